@@ -1,0 +1,122 @@
+package schema
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// Field numbers of click.proto.
+const (
+	fieldIncarnation protowire.Number = 1 + iota
+	fieldLane
+	fieldSeq
+	fieldLinkID
+	fieldClickedAt
+	fieldUserAgent
+	fieldReferrer
+	fieldNetwork
+)
+
+// MaxClickBodyLen bounds what AppendClickBody appends, in bytes: two varint fields and three byte fields at their
+// limits.
+const MaxClickBodyLen = 2*11 + (3 + MaxUserAgentLen) + (3 + MaxReferrerLen) + (2 + MaxNetworkLen)
+
+// MaxClickLen bounds an encoded click in bytes.
+const MaxClickLen = MaxClickBodyLen + (2 + len(Incarnation{})) + 6 + 11
+
+// AppendClick appends the click as click.proto has it. It does not allocate if dst has room.
+func AppendClick(dst []byte, c *Click) []byte {
+	return AppendClickBody(AppendClickIdentity(dst, c.Lane, c.Seq), c)
+}
+
+// AppendClickIdentity appends the fields that say where the click was recorded. A message in protobuf is the
+// concatenation of its fields, so identity and body may be made apart, and joined when they are sent.
+func AppendClickIdentity(dst []byte, lane Lane, seq uint64) []byte {
+	dst = appendBytes(dst, fieldIncarnation, lane.Incarnation[:], len(lane.Incarnation))
+	dst = appendVarint(dst, fieldLane, uint64(lane.Number))
+	return appendVarint(dst, fieldSeq, seq)
+}
+
+// AppendClickBody appends all other fields, byte fields cut to their limits.
+func AppendClickBody(dst []byte, c *Click) []byte {
+	dst = appendVarint(dst, fieldLinkID, uint64(c.LinkID))
+	dst = appendVarint(dst, fieldClickedAt, uint64(c.ClickedAt.UnixMilli()))
+	dst = appendBytes(dst, fieldUserAgent, c.UserAgent, MaxUserAgentLen)
+	dst = appendBytes(dst, fieldReferrer, c.Referrer, MaxReferrerLen)
+	return appendBytes(dst, fieldNetwork, c.Network, MaxNetworkLen)
+}
+
+// proto3 leaves fields out that have their zero value.
+func appendVarint(dst []byte, field protowire.Number, v uint64) []byte {
+	if v == 0 {
+		return dst
+	}
+	return protowire.AppendVarint(protowire.AppendTag(dst, field, protowire.VarintType), v)
+}
+
+func appendBytes(dst []byte, field protowire.Number, v []byte, limit int) []byte {
+	if len(v) == 0 {
+		return dst
+	}
+	return protowire.AppendBytes(protowire.AppendTag(dst, field, protowire.BytesType), v[:min(len(v), limit)])
+}
+
+// DecodeClick reads a click from data into c, whose byte fields then borrow from data. Unknown fields are skipped; of a
+// repeated field the last one counts, as protobuf has it. It reports data that is not a Click, or that has no identity
+// that can be counted by: an incarnation of 16 bytes and a seq from 1.
+func DecodeClick(data []byte, c *Click) error {
+	*c = Click{}
+	var ms int64
+	identified := false
+	for len(data) > 0 {
+		field, typ, n := protowire.ConsumeTag(data)
+		if n < 0 {
+			return fmt.Errorf("decode click: tag: %w", protowire.ParseError(n))
+		}
+		data = data[n:]
+		var v uint64
+		var b []byte
+		switch {
+		case typ == protowire.VarintType && (field >= fieldLane && field <= fieldClickedAt):
+			v, n = protowire.ConsumeVarint(data)
+		case typ == protowire.BytesType && (field == fieldIncarnation || field >= fieldUserAgent && field <= fieldNetwork):
+			b, n = protowire.ConsumeBytes(data)
+		default: // a field of a later version, or one that changed its type: proto3 parsers skip both
+			field, n = 0, protowire.ConsumeFieldValue(field, typ, data)
+		}
+		if n < 0 {
+			return fmt.Errorf("decode click: field %d: %w", field, protowire.ParseError(n))
+		}
+		data = data[n:]
+		switch field {
+		case fieldIncarnation:
+			if identified = len(b) == len(c.Lane.Incarnation); identified {
+				c.Lane.Incarnation = Incarnation(b)
+			}
+		case fieldLane:
+			c.Lane.Number = uint32(v)
+		case fieldSeq:
+			c.Seq = v
+		case fieldLinkID:
+			c.LinkID = int64(v)
+		case fieldClickedAt:
+			ms = int64(v)
+		case fieldUserAgent:
+			c.UserAgent = b
+		case fieldReferrer:
+			c.Referrer = b
+		case fieldNetwork:
+			c.Network = b
+		}
+	}
+	if !identified || c.Seq == 0 {
+		return errNoIdentity
+	}
+	c.ClickedAt = time.UnixMilli(ms).UTC()
+	return nil
+}
+
+var errNoIdentity = errors.New("decode click: no incarnation of 16 bytes with a seq from 1")

@@ -1,0 +1,92 @@
+// Package ops is what every service shows its operator and its supervisor: /healthz, /readyz, /metrics, and a server
+// that starts when it can listen and stops when it is told to.
+package ops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+	"github.com/valyala/fasthttp"
+)
+
+// readyTimeout bounds the checks behind /readyz: an engine that hangs is an engine that is not ready.
+const readyTimeout = 2 * time.Second
+
+// Endpoints answers the operator's paths of one service.
+type Endpoints struct {
+	// Ready returns nil if the service can do its work, else what it waits for.
+	Ready func(context.Context) error
+	// Metrics is written in Prometheus text format, after the process's own metrics.
+	Metrics *metrics.Set
+}
+
+// Handle answers ctx if its path is one of the operator's, and reports whether it did.
+func (e *Endpoints) Handle(ctx *fasthttp.RequestCtx) bool {
+	switch string(ctx.Path()) {
+	case "/healthz":
+		ctx.SetContentType("text/plain; charset=utf-8")
+		ctx.SetBodyString("ok\n")
+	case "/readyz":
+		e.ready(ctx)
+	case "/metrics":
+		ctx.SetContentType("text/plain; version=0.0.4; charset=utf-8")
+		metrics.WriteProcessMetrics(ctx)
+		e.Metrics.WritePrometheus(ctx)
+	default:
+		return false
+	}
+	return true
+}
+
+func (e *Endpoints) ready(ctx *fasthttp.RequestCtx) {
+	bounded, cancel := context.WithTimeout(context.Background(), readyTimeout)
+	defer cancel()
+	ctx.SetContentType("text/plain; charset=utf-8")
+	if err := e.Ready(bounded); err != nil {
+		ctx.SetStatusCode(fasthttp.StatusServiceUnavailable)
+		fmt.Fprintf(ctx, "not ready: %v\n", err)
+		return
+	}
+	ctx.SetBodyString("ready\n")
+}
+
+// Listen opens a TCP listener. An address without a host, as in ":8080", means every interface.
+func Listen(addr string) (net.Listener, error) {
+	ln, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %q: %w", addr, err)
+	}
+	return ln, nil
+}
+
+// Serve serves srv on ln until ctx is done, then closes ln and gives the requests under way up to grace to finish.
+// It returns nil after such a stop, also when grace ran out.
+func Serve(ctx context.Context, srv *fasthttp.Server, ln net.Listener, grace time.Duration) error {
+	failed := make(chan error, 1)
+	go func() { failed <- srv.Serve(ln) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve on %s: %w", ln.Addr(), err)
+	case <-ctx.Done():
+	}
+	bounded, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	err := srv.ShutdownWithContext(bounded)
+	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("shut down server on %s: %w", ln.Addr(), err)
+	}
+	<-failed
+	return nil
+}
+
+// Logger adapts log for fasthttp, whose messages are about single connections and of use only when debugging.
+func Logger(log *slog.Logger) fasthttp.Logger { return connLogger{log} }
+
+type connLogger struct{ log *slog.Logger }
+
+func (l connLogger) Printf(format string, args ...any) { l.log.Debug(fmt.Sprintf(format, args...)) }
