@@ -1,0 +1,96 @@
+package spool
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"linkstream/schema"
+)
+
+// recover finds the lanes that earlier processes left and removes folders that hold none.
+func (s *Spool) recover() error {
+	folders, err := os.ReadDir(s.cfg.Dir)
+	if err != nil {
+		return fmt.Errorf("recover spool: %w", err)
+	}
+	for _, f := range folders {
+		if !f.IsDir() || f.Name() == s.incarnation.String() {
+			continue
+		}
+		if err := s.recoverFolder(filepath.Join(s.cfg.Dir, f.Name())); err != nil {
+			return fmt.Errorf("recover spool: %w", err)
+		}
+	}
+	return nil
+}
+
+func (s *Spool) recoverFolder(dir string) error {
+	paths, err := filepath.Glob(filepath.Join(dir, "*.segment"))
+	if err != nil {
+		return err
+	}
+	lanes := make(map[schema.Lane]*Lane)
+	for _, path := range paths {
+		seg, id, err := openSegment(path)
+		switch {
+		case errors.Is(err, errUnused):
+			err = os.Remove(path)
+		case errors.Is(err, errDamaged):
+			s.log.Error("spool segment cannot be read and is set aside", "path", path+".damaged", "error", err)
+			err = os.Rename(path, path+".damaged")
+		case err == nil:
+			if lanes[id] == nil {
+				lanes[id] = newLane(s, id)
+				s.leftovers = append(s.leftovers, lanes[id])
+			}
+			lanes[id].segments = append(lanes[id].segments, seg)
+			s.used.Add(int64(len(seg.data)))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, l := range lanes {
+		l.recover()
+	}
+	if len(lanes) == 0 {
+		_ = os.Remove(dir) // fails, rightly, while a damaged segment is in it
+	}
+	return nil
+}
+
+// recover works out from the segments where the lane stands.
+func (l *Lane) recover() {
+	slices.SortFunc(l.segments, func(a, b *segment) int { return cmp.Compare(a.firstSeq, b.firstSeq) })
+	first, last := l.segments[0], l.segments[len(l.segments)-1]
+	l.readSeq = first.firstSeq - 1
+	l.acked.Store(max(l.readSeq, first.acknowledged().Load()))
+	seq := last.firstSeq - 1
+	for pos := headerLen; ; seq++ {
+		body, err := last.record(pos)
+		if body == nil || err != nil {
+			break
+		}
+		pos += recordLen(len(body))
+	}
+	l.seq.Store(max(seq, l.acked.Load()))
+	for _, s := range l.segments {
+		if p := s.partition(); p > 0 {
+			l.partition.Store(p)
+		}
+	}
+}
+
+// retire removes a leftover lane that has been shipped to its end.
+func (l *Lane) retire() error {
+	l.acked.Store(l.seq.Load()) // what was damaged is not pending any more
+	if err := l.release(len(l.segments)); err != nil {
+		return err
+	}
+	_ = os.Remove(filepath.Join(l.spool.cfg.Dir, l.id.Incarnation.String())) // the last of its lanes succeeds
+	return nil
+}
