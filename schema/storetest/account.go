@@ -1,0 +1,147 @@
+package storetest
+
+import (
+	"fmt"
+	"testing"
+
+	"linkstream/schema"
+)
+
+var accountBehaviours = []behaviour[LinkStores]{
+	{"CreateAccount keeps every field and sets an ID", createsAccounts},
+	{"CreateAccount refuses a taken email", refusesTakenEmail},
+	{"CreateAccount lets exactly one of concurrent calls have an email", createsOneOfConcurrentAccounts},
+	{"CreateFirstAccount stores the account and its token", createsFirstAccount},
+	{"CreateFirstAccount stores nothing if there is an account", refusesSecondFirstAccount},
+	{"CreateFirstAccount lets exactly one of concurrent calls be the first", createsOneFirstAccount},
+	{"AccountByEmail does not find an unknown email", missesAccount},
+	{"SetSuspended suspends and reinstates, again and again", suspends},
+	{"SetSuspended does not find an unknown account", suspendsUnknown},
+}
+
+func addAccount(t *testing.T, store schema.AccountStore, email string) schema.Account {
+	t.Helper()
+	account := newAccount(email)
+	must(t, store.CreateAccount(t.Context(), &account))
+	return account
+}
+
+func newAccount(email string) schema.Account {
+	return schema.Account{Email: email, PasswordHash: "$argon2id$v=19$m=1,t=1,p=1$c2FsdA$" + email, CreatedAt: epoch}
+}
+
+func sameAccount(t *testing.T, got, want schema.Account) {
+	t.Helper()
+	if !got.CreatedAt.Equal(want.CreatedAt) {
+		t.Fatalf("CreatedAt: got %v, want %v", got.CreatedAt, want.CreatedAt)
+	}
+	got.CreatedAt = want.CreatedAt
+	equal(t, "account", got, want)
+}
+
+func createsAccounts(t *testing.T, store LinkStores) {
+	first := addAccount(t, store, "a@example.org")
+	second := newAccount("jürgen@example.org")
+	second.Suspended = true
+	must(t, store.CreateAccount(t.Context(), &second))
+	if first.ID == 0 || first.ID == second.ID {
+		t.Fatalf("got IDs %d and %d", first.ID, second.ID)
+	}
+	for _, want := range []schema.Account{first, second} {
+		got, err := store.AccountByEmail(t.Context(), want.Email)
+		must(t, err)
+		sameAccount(t, got, want)
+	}
+}
+
+func refusesTakenEmail(t *testing.T, store LinkStores) {
+	first := addAccount(t, store, "a@example.org")
+	other := newAccount("a@example.org")
+	other.PasswordHash = "other"
+	mustFail(t, store.CreateAccount(t.Context(), &other), schema.CodeConflict)
+	got, err := store.AccountByEmail(t.Context(), "a@example.org")
+	must(t, err)
+	sameAccount(t, got, first)
+}
+
+func createsOneOfConcurrentAccounts(t *testing.T, store LinkStores) {
+	accounts := make([]schema.Account, 8)
+	winner := onlyOne(t, concurrently(len(accounts), func(i int) error {
+		accounts[i] = newAccount("a@example.org")
+		accounts[i].PasswordHash = fmt.Sprint(i)
+		return store.CreateAccount(t.Context(), &accounts[i])
+	}), schema.CodeConflict)
+	got, err := store.AccountByEmail(t.Context(), "a@example.org")
+	must(t, err)
+	sameAccount(t, got, accounts[winner])
+}
+
+func createsFirstAccount(t *testing.T, store LinkStores) {
+	account, token := newAccount("a@example.org"), newToken(0, "secret")
+	must(t, store.CreateFirstAccount(t.Context(), &account, &token))
+	if account.ID == 0 || token.ID == 0 {
+		t.Fatalf("got account ID %d and token ID %d", account.ID, token.ID)
+	}
+	token.AccountID = account.ID
+	gotToken, gotAccount, err := store.TokenByDigest(t.Context(), token.Digest)
+	must(t, err)
+	sameToken(t, gotToken, token)
+	sameAccount(t, gotAccount, account)
+}
+
+func refusesSecondFirstAccount(t *testing.T, store LinkStores) {
+	addAccount(t, store, "a@example.org")
+	account, token := newAccount("b@example.org"), newToken(0, "secret")
+	mustFail(t, store.CreateFirstAccount(t.Context(), &account, &token), schema.CodeConflict)
+	_, err := store.AccountByEmail(t.Context(), "b@example.org")
+	mustFail(t, err, schema.CodeNotFound)
+	_, _, err = store.TokenByDigest(t.Context(), token.Digest)
+	mustFail(t, err, schema.CodeNotFound)
+}
+
+func createsOneFirstAccount(t *testing.T, store LinkStores) {
+	const n = 8
+	email := func(i int) string { return fmt.Sprintf("%d@example.org", i) }
+	winner := onlyOne(t, concurrently(n, func(i int) error {
+		account, token := newAccount(email(i)), newToken(0, email(i))
+		return store.CreateFirstAccount(t.Context(), &account, &token)
+	}), schema.CodeConflict)
+	for i := range n {
+		_, err := store.AccountByEmail(t.Context(), email(i))
+		_, _, tokenErr := store.TokenByDigest(t.Context(), newToken(0, email(i)).Digest)
+		if i == winner {
+			must(t, err)
+			must(t, tokenErr)
+			continue
+		}
+		mustFail(t, err, schema.CodeNotFound)
+		mustFail(t, tokenErr, schema.CodeNotFound)
+	}
+}
+
+func missesAccount(t *testing.T, store LinkStores) {
+	addAccount(t, store, "a@example.org")
+	for _, email := range []string{"b@example.org", "a@example.or", ""} {
+		_, err := store.AccountByEmail(t.Context(), email)
+		mustFail(t, err, schema.CodeNotFound)
+	}
+}
+
+func suspends(t *testing.T, store LinkStores) {
+	account, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
+	for _, suspended := range []bool{true, true, false, false, true} {
+		must(t, store.SetSuspended(t.Context(), account.ID, suspended))
+		account.Suspended = suspended
+		got, err := store.AccountByEmail(t.Context(), account.Email)
+		must(t, err)
+		sameAccount(t, got, account)
+	}
+	got, err := store.AccountByEmail(t.Context(), other.Email)
+	must(t, err)
+	sameAccount(t, got, other)
+}
+
+func suspendsUnknown(t *testing.T, store LinkStores) {
+	account := addAccount(t, store, "a@example.org")
+	mustFail(t, store.SetSuspended(t.Context(), account.ID+1000, true), schema.CodeNotFound)
+}

@@ -1,0 +1,188 @@
+package storetest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"linkstream/schema"
+)
+
+var domainBehaviours = []behaviour[LinkStores]{
+	{"CreateDomain keeps every field and sets an ID", createsDomains},
+	{"CreateDomain refuses a second claim of one account", refusesSecondClaim},
+	{"CreateDomain lets claims of several accounts coexist", claimsCoexist},
+	{"CreateDomain refuses a verified claim of a host that is held", refusesVerifiedClaim},
+	{"Domain does not find an unknown ID", missesDomain},
+	{"DomainsByHost lists every claim, the oldest first", listsClaims},
+	{"VerifiedDomain finds the verified claim alone", findsVerified},
+	{"VerifyDomain marks a claim and keeps its first time", verifies},
+	{"VerifyDomain does not find an unknown domain", verifiesUnknown},
+	{"VerifyDomain refuses a host that another account holds", refusesHeldHost},
+	{"VerifyDomain lets exactly one of concurrent calls hold a host", verifiesOne},
+}
+
+func addDomain(t *testing.T, store schema.DomainStore, accountID int64, host string, verified bool) schema.Domain {
+	t.Helper()
+	domain := newDomain(accountID, host)
+	if verified {
+		domain.VerifiedAt = epoch.Add(time.Hour)
+	}
+	must(t, store.CreateDomain(t.Context(), &domain))
+	return domain
+}
+
+func newDomain(accountID int64, host string) schema.Domain {
+	return schema.Domain{
+		AccountID: accountID, Host: host, CreatedAt: epoch, Challenge: fmt.Sprintf("linkstream-%d-%s", accountID, host),
+	}
+}
+
+func sameDomain(t *testing.T, got, want schema.Domain) {
+	t.Helper()
+	if !got.CreatedAt.Equal(want.CreatedAt) || !got.VerifiedAt.Equal(want.VerifiedAt) {
+		t.Fatalf("created and verified at: got %v, %v, want %v, %v",
+			got.CreatedAt, got.VerifiedAt, want.CreatedAt, want.VerifiedAt)
+	}
+	got.CreatedAt, got.VerifiedAt = want.CreatedAt, want.VerifiedAt
+	equal(t, "domain", got, want)
+}
+
+func hasDomain(t *testing.T, store schema.DomainStore, want schema.Domain) {
+	t.Helper()
+	got, err := store.Domain(t.Context(), want.ID)
+	must(t, err)
+	sameDomain(t, got, want)
+}
+
+func createsDomains(t *testing.T, store LinkStores) {
+	owner := addAccount(t, store, "a@example.org")
+	claimed := addDomain(t, store, owner.ID, "go.example.org", false)
+	verified := addDomain(t, store, owner.ID, "xn--mnchen-3ya.example", true)
+	if claimed.ID < 1 || verified.ID < 1 || claimed.ID == verified.ID {
+		t.Fatalf("got IDs %d and %d", claimed.ID, verified.ID)
+	}
+	equal(t, "zero time while unverified", claimed.VerifiedAt.IsZero(), true)
+	hasDomain(t, store, claimed)
+	hasDomain(t, store, verified)
+}
+
+func refusesSecondClaim(t *testing.T, store LinkStores) {
+	owner := addAccount(t, store, "a@example.org")
+	for _, verified := range []bool{false, true} {
+		want := addDomain(t, store, owner.ID, fmt.Sprintf("%t.example.org", verified), verified)
+		again := newDomain(owner.ID, want.Host)
+		mustFail(t, store.CreateDomain(t.Context(), &again), schema.CodeConflict)
+		claims, err := store.DomainsByHost(t.Context(), want.Host)
+		must(t, err)
+		equal(t, "claims", len(claims), 1)
+		sameDomain(t, claims[0], want)
+	}
+}
+
+func claimsCoexist(t *testing.T, store LinkStores) {
+	a, b := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
+	held := addDomain(t, store, a.ID, "go.example.org", true)
+	claim := addDomain(t, store, b.ID, "go.example.org", false)
+	hasDomain(t, store, held)
+	hasDomain(t, store, claim)
+}
+
+func refusesVerifiedClaim(t *testing.T, store LinkStores) {
+	a, b := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
+	held := addDomain(t, store, a.ID, "go.example.org", true)
+	other := newDomain(b.ID, "go.example.org")
+	other.VerifiedAt = epoch
+	mustFail(t, store.CreateDomain(t.Context(), &other), schema.CodeConflict)
+	claims, err := store.DomainsByHost(t.Context(), "go.example.org")
+	must(t, err)
+	equal(t, "claims", len(claims), 1)
+	sameDomain(t, claims[0], held)
+}
+
+func missesDomain(t *testing.T, store LinkStores) {
+	owner := addAccount(t, store, "a@example.org")
+	domain := addDomain(t, store, owner.ID, "go.example.org", false)
+	for _, id := range []int64{0, -1, domain.ID + 1000} {
+		_, err := store.Domain(t.Context(), id)
+		mustFail(t, err, schema.CodeNotFound)
+	}
+}
+
+func listsClaims(t *testing.T, store LinkStores) {
+	var want []schema.Domain
+	for i := range 5 {
+		account := addAccount(t, store, fmt.Sprintf("%d@example.org", i))
+		want = append(want, addDomain(t, store, account.ID, "go.example.org", i == 3))
+		addDomain(t, store, account.ID, fmt.Sprintf("go%d.example.org", i), true)
+	}
+	got, err := store.DomainsByHost(t.Context(), "go.example.org")
+	must(t, err)
+	equal(t, "claims", len(got), len(want))
+	for i := range want {
+		sameDomain(t, got[i], want[i])
+	}
+	got, err = store.DomainsByHost(t.Context(), "none.example.org")
+	must(t, err)
+	equal(t, "claims of an unknown host", len(got), 0)
+}
+
+func findsVerified(t *testing.T, store LinkStores) {
+	a, b := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
+	addDomain(t, store, a.ID, "go.example.org", false)
+	for _, host := range []string{"go.example.org", "none.example.org", ""} {
+		_, err := store.VerifiedDomain(t.Context(), host)
+		mustFail(t, err, schema.CodeNotFound)
+	}
+	want := addDomain(t, store, b.ID, "go.example.org", true)
+	got, err := store.VerifiedDomain(t.Context(), "go.example.org")
+	must(t, err)
+	sameDomain(t, got, want)
+}
+
+func verifies(t *testing.T, store LinkStores) {
+	owner := addAccount(t, store, "a@example.org")
+	domain := addDomain(t, store, owner.ID, "go.example.org", false)
+	other := addDomain(t, store, owner.ID, "other.example.org", false)
+	domain.VerifiedAt = epoch.Add(time.Minute)
+	for i := range 3 {
+		must(t, store.VerifyDomain(t.Context(), domain.ID, domain.VerifiedAt.Add(time.Duration(i)*time.Hour)))
+		hasDomain(t, store, domain)
+	}
+	hasDomain(t, store, other)
+}
+
+func verifiesUnknown(t *testing.T, store LinkStores) {
+	owner := addAccount(t, store, "a@example.org")
+	domain := addDomain(t, store, owner.ID, "go.example.org", false)
+	for _, id := range []int64{0, domain.ID + 1000} {
+		mustFail(t, store.VerifyDomain(t.Context(), id, epoch), schema.CodeNotFound)
+	}
+}
+
+func refusesHeldHost(t *testing.T, store LinkStores) {
+	a, b := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
+	claim := addDomain(t, store, a.ID, "go.example.org", false)
+	held := addDomain(t, store, b.ID, "go.example.org", true)
+	mustFail(t, store.VerifyDomain(t.Context(), claim.ID, epoch), schema.CodeConflict)
+	hasDomain(t, store, claim)
+	hasDomain(t, store, held)
+}
+
+func verifiesOne(t *testing.T, store LinkStores) {
+	claims := make([]schema.Domain, 8)
+	for i := range claims {
+		account := addAccount(t, store, fmt.Sprintf("%d@example.org", i))
+		claims[i] = addDomain(t, store, account.ID, "go.example.org", false)
+	}
+	winner := onlyOne(t, concurrently(len(claims), func(i int) error {
+		return store.VerifyDomain(t.Context(), claims[i].ID, epoch)
+	}), schema.CodeConflict)
+	claims[winner].VerifiedAt = epoch
+	for _, want := range claims {
+		hasDomain(t, store, want)
+	}
+	got, err := store.VerifiedDomain(t.Context(), "go.example.org")
+	must(t, err)
+	sameDomain(t, got, claims[winner])
+}

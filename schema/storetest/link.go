@@ -1,0 +1,338 @@
+package storetest
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"linkstream/schema"
+)
+
+// LinkStores is what TestLinkStores tests: the four contracts share their data, so one store serves them together.
+type LinkStores interface {
+	schema.LinkStore
+	schema.AccountStore
+	schema.TokenStore
+	schema.DomainStore
+}
+
+// TestLinkStores checks every outcome that LinkStore, AccountStore, TokenStore and DomainStore document.
+func TestLinkStores(t *testing.T, open Open[LinkStores]) {
+	t.Run("accounts", func(t *testing.T) { run(t, open, accountBehaviours) })
+	t.Run("tokens", func(t *testing.T) { run(t, open, tokenBehaviours) })
+	t.Run("domains", func(t *testing.T) { run(t, open, domainBehaviours) })
+	t.Run("links", func(t *testing.T) { run(t, open, linkBehaviours) })
+	t.Run("everything is there after closing and opening", func(t *testing.T) { keepsLinks(t, open) })
+}
+
+var linkBehaviours = []behaviour[LinkStores]{
+	{"CreateLink keeps every field and sets ID and Ordinal", createsLinks},
+	{"CreateLink keeps URLs as they are given", keepsURLs},
+	{"CreateLink numbers each account's links on their own", numbersLinksByAccount},
+	{"CreateLink refuses a taken hash and spends no ordinal", refusesTakenHash},
+	{"CreateLink takes one hash on several domains", takesHashPerDomain},
+	{"CreateLink tells upper from lower case", tellsHashCase},
+	{"CreateLink lets exactly one of concurrent calls have a hash", createsOneOfConcurrentLinks},
+	{"CreateLink leaves no gap in ordinals under concurrency", numbersConcurrentLinks},
+	{"Link finds by domain and hash, with the host", findsLinks},
+	{"Link does not find an unknown hash, nor one of another domain", missesLinks},
+	{"OwnedLink prefers the default domain", ownedPrefersDefault},
+	{"OwnedLink falls back to the oldest", ownedFallsBackToOldest},
+	{"OwnedLink looks on the given domain alone", ownedOnDomain},
+	{"OwnedLink does not find another account's link", ownedMissesOthers},
+	{"Links pages through an account's links, the newest first", pagesLinks},
+	{"Links is empty beyond the last page and without links", pagesBeyondLast},
+	{"Links answers page and total of one moment", pagesOfOneMoment},
+	{"SetActive deactivates and activates, again and again", setsActive},
+	{"SetActive does not find an unknown link", setsActiveOfUnknown},
+}
+
+// addLink stores a link with values of its own for every field.
+func addLink(t *testing.T, store schema.LinkStore, accountID, domainID int64, hash string) schema.Link {
+	t.Helper()
+	link := newLink(accountID, domainID, hash)
+	must(t, store.CreateLink(t.Context(), &link))
+	return link
+}
+
+func newLink(accountID, domainID int64, hash string) schema.Link {
+	return schema.Link{
+		AccountID: accountID, DomainID: domainID, Hash: hash, URL: "https://example.org/" + hash, Active: true,
+		CreatedAt: epoch.Add(time.Duration(len(hash)) * time.Hour),
+	}
+}
+
+func sameLink(t *testing.T, got, want schema.Link) {
+	t.Helper()
+	if !got.CreatedAt.Equal(want.CreatedAt) {
+		t.Fatalf("CreatedAt: got %v, want %v", got.CreatedAt, want.CreatedAt)
+	}
+	got.CreatedAt = want.CreatedAt
+	equal(t, "link", got, want)
+}
+
+func createsLinks(t *testing.T, store LinkStores) {
+	owner := addAccount(t, store, "a@example.org")
+	first := addLink(t, store, owner.ID, 0, "first")
+	second := newLink(owner.ID, 0, "second")
+	second.Active = false
+	must(t, store.CreateLink(t.Context(), &second))
+	if first.ID == 0 || first.ID == second.ID {
+		t.Fatalf("got IDs %d and %d", first.ID, second.ID)
+	}
+	equal(t, "first ordinal", first.Ordinal, 1)
+	equal(t, "second ordinal", second.Ordinal, 2)
+	for _, want := range []schema.Link{first, second} {
+		got, err := store.Link(t.Context(), 0, want.Hash)
+		must(t, err)
+		sameLink(t, got, want)
+	}
+}
+
+func keepsURLs(t *testing.T, store LinkStores) {
+	owner := addAccount(t, store, "a@example.org")
+	for i, url := range []string{
+		"https://example.org/" + strings.Repeat("ü", schema.MaxURLLen-20),
+		"https://münchen.example/straße?q=日本語&x=%20#'\"\\🙂",
+		"HTTP://EXAMPLE.ORG:80/../a//b?",
+	} {
+		link := newLink(owner.ID, 0, fmt.Sprintf("url-%d", i))
+		link.URL = url
+		must(t, store.CreateLink(t.Context(), &link))
+		got, err := store.Link(t.Context(), 0, link.Hash)
+		must(t, err)
+		equal(t, "URL", got.URL, url)
+	}
+}
+
+func numbersLinksByAccount(t *testing.T, store LinkStores) {
+	a, b := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
+	for i := range int64(3) {
+		equal(t, "ordinal of a", addLink(t, store, a.ID, 0, fmt.Sprintf("a%d", i)).Ordinal, i+1)
+		equal(t, "ordinal of b", addLink(t, store, b.ID, 0, fmt.Sprintf("b%d", i)).Ordinal, i+1)
+	}
+}
+
+func refusesTakenHash(t *testing.T, store LinkStores) {
+	a, b := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
+	taken := addLink(t, store, a.ID, 0, "taken")
+	for _, accountID := range []int64{a.ID, b.ID} {
+		other := newLink(accountID, 0, "taken")
+		other.URL = "https://example.net/"
+		mustFail(t, store.CreateLink(t.Context(), &other), schema.CodeConflict)
+	}
+	got, err := store.Link(t.Context(), 0, "taken")
+	must(t, err)
+	sameLink(t, got, taken)
+	equal(t, "next ordinal of a", addLink(t, store, a.ID, 0, "free").Ordinal, 2)
+	equal(t, "next ordinal of b", addLink(t, store, b.ID, 0, "free2").Ordinal, 1)
+	_, total, err := store.Links(t.Context(), b.ID, 1)
+	must(t, err)
+	equal(t, "total of b", total, 1)
+}
+
+func takesHashPerDomain(t *testing.T, store LinkStores) {
+	owner := addAccount(t, store, "a@example.org")
+	domain := addDomain(t, store, owner.ID, "go.example.org", true)
+	onDefault := addLink(t, store, owner.ID, 0, "same")
+	onDomain := addLink(t, store, owner.ID, domain.ID, "same")
+	again := newLink(owner.ID, domain.ID, "same")
+	mustFail(t, store.CreateLink(t.Context(), &again), schema.CodeConflict)
+	if onDefault.ID == onDomain.ID {
+		t.Fatalf("both links have ID %d", onDefault.ID)
+	}
+}
+
+func tellsHashCase(t *testing.T, store LinkStores) {
+	owner := addAccount(t, store, "a@example.org")
+	lower, upper := addLink(t, store, owner.ID, 0, "abc"), addLink(t, store, owner.ID, 0, "aBc")
+	for _, want := range []schema.Link{lower, upper} {
+		got, err := store.Link(t.Context(), 0, want.Hash)
+		must(t, err)
+		sameLink(t, got, want)
+		got, err = store.OwnedLink(t.Context(), owner.ID, want.Hash, nil)
+		must(t, err)
+		sameLink(t, got, want)
+	}
+	_, err := store.Link(t.Context(), 0, "ABC")
+	mustFail(t, err, schema.CodeNotFound)
+}
+
+func createsOneOfConcurrentLinks(t *testing.T, store LinkStores) {
+	accounts := []schema.Account{addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")}
+	created := map[int64]int64{}
+	for round := range 5 {
+		hash := fmt.Sprintf("alias-%d", round)
+		links := make([]schema.Link, 16)
+		winner := onlyOne(t, concurrently(len(links), func(i int) error {
+			links[i] = newLink(accounts[i%2].ID, 0, hash)
+			links[i].URL = fmt.Sprintf("https://example.org/%d", i)
+			return store.CreateLink(t.Context(), &links[i])
+		}), schema.CodeConflict)
+		got, err := store.Link(t.Context(), 0, hash)
+		must(t, err)
+		sameLink(t, got, links[winner])
+		created[got.AccountID]++
+		equal(t, "ordinal", got.Ordinal, created[got.AccountID])
+	}
+}
+
+func numbersConcurrentLinks(t *testing.T, store LinkStores) {
+	const n = 45
+	owner := addAccount(t, store, "a@example.org")
+	addLink(t, store, owner.ID, 0, "taken")
+	for i, err := range concurrently(n, func(i int) error {
+		hash := fmt.Sprintf("free-%d", i)
+		if i%3 == 0 {
+			hash = "taken" // a refused one between those that succeed must leave no gap
+		}
+		link := newLink(owner.ID, 0, hash)
+		return store.CreateLink(t.Context(), &link)
+	}) {
+		if i%3 == 0 {
+			mustFail(t, err, schema.CodeConflict)
+		} else {
+			must(t, err)
+		}
+	}
+	sameOrdinals(t, store, owner.ID, 1+n*2/3)
+}
+
+// sameOrdinals requires that an account has total links, with the ordinals total, …, 2, 1 over all pages.
+func sameOrdinals(t *testing.T, store schema.LinkStore, accountID, total int64) {
+	t.Helper()
+	want := total
+	for page := int64(1); want > 0; page++ {
+		links, gotTotal, err := store.Links(t.Context(), accountID, page)
+		must(t, err)
+		equal(t, "total", gotTotal, total)
+		equal(t, "length of the page", int64(len(links)), min(want, schema.PageSize))
+		for _, link := range links {
+			equal(t, "ordinal", link.Ordinal, want)
+			want--
+		}
+	}
+}
+
+func findsLinks(t *testing.T, store LinkStores) {
+	owner := addAccount(t, store, "a@example.org")
+	verified := addDomain(t, store, owner.ID, "go.example.org", true)
+	claimed := addDomain(t, store, owner.ID, "later.example.org", false)
+	for domainID, host := range map[int64]string{0: "", verified.ID: verified.Host, claimed.ID: claimed.Host} {
+		want := addLink(t, store, owner.ID, domainID, "hash")
+		want.Host = host
+		must(t, store.SetActive(t.Context(), want.ID, false))
+		want.Active = false
+		got, err := store.Link(t.Context(), domainID, "hash")
+		must(t, err)
+		sameLink(t, got, want)
+	}
+}
+
+func missesLinks(t *testing.T, store LinkStores) {
+	owner := addAccount(t, store, "a@example.org")
+	domain := addDomain(t, store, owner.ID, "go.example.org", true)
+	addLink(t, store, owner.ID, 0, "default")
+	addLink(t, store, owner.ID, domain.ID, "custom")
+	for hash, domainID := range map[string]int64{"none": 0, "default": domain.ID, "custom": 0, "": 0} {
+		_, err := store.Link(t.Context(), domainID, hash)
+		mustFail(t, err, schema.CodeNotFound)
+	}
+}
+
+func setsActive(t *testing.T, store LinkStores) {
+	owner := addAccount(t, store, "a@example.org")
+	link, other := addLink(t, store, owner.ID, 0, "hash"), addLink(t, store, owner.ID, 0, "other")
+	for _, active := range []bool{false, false, true, true, false} {
+		must(t, store.SetActive(t.Context(), link.ID, active))
+		link.Active = active
+		got, err := store.Link(t.Context(), 0, "hash")
+		must(t, err)
+		sameLink(t, got, link)
+	}
+	got, err := store.Link(t.Context(), 0, "other")
+	must(t, err)
+	sameLink(t, got, other)
+}
+
+func setsActiveOfUnknown(t *testing.T, store LinkStores) {
+	owner := addAccount(t, store, "a@example.org")
+	link := addLink(t, store, owner.ID, 0, "hash")
+	mustFail(t, store.SetActive(t.Context(), link.ID+1000, false), schema.CodeNotFound)
+}
+
+func pagesLinks(t *testing.T, store LinkStores) {
+	a, b := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
+	domain := addDomain(t, store, a.ID, "go.example.org", true)
+	const total = 2*schema.PageSize + 1
+	created := make([]schema.Link, 0, total)
+	for i := range total {
+		link := addLink(t, store, a.ID, int64(i%2)*domain.ID, fmt.Sprintf("a%d", i))
+		if i%2 == 1 {
+			link.Host = domain.Host
+		}
+		created = append(created, link)
+		addLink(t, store, b.ID, 0, fmt.Sprintf("b%d", i))
+	}
+	sameOrdinals(t, store, a.ID, total)
+	for page := range 3 {
+		links, _, err := store.Links(t.Context(), a.ID, int64(page)+1)
+		must(t, err)
+		for i, link := range links {
+			sameLink(t, link, created[total-1-page*schema.PageSize-i])
+		}
+	}
+}
+
+func pagesBeyondLast(t *testing.T, store LinkStores) {
+	owner, without := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
+	for i := range schema.PageSize {
+		addLink(t, store, owner.ID, 0, fmt.Sprintf("a%d", i))
+	}
+	for _, page := range []int64{2, 3, 5000, math.MaxInt64/schema.PageSize + 2, math.MaxInt64} {
+		links, total, err := store.Links(t.Context(), owner.ID, page)
+		must(t, err)
+		equal(t, "links of the page", len(links), 0)
+		equal(t, "total", total, schema.PageSize)
+	}
+	links, total, err := store.Links(t.Context(), without.ID, 1)
+	must(t, err)
+	equal(t, "links without links", len(links), 0)
+	equal(t, "total without links", total, 0)
+}
+
+func pagesOfOneMoment(t *testing.T, store LinkStores) {
+	owner := addAccount(t, store, "a@example.org")
+	const writers, each = 3, 15
+	done := make(chan []error, 1)
+	go func() {
+		done <- concurrently(writers, func(w int) error {
+			for i := range each {
+				link := newLink(owner.ID, 0, fmt.Sprintf("w%d-%d", w, i))
+				if err := store.CreateLink(t.Context(), &link); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}()
+	var errs []error
+	for errs == nil {
+		links, total, err := store.Links(t.Context(), owner.ID, 1)
+		must(t, err)
+		equal(t, "length of page 1", int64(len(links)), min(total, schema.PageSize))
+		for i, link := range links {
+			equal(t, "ordinal", link.Ordinal, total-int64(i))
+		}
+		select {
+		case errs = <-done:
+		default:
+		}
+	}
+	for _, err := range errs {
+		must(t, err)
+	}
+	sameOrdinals(t, store, owner.ID, writers*each)
+}

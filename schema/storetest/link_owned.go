@@ -1,0 +1,97 @@
+package storetest
+
+import (
+	"testing"
+
+	"linkstream/schema"
+)
+
+func ownedPrefersDefault(t *testing.T, store LinkStores) {
+	owner := addAccount(t, store, "a@example.org")
+	domain := addDomain(t, store, owner.ID, "go.example.org", true)
+	addLink(t, store, owner.ID, domain.ID, "hash") // the older one
+	want := addLink(t, store, owner.ID, 0, "hash")
+	got, err := store.OwnedLink(t.Context(), owner.ID, "hash", nil)
+	must(t, err)
+	sameLink(t, got, want)
+}
+
+func ownedFallsBackToOldest(t *testing.T, store LinkStores) {
+	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
+	later := addDomain(t, store, owner.ID, "later.example.org", true)
+	oldest := addDomain(t, store, owner.ID, "oldest.example.org", true)
+	addLink(t, store, other.ID, 0, "hash") // the default domain's is another account's
+	want := addLink(t, store, owner.ID, oldest.ID, "hash")
+	addLink(t, store, owner.ID, later.ID, "hash")
+	want.Host = oldest.Host
+	got, err := store.OwnedLink(t.Context(), owner.ID, "hash", nil)
+	must(t, err)
+	sameLink(t, got, want)
+}
+
+func ownedOnDomain(t *testing.T, store LinkStores) {
+	owner := addAccount(t, store, "a@example.org")
+	domain := addDomain(t, store, owner.ID, "go.example.org", true)
+	empty := addDomain(t, store, owner.ID, "empty.example.org", true)
+	onDefault, onDomain := addLink(t, store, owner.ID, 0, "hash"), addLink(t, store, owner.ID, domain.ID, "hash")
+	addLink(t, store, owner.ID, domain.ID, "custom")
+	onDomain.Host = domain.Host
+	for _, want := range []schema.Link{onDefault, onDomain} {
+		got, err := store.OwnedLink(t.Context(), owner.ID, "hash", &want.DomainID)
+		must(t, err)
+		sameLink(t, got, want)
+	}
+	_, err := store.OwnedLink(t.Context(), owner.ID, "hash", &empty.ID)
+	mustFail(t, err, schema.CodeNotFound)
+	defaultDomain := int64(0)
+	_, err = store.OwnedLink(t.Context(), owner.ID, "custom", &defaultDomain)
+	mustFail(t, err, schema.CodeNotFound)
+}
+
+func ownedMissesOthers(t *testing.T, store LinkStores) {
+	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
+	domain := addDomain(t, store, owner.ID, "go.example.org", true)
+	addLink(t, store, owner.ID, 0, "hash")
+	addLink(t, store, owner.ID, domain.ID, "custom")
+	for hash, domainID := range map[string]int64{"hash": 0, "custom": domain.ID, "none": 0} {
+		_, err := store.OwnedLink(t.Context(), other.ID, hash, nil)
+		mustFail(t, err, schema.CodeNotFound)
+		_, err = store.OwnedLink(t.Context(), other.ID, hash, &domainID)
+		mustFail(t, err, schema.CodeNotFound)
+	}
+}
+
+// keepsLinks looks at one thing of each kind; that all of their fields are kept is checked without reopening.
+func keepsLinks(t *testing.T, open Open[LinkStores]) {
+	store, reopen := open(t)
+	owner := addAccount(t, store, "a@example.org")
+	token := addToken(t, store, owner.ID, "secret")
+	revoked := addToken(t, store, owner.ID, "revoked")
+	must(t, store.RevokeToken(t.Context(), revoked.ID, epoch))
+	domain := addDomain(t, store, owner.ID, "go.example.org", true)
+	link := addLink(t, store, owner.ID, domain.ID, "hash")
+	must(t, store.SetActive(t.Context(), link.ID, false))
+	link.Host, link.Active = domain.Host, false
+
+	store = reopen()
+	gotToken, gotAccount, err := store.TokenByDigest(t.Context(), token.Digest)
+	must(t, err)
+	sameToken(t, gotToken, token)
+	sameAccount(t, gotAccount, owner)
+	_, _, err = store.TokenByDigest(t.Context(), revoked.Digest)
+	mustFail(t, err, schema.CodeNotFound)
+	gotDomain, err := store.VerifiedDomain(t.Context(), domain.Host)
+	must(t, err)
+	sameDomain(t, gotDomain, domain)
+	gotLink, err := store.Link(t.Context(), domain.ID, "hash")
+	must(t, err)
+	sameLink(t, gotLink, link)
+
+	again := newLink(owner.ID, domain.ID, "hash")
+	mustFail(t, store.CreateLink(t.Context(), &again), schema.CodeConflict)
+	next := addLink(t, store, owner.ID, 0, "hash")
+	equal(t, "next ordinal", next.Ordinal, 2)
+	if next.ID == link.ID {
+		t.Fatalf("ID %d was used twice", link.ID)
+	}
+}
