@@ -18,8 +18,9 @@ import (
 const (
 	// maxBatchBytes keeps a batch below the megabyte that brokers accept by default, however badly it compresses.
 	maxBatchBytes = 768 << 10
-	// linger is how long clicks gather after a batch that was not full.
-	linger = 20 * time.Millisecond
+	// linger is how long clicks gather between batches, unless a backlog of them is there already.
+	linger  = 20 * time.Millisecond
+	backlog = 4096
 	// drainTimeout bounds how long a stopping process tries to ship what is pending; the rest waits in the files.
 	drainTimeout = 10 * time.Second
 	maxPause     = 2 * time.Second // between attempts while the broker does not answer
@@ -82,7 +83,7 @@ func (s *Shipper) runLane(ctx, sending context.Context, lane *Lane) {
 				s.log.Warn("clicks cannot be shipped, trying again", "lane", lane.ID().Number, "error", err)
 			}
 			failing = true
-			wait(sending, pause.NextBackOff())
+			stream.Sleep(sending, pause.NextBackOff())
 			continue
 		case failing:
 			s.log.Info("clicks are shipped again", "lane", lane.ID().Number, "pending", lane.Pending())
@@ -90,7 +91,7 @@ func (s *Shipper) runLane(ctx, sending context.Context, lane *Lane) {
 			pause.Reset()
 		}
 		switch {
-		case n > 0 && lane.Pending() > 0:
+		case n > 0 && lane.Pending() >= backlog:
 		case n == 0 && lane.Leftover():
 			if err := lane.retire(); err != nil {
 				s.log.Error("leftover spool lane cannot be removed", "error", err)
@@ -99,7 +100,7 @@ func (s *Shipper) runLane(ctx, sending context.Context, lane *Lane) {
 		case n == 0 && ctx.Err() != nil:
 			return
 		default:
-			wait(ctx, linger)
+			stream.Sleep(ctx, linger)
 		}
 	}
 }
@@ -149,13 +150,3 @@ func choosePartition(lane schema.Lane, partitions int) int {
 	start := binary.LittleEndian.Uint64(lane.Incarnation[:])
 	return int((start + uint64(lane.Number)) % uint64(partitions))
 }
-
-func wait(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}
-

@@ -1,0 +1,156 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/segmentio/kafka-go"
+)
+
+const (
+	fetchBytes = 4 << 20 // most bytes of one fetch, as they are on the wire
+
+	sessionTimeout    = 10 * time.Second // after which a worker that died loses its partitions
+	heartbeatInterval = time.Second
+	rejoinPause       = 500 * time.Millisecond
+)
+
+// ErrOffsetOutOfRange says that a partition has no record at the offset asked for and will not get one: it has been
+// deleted by the topic's retention, or the topic is not the one that was read before.
+var ErrOffsetOutOfRange = errors.New("the offset is outside of the partition")
+
+// Record is a record of a partition. Value is borrowed until the callback that was given it returns.
+type Record struct {
+	Offset int64
+	Time   time.Time
+	Value  []byte
+}
+
+// Fetch calls each for the records of a partition of the topic of clicks that follow offset, which is included. It
+// waits up to wait for the first one; none is no error. It returns how many records the partition has beyond those.
+func (c *Client) Fetch(ctx context.Context, partition int, offset int64, wait time.Duration,
+	each func(Record) error) (lag int64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, wait+requestTimeout)
+	defer cancel()
+	res, err := c.client.Fetch(ctx, &kafka.FetchRequest{Topic: c.cfg.Clicks, Partition: partition, Offset: offset,
+		MinBytes: 1, MaxBytes: fetchBytes, MaxWait: wait})
+	if err == nil {
+		err = res.Error
+	}
+	if errors.Is(err, kafka.OffsetOutOfRange) {
+		err = fmt.Errorf("%w: %w", ErrOffsetOutOfRange, err)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("fetch %s/%d from %d: %w", c.cfg.Clicks, partition, offset, err)
+	}
+	next, err := readRecords(res.Records, offset, each)
+	if err != nil {
+		return 0, fmt.Errorf("read %s/%d from %d: %w", c.cfg.Clicks, partition, offset, err)
+	}
+	return max(0, res.HighWatermark-next), nil
+}
+
+func readRecords(records kafka.RecordReader, offset int64, each func(Record) error) (next int64, err error) {
+	var value []byte
+	for next = offset; ; {
+		r, err := records.ReadRecord()
+		if errors.Is(err, io.EOF) {
+			return next, nil
+		}
+		if err != nil {
+			return next, err
+		}
+		value = value[:0]
+		if r.Value != nil {
+			value = append(value, make([]byte, r.Value.Len())...)
+			_, err = io.ReadFull(r.Value, value)
+			r.Value.Close()
+		}
+		if r.Key != nil {
+			r.Key.Close()
+		}
+		if err != nil {
+			return next, err
+		}
+		if r.Offset < offset {
+			continue // a batch may start before the offset asked for
+		}
+		if err := each(Record{Offset: r.Offset, Time: r.Time, Value: value}); err != nil {
+			return next, err
+		}
+		next = r.Offset + 1
+	}
+}
+
+// Offsets returns the offsets of a partition's first record and of the one that will come next.
+func (c *Client) Offsets(ctx context.Context, partition int) (first, next int64, err error) {
+	res, err := c.client.ListOffsets(ctx, &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{
+		c.cfg.Clicks: {kafka.FirstOffsetOf(partition), kafka.LastOffsetOf(partition)}}})
+	if err != nil {
+		return 0, 0, fmt.Errorf("list offsets of %s/%d: %w", c.cfg.Clicks, partition, err)
+	}
+	for _, p := range res.Topics[c.cfg.Clicks] {
+		if p.Partition == partition {
+			return p.FirstOffset, p.LastOffset, p.Error
+		}
+	}
+	return 0, 0, fmt.Errorf("list offsets of %s/%d: %w", c.cfg.Clicks, partition, kafka.UnknownTopicOrPartition)
+}
+
+// Assignment is a partition that the group has given to this member for as long as a context lasts.
+type Assignment struct {
+	Partition int
+	// Commit tells the group how far the partition has been counted, for tools that show lag; nothing resumes from it.
+	Commit func(next int64) error
+}
+
+// Consume is a member of the consumer group until ctx is done. It calls work, in a goroutine of its own, for each
+// partition it is given; work returns when its context ends, and only then may the partition go to another member.
+func (c *Client) Consume(ctx context.Context, work func(context.Context, Assignment)) error {
+	group, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
+		ID: c.cfg.Group, Brokers: c.cfg.brokers(), Topics: []string{c.cfg.Clicks},
+		Dialer:                &kafka.Dialer{ClientID: c.transport.ClientID, Timeout: requestTimeout},
+		WatchPartitionChanges: true,
+		SessionTimeout:        sessionTimeout, RebalanceTimeout: sessionTimeout, HeartbeatInterval: heartbeatInterval,
+		JoinGroupBackoff: rejoinPause,
+	})
+	if err != nil {
+		return fmt.Errorf("join consumer group %q: %w", c.cfg.Group, err)
+	}
+	defer group.Close() // waits until work has returned
+	pause := backoff.NewExponentialBackOff()
+	for {
+		generation, err := group.Next(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			// After a restart of the broker, or in the midst of a rebalance, some calls fail; the group goes on trying.
+			c.log.Info("waiting for the consumer group", "group", c.cfg.Group, "error", err)
+			Sleep(ctx, pause.NextBackOff())
+			continue
+		}
+		pause.Reset()
+		for _, p := range generation.Assignments[c.cfg.Clicks] {
+			generation.Start(func(ctx context.Context) {
+				work(ctx, Assignment{Partition: p.ID, Commit: func(next int64) error {
+					return generation.CommitOffsets(map[string]map[int]int64{c.cfg.Clicks: {p.ID: next}})
+				}})
+			})
+		}
+	}
+}
+
+// Sleep waits for d or until ctx is done.
+func Sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
