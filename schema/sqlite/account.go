@@ -1,0 +1,64 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+
+	"linkstream/schema"
+)
+
+var _ schema.AccountStore = (*Links)(nil)
+
+// CreateAccount implements schema.AccountStore.
+func (l *Links) CreateAccount(ctx context.Context, account *schema.Account) error {
+	id, err := insertAccount(ctx, l.db.write, account)
+	if err != nil {
+		return coded(err, "create account %q", account.Email)
+	}
+	account.ID = id
+	return nil
+}
+
+func insertAccount(ctx context.Context, in execer, account *schema.Account) (id int64, err error) {
+	return insertedID(in.ExecContext(ctx, `INSERT INTO accounts (email, password_hash, suspended, created_at)
+		VALUES (?, ?, ?, ?)`, account.Email, account.PasswordHash, account.Suspended, millis{&account.CreatedAt}))
+}
+
+// CreateFirstAccount implements schema.AccountStore.
+func (l *Links) CreateFirstAccount(ctx context.Context, account *schema.Account, token *schema.Token) error {
+	var accountID, tokenID int64
+	err := l.db.update(ctx, func(tx *sql.Tx) error {
+		var exists bool
+		err := tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM accounts)`).Scan(&exists)
+		if err != nil {
+			return err
+		}
+		if exists {
+			return schema.Errorf(schema.CodeConflict, "there is an account already")
+		}
+		if accountID, err = insertAccount(ctx, tx, account); err != nil {
+			return err
+		}
+		tokenID, err = insertToken(ctx, tx, accountID, token)
+		return err
+	})
+	if err != nil {
+		return coded(err, "create first account %q", account.Email)
+	}
+	account.ID, token.ID, token.AccountID = accountID, tokenID, accountID
+	return nil
+}
+
+// AccountByEmail implements schema.AccountStore.
+func (l *Links) AccountByEmail(ctx context.Context, email string) (account schema.Account, err error) {
+	err = l.db.read.QueryRowContext(ctx, `SELECT id, email, password_hash, suspended, created_at
+		FROM accounts WHERE email = ?`, email).
+		Scan(&account.ID, &account.Email, &account.PasswordHash, &account.Suspended, millis{&account.CreatedAt})
+	return account, coded(err, "read account %q", email)
+}
+
+// SetSuspended implements schema.AccountStore.
+func (l *Links) SetSuspended(ctx context.Context, accountID int64, suspended bool) error {
+	err := oneRow(l.db.write.ExecContext(ctx, `UPDATE accounts SET suspended = ? WHERE id = ?`, suspended, accountID))
+	return coded(err, "set suspended of account %d", accountID)
+}

@@ -1,0 +1,42 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"linkstream/schema"
+)
+
+// coded gives err, unless it is nil, a code and says what failed.
+func coded(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return &schema.Error{Code: codeOf(err), Message: fmt.Sprintf(format, args...), Err: err}
+}
+
+func codeOf(err error) schema.Code {
+	var failed *sqlite.Error
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return schema.CodeNotFound
+	case errors.Is(err, context.DeadlineExceeded):
+		return schema.CodeUnavailable
+	case !errors.As(err, &failed):
+		return schema.ErrorCode(err)
+	}
+	switch failed.Code() {
+	case sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY:
+		return schema.CodeConflict
+	}
+	switch failed.Code() & 0xff { // without the detail in an extended code's higher bits
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR:
+		return schema.CodeUnavailable
+	}
+	return schema.CodeInternal
+}

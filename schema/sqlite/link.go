@@ -1,0 +1,132 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"io/fs"
+
+	"linkstream/schema"
+)
+
+//go:embed migrations
+var migrations embed.FS
+
+// Links keeps links, accounts, tokens and domains. All methods may be called concurrently.
+type Links struct {
+	db *database
+	// What the edge and the api ask for most, prepared once for each connection.
+	linkByHash, tokenByDigest *sql.Stmt
+}
+
+var _ schema.LinkStore = (*Links)(nil)
+
+// OpenLinks opens or creates the file at path and brings it up to date. Its folder must exist.
+func OpenLinks(ctx context.Context, path string) (*Links, error) {
+	files, err := fs.Sub(migrations, "migrations/links")
+	if err != nil {
+		return nil, err
+	}
+	// FULL syncs the log at each commit: what was answered with 201 survives a power loss.
+	db, err := open(ctx, path, "FULL", files)
+	if err != nil {
+		return nil, err
+	}
+	l := &Links{db: db}
+	if l.linkByHash, err = db.read.PrepareContext(ctx, selectLink+`WHERE l.domain_id = ? AND l.hash = ?`); err == nil {
+		l.tokenByDigest, err = db.read.PrepareContext(ctx, selectToken)
+	}
+	if err != nil {
+		return nil, errors.Join(coded(err, "prepare queries of %q", path), db.close())
+	}
+	return l, nil
+}
+
+// Close closes the store. Calls that come later fail; those under way may fail or succeed.
+func (l *Links) Close() error { return l.db.close() }
+
+const selectLink = `
+	SELECT l.id, l.account_id, l.domain_id, coalesce(d.host, ''), l.hash, l.url, l.active, l.ordinal, l.created_at
+	FROM links l LEFT JOIN domains d ON d.id = l.domain_id `
+
+func scanLink(row interface{ Scan(...any) error }) (link schema.Link, err error) {
+	err = row.Scan(&link.ID, &link.AccountID, &link.DomainID, &link.Host, &link.Hash, &link.URL, &link.Active,
+		&link.Ordinal, millis{&link.CreatedAt})
+	return link, err
+}
+
+// CreateLink implements schema.LinkStore.
+func (l *Links) CreateLink(ctx context.Context, link *schema.Link) error {
+	var id, ordinal int64
+	err := l.db.update(ctx, func(tx *sql.Tx) error {
+		err := tx.QueryRowContext(ctx, `UPDATE accounts SET link_count = link_count + 1 WHERE id = ?
+			RETURNING link_count`, link.AccountID).Scan(&ordinal)
+		if err != nil {
+			return err
+		}
+		id, err = insertedID(tx.ExecContext(ctx, `
+			INSERT INTO links (account_id, domain_id, hash, url, active, ordinal, created_at)
+			VALUES (?, ?, ?, ?, ?, ?, ?)`,
+			link.AccountID, link.DomainID, link.Hash, link.URL, link.Active, ordinal, millis{&link.CreatedAt}))
+		return err
+	})
+	if err != nil {
+		return coded(err, "create link %q on domain %d", link.Hash, link.DomainID)
+	}
+	link.ID, link.Ordinal = id, ordinal
+	return nil
+}
+
+// Link implements schema.LinkStore.
+func (l *Links) Link(ctx context.Context, domainID int64, hash string) (schema.Link, error) {
+	link, err := scanLink(l.linkByHash.QueryRowContext(ctx, domainID, hash))
+	return link, coded(err, "read link %q on domain %d", hash, domainID)
+}
+
+// OwnedLink implements schema.LinkStore.
+func (l *Links) OwnedLink(ctx context.Context, accountID int64, hash string, domainID *int64) (schema.Link, error) {
+	link, err := scanLink(l.db.read.QueryRowContext(ctx, selectLink+`
+		WHERE l.account_id = ?1 AND l.hash = ?2 AND (?3 IS NULL OR l.domain_id = ?3)
+		ORDER BY l.domain_id <> 0, l.ordinal LIMIT 1`, accountID, hash, domainID))
+	return link, coded(err, "read link %q of account %d", hash, accountID)
+}
+
+// Links implements schema.LinkStore. A page is a range of ordinals, so the index leads straight to it.
+func (l *Links) Links(ctx context.Context, accountID int64, page int64) (links []schema.Link, total int64, err error) {
+	err = l.db.view(ctx, func(tx *sql.Tx) error {
+		const count = `SELECT link_count FROM accounts WHERE id = ?`
+		if err := tx.QueryRowContext(ctx, count, accountID).Scan(&total); err != nil {
+			return err
+		}
+		if page-1 > total/schema.PageSize {
+			return nil // beyond the last, perhaps so far that the ordinals below would overflow
+		}
+		newest := total - (page-1)*schema.PageSize
+		rows, err := tx.QueryContext(ctx, selectPage, accountID, newest-schema.PageSize, newest)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			link, err := scanLink(rows)
+			if err != nil {
+				return err
+			}
+			links = append(links, link)
+		}
+		return rows.Err()
+	})
+	if err != nil {
+		return nil, 0, coded(err, "read page %d of account %d's links", page, accountID)
+	}
+	return links, total, nil
+}
+
+const selectPage = selectLink + `WHERE l.account_id = ? AND l.ordinal > ? AND l.ordinal <= ? ORDER BY l.ordinal DESC`
+
+// SetActive implements schema.LinkStore.
+func (l *Links) SetActive(ctx context.Context, linkID int64, active bool) error {
+	err := oneRow(l.db.write.ExecContext(ctx, `UPDATE links SET active = ? WHERE id = ?`, active, linkID))
+	return coded(err, "set active of link %d", linkID)
+}

@@ -1,0 +1,36 @@
+package sqlite_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"linkstream/schema/sqlite"
+	"linkstream/schema/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func openLinks(t *testing.T, path string) *sqlite.Links {
+	t.Helper()
+	links, err := sqlite.OpenLinks(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { links.Close() })
+	return links
+}
+
+func TestLinks(t *testing.T) {
+	storetest.TestLinkStores(t, func(t *testing.T) (storetest.LinkStores, func() storetest.LinkStores) {
+		path := filepath.Join(t.TempDir(), "links.db")
+		links := openLinks(t, path)
+		return links, func() storetest.LinkStores {
+			if err := links.Close(); err != nil {
+				t.Fatal(err)
+			}
+			return openLinks(t, path)
+		}
+	})
+}
