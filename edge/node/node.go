@@ -1,0 +1,124 @@
+// Package node is one edge process: the redirects, the spool they record clicks in, and the shipper that sends clicks on.
+package node
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+	"github.com/valyala/fasthttp"
+
+	"linkstream/edge/redirect"
+	"linkstream/edge/spool"
+	"linkstream/schema"
+	"linkstream/schema/ops"
+	"linkstream/schema/stream"
+)
+
+// stopGrace bounds how long requests under way may take once the node is to stop.
+const stopGrace = 5 * time.Second
+
+// Config is the configuration of an edge process.
+type Config struct {
+	Listen   string // address that short links are served on
+	Redirect redirect.Config
+	Spool    spool.Config
+}
+
+// DefaultConfig returns a configuration that works once Redirect.URL and Spool.Dir are set.
+func DefaultConfig() Config {
+	return Config{Listen: "127.0.0.1:8080", Redirect: redirect.DefaultConfig(), Spool: spool.DefaultConfig()}
+}
+
+// RegisterFlags binds the configuration to flags.
+func (c *Config) RegisterFlags(fs *flag.FlagSet) {
+	fs.StringVar(&c.Listen, "edge.listen", c.Listen, "`address` that short links are served on")
+	c.Redirect.RegisterFlags(fs)
+	c.Spool.RegisterFlags(fs)
+}
+
+// Validate returns every invalid setting.
+func (c *Config) Validate() error {
+	var errs []error
+	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
+		errs = append(errs, fmt.Errorf("-edge.listen: %w", err))
+	}
+	return errors.Join(append(errs, c.Redirect.Validate(), c.Spool.Validate())...)
+}
+
+// Links is what an edge asks its link store.
+type Links interface {
+	schema.LinkStore
+	schema.DomainStore
+}
+
+// Node is an edge process.
+type Node struct {
+	listener net.Listener
+	server   *fasthttp.Server
+	resolver *redirect.Resolver
+	spool    *spool.Spool
+	shipper  *spool.Shipper
+	links    Links
+}
+
+// New opens the spool, listens, and returns a node that has yet to Run.
+func New(cfg Config, links Links, client *stream.Client, log *slog.Logger) (*Node, error) {
+	set := metrics.NewSet()
+	resolver, err := redirect.NewResolver(cfg.Redirect, links, links, set, log)
+	if err != nil {
+		return nil, err
+	}
+	clicks, err := spool.Open(cfg.Spool, log)
+	if err != nil {
+		resolver.Close()
+		return nil, err
+	}
+	listener, err := ops.Listen(cfg.Listen)
+	if err != nil {
+		resolver.Close()
+		return nil, errors.Join(err, clicks.Close())
+	}
+	n := &Node{listener: listener, resolver: resolver, spool: clicks, links: links,
+		shipper: spool.NewShipper(clicks, client, log)}
+	clicks.RegisterMetrics(set)
+	n.shipper.RegisterMetrics(set)
+	handler := redirect.NewHandler(cfg.Redirect, resolver, clicks, &ops.Endpoints{Ready: n.Ready, Metrics: set})
+	n.server = redirect.NewServer(cfg.Redirect, handler, log)
+	return n, nil
+}
+
+// Addr returns the address the node listens on.
+func (n *Node) Addr() string { return n.listener.Addr().String() }
+
+// Ready returns nil if the node can resolve links it has not seen and record clicks.
+func (n *Node) Ready(ctx context.Context) error {
+	if _, err := n.links.Link(ctx, 0, ""); err != nil && schema.ErrorCode(err) != schema.CodeNotFound {
+		return fmt.Errorf("link store: %w", err)
+	}
+	return n.spool.Ready()
+}
+
+// Run serves until ctx is done, then ships what it can.
+func (n *Node) Run(ctx context.Context) error {
+	shipping, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	shipped := make(chan struct{})
+	go func() {
+		defer close(shipped)
+		n.shipper.Run(shipping)
+	}()
+	// 1. No redirect is answered any more, so no click is appended.
+	err := ops.Serve(ctx, n.server, n.listener, stopGrace)
+	n.resolver.Close()
+	// 2. Pending clicks go to the broker if it answers.
+	stop()
+	<-shipped
+	// 3. The others wait in the spool for the next process.
+	return errors.Join(err, n.spool.Close())
+}

@@ -1,0 +1,96 @@
+// Package node is one ingest process: a worker, and what it shows its operator.
+package node
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+	"github.com/valyala/fasthttp"
+
+	"linkstream/ingest/worker"
+	"linkstream/schema"
+	"linkstream/schema/ops"
+	"linkstream/schema/stream"
+)
+
+const (
+	requestTimeout = 5 * time.Second
+	stopGrace      = 5 * time.Second
+)
+
+// Config is the configuration of an ingest process.
+type Config struct {
+	Listen string // address of /healthz, /readyz and /metrics
+	Worker worker.Config
+}
+
+// DefaultConfig returns a configuration that works.
+func DefaultConfig() Config { return Config{Listen: "127.0.0.1:8082", Worker: worker.DefaultConfig()} }
+
+// RegisterFlags binds the configuration to flags.
+func (c *Config) RegisterFlags(fs *flag.FlagSet) {
+	fs.StringVar(&c.Listen, "ingest.listen", c.Listen, "`address` of the ingest service's /healthz, /readyz and /metrics")
+	c.Worker.RegisterFlags(fs)
+}
+
+// Validate returns every invalid setting.
+func (c *Config) Validate() error {
+	var errs []error
+	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
+		errs = append(errs, fmt.Errorf("-ingest.listen: %w", err))
+	}
+	return errors.Join(append(errs, c.Worker.Validate())...)
+}
+
+// Node is an ingest process.
+type Node struct {
+	listener net.Listener
+	worker   *worker.Worker
+	server   *fasthttp.Server
+}
+
+// New listens and returns a node that has yet to Run.
+func New(cfg Config, clicks schema.ClickStore, client *stream.Client, log *slog.Logger) (*Node, error) {
+	listener, err := ops.Listen(cfg.Listen)
+	if err != nil {
+		return nil, err
+	}
+	set := metrics.NewSet()
+	n := &Node{listener: listener, worker: worker.New(cfg.Worker, client, clicks, log, set)}
+	endpoints := ops.Endpoints{Ready: n.Ready, Metrics: set}
+	n.server = &fasthttp.Server{
+		Handler: func(ctx *fasthttp.RequestCtx) {
+			if !endpoints.Handle(ctx) {
+				ctx.Error("not found\n", fasthttp.StatusNotFound)
+			}
+		},
+		ReadTimeout: requestTimeout, WriteTimeout: requestTimeout, IdleTimeout: time.Minute,
+		NoDefaultServerHeader: true, Logger: ops.Logger(log),
+	}
+	return n, nil
+}
+
+// Addr returns the address the node listens on.
+func (n *Node) Addr() string { return n.listener.Addr().String() }
+
+// Ready returns nil if the node counts clicks.
+func (n *Node) Ready(context.Context) error { return n.worker.Ready() }
+
+// Run counts clicks until ctx is done.
+func (n *Node) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	served := make(chan error, 1)
+	go func() {
+		defer cancel()
+		served <- ops.Serve(ctx, n.server, n.listener, stopGrace)
+	}()
+	err := n.worker.Run(ctx)
+	cancel()
+	return errors.Join(err, <-served)
+}
