@@ -1,0 +1,107 @@
+package schema_test
+
+import (
+	"strings"
+	"testing"
+
+	"linkstream/schema"
+)
+
+const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+func TestNewHash(t *testing.T) {
+	const draws = 20_000
+	counts := make(map[rune]int)
+	seen := make(map[string]bool)
+	for range draws {
+		hash := schema.NewHash()
+		if len(hash) != schema.HashLen || !schema.ValidHash(hash) {
+			t.Fatalf("hash %q", hash)
+		}
+		seen[hash] = true
+		for _, c := range hash {
+			counts[c]++
+		}
+	}
+	t.Run("draws from the whole alphabet and nothing else", func(t *testing.T) {
+		for _, c := range alphabet {
+			if counts[c] == 0 {
+				t.Errorf("%q was never drawn", c)
+			}
+		}
+		if len(counts) != len(alphabet) {
+			t.Errorf("%d different characters, want %d", len(counts), len(alphabet))
+		}
+	})
+	t.Run("draws every character as often", func(t *testing.T) {
+		// Pearson's chi-squared test: with 61 degrees of freedom, a fair draw is above 140 less than once in 10^7 runs.
+		want := float64(draws*schema.HashLen) / float64(len(alphabet))
+		chi2 := 0.0
+		for _, c := range alphabet {
+			d := float64(counts[c]) - want
+			chi2 += d * d / want
+		}
+		if chi2 > 140 {
+			t.Fatalf("chi-squared %.0f; counts %v", chi2, counts)
+		}
+	})
+	t.Run("does not repeat itself", func(t *testing.T) {
+		// Of 20,000 draws from 62^7 two are equal about once in 17,000 runs; two pairs practically never.
+		if len(seen) < draws-1 {
+			t.Fatalf("%d different hashes of %d", len(seen), draws)
+		}
+	})
+}
+
+func TestValidHash(t *testing.T) {
+	for _, c := range []struct {
+		hash string
+		want bool
+	}{
+		{"", false}, {"a", true}, {"Z9-_", true}, {strings.Repeat("x", 20), true}, {strings.Repeat("x", 21), false},
+		{"a b", false}, {"a/b", false}, {"a.b", false}, {"é", false}, {"a\x00", false}, {"\xff", false}, {"a%41", false},
+	} {
+		if got := schema.ValidHash(c.hash); got != c.want {
+			t.Errorf("ValidHash(%q) = %v", c.hash, got)
+		}
+		if got := schema.ValidHash([]byte(c.hash)); got != c.want {
+			t.Errorf("ValidHash([]byte(%q)) = %v", c.hash, got)
+		}
+	}
+	t.Run("accepts exactly the characters of hashes and aliases", func(t *testing.T) {
+		for b := range 256 {
+			want := strings.IndexByte(alphabet+"-_", byte(b)) >= 0
+			if got := schema.ValidHash([]byte{byte(b)}); got != want {
+				t.Errorf("ValidHash(%q) = %v", []byte{byte(b)}, got)
+			}
+		}
+	})
+}
+
+func TestValidAlias(t *testing.T) {
+	for _, c := range []struct {
+		alias string
+		want  bool
+	}{
+		{"", false}, {"ab", false}, {"abc", true}, {"a-b_9", true}, {"---", true}, {"123", true},
+		{strings.Repeat("x", 20), true}, {strings.Repeat("x", 21), false},
+		{"Abc", false}, {"abC", false}, {"a c", false}, {"a.c", false}, {"a/c", false}, {"äbc", false}, {"abc\n", false},
+	} {
+		if got := schema.ValidAlias(c.alias); got != c.want {
+			t.Errorf("ValidAlias(%q) = %v", c.alias, got)
+		}
+	}
+}
+
+func TestReservedAlias(t *testing.T) {
+	for _, path := range []string{"api", "dashboard", "healthz", "readyz", "metrics", "robots", "favicon"} {
+		if !schema.ReservedAlias(path) {
+			t.Errorf("%q is a path of the service and not reserved", path)
+		}
+	}
+	for _, alias := range []string{"", "apis", "my-link"} {
+		if schema.ReservedAlias(alias) {
+			t.Errorf("%q is reserved", alias)
+		}
+	}
+}
