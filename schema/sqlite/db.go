@@ -116,6 +116,20 @@ func transact(ctx context.Context, pool *sql.DB, options *sql.TxOptions, f func(
 	return tx.Commit()
 }
 
+// each takes the outcome of a query, calls scan for each row, and closes the rows.
+func each(rows *sql.Rows, err error, scan func() error) error {
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := scan(); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
 // execer is a pool, where each statement is a transaction of its own, or a transaction. A row is inserted by Exec rather
 // than by a query with RETURNING: Exec runs to the end, so an error of the commit is seen.
 type execer interface {

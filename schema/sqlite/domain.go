@@ -38,18 +38,12 @@ func (l *Links) Domain(ctx context.Context, domainID int64) (schema.Domain, erro
 // DomainsByHost implements schema.DomainStore.
 func (l *Links) DomainsByHost(ctx context.Context, host string) (domains []schema.Domain, err error) {
 	rows, err := l.db.read.QueryContext(ctx, selectDomain+`WHERE host = ? ORDER BY id`, host)
-	if err != nil {
-		return nil, coded(err, "read domains of host %q", host)
-	}
-	defer rows.Close()
-	for rows.Next() {
+	err = each(rows, err, func() error {
 		domain, err := scanDomain(rows)
-		if err != nil {
-			return nil, coded(err, "read domains of host %q", host)
-		}
 		domains = append(domains, domain)
-	}
-	return domains, coded(rows.Err(), "read domains of host %q", host)
+		return err
+	})
+	return domains, coded(err, "read domains of host %q", host)
 }
 
 // VerifiedDomain implements schema.DomainStore.

@@ -104,18 +104,11 @@ func (l *Links) Links(ctx context.Context, accountID int64, page int64) (links [
 		}
 		newest := total - (page-1)*schema.PageSize
 		rows, err := tx.QueryContext(ctx, selectPage, accountID, newest-schema.PageSize, newest)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
+		return each(rows, err, func() error {
 			link, err := scanLink(rows)
-			if err != nil {
-				return err
-			}
 			links = append(links, link)
-		}
-		return rows.Err()
+			return err
+		})
 	})
 	if err != nil {
 		return nil, 0, coded(err, "read page %d of account %d's links", page, accountID)

@@ -1,0 +1,149 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"io/fs"
+
+	"linkstream/schema"
+)
+
+// Clicks counts clicks. All methods may be called concurrently; batches are inserted one after the other.
+type Clicks struct {
+	db                      *database
+	counters, totals, marks *upsert
+	free                    chan *sums // holds the one there is while no batch is being inserted
+}
+
+var _ schema.ClickStore = (*Clicks)(nil)
+
+// OpenClicks opens or creates the file at path and brings it up to date. Its folder must exist.
+func OpenClicks(ctx context.Context, path string) (*Clicks, error) {
+	files, err := fs.Sub(migrations, "migrations/clicks")
+	if err != nil {
+		return nil, err
+	}
+	// NORMAL does not sync the log at each commit. A power loss may undo the last batches, but whole and in order: the
+	// positions go back with the counts, and what followed them is read from the topic again.
+	db, err := open(ctx, path, "NORMAL", files)
+	if err != nil {
+		return nil, err
+	}
+	c := &Clicks{db: db, free: make(chan *sums, 1)}
+	c.free <- newSums()
+	c.counters, err = prepareUpsert(ctx, db.write, "counters (link_id, day, device, browser, total)",
+		"total = total + excluded.total")
+	if err == nil {
+		c.totals, err = prepareUpsert(ctx, db.write, "totals (link_id, total)", "total = total + excluded.total")
+	}
+	if err == nil {
+		c.marks, err = prepareUpsert(ctx, db.write, "marks (partition, incarnation, lane, seq)",
+			"seq = max(seq, excluded.seq)")
+	}
+	if err != nil {
+		return nil, errors.Join(coded(err, "prepare statements of %q", path), db.close())
+	}
+	return c, nil
+}
+
+// Close closes the store. Calls that come later fail; those under way may fail or succeed.
+func (c *Clicks) Close() error { return c.db.close() }
+
+// Position implements schema.ClickStore.
+func (c *Clicks) Position(ctx context.Context, partition int) (schema.Position, error) {
+	position := schema.Position{Marks: map[schema.Lane]uint64{}}
+	err := c.db.view(ctx, func(tx *sql.Tx) (err error) {
+		if position.Next, err = nextOffset(ctx, tx, partition); err != nil {
+			return err
+		}
+		rows, err := tx.QueryContext(ctx, `SELECT incarnation, lane, seq FROM marks WHERE partition = ?`, partition)
+		return each(rows, err, func() error {
+			var incarnation sql.RawBytes
+			var lane schema.Lane
+			var seq int64
+			err := rows.Scan(&incarnation, &lane.Number, &seq)
+			copy(lane.Incarnation[:], incarnation)
+			position.Marks[lane] = uint64(seq)
+			return err
+		})
+	})
+	return position, coded(err, "read position of partition %d", partition)
+}
+
+func nextOffset(ctx context.Context, tx *sql.Tx, partition int) (offset int64, err error) {
+	err = tx.QueryRowContext(ctx, `SELECT next FROM positions WHERE partition = ?`, partition).Scan(&offset)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, nil
+	}
+	return offset, err
+}
+
+// InsertClicks implements schema.ClickStore.
+func (c *Clicks) InsertClicks(ctx context.Context, batch *schema.ClickBatch) error {
+	err := c.insert(ctx, batch)
+	return coded(err, "insert clicks of partition %d from offset %d", batch.Partition, batch.Base)
+}
+
+func (c *Clicks) insert(ctx context.Context, batch *schema.ClickBatch) error {
+	var s *sums
+	select {
+	case s = <-c.free:
+		defer func() { c.free <- s }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	s.add(batch)
+	return c.db.update(ctx, func(tx *sql.Tx) error {
+		// The transaction has the write lock, so the position stays as it is read until the commit.
+		next, err := nextOffset(ctx, tx, batch.Partition)
+		if err != nil {
+			return err
+		}
+		if next != batch.Base {
+			return schema.Errorf(schema.CodeConflict, "the partition is at offset %d", next)
+		}
+		if err := c.insertSums(ctx, tx, s); err != nil {
+			return err
+		}
+		if err := c.insertMarks(ctx, tx, batch.Partition, s); err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, `INSERT INTO positions (partition, next) VALUES (?, ?)
+			ON CONFLICT DO UPDATE SET next = excluded.next`, batch.Partition, batch.Next)
+		return err
+	})
+}
+
+func (c *Clicks) insertSums(ctx context.Context, tx *sql.Tx, s *sums) error {
+	counters, totals := c.counters.begin(ctx, tx), c.totals.begin(ctx, tx)
+	total := int64(0) // of the link so far: its counters stand side by side
+	for i, sum := range s.sorted {
+		err := counters.add(ctx, sum.link, sum.day, string(sum.device), sum.browser, sum.clicks)
+		if err != nil {
+			return err
+		}
+		total += sum.clicks
+		if i+1 < len(s.sorted) && s.sorted[i+1].link == sum.link {
+			continue
+		}
+		if err := totals.add(ctx, sum.link, total); err != nil {
+			return err
+		}
+		total = 0
+	}
+	if err := counters.end(ctx); err != nil {
+		return err
+	}
+	return totals.end(ctx)
+}
+
+func (c *Clicks) insertMarks(ctx context.Context, tx *sql.Tx, partition int, s *sums) error {
+	marks := c.marks.begin(ctx, tx)
+	for lane, seq := range s.marks {
+		if err := marks.add(ctx, partition, lane.Incarnation[:], lane.Number, int64(seq)); err != nil {
+			return err
+		}
+	}
+	return marks.end(ctx)
+}

@@ -1,0 +1,33 @@
+package sqlite_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"linkstream/schema"
+	"linkstream/schema/sqlite"
+	"linkstream/schema/storetest"
+)
+
+func openClicks(t testing.TB, path string) *sqlite.Clicks {
+	t.Helper()
+	clicks, err := sqlite.OpenClicks(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { clicks.Close() })
+	return clicks
+}
+
+func TestClicks(t *testing.T) {
+	storetest.TestClickStore(t, func(t *testing.T) (schema.ClickStore, func() schema.ClickStore) {
+		path := filepath.Join(t.TempDir(), "clicks.db")
+		clicks := openClicks(t, path)
+		return clicks, func() schema.ClickStore {
+			if err := clicks.Close(); err != nil {
+				t.Fatal(err)
+			}
+			return openClicks(t, path)
+		}
+	})
+}

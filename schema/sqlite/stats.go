@@ -1,0 +1,61 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"time"
+
+	"linkstream/schema"
+)
+
+// LinkStats implements schema.ClickStore.
+func (c *Clicks) LinkStats(ctx context.Context, linkID int64) (schema.Stats, error) {
+	stats := schema.Stats{Devices: map[schema.Device]int64{}, Browsers: map[string]int64{}}
+	err := c.db.view(ctx, func(tx *sql.Tx) error {
+		rows, err := tx.QueryContext(ctx, `SELECT day, sum(total) FROM counters WHERE link_id = ?
+			GROUP BY day ORDER BY day`, linkID)
+		err = each(rows, err, func() error {
+			var number, total int64
+			err := rows.Scan(&number, &total)
+			date := time.Unix(0, 0).UTC().AddDate(0, 0, int(number)).Format(time.DateOnly)
+			stats.ClicksByDay = append(stats.ClicksByDay, schema.DayCount{Date: date, Total: total})
+			stats.TotalClicks += total
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		rows, err = tx.QueryContext(ctx, `SELECT device, sum(total) FROM counters WHERE link_id = ? GROUP BY device`, linkID)
+		if err = scanCounts(rows, err, stats.Devices); err != nil {
+			return err
+		}
+		rows, err = tx.QueryContext(ctx, `SELECT browser, sum(total) FROM counters WHERE link_id = ?
+			GROUP BY browser ORDER BY sum(total) DESC, browser LIMIT ?`, linkID, schema.TopBrowsers)
+		return scanCounts(rows, err, stats.Browsers)
+	})
+	return stats, coded(err, "read stats of link %d", linkID)
+}
+
+// ClickCounts implements schema.ClickStore.
+func (c *Clicks) ClickCounts(ctx context.Context, linkIDs []int64) (map[int64]int64, error) {
+	ids, err := json.Marshal(linkIDs)
+	if err != nil {
+		return nil, coded(err, "encode link IDs")
+	}
+	counts := make(map[int64]int64, len(linkIDs))
+	rows, err := c.db.read.QueryContext(ctx, `SELECT link_id, total FROM totals
+		WHERE link_id IN (SELECT value FROM json_each(?))`, string(ids))
+	return counts, coded(scanCounts(rows, err, counts), "read counts of %d links", len(linkIDs))
+}
+
+// scanCounts adds rows of a key and its count to counts.
+func scanCounts[K comparable](rows *sql.Rows, err error, counts map[K]int64) error {
+	return each(rows, err, func() error {
+		var key K
+		var total int64
+		err := rows.Scan(&key, &total)
+		counts[key] = total
+		return err
+	})
+}

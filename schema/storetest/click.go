@@ -1,0 +1,243 @@
+package storetest
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"linkstream/schema"
+)
+
+// TestClickStore checks every outcome that ClickStore documents. Where the contract leaves a store free, the suite
+// does: Position.Next may fall short of a batch's Next by the records dropped at its end. A stale Base is always one
+// that the partition really had, as a worker's is.
+func TestClickStore(t *testing.T, open Open[schema.ClickStore]) {
+	t.Run("counting", func(t *testing.T) { run(t, open, clickBehaviours) })
+	t.Run("stats", func(t *testing.T) { run(t, open, statsBehaviours) })
+	t.Run("everything is there after closing and opening", func(t *testing.T) { keepsClicks(t, open) })
+}
+
+var clickBehaviours = []behaviour[schema.ClickStore]{
+	{"Position of a new partition is zero without marks", startsAtZero},
+	{"Position gives its map to the caller", givesMarksAway},
+	{"InsertClicks moves counts, marks and position", movesPosition},
+	{"InsertClicks keeps nothing of the batch's memory", copiesBatch},
+	{"InsertClicks goes on after records that were dropped", passesDroppedRecords},
+	{"InsertClicks keeps each lane's highest number", keepsHighestMarks},
+	{"InsertClicks keeps partitions apart, also for one lane", keepsPartitionsApart},
+	{"InsertClicks takes many lanes and extreme numbers", takesManyLanes},
+	{"InsertClicks takes a batch of 50,000 clicks", takesBigBatch},
+	{"InsertClicks refuses a batch that was counted", refusesRepeatedBatch},
+	{"InsertClicks refuses a batch at an earlier position", refusesStaleBatch},
+	{"InsertClicks lets exactly one of concurrent workers count", countsOneOfConcurrentBatches},
+	{"InsertClicks counts each record once while workers fight", countsOnceWhileWorkersFight},
+	{"InsertClicks counts several partitions at once", countsPartitionsAtOnce},
+}
+
+// lane returns lane n of an incarnation that has zero bytes in it.
+func lane(incarnation byte, n uint32) schema.Lane {
+	return schema.Lane{Incarnation: schema.Incarnation{0, incarnation, 15: 0xff}, Number: n}
+}
+
+// clicksOf returns n clicks on a link, on a lane of its own.
+func clicksOf(link int64, n int) []click {
+	clicks := make([]click, n)
+	for i := range clicks {
+		clicks[i] = click{lane(byte(link), 0), link, epoch, schema.Desktop, "Firefox"}
+	}
+	return clicks
+}
+
+// randomClicks returns n clicks with popular and rare links, browsers and days.
+func randomClicks(random *rand.Rand, n, links int) []click {
+	devices := []schema.Device{schema.Desktop, schema.Mobile, schema.Tablet, schema.Bot, schema.Other}
+	popular := rand.NewZipf(random, 1.2, 2, uint64(links-1))
+	clicks := make([]click, n)
+	for i := range clicks {
+		clicks[i] = click{
+			lane:    lane(byte(random.IntN(3)), uint32(random.IntN(4))),
+			link:    int64(popular.Uint64()) + 1,
+			at:      epoch.Add(time.Duration(random.IntN(20*24)) * time.Hour),
+			device:  devices[random.IntN(len(devices))],
+			browser: fmt.Sprintf("Browser %d", min(random.IntN(30), random.IntN(30))),
+		}
+	}
+	return clicks
+}
+
+func startsAtZero(t *testing.T, store schema.ClickStore) {
+	books := newLedger()
+	books.partition(0)
+	books.partition(7)
+	books.check(t, store)
+	books.insert(t, store, 7, clicksOf(1, 3)...)
+	books.check(t, store)
+}
+
+func givesMarksAway(t *testing.T, store schema.ClickStore) {
+	books := newLedger()
+	books.insert(t, store, 0, clicksOf(1, 3)...)
+	position, err := store.Position(t.Context(), 0)
+	must(t, err)
+	clear(position.Marks)
+	books.check(t, store)
+	empty, err := store.Position(t.Context(), 1)
+	must(t, err)
+	empty.Marks[lane(1, 0)] = 1 // a worker fills the map of a new partition, too
+	books.partition(1)
+	books.check(t, store)
+}
+
+func movesPosition(t *testing.T, store schema.ClickStore) {
+	books := newLedger()
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 5 {
+		books.insert(t, store, 3, randomClicks(random, 50, 10)...)
+		books.check(t, store)
+	}
+}
+
+func copiesBatch(t *testing.T, store schema.ClickStore) {
+	books := newLedger()
+	reused := new(schema.ClickBatch)
+	for round := range int64(3) {
+		reused.Reset(0, books.partition(0).next)
+		for i, c := range clicksOf(round+1, 4) {
+			appendClick(reused, reused.Next, uint64(i+1), c)
+		}
+		must(t, store.InsertClicks(t.Context(), reused))
+		books.count(reused)
+		for i := range reused.Len() {
+			reused.LinkID[i], reused.Seq[i], reused.Browser[i] = unknownLink, 99, "none"
+		}
+		books.check(t, store)
+	}
+}
+
+func passesDroppedRecords(t *testing.T, store schema.ClickStore) {
+	books := newLedger()
+	dropping := func(base int64) *schema.ClickBatch {
+		b := new(schema.ClickBatch)
+		b.Reset(0, base)
+		for i, c := range clicksOf(1, 3) { // two records dropped before each click, and five after the last
+			appendClick(b, base+int64(3*i)+2, books.partition(0).marks[c.lane]+uint64(i)+1, c)
+		}
+		b.Next += 5
+		return b
+	}
+	// A worker goes on at the Next of its own batch, or asks for the position: both are where the partition is.
+	for round := range 4 {
+		base := books.partition(0).next
+		if round%2 == 1 {
+			position, err := store.Position(t.Context(), 0)
+			must(t, err)
+			base = position.Next
+		}
+		b := dropping(base)
+		must(t, store.InsertClicks(t.Context(), b))
+		books.count(b)
+		books.check(t, store)
+	}
+}
+
+func keepsHighestMarks(t *testing.T, store schema.ClickStore) {
+	books := newLedger()
+	a, b := clicksOf(1, 1)[0], clicksOf(2, 1)[0]
+	batch := new(schema.ClickBatch)
+	for _, seqs := range [][]uint64{{5, 9, 7}, {8, 6}, {12}} {
+		batch.Reset(0, books.partition(0).next)
+		for _, seq := range seqs {
+			appendClick(batch, batch.Next, seq, a)
+			appendClick(batch, batch.Next, seq*1000, b)
+		}
+		must(t, store.InsertClicks(t.Context(), batch))
+		books.count(batch)
+		books.check(t, store)
+	}
+}
+
+func keepsPartitionsApart(t *testing.T, store schema.ClickStore) {
+	books := newLedger()
+	for i := range 3 {
+		for _, partition := range []int{0, 1, 12, 1000} {
+			books.insert(t, store, partition, clicksOf(1, 1+partition%7+i)...)
+		}
+	}
+	books.partition(2)
+	books.check(t, store)
+}
+
+func takesManyLanes(t *testing.T, store schema.ClickStore) {
+	books := newLedger()
+	var clicks []click
+	for i := range uint32(3000) {
+		c := clicksOf(1, 1)[0]
+		c.lane = lane(byte(i%30), i/30)
+		clicks = append(clicks, c)
+	}
+	books.insert(t, store, 0, clicks...)
+	books.check(t, store)
+
+	for i, extreme := range []schema.Lane{
+		{}, {Number: math.MaxUint32}, {Incarnation: schema.Incarnation{0: 0xff, 15: 0}, Number: 1 << 31},
+	} {
+		books.partition(0).marks[extreme] = 1<<62 + uint64(i)
+		clicks[i].lane, clicks[i].link = extreme, math.MaxInt64-int64(i)
+	}
+	books.insert(t, store, 0, clicks...)
+	books.check(t, store)
+}
+
+func takesBigBatch(t *testing.T, store schema.ClickStore) {
+	books := newLedger()
+	random := rand.New(rand.NewPCG(3, 4))
+	books.insert(t, store, 0, randomClicks(random, 50_000, 500)...)
+	books.check(t, store)
+	books.insert(t, store, 0, randomClicks(random, 50_000, 500)...)
+	books.check(t, store)
+}
+
+// refusesRepeatedBatch also asks for an error where the engine by itself would drop the repetition without a word.
+func refusesRepeatedBatch(t *testing.T, store schema.ClickStore) {
+	books := newLedger()
+	first := books.batch(0, clicksOf(1, 10)...)
+	must(t, store.InsertClicks(t.Context(), first))
+	books.count(first)
+	mustFail(t, store.InsertClicks(t.Context(), first), schema.CodeConflict)
+	books.check(t, store)
+	books.insert(t, store, 0, clicksOf(2, 5)...)
+	mustFail(t, store.InsertClicks(t.Context(), first), schema.CodeConflict)
+	books.check(t, store)
+}
+
+func refusesStaleBatch(t *testing.T, store schema.ClickStore) {
+	books := newLedger()
+	var stale []*schema.ClickBatch
+	for round := range 4 {
+		// What a worker prepared that read more or fewer records than the one that won.
+		longer, shorter := books.batch(0, clicksOf(1, 20)...), books.batch(0, clicksOf(1, 3)...)
+		stale = append(stale, longer, shorter)
+		books.insert(t, store, 0, clicksOf(1, 10+round)...)
+		for _, batch := range stale {
+			mustFail(t, store.InsertClicks(t.Context(), batch), schema.CodeConflict)
+		}
+		books.check(t, store)
+	}
+}
+
+func keepsClicks(t *testing.T, open Open[schema.ClickStore]) {
+	store, reopen := open(t)
+	books := newLedger()
+	random := rand.New(rand.NewPCG(5, 6))
+	for range 3 {
+		old := books.batch(1, clicksOf(1, 7)...)
+		books.insert(t, store, 0, randomClicks(random, 200, 20)...)
+		books.insert(t, store, 1, randomClicks(random, 300, 20)...)
+		store = reopen()
+		books.check(t, store)
+		mustFail(t, store.InsertClicks(t.Context(), old), schema.CodeConflict)
+	}
+	books.check(t, store)
+}

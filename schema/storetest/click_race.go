@@ -1,0 +1,113 @@
+package storetest
+
+import (
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+
+	"linkstream/schema"
+)
+
+// countsOneOfConcurrentBatches lets workers insert at one Base, as a worker and its zombie do. They read the same
+// records, one of them further than the other: batches of one length would be one and the same.
+func countsOneOfConcurrentBatches(t *testing.T, store schema.ClickStore) {
+	books := newLedger()
+	for range 5 {
+		batches := make([]*schema.ClickBatch, 8)
+		for i := range batches {
+			batches[i] = books.batch(0, clicksOf(1, 10+i)...)
+		}
+		winner := onlyOne(t, concurrently(len(batches), func(i int) error {
+			return store.InsertClicks(t.Context(), batches[i])
+		}), schema.CodeConflict)
+		books.count(batches[winner])
+		books.check(t, store)
+	}
+}
+
+// countsOnceWhileWorkersFight lets workers that know nothing of each other count one partition's records to the end.
+func countsOnceWhileWorkersFight(t *testing.T, store schema.ClickStore) {
+	const workers, records = 3, 600
+	books := newLedger()
+	log := books.batch(0, randomClicks(rand.New(rand.NewPCG(7, 8)), records, 10)...)
+	for _, err := range concurrently(workers, func(w int) error {
+		random := rand.New(rand.NewPCG(9, uint64(w)))
+		for {
+			position, err := store.Position(t.Context(), 0)
+			if err != nil || position.Next == records {
+				return err
+			}
+			from := position.Next
+			to := min(from+1+random.Int64N(40), records)
+			err = store.InsertClicks(t.Context(), cut(log, from, to))
+			if err != nil && schema.ErrorCode(err) != schema.CodeConflict {
+				return err
+			}
+		}
+	}) {
+		must(t, err)
+	}
+	books.count(log)
+	books.check(t, store)
+}
+
+// cut returns the batch of a log's records from one offset to before another.
+func cut(log *schema.ClickBatch, from, to int64) *schema.ClickBatch {
+	return &schema.ClickBatch{
+		Partition: log.Partition, Base: from, Next: to, Offset: log.Offset[from:to], Lane: log.Lane[from:to],
+		Seq: log.Seq[from:to], LinkID: log.LinkID[from:to], ClickedAt: log.ClickedAt[from:to],
+		Device: log.Device[from:to], Browser: log.Browser[from:to],
+	}
+}
+
+func countsPartitionsAtOnce(t *testing.T, store schema.ClickStore) {
+	const partitions, rounds = 4, 5
+	books := newLedger()
+	for round := range uint64(rounds) {
+		batches := make([]*schema.ClickBatch, partitions)
+		for i := range batches {
+			batches[i] = books.batch(i, randomClicks(rand.New(rand.NewPCG(round, uint64(i))), 100, 10)...)
+		}
+		for i, err := range concurrently(partitions, func(i int) error {
+			return store.InsertClicks(t.Context(), batches[i])
+		}) {
+			must(t, err)
+			books.count(batches[i])
+		}
+	}
+	books.check(t, store)
+}
+
+// agreesWhileInserting reads while batches come in, each of which adds the same number of clicks to the link.
+func agreesWhileInserting(t *testing.T, store schema.ClickStore) {
+	const batches, each = 20, 25
+	books := newLedger()
+	inserted := make(chan error, 1)
+	var done atomic.Bool
+	go func() {
+		defer done.Store(true)
+		for i := range batches {
+			b := books.batch(i%2, spread(each)...)
+			if err := store.InsertClicks(t.Context(), b); err != nil {
+				inserted <- err
+				return
+			}
+			books.count(b)
+		}
+		inserted <- nil
+	}()
+	for !done.Load() {
+		before := countOf(t, store, spreadLink)
+		stats, err := store.LinkStats(t.Context(), spreadLink)
+		must(t, err)
+		after := countOf(t, store, spreadLink)
+		if stats.TotalClicks < before || stats.TotalClicks > after {
+			t.Fatalf("stats say %d between counts of %d and %d", stats.TotalClicks, before, after)
+		}
+		equal(t, "clicks of half a batch", stats.TotalClicks%each, 0)
+		equal(t, "counts of half a batch", after%each, 0)
+		sumsAgree(t, stats)
+	}
+	must(t, <-inserted)
+	books.check(t, store)
+}

@@ -1,0 +1,194 @@
+package storetest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"linkstream/schema"
+)
+
+var statsBehaviours = []behaviour[schema.ClickStore]{
+	{"LinkStats is all zero without clicks", statsWithoutClicks},
+	{"LinkStats counts days in UTC, ascending", countsUTCDays},
+	{"LinkStats counts every device", countsDevices},
+	{"LinkStats names the ten most frequent browsers, ties by name", namesTopBrowsers},
+	{"LinkStats keeps any browser name as it is", keepsBrowserNames},
+	{"LinkStats tells links apart", tellsLinksApart},
+	{"LinkStats and ClickCounts agree while clicks come in", agreesWhileInserting},
+	{"ClickCounts leaves out links without clicks", countsOnlyClicked},
+	{"ClickCounts takes a thousand links", countsThousandLinks},
+}
+
+// countOf returns a link's count, 0 if it has none.
+func countOf(t *testing.T, store schema.ClickStore, link int64) int64 {
+	t.Helper()
+	counts, err := store.ClickCounts(t.Context(), []int64{link})
+	must(t, err)
+	return counts[link]
+}
+
+// sumsAgree requires that days and devices sum to the total, and browsers too where there are no more than the top.
+func sumsAgree(t *testing.T, stats schema.Stats) {
+	t.Helper()
+	var days, devices, browsers int64
+	for _, day := range stats.ClicksByDay {
+		days += day.Total
+	}
+	for _, n := range stats.Devices {
+		devices += n
+	}
+	for _, n := range stats.Browsers {
+		browsers += n
+	}
+	equal(t, "sum of days", days, stats.TotalClicks)
+	equal(t, "sum of devices", devices, stats.TotalClicks)
+	if len(stats.Browsers) < schema.TopBrowsers {
+		equal(t, "sum of browsers", browsers, stats.TotalClicks)
+	}
+}
+
+const spreadLink = 5
+
+// spread returns n clicks on spreadLink over days, devices and browsers.
+func spread(n int) []click {
+	clicks := clicksOf(spreadLink, n)
+	for i := range clicks {
+		clicks[i].at = epoch.AddDate(0, 0, i%6)
+		clicks[i].device = []schema.Device{schema.Desktop, schema.Mobile, schema.Bot}[i%3]
+		clicks[i].browser = fmt.Sprintf("Browser %d", i%4)
+	}
+	return clicks
+}
+
+func statsWithoutClicks(t *testing.T, store schema.ClickStore) {
+	for partition := range 2 { // in an empty store, then in one where another link has clicks
+		stats, err := store.LinkStats(t.Context(), unknownLink)
+		must(t, err)
+		sameStats(t, unknownLink, stats, schema.Stats{})
+		newLedger().insert(t, store, partition, clicksOf(1, 3)...)
+	}
+}
+
+func countsUTCDays(t *testing.T, store schema.ClickStore) {
+	midnight := time.Date(2027, time.January, 1, 0, 0, 0, 0, time.UTC)
+	clicks := clicksOf(1, 7)
+	for i, at := range []time.Time{
+		midnight.Add(-time.Millisecond), midnight, midnight.Add(24*time.Hour - time.Millisecond), midnight.Add(24 * time.Hour),
+		time.Date(2028, time.February, 29, 12, 0, 0, 0, time.UTC),
+		time.Date(1999, time.December, 31, 23, 59, 59, 999_000_000, time.UTC),
+		time.Date(2024, time.February, 29, 0, 0, 0, 0, time.UTC),
+	} {
+		clicks[i].at = at
+	}
+	books := newLedger()
+	books.insert(t, store, 0, clicks...)
+	books.check(t, store)
+	stats, err := store.LinkStats(t.Context(), 1)
+	must(t, err)
+	equal(t, "days", fmt.Sprint(stats.ClicksByDay), fmt.Sprint([]schema.DayCount{
+		{Date: "1999-12-31", Total: 1}, {Date: "2024-02-29", Total: 1}, {Date: "2026-12-31", Total: 1},
+		{Date: "2027-01-01", Total: 2}, {Date: "2027-01-02", Total: 1}, {Date: "2028-02-29", Total: 1},
+	}))
+}
+
+func countsDevices(t *testing.T, store schema.ClickStore) {
+	books := newLedger()
+	for i, device := range []schema.Device{schema.Desktop, schema.Mobile, schema.Tablet, schema.Bot, schema.Other} {
+		clicks := clicksOf(1, i+1)
+		for j := range clicks {
+			clicks[j].device = device
+		}
+		books.insert(t, store, 0, clicks...)
+		books.check(t, store)
+	}
+}
+
+func namesTopBrowsers(t *testing.T, store schema.ClickStore) {
+	books := newLedger()
+	frequency := map[string]int{"rare": 1, "Most": 30} // and eleven with 7 each, of which nine are named
+	for i := range 11 {
+		frequency[fmt.Sprintf("%c-tie", "KkBbAaZzMmCc"[i])] = 7
+	}
+	var clicks []click
+	for name, n := range frequency {
+		for range n {
+			c := clicksOf(1, 1)[0]
+			c.browser = name
+			clicks = append(clicks, c)
+		}
+	}
+	books.insert(t, store, 0, clicks...)
+	books.check(t, store)
+	stats, err := store.LinkStats(t.Context(), 1)
+	must(t, err)
+	equal(t, "browsers", fmt.Sprint(stats.Browsers),
+		"map[A-tie:7 B-tie:7 C-tie:7 K-tie:7 M-tie:7 Most:30 Z-tie:7 a-tie:7 b-tie:7 k-tie:7]")
+
+	// A browser that was below the top rises into it, by clicks of another day, device and partition.
+	risen := clicksOf(1, 40)
+	for i := range risen {
+		risen[i].browser, risen[i].at, risen[i].device = "rare", epoch.AddDate(0, 0, i), schema.Tablet
+	}
+	books.insert(t, store, 1, risen...)
+	books.check(t, store)
+}
+
+func keepsBrowserNames(t *testing.T, store schema.ClickStore) {
+	books := newLedger()
+	var clicks []click
+	for i, name := range []string{
+		"", "Яндекс Браузер", "浏览器", "🦊🔥", "O'Neil \"the\" \\ `browser`", " spaced\tname\n", "e\u0301 and \u00e9",
+		"%s?$1:x", strings.Repeat("long", 200),
+	} {
+		for range i + 1 {
+			c := clicksOf(1, 1)[0]
+			c.browser = name
+			clicks = append(clicks, c)
+		}
+	}
+	books.insert(t, store, 0, clicks...)
+	books.insert(t, store, 0, clicks...)
+	books.check(t, store)
+}
+
+func tellsLinksApart(t *testing.T, store schema.ClickStore) {
+	books := newLedger()
+	for _, link := range []int64{1, 2, 1<<40 + 1, 1 << 40} {
+		books.insert(t, store, int(link%3), clicksOf(link, int(link%7)+1)...)
+	}
+	books.check(t, store)
+}
+
+func countsOnlyClicked(t *testing.T, store schema.ClickStore) {
+	for _, ids := range [][]int64{nil, {}, {unknownLink}} {
+		counts, err := store.ClickCounts(t.Context(), ids)
+		must(t, err)
+		equal(t, "counts", len(counts), 0)
+	}
+	books := newLedger()
+	books.insert(t, store, 0, append(clicksOf(1, 3), clicksOf(2, 4)...)...)
+	counts, err := store.ClickCounts(t.Context(), []int64{2, unknownLink, 3})
+	must(t, err)
+	equal(t, "counts", fmt.Sprint(counts), "map[2:4]")
+}
+
+func countsThousandLinks(t *testing.T, store schema.ClickStore) {
+	books := newLedger()
+	var clicks []click
+	ids := make([]int64, 0, 2000)
+	for link := range int64(2000) {
+		ids = append(ids, link+1)
+		if link%2 == 0 {
+			clicks = append(clicks, clicksOf(link+1, 1+int(link%5))...)
+		}
+	}
+	books.insert(t, store, 0, clicks...)
+	counts, err := store.ClickCounts(t.Context(), ids)
+	must(t, err)
+	equal(t, "links with counts", len(counts), 1000)
+	for link, tally := range books.links {
+		equal(t, fmt.Sprintf("count of link %d", link), counts[link], tally.total)
+	}
+}
