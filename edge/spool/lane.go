@@ -100,17 +100,16 @@ func (l *Lane) setSpare(s *segment) bool {
 // more. It returns the number of clicks it appended. One goroutine at a time reads and acknowledges.
 func (l *Lane) Read(batch *stream.Batch, maxBytes int) int {
 	before := batch.Len()
-	for batch.Size() < maxBytes {
-		s := l.segment(l.readSegment)
-		if s == nil {
-			break
+	for s := l.segment(l.readSegment); s != nil && batch.Size() < maxBytes; {
+		if l.readPos == headerLen {
+			l.readSeq = s.firstSeq - 1 // the segment says itself where it stands in the lane
 		}
 		sealed := s.sealed.Load() // first: what was appended before the seal is then seen below
 		body, err := s.record(l.readPos)
 		switch {
 		case err != nil:
 			l.spool.log.Error("spool segment is damaged, the rest of it is lost", "path", s.path, "error", err)
-			l.readNext()
+			s = l.readNext()
 		case body != nil:
 			l.readPos += recordLen(len(body))
 			l.readSeq++
@@ -119,7 +118,7 @@ func (l *Lane) Read(batch *stream.Batch, maxBytes int) int {
 				batch.Append(l.head, body)
 			}
 		case sealed:
-			l.readNext()
+			s = l.readNext()
 		default:
 			return batch.Len() - before
 		}
@@ -127,13 +126,11 @@ func (l *Lane) Read(batch *stream.Batch, maxBytes int) int {
 	return batch.Len() - before
 }
 
-// readNext moves on to the next segment, which says itself where it stands in the lane.
-func (l *Lane) readNext() {
+// readNext moves on to the next segment and returns it, if it is there yet.
+func (l *Lane) readNext() *segment {
 	l.readSegment++
 	l.readPos = headerLen
-	if s := l.segment(l.readSegment); s != nil {
-		l.readSeq = s.firstSeq - 1
-	}
+	return l.segment(l.readSegment)
 }
 
 func (l *Lane) segment(i int) *segment {
