@@ -64,6 +64,7 @@ func (p *Partition) Step(ctx context.Context) (next int64, err error) {
 		if p.position.Marks == nil {
 			p.position.Marks = make(map[schema.Lane]uint64)
 		}
+		p.status.setFailure(p.number, nil)
 	}
 	p.known = false // until this batch is stored
 	p.batch.Reset(p.number, p.position.Next)
