@@ -1,0 +1,288 @@
+package shorten_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"linkstream/api/shorten"
+	"linkstream/schema"
+	"linkstream/schema/sqlite"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fixture is a Shortener on a store with two accounts.
+type fixture struct {
+	*shorten.Shortener
+	store        *sqlite.Links
+	owner, other int64
+}
+
+func newFixture(t *testing.T, edgeURL string, blocked ...string) *fixture {
+	t.Helper()
+	store, err := sqlite.OpenLinks(t.Context(), filepath.Join(t.TempDir(), "links.db"))
+	must(t, err)
+	t.Cleanup(func() { must(t, store.Close()) })
+	f := &fixture{store: store, owner: addAccount(t, store, "a@example.org"), other: addAccount(t, store, "b@example.org")}
+	list, err := shorten.OpenBlocklist(blocklistFiles(t, strings.Join(blocked, "\n")), slog.New(slog.DiscardHandler))
+	must(t, err)
+	f.Shortener, err = shorten.New(edgeURL, store, store, list)
+	must(t, err)
+	return f
+}
+
+func addAccount(t *testing.T, store *sqlite.Links, email string) int64 {
+	t.Helper()
+	account := schema.Account{Email: email, CreatedAt: time.Now()}
+	must(t, store.CreateAccount(t.Context(), &account))
+	return account.ID
+}
+
+func (f *fixture) addDomain(t *testing.T, accountID int64, host string, verified bool) int64 {
+	t.Helper()
+	domain := schema.Domain{AccountID: accountID, Host: host, CreatedAt: time.Now()}
+	if verified {
+		domain.VerifiedAt = domain.CreatedAt
+	}
+	must(t, f.store.CreateDomain(t.Context(), &domain))
+	return domain.ID
+}
+
+func (f *fixture) create(t *testing.T, longURL, alias string, domainID int64) (schema.Link, error) {
+	t.Helper()
+	req := shorten.Request{AccountID: f.owner, LongURL: longURL}
+	if alias != "" {
+		req.CustomAlias = &alias
+	}
+	if domainID != 0 {
+		req.DomainID = &domainID
+	}
+	return f.Create(t.Context(), req)
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantInvalid requires that err is CodeInvalid with a message for each of the fields, and for no other.
+func wantInvalid(t *testing.T, err error, fields ...string) {
+	t.Helper()
+	var e *schema.Error
+	if !errors.As(err, &e) || e.Code != schema.CodeInvalid {
+		t.Fatalf("got %v, want invalid %q", err, fields)
+	}
+	var got []string
+	for field, messages := range e.Fields {
+		if got = append(got, field); len(messages) == 0 || messages[0] == "" {
+			t.Errorf("no message for %q", field)
+		}
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, fields) {
+		t.Fatalf("invalid fields %v, want %q", e.Fields, fields)
+	}
+}
+
+func wantCode(t *testing.T, err error, code schema.Code) {
+	t.Helper()
+	if got := schema.ErrorCode(err); got != code {
+		t.Fatalf("got code %q (%v), want %q", got, err, code)
+	}
+}
+
+func TestCreate(t *testing.T) {
+	f := newFixture(t, "https://sho.rt/")
+
+	t.Run("stores an active link with an automatic hash", func(t *testing.T) {
+		began := time.Now().Truncate(time.Second)
+		link, err := f.create(t, "https://example.com/a?b=c#d", "", 0)
+		must(t, err)
+		if !regexp.MustCompile(`^[0-9A-Za-z]{7}$`).MatchString(link.Hash) {
+			t.Errorf("hash %q", link.Hash)
+		}
+		if got := f.ShortURL(link); got != "https://sho.rt/"+link.Hash {
+			t.Errorf("short URL %q", got)
+		}
+		stored, err := f.store.Link(t.Context(), 0, link.Hash)
+		must(t, err)
+		if !stored.CreatedAt.Equal(link.CreatedAt) || link.CreatedAt.Before(began) || link.CreatedAt.After(time.Now()) {
+			t.Errorf("created at %v, stored %v", link.CreatedAt, stored.CreatedAt)
+		}
+		stored.CreatedAt = link.CreatedAt
+		if stored != link || !link.Active || link.AccountID != f.owner || link.URL != "https://example.com/a?b=c#d" {
+			t.Errorf("stored %+v, returned %+v", stored, link)
+		}
+	})
+	t.Run("takes the alias as hash", func(t *testing.T) {
+		for _, alias := range []string{"abc", "a-b_9", "---", strings.Repeat("z", 20)} {
+			link, err := f.create(t, "https://example.com/", alias, 0)
+			must(t, err)
+			if link.Hash != alias {
+				t.Errorf("hash %q, want %q", link.Hash, alias)
+			}
+		}
+	})
+	t.Run("uses the custom domain", func(t *testing.T) {
+		id := f.addDomain(t, f.owner, "go.example.org", true)
+		link, err := f.create(t, "https://example.com/", "custom", id)
+		must(t, err)
+		if got := f.ShortURL(link); got != "https://go.example.org/custom" {
+			t.Errorf("short URL %q", got)
+		}
+		_, err = f.create(t, "https://example.com/", "custom", 0)
+		must(t, err) // the same alias on the default domain
+	})
+	t.Run("refuses what is no alias", func(t *testing.T) {
+		for _, alias := range []string{"ab", strings.Repeat("z", 21), "Abc", "a.b", "a b", "äbc", "abc/", "api", "healthz"} {
+			_, err := f.create(t, "https://example.com/", alias, 0)
+			wantInvalid(t, err, "custom_alias")
+		}
+		empty := ""
+		_, err := f.Create(t.Context(), shorten.Request{AccountID: f.owner, LongURL: "https://a.example", CustomAlias: &empty})
+		wantInvalid(t, err, "custom_alias")
+	})
+	t.Run("refuses an alias that is in use", func(t *testing.T) {
+		_, err := f.create(t, "https://example.com/", "twice", 0)
+		must(t, err)
+		_, err = f.create(t, "https://example.com/", "twice", 0)
+		wantInvalid(t, err, "custom_alias")
+	})
+	t.Run("says the same of a domain that is unknown, another's or not verified", func(t *testing.T) {
+		messages := map[string]bool{}
+		for _, id := range []int64{-1, 4711, f.addDomain(t, f.other, "other.example.org", true),
+			f.addDomain(t, f.owner, "new.example.org", false)} {
+			_, err := f.create(t, "https://example.com/", "", id)
+			wantInvalid(t, err, "domain_id")
+			var e *schema.Error
+			errors.As(err, &e)
+			messages[e.Fields["domain_id"][0]] = true
+		}
+		if len(messages) != 1 {
+			t.Errorf("messages differ: %v", messages)
+		}
+	})
+	t.Run("reports all invalid fields at once, malformed ones as they were reported", func(t *testing.T) {
+		_, err := f.create(t, "ftp://example.com/", "a", 4711)
+		wantInvalid(t, err, "custom_alias", "domain_id", "long_url")
+		alias := "a"
+		malformed := map[string][]string{"long_url": {"It is a number."}}
+		_, err = f.Create(t.Context(), shorten.Request{AccountID: f.owner, CustomAlias: &alias, Malformed: malformed})
+		wantInvalid(t, err, "custom_alias", "long_url")
+		var e *schema.Error
+		if errors.As(err, &e); e.Fields["long_url"][0] != "It is a number." || len(malformed) != 1 {
+			t.Errorf("fields %v, malformed %v", e.Fields, malformed)
+		}
+	})
+	t.Run("returns the store's error", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := f.Create(ctx, shorten.Request{AccountID: f.owner, LongURL: "https://example.com/"})
+		wantCode(t, err, schema.CodeInternal)
+	})
+}
+
+func TestCreateGivesOneOfConcurrentCallsTheAlias(t *testing.T) {
+	f := newFixture(t, "https://sho.rt")
+	errs := make([]error, 32)
+	var wg sync.WaitGroup
+	for i := range errs {
+		wg.Go(func() { _, errs[i] = f.create(t, "https://example.com/", "wanted", 0) })
+	}
+	wg.Wait()
+	made := 0
+	for _, err := range errs {
+		if err == nil {
+			made++
+			continue
+		}
+		wantInvalid(t, err, "custom_alias")
+	}
+	if made != 1 {
+		t.Fatalf("%d calls made the link", made)
+	}
+}
+
+// takenHashes is a store in which the next n automatic hashes are taken.
+type takenHashes struct {
+	schema.LinkStore
+	n int
+}
+
+func (s *takenHashes) CreateLink(ctx context.Context, link *schema.Link) error {
+	if s.n--; s.n >= 0 {
+		return schema.Errorf(schema.CodeConflict, "taken")
+	}
+	return s.LinkStore.CreateLink(ctx, link)
+}
+
+func TestCreateLooksForAFreeHash(t *testing.T) {
+	f := newFixture(t, "https://sho.rt")
+	list, err := shorten.OpenBlocklist(nil, slog.New(slog.DiscardHandler))
+	must(t, err)
+	for taken, want := range map[int]schema.Code{3: "", 1000: schema.CodeInternal} {
+		store := &takenHashes{f.store, taken}
+		s, err := shorten.New("https://sho.rt", store, f.store, list)
+		must(t, err)
+		_, err = s.Create(t.Context(), shorten.Request{AccountID: f.owner, LongURL: "https://example.com/"})
+		wantCode(t, err, want)
+		if store.n < 0 == (want != "") {
+			t.Errorf("of %d taken hashes %d were not tried", taken, store.n)
+		}
+	}
+}
+
+func TestShortLinksAreNoTargets(t *testing.T) {
+	for _, c := range []struct {
+		name, edgeURL string
+		own, foreign  []string
+	}{
+		{"every port of a default domain without a port", "https://Sho.RT/",
+			[]string{"https://sho.rt", "http://SHO.rt./x", "http://sho.rt:81/", "http://ｓho.rt/"},
+			[]string{"https://sho.rt.example", "https://x.sho.rt", "https://xsho.rt"}},
+		{"the port of a default domain with a port", "http://127.0.0.1:8080",
+			[]string{"http://127.0.0.1:8080/abc", "https://127.0.0.1:8080", "http://[::ffff:7f00:1]:8080/"},
+			[]string{"http://127.0.0.1/", "http://127.0.0.1:3000/", "http://localhost:8080/"}},
+		{"a default domain with its scheme's port", "http://sho.rt:80",
+			[]string{"http://sho.rt/x"}, []string{"https://sho.rt/x"}},
+		{"verified custom domains", "https://sho.rt",
+			[]string{"https://go.example.org", "http://GO.example.org.:8443/x", "https://bücher.example/"},
+			[]string{"https://claimed.example.org/", "https://example.org"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := newFixture(t, c.edgeURL)
+			f.addDomain(t, f.other, "go.example.org", true)
+			f.addDomain(t, f.other, "xn--bcher-kva.example", true)
+			f.addDomain(t, f.other, "claimed.example.org", false)
+			for _, longURL := range c.own {
+				_, err := f.create(t, longURL, "", 0)
+				wantInvalid(t, err, "long_url")
+			}
+			for _, longURL := range c.foreign {
+				_, err := f.create(t, longURL, "", 0)
+				must(t, err)
+			}
+		})
+	}
+}
+
+func TestNewRefusesWhatIsNoBase(t *testing.T) {
+	for _, edgeURL := range []string{"", "sho.rt", "ftp://sho.rt", "http://", "http://:8080", "https://sho.rt/path",
+		"https://sho.rt/?q", "https://sho.rt/#f", "https://user@sho.rt", "https://sho.rt:0"} {
+		if _, err := shorten.New(edgeURL, nil, nil, nil); err == nil || !strings.Contains(err.Error(), "-edge.url") {
+			t.Errorf("%q: %v", edgeURL, err)
+		}
+	}
+}
