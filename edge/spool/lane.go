@@ -162,10 +162,12 @@ func (l *Lane) release(n int) error {
 	l.segments = slices.Delete(l.segments, 0, done)
 	l.mu.Unlock()
 	l.readSegment -= done
+	var errs []error
 	for _, s := range released {
-		if err := l.spool.removeSegment(s); err != nil {
-			return fmt.Errorf("release lane %d of %s: %w", l.id.Number, l.id.Incarnation, err)
-		}
+		errs = append(errs, l.spool.removeSegment(s))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("release lane %d of %s: %w", l.id.Number, l.id.Incarnation, err)
 	}
 	return nil
 }
@@ -187,7 +189,8 @@ func (l *Lane) bind(partition int) {
 	}
 }
 
-// close deletes what nobody needs and leaves the rest to the next process. A click that comes after finds no room.
+// close deletes what nobody needs and leaves the rest to the next process. A click that comes after finds no room. A
+// leftover lane is retired by its shipper or stays: what of it is damaged does not count as pending.
 func (l *Lane) close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -196,7 +199,7 @@ func (l *Lane) close() error {
 	}
 	var errs []error
 	for _, seg := range l.segments {
-		if seg == l.spare || l.Pending() == 0 {
+		if seg == l.spare || l.Pending() == 0 && !l.Leftover() {
 			errs = append(errs, seg.remove())
 		} else {
 			errs = append(errs, seg.unmap())

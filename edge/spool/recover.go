@@ -2,6 +2,7 @@ package spool
 
 import (
 	"cmp"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -18,7 +19,7 @@ func (s *Spool) recover() error {
 		return fmt.Errorf("recover spool: %w", err)
 	}
 	for _, f := range folders {
-		if !f.IsDir() || f.Name() == s.incarnation.String() {
+		if name := f.Name(); !isIncarnation(name) || name == s.incarnation.String() {
 			continue
 		}
 		if err := s.recoverFolder(filepath.Join(s.cfg.Dir, f.Name())); err != nil {
@@ -26,6 +27,11 @@ func (s *Spool) recover() error {
 		}
 	}
 	return nil
+}
+
+func isIncarnation(folder string) bool {
+	id, err := hex.DecodeString(folder)
+	return err == nil && len(id) == len(schema.Incarnation{})
 }
 
 func (s *Spool) recoverFolder(dir string) error {

@@ -1,6 +1,7 @@
 package spool
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -17,7 +18,7 @@ import (
 // A segment is a file of fixed size, mapped into memory: a header, then records one after another.
 //
 //	header  magic 8 | incarnation 16 | lane 4 | partition+1 4 | first seq 8 | acknowledged seq 8 | check 4 | 0 12
-//	record  length 4 | check 4 | body | 0 to 7 zero bytes
+//	record  length+1 4 | check 4 | body | 0 to 7 zero bytes
 //
 // Numbers are little endian, checks CRC-32C. A record counts once its length is there: the length is stored last, in
 // one atomic write, so that a process killed at any instant leaves whole records followed by zeros. Mapped memory
@@ -105,7 +106,7 @@ func openSegment(path string) (s *segment, lane schema.Lane, err error) {
 	if err != nil {
 		return nil, lane, fmt.Errorf("stat segment: %w", err)
 	}
-	if info.Size() < headerLen {
+	if info.Size() == 0 {
 		return nil, lane, errUnused
 	}
 	data, err := unix.Mmap(int(f.Fd()), 0, int(info.Size()), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
@@ -114,16 +115,28 @@ func openSegment(path string) (s *segment, lane schema.Lane, err error) {
 	}
 	s = &segment{path: path, data: data}
 	s.sealed.Store(true)
-	switch {
-	case [8]byte(data) == [8]byte{}:
+	if !s.begun() {
 		return nil, lane, errors.Join(errUnused, s.unmap())
-	case [8]byte(data) != magic || binary.LittleEndian.Uint32(data[offCheck:]) != s.headerCheck():
+	}
+	if !s.headerHolds() {
 		return nil, lane, errors.Join(errDamaged, s.unmap())
 	}
 	lane.Incarnation = schema.Incarnation(data[offIncarnation:])
 	lane.Number = binary.LittleEndian.Uint32(data[offLane:])
 	s.firstSeq = binary.LittleEndian.Uint64(data[offFirstSeq:])
 	return s, lane, nil
+}
+
+// begun reports whether there is anything in the segment. A header without its magic says nothing by itself: a power
+// loss may take the first page and leave others.
+func (s *segment) begun() bool {
+	records := s.data[min(headerLen, len(s.data)):]
+	return !bytes.HasPrefix(s.data, make([]byte, len(magic))) || bytes.Count(records, []byte{0}) < len(records)
+}
+
+func (s *segment) headerHolds() bool {
+	return len(s.data) >= headerLen && [8]byte(s.data) == magic &&
+		binary.LittleEndian.Uint32(s.data[offCheck:]) == s.headerCheck()
 }
 
 // headerCheck covers what never changes once the segment is begun.
@@ -151,7 +164,7 @@ func (s *segment) append(c *schema.Click) bool {
 	}
 	body := schema.AppendClickBody(s.data[pos+recordHeaderLen:pos+recordHeaderLen], c)
 	binary.LittleEndian.PutUint32(s.data[pos+4:], crc32.Checksum(body, castagnoli))
-	s.word(pos).Store(uint32(len(body)))
+	s.word(pos).Store(uint32(len(body)) + 1) // zero says that there is no record
 	s.written.Store(uint32(pos + recordLen(len(body))))
 	return true
 }
@@ -162,8 +175,8 @@ func (s *segment) record(pos int) ([]byte, error) {
 	if len(s.data)-pos < recordHeaderLen {
 		return nil, nil
 	}
-	n := int(s.word(pos).Load())
-	if n == 0 {
+	n := int(s.word(pos).Load()) - 1
+	if n < 0 {
 		return nil, nil
 	}
 	if n > schema.MaxClickBodyLen || len(s.data)-pos < recordLen(n) {

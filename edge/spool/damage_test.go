@@ -1,0 +1,177 @@
+package spool_test
+
+import (
+	"cmp"
+	"encoding/binary"
+	"os"
+	"slices"
+	"testing"
+
+	"linkstream/edge/spool"
+	"linkstream/schema"
+)
+
+// Where things are in a segment file. Stated a second time here, because spools are opened by later versions.
+const (
+	headerLen   = 64
+	atFirstSeq  = 32
+	recordAlign = 8
+)
+
+// leftClicks is how many clicks left leaves: those on links 1, 2, 3, … with the same seqs.
+const leftClicks = 600
+
+// left returns what a killed process leaves of a lane, and the lane's segments in order.
+func left(t *testing.T, segmentBytes int) (cfg spool.Config, id schema.Lane, segments []string) {
+	t.Helper()
+	cfg = config(t.TempDir(), 1)
+	cfg.SegmentBytes = segmentBytes
+	s, closeSpool := open(t, cfg)
+	appendClicks(t, s, 0, 1, leftClicks)
+	killed := kill(t, cfg)
+	closeSpool()
+	for _, path := range files(t, killed.Dir, ".segment") {
+		if firstSeq(t, path) > 0 {
+			segments = append(segments, path)
+		}
+	}
+	slices.SortFunc(segments, func(a, b string) int { return cmp.Compare(firstSeq(t, a), firstSeq(t, b)) })
+	return killed, s.Lanes()[0].ID(), segments
+}
+
+// damage changes a file in place.
+func damage(tb testing.TB, path string, change func(data []byte)) {
+	tb.Helper()
+	data, err := os.ReadFile(path)
+	must(tb, err)
+	change(data)
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	must(tb, err)
+	_, err = f.Write(data)
+	must(tb, err)
+	must(tb, f.Close())
+}
+
+func firstSeq(tb testing.TB, path string) uint64 {
+	tb.Helper()
+	data, err := os.ReadFile(path)
+	must(tb, err)
+	if len(data) < headerLen {
+		return 0 // a spare that is being made
+	}
+	return binary.LittleEndian.Uint64(data[atFirstSeq:])
+}
+
+// record returns record n of a segment's data, from its length word to its last byte.
+func record(data []byte, n int) []byte {
+	for at := headerLen; ; n-- {
+		length := 8 + int(binary.LittleEndian.Uint32(data[at:])) - 1
+		if n == 0 {
+			return data[at : at+length]
+		}
+		at += (length + recordAlign - 1) / recordAlign * recordAlign
+	}
+}
+
+func TestDamagedRecord(t *testing.T) {
+	t.Run("costs the rest of its segment alone, and is reported", func(t *testing.T) {
+		for name, change := range map[string]func(record []byte){
+			"body":   func(r []byte) { r[len(r)-1] ^= 1 },
+			"check":  func(r []byte) { r[4] ^= 0x80 },
+			"length": func(r []byte) { r[0]++ },
+			"huge":   func(r []byte) { r[3] = 0xff },
+			"zeros":  func(r []byte) { clear(r[4:]) },
+		} {
+			cfg, id, segments := left(t, smallest)
+			damage(t, segments[1], func(data []byte) { change(record(data, 5)) })
+			s, log, closeSpool := openLogged(t, cfg)
+			clicks := read(t, leftovers(s)[0])
+			equal(t, "reported damage to "+name, log.contains("is damaged"), true)
+			second, third := int64(firstSeq(t, segments[1])), int64(firstSeq(t, segments[2]))
+			isRun(t, clicks[:second+4], id, 1, 1, second+4)
+			isRun(t, clicks[second+4:], id, uint64(third), third, leftClicks)
+			closeSpool()
+		}
+	})
+	t.Run("at the end of a lane costs what follows it, and the lane is retired", func(t *testing.T) {
+		cfg, id, segments := left(t, smallest)
+		last := segments[len(segments)-1]
+		damage(t, last, func(data []byte) { clear(record(data, 3)[4:]) })
+		s, log, closeSpool := openLogged(t, cfg)
+		end := int64(firstSeq(t, last)) + 2
+		isRun(t, read(t, leftovers(s)[0]), id, 1, 1, end)
+		equal(t, "reported", log.contains("is damaged"), true)
+		must(t, leftovers(s)[0].Acknowledge())
+		equal(t, "pending", s.Pending(), 0)
+		closeSpool()
+		equal(t, "segments", len(files(t, cfg.Dir, ".segment")), 0)
+	})
+	t.Run("is not removed before it was reported", func(t *testing.T) {
+		cfg, _, segments := left(t, 64<<10)
+		damage(t, segments[0], func(data []byte) { record(data, 0)[8] ^= 1 })
+		_, _, closeSpool := openLogged(t, cfg)
+		closeSpool()
+		s, log, _ := openLogged(t, cfg)
+		equal(t, "leftover lanes", len(leftovers(s)), 1)
+		equal(t, "clicks", len(read(t, leftovers(s)[0])), 0)
+		equal(t, "reported", log.contains("is damaged"), true)
+	})
+	t.Run("of the running process costs no later click its identity", func(t *testing.T) {
+		dir := t.TempDir()
+		s, log, _ := openLogged(t, config(dir, 1))
+		lane := s.Lanes()[0]
+		appendClicks(t, s, 0, 1, 10)
+		path := files(t, dir, ".segment")[0]
+		damage(t, path, func(data []byte) { record(data, 6)[8] ^= 1 })
+		isRun(t, read(t, lane), lane.ID(), 1, 1, 6)
+		equal(t, "reported", log.contains("is damaged"), true)
+		appendClicks(t, s, 0, 11, 300)
+		lost := slices.DeleteFunc(files(t, dir, ".segment"), func(p string) bool { return p == path || firstSeq(t, p) == 0 })
+		second := int64(firstSeq(t, lost[0]))
+		isRun(t, read(t, lane), lane.ID(), uint64(second), second, 300)
+	})
+}
+
+func TestDamagedHeader(t *testing.T) {
+	for name, change := range map[string]func(data []byte){
+		"of the magic":               func(data []byte) { data[0] ^= 1 },
+		"of the incarnation":         func(data []byte) { data[20] ^= 1 },
+		"of the lane":                func(data []byte) { data[24] ^= 1 },
+		"of the first seq":           func(data []byte) { data[atFirstSeq] ^= 1 },
+		"of the check":               func(data []byte) { data[48] ^= 1 },
+		"that left nothing of it":    func(data []byte) { clear(data[:headerLen]) },
+		"that left nothing near it":  func(data []byte) { clear(data[:4096]) },
+		"that left only its records": func(data []byte) { clear(data[:8]) },
+	} {
+		t.Run("costs the segment alone, which is set aside and reported: damage "+name, func(t *testing.T) {
+			cfg, id, segments := left(t, 2*smallest)
+			second, third := firstSeq(t, segments[1]), firstSeq(t, segments[2])
+			damage(t, segments[1], change)
+			s, log, closeSpool := openLogged(t, cfg)
+			equal(t, "reported", log.contains("set aside") && log.contains(segments[1]+".damaged"), true)
+			equal(t, "segments set aside", len(files(t, cfg.Dir, ".damaged")), 1)
+			clicks := read(t, leftovers(s)[0])
+			isRun(t, clicks[:second-1], id, 1, 1, int64(second)-1)
+			isRun(t, clicks[second-1:], id, third, int64(third), leftClicks)
+			must(t, leftovers(s)[0].Acknowledge())
+			closeSpool()
+			_, closeSpool = open(t, cfg)
+			closeSpool()
+			equal(t, "segments set aside, later", len(files(t, cfg.Dir, ".damaged")), 1)
+		})
+	}
+}
+
+func TestFileCutShort(t *testing.T) {
+	for _, size := range []int64{0, 10, headerLen - 1, headerLen, headerLen + 3, headerLen + 100, smallest - 1} {
+		cfg, id, segments := left(t, smallest)
+		must(t, os.Truncate(segments[0], size))
+		s, closeSpool := open(t, cfg)
+		clicks := read(t, leftovers(s)[0])
+		second := firstSeq(t, segments[1])
+		whole := len(clicks) - (leftClicks - int(second) + 1)
+		isRun(t, clicks[:whole], id, 1, 1, int64(whole))
+		isRun(t, clicks[whole:], id, second, int64(second), leftClicks)
+		closeSpool()
+	}
+}

@@ -1,0 +1,110 @@
+package spool_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"linkstream/edge/spool"
+	"linkstream/schema"
+	"linkstream/schema/stream"
+)
+
+// kill returns a configuration for what the spool of cfg leaves if its process is killed now.
+func kill(tb testing.TB, cfg spool.Config) spool.Config {
+	cfg.Dir = copyDir(tb, cfg.Dir)
+	return cfg
+}
+
+// leftovers returns the lanes of earlier processes.
+func leftovers(s *spool.Spool) (lanes []*spool.Lane) {
+	for _, l := range s.Lanes() {
+		if l.Leftover() {
+			lanes = append(lanes, l)
+		}
+	}
+	return lanes
+}
+
+// readSome reads some clicks of a lane whose clicks are each on the link of their seq, and returns how many.
+func readSome(tb testing.TB, lane *spool.Lane, id schema.Lane, firstSeq int64) int64 {
+	tb.Helper()
+	var batch stream.Batch
+	n := int64(lane.Read(&batch, 3000))
+	isRun(tb, decode(tb, &batch), id, uint64(firstSeq), firstSeq, firstSeq+n-1)
+	return n
+}
+
+func TestRecovery(t *testing.T) {
+	t.Run("finds what was appended, whenever the process died", func(t *testing.T) {
+		cfg := config(t.TempDir(), 1)
+		s, _ := open(t, cfg)
+		id := s.Lanes()[0].ID()
+		for last := int64(1); last <= 500; last++ {
+			appendClicks(t, s, 0, last, last)
+			if last%31 != 0 {
+				continue
+			}
+			later, closeLater := open(t, kill(t, cfg))
+			equal(t, "pending", later.Pending(), uint64(last))
+			isRun(t, read(t, leftovers(later)[0]), id, 1, 1, last)
+			closeLater()
+		}
+	})
+	t.Run("keeps the identity of every process that left clicks", func(t *testing.T) {
+		cfg := config(t.TempDir(), 2)
+		var ids []schema.Lane
+		for generation := range int64(4) {
+			s, _ := open(t, cfg)
+			appendClicks(t, s, 1, 100*generation+1, 100*generation+100)
+			ids = append(ids, s.Lanes()[len(s.Lanes())-1].ID())
+			cfg = kill(t, cfg)
+		}
+		s, _ := open(t, cfg)
+		lanes := make(map[schema.Lane]*spool.Lane)
+		for _, l := range leftovers(s) {
+			lanes[l.ID()] = l
+		}
+		equal(t, "leftover lanes", len(lanes), 4)
+		for generation, id := range ids {
+			first := 100*int64(generation) + 1
+			isRun(t, read(t, lanes[id]), id, 1, first, first+99)
+		}
+	})
+	t.Run("goes on after what was acknowledged", func(t *testing.T) {
+		cfg := config(t.TempDir(), 1)
+		s, _ := open(t, cfg)
+		lane := s.Lanes()[0]
+		appendClicks(t, s, 0, 1, 300)
+		read(t, lane)
+		must(t, lane.Acknowledge())
+		appendClicks(t, s, 0, 301, 700)
+		acknowledged := int64(300)
+		for range 3 { // processes that each ship some clicks, read some more, and die
+			cfg = kill(t, cfg)
+			s, _ = open(t, cfg)
+			equal(t, "pending", s.Pending(), 700-uint64(acknowledged))
+			n := readSome(t, leftovers(s)[0], lane.ID(), acknowledged+1)
+			must(t, leftovers(s)[0].Acknowledge())
+			readSome(t, leftovers(s)[0], lane.ID(), acknowledged+n+1)
+			acknowledged += n
+		}
+	})
+	t.Run("removes spares and folders that were never used", func(t *testing.T) {
+		cfg := config(t.TempDir(), 3)
+		open(t, cfg)
+		left := kill(t, cfg)
+		equal(t, "segments", len(files(t, left.Dir, ".segment")), 3)
+		s, closeSpool := open(t, left)
+		equal(t, "leftover lanes", len(leftovers(s)), 0)
+		equal(t, "folders", folders(t, left.Dir), 1)
+		closeSpool()
+		equal(t, "segments", len(files(t, left.Dir, ".segment")), 0)
+	})
+	t.Run("leaves alone what is not its own", func(t *testing.T) {
+		dir := t.TempDir()
+		must(t, os.Mkdir(filepath.Join(dir, "lost+found"), 0o700))
+		open(t, config(dir, 1))
+		equal(t, "folders", folders(t, dir), 2)
+	})
+}
