@@ -1,0 +1,35 @@
+# Needs Go, make and git; make test needs a C compiler as well, for the race detector.
+
+PROGRAMS   = $(patsubst %main.go,./%,$(wildcard */main.go deploy/*/main.go))
+BENCHMARKS = $(sort $(dir $(shell grep -rl --include='*_test.go' '^func Benchmark' .)))
+FUZZTIME   = 5s
+
+.DEFAULT_GOAL := help
+.PHONY: help run build check test bench fuzz
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: ## run the whole service on this machine; flags as in ARGS="-api.listen 127.0.0.1:9081"
+	go run ./deploy/standalone $(ARGS)
+
+build: ## build the programs into ./build
+	go build -o build/ $(PROGRAMS)
+
+check: ## look for what gofmt, vet and staticcheck object to
+	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; }
+	go vet ./...
+	go tool staticcheck ./...
+
+test: check ## check, then run all tests under the race detector
+	CGO_ENABLED=1 go test -race -timeout 10m ./...
+
+bench: ## run the benchmarks
+	go test -run '^$$' -bench . $(BENCHMARKS)
+
+fuzz: ## run each fuzz target for FUZZTIME (5s)
+	@for dir in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -r dirname | sort -u); do \
+		for target in $$(go test -list '^Fuzz' $$dir | grep '^Fuzz'); do \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$dir || exit 1; \
+		done; \
+	done
