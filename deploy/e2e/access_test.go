@@ -1,0 +1,191 @@
+package e2e_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestSection5Authentication(t *testing.T) {
+	s := startSystem(t)
+	owner, nobody := s.owner(), caller{api: s.api}
+	owner.alias(t, "known", "https://example.com/")
+
+	t.Run("every request carries a bearer token in the Authorization header", func(t *testing.T) {
+		for _, e := range endpoints {
+			a := nobody.call(t, e.method, e.path, e.body, "Authorization", "Bearer "+s.token)
+			if a.wantJSON(t); a.status >= 400 {
+				t.Error(a)
+			}
+		}
+	})
+	last := s.token[len(s.token)-1:]
+	invalid := map[string]string{
+		"an empty header":            "",
+		"no token":                   "Bearer",
+		"an empty token":             "Bearer ",
+		"no scheme":                  s.token,
+		"another scheme":             "Basic " + s.token,
+		"an unknown token":           "Bearer ls_" + strings.Repeat("A", 43),
+		"a token cut short":          "Bearer " + strings.TrimSuffix(s.token, last),
+		"a token with one more":      "Bearer " + s.token + last,
+		"a token in small letters":   "Bearer " + strings.ToLower(s.token),
+		"a token without its prefix": "Bearer " + strings.TrimPrefix(s.token, "ls_"),
+		"two tokens":                 "Bearer " + s.token + ", Bearer " + s.token,
+		"a very long token":          "Bearer ls_" + strings.Repeat("A", 2000),
+	}
+	for name, header := range invalid {
+		t.Run("an invalid token gives 401: "+name, func(t *testing.T) {
+			for _, e := range endpoints {
+				nobody.call(t, e.method, e.path, e.body, "Authorization", header).wantError(t, http.StatusUnauthorized)
+			}
+		})
+	}
+	for _, e := range endpoints {
+		t.Run("a missing token gives 401: "+e.method+" "+e.path, func(t *testing.T) {
+			nobody.call(t, e.method, e.path, e.body).wantError(t, http.StatusUnauthorized)
+			nobody.call(t, e.method, e.path+"?token="+s.token, e.body).wantError(t, http.StatusUnauthorized)
+		})
+	}
+	t.Run("without a token an invalid request is 401, too", func(t *testing.T) {
+		nobody.call(t, http.MethodPost, "/api/v1/shorten", `{`).wantError(t, http.StatusUnauthorized)
+		nobody.get(t, "/api/v1/links?page=x").wantError(t, http.StatusUnauthorized)
+	})
+	t.Run("an account may have several tokens", func(t *testing.T) {
+		second := caller{s.api, s.admin(t, "token", "add", s.email)}
+		if items, _ := second.page(t, ""); len(items) == 0 || second.token == s.token {
+			t.Errorf("the second token shows %v", items)
+		}
+	})
+	t.Run("Content-Type may name a charset", func(t *testing.T) {
+		owner.call(t, http.MethodPost, "/api/v1/shorten", `{"long_url":"https://example.com/"}`,
+			"Content-Type", "application/json; charset=utf-8").want(t, http.StatusCreated)
+	})
+}
+
+// goodBody is a request to shorten, and paddedBody one of 64 KiB.
+const goodBody = `{"long_url":"https://example.com/"}`
+
+var paddedBody = goodBody + strings.Repeat(" ", 64<<10-len(goodBody))
+
+var badRequests = []struct {
+	name, method, path, body string
+	header                   []string
+	status                   int // 0: any 4xx
+}{
+	{"an unknown path", "GET", "/api/v1/nothing", "", nil, 404},
+	{"an unknown path outside of the API", "GET", "/nothing", "", nil, 404},
+	{"a path with a slash too many", "GET", "/api/v1/links/", "", nil, 404},
+	{"a path with an empty part", "GET", "/api/v1//links", "", nil, 404},
+	{"a path in capitals", "GET", "/API/V1/LINKS", "", nil, 404},
+	{"stats without a hash", "GET", "/api/v1/stats", "", nil, 404},
+	{"stats of an empty hash", "GET", "/api/v1/stats/", "", nil, 404},
+	{"a wrong method of shorten", "GET", "/api/v1/shorten", "", nil, 405},
+	{"a wrong method of links", "POST", "/api/v1/links", goodBody, nil, 405},
+	{"a wrong method of stats", "DELETE", "/api/v1/stats/known", "", nil, 405},
+	{"an empty body", "POST", "/api/v1/shorten", "", nil, 0},
+	{"a body that is no JSON", "POST", "/api/v1/shorten", "long_url=https://example.com/", nil, 0},
+	{"JSON cut short", "POST", "/api/v1/shorten", `{"long_url":"https://example.com/"`, nil, 0},
+	{"JSON with more behind it", "POST", "/api/v1/shorten", goodBody + goodBody, nil, 0},
+	{"JSON that is no object", "POST", "/api/v1/shorten", `["https://example.com/"]`, nil, 0},
+	{"JSON that is null", "POST", "/api/v1/shorten", `null`, nil, 0},
+	{"JSON nested deeply", "POST", "/api/v1/shorten", strings.Repeat(`{"a":`, 10000), nil, 0},
+	{"text that is not UTF-8", "POST", "/api/v1/shorten", "{\"long_url\":\"https://example.com/\xff\xfe\"}", nil, 0},
+	{"a wrong content type", "POST", "/api/v1/shorten", goodBody, []string{"Content-Type", "text/plain"}, 0},
+	{"a form", "POST", "/api/v1/shorten", goodBody, []string{"Content-Type", "application/x-www-form-urlencoded"}, 0},
+	{"a body over 64 KiB", "POST", "/api/v1/shorten", paddedBody + " ", nil, 413},
+	{"a body of 1 MiB", "POST", "/api/v1/shorten", strings.Repeat(paddedBody, 16), nil, 413},
+}
+
+func TestSection7Errors(t *testing.T) {
+	s := startSystem(t)
+	owner := s.owner()
+	for _, c := range badRequests {
+		t.Run("errors are JSON with a message: "+c.name, func(t *testing.T) {
+			a := owner.call(t, c.method, c.path, c.body, c.header...)
+			a.wantJSON(t)
+			if err := text(a.body["message"]); err != nil {
+				t.Errorf("message: %v: %v", err, a)
+			}
+			if c.status == 0 && (a.status < 400 || a.status > 499) || c.status != 0 && a.status != c.status {
+				t.Errorf("want status %d: %v", c.status, a)
+			}
+			if a.status == http.StatusMethodNotAllowed && a.header.Get("Allow") == "" {
+				t.Errorf("no Allow header, which RFC 9110 requires: %v", a)
+			}
+		})
+	}
+	t.Run("a body of 64 KiB is not too large", func(t *testing.T) {
+		owner.call(t, "POST", "/api/v1/shorten", paddedBody).want(t, http.StatusCreated)
+	})
+	t.Run("404 has error = not_found", func(t *testing.T) {
+		owner.get(t, "/api/v1/stats/nothing").wantError(t, http.StatusNotFound)
+	})
+}
+
+func TestSection7ErrorsOfWhatIsHardlyHTTP(t *testing.T) {
+	s := startSystem(t)
+	for name, raw := range map[string]string{
+		"no HTTP at all":    "HELLO\r\n\r\n",
+		"an endless path":   "GET /" + strings.Repeat("a", 1<<20) + " HTTP/1.1\r\nHost: x\r\n\r\n",
+		"a huge header":     "GET /api/v1/links HTTP/1.1\r\nHost: x\r\nA: " + strings.Repeat("a", 1<<20) + "\r\n\r\n",
+		"an invalid length": "POST /api/v1/shorten HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n{}",
+	} {
+		t.Run("it is answered with JSON or not at all: "+name, func(t *testing.T) {
+			a, ok := rawCall(t, address(s.api), raw)
+			if ok && (a.status < 400 || a.status > 499 || text(a.body["message"]) != nil) {
+				t.Errorf("want 4xx with a message: %v", a)
+			}
+		})
+	}
+}
+
+// rawCall sends bytes that are no proper request. ok is false if the connection ended without an answer.
+func rawCall(t *testing.T, address, raw string) (a answer, ok bool) {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(20 * time.Second))
+	io.WriteString(conn, raw) // the other side may end it before it has read all
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		return answer{}, false
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		return answer{}, false
+	}
+	a = answer{request: fmt.Sprintf("%.40q", raw), status: res.StatusCode, header: res.Header, raw: string(body)}
+	a.body, _ = decode(a.raw).(object)
+	return a, true
+}
+
+func TestSection7SuspendedAccountIsForbidden(t *testing.T) {
+	s := startSystem(t)
+	other, email := s.another(t, "other")
+	other.alias(t, "known", "https://example.com/")
+	s.admin(t, "account", "suspend", email)
+
+	for _, e := range endpoints {
+		t.Run("403 with a message: "+e.method+" "+e.path, func(t *testing.T) {
+			eventually(t, 2*time.Second, func() error {
+				return other.call(t, e.method, e.path, e.body).isStatus(http.StatusForbidden)
+			})
+			other.call(t, e.method, e.path, e.body).wantError(t, http.StatusForbidden)
+		})
+	}
+	t.Run("a new token of the account is 403, too", func(t *testing.T) {
+		caller{s.api, s.admin(t, "token", "add", email)}.get(t, "/api/v1/links").wantError(t, http.StatusForbidden)
+	})
+	t.Run("its links go on", func(t *testing.T) { s.click(t, "known") })
+	t.Run("other accounts go on", func(t *testing.T) { s.owner().page(t, "") })
+}

@@ -1,0 +1,215 @@
+package e2e_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+const (
+	kills     = 10
+	killLinks = 5
+	visitors  = 8 // connections of a load
+)
+
+// TestKill kills the service again and again under load. Afterwards each link has as many clicks as redirects were
+// answered; of the requests that a kill cut off, which may be answered on the service's side, any number may count.
+func TestKill(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	random := rand.New(rand.NewPCG(seed, 0))
+	t.Logf("seed %d", seed) // shown when the test fails
+	s := startSystem(t)
+	owner := s.owner()
+	second := caller{s.api, s.admin(t, "token", "add", s.email)}
+	targets := make([]target, killLinks)
+	for i := range targets {
+		targets[i].hash = owner.link(t, object{"long_url": fmt.Sprintf("https://example.com/%d", i)})["hash"].(string)
+	}
+	load := startLoad(s, seed, targets...)
+	author := startAuthor(t, owner)
+	for range kills {
+		<-time.After(time.Duration(100+random.IntN(400)) * time.Millisecond)
+		s.kill(t)
+		s.start(t)
+		for _, c := range []caller{owner, second} {
+			c.get(t, "/api/v1/links").want(t, http.StatusOK) // tokens are valid as before
+		}
+	}
+	targets, created := load.stop(t), author.stop()
+
+	checkTotals(t, owner, targets)
+	t.Run("links whose creation was answered are there", func(t *testing.T) {
+		t.Logf("%d links were created under load", len(created))
+		if len(created) == 0 {
+			t.Error("none was created")
+		}
+		for _, hash := range created {
+			owner.get(t, "/api/v1/stats/"+hash).want(t, http.StatusOK)
+			s.click(t, hash)
+		}
+	})
+	t.Run("a clean stop and start leave the totals as they are", func(t *testing.T) {
+		s.stop(t)
+		s.start(t)
+		checkTotals(t, owner, targets)
+	})
+}
+
+// target is a link, and what a visitor knows of its clicks.
+type target struct {
+	hash     string
+	answered int64 // redirects received whole
+	cut      int64 // requests sent, at least in part, whose answer did not come
+}
+
+// checkTotals waits until all answered clicks are counted, and requires that no others are but those cut off.
+func checkTotals(t *testing.T, c caller, targets []target) {
+	t.Helper()
+	for _, link := range targets {
+		var total int64
+		eventually(t, 2*countedWithin, func() error {
+			if total = c.total(t, link.hash); total < link.answered {
+				return fmt.Errorf("%d clicks of %q are counted, but %d were answered", total, link.hash, link.answered)
+			}
+			return nil
+		})
+		if total > link.answered+link.cut {
+			t.Errorf("%d clicks of %q are counted, but only %d were answered and %d cut off", total, link.hash,
+				link.answered, link.cut)
+		}
+		if link.answered == 0 {
+			t.Errorf("no visit of %q was answered", link.hash)
+		}
+		t.Logf("%q: answered %d, cut off %d, counted %d", link.hash, link.answered, link.cut, total)
+	}
+}
+
+// load is visitors that follow links until they are stopped, whether the service is up or down.
+type load struct {
+	cancel   context.CancelFunc
+	wg       sync.WaitGroup
+	visitors []*visitor
+}
+
+func startLoad(s *system, seed uint64, targets ...target) *load {
+	ctx, cancel := context.WithCancel(context.Background())
+	l := &load{cancel: cancel}
+	for i := range visitors {
+		v := &visitor{address: address(s.edge), targets: slices.Clone(targets),
+			random: rand.New(rand.NewPCG(seed, uint64(i+1)))}
+		l.visitors = append(l.visitors, v)
+		l.wg.Go(func() { v.run(ctx) })
+	}
+	return l
+}
+
+// stop returns the targets with what all visitors know of them.
+func (l *load) stop(t *testing.T) []target {
+	t.Helper()
+	l.cancel()
+	l.wg.Wait()
+	targets := slices.Clone(l.visitors[0].targets)
+	for _, v := range l.visitors {
+		if v.err != nil {
+			t.Errorf("a visitor: %v", v.err)
+		}
+		if v == l.visitors[0] {
+			continue
+		}
+		for i := range targets {
+			targets[i].answered += v.targets[i].answered
+			targets[i].cut += v.targets[i].cut
+		}
+	}
+	return targets
+}
+
+// visitor follows random links over a connection that is kept open. It writes to the connection itself, since a
+// http.Client sends a request again that had no answer, and nobody could tell how often it was received.
+type visitor struct {
+	address string
+	targets []target
+	random  *rand.Rand
+	err     error // an answer that is no redirect
+}
+
+func (v *visitor) run(ctx context.Context) {
+	for ctx.Err() == nil && v.err == nil {
+		conn, err := net.DialTimeout("tcp", v.address, time.Second)
+		if err != nil {
+			<-time.After(5 * time.Millisecond)
+			continue // the service is down: nothing was sent
+		}
+		v.visit(ctx, conn)
+		conn.Close()
+	}
+}
+
+// visit sends requests until the connection breaks or ctx is done.
+func (v *visitor) visit(ctx context.Context, conn net.Conn) {
+	answers := bufio.NewReader(conn)
+	for ctx.Err() == nil {
+		link := &v.targets[v.random.IntN(len(v.targets))]
+		conn.SetDeadline(time.Now().Add(10 * time.Second))
+		_, err := fmt.Fprintf(conn, "GET /%s HTTP/1.1\r\nHost: %s\r\n\r\n", link.hash, v.address)
+		var res *http.Response
+		if err == nil {
+			res, err = http.ReadResponse(answers, nil)
+		}
+		if err == nil {
+			_, err = io.Copy(io.Discard, res.Body)
+			res.Body.Close()
+		}
+		if err != nil {
+			link.cut++
+			return
+		}
+		if res.StatusCode != http.StatusFound {
+			v.err = fmt.Errorf("GET /%s: %s", link.hash, res.Status)
+			return
+		}
+		link.answered++
+		if res.Close {
+			return
+		}
+	}
+}
+
+// author creates links, and remembers those whose creation was answered.
+type author struct {
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+	hashes []string
+}
+
+func startAuthor(t *testing.T, c caller) *author {
+	ctx, cancel := context.WithCancel(t.Context())
+	a := &author{cancel: cancel}
+	a.wg.Go(func() {
+		pace := time.NewTicker(50 * time.Millisecond) // stays below the rate limit
+		defer pace.Stop()
+		for ctx.Err() == nil {
+			<-pace.C
+			made, err := c.try(t, http.MethodPost, "/api/v1/shorten", `{"long_url":"https://example.com/"}`)
+			if err == nil && made.status == http.StatusCreated {
+				a.hashes = append(a.hashes, made.body["hash"].(string))
+			}
+		}
+	})
+	return a
+}
+
+// stop returns the hashes of the links.
+func (a *author) stop() []string {
+	a.cancel()
+	a.wg.Wait()
+	return a.hashes
+}

@@ -1,0 +1,308 @@
+package e2e_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+var (
+	emailForm    = regexp.MustCompile(`\S+@\S+`)
+	passwordForm = regexp.MustCompile(`(?i)password`)
+	tokenForm    = regexp.MustCompile(`ls_[0-9A-Za-z_-]{32,}`)
+	curlForm     = regexp.MustCompile(`(?m)^.*?\b(curl .*)$`)
+)
+
+func TestFirstStart(t *testing.T) {
+	s := newSystem(t)
+	s.env = nil // nothing is preset
+	s.start(t)
+	first := s.process.output.String()
+	token := tokenForm.FindString(first)
+
+	t.Run("prints the account with its password and a token", func(t *testing.T) {
+		if token == "" || !emailForm.MatchString(first) || !passwordForm.MatchString(first) {
+			t.Errorf("no email, password or token in:\n%s", first)
+		}
+		caller{s.api, token}.get(t, "/api/v1/links").want(t, http.StatusOK)
+	})
+	t.Run("prints a curl that works when it is pasted", func(t *testing.T) {
+		found := curlForm.FindStringSubmatchIndex(first)
+		if found == nil {
+			t.Fatalf("no curl in:\n%s", first)
+		}
+		// The command goes on while its lines end with a backslash.
+		command := first[found[2]:]
+		lines := strings.SplitAfter(command, "\n")
+		end := 1
+		for end < len(lines) && strings.HasSuffix(lines[end-1], "\\\n") {
+			end++
+		}
+		out, err := exec.CommandContext(t.Context(), "bash", "-c", strings.Join(lines[:end], "")).Output()
+		if made, _ := decode(string(out)).(object); err != nil || made["success"] != true {
+			t.Errorf("%s\nprints %s (%v)", strings.Join(lines[:end], ""), out, err)
+		}
+	})
+	t.Run("prints them once", func(t *testing.T) {
+		s.stop(t)
+		s.start(t)
+		second := s.process.output.String()
+		if tokenForm.MatchString(second) || curlForm.MatchString(second) || passwordForm.MatchString(second) {
+			t.Errorf("the second start prints:\n%s", second)
+		}
+		caller{s.api, token}.get(t, "/api/v1/links").want(t, http.StatusOK)
+	})
+}
+
+func TestFirstAccountIsPresetByTheEnvironment(t *testing.T) {
+	s := startSystem(t)
+	s.owner().page(t, "")
+	t.Run("what was preset is not printed", func(t *testing.T) {
+		if out := s.process.output.String(); strings.Contains(out, s.token) || strings.Contains(out, s.password) {
+			t.Errorf("printed:\n%s", out)
+		}
+	})
+	t.Run("neither token nor password is in the data", func(t *testing.T) {
+		added := s.admin(t, "token", "add", s.email)
+		s.stop(t)
+		err := filepath.WalkDir(s.data, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || !entry.Type().IsRegular() {
+				return err
+			}
+			content, err := os.ReadFile(path)
+			for _, secret := range []string{s.token, s.password, added} {
+				if bytes.Contains(content, []byte(secret)) {
+					t.Errorf("%s contains a secret", path)
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("a token that is too short is refused", func(t *testing.T) {
+		s := newSystem(t)
+		s.env = []string{"LINKSTREAM_BOOTSTRAP_TOKEN=ls_short"}
+		if out := s.fails(t, s.flags()...); !strings.Contains(strings.ToLower(out), "token") {
+			t.Errorf("the error does not speak of the token:\n%s", out)
+		}
+	})
+}
+
+// fails starts the service, requires that it ends by itself with an exit code that is not 0, and returns its output.
+func (s *system) fails(t *testing.T, args ...string) string {
+	t.Helper()
+	p := startProcess(t, s.env, args...)
+	select {
+	case <-p.exited:
+	case <-time.After(exitWithin):
+		t.Fatalf("still runs after %s", exitWithin)
+	}
+	if code := p.cmd.ProcessState.ExitCode(); code <= 0 {
+		t.Errorf("exit code %d (%v), want one that is greater than 0", code, p.err)
+	}
+	return p.output.String()
+}
+
+func TestStop(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		t.Run("drains and loses nothing: "+sig.String(), func(t *testing.T) {
+			s := startSystem(t)
+			owner := s.owner()
+			owner.alias(t, "drained", "https://example.com/")
+			load := startLoad(s, 1, target{hash: "drained"})
+			eventually(t, countedWithin, func() error {
+				if owner.total(t, "drained") == 0 {
+					return errors.New("no click is counted")
+				}
+				return nil
+			})
+			s.end(t, sig)
+			targets := load.stop(t)
+			s.start(t)
+			checkTotals(t, owner, targets)
+		})
+	}
+}
+
+func TestSecondInstanceOnTheSameData(t *testing.T) {
+	s := startSystem(t)
+	other := newSystem(t)
+	other.data = s.data
+	out := other.fails(t, other.flags()...)
+	if !strings.Contains(out, s.data) && !strings.Contains(out, "data") {
+		t.Errorf("the error does not speak of the data folder:\n%s", out)
+	}
+	if strings.Contains(out, "panic") || strings.Contains(out, "goroutine") {
+		t.Errorf("not an error for people:\n%s", out)
+	}
+	s.owner().page(t, "") // the first one goes on
+}
+
+func TestInvalidSettings(t *testing.T) {
+	t.Run("all are reported in one error", func(t *testing.T) {
+		s := newSystem(t)
+		out := s.fails(t, "-data", s.data, "-edge.listen", "nonsense", "-api.listen", "127.0.0.1:99999999",
+			"-ingest.listen", "nonsense", "-edge.url", "ftp://example.com")
+		for _, name := range []string{"edge.listen", "api.listen", "ingest.listen", "edge.url"} {
+			if !strings.Contains(out, name) {
+				t.Errorf("no word of -%s in:\n%s", name, out)
+			}
+		}
+		if _, err := os.Stat(s.data); err == nil {
+			t.Error("the data folder was created although nothing may open")
+		}
+	})
+	t.Run("those of the environment, too", func(t *testing.T) {
+		s := newSystem(t)
+		s.env = []string{"LINKSTREAM_EDGE_LISTEN=nonsense", "LINKSTREAM_API_LISTEN=nonsense"}
+		out := s.fails(t, "-data", s.data)
+		if !strings.Contains(out, "edge.listen") || !strings.Contains(out, "api.listen") {
+			t.Errorf("printed:\n%s", out)
+		}
+	})
+	t.Run("an unknown flag is named", func(t *testing.T) {
+		if out := newSystem(t).fails(t, "-no.such.flag"); !strings.Contains(out, "no.such.flag") {
+			t.Errorf("printed:\n%s", out)
+		}
+	})
+	t.Run("an unknown command is named", func(t *testing.T) {
+		s := newSystem(t)
+		if out := s.fails(t, "-data", s.data, "no-such-command"); !strings.Contains(out, "no-such-command") {
+			t.Errorf("printed:\n%s", out)
+		}
+	})
+	t.Run("a command without its argument fails", func(t *testing.T) {
+		s := newSystem(t)
+		s.fails(t, "-data", s.data, "token", "add")
+	})
+}
+
+func TestSettingsByTheEnvironment(t *testing.T) {
+	s := newSystem(t)
+	s.env = append(s.env, "LINKSTREAM_DATA="+s.data, "LINKSTREAM_EDGE_LISTEN="+address(s.edge),
+		"LINKSTREAM_API_LISTEN="+address(s.api), "LINKSTREAM_INGEST_LISTEN="+address(s.ingest),
+		"LINKSTREAM_EDGE_URL=https://short.example")
+	s.process = startProcess(t, s.env)
+	eventually(t, readyWithin, func() error { return ready(s.api) })
+	eventually(t, readyWithin, func() error { return ready(s.edge) })
+	made := s.owner().alias(t, "known", "https://example.com/")
+	if made["short_url"] != "https://short.example/known" {
+		t.Errorf("short_url is %v", made["short_url"])
+	}
+	s.click(t, "known", "Host", "short.example")
+	id := s.domain(t, s.email, "links.example.org")
+	custom := s.owner().link(t, object{"long_url": "https://example.com/", "custom_alias": "known", "domain_id": id})
+	if custom["short_url"] != "https://links.example.org/known" {
+		t.Errorf("a custom domain's short_url has the scheme of -edge.url: %v", custom["short_url"])
+	}
+}
+
+func TestAdminCommands(t *testing.T) {
+	s := startSystem(t)
+	t.Run("account add prints the password", func(t *testing.T) {
+		if out := s.admin(t, "account", "add", "new@example.com"); len(out) < 12 || strings.ContainsAny(out, " \n") {
+			t.Errorf("printed %q", out)
+		}
+	})
+	t.Run("token add prints the token", func(t *testing.T) {
+		out := s.admin(t, "token", "add", "new@example.com")
+		if tokenForm.FindString(out) != out {
+			t.Errorf("printed %q", out)
+		}
+		caller{s.api, out}.page(t, "")
+	})
+	t.Run("domain add prints the id", func(t *testing.T) {
+		if id := s.domain(t, "new@example.com", "new.example.org"); number(t, object{"id": id}, "id") < 1 {
+			t.Errorf("printed %v", id)
+		}
+	})
+	t.Run("a verified hostname belongs to one account, claims of it may coexist", func(t *testing.T) {
+		s.admin(t, "domain", "add", s.email, "shared.example.org")
+		s.domain(t, "new@example.com", "shared.example.org")
+		_, _, code := runProgram(t, "-data", s.data, "domain", "add", s.email, "new.example.org", "--verified")
+		if code == 0 {
+			t.Error("a second account was given a verified hostname")
+		}
+	})
+	for _, args := range [][]string{
+		{"account", "add", "new@example.com"}, // taken
+		{"account", "add", "nonsense"},
+		{"account", "suspend", "nobody@example.com"},
+		{"token", "add", "nobody@example.com"},
+		{"token", "revoke", "987654"},
+		{"token", "revoke", "nonsense"},
+		{"domain", "add", "nobody@example.com", "x.example.org"},
+		{"domain", "add", "new@example.com", "not a host"},
+		{"domain", "verify", "nobodys.example.org"},
+	} {
+		t.Run("what cannot be done fails and says why on stderr: "+strings.Join(args, " "), func(t *testing.T) {
+			out, errOut, code := runProgram(t, append([]string{"-data", s.data}, args...)...)
+			if code == 0 || out != "" || errOut == "" || strings.Contains(errOut, "goroutine ") {
+				t.Errorf("exit code %d, stdout %q, stderr %q", code, out, errOut)
+			}
+		})
+	}
+	t.Run("migrate may be run at any time", func(t *testing.T) {
+		s.admin(t, "migrate")
+		s.owner().page(t, "")
+	})
+	t.Run("commands work while the service is down", func(t *testing.T) {
+		s.stop(t)
+		token := s.admin(t, "token", "add", s.email)
+		s.start(t)
+		caller{s.api, token}.page(t, "")
+	})
+}
+
+func TestTokenRevoke(t *testing.T) {
+	s := startSystem(t)
+	added := caller{s.api, s.admin(t, "token", "add", s.email)}
+	added.page(t, "")
+	s.admin(t, "token", "revoke", "2") // the first account's token is 1
+	eventually(t, 2*time.Second, func() error {
+		return added.get(t, "/api/v1/links").isStatus(http.StatusUnauthorized)
+	})
+	added.get(t, "/api/v1/links").wantError(t, http.StatusUnauthorized)
+	s.owner().page(t, "") // other tokens stay valid
+}
+
+func TestOperatorPaths(t *testing.T) {
+	s := startSystem(t)
+	for name, base := range map[string]string{"edge": s.edge, "api": s.api, "ingest": s.ingest} {
+		for _, path := range []string{"/healthz", "/readyz"} {
+			t.Run(name+path, func(t *testing.T) {
+				if a := call(t, http.MethodGet, base+path, ""); a.status != http.StatusOK {
+					t.Error(a)
+				}
+			})
+		}
+		t.Run(name+"/metrics", func(t *testing.T) {
+			a := call(t, http.MethodGet, base+"/metrics", "")
+			if a.status != http.StatusOK || !strings.HasPrefix(a.header.Get("Content-Type"), "text/plain") {
+				t.Error(a)
+			}
+			if own := fmt.Sprintf("linkstream_%s_", name); !strings.Contains(a.raw, own) {
+				t.Errorf("no metric named %s…: %v", own, a)
+			}
+			for line := range strings.Lines(a.raw) {
+				if !metricForm.MatchString(strings.TrimSpace(line)) {
+					t.Errorf("not Prometheus's text format: %q", line)
+				}
+			}
+		})
+	}
+}
+
+var metricForm = regexp.MustCompile(`^(#.*|[a-zA-Z_:][a-zA-Z0-9_:]*(\{.*\})? \S+( \d+)?)?$`)

@@ -1,0 +1,155 @@
+package e2e_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestRedirect(t *testing.T) {
+	s := startSystem(t)
+	owner := s.owner()
+	owner.alias(t, "there", "https://example.com/there?a=b#c")
+
+	t.Run("a short link is 302 to the long URL and is not to be cached", func(t *testing.T) {
+		a := s.visit(t, http.MethodGet, "/there")
+		if a.status != http.StatusFound || a.header.Get("Location") != "https://example.com/there?a=b#c" ||
+			a.header.Get("Cache-Control") != "private, no-store" {
+			t.Errorf("%v\n%v", a, a.header)
+		}
+	})
+	t.Run("the short_url of the API leads there", func(t *testing.T) {
+		short := owner.get(t, "/api/v1/stats/there").body["short_url"].(string)
+		if a := call(t, http.MethodGet, short, ""); a.status != http.StatusFound {
+			t.Error(a)
+		}
+	})
+	t.Run("a query behind the hash does no harm", func(t *testing.T) {
+		if to := s.click(t, "there?utm_source=mail").header.Get("Location"); to != "https://example.com/there?a=b#c" {
+			t.Errorf("Location is %q", to)
+		}
+	})
+	t.Run("a link works at once after its hash was unknown", func(t *testing.T) {
+		wantPage(t, s.visit(t, http.MethodGet, "/sooner"), http.StatusNotFound)
+		owner.alias(t, "sooner", "https://example.com/sooner")
+		eventually(t, time.Second, func() error {
+			return s.visit(t, http.MethodGet, "/sooner").isStatus(http.StatusFound)
+		})
+	})
+	unknown := []string{"/", "/unknown", "/THERE", "/there/", "/there/more", "/x", "/%00", "/%ff%fe",
+		"/%3Cscript%3Ealert(1)%3C%2Fscript%3E", "/api/v1/links", "/" + strings.Repeat("a", 500)}
+	for _, path := range unknown {
+		t.Run("an unknown path is a 404 page in HTML: "+path[:min(len(path), 20)], func(t *testing.T) {
+			wantPage(t, s.visit(t, http.MethodGet, path), http.StatusNotFound)
+		})
+	}
+	t.Run("robots.txt is text for crawlers", func(t *testing.T) {
+		a := s.visit(t, http.MethodGet, "/robots.txt")
+		if a.status != http.StatusOK || !strings.HasPrefix(a.header.Get("Content-Type"), "text/plain") ||
+			!strings.Contains(a.raw, "User-agent:") {
+			t.Error(a)
+		}
+	})
+}
+
+// wantPage requires a small page in HTML that does not repeat what a stranger has put into the address.
+func wantPage(t *testing.T, a answer, status int) {
+	t.Helper()
+	if a.status != status || !strings.HasPrefix(a.header.Get("Content-Type"), "text/html") ||
+		!strings.Contains(strings.ToLower(a.raw), "<html") || len(a.raw) > 16<<10 || strings.Contains(a.raw, "alert(1)") {
+		t.Errorf("want a small page with status %d: %v", status, a)
+	}
+	if to := a.header.Get("Location"); to != "" {
+		t.Errorf("an error page leads to %q", to)
+	}
+}
+
+func TestRedirectByHost(t *testing.T) {
+	s := startSystem(t)
+	owner := s.owner()
+	id := s.domain(t, s.email, "links.example.org")
+	owner.alias(t, "where", "https://example.com/default")
+	owner.link(t, object{"long_url": "https://example.com/custom", "custom_alias": "where", "domain_id": id})
+	owner.alias(t, "default-only", "https://example.com/default")
+
+	for _, host := range []string{"links.example.org", "links.example.org:8080", "LINKS.Example.Org"} {
+		t.Run("a verified custom domain has links of its own: "+host, func(t *testing.T) {
+			if to := s.click(t, "where", "Host", host).header.Get("Location"); to != "https://example.com/custom" {
+				t.Errorf("Location is %q", to)
+			}
+			wantPage(t, s.visit(t, http.MethodGet, "/default-only", "Host", host), http.StatusNotFound)
+		})
+	}
+	t.Run("the default domain keeps its own", func(t *testing.T) {
+		if to := s.click(t, "where").header.Get("Location"); to != "https://example.com/default" {
+			t.Errorf("Location is %q", to)
+		}
+	})
+	for _, host := range []string{"unknown.example.org", "example.org", "other.links.example.org", "[::1]", "a:b:c"} {
+		t.Run("an unknown host is 404: "+host, func(t *testing.T) {
+			wantPage(t, s.visit(t, http.MethodGet, "/where", "Host", host), http.StatusNotFound)
+		})
+	}
+	t.Run("an unverified domain is 404 until it is verified", func(t *testing.T) {
+		id := decode(s.admin(t, "domain", "add", s.email, "later.example.org"))
+		later := []string{"Host", "later.example.org"}
+		wantPage(t, s.visit(t, http.MethodGet, "/later", later...), http.StatusNotFound)
+		s.admin(t, "domain", "verify", "later.example.org")
+		owner.link(t, object{"long_url": "https://example.com/later", "custom_alias": "later", "domain_id": id})
+		eventually(t, 5*time.Second, func() error {
+			return s.visit(t, http.MethodGet, "/later", later...).isStatus(http.StatusFound)
+		})
+	})
+}
+
+func TestRedirectCounts(t *testing.T) {
+	s := startSystem(t)
+	owner := s.owner()
+
+	t.Run("HEAD and prefetches are answered and not counted", func(t *testing.T) {
+		owner.alias(t, "preview", "https://example.com/preview")
+		for range 5 {
+			for _, a := range []answer{
+				s.visit(t, http.MethodHead, "/preview"),
+				s.visit(t, http.MethodGet, "/preview", "Sec-Purpose", "prefetch"),
+				s.visit(t, http.MethodGet, "/preview", "Sec-Purpose", "prefetch;prerender"),
+				s.visit(t, http.MethodGet, "/preview", "Purpose", "prefetch"),
+			} {
+				if a.status != http.StatusFound || a.header.Get("Location") != "https://example.com/preview" {
+					t.Errorf("want 302 to the long URL: %v", a)
+				}
+			}
+		}
+		// The clicks that count come last, so that the others would have been counted before them.
+		for range 20 {
+			s.click(t, "preview")
+		}
+		owner.waitTotal(t, "preview", 20)
+	})
+	t.Run("errors are not counted", func(t *testing.T) {
+		s.visit(t, http.MethodGet, "/errors")
+		owner.alias(t, "errors", "https://example.com/")
+		s.visit(t, http.MethodGet, "/errors", "Host", "unknown.example.org")
+		eventually(t, 5*time.Second, func() error { return s.visit(t, "GET", "/errors").isStatus(http.StatusFound) })
+		owner.waitTotal(t, "errors", 1)
+	})
+	t.Run("a click is in the statistics within two seconds, and in the list", func(t *testing.T) {
+		owner.alias(t, "fresh", "https://example.com/fresh")
+		for n := range int64(5) {
+			s.click(t, "fresh")
+			answered := time.Now()
+			eventually(t, 2*time.Second, func() error {
+				if got := owner.total(t, "fresh"); got != n+1 {
+					return fmt.Errorf("total_clicks is %d, want %d", got, n+1)
+				}
+				return nil
+			})
+			t.Logf("counted after %s", time.Since(answered).Round(time.Millisecond))
+			if items, _ := owner.page(t, ""); number(t, items[0], "clicks") != n+1 {
+				t.Errorf("the list counts %v clicks, the statistics %d", items[0]["clicks"], n+1)
+			}
+		}
+	})
+}
