@@ -1,0 +1,61 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+
+	"linkstream/schema"
+)
+
+var _ schema.AccountStore = (*Links)(nil)
+
+// CreateAccount implements schema.AccountStore.
+func (l *Links) CreateAccount(ctx context.Context, account *schema.Account) error {
+	err := l.pool.QueryRow(ctx, `
+		INSERT INTO accounts (email, password_hash, suspended, created_at) VALUES ($1, $2, $3, $4) RETURNING id`,
+		account.Email, account.PasswordHash, account.Suspended, account.CreatedAt).Scan(&account.ID)
+	return coded(err, "create account %q", account.Email)
+}
+
+// CreateFirstAccount implements schema.AccountStore. The lock on the table makes nodes that start together take turns.
+func (l *Links) CreateFirstAccount(ctx context.Context, account *schema.Account, token *schema.Token) error {
+	var accountID, tokenID int64
+	err := pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `LOCK TABLE accounts IN SHARE ROW EXCLUSIVE MODE`); err != nil {
+			return err
+		}
+		err := tx.QueryRow(ctx, `
+			INSERT INTO accounts (email, password_hash, suspended, created_at)
+			SELECT $1, $2, $3, $4 WHERE NOT EXISTS (SELECT 1 FROM accounts) RETURNING id`,
+			account.Email, account.PasswordHash, account.Suspended, account.CreatedAt).Scan(&accountID)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return schema.Errorf(schema.CodeConflict, "there is an account already")
+		}
+		if err != nil {
+			return err
+		}
+		tokenID, err = insertToken(ctx, tx, accountID, token)
+		return err
+	})
+	if err != nil {
+		return coded(err, "create first account %q", account.Email)
+	}
+	account.ID, token.ID, token.AccountID = accountID, tokenID, accountID
+	return nil
+}
+
+// AccountByEmail implements schema.AccountStore.
+func (l *Links) AccountByEmail(ctx context.Context, email string) (account schema.Account, err error) {
+	err = l.pool.QueryRow(ctx, `
+		SELECT id, email, password_hash, suspended, created_at FROM accounts WHERE email = $1`, email).
+		Scan(&account.ID, &account.Email, &account.PasswordHash, &account.Suspended, &account.CreatedAt)
+	return account, coded(err, "read account %q", email)
+}
+
+// SetSuspended implements schema.AccountStore.
+func (l *Links) SetSuspended(ctx context.Context, accountID int64, suspended bool) error {
+	err := oneRow(l.pool.Exec(ctx, `UPDATE accounts SET suspended = $2 WHERE id = $1`, accountID, suspended))
+	return coded(err, "set suspended of account %d", accountID)
+}

@@ -1,0 +1,51 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"linkstream/schema"
+)
+
+// coded gives err, unless it is nil, a code and says what failed.
+func coded(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return &schema.Error{Code: codeOf(err), Message: fmt.Sprintf(format, args...), Err: err}
+}
+
+func codeOf(err error) schema.Code {
+	var own *schema.Error
+	var answered *pgconn.PgError
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return schema.CodeNotFound
+	case errors.As(err, &own):
+		return own.Code
+	case errors.Is(err, context.Canceled):
+		return schema.CodeInternal // the caller went away
+	case !errors.As(err, &answered):
+		return schema.CodeUnavailable // no answer: the connection, or the time, ran out
+	}
+	if answered.Code == "23505" { // unique_violation
+		return schema.CodeConflict
+	}
+	switch answered.Code[:2] { // classes of SQLSTATE, see PostgreSQL's appendix A
+	case "08", "53", "57", "58": // connection, resources, operator intervention, system error
+		return schema.CodeUnavailable
+	}
+	return schema.CodeInternal
+}
+
+// oneRow reports a statement that changed no row as pgx.ErrNoRows.
+func oneRow(tag pgconn.CommandTag, err error) error {
+	if err == nil && tag.RowsAffected() == 0 {
+		return pgx.ErrNoRows
+	}
+	return err
+}
