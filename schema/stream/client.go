@@ -121,9 +121,3 @@ func (c *Client) Partitions(ctx context.Context) (int, error) {
 	}
 	return 0, fmt.Errorf("topic %q: %w", c.cfg.Clicks, kafka.UnknownTopicOrPartition)
 }
-
-// Ping returns nil if a broker answers.
-func (c *Client) Ping(ctx context.Context) error {
-	_, err := c.Partitions(ctx)
-	return err
-}

@@ -7,16 +7,15 @@ import (
 	"io"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	"github.com/segmentio/kafka-go"
 )
 
 const (
-	fetchBytes = 4 << 20 // most bytes of one fetch, as they are on the wire
+	fetchBytes = 1 << 20 // of one fetch, as they are on the wire; a batch that is larger comes whole
 
 	sessionTimeout    = 10 * time.Second // after which a worker that died loses its partitions
 	heartbeatInterval = time.Second
-	rejoinPause       = 500 * time.Millisecond
+	rejoinPause       = time.Second // between attempts to join
 )
 
 // ErrOffsetOutOfRange says that a partition has no record at the offset asked for and will not get one: it has been
@@ -31,11 +30,10 @@ type Record struct {
 }
 
 // Fetch calls each for the records of a partition of the topic of clicks that follow offset, which is included. It
-// waits up to wait for the first one; none is no error. It returns how many records the partition has beyond those.
+// waits up to wait, but no longer than half of requestTimeout, for the first one; none is no error. It returns how many
+// records the partition has beyond those. A batch that is damaged is an error, and none of it is passed to each.
 func (c *Client) Fetch(ctx context.Context, partition int, offset int64, wait time.Duration,
 	each func(Record) error) (lag int64, err error) {
-	ctx, cancel := context.WithTimeout(ctx, wait+requestTimeout)
-	defer cancel()
 	res, err := c.client.Fetch(ctx, &kafka.FetchRequest{Topic: c.cfg.Clicks, Partition: partition, Offset: offset,
 		MinBytes: 1, MaxBytes: fetchBytes, MaxWait: wait})
 	if err == nil {
@@ -93,12 +91,16 @@ func (c *Client) Offsets(ctx context.Context, partition int) (first, next int64,
 	if err != nil {
 		return 0, 0, fmt.Errorf("list offsets of %s/%d: %w", c.cfg.Clicks, partition, err)
 	}
+	err = kafka.UnknownTopicOrPartition
 	for _, p := range res.Topics[c.cfg.Clicks] {
 		if p.Partition == partition {
-			return p.FirstOffset, p.LastOffset, p.Error
+			first, next, err = p.FirstOffset, p.LastOffset, p.Error
 		}
 	}
-	return 0, 0, fmt.Errorf("list offsets of %s/%d: %w", c.cfg.Clicks, partition, kafka.UnknownTopicOrPartition)
+	if err != nil {
+		return 0, 0, fmt.Errorf("list offsets of %s/%d: %w", c.cfg.Clicks, partition, err)
+	}
+	return first, next, nil
 }
 
 // Assignment is a partition that the group has given to this member for as long as a context lasts.
@@ -111,30 +113,37 @@ type Assignment struct {
 // Consume is a member of the consumer group until ctx is done. It calls work, in a goroutine of its own, for each
 // partition it is given; work returns when its context ends, and only then may the partition go to another member.
 func (c *Client) Consume(ctx context.Context, work func(context.Context, Assignment)) error {
+	// The number is read before the group shares partitions out, so that none which is added meanwhile stays unread.
+	// kafka-go's own watcher reads it afterwards, and rejoins without a pause while the topic does not exist. An error
+	// counts as none, for which awaitPartitions makes up.
+	partitions, _ := c.partitionsOrNone(ctx)
 	group, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
 		ID: c.cfg.Group, Brokers: c.cfg.brokers(), Topics: []string{c.cfg.Clicks},
-		Dialer:                &kafka.Dialer{ClientID: c.transport.ClientID, Timeout: requestTimeout},
-		WatchPartitionChanges: true,
-		SessionTimeout:        sessionTimeout, RebalanceTimeout: sessionTimeout, HeartbeatInterval: heartbeatInterval,
+		Dialer:         &kafka.Dialer{ClientID: c.transport.ClientID, Timeout: requestTimeout},
+		SessionTimeout: sessionTimeout, RebalanceTimeout: sessionTimeout, HeartbeatInterval: heartbeatInterval,
 		JoinGroupBackoff: rejoinPause,
 	})
 	if err != nil {
 		return fmt.Errorf("join consumer group %q: %w", c.cfg.Group, err)
 	}
 	defer group.Close() // waits until work has returned
-	pause := backoff.NewExponentialBackOff()
+	waiting := false
 	for {
 		generation, err := group.Next(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
 		if err != nil {
-			// After a restart of the broker, or in the midst of a rebalance, some calls fail; the group goes on trying.
-			c.log.Info("waiting for the consumer group", "group", c.cfg.Group, "error", err)
-			Sleep(ctx, pause.NextBackOff())
+			// The group tries again by itself, rejoinPause later: a pause here would only delay that.
+			if !waiting {
+				c.log.Warn("waiting for the consumer group", "group", c.cfg.Group, "error", err)
+			}
+			waiting = true
 			continue
 		}
-		pause.Reset()
+		waiting = false
+		c.log.Info("joined the consumer group", "group", c.cfg.Group, "partitions", len(generation.Assignments[c.cfg.Clicks]))
+		generation.Start(func(ctx context.Context) { partitions = c.awaitPartitions(ctx, partitions) })
 		for _, p := range generation.Assignments[c.cfg.Clicks] {
 			generation.Start(func(ctx context.Context) {
 				work(ctx, Assignment{Partition: p.ID, Commit: func(next int64) error {
@@ -143,6 +152,27 @@ func (c *Client) Consume(ctx context.Context, work func(context.Context, Assignm
 			})
 		}
 	}
+}
+
+// awaitPartitions returns how many partitions the topic has once that is not what it was. Its return ends the
+// generation: the group shares the partitions out again.
+func (c *Client) awaitPartitions(ctx context.Context, was int) int {
+	for ctx.Err() == nil {
+		if n, err := c.partitionsOrNone(ctx); err == nil && n != was {
+			return n
+		}
+		Sleep(ctx, metadataTTL)
+	}
+	return was
+}
+
+// partitionsOrNone is like Partitions, but a topic that does not exist is no error.
+func (c *Client) partitionsOrNone(ctx context.Context) (int, error) {
+	n, err := c.Partitions(ctx)
+	if errors.Is(err, kafka.UnknownTopicOrPartition) {
+		return 0, nil
+	}
+	return n, err
 }
 
 // Sleep waits for d or until ctx is done.

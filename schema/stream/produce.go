@@ -10,7 +10,8 @@ import (
 )
 
 // Produce appends the batch to a partition of the topic of clicks. It returns nil only once all in-sync replicas have
-// it. After an error it may be there or not, or arrive later.
+// it. After an error it may be there or not, or arrive later. A request whose context was cancelled may still be under
+// way and read the batch, which must not be filled again then.
 func (c *Client) Produce(ctx context.Context, partition int, batch *Batch) error {
 	return c.produce(ctx, c.cfg.Clicks, partition, batch)
 }
@@ -21,8 +22,6 @@ func (c *Client) ProduceDead(ctx context.Context, batch *Batch) error {
 }
 
 func (c *Client) produce(ctx context.Context, topic string, partition int, batch *Batch) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
 	res, err := c.client.Produce(ctx, &kafka.ProduceRequest{
 		Topic:        topic,
 		Partition:    partition,

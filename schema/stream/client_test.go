@@ -1,0 +1,114 @@
+package stream_test
+
+import (
+	"errors"
+	"flag"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/segmentio/kafka-go"
+
+	"linkstream/schema/stream"
+	"linkstream/schema/stream/streamtest"
+)
+
+func TestConfig(t *testing.T) {
+	t.Run("the default is valid", func(t *testing.T) {
+		cfg := stream.DefaultConfig()
+		if err := cfg.Validate(); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("flags set every field", func(t *testing.T) {
+		cfg := stream.DefaultConfig()
+		fs := flag.NewFlagSet("test", flag.ContinueOnError)
+		fs.SetOutput(io.Discard)
+		cfg.RegisterFlags(fs)
+		err := fs.Parse([]string{"-kafka.brokers=a:1,b:2", "-kafka.clicks-topic=c", "-kafka.dead-topic=d", "-kafka.group=g",
+			"-kafka.partitions=9"})
+		want := stream.Config{Brokers: "a:1,b:2", Clicks: "c", Dead: "d", Group: "g", Partitions: 9}
+		if err != nil || cfg != want {
+			t.Errorf("got %+v, error %v", cfg, err)
+		}
+		if err := cfg.Validate(); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("every invalid field is reported by its flag", func(t *testing.T) {
+		cfg := stream.Config{Brokers: "a:1,nowhere", Clicks: "same", Dead: "same"}
+		err := cfg.Validate()
+		if err == nil {
+			t.Fatal("got no error")
+		}
+		for _, name := range []string{`-kafka.brokers: "nowhere"`, "-kafka.dead-topic", "-kafka.group", "-kafka.partitions: 0"} {
+			if !strings.Contains(err.Error(), name) {
+				t.Errorf("%q does not name %s", err, name)
+			}
+		}
+	})
+	t.Run("no brokers are invalid", func(t *testing.T) {
+		cfg := stream.DefaultConfig()
+		cfg.Brokers = ""
+		if err := cfg.Validate(); err == nil {
+			t.Error("got no error")
+		}
+	})
+}
+
+func TestEnsureTopics(t *testing.T) {
+	t.Parallel()
+	t.Run("creates them, and does nothing where they exist", func(t *testing.T) {
+		t.Parallel()
+		broker := streamtest.StartBroker(t)
+		client := streamtest.NewClient(t, broker.Config(3))
+		if n, err := client.Partitions(t.Context()); !errors.Is(err, kafka.UnknownTopicOrPartition) {
+			t.Fatalf("before: got %d partitions, error %v", n, err)
+		}
+		for range 3 {
+			if err := client.EnsureTopics(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			wantPartitions(t, client, 3)
+		}
+		produce(t, client, 2, "usable at once")
+	})
+	t.Run("leaves a topic that has other partitions as it is", func(t *testing.T) {
+		t.Parallel()
+		broker := streamtest.StartBroker(t)
+		broker.Topics(3)
+		other := broker.Topics(5)
+		wantPartitions(t, other, 3)
+	})
+	t.Run("may be called by many at once", func(t *testing.T) {
+		t.Parallel()
+		broker := streamtest.StartBroker(t)
+		var calls sync.WaitGroup
+		for range 8 {
+			client := streamtest.NewClient(t, broker.Config(4))
+			calls.Go(func() {
+				if err := client.EnsureTopics(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		calls.Wait()
+		wantPartitions(t, streamtest.NewClient(t, broker.Config(1)), 4)
+	})
+	t.Run("names the topic that cannot be created", func(t *testing.T) {
+		t.Parallel()
+		cfg := streamtest.StartBroker(t).Config(0)
+		err := streamtest.NewClient(t, cfg).EnsureTopics(t.Context())
+		if err == nil || !strings.Contains(err.Error(), `topic "clicks"`) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func wantPartitions(t testing.TB, client *stream.Client, want int) {
+	t.Helper()
+	if n, err := client.Partitions(t.Context()); err != nil || n != want {
+		t.Errorf("got %d partitions, error %v; want %d", n, err, want)
+	}
+}

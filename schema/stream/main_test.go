@@ -1,0 +1,77 @@
+package stream_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"linkstream/schema/stream"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// shortWait is how long a fetch waits that is to find nothing.
+const shortWait = 50 * time.Millisecond
+
+var epoch = time.UnixMilli(1_750_000_000_123)
+
+// batchOf returns a batch of values, whose memory is its own.
+func batchOf(values ...string) *stream.Batch {
+	b := new(stream.Batch)
+	b.Reset(epoch)
+	for _, v := range values {
+		b.Append(nil, []byte(v))
+	}
+	return b
+}
+
+// numbered returns the values prefix-0 to prefix-(n-1).
+func numbered(prefix string, n int) []string {
+	values := make([]string, n)
+	for i := range values {
+		values[i] = fmt.Sprintf("%s-%d", prefix, i)
+	}
+	return values
+}
+
+func produce(t testing.TB, client *stream.Client, partition int, values ...string) {
+	t.Helper()
+	if err := client.Produce(t.Context(), partition, batchOf(values...)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fetch reads n records from offset on, in as many fetches as it takes, and checks that their offsets are dense.
+func fetch(t testing.TB, client *stream.Client, partition int, offset int64, n int) []string {
+	t.Helper()
+	var values []string
+	next := offset
+	for len(values) < n {
+		before := len(values)
+		_, err := client.Fetch(t.Context(), partition, next, time.Second, func(r stream.Record) error {
+			if r.Offset != next {
+				t.Fatalf("got offset %d, want %d", r.Offset, next)
+			}
+			values = append(values, string(r.Value))
+			next++
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(values) == before {
+			t.Fatalf("no more than %d of %d records", before, n)
+		}
+	}
+	return values
+}
+
+func wantValues(t testing.TB, got, want []string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Fatalf("got %d values, want %d, or they differ:\n got %.300q\nwant %.300q", len(got), len(want), got, want)
+	}
+}
