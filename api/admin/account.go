@@ -1,0 +1,46 @@
+package admin
+
+import (
+	"context"
+	"time"
+
+	"linkstream/api/access"
+	"linkstream/schema"
+)
+
+func (r *runner) addAccount(ctx context.Context, args ...string) (password string, err error) {
+	email, err := access.ParseEmail(args[0])
+	if err != nil {
+		return "", err
+	}
+	password = access.NewPassword()
+	err = r.stores.CreateAccount(ctx, &schema.Account{
+		Email: email, PasswordHash: access.HashPassword(password), CreatedAt: time.Now().UTC(),
+	})
+	return password, because(err, schema.CodeConflict, "there is an account %q already", email)
+}
+
+func (r *runner) suspendAccount(ctx context.Context, args ...string) (string, error) {
+	return r.setSuspended(ctx, args[0], true)
+}
+
+func (r *runner) reinstateAccount(ctx context.Context, args ...string) (string, error) {
+	return r.setSuspended(ctx, args[0], false)
+}
+
+func (r *runner) setSuspended(ctx context.Context, email string, suspended bool) (string, error) {
+	account, err := r.account(ctx, email)
+	if err != nil {
+		return "", err
+	}
+	return "", r.stores.SetSuspended(ctx, account.ID, suspended)
+}
+
+func (r *runner) account(ctx context.Context, email string) (schema.Account, error) {
+	email, err := access.ParseEmail(email)
+	if err != nil {
+		return schema.Account{}, err
+	}
+	account, err := r.stores.AccountByEmail(ctx, email)
+	return account, because(err, schema.CodeNotFound, "there is no account %q", email)
+}

@@ -1,0 +1,45 @@
+package admin
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"linkstream/api/access"
+	"linkstream/schema"
+)
+
+// tokenName is that of tokens made here, in lists of an account's tokens.
+const tokenName = "command line"
+
+func (r *runner) addToken(ctx context.Context, args ...string) (secret string, err error) {
+	account, err := r.account(ctx, args[0])
+	if err != nil {
+		return "", err
+	}
+	secret, token := access.NewToken(account.ID, tokenName)
+	return secret, r.stores.CreateToken(ctx, &token)
+}
+
+func (r *runner) revokeToken(ctx context.Context, args ...string) (string, error) {
+	id, err := r.tokenID(ctx, args[0])
+	if err != nil {
+		return "", err
+	}
+	err = r.stores.RevokeToken(ctx, id, time.Now().UTC())
+	return "", because(err, schema.CodeNotFound, "there is no token with ID %d", id)
+}
+
+// tokenID takes a token's ID or the token itself, which is all that the operator has who has just found one leaked.
+func (r *runner) tokenID(ctx context.Context, arg string) (int64, error) {
+	if strings.HasPrefix(arg, access.TokenMark) {
+		token, _, err := r.stores.TokenByDigest(ctx, access.Digest(arg))
+		return token.ID, because(err, schema.CodeNotFound, "the token is unknown or revoked already")
+	}
+	id, err := strconv.ParseInt(arg, 10, 64)
+	if err != nil {
+		return 0, schema.Errorf(schema.CodeInvalid, "%q is neither a token's ID nor a token", arg)
+	}
+	return id, nil
+}
