@@ -7,23 +7,23 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 )
 
-// startBroker starts the embedded broker: Kafka's protocol on a port of the loopback interface, its log in dir.
-func startBroker(dir string, log *slog.Logger) (broker *kfake.Cluster, addr string, err error) {
+// startBroker starts the embedded broker: Kafka's protocol on a port of the loopback interface, its log
+// in dir.
+func startBroker(dir string, log *slog.Logger) (*kfake.Cluster, error) {
 	// After a kill this file is older than the log, and producers that number their batches would be refused.
 	if err := os.Remove(filepath.Join(dir, "seq_windows.json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, "", fmt.Errorf("start broker: %w", err)
+		return nil, fmt.Errorf("start broker: %w", err)
 	}
 	// SyncWrites: clicks leave the spool when the broker has acknowledged them, so that must be as durable as the spool.
-	broker, err = kfake.NewCluster(kfake.NumBrokers(1), kfake.DataDir(dir), kfake.SyncWrites(), kfake.WithLogger(brokerLog{log}))
+	broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.DataDir(dir), kfake.SyncWrites(), kfake.WithLogger(brokerLog{log}))
 	if err != nil {
-		return nil, "", fmt.Errorf("start broker in %q: %w", dir, err)
+		return nil, fmt.Errorf("start broker in %q: %w", dir, err)
 	}
-	return broker, strings.Join(broker.ListenAddrs(), ","), nil
+	return broker, nil
 }
 
 // brokerLog passes on what the broker says about trouble.

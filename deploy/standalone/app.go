@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+
+	"linkstream/api/access"
+	api "linkstream/api/node"
+	edge "linkstream/edge/node"
+	ingest "linkstream/ingest/node"
+	"linkstream/schema/sqlite"
+	"linkstream/schema/stream"
+)
+
+// startTimeout bounds how long the embedded engines and the services may take to become ready.
+const startTimeout = time.Minute
+
+// App is the whole service: engines and nodes. What is opened is closed in the opposite order.
+type App struct {
+	cfg    Config
+	out    io.Writer
+	edge   *edge.Node
+	api    *api.Node
+	ingest *ingest.Node
+	first  *access.Credentials // of the account that this start made
+	close  []func() error
+}
+
+// Start opens the engines and prepares the nodes, on the first start with an account.
+func Start(ctx context.Context, cfg Config, out io.Writer, log *slog.Logger) (*App, error) {
+	app := &App{cfg: cfg, out: out}
+	if err := app.start(ctx, log); err != nil {
+		return nil, errors.Join(err, app.Close())
+	}
+	return app, nil
+}
+
+func (a *App) start(ctx context.Context, log *slog.Logger) error {
+	cfg := a.cfg
+	if err := a.lock(cfg.Data); err != nil {
+		return err
+	}
+	links, err := sqlite.OpenLinks(ctx, cfg.linksPath())
+	if err != nil {
+		return err
+	}
+	a.onClose(links.Close)
+	clicks, err := sqlite.OpenClicks(ctx, cfg.clicksPath())
+	if err != nil {
+		return err
+	}
+	a.onClose(clicks.Close)
+	client, err := a.openTopics(ctx, log)
+	if err != nil {
+		return err
+	}
+	first, created, err := access.Bootstrap(ctx, links, cfg.Bootstrap.Email, cfg.Bootstrap.Password, cfg.Bootstrap.Token)
+	if err != nil {
+		return err
+	}
+	if created {
+		a.first = &first
+	}
+	if a.ingest, err = ingest.New(cfg.Ingest, clicks, client, log.With("service", "ingest")); err != nil {
+		return err
+	}
+	if a.api, err = api.New(cfg.API, links, clicks, log.With("service", "api")); err != nil {
+		return err
+	}
+	a.edge, err = edge.New(cfg.Edge, links, client, log.With("service", "edge"))
+	return err
+}
+
+// lock makes sure that one process at a time has the data.
+func (a *App) lock(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("create data directory: %w", err)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("lock data directory: %w", err)
+	}
+	a.onClose(f.Close)
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return fmt.Errorf("lock data directory %q: another process uses it: %w", dir, err)
+	}
+	return nil
+}
+
+func (a *App) openTopics(ctx context.Context, log *slog.Logger) (*stream.Client, error) {
+	broker, err := startBroker(a.cfg.brokerDir(), log.With("service", "broker"))
+	if err != nil {
+		return nil, err
+	}
+	a.onClose(func() error { broker.Close(); return nil })
+	client := stream.New(a.cfg.streamConfig(broker.ListenAddrs()), log)
+	a.onClose(func() error { client.Close(); return nil })
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	return client, client.EnsureTopics(ctx)
+}
+
+func (a *App) onClose(f func() error) { a.close = append(a.close, f) }
+
+// Close closes the engines. Run does it; it is for an App that never ran.
+func (a *App) Close() error {
+	var errs []error
+	for len(a.close) > 0 {
+		last := len(a.close) - 1
+		errs = append(errs, a.close[last]())
+		a.close = a.close[:last]
+	}
+	return errors.Join(errs...)
+}
+
+// Run runs the nodes until ctx is done or one of them fails. Counting stops last, when no click comes any more.
+func (a *App) Run(ctx context.Context) error {
+	nodes, serving := errgroup.WithContext(ctx)
+	counting, stopCounting := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopCounting()
+	var takers sync.WaitGroup
+	takers.Add(2)
+	nodes.Go(func() error { defer takers.Done(); return a.edge.Run(serving) })
+	nodes.Go(func() error { defer takers.Done(); return a.api.Run(serving) })
+	nodes.Go(func() error { takers.Wait(); stopCounting(); return nil })
+	nodes.Go(func() error { return a.ingest.Run(counting) })
+	nodes.Go(func() error { return a.announce(serving) })
+	return errors.Join(nodes.Wait(), a.Close())
+}
