@@ -1,0 +1,160 @@
+package redirect
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/VictoriaMetrics/metrics"
+	"github.com/dgraph-io/ristretto/v2"
+
+	"linkstream/schema"
+)
+
+// retryAfter is how long an entry that can be served leaves a store alone that failed.
+const retryAfter = time.Second
+
+// entryOverhead is what an entry takes besides its own bytes: a slot of 56 in ristretto's map of values and one of 16 in
+// its map of costs, both half empty at worst, and what the allocator rounds up. Ristretto keeps hashes of the key alone.
+const entryOverhead = 160
+
+// cache remembers what the store has at a key, or that it has nothing. A value is served past its time while one request
+// renews it, and for as long as the store does not answer; that there is none is not, for it may have been created.
+type cache[V any] struct {
+	entries     *ristretto.Cache[[]byte, *entry[V]]
+	store       *gate
+	lookup      lookup[V]
+	ttl         time.Duration
+	negativeTTL time.Duration
+
+	mu      sync.Mutex
+	flights map[string]*flight[V] // look-ups under way, one to a key
+
+	hits, misses, stale *metrics.Counter
+}
+
+// lookup returns what the store has at key, and how many bytes the value refers to. CodeNotFound if it has nothing.
+type lookup[V any] func(ctx context.Context, key string) (value V, size int, err error)
+
+type entry[V any] struct {
+	value   V
+	found   bool
+	expires int64        // Unix nanoseconds
+	renewal atomic.Int64 // Unix nanoseconds; nobody renews the entry before
+}
+
+type flight[V any] struct {
+	done  chan struct{} // closed when entry or err is set
+	entry *entry[V]
+	err   error
+}
+
+// newCache returns a cache of maxBytes. An eighth of them goes to ristretto's counters, 3 to 4 bytes each, by which it
+// knows what is worth keeping: about ten to an entry, as it recommends.
+func newCache[V any](
+	name string, maxBytes int64, cfg *Config, store *gate, set *metrics.Set, lookup lookup[V],
+) (*cache[V], error) {
+	entries, err := ristretto.NewCache(&ristretto.Config[[]byte, *entry[V]]{
+		NumCounters:        maxBytes / 8 / 4,
+		MaxCost:            maxBytes / 8 * 7,
+		BufferItems:        64,
+		IgnoreInternalCost: true, // entryOverhead has it
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make cache of %s: %w", name, err)
+	}
+	counter := func(outcome string) *metrics.Counter {
+		return set.NewCounter(fmt.Sprintf("linkstream_edge_cache_%s_total{cache=%q}", outcome, name))
+	}
+	return &cache[V]{
+		entries:     entries,
+		store:       store,
+		lookup:      lookup,
+		ttl:         cfg.CacheTTL,
+		negativeTTL: cfg.NegativeTTL,
+		flights:     map[string]*flight[V]{},
+		hits:        counter("hits"),
+		misses:      counter("misses"),
+		stale:       counter("stale"),
+	}, nil
+}
+
+// get returns the value at key as of now, errNotFound or errUnavailable. It keeps no reference to key.
+func (c *cache[V]) get(key []byte, now time.Time) (*V, error) {
+	e, ok := c.entries.Get(key)
+	var err error
+	switch {
+	case ok && now.UnixNano() < e.expires:
+		c.hits.Inc()
+	case ok && e.found:
+		e = c.renew(e, key, now)
+	default:
+		c.misses.Inc()
+		e, err = c.fetch(string(key), now)
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case !e.found:
+		return nil, errNotFound
+	}
+	return &e.value, nil
+}
+
+// renew returns a new entry to the one request that gets to fetch it, and old to all others.
+func (c *cache[V]) renew(old *entry[V], key []byte, now time.Time) *entry[V] {
+	claim := old.renewal.Load()
+	next := now.Add(c.store.timeout + retryAfter).UnixNano()
+	if now.UnixNano() >= claim && old.renewal.CompareAndSwap(claim, next) {
+		if e, err := c.fetch(string(key), now); err == nil {
+			c.misses.Inc()
+			return e
+		}
+	}
+	c.stale.Inc()
+	return old
+}
+
+// fetch asks the store for key, once for all who want it at the same time.
+func (c *cache[V]) fetch(key string, now time.Time) (*entry[V], error) {
+	c.mu.Lock()
+	f, joined := c.flights[key]
+	if !joined {
+		f = &flight[V]{done: make(chan struct{})}
+		c.flights[key] = f
+	}
+	c.mu.Unlock()
+	if joined {
+		<-f.done
+		return f.entry, f.err
+	}
+	f.err = c.store.ask(func(ctx context.Context) error {
+		value, size, err := c.lookup(ctx, key)
+		if err != nil && schema.ErrorCode(err) != schema.CodeNotFound {
+			return err
+		}
+		f.entry = c.keep(key, value, size, err == nil, now)
+		return nil
+	})
+	c.mu.Lock()
+	delete(c.flights, key)
+	c.mu.Unlock()
+	close(f.done)
+	return f.entry, f.err
+}
+
+// keep makes an entry and offers it to ristretto, which may decline: those who wait for the entry get it all the same,
+// and the next one asks the store again.
+func (c *cache[V]) keep(key string, value V, size int, found bool, now time.Time) *entry[V] {
+	ttl := c.ttl
+	if !found {
+		ttl = c.negativeTTL
+	}
+	e := &entry[V]{value: value, found: found, expires: now.Add(ttl).UnixNano()}
+	c.entries.Set([]byte(key), e, int64(entryOverhead+int(unsafe.Sizeof(*e))+size))
+	c.entries.Wait() // until it can be found: the flight must not end before, or there would be a second one
+	return e
+}
