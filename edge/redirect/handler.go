@@ -1,0 +1,138 @@
+// Package redirect answers the short links themselves: it resolves a host and a hash, in memory if it can, records the
+// click in the spool and sends the client on.
+package redirect
+
+import (
+	"bytes"
+	"net/netip"
+
+	"github.com/VictoriaMetrics/metrics"
+	"github.com/valyala/fasthttp"
+
+	"linkstream/edge/spool"
+	"linkstream/schema"
+	"linkstream/schema/ops"
+)
+
+// Handler answers the requests of browsers.
+type Handler struct {
+	resolver *Resolver
+	spool    *spool.Spool
+	ops      *ops.Endpoints
+	proxies  Proxies
+	pages    *pages
+
+	redirected, notFound, gone, unavailable *metrics.Counter
+	heads, prefetches                       *metrics.Counter
+}
+
+// NewHandler returns a handler that records its clicks in spool. Its metrics go to the set of endpoints.
+func NewHandler(cfg Config, resolver *Resolver, spool *spool.Spool, endpoints *ops.Endpoints) *Handler {
+	set := endpoints.Metrics
+	return &Handler{
+		resolver: resolver,
+		spool:    spool,
+		ops:      endpoints,
+		proxies:  cfg.TrustedProxies,
+		pages:    newPages(),
+
+		redirected:  set.NewCounter(`linkstream_edge_answers_total{status="302"}`),
+		notFound:    set.NewCounter(`linkstream_edge_answers_total{status="404"}`),
+		gone:        set.NewCounter(`linkstream_edge_answers_total{status="410"}`),
+		unavailable: set.NewCounter(`linkstream_edge_answers_total{status="503"}`),
+		heads:       set.NewCounter(`linkstream_edge_uncounted_total{reason="head"}`),
+		prefetches:  set.NewCounter(`linkstream_edge_uncounted_total{reason="prefetch"}`),
+	}
+}
+
+// Serve answers one request. A redirect from the cache costs no allocation.
+func (h *Handler) Serve(ctx *fasthttp.RequestCtx) {
+	if !ctx.IsGet() && !ctx.IsHead() {
+		h.pages.badMethod.answer(ctx)
+		ctx.Response.Header.Set("Allow", "GET, HEAD")
+		return
+	}
+	if h.ops.Handle(ctx) {
+		return
+	}
+	switch path := ctx.Path(); string(path) {
+	case "/":
+		h.pages.front.answer(ctx)
+	case "/robots.txt":
+		ctx.SetContentType("text/plain; charset=utf-8")
+		ctx.SetBodyString("User-agent: *\nAllow: /$\nDisallow: /\n")
+	case "/favicon.ico":
+		ctx.Response.Header.Set("Cache-Control", "public, max-age=86400")
+		ctx.SetStatusCode(fasthttp.StatusNoContent)
+	default:
+		h.follow(ctx, path[1:])
+	}
+}
+
+// follow answers a request for a link.
+func (h *Handler) follow(ctx *fasthttp.RequestCtx, hash []byte) {
+	target, err := h.resolver.Resolve(ctx.Host(), hash, ctx.Time())
+	switch {
+	case err == nil && target.Active:
+		h.redirect(ctx, target)
+	case err == nil:
+		h.gone.Inc()
+		h.pages.gone.answer(ctx)
+	case schema.ErrorCode(err) == schema.CodeNotFound:
+		h.notFound.Inc()
+		h.pages.notFound.answer(ctx)
+	default:
+		h.unavailable.Inc()
+		h.pages.unavailable.answer(ctx)
+		ctx.Response.Header.Set("Retry-After", "1")
+	}
+}
+
+// Headers in their canonical form, which fasthttp takes as they are.
+var (
+	headerLocation     = []byte("Location")
+	headerCacheControl = []byte("Cache-Control")
+	privateNoStore     = []byte("private, no-store") // so that the next click is seen as well
+
+	headersOfPurpose = [][]byte{[]byte("Sec-Purpose"), []byte("Purpose"), []byte("X-Purpose"), []byte("X-Moz")}
+	purposePrefetch  = []byte("prefetch")
+)
+
+// redirect records the click and sends the client on. The answer is written when the handler has returned, so the click
+// of whoever got one is in the spool, unless the spool was full.
+func (h *Handler) redirect(ctx *fasthttp.RequestCtx, target *Target) {
+	switch {
+	case ctx.IsHead():
+		h.heads.Inc()
+	case isPrefetch(&ctx.Request.Header):
+		h.prefetches.Inc()
+	default:
+		h.record(ctx, target.LinkID)
+	}
+	h.redirected.Inc()
+	ctx.SetStatusCode(fasthttp.StatusFound)
+	ctx.Response.Header.SetCanonical(headerLocation, target.Location)
+	ctx.Response.Header.SetCanonical(headerCacheControl, privateNoStore)
+}
+
+// isPrefetch reports whether a browser fetches a page that nobody has asked for yet.
+func isPrefetch(header *fasthttp.RequestHeader) bool {
+	for _, name := range headersOfPurpose {
+		if bytes.Contains(header.PeekCanonical(name), purposePrefetch) {
+			return true
+		}
+	}
+	return false
+}
+
+func (h *Handler) record(ctx *fasthttp.RequestCtx, linkID int64) {
+	peer, _ := netip.AddrFromSlice(ctx.RemoteIP())
+	var network [schema.MaxNetworkLen]byte
+	h.spool.Append(ctx.ConnID(), &schema.Click{
+		LinkID:    linkID,
+		ClickedAt: ctx.Time(),
+		UserAgent: ctx.UserAgent(),
+		Referrer:  ctx.Referer(),
+		Network:   appendNetwork(network[:0], h.proxies.Client(peer, &ctx.Request.Header)),
+	})
+}
