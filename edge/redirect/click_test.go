@@ -1,0 +1,120 @@
+package redirect_test
+
+import (
+	"testing"
+	"time"
+)
+
+func TestClick(t *testing.T) {
+	e := newEdge(t, nil)
+	id := e.link(t, 0, "abc", "https://example.com/")
+	addr := e.serve(t)
+
+	before := time.Now().Truncate(time.Millisecond)
+	send(t, addr, "GET", "http://sho.rt/abc", "User-Agent", "Browser/1.0", "Referer", "https://from.example/ü")
+	after := time.Now()
+	clicks := e.clicks(t)
+	if len(clicks) != 1 {
+		t.Fatalf("%d clicks", len(clicks))
+	}
+	c := clicks[0]
+	if c.LinkID != id || string(c.UserAgent) != "Browser/1.0" || string(c.Referrer) != "https://from.example/ü" {
+		t.Errorf("link %d, user agent %q, referrer %q", c.LinkID, c.UserAgent, c.Referrer)
+	}
+	if c.ClickedAt.Before(before) || c.ClickedAt.After(after) {
+		t.Errorf("clicked at %v, not between %v and %v", c.ClickedAt, before, after)
+	}
+	if string(c.Network) != "\x7f\x00\x00" {
+		t.Errorf("network %x", c.Network)
+	}
+}
+
+func TestClickIsCounted(t *testing.T) {
+	e := newEdge(t, nil)
+	e.link(t, 0, "abc", "https://example.com/")
+	if err := e.store.SetActive(t.Context(), e.link(t, 0, "off", "https://example.com/"), false); err != nil {
+		t.Fatal(err)
+	}
+	addr := e.serve(t)
+	for _, c := range []struct {
+		name, method, path string
+		fields             []string
+		clicks             int
+	}{
+		{"GET", "GET", "/abc", nil, 1},
+		{"GET again, without a look-up", "GET", "/abc", nil, 1},
+		{"GET of a page that was prerendered for another purpose", "GET", "/abc", []string{"Sec-Purpose", "other"}, 1},
+		{"HEAD", "HEAD", "/abc", nil, 0},
+		{"Sec-Purpose: prefetch", "GET", "/abc", []string{"Sec-Purpose", "prefetch"}, 0},
+		{"Sec-Purpose: prefetch;prerender", "GET", "/abc", []string{"Sec-Purpose", "prefetch;prerender"}, 0},
+		{"Purpose: prefetch", "GET", "/abc", []string{"Purpose", "prefetch"}, 0},
+		{"X-Purpose: prefetch", "GET", "/abc", []string{"X-Purpose", "prefetch"}, 0},
+		{"X-moz: prefetch", "GET", "/abc", []string{"X-moz", "prefetch"}, 0},
+		{"an unknown link", "GET", "/other", nil, 0},
+		{"an inactive link", "GET", "/off", nil, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			send(t, addr, c.method, "http://sho.rt"+c.path, c.fields...)
+			if n := len(e.clicks(t)); n != c.clicks {
+				t.Errorf("%d clicks, want %d", n, c.clicks)
+			}
+		})
+	}
+}
+
+func TestClickNetwork(t *testing.T) {
+	network := func(t *testing.T, proxies string, fields ...string) []byte {
+		t.Helper()
+		e := newEdge(t, func(e *edge) {
+			if err := e.cfg.TrustedProxies.Set(proxies); err != nil {
+				t.Fatal(err)
+			}
+		})
+		e.link(t, 0, "abc", "https://example.com/")
+		send(t, e.serve(t), "GET", "http://sho.rt/abc", fields...)
+		clicks := e.clicks(t)
+		if len(clicks) != 1 {
+			t.Fatalf("%d clicks", len(clicks))
+		}
+		return clicks[0].Network
+	}
+	const xff = "X-Forwarded-For"
+	for _, c := range []struct {
+		name, proxies string
+		fields        []string
+		network       string
+	}{
+		{"IPv4 is cut to /24", "127.0.0.1", []string{xff, "203.0.113.77"}, "\xcb\x00\x71"},
+		{"IPv6 is cut to /48", "127.0.0.0/8", []string{xff, "2001:db8:1:2::3"}, "\x20\x01\x0d\xb8\x00\x01"},
+		{"mapped IPv4 is IPv4", "127.0.0.0/8", []string{xff, "::ffff:203.0.113.77"}, "\xcb\x00\x71"},
+		{"the right-most address that is no proxy counts", "127.0.0.1, 10.0.0.0/8",
+			[]string{xff, "198.51.100.1, 203.0.113.7", xff, "10.1.1.1,10.2.2.2"}, "\xcb\x00\x71"},
+		{"what cannot be read is not known", "127.0.0.1", []string{xff, "203.0.113.77, unknown"}, ""},
+		{"nobody is believed who is no proxy", "192.0.2.1", []string{xff, "203.0.113.77"}, "\x7f\x00\x00"},
+		{"a proxy may ask for itself", "127.0.0.1", nil, "\x7f\x00\x00"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := network(t, c.proxies, c.fields...); string(got) != c.network {
+				t.Errorf("network %x, want %x", got, c.network)
+			}
+		})
+	}
+}
+
+func TestClickWithoutRoom(t *testing.T) {
+	e := newEdge(t, func(e *edge) {
+		e.spoolCfg.Lanes, e.spoolCfg.SegmentBytes, e.spoolCfg.MaxBytes = 1, 4<<10, 16<<10
+	})
+	e.link(t, 0, "abc", "https://example.com/")
+	answered := 0
+	for e.spool.Dropped() < 10 {
+		ctx := request("http://sho.rt/abc", nil)
+		if e.handler.Serve(ctx); ctx.Response.StatusCode() != 302 {
+			t.Fatalf("redirect %d is answered %d", answered, ctx.Response.StatusCode())
+		}
+		answered++
+	}
+	if n := len(e.clicks(t)); n+10 != answered {
+		t.Errorf("%d clicks in the spool and 10 dropped, of %d", n, answered)
+	}
+}

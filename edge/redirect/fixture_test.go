@@ -1,0 +1,307 @@
+package redirect_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+	"github.com/valyala/fasthttp"
+	"go.uber.org/goleak"
+
+	"linkstream/edge/redirect"
+	"linkstream/edge/spool"
+	"linkstream/schema"
+	"linkstream/schema/ops"
+	"linkstream/schema/sqlite"
+	"linkstream/schema/stream"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m,
+		// fasthttp renews its Date header as long as the process lasts, and a stopped server's cleaner sleeps for 10 s.
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"))
+}
+
+// edge is an edge with a link store and a spool of its own. Its default domain is sho.rt.
+type edge struct {
+	cfg       redirect.Config
+	store     *faultyStore
+	accountID int64
+	spoolCfg  spool.Config
+	spool     *spool.Spool
+	metrics   *metrics.Set
+	log       *lockedBuffer
+	resolver  *redirect.Resolver
+	handler   *redirect.Handler
+}
+
+// newEdge starts an edge; change, if not nil, may alter the settings before.
+func newEdge(t testing.TB, change func(*edge)) *edge {
+	t.Helper()
+	e := &edge{cfg: redirect.DefaultConfig(), spoolCfg: spool.DefaultConfig(), metrics: metrics.NewSet(), log: &lockedBuffer{}}
+	e.cfg.URL = "https://sho.rt"
+	e.cfg.CacheBytes = 8 << 20
+	e.spoolCfg.Dir = t.TempDir()
+	e.spoolCfg.SegmentBytes = 1 << 20
+	if change != nil {
+		change(e)
+	}
+	if err := e.cfg.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.NewTextHandler(e.log, nil))
+	links, err := sqlite.OpenLinks(t.Context(), filepath.Join(t.TempDir(), "links.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeOrFail(t, links) })
+	e.store = &faultyStore{sqliteLinks: links}
+	account := schema.Account{Email: "owner@example.com", CreatedAt: time.Now()}
+	if err := links.CreateAccount(t.Context(), &account); err != nil {
+		t.Fatal(err)
+	}
+	e.accountID = account.ID
+	if e.spool, err = spool.Open(e.spoolCfg, log); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeOrFail(t, e.spool) })
+	if e.resolver, err = redirect.NewResolver(e.cfg, e.store, e.store, e.metrics, log); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.resolver.Close)
+	e.handler = redirect.NewHandler(e.cfg, e.resolver, e.spool, &ops.Endpoints{
+		Ready:   func(context.Context) error { return nil },
+		Metrics: e.metrics,
+	})
+	return e
+}
+
+func closeOrFail(t testing.TB, c io.Closer) {
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// link creates a link and returns its id. Domain 0 is the default domain.
+func (e *edge) link(t testing.TB, domainID int64, hash, url string) int64 {
+	t.Helper()
+	link := schema.Link{
+		AccountID: e.accountID, DomainID: domainID, Hash: hash, URL: url, Active: true, CreatedAt: time.Now(),
+	}
+	if err := e.store.CreateLink(t.Context(), &link); err != nil {
+		t.Fatal(err)
+	}
+	return link.ID
+}
+
+// domain creates a domain and returns its id.
+func (e *edge) domain(t testing.TB, host string, verified bool) int64 {
+	t.Helper()
+	domain := schema.Domain{AccountID: e.accountID, Host: host, CreatedAt: time.Now()}
+	if verified {
+		domain.VerifiedAt = time.Now()
+	}
+	if err := e.store.CreateDomain(t.Context(), &domain); err != nil {
+		t.Fatal(err)
+	}
+	return domain.ID
+}
+
+// serve answers requests on loopback until the test ends and returns the listener's address.
+func (e *edge) serve(t testing.TB) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := redirect.NewServer(e.cfg, e.handler, slog.New(slog.NewTextHandler(e.log, nil)))
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ln) }()
+	t.Cleanup(func() {
+		if err := server.Shutdown(); err != nil {
+			t.Error(err)
+		}
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	return ln.Addr().String()
+}
+
+// send makes a request of the edge at addr and returns the answer and its body. Header fields stand in pairs.
+func send(t testing.TB, addr, method, url string, fields ...string) (*http.Response, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(fields); i += 2 {
+		req.Header.Add(fields[i], fields[i+1])
+	}
+	dial := func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, addr)
+	}
+	transport := &http.Transport{DialContext: dial, DisableKeepAlives: true}
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp, string(body)
+}
+
+// clicks returns the clicks in the spool that it has not returned before.
+func (e *edge) clicks(t testing.TB) []schema.Click {
+	t.Helper()
+	var clicks []schema.Click
+	for _, lane := range e.spool.Lanes() {
+		var batch stream.Batch
+		lane.Read(&batch, 1<<30)
+		for i := range batch.Len() {
+			var click schema.Click
+			if err := schema.DecodeClick(batch.Value(i), &click); err != nil {
+				t.Fatal(err)
+			}
+			clicks = append(clicks, click)
+		}
+	}
+	return clicks
+}
+
+// metric returns the value of a metric.
+func (e *edge) metric(t testing.TB, name string) int {
+	t.Helper()
+	var text bytes.Buffer
+	e.metrics.WritePrometheus(&text)
+	_, value, found := strings.Cut(text.String(), name+" ")
+	value, _, _ = strings.Cut(value, "\n")
+	n, err := strconv.Atoi(value)
+	if !found || err != nil {
+		t.Fatalf("no metric %q with a whole number in\n%s", name, &text)
+	}
+	return n
+}
+
+// eventually waits until condition holds.
+func eventually(t testing.TB, what string, condition func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for !condition() {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within 10 s: %s", what)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// sqliteLinks is sqlite.Links under a name that is not the name of one of its methods, so that it can be embedded.
+type sqliteLinks = sqlite.Links
+
+// faultyStore is a link store that counts look-ups and fails on command.
+type faultyStore struct {
+	*sqliteLinks
+	fault   atomic.Pointer[func(context.Context) error]
+	lookups atomic.Int64
+	running atomic.Int64
+}
+
+// inject makes every look-up call fault first, and fail with its error. Nil makes the store work again.
+func (s *faultyStore) inject(fault func(context.Context) error) {
+	if fault == nil {
+		s.fault.Store(nil)
+		return
+	}
+	s.fault.Store(&fault)
+}
+
+func (s *faultyStore) begin(ctx context.Context) error {
+	s.lookups.Add(1)
+	s.running.Add(1)
+	defer s.running.Add(-1)
+	if fault := s.fault.Load(); fault != nil {
+		return (*fault)(ctx)
+	}
+	return nil
+}
+
+func (s *faultyStore) Link(ctx context.Context, domainID int64, hash string) (schema.Link, error) {
+	if err := s.begin(ctx); err != nil {
+		return schema.Link{}, err
+	}
+	return s.sqliteLinks.Link(ctx, domainID, hash)
+}
+
+func (s *faultyStore) VerifiedDomain(ctx context.Context, host string) (schema.Domain, error) {
+	if err := s.begin(ctx); err != nil {
+		return schema.Domain{}, err
+	}
+	return s.sqliteLinks.VerifiedDomain(ctx, host)
+}
+
+// The faults.
+func down(context.Context) error { return fmt.Errorf("connection refused") }
+
+func hang(ctx context.Context) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// held returns a fault that makes look-ups wait until release is called, and then lets them do their work.
+func held() (fault func(context.Context) error, release func()) {
+	gate := make(chan struct{})
+	return func(ctx context.Context) error {
+		select {
+		case <-gate:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}, sync.OnceFunc(func() { close(gate) })
+}
+
+// lockedBuffer is a log that may be read while it is written.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+// request returns a request as fasthttp hands it to a handler; header fields stand in pairs.
+func request(url string, peer net.Addr, fields ...string) *fasthttp.RequestCtx {
+	var req fasthttp.Request
+	req.SetRequestURI(url)
+	for i := 0; i < len(fields); i += 2 {
+		req.Header.Add(fields[i], fields[i+1])
+	}
+	ctx := &fasthttp.RequestCtx{}
+	ctx.Init(&req, peer, nil)
+	return ctx
+}

@@ -1,0 +1,159 @@
+package redirect_test
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+func TestAnswers(t *testing.T) {
+	e := newEdge(t, nil)
+	e.link(t, 0, "abc", "https://example.com/a?b=c#d")
+	e.link(t, 0, "b_-9", "https://bücher.example/ß?q=ü%20x#é")
+	e.link(t, e.domain(t, "go.example.com", true), "own", "https://own.example/")
+	if err := e.store.SetActive(t.Context(), e.link(t, 0, "off", "https://example.com/"), false); err != nil {
+		t.Fatal(err)
+	}
+	addr := e.serve(t)
+
+	for _, c := range []struct {
+		name, method, url string
+		status            int
+		location          string
+	}{
+		{"a link", "GET", "http://sho.rt/abc", 302, "https://example.com/a?b=c#d"},
+		{"HEAD of a link", "HEAD", "http://sho.rt/abc", 302, "https://example.com/a?b=c#d"},
+		{"a link that is not ASCII", "GET", "http://sho.rt/b_-9", 302, "https://xn--bcher-kva.example/%C3%9F?q=%C3%BC%20x#%C3%A9"},
+		{"a query stays behind", "GET", "http://sho.rt/abc?u=https://x.example/y", 302, "https://example.com/a?b=c#d"},
+		{"an escaped hash", "GET", "http://sho.rt/%61bc", 302, "https://example.com/a?b=c#d"},
+		{"a host in capitals with a port", "GET", "http://SHO.RT.:8080/abc", 302, "https://example.com/a?b=c#d"},
+		{"a host of its own", "GET", "http://go.example.com/own", 302, "https://own.example/"},
+		{"a link of another host", "GET", "http://sho.rt/own", 404, ""},
+		{"an unknown host", "GET", "http://other.example.com/abc", 404, ""},
+		{"an unknown hash", "GET", "http://sho.rt/nothing", 404, ""},
+		{"HEAD of an unknown hash", "HEAD", "http://sho.rt/nothing", 404, ""},
+		{"other case", "GET", "http://sho.rt/ABC", 404, ""},
+		{"what cannot be a hash", "GET", "http://sho.rt/wp-login.php", 404, ""},
+		{"a slash after the hash", "GET", "http://sho.rt/abc/", 404, ""},
+		{"a second segment", "GET", "http://sho.rt/abc/def", 404, ""},
+		{"an escaped slash", "GET", "http://sho.rt/abc%2Fdef", 404, ""},
+		{"an inactive link", "GET", "http://sho.rt/off", 410, ""},
+		{"POST", "POST", "http://sho.rt/abc", 405, ""},
+		{"DELETE", "DELETE", "http://sho.rt/", 405, ""},
+		{"OPTIONS of the operator", "OPTIONS", "http://sho.rt/metrics", 405, ""},
+		{"the root", "GET", "http://sho.rt/", 200, ""},
+		{"robots.txt", "GET", "http://sho.rt/robots.txt", 200, ""},
+		{"favicon.ico", "GET", "http://sho.rt/favicon.ico", 204, ""},
+		{"healthz", "GET", "http://sho.rt/healthz", 200, ""},
+		{"readyz", "GET", "http://sho.rt/readyz", 200, ""},
+		{"metrics", "GET", "http://sho.rt/metrics", 200, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			resp, body := send(t, addr, c.method, c.url)
+			if resp.StatusCode != c.status || resp.Header.Get("Location") != c.location {
+				t.Errorf("%d to %q, want %d to %q", resp.StatusCode, resp.Header.Get("Location"), c.status, c.location)
+			}
+			if server := resp.Header.Values("Server"); server != nil {
+				t.Errorf("names its server %q", server)
+			}
+			if c.status == 302 && (resp.Header.Get("Cache-Control") != "private, no-store" || body != "") {
+				t.Errorf("redirect with header %v and body %q", resp.Header, body)
+			}
+			if c.status >= 400 {
+				checkPage(t, c.method, resp, body)
+			}
+		})
+	}
+}
+
+// checkPage checks a page that a person gets to see in place of what they wanted.
+func checkPage(t *testing.T, method string, resp *http.Response, body string) {
+	t.Helper()
+	for name, want := range map[string]string{
+		"Cache-Control":          "no-store",
+		"Content-Type":           "text/html; charset=utf-8",
+		"X-Content-Type-Options": "nosniff",
+		"X-Robots-Tag":           "noindex",
+	} {
+		if got := resp.Header.Get(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	if method == "HEAD" {
+		if body != "" || resp.ContentLength <= 0 {
+			t.Errorf("body %q and Content-Length %d", body, resp.ContentLength)
+		}
+		return
+	}
+	_, style, _ := strings.Cut(body, "<style>")
+	style, _, _ = strings.Cut(style, "</style>")
+	digest := sha256.Sum256([]byte(style))
+	csp := resp.Header.Get("Content-Security-Policy")
+	if !strings.HasPrefix(csp, "default-src 'none';") || !strings.Contains(csp, base64.StdEncoding.EncodeToString(digest[:])) {
+		t.Errorf("the policy %q does not allow just the page's style", csp)
+	}
+	for _, bad := range []string{"<script", "://", "url("} {
+		if strings.Contains(body, bad) {
+			t.Errorf("the page contains %q", bad)
+		}
+	}
+	if !strings.Contains(body, "<h1>") || !strings.Contains(body, "prefers-color-scheme: dark") {
+		t.Errorf("the page is not readable:\n%s", body)
+	}
+}
+
+func TestAnswerHeaders(t *testing.T) {
+	e := newEdge(t, nil)
+	addr := e.serve(t)
+	t.Run("405 names the methods", func(t *testing.T) {
+		resp, _ := send(t, addr, "PUT", "http://sho.rt/abc")
+		if got := resp.Header.Get("Allow"); got != "GET, HEAD" {
+			t.Errorf("Allow: %q", got)
+		}
+	})
+	t.Run("503 says when to try again", func(t *testing.T) {
+		e.store.inject(down)
+		defer e.store.inject(nil)
+		resp, body := send(t, addr, "GET", "http://sho.rt/abc")
+		if resp.StatusCode != 503 || resp.Header.Get("Retry-After") != "1" {
+			t.Errorf("%d with Retry-After %q", resp.StatusCode, resp.Header.Get("Retry-After"))
+		}
+		checkPage(t, "GET", resp, body)
+		if strings.Contains(body, "connection refused") {
+			t.Error("the page shows the cause")
+		}
+	})
+	t.Run("robots may read the front page alone", func(t *testing.T) {
+		if _, body := send(t, addr, "GET", "http://sho.rt/robots.txt"); body != "User-agent: *\nAllow: /$\nDisallow: /\n" {
+			t.Errorf("robots.txt:\n%s", body)
+		}
+	})
+}
+
+func TestAnswerMetrics(t *testing.T) {
+	e := newEdge(t, nil)
+	e.link(t, 0, "abc", "https://example.com/")
+	addr := e.serve(t)
+	for range 3 {
+		send(t, addr, "GET", "http://sho.rt/abc")
+	}
+	send(t, addr, "HEAD", "http://sho.rt/abc")
+	send(t, addr, "GET", "http://sho.rt/abc", "Purpose", "prefetch")
+	send(t, addr, "GET", "http://sho.rt/other")
+	_, text := send(t, addr, "GET", "http://sho.rt/metrics")
+	for _, line := range []string{
+		`linkstream_edge_answers_total{status="302"} 5`,
+		`linkstream_edge_answers_total{status="404"} 1`,
+		`linkstream_edge_uncounted_total{reason="head"} 1`,
+		`linkstream_edge_uncounted_total{reason="prefetch"} 1`,
+		`linkstream_edge_cache_hits_total{cache="links"} 4`,
+		`linkstream_edge_cache_misses_total{cache="links"} 2`,
+		`linkstream_edge_lookup_seconds_count 2`,
+	} {
+		if !strings.Contains(text, line+"\n") {
+			t.Errorf("no line %q in\n%s", line, text)
+		}
+	}
+}

@@ -1,0 +1,48 @@
+//go:build !race
+
+// The race detector makes a sync.Pool forget at random, and so allocate; the pools here and in ristretto do not
+// otherwise.
+
+package redirect_test
+
+import (
+	"net"
+	"testing"
+)
+
+func TestServeAllocatesNothing(t *testing.T) {
+	e := newEdge(t, func(e *edge) { e.cfg.TrustedProxies = proxies(t, "10.0.0.0/8") })
+	e.link(t, 0, "abcdefg", "https://example.com/some/page?with=query")
+	e.link(t, e.domain(t, "go.example.com", true), "own", "https://example.com/")
+	client := &net.TCPAddr{IP: net.IPv4(203, 0, 113, 7), Port: 4711}
+	proxy := &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 4711}
+	const agent = "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0"
+	for _, c := range []struct {
+		name, url string
+		peer      net.Addr
+		fields    []string
+	}{
+		{"a bare request", "http://sho.rt/abcdefg", client, nil},
+		{"with user agent and referrer", "http://sho.rt/abcdefg", client,
+			[]string{"User-Agent", agent, "Referer", "https://from.example/"}},
+		{"on a custom domain", "http://go.example.com/own", client, []string{"User-Agent", agent}},
+		{"behind proxies", "http://sho.rt/abcdefg", proxy, []string{"X-Forwarded-For", "203.0.113.7:80, 2001:db8::1, 10.0.0.2"}},
+		{"a prefetch", "http://sho.rt/abcdefg", client, []string{"Sec-Purpose", "prefetch"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ctx := request(c.url, c.peer, c.fields...)
+			if allocs := testing.AllocsPerRun(1000, func() {
+				ctx.Response.Reset()
+				e.handler.Serve(ctx)
+			}); allocs != 0 {
+				t.Errorf("%v allocations a request", allocs)
+			}
+			if status := ctx.Response.StatusCode(); status != 302 {
+				t.Errorf("answered %d", status)
+			}
+		})
+	}
+	if n := len(e.clicks(t)); n != 4*1001 { // AllocsPerRun calls its function once more, to warm up
+		t.Errorf("%d clicks in the spool", n)
+	}
+}
