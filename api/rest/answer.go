@@ -1,0 +1,103 @@
+package rest
+
+import (
+	"encoding/json"
+	"errors"
+	"net"
+
+	"github.com/valyala/fasthttp"
+
+	"linkstream/schema"
+)
+
+// storeRetryAfter is when to come back to a store that does not answer, in seconds.
+const storeRetryAfter = "5"
+
+// failure is the body of every error.
+type failure struct {
+	Error   string              `json:"error,omitempty"`
+	Message string              `json:"message"`
+	Errors  map[string][]string `json:"errors,omitempty"`
+}
+
+// httpError is an error of HTTP itself, which the contracts of the service know nothing of.
+type httpError struct {
+	status  int
+	message string
+}
+
+func (e *httpError) Error() string { return e.message }
+
+var (
+	errSuspended = schema.Errorf(schema.CodeForbidden, "The account is suspended.")
+	errNoPath    = schema.Errorf(schema.CodeNotFound, "There is nothing at this path.")
+	errMethod    = &httpError{fasthttp.StatusMethodNotAllowed, "The path does not take this method; Allow names those it takes."}
+	errBody      = &httpError{fasthttp.StatusBadRequest, "The body is not one JSON object."}
+	errType      = &httpError{fasthttp.StatusUnsupportedMediaType, "The Content-Type must be application/json."}
+	errTooLarge  = &httpError{fasthttp.StatusRequestEntityTooLarge, "The body is larger than 64 KiB."}
+	errTooMany   = &httpError{fasthttp.StatusTooManyRequests, "Too many requests: wait for the seconds in Retry-After."}
+	errHeader    = &httpError{fasthttp.StatusRequestHeaderFieldsTooLarge, "The header is too large."}
+	errTimeout   = &httpError{fasthttp.StatusRequestTimeout, "The request took too long to arrive."}
+	errRequest   = &httpError{fasthttp.StatusBadRequest, "The request is not valid HTTP."}
+)
+
+// unreadable is what the client is told of an error in reading its request.
+func unreadable(err error) error {
+	var header *fasthttp.ErrSmallBuffer
+	var network net.Error
+	switch {
+	case errors.Is(err, fasthttp.ErrBodyTooLarge):
+		return errTooLarge
+	case errors.As(err, &header):
+		return errHeader
+	case errors.As(err, &network) && network.Timeout():
+		return errTimeout
+	}
+	return errRequest
+}
+
+// answer writes the answer. URLs in it read as they were given: JSON needs no escapes for <, > and &.
+func answer(http *fasthttp.RequestCtx, status int, body any) error {
+	http.Response.ResetBody()
+	http.SetStatusCode(status)
+	http.SetContentType("application/json")
+	encoder := json.NewEncoder(http)
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(body)
+}
+
+// fail writes the answer to an error. What is not the client's doing is logged and not told.
+func (a *API) fail(http *fasthttp.RequestCtx, err error) {
+	status, body := a.describeError(http, err)
+	if err := answer(http, status, body); err != nil {
+		a.log.Error("answer not written", "error", err)
+	}
+}
+
+func (a *API) describeError(http *fasthttp.RequestCtx, err error) (status int, body failure) {
+	var ofHTTP *httpError
+	if errors.As(err, &ofHTTP) {
+		return ofHTTP.status, failure{Message: ofHTTP.message}
+	}
+	var e *schema.Error
+	errors.As(err, &e)
+	switch code := schema.ErrorCode(err); code {
+	case schema.CodeUnauthorized:
+		http.Response.Header.Set("WWW-Authenticate", "Bearer")
+		return fasthttp.StatusUnauthorized, failure{Message: e.Message}
+	case schema.CodeForbidden:
+		return fasthttp.StatusForbidden, failure{Error: string(code), Message: e.Message}
+	case schema.CodeNotFound:
+		return fasthttp.StatusNotFound, failure{Error: string(code), Message: e.Message}
+	case schema.CodeInvalid:
+		return fasthttp.StatusUnprocessableEntity, failure{Message: e.Message, Errors: e.Fields}
+	case schema.CodeUnsafeURL:
+		return fasthttp.StatusUnprocessableEntity, failure{Error: string(code), Message: e.Message}
+	}
+	a.log.Error("request failed", "method", string(http.Method()), "path", string(http.URI().PathOriginal()), "error", err)
+	if schema.ErrorCode(err) == schema.CodeUnavailable {
+		http.Response.Header.Set("Retry-After", storeRetryAfter)
+		return fasthttp.StatusServiceUnavailable, failure{Message: "The service cannot answer at the moment."}
+	}
+	return fasthttp.StatusInternalServerError, failure{Message: "Something went wrong on our side."}
+}

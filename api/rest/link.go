@@ -1,0 +1,136 @@
+package rest
+
+import (
+	"encoding/json"
+	"mime"
+	"strconv"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"linkstream/api/shorten"
+	"linkstream/schema"
+)
+
+// timeLayout always has a numeric offset: UTC is +00:00, not Z.
+const timeLayout = "2006-01-02T15:04:05-07:00"
+
+func formatTime(t time.Time) string { return t.UTC().Format(timeLayout) }
+
+type createdLink struct {
+	Success     bool   `json:"success"`
+	ShortURL    string `json:"short_url"`
+	OriginalURL string `json:"original_url"`
+	Hash        string `json:"hash"`
+	CreatedAt   string `json:"created_at"`
+}
+
+// createLink answers POST /api/v1/shorten.
+func (a *API) createLink(c *call) error {
+	req, err := decodeRequest(c)
+	if err != nil {
+		return err
+	}
+	link, err := a.shortener.Create(c.ctx, req)
+	if err != nil {
+		return err
+	}
+	return answer(c.http, fasthttp.StatusCreated, createdLink{
+		Success:     true,
+		ShortURL:    a.shortener.ShortURL(link),
+		OriginalURL: link.URL,
+		Hash:        link.Hash,
+		CreatedAt:   formatTime(link.CreatedAt),
+	})
+}
+
+// decodeRequest reads the body. A field of the wrong type is no error of the body: it is reported with the errors of all
+// other fields.
+func decodeRequest(c *call) (shorten.Request, error) {
+	contentType, _, err := mime.ParseMediaType(string(c.http.Request.Header.ContentType()))
+	if err != nil || contentType != "application/json" {
+		return shorten.Request{}, errType
+	}
+	// A map, because a struct would take names that differ in case.
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(c.http.PostBody(), &fields); err != nil || fields == nil {
+		return shorten.Request{}, errBody
+	}
+	req := shorten.Request{AccountID: c.account, Malformed: map[string][]string{}}
+	take := func(field string, into any, problem string) {
+		if raw, given := fields[field]; given && json.Unmarshal(raw, into) != nil {
+			req.Malformed[field] = []string{problem}
+		}
+	}
+	take(shorten.FieldLongURL, &req.LongURL, "The long URL must be a string.")
+	take(shorten.FieldCustomAlias, &req.CustomAlias, "The alias must be a string.")
+	take(shorten.FieldDomainID, &req.DomainID, "The domain must be given by its id, an integer.")
+	return req, nil
+}
+
+type linkItem struct {
+	Hash        string `json:"hash"`
+	ShortURL    string `json:"short_url"`
+	OriginalURL string `json:"original_url"`
+	Clicks      int64  `json:"clicks"`
+	IsActive    bool   `json:"is_active"`
+	CreatedAt   string `json:"created_at"`
+}
+
+type pageMeta struct {
+	CurrentPage int64 `json:"current_page"`
+	LastPage    int64 `json:"last_page"`
+	PerPage     int64 `json:"per_page"`
+	Total       int64 `json:"total"`
+}
+
+type linkPage struct {
+	Success bool       `json:"success"`
+	Data    []linkItem `json:"data"`
+	Meta    pageMeta   `json:"meta"`
+}
+
+// listLinks answers GET /api/v1/links.
+func (a *API) listLinks(c *call) error {
+	page := int64(1)
+	if args := c.http.QueryArgs(); args.Has("page") {
+		n, err := strconv.ParseUint(string(args.Peek("page")), 10, 63)
+		if err != nil || n == 0 {
+			return invalidField("page", "The page must be a positive integer.")
+		}
+		page = int64(n)
+	}
+	links, total, err := a.links.Links(c.ctx, c.account, page)
+	if err != nil {
+		return err
+	}
+	ids := make([]int64, len(links))
+	for i, link := range links {
+		ids[i] = link.ID
+	}
+	clicks, err := a.clicks.ClickCounts(c.ctx, ids)
+	if err != nil {
+		return err
+	}
+	items := make([]linkItem, len(links))
+	for i, link := range links {
+		items[i] = linkItem{
+			Hash:        link.Hash,
+			ShortURL:    a.shortener.ShortURL(link),
+			OriginalURL: link.URL,
+			Clicks:      clicks[link.ID],
+			IsActive:    link.Active,
+			CreatedAt:   formatTime(link.CreatedAt),
+		}
+	}
+	lastPage := max(1, (total+schema.PageSize-1)/schema.PageSize) // an empty list has one page, too
+	return answer(c.http, fasthttp.StatusOK, linkPage{
+		Success: true, Data: items, Meta: pageMeta{page, lastPage, schema.PageSize, total},
+	})
+}
+
+func invalidField(field, problem string) error {
+	return &schema.Error{
+		Code: schema.CodeInvalid, Message: "The request has invalid fields.", Fields: map[string][]string{field: {problem}},
+	}
+}

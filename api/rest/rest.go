@@ -1,0 +1,159 @@
+// Package rest is version 1 of the public API: short links, their statistics and their list, as JSON over HTTP.
+package rest
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+	"github.com/fasthttp/router"
+	"github.com/valyala/fasthttp"
+
+	"linkstream/api/access"
+	"linkstream/api/shorten"
+	"linkstream/schema"
+)
+
+const (
+	root        = "/api/v1"
+	pathShorten = root + "/shorten"
+	pathLinks   = root + "/links"
+	pathStats   = root + "/stats/{hash}"
+	pathOpenAPI = root + "/openapi.json"
+)
+
+// callTimeout bounds what one request may take of the stores.
+const callTimeout = 10 * time.Second
+
+// API answers requests.
+type API struct {
+	tokens    *access.Authenticator
+	limiter   *access.Limiter
+	shortener *shorten.Shortener
+	links     schema.LinkStore
+	clicks    schema.ClickStore
+	router    *router.Router
+	metrics   *metrics.Set
+	log       *slog.Logger
+}
+
+// New returns an API that counts its requests in set.
+func New(tokens *access.Authenticator, limiter *access.Limiter, shortener *shorten.Shortener, links schema.LinkStore,
+	clicks schema.ClickStore, set *metrics.Set, log *slog.Logger) *API {
+	a := &API{
+		tokens: tokens, limiter: limiter, shortener: shortener, links: links, clicks: clicks, metrics: set, log: log,
+	}
+	a.router = router.New()
+	a.router.RedirectTrailingSlash, a.router.RedirectFixedPath = false, false // one path for each thing
+	a.route(fasthttp.MethodPost, pathShorten, a.createLink)
+	a.route(fasthttp.MethodGet, pathLinks, a.listLinks)
+	a.route(fasthttp.MethodGet, pathStats, a.linkStats)
+	a.route(fasthttp.MethodGet, pathOpenAPI, a.describe)
+	a.router.NotFound = func(http *fasthttp.RequestCtx) { a.fail(http, errNoPath) }
+	a.router.MethodNotAllowed = func(http *fasthttp.RequestCtx) { a.fail(http, errMethod) } // the router has set Allow
+	a.router.GlobalOPTIONS = func(http *fasthttp.RequestCtx) { http.SetStatusCode(fasthttp.StatusNoContent) }
+	return a
+}
+
+// call is one request for a route.
+type call struct {
+	ctx     context.Context // bounds what the stores are asked
+	http    *fasthttp.RequestCtx
+	account int64  // 0 where no token is needed
+	route   string // "other" until the router has found one
+}
+
+// The key of the call among a request's values.
+type callKey struct{}
+
+func callOf(http *fasthttp.RequestCtx) *call { return http.UserValue(callKey{}).(*call) }
+
+// route answers path by what handle answers, or by the error that it returns. HEAD is answered like GET.
+func (a *API) route(method, path string, handle func(*call) error) {
+	handler := func(http *fasthttp.RequestCtx) {
+		c := callOf(http)
+		c.route = path
+		if err := handle(c); err != nil {
+			a.fail(http, err)
+		}
+	}
+	a.router.Handle(method, path, handler)
+	if method == fasthttp.MethodGet {
+		a.router.Handle(fasthttp.MethodHead, path, handler)
+	}
+}
+
+// Handle answers any request. All of its body has been read.
+func (a *API) Handle(http *fasthttp.RequestCtx) { a.serve(http, nil) }
+
+// Reject answers a request that could not be read because of err.
+func (a *API) Reject(http *fasthttp.RequestCtx, err error) { a.serve(http, unreadable(err)) }
+
+// serve answers a request that has come this far with an error or with none. Below /api/v1 the token comes first, then
+// the rate limit, then everything else, so that each answer there carries the headers of the limit.
+func (a *API) serve(http *fasthttp.RequestCtx, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
+	defer cancel()
+	c := &call{ctx: ctx, http: http, route: "other"}
+	http.SetUserValue(callKey{}, c)
+	defer a.count(c, time.Now())
+	defer a.recover(http)
+
+	header := &http.Response.Header
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Cache-Control", "no-store")
+	path := string(http.URI().PathOriginal())
+	needsToken := path == root || strings.HasPrefix(path, root+"/")
+	if path == pathOpenAPI && (http.IsGet() || http.IsHead()) {
+		needsToken = false
+	}
+	if needsToken {
+		if denied := a.admit(c); denied != nil {
+			err = denied
+		}
+	}
+	if err != nil {
+		a.fail(http, err)
+		return
+	}
+	a.router.Handler(http)
+}
+
+// admit says who calls, and counts the request.
+func (a *API) admit(c *call) error {
+	grant, err := a.tokens.Authenticate(c.ctx, c.http.Request.Header.Peek("Authorization"))
+	if err != nil {
+		return err
+	}
+	quota := a.limiter.Allow(grant.TokenID)
+	header := &c.http.Response.Header
+	header.Set("X-RateLimit-Limit", strconv.Itoa(quota.Limit))
+	header.Set("X-RateLimit-Remaining", strconv.Itoa(quota.Remaining))
+	if !quota.OK {
+		header.Set("Retry-After", strconv.Itoa(int(quota.RetryAfter.Seconds())))
+		return errTooMany
+	}
+	if grant.Suspended {
+		return errSuspended
+	}
+	c.account = grant.AccountID
+	return nil
+}
+
+// recover answers a request whose handler panicked.
+func (a *API) recover(http *fasthttp.RequestCtx) {
+	if cause := recover(); cause != nil {
+		a.fail(http, fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
+	}
+}
+
+func (a *API) count(c *call, began time.Time) {
+	status := strconv.Itoa(c.http.Response.StatusCode())
+	a.metrics.GetOrCreateCounter(fmt.Sprintf("linkstream_api_requests_total{route=%q,status=%q}", c.route, status)).Inc()
+	a.metrics.GetOrCreateHistogram(fmt.Sprintf("linkstream_api_request_seconds{route=%q}", c.route)).UpdateDuration(began)
+}

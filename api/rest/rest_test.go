@@ -1,0 +1,251 @@
+package rest_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"linkstream/api/access"
+	"linkstream/api/node"
+	"linkstream/schema"
+	"linkstream/schema/sqlite"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m,
+		// fasthttp renews its Date header as long as the process lasts, and a stopped server's cleaner sleeps for 10 s.
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"))
+}
+
+const edgeURL = "https://sho.rt"
+
+// service is a running api node on real stores.
+type service struct {
+	links  *sqlite.Links
+	clicks *sqlite.Clicks
+	base   string // of the node's addresses
+	client *http.Client
+	log    *logged
+}
+
+// logged is what the node has logged.
+type logged struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// start starts a node that blocks the host bad.example.
+func start(t *testing.T) *service {
+	t.Helper()
+	return startOn(t, func(links *sqlite.Links) node.Links { return links })
+}
+
+// startOn starts a node whose link store is what wrap makes of the real one.
+func startOn(t *testing.T, wrap func(*sqlite.Links) node.Links) *service {
+	t.Helper()
+	dir := t.TempDir()
+	links, err := sqlite.OpenLinks(t.Context(), filepath.Join(dir, "links.db"))
+	must(t, err)
+	clicks, err := sqlite.OpenClicks(t.Context(), filepath.Join(dir, "clicks.db"))
+	must(t, err)
+	cfg := node.DefaultConfig()
+	cfg.EdgeURL, cfg.Listen, cfg.Blocklist = edgeURL, "127.0.0.1:0", filepath.Join(dir, "hosts")
+	must(t, os.WriteFile(cfg.Blocklist, []byte("0.0.0.0 bad.example\n"), 0o600))
+	s := &service{links: links, clicks: clicks, log: &logged{}}
+	n, err := node.New(cfg, wrap(links), clicks, slog.New(slog.NewTextHandler(s.log, nil)))
+	must(t, err)
+	s.base = "http://" + n.Addr()
+
+	ctx, cancel := context.WithCancel(context.Background())
+	stopped := make(chan error, 1)
+	go func() { stopped <- n.Run(ctx) }()
+	transport := &http.Transport{MaxIdleConnsPerHost: 16}
+	s.client = &http.Client{Transport: transport, Timeout: time.Minute,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		cancel()
+		must(t, <-stopped)
+		must(t, links.Close())
+		must(t, clicks.Close())
+	})
+	return s
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// caller is an account with a token.
+type caller struct {
+	*service
+	account schema.Account
+	token   string // "": no Authorization header is sent
+}
+
+func (s *service) caller(t *testing.T, email string) caller {
+	t.Helper()
+	c := caller{service: s, account: schema.Account{Email: email, CreatedAt: time.Now()}}
+	must(t, s.links.CreateAccount(t.Context(), &c.account))
+	c.addToken(t)
+	return c
+}
+
+// addToken gives the caller another token.
+func (c *caller) addToken(t *testing.T) (tokenID int64) {
+	t.Helper()
+	secret, token := access.NewToken(c.account.ID, "test")
+	must(t, c.links.CreateToken(t.Context(), &token))
+	c.token = secret
+	return token.ID
+}
+
+func (c caller) addDomain(t *testing.T, host string, verified bool) int64 {
+	t.Helper()
+	domain := schema.Domain{AccountID: c.account.ID, Host: host, CreatedAt: time.Now()}
+	if verified {
+		domain.VerifiedAt = domain.CreatedAt
+	}
+	must(t, c.links.CreateDomain(t.Context(), &domain))
+	return domain.ID
+}
+
+// answer is a whole HTTP answer.
+type answer struct {
+	status int
+	header http.Header
+	raw    string
+	body   map[string]any // numbers are json.Number; nil if raw is no JSON object
+}
+
+// request asks for path, checks the answer against the OpenAPI document, and returns it. header holds names and values
+// in turn.
+func (c caller) request(t *testing.T, method, path, body string, header ...string) answer {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, c.base+path, strings.NewReader(body))
+	must(t, err)
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	if method == http.MethodPost {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	res, err := c.client.Do(req)
+	must(t, err)
+	defer res.Body.Close()
+	raw, err := io.ReadAll(res.Body)
+	must(t, err)
+	a := answer{status: res.StatusCode, header: res.Header, raw: string(raw)}
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	if decoder.Decode(&a.body) != nil {
+		a.body = nil
+	}
+	if err := checkAnswer(t.Context(), req, a); err != nil {
+		t.Errorf("%s %s: not as documented: %v\n%d %.500s", method, path, err, a.status, a.raw)
+	}
+	return a
+}
+
+func (c caller) get(t *testing.T, path string) answer {
+	t.Helper()
+	return c.request(t, http.MethodGet, path, "")
+}
+
+// shorten sends fields as JSON.
+func (c caller) shorten(t *testing.T, fields map[string]any) answer {
+	t.Helper()
+	body, err := json.Marshal(fields)
+	must(t, err)
+	return c.request(t, http.MethodPost, "/api/v1/shorten", string(body))
+}
+
+// link makes a link and returns its hash.
+func (c caller) link(t *testing.T, fields map[string]any) string {
+	t.Helper()
+	a := c.shorten(t, fields)
+	a.want(t, http.StatusCreated)
+	return a.body["hash"].(string)
+}
+
+// want requires a JSON object with that status and headers that all answers have.
+func (a answer) want(t *testing.T, status int) {
+	t.Helper()
+	if a.status != status || a.body == nil {
+		t.Fatalf("status %d, want %d: %s", a.status, status, a.raw)
+	}
+	for name, want := range map[string]string{"Content-Type": "application/json", "X-Content-Type-Options": "nosniff",
+		"Cache-Control": "no-store", "Server": ""} {
+		if got := a.header.Get(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+// wantKeys requires a JSON object with that status and exactly these keys.
+func (a answer) wantKeys(t *testing.T, status int, keys ...string) {
+	t.Helper()
+	a.want(t, status)
+	if len(a.body) != len(keys) {
+		t.Errorf("keys other than %q: %s", keys, a.raw)
+	}
+	for _, key := range keys {
+		if _, ok := a.body[key]; !ok {
+			t.Errorf("no key %q: %s", key, a.raw)
+		}
+	}
+	if message, ok := a.body["message"].(string); status >= 400 && (!ok || message == "") {
+		t.Errorf("no message: %s", a.raw)
+	}
+}
+
+// wantInvalid requires the answer to a validation error that names exactly these fields.
+func (a answer) wantInvalid(t *testing.T, fields ...string) {
+	t.Helper()
+	a.wantKeys(t, http.StatusUnprocessableEntity, "message", "errors")
+	named, _ := a.body["errors"].(map[string]any)
+	for _, field := range fields {
+		messages, _ := named[field].([]any)
+		if len(messages) == 0 {
+			t.Errorf("no messages for %q: %s", field, a.raw)
+		}
+		for _, m := range messages {
+			if s, ok := m.(string); !ok || s == "" {
+				t.Errorf("message %v for %q", m, field)
+			}
+		}
+	}
+	if len(named) != len(fields) {
+		t.Errorf("errors other than %q: %s", fields, a.raw)
+	}
+}

@@ -1,0 +1,90 @@
+package rest
+
+import (
+	"net/url"
+	"strconv"
+
+	"github.com/valyala/fasthttp"
+
+	"linkstream/schema"
+)
+
+type linkStats struct {
+	Success     bool   `json:"success"`
+	Hash        string `json:"hash"`
+	ShortURL    string `json:"short_url"`
+	OriginalURL string `json:"original_url"`
+	IsActive    bool   `json:"is_active"`
+	Stats       stats  `json:"stats"`
+}
+
+type stats struct {
+	TotalClicks int64                   `json:"total_clicks"`
+	ClicksByDay []dayClicks             `json:"clicks_by_day"`
+	Devices     map[schema.Device]int64 `json:"devices"`
+	Browsers    map[string]int64        `json:"browsers"`
+}
+
+type dayClicks struct {
+	Date  string `json:"date"`
+	Total int64  `json:"total"`
+}
+
+// linkStats answers GET /api/v1/stats/{hash}.
+func (a *API) linkStats(c *call) error {
+	var domainID *int64
+	if args := c.http.QueryArgs(); args.Has("domain_id") {
+		id, err := strconv.ParseInt(string(args.Peek("domain_id")), 10, 64)
+		if err != nil {
+			return invalidField("domain_id", "The domain must be given by its id, an integer.")
+		}
+		domainID = &id
+	}
+	link, err := a.ownedLink(c, domainID)
+	if err != nil {
+		return err
+	}
+	counts, err := a.clicks.LinkStats(c.ctx, link.ID)
+	if err != nil {
+		return err
+	}
+	return answer(c.http, fasthttp.StatusOK, linkStats{
+		Success:     true,
+		Hash:        link.Hash,
+		ShortURL:    a.shortener.ShortURL(link),
+		OriginalURL: link.URL,
+		IsActive:    link.Active,
+		Stats:       newStats(counts),
+	})
+}
+
+// ownedLink returns the link that the path names, if it is the caller's.
+func (a *API) ownedLink(c *call, domainID *int64) (schema.Link, error) {
+	notFound := schema.Errorf(schema.CodeNotFound, "You have no link with this hash.")
+	hash, err := url.PathUnescape(c.http.UserValue("hash").(string))
+	if err != nil || !schema.ValidHash(hash) {
+		return schema.Link{}, notFound
+	}
+	link, err := a.links.OwnedLink(c.ctx, c.account, hash, domainID)
+	if schema.ErrorCode(err) == schema.CodeNotFound {
+		return schema.Link{}, notFound
+	}
+	return link, err
+}
+
+// newStats has empty lists and objects where there is nothing, never null.
+func newStats(counts schema.Stats) stats {
+	s := stats{
+		TotalClicks: counts.TotalClicks, ClicksByDay: []dayClicks{}, Devices: counts.Devices, Browsers: counts.Browsers,
+	}
+	for _, day := range counts.ClicksByDay {
+		s.ClicksByDay = append(s.ClicksByDay, dayClicks(day))
+	}
+	if s.Devices == nil {
+		s.Devices = map[schema.Device]int64{}
+	}
+	if s.Browsers == nil {
+		s.Browsers = map[string]int64{}
+	}
+	return s
+}
