@@ -1,0 +1,322 @@
+package access_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"linkstream/api/access"
+	"linkstream/schema"
+	"linkstream/schema/sqlite"
+)
+
+func newAuthenticator(t testing.TB, tokens schema.TokenStore) *access.Authenticator {
+	t.Helper()
+	auth, err := access.NewAuthenticator(tokens)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(auth.Close)
+	return auth
+}
+
+// watched counts the questions to a store and can delay them.
+type watched struct {
+	*sqlite.Links
+	delay time.Duration
+	asked atomic.Int64
+}
+
+func (w *watched) TokenByDigest(ctx context.Context, digest [32]byte) (schema.Token, schema.Account, error) {
+	w.asked.Add(1)
+	select {
+	case <-time.After(w.delay):
+	case <-ctx.Done():
+		return schema.Token{}, schema.Account{}, &schema.Error{Code: schema.CodeUnavailable, Message: "too late", Err: ctx.Err()}
+	}
+	return w.Links.TokenByDigest(ctx, digest)
+}
+
+func bearer(secret string) []byte { return []byte("Bearer " + secret) }
+
+func TestAuthenticateHeader(t *testing.T) {
+	store := &watched{Links: newStore(t)}
+	secret, token := addToken(t, store.Links, "me@example.org")
+	auth := newAuthenticator(t, store)
+	granted := access.Grant{TokenID: token.ID, AccountID: token.AccountID}
+
+	for _, header := range []string{
+		"Bearer " + secret, "bearer " + secret, "BEARER " + secret, "bEaReR " + secret, "Bearer   " + secret,
+	} {
+		t.Run(header[:9], func(t *testing.T) {
+			if got, err := auth.Authenticate(t.Context(), []byte(header)); err != nil || got != granted {
+				t.Errorf("%+v, %v, want %+v", got, err, granted)
+			}
+		})
+	}
+	store.asked.Store(0)
+	for name, header := range map[string]string{
+		"missing":              "",
+		"a space":              " ",
+		"only the scheme":      "Bearer",
+		"no token":             "Bearer ",
+		"no scheme":            secret,
+		"no space":             "Bearer" + secret,
+		"a tab":                "Bearer\t" + secret,
+		"another scheme":       "Basic " + secret,
+		"a longer scheme":      "Bearers " + secret,
+		"a space in front":     " Bearer " + secret,
+		"a space behind":       "Bearer " + secret + " ",
+		"two tokens":           "Bearer " + secret + "," + secret,
+		"quotes":               `Bearer "` + secret + `"`,
+		"without the mark":     "Bearer " + strings.TrimPrefix(secret, access.TokenMark),
+		"the mark in capitals": "Bearer LS_" + strings.TrimPrefix(secret, access.TokenMark),
+		"too short":            "Bearer " + secret[:30],
+		"too long":             "Bearer ls_" + strings.Repeat("A", 2000),
+		"no text":              "Bearer ls_" + strings.Repeat("\xff", 43),
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := auth.Authenticate(t.Context(), []byte(header))
+			wantCode(t, err, schema.CodeUnauthorized)
+		})
+	}
+	t.Run("what cannot be a token is not looked up", func(t *testing.T) {
+		if n := store.asked.Load(); n != 0 {
+			t.Errorf("%d questions to the store", n)
+		}
+	})
+}
+
+func TestAuthenticate(t *testing.T) {
+	t.Run("refuses a token that is unknown", func(t *testing.T) {
+		store := newStore(t)
+		secret, _ := addToken(t, store, "me@example.org")
+		auth := newAuthenticator(t, store)
+		for _, other := range []string{secret + "A", secret[:len(secret)-1], strings.ToLower(secret)} {
+			_, err := auth.Authenticate(t.Context(), bearer(other))
+			wantCode(t, err, schema.CodeUnauthorized)
+		}
+	})
+	t.Run("tells that the account is suspended", func(t *testing.T) {
+		store := newStore(t)
+		secret, token := addToken(t, store, "me@example.org")
+		if err := store.SetSuspended(t.Context(), token.AccountID, true); err != nil {
+			t.Fatal(err)
+		}
+		got, err := newAuthenticator(t, store).Authenticate(t.Context(), bearer(secret))
+		if want := (access.Grant{TokenID: token.ID, AccountID: token.AccountID, Suspended: true}); err != nil || got != want {
+			t.Errorf("%+v, %v, want %+v", got, err, want)
+		}
+	})
+	t.Run("does not keep the header", func(t *testing.T) {
+		store := newStore(t)
+		secret, _ := addToken(t, store, "me@example.org")
+		auth := newAuthenticator(t, store)
+		header := bearer(secret)
+		for range 2 {
+			if _, err := auth.Authenticate(t.Context(), header); err != nil {
+				t.Fatal(err)
+			}
+			clear(header)
+			_, err := auth.Authenticate(t.Context(), header)
+			wantCode(t, err, schema.CodeUnauthorized)
+			copy(header, bearer(secret))
+		}
+	})
+	t.Run("does not take a store that fails for a refusal", func(t *testing.T) {
+		store := newStore(t)
+		secret, _ := addToken(t, store, "me@example.org")
+		auth := newAuthenticator(t, store)
+		store.Close()
+		for range 2 {
+			_, err := auth.Authenticate(t.Context(), bearer(secret))
+			wantCode(t, err, schema.CodeUnavailable)
+			if errors.Unwrap(err) == nil {
+				t.Errorf("%v has no cause", err)
+			}
+		}
+	})
+}
+
+// In a bubble of synctest time moves only when all of it waits, so a second passes at once and exactly.
+
+func TestAuthenticateSeesChange(t *testing.T) {
+	bubble := func(name string, test func(t *testing.T, auth *access.Authenticator, other *sqlite.Links)) {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "links.db")
+			synctest.Test(t, func(t *testing.T) {
+				test(t, newAuthenticator(t, open(t, path)), open(t, path))
+			})
+		})
+	}
+	bubble("a token that another process revokes is refused after a second", func(t *testing.T, auth *access.Authenticator, other *sqlite.Links) {
+		secret, token := addToken(t, other, "me@example.org")
+		if _, err := auth.Authenticate(t.Context(), bearer(secret)); err != nil {
+			t.Fatal(err)
+		}
+		if err := other.RevokeToken(t.Context(), token.ID, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second + time.Nanosecond)
+		_, err := auth.Authenticate(t.Context(), bearer(secret))
+		wantCode(t, err, schema.CodeUnauthorized)
+	})
+	bubble("a token that another process makes is taken after a second", func(t *testing.T, auth *access.Authenticator, other *sqlite.Links) {
+		_, token := addToken(t, other, "me@example.org")
+		secret, second := access.NewToken(token.AccountID, "second")
+		_, err := auth.Authenticate(t.Context(), bearer(secret))
+		wantCode(t, err, schema.CodeUnauthorized)
+		if err := other.CreateToken(t.Context(), &second); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second + time.Nanosecond)
+		if _, err := auth.Authenticate(t.Context(), bearer(secret)); err != nil {
+			t.Error(err)
+		}
+	})
+	bubble("an account that another process suspends is so after a second", func(t *testing.T, auth *access.Authenticator, other *sqlite.Links) {
+		secret, token := addToken(t, other, "me@example.org")
+		for _, suspended := range []bool{false, true, false} {
+			if err := other.SetSuspended(t.Context(), token.AccountID, suspended); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second + time.Nanosecond)
+			if got, err := auth.Authenticate(t.Context(), bearer(secret)); err != nil || got.Suspended != suspended {
+				t.Errorf("%+v, %v, want suspended %t", got, err, suspended)
+			}
+		}
+	})
+}
+
+func TestAuthenticateAsksSeldom(t *testing.T) {
+	bubble := func(name string, delay time.Duration, test func(t *testing.T, auth *access.Authenticator, store *watched)) {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "links.db")
+			synctest.Test(t, func(t *testing.T) {
+				store := &watched{Links: open(t, path), delay: delay}
+				test(t, newAuthenticator(t, store), store)
+			})
+		})
+	}
+	unknown, _ := access.NewToken(1, "never stored")
+
+	bubble("once in a second for a valid token", 0, func(t *testing.T, auth *access.Authenticator, store *watched) {
+		secret, _ := addToken(t, store.Links, "me@example.org")
+		requestFor(t, auth, secret, 3*time.Second, "")
+		if n := store.asked.Load(); n != 3 {
+			t.Errorf("%d questions in 3 seconds", n)
+		}
+	})
+	bubble("once in a second for an unknown token", 0, func(t *testing.T, auth *access.Authenticator, store *watched) {
+		requestFor(t, auth, unknown, 3*time.Second, schema.CodeUnauthorized)
+		if n := store.asked.Load(); n != 3 {
+			t.Errorf("%d questions in 3 seconds", n)
+		}
+	})
+	bubble("a second counts from the question", 600*time.Millisecond, func(t *testing.T, auth *access.Authenticator, store *watched) {
+		secret, _ := addToken(t, store.Links, "me@example.org")
+		for i, after := range []time.Duration{0, 400 * time.Millisecond, time.Nanosecond} {
+			time.Sleep(after)
+			if _, err := auth.Authenticate(t.Context(), bearer(secret)); err != nil {
+				t.Fatal(err)
+			}
+			if n, want := store.asked.Load(), []int64{1, 1, 2}[i]; n != want {
+				t.Errorf("%d questions, want %d", n, want)
+			}
+		}
+	})
+	bubble("once for requests that come together", time.Millisecond, func(t *testing.T, auth *access.Authenticator, store *watched) {
+		secret, _ := addToken(t, store.Links, "me@example.org")
+		var wg sync.WaitGroup
+		for range 100 {
+			wg.Go(func() {
+				if _, err := auth.Authenticate(t.Context(), bearer(secret)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if n := store.asked.Load(); n != 1 {
+			t.Errorf("%d questions", n)
+		}
+	})
+	bubble("and a request that is cancelled does not take the others with it", time.Second/2, func(t *testing.T, auth *access.Authenticator, store *watched) {
+		secret, _ := addToken(t, store.Links, "me@example.org")
+		first, cancel := context.WithCancel(t.Context())
+		go auth.Authenticate(first, bearer(secret))
+		synctest.Wait()
+		cancel()
+		if _, err := auth.Authenticate(t.Context(), bearer(secret)); err != nil || store.asked.Load() != 1 {
+			t.Errorf("%v after %d questions", err, store.asked.Load())
+		}
+	})
+	bubble("and waits for an answer no longer than 5 seconds", time.Hour, func(t *testing.T, auth *access.Authenticator, _ *watched) {
+		began := time.Now()
+		_, err := auth.Authenticate(t.Context(), bearer(unknown))
+		wantCode(t, err, schema.CodeUnavailable)
+		if waited := time.Since(began); waited != 5*time.Second {
+			t.Errorf("waited for %v", waited)
+		}
+	})
+}
+
+// requestFor sends a request each 10 ms.
+func requestFor(t *testing.T, auth *access.Authenticator, secret string, d time.Duration, code schema.Code) {
+	t.Helper()
+	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		_, err := auth.Authenticate(t.Context(), bearer(secret))
+		wantCode(t, err, code)
+	}
+}
+
+func TestAuthenticateUnderFlood(t *testing.T) {
+	store := newStore(t)
+	secret, token := addToken(t, store, "me@example.org")
+	auth := newAuthenticator(t, store)
+	var wg sync.WaitGroup
+	for flood := range 4 {
+		wg.Go(func() {
+			for i := range 2000 {
+				_, err := auth.Authenticate(t.Context(), bearer(fmt.Sprintf("ls_%032d-%d", i, flood)))
+				if got := schema.ErrorCode(err); got != schema.CodeUnauthorized {
+					t.Errorf("an unknown token: %v", err)
+				}
+				if got, err := auth.Authenticate(t.Context(), bearer(secret)); err != nil || got.TokenID != token.ID {
+					t.Errorf("the valid token: %+v, %v", got, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// Invariants: what is accepted is the scheme, spaces, and a token that is given back whole; and so is it when the
+// scheme is written in any other case.
+func FuzzBearer(f *testing.F) {
+	secret, _ := access.NewToken(1, "seed")
+	f.Add(bearer(secret))
+	f.Add([]byte("bearer   " + secret))
+	f.Add([]byte("Bearer ls_"))
+	f.Add([]byte("Bearer"))
+	f.Fuzz(func(t *testing.T, header []byte) {
+		token, ok := access.ParseBearer(header)
+		if !ok {
+			return
+		}
+		spaces := bytes.TrimSuffix(header[len("bearer"):], token)
+		if len(spaces) == 0 || len(bytes.Trim(spaces, " ")) != 0 || !strings.EqualFold(string(header[:6]), "bearer") {
+			t.Fatalf("%q gave %q", header, token)
+		}
+		if again, ok := access.ParseBearer(append([]byte("bEARER"), header[6:]...)); !ok || !bytes.Equal(again, token) {
+			t.Fatalf("%q gave %q, and then %q, %t", header, token, again, ok)
+		}
+	})
+}
