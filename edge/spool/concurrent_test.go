@@ -1,0 +1,61 @@
+package spool_test
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"linkstream/edge/spool"
+)
+
+// TestConcurrentAppends lets handlers append while shippers send and the broker fails now and then.
+func TestConcurrentAppends(t *testing.T) {
+	const handlers, clicks = 8, 4000
+	cfg := config(t.TempDir(), 3)
+	cfg.MaxBytes, cfg.Sync = 64<<20, 1 // sync all the time
+	s, closeSpool := open(t, cfg)
+	var attempts atomic.Int64
+	topic := &topic{partitions: 2, produce: func(context.Context, attempt) error {
+		if attempts.Add(1)%50 == 10 {
+			return errAway
+		}
+		return nil
+	}}
+	shipper := spool.NewShipper(s, topic, slog.New(slog.DiscardHandler))
+	ctx, cancel := context.WithCancel(t.Context())
+	var shipping, appending sync.WaitGroup
+	shipping.Go(func() { shipper.Run(ctx) })
+	for h := range handlers {
+		appending.Go(func() {
+			for i := range clicks {
+				if !s.Append(uint64(h+i), click(int64(h*clicks+i))) {
+					t.Errorf("no room for click %d of handler %d", i, h)
+					return
+				}
+			}
+		})
+	}
+	appending.Wait()
+	cancel()
+	shipping.Wait()
+
+	equal(t, "pending", s.Pending(), 0)
+	equal(t, "batches of a lane at once", topic.mostOfLane, 1)
+	var links []int64
+	for lane, clicks := range topic.counted(t) {
+		for i, c := range clicks {
+			if c.Seq != uint64(i+1) {
+				t.Fatalf("click %d of lane %v has seq %d", i, lane, c.Seq)
+			}
+			links = append(links, c.LinkID)
+		}
+	}
+	slices.Sort(links)
+	equal(t, "clicks", len(links), handlers*clicks)
+	equal(t, "different clicks", len(slices.Compact(links)), handlers*clicks)
+	closeSpool()
+	equal(t, "segments", len(files(t, cfg.Dir, ".segment")), 0)
+}

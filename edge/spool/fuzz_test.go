@@ -1,0 +1,77 @@
+package spool_test
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"linkstream/edge/spool"
+	"linkstream/schema"
+	"linkstream/schema/stream"
+)
+
+// FuzzSegment opens a spool on a segment file of any content. It never crashes, reads no more clicks than fit into the
+// file, and the spool then works as ever. With checked the header's check is made to hold, so that the fuzzer reaches
+// what lies behind it.
+func FuzzSegment(f *testing.F) {
+	cfg := config(f.TempDir(), 1)
+	s, _ := open(f, cfg)
+	appendClicks(f, s, 0, 1, 10)
+	whole, err := os.ReadFile(files(f, cfg.Dir, ".segment")[0])
+	must(f, err)
+	f.Add(whole, false)
+	f.Add(whole[:200], false)
+	for at := 0; at < headerLen+40; at += 4 {
+		data := append([]byte(nil), whole...)
+		data[at] ^= 0xff
+		f.Add(data, true)
+	}
+	f.Fuzz(func(t *testing.T, data []byte, checked bool) {
+		if checked && len(data) >= headerLen {
+			check := crc32.MakeTable(crc32.Castagnoli)
+			sum := crc32.Update(crc32.Checksum(data[8:28], check), check, data[32:40])
+			binary.LittleEndian.PutUint32(data[48:], sum)
+		}
+		dir := memoryDir(t)
+		folder := filepath.Join(dir, schema.Incarnation{}.String())
+		must(t, os.Mkdir(folder, 0o700))
+		must(t, os.WriteFile(filepath.Join(folder, "00-00000001.segment"), data, 0o600))
+		for range 2 { // what the first one left, the second one opens
+			s, err := spool.Open(config(dir, 1), slog.New(slog.DiscardHandler))
+			must(t, err)
+			readAny(t, s, len(data))
+			appendClicks(t, s, 0, 1, 3)
+			own := s.Lanes()[len(s.Lanes())-1]
+			isRun(t, read(t, own), own.ID(), 1, 1, 3)
+			must(t, own.Acknowledge())
+			must(t, s.Close())
+		}
+	})
+}
+
+// memoryDir returns a folder in memory where the system has one: a spool syncs its folder, and a fuzzer opens thousands.
+func memoryDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "spool-fuzz-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
+	return dir
+}
+
+func readAny(t *testing.T, s *spool.Spool, size int) {
+	t.Helper()
+	for _, lane := range leftovers(s) {
+		var batch stream.Batch
+		lane.Read(&batch, math.MaxInt)
+		if n := batch.Len(); n > size/8 {
+			t.Fatalf("%d clicks in %d bytes", n, size)
+		}
+		must(t, lane.Acknowledge())
+	}
+}
