@@ -1,0 +1,141 @@
+package local_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"linkstream/deploy/local"
+)
+
+// store puts values into an engine with a client of its own and reads them back, sorted.
+type store interface {
+	write(ctx context.Context, e *local.Engine, value string) error
+	read(ctx context.Context, e *local.Engine) ([]string, error)
+}
+
+// testEngine takes an engine through its life.
+func testEngine(t *testing.T, start local.Starter, s store) {
+	dir := t.TempDir()
+	e := begin(t, start, dir)
+	t.Log(e)
+
+	t.Run("says what it is", func(t *testing.T) {
+		if e.Version == "" || e.Source == "" || !strings.HasPrefix(e.String(), e.Name+" "+e.Version) {
+			t.Errorf("version %q, source %q, line %q", e.Version, e.Source, e)
+		}
+	})
+	t.Run("keeps its folder to itself", func(t *testing.T) {
+		if second, err := start(t.Context(), dir, slog.New(slog.DiscardHandler)); err == nil {
+			t.Errorf("%v also started in the folder of %v", second, e)
+		}
+	})
+
+	want := []string{}
+	check := func(t *testing.T, value string) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		if err := s.write(ctx, e, value); err != nil {
+			t.Fatalf("write %q: %v", value, err)
+		}
+		want = append(want, value)
+		if got, err := s.read(ctx, e); err != nil || !slices.Equal(got, want) {
+			t.Fatalf("read %q, %v, want %q", got, err, want)
+		}
+	}
+	t.Run("answers", func(t *testing.T) { check(t, "a") })
+	t.Run("comes back from a kill with its data", func(t *testing.T) {
+		restart(t, e, e.Kill)
+		check(t, "b")
+	})
+	t.Run("comes back from a stop with its data", func(t *testing.T) {
+		restart(t, e, e.Stop)
+		check(t, "c")
+	})
+	t.Run("comes back from another process's kill", func(t *testing.T) {
+		if err := e.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+		e = begin(t, start, dir)
+		check(t, "d")
+	})
+	t.Run("cannot be started once it is closed", func(t *testing.T) {
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if conn, err := net.Dial("tcp", hostPort(t, e)); err == nil {
+			t.Errorf("something listens on %v", conn.RemoteAddr())
+			conn.Close()
+		}
+		if err := e.Start(t.Context()); !errors.Is(err, local.ErrNotOurs) {
+			t.Errorf("start: %v", err)
+		}
+	})
+	t.Run("keeps its log", func(t *testing.T) {
+		if _, err := os.Stat(filepath.Join(dir, e.Name+".log")); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func begin(t *testing.T, start local.Starter, dir string) *local.Engine {
+	t.Helper()
+	e, err := start(t.Context(), dir, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}
+
+// restart takes an engine down and up again. In between, nothing answers at its address.
+func restart(t *testing.T, e *local.Engine, down func() error) {
+	t.Helper()
+	begin := time.Now()
+	for range 2 { // the second time, there is nothing to do
+		if err := down(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if conn, err := net.Dial("tcp", hostPort(t, e)); err == nil {
+		t.Errorf("something listens on %v", conn.RemoteAddr())
+		conn.Close()
+	}
+	t.Logf("down after %v", time.Since(begin).Round(time.Millisecond))
+	begin = time.Now()
+	for range 2 {
+		if err := e.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("up after %v", time.Since(begin).Round(time.Millisecond))
+}
+
+// hostPort returns where an engine listens.
+func hostPort(t *testing.T, e *local.Engine) string {
+	t.Helper()
+	if !strings.Contains(e.Addr, "://") {
+		return e.Addr
+	}
+	u, err := url.Parse(e.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Host
+}

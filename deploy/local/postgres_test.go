@@ -1,0 +1,44 @@
+package local_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"linkstream/deploy/local"
+)
+
+func TestPostgres(t *testing.T) {
+	t.Setenv(local.PostgresEnv, "")
+	testEngine(t, local.Postgres, postgresStore{})
+}
+
+type postgresStore struct{}
+
+func (postgresStore) write(ctx context.Context, e *local.Engine, value string) error {
+	return withPostgres(ctx, e, func(conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, "CREATE TABLE IF NOT EXISTS kept (value text)")
+		if err != nil {
+			return err
+		}
+		_, err = conn.Exec(ctx, "INSERT INTO kept VALUES ($1)", value)
+		return err
+	})
+}
+
+func (postgresStore) read(ctx context.Context, e *local.Engine) (values []string, err error) {
+	err = withPostgres(ctx, e, func(conn *pgx.Conn) error {
+		return conn.QueryRow(ctx, "SELECT array_agg(value ORDER BY value) FROM kept").Scan(&values)
+	})
+	return values, err
+}
+
+func withPostgres(ctx context.Context, e *local.Engine, f func(*pgx.Conn) error) error {
+	conn, err := pgx.Connect(ctx, e.Addr)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	return f(conn)
+}

@@ -1,0 +1,26 @@
+//go:build !linux
+
+package local
+
+import (
+	"context"
+	"os/exec"
+
+	"golang.org/x/sys/unix"
+)
+
+// dieWithParent does nothing: only Linux offers it.
+func dieWithParent(*exec.Cmd) {}
+
+// dropRoot does nothing: run as another user than root.
+func dropRoot(*exec.Cmd, string) error { return nil }
+
+// killMarked does nothing: without /proc there is no portable way to find other processes.
+func killMarked(context.Context, string) error { return nil }
+
+func syncFilesystem(string) error {
+	unix.Sync()
+	return nil
+}
+
+func lowestEphemeralPort() int { return usualLowest }
