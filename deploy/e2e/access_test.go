@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -137,7 +136,7 @@ func TestSection7ErrorsOfWhatIsHardlyHTTP(t *testing.T) {
 		"an invalid length": "POST /api/v1/shorten HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n{}",
 	} {
 		t.Run("it is answered with JSON or not at all: "+name, func(t *testing.T) {
-			a, ok := rawCall(t, address(s.api), raw)
+			a, ok := rawCall(t, s.api, raw)
 			if ok && (a.status < 400 || a.status > 499 || text(a.body["message"]) != nil) {
 				t.Errorf("want 4xx with a message: %v", a)
 			}
@@ -146,14 +145,9 @@ func TestSection7ErrorsOfWhatIsHardlyHTTP(t *testing.T) {
 }
 
 // rawCall sends bytes that are no proper request. ok is false if the connection ended without an answer.
-func rawCall(t *testing.T, address, raw string) (a answer, ok bool) {
+func rawCall(t *testing.T, base, raw string) (a answer, ok bool) {
 	t.Helper()
-	conn, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(20 * time.Second))
+	conn := dial(t, base)
 	io.WriteString(conn, raw) // the other side may end it before it has read all
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
@@ -188,4 +182,8 @@ func TestSection7SuspendedAccountIsForbidden(t *testing.T) {
 	})
 	t.Run("its links go on", func(t *testing.T) { s.click(t, "known") })
 	t.Run("other accounts go on", func(t *testing.T) { s.owner().page(t, "") })
+	t.Run("once reinstated it is served again", func(t *testing.T) {
+		s.admin(t, "account", "reinstate", email)
+		eventually(t, 2*time.Second, func() error { return other.get(t, "/api/v1/links").isStatus(http.StatusOK) })
+	})
 }

@@ -38,6 +38,11 @@ func TestKill(t *testing.T) {
 	for range kills {
 		<-time.After(time.Duration(100+random.IntN(400)) * time.Millisecond)
 		s.kill(t)
+		for random.IntN(2) == 0 { // some starts are killed before they are ready
+			s.launch(t)
+			<-time.After(time.Duration(random.IntN(200)) * time.Millisecond)
+			s.kill(t)
+		}
 		s.start(t)
 		for _, c := range []caller{owner, second} {
 			c.get(t, "/api/v1/links").want(t, http.StatusOK) // tokens are valid as before

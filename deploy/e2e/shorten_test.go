@@ -166,6 +166,7 @@ func TestSection4ShortenRefusesInvalidURLs(t *testing.T) {
 	s := startSystem(t)
 	owner := s.owner()
 	s.domain(t, s.email, "links.example.org")
+	s.domain(t, s.email, "xn--krzer-kva.example.org")
 	cases := map[string]string{
 		"an empty one":               "",
 		"no URL":                     "not a url",
@@ -197,6 +198,10 @@ func TestSection4ShortenRefusesInvalidURLs(t *testing.T) {
 		"a custom short domain":      "https://links.example.org/abc",
 		"a custom one, capitals":     "https://LINKS.Example.ORG/abc",
 		"a custom one, other port":   "http://links.example.org:8080/abc",
+		"a custom one, final dot":    "https://links.example.org./abc",
+		"a custom one, full width":   "https://ｌｉｎｋｓ.example。org/abc",
+		"a custom one, escaped":      "https://links%2Eexample.org/abc",
+		"a custom one, not ASCII":    "https://kürzer.example.org/abc",
 	}
 	for name, long := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -279,7 +284,7 @@ func sameTarget(t *testing.T, location, long string) {
 func TestSection4ShortenRefusesUnsafeURLs(t *testing.T) {
 	blocklist := t.TempDir() + "/hosts"
 	writeFile(t, blocklist, "# a list of hosts\n0.0.0.0 bad.example\n127.0.0.1\tworse.example # twice bad\n")
-	s := startSystem(t, "-api.blocklists", blocklist)
+	s := startSystem(t, "-api.blocklist", blocklist)
 	owner := s.owner()
 
 	for _, long := range []string{"https://bad.example/", "http://BAD.example:8080/x?y", "https://worse.example"} {

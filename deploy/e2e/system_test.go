@@ -124,10 +124,16 @@ func (s *system) flags() []string {
 		"-ingest.listen", address(s.ingest), "-edge.url", s.edge}, s.args...)
 }
 
+// launch starts the service and returns at once.
+func (s *system) launch(t *testing.T) {
+	t.Helper()
+	s.process = startProcess(t, s.env, s.flags()...)
+}
+
 // start starts the service and returns when all of it is ready.
 func (s *system) start(t *testing.T) {
 	t.Helper()
-	s.process = startProcess(t, s.env, s.flags()...)
+	s.launch(t)
 	eventually(t, readyWithin, func() error {
 		select {
 		case <-s.process.exited:
