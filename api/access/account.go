@@ -25,8 +25,10 @@ type Credentials struct{ Email, Password, Token string }
 // Bootstrap makes the first account, with one token, and returns its credentials and true; if there is an account
 // already, it changes nothing and returns false. Empty values are made up. CodeInvalid names all values that are wrong,
 // also if there is an account.
-func Bootstrap(ctx context.Context, accounts schema.AccountStore, email, password, token string) (Credentials, bool, error) {
-	c := Credentials{cmp.Or(email, DefaultEmail), cmp.Or(password, NewPassword()), cmp.Or(token, newSecret())}
+func Bootstrap(
+	ctx context.Context, accounts schema.AccountStore, email, password, token string,
+) (c Credentials, created bool, err error) {
+	c = Credentials{cmp.Or(email, DefaultEmail), cmp.Or(password, NewPassword()), cmp.Or(token, newSecret())}
 	parsed, err := ParseEmail(c.Email)
 	if err := errors.Join(err, CheckPassword(c.Password), checkToken(c.Token)); err != nil {
 		return Credentials{}, false, fmt.Errorf("make first account: %w", err)

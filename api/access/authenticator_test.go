@@ -40,7 +40,7 @@ func (w *watched) TokenByDigest(ctx context.Context, digest [32]byte) (schema.To
 	select {
 	case <-time.After(w.delay):
 	case <-ctx.Done():
-		return schema.Token{}, schema.Account{}, &schema.Error{Code: schema.CodeUnavailable, Message: "too late", Err: ctx.Err()}
+		return schema.Token{}, schema.Account{}, ctx.Err()
 	}
 	return w.Links.TokenByDigest(ctx, digest)
 }
@@ -146,50 +146,59 @@ func TestAuthenticate(t *testing.T) {
 	})
 }
 
-// In a bubble of synctest time moves only when all of it waits, so a second passes at once and exactly.
+// process is an api process, beside another one that works on the same store.
+type process struct {
+	auth  *access.Authenticator
+	store *watched
+	other *sqlite.Links
+}
+
+// bubble runs a test where time moves only while all of it waits, so that a second passes at once and exactly. The
+// store takes delay to answer.
+func bubble(t *testing.T, name string, delay time.Duration, test func(t *testing.T, p process)) {
+	t.Run(name, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "links.db")
+		synctest.Test(t, func(t *testing.T) {
+			store := &watched{Links: open(t, path), delay: delay}
+			test(t, process{newAuthenticator(t, store), store, open(t, path)})
+		})
+	})
+}
 
 func TestAuthenticateSeesChange(t *testing.T) {
-	bubble := func(name string, test func(t *testing.T, auth *access.Authenticator, other *sqlite.Links)) {
-		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "links.db")
-			synctest.Test(t, func(t *testing.T) {
-				test(t, newAuthenticator(t, open(t, path)), open(t, path))
-			})
-		})
-	}
-	bubble("a token that another process revokes is refused after a second", func(t *testing.T, auth *access.Authenticator, other *sqlite.Links) {
-		secret, token := addToken(t, other, "me@example.org")
-		if _, err := auth.Authenticate(t.Context(), bearer(secret)); err != nil {
+	bubble(t, "a token that another process revokes is refused after a second", 0, func(t *testing.T, p process) {
+		secret, token := addToken(t, p.other, "me@example.org")
+		if _, err := p.auth.Authenticate(t.Context(), bearer(secret)); err != nil {
 			t.Fatal(err)
 		}
-		if err := other.RevokeToken(t.Context(), token.ID, time.Now()); err != nil {
+		if err := p.other.RevokeToken(t.Context(), token.ID, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second + time.Nanosecond)
-		_, err := auth.Authenticate(t.Context(), bearer(secret))
+		_, err := p.auth.Authenticate(t.Context(), bearer(secret))
 		wantCode(t, err, schema.CodeUnauthorized)
 	})
-	bubble("a token that another process makes is taken after a second", func(t *testing.T, auth *access.Authenticator, other *sqlite.Links) {
-		_, token := addToken(t, other, "me@example.org")
+	bubble(t, "a token that another process makes is taken after a second", 0, func(t *testing.T, p process) {
+		_, token := addToken(t, p.other, "me@example.org")
 		secret, second := access.NewToken(token.AccountID, "second")
-		_, err := auth.Authenticate(t.Context(), bearer(secret))
+		_, err := p.auth.Authenticate(t.Context(), bearer(secret))
 		wantCode(t, err, schema.CodeUnauthorized)
-		if err := other.CreateToken(t.Context(), &second); err != nil {
+		if err := p.other.CreateToken(t.Context(), &second); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second + time.Nanosecond)
-		if _, err := auth.Authenticate(t.Context(), bearer(secret)); err != nil {
+		if _, err := p.auth.Authenticate(t.Context(), bearer(secret)); err != nil {
 			t.Error(err)
 		}
 	})
-	bubble("an account that another process suspends is so after a second", func(t *testing.T, auth *access.Authenticator, other *sqlite.Links) {
-		secret, token := addToken(t, other, "me@example.org")
+	bubble(t, "an account that another process suspends is so after a second", 0, func(t *testing.T, p process) {
+		secret, token := addToken(t, p.other, "me@example.org")
 		for _, suspended := range []bool{false, true, false} {
-			if err := other.SetSuspended(t.Context(), token.AccountID, suspended); err != nil {
+			if err := p.other.SetSuspended(t.Context(), token.AccountID, suspended); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Second + time.Nanosecond)
-			if got, err := auth.Authenticate(t.Context(), bearer(secret)); err != nil || got.Suspended != suspended {
+			if got, err := p.auth.Authenticate(t.Context(), bearer(secret)); err != nil || got.Suspended != suspended {
 				t.Errorf("%+v, %v, want suspended %t", got, err, suspended)
 			}
 		}
@@ -197,70 +206,61 @@ func TestAuthenticateSeesChange(t *testing.T) {
 }
 
 func TestAuthenticateAsksSeldom(t *testing.T) {
-	bubble := func(name string, delay time.Duration, test func(t *testing.T, auth *access.Authenticator, store *watched)) {
-		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "links.db")
-			synctest.Test(t, func(t *testing.T) {
-				store := &watched{Links: open(t, path), delay: delay}
-				test(t, newAuthenticator(t, store), store)
-			})
-		})
-	}
 	unknown, _ := access.NewToken(1, "never stored")
 
-	bubble("once in a second for a valid token", 0, func(t *testing.T, auth *access.Authenticator, store *watched) {
-		secret, _ := addToken(t, store.Links, "me@example.org")
-		requestFor(t, auth, secret, 3*time.Second, "")
-		if n := store.asked.Load(); n != 3 {
+	bubble(t, "once in a second for a valid token", 0, func(t *testing.T, p process) {
+		secret, _ := addToken(t, p.other, "me@example.org")
+		requestFor(t, p.auth, secret, 3*time.Second, "")
+		if n := p.store.asked.Load(); n != 3 {
 			t.Errorf("%d questions in 3 seconds", n)
 		}
 	})
-	bubble("once in a second for an unknown token", 0, func(t *testing.T, auth *access.Authenticator, store *watched) {
-		requestFor(t, auth, unknown, 3*time.Second, schema.CodeUnauthorized)
-		if n := store.asked.Load(); n != 3 {
+	bubble(t, "once in a second for an unknown token", 0, func(t *testing.T, p process) {
+		requestFor(t, p.auth, unknown, 3*time.Second, schema.CodeUnauthorized)
+		if n := p.store.asked.Load(); n != 3 {
 			t.Errorf("%d questions in 3 seconds", n)
 		}
 	})
-	bubble("a second counts from the question", 600*time.Millisecond, func(t *testing.T, auth *access.Authenticator, store *watched) {
-		secret, _ := addToken(t, store.Links, "me@example.org")
+	bubble(t, "a second counts from the question", 600*time.Millisecond, func(t *testing.T, p process) {
+		secret, _ := addToken(t, p.other, "me@example.org")
 		for i, after := range []time.Duration{0, 400 * time.Millisecond, time.Nanosecond} {
 			time.Sleep(after)
-			if _, err := auth.Authenticate(t.Context(), bearer(secret)); err != nil {
+			if _, err := p.auth.Authenticate(t.Context(), bearer(secret)); err != nil {
 				t.Fatal(err)
 			}
-			if n, want := store.asked.Load(), []int64{1, 1, 2}[i]; n != want {
+			if n, want := p.store.asked.Load(), []int64{1, 1, 2}[i]; n != want {
 				t.Errorf("%d questions, want %d", n, want)
 			}
 		}
 	})
-	bubble("once for requests that come together", time.Millisecond, func(t *testing.T, auth *access.Authenticator, store *watched) {
-		secret, _ := addToken(t, store.Links, "me@example.org")
+	bubble(t, "once for requests that come together", time.Millisecond, func(t *testing.T, p process) {
+		secret, _ := addToken(t, p.other, "me@example.org")
 		var wg sync.WaitGroup
 		for range 100 {
 			wg.Go(func() {
-				if _, err := auth.Authenticate(t.Context(), bearer(secret)); err != nil {
+				if _, err := p.auth.Authenticate(t.Context(), bearer(secret)); err != nil {
 					t.Error(err)
 				}
 			})
 		}
 		wg.Wait()
-		if n := store.asked.Load(); n != 1 {
+		if n := p.store.asked.Load(); n != 1 {
 			t.Errorf("%d questions", n)
 		}
 	})
-	bubble("and a request that is cancelled does not take the others with it", time.Second/2, func(t *testing.T, auth *access.Authenticator, store *watched) {
-		secret, _ := addToken(t, store.Links, "me@example.org")
+	bubble(t, "and a cancelled request does not take the others with it", time.Second/2, func(t *testing.T, p process) {
+		secret, _ := addToken(t, p.other, "me@example.org")
 		first, cancel := context.WithCancel(t.Context())
-		go auth.Authenticate(first, bearer(secret))
+		go p.auth.Authenticate(first, bearer(secret))
 		synctest.Wait()
 		cancel()
-		if _, err := auth.Authenticate(t.Context(), bearer(secret)); err != nil || store.asked.Load() != 1 {
-			t.Errorf("%v after %d questions", err, store.asked.Load())
+		if _, err := p.auth.Authenticate(t.Context(), bearer(secret)); err != nil || p.store.asked.Load() != 1 {
+			t.Errorf("%v after %d questions", err, p.store.asked.Load())
 		}
 	})
-	bubble("and waits for an answer no longer than 5 seconds", time.Hour, func(t *testing.T, auth *access.Authenticator, _ *watched) {
+	bubble(t, "and waits for an answer no longer than 5 seconds", time.Hour, func(t *testing.T, p process) {
 		began := time.Now()
-		_, err := auth.Authenticate(t.Context(), bearer(unknown))
+		_, err := p.auth.Authenticate(t.Context(), bearer(unknown))
 		wantCode(t, err, schema.CodeUnavailable)
 		if waited := time.Since(began); waited != 5*time.Second {
 			t.Errorf("waited for %v", waited)

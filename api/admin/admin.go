@@ -51,7 +51,7 @@ var commands = [...]command{
 	{"account reinstate", "EMAIL", "undo account suspend", (*runner).reinstateAccount},
 	{"token add", "EMAIL", "make an API token for the account and print it", (*runner).addToken},
 	{"token revoke", "ID", "refuse the token for good; ID may be the token itself", (*runner).revokeToken},
-	{"domain add", "EMAIL HOST", "claim the host for the account and print the domain's id", (*runner).addDomain},
+	{"domain add", "EMAIL HOST", "claim the host and print the domain's id; --verified: as verified", (*runner).addDomain},
 	{"domain verify", "HOST", "verify the oldest claim of the host that is not verified", (*runner).verifyDomain},
 	{"migrate", "", "bring the databases up to date", (*runner).migrate},
 }

@@ -3,9 +3,11 @@ package admin
 import (
 	"context"
 	"crypto/rand"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/net/idna"
 
@@ -69,19 +71,19 @@ func (r *runner) verifyDomain(ctx context.Context, args ...string) (string, erro
 	return "", nil // the only claim is verified already
 }
 
+// hostname has two labels or more, each of 1 to 63 letters, digits and inner hyphens (RFC 1123, section 2.1). No
+// top-level domain begins with a digit, but what browsers take for an IPv4 address does, however it is written.
+var hostname = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`)
+
+const maxHostLen = 253
+
 // parseHost returns a hostname as domains have it: its ASCII form (UTS #46) in lower case, without the dot at the end.
-// CodeInvalid if it is no name that DNS could have, for a name that is not the root's or a top-level domain.
+// CodeInvalid if it is none, or an IP address, or a top-level domain itself.
 func parseHost(host string) (string, error) {
-	profile := idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomainName(true), idna.VerifyDNSLength(true))
-	ascii, err := profile.ToASCII(strings.TrimSuffix(host, "."))
-	if err != nil {
-		return "", schema.Errorf(schema.CodeInvalid, "%q is no hostname: %v", host, err)
-	}
-	// No top-level domain begins with a digit (RFC 1123, section 2.1), but what browsers take for an IPv4 address does,
-	// however it is written.
-	top := ascii[strings.LastIndexByte(ascii, '.')+1:]
-	if top == ascii || top[0] >= '0' && top[0] <= '9' {
-		return "", schema.Errorf(schema.CodeInvalid, "%q is no hostname: it must be a name, a dot and a top-level domain", host)
+	ascii, err := idna.Lookup.ToASCII(host)
+	ascii = strings.TrimSuffix(ascii, ".")
+	if err != nil || !utf8.ValidString(host) || len(ascii) > maxHostLen || !hostname.MatchString(ascii) {
+		return "", schema.Errorf(schema.CodeInvalid, "%q is no hostname like go.example.com", host)
 	}
 	return ascii, nil
 }

@@ -1,0 +1,64 @@
+package admin_test
+
+import (
+	"testing"
+
+	"linkstream/api/access"
+	"linkstream/schema"
+)
+
+func TestAccountAdd(t *testing.T) {
+	c := newCLI(t)
+	password := c.prints(t, "account add Me@Example.ORG")
+
+	t.Run("prints the password of the account it makes", func(t *testing.T) {
+		account, err := c.AccountByEmail(t.Context(), "me@example.org")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok, err := access.VerifyPassword(account.PasswordHash, password); !ok || err != nil {
+			t.Errorf("password %q: %t, %v", password, ok, err)
+		}
+		if account.Suspended || account.CreatedAt.IsZero() {
+			t.Errorf("%+v", account)
+		}
+	})
+	t.Run("refuses an email that is taken", func(t *testing.T) {
+		c.fails(t, "account add ME@example.org", schema.CodeConflict, `there is an account "me@example.org" already`)
+	})
+	t.Run("refuses what is no email", func(t *testing.T) {
+		c.fails(t, "account add me", schema.CodeInvalid, "email")
+	})
+}
+
+func TestAccountSuspend(t *testing.T) {
+	c := newCLI(t)
+	c.prints(t, "account add me@example.org")
+	c.prints(t, "account add you@example.org")
+
+	t.Run("suspends one account, also again", func(t *testing.T) {
+		for range 2 {
+			c.printsNothing(t, "account suspend Me@example.org")
+			c.suspended(t, "me@example.org", true)
+			c.suspended(t, "you@example.org", false)
+		}
+	})
+	t.Run("is undone by reinstate, also again", func(t *testing.T) {
+		for range 2 {
+			c.printsNothing(t, "account reinstate me@example.org")
+			c.suspended(t, "me@example.org", false)
+		}
+	})
+	t.Run("refuses an unknown account", func(t *testing.T) {
+		c.fails(t, "account suspend us@example.org", schema.CodeNotFound, `no account "us@example.org"`)
+		c.fails(t, "account reinstate us@example.org", schema.CodeNotFound, `no account "us@example.org"`)
+	})
+}
+
+func (c cli) suspended(t *testing.T, email string, want bool) {
+	t.Helper()
+	account, err := c.AccountByEmail(t.Context(), email)
+	if err != nil || account.Suspended != want {
+		t.Errorf("%+v, %v, want suspended %t", account, err, want)
+	}
+}

@@ -1,0 +1,66 @@
+package admin_test
+
+import (
+	"fmt"
+	"testing"
+
+	"linkstream/api/access"
+	"linkstream/schema"
+)
+
+func TestTokenAdd(t *testing.T) {
+	c := newCLI(t)
+	c.prints(t, "account add me@example.org")
+
+	t.Run("prints a token of the account, another one each time", func(t *testing.T) {
+		seen := map[string]bool{}
+		for range 3 {
+			secret := c.prints(t, "token add ME@example.org")
+			token, account, err := c.TokenByDigest(t.Context(), access.Digest(secret))
+			if err != nil || account.Email != "me@example.org" || token.CreatedAt.IsZero() || seen[secret] {
+				t.Errorf("token %q is %+v of %+v, %v", secret, token, account, err)
+			}
+			seen[secret] = true
+		}
+	})
+	t.Run("refuses an unknown account", func(t *testing.T) {
+		c.fails(t, "token add us@example.org", schema.CodeNotFound, `no account "us@example.org"`)
+	})
+}
+
+func TestTokenRevoke(t *testing.T) {
+	c := newCLI(t)
+	c.prints(t, "account add me@example.org")
+	kept := c.prints(t, "token add me@example.org")
+	valid := func(t *testing.T, secret string, want bool) schema.Token {
+		t.Helper()
+		token, _, err := c.TokenByDigest(t.Context(), access.Digest(secret))
+		if (err == nil) != want {
+			t.Errorf("token %q: %v, want valid %t", secret, err, want)
+		}
+		return token
+	}
+	t.Run("takes an ID, also again", func(t *testing.T) {
+		secret := c.prints(t, "token add me@example.org")
+		line := fmt.Sprintf("token revoke %d", valid(t, secret, true).ID)
+		for range 2 {
+			c.printsNothing(t, line)
+			valid(t, secret, false)
+			valid(t, kept, true)
+		}
+	})
+	t.Run("takes the token itself, and says when it is revoked already", func(t *testing.T) {
+		secret := c.prints(t, "token add me@example.org")
+		c.printsNothing(t, "token revoke "+secret)
+		valid(t, secret, false)
+		valid(t, kept, true)
+		c.fails(t, "token revoke "+secret, schema.CodeNotFound, "revoked already")
+	})
+	t.Run("refuses what is unknown", func(t *testing.T) {
+		c.fails(t, "token revoke 1000", schema.CodeNotFound, "no token with ID 1000")
+		c.fails(t, "token revoke ls_unknown", schema.CodeNotFound, "unknown")
+	})
+	t.Run("refuses what is no ID", func(t *testing.T) {
+		c.fails(t, "token revoke one", schema.CodeInvalid, `"one"`)
+	})
+}
