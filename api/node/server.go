@@ -48,6 +48,7 @@ func newServer(api *rest.API, operator *ops.Endpoints, log *slog.Logger) *fastht
 		StreamRequestBody:  true,
 		Concurrency:        maxConnections,
 
+		SecureErrorLogMessage:        true, // headers hold tokens
 		NoDefaultServerHeader:        true,
 		NoDefaultContentType:         true,
 		DisablePreParseMultipartForm: true,

@@ -3,7 +3,6 @@ package rest
 import (
 	"encoding/json"
 	"errors"
-	"net"
 
 	"github.com/valyala/fasthttp"
 
@@ -44,13 +43,13 @@ var (
 // unreadable is what the client is told of an error in reading its request.
 func unreadable(err error) error {
 	var header *fasthttp.ErrSmallBuffer
-	var network net.Error
+	var timeout interface{ Timeout() bool }
 	switch {
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
 		return errTooLarge
 	case errors.As(err, &header):
 		return errHeader
-	case errors.As(err, &network) && network.Timeout():
+	case errors.As(err, &timeout) && timeout.Timeout():
 		return errTimeout
 	}
 	return errRequest
@@ -68,13 +67,14 @@ func answer(http *fasthttp.RequestCtx, status int, body any) error {
 
 // fail writes the answer to an error. What is not the client's doing is logged and not told.
 func (a *API) fail(http *fasthttp.RequestCtx, err error) {
-	status, body := a.describeError(http, err)
+	status, body := a.explain(http, err)
 	if err := answer(http, status, body); err != nil {
 		a.log.Error("answer not written", "error", err)
 	}
 }
 
-func (a *API) describeError(http *fasthttp.RequestCtx, err error) (status int, body failure) {
+// explain returns the status and the body that an error is answered with, and sets the headers that go with it.
+func (a *API) explain(http *fasthttp.RequestCtx, err error) (status int, body failure) {
 	var ofHTTP *httpError
 	if errors.As(err, &ofHTTP) {
 		return ofHTTP.status, failure{Message: ofHTTP.message}

@@ -35,7 +35,7 @@ func checkAnswer(ctx context.Context, req *http.Request, a answer) error {
 		return err
 	}
 	route, params, err := router.FindRoute(req)
-	if err != nil {
+	if err != nil || strings.HasSuffix(req.URL.Path, "/") { // a slash at the end is nothing to this router, but to ours
 		return nil
 	}
 	output := &openapi3filter.ResponseValidationInput{

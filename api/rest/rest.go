@@ -108,14 +108,15 @@ func (a *API) serve(http *fasthttp.RequestCtx, err error) {
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Cache-Control", "no-store")
 	path := string(http.URI().PathOriginal())
-	needsToken := path == root || strings.HasPrefix(path, root+"/")
-	if path == pathOpenAPI && (http.IsGet() || http.IsHead()) {
-		needsToken = false
-	}
-	if needsToken {
+	ours := path == root || strings.HasPrefix(path, root+"/")
+	open := path == pathOpenAPI && (http.IsGet() || http.IsHead())
+	if ours && !open {
 		if denied := a.admit(c); denied != nil {
 			err = denied
 		}
+	}
+	if err == nil && !ours {
+		err = errNoPath
 	}
 	if err != nil {
 		a.fail(http, err)

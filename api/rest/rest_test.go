@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -149,8 +150,16 @@ type answer struct {
 // in turn.
 func (c caller) request(t *testing.T, method, path, body string, header ...string) answer {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, c.base+path, strings.NewReader(body))
+	a, err := c.try(t.Context(), method, path, body, header...)
 	must(t, err)
+	return a
+}
+
+func (c caller) try(ctx context.Context, method, path, body string, header ...string) (answer, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, strings.NewReader(body))
+	if err != nil {
+		return answer{}, err
+	}
 	if c.token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
@@ -161,20 +170,24 @@ func (c caller) request(t *testing.T, method, path, body string, header ...strin
 		req.Header.Set(header[i], header[i+1])
 	}
 	res, err := c.client.Do(req)
-	must(t, err)
+	if err != nil {
+		return answer{}, err
+	}
 	defer res.Body.Close()
 	raw, err := io.ReadAll(res.Body)
-	must(t, err)
+	if err != nil {
+		return answer{}, err
+	}
 	a := answer{status: res.StatusCode, header: res.Header, raw: string(raw)}
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
 	if decoder.Decode(&a.body) != nil {
 		a.body = nil
 	}
-	if err := checkAnswer(t.Context(), req, a); err != nil {
-		t.Errorf("%s %s: not as documented: %v\n%d %.500s", method, path, err, a.status, a.raw)
+	if err := checkAnswer(ctx, req, a); err != nil {
+		return answer{}, fmt.Errorf("%s %s is not answered as documented: %w\n%d %.500s", method, path, err, a.status, a.raw)
 	}
-	return a
+	return a, nil
 }
 
 func (c caller) get(t *testing.T, path string) answer {

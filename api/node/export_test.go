@@ -1,0 +1,4 @@
+package node
+
+// NewServer is newServer, for tests of time.
+var NewServer = newServer

@@ -1,0 +1,134 @@
+package rest_test
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// endpoints are the requests that need a token, with the status of their answer to a valid one.
+var endpoints = []struct {
+	method, path, body string
+	status             int
+}{
+	{http.MethodPost, "/api/v1/shorten", `{"long_url":"https://example.com/"}`, http.StatusCreated},
+	{http.MethodPost, "/api/v1/shorten", `{`, http.StatusBadRequest},
+	{http.MethodPost, "/api/v1/shorten", `{}`, http.StatusUnprocessableEntity},
+	{http.MethodPost, "/api/v1/shorten", `{"long_url":"http://bad.example"}`, http.StatusUnprocessableEntity},
+	{http.MethodPost, "/api/v1/shorten", strings.Repeat(" ", 64<<10+1), http.StatusRequestEntityTooLarge},
+	{http.MethodGet, "/api/v1/stats/known", "", http.StatusOK},
+	{http.MethodGet, "/api/v1/stats/none", "", http.StatusNotFound},
+	{http.MethodGet, "/api/v1/links", "", http.StatusOK},
+	{http.MethodGet, "/api/v1/links?page=0", "", http.StatusUnprocessableEntity},
+	{http.MethodPut, "/api/v1/links", "", http.StatusMethodNotAllowed},
+	{http.MethodPost, "/api/v1/openapi.json", "", http.StatusMethodNotAllowed},
+	{http.MethodGet, "/api/v1/links/", "", http.StatusNotFound},
+	{http.MethodGet, "/api/v1/none", "", http.StatusNotFound},
+	{http.MethodGet, "/api/v1/", "", http.StatusNotFound},
+	{http.MethodGet, "/api/v1", "", http.StatusNotFound},
+}
+
+func TestAuthentication(t *testing.T) {
+	s := start(t)
+	owner := s.caller(t, "a@example.org")
+	owner.link(t, map[string]any{"long_url": "https://example.com/", "custom_alias": "known"})
+
+	for _, e := range endpoints {
+		t.Run("5 rule 4, 7: a missing or invalid token gives 401 with message only: "+e.method+" "+e.path, func(t *testing.T) {
+			for _, authorization := range []string{"", "Bearer", "Bearer ls_" + strings.Repeat("x", 43), owner.token,
+				"Basic " + owner.token, "Bearer " + owner.token + "x"} {
+				a := caller{service: s}.request(t, e.method, e.path, e.body, "Authorization", authorization)
+				a.wantKeys(t, http.StatusUnauthorized, "message")
+				if got := a.header.Get("WWW-Authenticate"); got != "Bearer" || a.header.Get("X-RateLimit-Limit") != "" {
+					t.Errorf("%q: header %v", authorization, a.header)
+				}
+			}
+		})
+		t.Run("5 rule 1: a valid token is let through: "+e.method+" "+e.path, func(t *testing.T) {
+			owner.request(t, e.method, e.path, e.body).want(t, e.status)
+		})
+	}
+	t.Run("5 rule 4: a revoked token gives 401", func(t *testing.T) {
+		revoked := owner
+		id := revoked.addToken(t)
+		must(t, s.links.RevokeToken(t.Context(), id, time.Now()))
+		revoked.get(t, "/api/v1/links").wantKeys(t, http.StatusUnauthorized, "message")
+	})
+	t.Run("7: a suspended account is 403 with the headers of the limit", func(t *testing.T) {
+		other := s.caller(t, "b@example.org")
+		must(t, s.links.SetSuspended(t.Context(), other.account.ID, true))
+		for _, e := range endpoints {
+			a := other.request(t, e.method, e.path, e.body)
+			a.wantKeys(t, http.StatusForbidden, "error", "message")
+			if a.body["error"] != "forbidden" {
+				t.Error(a.raw)
+			}
+			remaining(t, a)
+		}
+	})
+}
+
+// remaining returns how many requests are left, as an answer's header says. It must have the limit, too.
+func remaining(t *testing.T, a answer) int {
+	t.Helper()
+	if got := a.header.Get("X-RateLimit-Limit"); got != "2000" {
+		t.Errorf("X-RateLimit-Limit: %q", got)
+	}
+	left, err := strconv.Atoi(a.header.Get("X-RateLimit-Remaining"))
+	if err != nil || left < 0 || left > 1999 {
+		t.Errorf("X-RateLimit-Remaining: %v", a.header)
+	}
+	return left
+}
+
+func TestRateLimit(t *testing.T) {
+	s := start(t)
+	owner := s.caller(t, "a@example.org")
+	owner.link(t, map[string]any{"long_url": "https://example.com/", "custom_alias": "known"})
+
+	for _, e := range endpoints {
+		t.Run("8 rate limit headers stand on every answer: "+e.method+" "+e.path, func(t *testing.T) {
+			before := remaining(t, owner.get(t, "/api/v1/links"))
+			a := owner.request(t, e.method, e.path, e.body)
+			a.want(t, e.status)
+			// 1999 is a new window.
+			if left := remaining(t, a); left != before-1 && left != 1999 || a.header.Get("Retry-After") != "" {
+				t.Errorf("after %d: %v", before, a.header)
+			}
+		})
+	}
+	t.Run("8 rule 1: beyond 2000 requests in a window: 429 with message only, 0 remaining and Retry-After", func(t *testing.T) {
+		left := remaining(t, owner.get(t, "/api/v1/none"))
+		a := owner.get(t, "/api/v1/none")
+		for requests := 0; a.status != http.StatusTooManyRequests; requests++ {
+			now := remaining(t, a)
+			if now != left-1 && now != 1999 || requests > 4000 { // there may be one new window
+				t.Fatalf("request %d: %d remaining after %d", requests, now, left)
+			}
+			left = now
+			a = owner.get(t, "/api/v1/none")
+		}
+		if left != 0 {
+			t.Errorf("429 with %d remaining", left)
+		}
+		for _, e := range endpoints {
+			if left == 0 && a.status == http.StatusTooManyRequests {
+				a.wantKeys(t, http.StatusTooManyRequests, "message")
+				wait, err := strconv.Atoi(a.header.Get("Retry-After"))
+				if err != nil || wait < 1 || wait > 60 || remaining(t, a) != 0 {
+					t.Errorf("header %v", a.header)
+				}
+			}
+			a = owner.request(t, e.method, e.path, e.body)
+		}
+	})
+	t.Run("5 rule 5: the limit is per token", func(t *testing.T) {
+		second := owner
+		second.addToken(t)
+		if left := remaining(t, second.get(t, "/api/v1/links")); left != 1999 {
+			t.Errorf("%d remaining", left)
+		}
+	})
+}

@@ -1,0 +1,238 @@
+package rest_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"linkstream/api/node"
+	"linkstream/schema"
+	"linkstream/schema/sqlite"
+)
+
+func TestRequestsOfTheWrongForm(t *testing.T) {
+	s := start(t)
+	owner := s.caller(t, "a@example.org")
+	const valid = `{"long_url":"https://example.com/"}`
+
+	for name, body := range map[string]string{
+		"nothing": "", "no JSON": "long_url=x", "an array": "[" + valid + "]", "a string": `"x"`, "null": "null",
+		"cut off": valid[:10], "two objects": valid + valid, "a comma too many": `{"long_url":"https://example.com/",}`,
+		"deep nesting": strings.Repeat(`{"a":`, 12_000),
+	} {
+		t.Run("a body that is no JSON object is 400: "+name, func(t *testing.T) {
+			owner.request(t, http.MethodPost, "/api/v1/shorten", body).wantKeys(t, http.StatusBadRequest, "message")
+		})
+	}
+	t.Run("5 headers: Content-Type of a POST is application/json, else 415", func(t *testing.T) {
+		for _, contentType := range []string{"", "text/plain", "application/x-www-form-urlencoded", "application/jsonx",
+			"application/json; x", "multipart/form-data; boundary=x"} {
+			a := owner.request(t, http.MethodPost, "/api/v1/shorten", valid, "Content-Type", contentType)
+			a.wantKeys(t, http.StatusUnsupportedMediaType, "message")
+		}
+		for _, contentType := range []string{"application/json; charset=utf-8", "Application/JSON", "application/json;charset=UTF-8"} {
+			owner.request(t, http.MethodPost, "/api/v1/shorten", valid, "Content-Type", contentType).want(t, http.StatusCreated)
+		}
+	})
+	t.Run("a method that the path does not take is 405 with Allow", func(t *testing.T) {
+		for path, allow := range map[string]string{"/api/v1/shorten": "OPTIONS, POST", "/api/v1/links": "GET, HEAD, OPTIONS",
+			"/api/v1/stats/x": "GET, HEAD, OPTIONS", "/api/v1/openapi.json": "GET, HEAD, OPTIONS"} {
+			for _, method := range []string{http.MethodPut, http.MethodPatch, http.MethodDelete, "BREW"} {
+				a := owner.request(t, method, path, "")
+				a.wantKeys(t, http.StatusMethodNotAllowed, "message")
+				if got := a.header.Get("Allow"); got != allow {
+					t.Errorf("%s %s: Allow %q, want %q", method, path, got, allow)
+				}
+			}
+			a := owner.request(t, http.MethodOptions, path, "")
+			if a.status != http.StatusNoContent || a.header.Get("Allow") != allow || a.raw != "" {
+				t.Errorf("OPTIONS %s: %d %v %q", path, a.status, a.header, a.raw)
+			}
+		}
+	})
+	t.Run("HEAD is answered like GET, without a body", func(t *testing.T) {
+		for path, status := range map[string]int{"/api/v1/links": 200, "/api/v1/stats/none": 404, "/api/v1/openapi.json": 200} {
+			a, get := owner.request(t, http.MethodHead, path, ""), owner.get(t, path)
+			if a.status != status || get.status != status || a.raw != "" ||
+				a.header.Get("Content-Length") != fmt.Sprint(len(get.raw)) || a.header.Get("Content-Type") != "application/json" {
+				t.Errorf("%s: %d %v %q", path, a.status, a.header, a.raw)
+			}
+		}
+	})
+	t.Run("7: an unknown path is 404 with error = not_found, outside of the API without a token", func(t *testing.T) {
+		for _, path := range []string{"/", "/none", "/api", "/api/v10/links", "/api/v2/links", "/API/v1/links", "//api/v1/links",
+			"/*"} {
+			for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete, http.MethodOptions} {
+				a := caller{service: s}.request(t, method, path, "")
+				a.wantKeys(t, http.StatusNotFound, "error", "message")
+				if a.body["error"] != "not_found" || a.header.Get("X-RateLimit-Limit") != "" {
+					t.Errorf("%v %s", a.header, a.raw)
+				}
+			}
+		}
+	})
+}
+
+func TestBodiesThatAreTooLarge(t *testing.T) {
+	s := start(t)
+	owner := s.caller(t, "a@example.org")
+	for name, size := range map[string]int{"by a byte": 64<<10 + 1, "by far": 1 << 20} {
+		for form, body := range map[string]func(io.Reader) io.Reader{
+			"with a length": func(r io.Reader) io.Reader { return r },
+			"in chunks":     func(r io.Reader) io.Reader { return io.MultiReader(r) }, // net/http cannot tell its length
+		} {
+			t.Run("413 with message and headers: "+name+", "+form, func(t *testing.T) {
+				req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.base+"/api/v1/shorten",
+					body(strings.NewReader(strings.Repeat("x", size))))
+				must(t, err)
+				req.Header.Set("Authorization", "Bearer "+owner.token)
+				res, err := s.client.Do(req)
+				must(t, err)
+				defer res.Body.Close()
+				raw, err := io.ReadAll(res.Body)
+				must(t, err)
+				if res.StatusCode != http.StatusRequestEntityTooLarge || !bytes.Contains(raw, []byte(`{"message":`)) {
+					t.Errorf("%d %s", res.StatusCode, raw)
+				}
+				remaining(t, answer{header: res.Header})
+			})
+		}
+	}
+	t.Run("outside of the API, too", func(t *testing.T) {
+		a := caller{service: s}.request(t, http.MethodPost, "/none", strings.Repeat("x", 64<<10+1))
+		a.wantKeys(t, http.StatusRequestEntityTooLarge, "message")
+	})
+	t.Run("in chunks up to 64 KiB they are taken", func(t *testing.T) {
+		body := `{"long_url":"https://example.com/"}`
+		body += strings.Repeat(" ", 64<<10-len(body))
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.base+"/api/v1/shorten",
+			io.MultiReader(strings.NewReader(body)))
+		must(t, err)
+		req.Header.Set("Authorization", "Bearer "+owner.token)
+		req.Header.Set("Content-Type", "application/json")
+		res, err := s.client.Do(req)
+		must(t, err)
+		if res.Body.Close(); res.StatusCode != http.StatusCreated {
+			t.Errorf("status %d", res.StatusCode)
+		}
+	})
+}
+
+// exchange sends raw bytes on a connection of their own and returns the answers, up to the end of the connection.
+func (s *service) exchange(t *testing.T, raw string) (answers []*http.Response) {
+	t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.base, "http://"))
+	must(t, err)
+	defer conn.Close()
+	must(t, conn.SetDeadline(time.Now().Add(30*time.Second)))
+	_, err = io.WriteString(conn, raw)
+	must(t, err)
+	for reader := bufio.NewReader(conn); ; {
+		res, err := http.ReadResponse(reader, nil)
+		if err != nil {
+			return answers
+		}
+		body, err := io.ReadAll(res.Body)
+		must(t, err)
+		res.Body = io.NopCloser(bytes.NewReader(body))
+		answers = append(answers, res)
+	}
+}
+
+func TestRequestsThatAreHardlyHTTP(t *testing.T) {
+	s := start(t)
+	owner := s.caller(t, "a@example.org")
+	authorized := "Host: x\r\nAuthorization: Bearer " + owner.token + "\r\n"
+	for _, c := range []struct {
+		name, raw string
+		statuses  []int
+	}{
+		{"no HTTP at all", "HELLO\r\n\r\n", []int{400}},
+		{"a length that is no number", "POST /api/v1/shorten HTTP/1.1\r\n" + authorized + "Content-Length: x\r\n\r\n{}", []int{400}},
+		{"a chunk without a length", "POST /api/v1/shorten HTTP/1.1\r\n" + authorized +
+			"Transfer-Encoding: chunked\r\n\r\nzz\r\n", []int{400}},
+		{"a header of 16 KiB", "GET /api/v1/links HTTP/1.1\r\n" + authorized + "X: " + strings.Repeat("x", 16<<10) + "\r\n\r\n",
+			[]int{431}},
+		{"an escape that is none", "GET /api/v1/stats/a%zz HTTP/1.1\r\n" + authorized + "Connection: close\r\n\r\n", []int{404}},
+		{"an address that is none", "GET http://[x/api/v1/links HTTP/1.1\r\n" + authorized + "\r\n", []int{400}},
+		{"OPTIONS of the whole server", "OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", []int{404}},
+		{"a fixed part of a path with an escape", "GET /api/%761/links HTTP/1.1\r\n" + authorized + "Connection: close\r\n\r\n", []int{404}},
+		{"CONNECT", "CONNECT x:80 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", []int{404}},
+		{"the address with a host in it", "GET http://x/api/v1/links HTTP/1.1\r\n" + authorized + "Connection: close\r\n\r\n", []int{200}},
+		{"a body where none is read", "GET /api/v1/links HTTP/1.1\r\n" + authorized + "Content-Length: 5\r\n\r\nGET /" +
+			"GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nGET /" +
+			"GET /none HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", []int{200, 200, 404}},
+		{"a request after a body that is too large", "POST /api/v1/shorten HTTP/1.1\r\n" + authorized +
+			"Content-Length: 70000\r\n\r\n" + strings.Repeat("x", 70000) + "GET /none HTTP/1.1\r\nHost: x\r\n\r\n", []int{413}},
+		{"a body that waits to be asked for", "POST /api/v1/shorten HTTP/1.1\r\n" + authorized + "Connection: close\r\n" +
+			"Content-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n{}", []int{100, 422}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var statuses []int
+			for _, res := range s.exchange(t, c.raw) {
+				statuses = append(statuses, res.StatusCode)
+				body, err := io.ReadAll(res.Body)
+				must(t, err)
+				if res.StatusCode >= 400 && !bytes.Contains(body, []byte(`"message":"`)) {
+					t.Errorf("%d %s", res.StatusCode, body)
+				}
+			}
+			if fmt.Sprint(statuses) != fmt.Sprint(c.statuses) {
+				t.Errorf("statuses %v, want %v", statuses, c.statuses)
+			}
+		})
+	}
+}
+
+// brokenLinks is a link store whose list fails, and which panics when a link is asked for.
+type brokenLinks struct {
+	linkStore
+	err error
+}
+
+type linkStore = node.Links
+
+func (b brokenLinks) Links(context.Context, int64, int64) ([]schema.Link, int64, error) {
+	return nil, 0, b.err
+}
+
+func (b brokenLinks) OwnedLink(context.Context, int64, string, *int64) (schema.Link, error) {
+	panic("secret cause")
+}
+
+func TestFailures(t *testing.T) {
+	for _, c := range []struct {
+		name, path string
+		err        error
+		status     int
+		retryAfter string
+	}{
+		{"7: an error of a store is 500", "/api/v1/links", errors.New("secret cause"), http.StatusInternalServerError, ""},
+		{"7: a panic is 500", "/api/v1/stats/known", nil, http.StatusInternalServerError, ""},
+		{"a store that does not answer is 503", "/api/v1/links",
+			&schema.Error{Code: schema.CodeUnavailable, Message: "secret cause"}, http.StatusServiceUnavailable, "5"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := startOn(t, func(links *sqlite.Links) node.Links { return brokenLinks{links, c.err} })
+			owner := s.caller(t, "a@example.org")
+			a := owner.get(t, c.path)
+			a.wantKeys(t, c.status, "message")
+			remaining(t, a)
+			if strings.Contains(a.raw, "secret") || !strings.Contains(s.log.String(), "secret cause") {
+				t.Errorf("answer %s, log %s", a.raw, s.log)
+			}
+			if got := a.header.Get("Retry-After"); got != c.retryAfter {
+				t.Errorf("Retry-After %q", got)
+			}
+			owner.get(t, "/api/v1/none").want(t, http.StatusNotFound)
+		})
+	}
+}
