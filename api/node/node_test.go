@@ -160,7 +160,8 @@ func TestOperatorsEndpoints(t *testing.T) {
 			t.Errorf("%d %q", status, body)
 		}
 		must(t, clicks.Close())
-		if status, body := get(t, base+"/readyz", ""); status != http.StatusServiceUnavailable || !strings.Contains(body, "click store") {
+		status, body := get(t, base+"/readyz", "")
+		if status != http.StatusServiceUnavailable || !strings.Contains(body, "click store") {
 			t.Errorf("without clicks: %d %q", status, body)
 		}
 	})
@@ -249,9 +250,11 @@ func TestSlowClients(t *testing.T) {
 		within     time.Duration
 	}{
 		{"that never finish a header get 408", "GET /none HTTP/1.1\r\nHos", []int{408}, 11 * time.Second},
-		{"that never finish a body get 408", "POST /none HTTP/1.1\r\nHost: x\r\nContent-Length: 10000\r\n\r\n{", []int{408}, 11 * time.Second},
-		{"that never finish a body that is too large get 413", "POST /none HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n" +
-			strings.Repeat("x", 70_000), []int{413}, 11 * time.Second},
+		{"that never finish a body get 408",
+			"POST /none HTTP/1.1\r\nHost: x\r\nContent-Length: 10000\r\n\r\n{", []int{408}, 11 * time.Second},
+		{"that never finish a body that is too large get 413",
+			"POST /none HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n" +
+				strings.Repeat("x", 70_000), []int{413}, 11 * time.Second},
 		{"that stay without a request are disconnected", "GET /none HTTP/1.1\r\nHost: x\r\n\r\n", []int{404}, 76 * time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -30,7 +30,7 @@ func (e *httpError) Error() string { return e.message }
 var (
 	errSuspended = schema.Errorf(schema.CodeForbidden, "The account is suspended.")
 	errNoPath    = schema.Errorf(schema.CodeNotFound, "There is nothing at this path.")
-	errMethod    = &httpError{fasthttp.StatusMethodNotAllowed, "The path does not take this method; Allow names those it takes."}
+	errMethod    = &httpError{fasthttp.StatusMethodNotAllowed, "The path does not take this method: see Allow."}
 	errBody      = &httpError{fasthttp.StatusBadRequest, "The body is not one JSON object."}
 	errType      = &httpError{fasthttp.StatusUnsupportedMediaType, "The Content-Type must be application/json."}
 	errTooLarge  = &httpError{fasthttp.StatusRequestEntityTooLarge, "The body is larger than 64 KiB."}

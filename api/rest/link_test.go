@@ -59,6 +59,13 @@ func TestShorten(t *testing.T) {
 			t.Error(a.raw)
 		}
 	})
+	t.Run("2 Custom domain, 3: a domain must be verified before it can be used", func(t *testing.T) {
+		id := owner.addDomain(t, "new.example.org", false)
+		fields := map[string]any{"long_url": longURL, "domain_id": id}
+		owner.shorten(t, fields).wantInvalid(t, "domain_id")
+		must(t, s.links.VerifyDomain(t.Context(), id, time.Now()))
+		owner.link(t, fields)
+	})
 	t.Run("2 Link: the same alias may exist on a custom domain and on the default one", func(t *testing.T) {
 		owner.link(t, map[string]any{"long_url": longURL, "custom_alias": "both"})
 		owner.link(t, map[string]any{"long_url": longURL, "custom_alias": "both", "domain_id": domain})
@@ -158,7 +165,8 @@ func TestShortenTakesWhatIsValid(t *testing.T) {
 		})
 	}
 	t.Run("8. long_url of 2049 characters is 422", func(t *testing.T) {
-		owner.shorten(t, map[string]any{"long_url": "https://example.com/" + strings.Repeat("ä", 2029)}).wantInvalid(t, "long_url")
+		longURL := "https://example.com/" + strings.Repeat("ä", 2029)
+		owner.shorten(t, map[string]any{"long_url": longURL}).wantInvalid(t, "long_url")
 	})
 }
 
@@ -194,7 +202,8 @@ func TestLinks(t *testing.T) {
 	t.Run("4 GET links: without links there is one empty page", func(t *testing.T) {
 		a := owner.get(t, "/api/v1/links")
 		a.wantKeys(t, http.StatusOK, "success", "data", "meta")
-		if want := `{"success":true,"data":[],"meta":{"current_page":1,"last_page":1,"per_page":20,"total":0}}`; strings.TrimSpace(a.raw) != want {
+		want := `{"success":true,"data":[],"meta":{"current_page":1,"last_page":1,"per_page":20,"total":0}}`
+		if strings.TrimSpace(a.raw) != want {
 			t.Errorf("got %s, want %s", a.raw, want)
 		}
 	})

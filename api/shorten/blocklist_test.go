@@ -119,8 +119,8 @@ func TestBlocklistFollowsItsFiles(t *testing.T) {
 }
 
 func FuzzParseHosts(f *testing.F) {
-	for _, s := range []string{"0.0.0.0 bad.example # x\n", "bare.example", "::1 a.b c.d\r\n", "1.2.3.4", "\ufeff#", "bücher.example",
-		"0.0.0.0\x00a.b", "a.b\n\n\n.", "[::1]"} {
+	for _, s := range []string{"0.0.0.0 bad.example # x\n", "bare.example", "::1 a.b c.d\r\n", "1.2.3.4", "\ufeff#",
+		"bücher.example", "0.0.0.0\x00a.b", "a.b\n\n\n.", "[::1]"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, file []byte) {
