@@ -133,8 +133,9 @@ func (a *API) admit(c *call) error {
 	}
 	quota := a.limiter.Allow(grant.TokenID)
 	header := &c.http.Response.Header
-	header.Set("X-RateLimit-Limit", strconv.Itoa(quota.Limit))
-	header.Set("X-RateLimit-Remaining", strconv.Itoa(quota.Remaining))
+	// In the contract's own spelling, which fasthttp would change: clients that compare letter by letter exist.
+	header.SetCanonical([]byte("X-RateLimit-Limit"), []byte(strconv.Itoa(quota.Limit)))
+	header.SetCanonical([]byte("X-RateLimit-Remaining"), []byte(strconv.Itoa(quota.Remaining)))
 	if !quota.OK {
 		header.Set("Retry-After", strconv.Itoa(int(quota.RetryAfter.Seconds())))
 		return errTooMany

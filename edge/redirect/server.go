@@ -27,6 +27,7 @@ func NewServer(cfg Config, h *Handler, log *slog.Logger) *fasthttp.Server {
 		MaxRequestBodySize: maxBodyBytes,
 		Concurrency:        cfg.MaxConnections,
 
+		SecureErrorLogMessage:        true, // headers are nobody's business
 		NoDefaultServerHeader:        true,
 		NoDefaultContentType:         true,
 		DisablePreParseMultipartForm: true,
