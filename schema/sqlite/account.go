@@ -9,6 +9,8 @@ import (
 
 var _ schema.AccountStore = (*Links)(nil)
 
+const accountByEmail = `SELECT id, email, password_hash, suspended, created_at FROM accounts WHERE email = ?`
+
 // CreateAccount implements schema.AccountStore.
 func (l *Links) CreateAccount(ctx context.Context, account *schema.Account) error {
 	id, err := insertAccount(ctx, l.db.write, account)
@@ -51,8 +53,7 @@ func (l *Links) CreateFirstAccount(ctx context.Context, account *schema.Account,
 
 // AccountByEmail implements schema.AccountStore.
 func (l *Links) AccountByEmail(ctx context.Context, email string) (account schema.Account, err error) {
-	err = l.db.read.QueryRowContext(ctx, `SELECT id, email, password_hash, suspended, created_at
-		FROM accounts WHERE email = ?`, email).
+	err = l.db.read.QueryRowContext(ctx, accountByEmail, email).
 		Scan(&account.ID, &account.Email, &account.PasswordHash, &account.Suspended, millis{&account.CreatedAt})
 	return account, coded(err, "read account %q", email)
 }

@@ -50,29 +50,34 @@ func OpenClicks(ctx context.Context, path string) (*Clicks, error) {
 // Close closes the store. Calls that come later fail; those under way may fail or succeed.
 func (c *Clicks) Close() error { return c.db.close() }
 
+const (
+	position  = `SELECT next FROM positions WHERE partition = ?`
+	laneMarks = `SELECT incarnation, lane, seq FROM marks WHERE partition = ?`
+)
+
 // Position implements schema.ClickStore.
 func (c *Clicks) Position(ctx context.Context, partition int) (schema.Position, error) {
-	position := schema.Position{Marks: map[schema.Lane]uint64{}}
+	at := schema.Position{Marks: map[schema.Lane]uint64{}}
 	err := c.db.view(ctx, func(tx *sql.Tx) (err error) {
-		if position.Next, err = nextOffset(ctx, tx, partition); err != nil {
+		if at.Next, err = nextOffset(ctx, tx, partition); err != nil {
 			return err
 		}
-		rows, err := tx.QueryContext(ctx, `SELECT incarnation, lane, seq FROM marks WHERE partition = ?`, partition)
+		rows, err := tx.QueryContext(ctx, laneMarks, partition)
 		return each(rows, err, func() error {
 			var incarnation sql.RawBytes
 			var lane schema.Lane
 			var seq int64
 			err := rows.Scan(&incarnation, &lane.Number, &seq)
 			copy(lane.Incarnation[:], incarnation)
-			position.Marks[lane] = uint64(seq)
+			at.Marks[lane] = uint64(seq)
 			return err
 		})
 	})
-	return position, coded(err, "read position of partition %d", partition)
+	return at, coded(err, "read position of partition %d", partition)
 }
 
 func nextOffset(ctx context.Context, tx *sql.Tx, partition int) (offset int64, err error) {
-	err = tx.QueryRowContext(ctx, `SELECT next FROM positions WHERE partition = ?`, partition).Scan(&offset)
+	err = tx.QueryRowContext(ctx, position, partition).Scan(&offset)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, nil
 	}

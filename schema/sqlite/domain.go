@@ -9,7 +9,12 @@ import (
 
 var _ schema.DomainStore = (*Links)(nil)
 
-const selectDomain = `SELECT id, account_id, host, challenge, created_at, verified_at FROM domains `
+const (
+	selectDomain   = `SELECT id, account_id, host, challenge, created_at, verified_at FROM domains `
+	domainByID     = selectDomain + `WHERE id = ?`
+	domainsByHost  = selectDomain + `WHERE host = ? ORDER BY id`
+	verifiedDomain = selectDomain + `WHERE host = ? AND verified_at IS NOT NULL`
+)
 
 func scanDomain(row interface{ Scan(...any) error }) (domain schema.Domain, err error) {
 	err = row.Scan(&domain.ID, &domain.AccountID, &domain.Host, &domain.Challenge, millis{&domain.CreatedAt},
@@ -31,13 +36,13 @@ func (l *Links) CreateDomain(ctx context.Context, domain *schema.Domain) error {
 
 // Domain implements schema.DomainStore.
 func (l *Links) Domain(ctx context.Context, domainID int64) (schema.Domain, error) {
-	domain, err := scanDomain(l.db.read.QueryRowContext(ctx, selectDomain+`WHERE id = ?`, domainID))
+	domain, err := scanDomain(l.db.read.QueryRowContext(ctx, domainByID, domainID))
 	return domain, coded(err, "read domain %d", domainID)
 }
 
 // DomainsByHost implements schema.DomainStore.
 func (l *Links) DomainsByHost(ctx context.Context, host string) (domains []schema.Domain, err error) {
-	rows, err := l.db.read.QueryContext(ctx, selectDomain+`WHERE host = ? ORDER BY id`, host)
+	rows, err := l.db.read.QueryContext(ctx, domainsByHost, host)
 	err = each(rows, err, func() error {
 		domain, err := scanDomain(rows)
 		domains = append(domains, domain)
@@ -48,8 +53,7 @@ func (l *Links) DomainsByHost(ctx context.Context, host string) (domains []schem
 
 // VerifiedDomain implements schema.DomainStore.
 func (l *Links) VerifiedDomain(ctx context.Context, host string) (schema.Domain, error) {
-	domain, err := scanDomain(l.db.read.QueryRowContext(ctx,
-		selectDomain+`WHERE host = ? AND verified_at IS NOT NULL`, host))
+	domain, err := scanDomain(l.db.read.QueryRowContext(ctx, verifiedDomain, host))
 	return domain, coded(err, "read verified domain of host %q", host)
 }
 

@@ -34,8 +34,8 @@ func OpenLinks(ctx context.Context, path string) (*Links, error) {
 		return nil, err
 	}
 	l := &Links{db: db}
-	if l.linkByHash, err = db.read.PrepareContext(ctx, selectLink+`WHERE l.domain_id = ? AND l.hash = ?`); err == nil {
-		l.tokenByDigest, err = db.read.PrepareContext(ctx, selectToken)
+	if l.linkByHash, err = db.read.PrepareContext(ctx, linkByHash); err == nil {
+		l.tokenByDigest, err = db.read.PrepareContext(ctx, tokenByDigest)
 	}
 	if err != nil {
 		return nil, errors.Join(coded(err, "prepare queries of %q", path), db.close())
@@ -46,9 +46,15 @@ func OpenLinks(ctx context.Context, path string) (*Links, error) {
 // Close closes the store. Calls that come later fail; those under way may fail or succeed.
 func (l *Links) Close() error { return l.db.close() }
 
-const selectLink = `
+const (
+	selectLink = `
 	SELECT l.id, l.account_id, l.domain_id, coalesce(d.host, ''), l.hash, l.url, l.active, l.ordinal, l.created_at
 	FROM links l LEFT JOIN domains d ON d.id = l.domain_id `
+	linkByHash = selectLink + `WHERE l.domain_id = ? AND l.hash = ?`
+	ownedLink  = selectLink + `WHERE l.account_id = ?1 AND l.hash = ?2 AND (?3 IS NULL OR l.domain_id = ?3)
+	ORDER BY l.domain_id <> 0, l.ordinal LIMIT 1`
+	linkPage = selectLink + `WHERE l.account_id = ? AND l.ordinal > ? AND l.ordinal <= ? ORDER BY l.ordinal DESC`
+)
 
 func scanLink(row interface{ Scan(...any) error }) (link schema.Link, err error) {
 	err = row.Scan(&link.ID, &link.AccountID, &link.DomainID, &link.Host, &link.Hash, &link.URL, &link.Active,
@@ -86,9 +92,7 @@ func (l *Links) Link(ctx context.Context, domainID int64, hash string) (schema.L
 
 // OwnedLink implements schema.LinkStore.
 func (l *Links) OwnedLink(ctx context.Context, accountID int64, hash string, domainID *int64) (schema.Link, error) {
-	link, err := scanLink(l.db.read.QueryRowContext(ctx, selectLink+`
-		WHERE l.account_id = ?1 AND l.hash = ?2 AND (?3 IS NULL OR l.domain_id = ?3)
-		ORDER BY l.domain_id <> 0, l.ordinal LIMIT 1`, accountID, hash, domainID))
+	link, err := scanLink(l.db.read.QueryRowContext(ctx, ownedLink, accountID, hash, domainID))
 	return link, coded(err, "read link %q of account %d", hash, accountID)
 }
 
@@ -103,7 +107,7 @@ func (l *Links) Links(ctx context.Context, accountID int64, page int64) (links [
 			return nil // beyond the last, perhaps so far that the ordinals below would overflow
 		}
 		newest := total - (page-1)*schema.PageSize
-		rows, err := tx.QueryContext(ctx, selectPage, accountID, newest-schema.PageSize, newest)
+		rows, err := tx.QueryContext(ctx, linkPage, accountID, newest-schema.PageSize, newest)
 		return each(rows, err, func() error {
 			link, err := scanLink(rows)
 			links = append(links, link)
@@ -115,8 +119,6 @@ func (l *Links) Links(ctx context.Context, accountID int64, page int64) (links [
 	}
 	return links, total, nil
 }
-
-const selectPage = selectLink + `WHERE l.account_id = ? AND l.ordinal > ? AND l.ordinal <= ? ORDER BY l.ordinal DESC`
 
 // SetActive implements schema.LinkStore.
 func (l *Links) SetActive(ctx context.Context, linkID int64, active bool) error {

@@ -4,15 +4,11 @@ import (
 	"path/filepath"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"linkstream/schema/sqlite"
 	"linkstream/schema/storetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-func openLinks(t *testing.T, path string) *sqlite.Links {
+func openLinks(t testing.TB, path string) *sqlite.Links {
 	t.Helper()
 	links, err := sqlite.OpenLinks(t.Context(), path)
 	if err != nil {

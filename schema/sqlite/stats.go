@@ -9,12 +9,20 @@ import (
 	"linkstream/schema"
 )
 
+const (
+	clicksByDay     = `SELECT day, sum(total) FROM counters WHERE link_id = ? GROUP BY day ORDER BY day`
+	clicksByDevice  = `SELECT device, sum(total) FROM counters WHERE link_id = ? GROUP BY device`
+	clicksByBrowser = `SELECT browser, sum(total) FROM counters WHERE link_id = ?
+	GROUP BY browser ORDER BY sum(total) DESC, browser LIMIT ?`
+	// The links come as one JSON array, so that the statement is the same for any number of them.
+	clickCounts = `SELECT link_id, total FROM totals WHERE link_id IN (SELECT value FROM json_each(?))`
+)
+
 // LinkStats implements schema.ClickStore.
 func (c *Clicks) LinkStats(ctx context.Context, linkID int64) (schema.Stats, error) {
 	stats := schema.Stats{Devices: map[schema.Device]int64{}, Browsers: map[string]int64{}}
 	err := c.db.view(ctx, func(tx *sql.Tx) error {
-		rows, err := tx.QueryContext(ctx, `SELECT day, sum(total) FROM counters WHERE link_id = ?
-			GROUP BY day ORDER BY day`, linkID)
+		rows, err := tx.QueryContext(ctx, clicksByDay, linkID)
 		err = each(rows, err, func() error {
 			var number, total int64
 			err := rows.Scan(&number, &total)
@@ -26,12 +34,11 @@ func (c *Clicks) LinkStats(ctx context.Context, linkID int64) (schema.Stats, err
 		if err != nil {
 			return err
 		}
-		rows, err = tx.QueryContext(ctx, `SELECT device, sum(total) FROM counters WHERE link_id = ? GROUP BY device`, linkID)
+		rows, err = tx.QueryContext(ctx, clicksByDevice, linkID)
 		if err = scanCounts(rows, err, stats.Devices); err != nil {
 			return err
 		}
-		rows, err = tx.QueryContext(ctx, `SELECT browser, sum(total) FROM counters WHERE link_id = ?
-			GROUP BY browser ORDER BY sum(total) DESC, browser LIMIT ?`, linkID, schema.TopBrowsers)
+		rows, err = tx.QueryContext(ctx, clicksByBrowser, linkID, schema.TopBrowsers)
 		return scanCounts(rows, err, stats.Browsers)
 	})
 	return stats, coded(err, "read stats of link %d", linkID)
@@ -44,8 +51,7 @@ func (c *Clicks) ClickCounts(ctx context.Context, linkIDs []int64) (map[int64]in
 		return nil, coded(err, "encode link IDs")
 	}
 	counts := make(map[int64]int64, len(linkIDs))
-	rows, err := c.db.read.QueryContext(ctx, `SELECT link_id, total FROM totals
-		WHERE link_id IN (SELECT value FROM json_each(?))`, string(ids))
+	rows, err := c.db.read.QueryContext(ctx, clickCounts, string(ids))
 	return counts, coded(scanCounts(rows, err, counts), "read counts of %d links", len(linkIDs))
 }
 

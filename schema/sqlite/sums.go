@@ -32,7 +32,7 @@ func newSums() *sums {
 	return &sums{byCounter: map[counter]int64{}, marks: map[schema.Lane]uint64{}}
 }
 
-const day = 24 * time.Hour
+const oneDay = 24 * time.Hour
 
 // add replaces what there was by the sums of a batch.
 func (s *sums) add(batch *schema.ClickBatch) {
@@ -40,7 +40,7 @@ func (s *sums) add(batch *schema.ClickBatch) {
 	clear(s.marks)
 	s.sorted = s.sorted[:0]
 	for i, link := range batch.LinkID {
-		day := batch.ClickedAt[i].Truncate(day).Unix() / int64(day/time.Second)
+		day := batch.ClickedAt[i].Truncate(oneDay).Unix() / int64(oneDay/time.Second)
 		s.byCounter[counter{link, day, batch.Device[i], batch.Browser[i]}]++
 		s.marks[batch.Lane[i]] = max(s.marks[batch.Lane[i]], batch.Seq[i])
 	}

@@ -9,7 +9,7 @@ import (
 
 var _ schema.TokenStore = (*Links)(nil)
 
-const selectToken = `
+const tokenByDigest = `
 	SELECT t.id, t.account_id, t.name, t.prefix, t.created_at, a.email, a.password_hash, a.suspended, a.created_at
 	FROM tokens t JOIN accounts a ON a.id = t.account_id
 	WHERE t.digest = ? AND t.revoked_at IS NULL`

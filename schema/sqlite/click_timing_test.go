@@ -1,0 +1,124 @@
+package sqlite_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"linkstream/schema"
+	"linkstream/schema/sqlite"
+)
+
+const popularLinks = 1_000_000
+
+// traffic makes batches whose links follow a Zipf law, the popular ones anywhere among the IDs, as in real traffic.
+type traffic struct {
+	random          *rand.Rand
+	links, browsers *rand.Zipf
+	next            int64
+	day             time.Time
+}
+
+var (
+	someDevices = []schema.Device{
+		schema.Mobile, schema.Mobile, schema.Mobile, schema.Desktop, schema.Desktop, schema.Tablet, schema.Bot,
+	}
+	someBrowsers = []string{
+		"Chrome", "Mobile Safari", "Safari", "Edge", "Samsung Internet", "Firefox", "Instagram", "Opera", "Googlebot",
+		"Facebook", "UC Browser", "Brave", "Yandex Browser", "curl", "Vivaldi",
+	}
+)
+
+func newTraffic() *traffic {
+	random := rand.New(rand.NewPCG(1, 2))
+	return &traffic{
+		random: random, links: rand.NewZipf(random, 1.1, 10, popularLinks-1),
+		browsers: rand.NewZipf(random, 1.3, 2, uint64(len(someBrowsers)-1)),
+		day:      time.Date(2026, time.November, 21, 0, 0, 0, 0, time.UTC),
+	}
+}
+
+func (tr *traffic) fill(b *schema.ClickBatch, clicks int) {
+	b.Reset(0, tr.next)
+	for i := range clicks {
+		b.Offset = append(b.Offset, tr.next)
+		tr.next++
+		b.Lane = append(b.Lane, schema.Lane{Number: uint32(i % 8)})
+		b.Seq = append(b.Seq, uint64(tr.next))
+		b.LinkID = append(b.LinkID, int64(tr.links.Uint64()*7919%popularLinks)+1)
+		b.ClickedAt = append(b.ClickedAt, tr.day.Add(time.Duration(i)*time.Millisecond))
+		b.Device = append(b.Device, someDevices[tr.random.IntN(len(someDevices))])
+		b.Browser = append(b.Browser, someBrowsers[tr.browsers.Uint64()])
+	}
+	b.Next = tr.next
+}
+
+func BenchmarkInsertClicks(b *testing.B) {
+	for _, clicks := range []int{100, 1_000, 10_000, 100_000} {
+		b.Run(fmt.Sprintf("clicks=%d", clicks), func(b *testing.B) {
+			store := openClicks(b, filepath.Join(b.TempDir(), "clicks.db"))
+			batch, source := new(schema.ClickBatch), newTraffic()
+			b.ReportAllocs()
+			for b.Loop() {
+				b.StopTimer()
+				source.fill(batch, clicks)
+				b.StartTimer()
+				if err := store.InsertClicks(b.Context(), batch); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.N*clicks)/b.Elapsed().Seconds(), "clicks/s")
+		})
+	}
+}
+
+// hotLink is the most popular one of traffic.
+const hotLink = 1
+
+// countedClicks returns a store with days of traffic.
+func countedClicks(b *testing.B, days int) *sqlite.Clicks {
+	store := openClicks(b, filepath.Join(b.TempDir(), "clicks.db"))
+	batch, source := new(schema.ClickBatch), newTraffic()
+	for day := range days {
+		source.day = source.day.AddDate(0, 0, day)
+		source.fill(batch, 20_000)
+		if err := store.InsertClicks(b.Context(), batch); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return store
+}
+
+func BenchmarkLinkStats(b *testing.B) {
+	for _, days := range []int{1, 10, 100} {
+		b.Run(fmt.Sprintf("days=%d", days), func(b *testing.B) {
+			store := countedClicks(b, days)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := store.LinkStats(b.Context(), hotLink); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkClickCounts(b *testing.B) {
+	store := countedClicks(b, 10)
+	for _, links := range []int{1, schema.PageSize, 1000} {
+		b.Run(fmt.Sprintf("links=%d", links), func(b *testing.B) {
+			ids := make([]int64, links)
+			for i := range ids {
+				ids[i] = int64(i*7919%popularLinks) + 1
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := store.ClickCounts(b.Context(), ids); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

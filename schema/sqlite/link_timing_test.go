@@ -1,0 +1,118 @@
+package sqlite_test
+
+import (
+	"database/sql"
+	"fmt"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"linkstream/schema"
+	"linkstream/schema/sqlite"
+)
+
+// manyLinks returns a store in which one account has n links, "link-1" to "link-n".
+func manyLinks(tb testing.TB, n int) (*sqlite.Links, schema.Account) {
+	tb.Helper()
+	path := filepath.Join(tb.TempDir(), "links.db")
+	links := openLinks(tb, path)
+	owner := schema.Account{Email: "a@example.org", CreatedAt: time.Now()}
+	if err := links.CreateAccount(tb.Context(), &owner); err != nil {
+		tb.Fatal(err)
+	}
+	// Behind the store's back in one statement: CreateLink syncs the disk for each link.
+	raw := openRaw(tb, path)
+	for _, statement := range []string{
+		`WITH RECURSIVE n (n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM n WHERE n < ?1)
+		INSERT INTO links (account_id, domain_id, hash, url, active, ordinal, created_at)
+		SELECT 1, 0, 'link-' || n, 'https://example.org/a/path/of/some/length?n=' || n, 1, n, n FROM n`,
+		`UPDATE accounts SET link_count = ?1`,
+	} {
+		if _, err := raw.ExecContext(tb.Context(), statement, n); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return links, owner
+}
+
+// openRaw opens a database as another program might.
+func openRaw(tb testing.TB, path string) *sql.DB {
+	tb.Helper()
+	raw, err := sql.Open("sqlite", path+"?_busy_timeout=10000")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { raw.Close() })
+	return raw
+}
+
+func BenchmarkLink(b *testing.B) {
+	links, _ := manyLinks(b, 100_000)
+	var n atomic.Int64
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			hash := fmt.Sprintf("link-%d", n.Add(7919)%100_000+1)
+			if _, err := links.Link(b.Context(), 0, hash); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+func BenchmarkOwnedLink(b *testing.B) {
+	links, owner := manyLinks(b, 100_000)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := links.OwnedLink(b.Context(), owner.ID, "link-777", nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkLinks shows that any page costs the same.
+func BenchmarkLinks(b *testing.B) {
+	links, owner := manyLinks(b, 100_000)
+	for _, page := range []int64{1, 100, 5000} {
+		b.Run(fmt.Sprintf("page=%d", page), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				got, _, err := links.Links(b.Context(), owner.ID, page)
+				if err != nil || len(got) != schema.PageSize {
+					b.Fatal(len(got), err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkCreateLink(b *testing.B) {
+	links, owner := manyLinks(b, 1)
+	var n atomic.Int64
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			link := schema.Link{
+				AccountID: owner.ID, Hash: fmt.Sprintf("new-%d", n.Add(1)), URL: "https://example.org/a/path/of/some/length",
+				Active: true, CreatedAt: time.Now(),
+			}
+			if err := links.CreateLink(b.Context(), &link); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+func BenchmarkOpenLinks(b *testing.B) {
+	path := filepath.Join(b.TempDir(), "links.db")
+	for b.Loop() {
+		links, err := sqlite.OpenLinks(b.Context(), path)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := links.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,209 @@
+package sqlite_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"linkstream/schema"
+	"linkstream/schema/sqlite"
+)
+
+// childEnv makes the test binary a process that writes to a store, prints each success, and goes on until it is done
+// or killed. The arguments are a job, the file, and a name of its own.
+const childEnv = "LINKSTREAM_SQLITE_TEST_CHILD"
+
+var jobs = map[string]func(ctx context.Context, path, name string) error{
+	"create links": createLinks, "count clicks": countClicks,
+}
+
+func TestMain(m *testing.M) {
+	if job := jobs[os.Getenv(childEnv)]; job != nil {
+		if err := job(context.Background(), os.Args[1], os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+const linksEach = 60
+
+// createLinks creates linksEach links of one shared account and prints the hash of each.
+func createLinks(ctx context.Context, path, name string) error {
+	links, err := sqlite.OpenLinks(ctx, path)
+	if err != nil {
+		return err
+	}
+	account := schema.Account{Email: "shared@example.org", CreatedAt: time.Now()}
+	if err := links.CreateAccount(ctx, &account); schema.ErrorCode(err) == schema.CodeConflict {
+		account, err = links.AccountByEmail(ctx, account.Email)
+		if err != nil {
+			return err
+		}
+	} else if err != nil {
+		return err
+	}
+	for i := range linksEach {
+		link := schema.Link{AccountID: account.ID, Hash: fmt.Sprintf("%s-%d", name, i), CreatedAt: time.Now()}
+		if err := links.CreateLink(ctx, &link); err != nil {
+			return err
+		}
+		fmt.Println(link.Hash)
+	}
+	return links.Close()
+}
+
+const clicksInAll = 15_000
+
+// countClicks counts a partition up to clicksInAll, perhaps against others, and prints how far it came.
+func countClicks(ctx context.Context, path, _ string) error {
+	clicks, err := sqlite.OpenClicks(ctx, path)
+	if err != nil {
+		return err
+	}
+	batch, source := new(schema.ClickBatch), newTraffic()
+	for {
+		at, err := clicks.Position(ctx, 0)
+		if err != nil {
+			return err
+		}
+		if source.next = at.Next; source.next == clicksInAll {
+			return clicks.Close()
+		}
+		source.fill(batch, 250)
+		err = clicks.InsertClicks(ctx, batch)
+		switch {
+		case err == nil:
+			fmt.Println(batch.Next)
+		case schema.ErrorCode(err) != schema.CodeConflict:
+			return err
+		}
+	}
+}
+
+// runChild runs a job and returns what it printed. With killAfter > 0 it is killed with -9 when it has printed so many
+// lines, in the middle of whatever comes next.
+func runChild(t *testing.T, job, path, name string, killAfter int) (printed []string) {
+	child := exec.CommandContext(t.Context(), os.Args[0], path, name)
+	child.Env = append(os.Environ(), childEnv+"="+job)
+	child.Stderr = os.Stderr
+	out, err := child.StdoutPipe()
+	if err == nil {
+		err = child.Start()
+	}
+	if err != nil {
+		t.Error(err)
+		return nil
+	}
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		printed = append(printed, lines.Text())
+		if len(printed) == killAfter {
+			child.Process.Kill()
+		}
+	}
+	var exit *exec.ExitError
+	if err := child.Wait(); err != nil && (killAfter == 0 || !errors.As(err, &exit)) {
+		t.Errorf("child %s: %v", name, err)
+	}
+	return printed
+}
+
+func TestProcesses(t *testing.T) {
+	t.Run("several processes open a new file and write to it", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "links.db")
+		created := map[string]bool{}
+		var mu sync.Mutex
+		var group sync.WaitGroup
+		for i := range 3 {
+			group.Go(func() {
+				printed := runChild(t, "create links", path, strconv.Itoa(i), 0)
+				mu.Lock()
+				defer mu.Unlock()
+				for _, hash := range printed {
+					created[hash] = true
+				}
+			})
+		}
+		group.Wait()
+		hasLinks(t, path, created)
+		if len(created) != 3*linksEach {
+			t.Fatalf("%d links were created, want %d", len(created), 3*linksEach)
+		}
+	})
+	t.Run("a link that was answered survives kill -9", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "links.db")
+		created := map[string]bool{}
+		for round := range 8 {
+			for _, hash := range runChild(t, "create links", path, strconv.Itoa(round), 1+5*round) {
+				created[hash] = true
+			}
+			hasLinks(t, path, created)
+		}
+	})
+	t.Run("each click is counted once under kill -9, by one process or two", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "clicks.db")
+		for round := range 6 {
+			var group sync.WaitGroup
+			for worker := range 1 + round%2 {
+				group.Go(func() { runChild(t, "count clicks", path, strconv.Itoa(worker), 3+round) })
+			}
+			group.Wait()
+			isWhole(t, path)
+		}
+		runChild(t, "count clicks", path, "last", 0)
+		isWhole(t, path)
+		allCounted(t, path, clicksInAll)
+	})
+}
+
+// hasLinks requires that the links are there, and the account's ordinals without gaps.
+func hasLinks(t *testing.T, path string, hashes map[string]bool) {
+	t.Helper()
+	links := openLinks(t, path)
+	defer links.Close()
+	var accountID int64
+	for hash := range hashes {
+		link, err := links.Link(t.Context(), 0, hash)
+		if err != nil {
+			t.Fatal(err)
+		}
+		accountID = link.AccountID
+	}
+	_, total, err := links.Links(t.Context(), accountID, 1)
+	if err != nil || total < int64(len(hashes)) {
+		t.Fatalf("got %d links, created %d, error %v", total, len(hashes), err)
+	}
+	var rows int64
+	row := openRaw(t, path).QueryRow(`SELECT count(*) FROM links WHERE ordinal <= ?`, total)
+	if err := row.Scan(&rows); err != nil || rows != total {
+		t.Fatalf("%d rows for %d ordinals, error %v", rows, total, err)
+	}
+}
+
+// isWhole requires that the file is sound and all clicks up to the position are counted.
+func isWhole(t *testing.T, path string) {
+	t.Helper()
+	var verdict string
+	if err := openRaw(t, path).QueryRow(`PRAGMA integrity_check`).Scan(&verdict); err != nil || verdict != "ok" {
+		t.Fatalf("integrity check: %q, error %v", verdict, err)
+	}
+	clicks := openClicks(t, path)
+	defer clicks.Close()
+	at, err := clicks.Position(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	allCounted(t, path, at.Next)
+}

@@ -1,0 +1,67 @@
+package sqlite_test
+
+import (
+	"database/sql"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"linkstream/schema/sqlite"
+)
+
+func TestQueryPlans(t *testing.T) {
+	dir := t.TempDir()
+	openLinks(t, filepath.Join(dir, "links.db"))
+	openClicks(t, filepath.Join(dir, "clicks.db"))
+	for file, queries := range map[string]map[string]string{
+		"links.db": sqlite.LinkQueries, "clicks.db": sqlite.ClickQueries,
+	} {
+		raw := openRaw(t, filepath.Join(dir, file))
+		for name, query := range queries {
+			t.Run(name+" is found by a key, however many rows there are", func(t *testing.T) {
+				plan := explain(t, raw, query)
+				for _, step := range plan {
+					if strings.HasPrefix(step, "SCAN") && !strings.HasPrefix(step, "SCAN json_each") {
+						t.Fatalf("a table is read in full: %q", plan)
+					}
+				}
+			})
+		}
+	}
+	t.Run("a page of links is one range of an index, read in its order", func(t *testing.T) {
+		plan := explain(t, openRaw(t, filepath.Join(dir, "links.db")), sqlite.LinkQueries["page of links"])
+		if !strings.Contains(plan[0], "(account_id=? AND ordinal>? AND ordinal<?)") {
+			t.Fatalf("the page is not a range: %q", plan)
+		}
+		for _, step := range plan {
+			if strings.Contains(step, "TEMP B-TREE") {
+				t.Fatalf("the page is sorted: %q", plan)
+			}
+		}
+	})
+}
+
+func explain(t *testing.T, db *sql.DB, query string) (plan []string) {
+	t.Helper()
+	parameters := make([]any, strings.Count(query, "?"))
+	if strings.Contains(query, "?3") {
+		parameters = parameters[:3] // numbered ones may stand more than once
+	}
+	rows, err := db.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+query, parameters...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id, parent, unused int
+		var step string
+		if err := rows.Scan(&id, &parent, &unused, &step); err != nil {
+			t.Fatal(err)
+		}
+		plan = append(plan, step)
+	}
+	if len(plan) == 0 || rows.Err() != nil {
+		t.Fatalf("plan %q, error %v", plan, rows.Err())
+	}
+	return plan
+}
