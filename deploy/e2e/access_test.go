@@ -11,6 +11,7 @@ import (
 )
 
 func TestSection5Authentication(t *testing.T) {
+	t.Parallel()
 	s := startSystem(t)
 	owner, nobody := s.owner(), caller{api: s.api}
 	owner.alias(t, "known", "https://example.com/")
@@ -102,6 +103,7 @@ var badRequests = []struct {
 }
 
 func TestSection7Errors(t *testing.T) {
+	t.Parallel()
 	s := startSystem(t)
 	owner := s.owner()
 	for _, c := range badRequests {
@@ -128,6 +130,7 @@ func TestSection7Errors(t *testing.T) {
 }
 
 func TestSection7ErrorsOfWhatIsHardlyHTTP(t *testing.T) {
+	t.Parallel()
 	s := startSystem(t)
 	for name, raw := range map[string]string{
 		"no HTTP at all":    "HELLO\r\n\r\n",
@@ -164,6 +167,7 @@ func rawCall(t *testing.T, base, raw string) (a answer, ok bool) {
 }
 
 func TestSection7SuspendedAccountIsForbidden(t *testing.T) {
+	t.Parallel()
 	s := startSystem(t)
 	other, email := s.another(t, "other")
 	other.alias(t, "known", "https://example.com/")

@@ -32,6 +32,7 @@ var endpoints = []struct{ method, path, body string }{
 }
 
 func TestSection1WhatTheServiceDoes(t *testing.T) {
+	t.Parallel()
 	s := startSystem(t)
 	owner := s.owner()
 	other, _ := s.another(t, "other")
@@ -76,6 +77,7 @@ func TestSection1WhatTheServiceDoes(t *testing.T) {
 }
 
 func TestSection2Link(t *testing.T) {
+	t.Parallel()
 	s := startSystem(t)
 	owner := s.owner()
 	made := owner.alias(t, "fields", "https://example.com/fields")
@@ -113,6 +115,7 @@ func TestSection2Link(t *testing.T) {
 }
 
 func TestSection2Statistics(t *testing.T) {
+	t.Parallel()
 	s := startSystem(t)
 	owner := s.owner()
 	owner.alias(t, "fields", "https://example.com/fields")
@@ -145,6 +148,7 @@ func TestSection2Statistics(t *testing.T) {
 }
 
 func TestSection3CustomDomain(t *testing.T) {
+	t.Parallel()
 	s := startSystem(t)
 	owner := s.owner()
 	id := number(t, object{"id": decode(s.admin(t, "domain", "add", s.email, "go.example.org"))}, "id")
@@ -165,6 +169,7 @@ func TestSection3CustomDomain(t *testing.T) {
 }
 
 func TestSection9Versioning(t *testing.T) {
+	t.Parallel()
 	s := startSystem(t)
 	owner := s.owner()
 	owner.alias(t, "known", "https://example.com/")

@@ -25,6 +25,7 @@ var (
 )
 
 func TestFirstStart(t *testing.T) {
+	t.Parallel()
 	s := newSystem(t)
 	s.env = nil // nothing is preset
 	s.start(t)
@@ -65,6 +66,7 @@ func TestFirstStart(t *testing.T) {
 }
 
 func TestFirstStartThatFailsLeavesItToTheNext(t *testing.T) {
+	t.Parallel()
 	s := newSystem(t)
 	s.env = nil
 	taken, err := net.Listen("tcp", address(s.api))
@@ -86,6 +88,7 @@ func TestFirstStartThatFailsLeavesItToTheNext(t *testing.T) {
 }
 
 func TestFirstAccountIsPresetByTheEnvironment(t *testing.T) {
+	t.Parallel()
 	s := startSystem(t)
 	s.owner().page(t, "")
 	t.Run("neither token nor password is in the data", func(t *testing.T) {
@@ -132,6 +135,7 @@ func (s *system) fails(t *testing.T, args ...string) string {
 }
 
 func TestStop(t *testing.T) {
+	t.Parallel()
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		t.Run("drains and loses nothing: "+sig.String(), func(t *testing.T) {
 			s := startSystem(t)
@@ -153,6 +157,7 @@ func TestStop(t *testing.T) {
 }
 
 func TestSecondInstanceOnTheSameData(t *testing.T) {
+	t.Parallel()
 	s := startSystem(t)
 	other := newSystem(t)
 	other.data = s.data
@@ -167,6 +172,7 @@ func TestSecondInstanceOnTheSameData(t *testing.T) {
 }
 
 func TestInvalidSettings(t *testing.T) {
+	t.Parallel()
 	t.Run("all are reported in one error", func(t *testing.T) {
 		s := newSystem(t)
 		out := s.fails(t, "-data", s.data, "-edge.listen", "nonsense", "-api.listen", "127.0.0.1:99999999",
@@ -206,6 +212,7 @@ func TestInvalidSettings(t *testing.T) {
 }
 
 func TestSettingsByTheEnvironment(t *testing.T) {
+	t.Parallel()
 	s := newSystem(t)
 	s.env = append(s.env, "LINKSTREAM_DATA="+s.data, "LINKSTREAM_EDGE_LISTEN="+address(s.edge),
 		"LINKSTREAM_API_LISTEN="+address(s.api), "LINKSTREAM_INGEST_LISTEN="+address(s.ingest),
@@ -226,6 +233,7 @@ func TestSettingsByTheEnvironment(t *testing.T) {
 }
 
 func TestAdminCommands(t *testing.T) {
+	t.Parallel()
 	s := startSystem(t)
 	t.Run("account add prints the password", func(t *testing.T) {
 		if out := s.admin(t, "account", "add", "new@example.com"); len(out) < 12 || strings.ContainsAny(out, " \n") {
@@ -283,6 +291,7 @@ func TestAdminCommands(t *testing.T) {
 }
 
 func TestTokenRevoke(t *testing.T) {
+	t.Parallel()
 	s := startSystem(t)
 	revoke := func(t *testing.T, token, id string) {
 		t.Helper()
@@ -305,6 +314,7 @@ func TestTokenRevoke(t *testing.T) {
 }
 
 func TestOperatorPaths(t *testing.T) {
+	t.Parallel()
 	s := startSystem(t)
 	s.owner().page(t, "") // some counts begin with the first request
 	for name, base := range map[string]string{"edge": s.edge, "api": s.api, "ingest": s.ingest} {

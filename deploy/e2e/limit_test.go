@@ -13,6 +13,7 @@ import (
 const requestsPerWindow = 2000
 
 func TestSection8RateLimitHeaders(t *testing.T) {
+	t.Parallel()
 	s := startSystem(t)
 	owner := s.owner()
 	owner.alias(t, "known", "https://example.com/")
@@ -65,7 +66,7 @@ func remaining(t *testing.T, a answer) int {
 }
 
 func TestSection8RateLimit(t *testing.T) {
-	t.Parallel() // it waits for up to a minute
+	t.Parallel()
 	s := startSystem(t)
 	owner := s.owner()
 

@@ -7,6 +7,7 @@ import (
 )
 
 func TestSection4Links(t *testing.T) {
+	t.Parallel()
 	s := startSystem(t)
 	owner := s.owner()
 	id := s.domain(t, s.email, "links.example.org")
@@ -65,6 +66,7 @@ func TestSection4Links(t *testing.T) {
 }
 
 func TestSection4LinksPage(t *testing.T) {
+	t.Parallel()
 	s := startSystem(t)
 	owner := s.owner()
 	const links = 41
@@ -94,6 +96,7 @@ func TestSection4LinksPage(t *testing.T) {
 }
 
 func TestLinksCountWhatStatsCount(t *testing.T) {
+	t.Parallel()
 	s := startSystem(t)
 	owner := s.owner()
 	id := s.domain(t, s.email, "links.example.org")

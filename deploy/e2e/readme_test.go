@@ -22,6 +22,7 @@ import (
 //   - A command that sets TOKEN is the place where the reader pastes the token of the first start: the test sets TOKEN to
 //     its own.
 func TestReadmeWalkThrough(t *testing.T) {
+	t.Parallel()
 	readme, err := os.ReadFile(filepath.Join(moduleRoot, "README.md"))
 	if err != nil {
 		t.Fatal(err)

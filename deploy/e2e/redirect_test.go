@@ -14,6 +14,7 @@ import (
 )
 
 func TestRedirect(t *testing.T) {
+	t.Parallel()
 	s := startSystem(t)
 	owner := s.owner()
 	owner.alias(t, "there", "https://example.com/there?a=b#c")
@@ -73,6 +74,7 @@ func wantPage(t *testing.T, a answer, status int) {
 
 // TestRedirectOfUnusualClients has timeouts and limits that are short, so that the test need not wait for long.
 func TestRedirectOfUnusualClients(t *testing.T) {
+	t.Parallel()
 	s := startSystem(t, "-edge.read-timeout", "300ms", "-edge.max-header-bytes", "4096")
 	owner := s.owner()
 	owner.alias(t, "there", "https://example.com/there")
@@ -138,6 +140,7 @@ func dial(t *testing.T, base string) net.Conn {
 }
 
 func TestRedirectByHost(t *testing.T) {
+	t.Parallel()
 	s := startSystem(t)
 	owner := s.owner()
 	id := s.domain(t, s.email, "links.example.org")
@@ -175,6 +178,7 @@ func TestRedirectByHost(t *testing.T) {
 	})
 }
 
+// TestRedirectCounts is not parallel to others, since it measures time.
 func TestRedirectCounts(t *testing.T) {
 	s := startSystem(t)
 	owner := s.owner()

@@ -12,6 +12,7 @@ import (
 )
 
 func TestSection4Shorten(t *testing.T) {
+	t.Parallel()
 	s := startSystem(t)
 	owner := s.owner()
 	id := s.domain(t, s.email, "links.example.org")
@@ -55,6 +56,7 @@ func TestSection4Shorten(t *testing.T) {
 }
 
 func TestSection4ShortenRefusesTakenAliases(t *testing.T) {
+	t.Parallel()
 	s := startSystem(t)
 	owner := s.owner()
 	id := s.domain(t, s.email, "links.example.org")
@@ -132,6 +134,7 @@ var invalidBodies = []struct {
 }
 
 func TestSection4ShortenRefusesInvalidFields(t *testing.T) {
+	t.Parallel()
 	s := startSystem(t)
 	owner := s.owner()
 	_, email := s.another(t, "other")
@@ -163,6 +166,7 @@ func TestSection4ShortenRefusesInvalidFields(t *testing.T) {
 }
 
 func TestSection4ShortenRefusesInvalidURLs(t *testing.T) {
+	t.Parallel()
 	s := startSystem(t)
 	owner := s.owner()
 	s.domain(t, s.email, "links.example.org")
@@ -211,6 +215,7 @@ func TestSection4ShortenRefusesInvalidURLs(t *testing.T) {
 }
 
 func TestSection4ShortenKeepsURLsAsGiven(t *testing.T) {
+	t.Parallel()
 	s := startSystem(t)
 	owner := s.owner()
 	cases := map[string]string{
@@ -282,6 +287,7 @@ func sameTarget(t *testing.T, location, long string) {
 }
 
 func TestSection4ShortenRefusesUnsafeURLs(t *testing.T) {
+	t.Parallel()
 	blocklist := t.TempDir() + "/hosts"
 	writeFile(t, blocklist, "# a list of hosts\n0.0.0.0 bad.example\n127.0.0.1\tworse.example # twice bad\n")
 	s := startSystem(t, "-api.blocklist", blocklist)

@@ -8,6 +8,7 @@ import (
 )
 
 func TestSection4Stats(t *testing.T) {
+	t.Parallel()
 	s := startSystem(t)
 	owner := s.owner()
 	other, otherEmail := s.another(t, "other")
@@ -54,6 +55,7 @@ func TestSection4Stats(t *testing.T) {
 
 // TestStatsOfDomains tests which of several links of one hash GET /stats/{hash} means.
 func TestStatsOfDomains(t *testing.T) {
+	t.Parallel()
 	s := startSystem(t)
 	owner := s.owner()
 	first, second := s.domain(t, s.email, "first.example.org"), s.domain(t, s.email, "second.example.org")
@@ -111,6 +113,7 @@ var agents = []struct{ device, browser, header string }{
 }
 
 func TestStatsOfDevicesAndBrowsers(t *testing.T) {
+	t.Parallel()
 	s := startSystem(t)
 	owner := s.owner()
 	owner.alias(t, "agents", "https://example.com/")
@@ -161,6 +164,7 @@ func TestStatsOfDevicesAndBrowsers(t *testing.T) {
 }
 
 func TestStatsOfTopBrowsers(t *testing.T) {
+	t.Parallel()
 	s := startSystem(t)
 	owner := s.owner()
 	owner.alias(t, "browsers", "https://example.com/")
