@@ -31,3 +31,17 @@ func TestClicks(t *testing.T) {
 		}
 	})
 }
+
+func TestInsertClicks(t *testing.T) {
+	t.Run("refuses a batch beyond the position, which would leave a gap", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "clicks.db")
+		clicks := openClicks(t, path)
+		batch, source := new(schema.ClickBatch), newTraffic()
+		source.next = 10
+		source.fill(batch, 5)
+		if err := clicks.InsertClicks(t.Context(), batch); schema.ErrorCode(err) != schema.CodeConflict {
+			t.Fatalf("got error %v", err)
+		}
+		allCounted(t, path, 0)
+	})
+}
