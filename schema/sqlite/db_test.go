@@ -46,6 +46,17 @@ func TestOpen(t *testing.T) {
 		_, err := sqlite.OpenLinks(t.Context(), path)
 		mustSay(t, err, "not a database")
 	})
+	t.Run("gives up with its context", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := sqlite.OpenLinks(ctx, filepath.Join(t.TempDir(), "links.db"))
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("got error %v", err)
+		}
+	})
+}
+
+func TestMigrate(t *testing.T) {
 	t.Run("refuses a file of a newer program", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "clicks.db")
 		openClicks(t, path).Close()
@@ -74,14 +85,6 @@ func TestOpen(t *testing.T) {
 		row := openRaw(t, path).QueryRow(`SELECT count(*) FROM goose_db_version WHERE version_id = 1`)
 		if err := row.Scan(&applied); err != nil || applied != 1 {
 			t.Fatalf("migration 1 was applied %d times, error %v", applied, err)
-		}
-	})
-	t.Run("gives up with its context", func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		_, err := sqlite.OpenLinks(ctx, filepath.Join(t.TempDir(), "links.db"))
-		if !errors.Is(err, context.Canceled) {
-			t.Fatalf("got error %v", err)
 		}
 	})
 }
