@@ -75,3 +75,11 @@ type DomainStore interface {
 	// is no such domain, CodeConflict if another account holds the verified host.
 	VerifyDomain(ctx context.Context, domainID int64, at time.Time) error
 }
+
+// Database keeps everything but clicks.
+type Database interface {
+	LinkStore
+	AccountStore
+	TokenStore
+	DomainStore
+}

@@ -38,5 +38,5 @@ type LinkStore interface {
 	// links, both of one moment. Pages count from 1; one beyond the last is empty.
 	Links(ctx context.Context, accountID int64, page int64) (links []Link, total int64, err error)
 	// SetActive activates or deactivates a link. Idempotent. CodeNotFound if there is no such link.
-	SetActive(ctx context.Context, linkID int64, active bool) error
+	SetActive(ctx context.Context, domainID int64, hash string, active bool) error
 }

@@ -258,7 +258,7 @@ func TestLinks(t *testing.T) {
 	t.Run("2 Link: is_active is false for an inactive link", func(t *testing.T) {
 		link, err := s.links.Link(t.Context(), domain, hashes[40])
 		must(t, err)
-		must(t, s.links.SetActive(t.Context(), link.ID, false))
+		must(t, s.links.SetActive(t.Context(), link.DomainID, link.Hash, false))
 		if items, _ := owner.page(t, "", 1, 3, 41); items[0]["is_active"] != false {
 			t.Errorf("got %v", items[0])
 		}

@@ -61,7 +61,7 @@ func TestStats(t *testing.T) {
 		}
 	})
 	t.Run("4 GET stats: is_active is false for an inactive link", func(t *testing.T) {
-		must(t, s.links.SetActive(t.Context(), link.ID, false))
+		must(t, s.links.SetActive(t.Context(), link.DomainID, link.Hash, false))
 		if a := owner.get(t, "/api/v1/stats/"+hash); a.body["is_active"] != false {
 			t.Error(a.raw)
 		}

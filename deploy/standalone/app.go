@@ -27,13 +27,14 @@ const startTimeout = time.Minute
 
 // App is the whole service: engines and nodes. What is opened is closed in the opposite order.
 type App struct {
-	cfg    Config
-	out    io.Writer
-	edge   *edge.Node
-	api    *api.Node
-	ingest *ingest.Node
-	first  *access.Credentials // of the account that this start made
-	close  []func() error
+	cfg       Config
+	out       io.Writer
+	announcer *stream.Announcer
+	edge      *edge.Node
+	api       *api.Node
+	ingest    *ingest.Node
+	first     *access.Credentials // of the account that this start made
+	close     []func() error
 }
 
 // Start opens the engines and prepares the nodes, on the first start with an account.
@@ -64,6 +65,7 @@ func (a *App) start(ctx context.Context, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	a.announcer = stream.NewAnnouncer(client, log)
 	first, created, err := access.Bootstrap(ctx, links, cfg.Bootstrap.Email, cfg.Bootstrap.Password, cfg.Bootstrap.Token)
 	if err != nil {
 		return err
@@ -74,7 +76,7 @@ func (a *App) start(ctx context.Context, log *slog.Logger) error {
 	if a.ingest, err = ingest.New(cfg.Ingest, clicks, client, log.With("service", "ingest")); err != nil {
 		return err
 	}
-	if a.api, err = api.New(cfg.API, links, clicks, log.With("service", "api")); err != nil {
+	if a.api, err = api.New(cfg.API, stream.Announced(links, a.announcer), clicks, log.With("service", "api")); err != nil {
 		return err
 	}
 	a.edge, err = edge.New(cfg.Edge, links, client, log.With("service", "edge"))
@@ -103,7 +105,10 @@ func (a *App) openTopics(ctx context.Context, log *slog.Logger) (*stream.Client,
 		return nil, err
 	}
 	a.onClose(func() error { broker.Close(); return nil })
-	client := stream.New(a.cfg.streamConfig(broker.ListenAddrs()), log)
+	client, err := stream.New(a.cfg.streamConfig(broker.ListenAddrs()), log)
+	if err != nil {
+		return nil, err
+	}
 	a.onClose(func() error { client.Close(); return nil })
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -134,6 +139,7 @@ func (a *App) Run(ctx context.Context) error {
 	nodes.Go(func() error { defer takers.Done(); return a.api.Run(serving) })
 	nodes.Go(func() error { takers.Wait(); stopCounting(); return nil })
 	nodes.Go(func() error { return a.ingest.Run(counting) })
+	nodes.Go(func() error { a.announcer.Run(counting); return nil })
 	nodes.Go(func() error { return a.announce(serving) })
 	return errors.Join(nodes.Wait(), a.Close())
 }

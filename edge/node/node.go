@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
@@ -64,6 +65,7 @@ type Node struct {
 	resolver *redirect.Resolver
 	spool    *spool.Spool
 	shipper  *spool.Shipper
+	client   *stream.Client
 	links    Links
 }
 
@@ -84,7 +86,7 @@ func New(cfg Config, links Links, client *stream.Client, log *slog.Logger) (*Nod
 		resolver.Close()
 		return nil, errors.Join(err, clicks.Close())
 	}
-	n := &Node{listener: listener, resolver: resolver, spool: clicks, links: links,
+	n := &Node{listener: listener, resolver: resolver, spool: clicks, links: links, client: client,
 		shipper: spool.NewShipper(clicks, client, log)}
 	clicks.RegisterMetrics(set)
 	n.shipper.RegisterMetrics(set)
@@ -106,19 +108,21 @@ func (n *Node) Ready(ctx context.Context) error {
 
 // Run serves until ctx is done, then ships what it can.
 func (n *Node) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	shipping, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	shipped := make(chan struct{})
-	go func() {
-		defer close(shipped)
-		n.shipper.Run(shipping)
-	}()
+	var following, shipped sync.WaitGroup
+	following.Go(func() { n.client.FollowChanges(ctx, n.resolver.Drop) })
+	shipped.Go(func() { n.shipper.Run(shipping) })
 	// 1. No redirect is answered any more, so no click is appended.
 	err := ops.Serve(ctx, n.server, n.listener, stopGrace)
+	cancel()
+	following.Wait()
 	n.resolver.Close()
 	// 2. Pending clicks go to the broker if it answers.
 	stop()
-	<-shipped
+	shipped.Wait()
 	// 3. The others wait in the spool for the next process.
 	return errors.Join(err, n.spool.Close())
 }

@@ -47,9 +47,10 @@ type entry[V any] struct {
 }
 
 type flight[V any] struct {
-	done  chan struct{} // closed when entry or err is set
-	entry *entry[V]
-	err   error
+	done    chan struct{} // closed when entry or err is set
+	entry   *entry[V]
+	err     error
+	dropped bool // what the store answers may be older than a drop, so it is not kept; under mu
 }
 
 // newCache returns a cache of maxBytes. An eighth of them goes to ristretto's counters, 3 to 4 bytes each, by which it
@@ -141,9 +142,22 @@ func (c *cache[V]) fetch(key string, now time.Time) (*entry[V], error) {
 	})
 	c.mu.Lock()
 	delete(c.flights, key)
+	if f.dropped {
+		c.entries.Del([]byte(key))
+	}
 	c.mu.Unlock()
 	close(f.done)
 	return f.entry, f.err
+}
+
+// drop forgets what the cache holds at key, and what a look-up under way is about to bring.
+func (c *cache[V]) drop(key []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if f := c.flights[string(key)]; f != nil {
+		f.dropped = true
+	}
+	c.entries.Del(key)
 }
 
 // keep makes an entry and offers it to ristretto, which may decline: those who wait for the entry get it all the same,

@@ -32,7 +32,8 @@ func TestClick(t *testing.T) {
 func TestClickIsCounted(t *testing.T) {
 	e := newEdge(t, nil)
 	e.link(t, 0, "abc", "https://example.com/")
-	if err := e.store.SetActive(t.Context(), e.link(t, 0, "off", "https://example.com/"), false); err != nil {
+	e.link(t, 0, "off", "https://example.com/")
+	if err := e.store.SetActive(t.Context(), 0, "off", false); err != nil {
 		t.Fatal(err)
 	}
 	addr := e.serve(t)

@@ -13,7 +13,8 @@ func TestAnswers(t *testing.T) {
 	e.link(t, 0, "abc", "https://example.com/a?b=c#d")
 	e.link(t, 0, "b_-9", "https://bücher.example/ß?q=ü%20x#é")
 	e.link(t, e.domain(t, "go.example.com", true), "own", "https://own.example/")
-	if err := e.store.SetActive(t.Context(), e.link(t, 0, "off", "https://example.com/"), false); err != nil {
+	e.link(t, 0, "off", "https://example.com/")
+	if err := e.store.SetActive(t.Context(), 0, "off", false); err != nil {
 		t.Fatal(err)
 	}
 	addr := e.serve(t)

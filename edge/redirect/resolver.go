@@ -88,6 +88,16 @@ func (r *Resolver) Resolve(host, hash []byte, now time.Time) (*Target, error) {
 	return r.links.get(append(key, hash...), now)
 }
 
+// Drop forgets what a change is about: the next request looks it up. While the store is down there is then nothing to
+// serve in its place.
+func (r *Resolver) Drop(change schema.Change) {
+	if change.Hash == "" {
+		r.hosts.drop([]byte(change.Host))
+		return
+	}
+	r.links.drop(append(binary.BigEndian.AppendUint64(nil, uint64(change.DomainID)), change.Hash...))
+}
+
 // domain returns the id of the domain that a host stands for. Addresses and localhost stand for the default domain, so
 // that the service can be tried without a name.
 func (r *Resolver) domain(host []byte, now time.Time) (int64, error) {

@@ -110,7 +110,7 @@ func TestResolveCache(t *testing.T) {
 	})
 	t.Run("a change shows when the time of the entry is over", func(t *testing.T) {
 		e := newEdge(t, nil)
-		id := e.link(t, 0, "abc", "https://example.com/")
+		e.link(t, 0, "abc", "https://example.com/")
 		active := func(at time.Duration) bool {
 			target, err := e.resolver.Resolve([]byte("sho.rt"), []byte("abc"), start.Add(at))
 			if err != nil {
@@ -121,7 +121,7 @@ func TestResolveCache(t *testing.T) {
 		if !active(0) {
 			t.Error("a new link is not active")
 		}
-		if err := e.store.SetActive(t.Context(), id, false); err != nil {
+		if err := e.store.SetActive(t.Context(), 0, "abc", false); err != nil {
 			t.Fatal(err)
 		}
 		if !active(e.cfg.CacheTTL - 1) {
@@ -291,5 +291,60 @@ func TestResolveConcurrently(t *testing.T) {
 		if log := e.log.String(); log != "" {
 			t.Errorf("logged %s", log)
 		}
+	})
+}
+
+func TestResolverDrop(t *testing.T) {
+	start := time.Now()
+	t.Run("a link that was changed is looked up again at once", func(t *testing.T) {
+		e := newEdge(t, nil)
+		e.link(t, 0, "abc", "https://example.com/")
+		e.want(t, "sho.rt", "abc", start, "https://example.com/", "")
+		if err := e.store.SetActive(t.Context(), 0, "abc", false); err != nil {
+			t.Fatal(err)
+		}
+		e.resolver.Drop(schema.Change{Hash: "abc"})
+		if target, err := e.resolver.Resolve([]byte("sho.rt"), []byte("abc"), start); err != nil || target.Active {
+			t.Errorf("got %+v, error %v, want an inactive link", target, err)
+		}
+		e.wantLookups(t, 2)
+	})
+	t.Run("a link that was made is found at once, though it was unknown", func(t *testing.T) {
+		e := newEdge(t, nil)
+		e.want(t, "sho.rt", "abc", start, "", schema.CodeNotFound)
+		e.link(t, 0, "abc", "https://example.com/")
+		e.resolver.Drop(schema.Change{Hash: "abc"})
+		e.want(t, "sho.rt", "abc", start, "https://example.com/", "")
+	})
+	t.Run("a host that was verified is found at once", func(t *testing.T) {
+		e := newEdge(t, nil)
+		e.want(t, "go.example.org", "abc", start, "", schema.CodeNotFound)
+		e.link(t, e.domain(t, "go.example.org", true), "abc", "https://example.com/")
+		e.resolver.Drop(schema.Change{Host: "go.example.org"})
+		e.want(t, "go.example.org", "abc", start, "https://example.com/", "")
+	})
+	t.Run("what a look-up under way brings is not kept", func(t *testing.T) {
+		e := newEdge(t, nil)
+		e.link(t, 0, "abc", "https://example.com/")
+		asking, drop := make(chan struct{}), make(chan struct{})
+		e.store.inject(func(context.Context) error {
+			close(asking)
+			<-drop
+			return nil
+		})
+		resolved := make(chan error)
+		go func() {
+			_, err := e.resolver.Resolve([]byte("sho.rt"), []byte("abc"), start)
+			resolved <- err
+		}()
+		<-asking
+		e.resolver.Drop(schema.Change{Hash: "abc"})
+		close(drop)
+		if err := <-resolved; err != nil {
+			t.Fatal(err)
+		}
+		e.store.inject(nil)
+		e.want(t, "sho.rt", "abc", start, "https://example.com/", "")
+		e.wantLookups(t, 2)
 	})
 }

@@ -80,7 +80,8 @@ func (l *Links) Links(ctx context.Context, accountID int64, page int64) (links [
 }
 
 // SetActive implements schema.LinkStore.
-func (l *Links) SetActive(ctx context.Context, linkID int64, active bool) error {
-	err := oneRow(l.pool.Exec(ctx, `UPDATE links SET active = $2 WHERE id = $1`, linkID, active))
-	return coded(err, "set active of link %d", linkID)
+func (l *Links) SetActive(ctx context.Context, domainID int64, hash string, active bool) error {
+	err := oneRow(l.pool.Exec(ctx, `UPDATE links SET active = $3 WHERE domain_id = $1 AND hash = $2`,
+		domainID, hash, active))
+	return coded(err, "set active of link %q on domain %d", hash, domainID)
 }

@@ -121,7 +121,8 @@ func (l *Links) Links(ctx context.Context, accountID int64, page int64) (links [
 }
 
 // SetActive implements schema.LinkStore.
-func (l *Links) SetActive(ctx context.Context, linkID int64, active bool) error {
-	err := oneRow(l.db.write.ExecContext(ctx, `UPDATE links SET active = ? WHERE id = ?`, active, linkID))
-	return coded(err, "set active of link %d", linkID)
+func (l *Links) SetActive(ctx context.Context, domainID int64, hash string, active bool) error {
+	err := oneRow(l.db.write.ExecContext(ctx, `UPDATE links SET active = ? WHERE domain_id = ? AND hash = ?`,
+		active, domainID, hash))
+	return coded(err, "set active of link %q on domain %d", hash, domainID)
 }

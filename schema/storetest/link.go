@@ -223,7 +223,7 @@ func findsLinks(t *testing.T, store LinkStores) {
 	for domainID, host := range map[int64]string{0: "", verified.ID: verified.Host, claimed.ID: claimed.Host} {
 		want := addLink(t, store, owner.ID, domainID, "hash")
 		want.Host = host
-		must(t, store.SetActive(t.Context(), want.ID, false))
+		must(t, store.SetActive(t.Context(), want.DomainID, want.Hash, false))
 		want.Active = false
 		got, err := store.Link(t.Context(), domainID, "hash")
 		must(t, err)
@@ -246,7 +246,7 @@ func setsActive(t *testing.T, store LinkStores) {
 	owner := addAccount(t, store, "a@example.org")
 	link, other := addLink(t, store, owner.ID, 0, "hash"), addLink(t, store, owner.ID, 0, "other")
 	for _, active := range []bool{false, false, true, true, false} {
-		must(t, store.SetActive(t.Context(), link.ID, active))
+		must(t, store.SetActive(t.Context(), link.DomainID, link.Hash, active))
 		link.Active = active
 		got, err := store.Link(t.Context(), 0, "hash")
 		must(t, err)
@@ -260,7 +260,7 @@ func setsActive(t *testing.T, store LinkStores) {
 func setsActiveOfUnknown(t *testing.T, store LinkStores) {
 	owner := addAccount(t, store, "a@example.org")
 	link := addLink(t, store, owner.ID, 0, "hash")
-	mustFail(t, store.SetActive(t.Context(), link.ID+1000, false), schema.CodeNotFound)
+	mustFail(t, store.SetActive(t.Context(), link.DomainID, "unknown", false), schema.CodeNotFound)
 }
 
 func pagesLinks(t *testing.T, store LinkStores) {

@@ -70,7 +70,7 @@ func keepsLinks(t *testing.T, open Open[LinkStores]) {
 	must(t, store.RevokeToken(t.Context(), revoked.ID, epoch))
 	domain := addDomain(t, store, owner.ID, "go.example.org", true)
 	link := addLink(t, store, owner.ID, domain.ID, "hash")
-	must(t, store.SetActive(t.Context(), link.ID, false))
+	must(t, store.SetActive(t.Context(), link.DomainID, link.Hash, false))
 	link.Host, link.Active = domain.Host, false
 
 	store = reopen()

@@ -5,62 +5,15 @@ package stream
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"log/slog"
-	"net"
-	"strings"
 	"time"
 
 	"github.com/segmentio/kafka-go"
 )
 
-// Config says where the brokers are and what the topics are called.
-type Config struct {
-	Brokers    string // addresses of some brokers, separated by commas
-	Clicks     string // topic of click events
-	Dead       string // topic of what could not be read as a click event
-	Group      string // consumer group that counts
-	Partitions int    // of the topic Clicks where it is created
-}
-
-// DefaultConfig returns a configuration for a broker on this machine.
-func DefaultConfig() Config {
-	return Config{Brokers: "127.0.0.1:9092", Clicks: "clicks", Dead: "clicks.dead", Group: "linkstream.ingest", Partitions: 4}
-}
-
-// RegisterFlags binds the configuration to flags.
-func (c *Config) RegisterFlags(fs *flag.FlagSet) {
-	fs.StringVar(&c.Brokers, "kafka.brokers", c.Brokers, "`addresses` of some Kafka brokers, separated by commas")
-	fs.StringVar(&c.Clicks, "kafka.clicks-topic", c.Clicks, "`topic` of click events")
-	fs.StringVar(&c.Dead, "kafka.dead-topic", c.Dead, "`topic` of what could not be read as a click event")
-	fs.StringVar(&c.Group, "kafka.group", c.Group, "consumer `group` that counts clicks")
-	fs.IntVar(&c.Partitions, "kafka.partitions", c.Partitions, "`number` of partitions of a clicks topic that has yet to be created")
-}
-
-// Validate returns every invalid setting.
-func (c *Config) Validate() error {
-	var errs []error
-	for _, b := range c.brokers() {
-		if _, port, err := net.SplitHostPort(b); err != nil || port == "" {
-			errs = append(errs, fmt.Errorf("-kafka.brokers: %q is not host:port", b))
-		}
-	}
-	if c.Clicks == "" || c.Dead == "" || c.Clicks == c.Dead {
-		errs = append(errs, errors.New("-kafka.clicks-topic and -kafka.dead-topic: need two different names"))
-	}
-	if c.Group == "" {
-		errs = append(errs, errors.New("-kafka.group: is empty"))
-	}
-	if c.Partitions < 1 || c.Partitions > 10000 {
-		errs = append(errs, fmt.Errorf("-kafka.partitions: %d is not 1 to 10000", c.Partitions))
-	}
-	return errors.Join(errs...)
-}
-
-func (c *Config) brokers() []string { return strings.Split(c.Brokers, ",") }
-
 const (
+	clientID = "linkstream"
 	// requestTimeout bounds a request, also one that is sent while the broker is away.
 	requestTimeout = 10 * time.Second
 	// metadataTTL bounds how long a change of leaders goes unnoticed.
@@ -73,18 +26,22 @@ const (
 type Client struct {
 	cfg       Config
 	log       *slog.Logger
+	security  security
 	transport *kafka.Transport
 	client    *kafka.Client
-	codec     kafka.Compression
 }
 
-// New returns a client. It connects when it is first used.
-func New(cfg Config, log *slog.Logger) *Client {
+// New returns a client of a valid configuration. It connects when it is first used.
+func New(cfg Config, log *slog.Logger) (*Client, error) {
+	security, err := cfg.security()
+	if err != nil {
+		return nil, err
+	}
 	// One transport for all requests: each caches the metadata by itself, and a topic created through one would be
 	// unknown to another for seconds.
-	transport := &kafka.Transport{ClientID: "linkstream", MetadataTTL: metadataTTL}
-	return &Client{cfg: cfg, log: log, transport: transport, codec: kafka.Zstd,
-		client: &kafka.Client{Addr: kafka.TCP(cfg.brokers()...), Timeout: requestTimeout, Transport: transport}}
+	transport := &kafka.Transport{ClientID: clientID, MetadataTTL: metadataTTL, TLS: security.tls, SASL: security.sasl}
+	return &Client{cfg: cfg, log: log, security: security, transport: transport,
+		client: &kafka.Client{Addr: kafka.TCP(cfg.brokers()...), Timeout: requestTimeout, Transport: transport}}, nil
 }
 
 // Close closes the connections.
@@ -93,9 +50,12 @@ func (c *Client) Close() { c.transport.CloseIdleConnections() }
 // EnsureTopics creates the topics that do not exist yet.
 func (c *Client) EnsureTopics(ctx context.Context) error {
 	keep := []kafka.ConfigEntry{{ConfigName: "retention.ms", ConfigValue: fmt.Sprint(retention.Milliseconds())}}
+	compact := []kafka.ConfigEntry{{ConfigName: "cleanup.policy", ConfigValue: "compact"}}
+	replicas := c.cfg.Replicas
 	res, err := c.client.CreateTopics(ctx, &kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{
-		{Topic: c.cfg.Clicks, NumPartitions: c.cfg.Partitions, ReplicationFactor: -1, ConfigEntries: keep},
-		{Topic: c.cfg.Dead, NumPartitions: 1, ReplicationFactor: -1, ConfigEntries: keep},
+		{Topic: c.cfg.Clicks, NumPartitions: c.cfg.Partitions, ReplicationFactor: replicas, ConfigEntries: keep},
+		{Topic: c.cfg.Dead, NumPartitions: 1, ReplicationFactor: replicas, ConfigEntries: keep},
+		{Topic: c.cfg.Changes, NumPartitions: 1, ReplicationFactor: replicas, ConfigEntries: compact},
 	}})
 	if err != nil {
 		return fmt.Errorf("create topics: %w", err)

@@ -31,10 +31,16 @@ type Record struct {
 
 // Fetch calls each for the records of a partition of the topic of clicks that follow offset, which is included. It
 // waits up to wait, but no longer than half of requestTimeout, for the first one; none is no error. It returns how many
-// records the partition has beyond those. A batch that is damaged is an error, and none of it is passed to each.
+// records the partition has beyond those, also where an error of each was the last. A batch that is damaged is an
+// error, and none of it is passed to each.
 func (c *Client) Fetch(ctx context.Context, partition int, offset int64, wait time.Duration,
 	each func(Record) error) (lag int64, err error) {
-	res, err := c.client.Fetch(ctx, &kafka.FetchRequest{Topic: c.cfg.Clicks, Partition: partition, Offset: offset,
+	return c.fetch(ctx, c.cfg.Clicks, partition, offset, wait, each)
+}
+
+func (c *Client) fetch(ctx context.Context, topic string, partition int, offset int64, wait time.Duration,
+	each func(Record) error) (lag int64, err error) {
+	res, err := c.client.Fetch(ctx, &kafka.FetchRequest{Topic: topic, Partition: partition, Offset: offset,
 		MinBytes: 1, MaxBytes: fetchBytes, MaxWait: wait})
 	if err == nil {
 		err = res.Error
@@ -43,13 +49,13 @@ func (c *Client) Fetch(ctx context.Context, partition int, offset int64, wait ti
 		err = fmt.Errorf("%w: %w", ErrOffsetOutOfRange, err)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("fetch %s/%d from %d: %w", c.cfg.Clicks, partition, offset, err)
+		return 0, fmt.Errorf("fetch %s/%d from %d: %w", topic, partition, offset, err)
 	}
 	next, err := readRecords(res.Records, offset, each)
 	if err != nil {
-		return 0, fmt.Errorf("read %s/%d from %d: %w", c.cfg.Clicks, partition, offset, err)
+		err = fmt.Errorf("read %s/%d from %d: %w", topic, partition, offset, err)
 	}
-	return max(0, res.HighWatermark-next), nil
+	return max(0, res.HighWatermark-next), err
 }
 
 func readRecords(records kafka.RecordReader, offset int64, each func(Record) error) (next int64, err error) {
@@ -86,19 +92,23 @@ func readRecords(records kafka.RecordReader, offset int64, each func(Record) err
 
 // Offsets returns the offsets of a partition's first record and of the one that will come next.
 func (c *Client) Offsets(ctx context.Context, partition int) (first, next int64, err error) {
+	return c.offsets(ctx, c.cfg.Clicks, partition)
+}
+
+func (c *Client) offsets(ctx context.Context, topic string, partition int) (first, next int64, err error) {
 	res, err := c.client.ListOffsets(ctx, &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{
-		c.cfg.Clicks: {kafka.FirstOffsetOf(partition), kafka.LastOffsetOf(partition)}}})
+		topic: {kafka.FirstOffsetOf(partition), kafka.LastOffsetOf(partition)}}})
 	if err != nil {
-		return 0, 0, fmt.Errorf("list offsets of %s/%d: %w", c.cfg.Clicks, partition, err)
+		return 0, 0, fmt.Errorf("list offsets of %s/%d: %w", topic, partition, err)
 	}
 	err = kafka.UnknownTopicOrPartition
-	for _, p := range res.Topics[c.cfg.Clicks] {
+	for _, p := range res.Topics[topic] {
 		if p.Partition == partition {
 			first, next, err = p.FirstOffset, p.LastOffset, p.Error
 		}
 	}
 	if err != nil {
-		return 0, 0, fmt.Errorf("list offsets of %s/%d: %w", c.cfg.Clicks, partition, err)
+		return 0, 0, fmt.Errorf("list offsets of %s/%d: %w", topic, partition, err)
 	}
 	return first, next, nil
 }

@@ -155,7 +155,10 @@ func TestConsumeFollowsTheTopic(t *testing.T) {
 	t.Parallel()
 	broker := streamtest.StartBroker(t)
 	log := new(safeBuffer)
-	client := stream.New(broker.Config(2), slog.New(slog.NewTextHandler(log, nil)))
+	client, err := stream.New(broker.Config(2), slog.New(slog.NewTextHandler(log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(client.Close)
 	crew := newCrew(t)
 	crew.join("a", client)

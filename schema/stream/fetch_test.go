@@ -130,14 +130,15 @@ func TestFetch(t *testing.T) {
 	})
 	t.Run("an error of the callback ends it, and is what it returns", func(t *testing.T) {
 		stop, n := errors.New("stop"), 0
-		_, err := client.Fetch(t.Context(), 0, 5, time.Second, func(stream.Record) error {
+		_, next := offsets(t, client, 0)
+		lag, err := client.Fetch(t.Context(), 0, 5, time.Second, func(stream.Record) error {
 			if n++; n == 3 {
 				return stop
 			}
 			return nil
 		})
-		if !errors.Is(err, stop) || n != 3 {
-			t.Errorf("got %v after %d records", err, n)
+		if !errors.Is(err, stop) || n != 3 || lag != next-7 {
+			t.Errorf("got lag %d and %v after %d records; want lag %d", lag, err, n, next-7)
 		}
 	})
 	t.Run("ends when its context does", func(t *testing.T) {

@@ -22,12 +22,16 @@ func (c *Client) ProduceDead(ctx context.Context, batch *Batch) error {
 }
 
 func (c *Client) produce(ctx context.Context, topic string, partition int, batch *Batch) error {
+	return c.produceRecords(ctx, topic, partition, &batchReader{batch: batch, record: kafka.Record{Time: batch.Time}})
+}
+
+func (c *Client) produceRecords(ctx context.Context, topic string, partition int, records kafka.RecordReader) error {
 	res, err := c.client.Produce(ctx, &kafka.ProduceRequest{
 		Topic:        topic,
 		Partition:    partition,
 		RequiredAcks: kafka.RequireAll,
-		Compression:  c.codec,
-		Records:      &batchReader{batch: batch, record: kafka.Record{Time: batch.Time}},
+		Compression:  codecs[c.cfg.Compression],
+		Records:      records,
 	})
 	if err == nil {
 		err = res.Error

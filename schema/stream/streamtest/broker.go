@@ -63,7 +63,10 @@ func (b *Broker) Config(partitions int) stream.Config {
 
 // NewClient returns a client that logs nothing and is closed when the test ends.
 func NewClient(t testing.TB, cfg stream.Config) *stream.Client {
-	client := stream.New(cfg, slog.New(slog.DiscardHandler))
+	client, err := stream.New(cfg, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(client.Close)
 	return client
 }

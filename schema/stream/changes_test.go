@@ -1,0 +1,152 @@
+package stream_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"linkstream/schema"
+	"linkstream/schema/sqlite"
+	"linkstream/schema/stream"
+	"linkstream/schema/stream/streamtest"
+)
+
+// follower notes the changes that one node sees.
+type follower struct {
+	mu   sync.Mutex
+	seen map[schema.Change]bool
+}
+
+// follow starts a node that follows the changes until the test ends, and waits until it does.
+func follow(t *testing.T, client *stream.Client, announcer *stream.Announcer) *follower {
+	t.Helper()
+	f := &follower{seen: map[schema.Change]bool{}}
+	during(t, func(ctx context.Context) {
+		client.FollowChanges(ctx, func(c schema.Change) {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.seen[c] = true
+		})
+	})
+	// What is announced before it follows it need not see, so one change after another is announced until one arrives.
+	n := 0
+	streamtest.Eventually(t, func() string {
+		n++
+		announcer.Announce(schema.Change{Host: fmt.Sprintf("%s-%d.example", t.Name(), n)})
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if len(f.seen) == 0 {
+			return "a node does not follow the changes"
+		}
+		return ""
+	})
+	return f
+}
+
+func (f *follower) wait(t *testing.T, want schema.Change) {
+	t.Helper()
+	streamtest.Eventually(t, func() string {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if !f.seen[want] {
+			return fmt.Sprintf("a node does not know of %+v", want)
+		}
+		return ""
+	})
+}
+
+// during runs f until the test ends.
+func during(t *testing.T, f func(context.Context)) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f(ctx)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+}
+
+func TestChanges(t *testing.T) {
+	t.Parallel()
+	broker := streamtest.StartBroker(t)
+	client := broker.Topics(1)
+	announcer := stream.NewAnnouncer(client, slog.New(slog.DiscardHandler))
+	during(t, announcer.Run)
+	nodes := []*follower{follow(t, client, announcer), follow(t, broker.Topics(1), announcer)}
+	arrives := func(t *testing.T, want schema.Change) {
+		t.Helper()
+		for _, node := range nodes {
+			node.wait(t, want)
+		}
+	}
+
+	links, err := sqlite.OpenLinks(t.Context(), filepath.Join(t.TempDir(), "links.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { links.Close() })
+	db := stream.Announced(links, announcer)
+	account := schema.Account{Email: "a@example.org", CreatedAt: time.Now()}
+	must(t, db.CreateAccount(t.Context(), &account))
+
+	t.Run("every node sees that a link is made, and that it is switched off", func(t *testing.T) {
+		link := schema.Link{AccountID: account.ID, Hash: "made", URL: "https://example.org/", Active: true, CreatedAt: time.Now()}
+		must(t, db.CreateLink(t.Context(), &link))
+		arrives(t, schema.Change{Hash: "made"})
+		forget(nodes)
+		must(t, db.SetActive(t.Context(), 0, "made", false))
+		arrives(t, schema.Change{Hash: "made"})
+	})
+	t.Run("every node sees that a domain is verified, at once or later", func(t *testing.T) {
+		now := time.Now()
+		verified := schema.Domain{AccountID: account.ID, Host: "at-once.example", CreatedAt: now, VerifiedAt: now}
+		must(t, db.CreateDomain(t.Context(), &verified))
+		arrives(t, schema.Change{Host: "at-once.example"})
+		claimed := schema.Domain{AccountID: account.ID, Host: "later.example", CreatedAt: now}
+		must(t, db.CreateDomain(t.Context(), &claimed))
+		must(t, db.VerifyDomain(t.Context(), claimed.ID, now))
+		arrives(t, schema.Change{Host: "later.example"})
+	})
+	t.Run("a change that failed is not announced", func(t *testing.T) {
+		forget(nodes)
+		taken := schema.Link{AccountID: account.ID, Hash: "made", URL: "https://example.org/", CreatedAt: time.Now()}
+		if err := db.CreateLink(t.Context(), &taken); err == nil {
+			t.Fatal("a taken hash was stored")
+		}
+		announcer.Announce(schema.Change{Host: "next.example"})
+		arrives(t, schema.Change{Host: "next.example"})
+		nodes[0].mu.Lock()
+		defer nodes[0].mu.Unlock()
+		if nodes[0].seen[schema.Change{Hash: "made"}] {
+			t.Error("it was announced")
+		}
+	})
+	t.Run("nodes go on after the broker was away", func(t *testing.T) {
+		broker.Stop()
+		announcer.Announce(schema.Change{Host: "meanwhile.example"})
+		broker.Start()
+		arrives(t, schema.Change{Host: "meanwhile.example"})
+	})
+}
+
+func forget(nodes []*follower) {
+	for _, node := range nodes {
+		node.mu.Lock()
+		clear(node.seen)
+		node.mu.Unlock()
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
