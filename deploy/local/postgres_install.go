@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -55,14 +54,11 @@ func (pp *postgresPrograms) check(ctx context.Context) error {
 		return err
 	}
 	_, version, _ := strings.Cut(says, "(PostgreSQL) ")
-	major, _ := strconv.Atoi(version[:strings.IndexFunc(version+" ", notDigit)])
-	if major < postgresOldest {
+	if major(version) < postgresOldest {
 		return fmt.Errorf("%q is %s, older than %d", pp.bin, strings.TrimSpace(says), postgresOldest)
 	}
 	return nil
 }
-
-func notDigit(r rune) bool { return r < '0' || r > '9' }
 
 // installPostgres unpacks Debian's packages in the user's cache. apt works on folders there, too: it needs no root, and
 // nothing changes for the machine, where installing the package would start a server of its own.
