@@ -3,12 +3,11 @@ package main
 import (
 	"errors"
 	"flag"
-	"fmt"
-	"net/url"
 	"path/filepath"
 	"strings"
 
 	api "linkstream/api/node"
+	"linkstream/deploy/config"
 	edge "linkstream/edge/node"
 	ingest "linkstream/ingest/node"
 	"linkstream/schema/stream"
@@ -16,8 +15,8 @@ import (
 
 // Config is the configuration of the whole service in one process.
 type Config struct {
-	Data string // directory of everything that is kept
-	URL  string // public base of short links; "": the address the edge listens on
+	Data          string // directory of everything that is kept
+	config.Public        // URL "": the address that the edge listens on
 
 	Bootstrap Bootstrap
 	Edge      edge.Config
@@ -37,7 +36,7 @@ func DefaultConfig() Config {
 // RegisterFlags binds the configuration to flags.
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.StringVar(&c.Data, "data", c.Data, "`directory` of everything that is kept")
-	fs.StringVar(&c.URL, "edge.url", c.URL, "public base `URL` of short links (default http:// and the edge's address)")
+	c.Public.RegisterFlags(fs)
 	fs.StringVar(&c.Bootstrap.Email, "bootstrap.email", c.Bootstrap.Email, "`email` of the account made on the first start")
 	fs.StringVar(&c.Bootstrap.Password, "bootstrap.password", "", "its `password` (default a random one, printed once)")
 	fs.StringVar(&c.Bootstrap.Token, "bootstrap.token", "", "its API `token` (default a random one, printed once)")
@@ -55,13 +54,9 @@ func (c *Config) Validate() error {
 	if c.URL == "" {
 		c.URL = "http://" + c.Edge.Listen
 	}
-	if u, err := url.Parse(c.URL); err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" ||
-		(u.Path != "" && u.Path != "/") || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		errs = append(errs, fmt.Errorf("-edge.url: %q is not http:// or https:// and a host", c.URL))
-	}
 	c.Edge.Redirect.URL, c.API.EdgeURL = c.URL, c.URL
 	c.Edge.Spool.Dir = filepath.Join(c.Data, "spool")
-	return errors.Join(append(errs, c.Edge.Validate(), c.API.Validate(), c.Ingest.Validate())...)
+	return errors.Join(append(errs, c.Public.Validate(), c.Edge.Validate(), c.API.Validate(), c.Ingest.Validate())...)
 }
 
 func (c *Config) linksPath() string  { return filepath.Join(c.Data, "links.db") }

@@ -5,41 +5,28 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"linkstream/api/admin"
 	"linkstream/deploy/config"
+	"linkstream/deploy/program"
 	"linkstream/schema/sqlite"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	switch err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); {
-	case errors.Is(err, flag.ErrHelp):
-	case err != nil:
-		fmt.Fprintf(os.Stderr, "standalone: %v\n", err)
-		os.Exit(1)
-	}
-}
+const usage = `Usage: standalone [flags] [command]
+
+Without a command it runs the service.
+
+`
+
+func main() { program.Main("standalone", run) }
 
 // run is the program: the services until ctx is done or, with arguments, one admin command.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	cfg := DefaultConfig()
-	var logs config.Log
-	var options admin.Config
-	fs := flag.NewFlagSet("standalone", flag.ContinueOnError)
-	fs.SetOutput(stderr)
-	fs.Usage = func() {
-		fmt.Fprintf(stderr, "Usage: standalone [flags] [command]\n\nWithout a command it runs the service.\n\n%s\nFlags, each also read from the environment (-edge.listen from LINKSTREAM_EDGE_LISTEN):\n", admin.Usage)
-		fs.PrintDefaults()
-	}
-	command, err := config.Parse(fs, args, &cfg, &logs, &options)
+	cfg, logs, options := DefaultConfig(), config.Log{}, admin.Config{}
+	command, err := program.Parse("standalone", usage+admin.Usage, args, stderr, &cfg, &logs, &options)
 	if err != nil {
 		return err
 	}

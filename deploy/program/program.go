@@ -1,0 +1,61 @@
+// Package program is what the mains have in common: they run until a signal, wait for engines that are not there yet,
+// and exit with a code that says how it went.
+package program
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"linkstream/deploy/config"
+)
+
+// Main runs a program until it returns or a signal ends ctx, and exits: 0 after a stop that was asked for and
+// after -h, 1 after an error.
+func Main(name string, run func(ctx context.Context, args []string, stdout, stderr io.Writer) error) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+		os.Exit(1)
+	}
+}
+
+// Parse fills sections from args and the environment, see package config. usage is what -h prints before the flags.
+func Parse(name, usage string, args []string, stderr io.Writer, sections ...config.Section) (positional []string, err error) {
+	fs := flag.NewFlagSet(name, flag.ContinueOnError)
+	fs.SetOutput(stderr)
+	fs.Usage = func() {
+		fmt.Fprintf(stderr, "%s\nFlags, each also read from the environment (-log.level from LINKSTREAM_LOG_LEVEL):\n", usage)
+		fs.PrintDefaults()
+	}
+	return config.Parse(fs, args, sections...)
+}
+
+const (
+	attemptTimeout = 90 * time.Second // migrations included
+	maxPause       = 2 * time.Second
+)
+
+// Await calls open until it succeeds or ctx is done. So the order in which programs and engines start does not matter:
+// whoever is early waits, and says for what.
+func Await[T any](ctx context.Context, log *slog.Logger, what string, open func(context.Context) (T, error)) (T, error) {
+	pause := backoff.NewExponentialBackOff()
+	pause.MaxInterval = maxPause
+	return backoff.Retry(ctx, func() (T, error) {
+		bounded, cancel := context.WithTimeout(ctx, attemptTimeout)
+		defer cancel()
+		return open(bounded)
+	}, backoff.WithBackOff(pause), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, _ time.Duration) {
+		log.Warn("waiting for "+what, "error", err)
+	}))
+}
