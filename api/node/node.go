@@ -43,7 +43,7 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 
 // Validate returns every invalid setting but the URL and the files, which New reads.
 func (c *Config) Validate() error {
-	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
+	if err := ops.CheckAddr(c.Listen); err != nil {
 		return fmt.Errorf("-api.listen: %w", err)
 	}
 	return nil

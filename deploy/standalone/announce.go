@@ -5,11 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"linkstream/api/access"
 )
 
 const announceEvery = 50 * time.Millisecond
 
-// announce waits until the whole service is ready and says where it is; on the first start also how to get in.
+// welcome says how to get in.
+func (a *App) welcome(first access.Credentials) {
+	fmt.Fprintf(a.out, firstStart, first.Email, first.Password, first.Token, a.apiURL(), first.Token)
+}
+
+// announce waits until the whole service is ready and says where it is.
 func (a *App) announce(ctx context.Context) error {
 	deadline := time.Now().Add(startTimeout)
 	for {
@@ -27,22 +34,18 @@ func (a *App) announce(ctx context.Context) error {
 		}
 	}
 	fmt.Fprintf(a.out, "linkstream is ready\n\n  short links  %s\n  API          %s\n  data         %s\n", a.cfg.URL, a.apiURL(), a.cfg.Data)
-	if a.first != nil {
-		fmt.Fprintf(a.out, firstStart, a.first.Email, a.first.Password, a.first.Token, a.apiURL(), a.first.Token)
-	}
 	return nil
 }
 
 func (a *App) apiURL() string { return "http://" + a.api.Addr() }
 
-const firstStart = `
-This is the first start, so there is an account now. Its secrets are shown this once:
+const firstStart = `This is the first start, so there is an account now. Its secrets are shown this once:
 
   email        %s
   password     %s
   API token    %s
 
-Make a short link:
+Once linkstream is ready, make a short link:
 
   curl -s %s/api/v1/shorten -H 'Authorization: Bearer %s' -H 'Content-Type: application/json' -d '{"long_url": "https://go.dev/doc/"}'
 

@@ -33,7 +33,6 @@ type App struct {
 	edge      *edge.Node
 	api       *api.Node
 	ingest    *ingest.Node
-	first     *access.Credentials // of the account that this start made
 	close     []func() error
 }
 
@@ -66,20 +65,20 @@ func (a *App) start(ctx context.Context, log *slog.Logger) error {
 		return err
 	}
 	a.announcer = stream.NewAnnouncer(client, log)
-	first, created, err := access.Bootstrap(ctx, links, cfg.Bootstrap.Email, cfg.Bootstrap.Password, cfg.Bootstrap.Token)
-	if err != nil {
-		return err
-	}
-	if created {
-		a.first = &first
-	}
 	if a.ingest, err = ingest.New(cfg.Ingest, clicks, client, log.With("service", "ingest")); err != nil {
 		return err
 	}
 	if a.api, err = api.New(cfg.API, stream.Announced(links, a.announcer), clicks, log.With("service", "api")); err != nil {
 		return err
 	}
-	a.edge, err = edge.New(cfg.Edge, links, client, log.With("service", "edge"))
+	if a.edge, err = edge.New(cfg.Edge, links, client, log.With("service", "edge")); err != nil {
+		return err
+	}
+	// Last, when nothing else can fail any more: the account's secrets are shown this once.
+	first, created, err := access.Bootstrap(ctx, links, cfg.Bootstrap.Email, cfg.Bootstrap.Password, cfg.Bootstrap.Token)
+	if created {
+		a.welcome(first)
+	}
 	return err
 }
 

@@ -42,7 +42,7 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 // Validate returns every invalid setting.
 func (c *Config) Validate() error {
 	var errs []error
-	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
+	if err := ops.CheckAddr(c.Listen); err != nil {
 		errs = append(errs, fmt.Errorf("-ingest.listen: %w", err))
 	}
 	return errors.Join(append(errs, c.Worker.Validate())...)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"strconv"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
@@ -53,6 +54,18 @@ func (e *Endpoints) ready(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	ctx.SetBodyString("ready\n")
+}
+
+// CheckAddr returns what is wrong with an address to listen on, host:port with a port from 0 (any) to 65535.
+func CheckAddr(addr string) error {
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return err
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return fmt.Errorf("address %s: port is not 0 to 65535", addr)
+	}
+	return nil
 }
 
 // Listen opens a TCP listener. An address without a host, as in ":8080", means every interface.
