@@ -82,4 +82,5 @@ type Database interface {
 	AccountStore
 	TokenStore
 	DomainStore
+	RateStore
 }

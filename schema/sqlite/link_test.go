@@ -18,15 +18,16 @@ func openLinks(t testing.TB, path string) *sqlite.Links {
 	return links
 }
 
-func TestLinks(t *testing.T) {
-	storetest.TestLinkStores(t, func(t *testing.T) (storetest.LinkStores, func() storetest.LinkStores) {
-		path := filepath.Join(t.TempDir(), "links.db")
-		links := openLinks(t, path)
-		return links, func() storetest.LinkStores {
-			if err := links.Close(); err != nil {
-				t.Fatal(err)
-			}
-			return openLinks(t, path)
+// freshLinks is a storetest.Open.
+func freshLinks(t *testing.T) (store storetest.LinkStores, reopen func() storetest.LinkStores) {
+	path := filepath.Join(t.TempDir(), "links.db")
+	links := openLinks(t, path)
+	return links, func() storetest.LinkStores {
+		if err := links.Close(); err != nil {
+			t.Fatal(err)
 		}
-	})
+		return openLinks(t, path)
+	}
 }
+
+func TestLinks(t *testing.T) { storetest.TestLinkStores(t, freshLinks) }

@@ -10,12 +10,14 @@ import (
 	"linkstream/schema"
 )
 
-// LinkStores is what TestLinkStores tests: the four contracts share their data, so one store serves them together.
+// LinkStores is what TestLinkStores and TestRateStore test: the contracts share their data, so one store serves them
+// together.
 type LinkStores interface {
 	schema.LinkStore
 	schema.AccountStore
 	schema.TokenStore
 	schema.DomainStore
+	schema.RateStore
 }
 
 // TestLinkStores checks every outcome that LinkStore, AccountStore, TokenStore and DomainStore document.

@@ -1,6 +1,6 @@
 // Package storetest has the conformance suites of the store contracts in package schema: TestLinkStores for links,
-// accounts, tokens and domains, TestClickStore for clicks. Every store passes them unchanged, so they ask for nothing
-// that the contracts do not promise.
+// accounts, tokens and domains, TestRateStore for leases of the rate limit, TestClickStore for clicks. Every store passes
+// them unchanged, so they ask for nothing that the contracts do not promise.
 package storetest
 
 import (

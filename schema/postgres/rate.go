@@ -1,0 +1,35 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"linkstream/schema"
+)
+
+var _ schema.RateStore = (*Links)(nil)
+
+// countLease returns no row if a later window has begun.
+const countLease = `
+	INSERT INTO rate_windows AS r (token_id, begins_at, leases) VALUES ($1, $2, 1)
+	ON CONFLICT (token_id) DO UPDATE SET
+		leases = CASE r.begins_at WHEN excluded.begins_at THEN r.leases + 1 ELSE 1 END, begins_at = excluded.begins_at
+	WHERE r.begins_at <= excluded.begins_at OR r.begins_at > $3
+	RETURNING leases`
+
+// LeaseRequests implements schema.RateStore.
+func (l *Links) LeaseRequests(ctx context.Context, tokenID int64, window time.Time, limit int) (granted, left int, err error) {
+	var leases int64
+	err = l.pool.QueryRow(ctx, countLease, tokenID, window, window.Add(schema.RateSkew)).Scan(&leases)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return 0, 0, nil
+	}
+	if err != nil {
+		return 0, 0, coded(err, "lease requests of token %d", tokenID)
+	}
+	granted, left = schema.Lease(limit, leases)
+	return granted, left, nil
+}

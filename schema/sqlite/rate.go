@@ -1,0 +1,37 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"linkstream/schema"
+)
+
+var _ schema.RateStore = (*Links)(nil)
+
+// countLease returns no row if a later window has begun.
+const countLease = `
+	INSERT INTO rate_windows AS r (token_id, begins_at, leases) VALUES (?, ?, 1)
+	ON CONFLICT (token_id) DO UPDATE SET
+		leases = CASE r.begins_at WHEN excluded.begins_at THEN r.leases + 1 ELSE 1 END, begins_at = excluded.begins_at
+	WHERE r.begins_at <= excluded.begins_at OR r.begins_at > ?
+	RETURNING leases`
+
+// LeaseRequests implements schema.RateStore.
+func (l *Links) LeaseRequests(ctx context.Context, tokenID int64, window time.Time, limit int) (granted, left int, err error) {
+	believable := window.Add(schema.RateSkew)
+	var leases int64
+	err = l.db.update(ctx, func(tx *sql.Tx) error {
+		return tx.QueryRowContext(ctx, countLease, tokenID, millis{&window}, millis{&believable}).Scan(&leases)
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, 0, nil
+	}
+	if err != nil {
+		return 0, 0, coded(err, "lease requests of token %d", tokenID)
+	}
+	granted, left = schema.Lease(limit, leases)
+	return granted, left, nil
+}
