@@ -19,8 +19,8 @@ import (
 //   - A line `# → TEXT` below a command says that what the command prints contains TEXT; there may be several.
 //   - Other comments, and empty lines, are for the reader.
 //   - `127.0.0.1:8080` and `127.0.0.1:8081` stand for the edge and the API of the system under test.
-//   - A command that sets TOKEN is the place where the reader pastes the token of the first start: the test sets TOKEN to
-//     its own.
+//   - It runs in the project's folder with LINKSTREAM_DATA set to the data of the system under test, and `admin@localhost`,
+//     the account of a first start without settings, stands for that system's account.
 func TestReadmeWalkThrough(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile(filepath.Join(moduleRoot, "README.md"))
@@ -32,15 +32,12 @@ func TestReadmeWalkThrough(t *testing.T) {
 		t.Fatalf("the README's walk-through has %d commands, want at least three", len(steps))
 	}
 	s := startSystem(t)
-	here := strings.NewReplacer("127.0.0.1:8080", address(s.edge), "127.0.0.1:8081", address(s.api))
-	shell := startShell(t)
+	here := strings.NewReplacer("127.0.0.1:8080", address(s.edge), "127.0.0.1:8081", address(s.api),
+		"admin@localhost", s.email)
+	shell := startShell(t, "LINKSTREAM_DATA="+s.data)
 	expectations := 0
 	for _, step := range steps {
-		command := step.command
-		if strings.HasPrefix(strings.TrimPrefix(command, "export "), "TOKEN=") {
-			command = "TOKEN=" + s.token
-		}
-		out := shell.run(t, here.Replace(command))
+		out := shell.run(t, here.Replace(step.command))
 		for _, want := range step.prints {
 			expectations++
 			if want = here.Replace(want); !strings.Contains(out, want) {
@@ -112,10 +109,10 @@ type shell struct {
 // stepEnds is printed after each command, with its exit code.
 const stepEnds = "--- the command ended with exit code "
 
-func startShell(t *testing.T) *shell {
+func startShell(t *testing.T, env ...string) *shell {
 	t.Helper()
 	cmd := exec.Command("bash", "--norc", "--noprofile")
-	cmd.Dir, cmd.Env = t.TempDir(), cleanEnv()
+	cmd.Dir, cmd.Env = moduleRoot, append(cleanEnv(), env...)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
