@@ -58,6 +58,7 @@ type Links interface {
 	schema.LinkStore
 	schema.DomainStore
 	schema.TokenStore
+	schema.RateStore
 }
 
 // Node is an api process.
@@ -90,7 +91,7 @@ func New(cfg Config, links Links, clicks schema.ClickStore, log *slog.Logger) (*
 		return nil, err
 	}
 	set := metrics.NewSet()
-	api := rest.New(tokens, access.NewLimiter(), shortener, links, clicks, set, log)
+	api := rest.New(tokens, access.NewLimiter(links), shortener, links, clicks, set, log)
 	n := &Node{listener: listener, tokens: tokens, blocklist: blocklist, links: links, clicks: clicks}
 	n.server = newServer(api, &ops.Endpoints{Ready: n.Ready, Metrics: set}, log)
 	return n, nil

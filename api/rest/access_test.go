@@ -1,11 +1,16 @@
 package rest_test
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"linkstream/api/node"
+	"linkstream/schema/sqlite"
 )
 
 // endpoints are the requests that need a token, with the status of their answer to a valid one.
@@ -131,4 +136,25 @@ func TestRateLimit(t *testing.T) {
 			t.Errorf("%d remaining", left)
 		}
 	})
+}
+
+// hoarding is a link store that grants no requests.
+type hoarding struct{ linkStore }
+
+func (hoarding) LeaseRequests(context.Context, int64, time.Time, int) (granted, left int, err error) {
+	return 0, 0, errors.New("secret cause")
+}
+
+func TestRateLimitWithoutStore(t *testing.T) {
+	s := startOn(t, func(links *sqlite.Links) node.Links { return hoarding{links} })
+	owner := s.caller(t, "a@example.org")
+	for _, e := range endpoints {
+		t.Run("a store that does not grant requests is 503 with the headers of the limit: "+e.method+" "+e.path, func(t *testing.T) {
+			a := owner.request(t, e.method, e.path, e.body)
+			a.wantKeys(t, http.StatusServiceUnavailable, "message")
+			if left := remaining(t, a); left != 0 || a.header.Get("Retry-After") != "5" || strings.Contains(a.raw, "secret") {
+				t.Errorf("%v %s", a.header, a.raw)
+			}
+		})
+	}
 }

@@ -131,11 +131,14 @@ func (a *API) admit(c *call) error {
 	if err != nil {
 		return err
 	}
-	quota := a.limiter.Allow(grant.TokenID)
+	quota, err := a.limiter.Allow(c.ctx, grant.TokenID)
 	header := &c.http.Response.Header
 	// In the contract's own spelling, which fasthttp would change: clients that compare letter by letter exist.
 	header.SetCanonical([]byte("X-RateLimit-Limit"), []byte(strconv.Itoa(quota.Limit)))
 	header.SetCanonical([]byte("X-RateLimit-Remaining"), []byte(strconv.Itoa(quota.Remaining)))
+	if err != nil {
+		return err
+	}
 	if !quota.OK {
 		header.Set("Retry-After", strconv.Itoa(int(quota.RetryAfter.Seconds())))
 		return errTooMany
