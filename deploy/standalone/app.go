@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
-	"linkstream/api/access"
 	api "linkstream/api/node"
 	edge "linkstream/edge/node"
 	ingest "linkstream/ingest/node"
@@ -74,12 +73,7 @@ func (a *App) start(ctx context.Context, log *slog.Logger) error {
 	if a.edge, err = edge.New(cfg.Edge, links, client, log.With("service", "edge")); err != nil {
 		return err
 	}
-	// Last, when nothing else can fail any more: the account's secrets are shown this once.
-	first, created, err := access.Bootstrap(ctx, links, cfg.Bootstrap.Email, cfg.Bootstrap.Password, cfg.Bootstrap.Token)
-	if created {
-		a.welcome(first)
-	}
-	return err
+	return cfg.Bootstrap.Make(ctx, links, a.apiURL(), a.out)
 }
 
 // lock makes sure that one process at a time has the data.

@@ -6,8 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 
+	"linkstream/api/access"
 	api "linkstream/api/node"
 	"linkstream/deploy/config"
+	"linkstream/deploy/program"
 	edge "linkstream/edge/node"
 	ingest "linkstream/ingest/node"
 	"linkstream/schema/stream"
@@ -18,18 +20,15 @@ type Config struct {
 	Data          string // directory of everything that is kept
 	config.Public        // URL "": the address that the edge listens on
 
-	Bootstrap Bootstrap
+	Bootstrap program.Bootstrap
 	Edge      edge.Config
 	API       api.Config
 	Ingest    ingest.Config
 }
 
-// Bootstrap presets the account that is made on the first start. What is empty is made up.
-type Bootstrap struct{ Email, Password, Token string }
-
 // DefaultConfig returns a configuration that works.
 func DefaultConfig() Config {
-	return Config{Data: "./data", Bootstrap: Bootstrap{Email: "admin@localhost"},
+	return Config{Data: "./data", Bootstrap: program.Bootstrap{Email: access.DefaultEmail},
 		Edge: edge.DefaultConfig(), API: api.DefaultConfig(), Ingest: ingest.DefaultConfig()}
 }
 
@@ -37,9 +36,7 @@ func DefaultConfig() Config {
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.StringVar(&c.Data, "data", c.Data, "`directory` of everything that is kept")
 	c.Public.RegisterFlags(fs)
-	fs.StringVar(&c.Bootstrap.Email, "bootstrap.email", c.Bootstrap.Email, "`email` of the account made on the first start")
-	fs.StringVar(&c.Bootstrap.Password, "bootstrap.password", "", "its `password` (default a random one, printed once)")
-	fs.StringVar(&c.Bootstrap.Token, "bootstrap.token", "", "its API `token` (default a random one, printed once)")
+	c.Bootstrap.RegisterFlags(fs)
 	c.Edge.RegisterFlags(fs)
 	c.API.RegisterFlags(fs)
 	c.Ingest.RegisterFlags(fs)
