@@ -8,7 +8,7 @@ import (
 	"linkstream/schema/storetest"
 )
 
-func TestRate(t *testing.T) { storetest.TestRateStore(t, freshLinks) }
+func TestRates(t *testing.T) { storetest.TestRateStore(t, freshLinks) }
 
 func BenchmarkLeaseRequests(b *testing.B) {
 	links, owner := manyLinks(b, 1)
