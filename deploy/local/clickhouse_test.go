@@ -14,12 +14,15 @@ import (
 func TestClickHouse(t *testing.T) {
 	t.Setenv(local.ClickHouseEnv, "")
 	t.Run("by the native protocol", func(t *testing.T) {
-		testEngine(t, local.ClickHouse, clickhouseStore{func(e *local.Engine) string { return e.Addr }})
+		testEngine(t, local.ClickHouse, clickhouseStore{nativeAddr})
 	})
 	t.Run("by HTTP", func(t *testing.T) {
-		testEngine(t, local.ClickHouse, clickhouseStore{func(e *local.Engine) string { return e.HTTPAddr }})
+		testEngine(t, local.ClickHouse, clickhouseStore{httpAddr})
 	})
 }
+
+func nativeAddr(e *local.Engine) string { return e.Addr }
+func httpAddr(e *local.Engine) string   { return e.HTTPAddr }
 
 type clickhouseStore struct {
 	addr func(*local.Engine) string

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -34,16 +35,14 @@ type process struct {
 type child struct {
 	cmd   *exec.Cmd
 	ended chan struct{} // closed when it has been waited for
-	asked chan struct{} // closed before it is made to end
-	err   error         // how it ended
+
+	serving atomic.Bool // from its first answer until it is told to end
 }
 
 func (p *process) start(ctx context.Context) error {
 	if p.running != nil && !p.running.over() {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
 	// Children of a program that died with an earlier parent may still be at its data.
 	if err := killMarked(ctx, p.mark); err != nil {
 		return err
@@ -51,6 +50,8 @@ func (p *process) start(ctx context.Context) error {
 	if err := p.prepare(ctx); err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
 	out, err := os.OpenFile(p.output, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
 	if err != nil {
 		return fmt.Errorf("open log: %w", err)
@@ -67,6 +68,7 @@ func (p *process) start(ctx context.Context) error {
 		said, _ := io.ReadAll(io.NewSectionReader(out, from, 1<<20))
 		return errors.Join(fmt.Errorf("%w; it said: %s", err, last(string(said), 2000)), p.kill())
 	}
+	p.running.serving.Store(true)
 	return nil
 }
 
@@ -77,9 +79,10 @@ func (p *process) spawn(out *os.File) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &child{cmd: cmd, ended: make(chan struct{}), asked: make(chan struct{})}
+	c := &child{cmd: cmd, ended: make(chan struct{})}
 	c.cmd.Stdout, c.cmd.Stderr = out, out
 	dieWithParent(c.cmd)
+	c.cmd.SysProcAttr.Setpgid = true // Ctrl-C is for the parent, which has an order in which it stops things
 	started := make(chan error, 1)
 	go func() {
 		defer close(c.ended)
@@ -89,11 +92,9 @@ func (p *process) spawn(out *os.File) (*child, error) {
 		if err != nil {
 			return
 		}
-		c.err = c.cmd.Wait()
-		select {
-		case <-c.asked:
-		default:
-			p.log.Error("engine ended by itself", "program", c.cmd.Path, "error", c.err, "log", p.output)
+		err = c.cmd.Wait()
+		if c.serving.Load() {
+			p.log.Error("engine ended by itself", "program", c.cmd.Path, "error", err, "log", p.output)
 		}
 	}()
 	if err := <-started; err != nil {
@@ -113,7 +114,7 @@ func (p *process) awaitAnswer(ctx context.Context) error {
 		select {
 		case <-ticker.C:
 		case <-p.running.ended:
-			return fmt.Errorf("%q ended: %w", p.running.cmd.Path, p.running.err)
+			return fmt.Errorf("%q ended: %v", p.running.cmd.Path, p.running.cmd.ProcessState)
 		case <-ctx.Done():
 			return fmt.Errorf("wait for answer of %q: %w: %w", p.running.cmd.Path, ctx.Err(), err)
 		}
@@ -148,11 +149,7 @@ func (p *process) kill() error {
 
 // end sends a signal that will end the program.
 func (c *child) end(sig syscall.Signal) {
-	select {
-	case <-c.asked:
-	default:
-		close(c.asked)
-	}
+	c.serving.Store(false)
 	_ = c.cmd.Process.Signal(sig) // fails only if it has ended
 }
 

@@ -5,12 +5,13 @@ package local
 import (
 	"context"
 	"os/exec"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-// dieWithParent does nothing: only Linux offers it.
-func dieWithParent(*exec.Cmd) {}
+// dieWithParent does nothing but make room for attributes: only Linux offers it.
+func dieWithParent(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{} }
 
 // dropRoot does nothing: run as another user than root.
 func dropRoot(*exec.Cmd, string) error { return nil }

@@ -1,0 +1,87 @@
+// Command engines starts real engines on loopback, prints which they are, and runs a command with their addresses in
+// its environment, such as the tests of many packages, which then share them; without a command, it runs until Ctrl-C.
+//
+//	go run ./deploy/local/engines go test ./schema/...
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"linkstream/deploy/local"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	data := flag.String("data", "", "`folder` of the engines' data (default one that is removed at the end)")
+	flag.Parse()
+	err := run(ctx, *data, flag.Args())
+	if ended, ok := errors.AsType[*exec.ExitError](err); ok && ended.Exited() {
+		os.Exit(ended.ExitCode())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "engines:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, data string, command []string) (err error) {
+	if data == "" {
+		if data, err = os.MkdirTemp("", "linkstream-engines-"); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(data)) }()
+	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	starters := []local.Starter{local.Postgres, local.Kafka, local.ClickHouse}
+	engines := make([]*local.Engine, len(starters))
+	group, groupCtx := errgroup.WithContext(ctx)
+	for i, name := range []string{"postgres", "kafka", "clickhouse"} {
+		group.Go(func() (err error) {
+			engines[i], err = starters[i](groupCtx, filepath.Join(data, name), log)
+			return err
+		})
+	}
+	err = group.Wait()
+	for _, e := range engines {
+		if e != nil {
+			fmt.Fprintln(os.Stderr, e)
+			defer func() { err = errors.Join(err, e.Close()) }()
+		}
+	}
+	if err != nil {
+		return err
+	}
+	environment := []string{local.PostgresEnv + "=" + engines[0].Addr, local.KafkaEnv + "=" + engines[1].Addr,
+		local.ClickHouseEnv + "=" + engines[2].Addr, local.ClickHouseHTTPEnv + "=" + engines[2].HTTPAddr}
+	if len(command) > 0 {
+		return execute(ctx, command, environment)
+	}
+	for _, line := range environment {
+		fmt.Println(line)
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// execute runs a command to its end. When ctx ends, the command is asked to end, too.
+func execute(ctx context.Context, command, environment []string) error {
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Env = append(os.Environ(), environment...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = time.Minute
+	return cmd.Run()
+}
