@@ -13,6 +13,7 @@ import (
 	"linkstream/api/access"
 	"linkstream/api/node"
 	"linkstream/schema"
+	"linkstream/schema/postgres"
 	"linkstream/schema/sqlite"
 )
 
@@ -26,6 +27,10 @@ func TestNodesShareTheRateLimit(t *testing.T) {
 	t.Run("on SQLite", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "links.db")
 		sharesRateLimit(t, func() (database, error) { return sqlite.OpenLinks(t.Context(), path) })
+	})
+	t.Run("on Postgres", func(t *testing.T) {
+		dsn := engines.Postgres(t)
+		sharesRateLimit(t, func() (database, error) { return postgres.OpenLinks(t.Context(), dsn) })
 	})
 }
 

@@ -24,13 +24,16 @@ import (
 	"linkstream/api/access"
 	"linkstream/api/node"
 	"linkstream/api/rest"
+	"linkstream/deploy/local/localtest"
 	"linkstream/schema"
 	"linkstream/schema/ops"
 	"linkstream/schema/sqlite"
 )
 
+var engines localtest.Engines
+
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m,
+	goleak.VerifyTestMain(engines.Of(m),
 		// fasthttp renews its Date header as long as the process lasts, and a stopped server's cleaner sleeps for 10 s.
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"))
