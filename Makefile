@@ -21,8 +21,9 @@ check: ## look for what gofmt, vet and staticcheck object to
 	go vet ./...
 	go tool staticcheck ./...
 
-test: check ## check, then run all tests under the race detector
+test: check ## check, then run all tests
 	CGO_ENABLED=1 go test -race -timeout 10m ./...
+	go test -run Allocat -v ./edge/redirect # without the race detector, under which pools forget and allocate anew
 
 bench: ## run the benchmarks
 	go test -run '^$$' -bench . $(BENCHMARKS)
