@@ -5,20 +5,35 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"time"
+
+	"github.com/VictoriaMetrics/metrics"
 
 	"linkstream/ingest/agent"
 	"linkstream/schema"
 	"linkstream/schema/stream"
 )
 
-// errBatchFull ends a fetch whose other records are for the next batch.
-var errBatchFull = errors.New("the batch is full")
+const (
+	// What is outside of these does not fit into every store.
+	firstYear, lastYear = 1970, 2148
+	maxSeq              = math.MaxInt64
+	// maxDeadBytes keeps what could not be read below the megabyte that brokers accept by default.
+	maxDeadBytes = 512 << 10
+)
+
+var (
+	errBatchFull = errors.New("the batch is full") // ends a fetch whose other records are for the next batch
+	errRange     = fmt.Errorf("clicked_at_ms is not of %d to %d, or seq is above %d", firstYear, lastYear, maxSeq)
+)
 
 // topic is the click log as a worker sees it.
 type topic interface {
-	// Fetch calls each for the records of a partition from offset on, waiting up to wait for the first.
-	Fetch(ctx context.Context, partition int, offset int64, wait time.Duration, each func(stream.Record) error) (lag int64, err error)
+	// Fetch calls each for the records of a partition from offset on, waiting up to wait for the first. It returns how
+	// many records the partition has beyond them, also if each returned an error.
+	Fetch(ctx context.Context, partition int, offset int64, wait time.Duration,
+		each func(stream.Record) error) (lag int64, err error)
 	// Offsets returns the offsets of the partition's first record and of the one that will come next.
 	Offsets(ctx context.Context, partition int) (first, next int64, err error)
 	// ProduceDead keeps what could not be read as a click.
@@ -36,19 +51,21 @@ type Partition struct {
 	agents *agent.Cache
 	status *status
 
-	known    bool            // whether position is what the store says
-	position schema.Position // its marks run ahead while a batch is built
-	batch    schema.ClickBatch
-	dead     stream.Batch
-	click    schema.Click // scratch
+	known bool                   // whether marks and batch.Base are what the store says
+	marks map[schema.Lane]uint64 // run ahead of the store while a batch is built
+	batch schema.ClickBatch
+	dead  stream.Batch
+	tally tally        // of the batch
+	click schema.Click // scratch
 }
 
 // NewPartition returns a counter for a partition of topic.
 func NewPartition(number int, cfg Config, topic topic, store schema.ClickStore, log *slog.Logger) *Partition {
-	return newPartition(number, cfg, topic, store, log, &status{})
+	return newPartition(number, cfg, topic, store, log, newStatus(metrics.NewSet()))
 }
 
-func newPartition(number int, cfg Config, topic topic, store schema.ClickStore, log *slog.Logger, status *status) *Partition {
+func newPartition(number int, cfg Config, topic topic, store schema.ClickStore, log *slog.Logger,
+	status *status) *Partition {
 	return &Partition{number: number, cfg: cfg, topic: topic, store: store, log: log.With("partition", number),
 		agents: agent.NewCache(), status: status}
 }
@@ -58,16 +75,12 @@ func newPartition(number int, cfg Config, topic topic, store schema.ClickStore, 
 // counted. After an error the next Step begins again from what the store says, which is right whatever happened.
 func (p *Partition) Step(ctx context.Context) (next int64, err error) {
 	if !p.known {
-		if p.position, err = p.store.Position(ctx, p.number); err != nil {
-			return 0, fmt.Errorf("read position of partition %d: %w", p.number, err)
+		if err := p.recall(ctx); err != nil {
+			return 0, err
 		}
-		if p.position.Marks == nil {
-			p.position.Marks = make(map[schema.Lane]uint64)
-		}
-		p.status.setFailure(p.number, nil)
 	}
 	p.known = false // until this batch is stored
-	p.batch.Reset(p.number, p.position.Next)
+	p.tally = tally{}
 	p.dead.Reset(time.Now())
 	if err := p.fill(ctx); err != nil {
 		return 0, err
@@ -75,15 +88,32 @@ func (p *Partition) Step(ctx context.Context) (next int64, err error) {
 	if err := p.keepDead(ctx); err != nil {
 		return 0, err
 	}
-	if p.batch.Len() > 0 {
+	// Without a click nothing is stored: the store stays at the batch's Base, and the batch grows in the next Step.
+	if clicks := p.batch.Len(); clicks > 0 {
 		if err := p.store.InsertClicks(ctx, &p.batch); err != nil {
-			return 0, fmt.Errorf("insert %d clicks of partition %d from %d: %w", p.batch.Len(), p.number, p.batch.Base, err)
+			return 0, fmt.Errorf("insert %d clicks of partition %d from %d: %w", clicks, p.number, p.batch.Base, err)
 		}
+		p.tally.counted = clicks
+		p.batch.Reset(p.number, p.batch.Next)
 	}
-	p.status.counted.Add(uint64(p.batch.Len()))
-	p.position.Next = p.batch.Next
+	p.status.add(p.tally)
 	p.known = true
-	return p.position.Next, nil
+	return p.batch.Next, nil
+}
+
+// recall begins again from what the store says.
+func (p *Partition) recall(ctx context.Context) error {
+	position, err := p.store.Position(ctx, p.number)
+	if err != nil {
+		return fmt.Errorf("read position of partition %d: %w", p.number, err)
+	}
+	p.marks = position.Marks
+	if p.marks == nil {
+		p.marks = make(map[schema.Lane]uint64)
+	}
+	p.batch.Reset(p.number, position.Next)
+	p.status.take(p.number)
+	return nil
 }
 
 // fill builds the batch: until it has MaxBatch clicks or MaxWait has passed since the first record.
@@ -92,6 +122,9 @@ func (p *Partition) fill(ctx context.Context) error {
 	for p.batch.Len() < p.cfg.MaxBatch && wait > 0 {
 		before := p.batch.Next
 		lag, err := p.topic.Fetch(ctx, p.number, p.batch.Next, wait, p.add)
+		if err == nil || errors.Is(err, errBatchFull) {
+			p.status.setLag(p.number, lag)
+		}
 		switch {
 		case errors.Is(err, errBatchFull):
 			return nil
@@ -99,9 +132,7 @@ func (p *Partition) fill(ctx context.Context) error {
 			return p.skipDeleted(ctx, err)
 		case err != nil:
 			return err
-		}
-		p.status.setLag(p.number, lag)
-		if p.batch.Next == before {
+		case p.batch.Next == before:
 			return nil // nothing came
 		}
 		if started.IsZero() {
@@ -117,30 +148,45 @@ func (p *Partition) add(r stream.Record) error {
 	if p.batch.Len() >= p.cfg.MaxBatch {
 		return errBatchFull
 	}
-	p.batch.Next = r.Offset + 1
 	c := &p.click
-	if err := schema.DecodeClick(r.Value, c); err != nil {
-		p.log.Warn("record is not a click", "offset", r.Offset, "bytes", len(r.Value), "error", err)
-		p.dead.Append(nil, r.Value)
-		return nil
+	err := schema.DecodeClick(r.Value, c)
+	if year := c.ClickedAt.Year(); err == nil && (year < firstYear || year > lastYear || c.Seq > maxSeq) {
+		err = errRange
 	}
-	mark := p.position.Marks[c.Lane]
+	if err != nil {
+		return p.addDead(r, err)
+	}
+	p.batch.Next = r.Offset + 1
+	mark := p.marks[c.Lane]
 	if c.Seq <= mark {
-		p.status.repeated.Add(1)
+		p.tally.repeated++
 		return nil
 	}
 	if c.Seq > mark+1 {
-		p.status.missing.Add(c.Seq - mark - 1)
+		p.tally.missing += int(c.Seq - mark - 1)
 		p.log.Error("clicks are missing from the topic", "lane", c.Lane.Number, "incarnation", c.Lane.Incarnation,
 			"after", mark, "before", c.Seq, "offset", r.Offset)
 	}
-	p.position.Marks[c.Lane] = c.Seq
+	p.marks[c.Lane] = c.Seq
 	a := p.agents.Parse(c.UserAgent)
 	b := &p.batch
 	b.Offset = append(b.Offset, r.Offset)
 	b.Lane, b.Seq = append(b.Lane, c.Lane), append(b.Seq, c.Seq)
 	b.LinkID, b.ClickedAt = append(b.LinkID, c.LinkID), append(b.ClickedAt, c.ClickedAt)
 	b.Device, b.Browser = append(b.Device, a.Device), append(b.Browser, a.Browser)
+	return nil
+}
+
+// addDead sets a record aside that is not a click.
+func (p *Partition) addDead(r stream.Record, cause error) error {
+	if p.dead.Len() == 0 {
+		p.log.Warn("records are not clicks", "first", r.Offset, "bytes", len(r.Value), "error", cause)
+	} else if p.dead.Size()+len(r.Value) > maxDeadBytes {
+		return errBatchFull
+	}
+	p.dead.Append(nil, r.Value)
+	p.tally.dead++
+	p.batch.Next = r.Offset + 1
 	return nil
 }
 
@@ -152,7 +198,6 @@ func (p *Partition) keepDead(ctx context.Context) error {
 	if err := p.topic.ProduceDead(ctx, &p.dead); err != nil {
 		return fmt.Errorf("keep %d records that are not clicks: %w", p.dead.Len(), err)
 	}
-	p.status.dead.Add(uint64(p.dead.Len()))
 	return nil
 }
 
@@ -160,13 +205,15 @@ func (p *Partition) keepDead(ctx context.Context) error {
 // position is another topic than the one that was counted: only an operator can tell what is right then.
 func (p *Partition) skipDeleted(ctx context.Context, cause error) error {
 	first, next, err := p.topic.Offsets(ctx, p.number)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case p.batch.Next > next:
+		return fmt.Errorf("the topic ends at %d, but has been counted to %d: it is not the same: %w", next, p.batch.Next, cause)
+	case p.batch.Next >= first:
+		return cause // its leader has changed in the meantime
 	}
-	if first <= p.batch.Next {
-		return fmt.Errorf("the topic has records %d to %d, but %d have been counted: %w", first, next, p.batch.Next, cause)
-	}
-	p.status.missing.Add(uint64(first - p.batch.Next))
+	p.tally.deleted += int(first - p.batch.Next)
 	p.log.Error("records were deleted before they were counted", "from", p.batch.Next, "to", first)
 	p.batch.Next = first
 	return nil

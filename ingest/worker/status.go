@@ -4,17 +4,25 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 
 	"github.com/VictoriaMetrics/metrics"
 )
 
 // status is what a worker tells its operator.
 type status struct {
-	counted, repeated, missing, dead, failures atomic.Uint64
+	counted, repeated, missing, dead, deleted, failures *metrics.Counter
 
 	mu         sync.Mutex
 	partitions map[int]partitionStatus
+}
+
+// tally is what became of the records of a batch.
+type tally struct {
+	counted  int // clicks
+	repeated int // clicks that had been counted before
+	missing  int // clicks of a lane that never came
+	dead     int // records that are not clicks
+	deleted  int // records that the topic's retention deleted before they were counted
 }
 
 type partitionStatus struct {
@@ -22,17 +30,24 @@ type partitionStatus struct {
 	failure error // of the last step
 }
 
-func (s *status) register(set *metrics.Set) {
-	counter := func(name string, v *atomic.Uint64) {
-		set.NewGauge("linkstream_ingest_"+name+"_total", func() float64 { return float64(v.Load()) })
+func newStatus(set *metrics.Set) *status {
+	counter := func(name string) *metrics.Counter { return set.NewCounter("linkstream_ingest_" + name + "_total") }
+	s := &status{
+		counted: counter("clicks_counted"), repeated: counter("clicks_repeated"), missing: counter("clicks_missing"),
+		dead: counter("records_dead"), deleted: counter("records_deleted"), failures: counter("failures"),
+		partitions: make(map[int]partitionStatus),
 	}
-	counter("clicks_counted", &s.counted)
-	counter("clicks_repeated", &s.repeated)
-	counter("clicks_missing", &s.missing)
-	counter("records_dead", &s.dead)
-	counter("failures", &s.failures)
 	set.NewGauge("linkstream_ingest_partitions", func() float64 { n, _ := s.sum(); return float64(n) })
 	set.NewGauge("linkstream_ingest_lag_records", func() float64 { _, lag := s.sum(); return float64(lag) })
+	return s
+}
+
+func (s *status) add(t tally) {
+	s.counted.Add(t.counted)
+	s.repeated.Add(t.repeated)
+	s.missing.Add(t.missing)
+	s.dead.Add(t.dead)
+	s.deleted.Add(t.deleted)
 }
 
 func (s *status) sum() (partitions int, lag int64) {
@@ -58,13 +73,18 @@ func (s *status) ready() error {
 	return nil
 }
 
+// take makes the partition one that the worker counts. What failed before has yet to succeed.
+func (s *status) take(partition int) {
+	s.update(partition, func(*partitionStatus) {})
+}
+
 func (s *status) setLag(partition int, lag int64) {
 	s.update(partition, func(p *partitionStatus) { p.lag = lag })
 }
 
 func (s *status) setFailure(partition int, err error) {
 	if err != nil {
-		s.failures.Add(1)
+		s.failures.Inc()
 	}
 	s.update(partition, func(p *partitionStatus) { p.failure = err })
 }
@@ -72,9 +92,6 @@ func (s *status) setFailure(partition int, err error) {
 func (s *status) update(partition int, change func(*partitionStatus)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.partitions == nil {
-		s.partitions = make(map[int]partitionStatus)
-	}
 	p := s.partitions[partition]
 	change(&p)
 	s.partitions[partition] = p

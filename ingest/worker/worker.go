@@ -65,14 +65,12 @@ type Worker struct {
 	group  group
 	store  schema.ClickStore
 	log    *slog.Logger
-	status status
+	status *status
 }
 
 // New returns a worker.
 func New(cfg Config, group group, store schema.ClickStore, log *slog.Logger, set *metrics.Set) *Worker {
-	w := &Worker{cfg: cfg, group: group, store: store, log: log}
-	w.status.register(set)
-	return w
+	return &Worker{cfg: cfg, group: group, store: store, log: log, status: newStatus(set)}
 }
 
 // Ready returns nil if the worker counts at least one partition and none of its partitions is failing.
@@ -82,26 +80,30 @@ func (w *Worker) Ready() error { return w.status.ready() }
 func (w *Worker) Run(ctx context.Context) error { return w.group.Consume(ctx, w.count) }
 
 func (w *Worker) count(ctx context.Context, a stream.Assignment) {
-	p := newPartition(a.Partition, w.cfg, w.group, w.store, w.log, &w.status)
+	p := newPartition(a.Partition, w.cfg, w.group, w.store, w.log, w.status)
 	defer w.status.forget(a.Partition)
 	pause := backoff.NewExponentialBackOff()
 	pause.MaxInterval = maxPause
 	committed := int64(-1)
-	for ctx.Err() == nil {
+	for {
 		next, err := p.Step(ctx)
-		if err == nil && next != committed {
-			committed = next
-			err = a.Commit(next) // for tools that show lag: if it fails, nothing is counted twice
-		}
 		if ctx.Err() != nil {
 			return
 		}
 		w.status.setFailure(a.Partition, err)
-		if err == nil {
-			pause.Reset()
+		if err != nil {
+			w.log.Warn("counting again from what the store says", "partition", a.Partition, "error", err)
+			stream.Sleep(ctx, pause.NextBackOff())
 			continue
 		}
-		w.log.Warn("counting again from what the store says", "partition", a.Partition, "error", err)
-		stream.Sleep(ctx, pause.NextBackOff())
+		pause.Reset()
+		if next == committed {
+			continue
+		}
+		if err := a.Commit(next); err != nil { // nothing resumes from it: tools that show lag are behind for a while
+			w.log.Info("the consumer group does not know how far a partition is counted", "partition", a.Partition, "error", err)
+			continue
+		}
+		committed = next
 	}
 }

@@ -1,0 +1,298 @@
+package worker_test
+
+import (
+	"bytes"
+	"flag"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+
+	"linkstream/ingest/worker"
+	"linkstream/schema"
+	"linkstream/schema/stream"
+	"linkstream/schema/stream/streamtest"
+)
+
+func TestWorkerCountsOnce(t *testing.T) {
+	t.Parallel()
+	client, store := streamtest.StartBroker(t).Topics(2), openStore(t)
+	a, b := encoded(lane(1), 1, 100), encoded(lane(2), 1, 50)
+	produce(t, client, 0, a[:60]...)
+	produce(t, client, 0, a[:60]...) // its acknowledgement was lost
+	produce(t, client, 0, append(a[40:], a[99])...)
+	produce(t, client, 1, b...)
+
+	w := start(t, quick(), client, store)
+	awaitTotal(t, store, 150)
+	produce(t, client, 1, b[:10]...)
+	produce(t, client, 1, encoded(lane(2), 51, 60)...)
+	awaitTotal(t, store, 160)
+	awaitPosition(t, store, 1, 70)
+
+	stats, err := store.LinkStats(t.Context(), link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := schema.Stats{TotalClicks: 160, ClicksByDay: []schema.DayCount{{Date: "2026-11-21", Total: 160}},
+		Devices: map[schema.Device]int64{schema.Other: 160}, Browsers: map[string]int64{"curl": 160}}
+	if !reflect.DeepEqual(stats, want) {
+		t.Errorf("got %+v, want %+v", stats, want)
+	}
+	w.awaitReady()
+	w.wantMetrics(map[string]int{"clicks_counted_total": 160, "clicks_repeated_total": 91, "clicks_missing_total": 0,
+		"records_dead_total": 0, "records_deleted_total": 0, "failures_total": 0, "partitions": 2, "lag_records": 0})
+	w.stop()
+	w.wantMetrics(map[string]int{"partitions": 0})
+	if err := w.Ready(); err == nil {
+		t.Error("a worker that stopped is ready")
+	}
+}
+
+func TestWorkerSetsDeadRecordsAside(t *testing.T) {
+	t.Parallel()
+	broker := streamtest.StartBroker(t)
+	client, store := broker.Topics(1), openStore(t)
+	clicks := encoded(lane(1), 1, 3)
+	at := func(year int) []byte {
+		return schema.AppendClick(nil, &schema.Click{Lane: lane(9), Seq: 1, LinkID: link,
+			ClickedAt: time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)})
+	}
+	noise := make([]byte, 300)
+	rand.NewChaCha8([32]byte{1}).Read(noise)
+	dead := [][]byte{
+		{}, {0}, []byte("not a click"), noise, clicks[0][:20],
+		schema.AppendClickBody(nil, &schema.Click{LinkID: link, ClickedAt: noon}), // without an identity
+		at(1), at(1969), at(2149), at(9_999_999),
+		schema.AppendClick(nil, &schema.Click{Lane: lane(9), Seq: 1 << 63, LinkID: link, ClickedAt: noon}),
+	}
+	produce(t, client, 0, clicks[0])
+	produce(t, client, 0, append(slices.Clone(dead), clicks[1])...)
+	produce(t, client, 0, clicks[2])
+
+	w := start(t, quick(), client, store)
+	awaitTotal(t, store, 3)
+	awaitPosition(t, store, 0, int64(3+len(dead)))
+	w.stop()
+	w.wantMetrics(map[string]int{"clicks_counted_total": 3, "records_dead_total": len(dead)})
+
+	got := readDead(t, broker, len(dead))
+	for i := range dead {
+		if !bytes.Equal(got[i], dead[i]) {
+			t.Errorf("dead record %d: got %x, want %x", i, got[i], dead[i])
+		}
+	}
+}
+
+// readDead returns the first n records of the dead topic.
+func readDead(t testing.TB, broker *streamtest.Broker, n int) [][]byte {
+	t.Helper()
+	cfg := broker.Config(1)
+	cfg.Clicks, cfg.Dead = cfg.Dead, cfg.Clicks
+	client := streamtest.NewClient(t, cfg)
+	var values [][]byte
+	for len(values) < n {
+		before := len(values)
+		if _, err := client.Fetch(t.Context(), 0, int64(before), time.Second, func(r stream.Record) error {
+			values = append(values, bytes.Clone(r.Value))
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if len(values) == before {
+			t.Fatalf("%d of %d dead records", before, n)
+		}
+	}
+	return values
+}
+
+func TestWorkerPassesManyDeadRecords(t *testing.T) {
+	t.Parallel()
+	broker := streamtest.StartBroker(t)
+	client, store := broker.Topics(1), openStore(t)
+	noise := make([]byte, 100<<10) // does not compress: all of it in one batch would be refused
+	var dead [][]byte
+	for i := range uint8(30) {
+		rand.NewChaCha8([32]byte{i}).Read(noise)
+		dead = append(dead, bytes.Clone(noise))
+	}
+	for chunk := range slices.Chunk(dead, 8) {
+		produce(t, client, 0, chunk...)
+	}
+	produce(t, client, 0, encoded(lane(1), 1, 5)...)
+
+	w := start(t, quick(), client, store)
+	awaitTotal(t, store, 5)
+	w.wantMetrics(map[string]int{"records_dead_total": len(dead), "failures_total": 0})
+	if got := readDead(t, broker, len(dead)); !slices.EqualFunc(got, dead, bytes.Equal) {
+		t.Error("the dead records differ")
+	}
+}
+
+// TestWorkerPassesBatchesWithoutClicks: the store does not move for them, and must not be told that it had.
+func TestWorkerPassesBatchesWithoutClicks(t *testing.T) {
+	t.Parallel()
+	client, store := streamtest.StartBroker(t).Topics(1), openStore(t)
+	clicks := encoded(lane(1), 1, 20)
+	produce(t, client, 0, clicks[:10]...)
+	w := start(t, quick(), client, store)
+	awaitTotal(t, store, 10)
+
+	for i, without := range [][][]byte{clicks[:10], {[]byte("not a click")}, clicks[3:4]} {
+		produce(t, client, 0, without...)
+		dropped := []int{10, 11, 12}[i]
+		streamtest.Eventually(t, func() string {
+			if w.metric("clicks_repeated_total")+w.metric("records_dead_total") < dropped {
+				return "the records are not read"
+			}
+			return ""
+		})
+	}
+	produce(t, client, 0, clicks[10:]...)
+	awaitTotal(t, store, 20)
+	awaitPosition(t, store, 0, 32)
+	w.wantMetrics(map[string]int{"failures_total": 0, "clicks_repeated_total": 11, "records_dead_total": 1})
+}
+
+func TestWorkerResumesFromTheStore(t *testing.T) {
+	t.Parallel()
+	const unknown = -1
+	for name, commit := range map[string]int64{"the group is ahead": 60, "the group is behind": 3, "the group is new": unknown} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			broker := streamtest.StartBroker(t)
+			client, store := broker.Topics(1), openStore(t)
+			clicks := encoded(lane(1), 1, 60)
+			produce(t, client, 0, clicks[:30]...)
+			first := start(t, quick(), client, store)
+			awaitTotal(t, store, 30)
+			first.stop()
+
+			produce(t, client, 0, clicks[30:]...)
+			if commit != unknown {
+				commitOffset(t, broker, commit)
+			}
+			second := start(t, quick(), client, store)
+			awaitTotal(t, store, 60)
+			second.wantMetrics(map[string]int{"clicks_counted_total": 30, "clicks_repeated_total": 0})
+		})
+	}
+}
+
+// commitOffset sets what the group believes of partition 0 while it has no members.
+func commitOffset(t testing.TB, broker *streamtest.Broker, offset int64) {
+	t.Helper()
+	cfg := broker.Config(1)
+	transport := new(kafka.Transport)
+	defer transport.CloseIdleConnections()
+	client := &kafka.Client{Addr: kafka.TCP(broker.Addr), Transport: transport}
+	streamtest.Succeeds(t, func() error {
+		res, err := client.OffsetCommit(t.Context(), &kafka.OffsetCommitRequest{GroupID: cfg.Group, GenerationID: -1,
+			Topics: map[string][]kafka.OffsetCommit{cfg.Clicks: {{Partition: 0, Offset: offset}}}})
+		if err != nil {
+			return err
+		}
+		return res.Topics[cfg.Clicks][0].Error
+	})
+}
+
+func TestWorkerTellsTheGroup(t *testing.T) {
+	t.Parallel()
+	broker := streamtest.StartBroker(t)
+	client, store := broker.Topics(1), openStore(t)
+	produce(t, client, 0, encoded(lane(1), 1, 30)...)
+	start(t, quick(), client, store)
+	awaitTotal(t, store, 30)
+	transport := new(kafka.Transport)
+	defer transport.CloseIdleConnections()
+	admin := &kafka.Client{Addr: kafka.TCP(broker.Addr), Transport: transport}
+	cfg := broker.Config(1)
+	streamtest.Eventually(t, func() string {
+		res, err := admin.OffsetFetch(t.Context(), &kafka.OffsetFetchRequest{GroupID: cfg.Group,
+			Topics: map[string][]int{cfg.Clicks: {0}}})
+		if err != nil || res.Topics[cfg.Clicks][0].CommittedOffset != 30 {
+			return "the group does not know"
+		}
+		return ""
+	})
+}
+
+func TestWorkerBatches(t *testing.T) {
+	t.Parallel()
+	t.Run("no batch has more clicks than MaxBatch", func(t *testing.T) {
+		t.Parallel()
+		client, store := streamtest.StartBroker(t).Topics(1), &faultyStore{ClickStore: openStore(t)}
+		produce(t, client, 0, encoded(lane(1), 1, 47)...)
+		cfg := quick()
+		cfg.MaxBatch = 10
+		start(t, cfg, client, store)
+		awaitTotal(t, store, 47)
+		if got, want := store.counted(), []int{10, 10, 10, 10, 7}; !slices.Equal(got, want) {
+			t.Errorf("got batches of %v, want %v", got, want)
+		}
+	})
+	t.Run("what a full batch leaves is the lag", func(t *testing.T) {
+		t.Parallel()
+		client, store := streamtest.StartBroker(t).Topics(1), &faultyStore{ClickStore: openStore(t)}
+		produce(t, client, 0, encoded(lane(1), 1, 47)...)
+		store.set(faults{insert: errDown})
+		cfg := quick()
+		cfg.MaxBatch = 10
+		w := start(t, cfg, client, store)
+		w.awaitFailing(errDown.Error())
+		w.wantMetrics(map[string]int{"lag_records": 37})
+	})
+	t.Run("a click of a trickle waits no longer than MaxWait", func(t *testing.T) {
+		t.Parallel()
+		client, store := streamtest.StartBroker(t).Topics(1), &faultyStore{ClickStore: openStore(t)}
+		cfg := quick()
+		cfg.MaxWait = 200 * time.Millisecond
+		w := start(t, cfg, client, store)
+		w.awaitReady()
+		clicks := encoded(lane(1), 1, 100)
+		began := time.Now()
+		for i, c := range clicks { // one about every 20 ms
+			produce(t, client, 0, c)
+			stream.Sleep(t.Context(), time.Until(began.Add(time.Duration(i+1)*20*time.Millisecond)))
+			if late := int64(i) - 75; total(t, store) < late { // 1.5 s behind
+				t.Fatalf("click %d is not counted after %v", late, cfg.MaxWait+1300*time.Millisecond)
+			}
+		}
+		awaitTotal(t, store, 100)
+		if batches := len(store.counted()); batches > 30 {
+			t.Errorf("got %d batches in 2 s, want about 10", batches)
+		}
+	})
+}
+
+func TestConfig(t *testing.T) {
+	t.Run("the default is valid", func(t *testing.T) {
+		cfg := worker.DefaultConfig()
+		if err := cfg.Validate(); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("flags set it", func(t *testing.T) {
+		cfg := worker.DefaultConfig()
+		fs := flag.NewFlagSet("test", flag.ContinueOnError)
+		cfg.RegisterFlags(fs)
+		err := fs.Parse([]string{"-ingest.max-batch=7", "-ingest.max-wait=3s"})
+		if err != nil || cfg.MaxBatch != 7 || cfg.MaxWait != 3*time.Second {
+			t.Errorf("got %+v, error %v", cfg, err)
+		}
+	})
+	t.Run("every invalid field is reported by its flag", func(t *testing.T) {
+		for _, cfg := range []worker.Config{{MaxBatch: 0, MaxWait: 0}, {MaxBatch: 500_001, MaxWait: time.Hour}} {
+			err := cfg.Validate()
+			for _, name := range []string{"-ingest.max-batch", "-ingest.max-wait"} {
+				if err == nil || !strings.Contains(err.Error(), name) {
+					t.Errorf("%+v: got %v", cfg, err)
+				}
+			}
+		}
+	})
+}
