@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestWriteZeros is inside of the package: the file systems of today's Linux can all reserve blocks, so that no test from
-// outside gets here.
+// TestWriteZeros is inside of the package: the usual file systems can all reserve blocks, so that no test from outside
+// gets here.
 func TestWriteZeros(t *testing.T) {
 	for _, size := range []int{0, 1, 1 << 16, 1<<16 + 1, 1 << 20} {
 		path := filepath.Join(t.TempDir(), "zeros")

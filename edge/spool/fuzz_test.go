@@ -53,17 +53,6 @@ func FuzzSegment(f *testing.F) {
 	})
 }
 
-// memoryDir returns a folder in memory where the system has one: a spool syncs its folder, and a fuzzer opens thousands.
-func memoryDir(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "spool-fuzz-")
-	if err != nil {
-		return t.TempDir()
-	}
-	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
-	return dir
-}
-
 func readAny(t *testing.T, s *spool.Spool, size int) {
 	t.Helper()
 	for _, lane := range leftovers(s) {

@@ -106,8 +106,8 @@ func isRun(tb testing.TB, clicks []schema.Click, lane schema.Lane, firstSeq uint
 	}
 }
 
-// copyDir copies a spool's directory as it is at this instant and returns the copy: what a process leaves that is killed.
-// A spare that is removed meanwhile is left out.
+// copyDir copies a spool's directory as it is at this instant and returns the copy: what a killed process leaves. A spare
+// that is removed meanwhile is left out.
 func copyDir(tb testing.TB, dir string) string {
 	tb.Helper()
 	to := tb.TempDir()
@@ -122,6 +122,17 @@ func copyDir(tb testing.TB, dir string) string {
 		must(tb, os.WriteFile(path, data, 0o600))
 	}
 	return to
+}
+
+// memoryDir returns a folder in memory where the system has one, for tests that open many spools: each syncs its folder.
+func memoryDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "linkstream-spool-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
+	return dir
 }
 
 // files returns the paths of the files in dir whose name ends with suffix, sorted.

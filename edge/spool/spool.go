@@ -52,11 +52,11 @@ func Open(cfg Config, log *slog.Logger) (*Spool, error) {
 	}
 	s := &Spool{cfg: cfg, log: log, stop: make(chan struct{})}
 	rand.Read(s.incarnation[:]) // never fails, see crypto/rand
-	if err := os.MkdirAll(s.dir(), 0o700); err != nil {
+	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create spool: %w", err)
 	}
 	if err := s.lockDir(); err != nil {
-		return nil, errors.Join(err, os.Remove(s.dir()))
+		return nil, err
 	}
 	if err := s.open(); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -65,6 +65,9 @@ func Open(cfg Config, log *slog.Logger) (*Spool, error) {
 }
 
 func (s *Spool) open() error {
+	if err := os.Mkdir(s.dir(), 0o700); err != nil {
+		return fmt.Errorf("create spool: %w", err)
+	}
 	if err := s.recover(); err != nil {
 		return err
 	}

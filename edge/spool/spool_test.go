@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -201,6 +202,27 @@ func TestOpen(t *testing.T) {
 		closeFirst()
 		again, _ := open(t, config(dir, 1))
 		equal(t, "pending", again.Pending(), 10)
+	})
+	t.Run("lets one of those have it that start at the same time", func(t *testing.T) {
+		dir := memoryDir(t)
+		var starting sync.WaitGroup
+		for range 4 {
+			starting.Go(func() {
+				for range 100 {
+					s, err := spool.Open(config(dir, 1), log)
+					switch {
+					case err == nil:
+						if err := s.Close(); err != nil {
+							t.Error(err)
+						}
+					case !strings.Contains(err.Error(), "another process uses it"):
+						t.Error(err)
+					}
+				}
+			})
+		}
+		starting.Wait()
+		equal(t, "folders", folders(t, dir), 0)
 	})
 	t.Run("says which directory it cannot make", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "file")
