@@ -11,7 +11,13 @@ import (
 
 var _ schema.DomainStore = (*Links)(nil)
 
-const selectDomain = `SELECT id, account_id, host, challenge, created_at, coalesce(verified_at, ` + zeroTime + `) FROM domains `
+const (
+	selectDomain = `
+	SELECT id, account_id, host, challenge, created_at, coalesce(verified_at, ` + zeroTime + `) FROM domains `
+	domainByID     = selectDomain + `WHERE id = $1`
+	domainsByHost  = selectDomain + `WHERE host = $1 ORDER BY id`
+	verifiedDomain = selectDomain + `WHERE host = $1 AND verified_at IS NOT NULL`
+)
 
 func scanDomain(row pgx.Row) (domain schema.Domain, err error) {
 	err = row.Scan(&domain.ID, &domain.AccountID, &domain.Host, &domain.Challenge, &domain.CreatedAt, &domain.VerifiedAt)
@@ -29,13 +35,13 @@ func (l *Links) CreateDomain(ctx context.Context, domain *schema.Domain) error {
 
 // Domain implements schema.DomainStore.
 func (l *Links) Domain(ctx context.Context, domainID int64) (schema.Domain, error) {
-	domain, err := scanDomain(l.pool.QueryRow(ctx, selectDomain+`WHERE id = $1`, domainID))
+	domain, err := scanDomain(l.pool.QueryRow(ctx, domainByID, domainID))
 	return domain, coded(err, "read domain %d", domainID)
 }
 
 // DomainsByHost implements schema.DomainStore.
 func (l *Links) DomainsByHost(ctx context.Context, host string) ([]schema.Domain, error) {
-	rows, err := l.pool.Query(ctx, selectDomain+`WHERE host = $1 ORDER BY id`, host)
+	rows, err := l.pool.Query(ctx, domainsByHost, host)
 	if err != nil {
 		return nil, coded(err, "read domains of host %q", host)
 	}
@@ -45,7 +51,7 @@ func (l *Links) DomainsByHost(ctx context.Context, host string) ([]schema.Domain
 
 // VerifiedDomain implements schema.DomainStore.
 func (l *Links) VerifiedDomain(ctx context.Context, host string) (schema.Domain, error) {
-	domain, err := scanDomain(l.pool.QueryRow(ctx, selectDomain+`WHERE host = $1 AND verified_at IS NOT NULL`, host))
+	domain, err := scanDomain(l.pool.QueryRow(ctx, verifiedDomain, host))
 	return domain, coded(err, "read verified domain of host %q", host)
 }
 

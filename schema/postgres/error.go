@@ -32,8 +32,11 @@ func codeOf(err error) schema.Code {
 	case !errors.As(err, &answered):
 		return schema.CodeUnavailable // no answer: the connection, or the time, ran out
 	}
-	if answered.Code == "23505" { // unique_violation
+	switch answered.Code {
+	case "23505": // unique_violation
 		return schema.CodeConflict
+	case "22021": // character_not_in_repertoire: asked for a text that no row can hold, such as bytes that are not UTF-8
+		return schema.CodeNotFound
 	}
 	switch answered.Code[:2] { // classes of SQLSTATE, see PostgreSQL's appendix A
 	case "08", "53", "57", "58": // connection, resources, operator intervention, system error

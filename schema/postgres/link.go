@@ -10,9 +10,25 @@ import (
 
 var _ schema.LinkStore = (*Links)(nil)
 
-const linkColumns = `l.id, l.account_id, l.domain_id, coalesce(d.host, ''), l.hash, l.url, l.active, l.ordinal, l.created_at`
-
-const selectLink = `SELECT ` + linkColumns + ` FROM links l LEFT JOIN domains d ON d.id = l.domain_id `
+const (
+	selectLink = `
+	SELECT l.id, l.account_id, l.domain_id, coalesce(d.host, ''), l.hash, l.url, l.active, l.ordinal, l.created_at
+	FROM links l LEFT JOIN domains d ON d.id = l.domain_id `
+	linkByHash = selectLink + `WHERE l.domain_id = $1 AND l.hash = $2`
+	ownedLink  = selectLink + `
+	WHERE l.account_id = $1 AND l.hash = $2 AND ($3::bigint IS NULL OR l.domain_id = $3)
+	ORDER BY l.domain_id <> 0, l.ordinal LIMIT 1`
+	// A page is a range of ordinals, so the index leads straight to it; one statement sees one moment.
+	linkPage = `
+	SELECT a.link_count, coalesce(l.id, 0), coalesce(l.account_id, 0), coalesce(l.domain_id, 0), coalesce(d.host, ''),
+		coalesce(l.hash, ''), coalesce(l.url, ''), coalesce(l.active, false), coalesce(l.ordinal, 0),
+		coalesce(l.created_at, ` + zeroTime + `)
+	FROM accounts a
+	LEFT JOIN links l ON l.account_id = a.id
+		AND l.ordinal > a.link_count - $2::bigint - $3::bigint AND l.ordinal <= a.link_count - $2::bigint
+	LEFT JOIN domains d ON d.id = l.domain_id
+	WHERE a.id = $1 ORDER BY l.ordinal DESC`
+)
 
 func scanLink(row pgx.Row) (link schema.Link, err error) {
 	err = row.Scan(&link.ID, &link.AccountID, &link.DomainID, &link.Host, &link.Hash, &link.URL, &link.Active,
@@ -35,32 +51,20 @@ func (l *Links) CreateLink(ctx context.Context, link *schema.Link) error {
 
 // Link implements schema.LinkStore.
 func (l *Links) Link(ctx context.Context, domainID int64, hash string) (schema.Link, error) {
-	link, err := scanLink(l.pool.QueryRow(ctx, selectLink+`WHERE l.domain_id = $1 AND l.hash = $2`, domainID, hash))
+	link, err := scanLink(l.pool.QueryRow(ctx, linkByHash, domainID, hash))
 	return link, coded(err, "read link %q on domain %d", hash, domainID)
 }
 
 // OwnedLink implements schema.LinkStore.
 func (l *Links) OwnedLink(ctx context.Context, accountID int64, hash string, domainID *int64) (schema.Link, error) {
-	link, err := scanLink(l.pool.QueryRow(ctx, selectLink+`
-		WHERE l.account_id = $1 AND l.hash = $2 AND ($3::bigint IS NULL OR l.domain_id = $3)
-		ORDER BY l.domain_id <> 0, l.ordinal LIMIT 1`, accountID, hash, domainID))
+	link, err := scanLink(l.pool.QueryRow(ctx, ownedLink, accountID, hash, domainID))
 	return link, coded(err, "read link %q of account %d", hash, accountID)
 }
 
-// Links implements schema.LinkStore. A page is a range of ordinals, so the index leads straight to it; one statement
-// sees one moment.
+// Links implements schema.LinkStore.
 func (l *Links) Links(ctx context.Context, accountID int64, page int64) (links []schema.Link, total int64, err error) {
 	const lastPage = 1 << 50 // further ones are as empty, and their ordinals would overflow
-	rows, err := l.pool.Query(ctx, `
-		SELECT a.link_count, coalesce(l.id, 0), coalesce(l.account_id, 0), coalesce(l.domain_id, 0), coalesce(d.host, ''),
-			coalesce(l.hash, ''), coalesce(l.url, ''), coalesce(l.active, false), coalesce(l.ordinal, 0),
-			coalesce(l.created_at, `+zeroTime+`)
-		FROM accounts a
-		LEFT JOIN links l ON l.account_id = a.id
-			AND l.ordinal > a.link_count - $2::bigint - $3::bigint AND l.ordinal <= a.link_count - $2::bigint
-		LEFT JOIN domains d ON d.id = l.domain_id
-		WHERE a.id = $1 ORDER BY l.ordinal DESC`, accountID,
-		min(page-1, lastPage)*schema.PageSize, schema.PageSize)
+	rows, err := l.pool.Query(ctx, linkPage, accountID, min(page-1, lastPage)*schema.PageSize, schema.PageSize)
 	if err != nil {
 		return nil, 0, coded(err, "read page %d of account %d's links", page, accountID)
 	}

@@ -13,7 +13,12 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
+
+	"linkstream/schema"
 )
+
+// connectTimeout is how long a server may take to greet a client, unless connect_timeout in the DSN says otherwise.
+const connectTimeout = 5 * time.Second
 
 //go:embed migrations
 var migrations embed.FS
@@ -27,6 +32,9 @@ func OpenLinks(ctx context.Context, dsn string) (*Links, error) {
 	config, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
 		return nil, fmt.Errorf("read Postgres DSN: %w", err) // pgx leaves the password out of it
+	}
+	if config.ConnConfig.ConnectTimeout == 0 { // pgx would wait forever for one that accepts and says nothing
+		config.ConnConfig.ConnectTimeout = connectTimeout
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
@@ -67,7 +75,8 @@ func migrate(ctx context.Context, pool *pgxpool.Pool) (err error) {
 		return fmt.Errorf("read schema version: %w", err)
 	}
 	if current > known {
-		return fmt.Errorf("its schema has version %d, made by a newer linkstream: this one knows %d", current, known)
+		return schema.Errorf(schema.CodeInternal,
+			"its schema has version %d, made by a newer linkstream: this one knows %d", current, known)
 	}
 	if current == known {
 		return nil

@@ -34,14 +34,16 @@ func insertToken(ctx context.Context, in querier, accountID int64, token *schema
 	return id, err
 }
 
+const tokenByDigest = `
+	SELECT t.id, t.account_id, t.name, t.prefix, t.created_at, a.email, a.password_hash, a.suspended, a.created_at
+	FROM tokens t JOIN accounts a ON a.id = t.account_id
+	WHERE t.digest = $1 AND t.revoked_at IS NULL`
+
 // TokenByDigest implements schema.TokenStore.
 func (l *Links) TokenByDigest(ctx context.Context, digest [32]byte) (schema.Token, schema.Account, error) {
 	token := schema.Token{Digest: digest}
 	var account schema.Account
-	err := l.pool.QueryRow(ctx, `
-		SELECT t.id, t.account_id, t.name, t.prefix, t.created_at, a.email, a.password_hash, a.suspended, a.created_at
-		FROM tokens t JOIN accounts a ON a.id = t.account_id
-		WHERE t.digest = $1 AND t.revoked_at IS NULL`, digest[:]).
+	err := l.pool.QueryRow(ctx, tokenByDigest, digest[:]).
 		Scan(&token.ID, &token.AccountID, &token.Name, &token.Prefix, &token.CreatedAt,
 			&account.Email, &account.PasswordHash, &account.Suspended, &account.CreatedAt)
 	account.ID = token.AccountID

@@ -1,0 +1,7 @@
+package postgres
+
+// Queries are those whose plans are tested.
+var Queries = map[string]string{
+	"link by hash": linkByHash, "owned link": ownedLink, "page of links": linkPage, "token": tokenByDigest,
+	"domain": domainByID, "domains of a host": domainsByHost, "verified domain": verifiedDomain,
+}

@@ -1,0 +1,129 @@
+package postgres_test
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"linkstream/schema"
+	"linkstream/schema/postgres"
+)
+
+const longURL = "https://example.org/a/path/of/some/length?with=a&few=parameters"
+
+// linksToCreate returns a store with an account, and a pool of as many connections to the same database.
+func linksToCreate(b *testing.B) (links *postgres.Links, raw *pgxpool.Pool, accountID int64) {
+	b.Helper()
+	dsn := engines.Postgres(b)
+	links = openLinks(b, dsn)
+	owner := schema.Account{Email: "a@example.org", CreatedAt: time.Now()}
+	if err := links.CreateAccount(b.Context(), &owner); err != nil {
+		b.Fatal(err)
+	}
+	raw, err := pgxpool.New(b.Context(), dsn)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(raw.Close)
+	return links, raw, owner.ID
+}
+
+// insertBare inserts the row that CreateLink inserts, with an ordinal that is known without asking.
+func insertBare(b *testing.B, raw *pgxpool.Pool, accountID, n int64) {
+	var id int64
+	err := raw.QueryRow(b.Context(), `
+		INSERT INTO links (account_id, domain_id, hash, url, active, ordinal, created_at)
+		VALUES ($1, 0, $2, $3, true, $4, $5) RETURNING id`,
+		accountID, fmt.Sprintf("bare-%d", n), longURL, 1<<40+n, time.Now()).Scan(&id)
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+func createLink(b *testing.B, links *postgres.Links, accountID, n int64) {
+	link := schema.Link{AccountID: accountID, Hash: fmt.Sprintf("l-%d", n), URL: longURL, Active: true, CreatedAt: time.Now()}
+	if err := links.CreateLink(b.Context(), &link); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// BenchmarkCreateLink takes turns with a bare INSERT of the same row, so that both meet the same disk.
+func BenchmarkCreateLink(b *testing.B) {
+	links, raw, accountID := linksToCreate(b)
+	var created, bare time.Duration
+	n := int64(0)
+	for b.Loop() {
+		n++
+		begin := time.Now()
+		createLink(b, links, accountID, n)
+		middle := time.Now()
+		insertBare(b, raw, accountID, n)
+		created += middle.Sub(begin)
+		bare += time.Since(middle)
+	}
+	b.ReportMetric(float64(created.Microseconds())/float64(n), "µs/CreateLink")
+	b.ReportMetric(float64(bare.Microseconds())/float64(n), "µs/INSERT")
+	b.ReportMetric(float64(created)/float64(bare), "ratio")
+}
+
+// BenchmarkCreateLinkParallel has all links belong to one account, whose row each of them locks until its commit.
+func BenchmarkCreateLinkParallel(b *testing.B) {
+	links, raw, accountID := linksToCreate(b)
+	var n atomic.Int64
+	for name, insert := range map[string]func(n int64){
+		"CreateLink": func(n int64) { createLink(b, links, accountID, n) },
+		"INSERT":     func(n int64) { insertBare(b, raw, accountID, n) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.SetParallelism(4)
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					insert(n.Add(1))
+				}
+			})
+		})
+	}
+}
+
+func BenchmarkLink(b *testing.B) {
+	links, _ := linksOf(b, 100_000)
+	var n atomic.Int64
+	b.ReportAllocs()
+	b.ResetTimer()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			hash := fmt.Sprintf("link-%d", n.Add(7919)%100_000+1)
+			if _, err := links.Link(b.Context(), 0, hash); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// BenchmarkLinks shows that any page costs the same.
+func BenchmarkLinks(b *testing.B) {
+	links, accountID := linksOf(b, 100_000)
+	for _, page := range []int64{1, 100, 5000} {
+		b.Run(fmt.Sprintf("page=%d", page), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				got, _, err := links.Links(b.Context(), accountID, page)
+				if err != nil || len(got) != schema.PageSize {
+					b.Fatal(len(got), err)
+				}
+			}
+		})
+	}
+}
+
+// linksOf returns a store in which an account has n links, "link-1" to "link-n".
+func linksOf(b *testing.B, n int) (links *postgres.Links, accountID int64) {
+	b.Helper()
+	dsn := engines.Postgres(b)
+	links = openLinks(b, dsn)
+	fill(b, openRaw(b, dsn), n)
+	return links, 1
+}

@@ -1,0 +1,158 @@
+package postgres_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"linkstream/deploy/local"
+	"linkstream/deploy/local/localtest"
+	"linkstream/schema"
+	"linkstream/schema/postgres"
+)
+
+func TestOutage(t *testing.T) {
+	engine := localtest.Own(t, local.Postgres)
+	links := openLinks(t, engine.Addr)
+	owner := schema.Account{Email: "a@example.org", CreatedAt: time.Now()}
+	if err := links.CreateAccount(t.Context(), &owner); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("every call to a stopped server fails as unavailable, and promptly", func(t *testing.T) {
+		if err := engine.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		for name, call := range callsOf(links, owner.ID) {
+			begin := time.Now()
+			err := call(t.Context())
+			if took := time.Since(begin); schema.ErrorCode(err) != schema.CodeUnavailable || took > promptly {
+				t.Errorf("%s: got error %v after %v", name, err, took)
+			}
+		}
+	})
+	t.Run("calls succeed again once it is back", func(t *testing.T) {
+		if err := engine.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		awaitAnswer(t, links)
+	})
+	t.Run("links that were answered survive a kill, and leave no gap in ordinals", func(t *testing.T) {
+		created := createUntil(t, links, owner.ID, engine.Kill)
+		if err := engine.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		awaitAnswer(t, links)
+		for _, link := range created {
+			got, err := links.Link(t.Context(), 0, link.Hash)
+			if err != nil || got.ID != link.ID || got.Ordinal != link.Ordinal {
+				t.Fatalf("got %+v, error %v, created %+v", got, err, link)
+			}
+		}
+		_, total, err := links.Links(t.Context(), owner.ID, 1)
+		if err != nil || total < int64(len(created)) {
+			t.Fatalf("got %d links, created %d, error %v", total, len(created), err)
+		}
+		var rows int64
+		row := openRaw(t, engine.Addr).QueryRow(t.Context(), `SELECT count(*) FROM links WHERE ordinal BETWEEN 1 AND $1`, total)
+		if err := row.Scan(&rows); err != nil || rows != total {
+			t.Fatalf("%d rows for %d ordinals, error %v", rows, total, err)
+		}
+	})
+}
+
+// callsOf returns a call of each kind.
+func callsOf(links *postgres.Links, accountID int64) map[string]func(context.Context) error {
+	return map[string]func(context.Context) error{
+		"CreateLink": func(ctx context.Context) error {
+			return links.CreateLink(ctx, &schema.Link{AccountID: accountID, Hash: "hash", CreatedAt: time.Now()})
+		},
+		"Link":      func(ctx context.Context) error { _, err := links.Link(ctx, 0, "hash"); return err },
+		"OwnedLink": func(ctx context.Context) error { _, err := links.OwnedLink(ctx, accountID, "hash", nil); return err },
+		"Links":     func(ctx context.Context) error { _, _, err := links.Links(ctx, accountID, 1); return err },
+		"SetActive": func(ctx context.Context) error { return links.SetActive(ctx, 0, "hash", true) },
+		"CreateFirstAccount": func(ctx context.Context) error {
+			return links.CreateFirstAccount(ctx, new(schema.Account), new(schema.Token))
+		},
+		"TokenByDigest":  func(ctx context.Context) error { _, _, err := links.TokenByDigest(ctx, [32]byte{}); return err },
+		"DomainsByHost":  func(ctx context.Context) error { _, err := links.DomainsByHost(ctx, "example.org"); return err },
+		"VerifiedDomain": func(ctx context.Context) error { _, err := links.VerifiedDomain(ctx, "example.org"); return err },
+	}
+}
+
+// awaitAnswer waits until a look-up is answered: each connection of the time before may fail once.
+func awaitAnswer(t *testing.T, links *postgres.Links) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	for {
+		_, err := links.Link(ctx, 0, "none")
+		if schema.ErrorCode(err) == schema.CodeNotFound {
+			return
+		}
+		if ctx.Err() != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// createUntil creates links from several goroutines, and ends the server under them. It returns those that were
+// answered.
+func createUntil(t *testing.T, links *postgres.Links, accountID int64, end func() error) []schema.Link {
+	t.Helper()
+	const atLeast = 100
+	var mu sync.Mutex
+	var created []schema.Link
+	var next atomic.Int64
+	enough := make(chan struct{})
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			for {
+				link := schema.Link{AccountID: accountID, Hash: fmt.Sprintf("l%d", next.Add(1)), CreatedAt: time.Now()}
+				if err := links.CreateLink(t.Context(), &link); err != nil {
+					if schema.ErrorCode(err) != schema.CodeUnavailable {
+						t.Errorf("got error %v", err)
+					}
+					return
+				}
+				mu.Lock()
+				if created = append(created, link); len(created) == atLeast {
+					close(enough)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	select {
+	case <-enough:
+	case <-time.After(20 * time.Second):
+		t.Error("no links are created")
+	}
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+	group.Wait()
+	return created
+}
+
+func TestContext(t *testing.T) {
+	t.Parallel()
+	t.Run("a call that waits for a lock ends with its context, as unavailable", func(t *testing.T) {
+		dsn := engines.Postgres(t)
+		links, raw := openLinks(t, dsn), openRaw(t, dsn)
+		exec(t, raw, "BEGIN; LOCK TABLE accounts")
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		account := schema.Account{Email: "a@example.org", CreatedAt: time.Now()}
+		if err := links.CreateAccount(ctx, &account); schema.ErrorCode(err) != schema.CodeUnavailable {
+			t.Fatalf("got error %v", err)
+		}
+		exec(t, raw, "ROLLBACK")
+		if _, err := links.AccountByEmail(t.Context(), account.Email); schema.ErrorCode(err) != schema.CodeNotFound {
+			t.Fatalf("got error %v", err)
+		}
+	})
+}
