@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/peterbourgon/ff/v3"
@@ -20,7 +21,8 @@ type Section interface {
 }
 
 // Parse fills sections from args and the environment and returns the arguments that are not flags. Flags may stand
-// before, between and after them. The error names every invalid setting, not just the first; flag.ErrHelp after -h.
+// before, between and after them, but not after "--". The error names every invalid setting, not just the first;
+// flag.ErrHelp after -h.
 func Parse(fs *flag.FlagSet, args []string, sections ...Section) (positional []string, err error) {
 	for _, s := range sections {
 		s.RegisterFlags(fs)
@@ -28,26 +30,27 @@ func Parse(fs *flag.FlagSet, args []string, sections ...Section) (positional []s
 	var invalid []error
 	fs.VisitAll(func(f *flag.Flag) { f.Value = &collector{f.Value, f.Name, &invalid} })
 
-	var flags []string
-	for len(args) > 0 {
+	var literal []string
+	if i := slices.Index(args, "--"); i >= 0 {
+		args, literal = args[:i], args[i+1:]
+	}
+	for {
 		if err := fs.Parse(args); err != nil {
 			return nil, err
 		}
-		rest := fs.Args()
-		flags = append(flags, args[:len(args)-len(rest)]...)
-		if len(rest) == 0 {
+		if fs.NArg() == 0 {
 			break
 		}
-		positional, args = append(positional, rest[0]), rest[1:]
+		positional, args = append(positional, fs.Arg(0)), fs.Args()[1:]
 	}
-	invalid = nil // parsed once to tell flags from arguments, once more with the environment
-	if err := ff.Parse(fs, flags, ff.WithEnvVarPrefix("LINKSTREAM")); err != nil {
+	// The flag set knows which flags were given: the environment is read for the others.
+	if err := ff.Parse(fs, nil, ff.WithEnvVarPrefix("LINKSTREAM")); err != nil {
 		return nil, err
 	}
 	for _, s := range sections {
 		invalid = append(invalid, s.Validate())
 	}
-	return positional, errors.Join(invalid...)
+	return append(positional, literal...), errors.Join(invalid...)
 }
 
 // collector notes a value that cannot be parsed and lets parsing go on.
