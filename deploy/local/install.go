@@ -97,7 +97,7 @@ func output(cmd *exec.Cmd) (string, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("run %s: %w: %s", filepath.Base(cmd.Path), err, last(out.String(), 1000))
+		return "", fmt.Errorf("run %s: %w: %s", strings.Join(cmd.Args, " "), err, last(out.String(), 1000))
 	}
 	return out.String(), nil
 }

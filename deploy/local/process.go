@@ -94,11 +94,11 @@ func (p *process) spawn(out *os.File) (*child, error) {
 		}
 		err = c.cmd.Wait()
 		if c.serving.Load() {
-			p.log.Error("engine ended by itself", "program", c.cmd.Path, "error", err, "log", p.output)
+			p.log.Error("engine ended by itself", "error", err, "log", p.output)
 		}
 	}()
 	if err := <-started; err != nil {
-		return nil, fmt.Errorf("start %q: %w", c.cmd.Path, err)
+		return nil, err
 	}
 	return c, nil
 }
@@ -114,9 +114,9 @@ func (p *process) awaitAnswer(ctx context.Context) error {
 		select {
 		case <-ticker.C:
 		case <-p.running.ended:
-			return fmt.Errorf("%q ended: %v", p.running.cmd.Path, p.running.cmd.ProcessState)
+			return fmt.Errorf("it ended: %v", p.running.cmd.ProcessState)
 		case <-ctx.Done():
-			return fmt.Errorf("wait for answer of %q: %w: %w", p.running.cmd.Path, ctx.Err(), err)
+			return fmt.Errorf("wait for an answer: %w: %w", ctx.Err(), err)
 		}
 	}
 }
@@ -132,7 +132,7 @@ func (p *process) stop() error {
 	case <-p.running.ended:
 		return nil
 	case <-timeout.C:
-		return errors.Join(fmt.Errorf("%q did not stop within %v", p.running.cmd.Path, stopTimeout), p.kill())
+		return errors.Join(fmt.Errorf("it did not stop within %v", stopTimeout), p.kill())
 	}
 }
 

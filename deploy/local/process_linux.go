@@ -23,11 +23,18 @@ func dieWithParent(cmd *exec.Cmd) {
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 }
 
-// dropRoot makes cmd, where this process is root, run as a user who is not, and gives owned to that user. The program
-// and its files may lie where others cannot go, such as root's cache: so cmd keeps the one capability to pass there.
+// dropRoot makes cmd, where this process is root, run as a user who is not, and gives owned to that user.
+//
+// The program and its files may lie where others cannot go, such as root's cache, so cmd keeps the one capability to
+// pass there. It needs it before it runs, and for access(2), by which Postgres looks for its programs: both take it
+// away from a process that was root, unless a secure bit says otherwise. See capabilities(7).
 func dropRoot(cmd *exec.Cmd, owned string) error {
 	if os.Geteuid() != 0 {
 		return nil
+	}
+	setpriv, err := exec.LookPath("setpriv")
+	if err != nil {
+		return fmt.Errorf("run %q as another user than root: %w", cmd.Path, err)
 	}
 	u, err := user.Lookup("postgres")
 	if err != nil {
@@ -36,12 +43,12 @@ func dropRoot(cmd *exec.Cmd, owned string) error {
 	if err != nil {
 		return fmt.Errorf("find user to run %q as: %w", cmd.Path, err)
 	}
+	args := []string{"setpriv", "--reuid", u.Uid, "--regid", u.Gid, "--clear-groups", "--securebits", "+no_setuid_fixup",
+		"--inh-caps", "-all,+dac_override", "--ambient-caps", "-all,+dac_override", "--pdeathsig", "keep", "--", cmd.Path}
+	cmd.Path, cmd.Args = setpriv, append(args, cmd.Args[1:]...)
+
 	uid, _ := strconv.Atoi(u.Uid) // numbers, on this system
 	gid, _ := strconv.Atoi(u.Gid)
-	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Credential:  &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)},
-		AmbientCaps: []uintptr{unix.CAP_DAC_OVERRIDE},
-	}
 	return filepath.WalkDir(owned, func(path string, _ os.DirEntry, err error) error {
 		if err != nil {
 			return err
