@@ -44,6 +44,9 @@ type ClickBatch struct {
 	Partition int
 	Base      int64 // Position.Next of the partition when the batch was begun: what the batch follows
 	Next      int64 // the offset after the last record that the batch accounts for, dropped records included
+	// Time is that of the first click's record in the topic. Whoever reads the records that follow Base finds the same
+	// one, so a store may divide its data by it.
+	Time time.Time
 
 	Offset    []int64 // of the click's record, ascending, Base <= Offset < Next
 	Lane      []Lane
@@ -59,7 +62,7 @@ func (b *ClickBatch) Len() int { return len(b.Offset) }
 
 // Reset empties the batch for another one and keeps its memory.
 func (b *ClickBatch) Reset(partition int, base int64) {
-	b.Partition, b.Base, b.Next = partition, base, base
+	b.Partition, b.Base, b.Next, b.Time = partition, base, base, time.Time{}
 	b.Offset, b.Lane, b.Seq = b.Offset[:0], b.Lane[:0], b.Seq[:0]
 	b.LinkID, b.ClickedAt = b.LinkID[:0], b.ClickedAt[:0]
 	b.Device, b.Browser = b.Device[:0], b.Browser[:0]

@@ -170,6 +170,9 @@ func (p *Partition) add(r stream.Record) error {
 	p.marks[c.Lane] = c.Seq
 	a := p.agents.Parse(c.UserAgent)
 	b := &p.batch
+	if b.Len() == 0 {
+		b.Time = r.Time
+	}
 	b.Offset = append(b.Offset, r.Offset)
 	b.Lane, b.Seq = append(b.Lane, c.Lane), append(b.Seq, c.Seq)
 	b.LinkID, b.ClickedAt = append(b.LinkID, c.LinkID), append(b.ClickedAt, c.ClickedAt)
