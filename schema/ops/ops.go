@@ -84,6 +84,9 @@ func Serve(ctx context.Context, srv *fasthttp.Server, ln net.Listener, grace tim
 	go func() { failed <- srv.Serve(ln) }()
 	select {
 	case err := <-failed:
+		if err == nil { // fasthttp takes a closed listener for a stop
+			err = net.ErrClosed
+		}
 		return fmt.Errorf("serve on %s: %w", ln.Addr(), err)
 	case <-ctx.Done():
 	}
@@ -93,6 +96,7 @@ func Serve(ctx context.Context, srv *fasthttp.Server, ln net.Listener, grace tim
 	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("shut down server on %s: %w", ln.Addr(), err)
 	}
+	ln.Close() // a server that had not begun to serve when it was told to stop does not know the listener
 	<-failed
 	return nil
 }
