@@ -101,6 +101,40 @@ func TestRecovery(t *testing.T) {
 		closeSpool()
 		equal(t, "segments", len(files(t, left.Dir, ".segment")), 0)
 	})
+	t.Run("takes a segment that was just being begun for a spare", func(t *testing.T) {
+		cfg := config(t.TempDir(), 1)
+		open(t, cfg)
+		left := kill(t, cfg)
+		damage(t, files(t, left.Dir, ".segment")[0], func(data []byte) { data[8], data[atFirstSeq] = 1, 1 })
+		s, log, _ := openLogged(t, left)
+		equal(t, "leftover lanes", len(leftovers(s)), 0)
+		equal(t, "reported", log.contains("level=ERROR"), false)
+	})
+	t.Run("reads clicks again whose segments it had no time to free", func(t *testing.T) {
+		cfg := config(t.TempDir(), 1)
+		s, _ := open(t, cfg)
+		lane := s.Lanes()[0]
+		appendClicks(t, s, 0, 1, 400)
+		before := kill(t, cfg)
+		acknowledged := readSome(t, lane, lane.ID(), 1)
+		acknowledged += readSome(t, lane, lane.ID(), acknowledged+1)
+		must(t, lane.Acknowledge())
+		left := kill(t, cfg)
+		for _, path := range files(t, before.Dir, ".segment") {
+			freed := filepath.Join(left.Dir, path[len(before.Dir):])
+			if _, err := os.Stat(freed); err != nil {
+				must(t, os.Rename(path, freed))
+			}
+		}
+		later, _ := open(t, left)
+		clicks := read(t, leftovers(later)[0])
+		again := int64(len(clicks)) - (400 - acknowledged)
+		if again <= 0 {
+			t.Fatal("no segment was freed: the test proves nothing")
+		}
+		isRun(t, clicks[:again], lane.ID(), 1, 1, again)
+		isRun(t, clicks[again:], lane.ID(), uint64(acknowledged)+1, acknowledged+1, 400)
+	})
 	t.Run("leaves alone what is not its own", func(t *testing.T) {
 		dir := t.TempDir()
 		must(t, os.Mkdir(filepath.Join(dir, "lost+found"), 0o700))
