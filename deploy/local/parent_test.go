@@ -99,8 +99,8 @@ func startParent(t *testing.T, name, dir string) *parent {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // "signal: killed"
+		_ = cmd.Process.Kill() // fails if the test has done so
+		_ = cmd.Wait()
 	})
 	addr, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
@@ -115,6 +115,7 @@ func (p *parent) kill(t *testing.T) {
 	if err := p.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
+	_ = p.cmd.Wait() // "signal: killed"
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	err := retry(ctx, func() error {
