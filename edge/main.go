@@ -46,10 +46,8 @@ func run(ctx context.Context, args []string, _, stderr io.Writer) error {
 		return err
 	}
 	defer client.Close()
-	// The topics may be made later: until then the clicks wait in the spool.
-	go program.Await(ctx, log, "Kafka", func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, client.EnsureTopics(ctx)
-	})
+	// Redirects do not wait for the topics: until they exist the clicks stay in the spool.
+	defer program.Background(ctx, func(ctx context.Context) { _ = program.AwaitTopics(ctx, log, client) })()
 	links, err := program.Await(ctx, log, "Postgres", func(ctx context.Context) (*postgres.Links, error) {
 		return postgres.OpenLinks(ctx, database.DSN)
 	})

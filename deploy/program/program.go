@@ -11,12 +11,14 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
 
 	"linkstream/deploy/config"
+	"linkstream/schema/stream"
 )
 
 // Main runs a program until it returns or a signal ends ctx, and exits: 0 after a stop that was asked for and
@@ -58,4 +60,23 @@ func Await[T any](ctx context.Context, log *slog.Logger, what string, open func(
 	}, backoff.WithBackOff(pause), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, _ time.Duration) {
 		log.Warn("waiting for "+what, "error", err)
 	}))
+}
+
+// AwaitTopics waits until the topics exist, and creates those that are missing.
+func AwaitTopics(ctx context.Context, log *slog.Logger, client *stream.Client) error {
+	_, err := Await(ctx, log, "Kafka", func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, client.EnsureTopics(ctx)
+	})
+	return err
+}
+
+// Background runs f beside what follows. stop ends its context and returns when f has.
+func Background(ctx context.Context, f func(context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { f(ctx) })
+	return func() {
+		cancel()
+		running.Wait()
+	}
 }

@@ -178,15 +178,19 @@ func (l *Lane) Partition() (int, bool) {
 	return int(p) - 1, p > 0
 }
 
-// bind fixes the lane's partition for good, also across restarts: a repeated click must meet its lane's mark, and
-// marks are kept by partition. It must come before the first click is sent.
-func (l *Lane) bind(partition int) {
+// bind fixes the lane's partition for good, also across restarts and losses of power: a repeated click must meet its
+// lane's mark, and marks are kept by partition. It must come before the first click is sent.
+func (l *Lane) bind(partition int) error {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.partition.Store(uint32(partition) + 1)
-	for _, s := range l.segments {
+	segments := slices.Clone(l.segments)
+	l.mu.Unlock()
+	var errs []error
+	for _, s := range segments { // a later one begins with it
 		s.word(offPartition).Store(uint32(partition) + 1)
+		errs = append(errs, s.syncHeader())
 	}
+	return errors.Join(errs...)
 }
 
 // close deletes what nobody needs and leaves the rest to the next process. A click that comes after finds no room. A

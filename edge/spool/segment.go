@@ -204,6 +204,14 @@ func (s *segment) sync() error {
 	return nil
 }
 
+// syncHeader writes the header to the disk.
+func (s *segment) syncHeader() error {
+	if err := unix.Msync(s.data[:headerLen], unix.MS_SYNC); err != nil {
+		return fmt.Errorf("sync header of segment %q: %w", s.path, err)
+	}
+	return nil
+}
+
 func (s *segment) unmap() error {
 	data := s.data
 	s.data = nil

@@ -141,8 +141,7 @@ func (s *Shipper) partition(ctx context.Context, lane *Lane) (int, error) {
 		return 0, errors.New("the topic has no partitions")
 	}
 	p := choosePartition(lane.ID(), count)
-	lane.bind(p)
-	return p, nil
+	return p, lane.bind(p)
 }
 
 // choosePartition spreads the lanes of one process evenly, and processes by their random incarnations.

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"linkstream/api/access"
+)
+
+// stopTimeout bounds how long a service may take to finish what is under way.
+const stopTimeout = 30 * time.Second
+
+// runServices runs the three services until ctx is done or one of them ends, then stops the others.
+func runServices(ctx context.Context, data string, e engines, stdout, stderr io.Writer) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	env := []string{
+		"LINKSTREAM_POSTGRES_DSN=" + e.postgres.Addr,
+		"LINKSTREAM_KAFKA_BROKERS=" + e.kafka.Addr,
+		"LINKSTREAM_CLICKHOUSE_DSN=" + e.clickhouse.Addr,
+		"LINKSTREAM_SPOOL_DIR=" + filepath.Join(data, "spool"),
+	}
+	if os.Getenv("LINKSTREAM_BOOTSTRAP_EMAIL") == "" {
+		env = append(env, "LINKSTREAM_BOOTSTRAP_EMAIL="+access.DefaultEmail)
+	}
+	services, ctx := errgroup.WithContext(ctx)
+	for _, name := range []string{"api", "ingest", "edge"} {
+		cmd := exec.CommandContext(ctx, filepath.Join(filepath.Dir(self), name))
+		cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), env...), stdout, stderr
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for this program, which stops them in order
+		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+		cmd.WaitDelay = stopTimeout
+		services.Go(func() error {
+			err := cmd.Run()
+			if ctx.Err() != nil && cmd.ProcessState != nil && cmd.ProcessState.Success() {
+				return nil
+			}
+			return fmt.Errorf("service %s ended by itself: %v", name, err)
+		})
+	}
+	return services.Wait()
+}
