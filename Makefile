@@ -5,13 +5,16 @@ BENCHMARKS = $(sort $(dir $(shell grep -rl --include='*_test.go' '^func Benchmar
 FUZZTIME   = 5s
 
 .DEFAULT_GOAL := help
-.PHONY: help run build check test bench fuzz
+.PHONY: help run up build check test bench fuzz
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## run the whole service on this machine; flags as in ARGS="-api.listen 127.0.0.1:9081"
 	go run ./deploy/standalone $(ARGS)
+
+up: build ## run the three services on real engines of this machine; flags in ARGS
+	./build/up $(ARGS)
 
 build: ## build the programs into ./build
 	go build -o build/ $(PROGRAMS)
