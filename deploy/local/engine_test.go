@@ -35,6 +35,9 @@ func testEngine(t *testing.T, start local.Starter, s store) {
 			t.Errorf("version %q, source %q, line %q", e.Version, e.Source, e)
 		}
 	})
+	if e.Secure != nil {
+		t.Run("asks for a password", func(t *testing.T) { testSecure(t, e.Secure) })
+	}
 	t.Run("keeps its folder to itself", func(t *testing.T) {
 		if second, err := start(t.Context(), dir, discard); err == nil {
 			t.Errorf("%v also started in the folder of %v", second, e)

@@ -35,7 +35,7 @@ func Kafka(ctx context.Context, dir string, log *slog.Logger) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start kafka: %w", err)
 	}
-	ports, err := freePorts(2)
+	ports, err := freePorts(3)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start kafka: %w", err), release())
 	}
@@ -45,8 +45,11 @@ func Kafka(ctx context.Context, dir string, log *slog.Logger) (*Engine, error) {
 		return e.started(ctx, &embeddedBroker{dir: filepath.Join(dir, "kfake"), port: ports[0], log: log}, release, log)
 	}
 	e.Version, e.Source = programs.version, programs.libs
-	p := programs.server(dir, ports[0], ports[1], log)
-	p.ping = ping
+	if e.Secure, err = newSecure(dir, ports[2]); err != nil {
+		return nil, errors.Join(fmt.Errorf("start kafka: %w", err), release())
+	}
+	p := programs.server(dir, e.Addr, hostPort(ports[1]), e.Secure)
+	p.log, p.ping = log, ping
 	return e.started(ctx, p, release, log)
 }
 
@@ -82,8 +85,9 @@ const kafkaProperties = `process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@%[2]s
 controller.listener.names=CONTROLLER
-listeners=PLAINTEXT://%[1]s,CONTROLLER://%[2]s
-advertised.listeners=PLAINTEXT://%[1]s
+listeners=PLAINTEXT://%[1]s,CONTROLLER://%[2]s,SASL_SSL://%[4]s
+advertised.listeners=PLAINTEXT://%[1]s,SASL_SSL://%[4]s
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_SSL:SASL_SSL
 log.dirs=%[3]s
 auto.create.topics.enable=false
 group.initial.rebalance.delay.ms=0
@@ -100,12 +104,12 @@ share.coordinator.state.topic.min.isr=1
 `
 
 // server returns the server whose data, log and configuration lie in dir.
-func (kp *kafkaPrograms) server(dir string, port, controllerPort int, log *slog.Logger) *process {
+func (kp *kafkaPrograms) server(dir, addr, controllerAddr string, secure *Secure) *process {
 	properties := filepath.Join(dir, "server.properties")
 	data := filepath.Join(dir, "data")
-	p := &process{log: log, output: filepath.Join(dir, "kafka.log"), quit: syscall.SIGTERM}
+	p := &process{output: filepath.Join(dir, "kafka.log"), quit: syscall.SIGTERM}
 	p.prepare = func(ctx context.Context) error {
-		config := fmt.Sprintf(kafkaProperties, hostPort(port), hostPort(controllerPort), data)
+		config := fmt.Sprintf(kafkaProperties, addr, controllerAddr, data, secure.Addr) + secure.properties()
 		if err := os.WriteFile(properties, []byte(config), 0o600); err != nil {
 			return err
 		}
@@ -113,7 +117,8 @@ func (kp *kafkaPrograms) server(dir string, port, controllerPort int, log *slog.
 			return nil
 		}
 		cluster := base64.RawURLEncoding.EncodeToString([]byte("linkstream-local")) // 16 bytes, as Kafka wants them
-		_, err := output(kp.cmd(ctx, "kafka.tools.StorageTool", "format", "-t", cluster, "-c", properties))
+		args := append([]string{"format", "-t", cluster, "-c", properties}, secure.formatArgs()...)
+		_, err := output(kp.cmd(ctx, "kafka.tools.StorageTool", args...))
 		return err
 	}
 	p.command = func() (*exec.Cmd, error) { return kp.cmd(context.Background(), "kafka.Kafka", properties), nil }

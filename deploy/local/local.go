@@ -29,6 +29,9 @@ const (
 // cannot have its engine fails rather than skips.
 const RequireEnv = "LINKSTREAM_REQUIRE_ENGINES"
 
+// user is who the engines know their clients as, where they ask.
+const user = "linkstream"
+
 const (
 	startTimeout  = 2 * time.Minute  // from the start of a program to its first answer, recovery included
 	stopTimeout   = 30 * time.Second // from the request to stop to the end
@@ -50,6 +53,8 @@ type Engine struct {
 	Source   string // where it comes from: an environment variable, a folder, or "embedded"
 	Addr     string // what clients are configured with: host:port for Kafka, else a URL with the password in it
 	HTTPAddr string // ClickHouse only: URL of its HTTP interface; empty where unknown
+
+	Secure *Secure // Kafka only: a second listener; nil for one that is embedded or from the environment
 
 	mu      sync.Mutex
 	server  server // nil for an engine from the environment

@@ -19,8 +19,6 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-const postgresUser = "linkstream"
-
 // Postgres starts a Postgres with the database "postgres" and a superuser. Where this process is root, it runs as
 // another user, since it refuses root, and that user owns its data.
 func Postgres(ctx context.Context, dir string, log *slog.Logger) (*Engine, error) {
@@ -78,7 +76,7 @@ func (pp *postgresPrograms) server(dir string, log *slog.Logger) (p *process, ad
 	if err != nil {
 		return nil, "", err
 	}
-	u := url.URL{Scheme: "postgres", User: url.UserPassword(postgresUser, password), Host: hostPort(port),
+	u := url.URL{Scheme: "postgres", User: url.UserPassword(user, password), Host: hostPort(port),
 		Path: "/postgres", RawQuery: "sslmode=disable"}
 
 	data := filepath.Join(dir, "data")
@@ -119,7 +117,7 @@ func (pp *postgresPrograms) initialise(ctx context.Context, dir, data string) er
 	if err := os.Mkdir(partial, 0o700); err != nil {
 		return err
 	}
-	cmd := pp.cmd(ctx, "initdb", "-D", partial, "-U", postgresUser, "-A", "scram-sha-256",
+	cmd := pp.cmd(ctx, "initdb", "-D", partial, "-U", user, "-A", "scram-sha-256",
 		"--pwfile", filepath.Join(dir, "password"), "-E", "UTF8", "--locale", "C")
 	if err := dropRoot(cmd, partial); err != nil {
 		return err
@@ -137,7 +135,7 @@ func (pp *postgresPrograms) cmd(ctx context.Context, name string, args ...string
 	return cmd
 }
 
-// postgresPassword returns the password that the file holds, which it makes if need be. Without one, any user of this
+// postgresPassword returns the password that a file holds, which it makes if need be. Without one, any user of this
 // machine could run programs as the user who runs Postgres.
 func postgresPassword(path string) (string, error) {
 	password, err := os.ReadFile(path)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/user"
+	osuser "os/user"
 	"path/filepath"
 	"strconv"
 	"syscall"
@@ -36,9 +36,9 @@ func dropRoot(cmd *exec.Cmd, owned string) error {
 	if err != nil {
 		return fmt.Errorf("run %q as another user than root: %w", cmd.Path, err)
 	}
-	u, err := user.Lookup("postgres")
+	u, err := osuser.Lookup("postgres")
 	if err != nil {
-		u, err = user.Lookup("nobody")
+		u, err = osuser.Lookup("nobody")
 	}
 	if err != nil {
 		return fmt.Errorf("find user to run %q as: %w", cmd.Path, err)
