@@ -1,0 +1,151 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"linkstream/bench/load"
+	"linkstream/bench/report"
+)
+
+const (
+	crowdSize   = 4096 // different visitors, who come again and again
+	crowdSeed   = 2026
+	verifyEvery = 200 * time.Millisecond
+)
+
+// crowd is who visits the links, and how often they were redirected.
+type crowd struct {
+	links    linkSet
+	visitors []load.Visitor
+	seeds    atomic.Uint64
+	clicks   []atomic.Uint32 // by link, of those that the service counts
+}
+
+func newCrowd(links linkSet) *crowd {
+	return &crowd{links: links, visitors: load.Visitors(crowdSize, crowdSeed), clicks: make([]atomic.Uint32, links.count)}
+}
+
+// visits makes the requests to a whole service, whose counts are checked at the end.
+func (c *crowd) visits(addr string) func(int) load.Source { return c.source(addr, true, false) }
+
+// visitsUncounted makes the requests to an edge behind which nobody counts.
+func (c *crowd) visitsUncounted(addr string) func(int) load.Source {
+	return c.source(addr, false, false)
+}
+
+// bareVisits makes the same requests to a server that has one answer.
+func (c *crowd) bareVisits(addr string) func(int) load.Source { return c.source(addr, false, true) }
+
+func (c *crowd) source(addr string, counted, bare bool) func(int) load.Source {
+	headers := make([][]byte, len(c.visitors))
+	for i, v := range c.visitors {
+		headers[i] = v.AppendHeader([]byte(" HTTP/1.1\r\n"), addr)
+	}
+	return func(int) load.Source {
+		seed := c.seeds.Add(1) // each connection of each round draws others
+		return &visit{crowd: c, headers: headers, counted: counted, bare: bare,
+			random: rand.New(rand.NewPCG(seed, crowdSeed)), popularity: load.NewPopularity(c.links.count, seed)}
+	}
+}
+
+// visit is a request for a link, and the next one, and so on.
+type visit struct {
+	crowd         *crowd
+	headers       [][]byte
+	random        *rand.Rand
+	popularity    *load.Popularity
+	counted, bare bool
+
+	link int
+	url  []byte // scratch
+}
+
+// Append implements load.Source.
+func (v *visit) Append(dst []byte) []byte {
+	v.link = v.popularity.Next()
+	dst = v.crowd.links.appendHash(append(dst, "GET /"...), v.link)
+	return append(dst, v.headers[v.random.IntN(len(v.headers))]...)
+}
+
+// Check implements load.Source.
+func (v *visit) Check(a load.Answer) error {
+	if v.url = v.crowd.links.appendURL(v.url[:0], v.link); v.bare {
+		v.url = append(v.url[:0], someURL...)
+	}
+	if a.Status != http.StatusFound || !bytes.Equal(a.Location, v.url) {
+		return fmt.Errorf("link %q leads to %q with status %d: %.200q", v.crowd.links.hash(v.link), a.Location, a.Status, a.Body)
+	}
+	if v.counted {
+		v.crowd.clicks[v.link].Add(1)
+	}
+	return nil
+}
+
+// verify adds the checks that the service has counted each click that was answered, and no other one.
+func (b *bench) verify(ctx context.Context, s *service, c *crowd) error {
+	b.say("comparing the counts of all links with the answers")
+	deadline := time.Now().Add(settleTimeout)
+	tick := time.NewTicker(verifyEvery)
+	defer tick.Stop()
+	want, hottest := int64(0), 0
+	for link := range c.clicks {
+		n := c.clicks[link].Load()
+		want += int64(n)
+		if n > c.clicks[hottest].Load() {
+			hottest = link
+		}
+	}
+	for {
+		listed, wrong, err := s.listed(ctx, c)
+		if err != nil {
+			return err
+		}
+		inStats, err := s.api.clicks(ctx, c.links.hash(hottest))
+		if err != nil {
+			return err
+		}
+		checks := []report.Check{
+			{Name: "clicks of all links in the list", Want: want, Got: listed},
+			{Name: "links with other clicks in the list than answers", Want: 0, Got: wrong},
+			{Name: "clicks of the most popular link in its stats", Want: int64(c.clicks[hottest].Load()), Got: inStats},
+		}
+		if listed >= want || time.Now().After(deadline) {
+			b.report.Checks = append(b.report.Checks, checks...)
+			return nil
+		}
+		<-tick.C // a service that runs by itself may still be counting
+	}
+}
+
+// listed sums up the list of links, and returns how many links in it have other clicks than they had answers.
+func (s *service) listed(ctx context.Context, c *crowd) (sum, wrong int64, err error) {
+	found, pages := 0, 1
+	for page := 1; page <= pages; page++ {
+		items, last, err := s.api.links(ctx, page)
+		if err != nil {
+			return 0, 0, err
+		}
+		pages = last
+		for _, item := range items {
+			link, ours := c.links.link(item.Hash)
+			if !ours {
+				continue
+			}
+			found++
+			sum += item.Clicks
+			if item.Clicks != int64(c.clicks[link].Load()) {
+				wrong++
+			}
+		}
+		if found == c.links.count {
+			break // older links are not of this run
+		}
+	}
+	return sum, wrong + int64(c.links.count-found), nil
+}

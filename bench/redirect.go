@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"linkstream/bench/report"
+)
+
+// The subjects of redirect. The first is what the others are compared with.
+const (
+	bareServer   = "bare fasthttp"
+	bareNginx    = "nginx"
+	edgeSpooling = "edge, spooling" // no broker answers: the redirect itself, with the click in the spool
+	edgeShipping = "edge, shipping" // to a broker in a process of its own
+	standalone   = "standalone"     // edge, broker, ingest and stores in one process: all that is done for a click
+	running      = "running service"
+)
+
+// redirect measures the edge's answers.
+func redirect(ctx context.Context, b *bench) error {
+	crowd := newCrowd(newLinkSet(b.cfg.Links))
+	service, err := b.open(ctx, crowd.links)
+	if err != nil {
+		return err
+	}
+	whole := b.wholeService(service, crowd)
+	var subjects []*subject
+	var edges []*counter
+	if b.cfg.Start {
+		if subjects, err = b.bareServers(ctx, crowd); err != nil {
+			return err
+		}
+		spooling, shipping, counters, err := b.edges(ctx, crowd)
+		if err != nil {
+			return err
+		}
+		subjects, edges = append(subjects, spooling, shipping), counters
+	}
+	subjects = append(subjects, whole)
+	if err := b.rounds(ctx, "redirect", subjects); err != nil {
+		return err
+	}
+	paced := []*subject{whole}
+	if b.cfg.Start {
+		paced = []*subject{subjects[0], whole} // how late a bare server is tells what the machine has to do with it
+	}
+	if err := b.openLoop(ctx, "redirect", paced); err != nil {
+		return err
+	}
+	for _, c := range edges {
+		if err := b.checkCounter(ctx, c); err != nil {
+			return err
+		}
+	}
+	return b.verify(ctx, service, crowd)
+}
+
+// wholeService is done with a load when its clicks are counted.
+func (b *bench) wholeService(service *service, crowd *crowd) *subject {
+	source := crowd.visits(service.edge)
+	if service.child == nil {
+		return b.newSubject(running, service.edge, source)
+	}
+	s := b.newSubject(standalone, service.edge, source, process{standalone, service.child.Usage})
+	s.settle = service.counted.settle
+	return s
+}
+
+// bareServers starts servers that answer with a redirect and do nothing else.
+func (b *bench) bareServers(ctx context.Context, crowd *crowd) ([]*subject, error) {
+	child, addr, err := b.role(ctx, bareServer, "serve-bare")
+	if err != nil {
+		return nil, err
+	}
+	subjects := []*subject{b.newSubject(bareServer, addr, crowd.bareVisits(addr), process{bareServer, child.Usage})}
+	path, err := exec.LookPath("nginx")
+	if err != nil {
+		b.say("nginx is not installed: going on without it")
+		return subjects, nil
+	}
+	nginx, err := b.nginx(ctx, path, crowd)
+	return append(subjects, nginx), err
+}
+
+// nginxConfig is for one process, whose CPU time is all there is. The pid file and the logs of its start are kept out of
+// the system's folders.
+const nginxConfig = `
+daemon off; master_process off; pid %[1]s/nginx.pid; error_log %[1]s/nginx.log;
+events { worker_connections 8192; }
+http {
+	access_log off; keepalive_requests 1000000000; server_tokens off;
+	client_body_temp_path %[1]s; proxy_temp_path %[1]s; fastcgi_temp_path %[1]s; uwsgi_temp_path %[1]s; scgi_temp_path %[1]s;
+	server { listen %[2]s; add_header Cache-Control "private, no-store" always; location / { return 302 %[3]s; } }
+}
+`
+
+func (b *bench) nginx(ctx context.Context, program string, crowd *crowd) (*subject, error) {
+	addrs, err := freeAddrs(1)
+	if err != nil {
+		return nil, err
+	}
+	config := filepath.Join(b.dir, "nginx.conf")
+	if err := os.WriteFile(config, fmt.Appendf(nil, nginxConfig, b.dir, addrs[0], someURL), 0o600); err != nil {
+		return nil, err
+	}
+	child, err := b.spawn(bareNginx, nil, program, "-c", config, "-e", filepath.Join(b.dir, "nginx.log"))
+	if err != nil {
+		return nil, err
+	}
+	err = child.Await(ctx, func(ctx context.Context) error { return listening(ctx, addrs[0]) })
+	return b.newSubject(bareNginx, addrs[0], crowd.bareVisits(addrs[0]), process{bareNginx, child.Usage}), err
+}
+
+// edges starts edges alone, on the links of the service: what the redirect costs without what comes after it.
+func (b *bench) edges(ctx context.Context, crowd *crowd) (spooling, shipping *subject, counters []*counter, err error) {
+	broker, brokerAddr, err := b.role(ctx, "broker", "serve-broker", filepath.Join(b.dir, "broker"))
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if err := createTopics(ctx, brokerAddr); err != nil {
+		return nil, nil, nil, err
+	}
+	const nowhere = "127.0.0.1:1" // nothing listens there
+	spooling, recorded, err := b.edge(ctx, edgeSpooling, nowhere, "linkstream_edge_clicks_recorded_total", crowd)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	shipping, shipped, err := b.edge(ctx, edgeShipping, brokerAddr, "linkstream_edge_clicks_shipped_total", crowd)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	shipping.processes = append(shipping.processes, process{"broker", broker.Usage})
+	return spooling, shipping, []*counter{recorded, shipped}, nil
+}
+
+// edge starts one edge, which is done with a load when the metric has counted its clicks.
+func (b *bench) edge(ctx context.Context, name, broker, metric string, crowd *crowd) (*subject, *counter, error) {
+	child, addr, err := b.role(ctx, name, "serve-edge", "-links", filepath.Join(b.dir, "data", "links.db"),
+		"-spool.dir", filepath.Join(b.dir, name), "-spool.max-bytes", fmt.Sprint(16<<30), "-edge.listen", "127.0.0.1:0",
+		"-kafka.brokers", broker, "-log.level", "error")
+	if err != nil {
+		return nil, nil, err
+	}
+	c := &counter{name: name, base: "http://" + addr, metric: metric}
+	s := b.newSubject(name, addr, crowd.visitsUncounted(addr), process{"edge", child.Usage})
+	s.settle = c.settle
+	return s, c, nil
+}
+
+// checkCounter adds a check that a metric has counted each click and no other one.
+func (b *bench) checkCounter(ctx context.Context, c *counter) error {
+	got, err := readMetric(ctx, c.base, c.metric)
+	b.report.Checks = append(b.report.Checks, report.Check{Name: "clicks of " + c.name, Want: c.want, Got: int64(got)})
+	return err
+}

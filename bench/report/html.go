@@ -1,0 +1,94 @@
+package report
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"slices"
+)
+
+//go:embed report.html
+var page string
+
+// barWidth is that of the longest bar beside a metric, in pixels.
+const barWidth = 220
+
+// row is a metric with its bar, which is as long as its median beside others of the same unit.
+type row struct {
+	Metric
+	Middle, Least, Most  string
+	Bar, BarLow, BarHigh float64 // pixels
+}
+
+// Page returns the report as a page that needs nothing else: no script, no other file.
+func (r *Report) Page() ([]byte, error) {
+	t, err := template.New("report").Parse(page)
+	if err != nil {
+		return nil, fmt.Errorf("read template of page: %w", err)
+	}
+	figures, err := r.figures()
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	err = t.Execute(&out, map[string]any{"Report": r, "Rows": r.rows(), "Figures": figures, "Took": number(r.Seconds)})
+	if err != nil {
+		return nil, fmt.Errorf("write page: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// rows returns the metrics, those of one unit beside each other.
+func (r *Report) rows() (rows []row) {
+	longest := map[string]float64{}
+	var units []string
+	for _, m := range r.Metrics {
+		if !slices.Contains(units, m.Unit) {
+			units = append(units, m.Unit)
+		}
+		_, high := m.Range()
+		longest[m.Unit] = max(longest[m.Unit], high, 1e-9)
+	}
+	for _, m := range r.Metrics {
+		low, high := m.Range()
+		scale := barWidth / longest[m.Unit]
+		rows = append(rows, row{Metric: m, Middle: number(m.Median()), Least: number(low), Most: number(high),
+			Bar: m.Median() * scale, BarLow: low * scale, BarHigh: high * scale})
+	}
+	slices.SortStableFunc(rows, func(a, b row) int { return slices.Index(units, a.Unit) - slices.Index(units, b.Unit) })
+	return rows
+}
+
+// figures returns a chart for each kind of series, and one of all latencies.
+func (r *Report) figures() ([]figure, error) {
+	var titles []string
+	charts := map[string][]Series{}
+	for _, s := range r.Series {
+		if len(s.Values) < 2 { // no line
+			continue
+		}
+		title := fmt.Sprintf("%s, %s", s.Chart, s.Unit)
+		if charts[title] == nil {
+			titles = append(titles, title)
+		}
+		charts[title] = append(charts[title], s)
+	}
+	var figures []figure
+	var colors palette
+	if len(r.Latencies) > 0 {
+		f, err := colors.percentiles(r.Latencies)
+		if err != nil {
+			return nil, err
+		}
+		figures = append(figures, f)
+	}
+	for _, title := range titles {
+		f, err := colors.overTime(title, charts[title])
+		if err != nil {
+			return nil, err
+		}
+		figures = append(figures, f)
+	}
+	return figures, nil
+}

@@ -1,0 +1,163 @@
+// Package report holds what a run has measured: it is written as a table, as JSON and as a page with charts, and compared
+// with that of another run.
+package report
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"linkstream/bench/proc"
+)
+
+// Report is what one run of a scenario has measured.
+type Report struct {
+	Scenario  string       `json:"scenario"`
+	Command   string       `json:"command"` // that reproduces it
+	Began     time.Time    `json:"began"`
+	Seconds   float64      `json:"seconds"`
+	Machine   proc.Machine `json:"machine"`
+	Checks    []Check      `json:"checks"`
+	Metrics   []Metric     `json:"metrics"`
+	Latencies []Latency    `json:"latencies"`
+	Series    []Series     `json:"series"`
+}
+
+// Check is a count that must be what it should: figures of a run that lost something are worth nothing.
+type Check struct {
+	Name string `json:"name"`
+	Want int64  `json:"want"`
+	Got  int64  `json:"got"`
+}
+
+// Direction says which values of a metric are better.
+type Direction string
+
+// The directions.
+const (
+	Lower  Direction = "lower"
+	Higher Direction = "higher"
+)
+
+// Metric is a figure with one value for each round.
+type Metric struct {
+	Name    string    `json:"name"` // unique in a report
+	Unit    string    `json:"unit"`
+	Better  Direction `json:"better"`
+	Samples []float64 `json:"samples"` // in the order of the rounds
+}
+
+// Latency is the distribution of all times of an operation.
+type Latency struct {
+	Name string `json:"name"`
+	// Histogram is in nanoseconds, in HdrHistogram's interchange format: V2, compressed, base64.
+	Histogram string `json:"histogram"`
+}
+
+// Series is a figure over the time of the run.
+type Series struct {
+	Chart   string    `json:"chart"` // series of one chart share its unit
+	Name    string    `json:"name"`
+	Unit    string    `json:"unit"`
+	Seconds []float64 `json:"seconds"` // since the run began
+	Values  []float64 `json:"values"`
+}
+
+// Add adds a round's value to the metric of that name, which is made if need be.
+func (r *Report) Add(name, unit string, better Direction, value float64) {
+	i := slices.IndexFunc(r.Metrics, func(m Metric) bool { return m.Name == name })
+	if i < 0 {
+		i = len(r.Metrics)
+		r.Metrics = append(r.Metrics, Metric{Name: name, Unit: unit, Better: better})
+	}
+	r.Metrics[i].Samples = append(r.Metrics[i].Samples, value)
+}
+
+// Metric returns the metric of that name, an empty one if there is none.
+func (r *Report) Metric(name string) Metric {
+	if i := slices.IndexFunc(r.Metrics, func(m Metric) bool { return m.Name == name }); i >= 0 {
+		return r.Metrics[i]
+	}
+	return Metric{}
+}
+
+// AddLatency adds a distribution in nanoseconds.
+func (r *Report) AddLatency(name string, h *hdrhistogram.Histogram) error {
+	encoded, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+	if err != nil {
+		return fmt.Errorf("encode histogram %q: %w", name, err)
+	}
+	r.Latencies = append(r.Latencies, Latency{Name: name, Histogram: string(encoded)})
+	return nil
+}
+
+// decode returns the histogram.
+func (l Latency) decode() (*hdrhistogram.Histogram, error) {
+	h, err := hdrhistogram.Decode([]byte(l.Histogram))
+	if err != nil {
+		return nil, fmt.Errorf("decode histogram %q: %w", l.Name, err)
+	}
+	return h, nil
+}
+
+// Failed returns the checks that do not hold.
+func (r *Report) Failed() error {
+	var errs []error
+	for _, c := range r.Checks {
+		if !c.OK() {
+			errs = append(errs, fmt.Errorf("%s: got %d, want %d", c.Name, c.Got, c.Want))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// OK reports whether the check holds.
+func (c Check) OK() bool { return c.Got == c.Want }
+
+// Median returns the middle value of the rounds.
+func (m Metric) Median() float64 {
+	sorted := slices.Sorted(slices.Values(m.Samples))
+	n := len(sorted)
+	if n == 0 {
+		return 0
+	}
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
+
+// Range returns the least and the greatest value of the rounds.
+func (m Metric) Range() (low, high float64) {
+	if len(m.Samples) == 0 {
+		return 0, 0
+	}
+	return slices.Min(m.Samples), slices.Max(m.Samples)
+}
+
+// Save writes the report as JSON.
+func (r *Report) Save(path string) error {
+	data, err := json.MarshalIndent(r, "", "\t")
+	if err != nil {
+		return fmt.Errorf("encode report: %w", err)
+	}
+	if err := os.WriteFile(path, append(data, '\n'), 0o644); err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	return nil
+}
+
+// Load reads a report that Save has written.
+func Load(path string) (*Report, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read report: %w", err)
+	}
+	r := new(Report)
+	if err := json.Unmarshal(data, r); err != nil {
+		return nil, fmt.Errorf("read report %q: %w", path, err)
+	}
+	return r, nil
+}

@@ -1,0 +1,42 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"text/tabwriter"
+)
+
+// WriteTable writes the metrics and the checks for a terminal.
+func (r *Report) WriteTable(w io.Writer) error {
+	fmt.Fprintf(w, "%s\n%s, %d cores, %s, %s\n\n", r.Command, r.Machine.CPU, r.Machine.Cores, r.Machine.Kernel, r.Machine.Go)
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(table, "median\tleast\tmost\trounds\t\n")
+	for _, m := range r.Metrics {
+		low, high := m.Range()
+		// Cells are aligned to the right, and what follows the last tab is to the left of nothing: the name.
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t  %s (%s)\n", number(m.Median()), number(low), number(high), len(m.Samples), m.Name, m.Unit)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	for _, c := range r.Checks {
+		verdict := "ok"
+		if !c.OK() {
+			verdict = "FAILED"
+		}
+		fmt.Fprintf(w, "%-6s  %s: %d of %d\n", verdict, c.Name, c.Got, c.Want)
+	}
+	return nil
+}
+
+// number formats a value with three significant digits, or all of those before the point.
+func number(v float64) string {
+	if v == 0 || math.IsInf(v, 0) || math.IsNaN(v) {
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	decimals := max(0, 2-int(math.Floor(math.Log10(math.Abs(v)))))
+	return strconv.FormatFloat(v, 'f', min(decimals, 6), 64)
+}

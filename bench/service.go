@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"linkstream/bench/proc"
+	"linkstream/schema/stream"
+)
+
+const (
+	// ownTokens is how many a started service has: 128 of them may make a quarter of a million requests a minute.
+	ownTokens = 128
+	// maxShortened bounds the links that are made through the API of a service that runs already.
+	maxShortened = 20_000
+	// settlePoll is how often a service is asked whether it is done. Being asked costs it CPU time that counts.
+	settlePoll = 50 * time.Millisecond
+	// settleTimeout bounds how long clicks may take to be counted once no more come.
+	settleTimeout = 2 * time.Minute
+)
+
+// service is the whole of linkstream, started here or found running.
+type service struct {
+	edge    string // host:port
+	api     *api
+	child   *proc.Child // nil if it was running before
+	counted *counter    // of clicks; nil as well then
+}
+
+// open starts the service or finds it, and makes the links. prepare fills the data of a service that has yet to start.
+func (b *bench) open(ctx context.Context, links linkSet, prepare ...func(ctx context.Context, data string) error) (*service, error) {
+	if !b.cfg.Start {
+		return b.find(ctx, links)
+	}
+	data := filepath.Join(b.dir, "data")
+	if err := os.Mkdir(data, 0o700); err != nil {
+		return nil, err
+	}
+	b.say("making %d links", links.count)
+	tokens, err := seed(ctx, data, links, ownTokens)
+	if err != nil {
+		return nil, err
+	}
+	for _, fill := range prepare {
+		if err := fill(ctx, data); err != nil {
+			return nil, err
+		}
+	}
+	b.say("building and starting the service")
+	program := filepath.Join(b.dir, "standalone")
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", program, "linkstream/deploy/standalone").CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("build the service, whose module must be around: %w\n%s", err, out)
+	}
+	addrs, err := freeAddrs(3)
+	if err != nil {
+		return nil, err
+	}
+	s := &service{edge: addrs[0], api: &api{base: "http://" + addrs[1], tokens: tokens}, counted: &counter{
+		name: standalone, base: "http://" + addrs[2], metric: "linkstream_ingest_clicks_counted_total"}}
+	s.child, err = b.spawn("standalone", nil, program, "-data", data, "-edge.listen", addrs[0], "-api.listen", addrs[1],
+		"-ingest.listen", addrs[2], "-log.level", "warn")
+	if err != nil {
+		return nil, err
+	}
+	b.stops = append(b.stops, s.child.Stop) // a service that loses clicks when it stops would say so
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	return s, s.child.Await(ctx, func(ctx context.Context) error {
+		for _, base := range []string{"http://" + s.edge, s.api.base, s.counted.base} {
+			if err := ready(ctx, base); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// find makes the links through the API of a running service.
+func (b *bench) find(ctx context.Context, links linkSet) (*service, error) {
+	s := &service{edge: strings.TrimPrefix(b.cfg.Edge, "http://"), api: &api{base: b.cfg.API}}
+	s.api.tokens = strings.FieldsFunc(b.cfg.Tokens, func(r rune) bool { return r == ',' })
+	if len(s.api.tokens) == 0 {
+		return nil, fmt.Errorf("-token: name a token of the service, or add -start for one of the run's own")
+	}
+	if links.count > maxShortened {
+		return nil, fmt.Errorf("-links: a running service gets at most %d", maxShortened)
+	}
+	for i := range links.count {
+		if i%1000 == 0 {
+			b.say("making links through the API: %d of %d", i, links.count)
+		}
+		if err := s.api.shorten(ctx, links.hash(i), links.url(i)); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// counter is a metric that counts what a node has done with clicks.
+type counter struct {
+	name         string // of whose clicks
+	base, metric string
+	want         int64 // clicks so far
+}
+
+// settle returns once so many more clicks are counted.
+func (c *counter) settle(ctx context.Context, clicks int64) error {
+	c.want += clicks
+	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
+	defer cancel()
+	tick := time.NewTicker(settlePoll)
+	defer tick.Stop()
+	for {
+		got, err := readMetric(ctx, c.base, c.metric)
+		if err != nil {
+			return err
+		}
+		if int64(got) >= c.want {
+			return nil // more is for the checks at the end to find
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for %s to be %d: it is %.0f: %w", c.metric, c.want, got, ctx.Err())
+		}
+	}
+}
+
+func ready(ctx context.Context, base string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/readyz", nil)
+	if err != nil {
+		return err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s/readyz: %s", base, res.Status)
+	}
+	return nil
+}
+
+// freeAddrs returns n loopback addresses that nothing listened on a moment ago.
+func freeAddrs(n int) (addrs []string, err error) {
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, fmt.Errorf("find free port: %w", err)
+		}
+		defer l.Close() // after all were found: no two are the same
+		addrs = append(addrs, l.Addr().String())
+	}
+	return addrs, nil
+}
+
+// listening returns nil if something accepts connections.
+func listening(ctx context.Context, addr string) error {
+	c, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return err
+	}
+	return c.Close()
+}
+
+// createTopics creates the topics on a new broker.
+func createTopics(ctx context.Context, broker string) error {
+	cfg := stream.DefaultConfig()
+	cfg.Brokers = broker
+	client, err := stream.New(cfg, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	return client.EnsureTopics(ctx)
+}
