@@ -12,7 +12,10 @@ import (
 
 func TestSection5Authentication(t *testing.T) {
 	t.Parallel()
-	s := startSystem(t)
+	onBothKinds(t, testSection5Authentication)
+}
+
+func testSection5Authentication(t *testing.T, s *system) {
 	owner, nobody := s.owner(), caller{api: s.api}
 	owner.alias(t, "known", "https://example.com/")
 
@@ -102,9 +105,9 @@ var badRequests = []struct {
 	{"a body of 1 MiB", "POST", "/api/v1/shorten", strings.Repeat(paddedBody, 16), nil, 413},
 }
 
-func TestSection7Errors(t *testing.T) {
-	t.Parallel()
-	s := startSystem(t)
+func TestSection7Errors(t *testing.T) { t.Parallel(); onBothKinds(t, testSection7Errors) }
+
+func testSection7Errors(t *testing.T, s *system) {
 	owner := s.owner()
 	for _, c := range badRequests {
 		t.Run("errors are JSON with a message: "+c.name, func(t *testing.T) {
@@ -131,7 +134,10 @@ func TestSection7Errors(t *testing.T) {
 
 func TestSection7ErrorsOfWhatIsHardlyHTTP(t *testing.T) {
 	t.Parallel()
-	s := startSystem(t)
+	onBothKinds(t, testSection7ErrorsOfWhatIsHardlyHTTP)
+}
+
+func testSection7ErrorsOfWhatIsHardlyHTTP(t *testing.T, s *system) {
 	for name, raw := range map[string]string{
 		"no HTTP at all":    "HELLO\r\n\r\n",
 		"an endless path":   "GET /" + strings.Repeat("a", 1<<20) + " HTTP/1.1\r\nHost: x\r\n\r\n",
@@ -168,7 +174,10 @@ func rawCall(t *testing.T, base, raw string) (a answer, ok bool) {
 
 func TestSection7SuspendedAccountIsForbidden(t *testing.T) {
 	t.Parallel()
-	s := startSystem(t)
+	onBothKinds(t, testSection7SuspendedAccountIsForbidden)
+}
+
+func testSection7SuspendedAccountIsForbidden(t *testing.T, s *system) {
 	other, email := s.another(t, "other")
 	other.alias(t, "known", "https://example.com/")
 	s.admin(t, "account", "suspend", email)

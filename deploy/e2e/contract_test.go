@@ -33,7 +33,10 @@ var endpoints = []struct{ method, path, body string }{
 
 func TestSection1WhatTheServiceDoes(t *testing.T) {
 	t.Parallel()
-	s := startSystem(t)
+	onBothKinds(t, testSection1WhatTheServiceDoes)
+}
+
+func testSection1WhatTheServiceDoes(t *testing.T, s *system) {
 	owner := s.owner()
 	other, _ := s.another(t, "other")
 	owner.alias(t, "known", "https://example.com/long")
@@ -76,9 +79,9 @@ func TestSection1WhatTheServiceDoes(t *testing.T) {
 	})
 }
 
-func TestSection2Link(t *testing.T) {
-	t.Parallel()
-	s := startSystem(t)
+func TestSection2Link(t *testing.T) { t.Parallel(); onBothKinds(t, testSection2Link) }
+
+func testSection2Link(t *testing.T, s *system) {
 	owner := s.owner()
 	made := owner.alias(t, "fields", "https://example.com/fields")
 	id := s.domain(t, s.email, "links.example.org")
@@ -114,9 +117,9 @@ func TestSection2Link(t *testing.T) {
 	})
 }
 
-func TestSection2Statistics(t *testing.T) {
-	t.Parallel()
-	s := startSystem(t)
+func TestSection2Statistics(t *testing.T) { t.Parallel(); onBothKinds(t, testSection2Statistics) }
+
+func testSection2Statistics(t *testing.T, s *system) {
 	owner := s.owner()
 	owner.alias(t, "fields", "https://example.com/fields")
 
@@ -147,9 +150,9 @@ func TestSection2Statistics(t *testing.T) {
 	})
 }
 
-func TestSection3CustomDomain(t *testing.T) {
-	t.Parallel()
-	s := startSystem(t)
+func TestSection3CustomDomain(t *testing.T) { t.Parallel(); onBothKinds(t, testSection3CustomDomain) }
+
+func testSection3CustomDomain(t *testing.T, s *system) {
 	owner := s.owner()
 	id := number(t, object{"id": decode(s.admin(t, "domain", "add", s.email, "go.example.org"))}, "id")
 	fields := object{"long_url": "https://example.com/", "custom_alias": "state", "domain_id": id}
@@ -168,9 +171,9 @@ func TestSection3CustomDomain(t *testing.T) {
 	})
 }
 
-func TestSection9Versioning(t *testing.T) {
-	t.Parallel()
-	s := startSystem(t)
+func TestSection9Versioning(t *testing.T) { t.Parallel(); onBothKinds(t, testSection9Versioning) }
+
+func testSection9Versioning(t *testing.T, s *system) {
 	owner := s.owner()
 	owner.alias(t, "known", "https://example.com/")
 	for _, e := range endpoints {

@@ -27,11 +27,11 @@ var (
 func TestFirstStart(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
-	s.env = nil // nothing is preset
+	s.nodes[0].env = nil // nothing is preset
 	s.start(t)
 	var first string
 	eventually(t, readyWithin, func() error {
-		if first = s.process.output.String(); !curlForm.MatchString(first) {
+		if first = s.nodes[0].process.output.String(); !curlForm.MatchString(first) {
 			return fmt.Errorf("no curl in:\n%s", first)
 		}
 		return nil
@@ -54,7 +54,7 @@ func TestFirstStart(t *testing.T) {
 	t.Run("prints them once", func(t *testing.T) {
 		s.stop(t)
 		s.start(t)
-		process := s.process
+		process := s.nodes[0].process
 		s.stop(t) // by now it has printed all that it prints
 		second := process.output.String()
 		if tokenForm.MatchString(second) || curlForm.MatchString(second) || passwordForm.MatchString(second) {
@@ -68,19 +68,19 @@ func TestFirstStart(t *testing.T) {
 func TestFirstStartThatFailsLeavesItToTheNext(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
-	s.env = nil
+	s.nodes[0].env = nil
 	taken, err := net.Listen("tcp", address(s.api))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	if out := s.fails(t, s.flags()...); !strings.Contains(out, address(s.api)) {
+	if out := s.nodes[0].fails(t, s.nodes[0].args...); !strings.Contains(out, address(s.api)) {
 		t.Errorf("the error does not name the address that is taken:\n%s", out)
 	}
 	taken.Close()
 	s.start(t)
 	eventually(t, readyWithin, func() error {
-		if out := s.process.output.String(); !tokenForm.MatchString(out) || !passwordForm.MatchString(out) {
+		if out := s.nodes[0].process.output.String(); !tokenForm.MatchString(out) || !passwordForm.MatchString(out) {
 			return fmt.Errorf("no start has printed the password and the token:\n%s", out)
 		}
 		return nil
@@ -112,56 +112,44 @@ func TestFirstAccountIsPresetByTheEnvironment(t *testing.T) {
 	})
 	t.Run("a token that is too short is refused", func(t *testing.T) {
 		s := newSystem(t)
-		s.env = []string{"LINKSTREAM_BOOTSTRAP_TOKEN=ls_short"}
-		if out := s.fails(t, s.flags()...); !strings.Contains(strings.ToLower(out), "token") {
+		s.nodes[0].env = []string{"LINKSTREAM_BOOTSTRAP_TOKEN=ls_short"}
+		if out := s.nodes[0].fails(t, s.nodes[0].args...); !strings.Contains(strings.ToLower(out), "token") {
 			t.Errorf("the error does not speak of the token:\n%s", out)
 		}
 	})
-}
-
-// fails starts the service, requires that it ends by itself with an exit code that is not 0, and returns its output.
-func (s *system) fails(t *testing.T, args ...string) string {
-	t.Helper()
-	p := startProcess(t, s.env, args...)
-	select {
-	case <-p.exited:
-	case <-time.After(exitWithin):
-		t.Fatalf("still runs after %s", exitWithin)
-	}
-	if code := p.cmd.ProcessState.ExitCode(); code <= 0 {
-		t.Errorf("exit code %d (%v), want one that is greater than 0", code, p.err)
-	}
-	return p.output.String()
 }
 
 func TestStop(t *testing.T) {
 	t.Parallel()
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		t.Run("drains and loses nothing: "+sig.String(), func(t *testing.T) {
-			s := startSystem(t)
-			owner := s.owner()
-			owner.alias(t, "drained", "https://example.com/")
-			load := startLoad(s, 1, target{hash: "drained"})
-			eventually(t, countedWithin, func() error {
-				if owner.total(t, "drained") == 0 {
-					return errors.New("no click is counted")
-				}
-				return nil
-			})
-			s.end(t, sig)
-			targets := load.stop(t)
-			s.start(t)
-			checkTotals(t, owner, targets)
+			onBothKinds(t, func(t *testing.T, s *system) { testStop(t, s, sig) })
 		})
 	}
+}
+
+func testStop(t *testing.T, s *system, sig syscall.Signal) {
+	owner := s.owner()
+	owner.alias(t, "drained", "https://example.com/")
+	load := startLoad([]string{s.edge}, 1, target{hash: "drained"})
+	eventually(t, countedWithin, func() error {
+		if owner.total(t, "drained") == 0 {
+			return errors.New("no click is counted")
+		}
+		return nil
+	})
+	s.end(t, sig)
+	targets := load.stop(t)
+	s.start(t)
+	checkTotals(t, owner, targets)
 }
 
 func TestSecondInstanceOnTheSameData(t *testing.T) {
 	t.Parallel()
 	s := startSystem(t)
 	other := newSystem(t)
-	other.data = s.data
-	out := other.fails(t, other.flags()...)
+	other.nodes[0].args = append(other.nodes[0].args, "-data", s.data)
+	out := other.nodes[0].fails(t, other.nodes[0].args...)
 	if !strings.Contains(out, s.data) && !strings.Contains(out, "data") {
 		t.Errorf("the error does not speak of the data folder:\n%s", out)
 	}
@@ -175,7 +163,7 @@ func TestInvalidSettings(t *testing.T) {
 	t.Parallel()
 	t.Run("all are reported in one error", func(t *testing.T) {
 		s := newSystem(t)
-		out := s.fails(t, "-data", s.data, "-edge.listen", "nonsense", "-api.listen", "127.0.0.1:99999999",
+		out := s.nodes[0].fails(t, "-data", s.data, "-edge.listen", "nonsense", "-api.listen", "127.0.0.1:99999999",
 			"-ingest.listen", "nonsense", "-edge.url", "ftp://example.com")
 		for _, name := range []string{"edge.listen", "api.listen", "ingest.listen", "edge.url"} {
 			if !strings.Contains(out, name) {
@@ -188,38 +176,37 @@ func TestInvalidSettings(t *testing.T) {
 	})
 	t.Run("those of the environment, too", func(t *testing.T) {
 		s := newSystem(t)
-		s.env = []string{"LINKSTREAM_EDGE_LISTEN=nonsense", "LINKSTREAM_API_LISTEN=nonsense"}
-		out := s.fails(t, "-data", s.data)
+		s.nodes[0].env = []string{"LINKSTREAM_EDGE_LISTEN=nonsense", "LINKSTREAM_API_LISTEN=nonsense"}
+		out := s.nodes[0].fails(t, "-data", s.data)
 		if !strings.Contains(out, "edge.listen") || !strings.Contains(out, "api.listen") {
 			t.Errorf("printed:\n%s", out)
 		}
 	})
 	t.Run("an unknown flag is named", func(t *testing.T) {
-		if out := newSystem(t).fails(t, "-no.such.flag"); !strings.Contains(out, "no.such.flag") {
+		if out := newSystem(t).nodes[0].fails(t, "-no.such.flag"); !strings.Contains(out, "no.such.flag") {
 			t.Errorf("printed:\n%s", out)
 		}
 	})
 	t.Run("an unknown command is named", func(t *testing.T) {
 		s := newSystem(t)
-		if out := s.fails(t, "-data", s.data, "no-such-command"); !strings.Contains(out, "no-such-command") {
+		if out := s.nodes[0].fails(t, "-data", s.data, "no-such-command"); !strings.Contains(out, "no-such-command") {
 			t.Errorf("printed:\n%s", out)
 		}
 	})
 	t.Run("a command without its argument fails", func(t *testing.T) {
 		s := newSystem(t)
-		s.fails(t, "-data", s.data, "token", "add")
+		s.nodes[0].fails(t, "-data", s.data, "token", "add")
 	})
 }
 
 func TestSettingsByTheEnvironment(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
-	s.env = append(s.env, "LINKSTREAM_DATA="+s.data, "LINKSTREAM_EDGE_LISTEN="+address(s.edge),
+	s.nodes[0].args = nil
+	s.nodes[0].env = append(s.nodes[0].env, "LINKSTREAM_DATA="+s.data, "LINKSTREAM_EDGE_LISTEN="+address(s.edge),
 		"LINKSTREAM_API_LISTEN="+address(s.api), "LINKSTREAM_INGEST_LISTEN="+address(s.ingest),
 		"LINKSTREAM_EDGE_URL=https://short.example")
-	s.process = startProcess(t, s.env)
-	eventually(t, readyWithin, func() error { return ready(s.api) })
-	eventually(t, readyWithin, func() error { return ready(s.edge) })
+	s.start(t)
 	made := s.owner().alias(t, "known", "https://example.com/")
 	if made["short_url"] != "https://short.example/known" {
 		t.Errorf("short_url is %v", made["short_url"])
@@ -232,9 +219,9 @@ func TestSettingsByTheEnvironment(t *testing.T) {
 	}
 }
 
-func TestAdminCommands(t *testing.T) {
-	t.Parallel()
-	s := startSystem(t)
+func TestAdminCommands(t *testing.T) { t.Parallel(); onBothKinds(t, testAdminCommands) }
+
+func testAdminCommands(t *testing.T, s *system) {
 	t.Run("account add prints the password", func(t *testing.T) {
 		if out := s.admin(t, "account", "add", "new@example.com"); len(out) < 12 || strings.ContainsAny(out, " \n") {
 			t.Errorf("printed %q", out)
@@ -255,7 +242,7 @@ func TestAdminCommands(t *testing.T) {
 	t.Run("a verified hostname belongs to one account, claims of it may coexist", func(t *testing.T) {
 		s.admin(t, "domain", "add", s.email, "shared.example.org")
 		s.domain(t, "new@example.com", "shared.example.org")
-		_, _, code := runProgram(t, "-data", s.data, "domain", "add", s.email, "new.example.org", "--verified")
+		_, _, code := s.nodes[0].command(t, "domain", "add", s.email, "new.example.org", "--verified")
 		if code == 0 {
 			t.Error("a second account was given a verified hostname")
 		}
@@ -272,7 +259,7 @@ func TestAdminCommands(t *testing.T) {
 		{"domain", "verify", "nobodys.example.org"},
 	} {
 		t.Run("what cannot be done fails and says why on stderr: "+strings.Join(args, " "), func(t *testing.T) {
-			out, errOut, code := runProgram(t, append([]string{"-data", s.data}, args...)...)
+			out, errOut, code := s.nodes[0].command(t, args...)
 			if code == 0 || out != "" || errOut == "" || strings.Contains(errOut, "goroutine ") {
 				t.Errorf("exit code %d, stdout %q, stderr %q", code, out, errOut)
 			}
@@ -290,9 +277,9 @@ func TestAdminCommands(t *testing.T) {
 	})
 }
 
-func TestTokenRevoke(t *testing.T) {
-	t.Parallel()
-	s := startSystem(t)
+func TestTokenRevoke(t *testing.T) { t.Parallel(); onBothKinds(t, testTokenRevoke) }
+
+func testTokenRevoke(t *testing.T, s *system) {
 	revoke := func(t *testing.T, token, id string) {
 		t.Helper()
 		added := caller{s.api, token}
@@ -313,9 +300,9 @@ func TestTokenRevoke(t *testing.T) {
 	})
 }
 
-func TestOperatorPaths(t *testing.T) {
-	t.Parallel()
-	s := startSystem(t)
+func TestOperatorPaths(t *testing.T) { t.Parallel(); onBothKinds(t, testOperatorPaths) }
+
+func testOperatorPaths(t *testing.T, s *system) {
 	s.owner().page(t, "") // some counts begin with the first request
 	for name, base := range map[string]string{"edge": s.edge, "api": s.api, "ingest": s.ingest} {
 		for _, path := range []string{"/healthz", "/readyz"} {

@@ -14,7 +14,10 @@ const requestsPerWindow = 2000
 
 func TestSection8RateLimitHeaders(t *testing.T) {
 	t.Parallel()
-	s := startSystem(t)
+	onBothKinds(t, testSection8RateLimitHeaders)
+}
+
+func testSection8RateLimitHeaders(t *testing.T, s *system) {
 	owner := s.owner()
 	owner.alias(t, "known", "https://example.com/")
 	other, email := s.another(t, "other")
@@ -65,9 +68,9 @@ func remaining(t *testing.T, a answer) int {
 	return n
 }
 
-func TestSection8RateLimit(t *testing.T) {
-	t.Parallel()
-	s := startSystem(t)
+func TestSection8RateLimit(t *testing.T) { t.Parallel(); onBothKinds(t, testSection8RateLimit) }
+
+func testSection8RateLimit(t *testing.T, s *system) {
 	owner := s.owner()
 
 	denied := s.exhaust(t, owner)

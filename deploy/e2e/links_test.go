@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-func TestSection4Links(t *testing.T) {
-	t.Parallel()
-	s := startSystem(t)
+func TestSection4Links(t *testing.T) { t.Parallel(); onBothKinds(t, testSection4Links) }
+
+func testSection4Links(t *testing.T, s *system) {
 	owner := s.owner()
 	id := s.domain(t, s.email, "links.example.org")
 
@@ -65,9 +65,9 @@ func TestSection4Links(t *testing.T) {
 	})
 }
 
-func TestSection4LinksPage(t *testing.T) {
-	t.Parallel()
-	s := startSystem(t)
+func TestSection4LinksPage(t *testing.T) { t.Parallel(); onBothKinds(t, testSection4LinksPage) }
+
+func testSection4LinksPage(t *testing.T, s *system) {
 	owner := s.owner()
 	const links = 41
 	for range links {
@@ -97,7 +97,10 @@ func TestSection4LinksPage(t *testing.T) {
 
 func TestLinksCountWhatStatsCount(t *testing.T) {
 	t.Parallel()
-	s := startSystem(t)
+	onBothKinds(t, testLinksCountWhatStatsCount)
+}
+
+func testLinksCountWhatStatsCount(t *testing.T, s *system) {
 	owner := s.owner()
 	id := s.domain(t, s.email, "links.example.org")
 	owner.alias(t, "same", "https://example.com/default")

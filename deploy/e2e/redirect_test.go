@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-func TestRedirect(t *testing.T) {
-	t.Parallel()
-	s := startSystem(t)
+func TestRedirect(t *testing.T) { t.Parallel(); onBothKinds(t, testRedirect) }
+
+func testRedirect(t *testing.T, s *system) {
 	owner := s.owner()
 	owner.alias(t, "there", "https://example.com/there?a=b#c")
 
@@ -75,7 +75,10 @@ func wantPage(t *testing.T, a answer, status int) {
 // TestRedirectOfUnusualClients has timeouts and limits that are short, so that the test need not wait for long.
 func TestRedirectOfUnusualClients(t *testing.T) {
 	t.Parallel()
-	s := startSystem(t, "-edge.read-timeout", "300ms", "-edge.max-header-bytes", "4096")
+	onBothKinds(t, testRedirectOfUnusualClients, "LINKSTREAM_EDGE_READ_TIMEOUT=300ms", "LINKSTREAM_EDGE_MAX_HEADER_BYTES=4096")
+}
+
+func testRedirectOfUnusualClients(t *testing.T, s *system) {
 	owner := s.owner()
 	owner.alias(t, "there", "https://example.com/there")
 	request := "GET /there HTTP/1.1\r\nHost: " + address(s.edge) + "\r\n\r\n"
@@ -139,9 +142,9 @@ func dial(t *testing.T, base string) net.Conn {
 	return conn
 }
 
-func TestRedirectByHost(t *testing.T) {
-	t.Parallel()
-	s := startSystem(t)
+func TestRedirectByHost(t *testing.T) { t.Parallel(); onBothKinds(t, testRedirectByHost) }
+
+func testRedirectByHost(t *testing.T, s *system) {
 	owner := s.owner()
 	id := s.domain(t, s.email, "links.example.org")
 	owner.alias(t, "where", "https://example.com/default")
@@ -179,8 +182,9 @@ func TestRedirectByHost(t *testing.T) {
 }
 
 // TestRedirectCounts is not parallel to others, since it measures time.
-func TestRedirectCounts(t *testing.T) {
-	s := startSystem(t)
+func TestRedirectCounts(t *testing.T) { onBothKinds(t, testRedirectCounts) }
+
+func testRedirectCounts(t *testing.T, s *system) {
 	owner := s.owner()
 
 	t.Run("HEAD and prefetches are answered and not counted", func(t *testing.T) {

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/net/idna"
 )
 
-func TestSection4Shorten(t *testing.T) {
-	t.Parallel()
-	s := startSystem(t)
+func TestSection4Shorten(t *testing.T) { t.Parallel(); onBothKinds(t, testSection4Shorten) }
+
+func testSection4Shorten(t *testing.T, s *system) {
 	owner := s.owner()
 	id := s.domain(t, s.email, "links.example.org")
 
@@ -57,7 +57,10 @@ func TestSection4Shorten(t *testing.T) {
 
 func TestSection4ShortenRefusesTakenAliases(t *testing.T) {
 	t.Parallel()
-	s := startSystem(t)
+	onBothKinds(t, testSection4ShortenRefusesTakenAliases)
+}
+
+func testSection4ShortenRefusesTakenAliases(t *testing.T, s *system) {
 	owner := s.owner()
 	id := s.domain(t, s.email, "links.example.org")
 
@@ -135,7 +138,10 @@ var invalidBodies = []struct {
 
 func TestSection4ShortenRefusesInvalidFields(t *testing.T) {
 	t.Parallel()
-	s := startSystem(t)
+	onBothKinds(t, testSection4ShortenRefusesInvalidFields)
+}
+
+func testSection4ShortenRefusesInvalidFields(t *testing.T, s *system) {
 	owner := s.owner()
 	_, email := s.another(t, "other")
 	for _, c := range invalidBodies {
@@ -167,7 +173,10 @@ func TestSection4ShortenRefusesInvalidFields(t *testing.T) {
 
 func TestSection4ShortenRefusesInvalidURLs(t *testing.T) {
 	t.Parallel()
-	s := startSystem(t)
+	onBothKinds(t, testSection4ShortenRefusesInvalidURLs)
+}
+
+func testSection4ShortenRefusesInvalidURLs(t *testing.T, s *system) {
 	owner := s.owner()
 	s.domain(t, s.email, "links.example.org")
 	s.domain(t, s.email, "xn--krzer-kva.example.org")
@@ -216,7 +225,10 @@ func TestSection4ShortenRefusesInvalidURLs(t *testing.T) {
 
 func TestSection4ShortenKeepsURLsAsGiven(t *testing.T) {
 	t.Parallel()
-	s := startSystem(t)
+	onBothKinds(t, testSection4ShortenKeepsURLsAsGiven)
+}
+
+func testSection4ShortenKeepsURLsAsGiven(t *testing.T, s *system) {
 	owner := s.owner()
 	cases := map[string]string{
 		"http":                      "http://example.com/",
@@ -290,7 +302,7 @@ func TestSection4ShortenRefusesUnsafeURLs(t *testing.T) {
 	t.Parallel()
 	blocklist := t.TempDir() + "/hosts"
 	writeFile(t, blocklist, "# a list of hosts\n0.0.0.0 bad.example\n127.0.0.1\tworse.example # twice bad\n")
-	s := startSystem(t, "-api.blocklist", blocklist)
+	s := startSystem(t, "LINKSTREAM_API_BLOCKLIST="+blocklist)
 	owner := s.owner()
 
 	for _, long := range []string{"https://bad.example/", "http://BAD.example:8080/x?y", "https://worse.example"} {

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-func TestSection4Stats(t *testing.T) {
-	t.Parallel()
-	s := startSystem(t)
+func TestSection4Stats(t *testing.T) { t.Parallel(); onBothKinds(t, testSection4Stats) }
+
+func testSection4Stats(t *testing.T, s *system) {
 	owner := s.owner()
 	other, otherEmail := s.another(t, "other")
 	made := owner.alias(t, "mine", "https://example.com/mine")
@@ -54,9 +54,9 @@ func TestSection4Stats(t *testing.T) {
 }
 
 // TestStatsOfDomains tests which of several links of one hash GET /stats/{hash} means.
-func TestStatsOfDomains(t *testing.T) {
-	t.Parallel()
-	s := startSystem(t)
+func TestStatsOfDomains(t *testing.T) { t.Parallel(); onBothKinds(t, testStatsOfDomains) }
+
+func testStatsOfDomains(t *testing.T, s *system) {
 	owner := s.owner()
 	first, second := s.domain(t, s.email, "first.example.org"), s.domain(t, s.email, "second.example.org")
 	// The domain that was added last has the older link: it is the link's age that counts.
@@ -114,7 +114,10 @@ var agents = []struct{ device, browser, header string }{
 
 func TestStatsOfDevicesAndBrowsers(t *testing.T) {
 	t.Parallel()
-	s := startSystem(t)
+	onBothKinds(t, testStatsOfDevicesAndBrowsers)
+}
+
+func testStatsOfDevicesAndBrowsers(t *testing.T, s *system) {
 	owner := s.owner()
 	owner.alias(t, "agents", "https://example.com/")
 	devices, browsers := map[string]int64{}, map[string]int64{}
@@ -163,9 +166,9 @@ func TestStatsOfDevicesAndBrowsers(t *testing.T) {
 	})
 }
 
-func TestStatsOfTopBrowsers(t *testing.T) {
-	t.Parallel()
-	s := startSystem(t)
+func TestStatsOfTopBrowsers(t *testing.T) { t.Parallel(); onBothKinds(t, testStatsOfTopBrowsers) }
+
+func testStatsOfTopBrowsers(t *testing.T, s *system) {
 	owner := s.owner()
 	owner.alias(t, "browsers", "https://example.com/")
 	total := int64(0)
