@@ -85,10 +85,13 @@ func clickhouseOfMachine(ctx context.Context, log *slog.Logger) (server clickhou
 const clickhouseConfig = `<clickhouse>
   <logger><console>true</console><level>warning</level></logger>
   <listen_host>` + loopback + `</listen_host>
-  <tcp_port>%d</tcp_port>
-  <http_port>%d</http_port>
-  <path>%s/</path>
-  <user_directories><users_xml><path>%s</path></users_xml></user_directories>
+  <tcp_port>%[1]d</tcp_port>
+  <http_port>%[2]d</http_port>
+  <path>%[3]s/</path>
+  <tmp_path>%[3]s/tmp/</tmp_path>
+  <user_files_path>%[3]s/user_files/</user_files_path>
+  <format_schema_path>%[3]s/format_schemas/</format_schema_path>
+  <user_directories><users_xml><path>%[4]s</path></users_xml></user_directories>
   <users><default><password/><networks><ip>` + loopback + `</ip></networks></default></users>
   <profiles><default/></profiles>
   <quotas><default/></quotas>
@@ -103,7 +106,8 @@ func installedClickHouse(path string) clickhouseServer {
 				if err := os.MkdirAll(data, 0o700); err != nil {
 					return err
 				}
-				return os.WriteFile(config, fmt.Appendf(nil, clickhouseConfig, nativePort, httpPort, data, config), 0o600)
+				content := fmt.Sprintf(clickhouseConfig, nativePort, httpPort, data, config)
+				return os.WriteFile(config, []byte(content), 0o600)
 			},
 			command: func() (*exec.Cmd, error) { return exec.Command(path, "server", "--config-file="+config), nil },
 		}

@@ -27,75 +27,83 @@ type store interface {
 // testEngine takes an engine through its life.
 func testEngine(t *testing.T, start local.Starter, s store) {
 	dir := t.TempDir()
-	e := begin(t, start, dir)
-	t.Log(e)
+	l := &life{engine: begin(t, start, dir), store: s}
+	t.Log(l.engine)
+	testOneEngine(t, l.engine, start, dir)
 
+	t.Run("answers", func(t *testing.T) { l.check(t, "a") })
+	t.Run("comes back from a kill with its data", func(t *testing.T) {
+		restart(t, l.engine, l.engine.Kill)
+		l.check(t, "b")
+	})
+	t.Run("comes back from a stop with its data", func(t *testing.T) {
+		restart(t, l.engine, l.engine.Stop)
+		l.check(t, "c")
+	})
+	t.Run("comes back elsewhere with its data", func(t *testing.T) {
+		if err := errors.Join(l.engine.Kill(), l.engine.Close()); err != nil {
+			t.Fatal(err)
+		}
+		l.engine = begin(t, start, dir)
+		l.check(t, "d")
+	})
+	t.Run("cannot be started once it is closed", func(t *testing.T) {
+		if err := l.engine.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if conn, err := net.Dial("tcp", hostPort(t, l.engine)); err == nil {
+			t.Errorf("something listens on %v", conn.RemoteAddr())
+			conn.Close()
+		}
+		if err := l.engine.Start(t.Context()); !errors.Is(err, local.ErrNotOurs) {
+			t.Errorf("start: %v", err)
+		}
+	})
+}
+
+// testOneEngine tests what an engine that runs in dir says of itself, and what it keeps to itself.
+func testOneEngine(t *testing.T, e *local.Engine, start local.Starter, dir string) {
 	t.Run("says what it is", func(t *testing.T) {
 		if e.Version == "" || e.Source == "" || !strings.HasPrefix(e.String(), e.Name+" "+e.Version) {
 			t.Errorf("version %q, source %q, line %q", e.Version, e.Source, e)
 		}
 	})
-	if e.Secure != nil {
-		t.Run("asks for a password", func(t *testing.T) { testSecure(t, e.Secure) })
-	}
 	t.Run("keeps its folder to itself", func(t *testing.T) {
 		if second, err := start(t.Context(), dir, discard); err == nil {
 			t.Errorf("%v also started in the folder of %v", second, e)
 		}
 	})
-
-	want := []string{}
-	check := func(t *testing.T, value string) {
-		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-		defer cancel()
-		if err := s.write(ctx, e, value); err != nil {
-			t.Fatalf("write %q: %v", value, err)
-		}
-		want = append(want, value)
-		if got, err := s.read(ctx, e); err != nil || !slices.Equal(got, want) {
-			t.Fatalf("read %q, %v, want %q", got, err, want)
-		}
+	if e.Source != "embedded" {
+		t.Run("keeps its log", func(t *testing.T) {
+			if _, err := os.Stat(filepath.Join(dir, e.Name+".log")); err != nil {
+				t.Error(err)
+			}
+		})
 	}
-	t.Run("answers", func(t *testing.T) { check(t, "a") })
-	t.Run("comes back from a kill with its data", func(t *testing.T) {
-		restart(t, e, e.Kill)
-		check(t, "b")
-	})
-	t.Run("comes back from a stop with its data", func(t *testing.T) {
-		restart(t, e, e.Stop)
-		check(t, "c")
-	})
-	t.Run("comes back from another process's kill", func(t *testing.T) {
-		if err := e.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		if err := e.Close(); err != nil {
-			t.Fatal(err)
-		}
-		e = begin(t, start, dir)
-		check(t, "d")
-	})
-	t.Run("cannot be started once it is closed", func(t *testing.T) {
-		if err := e.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if conn, err := net.Dial("tcp", hostPort(t, e)); err == nil {
-			t.Errorf("something listens on %v", conn.RemoteAddr())
-			conn.Close()
-		}
-		if err := e.Start(t.Context()); !errors.Is(err, local.ErrNotOurs) {
-			t.Errorf("start: %v", err)
-		}
-	})
-	t.Run("keeps its log", func(t *testing.T) {
-		if e.Source == "embedded" {
-			return
-		}
-		if _, err := os.Stat(filepath.Join(dir, e.Name+".log")); err != nil {
-			t.Error(err)
-		}
-	})
+	if e.Secure != nil {
+		t.Run("asks for a password", func(t *testing.T) { testSecure(t, e.Secure) })
+	}
+}
+
+// life is an engine with what it must have kept.
+type life struct {
+	engine *local.Engine
+	store  store
+	want   []string
+}
+
+// check writes one more value and reads all of them.
+func (l *life) check(t *testing.T, value string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	if err := l.store.write(ctx, l.engine, value); err != nil {
+		t.Fatalf("write %q: %v", value, err)
+	}
+	l.want = append(l.want, value)
+	if got, err := l.store.read(ctx, l.engine); err != nil || !slices.Equal(got, l.want) {
+		t.Fatalf("read %q, %v, want %q", got, err, l.want)
+	}
 }
 
 func begin(t *testing.T, start local.Starter, dir string) *local.Engine {

@@ -18,9 +18,12 @@ import (
 // installTimeout bounds an installation, the wait for another process that installs the same included.
 const installTimeout = 8 * time.Minute
 
+// filler installs something in an empty folder.
+type filler func(ctx context.Context, dir string) error
+
 // install returns the folder called name in the user's cache. If it is not there, fill fills it, in one process at a
 // time. The folder gets its name when it is whole, so that what a crash leaves behind is not taken for it.
-func install(ctx context.Context, name string, log *slog.Logger, fill func(ctx context.Context, dir string) error) (dir string, err error) {
+func install(ctx context.Context, name string, log *slog.Logger, fill filler) (dir string, err error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", fmt.Errorf("find cache folder: %w", err)
@@ -53,7 +56,7 @@ func install(ctx context.Context, name string, log *slog.Logger, fill func(ctx c
 	return dir, nil
 }
 
-func fillWhole(ctx context.Context, dir string, fill func(ctx context.Context, dir string) error) error {
+func fillWhole(ctx context.Context, dir string, fill filler) error {
 	partial := dir + ".partial"
 	if err := os.RemoveAll(partial); err != nil {
 		return err

@@ -14,64 +14,53 @@ import (
 	"linkstream/deploy/local"
 )
 
-func TestInstall(t *testing.T) {
-	fill := func(_ context.Context, dir string) error {
-		return os.WriteFile(filepath.Join(dir, "whole"), nil, 0o600)
-	}
-	install := func(t *testing.T, fill func(context.Context, string) error) error {
-		t.Helper()
-		dir, err := local.Install(t.Context(), "engine-1", discard, fill)
-		if err == nil && !isWhole(dir) {
-			t.Errorf("%q is not whole", dir)
-		}
-		return err
-	}
-	never := func(context.Context, string) error { return errors.New("installed again") }
-
-	t.Run("happens once", func(t *testing.T) {
-		t.Setenv("XDG_CACHE_HOME", t.TempDir())
-		for _, f := range []func(context.Context, string) error{fill, never} {
-			if err := install(t, f); err != nil {
-				t.Error(err)
-			}
-		}
-	})
-	t.Run("happens once for all who ask at the same time", func(t *testing.T) {
-		t.Setenv("XDG_CACHE_HOME", t.TempDir())
-		var count atomic.Int32
-		var all sync.WaitGroup
-		for range 5 {
-			all.Go(func() {
-				err := install(t, func(ctx context.Context, dir string) error {
-					count.Add(1)
-					return fill(ctx, dir)
-				})
-				if err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		all.Wait()
-		if count.Load() != 1 {
-			t.Errorf("installed %d times", count.Load())
-		}
-	})
-	t.Run("begins anew after a failure", func(t *testing.T) {
-		t.Setenv("XDG_CACHE_HOME", t.TempDir())
-		if err := install(t, never); err == nil {
-			t.Error("the failure was not reported")
-		}
+func TestInstallHappensOnce(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	for _, fill := range []filler{fillWhole, fillNever} {
 		if err := install(t, fill); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+func TestInstallHappensOnceForAllWhoAskAtTheSameTime(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	var count atomic.Int32
+	var all sync.WaitGroup
+	for range 5 {
+		all.Go(func() {
+			err := install(t, func(ctx context.Context, dir string) error {
+				count.Add(1)
+				return fillWhole(ctx, dir)
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if count.Load() != 1 {
+		t.Errorf("installed %d times", count.Load())
+	}
+}
+
+func TestInstallBeginsAnew(t *testing.T) {
+	t.Run("after a failure", func(t *testing.T) {
+		t.Setenv("XDG_CACHE_HOME", t.TempDir())
+		if err := install(t, fillNever); err == nil {
+			t.Error("the failure was not reported")
+		}
+		if err := install(t, fillWhole); err != nil {
+			t.Error(err)
+		}
 	})
-	t.Run("begins anew after a crash", func(t *testing.T) {
+	t.Run("after a crash", func(t *testing.T) {
 		cache := t.TempDir()
 		t.Setenv("XDG_CACHE_HOME", cache)
 		if err := os.MkdirAll(filepath.Join(cache, "linkstream/engine-1.partial/half"), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := install(t, fill); err != nil {
+		if err := install(t, fillWhole); err != nil {
 			t.Error(err)
 		}
 		if half := filepath.Join(cache, "linkstream/engine-1/half"); isThere(half) {
@@ -80,7 +69,23 @@ func TestInstall(t *testing.T) {
 	})
 }
 
-func isWhole(dir string) bool { return isThere(filepath.Join(dir, "whole")) }
+type filler = func(ctx context.Context, dir string) error
+
+func fillWhole(_ context.Context, dir string) error {
+	return os.WriteFile(filepath.Join(dir, "whole"), nil, 0o600)
+}
+
+func fillNever(context.Context, string) error { return errors.New("asked to install") }
+
+// install installs engine-1 in the cache that the environment names.
+func install(t *testing.T, fill filler) error {
+	t.Helper()
+	dir, err := local.Install(t.Context(), "engine-1", discard, fill)
+	if err == nil && !isThere(filepath.Join(dir, "whole")) {
+		t.Errorf("%q is not whole", dir)
+	}
+	return err
+}
 
 func isThere(path string) bool {
 	_, err := os.Stat(path)

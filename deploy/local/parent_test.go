@@ -68,7 +68,8 @@ func awaitBackend(t *testing.T, e *local.Engine) {
 	t.Helper()
 	err := withPostgres(t.Context(), e, func(conn *pgx.Conn) error {
 		return retry(t.Context(), func() error {
-			const busy = "SELECT 1 FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%generate_series%' AND pid <> pg_backend_pid()"
+			const busy = `SELECT 1 FROM pg_stat_activity
+				WHERE state = 'active' AND query LIKE '%generate_series%' AND pid <> pg_backend_pid()`
 			return conn.QueryRow(t.Context(), busy).Scan(new(int))
 		})
 	})

@@ -2,6 +2,9 @@ package local_test
 
 import (
 	"context"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -12,6 +15,24 @@ import (
 func TestPostgres(t *testing.T) {
 	t.Setenv(local.PostgresEnv, "")
 	testEngine(t, local.Postgres, postgresStore{})
+}
+
+func TestStartThatFailsSaysWhatTheProgramSaid(t *testing.T) {
+	t.Setenv(local.PostgresEnv, "")
+	dir := t.TempDir()
+	if err := begin(t, local.Postgres, dir).Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "data/PG_VERSION"), []byte("1"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e, err := local.Postgres(t.Context(), dir, discard)
+	if err == nil {
+		t.Fatalf("got %v", e)
+	}
+	if !strings.Contains(err.Error(), "PostgreSQL version 1") {
+		t.Errorf("got %v", err)
+	}
 }
 
 type postgresStore struct{}

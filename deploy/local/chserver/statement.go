@@ -35,7 +35,8 @@ func (i *insert) selection() string {
 
 // from returns the statement that reads the rows from a file.
 func (i *insert) from(path string) []byte {
-	return fmt.Appendf(nil, "%s%s%s FROM INFILE %s%s FORMAT %s", i.head, i.table, i.columns, quote(path), i.settings, i.format)
+	return fmt.Appendf(nil, "%s%s%s FROM INFILE %s%s FORMAT %s",
+		i.head, i.table, i.columns, quote(path), i.settings, i.format)
 }
 
 var (

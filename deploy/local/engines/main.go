@@ -13,11 +13,8 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"linkstream/deploy/local"
 )
@@ -45,31 +42,18 @@ func run(ctx context.Context, data string, command []string) (err error) {
 		defer func() { err = errors.Join(err, os.RemoveAll(data)) }()
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	starters := []local.Starter{local.Postgres, local.Kafka, local.ClickHouse}
-	engines := make([]*local.Engine, len(starters))
-	group, groupCtx := errgroup.WithContext(ctx)
-	for i, name := range []string{"postgres", "kafka", "clickhouse"} {
-		group.Go(func() (err error) {
-			engines[i], err = starters[i](groupCtx, filepath.Join(data, name), log)
-			return err
-		})
-	}
-	err = group.Wait()
-	for _, e := range engines {
-		if e != nil {
-			fmt.Fprintln(os.Stderr, e)
-			defer func() { err = errors.Join(err, e.Close()) }()
-		}
-	}
+	engines, err := local.StartAll(ctx, data, log)
 	if err != nil {
 		return err
 	}
-	environment := []string{local.PostgresEnv + "=" + engines[0].Addr, local.KafkaEnv + "=" + engines[1].Addr,
-		local.ClickHouseEnv + "=" + engines[2].Addr, local.ClickHouseHTTPEnv + "=" + engines[2].HTTPAddr}
-	if len(command) > 0 {
-		return execute(ctx, command, environment)
+	defer func() { err = errors.Join(err, engines.Close()) }()
+	for _, e := range engines.Engines() {
+		fmt.Fprintln(os.Stderr, e)
 	}
-	for _, line := range environment {
+	if len(command) > 0 {
+		return execute(ctx, command, engines.Environment())
+	}
+	for _, line := range engines.Environment() {
 		fmt.Println(line)
 	}
 	<-ctx.Done()
