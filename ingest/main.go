@@ -1,0 +1,49 @@
+// Ingest counts clicks: it reads them from Kafka and stores them in ClickHouse, each one once.
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"linkstream/deploy/config"
+	"linkstream/deploy/program"
+	"linkstream/ingest/node"
+	"linkstream/schema/clickhouse"
+	"linkstream/schema/stream"
+)
+
+const usage = `Usage: ingest [flags]
+
+It counts the clicks that edges send to Kafka. Any number of these programs share the topic's partitions.
+`
+
+func main() { program.Main("ingest", run) }
+
+func run(ctx context.Context, args []string, _, stderr io.Writer) error {
+	cfg, database, topics, logs := node.DefaultConfig(), clickhouse.Config{DSN: clickhouse.DefaultDSN}, stream.DefaultConfig(), config.Log{}
+	if _, err := program.Parse("ingest", usage, args, stderr, &cfg, &database, &topics, &logs); err != nil {
+		return err
+	}
+	log := logs.Logger(stderr)
+	client, err := stream.New(topics, log)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	clicks, err := program.Await(ctx, log, "ClickHouse", func(ctx context.Context) (*clickhouse.Clicks, error) {
+		return clickhouse.OpenClicks(ctx, database)
+	})
+	if err != nil {
+		return err
+	}
+	if err := program.AwaitTopics(ctx, log, client); err != nil {
+		return errors.Join(err, clicks.Close())
+	}
+	ingest, err := node.New(cfg, clicks, client, log)
+	if err != nil {
+		return errors.Join(err, clicks.Close())
+	}
+	log.Info("counting clicks", "listen", ingest.Addr())
+	return errors.Join(ingest.Run(ctx), clicks.Close())
+}

@@ -1,0 +1,38 @@
+package clickhouse_test
+
+import (
+	"testing"
+
+	"linkstream/schema"
+	"linkstream/schema/clickhouse"
+	"linkstream/schema/storetest"
+)
+
+func openClicks(t testing.TB, dsn string) *clickhouse.Clicks {
+	t.Helper()
+	clicks, err := clickhouse.OpenClicks(t.Context(), clickhouse.Config{DSN: dsn})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { clicks.Close() })
+	return clicks
+}
+
+func TestClicks(t *testing.T) {
+	for protocol, database := range map[string]func(testing.TB) string{
+		"native protocol": engines.ClickHouse, "HTTP": engines.ClickHouseHTTP,
+	} {
+		t.Run(protocol, func(t *testing.T) {
+			storetest.TestClickStore(t, func(t *testing.T) (schema.ClickStore, func() schema.ClickStore) {
+				dsn := database(t)
+				clicks := openClicks(t, dsn)
+				return clicks, func() schema.ClickStore {
+					if err := clicks.Close(); err != nil {
+						t.Fatal(err)
+					}
+					return openClicks(t, dsn)
+				}
+			})
+		})
+	}
+}

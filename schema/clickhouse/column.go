@@ -1,0 +1,76 @@
+package clickhouse
+
+import (
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"linkstream/schema"
+)
+
+// maxNames bounds the names that columns keeps from one batch to the next.
+const maxNames = 10_000
+
+// columns are those columns of the table that a batch does not have as they are sent. Their memory is used again.
+type columns struct {
+	device, browser []any
+	partition       []int32
+	next            []int64
+	incarnation     [][]byte
+	lane            []uint32
+	month           []uint32
+
+	// names holds each device and browser as clickhouse-go takes the values of a column of LowCardinality: in an
+	// interface. To put a string into one allocates, and there are few different ones.
+	names map[string]any
+}
+
+// fill returns the columns of a batch, which borrow from it.
+func (c *Clicks) fill(b *schema.ClickBatch) *columns {
+	cs, ok := c.columns.Get().(*columns)
+	if !ok {
+		cs = &columns{names: map[string]any{}}
+	}
+	cs.fill(b)
+	return cs
+}
+
+func (c *columns) fill(b *schema.ClickBatch) {
+	if len(c.names) > maxNames {
+		clear(c.names)
+	}
+	c.device, c.browser, c.incarnation, c.lane = c.device[:0], c.browser[:0], c.incarnation[:0], c.lane[:0]
+	c.partition, c.next, c.month = c.partition[:0], c.next[:0], c.month[:0]
+	in := month(b)
+	for i := range b.Len() {
+		c.device, c.browser = append(c.device, c.boxed(string(b.Device[i]))), append(c.browser, c.boxed(b.Browser[i]))
+		c.incarnation, c.lane = append(c.incarnation, b.Lane[i].Incarnation[:]), append(c.lane, b.Lane[i].Number)
+		c.partition, c.next, c.month = append(c.partition, int32(b.Partition)), append(c.next, 0), append(c.month, in)
+	}
+	c.next[b.Len()-1] = b.Next
+}
+
+func (c *columns) boxed(name string) any {
+	box, ok := c.names[name]
+	if !ok {
+		box = name
+		c.names[name] = box
+	}
+	return box
+}
+
+// appendTo appends the batch in the order of insertRows.
+func (c *columns) appendTo(to driver.Batch, b *schema.ClickBatch) error {
+	for i, column := range []any{
+		b.LinkID, b.ClickedAt, c.device, c.browser, c.partition, b.Offset, c.next, c.incarnation, c.lane, b.Seq, c.month,
+	} {
+		if err := to.Column(i).Append(column); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// month returns the batch's month as 202611.
+func month(b *schema.ClickBatch) uint32 {
+	at := b.Time.UTC()
+	return uint32(at.Year()*100 + int(at.Month()))
+}

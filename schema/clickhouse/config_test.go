@@ -1,0 +1,113 @@
+package clickhouse_test
+
+import (
+	"context"
+	"crypto/tls"
+	"flag"
+	"io"
+	"net"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	"linkstream/schema/clickhouse"
+)
+
+func TestConfig(t *testing.T) {
+	t.Run("is set by flags", func(t *testing.T) {
+		var cfg clickhouse.Config
+		flags := flag.NewFlagSet("", flag.ContinueOnError)
+		cfg.RegisterFlags(flags)
+		const dsn = "clickhouse://user:s3cret@a:9000,b:9000/clicks?secure=true&max_open_conns=20"
+		if err := flags.Parse([]string{"-clickhouse.dsn", dsn, "-clickhouse.cluster", "{cluster}"}); err != nil {
+			t.Fatal(err)
+		}
+		if want := (clickhouse.Config{DSN: dsn, Cluster: "{cluster}"}); cfg != want {
+			t.Fatalf("got %+v", cfg)
+		}
+		if err := cfg.Validate(); err != nil {
+			t.Fatal(err)
+		}
+	})
+	t.Run("says all that is wrong with it, and no password", func(t *testing.T) {
+		for _, dsn := range []string{
+			"", "clickhouse", "postgres://user:s3cret@host/database", "https://user:s3cret@host:8443/clicks",
+			"clickhouse://user:s3cret@host:port/clicks", "clickhouse://host?dial_timeout=soon",
+		} {
+			cfg := clickhouse.Config{DSN: dsn, Cluster: "it's"}
+			err := cfg.Validate()
+			if err == nil {
+				t.Fatalf("%q is valid", dsn)
+			}
+			for _, text := range []string{"-clickhouse.dsn: ", `-clickhouse.cluster: "it's"`} {
+				if !strings.Contains(err.Error(), text) {
+					t.Errorf("%q is not in: %v", text, err)
+				}
+			}
+			if strings.Contains(err.Error(), "s3cret") {
+				t.Errorf("the password is in: %v", err)
+			}
+		}
+	})
+}
+
+func TestTLS(t *testing.T) {
+	for scheme, database := range map[string]func(testing.TB) string{
+		"clickhouse": engines.ClickHouse, "https": engines.ClickHouseHTTP,
+	} {
+		t.Run(scheme, func(t *testing.T) {
+			u, err := url.Parse(database(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			u.Scheme, u.Host = scheme, serveTLS(t, u.Host)
+			u.RawQuery = "secure=true"
+			cfg := clickhouse.Config{DSN: u.String()}
+			if _, err := clickhouse.OpenClicks(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "certificate") {
+				t.Errorf("a certificate of nobody we know is trusted: %v", err)
+			}
+			u.RawQuery += "&skip_verify=true&compress=lz4"
+			store := openClicks(t, u.String())
+			if at, err := store.Position(t.Context(), 0); err != nil || at.Next != 0 {
+				t.Errorf("got position %+v, error %v", at, err)
+			}
+		})
+	}
+}
+
+// serveTLS passes what comes by TLS on to a server that does not speak it, and returns where it listens.
+func serveTLS(t *testing.T, to string) (addr string) {
+	t.Helper()
+	certified := httptest.NewTLSServer(nil)
+	certified.Close()
+	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: certified.TLS.Certificates})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var group sync.WaitGroup
+	pipe := func(from, to net.Conn) {
+		defer context.AfterFunc(ctx, func() { from.Close() })()
+		_, _ = io.Copy(to, from) // until one of them goes away
+		to.Close()
+	}
+	group.Go(func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			server, err := net.Dial("tcp", to)
+			if err != nil {
+				client.Close()
+				continue
+			}
+			group.Go(func() { pipe(client, server) })
+			group.Go(func() { pipe(server, client) })
+		}
+	})
+	t.Cleanup(func() { cancel(); listener.Close(); group.Wait() })
+	return listener.Addr().String()
+}

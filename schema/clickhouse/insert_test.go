@@ -1,0 +1,209 @@
+package clickhouse_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	ch "github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"linkstream/schema"
+	"linkstream/schema/clickhouse"
+)
+
+func insert(t *testing.T, store *clickhouse.Clicks, batch *schema.ClickBatch) {
+	t.Helper()
+	if err := store.InsertClicks(t.Context(), batch); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestInsertClicks(t *testing.T) {
+	dsn := engines.ClickHouse(t)
+	store, raw := openClicks(t, dsn), openRaw(t, dsn)
+	batch := new(schema.ClickBatch)
+
+	t.Run("moves the position to the batch's end, records that were dropped there included", func(t *testing.T) {
+		source := newTraffic()
+		source.fill(batch, 0, 10)
+		batch.Next += 5
+		insert(t, store, batch)
+		if at, err := store.Position(t.Context(), 0); err != nil || at.Next != 15 {
+			t.Fatalf("got position %+v, error %v", at, err)
+		}
+	})
+	t.Run("refuses a batch beyond the position, which would leave a gap", func(t *testing.T) {
+		source := newTraffic()
+		source.next = 16
+		source.fill(batch, 0, 10)
+		if err := store.InsertClicks(t.Context(), batch); schema.ErrorCode(err) != schema.CodeConflict {
+			t.Fatalf("got error %v", err)
+		}
+		allCounted(t, raw, 0, 10)
+	})
+	t.Run("refuses a batch that may not stay one block", func(t *testing.T) {
+		newTraffic().fill(batch, 1, 500_001)
+		if err := store.InsertClicks(t.Context(), batch); schema.ErrorCode(err) != schema.CodeInternal {
+			t.Fatalf("got error %v", err)
+		}
+		allCounted(t, raw, 1, 0)
+	})
+	t.Run("makes one part of a batch, whatever months its clicks are of", func(t *testing.T) {
+		source := newTraffic()
+		source.fill(batch, 2, 50_000)
+		for i := range batch.ClickedAt {
+			batch.ClickedAt[i] = batch.ClickedAt[i].AddDate(0, -i%24, 0)
+		}
+		exec(t, raw, "SYSTEM STOP MERGES clicks")
+		defer exec(t, raw, "SYSTEM START MERGES clicks")
+		parts := `SELECT count() FROM system.parts WHERE database = currentDatabase() AND table = 'clicks' AND active`
+		before := number(t, raw, parts)
+		insert(t, store, batch)
+		if after := number(t, raw, parts); after != before+1 {
+			t.Fatalf("%d parts came", after-before)
+		}
+	})
+	t.Run("goes on with another token where the server lost a part and kept its token", func(t *testing.T) {
+		newTraffic().fill(batch, 3, 10)
+		for lost := range 2 {
+			burnToken(t, raw, fmt.Sprintf("3/0/%d", lost), 202611)
+		}
+		insert(t, store, batch)
+		allCounted(t, raw, 3, 10)
+	})
+}
+
+// burnToken has the server know a token without any row of partition 3, as if it had died when it had noted the token
+// and not yet taken up the part.
+func burnToken(t *testing.T, raw driver.Conn, token string, month int) {
+	t.Helper()
+	ctx := ch.Context(t.Context(), ch.WithSettings(ch.Settings{"async_insert": 0, "insert_deduplication_token": token}))
+	err := raw.Exec(ctx, fmt.Sprintf("INSERT INTO clicks (kafka_partition, month) SELECT 1000, %d", month))
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// allCounted requires that a partition has clicks of as many records, none twice.
+func allCounted(t *testing.T, raw driver.Conn, partition int, want uint64) {
+	t.Helper()
+	rows := number(t, raw, fmt.Sprintf(`SELECT count() FROM clicks WHERE kafka_partition = %d`, partition))
+	offsets := number(t, raw, fmt.Sprintf(`SELECT uniqExact(kafka_offset) FROM clicks WHERE kafka_partition = %d`, partition))
+	if rows != want || offsets != want {
+		t.Fatalf("partition %d has %d rows of %d records, want %d", partition, rows, offsets, want)
+	}
+}
+
+// TestFightingWorkers has workers with stores of their own count one partition, in batches of different lengths.
+func TestFightingWorkers(t *testing.T) {
+	const workers, records = 3, 250
+	dsn := engines.ClickHouse(t)
+	raw := openRaw(t, dsn)
+	openClicks(t, dsn)
+	var succeeded, conflicts atomic.Int64
+	var group sync.WaitGroup
+	for w := range workers {
+		group.Go(func() {
+			store, err := clickhouse.OpenClicks(t.Context(), clickhouse.Config{DSN: dsn})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer store.Close()
+			batch, source := new(schema.ClickBatch), newTraffic()
+			for {
+				at, err := store.Position(t.Context(), 0)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if source.next = at.Next; source.next >= records {
+					return
+				}
+				source.fill(batch, 0, 1+w+workers*source.random.IntN(4)) // unlike the others' lengths
+				switch err = store.InsertClicks(t.Context(), batch); {
+				case err == nil:
+					succeeded.Add(int64(batch.Len()))
+				case schema.ErrorCode(err) == schema.CodeConflict:
+					conflicts.Add(1)
+				default:
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	counted := number(t, raw, `SELECT max(kafka_next)::UInt64 FROM clicks`)
+	allCounted(t, raw, 0, counted)
+	if conflicts.Load() == 0 {
+		t.Error("the workers did not meet")
+	}
+	// A worker that was told of a conflict has counted nothing.
+	if got := succeeded.Load(); got < int64(counted) {
+		t.Errorf("inserts of %d clicks succeeded, and %d are counted", got, counted)
+	}
+}
+
+func TestGivenUp(t *testing.T) {
+	t.Run("a batch is counted as a whole or not at all, and not after the insert has returned", func(t *testing.T) {
+		dsn := engines.ClickHouse(t)
+		store, raw := openClicks(t, dsn), openRaw(t, dsn)
+		batch, source := new(schema.ClickBatch), newTraffic()
+		for round := range 15 {
+			base := source.next
+			source.fill(batch, 0, 20_000)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(round)*10*time.Millisecond)
+			err := store.InsertClicks(ctx, batch)
+			cancel()
+			at, positionErr := store.Position(t.Context(), 0)
+			if positionErr != nil {
+				t.Fatal(positionErr)
+			}
+			if at.Next != batch.Next && (err == nil || at.Next != base) {
+				t.Fatalf("position %d after a batch from %d to %d, error %v", at.Next, base, batch.Next, err)
+			}
+			allCounted(t, raw, 0, uint64(at.Next))
+			source.next = at.Next
+		}
+	})
+	t.Run("an insert that still runs is ended", func(t *testing.T) {
+		dsn := engines.ClickHouse(t)
+		store, raw := openClicks(t, dsn), openRaw(t, dsn)
+		const id = "given-up"
+		ended := make(chan error, 1)
+		go func() {
+			ended <- raw.Exec(ch.Context(t.Context(), ch.WithQueryID(id)), "SELECT sleepEachRow(0.1) FROM numbers(300) SETTINGS max_block_size = 1")
+		}()
+		timeout := time.After(20 * time.Second)
+		for {
+			if err := store.Kill(t.Context(), id, context.Canceled); err != context.Canceled {
+				t.Fatalf("got error %v", err)
+			}
+			select {
+			case err := <-ended:
+				if err == nil {
+					t.Fatal("it came to its own end")
+				}
+				return
+			case <-timeout:
+				t.Fatal("it was not ended")
+			case <-time.After(10 * time.Millisecond): // it may not have begun
+			}
+		}
+	})
+}
+
+func TestColumnsAllocateNothing(t *testing.T) {
+	batch := new(schema.ClickBatch)
+	newTraffic().fill(batch, 0, 10_000)
+	fill := clickhouse.FillColumns()
+	fill(batch)
+	if n := testing.AllocsPerRun(20, func() { fill(batch) }); n != 0 {
+		t.Fatalf("%v allocations for a batch of %d clicks", n, batch.Len())
+	}
+}

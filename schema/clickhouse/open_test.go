@@ -1,0 +1,156 @@
+package clickhouse_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	ch "github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"linkstream/schema"
+	"linkstream/schema/clickhouse"
+)
+
+// promptly is how soon an error is due where nothing answers.
+const promptly = 8 * time.Second
+
+// openRaw connects to a database as another program might.
+func openRaw(t testing.TB, dsn string) driver.Conn {
+	t.Helper()
+	options, err := ch.ParseDSN(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := ch.Open(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { raw.Close() })
+	return raw
+}
+
+func openDB(t *testing.T, dsn string) *sql.DB {
+	t.Helper()
+	options, err := ch.ParseDSN(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := ch.OpenDB(options)
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+func exec(t testing.TB, raw driver.Conn, statement string) {
+	t.Helper()
+	if err := raw.Exec(t.Context(), statement); err != nil {
+		t.Fatalf("%s: %v", statement, err)
+	}
+}
+
+// number returns the one number that a query answers.
+func number(t testing.TB, raw driver.Conn, query string) (n uint64) {
+	t.Helper()
+	if err := raw.QueryRow(t.Context(), query).Scan(&n); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return n
+}
+
+func TestOpen(t *testing.T) {
+	t.Run("migrates once, however many nodes open an empty database", func(t *testing.T) {
+		dsn := engines.ClickHouse(t)
+		var group sync.WaitGroup
+		for range 8 {
+			group.Go(func() {
+				clicks, err := clickhouse.OpenClicks(t.Context(), clickhouse.Config{DSN: dsn})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				clicks.Close()
+			})
+		}
+		group.Wait()
+		raw := openRaw(t, dsn)
+		if n := number(t, raw, `SELECT count() FROM goose_db_version WHERE version_id = 1`); n != 1 {
+			t.Errorf("migration 1 was applied %d times", n)
+		}
+		if n := number(t, raw, `SELECT count() FROM system.tables WHERE database = currentDatabase()`); n != 2 {
+			t.Errorf("%d tables are left, want clicks and the version's", n)
+		}
+	})
+	t.Run("refuses a database of a newer program", func(t *testing.T) {
+		dsn := engines.ClickHouse(t)
+		openClicks(t, dsn)
+		exec(t, openRaw(t, dsn), `INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, 1)`)
+		_, err := clickhouse.OpenClicks(t.Context(), clickhouse.Config{DSN: dsn})
+		mustSay(t, err, schema.CodeInternal, "version 99, made by a newer linkstream")
+	})
+	t.Run("gives up with its context", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := clickhouse.OpenClicks(ctx, clickhouse.Config{DSN: engines.ClickHouse(t)})
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("got error %v", err)
+		}
+	})
+}
+
+func TestLock(t *testing.T) {
+	db := openDB(t, engines.ClickHouse(t))
+	if err := clickhouse.Lock(t.Context(), db, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("is not given twice", func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		if err := clickhouse.Lock(ctx, db, time.Hour); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("got error %v", err)
+		}
+	})
+	t.Run("is taken from a node that died with it", func(t *testing.T) {
+		if err := clickhouse.Lock(t.Context(), db, time.Second); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestOpenWithoutServer(t *testing.T) {
+	for _, scheme := range []string{"clickhouse", "http"} {
+		t.Run(scheme, func(t *testing.T) {
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			dsn := scheme + "://user:s3cret@" + listener.Addr().String() + "/clicks"
+			open := func(t *testing.T) {
+				begin := time.Now()
+				_, err := clickhouse.OpenClicks(t.Context(), clickhouse.Config{DSN: dsn})
+				mustSay(t, err, schema.CodeUnavailable, `open database "clicks" at [127.0.0.1`)
+				if took := time.Since(begin); took > promptly {
+					t.Fatalf("that took %v", took)
+				}
+			}
+			// The kernel accepts connections, and nobody reads them.
+			t.Run("one that does not answer is unavailable", open)
+			if err := listener.Close(); err != nil {
+				t.Fatal(err)
+			}
+			t.Run("one that is not there is unavailable", open)
+		})
+	}
+}
+
+// mustSay requires an error with a code and a text, and no password.
+func mustSay(t *testing.T, err error, code schema.Code, text string) {
+	t.Helper()
+	if schema.ErrorCode(err) != code || !strings.Contains(err.Error(), text) || strings.Contains(err.Error(), "s3cret") {
+		t.Fatalf("got code %q (error %v), want %q with %q and no password", schema.ErrorCode(err), err, code, text)
+	}
+}

@@ -1,0 +1,157 @@
+package clickhouse_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"linkstream/deploy/local"
+	"linkstream/deploy/local/localtest"
+	"linkstream/schema"
+	"linkstream/schema/clickhouse"
+)
+
+func TestOutage(t *testing.T) {
+	engine := localtest.Own(t, local.ClickHouse)
+	for protocol, dsn := range map[string]string{"native protocol": engine.Addr, "HTTP": engine.HTTPAddr} {
+		t.Run(protocol, func(t *testing.T) {
+			store := openClicks(t, dsn)
+			batch, source := new(schema.ClickBatch), newTraffic()
+			at, err := store.Position(t.Context(), 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			source.next = at.Next
+			source.fill(batch, 0, 100)
+			insert(t, store, batch)
+			source.fill(batch, 0, 100)
+
+			if err := engine.Stop(); err != nil {
+				t.Fatal(err)
+			}
+			for name, call := range callsOf(store, batch) {
+				begin := time.Now()
+				err := call(t.Context())
+				if took := time.Since(begin); schema.ErrorCode(err) != schema.CodeUnavailable || took > promptly {
+					t.Errorf("%s without a server: got error %v after %v", name, err, took)
+				}
+			}
+			if err := engine.Start(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			awaitPosition(t, store, 0)
+			for name, call := range callsOf(store, batch) {
+				if err := call(t.Context()); err != nil {
+					t.Errorf("%s after the server came back: %v", name, err)
+				}
+			}
+		})
+	}
+}
+
+// callsOf returns a call of each kind.
+func callsOf(store *clickhouse.Clicks, batch *schema.ClickBatch) map[string]func(context.Context) error {
+	return map[string]func(context.Context) error{
+		"Position":     func(ctx context.Context) error { _, err := store.Position(ctx, 0); return err },
+		"InsertClicks": func(ctx context.Context) error { return store.InsertClicks(ctx, batch) },
+		"LinkStats":    func(ctx context.Context) error { _, err := store.LinkStats(ctx, hotLink); return err },
+		"ClickCounts":  func(ctx context.Context) error { _, err := store.ClickCounts(ctx, []int64{1, 2}); return err },
+	}
+}
+
+// awaitPosition returns a partition's position once the server answers: connections of the time before may fail.
+func awaitPosition(t *testing.T, store *clickhouse.Clicks, partition int) schema.Position {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for {
+		at, err := store.Position(ctx, partition)
+		if err == nil {
+			return at
+		}
+		if schema.ErrorCode(err) != schema.CodeUnavailable || ctx.Err() != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestKills kills the engine again and again while it takes batches of two partitions. Each batch that was answered is
+// there, each other one as a whole or not at all, and what workers count in the end is exact.
+func TestKills(t *testing.T) {
+	const rounds, partitions = 15, 2
+	engine := localtest.Own(t, local.ClickHouse)
+	store := openClicks(t, engine.Addr)
+	sources := [partitions]*traffic{newTraffic(), newTraffic()}
+	random := rand.New(rand.NewPCG(3, 4))
+	var unanswered atomic.Int64
+	for range rounds {
+		var killed atomic.Bool
+		var answered [partitions]int64
+		var group sync.WaitGroup
+		for p, source := range sources {
+			answered[p] = awaitPosition(t, store, p).Next
+			source.next = answered[p]
+			group.Go(func() { // until the engine is killed
+				batch := new(schema.ClickBatch)
+				for {
+					source.fill(batch, p, 1+source.random.IntN(40_000))
+					err := store.InsertClicks(t.Context(), batch)
+					if err == nil {
+						answered[p] = batch.Next
+						continue
+					}
+					unanswered.Add(1)
+					if !killed.Load() || schema.ErrorCode(err) != schema.CodeUnavailable {
+						t.Errorf("insert into partition %d: %v", p, err)
+					}
+					return
+				}
+			})
+		}
+		time.Sleep(time.Duration(100+random.IntN(300)) * time.Millisecond) // the moment of the kill is what is tested
+		killed.Store(true)
+		if err := engine.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		group.Wait()
+		if err := engine.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for p := range partitions {
+			if at := awaitPosition(t, store, p); at.Next < answered[p] {
+				t.Fatalf("partition %d is counted to %d, and was answered to be to %d", p, at.Next, answered[p])
+			}
+		}
+	}
+	raw := openRaw(t, engine.Addr)
+	for p := range partitions {
+		at := awaitPosition(t, store, p)
+		sources[p].next = at.Next
+		batch := new(schema.ClickBatch)
+		sources[p].fill(batch, p, 1000)
+		insert(t, store, batch)
+		allCounted(t, raw, p, uint64(batch.Next))
+		t.Logf("partition %d: %d clicks", p, batch.Next)
+	}
+	t.Logf("%d inserts were under way when the engine was killed", unanswered.Load())
+	projectionsEqualRows(t, raw)
+}
+
+// projectionsEqualRows adds up the projections, and the rows as they would be without them.
+func projectionsEqualRows(t *testing.T, raw driver.Conn) {
+	t.Helper()
+	for _, query := range []string{
+		`SELECT sum(cityHash64(*)) FROM (SELECT link_id, toDate(clicked_at), device, browser, count() FROM clicks GROUP BY ALL)`,
+		`SELECT sum(cityHash64(*)) FROM (SELECT kafka_partition, incarnation, lane, max(kafka_next), max(seq) FROM clicks GROUP BY ALL)`,
+	} {
+		projected := number(t, raw, query+` SETTINGS force_optimize_projection = 1`)
+		if rows := number(t, raw, query+` SETTINGS optimize_use_projections = 0`); projected != rows {
+			t.Errorf("the projection says %d, the rows %d: %s", projected, rows, query)
+		}
+	}
+}

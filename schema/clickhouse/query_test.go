@@ -1,0 +1,110 @@
+package clickhouse_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"linkstream/schema"
+	"linkstream/schema/clickhouse"
+)
+
+func TestQueryPlans(t *testing.T) {
+	dsn := engines.ClickHouse(t)
+	store, raw := openClicks(t, dsn), openRaw(t, dsn)
+	batch, source := new(schema.ClickBatch), newTraffic()
+	for range 3 { // of one row, all plans are alike
+		source.fill(batch, 0, 20_000)
+		if err := store.InsertClicks(t.Context(), batch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, reads := range map[string]struct {
+		projection string
+		arg        any
+	}{
+		"stats": {"counts", hotLink}, "counts": {"counts", []int64{hotLink, 7919}},
+		"position": {"positions", 0}, "marks": {"positions", 0},
+	} {
+		t.Run(name+" reads nothing but a range of the projection "+reads.projection, func(t *testing.T) {
+			text := explain(t, raw, clickhouse.Queries[name], reads.arg)
+			if strings.Count(text, "ReadFrom") != 1 || !strings.Contains(text, "ReadFromMergeTree ("+reads.projection+")") {
+				t.Errorf("something else is read:\n%s", text)
+			}
+			if !strings.Contains(text, "PrimaryKey") || strings.Contains(text, "Condition: true") {
+				t.Errorf("the projection is read in full:\n%s", text)
+			}
+		})
+	}
+}
+
+// explain returns a plan. It fails where no projection can be used.
+func explain(t *testing.T, raw driver.Conn, query string, arg any) string {
+	t.Helper()
+	rows, err := raw.Query(t.Context(), "EXPLAIN indexes = 1, projections = 1 "+query+
+		" SETTINGS force_optimize_projection = 1", arg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var plan strings.Builder
+	for rows.Next() {
+		var line string
+		if err := rows.Scan(&line); err != nil {
+			t.Fatal(err)
+		}
+		plan.WriteString(line + "\n")
+	}
+	if rows.Err() != nil {
+		t.Fatal(rows.Err())
+	}
+	return plan.String()
+}
+
+func TestStatements(t *testing.T) {
+	raw := openRaw(t, engines.ClickHouse(t))
+	for name, cluster := range map[string]string{"one server": "", "a cluster": "main", "a cluster named by a macro": "{cluster}"} {
+		statements, err := clickhouse.Statements(cluster)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run("of "+name+" are understood by ClickHouse", func(t *testing.T) {
+			for _, statement := range statements {
+				var formatted string
+				if err := raw.QueryRow(t.Context(), "SELECT formatQuery(?)", statement).Scan(&formatted); err != nil {
+					t.Errorf("%s: %v", statement, err)
+				}
+				if clustered := strings.Contains(formatted, "ON CLUSTER"); clustered != (cluster != "") {
+					t.Errorf("on a cluster: %v\n%s", clustered, formatted)
+				}
+			}
+			all := strings.Join(statements, "\n")
+			for engine, want := range map[string]bool{"ReplicatedMergeTree": cluster != "", "Distributed": cluster != ""} {
+				if strings.Contains(all, engine) != want {
+					t.Errorf("has %s: %v\n%s", engine, !want, all)
+				}
+			}
+		})
+	}
+}
+
+// TestClusterSettings asks the engine whether it knows the settings that are sent to a cluster; one that it does not
+// know is an error. What they do there cannot be seen on one server.
+func TestClusterSettings(t *testing.T) {
+	dsn := engines.ClickHouse(t)
+	openClicks(t, dsn)
+	store, err := clickhouse.OnCluster(clickhouse.Config{DSN: dsn, Cluster: "main"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	batch, source := new(schema.ClickBatch), newTraffic()
+	source.fill(batch, 0, 10)
+	if err := store.InsertClicks(t.Context(), batch); err != nil {
+		t.Fatal(err)
+	}
+	if at, err := store.Position(t.Context(), 0); err != nil || at.Next != 10 {
+		t.Fatalf("got position %+v, error %v", at, err)
+	}
+}
