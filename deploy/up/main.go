@@ -8,11 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"log/slog"
-	"os"
 	"path/filepath"
-
-	"golang.org/x/sync/errgroup"
 
 	"linkstream/deploy/config"
 	"linkstream/deploy/local"
@@ -47,42 +43,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	engines, err := startEngines(ctx, filepath.Join(data, "engines"), logs.Logger(stderr))
+	engines, err := local.StartAll(ctx, filepath.Join(data, "engines"), logs.Logger(stderr))
 	if err != nil {
-		return errors.Join(err, engines.close())
+		return err
 	}
-	for _, e := range []*local.Engine{engines.postgres, engines.kafka, engines.clickhouse} {
-		fmt.Fprintf(stdout, "%s\n", e)
+	for _, e := range engines.Engines() {
+		fmt.Fprintln(stdout, e)
 	}
-	return errors.Join(runServices(ctx, data, engines, stdout, stderr), engines.close())
-}
-
-type engines struct{ postgres, kafka, clickhouse *local.Engine }
-
-// startEngines starts all engines at the same time. The result holds those that started, also after an error.
-func startEngines(ctx context.Context, dir string, log *slog.Logger) (e engines, err error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return e, err
-	}
-	var starting errgroup.Group
-	start := func(into **local.Engine, name string, starter local.Starter) {
-		starting.Go(func() (err error) {
-			*into, err = starter(ctx, filepath.Join(dir, name), log)
-			return err
-		})
-	}
-	start(&e.postgres, "postgres", local.Postgres)
-	start(&e.kafka, "kafka", local.Kafka)
-	start(&e.clickhouse, "clickhouse", local.ClickHouse)
-	return e, starting.Wait()
-}
-
-func (e engines) close() error {
-	var errs []error
-	for _, engine := range []*local.Engine{e.clickhouse, e.kafka, e.postgres} {
-		if engine != nil {
-			errs = append(errs, engine.Close())
-		}
-	}
-	return errors.Join(errs...)
+	return errors.Join(runServices(ctx, data, engines, stdout, stderr), engines.Close())
 }

@@ -13,21 +13,22 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"linkstream/api/access"
+	"linkstream/deploy/local"
 )
 
 // stopTimeout bounds how long a service may take to finish what is under way.
 const stopTimeout = 30 * time.Second
 
 // runServices runs the three services until ctx is done or one of them ends, then stops the others.
-func runServices(ctx context.Context, data string, e engines, stdout, stderr io.Writer) error {
+func runServices(ctx context.Context, data string, e *local.All, stdout, stderr io.Writer) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
 	env := []string{
-		"LINKSTREAM_POSTGRES_DSN=" + e.postgres.Addr,
-		"LINKSTREAM_KAFKA_BROKERS=" + e.kafka.Addr,
-		"LINKSTREAM_CLICKHOUSE_DSN=" + e.clickhouse.Addr,
+		"LINKSTREAM_POSTGRES_DSN=" + e.Postgres.Addr,
+		"LINKSTREAM_KAFKA_BROKERS=" + e.Kafka.Addr,
+		"LINKSTREAM_CLICKHOUSE_DSN=" + e.ClickHouse.Addr,
 		"LINKSTREAM_SPOOL_DIR=" + filepath.Join(data, "spool"),
 	}
 	if os.Getenv("LINKSTREAM_BOOTSTRAP_EMAIL") == "" {

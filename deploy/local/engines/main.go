@@ -43,6 +43,10 @@ func run(ctx context.Context, data string, command []string) (err error) {
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	engines, err := local.StartAll(ctx, data, log)
+	if err != nil && len(command) > 0 && os.Getenv(local.RequireEnv) != "1" {
+		fmt.Fprintf(os.Stderr, "\n*** not all engines can be had, what needs them is skipped: %v\n\n", err)
+		return execute(ctx, command, nil)
+	}
 	if err != nil {
 		return err
 	}
