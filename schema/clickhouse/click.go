@@ -30,16 +30,16 @@ func OpenClicks(ctx context.Context, cfg Config) (*Clicks, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read ClickHouse DSN: %w", err)
 	}
-	c := &Clicks{layout: layout{Database: options.Auth.Database, Cluster: cfg.Cluster}}
-	if c.conn, err = ch.Open(options); err == nil {
-		if err = ping(ctx, c.conn, options.DialTimeout); err == nil {
-			err = migrate(ctx, options, c.layout)
-		}
-		if err != nil {
-			err = errors.Join(err, c.conn.Close())
-		}
+	conn, err := ch.Open(options)
+	if err != nil {
+		return nil, fmt.Errorf("read ClickHouse DSN: %w", err)
+	}
+	c := &Clicks{conn: conn, layout: layout{Database: options.Auth.Database, Cluster: cfg.Cluster}}
+	if err = ping(ctx, conn, options.DialTimeout); err == nil {
+		err = migrate(ctx, options, c.layout)
 	}
 	if err != nil {
+		err = errors.Join(err, conn.Close())
 		return nil, coded(err, "open database %q at %v", options.Auth.Database, options.Addr)
 	}
 	return c, nil
@@ -56,8 +56,6 @@ func ping(ctx context.Context, conn driver.Conn, timeout time.Duration) error {
 func (c *Clicks) Close() error { return c.conn.Close() }
 
 const (
-	insertRows = `INSERT INTO clicks (link_id, clicked_at, device, browser, kafka_partition, kafka_offset, kafka_next,
-	incarnation, lane, seq, month)`
 	position = `SELECT max(kafka_next) FROM clicks WHERE kafka_partition = ?`
 	// All lanes, and how far their batches reach, at one moment.
 	laneMarks = `SELECT incarnation, lane, max(kafka_next), max(seq) FROM clicks WHERE kafka_partition = ?

@@ -19,10 +19,12 @@ func openClicks(t testing.TB, dsn string) *clickhouse.Clicks {
 }
 
 func TestClicks(t *testing.T) {
+	t.Parallel()
 	for protocol, database := range map[string]func(testing.TB) string{
 		"native protocol": engines.ClickHouse, "HTTP": engines.ClickHouseHTTP,
 	} {
 		t.Run(protocol, func(t *testing.T) {
+			t.Parallel()
 			storetest.TestClickStore(t, func(t *testing.T) (schema.ClickStore, func() schema.ClickStore) {
 				dsn := database(t)
 				clicks := openClicks(t, dsn)

@@ -1,10 +1,31 @@
 package clickhouse
 
 import (
+	"strings"
+
+	ch "github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"linkstream/schema"
 )
+
+// sent are the columns of an insert, in the order of appendTo. By HTTP, clickhouse-go would else ask the server for
+// them before each insert, as a query with the ID that the insert is to have.
+var sent = []ch.ColumnNameAndType{
+	{Name: "link_id", Type: "Int64"}, {Name: "clicked_at", Type: "DateTime64(3, 'UTC')"},
+	{Name: "device", Type: "LowCardinality(String)"}, {Name: "browser", Type: "LowCardinality(String)"},
+	{Name: "kafka_partition", Type: "Int32"}, {Name: "kafka_offset", Type: "Int64"}, {Name: "kafka_next", Type: "Int64"},
+	{Name: "incarnation", Type: "FixedString(16)"}, {Name: "lane", Type: "UInt32"}, {Name: "seq", Type: "UInt64"},
+	{Name: "month", Type: "UInt32"},
+}
+
+var insertRows = func() string {
+	names := make([]string, len(sent))
+	for i, column := range sent {
+		names[i] = column.Name
+	}
+	return "INSERT INTO clicks (" + strings.Join(names, ", ") + ")"
+}()
 
 // maxNames bounds the names that columns keeps from one batch to the next.
 const maxNames = 10_000
@@ -57,7 +78,7 @@ func (c *columns) boxed(name string) any {
 	return box
 }
 
-// appendTo appends the batch in the order of insertRows.
+// appendTo appends the batch in the order of sent.
 func (c *columns) appendTo(to driver.Batch, b *schema.ClickBatch) error {
 	for i, column := range []any{
 		b.LinkID, b.ClickedAt, c.device, c.browser, c.partition, b.Offset, c.next, c.incarnation, c.lane, b.Seq, c.month,

@@ -54,7 +54,7 @@ func TestInsertClicks(t *testing.T) {
 	})
 	t.Run("makes one part of a batch, whatever months its clicks are of", func(t *testing.T) {
 		source := newTraffic()
-		source.fill(batch, 2, 50_000)
+		source.fill(batch, 2, 500_000)
 		for i := range batch.ClickedAt {
 			batch.ClickedAt[i] = batch.ClickedAt[i].AddDate(0, -i%24, 0)
 		}

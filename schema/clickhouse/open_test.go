@@ -122,8 +122,10 @@ func TestLock(t *testing.T) {
 }
 
 func TestOpenWithoutServer(t *testing.T) {
+	t.Parallel()
 	for _, scheme := range []string{"clickhouse", "http"} {
 		t.Run(scheme, func(t *testing.T) {
+			t.Parallel()
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
 				t.Fatal(err)

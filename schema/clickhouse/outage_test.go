@@ -113,7 +113,7 @@ func TestKills(t *testing.T) {
 				}
 			})
 		}
-		time.Sleep(time.Duration(100+random.IntN(300)) * time.Millisecond) // the moment of the kill is what is tested
+		<-time.After(time.Duration(100+random.IntN(300)) * time.Millisecond) // to kill it at any moment
 		killed.Store(true)
 		if err := engine.Kill(); err != nil {
 			t.Fatal(err)

@@ -17,7 +17,7 @@ func (c *Clicks) inserting(ctx context.Context, id, token string) context.Contex
 		settings["insert_quorum_timeout"] = (insertTimeout / 2).Milliseconds()
 		settings["load_balancing"] = "in_order"
 	}
-	return ch.Context(ctx, ch.WithQueryID(id), ch.WithSettings(settings))
+	return ch.Context(ctx, ch.WithQueryID(id), ch.WithSettings(settings), ch.WithColumnNamesAndTypes(sent))
 }
 
 // reading returns a context for queries that follow inserts.

@@ -1,0 +1,41 @@
+package clickhouse_test
+
+import (
+	"context"
+	"testing"
+
+	"linkstream/schema"
+	"linkstream/schema/clickhouse"
+)
+
+func TestErrors(t *testing.T) {
+	dsn := engines.ClickHouse(t)
+	store, raw := openClicks(t, dsn), openRaw(t, dsn)
+	batch := new(schema.ClickBatch)
+	newTraffic().fill(batch, 0, 10_000)
+	insert(t, store, batch)
+
+	t.Run("a server that is short of memory is unavailable", func(t *testing.T) {
+		short := clickhouse.Config{DSN: dsn + "?max_memory_usage=1&max_untracked_memory=1"}
+		if _, err := clickhouse.OpenClicks(t.Context(), short); schema.ErrorCode(err) != schema.CodeUnavailable {
+			t.Fatalf("got error %v", err)
+		}
+	})
+	t.Run("a caller that went away is none of the server's faults", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		for name, call := range callsOf(store, batch) {
+			if err := call(ctx); schema.ErrorCode(err) != schema.CodeInternal {
+				t.Errorf("%s: got error %v", name, err)
+			}
+		}
+	})
+	t.Run("a table that is gone is not a server that may come back", func(t *testing.T) {
+		exec(t, raw, "DROP TABLE clicks")
+		for name, call := range callsOf(store, batch) {
+			if err := call(t.Context()); schema.ErrorCode(err) != schema.CodeInternal {
+				t.Errorf("%s: got error %v", name, err)
+			}
+		}
+	})
+}
