@@ -134,10 +134,7 @@ func testSection7Errors(t *testing.T, s *system) {
 
 func TestSection7ErrorsOfWhatIsHardlyHTTP(t *testing.T) {
 	t.Parallel()
-	onBothKinds(t, testSection7ErrorsOfWhatIsHardlyHTTP)
-}
-
-func testSection7ErrorsOfWhatIsHardlyHTTP(t *testing.T, s *system) {
+	s := startSystem(t)
 	for name, raw := range map[string]string{
 		"no HTTP at all":    "HELLO\r\n\r\n",
 		"an endless path":   "GET /" + strings.Repeat("a", 1<<20) + " HTTP/1.1\r\nHost: x\r\n\r\n",

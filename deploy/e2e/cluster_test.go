@@ -1,20 +1,22 @@
 package e2e_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"linkstream/deploy/local"
 	"linkstream/deploy/local/localtest"
 )
 
-// cluster is a system of services on engines of its own, so that a test may stop and kill each of them. Its nodes are
-// services[0] of each kind, which s.api, s.ingest and s.edge lead to, and what addNode has added.
+// cluster is a system of services on engines of its own, so that a test may stop and kill each of them. It begins with
+// one node of each service.
 type cluster struct {
 	*system
 	postgres, kafka, clickhouse *local.Engine
 }
 
-// startCluster returns a cluster that is ready. It must not be called by a parallel test.
+// startCluster returns a cluster that is ready. A test that calls it cannot be parallel.
 func startCluster(t *testing.T, settings ...string) *cluster {
 	t.Helper()
 	c := &cluster{postgres: localtest.Own(t, local.Postgres), kafka: localtest.Own(t, local.Kafka),
@@ -24,21 +26,36 @@ func startCluster(t *testing.T, settings ...string) *cluster {
 	return c
 }
 
-// node returns the first node of a service: "edge", "api" or "ingest".
-func (c *cluster) node(service string) *node {
-	for _, n := range c.nodes {
-		if n.program == service {
-			return n
+func TestServicesWaitForTheirEngines(t *testing.T) {
+	c := startCluster(t)
+	c.stop(t)
+	engines := []*local.Engine{c.postgres, c.kafka, c.clickhouse}
+	for _, e := range engines {
+		if err := e.Stop(); err != nil {
+			t.Fatal(err)
 		}
 	}
-	return nil
-}
-
-// startNode adds one more node of a service to the cluster and returns it when it is ready, with its base URL.
-func (c *cluster) startNode(t *testing.T, service string) (n *node, base string) {
-	t.Helper()
-	base = "http://" + freeAddress(t)
-	n = c.add(service, base)
-	n.start(t)
-	return n, base
+	for service, engine := range map[string]string{"edge": "Postgres", "api": "Postgres", "ingest": "ClickHouse"} {
+		n := c.node(service)
+		n.launch(t)
+		t.Run(service+" says what it waits for", func(t *testing.T) {
+			eventually(t, readyWithin, func() error {
+				if said := n.process.output.String(); !strings.Contains(said, "waiting for "+engine) {
+					return fmt.Errorf("no word of %s in:\n%s", engine, said)
+				}
+				return nil
+			})
+		})
+	}
+	for _, e := range engines {
+		if err := e.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, n := range c.nodes {
+		n.awaitReady(t)
+	}
+	c.owner().alias(t, "known", "https://example.com/")
+	c.click(t, "known")
+	c.owner().waitTotal(t, "known", 1)
 }

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	kills     = 10
+	kills     = 9
 	killLinks = 5
 	visitors  = 8 // connections of a load
 )
@@ -39,6 +39,7 @@ func testKill(t *testing.T, s *system) {
 	author := startAuthor(t, owner)
 	for i := range kills {
 		victim := s.nodes[i%len(s.nodes)]
+		victim.awaitReady(t) // the one before may yet have to start
 		<-time.After(time.Duration(100+random.IntN(400)) * time.Millisecond)
 		victim.kill(t)
 		for random.IntN(2) == 0 { // some starts are killed before they are ready
@@ -46,10 +47,13 @@ func testKill(t *testing.T, s *system) {
 			<-time.After(time.Duration(random.IntN(200)) * time.Millisecond)
 			victim.kill(t)
 		}
-		victim.start(t)
-		for _, c := range []caller{owner, second} {
-			c.get(t, "/api/v1/links").want(t, http.StatusOK) // tokens are valid as before
-		}
+		victim.launch(t)
+	}
+	for _, n := range s.nodes {
+		n.awaitReady(t)
+	}
+	for _, c := range []caller{owner, second} {
+		c.get(t, "/api/v1/links").want(t, http.StatusOK) // tokens are valid as before
 	}
 	targets, created := load.stop(t), author.stop()
 	for _, link := range targets {

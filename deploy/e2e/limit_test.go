@@ -86,6 +86,14 @@ func testSection8RateLimit(t *testing.T, s *system) {
 	t.Run("the limit is per token: another token of the account goes on", func(t *testing.T) {
 		caller{s.api, s.admin(t, "token", "add", s.email)}.get(t, "/api/v1/links").want(t, http.StatusOK)
 	})
+}
+
+// TestSection8RateLimitEnds waits for up to a minute, hence on one kind of system only.
+func TestSection8RateLimitEnds(t *testing.T) {
+	t.Parallel()
+	s := startSystem(t)
+	owner := s.owner()
+	s.exhaust(t, owner)
 	t.Run("rule 2: a client that waits as long as Retry-After says is served again", func(t *testing.T) {
 		// The window may have ended by now: then the wait is for nothing, and what follows holds all the same.
 		a := owner.get(t, "/api/v1/links")

@@ -75,10 +75,7 @@ func wantPage(t *testing.T, a answer, status int) {
 // TestRedirectOfUnusualClients has timeouts and limits that are short, so that the test need not wait for long.
 func TestRedirectOfUnusualClients(t *testing.T) {
 	t.Parallel()
-	onBothKinds(t, testRedirectOfUnusualClients, "LINKSTREAM_EDGE_READ_TIMEOUT=300ms", "LINKSTREAM_EDGE_MAX_HEADER_BYTES=4096")
-}
-
-func testRedirectOfUnusualClients(t *testing.T, s *system) {
+	s := startSystem(t, "LINKSTREAM_EDGE_READ_TIMEOUT=300ms", "LINKSTREAM_EDGE_MAX_HEADER_BYTES=4096")
 	owner := s.owner()
 	owner.alias(t, "there", "https://example.com/there")
 	request := "GET /there HTTP/1.1\r\nHost: " + address(s.edge) + "\r\n\r\n"

@@ -58,16 +58,15 @@ type system struct {
 	env   []string // variables of all nodes on real engines
 }
 
-// onBothKinds runs a test of what every system promises on a new one of each kind, both at the same time. settings are
-// variables.
-func onBothKinds(t *testing.T, test func(t *testing.T, s *system), settings ...string) {
+// onBothKinds runs a test of what every system promises on a new one of each kind, both at the same time.
+func onBothKinds(t *testing.T, test func(t *testing.T, s *system)) {
 	t.Run("embedded", func(t *testing.T) {
 		t.Parallel()
-		test(t, startSystem(t, settings...))
+		test(t, startSystem(t))
 	})
 	t.Run("engines", func(t *testing.T) {
 		t.Parallel()
-		s := newServices(t, sharedEngines(t), settings...)
+		s := newServices(t, sharedEngines(t))
 		s.start(t)
 		test(t, s)
 	})
@@ -141,6 +140,25 @@ func (s *system) add(service, base string) *node {
 		"LINKSTREAM_SPOOL_DIR="+filepath.Join(s.data, fmt.Sprintf("spool-%d", len(s.nodes))))}
 	s.nodes = append(s.nodes, n)
 	return n
+}
+
+// node returns the first node of a service: "edge", "api" or "ingest". The fields of the same names are its base URL.
+func (s *system) node(service string) *node {
+	for _, n := range s.nodes {
+		if n.program == service {
+			return n
+		}
+	}
+	return nil
+}
+
+// startNode adds one more node of a service to a system of services and returns it when it is ready, with its base URL.
+func (s *system) startNode(t *testing.T, service string) (n *node, base string) {
+	t.Helper()
+	base = "http://" + freeAddress(t)
+	n = s.add(service, base)
+	n.start(t)
+	return n, base
 }
 
 // start starts all programs and returns when all are ready.

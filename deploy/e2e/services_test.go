@@ -1,0 +1,160 @@
+package e2e_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// startServices returns a system of services on the shared engines that is ready.
+func startServices(t *testing.T) *system {
+	t.Helper()
+	s := newServices(t, sharedEngines(t))
+	s.start(t)
+	return s
+}
+
+func TestSeveralNodesAreOneSystem(t *testing.T) {
+	t.Parallel()
+	s := startServices(t)
+	otherEdge, edge := s.startNode(t, "edge")
+	_, api := s.startNode(t, "api")
+	otherIngest, _ := s.startNode(t, "ingest")
+	here, there := s.owner(), caller{api, s.token}
+	here.alias(t, "shared", "https://example.com/")
+	edges := []string{s.edge, edge}
+
+	t.Run("a link is listed by every api and works on every edge", func(t *testing.T) {
+		if items, _ := there.page(t, ""); len(items) != 1 || items[0]["hash"] != "shared" {
+			t.Errorf("another node lists %v", items)
+		}
+		for _, base := range edges {
+			if a := call(t, http.MethodGet, base+"/shared", "", "Host", address(s.edge)); a.status != http.StatusFound {
+				t.Error(a)
+			}
+		}
+	})
+	t.Run("clicks on all edges, counted by all ingests, sum up in every api", func(t *testing.T) {
+		const more = 50
+		for range more {
+			for _, base := range edges {
+				call(t, http.MethodGet, base+"/shared", "", "Host", address(s.edge))
+			}
+		}
+		for _, c := range []caller{here, there} {
+			c.waitTotal(t, "shared", 2+2*more)
+		}
+	})
+	t.Run("a link that was unknown works on every edge within a second of its creation", func(t *testing.T) {
+		visit := func(base string) answer {
+			return call(t, http.MethodGet, base+"/sooner", "", "Host", address(s.edge))
+		}
+		for _, base := range edges {
+			wantPage(t, visit(base), http.StatusNotFound)
+		}
+		there.alias(t, "sooner", "https://example.com/")
+		created := time.Now()
+		for _, base := range edges {
+			eventually(t, time.Until(created.Add(time.Second)), func() error { return visit(base).isStatus(http.StatusFound) })
+		}
+	})
+	t.Run("clicks on a node that stops are counted, also when one that counts has stopped, too", func(t *testing.T) {
+		there.alias(t, "last", "https://example.com/")
+		for range 20 {
+			call(t, http.MethodGet, edge+"/last", "", "Host", address(s.edge))
+		}
+		otherEdge.stop(t)
+		otherIngest.stop(t)
+		here.waitTotal(t, "last", 20)
+	})
+	t.Run("a token that is revoked is refused by every api", func(t *testing.T) {
+		token := s.admin(t, "token", "add", s.email)
+		for _, base := range []string{s.api, api} {
+			caller{base, token}.page(t, "")
+		}
+		s.admin(t, "token", "revoke", token)
+		revoked := time.Now()
+		for _, base := range []string{s.api, api} {
+			eventually(t, time.Until(revoked.Add(2*time.Second)), func() error {
+				return caller{base, token}.get(t, "/api/v1/links").isStatus(http.StatusUnauthorized)
+			})
+		}
+	})
+}
+
+func TestServicesStartInAnyOrder(t *testing.T) {
+	t.Parallel()
+	for _, order := range [][]string{{"edge", "ingest", "api"}, {"ingest", "api", "edge"}} {
+		t.Run(strings.Join(order, ", "), func(t *testing.T) {
+			s := newServices(t, sharedEngines(t))
+			for _, service := range order {
+				s.node(service).start(t)
+			}
+			s.owner().alias(t, "known", "https://example.com/")
+			s.click(t, "known")
+			s.owner().waitTotal(t, "known", 1)
+		})
+	}
+}
+
+func TestSecondEdgeOnTheSameSpool(t *testing.T) {
+	t.Parallel()
+	s := startServices(t)
+	other := &node{program: "edge", env: append(slices.Clone(s.node("edge").env), "LINKSTREAM_EDGE_LISTEN="+freeAddress(t))}
+	if out := other.fails(t); !strings.Contains(out, "spool") || strings.Contains(out, "goroutine ") {
+		t.Errorf("the error does not speak of the spool folder:\n%s", out)
+	}
+	s.owner().alias(t, "known", "https://example.com/")
+	s.click(t, "known") // the first one goes on
+}
+
+// wrongSettings are variables with invalid values, and the flags that the programs call them by.
+var wrongSettings = []struct{ program, variable, flag string }{
+	{"edge", "LINKSTREAM_EDGE_LISTEN=nonsense", "edge.listen"},
+	{"edge", "LINKSTREAM_EDGE_URL=ftp://example.com", "edge.url"},
+	{"edge", "LINKSTREAM_SPOOL_LANES=-1", "spool.lanes"},
+	{"edge", "LINKSTREAM_POSTGRES_DSN=postgres://127.0.0.1:x/", "postgres.dsn"},
+	{"edge", "LINKSTREAM_KAFKA_BROKERS=nonsense", "kafka.brokers"},
+	{"api", "LINKSTREAM_API_LISTEN=nonsense", "api.listen"},
+	{"api", "LINKSTREAM_EDGE_URL=ftp://example.com", "edge.url"},
+	{"api", "LINKSTREAM_POSTGRES_DSN=postgres://127.0.0.1:x/", "postgres.dsn"},
+	{"api", "LINKSTREAM_CLICKHOUSE_DSN=nonsense", "clickhouse.dsn"},
+	{"api", "LINKSTREAM_KAFKA_SASL=nonsense", "kafka.sasl"},
+	{"ingest", "LINKSTREAM_INGEST_LISTEN=nonsense", "ingest.listen"},
+	{"ingest", "LINKSTREAM_INGEST_MAX_BATCH=many", "ingest.max-batch"},
+	{"ingest", "LINKSTREAM_CLICKHOUSE_DSN=nonsense", "clickhouse.dsn"},
+	{"ingest", "LINKSTREAM_KAFKA_COMPRESSION=nonsense", "kafka.compression"},
+}
+
+func TestInvalidSettingsOfServices(t *testing.T) {
+	t.Parallel()
+	for _, program := range []string{"edge", "api", "ingest"} {
+		t.Run(program+" reports all in one error", func(t *testing.T) {
+			n := &node{program: program}
+			for _, w := range wrongSettings {
+				if w.program == program {
+					n.env = append(n.env, w.variable)
+				}
+			}
+			out := n.fails(t)
+			for _, w := range wrongSettings {
+				if w.program == program && !strings.Contains(out, w.flag) {
+					t.Errorf("no word of -%s in:\n%s", w.flag, out)
+				}
+			}
+		})
+		t.Run(program+" names an unknown flag", func(t *testing.T) {
+			if out := (&node{program: program}).fails(t, "-no.such.flag"); !strings.Contains(out, "no.such.flag") {
+				t.Errorf("printed:\n%s", out)
+			}
+		})
+		t.Run(program+" prints its flags and their variables", func(t *testing.T) {
+			_, help, code := (&node{program: program}).command(t, "-h")
+			if code != 0 || !strings.Contains(help, "-"+program+".listen") || !strings.Contains(help, "LINKSTREAM_") {
+				t.Errorf("exit code %d, printed:\n%s", code, help)
+			}
+		})
+	}
+}
