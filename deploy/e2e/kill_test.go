@@ -15,9 +15,10 @@ import (
 )
 
 const (
-	kills     = 9
+	kills     = 6
 	killLinks = 5
-	visitors  = 8 // connections of a load
+	killPause = time.Millisecond // leaves processors to what is tested
+	visitors  = 8                // connections of a load
 )
 
 // TestKill kills one program after the other, again and again, under load. Afterwards each link has as many clicks as
@@ -35,7 +36,7 @@ func testKill(t *testing.T, s *system) {
 	for i := range targets {
 		targets[i].hash = owner.link(t, object{"long_url": fmt.Sprintf("https://example.com/%d", i)})["hash"].(string)
 	}
-	load := startLoad([]string{s.edge}, seed, targets...)
+	load := startLoad([]string{s.edge}, seed, killPause, targets...)
 	author := startAuthor(t, owner)
 	for i := range kills {
 		victim := s.nodes[i%len(s.nodes)]
@@ -117,13 +118,13 @@ type load struct {
 	visitors []*visitor
 }
 
-// startLoad shares the visitors out among the edges, which are base URLs.
-func startLoad(edges []string, seed uint64, targets ...target) *load {
+// startLoad shares the visitors out among the edges, which are base URLs. They rest for pause after each answer.
+func startLoad(edges []string, seed uint64, pause time.Duration, targets ...target) *load {
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &load{cancel: cancel}
 	for i := range visitors {
 		v := &visitor{address: address(edges[i%len(edges)]), targets: slices.Clone(targets),
-			random: rand.New(rand.NewPCG(seed, uint64(i+1)))}
+			random: rand.New(rand.NewPCG(seed, uint64(i+1))), pause: pause}
 		l.visitors = append(l.visitors, v)
 		l.wg.Go(func() { v.run(ctx) })
 	}
@@ -158,7 +159,8 @@ type visitor struct {
 	address string
 	targets []target
 	random  *rand.Rand
-	err     error // an answer that is neither a redirect nor 503
+	pause   time.Duration // after each answer
+	err     error         // an answer that is neither a redirect nor 503
 }
 
 func (v *visitor) run(ctx context.Context) {
@@ -204,6 +206,7 @@ func (v *visitor) visit(ctx context.Context, conn net.Conn) {
 		if res.Close {
 			return
 		}
+		<-time.After(v.pause)
 	}
 }
 
@@ -218,7 +221,7 @@ func startAuthor(t *testing.T, c caller) *author {
 	ctx, cancel := context.WithCancel(t.Context())
 	a := &author{cancel: cancel}
 	a.wg.Go(func() {
-		pace := time.NewTicker(50 * time.Millisecond) // stays below the rate limit
+		pace := time.NewTicker(200 * time.Millisecond) // stays below the rate limit
 		defer pace.Stop()
 		for ctx.Err() == nil {
 			<-pace.C

@@ -131,7 +131,7 @@ func TestStop(t *testing.T) {
 func testStop(t *testing.T, s *system, sig syscall.Signal) {
 	owner := s.owner()
 	owner.alias(t, "drained", "https://example.com/")
-	load := startLoad([]string{s.edge}, 1, target{hash: "drained"})
+	load := startLoad([]string{s.edge}, 1, 0, target{hash: "drained"})
 	eventually(t, countedWithin, func() error {
 		if owner.total(t, "drained") == 0 {
 			return errors.New("no click is counted")
