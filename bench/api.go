@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,6 +13,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"linkstream/bench/load"
 )
 
 const (
@@ -26,22 +29,22 @@ type api struct {
 	turn   atomic.Int64
 }
 
-// linkItem is what is read of a link in a list.
-type linkItem struct {
-	Hash   string `json:"hash"`
-	Clicks int64  `json:"clicks"`
+// linkPage is what is read of a page of the list of links.
+type linkPage struct {
+	Data []struct {
+		Hash   string `json:"hash"`
+		Clicks int64  `json:"clicks"`
+	} `json:"data"`
+	Meta struct {
+		LastPage int `json:"last_page"`
+		Total    int `json:"total"`
+	} `json:"meta"`
 }
 
-// links returns a page of the account's links, and how many pages there are.
-func (a *api) links(ctx context.Context, page int) (items []linkItem, pages int, err error) {
-	var answer struct {
-		Data []linkItem `json:"data"`
-		Meta struct {
-			LastPage int `json:"last_page"`
-		} `json:"meta"`
-	}
-	err = a.call(ctx, http.MethodGet, fmt.Sprintf("/api/v1/links?page=%d", page), nil, http.StatusOK, &answer)
-	return answer.Data, answer.Meta.LastPage, err
+// links returns a page of the account's links, the newest first.
+func (a *api) links(ctx context.Context, page int) (links linkPage, err error) {
+	err = a.call(ctx, http.MethodGet, fmt.Sprintf("/api/v1/links?page=%d", page), nil, http.StatusOK, &links)
+	return links, err
 }
 
 // clicks returns what the stats of a link say.
@@ -111,6 +114,37 @@ func (a *api) try(ctx context.Context, method, path string, body []byte) (status
 
 // token returns the token whose turn it is.
 func (a *api) token() string { return a.tokens[int(a.turn.Add(1))%len(a.tokens)] }
+
+// addr returns the host:port of the API.
+func (a *api) addr() string { return strings.TrimPrefix(a.base, "http://") }
+
+// appendCall appends a request as it is sent, for a load.
+func (a *api) appendCall(dst []byte, method, path string, body []byte) []byte {
+	dst = fmt.Appendf(dst, "%s %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nAccept: application/json\r\n",
+		method, path, a.addr(), a.token())
+	if body != nil {
+		dst = fmt.Appendf(dst, "Content-Type: application/json\r\nContent-Length: %d\r\n", len(body))
+	}
+	return append(append(dst, "\r\n"...), body...)
+}
+
+// statusError is for an answer whose status ends a load.
+func statusError(a load.Answer) error {
+	if a.Status == http.StatusTooManyRequests {
+		return errors.New("the rate limit of the tokens is reached: make the run shorter or slower, or name more tokens")
+	}
+	return fmt.Errorf("status %d: %.200s", a.Status, a.Body)
+}
+
+// firstNumber returns the number that follows the first key in a JSON text.
+func firstNumber(text []byte, key string) (int64, error) {
+	_, rest, found := bytes.Cut(text, []byte(key))
+	digits := bytes.IndexFunc(rest, func(r rune) bool { return r < '0' || r > '9' })
+	if !found || digits <= 0 {
+		return 0, fmt.Errorf("no number follows %s in %.200s", key, text)
+	}
+	return strconv.ParseInt(string(rest[:digits]), 10, 64)
+}
 
 // readMetric returns the sum of a metric of a node, over all of its labels.
 func readMetric(ctx context.Context, base, name string) (sum float64, err error) {

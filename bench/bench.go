@@ -26,7 +26,12 @@ var scenarios = map[string]struct {
 	summary string
 	run     func(context.Context, *bench) error
 }{
-	"redirect": {"the edge's answers: CPU time beside bare servers, ceiling, latency at half of it", redirect},
+	"pipeline":  {"clicks from a topic into the store: CPU time beside a loop that just fetches, clicks a second", runPipeline},
+	"freshness": {"from a redirect to its click in the list of links, under load", runFreshness},
+	"links":     {"the list of links, its first and its last page: CPU time, calls a second, latency", runLinks},
+	"shorten":   {"new links: CPU time beside a bare insert, links a second, latency", runShorten},
+	"stats":     {"statistics of any link and of the most popular one: CPU time, calls a second, latency", runStats},
+	"redirect":  {"the edge's answers: CPU time beside bare servers, ceiling, latency at half of it", runRedirect},
 }
 
 // bench is one run of a scenario.

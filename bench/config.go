@@ -11,8 +11,11 @@ import (
 	"time"
 )
 
-// maxLinks bounds the links of a run.
-const maxLinks = 10_000_000
+// What a run may make at most.
+const (
+	maxLinks  = 10_000_000
+	maxClicks = 100_000_000
+)
 
 // Config is what is measured, how long, and where the report goes.
 type Config struct {
@@ -22,9 +25,10 @@ type Config struct {
 	Tokens string // of one account, separated by commas; of no use with Start
 	Own    bool   // targets elsewhere than on the loopback interface are meant
 
-	Links int
-	Conns int
-	Rate  float64 // 0: half of the ceiling
+	Links  int
+	Clicks int
+	Conns  int
+	Rate   float64 // 0: half of the ceiling
 
 	Rounds   int
 	Round    time.Duration
@@ -39,8 +43,8 @@ type Config struct {
 
 // DefaultConfig returns a configuration that works beside make run, once Tokens is set.
 func DefaultConfig() Config {
-	return Config{Edge: "http://127.0.0.1:8080", API: "http://127.0.0.1:8081", Links: 10_000, Conns: 64,
-		Rounds: 5, Round: 2 * time.Second, Duration: 10 * time.Second, Timeout: 10 * time.Minute}
+	return Config{Edge: "http://127.0.0.1:8080", API: "http://127.0.0.1:8081", Links: 10_000, Clicks: 500_000,
+		Conns: 64, Rounds: 5, Round: 2 * time.Second, Duration: 10 * time.Second, Timeout: 10 * time.Minute}
 }
 
 // RegisterFlags binds the configuration to flags.
@@ -52,6 +56,7 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.StringVar(&c.Tokens, "token", c.Tokens, "API `tokens` of one account of the running service, separated by commas; each may make 2000 requests a minute")
 	fs.BoolVar(&c.Own, "i-own-this-target", c.Own, "put load on -edge and -api although they are not on the loopback interface")
 	fs.IntVar(&c.Links, "links", c.Links, "`number` of links that are made first and visited by Zipf's law")
+	fs.IntVar(&c.Clicks, "clicks", c.Clicks, "`number` of clicks that are made first where a scenario needs some")
 	fs.IntVar(&c.Conns, "conns", c.Conns, "`number` of connections of the load")
 	fs.Float64Var(&c.Rate, "rate", c.Rate, "operations a `second` of open loops; 0: half of what the closed loop reached")
 	fs.IntVar(&c.Rounds, "rounds", c.Rounds, "`number` of rounds; five or more tell a change from noise")
@@ -82,6 +87,7 @@ func (c *Config) Validate() error {
 		value, low, high float64
 	}{
 		{"-links", float64(c.Links), 1, maxLinks},
+		{"-clicks", float64(c.Clicks), 1, maxClicks},
 		{"-conns", float64(c.Conns), 1, 4096},
 		{"-rate", c.Rate, 0, 1e6},
 		{"-rounds", float64(c.Rounds), 1, 100},

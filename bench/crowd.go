@@ -22,13 +22,14 @@ const (
 // crowd is who visits the links, and how often they were redirected.
 type crowd struct {
 	links    linkSet
+	visited  int // links that are, from the first on
 	visitors []load.Visitor
 	seeds    atomic.Uint64
 	clicks   []atomic.Uint32 // by link, of those that the service counts
 }
 
-func newCrowd(links linkSet) *crowd {
-	return &crowd{links: links, visitors: load.Visitors(crowdSize, crowdSeed), clicks: make([]atomic.Uint32, links.count)}
+func newCrowd(links linkSet, visited int) *crowd {
+	return &crowd{links: links, visited: visited, visitors: load.Visitors(crowdSize, crowdSeed), clicks: make([]atomic.Uint32, links.count)}
 }
 
 // visits makes the requests to a whole service, whose counts are checked at the end.
@@ -50,7 +51,7 @@ func (c *crowd) source(addr string, counted, bare bool) func(int) load.Source {
 	return func(int) load.Source {
 		seed := c.seeds.Add(1) // each connection of each round draws others
 		return &visit{crowd: c, headers: headers, counted: counted, bare: bare,
-			random: rand.New(rand.NewPCG(seed, crowdSeed)), popularity: load.NewPopularity(c.links.count, seed)}
+			random: rand.New(rand.NewPCG(seed, crowdSeed)), popularity: load.NewPopularity(c.visited, seed)}
 	}
 }
 
@@ -85,6 +86,15 @@ func (v *visit) Check(a load.Answer) error {
 		v.crowd.clicks[v.link].Add(1)
 	}
 	return nil
+}
+
+// visitedService is a service that the crowd visits. It is done with a load when its clicks are counted.
+func (b *bench) visitedService(service *service, crowd *crowd) *subject {
+	s := b.serviceSubject(service, service.edge, crowd.visits(service.edge))
+	if service.counted != nil {
+		s.settle = service.counted.settle
+	}
+	return s
 }
 
 // verify adds the checks that the service has counted each click that was answered, and no other one.
@@ -125,14 +135,14 @@ func (b *bench) verify(ctx context.Context, s *service, c *crowd) error {
 
 // listed sums up the list of links, and returns how many links in it have other clicks than they had answers.
 func (s *service) listed(ctx context.Context, c *crowd) (sum, wrong int64, err error) {
-	found, pages := 0, 1
-	for page := 1; page <= pages; page++ {
-		items, last, err := s.api.links(ctx, page)
+	found, last := 0, 1
+	for page := 1; page <= last; page++ {
+		links, err := s.api.links(ctx, page)
 		if err != nil {
 			return 0, 0, err
 		}
-		pages = last
-		for _, item := range items {
+		last = links.Meta.LastPage
+		for _, item := range links.Data {
 			link, ours := c.links.link(item.Hash)
 			if !ours {
 				continue

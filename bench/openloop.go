@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -14,16 +15,22 @@ import (
 // quantiles are the percentiles of latency that a report has for each round.
 var quantiles = []float64{50, 99, 99.9}
 
-// openLoop measures the latency of the subjects' operation at a fixed rate: the one asked for, else half of the least of
-// their ceilings, which rounds has measured. Subjects take turns as they do there.
-func (b *bench) openLoop(ctx context.Context, op string, subjects []*subject) error {
-	rate := b.cfg.Rate
-	if rate == 0 {
-		rate = b.report.Metric(ceiling(op, subjects[0])).Median() / 2
-		for _, s := range subjects {
-			rate = min(rate, b.report.Metric(ceiling(op, s)).Median()/2)
-		}
+// rate returns the rate of an open loop: the one asked for, else half of the least of the subjects' ceilings, which
+// rounds has measured.
+func (b *bench) rate(op string, subjects []*subject) float64 {
+	if b.cfg.Rate > 0 {
+		return b.cfg.Rate
 	}
+	least := math.Inf(1)
+	for _, s := range subjects {
+		least = min(least, b.report.Metric(ceiling(op, s)).Median())
+	}
+	return least / 2
+}
+
+// openLoop measures the latency of the subjects' operation at a fixed rate. Subjects take turns as they do in rounds.
+func (b *bench) openLoop(ctx context.Context, op string, subjects []*subject) error {
+	rate := b.rate(op, subjects)
 	paced := make([]pacedSubject, len(subjects))
 	for i, s := range subjects {
 		paced[i] = pacedSubject{s, load.NewHistogram(), load.NewHistogram(), 0}

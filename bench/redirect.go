@@ -20,14 +20,14 @@ const (
 	running      = "running service"
 )
 
-// redirect measures the edge's answers.
-func redirect(ctx context.Context, b *bench) error {
-	crowd := newCrowd(newLinkSet(b.cfg.Links))
+// runRedirect measures the edge's answers.
+func runRedirect(ctx context.Context, b *bench) error {
+	crowd := newCrowd(newLinkSet(b.cfg.Links), b.cfg.Links)
 	service, err := b.open(ctx, crowd.links)
 	if err != nil {
 		return err
 	}
-	whole := b.wholeService(service, crowd)
+	whole := b.visitedService(service, crowd)
 	var subjects []*subject
 	var edges []*counter
 	if b.cfg.Start {
@@ -57,17 +57,6 @@ func redirect(ctx context.Context, b *bench) error {
 		}
 	}
 	return b.verify(ctx, service, crowd)
-}
-
-// wholeService is done with a load when its clicks are counted.
-func (b *bench) wholeService(service *service, crowd *crowd) *subject {
-	source := crowd.visits(service.edge)
-	if service.child == nil {
-		return b.newSubject(running, service.edge, source)
-	}
-	s := b.newSubject(standalone, service.edge, source, process{standalone, service.child.Usage})
-	s.settle = service.counted.settle
-	return s
 }
 
 // bareServers starts servers that answer with a redirect and do nothing else.

@@ -45,6 +45,9 @@ func seed(ctx context.Context, data string, links linkSet, tokens int) (secrets 
 	return secrets, checkLinks(ctx, store, account.ID, links)
 }
 
+const insertLink = `INSERT INTO links (account_id, domain_id, hash, url, active, ordinal, created_at)
+	VALUES (?, 0, ?, ?, 1, ?, ?)`
+
 // insertLinks inserts the links in one transaction. The store syncs each link that it creates to the disk, as it should:
 // millions would take hours.
 func insertLinks(ctx context.Context, path string, account int64, links linkSet) error {
@@ -58,8 +61,7 @@ func insertLinks(ctx context.Context, path string, account int64, links linkSet)
 		return err
 	}
 	defer tx.Rollback()
-	insert, err := tx.PrepareContext(ctx, `INSERT INTO links (account_id, domain_id, hash, url, active, ordinal, created_at)
-		VALUES (?, 0, ?, ?, 1, ?, ?)`)
+	insert, err := tx.PrepareContext(ctx, insertLink)
 	if err != nil {
 		return err
 	}
@@ -82,7 +84,8 @@ func checkLinks(ctx context.Context, store schema.LinkStore, account int64, link
 		return err
 	}
 	last := links.count - 1
-	if total != int64(links.count) || newest[0].Hash != links.hash(last) || newest[0].URL != links.url(last) || !newest[0].Active {
+	if total != int64(links.count) || newest[0].ID != total || newest[0].Hash != links.hash(last) ||
+		newest[0].URL != links.url(last) || !newest[0].Active {
 		return fmt.Errorf("the store has %d links, the newest of which is %+v: are its tables still what seed fills?", total, newest[0])
 	}
 	return nil

@@ -16,21 +16,30 @@ type subject struct {
 	// processes do the work, the first one that which subjects are compared by. There are none if they are not ours to
 	// look at.
 	processes []process
+	prepare   func(ctx context.Context) error // what comes before each round, and is not measured; nil: nothing
 	// work does the operation again and again for as long as window, and returns how often.
 	work   func(ctx context.Context, window time.Duration) (load.Result, error)
-	settle func(ctx context.Context, operations int64) error // waits until all that they have caused is done
+	settle func(ctx context.Context, operations int64) error // waits until all that they have caused is done; nil: it is
 	target load.Target                                       // of a subject that is a server
 	done   atomic.Int64                                      // operations, for the chart over time
 }
 
 // newSubject returns a subject that is a server.
 func (b *bench) newSubject(name, addr string, source func(int) load.Source, processes ...process) *subject {
-	s := &subject{name: name, processes: processes, settle: func(context.Context, int64) error { return nil }}
+	s := &subject{name: name, processes: processes}
 	s.target = load.Target{Addr: addr, Conns: b.cfg.Conns, Source: source, Done: &s.done}
 	s.work = func(ctx context.Context, window time.Duration) (load.Result, error) {
 		return load.Closed(ctx, s.target, window)
 	}
 	return s
+}
+
+// serviceSubject returns the whole service as a subject, as it is at one of its addresses.
+func (b *bench) serviceSubject(s *service, addr string, source func(int) load.Source) *subject {
+	if s.child == nil {
+		return b.newSubject(running, addr, source)
+	}
+	return b.newSubject(standalone, addr, source, process{standalone, s.child.Usage})
 }
 
 // rounds has each subject do its work once in each round, after a round that does not count. Subjects take turns, so
@@ -75,15 +84,20 @@ func (o outcome) cpu() float64 {
 
 // measureOnce measures what a subject's work costs, with all that it causes.
 func measureOnce(ctx context.Context, s *subject, work func(context.Context) (load.Result, error)) (outcome, error) {
+	if s.prepare != nil {
+		if err := s.prepare(ctx); err != nil {
+			return outcome{}, err
+		}
+	}
 	m, err := begin(s.processes)
 	if err != nil {
 		return outcome{}, err
 	}
 	result, err := work(ctx)
-	if err != nil {
-		return outcome{}, err
+	if err == nil && s.settle != nil {
+		err = s.settle(ctx, result.Answers)
 	}
-	if err := s.settle(ctx, result.Answers); err != nil {
+	if err != nil {
 		return outcome{}, err
 	}
 	costs, err := m.end(result.Answers)
@@ -104,7 +118,7 @@ func (b *bench) addRound(op string, subjects []*subject, outcomes []outcome) {
 }
 
 // ceiling is the name of the metric that says how often a subject can do the operation.
-func ceiling(op string, s *subject) string { return fmt.Sprintf("%ss/s, closed loop: %s", op, s.name) }
+func ceiling(op string, s *subject) string { return fmt.Sprintf("%ss/s at most: %s", op, s.name) }
 
 // addCPU adds the CPU times of an operation in a round, and their ratios to that of the first subject.
 func (b *bench) addCPU(name string, subjects []*subject, outcomes []outcome) {

@@ -79,13 +79,13 @@ func (t Target) run(ctx context.Context, work func(c *client, began time.Time) e
 		}
 		clients[i] = &client{conn: c, source: t.Source(i), done: t.Done, result: newResult()}
 	}
-	defer context.AfterFunc(ctx, func() {
+	group, failed := errgroup.WithContext(ctx)
+	defer context.AfterFunc(failed, func() {
 		for _, c := range clients {
 			_ = c.SetDeadline(time.Now()) // ends reads and writes under way
 		}
 	})()
 	began := time.Now()
-	var group errgroup.Group
 	for _, c := range clients {
 		group.Go(func() error { return work(c, began) })
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"sync"
 	"time"
 )
 
@@ -18,7 +17,7 @@ func Open(ctx context.Context, t Target, rate float64, window time.Duration) (Re
 		return Result{}, fmt.Errorf("load %s: rate %v is not above zero", t.Addr, rate)
 	}
 	// One thread sleeps until the next request is due, most of the time: give the others what they had without it.
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(runtime.NumCPU() + 1))
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1))
 	ctx, cancel := context.WithTimeout(ctx, window+2*grace)
 	defer cancel()
 	schedule := NewSchedule(rate, window, sleep)
@@ -34,7 +33,7 @@ func Open(ctx context.Context, t Target, rate float64, window time.Duration) (Re
 			}
 		}
 	})
-	result.Unsent = schedule.unsent()
+	result.Unsent = schedule.Unsent()
 	return result, err
 }
 
@@ -44,23 +43,25 @@ type Schedule struct {
 	count    int64
 	sleep    func(time.Duration)
 
-	mu    sync.Mutex
-	start time.Time // of the first call
+	turn  chan struct{} // holds a token while nobody waits; whoever has it has what follows
+	start time.Time     // of the first call
 	next  int64
 }
 
 // NewSchedule returns a schedule that begins with the first call of Next. sleep is what it waits with.
 func NewSchedule(rate float64, window time.Duration, sleep func(time.Duration)) *Schedule {
-	return &Schedule{interval: float64(time.Second) / rate, count: int64(rate * window.Seconds()), sleep: sleep}
+	s := &Schedule{interval: float64(time.Second) / rate, count: int64(rate * window.Seconds()), sleep: sleep,
+		turn: make(chan struct{}, 1)}
+	s.turn <- struct{}{}
+	return s
 }
 
 // Next waits until the next request is due and returns when that was, which is long ago if all connections were busy.
 // It returns false when there are no more, or when they are due longer ago than the grace.
 func (s *Schedule) Next() (due time.Time, ok bool) {
-	// The lock is held while waiting, so one connection waits for the moment and the others for their turn. Its holder
-	// can send at once: there is nobody to wake.
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	// One connection waits for the moment and the others for their turn. So it can send at once: nobody has to be woken.
+	<-s.turn
+	defer func() { s.turn <- struct{}{} }()
 	now := time.Now()
 	if s.start.IsZero() {
 		s.start = now
@@ -76,8 +77,9 @@ func (s *Schedule) Next() (due time.Time, ok bool) {
 	return due, true
 }
 
-func (s *Schedule) unsent() int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// Unsent returns how many requests were never taken.
+func (s *Schedule) Unsent() int64 {
+	<-s.turn
+	defer func() { s.turn <- struct{}{} }()
 	return s.count - s.next
 }

@@ -1,11 +1,10 @@
 package proc
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -23,7 +22,7 @@ const (
 type Child struct {
 	cmd   *exec.Cmd
 	log   string        // file with what it has written to standard error
-	lines chan string   // what it writes to standard output
+	first chan string   // the first line that it writes to standard output
 	ended chan struct{} // closed when it has ended
 	err   error         // how it ended; to be read after that
 }
@@ -36,15 +35,13 @@ func Start(log string, env []string, program string, args ...string) (*Child, er
 		return nil, fmt.Errorf("start %q: %w", program, err)
 	}
 	defer out.Close()
-	c := &Child{cmd: exec.Command(program, args...), log: log, lines: make(chan string, 1), ended: make(chan struct{})}
-	c.cmd.Env, c.cmd.Stderr = append(withoutSettings(os.Environ()), env...), out
-	stdout, err := c.cmd.StdoutPipe()
-	if err != nil {
-		return nil, fmt.Errorf("start %q: %w", program, err)
-	}
+	c := &Child{cmd: exec.Command(program, args...), log: log, first: make(chan string, 1), ended: make(chan struct{})}
+	c.cmd.Env = append(withoutSettings(os.Environ()), env...)
+	c.cmd.Stdout, c.cmd.Stderr = &firstLine{line: c.first}, out
+	c.cmd.WaitDelay = time.Second // for children of its own that outlive it
 	isolate(c.cmd)
 	started := make(chan error)
-	go c.run(stdout, started)
+	go c.run(started)
 	if err := <-started; err != nil {
 		return nil, fmt.Errorf("start %q: %w", program, err)
 	}
@@ -53,22 +50,32 @@ func Start(log string, env []string, program string, args ...string) (*Child, er
 
 // run starts the program and stays on its thread until it has ended, because the kernel takes the death of the thread
 // for the death of the parent.
-func (c *Child) run(stdout io.Reader, started chan<- error) {
+func (c *Child) run(started chan<- error) {
 	defer close(c.ended)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	err := c.cmd.Start()
 	started <- err
-	if err != nil {
-		return
+	if err == nil {
+		c.err = c.cmd.Wait()
 	}
-	for lines := bufio.NewScanner(stdout); lines.Scan(); {
-		select {
-		case c.lines <- lines.Text():
-		default: // nobody asks for it
+}
+
+// firstLine takes what a child writes to standard output and keeps the first line of it.
+type firstLine struct {
+	begun []byte
+	line  chan<- string // nil once it was sent
+}
+
+func (f *firstLine) Write(p []byte) (int, error) {
+	if f.line != nil {
+		f.begun = append(f.begun, p...)
+		if line, _, whole := bytes.Cut(f.begun, []byte("\n")); whole {
+			f.line <- string(line)
+			f.line, f.begun = nil, nil
 		}
 	}
-	c.err = c.cmd.Wait()
+	return len(p), nil
 }
 
 func withoutSettings(env []string) (others []string) {
@@ -83,7 +90,7 @@ func withoutSettings(env []string) (others []string) {
 // FirstLine returns the first line that the child writes to standard output.
 func (c *Child) FirstLine(ctx context.Context) (string, error) {
 	select {
-	case line := <-c.lines:
+	case line := <-c.first:
 		return line, nil
 	case <-c.ended:
 		return "", c.died()

@@ -1,0 +1,4 @@
+package load
+
+// ParseHeader is for tests of what a server may send.
+var ParseHeader = parseHeader

@@ -1,0 +1,99 @@
+package report_test
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"linkstream/bench/proc"
+	"linkstream/bench/report"
+)
+
+// of returns a report with one metric.
+func of(name string, better report.Direction, samples ...float64) *report.Report {
+	return &report.Report{Scenario: "redirect", Metrics: []report.Metric{{Name: name, Unit: "µs", Better: better, Samples: samples}}}
+}
+
+func TestCompare(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		old, new *report.Report
+		want     report.Verdict
+	}{
+		{"less CPU in every round is better", of("CPU", report.Lower, 10, 11, 12, 13, 14), of("CPU", report.Lower, 5, 6, 7, 8, 9), report.Better},
+		{"more CPU in every round is worse", of("CPU", report.Lower, 5, 6, 7, 8, 9), of("CPU", report.Lower, 10, 11, 12, 13, 14), report.Worse},
+		{"more requests in every round are better", of("rate", report.Higher, 5, 6, 7, 8, 9), of("rate", report.Higher, 10, 11, 12, 13, 14), report.Better},
+		{"rounds that overlap are noise", of("CPU", report.Lower, 10, 11, 12, 13, 14), of("CPU", report.Lower, 9, 10.5, 11.5, 12.5, 15), report.Noise},
+		{"the same rounds are noise", of("CPU", report.Lower, 10, 10, 10, 10, 10), of("CPU", report.Lower, 10, 10, 10, 10, 10), report.Noise},
+		{"four rounds tell nothing", of("CPU", report.Lower, 10, 11, 12, 13), of("CPU", report.Lower, 1, 2, 3, 4), report.TooFew},
+		{"a metric without rounds tells nothing", of("CPU", report.Lower), of("CPU", report.Lower, 1, 2, 3, 4, 5), report.TooFew},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			changes, err := report.Compare(c.old, c.new)
+			if err != nil || len(changes) != 1 || changes[0].Verdict != c.want {
+				t.Errorf("changes %+v, error %v, want %s", changes, err, c.want)
+			}
+		})
+	}
+	t.Run("metrics of one report are named", func(t *testing.T) {
+		changes, err := report.Compare(of("gone", report.Lower, 1), of("new", report.Lower, 2))
+		if err != nil || len(changes) != 2 || changes[0].Verdict != report.Absent || changes[1].Verdict != report.Absent {
+			t.Errorf("changes %+v, error %v", changes, err)
+		}
+	})
+	t.Run("scenarios are not compared with each other", func(t *testing.T) {
+		if _, err := report.Compare(of("CPU", report.Lower), &report.Report{Scenario: "links"}); err == nil {
+			t.Error("no error")
+		}
+	})
+	t.Run("what has not changed is rarely called changed", func(t *testing.T) {
+		random := rand.New(rand.NewPCG(1, 2))
+		draw := func() (samples []float64) {
+			for range 5 {
+				samples = append(samples, 10+random.ExpFloat64()) // long tails, as times have them
+			}
+			return samples
+		}
+		wrong := 0
+		for range 2000 {
+			changes, err := report.Compare(of("CPU", report.Lower, draw()...), of("CPU", report.Lower, draw()...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if changes[0].Verdict != report.Noise {
+				wrong++
+			}
+		}
+		if wrong > 2000/50 {
+			t.Errorf("%d of 2000", wrong)
+		}
+	})
+	t.Run("the rounds stay in their order", func(t *testing.T) {
+		old := of("CPU", report.Lower, 3, 1, 2)
+		if _, err := report.Compare(old, old); err != nil || old.Metrics[0].Samples[0] != 3 {
+			t.Errorf("samples %v, error %v", old.Metrics[0].Samples, err)
+		}
+	})
+}
+
+func TestWriteChanges(t *testing.T) {
+	old, new := of("CPU", report.Lower, 10, 11, 12, 13, 14), of("CPU", report.Lower, 5, 6, 7, 8, 9)
+	new.Machine = proc.Machine{Cores: 64}
+	new.Command = "go run ./bench redirect -links=1"
+	new.Add("memory", "MiB", report.Lower, 5)
+	changes, err := report.Compare(old, new)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := report.WriteChanges(&out, old, new, changes); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"machines differ", "commands differ", "12.0  7.00  -41.7%  0.008       better  CPU (µs)",
+		"not in both  memory (MiB)"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in\n%s", want, out.String())
+		}
+	}
+}
