@@ -16,7 +16,7 @@ type cluster struct {
 	postgres, kafka, clickhouse *local.Engine
 }
 
-// startCluster returns a cluster that is ready. A test that calls it cannot be parallel.
+// startCluster returns a cluster that is ready. Where the environment leads to an engine, a parallel test cannot call it.
 func startCluster(t *testing.T, settings ...string) *cluster {
 	t.Helper()
 	c := &cluster{postgres: localtest.Own(t, local.Postgres), kafka: localtest.Own(t, local.Kafka),
