@@ -142,9 +142,7 @@ func (p *prober) look(ctx context.Context) (waiting int, err error) {
 		switch {
 		case probe.answered.IsZero():
 		case listed[p.crowd.links.hash(probe.link)] >= probe.clicks:
-			if err := p.times.RecordValue(int64(now.Sub(probe.answered))); err != nil {
-				return 0, fmt.Errorf("record a click's freshness: %w", err)
-			}
+			_ = p.times.RecordValue(min(int64(now.Sub(probe.answered)), p.times.HighestTrackableValue())) // fails beyond that
 			probe.answered = time.Time{}
 			probe.next = now.Add(rand.N(maxProbePause))
 		default:

@@ -3,11 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
 
-	"linkstream/bench/report"
+	"linkstream/schema/stream"
 )
 
 // The subjects of redirect. The first is what the others are compared with.
@@ -140,9 +141,14 @@ func (b *bench) edge(ctx context.Context, name, broker, metric string, crowd *cr
 	return s, c, nil
 }
 
-// checkCounter adds a check that a metric has counted each click and no other one.
-func (b *bench) checkCounter(ctx context.Context, c *counter) error {
-	got, err := readMetric(ctx, c.base, c.metric)
-	b.report.Checks = append(b.report.Checks, report.Check{Name: "clicks of " + c.name, Want: c.want, Got: int64(got)})
-	return err
+// createTopics creates the topics on a new broker.
+func createTopics(ctx context.Context, broker string) error {
+	cfg := stream.DefaultConfig()
+	cfg.Brokers = broker
+	client, err := stream.New(cfg, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	return client.EnsureTopics(ctx)
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -13,7 +12,7 @@ import (
 	"time"
 
 	"linkstream/bench/proc"
-	"linkstream/schema/stream"
+	"linkstream/bench/report"
 )
 
 const (
@@ -54,6 +53,11 @@ func (b *bench) open(ctx context.Context, links linkSet, prepare ...func(ctx con
 			return nil, err
 		}
 	}
+	return b.start(ctx, data, tokens)
+}
+
+// start builds the service and starts it on a data directory.
+func (b *bench) start(ctx context.Context, data string, tokens []string) (*service, error) {
 	b.say("building and starting the service")
 	program := filepath.Join(b.dir, "standalone")
 	if out, err := exec.CommandContext(ctx, "go", "build", "-o", program, "linkstream/deploy/standalone").CombinedOutput(); err != nil {
@@ -134,6 +138,13 @@ func (c *counter) settle(ctx context.Context, clicks int64) error {
 	}
 }
 
+// checkCounter adds a check that the metric has counted each click and no other one.
+func (b *bench) checkCounter(ctx context.Context, c *counter) error {
+	got, err := readMetric(ctx, c.base, c.metric)
+	b.report.Checks = append(b.report.Checks, report.Check{Name: "clicks of " + c.name, Want: c.want, Got: int64(got)})
+	return err
+}
+
 func ready(ctx context.Context, base string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/readyz", nil)
 	if err != nil {
@@ -170,16 +181,4 @@ func listening(ctx context.Context, addr string) error {
 		return err
 	}
 	return c.Close()
-}
-
-// createTopics creates the topics on a new broker.
-func createTopics(ctx context.Context, broker string) error {
-	cfg := stream.DefaultConfig()
-	cfg.Brokers = broker
-	client, err := stream.New(cfg, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	return client.EnsureTopics(ctx)
 }
