@@ -17,6 +17,9 @@ const (
 	crowdSize   = 4096 // different visitors, who come again and again
 	crowdSeed   = 2026
 	verifyEvery = 200 * time.Millisecond
+	// maxPrimed is up to how many links are each visited once before all else, so that caches have them when it counts.
+	// Of more links, some are looked up in the midst of the rounds, as it would be in reality.
+	maxPrimed = 20_000
 )
 
 // crowd is who visits the links, and how often they were redirected.
@@ -48,9 +51,13 @@ func (c *crowd) source(addr string, counted, bare bool) func(int) load.Source {
 	for i, v := range c.visitors {
 		headers[i] = v.AppendHeader([]byte(" HTTP/1.1\r\n"), addr)
 	}
+	primed := new(atomic.Int64)
+	if c.visited > maxPrimed {
+		primed.Store(int64(c.visited))
+	}
 	return func(int) load.Source {
 		seed := c.seeds.Add(1) // each connection of each round draws others
-		return &visit{crowd: c, headers: headers, counted: counted, bare: bare,
+		return &visit{crowd: c, headers: headers, counted: counted, bare: bare, primed: primed,
 			random: rand.New(rand.NewPCG(seed, crowdSeed)), popularity: load.NewPopularity(c.visited, seed)}
 	}
 }
@@ -62,6 +69,7 @@ type visit struct {
 	random        *rand.Rand
 	popularity    *load.Popularity
 	counted, bare bool
+	primed        *atomic.Int64 // links that have been visited, from the first on, by all connections to the server
 
 	link int
 	url  []byte // scratch
@@ -69,7 +77,9 @@ type visit struct {
 
 // Append implements load.Source.
 func (v *visit) Append(dst []byte) []byte {
-	v.link = v.popularity.Next()
+	if v.link = v.popularity.Next(); v.primed.Load() < int64(v.crowd.visited) {
+		v.link = int(v.primed.Add(1)-1) % v.crowd.visited // a few connections may come too late at once
+	}
 	dst = v.crowd.links.appendHash(append(dst, "GET /"...), v.link)
 	return append(dst, v.headers[v.random.IntN(len(v.headers))]...)
 }
