@@ -90,7 +90,9 @@ func (a *api) call(ctx context.Context, method, path string, body []byte, want i
 	}
 }
 
-func (a *api) try(ctx context.Context, method, path string, body []byte) (status int, rest time.Duration, content []byte, err error) {
+func (a *api) try(ctx context.Context, method, path string, body []byte) (
+	status int, rest time.Duration, content []byte, err error,
+) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, a.base+path, bytes.NewReader(body))

@@ -53,7 +53,8 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.BoolVar(&c.Start, "start", c.Start, "start the whole service on embedded engines first, and stop it at the end")
 	fs.StringVar(&c.Edge, "edge", c.Edge, "`URL` of a running edge, http:// and host:port")
 	fs.StringVar(&c.API, "api", c.API, "`URL` of a running api, http:// and host:port")
-	fs.StringVar(&c.Tokens, "token", c.Tokens, "API `tokens` of one account of the running service, separated by commas; each may make 2000 requests a minute")
+	fs.StringVar(&c.Tokens, "token", c.Tokens,
+		"API `tokens` of one account of the running service, separated by commas; each may make 2000 requests a minute")
 	fs.BoolVar(&c.Own, "i-own-this-target", c.Own, "put load on -edge and -api although they are not on the loopback interface")
 	fs.IntVar(&c.Links, "links", c.Links, "`number` of links that are made first and visited by Zipf's law")
 	fs.IntVar(&c.Clicks, "clicks", c.Clicks, "`number` of clicks that are made first where a scenario needs some")

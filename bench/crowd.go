@@ -35,7 +35,8 @@ type crowd struct {
 }
 
 func newCrowd(links linkSet, visited int) *crowd {
-	return &crowd{links: links, visited: visited, visitors: load.Visitors(crowdSize, crowdSeed), clicks: make([]atomic.Uint32, links.count)}
+	return &crowd{links: links, visited: visited, visitors: load.Visitors(crowdSize, crowdSeed),
+		clicks: make([]atomic.Uint32, links.count)}
 }
 
 // visits makes the requests to a whole service, whose counts are checked at the end.

@@ -153,7 +153,8 @@ func (p *prober) look(ctx context.Context) (waiting int, err error) {
 }
 
 func (p *prober) click(ctx context.Context, probe *probe) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.service.edge+"/"+p.crowd.links.hash(probe.link), nil)
+	url := "http://" + p.service.edge + "/" + p.crowd.links.hash(probe.link)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err
 	}

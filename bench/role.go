@@ -32,11 +32,14 @@ func serveBare(ctx context.Context, _ []string, stdout, _ io.Writer) error {
 	if err != nil {
 		return err
 	}
-	server := &fasthttp.Server{NoDefaultServerHeader: true, NoDefaultContentType: true, Handler: func(http *fasthttp.RequestCtx) {
+	location, cacheControl := []byte("Location"), []byte("Cache-Control")
+	target, privateNoStore := []byte(someURL), []byte("private, no-store")
+	server := &fasthttp.Server{NoDefaultServerHeader: true, NoDefaultContentType: true}
+	server.Handler = func(http *fasthttp.RequestCtx) {
 		http.SetStatusCode(fasthttp.StatusFound)
-		http.Response.Header.SetCanonical([]byte("Location"), []byte(someURL))
-		http.Response.Header.SetCanonical([]byte("Cache-Control"), []byte("private, no-store"))
-	}}
+		http.Response.Header.SetCanonical(location, target)
+		http.Response.Header.SetCanonical(cacheControl, privateNoStore)
+	}
 	fmt.Fprintln(stdout, listener.Addr())
 	return ops.Serve(ctx, server, listener, stopGrace)
 }

@@ -86,7 +86,8 @@ func checkLinks(ctx context.Context, store schema.LinkStore, account int64, link
 	last := links.count - 1
 	if total != int64(links.count) || newest[0].ID != total || newest[0].Hash != links.hash(last) ||
 		newest[0].URL != links.url(last) || !newest[0].Active {
-		return fmt.Errorf("the store has %d links, the newest of which is %+v: are its tables still what seed fills?", total, newest[0])
+		return fmt.Errorf("the store has %d links, the newest of which is %+v: are its tables still what seed fills?",
+			total, newest[0])
 	}
 	return nil
 }

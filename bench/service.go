@@ -35,7 +35,9 @@ type service struct {
 }
 
 // open starts the service or finds it, and makes the links. prepare fills the data of a service that has yet to start.
-func (b *bench) open(ctx context.Context, links linkSet, prepare ...func(ctx context.Context, data string) error) (*service, error) {
+func (b *bench) open(
+	ctx context.Context, links linkSet, prepare ...func(ctx context.Context, data string) error,
+) (*service, error) {
 	if !b.cfg.Start {
 		return b.find(ctx, links)
 	}
@@ -60,7 +62,8 @@ func (b *bench) open(ctx context.Context, links linkSet, prepare ...func(ctx con
 func (b *bench) start(ctx context.Context, data string, tokens []string) (*service, error) {
 	b.say("building and starting the service")
 	program := filepath.Join(b.dir, "standalone")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", program, "linkstream/deploy/standalone").CombinedOutput(); err != nil {
+	build := exec.CommandContext(ctx, "go", "build", "-o", program, "linkstream/deploy/standalone")
+	if out, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build the service, whose module must be around: %w\n%s", err, out)
 	}
 	addrs, err := freeAddrs(3)

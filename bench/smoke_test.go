@@ -95,7 +95,8 @@ func measure(t *testing.T, args ...string) *report.Report {
 	t.Helper()
 	dir := t.TempDir()
 	path, page := filepath.Join(dir, "report.json"), filepath.Join(dir, "report.html")
-	args = append(args, "-rounds=1", "-round=200ms", "-duration=400ms", "-links=200", "-clicks=20000", "-conns=8", "-json", path, "-html", page)
+	args = append(args, "-rounds=1", "-round=200ms", "-duration=400ms", "-links=200", "-clicks=20000", "-conns=8",
+		"-json", path, "-html", page)
 	out, errOut, err := bench(t, args...)
 	if err != nil {
 		t.Fatalf("%q: %v\n%s%s", args, err, errOut, out)

@@ -76,7 +76,9 @@ func TestVisitors(t *testing.T) {
 				direct++
 			}
 		}
-		for device, share := range map[schema.Device][2]int{schema.Mobile: {55, 75}, schema.Desktop: {20, 35}, schema.Tablet: {1, 4}, schema.Bot: {2, 8}} {
+		for device, share := range map[schema.Device][2]int{
+			schema.Mobile: {55, 75}, schema.Desktop: {20, 35}, schema.Tablet: {1, 4}, schema.Bot: {2, 8},
+		} {
 			if percent := 100 * devices[device] / n; percent < share[0] || percent > share[1] {
 				t.Errorf("%d%% are %s", percent, device)
 			}

@@ -12,25 +12,28 @@ import (
 
 // of returns a report with one metric.
 func of(name string, better report.Direction, samples ...float64) *report.Report {
-	return &report.Report{Scenario: "redirect", Metrics: []report.Metric{{Name: name, Unit: "µs", Better: better, Samples: samples}}}
+	metric := report.Metric{Name: name, Unit: "µs", Better: better, Samples: samples}
+	return &report.Report{Scenario: "redirect", Metrics: []report.Metric{metric}}
 }
 
 func TestCompare(t *testing.T) {
+	low, high := []float64{5, 6, 7, 8, 9}, []float64{10, 11, 12, 13, 14}
 	for _, c := range []struct {
 		name     string
-		old, new *report.Report
+		better   report.Direction
+		old, new []float64
 		want     report.Verdict
 	}{
-		{"less CPU in every round is better", of("CPU", report.Lower, 10, 11, 12, 13, 14), of("CPU", report.Lower, 5, 6, 7, 8, 9), report.Better},
-		{"more CPU in every round is worse", of("CPU", report.Lower, 5, 6, 7, 8, 9), of("CPU", report.Lower, 10, 11, 12, 13, 14), report.Worse},
-		{"more requests in every round are better", of("rate", report.Higher, 5, 6, 7, 8, 9), of("rate", report.Higher, 10, 11, 12, 13, 14), report.Better},
-		{"rounds that overlap are noise", of("CPU", report.Lower, 10, 11, 12, 13, 14), of("CPU", report.Lower, 9, 10.5, 11.5, 12.5, 15), report.Noise},
-		{"the same rounds are noise", of("CPU", report.Lower, 10, 10, 10, 10, 10), of("CPU", report.Lower, 10, 10, 10, 10, 10), report.Noise},
-		{"four rounds tell nothing", of("CPU", report.Lower, 10, 11, 12, 13), of("CPU", report.Lower, 1, 2, 3, 4), report.TooFew},
-		{"a metric without rounds tells nothing", of("CPU", report.Lower), of("CPU", report.Lower, 1, 2, 3, 4, 5), report.TooFew},
+		{"less in every round is better where less is better", report.Lower, high, low, report.Better},
+		{"more in every round is worse where less is better", report.Lower, low, high, report.Worse},
+		{"more in every round is better where more is better", report.Higher, low, high, report.Better},
+		{"rounds that overlap are noise", report.Lower, high, []float64{9, 10.5, 11.5, 12.5, 15}, report.Noise},
+		{"the same rounds are noise", report.Lower, []float64{1, 1, 1, 1, 1}, []float64{1, 1, 1, 1, 1}, report.Noise},
+		{"four rounds tell nothing", report.Lower, low[:4], high[:4], report.TooFew},
+		{"a metric without rounds tells nothing", report.Lower, nil, high, report.TooFew},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			changes, err := report.Compare(c.old, c.new)
+			changes, err := report.Compare(of("CPU", c.better, c.old...), of("CPU", c.better, c.new...))
 			if err != nil || len(changes) != 1 || changes[0].Verdict != c.want {
 				t.Errorf("changes %+v, error %v, want %s", changes, err, c.want)
 			}

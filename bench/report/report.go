@@ -139,7 +139,7 @@ func (m Metric) Range() (low, high float64) {
 
 // Save writes the report as JSON.
 func (r *Report) Save(path string) error {
-	data, err := json.MarshalIndent(r, "", "\t")
+	data, err := json.Marshal(r)
 	if err != nil {
 		return fmt.Errorf("encode report: %w", err)
 	}

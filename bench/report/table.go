@@ -16,7 +16,8 @@ func (r *Report) WriteTable(w io.Writer) error {
 	for _, m := range r.Metrics {
 		low, high := m.Range()
 		// Cells are aligned to the right, and what follows the last tab is to the left of nothing: the name.
-		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t  %s (%s)\n", number(m.Median()), number(low), number(high), len(m.Samples), m.Name, m.Unit)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t  %s (%s)\n",
+			number(m.Median()), number(low), number(high), len(m.Samples), m.Name, m.Unit)
 	}
 	if err := table.Flush(); err != nil {
 		return err
