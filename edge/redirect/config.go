@@ -5,6 +5,8 @@ import (
 	"flag"
 	"fmt"
 	"time"
+
+	"linkstream/schema/ops"
 )
 
 // Config is how links are resolved and redirects are served.
@@ -16,7 +18,7 @@ type Config struct {
 	NegativeTTL   time.Duration
 	LookupTimeout time.Duration
 
-	TrustedProxies Proxies
+	TrustedProxies ops.Proxies
 
 	ReadTimeout    time.Duration
 	WriteTimeout   time.Duration

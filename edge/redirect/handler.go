@@ -19,7 +19,7 @@ type Handler struct {
 	resolver *Resolver
 	spool    *spool.Spool
 	ops      *ops.Endpoints
-	proxies  Proxies
+	proxies  ops.Proxies
 	pages    *pages
 
 	redirected, notFound, gone, unavailable *metrics.Counter

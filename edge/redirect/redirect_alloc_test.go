@@ -11,7 +11,11 @@ import (
 )
 
 func TestServeAllocatesNothing(t *testing.T) {
-	e := newEdge(t, func(e *edge) { e.cfg.TrustedProxies = proxies(t, "10.0.0.0/8") })
+	e := newEdge(t, func(e *edge) {
+		if err := e.cfg.TrustedProxies.Set("10.0.0.0/8"); err != nil {
+			t.Fatal(err)
+		}
+	})
 	e.link(t, 0, "abcdefg", "https://example.com/some/page?with=query")
 	e.link(t, e.domain(t, "go.example.com", true), "own", "https://example.com/")
 	client := &net.TCPAddr{IP: net.IPv4(203, 0, 113, 7), Port: 4711}

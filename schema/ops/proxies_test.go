@@ -1,4 +1,4 @@
-package redirect_test
+package ops_test
 
 import (
 	"net/netip"
@@ -7,12 +7,12 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"linkstream/edge/redirect"
+	"linkstream/schema/ops"
 )
 
-func proxies(t testing.TB, list string) redirect.Proxies {
+func proxies(t testing.TB, list string) ops.Proxies {
 	t.Helper()
-	var p redirect.Proxies
+	var p ops.Proxies
 	if err := p.Set(list); err != nil {
 		t.Fatal(err)
 	}
