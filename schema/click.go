@@ -32,6 +32,7 @@ type Click struct {
 	Lane      Lane
 	Seq       uint64 // dense from 1 in its lane
 	LinkID    int64
+	AccountID int64     // the link's owner; 0 in clicks of before it was recorded
 	ClickedAt time.Time // to the millisecond
 	UserAgent []byte    // as sent by the client
 	Referrer  []byte    // as sent by the client
@@ -52,9 +53,12 @@ type ClickBatch struct {
 	Lane      []Lane
 	Seq       []uint64
 	LinkID    []int64
+	AccountID []int64
 	ClickedAt []time.Time // UTC
 	Device    []Device
 	Browser   []string
+	Referrer  []string // the host that the click came from, lower case; "" if there is none, or none is told
+	Country   []string // ISO 3166-1 alpha-2, upper case; "" if unknown
 }
 
 // Len returns the number of clicks.
@@ -64,8 +68,9 @@ func (b *ClickBatch) Len() int { return len(b.Offset) }
 func (b *ClickBatch) Reset(partition int, base int64) {
 	b.Partition, b.Base, b.Next, b.Time = partition, base, base, time.Time{}
 	b.Offset, b.Lane, b.Seq = b.Offset[:0], b.Lane[:0], b.Seq[:0]
-	b.LinkID, b.ClickedAt = b.LinkID[:0], b.ClickedAt[:0]
+	b.LinkID, b.AccountID, b.ClickedAt = b.LinkID[:0], b.AccountID[:0], b.ClickedAt[:0]
 	b.Device, b.Browser = b.Device[:0], b.Browser[:0]
+	b.Referrer, b.Country = b.Referrer[:0], b.Country[:0]
 }
 
 // Position says how far a partition has been counted.
