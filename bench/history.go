@@ -17,6 +17,7 @@ const (
 	historyBatch = 100_000
 	// historyPartition is none that the topic has: the clicks of a history were never on it.
 	historyPartition = 1 << 20
+	historyAccount   = 1 // seed makes the first account of a new database
 )
 
 // history is clicks of the last days that a service has counted before it starts.
@@ -50,7 +51,9 @@ func (h *history) fill(ctx context.Context, data string, clicks int) error {
 			batch.Lane, batch.Seq = append(batch.Lane, schema.Lane{}), append(batch.Seq, uint64(n)+1)
 			batch.LinkID = append(batch.LinkID, int64(link)+1) // seed makes the links of a new database, in order
 			batch.ClickedAt = append(batch.ClickedAt, start.Add(time.Duration(n)*spacing))
+			batch.AccountID = append(batch.AccountID, historyAccount)
 			batch.Device, batch.Browser = append(batch.Device, a.Device), append(batch.Browser, a.Browser)
+			batch.Referrer, batch.Country = append(batch.Referrer, ""), append(batch.Country, "")
 		}
 		batch.Next = int64(n)
 		err = store.InsertClicks(ctx, &batch)

@@ -80,8 +80,8 @@ func produce(ctx context.Context, client *stream.Client, partitions, clicks, lin
 			for seq := range share {
 				visitor := visitors[(seq*partitions+p)%len(visitors)]
 				encoded = schema.AppendClick(encoded[:0], &schema.Click{Lane: lane, Seq: uint64(seq) + 1,
-					LinkID: int64(popularity.Next()) + 1, ClickedAt: time.Now(), UserAgent: []byte(visitor.UserAgent),
-					Referrer: []byte(visitor.Referrer), Network: []byte{192, 0, 2}})
+					LinkID: int64(popularity.Next()) + 1, AccountID: 1, ClickedAt: time.Now(),
+					UserAgent: []byte(visitor.UserAgent), Referrer: []byte(visitor.Referrer), Network: []byte{192, 0, 2}})
 				batch.Append(nil, encoded)
 				if batch.Size() < producedBytes && seq < share-1 {
 					continue

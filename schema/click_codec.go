@@ -18,11 +18,12 @@ const (
 	fieldUserAgent
 	fieldReferrer
 	fieldNetwork
+	fieldAccountID
 )
 
-// MaxClickBodyLen bounds what AppendClickBody appends, in bytes: two varint fields and three byte fields at their
-// limits.
-const MaxClickBodyLen = 2*11 + (3 + MaxUserAgentLen) + (3 + MaxReferrerLen) + (2 + MaxNetworkLen)
+// MaxClickBodyLen bounds what AppendClickBody appends, in bytes: three varint fields and three byte fields at
+// their limits.
+const MaxClickBodyLen = 3*11 + (3 + MaxUserAgentLen) + (3 + MaxReferrerLen) + (2 + MaxNetworkLen)
 
 // MaxClickLen bounds an encoded click in bytes.
 const MaxClickLen = MaxClickBodyLen + (2 + len(Incarnation{})) + 6 + 11
@@ -46,7 +47,8 @@ func AppendClickBody(dst []byte, c *Click) []byte {
 	dst = appendVarint(dst, fieldClickedAt, uint64(c.ClickedAt.UnixMilli()))
 	dst = appendBytes(dst, fieldUserAgent, c.UserAgent, MaxUserAgentLen)
 	dst = appendBytes(dst, fieldReferrer, c.Referrer, MaxReferrerLen)
-	return appendBytes(dst, fieldNetwork, c.Network, MaxNetworkLen)
+	dst = appendBytes(dst, fieldNetwork, c.Network, MaxNetworkLen)
+	return appendVarint(dst, fieldAccountID, uint64(c.AccountID))
 }
 
 // proto3 leaves fields out that have their zero value.
@@ -80,7 +82,7 @@ func DecodeClick(data []byte, c *Click) error {
 		var v uint64
 		var b []byte
 		switch {
-		case typ == protowire.VarintType && (field >= fieldLane && field <= fieldClickedAt):
+		case typ == protowire.VarintType && (field >= fieldLane && field <= fieldClickedAt || field == fieldAccountID):
 			v, n = protowire.ConsumeVarint(data)
 		case typ == protowire.BytesType && (field == fieldIncarnation || field >= fieldUserAgent && field <= fieldNetwork):
 			b, n = protowire.ConsumeBytes(data)
@@ -110,6 +112,8 @@ func DecodeClick(data []byte, c *Click) error {
 			c.Referrer = b
 		case fieldNetwork:
 			c.Network = b
+		case fieldAccountID:
+			c.AccountID = int64(v)
 		}
 	}
 	if !identified || c.Seq == 0 {

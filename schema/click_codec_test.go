@@ -19,6 +19,7 @@ func sampleClick() schema.Click {
 		Lane:      schema.Lane{Incarnation: schema.Incarnation([]byte("0123456789abcdef")), Number: 3},
 		Seq:       71,
 		LinkID:    4711,
+		AccountID: 815,
 		ClickedAt: time.Date(2026, time.November, 21, 9, 30, 15, 250e6, time.UTC),
 		UserAgent: []byte("Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"),
 		Referrer:  []byte("https://example.org/page?\xff"),
@@ -32,6 +33,7 @@ func largestClick() schema.Click {
 		Lane:      schema.Lane{Incarnation: schema.Incarnation(bytes.Repeat([]byte{0xff}, 16)), Number: math.MaxUint32},
 		Seq:       math.MaxUint64,
 		LinkID:    -1,
+		AccountID: -1,
 		ClickedAt: time.UnixMilli(-1),
 	}
 	click.UserAgent = bytes.Repeat([]byte("u"), 2*schema.MaxUserAgentLen)
@@ -108,11 +110,11 @@ func TestDecodeClick(t *testing.T) {
 		}
 	})
 	t.Run("skips unknown fields of every wire type", func(t *testing.T) {
-		decodes(t, append(unknownFields(1000), append(data, unknownFields(9)...)...))
+		decodes(t, append(unknownFields(1000), append(data, unknownFields(10)...)...))
 	})
 	t.Run("skips known fields of another wire type", func(t *testing.T) {
 		with := bytes.Clone(data)
-		for field := protowire.Number(1); field <= 8; field++ {
+		for field := protowire.Number(1); field <= 9; field++ {
 			with = protowire.AppendFixed64(protowire.AppendTag(with, field, protowire.Fixed64Type), 1)
 		}
 		with = protowire.AppendVarint(protowire.AppendTag(with, 1, protowire.VarintType), 1)
@@ -196,7 +198,7 @@ func FuzzDecodeClick(f *testing.F) {
 	for _, click := range []schema.Click{sampleClick(), largestClick()} {
 		data := schema.AppendClick(nil, &click)
 		f.Add(data)
-		f.Add(append(data, unknownFields(9)...))
+		f.Add(append(data, unknownFields(10)...))
 		f.Add(data[:len(data)/2])
 	}
 	typ := compileClick(f)

@@ -72,6 +72,7 @@ func drawClick(t *rapid.T) schema.Click {
 		},
 		Seq:       rapid.Uint64Min(1).Draw(t, "seq"),
 		LinkID:    rapid.Int64().Draw(t, "link"),
+		AccountID: rapid.Int64().Draw(t, "account"),
 		ClickedAt: time.UnixMilli(rapid.Int64().Draw(t, "ms")).UTC(),
 		UserAgent: bytesTo(schema.MaxUserAgentLen, "agent"),
 		Referrer:  bytesTo(schema.MaxReferrerLen, "referrer"),
@@ -88,6 +89,7 @@ func messageOf(typ protoreflect.MessageDescriptor, c *schema.Click) *dynamicpb.M
 	set("lane", c.Lane.Number)
 	set("seq", c.Seq)
 	set("link_id", c.LinkID)
+	set("account_id", c.AccountID)
 	set("clicked_at_ms", c.ClickedAt.UnixMilli())
 	set("user_agent", c.UserAgent)
 	set("referrer", c.Referrer)
@@ -104,6 +106,7 @@ func clickOf(msg *dynamicpb.Message) schema.Click {
 		Lane:      schema.Lane{Number: uint32(get("lane").Uint())},
 		Seq:       get("seq").Uint(),
 		LinkID:    get("link_id").Int(),
+		AccountID: get("account_id").Int(),
 		ClickedAt: time.UnixMilli(get("clicked_at_ms").Int()).UTC(),
 		UserAgent: get("user_agent").Bytes(),
 		Referrer:  get("referrer").Bytes(),
@@ -122,7 +125,7 @@ func sameClick(t interface {
 }, got, want schema.Click) {
 	t.Helper()
 	same := got.Lane == want.Lane && got.Seq == want.Seq && got.LinkID == want.LinkID &&
-		got.ClickedAt.Equal(want.ClickedAt) && bytes.Equal(got.UserAgent, want.UserAgent) &&
+		got.AccountID == want.AccountID && got.ClickedAt.Equal(want.ClickedAt) && bytes.Equal(got.UserAgent, want.UserAgent) &&
 		bytes.Equal(got.Referrer, want.Referrer) && bytes.Equal(got.Network, want.Network)
 	if !same {
 		t.Fatalf("clicks differ:\n got %+v\nwant %+v", got, want)

@@ -63,7 +63,7 @@ func (e *edge) addLane(lane *spool.Lane) {
 func (e *edge) click() {
 	for range 1 + e.random.IntN(10) {
 		e.appended++
-		c := schema.Click{LinkID: e.appended, ClickedAt: time.UnixMilli(1_800_000_000_000)}
+		c := schema.Click{LinkID: e.appended, AccountID: 1, ClickedAt: time.UnixMilli(1_800_000_000_000)}
 		c.Referrer = make([]byte, e.random.IntN(2*schema.MaxReferrerLen))
 		if !e.spool.Append(e.random.Uint64(), &c) {
 			e.violate("no room for a click")

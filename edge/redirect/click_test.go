@@ -21,6 +21,9 @@ func TestClick(t *testing.T) {
 	if c.LinkID != id || string(c.UserAgent) != "Browser/1.0" || string(c.Referrer) != "https://from.example/ü" {
 		t.Errorf("link %d, user agent %q, referrer %q", c.LinkID, c.UserAgent, c.Referrer)
 	}
+	if c.AccountID != e.accountID || e.accountID == 0 {
+		t.Errorf("account %d, want the link's owner %d", c.AccountID, e.accountID)
+	}
 	if c.ClickedAt.Before(before) || c.ClickedAt.After(after) {
 		t.Errorf("clicked at %v, not between %v and %v", c.ClickedAt, before, after)
 	}

@@ -107,7 +107,7 @@ func (h *Handler) redirect(ctx *fasthttp.RequestCtx, target *Target) {
 	case isPrefetch(&ctx.Request.Header):
 		h.prefetches.Inc()
 	default:
-		h.record(ctx, target.LinkID)
+		h.record(ctx, target)
 	}
 	h.redirected.Inc()
 	ctx.SetStatusCode(fasthttp.StatusFound)
@@ -125,11 +125,12 @@ func isPrefetch(header *fasthttp.RequestHeader) bool {
 	return false
 }
 
-func (h *Handler) record(ctx *fasthttp.RequestCtx, linkID int64) {
+func (h *Handler) record(ctx *fasthttp.RequestCtx, target *Target) {
 	peer, _ := netip.AddrFromSlice(ctx.RemoteIP())
 	var network [schema.MaxNetworkLen]byte
 	h.spool.Append(ctx.ConnID(), &schema.Click{
-		LinkID:    linkID,
+		LinkID:    target.LinkID,
+		AccountID: target.AccountID,
 		ClickedAt: ctx.Time(),
 		UserAgent: ctx.UserAgent(),
 		Referrer:  ctx.Referer(),

@@ -29,9 +29,10 @@ type Resolver struct {
 
 // Target is where a link leads.
 type Target struct {
-	LinkID   int64
-	Location []byte // of func Location; read only
-	Active   bool
+	LinkID    int64
+	AccountID int64  // the link's owner
+	Location  []byte // of func Location; read only
+	Active    bool
 }
 
 // linkKey has room for a domain's id, 8 bytes, and a hash after it.
@@ -153,7 +154,7 @@ func lookupLink(links schema.LinkStore) lookup[Target] {
 		if err != nil {
 			return Target{}, 0, fmt.Errorf("look up link %q: %w", hash, err)
 		}
-		target := Target{LinkID: link.ID, Location: Location(link.URL), Active: link.Active}
+		target := Target{LinkID: link.ID, AccountID: link.AccountID, Location: Location(link.URL), Active: link.Active}
 		return target, cap(target.Location), nil
 	}
 }

@@ -36,7 +36,10 @@ func quick() worker.Config {
 	return worker.Config{MaxBatch: 1000, MaxWait: 20 * time.Millisecond, IdleWait: 100 * time.Millisecond}
 }
 
-const link = 42
+const (
+	link    = 42
+	account = 7
+)
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
@@ -49,8 +52,8 @@ func lane(n byte) schema.Lane {
 func encoded(l schema.Lane, first, last uint64) [][]byte {
 	var values [][]byte
 	for seq := first; seq <= last; seq++ {
-		values = append(values, schema.AppendClick(nil, &schema.Click{Lane: l, Seq: seq, LinkID: link, ClickedAt: noon,
-			UserAgent: []byte("curl/8.5.0")}))
+		values = append(values, schema.AppendClick(nil, &schema.Click{Lane: l, Seq: seq, LinkID: link, AccountID: account,
+			ClickedAt: noon, UserAgent: []byte("curl/8.5.0")}))
 	}
 	return values
 }

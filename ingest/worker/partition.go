@@ -175,8 +175,10 @@ func (p *Partition) add(r stream.Record) error {
 	}
 	b.Offset = append(b.Offset, r.Offset)
 	b.Lane, b.Seq = append(b.Lane, c.Lane), append(b.Seq, c.Seq)
-	b.LinkID, b.ClickedAt = append(b.LinkID, c.LinkID), append(b.ClickedAt, c.ClickedAt)
+	b.LinkID, b.AccountID = append(b.LinkID, c.LinkID), append(b.AccountID, c.AccountID)
+	b.ClickedAt = append(b.ClickedAt, c.ClickedAt)
 	b.Device, b.Browser = append(b.Device, a.Device), append(b.Browser, a.Browser)
+	b.Referrer, b.Country = append(b.Referrer, ""), append(b.Country, "")
 	return nil
 }
 
