@@ -81,11 +81,13 @@ func testBrokerKilled(t *testing.T) {
 	r.settle(t)
 }
 
+// testPostgresAway also has the edge hear of changes that it cannot look up then.
 func testPostgresAway(t *testing.T) {
 	r := startTrial(t)
 	for _, down := range []func() error{r.postgres.Stop, r.postgres.Kill} {
 		r.rest(time.Second)
 		must(t, down())
+		r.announce(t)
 		for range 2 {
 			r.wantUnknown(t, http.StatusServiceUnavailable)
 			r.wantUnavailable(t, http.MethodGet, "/api/v1/links", "")

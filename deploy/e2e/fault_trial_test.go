@@ -2,16 +2,19 @@ package e2e_test
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"linkstream/schema"
+	"linkstream/schema/stream"
 )
 
 const (
@@ -19,6 +22,7 @@ const (
 	faultPause = 2 * time.Millisecond // of a visitor: several clusters share this machine with their tests
 	errorSoon  = 5 * time.Second      // an answer that says that an engine is away may take no longer
 
+	counterStale    = `linkstream_edge_cache_stale_total{cache="links"}`
 	gaugePending    = "linkstream_edge_spool_pending_clicks"
 	gaugePartitions = "linkstream_ingest_partitions"
 	gaugeLag        = "linkstream_ingest_lag_records"
@@ -46,40 +50,36 @@ func startTrial(t *testing.T, settings ...string) *trial {
 	t.Helper()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	settings = append(slices.Clone(settings), "LINKSTREAM_EDGE_NEGATIVE_TTL=1m") // for awaitChanges
 	r := &trial{cluster: startCluster(t, settings...), random: rand.New(rand.NewPCG(seed, 0))}
 	targets := make([]target, faultLinks)
 	for i := range targets {
 		targets[i].hash = r.owner().link(t, object{"long_url": fmt.Sprintf("https://example.com/%d", i)})["hash"].(string)
 		r.links = append(r.links, targets[i].hash)
 	}
-	r.awaitChanges(t)
 	r.warm(t)
 	r.load = startLoad([]string{r.edge}, seed, faultPause, targets...)
 	return r
 }
 
-// awaitChanges waits until the edge has heard of all links that were made. Each of these messages has it drop the link
-// from its memory, and one that came while Postgres is away would leave it with nothing to answer.
-func (r *trial) awaitChanges(t *testing.T) {
+// announce has the edge hear that all links were changed, though they were not, and returns when it has. So it may be at
+// any time: announcements wait while the broker is away, and then do not ask whether Postgres answers.
+func (r *trial) announce(t *testing.T) {
 	t.Helper()
-	status := func(hash string) int { return r.visit(t, http.MethodHead, "/"+hash).status }
-	attempt := 0
-	eventually(t, readyWithin, func() error {
-		// The edge remembers that there is no such link until it hears of it. It may not listen yet.
-		attempt++
-		hash := fmt.Sprintf("heard-of-%d", attempt)
-		if got := status(hash); got != http.StatusNotFound {
-			return fmt.Errorf("HEAD /%s: status %d", hash, got)
-		}
-		r.owner().alias(t, hash, "https://example.com/")
-		for deadline := time.Now().Add(2 * time.Second); time.Now().Before(deadline); <-time.After(10 * time.Millisecond) {
-			if status(hash) == http.StatusFound {
-				return nil
-			}
-		}
-		return errors.New("the edge does not hear of new links")
-	})
+	cfg := stream.DefaultConfig()
+	cfg.Brokers, cfg.Changes = r.setting("LINKSTREAM_KAFKA_BROKERS"), r.setting("LINKSTREAM_KAFKA_CHANGES_TOPIC")
+	client, err := stream.New(cfg, slog.New(slog.DiscardHandler))
+	must(t, err)
+	defer client.Close()
+	edge := r.node("edge")
+	before := edge.metric(t, counterStale)
+	announcer := stream.NewAnnouncer(client, slog.New(slog.DiscardHandler))
+	for _, hash := range r.links {
+		announcer.Announce(schema.Change{Hash: hash})
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	announcer.Run(ended) // sends what waits
+	edge.awaitMetric(t, counterStale, func(n float64) bool { return n > before })
 }
 
 // warm has the edge look the links up. HEAD does not count.
@@ -158,7 +158,7 @@ func wantNoLoss(t *testing.T, n *node) {
 	}
 }
 
-// metric returns the value of a metric without labels, 0 if the service has none of that name.
+// metric returns the value of a metric, 0 if the service has none of that name.
 func (n *node) metric(t *testing.T, name string) float64 {
 	t.Helper()
 	a := call(t, http.MethodGet, n.bases[0]+"/metrics", "")

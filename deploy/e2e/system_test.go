@@ -133,6 +133,16 @@ func newServices(t *testing.T, at []string, settings ...string) *system {
 	return s
 }
 
+// setting returns the value of a variable that all nodes have, "" if they do not.
+func (s *system) setting(name string) string {
+	for _, v := range s.env {
+		if value, ok := strings.CutPrefix(v, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
 // add adds a service that listens at base to a system of services, and does not start it. An edge has a spool of its own.
 func (s *system) add(service, base string) *node {
 	n := &node{program: service, bases: []string{base}, env: append(slices.Clone(s.env),

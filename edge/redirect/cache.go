@@ -22,7 +22,8 @@ const retryAfter = time.Second
 const entryOverhead = 160
 
 // cache remembers what the store has at a key, or that it has nothing. A value is served past its time while one request
-// renews it, and for as long as the store does not answer; that there is none is not, for it may have been created.
+// renews it, and for as long as the store does not answer; that there is none is not, for it may have been created. A
+// value that was dropped is served only if the store does not answer.
 type cache[V any] struct {
 	entries     *ristretto.Cache[[]byte, *entry[V]]
 	store       *gate
@@ -42,15 +43,15 @@ type lookup[V any] func(ctx context.Context, key string) (value V, size int, err
 type entry[V any] struct {
 	value   V
 	found   bool
-	expires int64        // Unix nanoseconds
+	expires atomic.Int64 // Unix nanoseconds; below zero: dropped, and each drop makes it less
 	renewal atomic.Int64 // Unix nanoseconds; nobody renews the entry before
 }
 
 type flight[V any] struct {
-	done    chan struct{} // closed when entry or err is set
+	done    chan struct{} // closed when entry, which then is set under mu as well, or err is final
 	entry   *entry[V]
 	err     error
-	dropped bool // what the store answers may be older than a drop, so it is not kept; under mu
+	dropped bool // what the store answers may be older than a drop, so it is not fresh; under mu
 }
 
 // newCache returns a cache of maxBytes. An eighth of them goes to ristretto's counters, 3 to 4 bytes each, by which it
@@ -88,7 +89,7 @@ func (c *cache[V]) get(key []byte, now time.Time) (*V, error) {
 	e, ok := c.entries.Get(key)
 	var err error
 	switch {
-	case ok && now.UnixNano() < e.expires:
+	case ok && now.UnixNano() < e.expires.Load():
 		c.hits.Inc()
 	case ok && e.found:
 		e = c.renew(e, key, now)
@@ -105,14 +106,20 @@ func (c *cache[V]) get(key []byte, now time.Time) (*V, error) {
 	return &e.value, nil
 }
 
-// renew returns a new entry to the one request that gets to fetch it, and old to all others.
+// renew returns a new entry to the one request that gets to fetch it, and old to all others. If old was dropped all wait
+// for what the store has, and get old only if it fails; from then on old is one whose time is over.
 func (c *cache[V]) renew(old *entry[V], key []byte, now time.Time) *entry[V] {
-	claim := old.renewal.Load()
+	expires, claim := old.expires.Load(), old.renewal.Load()
 	next := now.Add(c.store.timeout + retryAfter).UnixNano()
-	if now.UnixNano() >= claim && old.renewal.CompareAndSwap(claim, next) {
+	dropped := expires < 0
+	if dropped || now.UnixNano() >= claim && old.renewal.CompareAndSwap(claim, next) {
 		if e, err := c.fetch(string(key), now); err == nil {
 			c.misses.Inc()
 			return e
+		}
+		if dropped {
+			old.renewal.Store(next)
+			old.expires.CompareAndSwap(expires, 0) // unless it was dropped once more
 		}
 	}
 	c.stale.Inc()
@@ -137,38 +144,61 @@ func (c *cache[V]) fetch(key string, now time.Time) (*entry[V], error) {
 		if err != nil && schema.ErrorCode(err) != schema.CodeNotFound {
 			return err
 		}
-		f.entry = c.keep(key, value, size, err == nil, now)
+		c.keep(f, key, &entry[V]{value: value, found: err == nil}, size, now)
 		return nil
 	})
 	c.mu.Lock()
-	delete(c.flights, key)
-	if f.dropped {
-		c.entries.Del([]byte(key))
+	if c.flights[key] == f { // and not one that began after a drop
+		delete(c.flights, key)
 	}
 	c.mu.Unlock()
 	close(f.done)
 	return f.entry, f.err
 }
 
-// drop forgets what the cache holds at key, and what a look-up under way is about to bring.
+// drop has the next request ask the store, and not be content with what a look-up under way is about to bring.
 func (c *cache[V]) drop(key []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if f := c.flights[string(key)]; f != nil {
 		f.dropped = true
+		f.entry.drop()
+		delete(c.flights, string(key))
 	}
-	c.entries.Del(key)
+	e, ok := c.entries.Get(key)
+	switch {
+	case ok && e.found:
+		e.drop()
+	case ok:
+		c.entries.Del(key)
+	}
 }
 
-// keep makes an entry and offers it to ristretto, which may decline: those who wait for the entry get it all the same,
-// and the next one asks the store again.
-func (c *cache[V]) keep(key string, value V, size int, found bool, now time.Time) *entry[V] {
+// drop is called under the cache's mu.
+func (e *entry[V]) drop() {
+	if e != nil {
+		e.expires.Store(min(e.expires.Load(), 0) - 1)
+	}
+}
+
+// keep makes e the entry of a flight and offers it to ristretto, which may decline: those who wait for the entry get it
+// all the same, and the next one asks the store again.
+func (c *cache[V]) keep(f *flight[V], key string, e *entry[V], size int, now time.Time) {
 	ttl := c.ttl
-	if !found {
+	if !e.found {
 		ttl = c.negativeTTL
 	}
-	e := &entry[V]{value: value, found: found, expires: now.Add(ttl).UnixNano()}
+	e.expires.Store(now.Add(ttl).UnixNano())
+	c.mu.Lock()
+	f.entry = e // from here on a drop finds it
+	dropped := f.dropped
+	if dropped {
+		e.drop()
+	}
+	c.mu.Unlock()
+	if dropped && !e.found {
+		return
+	}
 	c.entries.Set([]byte(key), e, int64(entryOverhead+int(unsafe.Sizeof(*e))+size))
 	c.entries.Wait() // until it can be found: the flight must not end before, or there would be a second one
-	return e
 }

@@ -3,6 +3,7 @@ package redirect_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -217,9 +218,10 @@ type sqliteLinks = sqlite.Links
 // faultyStore is a link store that counts look-ups and fails on command.
 type faultyStore struct {
 	*sqliteLinks
-	fault   atomic.Pointer[func(context.Context) error]
-	lookups atomic.Int64
-	running atomic.Int64
+	fault    atomic.Pointer[func(context.Context) error]
+	answered atomic.Bool // a look-up does its work before the fault rather than after
+	lookups  atomic.Int64
+	running  atomic.Int64
 }
 
 // inject makes every look-up call fault first, and fail with its error. Nil makes the store work again.
@@ -242,6 +244,10 @@ func (s *faultyStore) begin(ctx context.Context) error {
 }
 
 func (s *faultyStore) Link(ctx context.Context, domainID int64, hash string) (schema.Link, error) {
+	if s.answered.Load() {
+		link, err := s.sqliteLinks.Link(ctx, domainID, hash)
+		return link, errors.Join(err, s.begin(ctx))
+	}
 	if err := s.begin(ctx); err != nil {
 		return schema.Link{}, err
 	}

@@ -89,8 +89,7 @@ func (r *Resolver) Resolve(host, hash []byte, now time.Time) (*Target, error) {
 	return r.links.get(append(key, hash...), now)
 }
 
-// Drop forgets what a change is about: the next request looks it up. While the store is down there is then nothing to
-// serve in its place.
+// Drop has the next request look up what a change is about. While the store is down, what was cached before is served.
 func (r *Resolver) Drop(change schema.Change) {
 	if change.Hash == "" {
 		r.hosts.drop([]byte(change.Host))

@@ -1,0 +1,154 @@
+package redirect_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"linkstream/schema"
+)
+
+func (e *edge) wantActive(t *testing.T, hash string, now time.Time, active bool) {
+	t.Helper()
+	target, err := e.resolver.Resolve([]byte("sho.rt"), []byte(hash), now)
+	if err != nil || target.Active != active {
+		t.Errorf("resolve %q: %+v, error %v, want active %t", hash, target, err, active)
+	}
+}
+
+// change deactivates a link or makes it active again, and drops it.
+func (e *edge) change(t *testing.T, hash string, active bool) {
+	t.Helper()
+	if err := e.store.SetActive(t.Context(), 0, hash, active); err != nil {
+		t.Fatal(err)
+	}
+	e.resolver.Drop(schema.Change{Hash: hash})
+}
+
+func TestDropWhileStoreIsDown(t *testing.T) {
+	start := time.Now()
+	cached := func(t *testing.T) *edge {
+		e := newEdge(t, nil)
+		e.link(t, 0, "abc", "https://example.com/")
+		e.wantActive(t, "abc", start, true)
+		e.store.inject(down)
+		return e
+	}
+	t.Run("what was dropped is served, and the store left alone for a second", func(t *testing.T) {
+		e := cached(t)
+		e.change(t, "abc", false)
+		for range 3 {
+			e.wantActive(t, "abc", start, true)
+		}
+		e.wantLookups(t, 2)
+		e.store.inject(nil)
+		e.wantActive(t, "abc", start.Add(time.Second+e.cfg.LookupTimeout), false)
+		e.wantLookups(t, 3)
+	})
+	t.Run("the store is asked again for what was dropped once more", func(t *testing.T) {
+		e := cached(t)
+		for range 3 {
+			e.resolver.Drop(schema.Change{Hash: "abc"})
+			e.wantActive(t, "abc", start, true)
+		}
+		e.wantLookups(t, 4)
+		e.store.inject(nil)
+		e.change(t, "abc", false)
+		e.wantActive(t, "abc", start, false)
+	})
+	t.Run("a host that was dropped is served", func(t *testing.T) {
+		e := newEdge(t, nil)
+		e.link(t, e.domain(t, "go.example.org", true), "abc", "https://example.com/")
+		e.want(t, "go.example.org", "abc", start, "https://example.com/", "")
+		e.store.inject(down)
+		e.resolver.Drop(schema.Change{Host: "go.example.org"})
+		e.want(t, "go.example.org", "abc", start, "https://example.com/", "")
+	})
+	t.Run("a hash that was unknown is unavailable", func(t *testing.T) {
+		e := cached(t)
+		e.store.inject(nil)
+		e.want(t, "sho.rt", "new", start, "", schema.CodeNotFound)
+		e.store.inject(down)
+		e.resolver.Drop(schema.Change{Hash: "new"})
+		e.want(t, "sho.rt", "new", start, "", schema.CodeUnavailable)
+	})
+	t.Run("what a look-up under way brought is served", func(t *testing.T) {
+		e := newEdge(t, nil)
+		e.link(t, 0, "abc", "https://example.com/")
+		e.store.inject(func(context.Context) error {
+			e.resolver.Drop(schema.Change{Hash: "abc"})
+			return nil
+		})
+		e.want(t, "sho.rt", "abc", start, "https://example.com/", "")
+		e.store.inject(down)
+		e.want(t, "sho.rt", "abc", start, "https://example.com/", "")
+		e.wantLookups(t, 2)
+	})
+}
+
+func TestDropConcurrently(t *testing.T) {
+	start := time.Now()
+	t.Run("while the store is asked, nobody gets what was dropped", func(t *testing.T) {
+		e := newEdge(t, func(e *edge) { e.cfg.LookupTimeout = time.Minute })
+		e.link(t, 0, "abc", "https://example.com/")
+		e.wantActive(t, "abc", start, true)
+		fault, release := held()
+		e.store.inject(fault)
+		e.change(t, "abc", false)
+		var entered atomic.Int64
+		var requests sync.WaitGroup
+		for range 20 {
+			requests.Go(func() {
+				entered.Add(1)
+				e.wantActive(t, "abc", start, false)
+			})
+		}
+		eventually(t, "20 requests, one look-up", func() bool { return entered.Load() == 20 && e.store.running.Load() == 1 })
+		release()
+		requests.Wait()
+		e.wantLookups(t, 2)
+	})
+	t.Run("who comes after a drop does not get what was looked up before", func(t *testing.T) {
+		e := newEdge(t, func(e *edge) { e.cfg.LookupTimeout = time.Minute })
+		e.link(t, 0, "abc", "https://example.com/")
+		e.store.answered.Store(true)
+		fault, release := held()
+		e.store.inject(fault)
+		var before sync.WaitGroup
+		before.Go(func() { e.wantActive(t, "abc", start, true) })
+		eventually(t, "one look-up under way", func() bool { return e.store.running.Load() == 1 })
+		e.store.answered.Store(false)
+		e.store.inject(nil)
+		e.change(t, "abc", false)
+		e.wantActive(t, "abc", start, false)
+		release()
+		before.Wait()
+		e.wantActive(t, "abc", start, false)
+	})
+	t.Run("each change is seen by the next request, whatever others do", func(t *testing.T) {
+		e := newEdge(t, nil)
+		e.link(t, 0, "abc", "https://example.com/")
+		done := make(chan struct{})
+		var others sync.WaitGroup
+		for range 4 {
+			others.Go(func() {
+				for {
+					select {
+					case <-done:
+						return
+					default:
+						e.want(t, "sho.rt", "abc", start, "https://example.com/", "")
+					}
+				}
+			})
+		}
+		for i := range 200 {
+			e.change(t, "abc", i%2 == 1)
+			e.wantActive(t, "abc", start, i%2 == 1)
+		}
+		close(done)
+		others.Wait()
+	})
+}
