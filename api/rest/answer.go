@@ -12,6 +12,29 @@ import (
 // storeRetryAfter is when to come back to a store that does not answer, in seconds.
 const storeRetryAfter = "5"
 
+// outage is an error of a store that does not answer, and what a client cannot have or do until it does.
+type outage struct {
+	what string // as in "Clicks cannot be read"
+	err  error
+}
+
+func (e *outage) Error() string { return e.err.Error() }
+func (e *outage) Unwrap() error { return e.err }
+
+// What a client is told of the stores that more than one path needs.
+const (
+	readingLinks  = "Links cannot be read"
+	readingClicks = "Clicks cannot be read"
+)
+
+// during says what the client is told if err is that a store does not answer. Other errors stay as they are.
+func during(what string, err error) error {
+	if schema.ErrorCode(err) != schema.CodeUnavailable {
+		return err
+	}
+	return &outage{what, err}
+}
+
 // failure is the body of every error.
 type failure struct {
 	Error   string              `json:"error,omitempty"`
@@ -97,7 +120,10 @@ func (a *API) explain(http *fasthttp.RequestCtx, err error) (status int, body fa
 	a.log.Error("request failed", "method", string(http.Method()), "path", string(http.URI().PathOriginal()), "error", err)
 	if schema.ErrorCode(err) == schema.CodeUnavailable {
 		http.Response.Header.Set("Retry-After", storeRetryAfter)
-		return fasthttp.StatusServiceUnavailable, failure{Message: "The service cannot answer at the moment."}
+		cannot := &outage{what: "The service cannot answer"}
+		errors.As(err, &cannot)
+		message := cannot.what + " at the moment: try again in " + storeRetryAfter + " seconds."
+		return fasthttp.StatusServiceUnavailable, failure{Message: message}
 	}
 	return fasthttp.StatusInternalServerError, failure{Message: "Something went wrong on our side."}
 }

@@ -33,7 +33,7 @@ func (a *API) createLink(c *call) error {
 	}
 	link, err := a.shortener.Create(c.ctx, req)
 	if err != nil {
-		return err
+		return during("Links cannot be made", err)
 	}
 	return answer(c.http, fasthttp.StatusCreated, createdLink{
 		Success:     true,
@@ -102,7 +102,7 @@ func (a *API) listLinks(c *call) error {
 	}
 	links, total, err := a.links.Links(c.ctx, c.account, page)
 	if err != nil {
-		return err
+		return during(readingLinks, err)
 	}
 	ids := make([]int64, len(links))
 	for i, link := range links {
@@ -110,7 +110,7 @@ func (a *API) listLinks(c *call) error {
 	}
 	clicks, err := a.clicks.ClickCounts(c.ctx, ids)
 	if err != nil {
-		return err
+		return during(readingClicks, err)
 	}
 	items := make([]linkItem, len(links))
 	for i, link := range links {

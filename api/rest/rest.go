@@ -28,7 +28,7 @@ const (
 )
 
 // callTimeout bounds what one request may take of the stores.
-const callTimeout = 10 * time.Second
+const callTimeout = 5 * time.Second
 
 // API answers requests.
 type API struct {
@@ -129,7 +129,7 @@ func (a *API) serve(http *fasthttp.RequestCtx, err error) {
 func (a *API) admit(c *call) error {
 	grant, err := a.tokens.Authenticate(c.ctx, c.http.Request.Header.Peek("Authorization"))
 	if err != nil {
-		return err
+		return during("API tokens cannot be checked", err)
 	}
 	quota, err := a.limiter.Allow(c.ctx, grant.TokenID)
 	header := &c.http.Response.Header
@@ -137,7 +137,7 @@ func (a *API) admit(c *call) error {
 	header.SetCanonical([]byte("X-RateLimit-Limit"), []byte(strconv.Itoa(quota.Limit)))
 	header.SetCanonical([]byte("X-RateLimit-Remaining"), []byte(strconv.Itoa(quota.Remaining)))
 	if err != nil {
-		return err
+		return during("The rate limit cannot be checked", err)
 	}
 	if !quota.OK {
 		header.Set("Retry-After", strconv.Itoa(int(quota.RetryAfter.Seconds())))

@@ -46,7 +46,7 @@ func (a *API) linkStats(c *call) error {
 	}
 	counts, err := a.clicks.LinkStats(c.ctx, link.ID)
 	if err != nil {
-		return err
+		return during(readingClicks, err)
 	}
 	return answer(c.http, fasthttp.StatusOK, linkStats{
 		Success:     true,
@@ -69,7 +69,7 @@ func (a *API) ownedLink(c *call, domainID *int64) (schema.Link, error) {
 	if schema.ErrorCode(err) == schema.CodeNotFound {
 		return schema.Link{}, notFound
 	}
-	return link, err
+	return link, during(readingLinks, err)
 }
 
 // newStats has empty lists and objects where there is nothing, never null.

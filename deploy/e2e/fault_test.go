@@ -90,9 +90,11 @@ func testPostgresAway(t *testing.T) {
 		r.announce(t)
 		for range 2 {
 			r.wantUnknown(t, http.StatusServiceUnavailable)
-			r.wantUnavailable(t, http.MethodGet, "/api/v1/links", "")
-			r.wantUnavailable(t, http.MethodGet, "/api/v1/stats/"+r.links[0], "")
-			r.wantUnavailable(t, http.MethodPost, "/api/v1/shorten", `{"long_url":"https://example.com/"}`)
+			// What the API remembers of the token and of its limit decides how far a request comes.
+			what := []string{"Links", "API tokens", "The rate limit"}
+			r.wantUnavailable(t, http.MethodGet, "/api/v1/links", "", what...)
+			r.wantUnavailable(t, http.MethodGet, "/api/v1/stats/"+r.links[0], "", what...)
+			r.wantUnavailable(t, http.MethodPost, "/api/v1/shorten", `{"long_url":"https://example.com/"}`, what...)
 			r.rest(time.Second)
 		}
 		must(t, r.postgres.Start(t.Context()))
@@ -111,8 +113,8 @@ func testClickHouseAway(t *testing.T) {
 		r.rest(time.Second)
 		must(t, down())
 		for range 2 {
-			r.wantUnavailable(t, http.MethodGet, "/api/v1/links", "")
-			r.wantUnavailable(t, http.MethodGet, "/api/v1/stats/"+r.links[0], "")
+			r.wantUnavailable(t, http.MethodGet, "/api/v1/links", "", "Clicks")
+			r.wantUnavailable(t, http.MethodGet, "/api/v1/stats/"+r.links[0], "", "Clicks")
 			r.follow(t) // needs no clicks
 			r.rest(time.Second)
 		}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -185,16 +186,17 @@ func (n *node) awaitMetric(t *testing.T, name string, ok func(float64) bool) {
 	})
 }
 
-// wantUnavailable requires that the API answers a request soon, by 503 and when to come back.
-func (r *trial) wantUnavailable(t *testing.T, method, path, body string) {
+// wantUnavailable requires that the API answers a request soon, by 503, what cannot be had and when to come back.
+func (r *trial) wantUnavailable(t *testing.T, method, path, body string, what ...string) {
 	t.Helper()
 	begin := time.Now()
 	a := r.owner().call(t, method, path, body).want(t, http.StatusServiceUnavailable)
 	if took := time.Since(begin); took > errorSoon {
 		t.Errorf("%s was answered after %v", a.request, took)
 	}
-	if err := text(a.body["message"]); err != nil {
-		t.Errorf("message: %v: %v", err, a)
+	said, _ := a.body["message"].(string)
+	if !slices.ContainsFunc(what, func(w string) bool { return strings.HasPrefix(said, w+" cannot be ") }) {
+		t.Errorf("no word of %q: %v", what, a)
 	}
 	wantRetryAfter(t, a)
 }

@@ -1,0 +1,113 @@
+package rest_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"linkstream/api/node"
+	"linkstream/schema"
+	"linkstream/schema/sqlite"
+)
+
+// down is what a store says that does not answer.
+func down(context.Context) error {
+	return &schema.Error{Code: schema.CodeUnavailable, Message: "secret cause"}
+}
+
+// hang is a store that never answers.
+func hang(ctx context.Context) error {
+	<-ctx.Done()
+	return down(ctx)
+}
+
+// Stores of which one kind of question fails, unless the failure is nil.
+type failingClicks struct {
+	*sqlite.Clicks
+	fail func(context.Context) error
+}
+
+func (s failingClicks) LinkStats(ctx context.Context, _ int64) (schema.Stats, error) {
+	return schema.Stats{}, s.fail(ctx)
+}
+
+func (s failingClicks) ClickCounts(ctx context.Context, _ []int64) (map[int64]int64, error) {
+	return nil, s.fail(ctx)
+}
+
+type failingLinks struct{ linkStore }
+
+func (failingLinks) Links(ctx context.Context, _, _ int64) ([]schema.Link, int64, error) {
+	return nil, 0, down(ctx)
+}
+
+func (failingLinks) OwnedLink(ctx context.Context, _ int64, _ string, _ *int64) (schema.Link, error) {
+	return schema.Link{}, down(ctx)
+}
+
+func (failingLinks) CreateLink(ctx context.Context, _ *schema.Link) error { return down(ctx) }
+
+type failingTokens struct{ linkStore }
+
+func (failingTokens) TokenByDigest(ctx context.Context, _ [32]byte) (schema.Token, schema.Account, error) {
+	return schema.Token{}, schema.Account{}, down(ctx)
+}
+
+func sameLinks(links *sqlite.Links) node.Links { return links }
+
+// wantOutage requires 503 with what the client cannot have, and nothing of the cause.
+func wantOutage(t *testing.T, a answer, what string) {
+	t.Helper()
+	a.wantKeys(t, http.StatusServiceUnavailable, "message")
+	if want := what + " at the moment: try again in 5 seconds."; a.body["message"] != want {
+		t.Errorf("message %q, want %q", a.body["message"], want)
+	}
+	if a.header.Get("Retry-After") != "5" {
+		t.Errorf("Retry-After %q", a.header.Get("Retry-After"))
+	}
+}
+
+func TestOutageOfLinks(t *testing.T) {
+	s := startOn(t, func(links *sqlite.Links) node.Links { return failingLinks{links} })
+	owner := s.caller(t, "a@example.org")
+	wantOutage(t, owner.get(t, "/api/v1/links"), "Links cannot be read")
+	wantOutage(t, owner.get(t, "/api/v1/stats/known"), "Links cannot be read")
+	wantOutage(t, owner.shorten(t, map[string]any{"long_url": "https://example.com/"}), "Links cannot be made")
+	t.Run("what is wrong with a request is told all the same", func(t *testing.T) {
+		owner.shorten(t, map[string]any{"long_url": "ftp://example.com/"}).wantInvalid(t, "long_url")
+	})
+}
+
+func TestOutageOfTokensAndRateLimit(t *testing.T) {
+	for what, wrap := range map[string]func(*sqlite.Links) node.Links{
+		"API tokens cannot be checked":     func(links *sqlite.Links) node.Links { return failingTokens{links} },
+		"The rate limit cannot be checked": func(links *sqlite.Links) node.Links { return hoarding{links} },
+	} {
+		s := startOn(t, wrap)
+		wantOutage(t, s.caller(t, "a@example.org").get(t, "/api/v1/links"), what)
+	}
+}
+
+func TestOutageOfClicks(t *testing.T) {
+	for name, fail := range map[string]func(context.Context) error{"down": down, "hanging": hang} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := startOnBoth(t, sameLinks, func(clicks *sqlite.Clicks) schema.ClickStore { return failingClicks{clicks, fail} })
+			owner := s.caller(t, "a@example.org")
+			hash := owner.link(t, map[string]any{"long_url": "https://example.com/"})
+			for _, path := range []string{"/api/v1/links", "/api/v1/stats/" + hash} {
+				begin := time.Now()
+				wantOutage(t, owner.get(t, path), "Clicks cannot be read")
+				if took := time.Since(begin); took > 8*time.Second {
+					t.Errorf("answered after %v", took)
+				}
+			}
+			if !strings.Contains(s.log.String(), "secret cause") {
+				t.Errorf("log %s", s.log)
+			}
+			owner.get(t, "/api/v1/stats/unknown").want(t, http.StatusNotFound)
+		})
+	}
+}
