@@ -27,7 +27,8 @@ type Link struct {
 // LinkStore keeps links.
 type LinkStore interface {
 	// CreateLink stores link and sets its ID and Ordinal. CodeConflict, and no ordinal spent, if the hash is taken on
-	// that domain. Of concurrent calls for one hash exactly one succeeds.
+	// that domain; CodeNotFound, likewise, if there is no such domain. Of concurrent calls for one hash exactly one
+	// succeeds.
 	CreateLink(ctx context.Context, link *Link) error
 	// Link returns the link with that hash on a domain, active or not. CodeNotFound if there is none.
 	Link(ctx context.Context, domainID int64, hash string) (Link, error)
@@ -37,6 +38,11 @@ type LinkStore interface {
 	// Links returns a page of the account's links, the newest first, PageSize to a page, and the number of all its
 	// links, both of one moment. Pages count from 1; one beyond the last is empty.
 	Links(ctx context.Context, accountID int64, page int64) (links []Link, total int64, err error)
+	// SearchLinks is like Links for those of the account's links whose hash or URL contains query, whatever the case of
+	// ASCII letters. Its cost grows with the number of the account's links.
+	SearchLinks(ctx context.Context, accountID int64, query string, page int64) (links []Link, total int64, err error)
+	// LinksByID returns those of the account's links that have one of the IDs, in any order.
+	LinksByID(ctx context.Context, accountID int64, ids []int64) ([]Link, error)
 	// SetActive activates or deactivates a link. Idempotent. CodeNotFound if there is no such link.
 	SetActive(ctx context.Context, domainID int64, hash string, active bool) error
 }
