@@ -59,3 +59,11 @@ func (l *Links) SetSuspended(ctx context.Context, accountID int64, suspended boo
 	err := oneRow(l.pool.Exec(ctx, `UPDATE accounts SET suspended = $2 WHERE id = $1`, accountID, suspended))
 	return coded(err, "set suspended of account %d", accountID)
 }
+
+// SetPassword implements schema.AccountStore.
+func (l *Links) SetPassword(ctx context.Context, accountID int64, passwordHash string, keepSessionID int64) error {
+	err := oneRow(l.pool.Exec(ctx, `
+		WITH ended AS (DELETE FROM sessions WHERE account_id = $1 AND id <> $3)
+		UPDATE accounts SET password_hash = $2 WHERE id = $1`, accountID, passwordHash, keepSessionID))
+	return coded(err, "set password of account %d", accountID)
+}

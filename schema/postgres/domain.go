@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -14,9 +15,11 @@ var _ schema.DomainStore = (*Links)(nil)
 const (
 	selectDomain = `
 	SELECT id, account_id, host, challenge, created_at, coalesce(verified_at, ` + zeroTime + `) FROM domains `
-	domainByID     = selectDomain + `WHERE id = $1`
-	domainsByHost  = selectDomain + `WHERE host = $1 ORDER BY id`
-	verifiedDomain = selectDomain + `WHERE host = $1 AND verified_at IS NOT NULL`
+	domainByID       = selectDomain + `WHERE id = $1`
+	domainsByHost    = selectDomain + `WHERE host = $1 ORDER BY id`
+	verifiedDomain   = selectDomain + `WHERE host = $1 AND verified_at IS NOT NULL`
+	domainsOfAccount = selectDomain + `WHERE account_id = $1 ORDER BY host COLLATE "C"`
+	deleteDomain     = `DELETE FROM domains WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM links WHERE domain_id = $1)`
 )
 
 func scanDomain(row pgx.Row) (domain schema.Domain, err error) {
@@ -41,11 +44,7 @@ func (l *Links) Domain(ctx context.Context, domainID int64) (schema.Domain, erro
 
 // DomainsByHost implements schema.DomainStore.
 func (l *Links) DomainsByHost(ctx context.Context, host string) ([]schema.Domain, error) {
-	rows, err := l.pool.Query(ctx, domainsByHost, host)
-	if err != nil {
-		return nil, coded(err, "read domains of host %q", host)
-	}
-	domains, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (schema.Domain, error) { return scanDomain(row) })
+	domains, err := l.domains(ctx, domainsByHost, host)
 	return domains, coded(err, "read domains of host %q", host)
 }
 
@@ -59,4 +58,34 @@ func (l *Links) VerifiedDomain(ctx context.Context, host string) (schema.Domain,
 func (l *Links) VerifyDomain(ctx context.Context, domainID int64, at time.Time) error {
 	err := oneRow(l.pool.Exec(ctx, `UPDATE domains SET verified_at = coalesce(verified_at, $2) WHERE id = $1`, domainID, at))
 	return coded(err, "verify domain %d", domainID)
+}
+
+// Domains implements schema.DomainStore.
+func (l *Links) Domains(ctx context.Context, accountID int64) ([]schema.Domain, error) {
+	domains, err := l.domains(ctx, domainsOfAccount, accountID)
+	return domains, coded(err, "read domains of account %d", accountID)
+}
+
+func (l *Links) domains(ctx context.Context, query string, arg any) ([]schema.Domain, error) {
+	rows, err := l.pool.Query(ctx, query, arg)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (schema.Domain, error) { return scanDomain(row) })
+}
+
+// DeleteDomain implements schema.DomainStore. CreateLink shares a lock on the domain's row until its commit: the lock
+// that is taken here waits for the links that are being created, and the second statement, not the first, sees them.
+func (l *Links) DeleteDomain(ctx context.Context, domainID int64) error {
+	err := pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error {
+		if err := oneRow(tx.Exec(ctx, `SELECT FROM domains WHERE id = $1 FOR UPDATE`, domainID)); err != nil {
+			return err
+		}
+		err := oneRow(tx.Exec(ctx, deleteDomain, domainID))
+		if errors.Is(err, pgx.ErrNoRows) {
+			return schema.Errorf(schema.CodeConflict, "a link is on it")
+		}
+		return err
+	})
+	return coded(err, "delete domain %d", domainID)
 }

@@ -20,14 +20,24 @@ const (
 	ORDER BY l.domain_id <> 0, l.ordinal LIMIT 1`
 	// A page is a range of ordinals, so the index leads straight to it; one statement sees one moment.
 	linkPage = `
-	SELECT a.link_count, coalesce(l.id, 0), coalesce(l.account_id, 0), coalesce(l.domain_id, 0), coalesce(d.host, ''),
-		coalesce(l.hash, ''), coalesce(l.url, ''), coalesce(l.active, false), coalesce(l.ordinal, 0),
-		coalesce(l.created_at, ` + zeroTime + `)
+	SELECT a.link_count, ` + pageColumns + `
 	FROM accounts a
 	LEFT JOIN links l ON l.account_id = a.id
 		AND l.ordinal > a.link_count - $2::bigint - $3::bigint AND l.ordinal <= a.link_count - $2::bigint
 	LEFT JOIN domains d ON d.id = l.domain_id
 	WHERE a.id = $1 ORDER BY l.ordinal DESC`
+	// What an empty page has in its only row can not be NULL either.
+	pageColumns = `coalesce(l.id, 0), coalesce(l.account_id, 0), coalesce(l.domain_id, 0), coalesce(d.host, ''),
+		coalesce(l.hash, ''), coalesce(l.url, ''), coalesce(l.active, false), coalesce(l.ordinal, 0),
+		coalesce(l.created_at, ` + zeroTime + `)`
+	// The lock on the domain's row, if it has one, keeps DeleteDomain waiting until the link is there to be seen.
+	createLink = `
+	WITH domain AS (SELECT 1 FROM domains WHERE id = $2 AND $2 <> 0 FOR KEY SHARE),
+		owner AS (UPDATE accounts SET link_count = link_count + 1
+			WHERE id = $1 AND ($2 = 0 OR EXISTS (SELECT 1 FROM domain)) RETURNING link_count)
+	INSERT INTO links (account_id, domain_id, hash, url, active, ordinal, created_at)
+	SELECT $1, $2, $3, $4, $5, link_count, $6 FROM owner
+	RETURNING id, ordinal`
 )
 
 func scanLink(row pgx.Row) (link schema.Link, err error) {
@@ -39,11 +49,7 @@ func scanLink(row pgx.Row) (link schema.Link, err error) {
 // CreateLink implements schema.LinkStore. One statement is one transaction and one round trip; the account's row,
 // locked by it, keeps the ordinals dense.
 func (l *Links) CreateLink(ctx context.Context, link *schema.Link) error {
-	err := l.pool.QueryRow(ctx, `
-		WITH owner AS (UPDATE accounts SET link_count = link_count + 1 WHERE id = $1 RETURNING link_count)
-		INSERT INTO links (account_id, domain_id, hash, url, active, ordinal, created_at)
-		SELECT $1, $2, $3, $4, $5, link_count, $6 FROM owner
-		RETURNING id, ordinal`,
+	err := l.pool.QueryRow(ctx, createLink,
 		link.AccountID, link.DomainID, link.Hash, link.URL, link.Active, link.CreatedAt).
 		Scan(&link.ID, &link.Ordinal)
 	return coded(err, "create link %q on domain %d", link.Hash, link.DomainID)
@@ -63,11 +69,21 @@ func (l *Links) OwnedLink(ctx context.Context, accountID int64, hash string, dom
 
 // Links implements schema.LinkStore.
 func (l *Links) Links(ctx context.Context, accountID int64, page int64) (links []schema.Link, total int64, err error) {
-	const lastPage = 1 << 50 // further ones are as empty, and their ordinals would overflow
-	rows, err := l.pool.Query(ctx, linkPage, accountID, min(page-1, lastPage)*schema.PageSize, schema.PageSize)
-	if err != nil {
-		return nil, 0, coded(err, "read page %d of account %d's links", page, accountID)
+	rows, err := l.pool.Query(ctx, linkPage, accountID, skipped(page), schema.PageSize)
+	if err == nil {
+		links, total, err = scanPage(rows)
 	}
+	return links, total, coded(err, "read page %d of account %d's links", page, accountID)
+}
+
+// skipped returns how many links are on the pages before page.
+func skipped(page int64) int64 {
+	const lastPage = 1 << 50 // further ones are as empty, and their ordinals would overflow
+	return min(page-1, lastPage) * schema.PageSize
+}
+
+// scanPage scans rows of a total and pageColumns. A page has one row at least.
+func scanPage(rows pgx.Rows) (links []schema.Link, total int64, err error) {
 	found := false
 	var link schema.Link
 	_, err = pgx.ForEachRow(rows, []any{&total, &link.ID, &link.AccountID, &link.DomainID, &link.Host, &link.Hash,
@@ -80,7 +96,7 @@ func (l *Links) Links(ctx context.Context, accountID int64, page int64) (links [
 	if err == nil && !found {
 		err = pgx.ErrNoRows
 	}
-	return links, total, coded(err, "read page %d of account %d's links", page, accountID)
+	return links, total, err
 }
 
 // SetActive implements schema.LinkStore.

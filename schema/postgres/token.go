@@ -28,24 +28,44 @@ type querier interface {
 
 func insertToken(ctx context.Context, in querier, accountID int64, token *schema.Token) (id int64, err error) {
 	err = in.QueryRow(ctx, `
-		INSERT INTO tokens (account_id, name, prefix, digest, created_at, revoked_at)
-		VALUES ($1, $2, $3, $4, $5, $6) RETURNING id`,
-		accountID, token.Name, token.Prefix, token.Digest[:], token.CreatedAt, nullIfZero(token.RevokedAt)).Scan(&id)
+		INSERT INTO tokens (account_id, name, prefix, digest, created_at, used_at, revoked_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id`,
+		accountID, token.Name, token.Prefix, token.Digest[:], token.CreatedAt, nullIfZero(token.UsedAt),
+		nullIfZero(token.RevokedAt)).Scan(&id)
 	return id, err
 }
 
-const tokenByDigest = `
-	SELECT t.id, t.account_id, t.name, t.prefix, t.created_at, a.email, a.password_hash, a.suspended, a.created_at
+const (
+	tokenColumns = `t.id, t.account_id, t.name, t.prefix, t.digest, t.created_at, coalesce(t.used_at, ` + zeroTime + `)`
+
+	tokenByDigest = `
+	SELECT ` + tokenColumns + `, a.email, a.password_hash, a.suspended, a.created_at
 	FROM tokens t JOIN accounts a ON a.id = t.account_id
 	WHERE t.digest = $1 AND t.revoked_at IS NULL`
+	tokensOfAccount = `
+	SELECT ` + tokenColumns + ` FROM tokens t WHERE t.account_id = $1 AND t.revoked_at IS NULL ORDER BY t.id DESC`
+	// Rows are locked in the order of their IDs, so that calls that have several in common do not deadlock.
+	useTokens = `
+	WITH used AS (SELECT * FROM unnest($1::bigint[], $2::timestamptz[]) AS u (id, at)),
+		locked AS (SELECT id FROM tokens WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE)
+	UPDATE tokens t SET used_at = used.at FROM locked JOIN used USING (id)
+	WHERE t.id = locked.id AND (t.used_at IS NULL OR t.used_at < used.at)`
+)
+
+// scanToken scans tokenColumns, and into more what stands behind them.
+func scanToken(row pgx.Row, more ...any) (token schema.Token, err error) {
+	var digest []byte
+	err = row.Scan(append([]any{&token.ID, &token.AccountID, &token.Name, &token.Prefix, &digest, &token.CreatedAt,
+		&token.UsedAt}, more...)...)
+	copy(token.Digest[:], digest)
+	return token, err
+}
 
 // TokenByDigest implements schema.TokenStore.
 func (l *Links) TokenByDigest(ctx context.Context, digest [32]byte) (schema.Token, schema.Account, error) {
-	token := schema.Token{Digest: digest}
 	var account schema.Account
-	err := l.pool.QueryRow(ctx, tokenByDigest, digest[:]).
-		Scan(&token.ID, &token.AccountID, &token.Name, &token.Prefix, &token.CreatedAt,
-			&account.Email, &account.PasswordHash, &account.Suspended, &account.CreatedAt)
+	token, err := scanToken(l.pool.QueryRow(ctx, tokenByDigest, digest[:]),
+		&account.Email, &account.PasswordHash, &account.Suspended, &account.CreatedAt)
 	account.ID = token.AccountID
 	return token, account, coded(err, "read token")
 }
@@ -54,4 +74,24 @@ func (l *Links) TokenByDigest(ctx context.Context, digest [32]byte) (schema.Toke
 func (l *Links) RevokeToken(ctx context.Context, tokenID int64, at time.Time) error {
 	err := oneRow(l.pool.Exec(ctx, `UPDATE tokens SET revoked_at = coalesce(revoked_at, $2) WHERE id = $1`, tokenID, at))
 	return coded(err, "revoke token %d", tokenID)
+}
+
+// Tokens implements schema.TokenStore.
+func (l *Links) Tokens(ctx context.Context, accountID int64) ([]schema.Token, error) {
+	rows, err := l.pool.Query(ctx, tokensOfAccount, accountID)
+	if err != nil {
+		return nil, coded(err, "read tokens of account %d", accountID)
+	}
+	tokens, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (schema.Token, error) { return scanToken(row) })
+	return tokens, coded(err, "read tokens of account %d", accountID)
+}
+
+// UseTokens implements schema.TokenStore.
+func (l *Links) UseTokens(ctx context.Context, usedAt map[int64]time.Time) error {
+	ids, times := make([]int64, 0, len(usedAt)), make([]time.Time, 0, len(usedAt))
+	for id, at := range usedAt {
+		ids, times = append(ids, id), append(times, at)
+	}
+	_, err := l.pool.Exec(ctx, useTokens, ids, times)
+	return coded(err, "note the use of %d tokens", len(usedAt))
 }

@@ -63,3 +63,16 @@ func (l *Links) SetSuspended(ctx context.Context, accountID int64, suspended boo
 	err := oneRow(l.db.write.ExecContext(ctx, `UPDATE accounts SET suspended = ? WHERE id = ?`, suspended, accountID))
 	return coded(err, "set suspended of account %d", accountID)
 }
+
+// SetPassword implements schema.AccountStore.
+func (l *Links) SetPassword(ctx context.Context, accountID int64, passwordHash string, keepSessionID int64) error {
+	err := l.db.update(ctx, func(tx *sql.Tx) error {
+		err := oneRow(tx.ExecContext(ctx, `UPDATE accounts SET password_hash = ? WHERE id = ?`, passwordHash, accountID))
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, `DELETE FROM sessions WHERE account_id = ? AND id <> ?`, accountID, keepSessionID)
+		return err
+	})
+	return coded(err, "set password of account %d", accountID)
+}

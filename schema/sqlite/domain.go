@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"time"
 
 	"linkstream/schema"
@@ -10,10 +11,12 @@ import (
 var _ schema.DomainStore = (*Links)(nil)
 
 const (
-	selectDomain   = `SELECT id, account_id, host, challenge, created_at, verified_at FROM domains `
-	domainByID     = selectDomain + `WHERE id = ?`
-	domainsByHost  = selectDomain + `WHERE host = ? ORDER BY id`
-	verifiedDomain = selectDomain + `WHERE host = ? AND verified_at IS NOT NULL`
+	selectDomain     = `SELECT id, account_id, host, challenge, created_at, verified_at FROM domains `
+	domainByID       = selectDomain + `WHERE id = ?`
+	domainsByHost    = selectDomain + `WHERE host = ? ORDER BY id`
+	verifiedDomain   = selectDomain + `WHERE host = ? AND verified_at IS NOT NULL`
+	domainsOfAccount = selectDomain + `WHERE account_id = ? ORDER BY host`
+	linkOnDomain     = `SELECT EXISTS (SELECT 1 FROM links WHERE domain_id = ?)`
 )
 
 func scanDomain(row interface{ Scan(...any) error }) (domain schema.Domain, err error) {
@@ -41,13 +44,8 @@ func (l *Links) Domain(ctx context.Context, domainID int64) (schema.Domain, erro
 }
 
 // DomainsByHost implements schema.DomainStore.
-func (l *Links) DomainsByHost(ctx context.Context, host string) (domains []schema.Domain, err error) {
-	rows, err := l.db.read.QueryContext(ctx, domainsByHost, host)
-	err = each(rows, err, func() error {
-		domain, err := scanDomain(rows)
-		domains = append(domains, domain)
-		return err
-	})
+func (l *Links) DomainsByHost(ctx context.Context, host string) ([]schema.Domain, error) {
+	domains, err := l.domains(ctx, domainsByHost, host)
 	return domains, coded(err, "read domains of host %q", host)
 }
 
@@ -62,4 +60,37 @@ func (l *Links) VerifyDomain(ctx context.Context, domainID int64, at time.Time) 
 	err := oneRow(l.db.write.ExecContext(ctx, `UPDATE domains SET verified_at = coalesce(verified_at, ?) WHERE id = ?`,
 		millis{&at}, domainID))
 	return coded(err, "verify domain %d", domainID)
+}
+
+// Domains implements schema.DomainStore.
+func (l *Links) Domains(ctx context.Context, accountID int64) ([]schema.Domain, error) {
+	domains, err := l.domains(ctx, domainsOfAccount, accountID)
+	return domains, coded(err, "read domains of account %d", accountID)
+}
+
+func (l *Links) domains(ctx context.Context, query string, arg any) (domains []schema.Domain, err error) {
+	rows, err := l.db.read.QueryContext(ctx, query, arg)
+	err = each(rows, err, func() error {
+		domain, err := scanDomain(rows)
+		domains = append(domains, domain)
+		return err
+	})
+	return domains, err
+}
+
+// DeleteDomain implements schema.DomainStore. It and CreateLink take turns: each holds the write lock while it looks at
+// what the other one changes.
+func (l *Links) DeleteDomain(ctx context.Context, domainID int64) error {
+	err := l.db.update(ctx, func(tx *sql.Tx) error {
+		if err := oneRow(tx.ExecContext(ctx, `DELETE FROM domains WHERE id = ?`, domainID)); err != nil {
+			return err
+		}
+		var used bool
+		err := tx.QueryRowContext(ctx, linkOnDomain, domainID).Scan(&used)
+		if err == nil && used {
+			err = schema.Errorf(schema.CodeConflict, "a link is on it")
+		}
+		return err
+	})
+	return coded(err, "delete domain %d", domainID)
 }

@@ -54,6 +54,10 @@ const (
 	ownedLink  = selectLink + `WHERE l.account_id = ?1 AND l.hash = ?2 AND (?3 IS NULL OR l.domain_id = ?3)
 	ORDER BY l.domain_id <> 0, l.ordinal LIMIT 1`
 	linkPage = selectLink + `WHERE l.account_id = ? AND l.ordinal > ? AND l.ordinal <= ? ORDER BY l.ordinal DESC`
+	// nextOrdinal returns no row if there is no such account or domain.
+	nextOrdinal = `
+	UPDATE accounts SET link_count = link_count + 1
+	WHERE id = ?1 AND (?2 = 0 OR EXISTS (SELECT 1 FROM domains WHERE id = ?2)) RETURNING link_count`
 )
 
 func scanLink(row interface{ Scan(...any) error }) (link schema.Link, err error) {
@@ -62,12 +66,21 @@ func scanLink(row interface{ Scan(...any) error }) (link schema.Link, err error)
 	return link, err
 }
 
+// scanLinks takes the outcome of a query.
+func scanLinks(rows *sql.Rows, err error) (links []schema.Link, _ error) {
+	err = each(rows, err, func() error {
+		link, err := scanLink(rows)
+		links = append(links, link)
+		return err
+	})
+	return links, err
+}
+
 // CreateLink implements schema.LinkStore.
 func (l *Links) CreateLink(ctx context.Context, link *schema.Link) error {
 	var id, ordinal int64
 	err := l.db.update(ctx, func(tx *sql.Tx) error {
-		err := tx.QueryRowContext(ctx, `UPDATE accounts SET link_count = link_count + 1 WHERE id = ?
-			RETURNING link_count`, link.AccountID).Scan(&ordinal)
+		err := tx.QueryRowContext(ctx, nextOrdinal, link.AccountID, link.DomainID).Scan(&ordinal)
 		if err != nil {
 			return err
 		}
@@ -107,12 +120,9 @@ func (l *Links) Links(ctx context.Context, accountID int64, page int64) (links [
 			return nil // beyond the last, perhaps so far that the ordinals below would overflow
 		}
 		newest := total - (page-1)*schema.PageSize
-		rows, err := tx.QueryContext(ctx, linkPage, accountID, newest-schema.PageSize, newest)
-		return each(rows, err, func() error {
-			link, err := scanLink(rows)
-			links = append(links, link)
-			return err
-		})
+		var err error
+		links, err = scanLinks(tx.QueryContext(ctx, linkPage, accountID, newest-schema.PageSize, newest))
+		return err
 	})
 	if err != nil {
 		return nil, 0, coded(err, "read page %d of account %d's links", page, accountID)

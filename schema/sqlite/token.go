@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"linkstream/schema"
@@ -9,10 +10,29 @@ import (
 
 var _ schema.TokenStore = (*Links)(nil)
 
-const tokenByDigest = `
-	SELECT t.id, t.account_id, t.name, t.prefix, t.created_at, a.email, a.password_hash, a.suspended, a.created_at
+const (
+	tokenColumns = `t.id, t.account_id, t.name, t.prefix, t.digest, t.created_at, t.used_at`
+
+	tokenByDigest = `
+	SELECT ` + tokenColumns + `, a.email, a.password_hash, a.suspended, a.created_at
 	FROM tokens t JOIN accounts a ON a.id = t.account_id
 	WHERE t.digest = ? AND t.revoked_at IS NULL`
+	tokensOfAccount = `
+	SELECT ` + tokenColumns + ` FROM tokens t WHERE t.account_id = ? AND t.revoked_at IS NULL ORDER BY t.id DESC`
+	// useTokens takes a JSON object of IDs and times.
+	useTokens = `
+	UPDATE tokens SET used_at = used.value FROM json_each(?) AS used
+	WHERE tokens.id = CAST(used.key AS INTEGER) AND (used_at IS NULL OR used_at < used.value)`
+)
+
+// scanToken scans tokenColumns, and into more what stands behind them.
+func scanToken(row interface{ Scan(...any) error }, more ...any) (token schema.Token, err error) {
+	var digest []byte
+	err = row.Scan(append([]any{&token.ID, &token.AccountID, &token.Name, &token.Prefix, &digest,
+		millis{&token.CreatedAt}, millis{&token.UsedAt}}, more...)...)
+	copy(token.Digest[:], digest)
+	return token, err
+}
 
 // CreateToken implements schema.TokenStore.
 func (l *Links) CreateToken(ctx context.Context, token *schema.Token) error {
@@ -25,17 +45,16 @@ func (l *Links) CreateToken(ctx context.Context, token *schema.Token) error {
 }
 
 func insertToken(ctx context.Context, in execer, accountID int64, token *schema.Token) (id int64, err error) {
-	return insertedID(in.ExecContext(ctx, `INSERT INTO tokens (account_id, name, prefix, digest, created_at, revoked_at)
-		VALUES (?, ?, ?, ?, ?, ?)`, accountID, token.Name, token.Prefix, token.Digest[:],
-		millis{&token.CreatedAt}, millis{&token.RevokedAt}))
+	return insertedID(in.ExecContext(ctx, `INSERT INTO tokens
+		(account_id, name, prefix, digest, created_at, used_at, revoked_at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+		accountID, token.Name, token.Prefix, token.Digest[:],
+		millis{&token.CreatedAt}, millis{&token.UsedAt}, millis{&token.RevokedAt}))
 }
 
 // TokenByDigest implements schema.TokenStore.
 func (l *Links) TokenByDigest(ctx context.Context, digest [32]byte) (schema.Token, schema.Account, error) {
-	token := schema.Token{Digest: digest}
 	var account schema.Account
-	err := l.tokenByDigest.QueryRowContext(ctx, digest[:]).Scan(
-		&token.ID, &token.AccountID, &token.Name, &token.Prefix, millis{&token.CreatedAt},
+	token, err := scanToken(l.tokenByDigest.QueryRowContext(ctx, digest[:]),
 		&account.Email, &account.PasswordHash, &account.Suspended, millis{&account.CreatedAt})
 	account.ID = token.AccountID
 	return token, account, coded(err, "read token")
@@ -46,4 +65,28 @@ func (l *Links) RevokeToken(ctx context.Context, tokenID int64, at time.Time) er
 	err := oneRow(l.db.write.ExecContext(ctx, `UPDATE tokens SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?`,
 		millis{&at}, tokenID))
 	return coded(err, "revoke token %d", tokenID)
+}
+
+// Tokens implements schema.TokenStore.
+func (l *Links) Tokens(ctx context.Context, accountID int64) (tokens []schema.Token, err error) {
+	rows, err := l.db.read.QueryContext(ctx, tokensOfAccount, accountID)
+	err = each(rows, err, func() error {
+		token, err := scanToken(rows)
+		tokens = append(tokens, token)
+		return err
+	})
+	return tokens, coded(err, "read tokens of account %d", accountID)
+}
+
+// UseTokens implements schema.TokenStore.
+func (l *Links) UseTokens(ctx context.Context, usedAt map[int64]time.Time) error {
+	times := make(map[int64]int64, len(usedAt))
+	for id, at := range usedAt {
+		times[id] = at.UnixMilli()
+	}
+	used, err := json.Marshal(times)
+	if err == nil {
+		_, err = l.db.write.ExecContext(ctx, useTokens, string(used))
+	}
+	return coded(err, "note the use of %d tokens", len(usedAt))
 }

@@ -16,16 +16,22 @@ type LinkStores interface {
 	schema.LinkStore
 	schema.AccountStore
 	schema.TokenStore
+	schema.SessionStore
+	schema.AttemptStore
 	schema.DomainStore
 	schema.RateStore
 }
 
-// TestLinkStores checks every outcome that LinkStore, AccountStore, TokenStore and DomainStore document.
+// TestLinkStores checks every outcome that LinkStores' contracts document, but for those of RateStore.
 func TestLinkStores(t *testing.T, open Open[LinkStores]) {
 	t.Run("accounts", func(t *testing.T) { run(t, open, accountBehaviours) })
 	t.Run("tokens", func(t *testing.T) { run(t, open, tokenBehaviours) })
+	t.Run("sessions", func(t *testing.T) { run(t, open, sessionBehaviours) })
+	t.Run("attempts", func(t *testing.T) { run(t, open, attemptBehaviours) })
 	t.Run("domains", func(t *testing.T) { run(t, open, domainBehaviours) })
+	t.Run("deleted domains", func(t *testing.T) { run(t, open, domainDeleteBehaviours) })
 	t.Run("links", func(t *testing.T) { run(t, open, linkBehaviours) })
+	t.Run("found links", func(t *testing.T) { run(t, open, searchBehaviours) })
 	t.Run("everything is there after closing and opening", func(t *testing.T) { keepsLinks(t, open) })
 }
 

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"testing"
+	"time"
 
 	"linkstream/schema"
 )
@@ -68,6 +69,14 @@ func keepsLinks(t *testing.T, open Open[LinkStores]) {
 	token := addToken(t, store, owner.ID, "secret")
 	revoked := addToken(t, store, owner.ID, "revoked")
 	must(t, store.RevokeToken(t.Context(), revoked.ID, epoch))
+	token.UsedAt = epoch.Add(time.Hour)
+	must(t, store.UseTokens(t.Context(), map[int64]time.Time{token.ID: token.UsedAt}))
+	session, ended := addSession(t, store, owner.ID, "secret"), addSession(t, store, owner.ID, "ended")
+	owner.PasswordHash = "$argon2id$new"
+	must(t, store.SetPassword(t.Context(), owner.ID, owner.PasswordHash, session.ID))
+	wantAttempts(t, store, 1, window(0), 1, 3)
+	deleted := addDomain(t, store, owner.ID, "deleted.example.org", true)
+	must(t, store.DeleteDomain(t.Context(), deleted.ID))
 	domain := addDomain(t, store, owner.ID, "go.example.org", true)
 	link := addLink(t, store, owner.ID, domain.ID, "hash")
 	must(t, store.SetActive(t.Context(), link.DomainID, link.Hash, false))
@@ -80,6 +89,10 @@ func keepsLinks(t *testing.T, open Open[LinkStores]) {
 	sameAccount(t, gotAccount, owner)
 	_, _, err = store.TokenByDigest(t.Context(), revoked.Digest)
 	mustFail(t, err, schema.CodeNotFound)
+	hasSession(t, store, session)
+	hasNoSession(t, store, ended)
+	wantAttempts(t, store, 1, window(0), 4, 4)
+	wantDomains(t, store, owner.ID, domain)
 	gotDomain, err := store.VerifiedDomain(t.Context(), domain.Host)
 	must(t, err)
 	sameDomain(t, gotDomain, domain)

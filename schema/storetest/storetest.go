@@ -1,5 +1,5 @@
-// Package storetest has the conformance suites of the store contracts in package schema: TestLinkStores for links,
-// accounts, tokens and domains, TestRateStore for leases of the rate limit, TestClickStore for clicks. Every store passes
+// Package storetest has the conformance suites of the store contracts in package schema: TestLinkStores for links
+// and what belongs to them, TestRateStore for leases of the rate limit, TestClickStore for clicks. Every store passes
 // them unchanged, so they ask for nothing that the contracts do not promise.
 package storetest
 

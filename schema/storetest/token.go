@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"crypto/sha256"
+	"fmt"
 	"testing"
 	"time"
 
@@ -15,6 +16,9 @@ var tokenBehaviours = []behaviour[LinkStores]{
 	{"TokenByDigest finds the token of a suspended account", findsTokenOfSuspended},
 	{"RevokeToken makes one token invalid for good", revokesToken},
 	{"RevokeToken does not find an unknown token", revokesUnknown},
+	{"Tokens lists the account's valid tokens, the newest first", listsTokens},
+	{"UseTokens notes the latest time of each token", usesTokens},
+	{"UseTokens notes the latest of concurrent calls", usesTokensConcurrently},
 }
 
 func addToken(t *testing.T, store schema.TokenStore, accountID int64, secret string) schema.Token {
@@ -33,18 +37,18 @@ func newToken(accountID int64, secret string) schema.Token {
 
 func sameToken(t *testing.T, got, want schema.Token) {
 	t.Helper()
-	if !got.CreatedAt.Equal(want.CreatedAt) || !got.RevokedAt.Equal(want.RevokedAt) {
-		t.Fatalf("created and revoked at: got %v, %v, want %v, %v",
-			got.CreatedAt, got.RevokedAt, want.CreatedAt, want.RevokedAt)
+	if !got.CreatedAt.Equal(want.CreatedAt) || !got.UsedAt.Equal(want.UsedAt) || !got.RevokedAt.Equal(want.RevokedAt) {
+		t.Fatalf("created, used and revoked at: got %v, %v, %v, want %v, %v, %v",
+			got.CreatedAt, got.UsedAt, got.RevokedAt, want.CreatedAt, want.UsedAt, want.RevokedAt)
 	}
-	got.CreatedAt, got.RevokedAt = want.CreatedAt, want.RevokedAt
+	got.CreatedAt, got.UsedAt, got.RevokedAt = want.CreatedAt, want.UsedAt, want.RevokedAt
 	equal(t, "token", got, want)
 }
 
 func createsTokens(t *testing.T, store LinkStores) {
 	a, b := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
 	zeros := newToken(a.ID, "zeros")
-	zeros.Digest, zeros.Name, zeros.Prefix = [32]byte{}, "", ""
+	zeros.Digest, zeros.Name, zeros.Prefix, zeros.UsedAt = [32]byte{}, "", "", epoch.Add(time.Hour)
 	must(t, store.CreateToken(t.Context(), &zeros))
 	owners := map[schema.Token]schema.Account{
 		addToken(t, store, a.ID, "one"): a, addToken(t, store, a.ID, "two"): a, addToken(t, store, b.ID, "three"): b,
@@ -105,4 +109,77 @@ func revokesUnknown(t *testing.T, store LinkStores) {
 	owner := addAccount(t, store, "a@example.org")
 	token := addToken(t, store, owner.ID, "secret")
 	mustFail(t, store.RevokeToken(t.Context(), token.ID+1000, epoch), schema.CodeNotFound)
+}
+
+// wantTokens requires that the account's tokens are want, in this order.
+func wantTokens(t *testing.T, store schema.TokenStore, accountID int64, want ...schema.Token) {
+	t.Helper()
+	got, err := store.Tokens(t.Context(), accountID)
+	must(t, err)
+	equal(t, "tokens", len(got), len(want))
+	for i := range want {
+		sameToken(t, got[i], want[i])
+	}
+}
+
+func listsTokens(t *testing.T, store LinkStores) {
+	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
+	var tokens []schema.Token
+	for i := range 4 {
+		token := newToken(owner.ID, fmt.Sprint(i))
+		token.CreatedAt = epoch.Add(time.Duration(i) * time.Minute)
+		must(t, store.CreateToken(t.Context(), &token))
+		tokens = append(tokens, token)
+	}
+	others := addToken(t, store, other.ID, "other")
+	wantTokens(t, store, owner.ID, tokens[3], tokens[2], tokens[1], tokens[0])
+	must(t, store.RevokeToken(t.Context(), tokens[2].ID, epoch))
+	wantTokens(t, store, owner.ID, tokens[3], tokens[1], tokens[0])
+	wantTokens(t, store, other.ID, others)
+	wantTokens(t, store, other.ID+1000)
+}
+
+func usesTokens(t *testing.T, store LinkStores) {
+	owner := addAccount(t, store, "a@example.org")
+	first, second := addToken(t, store, owner.ID, "first"), addToken(t, store, owner.ID, "second")
+	unused := addToken(t, store, owner.ID, "unused")
+	equal(t, "zero time while unused", first.UsedAt.IsZero(), true)
+	at := func(minutes int) time.Time { return epoch.Add(time.Duration(minutes) * time.Minute) }
+	for _, step := range []struct{ first, second, wantFirst, wantSecond int }{{1, 2, 1, 2}, {3, 1, 3, 2}, {2, 5, 3, 5}} {
+		must(t, store.UseTokens(t.Context(), map[int64]time.Time{
+			first.ID: at(step.first), second.ID: at(step.second), unused.ID + 1000: at(9),
+		}))
+		first.UsedAt, second.UsedAt = at(step.wantFirst), at(step.wantSecond)
+		wantTokens(t, store, owner.ID, unused, second, first)
+	}
+	for _, none := range []map[int64]time.Time{nil, {}, {unused.ID + 1000: at(9)}} {
+		must(t, store.UseTokens(t.Context(), none))
+	}
+	got, _, err := store.TokenByDigest(t.Context(), first.Digest)
+	must(t, err)
+	sameToken(t, got, first)
+	wantTokens(t, store, owner.ID, unused, second, first)
+}
+
+// usesTokensConcurrently has calls with all tokens in common, as nodes would have it that serve the same programs.
+func usesTokensConcurrently(t *testing.T, store LinkStores) {
+	owner := addAccount(t, store, "a@example.org")
+	tokens := make([]schema.Token, 20)
+	for i := range tokens {
+		tokens[len(tokens)-1-i] = addToken(t, store, owner.ID, fmt.Sprint(i))
+	}
+	const calls = 24
+	for _, err := range concurrently(calls, func(n int) error {
+		used := map[int64]time.Time{}
+		for i, token := range tokens {
+			used[token.ID] = epoch.Add(time.Duration((n+i)%calls) * time.Minute)
+		}
+		return store.UseTokens(t.Context(), used)
+	}) {
+		must(t, err)
+	}
+	for i := range tokens {
+		tokens[i].UsedAt = epoch.Add((calls - 1) * time.Minute)
+	}
+	wantTokens(t, store, owner.ID, tokens...)
 }

@@ -155,3 +155,16 @@ func (d announced) VerifyDomain(ctx context.Context, domainID int64, at time.Tim
 	}
 	return err
 }
+
+// DeleteDomain reads the domain first: what is announced is its host.
+func (d announced) DeleteDomain(ctx context.Context, domainID int64) error {
+	domain, err := d.Database.Domain(ctx, domainID)
+	if err != nil {
+		return err
+	}
+	err = d.Database.DeleteDomain(ctx, domainID)
+	if err == nil {
+		d.announcer.Announce(schema.Change{Host: domain.Host})
+	}
+	return err
+}

@@ -1,0 +1,25 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"linkstream/schema"
+)
+
+var _ schema.AttemptStore = (*Links)(nil)
+
+// countAttempt also deletes some old rows, more than the one that it may add. It passes over those that another call is
+// deleting, so that no call waits for the clearing of another.
+const countAttempt = `
+	WITH old AS (DELETE FROM attempts WHERE ctid = ANY (ARRAY(
+		SELECT ctid FROM attempts WHERE begins_at < $3 ORDER BY begins_at LIMIT 16 FOR UPDATE SKIP LOCKED)))
+	INSERT INTO attempts AS a (begins_at, key, attempts) VALUES ($1, $2, 1)
+	ON CONFLICT (begins_at, key) DO UPDATE SET attempts = a.attempts + 1
+	RETURNING attempts`
+
+// CountAttempt implements schema.AttemptStore.
+func (l *Links) CountAttempt(ctx context.Context, key [32]byte, window time.Time) (attempts int64, err error) {
+	err = l.pool.QueryRow(ctx, countAttempt, window, key[:], window.Add(-time.Hour)).Scan(&attempts)
+	return attempts, coded(err, "count attempt")
+}

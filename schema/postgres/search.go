@@ -1,0 +1,51 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"linkstream/schema"
+)
+
+const (
+	// In collation C lower knows ASCII letters alone. One pass over the account's links finds page and total.
+	searchLinks = `
+	WITH found AS MATERIALIZED (
+		SELECT ordinal FROM links
+		WHERE account_id = $1 AND (strpos(lower(hash), lower($4 COLLATE "C")) > 0
+			OR strpos(lower(url COLLATE "C"), lower($4 COLLATE "C")) > 0)),
+	page AS (SELECT ordinal FROM found ORDER BY ordinal DESC OFFSET $2 LIMIT $3)
+	SELECT t.total, ` + pageColumns + `
+	FROM (SELECT count(*) AS total FROM found) t
+	LEFT JOIN page p ON true
+	LEFT JOIN links l ON l.account_id = $1 AND l.ordinal = p.ordinal
+	LEFT JOIN domains d ON d.id = l.domain_id
+	ORDER BY l.ordinal DESC`
+	linksByID = selectLink + `WHERE l.id = ANY ($2::bigint[]) AND l.account_id = $1`
+)
+
+// SearchLinks implements schema.LinkStore.
+func (l *Links) SearchLinks(
+	ctx context.Context, accountID int64, query string, page int64,
+) (links []schema.Link, total int64, err error) {
+	rows, err := l.pool.Query(ctx, searchLinks, accountID, skipped(page), schema.PageSize, query)
+	if err == nil {
+		links, total, err = scanPage(rows)
+	}
+	err = coded(err, "search page %d of account %d's links", page, accountID)
+	if schema.ErrorCode(err) == schema.CodeNotFound { // a text that no link can have, such as bytes that are not UTF-8
+		return nil, 0, nil
+	}
+	return links, total, err
+}
+
+// LinksByID implements schema.LinkStore.
+func (l *Links) LinksByID(ctx context.Context, accountID int64, ids []int64) ([]schema.Link, error) {
+	rows, err := l.pool.Query(ctx, linksByID, accountID, ids)
+	if err != nil {
+		return nil, coded(err, "read %d links of account %d", len(ids), accountID)
+	}
+	links, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (schema.Link, error) { return scanLink(row) })
+	return links, coded(err, "read %d links of account %d", len(ids), accountID)
+}

@@ -1,0 +1,79 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"linkstream/schema"
+)
+
+var _ schema.SessionStore = (*Links)(nil)
+
+const (
+	sessionColumns  = `s.id, s.account_id, s.digest, s.user_agent, s.created_at, s.seen_at, s.expires_at`
+	sessionByDigest = `
+	SELECT ` + sessionColumns + `, a.email, a.password_hash, a.suspended, a.created_at
+	FROM sessions s JOIN accounts a ON a.id = s.account_id
+	WHERE s.digest = $1 AND s.expires_at > $2`
+	sessionsOfAccount = `
+	SELECT ` + sessionColumns + ` FROM sessions s
+	WHERE s.account_id = $1 AND s.expires_at > $2 ORDER BY s.seen_at DESC, s.id DESC`
+)
+
+// scanSession scans sessionColumns, and into more what stands behind them.
+func scanSession(row pgx.Row, more ...any) (session schema.Session, err error) {
+	var digest []byte
+	err = row.Scan(append([]any{&session.ID, &session.AccountID, &digest, &session.UserAgent, &session.CreatedAt,
+		&session.SeenAt, &session.ExpiresAt}, more...)...)
+	copy(session.Digest[:], digest)
+	return session, err
+}
+
+// CreateSession implements schema.SessionStore.
+func (l *Links) CreateSession(ctx context.Context, session *schema.Session) error {
+	err := l.pool.QueryRow(ctx, `
+		WITH expired AS (DELETE FROM sessions WHERE account_id = $1 AND expires_at <= $4)
+		INSERT INTO sessions (account_id, digest, user_agent, created_at, seen_at, expires_at)
+		VALUES ($1, $2, $3, $4, $5, $6) RETURNING id`,
+		session.AccountID, session.Digest[:], session.UserAgent, session.CreatedAt, session.SeenAt, session.ExpiresAt).
+		Scan(&session.ID)
+	return coded(err, "create session of account %d", session.AccountID)
+}
+
+// SessionByDigest implements schema.SessionStore.
+func (l *Links) SessionByDigest(
+	ctx context.Context, digest [32]byte, now time.Time,
+) (schema.Session, schema.Account, error) {
+	var account schema.Account
+	session, err := scanSession(l.pool.QueryRow(ctx, sessionByDigest, digest[:], now),
+		&account.Email, &account.PasswordHash, &account.Suspended, &account.CreatedAt)
+	account.ID = session.AccountID
+	return session, account, coded(err, "read session")
+}
+
+// Sessions implements schema.SessionStore.
+func (l *Links) Sessions(ctx context.Context, accountID int64, now time.Time) ([]schema.Session, error) {
+	rows, err := l.pool.Query(ctx, sessionsOfAccount, accountID, now)
+	if err != nil {
+		return nil, coded(err, "read sessions of account %d", accountID)
+	}
+	sessions, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (schema.Session, error) {
+		return scanSession(row)
+	})
+	return sessions, coded(err, "read sessions of account %d", accountID)
+}
+
+// ExtendSession implements schema.SessionStore.
+func (l *Links) ExtendSession(ctx context.Context, sessionID int64, seenAt, expiresAt time.Time) error {
+	err := oneRow(l.pool.Exec(ctx, `UPDATE sessions SET seen_at = $2, expires_at = $3 WHERE id = $1`,
+		sessionID, seenAt, expiresAt))
+	return coded(err, "extend session %d", sessionID)
+}
+
+// EndSession implements schema.SessionStore.
+func (l *Links) EndSession(ctx context.Context, accountID, sessionID int64) error {
+	_, err := l.pool.Exec(ctx, `DELETE FROM sessions WHERE id = $1 AND account_id = $2`, sessionID, accountID)
+	return coded(err, "end session %d of account %d", sessionID, accountID)
+}

@@ -1,0 +1,35 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"linkstream/schema"
+)
+
+var _ schema.AttemptStore = (*Links)(nil)
+
+const (
+	// forgetAttempts deletes some old rows: more than the one that a call may add, so that they become fewer, and few
+	// enough that no other write waits long.
+	forgetAttempts = `
+	DELETE FROM attempts WHERE (begins_at, key) IN
+		(SELECT begins_at, key FROM attempts WHERE begins_at < ? ORDER BY begins_at LIMIT 16)`
+	countAttempt = `
+	INSERT INTO attempts AS a (begins_at, key, attempts) VALUES (?, ?, 1)
+	ON CONFLICT (begins_at, key) DO UPDATE SET attempts = a.attempts + 1
+	RETURNING attempts`
+)
+
+// CountAttempt implements schema.AttemptStore.
+func (l *Links) CountAttempt(ctx context.Context, key [32]byte, window time.Time) (attempts int64, err error) {
+	old := window.Add(-time.Hour)
+	err = l.db.update(ctx, func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, forgetAttempts, millis{&old}); err != nil {
+			return err
+		}
+		return tx.QueryRowContext(ctx, countAttempt, millis{&window}, key[:]).Scan(&attempts)
+	})
+	return attempts, coded(err, "count attempt")
+}

@@ -1,0 +1,49 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+
+	"linkstream/schema"
+)
+
+const (
+	// lower knows ASCII letters alone.
+	linkMatches = `WHERE l.account_id = ?1 AND (instr(lower(l.hash), lower(?2)) > 0 OR instr(lower(l.url), lower(?2)) > 0)`
+	countFound  = `SELECT count(*) FROM links l ` + linkMatches
+	searchLinks = selectLink + linkMatches + ` ORDER BY l.ordinal DESC LIMIT ?3 OFFSET ?4`
+	linksByID   = selectLink + `WHERE l.id IN (SELECT value FROM json_each(?)) AND l.account_id = ?`
+)
+
+// SearchLinks implements schema.LinkStore.
+func (l *Links) SearchLinks(
+	ctx context.Context, accountID int64, query string, page int64,
+) (links []schema.Link, total int64, err error) {
+	err = l.db.view(ctx, func(tx *sql.Tx) error {
+		err := tx.QueryRowContext(ctx, countFound, accountID, query).Scan(&total)
+		if err != nil {
+			return err
+		}
+		if page-1 > total/schema.PageSize {
+			return nil // beyond the last, perhaps so far that the offset would overflow
+		}
+		links, err = scanLinks(tx.QueryContext(ctx, searchLinks, accountID, query, schema.PageSize,
+			(page-1)*schema.PageSize))
+		return err
+	})
+	if err != nil {
+		return nil, 0, coded(err, "search page %d of account %d's links", page, accountID)
+	}
+	return links, total, nil
+}
+
+// LinksByID implements schema.LinkStore.
+func (l *Links) LinksByID(ctx context.Context, accountID int64, ids []int64) ([]schema.Link, error) {
+	wanted, err := json.Marshal(ids)
+	if err != nil {
+		return nil, err
+	}
+	links, err := scanLinks(l.db.read.QueryContext(ctx, linksByID, string(wanted), accountID))
+	return links, coded(err, "read %d links of account %d", len(ids), accountID)
+}

@@ -1,0 +1,89 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"linkstream/schema"
+)
+
+var _ schema.SessionStore = (*Links)(nil)
+
+const (
+	sessionColumns  = `s.id, s.account_id, s.digest, s.user_agent, s.created_at, s.seen_at, s.expires_at`
+	sessionByDigest = `
+	SELECT ` + sessionColumns + `, a.email, a.password_hash, a.suspended, a.created_at
+	FROM sessions s JOIN accounts a ON a.id = s.account_id
+	WHERE s.digest = ? AND s.expires_at > ?`
+	sessionsOfAccount = `
+	SELECT ` + sessionColumns + ` FROM sessions s
+	WHERE s.account_id = ? AND s.expires_at > ? ORDER BY s.seen_at DESC, s.id DESC`
+)
+
+// scanSession scans sessionColumns, and into more what stands behind them.
+func scanSession(row interface{ Scan(...any) error }, more ...any) (session schema.Session, err error) {
+	var digest []byte
+	err = row.Scan(append([]any{&session.ID, &session.AccountID, &digest, &session.UserAgent,
+		millis{&session.CreatedAt}, millis{&session.SeenAt}, millis{&session.ExpiresAt}}, more...)...)
+	copy(session.Digest[:], digest)
+	return session, err
+}
+
+// CreateSession implements schema.SessionStore.
+func (l *Links) CreateSession(ctx context.Context, session *schema.Session) error {
+	var id int64
+	err := l.db.update(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `DELETE FROM sessions WHERE account_id = ? AND expires_at <= ?`,
+			session.AccountID, millis{&session.CreatedAt})
+		if err != nil {
+			return err
+		}
+		id, err = insertedID(tx.ExecContext(ctx, `
+			INSERT INTO sessions (account_id, digest, user_agent, created_at, seen_at, expires_at)
+			VALUES (?, ?, ?, ?, ?, ?)`,
+			session.AccountID, session.Digest[:], session.UserAgent, millis{&session.CreatedAt}, millis{&session.SeenAt},
+			millis{&session.ExpiresAt}))
+		return err
+	})
+	if err != nil {
+		return coded(err, "create session of account %d", session.AccountID)
+	}
+	session.ID = id
+	return nil
+}
+
+// SessionByDigest implements schema.SessionStore.
+func (l *Links) SessionByDigest(
+	ctx context.Context, digest [32]byte, now time.Time,
+) (schema.Session, schema.Account, error) {
+	var account schema.Account
+	session, err := scanSession(l.db.read.QueryRowContext(ctx, sessionByDigest, digest[:], millis{&now}),
+		&account.Email, &account.PasswordHash, &account.Suspended, millis{&account.CreatedAt})
+	account.ID = session.AccountID
+	return session, account, coded(err, "read session")
+}
+
+// Sessions implements schema.SessionStore.
+func (l *Links) Sessions(ctx context.Context, accountID int64, now time.Time) (sessions []schema.Session, err error) {
+	rows, err := l.db.read.QueryContext(ctx, sessionsOfAccount, accountID, millis{&now})
+	err = each(rows, err, func() error {
+		session, err := scanSession(rows)
+		sessions = append(sessions, session)
+		return err
+	})
+	return sessions, coded(err, "read sessions of account %d", accountID)
+}
+
+// ExtendSession implements schema.SessionStore.
+func (l *Links) ExtendSession(ctx context.Context, sessionID int64, seenAt, expiresAt time.Time) error {
+	err := oneRow(l.db.write.ExecContext(ctx, `UPDATE sessions SET seen_at = ?, expires_at = ? WHERE id = ?`,
+		millis{&seenAt}, millis{&expiresAt}, sessionID))
+	return coded(err, "extend session %d", sessionID)
+}
+
+// EndSession implements schema.SessionStore.
+func (l *Links) EndSession(ctx context.Context, accountID, sessionID int64) error {
+	_, err := l.db.write.ExecContext(ctx, `DELETE FROM sessions WHERE id = ? AND account_id = ?`, sessionID, accountID)
+	return coded(err, "end session %d of account %d", sessionID, accountID)
+}

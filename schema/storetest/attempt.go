@@ -1,0 +1,84 @@
+package storetest
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"linkstream/schema"
+)
+
+var attemptBehaviours = []behaviour[LinkStores]{
+	{"CountAttempt counts each key by itself", countsAttemptsByKey},
+	{"CountAttempt begins again with another window", countsAttemptsByWindow},
+	{"CountAttempt takes one moment in several zones for one window", countsAttemptsByMoment},
+	{"CountAttempt misses none of concurrent calls", countsConcurrentAttempts},
+	{"CountAttempt misses none while windows follow one another", countsWhileWindowsFollow},
+}
+
+func wantAttempts(t *testing.T, store schema.AttemptStore, key byte, window time.Time, from, to int64) {
+	t.Helper()
+	for want := from; want <= to; want++ {
+		got, err := store.CountAttempt(t.Context(), [32]byte{31: key}, window)
+		must(t, err)
+		equal(t, "attempts", got, want)
+	}
+}
+
+func countsAttemptsByKey(t *testing.T, store LinkStores) {
+	wantAttempts(t, store, 1, window(0), 1, 5)
+	wantAttempts(t, store, 0, window(0), 1, 2)
+	wantAttempts(t, store, 1, window(0), 6, 7)
+}
+
+func countsAttemptsByWindow(t *testing.T, store LinkStores) {
+	wantAttempts(t, store, 1, window(60), 1, 3)
+	wantAttempts(t, store, 1, window(61), 1, 2)
+	wantAttempts(t, store, 1, window(60), 4, 5) // of a node whose clock is behind
+	wantAttempts(t, store, 1, window(0), 1, 2)
+	wantAttempts(t, store, 1, window(60), 6, 6) // of the very hour, so it is not old
+}
+
+func countsAttemptsByMoment(t *testing.T, store LinkStores) {
+	wantAttempts(t, store, 1, window(0), 1, 1)
+	wantAttempts(t, store, 1, window(0).UTC(), 2, 2)
+	wantAttempts(t, store, 1, window(0).In(time.FixedZone("west", -7*3600)), 3, 3)
+}
+
+// wantEach requires that got is 1, 2, …, in any order.
+func wantEach(t *testing.T, got []int64) {
+	t.Helper()
+	slices.Sort(got)
+	for i, n := range got {
+		equal(t, "attempts", n, int64(i)+1)
+	}
+}
+
+func countsConcurrentAttempts(t *testing.T, store LinkStores) {
+	got := make([]int64, 64)
+	for _, err := range concurrently(len(got), func(i int) (err error) {
+		got[i], err = store.CountAttempt(t.Context(), [32]byte{7}, window(0))
+		return err
+	}) {
+		must(t, err)
+	}
+	wantEach(t, got)
+}
+
+// countsWhileWindowsFollow has calls forget old windows, each finding the same ones, while they count in two new ones.
+func countsWhileWindowsFollow(t *testing.T, store LinkStores) {
+	for key := range byte(100) {
+		wantAttempts(t, store, key, window(int(key)%10), 1, 1)
+	}
+	const n = 60
+	var got [2][n]int64
+	for _, err := range concurrently(2*n, func(i int) (err error) {
+		w := i % 2
+		got[w][i/2], err = store.CountAttempt(t.Context(), [32]byte{31: 1}, window(100+30*w))
+		return err
+	}) {
+		must(t, err)
+	}
+	wantEach(t, got[0][:])
+	wantEach(t, got[1][:])
+}

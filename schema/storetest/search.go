@@ -1,0 +1,161 @@
+package storetest
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"linkstream/schema"
+)
+
+var searchBehaviours = []behaviour[LinkStores]{
+	{"SearchLinks finds parts of hash and URL, whatever the case of ASCII letters", searchesText},
+	{"SearchLinks takes every character for itself", searchesLiterally},
+	{"SearchLinks finds everything by an empty query", searchesEverything},
+	{"SearchLinks finds nothing by a text that no link can have", searchesUnstorableText},
+	{"SearchLinks pages through what it finds, the newest first", pagesFound},
+	{"SearchLinks finds no link of another account", searchesOwnLinks},
+	{"LinksByID finds the account's links among the IDs", findsLinksByID},
+	{"LinksByID finds nothing among no IDs", findsLinksByNoID},
+}
+
+func addLinkTo(t *testing.T, store schema.LinkStore, accountID int64, hash, url string) schema.Link {
+	t.Helper()
+	link := newLink(accountID, 0, hash)
+	link.URL = url
+	must(t, store.CreateLink(t.Context(), &link))
+	return link
+}
+
+// wantFound requires that page 1 of what is found is want, in this order, and that it is all.
+func wantFound(t *testing.T, store schema.LinkStore, accountID int64, query string, want ...schema.Link) {
+	t.Helper()
+	got, total, err := store.SearchLinks(t.Context(), accountID, query, 1)
+	must(t, err)
+	equal(t, fmt.Sprintf("total by %q", query), total, int64(len(want)))
+	equal(t, fmt.Sprintf("links by %q", query), len(got), len(want))
+	for i := range want {
+		sameLink(t, got[i], want[i])
+	}
+}
+
+func searchesText(t *testing.T, store LinkStores) {
+	owner := addAccount(t, store, "a@example.org")
+	spring := addLinkTo(t, store, owner.ID, "SpringSale", "https://shop.example/Offers?id=7")
+	summer := addLinkTo(t, store, owner.ID, "summer", "https://shop.example/spring-is-over")
+	umlaut := addLinkTo(t, store, owner.ID, "xyz", "https://example.org/straße/Ärger")
+	for _, query := range []string{"spring", "SPRING", "sPrInG"} {
+		wantFound(t, store, owner.ID, query, summer, spring)
+	}
+	wantFound(t, store, owner.ID, "s", umlaut, summer, spring) // more than once in each
+	wantFound(t, store, owner.ID, "ngsal", spring)
+	wantFound(t, store, owner.ID, "offers?ID=7", spring)
+	wantFound(t, store, owner.ID, "HTTPS://EXAMPLE.org/STRAßE", umlaut)
+	wantFound(t, store, owner.ID, "Ärger", umlaut)
+	wantFound(t, store, owner.ID, "ärger") // no letter of ASCII
+	wantFound(t, store, owner.ID, "summerhttps")
+	wantFound(t, store, owner.ID, "winter")
+}
+
+func searchesLiterally(t *testing.T, store LinkStores) {
+	owner := addAccount(t, store, "a@example.org")
+	addLinkTo(t, store, owner.ID, "plain", "https://example.org/abc")
+	percent := addLinkTo(t, store, owner.ID, "percent", "https://example.org/100%25")
+	under := addLinkTo(t, store, owner.ID, "a_c", "https://example.org/")
+	slash := addLinkTo(t, store, owner.ID, "slash", `https://example.org/a\b'"*[x]`)
+	wantFound(t, store, owner.ID, "%", percent)
+	wantFound(t, store, owner.ID, "0%2", percent)
+	wantFound(t, store, owner.ID, "%example%")
+	wantFound(t, store, owner.ID, "_", under)
+	wantFound(t, store, owner.ID, "a_c", under)
+	for _, query := range []string{`\`, `A\B`, `'`, `"`, `*`, `[x]`, `b'"*[`} {
+		wantFound(t, store, owner.ID, query, slash)
+	}
+	for _, query := range []string{`\%`, `\_`, `\\`, `a.c`, `a*c`, `.*`, `^`, `' OR '1'='1`} {
+		wantFound(t, store, owner.ID, query)
+	}
+}
+
+func searchesEverything(t *testing.T, store LinkStores) {
+	owner := addAccount(t, store, "a@example.org")
+	wantFound(t, store, owner.ID, "")
+	first, second := addLink(t, store, owner.ID, 0, "one"), addLink(t, store, owner.ID, 0, "two")
+	wantFound(t, store, owner.ID, "", second, first)
+}
+
+func searchesUnstorableText(t *testing.T, store LinkStores) {
+	owner := addAccount(t, store, "a@example.org")
+	addLinkTo(t, store, owner.ID, "hash", "https://example.org/ü")
+	for _, query := range []string{"\x00", "ash\x00", "\xff", "hash\xed\xa0\x80"} {
+		wantFound(t, store, owner.ID, query)
+	}
+}
+
+func pagesFound(t *testing.T, store LinkStores) {
+	owner := addAccount(t, store, "a@example.org")
+	domain := addDomain(t, store, owner.ID, "go.example.org", true)
+	var found []schema.Link
+	for i := range 2*schema.PageSize + 1 {
+		link := addLink(t, store, owner.ID, int64(i%2)*domain.ID, fmt.Sprintf("found-%d", i))
+		if i%2 == 1 {
+			link.Host = domain.Host
+		}
+		found = append(found, link)
+		addLink(t, store, owner.ID, 0, fmt.Sprintf("other-%d", i))
+	}
+	for page, length := range []int{schema.PageSize, schema.PageSize, 1, 0} {
+		links, total, err := store.SearchLinks(t.Context(), owner.ID, "Found-", int64(page)+1)
+		must(t, err)
+		equal(t, "total", total, int64(len(found)))
+		equal(t, "length of the page", len(links), length)
+		for i, link := range links {
+			sameLink(t, link, found[len(found)-1-page*schema.PageSize-i])
+		}
+	}
+	for _, page := range []int64{5000, 1<<62 + 1, math.MaxInt64} {
+		links, total, err := store.SearchLinks(t.Context(), owner.ID, "found-", page)
+		must(t, err)
+		equal(t, "links beyond the last page", len(links), 0)
+		equal(t, "total", total, int64(len(found)))
+	}
+}
+
+func searchesOwnLinks(t *testing.T, store LinkStores) {
+	a, b := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
+	ofA, ofB := addLink(t, store, a.ID, 0, "same-a"), addLink(t, store, b.ID, 0, "same-b")
+	wantFound(t, store, a.ID, "same", ofA)
+	wantFound(t, store, b.ID, "same", ofB)
+}
+
+func findsLinksByID(t *testing.T, store LinkStores) {
+	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
+	domain := addDomain(t, store, owner.ID, "go.example.org", true)
+	onDefault, onDomain := addLink(t, store, owner.ID, 0, "hash"), addLink(t, store, owner.ID, domain.ID, "hash")
+	onDomain.Host = domain.Host
+	others := addLink(t, store, other.ID, 0, "other")
+	addLink(t, store, owner.ID, 0, "unasked")
+	ids := []int64{onDomain.ID, 0, onDefault.ID, others.ID, onDomain.ID, others.ID + 1000, -1}
+	got, err := store.LinksByID(t.Context(), owner.ID, ids)
+	must(t, err)
+	equal(t, "links", len(got), 2)
+	for _, link := range got {
+		if link.ID == onDomain.ID {
+			sameLink(t, link, onDomain)
+		} else {
+			sameLink(t, link, onDefault)
+		}
+	}
+	if got[0].ID == got[1].ID {
+		t.Fatalf("link %d came twice", got[0].ID)
+	}
+}
+
+func findsLinksByNoID(t *testing.T, store LinkStores) {
+	owner := addAccount(t, store, "a@example.org")
+	addLink(t, store, owner.ID, 0, "hash")
+	for _, ids := range [][]int64{nil, {}} {
+		got, err := store.LinksByID(t.Context(), owner.ID, ids)
+		must(t, err)
+		equal(t, "links", len(got), 0)
+	}
+}

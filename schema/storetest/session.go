@@ -1,0 +1,257 @@
+package storetest
+
+import (
+	"crypto/sha256"
+	"testing"
+	"time"
+
+	"linkstream/schema"
+)
+
+var sessionBehaviours = []behaviour[LinkStores]{
+	{"CreateSession keeps every field and sets an ID", createsSessions},
+	{"CreateSession refuses a digest that is taken", refusesTakenSessionDigest},
+	{"CreateSession forgets those of the account that have expired", forgetsExpiredSessions},
+	{"SessionByDigest does not find an unknown digest", missesSession},
+	{"SessionByDigest does not find one that has expired", missesExpiredSession},
+	{"SessionByDigest finds the session of a suspended account", findsSessionOfSuspended},
+	{"Sessions lists what has not expired, the one seen last first", listsSessions},
+	{"ExtendSession sets when a session was seen and expires", extendsSession},
+	{"ExtendSession does not find one that has ended", extendsEnded},
+	{"EndSession ends one session of the account, again and again", endsSession},
+	{"SetPassword replaces the hash and ends all sessions but one", setsPassword},
+	{"SetPassword ends all sessions if none is to be kept", setsPasswordKeepingNone},
+	{"SetPassword does not find an unknown account", setsPasswordOfUnknown},
+	{"SetPassword and CreateSession do not disturb each other", setsPasswordsConcurrently},
+}
+
+func addSession(t *testing.T, store schema.SessionStore, accountID int64, secret string) schema.Session {
+	t.Helper()
+	session := newSession(accountID, secret)
+	must(t, store.CreateSession(t.Context(), &session))
+	return session
+}
+
+// newSession returns one that expires an hour after epoch.
+func newSession(accountID int64, secret string) schema.Session {
+	return schema.Session{
+		AccountID: accountID, Digest: sha256.Sum256([]byte(secret)), UserAgent: "Browser of " + secret + " (ü)",
+		CreatedAt: epoch, SeenAt: epoch.Add(time.Minute), ExpiresAt: epoch.Add(time.Hour),
+	}
+}
+
+func sameSession(t *testing.T, got, want schema.Session) {
+	t.Helper()
+	if !got.CreatedAt.Equal(want.CreatedAt) || !got.SeenAt.Equal(want.SeenAt) || !got.ExpiresAt.Equal(want.ExpiresAt) {
+		t.Fatalf("created, seen and expires at: got %v, %v, %v, want %v, %v, %v",
+			got.CreatedAt, got.SeenAt, got.ExpiresAt, want.CreatedAt, want.SeenAt, want.ExpiresAt)
+	}
+	got.CreatedAt, got.SeenAt, got.ExpiresAt = want.CreatedAt, want.SeenAt, want.ExpiresAt
+	equal(t, "session", got, want)
+}
+
+func hasSession(t *testing.T, store schema.SessionStore, want schema.Session) {
+	t.Helper()
+	got, account, err := store.SessionByDigest(t.Context(), want.Digest, epoch)
+	must(t, err)
+	sameSession(t, got, want)
+	equal(t, "ID of the account", account.ID, want.AccountID)
+}
+
+func hasNoSession(t *testing.T, store schema.SessionStore, ended schema.Session) {
+	t.Helper()
+	_, _, err := store.SessionByDigest(t.Context(), ended.Digest, epoch)
+	mustFail(t, err, schema.CodeNotFound)
+}
+
+func createsSessions(t *testing.T, store LinkStores) {
+	a, b := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
+	bare := newSession(a.ID, "bare")
+	bare.Digest, bare.UserAgent = [32]byte{}, ""
+	must(t, store.CreateSession(t.Context(), &bare))
+	owners := map[schema.Session]schema.Account{
+		addSession(t, store, a.ID, "one"): a, addSession(t, store, a.ID, "two"): a,
+		addSession(t, store, b.ID, "three"): b, bare: a,
+	}
+	ids := map[int64]bool{0: true}
+	for want, owner := range owners {
+		got, account, err := store.SessionByDigest(t.Context(), want.Digest, epoch)
+		must(t, err)
+		sameSession(t, got, want)
+		sameAccount(t, account, owner)
+		ids[want.ID] = true
+	}
+	equal(t, "distinct IDs", len(ids)-1, len(owners))
+}
+
+func refusesTakenSessionDigest(t *testing.T, store LinkStores) {
+	a, b := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
+	want := addSession(t, store, a.ID, "secret")
+	other := newSession(b.ID, "secret")
+	mustFail(t, store.CreateSession(t.Context(), &other), schema.CodeConflict)
+	hasSession(t, store, want)
+}
+
+func forgetsExpiredSessions(t *testing.T, store LinkStores) {
+	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
+	expired, others := addSession(t, store, owner.ID, "expired"), addSession(t, store, other.ID, "other")
+	valid := newSession(owner.ID, "valid")
+	valid.ExpiresAt = epoch.Add(time.Hour + time.Second)
+	must(t, store.CreateSession(t.Context(), &valid))
+
+	later := newSession(owner.ID, "later")
+	later.CreatedAt, later.ExpiresAt = expired.ExpiresAt, expired.ExpiresAt.Add(time.Hour)
+	must(t, store.CreateSession(t.Context(), &later))
+	// An expired one is not found in any case: that it can be extended no more shows that it is gone.
+	extend := func(session schema.Session) error {
+		return store.ExtendSession(t.Context(), session.ID, session.SeenAt, session.ExpiresAt)
+	}
+	mustFail(t, extend(expired), schema.CodeNotFound)
+	for _, kept := range []schema.Session{valid, later, others} {
+		must(t, extend(kept))
+		hasSession(t, store, kept)
+	}
+}
+
+func missesSession(t *testing.T, store LinkStores) {
+	owner := addAccount(t, store, "a@example.org")
+	session := addSession(t, store, owner.ID, "secret")
+	session.Digest[31]++
+	hasNoSession(t, store, session)
+}
+
+func missesExpiredSession(t *testing.T, store LinkStores) {
+	owner := addAccount(t, store, "a@example.org")
+	session := addSession(t, store, owner.ID, "secret")
+	_, _, err := store.SessionByDigest(t.Context(), session.Digest, session.ExpiresAt.Add(-time.Second))
+	must(t, err)
+	for _, now := range []time.Time{session.ExpiresAt, session.ExpiresAt.UTC().Add(time.Second)} {
+		_, _, err := store.SessionByDigest(t.Context(), session.Digest, now)
+		mustFail(t, err, schema.CodeNotFound)
+	}
+}
+
+func findsSessionOfSuspended(t *testing.T, store LinkStores) {
+	owner := addAccount(t, store, "a@example.org")
+	session := addSession(t, store, owner.ID, "secret")
+	must(t, store.SetSuspended(t.Context(), owner.ID, true))
+	_, account, err := store.SessionByDigest(t.Context(), session.Digest, epoch)
+	must(t, err)
+	equal(t, "suspended", account.Suspended, true)
+}
+
+// wantSessions requires that the account's sessions are want, in this order.
+func wantSessions(t *testing.T, store schema.SessionStore, accountID int64, now time.Time, want ...schema.Session) {
+	t.Helper()
+	got, err := store.Sessions(t.Context(), accountID, now)
+	must(t, err)
+	equal(t, "sessions", len(got), len(want))
+	for i := range want {
+		sameSession(t, got[i], want[i])
+	}
+}
+
+func listsSessions(t *testing.T, store LinkStores) {
+	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
+	add := func(secret string, seen, expires time.Duration) schema.Session {
+		session := newSession(owner.ID, secret)
+		session.SeenAt, session.ExpiresAt = epoch.Add(seen), epoch.Add(expires)
+		must(t, store.CreateSession(t.Context(), &session))
+		return session
+	}
+	second, third := add("second", 2*time.Minute, time.Hour), add("third", time.Minute, 3*time.Hour)
+	first := add("first", 3*time.Minute, 2*time.Hour)
+	others := addSession(t, store, other.ID, "other")
+	wantSessions(t, store, owner.ID, epoch, first, second, third)
+	wantSessions(t, store, owner.ID, second.ExpiresAt, first, third)
+	wantSessions(t, store, owner.ID, third.ExpiresAt)
+	wantSessions(t, store, other.ID, epoch, others)
+	wantSessions(t, store, other.ID+1000, epoch)
+}
+
+func extendsSession(t *testing.T, store LinkStores) {
+	owner := addAccount(t, store, "a@example.org")
+	session, other := addSession(t, store, owner.ID, "secret"), addSession(t, store, owner.ID, "other")
+	for i := range 3 {
+		session.SeenAt = epoch.Add(time.Duration(i) * time.Hour)
+		session.ExpiresAt = session.SeenAt.Add(time.Hour)
+		must(t, store.ExtendSession(t.Context(), session.ID, session.SeenAt, session.ExpiresAt))
+		hasSession(t, store, session)
+	}
+	hasSession(t, store, other)
+}
+
+func extendsEnded(t *testing.T, store LinkStores) {
+	owner := addAccount(t, store, "a@example.org")
+	session := addSession(t, store, owner.ID, "secret")
+	must(t, store.EndSession(t.Context(), owner.ID, session.ID))
+	for _, id := range []int64{session.ID, session.ID + 1000} {
+		mustFail(t, store.ExtendSession(t.Context(), id, epoch, epoch.Add(time.Hour)), schema.CodeNotFound)
+	}
+	hasNoSession(t, store, session)
+}
+
+func endsSession(t *testing.T, store LinkStores) {
+	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
+	session, second := addSession(t, store, owner.ID, "secret"), addSession(t, store, owner.ID, "second")
+	must(t, store.EndSession(t.Context(), other.ID, session.ID)) // not this account's to end
+	hasSession(t, store, session)
+	for range 3 {
+		must(t, store.EndSession(t.Context(), owner.ID, session.ID))
+		hasNoSession(t, store, session)
+	}
+	hasSession(t, store, second)
+}
+
+func setsPassword(t *testing.T, store LinkStores) {
+	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
+	ended, kept := addSession(t, store, owner.ID, "ended"), addSession(t, store, owner.ID, "kept")
+	others := addSession(t, store, other.ID, "other")
+	owner.PasswordHash = "$argon2id$new"
+	must(t, store.SetPassword(t.Context(), owner.ID, owner.PasswordHash, kept.ID))
+	for _, want := range []schema.Account{owner, other} {
+		got, err := store.AccountByEmail(t.Context(), want.Email)
+		must(t, err)
+		sameAccount(t, got, want)
+	}
+	hasNoSession(t, store, ended)
+	hasSession(t, store, kept)
+	hasSession(t, store, others)
+}
+
+func setsPasswordKeepingNone(t *testing.T, store LinkStores) {
+	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
+	others := addSession(t, store, other.ID, "other")
+	for _, keep := range []int64{0, others.ID} { // another account's session is none of its own
+		addSession(t, store, owner.ID, "one")
+		addSession(t, store, owner.ID, "two")
+		must(t, store.SetPassword(t.Context(), owner.ID, "$argon2id$new", keep))
+		wantSessions(t, store, owner.ID, epoch)
+	}
+	hasSession(t, store, others)
+}
+
+func setsPasswordOfUnknown(t *testing.T, store LinkStores) {
+	owner := addAccount(t, store, "a@example.org")
+	session := addSession(t, store, owner.ID, "secret")
+	mustFail(t, store.SetPassword(t.Context(), owner.ID+1000, "$argon2id$new", 0), schema.CodeNotFound)
+	hasSession(t, store, session)
+}
+
+func setsPasswordsConcurrently(t *testing.T, store LinkStores) {
+	owner := addAccount(t, store, "a@example.org")
+	kept := addSession(t, store, owner.ID, "kept")
+	for _, err := range concurrently(24, func(i int) error {
+		switch i % 3 {
+		case 0:
+			return store.SetPassword(t.Context(), owner.ID, "$argon2id$new", kept.ID)
+		case 1:
+			return store.ExtendSession(t.Context(), kept.ID, kept.SeenAt, kept.ExpiresAt)
+		}
+		session := newSession(owner.ID, string(rune('a'+i)))
+		return store.CreateSession(t.Context(), &session)
+	}) {
+		must(t, err)
+	}
+	hasSession(t, store, kept)
+}
