@@ -1,3 +1,0 @@
-package admin
-
-var ParseHost = parseHost

@@ -1,0 +1,6 @@
+package claim
+
+var (
+	ReadServers = readServers
+	JudgeTXT    = judgeTXT
+)
