@@ -30,6 +30,8 @@ func (s *service) click(t *testing.T, linkID int64, n int) {
 		batch.ClickedAt = append(batch.ClickedAt, at)
 		batch.Device = append(batch.Device, device)
 		batch.Browser = append(batch.Browser, browser)
+		batch.AccountID = append(batch.AccountID, 1)
+		batch.Referrer, batch.Country = append(batch.Referrer, ""), append(batch.Country, "")
 		batch.Next++
 	}
 	must(t, s.clicks.InsertClicks(t.Context(), &batch))

@@ -1,7 +1,6 @@
 package simulation_test
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -32,13 +31,13 @@ type counted struct {
 }
 
 type row struct {
-	link    int64
-	day     string
-	device  schema.Device
-	browser string
+	link, account              int64
+	day                        string
+	device                     schema.Device
+	browser, referrer, country string
 }
 
-var _ schema.ClickStore = (*store)(nil)
+var _ storetest.ClickStores = (*store)(nil)
 
 func (s *store) partition(number int) *counted {
 	if s.partitions == nil {
@@ -72,7 +71,10 @@ func (s *store) InsertClicks(_ context.Context, b *schema.ClickBatch) error {
 		return schema.Errorf(schema.CodeConflict, "partition %d is at %d, not at %d", b.Partition, p.next, b.Base)
 	}
 	for i := range b.Len() {
-		s.rows = append(s.rows, row{b.LinkID[i], b.ClickedAt[i].Format(time.DateOnly), b.Device[i], b.Browser[i]})
+		s.rows = append(s.rows, row{
+			b.LinkID[i], b.AccountID[i], b.ClickedAt[i].Format(time.DateOnly), b.Device[i], b.Browser[i], b.Referrer[i],
+			b.Country[i],
+		})
 		p.marks[b.Lane[i]] = max(p.marks[b.Lane[i]], b.Seq[i])
 	}
 	p.clicks, p.next = max(p.clicks, b.Offset[b.Len()-1]+1), max(p.next, b.Next)
@@ -98,13 +100,10 @@ func (s *store) LinkStats(_ context.Context, linkID int64) (schema.Stats, error)
 	for _, day := range slices.Sorted(maps.Keys(days)) {
 		stats.ClicksByDay = append(stats.ClicksByDay, schema.DayCount{Date: day, Total: days[day]})
 	}
-	names := slices.SortedFunc(maps.Keys(browsers), func(a, b string) int {
-		return cmp.Or(cmp.Compare(browsers[b], browsers[a]), cmp.Compare(a, b))
-	})
-	for _, name := range names[min(len(names), schema.TopBrowsers):] {
-		delete(browsers, name)
+	stats.Browsers = make(map[string]int64)
+	for _, name := range top(browsers, schema.TopBrowsers) {
+		stats.Browsers[name] = browsers[name]
 	}
-	stats.Browsers = browsers
 	return stats, nil
 }
 
@@ -128,9 +127,9 @@ func (s *store) ClickCounts(_ context.Context, linkIDs []int64) (map[int64]int64
 func TestModelStore(t *testing.T) {
 	for name, fallsLow := range map[string]bool{"position as told": false, "position as low as allowed": true} {
 		t.Run(name, func(t *testing.T) {
-			storetest.TestClickStore(t, func(*testing.T) (schema.ClickStore, func() schema.ClickStore) {
+			storetest.TestClickStore(t, func(*testing.T) (storetest.ClickStores, func() storetest.ClickStores) {
 				s := &store{fallsLow: fallsLow}
-				return s, func() schema.ClickStore { return s }
+				return s, func() storetest.ClickStores { return s }
 			})
 		})
 	}

@@ -21,7 +21,10 @@ type Clicks struct {
 	columns sync.Pool // of *columns
 }
 
-var _ schema.ClickStore = (*Clicks)(nil)
+var (
+	_ schema.ClickStore  = (*Clicks)(nil)
+	_ schema.ReportStore = (*Clicks)(nil)
+)
 
 // OpenClicks connects to the servers and brings the schema up to date. The database exists. CodeUnavailable if no server
 // answers.

@@ -3,7 +3,6 @@ package clickhouse_test
 import (
 	"testing"
 
-	"linkstream/schema"
 	"linkstream/schema/clickhouse"
 	"linkstream/schema/storetest"
 )
@@ -25,10 +24,10 @@ func TestClicks(t *testing.T) {
 	} {
 		t.Run(protocol, func(t *testing.T) {
 			t.Parallel()
-			storetest.TestClickStore(t, func(t *testing.T) (schema.ClickStore, func() schema.ClickStore) {
+			storetest.TestClickStore(t, func(t *testing.T) (storetest.ClickStores, func() storetest.ClickStores) {
 				dsn := database(t)
 				clicks := openClicks(t, dsn)
-				return clicks, func() schema.ClickStore {
+				return clicks, func() storetest.ClickStores {
 					if err := clicks.Close(); err != nil {
 						t.Fatal(err)
 					}

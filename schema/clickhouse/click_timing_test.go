@@ -14,14 +14,17 @@ import (
 	"linkstream/schema/clickhouse"
 )
 
-const popularLinks = 1_000_000
+const (
+	popularLinks = 1_000_000
+	someAccounts = 1_000 // that own them
+)
 
 // traffic makes batches whose links follow a Zipf law, the popular ones anywhere among the IDs, as in real traffic.
 type traffic struct {
-	random          *rand.Rand
-	links, browsers *rand.Zipf
-	next            int64
-	day             time.Time
+	random                     *rand.Rand
+	links, browsers, referrers *rand.Zipf
+	next                       int64
+	day                        time.Time
 }
 
 var (
@@ -32,14 +35,25 @@ var (
 		"Chrome", "Mobile Safari", "Safari", "Edge", "Samsung Internet", "Firefox", "Instagram", "Opera", "Googlebot",
 		"Facebook", "UC Browser", "Brave", "Yandex Browser", "curl", "Vivaldi",
 	}
+	someReferrers = names(30, func(i int) string { return fmt.Sprintf("host-%d.example", i) })
+	someCountries = names(20, func(i int) string { return string([]rune{rune('A' + i), rune('Z' - i)}) })
 )
+
+func names(n int, name func(i int) string) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = name(i)
+	}
+	return all
+}
 
 func newTraffic() *traffic {
 	random := rand.New(rand.NewPCG(1, 2))
 	return &traffic{
 		random: random, links: rand.NewZipf(random, 1.1, 10, popularLinks-1),
-		browsers: rand.NewZipf(random, 1.3, 2, uint64(len(someBrowsers)-1)),
-		day:      time.Date(2026, time.November, 21, 0, 0, 0, 0, time.UTC),
+		browsers:  rand.NewZipf(random, 1.3, 2, uint64(len(someBrowsers)-1)),
+		referrers: rand.NewZipf(random, 1.3, 2, uint64(len(someReferrers)-1)),
+		day:       time.Date(2026, time.November, 21, 0, 0, 0, 0, time.UTC),
 	}
 }
 
@@ -51,10 +65,17 @@ func (tr *traffic) fill(b *schema.ClickBatch, partition, clicks int) {
 		tr.next++
 		b.Lane = append(b.Lane, schema.Lane{Incarnation: schema.Incarnation{1, 15: 1}, Number: uint32(i % 8)})
 		b.Seq = append(b.Seq, uint64(tr.next))
-		b.LinkID = append(b.LinkID, int64(tr.links.Uint64()*7919%popularLinks)+1)
+		link := int64(tr.links.Uint64()*7919%popularLinks) + 1
+		b.LinkID, b.AccountID = append(b.LinkID, link), append(b.AccountID, link%someAccounts+1)
 		b.ClickedAt = append(b.ClickedAt, tr.day.Add(time.Duration(i)*time.Millisecond))
 		b.Device = append(b.Device, someDevices[tr.random.IntN(len(someDevices))])
 		b.Browser = append(b.Browser, someBrowsers[tr.browsers.Uint64()])
+		referrer := ""
+		if tr.random.IntN(100) >= 60 {
+			referrer = someReferrers[tr.referrers.Uint64()]
+		}
+		b.Referrer = append(b.Referrer, referrer)
+		b.Country = append(b.Country, someCountries[min(tr.random.IntN(20), tr.random.IntN(20))])
 	}
 	b.Next = tr.next
 }
@@ -114,13 +135,15 @@ func openBare(b *testing.B, dsn string) driver.Conn {
 // insertBare is the loop that clickhouse-go's documentation shows.
 func insertBare(b *testing.B, conn driver.Conn, batch *schema.ClickBatch) {
 	ctx := ch.Context(b.Context(), ch.WithSettings(ch.Settings{"async_insert": 0}))
-	to, err := conn.PrepareBatch(ctx, "INSERT INTO clicks")
+	to, err := conn.PrepareBatch(ctx, `INSERT INTO clicks (link_id, clicked_at, device, browser, kafka_partition, kafka_offset,
+		kafka_next, incarnation, lane, seq, month, account_id, referrer, country)`)
 	if err != nil {
 		b.Fatal(err)
 	}
 	for i := range batch.Len() {
 		err := to.Append(batch.LinkID[i], batch.ClickedAt[i], string(batch.Device[i]), batch.Browser[i], int32(1),
-			batch.Offset[i], int64(0), batch.Lane[i].Incarnation[:], batch.Lane[i].Number, batch.Seq[i], uint32(202611))
+			batch.Offset[i], int64(0), batch.Lane[i].Incarnation[:], batch.Lane[i].Number, batch.Seq[i], uint32(202611),
+			batch.AccountID[i], batch.Referrer[i], batch.Country[i])
 		if err != nil {
 			b.Fatal(err)
 		}

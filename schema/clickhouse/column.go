@@ -16,7 +16,8 @@ var sent = []ch.ColumnNameAndType{
 	{Name: "device", Type: "LowCardinality(String)"}, {Name: "browser", Type: "LowCardinality(String)"},
 	{Name: "kafka_partition", Type: "Int32"}, {Name: "kafka_offset", Type: "Int64"}, {Name: "kafka_next", Type: "Int64"},
 	{Name: "incarnation", Type: "FixedString(16)"}, {Name: "lane", Type: "UInt32"}, {Name: "seq", Type: "UInt64"},
-	{Name: "month", Type: "UInt32"},
+	{Name: "month", Type: "UInt32"}, {Name: "account_id", Type: "Int64"},
+	{Name: "referrer", Type: "LowCardinality(String)"}, {Name: "country", Type: "LowCardinality(String)"},
 }
 
 var insertRows = func() string {
@@ -32,14 +33,14 @@ const maxNames = 10_000
 
 // columns are those columns of the table that a batch does not have as they are sent. Their memory is used again.
 type columns struct {
-	device, browser []any
-	partition       []int32
-	next            []int64
-	incarnation     [][]byte
-	lane            []uint32
-	month           []uint32
+	device, browser, referrer, country []any
+	partition                          []int32
+	next                               []int64
+	incarnation                        [][]byte
+	lane                               []uint32
+	month                              []uint32
 
-	// names holds each device and browser as clickhouse-go takes the values of a column of LowCardinality: in an
+	// names holds each device, browser, referrer and country as clickhouse-go takes the values of a column of LowCardinality: in an
 	// interface. To put a string into one allocates, and there are few different ones.
 	names map[string]any
 }
@@ -60,9 +61,11 @@ func (c *columns) fill(b *schema.ClickBatch) {
 	}
 	c.device, c.browser, c.incarnation, c.lane = c.device[:0], c.browser[:0], c.incarnation[:0], c.lane[:0]
 	c.partition, c.next, c.month = c.partition[:0], c.next[:0], c.month[:0]
+	c.referrer, c.country = c.referrer[:0], c.country[:0]
 	in := month(b)
 	for i := range b.Len() {
 		c.device, c.browser = append(c.device, c.boxed(string(b.Device[i]))), append(c.browser, c.boxed(b.Browser[i]))
+		c.referrer, c.country = append(c.referrer, c.boxed(b.Referrer[i])), append(c.country, c.boxed(b.Country[i]))
 		c.incarnation, c.lane = append(c.incarnation, b.Lane[i].Incarnation[:]), append(c.lane, b.Lane[i].Number)
 		c.partition, c.next, c.month = append(c.partition, int32(b.Partition)), append(c.next, 0), append(c.month, in)
 	}
@@ -82,6 +85,7 @@ func (c *columns) boxed(name string) any {
 func (c *columns) appendTo(to driver.Batch, b *schema.ClickBatch) error {
 	for i, column := range []any{
 		b.LinkID, b.ClickedAt, c.device, c.browser, c.partition, b.Offset, c.next, c.incarnation, c.lane, b.Seq, c.month,
+		b.AccountID, c.referrer, c.country,
 	} {
 		if err := to.Column(i).Append(column); err != nil {
 			return err

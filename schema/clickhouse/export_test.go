@@ -13,6 +13,7 @@ import (
 // Queries are those whose plans are tested.
 var Queries = map[string]string{
 	"stats": linkStats, "counts": clickCounts, "position": position, "marks": laneMarks,
+	"link report": linkReport, "account report": accountReport,
 }
 
 // Statements returns all statements that make the schema of a cluster, or "" for one server.

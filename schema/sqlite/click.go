@@ -11,12 +11,15 @@ import (
 
 // Clicks counts clicks. All methods may be called concurrently; batches are inserted one after the other.
 type Clicks struct {
-	db                      *database
-	counters, totals, marks *upsert
-	free                    chan *sums // holds the one there is while no batch is being inserted
+	db                                      *database
+	counters, totals, sources, owned, marks *upsert
+	free                                    chan *sums // holds the one there is while no batch is being inserted
 }
 
-var _ schema.ClickStore = (*Clicks)(nil)
+var (
+	_ schema.ClickStore  = (*Clicks)(nil)
+	_ schema.ReportStore = (*Clicks)(nil)
+)
 
 // OpenClicks opens or creates the file at path and brings it up to date. Its folder must exist.
 func OpenClicks(ctx context.Context, path string) (*Clicks, error) {
@@ -32,19 +35,30 @@ func OpenClicks(ctx context.Context, path string) (*Clicks, error) {
 	}
 	c := &Clicks{db: db, free: make(chan *sums, 1)}
 	c.free <- newSums()
-	c.counters, err = prepareUpsert(ctx, db.write, "counters (link_id, day, device, browser, total)",
-		"total = total + excluded.total")
-	if err == nil {
-		c.totals, err = prepareUpsert(ctx, db.write, "totals (link_id, total)", "total = total + excluded.total")
-	}
-	if err == nil {
-		c.marks, err = prepareUpsert(ctx, db.write, "marks (partition, incarnation, lane, seq)",
-			"seq = max(seq, excluded.seq)")
-	}
-	if err != nil {
+	if err := c.prepare(ctx); err != nil {
 		return nil, errors.Join(coded(err, "prepare statements of %q", path), db.close())
 	}
 	return c, nil
+}
+
+func (c *Clicks) prepare(ctx context.Context) (err error) {
+	const addTotal = "total = total + excluded.total"
+	for _, into := range []struct {
+		upsert       **upsert
+		table, merge string
+	}{
+		{&c.counters, "counters (link_id, day, device, browser, total)", addTotal},
+		{&c.totals, "totals (link_id, total)", addTotal},
+		{&c.sources, "sources (link_id, kind, day, name, total)", addTotal},
+		{&c.owned, "owned (account_id, day, link_id, people, bots)",
+			"people = people + excluded.people, bots = bots + excluded.bots"},
+		{&c.marks, "marks (partition, incarnation, lane, seq)", "seq = max(seq, excluded.seq)"},
+	} {
+		if *into.upsert, err = prepareUpsert(ctx, c.db.write, into.table, into.merge); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Close closes the store. Calls that come later fail; those under way may fail or succeed.
@@ -121,18 +135,35 @@ func (c *Clicks) insert(ctx context.Context, batch *schema.ClickBatch) error {
 }
 
 func (c *Clicks) insertSums(ctx context.Context, tx *sql.Tx, s *sums) error {
+	if err := c.insertCounters(ctx, tx, s.counters.sorted); err != nil {
+		return err
+	}
+	sources := c.sources.begin(ctx, tx)
+	for _, sum := range s.sources.sorted {
+		of := sum.key
+		if err := sources.add(ctx, of.link, int64(of.kind), of.day, of.name, sum.clicks); err != nil {
+			return err
+		}
+	}
+	if err := sources.end(ctx); err != nil {
+		return err
+	}
+	return c.insertOwned(ctx, tx, s.owned.sorted)
+}
+
+func (c *Clicks) insertCounters(ctx context.Context, tx *sql.Tx, sorted []sum[counter]) error {
 	counters, totals := c.counters.begin(ctx, tx), c.totals.begin(ctx, tx)
 	total := int64(0) // of the link so far: its counters stand side by side
-	for i, sum := range s.sorted {
-		err := counters.add(ctx, sum.link, sum.day, string(sum.device), sum.browser, sum.clicks)
-		if err != nil {
+	for i, sum := range sorted {
+		of := sum.key
+		if err := counters.add(ctx, of.link, of.day, string(of.device), of.browser, sum.clicks); err != nil {
 			return err
 		}
 		total += sum.clicks
-		if i+1 < len(s.sorted) && s.sorted[i+1].link == sum.link {
+		if i+1 < len(sorted) && sorted[i+1].key.link == of.link {
 			continue
 		}
-		if err := totals.add(ctx, sum.link, total); err != nil {
+		if err := totals.add(ctx, of.link, total); err != nil {
 			return err
 		}
 		total = 0
@@ -141,6 +172,20 @@ func (c *Clicks) insertSums(ctx context.Context, tx *sql.Tx, s *sums) error {
 		return err
 	}
 	return totals.end(ctx)
+}
+
+func (c *Clicks) insertOwned(ctx context.Context, tx *sql.Tx, sorted []sum[owned]) error {
+	rows := c.owned.begin(ctx, tx)
+	for _, sum := range sorted {
+		people, bots := sum.clicks, int64(0)
+		if sum.key.bot {
+			people, bots = 0, sum.clicks
+		}
+		if err := rows.add(ctx, sum.key.account, sum.key.day, sum.key.link, people, bots); err != nil {
+			return err
+		}
+	}
+	return rows.end(ctx)
 }
 
 func (c *Clicks) insertMarks(ctx context.Context, tx *sql.Tx, partition int, s *sums) error {

@@ -20,10 +20,10 @@ func openClicks(t testing.TB, path string) *sqlite.Clicks {
 }
 
 func TestClicks(t *testing.T) {
-	storetest.TestClickStore(t, func(t *testing.T) (schema.ClickStore, func() schema.ClickStore) {
+	storetest.TestClickStore(t, func(t *testing.T) (storetest.ClickStores, func() storetest.ClickStores) {
 		path := filepath.Join(t.TempDir(), "clicks.db")
 		clicks := openClicks(t, path)
-		return clicks, func() schema.ClickStore {
+		return clicks, func() storetest.ClickStores {
 			if err := clicks.Close(); err != nil {
 				t.Fatal(err)
 			}

@@ -11,14 +11,17 @@ import (
 	"linkstream/schema/sqlite"
 )
 
-const popularLinks = 1_000_000
+const (
+	popularLinks = 1_000_000
+	someAccounts = 1_000 // that own them
+)
 
 // traffic makes batches whose links follow a Zipf law, the popular ones anywhere among the IDs, as in real traffic.
 type traffic struct {
-	random          *rand.Rand
-	links, browsers *rand.Zipf
-	next            int64
-	day             time.Time
+	random                     *rand.Rand
+	links, browsers, referrers *rand.Zipf
+	next                       int64
+	day                        time.Time
 }
 
 var (
@@ -29,14 +32,25 @@ var (
 		"Chrome", "Mobile Safari", "Safari", "Edge", "Samsung Internet", "Firefox", "Instagram", "Opera", "Googlebot",
 		"Facebook", "UC Browser", "Brave", "Yandex Browser", "curl", "Vivaldi",
 	}
+	someReferrers = names(30, func(i int) string { return fmt.Sprintf("host-%d.example", i) })
+	someCountries = names(20, func(i int) string { return string([]rune{rune('A' + i), rune('Z' - i)}) })
 )
+
+func names(n int, name func(i int) string) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = name(i)
+	}
+	return all
+}
 
 func newTraffic() *traffic {
 	random := rand.New(rand.NewPCG(1, 2))
 	return &traffic{
 		random: random, links: rand.NewZipf(random, 1.1, 10, popularLinks-1),
-		browsers: rand.NewZipf(random, 1.3, 2, uint64(len(someBrowsers)-1)),
-		day:      time.Date(2026, time.November, 21, 0, 0, 0, 0, time.UTC),
+		browsers:  rand.NewZipf(random, 1.3, 2, uint64(len(someBrowsers)-1)),
+		referrers: rand.NewZipf(random, 1.3, 2, uint64(len(someReferrers)-1)),
+		day:       time.Date(2026, time.November, 21, 0, 0, 0, 0, time.UTC),
 	}
 }
 
@@ -47,10 +61,17 @@ func (tr *traffic) fill(b *schema.ClickBatch, clicks int) {
 		tr.next++
 		b.Lane = append(b.Lane, schema.Lane{Number: uint32(i % 8)})
 		b.Seq = append(b.Seq, uint64(tr.next))
-		b.LinkID = append(b.LinkID, int64(tr.links.Uint64()*7919%popularLinks)+1)
+		link := int64(tr.links.Uint64()*7919%popularLinks) + 1
+		b.LinkID, b.AccountID = append(b.LinkID, link), append(b.AccountID, link%someAccounts+1)
 		b.ClickedAt = append(b.ClickedAt, tr.day.Add(time.Duration(i)*time.Millisecond))
 		b.Device = append(b.Device, someDevices[tr.random.IntN(len(someDevices))])
 		b.Browser = append(b.Browser, someBrowsers[tr.browsers.Uint64()])
+		referrer := ""
+		if tr.random.IntN(100) >= 60 {
+			referrer = someReferrers[tr.referrers.Uint64()]
+		}
+		b.Referrer = append(b.Referrer, referrer)
+		b.Country = append(b.Country, someCountries[min(tr.random.IntN(20), tr.random.IntN(20))])
 	}
 	b.Next = tr.next
 }

@@ -2,12 +2,17 @@ package sqlite_test
 
 import (
 	"database/sql"
+	"fmt"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"linkstream/schema/sqlite"
 )
+
+// scansOutcome matches steps that read no table, but what came in or what an earlier step has found.
+var scansOutcome = regexp.MustCompile(`^SCAN (json_each|named|\(subquery)`)
 
 func TestQueryPlans(t *testing.T) {
 	dir := t.TempDir()
@@ -21,7 +26,7 @@ func TestQueryPlans(t *testing.T) {
 			t.Run(name+" is found by a key, however many rows there are", func(t *testing.T) {
 				plan := explain(t, raw, query)
 				for _, step := range plan {
-					if strings.HasPrefix(step, "SCAN") && !strings.HasPrefix(step, "SCAN json_each") {
+					if strings.HasPrefix(step, "SCAN") && !scansOutcome.MatchString(step) {
 						t.Fatalf("a table is read in full: %q", plan)
 					}
 				}
@@ -44,8 +49,11 @@ func TestQueryPlans(t *testing.T) {
 func explain(t *testing.T, db *sql.DB, query string) (plan []string) {
 	t.Helper()
 	parameters := make([]any, strings.Count(query, "?"))
-	if strings.Contains(query, "?3") {
-		parameters = parameters[:3] // numbered ones may stand more than once
+	for n := range parameters {
+		if !strings.Contains(query, fmt.Sprint("?", n+1)) && strings.Contains(query, "?1") {
+			parameters = parameters[:n] // numbered ones may stand more than once
+			break
+		}
 	}
 	rows, err := db.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+query, parameters...)
 	if err != nil {

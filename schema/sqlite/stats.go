@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"time"
 
 	"linkstream/schema"
 )
@@ -26,8 +25,7 @@ func (c *Clicks) LinkStats(ctx context.Context, linkID int64) (schema.Stats, err
 		err = each(rows, err, func() error {
 			var number, total int64
 			err := rows.Scan(&number, &total)
-			date := time.Unix(0, 0).UTC().AddDate(0, 0, int(number)).Format(time.DateOnly)
-			stats.ClicksByDay = append(stats.ClicksByDay, schema.DayCount{Date: date, Total: total})
+			stats.ClicksByDay = append(stats.ClicksByDay, schema.DayCount{Date: dateOf(number), Total: total})
 			stats.TotalClicks += total
 			return err
 		})

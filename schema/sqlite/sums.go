@@ -8,12 +8,13 @@ import (
 	"linkstream/schema"
 )
 
-// sums is a batch added up: one row for each counter that it changes, instead of one for each click. Its memory is
+// sums is a batch added up: one row for each that it changes in a table, instead of one for each click. Its memory is
 // used again for the next batch.
 type sums struct {
-	byCounter map[counter]int64
-	sorted    []sum // in the order of the table's key, so that the rows of a page change together
-	marks     map[schema.Lane]uint64
+	counters tally[counter]
+	sources  tally[source]
+	owned    tally[owned]
+	marks    map[schema.Lane]uint64
 }
 
 // counter is the key of a row in counters.
@@ -23,32 +24,93 @@ type counter struct {
 	browser   string
 }
 
-type sum struct {
-	counter
-	clicks int64
+// source is the key of a row in sources.
+type source struct {
+	link int64
+	kind kind
+	day  int64
+	name string
+}
+
+// kind is what a source is.
+type kind int64
+
+const (
+	referrer kind = 1
+	country  kind = 2
+)
+
+// owned is the key of a row in owned, which holds the clicks of people and of bots.
+type owned struct {
+	account, day, link int64
+	bot                bool
 }
 
 func newSums() *sums {
-	return &sums{byCounter: map[counter]int64{}, marks: map[schema.Lane]uint64{}}
+	return &sums{
+		counters: tally[counter]{clicks: map[counter]int64{}}, sources: tally[source]{clicks: map[source]int64{}},
+		owned: tally[owned]{clicks: map[owned]int64{}}, marks: map[schema.Lane]uint64{},
+	}
 }
 
 const oneDay = 24 * time.Hour
 
+// dayOf returns the UTC day, counted from 1970-01-01.
+func dayOf(t time.Time) int64 { return t.Truncate(oneDay).Unix() / int64(oneDay/time.Second) }
+
+// dateOf undoes dayOf.
+func dateOf(day int64) string {
+	return time.Unix(0, 0).UTC().AddDate(0, 0, int(day)).Format(time.DateOnly)
+}
+
 // add replaces what there was by the sums of a batch.
-func (s *sums) add(batch *schema.ClickBatch) {
-	clear(s.byCounter)
+func (s *sums) add(b *schema.ClickBatch) {
+	clear(s.counters.clicks)
+	clear(s.sources.clicks)
+	clear(s.owned.clicks)
 	clear(s.marks)
-	s.sorted = s.sorted[:0]
-	for i, link := range batch.LinkID {
-		day := batch.ClickedAt[i].Truncate(oneDay).Unix() / int64(oneDay/time.Second)
-		s.byCounter[counter{link, day, batch.Device[i], batch.Browser[i]}]++
-		s.marks[batch.Lane[i]] = max(s.marks[batch.Lane[i]], batch.Seq[i])
+	for i, link := range b.LinkID {
+		day, bot := dayOf(b.ClickedAt[i]), b.Device[i] == schema.Bot
+		s.counters.clicks[counter{link, day, b.Device[i], b.Browser[i]}]++
+		if b.Referrer[i] != "" && !bot {
+			s.sources.clicks[source{link, referrer, day, b.Referrer[i]}]++
+		}
+		if b.Country[i] != "" && !bot {
+			s.sources.clicks[source{link, country, day, b.Country[i]}]++
+		}
+		if b.AccountID[i] != 0 {
+			s.owned.clicks[owned{b.AccountID[i], day, link, bot}]++
+		}
+		s.marks[b.Lane[i]] = max(s.marks[b.Lane[i]], b.Seq[i])
 	}
-	for key, clicks := range s.byCounter {
-		s.sorted = append(s.sorted, sum{key, clicks})
-	}
-	slices.SortFunc(s.sorted, func(a, b sum) int {
+	s.counters.sort(func(a, b counter) int {
 		return cmp.Or(cmp.Compare(a.link, b.link), cmp.Compare(a.day, b.day), cmp.Compare(a.device, b.device),
 			cmp.Compare(a.browser, b.browser))
 	})
+	s.sources.sort(func(a, b source) int {
+		return cmp.Or(cmp.Compare(a.link, b.link), cmp.Compare(a.kind, b.kind), cmp.Compare(a.day, b.day),
+			cmp.Compare(a.name, b.name))
+	})
+	s.owned.sort(func(a, b owned) int {
+		return cmp.Or(cmp.Compare(a.account, b.account), cmp.Compare(a.day, b.day), cmp.Compare(a.link, b.link))
+	})
+}
+
+// tally counts the clicks of each key of a table.
+type tally[K comparable] struct {
+	clicks map[K]int64
+	sorted []sum[K] // in the order of the table's key, so that the rows of a page change together
+}
+
+type sum[K comparable] struct {
+	key    K
+	clicks int64
+}
+
+func (t *tally[K]) sort(compare func(a, b K) int) {
+	t.sorted = t.sorted[:0]
+	for key, clicks := range t.clicks {
+		t.sorted = append(t.sorted, sum[K]{key, clicks})
+	}
+	slices.SortFunc(t.sorted, func(a, b sum[K]) int { return compare(a.key, b.key) })
 }

@@ -10,16 +10,23 @@ import (
 	"linkstream/schema"
 )
 
-// TestClickStore checks every outcome that ClickStore documents. Where the contract leaves a store free, the suite
+// ClickStores is what a store of clicks implements.
+type ClickStores interface {
+	schema.ClickStore
+	schema.ReportStore
+}
+
+// TestClickStore checks every outcome that ClickStore and ReportStore document. Where the contract leaves a store free, the suite
 // does: Position.Next may fall short of a batch's Next by the records dropped at its end. A stale Base is always one
 // that the partition really had, as a worker's is.
-func TestClickStore(t *testing.T, open Open[schema.ClickStore]) {
+func TestClickStore(t *testing.T, open Open[ClickStores]) {
 	t.Run("counting", func(t *testing.T) { run(t, open, clickBehaviours) })
 	t.Run("stats", func(t *testing.T) { run(t, open, statsBehaviours) })
+	t.Run("reports", func(t *testing.T) { run(t, open, reportBehaviours) })
 	t.Run("everything is there after closing and opening", func(t *testing.T) { keepsClicks(t, open) })
 }
 
-var clickBehaviours = []behaviour[schema.ClickStore]{
+var clickBehaviours = []behaviour[ClickStores]{
 	{"Position of a new partition is zero without marks", startsAtZero},
 	{"Position gives its map to the caller", givesMarksAway},
 	{"InsertClicks moves counts, marks and position", movesPosition},
@@ -45,29 +52,38 @@ func lane(incarnation byte, n uint32) schema.Lane {
 func clicksOf(link int64, n int) []click {
 	clicks := make([]click, n)
 	for i := range clicks {
-		clicks[i] = click{lane(byte(link), 0), link, epoch, schema.Desktop, "Firefox"}
+		clicks[i] = click{
+			lane: lane(byte(link), 0), link: link, account: 1, at: epoch, device: schema.Desktop, browser: "Firefox",
+			referrer: "news.example.org", country: "DE",
+		}
 	}
 	return clicks
 }
 
-// randomClicks returns n clicks with popular and rare links, browsers and days.
+// randomClicks returns n clicks with popular and rare links, browsers, referrers, countries and days. Some links have
+// clicks with an account and some without.
 func randomClicks(random *rand.Rand, n, links int) []click {
 	devices := []schema.Device{schema.Desktop, schema.Mobile, schema.Tablet, schema.Bot, schema.Other}
 	popular := rand.NewZipf(random, 1.2, 2, uint64(links-1))
 	clicks := make([]click, n)
 	for i := range clicks {
 		clicks[i] = click{
-			lane:    lane(byte(random.IntN(3)), uint32(random.IntN(4))),
-			link:    int64(popular.Uint64()) + 1,
-			at:      epoch.Add(time.Duration(random.IntN(20*24)) * time.Hour),
-			device:  devices[random.IntN(len(devices))],
-			browser: fmt.Sprintf("Browser %d", min(random.IntN(30), random.IntN(30))),
+			lane:     lane(byte(random.IntN(3)), uint32(random.IntN(4))),
+			link:     int64(popular.Uint64()) + 1,
+			at:       epoch.Add(time.Duration(random.IntN(20*24)) * time.Hour),
+			device:   devices[random.IntN(len(devices))],
+			browser:  fmt.Sprintf("Browser %d", min(random.IntN(30), random.IntN(30))),
+			referrer: []string{"", "", fmt.Sprintf("host-%d.example", random.IntN(20))}[random.IntN(3)],
+			country:  []string{"", "AT", "CH", "DE", "FR", "JP", "US"}[min(random.IntN(7), random.IntN(7))],
+		}
+		if clicks[i].account = clicks[i].link % 5; random.IntN(10) == 0 {
+			clicks[i].account = 0
 		}
 	}
 	return clicks
 }
 
-func startsAtZero(t *testing.T, store schema.ClickStore) {
+func startsAtZero(t *testing.T, store ClickStores) {
 	books := newLedger()
 	books.partition(0)
 	books.partition(7)
@@ -76,7 +92,7 @@ func startsAtZero(t *testing.T, store schema.ClickStore) {
 	books.check(t, store)
 }
 
-func givesMarksAway(t *testing.T, store schema.ClickStore) {
+func givesMarksAway(t *testing.T, store ClickStores) {
 	books := newLedger()
 	books.insert(t, store, 0, clicksOf(1, 3)...)
 	position, err := store.Position(t.Context(), 0)
@@ -90,7 +106,7 @@ func givesMarksAway(t *testing.T, store schema.ClickStore) {
 	books.check(t, store)
 }
 
-func movesPosition(t *testing.T, store schema.ClickStore) {
+func movesPosition(t *testing.T, store ClickStores) {
 	books := newLedger()
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 5 {
@@ -99,7 +115,7 @@ func movesPosition(t *testing.T, store schema.ClickStore) {
 	}
 }
 
-func copiesBatch(t *testing.T, store schema.ClickStore) {
+func copiesBatch(t *testing.T, store ClickStores) {
 	books := newLedger()
 	reused := new(schema.ClickBatch)
 	for round := range int64(3) {
@@ -111,12 +127,13 @@ func copiesBatch(t *testing.T, store schema.ClickStore) {
 		books.count(reused)
 		for i := range reused.Len() {
 			reused.LinkID[i], reused.Seq[i], reused.Browser[i] = unknownLink, 99, "none"
+			reused.AccountID[i], reused.Referrer[i], reused.Country[i] = 2, "none", "XX"
 		}
 		books.check(t, store)
 	}
 }
 
-func passesDroppedRecords(t *testing.T, store schema.ClickStore) {
+func passesDroppedRecords(t *testing.T, store ClickStores) {
 	books := newLedger()
 	dropping := func(base int64) *schema.ClickBatch {
 		b := new(schema.ClickBatch)
@@ -142,7 +159,7 @@ func passesDroppedRecords(t *testing.T, store schema.ClickStore) {
 	}
 }
 
-func keepsHighestMarks(t *testing.T, store schema.ClickStore) {
+func keepsHighestMarks(t *testing.T, store ClickStores) {
 	books := newLedger()
 	a, b := clicksOf(1, 1)[0], clicksOf(2, 1)[0]
 	batch := new(schema.ClickBatch)
@@ -158,7 +175,7 @@ func keepsHighestMarks(t *testing.T, store schema.ClickStore) {
 	}
 }
 
-func keepsPartitionsApart(t *testing.T, store schema.ClickStore) {
+func keepsPartitionsApart(t *testing.T, store ClickStores) {
 	books := newLedger()
 	for i := range 3 {
 		for _, partition := range []int{0, 1, 12, 1000} {
@@ -169,7 +186,7 @@ func keepsPartitionsApart(t *testing.T, store schema.ClickStore) {
 	books.check(t, store)
 }
 
-func takesManyLanes(t *testing.T, store schema.ClickStore) {
+func takesManyLanes(t *testing.T, store ClickStores) {
 	books := newLedger()
 	var clicks []click
 	for i := range uint32(3000) {
@@ -190,7 +207,7 @@ func takesManyLanes(t *testing.T, store schema.ClickStore) {
 	books.check(t, store)
 }
 
-func takesBigBatch(t *testing.T, store schema.ClickStore) {
+func takesBigBatch(t *testing.T, store ClickStores) {
 	books := newLedger()
 	random := rand.New(rand.NewPCG(3, 4))
 	books.insert(t, store, 0, randomClicks(random, 50_000, 50)...)
@@ -198,7 +215,7 @@ func takesBigBatch(t *testing.T, store schema.ClickStore) {
 }
 
 // refusesRepeatedBatch also asks for an error where the engine by itself would drop the repetition without a word.
-func refusesRepeatedBatch(t *testing.T, store schema.ClickStore) {
+func refusesRepeatedBatch(t *testing.T, store ClickStores) {
 	books := newLedger()
 	first := books.batch(0, clicksOf(1, 10)...)
 	must(t, store.InsertClicks(t.Context(), first))
@@ -210,7 +227,7 @@ func refusesRepeatedBatch(t *testing.T, store schema.ClickStore) {
 	books.check(t, store)
 }
 
-func refusesStaleBatch(t *testing.T, store schema.ClickStore) {
+func refusesStaleBatch(t *testing.T, store ClickStores) {
 	books := newLedger()
 	var stale []*schema.ClickBatch
 	for round := range 4 {
@@ -225,7 +242,7 @@ func refusesStaleBatch(t *testing.T, store schema.ClickStore) {
 	}
 }
 
-func keepsClicks(t *testing.T, open Open[schema.ClickStore]) {
+func keepsClicks(t *testing.T, open Open[ClickStores]) {
 	store, reopen := open(t)
 	books := newLedger()
 	random := rand.New(rand.NewPCG(5, 6))

@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"math/rand/v2"
-	"sync/atomic"
 	"testing"
 
 	"linkstream/schema"
@@ -10,7 +9,7 @@ import (
 
 // countsOneOfConcurrentBatches lets workers insert at one Base, as a worker and its zombie do. They read the same
 // records, one of them further than the other: batches of one length would be one and the same.
-func countsOneOfConcurrentBatches(t *testing.T, store schema.ClickStore) {
+func countsOneOfConcurrentBatches(t *testing.T, store ClickStores) {
 	books := newLedger()
 	for range 5 {
 		batches := make([]*schema.ClickBatch, 8)
@@ -26,7 +25,7 @@ func countsOneOfConcurrentBatches(t *testing.T, store schema.ClickStore) {
 }
 
 // countsOnceWhileWorkersFight lets workers that know nothing of each other count one partition's records to the end.
-func countsOnceWhileWorkersFight(t *testing.T, store schema.ClickStore) {
+func countsOnceWhileWorkersFight(t *testing.T, store ClickStores) {
 	const workers, records = 3, 600
 	books := newLedger()
 	log := books.batch(0, randomClicks(rand.New(rand.NewPCG(7, 8)), records, 10)...)
@@ -55,12 +54,13 @@ func countsOnceWhileWorkersFight(t *testing.T, store schema.ClickStore) {
 func cut(log *schema.ClickBatch, from, to int64) *schema.ClickBatch {
 	return &schema.ClickBatch{
 		Partition: log.Partition, Base: from, Next: to, Offset: log.Offset[from:to], Lane: log.Lane[from:to],
-		Seq: log.Seq[from:to], LinkID: log.LinkID[from:to], ClickedAt: log.ClickedAt[from:to],
-		Device: log.Device[from:to], Browser: log.Browser[from:to],
+		Seq: log.Seq[from:to], LinkID: log.LinkID[from:to], AccountID: log.AccountID[from:to],
+		ClickedAt: log.ClickedAt[from:to], Device: log.Device[from:to], Browser: log.Browser[from:to],
+		Referrer: log.Referrer[from:to], Country: log.Country[from:to],
 	}
 }
 
-func countsPartitionsAtOnce(t *testing.T, store schema.ClickStore) {
+func countsPartitionsAtOnce(t *testing.T, store ClickStores) {
 	const partitions, rounds = 4, 5
 	books := newLedger()
 	for round := range uint64(rounds) {
@@ -79,24 +79,9 @@ func countsPartitionsAtOnce(t *testing.T, store schema.ClickStore) {
 }
 
 // agreesWhileInserting reads while batches come in, each of which adds the same number of clicks to the link.
-func agreesWhileInserting(t *testing.T, store schema.ClickStore) {
-	const batches, each = 20, 25
-	books := newLedger()
-	inserted := make(chan error, 1)
-	var done atomic.Bool
-	go func() {
-		defer done.Store(true)
-		for i := range batches {
-			b := books.batch(i%2, spread(each)...)
-			if err := store.InsertClicks(t.Context(), b); err != nil {
-				inserted <- err
-				return
-			}
-			books.count(b)
-		}
-		inserted <- nil
-	}()
-	for !done.Load() {
+func agreesWhileInserting(t *testing.T, store ClickStores) {
+	const each = 25
+	whileInserting(t, store, each, func() {
 		before := countOf(t, store, spreadLink)
 		stats, err := store.LinkStats(t.Context(), spreadLink)
 		must(t, err)
@@ -107,7 +92,5 @@ func agreesWhileInserting(t *testing.T, store schema.ClickStore) {
 		equal(t, "clicks of half a batch", stats.TotalClicks%each, 0)
 		equal(t, "counts of half a batch", after%each, 0)
 		sumsAgree(t, stats)
-	}
-	must(t, <-inserted)
-	books.check(t, store)
+	})
 }

@@ -1,9 +1,9 @@
 package storetest
 
 import (
+	"cmp"
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -12,17 +12,19 @@ import (
 
 // click is what a test says about a click; the ledger knows the rest.
 type click struct {
-	lane    schema.Lane
-	link    int64
-	at      time.Time
-	device  schema.Device
-	browser string
+	lane              schema.Lane
+	link, account     int64
+	at                time.Time
+	device            schema.Device
+	browser           string
+	referrer, country string
 }
 
 // ledger keeps by plain means what a ClickStore should answer.
 type ledger struct {
 	partitions map[int]*progress
 	links      map[int64]*tally
+	accounts   map[int64][]click // of those that are no account's there are none
 }
 
 // progress is how far a partition is counted. Position.Next lies between counted and next.
@@ -37,10 +39,13 @@ type tally struct {
 	devices  map[schema.Device]int64
 	browsers map[string]int64
 	total    int64
+	clicks   []click
 }
 
 func newLedger() *ledger {
-	return &ledger{partitions: map[int]*progress{}, links: map[int64]*tally{}}
+	return &ledger{
+		partitions: map[int]*progress{}, links: map[int64]*tally{}, accounts: map[int64][]click{},
+	}
 }
 
 func (l *ledger) partition(number int) *progress {
@@ -65,13 +70,15 @@ func (l *ledger) batch(partition int, clicks ...click) *schema.ClickBatch {
 
 func appendClick(b *schema.ClickBatch, offset int64, seq uint64, c click) {
 	b.Offset, b.Lane, b.Seq = append(b.Offset, offset), append(b.Lane, c.lane), append(b.Seq, seq)
-	b.LinkID, b.ClickedAt = append(b.LinkID, c.link), append(b.ClickedAt, c.at.UTC())
+	b.LinkID, b.AccountID = append(b.LinkID, c.link), append(b.AccountID, c.account)
+	b.ClickedAt = append(b.ClickedAt, c.at.UTC())
 	b.Device, b.Browser = append(b.Device, c.device), append(b.Browser, c.browser)
+	b.Referrer, b.Country = append(b.Referrer, c.referrer), append(b.Country, c.country)
 	b.Next = offset + 1
 }
 
 // insert counts the clicks of the next batch of a partition in the store and in the ledger.
-func (l *ledger) insert(t *testing.T, store schema.ClickStore, partition int, clicks ...click) {
+func (l *ledger) insert(t *testing.T, store ClickStores, partition int, clicks ...click) {
 	t.Helper()
 	b := l.batch(partition, clicks...)
 	must(t, store.InsertClicks(t.Context(), b))
@@ -85,18 +92,27 @@ func (l *ledger) count(b *schema.ClickBatch) {
 	for i, link := range b.LinkID {
 		p.marks[b.Lane[i]] = max(p.marks[b.Lane[i]], b.Seq[i])
 		if l.links[link] == nil {
-			l.links[link] = &tally{map[string]int64{}, map[schema.Device]int64{}, map[string]int64{}, 0}
+			l.links[link] = &tally{
+				days: map[string]int64{}, devices: map[schema.Device]int64{}, browsers: map[string]int64{},
+			}
 		}
 		sum := l.links[link]
 		sum.days[b.ClickedAt[i].Format(time.DateOnly)]++
 		sum.devices[b.Device[i]]++
 		sum.browsers[b.Browser[i]]++
 		sum.total++
+		c := click{
+			b.Lane[i], link, b.AccountID[i], b.ClickedAt[i], b.Device[i], b.Browser[i], b.Referrer[i], b.Country[i],
+		}
+		sum.clicks = append(sum.clicks, c)
+		if c.account != 0 {
+			l.accounts[c.account] = append(l.accounts[c.account], c)
+		}
 	}
 }
 
 // check compares everything that the store answers with the ledger.
-func (l *ledger) check(t *testing.T, store schema.ClickStore) {
+func (l *ledger) check(t *testing.T, store ClickStores) {
 	t.Helper()
 	for number, want := range l.partitions {
 		l.checkPosition(t, store, number, want)
@@ -111,12 +127,13 @@ func (l *ledger) check(t *testing.T, store schema.ClickStore) {
 		sameStats(t, id, got, want.stats())
 		equal(t, "ClickCounts", counts[id], want.total)
 	}
+	l.checkReports(t, store, time.Time{})
 }
 
 // unknownLink has no clicks in any test.
 const unknownLink = 987_654_321
 
-func (l *ledger) checkPosition(t *testing.T, store schema.ClickStore, number int, want *progress) {
+func (l *ledger) checkPosition(t *testing.T, store ClickStores, number int, want *progress) {
 	t.Helper()
 	got, err := store.Position(t.Context(), number)
 	must(t, err)
@@ -136,16 +153,18 @@ func (s *tally) stats() schema.Stats {
 	for _, day := range slices.Sorted(maps.Keys(s.days)) {
 		stats.ClicksByDay = append(stats.ClicksByDay, schema.DayCount{Date: day, Total: s.days[day]})
 	}
-	names := slices.SortedFunc(maps.Keys(s.browsers), func(a, b string) int {
-		if s.browsers[a] != s.browsers[b] {
-			return int(s.browsers[b] - s.browsers[a])
-		}
-		return strings.Compare(a, b)
-	})
-	for _, name := range names[:min(len(names), schema.TopBrowsers)] {
+	for _, name := range top(s.browsers, schema.TopBrowsers) {
 		stats.Browsers[name] = s.browsers[name]
 	}
 	return stats
+}
+
+// top returns the n keys that are counted most, in this order, ties by key.
+func top[K cmp.Ordered](counts map[K]int64, n int) []K {
+	keys := slices.SortedFunc(maps.Keys(counts), func(a, b K) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
+	return keys[:min(len(keys), n)]
 }
 
 func sameStats(t *testing.T, link int64, got, want schema.Stats) {

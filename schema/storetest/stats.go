@@ -9,7 +9,7 @@ import (
 	"linkstream/schema"
 )
 
-var statsBehaviours = []behaviour[schema.ClickStore]{
+var statsBehaviours = []behaviour[ClickStores]{
 	{"LinkStats is all zero without clicks", statsWithoutClicks},
 	{"LinkStats counts days in UTC, ascending", countsUTCDays},
 	{"LinkStats counts every device", countsDevices},
@@ -22,7 +22,7 @@ var statsBehaviours = []behaviour[schema.ClickStore]{
 }
 
 // countOf returns a link's count, 0 if it has none.
-func countOf(t *testing.T, store schema.ClickStore, link int64) int64 {
+func countOf(t *testing.T, store ClickStores, link int64) int64 {
 	t.Helper()
 	counts, err := store.ClickCounts(t.Context(), []int64{link})
 	must(t, err)
@@ -62,7 +62,7 @@ func spread(n int) []click {
 	return clicks
 }
 
-func statsWithoutClicks(t *testing.T, store schema.ClickStore) {
+func statsWithoutClicks(t *testing.T, store ClickStores) {
 	for partition := range 2 { // in an empty store, then in one where another link has clicks
 		stats, err := store.LinkStats(t.Context(), unknownLink)
 		must(t, err)
@@ -71,7 +71,7 @@ func statsWithoutClicks(t *testing.T, store schema.ClickStore) {
 	}
 }
 
-func countsUTCDays(t *testing.T, store schema.ClickStore) {
+func countsUTCDays(t *testing.T, store ClickStores) {
 	midnight := time.Date(2027, time.January, 1, 0, 0, 0, 0, time.UTC)
 	clicks := clicksOf(1, 7)
 	for i, at := range []time.Time{
@@ -93,7 +93,7 @@ func countsUTCDays(t *testing.T, store schema.ClickStore) {
 	}))
 }
 
-func countsDevices(t *testing.T, store schema.ClickStore) {
+func countsDevices(t *testing.T, store ClickStores) {
 	books := newLedger()
 	for i, device := range []schema.Device{schema.Desktop, schema.Mobile, schema.Tablet, schema.Bot, schema.Other} {
 		clicks := clicksOf(1, i+1)
@@ -105,7 +105,7 @@ func countsDevices(t *testing.T, store schema.ClickStore) {
 	}
 }
 
-func namesTopBrowsers(t *testing.T, store schema.ClickStore) {
+func namesTopBrowsers(t *testing.T, store ClickStores) {
 	books := newLedger()
 	frequency := map[string]int{"rare": 1, "Most": 30} // and eleven with 7 each, of which nine are named
 	for i := range 11 {
@@ -135,7 +135,7 @@ func namesTopBrowsers(t *testing.T, store schema.ClickStore) {
 	books.check(t, store)
 }
 
-func keepsBrowserNames(t *testing.T, store schema.ClickStore) {
+func keepsBrowserNames(t *testing.T, store ClickStores) {
 	books := newLedger()
 	var clicks []click
 	for i, name := range []string{
@@ -153,7 +153,7 @@ func keepsBrowserNames(t *testing.T, store schema.ClickStore) {
 	books.check(t, store)
 }
 
-func tellsLinksApart(t *testing.T, store schema.ClickStore) {
+func tellsLinksApart(t *testing.T, store ClickStores) {
 	books := newLedger()
 	for _, link := range []int64{1, 2, 1<<40 + 1, 1 << 40} {
 		books.insert(t, store, int(link%3), clicksOf(link, int(link%7)+1)...)
@@ -161,7 +161,7 @@ func tellsLinksApart(t *testing.T, store schema.ClickStore) {
 	books.check(t, store)
 }
 
-func countsOnlyClicked(t *testing.T, store schema.ClickStore) {
+func countsOnlyClicked(t *testing.T, store ClickStores) {
 	for _, ids := range [][]int64{nil, {}, {unknownLink}} {
 		counts, err := store.ClickCounts(t.Context(), ids)
 		must(t, err)
@@ -174,7 +174,7 @@ func countsOnlyClicked(t *testing.T, store schema.ClickStore) {
 	equal(t, "counts", fmt.Sprint(counts), "map[2:4]")
 }
 
-func countsThousandLinks(t *testing.T, store schema.ClickStore) {
+func countsThousandLinks(t *testing.T, store ClickStores) {
 	books := newLedger()
 	var clicks []click
 	ids := make([]int64, 0, 2000)

@@ -1,0 +1,110 @@
+package clickhouse
+
+import (
+	"context"
+	"time"
+
+	"linkstream/schema"
+)
+
+const (
+	// As linkStats, but of two projections. Both are read as of one moment, which is the default of newer servers only.
+	linkReport = `
+	SELECT kind, key, sum(people) AS of_people, sum(bots) AS of_bots
+	FROM (
+		SELECT kind, key, if(device = 'bot', 0, clicks) AS people, if(device = 'bot', clicks, 0) AS bots
+		FROM (
+			SELECT toDate(clicked_at) AS day, device, browser, count() AS clicks
+			FROM clicks WHERE link_id = ? AND toDate(clicked_at) >= ? GROUP BY day, device, browser
+		)
+		ARRAY JOIN ['day', 'device', 'browser'] AS kind, [toString(day), toString(device), toString(browser)] AS key
+		UNION ALL
+		SELECT kind, key, clicks AS people, 0 AS bots
+		FROM (
+			SELECT referrer, country, countIf(device != 'bot') AS clicks
+			FROM clicks WHERE link_id = ? AND toDate(clicked_at) >= ? GROUP BY referrer, country
+		)
+		ARRAY JOIN ['referrer', 'country'] AS kind, [toString(referrer), toString(country)] AS key
+	)
+	GROUP BY kind, key
+	HAVING of_people > 0 OR kind IN ('day', 'device')
+	ORDER BY if(kind = 'day', 0, of_people) DESC, key
+	LIMIT ? BY kind, if(kind IN ('day', 'device'), key, '')
+	SETTINGS enable_shared_storage_snapshot_in_query = 1`
+	// The days come first, in their order, then the links with the most clicks.
+	accountReport = `
+	SELECT day, link, sum(people) AS of_people, sum(bots) AS of_bots
+	FROM (
+		SELECT toDate(clicked_at) AS day, link_id AS link, countIf(device != 'bot') AS people, countIf(device = 'bot') AS bots
+		FROM clicks WHERE account_id = ? AND toDate(clicked_at) >= ? GROUP BY day, link
+	)
+	GROUP BY GROUPING SETS ((day), (link))
+	ORDER BY link != 0, day, of_people + of_bots DESC, link
+	LIMIT ? BY link != 0, day`
+)
+
+// LinkReport implements schema.ReportStore.
+func (c *Clicks) LinkReport(ctx context.Context, linkID int64, since time.Time) (schema.LinkReport, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	report, day := schema.LinkReport{Devices: map[schema.Device]int64{}}, dayOf(since)
+	rows, err := c.conn.Query(ctx, linkReport, linkID, day, linkID, day, schema.TopNames)
+	err = each(rows, err, func() error {
+		var kind, key string
+		var people, bots uint64
+		if err := rows.Scan(&kind, &key, &people, &bots); err != nil {
+			return err
+		}
+		name := schema.NameCount{Name: key, Total: int64(people)}
+		switch kind {
+		case "day":
+			report.Days = append(report.Days, schema.DayReport{Date: key, People: int64(people), Bots: int64(bots)})
+		case "device":
+			report.Devices[schema.Device(key)] = int64(people + bots)
+		case "browser":
+			report.Browsers = append(report.Browsers, name)
+		case "referrer":
+			report.Referrers = append(report.Referrers, name)
+		case "country":
+			report.Countries = append(report.Countries, name)
+		}
+		return nil
+	})
+	return report, coded(err, "read report of link %d", linkID)
+}
+
+// AccountReport implements schema.ReportStore.
+func (c *Clicks) AccountReport(ctx context.Context, accountID int64, since time.Time) (schema.AccountReport, error) {
+	var report schema.AccountReport
+	if accountID == 0 { // of clicks that came without one
+		return report, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	rows, err := c.conn.Query(ctx, accountReport, accountID, dayOf(since), schema.TopNames)
+	err = each(rows, err, func() error {
+		var day time.Time
+		var link int64
+		var people, bots uint64
+		if err := rows.Scan(&day, &link, &people, &bots); err != nil {
+			return err
+		}
+		if link != 0 {
+			report.Links = append(report.Links, schema.LinkCount{LinkID: link, Total: int64(people + bots)})
+			return nil
+		}
+		report.Days = append(report.Days, schema.DayReport{
+			Date: day.Format(time.DateOnly), People: int64(people), Bots: int64(bots),
+		})
+		return nil
+	})
+	return report, coded(err, "read report of account %d", accountID)
+}
+
+// dayOf returns the UTC day as ClickHouse takes one; what it calls Date begins with 1970.
+func dayOf(t time.Time) string {
+	if t.Unix() < 0 {
+		t = time.Unix(0, 0)
+	}
+	return t.UTC().Format(time.DateOnly)
+}

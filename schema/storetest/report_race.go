@@ -1,0 +1,95 @@
+package storetest
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"linkstream/schema"
+)
+
+// whileInserting calls read over and over while 20 batches come in, each of which has so many clicks of spread.
+func whileInserting(t *testing.T, store ClickStores, each int, read func()) {
+	books := newLedger()
+	inserted := make(chan error, 1)
+	var done atomic.Bool
+	go func() {
+		defer done.Store(true)
+		for i := range 20 {
+			b := books.batch(i%2, spread(each)...)
+			if err := store.InsertClicks(t.Context(), b); err != nil {
+				inserted <- err
+				return
+			}
+			books.count(b)
+		}
+		inserted <- nil
+	}()
+	for !done.Load() {
+		read()
+	}
+	must(t, <-inserted)
+	books.check(t, store)
+}
+
+func reportsWhileInserting(t *testing.T, store ClickStores) {
+	const each = 24 // of which eight are of bots
+	whileInserting(t, store, each, func() {
+		before, err := store.LinkStats(t.Context(), spreadLink)
+		must(t, err)
+		report, err := store.LinkReport(t.Context(), spreadLink, time.Time{})
+		must(t, err)
+		after, err := store.LinkStats(t.Context(), spreadLink)
+		must(t, err)
+		people, bots := sumDays(report.Days)
+		if total := people + bots; total < before.TotalClicks || total > after.TotalClicks {
+			t.Fatalf("the report says %d between stats of %d and %d", total, before.TotalClicks, after.TotalClicks)
+		}
+		equal(t, "clicks of half a batch", (people+bots)%each, 0)
+		equal(t, "bots", bots, (people+bots)/3)
+		equal(t, "bots among devices", report.Devices[schema.Bot], bots)
+		devices := int64(0)
+		for _, n := range report.Devices {
+			devices += n
+		}
+		equal(t, "sum of devices", devices, people+bots)
+		equal(t, "sum of browsers", sumNames(report.Browsers), people)
+		equal(t, "sum of referrers", sumNames(report.Referrers), people)
+		equal(t, "sum of countries", sumNames(report.Countries), people)
+	})
+}
+
+func reportsAccountWhileInserting(t *testing.T, store ClickStores) {
+	const each = 24
+	whileInserting(t, store, each, func() {
+		before := countOf(t, store, spreadLink)
+		report, err := store.AccountReport(t.Context(), 1, time.Time{})
+		must(t, err)
+		after := countOf(t, store, spreadLink)
+		people, bots := sumDays(report.Days)
+		if total := people + bots; total < before || total > after {
+			t.Fatalf("the report says %d between counts of %d and %d", total, before, after)
+		}
+		equal(t, "clicks of half a batch", (people+bots)%each, 0)
+		links := int64(0)
+		for _, link := range report.Links {
+			links += link.Total
+		}
+		equal(t, "sum of links", links, people+bots)
+	})
+}
+
+func sumDays(days []schema.DayReport) (people, bots int64) {
+	for _, day := range days {
+		people += day.People
+		bots += day.Bots
+	}
+	return people, bots
+}
+
+func sumNames(names []schema.NameCount) (total int64) {
+	for _, name := range names {
+		total += name.Total
+	}
+	return total
+}
