@@ -86,8 +86,8 @@ func New(cfg Config, links Links, client *stream.Client, log *slog.Logger) (*Nod
 		resolver.Close()
 		return nil, errors.Join(err, clicks.Close())
 	}
-	n := &Node{listener: listener, resolver: resolver, spool: clicks, links: links, client: client,
-		shipper: spool.NewShipper(clicks, client, log)}
+	n := &Node{listener: redirect.NewListener(listener, cfg.Redirect), resolver: resolver, spool: clicks, links: links,
+		client: client, shipper: spool.NewShipper(clicks, client, log)}
 	clicks.RegisterMetrics(set)
 	n.shipper.RegisterMetrics(set)
 	handler := redirect.NewHandler(cfg.Redirect, resolver, clicks, &ops.Endpoints{Ready: n.Ready, Metrics: set})

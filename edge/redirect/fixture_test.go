@@ -130,7 +130,7 @@ func (e *edge) serve(t testing.TB) string {
 	}
 	server := redirect.NewServer(e.cfg, e.handler, slog.New(slog.NewTextHandler(e.log, nil)))
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(ln) }()
+	go func() { served <- server.Serve(redirect.NewListener(ln, e.cfg)) }()
 	t.Cleanup(func() {
 		if err := server.Shutdown(); err != nil {
 			t.Error(err)

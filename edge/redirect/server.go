@@ -13,16 +13,14 @@ import (
 // maxBodyBytes is for clients that send a body with their GET; none is of use.
 const maxBodyBytes = 1 << 10
 
-// NewServer returns a server of h that bounds what one client, and all of them, may take: time, bytes and connections.
+// NewServer returns a server of h that bounds what one client, and all of them, may take: bytes and connections. Their
+// time is bounded by the Listener that it serves.
 func NewServer(cfg Config, h *Handler, log *slog.Logger) *fasthttp.Server {
 	return &fasthttp.Server{
 		Handler:      h.Serve,
 		ErrorHandler: h.reject,
 		Logger:       ops.Logger(log),
 
-		ReadTimeout:        cfg.ReadTimeout, // of a whole request, however slowly its bytes come in
-		WriteTimeout:       cfg.WriteTimeout,
-		IdleTimeout:        cfg.IdleTimeout,
 		ReadBufferSize:     cfg.MaxHeaderBytes,
 		MaxRequestBodySize: maxBodyBytes,
 		Concurrency:        cfg.MaxConnections,
