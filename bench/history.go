@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"linkstream/bench/load"
-	"linkstream/ingest/agent"
+	"linkstream/ingest/enrich"
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
 )
@@ -35,9 +35,10 @@ func (h *history) fill(ctx context.Context, data string, clicks int) error {
 		return err
 	}
 	popularity := load.NewPopularity(h.links.count, crowdSeed)
-	var agents []agent.Agent
+	enricher := enrich.New(nil)
+	var sources []enrich.Source
 	for _, v := range load.Visitors(crowdSize, crowdSeed) {
-		agents = append(agents, agent.Parse(v.UserAgent))
+		sources = append(sources, enricher.Enrich(&schema.Click{UserAgent: []byte(v.UserAgent), Referrer: []byte(v.Referrer)}))
 	}
 	start := time.Now().UTC().AddDate(0, 0, -historyDays)
 	spacing := historyDays * 24 * time.Hour / time.Duration(clicks)
@@ -45,15 +46,15 @@ func (h *history) fill(ctx context.Context, data string, clicks int) error {
 	for n := 0; n < clicks && err == nil; {
 		batch.Reset(historyPartition, int64(n))
 		for ; n < clicks && batch.Len() < historyBatch; n++ {
-			link, a := popularity.Next(), agents[n%len(agents)]
+			link, source := popularity.Next(), sources[n%len(sources)]
 			h.clicks[link]++
 			batch.Offset = append(batch.Offset, int64(n))
 			batch.Lane, batch.Seq = append(batch.Lane, schema.Lane{}), append(batch.Seq, uint64(n)+1)
 			batch.LinkID = append(batch.LinkID, int64(link)+1) // seed makes the links of a new database, in order
 			batch.ClickedAt = append(batch.ClickedAt, start.Add(time.Duration(n)*spacing))
 			batch.AccountID = append(batch.AccountID, historyAccount)
-			batch.Device, batch.Browser = append(batch.Device, a.Device), append(batch.Browser, a.Browser)
-			batch.Referrer, batch.Country = append(batch.Referrer, ""), append(batch.Country, "")
+			batch.Device, batch.Browser = append(batch.Device, source.Device), append(batch.Browser, source.Browser)
+			batch.Referrer, batch.Country = append(batch.Referrer, source.Referrer), append(batch.Country, source.Country)
 		}
 		batch.Next = int64(n)
 		err = store.InsertClicks(ctx, &batch)

@@ -221,7 +221,7 @@ func (c *counting) work(ctx context.Context, _ time.Duration) (load.Result, erro
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	store := &watchedStore{ClickStore: c.store, left: c.clicks, done: c.done, complete: cancel}
-	w := worker.New(worker.DefaultConfig(), c.client, store, slog.New(slog.DiscardHandler), metrics.NewSet())
+	w := worker.New(worker.DefaultConfig(), c.client, store, nil, slog.New(slog.DiscardHandler), metrics.NewSet())
 	if err := w.Run(ctx); err != nil {
 		return load.Result{}, err
 	}

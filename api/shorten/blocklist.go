@@ -12,11 +12,9 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"time"
-)
 
-// pollInterval is how often a blocklist looks for changes of its files.
-const pollInterval = 5 * time.Second
+	"linkstream/schema/ops"
+)
 
 // Blocklist knows hosts that no link may lead to, from files in the format of /etc/hosts. It keeps eight bytes for each:
 // a random hash, which with a million hosts takes one in 10^12 others for a listed one.
@@ -25,16 +23,7 @@ type Blocklist struct {
 	log   *slog.Logger
 	seed  maphash.Seed
 	hosts atomic.Pointer[[]uint64] // hashes of canonical hosts, ascending; replaced as a whole
-
-	// Of the goroutine that reads the files.
-	stamps  []stamp
-	failure string
-}
-
-// stamp tells one state of a file from another.
-type stamp struct {
-	modified time.Time
-	size     int64
+	files *ops.Files
 }
 
 // OpenBlocklist reads the files; without any, nothing is blocked. A line has an address and hosts, or one host, and
@@ -43,29 +32,17 @@ type stamp struct {
 func OpenBlocklist(paths []string, log *slog.Logger) (*Blocklist, error) {
 	b := &Blocklist{paths: paths, log: log, seed: maphash.MakeSeed()}
 	b.hosts.Store(&[]uint64{})
-	return b, b.reload()
+	b.files = ops.NewFiles(paths, b.read)
+	if err := b.files.Load(); err != nil {
+		return nil, fmt.Errorf("read blocklist: %w", err)
+	}
+	return b, nil
 }
 
-// Run reloads the files whenever one of them changes, until ctx is done. While one cannot be read, the list stays what
-// it was.
+// Run reads the files again whenever one of them changes, until ctx is done. While one cannot be read, the list stays
+// what it was.
 func (b *Blocklist) Run(ctx context.Context) {
-	ticker := time.NewTicker(pollInterval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-		failure := ""
-		if err := b.reload(); err != nil {
-			failure = err.Error()
-		}
-		if failure != "" && failure != b.failure {
-			b.log.Error("blocklist stays as it was", "error", failure)
-		}
-		b.failure = failure
-	}
+	b.files.Follow(ctx, func(err error) { b.log.Error("blocklist stays as it was", "error", err) })
 }
 
 // blocks reports whether a canonical host is listed, or is a subdomain of a listed one.
@@ -79,33 +56,20 @@ func (b *Blocklist) blocks(host string) bool {
 	return false
 }
 
-// reload reads all files if one has changed since they were last read.
-func (b *Blocklist) reload() error {
-	// The stamps are taken first: what changes while the files are read is read again.
-	stamps := make([]stamp, len(b.paths))
-	for i, path := range b.paths {
-		info, err := os.Stat(path)
-		if err != nil {
-			return fmt.Errorf("read blocklist: %w", err)
-		}
-		stamps[i] = stamp{info.ModTime(), info.Size()}
-	}
-	if slices.Equal(stamps, b.stamps) {
-		return nil
-	}
+// read replaces the list by what the files say now.
+func (b *Blocklist) read() error {
 	var hosts []uint64
 	passed := 0
 	for _, path := range b.paths {
 		n, err := readHosts(path, func(host string) { hosts = append(hosts, maphash.String(b.seed, host)) })
 		if err != nil {
-			return fmt.Errorf("read blocklist: %w", err)
+			return err
 		}
 		passed += n
 	}
 	slices.Sort(hosts)
 	hosts = slices.Clip(slices.Compact(hosts))
 	b.hosts.Store(&hosts)
-	b.stamps = stamps
 	b.log.Info("blocklist read", "files", len(b.paths), "hosts", len(hosts), "entries passed over", passed)
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"linkstream/bench/load"
-	"linkstream/ingest/agent"
+	"linkstream/ingest/enrich"
 	"linkstream/schema"
 )
 
@@ -70,7 +70,7 @@ func TestVisitors(t *testing.T) {
 		agents := map[string]bool{}
 		direct := 0
 		for _, v := range visitors {
-			devices[agent.Parse(v.UserAgent).Device]++
+			devices[enrich.ParseAgent(v.UserAgent).Device]++
 			agents[v.UserAgent] = true
 			if v.Referrer == "" {
 				direct++

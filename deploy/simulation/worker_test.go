@@ -40,7 +40,7 @@ func (s *simulation) addWorker(partition int) {
 
 func (s *simulation) newPartition(number int, view *downlink) *worker.Partition {
 	cfg := worker.Config{MaxBatch: 1 + s.random.IntN(20), MaxWait: time.Hour, IdleWait: time.Hour}
-	return worker.NewPartition(number, cfg, view, view, s.log)
+	return worker.NewPartition(number, cfg, view, view, nil, s.log)
 }
 
 // finished reports whether the worker has counted its partition to the end.

@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
 
+	"linkstream/ingest/enrich"
 	"linkstream/ingest/worker"
 	"linkstream/schema"
 	"linkstream/schema/ops"
@@ -27,6 +29,7 @@ const (
 // Config is the configuration of an ingest process.
 type Config struct {
 	Listen string // address of /healthz, /readyz and /metrics
+	GeoIP  string // path of a MaxMind file; "" if countries stay unknown
 	Worker worker.Config
 }
 
@@ -36,33 +39,45 @@ func DefaultConfig() Config { return Config{Listen: "127.0.0.1:8082", Worker: wo
 // RegisterFlags binds the configuration to flags.
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.StringVar(&c.Listen, "ingest.listen", c.Listen, "`address` of the ingest service's /healthz, /readyz and /metrics")
+	fs.StringVar(&c.GeoIP, "ingest.geoip", c.GeoIP,
+		"MaxMind `file` (.mmdb) of countries or cities, read again when it changes; without one countries stay unknown")
 	c.Worker.RegisterFlags(fs)
 }
 
-// Validate returns every invalid setting.
+// Validate returns every invalid setting, and reads the file of countries for it: a worker that waits for its engines
+// first would tell of it too late.
 func (c *Config) Validate() error {
 	var errs []error
 	if err := ops.CheckAddr(c.Listen); err != nil {
 		errs = append(errs, fmt.Errorf("-ingest.listen: %w", err))
+	}
+	if _, err := enrich.OpenCountries(c.GeoIP, slog.New(slog.DiscardHandler)); err != nil {
+		errs = append(errs, fmt.Errorf("-ingest.geoip: %w", err))
 	}
 	return errors.Join(append(errs, c.Worker.Validate())...)
 }
 
 // Node is an ingest process.
 type Node struct {
-	listener net.Listener
-	worker   *worker.Worker
-	server   *fasthttp.Server
+	listener  net.Listener
+	countries *enrich.Countries
+	worker    *worker.Worker
+	server    *fasthttp.Server
 }
 
-// New listens and returns a node that has yet to Run.
+// New reads the file of countries, listens, and returns a node that has yet to Run.
 func New(cfg Config, clicks schema.ClickStore, client *stream.Client, log *slog.Logger) (*Node, error) {
+	countries, err := enrich.OpenCountries(cfg.GeoIP, log)
+	if err != nil {
+		return nil, fmt.Errorf("-ingest.geoip: %w", err)
+	}
 	listener, err := ops.Listen(cfg.Listen)
 	if err != nil {
 		return nil, err
 	}
 	set := metrics.NewSet()
-	n := &Node{listener: listener, worker: worker.New(cfg.Worker, client, clicks, log, set)}
+	n := &Node{listener: listener, countries: countries}
+	n.worker = worker.New(cfg.Worker, client, clicks, countries, log, set)
 	endpoints := ops.Endpoints{Ready: n.Ready, Metrics: set}
 	n.server = &fasthttp.Server{
 		Handler: func(ctx *fasthttp.RequestCtx) {
@@ -90,7 +105,10 @@ func (n *Node) Run(ctx context.Context) error {
 		defer cancel()
 		served <- ops.Serve(ctx, n.server, n.listener, stopGrace)
 	}()
+	var following sync.WaitGroup
+	following.Go(func() { n.countries.Run(ctx) })
 	err := n.worker.Run(ctx)
 	cancel()
+	following.Wait()
 	return errors.Join(err, <-served)
 }

@@ -22,29 +22,44 @@ func (s looking) InsertClicks(_ context.Context, batch *schema.ClickBatch) error
 	return nil
 }
 
+// TestBatchHasEveryColumn looks at batches of two clicks in turn: one of which all is known, and one of which nothing is.
 func TestBatchHasEveryColumn(t *testing.T) {
 	const clicks = 10
+	topic := &endless{bodies: [][]byte{
+		schema.AppendClickBody(nil, &schema.Click{LinkID: link, AccountID: account, ClickedAt: noon,
+			UserAgent: []byte("curl/8.5.0"), Referrer: []byte("https://www.News.example:8443/x?y"), Network: []byte{81, 2, 69}}),
+		schema.AppendClickBody(nil, &schema.Click{ClickedAt: noon, Network: []byte{10, 0, 0}}),
+	}}
 	batches := 0
-	store := looking{look: func(batch *schema.ClickBatch) {
+	store := looking{look: func(b *schema.ClickBatch) {
 		batches++
-		columns := reflect.ValueOf(*batch)
+		columns := reflect.ValueOf(*b)
 		for _, field := range reflect.VisibleFields(columns.Type()) {
 			if field.Type.Kind() != reflect.Slice {
 				continue
 			}
 			if n := columns.FieldByIndex(field.Index).Len(); n != clicks {
-				t.Errorf("batch %d: %d rows in column %s, want %d", batches, n, field.Name, clicks)
+				t.Fatalf("batch %d: %d rows in column %s, want %d", batches, n, field.Name, clicks)
 			}
 		}
-		for i := range batch.Len() {
-			if batch.LinkID[i] != link || batch.AccountID[i] != account || !batch.ClickedAt[i].Equal(noon) {
-				t.Errorf("link %d of account %d at %v", batch.LinkID[i], batch.AccountID[i], batch.ClickedAt[i])
+		type row struct {
+			link, account int64
+			at            time.Time
+			device        schema.Device
+			browser       string
+			referrer      string
+			country       string
+		}
+		want := []row{{link, account, noon, schema.Other, "curl", "news.example", "GB"}, {0, 0, noon, schema.Other, "Other", "", ""}}
+		for i := range b.Len() {
+			got := row{b.LinkID[i], b.AccountID[i], b.ClickedAt[i], b.Device[i], b.Browser[i], b.Referrer[i], b.Country[i]}
+			if got != want[i%len(want)] {
+				t.Errorf("batch %d, row %d: got %+v, want %+v", batches, i, got, want[i%len(want)])
 			}
 		}
 	}}
-	topic := &endless{body: schema.AppendClickBody(nil, &schema.Click{LinkID: link, AccountID: account, ClickedAt: noon})}
 	cfg := worker.Config{MaxBatch: clicks, MaxWait: time.Hour, IdleWait: time.Hour}
-	p := worker.NewPartition(0, cfg, topic, store, slog.New(slog.DiscardHandler))
+	p := worker.NewPartition(0, cfg, topic, store, openCountries(t), slog.New(slog.DiscardHandler))
 	for range 3 {
 		if _, err := p.Step(t.Context()); err != nil {
 			t.Fatal(err)

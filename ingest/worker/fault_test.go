@@ -102,7 +102,7 @@ func TestWorkersThatOverlap(t *testing.T) {
 	client, store := streamtest.StartBroker(t).Topics(1), openStore(t)
 	clicks := encoded(lane(1), 1, 60)
 	newPartition := func() *worker.Partition {
-		return worker.NewPartition(0, quick(), client, store, slog.New(slog.DiscardHandler))
+		return worker.NewPartition(0, quick(), client, store, nil, slog.New(slog.DiscardHandler))
 	}
 	step := func(p *worker.Partition, want int64) {
 		t.Helper()

@@ -17,6 +17,8 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 	"go.uber.org/goleak"
 
+	"linkstream/ingest/enrich"
+	"linkstream/ingest/enrich/enrichtest"
 	"linkstream/ingest/worker"
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
@@ -84,6 +86,18 @@ func openStore(t testing.TB) *sqlite.Clicks {
 	return store
 }
 
+// openCountries opens a file that knows the country of 81.0.0.0/8.
+func openCountries(t testing.TB) *enrich.Countries {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "countries.mmdb")
+	enrichtest.WriteCountries(t, path, map[string]enrichtest.Record{"81.0.0.0/8": enrichtest.In("GB")})
+	countries, err := enrich.OpenCountries(path, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return countries
+}
+
 // running is a worker in a goroutine.
 type running struct {
 	*worker.Worker
@@ -95,7 +109,7 @@ type running struct {
 
 func start(t testing.TB, cfg worker.Config, client *stream.Client, store schema.ClickStore) *running {
 	r := &running{t: t, set: metrics.NewSet(), log: new(logBuffer)}
-	r.Worker = worker.New(cfg, client, store, slog.New(slog.NewTextHandler(r.log, nil)), r.set)
+	r.Worker = worker.New(cfg, client, store, nil, slog.New(slog.NewTextHandler(r.log, nil)), r.set)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- r.Run(ctx) }()

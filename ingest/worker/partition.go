@@ -10,7 +10,7 @@ import (
 
 	"github.com/VictoriaMetrics/metrics"
 
-	"linkstream/ingest/agent"
+	"linkstream/ingest/enrich"
 	"linkstream/schema"
 	"linkstream/schema/stream"
 )
@@ -43,13 +43,13 @@ type topic interface {
 // Partition counts the clicks of one partition, one batch at a time. Its state is a copy of what the store says, and
 // is thrown away whenever the two may differ. It belongs to one goroutine.
 type Partition struct {
-	number int
-	cfg    Config
-	topic  topic
-	store  schema.ClickStore
-	log    *slog.Logger
-	agents *agent.Cache
-	status *status
+	number   int
+	cfg      Config
+	topic    topic
+	store    schema.ClickStore
+	enricher *enrich.Enricher
+	log      *slog.Logger
+	status   *status
 
 	known bool                   // whether marks and batch.Base are what the store says
 	marks map[schema.Lane]uint64 // run ahead of the store while a batch is built
@@ -59,15 +59,16 @@ type Partition struct {
 	click schema.Click // scratch
 }
 
-// NewPartition returns a counter for a partition of topic.
-func NewPartition(number int, cfg Config, topic topic, store schema.ClickStore, log *slog.Logger) *Partition {
-	return newPartition(number, cfg, topic, store, log, newStatus(metrics.NewSet()))
+// NewPartition returns a counter for a partition of topic. Without countries it knows none.
+func NewPartition(number int, cfg Config, topic topic, store schema.ClickStore, countries *enrich.Countries,
+	log *slog.Logger) *Partition {
+	return newPartition(number, cfg, topic, store, countries, log, newStatus(metrics.NewSet()))
 }
 
-func newPartition(number int, cfg Config, topic topic, store schema.ClickStore, log *slog.Logger,
-	status *status) *Partition {
-	return &Partition{number: number, cfg: cfg, topic: topic, store: store, log: log.With("partition", number),
-		agents: agent.NewCache(), status: status}
+func newPartition(number int, cfg Config, topic topic, store schema.ClickStore, countries *enrich.Countries,
+	log *slog.Logger, status *status) *Partition {
+	return &Partition{number: number, cfg: cfg, topic: topic, store: store, enricher: enrich.New(countries),
+		log: log.With("partition", number), status: status}
 }
 
 // Step counts one batch: it reads what follows the partition's position, drops what the lane marks have seen, and
@@ -168,7 +169,7 @@ func (p *Partition) add(r stream.Record) error {
 			"after", mark, "before", c.Seq, "offset", r.Offset)
 	}
 	p.marks[c.Lane] = c.Seq
-	a := p.agents.Parse(c.UserAgent)
+	source := p.enricher.Enrich(c)
 	b := &p.batch
 	if b.Len() == 0 {
 		b.Time = r.Time
@@ -177,8 +178,8 @@ func (p *Partition) add(r stream.Record) error {
 	b.Lane, b.Seq = append(b.Lane, c.Lane), append(b.Seq, c.Seq)
 	b.LinkID, b.AccountID = append(b.LinkID, c.LinkID), append(b.AccountID, c.AccountID)
 	b.ClickedAt = append(b.ClickedAt, c.ClickedAt)
-	b.Device, b.Browser = append(b.Device, a.Device), append(b.Browser, a.Browser)
-	b.Referrer, b.Country = append(b.Referrer, ""), append(b.Country, "")
+	b.Device, b.Browser = append(b.Device, source.Device), append(b.Browser, source.Browser)
+	b.Referrer, b.Country = append(b.Referrer, source.Referrer), append(b.Country, source.Country)
 	return nil
 }
 

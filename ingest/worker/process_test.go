@@ -44,7 +44,7 @@ func countUntilKilled(brokers, path string) (status int) {
 		return 1
 	}
 	defer client.Close()
-	if err := worker.New(quick(), client, store, log, metrics.NewSet()).Run(ctx); err != nil {
+	if err := worker.New(quick(), client, store, nil, log, metrics.NewSet()).Run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

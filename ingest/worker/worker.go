@@ -13,6 +13,7 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/cenkalti/backoff/v5"
 
+	"linkstream/ingest/enrich"
 	"linkstream/schema"
 	"linkstream/schema/stream"
 )
@@ -61,16 +62,18 @@ type group interface {
 
 // Worker counts the partitions that its consumer group gives it.
 type Worker struct {
-	cfg    Config
-	group  group
-	store  schema.ClickStore
-	log    *slog.Logger
-	status *status
+	cfg       Config
+	group     group
+	store     schema.ClickStore
+	countries *enrich.Countries
+	log       *slog.Logger
+	status    *status
 }
 
-// New returns a worker.
-func New(cfg Config, group group, store schema.ClickStore, log *slog.Logger, set *metrics.Set) *Worker {
-	return &Worker{cfg: cfg, group: group, store: store, log: log, status: newStatus(set)}
+// New returns a worker. Without countries it knows none.
+func New(cfg Config, group group, store schema.ClickStore, countries *enrich.Countries, log *slog.Logger,
+	set *metrics.Set) *Worker {
+	return &Worker{cfg: cfg, group: group, store: store, countries: countries, log: log, status: newStatus(set)}
 }
 
 // Ready returns nil if the worker counts at least one partition and none of its partitions is failing.
@@ -80,7 +83,7 @@ func (w *Worker) Ready() error { return w.status.ready() }
 func (w *Worker) Run(ctx context.Context) error { return w.group.Consume(ctx, w.count) }
 
 func (w *Worker) count(ctx context.Context, a stream.Assignment) {
-	p := newPartition(a.Partition, w.cfg, w.group, w.store, w.log, w.status)
+	p := newPartition(a.Partition, w.cfg, w.group, w.store, w.countries, w.log, w.status)
 	defer w.status.forget(a.Partition)
 	pause := backoff.NewExponentialBackOff()
 	pause.MaxInterval = maxPause

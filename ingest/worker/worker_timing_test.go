@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"linkstream/bench/load"
 	"linkstream/ingest/worker"
 	"linkstream/schema"
 	"linkstream/schema/stream"
@@ -15,15 +16,15 @@ import (
 
 // endless is a topic that always has more clicks of one lane, made without allocating.
 type endless struct {
-	seq   uint64
-	body  []byte
-	value []byte
+	seq    uint64
+	bodies [][]byte // in turn
+	value  []byte
 }
 
 func (e *endless) Fetch(_ context.Context, _ int, offset int64, _ time.Duration,
 	each func(stream.Record) error) (lag int64, err error) {
 	for {
-		e.value = append(schema.AppendClickIdentity(e.value[:0], lane(1), e.seq+1), e.body...)
+		e.value = append(schema.AppendClickIdentity(e.value[:0], lane(1), e.seq+1), e.bodies[e.seq%uint64(len(e.bodies))]...)
 		if err := each(stream.Record{Offset: offset, Time: noon, Value: e.value}); err != nil {
 			return 0, err
 		}
@@ -46,16 +47,26 @@ func (bottomless) Position(context.Context, int) (schema.Position, error) {
 func (bottomless) InsertClicks(_ context.Context, batch *schema.ClickBatch) error { return nil }
 
 // builder returns a partition whose Steps count batches of the given number of clicks.
-func builder(clicks int) *worker.Partition {
+func builder(tb testing.TB, clicks int) *worker.Partition {
+	tb.Helper()
 	cfg := worker.DefaultConfig()
 	cfg.MaxBatch, cfg.MaxWait = clicks, time.Hour
-	topic := &endless{body: schema.AppendClickBody(nil, &schema.Click{LinkID: link, ClickedAt: noon,
-		UserAgent: []byte("Mozilla/5.0 (X11; Linux x86_64; rv:132.0) Gecko/20100101 Firefox/132.0")})}
-	return worker.NewPartition(0, cfg, topic, bottomless{}, slog.New(slog.DiscardHandler))
+	topic := &endless{bodies: crowd(4096)}
+	return worker.NewPartition(0, cfg, topic, bottomless{}, openCountries(tb), slog.New(slog.DiscardHandler))
+}
+
+// crowd returns a click of each of so many visitors, as public links see them. Three of them share a network.
+func crowd(visitors int) (bodies [][]byte) {
+	for i, v := range load.Visitors(visitors, 1) {
+		n := uint16(i / 3)
+		bodies = append(bodies, schema.AppendClickBody(nil, &schema.Click{LinkID: link, AccountID: account, ClickedAt: noon,
+			UserAgent: []byte(v.UserAgent), Referrer: []byte(v.Referrer), Network: []byte{81, byte(n >> 8), byte(n)}}))
+	}
+	return bodies
 }
 
 func TestBuildingABatchDoesNotAllocatePerClick(t *testing.T) {
-	p := builder(10_000)
+	p := builder(t, 10_000)
 	step := func() {
 		if _, err := p.Step(t.Context()); err != nil {
 			t.Fatal(err)
@@ -71,7 +82,7 @@ func TestBuildingABatchDoesNotAllocatePerClick(t *testing.T) {
 func BenchmarkStep(b *testing.B) {
 	for _, clicks := range []int{100, 10_000, 100_000} {
 		b.Run(fmt.Sprintf("batch=%d", clicks), func(b *testing.B) {
-			p := builder(clicks)
+			p := builder(b, clicks)
 			b.ReportAllocs()
 			for done := 0; done < b.N; done += clicks {
 				if _, err := p.Step(b.Context()); err != nil {

@@ -1,5 +1,5 @@
 // Package ops is what every service shows its operator and its supervisor: /healthz, /readyz, /metrics, and a server
-// that starts when it can listen and stops when it is told to.
+// that starts when it can listen and stops when it is told to. It also follows files that an operator replaces.
 package ops
 
 import (

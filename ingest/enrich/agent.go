@@ -1,5 +1,4 @@
-// Package agent tells devices and browsers from User-Agent headers.
-package agent
+package enrich
 
 import (
 	"strings"
@@ -18,9 +17,9 @@ type Agent struct {
 	Browser string
 }
 
-// Parse reads a User-Agent header. Browsers come from a fixed list: clients write what they like into the header, and
+// ParseAgent reads a User-Agent header. Browsers come from a fixed list: clients write what they like into the header, and
 // each distinct name is counted by itself.
-func Parse(header string) Agent {
+func ParseAgent(header string) Agent {
 	ua := useragent.Parse(header)
 	a := Agent{Device: device(ua), Browser: OtherBrowser}
 	if browsers[ua.Name] {
@@ -77,28 +76,3 @@ var browsers = func() map[string]bool {
 	}
 	return set
 }()
-
-// cacheLen bounds the headers a Cache remembers. The most frequent thousands make up nearly all of real traffic.
-const cacheLen = 1 << 14
-
-// Cache remembers what headers said. It belongs to one goroutine.
-type Cache struct{ agents map[string]Agent }
-
-// NewCache returns an empty cache.
-func NewCache() *Cache { return &Cache{agents: make(map[string]Agent)} }
-
-// Parse is like the function Parse on the header's first schema.MaxUserAgentLen bytes. It does not allocate for a header
-// it remembers.
-func (c *Cache) Parse(header []byte) Agent {
-	header = header[:min(len(header), schema.MaxUserAgentLen)]
-	if a, ok := c.agents[string(header)]; ok {
-		return a
-	}
-	if len(c.agents) >= cacheLen {
-		clear(c.agents) // rare: a refill costs less than keeping an order of use for every click
-	}
-	key := string(header)
-	a := Parse(key)
-	c.agents[key] = a
-	return a
-}

@@ -1,14 +1,10 @@
-package agent_test
+package enrich_test
 
 import (
-	"bytes"
-	"fmt"
-	"math/rand/v2"
-	"runtime"
 	"strings"
 	"testing"
 
-	"linkstream/ingest/agent"
+	"linkstream/ingest/enrich"
 	"linkstream/schema"
 )
 
@@ -48,14 +44,14 @@ var known = []struct {
 	{"Edge on an Android phone", "Mozilla/5.0 (Linux; Android 10; K) " + webkit + "Chrome/131.0.0.0 Mobile Safari/537.36 EdgA/131.0.0.0", schema.Mobile, "Edge"},
 	{"Opera Mini", "Opera/9.80 (Android; Opera Mini/81.0.2254/191.303; U; en) Presto/2.12.423 Version/12.16", schema.Mobile, "Opera Mini"},
 	{"Huawei's browser", "Mozilla/5.0 (Linux; Android 12; HarmonyOS; NOH-AN00) " + webkit + "Chrome/114.0.5735.196 HuaweiBrowser/15.0.4.312 Mobile Safari/537.36", schema.Mobile, "Huawei Browser"},
-	{"an Android app's own requests", "Dalvik/2.1.0 (Linux; U; Android 13; SM-S901B Build/TP1A.220624.014)", schema.Mobile, agent.OtherBrowser},
+	{"an Android app's own requests", "Dalvik/2.1.0 (Linux; U; Android 13; SM-S901B Build/TP1A.220624.014)", schema.Mobile, enrich.OtherBrowser},
 
 	{"Facebook's app on an iPhone", iphone + "Mobile/22B83 [FBAN/FBIOS;FBAV/490.0.0.36.109;FBBV/661238917;FBDV/iPhone14,5;FBID/phone;FBLC/en_US]", schema.Mobile, "Facebook App"},
 	{"Facebook's app on Android", "Mozilla/5.0 (Linux; Android 14; SM-S918B Build/UP1A.231005.007; wv) " + webkit + "Version/4.0 Chrome/131.0.6778.39 Mobile Safari/537.36 [FB_IAB/FB4A;FBAV/490.0.0.63.82;]", schema.Mobile, "Facebook App"},
 	{"Instagram's app on an iPhone", iphone + "Mobile/22B83 Instagram 357.1.0.32.100 (iPhone14,5; iOS 18_1; en_US; en; scale=3.00)", schema.Mobile, "Instagram App"},
-	{"WeChat on an iPhone", iphone + "Mobile/15E148 MicroMessenger/8.0.54(0x18003630) NetType/WIFI Language/en", schema.Mobile, agent.OtherBrowser},
-	{"LinkedIn's app on an iPhone", iphone + "Mobile/15E148 LinkedInApp", schema.Mobile, agent.OtherBrowser},
-	{"DuckDuckGo on Android", "Mozilla/5.0 (Linux; Android 14; Pixel 8) " + webkit + "Chrome/131.0.0.0 Mobile DuckDuckGo/5 Safari/537.36", schema.Mobile, agent.OtherBrowser},
+	{"WeChat on an iPhone", iphone + "Mobile/15E148 MicroMessenger/8.0.54(0x18003630) NetType/WIFI Language/en", schema.Mobile, enrich.OtherBrowser},
+	{"LinkedIn's app on an iPhone", iphone + "Mobile/15E148 LinkedInApp", schema.Mobile, enrich.OtherBrowser},
+	{"DuckDuckGo on Android", "Mozilla/5.0 (Linux; Android 14; Pixel 8) " + webkit + "Chrome/131.0.0.0 Mobile DuckDuckGo/5 Safari/537.36", schema.Mobile, enrich.OtherBrowser},
 
 	{"Safari on an iPad that says so", "Mozilla/5.0 (iPad; CPU OS 17_7 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.7 Mobile/15E148 Safari/604.1", schema.Tablet, "Safari"},
 	{"Chrome on an Android tablet", "Mozilla/5.0 (Linux; Android 10; K) " + webkit + "Chrome/131.0.0.0 Safari/537.36", schema.Tablet, "Chrome"},
@@ -66,129 +62,48 @@ var known = []struct {
 	{"Googlebot", "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", schema.Bot, "Googlebot"},
 	{"Googlebot as a phone", "Mozilla/5.0 (Linux; Android 6.0.1; Nexus 5X Build/MMB29P) " + webkit + "Chrome/131.0.6778.69 Mobile Safari/537.36 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", schema.Bot, "Googlebot"},
 	{"bingbot", "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm) Chrome/116.0.1938.76 Safari/537.36", schema.Bot, "Bingbot"},
-	{"Bing's preview", "Mozilla/5.0 (Windows NT 10.0; Win64; x64) " + webkit + "Chrome/119 Safari/537.36 BingPreview/1.0b", schema.Bot, agent.OtherBrowser},
+	{"Bing's preview", "Mozilla/5.0 (Windows NT 10.0; Win64; x64) " + webkit + "Chrome/119 Safari/537.36 BingPreview/1.0b", schema.Bot, enrich.OtherBrowser},
 	{"GPTBot", "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbot)", schema.Bot, "GPTBot"},
 	{"ClaudeBot", "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; ClaudeBot/1.0; +claudebot@anthropic.com)", schema.Bot, "ClaudeBot"},
 	{"Applebot", "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_5) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/13.1.1 Safari/605.1.15 (Applebot/0.1; +http://www.apple.com/go/applebot)", schema.Bot, "Applebot"},
-	{"Baiduspider", "Mozilla/5.0 (compatible; Baiduspider/2.0; +http://www.baidu.com/search/spider.html)", schema.Bot, agent.OtherBrowser},
+	{"Baiduspider", "Mozilla/5.0 (compatible; Baiduspider/2.0; +http://www.baidu.com/search/spider.html)", schema.Bot, enrich.OtherBrowser},
 	{"Bytespider", "Mozilla/5.0 (Linux; Android 5.0) " + webkit + "Mobile Safari/537.36 (compatible; Bytespider; spider-feedback@bytedance.com)", schema.Bot, "Bytespider"},
-	{"a crawler beside a browser's name", "Mozilla/5.0 (X11; Linux x86_64) " + webkit + "Chrome/119.0.6045.214 Safari/537.36 bitlybot/3.0", schema.Bot, agent.OtherBrowser},
+	{"a crawler beside a browser's name", "Mozilla/5.0 (X11; Linux x86_64) " + webkit + "Chrome/119.0.6045.214 Safari/537.36 bitlybot/3.0", schema.Bot, enrich.OtherBrowser},
 	{"headless Chrome", "Mozilla/5.0 (X11; Linux x86_64) " + webkit + "HeadlessChrome/131.0.0.0 Safari/537.36", schema.Bot, "Headless Chrome"},
 	{"Facebook's preview", "facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)", schema.Bot, "facebookexternalhit"},
 	{"iMessage's preview", "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_11_1) AppleWebKit/601.2.4 (KHTML, like Gecko) Version/9.0.1 Safari/601.2.4 facebookexternalhit/1.1 Facebot Twitterbot/1.0", schema.Bot, "Safari"},
 	{"Twitterbot", "Twitterbot/1.0", schema.Bot, "Twitterbot"},
-	{"Slack's preview", "Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)", schema.Bot, agent.OtherBrowser},
-	{"WhatsApp's preview", "WhatsApp/2.24.23.78 A", schema.Bot, agent.OtherBrowser},
-	{"Telegram's preview", "TelegramBot (like TwitterBot)", schema.Bot, agent.OtherBrowser},
-	{"Discord's preview", "Mozilla/5.0 (compatible; Discordbot/2.0; +https://discordapp.com)", schema.Bot, agent.OtherBrowser},
-	{"Skype's preview", "Mozilla/5.0 (Windows NT 6.1; WOW64) SkypeUriPreview Preview/0.5 skype-url-preview@microsoft.com", schema.Bot, agent.OtherBrowser},
+	{"Slack's preview", "Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)", schema.Bot, enrich.OtherBrowser},
+	{"WhatsApp's preview", "WhatsApp/2.24.23.78 A", schema.Bot, enrich.OtherBrowser},
+	{"Telegram's preview", "TelegramBot (like TwitterBot)", schema.Bot, enrich.OtherBrowser},
+	{"Discord's preview", "Mozilla/5.0 (compatible; Discordbot/2.0; +https://discordapp.com)", schema.Bot, enrich.OtherBrowser},
+	{"Skype's preview", "Mozilla/5.0 (Windows NT 6.1; WOW64) SkypeUriPreview Preview/0.5 skype-url-preview@microsoft.com", schema.Bot, enrich.OtherBrowser},
 
 	{"curl", "curl/8.5.0", schema.Other, "curl"},
 	{"Wget", "Wget/1.21.4", schema.Other, "Wget"},
 	{"Python", "python-requests/2.32.3", schema.Other, "python-requests"},
 	{"Go", "Go-http-client/1.1", schema.Other, "Go-http-client"},
 	{"okhttp", "okhttp/4.12.0", schema.Other, "okhttp"},
-	{"no header", "", schema.Other, agent.OtherBrowser},
-	{"a dash", "-", schema.Other, agent.OtherBrowser},
-	{"a header that says nothing", "Mozilla/5.0", schema.Other, agent.OtherBrowser},
-	{"garbage", "\x00\xff(((;;;///\x01 \xc3\x28", schema.Other, agent.OtherBrowser},
-	{"brackets without end", strings.Repeat("([", 256), schema.Other, agent.OtherBrowser},
+	{"no header", "", schema.Other, enrich.OtherBrowser},
+	{"a dash", "-", schema.Other, enrich.OtherBrowser},
+	{"a header that says nothing", "Mozilla/5.0", schema.Other, enrich.OtherBrowser},
+	{"garbage", "\x00\xff(((;;;///\x01 \xc3\x28", schema.Other, enrich.OtherBrowser},
+	{"brackets without end", strings.Repeat("([", 256), schema.Other, enrich.OtherBrowser},
 }
 
-func TestParse(t *testing.T) {
+func TestParseAgent(t *testing.T) {
 	for _, k := range known {
 		t.Run(k.what, func(t *testing.T) {
-			if got := agent.Parse(k.header); got.Device != k.device || got.Browser != k.browser {
+			if got := enrich.ParseAgent(k.header); got.Device != k.device || got.Browser != k.browser {
 				t.Errorf("got %s, %s; want %s, %s", got.Device, got.Browser, k.device, k.browser)
 			}
 		})
 	}
 }
 
-func FuzzParse(f *testing.F) {
-	for _, k := range known {
-		f.Add([]byte(k.header))
-	}
-	noise := make([]byte, schema.MaxUserAgentLen)
-	rand.NewChaCha8([32]byte{}).Read(noise)
-	f.Add(noise)
-
-	cache := agent.NewCache()
-	f.Fuzz(func(t *testing.T, header []byte) {
-		got := agent.Parse(string(header[:min(len(header), schema.MaxUserAgentLen)]))
-		switch got.Device {
-		case schema.Desktop, schema.Mobile, schema.Tablet, schema.Bot, schema.Other:
-		default:
-			t.Errorf("got device %q", got.Device)
-		}
-		if got.Browser == "" || len(got.Browser) > 20 { // one of a list, never what a client wrote
-			t.Errorf("got browser %q", got.Browser)
-		}
-		for range 2 { // not remembered, and remembered
-			if again := cache.Parse(header); again != got {
-				t.Errorf("the cache says %v, want %v", again, got)
-			}
-		}
-	})
-}
-
-func TestCache(t *testing.T) {
-	t.Run("allocates nothing for a header it remembers", func(t *testing.T) {
-		cache, header := agent.NewCache(), []byte(known[0].header)
-		cache.Parse(header)
-		if allocs := testing.AllocsPerRun(100, func() { cache.Parse(header) }); allocs != 0 {
-			t.Errorf("got %v allocations, want none", allocs)
-		}
-	})
-	t.Run("keeps nothing of the header's memory", func(t *testing.T) {
-		cache, header := agent.NewCache(), []byte(known[0].header)
-		want := cache.Parse(header)
-		clear(header)
-		if got := cache.Parse([]byte(known[0].header)); got != want {
-			t.Errorf("got %v, want %v", got, want)
-		}
-	})
-	t.Run("reads no more of a header than a click has", func(t *testing.T) {
-		long := append(bytes.Repeat([]byte("x"), schema.MaxUserAgentLen), " Googlebot/2.1"...)
-		if got := agent.NewCache().Parse(long); got.Device != schema.Other {
-			t.Errorf("got %v", got)
-		}
-	})
-	t.Run("is bounded whatever clients send", func(t *testing.T) {
-		cache := agent.NewCache()
-		before := heap()
-		for i := range 100_000 {
-			cache.Parse(fmt.Appendf(nil, "%d%s", i, strings.Repeat("x", 1000)))
-		}
-		if grown := heap() - before; grown > 25<<20 {
-			t.Errorf("100,000 headers of 1,000 bytes take %d bytes", grown)
-		}
-		runtime.KeepAlive(cache)
-	})
-}
-
-func heap() int64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
-}
-
-func BenchmarkParse(b *testing.B) {
+func BenchmarkParseAgent(b *testing.B) {
 	b.ReportAllocs()
 	for i := range b.N {
-		agent.Parse(known[i%len(known)].header)
-	}
-}
-
-func BenchmarkCache(b *testing.B) {
-	cache := agent.NewCache()
-	var headers [][]byte
-	for _, k := range known {
-		headers = append(headers, []byte(k.header))
-	}
-	b.ReportAllocs()
-	for i := range b.N {
-		cache.Parse(headers[i%len(headers)])
+		enrich.ParseAgent(known[i%len(known)].header)
 	}
 }

@@ -1,0 +1,153 @@
+package enrich_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"testing"
+
+	"linkstream/ingest/enrich"
+	"linkstream/schema"
+)
+
+// sampleClick has something to say in every field that is read here.
+func sampleClick() *schema.Click {
+	return &schema.Click{UserAgent: []byte(known[0].header), Referrer: []byte("https://www.News.example:8443/x?y"),
+		Network: []byte{81, 2, 69}}
+}
+
+func TestEnricher(t *testing.T) {
+	countries, _ := openCountries(t)
+	want := enrich.Source{Agent: enrich.Agent{Device: schema.Desktop, Browser: "Chrome"}, Referrer: "news.example", Country: "GB"}
+	check := func(t *testing.T, got enrich.Source) {
+		t.Helper()
+		if got != want {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+	}
+	t.Run("tells where a click came from", func(t *testing.T) {
+		check(t, enrich.New(countries).Enrich(sampleClick()))
+	})
+	t.Run("allocates nothing for what it remembers", func(t *testing.T) {
+		e, click := enrich.New(countries), sampleClick()
+		e.Enrich(click)
+		if allocs := testing.AllocsPerRun(100, func() { e.Enrich(click) }); allocs != 0 {
+			t.Errorf("got %v allocations, want none", allocs)
+		}
+	})
+	t.Run("allocates nothing for another page of a site it remembers", func(t *testing.T) {
+		e, n := enrich.New(countries), byte(0)
+		click := sampleClick()
+		e.Enrich(click)
+		if allocs := testing.AllocsPerRun(100, func() {
+			n++
+			click.Referrer[len(click.Referrer)-1] = n
+			e.Enrich(click)
+		}); allocs != 0 {
+			t.Errorf("got %v allocations, want none", allocs)
+		}
+	})
+	t.Run("keeps nothing of the click's memory", func(t *testing.T) {
+		e, click := enrich.New(countries), sampleClick()
+		before := e.Enrich(click)
+		clear(click.UserAgent)
+		clear(click.Referrer)
+		clear(click.Network)
+		check(t, before)
+		check(t, e.Enrich(sampleClick()))
+	})
+	t.Run("reads no more of a header than a click has", func(t *testing.T) {
+		click := &schema.Click{UserAgent: append(bytes.Repeat([]byte("x"), schema.MaxUserAgentLen), " Googlebot/2.1"...),
+			Referrer: append(bytes.Repeat([]byte(" "), schema.MaxReferrerLen), "https://news.example/"...)}
+		if got := enrich.New(nil).Enrich(click); got.Device != schema.Other || got.Referrer != "" {
+			t.Errorf("got %+v", got)
+		}
+	})
+	t.Run("is bounded whatever clients send", func(t *testing.T) {
+		e := enrich.New(countries)
+		before := heap()
+		for i := range 100_000 {
+			e.Enrich(&schema.Click{UserAgent: fmt.Appendf(nil, "%d%s", i, strings.Repeat("x", 1000)),
+				Referrer: fmt.Appendf(nil, "https://%d%s.example/", i, strings.Repeat(".x", 1000)),
+				Network:  binary.BigEndian.AppendUint32(nil, uint32(i))[1:]})
+		}
+		if grown := heap() - before; grown > 50<<20 {
+			t.Errorf("100,000 clicks with all they can have take %d bytes", grown)
+		}
+		runtime.KeepAlive(e)
+	})
+}
+
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// FuzzEnrich takes any bytes, as an edge does.
+func FuzzEnrich(f *testing.F) {
+	for _, k := range known {
+		f.Add([]byte(k.header), []byte("https://news.example/"), []byte{81, 2, 69})
+	}
+	noise := make([]byte, schema.MaxUserAgentLen)
+	rand.NewChaCha8([32]byte{}).Read(noise)
+	f.Add(noise, noise, noise[:schema.MaxNetworkLen])
+
+	countries, _ := openCountries(f)
+	e := enrich.New(countries)
+	f.Fuzz(func(t *testing.T, agent, referrer, network []byte) {
+		click := &schema.Click{UserAgent: agent, Referrer: referrer, Network: network}
+		got := e.Enrich(click)
+		switch got.Device {
+		case schema.Desktop, schema.Mobile, schema.Tablet, schema.Bot, schema.Other:
+		default:
+			t.Errorf("got device %q", got.Device)
+		}
+		if got.Browser == "" || len(got.Browser) > 20 { // one of a list, never what a client wrote
+			t.Errorf("got browser %q", got.Browser)
+		}
+		if len(got.Country) != 0 && len(got.Country) != 2 {
+			t.Errorf("got country %q", got.Country)
+		}
+		if got.Agent != enrich.ParseAgent(string(agent[:min(len(agent), schema.MaxUserAgentLen)])) {
+			t.Errorf("it remembers another agent: %+v", got.Agent)
+		}
+		if again := e.Enrich(click); again != got {
+			t.Errorf("got %+v, and then %+v", got, again)
+		}
+	})
+}
+
+// BenchmarkEnrich measures a click of which everything is remembered, and one of which nothing is but its agent.
+func BenchmarkEnrich(b *testing.B) {
+	countries, _ := openCountries(b)
+	b.Run("remembered", func(b *testing.B) {
+		e, click := enrich.New(countries), sampleClick()
+		b.ReportAllocs()
+		for b.Loop() {
+			e.Enrich(click)
+		}
+	})
+	b.Run("new network", func(b *testing.B) {
+		e, click, n := enrich.New(countries), sampleClick(), uint32(0)
+		b.ReportAllocs()
+		for b.Loop() {
+			n++
+			click.Network = binary.BigEndian.AppendUint32(click.Network[:0], n)[1:]
+			e.Enrich(click)
+		}
+	})
+	b.Run("new referrer", func(b *testing.B) {
+		e, click, n := enrich.New(countries), sampleClick(), 0
+		b.ReportAllocs()
+		for b.Loop() {
+			n++
+			click.Referrer = fmt.Appendf(click.Referrer[:0], "https://%d.example/", n)
+			e.Enrich(click)
+		}
+	})
+}
