@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,7 +13,7 @@ import (
 )
 
 // scansOutcome matches steps that read no table, but what came in or what an earlier step has found.
-var scansOutcome = regexp.MustCompile(`^SCAN (json_each|named|\(subquery)`)
+var scansOutcome = regexp.MustCompile(`^SCAN (CONSTANT ROW|json_each|named|used|\(subquery)`)
 
 func TestQueryPlans(t *testing.T) {
 	dir := t.TempDir()
@@ -33,6 +34,12 @@ func TestQueryPlans(t *testing.T) {
 			})
 		}
 	}
+	t.Run("old attempts are one range of the key", func(t *testing.T) {
+		plan := explain(t, openRaw(t, filepath.Join(dir, "links.db")), sqlite.LinkQueries["old attempts"])
+		if !slices.Contains(plan, "SEARCH attempts USING PRIMARY KEY (begins_at<?)") {
+			t.Fatalf("they are not a range: %q", plan)
+		}
+	})
 	t.Run("a page of links is one range of an index, read in its order", func(t *testing.T) {
 		plan := explain(t, openRaw(t, filepath.Join(dir, "links.db")), sqlite.LinkQueries["page of links"])
 		if !strings.Contains(plan[0], "(account_id=? AND ordinal>? AND ordinal<?)") {
