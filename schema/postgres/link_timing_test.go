@@ -119,6 +119,20 @@ func BenchmarkLinks(b *testing.B) {
 	}
 }
 
+// BenchmarkSearchLinks looks through all of an account's links, of which the page it returns is a small part.
+func BenchmarkSearchLinks(b *testing.B) {
+	links, accountID := linksOf(b, 100_000)
+	for query, want := range map[string]int64{"n=7777": 11, "link-": 100_000} {
+		b.Run("found="+fmt.Sprint(want), func(b *testing.B) {
+			for b.Loop() {
+				if _, total, err := links.SearchLinks(b.Context(), accountID, query, 1); err != nil || total != want {
+					b.Fatal(total, err)
+				}
+			}
+		})
+	}
+}
+
 // linksOf returns a store in which an account has n links, "link-1" to "link-n".
 func linksOf(b *testing.B, n int) (links *postgres.Links, accountID int64) {
 	b.Helper()

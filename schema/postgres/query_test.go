@@ -46,6 +46,12 @@ func TestQueryPlans(t *testing.T) {
 			t.Fatalf("attempts are not found by their key:\n%s", plan)
 		}
 	})
+	t.Run("a search reads the account's links alone", func(t *testing.T) {
+		plan := explain(t, raw, "search", postgres.Queries["search"])
+		if !regexp.MustCompile(`on links .*\n(.*\n)?\s*(Recheck|Index) Cond: \(account_id = \$1\)\n`).MatchString(plan) {
+			t.Fatalf("links of other accounts are read:\n%s", plan)
+		}
+	})
 	t.Run("a page of links is one range of an index, of which the page's rows alone are read", func(t *testing.T) {
 		plan := explain(t, raw, "page of links", postgres.Queries["page of links"])
 		ranged := regexp.MustCompile(`links_account_id_ordinal_key .*actual rows=20 .*\n` +

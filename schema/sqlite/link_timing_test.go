@@ -116,3 +116,17 @@ func BenchmarkOpenLinks(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkSearchLinks looks through all of an account's links, of which the page it returns is a small part.
+func BenchmarkSearchLinks(b *testing.B) {
+	links, owner := manyLinks(b, 100_000)
+	for query, want := range map[string]int64{"n=7777": 11, "link-": 100_000} {
+		b.Run("found="+fmt.Sprint(want), func(b *testing.B) {
+			for b.Loop() {
+				if _, total, err := links.SearchLinks(b.Context(), owner.ID, query, 1); err != nil || total != want {
+					b.Fatal(total, err)
+				}
+			}
+		})
+	}
+}

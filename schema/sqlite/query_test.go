@@ -45,12 +45,24 @@ func TestQueryPlans(t *testing.T) {
 		if !strings.Contains(plan[0], "(account_id=? AND ordinal>? AND ordinal<?)") {
 			t.Fatalf("the page is not a range: %q", plan)
 		}
-		for _, step := range plan {
-			if strings.Contains(step, "TEMP B-TREE") {
-				t.Fatalf("the page is sorted: %q", plan)
-			}
-		}
+		wantUnsorted(t, plan)
 	})
+	t.Run("a search reads the account's links in the order of the page", func(t *testing.T) {
+		plan := explain(t, openRaw(t, filepath.Join(dir, "links.db")), sqlite.LinkQueries["search"])
+		if !strings.Contains(plan[0], "(account_id=?)") {
+			t.Fatalf("links of other accounts are read: %q", plan)
+		}
+		wantUnsorted(t, plan)
+	})
+}
+
+func wantUnsorted(t *testing.T, plan []string) {
+	t.Helper()
+	for _, step := range plan {
+		if strings.Contains(step, "TEMP B-TREE") {
+			t.Fatalf("the page is sorted: %q", plan)
+		}
+	}
 }
 
 func explain(t *testing.T, db *sql.DB, query string) (plan []string) {

@@ -114,6 +114,15 @@ func TestChanges(t *testing.T) {
 		must(t, db.VerifyDomain(t.Context(), claimed.ID, now))
 		arrives(t, schema.Change{Host: "later.example"})
 	})
+	t.Run("every node sees that a domain is deleted", func(t *testing.T) {
+		domain := schema.Domain{AccountID: account.ID, Host: "gone.example", CreatedAt: time.Now()}
+		must(t, db.CreateDomain(t.Context(), &domain))
+		must(t, db.DeleteDomain(t.Context(), domain.ID))
+		arrives(t, schema.Change{Host: "gone.example"})
+		if err := db.DeleteDomain(t.Context(), domain.ID); schema.ErrorCode(err) != schema.CodeNotFound {
+			t.Errorf("it is deleted again: got error %v", err)
+		}
+	})
 	t.Run("a change that failed is not announced", func(t *testing.T) {
 		forget(nodes)
 		taken := schema.Link{AccountID: account.ID, Hash: "made", URL: "https://example.org/", CreatedAt: time.Now()}
