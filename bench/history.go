@@ -38,7 +38,8 @@ func (h *history) fill(ctx context.Context, data string, clicks int) error {
 	enricher := enrich.New(nil)
 	var sources []enrich.Source
 	for _, v := range load.Visitors(crowdSize, crowdSeed) {
-		sources = append(sources, enricher.Enrich(&schema.Click{UserAgent: []byte(v.UserAgent), Referrer: []byte(v.Referrer)}))
+		click := schema.Click{UserAgent: []byte(v.UserAgent), Referrer: []byte(v.Referrer)}
+		sources = append(sources, enricher.Enrich(&click))
 	}
 	start := time.Now().UTC().AddDate(0, 0, -historyDays)
 	spacing := historyDays * 24 * time.Hour / time.Duration(clicks)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/netip"
 	"os"
 	"sync/atomic"
@@ -45,14 +46,14 @@ func OpenCountries(path string, log *slog.Logger) (*Countries, error) {
 	return c, nil
 }
 
-// Run reads the file again whenever it changes, until ctx is done. While it cannot be read, the countries stay what they
-// were.
+// Run reads the file again whenever it changes, until ctx is done. While it cannot be read, the countries stay what
+// they were.
 func (c *Countries) Run(ctx context.Context) {
 	c.files.Follow(ctx, func(err error) { c.log.Error("countries stay as they were", "error", err) })
 }
 
-// read replaces the database by what the file says now. It is held in memory and not mapped: a file that is written over
-// in its place, not renamed to it, would change under those who read it, or end the process where it becomes shorter.
+// read replaces the database by what the file says now. It is held in memory and not mapped: a file that is written
+// over in its place, not renamed to it, would change under those who read it, or end the process where it is shorter.
 func (c *Countries) read() error {
 	data, err := readFile(c.path)
 	if err != nil {
@@ -105,24 +106,20 @@ func checkCountries(database *maxminddb.Reader) error {
 	return errors.New("it has no country.iso_code: it is no file of countries, or damaged")
 }
 
-// Lengths of networks in bytes: /24 of IPv4 and /48 of IPv6.
-const (
-	ipv4NetworkLen = 3
-	ipv6NetworkLen = 6
-)
-
-func knownNetwork(length int) bool { return length == ipv4NetworkLen || length == ipv6NetworkLen }
-
-// countryOf returns the country of a network's first address. "" if it is not known.
+// countryOf returns the country of the first address of a network, which is /24 of IPv4 or /48 of IPv6. "" if it is not
+// known.
 func countryOf(database *maxminddb.Reader, network string) string {
-	if len(network) == ipv4NetworkLen {
-		var addr [4]byte
-		copy(addr[:], network)
-		return decodeCountry(database.Lookup(netip.AddrFrom4(addr)))
+	var ipv4 [net.IPv4len]byte
+	var ipv6 [net.IPv6len]byte
+	switch len(network) {
+	case 24 / 8:
+		copy(ipv4[:], network)
+		return decodeCountry(database.Lookup(netip.AddrFrom4(ipv4)))
+	case 48 / 8:
+		copy(ipv6[:], network)
+		return decodeCountry(database.Lookup(netip.AddrFrom16(ipv6)))
 	}
-	var addr [16]byte
-	copy(addr[:], network)
-	return decodeCountry(database.Lookup(netip.AddrFrom16(addr)))
+	return ""
 }
 
 // record is what is wanted of a record in a MaxMind file.

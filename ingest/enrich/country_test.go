@@ -122,7 +122,8 @@ func TestOpenCountriesReportsAFileThatIsOfNoUse(t *testing.T) {
 		"is cut at its beginning": write("tail", data[len(data)-200:]),
 		"knows no countries":      providers,
 	} {
-		if _, err := enrich.OpenCountries(path, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), path) {
+		_, err := enrich.OpenCountries(path, slog.New(slog.DiscardHandler))
+		if err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("a file that %s: %v", what, err)
 		}
 	}

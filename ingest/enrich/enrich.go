@@ -49,15 +49,15 @@ func New(countries *Countries) *Enricher {
 // networks that it remembers.
 func (e *Enricher) Enrich(c *schema.Click) (s Source) {
 	s.Agent = e.agents.get(c.UserAgent[:min(len(c.UserAgent), schema.MaxUserAgentLen)])
-	if authority := authority(c.Referrer[:min(len(c.Referrer), schema.MaxReferrerLen)]); len(authority) > 0 {
-		s.Referrer = e.referrers.get(authority)
+	if site := authority(c.Referrer[:min(len(c.Referrer), schema.MaxReferrerLen)]); len(site) > 0 {
+		s.Referrer = e.referrers.get(site)
 	}
 	if current := e.countries.database.Load(); current != e.database {
 		e.database = current
 		e.networks.forget()
 	}
-	if e.database != nil && knownNetwork(len(c.Network)) {
-		s.Country = e.networks.get(c.Network)
+	if e.database != nil && len(c.Network) > 0 {
+		s.Country = e.networks.get(c.Network[:min(len(c.Network), schema.MaxNetworkLen)])
 	}
 	return s
 }

@@ -21,7 +21,8 @@ func sampleClick() *schema.Click {
 
 func TestEnricher(t *testing.T) {
 	countries, _ := openCountries(t)
-	want := enrich.Source{Agent: enrich.Agent{Device: schema.Desktop, Browser: "Chrome"}, Referrer: "news.example", Country: "GB"}
+	want := enrich.Source{Agent: enrich.Agent{Device: schema.Desktop, Browser: "Chrome"}, Referrer: "news.example",
+		Country: "GB"}
 	check := func(t *testing.T, got enrich.Source) {
 		t.Helper()
 		if got != want {

@@ -17,11 +17,8 @@ const (
 // referrerSchemes are those of pages and of Android's apps, which send their package's name as the host.
 var referrerSchemes = [][]byte{[]byte("https://"), []byte("http://"), []byte("android-app://")}
 
-// ParseReferrer returns the host that a Referer header names, in ASCII (UTS #46) and lower case, without port and
-// without a leading "www.". "" if the header names none, or an IP address.
-func ParseReferrer(header string) string { return hostOf(string(authority([]byte(header)))) }
-
-// authority returns the part of a URL that has the host, as it stands there; empty if there is none.
+// authority returns the part of a Referer header that has the host, as it stands there; empty if there is none. Sites
+// are fewer than their pages, so it is what is remembered.
 func authority(url []byte) []byte {
 	for _, scheme := range referrerSchemes {
 		if len(url) < len(scheme) || !bytes.EqualFold(url[:len(scheme)], scheme) {
@@ -38,8 +35,9 @@ func authority(url []byte) []byte {
 	return nil
 }
 
-// hostOf returns the host of an authority. One that has user information is not what a browser sends as a referrer
-// (RFC 9110, section 10.1.3) and has no host that could be trusted.
+// hostOf returns the host of an authority in ASCII (UTS #46) and lower case, without port and without a leading "www.".
+// "" if there is none, or an IP address. Where there is user information, which no browser sends (RFC 9110, section
+// 10.1.3), there is no host that could be trusted.
 func hostOf(authority string) string {
 	host := authority
 	if i := strings.LastIndexByte(host, ':'); i >= 0 {
@@ -63,8 +61,8 @@ func hostOf(authority string) string {
 	return strings.TrimPrefix(host, "www.")
 }
 
-// isHostname tells a name in lower case from anything else. What ends in a number is an IPv4 address to browsers, however
-// it is written.
+// isHostname tells a name in lower case from anything else. What ends in a number is an IPv4 address to browsers,
+// however it is written.
 func isHostname(host string) bool {
 	if len(host) > maxHostLen {
 		return false

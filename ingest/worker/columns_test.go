@@ -22,7 +22,7 @@ func (s looking) InsertClicks(_ context.Context, batch *schema.ClickBatch) error
 	return nil
 }
 
-// TestBatchHasEveryColumn looks at batches of two clicks in turn: one of which all is known, and one of which nothing is.
+// TestBatchHasEveryColumn looks at batches of two clicks in turn: one of which all is known, and one with nothing.
 func TestBatchHasEveryColumn(t *testing.T) {
 	const clicks = 10
 	topic := &endless{bodies: [][]byte{
@@ -50,7 +50,8 @@ func TestBatchHasEveryColumn(t *testing.T) {
 			referrer      string
 			country       string
 		}
-		want := []row{{link, account, noon, schema.Other, "curl", "news.example", "GB"}, {0, 0, noon, schema.Other, "Other", "", ""}}
+		want := []row{{link, account, noon, schema.Other, "curl", "news.example", "GB"},
+			{0, 0, noon, schema.Other, "Other", "", ""}}
 		for i := range b.Len() {
 			got := row{b.LinkID[i], b.AccountID[i], b.ClickedAt[i], b.Device[i], b.Browser[i], b.Referrer[i], b.Country[i]}
 			if got != want[i%len(want)] {

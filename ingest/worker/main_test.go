@@ -108,8 +108,13 @@ type running struct {
 }
 
 func start(t testing.TB, cfg worker.Config, client *stream.Client, store schema.ClickStore) *running {
+	return startWith(t, nil, cfg, client, store)
+}
+
+func startWith(t testing.TB, countries *enrich.Countries, cfg worker.Config, client *stream.Client,
+	store schema.ClickStore) *running {
 	r := &running{t: t, set: metrics.NewSet(), log: new(logBuffer)}
-	r.Worker = worker.New(cfg, client, store, nil, slog.New(slog.NewTextHandler(r.log, nil)), r.set)
+	r.Worker = worker.New(cfg, client, store, countries, slog.New(slog.NewTextHandler(r.log, nil)), r.set)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- r.Run(ctx) }()

@@ -21,7 +21,7 @@ type Files struct {
 // before should stay in use.
 func NewFiles(paths []string, load func() error) *Files { return &Files{paths: paths, load: load} }
 
-// Load calls load, unless the files are what they were when that last succeeded. Without files there is nothing to load.
+// Load calls load, unless the files are what they were when that last succeeded. Without files it does nothing.
 func (f *Files) Load() error {
 	// They are looked at first: what changes while they are read is read again.
 	present := make([]os.FileInfo, len(f.paths))

@@ -17,11 +17,13 @@ type Record = mmdbtype.Map
 // In returns the record of a network in a country.
 func In(code string) Record { return Record{"country": Record{"iso_code": mmdbtype.String(code)}} }
 
-// WriteCountries puts a MaxMind file with a record for each network, in CIDR notation, at path: as a whole, as tools that
-// keep such files up to date do.
+// WriteCountries puts a MaxMind file with a record for each network, in CIDR notation, at path: as a whole, as tools
+// that keep such files up to date do.
 func WriteCountries(t testing.TB, path string, networks map[string]Record) {
 	t.Helper()
-	tree, err := mmdbwriter.New(mmdbwriter.Options{DatabaseType: "Test-Country", RecordSize: 24, IncludeReservedNetworks: true})
+	tree, err := mmdbwriter.New(mmdbwriter.Options{
+		DatabaseType: "Test-Country", RecordSize: 24, IncludeReservedNetworks: true,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
