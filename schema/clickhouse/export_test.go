@@ -6,6 +6,7 @@ import (
 	"time"
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/pressly/goose/v3"
 
 	"linkstream/schema"
 )
@@ -42,6 +43,21 @@ func Statements(cluster string) (all []string, err error) {
 		all = append(all, statements...)
 	}
 	return all, nil
+}
+
+// MigrateFirst applies the first migration alone.
+func MigrateFirst(ctx context.Context, db *sql.DB) error {
+	known, err := layout{}.migrations()
+	if err != nil {
+		return err
+	}
+	provider, err := goose.NewProvider(goose.DialectClickHouse, db, nil, goose.WithGoMigrations(known[0]),
+		goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		return err
+	}
+	_, err = provider.Up(ctx)
+	return err
 }
 
 // Lock takes the lock under which nodes migrate; a lock as old as stale is taken away from its holder.

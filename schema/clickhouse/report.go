@@ -33,14 +33,14 @@ const (
 	SETTINGS enable_shared_storage_snapshot_in_query = 1`
 	// The days come first, in their order, then the links with the most clicks.
 	accountReport = `
-	SELECT day, link, sum(people) AS of_people, sum(bots) AS of_bots
+	SELECT grouping(link) = 0 AS of_link, day, link, sum(people) AS of_people, sum(bots) AS of_bots
 	FROM (
 		SELECT toDate(clicked_at) AS day, link_id AS link, countIf(device != 'bot') AS people, countIf(device = 'bot') AS bots
 		FROM clicks WHERE account_id = ? AND toDate(clicked_at) >= ? GROUP BY day, link
 	)
 	GROUP BY GROUPING SETS ((day), (link))
-	ORDER BY link != 0, day, of_people + of_bots DESC, link
-	LIMIT ? BY link != 0, day`
+	ORDER BY of_link, day, of_people + of_bots DESC, link
+	LIMIT ? BY of_link, day`
 )
 
 // LinkReport implements schema.ReportStore.
@@ -83,13 +83,14 @@ func (c *Clicks) AccountReport(ctx context.Context, accountID int64, since time.
 	defer cancel()
 	rows, err := c.conn.Query(ctx, accountReport, accountID, dayOf(since), schema.TopNames)
 	err = each(rows, err, func() error {
+		var ofLink uint8
 		var day time.Time
 		var link int64
 		var people, bots uint64
-		if err := rows.Scan(&day, &link, &people, &bots); err != nil {
+		if err := rows.Scan(&ofLink, &day, &link, &people, &bots); err != nil {
 			return err
 		}
-		if link != 0 {
+		if ofLink != 0 {
 			report.Links = append(report.Links, schema.LinkCount{LinkID: link, Total: int64(people + bots)})
 			return nil
 		}

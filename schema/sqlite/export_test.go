@@ -1,5 +1,24 @@
 package sqlite
 
+import (
+	"context"
+	"testing/fstest"
+)
+
+// CreateFirstClicks makes the file that the first migration makes.
+func CreateFirstClicks(ctx context.Context, path string) error {
+	const first = "00001_clicks.sql"
+	text, err := migrations.ReadFile("migrations/clicks/" + first)
+	if err != nil {
+		return err
+	}
+	db, err := open(ctx, path, "NORMAL", fstest.MapFS{first: {Data: text}})
+	if err != nil {
+		return err
+	}
+	return db.close()
+}
+
 // The queries whose plans are tested.
 var (
 	LinkQueries = map[string]string{

@@ -83,17 +83,47 @@ func (s *sums) add(b *schema.ClickBatch) {
 		}
 		s.marks[b.Lane[i]] = max(s.marks[b.Lane[i]], b.Seq[i])
 	}
-	s.counters.sort(func(a, b counter) int {
-		return cmp.Or(cmp.Compare(a.link, b.link), cmp.Compare(a.day, b.day), cmp.Compare(a.device, b.device),
-			cmp.Compare(a.browser, b.browser))
-	})
-	s.sources.sort(func(a, b source) int {
-		return cmp.Or(cmp.Compare(a.link, b.link), cmp.Compare(a.kind, b.kind), cmp.Compare(a.day, b.day),
-			cmp.Compare(a.name, b.name))
-	})
-	s.owned.sort(func(a, b owned) int {
-		return cmp.Or(cmp.Compare(a.account, b.account), cmp.Compare(a.day, b.day), cmp.Compare(a.link, b.link))
-	})
+	s.counters.sort(counter.compare)
+	s.sources.sort(source.compare)
+	s.owned.sort(owned.compare)
+}
+
+// The keys are compared field by field, and most often the first tells: cmp.Or would compare all.
+
+func (k counter) compare(o counter) int {
+	if k.link != o.link {
+		return cmp.Compare(k.link, o.link)
+	}
+	if k.day != o.day {
+		return cmp.Compare(k.day, o.day)
+	}
+	if k.device != o.device {
+		return cmp.Compare(k.device, o.device)
+	}
+	return cmp.Compare(k.browser, o.browser)
+}
+
+func (k source) compare(o source) int {
+	if k.link != o.link {
+		return cmp.Compare(k.link, o.link)
+	}
+	if k.kind != o.kind {
+		return cmp.Compare(k.kind, o.kind)
+	}
+	if k.day != o.day {
+		return cmp.Compare(k.day, o.day)
+	}
+	return cmp.Compare(k.name, o.name)
+}
+
+func (k owned) compare(o owned) int {
+	if k.account != o.account {
+		return cmp.Compare(k.account, o.account)
+	}
+	if k.day != o.day {
+		return cmp.Compare(k.day, o.day)
+	}
+	return cmp.Compare(k.link, o.link)
 }
 
 // tally counts the clicks of each key of a table.

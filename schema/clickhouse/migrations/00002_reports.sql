@@ -17,10 +17,9 @@ ALTER TABLE {{.Rows}} {{.OnCluster}}
         GROUP BY account_id, toDate(clicked_at), link_id
     );
 
--- In the background. Until a part has its projections, its rows are read.
-ALTER TABLE {{.Rows}} {{.OnCluster}} MATERIALIZE PROJECTION sources;
-
-ALTER TABLE {{.Rows}} {{.OnCluster}} MATERIALIZE PROJECTION accounts;
+-- In the background, which is no longer the default. Until a part has its projections, its rows are read.
+ALTER TABLE {{.Rows}} {{.OnCluster}} MATERIALIZE PROJECTION sources, MATERIALIZE PROJECTION accounts
+SETTINGS mutations_sync = 0;
 
 {{if .Cluster}}
 ALTER TABLE clicks {{.OnCluster}}

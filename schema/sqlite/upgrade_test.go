@@ -1,0 +1,73 @@
+package sqlite_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"linkstream/schema"
+	"linkstream/schema/sqlite"
+)
+
+// TestUpgrade goes on with a file of before reports, in which link 7 has five clicks, one of them of a bot.
+func TestUpgrade(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "clicks.db")
+	if err := sqlite.CreateFirstClicks(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+	raw := openRaw(t, path)
+	for _, statement := range []string{
+		`INSERT INTO counters VALUES (7, 20000, 'desktop', 'Firefox', 3), (7, 20001, 'mobile', 'Chrome', 1),
+			(7, 20001, 'bot', 'Googlebot', 1)`,
+		`INSERT INTO totals VALUES (7, 5)`,
+		`INSERT INTO marks VALUES (0, zeroblob(16), 3, 5)`,
+		`INSERT INTO positions VALUES (0, 5)`,
+	} {
+		if _, err := raw.Exec(statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clicks := openClicks(t, path)
+
+	t.Run("keeps counts, marks and position", func(t *testing.T) {
+		at, err := clicks.Position(t.Context(), 0)
+		if err != nil || fmt.Sprint(at) != fmt.Sprint(schema.Position{Next: 5, Marks: map[schema.Lane]uint64{{Number: 3}: 5}}) {
+			t.Fatalf("got position %v, error %v", at, err)
+		}
+		allCounted(t, path, 5)
+	})
+	t.Run("reports old clicks as of no known referrer, country and account", func(t *testing.T) {
+		wantReports(t, clicks, "{[{2024-10-04 3 0} {2024-10-05 1 1}] map[bot:1 desktop:3 mobile:1] "+
+			"[{Firefox 3} {Chrome 1}] [{ 4}] [{ 4}]}", "{[] []}")
+	})
+	t.Run("goes on counting", func(t *testing.T) {
+		batch := new(schema.ClickBatch)
+		newTraffic().fill(batch, 2)
+		batch.Base, batch.Next, batch.Offset = 5, 7, []int64{5, 6}
+		for i := range 2 {
+			batch.LinkID[i], batch.AccountID[i], batch.ClickedAt[i] = 7, 2, time.Unix(20001*86400, 0).UTC()
+			batch.Device[i], batch.Browser[i] = schema.Mobile, "Chrome"
+			batch.Referrer[i], batch.Country[i] = "news.example.org", "DE"
+		}
+		if err := clicks.InsertClicks(t.Context(), batch); err != nil {
+			t.Fatal(err)
+		}
+		allCounted(t, path, 7)
+		wantReports(t, clicks, "{[{2024-10-04 3 0} {2024-10-05 3 1}] map[bot:1 desktop:3 mobile:3] "+
+			"[{Chrome 3} {Firefox 3}] [{ 4} {news.example.org 2}] [{ 4} {DE 2}]}", "{[{2024-10-05 2 0}] [{7 2}]}")
+	})
+}
+
+// wantReports compares the reports of link 7 and of account 2.
+func wantReports(t *testing.T, clicks *sqlite.Clicks, link, account string) {
+	t.Helper()
+	ofLink, err := clicks.LinkReport(t.Context(), 7, time.Time{})
+	if err != nil || fmt.Sprint(ofLink) != link {
+		t.Errorf("got report of the link %v, error %v, want %v", ofLink, err, link)
+	}
+	ofAccount, err := clicks.AccountReport(t.Context(), 2, time.Time{})
+	if err != nil || fmt.Sprint(ofAccount) != account {
+		t.Errorf("got report of the account %v, error %v, want %v", ofAccount, err, account)
+	}
+}
