@@ -6,10 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-	"unsafe"
 
 	"github.com/VictoriaMetrics/metrics"
-	"github.com/dgraph-io/ristretto/v2"
 
 	"linkstream/schema"
 )
@@ -17,15 +15,11 @@ import (
 // retryAfter is how long an entry that can be served leaves a store alone that failed.
 const retryAfter = time.Second
 
-// entryOverhead is what an entry takes besides its own bytes: a slot of 56 in ristretto's map of values and one of 16 in
-// its map of costs, both half empty at worst, and what the allocator rounds up. Ristretto keeps hashes of the key alone.
-const entryOverhead = 160
-
 // cache remembers what the store has at a key, or that it has nothing. A value is served past its time while one request
 // renews it, and for as long as the store does not answer; that there is none is not, for it may have been created. A
 // value that was dropped is served only if the store does not answer.
 type cache[V any] struct {
-	entries     *ristretto.Cache[[]byte, *entry[V]]
+	entries     *table[V]
 	store       *gate
 	lookup      lookup[V]
 	ttl         time.Duration
@@ -41,6 +35,7 @@ type cache[V any] struct {
 type lookup[V any] func(ctx context.Context, key string) (value V, size int, err error)
 
 type entry[V any] struct {
+	slot    slot[V]
 	value   V
 	found   bool
 	expires atomic.Int64 // Unix nanoseconds; below zero: dropped, and each drop makes it less
@@ -54,25 +49,15 @@ type flight[V any] struct {
 	dropped bool // what the store answers may be older than a drop, so it is not fresh; under mu
 }
 
-// newCache returns a cache of maxBytes. An eighth of them goes to ristretto's counters, 3 to 4 bytes each, by which it
-// knows what is worth keeping: about ten to an entry, as it recommends.
+// newCache returns a cache of maxBytes.
 func newCache[V any](
 	name string, maxBytes int64, cfg *Config, store *gate, set *metrics.Set, lookup lookup[V],
-) (*cache[V], error) {
-	entries, err := ristretto.NewCache(&ristretto.Config[[]byte, *entry[V]]{
-		NumCounters:        maxBytes / 8 / 4,
-		MaxCost:            maxBytes / 8 * 7,
-		BufferItems:        64,
-		IgnoreInternalCost: true, // entryOverhead has it
-	})
-	if err != nil {
-		return nil, fmt.Errorf("make cache of %s: %w", name, err)
-	}
+) *cache[V] {
 	counter := func(outcome string) *metrics.Counter {
 		return set.NewCounter(fmt.Sprintf("linkstream_edge_cache_%s_total{cache=%q}", outcome, name))
 	}
 	return &cache[V]{
-		entries:     entries,
+		entries:     newTable[V](maxBytes),
 		store:       store,
 		lookup:      lookup,
 		ttl:         cfg.CacheTTL,
@@ -81,17 +66,17 @@ func newCache[V any](
 		hits:        counter("hits"),
 		misses:      counter("misses"),
 		stale:       counter("stale"),
-	}, nil
+	}
 }
 
 // get returns the value at key as of now, errNotFound or errUnavailable. It keeps no reference to key.
 func (c *cache[V]) get(key []byte, now time.Time) (*V, error) {
-	e, ok := c.entries.Get(key)
+	e := c.entries.get(key)
 	var err error
 	switch {
-	case ok && now.UnixNano() < e.expires.Load():
+	case e != nil && now.UnixNano() < e.expires.Load():
 		c.hits.Inc()
-	case ok && e.found:
+	case e != nil && e.found:
 		e = c.renew(e, key, now)
 	default:
 		c.misses.Inc()
@@ -165,12 +150,13 @@ func (c *cache[V]) drop(key []byte) {
 		f.entry.drop()
 		delete(c.flights, string(key))
 	}
-	e, ok := c.entries.Get(key)
+	e := c.entries.get(key)
 	switch {
-	case ok && e.found:
+	case e == nil:
+	case e.found:
 		e.drop()
-	case ok:
-		c.entries.Del(key)
+	default:
+		c.entries.delete(string(key))
 	}
 }
 
@@ -181,8 +167,8 @@ func (e *entry[V]) drop() {
 	}
 }
 
-// keep makes e the entry of a flight and offers it to ristretto, which may decline: those who wait for the entry get it
-// all the same, and the next one asks the store again.
+// keep makes e the entry of a flight and of the key, before the flight ends, or there would be a second one. If the table
+// has no room those who wait for the entry get it all the same, and the next one asks the store again.
 func (c *cache[V]) keep(f *flight[V], key string, e *entry[V], size int, now time.Time) {
 	ttl := c.ttl
 	if !e.found {
@@ -199,6 +185,5 @@ func (c *cache[V]) keep(f *flight[V], key string, e *entry[V], size int, now tim
 	if dropped && !e.found {
 		return
 	}
-	c.entries.Set([]byte(key), e, int64(entryOverhead+int(unsafe.Sizeof(*e))+size))
-	c.entries.Wait() // until it can be found: the flight must not end before, or there would be a second one
+	c.entries.set(key, e, size)
 }

@@ -1,7 +1,6 @@
 //go:build !race
 
-// The race detector makes a sync.Pool forget at random, and so allocate; the pools here and in ristretto do not
-// otherwise.
+// The race detector makes a sync.Pool forget at random, and so allocate.
 
 package redirect_test
 
