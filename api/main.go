@@ -1,4 +1,4 @@
-// Api serves version 1 of the API, and has the admin commands.
+// Api serves version 1 of the API and the dashboard, and has the admin commands.
 package main
 
 import (
@@ -8,6 +8,7 @@ import (
 	"log/slog"
 
 	"linkstream/api/admin"
+	"linkstream/api/dashboard"
 	"linkstream/api/node"
 	"linkstream/deploy/config"
 	"linkstream/deploy/program"
@@ -19,7 +20,7 @@ import (
 
 const usage = `Usage: api [flags] [command]
 
-Without a command it serves the API, from a Postgres database and from ClickHouse.
+Without a command it serves the API and the dashboard, from a Postgres database and from ClickHouse.
 
 `
 
@@ -82,9 +83,9 @@ func (s *settings) serve(ctx context.Context, db schema.Database, stdout io.Writ
 	if err != nil {
 		return errors.Join(err, clicks.Close())
 	}
-	if err := s.first.Make(ctx, db, "http://"+api.Addr(), stdout); err != nil {
+	if err := s.first.Make(ctx, db, api.URL(), stdout); err != nil {
 		return errors.Join(err, clicks.Close())
 	}
-	log.Info("serving the API", "listen", api.Addr())
+	log.Info("serving the API and the dashboard", "listen", api.Addr(), "dashboard", api.URL()+dashboard.Root)
 	return errors.Join(api.Run(ctx), clicks.Close())
 }

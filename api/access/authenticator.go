@@ -36,6 +36,7 @@ type Authenticator struct {
 	tokens  schema.TokenStore
 	cache   *ristretto.Cache[[]byte, *Grant] // by digest; nil for a token that is unknown or revoked
 	flights singleflight.Group               // by digest
+	uses    uses
 }
 
 // NewAuthenticator returns an Authenticator that knows the tokens of a store.
@@ -50,7 +51,7 @@ func NewAuthenticator(tokens schema.TokenStore) (*Authenticator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make cache of tokens: %w", err)
 	}
-	return &Authenticator{tokens: tokens, cache: cache}, nil
+	return &Authenticator{tokens: tokens, cache: cache, uses: uses{at: map[int64]time.Time{}}}, nil
 }
 
 // Close ends the Authenticator, of which no method is called any more.
@@ -60,8 +61,8 @@ func (a *Authenticator) Close() { a.cache.Close() }
 var errUnauthorized = schema.Errorf(schema.CodeUnauthorized, "The API token is missing or invalid.")
 
 // Authenticate returns what the token in an Authorization header grants. CodeUnauthorized if the header is missing or
-// malformed, or the token is unknown or revoked; CodeUnavailable if the store that would know does not answer. It keeps
-// no reference to authorization.
+// malformed, or the token is unknown or revoked; CodeUnavailable if the store that would know does not answer. It notes
+// the use, for Run to write, and keeps no reference to authorization.
 func (a *Authenticator) Authenticate(ctx context.Context, authorization []byte) (Grant, error) {
 	secret, ok := parseBearer(authorization)
 	if !ok {
@@ -78,6 +79,7 @@ func (a *Authenticator) Authenticate(ctx context.Context, authorization []byte) 
 	if grant == nil {
 		return Grant{}, errUnauthorized
 	}
+	a.uses.note(grant.TokenID, time.Now().UTC())
 	return *grant, nil
 }
 

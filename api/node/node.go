@@ -1,8 +1,10 @@
-// Package node is one api process: the public API, and what it needs to run.
+// Package node is one api process: the public API, the dashboard, and what they need to run.
 package node
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
@@ -15,6 +17,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"linkstream/api/access"
+	"linkstream/api/dashboard"
 	"linkstream/api/rest"
 	"linkstream/api/shorten"
 	"linkstream/schema"
@@ -26,39 +29,52 @@ const stopGrace = 10 * time.Second
 
 // Config is the configuration of an api process.
 type Config struct {
-	EdgeURL   string // the public base of short links; set by the program from -edge.url
-	Listen    string // address that the API is served on
-	Blocklist string // paths of blocklist files, separated by commas
+	EdgeURL        string // the public base of short links; set by the program from -edge.url
+	Listen         string // address that the API and the dashboard are served on
+	URL            string // the public base of both; "": the address that is listened on
+	SignUp         string // whether anyone may make an account: signUpOpen or signUpClosed
+	TrustedProxies ops.Proxies
+	Blocklist      string // paths of blocklist files, separated by commas
 }
 
+// The values of SignUp.
+const (
+	signUpOpen   = "open"
+	signUpClosed = "closed"
+)
+
 // DefaultConfig returns a configuration that works once EdgeURL is set.
-func DefaultConfig() Config { return Config{Listen: "127.0.0.1:8081"} }
+func DefaultConfig() Config { return Config{Listen: "127.0.0.1:8081", SignUp: signUpClosed} }
 
 // RegisterFlags binds the configuration to flags.
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
-	fs.StringVar(&c.Listen, "api.listen", c.Listen, "`address` that the API is served on")
+	fs.StringVar(&c.Listen, "api.listen", c.Listen, "`address` that the API and the dashboard are served on")
+	fs.StringVar(&c.URL, "api.url", c.URL,
+		"public base `URL` of the API and the dashboard; with https:// sessions need TLS (default http:// and the address)")
+	fs.StringVar(&c.SignUp, "api.signup", c.SignUp, "`open` if anyone may make an account, closed if not")
+	fs.Var(&c.TrustedProxies, "api.trusted-proxies",
+		"`addresses` and CIDR blocks, separated by commas, of proxies whose X-Forwarded-For is believed")
 	fs.StringVar(&c.Blocklist, "api.blocklist", c.Blocklist,
 		"`files` of unsafe hosts in the format of /etc/hosts, separated by commas; read again when they change")
 }
 
 // Validate returns every invalid setting but the URL and the files, which New reads.
 func (c *Config) Validate() error {
+	var errs []error
 	if err := ops.CheckAddr(c.Listen); err != nil {
-		return fmt.Errorf("-api.listen: %w", err)
+		errs = append(errs, fmt.Errorf("-api.listen: %w", err))
 	}
-	return nil
+	if err := ops.CheckURL(c.URL); c.URL != "" && err != nil {
+		errs = append(errs, fmt.Errorf("-api.url: %w", err))
+	}
+	if c.SignUp != signUpOpen && c.SignUp != signUpClosed {
+		errs = append(errs, fmt.Errorf("-api.signup: %q is neither %s nor %s", c.SignUp, signUpOpen, signUpClosed))
+	}
+	return errors.Join(errs...)
 }
 
 func (c *Config) blocklistFiles() []string {
 	return strings.FieldsFunc(c.Blocklist, func(r rune) bool { return r == ',' })
-}
-
-// Links is what an api asks its link store.
-type Links interface {
-	schema.LinkStore
-	schema.DomainStore
-	schema.TokenStore
-	schema.RateStore
 }
 
 // Node is an api process.
@@ -67,12 +83,14 @@ type Node struct {
 	server    *fasthttp.Server
 	tokens    *access.Authenticator
 	blocklist *shorten.Blocklist
-	links     Links
+	links     schema.Database
 	clicks    schema.ClickStore
+	url       string
+	log       *slog.Logger
 }
 
 // New reads the blocklist, listens, and returns a node that has yet to Run.
-func New(cfg Config, links Links, clicks schema.ClickStore, log *slog.Logger) (*Node, error) {
+func New(cfg Config, links schema.Database, clicks schema.ClickStore, log *slog.Logger) (*Node, error) {
 	blocklist, err := shorten.OpenBlocklist(cfg.blocklistFiles(), log)
 	if err != nil {
 		return nil, fmt.Errorf("-api.blocklist: %w", err)
@@ -81,24 +99,44 @@ func New(cfg Config, links Links, clicks schema.ClickStore, log *slog.Logger) (*
 	if err != nil {
 		return nil, err
 	}
-	tokens, err := access.NewAuthenticator(links)
-	if err != nil {
-		return nil, err
-	}
 	listener, err := ops.Listen(cfg.Listen)
 	if err != nil {
-		tokens.Close()
 		return nil, err
 	}
-	set := metrics.NewSet()
-	api := rest.New(tokens, access.NewLimiter(links), shortener, links, clicks, set, log)
-	n := &Node{listener: listener, tokens: tokens, blocklist: blocklist, links: links, clicks: clicks}
-	n.server = newServer(api, &ops.Endpoints{Ready: n.Ready, Metrics: set}, log)
+	n := &Node{
+		listener: listener, blocklist: blocklist, links: links, clicks: clicks, log: log,
+		url: cmp.Or(strings.TrimSuffix(cfg.URL, "/"), ops.LocalURL(listener.Addr())),
+	}
+	if err := n.prepare(cfg, shortener); err != nil {
+		listener.Close()
+		return nil, err
+	}
 	return n, nil
+}
+
+// prepare makes what is served.
+func (n *Node) prepare(cfg Config, shortener *shorten.Shortener) error {
+	set := metrics.NewSet()
+	pages, err := dashboard.New(
+		dashboard.Config{URL: n.url, SignUp: cfg.SignUp == signUpOpen, TrustedProxies: cfg.TrustedProxies},
+		dashboard.Parts{DB: n.links, Clicks: n.clicks, Shortener: shortener, Metrics: set, Log: n.log},
+	)
+	if err != nil {
+		return err
+	}
+	if n.tokens, err = access.NewAuthenticator(n.links); err != nil {
+		return err
+	}
+	api := rest.New(n.tokens, access.NewLimiter(n.links), shortener, n.links, n.clicks, set, n.log)
+	n.server = newServer(api, pages, &ops.Endpoints{Ready: n.Ready, Metrics: set}, n.log)
+	return nil
 }
 
 // Addr returns the address the node listens on.
 func (n *Node) Addr() string { return n.listener.Addr().String() }
+
+// URL returns the public base of the API and the dashboard, without a slash at the end.
+func (n *Node) URL() string { return n.url }
 
 // Ready returns nil if both stores answer.
 func (n *Node) Ready(ctx context.Context) error {
@@ -116,6 +154,7 @@ func (n *Node) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var following sync.WaitGroup
 	following.Go(func() { n.blocklist.Run(ctx) })
+	following.Go(func() { n.tokens.Run(ctx, n.log) })
 	err := ops.Serve(ctx, n.server, n.listener, stopGrace)
 	cancel()
 	following.Wait()

@@ -234,14 +234,19 @@ func TestConfig(t *testing.T) {
 	cfg := node.DefaultConfig()
 	fs := flag.NewFlagSet("api", flag.ContinueOnError)
 	cfg.RegisterFlags(fs)
-	must(t, fs.Parse([]string{"-api.blocklist", "a,b"}))
+	must(t, fs.Parse([]string{"-api.blocklist", "a,b", "-api.url", "https://links.example.org",
+		"-api.signup", "open", "-api.trusted-proxies", "10.0.0.0/8"}))
 	must(t, cfg.Validate())
-	if cfg.Listen != "127.0.0.1:8081" || cfg.Blocklist != "a,b" {
+	if cfg.Listen != "127.0.0.1:8081" || cfg.Blocklist != "a,b" || cfg.URL != "https://links.example.org" ||
+		cfg.SignUp != "open" || cfg.TrustedProxies.String() != "10.0.0.0/8" {
 		t.Errorf("%+v", cfg)
 	}
-	cfg.Listen = "8081"
-	if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), "-api.listen") {
-		t.Error(err)
+	cfg.Listen, cfg.URL, cfg.SignUp = "8081", "links.example.org", "maybe"
+	err := cfg.Validate()
+	for _, name := range []string{"-api.listen", "-api.url", "-api.signup"} {
+		if err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%v, want it to name %s", err, name)
+		}
 	}
 }
 
@@ -263,7 +268,7 @@ func TestSlowClients(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				api := rest.New(nil, nil, nil, nil, nil, metrics.NewSet(), discard)
-				server := node.NewServer(api, &ops.Endpoints{}, discard)
+				server := node.NewServer(api, nil, &ops.Endpoints{}, discard)
 				listener := fasthttputil.NewInmemoryListener()
 				ctx, cancel := context.WithCancel(t.Context())
 				served := make(chan error, 1)

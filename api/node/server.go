@@ -7,7 +7,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"linkstream/api/rest"
+	"linkstream/api/dashboard"
 	"linkstream/schema/ops"
 )
 
@@ -22,17 +22,27 @@ const (
 	idleTimeout    = 75 * time.Second // more than the minute after which load balancers drop idle connections
 )
 
-// newServer returns a server of the API and the operator's endpoints. Bodies are streamed, so that a request whose body
-// is too large has a header to be answered by.
-func newServer(api *rest.API, operator *ops.Endpoints, log *slog.Logger) *fasthttp.Server {
+// site answers requests.
+type site interface {
+	Handle(*fasthttp.RequestCtx)
+	Reject(*fasthttp.RequestCtx, error) // answers one that could not be read
+}
+
+// newServer returns a server of the API, the dashboard and the operator's endpoints. Bodies are streamed, so that a request
+// whose body is too large has a header to be answered by.
+func newServer(api, pages site, operator *ops.Endpoints, log *slog.Logger) *fasthttp.Server {
 	handle := func(ctx *fasthttp.RequestCtx) {
+		of := api
+		if dashboard.Owns(ctx) {
+			of = pages
+		}
 		if err := readBody(ctx); err != nil {
-			api.Reject(ctx, err)
+			of.Reject(ctx, err)
 			ctx.SetConnectionClose() // what was not read would be taken for the next request
 			return
 		}
 		if !operator.Handle(ctx) {
-			api.Handle(ctx)
+			of.Handle(ctx)
 		}
 	}
 	return &fasthttp.Server{
@@ -48,7 +58,7 @@ func newServer(api *rest.API, operator *ops.Endpoints, log *slog.Logger) *fastht
 		StreamRequestBody:  true,
 		Concurrency:        maxConnections,
 
-		SecureErrorLogMessage:        true, // headers hold tokens
+		SecureErrorLogMessage:        true, // headers hold tokens and sessions
 		NoDefaultServerHeader:        true,
 		NoDefaultContentType:         true,
 		DisablePreParseMultipartForm: true,

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"linkstream/api/node"
+	"linkstream/schema"
 	"linkstream/schema/sqlite"
 )
 
@@ -146,7 +146,7 @@ func (hoarding) LeaseRequests(context.Context, int64, time.Time, int) (granted, 
 }
 
 func TestRateLimitWithoutStore(t *testing.T) {
-	s := startOn(t, func(links *sqlite.Links) node.Links { return hoarding{links} })
+	s := startOn(t, func(links *sqlite.Links) schema.Database { return hoarding{links} })
 	owner := s.caller(t, "a@example.org")
 	for _, e := range endpoints {
 		t.Run("a store that does not grant requests is 503 with the headers of the limit: "+e.method+" "+e.path, func(t *testing.T) {

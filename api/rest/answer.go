@@ -6,6 +6,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"linkstream/api/traffic"
 	"linkstream/schema"
 )
 
@@ -56,26 +57,13 @@ var (
 	errMethod    = &httpError{fasthttp.StatusMethodNotAllowed, "The path does not take this method: see Allow."}
 	errBody      = &httpError{fasthttp.StatusBadRequest, "The body is not one JSON object."}
 	errType      = &httpError{fasthttp.StatusUnsupportedMediaType, "The Content-Type must be application/json."}
-	errTooLarge  = &httpError{fasthttp.StatusRequestEntityTooLarge, "The body is larger than 64 KiB."}
 	errTooMany   = &httpError{fasthttp.StatusTooManyRequests, "Too many requests: wait for the seconds in Retry-After."}
-	errHeader    = &httpError{fasthttp.StatusRequestHeaderFieldsTooLarge, "The header is too large."}
-	errTimeout   = &httpError{fasthttp.StatusRequestTimeout, "The request took too long to arrive."}
-	errRequest   = &httpError{fasthttp.StatusBadRequest, "The request is not valid HTTP."}
 )
 
 // unreadable is what the client is told of an error in reading its request.
 func unreadable(err error) error {
-	var header *fasthttp.ErrSmallBuffer
-	var timeout interface{ Timeout() bool }
-	switch {
-	case errors.Is(err, fasthttp.ErrBodyTooLarge):
-		return errTooLarge
-	case errors.As(err, &header):
-		return errHeader
-	case errors.As(err, &timeout) && timeout.Timeout():
-		return errTimeout
-	}
-	return errRequest
+	status, message := traffic.Unreadable(err)
+	return &httpError{status, message}
 }
 
 // answer writes the answer. URLs in it read as they were given: JSON needs no escapes for <, > and &.

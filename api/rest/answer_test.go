@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"linkstream/api/node"
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
 )
@@ -201,7 +200,7 @@ type brokenLinks struct {
 	err error
 }
 
-type linkStore = node.Links
+type linkStore = schema.Database
 
 func (b brokenLinks) Links(context.Context, int64, int64) ([]schema.Link, int64, error) {
 	return nil, 0, b.err
@@ -224,7 +223,7 @@ func TestFailures(t *testing.T) {
 			&schema.Error{Code: schema.CodeUnavailable, Message: "secret cause"}, http.StatusServiceUnavailable, "5"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := startOn(t, func(links *sqlite.Links) node.Links { return brokenLinks{links, c.err} })
+			s := startOn(t, func(links *sqlite.Links) schema.Database { return brokenLinks{links, c.err} })
 			owner := s.caller(t, "a@example.org")
 			a := owner.get(t, c.path)
 			a.wantKeys(t, c.status, "message")

@@ -16,6 +16,7 @@ import (
 
 	"linkstream/api/access"
 	"linkstream/api/shorten"
+	"linkstream/api/traffic"
 	"linkstream/schema"
 )
 
@@ -65,7 +66,7 @@ type call struct {
 	ctx     context.Context // bounds what the stores are asked
 	http    *fasthttp.RequestCtx
 	account int64  // 0 where no token is needed
-	route   string // "other" until the router has found one
+	route   string // OtherRoute until the router has found one
 }
 
 // The key of the call among a request's values.
@@ -99,9 +100,9 @@ func (a *API) Reject(http *fasthttp.RequestCtx, err error) { a.serve(http, unrea
 func (a *API) serve(http *fasthttp.RequestCtx, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
 	defer cancel()
-	c := &call{ctx: ctx, http: http, route: "other"}
+	c := &call{ctx: ctx, http: http, route: traffic.OtherRoute}
 	http.SetUserValue(callKey{}, c)
-	defer a.count(c, time.Now())
+	defer func(began time.Time) { traffic.Count(a.metrics, c.route, http.Response.StatusCode(), began) }(time.Now())
 	defer a.recover(http)
 
 	header := &http.Response.Header
@@ -155,10 +156,4 @@ func (a *API) recover(http *fasthttp.RequestCtx) {
 	if cause := recover(); cause != nil {
 		a.fail(http, fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
 	}
-}
-
-func (a *API) count(c *call, began time.Time) {
-	status := strconv.Itoa(c.http.Response.StatusCode())
-	a.metrics.GetOrCreateCounter(fmt.Sprintf("linkstream_api_requests_total{route=%q,status=%q}", c.route, status)).Inc()
-	a.metrics.GetOrCreateHistogram(fmt.Sprintf("linkstream_api_request_seconds{route=%q}", c.route)).UpdateDuration(began)
 }

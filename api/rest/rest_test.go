@@ -62,16 +62,16 @@ func (l *logged) String() string {
 // start starts a node that blocks the host bad.example.
 func start(t *testing.T) *service {
 	t.Helper()
-	return startOn(t, func(links *sqlite.Links) node.Links { return links })
+	return startOn(t, func(links *sqlite.Links) schema.Database { return links })
 }
 
 // startOn starts a node whose link store is what wrap makes of the real one, startOnBoth one of two such stores.
-func startOn(t *testing.T, wrap func(*sqlite.Links) node.Links) *service {
+func startOn(t *testing.T, wrap func(*sqlite.Links) schema.Database) *service {
 	t.Helper()
 	return startOnBoth(t, wrap, func(clicks *sqlite.Clicks) schema.ClickStore { return clicks })
 }
 
-func startOnBoth(t *testing.T, wrapLinks func(*sqlite.Links) node.Links,
+func startOnBoth(t *testing.T, wrapLinks func(*sqlite.Links) schema.Database,
 	wrapClicks func(*sqlite.Clicks) schema.ClickStore) *service {
 	t.Helper()
 	dir := t.TempDir()

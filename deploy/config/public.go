@@ -3,7 +3,8 @@ package config
 import (
 	"flag"
 	"fmt"
-	"net/url"
+
+	"linkstream/schema/ops"
 )
 
 // Public is how the world sees the service.
@@ -18,10 +19,8 @@ func (p *Public) RegisterFlags(fs *flag.FlagSet) {
 
 // Validate returns what is wrong with the URL.
 func (p *Public) Validate() error {
-	u, err := url.Parse(p.URL)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || (u.Path != "" && u.Path != "/") ||
-		u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		return fmt.Errorf("-edge.url: %q is not http:// or https:// and a host", p.URL)
+	if err := ops.CheckURL(p.URL); err != nil {
+		return fmt.Errorf("-edge.url: %w", err)
 	}
 	return nil
 }

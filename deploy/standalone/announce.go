@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"linkstream/api/dashboard"
 )
 
 const announceEvery = 50 * time.Millisecond
@@ -26,8 +28,14 @@ func (a *App) announce(ctx context.Context) error {
 		case <-time.After(announceEvery):
 		}
 	}
-	fmt.Fprintf(a.out, "linkstream is ready\n\n  short links  %s\n  API          %s\n  data         %s\n", a.cfg.URL, a.apiURL(), a.cfg.Data)
+	fmt.Fprintf(a.out, ready, a.cfg.URL, a.api.URL()+dashboard.Root, a.api.URL(), a.cfg.Data)
 	return nil
 }
 
-func (a *App) apiURL() string { return "http://" + a.api.Addr() }
+const ready = `linkstream is ready
+
+  short links  %s
+  dashboard    %s
+  API          %s
+  data         %s
+`

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -66,6 +67,24 @@ func CheckAddr(addr string) error {
 		return fmt.Errorf("address %s: port is not 0 to 65535", addr)
 	}
 	return nil
+}
+
+// CheckURL returns what is wrong with the public base of a service: it is http:// or https:// and a host, perhaps a port.
+func CheckURL(base string) error {
+	u, err := url.Parse(base)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || (u.Path != "" && u.Path != "/") ||
+		u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return fmt.Errorf("%q is not http:// or https:// and a host", base)
+	}
+	return nil
+}
+
+// LocalURL returns the base of what is served on addr, as seen on this machine.
+func LocalURL(addr net.Addr) string {
+	if tcp, ok := addr.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		return "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(tcp.Port))
+	}
+	return "http://" + addr.String()
 }
 
 // Listen opens a TCP listener. An address without a host, as in ":8080", means every interface.

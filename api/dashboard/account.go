@@ -1,0 +1,143 @@
+package dashboard
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/mileusna/useragent"
+
+	"linkstream/api/access"
+	"linkstream/schema"
+)
+
+const (
+	pathAccount    = Root + "/account"
+	pathPassword   = pathAccount + "/password"
+	pathEndSession = pathAccount + "/sessions/end"
+	pathEndOthers  = pathAccount + "/sessions/end-others"
+)
+
+func (d *Dashboard) routeAccount() {
+	d.get(pathAccount, d.showAccount)
+	d.post(pathPassword, d.changePassword)
+	d.post(pathEndSession, d.endSession)
+	d.post(pathEndOthers, d.endOtherSessions)
+}
+
+// accountPage is the data of the page of the account.
+type accountPage struct {
+	Account  schema.Account
+	Sessions []sessionItem
+}
+
+// sessionItem is a session as its owner sees it.
+type sessionItem struct {
+	ID        int64
+	Browser   string
+	CreatedAt time.Time
+	SeenAt    time.Time
+	Current   bool
+}
+
+func (d *Dashboard) accountPage(c *call) (accountPage, error) {
+	sessions, err := d.DB.Sessions(c.ctx, c.account.ID, time.Now().UTC())
+	if err != nil {
+		return accountPage{}, err
+	}
+	page := accountPage{Account: c.account}
+	for _, s := range sessions {
+		item := sessionItem{s.ID, browserName(s.UserAgent), s.CreatedAt, s.SeenAt, s.ID == c.session.ID}
+		page.Sessions = append(page.Sessions, item)
+	}
+	return page, nil
+}
+
+func (d *Dashboard) showAccount(c *call) error {
+	page, err := d.accountPage(c)
+	if err != nil {
+		return err
+	}
+	return d.render(c, "account", page)
+}
+
+// changePassword also ends every session but a new one of this browser, so that whoever knows the old password, or has
+// got hold of a cookie, is out.
+func (d *Dashboard) changePassword(c *call) error {
+	wait, err := d.attempts.Allow(c.ctx, passwordByAccount, strconv.FormatInt(c.account.ID, 10))
+	if err != nil {
+		return err
+	}
+	if wait > 0 {
+		page, err := d.accountPage(c)
+		return d.tooMany(c, "account", page, wait, err)
+	}
+	password := c.secret("new")
+	p := problems{}
+	if ok, err := d.passwords.Verify(c.ctx, c.account.PasswordHash, c.secret("current")); err != nil {
+		return err
+	} else if !ok {
+		p["current"] = "This is not your password."
+	}
+	if access.CheckPassword(password) != nil {
+		p["new"] = passwordProblem
+	} else if password != c.secret("again") {
+		p["again"] = "This is not the same as the new password above."
+	}
+	if len(p) > 0 {
+		page, err := d.accountPage(c)
+		if err != nil {
+			return err
+		}
+		return d.invalid(c, "account", page, p)
+	}
+	hash, err := d.passwords.Hash(c.ctx, password)
+	if err != nil {
+		return err
+	}
+	if err := c.begin(c.account); err != nil {
+		return err
+	}
+	if err := d.DB.SetPassword(c.ctx, c.account.ID, hash, c.session.ID); err != nil {
+		return err
+	}
+	return c.seeOther(pathAccount, "Your password is changed, and all other sessions have ended.")
+}
+
+func (d *Dashboard) endSession(c *call) error {
+	id := c.formID("session")
+	if id == c.session.ID {
+		return d.signOut(c)
+	}
+	if err := d.DB.EndSession(c.ctx, c.account.ID, id); err != nil {
+		return err
+	}
+	return c.seeOther(pathAccount, "The session has ended.")
+}
+
+func (d *Dashboard) endOtherSessions(c *call) error {
+	sessions, err := d.DB.Sessions(c.ctx, c.account.ID, time.Now().UTC())
+	if err != nil {
+		return err
+	}
+	for _, s := range sessions {
+		if s.ID == c.session.ID {
+			continue
+		}
+		if err := d.DB.EndSession(c.ctx, c.account.ID, s.ID); err != nil {
+			return err
+		}
+	}
+	return c.seeOther(pathAccount, "All other sessions have ended.")
+}
+
+// browserName says in a few words which browser a User-Agent header is of.
+func browserName(userAgent string) string {
+	agent := useragent.Parse(userAgent)
+	switch {
+	case agent.Name == "":
+		return "An unknown browser"
+	case agent.OS == "":
+		return agent.Name
+	}
+	return agent.Name + " on " + agent.OS
+}

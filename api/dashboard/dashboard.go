@@ -1,0 +1,209 @@
+// Package dashboard is the pages for people: sign-in, links and their statistics, domains, API tokens and the account.
+// Pages are rendered here, from what is embedded in the program, and work without JavaScript.
+package dashboard
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	nethttp "net/http"
+	"net/url"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+	"github.com/fasthttp/router"
+	"github.com/valyala/fasthttp"
+
+	"linkstream/api/access"
+	"linkstream/api/shorten"
+	"linkstream/api/traffic"
+	"linkstream/schema"
+	"linkstream/schema/ops"
+)
+
+// Root is the path of the dashboard, below which all of it is.
+const Root = "/dashboard"
+
+// callTimeout bounds what one request may take of the stores.
+const callTimeout = 10 * time.Second
+
+// Config is the configuration of the dashboard.
+type Config struct {
+	URL            string      // the public base of the dashboard and the API; https means that cookies need TLS
+	SignUp         bool        // anyone may make an account
+	TrustedProxies ops.Proxies // whose X-Forwarded-For is believed
+}
+
+// Parts are what the dashboard works with.
+type Parts struct {
+	DB        schema.Database
+	Clicks    schema.ClickStore
+	Shortener *shorten.Shortener
+	Metrics   *metrics.Set
+	Log       *slog.Logger
+}
+
+// Dashboard answers requests.
+type Dashboard struct {
+	Parts
+	url         string // without a slash at the end
+	secure      bool   // url is https
+	signUp      bool
+	proxies     ops.Proxies
+	sessions    *access.Sessions
+	attempts    *access.Attempts
+	passwords   *access.Passwords
+	crossOrigin *nethttp.CrossOriginProtection
+	pages       pages
+	assets      assets
+	router      *router.Router
+}
+
+// New returns a dashboard.
+func New(cfg Config, parts Parts) (*Dashboard, error) {
+	base, err := url.Parse(cfg.URL)
+	if err != nil || base.Host == "" {
+		return nil, fmt.Errorf("dashboard: %q is no URL of a server", cfg.URL)
+	}
+	d := &Dashboard{
+		Parts: parts, url: base.Scheme + "://" + base.Host, secure: base.Scheme == "https", signUp: cfg.SignUp,
+		proxies: cfg.TrustedProxies, sessions: access.NewSessions(parts.DB), attempts: access.NewAttempts(parts.DB),
+		passwords: access.NewPasswords(), crossOrigin: nethttp.NewCrossOriginProtection(),
+	}
+	if err := d.crossOrigin.AddTrustedOrigin(d.url); err != nil {
+		return nil, fmt.Errorf("dashboard: %w", err)
+	}
+	if d.assets, err = newAssets(); err != nil {
+		return nil, err
+	}
+	if d.pages, err = newPages(d.assets); err != nil {
+		return nil, err
+	}
+	d.router = router.New()
+	d.router.RedirectTrailingSlash, d.router.RedirectFixedPath = false, false // one path for each thing
+	d.router.HandleOPTIONS = false
+	d.router.NotFound = d.handler(traffic.OtherRoute, admitAnyone, func(*call) error { return errNoPage })
+	d.router.MethodNotAllowed = d.handler(traffic.OtherRoute, admitAnyone, func(*call) error { return errMethod })
+	d.routes()
+	return d, nil
+}
+
+// routes lists all paths but those that noun's files add.
+func (d *Dashboard) routes() {
+	d.openGet("/", func(c *call) error { return c.redirect(Root) })
+	d.router.GET(assetRoot+"{file}", d.serveAsset)
+	d.router.HEAD(assetRoot+"{file}", d.serveAsset)
+	d.routeSignIn()
+	d.routeAccount()
+	d.routeTokens()
+	d.routeOverview()
+	d.routeLinks()
+	d.routeDomains()
+}
+
+// get answers GET and HEAD of path, for those who are signed in; others are sent to sign in.
+func (d *Dashboard) get(path string, handle func(*call) error) {
+	d.route(fasthttp.MethodGet, path, admitAccount, handle)
+}
+
+// post answers POST of path, for those who are signed in. The form was sent by one of their own pages.
+func (d *Dashboard) post(path string, handle func(*call) error) {
+	d.route(fasthttp.MethodPost, path, admitAccount, handle)
+}
+
+// openGet and openPost are for everyone: call.signedIn tells who it is.
+func (d *Dashboard) openGet(path string, handle func(*call) error) {
+	d.route(fasthttp.MethodGet, path, admitAnyone, handle)
+}
+
+func (d *Dashboard) openPost(path string, handle func(*call) error) {
+	d.route(fasthttp.MethodPost, path, admitAnyone, handle)
+}
+
+func (d *Dashboard) route(method, path string, admit admission, handle func(*call) error) {
+	handler := d.handler(path, admit, handle)
+	d.router.Handle(method, path, handler)
+	if method == fasthttp.MethodGet {
+		d.router.Handle(fasthttp.MethodHead, path, handler)
+	}
+}
+
+// Owns reports whether a request is the dashboard's to answer. The root is to a browser that looks for a page: to a program
+// it is a path without the API's version.
+func Owns(http *fasthttp.RequestCtx) bool {
+	switch path := string(http.URI().PathOriginal()); {
+	case path == "/":
+		read := http.IsGet() || http.IsHead()
+		return read && bytes.Contains(http.Request.Header.Peek(fasthttp.HeaderAccept), []byte("text/html"))
+	default:
+		return path == Root || strings.HasPrefix(path, Root+"/")
+	}
+}
+
+// Handle answers any request that it owns. All of its body has been read.
+func (d *Dashboard) Handle(http *fasthttp.RequestCtx) {
+	d.setHeaders(&http.Response.Header)
+	if string(http.URI().PathOriginal()) == Root+"/" { // which the router takes for the same as Root
+		http.URI().SetPath("/")
+	}
+	d.router.Handler(http)
+}
+
+// Reject answers a request that could not be read because of err.
+func (d *Dashboard) Reject(http *fasthttp.RequestCtx, err error) {
+	status, message := traffic.Unreadable(err)
+	d.setHeaders(&http.Response.Header)
+	d.handler(traffic.OtherRoute, admitNobody, func(*call) error {
+		return &failure{status, "This request cannot be taken", message}
+	})(http)
+}
+
+// handler returns what answers a request by what handle answers, or by the error that it returns.
+func (d *Dashboard) handler(route string, admit admission, handle func(*call) error) fasthttp.RequestHandler {
+	return func(http *fasthttp.RequestCtx) {
+		ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
+		defer cancel()
+		c := &call{ctx: ctx, http: http, dashboard: d}
+		began := time.Now()
+		defer func() { traffic.Count(d.Metrics, route, http.Response.StatusCode(), began) }()
+		defer d.recover(c)
+		admitted, err := admit(c)
+		if err == nil && admitted {
+			err = handle(c)
+		}
+		if err != nil {
+			d.fail(c, err)
+		}
+	}
+}
+
+// recover answers a request whose handler panicked.
+func (d *Dashboard) recover(c *call) {
+	if cause := recover(); cause != nil {
+		d.fail(c, fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
+	}
+}
+
+// policy lets a page load what the dashboard serves, and nothing else.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; form-action 'self'; " +
+	"base-uri 'none'; frame-ancestors 'none'"
+
+// setHeaders sets what stands on every answer. Pages are kept by nobody; assets say otherwise of themselves.
+func (d *Dashboard) setHeaders(header *fasthttp.ResponseHeader) {
+	header.Set("Content-Security-Policy", policy)
+	header.Set("Cache-Control", "no-store")
+	header.Set("Cross-Origin-Opener-Policy", "same-origin")
+	header.Set("Cross-Origin-Resource-Policy", "same-origin")
+	header.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=(), payment=(), usb=()")
+	// Not no-referrer, with which browsers send forms with "Origin: null".
+	header.Set("Referrer-Policy", "same-origin")
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("X-Frame-Options", "DENY")
+	header.Set("X-Robots-Tag", "noindex")
+	if d.secure {
+		header.Set("Strict-Transport-Security", "max-age=31536000")
+	}
+}

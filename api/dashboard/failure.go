@@ -1,0 +1,94 @@
+package dashboard
+
+import (
+	"errors"
+
+	"github.com/valyala/fasthttp"
+
+	"linkstream/schema"
+)
+
+// failure is an error that has a page of its own.
+type failure struct {
+	Status int
+	Title  string
+	Text   string
+}
+
+func (f *failure) Error() string { return f.Title }
+
+var (
+	errNoPage = &failure{fasthttp.StatusNotFound, "There is no such page",
+		"It may have been removed, or the address has a typing error."}
+	errMethod = &failure{fasthttp.StatusMethodNotAllowed, "This is not how the page is used",
+		"Please go to it by one of the links above."}
+	errForged = &failure{fasthttp.StatusForbidden, "This form was not taken",
+		"It did not come from a page of this session, perhaps because you have signed in anew since. Nothing was changed: " +
+			"please go back, reload the page and try again."}
+	errSuspended = &failure{fasthttp.StatusForbidden, "Your account is suspended",
+		"Its short links go on working, but nobody can manage them. Please ask whoever runs this service."}
+	errBusy = &failure{fasthttp.StatusServiceUnavailable, "Too much is going on",
+		"More people are signing in than the service can check at once. Please try again in a few seconds."}
+)
+
+// storeError says which store has failed: the link store is assumed where nothing says otherwise.
+type storeError struct {
+	store string
+	error
+}
+
+func (e *storeError) Unwrap() error { return e.error }
+
+// ofClicks marks an error, unless it is nil, as one of the click store.
+func ofClicks(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &storeError{"click store", err}
+}
+
+func asError(err error) (*schema.Error, bool) {
+	var e *schema.Error
+	return e, errors.As(err, &e)
+}
+
+// fail answers with the page of an error. What is not the browser's doing is logged and not told.
+func (d *Dashboard) fail(c *call, err error) {
+	page := d.explain(c, err)
+	if err := d.write(c, page.Status, "failure", page, nil); err != nil {
+		d.Log.Error("page not written", "page", "failure", "error", err)
+		c.http.Response.ResetBody()
+		c.http.SetContentType("text/plain; charset=utf-8")
+		c.http.SetStatusCode(fasthttp.StatusInternalServerError)
+		c.http.SetBodyString("Something went wrong on our side.\n")
+	}
+}
+
+// explain returns the page that an error is answered with, and sets the headers that go with it.
+func (d *Dashboard) explain(c *call, err error) *failure {
+	var page *failure
+	if errors.As(err, &page) {
+		return page
+	}
+	if page, is := busy(err); is {
+		c.http.Response.Header.Set(fasthttp.HeaderRetryAfter, "5")
+		return page
+	}
+	code := schema.ErrorCode(err)
+	if code == schema.CodeNotFound {
+		return errNoPage
+	}
+	d.Log.Error("request failed", "method", string(c.http.Method()), "path", string(c.http.URI().PathOriginal()), "error", err)
+	if code == schema.CodeUnavailable {
+		store := "link store"
+		var of *storeError
+		if errors.As(err, &of) {
+			store = of.store
+		}
+		c.http.Response.Header.Set(fasthttp.HeaderRetryAfter, "5")
+		return &failure{fasthttp.StatusServiceUnavailable, "The " + store + " cannot be reached",
+			"Short links go on working meanwhile. Please try again in a few seconds."}
+	}
+	return &failure{fasthttp.StatusInternalServerError, "Something went wrong on our side",
+		"It has been noted. Please try again; if it happens again, tell whoever runs this service."}
+}

@@ -1,0 +1,261 @@
+package dashboard_test
+
+import (
+	"bytes"
+	"context"
+	"html"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"linkstream/api/access"
+	"linkstream/api/node"
+	"linkstream/schema"
+	"linkstream/schema/sqlite"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m,
+		// fasthttp renews its Date header as long as the process lasts, and a stopped server's cleaner sleeps for 10 s.
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"))
+}
+
+const (
+	email    = "maria@example.org"
+	password = "correct horse battery"
+)
+
+// service is a running node with one account, on stores of its own.
+type service struct {
+	base    string
+	links   *sqlite.Links
+	account schema.Account
+	log     *logged
+}
+
+// option changes how a service runs.
+type option func(*node.Config)
+
+func behindTLS(cfg *node.Config)  { cfg.URL = "https://links.example.org" }
+func openSignUp(cfg *node.Config) { cfg.SignUp = "open" }
+func behindProxy(cfg *node.Config) {
+	if err := cfg.TrustedProxies.Set("127.0.0.1"); err != nil {
+		panic(err)
+	}
+}
+
+func start(t *testing.T, options ...option) *service {
+	t.Helper()
+	return startWith(t, func(links *sqlite.Links) schema.Database { return links }, options...)
+}
+
+// startWith runs a service whose link store is what wrap returns.
+func startWith(t *testing.T, wrap func(*sqlite.Links) schema.Database, options ...option) *service {
+	t.Helper()
+	dir := t.TempDir()
+	links, err := sqlite.OpenLinks(t.Context(), filepath.Join(dir, "links.db"))
+	must(t, err)
+	clicks, err := sqlite.OpenClicks(t.Context(), filepath.Join(dir, "clicks.db"))
+	must(t, err)
+	cfg := node.DefaultConfig()
+	cfg.EdgeURL, cfg.Listen = "http://sho.rt", "127.0.0.1:0"
+	for _, change := range options {
+		change(&cfg)
+	}
+	s := &service{links: links, log: &logged{}}
+	n, err := node.New(cfg, wrap(links), clicks, slog.New(slog.NewTextHandler(s.log, nil)))
+	must(t, err)
+	s.base = "http://" + n.Addr()
+	ctx, cancel := context.WithCancel(context.Background())
+	stopped := make(chan error, 1)
+	go func() { stopped <- n.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		must(t, <-stopped)
+		must(t, clicks.Close())
+		must(t, links.Close())
+	})
+	s.account = s.addAccount(t, email)
+	return s
+}
+
+var passwordHash = sync.OnceValue(func() string { return access.HashPassword(password) })
+
+func (s *service) addAccount(t *testing.T, email string) schema.Account {
+	t.Helper()
+	account := schema.Account{Email: email, PasswordHash: passwordHash(), CreatedAt: time.Now().UTC()}
+	must(t, s.links.CreateAccount(t.Context(), &account))
+	return account
+}
+
+// logged is what the service has logged.
+type logged struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// browser keeps cookies, sends forms as browsers do, and does not follow redirects by itself.
+type browser struct {
+	t      *testing.T
+	base   string
+	agent  string
+	fields http.Header // of every request
+	client *http.Client
+	seen   answer
+}
+
+// answer is what a browser got.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func (s *service) browser(t *testing.T) *browser {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	must(t, err)
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &browser{t: t, base: s.base, agent: "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0",
+		fields: http.Header{"Origin": {s.base}, "Sec-Fetch-Site": {"same-origin"}},
+		client: &http.Client{Jar: jar, Transport: transport, Timeout: time.Minute,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+}
+
+// signedIn returns a browser in which the account is signed in.
+func (s *service) signedIn(t *testing.T) *browser {
+	t.Helper()
+	b := s.browser(t)
+	b.signIn(email, password)
+	if b.seen.status != http.StatusSeeOther {
+		t.Fatalf("sign-in answers %d:\n%s", b.seen.status, b.seen.body)
+	}
+	return b
+}
+
+func (b *browser) send(method, path string, form url.Values) answer {
+	b.t.Helper()
+	var body io.Reader
+	if form != nil {
+		body = strings.NewReader(form.Encode())
+	}
+	req, err := http.NewRequestWithContext(b.t.Context(), method, b.base+path, body)
+	must(b.t, err)
+	if form != nil {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	for name, values := range b.fields {
+		req.Header[name] = values
+	}
+	req.Header.Set("User-Agent", b.agent)
+	req.Header.Set("Accept", "text/html,application/xhtml+xml,*/*;q=0.8")
+	res, err := b.client.Do(req)
+	must(b.t, err)
+	defer res.Body.Close()
+	raw, err := io.ReadAll(res.Body)
+	must(b.t, err)
+	b.seen = answer{res.StatusCode, res.Header, string(raw)}
+	return b.seen
+}
+
+func (b *browser) get(path string) answer { b.t.Helper(); return b.send(http.MethodGet, path, nil) }
+
+var csrfField = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
+
+// post sends a form of the page seen last, or of the account's page: its token is in all of them.
+func (b *browser) post(path string, fields ...string) answer {
+	b.t.Helper()
+	form := url.Values{}
+	if token := csrfField.FindStringSubmatch(b.seen.body); token != nil {
+		form.Set("csrf", token[1])
+	} else if token := csrfField.FindStringSubmatch(b.get("/dashboard/account").body); token != nil {
+		form.Set("csrf", token[1])
+	}
+	for i := 0; i < len(fields); i += 2 {
+		form.Set(fields[i], fields[i+1])
+	}
+	return b.send(http.MethodPost, path, form)
+}
+
+// follow gets the page that the answer seen last leads to.
+func (b *browser) follow() answer {
+	b.t.Helper()
+	to := b.seen.header.Get("Location")
+	if b.seen.status != http.StatusSeeOther || !strings.HasPrefix(to, "/") {
+		b.t.Fatalf("%d leads to %q:\n%s", b.seen.status, to, b.seen.body)
+	}
+	return b.get(to)
+}
+
+func (b *browser) signIn(email, password string) answer {
+	b.t.Helper()
+	return b.send(http.MethodPost, "/dashboard/sign-in", url.Values{"email": {email}, "password": {password}})
+}
+
+// cookie returns the cookie of that name as an answer sets it; nil if it does not.
+func (a answer) cookie(name string) *http.Cookie {
+	for _, c := range (&http.Response{Header: a.header}).Cookies() {
+		if c.Name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+var tags = regexp.MustCompile(`<[^>]*>`)
+
+// text returns what a page says, without its elements.
+func (a answer) text() string {
+	return strings.Join(strings.Fields(html.UnescapeString(tags.ReplaceAllString(a.body, " "))), " ")
+}
+
+// want fails unless the answer has the status and its text has all of texts.
+func (a answer) want(t *testing.T, status int, texts ...string) {
+	t.Helper()
+	if a.status != status {
+		t.Fatalf("%d, want %d: %s", a.status, status, a.text())
+	}
+	for _, text := range texts {
+		if !strings.Contains(a.text(), text) {
+			t.Errorf("no %q in: %s", text, a.text())
+		}
+	}
+}
+
+func (a answer) wantTo(t *testing.T, location string) {
+	t.Helper()
+	if got := a.header.Get("Location"); a.status != http.StatusSeeOther || got != location {
+		t.Fatalf("%d leads to %q, want %q: %s", a.status, got, location, a.text())
+	}
+}

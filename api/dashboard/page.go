@@ -1,0 +1,167 @@
+package dashboard
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+//go:embed templates/*.html
+var templateFiles embed.FS
+
+// pages are the templates by name: templates/NAME.html together with the layout. A page defines "title" and "main".
+type pages map[string]*template.Template
+
+func newPages(files assets) (pages, error) {
+	layout, err := template.New("layout").Funcs(functions(files)).ParseFS(templateFiles, "templates/layout.html")
+	if err != nil {
+		return nil, fmt.Errorf("parse layout: %w", err)
+	}
+	names, err := fs.Glob(templateFiles, "templates/*.html")
+	if err != nil {
+		return nil, err
+	}
+	p := pages{}
+	for _, file := range names {
+		name := strings.TrimSuffix(path.Base(file), ".html")
+		if name == "layout" {
+			continue
+		}
+		t, err := template.Must(layout.Clone()).ParseFS(templateFiles, file)
+		if err != nil {
+			return nil, fmt.Errorf("parse page %q: %w", name, err)
+		}
+		p[name] = t
+	}
+	return p, nil
+}
+
+// view is what a template sees: "." in "title" and "main", "$" everywhere in them.
+type view struct {
+	Data     any      // the page's own
+	Problems problems // with the form that was sent
+	Notice   string   // what has just been done
+	Email    string   // "" if nobody is signed in
+	CSRF     string   // the session's token; {{template "csrf" $}} puts it into a form
+	Path     string   // of the request
+	SignUp   bool     // anyone may sign up
+	Nav      []navItem
+}
+
+// navItem is an entry of the navigation.
+type navItem struct {
+	Path, Label string
+	Current     string // what aria-current says of it; "" if it is not current
+}
+
+// The sections of the dashboard, in order.
+var sections = []navItem{
+	{Path: Root, Label: "Overview"},
+	{Path: Root + "/links", Label: "Links"},
+	{Path: Root + "/domains", Label: "Domains"},
+	{Path: Root + "/tokens", Label: "API settings"},
+	{Path: Root + "/account", Label: "Account"},
+}
+
+// navigation returns the sections with the one marked that path is in.
+func navigation(path string) []navItem {
+	items := make([]navItem, len(sections))
+	for i, item := range sections {
+		switch {
+		case path == item.Path:
+			item.Current = "page"
+		case item.Path != Root && strings.HasPrefix(path, item.Path+"/"):
+			item.Current = "true"
+		}
+		items[i] = item
+	}
+	return items
+}
+
+// render answers with a page.
+func (d *Dashboard) render(c *call, page string, data any) error {
+	return d.write(c, fasthttp.StatusOK, page, data, nil)
+}
+
+// invalid answers a form that was not taken with its page again: data fills in what was typed.
+func (d *Dashboard) invalid(c *call, page string, data any, p problems) error {
+	return d.write(c, fasthttp.StatusUnprocessableEntity, page, data, p)
+}
+
+// write answers with a page, all of it or an error.
+func (d *Dashboard) write(c *call, status int, page string, data any, p problems) error {
+	v := view{Data: data, Problems: p, Path: string(c.http.URI().PathOriginal()), SignUp: d.signUp}
+	if c.signedIn() {
+		v.Email, v.CSRF, v.Nav, v.Notice = c.account.Email, c.csrf, navigation(v.Path), c.takeNotice()
+	}
+	var body bytes.Buffer
+	if err := d.pages[page].ExecuteTemplate(&body, "layout.html", v); err != nil {
+		return fmt.Errorf("render page %q: %w", page, err)
+	}
+	c.http.Response.ResetBody()
+	c.http.SetStatusCode(status)
+	c.http.SetContentType("text/html; charset=utf-8")
+	c.http.SetBody(body.Bytes())
+	return nil
+}
+
+// functions are those of all templates. Those that need the view take it first: $.
+func functions(files assets) template.FuncMap {
+	return template.FuncMap{
+		"asset":    files.url,
+		"when":     when,
+		"number":   number,
+		"counted":  counted,
+		"problem":  newProblem,
+		"describe": describe,
+	}
+}
+
+// when returns an element that shows a moment in UTC, and that the script turns into the reader's terms.
+func when(t time.Time) template.HTML {
+	t = t.UTC()
+	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s UTC">%s UTC</time>`,
+		t.Format(time.RFC3339), t.Format("Monday, 2 January 2006, 15:04:05"), t.Format("2 Jan 2006, 15:04")))
+}
+
+// number returns n with its thousands apart: 1,234,567.
+func number(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
+
+// counted returns a number and its noun: "1 link", "2 links".
+func counted(n int64, singular, plural string) string {
+	if n == 1 {
+		return "1 " + singular
+	}
+	return number(n) + " " + plural
+}
+
+// problem is what {{template "problem" (problem $ "field")}} shows below a field, if anything.
+type problem struct{ ID, Text string }
+
+func newProblem(v view, field string) problem { return problem{field + "-problem", v.Problems[field]} }
+
+// describe returns the attributes that tie a field to its problem, if it has one, and to its hints, by their IDs.
+func describe(v view, field string, hints ...string) template.HTMLAttr {
+	invalid := ""
+	if v.Problems[field] != "" {
+		invalid, hints = ` aria-invalid="true"`, append([]string{field + "-problem"}, hints...)
+	}
+	if len(hints) == 0 {
+		return ""
+	}
+	return template.HTMLAttr(fmt.Sprintf(`aria-describedby="%s"%s`, template.HTMLEscapeString(strings.Join(hints, " ")), invalid))
+}

@@ -1,0 +1,90 @@
+package dashboard
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"mime"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"linkstream/api/traffic"
+)
+
+//go:embed static
+var staticFiles embed.FS
+
+const assetRoot = Root + "/static/"
+
+// assets are the files that pages load. Their URLs carry a hash of what they hold, so that they may be kept for good.
+type assets struct {
+	urls  map[string]string // by the file's name
+	files map[string]asset  // by the last part of the URL
+}
+
+type asset struct {
+	contentType string
+	content     []byte
+}
+
+func newAssets() (assets, error) {
+	a := assets{map[string]string{}, map[string]asset{}}
+	entries, err := fs.ReadDir(staticFiles, "static")
+	if err != nil {
+		return assets{}, err
+	}
+	for _, entry := range entries {
+		content, err := fs.ReadFile(staticFiles, "static/"+entry.Name())
+		if err != nil {
+			return assets{}, err
+		}
+		digest := sha256.Sum256(content)
+		ext := path.Ext(entry.Name())
+		name := strings.TrimSuffix(entry.Name(), ext) + "." + hex.EncodeToString(digest[:6]) + ext
+		a.urls[entry.Name()] = assetRoot + name
+		a.files[name] = asset{contentType(ext), content}
+	}
+	return a, nil
+}
+
+// contentType does not ask the machine, whose list may have anything in it, of the types that we use.
+func contentType(ext string) string {
+	switch ext {
+	case ".css":
+		return "text/css; charset=utf-8"
+	case ".js":
+		return "text/javascript; charset=utf-8"
+	case ".svg":
+		return "image/svg+xml"
+	}
+	return mime.TypeByExtension(ext)
+}
+
+// url returns the address of a file.
+func (a assets) url(name string) (string, error) {
+	url, ok := a.urls[name]
+	if !ok {
+		return "", fmt.Errorf("there is no asset %q", name)
+	}
+	return url, nil
+}
+
+func (d *Dashboard) serveAsset(http *fasthttp.RequestCtx) {
+	name, _ := http.UserValue("file").(string)
+	file, ok := d.assets.files[name]
+	if !ok {
+		d.handler(traffic.OtherRoute, admitNobody, func(*call) error { return errNoPage })(http)
+		return
+	}
+	defer func(began time.Time) {
+		traffic.Count(d.Metrics, assetRoot+"{file}", http.Response.StatusCode(), began)
+	}(time.Now())
+	http.SetContentType(file.contentType)
+	http.Response.Header.Set(fasthttp.HeaderCacheControl, "public, max-age=31536000, immutable")
+	http.Response.SetBodyRaw(file.content)
+}

@@ -1,0 +1,67 @@
+// What makes the pages nicer. All of them work without it.
+"use strict";
+
+// Times: the reader's own terms, with the exact moment on hover. Without the script they stand in UTC.
+const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
+const moment = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+const relative = new Intl.RelativeTimeFormat(document.documentElement.lang, { numeric: "auto" });
+const units = [["day", 86400], ["hour", 3600], ["minute", 60]];
+
+function showTimes() {
+  for (const element of document.querySelectorAll("time[datetime]:not([data-day])")) {
+    const at = new Date(element.dateTime);
+    if (isNaN(at)) continue;
+    const seconds = (at - Date.now()) / 1000;
+    element.title = exact.format(at);
+    if (Math.abs(seconds) >= 30 * 86400) {
+      element.textContent = moment.format(at);
+      continue;
+    }
+    const [unit, length] = units.find(([, length]) => Math.abs(seconds) >= length) || ["second", 0];
+    element.textContent = length ? relative.format(Math.trunc(seconds / length), unit) : "just now";
+  }
+}
+showTimes();
+setInterval(showTimes, 30000);
+
+// Copy: <button type="button" data-copy="ID of an element or input" hidden> copies its text.
+for (const button of document.querySelectorAll("button[data-copy]")) {
+  const label = button.textContent;
+  button.hidden = !navigator.clipboard;
+  button.addEventListener("click", async () => {
+    const source = document.getElementById(button.dataset.copy);
+    try {
+      await navigator.clipboard.writeText((source.value ?? source.textContent).trim());
+      button.textContent = "Copied";
+    } catch {
+      button.textContent = "Not copied";
+    }
+    setTimeout(() => { button.textContent = label; }, 2000);
+  });
+}
+
+// Show: <button type="button" data-show="IDs of password fields" aria-pressed="false" hidden> shows what was typed.
+for (const button of document.querySelectorAll("button[data-show]")) {
+  button.hidden = false;
+  button.addEventListener("click", () => {
+    const show = button.getAttribute("aria-pressed") !== "true";
+    button.setAttribute("aria-pressed", show);
+    for (const id of button.dataset.show.split(" ")) document.getElementById(id).type = show ? "text" : "password";
+  });
+}
+
+// A page that answers a form: reloading it gets the page instead of sending the form again.
+const instead = document.querySelector("[data-reload]");
+if (instead) history.replaceState(null, "", instead.dataset.reload);
+
+// The first field with a problem is where the reader goes on.
+document.querySelector("[aria-invalid=true]")?.focus();
+
+// Forms are sent once, however often the button is pressed.
+for (const form of document.querySelectorAll("form[method=post]")) {
+  form.addEventListener("submit", (event) => {
+    if (form.dataset.sent) event.preventDefault();
+    form.dataset.sent = "yes";
+    setTimeout(() => { delete form.dataset.sent; }, 5000);
+  });
+}
