@@ -106,20 +106,48 @@ func checkCountries(database *maxminddb.Reader) error {
 	return errors.New("it has no country.iso_code: it is no file of countries, or damaged")
 }
 
-// countryOf returns the country of the first address of a network, which is /24 of IPv4 or /48 of IPv6. "" if it is not
+// rememberedRecords is how many records of a file an atlas remembers. Files of countries have a few for each.
+const rememberedRecords = 1 << 12
+
+// atlas finds countries in a database. It decodes a record once and knows it by its offset after that, as to decode one
+// costs more than to find it. It belongs to one goroutine.
+type atlas struct {
+	database *maxminddb.Reader
+	codes    map[uintptr]string
+}
+
+func newAtlas(database *maxminddb.Reader) *atlas { return &atlas{database, make(map[uintptr]string)} }
+
+// country returns the country of the first address of a network, which is /24 of IPv4 or /48 of IPv6. "" if it is not
 // known.
-func countryOf(database *maxminddb.Reader, network string) string {
+func (a *atlas) country(network string) string {
 	var ipv4 [net.IPv4len]byte
 	var ipv6 [net.IPv6len]byte
 	switch len(network) {
 	case 24 / 8:
 		copy(ipv4[:], network)
-		return decodeCountry(database.Lookup(netip.AddrFrom4(ipv4)))
+		return a.find(netip.AddrFrom4(ipv4))
 	case 48 / 8:
 		copy(ipv6[:], network)
-		return decodeCountry(database.Lookup(netip.AddrFrom16(ipv6)))
+		return a.find(netip.AddrFrom16(ipv6))
 	}
 	return ""
+}
+
+func (a *atlas) find(addr netip.Addr) string {
+	result := a.database.Lookup(addr)
+	if !result.Found() {
+		return ""
+	}
+	code, ok := a.codes[result.Offset()]
+	if !ok {
+		if len(a.codes) >= rememberedRecords {
+			clear(a.codes)
+		}
+		code = decodeCountry(result)
+		a.codes[result.Offset()] = code
+	}
+	return code
 }
 
 // record is what is wanted of a record in a MaxMind file.

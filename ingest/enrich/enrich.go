@@ -2,11 +2,7 @@
 // site from Referer, the country from the network.
 package enrich
 
-import (
-	"github.com/oschwald/maxminddb-golang/v2"
-
-	"linkstream/schema"
-)
+import "linkstream/schema"
 
 // Source is where a click came from.
 type Source struct {
@@ -26,9 +22,9 @@ const (
 type Enricher struct {
 	agents    *memory[Agent]
 	referrers *memory[string] // by authority
+	networks  *memory[string] // their countries
 	countries *Countries
-	database  *maxminddb.Reader // of countries, that networks is from
-	networks  *memory[string]   // their countries
+	atlas     *atlas // of countries as they were when networks was begun; nil if none is known
 }
 
 // New returns an enricher. Without countries it knows none.
@@ -41,7 +37,7 @@ func New(countries *Countries) *Enricher {
 		referrers: newMemory(rememberedHeaders, hostOf),
 		countries: countries,
 	}
-	e.networks = newMemory(rememberedNetworks, func(network string) string { return countryOf(e.database, network) })
+	e.networks = newMemory(rememberedNetworks, func(network string) string { return e.atlas.country(network) })
 	return e
 }
 
@@ -52,12 +48,18 @@ func (e *Enricher) Enrich(c *schema.Click) (s Source) {
 	if site := authority(c.Referrer[:min(len(c.Referrer), schema.MaxReferrerLen)]); len(site) > 0 {
 		s.Referrer = e.referrers.get(site)
 	}
-	if current := e.countries.database.Load(); current != e.database {
-		e.database = current
-		e.networks.forget()
-	}
-	if e.database != nil && len(c.Network) > 0 {
+	if e.follow(); e.atlas != nil && len(c.Network) > 0 {
 		s.Country = e.networks.get(c.Network[:min(len(c.Network), schema.MaxNetworkLen)])
 	}
 	return s
+}
+
+// follow forgets the countries of a file that has been replaced.
+func (e *Enricher) follow() {
+	current := e.countries.database.Load()
+	if current == nil || e.atlas != nil && e.atlas.database == current {
+		return
+	}
+	e.atlas = newAtlas(current)
+	e.networks.forget()
 }

@@ -3,10 +3,10 @@ package ops_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,12 +17,17 @@ import (
 func TestFiles(t *testing.T) {
 	dir := t.TempDir()
 	paths := []string{filepath.Join(dir, "one"), filepath.Join(dir, "two")}
+	var mu sync.Mutex // of what follows
 	var content string
+	var loads int
 	var broken error
 	load := func() error {
+		mu.Lock()
+		defer mu.Unlock()
 		if broken != nil {
 			return broken
 		}
+		loads++
 		content = ""
 		for _, path := range paths {
 			data, err := os.ReadFile(path)
@@ -43,6 +48,11 @@ func TestFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	fail := func(err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		broken = err
+	}
 	put(paths[0], "a")
 	put(paths[1], "b")
 	synctest.Test(t, func(t *testing.T) {
@@ -61,20 +71,24 @@ func TestFiles(t *testing.T) {
 			t.Helper()
 			time.Sleep(11 * time.Second) // of the bubble: the files are looked at twice
 			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
 			if content != want {
 				t.Errorf("%s: got %q, want %q", when, content, want)
 			}
 		}
-		content = "as it was"
-		check("nothing changed", "as it was")
+		check("nothing changed", "ab")
+		if loads != 1 {
+			t.Errorf("files that did not change were loaded %d times", loads)
+		}
 		put(paths[1], "c")
 		check("one file was replaced by one of the same length", "ac")
-		broken = errors.New("broken")
+		fail(errors.New("broken"))
 		put(paths[0], "d")
 		check("what is there cannot be loaded", "ac")
-		broken = fmt.Errorf("still %w", broken)
+		fail(errors.New("still broken"))
 		check("nor for another reason", "ac")
-		broken = nil
+		fail(nil)
 		check("it can be loaded, and is as it was", "dc")
 		cancel()
 		<-done
