@@ -1,5 +1,30 @@
 package postgres
 
+import (
+	"context"
+	"testing/fstest"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// MigrateOld makes the tables that the migrations before sessions make.
+func MigrateOld(ctx context.Context, dsn string) error {
+	files := fstest.MapFS{}
+	for _, name := range []string{"00001_links.sql", "00002_rate.sql"} {
+		text, err := migrations.ReadFile("migrations/" + name)
+		if err != nil {
+			return err
+		}
+		files[name] = &fstest.MapFile{Data: text}
+	}
+	pool, err := pgxpool.New(ctx, dsn)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	return migrate(ctx, pool, files)
+}
+
 // Queries are those whose plans are tested.
 var Queries = map[string]string{
 	"link by hash": linkByHash, "owned link": ownedLink, "page of links": linkPage, "token": tokenByDigest,

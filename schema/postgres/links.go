@@ -40,7 +40,11 @@ func OpenLinks(ctx context.Context, dsn string) (*Links, error) {
 	if err != nil {
 		return nil, coded(err, "open database")
 	}
-	if err := migrate(ctx, pool); err != nil {
+	files, err := fs.Sub(migrations, "migrations")
+	if err == nil {
+		err = migrate(ctx, pool, files)
+	}
+	if err != nil {
 		pool.Close()
 		return nil, coded(err, "open database %q at %s", config.ConnConfig.Database, config.ConnConfig.Host)
 	}
@@ -54,11 +58,7 @@ func (l *Links) Close() error {
 }
 
 // migrate applies the migrations that the database has not seen, under a lock: of many nodes that start one does it.
-func migrate(ctx context.Context, pool *pgxpool.Pool) (err error) {
-	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		return err
-	}
+func migrate(ctx context.Context, pool *pgxpool.Pool, files fs.FS) (err error) {
 	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 60)) // each second, for a minute
 	if err != nil {
 		return err

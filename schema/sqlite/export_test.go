@@ -7,12 +7,24 @@ import (
 
 // CreateFirstClicks makes the file that the first migration makes.
 func CreateFirstClicks(ctx context.Context, path string) error {
-	const first = "00001_clicks.sql"
-	text, err := migrations.ReadFile("migrations/clicks/" + first)
-	if err != nil {
-		return err
+	return createOld(ctx, path, "migrations/clicks/", "00001_clicks.sql")
+}
+
+// CreateOldLinks makes the file that the migrations before sessions make.
+func CreateOldLinks(ctx context.Context, path string) error {
+	return createOld(ctx, path, "migrations/links/", "00001_links.sql", "00002_rate.sql")
+}
+
+func createOld(ctx context.Context, path, folder string, names ...string) error {
+	files := fstest.MapFS{}
+	for _, name := range names {
+		text, err := migrations.ReadFile(folder + name)
+		if err != nil {
+			return err
+		}
+		files[name] = &fstest.MapFile{Data: text}
 	}
-	db, err := open(ctx, path, "NORMAL", fstest.MapFS{first: {Data: text}})
+	db, err := open(ctx, path, "NORMAL", files)
 	if err != nil {
 		return err
 	}

@@ -71,3 +71,43 @@ func wantReports(t *testing.T, clicks *sqlite.Clicks, link, account string) {
 		t.Errorf("got report of the account %v, error %v, want %v", ofAccount, err, account)
 	}
 }
+
+// TestLinksUpgrade goes on with a file of before sessions.
+func TestLinksUpgrade(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "links.db")
+	if err := sqlite.CreateOldLinks(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+	raw := openRaw(t, path)
+	for _, statement := range []string{
+		`INSERT INTO accounts (email, password_hash, suspended, link_count, created_at)
+			VALUES ('a@example.org', 'hash', 0, 1, 0)`,
+		`INSERT INTO tokens (account_id, name, prefix, digest, created_at) VALUES (1, 'name', 'ls_', zeroblob(32), 0)`,
+		`INSERT INTO domains (account_id, host, challenge, created_at) VALUES (1, 'go.example.org', '', 0)`,
+		`INSERT INTO links (account_id, domain_id, hash, url, active, ordinal, created_at)
+			VALUES (1, 1, 'hash', 'https://example.org/', 1, 1, 0)`,
+	} {
+		if _, err := raw.Exec(statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	links := openLinks(t, path)
+	t.Run("a token of before was never used", func(t *testing.T) {
+		token, account, err := links.TokenByDigest(t.Context(), [32]byte{})
+		if err != nil || token.Name != "name" || !token.UsedAt.IsZero() || account.Email != "a@example.org" {
+			t.Fatalf("got %+v of %+v, error %v", token, account, err)
+		}
+		if err := links.UseTokens(t.Context(), map[int64]time.Time{token.ID: time.Now()}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	t.Run("a domain of before keeps its links", func(t *testing.T) {
+		if err := links.DeleteDomain(t.Context(), 1); schema.ErrorCode(err) != schema.CodeConflict {
+			t.Fatalf("got error %v", err)
+		}
+		link := schema.Link{AccountID: 1, DomainID: 1, Hash: "next", CreatedAt: time.Now()}
+		if err := links.CreateLink(t.Context(), &link); err != nil || link.Ordinal != 2 {
+			t.Fatalf("got ordinal %d, error %v", link.Ordinal, err)
+		}
+	})
+}
