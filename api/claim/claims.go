@@ -2,10 +2,11 @@ package claim
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
+	"strconv"
 	"time"
 
+	"linkstream/api/access"
 	"linkstream/schema"
 )
 
@@ -15,15 +16,24 @@ const FieldHost = "host"
 // MaxClaims is how many hosts an account may claim.
 const MaxClaims = 100
 
-// An account may verify maxVerifications times in each verifyWindow: each costs others' name servers some work.
-const (
-	maxVerifications = 20
-	verifyWindow     = time.Minute
-)
+// verifyLimit is for an account: each verification costs others' name servers some work.
+var verifyLimit = access.Limit{Purpose: "verify domains of account", PerMinute: 20, PerHour: 200}
 
-// ErrTooOften is returned when an account has verified too often within a minute.
-var ErrTooOften = schema.Errorf(schema.CodeUnavailable,
-	"Domains can be verified %d times a minute. Try again in a minute.", maxVerifications)
+// NotAskedError says why no name server was asked. Message is fit for the account's owner.
+type NotAskedError struct {
+	Message string
+	Wait    time.Duration // until the account may ask again; 0 if that is not why
+	Err     error         // the cause, for the operator; nil if there is none
+}
+
+func (e *NotAskedError) Error() string {
+	if e.Err != nil {
+		return e.Message + ": " + e.Err.Error()
+	}
+	return e.Message
+}
+
+func (e *NotAskedError) Unwrap() error { return e.Err }
 
 // Store is what claims are kept in.
 type Store interface {
@@ -31,15 +41,17 @@ type Store interface {
 	schema.AttemptStore
 }
 
-// Claims is the claims of all accounts. A claim of someone else's is CodeNotFound. The methods may be called
-// concurrently.
+// Claims is the claims of all accounts. Its methods may be called concurrently.
 type Claims struct {
 	store    Store
+	attempts *access.Attempts
 	verifier *Verifier
 }
 
 // NewClaims returns the claims in store.
-func NewClaims(store Store, verifier *Verifier) *Claims { return &Claims{store, verifier} }
+func NewClaims(store Store, verifier *Verifier) *Claims {
+	return &Claims{store, access.NewAttempts(store), verifier}
+}
 
 // Add claims a host for an account. CodeInvalid, with a message for FieldHost, if it is no hostname, if it is the
 // default domain, if the account claims it already, or if the account has MaxClaims. Calls at the same time may exceed
@@ -72,7 +84,7 @@ func invalidHost(problem string) error {
 	return &schema.Error{Code: schema.CodeInvalid, Message: "The domain cannot be added.", Fields: fields}
 }
 
-// Domain returns an account's claim.
+// Domain returns an account's claim. CodeNotFound if there is none with that ID, or it is someone else's.
 func (c *Claims) Domain(ctx context.Context, accountID, domainID int64) (schema.Domain, error) {
 	domain, err := c.store.Domain(ctx, domainID)
 	if err == nil && domain.AccountID != accountID {
@@ -84,46 +96,46 @@ func (c *Claims) Domain(ctx context.Context, accountID, domainID int64) (schema.
 	return domain, nil
 }
 
-// Verify looks up what DNS says about a claim now and, if that is as expected, marks the claim as verified.
-// CodeConflict if another account holds the host; ErrTooOften.
+// Target returns the default domain, and whether a CNAME record can lead there: not if that is an address or localhost.
+func (c *Claims) Target() (host string, usable bool) { return c.verifier.Target() }
+
+// Expected returns the records that a claim needs, not looked up.
+func (c *Claims) Expected(domain schema.Domain) Result {
+	return c.verifier.Expected(domain.Host, domain.Challenge)
+}
+
+// Verify looks up what DNS says about a claim now and, if that is as expected, marks the claim as verified. It returns
+// the claim as it is then. CodeConflict if another account holds the host; NotAskedError.
 //
 // A verified claim stays verified whatever DNS says later: its links have been given away, and a name server's bad day
 // must not end them. Its owner is told what is missing, and can remove the claim.
-func (c *Claims) Verify(ctx context.Context, accountID, domainID int64) (schema.Domain, Result, error) {
-	domain, err := c.Domain(ctx, accountID, domainID)
+func (c *Claims) Verify(ctx context.Context, domain schema.Domain) (schema.Domain, Result, error) {
+	wait, err := c.attempts.Allow(ctx, verifyLimit, strconv.FormatInt(domain.AccountID, 10))
 	if err != nil {
-		return domain, Result{}, err
+		return domain, c.Expected(domain), err
 	}
-	window := time.Now().Truncate(verifyWindow)
-	key := sha256.Sum256(fmt.Appendf(nil, "verify domains of account %d", accountID))
-	attempts, err := c.store.CountAttempt(ctx, key, window)
-	if err != nil {
-		return domain, Result{}, err
-	}
-	if attempts > maxVerifications {
-		return domain, Result{}, ErrTooOften
+	if wait > 0 {
+		text := fmt.Sprintf("You have verified domains very often. Try again in %d seconds.", int(wait.Seconds()))
+		return domain, c.Expected(domain), &NotAskedError{Message: text, Wait: wait}
 	}
 	result, err := c.verifier.Verify(ctx, domain.Host, domain.Challenge)
 	if err != nil || !result.OK() || !domain.VerifiedAt.IsZero() {
 		return domain, result, err
 	}
-	err = c.store.VerifyDomain(ctx, domainID, time.Now().UTC())
+	err = c.store.VerifyDomain(ctx, domain.ID, time.Now().UTC())
 	if schema.ErrorCode(err) == schema.CodeConflict {
-		err = schema.Errorf(schema.CodeConflict, "Another account holds this domain.")
+		err = schema.Errorf(schema.CodeConflict, "The records are right, but another account holds this domain.")
 	}
 	if err != nil {
 		return domain, result, err
 	}
-	domain, err = c.store.Domain(ctx, domainID)
+	domain, err = c.store.Domain(ctx, domain.ID)
 	return domain, result, err
 }
 
 // Remove ends a claim. CodeConflict if a link is on it.
-func (c *Claims) Remove(ctx context.Context, accountID, domainID int64) error {
-	if _, err := c.Domain(ctx, accountID, domainID); err != nil {
-		return err
-	}
-	err := c.store.DeleteDomain(ctx, domainID)
+func (c *Claims) Remove(ctx context.Context, domain schema.Domain) error {
+	err := c.store.DeleteDomain(ctx, domain.ID)
 	if schema.ErrorCode(err) == schema.CodeConflict {
 		err = schema.Errorf(schema.CodeConflict, "There are links on this domain, so it cannot be removed.")
 	}

@@ -42,6 +42,27 @@ type Record struct {
 // OK reports whether the record is there.
 func (r Record) OK() bool { return r.Outcome == Found }
 
+// Others returns Values, but nothing if all that DNS says is the very value.
+func (r Record) Others() []string {
+	if len(r.Values) == 1 && r.Values[0] == r.Value {
+		return nil
+	}
+	return r.Values
+}
+
+// State says in a word or two what has come of looking.
+func (r Record) State() string {
+	switch r.Outcome {
+	case Found:
+		return "Found"
+	case NoName, NoRecord:
+		return "Not found"
+	case OtherValue, Loop, TooLong:
+		return "Another value"
+	}
+	return "Not known"
+}
+
 // Explanation says in a sentence what has come of looking.
 func (r Record) Explanation() string {
 	switch r.Outcome {
@@ -105,6 +126,9 @@ type Result struct{ CNAME, TXT Record }
 
 // OK reports whether both records are there.
 func (r Result) OK() bool { return r.CNAME.OK() && r.TXT.OK() }
+
+// Checked reports whether they were looked up.
+func (r Result) Checked() bool { return r.CNAME.Outcome != Unchecked }
 
 // Records returns both.
 func (r Result) Records() []Record { return []Record{r.CNAME, r.TXT} }

@@ -13,8 +13,6 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/miekg/dns"
 	"golang.org/x/net/idna"
-
-	"linkstream/schema"
 )
 
 const (
@@ -51,13 +49,10 @@ func NewVerifier(cfg Config, edgeURL string, set *metrics.Set, log *slog.Logger)
 	}, nil
 }
 
-// Target returns the default domain, which nobody may claim.
-func (v *Verifier) Target() string { return v.target }
-
-// Targetable reports whether a CNAME record can lead to the default domain: not if that is an address or localhost.
-func (v *Verifier) Targetable() bool {
+// Target returns the default domain, and whether a CNAME record can lead there: not if that is an address or localhost.
+func (v *Verifier) Target() (host string, usable bool) {
 	_, err := netip.ParseAddr(v.target)
-	return err != nil && strings.Contains(v.target, ".")
+	return v.target, err != nil && strings.Contains(v.target, ".")
 }
 
 // Expected returns the records that have to be there, not looked up.
@@ -69,18 +64,18 @@ func (v *Verifier) Expected(host, challenge string) Result {
 }
 
 // Verify looks both records up, within the time that the configuration allows. That a record is not there, or that the
-// name servers fail, is no error. CodeUnavailable if there is nobody to ask, or too many are asking.
+// name servers fail, is no error. NotAskedError if there is nobody to ask, or too many are asking.
 func (v *Verifier) Verify(ctx context.Context, host, challenge string) (Result, error) {
 	result := v.Expected(host, challenge)
 	if v.resolver.err != nil {
 		const message = "Domains cannot be verified: no DNS resolver is set up."
-		return result, &schema.Error{Code: schema.CodeUnavailable, Message: message, Err: v.resolver.err}
+		return result, &NotAskedError{Message: message, Err: v.resolver.err}
 	}
 	select {
 	case v.slots <- struct{}{}:
 		defer func() { <-v.slots }()
 	default:
-		return result, schema.Errorf(schema.CodeUnavailable, "Too many domains are being verified. Try again soon.")
+		return result, &NotAskedError{Message: "Too many domains are being verified now. Try again in a moment."}
 	}
 	ctx, cancel := context.WithTimeout(ctx, v.cfg.Total)
 	defer cancel()

@@ -378,8 +378,11 @@ func TestTarget(t *testing.T) {
 		"http://localhost:8080":    {"localhost", false},
 	} {
 		v, err := claim.NewVerifier(claim.DefaultConfig(), url, metrics.NewSet(), slog.New(slog.DiscardHandler))
-		if err != nil || v.Target() != c.target || v.Targetable() != c.usable {
-			t.Errorf("%q: %q, %t, %v", url, v.Target(), v.Targetable(), err)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, usable := v.Target(); got != c.target || usable != c.usable {
+			t.Errorf("%q: %q, %t", url, got, usable)
 		}
 	}
 	if _, err := claim.NewVerifier(claim.DefaultConfig(), "nowhere", nil, nil); err == nil {

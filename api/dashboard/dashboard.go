@@ -18,6 +18,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"linkstream/api/access"
+	"linkstream/api/claim"
 	"linkstream/api/shorten"
 	"linkstream/api/traffic"
 	"linkstream/schema"
@@ -42,6 +43,7 @@ type Parts struct {
 	DB        schema.Database
 	Clicks    schema.ClickStore
 	Shortener *shorten.Shortener
+	Claims    *claim.Claims
 	Metrics   *metrics.Set
 	Log       *slog.Logger
 }

@@ -1,5 +1,162 @@
 package dashboard
 
-func (d *Dashboard) routeDomains() { d.get(Root+"/domains", d.listDomains) }
+import (
+	"errors"
+	"fmt"
+	"strconv"
 
-func (d *Dashboard) listDomains(c *call) error { return d.render(c, "domains", nil) }
+	"github.com/valyala/fasthttp"
+
+	"linkstream/api/claim"
+	"linkstream/schema"
+)
+
+const pathDomains = Root + "/domains"
+
+func (d *Dashboard) routeDomains() {
+	d.get(pathDomains, d.listDomains)
+	d.post(pathDomains, d.addDomain)
+	d.get(pathDomains+"/{id}", d.showDomain)
+	d.post(pathDomains+"/{id}/verify", d.verifyDomain)
+	d.post(pathDomains+"/{id}/remove", d.removeDomain)
+}
+
+// domainsPage lists the account's domains and has the form that adds one.
+type domainsPage struct {
+	Domains []domainItem
+	Host    string // as it was typed
+	Target  string // the default domain
+	Usable  bool   // a CNAME record can lead to it
+	Full    bool   // no more can be added
+	Most    int
+}
+
+// domainItem is a domain as pages show it.
+type domainItem struct {
+	schema.Domain
+	Unicode string // "" if it is the same
+}
+
+func itemOf(domain schema.Domain) domainItem {
+	return domainItem{domain, claim.UnicodeHost(domain.Host)}
+}
+
+// Verified reports whether links may be on the domain.
+func (d domainItem) Verified() bool { return !d.VerifiedAt.IsZero() }
+
+// Path returns the address of the domain's page.
+func (d domainItem) Path() string { return domainPath(d.ID) }
+
+func domainPath(domainID int64) string { return pathDomains + "/" + strconv.FormatInt(domainID, 10) }
+
+func (d *Dashboard) domains(c *call) (domainsPage, error) {
+	domains, err := d.DB.Domains(c.ctx, c.account.ID)
+	page := domainsPage{Full: len(domains) >= claim.MaxClaims, Most: claim.MaxClaims}
+	page.Target, page.Usable = d.Claims.Target()
+	for _, domain := range domains {
+		page.Domains = append(page.Domains, itemOf(domain))
+	}
+	return page, err
+}
+
+func (d *Dashboard) listDomains(c *call) error {
+	page, err := d.domains(c)
+	if err != nil {
+		return err
+	}
+	return d.render(c, "domains", page)
+}
+
+func (d *Dashboard) addDomain(c *call) error {
+	host := c.form(claim.FieldHost)
+	domain, err := d.Claims.Add(c.ctx, c.account.ID, host)
+	if problems, ok := problemsOf(err); ok {
+		page, err := d.domains(c)
+		if err != nil {
+			return err
+		}
+		page.Host = host
+		return d.invalid(c, "domains", page, problems)
+	}
+	if err != nil {
+		return err
+	}
+	return c.seeOther(domainPath(domain.ID), domain.Host+" was added. Set its two DNS records, then verify it.")
+}
+
+// domainPage shows one domain, the records that it needs, and what has come of looking them up, if that was done.
+type domainPage struct {
+	domainItem
+	Result claim.Result
+	Target string // the default domain
+	Usable bool   // a CNAME record can lead to it
+}
+
+func (d *Dashboard) domainPage(domain schema.Domain) domainPage {
+	page := domainPage{domainItem: itemOf(domain), Result: d.Claims.Expected(domain)}
+	page.Target, page.Usable = d.Claims.Target()
+	return page
+}
+
+func (d *Dashboard) showDomain(c *call) error {
+	domain, err := d.Claims.Domain(c.ctx, c.account.ID, c.pathID("id"))
+	if err != nil {
+		return err
+	}
+	return d.render(c, "domain", d.domainPage(domain))
+}
+
+// verifyDomain looks up the records, and answers with what it found.
+func (d *Dashboard) verifyDomain(c *call) error {
+	before, err := d.Claims.Domain(c.ctx, c.account.ID, c.pathID("id"))
+	if err != nil {
+		return err
+	}
+	domain, result, err := d.Claims.Verify(c.ctx, before)
+	page := d.domainPage(domain)
+	page.Result = result
+	var notAsked *claim.NotAskedError
+	switch {
+	case errors.As(err, &notAsked):
+		return d.explainNotAsked(c, page, notAsked)
+	case schema.ErrorCode(err) == schema.CodeConflict:
+		return d.refuse(c, page, err)
+	case err != nil:
+		return err
+	case page.Verified() && before.VerifiedAt.IsZero():
+		return c.seeOther(page.Path(), fmt.Sprintf("%s is verified. Its domain_id is %d.", domain.Host, domain.ID))
+	}
+	return d.render(c, "domain", page)
+}
+
+func (d *Dashboard) explainNotAsked(c *call, page domainPage, err *claim.NotAskedError) error {
+	status := fasthttp.StatusServiceUnavailable
+	if err.Wait > 0 {
+		status = fasthttp.StatusTooManyRequests
+		c.http.Response.Header.Set(fasthttp.HeaderRetryAfter, strconv.Itoa(int(err.Wait.Seconds())))
+	} else {
+		d.Log.Error("domain not verified", "host", page.Host, "error", err)
+	}
+	return d.write(c, status, "domain", page, problems{"": err.Message})
+}
+
+// refuse answers with a domain's page, and why what was asked for cannot be done.
+func (d *Dashboard) refuse(c *call, page domainPage, err error) error {
+	reason, _ := asError(err)
+	return d.write(c, fasthttp.StatusConflict, "domain", page, problems{"": reason.Message})
+}
+
+func (d *Dashboard) removeDomain(c *call) error {
+	domain, err := d.Claims.Domain(c.ctx, c.account.ID, c.pathID("id"))
+	if err != nil {
+		return err
+	}
+	err = d.Claims.Remove(c.ctx, domain)
+	if schema.ErrorCode(err) == schema.CodeConflict {
+		return d.refuse(c, d.domainPage(domain), err)
+	}
+	if err != nil {
+		return err
+	}
+	return c.seeOther(pathDomains, domain.Host+" was removed.")
+}

@@ -17,6 +17,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"linkstream/api/access"
+	"linkstream/api/claim"
 	"linkstream/api/dashboard"
 	"linkstream/api/rest"
 	"linkstream/api/shorten"
@@ -35,6 +36,7 @@ type Config struct {
 	SignUp         string // whether anyone may make an account: signUpOpen or signUpClosed
 	TrustedProxies ops.Proxies
 	Blocklist      string // paths of blocklist files, separated by commas
+	Domains        claim.Config
 }
 
 // The values of SignUp.
@@ -44,7 +46,9 @@ const (
 )
 
 // DefaultConfig returns a configuration that works once EdgeURL is set.
-func DefaultConfig() Config { return Config{Listen: "127.0.0.1:8081", SignUp: signUpClosed} }
+func DefaultConfig() Config {
+	return Config{Listen: "127.0.0.1:8081", SignUp: signUpClosed, Domains: claim.DefaultConfig()}
+}
 
 // RegisterFlags binds the configuration to flags.
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
@@ -56,6 +60,7 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 		"`addresses` and CIDR blocks, separated by commas, of proxies whose X-Forwarded-For is believed")
 	fs.StringVar(&c.Blocklist, "api.blocklist", c.Blocklist,
 		"`files` of unsafe hosts in the format of /etc/hosts, separated by commas; read again when they change")
+	c.Domains.RegisterFlags(fs)
 }
 
 // Validate returns every invalid setting but the URL and the files, which New reads.
@@ -70,7 +75,7 @@ func (c *Config) Validate() error {
 	if c.SignUp != signUpOpen && c.SignUp != signUpClosed {
 		errs = append(errs, fmt.Errorf("-api.signup: %q is neither %s nor %s", c.SignUp, signUpOpen, signUpClosed))
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, c.Domains.Validate())...)
 }
 
 func (c *Config) blocklistFiles() []string {
@@ -117,9 +122,14 @@ func New(cfg Config, links schema.Database, clicks schema.ClickStore, log *slog.
 // prepare makes what is served.
 func (n *Node) prepare(cfg Config, shortener *shorten.Shortener) error {
 	set := metrics.NewSet()
+	verifier, err := claim.NewVerifier(cfg.Domains, cfg.EdgeURL, set, n.log)
+	if err != nil {
+		return err
+	}
 	pages, err := dashboard.New(
 		dashboard.Config{URL: n.url, SignUp: cfg.SignUp == signUpOpen, TrustedProxies: cfg.TrustedProxies},
-		dashboard.Parts{DB: n.links, Clicks: n.clicks, Shortener: shortener, Metrics: set, Log: n.log},
+		dashboard.Parts{DB: n.links, Clicks: n.clicks, Shortener: shortener,
+			Claims: claim.NewClaims(n.links, verifier), Metrics: set, Log: n.log},
 	)
 	if err != nil {
 		return err

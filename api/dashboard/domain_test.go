@@ -1,0 +1,250 @@
+package dashboard_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/miekg/dns"
+
+	"linkstream/api/claim"
+	"linkstream/api/claim/dnstest"
+	"linkstream/api/node"
+	"linkstream/schema"
+)
+
+// domainSite is a service with a resolver of its own, and the browsers of two accounts.
+type domainSite struct {
+	*service
+	dns      *dnstest.Server
+	other    schema.Account
+	one, two *browser
+}
+
+func newDomainSite(t *testing.T) *domainSite {
+	t.Helper()
+	resolver := dnstest.Start(t)
+	s := &domainSite{dns: resolver, service: start(t, func(cfg *node.Config) {
+		cfg.Domains = claim.Config{Resolver: resolver.Addr(), Timeout: 200 * time.Millisecond, Total: 2 * time.Second}
+	})}
+	s.other = s.addAccount(t, "other@example.org")
+	s.one, s.two = s.signedIn(t), s.browser(t)
+	if s.two.signIn(s.other.Email, password).status != http.StatusSeeOther {
+		t.Fatal(s.two.seen)
+	}
+	return s
+}
+
+// domain adds a domain by the form and returns it.
+func (s *domainSite) domain(t *testing.T, b *browser, account schema.Account, host string) schema.Domain {
+	t.Helper()
+	b.post("/dashboard/domains", "host", host).want(t, http.StatusSeeOther)
+	domains, err := s.links.Domains(t.Context(), account.ID)
+	must(t, err)
+	for _, domain := range domains {
+		if domain.Host == host {
+			return domain
+		}
+	}
+	t.Fatalf("%q is not among %+v", host, domains)
+	return schema.Domain{}
+}
+
+// prove sets the records that a domain needs.
+func (s *domainSite) prove(t *testing.T, domain schema.Domain) {
+	t.Helper()
+	s.dns.Add(t, domain.Host+". CNAME sho.rt.", "_linkstream."+domain.Host+`. TXT "`+domain.Challenge+`"`)
+}
+
+func pathOf(domain schema.Domain) string { return fmt.Sprintf("/dashboard/domains/%d", domain.ID) }
+
+// lacks fails if the source of the page has one of texts.
+func (a answer) lacks(t *testing.T, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if strings.Contains(a.body, text) {
+			t.Errorf("the page has %q:\n%s", text, a.body)
+		}
+	}
+}
+
+func TestDomains(t *testing.T) {
+	s := newDomainSite(t)
+	b := s.one
+	b.get("/dashboard/domains").want(t, 200, "No domains yet", "sho.rt")
+
+	var domain schema.Domain
+	t.Run("one that is added leads to its page, with the records to set", func(t *testing.T) {
+		b.post("/dashboard/domains", "host", " GO.München.example. ")
+		domains, err := s.links.Domains(t.Context(), s.account.ID)
+		must(t, err)
+		if len(domains) != 1 || domains[0].Host != "go.xn--mnchen-3ya.example" {
+			t.Fatalf("%+v", domains)
+		}
+		domain = domains[0]
+		b.seen.wantTo(t, pathOf(domain))
+		b.follow().want(t, 200, domain.Host+" was added", "go.münchen.example", "_linkstream."+domain.Host,
+			domain.Challenge, "sho.rt", "Not verified", "Verify")
+		b.seen.lacks(t, "Not found", `id="domain-id"`)
+	})
+	t.Run("what DNS lacks is told, record by record", func(t *testing.T) {
+		s.dns.Add(t, domain.Host+". CNAME elsewhere.example.", "elsewhere.example. A 192.0.2.1")
+		b.post(pathOf(domain)+"/verify").want(t, 200, "not verified yet", "elsewhere.example", "another name", "NXDOMAIN")
+		s.dns.Remove(domain.Host)
+		s.dns.Add(t, domain.Host+". A 192.0.2.7")
+		b.post(pathOf(domain)+"/verify").want(t, 200, "192.0.2.7", "no CNAME record")
+		s.dns.Fail(domain.Host, dns.RcodeServerFailure)
+		b.post(pathOf(domain)+"/verify").want(t, 200, "SERVFAIL")
+		s.dns.Handle(domain.Host, nil)
+		b.get("/dashboard/domains").want(t, 200, "Not verified", "once verified")
+	})
+	t.Run("it is verified once both records are there", func(t *testing.T) {
+		s.dns.Remove(domain.Host)
+		s.prove(t, domain)
+		b.post(pathOf(domain)+"/verify").wantTo(t, pathOf(domain))
+		id := fmt.Sprint(domain.ID)
+		b.follow().want(t, 200, domain.Host+" is verified", "domain_id is "+id, "Verify again", "domain_id "+id)
+		held, err := s.links.VerifiedDomain(t.Context(), domain.Host)
+		if err != nil || held.ID != domain.ID {
+			t.Errorf("%+v, %v", held, err)
+		}
+		b.get("/dashboard/domains").want(t, 200, "Verified "+id)
+		b.seen.lacks(t, "Not verified")
+	})
+	t.Run("to verify it again shows how DNS is now, and takes nothing away", func(t *testing.T) {
+		b.post(pathOf(domain)+"/verify").want(t, 200, "Both DNS records are there")
+		s.dns.Remove(domain.Host)
+		b.post(pathOf(domain)+"/verify").want(t, 200, "stays verified", "NXDOMAIN", "Verify again")
+		if _, err := s.links.VerifiedDomain(t.Context(), domain.Host); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("it is not removed while a link is on it", func(t *testing.T) {
+		link := schema.Link{AccountID: s.account.ID, DomainID: domain.ID, Hash: "there", URL: "https://example.com/",
+			Active: true, CreatedAt: time.Now()}
+		must(t, s.links.CreateLink(t.Context(), &link))
+		b.post(pathOf(domain)+"/remove").want(t, http.StatusConflict, "links on this domain", domain.Host)
+	})
+	t.Run("one without links is removed", func(t *testing.T) {
+		free := s.domain(t, b, s.account, "free.example.com")
+		b.post(pathOf(free)+"/remove").wantTo(t, "/dashboard/domains")
+		b.follow().want(t, 200, "free.example.com was removed")
+		b.get(pathOf(free)).want(t, http.StatusNotFound)
+		b.get("/dashboard/domains").lacks(t, "free.example.com")
+	})
+}
+
+func TestDomainsThatCannotBeAdded(t *testing.T) {
+	s := newDomainSite(t)
+	s.domain(t, s.one, s.account, "go.example.com")
+	for host, says := range map[string]string{
+		"go.example.com": "already", "GO.Example.COM.": "already", "sho.rt": "default domain",
+		"http://go.example.com/": "without http", "": "hostname", "127.0.0.1": "hostname", "com": "hostname",
+		`"><script>alert(1)</script>`: "hostname", "\xff\x00": "hostname", strings.Repeat("ü.", 5000): "hostname",
+	} {
+		t.Run(host[:min(len(host), 30)], func(t *testing.T) {
+			s.one.post("/dashboard/domains", "host", host).want(t, http.StatusUnprocessableEntity, says)
+			s.one.seen.lacks(t, "<script>alert")
+			if !strings.Contains(s.one.seen.body, `aria-describedby="host-problem`) {
+				t.Errorf("the field is not marked:\n%s", s.one.seen.body)
+			}
+		})
+	}
+	if domains, err := s.links.Domains(t.Context(), s.account.ID); err != nil || len(domains) != 1 {
+		t.Errorf("%+v, %v", domains, err)
+	}
+	t.Run("another account may claim the same host, but not verify it when it is held", func(t *testing.T) {
+		held := s.domain(t, s.one, s.account, "held.example.com")
+		s.prove(t, held)
+		s.one.post(pathOf(held)+"/verify").want(t, http.StatusSeeOther)
+		claimed := s.domain(t, s.two, s.other, "held.example.com")
+		s.dns.Add(t, "_linkstream.held.example.com. TXT "+claimed.Challenge)
+		s.two.post(pathOf(claimed)+"/verify").want(t, http.StatusConflict, "another account holds")
+	})
+	t.Run("no more than a hundred", func(t *testing.T) {
+		for i := range 98 {
+			domain := claim.New(s.account.ID, fmt.Sprintf("h%d.example.com", i))
+			must(t, s.links.CreateDomain(t.Context(), &domain))
+		}
+		s.one.post("/dashboard/domains", "host", "more.example.com").want(t, 422, "100 domains")
+		s.one.get("/dashboard/domains").want(t, 200, "no more are possible")
+	})
+}
+
+func TestDomainShowsTextOfStrangersAsText(t *testing.T) {
+	s := newDomainSite(t)
+	domain := s.domain(t, s.one, s.account, "go.example.com")
+	s.dns.Add(t, `_linkstream.go.example.com. TXT "<script>alert(1)</script>"`,
+		`go.example.com. CNAME \<img\032src=x\032onerror=alert\(2\)\>.example.`)
+	s.one.post(pathOf(domain)+"/verify").want(t, 200, "<script>alert(1)</script>", "onerror=alert")
+	s.one.seen.lacks(t, "<script>alert", "<img\\")
+}
+
+func TestDomainsOfOthersAreNotFound(t *testing.T) {
+	s := newDomainSite(t)
+	domain := s.domain(t, s.one, s.account, "go.example.com")
+	s.prove(t, domain)
+	s.two.get(pathOf(domain)).want(t, http.StatusNotFound)
+	s.two.seen.lacks(t, domain.Challenge, domain.Host)
+	for _, action := range []string{"/verify", "/remove"} {
+		s.two.post(pathOf(domain)+action).want(t, http.StatusNotFound)
+		s.two.seen.lacks(t, domain.Challenge, domain.Host)
+	}
+	for _, id := range []string{"0", "-1", "999", "x", "9223372036854775808", "1%2F2"} {
+		s.one.get("/dashboard/domains/"+id).want(t, http.StatusNotFound)
+	}
+	after, err := s.links.Domain(t.Context(), domain.ID)
+	if err != nil || !after.VerifiedAt.IsZero() || s.dns.Asked() != 0 {
+		t.Errorf("%+v, %v, %d questions", after, err, s.dns.Asked())
+	}
+	s.two.get("/dashboard/domains").want(t, 200, "No domains yet")
+}
+
+func TestDomainFormsOfOtherSitesAreRefused(t *testing.T) {
+	s := newDomainSite(t)
+	domain := s.domain(t, s.one, s.account, "go.example.com")
+	s.prove(t, domain)
+	for _, path := range []string{"/dashboard/domains", pathOf(domain) + "/verify", pathOf(domain) + "/remove"} {
+		t.Run(path, func(t *testing.T) {
+			s.one.post(path, "host", "other.example.com", "csrf", "guess").want(t, http.StatusForbidden)
+			s.one.send(http.MethodPost, path, url.Values{"host": {"other.example.com"}}).want(t, http.StatusForbidden)
+			s.browser(t).send(http.MethodPost, path, url.Values{}).want(t, http.StatusSeeOther) // to the sign-in
+		})
+	}
+	domains, err := s.links.Domains(t.Context(), s.account.ID)
+	if err != nil || len(domains) != 1 || !domains[0].VerifiedAt.IsZero() {
+		t.Errorf("%+v, %v", domains, err)
+	}
+}
+
+func TestDomainIsNotVerifiedTooOften(t *testing.T) {
+	s := newDomainSite(t)
+	domain := s.domain(t, s.one, s.account, "go.example.com")
+	for range 2 { // the minute may turn under way, but not twice
+		window := time.Now().Truncate(time.Minute)
+		for range 20 {
+			s.one.post(pathOf(domain) + "/verify")
+		}
+		asked := s.dns.Asked()
+		refused := s.one.post(pathOf(domain) + "/verify")
+		if !time.Now().Truncate(time.Minute).Equal(window) {
+			continue
+		}
+		refused.want(t, http.StatusTooManyRequests, "very often")
+		if refused.header.Get("Retry-After") == "" || s.dns.Asked() != asked {
+			t.Errorf("%v, %d more questions", refused.header, s.dns.Asked()-asked)
+		}
+		return
+	}
+	t.Error("the minute turned twice: 20 verifications take too long")
+}
+
+func TestDomainsWithoutAPublicName(t *testing.T) {
+	s := start(t, func(cfg *node.Config) { cfg.EdgeURL = "http://127.0.0.1:8080" })
+	b := s.signedIn(t)
+	b.post("/dashboard/domains", "host", "go.example.com")
+	b.follow().want(t, 200, "127.0.0.1", "-edge.url")
+}
