@@ -47,7 +47,7 @@ func newSecure(dir string, port int) (*Secure, error) {
 	if exists(s.keystore()) { // which is written last
 		return s, nil
 	}
-	cert, key, err := newCertificate()
+	cert, key, err := NewCertificate()
 	if err != nil {
 		return nil, fmt.Errorf("make certificate: %w", err)
 	}
@@ -76,8 +76,8 @@ func (s *Secure) formatArgs() (args []string) {
 	return args
 }
 
-// newCertificate returns a certificate for the loopback interface that signs itself, and its key.
-func newCertificate() (cert, key []byte, err error) {
+// NewCertificate returns a certificate for the loopback interface that signs itself, and its key.
+func NewCertificate() (cert, key []byte, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, nil, err

@@ -1,4 +1,4 @@
-// Package postgres keeps links, accounts, tokens and domains in PostgreSQL 15 or later.
+// Package postgres keeps links, accounts and what belongs to them in PostgreSQL 15 or later.
 package postgres
 
 import (
@@ -23,7 +23,7 @@ const connectTimeout = 5 * time.Second
 //go:embed migrations
 var migrations embed.FS
 
-// Links keeps links, accounts, tokens and domains. All methods may be called concurrently.
+// Links keeps links, accounts and what belongs to them. All methods may be called concurrently.
 type Links struct{ pool *pgxpool.Pool }
 
 // OpenLinks connects to the database that dsn names, as libpq has it (postgres://user:password@host:port/database?

@@ -76,6 +76,22 @@ func callsOf(links *postgres.Links, accountID int64) map[string]func(context.Con
 		"CreateFirstAccount": func(ctx context.Context) error {
 			return links.CreateFirstAccount(ctx, new(schema.Account), new(schema.Token))
 		},
+		"SearchLinks": func(ctx context.Context) error {
+			_, _, err := links.SearchLinks(ctx, accountID, "hash", 1)
+			return err
+		},
+		"LinksByID":    func(ctx context.Context) error { _, err := links.LinksByID(ctx, accountID, []int64{1}); return err },
+		"DeleteDomain": func(ctx context.Context) error { return links.DeleteDomain(ctx, 1) },
+		"Domains":      func(ctx context.Context) error { _, err := links.Domains(ctx, accountID); return err },
+		"SessionByDigest": func(ctx context.Context) error {
+			_, _, err := links.SessionByDigest(ctx, [32]byte{}, time.Now())
+			return err
+		},
+		"CountAttempt": func(ctx context.Context) error {
+			_, err := links.CountAttempt(ctx, [32]byte{}, time.Now())
+			return err
+		},
+		"Tokens":         func(ctx context.Context) error { _, err := links.Tokens(ctx, accountID); return err },
 		"TokenByDigest":  func(ctx context.Context) error { _, _, err := links.TokenByDigest(ctx, [32]byte{}); return err },
 		"DomainsByHost":  func(ctx context.Context) error { _, err := links.DomainsByHost(ctx, "example.org"); return err },
 		"VerifiedDomain": func(ctx context.Context) error { _, err := links.VerifiedDomain(ctx, "example.org"); return err },

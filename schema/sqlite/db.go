@@ -1,4 +1,4 @@
-// Package sqlite keeps links, accounts, tokens and domains (Links) and counted clicks (Clicks) in SQLite files.
+// Package sqlite keeps links, accounts and what belongs to them (Links) and counted clicks (Clicks) in SQLite files.
 //
 // Several processes may have one file open: the file is in WAL mode, so readers never wait, and each write is one
 // immediate transaction that waits its turn.

@@ -13,7 +13,7 @@ import (
 //go:embed migrations
 var migrations embed.FS
 
-// Links keeps links, accounts, tokens and domains. All methods may be called concurrently.
+// Links keeps links, accounts and what belongs to them. All methods may be called concurrently.
 type Links struct {
 	db *database
 	// What the edge and the api ask for most, prepared once for each connection.

@@ -58,7 +58,7 @@ func (c *Client) EnsureTopics(ctx context.Context) error {
 		{Topic: c.cfg.Changes, NumPartitions: 1, ReplicationFactor: replicas, ConfigEntries: compact},
 	}})
 	if err != nil {
-		return fmt.Errorf("create topics: %w", err)
+		return fmt.Errorf("create topics: %w", c.explain(ctx, err))
 	}
 	for topic, err := range res.Errors {
 		if err != nil && !errors.Is(err, kafka.TopicAlreadyExists) {

@@ -129,7 +129,7 @@ func (c *Client) Consume(ctx context.Context, work func(context.Context, Assignm
 	partitions, _ := c.partitionsOrNone(ctx)
 	group, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
 		ID: c.cfg.Group, Brokers: c.cfg.brokers(), Topics: []string{c.cfg.Clicks},
-		Dialer:         &kafka.Dialer{ClientID: c.transport.ClientID, Timeout: requestTimeout},
+		Dialer:         c.dialer(),
 		SessionTimeout: sessionTimeout, RebalanceTimeout: sessionTimeout, HeartbeatInterval: heartbeatInterval,
 		JoinGroupBackoff: rejoinPause,
 	})
@@ -146,7 +146,7 @@ func (c *Client) Consume(ctx context.Context, work func(context.Context, Assignm
 		if err != nil {
 			// The group tries again by itself, rejoinPause later: a pause here would only delay that.
 			if !waiting {
-				c.log.Warn("waiting for the consumer group", "group", c.cfg.Group, "error", err)
+				c.log.Warn("waiting for the consumer group", "group", c.cfg.Group, "error", hint(err))
 			}
 			waiting = true
 			continue

@@ -158,6 +158,34 @@ func Own(tb testing.TB, start local.Starter) *local.Engine {
 	return engine
 }
 
+// SecureKafka starts a Kafka like Own does and returns its listener that asks for TLS and a password, and the address of
+// the one that asks for nothing.
+func SecureKafka(tb testing.TB) (secure *local.Secure, addr string) {
+	tb.Helper()
+	engine := Own(tb, local.Kafka)
+	if engine.Secure == nil {
+		unavailable(tb, errors.New("the embedded broker has no listener for TLS"))
+	}
+	return engine.Secure, engine.Addr
+}
+
+// Certificate returns files of a new certificate for the loopback interface, its own authority, and of its key; PEM.
+func Certificate(tb testing.TB) (certFile, keyFile string) {
+	tb.Helper()
+	cert, key, err := local.NewCertificate()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	dir := tb.TempDir()
+	certFile, keyFile = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	for path, pem := range map[string][]byte{certFile: cert, keyFile: key} {
+		if err := os.WriteFile(path, pem, 0o600); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return certFile, keyFile
+}
+
 func (e *Engines) get(tb testing.TB, s *shared, name string, start local.Starter) *local.Engine {
 	tb.Helper()
 	s.once.Do(func() {
