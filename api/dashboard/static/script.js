@@ -24,6 +24,9 @@ function showTimes() {
 showTimes();
 setInterval(showTimes, 30000);
 
+// On narrow screens the navigation scrolls: to where the reader is.
+document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+
 // Copy: <button type="button" data-copy="ID of an element or input" hidden> copies its text.
 for (const button of document.querySelectorAll("button[data-copy]")) {
   const label = button.textContent;
@@ -49,6 +52,17 @@ for (const button of document.querySelectorAll("button[data-show]")) {
     for (const id of button.dataset.show.split(" ")) document.getElementById(id).type = show ? "text" : "password";
   });
 }
+
+// Confirmations close like menus do.
+function closeConfirms(except) {
+  for (const open of document.querySelectorAll("details.confirm[open]")) if (!open.contains(except)) open.open = false;
+}
+document.addEventListener("click", (event) => closeConfirms(event.target));
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape") return;
+  document.activeElement.closest("details.confirm[open]")?.querySelector("summary").focus();
+  closeConfirms(null);
+});
 
 // A page that answers a form: reloading it gets the page instead of sending the form again.
 const instead = document.querySelector("[data-reload]");
