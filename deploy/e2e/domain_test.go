@@ -1,0 +1,144 @@
+package e2e_test
+
+import (
+	"fmt"
+	"html"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"linkstream/api/claim/dnstest"
+)
+
+const shortHost = "sho.example" // the default domain, where CNAME records have to lead
+
+func TestCustomDomain(t *testing.T) {
+	t.Parallel()
+	// What the edge does not know it would look up again in an hour: that it knows sooner is due to what is announced.
+	const negativeTTL = "LINKSTREAM_EDGE_NEGATIVE_TTL=1h"
+	t.Run("embedded", func(t *testing.T) {
+		t.Parallel()
+		dns := dnstest.Start(t)
+		s := newSystem(t, negativeTTL, "LINKSTREAM_API_RESOLVER="+dns.Addr())
+		s.nodes[0].args = append(s.nodes[0].args, "-edge.url", "http://"+shortHost)
+		s.start(t)
+		testCustomDomain(t, s, dns)
+	})
+	t.Run("engines", func(t *testing.T) {
+		t.Parallel()
+		dns := dnstest.Start(t)
+		s := newServices(t, sharedEngines(t), negativeTTL, "LINKSTREAM_API_RESOLVER="+dns.Addr(),
+			"LINKSTREAM_EDGE_URL=http://"+shortHost)
+		s.start(t)
+		testCustomDomain(t, s, dns)
+	})
+}
+
+// testCustomDomain does what the owner of a host does, from the first form to the last.
+func testCustomDomain(t *testing.T, s *system, dns *dnstest.Server) {
+	const host = "go.example.org"
+	owner := s.owner()
+	pages := s.signIn(t)
+	there := func() answer { return s.visit(t, http.MethodGet, "/there", "Host", host) }
+	wantPage(t, there(), http.StatusNotFound) // and the edge remembers that
+
+	added := pages.post(t, "/dashboard/domains", "host", "GO.Example.ORG.")
+	path := added.header.Get("Location")
+	id := decode(strings.TrimPrefix(path, "/dashboard/domains/"))
+	if added.status != http.StatusSeeOther || id == nil {
+		t.Fatal(added)
+	}
+	fields := object{"long_url": "https://example.com/there", "custom_alias": "there", "domain_id": id}
+	challenge := regexp.MustCompile(`linkstream-verification=\w+`).FindString(pages.get(t, path).raw)
+
+	t.Run("it cannot be used before it is verified", func(t *testing.T) {
+		owner.shorten(t, fields).wantError(t, http.StatusUnprocessableEntity, "domain_id")
+	})
+	t.Run("without its records it is not verified", func(t *testing.T) {
+		pages.post(t, path+"/verify").wantText(t, http.StatusOK, "not verified yet", "NXDOMAIN")
+		owner.shorten(t, fields).wantError(t, http.StatusUnprocessableEntity, "domain_id")
+	})
+	t.Run("with its records it is verified, and its links are served at once", func(t *testing.T) {
+		dns.Add(t, host+". CNAME "+shortHost+".", "_linkstream."+host+`. TXT "`+challenge+`"`)
+		if a := pages.post(t, path+"/verify"); a.status != http.StatusSeeOther {
+			t.Fatal(a)
+		}
+		if short := owner.link(t, fields)["short_url"]; short != "http://"+host+"/there" {
+			t.Errorf("short_url is %v", short)
+		}
+		eventually(t, 5*time.Second, func() error { return there().isStatus(http.StatusFound) })
+		if to := there().header.Get("Location"); to != "https://example.com/there" {
+			t.Errorf("Location is %q", to)
+		}
+	})
+	t.Run("it stays verified when its records are gone", func(t *testing.T) {
+		dns.Remove(host)
+		pages.post(t, path+"/verify").wantText(t, http.StatusOK, "stays verified", "NXDOMAIN")
+		s.click(t, "there", "Host", host)
+	})
+	t.Run("it is not removed while a link is on it", func(t *testing.T) {
+		pages.post(t, path+"/remove").wantText(t, http.StatusConflict, "links on this domain")
+		s.click(t, "there", "Host", host)
+	})
+}
+
+// pages is a browser with a session of the dashboard.
+type pages struct {
+	base    string
+	cookies string
+	csrf    string
+}
+
+// signIn signs the first account in.
+func (s *system) signIn(t *testing.T) pages {
+	t.Helper()
+	p := pages{base: s.api}
+	a := p.send(t, "/dashboard/sign-in", url.Values{"email": {s.email}, "password": {s.password}})
+	cookies := (&http.Response{Header: a.header}).Cookies()
+	if a.status != http.StatusSeeOther || len(cookies) == 0 {
+		t.Fatal(a)
+	}
+	for _, cookie := range cookies {
+		p.cookies += fmt.Sprintf("%s=%s; ", cookie.Name, cookie.Value)
+	}
+	token := regexp.MustCompile(`name="csrf" value="([^"]+)"`).FindStringSubmatch(p.get(t, "/dashboard/domains").raw)
+	if token == nil {
+		t.Fatal("the page has no form")
+	}
+	p.csrf = token[1]
+	return p
+}
+
+func (p pages) get(t *testing.T, path string) answer {
+	t.Helper()
+	return call(t, http.MethodGet, p.base+path, "", "Cookie", p.cookies)
+}
+
+// post sends a form of names and values in turn.
+func (p pages) post(t *testing.T, path string, fields ...string) answer {
+	t.Helper()
+	form := url.Values{"csrf": {p.csrf}}
+	for i := 0; i+1 < len(fields); i += 2 {
+		form.Set(fields[i], fields[i+1])
+	}
+	return p.send(t, path, form)
+}
+
+func (p pages) send(t *testing.T, path string, form url.Values) answer {
+	t.Helper()
+	return call(t, http.MethodPost, p.base+path, form.Encode(), "Content-Type", "application/x-www-form-urlencoded",
+		"Cookie", p.cookies, "Origin", p.base)
+}
+
+// wantText requires a page that says all of texts.
+func (a answer) wantText(t *testing.T, status int, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if a.status != status || !strings.Contains(html.UnescapeString(a.raw), text) {
+			t.Errorf("want %d and %q: %v", status, text, a)
+		}
+	}
+}
