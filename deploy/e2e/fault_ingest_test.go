@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"fmt"
 	"syscall"
 	"testing"
 	"time"
@@ -9,8 +10,10 @@ import (
 // partitions is how many the topic of clicks has.
 const partitions = 4
 
-// ingestSettings let each partition have clicks, and have an insert be under way at almost any time.
-var ingestSettings = []string{"LINKSTREAM_SPOOL_LANES=4", "LINKSTREAM_INGEST_MAX_WAIT=5ms"}
+// ingestSettings let each partition have clicks, have an insert be under way at almost any time, and have a worker that
+// died be given up soon.
+var ingestSettings = []string{"LINKSTREAM_SPOOL_LANES=4", "LINKSTREAM_INGEST_MAX_WAIT=5ms",
+	"LINKSTREAM_KAFKA_SESSION_TIMEOUT=6s"}
 
 func testIngestKilled(t *testing.T) {
 	r := startTrial(t, ingestSettings...)
@@ -49,6 +52,30 @@ func testIngestWorkersFight(t *testing.T) {
 	b.start(t)
 	awaitPartitions(t, b, partitions/2)
 	r.settle(t)
+}
+
+func TestIngestWorkersStandBy(t *testing.T) {
+	t.Parallel()
+	s := newServices(t, sharedEngines(t), "LINKSTREAM_KAFKA_PARTITIONS=1")
+	second := s.add("ingest", "http://"+freeAddress(t))
+	s.start(t) // requires that both are ready
+	first := s.node("ingest")
+	eventually(t, countedWithin, func() error {
+		if a, b := first.metric(t, gaugePartitions), second.metric(t, gaugePartitions); a+b != 1 {
+			return fmt.Errorf("two workers have %v and %v partitions", a, b)
+		}
+		return nil
+	})
+	idle, busy := first, second
+	if first.metric(t, gaugePartitions) == 1 {
+		idle, busy = second, first
+	}
+	idle.awaitReady(t)
+	busy.stop(t)
+	awaitPartitions(t, idle, 1)
+	s.owner().alias(t, "known", "https://example.com/")
+	s.click(t, "known")
+	s.owner().waitTotal(t, "known", 1)
 }
 
 func awaitPartitions(t *testing.T, worker *node, want float64) {

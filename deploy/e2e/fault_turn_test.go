@@ -9,7 +9,7 @@ import (
 )
 
 // sessionTimeout is more than the time after which the consumer group gives up a worker that it does not hear from.
-const sessionTimeout = 11 * time.Second
+const sessionTimeout = 7 * time.Second
 
 // testFaultsInTurn has everything fail once, in random order. What fails next does not wait until all have got over
 // what failed before.

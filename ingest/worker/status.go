@@ -14,6 +14,8 @@ type status struct {
 
 	mu         sync.Mutex
 	partitions map[int]partitionStatus
+	member     bool
+	assigned   int // how many partitions a member has been given
 }
 
 // tally is what became of the records of a batch.
@@ -62,7 +64,7 @@ func (s *status) sum() (partitions int, lag int64) {
 func (s *status) ready() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.partitions) == 0 {
+	if !s.member {
 		return errors.New("waiting for the consumer group")
 	}
 	for n, p := range s.partitions {
@@ -70,7 +72,22 @@ func (s *status) ready() error {
 			return fmt.Errorf("partition %d: %w", n, p.failure)
 		}
 	}
+	if len(s.partitions) < s.assigned {
+		return fmt.Errorf("%d of %d partitions have yet to be looked up", s.assigned-len(s.partitions), s.assigned)
+	}
 	return nil
+}
+
+func (s *status) join(assigned int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.member, s.assigned = true, assigned
+}
+
+func (s *status) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.member = false
 }
 
 // take makes the partition one that the worker counts. What failed before has yet to succeed.

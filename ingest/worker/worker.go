@@ -57,7 +57,7 @@ func (c *Config) Validate() error {
 // group is the consumer group that a worker is a member of.
 type group interface {
 	topic
-	Consume(ctx context.Context, work func(context.Context, stream.Assignment)) error
+	Consume(ctx context.Context, member func(context.Context, int), work func(context.Context, stream.Assignment)) error
 }
 
 // Worker counts the partitions that its consumer group gives it.
@@ -76,11 +76,19 @@ func New(cfg Config, group group, store schema.ClickStore, countries *enrich.Cou
 	return &Worker{cfg: cfg, group: group, store: store, countries: countries, log: log, status: newStatus(set)}
 }
 
-// Ready returns nil if the worker counts at least one partition and none of its partitions is failing.
+// Ready returns nil if the worker counts all partitions that the group has given it, and none of them is failing. One
+// that has got none is ready, too: it stands by for others.
 func (w *Worker) Ready() error { return w.status.ready() }
 
 // Run counts until ctx is done; a batch under way is finished or left to the next worker.
-func (w *Worker) Run(ctx context.Context) error { return w.group.Consume(ctx, w.count) }
+func (w *Worker) Run(ctx context.Context) error { return w.group.Consume(ctx, w.belong, w.count) }
+
+// belong notes that the worker is a member of the group with so many partitions, until ctx is done.
+func (w *Worker) belong(ctx context.Context, partitions int) {
+	w.status.join(partitions)
+	<-ctx.Done()
+	w.status.leave()
+}
 
 func (w *Worker) count(ctx context.Context, a stream.Assignment) {
 	p := newPartition(a.Partition, w.cfg, w.group, w.store, w.countries, w.log, w.status)

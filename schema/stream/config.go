@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/sasl"
@@ -27,19 +28,26 @@ type Config struct {
 	Username string
 	Password string
 
-	Clicks      string // topic of click events
-	Dead        string // topic of what could not be read as a click event
-	Changes     string // topic of what caches must drop
-	Group       string // consumer group that counts
-	Partitions  int    // of the topic Clicks where it is created
-	Replicas    int    // of topics that are created; -1: what the brokers have as default
-	Compression string // "none", "gzip", "snappy", "lz4" or "zstd"
+	Clicks      string        // topic of click events
+	Dead        string        // topic of what could not be read as a click event
+	Changes     string        // topic of what caches must drop
+	Group       string        // consumer group that counts
+	Session     time.Duration // after which the group gives up a member that it does not hear from
+	Partitions  int           // of the topic Clicks where it is created
+	Replicas    int           // of topics that are created; -1: what the brokers have as default
+	Compression string        // "none", "gzip", "snappy", "lz4" or "zstd"
 }
+
+// The bounds of Session. A worker is silent for moments when the machine is busy; clicks wait until a dead one is given up.
+const (
+	minSession = time.Second
+	maxSession = 5 * time.Minute
+)
 
 // DefaultConfig returns a configuration for a broker on this machine.
 func DefaultConfig() Config {
 	return Config{Brokers: "127.0.0.1:9092", Clicks: "clicks", Dead: "clicks.dead", Changes: "changes",
-		Group: "linkstream.ingest", Partitions: 4, Replicas: -1, Compression: "zstd"}
+		Group: "linkstream.ingest", Session: 10 * time.Second, Partitions: 4, Replicas: -1, Compression: "zstd"}
 }
 
 // RegisterFlags binds the configuration to flags.
@@ -56,6 +64,8 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.StringVar(&c.Dead, "kafka.dead-topic", c.Dead, "`topic` of what could not be read as a click event")
 	fs.StringVar(&c.Changes, "kafka.changes-topic", c.Changes, "`topic` of what caches must drop")
 	fs.StringVar(&c.Group, "kafka.group", c.Group, "consumer `group` that counts clicks")
+	fs.DurationVar(&c.Session, "kafka.session-timeout", c.Session,
+		"`time` after which the partitions of a consumer that died are given to others; brokers refuse less than 6s by default")
 	fs.IntVar(&c.Partitions, "kafka.partitions", c.Partitions, "`number` of partitions of a clicks topic that has yet to be created")
 	fs.IntVar(&c.Replicas, "kafka.replicas", c.Replicas, "`number` of replicas of topics that have yet to be created; -1: the brokers' default")
 	fs.StringVar(&c.Compression, "kafka.compression", c.Compression, "compression of what is produced: none, gzip, snappy, lz4 or zstd")
@@ -76,6 +86,9 @@ func (c *Config) Validate() error {
 	}
 	if c.Group == "" {
 		invalid("-kafka.group: is empty")
+	}
+	if c.Session < minSession || c.Session > maxSession {
+		invalid("-kafka.session-timeout: %v is not %v to %v", c.Session, minSession, maxSession)
 	}
 	if c.Partitions < 1 || c.Partitions > 10000 {
 		invalid("-kafka.partitions: %d is not 1 to 10000", c.Partitions)

@@ -13,9 +13,8 @@ import (
 const (
 	fetchBytes = 1 << 20 // of one fetch, as they are on the wire; a batch that is larger comes whole
 
-	sessionTimeout    = 10 * time.Second // after which a worker that died loses its partitions
-	heartbeatInterval = time.Second
-	rejoinPause       = time.Second // between attempts to join
+	maxHeartbeat = time.Second // between heartbeats, whose answers say when the group shares partitions out again
+	rejoinPause  = time.Second // between attempts to join
 )
 
 // ErrOffsetOutOfRange says that a partition has no record at the offset asked for and will not get one: it has been
@@ -122,7 +121,9 @@ type Assignment struct {
 
 // Consume is a member of the consumer group until ctx is done. It calls work, in a goroutine of its own, for each
 // partition it is given; work returns when its context ends, and only then may the partition go to another member.
-func (c *Client) Consume(ctx context.Context, work func(context.Context, Assignment)) error {
+// Whenever the group has shared the partitions out, member is called likewise, for as long as that lasts, with how many
+// this member has got, which may be none.
+func (c *Client) Consume(ctx context.Context, member func(context.Context, int), work func(context.Context, Assignment)) error {
 	// The number is read before the group shares partitions out, so that none which is added meanwhile stays unread.
 	// kafka-go's own watcher reads it afterwards, and rejoins without a pause while the topic does not exist. An error
 	// counts as none, for which awaitPartitions makes up.
@@ -130,7 +131,7 @@ func (c *Client) Consume(ctx context.Context, work func(context.Context, Assignm
 	group, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
 		ID: c.cfg.Group, Brokers: c.cfg.brokers(), Topics: []string{c.cfg.Clicks},
 		Dialer:         c.dialer(),
-		SessionTimeout: sessionTimeout, RebalanceTimeout: sessionTimeout, HeartbeatInterval: heartbeatInterval,
+		SessionTimeout: c.cfg.Session, RebalanceTimeout: c.cfg.Session, HeartbeatInterval: min(maxHeartbeat, c.cfg.Session/4),
 		JoinGroupBackoff: rejoinPause,
 	})
 	if err != nil {
@@ -152,9 +153,11 @@ func (c *Client) Consume(ctx context.Context, work func(context.Context, Assignm
 			continue
 		}
 		waiting = false
-		c.log.Info("joined the consumer group", "group", c.cfg.Group, "partitions", len(generation.Assignments[c.cfg.Clicks]))
+		assigned := generation.Assignments[c.cfg.Clicks]
+		c.log.Info("joined the consumer group", "group", c.cfg.Group, "partitions", len(assigned))
+		generation.Start(func(ctx context.Context) { member(ctx, len(assigned)) })
 		generation.Start(func(ctx context.Context) { partitions = c.awaitPartitions(ctx, partitions) })
-		for _, p := range generation.Assignments[c.cfg.Clicks] {
+		for _, p := range assigned {
 			generation.Start(func(ctx context.Context) {
 				work(ctx, Assignment{Partition: p.ID, Commit: func(next int64) error {
 					return generation.CommitOffsets(map[string]map[int]int64{c.cfg.Clicks: {p.ID: next}})

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"slices"
 	"sync"
@@ -26,10 +27,11 @@ type crew struct {
 	holders map[int]string // by partition, the member that works on it
 	commits map[int]func(int64) error
 	ended   int
+	shares  map[string]int // how many partitions those have who are members at the moment
 }
 
 func newCrew(t testing.TB) *crew {
-	return &crew{t: t, holders: map[int]string{}, commits: map[int]func(int64) error{}}
+	return &crew{t: t, holders: map[int]string{}, commits: map[int]func(int64) error{}, shares: map[string]int{}}
 }
 
 // join starts a member and returns what stops it and waits for Consume to return.
@@ -37,7 +39,8 @@ func (c *crew) join(name string, client *stream.Client) (leave func()) {
 	ctx, cancel := context.WithCancel(c.t.Context())
 	done := make(chan error, 1)
 	go func() {
-		done <- client.Consume(ctx, func(ctx context.Context, a stream.Assignment) { c.work(ctx, name, a) })
+		done <- client.Consume(ctx, func(ctx context.Context, n int) { c.member(ctx, name, n) },
+			func(ctx context.Context, a stream.Assignment) { c.work(ctx, name, a) })
 	}()
 	leave = sync.OnceFunc(func() {
 		cancel()
@@ -47,6 +50,29 @@ func (c *crew) join(name string, client *stream.Client) (leave func()) {
 	})
 	c.t.Cleanup(leave)
 	return leave
+}
+
+func (c *crew) member(ctx context.Context, name string, partitions int) {
+	c.mu.Lock()
+	c.shares[name] = partitions
+	c.mu.Unlock()
+	<-ctx.Done()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.shares, name)
+}
+
+// awaitShares is await for what members are told, also those who have none.
+func (c *crew) awaitShares(want map[string]int) {
+	c.t.Helper()
+	streamtest.Eventually(c.t, func() string {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if !maps.Equal(c.shares, want) {
+			return fmt.Sprintf("the members are told %v, want %v", c.shares, want)
+		}
+		return ""
+	})
 }
 
 func (c *crew) work(ctx context.Context, name string, a stream.Assignment) {
@@ -122,8 +148,17 @@ func TestConsume(t *testing.T) {
 		leaveA := crew.join("a", broker.Topics(1))
 		crew.await(map[string]int{"a": 1})
 		crew.join("b", broker.Topics(1))
+		streamtest.Eventually(t, func() string {
+			crew.mu.Lock()
+			defer crew.mu.Unlock()
+			if len(crew.shares) != 2 || crew.shares["a"]+crew.shares["b"] != 1 {
+				return fmt.Sprintf("the members are told %v, want one partition and none", crew.shares)
+			}
+			return ""
+		})
 		leaveA()
 		crew.await(map[string]int{"b": 1})
+		crew.awaitShares(map[string]int{"b": 1})
 	})
 	t.Run("a member goes on after a restart of the broker", func(t *testing.T) {
 		t.Parallel()
@@ -133,6 +168,7 @@ func TestConsume(t *testing.T) {
 		crew.await(map[string]int{"a": 2})
 		broker.Stop()
 		crew.await(map[string]int{})
+		crew.awaitShares(map[string]int{})
 		broker.Start()
 		crew.await(map[string]int{"a": 2})
 	})
