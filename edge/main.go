@@ -10,6 +10,7 @@ import (
 	"linkstream/deploy/config"
 	"linkstream/deploy/program"
 	"linkstream/edge/node"
+	"linkstream/schema/ops"
 	"linkstream/schema/postgres"
 	"linkstream/schema/stream"
 )
@@ -41,14 +42,21 @@ func run(ctx context.Context, args []string, _, stderr io.Writer) error {
 	}
 	cfg.Redirect.URL = public.URL
 	log := logs.Logger(stderr)
+	port, err := ops.Start(cfg.Listen, "text/plain; charset=utf-8", "The service is starting: try again soon.\n", log)
+	if err != nil {
+		return err
+	}
+	defer port.Close()
+	cfg.Listener = port
 	client, err := stream.New(topics, log)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
 	// Redirects do not wait for the topics: until they exist the clicks stay in the spool.
-	defer program.Background(ctx, func(ctx context.Context) { _ = program.AwaitTopics(ctx, log, client) })()
-	links, err := program.Await(ctx, log, "Postgres", func(ctx context.Context) (*postgres.Links, error) {
+	defer program.Background(ctx, func(ctx context.Context) { _ = program.AwaitTopics(ctx, program.LogTo(log), client) })()
+	report := program.Tell(log, port)
+	links, err := program.Await(ctx, report, "Postgres", func(ctx context.Context) (*postgres.Links, error) {
 		return postgres.OpenLinks(ctx, database.DSN)
 	})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"linkstream/deploy/program"
 	"linkstream/ingest/node"
 	"linkstream/schema/clickhouse"
+	"linkstream/schema/ops"
 	"linkstream/schema/stream"
 )
 
@@ -26,18 +27,25 @@ func run(ctx context.Context, args []string, _, stderr io.Writer) error {
 		return err
 	}
 	log := logs.Logger(stderr)
+	port, err := ops.Start(cfg.Listen, "text/plain; charset=utf-8", "The service is starting.\n", log)
+	if err != nil {
+		return err
+	}
+	defer port.Close()
+	cfg.Listener = port
 	client, err := stream.New(topics, log)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	clicks, err := program.Await(ctx, log, "ClickHouse", func(ctx context.Context) (*clickhouse.Clicks, error) {
+	report := program.Tell(log, port)
+	clicks, err := program.Await(ctx, report, "ClickHouse", func(ctx context.Context) (*clickhouse.Clicks, error) {
 		return clickhouse.OpenClicks(ctx, database)
 	})
 	if err != nil {
 		return err
 	}
-	if err := program.AwaitTopics(ctx, log, client); err != nil {
+	if err := program.AwaitTopics(ctx, report, client); err != nil {
 		return errors.Join(err, clicks.Close())
 	}
 	ingest, err := node.New(cfg, clicks, client, log)

@@ -30,10 +30,11 @@ const stopGrace = 10 * time.Second
 
 // Config is the configuration of an api process.
 type Config struct {
-	EdgeURL        string // the public base of short links; set by the program from -edge.url
-	Listen         string // address that the API and the dashboard are served on
-	URL            string // the public base of both; "": the address that is listened on
-	SignUp         string // whether anyone may make an account: signUpOpen or signUpClosed
+	EdgeURL        string       // the public base of short links; set by the program from -edge.url
+	Listen         string       // address that the API and the dashboard are served on
+	Listener       net.Listener // that is open already; nil: New listens at Listen
+	URL            string       // the public base of both; "": the address that is listened on
+	SignUp         string       // whether anyone may make an account: signUpOpen or signUpClosed
 	TrustedProxies ops.Proxies
 	Blocklist      string // paths of blocklist files, separated by commas
 	Domains        claim.Config
@@ -104,7 +105,7 @@ func New(cfg Config, links schema.Database, clicks schema.ClickStore, log *slog.
 	if err != nil {
 		return nil, err
 	}
-	listener, err := ops.Listen(cfg.Listen)
+	listener, err := ops.Opened(cfg.Listener, cfg.Listen)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -45,8 +46,11 @@ func TestServicesWaitForTheirEngines(t *testing.T) {
 				}
 				return nil
 			})
+			wantWaiting(t, n, engine)
 		})
 	}
+	must(t, c.clickhouse.Start(t.Context()))
+	t.Run("ingest says what it waits for next", func(t *testing.T) { wantWaiting(t, c.node("ingest"), "Kafka") })
 	for _, e := range engines {
 		if err := e.Start(t.Context()); err != nil {
 			t.Fatal(err)
@@ -58,4 +62,27 @@ func TestServicesWaitForTheirEngines(t *testing.T) {
 	c.owner().alias(t, "known", "https://example.com/")
 	c.click(t, "known")
 	c.owner().waitTotal(t, "known", 1)
+}
+
+// wantWaiting requires that a service is alive, says what it waits for, and tells clients to come back.
+func wantWaiting(t *testing.T, n *node, engine string) {
+	t.Helper()
+	if err := call(t, http.MethodGet, n.bases[0]+"/healthz", "").isStatus(http.StatusOK); err != nil {
+		t.Error(err)
+	}
+	eventually(t, readyWithin, func() error {
+		a := call(t, http.MethodGet, n.bases[0]+"/readyz", "")
+		if a.status != http.StatusServiceUnavailable || !strings.Contains(a.raw, "waiting for "+engine) {
+			return fmt.Errorf("no word of %s: %v", engine, a)
+		}
+		return nil
+	})
+	a := call(t, http.MethodGet, n.bases[0]+"/api/v1/links", "")
+	if err := a.isStatus(http.StatusServiceUnavailable); err != nil {
+		t.Error(err)
+	}
+	wantRetryAfter(t, a)
+	if n.program == "api" && text(a.body["message"]) != nil {
+		t.Errorf("no message: %v", a)
+	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"linkstream/deploy/config"
+	"linkstream/schema/ops"
 	"linkstream/schema/stream"
 )
 
@@ -48,9 +49,30 @@ const (
 	maxPause       = 2 * time.Second
 )
 
+// Report hears what a program waits for, and the error of the last attempt, nil before the first one.
+type Report func(what string, err error)
+
+// LogTo reports to a log.
+func LogTo(log *slog.Logger) Report {
+	return func(what string, err error) {
+		if err != nil {
+			log.Warn("waiting for "+what, "error", err)
+		}
+	}
+}
+
+// Tell reports to a log and to those who ask at port.
+func Tell(log *slog.Logger, port *ops.Starting) Report {
+	return func(what string, err error) {
+		port.Waiting(what, err)
+		LogTo(log)(what, err)
+	}
+}
+
 // Await calls open until it succeeds or ctx is done. So the order in which programs and engines start does not matter:
 // whoever is early waits, and says for what.
-func Await[T any](ctx context.Context, log *slog.Logger, what string, open func(context.Context) (T, error)) (T, error) {
+func Await[T any](ctx context.Context, report Report, what string, open func(context.Context) (T, error)) (T, error) {
+	report(what, nil)
 	pause := backoff.NewExponentialBackOff()
 	pause.MaxInterval = maxPause
 	return backoff.Retry(ctx, func() (T, error) {
@@ -58,13 +80,13 @@ func Await[T any](ctx context.Context, log *slog.Logger, what string, open func(
 		defer cancel()
 		return open(bounded)
 	}, backoff.WithBackOff(pause), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, _ time.Duration) {
-		log.Warn("waiting for "+what, "error", err)
+		report(what, err)
 	}))
 }
 
 // AwaitTopics waits until the topics exist, and creates those that are missing.
-func AwaitTopics(ctx context.Context, log *slog.Logger, client *stream.Client) error {
-	_, err := Await(ctx, log, "Kafka", func(ctx context.Context) (struct{}, error) {
+func AwaitTopics(ctx context.Context, report Report, client *stream.Client) error {
+	_, err := Await(ctx, report, "Kafka", func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, client.EnsureTopics(ctx)
 	})
 	return err

@@ -26,7 +26,8 @@ const stopGrace = 5 * time.Second
 
 // Config is the configuration of an edge process.
 type Config struct {
-	Listen   string // address that short links are served on
+	Listen   string       // address that short links are served on
+	Listener net.Listener // that is open already; nil: New listens at Listen
 	Redirect redirect.Config
 	Spool    spool.Config
 }
@@ -81,7 +82,7 @@ func New(cfg Config, links Links, client *stream.Client, log *slog.Logger) (*Nod
 		resolver.Close()
 		return nil, err
 	}
-	listener, err := ops.Listen(cfg.Listen)
+	listener, err := ops.Opened(cfg.Listener, cfg.Listen)
 	if err != nil {
 		resolver.Close()
 		return nil, errors.Join(err, clicks.Close())

@@ -28,9 +28,10 @@ const (
 
 // Config is the configuration of an ingest process.
 type Config struct {
-	Listen string // address of /healthz, /readyz and /metrics
-	GeoIP  string // path of a MaxMind file; "" if countries stay unknown
-	Worker worker.Config
+	Listen   string       // address of /healthz, /readyz and /metrics
+	Listener net.Listener // that is open already; nil: New listens at Listen
+	GeoIP    string       // path of a MaxMind file; "" if countries stay unknown
+	Worker   worker.Config
 }
 
 // DefaultConfig returns a configuration that works.
@@ -71,7 +72,7 @@ func New(cfg Config, clicks schema.ClickStore, client *stream.Client, log *slog.
 	if err != nil {
 		return nil, fmt.Errorf("-ingest.geoip: %w", err)
 	}
-	listener, err := ops.Listen(cfg.Listen)
+	listener, err := ops.Opened(cfg.Listener, cfg.Listen)
 	if err != nil {
 		return nil, err
 	}

@@ -96,6 +96,14 @@ func Listen(addr string) (net.Listener, error) {
 	return ln, nil
 }
 
+// Opened returns ln, or where that is nil what Listen opens.
+func Opened(ln net.Listener, addr string) (net.Listener, error) {
+	if ln != nil {
+		return ln, nil
+	}
+	return Listen(addr)
+}
+
 // Serve serves srv on ln until ctx is done, then closes ln and gives the requests under way up to grace to finish.
 // It returns nil after such a stop, also when grace ran out.
 func Serve(ctx context.Context, srv *fasthttp.Server, ln net.Listener, grace time.Duration) error {
