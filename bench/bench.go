@@ -31,6 +31,7 @@ var scenarios = map[string]struct {
 	"links":     {"the list of links, its first and its last page: CPU time, calls a second, latency", runLinks},
 	"shorten":   {"new links: CPU time beside a bare insert, links a second, latency", runShorten},
 	"stats":     {"statistics of any link and of the most popular one: CPU time, calls a second, latency", runStats},
+	"memory":    {"an edge that has all links in memory: what is resident, and what a redirect costs then", runMemory},
 	"redirect":  {"the edge's answers: CPU time beside bare servers, ceiling, latency at half of it", runRedirect},
 }
 

@@ -29,13 +29,14 @@ const (
 type crowd struct {
 	links    linkSet
 	visited  int // links that are, from the first on
+	primed   int // up to so many links, each is visited once before all else
 	visitors []load.Visitor
 	seeds    atomic.Uint64
 	clicks   []atomic.Uint32 // by link, of those that the service counts
 }
 
 func newCrowd(links linkSet, visited int) *crowd {
-	return &crowd{links: links, visited: visited, visitors: load.Visitors(crowdSize, crowdSeed),
+	return &crowd{links: links, visited: visited, primed: maxPrimed, visitors: load.Visitors(crowdSize, crowdSeed),
 		clicks: make([]atomic.Uint32, links.count)}
 }
 
@@ -56,7 +57,7 @@ func (c *crowd) source(addr string, counted, bare bool) func(int) load.Source {
 		headers[i] = v.AppendHeader([]byte(" HTTP/1.1\r\n"), addr)
 	}
 	primed := new(atomic.Int64)
-	if c.visited > maxPrimed {
+	if c.visited > c.primed {
 		primed.Store(int64(c.visited))
 	}
 	return func(int) load.Source {

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 
+	"linkstream/bench/proc"
 	"linkstream/schema/stream"
 )
 
@@ -107,11 +108,8 @@ func (b *bench) nginx(ctx context.Context, program string, crowd *crowd) (*subje
 
 // edges starts edges alone, on the links of the service: what the redirect costs without what comes after it.
 func (b *bench) edges(ctx context.Context, crowd *crowd) (spooling, shipping *subject, counters []*counter, err error) {
-	broker, brokerAddr, err := b.role(ctx, "broker", "serve-broker", filepath.Join(b.dir, "broker"))
+	broker, brokerAddr, err := b.broker(ctx)
 	if err != nil {
-		return nil, nil, nil, err
-	}
-	if err := createTopics(ctx, brokerAddr); err != nil {
 		return nil, nil, nil, err
 	}
 	const nowhere = "127.0.0.1:1" // nothing listens there
@@ -127,11 +125,22 @@ func (b *bench) edges(ctx context.Context, crowd *crowd) (spooling, shipping *su
 	return spooling, shipping, []*counter{recorded, shipped}, nil
 }
 
+// broker starts a broker that has the topics.
+func (b *bench) broker(ctx context.Context) (broker *proc.Child, addr string, err error) {
+	broker, addr, err = b.role(ctx, "broker", "serve-broker", filepath.Join(b.dir, "broker"))
+	if err != nil {
+		return nil, "", err
+	}
+	return broker, addr, createTopics(ctx, addr)
+}
+
 // edge starts one edge, which is done with a load when the metric has counted its clicks.
-func (b *bench) edge(ctx context.Context, name, broker, metric string, crowd *crowd) (*subject, *counter, error) {
-	child, addr, err := b.role(ctx, name, "serve-edge", "-links", filepath.Join(b.dir, "data", "links.db"),
+func (b *bench) edge(
+	ctx context.Context, name, broker, metric string, crowd *crowd, flags ...string,
+) (*subject, *counter, error) {
+	child, addr, err := b.role(ctx, name, "serve-edge", append(flags, "-links", filepath.Join(b.dir, "data", "links.db"),
 		"-spool.dir", filepath.Join(b.dir, name), "-spool.max-bytes", fmt.Sprint(16<<30), "-edge.listen", "127.0.0.1:0",
-		"-kafka.brokers", broker, "-log.level", "error")
+		"-kafka.brokers", broker, "-log.level", "error")...)
 	if err != nil {
 		return nil, nil, err
 	}

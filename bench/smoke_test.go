@@ -138,6 +138,7 @@ func TestScenarios(t *testing.T) {
 			"latency p99.9 of a redirect, open loop: standalone", "resident memory: edge, spooling"},
 		"pipeline":  {"clicks/s at most: worker, SQLite", "CPU of a click: worker, SQLite / bare kafka-go fetch"},
 		"freshness": {"freshness p50", "freshness p99"},
+		"memory":    {"resident memory: edge, shipping (edge)", "CPU of a redirect: edge, shipping (edge)"},
 		"shorten": {"links/s at most: standalone", "CPU of a link: standalone / bare SQLite insert",
 			"latency p99 of a link, open loop: standalone"},
 		"stats": {"CPU of a stats call: most popular link / any link", "latency p99 of a stats call, open loop: any link"},

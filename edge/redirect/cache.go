@@ -31,15 +31,27 @@ type cache[V any] struct {
 	hits, misses, stale *metrics.Counter
 }
 
-// lookup returns what the store has at key, and how many bytes the value refers to. CodeNotFound if it has nothing.
-type lookup[V any] func(ctx context.Context, key string) (value V, size int, err error)
+// lookup returns what the store has at key, CodeNotFound if it has nothing. All bytes that the value refers to are in
+// kept, which begins with key: an entry has them in one place.
+type lookup[V any] func(ctx context.Context, key string) (value V, kept string, err error)
 
+// entry has its fields in the order in which a redirect needs them. There may be millions of entries.
 type entry[V any] struct {
-	slot    slot[V]
-	value   V
+	// The table's own.
+	next atomic.Pointer[entry[V]] // in the list of a bucket
+	key  string
+	tag  uint32
+	uses atomic.Uint32
+
+	refers  int32 // bytes that key and value refer to
 	found   bool
 	expires atomic.Int64 // Unix nanoseconds; below zero: dropped, and each drop makes it less
+	value   V
 	renewal atomic.Int64 // Unix nanoseconds; nobody renews the entry before
+}
+
+func newEntry[V any](value V, found bool, keyLen int, kept string) *entry[V] {
+	return &entry[V]{key: kept[:keyLen], refers: int32(len(kept)), value: value, found: found}
 }
 
 type flight[V any] struct {
@@ -125,11 +137,14 @@ func (c *cache[V]) fetch(key string, now time.Time) (*entry[V], error) {
 		return f.entry, f.err
 	}
 	f.err = c.store.ask(func(ctx context.Context) error {
-		value, size, err := c.lookup(ctx, key)
+		value, kept, err := c.lookup(ctx, key)
 		if err != nil && schema.ErrorCode(err) != schema.CodeNotFound {
 			return err
 		}
-		c.keep(f, key, &entry[V]{value: value, found: err == nil}, size, now)
+		if err != nil {
+			kept = key
+		}
+		c.keep(f, newEntry(value, err == nil, len(key), kept), now)
 		return nil
 	})
 	c.mu.Lock()
@@ -167,9 +182,9 @@ func (e *entry[V]) drop() {
 	}
 }
 
-// keep makes e the entry of a flight and of the key, before the flight ends, or there would be a second one. If the table
+// keep makes e the entry of a flight and of its key, before the flight ends, or there would be a second one. If the table
 // has no room those who wait for the entry get it all the same, and the next one asks the store again.
-func (c *cache[V]) keep(f *flight[V], key string, e *entry[V], size int, now time.Time) {
+func (c *cache[V]) keep(f *flight[V], e *entry[V], now time.Time) {
 	ttl := c.ttl
 	if !e.found {
 		ttl = c.negativeTTL
@@ -185,5 +200,5 @@ func (c *cache[V]) keep(f *flight[V], key string, e *entry[V], size int, now tim
 	if dropped && !e.found {
 		return
 	}
-	c.entries.set(key, e, size)
+	c.entries.set(e)
 }

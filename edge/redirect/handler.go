@@ -5,6 +5,7 @@ package redirect
 import (
 	"bytes"
 	"net/netip"
+	"unsafe"
 
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
@@ -111,7 +112,8 @@ func (h *Handler) redirect(ctx *fasthttp.RequestCtx, target *Target) {
 	}
 	h.redirected.Inc()
 	ctx.SetStatusCode(fasthttp.StatusFound)
-	ctx.Response.Header.SetCanonical(headerLocation, target.Location)
+	location := unsafe.Slice(unsafe.StringData(target.Location), len(target.Location)) // is read alone, and copied
+	ctx.Response.Header.SetCanonical(headerLocation, location)
 	ctx.Response.Header.SetCanonical(headerCacheControl, privateNoStore)
 }
 

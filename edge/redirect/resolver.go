@@ -29,7 +29,7 @@ type Resolver struct {
 type Target struct {
 	LinkID    int64
 	AccountID int64  // the link's owner
-	Location  []byte // of func Location; read only
+	Location  string // of func Location
 	Active    bool
 }
 
@@ -122,23 +122,23 @@ func isAddress(name []byte) bool {
 }
 
 func lookupHost(domains schema.DomainStore) lookup[int64] {
-	return func(ctx context.Context, host string) (int64, int, error) {
+	return func(ctx context.Context, host string) (int64, string, error) {
 		domain, err := domains.VerifiedDomain(ctx, host)
 		if err != nil {
-			return 0, 0, fmt.Errorf("look up domain %q: %w", host, err)
+			return 0, "", fmt.Errorf("look up domain %q: %w", host, err)
 		}
-		return domain.ID, 0, nil
+		return domain.ID, host, nil
 	}
 }
 
 func lookupLink(links schema.LinkStore) lookup[Target] {
-	return func(ctx context.Context, key string) (Target, int, error) {
+	return func(ctx context.Context, key string) (Target, string, error) {
 		domainID, hash := int64(binary.BigEndian.Uint64([]byte(key[:8]))), key[8:]
 		link, err := links.Link(ctx, domainID, hash)
 		if err != nil {
-			return Target{}, 0, fmt.Errorf("look up link %q: %w", hash, err)
+			return Target{}, "", fmt.Errorf("look up link %q: %w", hash, err)
 		}
-		target := Target{LinkID: link.ID, AccountID: link.AccountID, Location: Location(link.URL), Active: link.Active}
-		return target, cap(target.Location), nil
+		kept := key + string(Location(link.URL))
+		return Target{LinkID: link.ID, AccountID: link.AccountID, Location: kept[len(key):], Active: link.Active}, kept, nil
 	}
 }

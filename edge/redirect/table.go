@@ -35,15 +35,6 @@ type table[V any] struct {
 	hand uint64     // a bucket
 }
 
-// slot is an entry's place in the table, which alone uses it.
-type slot[V any] struct {
-	next atomic.Pointer[entry[V]]
-	hash uint64
-	key  string
-	size int64 // bytes of the entry and all it refers to
-	uses atomic.Uint32
-}
-
 func newTable[V any](maxBytes int64) *table[V] {
 	n := uint64(1) << bits.Len64(uint64(max(maxBytes/bytesPerBucket-1, 0)))
 	return &table[V]{
@@ -59,10 +50,10 @@ func (t *table[V]) get(key []byte) *entry[V] {
 	hash := maphash.Bytes(t.seed, key)
 	// Lists are changed while they are followed. A removed entry still leads on to those that followed it, so that one
 	// that stays in the table is always found.
-	for e := t.buckets[hash&t.mask].Load(); e != nil; e = e.slot.next.Load() {
-		if e.slot.hash == hash && e.slot.key == string(key) {
-			if n := e.slot.uses.Load(); n < maxUses {
-				e.slot.uses.Store(n + 1) // one of two at the same time may be lost
+	for e := t.buckets[hash&t.mask].Load(); e != nil; e = e.next.Load() {
+		if e.tag == tag(hash) && e.key == string(key) {
+			if n := e.uses.Load(); n < maxUses {
+				e.uses.Store(n + 1) // one of two at the same time may be lost
 			}
 			return e
 		}
@@ -70,25 +61,26 @@ func (t *table[V]) get(key []byte) *entry[V] {
 	return nil
 }
 
-// set puts a new entry at key, in the place of what was there. size is what it refers to, in bytes, key and itself
-// aside. The table may evict it at any time.
-func (t *table[V]) set(key string, e *entry[V], size int) {
-	s := &e.slot
-	s.hash, s.key = maphash.String(t.seed, key), key
-	s.size = allocated(int(unsafe.Sizeof(*e))) + allocated(len(key)) + allocated(size)
+// set puts a new entry at its key, in the place of what was there. The table may evict it at any time.
+func (t *table[V]) set(e *entry[V]) {
+	hash := maphash.String(t.seed, e.key)
+	e.tag = tag(hash)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	place, old := t.find(key, s.hash)
+	place, old := t.find(e.key, hash)
 	if old != nil {
-		s.next.Store(old.slot.next.Load())
-		s.uses.Store(old.slot.uses.Load())
-		t.used -= old.slot.size
+		e.next.Store(old.next.Load())
+		e.uses.Store(old.uses.Load())
+		t.used -= old.bytes()
 	}
 	place.Store(e)
-	for t.used += s.size; t.used > t.budget; {
+	for t.used += e.bytes(); t.used > t.budget; {
 		t.evict()
 	}
 }
+
+// tag is what an entry keeps of a hash: bits of which its bucket says nothing.
+func tag(hash uint64) uint32 { return uint32(hash >> 32) }
 
 // delete removes the entry at key.
 func (t *table[V]) delete(key string) {
@@ -103,15 +95,15 @@ func (t *table[V]) delete(key string) {
 // mu.
 func (t *table[V]) find(key string, hash uint64) (place *atomic.Pointer[entry[V]], e *entry[V]) {
 	place = &t.buckets[hash&t.mask]
-	for e = place.Load(); e != nil && (e.slot.hash != hash || e.slot.key != key); e = place.Load() {
-		place = &e.slot.next
+	for e = place.Load(); e != nil && (e.tag != tag(hash) || e.key != key); e = place.Load() {
+		place = &e.next
 	}
 	return place, e
 }
 
 func (t *table[V]) remove(place *atomic.Pointer[entry[V]], e *entry[V]) {
-	place.Store(e.slot.next.Load()) // e itself leads on: it may be where a get is
-	t.used -= e.slot.size
+	place.Store(e.next.Load()) // e itself leads on: it may be where a get is
+	t.used -= e.bytes()
 }
 
 // evict removes an entry, at most one at each place the hand comes to, lest others there are visited twice. There is an
@@ -121,17 +113,26 @@ func (t *table[V]) evict() {
 		place := &t.buckets[t.hand]
 		t.hand = (t.hand + 1) & t.mask
 		for e := place.Load(); e != nil; e = place.Load() {
-			n := e.slot.uses.Load()
+			n := e.uses.Load()
 			if n == 0 || spared == maxSpared {
 				t.remove(place, e)
 				return
 			}
-			e.slot.uses.Store(n - 1)
+			e.uses.Store(n - 1)
 			spared++
-			place = &e.slot.next
+			place = &e.next
 		}
 	}
 }
 
-// allocated returns how many bytes the allocator takes for n: it has sizes in steps of 16 as far as entries go.
-func allocated(n int) int64 { return int64(n+15) &^ 15 }
+// bytes returns what the entry takes, with all it refers to.
+func (e *entry[V]) bytes() int64 { return allocated(int(unsafe.Sizeof(*e))) + allocated(int(e.refers)) }
+
+// allocated returns how many bytes the allocator takes for n at most: it has sizes in steps of 16 and, from 256 on, of
+// an eighth.
+func allocated(n int) int64 {
+	if n > 256 {
+		n += n / 8
+	}
+	return int64(n+15) &^ 15
+}

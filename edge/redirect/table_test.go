@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
+	"strings"
 	"sync"
 	"testing"
 
@@ -13,14 +15,19 @@ import (
 // These tests are inside of the package: what the table alone promises cannot be told from outside, where a link that
 // was evicted is looked up again.
 
+// entryOf returns an entry with a value of size bytes.
+func entryOf(key string, size int) *entry[int] {
+	return newEntry(0, true, len(key), key+strings.Repeat("v", size))
+}
+
 // checkTable fails if the table's account of its bytes is wrong or exceeds its budget, and returns how many entries it
 // has.
 func checkTable(t rapid.TB, table *table[int]) (entries int) {
 	t.Helper()
 	sum := int64(0)
 	for i := range table.buckets {
-		for e := table.buckets[i].Load(); e != nil; e = e.slot.next.Load() {
-			sum += e.slot.size
+		for e := table.buckets[i].Load(); e != nil; e = e.next.Load() {
+			sum += e.bytes()
 			entries++
 		}
 	}
@@ -33,12 +40,13 @@ func checkTable(t rapid.TB, table *table[int]) (entries int) {
 func TestTableIsAMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		table, want := newTable[int](1<<20), map[string]*entry[int]{} // has room for all
-		table.mask &= rapid.Uint64().Draw(t, "mask") // long lists, too
+		table.mask &= rapid.Uint64().Draw(t, "mask")                  // long lists, too
 		keys := rapid.SampledFrom([]string{"", "a", "b", "ab", "abc", "abcd", "abcde", "k1", "k2", "k3", "k4"})
 		t.Repeat(map[string]func(*rapid.T){
 			"set": func(t *rapid.T) {
-				key, e := keys.Draw(t, "key"), new(entry[int])
-				table.set(key, e, rapid.IntRange(0, 100).Draw(t, "size"))
+				key := keys.Draw(t, "key")
+				e := entryOf(key, rapid.IntRange(0, 100).Draw(t, "size"))
+				table.set(e)
 				want[key] = e
 			},
 			"delete": func(t *rapid.T) {
@@ -64,7 +72,7 @@ func TestTableStaysInItsBounds(t *testing.T) {
 	for _, maxBytes := range []int64{0, 1, 200, 1 << 10, 32 << 10, 1 << 20} {
 		table := newTable[int](maxBytes)
 		for i := range 10_000 {
-			table.set(fmt.Sprint(i), new(entry[int]), rand.IntN(3000))
+			table.set(entryOf(fmt.Sprint(i), rand.IntN(3000)))
 			checkTable(t, table)
 			if rand.IntN(3) == 0 {
 				table.get([]byte(fmt.Sprint(rand.IntN(i + 1))))
@@ -73,18 +81,38 @@ func TestTableStaysInItsBounds(t *testing.T) {
 	}
 }
 
+func TestTableAccountsForItsBytes(t *testing.T) {
+	heap := func() int64 {
+		runtime.GC()
+		var stats runtime.MemStats
+		runtime.ReadMemStats(&stats)
+		return int64(stats.HeapAlloc)
+	}
+	before := heap()
+	table := newTable[Target](64 << 20)
+	for i := range 100_000 {
+		key := fmt.Sprintf("%018d", i)
+		table.set(newEntry(Target{}, true, len(key), key+strings.Repeat("v", rand.IntN(600))))
+	}
+	used, accounted := heap()-before, table.used+int64(len(table.buckets))*bucketLen
+	if float64(used) > float64(accounted) || float64(used) < 0.9*float64(accounted) {
+		t.Errorf("%d bytes are used, accounted for are %d", used, accounted)
+	}
+	runtime.KeepAlive(table)
+}
+
 func TestTableKeepsWhatIsUsed(t *testing.T) {
 	table := newTable[int](1 << 20)
 	const popular = 200
 	for i := range popular {
-		table.set(fmt.Sprint("popular", i), new(entry[int]), 100)
+		table.set(entryOf(fmt.Sprint("popular", i), 100))
 	}
 	missing := 0
 	for i := range 100_000 { // links that nobody asks for twice, ten of them to one visit of a popular one
-		table.set(fmt.Sprint("flood", i), new(entry[int]), 100)
+		table.set(entryOf(fmt.Sprint("flood", i), 100))
 		if key := fmt.Sprint("popular", i/10%popular); i%10 == 0 && table.get([]byte(key)) == nil {
 			missing++
-			table.set(key, new(entry[int]), 100)
+			table.set(entryOf(key, 100))
 		}
 	}
 	checkTable(t, table)
@@ -98,7 +126,7 @@ func TestTableFindsWhatStaysWhileOthersChange(t *testing.T) {
 	table.mask = 3 // so that all share few lists
 	const staying = 16
 	for i := range staying {
-		table.set(fmt.Sprint("stays", i), new(entry[int]), 0)
+		table.set(entryOf(fmt.Sprint("stays", i), 0))
 	}
 	done := make(chan struct{})
 	var readers sync.WaitGroup
@@ -121,11 +149,11 @@ func TestTableFindsWhatStaysWhileOthersChange(t *testing.T) {
 		key := fmt.Sprint(rand.IntN(64))
 		switch rand.IntN(3) {
 		case 0:
-			table.set(key, new(entry[int]), 0)
+			table.set(entryOf(key, 0))
 		case 1:
 			table.delete(key)
 		default: // replacing one must not lose those behind it
-			table.set(fmt.Sprint("stays", rand.IntN(staying)), new(entry[int]), 0)
+			table.set(entryOf(fmt.Sprint("stays", rand.IntN(staying)), 0))
 		}
 	}
 	close(done)
@@ -138,7 +166,8 @@ func BenchmarkTable(b *testing.B) {
 		b.Run(fmt.Sprintf("entries=%d", entries), func(b *testing.B) {
 			table := newTable[Target](int64(entries) * 256)
 			for i := range entries {
-				table.set(string(binary.BigEndian.AppendUint64(nil, uint64(i))), new(entry[Target]), 64)
+				key := string(binary.BigEndian.AppendUint64(nil, uint64(i)))
+				table.set(newEntry(Target{}, true, len(key), key))
 			}
 			b.ReportAllocs()
 			b.ResetTimer()
