@@ -1,0 +1,132 @@
+package access_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"linkstream/api/access"
+	"linkstream/schema"
+	"linkstream/schema/sqlite"
+)
+
+// usesStore counts the writes of uses, and fails them while broken.
+type usesStore struct {
+	*sqlite.Links
+	broken bool
+	writes int
+	most   int // tokens in one write
+}
+
+func (s *usesStore) UseTokens(ctx context.Context, usedAt map[int64]time.Time) error {
+	s.writes++
+	s.most = max(s.most, len(usedAt))
+	if s.broken {
+		return errors.New("broken")
+	}
+	return s.Links.UseTokens(ctx, usedAt)
+}
+
+// TokenByDigest knows every token that is not stored, too, each by an ID of its own.
+func (s *usesStore) TokenByDigest(ctx context.Context, digest [32]byte) (schema.Token, schema.Account, error) {
+	token, account, err := s.Links.TokenByDigest(ctx, digest)
+	if schema.ErrorCode(err) == schema.CodeNotFound {
+		id := int64(1000)
+		for _, b := range digest[:6] {
+			id = id<<8 | int64(b)
+		}
+		return schema.Token{ID: id}, schema.Account{ID: 1}, nil
+	}
+	return token, account, err
+}
+
+func TestUsesOfTokens(t *testing.T) {
+	bubble := func(name string, test func(t *testing.T, s *usesStore, use func(), usedAt func() time.Time, stop func())) {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "links.db")
+			synctest.Test(t, func(t *testing.T) {
+				store := &usesStore{Links: open(t, path)}
+				secret, token := addToken(t, store.Links, "me@example.org")
+				auth := newAuthenticator(t, store)
+				use := func() {
+					if _, err := auth.Authenticate(t.Context(), bearer(secret)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				usedAt := func() time.Time {
+					tokens, err := store.Tokens(t.Context(), token.AccountID)
+					if err != nil || len(tokens) != 1 {
+						t.Fatalf("%+v, %v", tokens, err)
+					}
+					return tokens[0].UsedAt
+				}
+				ctx, cancel := context.WithCancel(context.Background())
+				var running sync.WaitGroup
+				running.Go(func() { auth.Run(ctx, slog.New(slog.DiscardHandler)) })
+				stop := func() { cancel(); running.Wait() }
+				defer stop()
+				test(t, store, use, usedAt, stop)
+			})
+		})
+	}
+	bubble("are noted every few seconds, however many there are", func(t *testing.T, s *usesStore, use func(), usedAt func() time.Time, _ func()) {
+		var last time.Time
+		for range 100 {
+			use()
+			last = time.Now()
+			time.Sleep(10 * time.Millisecond)
+		}
+		if at := usedAt(); !at.IsZero() || s.writes != 0 {
+			t.Fatalf("noted at once: %v, %d writes", at, s.writes)
+		}
+		time.Sleep(10 * time.Second)
+		if at := usedAt(); !at.Equal(last) || s.writes != 1 {
+			t.Errorf("%v after %d writes, want %v after one", at, s.writes, last)
+		}
+	})
+	bubble("are noted when the process stops", func(t *testing.T, _ *usesStore, use func(), usedAt func() time.Time, stop func()) {
+		use()
+		at := time.Now()
+		stop()
+		if got := usedAt(); !got.Equal(at) {
+			t.Errorf("%v, want %v", got, at)
+		}
+	})
+	bubble("are noted later while the store fails", func(t *testing.T, s *usesStore, use func(), usedAt func() time.Time, _ func()) {
+		use()
+		at := time.Now()
+		s.broken = true
+		time.Sleep(time.Minute)
+		if s.writes < 2 || !usedAt().IsZero() {
+			t.Fatalf("%d writes", s.writes)
+		}
+		s.broken = false
+		time.Sleep(6 * time.Second)
+		if got := usedAt(); !got.Equal(at) {
+			t.Errorf("%v, want %v", got, at)
+		}
+	})
+}
+
+func TestUsesOfTokensAreBounded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "links.db")
+	store := &usesStore{Links: open(t, path), broken: true}
+	auth := newAuthenticator(t, store)
+	for range access.MaxUses + 100 {
+		secret, _ := access.NewToken(1, "many")
+		if _, err := auth.Authenticate(t.Context(), bearer(secret)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	auth.Run(ctx, slog.New(slog.DiscardHandler))
+	if store.most != access.MaxUses {
+		t.Errorf("%d tokens in a write, want %d", store.most, access.MaxUses)
+	}
+}
