@@ -21,7 +21,7 @@ var (
 	errNoPage = &failure{fasthttp.StatusNotFound, "There is no such page",
 		"It may have been removed, or the address has a typing error."}
 	errMethod = &failure{fasthttp.StatusMethodNotAllowed, "This is not how the page is used",
-		"Please go to it by one of the links above."}
+		"The address does not take requests of this kind. Nothing was changed."}
 	errForged = &failure{fasthttp.StatusForbidden, "This form was not taken",
 		"It did not come from a page of this session, perhaps because you have signed in anew since. Nothing was changed: " +
 			"please go back, reload the page and try again."}

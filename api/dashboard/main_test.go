@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -40,6 +41,7 @@ const (
 type service struct {
 	base    string
 	links   *sqlite.Links
+	clicks  *sqlite.Clicks
 	account schema.Account
 	log     *logged
 }
@@ -68,26 +70,34 @@ func startWith(t *testing.T, wrap func(*sqlite.Links) schema.Database, options .
 	must(t, err)
 	clicks, err := sqlite.OpenClicks(t.Context(), filepath.Join(dir, "clicks.db"))
 	must(t, err)
+	s := &service{links: links, clicks: clicks, log: &logged{}}
+	t.Cleanup(func() {
+		must(t, clicks.Close())
+		must(t, links.Close())
+	})
+	s.base = run(t, wrap(links), clicks, s.log, options...)
+	s.account = s.addAccount(t, email)
+	return s
+}
+
+// run runs a node on stores, and returns its base.
+func run(t *testing.T, links schema.Database, clicks schema.ClickStore, log io.Writer, options ...option) string {
+	t.Helper()
 	cfg := node.DefaultConfig()
 	cfg.EdgeURL, cfg.Listen = "http://sho.rt", "127.0.0.1:0"
 	for _, change := range options {
 		change(&cfg)
 	}
-	s := &service{links: links, log: &logged{}}
-	n, err := node.New(cfg, wrap(links), clicks, slog.New(slog.NewTextHandler(s.log, nil)))
+	n, err := node.New(cfg, links, clicks, slog.New(slog.NewTextHandler(log, nil)))
 	must(t, err)
-	s.base = "http://" + n.Addr()
 	ctx, cancel := context.WithCancel(context.Background())
 	stopped := make(chan error, 1)
 	go func() { stopped <- n.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
 		must(t, <-stopped)
-		must(t, clicks.Close())
-		must(t, links.Close())
 	})
-	s.account = s.addAccount(t, email)
-	return s
+	return "http://" + n.Addr()
 }
 
 var passwordHash = sync.OnceValue(func() string { return access.HashPassword(password) })
@@ -222,6 +232,22 @@ func (b *browser) signIn(email, password string) answer {
 	b.t.Helper()
 	return b.send(http.MethodPost, "/dashboard/sign-in", url.Values{"email": {email}, "password": {password}})
 }
+
+// session returns the secret of the browser's session.
+func (b *browser) session() string {
+	b.t.Helper()
+	base, err := url.Parse(b.base)
+	must(b.t, err)
+	for _, c := range b.client.Jar.Cookies(base) {
+		if c.Name == "linkstream" {
+			return c.Value
+		}
+	}
+	b.t.Fatal("no session")
+	return ""
+}
+
+func id(id int64) string { return strconv.FormatInt(id, 10) }
 
 // cookie returns the cookie of that name as an answer sets it; nil if it does not.
 func (a answer) cookie(name string) *http.Cookie {

@@ -1,8 +1,10 @@
 package dashboard_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -57,5 +59,129 @@ func TestSignIn(t *testing.T) {
 			t.Errorf("the session goes on: %v", err)
 		}
 		b.get("/dashboard").wantTo(t, "/dashboard/sign-in")
+	})
+}
+
+func TestSignInTellsNobodyWhoHasAnAccount(t *testing.T) {
+	s := start(t)
+	answerTo := func(address string) string {
+		b := s.browser(t)
+		a := b.signIn(address, "wrong password")
+		a.want(t, http.StatusUnprocessableEntity, "The email address or the password is wrong.")
+		a.header.Del("Date")
+		return strings.ReplaceAll(fmt.Sprint(a.status, a.header, a.body), address, "ADDRESS")
+	}
+	known := answerTo(email)
+	if unknown := answerTo("vicky@example.org"); known != unknown {
+		t.Errorf("with an account:\n%s\nwithout:\n%s", known, unknown)
+	}
+	s.suspend(t)
+	if suspended := answerTo(email); known != suspended {
+		t.Errorf("suspended:\n%s", suspended)
+	}
+	fastest := func(address string) time.Duration {
+		least := time.Hour
+		for range 5 {
+			began := time.Now()
+			s.browser(t).signIn(address, "wrong password")
+			least = min(least, time.Since(began))
+		}
+		return least
+	}
+	with, without := fastest(email), fastest("vicky@example.org")
+	if with < without/2 || without < with/2 {
+		t.Errorf("%v with an account, %v without", with, without)
+	}
+}
+
+func TestSignInIsLimited(t *testing.T) {
+	wrong := func(t *testing.T, b *browser, address string, want int) {
+		t.Helper()
+		a := b.signIn(address, "wrong password")
+		a.want(t, want)
+		if retry, _ := strconv.Atoi(a.header.Get("Retry-After")); (want == http.StatusTooManyRequests) != (retry > 0) || retry > 3600 {
+			t.Errorf("%d with Retry-After %q", a.status, a.header.Get("Retry-After"))
+		}
+	}
+	t.Run("for an account, whether or not it exists, wherever it is tried from", func(t *testing.T) {
+		for _, address := range []string{email, "vicky@example.org"} {
+			inOneMinute(t, func() {
+				s := start(t, behindProxy)
+				b := s.browser(t)
+				for i := range 10 {
+					b.fields.Set("X-Forwarded-For", fmt.Sprintf("192.0.2.%d", i))
+					wrong(t, b, address, http.StatusUnprocessableEntity)
+				}
+				b.fields.Set("X-Forwarded-For", "192.0.2.100")
+				wrong(t, b, strings.ToUpper(address), http.StatusTooManyRequests)
+				b.signIn(address, password).want(t, http.StatusTooManyRequests, "There were too many attempts.")
+				wrong(t, b, "other@example.org", http.StatusUnprocessableEntity)
+			})
+		}
+	})
+	t.Run("for an address, whichever accounts are tried", func(t *testing.T) {
+		inOneMinute(t, func() {
+			s := start(t, behindProxy)
+			b := s.browser(t)
+			for i := range 30 {
+				b.fields.Set("X-Forwarded-For", fmt.Sprintf("2001:db8::%x", i)) // all of one customer
+				wrong(t, b, fmt.Sprintf("a%d@example.org", i), http.StatusUnprocessableEntity)
+			}
+			wrong(t, b, "another@example.org", http.StatusTooManyRequests)
+			b.fields.Set("X-Forwarded-For", "2001:db8:0:1::1")
+			b.signIn(email, password).wantTo(t, "/dashboard")
+		})
+	})
+	t.Run("by the peer's address where no proxy is trusted", func(t *testing.T) {
+		inOneMinute(t, func() {
+			s := start(t)
+			b := s.browser(t)
+			for i := range 30 {
+				b.fields.Set("X-Forwarded-For", fmt.Sprintf("192.0.2.%d", i))
+				wrong(t, b, fmt.Sprintf("a%d@example.org", i), http.StatusUnprocessableEntity)
+			}
+			wrong(t, b, "another@example.org", http.StatusTooManyRequests)
+		})
+	})
+}
+
+// inOneMinute calls f when its minute has time left for it: limits begin anew with each.
+func inOneMinute(t *testing.T, f func()) {
+	t.Helper()
+	const enough = 20 * time.Second
+	if left := time.Until(time.Now().Truncate(time.Minute).Add(time.Minute)); left < enough {
+		t.Logf("the minute turns in %v: waiting for it", left)
+		<-time.After(left)
+	}
+	f()
+}
+
+func (s *service) suspend(t *testing.T) {
+	t.Helper()
+	must(t, s.links.SetSuspended(t.Context(), s.account.ID, true))
+}
+
+func TestSuspendedAccount(t *testing.T) {
+	s := start(t)
+	b := s.signedIn(t)
+	form := csrfField.FindStringSubmatch(b.get("/dashboard/account").body)[1]
+	s.suspend(t)
+	t.Run("has pages that say so", func(t *testing.T) {
+		for _, path := range []string{"/dashboard", "/dashboard/account", "/dashboard/tokens"} {
+			b.get(path).want(t, http.StatusForbidden, "Your account is suspended")
+		}
+		b.send("POST", "/dashboard/tokens", url.Values{"csrf": {form}, "name": {"x"}}).want(t, http.StatusForbidden,
+			"Your account is suspended")
+	})
+	t.Run("cannot be signed in to", func(t *testing.T) {
+		b := s.browser(t)
+		b.signIn(email, password).want(t, http.StatusForbidden, "Your account is suspended")
+		if b.seen.cookie("linkstream") != nil {
+			t.Error("a session has begun")
+		}
+	})
+	t.Run("goes on when it is reinstated", func(t *testing.T) {
+		must(t, s.links.SetSuspended(t.Context(), s.account.ID, false))
+		b.get("/dashboard").want(t, http.StatusOK)
 	})
 }

@@ -3,7 +3,6 @@ package dashboard_test
 import (
 	"net/http"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -72,7 +71,7 @@ func TestTokens(t *testing.T) {
 	t.Run("is refused within a second of being revoked", func(t *testing.T) {
 		tokens, err := s.links.Tokens(t.Context(), s.account.ID)
 		must(t, err)
-		b.post("/dashboard/tokens/revoke", "token", strconv.FormatInt(tokens[0].ID, 10)).wantTo(t, "/dashboard/tokens")
+		b.post("/dashboard/tokens/revoke", "token", id(tokens[0].ID)).wantTo(t, "/dashboard/tokens")
 		revoked := time.Now()
 		b.follow().want(t, http.StatusOK, "The token “My script” is revoked.", "No tokens yet")
 		for s.callAPI(t, token) != http.StatusUnauthorized {

@@ -1,0 +1,145 @@
+package dashboard_test
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"linkstream/api/access"
+	"linkstream/schema"
+)
+
+func TestChangePassword(t *testing.T) {
+	const fresh = "another horse battery"
+	s := start(t)
+	other := s.signedIn(t)
+	b := s.signedIn(t)
+	before := b.seen.cookie("linkstream").Value
+	t.Run("refuses what is wrong", func(t *testing.T) {
+		for _, c := range []struct{ current, fresh, again, problem, field string }{
+			{"wrong", fresh, fresh, "This is not your password.", "current"},
+			{password, "short", "short", "A password needs at least 8 characters", "new"},
+			{password, strings.Repeat("x", 1025), strings.Repeat("x", 1025), "at most 1024", "new"},
+			{password, fresh, "something else", "This is not the same", "again"},
+		} {
+			a := b.post("/dashboard/account/password", "current", c.current, "new", c.fresh, "again", c.again)
+			a.want(t, http.StatusUnprocessableEntity, c.problem, "Where you are signed in")
+			if !regexp.MustCompile(`name="` + c.field + `"[^>]*aria-invalid="true"`).MatchString(a.body) {
+				t.Errorf("%s is not marked", c.field)
+			}
+		}
+		other.get("/dashboard").want(t, http.StatusOK)
+	})
+	t.Run("ends all other sessions, and this one goes on with a new secret", func(t *testing.T) {
+		b.post("/dashboard/account/password", "current", password, "new", fresh, "again", fresh).wantTo(t, "/dashboard/account")
+		b.follow().want(t, http.StatusOK, "Your password is changed", "This browser")
+		if strings.Contains(b.get("/dashboard/account").text(), "Your password is changed") {
+			t.Error("the notice is shown twice")
+		}
+		other.get("/dashboard").wantTo(t, "/dashboard/sign-in")
+		if _, _, err := s.links.SessionByDigest(t.Context(), access.Digest(before), time.Now()); schema.ErrorCode(err) != schema.CodeNotFound {
+			t.Errorf("the secret of before still works: %v", err)
+		}
+	})
+	t.Run("replaces the password", func(t *testing.T) {
+		s.browser(t).signIn(email, password).want(t, http.StatusUnprocessableEntity)
+		s.browser(t).signIn(email, fresh).wantTo(t, "/dashboard")
+	})
+	t.Run("is limited: a stolen session is no way to guess the password", func(t *testing.T) {
+		inOneMinute(t, func() {
+			for i := 0; ; i++ {
+				a := b.post("/dashboard/account/password", "current", "wrong", "new", fresh, "again", fresh)
+				if a.status == http.StatusTooManyRequests {
+					break
+				}
+				if a.want(t, http.StatusUnprocessableEntity); i > 10 {
+					t.Fatal("no limit")
+				}
+			}
+		})
+	})
+}
+
+func TestSessionsOfAnAccount(t *testing.T) {
+	s := start(t)
+	s.addAccount(t, "vicky@example.org")
+	b := s.signedIn(t)
+	phone := s.browser(t)
+	phone.agent = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) " +
+		"Version/18.0 Mobile/15E148 Safari/604.1"
+	phone.signIn(email, password)
+	vicky := s.browser(t)
+	vicky.signIn("vicky@example.org", password)
+	ids := func() (ids []string) {
+		for _, match := range regexp.MustCompile(`name="session" value="(\d+)"`).FindAllStringSubmatch(b.get("/dashboard/account").body, -1) {
+			ids = append(ids, match[1])
+		}
+		return ids
+	}
+	t.Run("are listed with their browsers", func(t *testing.T) {
+		b.get("/dashboard/account").want(t, http.StatusOK, "Firefox on Linux This browser", "Safari on iOS", email)
+		if got := ids(); len(got) != 2 {
+			t.Errorf("%q", got)
+		}
+	})
+	t.Run("cannot be ended by others", func(t *testing.T) {
+		vicky.get("/dashboard/account")
+		for _, id := range append(ids(), "0", "-1", "x", "99999999999999999999") {
+			vicky.post("/dashboard/account/sessions/end", "session", id).wantTo(t, "/dashboard/account")
+		}
+		phone.get("/dashboard").want(t, http.StatusOK)
+	})
+	t.Run("end one by one", func(t *testing.T) {
+		b.post("/dashboard/account/sessions/end", "session", ids()[0]).wantTo(t, "/dashboard/account")
+		b.follow().want(t, http.StatusOK, "The session has ended.")
+		phone.get("/dashboard").wantTo(t, "/dashboard/sign-in")
+	})
+	t.Run("end all at once but this one", func(t *testing.T) {
+		others := []*browser{s.signedIn(t), s.signedIn(t)}
+		b.post("/dashboard/account/sessions/end-others").wantTo(t, "/dashboard/account")
+		for _, other := range others {
+			other.get("/dashboard").wantTo(t, "/dashboard/sign-in")
+		}
+		vicky.get("/dashboard").want(t, http.StatusOK)
+		if got := ids(); len(got) != 1 {
+			t.Errorf("%q", got)
+		}
+	})
+	t.Run("are signed out of in the list, too", func(t *testing.T) {
+		b.post("/dashboard/account/sessions/end", "session", ids()[0]).wantTo(t, "/dashboard/sign-in?notice=signed-out")
+		b.get("/dashboard").wantTo(t, "/dashboard/sign-in")
+		b.send("POST", "/dashboard/account/password", url.Values{}).wantTo(t, "/dashboard/sign-in?notice=ended")
+		b.follow().want(t, http.StatusOK, "Your session had ended")
+	})
+	t.Run("survive a kill: nothing of them is kept in the process", func(t *testing.T) {
+		second := *s
+		second.base = run(t, s.links, s.clicks, s.log)
+		b := second.browser(t)
+		b.fields.Set("Cookie", "linkstream="+vicky.session())
+		b.get("/dashboard/account").want(t, http.StatusOK, "vicky@example.org")
+	})
+}
+
+func TestNoticesCannotBeForged(t *testing.T) {
+	s := start(t)
+	b := s.signedIn(t)
+	b.post("/dashboard/account/sessions/end-others")
+	notice := b.seen.cookie("linkstream-notice")
+	if notice == nil {
+		t.Fatal("no notice")
+	}
+	secret := b.session()
+	_, mac, _ := strings.Cut(notice.Value, ".")
+	for _, value := range []string{"Rm9yZ2Vk." + mac, "Rm9yZ2Vk", "Rm9yZ2Vk.", "%%%." + mac, "."} { // "Forged"
+		forged := s.browser(t)
+		forged.fields.Set("Cookie", "linkstream="+secret+"; linkstream-notice="+value)
+		page := forged.get("/dashboard")
+		page.want(t, http.StatusOK)
+		if strings.Contains(page.text(), "Forged") || strings.Contains(page.body, `role="status"`) {
+			t.Errorf("%q shows %s", value, page.text())
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package dashboard_test
+
+import (
+	"net/http"
+	"net/url"
+	"testing"
+)
+
+func TestForgedForms(t *testing.T) {
+	s := start(t)
+	b := s.signedIn(t)
+	own := csrfField.FindStringSubmatch(b.get("/dashboard/account").body)[1]
+	other := csrfField.FindStringSubmatch(s.signedIn(t).get("/dashboard/account").body)[1]
+	if own == other {
+		t.Fatal("two sessions have the same token")
+	}
+	paths := []string{"/dashboard/tokens", "/dashboard/tokens/revoke", "/dashboard/account/password",
+		"/dashboard/account/sessions/end", "/dashboard/account/sessions/end-others", "/dashboard/sign-out"}
+	for _, c := range []struct {
+		name, csrf, origin, site string
+	}{
+		{"no token", "", s.base, "same-origin"},
+		{"a wrong token", own[:42] + "_x", s.base, "same-origin"},
+		{"another session's token", other, s.base, "same-origin"},
+		{"another site's page", own, "https://evil.example", "cross-site"},
+		{"another site's page, without Origin", own, "", "cross-site"},
+		{"another site's page in a browser without Sec-Fetch-Site", own, "https://evil.example", ""},
+		{"a neighbour's page", own, "https://other.example.org", "same-site"},
+		{"a page without an origin", own, "null", ""},
+		{"another port", own, "http://127.0.0.1:1", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			forger := *b
+			forger.t, forger.fields = t, http.Header{}
+			for name, value := range map[string]string{"Origin": c.origin, "Sec-Fetch-Site": c.site} {
+				if value != "" {
+					forger.fields.Set(name, value)
+				}
+			}
+			for _, path := range paths {
+				forger.send("POST", path, url.Values{"csrf": {c.csrf}, "name": {"forged"}}).want(t, http.StatusForbidden,
+					"This form was not taken")
+			}
+		})
+	}
+	t.Run("change nothing", func(t *testing.T) {
+		tokens, err := s.links.Tokens(t.Context(), s.account.ID)
+		if err != nil || len(tokens) > 0 {
+			t.Errorf("%+v, %v", tokens, err)
+		}
+		b.get("/dashboard").want(t, http.StatusOK)
+	})
+	t.Run("sign nobody in", func(t *testing.T) {
+		for _, from := range []http.Header{
+			{"Origin": {"https://evil.example"}}, {"Sec-Fetch-Site": {"cross-site"}}, {"Origin": {"null"}},
+		} {
+			forger := s.browser(t)
+			forger.fields = from
+			forger.signIn(email, password).want(t, http.StatusForbidden)
+			if len(forger.seen.header.Values("Set-Cookie")) > 0 {
+				t.Errorf("%v", forger.seen.header)
+			}
+		}
+	})
+	t.Run("are told from a form of the public address", func(t *testing.T) {
+		s := start(t, behindTLS)
+		b := s.browser(t)
+		b.fields = http.Header{"Origin": {"https://links.example.org"}}
+		if b.signIn(email, password); b.seen.status != http.StatusSeeOther {
+			t.Errorf("%d %s", b.seen.status, b.seen.text())
+		}
+	})
+	t.Run("take no effect as other requests", func(t *testing.T) {
+		for _, path := range paths[1:] {
+			if a := b.get(path); a.status != http.StatusMethodNotAllowed || a.header.Get("Allow") == "" {
+				t.Errorf("GET %s: %d, Allow %q", path, a.status, a.header.Get("Allow"))
+			}
+		}
+		b.get("/dashboard").want(t, http.StatusOK)
+	})
+}

@@ -1,0 +1,82 @@
+package dashboard_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"linkstream/schema"
+	"linkstream/schema/sqlite"
+)
+
+// failing is a link store that answers nothing about sessions and attempts while it is down.
+type failing struct {
+	*links
+	down atomic.Pointer[schema.Error]
+}
+
+type links = sqlite.Links // whose name is that of one of its methods
+
+func (f *failing) err() error {
+	if err := f.down.Load(); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (f *failing) SessionByDigest(ctx context.Context, digest [32]byte, now time.Time) (schema.Session, schema.Account, error) {
+	if err := f.err(); err != nil {
+		return schema.Session{}, schema.Account{}, err
+	}
+	return f.links.SessionByDigest(ctx, digest, now)
+}
+
+func (f *failing) CountAttempt(ctx context.Context, key [32]byte, window time.Time) (int64, error) {
+	if err := f.err(); err != nil {
+		return 0, err
+	}
+	return f.links.CountAttempt(ctx, key, window)
+}
+
+func TestFailures(t *testing.T) {
+	var store *failing
+	s := startWith(t, func(links *sqlite.Links) schema.Database { store = &failing{links: links}; return store })
+	b := s.signedIn(t)
+	t.Run("of the link store are a page that says so", func(t *testing.T) {
+		store.down.Store(&schema.Error{Code: schema.CodeUnavailable, Message: "secret cause"})
+		defer store.down.Store(nil)
+		for _, a := range []answer{b.get("/dashboard"), b.get("/dashboard/tokens"), b.get("/dashboard/none"),
+			b.signIn(email, password), b.send("POST", "/dashboard/tokens", nil)} {
+			a.want(t, http.StatusServiceUnavailable, "The link store cannot be reached", "try again")
+			if a.header.Get("Retry-After") == "" || strings.Contains(a.body, "secret cause") {
+				t.Errorf("%v %s", a.header, a.body)
+			}
+		}
+		if !strings.Contains(s.log.String(), "secret cause") {
+			t.Errorf("not logged: %s", s.log)
+		}
+		s.browser(t).get("/dashboard/sign-in").want(t, http.StatusOK) // which needs no store
+	})
+	t.Run("of our own are a page that tells nothing", func(t *testing.T) {
+		store.down.Store(&schema.Error{Code: schema.CodeInternal, Message: "secret cause"})
+		defer store.down.Store(nil)
+		a := b.get("/dashboard")
+		a.want(t, http.StatusInternalServerError, "Something went wrong on our side")
+		if strings.Contains(a.body, "secret cause") {
+			t.Error(a.body)
+		}
+	})
+	t.Run("are over when the store is back", func(t *testing.T) {
+		b.get("/dashboard").want(t, http.StatusOK)
+	})
+	t.Run("log no secrets", func(t *testing.T) {
+		for _, secret := range []string{password, b.session()} {
+			if strings.Contains(s.log.String(), secret) {
+				t.Errorf("the log has %q", secret)
+			}
+		}
+	})
+}

@@ -1,0 +1,83 @@
+package dashboard_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"linkstream/schema"
+)
+
+func signUp(b *browser, address, password string) answer {
+	b.t.Helper()
+	return b.send("POST", "/dashboard/sign-up", url.Values{"email": {address}, "password": {password}})
+}
+
+func TestSignUpIsClosed(t *testing.T) {
+	s := start(t)
+	b := s.browser(t)
+	b.get("/dashboard/sign-up").want(t, http.StatusNotFound)
+	signUp(b, "new@example.org", "a long password").want(t, http.StatusNotFound)
+	if strings.Contains(b.get("/dashboard/sign-in").body, "sign-up") {
+		t.Error("the sign-in leads to it")
+	}
+	if _, err := s.links.AccountByEmail(t.Context(), "new@example.org"); schema.ErrorCode(err) != schema.CodeNotFound {
+		t.Error(err)
+	}
+}
+
+func TestSignUp(t *testing.T) {
+	s := start(t, openSignUp)
+	t.Run("makes an account that can be signed in to", func(t *testing.T) {
+		b := s.browser(t)
+		if !strings.Contains(b.get("/dashboard/sign-in").body, `href="/dashboard/sign-up"`) {
+			t.Error(b.seen.body)
+		}
+		b.get("/dashboard/sign-up").want(t, http.StatusOK, "Make an account")
+		signUp(b, "New@Example.org", "a long password").wantTo(t, "/dashboard/sign-in?notice=signed-up")
+		b.follow().want(t, http.StatusOK, "Your account is ready")
+		b.signIn("new@example.org", "a long password").wantTo(t, "/dashboard")
+		b.get("/dashboard/account").want(t, http.StatusOK, "new@example.org")
+		b.get("/dashboard/sign-up").wantTo(t, "/dashboard")
+	})
+	t.Run("tells nobody whether an address has an account, and takes none over", func(t *testing.T) {
+		answers := map[string]bool{}
+		for _, address := range []string{email, "free@example.org"} {
+			a := signUp(s.browser(t), address, "another password")
+			a.header.Del("Date")
+			answers[fmt.Sprint(a.status, a.header, a.body)] = true
+		}
+		if len(answers) != 1 {
+			t.Errorf("%v", answers)
+		}
+		s.browser(t).signIn(email, "another password").want(t, http.StatusUnprocessableEntity)
+		s.browser(t).signIn(email, password).wantTo(t, "/dashboard")
+	})
+	t.Run("names what is wrong beside each field, for whoever cannot see, too", func(t *testing.T) {
+		a := signUp(s.browser(t), "nobody", "short")
+		a.want(t, http.StatusUnprocessableEntity, "This is not an email address", "A password needs at least 8 characters")
+		for _, part := range []string{
+			`aria-describedby="email-problem" aria-invalid="true"`, `id="email-problem"`, `value="nobody"`,
+			`aria-describedby="password-problem password-hint" aria-invalid="true"`, `<title>Error: `,
+		} {
+			if !strings.Contains(a.body, part) {
+				t.Errorf("no %s in %s", part, a.body)
+			}
+		}
+		if strings.Contains(a.body, "short") {
+			t.Error("the password comes back")
+		}
+	})
+	t.Run("is limited", func(t *testing.T) {
+		inOneMinute(t, func() {
+			s := start(t, openSignUp)
+			b := s.browser(t)
+			for i := range 10 {
+				signUp(b, fmt.Sprintf("a%d@example.org", i), "a long password").wantTo(t, "/dashboard/sign-in?notice=signed-up")
+			}
+			signUp(b, "last@example.org", "a long password").want(t, http.StatusTooManyRequests, "too many attempts")
+		})
+	})
+}
