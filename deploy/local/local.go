@@ -54,6 +54,8 @@ type Engine struct {
 	Addr     string // what clients are configured with: host:port for Kafka, else a URL with the password in it
 	HTTPAddr string // ClickHouse only: URL of its HTTP interface; empty where unknown
 
+	CertFile string // Postgres only: its certificate, its own authority, for clients that talk TLS; empty where unknown
+
 	Secure *Secure // Kafka only: a second listener; nil for one that is embedded or from the environment
 
 	mu      sync.Mutex

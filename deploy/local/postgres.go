@@ -41,6 +41,7 @@ func Postgres(ctx context.Context, dir string, log *slog.Logger) (*Engine, error
 	if err != nil {
 		return nil, fmt.Errorf("start postgres: %w", err)
 	}
+	e.CertFile = filepath.Join(dir, "data", "server.crt")
 	p, addr, err := programs.server(dir, log)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start postgres: %w", err), release())
@@ -88,7 +89,9 @@ func (pp *postgresPrograms) server(dir string, log *slog.Logger) (p *process, ad
 	p.prepare = func(ctx context.Context) error { return pp.prepare(ctx, dir, data) }
 	p.command = func() (*exec.Cmd, error) {
 		cmd := pp.cmd(context.Background(), "postgres", "-D", data, "-h", loopback, "-p", strconv.Itoa(port))
-		for _, setting := range []string{"cluster_name=" + cluster, "unix_socket_directories=", "max_connections=200"} {
+		for _, setting := range []string{
+			"cluster_name=" + cluster, "unix_socket_directories=", "max_connections=200", "ssl=on",
+		} {
 			cmd.Args = append(cmd.Args, "-c", setting)
 		}
 		return cmd, dropRoot(cmd, data)
@@ -99,7 +102,12 @@ func (pp *postgresPrograms) server(dir string, log *slog.Logger) (p *process, ad
 // prepare makes data what a server can be started on.
 func (pp *postgresPrograms) prepare(ctx context.Context, dir, data string) error {
 	if !exists(data) {
-		return pp.initialise(ctx, dir, data)
+		if err := pp.initialise(ctx, dir, data); err != nil {
+			return err
+		}
+	}
+	if err := postgresCertificate(data); err != nil {
+		return err
 	}
 	// Postgres takes the file of a killed server for a live one's if the process number is in use again. None of ours
 	// is alive: we have the folder's lock, and what carried the mark has been killed.
@@ -107,6 +115,22 @@ func (pp *postgresPrograms) prepare(ctx context.Context, dir, data string) error
 		return err
 	}
 	return nil
+}
+
+// postgresCertificate makes the certificate that the server shows, where it looks for it, if need be.
+func postgresCertificate(data string) error {
+	certFile, keyFile := filepath.Join(data, "server.crt"), filepath.Join(data, "server.key")
+	if exists(certFile) { // which is written last
+		return nil
+	}
+	cert, key, err := NewCertificate()
+	if err != nil {
+		return fmt.Errorf("make certificate: %w", err)
+	}
+	if err := os.WriteFile(keyFile, key, 0o600); err != nil {
+		return err
+	}
+	return os.WriteFile(certFile, cert, 0o600)
 }
 
 func (pp *postgresPrograms) initialise(ctx context.Context, dir, data string) error {

@@ -2,6 +2,7 @@ package local_test
 
 import (
 	"context"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +16,23 @@ import (
 func TestPostgres(t *testing.T) {
 	t.Setenv(local.PostgresEnv, "")
 	testEngine(t, local.Postgres, postgresStore{})
+}
+
+func TestPostgresTalksTLS(t *testing.T) {
+	t.Setenv(local.PostgresEnv, "")
+	e := begin(t, local.Postgres, t.TempDir())
+	verified := &local.Engine{Addr: strings.Replace(e.Addr, "disable", "verify-full&sslrootcert="+url.QueryEscape(e.CertFile), 1)}
+	err := withPostgres(t.Context(), verified, func(conn *pgx.Conn) (err error) {
+		var secure bool
+		err = conn.QueryRow(t.Context(), "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()").Scan(&secure)
+		if err == nil && !secure {
+			t.Error("the connection is not secure")
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
 }
 
 func TestStartThatFailsSaysWhatTheProgramSaid(t *testing.T) {

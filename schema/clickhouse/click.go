@@ -33,6 +33,9 @@ func OpenClicks(ctx context.Context, cfg Config) (*Clicks, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read ClickHouse DSN: %w", err)
 	}
+	if err := cfg.trust(options); err != nil {
+		return nil, fmt.Errorf("-clickhouse.tls-ca: %w", err)
+	}
 	conn, err := ch.Open(options)
 	if err != nil {
 		return nil, fmt.Errorf("read ClickHouse DSN: %w", err)

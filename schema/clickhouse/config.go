@@ -1,9 +1,11 @@
 package clickhouse
 
 import (
+	"crypto/x509"
 	"errors"
 	"flag"
 	"fmt"
+	"os"
 	"regexp"
 	"strings"
 	"time"
@@ -21,6 +23,8 @@ type Config struct {
 	// compress=lz4; max_open_conns, dial_timeout, connection_open_strategy. What is no option is a setting of each
 	// query. Several hosts are replicas of one another, or nodes of the cluster.
 	DSN string
+	// CAFile is of the certificate authorities to trust, in PEM; "": the system's. It is of use only with TLS.
+	CAFile string
 	// Cluster is the name of a cluster in the servers' configuration; "" is one server. See the package's comment.
 	Cluster string
 }
@@ -28,14 +32,19 @@ type Config struct {
 // RegisterFlags binds the configuration to flags.
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.StringVar(&c.DSN, "clickhouse.dsn", c.DSN, "`URL` of ClickHouse, as clickhouse://user:password@host:9000/database?secure=true or https://…")
+	fs.StringVar(&c.CAFile, "clickhouse.tls-ca", c.CAFile,
+		"`file` of the certificate authorities to trust, in PEM (default the system's)")
 	fs.StringVar(&c.Cluster, "clickhouse.cluster", c.Cluster, "`name` of a ClickHouse cluster to spread clicks over (default one server)")
 }
 
 // Validate returns every invalid setting.
 func (c *Config) Validate() error {
 	var errs []error
-	if _, err := c.options(); err != nil {
+	options, err := c.options()
+	if err != nil {
 		errs = append(errs, fmt.Errorf("-clickhouse.dsn: %w", err))
+	} else if err := c.trust(options); err != nil {
+		errs = append(errs, fmt.Errorf("-clickhouse.tls-ca: %w", err))
 	}
 	if !clusterPattern.MatchString(c.Cluster) {
 		errs = append(errs, fmt.Errorf("-clickhouse.cluster: %q is not a name of letters, digits, . _ - and {macros}", c.Cluster))
@@ -69,4 +78,23 @@ func (c *Config) options() (*ch.Options, error) {
 	// ClickHouse 26.2 and later gathers inserts by default: they would not be one block each.
 	options.Settings["async_insert"] = 0
 	return options, nil
+}
+
+// trust has connections with these options trust the authorities of CAFile.
+func (c *Config) trust(options *ch.Options) error {
+	if c.CAFile == "" {
+		return nil
+	}
+	if options.TLS == nil {
+		return errors.New("is of use only with secure=true in -clickhouse.dsn")
+	}
+	pem, err := os.ReadFile(c.CAFile)
+	if err != nil {
+		return err
+	}
+	options.TLS.RootCAs = x509.NewCertPool()
+	if !options.TLS.RootCAs.AppendCertsFromPEM(pem) {
+		return fmt.Errorf("%q holds no certificate in PEM", c.CAFile)
+	}
+	return nil
 }

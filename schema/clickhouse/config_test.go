@@ -6,12 +6,12 @@ import (
 	"flag"
 	"io"
 	"net"
-	"net/http/httptest"
 	"net/url"
 	"strings"
 	"sync"
 	"testing"
 
+	"linkstream/deploy/local/localtest"
 	"linkstream/schema/clickhouse"
 )
 
@@ -21,10 +21,12 @@ func TestConfig(t *testing.T) {
 		flags := flag.NewFlagSet("", flag.ContinueOnError)
 		cfg.RegisterFlags(flags)
 		const dsn = "clickhouse://user:s3cret@a:9000,b:9000/clicks?secure=true&max_open_conns=20"
-		if err := flags.Parse([]string{"-clickhouse.dsn", dsn, "-clickhouse.cluster", "{cluster}"}); err != nil {
+		ca, _ := localtest.Certificate(t)
+		args := []string{"-clickhouse.dsn", dsn, "-clickhouse.cluster", "{cluster}", "-clickhouse.tls-ca", ca}
+		if err := flags.Parse(args); err != nil {
 			t.Fatal(err)
 		}
-		if want := (clickhouse.Config{DSN: dsn, Cluster: "{cluster}"}); cfg != want {
+		if want := (clickhouse.Config{DSN: dsn, CAFile: ca, Cluster: "{cluster}"}); cfg != want {
 			t.Fatalf("got %+v", cfg)
 		}
 		if err := cfg.Validate(); err != nil {
@@ -53,6 +55,21 @@ func TestConfig(t *testing.T) {
 	})
 }
 
+func TestConfigOfAuthorities(t *testing.T) {
+	const dsn = "clickhouse://127.0.0.1:9000/default"
+	_, key := localtest.Certificate(t)
+	for says, cfg := range map[string]clickhouse.Config{
+		"secure=true":               {DSN: dsn, CAFile: key},
+		"no such file":              {DSN: dsn + "?secure=true", CAFile: key + ".missing"},
+		"holds no certificate in P": {DSN: dsn + "?secure=true", CAFile: key},
+	} {
+		err := cfg.Validate()
+		if err == nil || !strings.Contains(err.Error(), "-clickhouse.tls-ca: ") || !strings.Contains(err.Error(), says) {
+			t.Errorf("got error %v, want one that says %q", err, says)
+		}
+	}
+}
+
 func TestTLS(t *testing.T) {
 	for scheme, database := range map[string]func(testing.TB) string{
 		"clickhouse": engines.ClickHouse, "https": engines.ClickHouseHTTP,
@@ -62,11 +79,19 @@ func TestTLS(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			u.Scheme, u.Host = scheme, serveTLS(t, u.Host)
+			certFile, keyFile := localtest.Certificate(t)
+			u.Scheme, u.Host = scheme, serveTLS(t, certFile, keyFile, u.Host)
 			u.RawQuery = "secure=true"
 			cfg := clickhouse.Config{DSN: u.String()}
 			if _, err := clickhouse.OpenClicks(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "certificate") {
 				t.Errorf("a certificate of nobody we know is trusted: %v", err)
+			}
+			clicks, err := clickhouse.OpenClicks(t.Context(), clickhouse.Config{DSN: u.String(), CAFile: certFile})
+			if err != nil {
+				t.Fatalf("a certificate of our authority is not trusted: %v", err)
+			}
+			if err := clicks.Close(); err != nil {
+				t.Error(err)
 			}
 			u.RawQuery += "&skip_verify=true&compress=lz4"
 			store := openClicks(t, u.String())
@@ -78,11 +103,13 @@ func TestTLS(t *testing.T) {
 }
 
 // serveTLS passes what comes by TLS on to a server that does not speak it, and returns where it listens.
-func serveTLS(t *testing.T, to string) (addr string) {
+func serveTLS(t *testing.T, certFile, keyFile, to string) (addr string) {
 	t.Helper()
-	certified := httptest.NewTLSServer(nil)
-	certified.Close()
-	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: certified.TLS.Certificates})
+	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}})
 	if err != nil {
 		t.Fatal(err)
 	}

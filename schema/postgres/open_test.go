@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"linkstream/deploy/local"
+	"linkstream/deploy/local/localtest"
 	"linkstream/schema"
 	"linkstream/schema/postgres"
 )
@@ -83,6 +85,30 @@ func TestOpenWithoutServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Run("one that is not there is unavailable", open)
+}
+
+func TestOpenOverTLS(t *testing.T) {
+	engine := localtest.Own(t, local.Postgres)
+	ours, _ := localtest.Certificate(t)
+	secure := func(authority string) string {
+		return with(t, with(t, engine.Addr, "sslmode", "verify-full"), "sslrootcert", authority)
+	}
+	t.Run("opens a server whose certificate is from the authority", func(t *testing.T) {
+		links := openLinks(t, secure(engine.CertFile))
+		if _, err := links.Link(t.Context(), 0, "abc"); schema.ErrorCode(err) != schema.CodeNotFound {
+			t.Errorf("got error %v", err)
+		}
+		var plain int
+		row := openRaw(t, secure(engine.CertFile)).QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_ssl
+			JOIN pg_stat_activity USING (pid) WHERE backend_type = 'client backend' AND NOT ssl`)
+		if err := row.Scan(&plain); err != nil || plain != 0 {
+			t.Errorf("%d connections are not secure, error %v", plain, err)
+		}
+	})
+	t.Run("refuses one of another authority, and says so", func(t *testing.T) {
+		_, err := postgres.OpenLinks(t.Context(), secure(ours))
+		mustSay(t, err, schema.CodeUnavailable, "certificate signed by unknown authority")
+	})
 }
 
 // mustSay requires an error with a code and a text, and no password.
