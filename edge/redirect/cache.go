@@ -3,11 +3,14 @@ package redirect
 import (
 	"context"
 	"fmt"
+	"hash/maphash"
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"github.com/VictoriaMetrics/metrics"
+	"github.com/dgraph-io/ristretto/v2"
 
 	"linkstream/schema"
 )
@@ -15,11 +18,15 @@ import (
 // retryAfter is how long an entry that can be served leaves a store alone that failed.
 const retryAfter = time.Second
 
+// entryOverhead is what an entry takes besides its own bytes: a slot of 56 in ristretto's map of values and one of 16 in
+// its map of costs, both half empty at worst, and what the allocator rounds up.
+const entryOverhead = 160
+
 // cache remembers what the store has at a key, or that it has nothing. A value is served past its time while one request
 // renews it, and for as long as the store does not answer; that there is none is not, for it may have been created. A
 // value that was dropped is served only if the store does not answer.
 type cache[V any] struct {
-	entries     *table[V]
+	entries     *ristretto.Cache[[]byte, *entry[V]]
 	store       *gate
 	lookup      lookup[V]
 	ttl         time.Duration
@@ -35,23 +42,12 @@ type cache[V any] struct {
 // kept, which begins with key: an entry has them in one place.
 type lookup[V any] func(ctx context.Context, key string) (value V, kept string, err error)
 
-// entry has its fields in the order in which a redirect needs them. There may be millions of entries.
 type entry[V any] struct {
-	// The table's own.
-	next atomic.Pointer[entry[V]] // in the list of a bucket
-	key  string
-	tag  uint32
-	uses atomic.Uint32
-
-	refers  int32 // bytes that key and value refer to
+	key     string // ristretto compares hashes alone
 	found   bool
 	expires atomic.Int64 // Unix nanoseconds; below zero: dropped, and each drop makes it less
 	value   V
 	renewal atomic.Int64 // Unix nanoseconds; nobody renews the entry before
-}
-
-func newEntry[V any](value V, found bool, keyLen int, kept string) *entry[V] {
-	return &entry[V]{key: kept[:keyLen], refers: int32(len(kept)), value: value, found: found}
 }
 
 type flight[V any] struct {
@@ -61,15 +57,28 @@ type flight[V any] struct {
 	dropped bool // what the store answers may be older than a drop, so it is not fresh; under mu
 }
 
-// newCache returns a cache of maxBytes.
+// newCache returns a cache of maxBytes. An eighth of them goes to ristretto's counters, 3 to 4 bytes each, by which it
+// knows what is worth keeping: about ten to an entry, as it recommends.
 func newCache[V any](
 	name string, maxBytes int64, cfg *Config, store *gate, set *metrics.Set, lookup lookup[V],
-) *cache[V] {
+) (*cache[V], error) {
+	seed := maphash.MakeSeed()
+	entries, err := ristretto.NewCache(&ristretto.Config[[]byte, *entry[V]]{
+		NumCounters:        maxBytes / 8 / 4,
+		MaxCost:            maxBytes / 8 * 7,
+		BufferItems:        64,
+		IgnoreInternalCost: true, // entryOverhead has it
+		// One hash will do, because entries have their keys.
+		KeyToHash: func(key []byte) (hash, none uint64) { return maphash.Bytes(seed, key), 0 },
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make cache of %s: %w", name, err)
+	}
 	counter := func(outcome string) *metrics.Counter {
 		return set.NewCounter(fmt.Sprintf("linkstream_edge_cache_%s_total{cache=%q}", outcome, name))
 	}
 	return &cache[V]{
-		entries:     newTable[V](maxBytes),
+		entries:     entries,
 		store:       store,
 		lookup:      lookup,
 		ttl:         cfg.CacheTTL,
@@ -78,12 +87,20 @@ func newCache[V any](
 		hits:        counter("hits"),
 		misses:      counter("misses"),
 		stale:       counter("stale"),
+	}, nil
+}
+
+// find returns the entry at key, nil if there is none.
+func (c *cache[V]) find(key []byte) *entry[V] {
+	if e, ok := c.entries.Get(key); ok && e.key == string(key) {
+		return e
 	}
+	return nil
 }
 
 // get returns the value at key as of now, errNotFound or errUnavailable. It keeps no reference to key.
 func (c *cache[V]) get(key []byte, now time.Time) (*V, error) {
-	e := c.entries.get(key)
+	e := c.find(key)
 	var err error
 	switch {
 	case e != nil && now.UnixNano() < e.expires.Load():
@@ -144,7 +161,7 @@ func (c *cache[V]) fetch(key string, now time.Time) (*entry[V], error) {
 		if err != nil {
 			kept = key
 		}
-		c.keep(f, newEntry(value, err == nil, len(key), kept), now)
+		c.keep(f, &entry[V]{key: kept[:len(key)], value: value, found: err == nil}, len(kept), now)
 		return nil
 	})
 	c.mu.Lock()
@@ -165,13 +182,13 @@ func (c *cache[V]) drop(key []byte) {
 		f.entry.drop()
 		delete(c.flights, string(key))
 	}
-	e := c.entries.get(key)
+	e := c.find(key)
 	switch {
 	case e == nil:
 	case e.found:
 		e.drop()
 	default:
-		c.entries.delete(string(key))
+		c.entries.Del(key)
 	}
 }
 
@@ -182,9 +199,9 @@ func (e *entry[V]) drop() {
 	}
 }
 
-// keep makes e the entry of a flight and of its key, before the flight ends, or there would be a second one. If the table
-// has no room those who wait for the entry get it all the same, and the next one asks the store again.
-func (c *cache[V]) keep(f *flight[V], e *entry[V], now time.Time) {
+// keep makes e, which refers to so many bytes, the entry of a flight and offers it to ristretto, which may decline: those
+// who wait for the entry get it all the same, and the next one asks the store again.
+func (c *cache[V]) keep(f *flight[V], e *entry[V], refers int, now time.Time) {
 	ttl := c.ttl
 	if !e.found {
 		ttl = c.negativeTTL
@@ -200,5 +217,6 @@ func (c *cache[V]) keep(f *flight[V], e *entry[V], now time.Time) {
 	if dropped && !e.found {
 		return
 	}
-	c.entries.set(e)
+	c.entries.Set([]byte(e.key), e, int64(entryOverhead+int(unsafe.Sizeof(*e))+refers))
+	c.entries.Wait() // until it can be found: the flight must not end before, or there would be a second one
 }

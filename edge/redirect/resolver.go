@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
@@ -23,6 +24,7 @@ type Resolver struct {
 	store       *gate
 	hosts       *cache[int64]  // domain ids by hostname
 	links       *cache[Target] // by linkKey
+	keys        sync.Pool      // of *linkKey
 }
 
 // Target is where a link leads.
@@ -47,16 +49,28 @@ func NewResolver(
 	r := &Resolver{
 		defaultHost: strings.TrimSuffix(strings.ToLower(asciiHost(base.Hostname())), "."),
 		store:       newGate(cfg.LookupTimeout, set, log),
+		keys:        sync.Pool{New: func() any { return new(linkKey) }},
 	}
 	hostBytes := cfg.CacheBytes / 32
-	r.hosts = newCache("hosts", hostBytes, &cfg, r.store, set, lookupHost(domains))
-	r.links = newCache("links", cfg.CacheBytes-hostBytes, &cfg, r.store, set, lookupLink(links))
+	r.hosts, err = newCache("hosts", hostBytes, &cfg, r.store, set, lookupHost(domains))
+	if err != nil {
+		return nil, err
+	}
+	r.links, err = newCache("links", cfg.CacheBytes-hostBytes, &cfg, r.store, set, lookupLink(links))
+	if err != nil {
+		r.hosts.entries.Close()
+		return nil, err
+	}
 	return r, nil
 }
 
-// Close ends the look-ups under way. The server must have stopped: of its requests, only such as wait for a look-up may
-// be left. A second Close does nothing.
-func (r *Resolver) Close() { r.store.close() }
+// Close ends the look-ups under way and frees the memory. The server must have stopped: of its requests, only such as
+// wait for a look-up may be left. A second Close does nothing.
+func (r *Resolver) Close() {
+	r.store.close()
+	r.hosts.entries.Close()
+	r.links.entries.Close()
+}
 
 // Resolve returns the link that a hash on a host stands for at the time now. The host is that of a request, in lower
 // case. CodeNotFound if there is no such link; CodeUnavailable if the store does not answer and the link is not cached.
@@ -69,7 +83,8 @@ func (r *Resolver) Resolve(host, hash []byte, now time.Time) (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	var buf linkKey
+	buf := r.keys.Get().(*linkKey) // ristretto lets keys escape, so a buffer on the stack would not do
+	defer r.keys.Put(buf)
 	key := binary.BigEndian.AppendUint64(buf[:0], uint64(domainID))
 	return r.links.get(append(key, hash...), now)
 }
