@@ -154,7 +154,10 @@ func insertBare(b *testing.B, conn driver.Conn, batch *schema.ClickBatch) {
 }
 
 // hotLink is the most popular one of traffic.
-const hotLink = 1
+const (
+	hotLink    = 1
+	hotAccount = hotLink%someAccounts + 1
+)
 
 // countedClicks returns a store with days of traffic.
 func countedClicks(b *testing.B, days int) *clickhouse.Clicks {

@@ -30,4 +30,6 @@
 //   - select_sequential_consistency is of no use with parallel quorums. A replica that is behind may therefore answer an
 //     old position; a batch that begins there has a token which Keeper knows, so it is refused, and the worker asks
 //     again. Counts that are read may be behind by as much as a replica is.
+//   - enable_shared_storage_snapshot_in_query holds on one server. On a cluster, a LinkReport reads its days and its
+//     referrers by one query of each shard each, so while clicks come in they may differ by a batch.
 package clickhouse

@@ -1,0 +1,68 @@
+package clickhouse_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"linkstream/schema"
+	"linkstream/schema/clickhouse"
+)
+
+// BenchmarkBigReads reads of 10 million clicks of 30 days, of which hotLink has two fifths, and its account a little
+// more.
+func BenchmarkBigReads(b *testing.B) {
+	const batches, clicks, days = 20, 500_000, 30
+	store := openClicks(b, engines.ClickHouse(b))
+	batch, source := new(schema.ClickBatch), newTraffic()
+	for range batches {
+		source.fill(batch, 0, clicks)
+		for i := range clicks {
+			batch.ClickedAt[i] = batch.ClickedAt[i].AddDate(0, 0, i%days)
+			if source.random.IntN(5) < 2 {
+				batch.LinkID[i], batch.AccountID[i] = hotLink, hotAccount
+			}
+		}
+		if err := store.InsertClicks(b.Context(), batch); err != nil {
+			b.Fatal(err)
+		}
+	}
+	all, week := time.Time{}, source.day.AddDate(0, 0, days-7)
+	for _, bench := range []struct {
+		name string
+		read func(*clickhouse.Clicks) error
+	}{
+		{"LinkStats", func(s *clickhouse.Clicks) error { _, err := s.LinkStats(b.Context(), hotLink); return err }},
+		{"LinkReport", func(s *clickhouse.Clicks) error { _, err := s.LinkReport(b.Context(), hotLink, all); return err }},
+		{"LinkReport of a week", func(s *clickhouse.Clicks) error {
+			_, err := s.LinkReport(b.Context(), hotLink, week)
+			return err
+		}},
+		{"LinkReport of a cold link", func(s *clickhouse.Clicks) error {
+			_, err := s.LinkReport(b.Context(), popularLinks/2, all)
+			return err
+		}},
+		{"AccountReport", func(s *clickhouse.Clicks) error {
+			_, err := s.AccountReport(b.Context(), hotAccount, all)
+			return err
+		}},
+		{"AccountReport of a week", func(s *clickhouse.Clicks) error {
+			_, err := s.AccountReport(b.Context(), hotAccount, week)
+			return err
+		}},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			var took []time.Duration
+			for b.Loop() {
+				begin := time.Now()
+				if err := bench.read(store); err != nil {
+					b.Fatal(err)
+				}
+				took = append(took, time.Since(begin))
+			}
+			slices.Sort(took)
+			b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
+			b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
+		})
+	}
+}
