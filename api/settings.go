@@ -38,6 +38,6 @@ func parse(args []string, stderr io.Writer) (s settings, command []string, err e
 		links: config.DefaultPostgres(), clicks: clickhouse.Config{DSN: clickhouse.DefaultDSN}, topics: stream.DefaultConfig()}
 	command, err = program.Parse("api", usage+admin.Usage, args, stderr,
 		&s.node, &s.public, &s.first, &s.links, &s.clicks, &s.topics, &s.logs, &s.admin)
-	s.node.EdgeURL = s.public.URL
+	s.node.EdgeURL, s.admin.EdgeURL = s.public.URL, s.public.URL
 	return s, command, err
 }

@@ -18,6 +18,13 @@ func (r *runner) addDomain(ctx context.Context, args ...string) (id string, err 
 	if err != nil {
 		return "", err
 	}
+	own, err := claim.DefaultHost(r.options.EdgeURL)
+	if err != nil {
+		return "", err
+	}
+	if host == own {
+		return "", schema.Errorf(schema.CodeInvalid, "%q is the default domain, which is nobody's", host)
+	}
 	domain := claim.New(account.ID, host)
 	if r.options.Verified {
 		domain.VerifiedAt = domain.CreatedAt

@@ -67,6 +67,12 @@ func TestDomainAdd(t *testing.T) {
 	t.Run("refuses an unknown account", func(t *testing.T) {
 		newCLI(t).fails(t, "domain add us@example.org go.example.com", schema.CodeNotFound, `no account "us@example.org"`)
 	})
+	t.Run("refuses the default domain", func(t *testing.T) {
+		c := newCLIWithAccounts(t)
+		for _, option := range []string{"", " --verified"} {
+			c.fails(t, "domain add a@example.org SHO.rt."+option, schema.CodeInvalid, "default domain")
+		}
+	})
 	t.Run("refuses what is no host", func(t *testing.T) {
 		newCLIWithAccounts(t).fails(t, "domain add a@example.org http://go.example.com", schema.CodeInvalid, "hostname")
 	})

@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/miekg/dns"
-	"golang.org/x/net/idna"
 )
 
 const (
@@ -35,16 +33,12 @@ type Verifier struct {
 // NewVerifier returns a Verifier of hosts that have to lead to the default domain, the host of edgeURL. It counts
 // look-ups in set.
 func NewVerifier(cfg Config, edgeURL string, set *metrics.Set, log *slog.Logger) (*Verifier, error) {
-	base, err := url.Parse(edgeURL)
-	if err != nil || base.Hostname() == "" {
-		return nil, fmt.Errorf("-edge.url: %q is not a URL with a host", edgeURL)
-	}
-	target := base.Hostname()
-	if ascii, err := idna.Lookup.ToASCII(target); err == nil {
-		target = ascii
+	target, err := DefaultHost(edgeURL)
+	if err != nil {
+		return nil, err
 	}
 	return &Verifier{
-		target: plainName(target), resolver: newResolver(cfg), cfg: cfg, slots: make(chan struct{}, maxAtOnce),
+		target: target, resolver: newResolver(cfg), cfg: cfg, slots: make(chan struct{}, maxAtOnce),
 		metrics: set, log: log,
 	}, nil
 }

@@ -30,6 +30,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	options.EdgeURL = cfg.URL
 	if len(command) > 0 {
 		return runCommand(ctx, cfg, options, command, stdout)
 	}
