@@ -15,20 +15,22 @@ import (
 )
 
 const (
-	systemResolvers = "/etc/resolv.conf"
-	maxServers      = 3    // of the system's, as resolv.conf(5) has it
-	udpBytes        = 1232 // fits every network without fragments
+	maxServers = 3    // of the system's, as resolv.conf(5) has it
+	udpBytes   = 1232 // fits every network without fragments
 )
 
 // Config says whom to ask about DNS.
 type Config struct {
-	Resolver string        // address of a recursive name server; "": those of the system
+	Resolver string        // address of a recursive name server; "": those that System names
+	System   string        // file in the format of resolv.conf(5)
 	Timeout  time.Duration // of one question to one server
 	Total    time.Duration // of all questions of a verification
 }
 
 // DefaultConfig returns a configuration that works.
-func DefaultConfig() Config { return Config{Timeout: 2 * time.Second, Total: 8 * time.Second} }
+func DefaultConfig() Config {
+	return Config{System: "/etc/resolv.conf", Timeout: 2 * time.Second, Total: 8 * time.Second}
+}
 
 // RegisterFlags binds the configuration to flags.
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
@@ -66,7 +68,7 @@ func newResolver(cfg Config) *resolver {
 	if cfg.Resolver != "" {
 		r.servers = []string{cfg.Resolver}
 	} else {
-		r.servers, r.err = readServers(systemResolvers)
+		r.servers, r.err = readServers(cfg.System)
 	}
 	return r
 }

@@ -1,6 +1,7 @@
 package claim_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -9,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -323,32 +326,57 @@ func TestVerifyIgnoresRepliesToOtherQuestions(t *testing.T) {
 }
 
 func TestResolverOfTheSystem(t *testing.T) {
-	read := func(t *testing.T, content string) ([]string, error) {
+	write := func(t *testing.T, content string) (path string) {
 		t.Helper()
-		path := filepath.Join(t.TempDir(), "resolv.conf")
+		path = filepath.Join(t.TempDir(), "resolv.conf")
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		return claim.ReadServers(path)
+		return path
 	}
 	t.Run("its name servers are asked, three at most", func(t *testing.T) {
-		servers, err := read(t, "search example.com\nnameserver 192.0.2.1\nnameserver 2001:db8::1\n"+
-			"nameserver 192.0.2.3\nnameserver 192.0.2.4\n")
+		servers, err := claim.ReadServers(write(t, "search example.com\nnameserver 192.0.2.1\n"+
+			"nameserver 2001:db8::1\nnameserver 192.0.2.3\nnameserver 192.0.2.4\n"))
 		if err != nil || !slices.Equal(servers, []string{"192.0.2.1:53", "[2001:db8::1]:53", "192.0.2.3:53"}) {
 			t.Errorf("%q, %v", servers, err)
 		}
 	})
-	t.Run("a file without any is an error that says what to do", func(t *testing.T) {
-		if _, err := read(t, "search example.com\n"); err == nil || !strings.Contains(err.Error(), "-api.resolver") {
-			t.Error(err)
-		}
-	})
-	t.Run("so is a missing file", func(t *testing.T) {
-		_, err := claim.ReadServers(filepath.Join(t.TempDir(), "none"))
-		if err == nil || !strings.Contains(err.Error(), "-api.resolver") {
-			t.Error(err)
-		}
-	})
+	for name, path := range map[string]string{
+		"a file without any": write(t, "search example.com\n"), "no file": filepath.Join(t.TempDir(), "none"),
+	} {
+		t.Run(name+" is an error once somebody verifies, and says what to do", func(t *testing.T) {
+			v := verifierOf(t, claim.Config{System: path, Timeout: time.Second, Total: time.Second})
+			result, err := v.Verify(t.Context(), host, challenge)
+			var notAsked *claim.NotAskedError
+			if !errors.As(err, &notAsked) || !strings.Contains(notAsked.Message, "no DNS resolver") ||
+				!strings.Contains(err.Error(), "-api.resolver") || result.Checked() {
+				t.Errorf("%v, %+v", err, result)
+			}
+		})
+	}
+}
+
+func TestVerifyOfManyAtOnce(t *testing.T) {
+	silent, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	v := verifierOf(t, claim.Config{Resolver: silent.LocalAddr().String(), Timeout: time.Second, Total: time.Second})
+	var refused atomic.Int64
+	var verifying sync.WaitGroup
+	for range 40 {
+		verifying.Go(func() {
+			var notAsked *claim.NotAskedError
+			if _, err := v.Verify(t.Context(), host, challenge); errors.As(err, &notAsked) && notAsked.Wait == 0 {
+				refused.Add(1)
+			}
+		})
+	}
+	verifying.Wait()
+	if n := refused.Load(); n < 8 {
+		t.Errorf("%d of 40 were refused, want 8: no more than 32 at once", n)
+	}
 }
 
 func TestConfig(t *testing.T) {

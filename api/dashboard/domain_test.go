@@ -248,3 +248,15 @@ func TestDomainsWithoutAPublicName(t *testing.T) {
 	b.post("/dashboard/domains", "host", "go.example.com")
 	b.follow().want(t, 200, "127.0.0.1", "-edge.url")
 }
+
+func TestDomainsWithoutAResolver(t *testing.T) {
+	s := start(t, func(cfg *node.Config) { cfg.Domains.System = t.TempDir() + "/none" })
+	b := s.signedIn(t)
+	b.post("/dashboard/domains", "host", "go.example.com")
+	path := b.seen.header.Get("Location")
+	b.post(path+"/verify").want(t, http.StatusServiceUnavailable, "no DNS resolver", "go.example.com")
+	b.seen.lacks(t, "/none")
+	if !strings.Contains(s.log.String(), "-api.resolver") {
+		t.Errorf("the log does not say what to do:\n%s", s.log)
+	}
+}
