@@ -70,6 +70,11 @@ func TestVerify(t *testing.T) {
 			t.Errorf("%+v", result)
 		}
 	})
+	t.Run("what is as expected is not told twice", func(t *testing.T) {
+		if others := slices.Concat(result.CNAME.Others(), result.TXT.Others()); len(others) > 0 {
+			t.Errorf("%q", others)
+		}
+	})
 	t.Run("one of the two is not enough", func(t *testing.T) {
 		server := dnstest.Start(t)
 		server.Add(t, host+". CNAME sho.example.")
@@ -170,6 +175,18 @@ func TestVerifyTXT(t *testing.T) {
 				t.Errorf("%q: %+v", r.Explanation(), r)
 			}
 		})
+	}
+}
+
+func TestVerifyIgnoresTXTRecordsOfOtherNames(t *testing.T) {
+	server := dnstest.Start(t)
+	server.Handle("_linkstream."+host, func(w dns.ResponseWriter, question *dns.Msg) {
+		reply := new(dns.Msg).SetReply(question)
+		reply.Answer = []dns.RR{record(t, `other.example. TXT "`+challenge+`"`)}
+		_ = w.WriteMsg(reply)
+	})
+	if r := verify(t, newVerifier(t, server.Addr())).TXT; r.Outcome != claim.NoRecord {
+		t.Errorf("%+v", r)
 	}
 }
 
