@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -183,11 +184,12 @@ func (v *visitor) visit(ctx context.Context, conn net.Conn) {
 		conn.SetDeadline(time.Now().Add(10 * time.Second))
 		_, err := fmt.Fprintf(conn, "GET /%s HTTP/1.1\r\nHost: %s\r\n\r\n", link.hash, v.address)
 		var res *http.Response
+		var body []byte
 		if err == nil {
 			res, err = http.ReadResponse(answers, nil)
 		}
 		if err == nil {
-			_, err = io.Copy(io.Discard, res.Body)
+			body, err = io.ReadAll(res.Body)
 			res.Body.Close()
 		}
 		if err != nil {
@@ -198,15 +200,17 @@ func (v *visitor) visit(ctx context.Context, conn net.Conn) {
 		case http.StatusFound:
 			link.answered++
 		case http.StatusServiceUnavailable:
-			link.refused++
+			if !bytes.Contains(body, []byte("is starting")) { // as good as a port that is closed
+				link.refused++
+			}
 		default:
 			v.err = fmt.Errorf("GET /%s: %s", link.hash, res.Status)
 			return
 		}
+		<-time.After(v.pause)
 		if res.Close {
 			return
 		}
-		<-time.After(v.pause)
 	}
 }
 
