@@ -29,6 +29,8 @@ type Client struct {
 	security  security
 	transport *kafka.Transport
 	client    *kafka.Client
+
+	compressor *compressor
 }
 
 // New returns a client of a valid configuration. It connects when it is first used.
@@ -37,10 +39,14 @@ func New(cfg Config, log *slog.Logger) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	compressor, err := newCompressor(codecs[cfg.Compression])
+	if err != nil {
+		return nil, fmt.Errorf("make compressor: %w", err)
+	}
 	// One transport for all requests: each caches the metadata by itself, and a topic created through one would be
 	// unknown to another for seconds.
 	transport := &kafka.Transport{ClientID: clientID, MetadataTTL: metadataTTL, TLS: security.tls, SASL: security.sasl}
-	return &Client{cfg: cfg, log: log, security: security, transport: transport,
+	return &Client{cfg: cfg, log: log, security: security, transport: transport, compressor: compressor,
 		client: &kafka.Client{Addr: kafka.TCP(cfg.brokers()...), Timeout: requestTimeout, Transport: transport}}, nil
 }
 

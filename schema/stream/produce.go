@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 
 	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol"
 )
 
 // Produce appends the batch to a partition of the topic of clicks. It returns nil only once all in-sync replicas have
@@ -22,9 +22,23 @@ func (c *Client) ProduceDead(ctx context.Context, batch *Batch) error {
 }
 
 func (c *Client) produce(ctx context.Context, topic string, partition int, batch *Batch) error {
-	return c.produceRecords(ctx, topic, partition, &batchReader{batch: batch, record: kafka.Record{Time: batch.Time}})
+	if batch.Len() == 0 {
+		return nil
+	}
+	set, err := c.compressor.recordSet(batch)
+	if err != nil {
+		return fmt.Errorf("produce to %s/%d: %w", topic, partition, err)
+	}
+	res, err := c.client.RawProduce(ctx, &kafka.RawProduceRequest{
+		Topic:        topic,
+		Partition:    partition,
+		RequiredAcks: kafka.RequireAll,
+		RawRecords:   protocol.RawRecordSet{Reader: bytes.NewReader(set)},
+	})
+	return produced(topic, partition, res, err)
 }
 
+// produceRecords appends records that have keys.
 func (c *Client) produceRecords(ctx context.Context, topic string, partition int, records kafka.RecordReader) error {
 	res, err := c.client.Produce(ctx, &kafka.ProduceRequest{
 		Topic:        topic,
@@ -33,6 +47,10 @@ func (c *Client) produceRecords(ctx context.Context, topic string, partition int
 		Compression:  codecs[c.cfg.Compression],
 		Records:      records,
 	})
+	return produced(topic, partition, res, err)
+}
+
+func produced(topic string, partition int, res *kafka.ProduceResponse, err error) error {
 	if err == nil {
 		err = res.Error
 	}
@@ -41,25 +59,3 @@ func (c *Client) produceRecords(ctx context.Context, topic string, partition int
 	}
 	return nil
 }
-
-// batchReader reads a batch as kafka-go wants it. The record and its value are reused for each.
-type batchReader struct {
-	batch  *Batch
-	next   int
-	record kafka.Record
-	value  value
-}
-
-func (r *batchReader) ReadRecord() (*kafka.Record, error) {
-	if r.next == r.batch.Len() {
-		return nil, io.EOF
-	}
-	r.value.Reset(r.batch.Value(r.next))
-	r.record.Value = &r.value
-	r.next++
-	return &r.record, nil
-}
-
-type value struct{ bytes.Reader }
-
-func (*value) Close() error { return nil }

@@ -32,11 +32,15 @@ func BenchmarkProduce(b *testing.B) {
 	for _, size := range batchSizes {
 		b.Run(fmt.Sprintf("batch=%d", size), func(b *testing.B) {
 			client := streamtest.StartBroker(b).Topics(1)
-			batch := clickLike(size)
+			source, batch := clickLike(size), new(stream.Batch)
 			b.ReportAllocs()
 			b.SetBytes(150)
 			b.ResetTimer()
 			for sent := 0; sent < b.N; sent += size {
+				batch.Reset(epoch)
+				for i := range size {
+					batch.Append(source.Value(i), nil)
+				}
 				if err := client.Produce(b.Context(), 0, batch); err != nil {
 					b.Fatal(err)
 				}

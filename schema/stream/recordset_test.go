@@ -1,0 +1,65 @@
+package stream_test
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"linkstream/schema/stream"
+	"linkstream/schema/stream/streamtest"
+)
+
+func TestProduceWithEachCompression(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 2))
+	noise := make([]byte, 300_000)
+	for i := range noise {
+		noise[i] = byte(random.Uint32())
+	}
+	var values [][]byte
+	for i := range 1000 { // of all lengths whose varints have one, two or three bytes, compressible and not
+		values = append(values, bytes.Repeat([]byte{byte(i)}, i%200), noise[i*100:i*100+i%300])
+	}
+	values = append(values, noise, nil)
+	for _, compression := range []string{"none", "gzip", "snappy", "lz4", "zstd"} {
+		t.Run(compression, func(t *testing.T) {
+			t.Parallel()
+			broker := streamtest.StartBroker(t)
+			broker.Topics(1)
+			cfg := broker.Config(1)
+			cfg.Compression = compression
+			client := streamtest.NewClient(t, cfg)
+			var batch stream.Batch
+			for round := range 3 { // the second batch takes the memory of the first, and the third is empty
+				at := epoch.Add(time.Duration(round) * time.Minute)
+				batch.Reset(at)
+				for _, v := range values[:[]int{len(values), 7, 0}[round]] {
+					batch.Append(nil, v)
+				}
+				if err := client.Produce(t.Context(), 0, &batch); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want := append(values[:len(values):len(values)], values[:7]...)
+			for got := 0; got < len(want); {
+				if _, err := client.Fetch(t.Context(), 0, int64(got), time.Second, func(r stream.Record) error {
+					if r.Offset < int64(got) { // a fetch may begin earlier
+						return nil
+					}
+					at := epoch
+					if got >= len(values) {
+						at = epoch.Add(time.Minute)
+					}
+					if r.Offset != int64(got) || !bytes.Equal(r.Value, want[got]) || !r.Time.Equal(at) {
+						t.Fatalf("record %d is %.20q of %v at %d", got, r.Value, r.Time, r.Offset)
+					}
+					got++
+					return nil
+				}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
