@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	fetchBytes = 1 << 20 // of one fetch, as they are on the wire; a batch that is larger comes whole
+	maxFetch = 1 << 20 // bytes of one fetch, as they are on the wire; a batch that is larger comes whole
 
 	maxHeartbeat = time.Second // between heartbeats, whose answers say when the group shares partitions out again
 	rejoinPause  = time.Second // between attempts to join
@@ -39,8 +39,14 @@ func (c *Client) Fetch(ctx context.Context, partition int, offset int64, wait ti
 
 func (c *Client) fetch(ctx context.Context, topic string, partition int, offset int64, wait time.Duration,
 	each func(Record) error) (lag int64, err error) {
+	return c.fetchBytes(ctx, topic, partition, offset, maxFetch, wait, each)
+}
+
+// fetchBytes is fetch with a bound of what is sent: a batch that is larger comes whole.
+func (c *Client) fetchBytes(ctx context.Context, topic string, partition int, offset, bytes int64, wait time.Duration,
+	each func(Record) error) (lag int64, err error) {
 	res, err := c.client.Fetch(ctx, &kafka.FetchRequest{Topic: topic, Partition: partition, Offset: offset,
-		MinBytes: 1, MaxBytes: fetchBytes, MaxWait: wait})
+		MinBytes: 1, MaxBytes: bytes, MaxWait: wait})
 	if err == nil {
 		err = res.Error
 	}

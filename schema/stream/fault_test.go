@@ -46,6 +46,10 @@ func TestUnreachableBroker(t *testing.T) {
 		"EnsureTopics": func(ctx context.Context, c *stream.Client) error { return c.EnsureTopics(ctx) },
 		"Partitions":   func(ctx context.Context, c *stream.Client) error { _, err := c.Partitions(ctx); return err },
 		"Offsets":      func(ctx context.Context, c *stream.Client) error { _, _, err := c.Offsets(ctx, 0); return err },
+		"Uncounted": func(ctx context.Context, c *stream.Client) error {
+			_, _, err := c.Uncounted(ctx, new(store).position)
+			return err
+		},
 		"Fetch": func(ctx context.Context, c *stream.Client) error {
 			_, err := c.Fetch(ctx, 0, 0, shortWait, discard)
 			return err

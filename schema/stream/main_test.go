@@ -8,10 +8,13 @@ import (
 
 	"go.uber.org/goleak"
 
+	"linkstream/deploy/local/localtest"
 	"linkstream/schema/stream"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+var engines localtest.Engines
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(engines.Of(m)) }
 
 // shortWait is how long a fetch waits that is to find nothing.
 const shortWait = 50 * time.Millisecond
