@@ -52,23 +52,22 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if len(command) > 0 {
 		err = admin.Run(ctx, db, s.admin, command, stdout)
 	} else {
-		err = s.serve(ctx, db, report, stdout, log)
+		err = s.serve(ctx, db, client, report, stdout, log)
 	}
 	stop()
 	return errors.Join(err, links.Close())
 }
 
 // serve serves the API until ctx is done.
-func (s *settings) serve(
-	ctx context.Context, db schema.Database, report program.Report, stdout io.Writer, log *slog.Logger,
-) error {
+func (s *settings) serve(ctx context.Context, db schema.Database, client *stream.Client, report program.Report,
+	stdout io.Writer, log *slog.Logger) error {
 	clicks, err := program.Await(ctx, report, "ClickHouse", func(ctx context.Context) (*clickhouse.Clicks, error) {
 		return clickhouse.OpenClicks(ctx, s.clicks)
 	})
 	if err != nil {
 		return err
 	}
-	api, err := node.New(s.node, db, clicks, log)
+	api, err := node.New(s.node, db, clicks, client, log)
 	if err != nil {
 		return errors.Join(err, clicks.Close())
 	}

@@ -116,7 +116,7 @@ func TestSessionsOfAnAccount(t *testing.T) {
 	})
 	t.Run("survive a kill: nothing of them is kept in the process", func(t *testing.T) {
 		second := *s
-		second.base = run(t, s.links, s.clicks, s.log)
+		second.base = run(t, s.links, s.clicks, nil, s.log)
 		b := second.browser(t)
 		b.fields.Set("Cookie", "linkstream="+vicky.session())
 		b.get("/dashboard/account").want(t, http.StatusOK, "vicky@example.org")

@@ -42,6 +42,8 @@ type Config struct {
 type Parts struct {
 	DB        schema.Database
 	Clicks    schema.ClickStore
+	Reports   schema.ReportStore
+	ClickLog  clickLog // a stream.Client
 	Shortener *shorten.Shortener
 	Claims    *claim.Claims
 	Metrics   *metrics.Set
@@ -62,6 +64,7 @@ type Dashboard struct {
 	pages       pages
 	assets      assets
 	router      *router.Router
+	lag         *lagWatch
 }
 
 // New returns a dashboard.
@@ -74,6 +77,7 @@ func New(cfg Config, parts Parts) (*Dashboard, error) {
 		Parts: parts, url: base.Scheme + "://" + base.Host, secure: base.Scheme == "https", signUp: cfg.SignUp,
 		proxies: cfg.TrustedProxies, sessions: access.NewSessions(parts.DB), attempts: access.NewAttempts(parts.DB),
 		passwords: access.NewPasswords(), crossOrigin: nethttp.NewCrossOriginProtection(),
+		lag: newLagWatch(parts.Clicks, parts.ClickLog, parts.Log),
 	}
 	if err := d.crossOrigin.AddTrustedOrigin(d.url); err != nil {
 		return nil, fmt.Errorf("dashboard: %w", err)
@@ -190,7 +194,7 @@ func (d *Dashboard) recover(c *call) {
 }
 
 // policy lets a page load what the dashboard serves, and nothing else.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; form-action 'self'; " +
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
 	"base-uri 'none'; frame-ancestors 'none'"
 
 // setHeaders sets what stands on every answer. Pages are kept by nobody; assets say otherwise of themselves.

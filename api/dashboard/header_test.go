@@ -11,7 +11,7 @@ import (
 
 // always is what stands in the header of every answer.
 var always = map[string]string{
-	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; form-action 'self'; " +
+	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
 		"base-uri 'none'; frame-ancestors 'none'",
 	"Referrer-Policy":            "same-origin",
 	"X-Content-Type-Options":     "nosniff",

@@ -1,5 +1,187 @@
 package dashboard
 
-func (d *Dashboard) routeLinks() { d.get(Root+"/links", d.listLinks) }
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
 
-func (d *Dashboard) listLinks(c *call) error { return d.render(c, "links", nil) }
+	"github.com/valyala/fasthttp"
+
+	"linkstream/schema"
+)
+
+const (
+	pathLinks = Root + "/links"
+	// A link is named by its domain's ID, 0 for the default domain, and its hash: both domains of a pair may have the hash.
+	pathLink = pathLinks + "/{domain}/{hash}"
+)
+
+// partReport and partLinks name the part of a page that the script fetches again and again.
+const (
+	partReport = "report"
+	partLinks  = "counts"
+)
+
+func (d *Dashboard) routeLinks() {
+	d.get(pathLinks, d.listLinks)
+	d.post(pathLinks, d.createLink)
+	d.get(pathLink, d.showLink)
+	d.get(pathLink+"/clicks.csv", d.downloadClicks)
+	d.get(pathLink+"/qr.svg", d.downloadQRasSVG)
+	d.get(pathLink+"/qr.png", d.downloadQRasPNG)
+	d.post(pathLink+"/active", d.setActive)
+}
+
+// linkView is a link as pages show it.
+type linkView struct {
+	schema.Link
+	ShortURL string
+	Path     string // of its page
+	Clicks   int64  // 0 where they are not known
+}
+
+func (d *Dashboard) linkView(link schema.Link) linkView {
+	return linkView{Link: link, ShortURL: d.Shortener.ShortURL(link),
+		Path: pathLinks + "/" + strconv.FormatInt(link.DomainID, 10) + "/" + url.PathEscape(link.Hash)}
+}
+
+// Name is the short URL without its scheme, as people say it.
+func (l linkView) Name() string {
+	_, name, _ := strings.Cut(l.ShortURL, "://")
+	return name
+}
+
+// fileName returns the name of a file about the link.
+func (l linkView) fileName(suffix string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '-' || r == '_' {
+			return r
+		}
+		return '-'
+	}, l.Name()) + suffix
+}
+
+// ownLink returns the link that the path names, if it is the account's: to anyone else there is none.
+func (d *Dashboard) ownLink(c *call) (linkView, error) {
+	hash := c.pathValue("hash")
+	domainID, err := strconv.ParseInt(c.pathValue("domain"), 10, 64)
+	if err != nil || domainID < 0 || !schema.ValidHash(hash) {
+		return linkView{}, errNoPage
+	}
+	link, err := d.DB.OwnedLink(c.ctx, c.account.ID, hash, &domainID)
+	if err != nil {
+		return linkView{}, err
+	}
+	return d.linkView(link), nil
+}
+
+// linkPage is the data of a link's page.
+type linkPage struct {
+	Link    linkView
+	Periods []periodTab
+	Period  period
+	Report  *linkReport // nil if the click store does not answer
+	Self    string      // the page's own address
+	Live    string      // of the part that changes
+}
+
+// periodTab leads to the page with another period.
+type periodTab struct {
+	period
+	Path    string
+	Current bool
+}
+
+func (d *Dashboard) showLink(c *call) error {
+	link, err := d.ownLink(c)
+	if err != nil {
+		return err
+	}
+	asked := findPeriod(c.query("range"))
+	page := linkPage{Link: link, Period: asked, Self: link.Path + "?range=" + asked.Key}
+	page.Live = page.Self + "&part=" + partReport
+	for _, p := range periods {
+		page.Periods = append(page.Periods, periodTab{p, link.Path + "?range=" + p.Key, p == asked})
+	}
+	if page.Report, err = d.linkReport(c, link.Link, asked); err != nil {
+		d.Log.Warn("page without clicks", "page", "link", "error", err)
+	}
+	if c.query("part") == partReport {
+		return d.renderPart(c, "link", partReport, page)
+	}
+	return d.render(c, "link", page)
+}
+
+// setActive switches a link on or off, and goes back to where the form stood.
+func (d *Dashboard) setActive(c *call) error {
+	link, err := d.ownLink(c)
+	if err != nil {
+		return err
+	}
+	active := c.form("active") == "true"
+	if err := d.DB.SetActive(c.ctx, link.DomainID, link.Hash, active); err != nil {
+		return err
+	}
+	notice := link.Name() + " is switched off: it answers that it is not active (410)."
+	if active {
+		notice = link.Name() + " is active."
+	}
+	if back := c.form("back"); localPath(back) {
+		return c.seeOther(back, notice)
+	}
+	return c.seeOther(link.Path, notice)
+}
+
+// downloadClicks answers with the days of a period as CSV.
+func (d *Dashboard) downloadClicks(c *call) error {
+	link, err := d.ownLink(c)
+	if err != nil {
+		return err
+	}
+	asked := findPeriod(c.query("range"))
+	days, err := d.linkDays(c, link.Link, asked)
+	if err != nil {
+		return err
+	}
+	c.attach(link.fileName("-"+asked.fileName()+".csv"), "text/csv; charset=utf-8; header=present")
+	return writeCSV(c.http, days)
+}
+
+func (d *Dashboard) downloadQRasSVG(c *call) error {
+	link, err := d.ownLink(c)
+	if err != nil {
+		return err
+	}
+	code, err := newQR(link.ShortURL)
+	if err != nil {
+		return err
+	}
+	c.attach(link.fileName(".svg"), "image/svg+xml")
+	c.http.SetBody(qrSVG(code))
+	return nil
+}
+
+func (d *Dashboard) downloadQRasPNG(c *call) error {
+	link, err := d.ownLink(c)
+	if err != nil {
+		return err
+	}
+	code, err := newQR(link.ShortURL)
+	if err != nil {
+		return err
+	}
+	png, err := qrPNG(code)
+	if err != nil {
+		return err
+	}
+	c.attach(link.fileName(".png"), "image/png")
+	c.http.SetBody(png)
+	return nil
+}
+
+// attach says that the answer is a file. The name has no characters that would need quotes.
+func (c *call) attach(name, contentType string) {
+	c.http.SetContentType(contentType)
+	c.http.Response.Header.Set(fasthttp.HeaderContentDisposition, fmt.Sprintf("attachment; filename=%q", name))
+}

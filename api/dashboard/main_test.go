@@ -23,6 +23,7 @@ import (
 	"linkstream/api/node"
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/stream"
 )
 
 func TestMain(m *testing.M) {
@@ -65,6 +66,13 @@ func start(t *testing.T, options ...option) *service {
 // startWith runs a service whose link store is what wrap returns.
 func startWith(t *testing.T, wrap func(*sqlite.Links) schema.Database, options ...option) *service {
 	t.Helper()
+	return startOn(t, wrap, func(clicks *sqlite.Clicks) node.Clicks { return clicks }, nil, options...)
+}
+
+// startOn runs a service whose stores are what the functions return, and whose click log is topics.
+func startOn(t *testing.T, wrapLinks func(*sqlite.Links) schema.Database, wrapClicks func(*sqlite.Clicks) node.Clicks,
+	topics *stream.Client, options ...option) *service {
+	t.Helper()
 	dir := t.TempDir()
 	links, err := sqlite.OpenLinks(t.Context(), filepath.Join(dir, "links.db"))
 	must(t, err)
@@ -75,20 +83,21 @@ func startWith(t *testing.T, wrap func(*sqlite.Links) schema.Database, options .
 		must(t, clicks.Close())
 		must(t, links.Close())
 	})
-	s.base = run(t, wrap(links), clicks, s.log, options...)
+	s.base = run(t, wrapLinks(links), wrapClicks(clicks), topics, s.log, options...)
 	s.account = s.addAccount(t, email)
 	return s
 }
 
 // run runs a node on stores, and returns its base.
-func run(t *testing.T, links schema.Database, clicks schema.ClickStore, log io.Writer, options ...option) string {
+func run(t *testing.T, links schema.Database, clicks node.Clicks, topics *stream.Client, log io.Writer,
+	options ...option) string {
 	t.Helper()
 	cfg := node.DefaultConfig()
 	cfg.EdgeURL, cfg.Listen = "http://sho.rt", "127.0.0.1:0"
 	for _, change := range options {
 		change(&cfg)
 	}
-	n, err := node.New(cfg, links, clicks, slog.New(slog.NewTextHandler(log, nil)))
+	n, err := node.New(cfg, links, clicks, topics, slog.New(slog.NewTextHandler(log, nil)))
 	must(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	stopped := make(chan error, 1)

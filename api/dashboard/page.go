@@ -21,7 +21,8 @@ var templateFiles embed.FS
 type pages map[string]*template.Template
 
 func newPages(files assets) (pages, error) {
-	layout, err := template.New("layout").Funcs(functions(files)).ParseFS(templateFiles, "templates/layout.html")
+	// Files whose names begin with a low line are parts that pages have in common.
+	layout, err := template.New("layout").Funcs(functions(files)).ParseFS(templateFiles, "templates/layout.html", "templates/_*.html")
 	if err != nil {
 		return nil, fmt.Errorf("parse layout: %w", err)
 	}
@@ -32,7 +33,7 @@ func newPages(files assets) (pages, error) {
 	p := pages{}
 	for _, file := range names {
 		name := strings.TrimSuffix(path.Base(file), ".html")
-		if name == "layout" {
+		if name == "layout" || strings.HasPrefix(name, "_") {
 			continue
 		}
 		t, err := template.Must(layout.Clone()).ParseFS(templateFiles, file)
@@ -96,14 +97,31 @@ func (d *Dashboard) invalid(c *call, page string, data any, p problems) error {
 	return d.write(c, fasthttp.StatusUnprocessableEntity, page, data, p)
 }
 
+// renderPart answers with what a template of the page shows, without all that is around it.
+func (d *Dashboard) renderPart(c *call, page, part string, data any) error {
+	return d.execute(c, fasthttp.StatusOK, page, part, d.view(c, data, nil))
+}
+
 // write answers with a page, all of it or an error.
 func (d *Dashboard) write(c *call, status int, page string, data any, p problems) error {
+	v := d.view(c, data, p)
+	if c.signedIn() {
+		v.Nav, v.Notice = navigation(v.Path), c.takeNotice()
+	}
+	return d.execute(c, status, page, "layout.html", v)
+}
+
+func (d *Dashboard) view(c *call, data any, p problems) view {
 	v := view{Data: data, Problems: p, Path: string(c.http.URI().PathOriginal()), SignUp: d.signUp}
 	if c.signedIn() {
-		v.Email, v.CSRF, v.Nav, v.Notice = c.account.Email, c.csrf, navigation(v.Path), c.takeNotice()
+		v.Email, v.CSRF = c.account.Email, c.csrf
 	}
+	return v
+}
+
+func (d *Dashboard) execute(c *call, status int, page, template string, v view) error {
 	var body bytes.Buffer
-	if err := d.pages[page].ExecuteTemplate(&body, "layout.html", v); err != nil {
+	if err := d.pages[page].ExecuteTemplate(&body, template, v); err != nil {
 		return fmt.Errorf("render page %q: %w", page, err)
 	}
 	c.http.Response.ResetBody()

@@ -45,7 +45,7 @@ func sharesRateLimit(t *testing.T, open func() (database, error)) {
 		db, err := open()
 		must(t, err)
 		t.Cleanup(func() { must(t, db.Close()) })
-		n, err := node.New(config(), db, clicks, discard)
+		n, err := node.New(config(), db, clicks, nil, discard)
 		must(t, err)
 		stop := run(t, n)
 		t.Cleanup(func() { must(t, stop()) })

@@ -23,6 +23,7 @@ import (
 	"linkstream/api/shorten"
 	"linkstream/schema"
 	"linkstream/schema/ops"
+	"linkstream/schema/stream"
 )
 
 // stopGrace bounds how long requests under way may take once the node is to stop.
@@ -83,6 +84,12 @@ func (c *Config) blocklistFiles() []string {
 	return strings.FieldsFunc(c.Blocklist, func(r rune) bool { return r == ',' })
 }
 
+// Clicks is what an api asks its click store.
+type Clicks interface {
+	schema.ClickStore
+	schema.ReportStore
+}
+
 // Node is an api process.
 type Node struct {
 	listener  net.Listener
@@ -90,13 +97,15 @@ type Node struct {
 	tokens    *access.Authenticator
 	blocklist *shorten.Blocklist
 	links     schema.Database
-	clicks    schema.ClickStore
+	clicks    Clicks
+	topics    *stream.Client
 	url       string
 	log       *slog.Logger
 }
 
-// New reads the blocklist, listens, and returns a node that has yet to Run.
-func New(cfg Config, links schema.Database, clicks schema.ClickStore, log *slog.Logger) (*Node, error) {
+// New reads the blocklist, listens, and returns a node that has yet to Run. Without topics, which may be nil, it cannot
+// tell how far clicks are counted.
+func New(cfg Config, links schema.Database, clicks Clicks, topics *stream.Client, log *slog.Logger) (*Node, error) {
 	blocklist, err := shorten.OpenBlocklist(cfg.blocklistFiles(), log)
 	if err != nil {
 		return nil, fmt.Errorf("-api.blocklist: %w", err)
@@ -110,7 +119,7 @@ func New(cfg Config, links schema.Database, clicks schema.ClickStore, log *slog.
 		return nil, err
 	}
 	n := &Node{
-		listener: listener, blocklist: blocklist, links: links, clicks: clicks, log: log,
+		listener: listener, blocklist: blocklist, links: links, clicks: clicks, topics: topics, log: log,
 		url: cmp.Or(strings.TrimSuffix(cfg.URL, "/"), ops.LocalURL(listener.Addr())),
 	}
 	if err := n.prepare(cfg, shortener); err != nil {
@@ -127,11 +136,13 @@ func (n *Node) prepare(cfg Config, shortener *shorten.Shortener) error {
 	if err != nil {
 		return err
 	}
+	parts := dashboard.Parts{DB: n.links, Clicks: n.clicks, Reports: n.clicks, Shortener: shortener,
+		Claims: claim.NewClaims(n.links, verifier), Metrics: set, Log: n.log}
+	if n.topics != nil { // an interface that holds a nil pointer is not nil
+		parts.ClickLog = n.topics
+	}
 	pages, err := dashboard.New(
-		dashboard.Config{URL: n.url, SignUp: cfg.SignUp == signUpOpen, TrustedProxies: cfg.TrustedProxies},
-		dashboard.Parts{DB: n.links, Clicks: n.clicks, Shortener: shortener,
-			Claims: claim.NewClaims(n.links, verifier), Metrics: set, Log: n.log},
-	)
+		dashboard.Config{URL: n.url, SignUp: cfg.SignUp == signUpOpen, TrustedProxies: cfg.TrustedProxies}, parts)
 	if err != nil {
 		return err
 	}

@@ -128,7 +128,7 @@ func addToken(t *testing.T, links *sqlite.Links) (secret string) {
 
 func TestOperatorsEndpoints(t *testing.T) {
 	links, clicks := openStores(t)
-	n, err := node.New(config(), links, clicks, discard)
+	n, err := node.New(config(), links, clicks, nil, discard)
 	must(t, err)
 	stop := run(t, n)
 	base := "http://" + n.Addr()
@@ -175,7 +175,7 @@ func TestRunAnswersWhatIsUnderWayBeforeItEnds(t *testing.T) {
 	links, clicks := openStores(t)
 	defer clicks.Close()
 	slow := slowLinks{links, make(chan struct{}), make(chan struct{})}
-	n, err := node.New(config(), slow, clicks, discard)
+	n, err := node.New(config(), slow, clicks, nil, discard)
 	must(t, err)
 	stop := run(t, n)
 	token := addToken(t, links)
@@ -224,7 +224,7 @@ func TestNewReportsWhatItCannotUse(t *testing.T) {
 	} {
 		cfg := config()
 		change(&cfg)
-		if _, err := node.New(cfg, links, clicks, discard); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := node.New(cfg, links, clicks, nil, discard); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want an error about %q", err, want)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"linkstream/api/node"
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
 )
@@ -93,7 +94,7 @@ func TestOutageOfClicks(t *testing.T) {
 	for name, fail := range map[string]func(context.Context) error{"down": down, "hanging": hang} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := startOnBoth(t, sameLinks, func(clicks *sqlite.Clicks) schema.ClickStore { return failingClicks{clicks, fail} })
+			s := startOnBoth(t, sameLinks, func(clicks *sqlite.Clicks) node.Clicks { return failingClicks{clicks, fail} })
 			owner := s.caller(t, "a@example.org")
 			hash := owner.link(t, map[string]any{"long_url": "https://example.com/"})
 			for _, path := range []string{"/api/v1/links", "/api/v1/stats/" + hash} {

@@ -68,11 +68,11 @@ func start(t *testing.T) *service {
 // startOn starts a node whose link store is what wrap makes of the real one, startOnBoth one of two such stores.
 func startOn(t *testing.T, wrap func(*sqlite.Links) schema.Database) *service {
 	t.Helper()
-	return startOnBoth(t, wrap, func(clicks *sqlite.Clicks) schema.ClickStore { return clicks })
+	return startOnBoth(t, wrap, func(clicks *sqlite.Clicks) node.Clicks { return clicks })
 }
 
 func startOnBoth(t *testing.T, wrapLinks func(*sqlite.Links) schema.Database,
-	wrapClicks func(*sqlite.Clicks) schema.ClickStore) *service {
+	wrapClicks func(*sqlite.Clicks) node.Clicks) *service {
 	t.Helper()
 	dir := t.TempDir()
 	links, err := sqlite.OpenLinks(t.Context(), filepath.Join(dir, "links.db"))
@@ -83,7 +83,7 @@ func startOnBoth(t *testing.T, wrapLinks func(*sqlite.Links) schema.Database,
 	cfg.EdgeURL, cfg.Listen, cfg.Blocklist = edgeURL, "127.0.0.1:0", filepath.Join(dir, "hosts")
 	must(t, os.WriteFile(cfg.Blocklist, []byte("0.0.0.0 bad.example\n"), 0o600))
 	s := &service{links: links, clicks: clicks, log: &logged{}}
-	n, err := node.New(cfg, wrapLinks(links), wrapClicks(clicks), slog.New(slog.NewTextHandler(s.log, nil)))
+	n, err := node.New(cfg, wrapLinks(links), wrapClicks(clicks), nil, slog.New(slog.NewTextHandler(s.log, nil)))
 	must(t, err)
 	s.base = "http://" + n.Addr()
 

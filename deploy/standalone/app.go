@@ -67,7 +67,7 @@ func (a *App) start(ctx context.Context, log *slog.Logger) error {
 	if a.ingest, err = ingest.New(cfg.Ingest, clicks, client, log.With("service", "ingest")); err != nil {
 		return err
 	}
-	if a.api, err = api.New(cfg.API, stream.Announced(links, a.announcer), clicks, log.With("service", "api")); err != nil {
+	if a.api, err = api.New(cfg.API, stream.Announced(links, a.announcer), clicks, client, log.With("service", "api")); err != nil {
 		return err
 	}
 	if a.edge, err = edge.New(cfg.Edge, links, client, log.With("service", "edge")); err != nil {

@@ -79,3 +79,41 @@ for (const form of document.querySelectorAll("form[method=post]")) {
     setTimeout(() => { delete form.dataset.sent; }, 5000);
   });
 }
+
+// Live: the parts of a page that count are fetched again every other second, while somebody can see them. A part is an
+// element with an ID and data-part; what is open in it stays open. Errors make it slower, the end of the session stops it.
+const live = document.querySelector("[data-live]");
+const parts = new Map();
+let pause = 2000;
+
+function take(html) {
+  for (const fresh of new DOMParser().parseFromString(html, "text/html").querySelectorAll("[data-part]")) {
+    const old = document.getElementById(fresh.id);
+    if (!old || parts.get(fresh.id) === fresh.innerHTML) continue;
+    parts.set(fresh.id, fresh.innerHTML);
+    const open = [...old.querySelectorAll("details[open]")].map((details) => details.id);
+    const scrolled = old.querySelector(".chart-scroll")?.scrollTop;
+    const focused = old.contains(document.activeElement) && document.activeElement.closest("[id]")?.id;
+    old.innerHTML = fresh.innerHTML;
+    for (const id of open) document.getElementById(id)?.setAttribute("open", "");
+    if (scrolled) old.querySelector(".chart-scroll").scrollTop = scrolled;
+    if (focused) document.getElementById(focused)?.querySelector("a, summary")?.focus({ preventScroll: true });
+  }
+  showTimes();
+}
+
+async function refresh() {
+  if (!document.hidden) {
+    try {
+      const answer = await fetch(live.dataset.live, { redirect: "manual", signal: AbortSignal.timeout(10000) });
+      if (answer.type === "opaqueredirect" || answer.status === 404) return; // signed out, or gone
+      if (!answer.ok) throw new Error(answer.statusText);
+      take(await answer.text());
+      pause = 2000;
+    } catch {
+      pause = Math.min(2 * pause, 60000);
+    }
+  }
+  setTimeout(refresh, pause);
+}
+if (live) setTimeout(refresh, pause);

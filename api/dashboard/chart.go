@@ -1,0 +1,235 @@
+package dashboard
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"linkstream/schema"
+)
+
+// The chart of clicks by day is drawn here and in chart.html. The library that draws the charts of bench, go-chart,
+// cannot: its stacked bars show shares of 100 %, and it puts colors into style attributes, which the page's
+// Content-Security-Policy forbids, or fixes them for one color scheme. This one has classes only, scales with the page
+// while its letters keep their size, and says each bar's numbers.
+
+// Sizes in CSS pixels. Widths are in percent of the plot, so that it fits any page.
+const (
+	plotTop, plotBottom = 12.0, 172.0
+	barShare            = 0.8 // of a bar's room
+	minBar              = 1.5 // height of the smallest number that is not 0
+	maxDates            = 6   // labels below the bars; 7 days have one each
+)
+
+// Bars are of days until they are too thin to see, then of weeks, then of months.
+const (
+	maxDayBars  = 400
+	maxWeekBars = 400
+)
+
+// chart is a drawing of clicks by day, bots stacked on people.
+type chart struct {
+	Unit    string // what a bar is: "day", "week" or "month"
+	Summary string // for those who do not see it
+	Bars    []bar
+	Ticks   []tick
+	Dates   []dateLabel
+	Bottom  string
+}
+
+// UnitTitle heads the column of the bars' names.
+func (c chart) UnitTitle() string { return strings.ToUpper(c.Unit[:1]) + c.Unit[1:] }
+
+// Rows returns the bars, the last one first.
+func (c chart) Rows() []bar {
+	rows := slices.Clone(c.Bars)
+	slices.Reverse(rows)
+	return rows
+}
+
+// bar is the clicks of Unit. Coordinates are as SVG has them.
+type bar struct {
+	Name         string // the day, or the first one of the week or month
+	People, Bots int64
+
+	X, Width, Room, RoomX string
+	PeopleY, PeopleH      string
+	BotsY, BotsH          string
+}
+
+// Total returns all clicks of the bar.
+func (b bar) Total() int64 { return b.People + b.Bots }
+
+// Title is what a pointer on the bar is told.
+func (b bar) Title() string {
+	return fmt.Sprintf("%s: %s people, %s bots", b.Name, number(b.People), number(b.Bots))
+}
+
+// tick is a line of the vertical axis.
+type tick struct{ Y, LabelY, Label string }
+
+// dateLabel names a bar.
+type dateLabel struct {
+	X, Anchor, Label string
+	Minor            bool // of no use where the plot is narrow
+}
+
+// newChart draws days, of which none is missing.
+func newChart(days []schema.DayReport) chart {
+	c := chart{Bottom: px(plotBottom)}
+	c.Unit, c.Bars = barsOf(days)
+	var most bar
+	for _, b := range c.Bars {
+		if b.Total() > most.Total() {
+			most = b
+		}
+	}
+	ticks, top := ticksTo(most.Total())
+	c.Ticks = ticks
+	for i := range c.Bars {
+		c.Bars[i].place(i, len(c.Bars), top)
+	}
+	c.Dates = datesBelow(c.Bars, c.Unit)
+	c.Summary = summary(days, c.Unit, most)
+	return c
+}
+
+// barsOf returns a bar for each day, or for each week or month where days are too many.
+func barsOf(days []schema.DayReport) (unit string, bars []bar) {
+	unit = "day"
+	switch {
+	case len(days) > 7*maxWeekBars:
+		unit = "month"
+	case len(days) > maxDayBars:
+		unit = "week"
+	}
+	for _, day := range days {
+		name := firstOf(unit, day.Date)
+		if len(bars) == 0 || bars[len(bars)-1].Name != name {
+			bars = append(bars, bar{Name: name})
+		}
+		last := &bars[len(bars)-1]
+		last.People += day.People
+		last.Bots += day.Bots
+	}
+	return unit, bars
+}
+
+// firstOf returns the first day of the week, which starts on Monday, or of the month that day is in.
+func firstOf(unit, day string) string {
+	at, err := time.Parse(time.DateOnly, day)
+	if err != nil {
+		return day
+	}
+	switch unit {
+	case "week":
+		at = at.AddDate(0, 0, -(int(at.Weekday())+6)%7)
+	case "month":
+		at = at.AddDate(0, 0, 1-at.Day())
+	}
+	return at.Format(time.DateOnly)
+}
+
+// place computes where bar i of n is drawn below top, the end of the axis.
+func (b *bar) place(i, n int, top int64) {
+	room := 100 / float64(n)
+	b.RoomX, b.Room = percent(float64(i)*room), percent(room)
+	b.X, b.Width = percent((float64(i)+(1-barShare)/2)*room), percent(barShare*room)
+	people, bots := height(b.People, top), height(b.Bots, top)
+	b.PeopleY, b.PeopleH = px(plotBottom-people), px(people)
+	b.BotsY, b.BotsH = px(plotBottom-people-bots), px(bots)
+}
+
+func height(n, top int64) float64 {
+	if n == 0 {
+		return 0
+	}
+	return max(minBar, float64(n)/float64(top)*(plotBottom-plotTop))
+}
+
+// ticksTo returns lines at round numbers from 0 to the first one that is no less than greatest, which is the end of the
+// axis.
+func ticksTo(greatest int64) (ticks []tick, top int64) {
+	step := roundStep(greatest)
+	top = max(1, (greatest+step-1)/step) * step
+	for n := int64(0); n <= top; n += step {
+		y := plotBottom - float64(n)/float64(top)*(plotBottom-plotTop)
+		ticks = append(ticks, tick{Y: px(y), LabelY: px(y + 4), Label: shortNumber(n)})
+	}
+	return ticks, top
+}
+
+// roundStep returns the least of 1, 2, 5, 10, 20, 50, … of which at most four reach greatest.
+func roundStep(greatest int64) int64 {
+	for decade := int64(1); ; decade *= 10 {
+		for _, step := range []int64{decade, 2 * decade, 5 * decade} {
+			if step > (greatest-1)/4 {
+				return step
+			}
+		}
+		if decade > math.MaxInt64/100 {
+			return 5 * decade
+		}
+	}
+}
+
+// shortNumber writes round numbers such that they fit beside the chart.
+func shortNumber(n int64) string {
+	for _, unit := range []struct {
+		size   int64
+		symbol string
+	}{{1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
+		if n >= unit.size && n >= 1e4 {
+			return strconv.FormatFloat(float64(n)/float64(unit.size), 'g', 4, 64) + unit.symbol
+		}
+	}
+	return number(n)
+}
+
+// datesBelow labels few of the bars, the last one always.
+func datesBelow(bars []bar, unit string) (labels []dateLabel) {
+	step := (len(bars) + maxDates - 1) / maxDates
+	if len(bars) <= 7 {
+		step = 1
+	}
+	layout := "Jan 2"
+	if unit != "day" || len(bars) > 300 {
+		layout = "Jan 2006"
+	}
+	for i := len(bars) - 1; i >= 0; i -= step {
+		at, err := time.Parse(time.DateOnly, bars[i].Name)
+		if err != nil {
+			continue
+		}
+		middle := 100 * (float64(i) + 0.5) / float64(len(bars))
+		label := dateLabel{X: percent(middle), Anchor: "middle", Label: at.Format(layout), Minor: len(labels)%2 == 1}
+		switch { // within the plot
+		case middle > 95:
+			label.X, label.Anchor = "100%", "end"
+		case middle < 5:
+			label.X, label.Anchor = "0", "start"
+		}
+		labels = append(labels, label)
+	}
+	return labels
+}
+
+func summary(days []schema.DayReport, unit string, most bar) string {
+	if len(days) == 0 {
+		return "No clicks"
+	}
+	all := sumOf(days)
+	text := fmt.Sprintf("Clicks by %s from %s to %s, UTC: %s by people, %s by bots", unit,
+		days[0].Date, days[len(days)-1].Date, number(all.People), number(all.Bots))
+	if most.Total() == 0 {
+		return text
+	}
+	return fmt.Sprintf("%s; the most, %s, on the %s of %s", text, number(most.Total()), unit, most.Name)
+}
+
+func percent(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) + "%" }
+
+func px(v float64) string { return strconv.FormatFloat(math.Round(v*10)/10, 'f', -1, 64) }

@@ -1,0 +1,148 @@
+package dashboard_test
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"linkstream/api/dashboard"
+	"linkstream/schema"
+)
+
+// daysFrom returns n days of which day i has people(i) and bots(i) clicks.
+func daysFrom(first string, n int, clicks func(i int) (people, bots int64)) []schema.DayReport {
+	at, err := time.Parse(time.DateOnly, first)
+	if err != nil {
+		panic(err)
+	}
+	days := make([]schema.DayReport, n)
+	for i := range days {
+		people, bots := clicks(i)
+		days[i] = schema.DayReport{Date: at.AddDate(0, 0, i).Format(time.DateOnly), People: people, Bots: bots}
+	}
+	return days
+}
+
+func coordinate(t *testing.T, text string) float64 {
+	t.Helper()
+	v, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestChart(t *testing.T) {
+	t.Run("stacks bots on people, in proportion to the axis", func(t *testing.T) {
+		c := dashboard.NewChart(daysFrom("2026-11-20", 2, func(i int) (int64, int64) { return 60 * int64(i), 20 * int64(i) }))
+		b := c.Bars[1]
+		if b.Name != "2026-11-21" || b.People != 60 || b.Bots != 20 {
+			t.Errorf("%+v", b)
+		}
+		if end := c.Ticks[len(c.Ticks)-1]; end.Label != "80" {
+			t.Errorf("the axis ends at %s, want 80", end.Label)
+		}
+		people, bots := coordinate(t, b.PeopleH), coordinate(t, b.BotsH)
+		if people != 3*bots || people+bots != 160 {
+			t.Errorf("heights of 60 and 20 are %v and %v, want 120 and 40", people, bots)
+		}
+		if coordinate(t, b.BotsY)+bots != coordinate(t, b.PeopleY) || coordinate(t, b.PeopleY)+people != coordinate(t, c.Bottom) {
+			t.Errorf("bots end at %v, people begin at %s and end at %v above %s", coordinate(t, b.BotsY)+bots, b.PeopleY,
+				coordinate(t, b.PeopleY)+people, c.Bottom)
+		}
+		if c.Bars[0].PeopleH != "0" || c.Bars[0].BotsH != "0" {
+			t.Errorf("a day without clicks has a bar: %+v", c.Bars[0])
+		}
+	})
+	t.Run("shows one click among millions", func(t *testing.T) {
+		c := dashboard.NewChart(daysFrom("2026-11-20", 2, func(i int) (int64, int64) { return 1 + 5_000_000*int64(i), 0 }))
+		if h := coordinate(t, c.Bars[0].PeopleH); h < 1 {
+			t.Errorf("its bar is %v pixels high", h)
+		}
+	})
+	t.Run("keeps bars and labels within the plot, however many days", func(t *testing.T) {
+		for _, n := range []int{1, 2, 7, 8, 30, 90, 366, 400, 401, 2800, 2801, 60_000} {
+			staysWithinPlot(t, n)
+		}
+	})
+	t.Run("sums weeks from Monday, and months, where days are too many", func(t *testing.T) {
+		one := func(int) (int64, int64) { return 1, 1 }
+		weeks := dashboard.NewChart(daysFrom("2025-01-01", 500, one)) // a Wednesday
+		if weeks.Unit != "week" || weeks.Bars[0].Name != "2024-12-30" || weeks.Bars[0].People != 5 || weeks.Bars[1].Bots != 7 {
+			t.Errorf("%s: %+v", weeks.Unit, weeks.Bars[:2])
+		}
+		months := dashboard.NewChart(daysFrom("2016-02-10", 3000, one))
+		if months.Unit != "month" || months.Bars[0].Name != "2016-02-01" || months.Bars[0].People != 20 ||
+			months.Bars[1].Name != "2016-03-01" || months.Bars[1].People != 31 {
+			t.Errorf("%s: %+v", months.Unit, months.Bars[:2])
+		}
+	})
+	t.Run("says in words what it shows", func(t *testing.T) {
+		c := dashboard.NewChart(daysFrom("2026-11-19", 3, func(i int) (int64, int64) { return 1000 * int64(i%2), 234 * int64(i%2) }))
+		want := "Clicks by day from 2026-11-19 to 2026-11-21, UTC: 1,000 by people, 234 by bots; " +
+			"the most, 1,234, on the day of 2026-11-20"
+		if c.Summary != want {
+			t.Errorf("got %q, want %q", c.Summary, want)
+		}
+	})
+	t.Run("is empty without days", func(t *testing.T) {
+		if c := dashboard.NewChart(nil); len(c.Bars) > 0 || c.Summary != "No clicks" {
+			t.Errorf("%+v", c)
+		}
+	})
+}
+
+func staysWithinPlot(t *testing.T, n int) {
+	t.Helper()
+	total := int64(0)
+	c := dashboard.NewChart(daysFrom("2000-01-01", n, func(i int) (int64, int64) { return int64(i % 7), 1 }))
+	if len(c.Bars) == 0 || len(c.Bars) > 2000 {
+		t.Errorf("%d days: %d bars", n, len(c.Bars))
+	}
+	for _, b := range c.Bars {
+		total += b.Total()
+		if x := coordinate(t, b.X); x < 0 || x+coordinate(t, b.Width) > 100.001 {
+			t.Errorf("%d days: a bar from %s with width %s", n, b.X, b.Width)
+		}
+	}
+	want := int64(n)
+	for i := range n {
+		want += int64(i % 7)
+	}
+	if total != want {
+		t.Errorf("%d days: the bars have %d clicks, want %d", n, total, want)
+	}
+	if len(c.Dates) == 0 || len(c.Dates) > 7 {
+		t.Errorf("%d days: %d labels", n, len(c.Dates))
+	}
+	for _, d := range c.Dates {
+		if x := coordinate(t, d.X); x < 0 || x > 100 {
+			t.Errorf("%d days: a label at %s", n, d.X)
+		}
+	}
+}
+
+func TestTicks(t *testing.T) {
+	for greatest, want := range map[int64]string{
+		0: "0 1", 1: "0 1", 2: "0 1 2", 3: "0 1 2 3", 4: "0 1 2 3 4", 5: "0 2 4 6", 9: "0 5 10", 10: "0 5 10",
+		80: "0 20 40 60 80", 81: "0 50 100", 1000: "0 500 1,000", 9_999: "0 5,000 10k",
+		123_456: "0 50k 100k 150k", 4_500_000: "0 2M 4M 6M", math.MaxInt64 / 10: "0 500P 1000P",
+	} {
+		ticks, top := dashboard.TicksTo(greatest)
+		var labels []string
+		for _, tick := range ticks {
+			labels = append(labels, tick.Label)
+		}
+		if got := strings.Join(labels, " "); got != want || top < greatest {
+			t.Errorf("%d: got %s up to %d, want %s", greatest, got, top, want)
+		}
+	}
+	for n := int64(0); n < 100_000; n += 7 {
+		ticks, top := dashboard.TicksTo(n)
+		if len(ticks) < 2 || len(ticks) > 5 || top < n || top > 2*n+2 {
+			t.Fatalf("%d: %d ticks up to %d", n, len(ticks), top)
+		}
+	}
+}

@@ -1,0 +1,32 @@
+package dashboard
+
+import (
+	"context"
+	"time"
+)
+
+// For tests of what pages are made of.
+var (
+	NewChart    = newChart
+	TicksTo     = ticksTo
+	Number      = number
+	EveryDay    = everyDay
+	LinkDays    = linkDays
+	NewCounter  = newCounter
+	FindPeriod  = findPeriod
+	WriteCSV    = writeCSV
+	NewQR       = newQR
+	QRPNG       = qrPNG
+	QRSVG       = qrSVG
+	NewLagWatch = newLagWatch
+)
+
+type (
+	Progress = progress
+	LagWatch = lagWatch
+	Period   = period
+)
+
+func (p period) Since(now time.Time) time.Time { return p.since(now) }
+
+func (w *lagWatch) Progress(ctx context.Context) progress { return w.progress(ctx) }

@@ -1,0 +1,258 @@
+package dashboard_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"linkstream/api/node"
+	"linkstream/schema"
+	"linkstream/schema/sqlite"
+)
+
+// addLink stores a link of the service's account on the default domain.
+func (s *service) addLink(t *testing.T, hash, longURL string) schema.Link {
+	t.Helper()
+	link := schema.Link{AccountID: s.account.ID, Hash: hash, URL: longURL, Active: true, CreatedAt: time.Now().UTC()}
+	must(t, s.links.CreateLink(t.Context(), &link))
+	return link
+}
+
+func (s *service) addDomain(t *testing.T, host string, verified bool) schema.Domain {
+	t.Helper()
+	domain := schema.Domain{AccountID: s.account.ID, Host: host, Challenge: "x", CreatedAt: time.Now()}
+	if verified {
+		domain.VerifiedAt = domain.CreatedAt
+	}
+	must(t, s.links.CreateDomain(t.Context(), &domain))
+	return domain
+}
+
+// click is clicks of one kind.
+type click struct {
+	link                       schema.Link
+	at                         time.Time
+	times                      int
+	device                     schema.Device
+	browser, referrer, country string
+}
+
+// count has the store count clicks.
+func (s *service) count(t *testing.T, clicks ...click) {
+	t.Helper()
+	at, err := s.clicks.Position(t.Context(), 0)
+	must(t, err)
+	var b schema.ClickBatch
+	b.Reset(0, at.Next)
+	b.Time = time.Now()
+	for _, c := range clicks {
+		if c.device == "" {
+			c.device = schema.Desktop
+		}
+		for range max(1, c.times) {
+			b.Offset, b.Lane = append(b.Offset, b.Next), append(b.Lane, schema.Lane{Number: 1})
+			b.Next++
+			b.Seq, b.LinkID = append(b.Seq, uint64(b.Next)), append(b.LinkID, c.link.ID)
+			b.AccountID, b.ClickedAt = append(b.AccountID, c.link.AccountID), append(b.ClickedAt, c.at.UTC())
+			b.Device, b.Browser = append(b.Device, c.device), append(b.Browser, c.browser)
+			b.Referrer, b.Country = append(b.Referrer, c.referrer), append(b.Country, c.country)
+		}
+	}
+	must(t, s.clicks.InsertClicks(t.Context(), &b))
+}
+
+// silentClicks is a click store that does not answer while it is down.
+type silentClicks struct {
+	*sqlite.Clicks
+	down *atomic.Bool
+}
+
+func (f silentClicks) err() error {
+	if f.down.Load() {
+		return schema.Errorf(schema.CodeUnavailable, "down")
+	}
+	return nil
+}
+
+func (f silentClicks) ClickCounts(ctx context.Context, ids []int64) (map[int64]int64, error) {
+	if err := f.err(); err != nil {
+		return nil, err
+	}
+	return f.Clicks.ClickCounts(ctx, ids)
+}
+
+func (f silentClicks) LinkReport(ctx context.Context, id int64, since time.Time) (schema.LinkReport, error) {
+	if err := f.err(); err != nil {
+		return schema.LinkReport{}, err
+	}
+	return f.Clicks.LinkReport(ctx, id, since)
+}
+
+func (f silentClicks) AccountReport(ctx context.Context, id int64, since time.Time) (schema.AccountReport, error) {
+	if err := f.err(); err != nil {
+		return schema.AccountReport{}, err
+	}
+	return f.Clicks.AccountReport(ctx, id, since)
+}
+
+func sameLinks(links *sqlite.Links) schema.Database { return links }
+
+func TestShortenForm(t *testing.T) {
+	blocklist := filepath.Join(t.TempDir(), "hosts")
+	must(t, os.WriteFile(blocklist, []byte("0.0.0.0 bad.example\n"), 0o600))
+	s := start(t, func(cfg *node.Config) { cfg.Blocklist = blocklist })
+	verified, claimed := s.addDomain(t, "go.example.com", true), s.addDomain(t, "not-yet.example.com", false)
+	b := s.signedIn(t)
+
+	t.Run("leads on from a list without links", func(t *testing.T) {
+		b.get("/dashboard/links").want(t, http.StatusOK, "No links yet", "Long URL", "Alias", "Domain")
+	})
+	t.Run("offers the default domain and verified ones", func(t *testing.T) {
+		page := b.get("/dashboard/links")
+		page.want(t, http.StatusOK, "sho.rt go.example.com")
+		if strings.Contains(page.body, claimed.Host) {
+			t.Error("it offers a domain that is not verified")
+		}
+	})
+	t.Run("makes links, with and without an alias", func(t *testing.T) {
+		b.post("/dashboard/links", "long_url", " https://example.org/a ", "custom_alias", "", "domain_id", "0").
+			wantTo(t, "/dashboard/links")
+		link, _, err := s.links.Links(t.Context(), s.account.ID, 1)
+		must(t, err)
+		b.follow().want(t, http.StatusOK, "Made http://sho.rt/"+link[0].Hash, "1 link", "https://example.org/a")
+		b.post("/dashboard/links", "long_url", "https://example.org/b", "custom_alias", "launch", "domain_id",
+			fmt.Sprint(verified.ID)).wantTo(t, "/dashboard/links")
+		b.follow().want(t, http.StatusOK, "go.example.com/launch", "2 links")
+		if got, err := s.links.Link(t.Context(), verified.ID, "launch"); err != nil || got.URL != "https://example.org/b" ||
+			got.AccountID != s.account.ID || !got.Active {
+			t.Errorf("got %+v, error %v", got, err)
+		}
+	})
+	for name, c := range map[string]struct{ longURL, alias, domain, field, problem string }{
+		"no URL":               {"", "", "0", "long_url", "A long URL is required"},
+		"no URL at all":        {"javascript:alert(1)", "", "0", "long_url", "The long URL"},
+		"an unsafe URL":        {"https://bad.example/x", "", "0", "long_url", "known as unsafe"},
+		"the service itself":   {"http://sho.rt/x", "", "0", "long_url", "must not be a short link itself"},
+		"a bad alias":          {"https://example.org/", "No Good\"><script>", "0", "custom_alias", "The alias must have 3 to 20"},
+		"a reserved alias":     {"https://example.org/", "dashboard", "0", "custom_alias", "reserved"},
+		"an alias in use":      {"https://example.org/", "launch", fmt.Sprint(verified.ID), "custom_alias", "already in use"},
+		"a domain not his own": {"https://example.org/", "", "99999", "domain_id", "verified domain of yours"},
+		"no domain":            {"https://example.org/", "", "x", "domain_id", "verified domain of yours"},
+		"an unverified domain": {"https://example.org/", "", fmt.Sprint(claimed.ID), "domain_id", "verified domain of yours"},
+	} {
+		t.Run("says beside the field what is wrong with "+name, func(t *testing.T) {
+			page := b.post("/dashboard/links", "long_url", c.longURL, "custom_alias", c.alias, "domain_id", c.domain)
+			page.want(t, http.StatusUnprocessableEntity, c.problem)
+			beside := regexp.MustCompile(`id="` + c.field + `-problem">[^<]*` + regexp.QuoteMeta(c.problem))
+			if !beside.MatchString(page.body) || !strings.Contains(page.body, `aria-describedby="`+c.field+`-problem"`) {
+				t.Errorf("it is not beside %s:\n%s", c.field, page.body)
+			}
+			if typed := `value="` + strings.NewReplacer(`"`, "&#34;", "<", "&lt;", ">", "&gt;").Replace(c.alias) + `"`; c.alias != "" &&
+				!strings.Contains(page.body, typed) {
+				t.Errorf("what was typed is gone: no %s", typed)
+			}
+			wantHarmless(t, page)
+		})
+	}
+	if _, total, err := s.links.Links(t.Context(), s.account.ID, 1); err != nil || total != 2 {
+		t.Errorf("there are %d links, want 2, error %v", total, err)
+	}
+}
+
+var inline = regexp.MustCompile(`(?i)<script>|<[^>]*\s(style|on[a-z]+)=|(href|src|action)="?javascript:`)
+
+// wantHarmless fails if the page has scripts or styles of its own, which could only come from users' input.
+func wantHarmless(t *testing.T, page answer) {
+	t.Helper()
+	if found := inline.FindString(page.body); found != "" {
+		t.Errorf("the page has %q", found)
+	}
+}
+
+func TestListOfLinks(t *testing.T) {
+	s := start(t)
+	other := s.addAccount(t, "other@example.org")
+	theirs := schema.Link{AccountID: other.ID, Hash: "theirs", URL: "https://other.example/", Active: true, CreatedAt: time.Now()}
+	must(t, s.links.CreateLink(t.Context(), &theirs))
+	var links []schema.Link
+	for i := range 45 {
+		links = append(links, s.addLink(t, fmt.Sprintf("link-%02d", i), fmt.Sprintf("https://example.org/%d", i)))
+	}
+	odd := s.addLink(t, "odd", `https://example.org/100%_off?q='<b>"&x=`+"\u202e")
+	must(t, s.links.SetActive(t.Context(), 0, "link-44", false))
+	s.count(t, click{link: links[44], at: time.Now(), times: 1234}, click{link: links[43], at: time.Now(), device: schema.Bot})
+	b := s.signedIn(t)
+
+	t.Run("has the newest first, with clicks, states and pages", func(t *testing.T) {
+		page := b.get("/dashboard/links")
+		page.want(t, http.StatusOK, "46 links", "sho.rt/odd", "sho.rt/link-44", "1,234", "off", "Page 1 of 3")
+		if strings.Contains(page.body, "link-25") || strings.Contains(page.body, "theirs") {
+			t.Error("it has links of another page or account")
+		}
+		if at := regexp.MustCompile(fmt.Sprintf(`id="clicks-%d">1<`, links[43].ID)); !at.MatchString(page.body) {
+			t.Error("a bot's click does not count")
+		}
+		wantPages(t, page, "", "/dashboard/links?page=2")
+		wantPages(t, b.get("/dashboard/links?page=2"), "/dashboard/links?page=1", "/dashboard/links?page=3")
+		wantPages(t, b.get("/dashboard/links?page=3"), "/dashboard/links?page=2", "")
+		wantHarmless(t, page)
+	})
+	t.Run("says that a page is beyond the last", func(t *testing.T) {
+		for _, n := range []string{"4", "9223372036854775807"} {
+			page := b.get("/dashboard/links?page=" + n)
+			page.want(t, http.StatusOK, "There is no page "+n, "The last one is page 3")
+			wantPages(t, page, "/dashboard/links?page=3", "")
+		}
+		for _, n := range []string{"", "0", "-1", "x", "99999999999999999999"} {
+			b.get("/dashboard/links?page="+n).want(t, http.StatusOK, "Page 1 of 3")
+		}
+	})
+	t.Run("finds by hash and URL, and keeps the search on its pages", func(t *testing.T) {
+		for query, want := range map[string]string{"LINK-07": "1 link", "example.org/4": "6 links", "%_": "1 link", "'<B>\"": "1 link",
+			"100%_off": "1 link", "\\": "No link has", "_": "1 link", "%": "1 link", "nothing": "No link has", " odd ": "1 link"} {
+			page := b.get("/dashboard/links?q=" + url.QueryEscape(query))
+			page.want(t, http.StatusOK, want)
+			wantHarmless(t, page)
+		}
+		page := b.get("/dashboard/links?q=link-%25&page=1")
+		page.want(t, http.StatusOK, "No link has “ link-% ”")
+		page = b.get("/dashboard/links?q=link-&page=2")
+		page.want(t, http.StatusOK, "45 links with “ link- ”", "Page 2 of 3")
+		wantPages(t, page, "/dashboard/links?page=1&q=link-", "/dashboard/links?page=3&q=link-")
+	})
+	t.Run("shows any URL as it is", func(t *testing.T) {
+		page := b.get("/dashboard/links?q=odd")
+		page.want(t, http.StatusOK, odd.URL)
+	})
+	t.Run("gives the script the numbers alone", func(t *testing.T) {
+		page := b.get("/dashboard/links?page=1&part=counts")
+		page.want(t, http.StatusOK, "1,234", "clicks are counted")
+		if strings.Contains(page.body, "<html") || strings.Contains(page.body, "csrf") {
+			t.Errorf("got more than that:\n%s", page.body)
+		}
+		if !strings.Contains(b.get("/dashboard/links").body, `data-live="/dashboard/links?page=1&amp;part=counts"`) {
+			t.Error("the list does not say where they are")
+		}
+	})
+}
+
+var pageLink = regexp.MustCompile(`rel="(prev|next)" href="([^"]+)"`)
+
+func wantPages(t *testing.T, page answer, previous, next string) {
+	t.Helper()
+	got := map[string]string{}
+	for _, m := range pageLink.FindAllStringSubmatch(page.body, -1) {
+		got[m[1]] = strings.ReplaceAll(m[2], "&amp;", "&")
+	}
+	if got["prev"] != previous || got["next"] != next {
+		t.Errorf("the pages beside it are %q, want %q and %q", got, previous, next)
+	}
+}

@@ -1,0 +1,175 @@
+package dashboard
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/text/language"
+	"golang.org/x/text/language/display"
+
+	"linkstream/schema"
+)
+
+// linkReport is what a link's page says of its clicks.
+type linkReport struct {
+	Total    int64 // of all time
+	Sum      sum   // of the period
+	Chart    chart
+	Devices  ranking
+	Browsers ranking
+	From     ranking // referrers
+	Where    ranking // countries
+	Progress progress
+}
+
+// ranking is how often names occur.
+type ranking struct {
+	Title, Hint string
+	Rows        []share
+}
+
+// share is a name's part of a whole.
+type share struct {
+	Name  string
+	Total int64
+	Part  float64 // 0 to 100
+	Bots  bool
+}
+
+// Width is the share as a length in SVG.
+func (s share) Width() string { return percent(s.Part) }
+
+// Percent is the share as people read it: neither is little nothing, nor almost all everything.
+func (s share) Percent() string {
+	switch {
+	case s.Part > 0 && s.Part < 1:
+		return "<1 %"
+	case s.Part > 99 && s.Part < 100:
+		return ">99 %"
+	}
+	return strconv.FormatFloat(s.Part, 'f', 0, 64) + " %"
+}
+
+// linkReport returns the report of a link. The total is the one that the API's statistics and list have.
+func (d *Dashboard) linkReport(c *call, link schema.Link, asked period) (*linkReport, error) {
+	ctx, cancel := context.WithTimeout(c.ctx, clicksTimeout)
+	defer cancel()
+	now := time.Now()
+	got, err := d.Reports.LinkReport(ctx, link.ID, asked.since(now))
+	if err != nil {
+		return nil, ofClicks(err)
+	}
+	report := &linkReport{Sum: sumOf(got.Days), Chart: newChart(linkDays(link, got.Days, asked, now))}
+	report.Total = report.Sum.Total()
+	if asked.days > 0 {
+		counts, err := d.Clicks.ClickCounts(ctx, []int64{link.ID})
+		if err != nil {
+			return nil, ofClicks(err)
+		}
+		report.Total = counts[link.ID]
+	}
+	people := report.Sum.People
+	report.Devices = deviceRanking(got.Devices)
+	report.Browsers = newRanking("Browsers", got.Browsers, people, orElse("Unknown"))
+	report.From = newRanking("Referrers", got.Referrers, people, orElse("Direct, or not told"))
+	report.Where = countryRanking(got.Countries, people)
+	report.Progress = d.lag.progress(c.ctx)
+	return report, nil
+}
+
+// linkDays returns the days of a link's period, none missing.
+func (d *Dashboard) linkDays(c *call, link schema.Link, asked period) ([]schema.DayReport, error) {
+	now := time.Now()
+	got, err := d.Reports.LinkReport(c.ctx, link.ID, asked.since(now))
+	if err != nil {
+		return nil, ofClicks(err)
+	}
+	return linkDays(link, got.Days, asked, now), nil
+}
+
+// linkDays fills in days without clicks. "All" begins with the day on which the link was made.
+func linkDays(link schema.Link, days []schema.DayReport, asked period, now time.Time) []schema.DayReport {
+	first := asked.since(now)
+	if first.IsZero() {
+		first = link.CreatedAt
+	}
+	return everyDay(days, first, today(now))
+}
+
+// newRanking returns the names, the most frequent first, and what they leave of all.
+func newRanking(title string, counts []schema.NameCount, all int64, show func(string) string) ranking {
+	r := ranking{Title: title}
+	rest := all
+	for _, count := range counts {
+		r.Rows = append(r.Rows, newShare(show(count.Name), count.Total, all))
+		rest -= count.Total
+	}
+	if rest > 0 && len(counts) > 0 {
+		r.Rows = append(r.Rows, newShare("Others", rest, all))
+	}
+	return r
+}
+
+func newShare(name string, total, all int64) share {
+	return share{Name: name, Total: total, Part: 100 * float64(total) / float64(max(1, all))}
+}
+
+func orElse(unknown string) func(string) string {
+	return func(name string) string {
+		if name == "" {
+			return unknown
+		}
+		return name
+	}
+}
+
+// deviceRanking has people's devices, of which each is a share of people, and then bots, a share of all.
+func deviceRanking(devices map[schema.Device]int64) ranking {
+	var people []schema.NameCount
+	sum := int64(0)
+	for device, total := range devices {
+		if device != schema.Bot {
+			people = append(people, schema.NameCount{Name: string(device), Total: total})
+			sum += total
+		}
+	}
+	slices.SortFunc(people, func(a, b schema.NameCount) int {
+		if a.Total != b.Total {
+			return int(max(-1, min(1, b.Total-a.Total)))
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	r := newRanking("Devices", people, sum, func(name string) string { return strings.ToUpper(name[:1]) + name[1:] })
+	if bots := devices[schema.Bot]; bots > 0 {
+		row := newShare("Bots, of all clicks", bots, sum+bots)
+		row.Bots = true
+		r.Rows = append(r.Rows, row)
+	}
+	return r
+}
+
+// countryRanking says how countries become known where none is.
+func countryRanking(counts []schema.NameCount, all int64) ranking {
+	known := slices.ContainsFunc(counts, func(c schema.NameCount) bool { return c.Name != "" })
+	if known || len(counts) == 0 {
+		return newRanking("Countries", counts, all, countryName)
+	}
+	return ranking{Title: "Countries", Hint: "Not known: ingest has no MaxMind file to look addresses up in. " +
+		"Whoever runs this service can name one with -ingest.geoip."}
+}
+
+// countryName returns the English name of an ISO 3166-1 code.
+func countryName(code string) string {
+	if code == "" {
+		return "Unknown"
+	}
+	if region, err := language.ParseRegion(code); err == nil {
+		if name := display.English.Regions().Name(region); name != "" {
+			return name
+		}
+	}
+	return code
+}

@@ -1,0 +1,270 @@
+package dashboard_test
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"image/png"
+	"mime"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"linkstream/api/access"
+	"linkstream/api/dashboard"
+	"linkstream/api/node"
+	"linkstream/schema"
+	"linkstream/schema/sqlite"
+	"linkstream/schema/stream"
+	"linkstream/schema/stream/streamtest"
+)
+
+func TestLinkPage(t *testing.T) {
+	s := start(t)
+	link := s.addLink(t, "sale", `https://example.org/?q="><script>alert(1)</script>`)
+	quiet := s.addLink(t, "quiet", "https://example.org/")
+	now := time.Now().UTC()
+	const evil = `<script>alert("x")</script>`
+	s.count(t,
+		click{link: link, at: now, times: 1200, browser: "Firefox", referrer: "news.example", country: "DE"},
+		click{link: link, at: now.AddDate(0, 0, -3), times: 40, device: schema.Mobile, browser: evil, referrer: evil, country: evil},
+		click{link: link, at: now.AddDate(0, 0, -3), times: 7, device: schema.Bot, browser: "Googlebot", referrer: "bot.example"},
+		click{link: link, at: now.AddDate(0, 0, -50), times: 5, device: schema.Other},
+		click{link: link, at: now.AddDate(0, 0, -200), times: 3})
+	b := s.signedIn(t)
+
+	t.Run("shows people apart from bots, and names by how often they occur", func(t *testing.T) {
+		page := b.get("/dashboard/links/0/sale")
+		page.want(t, http.StatusOK, "sho.rt/sale", "active", "Clicks, all time 1,255", "People, 30 days 1,240", "Bots, 30 days 7",
+			"Desktop 97 % 1,200 Mobile 3 % 40 Bots, of all clicks <1 % 7", "Firefox 97 % 1,200", "news.example 97 % 1,200",
+			"Germany 97 % 1,200", `leads to https://example.org/?q="><script>alert(1)</script>`)
+		if strings.Contains(page.text(), "Googlebot") || strings.Contains(page.text(), "bot.example") {
+			t.Error("a bot's browser or referrer is among people's")
+		}
+		wantHarmless(t, page)
+	})
+	t.Run("has a day for each of the period, in the table, too", func(t *testing.T) {
+		for period, want := range map[string]struct{ days, people, bots int }{
+			"": {30, 1240, 7}, "7": {7, 1240, 7}, "30": {30, 1240, 7}, "90": {90, 1245, 7}, "all": {201, 1248, 7},
+			"nonsense": {30, 1240, 7},
+		} {
+			page := b.get("/dashboard/links/0/sale?range=" + period)
+			page.want(t, http.StatusOK)
+			if bars, rows := strings.Count(page.body, `class="chart-bar"`), strings.Count(page.body, `data-day>20`); bars != want.days ||
+				rows != want.days {
+				t.Errorf("%q: %d bars and %d rows, want %d", period, bars, rows, want.days)
+			}
+			if summary := fmt.Sprintf("%s by people, %s by bots", dashboard.Number(int64(want.people)),
+				dashboard.Number(int64(want.bots))); !strings.Contains(page.body, summary) {
+				t.Errorf("%q: no %q", period, summary)
+			}
+		}
+	})
+	t.Run("has the API's total", func(t *testing.T) {
+		total := s.apiTotal(t, "sale")
+		for _, period := range []string{"7", "all"} {
+			b.get("/dashboard/links/0/sale?range="+period).want(t, http.StatusOK, "Clicks, all time "+dashboard.Number(total))
+		}
+	})
+	t.Run("is calm without clicks", func(t *testing.T) {
+		b.get("/dashboard/links/0/"+quiet.Hash+"?range=all").want(t, http.StatusOK, "Clicks, all time 0", "None in this period")
+	})
+	t.Run("says how countries become known", func(t *testing.T) {
+		s.count(t, click{link: quiet, at: now, browser: "Firefox"})
+		b.get("/dashboard/links/0/"+quiet.Hash).want(t, http.StatusOK, "-ingest.geoip")
+	})
+	t.Run("gives the script what changes, alone", func(t *testing.T) {
+		page := b.get("/dashboard/links/0/sale?range=7&part=report")
+		page.want(t, http.StatusOK, "Clicks, all time 1,255", "clicks are counted")
+		if strings.Contains(page.body, "<html") || strings.Contains(page.body, "csrf") {
+			t.Errorf("got more than that:\n%s", page.body)
+		}
+	})
+}
+
+// apiTotal returns total_clicks as the API has it.
+func (s *service) apiTotal(t *testing.T, hash string) int64 {
+	t.Helper()
+	secret, token := access.NewToken(s.account.ID, "test")
+	must(t, s.links.CreateToken(t.Context(), &token))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.base+"/api/v1/stats/"+hash, nil)
+	must(t, err)
+	req.Header.Set("Authorization", "Bearer "+secret)
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	res, err := (&http.Client{Transport: transport}).Do(req)
+	must(t, err)
+	defer res.Body.Close()
+	var got struct {
+		Stats struct {
+			Total int64 `json:"total_clicks"`
+		} `json:"stats"`
+	}
+	must(t, json.NewDecoder(res.Body).Decode(&got))
+	return got.Stats.Total
+}
+
+func TestLinksOfOneHash(t *testing.T) {
+	s := start(t)
+	domain := s.addDomain(t, "go.example.com", true)
+	s.addLink(t, "both", "https://default.example/")
+	custom := schema.Link{AccountID: s.account.ID, DomainID: domain.ID, Hash: "both", URL: "https://custom.example/", Active: true,
+		CreatedAt: time.Now()}
+	must(t, s.links.CreateLink(t.Context(), &custom))
+	b := s.signedIn(t)
+	b.get("/dashboard/links/0/both").want(t, http.StatusOK, "sho.rt/both", "leads to https://default.example/")
+	path := fmt.Sprintf("/dashboard/links/%d/both", domain.ID)
+	b.get(path).want(t, http.StatusOK, "go.example.com/both", "leads to https://custom.example/")
+	b.post(path+"/active", "active", "false")
+	for domainID, want := range map[int64]bool{0: true, domain.ID: false} {
+		if got, err := s.links.Link(t.Context(), domainID, "both"); err != nil || got.Active != want {
+			t.Errorf("domain %d: active is %v, error %v", domainID, got.Active, err)
+		}
+	}
+}
+
+func TestActivate(t *testing.T) {
+	s := start(t)
+	s.addLink(t, "sale", "https://example.org/")
+	b := s.signedIn(t)
+	is := func(t *testing.T, want bool) {
+		t.Helper()
+		if got, err := s.links.Link(t.Context(), 0, "sale"); err != nil || got.Active != want {
+			t.Errorf("active is %v, want %v, error %v", got.Active, want, err)
+		}
+	}
+	b.get("/dashboard/links?q=sale").want(t, http.StatusOK, "active", "Deactivate")
+	b.post("/dashboard/links/0/sale/active", "active", "false", "back", "/dashboard/links?page=1&q=sale").
+		wantTo(t, "/dashboard/links?page=1&q=sale")
+	is(t, false)
+	b.follow().want(t, http.StatusOK, "sho.rt/sale is switched off", "off", "Activate")
+	for _, elsewhere := range []string{"https://evil.example/", "//evil.example/", "/dashboard/../x\\", ""} {
+		b.post("/dashboard/links/0/sale/active", "active", "true", "back", elsewhere)
+		if to := b.seen.header.Get("Location"); !strings.HasPrefix(to, "/dashboard/") || strings.Contains(to, "evil") {
+			t.Errorf("back to %q leads to %q", elsewhere, to)
+		}
+		is(t, true)
+	}
+	b.seen = answer{}
+	b.send(http.MethodPost, "/dashboard/links/0/sale/active", map[string][]string{"active": {"false"}})
+	b.seen.want(t, http.StatusForbidden)
+	is(t, true)
+}
+
+func TestLinksOfOthersDoNotExist(t *testing.T) {
+	s := start(t)
+	other := s.addAccount(t, "other@example.org")
+	theirs := schema.Link{AccountID: other.ID, Hash: "theirs", URL: "https://other.example/", Active: true, CreatedAt: time.Now()}
+	must(t, s.links.CreateLink(t.Context(), &theirs))
+	s.addLink(t, "mine", "https://example.org/")
+	b := s.signedIn(t)
+	for _, link := range []string{"0/theirs", "0/none", "1/mine", "-1/mine", "x/mine", "/mine", "0/..%2f", "0/%00", "0/%E2%80%AE",
+		"9223372036854775808/mine", "0/" + strings.Repeat("a", 100)} {
+		for _, path := range []string{"", "/clicks.csv", "/qr.svg", "/qr.png"} {
+			if page := b.get("/dashboard/links/" + link + path); page.status != http.StatusNotFound {
+				t.Errorf("%s%s answers %d", link, path, page.status)
+			}
+		}
+		b.get("/dashboard/account")
+		if page := b.post("/dashboard/links/"+link+"/active", "active", "false"); page.status != http.StatusNotFound {
+			t.Errorf("switching %s off answers %d", link, page.status)
+		}
+	}
+	if got, err := s.links.Link(t.Context(), 0, "theirs"); err != nil || !got.Active {
+		t.Errorf("got %+v, error %v", got, err)
+	}
+}
+
+func TestDownloads(t *testing.T) {
+	s := start(t)
+	link := s.addLink(t, "sale", "https://example.org/")
+	now := time.Now().UTC()
+	s.count(t, click{link: link, at: now, times: 5}, click{link: link, at: now.AddDate(0, 0, -2), times: 2, device: schema.Bot})
+	b := s.signedIn(t)
+	file := func(t *testing.T, path, contentType, name string) string {
+		t.Helper()
+		got := b.get(path)
+		got.want(t, http.StatusOK)
+		kind, params, err := mime.ParseMediaType(got.header.Get("Content-Disposition"))
+		if err != nil || kind != "attachment" || params["filename"] != name || got.header.Get("Content-Type") != contentType {
+			t.Errorf("%s: %s", path, got.header)
+		}
+		return got.body
+	}
+	t.Run("CSV has each day", func(t *testing.T) {
+		body := file(t, "/dashboard/links/0/sale/clicks.csv?range=7", "text/csv; charset=utf-8; header=present", "sho.rt-sale-7-days.csv")
+		lines, err := csv.NewReader(strings.NewReader(body)).ReadAll()
+		must(t, err)
+		if len(lines) != 8 || strings.Join(lines[0], " ") != "date people bots total" {
+			t.Fatalf("got %q", lines)
+		}
+		for i, want := range map[int]string{5: "0 2 2", 6: "0 0 0", 7: "5 0 5"} {
+			if got := strings.Join(lines[i], " "); got != now.AddDate(0, 0, i-7).Format(time.DateOnly)+" "+want {
+				t.Errorf("line %d: got %s, want %s", i, got, want)
+			}
+		}
+		file(t, "/dashboard/links/0/sale/clicks.csv?range=all", "text/csv; charset=utf-8; header=present", "sho.rt-sale-all.csv")
+	})
+	t.Run("QR codes lead to the short link", func(t *testing.T) {
+		reads(t, drawn(t, []byte(file(t, "/dashboard/links/0/sale/qr.svg", "image/svg+xml", "sho.rt-sale.svg"))), "http://sho.rt/sale")
+		img, err := png.Decode(bytes.NewReader([]byte(file(t, "/dashboard/links/0/sale/qr.png", "image/png", "sho.rt-sale.png"))))
+		must(t, err)
+		reads(t, img, "http://sho.rt/sale")
+	})
+}
+
+func TestPagesWithoutTheClickStore(t *testing.T) {
+	down := new(atomic.Bool)
+	s := startOn(t, sameLinks, func(clicks *sqlite.Clicks) node.Clicks { return silentClicks{clicks, down} }, nil)
+	s.addLink(t, "sale", "https://example.org/")
+	b := s.signedIn(t)
+	down.Store(true)
+	const notice = "Clicks cannot be shown: the click store does not answer"
+	b.get("/dashboard/links").want(t, http.StatusOK, notice, "sho.rt/sale", "https://example.org/", "–", "Deactivate")
+	b.get("/dashboard/links/0/sale").want(t, http.StatusOK, notice, "sho.rt/sale", "Deactivate", "QR code")
+	b.get("/dashboard").want(t, http.StatusOK, notice)
+	b.get("/dashboard/links/0/sale/qr.svg").want(t, http.StatusOK)
+	b.get("/dashboard/links/0/sale/clicks.csv").want(t, http.StatusServiceUnavailable, "The click store cannot be reached")
+	down.Store(false)
+	b.get("/dashboard/links").want(t, http.StatusOK, "sho.rt/sale")
+	if strings.Contains(b.seen.text(), notice) {
+		t.Error("the notice stays")
+	}
+}
+
+func TestHowFarClicksAreCounted(t *testing.T) {
+	broker := streamtest.StartBroker(t)
+	topics := broker.Topics(2)
+	s := startOn(t, sameLinks, func(clicks *sqlite.Clicks) node.Clicks { return clicks }, topics)
+	link := s.addLink(t, "sale", "https://example.org/")
+	b := s.signedIn(t)
+	eventually := func(want string) {
+		t.Helper()
+		streamtest.Eventually(t, func() string {
+			for _, path := range []string{"/dashboard", "/dashboard/links", "/dashboard/links/0/sale"} {
+				if text := b.get(path).text(); !strings.Contains(text, want) {
+					return fmt.Sprintf("%s does not say %q: %s", path, want, text)
+				}
+			}
+			return ""
+		})
+	}
+	eventually("Counted up to now")
+	var batch stream.Batch
+	now := time.Now().UTC()
+	batch.Reset(now)
+	for range 3 {
+		batch.Append(nil, []byte("a click"))
+	}
+	must(t, topics.Produce(t.Context(), 0, &batch))
+	eventually("Counted up to " + now.Format("15:04:05 UTC") + " : 3 clicks wait")
+	s.count(t, click{link: link, at: now, times: 2})
+	eventually(": 1 click waits")
+	s.count(t, click{link: link, at: now})
+	eventually("Counted up to now")
+	broker.Stop()
+	eventually("How far clicks are counted is unknown: the click log does not answer")
+}

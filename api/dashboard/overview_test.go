@@ -1,0 +1,114 @@
+package dashboard_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"linkstream/api/dashboard"
+	"linkstream/schema"
+)
+
+func TestOverview(t *testing.T) {
+	s := start(t)
+	b := s.signedIn(t)
+	t.Run("leads to the first link", func(t *testing.T) {
+		page := b.get("/dashboard")
+		page.want(t, http.StatusOK, "Make your first short link", "Long URL")
+		b.post("/dashboard/links", "long_url", "https://example.org/first", "custom_alias", "first").wantTo(t, "/dashboard/links")
+	})
+	t.Run("says so while there are no clicks", func(t *testing.T) {
+		b.get("/dashboard").want(t, http.StatusOK, "1 link", "Today 0", "No clicks in 30 days")
+	})
+	first, err := s.links.Link(t.Context(), 0, "first")
+	must(t, err)
+	second := s.addLink(t, "second", "https://example.org/<b>second")
+	other := s.addAccount(t, "other@example.org")
+	theirs := schema.Link{AccountID: other.ID, Hash: "theirs", URL: "https://other.example/", Active: true, CreatedAt: time.Now()}
+	must(t, s.links.CreateLink(t.Context(), &theirs))
+	now := time.Now().UTC()
+	s.count(t, click{link: first, at: now, times: 30}, click{link: second, at: now, times: 12, device: schema.Bot},
+		click{link: second, at: now.AddDate(0, 0, -1), times: 21}, click{link: second, at: now.AddDate(0, 0, -8), times: 84},
+		click{link: first, at: now.AddDate(0, 0, -31), times: 294}, click{link: theirs, at: now, times: 1000})
+
+	t.Run("counts the account's clicks and compares them", func(t *testing.T) {
+		page := b.get("/dashboard")
+		page.want(t, http.StatusOK, "2 links", "Today 42 +100 % from 21 yesterday 30 by people, 12 by bots",
+			"7 days 63 −25 % from 84 in the 7 days before", "30 days 147 −50 % from 294 in the 30 days before",
+			"135 by people, 12 by bots")
+		if bars := strings.Count(page.body, `class="chart-bar"`); bars != 30 {
+			t.Errorf("%d bars, want 30", bars)
+		}
+		wantHarmless(t, page)
+	})
+	t.Run("names the links with the most clicks", func(t *testing.T) {
+		page := b.get("/dashboard")
+		page.want(t, http.StatusOK, "sho.rt/second https://example.org/<b>second 117 sho.rt/first https://example.org/first 30")
+		if strings.Contains(page.body, "theirs") {
+			t.Error("it names another account's link")
+		}
+	})
+	t.Run("gives the script what changes, alone", func(t *testing.T) {
+		page := b.get("/dashboard?part=report")
+		page.want(t, http.StatusOK, "Today 42", "clicks are counted")
+		if strings.Contains(page.body, "<html") {
+			t.Errorf("got more than that:\n%s", page.body)
+		}
+	})
+}
+
+// TestMidnight checks at which clock a click belongs to which day, from the store to the numbers.
+func TestMidnight(t *testing.T) {
+	s := start(t)
+	link := s.addLink(t, "sale", "https://example.org/")
+	link.CreatedAt = utc("2026-11-10T23:59:59Z")
+	for i, at := range []string{"2026-11-14T23:59:59.999Z", "2026-11-15T00:00:00Z", "2026-11-20T23:59:59.999Z",
+		"2026-11-21T00:00:00Z", "2026-11-21T23:59:59.999Z"} {
+		s.count(t, click{link: link, at: utc(at), times: 1 << i})
+	}
+	for _, c := range []struct{ now, period, want string }{
+		{"2026-11-21T00:00:00Z", "7", "2026-11-15..2026-11-21 2/4 24"},
+		{"2026-11-21T23:59:59.999Z", "7", "2026-11-15..2026-11-21 2/4 24"},
+		{"2026-11-22T00:00:00Z", "7", "2026-11-16..2026-11-22 0/4 0"},
+		{"2026-11-20T23:59:59Z", "7", "2026-11-14..2026-11-21 1/4 24"}, // the last clicks are of a clock that is ahead
+		{"2026-11-21T12:00:00Z", "all", "2026-11-10..2026-11-21 0/4 24"},
+	} {
+		now, period := utc(c.now), dashboard.FindPeriod(c.period)
+		report, err := s.clicks.LinkReport(t.Context(), link.ID, period.Since(now))
+		must(t, err)
+		days := dashboard.LinkDays(link, report.Days, period, now)
+		on := map[string]int64{}
+		for _, day := range days {
+			on[day.Date] = day.People
+		}
+		last := days[len(days)-1]
+		got := fmt.Sprintf("%s..%s %d/%d %d", days[0].Date, last.Date, days[0].People, on["2026-11-20"], last.People)
+		if got != c.want {
+			t.Errorf("%s at %s: got %s, want %s", c.period, c.now, got, c.want)
+		}
+	}
+	all, err := s.clicks.LinkReport(t.Context(), link.ID, time.Time{})
+	must(t, err)
+	for _, c := range []struct {
+		now                        string
+		today, yesterday           int64
+		week, weekBefore, thirties int64
+	}{
+		{"2026-11-21T00:00:00Z", 24, 4, 30, 1, 31},
+		{"2026-11-22T00:00:00Z", 0, 24, 28, 3, 31},
+		{"2026-11-20T23:59:59Z", 4, 0, 7, 0, 7},
+		{"2026-12-20T12:00:00Z", 0, 0, 0, 0, 24},
+	} {
+		for days, want := range map[int][2]int64{1: {c.today, c.yesterday}, 7: {c.week, c.weekBefore}} {
+			got := dashboard.NewCounter("", "", all.Days, utc(c.now), days)
+			if got.Sum.Total() != want[0] || got.Before != want[1] {
+				t.Errorf("%s: %d days have %d after %d, want %v", c.now, days, got.Sum.Total(), got.Before, want)
+			}
+		}
+		if got := dashboard.NewCounter("", "", all.Days, utc(c.now), 30); got.Sum.Total() != c.thirties {
+			t.Errorf("%s: 30 days have %d, want %d", c.now, got.Sum.Total(), c.thirties)
+		}
+	}
+}

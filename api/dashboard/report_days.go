@@ -1,0 +1,81 @@
+package dashboard
+
+import (
+	"time"
+
+	"linkstream/schema"
+)
+
+// period is how far back a report goes.
+type period struct {
+	Key   string // in addresses
+	Label string
+	days  int // 0: all
+}
+
+var periods = []period{{"7", "7 days", 7}, {"30", "30 days", 30}, {"90", "90 days", 90}, {"all", "All", 0}}
+
+// defaultPeriod is what is shown where nothing is asked for.
+const defaultPeriod = "30"
+
+// findPeriod returns the period of an address, the default one for what is none.
+func findPeriod(key string) (found period) {
+	for _, p := range periods {
+		if p.Key == key || p.Key == defaultPeriod && found.Key == "" {
+			found = p
+		}
+	}
+	return found
+}
+
+// since returns the first day of the period, the zero time where it has none. Days are those of UTC.
+func (p period) since(now time.Time) time.Time {
+	if p.days == 0 {
+		return time.Time{}
+	}
+	return today(now).AddDate(0, 0, 1-p.days)
+}
+
+// fileName is the period in the name of a file.
+func (p period) fileName() string {
+	if p.days == 0 {
+		return p.Key
+	}
+	return p.Key + "-days"
+}
+
+func today(now time.Time) time.Time { return now.UTC().Truncate(24 * time.Hour) }
+
+// everyDay returns the days from first to last, and to those beyond that have clicks: clocks of redirecting machines may
+// differ, and nothing that is in a total may be missing in the days. Days without clicks are filled in.
+func everyDay(days []schema.DayReport, first, last time.Time) (all []schema.DayReport) {
+	if len(days) > 0 {
+		if day, err := time.Parse(time.DateOnly, days[0].Date); err == nil && (first.IsZero() || day.Before(first)) {
+			first = day
+		}
+		if day, err := time.Parse(time.DateOnly, days[len(days)-1].Date); err == nil && day.After(last) {
+			last = day
+		}
+	}
+	for day := today(first); !day.After(last); day = day.AddDate(0, 0, 1) {
+		at := schema.DayReport{Date: day.Format(time.DateOnly)}
+		if len(days) > 0 && days[0].Date == at.Date {
+			at, days = days[0], days[1:]
+		}
+		all = append(all, at)
+	}
+	return all
+}
+
+// sum is the clicks of some days.
+type sum struct{ People, Bots int64 }
+
+func (s sum) Total() int64 { return s.People + s.Bots }
+
+func sumOf(days []schema.DayReport) (s sum) {
+	for _, day := range days {
+		s.People += day.People
+		s.Bots += day.Bots
+	}
+	return s
+}
