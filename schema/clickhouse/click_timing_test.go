@@ -135,8 +135,8 @@ func openBare(b *testing.B, dsn string) driver.Conn {
 // insertBare is the loop that clickhouse-go's documentation shows.
 func insertBare(b *testing.B, conn driver.Conn, batch *schema.ClickBatch) {
 	ctx := ch.Context(b.Context(), ch.WithSettings(ch.Settings{"async_insert": 0}))
-	to, err := conn.PrepareBatch(ctx, `INSERT INTO clicks (link_id, clicked_at, device, browser, kafka_partition, kafka_offset,
-		kafka_next, incarnation, lane, seq, month, account_id, referrer, country)`)
+	to, err := conn.PrepareBatch(ctx, `INSERT INTO clicks (link_id, clicked_at, device, browser, kafka_partition,
+		kafka_offset, kafka_next, incarnation, lane, seq, month, account_id, referrer, country)`)
 	if err != nil {
 		b.Fatal(err)
 	}

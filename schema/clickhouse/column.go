@@ -40,8 +40,8 @@ type columns struct {
 	lane                               []uint32
 	month                              []uint32
 
-	// names holds each device, browser, referrer and country as clickhouse-go takes the values of a column of LowCardinality: in an
-	// interface. To put a string into one allocates, and there are few different ones.
+	// names holds each device, browser, referrer and country as clickhouse-go takes the values of a column of
+	// LowCardinality: in an interface. To put a string into one allocates, and there are few different ones.
 	names map[string]any
 }
 

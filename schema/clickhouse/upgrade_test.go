@@ -17,9 +17,10 @@ func TestUpgrade(t *testing.T) {
 	if err := clickhouse.MigrateFirst(t.Context(), openDB(t, dsn)); err != nil {
 		t.Fatal(err)
 	}
-	exec(t, raw, `INSERT INTO clicks (link_id, clicked_at, device, browser, kafka_offset, kafka_next, incarnation, lane, seq, month)
-		SELECT 7, toDateTime64('2026-11-20 12:00:00', 3, 'UTC') + number, if(number % 3 = 0, 'bot', 'mobile'), 'Chrome', number,
-			if(number = 29999, 30000, 0), unhex(repeat('00', 16)), 3, number + 1, 202611 FROM numbers(30000)`)
+	exec(t, raw, `INSERT INTO clicks
+			(link_id, clicked_at, device, browser, kafka_offset, kafka_next, incarnation, lane, seq, month)
+		SELECT 7, toDateTime64('2026-11-20 12:00:00', 3, 'UTC') + number, if(number % 3 = 0, 'bot', 'mobile'), 'Chrome',
+			number, if(number = 29999, 30000, 0), unhex(repeat('00', 16)), 3, number + 1, 202611 FROM numbers(30000)`)
 	exec(t, raw, `SYSTEM STOP MERGES clicks`) // nor does it make projections of old parts
 	clicks := openClicks(t, dsn)
 	oldReport := "{[{2026-11-20 20000 10000}] map[bot:10000 mobile:20000] [{Chrome 20000}] [{ 20000}] [{ 20000}]}"
@@ -56,10 +57,10 @@ func TestUpgrade(t *testing.T) {
 	})
 	t.Run("makes projections of old parts, which change nothing", func(t *testing.T) {
 		exec(t, raw, `SYSTEM START MERGES clicks`)
-		parts := `SELECT count() FROM system.projection_parts WHERE database = currentDatabase() AND table = 'clicks' AND active
-			AND name IN ('sources', 'accounts')`
-		old := `SELECT count() FROM system.mutations WHERE database = currentDatabase() AND table = 'clicks' AND NOT is_done`
-		for deadline := time.Now().Add(30 * time.Second); number(t, raw, old) > 0; {
+		ofTable := ` WHERE database = currentDatabase() AND table = 'clicks' AND `
+		parts := `SELECT count() FROM system.projection_parts` + ofTable + `active AND name IN ('sources', 'accounts')`
+		running := `SELECT count() FROM system.mutations` + ofTable + `NOT is_done`
+		for deadline := time.Now().Add(30 * time.Second); number(t, raw, running) > 0; {
 			if time.Now().After(deadline) {
 				t.Fatal("the mutations do not end")
 			}

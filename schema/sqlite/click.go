@@ -176,14 +176,21 @@ func (c *Clicks) insertCounters(ctx context.Context, tx *sql.Tx, sorted []sum[co
 
 func (c *Clicks) insertOwned(ctx context.Context, tx *sql.Tx, sorted []sum[owned]) error {
 	rows := c.owned.begin(ctx, tx)
-	for _, sum := range sorted {
-		people, bots := sum.clicks, int64(0)
-		if sum.key.bot {
-			people, bots = 0, sum.clicks
+	people, bots := int64(0), int64(0) // of the row so far: its sums stand side by side
+	for i, sum := range sorted {
+		of := sum.key
+		if of.bot {
+			bots += sum.clicks
+		} else {
+			people += sum.clicks
 		}
-		if err := rows.add(ctx, sum.key.account, sum.key.day, sum.key.link, people, bots); err != nil {
+		if i+1 < len(sorted) && sorted[i+1].key.compare(of) == 0 {
+			continue
+		}
+		if err := rows.add(ctx, of.account, of.day, of.link, people, bots); err != nil {
 			return err
 		}
+		people, bots = 0, 0
 	}
 	return rows.end(ctx)
 }

@@ -126,6 +126,26 @@ func BenchmarkLinkStats(b *testing.B) {
 	}
 }
 
+func BenchmarkReports(b *testing.B) {
+	for _, days := range []int{1, 10, 100} {
+		store := countedClicks(b, days)
+		b.Run(fmt.Sprintf("LinkReport/days=%d", days), func(b *testing.B) {
+			for b.Loop() {
+				if _, err := store.LinkReport(b.Context(), hotLink, time.Time{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(fmt.Sprintf("AccountReport/days=%d", days), func(b *testing.B) {
+			for b.Loop() {
+				if _, err := store.AccountReport(b.Context(), hotLink%someAccounts+1, time.Time{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 func BenchmarkClickCounts(b *testing.B) {
 	store := countedClicks(b, 10)
 	for _, links := range []int{1, schema.PageSize, 1000} {

@@ -40,7 +40,7 @@ const (
 	country  kind = 2
 )
 
-// owned is the key of a row in owned, which holds the clicks of people and of bots.
+// owned is the key of a row in owned, which holds the clicks of people and those of bots.
 type owned struct {
 	account, day, link int64
 	bot                bool
@@ -116,6 +116,7 @@ func (k source) compare(o source) int {
 	return cmp.Compare(k.name, o.name)
 }
 
+// compare takes the clicks of people and of bots as one row.
 func (k owned) compare(o owned) int {
 	if k.account != o.account {
 		return cmp.Compare(k.account, o.account)

@@ -32,7 +32,8 @@ func TestUpgrade(t *testing.T) {
 
 	t.Run("keeps counts, marks and position", func(t *testing.T) {
 		at, err := clicks.Position(t.Context(), 0)
-		if err != nil || fmt.Sprint(at) != fmt.Sprint(schema.Position{Next: 5, Marks: map[schema.Lane]uint64{{Number: 3}: 5}}) {
+		want := schema.Position{Next: 5, Marks: map[schema.Lane]uint64{{Number: 3}: 5}}
+		if err != nil || fmt.Sprint(at) != fmt.Sprint(want) {
 			t.Fatalf("got position %v, error %v", at, err)
 		}
 		allCounted(t, path, 5)

@@ -16,9 +16,9 @@ type ClickStores interface {
 	schema.ReportStore
 }
 
-// TestClickStore checks every outcome that ClickStore and ReportStore document. Where the contract leaves a store free, the suite
-// does: Position.Next may fall short of a batch's Next by the records dropped at its end. A stale Base is always one
-// that the partition really had, as a worker's is.
+// TestClickStore checks every outcome that ClickStore and ReportStore document. Where the contract leaves a store free,
+// the suite does: Position.Next may fall short of a batch's Next by the records dropped at its end. A stale Base is
+// always one that the partition really had, as a worker's is.
 func TestClickStore(t *testing.T, open Open[ClickStores]) {
 	t.Run("counting", func(t *testing.T) { run(t, open, clickBehaviours) })
 	t.Run("stats", func(t *testing.T) { run(t, open, statsBehaviours) })

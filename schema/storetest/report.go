@@ -134,8 +134,10 @@ func reportsSinceDay(t *testing.T, store ClickStores) {
 	midnight := time.Date(2026, time.December, 1, 0, 0, 0, 0, time.UTC)
 	books := newLedger()
 	clicks := clicksOf(1, 7)
-	for i, at := range []time.Duration{-48 * time.Hour, -time.Millisecond, 0, time.Millisecond, 24*time.Hour - time.Millisecond,
-		24 * time.Hour, 100 * 24 * time.Hour} {
+	for i, at := range []time.Duration{
+		-48 * time.Hour, -time.Millisecond, 0, time.Millisecond, 24*time.Hour - time.Millisecond, 24 * time.Hour,
+		100 * 24 * time.Hour,
+	} {
 		clicks[i].at, clicks[i].referrer, clicks[i].browser = midnight.Add(at), fmt.Sprintf("host-%d", i%2), fmt.Sprint(i%3)
 	}
 	books.insert(t, store, 0, clicks...)
