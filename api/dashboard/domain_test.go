@@ -28,7 +28,7 @@ func newDomainSite(t *testing.T) *domainSite {
 	t.Helper()
 	resolver := dnstest.Start(t)
 	s := &domainSite{dns: resolver, service: start(t, func(cfg *node.Config) {
-		cfg.Domains = claim.Config{Resolver: resolver.Addr(), Timeout: 200 * time.Millisecond, Total: 2 * time.Second}
+		cfg.Domains = claim.Config{Resolver: resolver.Addr(), Timeout: 2 * time.Second, Total: 8 * time.Second}
 	})}
 	s.other = s.addAccount(t, "other@example.org")
 	s.one, s.two = s.signedIn(t), s.browser(t)
