@@ -19,6 +19,8 @@ var (
 	QRPNG       = qrPNG
 	QRSVG       = qrSVG
 	NewLagWatch = newLagWatch
+	NextPath    = nextPath
+	BrowserName = browserName
 )
 
 type (

@@ -227,6 +227,12 @@ func (b *browser) post(path string, fields ...string) answer {
 	return b.send(http.MethodPost, path, form)
 }
 
+// copy returns another window of the browser.
+func (b *browser) copy() *browser {
+	window := *b
+	return &window
+}
+
 // follow gets the page that the answer seen last leads to.
 func (b *browser) follow() answer {
 	b.t.Helper()

@@ -1,11 +1,16 @@
 package dashboard_test
 
 import (
+	"fmt"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"linkstream/api/access"
 )
 
 var secretField = regexp.MustCompile(`id="token" type="text" readonly value="(ls_[^"]+)"`)
@@ -80,4 +85,83 @@ func TestTokens(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestTokenNames(t *testing.T) {
+	s := start(t)
+	b := s.signedIn(t)
+	for _, c := range []struct{ name, text, problem string }{
+		{"empty", "", "needs a name"},
+		{"blank", " \t ", "needs a name"},
+		{"of 65 characters", strings.Repeat("ü", 65), "at most 64 characters"},
+		{"with a line break", "a\nb", "characters that can be seen"},
+		{"with text that runs backwards", "a\u202eb", "characters that can be seen"},
+		{"of no text", "a\xffb", "characters that can be seen"},
+	} {
+		t.Run(c.name+" are refused", func(t *testing.T) {
+			a := b.post("/dashboard/tokens", "name", c.text)
+			a.want(t, http.StatusUnprocessableEntity, c.problem)
+			if !strings.Contains(a.body, `aria-describedby="name-problem" aria-invalid="true"`) {
+				t.Error(a.body)
+			}
+		})
+	}
+	for _, name := range []string{"x", strings.Repeat("ü", 64), "Café ☕ 日本語"} {
+		b.post("/dashboard/tokens", "name", name).want(t, http.StatusOK, name, "Your new token")
+	}
+	t.Run("may be used twice", func(t *testing.T) {
+		newest := regexp.MustCompile(`name="newest" value="(\d+)"`).FindStringSubmatch(b.get("/dashboard/tokens").body)[1]
+		b.post("/dashboard/tokens", "name", "x", "newest", newest).want(t, http.StatusOK, "Your new token")
+	})
+}
+
+func TestTokensAreAtMostAHundred(t *testing.T) {
+	s := start(t)
+	b := s.signedIn(t)
+	form := csrfField.FindStringSubmatch(b.get("/dashboard/tokens").body)[1]
+	for range 97 {
+		_, token := access.NewToken(s.account.ID, "one of many")
+		must(t, s.links.CreateToken(t.Context(), &token))
+	}
+	var making sync.WaitGroup
+	for i := range 8 { // at the same time, of which three can be
+		making.Go(func() {
+			b.copy().send("POST", "/dashboard/tokens", url.Values{"csrf": {form}, "name": {fmt.Sprint("new ", i)}, "newest": {"0"}})
+		})
+	}
+	making.Wait()
+	tokens, err := s.links.Tokens(t.Context(), s.account.ID)
+	must(t, err)
+	if len(tokens) > 100 {
+		t.Errorf("%d tokens", len(tokens))
+	}
+	for n := len(tokens); n < 100; n++ {
+		_, token := access.NewToken(s.account.ID, "one of many")
+		must(t, s.links.CreateToken(t.Context(), &token))
+	}
+	b.post("/dashboard/tokens", "name", "one too many").want(t, http.StatusUnprocessableEntity, "You have 100 tokens")
+}
+
+func TestTokensOfOthers(t *testing.T) {
+	s := start(t)
+	vicky := s.addAccount(t, "vicky@example.org")
+	secret, token := access.NewToken(vicky.ID, "Vicky's")
+	must(t, s.links.CreateToken(t.Context(), &token))
+	b := s.signedIn(t)
+	if strings.Contains(b.get("/dashboard/tokens").body, "Vicky") {
+		t.Error("listed")
+	}
+	var answers []string
+	for _, id := range []string{id(token.ID), "999999", "0", "x"} {
+		b.post("/dashboard/tokens/revoke", "token", id).wantTo(t, "/dashboard/tokens")
+		answers = append(answers, b.follow().text())
+	}
+	for _, text := range answers {
+		if text != answers[1] {
+			t.Errorf("an unknown token and another's are told apart: %q", answers)
+		}
+	}
+	if status := s.callAPI(t, secret); status != http.StatusOK {
+		t.Errorf("it was revoked: %d", status)
+	}
 }

@@ -145,12 +145,15 @@ func TestOperatorsEndpoints(t *testing.T) {
 		get(t, base+"/api/v1/stats/none", token)
 		get(t, base+"/anything", "")
 		get(t, base+"/else", "")
+		get(t, base+"/dashboard/sign-in", "")
+		get(t, base+"/dashboard/x", "")
 		_, body := get(t, base+"/metrics", "")
 		for _, line := range []string{
 			`linkstream_api_requests_total{route="/api/v1/links",status="200"} 1`,
 			`linkstream_api_requests_total{route="/api/v1/links",status="422"} 1`,
 			`linkstream_api_requests_total{route="/api/v1/stats/{hash}",status="404"} 1`,
-			`linkstream_api_requests_total{route="other",status="404"} 2`,
+			`linkstream_api_requests_total{route="other",status="404"} 3`,
+			`linkstream_api_requests_total{route="/dashboard/sign-in",status="200"} 1`,
 			`linkstream_api_request_seconds_count{route="/api/v1/links"} 2`,
 		} {
 			if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(line) + `$`).MatchString(body) {

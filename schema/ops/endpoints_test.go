@@ -3,6 +3,8 @@ package ops_test
 import (
 	"context"
 	"errors"
+	"net"
+	"net/netip"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -95,6 +97,17 @@ func TestCheckAddr(t *testing.T) {
 	} {
 		if err := ops.CheckAddr(addr); (err == nil) != valid {
 			t.Errorf("%q: got %v", addr, err)
+		}
+	}
+}
+
+func TestLocalURL(t *testing.T) {
+	for addr, want := range map[string]string{
+		"127.0.0.1:8081": "http://127.0.0.1:8081", "0.0.0.0:80": "http://127.0.0.1:80", "[::]:8081": "http://127.0.0.1:8081",
+		"[::1]:8081": "http://[::1]:8081", "192.0.2.1:8081": "http://192.0.2.1:8081",
+	} {
+		if got := ops.LocalURL(net.TCPAddrFromAddrPort(netip.MustParseAddrPort(addr))); got != want {
+			t.Errorf("%s: %s, want %s", addr, got, want)
 		}
 	}
 }
