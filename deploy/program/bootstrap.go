@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/cenkalti/backoff/v5"
+
 	"linkstream/api/access"
 	"linkstream/schema"
 )
@@ -38,6 +40,20 @@ func (b *Bootstrap) Make(ctx context.Context, accounts schema.AccountStore, apiU
 		return err
 	}
 	_, err = fmt.Fprintf(out, firstStart, first.Email, first.Password, first.Token, apiURL, first.Token)
+	return err
+}
+
+// Await is Make, again while the store does not answer: its engine may go away just then.
+func (b *Bootstrap) Await(
+	ctx context.Context, report Report, accounts schema.AccountStore, apiURL string, out io.Writer,
+) error {
+	_, err := Await(ctx, report, "Postgres", func(ctx context.Context) (struct{}, error) {
+		err := b.Make(ctx, accounts, apiURL, out)
+		if err != nil && schema.ErrorCode(err) != schema.CodeUnavailable {
+			err = backoff.Permanent(err)
+		}
+		return struct{}{}, err
+	})
 	return err
 }
 
