@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"runtime"
 )
@@ -26,17 +25,13 @@ func installChdb(ctx context.Context, log *slog.Logger) (library string, err err
 }
 
 func fillChdb(ctx context.Context, dir string) error {
-	cache := filepath.Join(dir, "cache")
-	_, err := run(ctx, dir, nil, "npm", "install", "--prefix", dir, "--cache", cache, "--no-save", "--no-package-lock",
-		"--ignore-scripts", "--no-audit", "--no-fund", "--loglevel", "error", chdbPackage+"@"+chdbVersion)
-	if err != nil {
+	if err := npmInstall(ctx, dir, chdbPackage+"@"+chdbVersion); err != nil {
 		return err
 	}
 	if !exists(chdbLibrary(dir)) {
 		return fmt.Errorf("%s holds no library", chdbPackage)
 	}
-	// The library was downloaded packed, which npm would keep, too.
-	return os.RemoveAll(cache)
+	return nil
 }
 
 func chdbLibrary(dir string) string {

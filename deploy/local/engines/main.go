@@ -1,5 +1,6 @@
 // Command engines starts real engines on loopback, prints which they are, and runs a command with their addresses in
 // its environment, such as the tests of many packages, which then share them; without a command, it runs until Ctrl-C.
+// It also sees to it that tests find a browser.
 //
 //	go run ./deploy/local/engines go test ./schema/...
 package main
@@ -42,6 +43,11 @@ func run(ctx context.Context, data string, command []string) (err error) {
 		defer func() { err = errors.Join(err, os.RemoveAll(data)) }()
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	if len(command) > 0 {
+		if err := nameChromium(ctx, log); err != nil {
+			return err
+		}
+	}
 	engines, err := local.StartAll(ctx, data, log)
 	if err != nil && len(command) > 0 && os.Getenv(local.RequireEnv) != "1" {
 		fmt.Fprintf(os.Stderr, "\n*** not all engines can be had, what needs them is skipped: %v\n\n", err)
@@ -61,6 +67,20 @@ func run(ctx context.Context, data string, command []string) (err error) {
 		fmt.Println(line)
 	}
 	<-ctx.Done()
+	return nil
+}
+
+// nameChromium prints which browser the command will find.
+func nameChromium(ctx context.Context, log *slog.Logger) error {
+	browser, err := local.FindChromium(ctx, log)
+	if err == nil {
+		_, err = fmt.Fprintln(os.Stderr, browser)
+		return err
+	}
+	if os.Getenv(local.RequireEnv) == "1" {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "\n*** there is no browser, what needs one is skipped: %v\n\n", err)
 	return nil
 }
 

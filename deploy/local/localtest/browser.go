@@ -1,0 +1,33 @@
+package localtest
+
+import (
+	"log/slog"
+	"os"
+	"testing"
+
+	"linkstream/deploy/local"
+)
+
+// Chromium returns a browser that the test can start.
+func Chromium(tb testing.TB) *local.Chromium {
+	tb.Helper()
+	browser, err := local.FindChromium(tb.Context(), slog.New(slog.NewTextHandler(tb.Output(), nil)))
+	if err != nil {
+		unavailable(tb, err)
+	}
+	return browser
+}
+
+// AxeCore returns the script of axe-core, which adds the object axe to a page.
+func AxeCore(tb testing.TB) string {
+	tb.Helper()
+	path, err := local.AxeCore(tb.Context(), slog.New(slog.NewTextHandler(tb.Output(), nil)))
+	if err != nil {
+		unavailable(tb, err)
+	}
+	script, err := os.ReadFile(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return string(script)
+}
