@@ -31,6 +31,7 @@ type suite struct{ tests interface{ Run() int } }
 
 func (s suite) Run() int {
 	code := s.tests.Run()
+	endChromium()
 	os.RemoveAll(builtDir)
 	return code
 }

@@ -1,0 +1,155 @@
+package e2e_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+)
+
+// signIn signs the first account in.
+func (b *tab) signIn(s *system) *tab {
+	b.t.Helper()
+	b.page("/dashboard/sign-in")
+	b.fill("Email address", s.email)
+	b.fill("Password", s.password)
+	if status := b.follow("Sign in"); status != http.StatusOK {
+		b.t.Fatalf("sign-in answers %d: %s", status, b.text())
+	}
+	b.at("/dashboard")
+	return b
+}
+
+func TestDashboardAccess(t *testing.T) {
+	t.Parallel()
+	s := startSystem(t)
+	t.Run("the right password signs in, a wrong one does not", func(t *testing.T) {
+		b := s.tab(t)
+		b.page("/") // leads to the dashboard, and that to the sign-in
+		b.at("/dashboard/sign-in")
+		b.fill("Email address", s.email)
+		b.fill("Password", "not the password")
+		if status := b.follow("Sign in"); status != http.StatusUnprocessableEntity {
+			t.Errorf("a wrong password is answered with %d", status)
+		}
+		b.shows("The email address or the password is wrong.")
+		if email := b.value("Email address"); email != s.email {
+			t.Errorf("the email address is %q now", email)
+		}
+		b.fill("Password", s.password)
+		b.sees("Sign in", "Overview", "Sign out")
+		for _, cookie := range b.cookies() {
+			if !cookie.HTTPOnly || cookie.SameSite != "Lax" {
+				t.Errorf("cookie %s can be seen by scripts, or is sent by other sites", cookie.Name)
+			}
+		}
+	})
+	t.Run("a password is shown on request only", func(t *testing.T) {
+		b := s.tab(t)
+		b.page("/dashboard/sign-in")
+		b.fill("Password", s.password)
+		kind := func() string { return evaluate[string](b, `document.getElementById("password").type`) }
+		if before := kind(); before != "password" {
+			t.Errorf("the field is of type %s", before)
+		}
+		b.press("Show")
+		if after := kind(); after != "text" {
+			t.Errorf("the field is of type %s after the request", after)
+		}
+	})
+	t.Run("a page that was asked for is shown after the sign-in", func(t *testing.T) {
+		b := s.tab(t)
+		b.page("/dashboard/tokens?x=1")
+		b.fill("Email address", s.email)
+		b.fill("Password", s.password)
+		b.sees("Sign in", "API settings")
+		b.at("/dashboard/tokens?x=1")
+	})
+	t.Run("who has signed out sees nothing any more, not even by going back", func(t *testing.T) {
+		b := s.tab(t).signIn(s)
+		b.sees("API settings", "Make a token")
+		b.sees("Sign out", "You are signed out.")
+		b.back()
+		b.hides("Make a token")
+		for _, path := range []string{"", "/links", "/domains", "/tokens", "/account"} {
+			b.page("/dashboard" + path)
+			b.shows("Sign in")
+			b.hides("Sign out")
+		}
+	})
+	t.Run("a session that another browser ends is over", func(t *testing.T) {
+		one, other := s.tab(t).signIn(s), s.tab(t).signIn(s)
+		other.page("/dashboard/account")
+		other.sees("End all other sessions", "All other sessions have ended.")
+		one.page("/dashboard/account")
+		one.shows("Sign in")
+		other.page("/dashboard/account")
+		other.shows("This browser")
+	})
+	t.Run("who can sign up is closed unless it is opened", func(t *testing.T) {
+		b := s.tab(t)
+		b.page("/dashboard/sign-in")
+		b.hides("Make one")
+		if status := b.open("/dashboard/sign-up"); status != http.StatusNotFound {
+			t.Errorf("the sign-up answers %d", status)
+		}
+	})
+	t.Run("a new password ends all other sessions", func(t *testing.T) { // last: other subtests need the old one
+		one, other := s.tab(t).signIn(s), s.tab(t).signIn(s)
+		password := "another long password"
+		change := func(current, again string) int {
+			one.page("/dashboard/account")
+			one.fill("Current password", current)
+			one.fill("New password", password)
+			one.fill("New password, again", again)
+			return one.follow("Change the password")
+		}
+		if status := change("wrong", "different"); status != http.StatusUnprocessableEntity {
+			t.Errorf("a wrong password is answered with %d", status)
+		}
+		one.shows("This is not your password.", "This is not the same")
+		if status := change(s.password, password); status != http.StatusOK {
+			t.Errorf("the change is answered with %d", status)
+		}
+		one.shows("Your password is changed")
+		other.page("/dashboard/account")
+		other.shows("Sign in")
+		other.hides(s.email)
+		s.password = password
+		s.tab(t).signIn(s)
+	})
+}
+
+func TestDashboardSignUp(t *testing.T) {
+	t.Parallel()
+	s := startSystem(t, "LINKSTREAM_API_SIGNUP=open")
+	b := s.tab(t)
+	b.page("/dashboard/sign-in")
+	b.sees("Make one", "Make an account")
+	b.fill("Email address", "new@example.org")
+	b.fill("Password", "eight of them")
+	b.sees("Make the account", "Your account is ready")
+	b.fill("Email address", "new@example.org")
+	b.fill("Password", "eight of them")
+	b.sees("Sign in", "Overview")
+	b.page("/dashboard/account")
+	b.shows("new@example.org")
+}
+
+func TestDashboardTokens(t *testing.T) {
+	t.Parallel()
+	onBothKinds(t, func(t *testing.T, s *system) {
+		b := s.tab(t).signIn(s)
+		b.sees("API settings", "Make a token")
+		b.fill("Name", "backup script")
+		b.sees("Make token", "Your new token", "This is the only time")
+		token := b.value("Token")
+		by := caller{s.api, token}
+		by.page(t, "") // is answered
+		b.do(reload())
+		b.shows("API settings", "backup script")
+		b.hides(token)
+		b.press("Revoke backup script")
+		b.sees("Revoke it", "The token “backup script” is revoked.")
+		eventually(t, time.Second, func() error { return by.get(t, "/api/v1/links").isStatus(http.StatusUnauthorized) })
+	})
+}
