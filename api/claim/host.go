@@ -37,8 +37,8 @@ func ParseHost(host string) (string, error) {
 	return ascii, nil
 }
 
-// DefaultHost returns the default domain, which nobody may claim: the host of edgeURL, the public base of short links, in
-// the form of ParseHost, or an address.
+// DefaultHost returns the default domain, which nobody may claim: the host of edgeURL, the public base of short links,
+// in the form of ParseHost, or an address.
 func DefaultHost(edgeURL string) (string, error) {
 	base, err := url.Parse(edgeURL)
 	if err != nil || base.Hostname() == "" {

@@ -380,7 +380,8 @@ func TestVerifyOfManyAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	v := verifierOf(t, claim.Config{Resolver: silent.LocalAddr().String(), Timeout: time.Second, Total: 2 * time.Second})
+	cfg := claim.Config{Resolver: silent.LocalAddr().String(), Timeout: time.Second, Total: 2 * time.Second}
+	v := verifierOf(t, cfg)
 	var refused atomic.Int64
 	var verifying sync.WaitGroup
 	for range 40 {

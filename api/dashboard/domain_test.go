@@ -92,7 +92,8 @@ func TestDomains(t *testing.T) {
 	})
 	t.Run("what DNS lacks is told, record by record", func(t *testing.T) {
 		s.dns.Add(t, domain.Host+". CNAME elsewhere.example.", "elsewhere.example. A 192.0.2.1")
-		b.post(pathOf(domain)+"/verify").want(t, 200, "not verified yet", "elsewhere.example", "another name", "NXDOMAIN")
+		b.post(pathOf(domain)+"/verify").want(t, 200, "not verified yet", "elsewhere.example", "another name",
+			"NXDOMAIN")
 		s.dns.Remove(domain.Host)
 		s.dns.Add(t, domain.Host+". A 192.0.2.7")
 		b.post(pathOf(domain)+"/verify").want(t, 200, "192.0.2.7", "no CNAME record")
@@ -122,13 +123,19 @@ func TestDomains(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("it is not removed while a link is on it", func(t *testing.T) {
+}
+
+func TestDomainsAreRemoved(t *testing.T) {
+	s := newDomainSite(t)
+	b := s.one
+	t.Run("not while a link is on one", func(t *testing.T) {
+		domain := s.domain(t, b, s.account, "go.example.com")
 		link := schema.Link{AccountID: s.account.ID, DomainID: domain.ID, Hash: "there", URL: "https://example.com/",
 			Active: true, CreatedAt: time.Now()}
 		must(t, s.links.CreateLink(t.Context(), &link))
 		b.post(pathOf(domain)+"/remove").want(t, http.StatusConflict, "links on this domain", domain.Host)
 	})
-	t.Run("one without links is removed", func(t *testing.T) {
+	t.Run("one without links is", func(t *testing.T) {
 		free := s.domain(t, b, s.account, "free.example.com")
 		b.post(pathOf(free)+"/remove").wantTo(t, "/dashboard/domains")
 		b.follow().want(t, 200, "free.example.com was removed")
