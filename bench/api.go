@@ -20,6 +20,7 @@ import (
 const (
 	callTimeout = 30 * time.Second
 	maxAnswer   = 4 << 20
+	tokenTurn   = 1900 // requests that are made with one token before the next one
 )
 
 // api is a client of the API that takes its tokens in turn, and waits where the rate limit says so.
@@ -114,8 +115,11 @@ func (a *api) try(ctx context.Context, method, path string, body []byte) (
 	return res.StatusCode, time.Duration(seconds) * time.Second, content, err
 }
 
-// token returns the token whose turn it is.
-func (a *api) token() string { return a.tokens[int(a.turn.Add(1))%len(a.tokens)] }
+// token returns the token whose turn it is: the next one when this one has used up nearly all of its limit, as a client
+// in a hurry would.
+func (a *api) token() string {
+	return a.tokens[int(a.turn.Add(1)/tokenTurn)%len(a.tokens)]
+}
 
 // addr returns the host:port of the API.
 func (a *api) addr() string { return strings.TrimPrefix(a.base, "http://") }

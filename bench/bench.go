@@ -26,12 +26,13 @@ var scenarios = map[string]struct {
 	summary string
 	run     func(context.Context, *bench) error
 }{
-	"pipeline":  {"clicks from a topic into the store: CPU time beside a loop that just fetches, clicks a second", runPipeline},
+	"pipeline":  {"clicks from a topic into the store, and from the spool into a topic: CPU time beside bare loops, clicks a second", runPipeline},
 	"freshness": {"from a redirect to its click in the list of links, under load", runFreshness},
 	"links":     {"the list of links, its first and its last page: CPU time, calls a second, latency", runLinks},
 	"shorten":   {"new links: CPU time beside a bare insert, links a second, latency", runShorten},
 	"stats":     {"statistics of any link and of the most popular one: CPU time, calls a second, latency", runStats},
 	"memory":    {"an edge that has all links in memory: what is resident, and what a redirect costs then", runMemory},
+	"soak":      {"everything at once for a long -duration: latency, memory and lag over time", runSoak},
 	"redirect":  {"the edge's answers: CPU time beside bare servers, ceiling, latency at half of it", runRedirect},
 }
 

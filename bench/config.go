@@ -19,11 +19,12 @@ const (
 
 // Config is what is measured, how long, and where the report goes.
 type Config struct {
-	Start  bool   // services of the run's own, instead of those at Edge and API
-	Edge   string // base URLs
-	API    string
-	Tokens string // of one account, separated by commas; of no use with Start
-	Own    bool   // targets elsewhere than on the loopback interface are meant
+	Start   bool   // services of the run's own, instead of those at Edge and API
+	Engines string // that they run on: embedded or real
+	Edge    string // base URLs
+	API     string
+	Tokens  string // of one account, separated by commas; of no use with Start
+	Own     bool   // targets elsewhere than on the loopback interface are meant
 
 	Links  int
 	Clicks int
@@ -43,14 +44,16 @@ type Config struct {
 
 // DefaultConfig returns a configuration that works beside make run, once Tokens is set.
 func DefaultConfig() Config {
-	return Config{Edge: "http://127.0.0.1:8080", API: "http://127.0.0.1:8081", Links: 10_000, Clicks: 500_000,
+	return Config{Engines: embeddedEngines, Edge: "http://127.0.0.1:8080", API: "http://127.0.0.1:8081", Links: 10_000, Clicks: 500_000,
 		Conns: 64, Rounds: 5, Round: 2 * time.Second, Duration: 10 * time.Second, Timeout: 10 * time.Minute}
 }
 
 // RegisterFlags binds the configuration to flags.
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	c.flags = fs
-	fs.BoolVar(&c.Start, "start", c.Start, "start the whole service on embedded engines first, and stop it at the end")
+	fs.BoolVar(&c.Start, "start", c.Start, "start the whole service first, and stop it at the end")
+	fs.StringVar(&c.Engines, "engines", c.Engines,
+		"what the service is started on: `embedded`, in one process, or real, which are Postgres, Kafka and ClickHouse")
 	fs.StringVar(&c.Edge, "edge", c.Edge, "`URL` of a running edge, http:// and host:port")
 	fs.StringVar(&c.API, "api", c.API, "`URL` of a running api, http:// and host:port")
 	fs.StringVar(&c.Tokens, "token", c.Tokens,
@@ -76,6 +79,9 @@ func (c *Config) Validate() error {
 	}
 	var errs []error
 	invalid := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if c.Engines != embeddedEngines && c.Engines != realEngines {
+		invalid("-engines: %q is neither %s nor %s", c.Engines, embeddedEngines, realEngines)
+	}
 	if !c.Start {
 		for name, base := range map[string]string{"-edge": c.Edge, "-api": c.API} {
 			if err := c.checkTarget(base); err != nil {

@@ -105,7 +105,7 @@ func (v *visit) Check(a load.Answer) error {
 
 // visitedService is a service that the crowd visits. It is done with a load when its clicks are counted.
 func (b *bench) visitedService(service *service, crowd *crowd) *subject {
-	s := b.serviceSubject(service, service.edge, crowd.visits(service.edge))
+	s := b.newSubject(service.name, service.edge, crowd.visits(service.edge), service.atEdge...)
 	if service.counted != nil {
 		s.settle = service.counted.settle
 	}

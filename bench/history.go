@@ -3,13 +3,11 @@ package main
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"time"
 
 	"linkstream/bench/load"
 	"linkstream/ingest/enrich"
 	"linkstream/schema"
-	"linkstream/schema/sqlite"
 )
 
 const (
@@ -22,45 +20,52 @@ const (
 
 // history is clicks of the last days that a service has counted before it starts.
 type history struct {
-	links  linkSet
-	clicks []int64 // of each link
+	links      linkSet
+	clicks     []int64 // of each link
+	popularity *load.Popularity
+	sources    []enrich.Source // of the crowd
 }
 
-func newHistory(links linkSet) *history { return &history{links, make([]int64, links.count)} }
-
-// fill stores so many clicks in the data directory of a service that has yet to start, by the popularity of the links.
-func (h *history) fill(ctx context.Context, data string, clicks int) error {
-	store, err := sqlite.OpenClicks(ctx, filepath.Join(data, "clicks.db"))
-	if err != nil {
-		return err
-	}
-	popularity := load.NewPopularity(h.links.count, crowdSeed)
+func newHistory(links linkSet) *history {
+	h := &history{links: links, clicks: make([]int64, links.count),
+		popularity: load.NewPopularity(links.count, crowdSeed)}
 	enricher := enrich.New(nil)
-	var sources []enrich.Source
 	for _, v := range load.Visitors(crowdSize, crowdSeed) {
 		click := schema.Click{UserAgent: []byte(v.UserAgent), Referrer: []byte(v.Referrer)}
-		sources = append(sources, enricher.Enrich(&click))
+		h.sources = append(h.sources, enricher.Enrich(&click))
 	}
-	start := time.Now().UTC().AddDate(0, 0, -historyDays)
+	return h
+}
+
+// append appends clicks to a batch, the first at start, by the popularity of the links.
+func (h *history) append(b *schema.ClickBatch, clicks int, start time.Time, spacing time.Duration) {
+	for i := range clicks {
+		link, source, n := h.popularity.Next(), h.sources[b.Len()%len(h.sources)], b.Next
+		h.clicks[link]++
+		b.Offset, b.Lane, b.Seq = append(b.Offset, n), append(b.Lane, schema.Lane{}), append(b.Seq, uint64(n)+1)
+		b.LinkID = append(b.LinkID, int64(link)+1) // seed makes the links of a new database, in order
+		b.AccountID = append(b.AccountID, historyAccount)
+		b.ClickedAt = append(b.ClickedAt, start.Add(time.Duration(i)*spacing))
+		b.Device, b.Browser = append(b.Device, source.Device), append(b.Browser, source.Browser)
+		b.Referrer, b.Country = append(b.Referrer, source.Referrer), append(b.Country, source.Country)
+		b.Next = n + 1
+	}
+}
+
+// fill stores so many clicks before the service starts.
+func (h *history) fill(ctx context.Context, store schema.ClickStore, clicks int) error {
+	begin := time.Now().UTC().AddDate(0, 0, -historyDays)
 	spacing := historyDays * 24 * time.Hour / time.Duration(clicks)
 	var batch schema.ClickBatch
-	for n := 0; n < clicks && err == nil; {
+	for n := 0; n < clicks; n += batch.Len() {
 		batch.Reset(historyPartition, int64(n))
-		for ; n < clicks && batch.Len() < historyBatch; n++ {
-			link, source := popularity.Next(), sources[n%len(sources)]
-			h.clicks[link]++
-			batch.Offset = append(batch.Offset, int64(n))
-			batch.Lane, batch.Seq = append(batch.Lane, schema.Lane{}), append(batch.Seq, uint64(n)+1)
-			batch.LinkID = append(batch.LinkID, int64(link)+1) // seed makes the links of a new database, in order
-			batch.ClickedAt = append(batch.ClickedAt, start.Add(time.Duration(n)*spacing))
-			batch.AccountID = append(batch.AccountID, historyAccount)
-			batch.Device, batch.Browser = append(batch.Device, source.Device), append(batch.Browser, source.Browser)
-			batch.Referrer, batch.Country = append(batch.Referrer, source.Referrer), append(batch.Country, source.Country)
+		batch.Time = begin.Add(time.Duration(n) * spacing)
+		h.append(&batch, min(historyBatch, clicks-n), batch.Time, spacing)
+		if err := store.InsertClicks(ctx, &batch); err != nil {
+			return err
 		}
-		batch.Next = int64(n)
-		err = store.InsertClicks(ctx, &batch)
 	}
-	return errors.Join(err, store.Close())
+	return nil
 }
 
 // hottest returns the link with the most clicks.
@@ -75,8 +80,12 @@ func (h *history) hottest() (link int) {
 
 // openWithHistory opens the service. A running one has no history: its links are new.
 func (b *bench) openWithHistory(ctx context.Context, h *history) (*service, error) {
-	return b.open(ctx, h.links, func(ctx context.Context, data string) error {
+	return b.open(ctx, h.links, func(ctx context.Context, on engines) error {
 		b.say("storing %d clicks", b.cfg.Clicks)
-		return h.fill(ctx, data, b.cfg.Clicks)
+		store, err := on.openClicks(ctx, "")
+		if err != nil {
+			return err
+		}
+		return errors.Join(h.fill(ctx, store, b.cfg.Clicks), store.Close())
 	})
 }

@@ -21,7 +21,7 @@ func runLinks(ctx context.Context, b *bench) error {
 	last := max(1, b.cfg.Links/schema.PageSize)
 	var subjects []*subject
 	for _, page := range []int{1, last} {
-		s := b.serviceSubject(service, service.api.addr(), func(int) load.Source {
+		s := b.apiSubject(service, func(int) load.Source {
 			return &pageCall{api: service.api, page: page, newest: h.links.hash(h.links.count - 1 - (page-1)*schema.PageSize)}
 		})
 		s.name = fmt.Sprintf("page %d", page)

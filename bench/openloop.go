@@ -50,6 +50,7 @@ func (b *bench) openLoop(ctx context.Context, op string, subjects []*subject) er
 				b.cfg.Rounds, s.name, rate, op, millis(s.latency.ValueAtPercentile(50)), millis(s.latency.ValueAtPercentile(99)))
 		}
 		b.addCPU(fmt.Sprintf("CPU of a %s, open loop", op), subjects, outcomes)
+		b.addMemory("resident memory, open loop", subjects, outcomes)
 	}
 	for _, s := range paced {
 		b.report.Checks = append(b.report.Checks, report.Check{

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"math"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,7 +20,6 @@ import (
 	"linkstream/bench/report"
 	"linkstream/ingest/worker"
 	"linkstream/schema"
-	"linkstream/schema/sqlite"
 	"linkstream/schema/stream"
 )
 
@@ -30,9 +28,13 @@ const (
 	fetchedBytes  = 1 << 20   // of a fetch of the bare loop, as of a worker's
 )
 
-// runPipeline measures how fast clicks get from a topic into the store.
+// runPipeline measures how fast clicks get from a topic into the store, and from the spool into a topic.
 func runPipeline(ctx context.Context, b *bench) error {
-	broker, addr, err := b.role(ctx, "broker", "serve-broker", filepath.Join(b.dir, "broker"))
+	on, err := b.startEngines(ctx)
+	if err != nil {
+		return err
+	}
+	addr, broker, err := on.broker(ctx)
 	if err != nil {
 		return err
 	}
@@ -44,25 +46,29 @@ func runPipeline(ctx context.Context, b *bench) error {
 	}
 	defer client.Close()
 	b.say("putting %d clicks into a topic", b.cfg.Clicks)
-	if err := client.EnsureTopics(ctx); err != nil {
+	if err := createTopics(ctx, topics); err != nil {
 		return err
 	}
 	if err := produce(ctx, client, topics.Partitions, b.cfg.Clicks, b.cfg.Links); err != nil {
 		return err
 	}
 	fetch := &fetchLoop{addr: addr, topic: topics.Clicks, partitions: topics.Partitions, clicks: int64(b.cfg.Clicks)}
-	bare := &subject{name: "bare kafka-go fetch", work: fetch.work}
-	fetch.done = &bare.done
-	count := &counting{topics: topics, dir: b.dir, clicks: int64(b.cfg.Clicks), links: b.cfg.Links}
-	whole := &subject{name: "worker, SQLite", prepare: count.prepare, work: count.work}
-	count.done = &whole.done
-	for _, s := range []*subject{bare, whole} {
-		s.processes = []process{{"bench", proc.Self}, {"broker", broker.Usage}}
+	reading := &subject{name: "bare kafka-go fetch", work: fetch.work}
+	fetch.done = &reading.done
+	subjects, err := on.bareCounting(ctx, b.cfg.Clicks, reading)
+	if err != nil {
+		return err
 	}
-	err = errors.Join(b.rounds(ctx, "click", []*subject{bare, whole}), count.finish(ctx))
+	count := &counting{topics: topics, engines: on, clicks: int64(b.cfg.Clicks), links: b.cfg.Links}
+	whole := &subject{name: "worker", prepare: count.prepare, work: count.work}
+	count.done = &whole.done
+	for _, s := range []*subject{reading, whole} {
+		s.processes = append([]process{{"bench", proc.Self}}, broker...)
+	}
+	err = errors.Join(b.rounds(ctx, "counted click", append(subjects, whole)), count.finish(ctx))
 	b.report.Checks = append(b.report.Checks, report.Check{Name: "clicks in the stores of all rounds",
 		Want: int64(b.cfg.Clicks) * int64(count.rounds), Got: count.stored})
-	return err
+	return errors.Join(err, b.measureShipping(ctx, addr, broker))
 }
 
 // produce fills the topic with clicks, those of each partition from one lane.
@@ -165,14 +171,14 @@ func (f *fetchLoop) readPartition(ctx context.Context, client *kafka.Client, par
 
 // counting has a worker count the topic into a new store in each round.
 type counting struct {
-	topics stream.Config
-	dir    string
-	clicks int64
-	links  int
-	done   *atomic.Int64
+	topics  stream.Config
+	engines engines
+	clicks  int64
+	links   int
+	done    *atomic.Int64
 
 	rounds int
-	store  *sqlite.Clicks // of the last round
+	store  clickStore // of the last round
 	client *stream.Client
 	stored int64 // clicks, in the stores of all rounds
 }
@@ -184,11 +190,11 @@ func (c *counting) prepare(ctx context.Context) (err error) {
 	}
 	c.rounds++
 	topics := c.topics
-	topics.Group = fmt.Sprintf("round-%d", c.rounds)
+	topics.Group = fmt.Sprintf("round_%d", c.rounds)
 	if c.client, err = stream.New(topics, slog.New(slog.DiscardHandler)); err != nil {
 		return err
 	}
-	c.store, err = sqlite.OpenClicks(ctx, filepath.Join(c.dir, topics.Group+".db"))
+	c.store, err = c.engines.openClicks(ctx, topics.Group)
 	return err
 }
 

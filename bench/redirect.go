@@ -3,12 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
 
-	"linkstream/bench/proc"
 	"linkstream/schema/stream"
 )
 
@@ -36,7 +34,7 @@ func runRedirect(ctx context.Context, b *bench) error {
 		if subjects, err = b.bareServers(ctx, crowd); err != nil {
 			return err
 		}
-		spooling, shipping, counters, err := b.edges(ctx, crowd)
+		spooling, shipping, counters, err := b.edges(ctx, service.engines, crowd)
 		if err != nil {
 			return err
 		}
@@ -107,41 +105,59 @@ func (b *bench) nginx(ctx context.Context, program string, crowd *crowd) (*subje
 }
 
 // edges starts edges alone, on the links of the service: what the redirect costs without what comes after it.
-func (b *bench) edges(ctx context.Context, crowd *crowd) (spooling, shipping *subject, counters []*counter, err error) {
-	broker, brokerAddr, err := b.broker(ctx)
+func (b *bench) edges(
+	ctx context.Context, on engines, crowd *crowd,
+) (spooling, shipping *subject, counters []*counter, err error) {
+	brokerAddr, broker, err := brokerAlone(ctx, on)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	const nowhere = "127.0.0.1:1" // nothing listens there
-	spooling, recorded, err := b.edge(ctx, edgeSpooling, nowhere, "linkstream_edge_clicks_recorded_total", crowd)
+	spooling, recorded, err := b.edge(ctx, on, edgeSpooling, nowhere, "linkstream_edge_clicks_recorded_total", crowd)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	shipping, shipped, err := b.edge(ctx, edgeShipping, brokerAddr, "linkstream_edge_clicks_shipped_total", crowd)
+	shipping, shipped, err := b.edge(ctx, on, edgeShipping, brokerAddr, "linkstream_edge_clicks_shipped_total", crowd)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	shipping.processes = append(shipping.processes, process{"broker", broker.Usage})
+	shipping.processes = append(shipping.processes, broker...)
 	return spooling, shipping, []*counter{recorded, shipped}, nil
 }
 
-// broker starts a broker that has the topics.
-func (b *bench) broker(ctx context.Context) (broker *proc.Child, addr string, err error) {
-	broker, addr, err = b.role(ctx, "broker", "serve-broker", filepath.Join(b.dir, "broker"))
-	if err != nil {
-		return nil, "", err
+// brokerAlone returns a broker that has topics behind which nobody counts.
+func brokerAlone(ctx context.Context, on engines) (addr string, processes []process, err error) {
+	if addr, processes, err = on.broker(ctx); err != nil {
+		return "", nil, err
 	}
-	return broker, addr, createTopics(ctx, addr)
+	return addr, processes, createTopics(ctx, aloneTopics(addr))
 }
 
 // edge starts one edge, which is done with a load when the metric has counted its clicks.
 func (b *bench) edge(
-	ctx context.Context, name, broker, metric string, crowd *crowd, flags ...string,
+	ctx context.Context, on engines, name, broker, metric string, crowd *crowd, flags ...string,
 ) (*subject, *counter, error) {
-	child, addr, err := b.role(ctx, name, "serve-edge", append(flags, "-links", filepath.Join(b.dir, "data", "links.db"),
-		"-spool.dir", filepath.Join(b.dir, name), "-spool.max-bytes", fmt.Sprint(16<<30), "-edge.listen", "127.0.0.1:0",
-		"-kafka.brokers", broker, "-log.level", "error")...)
+	addrs, err := freeAddrs(1)
 	if err != nil {
+		return nil, nil, err
+	}
+	program, args, err := on.edge(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	addr, topics := addrs[0], aloneTopics(broker)
+	args = append(append(args, flags...), "-spool.dir", filepath.Join(b.dir, name),
+		"-spool.max-bytes", fmt.Sprint(16<<30), "-edge.listen", addr, "-edge.url", "http://"+addr, "-kafka.brokers", broker,
+		"-kafka.clicks-topic", topics.Clicks, "-kafka.dead-topic", topics.Dead, "-kafka.changes-topic", topics.Changes,
+		"-log.level", "error")
+	child, err := b.spawn(name, nil, program, args...)
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	// An edge without a broker is never ready, but it answers.
+	if err := child.Await(ctx, func(ctx context.Context) error { return answers(ctx, "http://"+addr+"/robots.txt") }); err != nil {
 		return nil, nil, err
 	}
 	c := &counter{name: name, base: "http://" + addr, metric: metric}
@@ -150,14 +166,9 @@ func (b *bench) edge(
 	return s, c, nil
 }
 
-// createTopics creates the topics on a new broker.
-func createTopics(ctx context.Context, broker string) error {
+// aloneTopics are topics behind which nobody counts.
+func aloneTopics(broker string) stream.Config {
 	cfg := stream.DefaultConfig()
-	cfg.Brokers = broker
-	client, err := stream.New(cfg, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	return client.EnsureTopics(ctx)
+	cfg.Brokers, cfg.Clicks, cfg.Dead, cfg.Changes = broker, "alone.clicks", "alone.dead", "alone.changes"
+	return cfg
 }

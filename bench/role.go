@@ -47,23 +47,25 @@ func serveBare(ctx context.Context, _ []string, stdout, _ io.Writer) error {
 // edgeSettings are those of an edge whose links are in SQLite.
 type edgeSettings struct {
 	edge.Config
-	links string
+	public config.Public
+	links  string
 }
 
 // RegisterFlags binds the settings to flags.
 func (s *edgeSettings) RegisterFlags(fs *flag.FlagSet) {
 	s.Config.RegisterFlags(fs)
+	s.public.RegisterFlags(fs)
 	fs.StringVar(&s.Spool.Dir, "spool.dir", "", "`directory` of clicks that wait for the broker")
 	fs.StringVar(&s.links, "links", "", "`file` of the links")
 }
 
 // serveEdge is the edge's own program, but for the store of its links.
-func serveEdge(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+func serveEdge(ctx context.Context, args []string, _, stderr io.Writer) error {
 	cfg, topics, logs := edgeSettings{Config: edge.DefaultConfig()}, stream.DefaultConfig(), config.Log{}
 	if _, err := program.Parse("bench serve-edge", "", args, stderr, &cfg, &topics, &logs); err != nil {
 		return err
 	}
-	cfg.Redirect.URL = "http://127.0.0.1"
+	cfg.Redirect.URL = cfg.public.URL
 	log := logs.Logger(stderr)
 	client, err := stream.New(topics, log)
 	if err != nil {
@@ -78,7 +80,6 @@ func serveEdge(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	if err != nil {
 		return errors.Join(err, links.Close())
 	}
-	fmt.Fprintln(stdout, node.Addr())
 	return errors.Join(node.Run(ctx), links.Close())
 }
 

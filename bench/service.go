@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -28,71 +25,82 @@ const (
 
 // service is the whole of linkstream, started here or found running.
 type service struct {
-	edge    string // host:port
-	api     *api
-	child   *proc.Child // nil if it was running before
-	counted *counter    // of clicks; nil as well then
+	name          string
+	edge          string // host:port
+	api           *api
+	ingest        string        // host:port; "" if the service was running before, as are the fields below
+	children      []*proc.Child // in the order of their start
+	atEdge, atAPI []process     // that work for who visits links, or calls the API; first the one that answers
+	counted       *counter      // of clicks
+	engines       engines
 }
 
-// open starts the service or finds it, and makes the links. prepare fills the data of a service that has yet to start.
-func (b *bench) open(
-	ctx context.Context, links linkSet, prepare ...func(ctx context.Context, data string) error,
-) (*service, error) {
-	if !b.cfg.Start {
-		return b.find(ctx, links)
-	}
-	data := filepath.Join(b.dir, "data")
-	if err := os.Mkdir(data, 0o700); err != nil {
-		return nil, err
-	}
-	b.say("making %d links", links.count)
-	tokens, err := seed(ctx, data, links, ownTokens)
-	if err != nil {
-		return nil, err
-	}
-	for _, fill := range prepare {
-		if err := fill(ctx, data); err != nil {
-			return nil, err
-		}
-	}
-	return b.start(ctx, data, tokens)
-}
-
-// start builds the service and starts it on a data directory.
-func (b *bench) start(ctx context.Context, data string, tokens []string) (*service, error) {
-	b.say("building and starting the service")
-	program := filepath.Join(b.dir, "standalone")
-	build := exec.CommandContext(ctx, "go", "build", "-o", program, "linkstream/deploy/standalone")
-	if out, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("build the service, whose module must be around: %w\n%s", err, out)
-	}
+// newService returns a service that has addresses and no processes yet.
+func newService(name string) (*service, error) {
 	addrs, err := freeAddrs(3)
 	if err != nil {
 		return nil, err
 	}
-	s := &service{edge: addrs[0], api: &api{base: "http://" + addrs[1], tokens: tokens}, counted: &counter{
-		name: standalone, base: "http://" + addrs[2], metric: "linkstream_ingest_clicks_counted_total"}}
-	s.child, err = b.spawn("standalone", nil, program, "-data", data, "-edge.listen", addrs[0], "-api.listen", addrs[1],
-		"-ingest.listen", addrs[2], "-log.level", "warn")
+	return &service{name: name, edge: addrs[0], api: &api{base: "http://" + addrs[1]}, ingest: addrs[2],
+		counted: &counter{name: name, base: "http://" + addrs[2], metric: "linkstream_ingest_clicks_counted_total"}}, nil
+}
+
+// open starts the service or finds it, and makes the links. prepare fills the stores of a service that has yet to start.
+func (b *bench) open(
+	ctx context.Context, links linkSet, prepare ...func(ctx context.Context, on engines) error,
+) (*service, error) {
+	if !b.cfg.Start {
+		return b.find(ctx, links)
+	}
+	on, err := b.startEngines(ctx)
 	if err != nil {
 		return nil, err
 	}
-	b.stops = append(b.stops, s.child.Stop) // a service that loses clicks when it stops would say so
+	b.say("making %d links", links.count)
+	tokens, err := seed(ctx, on, links, ownTokens)
+	if err != nil {
+		return nil, err
+	}
+	for _, fill := range prepare {
+		if err := fill(ctx, on); err != nil {
+			return nil, err
+		}
+	}
+	b.say("building and starting the service")
+	s, err := on.start(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.api.tokens, s.engines = tokens, on
+	for _, child := range s.children {
+		b.stops = append(b.stops, child.Stop) // a service that loses clicks when it stops would say so
+	}
+	return s, s.await(ctx)
+}
+
+// await returns when a service that was started is ready.
+func (s *service) await(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	return s, s.child.Await(ctx, func(ctx context.Context) error {
-		for _, base := range []string{"http://" + s.edge, s.api.base, s.counted.base} {
-			if err := ready(ctx, base); err != nil {
-				return err
+	for _, child := range s.children { // all of them are waited for, whichever answers where
+		err := child.Await(ctx, func(ctx context.Context) error {
+			for _, base := range []string{"http://" + s.edge, s.api.base, s.counted.base} {
+				if err := ready(ctx, base); err != nil {
+					return err
+				}
 			}
+			return nil
+		})
+		if err != nil {
+			return err
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // find makes the links through the API of a running service.
 func (b *bench) find(ctx context.Context, links linkSet) (*service, error) {
-	s := &service{edge: strings.TrimPrefix(b.cfg.Edge, "http://"), api: &api{base: b.cfg.API}}
+	s := &service{name: running, edge: strings.TrimPrefix(b.cfg.Edge, "http://"), api: &api{base: b.cfg.API}}
 	s.api.tokens = strings.FieldsFunc(b.cfg.Tokens, func(r rune) bool { return r == ',' })
 	if len(s.api.tokens) == 0 {
 		return nil, fmt.Errorf("-token: name a token of the service, or add -start for one of the run's own")
@@ -148,8 +156,11 @@ func (b *bench) checkCounter(ctx context.Context, c *counter) error {
 	return err
 }
 
-func ready(ctx context.Context, base string) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/readyz", nil)
+func ready(ctx context.Context, base string) error { return answers(ctx, base+"/readyz") }
+
+// answers returns nil if a GET is answered with 200.
+func answers(ctx context.Context, url string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err
 	}
@@ -159,7 +170,7 @@ func ready(ctx context.Context, base string) error {
 	}
 	res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s/readyz: %s", base, res.Status)
+		return fmt.Errorf("%s: %s", url, res.Status)
 	}
 	return nil
 }

@@ -2,18 +2,13 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"net/http"
-	"path/filepath"
 	"sync/atomic"
 	"time"
 
 	"linkstream/bench/load"
-	"linkstream/bench/proc"
 	"linkstream/bench/report"
-	"linkstream/schema"
-	"linkstream/schema/sqlite"
 )
 
 // runShorten measures the making of links, beside a loop that inserts the same rows.
@@ -27,18 +22,15 @@ func runShorten(ctx context.Context, b *bench) error {
 		return err
 	}
 	var created atomic.Int64
-	whole := b.serviceSubject(service, service.api.addr(), func(int) load.Source {
+	whole := b.apiSubject(service, func(int) load.Source {
 		return &shortening{api: service.api, created: &created}
 	})
 	subjects := []*subject{whole}
 	if b.cfg.Start {
-		inserts, err := openBareInserts(ctx, filepath.Join(b.dir, "bare.db"))
+		bare, err := service.engines.bareInserts(ctx)
 		if err != nil {
 			return err
 		}
-		b.stops = append(b.stops, inserts.db.Close)
-		bare := &subject{name: "bare SQLite insert", processes: []process{{"bench", proc.Self}}, work: inserts.work}
-		inserts.done = &bare.done
 		subjects = []*subject{bare, whole}
 	}
 	if err := b.rounds(ctx, "link", subjects); err != nil {
@@ -73,51 +65,4 @@ func (s *shortening) Check(a load.Answer) error {
 	}
 	s.created.Add(1)
 	return nil
-}
-
-// bareInserts inserts rows of links in transactions of their own, each synced to the disk, and does nothing else. SQLite
-// has one writer at a time, so one goroutine is as fast as many.
-type bareInserts struct {
-	db      *sql.DB
-	insert  *sql.Stmt
-	account int64
-	ordinal int
-	done    *atomic.Int64
-}
-
-func openBareInserts(ctx context.Context, path string) (*bareInserts, error) {
-	store, err := sqlite.OpenLinks(ctx, path) // makes the tables
-	if err != nil {
-		return nil, err
-	}
-	account := schema.Account{Email: seedEmail, CreatedAt: time.Now()}
-	err = store.CreateAccount(ctx, &account)
-	if closed := store.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		return nil, err
-	}
-	b := &bareInserts{account: account.ID}
-	if b.db, err = sql.Open("sqlite", "file:"+path+"?_journal_mode=WAL&_synchronous=FULL"); err != nil {
-		return nil, fmt.Errorf("open %q: %w", path, err)
-	}
-	b.db.SetMaxOpenConns(1)
-	b.insert, err = b.db.PrepareContext(ctx, insertLink)
-	return b, err
-}
-
-func (b *bareInserts) work(ctx context.Context, window time.Duration) (load.Result, error) {
-	links, n := newLinkSet(maxLinks), int64(0)
-	began := time.Now()
-	for time.Since(began) < window {
-		b.ordinal++
-		_, err := b.insert.ExecContext(ctx, b.account, links.hash(b.ordinal), links.url(b.ordinal), b.ordinal, began.UnixMilli())
-		if err != nil {
-			return load.Result{}, fmt.Errorf("insert link: %w", err)
-		}
-		n++
-		b.done.Add(1)
-	}
-	return load.Result{Answers: n, Elapsed: time.Since(began)}, nil
 }

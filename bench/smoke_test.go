@@ -22,6 +22,7 @@ import (
 
 	"linkstream/bench/proc"
 	"linkstream/bench/report"
+	"linkstream/deploy/local"
 )
 
 const (
@@ -136,7 +137,9 @@ func TestScenarios(t *testing.T) {
 		"redirect": {"redirects/s at most: standalone", "CPU of a redirect: edge, spooling / bare fasthttp",
 			"CPU of a redirect: edge, shipping (broker)", "CPU of a redirect, open loop: standalone / bare fasthttp",
 			"latency p99.9 of a redirect, open loop: standalone", "resident memory: edge, spooling"},
-		"pipeline":  {"clicks/s at most: worker, SQLite", "CPU of a click: worker, SQLite / bare kafka-go fetch"},
+		"pipeline": {"counted clicks/s at most: worker", "CPU of a counted click: worker / bare kafka-go fetch",
+			"CPU of a shipped click: shipper / bare kafka-go produce"},
+		"soak": {"from the last redirect until all is done: standalone", "resident memory, open loop: standalone"},
 		"freshness": {"freshness p50", "freshness p99"},
 		"memory":    {"resident memory: edge, shipping (edge)", "CPU of a redirect: edge, shipping (edge)"},
 		"shorten": {"links/s at most: standalone", "CPU of a link: standalone / bare SQLite insert",
@@ -149,6 +152,16 @@ func TestScenarios(t *testing.T) {
 			wantMetrics(t, measure(t, scenario, "-start"), metrics...)
 		})
 	}
+	t.Run("on real engines", func(t *testing.T) {
+		if os.Getenv(local.RequireEnv) != "1" {
+			fmt.Fprintf(os.Stderr, "\n*** NOT TESTED: %s: %s is not 1\n\n", t.Name(), local.RequireEnv)
+			t.Skip("real engines take a while to start")
+		}
+		wantMetrics(t, measure(t, "pipeline", "-start", "-engines=real"), "counted clicks/s at most: worker",
+			"CPU of a counted click: worker / bare clickhouse-go insert")
+		wantMetrics(t, measure(t, "redirect", "-start", "-engines=real"), "CPU of a redirect: services / bare fasthttp")
+		wantMetrics(t, measure(t, "shorten", "-start", "-engines=real"), "CPU of a link: services / bare pgx insert")
+	})
 	t.Run("redirect of a service that runs already", func(t *testing.T) {
 		t.Parallel()
 		edge, api, token := startService(t)

@@ -17,11 +17,11 @@ func runStats(ctx context.Context, b *bench) error {
 		return err
 	}
 	hottest := h.hottest()
-	anyLink := b.serviceSubject(service, service.api.addr(), func(conn int) load.Source {
+	anyLink := b.apiSubject(service, func(conn int) load.Source {
 		random := rand.New(rand.NewPCG(uint64(conn), crowdSeed))
 		return &statsCall{api: service.api, history: h, next: func() int { return random.IntN(h.links.count) }}
 	})
-	hotLink := b.serviceSubject(service, service.api.addr(), func(int) load.Source {
+	hotLink := b.apiSubject(service, func(int) load.Source {
 		return &statsCall{api: service.api, history: h, next: func() int { return hottest }}
 	})
 	anyLink.name, hotLink.name = "any link", "most popular link"

@@ -34,12 +34,9 @@ func (b *bench) newSubject(name, addr string, source func(int) load.Source, proc
 	return s
 }
 
-// serviceSubject returns the whole service as a subject, as it is at one of its addresses.
-func (b *bench) serviceSubject(s *service, addr string, source func(int) load.Source) *subject {
-	if s.child == nil {
-		return b.newSubject(running, addr, source)
-	}
-	return b.newSubject(standalone, addr, source, process{standalone, s.child.Usage})
+// apiSubject returns the whole service as a subject to those who call its API.
+func (b *bench) apiSubject(s *service, source func(int) load.Source) *subject {
+	return b.newSubject(s.name, s.api.addr(), source, s.atAPI...)
 }
 
 // rounds has each subject do its work once in each round, after a round that does not count. Subjects take turns, so
@@ -70,8 +67,9 @@ func (b *bench) rounds(ctx context.Context, op string, subjects []*subject) erro
 
 // outcome is what became of a subject in a round.
 type outcome struct {
-	rate  float64 // operations a second
-	costs []cost  // of each process
+	rate    float64       // operations a second
+	costs   []cost        // of each process
+	settled time.Duration // from the end of the load until all that it has caused was done
 }
 
 // cpu returns the microseconds of CPU time by which subjects are compared, 0 if the processes are not ours to look at.
@@ -94,25 +92,36 @@ func measureOnce(ctx context.Context, s *subject, work func(context.Context) (lo
 		return outcome{}, err
 	}
 	result, err := work(ctx)
+	ended := time.Now()
 	if err == nil && s.settle != nil {
 		err = s.settle(ctx, result.Answers)
 	}
+	settled := time.Since(ended)
 	if err != nil {
 		return outcome{}, err
 	}
 	costs, err := m.end(result.Answers)
-	return outcome{float64(result.Answers) / result.Elapsed.Seconds(), costs}, err
+	return outcome{float64(result.Answers) / result.Elapsed.Seconds(), costs, settled}, err
 }
 
 // addRound adds what became of all subjects in a round, in their order.
 func (b *bench) addRound(op string, subjects []*subject, outcomes []outcome) {
 	for i, s := range subjects {
 		b.report.Add(ceiling(op, s), "1/s", report.Higher, outcomes[i].rate)
+		if s.settle != nil {
+			b.report.Add(fmt.Sprintf("from the last %s until all is done: %s", op, s.name), "ms", report.Lower,
+				float64(outcomes[i].settled.Microseconds())/1e3)
+		}
 	}
 	b.addCPU(fmt.Sprintf("CPU of a %s", op), subjects, outcomes)
+	b.addMemory("resident memory", subjects, outcomes)
+}
+
+// addMemory adds what the processes have at the end of a round.
+func (b *bench) addMemory(name string, subjects []*subject, outcomes []outcome) {
 	for i, s := range subjects {
 		for k, p := range s.processes {
-			b.report.Add("resident memory: "+s.of(p), "MiB", report.Lower, outcomes[i].costs[k].memory)
+			b.report.Add(name+": "+s.of(p), "MiB", report.Lower, outcomes[i].costs[k].memory)
 		}
 	}
 }

@@ -22,6 +22,7 @@ type Report struct {
 	Began     time.Time    `json:"began"`
 	Seconds   float64      `json:"seconds"`
 	Machine   proc.Machine `json:"machine"`
+	Engines   []string     `json:"engines,omitempty"` // names and versions, where they are none of the service's own
 	Checks    []Check      `json:"checks"`
 	Metrics   []Metric     `json:"metrics"`
 	Latencies []Latency    `json:"latencies"`
