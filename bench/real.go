@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/url"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -31,6 +32,11 @@ type real struct {
 
 func (b *bench) startReal(ctx context.Context) (engines, error) {
 	b.say("starting Postgres, Kafka and ClickHouse")
+	for _, name := range []string{local.PostgresEnv, local.KafkaEnv, local.ClickHouseEnv, local.ClickHouseHTTPEnv} {
+		if err := os.Unsetenv(name); err != nil { // what runs already is not for millions of rows of ours
+			return nil, err
+		}
+	}
 	all, err := local.StartAll(ctx, filepath.Join(b.dir, "engines"), slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err

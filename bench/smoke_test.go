@@ -27,7 +27,7 @@ import (
 
 const (
 	moduleRoot = ".."
-	patience   = time.Minute // for one run on a busy machine
+	patience   = 3 * time.Minute // for one run on a busy machine, engines included
 )
 
 var (
@@ -139,7 +139,7 @@ func TestScenarios(t *testing.T) {
 			"latency p99.9 of a redirect, open loop: standalone", "resident memory: edge, spooling"},
 		"pipeline": {"counted clicks/s at most: worker", "CPU of a counted click: worker / bare kafka-go fetch",
 			"CPU of a shipped click: shipper / bare kafka-go produce"},
-		"soak": {"from the last redirect until all is done: standalone", "resident memory, open loop: standalone"},
+		"soak":      {"from the last redirect until all is done: standalone", "resident memory, open loop: standalone"},
 		"freshness": {"freshness p50", "freshness p99"},
 		"memory":    {"resident memory: edge, shipping (edge)", "CPU of a redirect: edge, shipping (edge)"},
 		"shorten": {"links/s at most: standalone", "CPU of a link: standalone / bare SQLite insert",
@@ -160,7 +160,6 @@ func TestScenarios(t *testing.T) {
 		wantMetrics(t, measure(t, "pipeline", "-start", "-engines=real"), "counted clicks/s at most: worker",
 			"CPU of a counted click: worker / bare clickhouse-go insert")
 		wantMetrics(t, measure(t, "redirect", "-start", "-engines=real"), "CPU of a redirect: services / bare fasthttp")
-		wantMetrics(t, measure(t, "shorten", "-start", "-engines=real"), "CPU of a link: services / bare pgx insert")
 	})
 	t.Run("redirect of a service that runs already", func(t *testing.T) {
 		t.Parallel()
