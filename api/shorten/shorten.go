@@ -43,6 +43,7 @@ type Shortener struct {
 	links     schema.LinkStore
 	domains   schema.DomainStore
 	blocklist *Blocklist
+	strangers strangers
 }
 
 // New returns a Shortener of links below edgeURL, the public base of short links.
@@ -132,8 +133,13 @@ func (s *Shortener) owns(ctx context.Context, to target) (bool, error) {
 	if to.host == s.host && (s.port == "" || to.port == s.port) {
 		return true, nil
 	}
+	now := time.Now()
+	if s.strangers.has(to.host, now) {
+		return false, nil
+	}
 	_, err := s.domains.VerifiedDomain(ctx, to.host)
 	if schema.ErrorCode(err) == schema.CodeNotFound {
+		s.strangers.add(to.host, now)
 		return false, nil
 	}
 	return err == nil, err

@@ -278,6 +278,20 @@ func TestShortLinksAreNoTargets(t *testing.T) {
 	}
 }
 
+func TestHostsThatBecomeDomainsAreNoTargetsSoonAfter(t *testing.T) {
+	f := newFixture(t, "https://sho.rt")
+	_, err := f.create(t, "https://new.example.org/", "", 0)
+	must(t, err)
+	f.addDomain(t, f.other, "new.example.org", true)
+	for deadline := time.Now().Add(10 * time.Second); err == nil; {
+		if time.Now().After(deadline) {
+			t.Fatal("links to a short domain are still made")
+		}
+		_, err = f.create(t, "https://new.example.org/", "", 0)
+	}
+	wantInvalid(t, err, "long_url")
+}
+
 func TestNewRefusesWhatIsNoBase(t *testing.T) {
 	for _, edgeURL := range []string{"", "sho.rt", "ftp://sho.rt", "http://", "http://:8080", "https://sho.rt/path",
 		"https://sho.rt/?q", "https://sho.rt/#f", "https://user@sho.rt", "https://sho.rt:0"} {

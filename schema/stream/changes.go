@@ -16,6 +16,8 @@ const (
 	changesBatch = 512  // of them in one request
 	changesWait  = 5 * time.Second
 	changesRetry = 500 * time.Millisecond
+	// changesLinger is how long changes gather: many links are made at a time, and a request costs more than a record.
+	changesLinger = 20 * time.Millisecond
 )
 
 // Announcer sends changes to every node that follows them. It never makes its caller wait: an announcement that finds
@@ -51,6 +53,7 @@ func (a *Announcer) Run(ctx context.Context) {
 			}
 			return
 		case change := <-a.queue:
+			Sleep(ctx, changesLinger)
 			changes := a.waiting(change)
 			for a.send(sending, changes) != nil && ctx.Err() == nil {
 				Sleep(ctx, changesRetry)

@@ -38,13 +38,12 @@ func (c *Client) produce(ctx context.Context, topic string, partition int, batch
 	return produced(topic, partition, res, err)
 }
 
-// produceRecords appends records that have keys.
+// produceRecords appends records that have keys: too few at a time, and too short, to compress.
 func (c *Client) produceRecords(ctx context.Context, topic string, partition int, records kafka.RecordReader) error {
 	res, err := c.client.Produce(ctx, &kafka.ProduceRequest{
 		Topic:        topic,
 		Partition:    partition,
 		RequiredAcks: kafka.RequireAll,
-		Compression:  codecs[c.cfg.Compression],
 		Records:      records,
 	})
 	return produced(topic, partition, res, err)

@@ -1,0 +1,35 @@
+package shorten
+
+import (
+	"sync"
+	"time"
+)
+
+const (
+	// strangerFor is how long a host is not asked about again: who verifies a domain could for so much longer make links
+	// to it on other domains.
+	strangerFor  = time.Second
+	maxStrangers = 4096
+)
+
+// strangers are hosts that were no domain of the service's a moment ago. Those who make many links make most of them to
+// one host.
+type strangers struct {
+	mu    sync.Mutex
+	until map[string]time.Time
+}
+
+func (s *strangers) has(host string, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return now.Before(s.until[host])
+}
+
+func (s *strangers) add(host string, asked time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.until == nil || len(s.until) >= maxStrangers {
+		s.until = make(map[string]time.Time)
+	}
+	s.until[host] = asked.Add(strangerFor)
+}
