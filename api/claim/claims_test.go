@@ -97,7 +97,7 @@ func TestAdd(t *testing.T) {
 	for given, says := range map[string]string{
 		host: "already", "sho.example": "default domain", "SHO.example.": "default domain",
 		"https://go.example.com": "http",
-		"localhost": "hostname", "192.0.2.1": "hostname", "": "hostname", strings.Repeat("ü.", 5000): "hostname",
+		"localhost":              "hostname", "192.0.2.1": "hostname", "": "hostname", strings.Repeat("ü.", 5000): "hostname",
 	} {
 		t.Run("refuses "+given[:min(len(given), 30)], func(t *testing.T) {
 			_, err := f.Add(t.Context(), f.account, given)
