@@ -38,7 +38,7 @@ func TestPasswords(t *testing.T) {
 			return least
 		}
 		known, unknown := fastest(hash), fastest("")
-		if unknown < known/2 || known < unknown/2 {
+		if unknown < known/3 || known < unknown/3 {
 			t.Errorf("%v for an account, %v for none", known, unknown)
 		}
 	})

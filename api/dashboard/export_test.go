@@ -21,6 +21,11 @@ var (
 	NewLagWatch = newLagWatch
 	NextPath    = nextPath
 	BrowserName = browserName
+
+	SignInByAddress   = signInByAddress
+	SignInByEmail     = signInByEmail
+	SignUpByAddress   = signUpByAddress
+	PasswordByAccount = passwordByAccount
 )
 
 type (

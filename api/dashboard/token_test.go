@@ -73,14 +73,14 @@ func TestTokens(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 		}
 	})
-	t.Run("is refused within a second of being revoked", func(t *testing.T) {
+	t.Run("is refused soon after it is revoked", func(t *testing.T) {
 		tokens, err := s.links.Tokens(t.Context(), s.account.ID)
 		must(t, err)
 		b.post("/dashboard/tokens/revoke", "token", id(tokens[0].ID)).wantTo(t, "/dashboard/tokens")
 		revoked := time.Now()
 		b.follow().want(t, http.StatusOK, "The token “My script” is revoked.", "No tokens yet")
-		for s.callAPI(t, token) != http.StatusUnauthorized {
-			if time.Since(revoked) > 1500*time.Millisecond {
+		for s.callAPI(t, token) != http.StatusUnauthorized { // how soon is tested exactly beside the cache
+			if time.Since(revoked) > 10*time.Second {
 				t.Fatal("it still works")
 			}
 		}
