@@ -66,6 +66,7 @@ func serveEdge(ctx context.Context, args []string, _, stderr io.Writer) error {
 		return err
 	}
 	cfg.Redirect.URL = cfg.public.URL
+	edge.BoundGarbage()
 	log := logs.Logger(stderr)
 	client, err := stream.New(topics, log)
 	if err != nil {

@@ -41,6 +41,7 @@ func run(ctx context.Context, args []string, _, stderr io.Writer) error {
 		return err
 	}
 	cfg.Redirect.URL = public.URL
+	node.BoundGarbage()
 	log := logs.Logger(stderr)
 	port, err := ops.Start(cfg.Listen, "text/plain; charset=utf-8", "The service is starting: try again soon.\n", log)
 	if err != nil {

@@ -46,8 +46,8 @@ func newCompressor(codec kafka.Compression) (*compressor, error) {
 	return c, err
 }
 
-// recordSet returns the batch as a produce request has it. The bytes belong to the batch and are good until it is filled
-// anew.
+// recordSet returns the batch as a produce request has it. The bytes belong to the batch and are good until it is
+// filled anew.
 func (c *compressor) recordSet(b *Batch) ([]byte, error) {
 	if len(b.set) > 0 {
 		return b.set, nil // a repetition
