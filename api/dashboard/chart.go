@@ -157,7 +157,7 @@ func ticksTo(greatest int64) (ticks []tick, top int64) {
 	top = max(1, (greatest+step-1)/step) * step
 	for n := int64(0); n <= top; n += step {
 		y := plotBottom - float64(n)/float64(top)*(plotBottom-plotTop)
-		ticks = append(ticks, tick{Y: px(y), LabelY: px(y + 4), Label: shortNumber(n)})
+		ticks = append(ticks, tick{Y: px(y), LabelY: px(y + 4), Label: shortNumber(n, top)})
 	}
 	return ticks, top
 }
@@ -176,13 +176,13 @@ func roundStep(greatest int64) int64 {
 	}
 }
 
-// shortNumber writes round numbers such that they fit beside the chart.
-func shortNumber(n int64) string {
+// shortNumber writes the round numbers of an axis that ends at top such that they fit beside the chart.
+func shortNumber(n, top int64) string {
 	for _, unit := range []struct {
 		size   int64
 		symbol string
 	}{{1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
-		if n >= unit.size && n >= 1e4 {
+		if n >= unit.size && top >= 1e4 {
 			return strconv.FormatFloat(float64(n)/float64(unit.size), 'g', 4, 64) + unit.symbol
 		}
 	}

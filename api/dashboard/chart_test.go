@@ -48,9 +48,10 @@ func TestChart(t *testing.T) {
 		if people != 3*bots || people+bots != 160 {
 			t.Errorf("heights of 60 and 20 are %v and %v, want 120 and 40", people, bots)
 		}
-		if coordinate(t, b.BotsY)+bots != coordinate(t, b.PeopleY) || coordinate(t, b.PeopleY)+people != coordinate(t, c.Bottom) {
-			t.Errorf("bots end at %v, people begin at %s and end at %v above %s", coordinate(t, b.BotsY)+bots, b.PeopleY,
-				coordinate(t, b.PeopleY)+people, c.Bottom)
+		botsEnd, peopleBegin := coordinate(t, b.BotsY)+bots, coordinate(t, b.PeopleY)
+		if botsEnd != peopleBegin || peopleBegin+people != coordinate(t, c.Bottom) {
+			t.Errorf("bots end at %v, people begin at %v and end at %v above %s", botsEnd, peopleBegin,
+				peopleBegin+people, c.Bottom)
 		}
 		if c.Bars[0].PeopleH != "0" || c.Bars[0].BotsH != "0" {
 			t.Errorf("a day without clicks has a bar: %+v", c.Bars[0])
@@ -70,7 +71,8 @@ func TestChart(t *testing.T) {
 	t.Run("sums weeks from Monday, and months, where days are too many", func(t *testing.T) {
 		one := func(int) (int64, int64) { return 1, 1 }
 		weeks := dashboard.NewChart(daysFrom("2025-01-01", 500, one)) // a Wednesday
-		if weeks.Unit != "week" || weeks.Bars[0].Name != "2024-12-30" || weeks.Bars[0].People != 5 || weeks.Bars[1].Bots != 7 {
+		if weeks.Unit != "week" || weeks.Bars[0].Name != "2024-12-30" || weeks.Bars[0].People != 5 ||
+			weeks.Bars[1].Bots != 7 {
 			t.Errorf("%s: %+v", weeks.Unit, weeks.Bars[:2])
 		}
 		months := dashboard.NewChart(daysFrom("2016-02-10", 3000, one))
@@ -80,7 +82,9 @@ func TestChart(t *testing.T) {
 		}
 	})
 	t.Run("says in words what it shows", func(t *testing.T) {
-		c := dashboard.NewChart(daysFrom("2026-11-19", 3, func(i int) (int64, int64) { return 1000 * int64(i%2), 234 * int64(i%2) }))
+		c := dashboard.NewChart(daysFrom("2026-11-19", 3, func(i int) (int64, int64) {
+			return 1000 * int64(i%2), 234 * int64(i%2)
+		}))
 		want := "Clicks by day from 2026-11-19 to 2026-11-21, UTC: 1,000 by people, 234 by bots; " +
 			"the most, 1,234, on the day of 2026-11-20"
 		if c.Summary != want {
@@ -127,7 +131,7 @@ func staysWithinPlot(t *testing.T, n int) {
 func TestTicks(t *testing.T) {
 	for greatest, want := range map[int64]string{
 		0: "0 1", 1: "0 1", 2: "0 1 2", 3: "0 1 2 3", 4: "0 1 2 3 4", 5: "0 2 4 6", 9: "0 5 10", 10: "0 5 10",
-		80: "0 20 40 60 80", 81: "0 50 100", 1000: "0 500 1,000", 9_999: "0 5,000 10k",
+		80: "0 20 40 60 80", 81: "0 50 100", 1000: "0 500 1,000", 9_999: "0 5k 10k",
 		123_456: "0 50k 100k 150k", 4_500_000: "0 2M 4M 6M", math.MaxInt64 / 10: "0 500P 1000P",
 	} {
 		ticks, top := dashboard.TicksTo(greatest)

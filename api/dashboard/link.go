@@ -13,7 +13,7 @@ import (
 
 const (
 	pathLinks = Root + "/links"
-	// A link is named by its domain's ID, 0 for the default domain, and its hash: both domains of a pair may have the hash.
+	// A link is named by its domain's ID, 0 for the default domain, and its hash: several domains may have that hash.
 	pathLink = pathLinks + "/{domain}/{hash}"
 )
 

@@ -30,15 +30,18 @@ func TestLinkPage(t *testing.T) {
 	const evil = `<script>alert("x")</script>`
 	s.count(t,
 		click{link: link, at: now, times: 1200, browser: "Firefox", referrer: "news.example", country: "DE"},
-		click{link: link, at: now.AddDate(0, 0, -3), times: 40, device: schema.Mobile, browser: evil, referrer: evil, country: evil},
-		click{link: link, at: now.AddDate(0, 0, -3), times: 7, device: schema.Bot, browser: "Googlebot", referrer: "bot.example"},
+		click{link: link, at: now.AddDate(0, 0, -3), times: 40, device: schema.Mobile,
+			browser: evil, referrer: evil, country: evil},
+		click{link: link, at: now.AddDate(0, 0, -3), times: 7, device: schema.Bot,
+			browser: "Googlebot", referrer: "bot.example"},
 		click{link: link, at: now.AddDate(0, 0, -50), times: 5, device: schema.Other},
 		click{link: link, at: now.AddDate(0, 0, -200), times: 3})
 	b := s.signedIn(t)
 
 	t.Run("shows people apart from bots, and names by how often they occur", func(t *testing.T) {
 		page := b.get("/dashboard/links/0/sale")
-		page.want(t, http.StatusOK, "sho.rt/sale", "active", "Clicks, all time 1,255", "People, 30 days 1,240", "Bots, 30 days 7",
+		page.want(t, http.StatusOK, "sho.rt/sale", "active",
+			"Clicks, all time 1,255", "People, 30 days 1,240", "Bots, 30 days 7",
 			"Desktop 97 % 1,200 Mobile 3 % 40 Bots, of all clicks <1 % 7", "Firefox 97 % 1,200", "news.example 97 % 1,200",
 			"Germany 97 % 1,200", `leads to https://example.org/?q="><script>alert(1)</script>`)
 		if strings.Contains(page.text(), "Googlebot") || strings.Contains(page.text(), "bot.example") {
@@ -53,8 +56,8 @@ func TestLinkPage(t *testing.T) {
 		} {
 			page := b.get("/dashboard/links/0/sale?range=" + period)
 			page.want(t, http.StatusOK)
-			if bars, rows := strings.Count(page.body, `class="chart-bar"`), strings.Count(page.body, `data-day>20`); bars != want.days ||
-				rows != want.days {
+			bars, rows := strings.Count(page.body, `class="chart-bar"`), strings.Count(page.body, `data-day>20`)
+			if bars != want.days || rows != want.days {
 				t.Errorf("%q: %d bars and %d rows, want %d", period, bars, rows, want.days)
 			}
 			if summary := fmt.Sprintf("%s by people, %s by bots", dashboard.Number(int64(want.people)),
@@ -70,7 +73,7 @@ func TestLinkPage(t *testing.T) {
 		}
 	})
 	t.Run("is calm without clicks", func(t *testing.T) {
-		b.get("/dashboard/links/0/"+quiet.Hash+"?range=all").want(t, http.StatusOK, "Clicks, all time 0", "None in this period")
+		b.get("/dashboard/links/0/quiet?range=all").want(t, http.StatusOK, "Clicks, all time 0", "None in this period")
 	})
 	t.Run("says how countries become known", func(t *testing.T) {
 		s.count(t, click{link: quiet, at: now, browser: "Firefox"})
@@ -111,8 +114,8 @@ func TestLinksOfOneHash(t *testing.T) {
 	s := start(t)
 	domain := s.addDomain(t, "go.example.com", true)
 	s.addLink(t, "both", "https://default.example/")
-	custom := schema.Link{AccountID: s.account.ID, DomainID: domain.ID, Hash: "both", URL: "https://custom.example/", Active: true,
-		CreatedAt: time.Now()}
+	custom := schema.Link{AccountID: s.account.ID, DomainID: domain.ID, Hash: "both", URL: "https://custom.example/",
+		Active: true, CreatedAt: time.Now()}
 	must(t, s.links.CreateLink(t.Context(), &custom))
 	b := s.signedIn(t)
 	b.get("/dashboard/links/0/both").want(t, http.StatusOK, "sho.rt/both", "leads to https://default.example/")
@@ -156,13 +159,11 @@ func TestActivate(t *testing.T) {
 
 func TestLinksOfOthersDoNotExist(t *testing.T) {
 	s := start(t)
-	other := s.addAccount(t, "other@example.org")
-	theirs := schema.Link{AccountID: other.ID, Hash: "theirs", URL: "https://other.example/", Active: true, CreatedAt: time.Now()}
-	must(t, s.links.CreateLink(t.Context(), &theirs))
+	s.addForeign(t)
 	s.addLink(t, "mine", "https://example.org/")
 	b := s.signedIn(t)
-	for _, link := range []string{"0/theirs", "0/none", "1/mine", "-1/mine", "x/mine", "/mine", "0/..%2f", "0/%00", "0/%E2%80%AE",
-		"9223372036854775808/mine", "0/" + strings.Repeat("a", 100)} {
+	for _, link := range []string{"0/theirs", "0/none", "1/mine", "-1/mine", "x/mine", "/mine", "0/..%2f", "0/%00",
+		"0/%E2%80%AE", "9223372036854775808/mine", "0/" + strings.Repeat("a", 100)} {
 		for _, path := range []string{"", "/clicks.csv", "/qr.svg", "/qr.png"} {
 			if page := b.get("/dashboard/links/" + link + path); page.status != http.StatusNotFound {
 				t.Errorf("%s%s answers %d", link, path, page.status)
@@ -182,7 +183,9 @@ func TestDownloads(t *testing.T) {
 	s := start(t)
 	link := s.addLink(t, "sale", "https://example.org/")
 	now := time.Now().UTC()
-	s.count(t, click{link: link, at: now, times: 5}, click{link: link, at: now.AddDate(0, 0, -2), times: 2, device: schema.Bot})
+	s.count(t, click{link: link, at: now, times: 5},
+		click{link: link, at: now.AddDate(0, 0, -2), times: 2, device: schema.Bot})
+	const base, typeCSV = "/dashboard/links/0/sale/", "text/csv; charset=utf-8; header=present"
 	b := s.signedIn(t)
 	file := func(t *testing.T, path, contentType, name string) string {
 		t.Helper()
@@ -195,7 +198,7 @@ func TestDownloads(t *testing.T) {
 		return got.body
 	}
 	t.Run("CSV has each day", func(t *testing.T) {
-		body := file(t, "/dashboard/links/0/sale/clicks.csv?range=7", "text/csv; charset=utf-8; header=present", "sho.rt-sale-7-days.csv")
+		body := file(t, base+"clicks.csv?range=7", typeCSV, "sho.rt-sale-7-days.csv")
 		lines, err := csv.NewReader(strings.NewReader(body)).ReadAll()
 		must(t, err)
 		if len(lines) != 8 || strings.Join(lines[0], " ") != "date people bots total" {
@@ -206,11 +209,11 @@ func TestDownloads(t *testing.T) {
 				t.Errorf("line %d: got %s, want %s", i, got, want)
 			}
 		}
-		file(t, "/dashboard/links/0/sale/clicks.csv?range=all", "text/csv; charset=utf-8; header=present", "sho.rt-sale-all.csv")
+		file(t, base+"clicks.csv?range=all", typeCSV, "sho.rt-sale-all.csv")
 	})
 	t.Run("QR codes lead to the short link", func(t *testing.T) {
-		reads(t, drawn(t, []byte(file(t, "/dashboard/links/0/sale/qr.svg", "image/svg+xml", "sho.rt-sale.svg"))), "http://sho.rt/sale")
-		img, err := png.Decode(bytes.NewReader([]byte(file(t, "/dashboard/links/0/sale/qr.png", "image/png", "sho.rt-sale.png"))))
+		reads(t, drawn(t, []byte(file(t, base+"qr.svg", "image/svg+xml", "sho.rt-sale.svg"))), "http://sho.rt/sale")
+		img, err := png.Decode(bytes.NewReader([]byte(file(t, base+"qr.png", "image/png", "sho.rt-sale.png"))))
 		must(t, err)
 		reads(t, img, "http://sho.rt/sale")
 	})

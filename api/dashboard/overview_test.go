@@ -17,7 +17,8 @@ func TestOverview(t *testing.T) {
 	t.Run("leads to the first link", func(t *testing.T) {
 		page := b.get("/dashboard")
 		page.want(t, http.StatusOK, "Make your first short link", "Long URL")
-		b.post("/dashboard/links", "long_url", "https://example.org/first", "custom_alias", "first").wantTo(t, "/dashboard/links")
+		b.post("/dashboard/links", "long_url", "https://example.org/first", "custom_alias", "first").
+			wantTo(t, "/dashboard/links")
 	})
 	t.Run("says so while there are no clicks", func(t *testing.T) {
 		b.get("/dashboard").want(t, http.StatusOK, "1 link", "Today 0", "No clicks in 30 days")
@@ -25,9 +26,7 @@ func TestOverview(t *testing.T) {
 	first, err := s.links.Link(t.Context(), 0, "first")
 	must(t, err)
 	second := s.addLink(t, "second", "https://example.org/<b>second")
-	other := s.addAccount(t, "other@example.org")
-	theirs := schema.Link{AccountID: other.ID, Hash: "theirs", URL: "https://other.example/", Active: true, CreatedAt: time.Now()}
-	must(t, s.links.CreateLink(t.Context(), &theirs))
+	theirs := s.addForeign(t)
 	now := time.Now().UTC()
 	s.count(t, click{link: first, at: now, times: 30}, click{link: second, at: now, times: 12, device: schema.Bot},
 		click{link: second, at: now.AddDate(0, 0, -1), times: 21}, click{link: second, at: now.AddDate(0, 0, -8), times: 84},
@@ -45,7 +44,8 @@ func TestOverview(t *testing.T) {
 	})
 	t.Run("names the links with the most clicks", func(t *testing.T) {
 		page := b.get("/dashboard")
-		page.want(t, http.StatusOK, "sho.rt/second https://example.org/<b>second 117 sho.rt/first https://example.org/first 30")
+		page.want(t, http.StatusOK,
+			"sho.rt/second https://example.org/<b>second 117 sho.rt/first https://example.org/first 30")
 		if strings.Contains(page.body, "theirs") {
 			t.Error("it names another account's link")
 		}

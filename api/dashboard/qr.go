@@ -10,8 +10,8 @@ import (
 // qrModule is the size of a module, a dot of the code, in pixels of the PNG: sharp at any resolution of print.
 const qrModule = 16
 
-// newQR returns the code of a short link. It survives that 15 % of it are damaged, and has the quiet zone of four modules
-// that ISO/IEC 18004 asks for.
+// newQR returns the code of a short link. It survives that 15 % of it are damaged, and has the quiet zone of four
+// modules that ISO/IEC 18004 asks for.
 func newQR(shortURL string) (*qrcode.QRCode, error) {
 	code, err := qrcode.New(shortURL, qrcode.Medium)
 	if err != nil {
@@ -28,8 +28,8 @@ func qrPNG(code *qrcode.QRCode) ([]byte, error) {
 	return png, nil
 }
 
-// qrSVG draws each run of dark modules in a line as a rectangle of one path, black on white in any color scheme: cameras
-// do not read inverted codes.
+// qrSVG draws each run of dark modules in a line as a rectangle of one path, black on white in any color scheme:
+// cameras do not read inverted codes.
 func qrSVG(code *qrcode.QRCode) []byte {
 	modules := code.Bitmap()
 	size := strconv.Itoa(len(modules))

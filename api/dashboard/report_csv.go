@@ -8,8 +8,8 @@ import (
 	"linkstream/schema"
 )
 
-// writeCSV writes a line for each day, below a header. No cell holds what a user or a visitor wrote, so that none can be
-// a formula to the program that opens it.
+// writeCSV writes a line for each day, below a header. No cell holds what a user or a visitor wrote, so that none can
+// be a formula to the program that opens it.
 func writeCSV(w io.Writer, days []schema.DayReport) error {
 	out := csv.NewWriter(w)
 	lines := [][]string{{"date", "people", "bots", "total"}}

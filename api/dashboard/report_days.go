@@ -46,8 +46,8 @@ func (p period) fileName() string {
 
 func today(now time.Time) time.Time { return now.UTC().Truncate(24 * time.Hour) }
 
-// everyDay returns the days from first to last, and to those beyond that have clicks: clocks of redirecting machines may
-// differ, and nothing that is in a total may be missing in the days. Days without clicks are filled in.
+// everyDay returns the days from first to last, and to those beyond that have clicks: clocks of redirecting machines
+// may differ, and nothing that is in a total may be missing in the days. Days without clicks are filled in.
 func everyDay(days []schema.DayReport, first, last time.Time) (all []schema.DayReport) {
 	if len(days) > 0 {
 		if day, err := time.Parse(time.DateOnly, days[0].Date); err == nil && (first.IsZero() || day.Before(first)) {

@@ -72,7 +72,8 @@ func TestEveryDay(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", name, s, c.want)
 		}
 	}
-	if got := dashboard.EveryDay([]schema.DayReport{day("2026-02-27", 1)}, time.Time{}, utc("2026-02-28T00:00:00Z")); len(got) != 2 {
+	got := dashboard.EveryDay([]schema.DayReport{day("2026-02-27", 1)}, time.Time{}, utc("2026-02-28T00:00:00Z"))
+	if len(got) != 2 {
 		t.Errorf("without a first day: got %v, want to begin with the first click", got)
 	}
 }

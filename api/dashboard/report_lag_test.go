@@ -25,7 +25,8 @@ type slowLog struct {
 	wait  int64
 }
 
-func (l *slowLog) Uncounted(ctx context.Context, _ func(context.Context, int) (int64, error)) (int64, time.Time, error) {
+func (l *slowLog) Uncounted(ctx context.Context, _ func(context.Context, int) (int64, error)) (
+	int64, time.Time, error) {
 	l.mu.Lock()
 	l.asked++
 	takes, wait, err := l.takes, l.wait, l.err

@@ -69,7 +69,8 @@ func (c *Client) ends(ctx context.Context, n int) ([]kafka.PartitionOffsets, err
 		requests = append(requests, kafka.FirstOffsetOf(partition), kafka.LastOffsetOf(partition))
 	}
 	topic := c.cfg.Clicks
-	res, err := c.client.ListOffsets(ctx, &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{topic: requests}})
+	res, err := c.client.ListOffsets(ctx, &kafka.ListOffsetsRequest{
+		Topics: map[string][]kafka.OffsetRequest{topic: requests}})
 	if err != nil {
 		return nil, fmt.Errorf("list offsets of %s: %w", topic, err)
 	}
