@@ -1,5 +1,7 @@
 package access
 
+import "time"
+
 var ParseBearer = parseBearer
 
 // ReparsePasswordHash returns the hash as it was understood.
@@ -28,3 +30,6 @@ func (p *Passwords) Waiting() int { return len(p.waiting) }
 
 // MaxUses is maxUses.
 const MaxUses = maxUses
+
+// NoteUse notes a use of a token as Authenticate does.
+func (a *Authenticator) NoteUse(tokenID int64, at time.Time) { a.uses.note(tokenID, at) }

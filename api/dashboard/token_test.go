@@ -147,6 +147,8 @@ func TestTokensOfOthers(t *testing.T) {
 	vicky := s.addAccount(t, "vicky@example.org")
 	secret, token := access.NewToken(vicky.ID, "Vicky's")
 	must(t, s.links.CreateToken(t.Context(), &token))
+	_, own := access.NewToken(s.account.ID, "Maria's")
+	must(t, s.links.CreateToken(t.Context(), &own))
 	b := s.signedIn(t)
 	if strings.Contains(b.get("/dashboard/tokens").body, "Vicky") {
 		t.Error("listed")
