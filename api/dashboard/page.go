@@ -24,7 +24,8 @@ type pages map[string]*template.Template
 
 func newPages(files assets) (pages, error) {
 	// Files whose names begin with a low line are parts that pages have in common.
-	layout, err := template.New("layout").Funcs(functions(files)).ParseFS(templateFiles, "templates/layout.html", "templates/_*.html")
+	layout, err := template.New("layout").Funcs(functions(files)).
+		ParseFS(templateFiles, "templates/layout.html", "templates/_*.html")
 	if err != nil {
 		return nil, fmt.Errorf("parse layout: %w", err)
 	}
@@ -194,5 +195,6 @@ func describe(v view, field string, hints ...string) template.HTMLAttr {
 	if len(hints) == 0 {
 		return ""
 	}
-	return template.HTMLAttr(fmt.Sprintf(`aria-describedby="%s"%s`, template.HTMLEscapeString(strings.Join(hints, " ")), invalid))
+	ids := template.HTMLEscapeString(strings.Join(hints, " "))
+	return template.HTMLAttr(fmt.Sprintf(`aria-describedby="%s"%s`, ids, invalid))
 }
