@@ -34,6 +34,9 @@ func (c *call) form(name string) string { return clean(c.http.PostArgs().Peek(na
 // secret returns a field exactly as it was typed.
 func (c *call) secret(name string) string { return string(c.http.PostArgs().Peek(name)) }
 
+// checked reports whether a checkbox was ticked.
+func (c *call) checked(name string) bool { return c.http.PostArgs().Has(name) }
+
 // formID returns a field that holds an ID of a store; 0, which is none, if it does not.
 func (c *call) formID(name string) int64 { return parseID(c.form(name)) }
 
@@ -94,8 +97,8 @@ func (c *call) seeOther(path, notice string) error {
 // problems are what is wrong with a form, by the name of the field; "" is the form as a whole.
 type problems map[string]string
 
-// problemsOf returns the problems that err names, if it is one of CodeInvalid that names any. A field's name in the
-// form is that in the error.
+// problemsOf returns the problems that err names, if it is one of CodeInvalid that names any. A field's name in the form
+// is that in the error.
 func problemsOf(err error) (problems, bool) {
 	e, ok := asError(err)
 	if !ok || e.Code != schema.CodeInvalid || len(e.Fields) == 0 {

@@ -44,7 +44,9 @@ func TestSignIn(t *testing.T) {
 		if first == second {
 			t.Fatal("the same secret")
 		}
-		s.wantEnded(t, first)
+		if _, _, err := s.links.SessionByDigest(t.Context(), access.Digest(first), time.Now()); schema.ErrorCode(err) != schema.CodeNotFound {
+			t.Errorf("the earlier session goes on: %v", err)
+		}
 	})
 	t.Run("is left by signing out", func(t *testing.T) {
 		b := s.signedIn(t)
@@ -54,18 +56,11 @@ func TestSignIn(t *testing.T) {
 			t.Errorf("cookie %v", c)
 		}
 		b.follow().want(t, http.StatusOK, "You are signed out.")
-		s.wantEnded(t, secret)
+		if _, _, err := s.links.SessionByDigest(t.Context(), access.Digest(secret), time.Now()); schema.ErrorCode(err) != schema.CodeNotFound {
+			t.Errorf("the session goes on: %v", err)
+		}
 		b.get("/dashboard").wantTo(t, "/dashboard/sign-in")
 	})
-}
-
-// wantEnded fails if the session with that secret goes on.
-func (s *service) wantEnded(t *testing.T, secret string) {
-	t.Helper()
-	_, _, err := s.links.SessionByDigest(t.Context(), access.Digest(secret), time.Now())
-	if schema.ErrorCode(err) != schema.CodeNotFound {
-		t.Errorf("the session goes on: %v", err)
-	}
 }
 
 func TestSignInTellsNobodyWhoHasAnAccount(t *testing.T) {
@@ -105,8 +100,7 @@ func TestSignInIsLimited(t *testing.T) {
 		t.Helper()
 		a := b.signIn(address, "wrong password")
 		a.want(t, want)
-		retry, _ := strconv.Atoi(a.header.Get("Retry-After"))
-		if limited := want == http.StatusTooManyRequests; limited != (retry > 0) || retry > 3600 {
+		if retry, _ := strconv.Atoi(a.header.Get("Retry-After")); (want == http.StatusTooManyRequests) != (retry > 0) || retry > 3600 {
 			t.Errorf("%d with Retry-After %q", a.status, a.header.Get("Retry-After"))
 		}
 	}

@@ -1,0 +1,118 @@
+package e2e_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// hostile is a text that would call the canary if a page took it for its own code, however it is quoted there.
+const hostile = `'"><img/src=x/onerror=canary(1)><script>canary(2)</script>`
+
+// What people type, and what visitors' browsers send, is shown as it is and never becomes part of a page.
+func TestDashboardHostileTexts(t *testing.T) {
+	t.Parallel()
+	s := startSystem(t, "LINKSTREAM_API_SIGNUP=open")
+	b := s.tab(t, saying("Mozilla/5.0 "+hostile)).signIn(s)
+	b.run("name of a token", func(t *testing.T) {
+		b.sees("API settings", "Make a token")
+		b.fill("Name", hostile)
+		b.sees("Make token", "“"+hostile+"”")
+		b.page("/dashboard/tokens")
+		b.shows(hostile)
+		b.press("Revoke " + hostile)
+		b.sees("Revoke it", "The token “"+hostile+"” is revoked.")
+	})
+	b.run("long URL", func(t *testing.T) {
+		address := "https://example.org/" + hostile + "?{{.CSRF}}&amp;#"
+		b.sees("Links", "Shorten a URL")
+		b.fill("Long URL", address)
+		b.fill("Alias optional", "hostile")
+		b.sees("Shorten", "Made", address)
+		b.page("/dashboard/links/0/hostile")
+		b.shows(address)
+	})
+	b.run("fields of a link that are refused", func(t *testing.T) {
+		b.page("/dashboard/links")
+		evaluate[bool](b, `document.querySelector("form.shorten").noValidate = true`)
+		evaluate[int](b, `document.getElementById("custom_alias").maxLength = 1000`)
+		b.fill("Long URL", "javascript:canary(3)//"+hostile)
+		b.fill("Alias optional", hostile)
+		if status := b.follow("Shorten"); status != http.StatusUnprocessableEntity {
+			t.Errorf("answered with %d", status)
+		}
+		if got := b.value("Alias optional"); got != hostile {
+			t.Errorf("the alias is %q now", got)
+		}
+	})
+	b.run("search", func(t *testing.T) {
+		b.page("/dashboard/links?q=" + url.QueryEscape(hostile+hostile))
+		b.shows("No link has “" + hostile + hostile + "”")
+		b.page("/dashboard/links?q=" + url.QueryEscape(hostile))
+		b.shows("1 link with “" + hostile + "”")
+		b.page("/dashboard/links?page=" + url.QueryEscape(hostile))
+	})
+	b.run("name of a domain", func(t *testing.T) {
+		b.sees("Domains", "No domains yet")
+		b.fill("Add a domain", hostile)
+		if status := b.follow("Add"); status != http.StatusUnprocessableEntity {
+			t.Errorf("answered with %d", status)
+		}
+		if got := b.value("Add a domain"); got != hostile {
+			t.Errorf("the host is %q now", got)
+		}
+	})
+	b.run("what visitors send", func(t *testing.T) {
+		for _, referrer := range []string{"https://" + hostile + ".example/", "https://example.net/" + hostile, hostile} {
+			s.click(t, "hostile", "User-Agent", hostile, "Referer", referrer)
+		}
+		b.page("/dashboard/links/0/hostile")
+		b.shows("Clicks, all time 3", "Counted up to now")
+		b.page("/dashboard")
+		b.shows("Today 3")
+	})
+	b.run("session of a browser", func(t *testing.T) {
+		b.page("/dashboard/account")
+		b.shows("This browser")
+	})
+	b.run("paths", func(t *testing.T) {
+		for _, path := range []string{"/x" + hostile, "/links/0/" + hostile, "/domains/" + hostile} {
+			status := b.open("/dashboard" + strings.ReplaceAll(url.PathEscape(path), "%2F", "/"))
+			if status != http.StatusNotFound {
+				t.Errorf("%s is answered with %d", path, status)
+			}
+		}
+	})
+	t.Run("email addresses", func(t *testing.T) {
+		b := s.tab(t)
+		b.page("/dashboard/sign-up")
+		b.fill("Email address", hostile)
+		b.fill("Password", "eight of them")
+		if status := b.follow("Make the account"); status != http.StatusUnprocessableEntity {
+			t.Errorf("answered with %d", status)
+		}
+		if got := b.value("Email address"); got != hostile {
+			t.Errorf("the email address is %q now", got)
+		}
+		const email = `'"><svg/onload=canary(4)>@example.org`
+		for _, button := range []string{"Make the account", "Sign in"} {
+			b.fill("Email address", email)
+			b.fill("Password", "eight of them")
+			b.sees(button)
+		}
+		b.page("/dashboard/account")
+		b.shows(email)
+	})
+	t.Run("where the sign-in leads to", func(t *testing.T) {
+		b := s.tab(t)
+		for _, next := range []string{"javascript:canary(5)", "//elsewhere.example/", `/\elsewhere.example`} {
+			b.page("/dashboard/sign-in?next=" + url.QueryEscape(next))
+			b.fill("Email address", s.email)
+			b.fill("Password", s.password)
+			b.sees("Sign in", "Overview")
+			b.at("/dashboard")
+			b.sees("Sign out", "You are signed out")
+		}
+	})
+}

@@ -1,0 +1,223 @@
+package e2e_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/chromedp"
+
+	"linkstream/api/claim/dnstest"
+)
+
+// phone is the User-Agent of a browser that is no bot, which a headless one is taken for.
+const phone = "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 " +
+	"Mobile Safari/537.36"
+
+func TestDashboardLinks(t *testing.T) {
+	t.Parallel()
+	onBothKinds(t, func(t *testing.T, s *system) {
+		target := serve(t, "<title>Target</title><h1>You are there</h1>")
+		b := s.tab(t).signIn(s)
+		b.shows("Make your first short link")
+		b.run("what is wrong with a link stands beside its field, and what was typed stays", func(t *testing.T) {
+			s.owner().alias(t, "taken", target)
+			b.sees("Links", "Shorten a URL")
+			b.fill("Long URL", "ftp://example.com/")
+			b.fill("Alias optional", "taken")
+			if status := b.follow("Shorten"); status != http.StatusUnprocessableEntity {
+				t.Errorf("answered with %d", status)
+			}
+			b.shows("Nothing was changed yet")
+			if url, alias := b.value("Long URL"), b.value("Alias optional"); url != "ftp://example.com/" || alias != "taken" {
+				t.Errorf("the fields hold %q and %q now", url, alias)
+			}
+			b.fill("Long URL", target+"/")
+			b.follow("Shorten")
+			b.shows("taken")
+			b.fill("Alias optional", "tried")
+			b.sees("Shorten", "Made "+s.edge+"/tried.")
+		})
+		b.run("the click of a visitor is counted on the open page", func(t *testing.T) { b.countsClicks(t, s, target) })
+		b.run("a link is switched off and on", func(t *testing.T) { b.switches(t, s) })
+		b.run("files about a link are downloaded", func(t *testing.T) { b.downloads(t, s) })
+		b.run("the clicks of each period", func(t *testing.T) {
+			for _, period := range []string{"7 days", "30 days", "90 days", "All"} {
+				b.sees(period, "Clicks by day", "Clicks, all time 4")
+				current := evaluate[string](b, `document.querySelector("nav.tabs [aria-current]").textContent`)
+				if current != period {
+					t.Errorf("the period is %q, want %q", current, period)
+				}
+			}
+			b.press("Show as a table")
+			b.shows("Day People Bots Total")
+		})
+		b.run("the overview", func(t *testing.T) {
+			b.sees("Overview", "Today 4", "Top links of 30 days", address(s.edge)+"/tried", "2 links")
+		})
+		b.run("long lists come in pages and can be searched", func(t *testing.T) { b.searches(t, s, target) })
+	})
+}
+
+// countsClicks leaves the tab at the page of the link that was clicked four times.
+func (b *tab) countsClicks(t *testing.T, s *system, target string) {
+	visitor := newTab(t, s.edge, asking(address(target)), saying(phone))
+	b.sees(address(s.edge)+"/tried", "Clicks, all time 0")
+	evaluate[bool](b, "window.stays = true")
+	if status := visitor.open("/tried"); status != http.StatusOK {
+		t.Errorf("the visitor's page answers %d", status)
+	}
+	visitor.shows("You are there")
+	if faults := visitor.takeFaults(); len(faults) > 0 {
+		t.Error(faults)
+	}
+	b.shows("Clicks, all time 1")
+	for range 3 {
+		s.click(t, "tried", "User-Agent", "curl/8.5.0", "Referer", "https://news.example.org/today")
+	}
+	b.shows("Clicks, all time 4", "Mobile", "Chrome", "news.example.org", "Counted up to now")
+	if !evaluate[bool](b, "window.stays === true") {
+		t.Error("the page was loaded anew")
+	}
+}
+
+func (b *tab) switches(t *testing.T, s *system) {
+	b.sees("Deactivate", "is switched off", "off", "Activate")
+	answers := func(status int) {
+		eventually(t, pageWithin, func() error { return s.visit(t, http.MethodHead, "/tried").isStatus(status) })
+	}
+	answers(http.StatusGone)
+	b.sees("Activate", "is active.", "Deactivate")
+	answers(http.StatusFound)
+}
+
+func (b *tab) downloads(t *testing.T, s *system) {
+	dir := t.TempDir()
+	id := chromedp.FromContext(b.ctx).BrowserContextID
+	_, err := chromedp.CallBrowser(b.ctx, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
+		Behavior: browser.SetDownloadBehaviorBehaviorAllow, BrowserContextID: id, DownloadPath: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := strings.ReplaceAll(address(s.edge), ":", "-") + "-tried"
+	for link, want := range map[string]struct{ file, begins string }{
+		"PNG":          {name + ".png", "\x89PNG\r\n"},
+		"SVG":          {name + ".svg", "<svg"},
+		"Download CSV": {name + "-30-days.csv", "date,"},
+	} {
+		b.press(link)
+		eventually(t, pageWithin, func() error {
+			content, err := os.ReadFile(filepath.Join(dir, want.file))
+			if err != nil {
+				entries, _ := os.ReadDir(dir)
+				return fmt.Errorf("%w; there are %v", err, entries)
+			}
+			if !strings.HasPrefix(string(content), want.begins) {
+				return fmt.Errorf("%s begins with %.20q", want.file, content)
+			}
+			return nil
+		})
+	}
+}
+
+func (b *tab) searches(t *testing.T, s *system, target string) {
+	for i := range 24 {
+		s.owner().alias(t, fmt.Sprintf("page-%02d", i), fmt.Sprintf("%s/a/%02d?q=%%25", target, i))
+	}
+	b.sees("Links", "26 links", "Page 1 of 2", "page-23")
+	b.hides("page-03")
+	b.sees("Older", "Page 2 of 2", "page-03", "tried")
+	b.sees("Newer", "Page 1 of 2")
+	b.fill("Search by hash or URL", "/a/1")
+	b.sees("Search", "10 links with “/a/1”", "page-19")
+	b.hides("page-23")
+	b.fill("Search by hash or URL", "nowhere%")
+	b.sees("Search", "No link has “nowhere%”")
+	b.sees("Show all", "26 links")
+}
+
+func TestDashboardDomains(t *testing.T) {
+	t.Parallel()
+	resolver := dnstest.Start(t)
+	s := newSystem(t, "LINKSTREAM_API_RESOLVER="+resolver.Addr())
+	s.nodes[0].args = append(s.nodes[0].args, "-edge.url", "http://sho.example:8080")
+	s.start(t)
+	b := s.tab(t).signIn(s)
+	b.run("a name that cannot be used is refused", func(t *testing.T) {
+		b.sees("Domains", "No domains yet")
+		b.fill("Add a domain", "sho.example")
+		if status := b.follow("Add"); status != http.StatusUnprocessableEntity {
+			t.Errorf("the default domain is answered with %d", status)
+		}
+		if host := b.value("Add a domain"); host != "sho.example" {
+			t.Errorf("the field holds %q now", host)
+		}
+	})
+	b.run("a domain is verified when both records are there", func(t *testing.T) {
+		b.fill("Add a domain", "go.example.com")
+		b.sees("Add", "go.example.com was added", "Not verified", "CNAME record", "TXT record")
+		b.sees("Verify", "The domain is not verified yet", "Not found")
+		record := func(part string) string {
+			return evaluate[string](b, `document.getElementById("`+part+`").textContent`)
+		}
+		resolver.Add(t, fmt.Sprintf("%s. CNAME %s.", record("name-CNAME"), record("value-CNAME")),
+			fmt.Sprintf("%s. TXT %q", record("name-TXT"), record("value-TXT")))
+		b.sees("Verify", "go.example.com is verified.", "Verified")
+	})
+	b.run("a link on it works there, and there only", func(t *testing.T) {
+		b.sees("Links", "Shorten a URL")
+		b.fill("Long URL", "https://example.org/")
+		b.fill("Alias optional", "own")
+		b.choose("Domain", "go.example.com")
+		b.sees("Shorten", "Made http://go.example.com/own.")
+		for host, status := range map[string]int{"go.example.com": http.StatusFound, "sho.example": http.StatusNotFound} {
+			eventually(t, pageWithin, func() error {
+				return s.visit(t, http.MethodGet, "/own", "Host", host).isStatus(status)
+			})
+		}
+		b.sees("go.example.com/own", "leads to https://example.org/")
+	})
+	b.run("a domain with links cannot be removed", func(t *testing.T) {
+		b.sees("Domains", "Your domains")
+		b.sees("go.example.com", "Remove the domain")
+		b.press("Remove…")
+		if status := b.follow("Remove domain"); status != http.StatusConflict {
+			t.Errorf("answered with %d", status)
+		}
+	})
+}
+
+// What a browser without JavaScript can do.
+func TestDashboardWithoutScript(t *testing.T) {
+	t.Parallel()
+	s := startSystem(t)
+	b := s.tab(t, withoutScript).signIn(s)
+	if title := evaluate[string](b, "document.querySelector('script') ? document.title : ''"); title == "" {
+		t.Error("there is no script to be without")
+	}
+	b.sees("API settings", "Make a token")
+	b.fill("Name", "no script")
+	b.sees("Make token", "Your new token")
+	by := caller{s.api, b.value("Token")}
+	by.page(t, "") // is answered
+	b.sees("Links", "Shorten a URL")
+	b.fill("Long URL", "https://example.org/")
+	b.fill("Alias optional", "plain")
+	b.sees("Shorten", "Made "+s.edge+"/plain.")
+	s.click(t, "plain")
+	by.waitTotal(t, "plain", 1)
+	b.sees(address(s.edge)+"/plain", "Clicks, all time 1")
+	b.sees("Deactivate", "is switched off")
+	eventually(t, pageWithin, func() error { return s.visit(t, http.MethodHead, "/plain").isStatus(http.StatusGone) })
+	b.sees("API settings", "no script")
+	b.press("Revoke no script")
+	b.sees("Revoke it", "is revoked")
+	by.get(t, "/api/v1/links")
+	b.sees("Sign out", "You are signed out.")
+	b.page("/dashboard/links")
+	b.shows("Sign in")
+}
