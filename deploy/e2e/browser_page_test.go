@@ -21,8 +21,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// The tests use pages as people do: what they press and fill in they find by its role and its name, as the browser tells
-// them to somebody who cannot see the page, and they press where it is on the screen.
+// The tests use pages as people do: what they press and fill in they find by its role and its name, as the browser
+// tells them to somebody who cannot see the page, and they press where it is on the screen.
 
 // controls are the roles of what can be used. Chromium's name for the summary of details is one of its own.
 var controls = []string{"button", "link", "textbox", "searchbox", "combobox", "checkbox", "radio", "DisclosureTriangle"}

@@ -89,6 +89,17 @@ func (s *system) tab(t *testing.T, settings ...func(*tab)) *tab {
 	return b
 }
 
+// run runs a subtest on the tab as the one before has left it.
+func (b *tab) run(name string, test func(t *testing.T)) {
+	b.t.Helper()
+	outer := b.t
+	defer func() { b.t = outer }()
+	outer.Run(name, func(t *testing.T) {
+		b.t = t
+		test(t)
+	})
+}
+
 func newTab(t *testing.T, base string, settings ...func(*tab)) *tab {
 	t.Helper()
 	shared := startChromium(t)
@@ -205,14 +216,15 @@ func (b *tab) takeFaults() []string {
 // A browser that notices nothing would let all tests pass.
 func TestDashboardFaultsAreNoticed(t *testing.T) {
 	t.Parallel()
+	const noScript = `<meta http-equiv=Content-Security-Policy content="script-src 'none'">`
 	faulty := map[string]struct{ page, want string }{
-		"an exception":                {`<script>nothing.at.all</script>`, "exception: Uncaught"},
-		"a message on the console":    {`<script>console.error("no")</script>`, "the console was written to"},
-		"a call of the canary":        {`<script>canary("sings")</script>`, `canary was called with "sings"`},
-		"a script against the policy": {`<meta http-equiv=Content-Security-Policy content="script-src 'none'"><img src=x onerror=canary("")>`, "Content Security Policy"},
-		"a request to another host":   {`<img src="http://elsewhere.example/x.png">`, "request of http"},
-		"a file that is not there":    {`<img src="/missing.png">`, "error of network"},
-		"a connection":                {`<script>new WebSocket("ws://elsewhere.example/")</script>`, "connection to ws://elsewhere.example/"},
+		"an exception":              {`<script>nothing.at.all</script>`, "exception: Uncaught"},
+		"a message on the console":  {`<script>console.error("no")</script>`, "the console was written to"},
+		"a call of the canary":      {`<script>canary("sings")</script>`, `canary was called with "sings"`},
+		"a handler":                 {noScript + `<img src=x onerror=canary("")>`, "Content Security Policy"},
+		"a request to another host": {`<img src="http://elsewhere.example/x.png">`, "request of http"},
+		"a file that is not there":  {`<img src="/missing.png">`, "error of network"},
+		"a connection":              {`<script>new WebSocket("ws://elsewhere.example/")</script>`, "connection to ws://else"},
 	}
 	for name, c := range faulty {
 		t.Run(name, func(t *testing.T) {
