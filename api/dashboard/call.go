@@ -34,9 +34,6 @@ func (c *call) form(name string) string { return clean(c.http.PostArgs().Peek(na
 // secret returns a field exactly as it was typed.
 func (c *call) secret(name string) string { return string(c.http.PostArgs().Peek(name)) }
 
-// checked reports whether a checkbox was ticked.
-func (c *call) checked(name string) bool { return c.http.PostArgs().Has(name) }
-
 // formID returns a field that holds an ID of a store; 0, which is none, if it does not.
 func (c *call) formID(name string) int64 { return parseID(c.form(name)) }
 
