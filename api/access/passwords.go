@@ -38,8 +38,8 @@ func (p *Passwords) Hash(ctx context.Context, password string) (hash string, err
 	return hash, err
 }
 
-// Verify is VerifyPassword. An empty hash stands for an account that does not exist: no password is its own, and it takes
-// as long to find out. CodeUnavailable if too many others are waiting.
+// Verify is VerifyPassword. An empty hash stands for an account that does not exist: no password is its own, and it
+// takes as long to find out. CodeUnavailable if too many others are waiting.
 func (p *Passwords) Verify(ctx context.Context, hash, password string) (ok bool, err error) {
 	known := hash != ""
 	if !known {

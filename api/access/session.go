@@ -58,8 +58,8 @@ func (s *Sessions) Begin(ctx context.Context, accountID int64, userAgent string)
 // errNoSession tells nobody what was wrong.
 var errNoSession = schema.Errorf(schema.CodeUnauthorized, "The session has ended.")
 
-// Resume returns the session with that secret, and its account, which may be suspended. About once an hour it notes that
-// the session is used, which puts off its end. CodeUnauthorized if there is no such session, or no more.
+// Resume returns the session with that secret, and its account, which may be suspended. About once an hour it notes
+// that the session is used, which puts off its end. CodeUnauthorized if there is no such session, or no more.
 func (s *Sessions) Resume(ctx context.Context, secret string) (schema.Session, schema.Account, error) {
 	if len(secret) != base64.RawURLEncoding.EncodedLen(sessionBytes) {
 		return schema.Session{}, schema.Account{}, errNoSession

@@ -94,12 +94,13 @@ func TestSessions(t *testing.T) {
 	inBubble(t, "are noted as used once an hour at most", func(t *testing.T, v visit) {
 		secret, begun := v.begin(t, "")
 		time.Sleep(time.Hour - time.Second)
-		if session, _ := v.resume(t, secret); !session.SeenAt.Equal(begun.SeenAt) || !session.ExpiresAt.Equal(begun.ExpiresAt) {
+		session, _ := v.resume(t, secret)
+		if !session.SeenAt.Equal(begun.SeenAt) || !session.ExpiresAt.Equal(begun.ExpiresAt) {
 			t.Errorf("%+v, want it as it began: %+v", session, begun)
 		}
 		time.Sleep(time.Second)
 		v.resume(t, secret)
-		session, _ := v.resume(t, secret) // as it is stored
+		session, _ = v.resume(t, secret) // as it is stored
 		if now := time.Now(); !session.SeenAt.Equal(now) || !session.ExpiresAt.Equal(now.Add(access.MaxSessionIdle)) {
 			t.Errorf("%+v, want it seen at %v", session, now)
 		}
@@ -121,7 +122,7 @@ func TestSessions(t *testing.T) {
 			t.Errorf("%+v of %+v", session, account)
 		}
 	})
-	inBubble(t, "are no more than a hundred: a new one ends the one that was not used for longest", func(t *testing.T, v visit) {
+	inBubble(t, "are no more than a hundred: a new one ends the one not used for longest", func(t *testing.T, v visit) {
 		oldest, _ := v.begin(t, "")
 		time.Sleep(time.Second)
 		second, _ := v.begin(t, "")

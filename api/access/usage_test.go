@@ -32,8 +32,15 @@ func (s *usesStore) UseTokens(ctx context.Context, usedAt map[int64]time.Time) e
 	return s.Links.UseTokens(ctx, usedAt)
 }
 
+// usage is one token and what becomes of its uses.
+type usage struct {
+	use    func()
+	usedAt func() time.Time
+	stop   func() // of the process that notes them
+}
+
 func TestUsesOfTokens(t *testing.T) {
-	bubble := func(name string, test func(t *testing.T, s *usesStore, use func(), usedAt func() time.Time, stop func())) {
+	bubble := func(name string, test func(t *testing.T, s *usesStore, u usage)) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "links.db")
 			synctest.Test(t, func(t *testing.T) {
@@ -57,44 +64,44 @@ func TestUsesOfTokens(t *testing.T) {
 				running.Go(func() { auth.Run(ctx, slog.New(slog.DiscardHandler)) })
 				stop := func() { cancel(); running.Wait() }
 				defer stop()
-				test(t, store, use, usedAt, stop)
+				test(t, store, usage{use, usedAt, stop})
 			})
 		})
 	}
-	bubble("are noted every few seconds, however many there are", func(t *testing.T, s *usesStore, use func(), usedAt func() time.Time, _ func()) {
+	bubble("are noted every few seconds, however many there are", func(t *testing.T, s *usesStore, u usage) {
 		var last time.Time
 		for range 100 {
-			use()
+			u.use()
 			last = time.Now()
 			time.Sleep(10 * time.Millisecond)
 		}
-		if at := usedAt(); !at.IsZero() || s.writes.Load() != 0 {
+		if at := u.usedAt(); !at.IsZero() || s.writes.Load() != 0 {
 			t.Fatalf("noted at once: %v, %d writes", at, s.writes.Load())
 		}
 		time.Sleep(10 * time.Second)
-		if at := usedAt(); !at.Equal(last) || s.writes.Load() != 1 {
+		if at := u.usedAt(); !at.Equal(last) || s.writes.Load() != 1 {
 			t.Errorf("%v after %d writes, want %v after one", at, s.writes.Load(), last)
 		}
 	})
-	bubble("are noted when the process stops", func(t *testing.T, _ *usesStore, use func(), usedAt func() time.Time, stop func()) {
-		use()
+	bubble("are noted when the process stops", func(t *testing.T, _ *usesStore, u usage) {
+		u.use()
 		at := time.Now()
-		stop()
-		if got := usedAt(); !got.Equal(at) {
+		u.stop()
+		if got := u.usedAt(); !got.Equal(at) {
 			t.Errorf("%v, want %v", got, at)
 		}
 	})
-	bubble("are noted later while the store fails", func(t *testing.T, s *usesStore, use func(), usedAt func() time.Time, _ func()) {
-		use()
+	bubble("are noted later while the store fails", func(t *testing.T, s *usesStore, u usage) {
+		u.use()
 		at := time.Now()
 		s.broken.Store(true)
 		time.Sleep(time.Minute)
-		if s.writes.Load() < 2 || !usedAt().IsZero() {
+		if s.writes.Load() < 2 || !u.usedAt().IsZero() {
 			t.Fatalf("%d writes", s.writes.Load())
 		}
 		s.broken.Store(false)
 		time.Sleep(6 * time.Second)
-		if got := usedAt(); !got.Equal(at) {
+		if got := u.usedAt(); !got.Equal(at) {
 			t.Errorf("%v, want %v", got, at)
 		}
 	})

@@ -20,6 +20,16 @@ func (r *runner) addAccount(ctx context.Context, args ...string) (password strin
 	return password, because(err, schema.CodeConflict, "there is an account %q already", email)
 }
 
+// newPassword is for those who have forgotten theirs.
+func (r *runner) newPassword(ctx context.Context, args ...string) (password string, err error) {
+	account, err := r.account(ctx, args[0])
+	if err != nil {
+		return "", err
+	}
+	password = access.NewPassword()
+	return password, r.stores.SetPassword(ctx, account.ID, access.HashPassword(password), 0)
+}
+
 func (r *runner) suspendAccount(ctx context.Context, args ...string) (string, error) {
 	return r.setSuspended(ctx, args[0], true)
 }

@@ -2,6 +2,7 @@ package admin_test
 
 import (
 	"testing"
+	"time"
 
 	"linkstream/api/access"
 	"linkstream/schema"
@@ -28,6 +29,38 @@ func TestAccountAdd(t *testing.T) {
 	})
 	t.Run("refuses what is no email", func(t *testing.T) {
 		c.fails(t, "account add me", schema.CodeInvalid, "email")
+	})
+}
+
+func TestAccountPassword(t *testing.T) {
+	c := newCLI(t)
+	old := c.prints(t, "account add me@example.org")
+	account, err := c.AccountByEmail(t.Context(), "me@example.org")
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	session := schema.Session{AccountID: account.ID, CreatedAt: now, SeenAt: now, ExpiresAt: now.Add(time.Hour)}
+	if err := c.CreateSession(t.Context(), &session); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("replaces the password and ends the sessions", func(t *testing.T) {
+		password := c.prints(t, "account password Me@example.org")
+		account, err := c.AccountByEmail(t.Context(), "me@example.org")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for tried, want := range map[string]bool{password: true, old: false} {
+			if ok, err := access.VerifyPassword(account.PasswordHash, tried); ok != want || err != nil {
+				t.Errorf("password %q: %t, %v", tried, ok, err)
+			}
+		}
+		if sessions, err := c.Sessions(t.Context(), account.ID, time.Now()); err != nil || len(sessions) > 0 {
+			t.Errorf("%+v, %v", sessions, err)
+		}
+	})
+	t.Run("refuses an unknown account", func(t *testing.T) {
+		c.fails(t, "account password us@example.org", schema.CodeNotFound, `no account "us@example.org"`)
 	})
 }
 

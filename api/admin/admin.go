@@ -48,7 +48,8 @@ type runner struct {
 
 var commands = [...]command{
 	{"account add", "EMAIL", "make an account and print its password", (*runner).addAccount},
-	{"account suspend", "EMAIL", "refuse the account's tokens; its links go on", (*runner).suspendAccount},
+	{"account password", "EMAIL", "give the account a new password and print it; sessions end", (*runner).newPassword},
+	{"account suspend", "EMAIL", "refuse the account's tokens and sessions; its links go on", (*runner).suspendAccount},
 	{"account reinstate", "EMAIL", "undo account suspend", (*runner).reinstateAccount},
 	{"token add", "EMAIL", "make an API token for the account and print it", (*runner).addToken},
 	{"token revoke", "ID", "refuse the token for good; ID may be the token itself", (*runner).revokeToken},

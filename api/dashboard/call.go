@@ -94,8 +94,8 @@ func (c *call) seeOther(path, notice string) error {
 // problems are what is wrong with a form, by the name of the field; "" is the form as a whole.
 type problems map[string]string
 
-// problemsOf returns the problems that err names, if it is one of CodeInvalid that names any. A field's name in the form
-// is that in the error.
+// problemsOf returns the problems that err names, if it is one of CodeInvalid that names any. A field's name in the
+// form is that in the error.
 func problemsOf(err error) (problems, bool) {
 	e, ok := asError(err)
 	if !ok || e.Code != schema.CodeInvalid || len(e.Fields) == 0 {

@@ -137,8 +137,8 @@ func (d *Dashboard) route(method, path string, admit admission, handle func(*cal
 	}
 }
 
-// Owns reports whether a request is the dashboard's to answer. The root is to a browser that looks for a page: to a program
-// it is a path without the API's version.
+// Owns reports whether a request is the dashboard's to answer. The root is to a browser that looks for a page: to a
+// program it is a path without the API's version.
 func Owns(http *fasthttp.RequestCtx) bool {
 	switch path := string(http.URI().PathOriginal()); {
 	case path == "/":
@@ -194,8 +194,8 @@ func (d *Dashboard) recover(c *call) {
 }
 
 // policy lets a page load what the dashboard serves, and nothing else.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
-	"base-uri 'none'; frame-ancestors 'none'"
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // setHeaders sets what stands on every answer. Pages are kept by nobody; assets say otherwise of themselves.
 func (d *Dashboard) setHeaders(header *fasthttp.ResponseHeader) {

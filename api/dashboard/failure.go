@@ -78,7 +78,8 @@ func (d *Dashboard) explain(c *call, err error) *failure {
 	if code == schema.CodeNotFound {
 		return errNoPage
 	}
-	d.Log.Error("request failed", "method", string(c.http.Method()), "path", string(c.http.URI().PathOriginal()), "error", err)
+	method, path := string(c.http.Method()), string(c.http.URI().PathOriginal())
+	d.Log.Error("request failed", "method", method, "path", path, "error", err)
 	if code == schema.CodeUnavailable {
 		store := "link store"
 		var of *storeError

@@ -27,7 +27,9 @@ func (f *failing) err() error {
 	return nil
 }
 
-func (f *failing) SessionByDigest(ctx context.Context, digest [32]byte, now time.Time) (schema.Session, schema.Account, error) {
+func (f *failing) SessionByDigest(
+	ctx context.Context, digest [32]byte, now time.Time,
+) (schema.Session, schema.Account, error) {
 	if err := f.err(); err != nil {
 		return schema.Session{}, schema.Account{}, err
 	}

@@ -11,8 +11,8 @@ import (
 
 // always is what stands in the header of every answer.
 var always = map[string]string{
-	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
-		"base-uri 'none'; frame-ancestors 'none'",
+	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
 	"Referrer-Policy":            "same-origin",
 	"X-Content-Type-Options":     "nosniff",
 	"X-Frame-Options":            "DENY",
@@ -43,6 +43,7 @@ func TestHeaders(t *testing.T) {
 		s := start(t, tls.options...)
 		b := s.browser(t)
 		style := regexp.MustCompile(`/dashboard/static/style\.[0-9a-f]+\.css`).FindString(b.get("/dashboard/sign-in").body)
+		large := url.Values{"email": {strings.Repeat("x", 70_000)}}
 		for _, c := range []struct {
 			name, method, path string
 			form               url.Values
@@ -59,7 +60,7 @@ func TestHeaders(t *testing.T) {
 			{"a form with a mistake", "POST", "/dashboard/sign-in", url.Values{"email": {"x"}}, 422, "no-store"},
 			{"a form without a session", "POST", "/dashboard/tokens", url.Values{"name": {"x"}}, 303, "no-store"},
 			{"a sign-in", "POST", "/dashboard/sign-in", url.Values{"email": {email}, "password": {password}}, 303, "no-store"},
-			{"a form that is too large", "POST", "/dashboard/sign-in", url.Values{"email": {strings.Repeat("x", 70_000)}}, 413, "no-store"},
+			{"a form that is too large", "POST", "/dashboard/sign-in", large, 413, "no-store"},
 			{"an asset", "GET", style, nil, 200, "public, max-age=31536000, immutable"},
 			{"the head of an asset", "HEAD", style, nil, 200, "public, max-age=31536000, immutable"},
 		} {
@@ -101,7 +102,8 @@ func TestCookies(t *testing.T) {
 		b.fields.Set("Cookie", "__Host-linkstream="+c.Value)
 		b.get("/dashboard").want(t, http.StatusOK, "Overview")
 		b.post("/dashboard/account/sessions/end-others").wantTo(t, "/dashboard/account")
-		if n := b.seen.cookie("__Host-linkstream-notice"); n == nil || !n.HttpOnly || !n.Secure || n.SameSite != http.SameSiteLaxMode {
+		n := b.seen.cookie("__Host-linkstream-notice")
+		if n == nil || !n.HttpOnly || !n.Secure || n.SameSite != http.SameSiteLaxMode {
 			t.Errorf("%+v", n)
 		}
 	})
@@ -118,7 +120,9 @@ func TestPages(t *testing.T) {
 		}
 	})
 	t.Run("the navigation says where one is", func(t *testing.T) {
-		for _, path := range []string{"/dashboard", "/dashboard/links", "/dashboard/domains", "/dashboard/tokens", "/dashboard/account"} {
+		for _, path := range []string{
+			"/dashboard", "/dashboard/links", "/dashboard/domains", "/dashboard/tokens", "/dashboard/account",
+		} {
 			page := b.get(path)
 			page.want(t, http.StatusOK)
 			current := regexp.MustCompile(`<a href="([^"]+)" aria-current="page">`).FindAllStringSubmatch(page.body, -1)

@@ -2,7 +2,9 @@ package dashboard
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"embed"
+	"encoding/hex"
 	"fmt"
 	"html/template"
 	"io/fs"
@@ -22,7 +24,8 @@ type pages map[string]*template.Template
 
 func newPages(files assets) (pages, error) {
 	// Files whose names begin with a low line are parts that pages have in common.
-	layout, err := template.New("layout").Funcs(functions(files)).ParseFS(templateFiles, "templates/layout.html", "templates/_*.html")
+	layout, err := template.New("layout").Funcs(functions(files)).
+		ParseFS(templateFiles, "templates/layout.html", "templates/_*.html")
 	if err != nil {
 		return nil, fmt.Errorf("parse layout: %w", err)
 	}
@@ -97,9 +100,20 @@ func (d *Dashboard) invalid(c *call, page string, data any, p problems) error {
 	return d.write(c, fasthttp.StatusUnprocessableEntity, page, data, p)
 }
 
-// renderPart answers with what a template of the page shows, without all that is around it.
+// renderPart answers with what a template of the page shows, without all that is around it. The script asks for it again
+// and again with the tag of what it has, and is told that this is still so (RFC 9110, 13.1.2).
 func (d *Dashboard) renderPart(c *call, page, part string, data any) error {
-	return d.execute(c, fasthttp.StatusOK, page, part, d.view(c, data, nil))
+	if err := d.execute(c, fasthttp.StatusOK, page, part, d.view(c, data, nil)); err != nil {
+		return err
+	}
+	digest := sha256.Sum256(c.http.Response.Body())
+	tag := `"` + hex.EncodeToString(digest[:12]) + `"`
+	if string(c.http.Request.Header.Peek(fasthttp.HeaderIfNoneMatch)) == tag {
+		c.http.Response.ResetBody()
+		c.http.SetStatusCode(fasthttp.StatusNotModified)
+	}
+	c.http.Response.Header.Set(fasthttp.HeaderETag, tag)
+	return nil
 }
 
 // write answers with a page, all of it or an error.
@@ -181,5 +195,6 @@ func describe(v view, field string, hints ...string) template.HTMLAttr {
 	if len(hints) == 0 {
 		return ""
 	}
-	return template.HTMLAttr(fmt.Sprintf(`aria-describedby="%s"%s`, template.HTMLEscapeString(strings.Join(hints, " ")), invalid))
+	ids := template.HTMLEscapeString(strings.Join(hints, " "))
+	return template.HTMLAttr(fmt.Sprintf(`aria-describedby="%s"%s`, ids, invalid))
 }

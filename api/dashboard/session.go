@@ -125,7 +125,7 @@ const (
 	noticeCookie  = "linkstream-notice"
 )
 
-// cookieName returns a cookie's name. Behind TLS it has the prefix with which browsers take it from this very host only.
+// cookieName returns a cookie's name. Behind TLS it has the prefix with which browsers take it from this host only.
 func (d *Dashboard) cookieName(name string) string {
 	if d.secure {
 		return "__Host-" + name

@@ -117,9 +117,9 @@ func (d *Dashboard) showSignUp(c *call) error {
 	return d.render(c, "signup", signInPage{})
 }
 
-// makeAccount answers the same, after the same time, whether or not the address had an account. Without a mail that only
-// the address's owner can read, no more can be hidden: whether the new password then opens the account tells which it was,
-// which is why nobody is signed in here, and why both steps are limited.
+// makeAccount answers the same, after the same time, whether or not the address had an account. Without a mail that
+// only the address's owner can read, no more can be hidden: whether the new password then opens the account tells which
+// it was, which is why nobody is signed in here, and why both steps are limited.
 func (d *Dashboard) makeAccount(c *call) error {
 	page, password := signInPage{Email: c.form("email")}, c.secret("password")
 	email, wrong := access.ParseEmail(page.Email)
@@ -150,8 +150,8 @@ func (d *Dashboard) makeAccount(c *call) error {
 var passwordProblem = fmt.Sprintf("A password needs at least %d characters, and at most %d.",
 	access.MinPasswordLen, access.MaxPasswordLen)
 
-// limit counts an attempt by the client's address and, unless there were too many from there, by email. It returns for how
-// long the client must wait.
+// limit counts an attempt by the client's address and, unless there were too many from there, by email. It returns for
+// how long the client must wait.
 func (d *Dashboard) limit(c *call, byAddress, byEmail access.Limit, email string) (time.Duration, error) {
 	client := d.proxies.Client(c.peer(), &c.http.Request.Header)
 	wait, err := d.attempts.Allow(c.ctx, byAddress, access.Network(client))
@@ -167,7 +167,8 @@ func (d *Dashboard) tooMany(c *call, page string, data any, wait time.Duration, 
 		return err
 	}
 	c.http.Response.Header.Set(fasthttp.HeaderRetryAfter, strconv.Itoa(int(wait.Seconds())))
-	return d.write(c, fasthttp.StatusTooManyRequests, page, data, problems{"": "There were too many attempts. " + tryAgain(wait)})
+	p := problems{"": "There were too many attempts. " + tryAgain(wait)}
+	return d.write(c, fasthttp.StatusTooManyRequests, page, data, p)
 }
 
 // tryAgain says when.

@@ -44,9 +44,7 @@ func TestSignIn(t *testing.T) {
 		if first == second {
 			t.Fatal("the same secret")
 		}
-		if _, _, err := s.links.SessionByDigest(t.Context(), access.Digest(first), time.Now()); schema.ErrorCode(err) != schema.CodeNotFound {
-			t.Errorf("the earlier session goes on: %v", err)
-		}
+		s.wantEnded(t, first)
 	})
 	t.Run("is left by signing out", func(t *testing.T) {
 		b := s.signedIn(t)
@@ -56,11 +54,18 @@ func TestSignIn(t *testing.T) {
 			t.Errorf("cookie %v", c)
 		}
 		b.follow().want(t, http.StatusOK, "You are signed out.")
-		if _, _, err := s.links.SessionByDigest(t.Context(), access.Digest(secret), time.Now()); schema.ErrorCode(err) != schema.CodeNotFound {
-			t.Errorf("the session goes on: %v", err)
-		}
+		s.wantEnded(t, secret)
 		b.get("/dashboard").wantTo(t, "/dashboard/sign-in")
 	})
+}
+
+// wantEnded fails if the session with that secret goes on.
+func (s *service) wantEnded(t *testing.T, secret string) {
+	t.Helper()
+	_, _, err := s.links.SessionByDigest(t.Context(), access.Digest(secret), time.Now())
+	if schema.ErrorCode(err) != schema.CodeNotFound {
+		t.Errorf("the session goes on: %v", err)
+	}
 }
 
 func TestSignInTellsNobodyWhoHasAnAccount(t *testing.T) {
@@ -100,7 +105,8 @@ func TestSignInIsLimited(t *testing.T) {
 		t.Helper()
 		a := b.signIn(address, "wrong password")
 		a.want(t, want)
-		if retry, _ := strconv.Atoi(a.header.Get("Retry-After")); (want == http.StatusTooManyRequests) != (retry > 0) || retry > 3600 {
+		retry, _ := strconv.Atoi(a.header.Get("Retry-After"))
+		if limited := want == http.StatusTooManyRequests; limited != (retry > 0) || retry > 3600 {
 			t.Errorf("%d with Retry-After %q", a.status, a.header.Get("Retry-After"))
 		}
 	}

@@ -82,8 +82,8 @@ func (d *Dashboard) createToken(c *call) error {
 	return d.render(c, "token", page)
 }
 
-var tooManyTokens = fmt.Sprintf("You have %d tokens, which is as many as there can be. Revoke one that is not used any more.",
-	maxTokens)
+var tooManyTokens = fmt.Sprintf("You have %d tokens, which is as many as there can be. "+
+	"Revoke one that is not used any more.", maxTokens)
 
 // tokenProblems says why a token is not made; newest is the token that was the newest when the form was made.
 func tokenProblems(page tokensPage, newest int64) problems {
@@ -100,8 +100,8 @@ func tokenProblems(page tokensPage, newest int64) problems {
 	}
 	for _, token := range page.Tokens {
 		if token.ID > newest && token.Name == page.Name {
-			return problems{"": "This form was sent before, and the token was made then: see below. It was shown that once and " +
-				"cannot be shown again. If you have not kept it, revoke it and make another one."}
+			return problems{"": "This form was sent before, and the token was made then: see below. It was shown that " +
+				"once and cannot be shown again. If you have not kept it, revoke it and make another one."}
 		}
 	}
 	return nil
@@ -132,7 +132,8 @@ func (d *Dashboard) revokeToken(c *call) error {
 		if err := d.DB.RevokeToken(c.ctx, id, time.Now().UTC()); err != nil {
 			return err
 		}
-		return c.seeOther(pathTokens, fmt.Sprintf("The token “%s” is revoked. Programs that use it are refused from now on.", token.Name))
+		return c.seeOther(pathTokens,
+			fmt.Sprintf("The token “%s” is revoked. Programs that use it are refused from now on.", token.Name))
 	}
 	return c.seeOther(pathTokens, "That token is not valid any more.")
 }

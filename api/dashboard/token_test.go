@@ -33,7 +33,8 @@ func TestTokens(t *testing.T) {
 	b := s.signedIn(t)
 	b.get("/dashboard/tokens").want(t, http.StatusOK, "No tokens yet")
 	made := b.post("/dashboard/tokens", "name", " My script ", "newest", "0")
-	made.want(t, http.StatusOK, "Your new token", "My script", "curl -s "+s.base+"/api/v1/shorten -H 'Authorization: Bearer ls_")
+	made.want(t, http.StatusOK, "Your new token", "My script",
+		"curl -s "+s.base+"/api/v1/shorten -H 'Authorization: Bearer ls_")
 	match := secretField.FindStringSubmatch(made.body)
 	if match == nil {
 		t.Fatal(made.body)
@@ -58,7 +59,8 @@ func TestTokens(t *testing.T) {
 		}
 	})
 	t.Run("is made once, though the page is reloaded", func(t *testing.T) {
-		b.post("/dashboard/tokens", "name", "My script", "newest", "0").want(t, http.StatusUnprocessableEntity, "was sent before")
+		b.post("/dashboard/tokens", "name", "My script", "newest", "0").
+			want(t, http.StatusUnprocessableEntity, "was sent before")
 		tokens, err := s.links.Tokens(t.Context(), s.account.ID)
 		must(t, err)
 		if len(tokens) != 1 {
@@ -126,7 +128,8 @@ func TestTokensAreAtMostAHundred(t *testing.T) {
 	var making sync.WaitGroup
 	for i := range 8 { // at the same time, of which three can be
 		making.Go(func() {
-			b.copy().send("POST", "/dashboard/tokens", url.Values{"csrf": {form}, "name": {fmt.Sprint("new ", i)}, "newest": {"0"}})
+			b.copy().send("POST", "/dashboard/tokens",
+				url.Values{"csrf": {form}, "name": {fmt.Sprint("new ", i)}, "newest": {"0"}})
 		})
 	}
 	making.Wait()

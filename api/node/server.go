@@ -28,8 +28,8 @@ type site interface {
 	Reject(*fasthttp.RequestCtx, error) // answers one that could not be read
 }
 
-// newServer returns a server of the API, the dashboard and the operator's endpoints. Bodies are streamed, so that a request
-// whose body is too large has a header to be answered by.
+// newServer returns a server of the API, the dashboard and the operator's endpoints. Bodies are streamed, so that a
+// request whose body is too large has a header to be answered by.
 func newServer(api, pages site, operator *ops.Endpoints, log *slog.Logger) *fasthttp.Server {
 	handle := func(ctx *fasthttp.RequestCtx) {
 		of := api

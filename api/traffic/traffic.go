@@ -1,5 +1,5 @@
-// Package traffic is what the API and the dashboard have in common as servers: how requests are counted, and what is said
-// of one that cannot be read.
+// Package traffic is what the API and the dashboard have in common as servers: how requests are counted, and what is
+// said of one that cannot be read.
 package traffic
 
 import (
@@ -17,7 +17,8 @@ const OtherRoute = "other"
 
 // Count counts a request that began at began, and was answered with status, under the pattern of its route.
 func Count(set *metrics.Set, route string, status int, began time.Time) {
-	set.GetOrCreateCounter(fmt.Sprintf("linkstream_api_requests_total{route=%q,status=%q}", route, strconv.Itoa(status))).Inc()
+	labels := fmt.Sprintf("{route=%q,status=%q}", route, strconv.Itoa(status))
+	set.GetOrCreateCounter("linkstream_api_requests_total" + labels).Inc()
 	set.GetOrCreateHistogram(fmt.Sprintf("linkstream_api_request_seconds{route=%q}", route)).UpdateDuration(began)
 }
 

@@ -84,7 +84,7 @@ for (const form of document.querySelectorAll("form[method=post]")) {
 // element with an ID and data-part; what is open in it stays open. Errors make it slower, the end of the session stops it.
 const live = document.querySelector("[data-live]");
 const parts = new Map();
-let pause = 2000;
+let pause = 2000, seen;
 
 function take(html) {
   for (const fresh of new DOMParser().parseFromString(html, "text/html").querySelectorAll("[data-part]")) {
@@ -105,10 +105,14 @@ function take(html) {
 async function refresh() {
   if (!document.hidden) {
     try {
-      const answer = await fetch(live.dataset.live, { redirect: "manual", signal: AbortSignal.timeout(10000) });
+      const headers = seen ? { "If-None-Match": seen } : {};
+      const answer = await fetch(live.dataset.live, { headers, redirect: "manual", signal: AbortSignal.timeout(10000) });
       if (answer.type === "opaqueredirect" || answer.status === 404) return; // signed out, or gone
-      if (!answer.ok) throw new Error(answer.statusText);
-      take(await answer.text());
+      if (answer.status !== 304) { // which says that nothing has changed
+        if (!answer.ok) throw new Error(answer.statusText);
+        take(await answer.text());
+        seen = answer.headers.get("ETag");
+      }
       pause = 2000;
     } catch {
       pause = Math.min(2 * pause, 60000);
