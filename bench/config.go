@@ -28,6 +28,7 @@ type Config struct {
 
 	Links  int
 	Clicks int
+	Hot    float64 // share of the clicks of a history that are on one link, beside Zipf's law
 	Conns  int
 	Rate   float64 // 0: half of the ceiling
 
@@ -61,6 +62,7 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.BoolVar(&c.Own, "i-own-this-target", c.Own, "put load on -edge and -api although they are not on the loopback interface")
 	fs.IntVar(&c.Links, "links", c.Links, "`number` of links that are made first and visited by Zipf's law")
 	fs.IntVar(&c.Clicks, "clicks", c.Clicks, "`number` of clicks that are made first where a scenario needs some")
+	fs.Float64Var(&c.Hot, "hot", c.Hot, "`share` of those clicks that are on one link, besides its share by Zipf's law; 0 to 1")
 	fs.IntVar(&c.Conns, "conns", c.Conns, "`number` of connections of the load")
 	fs.Float64Var(&c.Rate, "rate", c.Rate, "operations a `second` of open loops; 0: half of what the closed loop reached")
 	fs.IntVar(&c.Rounds, "rounds", c.Rounds, "`number` of rounds; five or more tell a change from noise")
@@ -95,6 +97,7 @@ func (c *Config) Validate() error {
 	}{
 		{"-links", float64(c.Links), 1, maxLinks},
 		{"-clicks", float64(c.Clicks), 1, maxClicks},
+		{"-hot", c.Hot, 0, 1},
 		{"-conns", float64(c.Conns), 1, 4096},
 		{"-rate", c.Rate, 0, 1e6},
 		{"-rounds", float64(c.Rounds), 1, 100},

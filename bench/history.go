@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"time"
 
 	"linkstream/bench/load"
@@ -23,12 +24,14 @@ type history struct {
 	links      linkSet
 	clicks     []int64 // of each link
 	popularity *load.Popularity
+	hot        float64 // share of the clicks that are on the first link whatever its popularity
+	random     *rand.Rand
 	sources    []enrich.Source // of the crowd
 }
 
-func newHistory(links linkSet) *history {
-	h := &history{links: links, clicks: make([]int64, links.count),
-		popularity: load.NewPopularity(links.count, crowdSeed)}
+func newHistory(links linkSet, hot float64) *history {
+	h := &history{links: links, clicks: make([]int64, links.count), hot: hot,
+		popularity: load.NewPopularity(links.count, crowdSeed), random: rand.New(rand.NewPCG(crowdSeed, 0))}
 	enricher := enrich.New(nil)
 	for _, v := range load.Visitors(crowdSize, crowdSeed) {
 		click := schema.Click{UserAgent: []byte(v.UserAgent), Referrer: []byte(v.Referrer)}
@@ -41,6 +44,9 @@ func newHistory(links linkSet) *history {
 func (h *history) append(b *schema.ClickBatch, clicks int, start time.Time, spacing time.Duration) {
 	for i := range clicks {
 		link, source, n := h.popularity.Next(), h.sources[b.Len()%len(h.sources)], b.Next
+		if h.random.Float64() < h.hot {
+			link = 0
+		}
 		h.clicks[link]++
 		b.Offset, b.Lane, b.Seq = append(b.Offset, n), append(b.Lane, schema.Lane{}), append(b.Seq, uint64(n)+1)
 		b.LinkID = append(b.LinkID, int64(link)+1) // seed makes the links of a new database, in order

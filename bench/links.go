@@ -12,7 +12,7 @@ import (
 
 // runLinks measures the list of links: its first page and its last one.
 func runLinks(ctx context.Context, b *bench) error {
-	h := newHistory(newLinkSet(b.cfg.Links))
+	h := newHistory(newLinkSet(b.cfg.Links), b.cfg.Hot)
 	service, err := b.openWithHistory(ctx, h)
 	if err != nil {
 		return err

@@ -199,7 +199,7 @@ func (r *real) bareCounting(ctx context.Context, clicks int, fetch *subject) ([]
 	}
 	r.bench.stops = append(r.bench.stops, conn.Close)
 	bare := &subject{name: "bare clickhouse-go insert", processes: []process{{"bench", proc.Self}}}
-	inserts := &insertLoop{conn: conn, clicks: clicks, history: newHistory(newLinkSet(r.bench.cfg.Links)), done: &bare.done}
+	inserts := &insertLoop{conn: conn, clicks: clicks, history: newHistory(newLinkSet(r.bench.cfg.Links), 0), done: &bare.done}
 	bare.work = inserts.work
 	return []*subject{bare, fetch}, nil
 }

@@ -11,7 +11,7 @@ import (
 
 // runStats measures the statistics of links: of any one, and of the one that most clicks are on.
 func runStats(ctx context.Context, b *bench) error {
-	h := newHistory(newLinkSet(b.cfg.Links))
+	h := newHistory(newLinkSet(b.cfg.Links), b.cfg.Hot)
 	service, err := b.openWithHistory(ctx, h)
 	if err != nil {
 		return err

@@ -38,12 +38,11 @@ type cache[V any] struct {
 	hits, misses, stale *metrics.Counter
 }
 
-// lookup returns what the store has at key, CodeNotFound if it has nothing. All bytes that the value refers to are in
-// kept, which begins with key: an entry has them in one place.
-type lookup[V any] func(ctx context.Context, key string) (value V, kept string, err error)
+// lookup returns what the store has at key, and how many bytes the value refers to. CodeNotFound if it has nothing.
+type lookup[V any] func(ctx context.Context, key string) (value V, refers int, err error)
 
+// entry is what ristretto keeps, which keeps hashes of the keys. There may be millions of entries.
 type entry[V any] struct {
-	key     string // ristretto compares hashes alone
 	found   bool
 	expires atomic.Int64 // Unix nanoseconds; below zero: dropped, and each drop makes it less
 	value   V
@@ -57,19 +56,21 @@ type flight[V any] struct {
 	dropped bool // what the store answers may be older than a drop, so it is not fresh; under mu
 }
 
-// newCache returns a cache of maxBytes. An eighth of them goes to ristretto's counters, 3 to 4 bytes each, by which it
-// knows what is worth keeping: about ten to an entry, as it recommends.
+// newCache returns a cache of maxBytes. A sixteenth of them goes to ristretto's counters, 3 to 4 bytes each, by which it
+// knows what is worth keeping: about five to an entry.
 func newCache[V any](
 	name string, maxBytes int64, cfg *Config, store *gate, set *metrics.Set, lookup lookup[V],
 ) (*cache[V], error) {
-	seed := maphash.MakeSeed()
+	first, second := maphash.MakeSeed(), maphash.MakeSeed()
 	entries, err := ristretto.NewCache(&ristretto.Config[[]byte, *entry[V]]{
-		NumCounters:        maxBytes / 8 / 4,
-		MaxCost:            maxBytes / 8 * 7,
+		NumCounters:        maxBytes / 16 / 4,
+		MaxCost:            maxBytes / 16 * 15,
 		BufferItems:        64,
 		IgnoreInternalCost: true, // entryOverhead has it
-		// One hash will do, because entries have their keys.
-		KeyToHash: func(key []byte) (hash, none uint64) { return maphash.Bytes(seed, key), 0 },
+		// What ristretto compares must be hard to find two keys for: 128 bits that nobody outside can compute.
+		KeyToHash: func(key []byte) (hash, conflict uint64) {
+			return maphash.Bytes(first, key), maphash.Bytes(second, key)
+		},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make cache of %s: %w", name, err)
@@ -90,22 +91,14 @@ func newCache[V any](
 	}, nil
 }
 
-// find returns the entry at key, nil if there is none.
-func (c *cache[V]) find(key []byte) *entry[V] {
-	if e, ok := c.entries.Get(key); ok && e.key == string(key) {
-		return e
-	}
-	return nil
-}
-
 // get returns the value at key as of now, errNotFound or errUnavailable. It keeps no reference to key.
 func (c *cache[V]) get(key []byte, now time.Time) (*V, error) {
-	e := c.find(key)
+	e, ok := c.entries.Get(key)
 	var err error
 	switch {
-	case e != nil && now.UnixNano() < e.expires.Load():
+	case ok && now.UnixNano() < e.expires.Load():
 		c.hits.Inc()
-	case e != nil && e.found:
+	case ok && e.found:
 		e = c.renew(e, key, now)
 	default:
 		c.misses.Inc()
@@ -154,14 +147,11 @@ func (c *cache[V]) fetch(key string, now time.Time) (*entry[V], error) {
 		return f.entry, f.err
 	}
 	f.err = c.store.ask(func(ctx context.Context) error {
-		value, kept, err := c.lookup(ctx, key)
+		value, refers, err := c.lookup(ctx, key)
 		if err != nil && schema.ErrorCode(err) != schema.CodeNotFound {
 			return err
 		}
-		if err != nil {
-			kept = key
-		}
-		c.keep(f, &entry[V]{key: kept[:len(key)], value: value, found: err == nil}, len(kept), now)
+		c.keep(f, key, &entry[V]{value: value, found: err == nil}, refers, now)
 		return nil
 	})
 	c.mu.Lock()
@@ -182,12 +172,11 @@ func (c *cache[V]) drop(key []byte) {
 		f.entry.drop()
 		delete(c.flights, string(key))
 	}
-	e := c.find(key)
+	e, ok := c.entries.Get(key)
 	switch {
-	case e == nil:
-	case e.found:
+	case ok && e.found:
 		e.drop()
-	default:
+	case ok:
 		c.entries.Del(key)
 	}
 }
@@ -201,7 +190,7 @@ func (e *entry[V]) drop() {
 
 // keep makes e, which refers to so many bytes, the entry of a flight and offers it to ristretto, which may decline: those
 // who wait for the entry get it all the same, and the next one asks the store again.
-func (c *cache[V]) keep(f *flight[V], e *entry[V], refers int, now time.Time) {
+func (c *cache[V]) keep(f *flight[V], key string, e *entry[V], refers int, now time.Time) {
 	ttl := c.ttl
 	if !e.found {
 		ttl = c.negativeTTL
@@ -217,6 +206,6 @@ func (c *cache[V]) keep(f *flight[V], e *entry[V], refers int, now time.Time) {
 	if dropped && !e.found {
 		return
 	}
-	c.entries.Set([]byte(e.key), e, int64(entryOverhead+int(unsafe.Sizeof(*e))+refers))
+	c.entries.Set([]byte(key), e, int64(entryOverhead+int(unsafe.Sizeof(*e))+refers))
 	c.entries.Wait() // until it can be found: the flight must not end before, or there would be a second one
 }

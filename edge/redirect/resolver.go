@@ -137,23 +137,23 @@ func isAddress(name []byte) bool {
 }
 
 func lookupHost(domains schema.DomainStore) lookup[int64] {
-	return func(ctx context.Context, host string) (int64, string, error) {
+	return func(ctx context.Context, host string) (int64, int, error) {
 		domain, err := domains.VerifiedDomain(ctx, host)
 		if err != nil {
-			return 0, "", fmt.Errorf("look up domain %q: %w", host, err)
+			return 0, 0, fmt.Errorf("look up domain %q: %w", host, err)
 		}
-		return domain.ID, host, nil
+		return domain.ID, 0, nil
 	}
 }
 
 func lookupLink(links schema.LinkStore) lookup[Target] {
-	return func(ctx context.Context, key string) (Target, string, error) {
+	return func(ctx context.Context, key string) (Target, int, error) {
 		domainID, hash := int64(binary.BigEndian.Uint64([]byte(key[:8]))), key[8:]
 		link, err := links.Link(ctx, domainID, hash)
 		if err != nil {
-			return Target{}, "", fmt.Errorf("look up link %q: %w", hash, err)
+			return Target{}, 0, fmt.Errorf("look up link %q: %w", hash, err)
 		}
-		kept := key + string(Location(link.URL))
-		return Target{LinkID: link.ID, AccountID: link.AccountID, Location: kept[len(key):], Active: link.Active}, kept, nil
+		target := Target{LinkID: link.ID, AccountID: link.AccountID, Location: string(Location(link.URL)), Active: link.Active}
+		return target, len(target.Location), nil
 	}
 }
