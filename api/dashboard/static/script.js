@@ -3,7 +3,7 @@
 
 // Times: the reader's own terms, with the exact moment on hover. Without the script they stand in UTC.
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
-const moment = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
 const relative = new Intl.RelativeTimeFormat(document.documentElement.lang, { numeric: "auto" });
 const units = [["day", 86400], ["hour", 3600], ["minute", 60]];
 
@@ -14,7 +14,7 @@ function showTimes() {
     const seconds = (at - Date.now()) / 1000;
     element.title = exact.format(at);
     if (Math.abs(seconds) >= 30 * 86400) {
-      element.textContent = moment.format(at);
+      element.textContent = day.format(at);
       continue;
     }
     const [unit, length] = units.find(([, length]) => Math.abs(seconds) >= length) || ["second", 0];
