@@ -5,10 +5,10 @@ BENCHMARKS = $(sort $(dir $(shell grep -rl --include='*_test.go' '^func Benchmar
 FUZZTIME   = 5s
 
 .DEFAULT_GOAL := help
-.PHONY: help run up build check test bench fuzz
+.PHONY: help run up build check test bench fuzz screenshots
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## run the whole service on this machine; flags as in ARGS="-api.listen 127.0.0.1:9081"
 	go run ./deploy/standalone $(ARGS)
@@ -37,3 +37,6 @@ fuzz: ## run each fuzz target for FUZZTIME (5s)
 			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$dir || exit 1; \
 		done; \
 	done
+
+screenshots: ## take the README's pictures of the dashboard anew; needs a Chromium, or apt to get one
+	go test -count 1 -run '^TestDashboardPictures$$' ./deploy/e2e -pictures $(CURDIR)/api/dashboard/screenshots

@@ -14,9 +14,12 @@ import (
 	"linkstream/api/claim/dnstest"
 )
 
-// phone is the User-Agent of a browser that is no bot, which a headless one is taken for.
-const phone = "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 " +
-	"Mobile Safari/537.36"
+// User-Agent headers of browsers that are no bots, which a headless one is taken for.
+const (
+	phone = "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 " +
+		"Mobile Safari/537.36"
+	desktop = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36"
+)
 
 func TestDashboardLinks(t *testing.T) {
 	t.Parallel()

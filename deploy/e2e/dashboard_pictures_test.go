@@ -1,0 +1,116 @@
+package e2e_test
+
+import (
+	"bytes"
+	"cmp"
+	"flag"
+	"image"
+	"image/color"
+	"image/png"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/chromedp/cdproto/page"
+)
+
+// picturesDir is where the pictures of the README go: see make screenshots.
+var picturesDir = flag.String("pictures", "", "`folder` for pictures of the dashboard (default one that is removed)")
+
+// maxPicture is how many bytes a picture may have: the repository keeps all of them.
+const maxPicture = 150_000
+
+// TestDashboardPictures takes the README's pictures of a filled system.
+func TestDashboardPictures(t *testing.T) {
+	t.Parallel()
+	dir := *picturesDir
+	if dir == "" {
+		dir = t.TempDir()
+	}
+	s := filledSystem(t)
+	b := s.tab(t, saying(desktop))
+	b.page("/dashboard/sign-in")
+	b.picture(dir, "sign-in", 600)
+	b.signIn(s)
+	for _, p := range []struct {
+		name, path string
+		shows      string // when the page is whole
+	}{
+		{"overview", "/dashboard", "Top links"},
+		{"links", "/dashboard/links", "14 links"},
+		{"link", "/dashboard/links/0/launch", "Countries"},
+		{"domains", "/dashboard/domains", "Your domains"},
+		{"domain", "/dashboard/domains/2", "TXT record"},
+		{"api-settings", "/dashboard/tokens", "Your tokens"},
+		{"account", "/dashboard/account", "Where you are signed in"},
+	} {
+		b.page(p.path)
+		b.shows(p.shows)
+		b.picture(dir, p.name, 1900)
+		if p.name != "overview" && p.name != "link" {
+			continue
+		}
+		b.scheme("dark")
+		b.picture(dir, p.name+"-dark", 1900)
+		b.size(390, 844)
+		b.picture(dir, p.name+"-narrow-dark", 844)
+		b.scheme("light")
+		b.picture(dir, p.name+"-narrow", 844)
+		b.size(1280, 900)
+	}
+}
+
+// picture writes a picture of the page, of at most that height.
+func (b *tab) picture(dir, name string, height float64) {
+	b.t.Helper()
+	evaluate[*struct{}](b, "document.activeElement.blur(), scrollTo(0, 0), null")
+	whole := call1(b, page.GetLayoutMetrics, struct{}{}).CSSContentSize
+	beyond := true
+	shot := call1(b, page.CaptureScreenshot, page.CaptureScreenshotParams{
+		Format: page.CaptureScreenshotFormatPng, CaptureBeyondViewport: &beyond,
+		Clip: &page.Viewport{Width: whole.Width, Height: min(whole.Height, height), Scale: 1}})
+	small, err := reduce(shot.Data)
+	b.must(err)
+	if len(small) > maxPicture {
+		b.t.Errorf("picture %s has %d bytes, more than %d", name, len(small), maxPicture)
+	}
+	b.must(os.WriteFile(filepath.Join(dir, name+".png"), small, 0o644))
+}
+
+// reduce returns a picture with the 256 colours that are the most frequent in it, which is all that a page needs: the
+// others are shades at the edges of letters.
+func reduce(data []byte) ([]byte, error) {
+	whole, err := png.Decode(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	bounds := whole.Bounds()
+	counts := map[color.RGBA]int{}
+	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
+		for x := bounds.Min.X; x < bounds.Max.X; x++ {
+			counts[color.RGBAModel.Convert(whole.At(x, y)).(color.RGBA)]++
+		}
+	}
+	colours := slices.SortedFunc(maps.Keys(counts), func(a, b color.RGBA) int {
+		return cmp.Or(counts[b]-counts[a], cmp.Compare(a.R, b.R), cmp.Compare(a.G, b.G), cmp.Compare(a.B, b.B))
+	})
+	palette := color.Palette{}
+	for _, colour := range colours[:min(256, len(colours))] {
+		palette = append(palette, colour)
+	}
+	reduced, nearest := image.NewPaletted(bounds, palette), map[color.RGBA]uint8{}
+	for _, colour := range colours {
+		nearest[colour] = uint8(palette.Index(colour))
+	}
+	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
+		for x := bounds.Min.X; x < bounds.Max.X; x++ {
+			reduced.SetColorIndex(x, y, nearest[color.RGBAModel.Convert(whole.At(x, y)).(color.RGBA)])
+		}
+	}
+	var small bytes.Buffer
+	encoder := png.Encoder{CompressionLevel: png.BestCompression}
+	err = encoder.Encode(&small, reduced)
+	return small.Bytes(), err
+}
