@@ -6,6 +6,7 @@ import (
 	"flag"
 	"image"
 	"image/color"
+	"image/draw"
 	"image/png"
 	"maps"
 	"os"
@@ -82,35 +83,44 @@ func (b *tab) picture(dir, name string, height float64) {
 // reduce returns a picture with the 256 colours that are the most frequent in it, which is all that a page needs: the
 // others are shades at the edges of letters.
 func reduce(data []byte) ([]byte, error) {
-	whole, err := png.Decode(bytes.NewReader(data))
+	decoded, err := png.Decode(bytes.NewReader(data))
 	if err != nil {
 		return nil, err
 	}
-	bounds := whole.Bounds()
+	whole := image.NewRGBA(decoded.Bounds())
+	draw.Draw(whole, whole.Rect, decoded, whole.Rect.Min, draw.Src)
 	counts := map[color.RGBA]int{}
-	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
-		for x := bounds.Min.X; x < bounds.Max.X; x++ {
-			counts[color.RGBAModel.Convert(whole.At(x, y)).(color.RGBA)]++
-		}
-	}
+	runs(whole.Pix, func(colour color.RGBA, from, to int) { counts[colour] += to - from })
 	colours := slices.SortedFunc(maps.Keys(counts), func(a, b color.RGBA) int {
 		return cmp.Or(counts[b]-counts[a], cmp.Compare(a.R, b.R), cmp.Compare(a.G, b.G), cmp.Compare(a.B, b.B))
 	})
-	palette := color.Palette{}
+	palette, nearest := color.Palette{}, map[color.RGBA]uint8{}
 	for _, colour := range colours[:min(256, len(colours))] {
 		palette = append(palette, colour)
 	}
-	reduced, nearest := image.NewPaletted(bounds, palette), map[color.RGBA]uint8{}
 	for _, colour := range colours {
 		nearest[colour] = uint8(palette.Index(colour))
 	}
-	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
-		for x := bounds.Min.X; x < bounds.Max.X; x++ {
-			reduced.SetColorIndex(x, y, nearest[color.RGBAModel.Convert(whole.At(x, y)).(color.RGBA)])
-		}
-	}
+	reduced := image.NewPaletted(whole.Rect, palette)
+	runs(whole.Pix, func(colour color.RGBA, from, to int) {
+		copy(reduced.Pix[from:to], bytes.Repeat([]byte{nearest[colour]}, to-from))
+	})
 	var small bytes.Buffer
 	encoder := png.Encoder{CompressionLevel: png.BestCompression}
 	err = encoder.Encode(&small, reduced)
 	return small.Bytes(), err
+}
+
+// runs calls visit for each row of pixels that have one colour, from the first to before the last. Pages are made of few
+// and long ones.
+func runs(pixels []byte, visit func(colour color.RGBA, from, to int)) {
+	n := len(pixels) / 4
+	for from := 0; from < n; {
+		first, to := pixels[4*from:4*from+4], from+1
+		for to < n && bytes.Equal(pixels[4*to:4*to+4], first) {
+			to++
+		}
+		visit(color.RGBA{first[0], first[1], first[2], first[3]}, from, to)
+		from = to
+	}
 }

@@ -42,14 +42,20 @@ func unpackPackages(ctx context.Context, dir string, packages ...string) error {
 	return os.RemoveAll(apt)
 }
 
+// libraryFolders are where Debian keeps libraries. PulseAudio's looks for a part of itself where it would be installed.
+var libraryFolders = []string{"usr/lib/*-linux-gnu*", "usr/lib/*-linux-gnu*/pulseaudio", "lib/*-linux-gnu*"}
+
 // unpackedLibraries returns the variable by which programs find the libraries that were unpacked in dir.
 func unpackedLibraries(dir string) (string, error) {
-	folders, err := filepath.Glob(filepath.Join(dir, "usr/lib/*-linux-gnu*"))
-	if err != nil {
-		return "", err
+	var found []string
+	for _, pattern := range libraryFolders {
+		folders, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil {
+			return "", err
+		}
+		found = append(found, folders...)
 	}
-	more, err := filepath.Glob(filepath.Join(dir, "lib/*-linux-gnu*"))
-	return "LD_LIBRARY_PATH=" + strings.Join(append(folders, more...), ":"), err
+	return "LD_LIBRARY_PATH=" + strings.Join(found, ":"), nil
 }
 
 // osRelease returns the name and the version of this system, such as debian-12: what is unpacked on one system may not
