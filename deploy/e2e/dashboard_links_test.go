@@ -62,6 +62,17 @@ func TestDashboardLinks(t *testing.T) {
 		b.run("the overview", func(t *testing.T) {
 			b.sees("Overview", "Today 4", "Top links of 30 days", address(s.edge)+"/tried", "2 links")
 		})
+		b.run("who uses the keyboard is not led away by counts that move", func(t *testing.T) {
+			for i, place := range []string{"td a[href$=tried]", "summary", ".chart-scroll"} {
+				evaluate[*struct{}](b, `document.querySelector("details").open = true, null`)
+				evaluate[*struct{}](b, "document.querySelector('"+place+"').focus(), null")
+				s.click(t, "tried")
+				b.shows(fmt.Sprintf("Today %d", 5+i))
+				if !evaluate[bool](b, "document.activeElement.matches('"+place+"')") {
+					t.Errorf("the focus went from %s to %s", place, evaluate[string](b, "document.activeElement.outerHTML"))
+				}
+			}
+		})
 		b.run("long lists come in pages and can be searched", func(t *testing.T) { b.searches(t, s, target) })
 	})
 }

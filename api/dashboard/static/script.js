@@ -81,7 +81,8 @@ for (const form of document.querySelectorAll("form[method=post]")) {
 }
 
 // Live: the parts of a page that count are fetched again every other second, while somebody can see them. A part is an
-// element with an ID and data-part; what is open in it stays open. Errors make it slower, the end of the session stops it.
+// element with an ID and data-part; what is open in it stays open, and the focus where it is. Errors make it slower, the end
+// of the session stops it.
 const live = document.querySelector("[data-live]");
 const parts = new Map();
 let pause = 2000, seen;
@@ -93,11 +94,12 @@ function take(html) {
     parts.set(fresh.id, fresh.innerHTML);
     const open = [...old.querySelectorAll("details[open]")].map((details) => details.id);
     const scrolled = old.querySelector(".chart-scroll")?.scrollTop;
-    const focused = old.contains(document.activeElement) && document.activeElement.closest("[id]")?.id;
+    const focused = old.contains(document.activeElement) && document.activeElement;
     old.innerHTML = fresh.innerHTML;
     for (const id of open) document.getElementById(id)?.setAttribute("open", "");
     if (scrolled) old.querySelector(".chart-scroll").scrollTop = scrolled;
-    if (focused) document.getElementById(focused)?.querySelector("a, summary")?.focus({ preventScroll: true });
+    if (focused) [...old.querySelectorAll(focused.localName)].find((element) => element.className === focused.className &&
+      element.getAttribute("href") === focused.getAttribute("href"))?.focus({ preventScroll: true });
   }
   showTimes();
 }
