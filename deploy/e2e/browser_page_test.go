@@ -264,10 +264,19 @@ func (b *tab) apply(name, function string) []byte {
 	return result.Result.Value
 }
 
-// back goes back as the browser's button does.
+// back goes back as the browser's button does, and returns when the tab is at another page. That may have been kept.
 func (b *tab) back() {
 	b.t.Helper()
-	b.load(chromedp.NavigateBack())
+	const where = "document.readyState === 'complete' ? location.href : ''"
+	before := evaluate[string](b, where)
+	evaluate[*struct{}](b, "history.back(), null")
+	eventually(b.t, pageWithin, func() error {
+		now, err := tryEvaluate[string](b, where)
+		if err == nil && (now == before || now == "") {
+			err = fmt.Errorf("the tab is at %s", before)
+		}
+		return err
+	})
 }
 
 // cookies returns the cookies of the dashboard, those that scripts cannot see included.

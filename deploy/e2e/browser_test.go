@@ -42,7 +42,13 @@ func startChromium(t *testing.T) context.Context {
 		// Not the test's context: the browser serves the other tests, too.
 		allocator, endAllocator := chromedp.NewExecAllocator(context.Background(), options...)
 		ctx, cancel := chromedp.NewContext(allocator)
-		chromium.ctx, chromium.end = ctx, func() { cancel(); endAllocator() }
+		chromium.ctx, chromium.end = ctx, func() {
+			closing, stop := context.WithTimeout(ctx, pageWithin)
+			_ = chromedp.Cancel(closing) // lets it finish writing to its folder; what does not end is killed
+			stop()
+			cancel()
+			endAllocator()
+		}
 		chromium.err = chromedp.Do(ctx)
 	})
 	if chromium.err != nil {

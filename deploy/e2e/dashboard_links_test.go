@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/chromedp"
@@ -178,6 +179,9 @@ func TestDashboardDomains(t *testing.T) {
 		record := func(part string) string {
 			return evaluate[string](b, `document.getElementById("`+part+`").textContent`)
 		}
+		resolver.Add(t, fmt.Sprintf("%s. TXT %q", record("name-TXT"), hostile))
+		b.sees("Verify", "The domain is not verified yet", "<img/src=x/onerror=canary(1)><script>canary(2)</script>")
+		resolver.Remove(record("name-TXT") + ".")
 		resolver.Add(t, fmt.Sprintf("%s. CNAME %s.", record("name-CNAME"), record("value-CNAME")),
 			fmt.Sprintf("%s. TXT %q", record("name-TXT"), record("value-TXT")))
 		b.sees("Verify", "go.example.com is verified.", "Verified")
@@ -230,7 +234,7 @@ func TestDashboardWithoutScript(t *testing.T) {
 	b.sees("API settings", "no script")
 	b.press("Revoke no script")
 	b.sees("Revoke it", "is revoked")
-	by.get(t, "/api/v1/links")
+	eventually(t, time.Second, func() error { return by.get(t, "/api/v1/links").isStatus(http.StatusUnauthorized) })
 	b.sees("Sign out", "You are signed out.")
 	b.page("/dashboard/links")
 	b.shows("Sign in")
