@@ -29,24 +29,24 @@ func runRedirect(ctx context.Context, b *bench) error {
 	}
 	whole := b.visitedService(service, crowd)
 	var subjects []*subject
+	var spooling, shipping *subject
 	var edges []*counter
 	if b.cfg.Start {
 		if subjects, err = b.bareServers(ctx, crowd); err != nil {
 			return err
 		}
-		spooling, shipping, counters, err := b.edges(ctx, service.engines, crowd)
-		if err != nil {
+		if spooling, shipping, edges, err = b.edges(ctx, service.engines, crowd); err != nil {
 			return err
 		}
-		subjects, edges = append(subjects, spooling, shipping), counters
+		subjects = append(subjects, spooling, shipping)
 	}
 	subjects = append(subjects, whole)
 	if err := b.rounds(ctx, "redirect", subjects); err != nil {
 		return err
 	}
 	paced := []*subject{whole}
-	if b.cfg.Start {
-		paced = []*subject{subjects[0], whole} // how late a bare server is tells what the machine has to do with it
+	if b.cfg.Start { // how late a bare server is tells what the machine has to do with it
+		paced = []*subject{subjects[0], shipping, whole}
 	}
 	if err := b.openLoop(ctx, "redirect", paced); err != nil {
 		return err
