@@ -36,7 +36,7 @@ func serve(t *testing.T, page string) string {
 			return
 		}
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		fmt.Fprint(w, "<!DOCTYPE html><html lang=en>", page)
+		fmt.Fprint(w, `<!DOCTYPE html><html lang=en><link rel=icon href="data:,">`, page) // lest it looks for an icon
 	}))
 	t.Cleanup(server.Close)
 	return server.URL

@@ -111,8 +111,8 @@ func reduce(data []byte) ([]byte, error) {
 	return small.Bytes(), err
 }
 
-// runs calls visit for each row of pixels that have one colour, from the first to before the last. Pages are made of few
-// and long ones.
+// runs calls visit for each run of pixels of one colour: from is its first one, and to is the one after its last. Pages
+// are made of few and long runs.
 func runs(pixels []byte, visit func(colour color.RGBA, from, to int)) {
 	n := len(pixels) / 4
 	for from := 0; from < n; {
