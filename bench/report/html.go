@@ -32,7 +32,8 @@ func (r *Report) Page() ([]byte, error) {
 		return nil, err
 	}
 	var out bytes.Buffer
-	err = t.Execute(&out, map[string]any{"Report": r, "Rows": r.rows(), "Figures": figures, "Took": number(r.Seconds)})
+	err = t.Execute(&out, map[string]any{"Report": r, "Rows": r.rows(), "Figures": figures, "Took": number(r.Seconds),
+		"Setting": r.setting()})
 	if err != nil {
 		return nil, fmt.Errorf("write page: %w", err)
 	}

@@ -5,12 +5,13 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 )
 
 // WriteTable writes the metrics and the checks for a terminal.
 func (r *Report) WriteTable(w io.Writer) error {
-	fmt.Fprintf(w, "%s\n%s, %d cores, %s, %s\n\n", r.Command, r.Machine.CPU, r.Machine.Cores, r.Machine.Kernel, r.Machine.Go)
+	fmt.Fprintf(w, "%s\n%s\n\n", r.Command, strings.Join(r.setting(), ", "))
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(table, "median\tleast\tmost\trounds\t\n")
 	for _, m := range r.Metrics {
@@ -31,6 +32,12 @@ func (r *Report) WriteTable(w io.Writer) error {
 		fmt.Fprintf(w, "%-6s  %s: %d of %d\n", verdict, c.Name, c.Got, c.Want)
 	}
 	return nil
+}
+
+// setting says what the run was made on.
+func (r *Report) setting() []string {
+	m := r.Machine
+	return append([]string{m.CPU, fmt.Sprintf("%d cores", m.Cores), m.Kernel, m.Go}, r.Engines...)
 }
 
 // number formats a value with three significant digits, or all of those before the point.
