@@ -33,14 +33,16 @@ type overviewReport struct {
 // counter compares the clicks of some days with those of as many before.
 type counter struct {
 	Label   string
+	Days    int
 	Sum     sum
 	Before  int64
 	Against string // what Before is
 }
 
-// Change is by how much the clicks grew or shrank, "" where there is nothing to compare with.
+// Change is by how much the clicks grew or shrank, "" where there is nothing to compare with: a day that is not over says
+// nothing beside one that is.
 func (c counter) Change() string {
-	if c.Before == 0 {
+	if c.Before == 0 || c.Days == 1 {
 		return ""
 	}
 	change := math.Round(100 * float64(c.Sum.Total()-c.Before) / float64(c.Before))
@@ -107,7 +109,7 @@ func (d *Dashboard) overviewReport(c *call, now time.Time) (*overviewReport, err
 
 // newCounter counts the last n days, of which today is one.
 func newCounter(label, against string, days []schema.DayReport, now time.Time, n int) counter {
-	c := counter{Label: label, Against: against}
+	c := counter{Label: label, Days: n, Against: against}
 	last := today(now).Format(time.DateOnly)
 	first := today(now).AddDate(0, 0, 1-n).Format(time.DateOnly)
 	before := today(now).AddDate(0, 0, 1-2*n).Format(time.DateOnly)

@@ -34,7 +34,7 @@ func TestOverview(t *testing.T) {
 
 	t.Run("counts the account's clicks and compares them", func(t *testing.T) {
 		page := b.get("/dashboard")
-		page.want(t, http.StatusOK, "2 links", "Today 42 +100 % from 21 yesterday 30 by people, 12 by bots",
+		page.want(t, http.StatusOK, "2 links", "Today 42 21 yesterday 30 by people, 12 by bots",
 			"7 days 63 −25 % from 84 in the 7 days before", "30 days 147 −50 % from 294 in the 30 days before",
 			"135 by people, 12 by bots")
 		if bars := strings.Count(page.body, `class="chart-bar"`); bars != 30 {
