@@ -26,7 +26,7 @@ func (c *Clicks) LinkStats(ctx context.Context, linkID int64) (schema.Stats, err
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	stats := schema.Stats{Devices: map[schema.Device]int64{}, Browsers: map[string]int64{}}
-	rows, err := c.conn.Query(ctx, linkStats, linkID)
+	rows, err := c.conn.Query(lookingUp(ctx), linkStats, linkID)
 	err = each(rows, err, func() error {
 		var kind, key string
 		var total uint64
