@@ -26,7 +26,7 @@ var scenarios = map[string]struct {
 	summary string
 	run     func(context.Context, *bench) error
 }{
-	"pipeline":  {"clicks from a topic into the store, and from the spool into a topic: CPU time beside bare loops, clicks a second", runPipeline},
+	"pipeline":  {"clicks from the spool to a topic and on to the store: CPU time beside bare loops, clicks a second", runPipeline},
 	"freshness": {"from a redirect to its click in the list of links, under load", runFreshness},
 	"links":     {"the list of links, its first and its last page: CPU time, calls a second, latency", runLinks},
 	"shorten":   {"new links: CPU time beside a bare insert, links a second, latency", runShorten},

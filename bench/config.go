@@ -45,8 +45,8 @@ type Config struct {
 
 // DefaultConfig returns a configuration that works beside make run, once Tokens is set.
 func DefaultConfig() Config {
-	return Config{Engines: embeddedEngines, Edge: "http://127.0.0.1:8080", API: "http://127.0.0.1:8081", Links: 10_000, Clicks: 500_000,
-		Conns: 64, Rounds: 5, Round: 2 * time.Second, Duration: 10 * time.Second, Timeout: 10 * time.Minute}
+	return Config{Engines: embeddedEngines, Edge: "http://127.0.0.1:8080", API: "http://127.0.0.1:8081",
+		Links: 10_000, Clicks: 500_000, Conns: 64, Rounds: 5, Round: 2 * time.Second, Duration: 10 * time.Second, Timeout: 10 * time.Minute}
 }
 
 // RegisterFlags binds the configuration to flags.
