@@ -63,6 +63,9 @@ func (e *embedded) openClicks(ctx context.Context, name string) (clickStore, err
 	return sqlite.OpenClicks(ctx, filepath.Join(e.data, name+".db"))
 }
 
+// rest has nothing to wait for.
+func (e *embedded) rest(context.Context) error { return nil }
+
 func (e *embedded) broker(ctx context.Context) (addr string, processes []process, err error) {
 	child, addr, err := e.bench.role(ctx, "broker", "serve-broker", filepath.Join(e.bench.dir, "broker"))
 	if err != nil {

@@ -26,6 +26,8 @@ type engines interface {
 	insertLinks(ctx context.Context, account int64, links linkSet) error
 	// openClicks opens a store of clicks: the service's own if name is "", else a new one beside it.
 	openClicks(ctx context.Context, name string) (clickStore, error)
+	// rest waits until the service's own store of clicks does nothing more for clicks that were inserted all at once.
+	rest(ctx context.Context) error
 	// broker returns the address of a broker that has no topics of the service, and its process if that can be told.
 	broker(ctx context.Context) (addr string, processes []process, err error)
 	// edge returns an edge's program and the arguments that lead it to the links.

@@ -92,6 +92,6 @@ func (b *bench) openWithHistory(ctx context.Context, h *history) (*service, erro
 		if err != nil {
 			return err
 		}
-		return errors.Join(h.fill(ctx, store, b.cfg.Clicks), store.Close())
+		return errors.Join(h.fill(ctx, store, b.cfg.Clicks), store.Close(), on.rest(ctx))
 	})
 }

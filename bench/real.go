@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/url"
 	"os"
@@ -17,6 +18,11 @@ import (
 	"linkstream/deploy/local"
 	"linkstream/schema/clickhouse"
 	"linkstream/schema/postgres"
+)
+
+const (
+	mergeTimeout = 5 * time.Minute
+	mergePause   = 5 // seconds without a merge, after which none is expected
 )
 
 // bareConns is how many connections bare loops have to Postgres: as many as pgxpool has by default.
@@ -103,6 +109,29 @@ func (r *real) clickhouse(ctx context.Context, name string) (dsn string, err err
 	}
 	at.Path = "/" + name
 	return at.String(), nil
+}
+
+// rest waits for merges, which clicks of a month would have had a month for.
+func (r *real) rest(ctx context.Context) error {
+	conn, err := openClickHouse(r.local.ClickHouse.Addr)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(ctx, mergeTimeout)
+	defer cancel()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for quiet := 0; quiet < mergePause; <-tick.C {
+		var merges uint64
+		if err := conn.QueryRow(ctx, "SELECT count() FROM system.merges").Scan(&merges); err != nil {
+			return fmt.Errorf("wait for merges: %w", err)
+		}
+		if quiet++; merges > 0 {
+			quiet = 0
+		}
+	}
+	return nil
 }
 
 func openClickHouse(dsn string) (ch.Conn, error) {
