@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// ownTokens is how many a started service has: 128 of them may make a quarter of a million requests a minute.
-	ownTokens = 128
+	// ownTokens is how many a started service has: 512 of them may make a million requests a minute.
+	ownTokens = 512
 	// maxShortened bounds the links that are made through the API of a service that runs already.
 	maxShortened = 20_000
 	// settlePoll is how often a service is asked whether it is done. Being asked costs it CPU time that counts.

@@ -30,29 +30,12 @@ const (
 	pageColumns = `coalesce(l.id, 0), coalesce(l.account_id, 0), coalesce(l.domain_id, 0), coalesce(d.host, ''),
 		coalesce(l.hash, ''), coalesce(l.url, ''), coalesce(l.active, false), coalesce(l.ordinal, 0),
 		coalesce(l.created_at, ` + zeroTime + `)`
-	// The lock on the domain's row, if it has one, keeps DeleteDomain waiting until the link is there to be seen.
-	createLink = `
-	WITH domain AS (SELECT 1 FROM domains WHERE id = $2 AND $2 <> 0 FOR KEY SHARE),
-		owner AS (UPDATE accounts SET link_count = link_count + 1
-			WHERE id = $1 AND ($2 = 0 OR EXISTS (SELECT 1 FROM domain)) RETURNING link_count)
-	INSERT INTO links (account_id, domain_id, hash, url, active, ordinal, created_at)
-	SELECT $1, $2, $3, $4, $5, link_count, $6 FROM owner
-	RETURNING id, ordinal`
 )
 
 func scanLink(row pgx.Row) (link schema.Link, err error) {
 	err = row.Scan(&link.ID, &link.AccountID, &link.DomainID, &link.Host, &link.Hash, &link.URL, &link.Active,
 		&link.Ordinal, &link.CreatedAt)
 	return link, err
-}
-
-// CreateLink implements schema.LinkStore. One statement is one transaction and one round trip; the account's row,
-// locked by it, keeps the ordinals dense.
-func (l *Links) CreateLink(ctx context.Context, link *schema.Link) error {
-	err := l.pool.QueryRow(ctx, createLink,
-		link.AccountID, link.DomainID, link.Hash, link.URL, link.Active, link.CreatedAt).
-		Scan(&link.ID, &link.Ordinal)
-	return coded(err, "create link %q on domain %d", link.Hash, link.DomainID)
 }
 
 // Link implements schema.LinkStore.

@@ -15,6 +15,7 @@ import (
 	"github.com/pressly/goose/v3/lock"
 
 	"linkstream/schema"
+	"linkstream/schema/gather"
 )
 
 // connectTimeout is how long a server may take to greet a client, unless connect_timeout in the DSN says otherwise.
@@ -24,7 +25,10 @@ const connectTimeout = 5 * time.Second
 var migrations embed.FS
 
 // Links keeps links, accounts and what belongs to them. All methods may be called concurrently.
-type Links struct{ pool *pgxpool.Pool }
+type Links struct {
+	pool      *pgxpool.Pool
+	creations *gather.Group[creation]
+}
 
 // OpenLinks connects to the database that dsn names, as libpq has it (postgres://user:password@host:port/database?
 // sslmode=…&pool_max_conns=…), and brings its schema up to date. CodeUnavailable if the server does not answer.
@@ -48,7 +52,9 @@ func OpenLinks(ctx context.Context, dsn string) (*Links, error) {
 		pool.Close()
 		return nil, coded(err, "open database %q at %s", config.ConnConfig.Database, config.ConnConfig.Host)
 	}
-	return &Links{pool: pool}, nil
+	l := &Links{pool: pool}
+	l.creations = gather.New(creationLimits, l.createTogether)
+	return l, nil
 }
 
 // Close closes the connections once the calls under way are done.

@@ -118,13 +118,13 @@ func awaitAnswer(t *testing.T, links *postgres.Links) {
 // answered.
 func createUntil(t *testing.T, links *postgres.Links, accountID int64, end func() error) []schema.Link {
 	t.Helper()
-	const atLeast = 100
+	const atLeast, callers = 1000, 32
 	var mu sync.Mutex
 	var created []schema.Link
 	var next atomic.Int64
 	enough := make(chan struct{})
 	var group sync.WaitGroup
-	for range 4 {
+	for range callers {
 		group.Go(func() {
 			for {
 				link := schema.Link{AccountID: accountID, Hash: fmt.Sprintf("l%d", next.Add(1)), CreatedAt: time.Now()}

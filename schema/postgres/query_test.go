@@ -16,6 +16,8 @@ var queryArgs = map[string]string{
 	"link by hash": "0, 'link-7'", "owned link": "1, 'link-7', NULL", "page of links": "1, 400, 20",
 	"token": `'\x07'`, "domain": "7", "domains of a host": "'7.example.org'", "verified domain": "'7.example.org'",
 	"domains": "7", "deleted domain": "7", "new link": "7, 7, 'new', 'https://example.org/', true, now()",
+	"new links": `'{7, 8}', '{0, 7}', '{new, new}', '{https://example.org/, https://example.org/}', '{t, t}',
+		'{2026-11-21, 2026-11-21}'`,
 	"links by ID": "1, '{7, 8}'", "tokens": "7", "use of tokens": "'{7, 8}', '{2026-11-21, 2026-11-21}'",
 	"session": `'\x07', now()`, "sessions": "7, now()", "attempt": `now(), '\x07', now() - interval '1 day'`,
 	"search": "7, 0, 20, 'link'",

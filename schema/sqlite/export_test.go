@@ -37,7 +37,7 @@ var (
 		"link by hash": linkByHash, "owned link": ownedLink, "page of links": linkPage, "token": tokenByDigest,
 		"account": accountByEmail, "domain": domainByID, "domains of a host": domainsByHost,
 		"verified domain": verifiedDomain, "domains": domainsOfAccount, "link on a domain": linkOnDomain,
-		"next ordinal": nextOrdinal, "links by ID": linksByID, "search": searchLinks, "found links": countFound,
+		"new link": createLink, "count of links": countLink, "links by ID": linksByID, "search": searchLinks, "found links": countFound,
 		"tokens": tokensOfAccount, "use of tokens": useTokens, "session": sessionByDigest, "sessions": sessionsOfAccount,
 		"old attempts": forgetAttempts,
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 
 	"linkstream/schema"
+	"linkstream/schema/gather"
 )
 
 //go:embed migrations
@@ -18,6 +19,7 @@ type Links struct {
 	db *database
 	// What the edge and the api ask for most, prepared once for each connection.
 	linkByHash, tokenByDigest *sql.Stmt
+	creations                 *gather.Group[schema.Link]
 }
 
 var _ schema.LinkStore = (*Links)(nil)
@@ -34,6 +36,7 @@ func OpenLinks(ctx context.Context, path string) (*Links, error) {
 		return nil, err
 	}
 	l := &Links{db: db}
+	l.creations = gather.New(creationLimits, l.createTogether)
 	if l.linkByHash, err = db.read.PrepareContext(ctx, linkByHash); err == nil {
 		l.tokenByDigest, err = db.read.PrepareContext(ctx, tokenByDigest)
 	}
@@ -54,10 +57,6 @@ const (
 	ownedLink  = selectLink + `WHERE l.account_id = ?1 AND l.hash = ?2 AND (?3 IS NULL OR l.domain_id = ?3)
 	ORDER BY l.domain_id <> 0, l.ordinal LIMIT 1`
 	linkPage = selectLink + `WHERE l.account_id = ? AND l.ordinal > ? AND l.ordinal <= ? ORDER BY l.ordinal DESC`
-	// nextOrdinal returns no row if there is no such account or domain.
-	nextOrdinal = `
-	UPDATE accounts SET link_count = link_count + 1
-	WHERE id = ?1 AND (?2 = 0 OR EXISTS (SELECT 1 FROM domains WHERE id = ?2)) RETURNING link_count`
 )
 
 func scanLink(row interface{ Scan(...any) error }) (link schema.Link, err error) {
@@ -74,27 +73,6 @@ func scanLinks(rows *sql.Rows, err error) (links []schema.Link, _ error) {
 		return err
 	})
 	return links, err
-}
-
-// CreateLink implements schema.LinkStore.
-func (l *Links) CreateLink(ctx context.Context, link *schema.Link) error {
-	var id, ordinal int64
-	err := l.db.update(ctx, func(tx *sql.Tx) error {
-		err := tx.QueryRowContext(ctx, nextOrdinal, link.AccountID, link.DomainID).Scan(&ordinal)
-		if err != nil {
-			return err
-		}
-		id, err = insertedID(tx.ExecContext(ctx, `
-			INSERT INTO links (account_id, domain_id, hash, url, active, ordinal, created_at)
-			VALUES (?, ?, ?, ?, ?, ?, ?)`,
-			link.AccountID, link.DomainID, link.Hash, link.URL, link.Active, ordinal, millis{&link.CreatedAt}))
-		return err
-	})
-	if err != nil {
-		return coded(err, "create link %q on domain %d", link.Hash, link.DomainID)
-	}
-	link.ID, link.Ordinal = id, ordinal
-	return nil
 }
 
 // Link implements schema.LinkStore.

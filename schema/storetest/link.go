@@ -31,6 +31,7 @@ func TestLinkStores(t *testing.T, open Open[LinkStores]) {
 	t.Run("domains", func(t *testing.T) { run(t, open, domainBehaviours) })
 	t.Run("deleted domains", func(t *testing.T) { run(t, open, domainDeleteBehaviours) })
 	t.Run("links", func(t *testing.T) { run(t, open, linkBehaviours) })
+	t.Run("crowds of links", func(t *testing.T) { run(t, open, linkCrowdBehaviours) })
 	t.Run("found links", func(t *testing.T) { run(t, open, searchBehaviours) })
 	t.Run("everything is there after closing and opening", func(t *testing.T) { keepsLinks(t, open) })
 }

@@ -1,0 +1,65 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"linkstream/schema"
+	"linkstream/schema/gather"
+)
+
+// creationLimits bound the links that are created together, and so for how long others wait to write.
+var creationLimits = gather.Limits{Batch: 256, Waiting: 8192, Time: 10 * time.Second}
+
+const (
+	// createLink inserts nothing if there is no such account or domain.
+	createLink = `
+	INSERT INTO links (account_id, domain_id, hash, url, active, ordinal, created_at)
+	SELECT ?1, ?2, ?3, ?4, ?5, link_count + 1, ?6 FROM accounts
+	WHERE id = ?1 AND (?2 = 0 OR EXISTS (SELECT 1 FROM domains WHERE id = ?2))`
+	// countLink follows createLink: a hash that is taken has spent no ordinal.
+	countLink = `UPDATE accounts SET link_count = link_count + 1 WHERE id = ? RETURNING link_count`
+)
+
+// CreateLink implements schema.LinkStore. Links that are created at the same time share a transaction, of which the disk
+// is synced once.
+func (l *Links) CreateLink(ctx context.Context, link *schema.Link) error {
+	made, err := l.creations.Do(ctx, *link)
+	if err != nil {
+		return coded(err, "create link %q on domain %d", link.Hash, link.DomainID)
+	}
+	link.ID, link.Ordinal = made.ID, made.Ordinal
+	return nil
+}
+
+func (l *Links) createTogether(ctx context.Context, batch []*gather.Call[schema.Link]) error {
+	return l.db.update(ctx, func(tx *sql.Tx) error {
+		for _, call := range batch {
+			if call.Err = createIn(ctx, tx, &call.Value); call.Err != nil && !refused(call.Err) {
+				return call.Err
+			}
+		}
+		return nil
+	})
+}
+
+// createIn creates a link in a transaction, or leaves no trace there.
+func createIn(ctx context.Context, tx *sql.Tx, link *schema.Link) error {
+	result, err := tx.ExecContext(ctx, createLink,
+		link.AccountID, link.DomainID, link.Hash, link.URL, link.Active, millis{&link.CreatedAt})
+	if err := oneRow(result, err); err != nil {
+		return err
+	}
+	if link.ID, err = result.LastInsertId(); err != nil {
+		return err
+	}
+	return tx.QueryRowContext(ctx, countLink, link.AccountID).Scan(&link.Ordinal)
+}
+
+// refused reports an outcome of one statement, after which the transaction is as it was before it.
+func refused(err error) bool {
+	code := codeOf(err)
+	return errors.Is(err, sql.ErrNoRows) || code == schema.CodeConflict
+}
