@@ -1,23 +1,21 @@
 package clickhouse
 
 import (
+	"cmp"
 	"context"
+	"maps"
+	"slices"
+	"time"
 
 	"linkstream/schema"
 )
 
 const (
-	// One query, so that all counts are of one moment: the projection's rows are added up three times. Browsers come in
-	// the order in which they are named, days in theirs.
+	// Rows of the projection, added up here: at a few for each day, another layer of the query takes longer than to read
+	// them. One query, so that all counts are of one moment.
 	linkStats = `
-	SELECT kind, key, sum(clicks) AS total
-	FROM (
-		SELECT toDate(clicked_at) AS day, device, browser, count() AS clicks
-		FROM clicks WHERE link_id = ? GROUP BY day, device, browser
-	)
-	ARRAY JOIN ['day', 'device', 'browser'] AS kind, [toString(day), toString(device), toString(browser)] AS key
-	GROUP BY kind, key
-	ORDER BY if(kind = 'browser', total, 0) DESC, key`
+	SELECT toDate(clicked_at) AS day, device, browser, count()
+	FROM clicks WHERE link_id = ? GROUP BY day, device, browser`
 	clickCounts = `SELECT link_id, count() FROM clicks WHERE link_id IN (?) GROUP BY link_id`
 )
 
@@ -25,29 +23,40 @@ const (
 func (c *Clicks) LinkStats(ctx context.Context, linkID int64) (schema.Stats, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	stats := schema.Stats{Devices: map[schema.Device]int64{}, Browsers: map[string]int64{}}
-	rows, err := c.conn.Query(lookingUp(ctx), linkStats, linkID)
+	stats := schema.Stats{Devices: map[schema.Device]int64{}}
+	days, browsers := map[time.Time]int64{}, map[string]int64{}
+	rows, err := c.conn.Query(lookingUp(ctx, "counts"), linkStats, linkID)
 	err = each(rows, err, func() error {
-		var kind, key string
+		var day time.Time
+		var device, browser string
 		var total uint64
-		if err := rows.Scan(&kind, &key, &total); err != nil {
+		if err := rows.Scan(&day, &device, &browser, &total); err != nil {
 			return err
 		}
 		n := int64(total)
-		switch kind {
-		case "day":
-			stats.ClicksByDay = append(stats.ClicksByDay, schema.DayCount{Date: key, Total: n})
-			stats.TotalClicks += n
-		case "device":
-			stats.Devices[schema.Device(key)] = n
-		case "browser":
-			if len(stats.Browsers) < schema.TopBrowsers {
-				stats.Browsers[key] = n
-			}
-		}
+		stats.TotalClicks += n
+		days[day] += n
+		stats.Devices[schema.Device(device)] += n
+		browsers[browser] += n
 		return nil
 	})
+	for _, day := range slices.SortedFunc(maps.Keys(days), time.Time.Compare) {
+		stats.ClicksByDay = append(stats.ClicksByDay, schema.DayCount{Date: day.Format(time.DateOnly), Total: days[day]})
+	}
+	stats.Browsers = mostFrequent(browsers, schema.TopBrowsers)
 	return stats, coded(err, "read stats of link %d", linkID)
+}
+
+// mostFrequent returns the n names with the most clicks, of equal ones those that come first.
+func mostFrequent(clicks map[string]int64, n int) map[string]int64 {
+	names := slices.SortedFunc(maps.Keys(clicks), func(a, b string) int {
+		return cmp.Or(cmp.Compare(clicks[b], clicks[a]), cmp.Compare(a, b))
+	})
+	top := map[string]int64{}
+	for _, name := range names[:min(n, len(names))] {
+		top[name] = clicks[name]
+	}
+	return top
 }
 
 // ClickCounts implements schema.ClickStore.

@@ -34,7 +34,8 @@ type engine struct {
 	keep    *conn // keeps the engine up between queries
 	version chproto.ServerHello
 	zone    *time.Location
-	unnamed atomic.Int64 // queries to which the client gave no id
+	idle    sessions
+	unnamed atomic.Int64 // sessions for queries to which the client gave no id
 
 	running sync.RWMutex // read-locked by each query that runs
 	closed  bool
@@ -71,6 +72,7 @@ func (e *engine) close() {
 	e.running.Lock()
 	defer e.running.Unlock()
 	e.closed = true
+	e.idle.close()
 	e.keep.close()
 }
 
@@ -92,25 +94,26 @@ func (r *request) set(name, value string) {
 	}
 }
 
-// run executes r in a session of its own. When ctx ends first, the query is killed and returns what it then returns.
+// run executes r in a session that no other request has meanwhile. When ctx ends first, the query is killed and returns
+// what it then returns.
 func (e *engine) run(ctx context.Context, r *request) (result, error) {
 	e.running.RLock()
 	defer e.running.RUnlock()
 	if e.closed {
 		return result{}, errors.New("engine is closed")
 	}
-	c, err := e.lib.dial(e.data)
+	c, err := e.open(r)
 	if err != nil {
 		return result{}, err
 	}
-	defer c.close()
-	tag := r.id
-	if tag == "" {
-		tag = fmt.Sprintf("chserver-%d", e.unnamed.Add(1))
-	}
-	if _, err := c.query(r.session(tag), "Null"); err != nil {
-		return result{}, err
-	}
+	last := true // query of the session
+	defer func() {
+		if last {
+			c.close()
+		} else {
+			e.idle.put(c)
+		}
+	}()
 	sql := withTags(r.sql)
 	if r.rows != nil {
 		// The engine ends rows that stand in the statement at the first empty line, be they text or not.
@@ -123,27 +126,17 @@ func (e *engine) run(ctx context.Context, r *request) (result, error) {
 	}
 	done, killed := make(chan struct{}), make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
-		e.kill(tag, done)
+		e.kill(c.tag, done)
 		close(killed)
 	})
 	res, err := c.query(sql, r.format)
 	close(done)
 	if !stop() {
 		<-killed // its connection, too, is closed before the engine is
+		return res, err
 	}
+	last = err != nil || !r.lasting()
 	return res, err
-}
-
-// session returns the statements that make a new session the one that r wants.
-func (r *request) session(tag string) []byte {
-	sql := fmt.Appendf(nil, "SET implicit_select = 0, %s = %s", tagSetting, quote(tag))
-	for _, s := range r.settings {
-		sql = fmt.Appendf(sql, ", `%s` = %s", s.name, quote(s.value))
-	}
-	if r.database != "" && r.database != "default" {
-		sql = fmt.Appendf(sql, "; USE `%s`", r.database)
-	}
-	return sql
 }
 
 // kill kills the query called tag until done is closed.

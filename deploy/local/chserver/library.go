@@ -89,7 +89,10 @@ func (lib *library) dial(data string) (*conn, error) {
 	return &conn{lib, handle}, nil
 }
 
-func (c *conn) close() { c.lib.closeConn(c.handle) }
+func (c *conn) close() {
+	c.lib.closeConn(c.handle)
+	c.handle = nil // its memory may be another connection's
+}
 
 // result is what a query returned.
 type result struct {
