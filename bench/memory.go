@@ -9,7 +9,7 @@ import (
 )
 
 // cachedLink is more than a link may take of the edge's cache, in bytes.
-const cachedLink = 400
+const cachedLink = 340
 
 // runMemory measures what an edge has resident once all links are in its cache, and what a redirect costs then.
 func runMemory(ctx context.Context, b *bench) error {

@@ -5,12 +5,9 @@ import (
 	"fmt"
 	"hash/maphash"
 	"sync"
-	"sync/atomic"
 	"time"
-	"unsafe"
 
 	"github.com/VictoriaMetrics/metrics"
-	"github.com/dgraph-io/ristretto/v2"
 
 	"linkstream/schema"
 )
@@ -18,15 +15,13 @@ import (
 // retryAfter is how long an entry that can be served leaves a store alone that failed.
 const retryAfter = time.Second
 
-// entryOverhead is what an entry takes besides its own bytes: a slot of 56 in ristretto's map of values and one of 16 in
-// its map of costs, both half empty at worst, and what the allocator rounds up.
-const entryOverhead = 160
-
 // cache remembers what the store has at a key, or that it has nothing. A value is served past its time while one request
 // renews it, and for as long as the store does not answer; that there is none is not, for it may have been created. A
 // value that was dropped is served only if the store does not answer.
-type cache[V any] struct {
-	entries     *ristretto.Cache[[]byte, *entry[V]]
+type cache[V value] struct {
+	front       *front[V]
+	entries     parts[V]
+	hash        hasher
 	store       *gate
 	lookup      lookup[V]
 	ttl         time.Duration
@@ -38,40 +33,28 @@ type cache[V any] struct {
 	hits, misses, stale *metrics.Counter
 }
 
-// lookup returns what the store has at key, and how many bytes the value refers to. CodeNotFound if it has nothing.
-type lookup[V any] func(ctx context.Context, key string) (value V, refers int, err error)
+// hasher returns the two hashes of a key.
+type hasher func(key []byte) (hash, check uint64)
 
-// entry is what ristretto keeps, which keeps hashes of the keys. There may be millions of entries.
-type entry[V any] struct {
-	found   bool
-	expires atomic.Int64 // Unix nanoseconds; below zero: dropped, and each drop makes it less
-	value   V
-	renewal atomic.Int64 // Unix nanoseconds; nobody renews the entry before
-}
+// lookup returns what the store has at key. CodeNotFound if it has nothing.
+type lookup[V value] func(ctx context.Context, key string) (v V, bytes []byte, err error)
 
-type flight[V any] struct {
+type flight[V value] struct {
 	done    chan struct{} // closed when entry, which then is set under mu as well, or err is final
 	entry   *entry[V]
 	err     error
 	dropped bool // what the store answers may be older than a drop, so it is not fresh; under mu
 }
 
-// newCache returns a cache of maxBytes. A sixteenth of them goes to ristretto's counters, 3 to 4 bytes each, by which it
-// knows what is worth keeping: about five to an entry.
-func newCache[V any](
-	name string, maxBytes int64, cfg *Config, store *gate, set *metrics.Set, lookup lookup[V],
+// newCache returns a cache of maxBytes in parts.
+func newCache[V value](
+	name string, parts int, maxBytes int64, cfg *Config, store *gate, set *metrics.Set, lookup lookup[V],
 ) (*cache[V], error) {
+	// Keys are known by their hashes alone, so two that share them must be hard to find: 128 bits nobody outside can compute.
 	first, second := maphash.MakeSeed(), maphash.MakeSeed()
-	entries, err := ristretto.NewCache(&ristretto.Config[[]byte, *entry[V]]{
-		NumCounters:        maxBytes / 16 / 4,
-		MaxCost:            maxBytes / 16 * 15,
-		BufferItems:        64,
-		IgnoreInternalCost: true, // entryOverhead has it
-		// What ristretto compares must be hard to find two keys for: 128 bits that nobody outside can compute.
-		KeyToHash: func(key []byte) (hash, conflict uint64) {
-			return maphash.Bytes(first, key), maphash.Bytes(second, key)
-		},
-	})
+	hash := func(key []byte) (hash, check uint64) { return maphash.Bytes(first, key), maphash.Bytes(second, key) }
+	front := newFront[V](maxBytes)
+	entries, err := newParts[V](parts, maxBytes, hash, func(hash, check uint64) { front.remove(hash, check) })
 	if err != nil {
 		return nil, fmt.Errorf("make cache of %s: %w", name, err)
 	}
@@ -79,7 +62,9 @@ func newCache[V any](
 		return set.NewCounter(fmt.Sprintf("linkstream_edge_cache_%s_total{cache=%q}", outcome, name))
 	}
 	return &cache[V]{
+		front:       front,
 		entries:     entries,
+		hash:        hash,
 		store:       store,
 		lookup:      lookup,
 		ttl:         cfg.CacheTTL,
@@ -91,18 +76,14 @@ func newCache[V any](
 	}, nil
 }
 
-// get returns the value at key as of now, errNotFound or errUnavailable. It keeps no reference to key.
-func (c *cache[V]) get(key []byte, now time.Time) (*V, error) {
-	e, ok := c.entries.Get(key)
-	var err error
-	switch {
-	case ok && now.UnixNano() < e.expires.Load():
+// get returns the entry at key as of now, errNotFound or errUnavailable. It keeps no reference to key.
+func (c *cache[V]) get(key []byte, now time.Time) (*entry[V], error) {
+	hash, check := c.hash(key)
+	e, err := c.front.get(hash, check, now), error(nil)
+	if e != nil {
 		c.hits.Inc()
-	case ok && e.found:
-		e = c.renew(e, key, now)
-	default:
-		c.misses.Inc()
-		e, err = c.fetch(string(key), now)
+	} else {
+		e, err = c.find(key, hash, now)
 	}
 	switch {
 	case err != nil:
@@ -110,16 +91,33 @@ func (c *cache[V]) get(key []byte, now time.Time) (*V, error) {
 	case !e.found:
 		return nil, errNotFound
 	}
-	return &e.value, nil
+	return e, nil
+}
+
+// find returns the entry that ristretto or else the store has at key.
+func (c *cache[V]) find(key []byte, hash uint64, now time.Time) (*entry[V], error) {
+	drops := c.front.drops.Load()
+	e, ok := c.entries.of(hash).Get(key)
+	switch {
+	case ok && now.UnixNano() < e.expires.Load():
+		c.hits.Inc()
+		c.front.put(hash, e, now, drops)
+		return e, nil
+	case ok && e.found:
+		return c.renew(e, key, now), nil
+	default:
+		c.misses.Inc()
+		return c.fetch(string(key), now)
+	}
 }
 
 // renew returns a new entry to the one request that gets to fetch it, and old to all others. If old was dropped all wait
 // for what the store has, and get old only if it fails; from then on old is one whose time is over.
 func (c *cache[V]) renew(old *entry[V], key []byte, now time.Time) *entry[V] {
 	expires, claim := old.expires.Load(), old.renewal.Load()
-	next := now.Add(c.store.timeout + retryAfter).UnixNano()
+	next := second(now.Add(c.store.timeout + retryAfter))
 	dropped := expires < 0
-	if dropped || now.UnixNano() >= claim && old.renewal.CompareAndSwap(claim, next) {
+	if dropped || second(now) >= claim && old.renewal.CompareAndSwap(claim, next) {
 		if e, err := c.fetch(string(key), now); err == nil {
 			c.misses.Inc()
 			return e
@@ -147,11 +145,11 @@ func (c *cache[V]) fetch(key string, now time.Time) (*entry[V], error) {
 		return f.entry, f.err
 	}
 	f.err = c.store.ask(func(ctx context.Context) error {
-		value, refers, err := c.lookup(ctx, key)
+		v, bytes, err := c.lookup(ctx, key)
 		if err != nil && schema.ErrorCode(err) != schema.CodeNotFound {
 			return err
 		}
-		c.keep(f, key, &entry[V]{value: value, found: err == nil}, refers, now)
+		c.keep(f, key, newEntry(err == nil, v, bytes), now)
 		return nil
 	})
 	c.mu.Lock()
@@ -165,36 +163,35 @@ func (c *cache[V]) fetch(key string, now time.Time) (*entry[V], error) {
 
 // drop has the next request ask the store, and not be content with what a look-up under way is about to bring.
 func (c *cache[V]) drop(key []byte) {
+	hash, check := c.hash(key)
+	entries := c.entries.of(hash)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.front.drops.Add(1) // before anything is looked at, see put
+	c.front.remove(hash, check).drop()
 	if f := c.flights[string(key)]; f != nil {
 		f.dropped = true
 		f.entry.drop()
 		delete(c.flights, string(key))
 	}
-	e, ok := c.entries.Get(key)
+	e, ok := entries.Get(key)
 	switch {
 	case ok && e.found:
 		e.drop()
 	case ok:
-		c.entries.Del(key)
+		entries.Del(key)
 	}
 }
 
-// drop is called under the cache's mu.
-func (e *entry[V]) drop() {
-	if e != nil {
-		e.expires.Store(min(e.expires.Load(), 0) - 1)
-	}
-}
-
-// keep makes e, which refers to so many bytes, the entry of a flight and offers it to ristretto, which may decline: those
-// who wait for the entry get it all the same, and the next one asks the store again.
-func (c *cache[V]) keep(f *flight[V], key string, e *entry[V], refers int, now time.Time) {
+// keep makes e the entry of a flight and offers it to ristretto, which may decline: those who wait for the entry get it
+// all the same, and the next one asks the store again.
+func (c *cache[V]) keep(f *flight[V], key string, e *entry[V], now time.Time) {
 	ttl := c.ttl
 	if !e.found {
 		ttl = c.negativeTTL
 	}
+	hash, check := c.hash([]byte(key))
+	e.check = check
 	e.expires.Store(now.Add(ttl).UnixNano())
 	c.mu.Lock()
 	f.entry = e // from here on a drop finds it
@@ -206,6 +203,7 @@ func (c *cache[V]) keep(f *flight[V], key string, e *entry[V], refers int, now t
 	if dropped && !e.found {
 		return
 	}
-	c.entries.Set([]byte(key), e, int64(entryOverhead+int(unsafe.Sizeof(*e))+refers))
-	c.entries.Wait() // until it can be found: the flight must not end before, or there would be a second one
+	entries := c.entries.of(hash)
+	entries.Set([]byte(key), e, e.cost())
+	entries.Wait() // until it can be found: the flight must not end before, or there would be a second one
 }

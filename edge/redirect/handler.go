@@ -5,7 +5,6 @@ package redirect
 import (
 	"bytes"
 	"net/netip"
-	"unsafe"
 
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
@@ -74,7 +73,7 @@ func (h *Handler) Serve(ctx *fasthttp.RequestCtx) {
 func (h *Handler) follow(ctx *fasthttp.RequestCtx, hash []byte) {
 	target, err := h.resolver.Resolve(ctx.Host(), hash, ctx.Time())
 	switch {
-	case err == nil && target.Active:
+	case err == nil && len(target.Location) > 0:
 		h.redirect(ctx, target)
 	case err == nil:
 		h.gone.Inc()
@@ -101,7 +100,7 @@ var (
 
 // redirect records the click and sends the client on. The answer is written when the handler has returned, so the click
 // of whoever got one is in the spool, unless the spool was full.
-func (h *Handler) redirect(ctx *fasthttp.RequestCtx, target *Target) {
+func (h *Handler) redirect(ctx *fasthttp.RequestCtx, target Target) {
 	switch {
 	case ctx.IsHead():
 		h.heads.Inc()
@@ -112,8 +111,7 @@ func (h *Handler) redirect(ctx *fasthttp.RequestCtx, target *Target) {
 	}
 	h.redirected.Inc()
 	ctx.SetStatusCode(fasthttp.StatusFound)
-	location := unsafe.Slice(unsafe.StringData(target.Location), len(target.Location)) // is read alone, and copied
-	ctx.Response.Header.SetCanonical(headerLocation, location)
+	ctx.Response.Header.SetCanonical(headerLocation, target.Location)
 	ctx.Response.Header.SetCanonical(headerCacheControl, privateNoStore)
 }
 
@@ -127,7 +125,7 @@ func isPrefetch(header *fasthttp.RequestHeader) bool {
 	return false
 }
 
-func (h *Handler) record(ctx *fasthttp.RequestCtx, target *Target) {
+func (h *Handler) record(ctx *fasthttp.RequestCtx, target Target) {
 	peer, _ := netip.AddrFromSlice(ctx.RemoteIP())
 	var network [schema.MaxNetworkLen]byte
 	h.spool.Append(ctx.ConnID(), &schema.Click{

@@ -22,18 +22,22 @@ const maxHostLen = 253 // RFC 1035
 type Resolver struct {
 	defaultHost string
 	store       *gate
-	hosts       *cache[int64]  // domain ids by hostname
-	links       *cache[Target] // by linkKey
-	keys        sync.Pool      // of *linkKey
+	hosts       *cache[domainID] // domain ids by hostname
+	links       *cache[linkIDs]  // by linkKey
+	keys        sync.Pool        // of *linkKey
 }
 
 // Target is where a link leads.
 type Target struct {
 	LinkID    int64
 	AccountID int64  // the link's owner
-	Location  string // of func Location
-	Active    bool
+	Location  []byte // of func Location; empty while the link is not active. Belongs to the cache
 }
+
+type (
+	domainID int64
+	linkIDs  struct{ link, account int64 }
+)
 
 // linkKey has room for a domain's id, 8 bytes, and a hash after it.
 type linkKey [8 + schema.MaxAliasLen]byte
@@ -52,13 +56,13 @@ func NewResolver(
 		keys:        sync.Pool{New: func() any { return new(linkKey) }},
 	}
 	hostBytes := cfg.CacheBytes / 32
-	r.hosts, err = newCache("hosts", hostBytes, &cfg, r.store, set, lookupHost(domains))
+	r.hosts, err = newCache("hosts", 1, hostBytes, &cfg, r.store, set, lookupHost(domains))
 	if err != nil {
 		return nil, err
 	}
-	r.links, err = newCache("links", cfg.CacheBytes-hostBytes, &cfg, r.store, set, lookupLink(links))
+	r.links, err = newCache("links", 4, cfg.CacheBytes-hostBytes, &cfg, r.store, set, lookupLink(links))
 	if err != nil {
-		r.hosts.entries.Close()
+		r.hosts.entries.close()
 		return nil, err
 	}
 	return r, nil
@@ -68,25 +72,29 @@ func NewResolver(
 // wait for a look-up may be left. A second Close does nothing.
 func (r *Resolver) Close() {
 	r.store.close()
-	r.hosts.entries.Close()
-	r.links.entries.Close()
+	r.hosts.entries.close()
+	r.links.entries.close()
 }
 
 // Resolve returns the link that a hash on a host stands for at the time now. The host is that of a request, in lower
 // case. CodeNotFound if there is no such link; CodeUnavailable if the store does not answer and the link is not cached.
 // A link that is cached costs no allocation and waits for nothing.
-func (r *Resolver) Resolve(host, hash []byte, now time.Time) (*Target, error) {
+func (r *Resolver) Resolve(host, hash []byte, now time.Time) (Target, error) {
 	if !schema.ValidHash(hash) {
-		return nil, errNotFound
+		return Target{}, errNotFound
 	}
-	domainID, err := r.domain(host, now)
+	domain, err := r.domain(host, now)
 	if err != nil {
-		return nil, err
+		return Target{}, err
 	}
 	buf := r.keys.Get().(*linkKey) // ristretto lets keys escape, so a buffer on the stack would not do
 	defer r.keys.Put(buf)
-	key := binary.BigEndian.AppendUint64(buf[:0], uint64(domainID))
-	return r.links.get(append(key, hash...), now)
+	key := binary.BigEndian.AppendUint64(buf[:0], uint64(domain))
+	e, err := r.links.get(append(key, hash...), now)
+	if err != nil {
+		return Target{}, err
+	}
+	return Target{e.value.link, e.value.account, e.bytes()}, nil
 }
 
 // Drop has the next request look up what a change is about. While the store is down, what was cached before is served.
@@ -100,7 +108,7 @@ func (r *Resolver) Drop(change schema.Change) {
 
 // domain returns the id of the domain that a host stands for. Addresses and localhost stand for the default domain, so
 // that the service can be tried without a name.
-func (r *Resolver) domain(host []byte, now time.Time) (int64, error) {
+func (r *Resolver) domain(host []byte, now time.Time) (domainID, error) {
 	name := hostname(host)
 	switch {
 	case string(name) == r.defaultHost || string(name) == "localhost" || isAddress(name):
@@ -108,11 +116,11 @@ func (r *Resolver) domain(host []byte, now time.Time) (int64, error) {
 	case len(name) == 0 || len(name) > maxHostLen:
 		return 0, errNotFound
 	}
-	id, err := r.hosts.get(name, now)
+	e, err := r.hosts.get(name, now)
 	if err != nil {
 		return 0, err
 	}
-	return *id, nil
+	return e.value, nil
 }
 
 // hostname returns a host without its port and the dot that may end a name. An IPv6 address keeps its brackets.
@@ -136,24 +144,27 @@ func isAddress(name []byte) bool {
 	return len(name) > 0
 }
 
-func lookupHost(domains schema.DomainStore) lookup[int64] {
-	return func(ctx context.Context, host string) (int64, int, error) {
+func lookupHost(domains schema.DomainStore) lookup[domainID] {
+	return func(ctx context.Context, host string) (domainID, []byte, error) {
 		domain, err := domains.VerifiedDomain(ctx, host)
 		if err != nil {
-			return 0, 0, fmt.Errorf("look up domain %q: %w", host, err)
+			return 0, nil, fmt.Errorf("look up domain %q: %w", host, err)
 		}
-		return domain.ID, 0, nil
+		return domainID(domain.ID), nil, nil
 	}
 }
 
-func lookupLink(links schema.LinkStore) lookup[Target] {
-	return func(ctx context.Context, key string) (Target, int, error) {
-		domainID, hash := int64(binary.BigEndian.Uint64([]byte(key[:8]))), key[8:]
-		link, err := links.Link(ctx, domainID, hash)
+func lookupLink(links schema.LinkStore) lookup[linkIDs] {
+	return func(ctx context.Context, key string) (linkIDs, []byte, error) {
+		domain, hash := int64(binary.BigEndian.Uint64([]byte(key[:8]))), key[8:]
+		link, err := links.Link(ctx, domain, hash)
 		if err != nil {
-			return Target{}, 0, fmt.Errorf("look up link %q: %w", hash, err)
+			return linkIDs{}, nil, fmt.Errorf("look up link %q: %w", hash, err)
 		}
-		target := Target{LinkID: link.ID, AccountID: link.AccountID, Location: string(Location(link.URL)), Active: link.Active}
-		return target, len(target.Location), nil
+		var location []byte
+		if link.Active {
+			location = Location(link.URL)
+		}
+		return linkIDs{link.ID, link.AccountID}, location, nil
 	}
 }

@@ -24,7 +24,7 @@ type Config struct {
 
 // DefaultConfig returns a configuration that works once Dir is set.
 func DefaultConfig() Config {
-	return Config{MaxBytes: 1 << 30, SegmentBytes: 8 << 20, Sync: time.Second}
+	return Config{MaxBytes: 1 << 30, SegmentBytes: 2 << 20, Sync: time.Second}
 }
 
 // RegisterFlags binds the configuration to flags.
