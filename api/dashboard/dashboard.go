@@ -64,6 +64,7 @@ type Dashboard struct {
 	pages       pages
 	assets      assets
 	router      *router.Router
+	traffic     *traffic.Counter
 	lag         *lagWatch
 }
 
@@ -77,7 +78,7 @@ func New(cfg Config, parts Parts) (*Dashboard, error) {
 		Parts: parts, url: base.Scheme + "://" + base.Host, secure: base.Scheme == "https", signUp: cfg.SignUp,
 		proxies: cfg.TrustedProxies, sessions: access.NewSessions(parts.DB), attempts: access.NewAttempts(parts.DB),
 		passwords: access.NewPasswords(), crossOrigin: nethttp.NewCrossOriginProtection(),
-		lag: newLagWatch(parts.Clicks, parts.ClickLog, parts.Log),
+		lag: newLagWatch(parts.Clicks, parts.ClickLog, parts.Log), traffic: traffic.NewCounter(parts.Metrics),
 	}
 	if err := d.crossOrigin.AddTrustedOrigin(d.url); err != nil {
 		return nil, fmt.Errorf("dashboard: %w", err)
@@ -174,7 +175,7 @@ func (d *Dashboard) handler(route string, admit admission, handle func(*call) er
 		defer cancel()
 		c := &call{ctx: ctx, http: http, dashboard: d}
 		began := time.Now()
-		defer func() { traffic.Count(d.Metrics, route, http.Response.StatusCode(), began) }()
+		defer func() { d.traffic.Count(route, http.Response.StatusCode(), began) }()
 		defer d.recover(c)
 		admitted, err := admit(c)
 		if err == nil && admitted {

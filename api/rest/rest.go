@@ -39,7 +39,7 @@ type API struct {
 	links     schema.LinkStore
 	clicks    schema.ClickStore
 	router    *router.Router
-	metrics   *metrics.Set
+	traffic   *traffic.Counter
 	log       *slog.Logger
 }
 
@@ -47,7 +47,8 @@ type API struct {
 func New(tokens *access.Authenticator, limiter *access.Limiter, shortener *shorten.Shortener, links schema.LinkStore,
 	clicks schema.ClickStore, set *metrics.Set, log *slog.Logger) *API {
 	a := &API{
-		tokens: tokens, limiter: limiter, shortener: shortener, links: links, clicks: clicks, metrics: set, log: log,
+		tokens: tokens, limiter: limiter, shortener: shortener, links: links, clicks: clicks,
+		traffic: traffic.NewCounter(set), log: log,
 	}
 	a.router = router.New()
 	a.router.RedirectTrailingSlash, a.router.RedirectFixedPath = false, false // one path for each thing
@@ -102,7 +103,7 @@ func (a *API) serve(http *fasthttp.RequestCtx, err error) {
 	defer cancel()
 	c := &call{ctx: ctx, http: http, route: traffic.OtherRoute}
 	http.SetUserValue(callKey{}, c)
-	defer func(began time.Time) { traffic.Count(a.metrics, c.route, http.Response.StatusCode(), began) }(time.Now())
+	defer func(began time.Time) { a.traffic.Count(c.route, http.Response.StatusCode(), began) }(time.Now())
 	defer a.recover(http)
 
 	header := &http.Response.Header

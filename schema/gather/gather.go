@@ -8,6 +8,7 @@ package gather
 import (
 	"container/list"
 	"context"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -63,15 +64,8 @@ func New[T any](limits Limits, run func(ctx context.Context, batch []*Call[T]) e
 // ends first, its error is returned at once: the call never will be made, or it is under way and may succeed or fail unseen.
 func (g *Group[T]) Do(ctx context.Context, value T) (T, error) {
 	call := &Call[T]{Value: value}
-	first, err := g.join(call)
-	if err != nil {
+	if err := g.join(call); err != nil {
 		return value, err
-	}
-	if first {
-		// Without company there is nobody to be independent of: no other goroutine has to be woken.
-		defer g.next()
-		g.do(ctx, []*Call[T]{call})
-		return call.Value, call.Err
 	}
 	select {
 	case <-call.done:
@@ -82,20 +76,20 @@ func (g *Group[T]) Do(ctx context.Context, value T) (T, error) {
 	}
 }
 
-// join makes the call wait for its batch, or reports that nothing is under way and that it is a batch of its own.
-func (g *Group[T]) join(call *Call[T]) (first bool, err error) {
+// join makes the call wait for its batch.
+func (g *Group[T]) join(call *Call[T]) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	switch {
-	case !g.busy:
-		g.busy = true
-		return true, nil
-	case g.waiting.Len() >= g.limits.Waiting:
-		return false, ErrFull
+	if g.waiting.Len() >= g.limits.Waiting {
+		return ErrFull
 	}
 	call.done = make(chan struct{})
 	call.place = g.waiting.PushBack(call)
-	return false, nil
+	if !g.busy {
+		g.busy = true
+		go g.work()
+	}
+	return nil
 }
 
 // leave is called where a call's context has ended.
@@ -111,17 +105,10 @@ func (g *Group[T]) leave(call *Call[T]) {
 	}
 }
 
-// next has those done that wait, in a goroutine that ends when none do: a call must not pay for those that came later.
-func (g *Group[T]) next() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.busy = g.waiting.Len() > 0; g.busy {
-		go g.work()
-	}
-}
-
+// work does batches until no call waits.
 func (g *Group[T]) work() {
 	for {
+		runtime.Gosched() // callers that are ready to run come along
 		ctx, calls := g.take()
 		if len(calls) == 0 {
 			return

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -16,16 +17,18 @@ const (
 	changesBatch = 512  // of them in one request
 	changesWait  = 5 * time.Second
 	changesRetry = 500 * time.Millisecond
-	// changesLinger is how long changes gather: many links are made at a time, and a request costs more than a record.
+	// changesLinger is how long fewer than that gather: many links are made at a time, and a request costs more than a
+	// record.
 	changesLinger = 20 * time.Millisecond
 )
 
 // Announcer sends changes to every node that follows them. It never makes its caller wait: an announcement that finds
 // no room is dropped, and the time for which caches trust their entries bounds what that does.
 type Announcer struct {
-	client *Client
-	queue  chan schema.Change
-	log    *slog.Logger
+	client  *Client
+	queue   chan schema.Change
+	dropped atomic.Int64 // announcements since the last ones were sent
+	log     *slog.Logger
 }
 
 // NewAnnouncer returns an announcer that sends once it Runs.
@@ -38,7 +41,9 @@ func (a *Announcer) Announce(change schema.Change) {
 	select {
 	case a.queue <- change:
 	default:
-		a.log.Warn("a change is not announced, too many are waiting", "change", change.Key())
+		if a.dropped.Add(1) == 1 { // thousands a second may follow
+			a.log.Warn("changes are not announced, too many are waiting")
+		}
 	}
 }
 
@@ -53,7 +58,9 @@ func (a *Announcer) Run(ctx context.Context) {
 			}
 			return
 		case change := <-a.queue:
-			Sleep(ctx, changesLinger)
+			if len(a.queue) < changesBatch {
+				Sleep(ctx, changesLinger)
+			}
 			changes := a.waiting(change)
 			for a.send(sending, changes) != nil && ctx.Err() == nil {
 				Sleep(ctx, changesRetry)
@@ -81,8 +88,12 @@ func (a *Announcer) send(ctx context.Context, changes []schema.Change) error {
 	err := a.client.produceRecords(ctx, a.client.cfg.Changes, 0, kafka.NewRecordReader(records...))
 	if err != nil {
 		a.log.Warn("changes cannot be announced", "changes", len(changes), "error", err)
+		return err
 	}
-	return err
+	if n := a.dropped.Swap(0); n > 0 {
+		a.log.Warn("changes are announced again, some were not", "changes", n)
+	}
+	return nil
 }
 
 // FollowChanges calls each for every change that is announced from now on, until ctx is done. A change may come more

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -142,6 +143,45 @@ func TestChanges(t *testing.T) {
 		announcer.Announce(schema.Change{Host: "meanwhile.example"})
 		broker.Start()
 		arrives(t, schema.Change{Host: "meanwhile.example"})
+	})
+}
+
+// notes is a log that may be read while it is written.
+type notes struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (n *notes) Write(p []byte) (int, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.text.Write(p)
+}
+
+func (n *notes) String() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.text.String()
+}
+
+func TestDroppedChanges(t *testing.T) {
+	t.Parallel()
+	const announced, room = 10_000, 4096
+	broker, log := streamtest.StartBroker(t), &notes{}
+	announcer := stream.NewAnnouncer(broker.Topics(1), slog.New(slog.NewTextHandler(log, nil)))
+	for n := range announced {
+		announcer.Announce(schema.Change{Hash: fmt.Sprint(n)})
+	}
+	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "changes are not announced") {
+		t.Fatalf("changes that find no room are not told of once: %q", got)
+	}
+	during(t, announcer.Run)
+	want := fmt.Sprintf("changes=%d\n", announced-room)
+	streamtest.Eventually(t, func() string {
+		if got := log.String(); !strings.HasSuffix(got, want) {
+			return fmt.Sprintf("the log is %q, and does not say how many found no room", got)
+		}
+		return ""
 	})
 }
 
