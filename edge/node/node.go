@@ -93,7 +93,7 @@ func New(cfg Config, links Links, client *stream.Client, log *slog.Logger) (*Nod
 		client: client, shipper: spool.NewShipper(clicks, client, log)}
 	clicks.RegisterMetrics(set)
 	n.shipper.RegisterMetrics(set)
-	handler := redirect.NewHandler(cfg.Redirect, resolver, clicks, &ops.Endpoints{Ready: n.Ready, Metrics: set})
+	handler := redirect.NewHandler(cfg.Redirect, resolver, clicks, &ops.Endpoints{Ready: n.Ready, Metrics: set}, log)
 	n.server = redirect.NewServer(cfg.Redirect, handler, log)
 	return n, nil
 }

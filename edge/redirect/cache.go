@@ -144,6 +144,8 @@ func (c *cache[V]) fetch(key string, now time.Time) (*entry[V], error) {
 		<-f.done
 		return f.entry, f.err
 	}
+	f.err = errUnavailable // if the look-up panics
+	defer c.land(key, f)
 	f.err = c.store.ask(func(ctx context.Context) error {
 		v, bytes, err := c.lookup(ctx, key)
 		if err != nil && schema.ErrorCode(err) != schema.CodeNotFound {
@@ -152,13 +154,17 @@ func (c *cache[V]) fetch(key string, now time.Time) (*entry[V], error) {
 		c.keep(f, key, newEntry(err == nil, v, bytes), now)
 		return nil
 	})
+	return f.entry, f.err
+}
+
+// land ends a flight.
+func (c *cache[V]) land(key string, f *flight[V]) {
 	c.mu.Lock()
 	if c.flights[key] == f { // and not one that began after a drop
 		delete(c.flights, key)
 	}
 	c.mu.Unlock()
 	close(f.done)
-	return f.entry, f.err
 }
 
 // drop has the next request ask the store, and not be content with what a look-up under way is about to bring.

@@ -86,7 +86,7 @@ func newEdge(t testing.TB, change func(*edge)) *edge {
 	e.handler = redirect.NewHandler(e.cfg, e.resolver, e.spool, &ops.Endpoints{
 		Ready:   func(context.Context) error { return nil },
 		Metrics: e.metrics,
-	})
+	}, log)
 	return e
 }
 

@@ -4,7 +4,10 @@ package redirect
 
 import (
 	"bytes"
+	"fmt"
+	"log/slog"
 	"net/netip"
+	"runtime/debug"
 
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
@@ -21,13 +24,16 @@ type Handler struct {
 	ops      *ops.Endpoints
 	proxies  ops.Proxies
 	pages    *pages
+	log      *slog.Logger
 
-	redirected, notFound, gone, unavailable *metrics.Counter
-	heads, prefetches                       *metrics.Counter
+	redirected, notFound, gone, failed, unavailable *metrics.Counter
+	heads, prefetches                               *metrics.Counter
 }
 
 // NewHandler returns a handler that records its clicks in spool. Its metrics go to the set of endpoints.
-func NewHandler(cfg Config, resolver *Resolver, spool *spool.Spool, endpoints *ops.Endpoints) *Handler {
+func NewHandler(
+	cfg Config, resolver *Resolver, spool *spool.Spool, endpoints *ops.Endpoints, log *slog.Logger,
+) *Handler {
 	set := endpoints.Metrics
 	return &Handler{
 		resolver: resolver,
@@ -35,10 +41,12 @@ func NewHandler(cfg Config, resolver *Resolver, spool *spool.Spool, endpoints *o
 		ops:      endpoints,
 		proxies:  cfg.TrustedProxies,
 		pages:    newPages(),
+		log:      log,
 
 		redirected:  set.NewCounter(`linkstream_edge_answers_total{status="302"}`),
 		notFound:    set.NewCounter(`linkstream_edge_answers_total{status="404"}`),
 		gone:        set.NewCounter(`linkstream_edge_answers_total{status="410"}`),
+		failed:      set.NewCounter(`linkstream_edge_answers_total{status="500"}`),
 		unavailable: set.NewCounter(`linkstream_edge_answers_total{status="503"}`),
 		heads:       set.NewCounter(`linkstream_edge_uncounted_total{reason="head"}`),
 		prefetches:  set.NewCounter(`linkstream_edge_uncounted_total{reason="prefetch"}`),
@@ -47,6 +55,7 @@ func NewHandler(cfg Config, resolver *Resolver, spool *spool.Spool, endpoints *o
 
 // Serve answers one request. A redirect from the cache costs no allocation.
 func (h *Handler) Serve(ctx *fasthttp.RequestCtx) {
+	defer h.recover(ctx)
 	if !ctx.IsGet() && !ctx.IsHead() {
 		h.pages.badMethod.answer(ctx)
 		ctx.Response.Header.Set("Allow", "GET, HEAD")
@@ -66,6 +75,16 @@ func (h *Handler) Serve(ctx *fasthttp.RequestCtx) {
 		ctx.SetStatusCode(fasthttp.StatusNoContent)
 	default:
 		h.follow(ctx, path[1:])
+	}
+}
+
+// recover answers a request whose handler panicked, which must not end the redirects of all others.
+func (h *Handler) recover(ctx *fasthttp.RequestCtx) {
+	if cause := recover(); cause != nil {
+		h.failed.Inc()
+		h.log.Error("request failed", "error", fmt.Sprintf("panic: %v\n%s", cause, debug.Stack()))
+		ctx.Response.Reset()
+		h.pages.failed.answer(ctx)
 	}
 }
 

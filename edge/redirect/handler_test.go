@@ -1,6 +1,7 @@
 package redirect_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"net/http"
@@ -124,6 +125,22 @@ func TestAnswerHeaders(t *testing.T) {
 		checkPage(t, "GET", resp, body)
 		if strings.Contains(body, "connection refused") {
 			t.Error("the page shows the cause")
+		}
+	})
+	t.Run("a panic ends one request and nothing else", func(t *testing.T) {
+		e.link(t, 0, "abc", "https://example.com/")
+		e.store.inject(func(context.Context) error { panic("a bug") })
+		resp, body := send(t, addr, "GET", "http://sho.rt/abc")
+		if resp.StatusCode != 500 || strings.Contains(body, "a bug") {
+			t.Errorf("%d: %s", resp.StatusCode, body)
+		}
+		checkPage(t, "GET", resp, body)
+		if log := e.log.String(); !strings.Contains(log, "panic: a bug") || !strings.Contains(log, "resolver.go") {
+			t.Errorf("logged %s", log)
+		}
+		e.store.inject(nil)
+		if resp, _ := send(t, addr, "GET", "http://sho.rt/abc"); resp.StatusCode != 302 {
+			t.Errorf("the next request for the link: %d", resp.StatusCode)
 		}
 	})
 	t.Run("robots may read the front page alone", func(t *testing.T) {

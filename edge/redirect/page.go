@@ -23,8 +23,8 @@ type page struct {
 
 // pages are all there are.
 type pages struct {
-	front, notFound, gone, unavailable, badMethod     page
-	badRequest, timeout, bodyTooLarge, headerTooLarge page
+	front, notFound, gone, failed, unavailable, badMethod page
+	badRequest, timeout, bodyTooLarge, headerTooLarge     page
 }
 
 func newPages() *pages {
@@ -36,6 +36,8 @@ func newPages() *pages {
 			"Nothing is found at this address. Please check that it was copied whole."),
 		gone: newPage(t, fasthttp.StatusGone, "This link is switched off",
 			"The short link exists, but it leads nowhere at present."),
+		failed: newPage(t, fasthttp.StatusInternalServerError, "Something went wrong",
+			"This link cannot be followed at the moment. Please try again later."),
 		unavailable: newPage(t, fasthttp.StatusServiceUnavailable, "Please try again",
 			"This link cannot be looked up at the moment. Please try again in a few seconds."),
 		badMethod: newPage(t, fasthttp.StatusMethodNotAllowed, "Links can only be followed",

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
-	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -119,8 +118,12 @@ func appendWhileDiskRefuses() error {
 	if err := limitFiles(100); err != nil {
 		return err
 	}
-	if _, err := spool.Open(config(os.Args[2], 1), logger); err == nil || !strings.Contains(err.Error(), "allocate") {
-		return fmt.Errorf("open with a full disk: %v", err)
+	late, err := spool.Open(config(os.Args[2], 1), logger)
+	if err != nil {
+		return fmt.Errorf("open with a full disk: %w", err)
+	}
+	if late.Append(0, click(1)) || late.Dropped() != 1 || !log.contains("spool cannot grow") || late.Ready() == nil {
+		return fmt.Errorf("append with a full disk from the start: dropped %d, ready %v", late.Dropped(), late.Ready())
 	}
 	appended := 0
 	for s.Append(0, click(1)) {
@@ -138,11 +141,17 @@ func appendWhileDiskRefuses() error {
 	if err := within(func() bool { return s.Append(0, click(1)) }); err != nil {
 		return fmt.Errorf("append once there is room again: %w", err)
 	}
+	if err := within(func() bool { return late.Ready() == nil }); err != nil {
+		return fmt.Errorf("ready once there is room again: %w", err)
+	}
+	if err := within(func() bool { return late.Append(0, click(1)) }); err != nil {
+		return fmt.Errorf("append to a spool that began without room: %w", err)
+	}
 	var batch stream.Batch
 	if n := s.Lanes()[0].Read(&batch, math.MaxInt); n != appended+1 {
 		return fmt.Errorf("read %d clicks of %d", n, appended+1)
 	}
-	return s.Close()
+	return errors.Join(s.Close(), late.Close())
 }
 
 // limitFiles bounds the length of files that this process makes or extends.

@@ -34,5 +34,11 @@ func (s *Spool) Ready() error {
 	if s.used.Load()+int64(s.cfg.SegmentBytes) > s.cfg.MaxBytes {
 		return errors.New("the spool is nearly full: the broker has not taken clicks for a while")
 	}
+	if s.refused.Load() {
+		for _, l := range s.lanes { // try again: without requests nobody else does
+			s.wantSpare(l)
+		}
+		return errors.New("the spool cannot grow: the disk has no room for another file")
+	}
 	return nil
 }

@@ -38,6 +38,7 @@ type Spool struct {
 	used    atomic.Int64  // bytes of all segment files
 	made    atomic.Uint64 // segments made, which numbers their files
 	dropped atomic.Uint64 // clicks that found no room
+	refused atomic.Bool   // the disk had no room for the segment that was asked for last
 
 	mapped  sync.Mutex // held while a segment is synced or unmapped
 	spares  chan *Lane // lanes that want a spare
@@ -65,9 +66,6 @@ func Open(cfg Config, log *slog.Logger) (*Spool, error) {
 }
 
 func (s *Spool) open() error {
-	if err := os.Mkdir(s.dir(), 0o700); err != nil {
-		return fmt.Errorf("create spool: %w", err)
-	}
 	if err := s.recover(); err != nil {
 		return err
 	}
@@ -78,7 +76,10 @@ func (s *Spool) open() error {
 	for i := range s.cfg.laneCount() {
 		l := newLane(s, schema.Lane{Incarnation: s.incarnation, Number: uint32(i)})
 		first, err := s.newSegment(l.id.Number)
-		if err != nil && !errors.Is(err, errFull) { // full of leftovers is no reason not to start
+		switch {
+		case isNoRoom(err): // is no reason not to start: links work, and clicks are counted again once there is room
+			s.log.Error("spool cannot grow", "error", err)
+		case err != nil:
 			return err
 		}
 		l.spare = first
@@ -133,6 +134,11 @@ func (s *Spool) Pending() (n uint64) {
 	return n
 }
 
+// isNoRoom reports whether the spool or the disk is full.
+func isNoRoom(err error) bool {
+	return errors.Is(err, errFull) || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG)
+}
+
 func (s *Spool) newSegment(lane uint32) (*segment, error) {
 	size := int64(s.cfg.SegmentBytes)
 	if s.used.Add(size) > s.cfg.MaxBytes {
@@ -140,10 +146,15 @@ func (s *Spool) newSegment(lane uint32) (*segment, error) {
 		return nil, errFull
 	}
 	name := fmt.Sprintf("%02d-%08d.segment", lane, s.made.Add(1))
-	seg, err := createSegment(filepath.Join(s.dir(), name), int(size))
+	var seg *segment
+	err := os.MkdirAll(s.dir(), 0o700) // a full disk has no room for it either, until there is some again
+	if err == nil {
+		seg, err = createSegment(filepath.Join(s.dir(), name), int(size))
+	}
 	if err != nil {
 		s.used.Add(-size)
 	}
+	s.refused.Store(err != nil)
 	return seg, err
 }
 
@@ -210,7 +221,11 @@ func (s *Spool) sync() error {
 			errs = append(errs, s.syncSegment(seg))
 		}
 	}
-	return errors.Join(append(errs, syncDir(s.dir()))...)
+	err := syncDir(s.dir())
+	if errors.Is(err, os.ErrNotExist) { // there was no room yet for anything
+		err = nil
+	}
+	return errors.Join(append(errs, err)...)
 }
 
 func (s *Spool) syncSegment(seg *segment) error {
