@@ -129,7 +129,7 @@ func (g *Group[T]) take() (context.Context, []*Call[T]) {
 	if g.busy = n > 0; !g.busy {
 		return nil, nil
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithTimeout(context.Background(), g.limits.Time)
 	common := &batch{callers: n, cancel: cancel}
 	calls := make([]*Call[T], n)
 	for i := range calls {
@@ -142,8 +142,6 @@ func (g *Group[T]) take() (context.Context, []*Call[T]) {
 // do runs a batch. A panic is an error of all its calls, since it must end neither the program nor the goroutine that
 // others wait for.
 func (g *Group[T]) do(ctx context.Context, calls []*Call[T]) {
-	ctx, cancel := context.WithTimeout(ctx, g.limits.Time)
-	defer cancel()
 	err := error(nil)
 	defer func() {
 		if cause := recover(); cause != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/errgroup"
 
 	"linkstream/schema"
 	"linkstream/schema/postgres"
@@ -46,7 +47,7 @@ func insertBare(b *testing.B, raw *pgxpool.Pool, accountID, n int64) {
 func createLink(b *testing.B, links *postgres.Links, accountID, n int64) {
 	link := schema.Link{AccountID: accountID, Hash: fmt.Sprintf("l-%d", n), URL: longURL, Active: true, CreatedAt: time.Now()}
 	if err := links.CreateLink(b.Context(), &link); err != nil {
-		b.Fatal(err)
+		b.Error(err)
 	}
 }
 
@@ -69,7 +70,7 @@ func BenchmarkCreateLink(b *testing.B) {
 	b.ReportMetric(float64(created)/float64(bare), "ratio")
 }
 
-// BenchmarkCreateLinkParallel has all links belong to one account, whose row each of them locks until its commit.
+// BenchmarkCreateLinkParallel has all links belong to one account, whose row a batch of them locks until its commit.
 func BenchmarkCreateLinkParallel(b *testing.B) {
 	links, raw, accountID := linksToCreate(b)
 	var n atomic.Int64
@@ -77,14 +78,21 @@ func BenchmarkCreateLinkParallel(b *testing.B) {
 		"CreateLink": func(n int64) { createLink(b, links, accountID, n) },
 		"INSERT":     func(n int64) { insertBare(b, raw, accountID, n) },
 	} {
-		b.Run(name, func(b *testing.B) {
-			b.SetParallelism(4)
-			b.RunParallel(func(pb *testing.PB) {
-				for pb.Next() {
-					insert(n.Add(1))
+		for _, callers := range []int{1, 8, 64} {
+			b.Run(fmt.Sprintf("%s/callers=%d", name, callers), func(b *testing.B) {
+				var group errgroup.Group
+				group.SetLimit(callers)
+				for range b.N {
+					group.Go(func() error {
+						insert(n.Add(1))
+						return nil
+					})
+				}
+				if err := group.Wait(); err != nil {
+					b.Fatal(err)
 				}
 			})
-		})
+		}
 	}
 }
 

@@ -18,8 +18,8 @@ var migrations embed.FS
 type Links struct {
 	db *database
 	// What the edge and the api ask for most, prepared once for each connection.
-	linkByHash, tokenByDigest *sql.Stmt
-	creations                 *gather.Group[schema.Link]
+	linkByHash, tokenByDigest, createLink, countLink *sql.Stmt
+	creations                                        *gather.Group[schema.Link]
 }
 
 var _ schema.LinkStore = (*Links)(nil)
@@ -37,11 +37,17 @@ func OpenLinks(ctx context.Context, path string) (*Links, error) {
 	}
 	l := &Links{db: db}
 	l.creations = gather.New(creationLimits, l.createTogether)
-	if l.linkByHash, err = db.read.PrepareContext(ctx, linkByHash); err == nil {
-		l.tokenByDigest, err = db.read.PrepareContext(ctx, tokenByDigest)
-	}
-	if err != nil {
-		return nil, errors.Join(coded(err, "prepare queries of %q", path), db.close())
+	for _, statement := range []struct {
+		on       *sql.DB
+		query    string
+		prepared **sql.Stmt
+	}{
+		{db.read, linkByHash, &l.linkByHash}, {db.read, tokenByDigest, &l.tokenByDigest},
+		{db.write, createLink, &l.createLink}, {db.write, countLink, &l.countLink},
+	} {
+		if *statement.prepared, err = statement.on.PrepareContext(ctx, statement.query); err != nil {
+			return nil, errors.Join(coded(err, "prepare queries of %q", path), db.close())
+		}
 	}
 	return l, nil
 }

@@ -36,8 +36,9 @@ func (l *Links) CreateLink(ctx context.Context, link *schema.Link) error {
 
 func (l *Links) createTogether(ctx context.Context, batch []*gather.Call[schema.Link]) error {
 	return l.db.update(ctx, func(tx *sql.Tx) error {
+		create, count := tx.StmtContext(ctx, l.createLink), tx.StmtContext(ctx, l.countLink)
 		for _, call := range batch {
-			if call.Err = createIn(ctx, tx, &call.Value); call.Err != nil && !refused(call.Err) {
+			if call.Err = createWith(ctx, create, count, &call.Value); call.Err != nil && !refused(call.Err) {
 				return call.Err
 			}
 		}
@@ -45,9 +46,9 @@ func (l *Links) createTogether(ctx context.Context, batch []*gather.Call[schema.
 	})
 }
 
-// createIn creates a link in a transaction, or leaves no trace there.
-func createIn(ctx context.Context, tx *sql.Tx, link *schema.Link) error {
-	result, err := tx.ExecContext(ctx, createLink,
+// createWith creates a link by statements of a transaction, or leaves no trace there.
+func createWith(ctx context.Context, create, count *sql.Stmt, link *schema.Link) error {
+	result, err := create.ExecContext(ctx,
 		link.AccountID, link.DomainID, link.Hash, link.URL, link.Active, millis{&link.CreatedAt})
 	if err := oneRow(result, err); err != nil {
 		return err
@@ -55,7 +56,7 @@ func createIn(ctx context.Context, tx *sql.Tx, link *schema.Link) error {
 	if link.ID, err = result.LastInsertId(); err != nil {
 		return err
 	}
-	return tx.QueryRowContext(ctx, countLink, link.AccountID).Scan(&link.Ordinal)
+	return count.QueryRowContext(ctx, link.AccountID).Scan(&link.Ordinal)
 }
 
 // refused reports an outcome of one statement, after which the transaction is as it was before it.

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
 )
@@ -87,21 +89,31 @@ func BenchmarkLinks(b *testing.B) {
 	}
 }
 
+// BenchmarkCreateLink shows what it is worth to create links together: one caller waits for the disk by itself.
 func BenchmarkCreateLink(b *testing.B) {
-	links, owner := manyLinks(b, 1)
-	var n atomic.Int64
-	b.ReportAllocs()
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			link := schema.Link{
-				AccountID: owner.ID, Hash: fmt.Sprintf("new-%d", n.Add(1)), URL: "https://example.org/a/path/of/some/length",
-				Active: true, CreatedAt: time.Now(),
+	for _, callers := range []int{1, 8, 64} {
+		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
+			links, owner := manyLinks(b, 1)
+			var n atomic.Int64
+			create := func() error {
+				link := schema.Link{
+					AccountID: owner.ID, Hash: fmt.Sprintf("new-%d", n.Add(1)), URL: "https://example.org/a/path/of/some/length",
+					Active: true, CreatedAt: time.Now(),
+				}
+				return links.CreateLink(b.Context(), &link)
 			}
-			if err := links.CreateLink(b.Context(), &link); err != nil {
+			b.ReportAllocs()
+			b.ResetTimer()
+			var group errgroup.Group
+			group.SetLimit(callers)
+			for range b.N {
+				group.Go(create)
+			}
+			if err := group.Wait(); err != nil {
 				b.Fatal(err)
 			}
-		}
-	})
+		})
+	}
 }
 
 func BenchmarkOpenLinks(b *testing.B) {
