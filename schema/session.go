@@ -22,7 +22,9 @@ type Session struct {
 // SessionStore keeps sessions.
 type SessionStore interface {
 	// CreateSession stores session and sets its ID. It forgets the account's sessions that have expired by CreatedAt.
-	CreateSession(ctx context.Context, session *Session) error
+	// CodeNotFound unless the account's password hash still is passwordHash: whoever signed in with a password that is
+	// replaced meanwhile is not in.
+	CreateSession(ctx context.Context, session *Session, passwordHash string) error
 	// SessionByDigest returns the session with that digest, and its account. CodeNotFound if it is unknown, ended, or
 	// has expired by now; that the account is suspended is for the caller to judge.
 	SessionByDigest(ctx context.Context, digest [32]byte, now time.Time) (Session, Account, error)

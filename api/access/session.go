@@ -28,16 +28,17 @@ type Sessions struct{ store schema.SessionStore }
 // NewSessions returns the Sessions of a store.
 func NewSessions(store schema.SessionStore) *Sessions { return &Sessions{store} }
 
-// Begin stores a session of the account and returns its secret, which the browser keeps and nobody else.
-func (s *Sessions) Begin(ctx context.Context, accountID int64, userAgent string) (string, schema.Session, error) {
+// Begin stores a session of the account and returns its secret, which the browser keeps and nobody else. CodeUnauthorized
+// if the account's password has changed since account was read.
+func (s *Sessions) Begin(ctx context.Context, account schema.Account, userAgent string) (string, schema.Session, error) {
 	now := time.Now().UTC()
-	others, err := s.store.Sessions(ctx, accountID, now)
+	others, err := s.store.Sessions(ctx, account.ID, now)
 	if err != nil {
 		return "", schema.Session{}, fmt.Errorf("begin session: %w", err)
 	}
 	for len(others) >= MaxSessions {
 		last := len(others) - 1
-		if err := s.store.EndSession(ctx, accountID, others[last].ID); err != nil {
+		if err := s.store.EndSession(ctx, account.ID, others[last].ID); err != nil {
 			return "", schema.Session{}, fmt.Errorf("begin session: %w", err)
 		}
 		others = others[:last]
@@ -46,10 +47,14 @@ func (s *Sessions) Begin(ctx context.Context, accountID int64, userAgent string)
 	rand.Read(random[:]) // never fails, see crypto/rand
 	secret := base64.RawURLEncoding.EncodeToString(random[:])
 	session := schema.Session{
-		AccountID: accountID, Digest: Digest(secret), UserAgent: shortAgent(userAgent),
+		AccountID: account.ID, Digest: Digest(secret), UserAgent: shortAgent(userAgent),
 		CreatedAt: now, SeenAt: now, ExpiresAt: now.Add(MaxSessionIdle),
 	}
-	if err := s.store.CreateSession(ctx, &session); err != nil {
+	err = s.store.CreateSession(ctx, &session, account.PasswordHash)
+	if schema.ErrorCode(err) == schema.CodeNotFound {
+		return "", schema.Session{}, errNoSession
+	}
+	if err != nil {
 		return "", schema.Session{}, fmt.Errorf("begin session: %w", err)
 	}
 	return secret, session, nil

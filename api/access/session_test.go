@@ -36,7 +36,7 @@ func inBubble(t *testing.T, name string, test func(t *testing.T, v visit)) {
 
 func (v visit) begin(t *testing.T, agent string) (secret string, session schema.Session) {
 	t.Helper()
-	secret, session, err := v.sessions.Begin(t.Context(), v.account.ID, agent)
+	secret, session, err := v.sessions.Begin(t.Context(), v.account, agent)
 	if err != nil {
 		t.Fatal(err)
 	}

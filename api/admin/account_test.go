@@ -41,7 +41,7 @@ func TestAccountPassword(t *testing.T) {
 	}
 	now := time.Now()
 	session := schema.Session{AccountID: account.ID, CreatedAt: now, SeenAt: now, ExpiresAt: now.Add(time.Hour)}
-	if err := c.CreateSession(t.Context(), &session); err != nil {
+	if err := c.CreateSession(t.Context(), &session, account.PasswordHash); err != nil {
 		t.Fatal(err)
 	}
 	t.Run("replaces the password and ends the sessions", func(t *testing.T) {

@@ -94,7 +94,11 @@ func (d *Dashboard) changePassword(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := c.begin(c.account); err != nil {
+	err = c.begin(c.account)
+	if schema.ErrorCode(err) == schema.CodeUnauthorized { // it was changed in another session a moment ago
+		return c.redirect(pathSignIn + "?notice=ended")
+	}
+	if err != nil {
 		return err
 	}
 	if err := d.DB.SetPassword(c.ctx, c.account.ID, hash, c.session.ID); err != nil {

@@ -50,14 +50,15 @@ func newPages(files assets) (pages, error) {
 
 // view is what a template sees: "." in "title" and "main", "$" everywhere in them.
 type view struct {
-	Data     any      // the page's own
-	Problems problems // with the form that was sent
-	Notice   string   // what has just been done
-	Email    string   // "" if nobody is signed in
-	CSRF     string   // the session's token; {{template "csrf" $}} puts it into a form
-	Path     string   // of the request
-	SignUp   bool     // anyone may sign up
-	Nav      []navItem
+	Data      any      // the page's own
+	Problems  problems // with the form that was sent
+	Notice    string   // what has just been done
+	Email     string   // "" if nobody is signed in
+	CSRF      string   // the session's token; {{template "csrf" $}} puts it into a form
+	Path      string   // of the request
+	SignUp    bool     // anyone may sign up
+	Suspended bool     // the account
+	Nav       []navItem
 }
 
 // navItem is an entry of the navigation.
@@ -120,7 +121,10 @@ func (d *Dashboard) renderPart(c *call, page, part string, data any) error {
 func (d *Dashboard) write(c *call, status int, page string, data any, p problems) error {
 	v := d.view(c, data, p)
 	if c.signedIn() {
-		v.Nav, v.Notice = navigation(v.Path), c.takeNotice()
+		v.Notice = c.takeNotice()
+	}
+	if c.signedIn() && !c.account.Suspended {
+		v.Nav = navigation(v.Path)
 	}
 	return d.execute(c, status, page, "layout.html", v)
 }
@@ -128,7 +132,7 @@ func (d *Dashboard) write(c *call, status int, page string, data any, p problems
 func (d *Dashboard) view(c *call, data any, p problems) view {
 	v := view{Data: data, Problems: p, Path: string(c.http.URI().PathOriginal()), SignUp: d.signUp}
 	if c.signedIn() {
-		v.Email, v.CSRF = c.account.Email, c.csrf
+		v.Email, v.CSRF, v.Suspended = c.account.Email, c.csrf, c.account.Suspended
 	}
 	return v
 }

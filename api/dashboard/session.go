@@ -30,14 +30,23 @@ func admitAnyone(c *call) (bool, error) {
 		return false, err
 	}
 	err := c.resume()
-	if err == errSuspended {
-		err = nil // no page of the account is open to it, but signing in is
+	if c.account.Suspended {
+		c.account, c.session, c.csrf = schema.Account{}, schema.Session{}, "" // no page is open to it, but signing in is
 	}
 	return err == nil, err
 }
 
-// admitAccount lets those through who are signed in, with forms of their own session only. Others are sent to sign in.
+// admitAccount lets those through whom admitSession does, unless their account is suspended.
 func admitAccount(c *call) (bool, error) {
+	ok, err := admitSession(c)
+	if ok && c.account.Suspended {
+		return false, errSuspended
+	}
+	return ok, err
+}
+
+// admitSession lets those through who are signed in, with forms of their own session only. Others are sent to sign in.
+func admitSession(c *call) (bool, error) {
 	if err := c.checkOrigin(); err != nil {
 		return false, err
 	}
@@ -73,7 +82,7 @@ func (c *call) checkOrigin() error {
 	return nil
 }
 
-// resume finds the session that the request's cookie stands for, if any.
+// resume finds the session that the request's cookie stands for, if any. Its account may be suspended.
 func (c *call) resume() error {
 	secret := string(c.http.Request.Header.Cookie(c.dashboard.cookieName(sessionCookie)))
 	if secret == "" {
@@ -85,9 +94,6 @@ func (c *call) resume() error {
 		return nil
 	case err != nil:
 		return err
-	}
-	if account.Suspended {
-		return errSuspended
 	}
 	c.session, c.account, c.csrf = session, account, keyed(secret, "form")
 	return nil
@@ -162,7 +168,7 @@ func (c *call) signIn(account schema.Account) error {
 
 // begin has the call go on in a new session of the account.
 func (c *call) begin(account schema.Account) error {
-	secret, session, err := c.dashboard.sessions.Begin(c.ctx, account.ID, string(c.http.UserAgent()))
+	secret, session, err := c.dashboard.sessions.Begin(c.ctx, account, string(c.http.UserAgent()))
 	if err != nil {
 		return err
 	}

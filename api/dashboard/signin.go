@@ -32,7 +32,7 @@ var (
 func (d *Dashboard) routeSignIn() {
 	d.openGet(pathSignIn, d.showSignIn)
 	d.openPost(pathSignIn, d.signIn)
-	d.post(pathSignOut, d.signOut)
+	d.route(fasthttp.MethodPost, pathSignOut, admitSession, d.signOut)
 	if d.signUp {
 		d.openGet(pathSignUp, d.showSignUp)
 		d.openPost(pathSignUp, d.makeAccount)
@@ -79,15 +79,21 @@ func (d *Dashboard) signIn(c *call) error {
 	case err != nil:
 		return err
 	case !ok:
-		return d.invalid(c, "signin", page, problems{"": "The email address or the password is wrong."})
+		return d.invalid(c, "signin", page, wrongPassword)
 	case account.Suspended:
 		return errSuspended
 	}
-	if err := c.signIn(account); err != nil {
+	err = c.signIn(account)
+	if schema.ErrorCode(err) == schema.CodeUnauthorized { // the password was changed a moment ago
+		return d.invalid(c, "signin", page, wrongPassword)
+	}
+	if err != nil {
 		return err
 	}
 	return c.redirect(nextPath(page.Next))
 }
+
+var wrongPassword = problems{"": "The email address or the password is wrong."}
 
 // authenticate returns the account and true if the email and the password are its own.
 func (d *Dashboard) authenticate(c *call, email, password string) (account schema.Account, ok bool, err error) {

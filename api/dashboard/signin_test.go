@@ -180,7 +180,7 @@ func (s *service) suspend(t *testing.T) {
 
 func TestSuspendedAccount(t *testing.T) {
 	s := start(t)
-	b := s.signedIn(t)
+	b, leaving := s.signedIn(t), s.signedIn(t)
 	form := csrfField.FindStringSubmatch(b.get("/dashboard/account").body)[1]
 	s.suspend(t)
 	t.Run("has pages that say so", func(t *testing.T) {
@@ -196,6 +196,13 @@ func TestSuspendedAccount(t *testing.T) {
 		if b.seen.cookie("linkstream") != nil {
 			t.Error("a session has begun")
 		}
+	})
+	t.Run("can be signed out of", func(t *testing.T) {
+		page := leaving.get("/dashboard")
+		page.want(t, http.StatusForbidden, "Sign out")
+		form := csrfField.FindStringSubmatch(page.body)[1]
+		leaving.send("POST", "/dashboard/sign-out", url.Values{"csrf": {form}}).want(t, http.StatusSeeOther)
+		leaving.get("/dashboard").want(t, http.StatusSeeOther)
 	})
 	t.Run("goes on when it is reinstated", func(t *testing.T) {
 		must(t, s.links.SetSuspended(t.Context(), s.account.ID, false))

@@ -138,7 +138,7 @@ func (f *filling) account(store *sqlite.Links, s *system) {
 			"Mobile/15E148 Safari/604.1",
 	} {
 		f.must(store.CreateSession(ctx, &schema.Session{AccountID: f.owner.ID, Digest: [32]byte{byte(i)}, UserAgent: agent,
-			CreatedAt: f.before(3*i+2, 4), SeenAt: f.before(0, 5*i+2), ExpiresAt: f.before(-20, 0)}))
+			CreatedAt: f.before(3*i+2, 4), SeenAt: f.before(0, 5*i+2), ExpiresAt: f.before(-20, 0)}, f.owner.PasswordHash))
 	}
 	for i, host := range []string{"go.example.org", "links.xn--bcher-kva.example"} {
 		domain := schema.Domain{AccountID: f.owner.ID, Host: host,

@@ -62,8 +62,14 @@ func (l *Links) SetSuspended(ctx context.Context, accountID int64, suspended boo
 
 // SetPassword implements schema.AccountStore.
 func (l *Links) SetPassword(ctx context.Context, accountID int64, passwordHash string, keepSessionID int64) error {
-	err := oneRow(l.pool.Exec(ctx, `
-		WITH ended AS (DELETE FROM sessions WHERE account_id = $1 AND id <> $3)
-		UPDATE accounts SET password_hash = $2 WHERE id = $1`, accountID, passwordHash, keepSessionID))
+	err := pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error {
+		err := oneRow(tx.Exec(ctx, `UPDATE accounts SET password_hash = $2 WHERE id = $1`, accountID, passwordHash))
+		if err != nil {
+			return err
+		}
+		// A statement of its own: the first may have waited for a session that it would not see.
+		_, err = tx.Exec(ctx, `DELETE FROM sessions WHERE account_id = $1 AND id <> $2`, accountID, keepSessionID)
+		return err
+	})
 	return coded(err, "set password of account %d", accountID)
 }

@@ -32,13 +32,15 @@ func scanSession(row pgx.Row, more ...any) (session schema.Session, err error) {
 }
 
 // CreateSession implements schema.SessionStore.
-func (l *Links) CreateSession(ctx context.Context, session *schema.Session) error {
+func (l *Links) CreateSession(ctx context.Context, session *schema.Session, passwordHash string) error {
+	// The lock is waited for by SetPassword, which then sees the session, or waits for SetPassword's, and sees the hash.
 	err := l.pool.QueryRow(ctx, `
-		WITH expired AS (DELETE FROM sessions WHERE account_id = $1 AND expires_at <= $4)
+		WITH expired AS (DELETE FROM sessions WHERE account_id = $1 AND expires_at <= $4),
+		account AS (SELECT id FROM accounts WHERE id = $1 AND password_hash = $7 FOR SHARE)
 		INSERT INTO sessions (account_id, digest, user_agent, created_at, seen_at, expires_at)
-		VALUES ($1, $2, $3, $4, $5, $6) RETURNING id`,
-		session.AccountID, session.Digest[:], session.UserAgent, session.CreatedAt, session.SeenAt, session.ExpiresAt).
-		Scan(&session.ID)
+		SELECT id, $2, $3, $4, $5, $6 FROM account RETURNING id`,
+		session.AccountID, session.Digest[:], session.UserAgent, session.CreatedAt, session.SeenAt, session.ExpiresAt,
+		passwordHash).Scan(&session.ID)
 	return coded(err, "create session of account %d", session.AccountID)
 }
 

@@ -31,7 +31,7 @@ func scanSession(row interface{ Scan(...any) error }, more ...any) (session sche
 }
 
 // CreateSession implements schema.SessionStore.
-func (l *Links) CreateSession(ctx context.Context, session *schema.Session) error {
+func (l *Links) CreateSession(ctx context.Context, session *schema.Session, passwordHash string) error {
 	var id int64
 	err := l.db.update(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `DELETE FROM sessions WHERE account_id = ? AND expires_at <= ?`,
@@ -39,10 +39,16 @@ func (l *Links) CreateSession(ctx context.Context, session *schema.Session) erro
 		if err != nil {
 			return err
 		}
+		var owner int64
+		err = tx.QueryRowContext(ctx, `SELECT id FROM accounts WHERE id = ? AND password_hash = ?`,
+			session.AccountID, passwordHash).Scan(&owner)
+		if err != nil {
+			return err
+		}
 		id, err = insertedID(tx.ExecContext(ctx, `
 			INSERT INTO sessions (account_id, digest, user_agent, created_at, seen_at, expires_at)
 			VALUES (?, ?, ?, ?, ?, ?)`,
-			session.AccountID, session.Digest[:], session.UserAgent, millis{&session.CreatedAt}, millis{&session.SeenAt},
+			owner, session.Digest[:], session.UserAgent, millis{&session.CreatedAt}, millis{&session.SeenAt},
 			millis{&session.ExpiresAt}))
 		return err
 	})

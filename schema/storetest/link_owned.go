@@ -71,7 +71,7 @@ func keepsLinks(t *testing.T, open Open[LinkStores]) {
 	must(t, store.RevokeToken(t.Context(), revoked.ID, epoch))
 	token.UsedAt = epoch.Add(time.Hour)
 	must(t, store.UseTokens(t.Context(), map[int64]time.Time{token.ID: token.UsedAt}))
-	session, ended := addSession(t, store, owner.ID, "secret"), addSession(t, store, owner.ID, "ended")
+	session, ended := addSession(t, store, owner, "secret"), addSession(t, store, owner, "ended")
 	owner.PasswordHash = "$argon2id$new"
 	must(t, store.SetPassword(t.Context(), owner.ID, owner.PasswordHash, session.ID))
 	wantAttempts(t, store, 1, window(0), 1, 3)

@@ -11,6 +11,7 @@ import (
 var sessionBehaviours = []behaviour[LinkStores]{
 	{"CreateSession keeps every field and sets an ID", createsSessions},
 	{"CreateSession refuses a digest that is taken", refusesTakenSessionDigest},
+	{"CreateSession refuses whoever had another password", refusesOldPassword},
 	{"CreateSession forgets those of the account that have expired", forgetsExpiredSessions},
 	{"SessionByDigest does not find an unknown digest", missesSession},
 	{"SessionByDigest does not find one that has expired", missesExpiredSession},
@@ -25,10 +26,10 @@ var sessionBehaviours = []behaviour[LinkStores]{
 	{"SetPassword and CreateSession do not disturb each other", setsPasswordsConcurrently},
 }
 
-func addSession(t *testing.T, store schema.SessionStore, accountID int64, secret string) schema.Session {
+func addSession(t *testing.T, store schema.SessionStore, owner schema.Account, secret string) schema.Session {
 	t.Helper()
-	session := newSession(accountID, secret)
-	must(t, store.CreateSession(t.Context(), &session))
+	session := newSession(owner.ID, secret)
+	must(t, store.CreateSession(t.Context(), &session, owner.PasswordHash))
 	return session
 }
 
@@ -68,10 +69,10 @@ func createsSessions(t *testing.T, store LinkStores) {
 	a, b := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
 	bare := newSession(a.ID, "bare")
 	bare.Digest, bare.UserAgent = [32]byte{}, ""
-	must(t, store.CreateSession(t.Context(), &bare))
+	must(t, store.CreateSession(t.Context(), &bare, a.PasswordHash))
 	owners := map[schema.Session]schema.Account{
-		addSession(t, store, a.ID, "one"): a, addSession(t, store, a.ID, "two"): a,
-		addSession(t, store, b.ID, "three"): b, bare: a,
+		addSession(t, store, a, "one"): a, addSession(t, store, a, "two"): a,
+		addSession(t, store, b, "three"): b, bare: a,
 	}
 	ids := map[int64]bool{0: true}
 	for want, owner := range owners {
@@ -86,22 +87,34 @@ func createsSessions(t *testing.T, store LinkStores) {
 
 func refusesTakenSessionDigest(t *testing.T, store LinkStores) {
 	a, b := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
-	want := addSession(t, store, a.ID, "secret")
+	want := addSession(t, store, a, "secret")
 	other := newSession(b.ID, "secret")
-	mustFail(t, store.CreateSession(t.Context(), &other), schema.CodeConflict)
+	mustFail(t, store.CreateSession(t.Context(), &other, b.PasswordHash), schema.CodeConflict)
 	hasSession(t, store, want)
+}
+
+func refusesOldPassword(t *testing.T, store LinkStores) {
+	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
+	must(t, store.SetPassword(t.Context(), owner.ID, "$argon2id$new", 0))
+	session := newSession(owner.ID, "secret")
+	for _, hash := range []string{owner.PasswordHash, other.PasswordHash, ""} {
+		mustFail(t, store.CreateSession(t.Context(), &session, hash), schema.CodeNotFound)
+		hasNoSession(t, store, session)
+	}
+	must(t, store.CreateSession(t.Context(), &session, "$argon2id$new"))
+	hasSession(t, store, session)
 }
 
 func forgetsExpiredSessions(t *testing.T, store LinkStores) {
 	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
-	expired, others := addSession(t, store, owner.ID, "expired"), addSession(t, store, other.ID, "other")
+	expired, others := addSession(t, store, owner, "expired"), addSession(t, store, other, "other")
 	valid := newSession(owner.ID, "valid")
 	valid.ExpiresAt = epoch.Add(time.Hour + time.Second)
-	must(t, store.CreateSession(t.Context(), &valid))
+	must(t, store.CreateSession(t.Context(), &valid, owner.PasswordHash))
 
 	later := newSession(owner.ID, "later")
 	later.CreatedAt, later.ExpiresAt = expired.ExpiresAt, expired.ExpiresAt.Add(time.Hour)
-	must(t, store.CreateSession(t.Context(), &later))
+	must(t, store.CreateSession(t.Context(), &later, owner.PasswordHash))
 	// An expired one is not found in any case: that it can be extended no more shows that it is gone.
 	extend := func(session schema.Session) error {
 		return store.ExtendSession(t.Context(), session.ID, session.SeenAt, session.ExpiresAt)
@@ -115,14 +128,14 @@ func forgetsExpiredSessions(t *testing.T, store LinkStores) {
 
 func missesSession(t *testing.T, store LinkStores) {
 	owner := addAccount(t, store, "a@example.org")
-	session := addSession(t, store, owner.ID, "secret")
+	session := addSession(t, store, owner, "secret")
 	session.Digest[31]++
 	hasNoSession(t, store, session)
 }
 
 func missesExpiredSession(t *testing.T, store LinkStores) {
 	owner := addAccount(t, store, "a@example.org")
-	session := addSession(t, store, owner.ID, "secret")
+	session := addSession(t, store, owner, "secret")
 	_, _, err := store.SessionByDigest(t.Context(), session.Digest, session.ExpiresAt.Add(-time.Second))
 	must(t, err)
 	for _, now := range []time.Time{session.ExpiresAt, session.ExpiresAt.UTC().Add(time.Second)} {
@@ -133,7 +146,7 @@ func missesExpiredSession(t *testing.T, store LinkStores) {
 
 func findsSessionOfSuspended(t *testing.T, store LinkStores) {
 	owner := addAccount(t, store, "a@example.org")
-	session := addSession(t, store, owner.ID, "secret")
+	session := addSession(t, store, owner, "secret")
 	must(t, store.SetSuspended(t.Context(), owner.ID, true))
 	_, account, err := store.SessionByDigest(t.Context(), session.Digest, epoch)
 	must(t, err)
@@ -156,12 +169,12 @@ func listsSessions(t *testing.T, store LinkStores) {
 	add := func(secret string, seen, expires time.Duration) schema.Session {
 		session := newSession(owner.ID, secret)
 		session.SeenAt, session.ExpiresAt = epoch.Add(seen), epoch.Add(expires)
-		must(t, store.CreateSession(t.Context(), &session))
+		must(t, store.CreateSession(t.Context(), &session, owner.PasswordHash))
 		return session
 	}
 	second, third := add("second", 2*time.Minute, time.Hour), add("third", time.Minute, 3*time.Hour)
 	first := add("first", 3*time.Minute, 2*time.Hour)
-	others := addSession(t, store, other.ID, "other")
+	others := addSession(t, store, other, "other")
 	wantSessions(t, store, owner.ID, epoch, first, second, third)
 	wantSessions(t, store, owner.ID, second.ExpiresAt, first, third)
 	wantSessions(t, store, owner.ID, third.ExpiresAt)
@@ -171,7 +184,7 @@ func listsSessions(t *testing.T, store LinkStores) {
 
 func extendsSession(t *testing.T, store LinkStores) {
 	owner := addAccount(t, store, "a@example.org")
-	session, other := addSession(t, store, owner.ID, "secret"), addSession(t, store, owner.ID, "other")
+	session, other := addSession(t, store, owner, "secret"), addSession(t, store, owner, "other")
 	for i := range 3 {
 		session.SeenAt = epoch.Add(time.Duration(i) * time.Hour)
 		session.ExpiresAt = session.SeenAt.Add(time.Hour)
@@ -183,7 +196,7 @@ func extendsSession(t *testing.T, store LinkStores) {
 
 func extendsEnded(t *testing.T, store LinkStores) {
 	owner := addAccount(t, store, "a@example.org")
-	session := addSession(t, store, owner.ID, "secret")
+	session := addSession(t, store, owner, "secret")
 	must(t, store.EndSession(t.Context(), owner.ID, session.ID))
 	for _, id := range []int64{session.ID, session.ID + 1000} {
 		mustFail(t, store.ExtendSession(t.Context(), id, epoch, epoch.Add(time.Hour)), schema.CodeNotFound)
@@ -193,7 +206,7 @@ func extendsEnded(t *testing.T, store LinkStores) {
 
 func endsSession(t *testing.T, store LinkStores) {
 	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
-	session, second := addSession(t, store, owner.ID, "secret"), addSession(t, store, owner.ID, "second")
+	session, second := addSession(t, store, owner, "secret"), addSession(t, store, owner, "second")
 	must(t, store.EndSession(t.Context(), other.ID, session.ID)) // not this account's to end
 	hasSession(t, store, session)
 	for range 3 {
@@ -205,8 +218,8 @@ func endsSession(t *testing.T, store LinkStores) {
 
 func setsPassword(t *testing.T, store LinkStores) {
 	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
-	ended, kept := addSession(t, store, owner.ID, "ended"), addSession(t, store, owner.ID, "kept")
-	others := addSession(t, store, other.ID, "other")
+	ended, kept := addSession(t, store, owner, "ended"), addSession(t, store, owner, "kept")
+	others := addSession(t, store, other, "other")
 	owner.PasswordHash = "$argon2id$new"
 	must(t, store.SetPassword(t.Context(), owner.ID, owner.PasswordHash, kept.ID))
 	for _, want := range []schema.Account{owner, other} {
@@ -221,11 +234,12 @@ func setsPassword(t *testing.T, store LinkStores) {
 
 func setsPasswordKeepingNone(t *testing.T, store LinkStores) {
 	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
-	others := addSession(t, store, other.ID, "other")
+	others := addSession(t, store, other, "other")
 	for _, keep := range []int64{0, others.ID} { // another account's session is none of its own
-		addSession(t, store, owner.ID, "one")
-		addSession(t, store, owner.ID, "two")
-		must(t, store.SetPassword(t.Context(), owner.ID, "$argon2id$new", keep))
+		addSession(t, store, owner, "one")
+		addSession(t, store, owner, "two")
+		owner.PasswordHash = "$argon2id$new"
+		must(t, store.SetPassword(t.Context(), owner.ID, owner.PasswordHash, keep))
 		wantSessions(t, store, owner.ID, epoch)
 	}
 	hasSession(t, store, others)
@@ -233,25 +247,36 @@ func setsPasswordKeepingNone(t *testing.T, store LinkStores) {
 
 func setsPasswordOfUnknown(t *testing.T, store LinkStores) {
 	owner := addAccount(t, store, "a@example.org")
-	session := addSession(t, store, owner.ID, "secret")
+	session := addSession(t, store, owner, "secret")
 	mustFail(t, store.SetPassword(t.Context(), owner.ID+1000, "$argon2id$new", 0), schema.CodeNotFound)
 	hasSession(t, store, session)
 }
 
+// setsPasswordsConcurrently signs in with the old password while it is replaced: nobody may be in at the end but who is
+// kept.
 func setsPasswordsConcurrently(t *testing.T, store LinkStores) {
 	owner := addAccount(t, store, "a@example.org")
-	kept := addSession(t, store, owner.ID, "kept")
-	for _, err := range concurrently(24, func(i int) error {
-		switch i % 3 {
+	kept := addSession(t, store, owner, "kept")
+	sessions := make([]schema.Session, 24)
+	for i, err := range concurrently(len(sessions), func(i int) error {
+		switch i % 8 {
 		case 0:
 			return store.SetPassword(t.Context(), owner.ID, "$argon2id$new", kept.ID)
 		case 1:
 			return store.ExtendSession(t.Context(), kept.ID, kept.SeenAt, kept.ExpiresAt)
 		}
-		session := newSession(owner.ID, string(rune('a'+i)))
-		return store.CreateSession(t.Context(), &session)
+		sessions[i] = newSession(owner.ID, string(rune('a'+i)))
+		return store.CreateSession(t.Context(), &sessions[i], owner.PasswordHash)
 	}) {
-		must(t, err)
+		if i%8 < 2 || schema.ErrorCode(err) != schema.CodeNotFound { // it may come too late
+			must(t, err)
+		}
 	}
 	hasSession(t, store, kept)
+	for i, s := range sessions {
+		if i%8 >= 2 {
+			hasNoSession(t, store, s)
+		}
+	}
+	must(t, store.CreateSession(t.Context(), &sessions[2], "$argon2id$new"))
 }
