@@ -3,10 +3,13 @@ package postgres_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"linkstream/schema"
 	"linkstream/schema/postgres"
@@ -69,6 +72,95 @@ func TestNodes(t *testing.T) {
 		}
 		if want := created[i].Load(); count != want || links != want || last != want {
 			t.Errorf("account %d: created %d, there are %d, counted %d, last ordinal %d", i, want, links, count, last)
+		}
+	}
+}
+
+// noticed is a context that tells when a call waits for its end, too.
+type noticed struct {
+	context.Context
+	waits *atomic.Bool
+}
+
+func (n noticed) Done() <-chan struct{} {
+	n.waits.Store(true)
+	return n.Context.Done()
+}
+
+// await polls until something is so.
+func await(t *testing.T, unless string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !is(); runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatal(unless)
+		}
+	}
+}
+
+// holdLink inserts a link that nobody sees before raw commits it. Who inserts the same hash waits for that.
+func holdLink(t *testing.T, dsn string, accountID int64, hash string, ordinal int64) (raw *pgx.Conn) {
+	t.Helper()
+	raw = openRaw(t, dsn)
+	exec(t, raw, "BEGIN")
+	exec(t, raw, `INSERT INTO links (account_id, domain_id, hash, url, active, ordinal, created_at)
+		VALUES ($1, 0, $2, '', true, $3, now())`, accountID, hash, ordinal)
+	return raw
+}
+
+// awaitWaiter waits until another connection waits for what raw has begun.
+func awaitWaiter(t *testing.T, watch, raw *pgx.Conn) {
+	t.Helper()
+	await(t, "nothing waits for the other program", func() (waits bool) {
+		row := watch.QueryRow(t.Context(), `SELECT EXISTS (SELECT 1 FROM pg_stat_activity
+			WHERE datname = current_database() AND $1::integer = ANY (pg_blocking_pids(pid)))`, raw.PgConn().PID())
+		return row.Scan(&waits) == nil && waits
+	})
+}
+
+// TestRefusal has links of another program come in between a batch's look at the table and its insert.
+func TestRefusal(t *testing.T) {
+	t.Parallel()
+	dsn := engines.Postgres(t)
+	links, watch := openLinks(t, dsn), openRaw(t, dsn)
+	mine, others := schema.Account{Email: "a@example.org"}, schema.Account{Email: "b@example.org"}
+	for _, account := range []*schema.Account{&mine, &others} {
+		account.CreatedAt = time.Now()
+		if err := links.CreateAccount(t.Context(), account); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hashes := []string{"first", "of-batch", "own-1", "own-2", "own-3"}
+	first, second := holdLink(t, dsn, others.ID, hashes[0], 1), holdLink(t, dsn, others.ID, hashes[1], 2)
+	errs, created := make([]error, len(hashes)), make([]schema.Link, len(hashes))
+	var group sync.WaitGroup
+	for i, hash := range hashes {
+		ctx := noticed{t.Context(), new(atomic.Bool)}
+		group.Go(func() {
+			created[i] = schema.Link{AccountID: mine.ID, Hash: hash, CreatedAt: time.Now()}
+			errs[i] = links.CreateLink(ctx, &created[i])
+		})
+		await(t, "a call does not wait", ctx.waits.Load)
+		if i == 0 {
+			awaitWaiter(t, watch, first) // by itself: what comes now gathers
+		}
+	}
+	exec(t, first, "COMMIT")
+	awaitWaiter(t, watch, second)
+	exec(t, second, "COMMIT")
+	group.Wait()
+	for i, err := range errs {
+		want := schema.Code("")
+		if i < 2 {
+			want = schema.CodeConflict
+		}
+		if schema.ErrorCode(err) != want {
+			t.Errorf("%s: got error %v, want code %q", hashes[i], err, want)
+		}
+	}
+	for _, link := range created[2:] {
+		got, err := links.Link(t.Context(), 0, link.Hash)
+		if err != nil || got.ID != link.ID || got.Ordinal != link.Ordinal || link.Ordinal < 1 || link.Ordinal > 3 {
+			t.Errorf("created %+v, got %+v, error %v", link, got, err)
 		}
 	}
 }
