@@ -17,6 +17,9 @@ var Queries = map[string]string{
 	"link report": linkReport, "account report": accountReport,
 }
 
+// LookingUp returns the settings of a query that reads a few rows of a projection.
+var LookingUp = lookingUp
+
 // Statements returns all statements that make the schema of a cluster, or "" for one server.
 func Statements(cluster string) (all []string, err error) {
 	to := layout{Database: "default", Cluster: cluster}

@@ -1,6 +1,7 @@
 package clickhouse_test
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -21,19 +22,22 @@ func TestQueryPlans(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	lookingUp := clickhouse.LookingUp("counts")
 	for name, reads := range map[string]struct {
+		settings    ch.Settings
 		projections []string
 		args        []any
 	}{
-		"stats": {[]string{"counts"}, []any{hotLink}}, "counts": {[]string{"counts"}, []any{[]int64{hotLink, 7919}}},
-		"position": {[]string{"positions"}, []any{0}}, "marks": {[]string{"positions"}, []any{0}},
-		"link report": {[]string{"counts", "sources"}, []any{
+		"stats":    {lookingUp, []string{"counts"}, []any{hotLink}},
+		"counts":   {nil, []string{"counts"}, []any{[]int64{hotLink, 7919}}},
+		"position": {nil, []string{"positions"}, []any{0}}, "marks": {nil, []string{"positions"}, []any{0}},
+		"link report": {nil, []string{"counts", "sources"}, []any{
 			hotLink, "2026-11-21", hotLink, "2026-11-21", schema.TopNames,
 		}},
-		"account report": {[]string{"accounts"}, []any{hotAccount, "2026-11-21", schema.TopNames}},
+		"account report": {nil, []string{"accounts"}, []any{hotAccount, "2026-11-21", schema.TopNames}},
 	} {
 		t.Run(name+" reads nothing but a range of "+strings.Join(reads.projections, " and one of "), func(t *testing.T) {
-			text := explain(t, raw, clickhouse.Queries[name], reads.args...)
+			text := explain(t, raw, reads.settings, clickhouse.Queries[name], reads.args...)
 			for _, projection := range reads.projections {
 				if strings.Count(text, "ReadFromMergeTree ("+projection+")") != 1 {
 					t.Errorf("%s is not read:\n%s", projection, text)
@@ -48,9 +52,11 @@ func TestQueryPlans(t *testing.T) {
 }
 
 // explain returns a plan. It fails where no projection can be used.
-func explain(t *testing.T, raw driver.Conn, query string, args ...any) string {
+func explain(t *testing.T, raw driver.Conn, settings ch.Settings, query string, args ...any) string {
 	t.Helper()
-	ctx := ch.Context(t.Context(), ch.WithSettings(ch.Settings{"force_optimize_projection": 1}))
+	all := ch.Settings{"force_optimize_projection": 1}
+	maps.Copy(all, settings)
+	ctx := ch.Context(t.Context(), ch.WithSettings(all))
 	rows, err := raw.Query(ctx, "EXPLAIN indexes = 1, projections = 1 "+query, args...)
 	if err != nil {
 		t.Fatal(err)

@@ -33,6 +33,10 @@ func BenchmarkBigReads(b *testing.B) {
 		read func(*clickhouse.Clicks) error
 	}{
 		{"LinkStats", func(s *clickhouse.Clicks) error { _, err := s.LinkStats(b.Context(), hotLink); return err }},
+		{"LinkStats of a cold link", func(s *clickhouse.Clicks) error {
+			_, err := s.LinkStats(b.Context(), popularLinks/2)
+			return err
+		}},
 		{"LinkReport", func(s *clickhouse.Clicks) error { _, err := s.LinkReport(b.Context(), hotLink, all); return err }},
 		{"LinkReport of a week", func(s *clickhouse.Clicks) error {
 			_, err := s.LinkReport(b.Context(), hotLink, week)

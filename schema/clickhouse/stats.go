@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	ch "github.com/ClickHouse/clickhouse-go/v2"
+
 	"linkstream/schema"
 )
 
@@ -25,7 +27,7 @@ func (c *Clicks) LinkStats(ctx context.Context, linkID int64) (schema.Stats, err
 	defer cancel()
 	stats := schema.Stats{Devices: map[schema.Device]int64{}}
 	days, browsers := map[time.Time]int64{}, map[string]int64{}
-	rows, err := c.conn.Query(lookingUp(ctx, "counts"), linkStats, linkID)
+	rows, err := c.conn.Query(ch.Context(ctx, ch.WithSettings(lookingUp("counts"))), linkStats, linkID)
 	err = each(rows, err, func() error {
 		var day time.Time
 		var device, browser string

@@ -14,7 +14,8 @@ import (
 func TestSessionsAreAsTheirClientWantsThem(t *testing.T) {
 	const read = "SELECT toString(getSetting('max_block_size')) || currentDatabase()"
 	conns := []driver.Conn{
-		open(t, engines.ClickHouse(t), clickhouse.CompressionNone), open(t, engines.ClickHouse(t), clickhouse.CompressionNone),
+		open(t, engines.ClickHouse(t), clickhouse.CompressionNone),
+		open(t, engines.ClickHouse(t), clickhouse.CompressionNone),
 	}
 	first := map[string]bool{}
 	for range 2 {
