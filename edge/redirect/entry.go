@@ -19,7 +19,7 @@ type entry[V value] struct {
 	expires atomic.Int64 // Unix nanoseconds; below zero: dropped, and each drop makes it less
 	value   V
 	renewal atomic.Uint32 // Unix seconds; nobody renews the entry before
-	heard   atomic.Uint32 // Unix seconds; when ristretto heard of it
+	unheard atomic.Uint32 // Unix seconds; ristretto is not told of it before
 	length  uint32        // of the bytes that follow
 	found   bool
 }

@@ -7,15 +7,17 @@ import (
 )
 
 // front is a table of what was found in ristretto a moment ago. To look there takes one read; ristretto takes a lock, a
-// map and a note of the request, from which it learns what is worth keeping. So it hears of an entry once a second, which
-// tells the popular ones from the others as well, and all requests in between are answered from here.
+// map and a note of the request, from which it learns what is worth keeping. So it hears of an entry every few seconds,
+// which tells the popular ones from the others as well, and all requests in between are answered from here.
 type front[V value] struct {
 	slots []atomic.Pointer[entry[V]] // by the first hash of the key; the last one found there has the slot
 	drops atomic.Uint64              // how often an entry was dropped
 }
 
-// frontBytes is how much cache there is to a slot.
-const frontBytes = 1 << 10
+const (
+	frontBytes = 1 << 10 // of cache to a slot
+	heardEvery = 4       // seconds
+)
 
 func newFront[V value](cacheBytes int64) *front[V] {
 	return &front[V]{slots: make([]atomic.Pointer[entry[V]], cacheBytes/frontBytes)}
@@ -26,10 +28,10 @@ func (f *front[V]) slot(hash uint64) *atomic.Pointer[entry[V]] {
 	return &f.slots[i]
 }
 
-// get returns the entry of a key if ristretto has heard of it in this second and its time is not over, else nil.
+// get returns the entry of a key, unless its time is over or ristretto is to hear of it.
 func (f *front[V]) get(hash, check uint64, now time.Time) *entry[V] {
 	e := f.slot(hash).Load()
-	if e == nil || e.check != check || e.heard.Load() != second(now) || now.UnixNano() >= e.expires.Load() {
+	if e == nil || e.check != check || second(now) >= e.unheard.Load() || now.UnixNano() >= e.expires.Load() {
 		return nil
 	}
 	return e
@@ -38,7 +40,7 @@ func (f *front[V]) get(hash, check uint64, now time.Time) *entry[V] {
 // put makes e what get returns, unless there was a drop since drops had the value before: it may have been of this entry
 // when it was neither here nor in ristretto.
 func (f *front[V]) put(hash uint64, e *entry[V], now time.Time, before uint64) {
-	e.heard.Store(second(now))
+	e.unheard.Store(second(now) + heardEvery)
 	slot := f.slot(hash)
 	if slot.Load() != e {
 		slot.Store(e)
