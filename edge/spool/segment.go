@@ -71,7 +71,11 @@ func createSegment(path string, size int) (*segment, error) {
 }
 
 func allocateAndMap(f *os.File, size int) ([]byte, error) {
-	if err := allocate(f, size); err != nil {
+	err := allocate(f, size)
+	if err == nil {
+		err = writeZeros(f, size)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("allocate %d bytes: %w", size, err)
 	}
 	data, err := unix.Mmap(int(f.Fd()), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)

@@ -37,11 +37,15 @@ func TestSessionsAreAsTheirClientWantsThem(t *testing.T) {
 // More are not kept than some; the others are closed, and not used again.
 func TestManySessions(t *testing.T) {
 	conn := open(t, engines.ClickHouse(t), clickhouse.CompressionNone)
-	for range 2 {
-		for n := range 40 {
-			settings := clickhouse.WithSettings(clickhouse.Settings{"max_block_size": 1000 + n})
-			answer(t, clickhouse.Context(t.Context(), settings), conn, "SELECT 'x'")
-		}
+	use := func(n int) {
+		settings := clickhouse.WithSettings(clickhouse.Settings{"max_block_size": 1000 + n})
+		answer(t, clickhouse.Context(t.Context(), settings), conn, "SELECT 'x'")
+	}
+	for n := range 40 {
+		use(n)
+	}
+	for n := range 40 {
+		use(39 - n) // those that are kept, and then those that are not
 	}
 }
 
