@@ -180,12 +180,9 @@ func (c *cache[V]) drop(key []byte) {
 		f.entry.drop()
 		delete(c.flights, string(key))
 	}
-	e, ok := entries.Get(key)
-	switch {
-	case ok && e.found:
+	// Also if it says that there is nothing: a look-up may be about to put it into the front.
+	if e, ok := entries.Get(key); ok {
 		e.drop()
-	case ok:
-		entries.Del(key)
 	}
 }
 

@@ -2,6 +2,7 @@ package redirect_test
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -152,5 +153,33 @@ func TestDropConcurrently(t *testing.T) {
 		}
 		close(done)
 		others.Wait()
+	})
+	t.Run("each link that is made is found by the next request, however many asked for it before", func(t *testing.T) {
+		e := newEdge(t, nil)
+		for i := range 60 {
+			hash := fmt.Sprintf("new-%d", i)
+			e.want(t, "sho.rt", hash, start, "", schema.CodeNotFound)
+			done := make(chan struct{})
+			var others sync.WaitGroup
+			for range 4 {
+				others.Go(func() {
+					for at := start; ; at = at.Add(5 * time.Millisecond) { // ristretto is asked now and then
+						select {
+						case <-done:
+							return
+						default:
+							e.resolve("sho.rt", hash, at)
+						}
+					}
+				})
+			}
+			e.link(t, 0, hash, "https://example.com/")
+			e.resolver.Drop(schema.Change{Hash: hash})
+			for range 5 {
+				e.want(t, "sho.rt", hash, start, "https://example.com/", "")
+			}
+			close(done)
+			others.Wait()
+		}
 	})
 }
