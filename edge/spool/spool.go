@@ -147,7 +147,7 @@ func (s *Spool) newSegment(lane uint32) (*segment, error) {
 	}
 	name := fmt.Sprintf("%02d-%08d.segment", lane, s.made.Add(1))
 	var seg *segment
-	err := os.MkdirAll(s.dir(), 0o700) // a full disk has no room for it either, until there is some again
+	err := s.makeDir()
 	if err == nil {
 		seg, err = createSegment(filepath.Join(s.dir(), name), int(size))
 	}
@@ -156,6 +156,22 @@ func (s *Spool) newSegment(lane uint32) (*segment, error) {
 	}
 	s.refused.Store(err != nil)
 	return seg, err
+}
+
+// makeDir makes dir unless it is there, and has the disk know of it: a loss of power would else take all that is in it. It
+// comes with a segment, for a full disk has no room for it either.
+func (s *Spool) makeDir() error {
+	err := os.Mkdir(s.dir(), 0o700)
+	if errors.Is(err, os.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("create spool: %w", err)
+	}
+	if err := syncDir(s.cfg.Dir); err != nil {
+		return errors.Join(fmt.Errorf("sync spool: %w", err), os.Remove(s.dir())) // so that it is tried again
+	}
+	return nil
 }
 
 func (s *Spool) removeSegment(seg *segment) error {
