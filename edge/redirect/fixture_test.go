@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -30,6 +32,12 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if job := os.Getenv(visitorsEnv); job != "" {
+		if err := visit(job); err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
 	goleak.VerifyTestMain(m,
 		// fasthttp renews its Date header as long as the process lasts, and a stopped server's cleaner sleeps for 10 s.
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),

@@ -31,9 +31,9 @@ func (l *Listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{Conn: inner, limits: l}
+	c := &conn{Conn: newSocket(inner), limits: l}
 	if err := c.await(awaitsRest, l.read); err != nil {
-		return nil, errors.Join(err, inner.Close())
+		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
 }

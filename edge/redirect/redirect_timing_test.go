@@ -3,15 +3,20 @@ package redirect_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
+	"os"
+	"os/exec"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
 	"linkstream/edge/redirect"
@@ -131,6 +136,72 @@ func (c *repeatingConn) RemoteAddr() net.Addr             { return benchPeer }
 func (c *repeatingConn) LocalAddr() net.Addr              { return benchPeer }
 func (c *repeatingConn) SetReadDeadline(time.Time) error  { return nil }
 func (c *repeatingConn) SetWriteDeadline(time.Time) error { return nil }
+
+// BenchmarkConnection is the cost of an answer over TCP to a client in another process, through the edge's listener and
+// through that of package net.
+func BenchmarkConnection(b *testing.B) {
+	for name, listener := range map[string]func(net.Listener) net.Listener{
+		"edge": func(inner net.Listener) net.Listener { return redirect.NewListener(inner, patient) },
+		"net":  func(inner net.Listener) net.Listener { return inner },
+	} {
+		b.Run(name, func(b *testing.B) {
+			inner, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				b.Fatal(err)
+			}
+			server := &fasthttp.Server{Handler: bare, CloseOnShutdown: true}
+			served := make(chan error)
+			go func() { served <- server.Serve(listener(inner)) }()
+			client := exec.Command(os.Args[0])
+			client.Env = []string{fmt.Sprintf("%s=%s %d", visitorsEnv, inner.Addr(), b.N)}
+			stop := reportCPU(b)
+			if out, err := client.CombinedOutput(); err != nil {
+				b.Errorf("%v: %s", err, out)
+			}
+			stop()
+			if err := errors.Join(server.Shutdown(), <-served); err != nil {
+				b.Error(err)
+			}
+		})
+	}
+}
+
+// visitorsEnv makes the test program the client of a benchmark: it names an address and how many requests are for it.
+const visitorsEnv = "LINKSTREAM_TEST_VISITORS"
+
+// visit sends the requests over 64 connections.
+func visit(job string) error {
+	var addr string
+	var requests atomic.Int64
+	var n int64
+	if _, err := fmt.Sscan(job, &addr, &n); err != nil {
+		return err
+	}
+	requests.Store(n)
+	ctx := request("http://sho.rt/abcdefg", benchPeer, benchFields...)
+	ctx.Request.Header.SetHost("sho.rt")
+	raw := ctx.Request.Header.Header()
+	var group errgroup.Group
+	for range 64 {
+		group.Go(func() error {
+			conn, err := net.Dial("tcp", addr)
+			if err != nil {
+				return err
+			}
+			defer conn.Close()
+			for answer := make([]byte, 1000); requests.Add(-1) >= 0; {
+				if _, err := conn.Write(raw); err != nil {
+					return err
+				}
+				if n, err := conn.Read(answer); err != nil || !bytes.HasPrefix(answer[:n], []byte("HTTP/1.1 302 ")) {
+					return fmt.Errorf("answered %q: %w", answer[:n], err)
+				}
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
 
 // madeUpLinks is a store that has a link at every hash.
 type madeUpLinks struct {
