@@ -52,7 +52,9 @@ type Partition struct {
 	status   *status
 
 	known bool                   // whether marks and batch.Base are what the store says
-	marks map[schema.Lane]uint64 // run ahead of the store while a batch is built
+	marks map[schema.Lane]uint64 // run ahead of the store while a batch is built; that of lane is in mark
+	lane  schema.Lane            // of the last click: most come in batches of one
+	mark  uint64
 	batch schema.ClickBatch
 	dead  stream.Batch
 	tally tally        // of the batch
@@ -112,6 +114,7 @@ func (p *Partition) recall(ctx context.Context) error {
 	if p.marks == nil {
 		p.marks = make(map[schema.Lane]uint64)
 	}
+	p.lane, p.mark = schema.Lane{}, p.marks[schema.Lane{}]
 	p.batch.Reset(p.number, position.Next)
 	p.status.take(p.number)
 	return nil
@@ -158,17 +161,20 @@ func (p *Partition) add(r stream.Record) error {
 		return p.addDead(r, err)
 	}
 	p.batch.Next = r.Offset + 1
-	mark := p.marks[c.Lane]
-	if c.Seq <= mark {
+	if c.Lane != p.lane {
+		p.marks[p.lane] = p.mark
+		p.lane, p.mark = c.Lane, p.marks[c.Lane]
+	}
+	if c.Seq <= p.mark {
 		p.tally.repeated++
 		return nil
 	}
-	if c.Seq > mark+1 {
-		p.tally.missing += int(c.Seq - mark - 1)
+	if c.Seq > p.mark+1 {
+		p.tally.missing += int(c.Seq - p.mark - 1)
 		p.log.Error("clicks are missing from the topic", "lane", c.Lane.Number, "incarnation", c.Lane.Incarnation,
-			"after", mark, "before", c.Seq, "offset", r.Offset)
+			"after", p.mark, "before", c.Seq, "offset", r.Offset)
 	}
-	p.marks[c.Lane] = c.Seq
+	p.mark = c.Seq
 	source := p.enricher.Enrich(c)
 	b := &p.batch
 	if b.Len() == 0 {

@@ -64,21 +64,25 @@ func (c *columns) fill(b *schema.ClickBatch) {
 	c.referrer, c.country = c.referrer[:0], c.country[:0]
 	in := month(b)
 	for i := range b.Len() {
-		c.device, c.browser = append(c.device, c.boxed(string(b.Device[i]))), append(c.browser, c.boxed(b.Browser[i]))
-		c.referrer, c.country = append(c.referrer, c.boxed(b.Referrer[i])), append(c.country, c.boxed(b.Country[i]))
+		c.device, c.browser = c.appendName(c.device, string(b.Device[i])), c.appendName(c.browser, b.Browser[i])
+		c.referrer, c.country = c.appendName(c.referrer, b.Referrer[i]), c.appendName(c.country, b.Country[i])
 		c.incarnation, c.lane = append(c.incarnation, b.Lane[i].Incarnation[:]), append(c.lane, b.Lane[i].Number)
 		c.partition, c.next, c.month = append(c.partition, int32(b.Partition)), append(c.next, 0), append(c.month, in)
 	}
 	c.next[b.Len()-1] = b.Next
 }
 
-func (c *columns) boxed(name string) any {
+// appendName appends a name, which often is the one before.
+func (c *columns) appendName(column []any, name string) []any {
+	if n := len(column); n > 0 && column[n-1] == any(name) {
+		return append(column, column[n-1])
+	}
 	box, ok := c.names[name]
 	if !ok {
 		box = name
 		c.names[name] = box
 	}
-	return box
+	return append(column, box)
 }
 
 // appendTo appends the batch in the order of sent.
