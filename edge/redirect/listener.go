@@ -5,6 +5,8 @@ import (
 	"net"
 	"os"
 	"time"
+
+	"linkstream/edge/socket"
 )
 
 // limitSteps is how often a limit on a connection is looked at before it counts as reached.
@@ -31,7 +33,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{Conn: newSocket(inner), limits: l}
+	c := &conn{Conn: socket.New(inner), limits: l}
 	if err := c.await(awaitsRest, l.read); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}

@@ -133,3 +133,41 @@ func TestListenerBoundsTime(t *testing.T) {
 		}
 	})
 }
+
+// What a kernel's connection does is for package socket to test; here, that one has the limits.
+func TestListenerBoundsTimeOfKernelConnections(t *testing.T) {
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer inner.Close()
+	client, err := net.Dial("tcp", inner.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	const limit = 400 * time.Millisecond
+	server, err := redirect.NewListener(inner, redirect.Config{ReadTimeout: limit, WriteTimeout: limit, IdleTimeout: limit}).Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	p := make([]byte, 10)
+	for range 20 {
+		for _, operation := range []func([]byte) (int, error){client.Write, server.Read, server.Write, client.Read} {
+			if n, err := operation(p); n != len(p) || err != nil {
+				t.Fatalf("%d bytes, %v", n, err)
+			}
+		}
+	}
+	lasts(t, "read", limit, time.Minute, func() error { _, err := server.Read(p); return err })
+	// A client that has said its last word with a request.
+	client.Write(p)
+	client.(*net.TCPConn).CloseWrite()
+	for _, want := range []error{nil, io.EOF} {
+		if _, err := server.Read(p); err != want {
+			t.Errorf("read: %v, want %v", err, want)
+		}
+		server.Write(p)
+	}
+}

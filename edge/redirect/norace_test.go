@@ -5,7 +5,6 @@
 package redirect_test
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"testing"
@@ -52,22 +51,6 @@ func TestServeAllocatesNothing(t *testing.T) {
 	}
 	if n := len(e.clicks(t)); n != 4*1001 { // AllocsPerRun calls its function once more, to warm up
 		t.Errorf("%d clicks in the spool", n)
-	}
-}
-
-func TestConnectionAllocatesNothing(t *testing.T) {
-	server, client := connect(t, patient)
-	converse(t, server, client, many)
-	p := make([]byte, 100)
-	var err error
-	allocs := testing.AllocsPerRun(1000, func() {
-		for _, operation := range []func([]byte) (int, error){client.Write, server.Read, server.Write, client.Read} {
-			_, failed := operation(p)
-			err = errors.Join(err, failed)
-		}
-	})
-	if allocs != 0 || err != nil {
-		t.Errorf("%v allocations a request, error %v", allocs, err)
 	}
 }
 

@@ -141,7 +141,7 @@ func (c *repeatingConn) SetWriteDeadline(time.Time) error { return nil }
 // through that of package net.
 func BenchmarkConnection(b *testing.B) {
 	for name, listener := range map[string]func(net.Listener) net.Listener{
-		"edge": func(inner net.Listener) net.Listener { return redirect.NewListener(inner, patient) },
+		"edge": func(inner net.Listener) net.Listener { return redirect.NewListener(inner, redirect.DefaultConfig()) },
 		"net":  func(inner net.Listener) net.Listener { return inner },
 	} {
 		b.Run(name, func(b *testing.B) {

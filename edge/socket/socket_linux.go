@@ -1,4 +1,4 @@
-package redirect
+package socket
 
 import (
 	"io"
@@ -12,14 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// socket is a TCP connection that costs a request two system calls, a read and a write, and no more of the scheduler
-// than it has to. What package net does, which has to fit every use, takes a seventh of a redirect more.
+// socket costs a request and its answer two system calls, a read and a write, and no more of the scheduler than it has
+// to. What package net does, which has to fit every use, takes a seventh of a redirect more.
 //
 //   - Package net reads at once, in vain, before it waits for the next request. But a read that does not fill its
 //     buffer has taken all there is, and the kernel says when there is more: see epoll(7) on edge-triggered events. So
-//     the read after an answer can wait first. Within a call of RawConn.Read such an event is not lost, from one call
-//     to the next it may be, so that there is one call for all reads. It is a coroutine's. (If a client says its last
-//     word with a request, its end is found when a deadline passes: nothing comes that could announce it.)
+//     the read after a write can wait first. Within a call of RawConn.Read such an event is not lost, from one call to
+//     the next it may be, so that there is one call for all reads. It is a coroutine's. (If the other side ends the
+//     connection together with its last bytes, that is found when a deadline passes: nothing else will come.)
 //   - Package net has the scheduler prepare for a call that takes long. When the kernel lets another program run, which
 //     it does most often at the end of a call, another thread is got to take over. But these calls wait for nothing.
 type socket struct {
@@ -31,28 +31,28 @@ type socket struct {
 	next  func() (struct{}, bool) // resumes the coroutine until a read is done
 	stop  func()                  // ends it
 
-	in       []byte // of the Read under way
-	inLen    int    // its results
-	inErr    error
-	answered bool   // since then
-	out      []byte // what the Write under way has yet to write
-	outErr   error
-	write    func(fd uintptr) bool // method writeSome, bound once
+	in     []byte // of the Read under way
+	inLen  int    // its results
+	inErr  error
+	wrote  bool   // since then
+	out    []byte // what the Write under way has yet to write
+	outErr error
+	write  func(fd uintptr) bool // method writeSome, bound once
 }
 
-// States of a socket.
+// States.
 const (
-	socketIdle = iota
-	socketReads
-	socketClosed
+	idle = iota
+	reading
+	closed
 )
 
-// plainReads is how many reads a connection does without a coroutine, which takes some memory and time to make: most
+// plainReads is how many reads a connection does without a coroutine, which takes some memory and time to make. Most
 // people follow one link.
 const plainReads = 4
 
-// newSocket returns c as a socket, if it is one of the kernel's. One goroutine at a time may read it, and one write.
-func newSocket(c net.Conn) net.Conn {
+// New returns c at less cost, if it is one of the kernel's, else c itself. One goroutine reads it and writes it.
+func New(c net.Conn) net.Conn {
 	kernel, ok := c.(syscall.Conn)
 	if !ok {
 		return c
@@ -72,7 +72,7 @@ func (s *socket) Read(p []byte) (int, error) {
 		s.reads++
 		return s.Conn.Read(p)
 	}
-	if !s.state.CompareAndSwap(socketIdle, socketReads) {
+	if !s.state.CompareAndSwap(idle, reading) {
 		return 0, net.ErrClosed
 	}
 	if s.next == nil {
@@ -81,7 +81,7 @@ func (s *socket) Read(p []byte) (int, error) {
 	s.in = p
 	s.next()
 	s.in = nil
-	if !s.state.CompareAndSwap(socketReads, socketIdle) {
+	if !s.state.CompareAndSwap(reading, idle) {
 		s.stop()
 	}
 	return s.inLen, s.inErr
@@ -89,7 +89,7 @@ func (s *socket) Read(p []byte) (int, error) {
 
 // Close closes the connection and ends a Read or Write under way.
 func (s *socket) Close() error {
-	if s.state.Swap(socketClosed) == socketIdle {
+	if s.state.Swap(closed) == idle {
 		s.stop() // the kernel's part would else wait for it
 	}
 	return s.Conn.Close()
@@ -110,8 +110,8 @@ func (s *socket) readAll(yield func(struct{}) bool) {
 				if n == 0 && err == nil {
 					s.inErr = io.EOF
 				}
-				s.answered = false
-				if goOn = yield(struct{}{}); goOn && drained && s.answered {
+				s.wrote = false
+				if goOn = yield(struct{}{}); goOn && drained && s.wrote {
 					return false
 				}
 			}
@@ -126,7 +126,7 @@ func (s *socket) readAll(yield func(struct{}) bool) {
 
 // Write writes all of p.
 func (s *socket) Write(p []byte) (int, error) {
-	s.out, s.outErr, s.answered = p, nil, true
+	s.out, s.outErr, s.wrote = p, nil, true
 	err := s.raw.Write(s.write)
 	if err == nil {
 		err = s.outErr

@@ -1,4 +1,4 @@
-package redirect_test
+package socket_test
 
 import (
 	"bytes"
@@ -11,32 +11,37 @@ import (
 	"testing"
 	"time"
 
-	"linkstream/edge/redirect"
+	"go.uber.org/goleak"
+
+	"linkstream/edge/socket"
 )
 
-// connect returns both ends of a TCP connection, the server's with the limits of cfg.
-func connect(t *testing.T, cfg redirect.Config) (server, client net.Conn) {
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// connect returns both ends of a TCP connection, the server's as a socket.
+func connect(t *testing.T) (server, client net.Conn) {
 	t.Helper()
-	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer inner.Close()
-	if client, err = net.Dial("tcp", inner.Addr().String()); err != nil {
+	defer listener.Close()
+	if client, err = net.Dial("tcp", listener.Addr().String()); err != nil {
 		t.Fatal(err)
 	}
-	if server, err = redirect.NewListener(inner, cfg).Accept(); err != nil {
+	accepted, err := listener.Accept()
+	if err != nil {
 		t.Fatal(err)
 	}
+	server = socket.New(accepted)
 	t.Cleanup(func() { server.Close(); client.Close() })
-	if err := client.SetDeadline(time.Now().Add(time.Minute)); err != nil {
-		t.Fatal(err)
+	for _, c := range []net.Conn{server, client} {
+		if err := c.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return server, client
 }
-
-// patient are limits that nothing reaches.
-var patient = redirect.Config{ReadTimeout: time.Minute, WriteTimeout: time.Minute, IdleTimeout: time.Minute}
 
 // converse has so many requests of a few bytes answered with themselves.
 func converse(t *testing.T, server, client net.Conn, requests int) {
@@ -68,9 +73,7 @@ func TestConnectionPassesEveryByteOn(t *testing.T) {
 	}
 	for name, largest := range map[string]int{"a few bytes": 8, "as much as a buffer or less": 5000, "a lot": 200_000} {
 		t.Run("read in pieces of "+name, func(t *testing.T) {
-			limits := patient
-			limits.IdleTimeout = 8 * time.Second // an eighth of it may pass until the end is found
-			server, client := connect(t, limits)
+			server, client := connect(t)
 			want := stream[:min(len(stream), 20_000*largest)]
 			var sending sync.WaitGroup
 			sending.Go(func() {
@@ -83,20 +86,17 @@ func TestConnectionPassesEveryByteOn(t *testing.T) {
 					}
 					rest = rest[n:]
 				}
-				client.(*net.TCPConn).CloseWrite()
 			})
 			sending.Go(func() { io.Copy(io.Discard, client) })
 			random := rand.New(rand.NewPCG(seed, 2))
 			var got []byte
-			for {
+			for len(got) < len(want) {
 				p := make([]byte, 1+random.IntN(largest))
 				n, err := server.Read(p)
-				if got = append(got, p[:n]...); err == io.EOF {
-					break
-				}
 				if err != nil {
 					t.Fatalf("after %d bytes: %v", len(got), err)
 				}
+				got = append(got, p[:n]...)
 				if random.IntN(4) > 0 { // else there are more reads to a request
 					server.Write([]byte("."))
 				}
@@ -109,7 +109,7 @@ func TestConnectionPassesEveryByteOn(t *testing.T) {
 		})
 	}
 	t.Run("written to a client that is slow to take it", func(t *testing.T) {
-		server, client := connect(t, patient)
+		server, client := connect(t)
 		var writing sync.WaitGroup
 		writing.Go(func() {
 			if n, err := server.Write(stream); n != len(stream) || err != nil {
@@ -125,31 +125,26 @@ func TestConnectionPassesEveryByteOn(t *testing.T) {
 	})
 }
 
-// few and many are how many requests a connection has had before what is tested: it is read in another way after some.
-var few, many = 1, 20
+// A connection is read in another way after a few requests.
+const few, many = 1, 20
 
 func TestConnectionEnds(t *testing.T) {
-	const limit = 400 * time.Millisecond
-	short := redirect.Config{ReadTimeout: limit, WriteTimeout: limit, IdleTimeout: limit}
 	for _, requests := range []int{0, few, many} {
-		for name, test := range map[string]struct {
-			limits redirect.Config
-			test   func(t *testing.T, server, client net.Conn)
-		}{
-			"when the client closes it": {patient, func(t *testing.T, server, client net.Conn) {
+		for name, test := range map[string]func(t *testing.T, server, client net.Conn){
+			"when the client closes it": func(t *testing.T, server, client net.Conn) {
 				client.Close()
 				if _, err := server.Read(make([]byte, 1)); err != io.EOF {
 					t.Errorf("read: %v, want the end", err)
 				}
-			}},
-			"when the client resets it": {patient, func(t *testing.T, server, client net.Conn) {
+			},
+			"when the client resets it": func(t *testing.T, server, client net.Conn) {
 				client.(*net.TCPConn).SetLinger(0)
 				client.Close()
 				if _, err := server.Read(make([]byte, 1)); err == nil || err == io.EOF {
 					t.Errorf("read: %v, want an error", err)
 				}
-			}},
-			"when the client has said its last word": {short, func(t *testing.T, server, client net.Conn) {
+			},
+			"when the client has said its last word": func(t *testing.T, server, client net.Conn) {
 				client.Write([]byte("last"))
 				client.(*net.TCPConn).CloseWrite()
 				got, err := io.ReadAll(server)
@@ -159,8 +154,10 @@ func TestConnectionEnds(t *testing.T) {
 				if _, err := server.Write([]byte("bye")); err != nil {
 					t.Error(err)
 				}
-			}},
-			"when the client has said its last word with a request": {short, func(t *testing.T, server, client net.Conn) {
+			},
+			"when the client has said its last word with a request, once a deadline passes": func(
+				t *testing.T, server, client net.Conn,
+			) {
 				client.Write([]byte("last"))
 				client.(*net.TCPConn).CloseWrite()
 				got := make([]byte, 100)
@@ -170,21 +167,17 @@ func TestConnectionEnds(t *testing.T) {
 				if _, err := server.Write([]byte("bye")); err != nil {
 					t.Error(err)
 				}
-				if _, err := server.Read(got); err != io.EOF {
+				server.SetReadDeadline(time.Now())
+				_, err := server.Read(got)
+				if errors.Is(err, os.ErrDeadlineExceeded) {
+					server.SetReadDeadline(time.Time{})
+					_, err = server.Read(got)
+				}
+				if err != io.EOF {
 					t.Errorf("read: %v, want the end", err)
 				}
-			}},
-			"when no request comes": {short, func(t *testing.T, server, client net.Conn) {
-				if _, err := server.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
-					t.Errorf("read: %v, want a deadline's error", err)
-				}
-			}},
-			"when the client takes nothing": {short, func(t *testing.T, server, client net.Conn) {
-				if n, err := server.Write(make([]byte, 64<<20)); !errors.Is(err, os.ErrDeadlineExceeded) || n == 0 {
-					t.Errorf("wrote %d bytes, %v, want some and a deadline's error", n, err)
-				}
-			}},
-			"when it is closed": {patient, func(t *testing.T, server, client net.Conn) {
+			},
+			"when it is closed": func(t *testing.T, server, client net.Conn) {
 				if err := server.Close(); err != nil {
 					t.Error(err)
 				}
@@ -197,13 +190,37 @@ func TestConnectionEnds(t *testing.T) {
 				if _, err := client.Read(make([]byte, 1)); err != io.EOF {
 					t.Errorf("the client read: %v, want the end", err)
 				}
-			}},
+			},
 		} {
 			t.Run(name, func(t *testing.T) {
-				server, client := connect(t, test.limits)
+				server, client := connect(t)
 				converse(t, server, client, requests)
-				test.test(t, server, client)
+				test(t, server, client)
 			})
+		}
+	}
+}
+
+func TestConnectionHasDeadlines(t *testing.T) {
+	const soon = 100 * time.Millisecond
+	const larger = 32 << 20 // than the kernel's buffers
+	much := make([]byte, larger)
+	for _, requests := range []int{0, few, many} {
+		server, client := connect(t)
+		converse(t, server, client, requests)
+		server.SetDeadline(time.Now().Add(soon))
+		if n, err := server.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) || n > 0 {
+			t.Errorf("after %d requests: read %d bytes, %v, want a deadline's error", requests, n, err)
+		}
+		if _, err := server.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("after %d requests: read again: %v, want the same error", requests, err)
+		}
+		server.SetDeadline(time.Time{})
+		converse(t, server, client, few) // as if nothing had been
+
+		server.SetDeadline(time.Now().Add(soon))
+		if n, err := server.Write(much); !errors.Is(err, os.ErrDeadlineExceeded) || n == 0 || n == larger {
+			t.Errorf("after %d requests: wrote %d bytes, %v, want some and a deadline's error", requests, n, err)
 		}
 	}
 }
@@ -211,7 +228,7 @@ func TestConnectionEnds(t *testing.T) {
 // A server that stops closes connections whatever they do just then.
 func TestConnectionIsClosedDuringItsUse(t *testing.T) {
 	for i := range 300 {
-		server, client := connect(t, patient)
+		server, client := connect(t)
 		var use sync.WaitGroup
 		use.Go(func() {
 			for p := make([]byte, 100); ; {
