@@ -1,6 +1,7 @@
 package clickhouse
 
 import (
+	"slices"
 	"strings"
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
@@ -59,18 +60,23 @@ func (c *columns) fill(b *schema.ClickBatch) {
 	if len(c.names) > maxNames {
 		clear(c.names)
 	}
-	c.device, c.browser, c.incarnation, c.lane = c.device[:0], c.browser[:0], c.incarnation[:0], c.lane[:0]
-	c.partition, c.next, c.month = c.partition[:0], c.next[:0], c.month[:0]
-	c.referrer, c.country = c.referrer[:0], c.country[:0]
+	n := b.Len()
+	c.device, c.browser = emptied(c.device, n), emptied(c.browser, n)
+	c.referrer, c.country = emptied(c.referrer, n), emptied(c.country, n)
+	c.incarnation, c.lane = emptied(c.incarnation, n), emptied(c.lane, n)
+	c.partition, c.next, c.month = emptied(c.partition, n), emptied(c.next, n), emptied(c.month, n)
 	in := month(b)
-	for i := range b.Len() {
+	for i := range n {
 		c.device, c.browser = c.appendName(c.device, string(b.Device[i])), c.appendName(c.browser, b.Browser[i])
 		c.referrer, c.country = c.appendName(c.referrer, b.Referrer[i]), c.appendName(c.country, b.Country[i])
 		c.incarnation, c.lane = append(c.incarnation, b.Lane[i].Incarnation[:]), append(c.lane, b.Lane[i].Number)
 		c.partition, c.next, c.month = append(c.partition, int32(b.Partition)), append(c.next, 0), append(c.month, in)
 	}
-	c.next[b.Len()-1] = b.Next
+	c.next[n-1] = b.Next
 }
+
+// emptied returns column without values and with room for n.
+func emptied[T any](column []T, n int) []T { return slices.Grow(column[:0], n) }
 
 // appendName appends a name, which often is the one before.
 func (c *columns) appendName(column []any, name string) []any {
