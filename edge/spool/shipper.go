@@ -19,7 +19,7 @@ const (
 	// maxBatchBytes keeps a batch below the megabyte that brokers accept by default, however badly it compresses.
 	maxBatchBytes = 768 << 10
 	// linger is how long clicks gather between batches, unless a backlog of them is there already.
-	linger  = 50 * time.Millisecond
+	linger  = 20 * time.Millisecond
 	backlog = 4096
 	// drainTimeout bounds how long a stopping process tries to ship what is pending; the rest waits in the files.
 	drainTimeout = 10 * time.Second
