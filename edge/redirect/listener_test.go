@@ -152,22 +152,29 @@ func TestListenerBoundsTimeOfKernelConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	p := make([]byte, 10)
-	for range 20 {
-		for _, operation := range []func([]byte) (int, error){client.Write, server.Read, server.Write, client.Read} {
-			if n, err := operation(p); n != len(p) || err != nil {
+	sent, got := make([]byte, 10), make([]byte, 100)
+	exchange := func() {
+		for _, operation := range []func() (int, error){
+			func() (int, error) { return client.Write(sent) }, func() (int, error) { return server.Read(got) },
+			func() (int, error) { return server.Write(sent) }, func() (int, error) { return client.Read(got) },
+		} {
+			if n, err := operation(); n != len(sent) || err != nil {
 				t.Fatalf("%d bytes, %v", n, err)
 			}
 		}
 	}
-	lasts(t, "read", limit, time.Minute, func() error { _, err := server.Read(p); return err })
-	// A client that has said its last word with a request.
-	client.Write(p)
+	for range 20 {
+		exchange()
+	}
+	lasts(t, "read", limit, time.Minute, func() error { _, err := server.Read(got); return err })
+	exchange() // the limit ends the read, and whoever reads ends the connection
+	// A client that has said its last word with a request: nothing announces the end, which a deadline has found.
+	client.Write(sent)
 	client.(*net.TCPConn).CloseWrite()
 	for _, want := range []error{nil, io.EOF} {
-		if _, err := server.Read(p); err != want {
+		if _, err := server.Read(got); err != want {
 			t.Errorf("read: %v, want %v", err, want)
 		}
-		server.Write(p)
+		server.Write(sent)
 	}
 }
