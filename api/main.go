@@ -8,17 +8,17 @@ import (
 	"log/slog"
 
 	"linkstream/api/admin"
+	"linkstream/api/apiservice"
 	"linkstream/api/dashboard"
-	"linkstream/api/node"
-	"linkstream/deploy/program"
+	"linkstream/api/invalidation"
 	"linkstream/schema"
 	"linkstream/schema/clickhouse"
-	"linkstream/schema/ops"
 	"linkstream/schema/postgres"
+	"linkstream/schema/service"
 	"linkstream/schema/stream"
 )
 
-func main() { program.Main("api", run) }
+func main() { service.Main("api", run) }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	s, command, err := parse(args, stderr)
@@ -26,29 +26,29 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	log := s.logs.Logger(stderr)
-	report := program.LogTo(log)
+	report := service.ReportToLog(log)
 	if len(command) == 0 {
-		port, err := ops.Start(s.node.Listen, "application/json", starting, log)
+		port, err := service.ListenStandby(s.node.Listen, "application/json", starting, log)
 		if err != nil {
 			return err
 		}
 		defer port.Close()
-		s.node.Listener, report = port, program.Tell(log, port)
+		s.node.Listener, report = port, port.Report(log)
 	}
 	client, err := stream.New(s.topics, log)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	links, err := program.Await(ctx, report, "Postgres", func(ctx context.Context) (*postgres.Links, error) {
-		return postgres.OpenLinks(ctx, s.links.DSN)
+	links, err := service.Await(ctx, report, "Postgres", func(ctx context.Context) (*postgres.Store, error) {
+		return postgres.Open(ctx, s.links.DSN)
 	})
 	if err != nil {
 		return err
 	}
-	announcer := stream.NewAnnouncer(client, log)
-	stop := program.Background(ctx, announcer.Run)
-	db := stream.Announced(links, announcer)
+	publisher := stream.NewInvalidationPublisher(client, log)
+	stop := service.RunInBackground(ctx, publisher.Run)
+	db := invalidation.Wrap(links, publisher)
 	if len(command) > 0 {
 		err = admin.Run(ctx, db, s.admin, command, stdout)
 	} else {
@@ -59,15 +59,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 }
 
 // serve serves the API until ctx is done.
-func (s *settings) serve(ctx context.Context, db schema.Database, client *stream.Client, report program.Report,
+func (s *settings) serve(ctx context.Context, db schema.Database, client *stream.Client, report service.WaitReport,
 	stdout io.Writer, log *slog.Logger) error {
-	clicks, err := program.Await(ctx, report, "ClickHouse", func(ctx context.Context) (*clickhouse.Clicks, error) {
+	clicks, err := service.Await(ctx, report, "ClickHouse", func(ctx context.Context) (*clickhouse.Clicks, error) {
 		return clickhouse.OpenClicks(ctx, s.clicks)
 	})
 	if err != nil {
 		return err
 	}
-	api, err := node.New(s.node, db, clicks, client, log)
+	api, err := apiservice.New(s.node, db, clicks, client, log)
 	if err != nil {
 		return errors.Join(err, clicks.Close())
 	}

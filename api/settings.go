@@ -4,10 +4,10 @@ import (
 	"io"
 
 	"linkstream/api/admin"
-	"linkstream/api/node"
-	"linkstream/deploy/config"
-	"linkstream/deploy/program"
+	"linkstream/api/apiservice"
 	"linkstream/schema/clickhouse"
+	"linkstream/schema/postgres"
+	"linkstream/schema/service"
 	"linkstream/schema/stream"
 )
 
@@ -22,21 +22,21 @@ const starting = `{"message":"The service is starting: try again in 1 second."}`
 
 // settings are all of the program.
 type settings struct {
-	node   node.Config
-	public config.Public
-	first  program.Bootstrap
-	links  config.Postgres
+	node   apiservice.Config
+	public service.PublicURL
+	first  admin.Bootstrap
+	links  postgres.Config
 	clicks clickhouse.Config
 	topics stream.Config
-	logs   config.Log
+	logs   service.LogConfig
 	admin  admin.Config
 }
 
 // parse reads the settings and the admin command, if there is one.
 func parse(args []string, stderr io.Writer) (s settings, command []string, err error) {
-	s = settings{node: node.DefaultConfig(), public: config.Public{URL: "http://127.0.0.1:8080"},
-		links: config.DefaultPostgres(), clicks: clickhouse.Config{DSN: clickhouse.DefaultDSN}, topics: stream.DefaultConfig()}
-	command, err = program.Parse("api", usage+admin.Usage, args, stderr,
+	s = settings{node: apiservice.DefaultConfig(), public: service.PublicURL{URL: "http://127.0.0.1:8080"},
+		links: postgres.DefaultConfig(), clicks: clickhouse.Config{DSN: clickhouse.DefaultDSN}, topics: stream.DefaultConfig()}
+	command, err = service.ParseArgs("api", usage+admin.Usage, args, stderr,
 		&s.node, &s.public, &s.first, &s.links, &s.clicks, &s.topics, &s.logs, &s.admin)
 	s.node.EdgeURL, s.admin.EdgeURL = s.public.URL, s.public.URL
 	return s, command, err

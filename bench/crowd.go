@@ -104,7 +104,7 @@ func (v *visit) Check(a load.Answer) error {
 }
 
 // visitedService is a service that the crowd visits. It is done with a load when its clicks are counted.
-func (b *bench) visitedService(service *service, crowd *crowd) *subject {
+func (b *bench) visitedService(service *runningService, crowd *crowd) *subject {
 	s := b.newSubject(service.name, service.edge, crowd.visits(service.edge), service.atEdge...)
 	if service.counted != nil {
 		s.settle = service.counted.settle
@@ -113,7 +113,7 @@ func (b *bench) visitedService(service *service, crowd *crowd) *subject {
 }
 
 // verify adds the checks that the service has counted each click that was answered, and no other one.
-func (b *bench) verify(ctx context.Context, s *service, c *crowd) error {
+func (b *bench) verify(ctx context.Context, s *runningService, c *crowd) error {
 	compared := min(c.links.count, maxListed)
 	b.say("comparing the counts of %d links with the answers", compared)
 	want, hottest := int64(0), 0
@@ -156,7 +156,7 @@ func (b *bench) verify(ctx context.Context, s *service, c *crowd) error {
 }
 
 // listed sums up the newest links of the list, and returns how many of them have other clicks than they had answers.
-func (s *service) listed(ctx context.Context, c *crowd, count int) (sum, wrong int64, err error) {
+func (s *runningService) listed(ctx context.Context, c *crowd, count int) (sum, wrong int64, err error) {
 	found, last := 0, 1
 	for page := 1; page <= last && found < count; page++ {
 		links, err := s.api.links(ctx, page)

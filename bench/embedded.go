@@ -22,7 +22,7 @@ type embedded struct {
 func (e *embedded) linksPath() string { return filepath.Join(e.data, "links.db") }
 
 func (e *embedded) openLinks(ctx context.Context) (linkStore, error) {
-	return sqlite.OpenLinks(ctx, e.linksPath())
+	return sqlite.Open(ctx, e.linksPath())
 }
 
 const insertLink = `INSERT INTO links (account_id, domain_id, hash, url, active, ordinal, created_at)
@@ -80,7 +80,7 @@ func (e *embedded) edge(context.Context) (program string, args []string, err err
 	return program, []string{"serve-edge", "-links", e.linksPath()}, err
 }
 
-func (e *embedded) start(ctx context.Context) (*service, error) {
+func (e *embedded) start(ctx context.Context) (*runningService, error) {
 	program, err := e.bench.build(ctx, "deploy/standalone")
 	if err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ func (e *embedded) start(ctx context.Context) (*service, error) {
 // goroutine is as fast as many.
 func (e *embedded) bareInserts(ctx context.Context) (*subject, error) {
 	path := filepath.Join(e.bench.dir, "bare.db")
-	store, err := sqlite.OpenLinks(ctx, path) // makes the tables
+	store, err := sqlite.Open(ctx, path) // makes the tables
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ type engines interface {
 	// edge returns an edge's program and the arguments that lead it to the links.
 	edge(ctx context.Context) (program string, args []string, err error)
 	// start starts the service on its data.
-	start(ctx context.Context) (*service, error)
+	start(ctx context.Context) (*runningService, error)
 	// bareInserts returns a loop that inserts links, and nothing else.
 	bareInserts(ctx context.Context) (*subject, error)
 	// bareCounting returns the loops beside which clicks are counted: the first is what it is compared with.

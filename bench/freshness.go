@@ -75,7 +75,7 @@ func (b *bench) probe(ctx context.Context, p *prober, s *subject, rate float64) 
 
 // prober clicks links that nobody else does, and sees in the list when the clicks have arrived.
 type prober struct {
-	service *service
+	service *runningService
 	crowd   *crowd
 	client  *http.Client
 	times   *hdrhistogram.Histogram // of the last run, in nanoseconds
@@ -90,7 +90,7 @@ type probe struct {
 	next     time.Time // when to click again
 }
 
-func newProber(s *service, c *crowd) *prober {
+func newProber(s *runningService, c *crowd) *prober {
 	p := &prober{service: s, crowd: c, client: &http.Client{Timeout: callTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 	for i := range probes {

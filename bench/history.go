@@ -85,7 +85,7 @@ func (h *history) hottest() (link int) {
 }
 
 // openWithHistory opens the service. A running one has no history: its links are new.
-func (b *bench) openWithHistory(ctx context.Context, h *history) (*service, error) {
+func (b *bench) openWithHistory(ctx context.Context, h *history) (*runningService, error) {
 	return b.open(ctx, h.links, func(ctx context.Context, on engines) error {
 		b.say("storing %d clicks", b.cfg.Clicks)
 		store, err := on.openClicks(ctx, "")

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"linkstream/bench/report"
-	"linkstream/deploy/program"
+	"linkstream/schema/service"
 )
 
 const usage = `Usage: bench [flags] SCENARIO
@@ -24,7 +24,7 @@ Scenarios:
 By default they measure services that run already, such as those of make run; with -start they start their own.
 `
 
-func main() { program.Main("bench", run) }
+func main() { service.Main("bench", run) }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if len(args) > 0 && roles[args[0]] != nil {
@@ -35,7 +35,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		fmt.Fprintf(&names, "  %-10s %s\n", name, scenarios[name].summary)
 	}
 	cfg := DefaultConfig()
-	what, err := program.Parse("bench", fmt.Sprintf(usage, names.String()), args, stderr, &cfg)
+	what, err := service.ParseArgs("bench", fmt.Sprintf(usage, names.String()), args, stderr, &cfg)
 	if err != nil {
 		return err
 	}

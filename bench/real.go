@@ -15,7 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"linkstream/bench/proc"
-	"linkstream/deploy/local"
+	"linkstream/deploy/testengines"
 	"linkstream/schema/clickhouse"
 	"linkstream/schema/postgres"
 )
@@ -31,19 +31,19 @@ const bareConns = 4
 // real are Postgres, Kafka and ClickHouse, and each service is a process of its own.
 type real struct {
 	bench  *bench
-	local  *local.All
+	local  *testengines.All
 	own    *pgxpool.Pool // to the links, beside the store
 	edgeAt string        // program, once it is built
 }
 
 func (b *bench) startReal(ctx context.Context) (engines, error) {
 	b.say("starting Postgres, Kafka and ClickHouse")
-	for _, name := range []string{local.PostgresEnv, local.KafkaEnv, local.ClickHouseEnv, local.ClickHouseHTTPEnv} {
+	for _, name := range []string{testengines.PostgresEnv, testengines.KafkaEnv, testengines.ClickHouseEnv, testengines.ClickHouseHTTPEnv} {
 		if err := os.Unsetenv(name); err != nil { // what runs already is not for millions of rows of ours
 			return nil, err
 		}
 	}
-	all, err := local.StartAll(ctx, filepath.Join(b.dir, "engines"), slog.New(slog.DiscardHandler))
+	all, err := testengines.StartAll(ctx, filepath.Join(b.dir, "engines"), slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (b *bench) startReal(ctx context.Context) (engines, error) {
 }
 
 func (r *real) openLinks(ctx context.Context) (linkStore, error) {
-	return postgres.OpenLinks(ctx, r.local.Postgres.Addr)
+	return postgres.Open(ctx, r.local.Postgres.Addr)
 }
 
 func (r *real) insertLinks(ctx context.Context, account int64, links linkSet) error {
@@ -155,7 +155,7 @@ func (r *real) edge(ctx context.Context) (program string, args []string, err err
 	return r.edgeAt, []string{"-postgres.dsn", r.local.Postgres.Addr}, nil
 }
 
-func (r *real) start(ctx context.Context) (*service, error) {
+func (r *real) start(ctx context.Context) (*runningService, error) {
 	s, err := newService("services")
 	if err != nil {
 		return nil, err

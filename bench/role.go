@@ -10,10 +10,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/valyala/fasthttp"
 
-	"linkstream/deploy/config"
-	"linkstream/deploy/program"
-	edge "linkstream/edge/node"
-	"linkstream/schema/ops"
+	"linkstream/edge/edgeservice"
+	"linkstream/schema/service"
 	"linkstream/schema/sqlite"
 	"linkstream/schema/stream"
 )
@@ -28,7 +26,7 @@ var roles = map[string]func(ctx context.Context, args []string, stdout, stderr i
 
 // serveBare answers every request with the redirect of an edge, and does nothing else.
 func serveBare(ctx context.Context, _ []string, stdout, _ io.Writer) error {
-	listener, err := ops.Listen("127.0.0.1:0")
+	listener, err := service.Listen("127.0.0.1:0")
 	if err != nil {
 		return err
 	}
@@ -41,13 +39,13 @@ func serveBare(ctx context.Context, _ []string, stdout, _ io.Writer) error {
 		http.Response.Header.SetCanonical(cacheControl, privateNoStore)
 	}
 	fmt.Fprintln(stdout, listener.Addr())
-	return ops.Serve(ctx, server, listener, stopGrace)
+	return service.Serve(ctx, server, listener, stopGrace)
 }
 
 // edgeSettings are those of an edge whose links are in SQLite.
 type edgeSettings struct {
-	edge.Config
-	public config.Public
+	edgeservice.Config
+	public service.PublicURL
 	links  string
 }
 
@@ -61,23 +59,23 @@ func (s *edgeSettings) RegisterFlags(fs *flag.FlagSet) {
 
 // serveEdge is the edge's own program, but for the store of its links.
 func serveEdge(ctx context.Context, args []string, _, stderr io.Writer) error {
-	cfg, topics, logs := edgeSettings{Config: edge.DefaultConfig()}, stream.DefaultConfig(), config.Log{}
-	if _, err := program.Parse("bench serve-edge", "", args, stderr, &cfg, &topics, &logs); err != nil {
+	cfg, topics, logs := edgeSettings{Config: edgeservice.DefaultConfig()}, stream.DefaultConfig(), service.LogConfig{}
+	if _, err := service.ParseArgs("bench serve-edge", "", args, stderr, &cfg, &topics, &logs); err != nil {
 		return err
 	}
 	cfg.Redirect.URL = cfg.public.URL
-	edge.BoundGarbage()
+	edgeservice.BoundGarbage()
 	log := logs.Logger(stderr)
 	client, err := stream.New(topics, log)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	links, err := sqlite.OpenLinks(ctx, cfg.links)
+	links, err := sqlite.Open(ctx, cfg.links)
 	if err != nil {
 		return err
 	}
-	node, err := edge.New(cfg.Config, links, client, log)
+	node, err := edgeservice.New(cfg.Config, links, client, log)
 	if err != nil {
 		return errors.Join(err, links.Close())
 	}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"linkstream/api/access"
+	"linkstream/api/auth"
 	"linkstream/schema"
 )
 
@@ -18,7 +18,7 @@ func seed(ctx context.Context, on engines, links linkSet, tokens int) (secrets [
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	first, _, err := access.Bootstrap(ctx, store, seedEmail, "", "")
+	first, _, err := auth.Bootstrap(ctx, store, seedEmail, "", "")
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +28,7 @@ func seed(ctx context.Context, on engines, links linkSet, tokens int) (secrets [
 	}
 	secrets = []string{first.Token}
 	for len(secrets) < tokens {
-		secret, token := access.NewToken(account.ID, fmt.Sprintf("token %d", len(secrets)))
+		secret, token := auth.NewToken(account.ID, fmt.Sprintf("token %d", len(secrets)))
 		if err := store.CreateToken(ctx, &token); err != nil {
 			return nil, err
 		}

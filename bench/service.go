@@ -24,7 +24,7 @@ const (
 )
 
 // service is the whole of linkstream, started here or found running.
-type service struct {
+type runningService struct {
 	name          string
 	edge          string // host:port
 	api           *api
@@ -36,19 +36,19 @@ type service struct {
 }
 
 // newService returns a service that has addresses and no processes yet.
-func newService(name string) (*service, error) {
+func newService(name string) (*runningService, error) {
 	addrs, err := freeAddrs(3)
 	if err != nil {
 		return nil, err
 	}
-	return &service{name: name, edge: addrs[0], api: &api{base: "http://" + addrs[1]}, ingest: addrs[2],
+	return &runningService{name: name, edge: addrs[0], api: &api{base: "http://" + addrs[1]}, ingest: addrs[2],
 		counted: &counter{name: name, base: "http://" + addrs[2], metric: "linkstream_ingest_clicks_counted_total"}}, nil
 }
 
 // open starts the service or finds it, and makes the links. prepare fills the stores of a service that has yet to start.
 func (b *bench) open(
 	ctx context.Context, links linkSet, prepare ...func(ctx context.Context, on engines) error,
-) (*service, error) {
+) (*runningService, error) {
 	if !b.cfg.Start {
 		return b.find(ctx, links)
 	}
@@ -79,7 +79,7 @@ func (b *bench) open(
 }
 
 // await returns when a service that was started is ready.
-func (s *service) await(ctx context.Context) error {
+func (s *runningService) await(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	for _, child := range s.children { // all of them are waited for, whichever answers where
@@ -99,8 +99,8 @@ func (s *service) await(ctx context.Context) error {
 }
 
 // find makes the links through the API of a running service.
-func (b *bench) find(ctx context.Context, links linkSet) (*service, error) {
-	s := &service{name: running, edge: strings.TrimPrefix(b.cfg.Edge, "http://"), api: &api{base: b.cfg.API}}
+func (b *bench) find(ctx context.Context, links linkSet) (*runningService, error) {
+	s := &runningService{name: running, edge: strings.TrimPrefix(b.cfg.Edge, "http://"), api: &api{base: b.cfg.API}}
 	s.api.tokens = strings.FieldsFunc(b.cfg.Tokens, func(r rune) bool { return r == ',' })
 	if len(s.api.tokens) == 0 {
 		return nil, fmt.Errorf("-token: name a token of the service, or add -start for one of the run's own")

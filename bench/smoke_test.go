@@ -23,7 +23,7 @@ import (
 
 	"linkstream/bench/proc"
 	"linkstream/bench/report"
-	"linkstream/deploy/local"
+	"linkstream/deploy/testengines"
 )
 
 const (
@@ -174,16 +174,16 @@ func TestScenarios(t *testing.T) {
 // not for bench.
 func requireEngines(t *testing.T) {
 	t.Helper()
-	for _, name := range []string{local.PostgresEnv, local.KafkaEnv, local.ClickHouseEnv, local.ClickHouseHTTPEnv} {
+	for _, name := range []string{testengines.PostgresEnv, testengines.KafkaEnv, testengines.ClickHouseEnv, testengines.ClickHouseHTTPEnv} {
 		t.Setenv(name, "")
 	}
-	all, err := local.StartAll(t.Context(), t.TempDir(), slog.New(slog.DiscardHandler))
+	all, err := testengines.StartAll(t.Context(), t.TempDir(), slog.New(slog.DiscardHandler))
 	if err == nil {
 		err = all.Close()
 	}
 	switch {
 	case err == nil:
-	case os.Getenv(local.RequireEnv) == "1":
+	case os.Getenv(testengines.RequireEnv) == "1":
 		t.Fatal(err)
 	default:
 		fmt.Fprintf(os.Stderr, "\n*** NOT TESTED: %s: %v\n\n", t.Name(), err)

@@ -44,7 +44,7 @@ func runSoak(ctx context.Context, b *bench) error {
 }
 
 // watchBacklog adds what waits between the redirect and the store to the charts over time.
-func (b *bench) watchBacklog(ctx context.Context, s *service) {
+func (b *bench) watchBacklog(ctx context.Context, s *runningService) {
 	for name, at := range map[string]struct{ base, metric string }{
 		"in the spool": {"http://" + s.edge, "linkstream_edge_spool_pending_clicks"},
 		"in the topic": {s.counted.base, "linkstream_ingest_lag_records"},

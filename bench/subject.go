@@ -35,7 +35,7 @@ func (b *bench) newSubject(name, addr string, source func(int) load.Source, proc
 }
 
 // apiSubject returns the whole service as a subject to those who call its API.
-func (b *bench) apiSubject(s *service, source func(int) load.Source) *subject {
+func (b *bench) apiSubject(s *runningService, source func(int) load.Source) *subject {
 	return b.newSubject(s.name, s.api.addr(), source, s.atAPI...)
 }
 

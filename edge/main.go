@@ -7,11 +7,9 @@ import (
 	"flag"
 	"io"
 
-	"linkstream/deploy/config"
-	"linkstream/deploy/program"
-	"linkstream/edge/node"
-	"linkstream/schema/ops"
+	"linkstream/edge/edgeservice"
 	"linkstream/schema/postgres"
+	"linkstream/schema/service"
 	"linkstream/schema/stream"
 )
 
@@ -20,11 +18,11 @@ const usage = `Usage: edge [flags]
 It needs a Postgres database with the links and takes clicks to Kafka; while either is away it goes on with what it has.
 `
 
-func main() { program.Main("edge", run) }
+func main() { service.Main("edge", run) }
 
 // settings are those of the edge that are the program's own.
 type settings struct {
-	node.Config
+	edgeservice.Config
 }
 
 // RegisterFlags binds the settings to flags.
@@ -34,16 +32,16 @@ func (s *settings) RegisterFlags(fs *flag.FlagSet) {
 }
 
 func run(ctx context.Context, args []string, _, stderr io.Writer) error {
-	cfg := settings{node.DefaultConfig()}
-	public := config.Public{URL: "http://127.0.0.1:8080"}
-	database, topics, logs := config.DefaultPostgres(), stream.DefaultConfig(), config.Log{}
-	if _, err := program.Parse("edge", usage, args, stderr, &cfg, &public, &database, &topics, &logs); err != nil {
+	cfg := settings{edgeservice.DefaultConfig()}
+	public := service.PublicURL{URL: "http://127.0.0.1:8080"}
+	database, topics, logs := postgres.DefaultConfig(), stream.DefaultConfig(), service.LogConfig{}
+	if _, err := service.ParseArgs("edge", usage, args, stderr, &cfg, &public, &database, &topics, &logs); err != nil {
 		return err
 	}
 	cfg.Redirect.URL = public.URL
-	node.BoundGarbage()
+	edgeservice.BoundGarbage()
 	log := logs.Logger(stderr)
-	port, err := ops.Start(cfg.Listen, "text/plain; charset=utf-8", "The service is starting: try again soon.\n", log)
+	port, err := service.ListenStandby(cfg.Listen, "text/plain; charset=utf-8", "The service is starting: try again soon.\n", log)
 	if err != nil {
 		return err
 	}
@@ -55,15 +53,17 @@ func run(ctx context.Context, args []string, _, stderr io.Writer) error {
 	}
 	defer client.Close()
 	// Redirects do not wait for the topics: until they exist the clicks stay in the spool.
-	defer program.Background(ctx, func(ctx context.Context) { _ = program.AwaitTopics(ctx, program.LogTo(log), client) })()
-	report := program.Tell(log, port)
-	links, err := program.Await(ctx, report, "Postgres", func(ctx context.Context) (*postgres.Links, error) {
-		return postgres.OpenLinks(ctx, database.DSN)
+	defer service.RunInBackground(ctx, func(ctx context.Context) {
+		_ = service.AwaitOK(ctx, service.ReportToLog(log), "Kafka", client.EnsureTopics)
+	})()
+	report := port.Report(log)
+	links, err := service.Await(ctx, report, "Postgres", func(ctx context.Context) (*postgres.Store, error) {
+		return postgres.Open(ctx, database.DSN)
 	})
 	if err != nil {
 		return err
 	}
-	edge, err := node.New(cfg.Config, links, client, log)
+	edge, err := edgeservice.New(cfg.Config, links, client, log)
 	if err != nil {
 		return errors.Join(err, links.Close())
 	}

@@ -6,11 +6,9 @@ import (
 	"errors"
 	"io"
 
-	"linkstream/deploy/config"
-	"linkstream/deploy/program"
-	"linkstream/ingest/node"
+	"linkstream/ingest/ingestservice"
 	"linkstream/schema/clickhouse"
-	"linkstream/schema/ops"
+	"linkstream/schema/service"
 	"linkstream/schema/stream"
 )
 
@@ -19,15 +17,15 @@ const usage = `Usage: ingest [flags]
 It counts the clicks that edges send to Kafka. Any number of these programs share the topic's partitions.
 `
 
-func main() { program.Main("ingest", run) }
+func main() { service.Main("ingest", run) }
 
 func run(ctx context.Context, args []string, _, stderr io.Writer) error {
-	cfg, database, topics, logs := node.DefaultConfig(), clickhouse.Config{DSN: clickhouse.DefaultDSN}, stream.DefaultConfig(), config.Log{}
-	if _, err := program.Parse("ingest", usage, args, stderr, &cfg, &database, &topics, &logs); err != nil {
+	cfg, database, topics, logs := ingestservice.DefaultConfig(), clickhouse.Config{DSN: clickhouse.DefaultDSN}, stream.DefaultConfig(), service.LogConfig{}
+	if _, err := service.ParseArgs("ingest", usage, args, stderr, &cfg, &database, &topics, &logs); err != nil {
 		return err
 	}
 	log := logs.Logger(stderr)
-	port, err := ops.Start(cfg.Listen, "text/plain; charset=utf-8", "The service is starting.\n", log)
+	port, err := service.ListenStandby(cfg.Listen, "text/plain; charset=utf-8", "The service is starting.\n", log)
 	if err != nil {
 		return err
 	}
@@ -38,17 +36,17 @@ func run(ctx context.Context, args []string, _, stderr io.Writer) error {
 		return err
 	}
 	defer client.Close()
-	report := program.Tell(log, port)
-	clicks, err := program.Await(ctx, report, "ClickHouse", func(ctx context.Context) (*clickhouse.Clicks, error) {
+	report := port.Report(log)
+	clicks, err := service.Await(ctx, report, "ClickHouse", func(ctx context.Context) (*clickhouse.Clicks, error) {
 		return clickhouse.OpenClicks(ctx, database)
 	})
 	if err != nil {
 		return err
 	}
-	if err := program.AwaitTopics(ctx, report, client); err != nil {
+	if err := service.AwaitOK(ctx, report, "Kafka", client.EnsureTopics); err != nil {
 		return errors.Join(err, clicks.Close())
 	}
-	ingest, err := node.New(cfg, clicks, client, log)
+	ingest, err := ingestservice.New(cfg, clicks, client, log)
 	if err != nil {
 		return errors.Join(err, clicks.Close())
 	}

@@ -4,18 +4,18 @@ import (
 	"context"
 	"time"
 
-	"linkstream/api/access"
+	"linkstream/api/auth"
 	"linkstream/schema"
 )
 
 func (r *runner) addAccount(ctx context.Context, args ...string) (password string, err error) {
-	email, err := access.ParseEmail(args[0])
+	email, err := auth.ParseEmail(args[0])
 	if err != nil {
 		return "", err
 	}
-	password = access.NewPassword()
+	password = auth.NewPassword()
 	err = r.stores.CreateAccount(ctx, &schema.Account{
-		Email: email, PasswordHash: access.HashPassword(password), CreatedAt: time.Now().UTC(),
+		Email: email, PasswordHash: auth.HashPassword(password), CreatedAt: time.Now().UTC(),
 	})
 	return password, because(err, schema.CodeConflict, "there is an account %q already", email)
 }
@@ -26,8 +26,8 @@ func (r *runner) newPassword(ctx context.Context, args ...string) (password stri
 	if err != nil {
 		return "", err
 	}
-	password = access.NewPassword()
-	return password, r.stores.SetPassword(ctx, account.ID, access.HashPassword(password), 0)
+	password = auth.NewPassword()
+	return password, r.stores.SetPassword(ctx, account.ID, auth.HashPassword(password), 0)
 }
 
 func (r *runner) suspendAccount(ctx context.Context, args ...string) (string, error) {
@@ -47,7 +47,7 @@ func (r *runner) setSuspended(ctx context.Context, email string, suspended bool)
 }
 
 func (r *runner) account(ctx context.Context, email string) (schema.Account, error) {
-	email, err := access.ParseEmail(email)
+	email, err := auth.ParseEmail(email)
 	if err != nil {
 		return schema.Account{}, err
 	}

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"linkstream/api/access"
+	"linkstream/api/auth"
 	"linkstream/schema"
 )
 
@@ -17,7 +17,7 @@ func TestAccountAdd(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if ok, err := access.VerifyPassword(account.PasswordHash, password); !ok || err != nil {
+		if ok, err := auth.VerifyPassword(account.PasswordHash, password); !ok || err != nil {
 			t.Errorf("password %q: %t, %v", password, ok, err)
 		}
 		if account.Suspended || account.CreatedAt.IsZero() {
@@ -51,7 +51,7 @@ func TestAccountPassword(t *testing.T) {
 			t.Fatal(err)
 		}
 		for tried, want := range map[string]bool{password: true, old: false} {
-			if ok, err := access.VerifyPassword(account.PasswordHash, tried); ok != want || err != nil {
+			if ok, err := auth.VerifyPassword(account.PasswordHash, tried); ok != want || err != nil {
 				t.Errorf("password %q: %t, %v", tried, ok, err)
 			}
 		}

@@ -15,15 +15,15 @@ import (
 )
 
 // cli gives commands as an operator does, beside whom a service has the store open.
-type cli struct{ *sqlite.Links }
+type cli struct{ *sqlite.Store }
 
 func newCLI(t *testing.T) cli {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "links.db")
-	var stores [2]*sqlite.Links
+	var stores [2]*sqlite.Store
 	for i := range stores {
 		var err error
-		if stores[i], err = sqlite.OpenLinks(t.Context(), path); err != nil {
+		if stores[i], err = sqlite.Open(t.Context(), path); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { stores[i].Close() })

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"linkstream/api/claim"
+	"linkstream/api/customdomain"
 	"linkstream/schema"
 )
 
@@ -14,18 +14,18 @@ func (r *runner) addDomain(ctx context.Context, args ...string) (id string, err 
 	if err != nil {
 		return "", err
 	}
-	host, err := claim.ParseHost(args[1])
+	host, err := customdomain.ParseHost(args[1])
 	if err != nil {
 		return "", err
 	}
-	own, err := claim.DefaultHost(r.options.EdgeURL)
+	own, err := customdomain.DefaultHost(r.options.EdgeURL)
 	if err != nil {
 		return "", err
 	}
 	if host == own {
 		return "", schema.Errorf(schema.CodeInvalid, "%q is the default domain, which is nobody's", host)
 	}
-	domain := claim.New(account.ID, host)
+	domain := customdomain.New(account.ID, host)
 	if r.options.Verified {
 		domain.VerifiedAt = domain.CreatedAt
 	}
@@ -51,7 +51,7 @@ func (r *runner) claimed(ctx context.Context, account schema.Account, host strin
 }
 
 func (r *runner) verifyDomain(ctx context.Context, args ...string) (string, error) {
-	host, err := claim.ParseHost(args[0])
+	host, err := customdomain.ParseHost(args[0])
 	if err != nil {
 		return "", err
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"linkstream/api/access"
+	"linkstream/api/auth"
 	"linkstream/schema"
 )
 
@@ -18,7 +18,7 @@ func (r *runner) addToken(ctx context.Context, args ...string) (secret string, e
 	if err != nil {
 		return "", err
 	}
-	secret, token := access.NewToken(account.ID, tokenName)
+	secret, token := auth.NewToken(account.ID, tokenName)
 	return secret, r.stores.CreateToken(ctx, &token)
 }
 
@@ -33,8 +33,8 @@ func (r *runner) revokeToken(ctx context.Context, args ...string) (string, error
 
 // tokenID takes a token's ID or the token itself, which is all that the operator has who has just found one leaked.
 func (r *runner) tokenID(ctx context.Context, arg string) (int64, error) {
-	if strings.HasPrefix(arg, access.TokenMark) {
-		token, _, err := r.stores.TokenByDigest(ctx, access.Digest(arg))
+	if strings.HasPrefix(arg, auth.TokenMark) {
+		token, _, err := r.stores.TokenByDigest(ctx, auth.Digest(arg))
 		return token.ID, because(err, schema.CodeNotFound, "the token is unknown or revoked already")
 	}
 	id, err := strconv.ParseInt(arg, 10, 64)

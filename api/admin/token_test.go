@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"linkstream/api/access"
+	"linkstream/api/auth"
 	"linkstream/schema"
 )
 
@@ -16,7 +16,7 @@ func TestTokenAdd(t *testing.T) {
 		seen := map[string]bool{}
 		for range 3 {
 			secret := c.prints(t, "token add ME@example.org")
-			token, account, err := c.TokenByDigest(t.Context(), access.Digest(secret))
+			token, account, err := c.TokenByDigest(t.Context(), auth.Digest(secret))
 			if err != nil || account.Email != "me@example.org" || token.CreatedAt.IsZero() || seen[secret] {
 				t.Errorf("token %q is %+v of %+v, %v", secret, token, account, err)
 			}
@@ -34,7 +34,7 @@ func TestTokenRevoke(t *testing.T) {
 	kept := c.prints(t, "token add me@example.org")
 	valid := func(t *testing.T, secret string, want bool) schema.Token {
 		t.Helper()
-		token, _, err := c.TokenByDigest(t.Context(), access.Digest(secret))
+		token, _, err := c.TokenByDigest(t.Context(), auth.Digest(secret))
 		if (err == nil) != want {
 			t.Errorf("token %q: %v, want valid %t", secret, err, want)
 		}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/mileusna/useragent"
 
-	"linkstream/api/access"
+	"linkstream/api/auth"
 	"linkstream/schema"
 )
 
@@ -78,7 +78,7 @@ func (d *Dashboard) changePassword(c *call) error {
 	} else if !ok {
 		p["current"] = "This is not your password."
 	}
-	if access.CheckPassword(password) != nil {
+	if auth.CheckPassword(password) != nil {
 		p["new"] = passwordProblem
 	} else if password != c.secret("again") {
 		p["again"] = "This is not the same as the new password above."

@@ -17,12 +17,12 @@ import (
 	"github.com/fasthttp/router"
 	"github.com/valyala/fasthttp"
 
-	"linkstream/api/access"
-	"linkstream/api/claim"
+	"linkstream/api/auth"
+	"linkstream/api/customdomain"
+	"linkstream/api/httpmetrics"
 	"linkstream/api/shorten"
-	"linkstream/api/traffic"
 	"linkstream/schema"
-	"linkstream/schema/ops"
+	"linkstream/schema/clientaddr"
 )
 
 // Root is the path of the dashboard, below which all of it is.
@@ -33,9 +33,9 @@ const callTimeout = 10 * time.Second
 
 // Config is the configuration of the dashboard.
 type Config struct {
-	URL            string      // the public base of the dashboard and the API; https means that cookies need TLS
-	SignUp         bool        // anyone may make an account
-	TrustedProxies ops.Proxies // whose X-Forwarded-For is believed
+	URL            string             // the public base of the dashboard and the API; https means that cookies need TLS
+	SignUp         bool               // anyone may make an account
+	TrustedProxies clientaddr.Proxies // whose X-Forwarded-For is believed
 }
 
 // Parts are what the dashboard works with.
@@ -45,7 +45,7 @@ type Parts struct {
 	Reports   schema.ReportStore
 	ClickLog  clickLog // a stream.Client
 	Shortener *shorten.Shortener
-	Claims    *claim.Claims
+	Claims    *customdomain.Claims
 	Metrics   *metrics.Set
 	Log       *slog.Logger
 }
@@ -56,15 +56,15 @@ type Dashboard struct {
 	url         string // without a slash at the end
 	secure      bool   // url is https
 	signUp      bool
-	proxies     ops.Proxies
-	sessions    *access.Sessions
-	attempts    *access.Attempts
-	passwords   *access.Passwords
+	proxies     clientaddr.Proxies
+	sessions    *auth.Sessions
+	attempts    *auth.Attempts
+	passwords   *auth.Passwords
 	crossOrigin *nethttp.CrossOriginProtection
 	pages       pages
 	assets      assets
 	router      *router.Router
-	traffic     *traffic.Counter
+	traffic     *httpmetrics.Counter
 	lag         *lagWatch
 }
 
@@ -76,9 +76,9 @@ func New(cfg Config, parts Parts) (*Dashboard, error) {
 	}
 	d := &Dashboard{
 		Parts: parts, url: base.Scheme + "://" + base.Host, secure: base.Scheme == "https", signUp: cfg.SignUp,
-		proxies: cfg.TrustedProxies, sessions: access.NewSessions(parts.DB), attempts: access.NewAttempts(parts.DB),
-		passwords: access.NewPasswords(), crossOrigin: nethttp.NewCrossOriginProtection(),
-		lag: newLagWatch(parts.Clicks, parts.ClickLog, parts.Log), traffic: traffic.NewCounter(parts.Metrics),
+		proxies: cfg.TrustedProxies, sessions: auth.NewSessions(parts.DB), attempts: auth.NewAttempts(parts.DB),
+		passwords: auth.NewPasswords(), crossOrigin: nethttp.NewCrossOriginProtection(),
+		lag: newLagWatch(parts.Clicks, parts.ClickLog, parts.Log), traffic: httpmetrics.NewCounter(parts.Metrics),
 	}
 	if err := d.crossOrigin.AddTrustedOrigin(d.url); err != nil {
 		return nil, fmt.Errorf("dashboard: %w", err)
@@ -92,8 +92,8 @@ func New(cfg Config, parts Parts) (*Dashboard, error) {
 	d.router = router.New()
 	d.router.RedirectTrailingSlash, d.router.RedirectFixedPath = false, false // one path for each thing
 	d.router.HandleOPTIONS = false
-	d.router.NotFound = d.handler(traffic.OtherRoute, admitAnyone, func(*call) error { return errNoPage })
-	d.router.MethodNotAllowed = d.handler(traffic.OtherRoute, admitAnyone, func(*call) error { return errMethod })
+	d.router.NotFound = d.handler(httpmetrics.OtherRoute, admitAnyone, func(*call) error { return errNoPage })
+	d.router.MethodNotAllowed = d.handler(httpmetrics.OtherRoute, admitAnyone, func(*call) error { return errMethod })
 	d.routes()
 	return d, nil
 }
@@ -161,9 +161,9 @@ func (d *Dashboard) Handle(http *fasthttp.RequestCtx) {
 
 // Reject answers a request that could not be read because of err.
 func (d *Dashboard) Reject(http *fasthttp.RequestCtx, err error) {
-	status, message := traffic.Unreadable(err)
+	status, message := httpmetrics.Unreadable(err)
 	d.setHeaders(&http.Response.Header)
-	d.handler(traffic.OtherRoute, admitNobody, func(*call) error {
+	d.handler(httpmetrics.OtherRoute, admitNobody, func(*call) error {
 		return &failure{status, "This request cannot be taken", message}
 	})(http)
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"linkstream/api/claim"
+	"linkstream/api/customdomain"
 	"linkstream/schema"
 )
 
@@ -38,7 +38,7 @@ type domainItem struct {
 }
 
 func itemOf(domain schema.Domain) domainItem {
-	return domainItem{domain, claim.UnicodeHost(domain.Host)}
+	return domainItem{domain, customdomain.UnicodeHost(domain.Host)}
 }
 
 // Verified reports whether links may be on the domain.
@@ -51,7 +51,7 @@ func domainPath(domainID int64) string { return pathDomains + "/" + strconv.Form
 
 func (d *Dashboard) domains(c *call) (domainsPage, error) {
 	domains, err := d.DB.Domains(c.ctx, c.account.ID)
-	page := domainsPage{Full: len(domains) >= claim.MaxClaims, Most: claim.MaxClaims}
+	page := domainsPage{Full: len(domains) >= customdomain.MaxClaims, Most: customdomain.MaxClaims}
 	page.Target, page.Usable = d.Claims.Target()
 	for _, domain := range domains {
 		page.Domains = append(page.Domains, itemOf(domain))
@@ -68,7 +68,7 @@ func (d *Dashboard) listDomains(c *call) error {
 }
 
 func (d *Dashboard) addDomain(c *call) error {
-	host := c.form(claim.FieldHost)
+	host := c.form(customdomain.FieldHost)
 	domain, err := d.Claims.Add(c.ctx, c.account.ID, host)
 	if problems, ok := problemsOf(err); ok {
 		page, err := d.domains(c)
@@ -87,7 +87,7 @@ func (d *Dashboard) addDomain(c *call) error {
 // domainPage shows one domain, the records that it needs, and what has come of looking them up, if that was done.
 type domainPage struct {
 	domainItem
-	Result claim.Result
+	Result customdomain.Result
 	Target string // the default domain
 	Usable bool   // a CNAME record can lead to it
 }
@@ -115,7 +115,7 @@ func (d *Dashboard) verifyDomain(c *call) error {
 	domain, result, err := d.Claims.Verify(c.ctx, before)
 	page := d.domainPage(domain)
 	page.Result = result
-	var notAsked *claim.NotAskedError
+	var notAsked *customdomain.NotAskedError
 	switch {
 	case errors.As(err, &notAsked):
 		return d.explainNotAsked(c, page, notAsked)
@@ -129,7 +129,7 @@ func (d *Dashboard) verifyDomain(c *call) error {
 	return d.render(c, "domain", page)
 }
 
-func (d *Dashboard) explainNotAsked(c *call, page domainPage, err *claim.NotAskedError) error {
+func (d *Dashboard) explainNotAsked(c *call, page domainPage, err *customdomain.NotAskedError) error {
 	status := fasthttp.StatusServiceUnavailable
 	if err.Wait > 0 {
 		status = fasthttp.StatusTooManyRequests

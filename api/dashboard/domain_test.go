@@ -10,15 +10,15 @@ import (
 
 	"github.com/miekg/dns"
 
-	"linkstream/api/claim"
-	"linkstream/api/claim/dnstest"
-	"linkstream/api/node"
+	"linkstream/api/apiservice"
+	"linkstream/api/customdomain"
+	"linkstream/api/customdomain/dnstest"
 	"linkstream/schema"
 )
 
 // domainSite is a service with a resolver of its own, and the browsers of two accounts.
 type domainSite struct {
-	*service
+	*testService
 	dns      *dnstest.Server
 	other    schema.Account
 	one, two *browser
@@ -27,8 +27,8 @@ type domainSite struct {
 func newDomainSite(t *testing.T) *domainSite {
 	t.Helper()
 	resolver := dnstest.Start(t)
-	s := &domainSite{dns: resolver, service: start(t, func(cfg *node.Config) {
-		cfg.Domains = claim.Config{Resolver: resolver.Addr(), Timeout: 2 * time.Second, Total: 8 * time.Second}
+	s := &domainSite{dns: resolver, testService: start(t, func(cfg *apiservice.Config) {
+		cfg.Domains = customdomain.Config{Resolver: resolver.Addr(), Timeout: 2 * time.Second, Total: 8 * time.Second}
 	})}
 	s.other = s.addAccount(t, "other@example.org")
 	s.one, s.two = s.signedIn(t), s.browser(t)
@@ -173,7 +173,7 @@ func TestDomainsThatCannotBeAdded(t *testing.T) {
 	})
 	t.Run("no more than a hundred", func(t *testing.T) {
 		for i := range 98 {
-			domain := claim.New(s.account.ID, fmt.Sprintf("h%d.example.com", i))
+			domain := customdomain.New(s.account.ID, fmt.Sprintf("h%d.example.com", i))
 			must(t, s.links.CreateDomain(t.Context(), &domain))
 		}
 		s.one.post("/dashboard/domains", "host", "more.example.com").want(t, 422, "100 domains")
@@ -250,14 +250,14 @@ func TestDomainIsNotVerifiedTooOften(t *testing.T) {
 }
 
 func TestDomainsWithoutAPublicName(t *testing.T) {
-	s := start(t, func(cfg *node.Config) { cfg.EdgeURL = "http://127.0.0.1:8080" })
+	s := start(t, func(cfg *apiservice.Config) { cfg.EdgeURL = "http://127.0.0.1:8080" })
 	b := s.signedIn(t)
 	b.post("/dashboard/domains", "host", "go.example.com")
 	b.follow().want(t, 200, "127.0.0.1", "-edge.url")
 }
 
 func TestDomainsWithoutAResolver(t *testing.T) {
-	s := start(t, func(cfg *node.Config) { cfg.Domains.System = t.TempDir() + "/none" })
+	s := start(t, func(cfg *apiservice.Config) { cfg.Domains.System = t.TempDir() + "/none" })
 	b := s.signedIn(t)
 	b.post("/dashboard/domains", "host", "go.example.com")
 	path := b.seen.header.Get("Location")

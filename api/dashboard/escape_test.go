@@ -45,7 +45,7 @@ func TestWhatPeopleWriteIsEscaped(t *testing.T) {
 	}
 }
 
-func mustAccount(t *testing.T, s *service, address string) int64 {
+func mustAccount(t *testing.T, s *testService, address string) int64 {
 	t.Helper()
 	account, err := s.links.AccountByEmail(t.Context(), address)
 	must(t, err)

@@ -18,7 +18,7 @@ type failing struct {
 	down atomic.Pointer[schema.Error]
 }
 
-type links = sqlite.Links // whose name is that of one of its methods
+type links = sqlite.Store // whose name is that of one of its methods
 
 func (f *failing) err() error {
 	if err := f.down.Load(); err != nil {
@@ -45,7 +45,7 @@ func (f *failing) CountAttempt(ctx context.Context, key [32]byte, window time.Ti
 
 func TestFailures(t *testing.T) {
 	var store *failing
-	s := startWith(t, func(links *sqlite.Links) schema.Database { store = &failing{links: links}; return store })
+	s := startWith(t, func(links *sqlite.Store) schema.Database { store = &failing{links: links}; return store })
 	b := s.signedIn(t)
 	t.Run("of the link store are a page that says so", func(t *testing.T) {
 		store.down.Store(&schema.Error{Code: schema.CodeUnavailable, Message: "secret cause"})

@@ -14,13 +14,13 @@ import (
 	"testing"
 	"time"
 
-	"linkstream/api/node"
+	"linkstream/api/apiservice"
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
 )
 
 // addLink stores a link of the service's account on the default domain.
-func (s *service) addLink(t *testing.T, hash, longURL string) schema.Link {
+func (s *testService) addLink(t *testing.T, hash, longURL string) schema.Link {
 	t.Helper()
 	link := schema.Link{AccountID: s.account.ID, Hash: hash, URL: longURL, Active: true, CreatedAt: time.Now().UTC()}
 	must(t, s.links.CreateLink(t.Context(), &link))
@@ -28,7 +28,7 @@ func (s *service) addLink(t *testing.T, hash, longURL string) schema.Link {
 }
 
 // addForeign stores a link of another account.
-func (s *service) addForeign(t *testing.T) schema.Link {
+func (s *testService) addForeign(t *testing.T) schema.Link {
 	t.Helper()
 	other := s.addAccount(t, "other@example.org")
 	link := schema.Link{AccountID: other.ID, Hash: "theirs", URL: "https://other.example/", Active: true}
@@ -37,7 +37,7 @@ func (s *service) addForeign(t *testing.T) schema.Link {
 	return link
 }
 
-func (s *service) addDomain(t *testing.T, host string, verified bool) schema.Domain {
+func (s *testService) addDomain(t *testing.T, host string, verified bool) schema.Domain {
 	t.Helper()
 	domain := schema.Domain{AccountID: s.account.ID, Host: host, Challenge: "x", CreatedAt: time.Now()}
 	if verified {
@@ -57,7 +57,7 @@ type click struct {
 }
 
 // count has the store count clicks.
-func (s *service) count(t *testing.T, clicks ...click) {
+func (s *testService) count(t *testing.T, clicks ...click) {
 	t.Helper()
 	at, err := s.clicks.Position(t.Context(), 0)
 	must(t, err)
@@ -114,12 +114,12 @@ func (f silentClicks) AccountReport(ctx context.Context, id int64, since time.Ti
 	return f.Clicks.AccountReport(ctx, id, since)
 }
 
-func sameLinks(links *sqlite.Links) schema.Database { return links }
+func sameLinks(links *sqlite.Store) schema.Database { return links }
 
 func TestShortenForm(t *testing.T) {
 	blocklist := filepath.Join(t.TempDir(), "hosts")
 	must(t, os.WriteFile(blocklist, []byte("0.0.0.0 bad.example\n"), 0o600))
-	s := start(t, func(cfg *node.Config) { cfg.Blocklist = blocklist })
+	s := start(t, func(cfg *apiservice.Config) { cfg.Blocklist = blocklist })
 	verified, claimed := s.addDomain(t, "go.example.com", true), s.addDomain(t, "not-yet.example.com", false)
 	b := s.signedIn(t)
 

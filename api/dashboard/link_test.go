@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"linkstream/api/access"
+	"linkstream/api/apiservice"
+	"linkstream/api/auth"
 	"linkstream/api/dashboard"
-	"linkstream/api/node"
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
 	"linkstream/schema/stream"
@@ -89,9 +89,9 @@ func TestLinkPage(t *testing.T) {
 }
 
 // apiTotal returns total_clicks as the API has it.
-func (s *service) apiTotal(t *testing.T, hash string) int64 {
+func (s *testService) apiTotal(t *testing.T, hash string) int64 {
 	t.Helper()
-	secret, token := access.NewToken(s.account.ID, "test")
+	secret, token := auth.NewToken(s.account.ID, "test")
 	must(t, s.links.CreateToken(t.Context(), &token))
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.base+"/api/v1/stats/"+hash, nil)
 	must(t, err)
@@ -242,7 +242,7 @@ func TestDownloads(t *testing.T) {
 
 func TestPagesWithoutTheClickStore(t *testing.T) {
 	down := new(atomic.Bool)
-	s := startOn(t, sameLinks, func(clicks *sqlite.Clicks) node.Clicks { return silentClicks{clicks, down} }, nil)
+	s := startOn(t, sameLinks, func(clicks *sqlite.Clicks) apiservice.Clicks { return silentClicks{clicks, down} }, nil)
 	s.addLink(t, "sale", "https://example.org/")
 	b := s.signedIn(t)
 	down.Store(true)
@@ -262,7 +262,7 @@ func TestPagesWithoutTheClickStore(t *testing.T) {
 func TestHowFarClicksAreCounted(t *testing.T) {
 	broker := streamtest.StartBroker(t)
 	topics := broker.Topics(2)
-	s := startOn(t, sameLinks, func(clicks *sqlite.Clicks) node.Clicks { return clicks }, topics)
+	s := startOn(t, sameLinks, func(clicks *sqlite.Clicks) apiservice.Clicks { return clicks }, topics)
 	link := s.addLink(t, "sale", "https://example.org/")
 	b := s.signedIn(t)
 	eventually := func(want string) {

@@ -19,8 +19,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"linkstream/api/access"
-	"linkstream/api/node"
+	"linkstream/api/apiservice"
+	"linkstream/api/auth"
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
 	"linkstream/schema/stream"
@@ -39,46 +39,46 @@ const (
 )
 
 // service is a running node with one account, on stores of its own.
-type service struct {
+type testService struct {
 	base    string
-	links   *sqlite.Links
+	links   *sqlite.Store
 	clicks  *sqlite.Clicks
 	account schema.Account
 	log     *logged
 }
 
 // option changes how a service runs.
-type option func(*node.Config)
+type option func(*apiservice.Config)
 
-func behindTLS(cfg *node.Config)  { cfg.URL = "https://links.example.org" }
-func openSignUp(cfg *node.Config) { cfg.SignUp = "open" }
-func behindProxy(cfg *node.Config) {
+func behindTLS(cfg *apiservice.Config)  { cfg.URL = "https://links.example.org" }
+func openSignUp(cfg *apiservice.Config) { cfg.SignUp = "open" }
+func behindProxy(cfg *apiservice.Config) {
 	if err := cfg.TrustedProxies.Set("127.0.0.1"); err != nil {
 		panic(err)
 	}
 }
 
-func start(t *testing.T, options ...option) *service {
+func start(t *testing.T, options ...option) *testService {
 	t.Helper()
-	return startWith(t, func(links *sqlite.Links) schema.Database { return links }, options...)
+	return startWith(t, func(links *sqlite.Store) schema.Database { return links }, options...)
 }
 
 // startWith runs a service whose link store is what wrap returns.
-func startWith(t *testing.T, wrap func(*sqlite.Links) schema.Database, options ...option) *service {
+func startWith(t *testing.T, wrap func(*sqlite.Store) schema.Database, options ...option) *testService {
 	t.Helper()
-	return startOn(t, wrap, func(clicks *sqlite.Clicks) node.Clicks { return clicks }, nil, options...)
+	return startOn(t, wrap, func(clicks *sqlite.Clicks) apiservice.Clicks { return clicks }, nil, options...)
 }
 
 // startOn runs a service whose stores are what the functions return, and whose click log is topics.
-func startOn(t *testing.T, wrapLinks func(*sqlite.Links) schema.Database, wrapClicks func(*sqlite.Clicks) node.Clicks,
-	topics *stream.Client, options ...option) *service {
+func startOn(t *testing.T, wrapLinks func(*sqlite.Store) schema.Database, wrapClicks func(*sqlite.Clicks) apiservice.Clicks,
+	topics *stream.Client, options ...option) *testService {
 	t.Helper()
 	dir := t.TempDir()
-	links, err := sqlite.OpenLinks(t.Context(), filepath.Join(dir, "links.db"))
+	links, err := sqlite.Open(t.Context(), filepath.Join(dir, "links.db"))
 	must(t, err)
 	clicks, err := sqlite.OpenClicks(t.Context(), filepath.Join(dir, "clicks.db"))
 	must(t, err)
-	s := &service{links: links, clicks: clicks, log: &logged{}}
+	s := &testService{links: links, clicks: clicks, log: &logged{}}
 	t.Cleanup(func() {
 		must(t, clicks.Close())
 		must(t, links.Close())
@@ -89,15 +89,15 @@ func startOn(t *testing.T, wrapLinks func(*sqlite.Links) schema.Database, wrapCl
 }
 
 // run runs a node on stores, and returns its base.
-func run(t *testing.T, links schema.Database, clicks node.Clicks, topics *stream.Client, log io.Writer,
+func run(t *testing.T, links schema.Database, clicks apiservice.Clicks, topics *stream.Client, log io.Writer,
 	options ...option) string {
 	t.Helper()
-	cfg := node.DefaultConfig()
+	cfg := apiservice.DefaultConfig()
 	cfg.EdgeURL, cfg.Listen = "http://sho.rt", "127.0.0.1:0"
 	for _, change := range options {
 		change(&cfg)
 	}
-	n, err := node.New(cfg, links, clicks, topics, slog.New(slog.NewTextHandler(log, nil)))
+	n, err := apiservice.New(cfg, links, clicks, topics, slog.New(slog.NewTextHandler(log, nil)))
 	must(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	stopped := make(chan error, 1)
@@ -109,9 +109,9 @@ func run(t *testing.T, links schema.Database, clicks node.Clicks, topics *stream
 	return "http://" + n.Addr()
 }
 
-var passwordHash = sync.OnceValue(func() string { return access.HashPassword(password) })
+var passwordHash = sync.OnceValue(func() string { return auth.HashPassword(password) })
 
-func (s *service) addAccount(t *testing.T, email string) schema.Account {
+func (s *testService) addAccount(t *testing.T, email string) schema.Account {
 	t.Helper()
 	account := schema.Account{Email: email, PasswordHash: passwordHash(), CreatedAt: time.Now().UTC()}
 	must(t, s.links.CreateAccount(t.Context(), &account))
@@ -160,7 +160,7 @@ type answer struct {
 	body   string
 }
 
-func (s *service) browser(t *testing.T) *browser {
+func (s *testService) browser(t *testing.T) *browser {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
 	must(t, err)
@@ -173,7 +173,7 @@ func (s *service) browser(t *testing.T) *browser {
 }
 
 // signedIn returns a browser in which the account is signed in.
-func (s *service) signedIn(t *testing.T) *browser {
+func (s *testService) signedIn(t *testing.T) *browser {
 	t.Helper()
 	b := s.browser(t)
 	b.signIn(email, password)

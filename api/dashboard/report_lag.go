@@ -18,7 +18,7 @@ const (
 type clickLog interface {
 	// Uncounted returns how many records wait to be counted, and the time of the oldest; position returns the first
 	// offset of a partition that the click store has not accounted for.
-	Uncounted(ctx context.Context, position func(ctx context.Context, partition int) (int64, error)) (
+	Lag(ctx context.Context, position func(ctx context.Context, partition int) (int64, error)) (
 		records int64, oldest time.Time, err error)
 }
 
@@ -61,7 +61,7 @@ func (w *lagWatch) progress(ctx context.Context) progress {
 	if w.clickLog == nil {
 		return progress{}
 	}
-	records, oldest, err := w.clickLog.Uncounted(ctx, w.position)
+	records, oldest, err := w.clickLog.Lag(ctx, w.position)
 	if err != nil {
 		if w.last.Known || w.until.IsZero() {
 			w.log.Warn("how far clicks are counted is unknown", "error", err)

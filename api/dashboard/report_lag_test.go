@@ -25,7 +25,7 @@ type slowLog struct {
 	wait  int64
 }
 
-func (l *slowLog) Uncounted(ctx context.Context, _ func(context.Context, int) (int64, error)) (
+func (l *slowLog) Lag(ctx context.Context, _ func(context.Context, int) (int64, error)) (
 	int64, time.Time, error) {
 	l.mu.Lock()
 	l.asked++

@@ -11,7 +11,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"linkstream/api/access"
+	"linkstream/api/auth"
 	"linkstream/schema"
 )
 
@@ -173,7 +173,7 @@ func (c *call) begin(account schema.Account) error {
 		return err
 	}
 	c.account, c.session, c.csrf = account, session, keyed(secret, "form")
-	c.setCookie(sessionCookie, secret, access.MaxSessionAge)
+	c.setCookie(sessionCookie, secret, auth.MaxSessionAge)
 	return nil
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"linkstream/api/access"
+	"linkstream/api/auth"
 	"linkstream/schema"
 )
 
@@ -22,11 +22,11 @@ const (
 // What may be tried how often. An address may be that of many people. An account that somebody tries to break into is
 // closed to its owner, too, until the window ends: that is the price of a limit that many addresses cannot get around.
 var (
-	signInByAddress   = access.Limit{Purpose: "sign in by address", PerMinute: 30, PerHour: 300}
-	signInByEmail     = access.Limit{Purpose: "sign in by email", PerMinute: 10, PerHour: 100}
-	signUpByAddress   = access.Limit{Purpose: "sign up by address", PerMinute: 10, PerHour: 60}
-	signUpByEmail     = access.Limit{Purpose: "sign up by email", PerMinute: 10, PerHour: 20}
-	passwordByAccount = access.Limit{Purpose: "change password", PerMinute: 10, PerHour: 50}
+	signInByAddress   = auth.Limit{Purpose: "sign in by address", PerMinute: 30, PerHour: 300}
+	signInByEmail     = auth.Limit{Purpose: "sign in by email", PerMinute: 10, PerHour: 100}
+	signUpByAddress   = auth.Limit{Purpose: "sign up by address", PerMinute: 10, PerHour: 60}
+	signUpByEmail     = auth.Limit{Purpose: "sign up by email", PerMinute: 10, PerHour: 20}
+	passwordByAccount = auth.Limit{Purpose: "change password", PerMinute: 10, PerHour: 50}
 )
 
 func (d *Dashboard) routeSignIn() {
@@ -97,7 +97,7 @@ var wrongPassword = problems{"": "The email address or the password is wrong."}
 
 // authenticate returns the account and true if the email and the password are its own.
 func (d *Dashboard) authenticate(c *call, email, password string) (account schema.Account, ok bool, err error) {
-	if email, err = access.ParseEmail(email); err == nil {
+	if email, err = auth.ParseEmail(email); err == nil {
 		account, err = d.DB.AccountByEmail(c.ctx, email)
 	}
 	if code := schema.ErrorCode(err); err != nil && code != schema.CodeNotFound && code != schema.CodeInvalid {
@@ -128,12 +128,12 @@ func (d *Dashboard) showSignUp(c *call) error {
 // it was, which is why nobody is signed in here, and why both steps are limited.
 func (d *Dashboard) makeAccount(c *call) error {
 	page, password := signInPage{Email: c.form("email")}, c.secret("password")
-	email, wrong := access.ParseEmail(page.Email)
+	email, wrong := auth.ParseEmail(page.Email)
 	p := problems{}
 	if wrong != nil {
 		p["email"] = "This is not an email address: it needs a name, an @ and a domain."
 	}
-	if access.CheckPassword(password) != nil {
+	if auth.CheckPassword(password) != nil {
 		p["password"] = passwordProblem
 	}
 	if len(p) > 0 {
@@ -154,13 +154,13 @@ func (d *Dashboard) makeAccount(c *call) error {
 }
 
 var passwordProblem = fmt.Sprintf("A password needs at least %d characters, and at most %d.",
-	access.MinPasswordLen, access.MaxPasswordLen)
+	auth.MinPasswordLen, auth.MaxPasswordLen)
 
 // limit counts an attempt by the client's address and, unless there were too many from there, by email. It returns for
 // how long the client must wait.
-func (d *Dashboard) limit(c *call, byAddress, byEmail access.Limit, email string) (time.Duration, error) {
+func (d *Dashboard) limit(c *call, byAddress, byEmail auth.Limit, email string) (time.Duration, error) {
 	client := d.proxies.Client(c.peer(), &c.http.Request.Header)
-	wait, err := d.attempts.Allow(c.ctx, byAddress, access.Network(client))
+	wait, err := d.attempts.Allow(c.ctx, byAddress, auth.Network(client))
 	if err != nil || wait > 0 {
 		return wait, err
 	}
@@ -186,4 +186,4 @@ func tryAgain(wait time.Duration) string {
 }
 
 // busy returns the page of an error that says that too many passwords are being checked.
-func busy(err error) (*failure, bool) { return errBusy, errors.Is(err, access.ErrBusy) }
+func busy(err error) (*failure, bool) { return errBusy, errors.Is(err, auth.ErrBusy) }

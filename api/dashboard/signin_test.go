@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"linkstream/api/access"
+	"linkstream/api/auth"
 	"linkstream/api/dashboard"
 	"linkstream/schema"
 )
@@ -60,9 +60,9 @@ func TestSignIn(t *testing.T) {
 }
 
 // wantEnded fails if the session with that secret goes on.
-func (s *service) wantEnded(t *testing.T, secret string) {
+func (s *testService) wantEnded(t *testing.T, secret string) {
 	t.Helper()
-	_, _, err := s.links.SessionByDigest(t.Context(), access.Digest(secret), time.Now())
+	_, _, err := s.links.SessionByDigest(t.Context(), auth.Digest(secret), time.Now())
 	if schema.ErrorCode(err) != schema.CodeNotFound {
 		t.Errorf("the session goes on: %v", err)
 	}
@@ -152,9 +152,9 @@ func TestSignInIsLimited(t *testing.T) {
 }
 
 // attempt counts attempts as if they had been made.
-func (s *service) attempt(t *testing.T, limit access.Limit, subject string, n int) {
+func (s *testService) attempt(t *testing.T, limit auth.Limit, subject string, n int) {
 	t.Helper()
-	attempts := access.NewAttempts(s.links)
+	attempts := auth.NewAttempts(s.links)
 	for range n {
 		if _, err := attempts.Allow(t.Context(), limit, subject); err != nil {
 			t.Fatal(err)
@@ -173,7 +173,7 @@ func inOneMinute(t *testing.T, f func()) {
 	f()
 }
 
-func (s *service) suspend(t *testing.T) {
+func (s *testService) suspend(t *testing.T) {
 	t.Helper()
 	must(t, s.links.SetSuspended(t.Context(), s.account.ID, true))
 }

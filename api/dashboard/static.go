@@ -13,7 +13,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"linkstream/api/traffic"
+	"linkstream/api/httpmetrics"
 )
 
 //go:embed static
@@ -78,7 +78,7 @@ func (d *Dashboard) serveAsset(http *fasthttp.RequestCtx) {
 	name, _ := http.UserValue("file").(string)
 	file, ok := d.assets.files[name]
 	if !ok {
-		d.handler(traffic.OtherRoute, admitNobody, func(*call) error { return errNoPage })(http)
+		d.handler(httpmetrics.OtherRoute, admitNobody, func(*call) error { return errNoPage })(http)
 		return
 	}
 	defer func(began time.Time) {

@@ -6,7 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"linkstream/api/access"
+	"linkstream/api/auth"
 	"linkstream/schema"
 )
 
@@ -64,7 +64,7 @@ func (d *Dashboard) createToken(c *call) error {
 	if p := tokenProblems(page, c.formID("newest")); p != nil {
 		return d.invalid(c, "tokens", page, p)
 	}
-	secret, token := access.NewToken(c.account.ID, page.Name)
+	secret, token := auth.NewToken(c.account.ID, page.Name)
 	if err := d.DB.CreateToken(c.ctx, &token); err != nil {
 		return err
 	}

@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"linkstream/api/access"
+	"linkstream/api/auth"
 )
 
 var secretField = regexp.MustCompile(`id="token" type="text" readonly value="(ls_[^"]+)"`)
 
 // callAPI returns the status that the API answers a token with.
-func (s *service) callAPI(t *testing.T, token string) int {
+func (s *testService) callAPI(t *testing.T, token string) int {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), "GET", s.base+"/api/v1/links", nil)
 	must(t, err)
@@ -122,7 +122,7 @@ func TestTokensAreAtMostAHundred(t *testing.T) {
 	b := s.signedIn(t)
 	form := csrfField.FindStringSubmatch(b.get("/dashboard/tokens").body)[1]
 	for range 97 {
-		_, token := access.NewToken(s.account.ID, "one of many")
+		_, token := auth.NewToken(s.account.ID, "one of many")
 		must(t, s.links.CreateToken(t.Context(), &token))
 	}
 	var making sync.WaitGroup
@@ -139,7 +139,7 @@ func TestTokensAreAtMostAHundred(t *testing.T) {
 		t.Errorf("%d tokens", len(tokens))
 	}
 	for n := len(tokens); n < 100; n++ {
-		_, token := access.NewToken(s.account.ID, "one of many")
+		_, token := auth.NewToken(s.account.ID, "one of many")
 		must(t, s.links.CreateToken(t.Context(), &token))
 	}
 	b.post("/dashboard/tokens", "name", "one too many").want(t, http.StatusUnprocessableEntity, "You have 100 tokens")
@@ -148,9 +148,9 @@ func TestTokensAreAtMostAHundred(t *testing.T) {
 func TestTokensOfOthers(t *testing.T) {
 	s := start(t)
 	vicky := s.addAccount(t, "vicky@example.org")
-	secret, token := access.NewToken(vicky.ID, "Vicky's")
+	secret, token := auth.NewToken(vicky.ID, "Vicky's")
 	must(t, s.links.CreateToken(t.Context(), &token))
-	_, own := access.NewToken(s.account.ID, "Maria's")
+	_, own := auth.NewToken(s.account.ID, "Maria's")
 	must(t, s.links.CreateToken(t.Context(), &own))
 	b := s.signedIn(t)
 	if strings.Contains(b.get("/dashboard/tokens").body, "Vicky") {

@@ -44,7 +44,7 @@ func TestAuthentication(t *testing.T) {
 		t.Run("5 rule 4, 7: a missing or invalid token gives 401 with message only: "+e.method+" "+e.path, func(t *testing.T) {
 			for _, authorization := range []string{"", "Bearer", "Bearer ls_" + strings.Repeat("x", 43), owner.token,
 				"Basic " + owner.token, "Bearer " + owner.token + "x"} {
-				a := caller{service: s}.request(t, e.method, e.path, e.body, "Authorization", authorization)
+				a := caller{testService: s}.request(t, e.method, e.path, e.body, "Authorization", authorization)
 				a.wantKeys(t, http.StatusUnauthorized, "message")
 				if got := a.header.Get("WWW-Authenticate"); got != "Bearer" || a.header.Get("X-RateLimit-Limit") != "" {
 					t.Errorf("%q: header %v", authorization, a.header)
@@ -146,7 +146,7 @@ func (hoarding) LeaseRequests(context.Context, int64, time.Time, int) (granted, 
 }
 
 func TestRateLimitWithoutStore(t *testing.T) {
-	s := startOn(t, func(links *sqlite.Links) schema.Database { return hoarding{links} })
+	s := startOn(t, func(links *sqlite.Store) schema.Database { return hoarding{links} })
 	owner := s.caller(t, "a@example.org")
 	for _, e := range endpoints {
 		t.Run("a store that does not grant requests is 503 with the headers of the limit: "+e.method+" "+e.path, func(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"linkstream/api/traffic"
+	"linkstream/api/httpmetrics"
 	"linkstream/schema"
 )
 
@@ -62,7 +62,7 @@ var (
 
 // unreadable is what the client is told of an error in reading its request.
 func unreadable(err error) error {
-	status, message := traffic.Unreadable(err)
+	status, message := httpmetrics.Unreadable(err)
 	return &httpError{status, message}
 }
 

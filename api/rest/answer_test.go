@@ -70,7 +70,7 @@ func TestRequestsOfTheWrongForm(t *testing.T) {
 		for _, path := range []string{"/", "/none", "/api", "/api/v10/links", "/api/v2/links", "/API/v1/links", "//api/v1/links",
 			"/*"} {
 			for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete, http.MethodOptions} {
-				a := caller{service: s}.request(t, method, path, "")
+				a := caller{testService: s}.request(t, method, path, "")
 				a.wantKeys(t, http.StatusNotFound, "error", "message")
 				if a.body["error"] != "not_found" || a.header.Get("X-RateLimit-Limit") != "" {
 					t.Errorf("%v %s", a.header, a.raw)
@@ -106,7 +106,7 @@ func TestBodiesThatAreTooLarge(t *testing.T) {
 		}
 	}
 	t.Run("outside of the API, too", func(t *testing.T) {
-		a := caller{service: s}.request(t, http.MethodPost, "/none", strings.Repeat("x", 64<<10+1))
+		a := caller{testService: s}.request(t, http.MethodPost, "/none", strings.Repeat("x", 64<<10+1))
 		a.wantKeys(t, http.StatusRequestEntityTooLarge, "message")
 	})
 	t.Run("in chunks up to 64 KiB they are taken", func(t *testing.T) {
@@ -126,7 +126,7 @@ func TestBodiesThatAreTooLarge(t *testing.T) {
 }
 
 // exchange sends raw bytes on a connection of their own and returns the answers, up to the end of the connection.
-func (s *service) exchange(t *testing.T, raw string) (answers []*http.Response) {
+func (s *testService) exchange(t *testing.T, raw string) (answers []*http.Response) {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.base, "http://"))
 	must(t, err)
@@ -223,7 +223,7 @@ func TestFailures(t *testing.T) {
 			&schema.Error{Code: schema.CodeUnavailable, Message: "secret cause"}, http.StatusServiceUnavailable, "5"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := startOn(t, func(links *sqlite.Links) schema.Database { return brokenLinks{links, c.err} })
+			s := startOn(t, func(links *sqlite.Store) schema.Database { return brokenLinks{links, c.err} })
 			owner := s.caller(t, "a@example.org")
 			a := owner.get(t, c.path)
 			a.wantKeys(t, c.status, "message")

@@ -50,7 +50,7 @@ func checkAnswer(ctx context.Context, req *http.Request, a answer) error {
 
 func TestOpenAPI(t *testing.T) {
 	s := start(t)
-	nobody := caller{service: s}
+	nobody := caller{testService: s}
 
 	t.Run("the document is served without a token", func(t *testing.T) {
 		a := nobody.get(t, "/api/v1/openapi.json")

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"linkstream/api/node"
+	"linkstream/api/apiservice"
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
 )
@@ -55,7 +55,7 @@ func (failingTokens) TokenByDigest(ctx context.Context, _ [32]byte) (schema.Toke
 	return schema.Token{}, schema.Account{}, down(ctx)
 }
 
-func sameLinks(links *sqlite.Links) schema.Database { return links }
+func sameLinks(links *sqlite.Store) schema.Database { return links }
 
 // wantOutage requires 503 with what the client cannot have, and nothing of the cause.
 func wantOutage(t *testing.T, a answer, what string) {
@@ -70,7 +70,7 @@ func wantOutage(t *testing.T, a answer, what string) {
 }
 
 func TestOutageOfLinks(t *testing.T) {
-	s := startOn(t, func(links *sqlite.Links) schema.Database { return failingLinks{links} })
+	s := startOn(t, func(links *sqlite.Store) schema.Database { return failingLinks{links} })
 	owner := s.caller(t, "a@example.org")
 	wantOutage(t, owner.get(t, "/api/v1/links"), "Links cannot be read")
 	wantOutage(t, owner.get(t, "/api/v1/stats/known"), "Links cannot be read")
@@ -81,9 +81,9 @@ func TestOutageOfLinks(t *testing.T) {
 }
 
 func TestOutageOfTokensAndRateLimit(t *testing.T) {
-	for what, wrap := range map[string]func(*sqlite.Links) schema.Database{
-		"API tokens cannot be checked":     func(links *sqlite.Links) schema.Database { return failingTokens{links} },
-		"The rate limit cannot be checked": func(links *sqlite.Links) schema.Database { return hoarding{links} },
+	for what, wrap := range map[string]func(*sqlite.Store) schema.Database{
+		"API tokens cannot be checked":     func(links *sqlite.Store) schema.Database { return failingTokens{links} },
+		"The rate limit cannot be checked": func(links *sqlite.Store) schema.Database { return hoarding{links} },
 	} {
 		s := startOn(t, wrap)
 		wantOutage(t, s.caller(t, "a@example.org").get(t, "/api/v1/links"), what)
@@ -94,7 +94,7 @@ func TestOutageOfClicks(t *testing.T) {
 	for name, fail := range map[string]func(context.Context) error{"down": down, "hanging": hang} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := startOnBoth(t, sameLinks, func(clicks *sqlite.Clicks) node.Clicks { return failingClicks{clicks, fail} })
+			s := startOnBoth(t, sameLinks, func(clicks *sqlite.Clicks) apiservice.Clicks { return failingClicks{clicks, fail} })
 			owner := s.caller(t, "a@example.org")
 			hash := owner.link(t, map[string]any{"long_url": "https://example.com/"})
 			for _, path := range []string{"/api/v1/links", "/api/v1/stats/" + hash} {

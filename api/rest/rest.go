@@ -14,9 +14,10 @@ import (
 	"github.com/fasthttp/router"
 	"github.com/valyala/fasthttp"
 
-	"linkstream/api/access"
+	"linkstream/api/auth"
+	"linkstream/api/httpmetrics"
+	"linkstream/api/ratelimit"
 	"linkstream/api/shorten"
-	"linkstream/api/traffic"
 	"linkstream/schema"
 )
 
@@ -33,22 +34,22 @@ const callTimeout = 5 * time.Second
 
 // API answers requests.
 type API struct {
-	tokens    *access.Authenticator
-	limiter   *access.Limiter
+	tokens    *auth.Authenticator
+	limiter   *ratelimit.Limiter
 	shortener *shorten.Shortener
 	links     schema.LinkStore
 	clicks    schema.ClickStore
 	router    *router.Router
-	traffic   *traffic.Counter
+	traffic   *httpmetrics.Counter
 	log       *slog.Logger
 }
 
 // New returns an API that counts its requests in set.
-func New(tokens *access.Authenticator, limiter *access.Limiter, shortener *shorten.Shortener, links schema.LinkStore,
+func New(tokens *auth.Authenticator, limiter *ratelimit.Limiter, shortener *shorten.Shortener, links schema.LinkStore,
 	clicks schema.ClickStore, set *metrics.Set, log *slog.Logger) *API {
 	a := &API{
 		tokens: tokens, limiter: limiter, shortener: shortener, links: links, clicks: clicks,
-		traffic: traffic.NewCounter(set), log: log,
+		traffic: httpmetrics.NewCounter(set), log: log,
 	}
 	a.router = router.New()
 	a.router.RedirectTrailingSlash, a.router.RedirectFixedPath = false, false // one path for each thing
@@ -101,7 +102,7 @@ func (a *API) Reject(http *fasthttp.RequestCtx, err error) { a.serve(http, unrea
 func (a *API) serve(http *fasthttp.RequestCtx, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
 	defer cancel()
-	c := &call{ctx: ctx, http: http, route: traffic.OtherRoute}
+	c := &call{ctx: ctx, http: http, route: httpmetrics.OtherRoute}
 	http.SetUserValue(callKey{}, c)
 	defer func(began time.Time) { a.traffic.Count(c.route, http.Response.StatusCode(), began) }(time.Now())
 	defer a.recover(http)

@@ -17,8 +17,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"linkstream/api/access"
-	"linkstream/api/node"
+	"linkstream/api/apiservice"
+	"linkstream/api/auth"
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
 )
@@ -33,8 +33,8 @@ func TestMain(m *testing.M) {
 const edgeURL = "https://sho.rt"
 
 // service is a running api node on real stores.
-type service struct {
-	links  *sqlite.Links
+type testService struct {
+	links  *sqlite.Store
 	clicks *sqlite.Clicks
 	base   string // of the node's addresses
 	client *http.Client
@@ -60,30 +60,30 @@ func (l *logged) String() string {
 }
 
 // start starts a node that blocks the host bad.example.
-func start(t *testing.T) *service {
+func start(t *testing.T) *testService {
 	t.Helper()
-	return startOn(t, func(links *sqlite.Links) schema.Database { return links })
+	return startOn(t, func(links *sqlite.Store) schema.Database { return links })
 }
 
 // startOn starts a node whose link store is what wrap makes of the real one, startOnBoth one of two such stores.
-func startOn(t *testing.T, wrap func(*sqlite.Links) schema.Database) *service {
+func startOn(t *testing.T, wrap func(*sqlite.Store) schema.Database) *testService {
 	t.Helper()
-	return startOnBoth(t, wrap, func(clicks *sqlite.Clicks) node.Clicks { return clicks })
+	return startOnBoth(t, wrap, func(clicks *sqlite.Clicks) apiservice.Clicks { return clicks })
 }
 
-func startOnBoth(t *testing.T, wrapLinks func(*sqlite.Links) schema.Database,
-	wrapClicks func(*sqlite.Clicks) node.Clicks) *service {
+func startOnBoth(t *testing.T, wrapLinks func(*sqlite.Store) schema.Database,
+	wrapClicks func(*sqlite.Clicks) apiservice.Clicks) *testService {
 	t.Helper()
 	dir := t.TempDir()
-	links, err := sqlite.OpenLinks(t.Context(), filepath.Join(dir, "links.db"))
+	links, err := sqlite.Open(t.Context(), filepath.Join(dir, "links.db"))
 	must(t, err)
 	clicks, err := sqlite.OpenClicks(t.Context(), filepath.Join(dir, "clicks.db"))
 	must(t, err)
-	cfg := node.DefaultConfig()
+	cfg := apiservice.DefaultConfig()
 	cfg.EdgeURL, cfg.Listen, cfg.Blocklist = edgeURL, "127.0.0.1:0", filepath.Join(dir, "hosts")
 	must(t, os.WriteFile(cfg.Blocklist, []byte("0.0.0.0 bad.example\n"), 0o600))
-	s := &service{links: links, clicks: clicks, log: &logged{}}
-	n, err := node.New(cfg, wrapLinks(links), wrapClicks(clicks), nil, slog.New(slog.NewTextHandler(s.log, nil)))
+	s := &testService{links: links, clicks: clicks, log: &logged{}}
+	n, err := apiservice.New(cfg, wrapLinks(links), wrapClicks(clicks), nil, slog.New(slog.NewTextHandler(s.log, nil)))
 	must(t, err)
 	s.base = "http://" + n.Addr()
 
@@ -112,14 +112,14 @@ func must(t *testing.T, err error) {
 
 // caller is an account with a token.
 type caller struct {
-	*service
+	*testService
 	account schema.Account
 	token   string // "": no Authorization header is sent
 }
 
-func (s *service) caller(t *testing.T, email string) caller {
+func (s *testService) caller(t *testing.T, email string) caller {
 	t.Helper()
-	c := caller{service: s, account: schema.Account{Email: email, CreatedAt: time.Now()}}
+	c := caller{testService: s, account: schema.Account{Email: email, CreatedAt: time.Now()}}
 	must(t, s.links.CreateAccount(t.Context(), &c.account))
 	c.addToken(t)
 	return c
@@ -128,7 +128,7 @@ func (s *service) caller(t *testing.T, email string) caller {
 // addToken gives the caller another token.
 func (c *caller) addToken(t *testing.T) (tokenID int64) {
 	t.Helper()
-	secret, token := access.NewToken(c.account.ID, "test")
+	secret, token := auth.NewToken(c.account.ID, "test")
 	must(t, c.links.CreateToken(t.Context(), &token))
 	c.token = secret
 	return token.ID

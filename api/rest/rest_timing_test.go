@@ -10,7 +10,8 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
 
-	"linkstream/api/access"
+	"linkstream/api/auth"
+	"linkstream/api/ratelimit"
 	"linkstream/api/rest"
 	"linkstream/api/shorten"
 	"linkstream/schema"
@@ -36,7 +37,7 @@ func (idle) CreateLink(context.Context, *schema.Link) error { return nil }
 // BenchmarkShorten is what the API adds to the storing of a link, besides reading the request and sending the answer.
 func BenchmarkShorten(b *testing.B) {
 	log := slog.New(slog.DiscardHandler)
-	tokens, err := access.NewAuthenticator(idle{})
+	tokens, err := auth.NewAuthenticator(idle{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -49,8 +50,8 @@ func BenchmarkShorten(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	api := rest.New(tokens, access.NewLimiter(idle{}), shortener, idle{}, nil, metrics.NewSet(), log)
-	secret, _ := access.NewToken(1, "")
+	api := rest.New(tokens, ratelimit.NewLimiter(idle{}), shortener, idle{}, nil, metrics.NewSet(), log)
+	secret, _ := auth.NewToken(1, "")
 	var http fasthttp.RequestCtx
 	http.Request.Header.SetMethod(fasthttp.MethodPost)
 	http.Request.SetRequestURI("/api/v1/shorten")

@@ -12,7 +12,7 @@ import (
 
 // click counts n clicks of a link: on 20 November 2026 by Chrome on a desktop, the last one a day later by Firefox on a
 // mobile.
-func (s *service) click(t *testing.T, linkID int64, n int) {
+func (s *testService) click(t *testing.T, linkID int64, n int) {
 	t.Helper()
 	position, err := s.clicks.Position(t.Context(), 0)
 	must(t, err)

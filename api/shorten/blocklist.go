@@ -13,7 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"linkstream/schema/ops"
+	"linkstream/schema/filewatch"
 )
 
 // Blocklist knows hosts that no link may lead to, from files in the format of /etc/hosts. It keeps eight bytes for each:
@@ -23,7 +23,7 @@ type Blocklist struct {
 	log   *slog.Logger
 	seed  maphash.Seed
 	hosts atomic.Pointer[[]uint64] // hashes of canonical hosts, ascending; replaced as a whole
-	files *ops.Files
+	files *filewatch.Files
 }
 
 // OpenBlocklist reads the files; without any, nothing is blocked. A line has an address and hosts, or one host, and
@@ -32,7 +32,7 @@ type Blocklist struct {
 func OpenBlocklist(paths []string, log *slog.Logger) (*Blocklist, error) {
 	b := &Blocklist{paths: paths, log: log, seed: maphash.MakeSeed()}
 	b.hosts.Store(&[]uint64{})
-	b.files = ops.NewFiles(paths, b.read)
+	b.files = filewatch.NewFiles(paths, b.read)
 	if err := b.files.Load(); err != nil {
 		return nil, fmt.Errorf("read blocklist: %w", err)
 	}

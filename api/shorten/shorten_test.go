@@ -24,13 +24,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // fixture is a Shortener on a store with two accounts.
 type fixture struct {
 	*shorten.Shortener
-	store        *sqlite.Links
+	store        *sqlite.Store
 	owner, other int64
 }
 
 func newFixture(t *testing.T, edgeURL string, blocked ...string) *fixture {
 	t.Helper()
-	store, err := sqlite.OpenLinks(t.Context(), filepath.Join(t.TempDir(), "links.db"))
+	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "links.db"))
 	must(t, err)
 	t.Cleanup(func() { must(t, store.Close()) })
 	f := &fixture{store: store, owner: addAccount(t, store, "a@example.org"), other: addAccount(t, store, "b@example.org")}
@@ -41,7 +41,7 @@ func newFixture(t *testing.T, edgeURL string, blocked ...string) *fixture {
 	return f
 }
 
-func addAccount(t *testing.T, store *sqlite.Links, email string) int64 {
+func addAccount(t *testing.T, store *sqlite.Store, email string) int64 {
 	t.Helper()
 	account := schema.Account{Email: email, CreatedAt: time.Now()}
 	must(t, store.CreateAccount(t.Context(), &account))

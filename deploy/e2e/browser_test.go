@@ -18,7 +18,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
-	"linkstream/deploy/local/localtest"
+	"linkstream/deploy/testengines/enginetest"
 )
 
 // chromium is the browser that the tests share, each with profiles of its own. It is started for the first of them.
@@ -32,7 +32,7 @@ var chromium struct {
 // startChromium starts the shared browser. It finds no address but those of this machine, whatever a page asks for.
 func startChromium(t *testing.T) context.Context {
 	t.Helper()
-	found := localtest.Chromium(t)
+	found := enginetest.Chromium(t)
 	chromium.once.Do(func() {
 		options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(found.Path), chromedp.Env(found.Env...),
 			chromedp.Flag("headless", "new"), chromedp.DisableGPU, chromedp.Flag("disable-component-update", true),

@@ -6,22 +6,22 @@ import (
 	"strings"
 	"testing"
 
-	"linkstream/deploy/local"
-	"linkstream/deploy/local/localtest"
+	"linkstream/deploy/testengines"
+	"linkstream/deploy/testengines/enginetest"
 )
 
 // cluster is a system of services on engines of its own, so that a test may stop and kill each of them. It begins with
 // one node of each service.
 type cluster struct {
 	*system
-	postgres, kafka, clickhouse *local.Engine
+	postgres, kafka, clickhouse *testengines.Engine
 }
 
 // startCluster returns a cluster that is ready. Where the environment leads to an engine, a parallel test cannot call it.
 func startCluster(t *testing.T, settings ...string) *cluster {
 	t.Helper()
-	c := &cluster{postgres: localtest.Own(t, local.Postgres), kafka: localtest.Own(t, local.Kafka),
-		clickhouse: localtest.Own(t, local.ClickHouse)}
+	c := &cluster{postgres: enginetest.Own(t, testengines.Postgres), kafka: enginetest.Own(t, testengines.Kafka),
+		clickhouse: enginetest.Own(t, testengines.ClickHouse)}
 	c.system = newServices(t, engineSettings(c.postgres.Addr, c.kafka.Addr, c.clickhouse.Addr), settings...)
 	c.start(t)
 	return c
@@ -30,7 +30,7 @@ func startCluster(t *testing.T, settings ...string) *cluster {
 func TestServicesWaitForTheirEngines(t *testing.T) {
 	c := startCluster(t)
 	c.stop(t)
-	engines := []*local.Engine{c.postgres, c.kafka, c.clickhouse}
+	engines := []*testengines.Engine{c.postgres, c.kafka, c.clickhouse}
 	for _, e := range engines {
 		if err := e.Stop(); err != nil {
 			t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"linkstream/deploy/local/localtest"
+	"linkstream/deploy/testengines/enginetest"
 )
 
 // filledPages are the pages of a filled system. What is pressed opens what is hidden at first.
@@ -33,7 +33,7 @@ var widths = []int64{1280, 360}
 // What keeps people from using a page: found by axe-core, by measuring, and by going through it with the keyboard.
 func TestDashboardBarriers(t *testing.T) {
 	t.Parallel()
-	axe := localtest.AxeCore(t)
+	axe := enginetest.AxeCore(t)
 	s := filledSystem(t)
 	b := s.tab(t)
 	b.run("sign-in", func(*testing.T) {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"linkstream/api/access"
+	"linkstream/api/auth"
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
 )
@@ -72,7 +72,7 @@ func filledSystem(t *testing.T) *system {
 	if err := os.MkdirAll(s.data, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	store, err := sqlite.OpenLinks(t.Context(), filepath.Join(s.data, "links.db"))
+	store, err := sqlite.Open(t.Context(), filepath.Join(s.data, "links.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,14 +117,14 @@ func (f *filling) before(days, hours int) time.Time {
 }
 
 // account makes the account with tokens and domains.
-func (f *filling) account(store *sqlite.Links, s *system) {
+func (f *filling) account(store *sqlite.Store, s *system) {
 	ctx := f.t.Context()
-	f.owner = schema.Account{Email: s.email, PasswordHash: access.HashPassword(s.password),
+	f.owner = schema.Account{Email: s.email, PasswordHash: auth.HashPassword(s.password),
 		CreatedAt: f.before(filledDays, 3)}
 	f.must(store.CreateAccount(ctx, &f.owner))
 	used := map[int64]time.Time{}
 	for i, name := range []string{"Website", "Newsletter script", "Maria’s laptop"} {
-		_, token := access.NewToken(f.owner.ID, name)
+		_, token := auth.NewToken(f.owner.ID, name)
 		token.CreatedAt = f.before(60-25*i, 5*i)
 		f.must(store.CreateToken(ctx, &token))
 		if i < 2 {
@@ -158,7 +158,7 @@ type filledLink struct {
 	clicks float64
 }
 
-func (f *filling) links(store *sqlite.Links) (links []filledLink) {
+func (f *filling) links(store *sqlite.Store) (links []filledLink) {
 	for _, l := range filledLinks {
 		link := schema.Link{AccountID: f.owner.ID, Hash: l.alias, URL: l.url, Active: true, CreatedAt: f.before(l.age, 7)}
 		if l.own {

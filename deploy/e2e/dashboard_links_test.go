@@ -12,7 +12,7 @@ import (
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/chromedp"
 
-	"linkstream/api/claim/dnstest"
+	"linkstream/api/customdomain/dnstest"
 )
 
 // User-Agent headers of browsers that are no bots, which a headless one is taken for.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"linkstream/api/claim/dnstest"
+	"linkstream/api/customdomain/dnstest"
 )
 
 const shortHost = "sho.example" // the default domain, where CNAME records have to lead

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"linkstream/deploy/local"
+	"linkstream/deploy/testengines"
 )
 
 // outageEnv is an environment variable: how long the broker is away in its test, as in 1m. The default keeps a run of
@@ -19,7 +19,7 @@ const defaultOutage = 12 * time.Second
 // redirect that was answered is counted, once. Of those that a kill cut off any number may count. Each fault happens to
 // a cluster of its own; as many tests run at the same time as there are processors.
 func TestFaults(t *testing.T) {
-	for _, name := range []string{local.PostgresEnv, local.KafkaEnv, local.ClickHouseEnv, local.ClickHouseHTTPEnv} {
+	for _, name := range []string{testengines.PostgresEnv, testengines.KafkaEnv, testengines.ClickHouseEnv, testengines.ClickHouseHTTPEnv} {
 		t.Setenv(name, "") // what runs there is not ours to stop
 	}
 	for _, fault := range []struct {

@@ -73,13 +73,13 @@ func (r *trial) announce(t *testing.T) {
 	defer client.Close()
 	edge := r.node("edge")
 	before := edge.metric(t, counterStale)
-	announcer := stream.NewAnnouncer(client, slog.New(slog.DiscardHandler))
+	publisher := stream.NewInvalidationPublisher(client, slog.New(slog.DiscardHandler))
 	for _, hash := range r.links {
-		announcer.Announce(schema.Change{Hash: hash})
+		publisher.Publish(schema.Change{Hash: hash})
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	announcer.Run(ended) // sends what waits
+	publisher.Run(ended) // sends what waits
 	edge.awaitMetric(t, counterStale, func(n float64) bool { return n > before })
 }
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"linkstream/deploy/local"
+	"linkstream/deploy/testengines"
 )
 
 // sessionTimeout is more than the time after which the consumer group gives up a worker that it does not hear from.
@@ -17,7 +17,7 @@ func testFaultsInTurn(t *testing.T) {
 	r := startTrial(t, ingestSettings...)
 	second, _ := r.startNode(t, "ingest")
 	first, edge, api := r.node("ingest"), r.node("edge"), r.node("api")
-	away := func(engine *local.Engine, down func(*local.Engine) error) func() {
+	away := func(engine *testengines.Engine, down func(*testengines.Engine) error) func() {
 		return func() {
 			must(t, down(engine))
 			r.rest(3 * time.Second)
@@ -32,7 +32,7 @@ func testFaultsInTurn(t *testing.T) {
 			n.launch(t)
 		}
 	}
-	stop, kill := (*local.Engine).Stop, (*local.Engine).Kill
+	stop, kill := (*testengines.Engine).Stop, (*testengines.Engine).Kill
 	faults := []struct {
 		name   string
 		happen func()

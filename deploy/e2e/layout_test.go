@@ -26,11 +26,11 @@ const (
 )
 
 var (
-	services = []string{"edge", "api", "ingest"}
-	stores   = []string{"schema/postgres", "schema/sqlite", "schema/clickhouse"}
-	drivers  = append([]string{"schema/stream"}, stores...) // what speaks to an engine
-	gather   = "schema/gather"                              // what stores have in common without an engine
-	topLevel = []string{"edge", "api", "ingest", "schema", "bench", "deploy", "go.mod", "go.sum", "Makefile", "README.md",
+	services    = []string{"edge", "api", "ingest"}
+	stores      = []string{"schema/postgres", "schema/sqlite", "schema/clickhouse"}
+	drivers     = append([]string{"schema/stream"}, stores...) // what speaks to an engine
+	groupCommit = "schema/groupcommit"                         // what stores have in common without an engine
+	topLevel    = []string{"edge", "api", "ingest", "schema", "bench", "deploy", "go.mod", "go.sum", "Makefile", "README.md",
 		"CHANGELOG.md", "LICENSE"}
 	outputs  = []string{"data", "build"} // of make run and make build, not kept in the repository
 	badNames = []string{"util", "utils", "common", "helper", "helpers", "http"}
@@ -134,11 +134,11 @@ func brokenRule(from, to string) string {
 			return "services never import each other"
 		}
 	}
-	if own := root(from, drivers); own != "" && to != "schema" && to != gather && !within(to, own) {
-		return "stores and stream import schema and gather alone"
+	if own := root(from, drivers); own != "" && to != "schema" && to != groupCommit && !within(to, own) {
+		return "stores and stream import schema and groupCommit alone"
 	}
-	if from == gather && to != "schema" {
-		return "gather imports schema alone"
+	if from == groupCommit && to != "schema" {
+		return "groupCommit imports schema alone"
 	}
 	if from == "schema" {
 		return "schema imports the standard library and protobuf only"
@@ -227,26 +227,26 @@ var importCases = []struct {
 	{"schema/sqlite", "sqlite", "linkstream/schema/stream", false},
 	{"schema/sqlite", "sqlite", "linkstream/schema/postgres", false},
 	{"schema/sqlite", "sqlite", "linkstream/api/rest", false},
-	{"schema/sqlite", "sqlite", "linkstream/schema/gather", true},
-	{"schema/gather", "gather", "linkstream/schema", true},
-	{"schema/gather", "gather", "linkstream/schema/stream", false},
+	{"schema/sqlite", "sqlite", "linkstream/schema/groupcommit", true},
+	{"schema/groupcommit", "groupcommit", "linkstream/schema", true},
+	{"schema/groupcommit", "groupcommit", "linkstream/schema/stream", false},
 	{"schema/stream", "stream", "linkstream/schema/clickhouse", false},
-	{"schema/stream", "stream", "linkstream/schema/ops", false},
+	{"schema/stream", "stream", "linkstream/schema/service", false},
 	{"schema/storetest", "storetest", "linkstream/schema", true},
 	{"schema/storetest", "storetest", "linkstream/schema/sqlite", false},
-	{"schema/ops", "ops", "linkstream/edge/redirect", false},
+	{"schema/service", "service", "linkstream/edge/redirect", false},
 	{"edge/redirect", "redirect", "linkstream/schema", true},
 	{"edge/redirect", "redirect", "linkstream/edge/spool", true},
 	{"edge/spool", "spool", "linkstream/schema/stream", true},
 	{"edge/redirect", "redirect", "linkstream/schema/sqlite", false},
-	{"edge/redirect", "redirect", "linkstream/api/access", false},
+	{"edge/redirect", "redirect", "linkstream/api/auth", false},
 	{"ingest/worker", "worker", "linkstream/edge/spool", false},
-	{"api/rest", "rest", "linkstream/deploy/config", false},
+	{"api/rest", "rest", "linkstream/deploy/testengines", false},
 	{"api", "main", "linkstream/schema/postgres", true},
-	{"api", "main", "linkstream/deploy/config", true},
+	{"api", "main", "linkstream/schema/service", true},
 	{"bench/redirect", "redirect", "linkstream/schema/clickhouse", false},
 	{"deploy/standalone", "main", "linkstream/ingest/worker", true},
-	{"deploy/local", "local", "linkstream/schema/sqlite", true},
+	{"deploy/testengines", "testengines", "linkstream/schema/sqlite", true},
 }
 
 func TestLayoutRules(t *testing.T) {

@@ -18,11 +18,11 @@ import (
 
 	"go.uber.org/goleak"
 
-	"linkstream/deploy/local/localtest"
+	"linkstream/deploy/testengines/enginetest"
 )
 
 // engines are the real ones, which all systems on real engines share.
-var engines localtest.Engines
+var engines enginetest.Engines
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(suite{engines.Of(m)}) }
 
@@ -124,7 +124,7 @@ func engineSettings(postgres, kafka, clickhouse string) []string {
 func newServices(t *testing.T, at []string, settings ...string) *system {
 	t.Helper()
 	s := emptySystem(t)
-	topics := localtest.Name()
+	topics := enginetest.Name()
 	s.env = slices.Concat(at, s.preset(), []string{"LINKSTREAM_EDGE_URL=" + s.edge,
 		"LINKSTREAM_KAFKA_CLICKS_TOPIC=" + topics + ".clicks", "LINKSTREAM_KAFKA_DEAD_TOPIC=" + topics + ".dead",
 		"LINKSTREAM_KAFKA_CHANGES_TOPIC=" + topics + ".changes", "LINKSTREAM_KAFKA_GROUP=" + topics}, settings)

@@ -14,9 +14,10 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
-	api "linkstream/api/node"
-	edge "linkstream/edge/node"
-	ingest "linkstream/ingest/node"
+	"linkstream/api/apiservice"
+	"linkstream/api/invalidation"
+	"linkstream/edge/edgeservice"
+	"linkstream/ingest/ingestservice"
 	"linkstream/schema/sqlite"
 	"linkstream/schema/stream"
 )
@@ -28,10 +29,10 @@ const startTimeout = time.Minute
 type App struct {
 	cfg       Config
 	out       io.Writer
-	announcer *stream.Announcer
-	edge      *edge.Node
-	api       *api.Node
-	ingest    *ingest.Node
+	publisher *stream.InvalidationPublisher
+	edge      *edgeservice.Service
+	api       *apiservice.Service
+	ingest    *ingestservice.Service
 	close     []func() error
 }
 
@@ -49,7 +50,7 @@ func (a *App) start(ctx context.Context, log *slog.Logger) error {
 	if err := a.lock(cfg.Data); err != nil {
 		return err
 	}
-	links, err := sqlite.OpenLinks(ctx, cfg.linksPath())
+	links, err := sqlite.Open(ctx, cfg.linksPath())
 	if err != nil {
 		return err
 	}
@@ -63,14 +64,14 @@ func (a *App) start(ctx context.Context, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	a.announcer = stream.NewAnnouncer(client, log)
-	if a.ingest, err = ingest.New(cfg.Ingest, clicks, client, log.With("service", "ingest")); err != nil {
+	a.publisher = stream.NewInvalidationPublisher(client, log)
+	if a.ingest, err = ingestservice.New(cfg.Ingest, clicks, client, log.With("service", "ingest")); err != nil {
 		return err
 	}
-	if a.api, err = api.New(cfg.API, stream.Announced(links, a.announcer), clicks, client, log.With("service", "api")); err != nil {
+	if a.api, err = apiservice.New(cfg.API, invalidation.Wrap(links, a.publisher), clicks, client, log.With("service", "api")); err != nil {
 		return err
 	}
-	if a.edge, err = edge.New(cfg.Edge, links, client, log.With("service", "edge")); err != nil {
+	if a.edge, err = edgeservice.New(cfg.Edge, links, client, log.With("service", "edge")); err != nil {
 		return err
 	}
 	return cfg.Bootstrap.Make(ctx, links, a.api.URL(), a.out)
@@ -132,7 +133,7 @@ func (a *App) Run(ctx context.Context) error {
 	nodes.Go(func() error { defer takers.Done(); return a.api.Run(serving) })
 	nodes.Go(func() error { takers.Wait(); stopCounting(); return nil })
 	nodes.Go(func() error { return a.ingest.Run(counting) })
-	nodes.Go(func() error { a.announcer.Run(counting); return nil })
+	nodes.Go(func() error { a.publisher.Run(counting); return nil })
 	nodes.Go(func() error { return a.announce(serving) })
 	return errors.Join(nodes.Wait(), a.Close())
 }

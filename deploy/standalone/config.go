@@ -6,36 +6,36 @@ import (
 	"path/filepath"
 	"strings"
 
-	"linkstream/api/access"
-	api "linkstream/api/node"
-	"linkstream/deploy/config"
-	"linkstream/deploy/program"
-	edge "linkstream/edge/node"
-	ingest "linkstream/ingest/node"
+	"linkstream/api/admin"
+	"linkstream/api/apiservice"
+	"linkstream/api/auth"
+	"linkstream/edge/edgeservice"
+	"linkstream/ingest/ingestservice"
+	"linkstream/schema/service"
 	"linkstream/schema/stream"
 )
 
 // Config is the configuration of the whole service in one process.
 type Config struct {
-	Data          string // directory of everything that is kept
-	config.Public        // URL "": the address that the edge listens on
+	Data              string // directory of everything that is kept
+	service.PublicURL        // URL "": the address that the edge listens on
 
-	Bootstrap program.Bootstrap
-	Edge      edge.Config
-	API       api.Config
-	Ingest    ingest.Config
+	Bootstrap admin.Bootstrap
+	Edge      edgeservice.Config
+	API       apiservice.Config
+	Ingest    ingestservice.Config
 }
 
 // DefaultConfig returns a configuration that works.
 func DefaultConfig() Config {
-	return Config{Data: "./data", Bootstrap: program.Bootstrap{Email: access.DefaultEmail},
-		Edge: edge.DefaultConfig(), API: api.DefaultConfig(), Ingest: ingest.DefaultConfig()}
+	return Config{Data: "./data", Bootstrap: admin.Bootstrap{Email: auth.DefaultEmail},
+		Edge: edgeservice.DefaultConfig(), API: apiservice.DefaultConfig(), Ingest: ingestservice.DefaultConfig()}
 }
 
 // RegisterFlags binds the configuration to flags.
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.StringVar(&c.Data, "data", c.Data, "`directory` of everything that is kept")
-	c.Public.RegisterFlags(fs)
+	c.PublicURL.RegisterFlags(fs)
 	c.Bootstrap.RegisterFlags(fs)
 	c.Edge.RegisterFlags(fs)
 	c.API.RegisterFlags(fs)
@@ -53,7 +53,7 @@ func (c *Config) Validate() error {
 	}
 	c.Edge.Redirect.URL, c.API.EdgeURL = c.URL, c.URL
 	c.Edge.Spool.Dir = filepath.Join(c.Data, "spool")
-	return errors.Join(append(errs, c.Public.Validate(), c.Edge.Validate(), c.API.Validate(), c.Ingest.Validate())...)
+	return errors.Join(append(errs, c.PublicURL.Validate(), c.Edge.Validate(), c.API.Validate(), c.Ingest.Validate())...)
 }
 
 func (c *Config) linksPath() string  { return filepath.Join(c.Data, "links.db") }

@@ -10,8 +10,7 @@ import (
 	"os"
 
 	"linkstream/api/admin"
-	"linkstream/deploy/config"
-	"linkstream/deploy/program"
+	"linkstream/schema/service"
 	"linkstream/schema/sqlite"
 )
 
@@ -21,12 +20,12 @@ Without a command it runs the service.
 
 `
 
-func main() { program.Main("standalone", run) }
+func main() { service.Main("standalone", run) }
 
 // run is the program: the services until ctx is done or, with arguments, one admin command.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	cfg, logs, options := DefaultConfig(), config.Log{}, admin.Config{}
-	command, err := program.Parse("standalone", usage+admin.Usage, args, stderr, &cfg, &logs, &options)
+	cfg, logs, options := DefaultConfig(), service.LogConfig{}, admin.Config{}
+	command, err := service.ParseArgs("standalone", usage+admin.Usage, args, stderr, &cfg, &logs, &options)
 	if err != nil {
 		return err
 	}
@@ -46,7 +45,7 @@ func runCommand(ctx context.Context, cfg Config, options admin.Config, command [
 	if err := os.MkdirAll(cfg.Data, 0o700); err != nil {
 		return fmt.Errorf("create data directory: %w", err)
 	}
-	links, err := sqlite.OpenLinks(ctx, cfg.linksPath())
+	links, err := sqlite.Open(ctx, cfg.linksPath())
 	if err != nil {
 		return err
 	}

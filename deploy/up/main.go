@@ -10,9 +10,8 @@ import (
 	"io"
 	"path/filepath"
 
-	"linkstream/deploy/config"
-	"linkstream/deploy/local"
-	"linkstream/deploy/program"
+	"linkstream/deploy/testengines"
+	"linkstream/schema/service"
 )
 
 const usage = `Usage: up [flags]
@@ -21,7 +20,7 @@ It finds, installs or starts Postgres, Kafka and ClickHouse on this machine, the
 that stand beside it. Their flags are read from the environment.
 `
 
-func main() { program.Main("up", run) }
+func main() { service.Main("up", run) }
 
 // settings are those of this program.
 type settings struct{ data string }
@@ -35,15 +34,15 @@ func (s *settings) RegisterFlags(fs *flag.FlagSet) {
 func (s *settings) Validate() error { return nil }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	cfg, logs := settings{}, config.Log{}
-	if _, err := program.Parse("up", usage, args, stderr, &cfg, &logs); err != nil {
+	cfg, logs := settings{}, service.LogConfig{}
+	if _, err := service.ParseArgs("up", usage, args, stderr, &cfg, &logs); err != nil {
 		return err
 	}
 	data, err := filepath.Abs(cfg.data)
 	if err != nil {
 		return err
 	}
-	engines, err := local.StartAll(ctx, filepath.Join(data, "engines"), logs.Logger(stderr))
+	engines, err := testengines.StartAll(ctx, filepath.Join(data, "engines"), logs.Logger(stderr))
 	if err != nil {
 		return err
 	}

@@ -12,15 +12,15 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"linkstream/api/access"
-	"linkstream/deploy/local"
+	"linkstream/api/auth"
+	"linkstream/deploy/testengines"
 )
 
 // stopTimeout bounds how long a service may take to finish what is under way.
 const stopTimeout = 30 * time.Second
 
 // runServices runs the three services until ctx is done or one of them ends, then stops the others.
-func runServices(ctx context.Context, data string, e *local.All, stdout, stderr io.Writer) error {
+func runServices(ctx context.Context, data string, e *testengines.All, stdout, stderr io.Writer) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -32,7 +32,7 @@ func runServices(ctx context.Context, data string, e *local.All, stdout, stderr 
 		"LINKSTREAM_SPOOL_DIR=" + filepath.Join(data, "spool"),
 	}
 	if os.Getenv("LINKSTREAM_BOOTSTRAP_EMAIL") == "" {
-		env = append(env, "LINKSTREAM_BOOTSTRAP_EMAIL="+access.DefaultEmail)
+		env = append(env, "LINKSTREAM_BOOTSTRAP_EMAIL="+auth.DefaultEmail)
 	}
 	services, ctx := errgroup.WithContext(ctx)
 	for _, name := range []string{"api", "ingest", "edge"} {

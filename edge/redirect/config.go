@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"linkstream/schema/ops"
+	"linkstream/schema/clientaddr"
 )
 
 // Config is how links are resolved and redirects are served.
@@ -18,7 +18,7 @@ type Config struct {
 	NegativeTTL   time.Duration
 	LookupTimeout time.Duration
 
-	TrustedProxies ops.Proxies
+	TrustedProxies clientaddr.Proxies
 
 	ReadTimeout    time.Duration
 	WriteTimeout   time.Duration

@@ -26,7 +26,7 @@ import (
 	"linkstream/edge/redirect"
 	"linkstream/edge/spool"
 	"linkstream/schema"
-	"linkstream/schema/ops"
+	"linkstream/schema/service"
 	"linkstream/schema/sqlite"
 	"linkstream/schema/stream"
 )
@@ -72,7 +72,7 @@ func newEdge(t testing.TB, change func(*edge)) *edge {
 		t.Fatal(err)
 	}
 	log := slog.New(slog.NewTextHandler(e.log, nil))
-	links, err := sqlite.OpenLinks(t.Context(), filepath.Join(t.TempDir(), "links.db"))
+	links, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "links.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func newEdge(t testing.TB, change func(*edge)) *edge {
 		t.Fatal(err)
 	}
 	t.Cleanup(e.resolver.Close)
-	e.handler = redirect.NewHandler(e.cfg, e.resolver, e.spool, &ops.Endpoints{
+	e.handler = redirect.NewHandler(e.cfg, e.resolver, e.spool, &service.Endpoints{
 		Ready:   func(context.Context) error { return nil },
 		Metrics: e.metrics,
 	}, log)
@@ -220,8 +220,8 @@ func eventually(t testing.TB, what string, condition func() bool) {
 	}
 }
 
-// sqliteLinks is sqlite.Links under a name that is not the name of one of its methods, so that it can be embedded.
-type sqliteLinks = sqlite.Links
+// sqliteLinks is sqlite.Store under a name that is not the name of one of its methods, so that it can be embedded.
+type sqliteLinks = sqlite.Store
 
 // faultyStore is a link store that counts look-ups and fails on command.
 type faultyStore struct {

@@ -14,15 +14,16 @@ import (
 
 	"linkstream/edge/spool"
 	"linkstream/schema"
-	"linkstream/schema/ops"
+	"linkstream/schema/clientaddr"
+	"linkstream/schema/service"
 )
 
 // Handler answers the requests of browsers.
 type Handler struct {
 	resolver *Resolver
 	spool    *spool.Spool
-	ops      *ops.Endpoints
-	proxies  ops.Proxies
+	ops      *service.Endpoints
+	proxies  clientaddr.Proxies
 	pages    *pages
 	log      *slog.Logger
 
@@ -32,7 +33,7 @@ type Handler struct {
 
 // NewHandler returns a handler that records its clicks in spool. Its metrics go to the set of endpoints.
 func NewHandler(
-	cfg Config, resolver *Resolver, spool *spool.Spool, endpoints *ops.Endpoints, log *slog.Logger,
+	cfg Config, resolver *Resolver, spool *spool.Spool, endpoints *service.Endpoints, log *slog.Logger,
 ) *Handler {
 	set := endpoints.Metrics
 	return &Handler{

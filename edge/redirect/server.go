@@ -7,7 +7,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"linkstream/schema/ops"
+	"linkstream/schema/service"
 )
 
 // maxBodyBytes is for clients that send a body with their GET; none is of use.
@@ -19,7 +19,7 @@ func NewServer(cfg Config, h *Handler, log *slog.Logger) *fasthttp.Server {
 	return &fasthttp.Server{
 		Handler:      h.Serve,
 		ErrorHandler: h.reject,
-		Logger:       ops.Logger(log),
+		Logger:       service.ConnLogger(log),
 
 		ReadBufferSize:     cfg.MaxHeaderBytes,
 		MaxRequestBodySize: maxBodyBytes,

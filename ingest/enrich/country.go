@@ -11,9 +11,9 @@ import (
 	"os"
 	"sync/atomic"
 
-	"github.com/oschwald/maxminddb-golang/v2"
+	"linkstream/schema/filewatch"
 
-	"linkstream/schema/ops"
+	"github.com/oschwald/maxminddb-golang/v2"
 )
 
 const (
@@ -28,7 +28,7 @@ const (
 type Countries struct {
 	path     string
 	log      *slog.Logger
-	files    *ops.Files
+	files    *filewatch.Files
 	database atomic.Pointer[maxminddb.Reader] // nil without a file; replaced as a whole
 }
 
@@ -39,7 +39,7 @@ func OpenCountries(path string, log *slog.Logger) (*Countries, error) {
 		paths = []string{path}
 	}
 	c := &Countries{path: path, log: log}
-	c.files = ops.NewFiles(paths, c.read)
+	c.files = filewatch.NewFiles(paths, c.read)
 	if err := c.files.Load(); err != nil {
 		return nil, fmt.Errorf("read countries: %w", err)
 	}

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"linkstream/deploy/local/localtest"
+	"linkstream/deploy/testengines/enginetest"
 	"linkstream/schema/clickhouse"
 )
 
@@ -21,7 +21,7 @@ func TestConfig(t *testing.T) {
 		flags := flag.NewFlagSet("", flag.ContinueOnError)
 		cfg.RegisterFlags(flags)
 		const dsn = "clickhouse://user:s3cret@a:9000,b:9000/clicks?secure=true&max_open_conns=20"
-		ca, _ := localtest.Certificate(t)
+		ca, _ := enginetest.Certificate(t)
 		args := []string{"-clickhouse.dsn", dsn, "-clickhouse.cluster", "{cluster}", "-clickhouse.tls-ca", ca}
 		if err := flags.Parse(args); err != nil {
 			t.Fatal(err)
@@ -57,7 +57,7 @@ func TestConfig(t *testing.T) {
 
 func TestConfigOfAuthorities(t *testing.T) {
 	const dsn = "clickhouse://127.0.0.1:9000/default"
-	_, key := localtest.Certificate(t)
+	_, key := enginetest.Certificate(t)
 	for says, cfg := range map[string]clickhouse.Config{
 		"secure=true":               {DSN: dsn, CAFile: key},
 		"no such file":              {DSN: dsn + "?secure=true", CAFile: key + ".missing"},
@@ -79,7 +79,7 @@ func TestTLS(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			certFile, keyFile := localtest.Certificate(t)
+			certFile, keyFile := enginetest.Certificate(t)
 			u.Scheme, u.Host = scheme, serveTLS(t, certFile, keyFile, u.Host)
 			u.RawQuery = "secure=true"
 			cfg := clickhouse.Config{DSN: u.String()}

@@ -9,20 +9,20 @@ import (
 	"linkstream/schema"
 )
 
-var _ schema.AccountStore = (*Links)(nil)
+var _ schema.AccountStore = (*Store)(nil)
 
 // CreateAccount implements schema.AccountStore.
-func (l *Links) CreateAccount(ctx context.Context, account *schema.Account) error {
-	err := l.pool.QueryRow(ctx, `
+func (s *Store) CreateAccount(ctx context.Context, account *schema.Account) error {
+	err := s.pool.QueryRow(ctx, `
 		INSERT INTO accounts (email, password_hash, suspended, created_at) VALUES ($1, $2, $3, $4) RETURNING id`,
 		account.Email, account.PasswordHash, account.Suspended, account.CreatedAt).Scan(&account.ID)
 	return coded(err, "create account %q", account.Email)
 }
 
 // CreateFirstAccount implements schema.AccountStore. The lock on the table makes nodes that start together take turns.
-func (l *Links) CreateFirstAccount(ctx context.Context, account *schema.Account, token *schema.Token) error {
+func (s *Store) CreateFirstAccount(ctx context.Context, account *schema.Account, token *schema.Token) error {
 	var accountID, tokenID int64
-	err := pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error {
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `LOCK TABLE accounts IN SHARE ROW EXCLUSIVE MODE`); err != nil {
 			return err
 		}
@@ -47,22 +47,22 @@ func (l *Links) CreateFirstAccount(ctx context.Context, account *schema.Account,
 }
 
 // AccountByEmail implements schema.AccountStore.
-func (l *Links) AccountByEmail(ctx context.Context, email string) (account schema.Account, err error) {
-	err = l.pool.QueryRow(ctx, `
+func (s *Store) AccountByEmail(ctx context.Context, email string) (account schema.Account, err error) {
+	err = s.pool.QueryRow(ctx, `
 		SELECT id, email, password_hash, suspended, created_at FROM accounts WHERE email = $1`, email).
 		Scan(&account.ID, &account.Email, &account.PasswordHash, &account.Suspended, &account.CreatedAt)
 	return account, coded(err, "read account %q", email)
 }
 
 // SetSuspended implements schema.AccountStore.
-func (l *Links) SetSuspended(ctx context.Context, accountID int64, suspended bool) error {
-	err := oneRow(l.pool.Exec(ctx, `UPDATE accounts SET suspended = $2 WHERE id = $1`, accountID, suspended))
+func (s *Store) SetSuspended(ctx context.Context, accountID int64, suspended bool) error {
+	err := oneRow(s.pool.Exec(ctx, `UPDATE accounts SET suspended = $2 WHERE id = $1`, accountID, suspended))
 	return coded(err, "set suspended of account %d", accountID)
 }
 
 // SetPassword implements schema.AccountStore.
-func (l *Links) SetPassword(ctx context.Context, accountID int64, passwordHash string, keepSessionID int64) error {
-	err := pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error {
+func (s *Store) SetPassword(ctx context.Context, accountID int64, passwordHash string, keepSessionID int64) error {
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		err := oneRow(tx.Exec(ctx, `UPDATE accounts SET password_hash = $2 WHERE id = $1`, accountID, passwordHash))
 		if err != nil {
 			return err

@@ -7,7 +7,7 @@ import (
 	"linkstream/schema"
 )
 
-var _ schema.AttemptStore = (*Links)(nil)
+var _ schema.AttemptStore = (*Store)(nil)
 
 // countAttempt also deletes some old rows, more than the one that it may add. It passes over those that another call is
 // deleting, so that no call waits for the clearing of another.
@@ -19,7 +19,7 @@ const countAttempt = `
 	RETURNING attempts`
 
 // CountAttempt implements schema.AttemptStore.
-func (l *Links) CountAttempt(ctx context.Context, key [32]byte, window time.Time) (attempts int64, err error) {
-	err = l.pool.QueryRow(ctx, countAttempt, window, key[:], window.Add(-time.Hour)).Scan(&attempts)
+func (s *Store) CountAttempt(ctx context.Context, key [32]byte, window time.Time) (attempts int64, err error) {
+	err = s.pool.QueryRow(ctx, countAttempt, window, key[:], window.Add(-time.Hour)).Scan(&attempts)
 	return attempts, coded(err, "count attempt")
 }

@@ -10,7 +10,7 @@ import (
 	"linkstream/schema"
 )
 
-var _ schema.DomainStore = (*Links)(nil)
+var _ schema.DomainStore = (*Store)(nil)
 
 const (
 	selectDomain = `
@@ -32,8 +32,8 @@ func scanDomain(row pgx.Row) (domain schema.Domain, err error) {
 }
 
 // CreateDomain implements schema.DomainStore.
-func (l *Links) CreateDomain(ctx context.Context, domain *schema.Domain) error {
-	err := l.pool.QueryRow(ctx, `
+func (s *Store) CreateDomain(ctx context.Context, domain *schema.Domain) error {
+	err := s.pool.QueryRow(ctx, `
 		INSERT INTO domains (account_id, host, challenge, created_at, verified_at)
 		VALUES ($1, $2, $3, $4, $5) RETURNING id`,
 		domain.AccountID, domain.Host, domain.Challenge, domain.CreatedAt, nullIfZero(domain.VerifiedAt)).Scan(&domain.ID)
@@ -41,37 +41,37 @@ func (l *Links) CreateDomain(ctx context.Context, domain *schema.Domain) error {
 }
 
 // Domain implements schema.DomainStore.
-func (l *Links) Domain(ctx context.Context, domainID int64) (schema.Domain, error) {
-	domain, err := scanDomain(l.pool.QueryRow(ctx, domainByID, domainID))
+func (s *Store) Domain(ctx context.Context, domainID int64) (schema.Domain, error) {
+	domain, err := scanDomain(s.pool.QueryRow(ctx, domainByID, domainID))
 	return domain, coded(err, "read domain %d", domainID)
 }
 
 // DomainsByHost implements schema.DomainStore.
-func (l *Links) DomainsByHost(ctx context.Context, host string) ([]schema.Domain, error) {
-	domains, err := l.domains(ctx, domainsByHost, host)
+func (s *Store) DomainsByHost(ctx context.Context, host string) ([]schema.Domain, error) {
+	domains, err := s.domains(ctx, domainsByHost, host)
 	return domains, coded(err, "read domains of host %q", host)
 }
 
 // VerifiedDomain implements schema.DomainStore.
-func (l *Links) VerifiedDomain(ctx context.Context, host string) (schema.Domain, error) {
-	domain, err := scanDomain(l.pool.QueryRow(ctx, verifiedDomain, host))
+func (s *Store) VerifiedDomain(ctx context.Context, host string) (schema.Domain, error) {
+	domain, err := scanDomain(s.pool.QueryRow(ctx, verifiedDomain, host))
 	return domain, coded(err, "read verified domain of host %q", host)
 }
 
 // VerifyDomain implements schema.DomainStore.
-func (l *Links) VerifyDomain(ctx context.Context, domainID int64, at time.Time) error {
-	err := oneRow(l.pool.Exec(ctx, `UPDATE domains SET verified_at = coalesce(verified_at, $2) WHERE id = $1`, domainID, at))
+func (s *Store) VerifyDomain(ctx context.Context, domainID int64, at time.Time) error {
+	err := oneRow(s.pool.Exec(ctx, `UPDATE domains SET verified_at = coalesce(verified_at, $2) WHERE id = $1`, domainID, at))
 	return coded(err, "verify domain %d", domainID)
 }
 
 // Domains implements schema.DomainStore.
-func (l *Links) Domains(ctx context.Context, accountID int64) ([]schema.Domain, error) {
-	domains, err := l.domains(ctx, domainsOfAccount, accountID)
+func (s *Store) Domains(ctx context.Context, accountID int64) ([]schema.Domain, error) {
+	domains, err := s.domains(ctx, domainsOfAccount, accountID)
 	return domains, coded(err, "read domains of account %d", accountID)
 }
 
-func (l *Links) domains(ctx context.Context, query string, arg any) ([]schema.Domain, error) {
-	rows, err := l.pool.Query(ctx, query, arg)
+func (s *Store) domains(ctx context.Context, query string, arg any) ([]schema.Domain, error) {
+	rows, err := s.pool.Query(ctx, query, arg)
 	if err != nil {
 		return nil, err
 	}
@@ -80,8 +80,8 @@ func (l *Links) domains(ctx context.Context, query string, arg any) ([]schema.Do
 
 // DeleteDomain implements schema.DomainStore. CreateLink shares a lock on the domain's row until its commit: the lock
 // that is taken here waits for the links that are being created, and the second statement, not the first, sees them.
-func (l *Links) DeleteDomain(ctx context.Context, domainID int64) error {
-	err := pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error {
+func (s *Store) DeleteDomain(ctx context.Context, domainID int64) error {
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		if err := oneRow(tx.Exec(ctx, `SELECT FROM domains WHERE id = $1 FOR UPDATE`, domainID)); err != nil {
 			return err
 		}

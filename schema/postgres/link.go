@@ -8,7 +8,7 @@ import (
 	"linkstream/schema"
 )
 
-var _ schema.LinkStore = (*Links)(nil)
+var _ schema.LinkStore = (*Store)(nil)
 
 const (
 	selectLink = `
@@ -39,20 +39,20 @@ func scanLink(row pgx.Row) (link schema.Link, err error) {
 }
 
 // Link implements schema.LinkStore.
-func (l *Links) Link(ctx context.Context, domainID int64, hash string) (schema.Link, error) {
-	link, err := scanLink(l.pool.QueryRow(ctx, linkByHash, domainID, hash))
+func (s *Store) Link(ctx context.Context, domainID int64, hash string) (schema.Link, error) {
+	link, err := scanLink(s.pool.QueryRow(ctx, linkByHash, domainID, hash))
 	return link, coded(err, "read link %q on domain %d", hash, domainID)
 }
 
 // OwnedLink implements schema.LinkStore.
-func (l *Links) OwnedLink(ctx context.Context, accountID int64, hash string, domainID *int64) (schema.Link, error) {
-	link, err := scanLink(l.pool.QueryRow(ctx, ownedLink, accountID, hash, domainID))
+func (s *Store) OwnedLink(ctx context.Context, accountID int64, hash string, domainID *int64) (schema.Link, error) {
+	link, err := scanLink(s.pool.QueryRow(ctx, ownedLink, accountID, hash, domainID))
 	return link, coded(err, "read link %q of account %d", hash, accountID)
 }
 
 // Links implements schema.LinkStore.
-func (l *Links) Links(ctx context.Context, accountID int64, page int64) (links []schema.Link, total int64, err error) {
-	rows, err := l.pool.Query(ctx, linkPage, accountID, skipped(page), schema.PageSize)
+func (s *Store) Links(ctx context.Context, accountID int64, page int64) (links []schema.Link, total int64, err error) {
+	rows, err := s.pool.Query(ctx, linkPage, accountID, skipped(page), schema.PageSize)
 	if err == nil {
 		links, total, err = scanPage(rows)
 	}
@@ -83,8 +83,8 @@ func scanPage(rows pgx.Rows) (links []schema.Link, total int64, err error) {
 }
 
 // SetActive implements schema.LinkStore.
-func (l *Links) SetActive(ctx context.Context, domainID int64, hash string, active bool) error {
-	err := oneRow(l.pool.Exec(ctx, `UPDATE links SET active = $3 WHERE domain_id = $1 AND hash = $2`,
+func (s *Store) SetActive(ctx context.Context, domainID int64, hash string, active bool) error {
+	err := oneRow(s.pool.Exec(ctx, `UPDATE links SET active = $3 WHERE domain_id = $1 AND hash = $2`,
 		domainID, hash, active))
 	return coded(err, "set active of link %q on domain %d", hash, domainID)
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"linkstream/schema"
-	"linkstream/schema/gather"
+	"linkstream/schema/groupcommit"
 )
 
 // creationLimits bound the links that are created together: those of a batch are one message to the server.
-var creationLimits = gather.Limits{Batch: 256, Waiting: 8192, Time: 10 * time.Second}
+var creationLimits = groupcommit.Limits{Batch: 256, Waiting: 8192, Time: 10 * time.Second}
 
 const (
 	// The lock on the domain's row, if it has one, keeps DeleteDomain waiting until the link is there to be seen.
@@ -59,10 +59,10 @@ type creation struct {
 
 // CreateLink implements schema.LinkStore. Links that are created at the same time go to the server together. One that is
 // not among those that were created goes there again on its own, and learns what stands in its way.
-func (l *Links) CreateLink(ctx context.Context, link *schema.Link) error {
-	made, err := l.creations.Do(ctx, creation{link: *link})
+func (s *Store) CreateLink(ctx context.Context, link *schema.Link) error {
+	made, err := s.creations.Do(ctx, creation{link: *link})
 	if err == nil && !made.done {
-		err = l.create(ctx, &made.link)
+		err = s.create(ctx, &made.link)
 	}
 	if err != nil {
 		return coded(err, "create link %q on domain %d", link.Hash, link.DomainID)
@@ -73,21 +73,21 @@ func (l *Links) CreateLink(ctx context.Context, link *schema.Link) error {
 
 // create creates one link. One statement is one transaction and one round trip; the account's row, locked by it, keeps the
 // ordinals dense.
-func (l *Links) create(ctx context.Context, link *schema.Link) error {
-	return l.pool.QueryRow(ctx, createLink,
+func (s *Store) create(ctx context.Context, link *schema.Link) error {
+	return s.pool.QueryRow(ctx, createLink,
 		link.AccountID, link.DomainID, link.Hash, link.URL, link.Active, link.CreatedAt).
 		Scan(&link.ID, &link.Ordinal)
 }
 
 // createTogether creates what nothing stands in the way of, in one statement, too. If the server refuses that, since a
 // link of another node came in between, nothing is created, and each call does it alone.
-func (l *Links) createTogether(ctx context.Context, batch []*gather.Call[creation]) error {
+func (s *Store) createTogether(ctx context.Context, batch []*groupcommit.Call[creation]) error {
 	if len(batch) == 1 {
 		batch[0].Value.done = true
-		return l.create(ctx, &batch[0].Value.link)
+		return s.create(ctx, &batch[0].Value.link)
 	}
 	wanted := distinct(batch)
-	rows, err := l.pool.Query(ctx, createLinks, columnsOf(wanted)...)
+	rows, err := s.pool.Query(ctx, createLinks, columnsOf(wanted)...)
 	if err == nil {
 		var made schema.Link
 		_, err = pgx.ForEachRow(rows, []any{&made.DomainID, &made.Hash, &made.ID, &made.Ordinal}, func() error {
@@ -114,19 +114,19 @@ func refused(err error) bool {
 }
 
 // distinct returns calls for links of different hashes, in their order, the first one to come of each.
-func distinct(batch []*gather.Call[creation]) []*gather.Call[creation] {
+func distinct(batch []*groupcommit.Call[creation]) []*groupcommit.Call[creation] {
 	sorted := slices.Clone(batch)
-	slices.SortStableFunc(sorted, func(a, b *gather.Call[creation]) int { return byHash(a, &b.Value.link) })
-	return slices.CompactFunc(sorted, func(a, b *gather.Call[creation]) bool { return byHash(a, &b.Value.link) == 0 })
+	slices.SortStableFunc(sorted, func(a, b *groupcommit.Call[creation]) int { return byHash(a, &b.Value.link) })
+	return slices.CompactFunc(sorted, func(a, b *groupcommit.Call[creation]) bool { return byHash(a, &b.Value.link) == 0 })
 }
 
-func byHash(call *gather.Call[creation], link *schema.Link) int {
+func byHash(call *groupcommit.Call[creation], link *schema.Link) int {
 	own := &call.Value.link
 	return cmp.Or(cmp.Compare(own.DomainID, link.DomainID), strings.Compare(own.Hash, link.Hash))
 }
 
 // columnsOf returns the arguments of createLinks.
-func columnsOf(calls []*gather.Call[creation]) []any {
+func columnsOf(calls []*groupcommit.Call[creation]) []any {
 	n := len(calls)
 	accounts, domains, hashes := make([]int64, n), make([]int64, n), make([]string, n)
 	urls, active, times := make([]string, n), make([]bool, n), make([]time.Time, n)

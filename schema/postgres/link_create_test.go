@@ -20,7 +20,7 @@ func TestNodes(t *testing.T) {
 	t.Parallel()
 	const nodes, callers, each, aliases = 3, 16, 25, 60
 	dsn := engines.Postgres(t)
-	var stores [nodes]*postgres.Links
+	var stores [nodes]*postgres.Store
 	for i := range stores {
 		stores[i] = openLinks(t, dsn)
 	}

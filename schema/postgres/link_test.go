@@ -7,15 +7,15 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"linkstream/deploy/local/localtest"
+	"linkstream/deploy/testengines/enginetest"
 	"linkstream/schema"
 	"linkstream/schema/postgres"
 	"linkstream/schema/storetest"
 )
 
-func openLinks(t testing.TB, dsn string) *postgres.Links {
+func openLinks(t testing.TB, dsn string) *postgres.Store {
 	t.Helper()
-	links, err := postgres.OpenLinks(t.Context(), dsn)
+	links, err := postgres.Open(t.Context(), dsn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func fresh(t *testing.T) storetest.Open[storetest.LinkStores] {
 	database := engines.Postgres(t)
 	raw := openRaw(t, database)
 	return func(t *testing.T) (storetest.LinkStores, func() storetest.LinkStores) {
-		name := localtest.Name()
+		name := enginetest.Name()
 		exec(t, raw, "CREATE SCHEMA "+name)
 		dsn := with(t, database, "search_path", name)
 		links := openLinks(t, dsn)

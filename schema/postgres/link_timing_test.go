@@ -16,7 +16,7 @@ import (
 const longURL = "https://example.org/a/path/of/some/length?with=a&few=parameters"
 
 // linksToCreate returns a store with an account, and a pool of as many connections to the same database.
-func linksToCreate(b *testing.B) (links *postgres.Links, raw *pgxpool.Pool, accountID int64) {
+func linksToCreate(b *testing.B) (links *postgres.Store, raw *pgxpool.Pool, accountID int64) {
 	b.Helper()
 	dsn := engines.Postgres(b)
 	links = openLinks(b, dsn)
@@ -44,7 +44,7 @@ func insertBare(b *testing.B, raw *pgxpool.Pool, accountID, n int64) {
 	}
 }
 
-func createLink(b *testing.B, links *postgres.Links, accountID, n int64) {
+func createLink(b *testing.B, links *postgres.Store, accountID, n int64) {
 	link := schema.Link{AccountID: accountID, Hash: fmt.Sprintf("l-%d", n), URL: longURL, Active: true, CreatedAt: time.Now()}
 	if err := links.CreateLink(b.Context(), &link); err != nil {
 		b.Error(err)
@@ -142,7 +142,7 @@ func BenchmarkSearchLinks(b *testing.B) {
 }
 
 // linksOf returns a store in which an account has n links, "link-1" to "link-n".
-func linksOf(b *testing.B, n int) (links *postgres.Links, accountID int64) {
+func linksOf(b *testing.B, n int) (links *postgres.Store, accountID int64) {
 	b.Helper()
 	dsn := engines.Postgres(b)
 	links = openLinks(b, dsn)

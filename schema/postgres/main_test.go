@@ -5,9 +5,9 @@ import (
 
 	"go.uber.org/goleak"
 
-	"linkstream/deploy/local/localtest"
+	"linkstream/deploy/testengines/enginetest"
 )
 
-var engines localtest.Engines
+var engines enginetest.Engines
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(engines.Of(m)) }

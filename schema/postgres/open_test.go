@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"linkstream/deploy/local"
-	"linkstream/deploy/local/localtest"
+	"linkstream/deploy/testengines"
+	"linkstream/deploy/testengines/enginetest"
 	"linkstream/schema"
 	"linkstream/schema/postgres"
 )
@@ -25,7 +25,7 @@ func TestOpen(t *testing.T) {
 		var group sync.WaitGroup
 		for range 8 {
 			group.Go(func() {
-				links, err := postgres.OpenLinks(t.Context(), dsn)
+				links, err := postgres.Open(t.Context(), dsn)
 				if err != nil {
 					t.Error(err)
 					return
@@ -48,17 +48,17 @@ func TestOpen(t *testing.T) {
 		dsn := engines.Postgres(t)
 		openLinks(t, dsn)
 		exec(t, openRaw(t, dsn), `INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, true)`)
-		_, err := postgres.OpenLinks(t.Context(), dsn)
+		_, err := postgres.Open(t.Context(), dsn)
 		mustSay(t, err, schema.CodeInternal, "version 99, made by a newer linkstream")
 	})
 	t.Run("refuses a DSN that cannot be read, and keeps its password", func(t *testing.T) {
-		_, err := postgres.OpenLinks(t.Context(), "postgres://user:s3cret@127.0.0.1:port/database")
+		_, err := postgres.Open(t.Context(), "postgres://user:s3cret@127.0.0.1:port/database")
 		mustSay(t, err, schema.CodeInternal, "Postgres DSN")
 	})
 	t.Run("gives up with its context", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := postgres.OpenLinks(ctx, engines.Postgres(t)); !errors.Is(err, context.Canceled) {
+		if _, err := postgres.Open(ctx, engines.Postgres(t)); !errors.Is(err, context.Canceled) {
 			t.Fatalf("got error %v", err)
 		}
 	})
@@ -73,7 +73,7 @@ func TestOpenWithoutServer(t *testing.T) {
 	dsn := "postgres://user:s3cret@" + listener.Addr().String() + "/database?sslmode=disable"
 	open := func(t *testing.T) {
 		begin := time.Now()
-		_, err := postgres.OpenLinks(t.Context(), dsn)
+		_, err := postgres.Open(t.Context(), dsn)
 		mustSay(t, err, schema.CodeUnavailable, `open database "database" at 127.0.0.1`)
 		if took := time.Since(begin); took > promptly {
 			t.Fatalf("that took %v", took)
@@ -88,8 +88,8 @@ func TestOpenWithoutServer(t *testing.T) {
 }
 
 func TestOpenOverTLS(t *testing.T) {
-	engine := localtest.Own(t, local.Postgres)
-	ours, _ := localtest.Certificate(t)
+	engine := enginetest.Own(t, testengines.Postgres)
+	ours, _ := enginetest.Certificate(t)
 	secure := func(authority string) string {
 		return with(t, with(t, engine.Addr, "sslmode", "verify-full"), "sslrootcert", authority)
 	}
@@ -106,7 +106,7 @@ func TestOpenOverTLS(t *testing.T) {
 		}
 	})
 	t.Run("refuses one of another authority, and says so", func(t *testing.T) {
-		_, err := postgres.OpenLinks(t.Context(), secure(ours))
+		_, err := postgres.Open(t.Context(), secure(ours))
 		mustSay(t, err, schema.CodeUnavailable, "certificate signed by unknown authority")
 	})
 }

@@ -8,14 +8,14 @@ import (
 	"testing"
 	"time"
 
-	"linkstream/deploy/local"
-	"linkstream/deploy/local/localtest"
+	"linkstream/deploy/testengines"
+	"linkstream/deploy/testengines/enginetest"
 	"linkstream/schema"
 	"linkstream/schema/postgres"
 )
 
 func TestOutage(t *testing.T) {
-	engine := localtest.Own(t, local.Postgres)
+	engine := enginetest.Own(t, testengines.Postgres)
 	links := openLinks(t, engine.Addr)
 	owner := schema.Account{Email: "a@example.org", CreatedAt: time.Now()}
 	if err := links.CreateAccount(t.Context(), &owner); err != nil {
@@ -64,7 +64,7 @@ func TestOutage(t *testing.T) {
 }
 
 // callsOf returns a call of each kind.
-func callsOf(links *postgres.Links, accountID int64) map[string]func(context.Context) error {
+func callsOf(links *postgres.Store, accountID int64) map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
 		"CreateLink": func(ctx context.Context) error {
 			return links.CreateLink(ctx, &schema.Link{AccountID: accountID, Hash: "hash", CreatedAt: time.Now()})
@@ -99,7 +99,7 @@ func callsOf(links *postgres.Links, accountID int64) map[string]func(context.Con
 }
 
 // awaitAnswer waits until a look-up is answered: each connection of the time before may fail once.
-func awaitAnswer(t *testing.T, links *postgres.Links) {
+func awaitAnswer(t *testing.T, links *postgres.Store) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
@@ -116,7 +116,7 @@ func awaitAnswer(t *testing.T, links *postgres.Links) {
 
 // createUntil creates links from several goroutines, and ends the server under them. It returns those that were
 // answered.
-func createUntil(t *testing.T, links *postgres.Links, accountID int64, end func() error) []schema.Link {
+func createUntil(t *testing.T, links *postgres.Store, accountID int64, end func() error) []schema.Link {
 	t.Helper()
 	const atLeast, callers = 1000, 32
 	var mu sync.Mutex

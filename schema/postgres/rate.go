@@ -10,7 +10,7 @@ import (
 	"linkstream/schema"
 )
 
-var _ schema.RateStore = (*Links)(nil)
+var _ schema.RateStore = (*Store)(nil)
 
 // countLease returns no row if a later window has begun.
 const countLease = `
@@ -21,9 +21,9 @@ const countLease = `
 	RETURNING leases`
 
 // LeaseRequests implements schema.RateStore.
-func (l *Links) LeaseRequests(ctx context.Context, tokenID int64, window time.Time, limit int) (granted, left int, err error) {
+func (s *Store) LeaseRequests(ctx context.Context, tokenID int64, window time.Time, limit int) (granted, left int, err error) {
 	var leases int64
-	err = l.pool.QueryRow(ctx, countLease, tokenID, window, window.Add(schema.RateSkew)).Scan(&leases)
+	err = s.pool.QueryRow(ctx, countLease, tokenID, window, window.Add(schema.RateSkew)).Scan(&leases)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return 0, 0, nil
 	}

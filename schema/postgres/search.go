@@ -26,10 +26,10 @@ const (
 )
 
 // SearchLinks implements schema.LinkStore.
-func (l *Links) SearchLinks(
+func (s *Store) SearchLinks(
 	ctx context.Context, accountID int64, query string, page int64,
 ) (links []schema.Link, total int64, err error) {
-	rows, err := l.pool.Query(ctx, searchLinks, accountID, skipped(page), schema.PageSize, query)
+	rows, err := s.pool.Query(ctx, searchLinks, accountID, skipped(page), schema.PageSize, query)
 	if err == nil {
 		links, total, err = scanPage(rows)
 	}
@@ -41,8 +41,8 @@ func (l *Links) SearchLinks(
 }
 
 // LinksByID implements schema.LinkStore.
-func (l *Links) LinksByID(ctx context.Context, accountID int64, ids []int64) ([]schema.Link, error) {
-	rows, err := l.pool.Query(ctx, linksByID, accountID, ids)
+func (s *Store) LinksByID(ctx context.Context, accountID int64, ids []int64) ([]schema.Link, error) {
+	rows, err := s.pool.Query(ctx, linksByID, accountID, ids)
 	if err != nil {
 		return nil, coded(err, "read %d links of account %d", len(ids), accountID)
 	}

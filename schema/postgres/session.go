@@ -9,7 +9,7 @@ import (
 	"linkstream/schema"
 )
 
-var _ schema.SessionStore = (*Links)(nil)
+var _ schema.SessionStore = (*Store)(nil)
 
 const (
 	sessionColumns  = `s.id, s.account_id, s.digest, s.user_agent, s.created_at, s.seen_at, s.expires_at`
@@ -32,9 +32,9 @@ func scanSession(row pgx.Row, more ...any) (session schema.Session, err error) {
 }
 
 // CreateSession implements schema.SessionStore.
-func (l *Links) CreateSession(ctx context.Context, session *schema.Session, passwordHash string) error {
+func (s *Store) CreateSession(ctx context.Context, session *schema.Session, passwordHash string) error {
 	// The lock is waited for by SetPassword, which then sees the session, or waits for SetPassword's, and sees the hash.
-	err := l.pool.QueryRow(ctx, `
+	err := s.pool.QueryRow(ctx, `
 		WITH expired AS (DELETE FROM sessions WHERE account_id = $1 AND expires_at <= $4),
 		account AS (SELECT id FROM accounts WHERE id = $1 AND password_hash = $7 FOR SHARE)
 		INSERT INTO sessions (account_id, digest, user_agent, created_at, seen_at, expires_at)
@@ -45,19 +45,19 @@ func (l *Links) CreateSession(ctx context.Context, session *schema.Session, pass
 }
 
 // SessionByDigest implements schema.SessionStore.
-func (l *Links) SessionByDigest(
+func (s *Store) SessionByDigest(
 	ctx context.Context, digest [32]byte, now time.Time,
 ) (schema.Session, schema.Account, error) {
 	var account schema.Account
-	session, err := scanSession(l.pool.QueryRow(ctx, sessionByDigest, digest[:], now),
+	session, err := scanSession(s.pool.QueryRow(ctx, sessionByDigest, digest[:], now),
 		&account.Email, &account.PasswordHash, &account.Suspended, &account.CreatedAt)
 	account.ID = session.AccountID
 	return session, account, coded(err, "read session")
 }
 
 // Sessions implements schema.SessionStore.
-func (l *Links) Sessions(ctx context.Context, accountID int64, now time.Time) ([]schema.Session, error) {
-	rows, err := l.pool.Query(ctx, sessionsOfAccount, accountID, now)
+func (s *Store) Sessions(ctx context.Context, accountID int64, now time.Time) ([]schema.Session, error) {
+	rows, err := s.pool.Query(ctx, sessionsOfAccount, accountID, now)
 	if err != nil {
 		return nil, coded(err, "read sessions of account %d", accountID)
 	}
@@ -68,14 +68,14 @@ func (l *Links) Sessions(ctx context.Context, accountID int64, now time.Time) ([
 }
 
 // ExtendSession implements schema.SessionStore.
-func (l *Links) ExtendSession(ctx context.Context, sessionID int64, seenAt, expiresAt time.Time) error {
-	err := oneRow(l.pool.Exec(ctx, `UPDATE sessions SET seen_at = $2, expires_at = $3 WHERE id = $1`,
+func (s *Store) ExtendSession(ctx context.Context, sessionID int64, seenAt, expiresAt time.Time) error {
+	err := oneRow(s.pool.Exec(ctx, `UPDATE sessions SET seen_at = $2, expires_at = $3 WHERE id = $1`,
 		sessionID, seenAt, expiresAt))
 	return coded(err, "extend session %d", sessionID)
 }
 
 // EndSession implements schema.SessionStore.
-func (l *Links) EndSession(ctx context.Context, accountID, sessionID int64) error {
-	_, err := l.pool.Exec(ctx, `DELETE FROM sessions WHERE id = $1 AND account_id = $2`, sessionID, accountID)
+func (s *Store) EndSession(ctx context.Context, accountID, sessionID int64) error {
+	_, err := s.pool.Exec(ctx, `DELETE FROM sessions WHERE id = $1 AND account_id = $2`, sessionID, accountID)
 	return coded(err, "end session %d of account %d", sessionID, accountID)
 }

@@ -9,11 +9,11 @@ import (
 	"linkstream/schema"
 )
 
-var _ schema.TokenStore = (*Links)(nil)
+var _ schema.TokenStore = (*Store)(nil)
 
 // CreateToken implements schema.TokenStore.
-func (l *Links) CreateToken(ctx context.Context, token *schema.Token) error {
-	id, err := insertToken(ctx, l.pool, token.AccountID, token)
+func (s *Store) CreateToken(ctx context.Context, token *schema.Token) error {
+	id, err := insertToken(ctx, s.pool, token.AccountID, token)
 	if err != nil {
 		return coded(err, "create token %q of account %d", token.Name, token.AccountID)
 	}
@@ -62,23 +62,23 @@ func scanToken(row pgx.Row, more ...any) (token schema.Token, err error) {
 }
 
 // TokenByDigest implements schema.TokenStore.
-func (l *Links) TokenByDigest(ctx context.Context, digest [32]byte) (schema.Token, schema.Account, error) {
+func (s *Store) TokenByDigest(ctx context.Context, digest [32]byte) (schema.Token, schema.Account, error) {
 	var account schema.Account
-	token, err := scanToken(l.pool.QueryRow(ctx, tokenByDigest, digest[:]),
+	token, err := scanToken(s.pool.QueryRow(ctx, tokenByDigest, digest[:]),
 		&account.Email, &account.PasswordHash, &account.Suspended, &account.CreatedAt)
 	account.ID = token.AccountID
 	return token, account, coded(err, "read token")
 }
 
 // RevokeToken implements schema.TokenStore.
-func (l *Links) RevokeToken(ctx context.Context, tokenID int64, at time.Time) error {
-	err := oneRow(l.pool.Exec(ctx, `UPDATE tokens SET revoked_at = coalesce(revoked_at, $2) WHERE id = $1`, tokenID, at))
+func (s *Store) RevokeToken(ctx context.Context, tokenID int64, at time.Time) error {
+	err := oneRow(s.pool.Exec(ctx, `UPDATE tokens SET revoked_at = coalesce(revoked_at, $2) WHERE id = $1`, tokenID, at))
 	return coded(err, "revoke token %d", tokenID)
 }
 
 // Tokens implements schema.TokenStore.
-func (l *Links) Tokens(ctx context.Context, accountID int64) ([]schema.Token, error) {
-	rows, err := l.pool.Query(ctx, tokensOfAccount, accountID)
+func (s *Store) Tokens(ctx context.Context, accountID int64) ([]schema.Token, error) {
+	rows, err := s.pool.Query(ctx, tokensOfAccount, accountID)
 	if err != nil {
 		return nil, coded(err, "read tokens of account %d", accountID)
 	}
@@ -87,11 +87,11 @@ func (l *Links) Tokens(ctx context.Context, accountID int64) ([]schema.Token, er
 }
 
 // UseTokens implements schema.TokenStore.
-func (l *Links) UseTokens(ctx context.Context, usedAt map[int64]time.Time) error {
+func (s *Store) UseTokens(ctx context.Context, usedAt map[int64]time.Time) error {
 	ids, times := make([]int64, 0, len(usedAt)), make([]time.Time, 0, len(usedAt))
 	for id, at := range usedAt {
 		ids, times = append(ids, id), append(times, at)
 	}
-	_, err := l.pool.Exec(ctx, useTokens, ids, times)
+	_, err := s.pool.Exec(ctx, useTokens, ids, times)
 	return coded(err, "note the use of %d tokens", len(usedAt))
 }

@@ -7,13 +7,13 @@ import (
 	"linkstream/schema"
 )
 
-var _ schema.AccountStore = (*Links)(nil)
+var _ schema.AccountStore = (*Store)(nil)
 
 const accountByEmail = `SELECT id, email, password_hash, suspended, created_at FROM accounts WHERE email = ?`
 
 // CreateAccount implements schema.AccountStore.
-func (l *Links) CreateAccount(ctx context.Context, account *schema.Account) error {
-	id, err := insertAccount(ctx, l.db.write, account)
+func (s *Store) CreateAccount(ctx context.Context, account *schema.Account) error {
+	id, err := insertAccount(ctx, s.db.write, account)
 	if err != nil {
 		return coded(err, "create account %q", account.Email)
 	}
@@ -27,9 +27,9 @@ func insertAccount(ctx context.Context, in execer, account *schema.Account) (id 
 }
 
 // CreateFirstAccount implements schema.AccountStore.
-func (l *Links) CreateFirstAccount(ctx context.Context, account *schema.Account, token *schema.Token) error {
+func (s *Store) CreateFirstAccount(ctx context.Context, account *schema.Account, token *schema.Token) error {
 	var accountID, tokenID int64
-	err := l.db.update(ctx, func(tx *sql.Tx) error {
+	err := s.db.update(ctx, func(tx *sql.Tx) error {
 		var exists bool
 		err := tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM accounts)`).Scan(&exists)
 		if err != nil {
@@ -52,21 +52,21 @@ func (l *Links) CreateFirstAccount(ctx context.Context, account *schema.Account,
 }
 
 // AccountByEmail implements schema.AccountStore.
-func (l *Links) AccountByEmail(ctx context.Context, email string) (account schema.Account, err error) {
-	err = l.db.read.QueryRowContext(ctx, accountByEmail, email).
+func (s *Store) AccountByEmail(ctx context.Context, email string) (account schema.Account, err error) {
+	err = s.db.read.QueryRowContext(ctx, accountByEmail, email).
 		Scan(&account.ID, &account.Email, &account.PasswordHash, &account.Suspended, millis{&account.CreatedAt})
 	return account, coded(err, "read account %q", email)
 }
 
 // SetSuspended implements schema.AccountStore.
-func (l *Links) SetSuspended(ctx context.Context, accountID int64, suspended bool) error {
-	err := oneRow(l.db.write.ExecContext(ctx, `UPDATE accounts SET suspended = ? WHERE id = ?`, suspended, accountID))
+func (s *Store) SetSuspended(ctx context.Context, accountID int64, suspended bool) error {
+	err := oneRow(s.db.write.ExecContext(ctx, `UPDATE accounts SET suspended = ? WHERE id = ?`, suspended, accountID))
 	return coded(err, "set suspended of account %d", accountID)
 }
 
 // SetPassword implements schema.AccountStore.
-func (l *Links) SetPassword(ctx context.Context, accountID int64, passwordHash string, keepSessionID int64) error {
-	err := l.db.update(ctx, func(tx *sql.Tx) error {
+func (s *Store) SetPassword(ctx context.Context, accountID int64, passwordHash string, keepSessionID int64) error {
+	err := s.db.update(ctx, func(tx *sql.Tx) error {
 		err := oneRow(tx.ExecContext(ctx, `UPDATE accounts SET password_hash = ? WHERE id = ?`, passwordHash, accountID))
 		if err != nil {
 			return err

@@ -8,7 +8,7 @@ import (
 	"linkstream/schema"
 )
 
-var _ schema.AttemptStore = (*Links)(nil)
+var _ schema.AttemptStore = (*Store)(nil)
 
 const (
 	// forgetAttempts deletes some old rows: more than the one that a call may add, so that they become fewer, and few
@@ -23,9 +23,9 @@ const (
 )
 
 // CountAttempt implements schema.AttemptStore.
-func (l *Links) CountAttempt(ctx context.Context, key [32]byte, window time.Time) (attempts int64, err error) {
+func (s *Store) CountAttempt(ctx context.Context, key [32]byte, window time.Time) (attempts int64, err error) {
 	old := window.Add(-time.Hour)
-	err = l.db.update(ctx, func(tx *sql.Tx) error {
+	err = s.db.update(ctx, func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, forgetAttempts, millis{&old}); err != nil {
 			return err
 		}

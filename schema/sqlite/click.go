@@ -29,7 +29,7 @@ func OpenClicks(ctx context.Context, path string) (*Clicks, error) {
 	}
 	// NORMAL does not sync the log at each commit. A power loss may undo the last batches, but whole and in order: the
 	// positions go back with the counts, and what followed them is read from the topic again.
-	db, err := open(ctx, path, "NORMAL", files)
+	db, err := openFile(ctx, path, "NORMAL", files)
 	if err != nil {
 		return nil, err
 	}

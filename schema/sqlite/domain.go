@@ -8,7 +8,7 @@ import (
 	"linkstream/schema"
 )
 
-var _ schema.DomainStore = (*Links)(nil)
+var _ schema.DomainStore = (*Store)(nil)
 
 const (
 	selectDomain     = `SELECT id, account_id, host, challenge, created_at, verified_at FROM domains `
@@ -26,8 +26,8 @@ func scanDomain(row interface{ Scan(...any) error }) (domain schema.Domain, err 
 }
 
 // CreateDomain implements schema.DomainStore.
-func (l *Links) CreateDomain(ctx context.Context, domain *schema.Domain) error {
-	id, err := insertedID(l.db.write.ExecContext(ctx, `
+func (s *Store) CreateDomain(ctx context.Context, domain *schema.Domain) error {
+	id, err := insertedID(s.db.write.ExecContext(ctx, `
 		INSERT INTO domains (account_id, host, challenge, created_at, verified_at) VALUES (?, ?, ?, ?, ?)`,
 		domain.AccountID, domain.Host, domain.Challenge, millis{&domain.CreatedAt}, millis{&domain.VerifiedAt}))
 	if err != nil {
@@ -38,38 +38,38 @@ func (l *Links) CreateDomain(ctx context.Context, domain *schema.Domain) error {
 }
 
 // Domain implements schema.DomainStore.
-func (l *Links) Domain(ctx context.Context, domainID int64) (schema.Domain, error) {
-	domain, err := scanDomain(l.db.read.QueryRowContext(ctx, domainByID, domainID))
+func (s *Store) Domain(ctx context.Context, domainID int64) (schema.Domain, error) {
+	domain, err := scanDomain(s.db.read.QueryRowContext(ctx, domainByID, domainID))
 	return domain, coded(err, "read domain %d", domainID)
 }
 
 // DomainsByHost implements schema.DomainStore.
-func (l *Links) DomainsByHost(ctx context.Context, host string) ([]schema.Domain, error) {
-	domains, err := l.domains(ctx, domainsByHost, host)
+func (s *Store) DomainsByHost(ctx context.Context, host string) ([]schema.Domain, error) {
+	domains, err := s.domains(ctx, domainsByHost, host)
 	return domains, coded(err, "read domains of host %q", host)
 }
 
 // VerifiedDomain implements schema.DomainStore.
-func (l *Links) VerifiedDomain(ctx context.Context, host string) (schema.Domain, error) {
-	domain, err := scanDomain(l.db.read.QueryRowContext(ctx, verifiedDomain, host))
+func (s *Store) VerifiedDomain(ctx context.Context, host string) (schema.Domain, error) {
+	domain, err := scanDomain(s.db.read.QueryRowContext(ctx, verifiedDomain, host))
 	return domain, coded(err, "read verified domain of host %q", host)
 }
 
 // VerifyDomain implements schema.DomainStore.
-func (l *Links) VerifyDomain(ctx context.Context, domainID int64, at time.Time) error {
-	err := oneRow(l.db.write.ExecContext(ctx, `UPDATE domains SET verified_at = coalesce(verified_at, ?) WHERE id = ?`,
+func (s *Store) VerifyDomain(ctx context.Context, domainID int64, at time.Time) error {
+	err := oneRow(s.db.write.ExecContext(ctx, `UPDATE domains SET verified_at = coalesce(verified_at, ?) WHERE id = ?`,
 		millis{&at}, domainID))
 	return coded(err, "verify domain %d", domainID)
 }
 
 // Domains implements schema.DomainStore.
-func (l *Links) Domains(ctx context.Context, accountID int64) ([]schema.Domain, error) {
-	domains, err := l.domains(ctx, domainsOfAccount, accountID)
+func (s *Store) Domains(ctx context.Context, accountID int64) ([]schema.Domain, error) {
+	domains, err := s.domains(ctx, domainsOfAccount, accountID)
 	return domains, coded(err, "read domains of account %d", accountID)
 }
 
-func (l *Links) domains(ctx context.Context, query string, arg any) (domains []schema.Domain, err error) {
-	rows, err := l.db.read.QueryContext(ctx, query, arg)
+func (s *Store) domains(ctx context.Context, query string, arg any) (domains []schema.Domain, err error) {
+	rows, err := s.db.read.QueryContext(ctx, query, arg)
 	err = each(rows, err, func() error {
 		domain, err := scanDomain(rows)
 		domains = append(domains, domain)
@@ -80,8 +80,8 @@ func (l *Links) domains(ctx context.Context, query string, arg any) (domains []s
 
 // DeleteDomain implements schema.DomainStore. It and CreateLink take turns: each holds the write lock while it looks at
 // what the other one changes.
-func (l *Links) DeleteDomain(ctx context.Context, domainID int64) error {
-	err := l.db.update(ctx, func(tx *sql.Tx) error {
+func (s *Store) DeleteDomain(ctx context.Context, domainID int64) error {
+	err := s.db.update(ctx, func(tx *sql.Tx) error {
 		if err := oneRow(tx.ExecContext(ctx, `DELETE FROM domains WHERE id = ?`, domainID)); err != nil {
 			return err
 		}

@@ -24,7 +24,7 @@ func createOld(ctx context.Context, path, folder string, names ...string) error 
 		}
 		files[name] = &fstest.MapFile{Data: text}
 	}
-	db, err := open(ctx, path, "NORMAL", files)
+	db, err := openFile(ctx, path, "NORMAL", files)
 	if err != nil {
 		return err
 	}

@@ -8,52 +8,52 @@ import (
 	"io/fs"
 
 	"linkstream/schema"
-	"linkstream/schema/gather"
+	"linkstream/schema/groupcommit"
 )
 
 //go:embed migrations
 var migrations embed.FS
 
-// Links keeps links, accounts and what belongs to them. All methods may be called concurrently.
-type Links struct {
+// Store keeps links, accounts and what belongs to them. All methods may be called concurrently.
+type Store struct {
 	db *database
 	// What the edge and the api ask for most, prepared once for each connection.
 	linkByHash, tokenByDigest, createLink, countLink *sql.Stmt
-	creations                                        *gather.Group[schema.Link]
+	creations                                        *groupcommit.Group[schema.Link]
 }
 
-var _ schema.LinkStore = (*Links)(nil)
+var _ schema.LinkStore = (*Store)(nil)
 
-// OpenLinks opens or creates the file at path and brings it up to date. Its folder must exist.
-func OpenLinks(ctx context.Context, path string) (*Links, error) {
+// Open opens or creates the file at path and brings it up to date. Its folder must exist.
+func Open(ctx context.Context, path string) (*Store, error) {
 	files, err := fs.Sub(migrations, "migrations/links")
 	if err != nil {
 		return nil, err
 	}
 	// FULL syncs the log at each commit: what was answered with 201 survives a power loss.
-	db, err := open(ctx, path, "FULL", files)
+	db, err := openFile(ctx, path, "FULL", files)
 	if err != nil {
 		return nil, err
 	}
-	l := &Links{db: db}
-	l.creations = gather.New(creationLimits, l.createTogether)
+	s := &Store{db: db}
+	s.creations = groupcommit.New(creationLimits, s.createTogether)
 	for _, statement := range []struct {
 		on       *sql.DB
 		query    string
 		prepared **sql.Stmt
 	}{
-		{db.read, linkByHash, &l.linkByHash}, {db.read, tokenByDigest, &l.tokenByDigest},
-		{db.write, createLink, &l.createLink}, {db.write, countLink, &l.countLink},
+		{db.read, linkByHash, &s.linkByHash}, {db.read, tokenByDigest, &s.tokenByDigest},
+		{db.write, createLink, &s.createLink}, {db.write, countLink, &s.countLink},
 	} {
 		if *statement.prepared, err = statement.on.PrepareContext(ctx, statement.query); err != nil {
 			return nil, errors.Join(coded(err, "prepare queries of %q", path), db.close())
 		}
 	}
-	return l, nil
+	return s, nil
 }
 
 // Close closes the store. Calls that come later fail; those under way may fail or succeed.
-func (l *Links) Close() error { return l.db.close() }
+func (s *Store) Close() error { return s.db.close() }
 
 const (
 	selectLink = `
@@ -82,20 +82,20 @@ func scanLinks(rows *sql.Rows, err error) (links []schema.Link, _ error) {
 }
 
 // Link implements schema.LinkStore.
-func (l *Links) Link(ctx context.Context, domainID int64, hash string) (schema.Link, error) {
-	link, err := scanLink(l.linkByHash.QueryRowContext(ctx, domainID, hash))
+func (s *Store) Link(ctx context.Context, domainID int64, hash string) (schema.Link, error) {
+	link, err := scanLink(s.linkByHash.QueryRowContext(ctx, domainID, hash))
 	return link, coded(err, "read link %q on domain %d", hash, domainID)
 }
 
 // OwnedLink implements schema.LinkStore.
-func (l *Links) OwnedLink(ctx context.Context, accountID int64, hash string, domainID *int64) (schema.Link, error) {
-	link, err := scanLink(l.db.read.QueryRowContext(ctx, ownedLink, accountID, hash, domainID))
+func (s *Store) OwnedLink(ctx context.Context, accountID int64, hash string, domainID *int64) (schema.Link, error) {
+	link, err := scanLink(s.db.read.QueryRowContext(ctx, ownedLink, accountID, hash, domainID))
 	return link, coded(err, "read link %q of account %d", hash, accountID)
 }
 
 // Links implements schema.LinkStore. A page is a range of ordinals, so the index leads straight to it.
-func (l *Links) Links(ctx context.Context, accountID int64, page int64) (links []schema.Link, total int64, err error) {
-	err = l.db.view(ctx, func(tx *sql.Tx) error {
+func (s *Store) Links(ctx context.Context, accountID int64, page int64) (links []schema.Link, total int64, err error) {
+	err = s.db.view(ctx, func(tx *sql.Tx) error {
 		const count = `SELECT link_count FROM accounts WHERE id = ?`
 		if err := tx.QueryRowContext(ctx, count, accountID).Scan(&total); err != nil {
 			return err
@@ -115,8 +115,8 @@ func (l *Links) Links(ctx context.Context, accountID int64, page int64) (links [
 }
 
 // SetActive implements schema.LinkStore.
-func (l *Links) SetActive(ctx context.Context, domainID int64, hash string, active bool) error {
-	err := oneRow(l.db.write.ExecContext(ctx, `UPDATE links SET active = ? WHERE domain_id = ? AND hash = ?`,
+func (s *Store) SetActive(ctx context.Context, domainID int64, hash string, active bool) error {
+	err := oneRow(s.db.write.ExecContext(ctx, `UPDATE links SET active = ? WHERE domain_id = ? AND hash = ?`,
 		active, domainID, hash))
 	return coded(err, "set active of link %q on domain %d", hash, domainID)
 }

@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"linkstream/schema"
-	"linkstream/schema/gather"
+	"linkstream/schema/groupcommit"
 )
 
 // creationLimits bound the links that are created together, and so for how long others wait to write.
-var creationLimits = gather.Limits{Batch: 256, Waiting: 8192, Time: 10 * time.Second}
+var creationLimits = groupcommit.Limits{Batch: 256, Waiting: 8192, Time: 10 * time.Second}
 
 const (
 	// createLink inserts nothing if there is no such account or domain.
@@ -25,8 +25,8 @@ const (
 
 // CreateLink implements schema.LinkStore. Links that are created at the same time share a transaction, of which the disk
 // is synced once.
-func (l *Links) CreateLink(ctx context.Context, link *schema.Link) error {
-	made, err := l.creations.Do(ctx, *link)
+func (s *Store) CreateLink(ctx context.Context, link *schema.Link) error {
+	made, err := s.creations.Do(ctx, *link)
 	if err != nil {
 		return coded(err, "create link %q on domain %d", link.Hash, link.DomainID)
 	}
@@ -34,9 +34,9 @@ func (l *Links) CreateLink(ctx context.Context, link *schema.Link) error {
 	return nil
 }
 
-func (l *Links) createTogether(ctx context.Context, batch []*gather.Call[schema.Link]) error {
-	return l.db.update(ctx, func(tx *sql.Tx) error {
-		create, count := tx.StmtContext(ctx, l.createLink), tx.StmtContext(ctx, l.countLink)
+func (s *Store) createTogether(ctx context.Context, batch []*groupcommit.Call[schema.Link]) error {
+	return s.db.update(ctx, func(tx *sql.Tx) error {
+		create, count := tx.StmtContext(ctx, s.createLink), tx.StmtContext(ctx, s.countLink)
 		for _, call := range batch {
 			if call.Err = createWith(ctx, create, count, &call.Value); call.Err != nil && !refused(call.Err) {
 				return call.Err

@@ -8,9 +8,9 @@ import (
 	"linkstream/schema/storetest"
 )
 
-func openLinks(t testing.TB, path string) *sqlite.Links {
+func openLinks(t testing.TB, path string) *sqlite.Store {
 	t.Helper()
-	links, err := sqlite.OpenLinks(t.Context(), path)
+	links, err := sqlite.Open(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}

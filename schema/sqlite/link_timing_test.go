@@ -15,7 +15,7 @@ import (
 )
 
 // manyLinks returns a store in which one account has n links, "link-1" to "link-n".
-func manyLinks(tb testing.TB, n int) (*sqlite.Links, schema.Account) {
+func manyLinks(tb testing.TB, n int) (*sqlite.Store, schema.Account) {
 	tb.Helper()
 	path := filepath.Join(tb.TempDir(), "links.db")
 	links := openLinks(tb, path)
@@ -119,7 +119,7 @@ func BenchmarkCreateLink(b *testing.B) {
 func BenchmarkOpenLinks(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "links.db")
 	for b.Loop() {
-		links, err := sqlite.OpenLinks(b.Context(), path)
+		links, err := sqlite.Open(b.Context(), path)
 		if err != nil {
 			b.Fatal(err)
 		}

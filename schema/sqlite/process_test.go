@@ -42,7 +42,7 @@ const linksEach = 60
 
 // createLinks creates linksEach links of one shared account and prints the hash of each.
 func createLinks(ctx context.Context, path, name string) error {
-	links, err := sqlite.OpenLinks(ctx, path)
+	links, err := sqlite.Open(ctx, path)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 	"linkstream/schema"
 )
 
-var _ schema.RateStore = (*Links)(nil)
+var _ schema.RateStore = (*Store)(nil)
 
 // countLease returns no row if a later window has begun.
 const countLease = `
@@ -20,10 +20,10 @@ const countLease = `
 	RETURNING leases`
 
 // LeaseRequests implements schema.RateStore.
-func (l *Links) LeaseRequests(ctx context.Context, tokenID int64, window time.Time, limit int) (granted, left int, err error) {
+func (s *Store) LeaseRequests(ctx context.Context, tokenID int64, window time.Time, limit int) (granted, left int, err error) {
 	believable := window.Add(schema.RateSkew)
 	var leases int64
-	err = l.db.update(ctx, func(tx *sql.Tx) error {
+	err = s.db.update(ctx, func(tx *sql.Tx) error {
 		return tx.QueryRowContext(ctx, countLease, tokenID, millis{&window}, millis{&believable}).Scan(&leases)
 	})
 	if errors.Is(err, sql.ErrNoRows) {

@@ -17,10 +17,10 @@ const (
 )
 
 // SearchLinks implements schema.LinkStore.
-func (l *Links) SearchLinks(
+func (s *Store) SearchLinks(
 	ctx context.Context, accountID int64, query string, page int64,
 ) (links []schema.Link, total int64, err error) {
-	err = l.db.view(ctx, func(tx *sql.Tx) error {
+	err = s.db.view(ctx, func(tx *sql.Tx) error {
 		err := tx.QueryRowContext(ctx, countFound, accountID, query).Scan(&total)
 		if err != nil {
 			return err
@@ -39,11 +39,11 @@ func (l *Links) SearchLinks(
 }
 
 // LinksByID implements schema.LinkStore.
-func (l *Links) LinksByID(ctx context.Context, accountID int64, ids []int64) ([]schema.Link, error) {
+func (s *Store) LinksByID(ctx context.Context, accountID int64, ids []int64) ([]schema.Link, error) {
 	wanted, err := json.Marshal(ids)
 	if err != nil {
 		return nil, err
 	}
-	links, err := scanLinks(l.db.read.QueryContext(ctx, linksByID, string(wanted), accountID))
+	links, err := scanLinks(s.db.read.QueryContext(ctx, linksByID, string(wanted), accountID))
 	return links, coded(err, "read %d links of account %d", len(ids), accountID)
 }

@@ -8,7 +8,7 @@ import (
 	"linkstream/schema"
 )
 
-var _ schema.SessionStore = (*Links)(nil)
+var _ schema.SessionStore = (*Store)(nil)
 
 const (
 	sessionColumns  = `s.id, s.account_id, s.digest, s.user_agent, s.created_at, s.seen_at, s.expires_at`
@@ -31,9 +31,9 @@ func scanSession(row interface{ Scan(...any) error }, more ...any) (session sche
 }
 
 // CreateSession implements schema.SessionStore.
-func (l *Links) CreateSession(ctx context.Context, session *schema.Session, passwordHash string) error {
+func (s *Store) CreateSession(ctx context.Context, session *schema.Session, passwordHash string) error {
 	var id int64
-	err := l.db.update(ctx, func(tx *sql.Tx) error {
+	err := s.db.update(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `DELETE FROM sessions WHERE account_id = ? AND expires_at <= ?`,
 			session.AccountID, millis{&session.CreatedAt})
 		if err != nil {
@@ -60,19 +60,19 @@ func (l *Links) CreateSession(ctx context.Context, session *schema.Session, pass
 }
 
 // SessionByDigest implements schema.SessionStore.
-func (l *Links) SessionByDigest(
+func (s *Store) SessionByDigest(
 	ctx context.Context, digest [32]byte, now time.Time,
 ) (schema.Session, schema.Account, error) {
 	var account schema.Account
-	session, err := scanSession(l.db.read.QueryRowContext(ctx, sessionByDigest, digest[:], millis{&now}),
+	session, err := scanSession(s.db.read.QueryRowContext(ctx, sessionByDigest, digest[:], millis{&now}),
 		&account.Email, &account.PasswordHash, &account.Suspended, millis{&account.CreatedAt})
 	account.ID = session.AccountID
 	return session, account, coded(err, "read session")
 }
 
 // Sessions implements schema.SessionStore.
-func (l *Links) Sessions(ctx context.Context, accountID int64, now time.Time) (sessions []schema.Session, err error) {
-	rows, err := l.db.read.QueryContext(ctx, sessionsOfAccount, accountID, millis{&now})
+func (s *Store) Sessions(ctx context.Context, accountID int64, now time.Time) (sessions []schema.Session, err error) {
+	rows, err := s.db.read.QueryContext(ctx, sessionsOfAccount, accountID, millis{&now})
 	err = each(rows, err, func() error {
 		session, err := scanSession(rows)
 		sessions = append(sessions, session)
@@ -82,14 +82,14 @@ func (l *Links) Sessions(ctx context.Context, accountID int64, now time.Time) (s
 }
 
 // ExtendSession implements schema.SessionStore.
-func (l *Links) ExtendSession(ctx context.Context, sessionID int64, seenAt, expiresAt time.Time) error {
-	err := oneRow(l.db.write.ExecContext(ctx, `UPDATE sessions SET seen_at = ?, expires_at = ? WHERE id = ?`,
+func (s *Store) ExtendSession(ctx context.Context, sessionID int64, seenAt, expiresAt time.Time) error {
+	err := oneRow(s.db.write.ExecContext(ctx, `UPDATE sessions SET seen_at = ?, expires_at = ? WHERE id = ?`,
 		millis{&seenAt}, millis{&expiresAt}, sessionID))
 	return coded(err, "extend session %d", sessionID)
 }
 
 // EndSession implements schema.SessionStore.
-func (l *Links) EndSession(ctx context.Context, accountID, sessionID int64) error {
-	_, err := l.db.write.ExecContext(ctx, `DELETE FROM sessions WHERE id = ? AND account_id = ?`, sessionID, accountID)
+func (s *Store) EndSession(ctx context.Context, accountID, sessionID int64) error {
+	_, err := s.db.write.ExecContext(ctx, `DELETE FROM sessions WHERE id = ? AND account_id = ?`, sessionID, accountID)
 	return coded(err, "end session %d of account %d", sessionID, accountID)
 }

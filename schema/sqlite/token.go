@@ -8,7 +8,7 @@ import (
 	"linkstream/schema"
 )
 
-var _ schema.TokenStore = (*Links)(nil)
+var _ schema.TokenStore = (*Store)(nil)
 
 const (
 	tokenColumns = `t.id, t.account_id, t.name, t.prefix, t.digest, t.created_at, t.used_at`
@@ -35,8 +35,8 @@ func scanToken(row interface{ Scan(...any) error }, more ...any) (token schema.T
 }
 
 // CreateToken implements schema.TokenStore.
-func (l *Links) CreateToken(ctx context.Context, token *schema.Token) error {
-	id, err := insertToken(ctx, l.db.write, token.AccountID, token)
+func (s *Store) CreateToken(ctx context.Context, token *schema.Token) error {
+	id, err := insertToken(ctx, s.db.write, token.AccountID, token)
 	if err != nil {
 		return coded(err, "create token %q of account %d", token.Name, token.AccountID)
 	}
@@ -52,24 +52,24 @@ func insertToken(ctx context.Context, in execer, accountID int64, token *schema.
 }
 
 // TokenByDigest implements schema.TokenStore.
-func (l *Links) TokenByDigest(ctx context.Context, digest [32]byte) (schema.Token, schema.Account, error) {
+func (s *Store) TokenByDigest(ctx context.Context, digest [32]byte) (schema.Token, schema.Account, error) {
 	var account schema.Account
-	token, err := scanToken(l.tokenByDigest.QueryRowContext(ctx, digest[:]),
+	token, err := scanToken(s.tokenByDigest.QueryRowContext(ctx, digest[:]),
 		&account.Email, &account.PasswordHash, &account.Suspended, millis{&account.CreatedAt})
 	account.ID = token.AccountID
 	return token, account, coded(err, "read token")
 }
 
 // RevokeToken implements schema.TokenStore.
-func (l *Links) RevokeToken(ctx context.Context, tokenID int64, at time.Time) error {
-	err := oneRow(l.db.write.ExecContext(ctx, `UPDATE tokens SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?`,
+func (s *Store) RevokeToken(ctx context.Context, tokenID int64, at time.Time) error {
+	err := oneRow(s.db.write.ExecContext(ctx, `UPDATE tokens SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?`,
 		millis{&at}, tokenID))
 	return coded(err, "revoke token %d", tokenID)
 }
 
 // Tokens implements schema.TokenStore.
-func (l *Links) Tokens(ctx context.Context, accountID int64) (tokens []schema.Token, err error) {
-	rows, err := l.db.read.QueryContext(ctx, tokensOfAccount, accountID)
+func (s *Store) Tokens(ctx context.Context, accountID int64) (tokens []schema.Token, err error) {
+	rows, err := s.db.read.QueryContext(ctx, tokensOfAccount, accountID)
 	err = each(rows, err, func() error {
 		token, err := scanToken(rows)
 		tokens = append(tokens, token)
@@ -79,14 +79,14 @@ func (l *Links) Tokens(ctx context.Context, accountID int64) (tokens []schema.To
 }
 
 // UseTokens implements schema.TokenStore.
-func (l *Links) UseTokens(ctx context.Context, usedAt map[int64]time.Time) error {
+func (s *Store) UseTokens(ctx context.Context, usedAt map[int64]time.Time) error {
 	times := make(map[int64]int64, len(usedAt))
 	for id, at := range usedAt {
 		times[id] = at.UnixMilli()
 	}
 	used, err := json.Marshal(times)
 	if err == nil {
-		_, err = l.db.write.ExecContext(ctx, useTokens, string(used))
+		_, err = s.db.write.ExecContext(ctx, useTokens, string(used))
 	}
 	return coded(err, "note the use of %d tokens", len(usedAt))
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"linkstream/api/invalidation"
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
 	"linkstream/schema/stream"
@@ -23,7 +24,7 @@ type follower struct {
 }
 
 // follow starts a node that follows the changes until the test ends, and waits until it does.
-func follow(t *testing.T, client *stream.Client, announcer *stream.Announcer) *follower {
+func follow(t *testing.T, client *stream.Client, publisher *stream.InvalidationPublisher) *follower {
 	t.Helper()
 	f := &follower{seen: map[schema.Change]bool{}}
 	during(t, func(ctx context.Context) {
@@ -37,7 +38,7 @@ func follow(t *testing.T, client *stream.Client, announcer *stream.Announcer) *f
 	n := 0
 	streamtest.Eventually(t, func() string {
 		n++
-		announcer.Announce(schema.Change{Host: fmt.Sprintf("%s-%d.example", t.Name(), n)})
+		publisher.Publish(schema.Change{Host: fmt.Sprintf("%s-%d.example", t.Name(), n)})
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		if len(f.seen) == 0 {
@@ -78,9 +79,9 @@ func TestChanges(t *testing.T) {
 	t.Parallel()
 	broker := streamtest.StartBroker(t)
 	client := broker.Topics(1)
-	announcer := stream.NewAnnouncer(client, slog.New(slog.DiscardHandler))
-	during(t, announcer.Run)
-	nodes := []*follower{follow(t, client, announcer), follow(t, broker.Topics(1), announcer)}
+	publisher := stream.NewInvalidationPublisher(client, slog.New(slog.DiscardHandler))
+	during(t, publisher.Run)
+	nodes := []*follower{follow(t, client, publisher), follow(t, broker.Topics(1), publisher)}
 	arrives := func(t *testing.T, want schema.Change) {
 		t.Helper()
 		for _, node := range nodes {
@@ -88,12 +89,12 @@ func TestChanges(t *testing.T) {
 		}
 	}
 
-	links, err := sqlite.OpenLinks(t.Context(), filepath.Join(t.TempDir(), "links.db"))
+	links, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "links.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { links.Close() })
-	db := stream.Announced(links, announcer)
+	db := invalidation.Wrap(links, publisher)
 	account := schema.Account{Email: "a@example.org", CreatedAt: time.Now()}
 	must(t, db.CreateAccount(t.Context(), &account))
 
@@ -130,7 +131,7 @@ func TestChanges(t *testing.T) {
 		if err := db.CreateLink(t.Context(), &taken); err == nil {
 			t.Fatal("a taken hash was stored")
 		}
-		announcer.Announce(schema.Change{Host: "next.example"})
+		publisher.Publish(schema.Change{Host: "next.example"})
 		arrives(t, schema.Change{Host: "next.example"})
 		nodes[0].mu.Lock()
 		defer nodes[0].mu.Unlock()
@@ -140,7 +141,7 @@ func TestChanges(t *testing.T) {
 	})
 	t.Run("nodes go on after the broker was away", func(t *testing.T) {
 		broker.Stop()
-		announcer.Announce(schema.Change{Host: "meanwhile.example"})
+		publisher.Publish(schema.Change{Host: "meanwhile.example"})
 		broker.Start()
 		arrives(t, schema.Change{Host: "meanwhile.example"})
 	})
@@ -168,14 +169,14 @@ func TestDroppedChanges(t *testing.T) {
 	t.Parallel()
 	const announced, room = 10_000, 4096
 	broker, log := streamtest.StartBroker(t), &notes{}
-	announcer := stream.NewAnnouncer(broker.Topics(1), slog.New(slog.NewTextHandler(log, nil)))
+	publisher := stream.NewInvalidationPublisher(broker.Topics(1), slog.New(slog.NewTextHandler(log, nil)))
 	for n := range announced {
-		announcer.Announce(schema.Change{Hash: fmt.Sprint(n)})
+		publisher.Publish(schema.Change{Hash: fmt.Sprint(n)})
 	}
 	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "changes are not announced") {
 		t.Fatalf("changes that find no room are not told of once: %q", got)
 	}
-	during(t, announcer.Run)
+	during(t, publisher.Run)
 	want := fmt.Sprintf("changes=%d\n", announced-room)
 	streamtest.Eventually(t, func() string {
 		if got := log.String(); !strings.HasSuffix(got, want) {

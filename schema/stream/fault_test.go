@@ -47,7 +47,7 @@ func TestUnreachableBroker(t *testing.T) {
 		"Partitions":   func(ctx context.Context, c *stream.Client) error { _, err := c.Partitions(ctx); return err },
 		"Offsets":      func(ctx context.Context, c *stream.Client) error { _, _, err := c.Offsets(ctx, 0); return err },
 		"Uncounted": func(ctx context.Context, c *stream.Client) error {
-			_, _, err := c.Uncounted(ctx, new(store).position)
+			_, _, err := c.Lag(ctx, new(store).position)
 			return err
 		},
 		"Fetch": func(ctx context.Context, c *stream.Client) error {

@@ -8,11 +8,11 @@ import (
 
 	"go.uber.org/goleak"
 
-	"linkstream/deploy/local/localtest"
+	"linkstream/deploy/testengines/enginetest"
 	"linkstream/schema/stream"
 )
 
-var engines localtest.Engines
+var engines enginetest.Engines
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(engines.Of(m)) }
 

@@ -5,16 +5,16 @@ import (
 	"strings"
 	"testing"
 
-	"linkstream/deploy/local"
-	"linkstream/deploy/local/localtest"
+	"linkstream/deploy/testengines"
+	"linkstream/deploy/testengines/enginetest"
 	"linkstream/schema/stream"
 	"linkstream/schema/stream/streamtest"
 )
 
 // secureClient returns a client for topics of its own, as flags make it that follow those of all clients of s.
-func secureClient(t *testing.T, s *local.Secure, args ...string) *stream.Client {
+func secureClient(t *testing.T, s *testengines.Secure, args ...string) *stream.Client {
 	t.Helper()
-	name := localtest.Name()
+	name := enginetest.Name()
 	cfg, fs := stream.DefaultConfig(), flag.NewFlagSet(t.Name(), flag.ContinueOnError)
 	cfg.RegisterFlags(fs)
 	args = append([]string{"-kafka.brokers", s.Addr, "-kafka.tls", "-kafka.tls-ca", s.CertFile, "-kafka.sasl", "plain",
@@ -31,7 +31,7 @@ func secureClient(t *testing.T, s *local.Secure, args ...string) *stream.Client 
 }
 
 func TestSecureKafka(t *testing.T) {
-	s, plainAddr := localtest.SecureKafka(t)
+	s, plainAddr := enginetest.SecureKafka(t)
 	for name, args := range map[string][]string{
 		"PLAIN":              {"-kafka.sasl", "plain"},
 		"SCRAM-SHA-256":      {"-kafka.sasl", "scram-sha-256"},
@@ -55,7 +55,7 @@ func TestSecureKafka(t *testing.T) {
 			leave()
 		})
 	}
-	other, _ := localtest.Certificate(t)
+	other, _ := enginetest.Certificate(t)
 	for name, c := range map[string]struct {
 		args []string
 		says []string

@@ -1,0 +1,4 @@
+package apiservice
+
+// NewServer is newServer, for tests of time.
+var NewServer = newServer

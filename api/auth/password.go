@@ -1,0 +1,119 @@
+package auth
+
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/crypto/argon2"
+
+	"linkstream/schema"
+)
+
+// Limits of a password that someone chose.
+const (
+	MinPasswordLen = 8    // characters
+	MaxPasswordLen = 1024 // bytes: more is no safer and only costs time
+)
+
+// NewPassword returns a random password of 125 bits that is easy to read out: five groups of five characters of a-z and
+// 2-7.
+func NewPassword() string {
+	text := strings.ToLower(rand.Text()) // 5 bits a character, at least 26 characters
+	groups := slices.Collect(slices.Chunk([]byte(text[:25]), 5))
+	return fmt.Sprintf("%s-%s-%s-%s-%s", groups[0], groups[1], groups[2], groups[3], groups[4])
+}
+
+// CheckPassword says why a chosen password is refused: CodeInvalid.
+func CheckPassword(password string) error {
+	if utf8.RuneCountInString(password) < MinPasswordLen || len(password) > MaxPasswordLen {
+		return schema.Errorf(schema.CodeInvalid, "A password must have at least %d characters and at most %d bytes.",
+			MinPasswordLen, MaxPasswordLen)
+	}
+	return nil
+}
+
+// HashPassword returns what an account stores of its password: argon2id with a random salt as a PHC string. It takes
+// some 20 ms of CPU time and 19 MiB, which OWASP's Password Storage Cheat Sheet has as the least to ask of an attacker.
+func HashPassword(password string) string {
+	h := passwordHash{memory: 19 << 10, time: 2, threads: 1, salt: make([]byte, 16)}
+	rand.Read(h.salt) // never fails, see crypto/rand
+	h.key = h.derive(password, 32)
+	return h.String()
+}
+
+// VerifyPassword reports whether hash, a PHC string of argon2id, is password's. The error says that hash is none, or
+// that it asks for more than any hash of ours.
+func VerifyPassword(hash, password string) (bool, error) {
+	h, err := parsePasswordHash(hash)
+	if err != nil || len(password) > MaxPasswordLen {
+		return false, err
+	}
+	return subtle.ConstantTimeCompare(h.derive(password, len(h.key)), h.key) == 1, nil
+}
+
+// passwordHash is $argon2id$v=19$m=memory,t=time,p=threads$salt$key, as
+// https://github.com/P-H-C/phc-string-format/blob/master/phc-sf-spec.md has it.
+type passwordHash struct {
+	memory    uint32 // KiB
+	time      uint32 // passes
+	threads   uint8
+	salt, key []byte
+}
+
+// What a hash may ask for, so that none can exhaust the machine that verifies it.
+const (
+	maxMemory  = 256 << 10 // KiB
+	maxTime    = 16
+	maxThreads = 16
+	minSaltLen = 8
+	minKeyLen  = 16
+	maxBytes   = 64 // of salt and key each
+)
+
+var errPasswordHash = errors.New("password hash: no PHC string of argon2id within limits")
+
+// parsePasswordHash accepts exactly what String returns.
+func parsePasswordHash(s string) (passwordHash, error) {
+	fields := strings.FieldsFunc(s, func(c rune) bool { return strings.ContainsRune("$,=", c) })
+	if len(fields) != 11 {
+		return passwordHash{}, errPasswordHash
+	}
+	number := func(field string, bits int) uint64 {
+		n, _ := strconv.ParseUint(field, 10, bits) // the comparison below sees every error
+		return n
+	}
+	decode := func(field string) []byte {
+		b, _ := base64.RawStdEncoding.DecodeString(field)
+		return b
+	}
+	h := passwordHash{
+		memory: uint32(number(fields[4], 32)), time: uint32(number(fields[6], 32)), threads: uint8(number(fields[8], 8)),
+		salt: decode(fields[9]), key: decode(fields[10]),
+	}
+	switch {
+	case h.String() != s,
+		h.threads < 1 || h.threads > maxThreads,
+		h.time < 1 || h.time > maxTime,
+		h.memory < 8*uint32(h.threads) || h.memory > maxMemory,
+		len(h.salt) < minSaltLen || len(h.salt) > maxBytes,
+		len(h.key) < minKeyLen || len(h.key) > maxBytes:
+		return passwordHash{}, errPasswordHash
+	}
+	return h, nil
+}
+
+func (h passwordHash) String() string {
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, h.memory, h.time, h.threads,
+		base64.RawStdEncoding.EncodeToString(h.salt), base64.RawStdEncoding.EncodeToString(h.key))
+}
+
+func (h passwordHash) derive(password string, keyLen int) []byte {
+	return argon2.IDKey([]byte(password), h.salt, h.time, h.memory, h.threads, uint32(keyLen))
+}

@@ -1,0 +1,138 @@
+package auth_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"linkstream/api/auth"
+	"linkstream/schema"
+)
+
+// reference is of "password", from the tests of the reference implementation of Argon2.
+const reference = "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc"
+
+func TestNewPassword(t *testing.T) {
+	form := regexp.MustCompile(`^([a-z2-7]{5}-){4}[a-z2-7]{5}$`)
+	seen := map[string]bool{}
+	for range 1000 {
+		password := auth.NewPassword()
+		if !form.MatchString(password) || seen[password] {
+			t.Fatalf("password %q, seen before: %t", password, seen[password])
+		}
+		if err := auth.CheckPassword(password); err != nil {
+			t.Fatal(err)
+		}
+		seen[password] = true
+	}
+}
+
+func TestCheckPassword(t *testing.T) {
+	for name, c := range map[string]struct {
+		password string
+		code     schema.Code
+	}{
+		"empty":                         {"", schema.CodeInvalid},
+		"7 characters":                  {"1234567", schema.CodeInvalid},
+		"7 characters of several bytes": {strings.Repeat("ü", 7), schema.CodeInvalid},
+		"8 characters":                  {"12345678", ""},
+		"spaces and any script":         {"  pässwörd 密码 ", ""},
+		"1024 bytes":                    {strings.Repeat("x", 1024), ""},
+		"1025 bytes":                    {strings.Repeat("x", 1025), schema.CodeInvalid},
+	} {
+		t.Run(name, func(t *testing.T) { wantCode(t, auth.CheckPassword(c.password), c.code) })
+	}
+}
+
+func TestVerifyPassword(t *testing.T) {
+	hash := auth.HashPassword("correct horse")
+	for name, c := range map[string]struct {
+		hash, password string
+		ok             bool
+	}{
+		"the password":               {hash, "correct horse", true},
+		"another password":           {hash, "correct horsf", false},
+		"no password":                {hash, "", false},
+		"one that goes on":           {hash, "correct horse ", false},
+		"one longer than any":        {auth.HashPassword(strings.Repeat("x", 1025)), strings.Repeat("x", 1025), false},
+		"the reference's password":   {reference, "password", true},
+		"another for the reference":  {reference, "passwore", false},
+		"the hash of other settings": {strings.Replace(reference, "t=2", "t=3", 1), "password", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ok, err := auth.VerifyPassword(c.hash, c.password)
+			if err != nil || ok != c.ok {
+				t.Errorf("%t, %v, want %t", ok, err, c.ok)
+			}
+		})
+	}
+	t.Run("the same password has another hash each time", func(t *testing.T) {
+		if auth.HashPassword("correct horse") == hash {
+			t.Errorf("twice %s", hash)
+		}
+	})
+	t.Run("a hash is a PHC string of argon2id", func(t *testing.T) {
+		form := `^\$argon2id\$v=19\$m=19456,t=2,p=1\$[0-9A-Za-z+/]{22}\$[0-9A-Za-z+/]{43}$`
+		if !regexp.MustCompile(form).MatchString(hash) {
+			t.Errorf("%s", hash)
+		}
+	})
+}
+
+func TestVerifyPasswordRefusesHash(t *testing.T) {
+	replace := func(old, new string) string { return strings.Replace(reference, old, new, 1) }
+	const salt, key = "c29tZXNhbHQ", "CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc"
+	for name, hash := range map[string]string{
+		"empty":                       "",
+		"text":                        "password",
+		"only separators":             "$$$$$",
+		"another function":            replace("argon2id", "argon2i"),
+		"another version":             replace("v=19", "v=16"),
+		"no version":                  replace("v=19$", ""),
+		"parameters in another order": replace("m=65536,t=2", "t=2,m=65536"),
+		"a parameter too many":        replace("p=1", "p=1,x=1"),
+		"other separators":            replace("m=65536,", "m=65536$"),
+		"a leading zero":              replace("t=2", "t=02"),
+		"a sign":                      replace("t=2", "t=+2"),
+		"a negative number":           replace("t=2", "t=-2"),
+		"a number too large":          replace("p=1", "p=257"),
+		"no passes":                   replace("t=2", "t=0"),
+		"no threads":                  replace("p=1", "p=0"),
+		"too many passes":             replace("t=2", "t=17"),
+		"too many threads":            replace("p=1", "p=17"),
+		"too much memory":             replace("m=65536", "m=262145"),
+		"less memory than 8 a thread": replace("m=65536,t=2,p=1", "m=15,t=2,p=2"),
+		"no salt":                     replace(salt, ""),
+		"a short salt":                replace(salt, "c29tZXNh"),
+		"a long salt":                 replace(salt, strings.Repeat("A", 90)),
+		"a salt that is no base64":    replace(salt, "c29tZXNhb*Q"),
+		"base64 for URLs":             replace(salt, "c29tZXNhb_Q"),
+		"base64 with padding":         replace(salt, salt+"=="),
+		"base64 with stray bits":      replace(salt, "c29tZXNhbHR"),
+		"base64 with a line break":    replace(salt, "c29tZXN\nhbHQ"),
+		"no key":                      replace(key, ""),
+		"a short key":                 replace(key, key[:20]),
+		"a long key":                  replace(key, strings.Repeat("A", 90)),
+		"a space at the end":          reference + " ",
+		"a field at the end":          reference + "$A",
+	} {
+		t.Run(name, func(t *testing.T) {
+			if ok, err := auth.VerifyPassword(hash, "password"); ok || err == nil {
+				t.Errorf("%q: %t, %v", hash, ok, err)
+			}
+		})
+	}
+}
+
+// Invariants: a hash that is accepted reads the same when it is written again, so it has one form only, and nothing
+// makes the parser panic.
+func FuzzPasswordHash(f *testing.F) {
+	f.Add(reference)
+	f.Add("$argon2id$v=19$m=8,t=1,p=1$AAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAA")
+	f.Add("$argon2id$v=19$m=008,t=1,p=1$$")
+	f.Fuzz(func(t *testing.T, hash string) {
+		if again, err := auth.ReparsePasswordHash(hash); err == nil && again != hash {
+			t.Errorf("%q was read as %q", hash, again)
+		}
+	})
+}

@@ -1,0 +1,96 @@
+package auth
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"time"
+
+	"linkstream/schema"
+)
+
+// How long a session lasts.
+const (
+	MaxSessionIdle = 14 * 24 * time.Hour // since it was last used
+	MaxSessionAge  = 90 * 24 * time.Hour // whatever is done with it
+	MaxSessions    = 100                 // of one account: a new one ends the one that was not used for longest
+	// seenEvery is how much later a session must be used again for that to be noted: it costs a write.
+	seenEvery = time.Hour
+)
+
+const sessionBytes = 32 // random ones of a session's secret
+
+// Sessions begins and resumes sessions. Its methods may be called concurrently.
+type Sessions struct{ store schema.SessionStore }
+
+// NewSessions returns the Sessions of a store.
+func NewSessions(store schema.SessionStore) *Sessions { return &Sessions{store} }
+
+// Begin stores a session of the account and returns its secret, which the browser keeps and nobody else. CodeUnauthorized
+// if the account's password has changed since account was read.
+func (s *Sessions) Begin(ctx context.Context, account schema.Account, userAgent string) (string, schema.Session, error) {
+	now := time.Now().UTC()
+	others, err := s.store.Sessions(ctx, account.ID, now)
+	if err != nil {
+		return "", schema.Session{}, fmt.Errorf("begin session: %w", err)
+	}
+	for len(others) >= MaxSessions {
+		last := len(others) - 1
+		if err := s.store.EndSession(ctx, account.ID, others[last].ID); err != nil {
+			return "", schema.Session{}, fmt.Errorf("begin session: %w", err)
+		}
+		others = others[:last]
+	}
+	var random [sessionBytes]byte
+	rand.Read(random[:]) // never fails, see crypto/rand
+	secret := base64.RawURLEncoding.EncodeToString(random[:])
+	session := schema.Session{
+		AccountID: account.ID, Digest: Digest(secret), UserAgent: shortAgent(userAgent),
+		CreatedAt: now, SeenAt: now, ExpiresAt: now.Add(MaxSessionIdle),
+	}
+	err = s.store.CreateSession(ctx, &session, account.PasswordHash)
+	if schema.ErrorCode(err) == schema.CodeNotFound {
+		return "", schema.Session{}, errNoSession
+	}
+	if err != nil {
+		return "", schema.Session{}, fmt.Errorf("begin session: %w", err)
+	}
+	return secret, session, nil
+}
+
+// errNoSession tells nobody what was wrong.
+var errNoSession = schema.Errorf(schema.CodeUnauthorized, "The session has ended.")
+
+// Resume returns the session with that secret, and its account, which may be suspended. About once an hour it notes
+// that the session is used, which puts off its end. CodeUnauthorized if there is no such session, or no more.
+func (s *Sessions) Resume(ctx context.Context, secret string) (schema.Session, schema.Account, error) {
+	if len(secret) != base64.RawURLEncoding.EncodedLen(sessionBytes) {
+		return schema.Session{}, schema.Account{}, errNoSession
+	}
+	now := time.Now().UTC()
+	session, account, err := s.store.SessionByDigest(ctx, Digest(secret), now)
+	if err == nil && !account.Suspended && now.Sub(session.SeenAt) >= seenEvery {
+		session.SeenAt, session.ExpiresAt = now, now.Add(MaxSessionIdle)
+		if end := session.CreatedAt.Add(MaxSessionAge); session.ExpiresAt.After(end) {
+			session.ExpiresAt = end
+		}
+		err = s.store.ExtendSession(ctx, session.ID, session.SeenAt, session.ExpiresAt)
+	}
+	if schema.ErrorCode(err) == schema.CodeNotFound {
+		return schema.Session{}, schema.Account{}, errNoSession
+	}
+	if err != nil {
+		return schema.Session{}, schema.Account{}, fmt.Errorf("resume session: %w", err)
+	}
+	return session, account, nil
+}
+
+// shortAgent returns what a session keeps of a User-Agent header.
+func shortAgent(userAgent string) string {
+	if len(userAgent) > schema.MaxSessionAgentLen {
+		userAgent = userAgent[:schema.MaxSessionAgentLen]
+	}
+	return strings.ReplaceAll(strings.ToValidUTF8(userAgent, ""), "\x00", "")
+}

@@ -1,6 +1,0 @@
-package claim
-
-var (
-	ReadServers = readServers
-	JudgeTXT    = judgeTXT
-)

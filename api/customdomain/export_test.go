@@ -1,0 +1,6 @@
+package customdomain
+
+var (
+	ReadServers = readServers
+	JudgeTXT    = judgeTXT
+)

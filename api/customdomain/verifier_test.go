@@ -1,0 +1,438 @@
+package customdomain_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+	"github.com/miekg/dns"
+
+	"linkstream/api/customdomain"
+	"linkstream/api/customdomain/dnstest"
+)
+
+const (
+	host      = "go.example.com"
+	target    = "sho.example"
+	challenge = "linkstream-verification=TEST"
+)
+
+func newVerifier(t *testing.T, resolver string) *customdomain.Verifier {
+	t.Helper()
+	cfg := customdomain.DefaultConfig()
+	cfg.Resolver, cfg.Timeout, cfg.Total = resolver, 5*time.Second, 20*time.Second // on a busy machine
+	return verifierOf(t, cfg)
+}
+
+func verifierOf(t *testing.T, cfg customdomain.Config) *customdomain.Verifier {
+	t.Helper()
+	v, err := customdomain.NewVerifier(cfg, "https://"+target, metrics.NewSet(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func verify(t *testing.T, v *customdomain.Verifier) customdomain.Result {
+	t.Helper()
+	result, err := v.Verify(t.Context(), host, challenge)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+func TestVerify(t *testing.T) {
+	server := dnstest.Start(t)
+	server.Add(t, host+". CNAME sho.example.", "_linkstream."+host+`. TXT "`+challenge+`"`)
+	result := verify(t, newVerifier(t, server.Addr()))
+
+	t.Run("both records are there", func(t *testing.T) {
+		if !result.OK() || !result.CNAME.OK() || !result.TXT.OK() {
+			t.Errorf("%+v", result)
+		}
+	})
+	t.Run("the result says what has to stand where", func(t *testing.T) {
+		cname, txt := result.CNAME, result.TXT
+		if cname.Type != "CNAME" || cname.Name != host || cname.Value != target ||
+			txt.Type != "TXT" || txt.Name != "_linkstream."+host || txt.Value != challenge {
+			t.Errorf("%+v", result)
+		}
+	})
+	t.Run("what is as expected is not told twice", func(t *testing.T) {
+		if others := slices.Concat(result.CNAME.Others(), result.TXT.Others()); len(others) > 0 {
+			t.Errorf("%q", others)
+		}
+	})
+	t.Run("one of the two is not enough", func(t *testing.T) {
+		server := dnstest.Start(t)
+		server.Add(t, host+". CNAME sho.example.")
+		if r := verify(t, newVerifier(t, server.Addr())); r.OK() || !r.CNAME.OK() || r.TXT.Outcome != customdomain.NoName {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+func TestVerifyCNAME(t *testing.T) {
+	long := []string{host + ". CNAME n0.example."}
+	for i := range 20 {
+		long = append(long, fmt.Sprintf("n%d.example. CNAME n%d.example.", i, i+1))
+	}
+	for name, c := range map[string]struct {
+		records   []string
+		want      customdomain.Outcome
+		values    []string
+		addresses []string
+		says      string
+	}{
+		"direct": {[]string{host + ". CNAME sho.example."}, customdomain.Found, []string{target}, nil, "there"},
+		"in capital letters": {[]string{"GO.Example.COM. CNAME SHO.Example."},
+			customdomain.Found, []string{target}, nil, "there"},
+		"through other names": {[]string{host + ". CNAME a.example.", "a.example. CNAME B.example.",
+			"b.example. CNAME sho.example."},
+			customdomain.Found, []string{"a.example", "b.example", target}, nil, "other names"},
+		"the default domain's own alias is not followed": {[]string{host + ". CNAME sho.example.",
+			"sho.example. CNAME cloud.example."}, customdomain.Found, []string{target}, nil, "there"},
+		"to another name": {[]string{host + ". CNAME other.example.", "other.example. A 192.0.2.1"},
+			customdomain.OtherValue, []string{"other.example"}, nil, "another name"},
+		"to a name that ends like the default domain": {[]string{host + ". CNAME not-sho.example.",
+			"not-sho.example. A 192.0.2.1"}, customdomain.OtherValue, []string{"not-sho.example"}, nil, "another name"},
+		"to a name that does not exist": {[]string{host + ". CNAME gone.example."},
+			customdomain.NoName, []string{"gone.example"}, nil, "NXDOMAIN"},
+		"to itself": {[]string{host + ". CNAME " + host + "."}, customdomain.Loop, []string{host}, nil, "circle"},
+		"in a circle": {[]string{host + ". CNAME a.example.", "a.example. CNAME b.example.",
+			"b.example. CNAME A.example."},
+			customdomain.Loop, []string{"a.example", "b.example", "a.example"}, nil, "circle"},
+		"through too many names": {long, customdomain.TooLong, []string{"n0.example", "n1.example", "n2.example", "n3.example",
+			"n4.example", "n5.example", "n6.example", "n7.example"}, nil, "8"},
+		"no such name":       {nil, customdomain.NoName, nil, nil, "NXDOMAIN"},
+		"a name without any": {[]string{host + `. TXT "x"`}, customdomain.NoRecord, nil, nil, "no CNAME"},
+		"a name with addresses": {[]string{host + ". A 192.0.2.1", host + ". AAAA 2001:db8::1"},
+			customdomain.NoRecord, nil, []string{"192.0.2.1", "2001:db8::1"}, "addresses"},
+		"private addresses are nobody's business": {[]string{host + ". A 10.1.2.3", host + ". A 127.0.0.1",
+			host + ". AAAA fd00::1", host + ". AAAA fe80::1"}, customdomain.NoRecord, nil, nil, "addresses"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := dnstest.Start(t)
+			server.Add(t, c.records...)
+			r := verify(t, newVerifier(t, server.Addr())).CNAME
+			if r.Outcome != c.want || !slices.Equal(r.Values, c.values) || !slices.Equal(r.Addresses, c.addresses) {
+				t.Errorf("%+v", r)
+			}
+			if !strings.Contains(r.Explanation(), c.says) {
+				t.Errorf("explanation %q does not say %q", r.Explanation(), c.says)
+			}
+		})
+	}
+}
+
+func TestVerifyTXT(t *testing.T) {
+	const name = "_linkstream." + host + ". "
+	many := slices.Repeat([]string{name + `TXT "other"`}, 30)
+	for i := range many {
+		many[i] = fmt.Sprintf(`%s TXT "other %02d %s"`, name, i, strings.Repeat("x", 200)) // does not fit a datagram
+	}
+	for title, c := range map[string]struct {
+		records []string
+		want    customdomain.Outcome
+		values  int
+		says    string
+	}{
+		"one string":         {[]string{name + `TXT "` + challenge + `"`}, customdomain.Found, 1, "there"},
+		"in several strings": {[]string{name + `TXT "linkstream-" "verification=" "TEST"`}, customdomain.Found, 1, "there"},
+		"among other records": {[]string{name + `TXT "a"`, name + `TXT "` + challenge + `"`, name + `TXT "b"`},
+			customdomain.Found, 1, "there"},
+		"of a name in capitals": {[]string{strings.ToUpper(name) + `TXT "` + challenge + `"`}, customdomain.Found, 1, "there"},
+		"where an alias leads": {[]string{name + "CNAME txt.example.", `txt.example. TXT "` + challenge + `"`},
+			customdomain.Found, 1, "there"},
+		"over TCP":    {append(many, name+`TXT "`+challenge+`"`), customdomain.Found, 1, "there"},
+		"many others": {many, customdomain.OtherValue, 10, "none"},
+		"of another value": {[]string{name + `TXT "linkstream-verification=test"`},
+			customdomain.OtherValue, 1, "another value"},
+		"with more behind": {[]string{name + `TXT "` + challenge + `x"`},
+			customdomain.OtherValue, 1, "another value"},
+		"in two records, half in each": {[]string{name + `TXT "linkstream-verification="`, name + `TXT "TEST"`},
+			customdomain.OtherValue, 2, "none"},
+		"at the host itself": {[]string{host + `. TXT "` + challenge + `"`}, customdomain.NoName, 0, "NXDOMAIN"},
+		"a name without any": {[]string{name + "A 192.0.2.1"}, customdomain.NoRecord, 0, "no TXT record"},
+	} {
+		t.Run(title, func(t *testing.T) {
+			server := dnstest.Start(t)
+			server.Add(t, c.records...)
+			r := verify(t, newVerifier(t, server.Addr())).TXT
+			if r.Outcome != c.want || len(r.Values) != c.values || !strings.Contains(r.Explanation(), c.says) {
+				t.Errorf("%q: %+v", r.Explanation(), r)
+			}
+		})
+	}
+}
+
+func TestVerifyIgnoresTXTRecordsOfOtherNames(t *testing.T) {
+	server := dnstest.Start(t)
+	server.Handle("_linkstream."+host, func(w dns.ResponseWriter, question *dns.Msg) {
+		reply := new(dns.Msg).SetReply(question)
+		reply.Answer = []dns.RR{record(t, `other.example. TXT "`+challenge+`"`)}
+		_ = w.WriteMsg(reply)
+	})
+	if r := verify(t, newVerifier(t, server.Addr())).TXT; r.Outcome != customdomain.NoRecord {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestVerifyShowsTextOfStrangersInASCII(t *testing.T) {
+	server := dnstest.Start(t)
+	server.Add(t, "_linkstream."+host+`. TXT "\000\027\226\128\174`+strings.Repeat("x", 240)+
+		`" "`+strings.Repeat("y", 200)+`"`)
+	values := verify(t, newVerifier(t, server.Addr())).TXT.Values
+	if len(values) != 1 || !strings.HasPrefix(values[0], `\000\027\226\128\174xxx`) || len(values[0]) > 260 {
+		t.Errorf("%q", values)
+	}
+}
+
+func TestVerifyOfServersThatFail(t *testing.T) {
+	for name, c := range map[string]struct {
+		code int
+		want customdomain.Outcome
+		says string
+	}{
+		"SERVFAIL": {dns.RcodeServerFailure, customdomain.ServerFailed, "SERVFAIL"},
+		"REFUSED":  {dns.RcodeRefused, customdomain.Refused, "REFUSED"},
+		"NOTAUTH":  {dns.RcodeNotAuth, customdomain.Failed, "failed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := dnstest.Start(t)
+			server.Fail(host, c.code)
+			server.Fail("_linkstream."+host, c.code)
+			for _, r := range verify(t, newVerifier(t, server.Addr())).Records() {
+				if r.Outcome != c.want || !strings.Contains(r.Explanation(), c.says) {
+					t.Errorf("%q: %+v", r.Explanation(), r)
+				}
+			}
+		})
+	}
+	t.Run("in the midst of aliases", func(t *testing.T) {
+		server := dnstest.Start(t)
+		server.Add(t, host+". CNAME a.example.")
+		server.Fail("a.example", dns.RcodeServerFailure)
+		r := verify(t, newVerifier(t, server.Addr())).CNAME
+		if r.Outcome != customdomain.ServerFailed || !slices.Equal(r.Values, []string{"a.example"}) {
+			t.Errorf("%+v", r)
+		}
+	})
+	t.Run("nobody listens", func(t *testing.T) {
+		conn, err := net.ListenPacket("udp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn.Close()
+		if r := verify(t, newVerifier(t, conn.LocalAddr().String())).CNAME; r.Outcome != customdomain.Failed {
+			t.Errorf("%+v", r)
+		}
+	})
+	t.Run("one that does not know EDNS0 is asked without", func(t *testing.T) {
+		server := dnstest.Start(t)
+		server.Handle(host, func(w dns.ResponseWriter, question *dns.Msg) {
+			reply := new(dns.Msg).SetReply(question)
+			if question.IsEdns0() != nil {
+				reply = new(dns.Msg).SetRcodeFormatError(question)
+				reply.Question = nil
+			} else {
+				reply.Answer = []dns.RR{record(t, host+". CNAME sho.example.")}
+			}
+			_ = w.WriteMsg(reply)
+		})
+		if r := verify(t, newVerifier(t, server.Addr())).CNAME; !r.OK() {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+func record(t *testing.T, line string) dns.RR {
+	t.Helper()
+	r, err := dns.NewRR(line)
+	if err != nil {
+		t.Error(err)
+	}
+	return r
+}
+
+func TestVerifyTakesBoundedTime(t *testing.T) {
+	silent, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	t.Run("of one question", func(t *testing.T) {
+		cfg := customdomain.Config{Resolver: silent.LocalAddr().String(), Timeout: 50 * time.Millisecond, Total: time.Minute}
+		begin := time.Now()
+		for _, r := range verify(t, verifierOf(t, cfg)).Records() {
+			if r.Outcome != customdomain.Timeout || !strings.Contains(r.Explanation(), "in time") {
+				t.Errorf("%+v", r)
+			}
+		}
+		if took := time.Since(begin); took > 5*time.Second {
+			t.Errorf("took %s", took)
+		}
+	})
+	t.Run("of all questions", func(t *testing.T) {
+		cfg := customdomain.Config{Resolver: silent.LocalAddr().String(), Timeout: time.Minute, Total: 50 * time.Millisecond}
+		begin := time.Now()
+		if r := verify(t, verifierOf(t, cfg)).CNAME; r.Outcome != customdomain.Timeout {
+			t.Errorf("%+v", r)
+		}
+		if took := time.Since(begin); took > 5*time.Second {
+			t.Errorf("took %s", took)
+		}
+	})
+	t.Run("a datagram that is lost is sent again", func(t *testing.T) {
+		server := dnstest.Start(t)
+		lost := make(chan struct{}, 1)
+		server.Handle(host, func(w dns.ResponseWriter, question *dns.Msg) {
+			select {
+			case lost <- struct{}{}:
+				return
+			default:
+			}
+			reply := new(dns.Msg).SetReply(question)
+			reply.Answer = []dns.RR{record(t, host+". CNAME sho.example.")}
+			_ = w.WriteMsg(reply)
+		})
+		cfg := customdomain.Config{Resolver: server.Addr(), Timeout: time.Second, Total: 20 * time.Second}
+		if r := verify(t, verifierOf(t, cfg)).CNAME; !r.OK() || len(lost) != 1 {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+func TestVerifyIgnoresRepliesToOtherQuestions(t *testing.T) {
+	for name, spoil := range map[string]func(reply *dns.Msg){
+		"another name":   func(reply *dns.Msg) { reply.Question[0].Name = "other.example." },
+		"another type":   func(reply *dns.Msg) { reply.Question[0].Qtype = dns.TypeA },
+		"another class":  func(reply *dns.Msg) { reply.Question[0].Qclass = dns.ClassCHAOS },
+		"another ID":     func(reply *dns.Msg) { reply.Id++ },
+		"no question":    func(reply *dns.Msg) { reply.Question = nil },
+		"not a response": func(reply *dns.Msg) { reply.Response = false },
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := dnstest.Start(t)
+			server.Handle(host, func(w dns.ResponseWriter, question *dns.Msg) {
+				wrong := new(dns.Msg).SetReply(question)
+				wrong.Answer = []dns.RR{record(t, host+". CNAME sho.example.")}
+				spoil(wrong)
+				_ = w.WriteMsg(wrong)
+				_, _ = io.WriteString(w.(io.Writer), "rubbish")
+				right := new(dns.Msg).SetReply(question)
+				right.Answer = []dns.RR{record(t, host+". CNAME right.example.")}
+				_ = w.WriteMsg(right)
+			})
+			if r := verify(t, newVerifier(t, server.Addr())).CNAME; !slices.Equal(r.Values, []string{"right.example"}) {
+				t.Errorf("%+v", r)
+			}
+		})
+	}
+}
+
+func TestResolverOfTheSystem(t *testing.T) {
+	write := func(t *testing.T, content string) (path string) {
+		t.Helper()
+		path = filepath.Join(t.TempDir(), "resolv.conf")
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	t.Run("its name servers are asked, three at most", func(t *testing.T) {
+		servers, err := customdomain.ReadServers(write(t, "search example.com\nnameserver 192.0.2.1\n"+
+			"nameserver 2001:db8::1\nnameserver 192.0.2.3\nnameserver 192.0.2.4\n"))
+		if err != nil || !slices.Equal(servers, []string{"192.0.2.1:53", "[2001:db8::1]:53", "192.0.2.3:53"}) {
+			t.Errorf("%q, %v", servers, err)
+		}
+	})
+	for name, path := range map[string]string{
+		"a file without any": write(t, "search example.com\n"), "no file": filepath.Join(t.TempDir(), "none"),
+	} {
+		t.Run(name+" is an error once somebody verifies, and says what to do", func(t *testing.T) {
+			v := verifierOf(t, customdomain.Config{System: path, Timeout: time.Second, Total: time.Second})
+			result, err := v.Verify(t.Context(), host, challenge)
+			var notAsked *customdomain.NotAskedError
+			if !errors.As(err, &notAsked) || !strings.Contains(notAsked.Message, "no DNS resolver") ||
+				!strings.Contains(err.Error(), "-api.resolver") || result.Checked() {
+				t.Errorf("%v, %+v", err, result)
+			}
+		})
+	}
+}
+
+func TestVerifyOfManyAtOnce(t *testing.T) {
+	silent, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	cfg := customdomain.Config{Resolver: silent.LocalAddr().String(), Timeout: time.Second, Total: 2 * time.Second}
+	v := verifierOf(t, cfg)
+	var refused atomic.Int64
+	var verifying sync.WaitGroup
+	for range 40 {
+		verifying.Go(func() {
+			var notAsked *customdomain.NotAskedError
+			if _, err := v.Verify(t.Context(), host, challenge); errors.As(err, &notAsked) && notAsked.Wait == 0 {
+				refused.Add(1)
+			}
+		})
+	}
+	verifying.Wait()
+	if n := refused.Load(); n < 8 {
+		t.Errorf("%d of 40 were refused, want 8: no more than 32 at once", n)
+	}
+}
+
+func TestConfig(t *testing.T) {
+	for resolver, valid := range map[string]bool{
+		"": true, "192.0.2.1:53": true, "[2001:db8::1]:5353": true, "dns.example:53": true,
+		"192.0.2.1": false, ":53": false, "192.0.2.1:0": false, "192.0.2.1:x": false, "192.0.2.1:65536": false,
+	} {
+		cfg := customdomain.DefaultConfig()
+		cfg.Resolver = resolver
+		err := cfg.Validate()
+		if (err == nil) != valid || err != nil && !strings.Contains(err.Error(), "-api.resolver") {
+			t.Errorf("%q: %v", resolver, err)
+		}
+	}
+}
+
+func TestTarget(t *testing.T) {
+	for url, c := range map[string]struct {
+		target string
+		usable bool
+	}{
+		"https://Sho.Example:8443": {"sho.example", true},
+		"https://sho.example.":     {"sho.example", true},
+		"https://kürz.example":     {"xn--krz-hoa.example", true},
+		"http://127.0.0.1:8080":    {"127.0.0.1", false},
+		"http://[::1]:8080":        {"::1", false},
+		"http://localhost:8080":    {"localhost", false},
+	} {
+		v, err := customdomain.NewVerifier(customdomain.DefaultConfig(), url, metrics.NewSet(), slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, usable := v.Target(); got != c.target || usable != c.usable {
+			t.Errorf("%q: %q, %t", url, got, usable)
+		}
+	}
+	if _, err := customdomain.NewVerifier(customdomain.DefaultConfig(), "nowhere", nil, nil); err == nil {
+		t.Error("a base without host is accepted")
+	}
+}

@@ -1,4 +1,0 @@
-package node
-
-// NewServer is newServer, for tests of time.
-var NewServer = newServer

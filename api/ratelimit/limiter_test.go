@@ -1,0 +1,117 @@
+package ratelimit_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"linkstream/api/ratelimit"
+	"linkstream/schema"
+)
+
+// In a bubble of synctest the time begins at 2000-01-01T00:00:00Z, with a window, and moves only when the test sleeps.
+
+var exhausted = ratelimit.Quota{Limit: 2000, RetryAfter: time.Minute}
+
+func TestLimiter(t *testing.T) {
+	test := func(name string, check func(t *testing.T, limiter *ratelimit.Limiter, token, other int64)) {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := newStore(t)
+				_, token := addToken(t, store, "me@example.org")
+				_, other := addToken(t, store, "you@example.org")
+				check(t, ratelimit.NewLimiter(store), token.ID, other.ID)
+			})
+		})
+	}
+	test("counts down to the limit and then refuses", func(t *testing.T, limiter *ratelimit.Limiter, token, _ int64) {
+		for i := range 2000 {
+			want := ratelimit.Quota{Limit: 2000, Remaining: 1999 - i, OK: true}
+			if got := allow(t, limiter, token); got != want {
+				t.Fatalf("request %d: %+v, want %+v", i+1, got, want)
+			}
+		}
+		for range 3 {
+			if got := allow(t, limiter, token); got != exhausted {
+				t.Fatalf("%+v, want %+v", got, exhausted)
+			}
+		}
+	})
+	test("counts each token by itself", func(t *testing.T, limiter *ratelimit.Limiter, token, other int64) {
+		exhaust(t, limiter, token)
+		if got := allow(t, limiter, other); !got.OK || got.Remaining != 1999 {
+			t.Errorf("another token: %+v", got)
+		}
+	})
+	test("begins again at the full minute", func(t *testing.T, limiter *ratelimit.Limiter, token, _ int64) {
+		time.Sleep(3*time.Minute + 42*time.Second)
+		exhaust(t, limiter, token)
+		time.Sleep(18*time.Second - time.Nanosecond)
+		if got := allow(t, limiter, token); got.OK {
+			t.Fatalf("just before the minute: %+v", got)
+		}
+		time.Sleep(time.Nanosecond)
+		if got := allow(t, limiter, token); !got.OK || got.Remaining != 1999 {
+			t.Fatalf("at the minute: %+v", got)
+		}
+	})
+	test("says when the window ends, in whole seconds that suffice", func(t *testing.T, limiter *ratelimit.Limiter, token, _ int64) {
+		exhaust(t, limiter, token)
+		passed := time.Duration(0)
+		for _, at := range []struct{ passed, retryAfter time.Duration }{
+			{0, 60 * time.Second},
+			{1, 60 * time.Second},
+			{time.Second, 59 * time.Second},
+			{30*time.Second + 500*time.Millisecond, 30 * time.Second},
+			{59 * time.Second, time.Second},
+			{time.Minute - 1, time.Second},
+		} {
+			time.Sleep(at.passed - passed)
+			passed = at.passed
+			if got := allow(t, limiter, token); got.OK || got.RetryAfter != at.retryAfter {
+				t.Errorf("after %v: %+v, want %v", at.passed, got, at.retryAfter)
+			}
+		}
+	})
+	test("lets exactly the limit through when called at once", func(t *testing.T, limiter *ratelimit.Limiter, token, _ int64) {
+		for range 3 {
+			remaining := 0
+			got := flood(t, token, flooding, limiter)
+			for _, q := range got {
+				remaining += q.Remaining
+			}
+			if len(got) != 2000 || remaining != 1999*2000/2 {
+				t.Errorf("%d got through, with %d remaining in sum", len(got), remaining)
+			}
+			time.Sleep(time.Minute)
+		}
+	})
+	test("allocates nothing for a request within a lease", func(t *testing.T, limiter *ratelimit.Limiter, token, _ int64) {
+		allow(t, limiter, token)
+		granted, _ := schema.Lease(ratelimit.RateLimit, 1)
+		if n := testing.AllocsPerRun(granted-3, func() { allow(t, limiter, token) }); n != 0 { // runs it once more
+			t.Errorf("%v allocations", n)
+		}
+	})
+	test("allocates nothing for a request that is refused", func(t *testing.T, limiter *ratelimit.Limiter, token, _ int64) {
+		exhaust(t, limiter, token)
+		if n := testing.AllocsPerRun(1000, func() { allow(t, limiter, token) }); n != 0 {
+			t.Errorf("%v allocations", n)
+		}
+	})
+}
+
+func allow(t *testing.T, limiter *ratelimit.Limiter, tokenID int64) ratelimit.Quota {
+	t.Helper()
+	quota, err := limiter.Allow(t.Context(), tokenID)
+	if err != nil {
+		t.Error(err)
+	}
+	return quota
+}
+
+func exhaust(t *testing.T, limiter *ratelimit.Limiter, tokenID int64) {
+	t.Helper()
+	for allow(t, limiter, tokenID).OK {
+	}
+}

@@ -1,7 +1,0 @@
-package local
-
-// Install and FreePort are tested on their own: what the engines do with them depends on the machine.
-var (
-	Install  = install
-	FreePort = freePort
-)

@@ -1,0 +1,36 @@
+package testengines_test
+
+import (
+	"strings"
+	"testing"
+
+	"linkstream/deploy/testengines"
+)
+
+func TestAllEnginesAreFoundByTheirEnvironment(t *testing.T) {
+	for _, name := range []string{testengines.PostgresEnv, testengines.KafkaEnv, testengines.ClickHouseEnv, testengines.ClickHouseHTTPEnv} {
+		t.Setenv(name, "")
+	}
+	all, err := testengines.StartAll(t.Context(), t.TempDir(), discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := all.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	for _, variable := range all.Environment() {
+		name, value, _ := strings.Cut(variable, "=")
+		t.Setenv(name, value)
+	}
+	for _, ours := range all.Engines() {
+		e, err := starters[ours.Name](t.Context(), t.TempDir(), discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Addr != ours.Addr || e.HTTPAddr != ours.HTTPAddr || !strings.HasPrefix(e.Source, "LINKSTREAM_TEST_") {
+			t.Errorf("got %v, want that of %v", e, ours)
+		}
+	}
+}

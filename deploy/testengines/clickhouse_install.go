@@ -1,0 +1,39 @@
+package testengines
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"runtime"
+)
+
+const (
+	clickhouseOldest = 25_08    // year and month of the oldest version that clickhouse-go supports
+	chdbVersion      = "26.5.3" // of the package that is installed
+	chdbPackage      = "@chdb/lib-linux-x64-gnu"
+	chserverPackage  = "linkstream/deploy/testengines/chserver"
+)
+
+// installChdb has npm put the engine's library into the user's cache and returns its path.
+func installChdb(ctx context.Context, log *slog.Logger) (library string, err error) {
+	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+		return "", fmt.Errorf("install %s: there is none for %s/%s", chdbPackage, runtime.GOOS, runtime.GOARCH)
+	}
+	dir, err := install(ctx, "chdb-"+chdbVersion, log, fillChdb)
+	return chdbLibrary(dir), err
+}
+
+func fillChdb(ctx context.Context, dir string) error {
+	if err := npmInstall(ctx, dir, chdbPackage+"@"+chdbVersion); err != nil {
+		return err
+	}
+	if !exists(chdbLibrary(dir)) {
+		return fmt.Errorf("%s holds no library", chdbPackage)
+	}
+	return nil
+}
+
+func chdbLibrary(dir string) string {
+	return filepath.Join(dir, "node_modules", filepath.FromSlash(chdbPackage), "libchdb.so")
+}

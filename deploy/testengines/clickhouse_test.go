@@ -1,0 +1,61 @@
+package testengines_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"linkstream/deploy/testengines"
+)
+
+func TestClickHouse(t *testing.T) {
+	t.Setenv(testengines.ClickHouseEnv, "")
+	t.Run("by the native protocol", func(t *testing.T) {
+		testEngine(t, testengines.ClickHouse, clickhouseStore{nativeAddr})
+	})
+	t.Run("by HTTP", func(t *testing.T) {
+		testEngine(t, testengines.ClickHouse, clickhouseStore{httpAddr})
+	})
+}
+
+func nativeAddr(e *testengines.Engine) string { return e.Addr }
+func httpAddr(e *testengines.Engine) string   { return e.HTTPAddr }
+
+type clickhouseStore struct {
+	addr func(*testengines.Engine) string
+}
+
+func (s clickhouseStore) write(ctx context.Context, e *testengines.Engine, value string) error {
+	return s.with(e, func(conn driver.Conn) error {
+		if err := conn.Exec(ctx, "CREATE TABLE IF NOT EXISTS kept (value String) ENGINE MergeTree ORDER BY value"); err != nil {
+			return err
+		}
+		batch, err := conn.PrepareBatch(ctx, "INSERT INTO kept")
+		if err != nil {
+			return err
+		}
+		return errors.Join(batch.Append(value), batch.Send())
+	})
+}
+
+func (s clickhouseStore) read(ctx context.Context, e *testengines.Engine) (values []string, err error) {
+	err = s.with(e, func(conn driver.Conn) error {
+		return conn.QueryRow(ctx, "SELECT arraySort(groupArray(value)) FROM kept").Scan(&values)
+	})
+	return values, err
+}
+
+func (s clickhouseStore) with(e *testengines.Engine, f func(driver.Conn) error) error {
+	options, err := clickhouse.ParseDSN(s.addr(e))
+	if err != nil {
+		return err
+	}
+	conn, err := clickhouse.Open(options)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(conn), conn.Close())
+}

@@ -1,0 +1,95 @@
+// Command engines starts real engines on loopback, prints which they are, and runs a command with their addresses in
+// its environment, such as the tests of many packages, which then share them; without a command, it runs until Ctrl-C.
+// It also sees to it that tests find a browser.
+//
+//	go run ./deploy/testengines/engines go test ./schema/...
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"linkstream/deploy/testengines"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	data := flag.String("data", "", "`folder` of the engines' data (default one that is removed at the end)")
+	flag.Parse()
+	err := run(ctx, *data, flag.Args())
+	if ended, ok := errors.AsType[*exec.ExitError](err); ok && ended.Exited() {
+		os.Exit(ended.ExitCode())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "engines:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, data string, command []string) (err error) {
+	if data == "" {
+		if data, err = os.MkdirTemp("", "linkstream-engines-"); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(data)) }()
+	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	if len(command) > 0 {
+		if err := nameChromium(ctx, log); err != nil {
+			return err
+		}
+	}
+	engines, err := testengines.StartAll(ctx, data, log)
+	if err != nil && len(command) > 0 && os.Getenv(testengines.RequireEnv) != "1" {
+		fmt.Fprintf(os.Stderr, "\n*** not all engines can be had, what needs them is skipped: %v\n\n", err)
+		return execute(ctx, command, nil)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, engines.Close()) }()
+	for _, e := range engines.Engines() {
+		fmt.Fprintln(os.Stderr, e)
+	}
+	if len(command) > 0 {
+		return execute(ctx, command, engines.Environment())
+	}
+	for _, line := range engines.Environment() {
+		fmt.Println(line)
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// nameChromium prints which browser the command will find.
+func nameChromium(ctx context.Context, log *slog.Logger) error {
+	browser, err := testengines.FindChromium(ctx, log)
+	if err == nil {
+		_, err = fmt.Fprintln(os.Stderr, browser)
+		return err
+	}
+	if os.Getenv(testengines.RequireEnv) == "1" {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "\n*** there is no browser, what needs one is skipped: %v\n\n", err)
+	return nil
+}
+
+// execute runs a command to its end. When ctx ends, the command is asked to end, too.
+func execute(ctx context.Context, command, environment []string) error {
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Env = append(os.Environ(), environment...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = time.Minute
+	return cmd.Run()
+}

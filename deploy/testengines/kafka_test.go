@@ -1,0 +1,110 @@
+package testengines_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+
+	"linkstream/deploy/testengines"
+)
+
+func TestKafka(t *testing.T) {
+	t.Setenv(testengines.KafkaEnv, "")
+	testEngine(t, testengines.Kafka, kafkaStore{topic: "kept"})
+}
+
+func TestEmbeddedBrokerStandsInForKafka(t *testing.T) {
+	t.Setenv(testengines.KafkaEnv, "")
+	t.Setenv(testengines.RequireEnv, "")
+	t.Setenv("PATH", "") // where there is no Java
+	testEngine(t, testengines.Kafka, kafkaStore{topic: "kept"})
+}
+
+func TestNothingStandsInForKafkaWhereEnginesAreRequired(t *testing.T) {
+	t.Setenv(testengines.KafkaEnv, "")
+	t.Setenv(testengines.RequireEnv, "1")
+	t.Setenv("PATH", "")
+	if e, err := testengines.Kafka(t.Context(), t.TempDir(), discard); err == nil {
+		t.Errorf("got %v", errors.Join(errors.New(e.String()), e.Close()))
+	}
+}
+
+type kafkaStore struct{ topic string }
+
+func (s kafkaStore) write(ctx context.Context, e *testengines.Engine, value string) error {
+	client, done := kafkaClient(e)
+	defer done()
+	return retry(ctx, func() error {
+		created, err := client.CreateTopics(ctx, &kafka.CreateTopicsRequest{
+			Topics: []kafka.TopicConfig{{Topic: s.topic, NumPartitions: 1, ReplicationFactor: 1}},
+		})
+		if err != nil {
+			return err
+		}
+		if err := created.Errors[s.topic]; err != nil && !errors.Is(err, kafka.TopicAlreadyExists) {
+			return err
+		}
+		produced, err := client.Produce(ctx, &kafka.ProduceRequest{Topic: s.topic, RequiredAcks: kafka.RequireAll,
+			Records: kafka.NewRecordReader(kafka.Record{Value: kafka.NewBytes([]byte(value))})})
+		if err != nil {
+			return err
+		}
+		return produced.Error
+	})
+}
+
+func (s kafkaStore) read(ctx context.Context, e *testengines.Engine) (values []string, err error) {
+	client, done := kafkaClient(e)
+	defer done()
+	res, err := client.Fetch(ctx, &kafka.FetchRequest{Topic: s.topic, MinBytes: 1, MaxBytes: 1 << 20})
+	if err != nil {
+		return nil, err
+	}
+	if res.Error != nil {
+		return nil, res.Error
+	}
+	for {
+		record, err := res.Records.ReadRecord()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		value, err := kafka.ReadAll(record.Value)
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, string(value))
+	}
+	slices.Sort(values)
+	return values, nil
+}
+
+func kafkaClient(e *testengines.Engine) (client *kafka.Client, done func()) {
+	transport := &kafka.Transport{}
+	return &kafka.Client{Addr: kafka.TCP(e.Addr), Timeout: 10 * time.Second, Transport: transport},
+		transport.CloseIdleConnections
+}
+
+// retry calls f until it returns nil: a partition has no leader at once after it was created or its broker came back.
+func retry(ctx context.Context, f func() error) error {
+	ticker := time.NewTicker(50 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		err := f()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return err
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package testengines
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	osuser "os/user"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// dieWithParent has the kernel kill cmd when the thread that starts it ends.
+func dieWithParent(cmd *exec.Cmd) {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+}
+
+// dropRoot makes cmd, where this process is root, run as a user who is not, and gives owned to that user.
+//
+// The program and its files may lie where others cannot go, such as root's cache, so cmd keeps the one capability to
+// pass there. It needs it before it runs, and for access(2), by which Postgres looks for its programs: both take it
+// away from a process that was root, unless a secure bit says otherwise. See capabilities(7).
+func dropRoot(cmd *exec.Cmd, owned string) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	setpriv, err := exec.LookPath("setpriv")
+	if err != nil {
+		return fmt.Errorf("run %q as another user than root: %w", cmd.Path, err)
+	}
+	u, err := osuser.Lookup("postgres")
+	if err != nil {
+		u, err = osuser.Lookup("nobody")
+	}
+	if err != nil {
+		return fmt.Errorf("find user to run %q as: %w", cmd.Path, err)
+	}
+	args := []string{"setpriv", "--reuid", u.Uid, "--regid", u.Gid, "--clear-groups", "--securebits", "+no_setuid_fixup",
+		"--inh-caps", "-all,+dac_override", "--ambient-caps", "-all,+dac_override", "--pdeathsig", "keep", "--", cmd.Path}
+	cmd.Path, cmd.Args = setpriv, append(args, cmd.Args[1:]...)
+
+	uid, _ := strconv.Atoi(u.Uid) // numbers, on this system
+	gid, _ := strconv.Atoi(u.Gid)
+	return filepath.WalkDir(owned, func(path string, _ os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Lchown(path, uid, gid)
+	})
+}
+
+// killMarked kills all processes whose command line holds mark, and returns when none is left.
+func killMarked(ctx context.Context, mark string) error {
+	if mark == "" {
+		return nil
+	}
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		// The command line, unlike the working directory, can be read of any user's processes without privileges.
+		paths, err := filepath.Glob("/proc/[0-9]*/cmdline")
+		if err != nil {
+			return err
+		}
+		found := false
+		for _, path := range paths {
+			line, _ := os.ReadFile(path) // fails where the process has ended
+			if !bytes.Contains(line, []byte(mark)) {
+				continue
+			}
+			found = true
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		if !found {
+			return nil
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the end of processes called %q: %w", mark, ctx.Err())
+		}
+	}
+}
+
+// syncFilesystem writes to disk what dir's file system holds in memory.
+func syncFilesystem(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return unix.Syncfs(int(f.Fd()))
+}
+
+// lowestEphemeralPort returns the first of the ports that the kernel gives to outgoing connections.
+func lowestEphemeralPort() int {
+	var low int
+	line, _ := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")
+	if _, err := fmt.Sscan(string(line), &low); err != nil {
+		return usualLowest
+	}
+	return low
+}

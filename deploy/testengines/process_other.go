@@ -1,0 +1,27 @@
+//go:build !linux
+
+package testengines
+
+import (
+	"context"
+	"os/exec"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// dieWithParent does nothing but make room for attributes: only Linux offers it.
+func dieWithParent(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{} }
+
+// dropRoot does nothing: run as another user than root.
+func dropRoot(*exec.Cmd, string) error { return nil }
+
+// killMarked does nothing: without /proc there is no portable way to find other processes.
+func killMarked(context.Context, string) error { return nil }
+
+func syncFilesystem(string) error {
+	unix.Sync()
+	return nil
+}
+
+func lowestEphemeralPort() int { return usualLowest }

@@ -1,0 +1,88 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+// Main runs a program until it returns or a signal ends ctx, and exits: 0 after a stop that was asked for and
+// after -h, 1 after an error.
+func Main(name string, run func(ctx context.Context, args []string, stdout, stderr io.Writer) error) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+		os.Exit(1)
+	}
+}
+
+// ParseArgs is Parse for a program: usage is what -h prints before the flags.
+func ParseArgs(name, usage string, args []string, stderr io.Writer, sections ...Section) (positional []string, err error) {
+	fs := flag.NewFlagSet(name, flag.ContinueOnError)
+	fs.SetOutput(stderr)
+	fs.Usage = func() {
+		fmt.Fprintf(stderr, "%s\nFlags, each also read from the environment (-log.level from LINKSTREAM_LOG_LEVEL):\n", usage)
+		fs.PrintDefaults()
+	}
+	return Parse(fs, args, sections...)
+}
+
+const (
+	attemptTimeout = 90 * time.Second // migrations included
+	maxPause       = 2 * time.Second
+)
+
+// WaitReport is called with what a program waits for and the error of the last attempt, nil before the first one.
+type WaitReport func(what string, err error)
+
+// ReportToLog returns a WaitReport that logs each failed attempt.
+func ReportToLog(log *slog.Logger) WaitReport {
+	return func(what string, err error) {
+		if err != nil {
+			log.Warn("waiting for "+what, "error", err)
+		}
+	}
+}
+
+// Await calls open until it succeeds or ctx is done. So the order in which programs and engines start does not matter:
+// whoever is early waits, and says for what.
+func Await[T any](ctx context.Context, report WaitReport, what string, open func(context.Context) (T, error)) (T, error) {
+	report(what, nil)
+	pause := backoff.NewExponentialBackOff()
+	pause.MaxInterval = maxPause
+	return backoff.Retry(ctx, func() (T, error) {
+		bounded, cancel := context.WithTimeout(ctx, attemptTimeout)
+		defer cancel()
+		return open(bounded)
+	}, backoff.WithBackOff(pause), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, _ time.Duration) {
+		report(what, err)
+	}))
+}
+
+// AwaitOK is Await for what has no result.
+func AwaitOK(ctx context.Context, report WaitReport, what string, try func(context.Context) error) error {
+	_, err := Await(ctx, report, what, func(ctx context.Context) (struct{}, error) { return struct{}{}, try(ctx) })
+	return err
+}
+
+// RunInBackground starts f in a goroutine. stop cancels its context and waits until f returns.
+func RunInBackground(ctx context.Context, f func(context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { f(ctx) })
+	return func() {
+		cancel()
+		running.Wait()
+	}
+}

@@ -1,0 +1,134 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+	"github.com/valyala/fasthttp"
+)
+
+// readyTimeout bounds the checks behind /readyz: an engine that hangs is an engine that is not ready.
+const readyTimeout = 2 * time.Second
+
+// Endpoints answers the operator's paths of one
+type Endpoints struct {
+	// Ready returns nil if the service can do its work, else what it waits for.
+	Ready func(context.Context) error
+	// Metrics is written in Prometheus text format, after the process's own metrics.
+	Metrics *metrics.Set
+}
+
+// Handle answers ctx if its path is one of the operator's, and reports whether it did.
+func (e *Endpoints) Handle(ctx *fasthttp.RequestCtx) bool {
+	switch string(ctx.Path()) {
+	case "/healthz":
+		ctx.SetContentType("text/plain; charset=utf-8")
+		ctx.SetBodyString("ok\n")
+	case "/readyz":
+		e.ready(ctx)
+	case "/metrics":
+		ctx.SetContentType("text/plain; version=0.0.4; charset=utf-8")
+		metrics.WriteProcessMetrics(ctx)
+		e.Metrics.WritePrometheus(ctx)
+	default:
+		return false
+	}
+	return true
+}
+
+func (e *Endpoints) ready(ctx *fasthttp.RequestCtx) {
+	bounded, cancel := context.WithTimeout(context.Background(), readyTimeout)
+	defer cancel()
+	ctx.SetContentType("text/plain; charset=utf-8")
+	if err := e.Ready(bounded); err != nil {
+		ctx.SetStatusCode(fasthttp.StatusServiceUnavailable)
+		fmt.Fprintf(ctx, "not ready: %v\n", err)
+		return
+	}
+	ctx.SetBodyString("ready\n")
+}
+
+// CheckAddr returns what is wrong with an address to listen on, host:port with a port from 0 (any) to 65535.
+func CheckAddr(addr string) error {
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return err
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return fmt.Errorf("address %s: port is not 0 to 65535", addr)
+	}
+	return nil
+}
+
+// CheckURL returns what is wrong with the public base of a service: it is http:// or https:// and a host, perhaps a port.
+func CheckURL(base string) error {
+	u, err := url.Parse(base)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || (u.Path != "" && u.Path != "/") ||
+		u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return fmt.Errorf("%q is not http:// or https:// and a host", base)
+	}
+	return nil
+}
+
+// LocalURL returns the base of what is served on addr, as seen on this machine.
+func LocalURL(addr net.Addr) string {
+	if tcp, ok := addr.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		return "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(tcp.Port))
+	}
+	return "http://" + addr.String()
+}
+
+// Listen opens a TCP listener. An address without a host, as in ":8080", means every interface.
+func Listen(addr string) (net.Listener, error) {
+	ln, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %q: %w", addr, err)
+	}
+	return ln, nil
+}
+
+// ListenUnlessOpen returns ln, or a new listener at addr if ln is nil.
+func ListenUnlessOpen(ln net.Listener, addr string) (net.Listener, error) {
+	if ln != nil {
+		return ln, nil
+	}
+	return Listen(addr)
+}
+
+// Serve serves srv on ln until ctx is done, then closes ln and gives the requests under way up to grace to finish.
+// It returns nil after such a stop, also when grace ran out.
+func Serve(ctx context.Context, srv *fasthttp.Server, ln net.Listener, grace time.Duration) error {
+	failed := make(chan error, 1)
+	go func() { failed <- srv.Serve(ln) }()
+	select {
+	case err := <-failed:
+		if err == nil { // fasthttp takes a closed listener for a stop
+			err = net.ErrClosed
+		}
+		return fmt.Errorf("serve on %s: %w", ln.Addr(), err)
+	case <-ctx.Done():
+	}
+	bounded, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	err := srv.ShutdownWithContext(bounded)
+	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("shut down server on %s: %w", ln.Addr(), err)
+	}
+	ln.Close() // a server that had not begun to serve when it was told to stop does not know the listener
+	<-failed
+	return nil
+}
+
+// ConnLogger adapts log for fasthttp. Its messages are about single connections, so they are logged at level debug.
+func ConnLogger(log *slog.Logger) fasthttp.Logger { return connLogger{log} }
+
+type connLogger struct{ log *slog.Logger }
+
+func (l connLogger) Printf(format string, args ...any) { l.log.Debug(fmt.Sprintf(format, args...)) }

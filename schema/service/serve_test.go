@@ -1,0 +1,202 @@
+package service_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"linkstream/schema/service"
+)
+
+// slow is a server whose requests for /slow are under way until release is closed.
+type slow struct {
+	ln      net.Listener
+	entered chan struct{}
+	release chan struct{}
+	stop    context.CancelFunc
+	served  chan error
+}
+
+func startSlow(t *testing.T, grace time.Duration) *slow {
+	t.Helper()
+	ln, err := service.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	s := &slow{ln: ln, entered: make(chan struct{}, 1), release: make(chan struct{}), stop: cancel,
+		served: make(chan error, 1)}
+	srv := &fasthttp.Server{Handler: func(ctx *fasthttp.RequestCtx) {
+		if string(ctx.Path()) == "/slow" {
+			s.entered <- struct{}{}
+			<-s.release
+		}
+		ctx.SetBodyString("done")
+	}}
+	go func() { s.served <- service.Serve(ctx, srv, ln, grace) }()
+	t.Cleanup(cancel)
+	return s
+}
+
+// get returns the body of the answer to a request for path.
+func (s *slow) get(path string) (string, error) {
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	res, err := client.Get(fmt.Sprintf("http://%s%s", s.ln.Addr(), path))
+	if err != nil {
+		return "", err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	return string(body), err
+}
+
+func (s *slow) awaitServed(t *testing.T) error {
+	t.Helper()
+	select {
+	case err := <-s.served:
+		return err
+	case <-time.After(20 * time.Second):
+		t.Fatal("Serve does not return")
+		return nil
+	}
+}
+
+func TestServe(t *testing.T) {
+	t.Run("lets requests under way finish, and takes no others", func(t *testing.T) {
+		s := startSlow(t, 20*time.Second)
+		answered := make(chan error, 1)
+		go func() {
+			body, err := s.get("/slow")
+			if err == nil && body != "done" {
+				err = fmt.Errorf("got %q", body)
+			}
+			answered <- err
+		}()
+		<-s.entered
+		s.stop()
+		for { // until the listener is closed
+			conn, err := net.Dial("tcp", s.ln.Addr().String())
+			if err != nil {
+				break
+			}
+			conn.Close()
+		}
+		select {
+		case err := <-s.served:
+			t.Fatalf("Serve returned %v with a request under way", err)
+		default:
+		}
+		close(s.release)
+		if err := <-answered; err != nil {
+			t.Errorf("the request under way: %v", err)
+		}
+		if err := s.awaitServed(t); err != nil {
+			t.Errorf("Serve returned %v", err)
+		}
+	})
+	t.Run("waits no longer than grace", func(t *testing.T) {
+		s := startSlow(t, 200*time.Millisecond)
+		answered := make(chan error, 1)
+		go func() {
+			_, err := s.get("/slow")
+			answered <- err
+		}()
+		<-s.entered
+		began := time.Now()
+		s.stop()
+		if err := s.awaitServed(t); err != nil {
+			t.Errorf("Serve returned %v", err)
+		}
+		if took := time.Since(began); took < 200*time.Millisecond || took > 5*time.Second {
+			t.Errorf("Serve took %v", took)
+		}
+		close(s.release)
+		<-answered
+	})
+	t.Run("does not wait for connections that are kept for later requests", func(t *testing.T) {
+		s := startSlow(t, 20*time.Second)
+		conn, err := net.Dial("tcp", s.ln.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+		if _, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		s.stop()
+		if err := s.awaitServed(t); err != nil {
+			t.Errorf("Serve returned %v", err)
+		}
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("Serve took %v", took)
+		}
+	})
+	t.Run("returns where it is stopped before it began", func(t *testing.T) {
+		for range 50 { // a race of the server's start and its stop
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			ln, err := service.Listen("127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := &slow{served: make(chan error, 1)}
+			go func() { s.served <- service.Serve(ctx, new(fasthttp.Server), ln, time.Second) }()
+			if err := s.awaitServed(t); err != nil {
+				t.Fatalf("Serve returned %v", err)
+			}
+		}
+	})
+	t.Run("returns an error where the listener fails", func(t *testing.T) {
+		s := startSlow(t, time.Second)
+		if _, err := s.get("/"); err != nil {
+			t.Fatal(err)
+		}
+		s.ln.Close()
+		err := s.awaitServed(t)
+		if err == nil || !strings.Contains(err.Error(), s.ln.Addr().String()) || strings.Contains(err.Error(), "%!") {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("returns the error of the listener", func(t *testing.T) {
+		failure := errors.New("out of file descriptors")
+		ln := brokenListener{failure}
+		err := service.Serve(t.Context(), &fasthttp.Server{Logger: quiet{}}, ln, time.Second)
+		if !errors.Is(err, failure) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+type brokenListener struct{ err error }
+
+func (l brokenListener) Accept() (net.Conn, error) { return nil, l.err }
+func (l brokenListener) Close() error              { return nil }
+func (l brokenListener) Addr() net.Addr            { return &net.TCPAddr{} }
+
+type quiet struct{}
+
+func (quiet) Printf(string, ...any) {}
+
+func TestListenNamesTheAddress(t *testing.T) {
+	ln, err := service.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	taken := ln.Addr().String()
+	if _, err := service.Listen(taken); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("listen on %q", taken)) {
+		t.Errorf("got %v", err)
+	}
+}

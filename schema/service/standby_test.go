@@ -1,0 +1,120 @@
+package service_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"linkstream/schema/service"
+)
+
+func startPort(t *testing.T) *service.Standby {
+	t.Helper()
+	port, err := service.ListenStandby("127.0.0.1:0", "application/json", `{"message":"soon"}`, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { port.Close() })
+	return port
+}
+
+// ask returns the status, the Retry-After and the body of the answer to a request for path, on a connection of its own.
+func ask(addr net.Addr, path string) (status int, retryAfter, body string, err error) {
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 20 * time.Second}
+	res, err := client.Get(fmt.Sprintf("http://%s%s", addr, path))
+	if err != nil {
+		return 0, "", "", err
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	return res.StatusCode, res.Header.Get("Retry-After"), string(text), err
+}
+
+func wantAnswer(t *testing.T, addr net.Addr, path string, status int, part string) (retryAfter string) {
+	t.Helper()
+	got, retryAfter, body, err := ask(addr, path)
+	if err != nil || got != status || !strings.Contains(body, part) {
+		t.Errorf("%s: status %d, body %q, error %v; want %d with %q", path, got, body, err, status, part)
+	}
+	return retryAfter
+}
+
+func TestStarting(t *testing.T) {
+	t.Run("is alive, not ready, and says what it waits for", func(t *testing.T) {
+		port := startPort(t)
+		wantAnswer(t, port.Addr(), "/healthz", 200, "ok")
+		port.Waiting("Postgres", nil)
+		wantAnswer(t, port.Addr(), "/readyz", 503, "not ready: waiting for Postgres\n")
+		port.Waiting("Postgres", errors.New("connection refused"))
+		wantAnswer(t, port.Addr(), "/readyz", 503, "not ready: waiting for Postgres: connection refused\n")
+		wantAnswer(t, port.Addr(), "/metrics", 200, "go_goroutines")
+		if after := wantAnswer(t, port.Addr(), "/abc", 503, `{"message":"soon"}`); after != "1" {
+			t.Errorf("Retry-After %q", after)
+		}
+	})
+	t.Run("hands over without a connection that is refused or left alone", func(t *testing.T) {
+		port := startPort(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		var served atomic.Int64
+		var clients sync.WaitGroup
+		for range 4 {
+			clients.Go(func() {
+				for ctx.Err() == nil {
+					status, _, body, err := ask(port.Addr(), "/abc")
+					switch {
+					case err != nil, status == 200 && body != "service":
+						t.Errorf("status %d, body %q, error %v", status, body, err)
+						return
+					case status == 200:
+						served.Add(1)
+						return
+					}
+				}
+			})
+		}
+		idle, err := net.Dial("tcp", port.Addr().String()) // sends nothing
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer idle.Close()
+		wantAnswer(t, port.Addr(), "/abc", 503, "soon")
+		server := &fasthttp.Server{Handler: func(ctx *fasthttp.RequestCtx) { ctx.SetBodyString("service") }}
+		done := make(chan error, 1)
+		go func() { done <- service.Serve(ctx, server, port, time.Second) }()
+		clients.Wait()
+		if served.Load() != 4 {
+			t.Errorf("%d of 4 clients got an answer of the service", served.Load())
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if conn, err := net.Dial("tcp", port.Addr().String()); err == nil {
+			conn.Close()
+			t.Error("the port is open after the service has stopped")
+		}
+	})
+	t.Run("closes without a service, also at once", func(t *testing.T) {
+		for range 20 {
+			port := startPort(t)
+			if err := port.Close(); err != nil {
+				t.Error(err)
+			}
+			if conn, err := net.Dial("tcp", port.Addr().String()); err == nil {
+				conn.Close()
+				t.Error("the port is open")
+			}
+		}
+	})
+}

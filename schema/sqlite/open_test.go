@@ -1,0 +1,203 @@
+package sqlite_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"linkstream/schema"
+	"linkstream/schema/sqlite"
+)
+
+func TestOpen(t *testing.T) {
+	t.Run("takes any file name", func(t *testing.T) {
+		for _, name := range []string{"links.db", "a b?c=d&e#f%41.db", "ссылки;'\".db"} {
+			path := filepath.Join(t.TempDir(), name)
+			openLinks(t, path)
+			if _, err := os.Stat(path); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	t.Run("takes a relative path", func(t *testing.T) {
+		t.Chdir(t.TempDir())
+		openClicks(t, "clicks.db")
+		if _, err := os.Stat("clicks.db"); err != nil {
+			t.Fatal(err)
+		}
+	})
+	t.Run("names the file that cannot be opened", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "no", "such", "folder.db")
+		_, err := sqlite.Open(t.Context(), path)
+		mustSay(t, err, path)
+	})
+	t.Run("refuses a file that is no database", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "links.db")
+		if err := os.WriteFile(path, []byte(strings.Repeat("not a database\n", 1000)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := sqlite.Open(t.Context(), path)
+		mustSay(t, err, "not a database")
+	})
+	t.Run("gives up with its context", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "links.db"))
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("got error %v", err)
+		}
+	})
+}
+
+func TestMigrate(t *testing.T) {
+	t.Run("refuses a file of a newer program", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "clicks.db")
+		openClicks(t, path).Close()
+		raw := openRaw(t, path)
+		if _, err := raw.Exec(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, 1)`); err != nil {
+			t.Fatal(err)
+		}
+		_, err := sqlite.OpenClicks(t.Context(), path)
+		mustSay(t, err, "version 99, made by a newer linkstream")
+	})
+	t.Run("migrates once, however many open a new file", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "links.db")
+		var group sync.WaitGroup
+		for range 8 {
+			group.Go(func() {
+				links, err := sqlite.Open(t.Context(), path)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				links.Close()
+			})
+		}
+		group.Wait()
+		var applied int
+		row := openRaw(t, path).QueryRow(`SELECT count(*) FROM goose_db_version WHERE version_id = 1`)
+		if err := row.Scan(&applied); err != nil || applied != 1 {
+			t.Fatalf("migration 1 was applied %d times, error %v", applied, err)
+		}
+	})
+}
+
+func mustSay(t *testing.T, err error, text string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), text) {
+		t.Fatalf("got error %v, want one with %q", err, text)
+	}
+}
+
+func TestContext(t *testing.T) {
+	t.Run("a write that waits for another process ends with its context", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "links.db")
+		links := openLinks(t, path)
+		other, err := openRaw(t, path).Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer other.Close()
+		if _, err := other.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		account := schema.Account{Email: "a@example.org", CreatedAt: time.Now()}
+		if err := links.CreateAccount(ctx, &account); schema.ErrorCode(err) != schema.CodeUnavailable {
+			t.Fatalf("got error %v", err)
+		}
+		if _, err := links.AccountByEmail(t.Context(), "a@example.org"); schema.ErrorCode(err) != schema.CodeNotFound {
+			t.Fatalf("a read waits for a write, or the write was done: %v", err)
+		}
+		if _, err := other.ExecContext(t.Context(), "ROLLBACK"); err != nil {
+			t.Fatal(err)
+		}
+		if err := links.CreateAccount(t.Context(), &account); err != nil {
+			t.Fatal(err)
+		}
+	})
+	t.Run("a batch that is given up is counted as a whole or not at all", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "clicks.db")
+		clicks := openClicks(t, path)
+		batch, source := new(schema.ClickBatch), newTraffic()
+		counted := int64(0)
+		for round := range 10 {
+			source.next = counted
+			source.fill(batch, 5_000)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(round)*3*time.Millisecond)
+			err := clicks.InsertClicks(ctx, batch)
+			cancel()
+			at, positionErr := clicks.Position(t.Context(), 0)
+			if positionErr != nil {
+				t.Fatal(positionErr)
+			}
+			if at.Next != batch.Next && (err == nil || at.Next != batch.Base) {
+				t.Fatalf("position %d after a batch from %d to %d, error %v", at.Next, batch.Base, batch.Next, err)
+			}
+			counted = at.Next
+			allCounted(t, path, counted)
+		}
+	})
+}
+
+// allCounted requires that the counters sum to want, and the totals too.
+func allCounted(t *testing.T, path string, want int64) {
+	t.Helper()
+	var counters, totals int64
+	err := openRaw(t, path).QueryRow(`SELECT (SELECT coalesce(sum(total), 0) FROM counters),
+		(SELECT coalesce(sum(total), 0) FROM totals)`).Scan(&counters, &totals)
+	if err != nil || counters != want || totals != want {
+		t.Fatalf("got %d clicks in counters and %d in totals, want %d, error %v", counters, totals, want, err)
+	}
+}
+
+func TestClose(t *testing.T) {
+	t.Run("ends calls under way, and later ones, and keeps what was answered", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "links.db")
+		links := openLinks(t, path)
+		account := schema.Account{Email: "a@example.org", CreatedAt: time.Now()}
+		if err := links.CreateAccount(t.Context(), &account); err != nil {
+			t.Fatal(err)
+		}
+		var created atomic.Int64
+		var group sync.WaitGroup
+		running := make(chan struct{})
+		for w := range 4 {
+			group.Go(func() {
+				for i := 0; ; i++ {
+					link := schema.Link{AccountID: account.ID, Hash: fmt.Sprintf("%d-%d", w, i), CreatedAt: time.Now()}
+					if links.CreateLink(t.Context(), &link) != nil {
+						return
+					}
+					if created.Add(1) == 10 {
+						close(running)
+					}
+				}
+			})
+		}
+		select {
+		case <-running:
+		case <-time.After(10 * time.Second):
+			t.Error("no links are created")
+		}
+		if err := links.Close(); err != nil {
+			t.Fatal(err)
+		}
+		group.Wait()
+		if _, err := links.Link(t.Context(), 0, "0-0"); err == nil {
+			t.Fatal("a closed store answers")
+		}
+		_, total, err := openLinks(t, path).Links(t.Context(), account.ID, 1)
+		if err != nil || total < created.Load() {
+			t.Fatalf("%d of %d created links are there, error %v", total, created.Load(), err)
+		}
+	})
+}
