@@ -269,10 +269,10 @@ func TestAuthenticateAsksSeldom(t *testing.T) {
 }
 
 // requestFor sends a request each 10 ms.
-func requestFor(t *testing.T, auth *auth.Authenticator, secret string, d time.Duration, code schema.Code) {
+func requestFor(t *testing.T, a *auth.Authenticator, secret string, d time.Duration, code schema.Code) {
 	t.Helper()
 	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		_, err := authenticator.Authenticate(t.Context(), bearer(secret))
+		_, err := a.Authenticate(t.Context(), bearer(secret))
 		wantCode(t, err, code)
 	}
 }

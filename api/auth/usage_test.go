@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"linkstream/api/auth"
 	"linkstream/schema/sqlite"
 )
 
