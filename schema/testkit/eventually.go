@@ -1,0 +1,49 @@
+package testkit
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+// Patience is how long a test waits for what must happen, but has no promised duration: far longer than anything takes
+// on a busy machine.
+const Patience = 30 * time.Second
+
+// pollInterval is the time between two looks at a state.
+const pollInterval = 2 * time.Millisecond
+
+// Eventually waits until condition holds, and fails the test if it does not within Patience.
+func Eventually(tb testing.TB, what string, condition func() bool) {
+	tb.Helper()
+	SucceedsWithin(tb, Patience, func() error {
+		if condition() {
+			return nil
+		}
+		return errors.New(what)
+	})
+}
+
+// Succeeds waits until check returns nil, and fails the test with the last error if it does not within Patience.
+func Succeeds(tb testing.TB, check func() error) {
+	tb.Helper()
+	SucceedsWithin(tb, Patience, check)
+}
+
+// SucceedsWithin is Succeeds for what has a promised duration.
+func SucceedsWithin(tb testing.TB, d time.Duration, check func() error) {
+	tb.Helper()
+	if err := Poll(d, check); err != nil {
+		tb.Fatalf("still not after %v: %v", d, err)
+	}
+}
+
+// Poll calls check until it returns nil, and returns its last error if it does not within d. It serves processes that
+// a test starts, which have no testing.TB.
+func Poll(d time.Duration, check func() error) error {
+	for deadline := time.Now().Add(d); ; time.Sleep(pollInterval) {
+		if err := check(); err == nil || time.Now().After(deadline) {
+			return err
+		}
+	}
+}
