@@ -63,7 +63,7 @@ func serveEdge(ctx context.Context, args []string, _, stderr io.Writer) error {
 	if _, err := service.ParseArgs("bench serve-edge", "", args, stderr, &cfg, &topics, &logs); err != nil {
 		return err
 	}
-	cfg.Redirect.URL = cfg.public.URL
+	cfg.Resolve.URL = cfg.public.URL
 	edgeservice.BoundGarbage()
 	log := logs.Logger(stderr)
 	client, err := stream.New(topics, log)

@@ -38,7 +38,7 @@ func run(ctx context.Context, args []string, _, stderr io.Writer) error {
 	if _, err := service.ParseArgs("edge", usage, args, stderr, &cfg, &public, &database, &topics, &logs); err != nil {
 		return err
 	}
-	cfg.Redirect.URL = public.URL
+	cfg.Resolve.URL = public.URL
 	edgeservice.BoundGarbage()
 	log := logs.Logger(stderr)
 	port, err := service.ListenStandby(cfg.Listen, "text/plain; charset=utf-8", "The service is starting: try again soon.\n", log)

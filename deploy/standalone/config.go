@@ -51,7 +51,7 @@ func (c *Config) Validate() error {
 	if c.URL == "" {
 		c.URL = "http://" + c.Edge.Listen
 	}
-	c.Edge.Redirect.URL, c.API.EdgeURL = c.URL, c.URL
+	c.Edge.Resolve.URL, c.API.EdgeURL = c.URL, c.URL
 	c.Edge.Spool.Dir = filepath.Join(c.Data, "spool")
 	return errors.Join(append(errs, c.PublicURL.Validate(), c.Edge.Validate(), c.API.Validate(), c.Ingest.Validate())...)
 }

@@ -16,7 +16,9 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
 
+	"linkstream/edge/deadline"
 	"linkstream/edge/redirect"
+	"linkstream/edge/resolve"
 	"linkstream/edge/spool"
 	"linkstream/schema"
 	"linkstream/schema/service"
@@ -30,18 +32,21 @@ const stopGrace = 5 * time.Second
 type Config struct {
 	Listen   string       // address that short links are served on
 	Listener net.Listener // that is open already; nil: New listens at Listen
+	Resolve  resolve.Config
 	Redirect redirect.Config
 	Spool    spool.Config
 }
 
-// DefaultConfig returns a configuration that works once Redirect.URL and Spool.Dir are set.
+// DefaultConfig returns a configuration that works once Resolve.URL and Spool.Dir are set.
 func DefaultConfig() Config {
-	return Config{Listen: "127.0.0.1:8080", Redirect: redirect.DefaultConfig(), Spool: spool.DefaultConfig()}
+	return Config{Listen: "127.0.0.1:8080", Resolve: resolve.DefaultConfig(), Redirect: redirect.DefaultConfig(),
+		Spool: spool.DefaultConfig()}
 }
 
 // RegisterFlags binds the configuration to flags.
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.StringVar(&c.Listen, "edge.listen", c.Listen, "`address` that short links are served on")
+	c.Resolve.RegisterFlags(fs)
 	c.Redirect.RegisterFlags(fs)
 	c.Spool.RegisterFlags(fs)
 }
@@ -52,7 +57,7 @@ func (c *Config) Validate() error {
 	if err := service.CheckAddr(c.Listen); err != nil {
 		errs = append(errs, fmt.Errorf("-edge.listen: %w", err))
 	}
-	return errors.Join(append(errs, c.Redirect.Validate(), c.Spool.Validate())...)
+	return errors.Join(append(errs, c.Resolve.Validate(), c.Redirect.Validate(), c.Spool.Validate())...)
 }
 
 // Links is what an edge asks its link store.
@@ -65,7 +70,7 @@ type Links interface {
 type Service struct {
 	listener net.Listener
 	server   *fasthttp.Server
-	resolver *redirect.Resolver
+	resolver *resolve.Resolver
 	spool    *spool.Spool
 	shipper  *spool.Shipper
 	client   *stream.Client
@@ -75,7 +80,7 @@ type Service struct {
 // New opens the spool, listens, and returns a node that has yet to Run.
 func New(cfg Config, links Links, client *stream.Client, log *slog.Logger) (*Service, error) {
 	set := metrics.NewSet()
-	resolver, err := redirect.NewResolver(cfg.Redirect, links, links, set, log)
+	resolver, err := resolve.New(cfg.Resolve, links, links, set, log)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +94,8 @@ func New(cfg Config, links Links, client *stream.Client, log *slog.Logger) (*Ser
 		resolver.Close()
 		return nil, errors.Join(err, clicks.Close())
 	}
-	s := &Service{listener: redirect.NewListener(listener, cfg.Redirect), resolver: resolver, spool: clicks, links: links,
+	limits := deadline.Limits{Read: cfg.Redirect.ReadTimeout, Write: cfg.Redirect.WriteTimeout, Idle: cfg.Redirect.IdleTimeout}
+	s := &Service{listener: deadline.NewListener(listener, limits), resolver: resolver, spool: clicks, links: links,
 		client: client, shipper: spool.NewShipper(clicks, client, log)}
 	clicks.RegisterMetrics(set)
 	s.shipper.RegisterMetrics(set)

@@ -3,17 +3,11 @@ package redirect_test
 import (
 	"bytes"
 	"context"
-	"errors"
-	"fmt"
 	"io"
-	"log"
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -23,7 +17,9 @@ import (
 	"github.com/valyala/fasthttp"
 	"go.uber.org/goleak"
 
+	"linkstream/edge/deadline"
 	"linkstream/edge/redirect"
+	"linkstream/edge/resolve"
 	"linkstream/edge/spool"
 	"linkstream/schema"
 	"linkstream/schema/service"
@@ -32,19 +28,13 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if job := os.Getenv(visitorsEnv); job != "" {
-		if err := visit(job); err != nil {
-			log.Fatal(err)
-		}
-		return
-	}
 	goleak.VerifyTestMain(m,
-		// fasthttp renews its Date header as long as the process lasts, and a stopped server's cleaner sleeps for 10 s.
+		// fasthttp updates its Date header as long as the process runs, and the cleaner of a stopped server sleeps for 10 s.
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"))
 }
 
-// edge is an edge with a link store and a spool of its own. Its default domain is sho.rt.
+// edge is a handler with a link store and a spool. Its default domain is sho.rt.
 type edge struct {
 	cfg       redirect.Config
 	store     *faultyStore
@@ -53,16 +43,13 @@ type edge struct {
 	spool     *spool.Spool
 	metrics   *metrics.Set
 	log       *lockedBuffer
-	resolver  *redirect.Resolver
 	handler   *redirect.Handler
 }
 
-// newEdge starts an edge; change, if not nil, may alter the settings before.
+// newEdge returns an edge. If change is not nil it may change the settings first.
 func newEdge(t testing.TB, change func(*edge)) *edge {
 	t.Helper()
 	e := &edge{cfg: redirect.DefaultConfig(), spoolCfg: spool.DefaultConfig(), metrics: metrics.NewSet(), log: &lockedBuffer{}}
-	e.cfg.URL = "https://sho.rt"
-	e.cfg.CacheBytes = 8 << 20
 	e.spoolCfg.Dir = t.TempDir()
 	e.spoolCfg.SegmentBytes = 1 << 20
 	if change != nil {
@@ -87,11 +74,14 @@ func newEdge(t testing.TB, change func(*edge)) *edge {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { closeOrFail(t, e.spool) })
-	if e.resolver, err = redirect.NewResolver(e.cfg, e.store, e.store, e.metrics, log); err != nil {
+	cfg := resolve.DefaultConfig()
+	cfg.URL, cfg.CacheBytes = "https://sho.rt", 8<<20
+	resolver, err := resolve.New(cfg, e.store, e.store, e.metrics, log)
+	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(e.resolver.Close)
-	e.handler = redirect.NewHandler(e.cfg, e.resolver, e.spool, &service.Endpoints{
+	t.Cleanup(resolver.Close)
+	e.handler = redirect.NewHandler(e.cfg, resolver, e.spool, &service.Endpoints{
 		Ready:   func(context.Context) error { return nil },
 		Metrics: e.metrics,
 	}, log)
@@ -138,7 +128,8 @@ func (e *edge) serve(t testing.TB) string {
 	}
 	server := redirect.NewServer(e.cfg, e.handler, slog.New(slog.NewTextHandler(e.log, nil)))
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(redirect.NewListener(ln, e.cfg)) }()
+	limited := deadline.NewListener(ln, deadline.Limits{Read: e.cfg.ReadTimeout, Write: e.cfg.WriteTimeout, Idle: e.cfg.IdleTimeout})
+	go func() { served <- server.Serve(limited) }()
 	t.Cleanup(func() {
 		if err := server.Shutdown(); err != nil {
 			t.Error(err)
@@ -194,46 +185,17 @@ func (e *edge) clicks(t testing.TB) []schema.Click {
 	return clicks
 }
 
-// metric returns the value of a metric.
-func (e *edge) metric(t testing.TB, name string) int {
-	t.Helper()
-	var text bytes.Buffer
-	e.metrics.WritePrometheus(&text)
-	_, value, found := strings.Cut(text.String(), name+" ")
-	value, _, _ = strings.Cut(value, "\n")
-	n, err := strconv.Atoi(value)
-	if !found || err != nil {
-		t.Fatalf("no metric %q with a whole number in\n%s", name, &text)
-	}
-	return n
-}
-
-// eventually waits until condition holds.
-func eventually(t testing.TB, what string, condition func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
-	for !condition() {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within 10 s: %s", what)
-		}
-		time.Sleep(time.Millisecond)
-	}
-}
-
-// sqliteLinks is sqlite.Store under a name that is not the name of one of its methods, so that it can be embedded.
+// sqliteLinks renames sqlite.Store, so that it can be embedded beside a method Store.
 type sqliteLinks = sqlite.Store
 
-// faultyStore is a link store that counts look-ups and fails on command.
+// faultyStore is a link store that fails on command.
 type faultyStore struct {
 	*sqliteLinks
-	fault    atomic.Pointer[func(context.Context) error]
-	answered atomic.Bool // a look-up does its work before the fault rather than after
-	lookups  atomic.Int64
-	running  atomic.Int64
+	fault atomic.Pointer[func() error]
 }
 
-// inject makes every look-up call fault first, and fail with its error. Nil makes the store work again.
-func (s *faultyStore) inject(fault func(context.Context) error) {
+// inject makes every look-up call fault, and fail with its error. Nil makes the store work again.
+func (s *faultyStore) inject(fault func() error) {
 	if fault == nil {
 		s.fault.Store(nil)
 		return
@@ -241,53 +203,13 @@ func (s *faultyStore) inject(fault func(context.Context) error) {
 	s.fault.Store(&fault)
 }
 
-func (s *faultyStore) begin(ctx context.Context) error {
-	s.lookups.Add(1)
-	s.running.Add(1)
-	defer s.running.Add(-1)
-	if fault := s.fault.Load(); fault != nil {
-		return (*fault)(ctx)
-	}
-	return nil
-}
-
 func (s *faultyStore) Link(ctx context.Context, domainID int64, hash string) (schema.Link, error) {
-	if s.answered.Load() {
-		link, err := s.sqliteLinks.Link(ctx, domainID, hash)
-		return link, errors.Join(err, s.begin(ctx))
-	}
-	if err := s.begin(ctx); err != nil {
-		return schema.Link{}, err
+	if fault := s.fault.Load(); fault != nil {
+		if err := (*fault)(); err != nil {
+			return schema.Link{}, err
+		}
 	}
 	return s.sqliteLinks.Link(ctx, domainID, hash)
-}
-
-func (s *faultyStore) VerifiedDomain(ctx context.Context, host string) (schema.Domain, error) {
-	if err := s.begin(ctx); err != nil {
-		return schema.Domain{}, err
-	}
-	return s.sqliteLinks.VerifiedDomain(ctx, host)
-}
-
-// The faults.
-func down(context.Context) error { return fmt.Errorf("connection refused") }
-
-func hang(ctx context.Context) error {
-	<-ctx.Done()
-	return ctx.Err()
-}
-
-// held returns a fault that makes look-ups wait until release is called, and then lets them do their work.
-func held() (fault func(context.Context) error, release func()) {
-	gate := make(chan struct{})
-	return func(ctx context.Context) error {
-		select {
-		case <-gate:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}, sync.OnceFunc(func() { close(gate) })
 }
 
 // lockedBuffer is a log that may be read while it is written.

@@ -12,6 +12,7 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
 
+	"linkstream/edge/resolve"
 	"linkstream/edge/spool"
 	"linkstream/schema"
 	"linkstream/schema/clientaddr"
@@ -20,7 +21,7 @@ import (
 
 // Handler answers the requests of browsers.
 type Handler struct {
-	resolver *Resolver
+	resolver *resolve.Resolver
 	spool    *spool.Spool
 	ops      *service.Endpoints
 	proxies  clientaddr.Proxies
@@ -33,7 +34,7 @@ type Handler struct {
 
 // NewHandler returns a handler that records its clicks in spool. Its metrics go to the set of endpoints.
 func NewHandler(
-	cfg Config, resolver *Resolver, spool *spool.Spool, endpoints *service.Endpoints, log *slog.Logger,
+	cfg Config, resolver *resolve.Resolver, spool *spool.Spool, endpoints *service.Endpoints, log *slog.Logger,
 ) *Handler {
 	set := endpoints.Metrics
 	return &Handler{
@@ -120,7 +121,7 @@ var (
 
 // redirect records the click and sends the client on. The answer is written when the handler has returned, so the click
 // of whoever got one is in the spool, unless the spool was full.
-func (h *Handler) redirect(ctx *fasthttp.RequestCtx, target Target) {
+func (h *Handler) redirect(ctx *fasthttp.RequestCtx, target resolve.Target) {
 	switch {
 	case ctx.IsHead():
 		h.heads.Inc()
@@ -145,7 +146,7 @@ func isPrefetch(header *fasthttp.RequestHeader) bool {
 	return false
 }
 
-func (h *Handler) record(ctx *fasthttp.RequestCtx, target Target) {
+func (h *Handler) record(ctx *fasthttp.RequestCtx, target resolve.Target) {
 	peer, _ := netip.AddrFromSlice(ctx.RemoteIP())
 	var network [schema.MaxNetworkLen]byte
 	h.spool.Append(ctx.ConnID(), &schema.Click{
@@ -156,4 +157,19 @@ func (h *Handler) record(ctx *fasthttp.RequestCtx, target Target) {
 		Referrer:  ctx.Referer(),
 		Network:   appendNetwork(network[:0], h.proxies.Client(peer, &ctx.Request.Header)),
 	})
+}
+
+// appendNetwork appends the network of a client's address, which is all that a click keeps of it: the /24 of an IPv4
+// address, the /48 of an IPv6 address, nothing if the address is unknown.
+func appendNetwork(dst []byte, client netip.Addr) []byte {
+	switch {
+	case !client.IsValid() || client.IsUnspecified():
+		return dst
+	case client.Is4():
+		a := client.As4()
+		return append(dst, a[:3]...)
+	default:
+		a := client.As16()
+		return append(dst, a[:6]...)
+	}
 }

@@ -1,9 +1,9 @@
 package redirect_test
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -116,7 +116,7 @@ func TestAnswerHeaders(t *testing.T) {
 		}
 	})
 	t.Run("503 says when to try again", func(t *testing.T) {
-		e.store.inject(down)
+		e.store.inject(func() error { return errors.New("connection refused") })
 		defer e.store.inject(nil)
 		resp, body := send(t, addr, "GET", "http://sho.rt/abc")
 		if resp.StatusCode != 503 || resp.Header.Get("Retry-After") != "1" {
@@ -129,13 +129,13 @@ func TestAnswerHeaders(t *testing.T) {
 	})
 	t.Run("a panic ends one request and nothing else", func(t *testing.T) {
 		e.link(t, 0, "abc", "https://example.com/")
-		e.store.inject(func(context.Context) error { panic("a bug") })
+		e.store.inject(func() error { panic("a bug") })
 		resp, body := send(t, addr, "GET", "http://sho.rt/abc")
 		if resp.StatusCode != 500 || strings.Contains(body, "a bug") {
 			t.Errorf("%d: %s", resp.StatusCode, body)
 		}
 		checkPage(t, "GET", resp, body)
-		if log := e.log.String(); !strings.Contains(log, "panic: a bug") || !strings.Contains(log, "resolver.go") {
+		if log := e.log.String(); !strings.Contains(log, "panic: a bug") || !strings.Contains(log, "resolve.go") {
 			t.Errorf("logged %s", log)
 		}
 		e.store.inject(nil)

@@ -5,12 +5,8 @@
 package redirect_test
 
 import (
-	"fmt"
 	"net"
 	"testing"
-	"time"
-
-	"linkstream/schema"
 )
 
 func TestServeAllocatesNothing(t *testing.T) {
@@ -51,29 +47,5 @@ func TestServeAllocatesNothing(t *testing.T) {
 	}
 	if n := len(e.clicks(t)); n != 4*1001 { // AllocsPerRun calls its function once more, to warm up
 		t.Errorf("%d clicks in the spool", n)
-	}
-}
-
-// What is asked for again and again stays in memory, whatever comes once.
-func TestPopularLinksStay(t *testing.T) {
-	start := time.Now()
-	e := newEdge(t, func(e *edge) { e.cfg.CacheBytes = 1 << 20 })
-	const rounds, popular, once = 15, 100, 800 // of these, five rounds' have room
-	for i := range popular {
-		e.link(t, 0, fmt.Sprint("popular", i), "https://example.com/")
-	}
-	for round := range rounds {
-		now := start.Add(time.Duration(round) * 4 * time.Second)
-		for i := range popular {
-			for range 3 {
-				e.want(t, "sho.rt", fmt.Sprint("popular", i), now, "https://example.com/", "")
-			}
-		}
-		for range once {
-			e.want(t, "sho.rt", schema.NewHash(), now, "", schema.CodeNotFound)
-		}
-	}
-	if again := e.store.lookups.Load() - rounds*once - popular; again > popular/5 {
-		t.Errorf("looked %d popular links up %d times again", popular, again)
 	}
 }

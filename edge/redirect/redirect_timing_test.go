@@ -2,25 +2,16 @@ package redirect_test
 
 import (
 	"bytes"
-	"context"
-	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
-	"os"
-	"os/exec"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
-	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
 	"linkstream/edge/redirect"
-	"linkstream/schema"
 )
 
 var (
@@ -136,104 +127,3 @@ func (c *repeatingConn) RemoteAddr() net.Addr             { return benchPeer }
 func (c *repeatingConn) LocalAddr() net.Addr              { return benchPeer }
 func (c *repeatingConn) SetReadDeadline(time.Time) error  { return nil }
 func (c *repeatingConn) SetWriteDeadline(time.Time) error { return nil }
-
-// BenchmarkConnection is the cost of an answer over TCP to a client in another process, through the edge's listener and
-// through that of package net.
-func BenchmarkConnection(b *testing.B) {
-	for name, listener := range map[string]func(net.Listener) net.Listener{
-		"edge": func(inner net.Listener) net.Listener { return redirect.NewListener(inner, redirect.DefaultConfig()) },
-		"net":  func(inner net.Listener) net.Listener { return inner },
-	} {
-		b.Run(name, func(b *testing.B) {
-			inner, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				b.Fatal(err)
-			}
-			server := &fasthttp.Server{Handler: bare, CloseOnShutdown: true}
-			served := make(chan error)
-			go func() { served <- server.Serve(listener(inner)) }()
-			client := exec.Command(os.Args[0])
-			client.Env = []string{fmt.Sprintf("%s=%s %d", visitorsEnv, inner.Addr(), b.N)}
-			stop := reportCPU(b)
-			if out, err := client.CombinedOutput(); err != nil {
-				b.Errorf("%v: %s", err, out)
-			}
-			stop()
-			if err := errors.Join(server.Shutdown(), <-served); err != nil {
-				b.Error(err)
-			}
-		})
-	}
-}
-
-// visitorsEnv makes the test program the client of a benchmark: it names an address and how many requests are for it.
-const visitorsEnv = "LINKSTREAM_TEST_VISITORS"
-
-// visit sends the requests over 64 connections.
-func visit(job string) error {
-	var addr string
-	var requests atomic.Int64
-	var n int64
-	if _, err := fmt.Sscan(job, &addr, &n); err != nil {
-		return err
-	}
-	requests.Store(n)
-	ctx := request("http://sho.rt/abcdefg", benchPeer, benchFields...)
-	ctx.Request.Header.SetHost("sho.rt")
-	raw := ctx.Request.Header.Header()
-	var group errgroup.Group
-	for range 64 {
-		group.Go(func() error {
-			conn, err := net.Dial("tcp", addr)
-			if err != nil {
-				return err
-			}
-			defer conn.Close()
-			for answer := make([]byte, 1000); requests.Add(-1) >= 0; {
-				if _, err := conn.Write(raw); err != nil {
-					return err
-				}
-				if n, err := conn.Read(answer); err != nil || !bytes.HasPrefix(answer[:n], []byte("HTTP/1.1 302 ")) {
-					return fmt.Errorf("answered %q: %w", answer[:n], err)
-				}
-			}
-			return nil
-		})
-	}
-	return group.Wait()
-}
-
-// madeUpLinks is a store that has a link at every hash.
-type madeUpLinks struct {
-	schema.LinkStore
-	schema.DomainStore
-}
-
-func (madeUpLinks) Link(_ context.Context, _ int64, hash string) (schema.Link, error) {
-	url := "https://shop.example.com/campaigns/autumn/collection/" + hash + "?utm_source=newsletter&utm_medium=email&utm_content=hero"
-	return schema.Link{ID: 1, AccountID: 2, URL: url[:111], Active: true}, nil
-}
-
-// BenchmarkCachedLink is the memory of a link in the cache, its URL of 111 bytes included, of a million of them.
-func BenchmarkCachedLink(b *testing.B) {
-	cfg := redirect.DefaultConfig()
-	cfg.URL, cfg.CacheBytes = "http://sho.rt", 400e6
-	const links = 1_000_000
-	for range b.N {
-		before := heapBytes()
-		r, err := redirect.NewResolver(cfg, madeUpLinks{}, madeUpLinks{}, metrics.NewSet(), slog.New(slog.DiscardHandler))
-		if err != nil {
-			b.Fatal(err)
-		}
-		empty := heapBytes() - before
-		now := time.Now()
-		for i := range links {
-			if _, err := r.Resolve([]byte("sho.rt"), fmt.Appendf(nil, "h%07d", i), now); err != nil {
-				b.Fatal(err)
-			}
-		}
-		b.ReportMetric(float64(heapBytes()-before)/links, "bytes/link")
-		b.ReportMetric(float64(empty)/links, "empty-bytes/link")
-		r.Close()
-	}
-}

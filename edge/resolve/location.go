@@ -1,4 +1,4 @@
-package redirect
+package resolve
 
 import (
 	"strings"
@@ -7,10 +7,10 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// Location returns a long URL as a Location header has to say it (RFC 3986): in visible ASCII. A host with other
-// characters is written in its punycode form (UTS #46), every other byte outside visible ASCII percent-encoded.
-// Nothing else is changed, escapes that are there already included.
-func Location(longURL string) []byte {
+// encodeLocation returns a long URL in the form that a Location header requires (RFC 3986): visible ASCII only. A host
+// with other characters is converted to Punycode (UTS #46). Every other byte outside visible ASCII is percent-encoded.
+// Nothing else changes; existing escapes stay.
+func encodeLocation(longURL string) []byte {
 	before, host, after := cutHost(longURL)
 	location := make([]byte, 0, len(longURL)+16)
 	location = appendEscaped(location, before)
@@ -18,7 +18,8 @@ func Location(longURL string) []byte {
 	return appendEscaped(location, after)
 }
 
-// cutHost cuts a URL into what stands before its host, the host, and what stands after it, from the port on.
+// cutHost splits a URL into the part before its host, the host, and the rest, which begins with the port. If the URL has no
+// host, all of it is before.
 func cutHost(longURL string) (before, host, after string) {
 	start := strings.IndexAny(longURL, ":/?#")
 	if start < 0 || !strings.HasPrefix(longURL[start:], "://") {
@@ -36,8 +37,8 @@ func cutHost(longURL string) (before, host, after string) {
 	return longURL[:start], longURL[start:end], longURL[end:]
 }
 
-// asciiHost returns the host in punycode. One that has no such form, or that would turn into something that is not a
-// hostname, is returned as it is: percent-encoded, it is left to the browser to judge.
+// asciiHost returns the host in Punycode. A host that has no such form, or whose form is not a hostname, is returned
+// unchanged: it gets percent-encoded, and the browser decides what to do with it.
 func asciiHost(host string) string {
 	if isASCII(host) {
 		return host

@@ -1,4 +1,4 @@
-package redirect
+package resolve
 
 import (
 	"bytes"
@@ -18,11 +18,11 @@ import (
 
 const maxHostLen = 253 // RFC 1035
 
-// Resolver finds links, in memory if it can.
+// Resolver finds links. It is safe for concurrent use.
 type Resolver struct {
 	defaultHost string
-	store       *gate
-	hosts       *cache[domainID] // domain ids by hostname
+	limiter     *limiter
+	hosts       *cache[domainID] // by hostname
 	links       *cache[linkIDs]  // by linkKey
 	keys        sync.Pool        // of *linkKey
 }
@@ -30,8 +30,10 @@ type Resolver struct {
 // Target is where a link leads.
 type Target struct {
 	LinkID    int64
-	AccountID int64  // the link's owner
-	Location  []byte // of func Location; empty while the link is not active. Belongs to the cache
+	AccountID int64 // of the link's owner
+	// Location is the long URL as a Location header carries it; empty if the link is not active. It belongs to the cache
+	// and stays valid; the caller must not modify it.
+	Location []byte
 }
 
 type (
@@ -39,11 +41,11 @@ type (
 	linkIDs  struct{ link, account int64 }
 )
 
-// linkKey has room for a domain's id, 8 bytes, and a hash after it.
+// linkKey holds the key of a link: the domain's ID in 8 bytes, then the hash.
 type linkKey [8 + schema.MaxAliasLen]byte
 
-// NewResolver returns a resolver of the links in a store. The host of cfg.URL is the default domain.
-func NewResolver(
+// New returns a resolver of the links in a store. The host of cfg.URL is the default domain.
+func New(
 	cfg Config, links schema.LinkStore, domains schema.DomainStore, set *metrics.Set, log *slog.Logger,
 ) (*Resolver, error) {
 	base, err := url.Parse(cfg.URL)
@@ -52,33 +54,33 @@ func NewResolver(
 	}
 	r := &Resolver{
 		defaultHost: strings.TrimSuffix(strings.ToLower(asciiHost(base.Hostname())), "."),
-		store:       newGate(cfg.LookupTimeout, set, log),
+		limiter:     newLimiter(cfg.LookupTimeout, set, log),
 		keys:        sync.Pool{New: func() any { return new(linkKey) }},
 	}
 	hostBytes := cfg.CacheBytes / 32
-	r.hosts, err = newCache("hosts", 1, hostBytes, &cfg, r.store, set, lookupHost(domains))
+	r.hosts, err = newCache("hosts", 1, hostBytes, &cfg, r.limiter, set, lookupHost(domains))
 	if err != nil {
 		return nil, err
 	}
-	r.links, err = newCache("links", 4, cfg.CacheBytes-hostBytes, &cfg, r.store, set, lookupLink(links))
+	r.links, err = newCache("links", 4, cfg.CacheBytes-hostBytes, &cfg, r.limiter, set, lookupLink(links))
 	if err != nil {
-		r.hosts.entries.close()
+		r.hosts.shards.close()
 		return nil, err
 	}
 	return r, nil
 }
 
-// Close ends the look-ups under way and frees the memory. The server must have stopped: of its requests, only such as
-// wait for a look-up may be left. A second Close does nothing.
+// Close cancels the look-ups under way, whose requests fail with CodeUnavailable, and frees the memory. The server must
+// have stopped: no other requests may be under way. Close is idempotent.
 func (r *Resolver) Close() {
-	r.store.close()
-	r.hosts.entries.close()
-	r.links.entries.close()
+	r.limiter.close()
+	r.hosts.shards.close()
+	r.links.shards.close()
 }
 
 // Resolve returns the link that a hash on a host stands for at the time now. The host is that of a request, in lower
-// case. CodeNotFound if there is no such link; CodeUnavailable if the store does not answer and the link is not cached.
-// A link that is cached costs no allocation and waits for nothing.
+// case. CodeNotFound if there is no such link; CodeUnavailable if the link is not cached and the store does not answer.
+// For a cached link Resolve neither allocates nor waits. It does not retain host and hash.
 func (r *Resolver) Resolve(host, hash []byte, now time.Time) (Target, error) {
 	if !schema.ValidHash(hash) {
 		return Target{}, errNotFound
@@ -87,7 +89,7 @@ func (r *Resolver) Resolve(host, hash []byte, now time.Time) (Target, error) {
 	if err != nil {
 		return Target{}, err
 	}
-	buf := r.keys.Get().(*linkKey) // ristretto lets keys escape, so a buffer on the stack would not do
+	buf := r.keys.Get().(*linkKey) // ristretto lets keys escape, so a buffer on the stack would be allocated
 	defer r.keys.Put(buf)
 	key := binary.BigEndian.AppendUint64(buf[:0], uint64(domain))
 	e, err := r.links.get(append(key, hash...), now)
@@ -97,7 +99,8 @@ func (r *Resolver) Resolve(host, hash []byte, now time.Time) (Target, error) {
 	return Target{e.value.link, e.value.account, e.bytes()}, nil
 }
 
-// Drop has the next request look up what a change is about. While the store is down, what was cached before is served.
+// Drop makes requests that begin after it look up again what has changed. While the store does not answer, they get what
+// was cached before.
 func (r *Resolver) Drop(change schema.Change) {
 	if change.Hash == "" {
 		r.hosts.drop([]byte(change.Host))
@@ -106,8 +109,8 @@ func (r *Resolver) Drop(change schema.Change) {
 	r.links.drop(append(binary.BigEndian.AppendUint64(nil, uint64(change.DomainID)), change.Hash...))
 }
 
-// domain returns the id of the domain that a host stands for. Addresses and localhost stand for the default domain, so
-// that the service can be tried without a name.
+// domain returns the ID of the domain that a host stands for. Addresses and localhost stand for the default domain, so
+// that the service can be tried without a domain name.
 func (r *Resolver) domain(host []byte, now time.Time) (domainID, error) {
 	name := hostname(host)
 	switch {
@@ -123,7 +126,7 @@ func (r *Resolver) domain(host []byte, now time.Time) (domainID, error) {
 	return e.value, nil
 }
 
-// hostname returns a host without its port and the dot that may end a name. An IPv6 address keeps its brackets.
+// hostname returns a host without its port and without the dot that may end a name. An IPv6 address keeps its brackets.
 func hostname(host []byte) []byte {
 	if i := bytes.LastIndexByte(host, ':'); i >= 0 && !bytes.HasSuffix(host, []byte("]")) {
 		host = host[:i]
@@ -131,7 +134,7 @@ func hostname(host []byte) []byte {
 	return bytes.TrimSuffix(host, []byte("."))
 }
 
-// isAddress tells an address from a name. A name has a letter in its last label (RFC 3696, section 2).
+// isAddress reports whether a host is an IP address. The last label of a name has a letter (RFC 3696, section 2).
 func isAddress(name []byte) bool {
 	if len(name) > 0 && name[0] == '[' {
 		return true
@@ -161,10 +164,9 @@ func lookupLink(links schema.LinkStore) lookup[linkIDs] {
 		if err != nil {
 			return linkIDs{}, nil, fmt.Errorf("look up link %q: %w", hash, err)
 		}
-		var location []byte
-		if link.Active {
-			location = Location(link.URL)
+		if !link.Active {
+			return linkIDs{link.ID, link.AccountID}, nil, nil
 		}
-		return linkIDs{link.ID, link.AccountID}, location, nil
+		return linkIDs{link.ID, link.AccountID}, encodeLocation(link.URL), nil
 	}
 }

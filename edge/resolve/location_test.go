@@ -1,11 +1,11 @@
-package redirect_test
+package resolve_test
 
 import (
 	"net/url"
 	"strings"
 	"testing"
 
-	"linkstream/edge/redirect"
+	"linkstream/edge/resolve"
 )
 
 func TestLocation(t *testing.T) {
@@ -31,8 +31,8 @@ func TestLocation(t *testing.T) {
 		{"a host that would turn into another one", "https://good／.evil.example/", "https://good%EF%BC%8F.evil.example/"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := string(redirect.Location(c.url)); got != c.want {
-				t.Errorf("Location(%q)\n got %q\nwant %q", c.url, got, c.want)
+			if got := string(resolve.EncodeLocation(c.url)); got != c.want {
+				t.Errorf("EncodeLocation(%q)\n got %q\nwant %q", c.url, got, c.want)
 			}
 		})
 	}
@@ -51,20 +51,20 @@ func FuzzLocation(f *testing.F) {
 		f.Add(url)
 	}
 	f.Fuzz(func(t *testing.T, long string) {
-		got := string(redirect.Location(long))
+		got := string(resolve.EncodeLocation(long))
 		visible := !strings.ContainsFunc(long, notVisible)
 		if strings.ContainsFunc(got, notVisible) {
-			t.Fatalf("Location(%q) = %q is not visible ASCII", long, got)
+			t.Fatalf("EncodeLocation(%q) = %q is not visible ASCII", long, got)
 		}
-		if again := string(redirect.Location(got)); again != got {
-			t.Fatalf("Location(%q) = %q", got, again)
+		if again := string(resolve.EncodeLocation(got)); again != got {
+			t.Fatalf("EncodeLocation(%q) = %q", got, again)
 		}
 		if visible && got != long {
-			t.Fatalf("Location(%q) = %q", long, got)
+			t.Fatalf("EncodeLocation(%q) = %q", long, got)
 		}
 		for _, delimiter := range []string{"/", "?", "#", "@", ":", "\\"} {
 			if strings.Count(got, delimiter) != strings.Count(long, delimiter) {
-				t.Fatalf("Location(%q) = %q has more or fewer %q", long, got, delimiter)
+				t.Fatalf("EncodeLocation(%q) = %q has more or fewer %q", long, got, delimiter)
 			}
 		}
 		before, err := url.Parse(long)
@@ -73,10 +73,10 @@ func FuzzLocation(f *testing.F) {
 		}
 		after, err := url.Parse(got)
 		if err != nil {
-			t.Fatalf("Location(%q) = %q: %v", long, got, err)
+			t.Fatalf("EncodeLocation(%q) = %q: %v", long, got, err)
 		}
 		if before.Path != after.Path || before.Port() != after.Port() {
-			t.Fatalf("Location(%q) = %q has another path or port", long, got)
+			t.Fatalf("EncodeLocation(%q) = %q has another path or port", long, got)
 		}
 	})
 }

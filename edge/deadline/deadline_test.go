@@ -1,4 +1,4 @@
-package redirect_test
+package deadline_test
 
 import (
 	"errors"
@@ -10,10 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"linkstream/edge/redirect"
+	"linkstream/edge/deadline"
 )
 
-// pipes is a listener whose connections are pipes, in which a write waits for its reader.
+// pipes is a listener whose connections are pipes, in which a write waits for the reader.
 type pipes struct {
 	net.Listener
 	client net.Conn
@@ -24,12 +24,13 @@ func (p *pipes) Accept() (conn net.Conn, err error) {
 	return conn, nil
 }
 
-// accept returns both ends of a connection, of which a request may take 4 s, an answer 8 s, and the time between them
-// 80 s.
+// limits are so far apart that a test can tell which of them ended an operation.
+var limits = deadline.Limits{Read: 4 * time.Second, Write: 8 * time.Second, Idle: 80 * time.Second}
+
+// accept returns both ends of a connection with limits.
 func accept(t *testing.T) (server, client net.Conn) {
 	inner := &pipes{}
-	server, err := redirect.NewListener(inner, redirect.Config{
-		ReadTimeout: 4 * time.Second, WriteTimeout: 8 * time.Second, IdleTimeout: 80 * time.Second}).Accept()
+	server, err := deadline.NewListener(inner, limits).Accept()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,26 +38,26 @@ func accept(t *testing.T) (server, client net.Conn) {
 	return server, inner.client
 }
 
-// lasts fails unless the operation ends for want of time, after least at the soonest and most at the latest.
-func lasts(t *testing.T, what string, least, most time.Duration, operation func() error) {
+// timesOut requires that the operation fails by a deadline, after at least least and at most most.
+func timesOut(t *testing.T, what string, least, most time.Duration, operation func() error) {
 	t.Helper()
 	start := time.Now()
 	if err := operation(); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("%s: error %v, want a deadline's", what, err)
+		t.Errorf("%s: error %v, want that of a deadline", what, err)
 	}
 	if took := time.Since(start); took < least || took > most {
 		t.Errorf("%s took %v, want %v to %v", what, took, least, most)
 	}
 }
 
-func TestListenerBoundsTime(t *testing.T) {
+func TestListener(t *testing.T) {
 	read := func(c net.Conn) func() error {
 		return func() error { _, err := io.ReadFull(c, make([]byte, 100)); return err }
 	}
 	write := func(c net.Conn) func() error {
 		return func() error { _, err := c.Write(make([]byte, 100)); return err }
 	}
-	// exchange has a request of one byte answered with one byte.
+	// exchange sends a request of one byte and an answer of one byte.
 	exchange := func(t *testing.T, server, client net.Conn) {
 		t.Helper()
 		b := make([]byte, 1)
@@ -70,10 +71,10 @@ func TestListenerBoundsTime(t *testing.T) {
 		}
 	}
 	for name, test := range map[string]func(t *testing.T, server, client net.Conn){
-		"of a first request that does not come": func(t *testing.T, server, client net.Conn) {
-			lasts(t, "read", 4*time.Second, 4*time.Second, read(server))
+		"the first request does not arrive": func(t *testing.T, server, client net.Conn) {
+			timesOut(t, "read", 4*time.Second, 4*time.Second, read(server))
 		},
-		"of a request of which a byte comes now and then": func(t *testing.T, server, client net.Conn) {
+		"a request arrives byte by byte": func(t *testing.T, server, client net.Conn) {
 			exchange(t, server, client)
 			time.Sleep(time.Minute)
 			var dribble sync.WaitGroup
@@ -85,28 +86,28 @@ func TestListenerBoundsTime(t *testing.T) {
 					time.Sleep(time.Second)
 				}
 			})
-			lasts(t, "read", 4*time.Second, 4*time.Second, read(server))
+			timesOut(t, "read", 4*time.Second, 4*time.Second, read(server))
 			server.Close()
 			dribble.Wait()
 		},
-		"of an answer that is not taken": func(t *testing.T, server, client net.Conn) {
+		"the first answer is not taken": func(t *testing.T, server, client net.Conn) {
 			exchange(t, server, client)
-			lasts(t, "write", 8*time.Second, 9*time.Second, write(server))
+			timesOut(t, "write", 8*time.Second, 9*time.Second, write(server))
 		},
-		"of an answer that is not taken after a while": func(t *testing.T, server, client net.Conn) {
+		"an answer is not taken after an idle time": func(t *testing.T, server, client net.Conn) {
 			exchange(t, server, client)
-			time.Sleep(time.Minute) // deadlines have passed meanwhile, and mean nothing
+			time.Sleep(time.Minute) // deadlines have passed; they must not count
 			exchange(t, server, client)
 			time.Sleep(900 * time.Millisecond)
-			lasts(t, "write", 8*time.Second, 9*time.Second, write(server))
+			timesOut(t, "write", 8*time.Second, 9*time.Second, write(server))
 		},
-		"between requests": func(t *testing.T, server, client net.Conn) {
+		"no further request arrives": func(t *testing.T, server, client net.Conn) {
 			for range 30 {
 				exchange(t, server, client)
 				time.Sleep(39 * time.Second)
 			}
 			exchange(t, server, client)
-			lasts(t, "read", 80*time.Second, 90*time.Second, read(server))
+			timesOut(t, "read", 80*time.Second, 90*time.Second, read(server))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -116,7 +117,7 @@ func TestListenerBoundsTime(t *testing.T) {
 			})
 		})
 	}
-	t.Run("and lets a connection be used for as long as it is", func(t *testing.T) {
+	t.Run("a connection in use is never closed", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			server, client := accept(t)
 			for range 1000 {
@@ -125,17 +126,17 @@ func TestListenerBoundsTime(t *testing.T) {
 			}
 		})
 	})
-	t.Run("and passes the end of the connection on", func(t *testing.T) {
+	t.Run("the end of the connection is io.EOF", func(t *testing.T) {
 		server, client := accept(t)
 		client.Close()
 		if _, err := server.Read(make([]byte, 1)); err != io.EOF {
-			t.Errorf("read: %v, want the end", err)
+			t.Errorf("read: %v, want io.EOF", err)
 		}
 	})
 }
 
-// What a kernel's connection does is for package socket to test; here, that one has the limits.
-func TestListenerBoundsTimeOfKernelConnections(t *testing.T) {
+// Package socket tests what TCP connections do. This test covers that they have limits.
+func TestTCPConnection(t *testing.T) {
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +148,7 @@ func TestListenerBoundsTimeOfKernelConnections(t *testing.T) {
 	}
 	defer client.Close()
 	const limit = 400 * time.Millisecond
-	server, err := redirect.NewListener(inner, redirect.Config{ReadTimeout: limit, WriteTimeout: limit, IdleTimeout: limit}).Accept()
+	server, err := deadline.NewListener(inner, deadline.Limits{Read: limit, Write: limit, Idle: limit}).Accept()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,9 +167,9 @@ func TestListenerBoundsTimeOfKernelConnections(t *testing.T) {
 	for range 20 {
 		exchange()
 	}
-	lasts(t, "read", limit, time.Minute, func() error { _, err := server.Read(got); return err })
-	exchange() // the limit ends the read, and whoever reads ends the connection
-	// A client that has said its last word with a request: nothing announces the end, which a deadline has found.
+	timesOut(t, "read", limit, time.Minute, func() error { _, err := server.Read(got); return err })
+	exchange() // a limit ends the Read, not the connection: that is for the server to close
+	// The FIN arrives together with the last request, so that no event announces it: a deadline finds it.
 	client.Write(sent)
 	client.(*net.TCPConn).CloseWrite()
 	for _, want := range []error{nil, io.EOF} {

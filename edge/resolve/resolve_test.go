@@ -1,41 +1,18 @@
-package redirect_test
+package resolve_test
 
 import (
 	"context"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"linkstream/edge/resolve"
 	"linkstream/schema"
 )
 
-// resolve returns where a link leads at the time now, "" and the code of the error if nowhere.
-func (e *edge) resolve(host, hash string, now time.Time) (string, schema.Code) {
-	target, err := e.resolver.Resolve([]byte(host), []byte(hash), now)
-	if err != nil {
-		return "", schema.ErrorCode(err)
-	}
-	return string(target.Location), ""
-}
-
-func (e *edge) want(t *testing.T, host, hash string, now time.Time, location string, code schema.Code) {
-	t.Helper()
-	if l, c := e.resolve(host, hash, now); l != location || c != code {
-		t.Errorf("resolve %q on %q: %q, code %q; want %q, code %q", hash, host, l, c, location, code)
-	}
-}
-
-func (e *edge) wantLookups(t *testing.T, n int64) {
-	t.Helper()
-	if got := e.store.lookups.Load(); got != n {
-		t.Errorf("%d look-ups, want %d", got, n)
-	}
-}
-
 func TestResolveHost(t *testing.T) {
-	e := newEdge(t, nil)
+	e := newEnv(t, nil)
 	now := time.Now()
 	e.link(t, 0, "same", "https://default.example/")
 	e.link(t, e.domain(t, "go.example.com", true), "same", "https://custom.example/")
@@ -76,7 +53,7 @@ func TestResolveHostOfBaseURL(t *testing.T) {
 		"https://Bücher.example./":       "xn--bcher-kva.example",
 		"https://LINKS.example.com:8443": "links.example.com",
 	} {
-		e := newEdge(t, func(e *edge) { e.cfg.URL = url })
+		e := newEnv(t, func(cfg *resolve.Config) { cfg.URL = url })
 		e.link(t, 0, "abc", "https://example.com/")
 		e.want(t, host, "abc", time.Now(), "https://example.com/", "")
 	}
@@ -85,7 +62,7 @@ func TestResolveHostOfBaseURL(t *testing.T) {
 func TestResolveCache(t *testing.T) {
 	start := time.Now()
 	t.Run("a link is looked up once", func(t *testing.T) {
-		e := newEdge(t, nil)
+		e := newEnv(t, nil)
 		e.link(t, 0, "abc", "https://example.com/")
 		for range 3 {
 			e.want(t, "sho.rt", "abc", start, "https://example.com/", "")
@@ -93,7 +70,7 @@ func TestResolveCache(t *testing.T) {
 		e.wantLookups(t, 1)
 	})
 	t.Run("a host is looked up once", func(t *testing.T) {
-		e := newEdge(t, nil)
+		e := newEnv(t, nil)
 		e.link(t, e.domain(t, "go.example.com", true), "abc", "https://example.com/")
 		for range 3 {
 			e.want(t, "go.example.com", "abc", start, "https://example.com/", "")
@@ -101,7 +78,7 @@ func TestResolveCache(t *testing.T) {
 		e.wantLookups(t, 2)
 	})
 	t.Run("hashes are told apart by case", func(t *testing.T) {
-		e := newEdge(t, nil)
+		e := newEnv(t, nil)
 		e.link(t, 0, "AbC", "https://example.com/1")
 		e.link(t, 0, "abc", "https://example.com/2")
 		e.want(t, "sho.rt", "AbC", start, "https://example.com/1", "")
@@ -109,31 +86,16 @@ func TestResolveCache(t *testing.T) {
 		e.want(t, "sho.rt", "ABC", start, "", schema.CodeNotFound)
 	})
 	t.Run("a change shows when the time of the entry is over", func(t *testing.T) {
-		e := newEdge(t, nil)
+		e := newEnv(t, nil)
 		e.link(t, 0, "abc", "https://example.com/")
-		active := func(at time.Duration) bool {
-			target, err := e.resolver.Resolve([]byte("sho.rt"), []byte("abc"), start.Add(at))
-			if err != nil {
-				t.Fatal(err)
-			}
-			return len(target.Location) > 0
-		}
-		if !active(0) {
-			t.Error("a new link is not active")
-		}
-		if err := e.store.SetActive(t.Context(), 0, "abc", false); err != nil {
-			t.Fatal(err)
-		}
-		if !active(e.cfg.CacheTTL - 1) {
-			t.Error("looked up again before its time was over")
-		}
-		if active(e.cfg.CacheTTL) {
-			t.Error("still as it was after its time was over")
-		}
+		e.wantActive(t, "abc", start, true)
+		e.setActive(t, "abc", false)
+		e.wantActive(t, "abc", start.Add(e.cfg.CacheTTL-1), true)
+		e.wantActive(t, "abc", start.Add(e.cfg.CacheTTL), false)
 		e.wantLookups(t, 2)
 	})
 	t.Run("an unknown hash is remembered briefly", func(t *testing.T) {
-		e := newEdge(t, nil)
+		e := newEnv(t, nil)
 		e.want(t, "sho.rt", "abc", start, "", schema.CodeNotFound)
 		e.link(t, 0, "abc", "https://example.com/")
 		e.want(t, "sho.rt", "abc", start.Add(e.cfg.NegativeTTL-1), "", schema.CodeNotFound)
@@ -141,7 +103,7 @@ func TestResolveCache(t *testing.T) {
 		e.want(t, "sho.rt", "abc", start.Add(e.cfg.NegativeTTL), "https://example.com/", "")
 	})
 	t.Run("a flood of unknown hashes stays within the cache's bytes", func(t *testing.T) {
-		e := newEdge(t, func(e *edge) { e.cfg.CacheBytes = 4 << 20 })
+		e := newEnv(t, func(cfg *resolve.Config) { cfg.CacheBytes = 4 << 20 })
 		e.store.inject(func(context.Context) error { return schema.Errorf(schema.CodeNotFound, "no such link") })
 		before := heapBytes()
 		for range 50_000 { // three times what has room
@@ -155,7 +117,7 @@ func TestResolveCache(t *testing.T) {
 		}
 	})
 	t.Run("what cannot be a hash is not looked up", func(t *testing.T) {
-		e := newEdge(t, nil)
+		e := newEnv(t, nil)
 		for _, hash := range []string{"", "a.b", "a/b", "ä", strings.Repeat("a", schema.MaxAliasLen+1)} {
 			e.want(t, "sho.rt", hash, start, "", schema.CodeNotFound)
 		}
@@ -163,17 +125,10 @@ func TestResolveCache(t *testing.T) {
 	})
 }
 
-func heapBytes() int64 {
-	runtime.GC()
-	var stats runtime.MemStats
-	runtime.ReadMemStats(&stats)
-	return int64(stats.HeapAlloc)
-}
-
 func TestResolveWhileStoreIsDown(t *testing.T) {
 	start := time.Now()
 	t.Run("a link that was never looked up is unavailable, and tried again at once", func(t *testing.T) {
-		e := newEdge(t, nil)
+		e := newEnv(t, nil)
 		e.link(t, 0, "abc", "https://example.com/")
 		e.store.inject(down)
 		e.want(t, "sho.rt", "abc", start, "", schema.CodeUnavailable)
@@ -181,14 +136,14 @@ func TestResolveWhileStoreIsDown(t *testing.T) {
 		e.want(t, "sho.rt", "abc", start, "https://example.com/", "")
 	})
 	t.Run("an unknown hash is unavailable once its time is over", func(t *testing.T) {
-		e := newEdge(t, nil)
+		e := newEnv(t, nil)
 		e.want(t, "sho.rt", "abc", start, "", schema.CodeNotFound)
 		e.store.inject(down)
 		e.want(t, "sho.rt", "abc", start, "", schema.CodeNotFound)
 		e.want(t, "sho.rt", "abc", start.Add(e.cfg.NegativeTTL), "", schema.CodeUnavailable)
 	})
 	t.Run("an expired link is served, and the store left alone for a second", func(t *testing.T) {
-		e := newEdge(t, nil)
+		e := newEnv(t, nil)
 		e.link(t, 0, "abc", "https://example.com/")
 		e.want(t, "sho.rt", "abc", start, "https://example.com/", "")
 		e.store.inject(down)
@@ -204,12 +159,12 @@ func TestResolveWhileStoreIsDown(t *testing.T) {
 		}
 	})
 	t.Run("a look-up that hangs is given up", func(t *testing.T) {
-		e := newEdge(t, func(e *edge) { e.cfg.LookupTimeout = 20 * time.Millisecond })
+		e := newEnv(t, func(cfg *resolve.Config) { cfg.LookupTimeout = 20 * time.Millisecond })
 		e.store.inject(hang)
 		e.want(t, "sho.rt", "abc", start, "", schema.CodeUnavailable)
 	})
 	t.Run("the cause is logged once a second", func(t *testing.T) {
-		e := newEdge(t, nil)
+		e := newEnv(t, nil)
 		e.store.inject(down)
 		for range 100 {
 			e.want(t, "sho.rt", "abc", start, "", schema.CodeUnavailable)
@@ -227,7 +182,7 @@ func TestResolveWhileStoreIsDown(t *testing.T) {
 func TestResolveConcurrently(t *testing.T) {
 	now := time.Now()
 	t.Run("those who miss at the same time share one look-up", func(t *testing.T) {
-		e := newEdge(t, nil)
+		e := newEnv(t, nil)
 		e.link(t, 0, "abc", "https://example.com/")
 		fault, release := held()
 		e.store.inject(fault)
@@ -241,7 +196,7 @@ func TestResolveConcurrently(t *testing.T) {
 		e.wantLookups(t, 1)
 	})
 	t.Run("an expired link is renewed by one request, and the others do not wait for it", func(t *testing.T) {
-		e := newEdge(t, func(e *edge) { e.cfg.LookupTimeout = time.Minute })
+		e := newEnv(t, func(cfg *resolve.Config) { cfg.LookupTimeout = time.Minute })
 		e.link(t, 0, "abc", "https://example.com/")
 		e.want(t, "sho.rt", "abc", now, "https://example.com/", "")
 		fault, release := held()
@@ -260,7 +215,7 @@ func TestResolveConcurrently(t *testing.T) {
 		e.wantLookups(t, 2)
 	})
 	t.Run("a flood of unknown hashes waits its turn at the store", func(t *testing.T) {
-		e := newEdge(t, func(e *edge) { e.cfg.LookupTimeout = time.Minute })
+		e := newEnv(t, func(cfg *resolve.Config) { cfg.LookupTimeout = time.Minute })
 		fault, release := held()
 		e.store.inject(fault)
 		var requests sync.WaitGroup
@@ -275,7 +230,7 @@ func TestResolveConcurrently(t *testing.T) {
 		e.wantLookups(t, 200)
 	})
 	t.Run("those whose turn does not come are told that the link is unavailable", func(t *testing.T) {
-		e := newEdge(t, func(e *edge) { e.cfg.LookupTimeout = 50 * time.Millisecond })
+		e := newEnv(t, func(cfg *resolve.Config) { cfg.LookupTimeout = 50 * time.Millisecond })
 		e.store.inject(hang)
 		var requests sync.WaitGroup
 		for range 200 {
@@ -284,7 +239,7 @@ func TestResolveConcurrently(t *testing.T) {
 		requests.Wait()
 	})
 	t.Run("closing ends the look-ups under way", func(t *testing.T) {
-		e := newEdge(t, func(e *edge) { e.cfg.LookupTimeout = time.Minute })
+		e := newEnv(t, func(cfg *resolve.Config) { cfg.LookupTimeout = time.Minute })
 		e.store.inject(hang)
 		var requests sync.WaitGroup
 		requests.Go(func() { e.want(t, "sho.rt", "abc", now, "", schema.CodeUnavailable) })
@@ -294,62 +249,5 @@ func TestResolveConcurrently(t *testing.T) {
 		if log := e.log.String(); log != "" {
 			t.Errorf("logged %s", log)
 		}
-	})
-}
-
-func TestResolverDrop(t *testing.T) {
-	start := time.Now()
-	t.Run("a link that was changed is looked up again at once", func(t *testing.T) {
-		e := newEdge(t, nil)
-		e.link(t, 0, "abc", "https://example.com/")
-		for range 3 {
-			e.want(t, "sho.rt", "abc", start, "https://example.com/", "")
-		}
-		if err := e.store.SetActive(t.Context(), 0, "abc", false); err != nil {
-			t.Fatal(err)
-		}
-		e.resolver.Drop(schema.Change{Hash: "abc"})
-		e.wantActive(t, "abc", start, false)
-		e.wantLookups(t, 2)
-	})
-	t.Run("a link that was made is found at once, though it was unknown", func(t *testing.T) {
-		e := newEdge(t, nil)
-		for range 3 {
-			e.want(t, "sho.rt", "abc", start, "", schema.CodeNotFound)
-		}
-		e.link(t, 0, "abc", "https://example.com/")
-		e.resolver.Drop(schema.Change{Hash: "abc"})
-		e.want(t, "sho.rt", "abc", start, "https://example.com/", "")
-	})
-	t.Run("a host that was verified is found at once", func(t *testing.T) {
-		e := newEdge(t, nil)
-		e.want(t, "go.example.org", "abc", start, "", schema.CodeNotFound)
-		e.link(t, e.domain(t, "go.example.org", true), "abc", "https://example.com/")
-		e.resolver.Drop(schema.Change{Host: "go.example.org"})
-		e.want(t, "go.example.org", "abc", start, "https://example.com/", "")
-	})
-	t.Run("what a look-up under way brings is not fresh", func(t *testing.T) {
-		e := newEdge(t, nil)
-		e.link(t, 0, "abc", "https://example.com/")
-		asking, drop := make(chan struct{}), make(chan struct{})
-		e.store.inject(func(context.Context) error {
-			close(asking)
-			<-drop
-			return nil
-		})
-		resolved := make(chan error)
-		go func() {
-			_, err := e.resolver.Resolve([]byte("sho.rt"), []byte("abc"), start)
-			resolved <- err
-		}()
-		<-asking
-		e.resolver.Drop(schema.Change{Hash: "abc"})
-		close(drop)
-		if err := <-resolved; err != nil {
-			t.Fatal(err)
-		}
-		e.store.inject(nil)
-		e.want(t, "sho.rt", "abc", start, "https://example.com/", "")
-		e.wantLookups(t, 2)
 	})
 }

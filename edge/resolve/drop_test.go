@@ -1,4 +1,4 @@
-package redirect_test
+package resolve_test
 
 import (
 	"context"
@@ -8,30 +8,76 @@ import (
 	"testing"
 	"time"
 
+	"linkstream/edge/resolve"
 	"linkstream/schema"
 )
 
-func (e *edge) wantActive(t *testing.T, hash string, now time.Time, active bool) {
+// change deactivates a link or makes it active again, and drops it.
+func (e *env) change(t *testing.T, hash string, active bool) {
 	t.Helper()
-	target, err := e.resolver.Resolve([]byte("sho.rt"), []byte(hash), now)
-	if err != nil || (len(target.Location) > 0) != active {
-		t.Errorf("resolve %q: %+v, error %v, want active %t", hash, target, err, active)
-	}
+	e.setActive(t, hash, active)
+	e.resolver.Drop(schema.Change{Hash: hash})
 }
 
-// change deactivates a link or makes it active again, and drops it.
-func (e *edge) change(t *testing.T, hash string, active bool) {
-	t.Helper()
-	if err := e.store.SetActive(t.Context(), 0, hash, active); err != nil {
-		t.Fatal(err)
-	}
-	e.resolver.Drop(schema.Change{Hash: hash})
+func TestDrop(t *testing.T) {
+	start := time.Now()
+	t.Run("a link that was changed is looked up again at once", func(t *testing.T) {
+		e := newEnv(t, nil)
+		e.link(t, 0, "abc", "https://example.com/")
+		for range 3 {
+			e.want(t, "sho.rt", "abc", start, "https://example.com/", "")
+		}
+		e.setActive(t, "abc", false)
+		e.resolver.Drop(schema.Change{Hash: "abc"})
+		e.wantActive(t, "abc", start, false)
+		e.wantLookups(t, 2)
+	})
+	t.Run("a link that was made is found at once, though it was unknown", func(t *testing.T) {
+		e := newEnv(t, nil)
+		for range 3 {
+			e.want(t, "sho.rt", "abc", start, "", schema.CodeNotFound)
+		}
+		e.link(t, 0, "abc", "https://example.com/")
+		e.resolver.Drop(schema.Change{Hash: "abc"})
+		e.want(t, "sho.rt", "abc", start, "https://example.com/", "")
+	})
+	t.Run("a host that was verified is found at once", func(t *testing.T) {
+		e := newEnv(t, nil)
+		e.want(t, "go.example.org", "abc", start, "", schema.CodeNotFound)
+		e.link(t, e.domain(t, "go.example.org", true), "abc", "https://example.com/")
+		e.resolver.Drop(schema.Change{Host: "go.example.org"})
+		e.want(t, "go.example.org", "abc", start, "https://example.com/", "")
+	})
+	t.Run("what a look-up under way brings is not fresh", func(t *testing.T) {
+		e := newEnv(t, nil)
+		e.link(t, 0, "abc", "https://example.com/")
+		asking, drop := make(chan struct{}), make(chan struct{})
+		e.store.inject(func(context.Context) error {
+			close(asking)
+			<-drop
+			return nil
+		})
+		resolved := make(chan error)
+		go func() {
+			_, err := e.resolver.Resolve([]byte("sho.rt"), []byte("abc"), start)
+			resolved <- err
+		}()
+		<-asking
+		e.resolver.Drop(schema.Change{Hash: "abc"})
+		close(drop)
+		if err := <-resolved; err != nil {
+			t.Fatal(err)
+		}
+		e.store.inject(nil)
+		e.want(t, "sho.rt", "abc", start, "https://example.com/", "")
+		e.wantLookups(t, 2)
+	})
 }
 
 func TestDropWhileStoreIsDown(t *testing.T) {
 	start := time.Now()
-	cached := func(t *testing.T) *edge {
-		e := newEdge(t, nil)
+	cached := func(t *testing.T) *env {
+		e := newEnv(t, nil)
 		e.link(t, 0, "abc", "https://example.com/")
 		e.wantActive(t, "abc", start, true)
 		e.store.inject(down)
@@ -60,7 +106,7 @@ func TestDropWhileStoreIsDown(t *testing.T) {
 		e.wantActive(t, "abc", start, false)
 	})
 	t.Run("a host that was dropped is served", func(t *testing.T) {
-		e := newEdge(t, nil)
+		e := newEnv(t, nil)
 		e.link(t, e.domain(t, "go.example.org", true), "abc", "https://example.com/")
 		e.want(t, "go.example.org", "abc", start, "https://example.com/", "")
 		e.store.inject(down)
@@ -76,7 +122,7 @@ func TestDropWhileStoreIsDown(t *testing.T) {
 		e.want(t, "sho.rt", "new", start, "", schema.CodeUnavailable)
 	})
 	t.Run("what a look-up under way brought is served", func(t *testing.T) {
-		e := newEdge(t, nil)
+		e := newEnv(t, nil)
 		e.link(t, 0, "abc", "https://example.com/")
 		e.store.inject(func(context.Context) error {
 			e.resolver.Drop(schema.Change{Hash: "abc"})
@@ -92,7 +138,7 @@ func TestDropWhileStoreIsDown(t *testing.T) {
 func TestDropConcurrently(t *testing.T) {
 	start := time.Now()
 	t.Run("while the store is asked, nobody gets what was dropped", func(t *testing.T) {
-		e := newEdge(t, func(e *edge) { e.cfg.LookupTimeout = time.Minute })
+		e := newEnv(t, func(cfg *resolve.Config) { cfg.LookupTimeout = time.Minute })
 		e.link(t, 0, "abc", "https://example.com/")
 		e.wantActive(t, "abc", start, true)
 		fault, release := held()
@@ -112,7 +158,7 @@ func TestDropConcurrently(t *testing.T) {
 		e.wantLookups(t, 2)
 	})
 	t.Run("who comes after a drop does not get what was looked up before", func(t *testing.T) {
-		e := newEdge(t, func(e *edge) { e.cfg.LookupTimeout = time.Minute })
+		e := newEnv(t, func(cfg *resolve.Config) { cfg.LookupTimeout = time.Minute })
 		e.link(t, 0, "abc", "https://example.com/")
 		e.store.answered.Store(true)
 		fault, release := held()
@@ -129,7 +175,7 @@ func TestDropConcurrently(t *testing.T) {
 		e.wantActive(t, "abc", start, false)
 	})
 	t.Run("each change is seen by the next request, whatever others do", func(t *testing.T) {
-		e := newEdge(t, nil)
+		e := newEnv(t, nil)
 		e.link(t, 0, "abc", "https://example.com/")
 		done := make(chan struct{})
 		var others sync.WaitGroup
@@ -155,7 +201,7 @@ func TestDropConcurrently(t *testing.T) {
 		others.Wait()
 	})
 	t.Run("each link that is made is found by the next request, however many asked for it before", func(t *testing.T) {
-		e := newEdge(t, nil)
+		e := newEnv(t, nil)
 		for i := range 60 {
 			hash := fmt.Sprintf("new-%d", i)
 			e.want(t, "sho.rt", hash, start, "", schema.CodeNotFound)

@@ -1,0 +1,59 @@
+package resolve
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"time"
+)
+
+// Config sets how links are looked up and cached.
+type Config struct {
+	URL           string        // public base of short links, whose host is the default domain; set from -edge.url
+	CacheBytes    int64         // memory for cached hosts and links
+	CacheTTL      time.Duration // how long an entry is fresh
+	NegativeTTL   time.Duration // how long an unknown host or hash is remembered
+	LookupTimeout time.Duration // bounds one look-up, including the wait for its turn
+}
+
+// DefaultConfig returns a configuration that works once URL is set.
+func DefaultConfig() Config {
+	return Config{
+		CacheBytes:    256 << 20,
+		CacheTTL:      time.Minute,
+		NegativeTTL:   time.Second,
+		LookupTimeout: time.Second,
+	}
+}
+
+// RegisterFlags binds the configuration to flags.
+func (c *Config) RegisterFlags(fs *flag.FlagSet) {
+	fs.Int64Var(&c.CacheBytes, "edge.cache-bytes", c.CacheBytes, "maximum memory in `bytes` for cached links")
+	fs.DurationVar(&c.CacheTTL, "edge.cache-ttl", c.CacheTTL,
+		"maximum `time` until a changed link is noticed without a message on the topic of changes")
+	fs.DurationVar(&c.NegativeTTL, "edge.negative-ttl", c.NegativeTTL,
+		"maximum `time` until a new link is found that was requested before it existed")
+	fs.DurationVar(&c.LookupTimeout, "edge.lookup-timeout", c.LookupTimeout,
+		"maximum `time` of a look-up in the link store, including the wait for its turn")
+}
+
+// Validate returns every invalid setting except for the URL, which New checks.
+func (c *Config) Validate() error {
+	var errs []error
+	if c.CacheBytes < 1<<20 {
+		errs = append(errs, fmt.Errorf("-edge.cache-bytes: %d is less than 1 MiB", c.CacheBytes))
+	}
+	for _, d := range []struct {
+		flag  string
+		value time.Duration
+	}{
+		{"-edge.cache-ttl", c.CacheTTL},
+		{"-edge.negative-ttl", c.NegativeTTL},
+		{"-edge.lookup-timeout", c.LookupTimeout},
+	} {
+		if d.value <= 0 {
+			errs = append(errs, fmt.Errorf("%s: %v is not positive", d.flag, d.value))
+		}
+	}
+	return errors.Join(errs...)
+}

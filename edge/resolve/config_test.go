@@ -1,0 +1,52 @@
+package resolve_test
+
+import (
+	"flag"
+	"strings"
+	"testing"
+	"time"
+
+	"linkstream/edge/resolve"
+)
+
+func TestConfig(t *testing.T) {
+	t.Run("the defaults are valid", func(t *testing.T) {
+		cfg := resolve.DefaultConfig()
+		if err := cfg.Validate(); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("flags change settings", func(t *testing.T) {
+		cfg := resolve.DefaultConfig()
+		fs := flag.NewFlagSet("edge", flag.ContinueOnError)
+		cfg.RegisterFlags(fs)
+		if err := fs.Parse([]string{"-edge.cache-ttl=5s", "-edge.cache-bytes=2000000"}); err != nil {
+			t.Fatal(err)
+		}
+		want := resolve.DefaultConfig()
+		want.CacheTTL, want.CacheBytes = 5*time.Second, 2_000_000
+		if cfg != want {
+			t.Errorf("got %+v, want %+v", cfg, want)
+		}
+	})
+	t.Run("every invalid setting is named by its flag", func(t *testing.T) {
+		var cfg resolve.Config
+		fs := flag.NewFlagSet("edge", flag.ContinueOnError)
+		cfg.RegisterFlags(fs)
+		err := cfg.Validate()
+		fs.VisitAll(func(f *flag.Flag) {
+			if !strings.Contains(err.Error(), "-"+f.Name+": ") {
+				t.Errorf("-%s is not in\n%v", f.Name, err)
+			}
+		})
+	})
+	t.Run("a base URL without a host is an error", func(t *testing.T) {
+		for _, base := range []string{"", "sho.rt", "https://", "https://:80", "%"} {
+			cfg := resolve.DefaultConfig()
+			cfg.URL = base
+			if _, err := resolve.New(cfg, nil, nil, nil, nil); err == nil || !strings.Contains(err.Error(), "-edge.url") {
+				t.Errorf("%q: error %v", base, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,257 @@
+package resolve_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+	"go.uber.org/goleak"
+
+	"linkstream/edge/resolve"
+	"linkstream/schema"
+	"linkstream/schema/sqlite"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// env is a resolver with a link store. Its default domain is sho.rt.
+type env struct {
+	cfg       resolve.Config
+	store     *faultyStore
+	accountID int64
+	metrics   *metrics.Set
+	log       *lockedBuffer
+	resolver  *resolve.Resolver
+}
+
+// newEnv returns an env. If change is not nil it may change the configuration first.
+func newEnv(t testing.TB, change func(*resolve.Config)) *env {
+	t.Helper()
+	e := &env{cfg: resolve.DefaultConfig(), metrics: metrics.NewSet(), log: &lockedBuffer{}}
+	e.cfg.URL = "https://sho.rt"
+	e.cfg.CacheBytes = 8 << 20
+	if change != nil {
+		change(&e.cfg)
+	}
+	if err := e.cfg.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	links, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "links.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := links.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	e.store = &faultyStore{sqliteLinks: links}
+	account := schema.Account{Email: "owner@example.com", CreatedAt: time.Now()}
+	if err := links.CreateAccount(t.Context(), &account); err != nil {
+		t.Fatal(err)
+	}
+	e.accountID = account.ID
+	if e.resolver, err = resolve.New(e.cfg, e.store, e.store, e.metrics, slog.New(slog.NewTextHandler(e.log, nil))); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.resolver.Close)
+	return e
+}
+
+// link creates a link on a domain. Domain 0 is the default domain.
+func (e *env) link(t testing.TB, domainID int64, hash, url string) {
+	t.Helper()
+	link := schema.Link{
+		AccountID: e.accountID, DomainID: domainID, Hash: hash, URL: url, Active: true, CreatedAt: time.Now(),
+	}
+	if err := e.store.CreateLink(t.Context(), &link); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// domain creates a domain and returns its ID.
+func (e *env) domain(t testing.TB, host string, verified bool) int64 {
+	t.Helper()
+	domain := schema.Domain{AccountID: e.accountID, Host: host, CreatedAt: time.Now()}
+	if verified {
+		domain.VerifiedAt = time.Now()
+	}
+	if err := e.store.CreateDomain(t.Context(), &domain); err != nil {
+		t.Fatal(err)
+	}
+	return domain.ID
+}
+
+// setActive activates or deactivates a link without a Drop.
+func (e *env) setActive(t testing.TB, hash string, active bool) {
+	t.Helper()
+	if err := e.store.SetActive(t.Context(), 0, hash, active); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// resolve returns the link's location at the time now, or "" and the error's code.
+func (e *env) resolve(host, hash string, now time.Time) (string, schema.Code) {
+	target, err := e.resolver.Resolve([]byte(host), []byte(hash), now)
+	if err != nil {
+		return "", schema.ErrorCode(err)
+	}
+	return string(target.Location), ""
+}
+
+func (e *env) want(t testing.TB, host, hash string, now time.Time, location string, code schema.Code) {
+	t.Helper()
+	if l, c := e.resolve(host, hash, now); l != location || c != code {
+		t.Errorf("resolve %q on %q: %q, code %q; want %q, code %q", hash, host, l, c, location, code)
+	}
+}
+
+// wantActive requires that the link on the default domain is found, and active or not.
+func (e *env) wantActive(t testing.TB, hash string, now time.Time, active bool) {
+	t.Helper()
+	target, err := e.resolver.Resolve([]byte("sho.rt"), []byte(hash), now)
+	if err != nil || (len(target.Location) > 0) != active {
+		t.Errorf("resolve %q: %+v, error %v, want active %t", hash, target, err, active)
+	}
+}
+
+// wantLookups requires that n look-ups have reached the store.
+func (e *env) wantLookups(t testing.TB, n int64) {
+	t.Helper()
+	if got := e.store.lookups.Load(); got != n {
+		t.Errorf("%d look-ups, want %d", got, n)
+	}
+}
+
+// metric returns the value of a metric.
+func (e *env) metric(t testing.TB, name string) int {
+	t.Helper()
+	var text bytes.Buffer
+	e.metrics.WritePrometheus(&text)
+	_, value, found := strings.Cut(text.String(), name+" ")
+	value, _, _ = strings.Cut(value, "\n")
+	n, err := strconv.Atoi(value)
+	if !found || err != nil {
+		t.Fatalf("no metric %q with an integer in\n%s", name, &text)
+	}
+	return n
+}
+
+// eventually waits until condition holds.
+func eventually(t testing.TB, what string, condition func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for !condition() {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within 10 s: %s", what)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// heapBytes returns the size of the heap after a garbage collection.
+func heapBytes() int64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
+}
+
+// sqliteLinks renames sqlite.Store, so that it can be embedded beside a method Store.
+type sqliteLinks = sqlite.Store
+
+// faultyStore is a link store that counts look-ups and fails on command.
+type faultyStore struct {
+	*sqliteLinks
+	fault    atomic.Pointer[func(context.Context) error]
+	answered atomic.Bool // Link reads the store before the fault, not after it
+	lookups  atomic.Int64
+	running  atomic.Int64
+}
+
+// inject makes every look-up call fault, and fail with its error. Nil makes the store work again.
+func (s *faultyStore) inject(fault func(context.Context) error) {
+	if fault == nil {
+		s.fault.Store(nil)
+		return
+	}
+	s.fault.Store(&fault)
+}
+
+func (s *faultyStore) begin(ctx context.Context) error {
+	s.lookups.Add(1)
+	s.running.Add(1)
+	defer s.running.Add(-1)
+	if fault := s.fault.Load(); fault != nil {
+		return (*fault)(ctx)
+	}
+	return nil
+}
+
+func (s *faultyStore) Link(ctx context.Context, domainID int64, hash string) (schema.Link, error) {
+	if s.answered.Load() {
+		link, err := s.sqliteLinks.Link(ctx, domainID, hash)
+		return link, errors.Join(err, s.begin(ctx))
+	}
+	if err := s.begin(ctx); err != nil {
+		return schema.Link{}, err
+	}
+	return s.sqliteLinks.Link(ctx, domainID, hash)
+}
+
+func (s *faultyStore) VerifiedDomain(ctx context.Context, host string) (schema.Domain, error) {
+	if err := s.begin(ctx); err != nil {
+		return schema.Domain{}, err
+	}
+	return s.sqliteLinks.VerifiedDomain(ctx, host)
+}
+
+// down is the fault of a store that cannot be reached.
+func down(context.Context) error { return errors.New("connection refused") }
+
+// hang is the fault of a store that does not answer.
+func hang(ctx context.Context) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// held returns a fault that makes look-ups wait until release is called, and then lets them continue.
+func held() (fault func(context.Context) error, release func()) {
+	released := make(chan struct{})
+	return func(ctx context.Context) error {
+		select {
+		case <-released:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}, sync.OnceFunc(func() { close(released) })
+}
+
+// lockedBuffer is a log that may be read while it is written.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}

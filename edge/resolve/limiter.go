@@ -1,0 +1,97 @@
+package resolve
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+
+	"linkstream/schema"
+)
+
+const (
+	maxLookups  = 64 // under way at the same time; others wait for their turn
+	logInterval = time.Second
+)
+
+// Errors of a look-up.
+var (
+	errNotFound    = schema.Errorf(schema.CodeNotFound, "no such link")
+	errUnavailable = schema.Errorf(schema.CodeUnavailable, "the link store does not answer")
+)
+
+// limiter bounds the number of look-ups under way and the duration of each. Look-ups run on the goroutines of the requests
+// that need them; the server bounds the number of those.
+type limiter struct {
+	ctx     context.Context // canceled by close
+	cancel  context.CancelFunc
+	timeout time.Duration
+	slots   chan struct{} // one element per look-up under way
+
+	log      *slog.Logger
+	nextLog  atomic.Int64 // Unix nanoseconds
+	failures *metrics.Counter
+	seconds  *metrics.Histogram
+}
+
+func newLimiter(timeout time.Duration, set *metrics.Set, log *slog.Logger) *limiter {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &limiter{
+		ctx:      ctx,
+		cancel:   cancel,
+		timeout:  timeout,
+		slots:    make(chan struct{}, maxLookups),
+		log:      log,
+		failures: set.NewCounter("linkstream_edge_lookup_failures_total"),
+		seconds:  set.NewHistogram("linkstream_edge_lookup_seconds"),
+	}
+}
+
+// do waits for a free slot and calls lookup. The context bounds the wait and the call together to timeout. If either
+// fails, do logs the cause and returns errUnavailable.
+func (l *limiter) do(lookup func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(l.ctx, l.timeout)
+	defer cancel()
+	select {
+	case l.slots <- struct{}{}:
+		defer func() { <-l.slots }()
+	case <-ctx.Done():
+		l.report(fmt.Errorf("%d look-ups are under way", cap(l.slots)))
+		return errUnavailable
+	}
+	start := time.Now()
+	err := lookup(ctx)
+	l.seconds.UpdateDuration(start)
+	if err != nil {
+		l.report(err)
+		return errUnavailable
+	}
+	return nil
+}
+
+// report counts a failure and logs one failure per logInterval: while the store is down, every look-up fails.
+func (l *limiter) report(err error) {
+	if l.ctx.Err() != nil {
+		return // close canceled the look-up
+	}
+	l.failures.Inc()
+	now := time.Now()
+	next := l.nextLog.Load()
+	if now.UnixNano() >= next && l.nextLog.CompareAndSwap(next, now.Add(logInterval).UnixNano()) {
+		l.log.Warn("link store does not answer", "error", err)
+	}
+}
+
+// close cancels the look-ups under way, waits for them, and makes later ones fail. It is idempotent.
+func (l *limiter) close() {
+	if l.ctx.Err() != nil {
+		return
+	}
+	l.cancel()
+	for range cap(l.slots) {
+		l.slots <- struct{}{}
+	}
+}

@@ -1,0 +1,60 @@
+//go:build !race
+
+// Under the race detector a sync.Pool drops elements at random. It then allocates, and ristretto loses the requests that
+// it collects in one.
+
+package resolve_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"linkstream/edge/resolve"
+	"linkstream/schema"
+)
+
+func TestResolveAllocatesNothing(t *testing.T) {
+	e := newEnv(t, nil)
+	e.link(t, 0, "abc", "https://example.com/")
+	e.link(t, e.domain(t, "go.example.com", true), "own", "https://example.com/")
+	now := time.Now()
+	for _, c := range []struct{ name, host, hash string }{
+		{"on the default domain", "sho.rt", "abc"},
+		{"on a custom domain", "go.example.com:8080", "own"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			host, hash := []byte(c.host), []byte(c.hash)
+			if allocs := testing.AllocsPerRun(1000, func() {
+				if _, err := e.resolver.Resolve(host, hash, now); err != nil {
+					t.Fatal(err)
+				}
+			}); allocs != 0 {
+				t.Errorf("%v allocations per look-up", allocs)
+			}
+		})
+	}
+}
+
+func TestPopularLinksStayCached(t *testing.T) {
+	start := time.Now()
+	e := newEnv(t, func(cfg *resolve.Config) { cfg.CacheBytes = 1 << 20 })
+	const rounds, popular, once = 15, 100, 800 // the cache holds those of five rounds
+	for i := range popular {
+		e.link(t, 0, fmt.Sprint("popular", i), "https://example.com/")
+	}
+	for round := range rounds {
+		now := start.Add(time.Duration(round) * 4 * time.Second)
+		for i := range popular {
+			for range 3 {
+				e.want(t, "sho.rt", fmt.Sprint("popular", i), now, "https://example.com/", "")
+			}
+		}
+		for range once {
+			e.want(t, "sho.rt", schema.NewHash(), now, "", schema.CodeNotFound)
+		}
+	}
+	if again := e.store.lookups.Load() - rounds*once - popular; again > popular/5 {
+		t.Errorf("%d popular links were looked up %d times again", popular, again)
+	}
+}

@@ -1,0 +1,67 @@
+package resolve
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/dgraph-io/ristretto/v2"
+)
+
+// shards are ristretto caches that divide the keys by their first hash. All maps of a single cache would double at the
+// same number of entries and be half empty afterwards. Shards of different sizes double one after the other.
+type shards[V value] []shard[V]
+
+type shard[V value] struct {
+	cache *ristretto.Cache[[]byte, *entry[V]]
+	last  uint64 // largest hash that belongs to this shard
+}
+
+// newShards returns count shards for maxBytes in total. Their sizes rise evenly from one to nearly two, on a logarithmic
+// scale. A 32nd of the bytes holds ristretto's frequency counters, 3 to 4 bytes each, which is two or three per entry.
+func newShards[V value](count int, maxBytes int64, hash hasher, evicted func(hash, check uint64)) (shards[V], error) {
+	weight := func(i int) float64 { return math.Exp2(float64(i) / float64(count)) }
+	var sum, end float64
+	for i := range count {
+		sum += weight(i)
+	}
+	var s shards[V]
+	for i := range count {
+		share := weight(i) / sum
+		bytes := share * float64(maxBytes)
+		end += share
+		cache, err := ristretto.NewCache(&ristretto.Config[[]byte, *entry[V]]{
+			NumCounters:        int64(bytes / 32 / 4),
+			MaxCost:            int64(bytes / 32 * 31),
+			BufferItems:        64,
+			IgnoreInternalCost: true, // entryOverhead includes it
+			KeyToHash:          hash,
+			OnEvict:            func(item *ristretto.Item[*entry[V]]) { evicted(item.Key, item.Conflict) },
+		})
+		if err != nil {
+			s.close()
+			return nil, fmt.Errorf("create shard of %.0f bytes: %w", bytes, err)
+		}
+		last := uint64(math.MaxUint64)
+		if i < count-1 {
+			last = uint64(end * math.MaxUint64)
+		}
+		s = append(s, shard[V]{cache, last})
+	}
+	return s, nil
+}
+
+// of returns the shard of a hash.
+func (s shards[V]) of(hash uint64) *ristretto.Cache[[]byte, *entry[V]] {
+	i := 0
+	for hash > s[i].last {
+		i++
+	}
+	return s[i].cache
+}
+
+// close frees the memory. It is idempotent.
+func (s shards[V]) close() {
+	for _, shard := range s {
+		shard.cache.Close()
+	}
+}
