@@ -71,7 +71,7 @@ func (s *settings) serve(ctx context.Context, db schema.Database, client *stream
 	if err != nil {
 		return errors.Join(err, clicks.Close())
 	}
-	if err := s.first.Await(ctx, report, db, api.URL(), stdout); err != nil {
+	if err := s.firstAccount.AwaitAndPrint(ctx, report, db, api.URL(), stdout); err != nil {
 		return errors.Join(err, clicks.Close())
 	}
 	log.Info("serving the API and the dashboard", "listen", api.Addr(), "dashboard", api.URL()+dashboard.Root)

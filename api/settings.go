@@ -22,14 +22,14 @@ const starting = `{"message":"The service is starting: try again in 1 second."}`
 
 // settings are all of the program.
 type settings struct {
-	node   apiservice.Config
-	public service.PublicURL
-	first  admin.Bootstrap
-	links  postgres.Config
-	clicks clickhouse.Config
-	topics stream.Config
-	logs   service.LogConfig
-	admin  admin.Config
+	node         apiservice.Config
+	public       service.PublicURL
+	firstAccount admin.FirstAccount
+	links        postgres.Config
+	clicks       clickhouse.Config
+	topics       stream.Config
+	logs         service.LogConfig
+	admin        admin.Config
 }
 
 // parse reads the settings and the admin command, if there is one.
@@ -37,7 +37,7 @@ func parse(args []string, stderr io.Writer) (s settings, command []string, err e
 	s = settings{node: apiservice.DefaultConfig(), public: service.PublicURL{URL: "http://127.0.0.1:8080"},
 		links: postgres.DefaultConfig(), clicks: clickhouse.Config{DSN: clickhouse.DefaultDSN}, topics: stream.DefaultConfig()}
 	command, err = service.ParseArgs("api", usage+admin.Usage, args, stderr,
-		&s.node, &s.public, &s.first, &s.links, &s.clicks, &s.topics, &s.logs, &s.admin)
+		&s.node, &s.public, &s.firstAccount, &s.links, &s.clicks, &s.topics, &s.logs, &s.admin)
 	s.node.EdgeURL, s.admin.EdgeURL = s.public.URL, s.public.URL
 	return s, command, err
 }

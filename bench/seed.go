@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"linkstream/api/admin"
 	"linkstream/api/auth"
 	"linkstream/schema"
 )
@@ -18,7 +19,7 @@ func seed(ctx context.Context, on engines, links linkSet, tokens int) (secrets [
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	first, _, err := auth.Bootstrap(ctx, store, seedEmail, "", "")
+	first, _, err := admin.FirstAccount{Email: seedEmail}.Create(ctx, store)
 	if err != nil {
 		return nil, err
 	}

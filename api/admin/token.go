@@ -33,7 +33,7 @@ func (r *runner) revokeToken(ctx context.Context, args ...string) (string, error
 
 // tokenID takes a token's ID or the token itself, which is all that the operator has who has just found one leaked.
 func (r *runner) tokenID(ctx context.Context, arg string) (int64, error) {
-	if strings.HasPrefix(arg, auth.TokenMark) {
+	if strings.HasPrefix(arg, auth.TokenPrefix) {
 		token, _, err := r.stores.TokenByDigest(ctx, auth.Digest(arg))
 		return token.ID, because(err, schema.CodeNotFound, "the token is unknown or revoked already")
 	}

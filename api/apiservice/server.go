@@ -1,6 +1,7 @@
 package apiservice
 
 import (
+	"errors"
 	"io"
 	"log/slog"
 	"time"
@@ -11,43 +12,44 @@ import (
 	"linkstream/schema/service"
 )
 
-// Limits of what one client, and all of them, may take of the server.
+// Limits of what one client, and all clients together, may take of the server.
 const (
 	maxBodyBytes   = 64 << 10
-	maxDrainBytes  = 1 << 20 // of a body that is too large
+	maxDrainBytes  = 1 << 20 // read and discarded after a body that is too large
 	maxHeaderBytes = 8 << 10
 	maxConnections = 16 << 10
-	readTimeout    = 10 * time.Second // of a whole request, however slowly its bytes come in
+	readTimeout    = 10 * time.Second // for a whole request
 	writeTimeout   = 10 * time.Second
-	idleTimeout    = 75 * time.Second // more than the minute after which load balancers drop idle connections
+	idleTimeout    = 75 * time.Second // longer than the 60 s after which load balancers drop idle connections
 )
 
-// site answers requests.
+// site answers the requests of one part of the service.
 type site interface {
 	Handle(*fasthttp.RequestCtx)
-	Reject(*fasthttp.RequestCtx, error) // answers one that could not be read
+	// Reject answers a request that could not be read.
+	Reject(ctx *fasthttp.RequestCtx, status int, message string)
 }
 
-// newServer returns a server of the API, the dashboard and the operator's endpoints. Bodies are streamed, so that a
-// request whose body is too large has a header to be answered by.
+// newServer returns a server of the API, the dashboard and the operator's endpoints. Request bodies are streamed, so that
+// a request with too large a body still has a header to authenticate and answer it by.
 func newServer(api, pages site, operator *service.Endpoints, log *slog.Logger) *fasthttp.Server {
 	handle := func(ctx *fasthttp.RequestCtx) {
-		of := api
+		owner := api
 		if dashboard.Owns(ctx) {
-			of = pages
+			owner = pages
 		}
 		if err := readBody(ctx); err != nil {
-			of.Reject(ctx, err)
-			ctx.SetConnectionClose() // what was not read would be taken for the next request
+			reject(owner, ctx, err)
+			ctx.SetConnectionClose() // the unread rest of the body would be parsed as the next request
 			return
 		}
 		if !operator.Handle(ctx) {
-			of.Handle(ctx)
+			owner.Handle(ctx)
 		}
 	}
 	return &fasthttp.Server{
 		Handler:      handle,
-		ErrorHandler: api.Reject,
+		ErrorHandler: func(ctx *fasthttp.RequestCtx, err error) { reject(api, ctx, err) },
 		Logger:       service.ConnLogger(log),
 
 		ReadTimeout:        readTimeout,
@@ -66,7 +68,7 @@ func newServer(api, pages site, operator *service.Endpoints, log *slog.Logger) *
 	}
 }
 
-// readBody reads the body to its end. ErrBodyTooLarge if it has more than maxBodyBytes.
+// readBody reads the whole body. It returns ErrBodyTooLarge if the body has more than maxBodyBytes.
 func readBody(ctx *fasthttp.RequestCtx) error {
 	stream := ctx.RequestBodyStream()
 	if stream == nil {
@@ -77,11 +79,27 @@ func readBody(ctx *fasthttp.RequestCtx) error {
 		return err
 	}
 	if len(body) > maxBodyBytes {
-		// A client that is still sending when the connection is closed does not see the answer, so a body that is
-		// somewhat too large is read to its end.
+		// A client that is still sending when the connection closes does not see the answer, so read a body that is
+		// only somewhat too large to its end.
 		_, _ = io.CopyN(io.Discard, stream, maxDrainBytes)
 		return fasthttp.ErrBodyTooLarge
 	}
 	ctx.Request.SetBodyRaw(body)
 	return nil
+}
+
+// reject lets owner answer a request that could not be read because of err.
+func reject(owner site, ctx *fasthttp.RequestCtx, err error) {
+	var smallBuffer *fasthttp.ErrSmallBuffer
+	var timeout interface{ Timeout() bool }
+	switch {
+	case errors.Is(err, fasthttp.ErrBodyTooLarge):
+		owner.Reject(ctx, fasthttp.StatusRequestEntityTooLarge, "The body is larger than 64 KiB.")
+	case errors.As(err, &smallBuffer):
+		owner.Reject(ctx, fasthttp.StatusRequestHeaderFieldsTooLarge, "The header is too large.")
+	case errors.As(err, &timeout) && timeout.Timeout():
+		owner.Reject(ctx, fasthttp.StatusRequestTimeout, "The request took too long to arrive.")
+	default:
+		owner.Reject(ctx, fasthttp.StatusBadRequest, "The request is not valid HTTP.")
+	}
 }

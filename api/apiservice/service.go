@@ -139,7 +139,7 @@ func (s *Service) prepare(cfg Config, shortener *shorten.Shortener) error {
 		return err
 	}
 	parts := dashboard.Parts{DB: s.links, Clicks: s.clicks, Reports: s.clicks, Shortener: shortener,
-		Claims: customdomain.NewClaims(s.links, verifier), Metrics: set, Log: s.log}
+		Domains: customdomain.NewManager(s.links, verifier), Metrics: set, Log: s.log}
 	if s.topics != nil { // an interface that holds a nil pointer is not nil
 		parts.ClickLog = s.topics
 	}
@@ -151,7 +151,7 @@ func (s *Service) prepare(cfg Config, shortener *shorten.Shortener) error {
 	if s.tokens, err = auth.NewAuthenticator(s.links); err != nil {
 		return err
 	}
-	api := rest.New(s.tokens, ratelimit.NewLimiter(s.links), shortener, s.links, s.clicks, set, s.log)
+	api := rest.New(s.tokens, ratelimit.NewRequestLimiter(s.links), shortener, s.links, s.clicks, set, s.log)
 	s.server = newServer(api, pages, &service.Endpoints{Ready: s.Ready, Metrics: set}, s.log)
 	return nil
 }

@@ -15,54 +15,54 @@ import (
 )
 
 const (
-	// freshness is for how long the store's answer about a token is used, counted from the question: a token that any
-	// process revokes is refused everywhere so much later.
-	freshness = time.Second
-	// maxEntries bounds the answers that are remembered, those about unknown tokens included.
-	maxEntries = 1 << 16
-	// lookupTimeout bounds a question to the store.
-	lookupTimeout = 5 * time.Second
+	// grantTTL is how long an answer of the store is used, counted from when it was asked for. A revoked token works this
+	// much longer, in every process.
+	grantTTL = time.Second
+	// maxGrants bounds the cached answers, those about unknown tokens included.
+	maxGrants = 1 << 16
+	// storeTimeout bounds one call to the store.
+	storeTimeout = 5 * time.Second
 )
 
-// Grant says for whom a valid token acts.
+// Grant says on whose behalf a token acts.
 type Grant struct {
 	TokenID   int64
 	AccountID int64
-	Suspended bool // the account is: the caller answers CodeForbidden, once it has counted the request
+	Suspended bool // of the account; the caller answers CodeForbidden after it has counted the request
 }
 
-// Authenticator tells who calls. Its methods may be called concurrently.
+// Authenticator checks API tokens. Its methods may be called concurrently.
 type Authenticator struct {
 	tokens  schema.TokenStore
-	cache   *ristretto.Cache[[]byte, *Grant] // by digest; nil for a token that is unknown or revoked
+	cache   *ristretto.Cache[[]byte, *Grant] // by digest; nil for an unknown or revoked token
 	flights singleflight.Group               // by digest
 	uses    uses
 }
 
-// NewAuthenticator returns an Authenticator that knows the tokens of a store.
+// NewAuthenticator returns an Authenticator of the tokens in a store.
 func NewAuthenticator(tokens schema.TokenStore) (*Authenticator, error) {
 	cache, err := ristretto.NewCache(&ristretto.Config[[]byte, *Grant]{
-		NumCounters: 10 * maxEntries, MaxCost: maxEntries, BufferItems: 64, IgnoreInternalCost: true,
-		// ristretto compares 128 bits, and a digest's first ones are as good as any.
+		NumCounters: 10 * maxGrants, MaxCost: maxGrants, BufferItems: 64, IgnoreInternalCost: true,
+		// ristretto compares 128 bits of hash. The digest is a hash already, so its first 128 bits serve.
 		KeyToHash: func(digest []byte) (uint64, uint64) {
 			return binary.LittleEndian.Uint64(digest), binary.LittleEndian.Uint64(digest[8:])
 		},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("make cache of tokens: %w", err)
+		return nil, fmt.Errorf("create token cache: %w", err)
 	}
 	return &Authenticator{tokens: tokens, cache: cache, uses: uses{at: map[int64]time.Time{}}}, nil
 }
 
-// Close ends the Authenticator, of which no method is called any more.
+// Close releases the cache. No method may be called afterwards.
 func (a *Authenticator) Close() { a.cache.Close() }
 
-// errUnauthorized tells nobody what was wrong.
+// errUnauthorized is the same whatever is wrong, so that it tells an attacker nothing.
 var errUnauthorized = schema.Errorf(schema.CodeUnauthorized, "The API token is missing or invalid.")
 
-// Authenticate returns what the token in an Authorization header grants. CodeUnauthorized if the header is missing or
-// malformed, or the token is unknown or revoked; CodeUnavailable if the store that would know does not answer. It notes
-// the use, for Run to write, and keeps no reference to authorization.
+// Authenticate returns what the token in the value of an Authorization header grants. CodeUnauthorized if the header is
+// missing or malformed, or the token unknown or revoked; CodeUnavailable if the store does not answer. It notes the use
+// for Run to write, and keeps no reference to authorization.
 func (a *Authenticator) Authenticate(ctx context.Context, authorization []byte) (Grant, error) {
 	secret, ok := parseBearer(authorization)
 	if !ok {
@@ -83,20 +83,20 @@ func (a *Authenticator) Authenticate(ctx context.Context, authorization []byte) 
 	return *grant, nil
 }
 
-// fetch asks the store, once for all who want to know the same, and remembers the answer.
+// fetch asks the store, once for all concurrent calls with the same digest, and caches the answer.
 func (a *Authenticator) fetch(ctx context.Context, digest [sha256.Size]byte) (*Grant, error) {
 	grant, err, _ := a.flights.Do(string(digest[:]), func() (any, error) {
-		// Others wait, too, so the question does not end with the request that happens to ask it.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
+		// Other requests wait for this call too, so it must not end with the request that makes it.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 		defer cancel()
 		asked := time.Now()
 		grant, err := a.ask(ctx, digest)
 		if err != nil {
 			return nil, err
 		}
-		if ttl := freshness - time.Since(asked); ttl > 0 { // 0 would mean for good
+		if ttl := grantTTL - time.Since(asked); ttl > 0 { // to ristretto, 0 means no expiry
 			a.cache.SetWithTTL(digest[:], grant, 1, ttl)
-			a.cache.Wait() // until it can be found: else the next request would ask again
+			a.cache.Wait() // ristretto sets asynchronously; without Wait the next request would ask the store again
 		}
 		return grant, nil
 	})
@@ -106,6 +106,7 @@ func (a *Authenticator) fetch(ctx context.Context, digest [sha256.Size]byte) (*G
 	return grant.(*Grant), nil
 }
 
+// ask returns nil for an unknown or revoked token.
 func (a *Authenticator) ask(ctx context.Context, digest [sha256.Size]byte) (*Grant, error) {
 	token, account, err := a.tokens.TokenByDigest(ctx, digest)
 	switch schema.ErrorCode(err) {
@@ -118,8 +119,8 @@ func (a *Authenticator) ask(ctx context.Context, digest [sha256.Size]byte) (*Gra
 	}
 }
 
-// parseBearer returns the token in the value of an Authorization header: "Bearer", in any case, spaces, and the token
-// (RFC 9110, section 11.4). The token borrows from header.
+// parseBearer returns the token in the value of an Authorization header: "Bearer" in any case, one or more spaces, and
+// the token (RFC 9110, section 11.4). The token borrows from header.
 func parseBearer(header []byte) (token []byte, ok bool) {
 	scheme, token, _ := bytes.Cut(header, []byte(" "))
 	token = bytes.TrimLeft(token, " ")

@@ -4,7 +4,7 @@ import "time"
 
 var ParseBearer = parseBearer
 
-// ReparsePasswordHash returns the hash as it was understood.
+// ReparsePasswordHash formats the parsed hash again.
 func ReparsePasswordHash(s string) (string, error) {
 	h, err := parsePasswordHash(s)
 	return h.String(), err
@@ -13,8 +13,8 @@ func ReparsePasswordHash(s string) (string, error) {
 // MaxWaiting is maxWaiting.
 const MaxWaiting = maxWaiting
 
-// Occupy takes all that p computes with, until release is called.
-func (p *Passwords) Occupy() (release func()) {
+// Occupy takes every slot of the pool until release is called.
+func (p *PasswordPool) Occupy() (release func()) {
 	for range cap(p.running) {
 		p.running <- struct{}{}
 	}
@@ -25,11 +25,11 @@ func (p *Passwords) Occupy() (release func()) {
 	}
 }
 
-// Waiting returns how many use p or wait for it.
-func (p *Passwords) Waiting() int { return len(p.waiting) }
+// Waiting returns the number of calls that compute or wait.
+func (p *PasswordPool) Waiting() int { return len(p.admitted) }
 
 // MaxUses is maxUses.
 const MaxUses = maxUses
 
-// NoteUse notes a use of a token as Authenticate does.
+// NoteUse notes the use of a token as Authenticate does.
 func (a *Authenticator) NoteUse(tokenID int64, at time.Time) { a.uses.note(tokenID, at) }

@@ -16,22 +16,22 @@ import (
 	"linkstream/schema"
 )
 
-// Limits of a password that someone chose.
+// Limits of a chosen password.
 const (
 	MinPasswordLen = 8    // characters
-	MaxPasswordLen = 1024 // bytes: more is no safer and only costs time
+	MaxPasswordLen = 1024 // bytes; a longer one costs time and is no safer
 )
 
-// NewPassword returns a random password of 125 bits that is easy to read out: five groups of five characters of a-z and
+// NewPassword returns a random password of 125 bits that is easy to read aloud: five groups of five characters of a-z and
 // 2-7.
 func NewPassword() string {
-	text := strings.ToLower(rand.Text()) // 5 bits a character, at least 26 characters
+	text := strings.ToLower(rand.Text()) // 5 bits per character, at least 26 characters
 	groups := slices.Collect(slices.Chunk([]byte(text[:25]), 5))
 	return fmt.Sprintf("%s-%s-%s-%s-%s", groups[0], groups[1], groups[2], groups[3], groups[4])
 }
 
-// CheckPassword says why a chosen password is refused: CodeInvalid.
-func CheckPassword(password string) error {
+// ValidatePassword returns CodeInvalid, with the reason, if a chosen password is too short or too long.
+func ValidatePassword(password string) error {
 	if utf8.RuneCountInString(password) < MinPasswordLen || len(password) > MaxPasswordLen {
 		return schema.Errorf(schema.CodeInvalid, "A password must have at least %d characters and at most %d bytes.",
 			MinPasswordLen, MaxPasswordLen)
@@ -39,8 +39,8 @@ func CheckPassword(password string) error {
 	return nil
 }
 
-// HashPassword returns what an account stores of its password: argon2id with a random salt as a PHC string. It takes
-// some 20 ms of CPU time and 19 MiB, which OWASP's Password Storage Cheat Sheet has as the least to ask of an attacker.
+// HashPassword returns what an account stores of its password: an argon2id hash with a random salt, as a PHC string. It
+// takes about 20 ms of CPU and 19 MiB, the minimum that OWASP's Password Storage Cheat Sheet recommends.
 func HashPassword(password string) string {
 	h := passwordHash{memory: 19 << 10, time: 2, threads: 1, salt: make([]byte, 16)}
 	rand.Read(h.salt) // never fails, see crypto/rand
@@ -48,8 +48,8 @@ func HashPassword(password string) string {
 	return h.String()
 }
 
-// VerifyPassword reports whether hash, a PHC string of argon2id, is password's. The error says that hash is none, or
-// that it asks for more than any hash of ours.
+// VerifyPassword reports whether hash, a PHC string of argon2id, is the hash of password. It returns an error if hash is
+// not such a string, or if its parameters exceed the limits below.
 func VerifyPassword(hash, password string) (bool, error) {
 	h, err := parsePasswordHash(hash)
 	if err != nil || len(password) > MaxPasswordLen {
@@ -58,8 +58,8 @@ func VerifyPassword(hash, password string) (bool, error) {
 	return subtle.ConstantTimeCompare(h.derive(password, len(h.key)), h.key) == 1, nil
 }
 
-// passwordHash is $argon2id$v=19$m=memory,t=time,p=threads$salt$key, as
-// https://github.com/P-H-C/phc-string-format/blob/master/phc-sf-spec.md has it.
+// passwordHash is a PHC string, $argon2id$v=19$m=memory,t=time,p=threads$salt$key. The format is specified at
+// https://github.com/P-H-C/phc-string-format/blob/master/phc-sf-spec.md.
 type passwordHash struct {
 	memory    uint32 // KiB
 	time      uint32 // passes
@@ -67,17 +67,17 @@ type passwordHash struct {
 	salt, key []byte
 }
 
-// What a hash may ask for, so that none can exhaust the machine that verifies it.
+// Limits of a hash's parameters, so that verifying it cannot exhaust the machine.
 const (
 	maxMemory  = 256 << 10 // KiB
 	maxTime    = 16
 	maxThreads = 16
 	minSaltLen = 8
 	minKeyLen  = 16
-	maxBytes   = 64 // of salt and key each
+	maxBytes   = 64 // of the salt, and of the key
 )
 
-var errPasswordHash = errors.New("password hash: no PHC string of argon2id within limits")
+var errPasswordHash = errors.New("password hash: not a PHC string of argon2id within the limits")
 
 // parsePasswordHash accepts exactly what String returns.
 func parsePasswordHash(s string) (passwordHash, error) {
@@ -86,7 +86,7 @@ func parsePasswordHash(s string) (passwordHash, error) {
 		return passwordHash{}, errPasswordHash
 	}
 	number := func(field string, bits int) uint64 {
-		n, _ := strconv.ParseUint(field, 10, bits) // the comparison below sees every error
+		n, _ := strconv.ParseUint(field, 10, bits) // an error makes the comparison below fail
 		return n
 	}
 	decode := func(field string) []byte {

@@ -7,9 +7,10 @@ import (
 
 	"linkstream/api/auth"
 	"linkstream/schema"
+	"linkstream/schema/testkit"
 )
 
-// reference is of "password", from the tests of the reference implementation of Argon2.
+// reference is a hash of "password" from the tests of the reference implementation of Argon2.
 const reference = "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc"
 
 func TestNewPassword(t *testing.T) {
@@ -20,9 +21,7 @@ func TestNewPassword(t *testing.T) {
 		if !form.MatchString(password) || seen[password] {
 			t.Fatalf("password %q, seen before: %t", password, seen[password])
 		}
-		if err := auth.CheckPassword(password); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, auth.ValidatePassword(password))
 		seen[password] = true
 	}
 }
@@ -40,7 +39,7 @@ func TestCheckPassword(t *testing.T) {
 		"1024 bytes":                    {strings.Repeat("x", 1024), ""},
 		"1025 bytes":                    {strings.Repeat("x", 1025), schema.CodeInvalid},
 	} {
-		t.Run(name, func(t *testing.T) { wantCode(t, auth.CheckPassword(c.password), c.code) })
+		t.Run(name, func(t *testing.T) { testkit.WantCode(t, auth.ValidatePassword(c.password), c.code) })
 	}
 }
 
@@ -50,14 +49,14 @@ func TestVerifyPassword(t *testing.T) {
 		hash, password string
 		ok             bool
 	}{
-		"the password":               {hash, "correct horse", true},
-		"another password":           {hash, "correct horsf", false},
-		"no password":                {hash, "", false},
-		"one that goes on":           {hash, "correct horse ", false},
-		"one longer than any":        {auth.HashPassword(strings.Repeat("x", 1025)), strings.Repeat("x", 1025), false},
-		"the reference's password":   {reference, "password", true},
-		"another for the reference":  {reference, "passwore", false},
-		"the hash of other settings": {strings.Replace(reference, "t=2", "t=3", 1), "password", false},
+		"the password":                       {hash, "correct horse", true},
+		"another password":                   {hash, "correct horsf", false},
+		"no password":                        {hash, "", false},
+		"the password with a suffix":         {hash, "correct horse ", false},
+		"a password over the limit":          {auth.HashPassword(strings.Repeat("x", 1025)), strings.Repeat("x", 1025), false},
+		"the reference's password":           {reference, "password", true},
+		"another password for the reference": {reference, "passwore", false},
+		"the hash with other parameters":     {strings.Replace(reference, "t=2", "t=3", 1), "password", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ok, err := auth.VerifyPassword(c.hash, c.password)
@@ -66,9 +65,9 @@ func TestVerifyPassword(t *testing.T) {
 			}
 		})
 	}
-	t.Run("the same password has another hash each time", func(t *testing.T) {
+	t.Run("each hash has its own salt", func(t *testing.T) {
 		if auth.HashPassword("correct horse") == hash {
-			t.Errorf("twice %s", hash)
+			t.Errorf("%s twice", hash)
 		}
 	})
 	t.Run("a hash is a PHC string of argon2id", func(t *testing.T) {
@@ -83,38 +82,38 @@ func TestVerifyPasswordRefusesHash(t *testing.T) {
 	replace := func(old, new string) string { return strings.Replace(reference, old, new, 1) }
 	const salt, key = "c29tZXNhbHQ", "CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc"
 	for name, hash := range map[string]string{
-		"empty":                       "",
-		"text":                        "password",
-		"only separators":             "$$$$$",
-		"another function":            replace("argon2id", "argon2i"),
-		"another version":             replace("v=19", "v=16"),
-		"no version":                  replace("v=19$", ""),
-		"parameters in another order": replace("m=65536,t=2", "t=2,m=65536"),
-		"a parameter too many":        replace("p=1", "p=1,x=1"),
-		"other separators":            replace("m=65536,", "m=65536$"),
-		"a leading zero":              replace("t=2", "t=02"),
-		"a sign":                      replace("t=2", "t=+2"),
-		"a negative number":           replace("t=2", "t=-2"),
-		"a number too large":          replace("p=1", "p=257"),
-		"no passes":                   replace("t=2", "t=0"),
-		"no threads":                  replace("p=1", "p=0"),
-		"too many passes":             replace("t=2", "t=17"),
-		"too many threads":            replace("p=1", "p=17"),
-		"too much memory":             replace("m=65536", "m=262145"),
-		"less memory than 8 a thread": replace("m=65536,t=2,p=1", "m=15,t=2,p=2"),
-		"no salt":                     replace(salt, ""),
-		"a short salt":                replace(salt, "c29tZXNh"),
-		"a long salt":                 replace(salt, strings.Repeat("A", 90)),
-		"a salt that is no base64":    replace(salt, "c29tZXNhb*Q"),
-		"base64 for URLs":             replace(salt, "c29tZXNhb_Q"),
-		"base64 with padding":         replace(salt, salt+"=="),
-		"base64 with stray bits":      replace(salt, "c29tZXNhbHR"),
-		"base64 with a line break":    replace(salt, "c29tZXN\nhbHQ"),
-		"no key":                      replace(key, ""),
-		"a short key":                 replace(key, key[:20]),
-		"a long key":                  replace(key, strings.Repeat("A", 90)),
-		"a space at the end":          reference + " ",
-		"a field at the end":          reference + "$A",
+		"empty":                         "",
+		"text":                          "password",
+		"only separators":               "$$$$$",
+		"another function":              replace("argon2id", "argon2i"),
+		"another version":               replace("v=19", "v=16"),
+		"no version":                    replace("v=19$", ""),
+		"parameters in another order":   replace("m=65536,t=2", "t=2,m=65536"),
+		"an extra parameter":            replace("p=1", "p=1,x=1"),
+		"other separators":              replace("m=65536,", "m=65536$"),
+		"a leading zero":                replace("t=2", "t=02"),
+		"a sign":                        replace("t=2", "t=+2"),
+		"a negative number":             replace("t=2", "t=-2"),
+		"a number too large":            replace("p=1", "p=257"),
+		"no passes":                     replace("t=2", "t=0"),
+		"no threads":                    replace("p=1", "p=0"),
+		"too many passes":               replace("t=2", "t=17"),
+		"too many threads":              replace("p=1", "p=17"),
+		"too much memory":               replace("m=65536", "m=262145"),
+		"less memory than 8 per thread": replace("m=65536,t=2,p=1", "m=15,t=2,p=2"),
+		"no salt":                       replace(salt, ""),
+		"a short salt":                  replace(salt, "c29tZXNh"),
+		"a long salt":                   replace(salt, strings.Repeat("A", 90)),
+		"a salt that is not base64":     replace(salt, "c29tZXNhb*Q"),
+		"base64 for URLs":               replace(salt, "c29tZXNhb_Q"),
+		"base64 with padding":           replace(salt, salt+"=="),
+		"base64 with stray bits":        replace(salt, "c29tZXNhbHR"),
+		"base64 with a line break":      replace(salt, "c29tZXN\nhbHQ"),
+		"no key":                        replace(key, ""),
+		"a short key":                   replace(key, key[:20]),
+		"a long key":                    replace(key, strings.Repeat("A", 90)),
+		"a space at the end":            reference + " ",
+		"a field at the end":            reference + "$A",
 	} {
 		t.Run(name, func(t *testing.T) {
 			if ok, err := auth.VerifyPassword(hash, "password"); ok || err == nil {
@@ -124,15 +123,14 @@ func TestVerifyPasswordRefusesHash(t *testing.T) {
 	}
 }
 
-// Invariants: a hash that is accepted reads the same when it is written again, so it has one form only, and nothing
-// makes the parser panic.
+// Invariants: an accepted hash has exactly one spelling, and no input makes the parser panic.
 func FuzzPasswordHash(f *testing.F) {
 	f.Add(reference)
 	f.Add("$argon2id$v=19$m=8,t=1,p=1$AAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAA")
 	f.Add("$argon2id$v=19$m=008,t=1,p=1$$")
 	f.Fuzz(func(t *testing.T, hash string) {
 		if again, err := auth.ReparsePasswordHash(hash); err == nil && again != hash {
-			t.Errorf("%q was read as %q", hash, again)
+			t.Errorf("%q was parsed as %q", hash, again)
 		}
 	})
 }

@@ -11,25 +11,25 @@ import (
 	"linkstream/schema"
 )
 
-// How long a session lasts.
+// Limits of sessions.
 const (
-	MaxSessionIdle = 14 * 24 * time.Hour // since it was last used
-	MaxSessionAge  = 90 * 24 * time.Hour // whatever is done with it
-	MaxSessions    = 100                 // of one account: a new one ends the one that was not used for longest
-	// seenEvery is how much later a session must be used again for that to be noted: it costs a write.
-	seenEvery = time.Hour
+	MaxSessionIdle = 14 * 24 * time.Hour // since the last use
+	MaxSessionAge  = 90 * 24 * time.Hour // since the sign-in
+	MaxSessions    = 100                 // per account; a new session ends the least recently used one
+	// extendInterval is the least time between two writes about the use of a session.
+	extendInterval = time.Hour
 )
 
-const sessionBytes = 32 // random ones of a session's secret
+const sessionBytes = 32 // random bytes of a session's secret
 
 // Sessions begins and resumes sessions. Its methods may be called concurrently.
 type Sessions struct{ store schema.SessionStore }
 
-// NewSessions returns the Sessions of a store.
+// NewSessions returns the sessions in a store.
 func NewSessions(store schema.SessionStore) *Sessions { return &Sessions{store} }
 
-// Begin stores a session of the account and returns its secret, which the browser keeps and nobody else. CodeUnauthorized
-// if the account's password has changed since account was read.
+// Begin stores a session of the account and returns it with its secret, which only the browser keeps. CodeUnauthorized if
+// the account's password has changed since account was read.
 func (s *Sessions) Begin(ctx context.Context, account schema.Account, userAgent string) (string, schema.Session, error) {
 	now := time.Now().UTC()
 	others, err := s.store.Sessions(ctx, account.ID, now)
@@ -47,7 +47,7 @@ func (s *Sessions) Begin(ctx context.Context, account schema.Account, userAgent 
 	rand.Read(random[:]) // never fails, see crypto/rand
 	secret := base64.RawURLEncoding.EncodeToString(random[:])
 	session := schema.Session{
-		AccountID: account.ID, Digest: Digest(secret), UserAgent: shortAgent(userAgent),
+		AccountID: account.ID, Digest: Digest(secret), UserAgent: truncateAgent(userAgent),
 		CreatedAt: now, SeenAt: now, ExpiresAt: now.Add(MaxSessionIdle),
 	}
 	err = s.store.CreateSession(ctx, &session, account.PasswordHash)
@@ -60,18 +60,18 @@ func (s *Sessions) Begin(ctx context.Context, account schema.Account, userAgent 
 	return secret, session, nil
 }
 
-// errNoSession tells nobody what was wrong.
+// errNoSession is the same whatever is wrong, so that it tells an attacker nothing.
 var errNoSession = schema.Errorf(schema.CodeUnauthorized, "The session has ended.")
 
-// Resume returns the session with that secret, and its account, which may be suspended. About once an hour it notes
-// that the session is used, which puts off its end. CodeUnauthorized if there is no such session, or no more.
+// Resume returns the session with that secret, and its account, which may be suspended. It extends the session, with one
+// write per hour at most. CodeUnauthorized if there is no such session or it has ended.
 func (s *Sessions) Resume(ctx context.Context, secret string) (schema.Session, schema.Account, error) {
 	if len(secret) != base64.RawURLEncoding.EncodedLen(sessionBytes) {
 		return schema.Session{}, schema.Account{}, errNoSession
 	}
 	now := time.Now().UTC()
 	session, account, err := s.store.SessionByDigest(ctx, Digest(secret), now)
-	if err == nil && !account.Suspended && now.Sub(session.SeenAt) >= seenEvery {
+	if err == nil && !account.Suspended && now.Sub(session.SeenAt) >= extendInterval {
 		session.SeenAt, session.ExpiresAt = now, now.Add(MaxSessionIdle)
 		if end := session.CreatedAt.Add(MaxSessionAge); session.ExpiresAt.After(end) {
 			session.ExpiresAt = end
@@ -87,8 +87,8 @@ func (s *Sessions) Resume(ctx context.Context, secret string) (schema.Session, s
 	return session, account, nil
 }
 
-// shortAgent returns what a session keeps of a User-Agent header.
-func shortAgent(userAgent string) string {
+// truncateAgent returns what a session keeps of a User-Agent header: valid UTF-8 of bounded length.
+func truncateAgent(userAgent string) string {
 	if len(userAgent) > schema.MaxSessionAgentLen {
 		userAgent = userAgent[:schema.MaxSessionAgentLen]
 	}

@@ -1,4 +1,4 @@
-// Package access decides who may call the api, and how often: tokens, passwords and the rate limit.
+// Package auth authenticates callers: API tokens for the API, passwords and sessions for the dashboard.
 package auth
 
 import (
@@ -10,49 +10,49 @@ import (
 	"linkstream/schema"
 )
 
-// TokenMark begins every token's secret, so that scanners for leaked secrets can tell one.
-const TokenMark = "ls_"
+// TokenPrefix begins every token, so that scanners for leaked secrets recognize it.
+const TokenPrefix = "ls_"
 
 const (
-	tokenBytes  = 32 // random ones of a new token
-	minTokenLen = len(TokenMark) + 32
+	tokenBytes  = 32 // random bytes of a new token
+	minTokenLen = len(TokenPrefix) + 32
 	maxTokenLen = 256
-	prefixLen   = 8 // characters of the secret that lists may show
+	shownLen    = 8 // characters of a token that lists may show
 )
 
-// NewToken returns a token that is ready to be stored, and its secret, which must be shown now or never.
+// NewToken returns a random token and the record to store for it. The record holds a digest only: secret cannot be shown
+// again later.
 func NewToken(accountID int64, name string) (secret string, token schema.Token) {
-	secret = newSecret()
-	return secret, tokenOf(accountID, name, secret)
-}
-
-func newSecret() string {
 	var random [tokenBytes]byte
 	rand.Read(random[:]) // never fails, see crypto/rand
-	return TokenMark + base64.RawURLEncoding.EncodeToString(random[:])
+	secret = TokenPrefix + base64.RawURLEncoding.EncodeToString(random[:])
+	return secret, newToken(accountID, name, secret)
 }
 
-func tokenOf(accountID int64, name, secret string) schema.Token {
+// ParseToken returns the record to store for a token that an operator chose. CodeInvalid if secret does not have the form
+// of a token.
+func ParseToken(accountID int64, name, secret string) (schema.Token, error) {
+	if !validToken(secret) {
+		return schema.Token{}, schema.Errorf(schema.CodeInvalid,
+			"A token must be %s and %d to %d characters of 0-9, A-Z, a-z, _ and -.",
+			TokenPrefix, minTokenLen-len(TokenPrefix), maxTokenLen-len(TokenPrefix))
+	}
+	return newToken(accountID, name, secret), nil
+}
+
+func newToken(accountID int64, name, secret string) schema.Token {
 	return schema.Token{
-		AccountID: accountID, Name: name, Prefix: secret[:prefixLen], Digest: Digest(secret),
+		AccountID: accountID, Name: name, Prefix: secret[:shownLen], Digest: Digest(secret),
 		CreatedAt: time.Now().UTC(),
 	}
 }
 
-// Digest returns what is stored of a token's secret. A plain hash is enough for a secret that nobody can guess.
+// Digest returns what a store keeps of a secret. A plain hash without salt is enough, because secrets are random.
 func Digest(secret string) [sha256.Size]byte { return sha256.Sum256([]byte(secret)) }
 
-func checkToken(secret string) error {
-	if !validToken(secret) {
-		return schema.Errorf(schema.CodeInvalid, "A token must be %s and %d to %d characters of 0-9, A-Z, a-z, _ and -.",
-			TokenMark, minTokenLen-len(TokenMark), maxTokenLen-len(TokenMark))
-	}
-	return nil
-}
-
-// validToken reports whether secret can be a token's. What cannot need not be looked up.
+// validToken reports whether secret has the form of a token. Anything else is refused without a look-up.
 func validToken[T string | []byte](secret T) bool {
-	if len(secret) < minTokenLen || len(secret) > maxTokenLen || string(secret[:len(TokenMark)]) != TokenMark {
+	if len(secret) < minTokenLen || len(secret) > maxTokenLen || string(secret[:len(TokenPrefix)]) != TokenPrefix {
 		return false
 	}
 	for i := range len(secret) {

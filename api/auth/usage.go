@@ -10,16 +10,17 @@ import (
 )
 
 const (
-	// flushEvery is how long a use of a token may wait to be written.
-	flushEvery = 5 * time.Second
-	// maxUses bounds the tokens whose uses wait. Uses of more are forgotten: "last used" is for people to judge by.
+	// flushInterval is the time between two writes of uses.
+	flushInterval = 5 * time.Second
+	// maxUses bounds the tokens whose uses are buffered. Uses of further tokens are lost: people read "last used", no
+	// program depends on it.
 	maxUses = 1 << 14
 )
 
-// uses are the latest uses of tokens that have yet to be written, so that a request costs no write of its own.
+// uses buffers the latest use of each token, so that a request costs no write of its own.
 type uses struct {
 	mu sync.Mutex
-	at map[int64]time.Time // by the token's ID
+	at map[int64]time.Time // by token ID
 }
 
 func (u *uses) note(tokenID int64, at time.Time) {
@@ -30,7 +31,7 @@ func (u *uses) note(tokenID int64, at time.Time) {
 	}
 }
 
-// take returns all uses that wait; they wait no more.
+// take empties the buffer and returns what was in it.
 func (u *uses) take() map[int64]time.Time {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -39,13 +40,13 @@ func (u *uses) take() map[int64]time.Time {
 	return taken
 }
 
-// flush writes the uses that wait. They go on waiting if that fails.
+// flush writes the buffered uses. If that fails they stay buffered.
 func (u *uses) flush(ctx context.Context, tokens schema.TokenStore) error {
 	taken := u.take()
 	if len(taken) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	err := tokens.UseTokens(ctx, taken)
 	if err != nil {
@@ -56,10 +57,10 @@ func (u *uses) flush(ctx context.Context, tokens schema.TokenStore) error {
 	return err
 }
 
-// Run notes in the store when tokens were used, every few seconds and once more when ctx is done: end it when nobody is
-// authenticated any more.
+// Run writes to the store when tokens were used: every few seconds, and once more when ctx is done. End ctx after the
+// last call of Authenticate has returned, or the last uses are lost.
 func (a *Authenticator) Run(ctx context.Context, log *slog.Logger) {
-	tick := time.NewTicker(flushEvery)
+	tick := time.NewTicker(flushInterval)
 	defer tick.Stop()
 	for running := true; running; {
 		select {
@@ -68,7 +69,7 @@ func (a *Authenticator) Run(ctx context.Context, log *slog.Logger) {
 			running = false
 		}
 		if err := a.uses.flush(context.WithoutCancel(ctx), a.tokens); err != nil {
-			log.Warn("uses of tokens not noted", "error", err)
+			log.Warn("cannot write when tokens were used", "error", err)
 		}
 	}
 }

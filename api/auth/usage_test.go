@@ -15,36 +15,36 @@ import (
 	"linkstream/schema/sqlite"
 )
 
-// usesStore counts the writes of uses, and fails them while broken.
+// usesStore counts the writes of uses, and refuses them while broken.
 type usesStore struct {
 	*sqlite.Store
 	broken atomic.Bool
 	writes atomic.Int64
-	most   int // tokens in the last write
+	tokens int // in the last write
 }
 
 func (s *usesStore) UseTokens(ctx context.Context, usedAt map[int64]time.Time) error {
 	s.writes.Add(1)
-	s.most = len(usedAt)
+	s.tokens = len(usedAt)
 	if s.broken.Load() {
 		return errors.New("broken")
 	}
 	return s.Store.UseTokens(ctx, usedAt)
 }
 
-// usage is one token and what becomes of its uses.
+// usage is the use of one token in a running process.
 type usage struct {
-	use    func()
-	usedAt func() time.Time
-	stop   func() // of the process that notes them
+	use    func()           // authenticates with the token
+	usedAt func() time.Time // as stored
+	stop   func()           // stops the process
 }
 
-func TestUsesOfTokens(t *testing.T) {
+func TestTokenUses(t *testing.T) {
 	bubble := func(name string, test func(t *testing.T, s *usesStore, u usage)) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "links.db")
 			synctest.Test(t, func(t *testing.T) {
-				store := &usesStore{Store: open(t, path)}
+				store := &usesStore{Store: openStore(t, path)}
 				secret, token := addToken(t, store.Store, "me@example.org")
 				authenticator := newAuthenticator(t, store)
 				use := func() {
@@ -68,7 +68,7 @@ func TestUsesOfTokens(t *testing.T) {
 			})
 		})
 	}
-	bubble("are noted every few seconds, however many there are", func(t *testing.T, s *usesStore, u usage) {
+	bubble("are written every few seconds, in one write", func(t *testing.T, s *usesStore, u usage) {
 		var last time.Time
 		for range 100 {
 			u.use()
@@ -76,14 +76,14 @@ func TestUsesOfTokens(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		if at := u.usedAt(); !at.IsZero() || s.writes.Load() != 0 {
-			t.Fatalf("noted at once: %v, %d writes", at, s.writes.Load())
+			t.Fatalf("written at once: %v, %d writes", at, s.writes.Load())
 		}
 		time.Sleep(10 * time.Second)
 		if at := u.usedAt(); !at.Equal(last) || s.writes.Load() != 1 {
-			t.Errorf("%v after %d writes, want %v after one", at, s.writes.Load(), last)
+			t.Errorf("%v after %d writes, want %v after 1", at, s.writes.Load(), last)
 		}
 	})
-	bubble("are noted when the process stops", func(t *testing.T, _ *usesStore, u usage) {
+	bubble("are written when the process stops", func(t *testing.T, _ *usesStore, u usage) {
 		u.use()
 		at := time.Now()
 		u.stop()
@@ -91,7 +91,7 @@ func TestUsesOfTokens(t *testing.T) {
 			t.Errorf("%v, want %v", got, at)
 		}
 	})
-	bubble("are noted later while the store fails", func(t *testing.T, s *usesStore, u usage) {
+	bubble("are written later if the store fails", func(t *testing.T, s *usesStore, u usage) {
 		u.use()
 		at := time.Now()
 		s.broken.Store(true)
@@ -107,7 +107,7 @@ func TestUsesOfTokens(t *testing.T) {
 	})
 }
 
-func TestUsesOfTokensAreBounded(t *testing.T) {
+func TestTokenUsesAreBounded(t *testing.T) {
 	store := &usesStore{Store: newStore(t)}
 	authenticator := newAuthenticator(t, store)
 	for id := range int64(auth.MaxUses + 100) {
@@ -116,7 +116,7 @@ func TestUsesOfTokensAreBounded(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	authenticator.Run(ctx, slog.New(slog.DiscardHandler))
-	if store.most != auth.MaxUses {
-		t.Errorf("%d tokens in a write, want %d", store.most, auth.MaxUses)
+	if store.tokens != auth.MaxUses {
+		t.Errorf("%d tokens in a write, want %d", store.tokens, auth.MaxUses)
 	}
 }

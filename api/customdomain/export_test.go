@@ -2,5 +2,5 @@ package customdomain
 
 var (
 	ReadServers = readServers
-	JudgeTXT    = judgeTXT
+	MatchTXT    = matchTXT
 )

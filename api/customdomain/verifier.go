@@ -58,18 +58,18 @@ func (v *Verifier) Expected(host, challenge string) Result {
 }
 
 // Verify looks both records up, within the time that the configuration allows. That a record is not there, or that the
-// name servers fail, is no error. NotAskedError if there is nobody to ask, or too many are asking.
+// name servers fail, is no error. NotCheckedError if there is nobody to ask, or too many are asking.
 func (v *Verifier) Verify(ctx context.Context, host, challenge string) (Result, error) {
 	result := v.Expected(host, challenge)
 	if v.resolver.err != nil {
 		const message = "Domains cannot be verified: no DNS resolver is set up."
-		return result, &NotAskedError{Message: message, Err: v.resolver.err}
+		return result, &NotCheckedError{Message: message, Err: v.resolver.err}
 	}
 	select {
 	case v.slots <- struct{}{}:
 		defer func() { <-v.slots }()
 	default:
-		return result, &NotAskedError{Message: "Too many domains are being verified now. Try again in a moment."}
+		return result, &NotCheckedError{Message: "Too many domains are being verified now. Try again in a moment."}
 	}
 	ctx, cancel := context.WithTimeout(ctx, v.cfg.Total)
 	defer cancel()
@@ -154,11 +154,11 @@ func (v *Verifier) lookUpTXT(ctx context.Context, r *Record) {
 		v.note(r, a)
 		return
 	}
-	judgeTXT(r, a.records)
+	matchTXT(r, a.records)
 }
 
-// judgeTXT sets the outcome by the records of an answer.
-func judgeTXT(r *Record, records []dns.RR) {
+// matchTXT sets the outcome by the records of an answer.
+func matchTXT(r *Record, records []dns.RR) {
 	owner := r.Name
 	for range maxChain {
 		next, ok := aliasOf(records, owner)

@@ -365,7 +365,7 @@ func TestResolverOfTheSystem(t *testing.T) {
 		t.Run(name+" is an error once somebody verifies, and says what to do", func(t *testing.T) {
 			v := verifierOf(t, customdomain.Config{System: path, Timeout: time.Second, Total: time.Second})
 			result, err := v.Verify(t.Context(), host, challenge)
-			var notAsked *customdomain.NotAskedError
+			var notAsked *customdomain.NotCheckedError
 			if !errors.As(err, &notAsked) || !strings.Contains(notAsked.Message, "no DNS resolver") ||
 				!strings.Contains(err.Error(), "-api.resolver") || result.Checked() {
 				t.Errorf("%v, %+v", err, result)
@@ -386,7 +386,7 @@ func TestVerifyOfManyAtOnce(t *testing.T) {
 	var verifying sync.WaitGroup
 	for range 40 {
 		verifying.Go(func() {
-			var notAsked *customdomain.NotAskedError
+			var notAsked *customdomain.NotCheckedError
 			if _, err := v.Verify(t.Context(), host, challenge); errors.As(err, &notAsked) && notAsked.Wait == 0 {
 				refused.Add(1)
 			}

@@ -78,7 +78,7 @@ func (d *Dashboard) changePassword(c *call) error {
 	} else if !ok {
 		p["current"] = "This is not your password."
 	}
-	if auth.CheckPassword(password) != nil {
+	if auth.ValidatePassword(password) != nil {
 		p["new"] = passwordProblem
 	} else if password != c.secret("again") {
 		p["again"] = "This is not the same as the new password above."

@@ -20,6 +20,7 @@ import (
 	"linkstream/api/auth"
 	"linkstream/api/customdomain"
 	"linkstream/api/httpmetrics"
+	"linkstream/api/ratelimit"
 	"linkstream/api/shorten"
 	"linkstream/schema"
 	"linkstream/schema/clientaddr"
@@ -45,7 +46,7 @@ type Parts struct {
 	Reports   schema.ReportStore
 	ClickLog  clickLog // a stream.Client
 	Shortener *shorten.Shortener
-	Claims    *customdomain.Claims
+	Domains   *customdomain.Manager
 	Metrics   *metrics.Set
 	Log       *slog.Logger
 }
@@ -58,13 +59,13 @@ type Dashboard struct {
 	signUp      bool
 	proxies     clientaddr.Proxies
 	sessions    *auth.Sessions
-	attempts    *auth.Attempts
-	passwords   *auth.Passwords
+	attempts    *ratelimit.AttemptLimiter
+	passwords   *auth.PasswordPool
 	crossOrigin *nethttp.CrossOriginProtection
 	pages       pages
 	assets      assets
 	router      *router.Router
-	traffic     *httpmetrics.Counter
+	requests    *httpmetrics.Recorder
 	lag         *lagWatch
 }
 
@@ -76,9 +77,9 @@ func New(cfg Config, parts Parts) (*Dashboard, error) {
 	}
 	d := &Dashboard{
 		Parts: parts, url: base.Scheme + "://" + base.Host, secure: base.Scheme == "https", signUp: cfg.SignUp,
-		proxies: cfg.TrustedProxies, sessions: auth.NewSessions(parts.DB), attempts: auth.NewAttempts(parts.DB),
-		passwords: auth.NewPasswords(), crossOrigin: nethttp.NewCrossOriginProtection(),
-		lag: newLagWatch(parts.Clicks, parts.ClickLog, parts.Log), traffic: httpmetrics.NewCounter(parts.Metrics),
+		proxies: cfg.TrustedProxies, sessions: auth.NewSessions(parts.DB), attempts: ratelimit.NewAttemptLimiter(parts.DB),
+		passwords: auth.NewPasswordPool(), crossOrigin: nethttp.NewCrossOriginProtection(),
+		lag: newLagWatch(parts.Clicks, parts.ClickLog, parts.Log), requests: httpmetrics.NewRecorder(parts.Metrics),
 	}
 	if err := d.crossOrigin.AddTrustedOrigin(d.url); err != nil {
 		return nil, fmt.Errorf("dashboard: %w", err)
@@ -159,9 +160,8 @@ func (d *Dashboard) Handle(http *fasthttp.RequestCtx) {
 	d.router.Handler(http)
 }
 
-// Reject answers a request that could not be read because of err.
-func (d *Dashboard) Reject(http *fasthttp.RequestCtx, err error) {
-	status, message := httpmetrics.Unreadable(err)
+// Reject answers a request that could not be read.
+func (d *Dashboard) Reject(http *fasthttp.RequestCtx, status int, message string) {
 	d.setHeaders(&http.Response.Header)
 	d.handler(httpmetrics.OtherRoute, admitNobody, func(*call) error {
 		return &failure{status, "This request cannot be taken", message}
@@ -175,7 +175,7 @@ func (d *Dashboard) handler(route string, admit admission, handle func(*call) er
 		defer cancel()
 		c := &call{ctx: ctx, http: http, dashboard: d}
 		began := time.Now()
-		defer func() { d.traffic.Count(route, http.Response.StatusCode(), began) }()
+		defer func() { d.requests.Observe(route, http.Response.StatusCode(), began) }()
 		defer d.recover(c)
 		admitted, err := admit(c)
 		if err == nil && admitted {

@@ -51,8 +51,8 @@ func domainPath(domainID int64) string { return pathDomains + "/" + strconv.Form
 
 func (d *Dashboard) domains(c *call) (domainsPage, error) {
 	domains, err := d.DB.Domains(c.ctx, c.account.ID)
-	page := domainsPage{Full: len(domains) >= customdomain.MaxClaims, Most: customdomain.MaxClaims}
-	page.Target, page.Usable = d.Claims.Target()
+	page := domainsPage{Full: len(domains) >= customdomain.MaxPerAccount, Most: customdomain.MaxPerAccount}
+	page.Target, page.Usable = d.Domains.Target()
 	for _, domain := range domains {
 		page.Domains = append(page.Domains, itemOf(domain))
 	}
@@ -69,7 +69,7 @@ func (d *Dashboard) listDomains(c *call) error {
 
 func (d *Dashboard) addDomain(c *call) error {
 	host := c.form(customdomain.FieldHost)
-	domain, err := d.Claims.Add(c.ctx, c.account.ID, host)
+	domain, err := d.Domains.Add(c.ctx, c.account.ID, host)
 	if problems, ok := problemsOf(err); ok {
 		page, err := d.domains(c)
 		if err != nil {
@@ -93,13 +93,13 @@ type domainPage struct {
 }
 
 func (d *Dashboard) domainPage(domain schema.Domain) domainPage {
-	page := domainPage{domainItem: itemOf(domain), Result: d.Claims.Expected(domain)}
-	page.Target, page.Usable = d.Claims.Target()
+	page := domainPage{domainItem: itemOf(domain), Result: d.Domains.Expected(domain)}
+	page.Target, page.Usable = d.Domains.Target()
 	return page
 }
 
 func (d *Dashboard) showDomain(c *call) error {
-	domain, err := d.Claims.Domain(c.ctx, c.account.ID, c.pathID("id"))
+	domain, err := d.Domains.Domain(c.ctx, c.account.ID, c.pathID("id"))
 	if err != nil {
 		return err
 	}
@@ -108,17 +108,17 @@ func (d *Dashboard) showDomain(c *call) error {
 
 // verifyDomain looks up the records, and answers with what it found.
 func (d *Dashboard) verifyDomain(c *call) error {
-	before, err := d.Claims.Domain(c.ctx, c.account.ID, c.pathID("id"))
+	before, err := d.Domains.Domain(c.ctx, c.account.ID, c.pathID("id"))
 	if err != nil {
 		return err
 	}
-	domain, result, err := d.Claims.Verify(c.ctx, before)
+	domain, result, err := d.Domains.Verify(c.ctx, before)
 	page := d.domainPage(domain)
 	page.Result = result
-	var notAsked *customdomain.NotAskedError
+	var notChecked *customdomain.NotCheckedError
 	switch {
-	case errors.As(err, &notAsked):
-		return d.explainNotAsked(c, page, notAsked)
+	case errors.As(err, &notChecked):
+		return d.explainNotChecked(c, page, notChecked)
 	case schema.ErrorCode(err) == schema.CodeConflict:
 		return d.refuse(c, page, err)
 	case err != nil:
@@ -129,7 +129,7 @@ func (d *Dashboard) verifyDomain(c *call) error {
 	return d.render(c, "domain", page)
 }
 
-func (d *Dashboard) explainNotAsked(c *call, page domainPage, err *customdomain.NotAskedError) error {
+func (d *Dashboard) explainNotChecked(c *call, page domainPage, err *customdomain.NotCheckedError) error {
 	status := fasthttp.StatusServiceUnavailable
 	if err.Wait > 0 {
 		status = fasthttp.StatusTooManyRequests
@@ -147,11 +147,11 @@ func (d *Dashboard) refuse(c *call, page domainPage, err error) error {
 }
 
 func (d *Dashboard) removeDomain(c *call) error {
-	domain, err := d.Claims.Domain(c.ctx, c.account.ID, c.pathID("id"))
+	domain, err := d.Domains.Domain(c.ctx, c.account.ID, c.pathID("id"))
 	if err != nil {
 		return err
 	}
-	err = d.Claims.Remove(c.ctx, domain)
+	err = d.Domains.Remove(c.ctx, domain)
 	if schema.ErrorCode(err) == schema.CodeConflict {
 		return d.refuse(c, d.domainPage(domain), err)
 	}

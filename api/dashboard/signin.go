@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"linkstream/api/auth"
+	"linkstream/api/ratelimit"
 	"linkstream/schema"
 )
 
@@ -22,11 +23,11 @@ const (
 // What may be tried how often. An address may be that of many people. An account that somebody tries to break into is
 // closed to its owner, too, until the window ends: that is the price of a limit that many addresses cannot get around.
 var (
-	signInByAddress   = auth.Limit{Purpose: "sign in by address", PerMinute: 30, PerHour: 300}
-	signInByEmail     = auth.Limit{Purpose: "sign in by email", PerMinute: 10, PerHour: 100}
-	signUpByAddress   = auth.Limit{Purpose: "sign up by address", PerMinute: 10, PerHour: 60}
-	signUpByEmail     = auth.Limit{Purpose: "sign up by email", PerMinute: 10, PerHour: 20}
-	passwordByAccount = auth.Limit{Purpose: "change password", PerMinute: 10, PerHour: 50}
+	signInByAddress   = ratelimit.AttemptLimit{Purpose: "sign in by address", PerMinute: 30, PerHour: 300}
+	signInByEmail     = ratelimit.AttemptLimit{Purpose: "sign in by email", PerMinute: 10, PerHour: 100}
+	signUpByAddress   = ratelimit.AttemptLimit{Purpose: "sign up by address", PerMinute: 10, PerHour: 60}
+	signUpByEmail     = ratelimit.AttemptLimit{Purpose: "sign up by email", PerMinute: 10, PerHour: 20}
+	passwordByAccount = ratelimit.AttemptLimit{Purpose: "change password", PerMinute: 10, PerHour: 50}
 )
 
 func (d *Dashboard) routeSignIn() {
@@ -133,7 +134,7 @@ func (d *Dashboard) makeAccount(c *call) error {
 	if wrong != nil {
 		p["email"] = "This is not an email address: it needs a name, an @ and a domain."
 	}
-	if auth.CheckPassword(password) != nil {
+	if auth.ValidatePassword(password) != nil {
 		p["password"] = passwordProblem
 	}
 	if len(p) > 0 {
@@ -158,9 +159,9 @@ var passwordProblem = fmt.Sprintf("A password needs at least %d characters, and 
 
 // limit counts an attempt by the client's address and, unless there were too many from there, by email. It returns for
 // how long the client must wait.
-func (d *Dashboard) limit(c *call, byAddress, byEmail auth.Limit, email string) (time.Duration, error) {
+func (d *Dashboard) limit(c *call, byAddress, byEmail ratelimit.AttemptLimit, email string) (time.Duration, error) {
 	client := d.proxies.Client(c.peer(), &c.http.Request.Header)
-	wait, err := d.attempts.Allow(c.ctx, byAddress, auth.Network(client))
+	wait, err := d.attempts.Allow(c.ctx, byAddress, ratelimit.Network(client))
 	if err != nil || wait > 0 {
 		return wait, err
 	}

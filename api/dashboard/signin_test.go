@@ -11,6 +11,7 @@ import (
 
 	"linkstream/api/auth"
 	"linkstream/api/dashboard"
+	"linkstream/api/ratelimit"
 	"linkstream/schema"
 )
 
@@ -152,9 +153,9 @@ func TestSignInIsLimited(t *testing.T) {
 }
 
 // attempt counts attempts as if they had been made.
-func (s *testService) attempt(t *testing.T, limit auth.Limit, subject string, n int) {
+func (s *testService) attempt(t *testing.T, limit ratelimit.AttemptLimit, subject string, n int) {
 	t.Helper()
-	attempts := auth.NewAttempts(s.links)
+	attempts := ratelimit.NewAttemptLimiter(s.links)
 	for range n {
 		if _, err := attempts.Allow(t.Context(), limit, subject); err != nil {
 			t.Fatal(err)

@@ -82,7 +82,7 @@ func (d *Dashboard) serveAsset(http *fasthttp.RequestCtx) {
 		return
 	}
 	defer func(began time.Time) {
-		d.traffic.Count(assetRoot+"{file}", http.Response.StatusCode(), began)
+		d.requests.Observe(assetRoot+"{file}", http.Response.StatusCode(), began)
 	}(time.Now())
 	http.SetContentType(file.contentType)
 	http.Response.Header.Set(fasthttp.HeaderCacheControl, "public, max-age=31536000, immutable")

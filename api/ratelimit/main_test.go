@@ -1,49 +1,35 @@
 package ratelimit_test
 
 import (
-	"path/filepath"
+	"crypto/rand"
+	"crypto/sha256"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
-	"linkstream/api/auth"
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// open opens the store at path, which another store may have open, too: that is how processes share one.
-func open(t testing.TB, path string) *sqlite.Store {
-	t.Helper()
-	store, err := sqlite.Open(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { store.Close() })
+// openStore opens the store at path. Two stores at one path stand for two processes.
+func openStore(tb testing.TB, path string) *sqlite.Store {
+	tb.Helper()
+	store, err := sqlite.Open(tb.Context(), path)
+	testkit.Must(tb, err)
+	tb.Cleanup(func() { store.Close() }) // again, if the test has closed it
 	return store
 }
 
-func newStore(t testing.TB) *sqlite.Store { return open(t, filepath.Join(t.TempDir(), "links.db")) }
-
-// addToken makes an account with a token, and returns the token's secret as well.
-func addToken(t testing.TB, store *sqlite.Store, email string) (secret string, token schema.Token) {
-	t.Helper()
-	account := schema.Account{Email: email, CreatedAt: time.Now()}
-	if err := store.CreateAccount(t.Context(), &account); err != nil {
-		t.Fatal(err)
-	}
-	secret, token = auth.NewToken(account.ID, "test")
-	if err := store.CreateToken(t.Context(), &token); err != nil {
-		t.Fatal(err)
-	}
-	return secret, token
-}
-
-func wantCode(t testing.TB, err error, code schema.Code) {
-	t.Helper()
-	if got := schema.ErrorCode(err); got != code {
-		t.Fatalf("got code %q (error %v), want %q", got, err, code)
-	}
+// addToken stores an account with a token, and returns the token's ID.
+func addToken(tb testing.TB, store *sqlite.Store) int64 {
+	tb.Helper()
+	account := schema.Account{Email: rand.Text() + "@example.org", CreatedAt: time.Now()}
+	testkit.Must(tb, store.CreateAccount(tb.Context(), &account))
+	token := schema.Token{AccountID: account.ID, Digest: sha256.Sum256([]byte(account.Email)), CreatedAt: time.Now()}
+	testkit.Must(tb, store.CreateToken(tb.Context(), &token))
+	return token.ID
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"linkstream/api/httpmetrics"
 	"linkstream/schema"
 )
 
@@ -59,12 +58,6 @@ var (
 	errType      = &httpError{fasthttp.StatusUnsupportedMediaType, "The Content-Type must be application/json."}
 	errTooMany   = &httpError{fasthttp.StatusTooManyRequests, "Too many requests: wait for the seconds in Retry-After."}
 )
-
-// unreadable is what the client is told of an error in reading its request.
-func unreadable(err error) error {
-	status, message := httpmetrics.Unreadable(err)
-	return &httpError{status, message}
-}
 
 // answer writes the answer. URLs in it read as they were given: JSON needs no escapes for <, > and &.
 func answer(http *fasthttp.RequestCtx, status int, body any) error {

@@ -35,21 +35,21 @@ const callTimeout = 5 * time.Second
 // API answers requests.
 type API struct {
 	tokens    *auth.Authenticator
-	limiter   *ratelimit.Limiter
+	limiter   *ratelimit.RequestLimiter
 	shortener *shorten.Shortener
 	links     schema.LinkStore
 	clicks    schema.ClickStore
 	router    *router.Router
-	traffic   *httpmetrics.Counter
+	requests  *httpmetrics.Recorder
 	log       *slog.Logger
 }
 
 // New returns an API that counts its requests in set.
-func New(tokens *auth.Authenticator, limiter *ratelimit.Limiter, shortener *shorten.Shortener, links schema.LinkStore,
+func New(tokens *auth.Authenticator, limiter *ratelimit.RequestLimiter, shortener *shorten.Shortener, links schema.LinkStore,
 	clicks schema.ClickStore, set *metrics.Set, log *slog.Logger) *API {
 	a := &API{
 		tokens: tokens, limiter: limiter, shortener: shortener, links: links, clicks: clicks,
-		traffic: httpmetrics.NewCounter(set), log: log,
+		requests: httpmetrics.NewRecorder(set), log: log,
 	}
 	a.router = router.New()
 	a.router.RedirectTrailingSlash, a.router.RedirectFixedPath = false, false // one path for each thing
@@ -94,8 +94,10 @@ func (a *API) route(method, path string, handle func(*call) error) {
 // Handle answers any request. All of its body has been read.
 func (a *API) Handle(http *fasthttp.RequestCtx) { a.serve(http, nil) }
 
-// Reject answers a request that could not be read because of err.
-func (a *API) Reject(http *fasthttp.RequestCtx, err error) { a.serve(http, unreadable(err)) }
+// Reject answers a request that could not be read. Authentication and the rate limit still come first.
+func (a *API) Reject(http *fasthttp.RequestCtx, status int, message string) {
+	a.serve(http, &httpError{status, message})
+}
 
 // serve answers a request that has come this far with an error or with none. Below /api/v1 the token comes first, then
 // the rate limit, then everything else, so that each answer there carries the headers of the limit.
@@ -104,7 +106,7 @@ func (a *API) serve(http *fasthttp.RequestCtx, err error) {
 	defer cancel()
 	c := &call{ctx: ctx, http: http, route: httpmetrics.OtherRoute}
 	http.SetUserValue(callKey{}, c)
-	defer func(began time.Time) { a.traffic.Count(c.route, http.Response.StatusCode(), began) }(time.Now())
+	defer func(began time.Time) { a.requests.Observe(c.route, http.Response.StatusCode(), began) }(time.Now())
 	defer a.recover(http)
 
 	header := &http.Response.Header

@@ -50,7 +50,7 @@ func BenchmarkShorten(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	api := rest.New(tokens, ratelimit.NewLimiter(idle{}), shortener, idle{}, nil, metrics.NewSet(), log)
+	api := rest.New(tokens, ratelimit.NewRequestLimiter(idle{}), shortener, idle{}, nil, metrics.NewSet(), log)
 	secret, _ := auth.NewToken(1, "")
 	var http fasthttp.RequestCtx
 	http.Request.Header.SetMethod(fasthttp.MethodPost)

@@ -74,7 +74,7 @@ func (a *App) start(ctx context.Context, log *slog.Logger) error {
 	if a.edge, err = edgeservice.New(cfg.Edge, links, client, log.With("service", "edge")); err != nil {
 		return err
 	}
-	return cfg.Bootstrap.Make(ctx, links, a.api.URL(), a.out)
+	return cfg.FirstAccount.CreateAndPrint(ctx, links, a.api.URL(), a.out)
 }
 
 // lock makes sure that one process at a time has the data.

@@ -8,7 +8,6 @@ import (
 
 	"linkstream/api/admin"
 	"linkstream/api/apiservice"
-	"linkstream/api/auth"
 	"linkstream/edge/edgeservice"
 	"linkstream/ingest/ingestservice"
 	"linkstream/schema/service"
@@ -20,15 +19,15 @@ type Config struct {
 	Data              string // directory of everything that is kept
 	service.PublicURL        // URL "": the address that the edge listens on
 
-	Bootstrap admin.Bootstrap
-	Edge      edgeservice.Config
-	API       apiservice.Config
-	Ingest    ingestservice.Config
+	FirstAccount admin.FirstAccount
+	Edge         edgeservice.Config
+	API          apiservice.Config
+	Ingest       ingestservice.Config
 }
 
 // DefaultConfig returns a configuration that works.
 func DefaultConfig() Config {
-	return Config{Data: "./data", Bootstrap: admin.Bootstrap{Email: auth.DefaultEmail},
+	return Config{Data: "./data", FirstAccount: admin.FirstAccount{Email: admin.DefaultEmail},
 		Edge: edgeservice.DefaultConfig(), API: apiservice.DefaultConfig(), Ingest: ingestservice.DefaultConfig()}
 }
 
@@ -36,7 +35,7 @@ func DefaultConfig() Config {
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.StringVar(&c.Data, "data", c.Data, "`directory` of everything that is kept")
 	c.PublicURL.RegisterFlags(fs)
-	c.Bootstrap.RegisterFlags(fs)
+	c.FirstAccount.RegisterFlags(fs)
 	c.Edge.RegisterFlags(fs)
 	c.API.RegisterFlags(fs)
 	c.Ingest.RegisterFlags(fs)

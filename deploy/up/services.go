@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"linkstream/api/auth"
+	"linkstream/api/admin"
 	"linkstream/deploy/testengines"
 )
 
@@ -32,7 +32,7 @@ func runServices(ctx context.Context, data string, e *testengines.All, stdout, s
 		"LINKSTREAM_SPOOL_DIR=" + filepath.Join(data, "spool"),
 	}
 	if os.Getenv("LINKSTREAM_BOOTSTRAP_EMAIL") == "" {
-		env = append(env, "LINKSTREAM_BOOTSTRAP_EMAIL="+auth.DefaultEmail)
+		env = append(env, "LINKSTREAM_BOOTSTRAP_EMAIL="+admin.DefaultEmail)
 	}
 	services, ctx := errgroup.WithContext(ctx)
 	for _, name := range []string{"api", "ingest", "edge"} {

@@ -16,7 +16,7 @@ import (
 
 // fixture is claims on a real store, of two accounts, with a resolver of their own.
 type fixture struct {
-	*customdomain.Claims
+	*customdomain.Manager
 	store   *sqlite.Store
 	dns     *dnstest.Server
 	account int64
@@ -31,7 +31,7 @@ func newFixture(t *testing.T) *fixture {
 	}
 	t.Cleanup(func() { store.Close() })
 	f := &fixture{store: store, dns: dnstest.Start(t)}
-	f.Claims = customdomain.NewClaims(store, newVerifier(t, f.dns.Addr()))
+	f.Manager = customdomain.NewManager(store, newVerifier(t, f.dns.Addr()))
 	for email, id := range map[string]*int64{"a@example.org": &f.account, "b@example.org": &f.other} {
 		account := schema.Account{Email: email, CreatedAt: time.Now()}
 		if err := store.CreateAccount(t.Context(), &account); err != nil {
@@ -110,7 +110,7 @@ func TestAdd(t *testing.T) {
 	}
 	t.Run("refuses one more than a hundred", func(t *testing.T) {
 		f := newFixture(t)
-		for i := range customdomain.MaxClaims {
+		for i := range customdomain.MaxPerAccount {
 			f.add(t, f.account, fmt.Sprintf("h%d.example.com", i))
 		}
 		_, err := f.Add(t.Context(), f.account, "more.example.com")
@@ -183,7 +183,7 @@ func TestVerifyIsLimitedForEachAccount(t *testing.T) {
 	if !time.Now().Truncate(time.Minute).Equal(window) {
 		return // the minute has turned, and with it the limit
 	}
-	var refused *customdomain.NotAskedError
+	var refused *customdomain.NotCheckedError
 	if !errors.As(err, &refused) || refused.Wait <= 0 || refused.Wait > time.Hour || f.dns.Asked() != asked {
 		t.Errorf("%v, %d questions after %d", err, f.dns.Asked(), asked)
 	}

@@ -1,6 +1,7 @@
 package ratelimit_test
 
 import (
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,22 +10,21 @@ import (
 	"linkstream/schema"
 )
 
-// In a bubble of synctest the time begins at 2000-01-01T00:00:00Z, with a window, and moves only when the test sleeps.
+// In a synctest bubble the clock starts at 2000-01-01T00:00:00Z, the start of a window, and advances only when the test
+// sleeps.
 
 var exhausted = ratelimit.Quota{Limit: 2000, RetryAfter: time.Minute}
 
-func TestLimiter(t *testing.T) {
-	test := func(name string, check func(t *testing.T, limiter *ratelimit.Limiter, token, other int64)) {
+func TestRequestLimiter(t *testing.T) {
+	test := func(name string, check func(t *testing.T, limiter *ratelimit.RequestLimiter, token, other int64)) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store := newStore(t)
-				_, token := addToken(t, store, "me@example.org")
-				_, other := addToken(t, store, "you@example.org")
-				check(t, ratelimit.NewLimiter(store), token.ID, other.ID)
+				store := openStore(t, filepath.Join(t.TempDir(), "links.db"))
+				check(t, ratelimit.NewRequestLimiter(store), addToken(t, store), addToken(t, store))
 			})
 		})
 	}
-	test("counts down to the limit and then refuses", func(t *testing.T, limiter *ratelimit.Limiter, token, _ int64) {
+	test("counts down to the limit and then refuses", func(t *testing.T, limiter *ratelimit.RequestLimiter, token, _ int64) {
 		for i := range 2000 {
 			want := ratelimit.Quota{Limit: 2000, Remaining: 1999 - i, OK: true}
 			if got := allow(t, limiter, token); got != want {
@@ -37,13 +37,13 @@ func TestLimiter(t *testing.T) {
 			}
 		}
 	})
-	test("counts each token by itself", func(t *testing.T, limiter *ratelimit.Limiter, token, other int64) {
+	test("counts tokens separately", func(t *testing.T, limiter *ratelimit.RequestLimiter, token, other int64) {
 		exhaust(t, limiter, token)
 		if got := allow(t, limiter, other); !got.OK || got.Remaining != 1999 {
 			t.Errorf("another token: %+v", got)
 		}
 	})
-	test("begins again at the full minute", func(t *testing.T, limiter *ratelimit.Limiter, token, _ int64) {
+	test("starts a new window at the full minute", func(t *testing.T, limiter *ratelimit.RequestLimiter, token, _ int64) {
 		time.Sleep(3*time.Minute + 42*time.Second)
 		exhaust(t, limiter, token)
 		time.Sleep(18*time.Second - time.Nanosecond)
@@ -55,7 +55,7 @@ func TestLimiter(t *testing.T) {
 			t.Fatalf("at the minute: %+v", got)
 		}
 	})
-	test("says when the window ends, in whole seconds that suffice", func(t *testing.T, limiter *ratelimit.Limiter, token, _ int64) {
+	test("rounds RetryAfter up to whole seconds", func(t *testing.T, limiter *ratelimit.RequestLimiter, token, _ int64) {
 		exhaust(t, limiter, token)
 		passed := time.Duration(0)
 		for _, at := range []struct{ passed, retryAfter time.Duration }{
@@ -73,27 +73,28 @@ func TestLimiter(t *testing.T) {
 			}
 		}
 	})
-	test("lets exactly the limit through when called at once", func(t *testing.T, limiter *ratelimit.Limiter, token, _ int64) {
+	test("lets exactly the limit through under concurrent calls", func(t *testing.T, limiter *ratelimit.RequestLimiter, token, _ int64) {
 		for range 3 {
 			remaining := 0
-			got := flood(t, token, flooding, limiter)
+			got := flood(t, token, floodRequests, limiter)
 			for _, q := range got {
 				remaining += q.Remaining
 			}
 			if len(got) != 2000 || remaining != 1999*2000/2 {
-				t.Errorf("%d got through, with %d remaining in sum", len(got), remaining)
+				t.Errorf("%d requests passed; the sum of their Remaining is %d", len(got), remaining)
 			}
 			time.Sleep(time.Minute)
 		}
 	})
-	test("allocates nothing for a request within a lease", func(t *testing.T, limiter *ratelimit.Limiter, token, _ int64) {
+	test("allocates nothing for a request within a lease", func(t *testing.T, limiter *ratelimit.RequestLimiter, token, _ int64) {
 		allow(t, limiter, token)
-		granted, _ := schema.Lease(ratelimit.RateLimit, 1)
-		if n := testing.AllocsPerRun(granted-3, func() { allow(t, limiter, token) }); n != 0 { // runs it once more
+		granted, _ := schema.Lease(ratelimit.RequestLimit, 1)
+		// AllocsPerRun calls the function once more than it is told to.
+		if n := testing.AllocsPerRun(granted-3, func() { allow(t, limiter, token) }); n != 0 {
 			t.Errorf("%v allocations", n)
 		}
 	})
-	test("allocates nothing for a request that is refused", func(t *testing.T, limiter *ratelimit.Limiter, token, _ int64) {
+	test("allocates nothing for a refused request", func(t *testing.T, limiter *ratelimit.RequestLimiter, token, _ int64) {
 		exhaust(t, limiter, token)
 		if n := testing.AllocsPerRun(1000, func() { allow(t, limiter, token) }); n != 0 {
 			t.Errorf("%v allocations", n)
@@ -101,7 +102,8 @@ func TestLimiter(t *testing.T) {
 	})
 }
 
-func allow(t *testing.T, limiter *ratelimit.Limiter, tokenID int64) ratelimit.Quota {
+// allow reports errors without ending the test, so that any goroutine may call it.
+func allow(t *testing.T, limiter *ratelimit.RequestLimiter, tokenID int64) ratelimit.Quota {
 	t.Helper()
 	quota, err := limiter.Allow(t.Context(), tokenID)
 	if err != nil {
@@ -110,7 +112,7 @@ func allow(t *testing.T, limiter *ratelimit.Limiter, tokenID int64) ratelimit.Qu
 	return quota
 }
 
-func exhaust(t *testing.T, limiter *ratelimit.Limiter, tokenID int64) {
+func exhaust(t *testing.T, limiter *ratelimit.RequestLimiter, tokenID int64) {
 	t.Helper()
 	for allow(t, limiter, tokenID).OK {
 	}

@@ -1,0 +1,100 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"linkstream/api/auth"
+	"linkstream/schema"
+	"linkstream/schema/service"
+)
+
+// DefaultEmail is the email of the first account where a program creates one unasked.
+const DefaultEmail = "admin@localhost"
+
+// FirstAccount is the account with one API token that is created when the store has no account at all.
+type FirstAccount struct {
+	Email    string // "": no account is created
+	Password string // "": a random one
+	Token    string // "": a random one
+}
+
+// RegisterFlags binds the settings to flags.
+func (f *FirstAccount) RegisterFlags(fs *flag.FlagSet) {
+	fs.StringVar(&f.Email, "bootstrap.email", f.Email, "`email` of the account created on first start; \"\" creates none")
+	fs.StringVar(&f.Password, "bootstrap.password", "", "`password` of that account (default random)")
+	fs.StringVar(&f.Token, "bootstrap.token", "", "API `token` of that account (default random)")
+}
+
+// Validate always succeeds: Create checks the values, because random ones replace those that are empty.
+func (f *FirstAccount) Validate() error { return nil }
+
+// Create creates the account and returns it with the random values filled in. If there is an account already, it changes
+// nothing and returns false; so does an empty Email. CodeInvalid names every value that is wrong, also if there is an
+// account already.
+func (f FirstAccount) Create(ctx context.Context, accounts schema.AccountStore) (FirstAccount, bool, error) {
+	if f.Email == "" {
+		return FirstAccount{}, false, nil
+	}
+	const tokenName = "first token"
+	randomToken, _ := auth.NewToken(0, tokenName)
+	f.Password, f.Token = cmp.Or(f.Password, auth.NewPassword()), cmp.Or(f.Token, randomToken)
+	email, emailErr := auth.ParseEmail(f.Email)
+	token, tokenErr := auth.ParseToken(0, tokenName, f.Token)
+	if err := errors.Join(emailErr, auth.ValidatePassword(f.Password), tokenErr); err != nil {
+		return FirstAccount{}, false, fmt.Errorf("create first account: %w", err)
+	}
+	f.Email = email
+	account := schema.Account{Email: email, PasswordHash: auth.HashPassword(f.Password), CreatedAt: time.Now().UTC()}
+	switch err := accounts.CreateFirstAccount(ctx, &account, &token); schema.ErrorCode(err) {
+	case "":
+		return f, true, nil
+	case schema.CodeConflict:
+		return FirstAccount{}, false, nil
+	default:
+		return FirstAccount{}, false, fmt.Errorf("create first account: %w", err)
+	}
+}
+
+// CreateAndPrint creates the account and writes its secrets to out. They are shown this once, so call it last, when
+// nothing else can fail. apiURL goes into the example that is printed with them.
+func (f FirstAccount) CreateAndPrint(ctx context.Context, accounts schema.AccountStore, apiURL string, out io.Writer) error {
+	first, created, err := f.Create(ctx, accounts)
+	if err != nil || !created {
+		return err
+	}
+	_, err = fmt.Fprintf(out, firstStart, first.Email, first.Password, first.Token, apiURL, first.Token)
+	return err
+}
+
+// AwaitAndPrint is CreateAndPrint, retried while the store is unavailable.
+func (f FirstAccount) AwaitAndPrint(
+	ctx context.Context, report service.WaitReport, accounts schema.AccountStore, apiURL string, out io.Writer,
+) error {
+	return service.AwaitOK(ctx, report, "Postgres", func(ctx context.Context) error {
+		err := f.CreateAndPrint(ctx, accounts, apiURL, out)
+		if err != nil && schema.ErrorCode(err) != schema.CodeUnavailable {
+			err = backoff.Permanent(err)
+		}
+		return err
+	})
+}
+
+const firstStart = `This is the first start: an account was created. Its secrets are shown only this once:
+
+  email        %s
+  password     %s
+  API token    %s
+
+Once linkstream is ready, create a short link:
+
+  curl -s %s/api/v1/shorten -H 'Authorization: Bearer %s' -H 'Content-Type: application/json' -d '{"long_url": "https://go.dev/doc/"}'
+
+`

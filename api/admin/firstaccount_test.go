@@ -1,0 +1,180 @@
+package admin_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"io"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"linkstream/api/admin"
+	"linkstream/api/auth"
+	"linkstream/schema"
+	"linkstream/schema/service"
+	"linkstream/schema/sqlite"
+	"linkstream/schema/testkit"
+)
+
+func newStore(t *testing.T) *sqlite.Store {
+	t.Helper()
+	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "links.db"))
+	testkit.Must(t, err)
+	t.Cleanup(func() { store.Close() }) // again, if the test has closed it
+	return store
+}
+
+const chosenToken = "ls_0123456789abcdefghijklmnopqrstuvwx-_"
+
+func TestFirstAccount(t *testing.T) {
+	t.Run("has a random password and token by default", func(t *testing.T) {
+		store := newStore(t)
+		first, created, err := admin.FirstAccount{Email: admin.DefaultEmail}.Create(t.Context(), store)
+		testkit.Must(t, err)
+		if !created || first.Email != admin.DefaultEmail {
+			t.Errorf("%+v, created %t", first, created)
+		}
+		wantWorking(t, store, first)
+		other, _, err := admin.FirstAccount{Email: admin.DefaultEmail}.Create(t.Context(), newStore(t))
+		testkit.Must(t, err)
+		if other.Password == first.Password || other.Token == first.Token {
+			t.Errorf("%+v twice", first)
+		}
+	})
+	t.Run("has the chosen values", func(t *testing.T) {
+		store := newStore(t)
+		chosen := admin.FirstAccount{Email: "Me@Example.ORG", Password: "pass word", Token: chosenToken}
+		first, created, err := chosen.Create(t.Context(), store)
+		testkit.Must(t, err)
+		chosen.Email = "me@example.org"
+		if !created || first != chosen {
+			t.Errorf("%+v, created %t, want %+v", first, created, chosen)
+		}
+		wantWorking(t, store, first)
+	})
+	t.Run("is not created if there is an account", func(t *testing.T) {
+		store := newStore(t)
+		testkit.Must(t, store.CreateAccount(t.Context(), &schema.Account{Email: "other@example.org", CreatedAt: time.Now()}))
+		first, created, err := admin.FirstAccount{Email: "me@example.org", Token: chosenToken}.Create(t.Context(), store)
+		testkit.Must(t, err)
+		testkit.Equal(t, "created", created, false)
+		testkit.Equal(t, "first account", first, admin.FirstAccount{})
+		_, err = store.AccountByEmail(t.Context(), "me@example.org")
+		testkit.WantCode(t, err, schema.CodeNotFound)
+		_, _, err = store.TokenByDigest(t.Context(), auth.Digest(chosenToken))
+		testkit.WantCode(t, err, schema.CodeNotFound)
+	})
+	t.Run("is not created without an email", func(t *testing.T) {
+		store := newStore(t)
+		_, created, err := admin.FirstAccount{Password: "pass word"}.Create(t.Context(), store)
+		testkit.Must(t, err)
+		testkit.Equal(t, "created", created, false)
+		if _, created, err := (admin.FirstAccount{Email: "me@example.org"}).Create(t.Context(), store); err != nil || !created {
+			t.Errorf("there is an account: created %t, error %v", created, err)
+		}
+	})
+	t.Run("is created once by concurrent processes", func(t *testing.T) {
+		store := newStore(t)
+		var created atomic.Int64
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				_, ok, err := admin.FirstAccount{Email: "me@example.org"}.Create(t.Context(), store)
+				if err != nil {
+					t.Error(err)
+				}
+				if ok {
+					created.Add(1)
+				}
+			})
+		}
+		wg.Wait()
+		testkit.Equal(t, "processes that created it", created.Load(), 1)
+	})
+	t.Run("reports every invalid value, without secrets", func(t *testing.T) {
+		invalid := admin.FirstAccount{Email: "nobody", Password: "short", Token: "secret"}
+		_, created, err := invalid.Create(t.Context(), newStore(t))
+		testkit.WantError(t, err, schema.CodeInvalid, "email", "password", "token")
+		if strings.Contains(err.Error(), "secret") || created {
+			t.Errorf("created %t, error %v", created, err)
+		}
+	})
+	t.Run("reports a store that fails", func(t *testing.T) {
+		store := newStore(t)
+		store.Close()
+		if _, created, err := (admin.FirstAccount{Email: "me@example.org"}).Create(t.Context(), store); err == nil || created {
+			t.Errorf("created %t, error %v", created, err)
+		}
+	})
+}
+
+// wantWorking requires that the account's password and token are valid.
+func wantWorking(t *testing.T, store schema.TokenStore, first admin.FirstAccount) {
+	t.Helper()
+	token, account, err := store.TokenByDigest(t.Context(), auth.Digest(first.Token))
+	testkit.Must(t, err)
+	if account.Email != first.Email || account.Suspended || account.CreatedAt.IsZero() || token.CreatedAt.IsZero() {
+		t.Errorf("account %+v, token %+v", account, token)
+	}
+	if ok, err := auth.VerifyPassword(account.PasswordHash, first.Password); !ok || err != nil {
+		t.Errorf("password %q: %t, %v", first.Password, ok, err)
+	}
+}
+
+func TestFirstAccountIsPrintedOnce(t *testing.T) {
+	store := newStore(t)
+	first := admin.FirstAccount{}
+	flags := flag.NewFlagSet("test", flag.ContinueOnError)
+	first.RegisterFlags(flags)
+	testkit.Must(t, flags.Parse([]string{"-bootstrap.email", "me@example.org", "-bootstrap.password", "pass word",
+		"-bootstrap.token", chosenToken}))
+	var out strings.Builder
+	testkit.Must(t, first.CreateAndPrint(t.Context(), store, "http://api.example", &out))
+	for _, text := range []string{"me@example.org\n", "pass word\n", chosenToken + "\n",
+		"curl -s http://api.example/api/v1/shorten -H 'Authorization: Bearer " + chosenToken + "'"} {
+		if !strings.Contains(out.String(), text) {
+			t.Errorf("%q is missing:\n%s", text, &out)
+		}
+	}
+	out.Reset()
+	testkit.Must(t, first.CreateAndPrint(t.Context(), store, "http://api.example", &out))
+	testkit.Equal(t, "output of the second start", out.String(), "")
+}
+
+// unavailableOnce is a store that is unavailable for the first call.
+type unavailableOnce struct {
+	*sqlite.Store
+	calls int
+	err   error
+}
+
+func (s *unavailableOnce) CreateFirstAccount(ctx context.Context, account *schema.Account, token *schema.Token) error {
+	if s.calls++; s.calls == 1 {
+		return s.err
+	}
+	return s.Store.CreateFirstAccount(ctx, account, token)
+}
+
+func TestFirstAccountWaitsForItsStore(t *testing.T) {
+	first := admin.FirstAccount{Email: "me@example.org"}
+	report := service.WaitReport(func(string, error) {})
+	t.Run("while it is unavailable", func(t *testing.T) {
+		store := &unavailableOnce{Store: newStore(t), err: schema.Errorf(schema.CodeUnavailable, "restarting")}
+		var out strings.Builder
+		testkit.Must(t, first.AwaitAndPrint(t.Context(), report, store, "http://api.example", &out))
+		if store.calls != 2 || !strings.Contains(out.String(), "me@example.org") {
+			t.Errorf("%d calls, printed %q", store.calls, &out)
+		}
+	})
+	t.Run("but not after another error", func(t *testing.T) {
+		store := &unavailableOnce{Store: newStore(t), err: errors.New("broken")}
+		if err := first.AwaitAndPrint(t.Context(), report, store, "http://api.example", io.Discard); !errors.Is(err, store.err) {
+			t.Errorf("got %v, want %v", err, store.err)
+		}
+		testkit.Equal(t, "calls", store.calls, 1)
+	})
+}
