@@ -15,22 +15,35 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
-// ClickHouse starts a ClickHouse that serves the native protocol and HTTP without a password: a server if the machine
-// has one, else the engine as a library behind the program chserver, which is built from this module's source.
+// ClickHouse starts a ClickHouse that serves the native protocol and HTTP without a password: a server if this machine
+// has one, otherwise Chserver.
 func ClickHouse(ctx context.Context, dir string, log *slog.Logger) (*Engine, error) {
-	e := &Engine{Name: "clickhouse", Addr: os.Getenv(ClickHouseEnv), HTTPAddr: os.Getenv(ClickHouseHTTPEnv),
-		Source: ClickHouseEnv}
-	ping := func(ctx context.Context) (err error) {
-		e.Version, err = clickhouseVersion(ctx, e.Addr)
-		return err
+	if addr := os.Getenv(ClickHouseEnv); addr != "" {
+		e := &Engine{Name: "clickhouse", Addr: addr, HTTPAddr: os.Getenv(ClickHouseHTTPEnv), Source: ClickHouseEnv}
+		return e.remote(ctx, e.pingClickHouse, log)
 	}
-	if e.Addr != "" {
-		return e.remote(ctx, ping, log)
+	path, missing := findClickHouse(ctx)
+	if missing == nil {
+		return startClickHouse(ctx, dir, log, path, installedClickHouse(path))
 	}
-	server, source, err := clickhouseOfMachine(ctx, log)
+	e, err := Chserver(ctx, dir, log)
 	if err != nil {
-		return nil, fmt.Errorf("no clickhouse: %w", errors.Join(fmt.Errorf("%s is not set", ClickHouseEnv), err))
+		return nil, errors.Join(fmt.Errorf("%s is not set", ClickHouseEnv), missing, err)
 	}
+	return e, nil
+}
+
+// Chserver starts ClickHouse's engine as a library, behind the program chserver, which it builds from this module's
+// source. It neither looks at the environment nor for a server of this machine.
+func Chserver(ctx context.Context, dir string, log *slog.Logger) (*Engine, error) {
+	library, err := installChdb(ctx, log)
+	if err != nil {
+		return nil, err
+	}
+	return startClickHouse(ctx, dir, log, "chserver with "+library, chserver(library))
+}
+
+func startClickHouse(ctx context.Context, dir string, log *slog.Logger, source string, server clickhouseServer) (*Engine, error) {
 	dir, release, err := claim(dir)
 	if err != nil {
 		return nil, fmt.Errorf("start clickhouse: %w", err)
@@ -39,11 +52,10 @@ func ClickHouse(ctx context.Context, dir string, log *slog.Logger) (*Engine, err
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start clickhouse: %w", err), release())
 	}
-	e.Source = source
-	e.Addr = clickhouseURL("clickhouse", ports[0])
-	e.HTTPAddr = clickhouseURL("http", ports[1])
+	e := &Engine{Name: "clickhouse", Source: source, Addr: clickhouseURL("clickhouse", ports[0]),
+		HTTPAddr: clickhouseURL("http", ports[1])}
 	p := server(dir, ports[0], ports[1])
-	p.log, p.ping, p.quit, p.output = log, ping, syscall.SIGTERM, filepath.Join(dir, "clickhouse.log")
+	p.log, p.ping, p.quit, p.output = log, e.pingClickHouse, syscall.SIGTERM, filepath.Join(dir, "clickhouse.log")
 	return e.started(ctx, p, release, log)
 }
 
@@ -52,34 +64,22 @@ func clickhouseURL(scheme string, port int) string {
 	return u.String()
 }
 
-// clickhouseVersion asks a running ClickHouse for its version.
-func clickhouseVersion(ctx context.Context, addr string) (version string, err error) {
-	options, err := clickhouse.ParseDSN(addr)
+// pingClickHouse asks a running ClickHouse for its version.
+func (e *Engine) pingClickHouse(ctx context.Context) error {
+	options, err := clickhouse.ParseDSN(e.Addr)
 	if err != nil {
-		return "", err
+		return err
 	}
 	conn, err := clickhouse.Open(options)
 	if err != nil {
-		return "", err
+		return err
 	}
-	err = conn.QueryRow(ctx, "SELECT version()").Scan(&version)
-	return version, errors.Join(err, conn.Close())
+	err = conn.QueryRow(ctx, "SELECT version()").Scan(&e.Version)
+	return errors.Join(err, conn.Close())
 }
 
-// clickhouseServer returns the server whose data and log lie in dir, with what sets it apart from other programs.
+// clickhouseServer returns a process whose data and configuration lie in dir.
 type clickhouseServer func(dir string, nativePort, httpPort int) *process
-
-func clickhouseOfMachine(ctx context.Context, log *slog.Logger) (server clickhouseServer, source string, err error) {
-	path, err := findClickHouse(ctx)
-	if err == nil {
-		return installedClickHouse(path), path, nil
-	}
-	library, failed := installChdb(ctx, log)
-	if failed != nil {
-		return nil, "", errors.Join(err, failed)
-	}
-	return chserver(library), "chserver with " + library, nil
-}
 
 // clickhouseConfig is the whole configuration of a server: one user without a password, on loopback.
 const clickhouseConfig = `<clickhouse>
@@ -114,7 +114,7 @@ func installedClickHouse(path string) clickhouseServer {
 	}
 }
 
-// chserver is built once for an engine: another build must not change the program under a test.
+// chserver builds the program once per engine, so that an edit of its source does not change it between two starts.
 func chserver(library string) clickhouseServer {
 	return func(dir string, nativePort, httpPort int) *process {
 		program, built := filepath.Join(dir, "chserver"), false

@@ -4,6 +4,8 @@ package main_test
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -16,6 +18,20 @@ import (
 var engines enginetest.Engines
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(engines.Of(m)) }
+
+// lookAtSources looks at the program's files. The go command reuses the result of a test until a file that the test
+// itself has looked at changes; the files that the compiler reads to build the program do not count.
+func lookAtSources(t *testing.T) {
+	t.Helper()
+	files, err := filepath.Glob("*.go")
+	for _, file := range files {
+		_, failed := os.Stat(file)
+		err = errors.Join(err, failed)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 // eachProtocol runs a test by each protocol and compression of clickhouse-go, on an empty database each.
 func eachProtocol(t *testing.T, test func(t *testing.T, conn driver.Conn)) {
@@ -39,6 +55,7 @@ func eachProtocol(t *testing.T, test func(t *testing.T, conn driver.Conn)) {
 
 func open(t *testing.T, url string, method clickhouse.CompressionMethod) driver.Conn {
 	t.Helper()
+	lookAtSources(t)
 	options, err := clickhouse.ParseDSN(url)
 	if err != nil {
 		t.Fatal(err)

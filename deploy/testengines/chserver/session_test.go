@@ -8,10 +8,13 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"linkstream/deploy/testengines"
+	"linkstream/deploy/testengines/enginetest"
 )
 
-// A session that is used again has nothing of another query.
-func TestSessionsAreAsTheirClientWantsThem(t *testing.T) {
+// A session that is used again keeps nothing of another query.
+func TestSessionsHaveOnlyTheirOwnSettings(t *testing.T) {
 	const read = "SELECT toString(getSetting('max_block_size')) || currentDatabase()"
 	conns := []driver.Conn{
 		open(t, engines.ClickHouse(t), clickhouse.CompressionNone),
@@ -34,18 +37,26 @@ func TestSessionsAreAsTheirClientWantsThem(t *testing.T) {
 	}
 }
 
-// More are not kept than some; the others are closed, and not used again.
-func TestManySessions(t *testing.T) {
-	conn := open(t, engines.ClickHouse(t), clickhouse.CompressionNone)
-	use := func(n int) {
+func TestIdleSessionsAreBounded(t *testing.T) {
+	const sessions, maxIdle = 40, 16
+	// An engine of its own: other clients would use and replace idle sessions, too.
+	conn := open(t, enginetest.Own(t, testengines.Chserver).Addr, clickhouse.CompressionNone)
+	session := func(n int) string { // returns the tag of the session that served the query
 		settings := clickhouse.WithSettings(clickhouse.Settings{"max_block_size": 1000 + n})
-		answer(t, clickhouse.Context(t.Context(), settings), conn, "SELECT 'x'")
+		return answer(t, clickhouse.Context(t.Context(), settings), conn, "SELECT getSetting('log_comment')")
 	}
-	for n := range 40 {
-		use(n)
+	first := make([]string, sessions)
+	for n := range sessions {
+		first[n] = session(n)
 	}
-	for n := range 40 {
-		use(39 - n) // those that are kept, and then those that are not
+	kept := 0
+	for n := sessions - 1; n >= 0; n-- { // the ones used last come first: they are the ones that are kept
+		if session(n) == first[n] {
+			kept++
+		}
+	}
+	if kept != maxIdle {
+		t.Errorf("%d of %d idle sessions were kept, want %d", kept, sessions, maxIdle)
 	}
 }
 
