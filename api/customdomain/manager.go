@@ -1,7 +1,15 @@
+// Package customdomain adds, verifies and removes the custom domains of accounts. An account may add any host; the domain
+// counts once DNS holds two records, of which one proves that the account controls the host:
+//
+//	go.example.com.              CNAME  the default domain
+//	_linkstream.go.example.com.  TXT    "linkstream-verification=…", the challenge of this account
+//
+// Several accounts may add the same host. Each has its own challenge, and one of them at most is verified.
 package customdomain
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"strconv"
 	"time"
@@ -10,20 +18,22 @@ import (
 	"linkstream/schema"
 )
 
-// FieldHost is the field of a claim, as its errors name it.
+// FieldHost is the name of the host in validation errors.
 const FieldHost = "host"
 
-// MaxPerAccount is how many hosts an account may claim.
+// MaxPerAccount is the largest number of domains of one account, verified or not.
 const MaxPerAccount = 100
 
-// verifyLimit is for an account: each verification costs others' name servers some work.
+const challengePrefix = "linkstream-verification="
+
+// verifyLimit is per account, because each verification costs other people's name servers some work.
 var verifyLimit = ratelimit.AttemptLimit{Purpose: "verify domains of account", PerMinute: 20, PerHour: 200}
 
-// NotCheckedError says why no name server was asked. Message is fit for the account's owner.
+// NotCheckedError says why DNS was not asked. Message is fit for the account's owner.
 type NotCheckedError struct {
 	Message string
-	Wait    time.Duration // until the account may ask again; 0 if that is not why
-	Err     error         // the cause, for the operator; nil if there is none
+	Wait    time.Duration // until the account may verify again; 0 if the reason is another one
+	Err     error         // the cause, for the operator; may be nil
 }
 
 func (e *NotCheckedError) Error() string {
@@ -35,44 +45,51 @@ func (e *NotCheckedError) Error() string {
 
 func (e *NotCheckedError) Unwrap() error { return e.Err }
 
-// Store is what claims are kept in.
+// Store keeps domains, and the counts of verifications.
 type Store interface {
 	schema.DomainStore
 	schema.AttemptStore
 }
 
-// Manager is the claims of all accounts. Its methods may be called concurrently.
+// Manager manages the domains of all accounts. Its methods may be called concurrently.
 type Manager struct {
 	store    Store
 	attempts *ratelimit.AttemptLimiter
 	verifier *Verifier
 }
 
-// NewManager returns the claims in store.
+// NewManager returns a manager of the domains in store.
 func NewManager(store Store, verifier *Verifier) *Manager {
 	return &Manager{store, ratelimit.NewAttemptLimiter(store), verifier}
 }
 
-// Add claims a host for an account. CodeInvalid, with a message for FieldHost, if it is no hostname, if it is the
-// default domain, if the account claims it already, or if the account has MaxPerAccount. Calls at the same time may exceed
-// that by a few.
-func (c *Manager) Add(ctx context.Context, accountID int64, host string) (schema.Domain, error) {
+// New returns a domain to store: unverified, with a random challenge. host comes from ParseHost.
+func New(accountID int64, host string) schema.Domain {
+	return schema.Domain{
+		AccountID: accountID, Host: host, Challenge: challengePrefix + rand.Text(), CreatedAt: time.Now().UTC(),
+	}
+}
+
+// Add stores an unverified domain of an account. CodeInvalid, with a message for FieldHost, if host is not a hostname or
+// is the default domain, if the account has the domain already, or if it has MaxPerAccount domains. Concurrent calls may
+// exceed that number by a few.
+func (m *Manager) Add(ctx context.Context, accountID int64, host string) (schema.Domain, error) {
 	ascii, err := ParseHost(host)
 	switch {
 	case err != nil:
 		return schema.Domain{}, invalidHost("Enter a hostname like go.example.com, without http:// and without a path.")
-	case ascii == c.verifier.target:
-		return schema.Domain{}, invalidHost("This is the default domain. Everybody's links may be on it.")
+	case ascii == m.verifier.target:
+		return schema.Domain{}, invalidHost("This is the default domain, which is open to everybody's links already.")
 	}
-	claims, err := c.store.Domains(ctx, accountID)
+	domains, err := m.store.Domains(ctx, accountID)
 	if err != nil {
 		return schema.Domain{}, err
 	}
-	if len(claims) >= MaxPerAccount {
-		return schema.Domain{}, invalidHost(fmt.Sprintf("You have %d domains, and no more are possible.", len(claims)))
+	if len(domains) >= MaxPerAccount {
+		return schema.Domain{}, invalidHost(fmt.Sprintf("You have %d domains, which is the limit.", len(domains)))
 	}
 	domain := New(accountID, ascii)
-	err = c.store.CreateDomain(ctx, &domain)
+	err = m.store.CreateDomain(ctx, &domain)
 	if schema.ErrorCode(err) == schema.CodeConflict {
 		return schema.Domain{}, invalidHost("You have added this domain already.")
 	}
@@ -84,11 +101,11 @@ func invalidHost(problem string) error {
 	return &schema.Error{Code: schema.CodeInvalid, Message: "The domain cannot be added.", Fields: fields}
 }
 
-// Domain returns an account's claim. CodeNotFound if there is none with that ID, or it is someone else's.
-func (c *Manager) Domain(ctx context.Context, accountID, domainID int64) (schema.Domain, error) {
-	domain, err := c.store.Domain(ctx, domainID)
+// Domain returns a domain of the account. CodeNotFound if there is no such domain, or another account has it.
+func (m *Manager) Domain(ctx context.Context, accountID, domainID int64) (schema.Domain, error) {
+	domain, err := m.store.Domain(ctx, domainID)
 	if err == nil && domain.AccountID != accountID {
-		err = schema.Errorf(schema.CodeNotFound, "domain %d is another account's", domainID)
+		err = schema.Errorf(schema.CodeNotFound, "domain %d belongs to another account", domainID)
 	}
 	if err != nil {
 		return schema.Domain{}, err
@@ -96,48 +113,48 @@ func (c *Manager) Domain(ctx context.Context, accountID, domainID int64) (schema
 	return domain, nil
 }
 
-// Target returns the default domain, and whether a CNAME record can lead there: not if that is an address or localhost.
-func (c *Manager) Target() (host string, usable bool) { return c.verifier.Target() }
+// Target is Verifier.Target.
+func (m *Manager) Target() (host string, usable bool) { return m.verifier.Target() }
 
-// Expected returns the records that a claim needs, not looked up.
-func (c *Manager) Expected(domain schema.Domain) Result {
-	return c.verifier.Expected(domain.Host, domain.Challenge)
+// Expected returns the records that the domain needs, without looking them up.
+func (m *Manager) Expected(domain schema.Domain) Result {
+	return m.verifier.Expected(domain.Host, domain.Challenge)
 }
 
-// Verify looks up what DNS says about a claim now and, if that is as expected, marks the claim as verified. It returns
-// the claim as it is then. CodeConflict if another account holds the host; NotCheckedError.
+// Verify looks up the domain's records and, if both are right, marks the domain as verified. It returns the domain as it
+// is then. CodeConflict if another account has verified the host; NotCheckedError if DNS was not asked.
 //
-// A verified claim stays verified whatever DNS says later: its links have been given away, and a name server's bad day
-// must not end them. Its owner is told what is missing, and can remove the claim.
-func (c *Manager) Verify(ctx context.Context, domain schema.Domain) (schema.Domain, Result, error) {
-	wait, err := c.attempts.Allow(ctx, verifyLimit, strconv.FormatInt(domain.AccountID, 10))
+// A verified domain stays verified even if its records are gone: its links are in use, and a failing name server must not
+// end them. The dashboard shows the owner what is missing, and the owner can remove the domain.
+func (m *Manager) Verify(ctx context.Context, domain schema.Domain) (schema.Domain, Result, error) {
+	wait, err := m.attempts.Allow(ctx, verifyLimit, strconv.FormatInt(domain.AccountID, 10))
 	if err != nil {
-		return domain, c.Expected(domain), err
+		return domain, m.Expected(domain), err
 	}
 	if wait > 0 {
-		text := fmt.Sprintf("You have verified domains very often. Try again in %d seconds.", int(wait.Seconds()))
-		return domain, c.Expected(domain), &NotCheckedError{Message: text, Wait: wait}
+		text := fmt.Sprintf("You have verified domains too often. Try again in %d seconds.", int(wait.Seconds()))
+		return domain, m.Expected(domain), &NotCheckedError{Message: text, Wait: wait}
 	}
-	result, err := c.verifier.Verify(ctx, domain.Host, domain.Challenge)
+	result, err := m.verifier.Verify(ctx, domain.Host, domain.Challenge)
 	if err != nil || !result.OK() || !domain.VerifiedAt.IsZero() {
 		return domain, result, err
 	}
-	err = c.store.VerifyDomain(ctx, domain.ID, time.Now().UTC())
+	err = m.store.VerifyDomain(ctx, domain.ID, time.Now().UTC())
 	if schema.ErrorCode(err) == schema.CodeConflict {
-		err = schema.Errorf(schema.CodeConflict, "The records are right, but another account holds this domain.")
+		err = schema.Errorf(schema.CodeConflict, "The records are right, but another account has verified this domain.")
 	}
 	if err != nil {
 		return domain, result, err
 	}
-	domain, err = c.store.Domain(ctx, domain.ID)
+	domain, err = m.store.Domain(ctx, domain.ID)
 	return domain, result, err
 }
 
-// Remove ends a claim. CodeConflict if a link is on it.
-func (c *Manager) Remove(ctx context.Context, domain schema.Domain) error {
-	err := c.store.DeleteDomain(ctx, domain.ID)
+// Remove deletes a domain. CodeConflict if it has links.
+func (m *Manager) Remove(ctx context.Context, domain schema.Domain) error {
+	err := m.store.DeleteDomain(ctx, domain.ID)
 	if schema.ErrorCode(err) == schema.CodeConflict {
-		err = schema.Errorf(schema.CodeConflict, "There are links on this domain, so it cannot be removed.")
+		err = schema.Errorf(schema.CodeConflict, "This domain has links, so it cannot be removed.")
 	}
 	return err
 }

@@ -5,44 +5,43 @@ import (
 	"strings"
 )
 
-// Outcome is what has come of looking for a record.
+// Outcome is the result of the look-up of a record.
 type Outcome string
 
 // The outcomes.
 const (
-	Unchecked    Outcome = ""              // nobody has looked yet
-	Found        Outcome = "found"         // the record is there
+	Unchecked    Outcome = ""              // not looked up
+	Found        Outcome = "found"         // the record exists with the right value
 	NoName       Outcome = "no_name"       // the name does not exist (NXDOMAIN)
-	NoRecord     Outcome = "no_record"     // the name has no record of the type
-	OtherValue   Outcome = "other_value"   // it has, but none with the value
-	Loop         Outcome = "loop"          // CNAME records lead around in a circle
-	TooLong      Outcome = "too_long"      // more CNAME records in a row than are followed
+	NoRecord     Outcome = "no_record"     // the name has no record of this type
+	OtherValue   Outcome = "other_value"   // the name has records of this type, none with the right value
+	Loop         Outcome = "loop"          // the CNAME records form a loop
+	TooLong      Outcome = "too_long"      // the chain of CNAME records is longer than maxChain
 	Timeout      Outcome = "timeout"       // no answer in time
-	ServerFailed Outcome = "server_failed" // the resolver could not find out (SERVFAIL)
-	Refused      Outcome = "refused"       // the resolver does not answer the question (REFUSED)
-	Failed       Outcome = "failed"        // anything else
+	ServerFailed Outcome = "server_failed" // the resolver failed (SERVFAIL)
+	Refused      Outcome = "refused"       // the resolver refused the query (REFUSED)
+	Failed       Outcome = "failed"        // any other failure
 )
 
-// Record is a DNS record that an owner has to set, and what has come of looking for it.
+// Record is a DNS record that an owner has to set, with the result of its look-up.
 type Record struct {
 	Type  string // "CNAME" or "TXT"
-	Name  string // where it has to stand
-	Value string // what it has to say
+	Name  string
+	Value string // the required value
 
 	Outcome Outcome
-	// Values is what DNS says instead, or as well. Of CNAME records it is all names in the order in which they lead to
-	// each other. It is anyone's text, although in the presentation form of RFC 1035: no character is a control
-	// character, and none is outside of ASCII.
+	// Values is what DNS holds: for CNAME the chain of names in order, for TXT the texts. Anyone may have written it. It is
+	// in the presentation format of RFC 1035, so every character is printable ASCII.
 	Values []string
-	// HasAddress is whether a name without CNAME record has addresses; Addresses are those of them that are public.
+	// HasAddress is whether a name without a CNAME record has addresses. Addresses are the public ones among them.
 	HasAddress bool
 	Addresses  []string
 }
 
-// OK reports whether the record is there.
+// OK reports whether the record exists with the right value.
 func (r Record) OK() bool { return r.Outcome == Found }
 
-// Others returns Values, but nothing if all that DNS says is the very value.
+// Others returns Values, or nil if the required value is all that DNS holds.
 func (r Record) Others() []string {
 	if len(r.Values) == 1 && r.Values[0] == r.Value {
 		return nil
@@ -50,7 +49,7 @@ func (r Record) Others() []string {
 	return r.Values
 }
 
-// State says in a word or two what has come of looking.
+// State returns the outcome in a word or two.
 func (r Record) State() string {
 	switch r.Outcome {
 	case Found:
@@ -63,16 +62,16 @@ func (r Record) State() string {
 	return "Not known"
 }
 
-// Explanation says in a sentence what has come of looking.
+// Explanation returns the outcome in a sentence.
 func (r Record) Explanation() string {
 	switch r.Outcome {
 	case Unchecked:
-		return "Not looked up yet."
+		return "Not checked yet."
 	case Found:
 		if r.Type == "CNAME" && len(r.Values) > 1 {
-			return "The record is there; it leads on through other names."
+			return "The record exists and reaches the default domain through other names."
 		}
-		return "The record is there."
+		return "The record exists."
 	case NoName:
 		return r.explainNoName()
 	case NoRecord:
@@ -80,58 +79,55 @@ func (r Record) Explanation() string {
 	case OtherValue:
 		return r.explainOther()
 	case Loop:
-		return "The CNAME records lead around in a circle."
+		return "The CNAME records form a loop."
 	case TooLong:
-		return fmt.Sprintf("More than %d CNAME records in a row are not followed.", maxChain)
+		return fmt.Sprintf("The chain of CNAME records is longer than %d, which is the limit.", maxChain)
 	case Timeout:
 		return "The name servers did not answer in time. Try again in a moment."
 	case ServerFailed:
-		return "The name servers of this name failed (SERVFAIL). See whether they work, and whether DNSSEC does."
+		return "The name servers of this name failed (SERVFAIL). Check that they work and that DNSSEC is set up correctly."
 	case Refused:
-		return "The name server refused the question (REFUSED)."
+		return "The name server refused the query (REFUSED)."
 	}
 	return "The look-up failed. Try again in a moment."
 }
 
 func (r Record) explainNoName() string {
 	if len(r.Values) > 0 {
-		return "It leads to a name that does not exist (NXDOMAIN)."
+		return "It points to a name that does not exist (NXDOMAIN)."
 	}
-	return "This name does not exist (NXDOMAIN). A new record may take some minutes to be seen."
+	return "This name does not exist (NXDOMAIN). A new record may take some minutes to appear."
 }
 
 func (r Record) explainNoRecord() string {
-	switch {
-	case r.Type == "CNAME" && r.HasAddress:
-		return "The name has addresses (A or AAAA records), but no CNAME record. The name of a zone itself cannot " +
-			"have one, and a DNS provider's proxy hides it."
-	case r.Type == "CNAME" && len(r.Values) > 0:
-		return "It leads to another name, and ends there."
+	if r.Type == "CNAME" && r.HasAddress {
+		return "The name has addresses (A or AAAA records) but no CNAME record. The apex of a zone cannot have one, " +
+			"and the proxy of a DNS provider hides it."
 	}
-	return fmt.Sprintf("The name exists, but has no %s record. A new record may take some minutes to be seen.", r.Type)
+	return fmt.Sprintf("The name exists but has no %s record. A new record may take some minutes to appear.", r.Type)
 }
 
 func (r Record) explainOther() string {
 	if r.Type == "CNAME" {
-		return "It leads to another name, and ends there."
+		return "It points to another name, not to the default domain."
 	}
 	if len(r.Values) > 1 {
 		return "There are TXT records, but none has this value."
 	}
-	return "There is a TXT record, but with another value."
+	return "There is a TXT record, but it has another value."
 }
 
-// Result is what DNS says about a claim.
+// Result is the result of a verification.
 type Result struct{ CNAME, TXT Record }
 
-// OK reports whether both records are there.
+// OK reports whether both records are right.
 func (r Result) OK() bool { return r.CNAME.OK() && r.TXT.OK() }
 
-// Checked reports whether they were looked up.
+// Checked reports whether the records were looked up.
 func (r Result) Checked() bool { return r.CNAME.Outcome != Unchecked }
 
-// Records returns both.
+// Records returns both records.
 func (r Result) Records() []Record { return []Record{r.CNAME, r.TXT} }
 
-// plainName returns a name as people write it.
+// plainName returns a DNS name in lower case without the dot at its end.
 func plainName(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }

@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	maxServers = 3    // of the system's, as resolv.conf(5) has it
-	udpBytes   = 1232 // fits every network without fragments
+	maxServers = 3    // name servers of the system; resolv.conf(5) has the same limit
+	udpBytes   = 1232 // fits every network without fragmentation (DNS flag day 2020)
 )
 
-// Config says whom to ask about DNS.
+// Config is the configuration of verifications.
 type Config struct {
-	Resolver string        // address of a recursive name server; "": those that System names
+	Resolver string        // address of a recursive name server; "": the name servers in the file System
 	System   string        // file in the format of resolv.conf(5)
-	Timeout  time.Duration // of one question to one server
-	Total    time.Duration // of all questions of a verification
+	Timeout  time.Duration // of one query to one server
+	Total    time.Duration // of all queries of a verification
 }
 
 // DefaultConfig returns a configuration that works.
@@ -35,17 +35,17 @@ func DefaultConfig() Config {
 // RegisterFlags binds the configuration to flags.
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.StringVar(&c.Resolver, "api.resolver", c.Resolver,
-		"`address`, host:port, of the DNS resolver that custom domains are verified by (default the system's)")
+		"`address` (host:port) of the DNS resolver that verifies custom domains (default the system's)")
 }
 
-// Validate returns what is wrong with the address.
+// Validate returns what is wrong with Resolver.
 func (c *Config) Validate() error {
 	if c.Resolver == "" {
 		return nil
 	}
 	host, port, err := net.SplitHostPort(c.Resolver)
 	if err == nil && host == "" {
-		err = fmt.Errorf("address %s: missing host in address", c.Resolver)
+		err = fmt.Errorf("address %s: missing host", c.Resolver)
 	}
 	if n, bad := strconv.ParseUint(port, 10, 16); err == nil && (bad != nil || n == 0) {
 		err = fmt.Errorf("address %s: port is not 1 to 65535", c.Resolver)
@@ -56,10 +56,10 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// resolver asks recursive name servers.
+// resolver queries recursive name servers.
 type resolver struct {
 	servers []string
-	err     error // why there are no servers
+	err     error // set if there are no servers
 	timeout time.Duration
 }
 
@@ -73,7 +73,7 @@ func newResolver(cfg Config) *resolver {
 	return r
 }
 
-// readServers returns the name servers that a file in the format of resolv.conf(5) names.
+// readServers returns the name servers in a file in the format of resolv.conf(5).
 func readServers(path string) ([]string, error) {
 	config, err := dns.ClientConfigFromFile(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -87,26 +87,26 @@ func readServers(path string) ([]string, error) {
 		servers = append(servers, net.JoinHostPort(server, config.Port))
 	}
 	if len(servers) == 0 {
-		return nil, fmt.Errorf("%s names no name server: set -api.resolver", path)
+		return nil, fmt.Errorf("%s lists no name server: set -api.resolver", path)
 	}
 	return servers, nil
 }
 
-// answer is what a resolver says to a question.
+// answer is a resolver's answer to a query.
 type answer struct {
 	records []dns.RR
-	outcome Outcome // Found if the name exists, whether with records or without
-	err     error   // why, if it is Failed
+	outcome Outcome // Found if the name exists, with or without records
+	err     error   // the cause of Failed
 }
 
-// ask returns what the first server says that knows an answer. If there is none it is the last failure.
-func (r *resolver) ask(ctx context.Context, name string, kind uint16) (a answer) {
+// query asks the servers in order until one knows the answer, and returns that answer or the last failure.
+func (r *resolver) query(ctx context.Context, name string, kind uint16) (a answer) {
 	servers := r.servers
 	if len(servers) == 1 {
-		servers = []string{servers[0], servers[0]} // a datagram may be lost
+		servers = []string{servers[0], servers[0]} // datagrams get lost
 	}
 	for _, server := range servers {
-		a = r.askServer(ctx, server, name, kind)
+		a = r.queryServer(ctx, server, name, kind)
 		if a.outcome == Found || a.outcome == NoName || ctx.Err() != nil {
 			break
 		}
@@ -114,15 +114,15 @@ func (r *resolver) ask(ctx context.Context, name string, kind uint16) (a answer)
 	return a
 }
 
-func (r *resolver) askServer(ctx context.Context, server, name string, kind uint16) answer {
+func (r *resolver) queryServer(ctx context.Context, server, name string, kind uint16) answer {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	question := new(dns.Msg).SetQuestion(dns.Fqdn(name), kind)
-	question.SetEdns0(udpBytes, false)
-	reply, err := exchange(ctx, server, question)
+	query := new(dns.Msg).SetQuestion(dns.Fqdn(name), kind)
+	query.SetEdns0(udpBytes, false)
+	reply, err := exchange(ctx, server, query)
 	if err == nil && (reply.Rcode == dns.RcodeFormatError || reply.Rcode == dns.RcodeNotImplemented) {
-		question.Extra = nil // a server from before EDNS0 (RFC 6891, section 7)
-		reply, err = exchange(ctx, server, question)
+		query.Extra = nil // the server does not support EDNS0 (RFC 6891, section 7)
+		reply, err = exchange(ctx, server, query)
 	}
 	var failure net.Error
 	switch {
@@ -141,21 +141,21 @@ func (r *resolver) askServer(ctx context.Context, server, name string, kind uint
 	case dns.RcodeRefused:
 		return answer{outcome: Refused}
 	}
-	return answer{outcome: Failed, err: fmt.Errorf("ask %s: response code %d", server, reply.Rcode)}
+	return answer{outcome: Failed, err: fmt.Errorf("query %s: response code %d", server, reply.Rcode)}
 }
 
-// exchange asks over UDP, and again over TCP what does not fit.
-func exchange(ctx context.Context, server string, question *dns.Msg) (*dns.Msg, error) {
-	reply, err := exchangeOver(ctx, "udp", server, question)
+// exchange sends a query over UDP, and again over TCP if the reply does not fit a datagram.
+func exchange(ctx context.Context, server string, query *dns.Msg) (*dns.Msg, error) {
+	reply, err := exchangeOver(ctx, "udp", server, query)
 	if err == nil && reply.Truncated {
-		reply, err = exchangeOver(ctx, "tcp", server, question)
+		reply, err = exchangeOver(ctx, "tcp", server, query)
 	}
 	return reply, err
 }
 
-// exchangeOver sends a question and waits for its reply, which has the same ID and repeats the question. Any other
-// datagram may be anyone's (RFC 5452, section 9.1), so it is ignored.
-func exchangeOver(ctx context.Context, network, server string, question *dns.Msg) (*dns.Msg, error) {
+// exchangeOver sends a query and waits for its reply, which has the query's ID and repeats its question. Other datagrams
+// are ignored, because anyone may have sent them (RFC 5452, section 9.1).
+func exchangeOver(ctx context.Context, network, server string, query *dns.Msg) (*dns.Msg, error) {
 	client := dns.Client{Net: network, UDPSize: udpBytes}
 	conn, err := client.DialContext(ctx, server)
 	if err != nil {
@@ -164,39 +164,39 @@ func exchangeOver(ctx context.Context, network, server string, question *dns.Msg
 	defer conn.Close()
 	if deadline, ok := ctx.Deadline(); ok {
 		if err := conn.SetDeadline(deadline); err != nil {
-			return nil, fmt.Errorf("ask %s: %w", server, err)
+			return nil, fmt.Errorf("query %s: %w", server, err)
 		}
 	}
-	question.Id = dns.Id()
-	if err := conn.WriteMsg(question); err != nil {
-		return nil, fmt.Errorf("ask %s: %w", server, err)
+	query.Id = dns.Id()
+	if err := conn.WriteMsg(query); err != nil {
+		return nil, fmt.Errorf("query %s: %w", server, err)
 	}
 	for {
 		packet, err := conn.ReadMsgHeader(nil)
 		if errors.Is(err, dns.ErrShortRead) && network == "udp" {
 			continue
 		} else if err != nil {
-			return nil, fmt.Errorf("read reply of %s: %w", server, err)
+			return nil, fmt.Errorf("read reply from %s: %w", server, err)
 		}
 		reply := new(dns.Msg)
 		err = reply.Unpack(packet)
 		switch {
-		case answers(reply, question) && (err == nil || reply.Truncated):
+		case answers(reply, query) && (err == nil || reply.Truncated):
 			return reply, nil
 		case network != "udp":
-			return nil, errors.Join(fmt.Errorf("read reply of %s: it is none to the question", server), err)
+			return nil, errors.Join(fmt.Errorf("read reply from %s: it does not match the query", server), err)
 		}
 	}
 }
 
-// answers reports whether reply is one to question. A server that cannot read a question may be unable to repeat it.
-func answers(reply, question *dns.Msg) bool {
-	if !reply.Response || reply.Id != question.Id || reply.Opcode != dns.OpcodeQuery {
+// answers reports whether reply answers query. A server that cannot parse the query (FORMERR) may leave the question out.
+func answers(reply, query *dns.Msg) bool {
+	if !reply.Response || reply.Id != query.Id || reply.Opcode != dns.OpcodeQuery {
 		return false
 	}
 	if len(reply.Question) != 1 {
 		return len(reply.Question) == 0 && reply.Rcode == dns.RcodeFormatError
 	}
-	got, want := reply.Question[0], question.Question[0]
+	got, want := reply.Question[0], query.Question[0]
 	return got.Qtype == want.Qtype && got.Qclass == want.Qclass && strings.EqualFold(got.Name, want.Name)
 }

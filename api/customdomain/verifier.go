@@ -13,43 +13,47 @@ import (
 	"github.com/miekg/dns"
 )
 
+// txtPrefix comes before the host in the name of its TXT record, because a name with a CNAME record cannot have other
+// records (RFC 1034, section 3.6.2).
+const txtPrefix = "_linkstream."
+
 const (
-	maxChain   = 8  // CNAME records in a row
-	maxRecords = 10 // of a name, that are shown
-	maxText    = 255
-	maxAtOnce  = 32 // verifications under way
+	maxChain      = 8   // CNAME records in a row
+	maxRecords    = 10  // records of one name that a result shows
+	maxText       = 255 // characters of a TXT record that a result shows
+	maxConcurrent = 32  // verifications
 )
 
-// Verifier asks DNS whether a host's owner has set the records of a claim. Its methods may be called concurrently.
+// Verifier looks up whether the owner of a host has set the required records. Its methods may be called concurrently.
 type Verifier struct {
 	target   string // the default domain
 	resolver *resolver
 	cfg      Config
-	slots    chan struct{} // one for each verification under way
+	slots    chan struct{} // holds one element per verification in progress
 	metrics  *metrics.Set
 	log      *slog.Logger
 }
 
-// NewVerifier returns a Verifier of hosts that have to lead to the default domain, the host of edgeURL. It counts
-// look-ups in set.
+// NewVerifier returns a verifier of hosts that have to point to the default domain, the host of edgeURL. It counts look-ups
+// in set.
 func NewVerifier(cfg Config, edgeURL string, set *metrics.Set, log *slog.Logger) (*Verifier, error) {
 	target, err := DefaultHost(edgeURL)
 	if err != nil {
 		return nil, err
 	}
 	return &Verifier{
-		target: target, resolver: newResolver(cfg), cfg: cfg, slots: make(chan struct{}, maxAtOnce),
+		target: target, resolver: newResolver(cfg), cfg: cfg, slots: make(chan struct{}, maxConcurrent),
 		metrics: set, log: log,
 	}, nil
 }
 
-// Target returns the default domain, and whether a CNAME record can lead there: not if that is an address or localhost.
+// Target returns the default domain, and whether a CNAME record can point to it: not if it is an address or localhost.
 func (v *Verifier) Target() (host string, usable bool) {
 	_, err := netip.ParseAddr(v.target)
 	return v.target, err != nil && strings.Contains(v.target, ".")
 }
 
-// Expected returns the records that have to be there, not looked up.
+// Expected returns the required records, without looking them up.
 func (v *Verifier) Expected(host, challenge string) Result {
 	return Result{
 		CNAME: Record{Type: "CNAME", Name: host, Value: v.target},
@@ -57,12 +61,12 @@ func (v *Verifier) Expected(host, challenge string) Result {
 	}
 }
 
-// Verify looks both records up, within the time that the configuration allows. That a record is not there, or that the
-// name servers fail, is no error. NotCheckedError if there is nobody to ask, or too many are asking.
+// Verify looks up both records within Config.Total. Missing records and failing name servers are outcomes, not errors.
+// NotCheckedError if there is no resolver, or too many verifications are in progress.
 func (v *Verifier) Verify(ctx context.Context, host, challenge string) (Result, error) {
 	result := v.Expected(host, challenge)
 	if v.resolver.err != nil {
-		const message = "Domains cannot be verified: no DNS resolver is set up."
+		const message = "Domains cannot be verified: no DNS resolver is configured."
 		return result, &NotCheckedError{Message: message, Err: v.resolver.err}
 	}
 	select {
@@ -84,13 +88,13 @@ func (v *Verifier) Verify(ctx context.Context, host, challenge string) (Result, 
 	return result, nil
 }
 
-// lookUpCNAME follows the CNAME records from r.Name until they reach r.Value, or end.
+// lookUpCNAME follows CNAME records from r.Name until they reach r.Value or end.
 func (v *Verifier) lookUpCNAME(ctx context.Context, r *Record) {
 	name := r.Name
 	for range maxChain {
-		a := v.resolver.ask(ctx, name, dns.TypeCNAME)
+		a := v.resolver.query(ctx, name, dns.TypeCNAME)
 		if a.outcome != Found {
-			v.note(r, a)
+			v.fail(r, a)
 			return
 		}
 		next, ok := aliasOf(a.records, name)
@@ -117,19 +121,19 @@ func (v *Verifier) lookUpCNAME(ctx context.Context, r *Record) {
 	r.Outcome = TooLong
 }
 
-// note sets the outcome of a look-up that found no name.
-func (v *Verifier) note(r *Record, a answer) {
+// fail sets the outcome of a look-up that did not find the name, and logs its cause.
+func (v *Verifier) fail(r *Record, a answer) {
 	r.Outcome = a.outcome
 	if a.err != nil {
-		v.log.Warn("a DNS look-up failed", "name", r.Name, "type", r.Type, "error", a.err)
+		v.log.Warn("DNS look-up failed", "name", r.Name, "type", r.Type, "error", a.err)
 	}
 }
 
-// lookUpAddresses notes which addresses r.Name has. Private ones are not told: the resolver may know names of a network
-// that is none of the owner's business.
+// lookUpAddresses sets the addresses of r.Name. Private addresses are left out: the resolver may know names of an internal
+// network that the account must not learn about.
 func (v *Verifier) lookUpAddresses(ctx context.Context, r *Record) {
 	for _, kind := range [...]uint16{dns.TypeA, dns.TypeAAAA} {
-		for _, record := range v.resolver.ask(ctx, r.Name, kind).records {
+		for _, record := range v.resolver.query(ctx, r.Name, kind).records {
 			var addr netip.Addr
 			switch record := record.(type) {
 			case *dns.A:
@@ -147,17 +151,17 @@ func (v *Verifier) lookUpAddresses(ctx context.Context, r *Record) {
 	}
 }
 
-// lookUpTXT looks for a TXT record at r.Name, or where a CNAME record there leads, that says r.Value.
+// lookUpTXT looks for r.Value among the TXT records of r.Name, or of the name that its CNAME records lead to.
 func (v *Verifier) lookUpTXT(ctx context.Context, r *Record) {
-	a := v.resolver.ask(ctx, r.Name, dns.TypeTXT)
+	a := v.resolver.query(ctx, r.Name, dns.TypeTXT)
 	if a.outcome != Found {
-		v.note(r, a)
+		v.fail(r, a)
 		return
 	}
 	matchTXT(r, a.records)
 }
 
-// matchTXT sets the outcome by the records of an answer.
+// matchTXT sets the outcome from the records of an answer.
 func matchTXT(r *Record, records []dns.RR) {
 	owner := r.Name
 	for range maxChain {
@@ -173,7 +177,7 @@ func matchTXT(r *Record, records []dns.RR) {
 		if !ok || plainName(txt.Hdr.Name) != owner {
 			continue
 		}
-		// The strings of a record are one text, without anything between them (RFC 7208, section 3.3).
+		// The strings of a record are concatenated without separators (RFC 7208, section 3.3).
 		text := strings.Join(txt.Txt, "")
 		if text == r.Value {
 			r.Outcome, r.Values = Found, []string{text}
@@ -181,12 +185,12 @@ func matchTXT(r *Record, records []dns.RR) {
 		}
 		r.Outcome = OtherValue
 		if len(r.Values) < maxRecords {
-			r.Values = append(r.Values, shorten(text))
+			r.Values = append(r.Values, truncate(text))
 		}
 	}
 }
 
-// aliasOf returns the name that a CNAME record among records gives for name.
+// aliasOf returns the target of the CNAME record of name, if records have one.
 func aliasOf(records []dns.RR, name string) (next string, ok bool) {
 	for _, record := range records {
 		if cname, ok := record.(*dns.CNAME); ok && plainName(cname.Hdr.Name) == name {
@@ -196,7 +200,7 @@ func aliasOf(records []dns.RR, name string) (next string, ok bool) {
 	return "", false
 }
 
-func shorten(text string) string {
+func truncate(text string) string {
 	if len(text) > maxText {
 		return text[:maxText] + "…"
 	}

@@ -20,6 +20,7 @@ import (
 
 	"linkstream/api/customdomain"
 	"linkstream/api/customdomain/dnstest"
+	"linkstream/schema/testkit"
 )
 
 const (
@@ -31,25 +32,21 @@ const (
 func newVerifier(t *testing.T, resolver string) *customdomain.Verifier {
 	t.Helper()
 	cfg := customdomain.DefaultConfig()
-	cfg.Resolver, cfg.Timeout, cfg.Total = resolver, 5*time.Second, 20*time.Second // on a busy machine
+	cfg.Resolver, cfg.Timeout, cfg.Total = resolver, 5*time.Second, 20*time.Second // generous, for a busy machine
 	return verifierOf(t, cfg)
 }
 
 func verifierOf(t *testing.T, cfg customdomain.Config) *customdomain.Verifier {
 	t.Helper()
 	v, err := customdomain.NewVerifier(cfg, "https://"+target, metrics.NewSet(), slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return v
 }
 
 func verify(t *testing.T, v *customdomain.Verifier) customdomain.Result {
 	t.Helper()
 	result, err := v.Verify(t.Context(), host, challenge)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return result
 }
 
@@ -58,24 +55,24 @@ func TestVerify(t *testing.T) {
 	server.Add(t, host+". CNAME sho.example.", "_linkstream."+host+`. TXT "`+challenge+`"`)
 	result := verify(t, newVerifier(t, server.Addr()))
 
-	t.Run("both records are there", func(t *testing.T) {
+	t.Run("both records are right", func(t *testing.T) {
 		if !result.OK() || !result.CNAME.OK() || !result.TXT.OK() {
 			t.Errorf("%+v", result)
 		}
 	})
-	t.Run("the result says what has to stand where", func(t *testing.T) {
+	t.Run("the result holds the required records", func(t *testing.T) {
 		cname, txt := result.CNAME, result.TXT
 		if cname.Type != "CNAME" || cname.Name != host || cname.Value != target ||
 			txt.Type != "TXT" || txt.Name != "_linkstream."+host || txt.Value != challenge {
 			t.Errorf("%+v", result)
 		}
 	})
-	t.Run("what is as expected is not told twice", func(t *testing.T) {
+	t.Run("required values are not listed among the others", func(t *testing.T) {
 		if others := slices.Concat(result.CNAME.Others(), result.TXT.Others()); len(others) > 0 {
 			t.Errorf("%q", others)
 		}
 	})
-	t.Run("one of the two is not enough", func(t *testing.T) {
+	t.Run("one of the two records is not enough", func(t *testing.T) {
 		server := dnstest.Start(t)
 		server.Add(t, host+". CNAME sho.example.")
 		if r := verify(t, newVerifier(t, server.Addr())); r.OK() || !r.CNAME.OK() || r.TXT.Outcome != customdomain.NoName {
@@ -85,9 +82,9 @@ func TestVerify(t *testing.T) {
 }
 
 func TestVerifyCNAME(t *testing.T) {
-	long := []string{host + ". CNAME n0.example."}
+	chain := []string{host + ". CNAME n0.example."}
 	for i := range 20 {
-		long = append(long, fmt.Sprintf("n%d.example. CNAME n%d.example.", i, i+1))
+		chain = append(chain, fmt.Sprintf("n%d.example. CNAME n%d.example.", i, i+1))
 	}
 	for name, c := range map[string]struct {
 		records   []string
@@ -96,31 +93,31 @@ func TestVerifyCNAME(t *testing.T) {
 		addresses []string
 		says      string
 	}{
-		"direct": {[]string{host + ". CNAME sho.example."}, customdomain.Found, []string{target}, nil, "there"},
-		"in capital letters": {[]string{"GO.Example.COM. CNAME SHO.Example."},
-			customdomain.Found, []string{target}, nil, "there"},
+		"direct": {[]string{host + ". CNAME sho.example."}, customdomain.Found, []string{target}, nil, "exists"},
+		"in upper case": {[]string{"GO.Example.COM. CNAME SHO.Example."},
+			customdomain.Found, []string{target}, nil, "exists"},
 		"through other names": {[]string{host + ". CNAME a.example.", "a.example. CNAME B.example.",
 			"b.example. CNAME sho.example."},
 			customdomain.Found, []string{"a.example", "b.example", target}, nil, "other names"},
-		"the default domain's own alias is not followed": {[]string{host + ". CNAME sho.example.",
-			"sho.example. CNAME cloud.example."}, customdomain.Found, []string{target}, nil, "there"},
+		"an alias of the default domain is not followed": {[]string{host + ". CNAME sho.example.",
+			"sho.example. CNAME cloud.example."}, customdomain.Found, []string{target}, nil, "exists"},
 		"to another name": {[]string{host + ". CNAME other.example.", "other.example. A 192.0.2.1"},
 			customdomain.OtherValue, []string{"other.example"}, nil, "another name"},
 		"to a name that ends like the default domain": {[]string{host + ". CNAME not-sho.example.",
 			"not-sho.example. A 192.0.2.1"}, customdomain.OtherValue, []string{"not-sho.example"}, nil, "another name"},
 		"to a name that does not exist": {[]string{host + ". CNAME gone.example."},
 			customdomain.NoName, []string{"gone.example"}, nil, "NXDOMAIN"},
-		"to itself": {[]string{host + ". CNAME " + host + "."}, customdomain.Loop, []string{host}, nil, "circle"},
-		"in a circle": {[]string{host + ". CNAME a.example.", "a.example. CNAME b.example.",
+		"to itself": {[]string{host + ". CNAME " + host + "."}, customdomain.Loop, []string{host}, nil, "loop"},
+		"in a loop": {[]string{host + ". CNAME a.example.", "a.example. CNAME b.example.",
 			"b.example. CNAME A.example."},
-			customdomain.Loop, []string{"a.example", "b.example", "a.example"}, nil, "circle"},
-		"through too many names": {long, customdomain.TooLong, []string{"n0.example", "n1.example", "n2.example", "n3.example",
+			customdomain.Loop, []string{"a.example", "b.example", "a.example"}, nil, "loop"},
+		"through too many names": {chain, customdomain.TooLong, []string{"n0.example", "n1.example", "n2.example", "n3.example",
 			"n4.example", "n5.example", "n6.example", "n7.example"}, nil, "8"},
-		"no such name":       {nil, customdomain.NoName, nil, nil, "NXDOMAIN"},
-		"a name without any": {[]string{host + `. TXT "x"`}, customdomain.NoRecord, nil, nil, "no CNAME"},
+		"no such name":                 {nil, customdomain.NoName, nil, nil, "NXDOMAIN"},
+		"a name without CNAME records": {[]string{host + `. TXT "x"`}, customdomain.NoRecord, nil, nil, "no CNAME"},
 		"a name with addresses": {[]string{host + ". A 192.0.2.1", host + ". AAAA 2001:db8::1"},
 			customdomain.NoRecord, nil, []string{"192.0.2.1", "2001:db8::1"}, "addresses"},
-		"private addresses are nobody's business": {[]string{host + ". A 10.1.2.3", host + ". A 127.0.0.1",
+		"private addresses are not shown": {[]string{host + ". A 10.1.2.3", host + ". A 127.0.0.1",
 			host + ". AAAA fd00::1", host + ". AAAA fe80::1"}, customdomain.NoRecord, nil, nil, "addresses"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -131,7 +128,7 @@ func TestVerifyCNAME(t *testing.T) {
 				t.Errorf("%+v", r)
 			}
 			if !strings.Contains(r.Explanation(), c.says) {
-				t.Errorf("explanation %q does not say %q", r.Explanation(), c.says)
+				t.Errorf("explanation %q does not contain %q", r.Explanation(), c.says)
 			}
 		})
 	}
@@ -149,23 +146,23 @@ func TestVerifyTXT(t *testing.T) {
 		values  int
 		says    string
 	}{
-		"one string":         {[]string{name + `TXT "` + challenge + `"`}, customdomain.Found, 1, "there"},
-		"in several strings": {[]string{name + `TXT "linkstream-" "verification=" "TEST"`}, customdomain.Found, 1, "there"},
+		"one string":         {[]string{name + `TXT "` + challenge + `"`}, customdomain.Found, 1, "exists"},
+		"in several strings": {[]string{name + `TXT "linkstream-" "verification=" "TEST"`}, customdomain.Found, 1, "exists"},
 		"among other records": {[]string{name + `TXT "a"`, name + `TXT "` + challenge + `"`, name + `TXT "b"`},
-			customdomain.Found, 1, "there"},
-		"of a name in capitals": {[]string{strings.ToUpper(name) + `TXT "` + challenge + `"`}, customdomain.Found, 1, "there"},
-		"where an alias leads": {[]string{name + "CNAME txt.example.", `txt.example. TXT "` + challenge + `"`},
-			customdomain.Found, 1, "there"},
-		"over TCP":    {append(many, name+`TXT "`+challenge+`"`), customdomain.Found, 1, "there"},
-		"many others": {many, customdomain.OtherValue, 10, "none"},
-		"of another value": {[]string{name + `TXT "linkstream-verification=test"`},
+			customdomain.Found, 1, "exists"},
+		"of a name in upper case": {[]string{strings.ToUpper(name) + `TXT "` + challenge + `"`}, customdomain.Found, 1, "exists"},
+		"of the target of an alias": {[]string{name + "CNAME txt.example.", `txt.example. TXT "` + challenge + `"`},
+			customdomain.Found, 1, "exists"},
+		"over TCP":              {append(many, name+`TXT "`+challenge+`"`), customdomain.Found, 1, "exists"},
+		"other values over TCP": {many, customdomain.OtherValue, 10, "none"},
+		"another value": {[]string{name + `TXT "linkstream-verification=test"`},
 			customdomain.OtherValue, 1, "another value"},
-		"with more behind": {[]string{name + `TXT "` + challenge + `x"`},
+		"the value with a suffix": {[]string{name + `TXT "` + challenge + `x"`},
 			customdomain.OtherValue, 1, "another value"},
-		"in two records, half in each": {[]string{name + `TXT "linkstream-verification="`, name + `TXT "TEST"`},
+		"the value split over two records": {[]string{name + `TXT "linkstream-verification="`, name + `TXT "TEST"`},
 			customdomain.OtherValue, 2, "none"},
-		"at the host itself": {[]string{host + `. TXT "` + challenge + `"`}, customdomain.NoName, 0, "NXDOMAIN"},
-		"a name without any": {[]string{name + "A 192.0.2.1"}, customdomain.NoRecord, 0, "no TXT record"},
+		"at the host, without the prefix": {[]string{host + `. TXT "` + challenge + `"`}, customdomain.NoName, 0, "NXDOMAIN"},
+		"a name without TXT records":      {[]string{name + "A 192.0.2.1"}, customdomain.NoRecord, 0, "no TXT record"},
 	} {
 		t.Run(title, func(t *testing.T) {
 			server := dnstest.Start(t)
@@ -180,8 +177,8 @@ func TestVerifyTXT(t *testing.T) {
 
 func TestVerifyIgnoresTXTRecordsOfOtherNames(t *testing.T) {
 	server := dnstest.Start(t)
-	server.Handle("_linkstream."+host, func(w dns.ResponseWriter, question *dns.Msg) {
-		reply := new(dns.Msg).SetReply(question)
+	server.Handle("_linkstream."+host, func(w dns.ResponseWriter, query *dns.Msg) {
+		reply := new(dns.Msg).SetReply(query)
 		reply.Answer = []dns.RR{record(t, `other.example. TXT "`+challenge+`"`)}
 		_ = w.WriteMsg(reply)
 	})
@@ -190,7 +187,7 @@ func TestVerifyIgnoresTXTRecordsOfOtherNames(t *testing.T) {
 	}
 }
 
-func TestVerifyShowsTextOfStrangersInASCII(t *testing.T) {
+func TestVerifyEscapesAndTruncatesValues(t *testing.T) {
 	server := dnstest.Start(t)
 	server.Add(t, "_linkstream."+host+`. TXT "\000\027\226\128\174`+strings.Repeat("x", 240)+
 		`" "`+strings.Repeat("y", 200)+`"`)
@@ -200,7 +197,7 @@ func TestVerifyShowsTextOfStrangersInASCII(t *testing.T) {
 	}
 }
 
-func TestVerifyOfServersThatFail(t *testing.T) {
+func TestVerifyWithFailingServers(t *testing.T) {
 	for name, c := range map[string]struct {
 		code int
 		want customdomain.Outcome
@@ -221,7 +218,7 @@ func TestVerifyOfServersThatFail(t *testing.T) {
 			}
 		})
 	}
-	t.Run("in the midst of aliases", func(t *testing.T) {
+	t.Run("SERVFAIL within a chain of aliases", func(t *testing.T) {
 		server := dnstest.Start(t)
 		server.Add(t, host+". CNAME a.example.")
 		server.Fail("a.example", dns.RcodeServerFailure)
@@ -230,22 +227,20 @@ func TestVerifyOfServersThatFail(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	})
-	t.Run("nobody listens", func(t *testing.T) {
+	t.Run("closed port", func(t *testing.T) {
 		conn, err := net.ListenPacket("udp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		conn.Close()
 		if r := verify(t, newVerifier(t, conn.LocalAddr().String())).CNAME; r.Outcome != customdomain.Failed {
 			t.Errorf("%+v", r)
 		}
 	})
-	t.Run("one that does not know EDNS0 is asked without", func(t *testing.T) {
+	t.Run("no support of EDNS0 is no failure", func(t *testing.T) {
 		server := dnstest.Start(t)
-		server.Handle(host, func(w dns.ResponseWriter, question *dns.Msg) {
-			reply := new(dns.Msg).SetReply(question)
-			if question.IsEdns0() != nil {
-				reply = new(dns.Msg).SetRcodeFormatError(question)
+		server.Handle(host, func(w dns.ResponseWriter, query *dns.Msg) {
+			reply := new(dns.Msg).SetReply(query)
+			if query.IsEdns0() != nil {
+				reply = new(dns.Msg).SetRcodeFormatError(query)
 				reply.Question = nil
 			} else {
 				reply.Answer = []dns.RR{record(t, host+". CNAME sho.example.")}
@@ -267,13 +262,11 @@ func record(t *testing.T, line string) dns.RR {
 	return r
 }
 
-func TestVerifyTakesBoundedTime(t *testing.T) {
+func TestVerifyIsBoundedInTime(t *testing.T) {
 	silent, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer silent.Close()
-	t.Run("of one question", func(t *testing.T) {
+	t.Run("per query", func(t *testing.T) {
 		cfg := customdomain.Config{Resolver: silent.LocalAddr().String(), Timeout: 50 * time.Millisecond, Total: time.Minute}
 		begin := time.Now()
 		for _, r := range verify(t, verifierOf(t, cfg)).Records() {
@@ -285,7 +278,7 @@ func TestVerifyTakesBoundedTime(t *testing.T) {
 			t.Errorf("took %s", took)
 		}
 	})
-	t.Run("of all questions", func(t *testing.T) {
+	t.Run("per verification", func(t *testing.T) {
 		cfg := customdomain.Config{Resolver: silent.LocalAddr().String(), Timeout: time.Minute, Total: 50 * time.Millisecond}
 		begin := time.Now()
 		if r := verify(t, verifierOf(t, cfg)).CNAME; r.Outcome != customdomain.Timeout {
@@ -295,16 +288,16 @@ func TestVerifyTakesBoundedTime(t *testing.T) {
 			t.Errorf("took %s", took)
 		}
 	})
-	t.Run("a datagram that is lost is sent again", func(t *testing.T) {
+	t.Run("and sends a lost datagram again", func(t *testing.T) {
 		server := dnstest.Start(t)
 		lost := make(chan struct{}, 1)
-		server.Handle(host, func(w dns.ResponseWriter, question *dns.Msg) {
+		server.Handle(host, func(w dns.ResponseWriter, query *dns.Msg) {
 			select {
 			case lost <- struct{}{}:
 				return
 			default:
 			}
-			reply := new(dns.Msg).SetReply(question)
+			reply := new(dns.Msg).SetReply(query)
 			reply.Answer = []dns.RR{record(t, host+". CNAME sho.example.")}
 			_ = w.WriteMsg(reply)
 		})
@@ -315,7 +308,7 @@ func TestVerifyTakesBoundedTime(t *testing.T) {
 	})
 }
 
-func TestVerifyIgnoresRepliesToOtherQuestions(t *testing.T) {
+func TestVerifyIgnoresRepliesToOtherQueries(t *testing.T) {
 	for name, spoil := range map[string]func(reply *dns.Msg){
 		"another name":   func(reply *dns.Msg) { reply.Question[0].Name = "other.example." },
 		"another type":   func(reply *dns.Msg) { reply.Question[0].Qtype = dns.TypeA },
@@ -326,13 +319,13 @@ func TestVerifyIgnoresRepliesToOtherQuestions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := dnstest.Start(t)
-			server.Handle(host, func(w dns.ResponseWriter, question *dns.Msg) {
-				wrong := new(dns.Msg).SetReply(question)
+			server.Handle(host, func(w dns.ResponseWriter, query *dns.Msg) {
+				wrong := new(dns.Msg).SetReply(query)
 				wrong.Answer = []dns.RR{record(t, host+". CNAME sho.example.")}
 				spoil(wrong)
 				_ = w.WriteMsg(wrong)
 				_, _ = io.WriteString(w.(io.Writer), "rubbish")
-				right := new(dns.Msg).SetReply(question)
+				right := new(dns.Msg).SetReply(query)
 				right.Answer = []dns.RR{record(t, host+". CNAME right.example.")}
 				_ = w.WriteMsg(right)
 			})
@@ -343,16 +336,14 @@ func TestVerifyIgnoresRepliesToOtherQuestions(t *testing.T) {
 	}
 }
 
-func TestResolverOfTheSystem(t *testing.T) {
+func TestSystemResolver(t *testing.T) {
 	write := func(t *testing.T, content string) (path string) {
 		t.Helper()
 		path = filepath.Join(t.TempDir(), "resolv.conf")
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(path, []byte(content), 0o600))
 		return path
 	}
-	t.Run("its name servers are asked, three at most", func(t *testing.T) {
+	t.Run("has at most three name servers", func(t *testing.T) {
 		servers, err := customdomain.ReadServers(write(t, "search example.com\nnameserver 192.0.2.1\n"+
 			"nameserver 2001:db8::1\nnameserver 192.0.2.3\nnameserver 192.0.2.4\n"))
 		if err != nil || !slices.Equal(servers, []string{"192.0.2.1:53", "[2001:db8::1]:53", "192.0.2.3:53"}) {
@@ -360,13 +351,13 @@ func TestResolverOfTheSystem(t *testing.T) {
 		}
 	})
 	for name, path := range map[string]string{
-		"a file without any": write(t, "search example.com\n"), "no file": filepath.Join(t.TempDir(), "none"),
+		"without name servers": write(t, "search example.com\n"), "without a file": filepath.Join(t.TempDir(), "none"),
 	} {
-		t.Run(name+" is an error once somebody verifies, and says what to do", func(t *testing.T) {
+		t.Run(name+" fails verifications and names the flag to set", func(t *testing.T) {
 			v := verifierOf(t, customdomain.Config{System: path, Timeout: time.Second, Total: time.Second})
 			result, err := v.Verify(t.Context(), host, challenge)
-			var notAsked *customdomain.NotCheckedError
-			if !errors.As(err, &notAsked) || !strings.Contains(notAsked.Message, "no DNS resolver") ||
+			var notChecked *customdomain.NotCheckedError
+			if !errors.As(err, &notChecked) || !strings.Contains(notChecked.Message, "no DNS resolver") ||
 				!strings.Contains(err.Error(), "-api.resolver") || result.Checked() {
 				t.Errorf("%v, %+v", err, result)
 			}
@@ -374,11 +365,9 @@ func TestResolverOfTheSystem(t *testing.T) {
 	}
 }
 
-func TestVerifyOfManyAtOnce(t *testing.T) {
+func TestVerifyIsBoundedInConcurrency(t *testing.T) {
 	silent, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer silent.Close()
 	cfg := customdomain.Config{Resolver: silent.LocalAddr().String(), Timeout: time.Second, Total: 2 * time.Second}
 	v := verifierOf(t, cfg)
@@ -386,15 +375,15 @@ func TestVerifyOfManyAtOnce(t *testing.T) {
 	var verifying sync.WaitGroup
 	for range 40 {
 		verifying.Go(func() {
-			var notAsked *customdomain.NotCheckedError
-			if _, err := v.Verify(t.Context(), host, challenge); errors.As(err, &notAsked) && notAsked.Wait == 0 {
+			var notChecked *customdomain.NotCheckedError
+			if _, err := v.Verify(t.Context(), host, challenge); errors.As(err, &notChecked) && notChecked.Wait == 0 {
 				refused.Add(1)
 			}
 		})
 	}
 	verifying.Wait()
 	if n := refused.Load(); n < 8 {
-		t.Errorf("%d of 40 were refused, want 8: no more than 32 at once", n)
+		t.Errorf("%d of 40 concurrent verifications were refused, want at least 8", n)
 	}
 }
 
@@ -425,14 +414,12 @@ func TestTarget(t *testing.T) {
 		"http://localhost:8080":    {"localhost", false},
 	} {
 		v, err := customdomain.NewVerifier(customdomain.DefaultConfig(), url, metrics.NewSet(), slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if got, usable := v.Target(); got != c.target || usable != c.usable {
 			t.Errorf("%q: %q, %t", url, got, usable)
 		}
 	}
 	if _, err := customdomain.NewVerifier(customdomain.DefaultConfig(), "nowhere", nil, nil); err == nil {
-		t.Error("a base without host is accepted")
+		t.Error("a URL without a host is accepted")
 	}
 }

@@ -133,7 +133,7 @@ func TestDomainsAreRemoved(t *testing.T) {
 		link := schema.Link{AccountID: s.account.ID, DomainID: domain.ID, Hash: "there", URL: "https://example.com/",
 			Active: true, CreatedAt: time.Now()}
 		must(t, s.links.CreateLink(t.Context(), &link))
-		b.post(pathOf(domain)+"/remove").want(t, http.StatusConflict, "links on this domain", domain.Host)
+		b.post(pathOf(domain)+"/remove").want(t, http.StatusConflict, "This domain has links", domain.Host)
 	})
 	t.Run("one without links is", func(t *testing.T) {
 		free := s.domain(t, b, s.account, "free.example.com")
@@ -169,7 +169,7 @@ func TestDomainsThatCannotBeAdded(t *testing.T) {
 		s.one.post(pathOf(held)+"/verify").want(t, http.StatusSeeOther)
 		claimed := s.domain(t, s.two, s.other, "held.example.com")
 		s.dns.Add(t, "_linkstream.held.example.com. TXT "+claimed.Challenge)
-		s.two.post(pathOf(claimed)+"/verify").want(t, http.StatusConflict, "another account holds")
+		s.two.post(pathOf(claimed)+"/verify").want(t, http.StatusConflict, "another account has verified")
 	})
 	t.Run("no more than a hundred", func(t *testing.T) {
 		for i := range 98 {
@@ -204,8 +204,8 @@ func TestDomainsOfOthersAreNotFound(t *testing.T) {
 		s.one.get("/dashboard/domains/"+id).want(t, http.StatusNotFound)
 	}
 	after, err := s.links.Domain(t.Context(), domain.ID)
-	if err != nil || !after.VerifiedAt.IsZero() || s.dns.Asked() != 0 {
-		t.Errorf("%+v, %v, %d questions", after, err, s.dns.Asked())
+	if err != nil || !after.VerifiedAt.IsZero() || s.dns.Queries() != 0 {
+		t.Errorf("%+v, %v, %d queries", after, err, s.dns.Queries())
 	}
 	s.two.get("/dashboard/domains").want(t, 200, "No domains yet")
 }
@@ -235,14 +235,14 @@ func TestDomainIsNotVerifiedTooOften(t *testing.T) {
 		for range 20 {
 			s.one.post(pathOf(domain) + "/verify")
 		}
-		asked := s.dns.Asked()
+		queries := s.dns.Queries()
 		refused := s.one.post(pathOf(domain) + "/verify")
 		if !time.Now().Truncate(time.Minute).Equal(window) {
 			continue
 		}
-		refused.want(t, http.StatusTooManyRequests, "very often")
-		if refused.header.Get("Retry-After") == "" || s.dns.Asked() != asked {
-			t.Errorf("%v, %d more questions", refused.header, s.dns.Asked()-asked)
+		refused.want(t, http.StatusTooManyRequests, "too often")
+		if refused.header.Get("Retry-After") == "" || s.dns.Queries() != queries {
+			t.Errorf("%v, %d more queries", refused.header, s.dns.Queries()-queries)
 		}
 		return
 	}

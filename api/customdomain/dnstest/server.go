@@ -1,4 +1,4 @@
-// Package dnstest has a DNS resolver on the loopback interface for tests.
+// Package dnstest runs a DNS resolver on the loopback interface for tests.
 package dnstest
 
 import (
@@ -11,17 +11,17 @@ import (
 	"github.com/miekg/dns"
 )
 
-// Server is a resolver, over UDP and TCP, of a world that holds only the records it has been given.
+// Server is a resolver over UDP and TCP. It knows only the records that it has been given.
 type Server struct {
 	addr string
 
 	mu       sync.Mutex
 	records  map[string][]dns.RR // by name in lower case
 	handlers map[string]dns.HandlerFunc
-	asked    int
+	queries  int
 }
 
-// Start starts a server that ends with the test.
+// Start starts a server that stops when the test ends.
 func Start(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{records: map[string][]dns.RR{}, handlers: map[string]dns.HandlerFunc{}}
@@ -46,7 +46,7 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-// listen returns sockets of both protocols that have the same port.
+// listen returns a UDP and a TCP socket with the same port.
 func listen(t testing.TB) (net.PacketConn, net.Listener) {
 	t.Helper()
 	for range 100 {
@@ -59,21 +59,21 @@ func listen(t testing.TB) (net.PacketConn, net.Listener) {
 		}
 		packets.Close()
 	}
-	t.Fatal("found no port that is free for UDP and TCP")
+	t.Fatal("no port is free for both UDP and TCP")
 	return nil, nil
 }
 
-// Addr returns the server's address.
+// Addr returns the address of the server.
 func (s *Server) Addr() string { return s.addr }
 
-// Asked returns how many questions there were.
-func (s *Server) Asked() int {
+// Queries returns the number of queries received.
+func (s *Server) Queries() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.asked
+	return s.queries
 }
 
-// Add adds records, each a line of a zone file: `go.example.com. CNAME sho.example.`
+// Add adds records. Each is a line of a zone file: `go.example.com. CNAME sho.example.`
 func (s *Server) Add(t testing.TB, lines ...string) {
 	t.Helper()
 	s.mu.Lock()
@@ -95,46 +95,47 @@ func (s *Server) Remove(name string) {
 	delete(s.records, dns.CanonicalName(name))
 }
 
-// Handle has questions about a name answered by handle.
+// Handle lets handle answer the queries for a name.
 func (s *Server) Handle(name string, handle dns.HandlerFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.handlers[dns.CanonicalName(name)] = handle
 }
 
-// Fail has questions about a name answered with a response code.
+// Fail answers the queries for a name with a response code.
 func (s *Server) Fail(name string, code int) {
-	s.Handle(name, func(w dns.ResponseWriter, question *dns.Msg) {
-		_ = w.WriteMsg(new(dns.Msg).SetRcode(question, code))
+	s.Handle(name, func(w dns.ResponseWriter, query *dns.Msg) {
+		_ = w.WriteMsg(new(dns.Msg).SetRcode(query, code))
 	})
 }
 
 // ServeDNS implements dns.Handler.
-func (s *Server) ServeDNS(w dns.ResponseWriter, question *dns.Msg) {
+func (s *Server) ServeDNS(w dns.ResponseWriter, query *dns.Msg) {
 	s.mu.Lock()
-	s.asked++
-	name := strings.ToLower(question.Question[0].Name)
+	s.queries++
+	name := strings.ToLower(query.Question[0].Name)
 	handle := s.handlers[name]
-	reply := s.reply(question, name)
+	reply := s.reply(query, name)
 	s.mu.Unlock()
 	if handle != nil {
-		handle(w, question)
+		handle(w, query)
 		return
 	}
 	if w.LocalAddr().Network() == "udp" {
 		size := dns.MinMsgSize
-		if opt := question.IsEdns0(); opt != nil {
+		if opt := query.IsEdns0(); opt != nil {
 			size = int(opt.UDPSize())
 		}
 		reply.Truncate(size)
 	}
-	_ = w.WriteMsg(reply) // a client that has gone will not miss it
+	_ = w.WriteMsg(reply) // fails only if the client is gone
 }
 
-// reply answers with the records of name, and of the names that CNAME records lead to from there. s.mu is locked.
-func (s *Server) reply(question *dns.Msg, name string) *dns.Msg {
-	kind := question.Question[0].Qtype
-	reply := new(dns.Msg).SetReply(question)
+// reply returns the records of name and, as a recursive resolver does, of the names that its CNAME records lead to. The
+// caller holds s.mu.
+func (s *Server) reply(query *dns.Msg, name string) *dns.Msg {
+	kind := query.Question[0].Qtype
+	reply := new(dns.Msg).SetReply(query)
 	for range 10 {
 		records, ok := s.records[name]
 		if !ok {
