@@ -80,7 +80,7 @@ func testCustomDomain(t *testing.T, s *system, dns *dnstest.Server) {
 		s.click(t, "there", "Host", host)
 	})
 	t.Run("it is not removed while a link is on it", func(t *testing.T) {
-		pages.post(t, path+"/remove").wantText(t, http.StatusConflict, "links on this domain")
+		pages.post(t, path+"/remove").wantText(t, http.StatusConflict, "This domain has links")
 		s.click(t, "there", "Host", host)
 	})
 }
