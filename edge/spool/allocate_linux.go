@@ -7,13 +7,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// allocate reserves the file's blocks.
+// allocate allocates the file's blocks, see fallocate(2).
 func allocate(f *os.File, size int) error {
 	for {
 		err := unix.Fallocate(int(f.Fd()), 0, 0, int64(size))
 		switch {
 		case errors.Is(err, unix.EINTR):
-		case errors.Is(err, unix.EOPNOTSUPP): // a file system without it: writing reserves blocks, too
+		case errors.Is(err, unix.EOPNOTSUPP): // not supported by this file system: writeZeros allocates
 			return nil
 		default:
 			return err
@@ -21,6 +21,6 @@ func allocate(f *os.File, size int) error {
 	}
 }
 
-// prefault brings the pages in now, so that an append need not wait for a page fault. It is a matter of speed alone:
-// kernels before 5.14 refuse it.
+// prefault maps the pages now, so that appends cause no page faults. Kernels before 5.14 do not support it; appends are
+// slower there.
 func prefault(data []byte) { _ = unix.Madvise(data, unix.MADV_POPULATE_WRITE) }

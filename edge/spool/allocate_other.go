@@ -4,7 +4,8 @@ package spool
 
 import "os"
 
-// allocate has nothing to do: writing reserves blocks, too.
+// allocate does nothing: writeZeros allocates the blocks.
 func allocate(*os.File, int) error { return nil }
 
+// prefault does nothing.
 func prefault([]byte) {}

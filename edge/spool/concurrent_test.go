@@ -9,13 +9,14 @@ import (
 	"testing"
 
 	"linkstream/edge/spool"
+	"linkstream/schema/testkit"
 )
 
-// TestConcurrentAppends lets handlers append while shippers send and the broker fails now and then.
+// TestConcurrentAppends appends from several goroutines while a shipper sends and the broker fails now and then.
 func TestConcurrentAppends(t *testing.T) {
 	const handlers, clicks = 8, 4000
 	cfg := config(t.TempDir(), 3)
-	cfg.MaxBytes, cfg.Sync = 64<<20, 1 // sync all the time
+	cfg.MaxBytes, cfg.Sync = 64<<20, 1 // sync continuously
 	s, closeSpool := open(t, cfg)
 	var attempts atomic.Int64
 	topic := &topic{partitions: 2, produce: func(context.Context, attempt) error {
@@ -42,8 +43,8 @@ func TestConcurrentAppends(t *testing.T) {
 	cancel()
 	shipping.Wait()
 
-	equal(t, "pending", s.Pending(), 0)
-	equal(t, "batches of a lane at once", topic.mostOfLane, 1)
+	testkit.Equal(t, "pending", s.Pending(), 0)
+	testkit.Equal(t, "batches of one lane in flight", topic.mostOfLane, 1)
 	var links []int64
 	for lane, clicks := range topic.counted(t) {
 		for i, c := range clicks {
@@ -54,8 +55,8 @@ func TestConcurrentAppends(t *testing.T) {
 		}
 	}
 	slices.Sort(links)
-	equal(t, "clicks", len(links), handlers*clicks)
-	equal(t, "different clicks", len(slices.Compact(links)), handlers*clicks)
+	testkit.Equal(t, "clicks", len(links), handlers*clicks)
+	testkit.Equal(t, "different clicks", len(slices.Compact(links)), handlers*clicks)
 	closeSpool()
-	equal(t, "segments", len(files(t, cfg.Dir, ".segment")), 0)
+	testkit.Equal(t, "segments", len(files(t, cfg.Dir, ".segment")), 0)
 }

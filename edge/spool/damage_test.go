@@ -11,19 +11,20 @@ import (
 
 	"linkstream/edge/spool"
 	"linkstream/schema"
+	"linkstream/schema/testkit"
 )
 
-// Where things are in a segment file. Stated a second time here, because spools are opened by later versions.
+// The segment format, repeated here so that a change of the format fails the tests: later versions open old spools.
 const (
 	headerLen   = 64
 	atFirstSeq  = 32
 	recordAlign = 8
 )
 
-// leftClicks is how many clicks left leaves: those on links 1, 2, 3, … with the same seqs.
+// leftClicks is the number of clicks in the spool that left returns: on links 1, 2, 3, …, each with the seq of its link.
 const leftClicks = 600
 
-// left returns what a killed process leaves of a lane, and the lane's segments in order.
+// left returns the spool that a killed process leaves, its lane, and the lane's segments in order.
 func left(t *testing.T, segmentBytes int) (cfg spool.Config, id schema.Lane, segments []string) {
 	t.Helper()
 	cfg = config(t.TempDir(), 1)
@@ -35,7 +36,7 @@ func left(t *testing.T, segmentBytes int) (cfg spool.Config, id schema.Lane, seg
 	return killed, s.Lanes()[0].ID(), segmentsIn(t, killed.Dir)
 }
 
-// segmentsIn returns the segments in dir that are not spares, in the order of the lane.
+// segmentsIn returns the segments in dir that are not spares, ordered by first seq.
 func segmentsIn(tb testing.TB, dir string) []string {
 	tb.Helper()
 	segments := slices.DeleteFunc(files(tb, dir, ".segment"), func(path string) bool { return firstSeq(tb, path) == 0 })
@@ -47,27 +48,27 @@ func segmentsIn(tb testing.TB, dir string) []string {
 func damage(tb testing.TB, path string, change func(data []byte)) {
 	tb.Helper()
 	data, err := os.ReadFile(path)
-	must(tb, err)
+	testkit.Must(tb, err)
 	change(data)
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	must(tb, err)
+	testkit.Must(tb, err)
 	_, err = f.Write(data)
-	must(tb, err)
-	must(tb, f.Close())
+	testkit.Must(tb, err)
+	testkit.Must(tb, f.Close())
 }
 
-// firstSeq returns the seq of a segment's first record; 0 for a spare, also one that is being made or removed.
+// firstSeq returns the seq of a segment's first record, or 0 for a spare, which may be created or removed concurrently.
 func firstSeq(tb testing.TB, path string) uint64 {
 	tb.Helper()
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) || len(data) < headerLen {
 		return 0
 	}
-	must(tb, err)
+	testkit.Must(tb, err)
 	return binary.LittleEndian.Uint64(data[atFirstSeq:])
 }
 
-// record returns record n of a segment's data, from its length word to its last byte.
+// record returns record n of a segment, from its length to its last byte.
 func record(data []byte, n int) []byte {
 	for at := headerLen; ; n-- {
 		length := 8 + int(binary.LittleEndian.Uint32(data[at:])) - 1
@@ -79,7 +80,7 @@ func record(data []byte, n int) []byte {
 }
 
 func TestDamagedRecord(t *testing.T) {
-	t.Run("costs the rest of its segment alone, and is reported", func(t *testing.T) {
+	t.Run("the rest of the segment is skipped and reported", func(t *testing.T) {
 		for name, change := range map[string]func(record []byte){
 			"body":   func(r []byte) { r[len(r)-1] ^= 1 },
 			"check":  func(r []byte) { r[4] ^= 0x80 },
@@ -90,45 +91,45 @@ func TestDamagedRecord(t *testing.T) {
 			cfg, id, segments := left(t, smallest)
 			damage(t, segments[1], func(data []byte) { change(record(data, 5)) })
 			s, log, closeSpool := openLogged(t, cfg)
-			clicks := read(t, leftovers(s)[0])
-			equal(t, "reported damage to "+name, log.contains("is damaged"), true)
+			clicks := read(t, recovered(s)[0])
+			testkit.Equal(t, "reported damage of "+name, log.Contains("is damaged"), true)
 			second, third := int64(firstSeq(t, segments[1])), int64(firstSeq(t, segments[2]))
 			isRun(t, clicks[:second+4], id, 1, 1, second+4)
 			isRun(t, clicks[second+4:], id, uint64(third), third, leftClicks)
 			closeSpool()
 		}
 	})
-	t.Run("at the end of a lane costs what follows it, and the lane is retired", func(t *testing.T) {
+	t.Run("damage at the end of a lane does not keep its segments", func(t *testing.T) {
 		cfg, id, segments := left(t, smallest)
 		last := segments[len(segments)-1]
 		damage(t, last, func(data []byte) { clear(record(data, 3)[4:]) })
 		s, log, closeSpool := openLogged(t, cfg)
 		end := int64(firstSeq(t, last)) + 2
-		isRun(t, read(t, leftovers(s)[0]), id, 1, 1, end)
-		equal(t, "reported", log.contains("is damaged"), true)
-		must(t, leftovers(s)[0].Acknowledge())
-		equal(t, "pending", s.Pending(), 0)
+		isRun(t, read(t, recovered(s)[0]), id, 1, 1, end)
+		testkit.Equal(t, "reported", log.Contains("is damaged"), true)
+		testkit.Must(t, recovered(s)[0].Acknowledge())
+		testkit.Equal(t, "pending", s.Pending(), 0)
 		closeSpool()
-		equal(t, "segments", len(files(t, cfg.Dir, ".segment")), 0)
+		testkit.Equal(t, "segments", len(files(t, cfg.Dir, ".segment")), 0)
 	})
-	t.Run("is not removed before it was reported", func(t *testing.T) {
+	t.Run("a lane is kept until its damage is reported", func(t *testing.T) {
 		cfg, _, segments := left(t, 64<<10)
 		damage(t, segments[0], func(data []byte) { record(data, 0)[8] ^= 1 })
 		_, _, closeSpool := openLogged(t, cfg)
 		closeSpool()
 		s, log, _ := openLogged(t, cfg)
-		equal(t, "leftover lanes", len(leftovers(s)), 1)
-		equal(t, "clicks", len(read(t, leftovers(s)[0])), 0)
-		equal(t, "reported", log.contains("is damaged"), true)
+		testkit.Equal(t, "recovered lanes", len(recovered(s)), 1)
+		testkit.Equal(t, "clicks", len(read(t, recovered(s)[0])), 0)
+		testkit.Equal(t, "reported", log.Contains("is damaged"), true)
 	})
-	t.Run("of the running process costs no later click its identity", func(t *testing.T) {
+	t.Run("later clicks of the running process keep their seqs", func(t *testing.T) {
 		dir := t.TempDir()
 		s, log, _ := openLogged(t, config(dir, 1))
 		lane := s.Lanes()[0]
 		appendClicks(t, s, 0, 1, 10)
 		damage(t, segmentsIn(t, dir)[0], func(data []byte) { record(data, 6)[8] ^= 1 })
 		isRun(t, read(t, lane), lane.ID(), 1, 1, 6)
-		equal(t, "reported", log.contains("is damaged"), true)
+		testkit.Equal(t, "reported", log.Contains("is damaged"), true)
 		appendClicks(t, s, 0, 11, 300)
 		second := int64(firstSeq(t, segmentsIn(t, dir)[1]))
 		isRun(t, read(t, lane), lane.ID(), uint64(second), second, 300)
@@ -137,30 +138,30 @@ func TestDamagedRecord(t *testing.T) {
 
 func TestDamagedHeader(t *testing.T) {
 	for name, change := range map[string]func(data []byte){
-		"of the magic":               func(data []byte) { data[0] ^= 1 },
-		"of the incarnation":         func(data []byte) { data[20] ^= 1 },
-		"of the lane":                func(data []byte) { data[24] ^= 1 },
-		"of the first seq":           func(data []byte) { data[atFirstSeq] ^= 1 },
-		"of the check":               func(data []byte) { data[48] ^= 1 },
-		"that left nothing of it":    func(data []byte) { clear(data[:headerLen]) },
-		"that left nothing near it":  func(data []byte) { clear(data[:4096]) },
-		"that left only its records": func(data []byte) { clear(data[:8]) },
+		"magic":                func(data []byte) { data[0] ^= 1 },
+		"incarnation":          func(data []byte) { data[20] ^= 1 },
+		"lane":                 func(data []byte) { data[24] ^= 1 },
+		"first seq":            func(data []byte) { data[atFirstSeq] ^= 1 },
+		"checksum":             func(data []byte) { data[48] ^= 1 },
+		"all of the header":    func(data []byte) { clear(data[:headerLen]) },
+		"the first page":       func(data []byte) { clear(data[:4096]) },
+		"no magic but records": func(data []byte) { clear(data[:8]) },
 	} {
-		t.Run("costs the segment alone, which is set aside and reported: damage "+name, func(t *testing.T) {
+		t.Run("the segment is set aside and reported: "+name, func(t *testing.T) {
 			cfg, id, segments := left(t, 2*smallest)
 			second, third := firstSeq(t, segments[1]), firstSeq(t, segments[2])
 			damage(t, segments[1], change)
 			s, log, closeSpool := openLogged(t, cfg)
-			equal(t, "reported", log.contains("set aside") && log.contains(segments[1]+".damaged"), true)
-			equal(t, "segments set aside", len(files(t, cfg.Dir, ".damaged")), 1)
-			clicks := read(t, leftovers(s)[0])
+			testkit.Equal(t, "reported", log.Contains("setting it aside") && log.Contains(segments[1]+".damaged"), true)
+			testkit.Equal(t, "segments set aside", len(files(t, cfg.Dir, ".damaged")), 1)
+			clicks := read(t, recovered(s)[0])
 			isRun(t, clicks[:second-1], id, 1, 1, int64(second)-1)
 			isRun(t, clicks[second-1:], id, third, int64(third), leftClicks)
-			must(t, leftovers(s)[0].Acknowledge())
+			testkit.Must(t, recovered(s)[0].Acknowledge())
 			closeSpool()
 			_, closeSpool = open(t, cfg)
 			closeSpool()
-			equal(t, "segments set aside, later", len(files(t, cfg.Dir, ".damaged")), 1)
+			testkit.Equal(t, "segments set aside, later", len(files(t, cfg.Dir, ".damaged")), 1)
 		})
 	}
 }
@@ -168,9 +169,9 @@ func TestDamagedHeader(t *testing.T) {
 func TestFileCutShort(t *testing.T) {
 	for _, size := range []int64{0, 10, headerLen - 1, headerLen, headerLen + 3, headerLen + 100, smallest - 1} {
 		cfg, id, segments := left(t, smallest)
-		must(t, os.Truncate(segments[0], size))
+		testkit.Must(t, os.Truncate(segments[0], size))
 		s, closeSpool := open(t, cfg)
-		clicks := read(t, leftovers(s)[0])
+		clicks := read(t, recovered(s)[0])
 		second := firstSeq(t, segments[1])
 		whole := len(clicks) - (leftClicks - int(second) + 1)
 		isRun(t, clicks[:whole], id, 1, 1, int64(whole))

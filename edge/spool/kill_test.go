@@ -16,19 +16,20 @@ import (
 	"linkstream/edge/spool"
 	"linkstream/schema"
 	"linkstream/schema/stream"
+	"linkstream/schema/testkit"
 )
 
-// startChild starts this test binary again as one of children, with arguments.
+// startChild returns a command that runs this test binary as one of children.
 func startChild(t *testing.T, child string, args ...string) *exec.Cmd {
 	t.Helper()
 	exe, err := os.Executable()
-	must(t, err)
+	testkit.Must(t, err)
 	cmd := exec.Command(exe, args...)
 	cmd.Env = append(os.Environ(), childEnv+"="+child)
 	return cmd
 }
 
-// TestKill kills processes with -9 in the midst of their appends. What each one said it had appended must be there.
+// TestKill kills processes with SIGKILL while they append. Every click that a process reported as appended must be found.
 func TestKill(t *testing.T) {
 	const generations, goroutines = 5, 2
 	dir := t.TempDir()
@@ -37,15 +38,15 @@ func TestKill(t *testing.T) {
 		cmd := startChild(t, "append", dir, strconv.Itoa(generation*1_000_000+1))
 		cmd.Stderr = os.Stderr
 		out, err := cmd.StdoutPipe()
-		must(t, err)
-		must(t, cmd.Start())
+		testkit.Must(t, err)
+		testkit.Must(t, cmd.Start())
 		lines := bufio.NewScanner(out)
-		for n := 0; lines.Scan(); n++ { // until the pipe, too, is empty
+		for n := 0; lines.Scan(); n++ { // until the pipe is empty
 			if n == 700+97*generation {
-				must(t, cmd.Process.Kill())
+				testkit.Must(t, cmd.Process.Kill())
 			}
 			link, err := strconv.ParseInt(lines.Text(), 10, 64)
-			must(t, err)
+			testkit.Must(t, err)
 			appended[link] = true
 		}
 		if err := cmd.Wait(); cmd.ProcessState.ExitCode() != -1 {
@@ -54,30 +55,30 @@ func TestKill(t *testing.T) {
 	}
 
 	s, log, _ := openLogged(t, config(dir, goroutines))
-	unsaid := 0
+	unreported := 0
 	incarnations := make(map[schema.Incarnation]bool)
-	for _, lane := range leftovers(s) {
+	for _, lane := range recovered(s) {
 		incarnations[lane.ID().Incarnation] = true
 		for i, c := range read(t, lane) {
 			if c.Lane != lane.ID() || c.Seq != uint64(i+1) {
 				t.Fatalf("click %d of lane %v is %v %d", i, lane.ID(), c.Lane, c.Seq)
 			}
 			if !appended[c.LinkID] {
-				unsaid++
+				unreported++
 			}
 			delete(appended, c.LinkID)
 		}
 	}
-	equal(t, "incarnations", len(incarnations), generations)
-	equal(t, "clicks that are missing", len(appended), 0)
-	equal(t, "damage", log.contains("damaged"), false)
-	if unsaid > generations*goroutines { // one for each goroutine that was about to speak
-		t.Fatalf("%d clicks that nobody appended", unsaid)
+	testkit.Equal(t, "incarnations", len(incarnations), generations)
+	testkit.Equal(t, "clicks that are missing", len(appended), 0)
+	testkit.Equal(t, "damage", log.Contains("damaged"), false)
+	if unreported > generations*goroutines { // one per goroutine, between append and report
+		t.Fatalf("%d clicks that were not appended", unreported)
 	}
 }
 
-// appendUntilKilled appends clicks to the spool in the directory of its first argument, on links from the second on, and
-// prints each link after its click was appended.
+// appendUntilKilled takes a directory and a number as arguments. It appends clicks on links from that number on to the
+// spool in the directory, and prints each link after it has appended the click.
 func appendUntilKilled() error {
 	first, err := strconv.ParseInt(os.Args[2], 10, 64)
 	if err != nil {
@@ -99,18 +100,18 @@ func appendUntilKilled() error {
 	return <-full
 }
 
-// TestDiskRefuses runs in a process of its own, which may write no file longer than a few bytes for a while. To the
-// spool that is a full disk: a new segment cannot be allocated.
-func TestDiskRefuses(t *testing.T) {
-	out, err := startChild(t, "refuse", t.TempDir(), t.TempDir()).CombinedOutput()
+// TestDiskFull runs in another process, which limits the size of its files to a few bytes for some time. For the spool that
+// is a full disk: it cannot allocate a segment.
+func TestDiskFull(t *testing.T) {
+	out, err := startChild(t, "disk-full", t.TempDir(), t.TempDir()).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 }
 
-func appendWhileDiskRefuses() error {
-	log := new(logBuffer)
-	logger := slog.New(slog.NewTextHandler(log, nil))
+func appendWhileDiskFull() error {
+	log := new(testkit.Buffer)
+	logger := log.Logger()
 	s, err := spool.Open(config(os.Args[1], 1), logger)
 	if err != nil {
 		return err
@@ -122,8 +123,8 @@ func appendWhileDiskRefuses() error {
 	if err != nil {
 		return fmt.Errorf("open with a full disk: %w", err)
 	}
-	if late.Append(0, click(1)) || late.Dropped() != 1 || !log.contains("spool cannot grow") || late.Ready() == nil {
-		return fmt.Errorf("append with a full disk from the start: dropped %d, ready %v", late.Dropped(), late.Ready())
+	if late.Append(0, click(1)) || late.Dropped() != 1 || !log.Contains("cannot create spool segment") || late.Ready() == nil {
+		return fmt.Errorf("append with a full disk: dropped %d, ready %v", late.Dropped(), late.Ready())
 	}
 	appended := 0
 	for s.Append(0, click(1)) {
@@ -132,20 +133,20 @@ func appendWhileDiskRefuses() error {
 	if appended == 0 || s.Dropped() != 1 || s.Pending() != uint64(appended) {
 		return fmt.Errorf("appended %d, dropped %d, pending %d", appended, s.Dropped(), s.Pending())
 	}
-	if err := within(func() bool { return log.contains("spool cannot grow") }); err != nil {
+	if err := within(func() bool { return log.Contains("cannot create spool segment") }); err != nil {
 		return fmt.Errorf("report of the full disk: %w", err)
 	}
 	if err := limitFiles(math.MaxInt64); err != nil {
 		return err
 	}
 	if err := within(func() bool { return s.Append(0, click(1)) }); err != nil {
-		return fmt.Errorf("append once there is room again: %w", err)
+		return fmt.Errorf("append after the disk has room: %w", err)
 	}
 	if err := within(func() bool { return late.Ready() == nil }); err != nil {
-		return fmt.Errorf("ready once there is room again: %w", err)
+		return fmt.Errorf("ready after the disk has room: %w", err)
 	}
 	if err := within(func() bool { return late.Append(0, click(1)) }); err != nil {
-		return fmt.Errorf("append to a spool that began without room: %w", err)
+		return fmt.Errorf("append to the spool that was opened with a full disk: %w", err)
 	}
 	var batch stream.Batch
 	if n := s.Lanes()[0].Read(&batch, math.MaxInt); n != appended+1 {
@@ -154,7 +155,17 @@ func appendWhileDiskRefuses() error {
 	return errors.Join(s.Close(), late.Close())
 }
 
-// limitFiles bounds the length of files that this process makes or extends.
+// within polls until ok returns true.
+func within(ok func() bool) error {
+	return testkit.Poll(testkit.Patience, func() error {
+		if !ok() {
+			return errors.New("did not happen")
+		}
+		return nil
+	})
+}
+
+// limitFiles limits the size of files that this process writes.
 func limitFiles(bytes uint64) error {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {

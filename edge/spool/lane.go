@@ -12,28 +12,28 @@ import (
 	"linkstream/schema/stream"
 )
 
-// growRetry is how long a lane that could not get a segment waits before it asks again.
+// growRetry is the pause after a segment could not be created.
 const growRetry = 100 * time.Millisecond
 
-// Lane is a sequence of clicks in segments. Handlers append at its end, one at a time; its shipper alone reads at its
-// front. The two meet in the list of segments.
+// Lane is a sequence of clicks in segments. Handlers append at its end, one at a time. One goroutine, the lane's shipper,
+// reads from its beginning. They share the list of segments.
 type Lane struct {
 	id    schema.Lane
 	spool *Spool
 
 	seq       atomic.Uint64 // of the last click appended
 	acked     atomic.Uint64 // of the last click acknowledged
-	partition atomic.Uint32 // plus one; 0 while the lane is bound to none
+	partition atomic.Uint32 // plus one; 0 while the lane has no partition
 
 	mu       sync.Mutex
-	segments []*segment // oldest first; the last one takes the appends
-	spare    *segment   // the next one, made ahead of time
-	retryAt  time.Time  // when to ask for a segment again
+	segments []*segment // oldest first; the last one is active
+	spare    *segment   // becomes active next; may be nil
+	retryAt  time.Time  // no segment is created before
 	closed   bool
 
-	// The shipper's own.
+	// Owned by the shipper.
 	readSegment int    // index in segments
-	readPos     int    // in that segment
+	readPos     int    // offset in that segment
 	readSeq     uint64 // of the last click read
 	head        []byte // scratch
 }
@@ -43,8 +43,8 @@ func newLane(s *Spool, id schema.Lane) *Lane { return &Lane{id: id, spool: s, re
 // ID returns the lane's identity.
 func (l *Lane) ID() schema.Lane { return l.id }
 
-// Leftover reports whether the lane is of an earlier process, so that no click will be added to it.
-func (l *Lane) Leftover() bool { return l.id.Incarnation != l.spool.incarnation }
+// Recovered reports whether an earlier process has written the lane. Nothing is appended to such a lane.
+func (l *Lane) Recovered() bool { return l.id.Incarnation != l.spool.incarnation }
 
 // Pending returns the number of clicks that are not acknowledged.
 func (l *Lane) Pending() uint64 { return l.seq.Load() - l.acked.Load() }
@@ -61,8 +61,8 @@ func (l *Lane) append(c *schema.Click) bool {
 	return true
 }
 
-// extend puts a new segment at the lane's end: the spare or, where the one who makes spares has fallen behind, one made
-// here and now. It reports false when the spool is full or the disk refuses. Callers hold mu.
+// extend makes the spare the active segment. If there is no spare, because createSpares has fallen behind or the spool was
+// full, it creates a segment. It reports false if that fails. Callers hold mu.
 func (l *Lane) extend() bool {
 	next := l.spare
 	l.spare = nil
@@ -76,16 +76,16 @@ func (l *Lane) extend() bool {
 			return false
 		}
 	}
-	next.begin(l.id, l.partition.Load(), l.seq.Load()+1)
+	next.activate(l.id, l.partition.Load(), l.seq.Load()+1)
 	if n := len(l.segments); n > 0 {
 		l.segments[n-1].sealed.Store(true)
 	}
 	l.segments = append(l.segments, next)
-	l.spool.wantSpare(l)
+	l.spool.requestSpare(l)
 	return true
 }
 
-// setSpare hands the lane a segment to extend by, unless it has one. It reports whether it took it.
+// setSpare gives the lane a spare and reports whether the lane needed it.
 func (l *Lane) setSpare(s *segment) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -96,19 +96,20 @@ func (l *Lane) setSpare(s *segment) bool {
 	return true
 }
 
-// Read appends the clicks that follow the last one read to batch, in order, until batch holds maxBytes or there are no
-// more. It returns the number of clicks it appended. One goroutine at a time reads and acknowledges.
+// Read appends the clicks after the last one read to batch, in order, until batch holds at least maxBytes or there are no
+// more clicks. It returns the number of clicks appended. It copies them, so batch stays valid after Acknowledge. It skips
+// and logs what is damaged. Only one goroutine may call Read and Acknowledge.
 func (l *Lane) Read(batch *stream.Batch, maxBytes int) int {
 	before := batch.Len()
 	for s := l.segment(l.readSegment); s != nil && batch.Size() < maxBytes; {
 		if l.readPos == headerLen {
-			l.readSeq = s.firstSeq - 1 // the segment says itself where it stands in the lane
+			l.readSeq = s.firstSeq - 1 // the segment before may have been damaged or lost
 		}
-		sealed := s.sealed.Load() // first: what was appended before the seal is then seen below
+		sealed := s.sealed.Load() // before record, which then sees every record of a sealed segment
 		body, err := s.record(l.readPos)
 		switch {
 		case err != nil:
-			l.spool.log.Error("spool segment is damaged, the rest of it is lost", "path", s.path, "error", err)
+			l.spool.log.Error("spool segment is damaged, skipping the rest of it", "path", s.path, "error", err)
 			s = l.readNext()
 		case body != nil:
 			l.readPos += recordLen(len(body))
@@ -126,7 +127,7 @@ func (l *Lane) Read(batch *stream.Batch, maxBytes int) int {
 	return batch.Len() - before
 }
 
-// readNext moves on to the next segment and returns it, if it is there yet.
+// readNext moves to the next segment and returns it, or nil if there is none yet.
 func (l *Lane) readNext() *segment {
 	l.readSegment++
 	l.readPos = headerLen
@@ -142,7 +143,8 @@ func (l *Lane) segment(i int) *segment {
 	return l.segments[i]
 }
 
-// Acknowledge says that every click read so far is durable elsewhere, and releases the segments that are done with.
+// Acknowledge declares that every click read so far is durable elsewhere, and removes the segments that are not needed any
+// more. An error means that a file could not be removed; the clicks are acknowledged nevertheless.
 func (l *Lane) Acknowledge() error {
 	l.acked.Store(max(l.readSeq, l.acked.Load()))
 	if s := l.segment(l.readSegment); s != nil {
@@ -151,7 +153,7 @@ func (l *Lane) Acknowledge() error {
 	return l.release(l.readSegment)
 }
 
-// release removes the first n segments, but never one that may still be appended to.
+// release removes the first n segments, except for the active one.
 func (l *Lane) release(n int) error {
 	l.mu.Lock()
 	done := 0
@@ -167,34 +169,35 @@ func (l *Lane) release(n int) error {
 		errs = append(errs, l.spool.removeSegment(s))
 	}
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("release lane %d of %s: %w", l.id.Number, l.id.Incarnation, err)
+		return fmt.Errorf("remove segments of lane %d of %s: %w", l.id.Number, l.id.Incarnation, err)
 	}
 	return nil
 }
 
-// Partition returns the partition that the lane is bound to, and whether it is bound.
+// Partition returns the partition that the lane is bound to, and whether it is bound to one.
 func (l *Lane) Partition() (int, bool) {
 	p := l.partition.Load()
 	return int(p) - 1, p > 0
 }
 
-// bind fixes the lane's partition for good, also across restarts and losses of power: a repeated click must meet its
-// lane's mark, and marks are kept by partition. It must come before the first click is sent.
+// bind binds the lane to a partition forever, across restarts and power failures. Consumers recognize a repeated click by
+// a mark that they keep per partition and lane, so a lane must never change its partition. bind must return before the
+// first click is sent.
 func (l *Lane) bind(partition int) error {
 	l.mu.Lock()
 	l.partition.Store(uint32(partition) + 1)
 	segments := slices.Clone(l.segments)
 	l.mu.Unlock()
 	var errs []error
-	for _, s := range segments { // a later one begins with it
+	for _, s := range segments { // activate writes it into later ones
 		s.word(offPartition).Store(uint32(partition) + 1)
 		errs = append(errs, s.syncHeader())
 	}
 	return errors.Join(errs...)
 }
 
-// close deletes what nobody needs and leaves the rest to the next process. A click that comes after finds no room. A
-// leftover lane is retired by its shipper or stays: what of it is damaged does not count as pending.
+// close removes the segments without pending clicks and unmaps the others. Appends fail afterwards. A recovered lane stays
+// unless its shipper has retired it: it may have damage, which does not count as pending and must be reported first.
 func (l *Lane) close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -203,7 +206,7 @@ func (l *Lane) close() error {
 	}
 	var errs []error
 	for _, seg := range l.segments {
-		if seg == l.spare || l.Pending() == 0 && !l.Leftover() {
+		if seg == l.spare || l.Pending() == 0 && !l.Recovered() {
 			errs = append(errs, seg.remove())
 		} else {
 			errs = append(errs, seg.unmap())

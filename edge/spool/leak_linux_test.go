@@ -6,29 +6,31 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"linkstream/schema/testkit"
 )
 
-// reserved returns how many bytes a file has on the disk, whatever it says its length is.
-func reserved(tb testing.TB, path string) int64 {
+// allocated returns the number of bytes that are allocated to a file.
+func allocated(tb testing.TB, path string) int64 {
 	tb.Helper()
 	info, err := os.Stat(path)
-	must(tb, err)
+	testkit.Must(tb, err)
 	return info.Sys().(*syscall.Stat_t).Blocks * 512
 }
 
-// mappings returns how many files of dir are mapped into this process.
+// mappings returns the number of files in dir that this process has mapped.
 func mappings(tb testing.TB, dir string) int {
 	tb.Helper()
 	maps, err := os.ReadFile("/proc/self/maps")
-	must(tb, err)
+	testkit.Must(tb, err)
 	return strings.Count(string(maps), dir)
 }
 
-// handles returns how many files of dir this process has open.
+// handles returns the number of files in dir that this process has open.
 func handles(tb testing.TB, dir string) (n int) {
 	tb.Helper()
 	fds, err := filepath.Glob("/proc/self/fd/*")
-	must(tb, err)
+	testkit.Must(tb, err)
 	for _, fd := range fds {
 		if to, err := os.Readlink(fd); err == nil && strings.HasPrefix(to, dir) {
 			n++
@@ -37,15 +39,15 @@ func handles(tb testing.TB, dir string) (n int) {
 	return n
 }
 
-// TestBlocksAreReserved is why a disk that fills up cannot interrupt an append: there is no page left to allocate.
-func TestBlocksAreReserved(t *testing.T) {
+// TestBlocksAreAllocated checks that all blocks of a segment are allocated, so that an append never gets SIGBUS.
+func TestBlocksAreAllocated(t *testing.T) {
 	dir := t.TempDir()
 	cfg := config(dir, 1)
 	cfg.SegmentBytes, cfg.MaxBytes = 1<<20, 4<<20
 	open(t, cfg)
 	for _, path := range files(t, dir, ".segment") {
-		if n := reserved(t, path); n < 1<<20 {
-			t.Fatalf("%d bytes of %s are reserved", n, path)
+		if n := allocated(t, path); n < 1<<20 {
+			t.Fatalf("%d bytes of %s are allocated", n, path)
 		}
 	}
 }
@@ -56,21 +58,21 @@ func TestNothingLeaks(t *testing.T) {
 	for range 20 {
 		appendClicks(t, s, 0, 1, 500)
 		read(t, s.Lanes()[0])
-		must(t, s.Lanes()[0].Acknowledge())
+		testkit.Must(t, s.Lanes()[0].Acknowledge())
 	}
-	appendClicks(t, s, 1, 1, 500) // some are pending at the end
-	eventually(t, "one mapping for each file, and no file open but the lock", func() bool {
+	appendClicks(t, s, 1, 1, 500) // these stay pending
+	testkit.Eventually(t, "one mapping per segment, and no open file except the lock", func() bool {
 		return mappings(t, dir) == len(files(t, dir, ".segment")) && handles(t, dir) == 1
 	})
 	closeSpool()
-	equal(t, "mappings", mappings(t, dir), 0)
-	equal(t, "open files", handles(t, dir), 0)
+	testkit.Equal(t, "mappings", mappings(t, dir), 0)
+	testkit.Equal(t, "open files", handles(t, dir), 0)
 
 	s, closeSpool = open(t, config(dir, 2))
 	read(t, s.Lanes()[0])
-	must(t, s.Lanes()[0].Acknowledge())
+	testkit.Must(t, s.Lanes()[0].Acknowledge())
 	closeSpool()
-	equal(t, "mappings", mappings(t, dir), 0)
-	equal(t, "open files", handles(t, dir), 0)
-	equal(t, "segments", len(files(t, dir, ".segment")), 0)
+	testkit.Equal(t, "mappings", mappings(t, dir), 0)
+	testkit.Equal(t, "open files", handles(t, dir), 0)
+	testkit.Equal(t, "segments", len(files(t, dir, ".segment")), 0)
 }

@@ -8,8 +8,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// children are what this test binary does instead of testing when a test has started it again.
-var children = map[string]func() error{"append": appendUntilKilled, "refuse": appendWhileDiskRefuses}
+// children are the programs that this test binary is when a test runs it with childEnv.
+var children = map[string]func() error{"append": appendUntilKilled, "disk-full": appendWhileDiskFull}
 
 const childEnv = "LINKSTREAM_SPOOL_TEST_CHILD"
 

@@ -21,7 +21,7 @@ func (s *Shipper) RegisterMetrics(set *metrics.Set) {
 	set.NewGauge("linkstream_edge_ship_failures_total", func() float64 { return float64(s.failures.Load()) })
 }
 
-// recorded returns how many clicks were appended since the start.
+// recorded returns the number of clicks appended since the start.
 func (s *Spool) recorded() (n uint64) {
 	for _, l := range s.lanes {
 		n += l.seq.Load()
@@ -29,16 +29,16 @@ func (s *Spool) recorded() (n uint64) {
 	return n
 }
 
-// Ready returns nil if there is room for clicks.
+// Ready returns nil if there is room for another segment.
 func (s *Spool) Ready() error {
 	if s.used.Load()+int64(s.cfg.SegmentBytes) > s.cfg.MaxBytes {
-		return errors.New("the spool is nearly full: the broker has not taken clicks for a while")
+		return errors.New("the spool is nearly full: the broker has not accepted clicks for some time")
 	}
-	if s.refused.Load() {
-		for _, l := range s.lanes { // try again: without requests nobody else does
-			s.wantSpare(l)
+	if s.diskFull.Load() {
+		for _, l := range s.lanes { // try again here: without requests no lane does
+			s.requestSpare(l)
 		}
-		return errors.New("the spool cannot grow: the disk has no room for another file")
+		return errors.New("cannot create another spool file: is the disk full?")
 	}
 	return nil
 }

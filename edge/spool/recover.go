@@ -12,7 +12,7 @@ import (
 	"linkstream/schema"
 )
 
-// recover finds the lanes that earlier processes left and removes folders that hold none.
+// recover opens the lanes of earlier processes and removes folders without any.
 func (s *Spool) recover() error {
 	folders, err := os.ReadDir(s.cfg.Dir)
 	if err != nil {
@@ -45,13 +45,13 @@ func (s *Spool) recoverFolder(dir string) error {
 		switch {
 		case errors.Is(err, errUnused):
 			err = os.Remove(path)
-		case errors.Is(err, errDamaged):
-			s.log.Error("spool segment cannot be read and is set aside", "path", path+".damaged", "error", err)
+		case errors.Is(err, errDamagedHeader):
+			s.log.Error("spool segment is damaged, setting it aside", "path", path+".damaged", "error", err)
 			err = os.Rename(path, path+".damaged")
 		case err == nil:
 			if lanes[id] == nil {
 				lanes[id] = newLane(s, id)
-				s.leftovers = append(s.leftovers, lanes[id])
+				s.recovered = append(s.recovered, lanes[id])
 			}
 			lanes[id].segments = append(lanes[id].segments, seg)
 			s.used.Add(int64(len(seg.data)))
@@ -64,12 +64,12 @@ func (s *Spool) recoverFolder(dir string) error {
 		l.recover()
 	}
 	if len(lanes) == 0 {
-		_ = os.Remove(dir) // fails, rightly, while a damaged segment is in it
+		_ = os.Remove(dir) // fails if it holds a damaged segment, which must stay
 	}
 	return nil
 }
 
-// recover works out from the segments where the lane stands.
+// recover derives the state of a lane from its segments.
 func (l *Lane) recover() {
 	slices.SortFunc(l.segments, func(a, b *segment) int { return cmp.Compare(a.firstSeq, b.firstSeq) })
 	first, last := l.segments[0], l.segments[len(l.segments)-1]
@@ -91,12 +91,12 @@ func (l *Lane) recover() {
 	}
 }
 
-// retire removes a leftover lane that has been shipped to its end.
+// retire removes a recovered lane that has been shipped to its end.
 func (l *Lane) retire() error {
-	l.acked.Store(l.seq.Load()) // what was damaged is not pending any more
+	l.acked.Store(l.seq.Load()) // damaged clicks are not pending any more
 	if err := l.release(len(l.segments)); err != nil {
 		return err
 	}
-	_ = os.Remove(filepath.Join(l.spool.cfg.Dir, l.id.Incarnation.String())) // the last of its lanes succeeds
+	_ = os.Remove(filepath.Join(l.spool.cfg.Dir, l.id.Incarnation.String())) // fails except for the folder's last lane
 	return nil
 }

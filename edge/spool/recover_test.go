@@ -8,25 +8,26 @@ import (
 	"linkstream/edge/spool"
 	"linkstream/schema"
 	"linkstream/schema/stream"
+	"linkstream/schema/testkit"
 )
 
-// kill returns a configuration for what the spool of cfg leaves if its process is killed now.
+// kill returns the configuration of a spool as it is left if the process that uses cfg is killed now.
 func kill(tb testing.TB, cfg spool.Config) spool.Config {
 	cfg.Dir = copyDir(tb, cfg.Dir)
 	return cfg
 }
 
-// leftovers returns the lanes of earlier processes.
-func leftovers(s *spool.Spool) (lanes []*spool.Lane) {
+// recovered returns the lanes of earlier processes.
+func recovered(s *spool.Spool) (lanes []*spool.Lane) {
 	for _, l := range s.Lanes() {
-		if l.Leftover() {
+		if l.Recovered() {
 			lanes = append(lanes, l)
 		}
 	}
 	return lanes
 }
 
-// readSome reads some clicks of a lane whose clicks are each on the link of their seq, and returns how many.
+// readSome reads some clicks from a lane and returns their number. Each click must be on the link that equals its seq.
 func readSome(tb testing.TB, lane *spool.Lane, id schema.Lane, firstSeq int64) int64 {
 	tb.Helper()
 	var batch stream.Batch
@@ -36,7 +37,7 @@ func readSome(tb testing.TB, lane *spool.Lane, id schema.Lane, firstSeq int64) i
 }
 
 func TestRecovery(t *testing.T) {
-	t.Run("finds what was appended, whenever the process died", func(t *testing.T) {
+	t.Run("every appended click is found, whenever the process was killed", func(t *testing.T) {
 		cfg := config(t.TempDir(), 1)
 		s, _ := open(t, cfg)
 		id := s.Lanes()[0].ID()
@@ -46,12 +47,12 @@ func TestRecovery(t *testing.T) {
 				continue
 			}
 			later, closeLater := open(t, kill(t, cfg))
-			equal(t, "pending", later.Pending(), uint64(last))
-			isRun(t, read(t, leftovers(later)[0]), id, 1, 1, last)
+			testkit.Equal(t, "pending", later.Pending(), uint64(last))
+			isRun(t, read(t, recovered(later)[0]), id, 1, 1, last)
 			closeLater()
 		}
 	})
-	t.Run("keeps the identity of every process that left clicks", func(t *testing.T) {
+	t.Run("clicks keep the identity of the process that recorded them", func(t *testing.T) {
 		cfg := config(t.TempDir(), 2)
 		var ids []schema.Lane
 		for generation := range int64(4) {
@@ -62,55 +63,55 @@ func TestRecovery(t *testing.T) {
 		}
 		s, _ := open(t, cfg)
 		lanes := make(map[schema.Lane]*spool.Lane)
-		for _, l := range leftovers(s) {
+		for _, l := range recovered(s) {
 			lanes[l.ID()] = l
 		}
-		equal(t, "leftover lanes", len(lanes), 4)
+		testkit.Equal(t, "recovered lanes", len(lanes), 4)
 		for generation, id := range ids {
 			first := 100*int64(generation) + 1
 			isRun(t, read(t, lanes[id]), id, 1, first, first+99)
 		}
 	})
-	t.Run("goes on after what was acknowledged", func(t *testing.T) {
+	t.Run("acknowledged clicks are not read again", func(t *testing.T) {
 		cfg := config(t.TempDir(), 1)
 		s, _ := open(t, cfg)
 		lane := s.Lanes()[0]
 		appendClicks(t, s, 0, 1, 300)
 		read(t, lane)
-		must(t, lane.Acknowledge())
+		testkit.Must(t, lane.Acknowledge())
 		appendClicks(t, s, 0, 301, 700)
 		acknowledged := int64(300)
-		for range 3 { // processes that each ship some clicks, read some more, and die
+		for range 3 { // each process ships some clicks, reads some more, and is killed
 			cfg = kill(t, cfg)
 			s, _ = open(t, cfg)
-			equal(t, "pending", s.Pending(), 700-uint64(acknowledged))
-			n := readSome(t, leftovers(s)[0], lane.ID(), acknowledged+1)
-			must(t, leftovers(s)[0].Acknowledge())
-			readSome(t, leftovers(s)[0], lane.ID(), acknowledged+n+1)
+			testkit.Equal(t, "pending", s.Pending(), 700-uint64(acknowledged))
+			n := readSome(t, recovered(s)[0], lane.ID(), acknowledged+1)
+			testkit.Must(t, recovered(s)[0].Acknowledge())
+			readSome(t, recovered(s)[0], lane.ID(), acknowledged+n+1)
 			acknowledged += n
 		}
 	})
-	t.Run("removes spares and folders that were never used", func(t *testing.T) {
+	t.Run("spares and empty folders are removed", func(t *testing.T) {
 		cfg := config(t.TempDir(), 3)
 		open(t, cfg)
 		left := kill(t, cfg)
-		equal(t, "segments", len(files(t, left.Dir, ".segment")), 3)
+		testkit.Equal(t, "segments", len(files(t, left.Dir, ".segment")), 3)
 		s, closeSpool := open(t, left)
-		equal(t, "leftover lanes", len(leftovers(s)), 0)
-		equal(t, "folders", folders(t, left.Dir), 1)
+		testkit.Equal(t, "recovered lanes", len(recovered(s)), 0)
+		testkit.Equal(t, "folders", folders(t, left.Dir), 1)
 		closeSpool()
-		equal(t, "segments", len(files(t, left.Dir, ".segment")), 0)
+		testkit.Equal(t, "segments", len(files(t, left.Dir, ".segment")), 0)
 	})
-	t.Run("takes a segment that was just being begun for a spare", func(t *testing.T) {
+	t.Run("a segment without its magic is a spare", func(t *testing.T) {
 		cfg := config(t.TempDir(), 1)
 		open(t, cfg)
 		left := kill(t, cfg)
 		damage(t, files(t, left.Dir, ".segment")[0], func(data []byte) { data[8], data[atFirstSeq] = 1, 1 })
 		s, log, _ := openLogged(t, left)
-		equal(t, "leftover lanes", len(leftovers(s)), 0)
-		equal(t, "reported", log.contains("level=ERROR"), false)
+		testkit.Equal(t, "recovered lanes", len(recovered(s)), 0)
+		testkit.Equal(t, "reported", log.Contains("level=ERROR"), false)
 	})
-	t.Run("reads clicks again whose segments it had no time to free", func(t *testing.T) {
+	t.Run("acknowledged clicks are read again if their segments were not removed", func(t *testing.T) {
 		cfg := config(t.TempDir(), 1)
 		s, _ := open(t, cfg)
 		lane := s.Lanes()[0]
@@ -118,27 +119,27 @@ func TestRecovery(t *testing.T) {
 		before := kill(t, cfg)
 		acknowledged := readSome(t, lane, lane.ID(), 1)
 		acknowledged += readSome(t, lane, lane.ID(), acknowledged+1)
-		must(t, lane.Acknowledge())
+		testkit.Must(t, lane.Acknowledge())
 		left := kill(t, cfg)
 		for _, path := range files(t, before.Dir, ".segment") {
 			freed := filepath.Join(left.Dir, path[len(before.Dir):])
 			if _, err := os.Stat(freed); err != nil {
-				must(t, os.Rename(path, freed))
+				testkit.Must(t, os.Rename(path, freed))
 			}
 		}
 		later, _ := open(t, left)
-		clicks := read(t, leftovers(later)[0])
+		clicks := read(t, recovered(later)[0])
 		again := int64(len(clicks)) - (400 - acknowledged)
 		if again <= 0 {
-			t.Fatal("no segment was freed: the test proves nothing")
+			t.Fatal("no segment was removed: the test proves nothing")
 		}
 		isRun(t, clicks[:again], lane.ID(), 1, 1, again)
 		isRun(t, clicks[again:], lane.ID(), uint64(acknowledged)+1, acknowledged+1, 400)
 	})
-	t.Run("leaves alone what is not its own", func(t *testing.T) {
+	t.Run("other folders are left alone", func(t *testing.T) {
 		dir := t.TempDir()
-		must(t, os.Mkdir(filepath.Join(dir, "lost+found"), 0o700))
+		testkit.Must(t, os.Mkdir(filepath.Join(dir, "lost+found"), 0o700))
 		open(t, config(dir, 1))
-		equal(t, "folders", folders(t, dir), 2)
+		testkit.Equal(t, "folders", folders(t, dir), 2)
 	})
 }

@@ -15,14 +15,7 @@ import (
 	"linkstream/schema"
 )
 
-// A segment is a file of fixed size, mapped into memory: a header, then records one after another.
-//
-//	header  magic 8 | incarnation 16 | lane 4 | partition+1 4 | first seq 8 | acknowledged seq 8 | check 4 | 0 12
-//	record  length+1 4 | check 4 | body | 0 to 7 zero bytes
-//
-// Numbers are little endian, checks CRC-32C. A record counts once its length is there: the length is stored last, in
-// one atomic write, so that a process killed at any instant leaves whole records followed by zeros. Mapped memory
-// belongs to the kernel, which keeps it when the process dies.
+// Offsets and sizes of the format that the package documentation describes.
 const (
 	headerLen       = 64
 	offIncarnation  = 8
@@ -30,7 +23,7 @@ const (
 	offPartition    = 28
 	offFirstSeq     = 32
 	offAcknowledged = 40
-	offCheck        = 48
+	offChecksum     = 48
 
 	recordHeaderLen = 8
 	maxRecordLen    = recordHeaderLen + (schema.MaxClickBodyLen+7)&^7
@@ -40,22 +33,23 @@ var (
 	magic      = [8]byte{'L', 'S', 'S', 'P', 'O', 'O', 'L', '1'}
 	castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-	errUnused  = errors.New("segment was never used")
-	errDamaged = errors.New("segment fails the check of its header")
-	errCorrupt = errors.New("record fails its check")
+	errUnused        = errors.New("segment has never been active")
+	errDamagedHeader = errors.New("header of segment is damaged")
+	errDamagedRecord = errors.New("record is damaged")
 )
 
+// segment is a mapped file. The package documentation describes its states.
 type segment struct {
 	path     string
-	data     []byte        // the mapped file; nil after release
-	written  atomic.Uint32 // bytes of header and whole records; only of one this process began
-	synced   uint32        // of written, how much is on the disk
-	sealed   atomic.Bool   // no record will follow
+	data     []byte        // the mapped file; nil once it is unmapped
+	written  atomic.Uint32 // bytes of header and records; 0 if recovered
+	synced   uint32        // how many of written are on the disk
+	sealed   atomic.Bool   // no record will be appended
 	firstSeq uint64
 }
 
-// createSegment allocates and maps a file. Its blocks are reserved in full before it is mapped: a disk that fills up
-// later would otherwise show as SIGBUS in the middle of a redirect.
+// createSegment creates and maps a spare. All its blocks are allocated first: if the disk filled up later, an append
+// would get SIGBUS.
 func createSegment(path string, size int) (*segment, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -86,20 +80,21 @@ func allocateAndMap(f *os.File, size int) ([]byte, error) {
 	return data, nil
 }
 
-// begin writes the header. Until then the file is a spare that belongs to no position in the lane.
-func (s *segment) begin(lane schema.Lane, partition uint32, firstSeq uint64) {
+// activate turns a spare into an active segment by writing its header. The magic comes last: without it the file is still
+// a spare.
+func (s *segment) activate(lane schema.Lane, partition uint32, firstSeq uint64) {
 	copy(s.data[offIncarnation:], lane.Incarnation[:])
 	binary.LittleEndian.PutUint32(s.data[offLane:], lane.Number)
 	binary.LittleEndian.PutUint64(s.data[offFirstSeq:], firstSeq)
 	s.word(offPartition).Store(partition)
-	binary.LittleEndian.PutUint32(s.data[offCheck:], s.headerCheck())
+	binary.LittleEndian.PutUint32(s.data[offChecksum:], s.headerChecksum())
 	copy(s.data, magic[:])
 	s.firstSeq = firstSeq
 	s.written.Store(headerLen)
 }
 
-// openSegment maps a file that an earlier process left behind; its records may be read, none be added. errUnused if
-// that process never began it, errDamaged if its header cannot be trusted.
+// openSegment maps a file of an earlier process for reading. It fails with errUnused if the file is a spare, and with
+// errDamagedHeader if its header fails the check.
 func openSegment(path string) (s *segment, lane schema.Lane, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -119,11 +114,11 @@ func openSegment(path string) (s *segment, lane schema.Lane, err error) {
 	}
 	s = &segment{path: path, data: data}
 	s.sealed.Store(true)
-	if !s.begun() {
+	if !s.used() {
 		return nil, lane, errors.Join(errUnused, s.unmap())
 	}
-	if !s.headerHolds() {
-		return nil, lane, errors.Join(errDamaged, s.unmap())
+	if !s.headerValid() {
+		return nil, lane, errors.Join(errDamagedHeader, s.unmap())
 	}
 	lane.Incarnation = schema.Incarnation(data[offIncarnation:])
 	lane.Number = binary.LittleEndian.Uint32(data[offLane:])
@@ -131,36 +126,36 @@ func openSegment(path string) (s *segment, lane schema.Lane, err error) {
 	return s, lane, nil
 }
 
-// begun reports whether there is anything in the segment. A header without its magic says nothing by itself: a power
-// loss may take the first page and leave others.
-func (s *segment) begun() bool {
+// used reports whether the segment has ever been active. A missing magic alone does not mean that it has not: a power
+// failure may lose the first page and keep others.
+func (s *segment) used() bool {
 	records := s.data[min(headerLen, len(s.data)):]
 	return !bytes.HasPrefix(s.data, make([]byte, len(magic))) || bytes.Count(records, []byte{0}) < len(records)
 }
 
-func (s *segment) headerHolds() bool {
+func (s *segment) headerValid() bool {
 	return len(s.data) >= headerLen && [8]byte(s.data) == magic &&
-		binary.LittleEndian.Uint32(s.data[offCheck:]) == s.headerCheck()
+		binary.LittleEndian.Uint32(s.data[offChecksum:]) == s.headerChecksum()
 }
 
-// headerCheck covers what never changes once the segment is begun.
-func (s *segment) headerCheck() uint32 {
-	check := crc32.Checksum(s.data[offIncarnation:offPartition], castagnoli)
-	return crc32.Update(check, castagnoli, s.data[offFirstSeq:offAcknowledged])
+// headerChecksum covers the fields that never change once the segment is active.
+func (s *segment) headerChecksum() uint32 {
+	sum := crc32.Checksum(s.data[offIncarnation:offPartition], castagnoli)
+	return crc32.Update(sum, castagnoli, s.data[offFirstSeq:offAcknowledged])
 }
 
 func (s *segment) word(off int) *atomic.Uint32 {
 	return (*atomic.Uint32)(unsafe.Pointer(&s.data[off]))
 }
 
-// partition returns the partition its lane is bound to plus one, 0 while it is bound to none.
+// partition returns the lane's partition plus one, or 0 if the lane has none.
 func (s *segment) partition() uint32 { return s.word(offPartition).Load() }
 
 func (s *segment) acknowledged() *atomic.Uint64 {
 	return (*atomic.Uint64)(unsafe.Pointer(&s.data[offAcknowledged]))
 }
 
-// append encodes a click as the next record and reports whether there was room. One goroutine at a time.
+// append encodes a click as the next record and reports whether there was room. Callers hold the lane's mu.
 func (s *segment) append(c *schema.Click) bool {
 	pos := int(s.written.Load())
 	if len(s.data)-pos < maxRecordLen {
@@ -168,13 +163,13 @@ func (s *segment) append(c *schema.Click) bool {
 	}
 	body := schema.AppendClickBody(s.data[pos+recordHeaderLen:pos+recordHeaderLen], c)
 	binary.LittleEndian.PutUint32(s.data[pos+4:], crc32.Checksum(body, castagnoli))
-	s.word(pos).Store(uint32(len(body)) + 1) // zero says that there is no record
+	s.word(pos).Store(uint32(len(body)) + 1) // zero means that there is no record
 	s.written.Store(uint32(pos + recordLen(len(body))))
 	return true
 }
 
-// record returns the body of the record at pos, which is nil where none has been written. It borrows from the mapped
-// memory. errCorrupt if what stands there is no whole record: after a power loss, pages may be missing.
+// record returns the body of the record at pos, or nil if there is no record yet. The body is valid until the segment is
+// unmapped. record fails with errDamagedRecord if the length or the checksum is wrong.
 func (s *segment) record(pos int) ([]byte, error) {
 	if len(s.data)-pos < recordHeaderLen {
 		return nil, nil
@@ -184,18 +179,18 @@ func (s *segment) record(pos int) ([]byte, error) {
 		return nil, nil
 	}
 	if n > schema.MaxClickBodyLen || len(s.data)-pos < recordLen(n) {
-		return nil, errCorrupt
+		return nil, errDamagedRecord
 	}
 	body := s.data[pos+recordHeaderLen : pos+recordHeaderLen+n]
 	if crc32.Checksum(body, castagnoli) != binary.LittleEndian.Uint32(s.data[pos+4:]) {
-		return nil, errCorrupt
+		return nil, errDamagedRecord
 	}
 	return body, nil
 }
 
 func recordLen(body int) int { return recordHeaderLen + (body+7)&^7 }
 
-// sync writes what was appended since the last call to the disk.
+// sync writes the records that were appended since the last call to the disk.
 func (s *segment) sync() error {
 	written := s.written.Load()
 	if written == s.synced {
@@ -225,7 +220,7 @@ func (s *segment) unmap() error {
 	return nil
 }
 
-// remove deletes the file and frees its memory.
+// remove removes the file and unmaps it.
 func (s *segment) remove() error {
 	return errors.Join(os.Remove(s.path), s.unmap())
 }

@@ -16,28 +16,29 @@ import (
 )
 
 const (
-	// maxBatchBytes keeps a batch below the megabyte that brokers accept by default, however badly it compresses.
+	// maxBatchBytes keeps a batch below the one megabyte that brokers accept by default, even if it does not compress.
 	maxBatchBytes = 768 << 10
-	// linger is how long clicks gather between batches, unless a backlog of them is there already.
+	// linger is the pause between two batches of a lane, in which clicks accumulate. A lane with backlog clicks or more
+	// does not pause.
 	linger  = 20 * time.Millisecond
 	backlog = 4096
-	// drainTimeout bounds how long a stopping process tries to ship what is pending; the rest waits in the files.
+	// drainTimeout bounds how long Run ships pending clicks after it was told to stop.
 	drainTimeout = 10 * time.Second
 	maxPause     = 2 * time.Second // between attempts while the broker does not answer
 )
 
-// producer is the topic as a shipper sees it.
+// producer writes to the topic of clicks.
 type producer interface {
-	// Partitions returns how many partitions the topic has.
+	// Partitions returns the number of partitions.
 	Partitions(ctx context.Context) (int, error)
-	// Produce appends the batch to a partition and returns nil only once it is durable there. After an error it may
-	// be there or not, or arrive later.
+	// Produce appends the batch to a partition and returns nil only once the batch is durable. After an error the batch
+	// may or may not be there, or may arrive later.
 	Produce(ctx context.Context, partition int, batch *stream.Batch) error
 }
 
-// Shipper sends the clicks of a spool's lanes to the topic: each lane in order, to one partition, one batch at a time,
-// and the same batch until it is acknowledged. That is what lets a consumer drop repetitions by the lane's high-water
-// mark.
+// Shipper sends the clicks of a spool to the topic. It sends each lane in order, always to the same partition, with one
+// batch in flight, and repeats a batch unchanged until it is acknowledged. Therefore a consumer can recognize every
+// repetition by the highest seq that it has seen of the lane.
 type Shipper struct {
 	spool    *Spool
 	producer producer
@@ -46,16 +47,19 @@ type Shipper struct {
 	failures atomic.Uint64
 }
 
-// NewShipper returns a shipper for the lanes of spool.
+// NewShipper returns a shipper of spool's clicks.
 func NewShipper(spool *Spool, producer producer, log *slog.Logger) *Shipper {
 	return &Shipper{spool: spool, producer: producer, log: log}
 }
 
-// Shipped returns how many clicks the broker has acknowledged, Failures how many attempts went wrong.
-func (s *Shipper) Shipped() uint64  { return s.shipped.Load() }
+// Shipped returns the number of clicks that the broker has acknowledged.
+func (s *Shipper) Shipped() uint64 { return s.shipped.Load() }
+
+// Failures returns the number of failed attempts.
 func (s *Shipper) Failures() uint64 { return s.failures.Load() }
 
-// Run ships until ctx is done, then goes on for a bounded time until nothing is pending.
+// Run ships clicks until ctx is done. Then it continues until no click is pending, for at most drainTimeout. Clicks that
+// are still pending stay in the spool for the next process.
 func (s *Shipper) Run(ctx context.Context) {
 	sending, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -67,6 +71,7 @@ func (s *Shipper) Run(ctx context.Context) {
 	lanes.Wait()
 }
 
+// runLane ships one lane. It stops waiting for clicks when ctx is done, and sending them when sending is done.
 func (s *Shipper) runLane(ctx, sending context.Context, lane *Lane) {
 	var batch stream.Batch
 	pause := backoff.NewExponentialBackOff()
@@ -80,21 +85,21 @@ func (s *Shipper) runLane(ctx, sending context.Context, lane *Lane) {
 		case err != nil:
 			s.failures.Add(1)
 			if !failing {
-				s.log.Warn("clicks cannot be shipped, trying again", "lane", lane.ID().Number, "error", err)
+				s.log.Warn("cannot ship clicks, retrying", "lane", lane.ID().Number, "error", err)
 			}
 			failing = true
 			stream.Sleep(sending, pause.NextBackOff())
 			continue
 		case failing:
-			s.log.Info("clicks are shipped again", "lane", lane.ID().Number, "pending", lane.Pending())
+			s.log.Info("shipping clicks again", "lane", lane.ID().Number, "pending", lane.Pending())
 			failing = false
 			pause.Reset()
 		}
 		switch {
 		case n > 0 && lane.Pending() >= backlog:
-		case n == 0 && lane.Leftover():
+		case n == 0 && lane.Recovered():
 			if err := lane.retire(); err != nil {
-				s.log.Error("leftover spool lane cannot be removed", "error", err)
+				s.log.Error("cannot remove recovered spool lane", "error", err)
 			}
 			return
 		case n == 0 && ctx.Err() != nil:
@@ -105,9 +110,9 @@ func (s *Shipper) runLane(ctx, sending context.Context, lane *Lane) {
 	}
 }
 
-// Ship makes one attempt to send the lane's next clicks and returns how many were acknowledged: 0 without an error if
-// there were none. batch belongs to the lane; while it holds clicks they are what is sent, so that a batch whose fate
-// is unknown is sent again as it was.
+// Ship makes one attempt to send a batch of the lane's clicks. It returns the number of clicks acknowledged, which is 0
+// without an error if there are none to send. The caller passes the same batch in every call for a lane: after an error
+// it holds the clicks whose fate is unknown, and the next call sends them again unchanged.
 func (s *Shipper) Ship(ctx context.Context, lane *Lane, batch *stream.Batch) (int, error) {
 	if batch.Len() == 0 {
 		batch.Reset(time.Now())
@@ -128,7 +133,7 @@ func (s *Shipper) Ship(ctx context.Context, lane *Lane, batch *stream.Batch) (in
 	return n, lane.Acknowledge()
 }
 
-// partition returns the lane's partition, chosen when its first batch is sent and kept for good.
+// partition returns the lane's partition, which it chooses before the lane's first batch.
 func (s *Shipper) partition(ctx context.Context, lane *Lane) (int, error) {
 	if p, ok := lane.Partition(); ok {
 		return p, nil
@@ -144,7 +149,7 @@ func (s *Shipper) partition(ctx context.Context, lane *Lane) (int, error) {
 	return p, lane.bind(p)
 }
 
-// choosePartition spreads the lanes of one process evenly, and processes by their random incarnations.
+// choosePartition distributes the lanes of one process evenly, starting at a partition that its incarnation determines.
 func choosePartition(lane schema.Lane, partitions int) int {
 	start := binary.LittleEndian.Uint64(lane.Incarnation[:])
 	return int((start + uint64(lane.Number)) % uint64(partitions))

@@ -12,19 +12,20 @@ import (
 
 	"linkstream/edge/spool"
 	"linkstream/schema/stream"
+	"linkstream/schema/testkit"
 )
 
-var errAway = errors.New("the broker is away")
+var errAway = errors.New("broker does not answer")
 
 func TestShip(t *testing.T) {
-	t.Run("sends nothing where there is nothing", func(t *testing.T) {
+	t.Run("nothing is sent when nothing is pending", func(t *testing.T) {
 		s, topic, shipper := shipping(t, config(t.TempDir(), 1))
 		n, err := shipper.Ship(t.Context(), s.Lanes()[0], new(stream.Batch))
-		must(t, err)
-		equal(t, "acknowledged", n, 0)
-		equal(t, "attempts", len(topic.attempts), 0)
+		testkit.Must(t, err)
+		testkit.Equal(t, "acknowledged", n, 0)
+		testkit.Equal(t, "attempts", len(topic.attempts), 0)
 	})
-	t.Run("sends the same bytes until they are acknowledged, whatever is appended meanwhile", func(t *testing.T) {
+	t.Run("a batch is repeated unchanged until it is acknowledged", func(t *testing.T) {
 		s, topic, shipper := shipping(t, config(t.TempDir(), 1))
 		lane, batch := s.Lanes()[0], new(stream.Batch)
 		topic.produce = func(context.Context, attempt) error { return errAway }
@@ -33,20 +34,20 @@ func TestShip(t *testing.T) {
 			if n, err := shipper.Ship(t.Context(), lane, batch); n != 0 || !errors.Is(err, errAway) {
 				t.Fatalf("%d acknowledged, error %v", n, err)
 			}
-			equal(t, "same bytes", slices.EqualFunc(topic.attempts[i].values, topic.attempts[0].values, bytes.Equal), true)
+			testkit.Equal(t, "same bytes", slices.EqualFunc(topic.attempts[i].values, topic.attempts[0].values, bytes.Equal), true)
 		}
-		equal(t, "pending", s.Pending(), 50)
+		testkit.Equal(t, "pending", s.Pending(), 50)
 		topic.produce = nil
 		for _, want := range []int{10, 40, 0} {
 			n, err := shipper.Ship(t.Context(), lane, batch)
-			must(t, err)
-			equal(t, "acknowledged", n, want)
+			testkit.Must(t, err)
+			testkit.Equal(t, "acknowledged", n, want)
 		}
 		isRun(t, topic.counted(t)[lane.ID()], lane.ID(), 1, 1, 50)
-		equal(t, "pending", s.Pending(), 0)
-		equal(t, "shipped", shipper.Shipped(), 50)
+		testkit.Equal(t, "pending", s.Pending(), 0)
+		testkit.Equal(t, "shipped", shipper.Shipped(), 50)
 	})
-	t.Run("keeps a batch below what brokers accept", func(t *testing.T) {
+	t.Run("a batch is smaller than one megabyte", func(t *testing.T) {
 		cfg := config(t.TempDir(), 1)
 		cfg.SegmentBytes, cfg.MaxBytes = 256<<10, 8<<20
 		s, topic, shipper := shipping(t, cfg)
@@ -57,12 +58,12 @@ func TestShip(t *testing.T) {
 		}
 		for batch := new(stream.Batch); s.Pending() > 0; {
 			_, err := shipper.Ship(t.Context(), s.Lanes()[0], batch)
-			must(t, err)
+			testkit.Must(t, err)
 		}
 		for _, a := range topic.attempts {
 			size := 0
 			for _, v := range a.values {
-				size += len(v) + 12 // what a record costs beside its value
+				size += len(v) + 12 // overhead of a record
 			}
 			if size > 1<<20 {
 				t.Fatalf("a batch of %d bytes", size)
@@ -77,34 +78,34 @@ func TestPartition(t *testing.T) {
 		_, err := shipper.Ship(t.Context(), lane, new(stream.Batch))
 		return err
 	}
-	t.Run("differs between the lanes of a process", func(t *testing.T) {
+	t.Run("lanes of a process have different partitions", func(t *testing.T) {
 		s, topic, shipper := shipping(t, config(t.TempDir(), 4))
 		used := make(map[int]bool)
 		for i, lane := range s.Lanes() {
 			appendClicks(t, s, uint64(i), 1, 1)
-			must(t, ship(t, shipper, lane))
+			testkit.Must(t, ship(t, shipper, lane))
 			used[topic.attempts[i].partition] = true
 		}
-		equal(t, "partitions", len(used), topic.partitions)
+		testkit.Equal(t, "partitions", len(used), topic.partitions)
 	})
-	t.Run("stays when the topic gets more of them, also after a restart", func(t *testing.T) {
+	t.Run("it stays the same when partitions are added, also after a restart", func(t *testing.T) {
 		for range 10 { // identities are random
 			cfg := config(t.TempDir(), 1)
 			s, topic, shipper := shipping(t, cfg)
 			topic.produce = func(context.Context, attempt) error { return errAway }
 			appendClicks(t, s, 0, 1, 500)
-			_ = ship(t, shipper, s.Lanes()[0]) // the fate of its batch is unknown: from here on the lane is bound
+			_ = ship(t, shipper, s.Lanes()[0]) // the fate of the batch is unknown, so the lane is bound from here on
 			topic.partitions++
 			appendClicks(t, s, 0, 501, 600)
 			_ = ship(t, shipper, s.Lanes()[0])
 			later, topicLater, shipperLater := shipping(t, kill(t, cfg))
 			topicLater.partitions = topic.partitions + 1
-			must(t, ship(t, shipperLater, leftovers(later)[0]))
-			equal(t, "partition", topic.attempts[1].partition, topic.attempts[0].partition)
-			equal(t, "partition after a restart", topicLater.attempts[0].partition, topic.attempts[0].partition)
+			testkit.Must(t, ship(t, shipperLater, recovered(later)[0]))
+			testkit.Equal(t, "partition", topic.attempts[1].partition, topic.attempts[0].partition)
+			testkit.Equal(t, "partition after a restart", topicLater.attempts[0].partition, topic.attempts[0].partition)
 		}
 	})
-	t.Run("is not chosen while the broker does not say how many there are", func(t *testing.T) {
+	t.Run("none is chosen while their number is unknown", func(t *testing.T) {
 		s, topic, shipper := shipping(t, config(t.TempDir(), 1))
 		for _, topic.partitions = range []int{noAnswer, 0} {
 			appendClicks(t, s, 0, 1, 10)
@@ -119,7 +120,7 @@ func TestPartition(t *testing.T) {
 }
 
 func TestShipperRun(t *testing.T) {
-	// run appends clicks 1 to 100 to a spool while its shipper runs, calls during, and stops the shipper.
+	// run appends clicks 1 to 100 while the shipper runs, calls during, stops the shipper, and returns how long that took.
 	run := func(t *testing.T, s *spool.Spool, shipper *spool.Shipper, during func()) (stopped time.Duration) {
 		t.Helper()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -138,28 +139,28 @@ func TestShipperRun(t *testing.T) {
 	bubble := func(name string, f func(t *testing.T)) {
 		t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
 	}
-	bubble("ships clicks soon, and not one by one", func(t *testing.T) {
+	bubble("clicks are shipped within 50 ms, in batches", func(t *testing.T) {
 		s, topic, shipper := shipping(t, config(t.TempDir(), 1))
 		run(t, s, shipper, func() {
 			time.Sleep(50 * time.Millisecond)
-			equal(t, "pending", s.Pending(), 0)
+			testkit.Equal(t, "pending", s.Pending(), 0)
 		})
 		if n := len(topic.attempts); n > 10 {
 			t.Fatalf("%d batches for 100 clicks in 100 ms", n)
 		}
 		isRun(t, topic.counted(t)[s.Lanes()[0].ID()], s.Lanes()[0].ID(), 1, 1, 100)
 	})
-	bubble("has one batch of a lane in flight, and others of other lanes", func(t *testing.T) {
+	bubble("one batch per lane is in flight", func(t *testing.T) {
 		s, topic, shipper := shipping(t, config(t.TempDir(), 3))
 		topic.produce = func(context.Context, attempt) error { time.Sleep(77 * time.Millisecond); return nil }
 		appendClicks(t, s, 1, 1, 500)
 		appendClicks(t, s, 2, 1, 500)
 		run(t, s, shipper, func() {})
-		equal(t, "most at once for one lane", topic.mostOfLane, 1)
-		equal(t, "most at once", topic.most, 3)
-		equal(t, "pending", s.Pending(), 0)
+		testkit.Equal(t, "batches of one lane in flight", topic.mostOfLane, 1)
+		testkit.Equal(t, "batches in flight", topic.most, 3)
+		testkit.Equal(t, "pending", s.Pending(), 0)
 	})
-	bubble("tries again, at a measured pace, until the broker is back", func(t *testing.T) {
+	bubble("failed batches are retried with pauses until the broker answers", func(t *testing.T) {
 		s, topic, shipper := shipping(t, config(t.TempDir(), 1))
 		topic.produce = func(context.Context, attempt) error { return errAway }
 		run(t, s, shipper, func() {
@@ -167,15 +168,15 @@ func TestShipperRun(t *testing.T) {
 			if n := shipper.Failures(); n < 20 || n > 120 {
 				t.Fatalf("%d attempts in a minute", n)
 			}
-			equal(t, "pending", s.Pending(), 100)
+			testkit.Equal(t, "pending", s.Pending(), 100)
 			topic.setProduce(nil)
 			time.Sleep(4 * time.Second)
-			equal(t, "pending, broker back", s.Pending(), 0)
+			testkit.Equal(t, "pending after the broker is back", s.Pending(), 0)
 		})
 		isRun(t, topic.counted(t)[s.Lanes()[0].ID()], s.Lanes()[0].ID(), 1, 1, 100)
-		equal(t, "shipped", shipper.Shipped(), 100)
+		testkit.Equal(t, "shipped", shipper.Shipped(), 100)
 	})
-	bubble("ships what is pending before it stops", func(t *testing.T) {
+	bubble("pending clicks are shipped before Run returns", func(t *testing.T) {
 		s, topic, shipper := shipping(t, config(t.TempDir(), 1))
 		topic.produce = func(_ context.Context, a attempt) error {
 			if len(topic.attempts)%3 != 0 {
@@ -184,9 +185,9 @@ func TestShipperRun(t *testing.T) {
 			return nil
 		}
 		run(t, s, shipper, func() { appendClicks(t, s, 0, 101, 200) })
-		equal(t, "pending", s.Pending(), 0)
+		testkit.Equal(t, "pending", s.Pending(), 0)
 	})
-	bubble("stops in bounded time if the broker does not answer", func(t *testing.T) {
+	bubble("Run returns after 10 s if the broker does not answer", func(t *testing.T) {
 		for _, produce := range []func(ctx context.Context, a attempt) error{
 			func(context.Context, attempt) error { return errAway },
 			func(ctx context.Context, _ attempt) error { <-ctx.Done(); return ctx.Err() },
@@ -196,12 +197,12 @@ func TestShipperRun(t *testing.T) {
 			if d := run(t, s, shipper, func() {}); d < 5*time.Second || d > 15*time.Second {
 				t.Fatalf("stopped after %v", d)
 			}
-			equal(t, "pending", s.Pending(), 100)
+			testkit.Equal(t, "pending", s.Pending(), 100)
 		}
 	})
 }
 
-func TestShipperRunOnLeftovers(t *testing.T) {
+func TestShipperRecoveredLanes(t *testing.T) {
 	bubble := func(name string, f func(t *testing.T)) {
 		t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
 	}
@@ -210,7 +211,7 @@ func TestShipperRunOnLeftovers(t *testing.T) {
 		cancel() // drain
 		shipper.Run(ctx)
 	}
-	bubble("ships them under their identity and removes their folders", func(t *testing.T) {
+	bubble("clicks keep their identity and their folders are removed", func(t *testing.T) {
 		cfg := config(t.TempDir(), 2)
 		s, _ := open(t, cfg)
 		a, b := s.Lanes()[0].ID(), s.Lanes()[1].ID()
@@ -221,25 +222,25 @@ func TestShipperRunOnLeftovers(t *testing.T) {
 		appendClicks(t, s, 0, 1, 50)
 		shipAll(t, shipper)
 		clicks := topic.counted(t)
-		equal(t, "lanes", len(clicks), 3)
+		testkit.Equal(t, "lanes", len(clicks), 3)
 		isRun(t, clicks[a], a, 1, 1, 500)
 		isRun(t, clicks[b], b, 1, 501, 600)
-		equal(t, "folders", folders(t, cfg.Dir), 1)
-		equal(t, "pending", s.Pending(), 0)
+		testkit.Equal(t, "folders", folders(t, cfg.Dir), 1)
+		testkit.Equal(t, "pending", s.Pending(), 0)
 	})
-	bubble("removes those that were acknowledged already", func(t *testing.T) {
+	bubble("acknowledged lanes are removed without sending", func(t *testing.T) {
 		cfg := config(t.TempDir(), 1)
 		s, _ := open(t, cfg)
 		appendClicks(t, s, 0, 1, 500)
 		read(t, s.Lanes()[0])
-		must(t, s.Lanes()[0].Acknowledge())
+		testkit.Must(t, s.Lanes()[0].Acknowledge())
 		cfg = kill(t, cfg)
 		_, topic, shipper := shipping(t, cfg)
 		shipAll(t, shipper)
-		equal(t, "attempts", len(topic.attempts), 0)
-		equal(t, "folders", folders(t, cfg.Dir), 1)
+		testkit.Equal(t, "attempts", len(topic.attempts), 0)
+		testkit.Equal(t, "folders", folders(t, cfg.Dir), 1)
 	})
-	bubble("gets past damage", func(t *testing.T) {
+	bubble("damage does not stop a lane", func(t *testing.T) {
 		cfg, id, segments := left(t, smallest)
 		last := firstSeq(t, segments[len(segments)-1])
 		for _, path := range segments[1:] {
@@ -248,13 +249,13 @@ func TestShipperRunOnLeftovers(t *testing.T) {
 		s, topic, shipper := shipping(t, cfg)
 		shipAll(t, shipper)
 		clicks := topic.counted(t)[id]
-		equal(t, "last seq", clicks[len(clicks)-1].Seq, last+1)
-		equal(t, "pending", s.Pending(), 0)
-		equal(t, "folders", folders(t, cfg.Dir), 1)
+		testkit.Equal(t, "last seq", clicks[len(clicks)-1].Seq, last+1)
+		testkit.Equal(t, "pending", s.Pending(), 0)
+		testkit.Equal(t, "folders", folders(t, cfg.Dir), 1)
 	})
 }
 
-// shipping opens a spool and returns it with a topic and the shipper between the two.
+// shipping opens a spool and returns it with a topic and a shipper from one to the other.
 func shipping(tb testing.TB, cfg spool.Config) (*spool.Spool, *topic, *spool.Shipper) {
 	tb.Helper()
 	s, _ := open(tb, cfg)

@@ -1,10 +1,3 @@
-// Package spool keeps clicks on the edge's own disk from the moment a redirect is answered until the broker has
-// acknowledged them.
-//
-// Appending is memory speed: a copy into a memory-mapped file under a lane's lock, no system call, no allocation. What
-// was appended survives kill -9 at once; Config.Sync bounds what a loss of power may take. Each start of a process
-// draws a new incarnation, writes only to segments of its own, and ships what earlier ones left under the identity it
-// was recorded with. The files are read and written by package spool alone; segment.go has their form.
 package spool
 
 import (
@@ -14,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,34 +19,36 @@ import (
 
 var errFull = errors.New("the spool is full")
 
-// Spool is a directory of lanes. One process at a time has it open.
+// Spool is a directory of lanes. One process at a time has it open. Append, Pending, Dropped and Ready may be called
+// concurrently.
 type Spool struct {
 	cfg         Config
 	log         *slog.Logger
 	incarnation schema.Incarnation
 	lock        *os.File
 
-	lanes     []*Lane
-	leftovers []*Lane
+	lanes     []*Lane // of this process
+	recovered []*Lane // of earlier processes
 
-	used    atomic.Int64  // bytes of all segment files
-	made    atomic.Uint64 // segments made, which numbers their files
-	dropped atomic.Uint64 // clicks that found no room
-	refused atomic.Bool   // the disk had no room for the segment that was asked for last
+	used     atomic.Int64  // bytes of all segment files
+	created  atomic.Uint64 // number of segments created, from which file names are made
+	dropped  atomic.Uint64 // number of clicks dropped
+	diskFull atomic.Bool   // the last segment could not be created
 
-	mapped  sync.Mutex // held while a segment is synced or unmapped
-	spares  chan *Lane // lanes that want a spare
-	stop    chan struct{}
-	workers sync.WaitGroup
+	syncing       sync.Mutex // held while a segment is synced or unmapped, so that neither happens during the other
+	spareRequests chan *Lane // lanes that need a spare segment
+	stop          chan struct{}
+	workers       sync.WaitGroup
 }
 
-// Open locks the directory, creating it if need be, and finds what earlier processes left there.
+// Open locks the directory, which it creates if needed, and recovers the clicks that earlier processes have left there. A
+// full disk is no error.
 func Open(cfg Config, log *slog.Logger) (*Spool, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
 	s := &Spool{cfg: cfg, log: log, stop: make(chan struct{})}
-	rand.Read(s.incarnation[:]) // never fails, see crypto/rand
+	rand.Read(s.incarnation[:]) // never returns an error, see crypto/rand
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create spool: %w", err)
 	}
@@ -72,25 +68,25 @@ func (s *Spool) open() error {
 	if err := syncDir(s.cfg.Dir); err != nil {
 		return fmt.Errorf("sync spool: %w", err)
 	}
-	s.spares = make(chan *Lane, s.cfg.laneCount())
+	s.spareRequests = make(chan *Lane, s.cfg.laneCount())
 	for i := range s.cfg.laneCount() {
 		l := newLane(s, schema.Lane{Incarnation: s.incarnation, Number: uint32(i)})
 		first, err := s.newSegment(l.id.Number)
 		switch {
-		case isNoRoom(err): // is no reason not to start: links work, and clicks are counted again once there is room
-			s.log.Error("spool cannot grow", "error", err)
+		case isFull(err): // start anyway: redirects work, and clicks are recorded as soon as there is room
+			s.log.Error("cannot create spool segment", "error", err)
 		case err != nil:
 			return err
 		}
 		l.spare = first
 		s.lanes = append(s.lanes, l)
 	}
-	s.workers.Go(s.makeSpares)
+	s.workers.Go(s.createSpares)
 	s.workers.Go(s.syncAndReport)
 	return nil
 }
 
-// dir is where this incarnation's segments are.
+// dir returns the folder of this incarnation's segments.
 func (s *Spool) dir() string { return filepath.Join(s.cfg.Dir, s.incarnation.String()) }
 
 func (s *Spool) lockDir() error {
@@ -105,8 +101,9 @@ func (s *Spool) lockDir() error {
 	return nil
 }
 
-// Append records c and reports whether there was room. hint chooses the lane; callers that run at the same time do
-// well to differ in it. The spool assigns the click's Lane and Seq. When it is full the click is dropped and counted.
+// Append records c and reports whether there was room. It copies the bytes of c and ignores c.Lane and c.Seq, which the
+// spool assigns. hint selects the lane; concurrent callers should pass different hints, so that they do not wait for each
+// other. If no lane has room, Append drops the click, counts it, and returns false.
 func (s *Spool) Append(hint uint64, c *schema.Click) bool {
 	n := uint64(len(s.lanes))
 	for i := range n {
@@ -118,15 +115,13 @@ func (s *Spool) Append(hint uint64, c *schema.Click) bool {
 	return false
 }
 
-// Lanes returns all lanes, the leftovers of earlier processes first.
-func (s *Spool) Lanes() []*Lane {
-	return append(append([]*Lane(nil), s.leftovers...), s.lanes...)
-}
+// Lanes returns all lanes: first those of earlier processes, then those of this process.
+func (s *Spool) Lanes() []*Lane { return slices.Concat(s.recovered, s.lanes) }
 
-// Dropped returns how many clicks found no room since the start.
+// Dropped returns the number of clicks that were dropped since the start.
 func (s *Spool) Dropped() uint64 { return s.dropped.Load() }
 
-// Pending returns the number of clicks that wait for an acknowledgement.
+// Pending returns the number of clicks that are not acknowledged.
 func (s *Spool) Pending() (n uint64) {
 	for _, l := range s.Lanes() {
 		n += l.Pending()
@@ -134,33 +129,34 @@ func (s *Spool) Pending() (n uint64) {
 	return n
 }
 
-// isNoRoom reports whether the spool or the disk is full.
-func isNoRoom(err error) bool {
+// isFull reports whether err says that the spool or the disk is full.
+func isFull(err error) bool {
 	return errors.Is(err, errFull) || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG)
 }
 
+// newSegment creates a spare segment. It fails with errFull if the spool has reached its limit.
 func (s *Spool) newSegment(lane uint32) (*segment, error) {
 	size := int64(s.cfg.SegmentBytes)
 	if s.used.Add(size) > s.cfg.MaxBytes {
 		s.used.Add(-size)
 		return nil, errFull
 	}
-	name := fmt.Sprintf("%02d-%08d.segment", lane, s.made.Add(1))
+	name := fmt.Sprintf("%02d-%08d.segment", lane, s.created.Add(1))
 	var seg *segment
-	err := s.makeDir()
+	err := s.createDir()
 	if err == nil {
 		seg, err = createSegment(filepath.Join(s.dir(), name), int(size))
 	}
 	if err != nil {
 		s.used.Add(-size)
 	}
-	s.refused.Store(err != nil)
+	s.diskFull.Store(err != nil)
 	return seg, err
 }
 
-// makeDir makes dir unless it is there, and has the disk know of it: a loss of power would else take all that is in it. It
-// comes with a segment, for a full disk has no room for it either.
-func (s *Spool) makeDir() error {
+// createDir creates the folder of this incarnation and syncs its parent; otherwise a power failure could lose the folder
+// and all segments in it. It runs before every new segment, because the disk may have been full before.
+func (s *Spool) createDir() error {
 	err := os.Mkdir(s.dir(), 0o700)
 	if errors.Is(err, os.ErrExist) {
 		return nil
@@ -169,43 +165,45 @@ func (s *Spool) makeDir() error {
 		return fmt.Errorf("create spool: %w", err)
 	}
 	if err := syncDir(s.cfg.Dir); err != nil {
-		return errors.Join(fmt.Errorf("sync spool: %w", err), os.Remove(s.dir())) // so that it is tried again
+		return errors.Join(fmt.Errorf("sync spool: %w", err), os.Remove(s.dir())) // the next call tries again
 	}
 	return nil
 }
 
 func (s *Spool) removeSegment(seg *segment) error {
-	s.mapped.Lock()
-	defer s.mapped.Unlock()
+	s.syncing.Lock()
+	defer s.syncing.Unlock()
 	s.used.Add(-int64(len(seg.data)))
 	return seg.remove()
 }
 
-func (s *Spool) wantSpare(l *Lane) {
+// requestSpare asks createSpares for a spare segment.
+func (s *Spool) requestSpare(l *Lane) {
 	select {
-	case s.spares <- l:
-	default: // the lane makes its next segment itself
+	case s.spareRequests <- l:
+	default: // the queue is full: the lane creates its next segment itself
 	}
 }
 
-func (s *Spool) makeSpares() {
+// createSpares creates segments ahead of time, so that appends need not wait for the disk.
+func (s *Spool) createSpares() {
 	for {
 		select {
 		case <-s.stop:
 			return
-		case l := <-s.spares:
+		case l := <-s.spareRequests:
 			seg, err := s.newSegment(l.id.Number)
 			if err == nil && !l.setSpare(seg) {
 				err = s.removeSegment(seg)
 			}
-			if err != nil && !errors.Is(err, errFull) {
-				s.log.Error("spool cannot grow", "error", err)
+			if err != nil && !errors.Is(err, errFull) { // syncAndReport reports a full spool
+				s.log.Error("cannot create spool segment", "error", err)
 			}
 		}
 	}
 }
 
-// syncAndReport bounds what a loss of power may take, and says so when clicks are dropped.
+// syncAndReport writes clicks to the disk at the configured interval, and logs how many clicks were dropped.
 func (s *Spool) syncAndReport() {
 	ticker := time.NewTicker(s.cfg.Sync)
 	defer ticker.Stop()
@@ -217,16 +215,17 @@ func (s *Spool) syncAndReport() {
 		case <-ticker.C:
 		}
 		if err := s.sync(); err != nil {
-			s.log.Error("spool cannot be written to disk", "error", err)
+			s.log.Error("cannot sync spool", "error", err)
 		}
 		if n := s.dropped.Load(); n > reported {
-			s.log.Error("spool has no room, clicks are lost", "dropped", n-reported, "dropped_total", n,
+			s.log.Error("spool is full, clicks are lost", "dropped", n-reported, "dropped_total", n,
 				"max_bytes", s.cfg.MaxBytes, "pending", s.Pending())
 			reported = n
 		}
 	}
 }
 
+// sync writes all clicks of this process to the disk.
 func (s *Spool) sync() error {
 	var errs []error
 	for _, l := range s.lanes {
@@ -237,17 +236,18 @@ func (s *Spool) sync() error {
 			errs = append(errs, s.syncSegment(seg))
 		}
 	}
+	// A power failure could lose new segments whose folder is not synced.
 	err := syncDir(s.dir())
-	if errors.Is(err, os.ErrNotExist) { // there was no room yet for anything
+	if errors.Is(err, os.ErrNotExist) { // the disk has been full since the start
 		err = nil
 	}
 	return errors.Join(append(errs, err)...)
 }
 
 func (s *Spool) syncSegment(seg *segment) error {
-	s.mapped.Lock()
-	defer s.mapped.Unlock()
-	if seg.data == nil { // released meanwhile
+	s.syncing.Lock()
+	defer s.syncing.Unlock()
+	if seg.data == nil { // released since the caller copied the list
 		return nil
 	}
 	return seg.sync()
@@ -261,18 +261,18 @@ func syncDir(path string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Close ends the lanes and unlocks the directory; clicks that are not acknowledged stay for the next process. Nothing
-// may append, read or acknowledge any more.
+// Close syncs and unmaps the segments and unlocks the directory. Clicks that are not acknowledged stay there for the next
+// process. Nobody may read or acknowledge any more; clicks that are appended later are dropped.
 func (s *Spool) Close() error {
-	// 1. No goroutine of the spool touches a segment.
+	// 1. Stop the goroutines that use segments.
 	close(s.stop)
 	s.workers.Wait()
-	// 2. What is pending is on the disk, what is not is gone.
+	// 2. Write pending clicks to the disk and remove segments without any.
 	errs := []error{s.sync()}
 	for _, l := range s.Lanes() {
 		errs = append(errs, l.close())
 	}
-	// 3. Another process may take over.
+	// 3. Let another process open the spool.
 	if entries, err := os.ReadDir(s.dir()); err == nil && len(entries) == 0 {
 		errs = append(errs, os.Remove(s.dir()))
 	}

@@ -14,10 +14,10 @@ import (
 	"linkstream/schema/stream"
 )
 
-// headerSizes are lengths of User-Agent and Referrer together: none, as browsers send them, and the limit.
+// headerSizes are total lengths of User-Agent and Referrer: none, typical, and the limit.
 var headerSizes = []int{0, 200, 1024}
 
-// BenchmarkAppend appends from all processors while the lanes are emptied behind them, as handlers and shippers do.
+// BenchmarkAppend appends on all CPUs, as handlers do, while the lanes are read and acknowledged, as by shippers.
 func BenchmarkAppend(b *testing.B) {
 	for _, size := range headerSizes {
 		b.Run(fmt.Sprintf("headers=%d", size), func(b *testing.B) {
@@ -34,7 +34,7 @@ func BenchmarkAppend(b *testing.B) {
 			b.RunParallel(func(pb *testing.PB) {
 				c, hint := c, hints.Add(1)
 				for pb.Next() {
-					for !s.Append(hint, &c) { // full: the reader of the lane has to catch up
+					for !s.Append(hint, &c) { // full: wait for the reader
 						runtime.Gosched()
 					}
 				}
@@ -44,7 +44,7 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// drain reads and acknowledges all lanes until it is stopped.
+// drain reads and acknowledges all lanes until stop is called.
 func drain(s *spool.Spool) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var readers sync.WaitGroup
@@ -81,9 +81,9 @@ func BenchmarkRead(b *testing.B) {
 			b.ReportAllocs()
 			var batch stream.Batch
 			for b.Loop() {
-				b.StopTimer() // a lane is read once: open it anew
+				b.StopTimer() // a lane can be read once: open it again
 				s, closeSpool := open(b, cfg)
-				lane := leftovers(s)[0]
+				lane := recovered(s)[0]
 				b.StartTimer()
 				n := 0
 				for more := 1; more > 0; n += more {

@@ -9,9 +9,10 @@ import (
 
 	"linkstream/schema"
 	"linkstream/schema/stream"
+	"linkstream/schema/testkit"
 )
 
-// topic is the broker that shippers send to: it keeps every attempt and fails as it is told.
+// topic is a producer that keeps every attempt and fails as the test asks it to.
 type topic struct {
 	mu         sync.Mutex
 	partitions int
@@ -19,13 +20,13 @@ type topic struct {
 	attempts   []attempt
 
 	inFlight         map[schema.Lane]int
-	mostOfLane, most int // batches that were in flight at once
+	mostOfLane, most int // maximum number of batches in flight, of a lane and of all lanes
 }
 
-// noAnswer as a number of partitions: the broker does not say.
+// noAnswer is a number of partitions: the broker does not answer.
 const noAnswer = -1
 
-// attempt is a batch that was sent.
+// attempt is a batch that a shipper has sent.
 type attempt struct {
 	partition int
 	lane      schema.Lane // of its first click
@@ -90,7 +91,7 @@ func (p *topic) setProduce(produce func(context.Context, attempt) error) {
 	p.produce = produce
 }
 
-// counted returns the clicks that were acknowledged, by lane.
+// counted returns the acknowledged clicks per lane.
 func (p *topic) counted(tb testing.TB) map[schema.Lane][]schema.Click {
 	tb.Helper()
 	clicks := make(map[schema.Lane][]schema.Click)
@@ -100,7 +101,7 @@ func (p *topic) counted(tb testing.TB) map[schema.Lane][]schema.Click {
 		}
 		for _, value := range a.values {
 			var c schema.Click
-			must(tb, schema.DecodeClick(value, &c))
+			testkit.Must(tb, schema.DecodeClick(value, &c))
 			clicks[c.Lane] = append(clicks[c.Lane], c)
 		}
 	}

@@ -1,0 +1,67 @@
+// Package spool stores clicks on the edge's disk from the moment a redirect is answered until the broker has
+// acknowledged them.
+//
+// # Use
+//
+// Handlers call [Spool.Append]. It copies the click into a memory-mapped file under a lane's lock, without a system call
+// and without an allocation. A click that has been appended survives kill -9: the kernel owns the page cache and writes it
+// back after the process has died. [Config.Sync] bounds what a power failure may lose.
+//
+// A [Shipper] sends the clicks to the broker. Only the goroutine that ships a lane reads and acknowledges it:
+//
+//	handler ─┐                                    ┌─▶ lane 0 ─ Read ─▶ batch ─ Produce ─▶ partition
+//	handler ─┼─ Append(hint, click) ─▶ lane[hint] ┤                      ▲                   │
+//	handler ─┘                                    └─▶ lane 1 …           └─── Acknowledge ◀──┘
+//
+// # Identity
+//
+// Every process start draws a random incarnation. A click is identified by (incarnation, lane, seq); seq counts 1, 2, 3,
+// … in the lane. A process appends only to segments of its own incarnation. It ships what earlier processes have left
+// under the identity that it was recorded with, so that a consumer recognizes repetitions by the lane's highest seq.
+//
+// # Files
+//
+//	DIR/lock                                  flock(2): one process at a time has the spool open
+//	DIR/<incarnation>/<lane>-<number>.segment
+//
+// A segment is a file of fixed size: a header and then records. Numbers are little endian, checksums CRC-32C.
+//
+//	offset 0       8             24     28            32          40                 48    52      64
+//	       ┌───────┬─────────────┬──────┬─────────────┬───────────┬──────────────────┬─────┬───────┐
+//	header │ magic │ incarnation │ lane │ partition+1 │ first seq │ acknowledged seq │ crc │ zeros │
+//	       └───────┴─────────────┴──────┴─────────────┴───────────┴──────────────────┴─────┴───────┘
+//	       ┌──────────┬───────┬──────────────┬────────────────────────────┐
+//	record │ length+1 │  crc  │ body         │ zeros to a multiple of 8   │   the body is a click without its identity
+//	       └──────────┴───────┴──────────────┴────────────────────────────┘
+//	       0          4       8
+//
+// The checksum of the header covers incarnation, lane and first seq, which never change. Partition and acknowledged seq
+// change while the segment is in use, each by one atomic write.
+//
+// A record exists once its length is not zero. The length is stored last, by one atomic write. So a process that is
+// killed at any instant leaves whole records, followed by zeros. After a power failure pages may be missing; the
+// checksum of a record finds that, and the rest of its segment is skipped.
+//
+// # Life of a segment
+//
+//	       the lane needs room        its successor is active
+//	spare ────────────────────▶ active ─────────────────────▶ sealed
+//	  │                           │                            │  │
+//	  │ Close, or                 │ process ends  process ends │  │ all its clicks
+//	  │ next process              ▼                            │  │ are acknowledged
+//	  │                       recovered ◀──────────────────────┘  │
+//	  │                        │     │                            │
+//	  │        the lane is     │     │ header fails its check     │
+//	  │        shipped to its  │     │                            │
+//	  ▼        end             ▼     ▼                            ▼
+//	removed                removed  renamed to *.damaged       removed
+//
+// Spares are created ahead of time; they have no header. Only an active segment is appended to; sealed and recovered
+// segments are only read. Close also removes the segments of a lane that has no pending clicks.
+//
+// # Limits
+//
+// The spool is bounded by [Config.MaxBytes]. When it or the disk is full, Append drops clicks and counts them, and
+// redirects go on. Blocks are allocated before a segment is mapped: if the disk filled up afterwards, an append would
+// get SIGBUS.
+package spool
