@@ -2,32 +2,35 @@ package stream
 
 import "time"
 
-// Batch is a sequence of record values that a producer sends as one. It owns its memory and reuses it.
+// Batch is a sequence of record values that a producer sends in one request. It owns its memory and reuses it. The zero
+// value is an empty batch.
 type Batch struct {
-	Time time.Time // of every record
+	Time time.Time // timestamp of every record; zero: the time of encoding
 	data []byte
-	ends []int // where each value ends in data
+	ends []int // end of each value in data
 
-	records, set []byte // what is sent, see compressor.recordSet; set is empty until it is
+	records, encoded []byte // scratch and result of encoder.encode; encoded is empty until then
 }
 
-// Reset empties the batch for records of the given time.
+// Reset empties the batch for records with the given timestamp.
 func (b *Batch) Reset(at time.Time) {
-	b.Time, b.data, b.ends, b.set = at, b.data[:0], b.ends[:0], b.set[:0]
+	b.Time, b.data, b.ends, b.encoded = at, b.data[:0], b.ends[:0], b.encoded[:0]
 }
 
-// Append adds the value that head and body make together; both are copied.
+// Append adds a value, the concatenation of head and body. It copies both.
 func (b *Batch) Append(head, body []byte) {
 	b.data = append(append(b.data, head...), body...)
 	b.ends = append(b.ends, len(b.data))
-	b.set = b.set[:0]
+	b.encoded = b.encoded[:0]
 }
 
-// Len returns the number of values, Size their bytes.
-func (b *Batch) Len() int  { return len(b.ends) }
+// Len returns the number of values.
+func (b *Batch) Len() int { return len(b.ends) }
+
+// Size returns the total length of the values in bytes, before compression.
 func (b *Batch) Size() int { return len(b.data) }
 
-// Value returns value i, borrowed until the next Reset.
+// Value returns value i. It is valid until the next Append or Reset.
 func (b *Batch) Value(i int) []byte {
 	start := 0
 	if i > 0 {

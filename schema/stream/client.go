@@ -1,5 +1,3 @@
-// Package stream speaks to the click log: topics, batches, a producer and a consumer on kafka-go. It knows Kafka's
-// protocol and nothing of what stands behind it: Kafka, Redpanda and the embedded broker are the same here.
 package stream
 
 import (
@@ -14,11 +12,11 @@ import (
 
 const (
 	clientID = "linkstream"
-	// requestTimeout bounds a request, also one that is sent while the broker is away.
+	// requestTimeout bounds a request, including the time to connect.
 	requestTimeout = 10 * time.Second
-	// metadataTTL bounds how long a change of leaders goes unnoticed.
+	// metadataTTL is the age at which the client refreshes the partitions' leaders.
 	metadataTTL = 3 * time.Second
-	// retention is how long click events stay in topics that are created here.
+	// retention is the retention.ms of the topics of click events that EnsureTopics creates.
 	retention = 7 * 24 * time.Hour
 )
 
@@ -29,31 +27,30 @@ type Client struct {
 	security  security
 	transport *kafka.Transport
 	client    *kafka.Client
-
-	compressor *compressor
+	encoder   *encoder
 }
 
-// New returns a client of a valid configuration. It connects when it is first used.
+// New returns a client. cfg is valid. The client connects on its first request.
 func New(cfg Config, log *slog.Logger) (*Client, error) {
 	security, err := cfg.security()
 	if err != nil {
 		return nil, err
 	}
-	compressor, err := newCompressor(codecs[cfg.Compression])
+	encoder, err := newEncoder(codecs[cfg.Compression])
 	if err != nil {
-		return nil, fmt.Errorf("make compressor: %w", err)
+		return nil, fmt.Errorf("create zstd encoder: %w", err)
 	}
-	// One transport for all requests: each caches the metadata by itself, and a topic created through one would be
-	// unknown to another for seconds.
+	// All requests share one transport: each transport caches metadata, and would not see for seconds a topic that was
+	// created through another.
 	transport := &kafka.Transport{ClientID: clientID, MetadataTTL: metadataTTL, TLS: security.tls, SASL: security.sasl}
-	return &Client{cfg: cfg, log: log, security: security, transport: transport, compressor: compressor,
+	return &Client{cfg: cfg, log: log, security: security, transport: transport, encoder: encoder,
 		client: &kafka.Client{Addr: kafka.TCP(cfg.brokers()...), Timeout: requestTimeout, Transport: transport}}, nil
 }
 
-// Close closes the connections.
+// Close closes idle connections.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
-// EnsureTopics creates the topics that do not exist yet.
+// EnsureTopics creates the topics that do not exist. It leaves existing topics as they are.
 func (c *Client) EnsureTopics(ctx context.Context) error {
 	keep := []kafka.ConfigEntry{{ConfigName: "retention.ms", ConfigValue: fmt.Sprint(retention.Milliseconds())}}
 	compact := []kafka.ConfigEntry{{ConfigName: "cleanup.policy", ConfigValue: "compact"}}
@@ -74,7 +71,7 @@ func (c *Client) EnsureTopics(ctx context.Context) error {
 	return nil
 }
 
-// Partitions returns how many partitions the topic of clicks has.
+// Partitions returns the number of partitions of the clicks topic. kafka.UnknownTopicOrPartition if it does not exist.
 func (c *Client) Partitions(ctx context.Context) (int, error) {
 	res, err := c.client.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{c.cfg.Clicks}})
 	if err != nil {

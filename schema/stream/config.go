@@ -17,34 +17,35 @@ import (
 	"github.com/segmentio/kafka-go/sasl/scram"
 )
 
-// Config says where the brokers are, how to talk to them and what the topics are called.
+// Config is the configuration of a Client.
 type Config struct {
-	Brokers  string // addresses of some brokers, separated by commas
+	Brokers  string // bootstrap servers, host:port, separated by commas
 	TLS      bool
 	CAFile   string // PEM; "": the system's certificate authorities
-	CertFile string // PEM, with KeyFile: the client's own certificate
+	CertFile string // PEM, with KeyFile: the client's certificate
 	KeyFile  string
 	SASL     string // "", "plain", "scram-sha-256" or "scram-sha-512"
 	Username string
 	Password string
 
 	Clicks      string        // topic of click events
-	Dead        string        // topic of what could not be read as a click event
-	Changes     string        // topic of what caches must drop
-	Group       string        // consumer group that counts
-	Session     time.Duration // after which the group gives up a member that it does not hear from
-	Partitions  int           // of the topic Clicks where it is created
-	Replicas    int           // of topics that are created; -1: what the brokers have as default
+	Dead        string        // dead letter topic: values of Clicks that do not decode
+	Changes     string        // topic of cache invalidations
+	Group       string        // consumer group of the ingest workers
+	Session     time.Duration // session.timeout.ms: silence after which the group removes a member
+	Partitions  int           // of Clicks, if it is created
+	Replicas    int           // replication factor of created topics; -1: the brokers' default
 	Compression string        // "none", "gzip", "snappy", "lz4" or "zstd"
 }
 
-// The bounds of Session. A worker is silent for moments when the machine is busy; clicks wait until a dead one is given up.
+// Bounds of Session. A worker on a busy machine may be silent for moments, and the partitions of a dead one wait for the
+// timeout.
 const (
 	minSession = time.Second
 	maxSession = 5 * time.Minute
 )
 
-// DefaultConfig returns a configuration for a broker on this machine.
+// DefaultConfig returns the configuration for a broker on this machine.
 func DefaultConfig() Config {
 	return Config{Brokers: "127.0.0.1:9092", Clicks: "clicks", Dead: "clicks.dead", Changes: "changes",
 		Group: "linkstream.ingest", Session: 10 * time.Second, Partitions: 4, Replicas: -1, Compression: "zstd"}
@@ -52,23 +53,23 @@ func DefaultConfig() Config {
 
 // RegisterFlags binds the configuration to flags.
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
-	fs.StringVar(&c.Brokers, "kafka.brokers", c.Brokers, "`addresses` of some Kafka brokers, separated by commas")
-	fs.BoolVar(&c.TLS, "kafka.tls", c.TLS, "talk TLS to the brokers")
-	fs.StringVar(&c.CAFile, "kafka.tls-ca", c.CAFile, "`file` of the certificate authorities to trust, in PEM (default the system's)")
-	fs.StringVar(&c.CertFile, "kafka.tls-cert", c.CertFile, "`file` of the client's certificate, in PEM")
-	fs.StringVar(&c.KeyFile, "kafka.tls-key", c.KeyFile, "`file` of the client's key, in PEM")
+	fs.StringVar(&c.Brokers, "kafka.brokers", c.Brokers, "`addresses` of the bootstrap brokers, host:port, separated by commas")
+	fs.BoolVar(&c.TLS, "kafka.tls", c.TLS, "connect to the brokers with TLS")
+	fs.StringVar(&c.CAFile, "kafka.tls-ca", c.CAFile, "PEM `file` of trusted certificate authorities (default the system's)")
+	fs.StringVar(&c.CertFile, "kafka.tls-cert", c.CertFile, "PEM `file` of the client certificate")
+	fs.StringVar(&c.KeyFile, "kafka.tls-key", c.KeyFile, "PEM `file` of the client certificate's key")
 	fs.StringVar(&c.SASL, "kafka.sasl", c.SASL, "SASL `mechanism`: plain, scram-sha-256 or scram-sha-512 (default none)")
-	fs.StringVar(&c.Username, "kafka.username", c.Username, "`name` for SASL")
-	fs.StringVar(&c.Password, "kafka.password", c.Password, "`password` for SASL")
+	fs.StringVar(&c.Username, "kafka.username", c.Username, "SASL `user name`")
+	fs.StringVar(&c.Password, "kafka.password", c.Password, "SASL `password`")
 	fs.StringVar(&c.Clicks, "kafka.clicks-topic", c.Clicks, "`topic` of click events")
-	fs.StringVar(&c.Dead, "kafka.dead-topic", c.Dead, "`topic` of what could not be read as a click event")
-	fs.StringVar(&c.Changes, "kafka.changes-topic", c.Changes, "`topic` of what caches must drop")
-	fs.StringVar(&c.Group, "kafka.group", c.Group, "consumer `group` that counts clicks")
+	fs.StringVar(&c.Dead, "kafka.dead-topic", c.Dead, "`topic` of records that cannot be decoded as click events")
+	fs.StringVar(&c.Changes, "kafka.changes-topic", c.Changes, "`topic` of changes that caches must drop")
+	fs.StringVar(&c.Group, "kafka.group", c.Group, "consumer `group` of the ingest workers")
 	fs.DurationVar(&c.Session, "kafka.session-timeout", c.Session,
-		"`time` after which the partitions of a consumer that died are given to others; brokers refuse less than 6s by default")
-	fs.IntVar(&c.Partitions, "kafka.partitions", c.Partitions, "`number` of partitions of a clicks topic that has yet to be created")
-	fs.IntVar(&c.Replicas, "kafka.replicas", c.Replicas, "`number` of replicas of topics that have yet to be created; -1: the brokers' default")
-	fs.StringVar(&c.Compression, "kafka.compression", c.Compression, "compression of what is produced: none, gzip, snappy, lz4 or zstd")
+		"`time` of silence after which the group reassigns a consumer's partitions; brokers refuse less than 6s by default")
+	fs.IntVar(&c.Partitions, "kafka.partitions", c.Partitions, "`number` of partitions of the clicks topic, used when it is created")
+	fs.IntVar(&c.Replicas, "kafka.replicas", c.Replicas, "replication `factor` of topics, used when they are created; -1: the brokers' default")
+	fs.StringVar(&c.Compression, "kafka.compression", c.Compression, "compression `codec` of produced batches: none, gzip, snappy, lz4 or zstd")
 }
 
 // Validate returns every invalid setting.
@@ -82,10 +83,10 @@ func (c *Config) Validate() error {
 	}
 	topics := map[string]bool{c.Clicks: true, c.Dead: true, c.Changes: true}
 	if len(topics) != 3 || topics[""] {
-		invalid("-kafka.clicks-topic, -kafka.dead-topic, -kafka.changes-topic: need three different names")
+		invalid("-kafka.clicks-topic, -kafka.dead-topic, -kafka.changes-topic: must be three different names")
 	}
 	if c.Group == "" {
-		invalid("-kafka.group: is empty")
+		invalid("-kafka.group: must not be empty")
 	}
 	if c.Session < minSession || c.Session > maxSession {
 		invalid("-kafka.session-timeout: %v is not %v to %v", c.Session, minSession, maxSession)
@@ -111,7 +112,7 @@ var codecs = map[string]kafka.Compression{
 	"none": 0, "gzip": kafka.Gzip, "snappy": kafka.Snappy, "lz4": kafka.Lz4, "zstd": kafka.Zstd,
 }
 
-// security is how a connection is protected; nil where it is not.
+// security holds the TLS configuration and the SASL mechanism of a connection; nil without.
 type security struct {
 	tls  *tls.Config
 	sasl sasl.Mechanism
@@ -124,7 +125,7 @@ func (c *Config) security() (s security, err error) {
 	}
 	if !c.TLS {
 		if c.CAFile != "" || c.CertFile != "" || c.KeyFile != "" {
-			errs = append(errs, errors.New("-kafka.tls-ca, -kafka.tls-cert, -kafka.tls-key: are of use only with -kafka.tls"))
+			errs = append(errs, errors.New("-kafka.tls-ca, -kafka.tls-cert, -kafka.tls-key: need -kafka.tls"))
 		}
 		return s, errors.Join(errs...)
 	}
@@ -134,7 +135,7 @@ func (c *Config) security() (s security, err error) {
 		if pem, err := os.ReadFile(c.CAFile); err != nil {
 			errs = append(errs, fmt.Errorf("-kafka.tls-ca: %w", err))
 		} else if !s.tls.RootCAs.AppendCertsFromPEM(pem) {
-			errs = append(errs, fmt.Errorf("-kafka.tls-ca: %q holds no certificate in PEM", c.CAFile))
+			errs = append(errs, fmt.Errorf("-kafka.tls-ca: no PEM certificate in %q", c.CAFile))
 		}
 	}
 	if c.CertFile != "" || c.KeyFile != "" {

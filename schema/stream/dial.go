@@ -12,15 +12,15 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// explainTimeout bounds the search for why brokers cannot be reached.
+// explainTimeout bounds how long explain looks for the cause of an error.
 const explainTimeout = 3 * time.Second
 
 func (c *Client) dialer() *kafka.Dialer {
 	return &kafka.Dialer{ClientID: clientID, Timeout: requestTimeout, TLS: c.security.tls, SASLMechanism: c.security.sasl}
 }
 
-// explain returns err, from a request, with its cause. The transport does not tell why it has no connection, so a new
-// one is made to find out.
+// explain returns the cause of a request's error. kafka-go's transport does not say why it has no connection, so explain
+// opens one.
 func (c *Client) explain(ctx context.Context, err error) error {
 	if !errors.Is(err, kafka.BrokerNotAvailable) {
 		return err
@@ -36,7 +36,7 @@ func (c *Client) explain(ctx context.Context, err error) error {
 	return err
 }
 
-// connect returns why a broker does not take requests, nil if it does.
+// connect returns nil if the broker answers a request.
 func (c *Client) connect(ctx context.Context, broker string, deadline time.Time) error {
 	conn, err := c.dialer().DialContext(ctx, "tcp", broker)
 	if err != nil {
@@ -50,7 +50,7 @@ func (c *Client) connect(ctx context.Context, broker string, deadline time.Time)
 	return err
 }
 
-// hint names the flag to look at, where an error of a connection points to one.
+// hint adds the flag to check to a connection's error, if the error points to one.
 func hint(err error) error {
 	var untrusted *tls.CertificateVerificationError
 	switch {
@@ -61,7 +61,7 @@ func hint(err error) error {
 	case errors.Is(err, kafka.UnsupportedSASLMechanism):
 		return fmt.Errorf("-kafka.sasl: %w", err)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
-		return fmt.Errorf("the broker hung up: -kafka.tls or -kafka.sasl may not be what it asks for at this port: %w", err)
+		return fmt.Errorf("the broker closed the connection, check -kafka.tls and -kafka.sasl: %w", err)
 	}
 	return err
 }

@@ -9,24 +9,22 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// errFirst ends a fetch after its first record.
-var errFirst = errors.New("one record is enough")
+// errStop ends a fetch after its first record.
+var errStop = errors.New("stop")
 
-// Lag returns how many records of the topic of clicks wait to be counted, and the time of the oldest of them:
-// what was in the log before then is counted. The time is zero where none waits. position returns what a click store
-// says is the first offset of a partition that it has not accounted for; it is asked only about partitions that the
-// consumer group has not reached the end of.
+// Lag returns the consumer group's lag: the number of records of the clicks topic that are not yet counted, and the
+// timestamp of the oldest of them, which is zero if there are none. position returns the click store's next offset of a
+// partition; Lag calls it only for partitions that the group has not committed to the end.
 //
-// The group's commit is heeded because a store need not know of records that were dropped behind the last counted
-// click, of repetitions for example: by its word alone they would wait for ever. A worker commits what is accounted
-// for, so the greater of the two is right.
+// A partition is counted up to the greater of the store's offset and the group's commit. The store may not know of
+// records that were dropped after the last counted click, repetitions for example, but a worker commits their offsets.
 func (c *Client) Lag(ctx context.Context, position func(ctx context.Context, partition int) (int64, error)) (
 	records int64, oldest time.Time, err error) {
 	n, err := c.Partitions(ctx)
 	if err != nil {
 		return 0, time.Time{}, err
 	}
-	ends, err := c.ends(ctx, n)
+	logs, err := c.listOffsets(ctx, n)
 	if err != nil {
 		return 0, time.Time{}, err
 	}
@@ -34,36 +32,35 @@ func (c *Client) Lag(ctx context.Context, position func(ctx context.Context, par
 	if err != nil {
 		return 0, time.Time{}, err
 	}
-	for partition, end := range ends {
-		if committed[partition] == end.LastOffset {
+	for partition, log := range logs {
+		if committed[partition] == log.LastOffset {
 			continue
 		}
 		next, err := position(ctx, partition)
 		if err != nil {
 			return 0, time.Time{}, fmt.Errorf("read position of partition %d: %w", partition, err)
 		}
-		// What the retention has deleted cannot be counted any more, and a commit beyond the end is of an earlier topic.
-		next = max(next, end.FirstOffset)
-		if committed[partition] < end.LastOffset {
-			next = max(next, committed[partition])
+		next = max(next, log.FirstOffset) // deleted records are not lag
+		if committed[partition] < log.LastOffset {
+			next = max(next, committed[partition]) // a commit beyond the end belongs to an earlier topic
 		}
-		if next >= end.LastOffset {
+		if next >= log.LastOffset {
 			continue
 		}
-		first, err := c.timeOf(ctx, partition, next)
+		at, err := c.timestampAt(ctx, partition, next)
 		if err != nil {
 			return 0, time.Time{}, err
 		}
-		records += end.LastOffset - next
-		if oldest.IsZero() || first.Before(oldest) {
-			oldest = first
+		records += log.LastOffset - next
+		if oldest.IsZero() || at.Before(oldest) {
+			oldest = at
 		}
 	}
 	return records, oldest, nil
 }
 
-// ends returns the first and the next offset of each of the partitions 0 to n-1 of the topic of clicks.
-func (c *Client) ends(ctx context.Context, n int) ([]kafka.PartitionOffsets, error) {
+// listOffsets returns the log start and log end offsets of the clicks partitions 0 to n-1.
+func (c *Client) listOffsets(ctx context.Context, n int) ([]kafka.PartitionOffsets, error) {
 	var requests []kafka.OffsetRequest
 	for partition := range n {
 		requests = append(requests, kafka.FirstOffsetOf(partition), kafka.LastOffsetOf(partition))
@@ -74,24 +71,24 @@ func (c *Client) ends(ctx context.Context, n int) ([]kafka.PartitionOffsets, err
 	if err != nil {
 		return nil, fmt.Errorf("list offsets of %s: %w", topic, err)
 	}
-	ends := make([]kafka.PartitionOffsets, n)
+	logs := make([]kafka.PartitionOffsets, n)
 	answered := 0
 	for _, p := range res.Topics[topic] {
 		if p.Error != nil {
 			return nil, fmt.Errorf("list offsets of %s/%d: %w", topic, p.Partition, p.Error)
 		}
 		if p.Partition >= 0 && p.Partition < n {
-			ends[p.Partition] = p
+			logs[p.Partition] = p
 			answered++
 		}
 	}
 	if answered != n {
 		return nil, fmt.Errorf("list offsets of %s: got %d of %d partitions", topic, answered, n)
 	}
-	return ends, nil
+	return logs, nil
 }
 
-// committed returns the consumer group's offset of each of the partitions 0 to n-1, -1 where there is none.
+// committed returns the consumer group's offsets in the clicks partitions 0 to n-1, -1 for a partition without a commit.
 func (c *Client) committed(ctx context.Context, n int) ([]int64, error) {
 	offsets, partitions := make([]int64, n), make([]int, n)
 	for partition := range n {
@@ -102,7 +99,7 @@ func (c *Client) committed(ctx context.Context, n int) ([]int64, error) {
 	if err == nil {
 		err = res.Error
 	}
-	if errors.Is(err, kafka.GroupIdNotFound) { // nobody has counted yet
+	if errors.Is(err, kafka.GroupIdNotFound) { // the group has never had a member
 		return offsets, nil
 	}
 	if err != nil {
@@ -119,17 +116,17 @@ func (c *Client) committed(ctx context.Context, n int) ([]int64, error) {
 	return offsets, nil
 }
 
-// timeOf returns when the record at offset, or the one that follows where it was deleted, came into the log.
-func (c *Client) timeOf(ctx context.Context, partition int, offset int64) (at time.Time, err error) {
-	_, err = c.fetchBytes(ctx, c.cfg.Clicks, partition, offset, 1, requestTimeout, func(r Record) error {
+// timestampAt returns the timestamp of the first record at or after offset.
+func (c *Client) timestampAt(ctx context.Context, partition int, offset int64) (at time.Time, err error) {
+	_, err = c.fetch(ctx, c.cfg.Clicks, partition, offset, 1, requestTimeout, func(r Record) error {
 		at = r.Time
-		return errFirst
+		return errStop
 	})
-	if errors.Is(err, errFirst) {
+	if errors.Is(err, errStop) {
 		return at, nil
 	}
 	if err == nil {
-		err = fmt.Errorf("fetch %s/%d from %d: got no record", c.cfg.Clicks, partition, offset)
+		err = fmt.Errorf("fetch %s/%d from %d: no record", c.cfg.Clicks, partition, offset)
 	}
 	return time.Time{}, err
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/segmentio/kafka-go/protocol"
 )
 
-// Produce appends the batch to a partition of the topic of clicks. It returns nil only once all in-sync replicas have
-// it. After an error it may be there or not, or arrive later. A request whose context was cancelled may still be under
-// way and read the batch, which must not be filled again then.
+// Produce appends the batch to a partition of the clicks topic with acks=all: nil means that every in-sync replica has
+// it. After an error the batch may have been appended, or may still be appended later. After a context ends, the request
+// may go on and read the batch: do not Append to it or Reset it then.
 func (c *Client) Produce(ctx context.Context, partition int, batch *Batch) error {
 	return c.produce(ctx, c.cfg.Clicks, partition, batch)
 }
 
-// ProduceDead appends the batch to the topic of what could not be read.
+// ProduceDead appends the batch to the dead letter topic. Its outcomes are those of Produce.
 func (c *Client) ProduceDead(ctx context.Context, batch *Batch) error {
 	return c.produce(ctx, c.cfg.Dead, 0, batch)
 }
@@ -25,7 +25,7 @@ func (c *Client) produce(ctx context.Context, topic string, partition int, batch
 	if batch.Len() == 0 {
 		return nil
 	}
-	set, err := c.compressor.recordSet(batch)
+	encoded, err := c.encoder.encode(batch)
 	if err != nil {
 		return fmt.Errorf("produce to %s/%d: %w", topic, partition, err)
 	}
@@ -33,23 +33,23 @@ func (c *Client) produce(ctx context.Context, topic string, partition int, batch
 		Topic:        topic,
 		Partition:    partition,
 		RequiredAcks: kafka.RequireAll,
-		RawRecords:   protocol.RawRecordSet{Reader: bytes.NewReader(set)},
+		RawRecords:   protocol.RawRecordSet{Reader: bytes.NewReader(encoded)},
 	})
-	return produced(topic, partition, res, err)
+	return produceError(topic, partition, res, err)
 }
 
-// produceRecords appends records that have keys: too few at a time, and too short, to compress.
-func (c *Client) produceRecords(ctx context.Context, topic string, partition int, records kafka.RecordReader) error {
+// produceKeyed appends records with keys, uncompressed: changes are few and short.
+func (c *Client) produceKeyed(ctx context.Context, topic string, partition int, records kafka.RecordReader) error {
 	res, err := c.client.Produce(ctx, &kafka.ProduceRequest{
 		Topic:        topic,
 		Partition:    partition,
 		RequiredAcks: kafka.RequireAll,
 		Records:      records,
 	})
-	return produced(topic, partition, res, err)
+	return produceError(topic, partition, res, err)
 }
 
-func produced(topic string, partition int, res *kafka.ProduceResponse, err error) error {
+func produceError(topic string, partition int, res *kafka.ProduceResponse, err error) error {
 	if err == nil {
 		err = res.Error
 	}
