@@ -20,6 +20,7 @@ import (
 	"linkstream/schema/sqlite"
 	"linkstream/schema/stream"
 	"linkstream/schema/stream/streamtest"
+	"linkstream/schema/testkit"
 )
 
 func TestLinkPage(t *testing.T) {
@@ -261,19 +262,19 @@ func TestPagesWithoutTheClickStore(t *testing.T) {
 
 func TestHowFarClicksAreCounted(t *testing.T) {
 	broker := streamtest.StartBroker(t)
-	topics := broker.Topics(2)
+	topics := broker.CreateTopics(2)
 	s := startOn(t, sameLinks, func(clicks *sqlite.Clicks) apiservice.Clicks { return clicks }, topics)
 	link := s.addLink(t, "sale", "https://example.org/")
 	b := s.signedIn(t)
 	eventually := func(want string) {
 		t.Helper()
-		streamtest.Eventually(t, func() string {
+		testkit.Succeeds(t, func() error {
 			for _, path := range []string{"/dashboard", "/dashboard/links", "/dashboard/links/0/sale"} {
 				if text := b.get(path).text(); !strings.Contains(text, want) {
-					return fmt.Sprintf("%s does not say %q: %s", path, want, text)
+					return fmt.Errorf("%s does not say %q: %s", path, want, text)
 				}
 			}
-			return ""
+			return nil
 		})
 	}
 	eventually("Counted up to now")

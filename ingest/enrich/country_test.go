@@ -17,6 +17,7 @@ import (
 	"linkstream/ingest/enrich"
 	"linkstream/ingest/enrich/enrichtest"
 	"linkstream/schema"
+	"linkstream/schema/testkit"
 )
 
 var networks = map[string]enrichtest.Record{
@@ -37,9 +38,7 @@ var networks = map[string]enrichtest.Record{
 
 func must(t testing.TB, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 }
 
 // openCountries opens a file with networks, which path replaces.

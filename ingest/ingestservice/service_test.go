@@ -9,6 +9,7 @@ import (
 
 	"linkstream/ingest/enrich/enrichtest"
 	"linkstream/ingest/ingestservice"
+	"linkstream/schema/testkit"
 )
 
 func TestConfig(t *testing.T) {
@@ -33,9 +34,7 @@ func TestConfig(t *testing.T) {
 	})
 	t.Run("every invalid field is reported by its flag", func(t *testing.T) {
 		text := filepath.Join(t.TempDir(), "text")
-		if err := os.WriteFile(text, []byte("81.2.69.0/24 GB\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(text, []byte("81.2.69.0/24 GB\n"), 0o600))
 		for _, path := range []string{text, filepath.Join(t.TempDir(), "missing")} {
 			cfg := ingestservice.Config{Listen: "nowhere", GeoIP: path}
 			err := cfg.Validate()

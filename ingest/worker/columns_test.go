@@ -11,27 +11,27 @@ import (
 	"linkstream/schema"
 )
 
-// looking is a store that looks at each batch and counts nothing.
-type looking struct {
-	bottomless
-	look func(*schema.ClickBatch)
+// inspector is a store that passes each batch to inspect.
+type inspector struct {
+	discardStore
+	inspect func(*schema.ClickBatch)
 }
 
-func (s looking) InsertClicks(_ context.Context, batch *schema.ClickBatch) error {
-	s.look(batch)
+func (s inspector) InsertClicks(_ context.Context, batch *schema.ClickBatch) error {
+	s.inspect(batch)
 	return nil
 }
 
-// TestBatchHasEveryColumn looks at batches of two clicks in turn: one of which all is known, and one with nothing.
+// The topic alternates between a click with every field and one with none.
 func TestBatchHasEveryColumn(t *testing.T) {
 	const clicks = 10
-	topic := &endless{bodies: [][]byte{
+	topic := &endlessTopic{bodies: [][]byte{
 		schema.AppendClickBody(nil, &schema.Click{LinkID: link, AccountID: account, ClickedAt: noon,
 			UserAgent: []byte("curl/8.5.0"), Referrer: []byte("https://www.News.example:8443/x?y"), Network: []byte{81, 2, 69}}),
 		schema.AppendClickBody(nil, &schema.Click{ClickedAt: noon, Network: []byte{10, 0, 0}}),
 	}}
 	batches := 0
-	store := looking{look: func(b *schema.ClickBatch) {
+	store := inspector{inspect: func(b *schema.ClickBatch) {
 		batches++
 		columns := reflect.ValueOf(*b)
 		for _, field := range reflect.VisibleFields(columns.Type()) {
@@ -39,7 +39,7 @@ func TestBatchHasEveryColumn(t *testing.T) {
 				continue
 			}
 			if n := columns.FieldByIndex(field.Index).Len(); n != clicks {
-				t.Fatalf("batch %d: %d rows in column %s, want %d", batches, n, field.Name, clicks)
+				t.Fatalf("batch %d: got %d rows in column %s, want %d", batches, n, field.Name, clicks)
 			}
 		}
 		type row struct {
@@ -67,6 +67,6 @@ func TestBatchHasEveryColumn(t *testing.T) {
 		}
 	}
 	if batches != 3 {
-		t.Errorf("%d batches", batches)
+		t.Errorf("got %d batches, want 3", batches)
 	}
 }

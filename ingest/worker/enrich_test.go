@@ -1,18 +1,18 @@
 package worker_test
 
 import (
-	"reflect"
 	"testing"
 	"time"
 
 	"linkstream/schema"
 	"linkstream/schema/stream/streamtest"
+	"linkstream/schema/testkit"
 )
 
-// TestReportsTellWhereClicksCameFrom takes clicks as an edge sends them to what a store reports of them.
-func TestReportsTellWhereClicksCameFrom(t *testing.T) {
+// Clicks as an edge produces them end up in the store's reports.
+func TestReportsHoldTheSourceOfClicks(t *testing.T) {
 	t.Parallel()
-	client, store := streamtest.StartBroker(t).Topics(1), openStore(t)
+	client, store := streamtest.StartBroker(t).CreateTopics(1), openStore(t)
 	const firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:132.0) Gecko/20100101 Firefox/132.0"
 	for i, c := range []schema.Click{
 		{UserAgent: []byte(firefox), Referrer: []byte("https://www.News.example:8443/x?y"), Network: []byte{81, 2, 69}},
@@ -28,22 +28,14 @@ func TestReportsTellWhereClicksCameFrom(t *testing.T) {
 
 	days := []schema.DayReport{{Date: "2026-11-21", People: 3, Bots: 1}}
 	got, err := store.LinkReport(t.Context(), link, time.Time{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	want := schema.LinkReport{Days: days, Devices: map[schema.Device]int64{schema.Desktop: 3, schema.Bot: 1},
 		Browsers:  []schema.NameCount{{Name: "Firefox", Total: 3}},
 		Referrers: []schema.NameCount{{Name: "news.example", Total: 2}, {Name: "", Total: 1}},
 		Countries: []schema.NameCount{{Name: "GB", Total: 2}, {Name: "", Total: 1}}}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
+	testkit.Equal(t, "link report", got, want)
 	owned, err := store.AccountReport(t.Context(), account, time.Time{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	wantOwned := schema.AccountReport{Days: days, Links: []schema.LinkCount{{LinkID: link, Total: 4}}}
-	if !reflect.DeepEqual(owned, wantOwned) {
-		t.Errorf("got %+v of the account, want %+v", owned, wantOwned)
-	}
+	testkit.Equal(t, "account report", owned, wantOwned)
 }

@@ -1,6 +1,7 @@
 package worker_test
 
 import (
+	"errors"
 	"log/slog"
 	"testing"
 
@@ -8,11 +9,12 @@ import (
 	"linkstream/schema"
 	"linkstream/schema/stream"
 	"linkstream/schema/stream/streamtest"
+	"linkstream/schema/testkit"
 )
 
-func TestWorkerOutlivesFaultsOfTheStore(t *testing.T) {
+func TestWorkerRecoversFromStoreFaults(t *testing.T) {
 	t.Parallel()
-	client, store := streamtest.StartBroker(t).Topics(1), &faultyStore{ClickStore: openStore(t)}
+	client, store := streamtest.StartBroker(t).CreateTopics(1), &faultyStore{ClickStore: openStore(t)}
 	clicks := encoded(lane(1), 1, 300)
 	produce(t, client, 0, clicks[:100]...)
 
@@ -24,18 +26,18 @@ func TestWorkerOutlivesFaultsOfTheStore(t *testing.T) {
 	w.awaitReady()
 	awaitTotal(t, store, 100)
 
-	// It goes down while the worker counts.
+	// It goes down while the worker runs.
 	store.set(faults{position: errDown, insert: errDown})
 	produce(t, client, 0, clicks[100:200]...)
 	w.awaitFailing(errDown.Error())
 	if got := total(t, store); got != 100 {
-		t.Fatalf("%d clicks are counted by a store that is down", got)
+		t.Fatalf("a store that is down counted %d clicks", got)
 	}
 	store.set(faults{})
 	w.awaitReady()
 	awaitTotal(t, store, 200)
 
-	// Its answer is lost after it counted.
+	// It inserts, and its answer is lost.
 	store.set(faults{answer: errDown})
 	produce(t, client, 0, clicks[200:]...)
 	w.awaitFailing(errDown.Error())
@@ -48,15 +50,15 @@ func TestWorkerOutlivesFaultsOfTheStore(t *testing.T) {
 	if got := w.metric("failures_total"); got < 3 {
 		t.Errorf("metric failures_total is %d, want at least 3", got)
 	}
-	if !w.log.contains(errDown.Error()) {
-		t.Error("nothing is logged")
+	if !w.log.Contains(errDown.Error()) {
+		t.Error("the log does not contain the error")
 	}
 }
 
-// TestWorkerTalliesABatchOnce: a batch that has to be built again must not count its dropped records twice.
-func TestWorkerTalliesABatchOnce(t *testing.T) {
+// A batch that is built again after an error must not add to the metrics twice.
+func TestMetricsCountARetriedBatchOnce(t *testing.T) {
 	t.Parallel()
-	client, store := streamtest.StartBroker(t).Topics(1), &faultyStore{ClickStore: openStore(t)}
+	client, store := streamtest.StartBroker(t).CreateTopics(1), &faultyStore{ClickStore: openStore(t)}
 	values := append(encoded(lane(1), 1, 5), encoded(lane(1), 4, 6)...)
 	values = append(append(values, []byte("not a click")), encoded(lane(1), 9, 9)...)
 	produce(t, client, 0, values...)
@@ -70,22 +72,22 @@ func TestWorkerTalliesABatchOnce(t *testing.T) {
 		"records_dead_total": 1})
 }
 
-func TestWorkerOutlivesTheBroker(t *testing.T) {
+func TestWorkerRecoversFromABrokerRestart(t *testing.T) {
 	t.Parallel()
 	broker := streamtest.StartBroker(t)
-	client, store := broker.Topics(2), openStore(t)
+	client, store := broker.CreateTopics(2), openStore(t)
 	produce(t, client, 0, encoded(lane(1), 1, 50)...)
 	w := start(t, quick(), client, store)
 	awaitTotal(t, store, 50)
 	broker.Stop()
-	streamtest.Eventually(t, func() string {
+	testkit.Succeeds(t, func() error {
 		if w.Ready() == nil {
-			return "the worker is ready without a broker"
+			return errors.New("the worker is ready without a broker")
 		}
-		return ""
+		return nil
 	})
 	broker.Start()
-	streamtest.Succeeds(t, func() error {
+	testkit.Succeeds(t, func() error {
 		var batch stream.Batch
 		for _, v := range encoded(lane(1), 51, 80) {
 			batch.Append(nil, v)
@@ -96,10 +98,10 @@ func TestWorkerOutlivesTheBroker(t *testing.T) {
 	w.awaitReady()
 }
 
-// TestWorkersThatOverlap lets two of them count one partition, as a worker and its successor may for a moment.
-func TestWorkersThatOverlap(t *testing.T) {
+// A worker that does not yet know of a rebalance and its successor count the same partition.
+func TestOverlappingWorkersCountEachClickOnce(t *testing.T) {
 	t.Parallel()
-	client, store := streamtest.StartBroker(t).Topics(1), openStore(t)
+	client, store := streamtest.StartBroker(t).CreateTopics(1), openStore(t)
 	clicks := encoded(lane(1), 1, 60)
 	newPartition := func() *worker.Partition {
 		return worker.NewPartition(0, quick(), client, store, nil, slog.New(slog.DiscardHandler))
@@ -107,14 +109,13 @@ func TestWorkersThatOverlap(t *testing.T) {
 	step := func(p *worker.Partition, want int64) {
 		t.Helper()
 		if next, err := p.Step(t.Context()); err != nil || next != want {
-			t.Fatalf("counted up to %d, error %v; want %d", next, err, want)
+			t.Fatalf("Step returned %d, error %v; want %d", next, err, want)
 		}
 	}
-	stale := func(p *worker.Partition) {
+	conflict := func(p *worker.Partition) {
 		t.Helper()
-		if _, err := p.Step(t.Context()); schema.ErrorCode(err) != schema.CodeConflict {
-			t.Fatalf("got %v, want a conflict", err)
-		}
+		_, err := p.Step(t.Context())
+		testkit.WantCode(t, err, schema.CodeConflict)
 	}
 	zombie, successor := newPartition(), newPartition()
 	produce(t, client, 0, clicks[:20]...)
@@ -122,19 +123,19 @@ func TestWorkersThatOverlap(t *testing.T) {
 	step(successor, 20)
 	produce(t, client, 0, clicks[20:40]...)
 	step(successor, 40)
-	stale(zombie) // it read the same clicks
+	conflict(zombie) // it fetched the same clicks
 	step(zombie, 40)
 	produce(t, client, 0, clicks[40:]...)
 	step(zombie, 60)
-	stale(successor)
+	conflict(successor)
 	step(successor, 60)
 	awaitTotal(t, store, 60)
 }
 
-func TestWorkerSkipsWhatRetentionDeleted(t *testing.T) {
+func TestWorkerSkipsDeletedRecords(t *testing.T) {
 	t.Parallel()
 	broker := streamtest.StartBroker(t)
-	client, store := broker.Topics(1), openStore(t)
+	client, store := broker.CreateTopics(1), openStore(t)
 	clicks := encoded(lane(1), 1, 60)
 	produce(t, client, 0, clicks[:20]...)
 	first := start(t, quick(), client, store)
@@ -142,15 +143,13 @@ func TestWorkerSkipsWhatRetentionDeleted(t *testing.T) {
 	first.stop()
 
 	produce(t, client, 0, clicks[20:50]...)
-	if err := broker.DeleteRecords(stream.DefaultConfig().Clicks, 0, 35); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, broker.DeleteRecords(stream.DefaultConfig().Clicks, 0, 35))
 	second := start(t, quick(), client, store)
 	awaitTotal(t, store, 20+15)
 	second.wantMetrics(map[string]int{"records_deleted_total": 15, "clicks_missing_total": 15, "clicks_counted_total": 15})
-	for _, line := range []string{"level=ERROR", "records were deleted before they were counted", "from=20 to=35"} {
-		if !second.log.contains(line) {
-			t.Errorf("the log does not say %q", line)
+	for _, line := range []string{"level=ERROR", "retention deleted records before they were counted", "from=20 to=35"} {
+		if !second.log.Contains(line) {
+			t.Errorf("the log does not contain %q", line)
 		}
 	}
 	produce(t, client, 0, clicks[50:]...)
@@ -158,22 +157,20 @@ func TestWorkerSkipsWhatRetentionDeleted(t *testing.T) {
 	second.awaitReady()
 }
 
-// TestWorkerSkipsToTheEnd: all was deleted, and the store has to learn of clicks that come afterwards.
-func TestWorkerSkipsToTheEnd(t *testing.T) {
+// Retention deleted every record, and the store has no position yet.
+func TestWorkerSkipsToTheEndOfAnEmptyLog(t *testing.T) {
 	t.Parallel()
 	broker := streamtest.StartBroker(t)
-	client, store := broker.Topics(1), openStore(t)
+	client, store := broker.CreateTopics(1), openStore(t)
 	clicks := encoded(lane(1), 1, 60)
 	produce(t, client, 0, clicks[:50]...)
-	if err := broker.DeleteRecords(stream.DefaultConfig().Clicks, 0, -1); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, broker.DeleteRecords(stream.DefaultConfig().Clicks, 0, -1))
 	w := start(t, quick(), client, store)
-	streamtest.Eventually(t, func() string {
+	testkit.Succeeds(t, func() error {
 		if w.metric("records_deleted_total") == 0 {
-			return "nothing is skipped"
+			return errors.New("no record is skipped")
 		}
-		return ""
+		return nil
 	})
 	produce(t, client, 0, clicks[50:]...)
 	awaitTotal(t, store, 10)
@@ -181,26 +178,24 @@ func TestWorkerSkipsToTheEnd(t *testing.T) {
 	w.wantMetrics(map[string]int{"records_deleted_total": 50, "failures_total": 0})
 }
 
-func TestWorkerRefusesAnotherTopic(t *testing.T) {
+func TestWorkerRefusesAShorterLog(t *testing.T) {
 	t.Parallel()
 	broker := streamtest.StartBroker(t)
-	client, store := broker.Topics(1), openStore(t)
+	client, store := broker.CreateTopics(1), openStore(t)
 	produce(t, client, 0, encoded(lane(1), 1, 20)...)
 	first := start(t, quick(), client, store)
 	awaitTotal(t, store, 20)
 	first.stop()
 
-	if err := broker.DeleteTopic(stream.DefaultConfig().Clicks); err != nil {
-		t.Fatal(err)
-	}
-	again := broker.Topics(1)
+	testkit.Must(t, broker.DeleteTopic(stream.DefaultConfig().Clicks))
+	again := broker.CreateTopics(1)
 	produce(t, again, 0, encoded(lane(2), 1, 5)...)
 	second := start(t, quick(), again, store)
-	second.awaitFailing("the topic ends at 5, but has been counted to 20")
+	second.awaitFailing("the log ends at offset 5 but is counted up to 20")
 	if got := total(t, store); got != 20 {
 		t.Errorf("%d clicks are counted", got)
 	}
-	if !second.log.contains("the topic ends at 5") {
-		t.Error("the log does not say why")
+	if !second.log.Contains("the log ends at offset 5") {
+		t.Error("the error is not logged")
 	}
 }

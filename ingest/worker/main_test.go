@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -23,7 +24,7 @@ import (
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
 	"linkstream/schema/stream"
-	"linkstream/schema/stream/streamtest"
+	"linkstream/schema/testkit"
 )
 
 func TestMain(m *testing.M) {
@@ -45,12 +46,12 @@ const (
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// lane returns a lane of an incarnation of its own.
+// lane returns a lane with its own incarnation.
 func lane(n byte) schema.Lane {
 	return schema.Lane{Incarnation: schema.Incarnation{n, 1}, Number: uint32(n)}
 }
 
-// encoded returns the clicks first to last of a lane.
+// encoded returns the encoded clicks first to last of a lane.
 func encoded(l schema.Lane, first, last uint64) [][]byte {
 	var values [][]byte
 	for seq := first; seq <= last; seq++ {
@@ -67,17 +68,13 @@ func produce(t testing.TB, client *stream.Client, partition int, values ...[]byt
 	for _, v := range values {
 		batch.Append(nil, v)
 	}
-	if err := client.Produce(t.Context(), partition, &batch); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, client.Produce(t.Context(), partition, &batch))
 }
 
 func openStore(t testing.TB) *sqlite.Clicks {
 	t.Helper()
 	store, err := sqlite.OpenClicks(t.Context(), filepath.Join(t.TempDir(), "clicks.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() {
 		if err := store.Close(); err != nil {
 			t.Error(err)
@@ -86,25 +83,23 @@ func openStore(t testing.TB) *sqlite.Clicks {
 	return store
 }
 
-// openCountries opens a file that knows the country of 81.0.0.0/8.
+// openCountries opens a file that maps 81.0.0.0/8 to GB.
 func openCountries(t testing.TB) *enrich.Countries {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "countries.mmdb")
 	enrichtest.WriteCountries(t, path, map[string]enrichtest.Record{"81.0.0.0/8": enrichtest.In("GB")})
 	countries, err := enrich.OpenCountries(path, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return countries
 }
 
-// running is a worker in a goroutine.
+// running is a worker that runs in a goroutine.
 type running struct {
 	*worker.Worker
 	t    testing.TB
 	set  *metrics.Set
-	log  *logBuffer
-	stop func() // and wait until it has
+	log  *testkit.Buffer
+	stop func() // cancels Run and waits for it
 }
 
 func start(t testing.TB, cfg worker.Config, client *stream.Client, store schema.ClickStore) *running {
@@ -113,8 +108,8 @@ func start(t testing.TB, cfg worker.Config, client *stream.Client, store schema.
 
 func startWith(t testing.TB, countries *enrich.Countries, cfg worker.Config, client *stream.Client,
 	store schema.ClickStore) *running {
-	r := &running{t: t, set: metrics.NewSet(), log: new(logBuffer)}
-	r.Worker = worker.New(cfg, client, store, countries, slog.New(slog.NewTextHandler(r.log, nil)), r.set)
+	r := &running{t: t, set: metrics.NewSet(), log: new(testkit.Buffer)}
+	r.Worker = worker.New(cfg, client, store, countries, r.log.Logger(), r.set)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- r.Run(ctx) }()
@@ -130,25 +125,18 @@ func startWith(t testing.TB, countries *enrich.Countries, cfg worker.Config, cli
 
 func (r *running) awaitReady() {
 	r.t.Helper()
-	streamtest.Succeeds(r.t, r.Ready)
+	testkit.Succeeds(r.t, r.Ready)
 }
 
-// awaitFailing waits until Ready says what.
-func (r *running) awaitFailing(what string) {
+// awaitFailing waits until Ready returns an error that contains text.
+func (r *running) awaitFailing(text string) {
 	r.t.Helper()
-	streamtest.Eventually(r.t, func() string {
-		if err := r.Ready(); err == nil || !strings.Contains(err.Error(), what) {
-			return "Ready says " + errString(err) + ", not " + what
+	testkit.Succeeds(r.t, func() error {
+		if err := r.Ready(); err == nil || !strings.Contains(err.Error(), text) {
+			return fmt.Errorf("Ready returns %v, want an error with %q", err, text)
 		}
-		return ""
+		return nil
 	})
-}
-
-func errString(err error) string {
-	if err == nil {
-		return "nothing"
-	}
-	return err.Error()
 }
 
 // metric returns the value of linkstream_ingest_name.
@@ -159,9 +147,7 @@ func (r *running) metric(name string) int {
 	for lines := bufio.NewScanner(&text); lines.Scan(); {
 		if value, ok := strings.CutPrefix(lines.Text(), "linkstream_ingest_"+name+" "); ok {
 			n, err := strconv.Atoi(value)
-			if err != nil {
-				r.t.Fatal(err)
-			}
+			testkit.Must(r.t, err)
 			return n
 		}
 	}
@@ -178,70 +164,50 @@ func (r *running) wantMetrics(want map[string]int) {
 	}
 }
 
-// awaitPosition waits until a partition has been counted up to next.
+// awaitPosition waits until the store's position of a partition is next.
 func awaitPosition(t testing.TB, store schema.ClickStore, partition int, next int64) {
 	t.Helper()
-	streamtest.Eventually(t, func() string {
+	testkit.Succeeds(t, func() error {
 		if p, err := store.Position(t.Context(), partition); err != nil || p.Next != next {
-			return "partition is counted up to " + strconv.FormatInt(p.Next, 10) + ", error " + errString(err)
+			return fmt.Errorf("the position is %d, error %v; want %d", p.Next, err, next)
 		}
-		return ""
+		return nil
 	})
 }
 
 func total(t testing.TB, store schema.ClickStore) int64 {
 	t.Helper()
 	counts, err := store.ClickCounts(t.Context(), []int64{link})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return counts[link]
 }
 
-// awaitTotal waits until the link has want clicks, and checks that it does not get more of them.
+// awaitTotal waits until the link has want clicks. More are an error.
 func awaitTotal(t testing.TB, store schema.ClickStore, want int64) {
 	t.Helper()
-	streamtest.Eventually(t, func() string {
+	testkit.Succeeds(t, func() error {
 		if got := total(t, store); got < want {
-			return strconv.FormatInt(got, 10) + " clicks are counted"
+			return fmt.Errorf("%d of %d clicks are counted", got, want)
 		}
-		return ""
+		return nil
 	})
 	if got := total(t, store); got != want {
 		t.Fatalf("%d clicks are counted, want %d", got, want)
 	}
 }
 
-// logBuffer holds what is logged.
-type logBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *logBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *logBuffer) contains(text string) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return strings.Contains(b.text.String(), text)
-}
-
-// faultyStore is a store that fails as it is told, and tells of its inserts.
+// faultyStore is a store with injected faults. It records its inserts.
 type faultyStore struct {
 	schema.ClickStore
 	mu      sync.Mutex
 	faults  faults
-	inserts []int // clicks of each batch that was counted
+	inserts []int // sizes of the batches that were inserted
 }
 
 type faults struct {
 	position error // what Position returns
-	insert   error // what InsertClicks returns without doing anything
-	answer   error // what InsertClicks returns after it has counted
+	insert   error // what InsertClicks returns without inserting
+	answer   error // what InsertClicks returns after it has inserted
 }
 
 var errDown = errors.New("the store is down")
@@ -279,8 +245,8 @@ func (s *faultyStore) InsertClicks(ctx context.Context, batch *schema.ClickBatch
 	return f.answer
 }
 
-// counted returns how many clicks each batch had that was inserted.
-func (s *faultyStore) counted() []int {
+// batchSizes returns the sizes of the batches that were inserted.
+func (s *faultyStore) batchSizes() []int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]int(nil), s.inserts...)

@@ -16,32 +16,32 @@ import (
 )
 
 const (
-	// What is outside of these does not fit into every store.
+	// Limits that every store can represent.
 	firstYear, lastYear = 1970, 2148
 	maxSeq              = math.MaxInt64
-	// maxDeadBytes keeps what could not be read below the megabyte that brokers accept by default.
+	// maxDeadBytes keeps a batch of dead letters below the brokers' default message.max.bytes of 1 MiB.
 	maxDeadBytes = 512 << 10
 )
 
 var (
-	errBatchFull = errors.New("the batch is full") // ends a fetch whose other records are for the next batch
-	errRange     = fmt.Errorf("clicked_at_ms is not of %d to %d, or seq is above %d", firstYear, lastYear, maxSeq)
+	errBatchFull  = errors.New("batch is full") // ends a fetch; its other records belong to the next batch
+	errOutOfRange = fmt.Errorf("clicked_at_ms is not in %d to %d, or seq is above %d", firstYear, lastYear, maxSeq)
 )
 
-// topic is the click log as a worker sees it.
+// topic is the part of stream.Client that a Partition uses.
 type topic interface {
-	// Fetch calls each for the records of a partition from offset on, waiting up to wait for the first. It returns how
-	// many records the partition has beyond them, also if each returned an error.
+	// Fetch calls each for the records of a partition from offset on. It waits up to wait for the first record. It
+	// returns how many records follow those that each accepted, also when each returned an error.
 	Fetch(ctx context.Context, partition int, offset int64, wait time.Duration,
 		each func(stream.Record) error) (lag int64, err error)
-	// Offsets returns the offsets of the partition's first record and of the one that will come next.
-	Offsets(ctx context.Context, partition int) (first, next int64, err error)
-	// ProduceDead keeps what could not be read as a click.
+	// Offsets returns the partition's log start offset and log end offset.
+	Offsets(ctx context.Context, partition int) (start, end int64, err error)
+	// ProduceDead appends values to the dead letter topic.
 	ProduceDead(ctx context.Context, batch *stream.Batch) error
 }
 
-// Partition counts the clicks of one partition, one batch at a time. Its state is a copy of what the store says, and
-// is thrown away whenever the two may differ. It belongs to one goroutine.
+// Partition counts the clicks of one partition, one batch at a time. Its state is a copy of the store's, and is loaded
+// again whenever the two may differ. It belongs to one goroutine.
 type Partition struct {
 	number   int
 	cfg      Config
@@ -51,17 +51,17 @@ type Partition struct {
 	log      *slog.Logger
 	status   *status
 
-	known bool                   // whether marks and batch.Base are what the store says
-	marks map[schema.Lane]uint64 // run ahead of the store while a batch is built; that of lane is in mark
-	lane  schema.Lane            // of the last click: most come in batches of one
-	mark  uint64
-	batch schema.ClickBatch
-	dead  stream.Batch
-	tally tally        // of the batch
-	click schema.Click // scratch
+	loaded  bool                   // marks and batch.Base are the store's
+	marks   map[schema.Lane]uint64 // ahead of the store while a batch is built; lane's own mark is in mark
+	lane    schema.Lane            // lane of the last click; clicks of a lane arrive in runs
+	mark    uint64
+	batch   schema.ClickBatch
+	dead    stream.Batch
+	results results      // of the batch
+	click   schema.Click // scratch
 }
 
-// NewPartition returns a counter for a partition of topic. Without countries it knows none.
+// NewPartition returns a Partition without metrics of its own. countries may be nil.
 func NewPartition(number int, cfg Config, topic topic, store schema.ClickStore, countries *enrich.Countries,
 	log *slog.Logger) *Partition {
 	return newPartition(number, cfg, topic, store, countries, log, newStatus(metrics.NewSet()))
@@ -73,39 +73,39 @@ func newPartition(number int, cfg Config, topic topic, store schema.ClickStore, 
 		log: log.With("partition", number), status: status}
 }
 
-// Step counts one batch: it reads what follows the partition's position, drops what the lane marks have seen, and
-// stores the rest together with the new marks and position. It returns the offset up to which the partition is
-// counted. After an error the next Step begins again from what the store says, which is right whatever happened.
+// Step counts one batch: it fetches the records at the partition's position, drops clicks at or below their lane's mark,
+// and inserts the others together with the new marks and position. It returns the offset of the next record to count.
+// After an error the next Step loads the position again, whatever happened to the insert.
 func (p *Partition) Step(ctx context.Context) (next int64, err error) {
-	if !p.known {
-		if err := p.recall(ctx); err != nil {
+	if !p.loaded {
+		if err := p.loadPosition(ctx); err != nil {
 			return 0, err
 		}
 	}
-	p.known = false // until this batch is stored
-	p.tally = tally{}
+	p.loaded = false // until this batch is inserted
+	p.results = results{}
 	p.dead.Reset(time.Now())
-	if err := p.fill(ctx); err != nil {
+	if err := p.fetchBatch(ctx); err != nil {
 		return 0, err
 	}
-	if err := p.keepDead(ctx); err != nil {
+	if err := p.produceDead(ctx); err != nil {
 		return 0, err
 	}
-	// Without a click nothing is stored: the store stays at the batch's Base, and the batch grows in the next Step.
+	// A batch without clicks is not inserted: the store stays at its Base, and the next Step adds to it.
 	if clicks := p.batch.Len(); clicks > 0 {
 		if err := p.store.InsertClicks(ctx, &p.batch); err != nil {
-			return 0, fmt.Errorf("insert %d clicks of partition %d from %d: %w", clicks, p.number, p.batch.Base, err)
+			return 0, fmt.Errorf("insert %d clicks of partition %d from offset %d: %w", clicks, p.number, p.batch.Base, err)
 		}
-		p.tally.counted = clicks
+		p.results.counted = clicks
 		p.batch.Reset(p.number, p.batch.Next)
 	}
-	p.status.add(p.tally)
-	p.known = true
+	p.status.add(p.results)
+	p.loaded = true
 	return p.batch.Next, nil
 }
 
-// recall begins again from what the store says.
-func (p *Partition) recall(ctx context.Context) error {
+// loadPosition loads the position and the marks from the store.
+func (p *Partition) loadPosition(ctx context.Context) error {
 	position, err := p.store.Position(ctx, p.number)
 	if err != nil {
 		return fmt.Errorf("read position of partition %d: %w", p.number, err)
@@ -116,16 +116,16 @@ func (p *Partition) recall(ctx context.Context) error {
 	}
 	p.lane, p.mark = schema.Lane{}, p.marks[schema.Lane{}]
 	p.batch.Reset(p.number, position.Next)
-	p.status.take(p.number)
+	p.status.addPartition(p.number)
 	return nil
 }
 
-// fill builds the batch: until it has MaxBatch clicks or MaxWait has passed since the first record.
-func (p *Partition) fill(ctx context.Context) error {
+// fetchBatch fetches until the batch has MaxBatch clicks or MaxWait has passed since its first record.
+func (p *Partition) fetchBatch(ctx context.Context) error {
 	wait, started := p.cfg.IdleWait, time.Time{}
 	for p.batch.Len() < p.cfg.MaxBatch && wait > 0 {
 		before := p.batch.Next
-		lag, err := p.topic.Fetch(ctx, p.number, p.batch.Next, wait, p.add)
+		lag, err := p.topic.Fetch(ctx, p.number, p.batch.Next, wait, p.addRecord)
 		if err == nil || errors.Is(err, errBatchFull) {
 			p.status.setLag(p.number, lag)
 		}
@@ -137,7 +137,7 @@ func (p *Partition) fill(ctx context.Context) error {
 		case err != nil:
 			return err
 		case p.batch.Next == before:
-			return nil // nothing came
+			return nil // no record within wait
 		}
 		if started.IsZero() {
 			started = time.Now()
@@ -147,15 +147,15 @@ func (p *Partition) fill(ctx context.Context) error {
 	return nil
 }
 
-// add puts a record into the batch, unless its lane's mark has seen it.
-func (p *Partition) add(r stream.Record) error {
+// addRecord checks a record and adds its click to the batch, or drops it if its lane's mark has reached it.
+func (p *Partition) addRecord(r stream.Record) error {
 	if p.batch.Len() >= p.cfg.MaxBatch {
 		return errBatchFull
 	}
 	c := &p.click
 	err := schema.DecodeClick(r.Value, c)
 	if year := c.ClickedAt.Year(); err == nil && (year < firstYear || year > lastYear || c.Seq > maxSeq) {
-		err = errRange
+		err = errOutOfRange
 	}
 	if err != nil {
 		return p.addDead(r, err)
@@ -166,11 +166,11 @@ func (p *Partition) add(r stream.Record) error {
 		p.lane, p.mark = c.Lane, p.marks[c.Lane]
 	}
 	if c.Seq <= p.mark {
-		p.tally.repeated++
+		p.results.repeated++
 		return nil
 	}
 	if c.Seq > p.mark+1 {
-		p.tally.missing += int(c.Seq - p.mark - 1)
+		p.results.missing += int(c.Seq - p.mark - 1)
 		p.log.Error("clicks are missing from the topic", "lane", c.Lane.Number, "incarnation", c.Lane.Incarnation,
 			"after", p.mark, "before", c.Seq, "offset", r.Offset)
 	}
@@ -189,44 +189,45 @@ func (p *Partition) add(r stream.Record) error {
 	return nil
 }
 
-// addDead sets a record aside that is not a click.
+// addDead adds a record that is not a click to the dead letters.
 func (p *Partition) addDead(r stream.Record, cause error) error {
 	if p.dead.Len() == 0 {
-		p.log.Warn("records are not clicks", "first", r.Offset, "bytes", len(r.Value), "error", cause)
+		p.log.Warn("moving records that are not clicks to the dead letter topic", "first", r.Offset,
+			"bytes", len(r.Value), "error", cause)
 	} else if p.dead.Size()+len(r.Value) > maxDeadBytes {
 		return errBatchFull
 	}
 	p.dead.Append(nil, r.Value)
-	p.tally.dead++
+	p.results.dead++
 	p.batch.Next = r.Offset + 1
 	return nil
 }
 
-// keepDead stores what could not be read before the position moves past it. A repetition is possible and harmless.
-func (p *Partition) keepDead(ctx context.Context) error {
+// produceDead produces the dead letters before the position moves past their records. A retry may repeat them.
+func (p *Partition) produceDead(ctx context.Context) error {
 	if p.dead.Len() == 0 {
 		return nil
 	}
 	if err := p.topic.ProduceDead(ctx, &p.dead); err != nil {
-		return fmt.Errorf("keep %d records that are not clicks: %w", p.dead.Len(), err)
+		return fmt.Errorf("produce %d dead letters: %w", p.dead.Len(), err)
 	}
 	return nil
 }
 
-// skipDeleted moves the batch past records that the topic's retention has deleted. A topic that ends before the
-// position is another topic than the one that was counted: only an operator can tell what is right then.
+// skipDeleted moves the batch to the log start offset, past records that retention deleted. A log that ends before the
+// position is not the one that was counted, and needs an operator.
 func (p *Partition) skipDeleted(ctx context.Context, cause error) error {
-	first, next, err := p.topic.Offsets(ctx, p.number)
+	start, end, err := p.topic.Offsets(ctx, p.number)
 	switch {
 	case err != nil:
 		return err
-	case p.batch.Next > next:
-		return fmt.Errorf("the topic ends at %d, but has been counted to %d: it is not the same: %w", next, p.batch.Next, cause)
-	case p.batch.Next >= first:
-		return cause // its leader has changed in the meantime
+	case p.batch.Next > end:
+		return fmt.Errorf("the log ends at offset %d but is counted up to %d: it is a different log: %w", end, p.batch.Next, cause)
+	case p.batch.Next >= start:
+		return cause // the leader has changed since
 	}
-	p.tally.deleted += int(first - p.batch.Next)
-	p.log.Error("records were deleted before they were counted", "from", p.batch.Next, "to", first)
-	p.batch.Next = first
+	p.results.deleted += int(start - p.batch.Next)
+	p.log.Error("retention deleted records before they were counted", "from", p.batch.Next, "to", start)
+	p.batch.Next = start
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/VictoriaMetrics/metrics"
@@ -17,12 +16,13 @@ import (
 	"linkstream/schema/sqlite"
 	"linkstream/schema/stream"
 	"linkstream/schema/stream/streamtest"
+	"linkstream/schema/testkit"
 )
 
-// The test program runs as a worker where these name a broker and a store.
+// The test binary runs as a worker if these name a broker and a store.
 const envBrokers, envStore = "LINKSTREAM_WORKER_TEST_BROKERS", "LINKSTREAM_WORKER_TEST_STORE"
 
-// countUntilKilled is a worker process; its input ends when the test's process does.
+// countUntilKilled is the main function of a worker process. Its standard input ends with the test process.
 func countUntilKilled(brokers, path string) (status int) {
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
@@ -51,23 +51,19 @@ func countUntilKilled(brokers, path string) (status int) {
 	return 0
 }
 
-// startProcess starts a worker process and returns what kills it with -9.
+// startProcess starts a worker process. kill sends it SIGKILL and waits for it.
 func startProcess(t testing.TB, broker *streamtest.Broker, path string) (kill func()) {
 	t.Helper()
 	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	cmd := exec.Command(program)
 	cmd.Env = append(os.Environ(), envBrokers+"="+broker.Addr, envStore+"="+path)
-	var output strings.Builder
-	cmd.Stderr = &output
+	output := new(testkit.Buffer)
+	cmd.Stderr = output
 	if _, err := cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, cmd.Start())
 	killed := false
 	kill = func() {
 		if !killed {
@@ -79,22 +75,20 @@ func startProcess(t testing.TB, broker *streamtest.Broker, path string) (kill fu
 	t.Cleanup(func() {
 		kill()
 		if t.Failed() {
-			t.Logf("the worker process said:\n%s", output.String())
+			t.Logf("output of the worker process:\n%s", output.String())
 		}
 	})
 	return kill
 }
 
-// TestWorkerTakesOverFromOneThatWasKilled has two members of a group in two processes with one store.
-func TestWorkerTakesOverFromOneThatWasKilled(t *testing.T) {
+// Two members of a group, in two processes, share a store.
+func TestWorkerTakesOverFromAKilledWorker(t *testing.T) {
 	t.Parallel()
 	const partitions, rounds, each = 4, 60, 25
 	broker := streamtest.StartBroker(t)
-	client, path := broker.Topics(partitions), filepath.Join(t.TempDir(), "clicks.db")
+	client, path := broker.CreateTopics(partitions), filepath.Join(t.TempDir(), "clicks.db")
 	store, err := sqlite.OpenClicks(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { store.Close() })
 	sent := int64(0)
 	send := func(rounds uint64) {
@@ -112,17 +106,17 @@ func TestWorkerTakesOverFromOneThatWasKilled(t *testing.T) {
 	send(rounds)
 	awaitTotal(t, store, sent)
 	second := start(t, quick(), client, store)
-	streamtest.Eventually(t, func() string {
+	testkit.Succeeds(t, func() error {
 		if n := second.metric("partitions"); n != partitions/2 {
-			return fmt.Sprintf("the second worker has %d partitions", n)
+			return fmt.Errorf("the second worker has %d partitions", n)
 		}
-		return ""
+		return nil
 	})
 	send(rounds) // both are busy when one is killed
 	kill()
 	send(rounds)
 	awaitTotal(t, store, sent)
 	if counted := second.metric("clicks_counted_total"); counted == 0 || second.metric("partitions") != partitions {
-		t.Errorf("the second worker counted %d clicks, and has %d partitions", counted, second.metric("partitions"))
+		t.Errorf("the second worker counted %d clicks and has %d partitions", counted, second.metric("partitions"))
 	}
 }

@@ -8,28 +8,28 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 )
 
-// status is what a worker tells its operator.
+// status holds a worker's metrics and readiness.
 type status struct {
 	counted, repeated, missing, dead, deleted, failures *metrics.Counter
 
 	mu         sync.Mutex
-	partitions map[int]partitionStatus
-	member     bool
-	assigned   int // how many partitions a member has been given
+	partitions map[int]partitionStatus // whose position is loaded, or whose first Step failed
+	member     bool                    // of the consumer group
+	assigned   int                     // partitions that the group assigns to this member
 }
 
-// tally is what became of the records of a batch.
-type tally struct {
-	counted  int // clicks
-	repeated int // clicks that had been counted before
-	missing  int // clicks of a lane that never came
+// results says what happened to the records of a batch.
+type results struct {
+	counted  int // clicks inserted
+	repeated int // clicks dropped because they were counted before
+	missing  int // sequence numbers of a lane that the topic does not have
 	dead     int // records that are not clicks
-	deleted  int // records that the topic's retention deleted before they were counted
+	deleted  int // records that retention deleted before they were counted
 }
 
 type partitionStatus struct {
-	lag     int64 // records not counted when last looked
-	failure error // of the last step
+	lag     int64 // records after the last one fetched
+	failure error // of the last Step
 }
 
 func newStatus(set *metrics.Set) *status {
@@ -39,20 +39,20 @@ func newStatus(set *metrics.Set) *status {
 		dead: counter("records_dead"), deleted: counter("records_deleted"), failures: counter("failures"),
 		partitions: make(map[int]partitionStatus),
 	}
-	set.NewGauge("linkstream_ingest_partitions", func() float64 { n, _ := s.sum(); return float64(n) })
-	set.NewGauge("linkstream_ingest_lag_records", func() float64 { _, lag := s.sum(); return float64(lag) })
+	set.NewGauge("linkstream_ingest_partitions", func() float64 { n, _ := s.totals(); return float64(n) })
+	set.NewGauge("linkstream_ingest_lag_records", func() float64 { _, lag := s.totals(); return float64(lag) })
 	return s
 }
 
-func (s *status) add(t tally) {
-	s.counted.Add(t.counted)
-	s.repeated.Add(t.repeated)
-	s.missing.Add(t.missing)
-	s.dead.Add(t.dead)
-	s.deleted.Add(t.deleted)
+func (s *status) add(r results) {
+	s.counted.Add(r.counted)
+	s.repeated.Add(r.repeated)
+	s.missing.Add(r.missing)
+	s.dead.Add(r.dead)
+	s.deleted.Add(r.deleted)
 }
 
-func (s *status) sum() (partitions int, lag int64) {
+func (s *status) totals() (partitions int, lag int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range s.partitions {
@@ -61,6 +61,7 @@ func (s *status) sum() (partitions int, lag int64) {
 	return len(s.partitions), lag
 }
 
+// ready returns nil if the worker is a member of the group and counts each assigned partition without an error.
 func (s *status) ready() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,25 +74,25 @@ func (s *status) ready() error {
 		}
 	}
 	if len(s.partitions) < s.assigned {
-		return fmt.Errorf("%d of %d partitions have yet to be looked up", s.assigned-len(s.partitions), s.assigned)
+		return fmt.Errorf("loading the positions of %d of %d partitions", s.assigned-len(s.partitions), s.assigned)
 	}
 	return nil
 }
 
-func (s *status) join(assigned int) {
+func (s *status) joined(assigned int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.member, s.assigned = true, assigned
 }
 
-func (s *status) leave() {
+func (s *status) left() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.member = false
 }
 
-// take makes the partition one that the worker counts. What failed before has yet to succeed.
-func (s *status) take(partition int) {
+// addPartition adds a partition. It keeps a failure: only a Step that succeeds clears it.
+func (s *status) addPartition(partition int) {
 	s.update(partition, func(*partitionStatus) {})
 }
 
@@ -114,7 +115,7 @@ func (s *status) update(partition int, change func(*partitionStatus)) {
 	s.partitions[partition] = p
 }
 
-func (s *status) forget(partition int) {
+func (s *status) removePartition(partition int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.partitions, partition)

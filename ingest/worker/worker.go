@@ -1,5 +1,32 @@
-// Package worker counts clicks: a member of a consumer group reads partitions of the topic and inserts what it has not
-// seen before into the click store, which is the source of truth for how far each partition has been counted.
+// Package worker counts clicks. A Worker is a member of a consumer group and counts the partitions that the group assigns
+// to it, each in its own goroutine, one batch after the other:
+//
+//	click store ── position, marks ──▶ load ◀──────────────┐
+//	                                    │                  │ error: discard the
+//	                                    ▼                  │ state in memory
+//	topic ────────── records ───────▶ fetch ◀───────┐      │
+//	                                    │           │      │
+//	dead letter topic ◀─ not a click ─ check        │      │
+//	                                    │           │      │
+//	          seq <= the lane's mark ◀─ drop        │      │
+//	                                    │           │      │
+//	                                  enrich        │      │
+//	                                    │           │      │
+//	click store ◀─ clicks, marks, ─── insert ───────┼──────┘
+//	               new position         │           │
+//	                                    ▼           │
+//	consumer group ◀─── offset ────── commit ───────┘
+//
+// The steps of a batch:
+//
+//   - fetch: records from the position on, until the batch has MaxBatch clicks or is MaxWait old.
+//   - check: a record that does not decode as a click, or is out of range, goes to the dead letter topic.
+//   - drop: a lane's clicks are numbered from 1 without gaps. A number at or below the lane's high-water mark is a
+//     repetition. A gap is a loss, which is logged and counted.
+//   - enrich: device, browser, referrer and country, from the click's headers and network.
+//   - insert: clicks, marks and the new position, all at once. The store refuses a batch that does not follow its
+//     position, so of two workers that count the same records one succeeds.
+//   - commit: the offset, for tools that show lag. A worker never resumes from it: the store's position is the truth.
 package worker
 
 import (
@@ -19,16 +46,16 @@ import (
 )
 
 const (
-	maxBatch = 500_000         // rows that one insert may have in every store
+	maxBatch = 500_000         // rows per insert that every store accepts
 	maxPause = 5 * time.Second // between attempts while the topic or the store does not answer
-	idleWait = time.Second     // for a first record, before asking again
+	idleWait = time.Second     // per fetch of an idle partition
 )
 
-// Config is how clicks are batched.
+// Config bounds a batch.
 type Config struct {
-	MaxBatch int           // clicks in a batch
+	MaxBatch int           // clicks per batch
 	MaxWait  time.Duration // from a batch's first record to its insert
-	IdleWait time.Duration // for a first record; not a flag
+	IdleWait time.Duration // for a batch's first record; not a flag
 }
 
 // DefaultConfig returns a configuration that works.
@@ -38,8 +65,8 @@ func DefaultConfig() Config {
 
 // RegisterFlags binds the configuration to flags.
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
-	fs.IntVar(&c.MaxBatch, "ingest.max-batch", c.MaxBatch, "most `clicks` of one insert")
-	fs.DurationVar(&c.MaxWait, "ingest.max-wait", c.MaxWait, "longest `time` that a click waits for others to be inserted with")
+	fs.IntVar(&c.MaxBatch, "ingest.max-batch", c.MaxBatch, "maximum number of `clicks` per insert")
+	fs.DurationVar(&c.MaxWait, "ingest.max-wait", c.MaxWait, "maximum `time` that a click waits for its batch to fill")
 }
 
 // Validate returns every invalid setting.
@@ -54,13 +81,13 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// group is the consumer group that a worker is a member of.
+// group is the part of stream.Client that a Worker uses.
 type group interface {
 	topic
-	Consume(ctx context.Context, member func(context.Context, int), work func(context.Context, stream.Assignment)) error
+	Consume(ctx context.Context, onAssigned func(context.Context, int), work func(context.Context, stream.Assignment)) error
 }
 
-// Worker counts the partitions that its consumer group gives it.
+// Worker counts the partitions that its consumer group assigns to it.
 type Worker struct {
 	cfg       Config
 	group     group
@@ -70,29 +97,32 @@ type Worker struct {
 	status    *status
 }
 
-// New returns a worker. Without countries it knows none.
+// New returns a worker that registers its metrics in set. countries may be nil.
 func New(cfg Config, group group, store schema.ClickStore, countries *enrich.Countries, log *slog.Logger,
 	set *metrics.Set) *Worker {
 	return &Worker{cfg: cfg, group: group, store: store, countries: countries, log: log, status: newStatus(set)}
 }
 
-// Ready returns nil if the worker counts all partitions that the group has given it, and none of them is failing. One
-// that has got none is ready, too: it stands by for others.
+// Ready returns nil if the worker is a member of the group and counts each of its partitions without an error. A member
+// without a partition is ready: it stands by for the others.
 func (w *Worker) Ready() error { return w.status.ready() }
 
-// Run counts until ctx is done; a batch under way is finished or left to the next worker.
-func (w *Worker) Run(ctx context.Context) error { return w.group.Consume(ctx, w.belong, w.count) }
-
-// belong notes that the worker is a member of the group with so many partitions, until ctx is done.
-func (w *Worker) belong(ctx context.Context, partitions int) {
-	w.status.join(partitions)
-	<-ctx.Done()
-	w.status.leave()
+// Run counts until ctx is done. It returns when no insert is under way. A batch that was fetched and not inserted is
+// fetched again by the next worker.
+func (w *Worker) Run(ctx context.Context) error {
+	return w.group.Consume(ctx, w.onAssigned, w.countPartition)
 }
 
-func (w *Worker) count(ctx context.Context, a stream.Assignment) {
+// onAssigned records the membership until ctx is done.
+func (w *Worker) onAssigned(ctx context.Context, partitions int) {
+	w.status.joined(partitions)
+	<-ctx.Done()
+	w.status.left()
+}
+
+func (w *Worker) countPartition(ctx context.Context, a stream.Assignment) {
 	p := newPartition(a.Partition, w.cfg, w.group, w.store, w.countries, w.log, w.status)
-	defer w.status.forget(a.Partition)
+	defer w.status.removePartition(a.Partition)
 	pause := backoff.NewExponentialBackOff()
 	pause.MaxInterval = maxPause
 	committed := int64(-1)
@@ -103,7 +133,7 @@ func (w *Worker) count(ctx context.Context, a stream.Assignment) {
 		}
 		w.status.setFailure(a.Partition, err)
 		if err != nil {
-			w.log.Warn("counting again from what the store says", "partition", a.Partition, "error", err)
+			w.log.Warn("cannot count a batch, retrying from the stored position", "partition", a.Partition, "error", err)
 			stream.Sleep(ctx, pause.NextBackOff())
 			continue
 		}
@@ -111,8 +141,8 @@ func (w *Worker) count(ctx context.Context, a stream.Assignment) {
 		if next == committed {
 			continue
 		}
-		if err := a.Commit(next); err != nil { // nothing resumes from it: tools that show lag are behind for a while
-			w.log.Info("the consumer group does not know how far a partition is counted", "partition", a.Partition, "error", err)
+		if err := a.Commit(next); err != nil { // only tools that show lag depend on it
+			w.log.Info("cannot commit an offset to the consumer group", "partition", a.Partition, "offset", next, "error", err)
 			continue
 		}
 		committed = next

@@ -2,9 +2,9 @@ package worker_test
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"math/rand/v2"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -16,14 +16,15 @@ import (
 	"linkstream/schema"
 	"linkstream/schema/stream"
 	"linkstream/schema/stream/streamtest"
+	"linkstream/schema/testkit"
 )
 
-func TestWorkerCountsOnce(t *testing.T) {
+func TestWorkerCountsEachClickOnce(t *testing.T) {
 	t.Parallel()
-	client, store := streamtest.StartBroker(t).Topics(2), openStore(t)
+	client, store := streamtest.StartBroker(t).CreateTopics(2), openStore(t)
 	a, b := encoded(lane(1), 1, 100), encoded(lane(2), 1, 50)
 	produce(t, client, 0, a[:60]...)
-	produce(t, client, 0, a[:60]...) // its acknowledgement was lost
+	produce(t, client, 0, a[:60]...) // repeated after a lost acknowledgement
 	produce(t, client, 0, append(a[40:], a[99])...)
 	produce(t, client, 1, b...)
 
@@ -35,28 +36,24 @@ func TestWorkerCountsOnce(t *testing.T) {
 	awaitPosition(t, store, 1, 70)
 
 	stats, err := store.LinkStats(t.Context(), link)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	want := schema.Stats{TotalClicks: 160, ClicksByDay: []schema.DayCount{{Date: "2026-11-21", Total: 160}},
 		Devices: map[schema.Device]int64{schema.Other: 160}, Browsers: map[string]int64{"curl": 160}}
-	if !reflect.DeepEqual(stats, want) {
-		t.Errorf("got %+v, want %+v", stats, want)
-	}
+	testkit.Equal(t, "stats", stats, want)
 	w.awaitReady()
 	w.wantMetrics(map[string]int{"clicks_counted_total": 160, "clicks_repeated_total": 91, "clicks_missing_total": 0,
 		"records_dead_total": 0, "records_deleted_total": 0, "failures_total": 0, "partitions": 2, "lag_records": 0})
 	w.stop()
 	w.wantMetrics(map[string]int{"partitions": 0})
 	if err := w.Ready(); err == nil {
-		t.Error("a worker that stopped is ready")
+		t.Error("a stopped worker is ready")
 	}
 }
 
-func TestWorkerSetsDeadRecordsAside(t *testing.T) {
+func TestWorkerMovesRecordsThatAreNotClicksToTheDeadLetterTopic(t *testing.T) {
 	t.Parallel()
 	broker := streamtest.StartBroker(t)
-	client, store := broker.Topics(1), openStore(t)
+	client, store := broker.CreateTopics(1), openStore(t)
 	clicks := encoded(lane(1), 1, 3)
 	at := func(year int) []byte {
 		return schema.AppendClick(nil, &schema.Click{Lane: lane(9), Seq: 1, LinkID: link,
@@ -66,7 +63,7 @@ func TestWorkerSetsDeadRecordsAside(t *testing.T) {
 	rand.NewChaCha8([32]byte{1}).Read(noise)
 	dead := [][]byte{
 		{}, {0}, []byte("not a click"), noise, clicks[0][:20],
-		schema.AppendClickBody(nil, &schema.Click{LinkID: link, ClickedAt: noon}), // without an identity
+		schema.AppendClickBody(nil, &schema.Click{LinkID: link, ClickedAt: noon}), // without lane and seq
 		at(1), at(1969), at(2149), at(9_999_999),
 		schema.AppendClick(nil, &schema.Click{Lane: lane(9), Seq: 1 << 63, LinkID: link, ClickedAt: noon}),
 	}
@@ -88,7 +85,7 @@ func TestWorkerSetsDeadRecordsAside(t *testing.T) {
 	}
 }
 
-// readDead returns the first n records of the dead topic.
+// readDead returns the first n records of the dead letter topic.
 func readDead(t testing.TB, broker *streamtest.Broker, n int) [][]byte {
 	t.Helper()
 	cfg := broker.Config(1)
@@ -104,17 +101,17 @@ func readDead(t testing.TB, broker *streamtest.Broker, n int) [][]byte {
 			t.Fatal(err)
 		}
 		if len(values) == before {
-			t.Fatalf("%d of %d dead records", before, n)
+			t.Fatalf("the dead letter topic has %d of %d records", before, n)
 		}
 	}
 	return values
 }
 
-func TestWorkerPassesManyDeadRecords(t *testing.T) {
+func TestDeadLettersFitIntoTheBrokersMessageLimit(t *testing.T) {
 	t.Parallel()
 	broker := streamtest.StartBroker(t)
-	client, store := broker.Topics(1), openStore(t)
-	noise := make([]byte, 100<<10) // does not compress: all of it in one batch would be refused
+	client, store := broker.CreateTopics(1), openStore(t)
+	noise := make([]byte, 100<<10) // random bytes do not compress: the broker refuses a batch with all of them
 	var dead [][]byte
 	for i := range uint8(30) {
 		rand.NewChaCha8([32]byte{i}).Read(noise)
@@ -133,10 +130,10 @@ func TestWorkerPassesManyDeadRecords(t *testing.T) {
 	}
 }
 
-// TestWorkerPassesBatchesWithoutClicks: the store does not move for them, and must not be told that it had.
-func TestWorkerPassesBatchesWithoutClicks(t *testing.T) {
+// A batch without clicks is not inserted, so the next one must still start at the store's position.
+func TestWorkerSkipsBatchesWithoutClicks(t *testing.T) {
 	t.Parallel()
-	client, store := streamtest.StartBroker(t).Topics(1), openStore(t)
+	client, store := streamtest.StartBroker(t).CreateTopics(1), openStore(t)
 	clicks := encoded(lane(1), 1, 20)
 	produce(t, client, 0, clicks[:10]...)
 	w := start(t, quick(), client, store)
@@ -145,11 +142,11 @@ func TestWorkerPassesBatchesWithoutClicks(t *testing.T) {
 	for i, without := range [][][]byte{clicks[:10], {[]byte("not a click")}, clicks[3:4]} {
 		produce(t, client, 0, without...)
 		dropped := []int{10, 11, 12}[i]
-		streamtest.Eventually(t, func() string {
+		testkit.Succeeds(t, func() error {
 			if w.metric("clicks_repeated_total")+w.metric("records_dead_total") < dropped {
-				return "the records are not read"
+				return errors.New("the records are not fetched")
 			}
-			return ""
+			return nil
 		})
 	}
 	produce(t, client, 0, clicks[10:]...)
@@ -158,14 +155,14 @@ func TestWorkerPassesBatchesWithoutClicks(t *testing.T) {
 	w.wantMetrics(map[string]int{"failures_total": 0, "clicks_repeated_total": 11, "records_dead_total": 1})
 }
 
-func TestWorkerResumesFromTheStore(t *testing.T) {
+func TestWorkerResumesFromTheStorePosition(t *testing.T) {
 	t.Parallel()
-	const unknown = -1
-	for name, commit := range map[string]int64{"the group is ahead": 60, "the group is behind": 3, "the group is new": unknown} {
+	const none = -1
+	for name, commit := range map[string]int64{"commit ahead of the store": 60, "commit behind the store": 3, "no commit": none} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			broker := streamtest.StartBroker(t)
-			client, store := broker.Topics(1), openStore(t)
+			client, store := broker.CreateTopics(1), openStore(t)
 			clicks := encoded(lane(1), 1, 60)
 			produce(t, client, 0, clicks[:30]...)
 			first := start(t, quick(), client, store)
@@ -173,7 +170,7 @@ func TestWorkerResumesFromTheStore(t *testing.T) {
 			first.stop()
 
 			produce(t, client, 0, clicks[30:]...)
-			if commit != unknown {
+			if commit != none {
 				commitOffset(t, broker, commit)
 			}
 			second := start(t, quick(), client, store)
@@ -183,14 +180,14 @@ func TestWorkerResumesFromTheStore(t *testing.T) {
 	}
 }
 
-// commitOffset sets what the group believes of partition 0 while it has no members.
+// commitOffset sets the group's offset of partition 0. The group has no members.
 func commitOffset(t testing.TB, broker *streamtest.Broker, offset int64) {
 	t.Helper()
 	cfg := broker.Config(1)
 	transport := new(kafka.Transport)
 	defer transport.CloseIdleConnections()
 	client := &kafka.Client{Addr: kafka.TCP(broker.Addr), Transport: transport}
-	streamtest.Succeeds(t, func() error {
+	testkit.Succeeds(t, func() error {
 		res, err := client.OffsetCommit(t.Context(), &kafka.OffsetCommitRequest{GroupID: cfg.Group, GenerationID: -1,
 			Topics: map[string][]kafka.OffsetCommit{cfg.Clicks: {{Partition: 0, Offset: offset}}}})
 		if err != nil {
@@ -200,10 +197,10 @@ func commitOffset(t testing.TB, broker *streamtest.Broker, offset int64) {
 	})
 }
 
-func TestWorkerTellsTheGroup(t *testing.T) {
+func TestWorkerCommitsToTheGroup(t *testing.T) {
 	t.Parallel()
 	broker := streamtest.StartBroker(t)
-	client, store := broker.Topics(1), openStore(t)
+	client, store := broker.CreateTopics(1), openStore(t)
 	produce(t, client, 0, encoded(lane(1), 1, 30)...)
 	start(t, quick(), client, store)
 	awaitTotal(t, store, 30)
@@ -211,33 +208,33 @@ func TestWorkerTellsTheGroup(t *testing.T) {
 	defer transport.CloseIdleConnections()
 	admin := &kafka.Client{Addr: kafka.TCP(broker.Addr), Transport: transport}
 	cfg := broker.Config(1)
-	streamtest.Eventually(t, func() string {
+	testkit.Succeeds(t, func() error {
 		res, err := admin.OffsetFetch(t.Context(), &kafka.OffsetFetchRequest{GroupID: cfg.Group,
 			Topics: map[string][]int{cfg.Clicks: {0}}})
 		if err != nil || res.Topics[cfg.Clicks][0].CommittedOffset != 30 {
-			return "the group does not know"
+			return errors.New("offset 30 is not committed")
 		}
-		return ""
+		return nil
 	})
 }
 
-func TestWorkerBatches(t *testing.T) {
+func TestBatchLimits(t *testing.T) {
 	t.Parallel()
 	t.Run("no batch has more clicks than MaxBatch", func(t *testing.T) {
 		t.Parallel()
-		client, store := streamtest.StartBroker(t).Topics(1), &faultyStore{ClickStore: openStore(t)}
+		client, store := streamtest.StartBroker(t).CreateTopics(1), &faultyStore{ClickStore: openStore(t)}
 		produce(t, client, 0, encoded(lane(1), 1, 47)...)
 		cfg := quick()
 		cfg.MaxBatch = 10
 		start(t, cfg, client, store)
 		awaitTotal(t, store, 47)
-		if got, want := store.counted(), []int{10, 10, 10, 10, 7}; !slices.Equal(got, want) {
+		if got, want := store.batchSizes(), []int{10, 10, 10, 10, 7}; !slices.Equal(got, want) {
 			t.Errorf("got batches of %v, want %v", got, want)
 		}
 	})
-	t.Run("what a full batch leaves is the lag", func(t *testing.T) {
+	t.Run("the lag does not include the records of a full batch", func(t *testing.T) {
 		t.Parallel()
-		client, store := streamtest.StartBroker(t).Topics(1), &faultyStore{ClickStore: openStore(t)}
+		client, store := streamtest.StartBroker(t).CreateTopics(1), &faultyStore{ClickStore: openStore(t)}
 		produce(t, client, 0, encoded(lane(1), 1, 47)...)
 		store.set(faults{insert: errDown})
 		cfg := quick()
@@ -246,24 +243,24 @@ func TestWorkerBatches(t *testing.T) {
 		w.awaitFailing(errDown.Error())
 		w.wantMetrics(map[string]int{"lag_records": 37})
 	})
-	t.Run("a click of a trickle waits no longer than MaxWait", func(t *testing.T) {
+	t.Run("a click waits at most MaxWait for others", func(t *testing.T) {
 		t.Parallel()
-		client, store := streamtest.StartBroker(t).Topics(1), &faultyStore{ClickStore: openStore(t)}
+		client, store := streamtest.StartBroker(t).CreateTopics(1), &faultyStore{ClickStore: openStore(t)}
 		cfg := quick()
 		cfg.MaxWait = 200 * time.Millisecond
 		w := start(t, cfg, client, store)
 		w.awaitReady()
 		clicks := encoded(lane(1), 1, 100)
 		began := time.Now()
-		for i, c := range clicks { // one about every 20 ms
+		for i, c := range clicks { // one per 20 ms
 			produce(t, client, 0, c)
 			stream.Sleep(t.Context(), time.Until(began.Add(time.Duration(i+1)*20*time.Millisecond)))
-			if late := int64(i) - 75; total(t, store) < late { // 1.5 s behind
+			if late := int64(i) - 75; total(t, store) < late { // 1.5 s of slack
 				t.Fatalf("click %d is not counted after %v", late, cfg.MaxWait+1300*time.Millisecond)
 			}
 		}
 		awaitTotal(t, store, 100)
-		if batches := len(store.counted()); batches > 30 {
+		if batches := len(store.batchSizes()); batches > 30 {
 			t.Errorf("got %d batches in 2 s, want about 10", batches)
 		}
 	})

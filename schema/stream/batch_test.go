@@ -2,6 +2,7 @@ package stream_test
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
 	"time"
 
@@ -9,13 +10,13 @@ import (
 )
 
 func TestBatch(t *testing.T) {
-	t.Run("a new one is empty", func(t *testing.T) {
+	t.Run("the zero value is empty", func(t *testing.T) {
 		var b stream.Batch
 		if b.Len() != 0 || b.Size() != 0 {
 			t.Fatalf("got %d values, %d bytes", b.Len(), b.Size())
 		}
 	})
-	t.Run("values are head and body, in order", func(t *testing.T) {
+	t.Run("a value is head and body, in the order of Append", func(t *testing.T) {
 		var b stream.Batch
 		b.Append([]byte("a"), []byte("bc"))
 		b.Append(nil, nil)
@@ -30,7 +31,7 @@ func TestBatch(t *testing.T) {
 			t.Errorf("got %d values, %d bytes; want 4, 6", b.Len(), b.Size())
 		}
 	})
-	t.Run("what is appended is copied", func(t *testing.T) {
+	t.Run("Append copies its arguments", func(t *testing.T) {
 		var b stream.Batch
 		head, body := []byte("12"), []byte("34")
 		b.Append(head, body)
@@ -39,7 +40,7 @@ func TestBatch(t *testing.T) {
 			t.Errorf("got %q", got)
 		}
 	})
-	t.Run("Reset empties it and sets the time", func(t *testing.T) {
+	t.Run("Reset empties the batch and sets the timestamp", func(t *testing.T) {
 		var b stream.Batch
 		b.Append(nil, []byte("old"))
 		at := time.UnixMilli(1_700_000_000_123)
@@ -51,7 +52,7 @@ func TestBatch(t *testing.T) {
 	})
 }
 
-func TestBatchAppendDoesNotAllocateOnceWarm(t *testing.T) {
+func TestAppendReusesMemory(t *testing.T) {
 	var b stream.Batch
 	head, body := make([]byte, 30), make([]byte, 120)
 	fill := func() {
@@ -62,9 +63,28 @@ func TestBatchAppendDoesNotAllocateOnceWarm(t *testing.T) {
 	}
 	fill()
 	if allocs := testing.AllocsPerRun(100, fill); allocs != 0 {
-		t.Errorf("got %v allocations for a batch of 1000, want none", allocs)
+		t.Errorf("got %v allocations per batch of 1000, want 0", allocs)
 	}
 	if !bytes.Equal(b.Value(999), make([]byte, 150)) {
 		t.Error("the last value is wrong")
 	}
+}
+
+// A producer builds a value from two parts, such as a click's identity and its body, and reuses the batch once the broker
+// has acknowledged it.
+func ExampleBatch() {
+	var batch stream.Batch
+	send := func(at time.Time, bodies ...string) {
+		batch.Reset(at)
+		for i, body := range bodies {
+			batch.Append(fmt.Appendf(nil, "%d:", i+1), []byte(body))
+		}
+		fmt.Printf("%d values, %d bytes, the last is %s\n", batch.Len(), batch.Size(), batch.Value(batch.Len()-1))
+		// client.Produce(ctx, partition, &batch) sends it.
+	}
+	send(time.Now(), "alpha", "beta")
+	send(time.Now(), "gamma")
+	// Output:
+	// 2 values, 13 bytes, the last is 2:beta
+	// 1 values, 7 bytes, the last is 1:gamma
 }

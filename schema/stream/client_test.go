@@ -13,6 +13,7 @@ import (
 
 	"linkstream/schema/stream"
 	"linkstream/schema/stream/streamtest"
+	"linkstream/schema/testkit"
 )
 
 func TestConfig(t *testing.T) {
@@ -40,20 +41,20 @@ func TestConfig(t *testing.T) {
 		}
 	})
 	t.Run("every invalid field is reported by its flag", func(t *testing.T) {
-		cfg := stream.Config{Brokers: "a:1,nowhere", Clicks: "same", Dead: "same", SASL: "telepathy", TLS: true,
+		cfg := stream.Config{Brokers: "a:1,nowhere", Clicks: "same", Dead: "same", SASL: "unknown", TLS: true,
 			CAFile: "missing.pem", CertFile: "missing.crt", Replicas: 1000}
 		err := cfg.Validate()
 		if err == nil {
 			t.Fatal("got no error")
 		}
 		for _, name := range []string{`-kafka.brokers: "nowhere"`, "-kafka.dead-topic", "-kafka.group", "-kafka.session-timeout: 0s", "-kafka.partitions: 0",
-			"-kafka.replicas: 1000", "-kafka.compression", `-kafka.sasl: "telepathy"`, "-kafka.tls-ca", "-kafka.tls-cert"} {
+			"-kafka.replicas: 1000", "-kafka.compression", `-kafka.sasl: "unknown"`, "-kafka.tls-ca", "-kafka.tls-cert"} {
 			if !strings.Contains(err.Error(), name) {
 				t.Errorf("%q does not name %s", err, name)
 			}
 		}
 	})
-	t.Run("no brokers are invalid", func(t *testing.T) {
+	t.Run("an empty list of brokers is invalid", func(t *testing.T) {
 		cfg := stream.DefaultConfig()
 		cfg.Brokers = ""
 		if err := cfg.Validate(); err == nil {
@@ -64,7 +65,7 @@ func TestConfig(t *testing.T) {
 
 func TestEnsureTopics(t *testing.T) {
 	t.Parallel()
-	t.Run("creates them, and does nothing where they exist", func(t *testing.T) {
+	t.Run("creates the topics, and does nothing if they exist", func(t *testing.T) {
 		t.Parallel()
 		broker := streamtest.StartBroker(t)
 		client := streamtest.NewClient(t, broker.Config(3))
@@ -72,21 +73,19 @@ func TestEnsureTopics(t *testing.T) {
 			t.Fatalf("before: got %d partitions, error %v", n, err)
 		}
 		for range 3 {
-			if err := client.EnsureTopics(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, client.EnsureTopics(t.Context()))
 			wantPartitions(t, client, 3)
 		}
-		produce(t, client, 2, "usable at once")
+		produce(t, client, 2, "value")
 	})
-	t.Run("leaves a topic that has other partitions as it is", func(t *testing.T) {
+	t.Run("keeps the partitions of an existing topic", func(t *testing.T) {
 		t.Parallel()
 		broker := streamtest.StartBroker(t)
-		broker.Topics(3)
-		other := broker.Topics(5)
+		broker.CreateTopics(3)
+		other := broker.CreateTopics(5)
 		wantPartitions(t, other, 3)
 	})
-	t.Run("may be called by many at once", func(t *testing.T) {
+	t.Run("may be called concurrently", func(t *testing.T) {
 		t.Parallel()
 		broker := streamtest.StartBroker(t)
 		var calls sync.WaitGroup
@@ -101,7 +100,7 @@ func TestEnsureTopics(t *testing.T) {
 		calls.Wait()
 		wantPartitions(t, streamtest.NewClient(t, broker.Config(1)), 4)
 	})
-	t.Run("names the topic that cannot be created", func(t *testing.T) {
+	t.Run("the error names the topic that cannot be created", func(t *testing.T) {
 		t.Parallel()
 		cfg := streamtest.StartBroker(t).Config(0)
 		err := streamtest.NewClient(t, cfg).EnsureTopics(t.Context())

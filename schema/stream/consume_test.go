@@ -1,11 +1,9 @@
 package stream_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"net"
 	"slices"
@@ -18,166 +16,175 @@ import (
 
 	"linkstream/schema/stream"
 	"linkstream/schema/stream/streamtest"
+	"linkstream/schema/testkit"
 )
 
-// crew is the members of one group. It fails the test where two of them work on a partition at the same time.
-type crew struct {
-	t       testing.TB
-	mu      sync.Mutex
-	holders map[int]string // by partition, the member that works on it
-	commits map[int]func(int64) error
-	ended   int
-	shares  map[string]int // how many partitions those have who are members at the moment
+// members are the members of one consumer group. They fail the test if two of them work on a partition at the same time.
+type members struct {
+	t        testing.TB
+	mu       sync.Mutex
+	owners   map[int]string // by partition, the member that works on it
+	commits  map[int]func(int64) error
+	ended    int            // calls of work that have returned
+	assigned map[string]int // number of partitions passed to onAssigned, by member
 }
 
-func newCrew(t testing.TB) *crew {
-	return &crew{t: t, holders: map[int]string{}, commits: map[int]func(int64) error{}, shares: map[string]int{}}
+func newMembers(t testing.TB) *members {
+	return &members{t: t, owners: map[int]string{}, commits: map[int]func(int64) error{}, assigned: map[string]int{}}
 }
 
-// join starts a member and returns what stops it and waits for Consume to return.
-func (c *crew) join(name string, client *stream.Client) (leave func()) {
-	ctx, cancel := context.WithCancel(c.t.Context())
+// join starts a member. leave stops it and waits for Consume to return.
+func (m *members) join(name string, client *stream.Client) (leave func()) {
+	ctx, cancel := context.WithCancel(m.t.Context())
 	done := make(chan error, 1)
 	go func() {
-		done <- client.Consume(ctx, func(ctx context.Context, n int) { c.member(ctx, name, n) },
-			func(ctx context.Context, a stream.Assignment) { c.work(ctx, name, a) })
+		done <- client.Consume(ctx, func(ctx context.Context, n int) { m.onAssigned(ctx, name, n) },
+			func(ctx context.Context, a stream.Assignment) { m.work(ctx, name, a) })
 	}()
 	leave = sync.OnceFunc(func() {
 		cancel()
 		if err := <-done; err != nil {
-			c.t.Errorf("%s: Consume returned %v", name, err)
+			m.t.Errorf("%s: Consume returned %v", name, err)
 		}
 	})
-	c.t.Cleanup(leave)
+	m.t.Cleanup(leave)
 	return leave
 }
 
-func (c *crew) member(ctx context.Context, name string, partitions int) {
-	c.mu.Lock()
-	c.shares[name] = partitions
-	c.mu.Unlock()
+func (m *members) onAssigned(ctx context.Context, name string, partitions int) {
+	m.mu.Lock()
+	m.assigned[name] = partitions
+	m.mu.Unlock()
 	<-ctx.Done()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.shares, name)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.assigned, name)
 }
 
-// awaitShares is await for what members are told, also those who have none.
-func (c *crew) awaitShares(want map[string]int) {
-	c.t.Helper()
-	streamtest.Eventually(c.t, func() string {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if !maps.Equal(c.shares, want) {
-			return fmt.Sprintf("the members are told %v, want %v", c.shares, want)
+func (m *members) work(ctx context.Context, name string, a stream.Assignment) {
+	m.mu.Lock()
+	if other, owned := m.owners[a.Partition]; owned {
+		m.t.Errorf("%s got partition %d while %s worked on it", name, a.Partition, other)
+	}
+	m.owners[a.Partition], m.commits[a.Partition] = name, a.Commit
+	m.mu.Unlock()
+
+	<-ctx.Done()
+	stream.Sleep(m.t.Context(), shortWait) // a batch under way takes a moment to finish
+	if ctx.Err() == nil {                  // kafka-go has its own context type
+		m.t.Errorf("%s: the context of partition %d is done without an error", name, a.Partition)
+	}
+
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.owners, a.Partition)
+	m.ended++
+}
+
+// awaitAssigned waits until onAssigned has been called with these numbers, also for members without a partition.
+func (m *members) awaitAssigned(want map[string]int) {
+	m.t.Helper()
+	testkit.Succeeds(m.t, func() error {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if !maps.Equal(m.assigned, want) {
+			return fmt.Errorf("onAssigned was called with %v, want %v", m.assigned, want)
 		}
-		return ""
+		return nil
 	})
 }
 
-func (c *crew) work(ctx context.Context, name string, a stream.Assignment) {
-	c.mu.Lock()
-	if other, held := c.holders[a.Partition]; held {
-		c.t.Errorf("%s got partition %d while %s worked on it", name, a.Partition, other)
-	}
-	c.holders[a.Partition], c.commits[a.Partition] = name, a.Commit
-	c.mu.Unlock()
-
-	<-ctx.Done()
-	stream.Sleep(c.t.Context(), shortWait) // what was begun takes a moment to finish
-	if ctx.Err() == nil {
-		c.t.Errorf("%s: the context of partition %d ended without an error", name, a.Partition)
-	}
-
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.holders, a.Partition)
-	c.ended++
-}
-
-// await waits until the partitions are held as share says: how many each member has.
-func (c *crew) await(share map[string]int) {
-	c.t.Helper()
-	streamtest.Eventually(c.t, func() string {
-		c.mu.Lock()
-		defer c.mu.Unlock()
+// awaitOwners waits until the members work on this many partitions each.
+func (m *members) awaitOwners(want map[string]int) {
+	m.t.Helper()
+	testkit.Succeeds(m.t, func() error {
+		m.mu.Lock()
+		defer m.mu.Unlock()
 		got := map[string]int{}
-		for _, name := range c.holders {
+		for _, name := range m.owners {
 			got[name]++
 		}
-		if fmt.Sprint(got) != fmt.Sprint(share) {
-			return fmt.Sprintf("the members hold %v, want %v", got, share)
+		if !maps.Equal(got, want) {
+			return fmt.Errorf("the members work on %v partitions, want %v", got, want)
 		}
-		return ""
+		return nil
 	})
+}
+
+// commit calls the partition's Commit.
+func (m *members) commit(partition int, next int64) error {
+	m.mu.Lock()
+	commit := m.commits[partition]
+	m.mu.Unlock()
+	return commit(next)
 }
 
 func TestConsume(t *testing.T) {
 	t.Parallel()
-	t.Run("one member gets all partitions, and returns when its context ends", func(t *testing.T) {
+	t.Run("a single member gets all partitions, and Consume returns when its context ends", func(t *testing.T) {
 		t.Parallel()
 		broker := streamtest.StartBroker(t)
-		crew := newCrew(t)
-		leave := crew.join("only", broker.Topics(3))
-		crew.await(map[string]int{"only": 3})
+		group := newMembers(t)
+		leave := group.join("only", broker.CreateTopics(3))
+		group.awaitOwners(map[string]int{"only": 3})
 		began := time.Now()
 		leave()
 		if took := time.Since(began); took > 3*time.Second {
 			t.Errorf("Consume took %v to return", took)
 		}
-		if crew.ended != 3 {
-			t.Errorf("Consume returned with work on %d of 3 partitions ended", crew.ended)
+		if group.ended != 3 {
+			t.Errorf("Consume returned with work on %d of 3 partitions ended", group.ended)
 		}
 	})
-	t.Run("members share partitions and hand them over", func(t *testing.T) {
+	t.Run("members share partitions, and the rest take over from one that leaves", func(t *testing.T) {
 		t.Parallel()
 		broker := streamtest.StartBroker(t)
-		crew := newCrew(t)
-		leaveA := crew.join("a", broker.Topics(4))
-		crew.await(map[string]int{"a": 4})
-		leaveB := crew.join("b", broker.Topics(4))
-		crew.await(map[string]int{"a": 2, "b": 2})
+		group := newMembers(t)
+		leaveA := group.join("a", broker.CreateTopics(4))
+		group.awaitOwners(map[string]int{"a": 4})
+		leaveB := group.join("b", broker.CreateTopics(4))
+		group.awaitOwners(map[string]int{"a": 2, "b": 2})
 		leaveA()
-		crew.await(map[string]int{"b": 4})
+		group.awaitOwners(map[string]int{"b": 4})
 		leaveB()
 	})
-	t.Run("a member too many waits for its turn", func(t *testing.T) {
+	t.Run("a member without a partition takes over from one that leaves", func(t *testing.T) {
 		t.Parallel()
 		broker := streamtest.StartBroker(t)
-		crew := newCrew(t)
-		leaveA := crew.join("a", broker.Topics(1))
-		crew.await(map[string]int{"a": 1})
-		crew.join("b", broker.Topics(1))
-		streamtest.Eventually(t, func() string {
-			crew.mu.Lock()
-			defer crew.mu.Unlock()
-			if len(crew.shares) != 2 || crew.shares["a"]+crew.shares["b"] != 1 {
-				return fmt.Sprintf("the members are told %v, want one partition and none", crew.shares)
+		group := newMembers(t)
+		leaveA := group.join("a", broker.CreateTopics(1))
+		group.awaitOwners(map[string]int{"a": 1})
+		group.join("b", broker.CreateTopics(1))
+		testkit.Succeeds(t, func() error {
+			group.mu.Lock()
+			defer group.mu.Unlock()
+			if len(group.assigned) != 2 || group.assigned["a"]+group.assigned["b"] != 1 {
+				return fmt.Errorf("onAssigned was called with %v, want one partition and none", group.assigned)
 			}
-			return ""
+			return nil
 		})
 		leaveA()
-		crew.await(map[string]int{"b": 1})
-		crew.awaitShares(map[string]int{"b": 1})
+		group.awaitOwners(map[string]int{"b": 1})
+		group.awaitAssigned(map[string]int{"b": 1})
 	})
-	t.Run("a member goes on after a restart of the broker", func(t *testing.T) {
+	t.Run("a member joins again after the broker restarts", func(t *testing.T) {
 		t.Parallel()
 		broker := streamtest.StartBroker(t)
-		crew := newCrew(t)
-		crew.join("a", broker.Topics(2))
-		crew.await(map[string]int{"a": 2})
+		group := newMembers(t)
+		group.join("a", broker.CreateTopics(2))
+		group.awaitOwners(map[string]int{"a": 2})
 		broker.Stop()
-		crew.await(map[string]int{})
-		crew.awaitShares(map[string]int{})
+		group.awaitOwners(map[string]int{})
+		group.awaitAssigned(map[string]int{})
 		broker.Start()
-		crew.await(map[string]int{"a": 2})
+		group.awaitOwners(map[string]int{"a": 2})
 	})
-	t.Run("returns promptly while the broker is away", func(t *testing.T) {
+	t.Run("Consume returns promptly while the broker is away", func(t *testing.T) {
 		t.Parallel()
 		broker := streamtest.StartBroker(t)
-		crew := newCrew(t)
-		leave := crew.join("a", broker.Topics(2))
-		crew.await(map[string]int{"a": 2})
+		group := newMembers(t)
+		leave := group.join("a", broker.CreateTopics(2))
+		group.awaitOwners(map[string]int{"a": 2})
 		broker.Stop()
 		began := time.Now()
 		leave()
@@ -187,24 +194,22 @@ func TestConsume(t *testing.T) {
 	})
 }
 
-func TestConsumeFollowsTheTopic(t *testing.T) {
+func TestConsumeRebalancesWhenPartitionsChange(t *testing.T) {
 	t.Parallel()
 	broker := streamtest.StartBroker(t)
-	log := new(safeBuffer)
-	client, err := stream.New(broker.Config(2), slog.New(slog.NewTextHandler(log, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := new(testkit.Buffer)
+	client, err := stream.New(broker.Config(2), log.Logger())
+	testkit.Must(t, err)
 	t.Cleanup(client.Close)
-	crew := newCrew(t)
-	crew.join("a", client)
-	streamtest.Eventually(t, func() string { return missing(log.count("joined the consumer group"), 1) })
+	group := newMembers(t)
+	group.join("a", client)
+	testkit.Succeeds(t, func() error { return atLeast(1, log.Count("joined the consumer group")) })
 
-	// Created after the member joined.
-	broker.Topics(2)
-	crew.await(map[string]int{"a": 2})
+	// The topic is created after the member joined.
+	broker.CreateTopics(2)
+	group.awaitOwners(map[string]int{"a": 2})
 
-	// Grown.
+	// It gets more partitions.
 	admin := &kafka.Client{Addr: kafka.TCP(broker.Addr), Transport: new(kafka.Transport)}
 	defer admin.Transport.(*kafka.Transport).CloseIdleConnections()
 	res, err := admin.CreatePartitions(t.Context(), &kafka.CreatePartitionsRequest{Topics: []kafka.TopicPartitionsConfig{
@@ -212,58 +217,35 @@ func TestConsumeFollowsTheTopic(t *testing.T) {
 	if err = errors.Join(err, res.Errors[stream.DefaultConfig().Clicks]); err != nil {
 		t.Fatal(err)
 	}
-	crew.await(map[string]int{"a": 5})
+	group.awaitOwners(map[string]int{"a": 5})
 
-	// Deleted.
-	if err := broker.DeleteTopic(stream.DefaultConfig().Clicks); err != nil {
-		t.Fatal(err)
-	}
-	crew.await(map[string]int{})
+	// It is deleted.
+	testkit.Must(t, broker.DeleteTopic(stream.DefaultConfig().Clicks))
+	group.awaitOwners(map[string]int{})
 
-	// Created again.
-	broker.Topics(3)
-	crew.await(map[string]int{"a": 3})
-	if joined := log.count("joined the consumer group"); joined > 10 {
-		t.Errorf("the member joined %d times, want 5: one for each state of the topic", joined)
+	// It is created again.
+	broker.CreateTopics(3)
+	group.awaitOwners(map[string]int{"a": 3})
+	if joined := log.Count("joined the consumer group"); joined > 10 {
+		t.Errorf("the member joined %d times, want about 5: once per state of the topic", joined)
 	}
 }
 
-// safeBuffer holds what is logged.
-type safeBuffer struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-func (b *safeBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.text = append(b.text, p...)
-	return len(p), nil
-}
-
-func (b *safeBuffer) count(text string) int64 {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return int64(bytes.Count(b.text, []byte(text)))
-}
-
-func TestCommitIsSeenByTheGroup(t *testing.T) {
+func TestCommitMovesTheGroupOffset(t *testing.T) {
 	t.Parallel()
 	broker := streamtest.StartBroker(t)
-	crew := newCrew(t)
-	crew.join("a", broker.Topics(2))
-	crew.await(map[string]int{"a": 2})
-	for _, next := range []int64{5, 12, 3} { // a store may have gone back
-		if err := crew.commits[1](next); err != nil {
-			t.Fatal(err)
-		}
+	group := newMembers(t)
+	group.join("a", broker.CreateTopics(2))
+	group.awaitOwners(map[string]int{"a": 2})
+	for _, next := range []int64{5, 12, 3} { // a restored store may be behind its last commit
+		testkit.Must(t, group.commit(1, next))
 		if got := committed(t, broker); !slices.Equal(got, []int64{-1, next}) {
-			t.Errorf("committed %v, want none and %d", got, next)
+			t.Errorf("committed offsets %v, want -1 and %d", got, next)
 		}
 	}
 }
 
-// committed returns the group's offsets of partitions 0 and 1, -1 where there is none.
+// committed returns the group's offsets of partitions 0 and 1, -1 for a partition without a commit.
 func committed(t testing.TB, broker *streamtest.Broker) []int64 {
 	t.Helper()
 	cfg := broker.Config(2)
@@ -272,9 +254,7 @@ func committed(t testing.TB, broker *streamtest.Broker) []int64 {
 	client := &kafka.Client{Addr: kafka.TCP(broker.Addr), Transport: transport}
 	res, err := client.OffsetFetch(t.Context(), &kafka.OffsetFetchRequest{GroupID: cfg.Group,
 		Topics: map[string][]int{cfg.Clicks: {0, 1}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	offsets := make([]int64, 2)
 	for _, p := range res.Topics[cfg.Clicks] {
 		offsets[p.Partition] = p.CommittedOffset
@@ -282,13 +262,11 @@ func committed(t testing.TB, broker *streamtest.Broker) []int64 {
 	return offsets
 }
 
-// TestConsumeKeepsTrying bounds how long a member takes to notice that the broker is back, however long it was away.
-func TestConsumeKeepsTrying(t *testing.T) {
+// The pause between attempts must not grow with the length of an outage.
+func TestConsumeRetriesEverySecond(t *testing.T) {
 	t.Parallel()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var attempts atomic.Int64
 	go func() {
 		for {
@@ -303,17 +281,17 @@ func TestConsumeKeepsTrying(t *testing.T) {
 	defer ln.Close()
 	cfg := stream.DefaultConfig()
 	cfg.Brokers = ln.Addr().String()
-	newCrew(t).join("a", streamtest.NewClient(t, cfg))
+	newMembers(t).join("a", streamtest.NewClient(t, cfg))
 	began := time.Now()
-	streamtest.Eventually(t, func() string { return missing(attempts.Load(), 10) })
+	testkit.Succeeds(t, func() error { return atLeast(10, int(attempts.Load())) })
 	if took := time.Since(began); took > 15*time.Second {
 		t.Errorf("the tenth attempt came after %v", took)
 	}
 }
 
-func missing(got, want int64) string {
+func atLeast(want, got int) error {
 	if got < want {
-		return fmt.Sprintf("got %d of %d", got, want)
+		return fmt.Errorf("got %d of %d", got, want)
 	}
-	return ""
+	return nil
 }

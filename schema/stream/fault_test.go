@@ -15,38 +15,35 @@ import (
 
 	"linkstream/schema/stream"
 	"linkstream/schema/stream/streamtest"
+	"linkstream/schema/testkit"
 )
 
-// closedPort returns an address of the loopback interface where nothing listens.
+// closedPort returns a loopback address where nothing listens.
 func closedPort(t testing.TB) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer ln.Close()
 	return ln.Addr().String()
 }
 
-// silentPort returns an address that accepts connections and never answers.
+// silentPort returns a loopback address that accepts connections and never answers.
 func silentPort(t testing.TB) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { ln.Close() })
 	return ln.Addr().String()
 }
 
-func TestUnreachableBroker(t *testing.T) {
+func TestCallsFailWithoutABroker(t *testing.T) {
 	t.Parallel()
 	calls := map[string]func(context.Context, *stream.Client) error{
 		"Produce":      func(ctx context.Context, c *stream.Client) error { return c.Produce(ctx, 0, batchOf("x")) },
 		"EnsureTopics": func(ctx context.Context, c *stream.Client) error { return c.EnsureTopics(ctx) },
 		"Partitions":   func(ctx context.Context, c *stream.Client) error { _, err := c.Partitions(ctx); return err },
 		"Offsets":      func(ctx context.Context, c *stream.Client) error { _, _, err := c.Offsets(ctx, 0); return err },
-		"Uncounted": func(ctx context.Context, c *stream.Client) error {
+		"Lag": func(ctx context.Context, c *stream.Client) error {
 			_, _, err := c.Lag(ctx, new(store).position)
 			return err
 		},
@@ -55,7 +52,7 @@ func TestUnreachableBroker(t *testing.T) {
 			return err
 		},
 	}
-	// each runs every call at once, with a client of its own.
+	// each runs all calls concurrently, each with its own client.
 	each := func(t *testing.T, addr string, check func(name string, call func(context.Context) error)) {
 		var done sync.WaitGroup
 		for name, call := range calls {
@@ -66,7 +63,7 @@ func TestUnreachableBroker(t *testing.T) {
 		}
 		done.Wait()
 	}
-	t.Run("every call fails where nothing listens", func(t *testing.T) {
+	t.Run("calls fail where nothing listens", func(t *testing.T) {
 		t.Parallel()
 		each(t, closedPort(t), func(name string, call func(context.Context) error) {
 			if err := call(t.Context()); err == nil {
@@ -74,7 +71,7 @@ func TestUnreachableBroker(t *testing.T) {
 			}
 		})
 	})
-	t.Run("every call fails in bounded time where nothing answers", func(t *testing.T) {
+	t.Run("calls fail within the request timeout where nothing answers", func(t *testing.T) {
 		t.Parallel()
 		each(t, silentPort(t), func(name string, call func(context.Context) error) {
 			began := time.Now()
@@ -86,7 +83,7 @@ func TestUnreachableBroker(t *testing.T) {
 			}
 		})
 	})
-	t.Run("every call ends with its context", func(t *testing.T) {
+	t.Run("calls end with their context", func(t *testing.T) {
 		t.Parallel()
 		ctx, cancel := context.WithTimeout(t.Context(), shortWait)
 		defer cancel()
@@ -102,10 +99,10 @@ func TestUnreachableBroker(t *testing.T) {
 	})
 }
 
-func TestBrokerRestart(t *testing.T) {
+func TestClientSurvivesABrokerRestart(t *testing.T) {
 	t.Parallel()
 	broker := streamtest.StartBroker(t)
-	client := broker.Topics(2)
+	client := broker.CreateTopics(2)
 	produce(t, client, 0, "before")
 
 	broker.Stop()
@@ -117,8 +114,8 @@ func TestBrokerRestart(t *testing.T) {
 	}
 
 	broker.Start()
-	streamtest.Succeeds(t, func() error { return client.Produce(t.Context(), 0, batchOf("after")) })
-	streamtest.Succeeds(t, func() error {
+	testkit.Succeeds(t, func() error { return client.Produce(t.Context(), 0, batchOf("after")) })
+	testkit.Succeeds(t, func() error {
 		_, err := client.Fetch(t.Context(), 0, 0, shortWait, discard)
 		return err
 	})
@@ -126,31 +123,31 @@ func TestBrokerRestart(t *testing.T) {
 	wantPartitions(t, client, 2)
 }
 
-func TestTopicThatIsCreatedLater(t *testing.T) {
+func TestClientFindsATopicThatIsCreatedLater(t *testing.T) {
 	t.Parallel()
 	broker := streamtest.StartBroker(t)
 	early := streamtest.NewClient(t, broker.Config(2))
-	if err := early.Produce(t.Context(), 0, batchOf("too early")); err == nil {
+	if err := early.Produce(t.Context(), 0, batchOf("early")); err == nil {
 		t.Fatal("got no error")
 	}
-	broker.Topics(2)
-	streamtest.Succeeds(t, func() error { return early.Produce(t.Context(), 0, batchOf("in time")) })
-	wantValues(t, fetch(t, early, 0, 0, 1), []string{"in time"})
+	broker.CreateTopics(2)
+	testkit.Succeeds(t, func() error { return early.Produce(t.Context(), 0, batchOf("late")) })
+	wantValues(t, fetch(t, early, 0, 0, 1), []string{"late"})
 }
 
-// TestCorruptedBatch flips a bit of a stored batch under the running broker, as a failing disk would.
-func TestCorruptedBatch(t *testing.T) {
+// The bit flips in the running broker's segment file, as on a failing disk.
+func TestFetchRefusesACorruptedBatch(t *testing.T) {
 	t.Parallel()
 	broker := streamtest.StartBroker(t)
-	client := broker.Topics(1)
+	client := broker.CreateTopics(1)
 	produce(t, client, 0, "good-0", "good-1")
 	produce(t, client, 0, "damaged", "damaged")
 	produce(t, client, 0, "later")
-	flipLastBitBefore(t, segment(t, broker), 3)
+	flipLastBit(t, segment(t, broker), 1)
 
 	wantValues(t, fetch(t, client, 0, 0, 2), []string{"good-0", "good-1"})
 	_, err := client.Fetch(t.Context(), 0, 2, shortWait, func(r stream.Record) error {
-		t.Errorf("record %d was delivered: %q", r.Offset, r.Value)
+		t.Errorf("record %d reached the callback: %q", r.Offset, r.Value)
 		return nil
 	})
 	if err == nil {
@@ -159,7 +156,7 @@ func TestCorruptedBatch(t *testing.T) {
 	wantValues(t, fetch(t, client, 0, 4, 1), []string{"later"})
 }
 
-// segment returns the file with the clicks of partition 0.
+// segment returns the segment file of the clicks partition.
 func segment(t testing.TB, broker *streamtest.Broker) string {
 	t.Helper()
 	var found string
@@ -175,23 +172,19 @@ func segment(t testing.TB, broker *streamtest.Broker) string {
 	return found
 }
 
-// flipLastBitBefore flips a bit at the end of the batch that stands before the file's batch n, counted from 1.
-func flipLastBitBefore(t testing.TB, path string, n int) {
+// flipLastBit flips the last bit of batch n of a segment file, counted from 0.
+func flipLastBit(t testing.TB, path string, n int) {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	end := 0
-	for range n - 1 { // a batch is its offset in 8 bytes, the length of the rest in 4, and the rest
+	for range n + 1 { // baseOffset in 8 bytes, batchLength in 4, and that many bytes
 		end += 12 + int(data[end+8])<<24 + int(data[end+9])<<16 + int(data[end+10])<<8 + int(data[end+11])
 	}
 	damaged := bytes.Clone(data[end-1 : end])
 	damaged[0] ^= 1
 	file, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer file.Close()
 	if _, err := file.WriteAt(damaged, int64(end-1)); err != nil {
 		t.Fatal(err)

@@ -10,18 +10,19 @@ import (
 
 	"linkstream/deploy/testengines/enginetest"
 	"linkstream/schema/stream"
+	"linkstream/schema/testkit"
 )
 
 var engines enginetest.Engines
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(engines.Of(m)) }
 
-// shortWait is how long a fetch waits that is to find nothing.
+// shortWait is the wait of a fetch that finds no record.
 const shortWait = 50 * time.Millisecond
 
 var epoch = time.UnixMilli(1_750_000_000_123)
 
-// batchOf returns a batch of values, whose memory is its own.
+// batchOf returns a batch of values.
 func batchOf(values ...string) *stream.Batch {
 	b := new(stream.Batch)
 	b.Reset(epoch)
@@ -42,12 +43,10 @@ func numbered(prefix string, n int) []string {
 
 func produce(t testing.TB, client *stream.Client, partition int, values ...string) {
 	t.Helper()
-	if err := client.Produce(t.Context(), partition, batchOf(values...)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, client.Produce(t.Context(), partition, batchOf(values...)))
 }
 
-// fetch reads n records from offset on, in as many fetches as it takes, and checks that their offsets are dense.
+// fetch returns n records from offset on, in as many fetches as it takes. Their offsets must be dense.
 func fetch(t testing.TB, client *stream.Client, partition int, offset int64, n int) []string {
 	t.Helper()
 	var values []string
@@ -62,11 +61,9 @@ func fetch(t testing.TB, client *stream.Client, partition int, offset int64, n i
 			next++
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if len(values) == before {
-			t.Fatalf("no more than %d of %d records", before, n)
+			t.Fatalf("got %d of %d records", before, n)
 		}
 	}
 	return values

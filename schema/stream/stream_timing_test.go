@@ -8,9 +8,10 @@ import (
 
 	"linkstream/schema/stream"
 	"linkstream/schema/stream/streamtest"
+	"linkstream/schema/testkit"
 )
 
-// clickLike returns n values of 150 bytes that compress about as well as clicks do.
+// clickLike returns n values of 150 bytes that compress about as well as clicks.
 func clickLike(n int) *stream.Batch {
 	agents := make([]string, 50)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -31,7 +32,7 @@ var batchSizes = []int{10, 100, 1000, 5000}
 func BenchmarkProduce(b *testing.B) {
 	for _, size := range batchSizes {
 		b.Run(fmt.Sprintf("batch=%d", size), func(b *testing.B) {
-			client := streamtest.StartBroker(b).Topics(1)
+			client := streamtest.StartBroker(b).CreateTopics(1)
 			source, batch := clickLike(size), new(stream.Batch)
 			b.ReportAllocs()
 			b.SetBytes(150)
@@ -41,9 +42,7 @@ func BenchmarkProduce(b *testing.B) {
 				for i := range size {
 					batch.Append(source.Value(i), nil)
 				}
-				if err := client.Produce(b.Context(), 0, batch); err != nil {
-					b.Fatal(err)
-				}
+				testkit.Must(b, client.Produce(b.Context(), 0, batch))
 			}
 		})
 	}
@@ -53,12 +52,10 @@ func BenchmarkFetch(b *testing.B) {
 	for _, size := range batchSizes {
 		b.Run(fmt.Sprintf("batch=%d", size), func(b *testing.B) {
 			const records = 100_000
-			client := streamtest.StartBroker(b).Topics(1)
+			client := streamtest.StartBroker(b).CreateTopics(1)
 			batch := clickLike(size)
 			for sent := 0; sent < records; sent += size {
-				if err := client.Produce(b.Context(), 0, batch); err != nil {
-					b.Fatal(err)
-				}
+				testkit.Must(b, client.Produce(b.Context(), 0, batch))
 			}
 			b.ReportAllocs()
 			b.SetBytes(150)
