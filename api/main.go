@@ -74,6 +74,6 @@ func (s *settings) serve(ctx context.Context, db schema.Database, client *stream
 	if err := s.firstAccount.AwaitAndPrint(ctx, report, db, api.URL(), stdout); err != nil {
 		return errors.Join(err, clicks.Close())
 	}
-	log.Info("serving the API and the dashboard", "listen", api.Addr(), "dashboard", api.URL()+dashboard.Root)
+	log.Info("serving the API and the dashboard", "listen", api.Addr(), "dashboard", api.URL().String()+dashboard.Root)
 	return errors.Join(api.Run(ctx), clicks.Close())
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"flag"
 	"io"
 
 	"linkstream/api/admin"
@@ -23,7 +24,6 @@ const starting = `{"message":"The service is starting: try again in 1 second."}`
 // settings are all of the program.
 type settings struct {
 	node         apiservice.Config
-	public       service.PublicURL
 	firstAccount admin.FirstAccount
 	links        postgres.Config
 	clicks       clickhouse.Config
@@ -32,12 +32,22 @@ type settings struct {
 	admin        admin.Config
 }
 
+// RegisterFlags binds the settings of the service itself to flags.
+func (s *settings) RegisterFlags(fs *flag.FlagSet) {
+	service.EdgeURLVar(fs, &s.node.EdgeURL)
+	s.node.RegisterFlags(fs)
+}
+
+// Validate returns every invalid setting of the service itself.
+func (s *settings) Validate() error { return s.node.Validate() }
+
 // parse reads the settings and the admin command, if there is one.
 func parse(args []string, stderr io.Writer) (s settings, command []string, err error) {
-	s = settings{node: apiservice.DefaultConfig(), public: service.PublicURL{URL: "http://127.0.0.1:8080"},
-		links: postgres.DefaultConfig(), clicks: clickhouse.Config{DSN: clickhouse.DefaultDSN}, topics: stream.DefaultConfig()}
+	s = settings{node: apiservice.DefaultConfig(), links: postgres.DefaultConfig(),
+		clicks: clickhouse.Config{DSN: clickhouse.DefaultDSN}, topics: stream.DefaultConfig()}
+	s.node.EdgeURL = service.DefaultEdgeURL
 	command, err = service.ParseArgs("api", usage+admin.Usage, args, stderr,
-		&s.node, &s.public, &s.firstAccount, &s.links, &s.clicks, &s.topics, &s.logs, &s.admin)
-	s.node.EdgeURL, s.admin.EdgeURL = s.public.URL, s.public.URL
+		&s, &s.firstAccount, &s.links, &s.clicks, &s.topics, &s.logs, &s.admin)
+	s.admin.EdgeURL = s.node.EdgeURL
 	return s, command, err
 }

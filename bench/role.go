@@ -45,14 +45,13 @@ func serveBare(ctx context.Context, _ []string, stdout, _ io.Writer) error {
 // edgeSettings are those of an edge whose links are in SQLite.
 type edgeSettings struct {
 	edgeservice.Config
-	public service.PublicURL
-	links  string
+	links string
 }
 
 // RegisterFlags binds the settings to flags.
 func (s *edgeSettings) RegisterFlags(fs *flag.FlagSet) {
 	s.Config.RegisterFlags(fs)
-	s.public.RegisterFlags(fs)
+	service.EdgeURLVar(fs, &s.Resolve.URL)
 	fs.StringVar(&s.Spool.Dir, "spool.dir", "", "`directory` of clicks that wait for the broker")
 	fs.StringVar(&s.links, "links", "", "`file` of the links")
 }
@@ -63,7 +62,6 @@ func serveEdge(ctx context.Context, args []string, _, stderr io.Writer) error {
 	if _, err := service.ParseArgs("bench serve-edge", "", args, stderr, &cfg, &topics, &logs); err != nil {
 		return err
 	}
-	cfg.Resolve.URL = cfg.public.URL
 	edgeservice.BoundGarbage()
 	log := logs.Logger(stderr)
 	client, err := stream.New(topics, log)

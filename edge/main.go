@@ -28,17 +28,17 @@ type settings struct {
 // RegisterFlags binds the settings to flags.
 func (s *settings) RegisterFlags(fs *flag.FlagSet) {
 	s.Config.RegisterFlags(fs)
+	service.EdgeURLVar(fs, &s.Resolve.URL)
 	fs.StringVar(&s.Spool.Dir, "spool.dir", "./spool", "`directory` of clicks that wait for the broker")
 }
 
 func run(ctx context.Context, args []string, _, stderr io.Writer) error {
 	cfg := settings{edgeservice.DefaultConfig()}
-	public := service.PublicURL{URL: "http://127.0.0.1:8080"}
+	cfg.Resolve.URL = service.DefaultEdgeURL
 	database, topics, logs := postgres.DefaultConfig(), stream.DefaultConfig(), service.LogConfig{}
-	if _, err := service.ParseArgs("edge", usage, args, stderr, &cfg, &public, &database, &topics, &logs); err != nil {
+	if _, err := service.ParseArgs("edge", usage, args, stderr, &cfg, &database, &topics, &logs); err != nil {
 		return err
 	}
-	cfg.Resolve.URL = public.URL
 	edgeservice.BoundGarbage()
 	log := logs.Logger(stderr)
 	port, err := service.ListenStandby(cfg.Listen, "text/plain; charset=utf-8", "The service is starting: try again soon.\n", log)
@@ -67,6 +67,6 @@ func run(ctx context.Context, args []string, _, stderr io.Writer) error {
 	if err != nil {
 		return errors.Join(err, links.Close())
 	}
-	log.Info("serving short links", "listen", edge.Addr(), "url", public.URL)
+	log.Info("serving short links", "listen", edge.Addr(), "url", cfg.Resolve.URL)
 	return errors.Join(edge.Run(ctx), links.Close())
 }

@@ -15,8 +15,8 @@ import (
 
 // Config is the options of the commands.
 type Config struct {
-	EdgeURL  string // the public base of short links, whose host is nobody's; set by the program
-	Verified bool   // domain add: the domain counts as verified
+	EdgeURL  schema.BaseURL // of short links; set by the program. Nobody can claim its host
+	Verified bool           // domain add: the domain counts as verified
 }
 
 // RegisterFlags binds the options to flags.

@@ -33,7 +33,7 @@ func newCLI(t *testing.T) cli {
 
 func (c cli) run(t *testing.T, line string) (printed string, err error) {
 	t.Helper()
-	options := admin.Config{EdgeURL: "http://sho.rt:8080"}
+	options := admin.Config{EdgeURL: schema.MustParseBaseURL("http://sho.rt:8080")}
 	fs := flag.NewFlagSet("test", flag.ContinueOnError)
 	options.RegisterFlags(fs)
 	args, ok := strings.CutSuffix(line, " --verified")

@@ -18,11 +18,7 @@ func (r *runner) addDomain(ctx context.Context, args ...string) (id string, err 
 	if err != nil {
 		return "", err
 	}
-	own, err := customdomain.DefaultHost(r.options.EdgeURL)
-	if err != nil {
-		return "", err
-	}
-	if host == own {
+	if host == string(r.options.EdgeURL.Host()) {
 		return "", schema.Errorf(schema.CodeInvalid, "%q is the default domain, which is nobody's", host)
 	}
 	domain := customdomain.New(account.ID, host)

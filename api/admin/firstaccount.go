@@ -65,7 +65,7 @@ func (f FirstAccount) Create(ctx context.Context, accounts schema.AccountStore) 
 
 // CreateAndPrint creates the account and writes its secrets to out. They are shown this once, so call it last, when
 // nothing else can fail. apiURL goes into the example that is printed with them.
-func (f FirstAccount) CreateAndPrint(ctx context.Context, accounts schema.AccountStore, apiURL string, out io.Writer) error {
+func (f FirstAccount) CreateAndPrint(ctx context.Context, accounts schema.AccountStore, apiURL schema.BaseURL, out io.Writer) error {
 	first, created, err := f.Create(ctx, accounts)
 	if err != nil || !created {
 		return err
@@ -76,7 +76,7 @@ func (f FirstAccount) CreateAndPrint(ctx context.Context, accounts schema.Accoun
 
 // AwaitAndPrint is CreateAndPrint, retried while the store is unavailable.
 func (f FirstAccount) AwaitAndPrint(
-	ctx context.Context, report service.WaitReport, accounts schema.AccountStore, apiURL string, out io.Writer,
+	ctx context.Context, report service.WaitReport, accounts schema.AccountStore, apiURL schema.BaseURL, out io.Writer,
 ) error {
 	return service.AwaitOK(ctx, report, "Postgres", func(ctx context.Context) error {
 		err := f.CreateAndPrint(ctx, accounts, apiURL, out)

@@ -133,7 +133,7 @@ func TestFirstAccountIsPrintedOnce(t *testing.T) {
 	testkit.Must(t, flags.Parse([]string{"-bootstrap.email", "me@example.org", "-bootstrap.password", "pass word",
 		"-bootstrap.token", chosenToken}))
 	var out strings.Builder
-	testkit.Must(t, first.CreateAndPrint(t.Context(), store, "http://api.example", &out))
+	testkit.Must(t, first.CreateAndPrint(t.Context(), store, schema.MustParseBaseURL("http://api.example"), &out))
 	for _, text := range []string{"me@example.org\n", "pass word\n", chosenToken + "\n",
 		"curl -s http://api.example/api/v1/shorten -H 'Authorization: Bearer " + chosenToken + "'"} {
 		if !strings.Contains(out.String(), text) {
@@ -141,7 +141,7 @@ func TestFirstAccountIsPrintedOnce(t *testing.T) {
 		}
 	}
 	out.Reset()
-	testkit.Must(t, first.CreateAndPrint(t.Context(), store, "http://api.example", &out))
+	testkit.Must(t, first.CreateAndPrint(t.Context(), store, schema.MustParseBaseURL("http://api.example"), &out))
 	testkit.Equal(t, "output of the second start", out.String(), "")
 }
 
@@ -165,14 +165,14 @@ func TestFirstAccountWaitsForItsStore(t *testing.T) {
 	t.Run("while it is unavailable", func(t *testing.T) {
 		store := &unavailableOnce{Store: newStore(t), err: schema.Errorf(schema.CodeUnavailable, "restarting")}
 		var out strings.Builder
-		testkit.Must(t, first.AwaitAndPrint(t.Context(), report, store, "http://api.example", &out))
+		testkit.Must(t, first.AwaitAndPrint(t.Context(), report, store, schema.MustParseBaseURL("http://api.example"), &out))
 		if store.calls != 2 || !strings.Contains(out.String(), "me@example.org") {
 			t.Errorf("%d calls, printed %q", store.calls, &out)
 		}
 	})
 	t.Run("but not after another error", func(t *testing.T) {
 		store := &unavailableOnce{Store: newStore(t), err: errors.New("broken")}
-		if err := first.AwaitAndPrint(t.Context(), report, store, "http://api.example", io.Discard); !errors.Is(err, store.err) {
+		if err := first.AwaitAndPrint(t.Context(), report, store, schema.MustParseBaseURL("http://api.example"), io.Discard); !errors.Is(err, store.err) {
 			t.Errorf("got %v, want %v", err, store.err)
 		}
 		testkit.Equal(t, "calls", store.calls, 1)

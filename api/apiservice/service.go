@@ -2,7 +2,6 @@
 package apiservice
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -33,11 +32,11 @@ const stopGrace = 10 * time.Second
 
 // Config is the configuration of an api process.
 type Config struct {
-	EdgeURL        string       // the public base of short links; set by the program from -edge.url
-	Listen         string       // address that the API and the dashboard are served on
-	Listener       net.Listener // that is open already; nil: New listens at Listen
-	URL            string       // the public base of both; "": the address that is listened on
-	SignUp         string       // whether anyone may make an account: signUpOpen or signUpClosed
+	EdgeURL        schema.BaseURL // of short links; from the program's -edge.url
+	Listen         string         // address that the API and the dashboard are served on
+	Listener       net.Listener   // that is open already; nil: New listens at Listen
+	URL            schema.BaseURL // of both, as the public sees it; zero: the address that is listened on
+	SignUp         string         // whether anyone may make an account: signUpOpen or signUpClosed
 	TrustedProxies clientaddr.Proxies
 	Blocklist      string // paths of blocklist files, separated by commas
 	Domains        customdomain.Config
@@ -57,7 +56,7 @@ func DefaultConfig() Config {
 // RegisterFlags binds the configuration to flags.
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.StringVar(&c.Listen, "api.listen", c.Listen, "`address` that the API and the dashboard are served on")
-	fs.StringVar(&c.URL, "api.url", c.URL,
+	fs.TextVar(&c.URL, "api.url", c.URL,
 		"public base `URL` of the API and the dashboard; with https:// sessions need TLS (default http:// and the address)")
 	fs.StringVar(&c.SignUp, "api.signup", c.SignUp, "`open` if anyone may make an account, closed if not")
 	fs.Var(&c.TrustedProxies, "api.trusted-proxies",
@@ -67,14 +66,14 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	c.Domains.RegisterFlags(fs)
 }
 
-// Validate returns every invalid setting but the URL and the files, which New reads.
+// Validate returns every invalid setting but the files, which New reads.
 func (c *Config) Validate() error {
 	var errs []error
 	if err := service.CheckAddr(c.Listen); err != nil {
 		errs = append(errs, fmt.Errorf("-api.listen: %w", err))
 	}
-	if err := service.CheckURL(c.URL); c.URL != "" && err != nil {
-		errs = append(errs, fmt.Errorf("-api.url: %w", err))
+	if c.EdgeURL.IsZero() {
+		errs = append(errs, errors.New("-edge.url: is not set"))
 	}
 	if c.SignUp != signUpOpen && c.SignUp != signUpClosed {
 		errs = append(errs, fmt.Errorf("-api.signup: %q is neither %s nor %s", c.SignUp, signUpOpen, signUpClosed))
@@ -101,7 +100,7 @@ type Service struct {
 	links     schema.Database
 	clicks    Clicks
 	topics    *stream.Client
-	url       string
+	url       schema.BaseURL
 	log       *slog.Logger
 }
 
@@ -112,19 +111,21 @@ func New(cfg Config, links schema.Database, clicks Clicks, topics *stream.Client
 	if err != nil {
 		return nil, fmt.Errorf("-api.blocklist: %w", err)
 	}
-	shortener, err := shorten.New(cfg.EdgeURL, links, links, blocklist)
-	if err != nil {
-		return nil, err
-	}
 	listener, err := service.ListenUnlessOpen(cfg.Listener, cfg.Listen)
 	if err != nil {
 		return nil, err
 	}
 	s := &Service{
 		listener: listener, blocklist: blocklist, links: links, clicks: clicks, topics: topics, log: log,
-		url: cmp.Or(strings.TrimSuffix(cfg.URL, "/"), service.LocalURL(listener.Addr())),
+		url: cfg.URL,
 	}
-	if err := s.prepare(cfg, shortener); err != nil {
+	if s.url.IsZero() {
+		s.url, err = service.LocalURL(listener.Addr())
+	}
+	if err == nil {
+		err = s.prepare(cfg)
+	}
+	if err != nil {
 		listener.Close()
 		return nil, err
 	}
@@ -132,12 +133,10 @@ func New(cfg Config, links schema.Database, clicks Clicks, topics *stream.Client
 }
 
 // prepare makes what is served.
-func (s *Service) prepare(cfg Config, shortener *shorten.Shortener) error {
+func (s *Service) prepare(cfg Config) error {
 	set := metrics.NewSet()
-	verifier, err := customdomain.NewVerifier(cfg.Domains, cfg.EdgeURL, set, s.log)
-	if err != nil {
-		return err
-	}
+	shortener := shorten.New(cfg.EdgeURL, s.links, s.links, s.blocklist)
+	verifier := customdomain.NewVerifier(cfg.Domains, cfg.EdgeURL.Host(), set, s.log)
 	parts := dashboard.Parts{DB: s.links, Clicks: s.clicks, Reports: s.clicks, Shortener: shortener,
 		Domains: customdomain.NewManager(s.links, verifier), Metrics: set, Log: s.log}
 	if s.topics != nil { // an interface that holds a nil pointer is not nil
@@ -159,8 +158,8 @@ func (s *Service) prepare(cfg Config, shortener *shorten.Shortener) error {
 // Addr returns the address the node listens on.
 func (s *Service) Addr() string { return s.listener.Addr().String() }
 
-// URL returns the public base of the API and the dashboard, without a slash at the end.
-func (s *Service) URL() string { return s.url }
+// URL returns the public base of the API and the dashboard.
+func (s *Service) URL() schema.BaseURL { return s.url }
 
 // Ready returns nil if both stores answer.
 func (s *Service) Ready(ctx context.Context) error {

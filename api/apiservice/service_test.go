@@ -69,7 +69,7 @@ func openStores(t *testing.T) (*sqlite.Store, *sqlite.Clicks) {
 
 func config() apiservice.Config {
 	cfg := apiservice.DefaultConfig()
-	cfg.EdgeURL, cfg.Listen = "http://sho.rt", "127.0.0.1:0"
+	cfg.EdgeURL, cfg.Listen = schema.MustParseBaseURL("http://sho.rt"), "127.0.0.1:0"
 	return cfg
 }
 
@@ -221,7 +221,6 @@ func TestNewReportsWhatItCannotUse(t *testing.T) {
 	must(t, err)
 	defer taken.Close()
 	for want, change := range map[string]func(*apiservice.Config){
-		"-edge.url":           func(cfg *apiservice.Config) { cfg.EdgeURL = "sho.rt" },
 		"-api.blocklist":      func(cfg *apiservice.Config) { cfg.Blocklist = "/dev/null,/none" },
 		taken.Addr().String(): func(cfg *apiservice.Config) { cfg.Listen = taken.Addr().String() },
 	} {
@@ -234,19 +233,24 @@ func TestNewReportsWhatItCannotUse(t *testing.T) {
 }
 
 func TestConfig(t *testing.T) {
-	cfg := apiservice.DefaultConfig()
+	cfg := config()
+	cfg.Listen = apiservice.DefaultConfig().Listen
 	fs := flag.NewFlagSet("api", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
 	cfg.RegisterFlags(fs)
 	must(t, fs.Parse([]string{"-api.blocklist", "a,b", "-api.url", "https://links.example.org",
 		"-api.signup", "open", "-api.trusted-proxies", "10.0.0.0/8"}))
 	must(t, cfg.Validate())
-	if cfg.Listen != "127.0.0.1:8081" || cfg.Blocklist != "a,b" || cfg.URL != "https://links.example.org" ||
+	if cfg.Listen != "127.0.0.1:8081" || cfg.Blocklist != "a,b" || cfg.URL.String() != "https://links.example.org" ||
 		cfg.SignUp != "open" || cfg.TrustedProxies.String() != "10.0.0.0/8" {
 		t.Errorf("%+v", cfg)
 	}
-	cfg.Listen, cfg.URL, cfg.SignUp = "8081", "links.example.org", "maybe"
+	if err := fs.Parse([]string{"-api.url", "links.example.org"}); err == nil {
+		t.Error("a base without a scheme is accepted")
+	}
+	cfg.Listen, cfg.EdgeURL, cfg.SignUp = "8081", schema.BaseURL{}, "maybe"
 	err := cfg.Validate()
-	for _, name := range []string{"-api.listen", "-api.url", "-api.signup"} {
+	for _, name := range []string{"-api.listen", "-edge.url", "-api.signup"} {
 		if err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%v, want it to name %s", err, name)
 		}

@@ -1,8 +1,6 @@
 package customdomain
 
 import (
-	"fmt"
-	"net/url"
 	"regexp"
 	"strings"
 	"unicode/utf8"
@@ -35,20 +33,6 @@ func ParseHost(host string) (string, error) {
 		return "", schema.Errorf(schema.CodeInvalid, "%q is no hostname like go.example.com", given)
 	}
 	return ascii, nil
-}
-
-// DefaultHost returns the default domain, which nobody may claim: the host of edgeURL, the public base of short links,
-// in the form of ParseHost, or an address.
-func DefaultHost(edgeURL string) (string, error) {
-	base, err := url.Parse(edgeURL)
-	if err != nil || base.Hostname() == "" {
-		return "", fmt.Errorf("-edge.url: %q is not a URL with a host", edgeURL)
-	}
-	host := base.Hostname()
-	if ascii, err := idna.Lookup.ToASCII(host); err == nil {
-		host = ascii
-	}
-	return plainName(host), nil
 }
 
 // UnicodeHost returns a host as its owner writes it, "" if that is how it is written anyway. Show it beside the ASCII

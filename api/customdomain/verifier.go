@@ -11,6 +11,8 @@ import (
 
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/miekg/dns"
+
+	"linkstream/schema"
 )
 
 // txtPrefix comes before the host in the name of its TXT record, because a name with a CNAME record cannot have other
@@ -34,23 +36,17 @@ type Verifier struct {
 	log      *slog.Logger
 }
 
-// NewVerifier returns a verifier of hosts that have to point to the default domain, the host of edgeURL. It counts look-ups
-// in set.
-func NewVerifier(cfg Config, edgeURL string, set *metrics.Set, log *slog.Logger) (*Verifier, error) {
-	target, err := DefaultHost(edgeURL)
-	if err != nil {
-		return nil, err
-	}
+// NewVerifier returns a Verifier of hosts that have to lead to target, the default domain. It counts look-ups in set.
+func NewVerifier(cfg Config, target schema.Host, set *metrics.Set, log *slog.Logger) *Verifier {
 	return &Verifier{
-		target: target, resolver: newResolver(cfg), cfg: cfg, slots: make(chan struct{}, maxConcurrent),
+		target: string(target), resolver: newResolver(cfg), cfg: cfg, slots: make(chan struct{}, maxConcurrent),
 		metrics: set, log: log,
-	}, nil
+	}
 }
 
 // Target returns the default domain, and whether a CNAME record can point to it: not if it is an address or localhost.
 func (v *Verifier) Target() (host string, usable bool) {
-	_, err := netip.ParseAddr(v.target)
-	return v.target, err != nil && strings.Contains(v.target, ".")
+	return v.target, !schema.HostIsAddr(v.target) && strings.Contains(v.target, ".")
 }
 
 // Expected returns the required records, without looking them up.

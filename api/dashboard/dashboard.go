@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	nethttp "net/http"
-	"net/url"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -34,7 +33,7 @@ const callTimeout = 10 * time.Second
 
 // Config is the configuration of the dashboard.
 type Config struct {
-	URL            string             // the public base of the dashboard and the API; https means that cookies need TLS
+	URL            schema.BaseURL     // of the dashboard and the API; https means that cookies need TLS
 	SignUp         bool               // anyone may make an account
 	TrustedProxies clientaddr.Proxies // whose X-Forwarded-For is believed
 }
@@ -71,12 +70,8 @@ type Dashboard struct {
 
 // New returns a dashboard.
 func New(cfg Config, parts Parts) (*Dashboard, error) {
-	base, err := url.Parse(cfg.URL)
-	if err != nil || base.Host == "" {
-		return nil, fmt.Errorf("dashboard: %q is no URL of a server", cfg.URL)
-	}
 	d := &Dashboard{
-		Parts: parts, url: base.Scheme + "://" + base.Host, secure: base.Scheme == "https", signUp: cfg.SignUp,
+		Parts: parts, url: cfg.URL.String(), secure: cfg.URL.Scheme() == "https", signUp: cfg.SignUp,
 		proxies: cfg.TrustedProxies, sessions: auth.NewSessions(parts.DB), attempts: ratelimit.NewAttemptLimiter(parts.DB),
 		passwords: auth.NewPasswordPool(), crossOrigin: nethttp.NewCrossOriginProtection(),
 		lag: newLagWatch(parts.Clicks, parts.ClickLog, parts.Log), requests: httpmetrics.NewRecorder(parts.Metrics),
@@ -84,6 +79,7 @@ func New(cfg Config, parts Parts) (*Dashboard, error) {
 	if err := d.crossOrigin.AddTrustedOrigin(d.url); err != nil {
 		return nil, fmt.Errorf("dashboard: %w", err)
 	}
+	var err error
 	if d.assets, err = newAssets(); err != nil {
 		return nil, err
 	}

@@ -250,7 +250,7 @@ func TestDomainIsNotVerifiedTooOften(t *testing.T) {
 }
 
 func TestDomainsWithoutAPublicName(t *testing.T) {
-	s := start(t, func(cfg *apiservice.Config) { cfg.EdgeURL = "http://127.0.0.1:8080" })
+	s := start(t, func(cfg *apiservice.Config) { cfg.EdgeURL = schema.MustParseBaseURL("http://127.0.0.1:8080") })
 	b := s.signedIn(t)
 	b.post("/dashboard/domains", "host", "go.example.com")
 	b.follow().want(t, 200, "127.0.0.1", "-edge.url")

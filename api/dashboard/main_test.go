@@ -50,7 +50,9 @@ type testService struct {
 // option changes how a service runs.
 type option func(*apiservice.Config)
 
-func behindTLS(cfg *apiservice.Config)  { cfg.URL = "https://links.example.org" }
+func behindTLS(cfg *apiservice.Config) {
+	cfg.URL = schema.MustParseBaseURL("https://links.example.org")
+}
 func openSignUp(cfg *apiservice.Config) { cfg.SignUp = "open" }
 func behindProxy(cfg *apiservice.Config) {
 	if err := cfg.TrustedProxies.Set("127.0.0.1"); err != nil {
@@ -93,7 +95,7 @@ func run(t *testing.T, links schema.Database, clicks apiservice.Clicks, topics *
 	options ...option) string {
 	t.Helper()
 	cfg := apiservice.DefaultConfig()
-	cfg.EdgeURL, cfg.Listen = "http://sho.rt", "127.0.0.1:0"
+	cfg.EdgeURL, cfg.Listen = schema.MustParseBaseURL("http://sho.rt"), "127.0.0.1:0"
 	for _, change := range options {
 		change(&cfg)
 	}

@@ -80,7 +80,8 @@ func startOnBoth(t *testing.T, wrapLinks func(*sqlite.Store) schema.Database,
 	clicks, err := sqlite.OpenClicks(t.Context(), filepath.Join(dir, "clicks.db"))
 	must(t, err)
 	cfg := apiservice.DefaultConfig()
-	cfg.EdgeURL, cfg.Listen, cfg.Blocklist = edgeURL, "127.0.0.1:0", filepath.Join(dir, "hosts")
+	cfg.EdgeURL = schema.MustParseBaseURL(edgeURL)
+	cfg.Listen, cfg.Blocklist = "127.0.0.1:0", filepath.Join(dir, "hosts")
 	must(t, os.WriteFile(cfg.Blocklist, []byte("0.0.0.0 bad.example\n"), 0o600))
 	s := &testService{links: links, clicks: clicks, log: &logged{}}
 	n, err := apiservice.New(cfg, wrapLinks(links), wrapClicks(clicks), nil, slog.New(slog.NewTextHandler(s.log, nil)))

@@ -46,7 +46,7 @@ func BenchmarkShorten(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	shortener, err := shorten.New(edgeURL, idle{}, idle{}, blocklist)
+	shortener := shorten.New(schema.MustParseBaseURL(edgeURL), idle{}, idle{}, blocklist)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net/url"
 	"time"
 
 	"linkstream/schema"
@@ -36,43 +35,20 @@ type Request struct {
 
 // Shortener makes links. Its methods may be called concurrently.
 type Shortener struct {
-	base      string // of short URLs on the default domain
-	scheme    string // of short URLs on all domains
-	host      string // the default domain, canonical
-	port      string // "": every port of the host is the default domain's
+	base      schema.BaseURL // of short links; without a port, every port of its host is the default domain's
 	links     schema.LinkStore
 	domains   schema.DomainStore
 	blocklist *Blocklist
 	strangers strangers
 }
 
-// New returns a Shortener of links below edgeURL, the public base of short links.
-func New(edgeURL string, links schema.LinkStore, domains schema.DomainStore, blocklist *Blocklist) (*Shortener, error) {
-	to, problem := checkURL(edgeURL)
-	if problem != "" {
-		return nil, fmt.Errorf("-edge.url: %q: %s", edgeURL, problem)
-	}
-	u, err := url.Parse(edgeURL)
-	if err != nil || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" {
-		return nil, fmt.Errorf("-edge.url: %q must end with its host or port", edgeURL)
-	}
-	s := &Shortener{
-		base: u.Scheme + "://" + u.Host, scheme: u.Scheme, host: to.host,
-		links: links, domains: domains, blocklist: blocklist,
-	}
-	if u.Port() != "" {
-		s.port = to.port // a machine at work for other things, too: they may be linked to
-	}
-	return s, nil
+// New returns a Shortener of links below base, the public base of short links.
+func New(base schema.BaseURL, links schema.LinkStore, domains schema.DomainStore, blocklist *Blocklist) *Shortener {
+	return &Shortener{base: base, links: links, domains: domains, blocklist: blocklist}
 }
 
 // ShortURL returns the address at which a link is served.
-func (s *Shortener) ShortURL(link schema.Link) string {
-	if link.DomainID != 0 {
-		return s.scheme + "://" + link.Host + "/" + link.Hash
-	}
-	return s.base + "/" + link.Hash
-}
+func (s *Shortener) ShortURL(link schema.Link) string { return s.base.ShortURL(link) }
 
 // Create stores the link that is asked for and returns it. CodeInvalid names every field that is wrong, an alias that
 // is in use among them; CodeUnsafeURL if that is all that is wrong. Of concurrent calls for one alias exactly one
@@ -130,7 +106,7 @@ func (s *Shortener) judgeURL(ctx context.Context, req Request, invalid map[strin
 
 // owns reports whether target is served by this service: a link to a link could lead around in a circle.
 func (s *Shortener) owns(ctx context.Context, to target) (bool, error) {
-	if to.host == s.host && (s.port == "" || to.port == s.port) {
+	if to.host == string(s.base.Host()) && (s.base.Port() == "" || to.port == s.base.Port()) {
 		return true, nil
 	}
 	now := time.Now()

@@ -25,6 +25,11 @@ var (
 	top      = []string{"deploy", "bench"} // these may import services and stores
 )
 
+// schemaModules lists what schema itself imports besides the standard library.
+var schemaModules = []string{"google.golang.org/protobuf", "golang.org/x/net/idna"}
+
+const onlySchemaModules = "schema imports the standard library, protobuf and idna only"
+
 // schemaImports lists what packages below schema/ import of this module, besides schema and their own subpackages.
 // In particular, the stores and schema/stream never import each other.
 var schemaImports = map[string][]string{
@@ -126,9 +131,8 @@ func importViolations(p goPackage) (violations []string) {
 		rule := ""
 		if to, ours := strings.CutPrefix(imported, module+"/"); ours {
 			rule = brokenRule(from, to, p.Name == "main")
-		} else if from == "schema" && i < len(p.Imports) && !standard(imported) &&
-			!within(imported, "google.golang.org/protobuf") {
-			rule = "schema imports the standard library and protobuf only"
+		} else if from == "schema" && i < len(p.Imports) && !standard(imported) && root(imported, schemaModules) == "" {
+			rule = onlySchemaModules
 		}
 		if rule != "" {
 			violations = append(violations, fmt.Sprintf("%s imports %s: %s", p.ImportPath, imported, rule))
@@ -153,7 +157,7 @@ func brokenRule(from, to string, main bool) string {
 	case root(from, services) != "" && root(to, stores) != "" && !main:
 		return "only mains, deploy, bench and external tests import a store"
 	case from == "schema":
-		return "schema imports the standard library and protobuf only"
+		return onlySchemaModules
 	case within(from, "schema") && to != "schema":
 		own := path.Join("schema", strings.Split(from, "/")[1])
 		if !within(to, own) && !slices.Contains(schemaImports[own], to) {
@@ -224,6 +228,8 @@ var importCases = []struct {
 }{
 	{"schema", "schema", "fmt", true},
 	{"schema", "schema", "google.golang.org/protobuf/encoding/protowire", true},
+	{"schema", "schema", "golang.org/x/net/idna", true},
+	{"schema", "schema", "golang.org/x/net/http2", false},
 	{"schema", "schema", "github.com/jackc/pgx/v5", false},
 	{"schema", "schema", "google.golang.org/grpc", false},
 	{"schema", "schema", "linkstream/schema/stream", false},

@@ -28,7 +28,7 @@ func (a *App) announce(ctx context.Context) error {
 		case <-time.After(announceEvery):
 		}
 	}
-	fmt.Fprintf(a.out, ready, a.cfg.URL, a.api.URL()+dashboard.Root, a.api.URL(), a.cfg.Data)
+	fmt.Fprintf(a.out, ready, a.cfg.EdgeURL, a.api.URL().String()+dashboard.Root, a.api.URL(), a.cfg.Data)
 	return nil
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -10,14 +11,15 @@ import (
 	"linkstream/api/apiservice"
 	"linkstream/edge/edgeservice"
 	"linkstream/ingest/ingestservice"
+	"linkstream/schema"
 	"linkstream/schema/service"
 	"linkstream/schema/stream"
 )
 
 // Config is the configuration of the whole service in one process.
 type Config struct {
-	Data              string // directory of everything that is kept
-	service.PublicURL        // URL "": the address that the edge listens on
+	Data    string         // directory of everything that is kept
+	EdgeURL schema.BaseURL // of short links; zero: the address that the edge listens on
 
 	FirstAccount admin.FirstAccount
 	Edge         edgeservice.Config
@@ -34,7 +36,7 @@ func DefaultConfig() Config {
 // RegisterFlags binds the configuration to flags.
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.StringVar(&c.Data, "data", c.Data, "`directory` of everything that is kept")
-	c.PublicURL.RegisterFlags(fs)
+	service.EdgeURLVar(fs, &c.EdgeURL)
 	c.FirstAccount.RegisterFlags(fs)
 	c.Edge.RegisterFlags(fs)
 	c.API.RegisterFlags(fs)
@@ -47,12 +49,17 @@ func (c *Config) Validate() error {
 	if c.Data == "" {
 		errs = append(errs, errors.New("-data: is empty"))
 	}
-	if c.URL == "" {
-		c.URL = "http://" + c.Edge.Listen
+	if c.EdgeURL.IsZero() {
+		base, err := schema.ParseBaseURL("http://" + c.Edge.Listen)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("-edge.url: is not set and cannot be derived from -edge.listen: %w", err))
+			base = service.DefaultEdgeURL // reported once is enough
+		}
+		c.EdgeURL = base
 	}
-	c.Edge.Resolve.URL, c.API.EdgeURL = c.URL, c.URL
+	c.Edge.Resolve.URL, c.API.EdgeURL = c.EdgeURL, c.EdgeURL
 	c.Edge.Spool.Dir = filepath.Join(c.Data, "spool")
-	return errors.Join(append(errs, c.PublicURL.Validate(), c.Edge.Validate(), c.API.Validate(), c.Ingest.Validate())...)
+	return errors.Join(append(errs, c.Edge.Validate(), c.API.Validate(), c.Ingest.Validate())...)
 }
 
 func (c *Config) linksPath() string  { return filepath.Join(c.Data, "links.db") }

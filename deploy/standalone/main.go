@@ -29,7 +29,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	options.EdgeURL = cfg.URL
+	options.EdgeURL = cfg.EdgeURL
 	if len(command) > 0 {
 		return runCommand(ctx, cfg, options, command, stdout)
 	}

@@ -75,7 +75,7 @@ func newEdge(t testing.TB, change func(*edge)) *edge {
 	}
 	t.Cleanup(func() { closeOrFail(t, e.spool) })
 	cfg := resolve.DefaultConfig()
-	cfg.URL, cfg.CacheBytes = "https://sho.rt", 8<<20
+	cfg.URL, cfg.CacheBytes = schema.MustParseBaseURL("https://sho.rt"), 8<<20
 	resolver, err := resolve.New(cfg, e.store, e.store, e.metrics, log)
 	if err != nil {
 		t.Fatal(err)

@@ -5,15 +5,17 @@ import (
 	"flag"
 	"fmt"
 	"time"
+
+	"linkstream/schema"
 )
 
 // Config sets how links are looked up and cached.
 type Config struct {
-	URL           string        // public base of short links, whose host is the default domain; set from -edge.url
-	CacheBytes    int64         // memory for cached hosts and links
-	CacheTTL      time.Duration // how long an entry is fresh
-	NegativeTTL   time.Duration // how long an unknown host or hash is remembered
-	LookupTimeout time.Duration // bounds one look-up, including the wait for its turn
+	URL           schema.BaseURL // of short links, whose host is the default domain; set from -edge.url
+	CacheBytes    int64          // memory for cached hosts and links
+	CacheTTL      time.Duration  // how long an entry is fresh
+	NegativeTTL   time.Duration  // how long an unknown host or hash is remembered
+	LookupTimeout time.Duration  // bounds one look-up, including the wait for its turn
 }
 
 // DefaultConfig returns a configuration that works once URL is set.
@@ -37,9 +39,12 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 		"maximum `time` of a look-up in the link store, including the wait for its turn")
 }
 
-// Validate returns every invalid setting except for the URL, which New checks.
+// Validate returns every invalid setting.
 func (c *Config) Validate() error {
 	var errs []error
+	if c.URL.IsZero() {
+		errs = append(errs, errors.New("-edge.url: is not set"))
+	}
 	if c.CacheBytes < 1<<20 {
 		errs = append(errs, fmt.Errorf("-edge.cache-bytes: %d is less than 1 MiB", c.CacheBytes))
 	}

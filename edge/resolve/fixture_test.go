@@ -38,7 +38,7 @@ type env struct {
 func newEnv(t testing.TB, change func(*resolve.Config)) *env {
 	t.Helper()
 	e := &env{cfg: resolve.DefaultConfig(), metrics: metrics.NewSet(), log: &lockedBuffer{}}
-	e.cfg.URL = "https://sho.rt"
+	e.cfg.URL = schema.MustParseBaseURL("https://sho.rt")
 	e.cfg.CacheBytes = 8 << 20
 	if change != nil {
 		change(&e.cfg)

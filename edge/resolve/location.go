@@ -2,9 +2,8 @@ package resolve
 
 import (
 	"strings"
-	"unicode/utf8"
 
-	"golang.org/x/net/idna"
+	"linkstream/schema"
 )
 
 // encodeLocation returns a long URL in the form that a Location header requires (RFC 3986): visible ASCII only. A host
@@ -14,7 +13,10 @@ func encodeLocation(longURL string) []byte {
 	before, host, after := cutHost(longURL)
 	location := make([]byte, 0, len(longURL)+16)
 	location = appendEscaped(location, before)
-	location = appendEscaped(location, asciiHost(host))
+	if ascii, err := schema.HostToASCII(host); err == nil {
+		host = ascii // otherwise it is percent-encoded, and the browser decides what to do with it
+	}
+	location = appendEscaped(location, host)
 	return appendEscaped(location, after)
 }
 
@@ -31,36 +33,8 @@ func cutHost(longURL string) (before, host, after string) {
 		end = start + i
 	}
 	start += strings.LastIndexByte(longURL[start:end], '@') + 1
-	if i := strings.LastIndexByte(longURL[start:end], ':'); i >= 0 && !strings.Contains(longURL[start+i:end], "]") {
-		end = start + i
-	}
-	return longURL[:start], longURL[start:end], longURL[end:]
-}
-
-// asciiHost returns the host in Punycode. A host that has no such form, or whose form is not a hostname, is returned
-// unchanged: it gets percent-encoded, and the browser decides what to do with it.
-func asciiHost(host string) string {
-	if isASCII(host) {
-		return host
-	}
-	ascii, err := idna.Lookup.ToASCII(host)
-	if err != nil || !utf8.ValidString(host) || strings.ContainsFunc(ascii, notInHostname) {
-		return host
-	}
-	return ascii
-}
-
-func notInHostname(r rune) bool {
-	return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '.'
-}
-
-func isASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
+	host, _ = schema.CutPort(longURL[start:end])
+	return longURL[:start], host, longURL[start+len(host):]
 }
 
 func appendEscaped(dst []byte, s string) []byte {

@@ -6,8 +6,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"log/slog"
-	"net/url"
-	"strings"
 	"sync"
 	"time"
 
@@ -15,8 +13,6 @@ import (
 
 	"linkstream/schema"
 )
-
-const maxHostLen = 253 // RFC 1035
 
 // Resolver finds links. It is safe for concurrent use.
 type Resolver struct {
@@ -48,16 +44,13 @@ type linkKey [8 + schema.MaxAliasLen]byte
 func New(
 	cfg Config, links schema.LinkStore, domains schema.DomainStore, set *metrics.Set, log *slog.Logger,
 ) (*Resolver, error) {
-	base, err := url.Parse(cfg.URL)
-	if err != nil || base.Hostname() == "" {
-		return nil, fmt.Errorf("-edge.url: %q is not a URL with a host", cfg.URL)
-	}
 	r := &Resolver{
-		defaultHost: strings.TrimSuffix(strings.ToLower(asciiHost(base.Hostname())), "."),
+		defaultHost: string(cfg.URL.Host()),
 		limiter:     newLimiter(cfg.LookupTimeout, set, log),
 		keys:        sync.Pool{New: func() any { return new(linkKey) }},
 	}
 	hostBytes := cfg.CacheBytes / 32
+	var err error
 	r.hosts, err = newCache("hosts", 1, hostBytes, &cfg, r.limiter, set, lookupHost(domains))
 	if err != nil {
 		return nil, err
@@ -112,11 +105,12 @@ func (r *Resolver) Drop(change schema.Change) {
 // domain returns the ID of the domain that a host stands for. Addresses and localhost stand for the default domain, so
 // that the service can be tried without a domain name.
 func (r *Resolver) domain(host []byte, now time.Time) (domainID, error) {
-	name := hostname(host)
+	name, _ := schema.CutPort(host)
+	name = bytes.TrimSuffix(name, []byte("."))
 	switch {
-	case string(name) == r.defaultHost || string(name) == "localhost" || isAddress(name):
+	case string(name) == r.defaultHost || string(name) == "localhost" || schema.HostIsAddr(name):
 		return 0, nil
-	case len(name) == 0 || len(name) > maxHostLen:
+	case !schema.ValidHostName(name):
 		return 0, errNotFound
 	}
 	e, err := r.hosts.get(name, now)
@@ -124,27 +118,6 @@ func (r *Resolver) domain(host []byte, now time.Time) (domainID, error) {
 		return 0, err
 	}
 	return e.value, nil
-}
-
-// hostname returns a host without its port and without the dot that may end a name. An IPv6 address keeps its brackets.
-func hostname(host []byte) []byte {
-	if i := bytes.LastIndexByte(host, ':'); i >= 0 && !bytes.HasSuffix(host, []byte("]")) {
-		host = host[:i]
-	}
-	return bytes.TrimSuffix(host, []byte("."))
-}
-
-// isAddress reports whether a host is an IP address. The last label of a name has a letter (RFC 3696, section 2).
-func isAddress(name []byte) bool {
-	if len(name) > 0 && name[0] == '[' {
-		return true
-	}
-	for _, c := range name {
-		if (c < '0' || c > '9') && c != '.' {
-			return false
-		}
-	}
-	return len(name) > 0
 }
 
 func lookupHost(domains schema.DomainStore) lookup[domainID] {

@@ -31,13 +31,16 @@ func TestResolveHost(t *testing.T) {
 		e.want(t, "go.example.com.:80", "same", now, "https://custom.example/", "")
 	})
 	t.Run("any other host has none", func(t *testing.T) {
-		for _, host := range []string{"pending.example.com", "other.example.com", "x.sho.rt", "1.2.3.4.example", ""} {
+		for _, host := range []string{"pending.example.com", "other.example.com", "x.sho.rt", "1.2.3.4.example", "a_b.example"} {
 			e.want(t, host, "same", now, "", schema.CodeNotFound)
 		}
 	})
-	t.Run("a host too long for the DNS is not looked up", func(t *testing.T) {
+	t.Run("what cannot be a host is not looked up", func(t *testing.T) {
 		before := e.store.lookups.Load()
-		e.want(t, strings.Repeat("a.", 150)+"example", "same", now, "", schema.CodeNotFound)
+		for _, host := range []string{"", ".", ":80", "go..example.com", "go.example.com..", "-go.example.com", "go example.com",
+			"bücher.example", "\xff.example", strings.Repeat("a.", 150) + "example", strings.Repeat("a", 64) + ".example"} {
+			e.want(t, host, "same", now, "", schema.CodeNotFound)
+		}
 		e.wantLookups(t, before)
 	})
 	t.Run("while the store is down, the default domain does not depend on it and others are not known", func(t *testing.T) {
@@ -53,7 +56,7 @@ func TestResolveHostOfBaseURL(t *testing.T) {
 		"https://Bücher.example./":       "xn--bcher-kva.example",
 		"https://LINKS.example.com:8443": "links.example.com",
 	} {
-		e := newEnv(t, func(cfg *resolve.Config) { cfg.URL = url })
+		e := newEnv(t, func(cfg *resolve.Config) { cfg.URL = schema.MustParseBaseURL(url) })
 		e.link(t, 0, "abc", "https://example.com/")
 		e.want(t, host, "abc", time.Now(), "https://example.com/", "")
 	}

@@ -27,7 +27,7 @@ func (endlessLinks) Link(_ context.Context, _ int64, hash string) (schema.Link, 
 // BenchmarkCachedLink measures the memory of a link in the cache, with a million links.
 func BenchmarkCachedLink(b *testing.B) {
 	cfg := resolve.DefaultConfig()
-	cfg.URL, cfg.CacheBytes = "http://sho.rt", 400e6
+	cfg.URL, cfg.CacheBytes = schema.MustParseBaseURL("http://sho.rt"), 400e6
 	const links = 1_000_000
 	for range b.N {
 		before := heapBytes()
@@ -51,7 +51,7 @@ func BenchmarkCachedLink(b *testing.B) {
 // BenchmarkResolve measures the look-up of a cached link.
 func BenchmarkResolve(b *testing.B) {
 	cfg := resolve.DefaultConfig()
-	cfg.URL = "http://sho.rt"
+	cfg.URL = schema.MustParseBaseURL("http://sho.rt")
 	r, err := resolve.New(cfg, endlessLinks{}, endlessLinks{}, metrics.NewSet(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		b.Fatal(err)

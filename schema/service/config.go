@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/peterbourgon/ff/v3"
+
+	"linkstream/schema"
 )
 
 // Section is the settings of one part of a program: a struct with defaults that work.
@@ -49,6 +51,14 @@ func Parse(fs *flag.FlagSet, args []string, sections ...Section) (positional []s
 		invalid = append(invalid, s.Validate())
 	}
 	return append(positional, literal...), errors.Join(invalid...)
+}
+
+// DefaultEdgeURL is the base of short links where an edge listens on its default address.
+var DefaultEdgeURL = schema.MustParseBaseURL("http://127.0.0.1:8080")
+
+// EdgeURLVar defines the flag -edge.url, which every program that knows short links has. Its default is *base.
+func EdgeURLVar(fs *flag.FlagSet, base *schema.BaseURL) {
+	fs.TextVar(base, "edge.url", *base, "public base `URL` of short links: http:// or https:// and a host")
 }
 
 // collector notes a value that cannot be parsed and lets parsing go on.

@@ -130,8 +130,9 @@ func TestInvalid(t *testing.T) {
 	})
 	t.Run("those of several sections are reported", func(t *testing.T) {
 		fs := flag.NewFlagSet("test", flag.ContinueOnError)
-		_, err := service.Parse(fs, []string{"-engine.max-size=0", "-edge.url=nowhere"}, newEngine(), new(service.PublicURL))
-		wantAll(t, err, "-engine.max-size: 0", "-edge.url")
+		p := postgres.Config{DSN: "postgres://host:notaport/db"}
+		_, err := service.Parse(fs, []string{"-engine.max-size=0"}, newEngine(), &p)
+		wantAll(t, err, "-engine.max-size: 0", "-postgres.dsn")
 	})
 	t.Run("an environment variable is not read where a flag stands", func(t *testing.T) {
 		t.Setenv("LINKSTREAM_ENGINE_MAX_SIZE", "many")
@@ -211,17 +212,12 @@ func TestPostgres(t *testing.T) {
 	}
 }
 
-func TestPublic(t *testing.T) {
-	for url, valid := range map[string]bool{
-		"http://127.0.0.1:8080": true, "http://[::1]:8080": true,
-		"https://go.example.org": true, "https://go.example.org/": true,
-		"": false, "go.example.org": false, "ftp://go.example.org": false, "https://": false, "https://:80": false,
-		"https://go.example.org/path": false, "https://go.example.org?q": false, "https://go.example.org#f": false,
-		"https://user@go.example.org": false, "https://go.example.org:port": false,
-	} {
-		p := service.PublicURL{URL: url}
-		if err := p.Validate(); (err == nil) != valid {
-			t.Errorf("%q: got %v", url, err)
-		}
+func TestEdgeURL(t *testing.T) {
+	base := service.DefaultEdgeURL
+	fs := flag.NewFlagSet("test", flag.ContinueOnError)
+	service.EdgeURLVar(fs, &base)
+	t.Setenv("LINKSTREAM_EDGE_URL", "https://Sho.RT/")
+	if _, err := service.Parse(fs, nil); err != nil || base.String() != "https://sho.rt" {
+		t.Errorf("%q, %v", base, err)
 	}
 }

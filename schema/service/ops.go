@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/url"
 	"strconv"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
+
+	"linkstream/schema"
 )
 
 // readyTimeout bounds the checks behind /readyz: an engine that hangs is an engine that is not ready.
@@ -67,22 +68,16 @@ func CheckAddr(addr string) error {
 	return nil
 }
 
-// CheckURL returns what is wrong with the public base of a service: it is http:// or https:// and a host, perhaps a port.
-func CheckURL(base string) error {
-	u, err := url.Parse(base)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || (u.Path != "" && u.Path != "/") ||
-		u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		return fmt.Errorf("%q is not http:// or https:// and a host", base)
+// LocalURL returns the base of what listens on addr, as this machine reaches it.
+func LocalURL(addr net.Addr) (schema.BaseURL, error) {
+	host, port, err := net.SplitHostPort(addr.String())
+	if err != nil {
+		return schema.BaseURL{}, err
 	}
-	return nil
-}
-
-// LocalURL returns the base of what is served on addr, as seen on this machine.
-func LocalURL(addr net.Addr) string {
-	if tcp, ok := addr.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
-		return "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(tcp.Port))
+	if ip := net.ParseIP(host); ip.IsUnspecified() {
+		host = "127.0.0.1"
 	}
-	return "http://" + addr.String()
+	return schema.ParseBaseURL("http://" + net.JoinHostPort(host, port))
 }
 
 // Listen opens a TCP listener. An address without a host, as in ":8080", means every interface.

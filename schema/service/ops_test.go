@@ -106,8 +106,9 @@ func TestLocalURL(t *testing.T) {
 		"127.0.0.1:8081": "http://127.0.0.1:8081", "0.0.0.0:80": "http://127.0.0.1:80", "[::]:8081": "http://127.0.0.1:8081",
 		"[::1]:8081": "http://[::1]:8081", "192.0.2.1:8081": "http://192.0.2.1:8081",
 	} {
-		if got := service.LocalURL(net.TCPAddrFromAddrPort(netip.MustParseAddrPort(addr))); got != want {
-			t.Errorf("%s: %s, want %s", addr, got, want)
+		got, err := service.LocalURL(net.TCPAddrFromAddrPort(netip.MustParseAddrPort(addr)))
+		if err != nil || got.String() != want {
+			t.Errorf("%s: %s, %v, want %s", addr, got, err, want)
 		}
 	}
 }

@@ -1,0 +1,250 @@
+package schema
+
+import (
+	"errors"
+	"net/netip"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/net/idna"
+)
+
+// Limits of a host name in bytes of its ASCII form, without the dot that may end it (RFC 1035, section 2.3.4).
+const (
+	MaxHostLen  = 253
+	maxLabelLen = 63
+)
+
+// maxGivenHostLen bounds what ParseHost reads, because the cost of punycode grows with the square of a label. A
+// character takes at most four bytes of UTF-8 and at least one of the ASCII form.
+const maxGivenHostLen = 4 * (MaxHostLen + 1)
+
+// Host is a host in canonical form, so that equal hosts are equal strings: a name in lower-case ASCII without the dot
+// that may end it, or an IP address in its shortest form without brackets. ParseHost makes one. "" is not a host.
+type Host string
+
+// ParseHost returns the canonical form of a host as people, URLs and files write it, without a port.
+//
+//   - Names with characters outside ASCII are mapped by UTS #46, as for a look-up. The dot that may end a name is
+//     dropped. A label has 1 to 63 letters, digits, hyphens and underscores, which real names have, and neither begins
+//     nor ends with a hyphen. A label that begins with "xn--" must be valid punycode. A name has at most 253 characters.
+//   - An IPv4 address has four decimal numbers. Clients read every name whose last label is a number as IPv4 (WHATWG
+//     URL Standard, "ends in a number"), but not all agree on 0177.1 or 2130706433: these are errors.
+//   - An IPv6 address may stand in brackets and has no zone. One that stands for an IPv4 address becomes that address:
+//     IPv4-mapped ::ffff:0:0/96, IPv4-compatible ::/96 (RFC 4291, section 2.5.5), and NAT64's 64:ff9b::/96 (RFC 6052).
+func ParseHost(s string) (Host, error) {
+	if len(s) > maxGivenHostLen {
+		return "", errHostTooLong
+	}
+	if strings.Contains(s, ":") {
+		return parseIPv6(s)
+	}
+	ascii, err := HostToASCII(s)
+	if err != nil {
+		return "", err
+	}
+	name := strings.ToLower(strings.TrimSuffix(ascii, "."))
+	if err := checkHostName(name); err != nil {
+		return "", err
+	}
+	if HostIsAddr(name) {
+		addr, err := netip.ParseAddr(name)
+		if err != nil {
+			return "", errHostNumber
+		}
+		return Host(addr.String()), nil
+	}
+	if err := checkPunycode(name); err != nil {
+		return "", err
+	}
+	return Host(name), nil
+}
+
+var (
+	errHostTooLong   = errors.New("the name is longer than 253 characters")
+	errHostCharacter = errors.New("the name has characters that no host name may have")
+	errHostLabel     = errors.New("a part of the name is empty, longer than 63 characters, or has a hyphen at its end")
+	errHostPunycode  = errors.New("a part of the name that begins with xn-- is not valid punycode")
+	errHostNumber    = errors.New("an IPv4 address must have four decimal numbers")
+	errHostIPv6      = errors.New("the IPv6 address is not valid")
+)
+
+func parseIPv6(s string) (Host, error) {
+	if inner, found := strings.CutPrefix(s, "["); found {
+		s, found = strings.CutSuffix(inner, "]")
+		if !found {
+			return "", errHostIPv6
+		}
+	}
+	addr, err := netip.ParseAddr(s)
+	if err != nil || addr.Zone() != "" {
+		return "", errHostIPv6
+	}
+	return Host(unembed(addr).String()), nil
+}
+
+// The prefixes, beside that of IPv4-mapped addresses, under which IPv6 addresses hold an IPv4 address in 32 bits.
+var (
+	compatible = netip.MustParsePrefix("::/96")
+	nat64      = netip.MustParsePrefix("64:ff9b::/96")
+)
+
+// unembed returns the IPv4 address that an IPv6 address stands for, addr itself if it stands for none.
+func unembed(addr netip.Addr) netip.Addr {
+	addr = addr.Unmap()
+	if addr.IsUnspecified() || addr.IsLoopback() { // :: and ::1, which are in ::/96
+		return addr
+	}
+	if compatible.Contains(addr) || nat64.Contains(addr) {
+		bytes := addr.As16()
+		return netip.AddrFrom4([4]byte(bytes[12:]))
+	}
+	return addr
+}
+
+// checkHostName reports what is wrong with the labels of a name in lower case.
+func checkHostName[T string | []byte](name T) error {
+	if len(name) > MaxHostLen {
+		return errHostTooLong
+	}
+	start := 0
+	for i := 0; i <= len(name); i++ {
+		if i < len(name) && name[i] != '.' {
+			if !hostChar[name[i]] {
+				return errHostCharacter
+			}
+			continue
+		}
+		if i == start || i-start > maxLabelLen || name[start] == '-' || name[i-1] == '-' {
+			return errHostLabel
+		}
+		start = i + 1
+	}
+	return nil
+}
+
+var hostChar = func() (set [256]bool) {
+	for _, c := range []byte("abcdefghijklmnopqrstuvwxyz0123456789-_") {
+		set[c] = true
+	}
+	return set
+}()
+
+const punycodePrefix = "xn--"
+
+// checkPunycode reports a label that claims to be punycode and stands for no name: no client could look it up.
+func checkPunycode(name string) error {
+	if !strings.Contains(name, punycodePrefix) {
+		return nil
+	}
+	for label := range strings.SplitSeq(name, ".") {
+		if !strings.HasPrefix(label, punycodePrefix) {
+			continue // not for idna to judge: it refuses underscores, and hyphens as in r3---sn
+		}
+		if ascii, err := idna.Lookup.ToASCII(label); err != nil || ascii != label {
+			return errHostPunycode
+		}
+	}
+	return nil
+}
+
+// HostToASCII returns a name in ASCII (UTS #46), otherwise as it is written: one that is ASCII is returned unchanged,
+// unchecked, and a dot at the end stays.
+func HostToASCII(name string) (string, error) {
+	if isASCII(name) {
+		return name, nil
+	}
+	ascii, err := idna.Lookup.ToASCII(name)
+	if err != nil || !utf8.ValidString(name) || strings.ContainsFunc(ascii, notInHost) {
+		return "", errHostCharacter
+	}
+	return ascii, nil
+}
+
+func notInHost(r rune) bool { return r != '.' && (r >= utf8.RuneSelf || !hostChar[r]) }
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// IsAddr reports whether the host is an IP address.
+func (h Host) IsAddr() bool { return HostIsAddr(string(h)) }
+
+// Addr returns the host as an IP address, the zero Addr if it is a name.
+func (h Host) Addr() netip.Addr {
+	addr, _ := netip.ParseAddr(string(h))
+	return addr
+}
+
+// Unicode returns the host as its owner writes it, "" if that is the host itself. Show it only beside the ASCII form:
+// letters of different scripts look the same.
+func (h Host) Unicode() string {
+	unicode, err := idna.Lookup.ToUnicode(string(h))
+	if err != nil || unicode == string(h) {
+		return ""
+	}
+	return unicode
+}
+
+// inURL returns the host as it stands in a URL: an IPv6 address in brackets.
+func (h Host) inURL() string {
+	if strings.Contains(string(h), ":") {
+		return "[" + string(h) + "]"
+	}
+	return string(h)
+}
+
+// CutPort cuts the port off a host as it stands in a Host header or in a URL, without copying. An IPv6 address keeps
+// its brackets. The port is whatever follows the colon, "" if there is none.
+func CutPort[T string | []byte](hostport T) (host, port T) {
+	for i := len(hostport) - 1; i >= 0; i-- {
+		switch hostport[i] {
+		case ':':
+			return hostport[:i], hostport[i+1:]
+		case ']':
+			return hostport, hostport[:0]
+		}
+	}
+	return hostport, hostport[:0]
+}
+
+// ValidHostName reports whether name is the Host of a name: canonical, and not an address. It checks punycode only as
+// far as its characters go, and does not allocate. What is not valid need not be looked up.
+func ValidHostName[T string | []byte](name T) bool {
+	return checkHostName(name) == nil && !HostIsAddr(name)
+}
+
+// HostIsAddr reports whether a client takes host, in lower case and without a port, for an IP address: it has a colon,
+// as all IPv6 addresses have, or its last label is a number.
+func HostIsAddr[T string | []byte](host T) bool {
+	start := 0
+	for i := range len(host) {
+		switch host[i] {
+		case ':':
+			return true
+		case '.':
+			start = i + 1
+		}
+	}
+	return isNumber(host[start:])
+}
+
+// isNumber reports whether a label is a decimal number, or a hexadecimal one, which begins with 0x.
+func isNumber[T string | []byte](label T) bool {
+	hex := len(label) >= 2 && label[0] == '0' && label[1] == 'x'
+	if hex {
+		label = label[2:] // browsers read 0x alone as 0
+	}
+	for i := range len(label) {
+		c := label[i]
+		if (c < '0' || c > '9') && !(hex && c >= 'a' && c <= 'f') {
+			return false
+		}
+	}
+	return hex || len(label) > 0
+}
