@@ -63,18 +63,6 @@ func TestHost(t *testing.T) {
 	}
 }
 
-func TestUnicodeHost(t *testing.T) {
-	for given, want := range map[string]string{
-		"xn--mnchen-3ya.example": "münchen.example",
-		"xn--r8jz45g.xn--zckzah": "例え.テスト",
-		"go.example.com":         "",
-	} {
-		if got := customdomain.UnicodeHost(given); got != want {
-			t.Errorf("%q: got %q, want %q", given, got, want)
-		}
-	}
-}
-
 // Invariants: a host that is accepted is its own only form, and has at most 241 characters, all of [a-z0-9.-].
 func FuzzHost(f *testing.F) {
 	for _, host := range []string{
@@ -86,10 +74,6 @@ func FuzzHost(f *testing.F) {
 		host, err := customdomain.ParseHost(given)
 		if err != nil {
 			return
-		}
-		unicode := customdomain.UnicodeHost(host)
-		if back, err := customdomain.ParseHost(unicode); unicode != "" && (back != host || err != nil) {
-			t.Errorf("%q is %q in Unicode, and that %q, %v", host, unicode, back, err)
 		}
 		again, err := customdomain.ParseHost(host)
 		others := strings.Trim(host, "abcdefghijklmnopqrstuvwxyz0123456789.-")

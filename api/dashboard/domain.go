@@ -38,7 +38,7 @@ type domainItem struct {
 }
 
 func itemOf(domain schema.Domain) domainItem {
-	return domainItem{domain, customdomain.UnicodeHost(domain.Host)}
+	return domainItem{domain, schema.Host(domain.Host).Unicode()}
 }
 
 // Verified reports whether links may be on the domain.

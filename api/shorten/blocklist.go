@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"linkstream/schema"
 	"linkstream/schema/filewatch"
 )
 
@@ -45,10 +46,10 @@ func (b *Blocklist) Run(ctx context.Context) {
 	b.files.Follow(ctx, func(err error) { b.log.Error("blocklist stays as it was", "error", err) })
 }
 
-// blocks reports whether a canonical host is listed, or is a subdomain of a listed one.
-func (b *Blocklist) blocks(host string) bool {
+// blocks reports whether a host is listed, or is a subdomain of a listed one.
+func (b *Blocklist) blocks(host schema.Host) bool {
 	hosts := *b.hosts.Load()
-	for parent, found := host, true; found; _, parent, found = strings.Cut(parent, ".") {
+	for parent, found := string(host), true; found; _, parent, found = strings.Cut(parent, ".") {
 		if _, listed := slices.BinarySearch(hosts, maphash.String(b.seed, parent)); listed {
 			return true
 		}
@@ -61,7 +62,7 @@ func (b *Blocklist) read() error {
 	var hosts []uint64
 	passed := 0
 	for _, path := range b.paths {
-		n, err := readHosts(path, func(host string) { hosts = append(hosts, maphash.String(b.seed, host)) })
+		n, err := readHosts(path, func(host schema.Host) { hosts = append(hosts, maphash.String(b.seed, string(host))) })
 		if err != nil {
 			return err
 		}
@@ -74,7 +75,7 @@ func (b *Blocklist) read() error {
 	return nil
 }
 
-func readHosts(path string, add func(host string)) (passed int, err error) {
+func readHosts(path string, add func(schema.Host)) (passed int, err error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return 0, err
@@ -86,8 +87,8 @@ func readHosts(path string, add func(host string)) (passed int, err error) {
 	return passed, nil
 }
 
-// parseHosts calls add with each host of a file in its canonical form, and returns how many entries it passed over.
-func parseHosts(file io.Reader, add func(host string)) (passed int, err error) {
+// parseHosts calls add with each host of a file, and returns how many entries it passed over.
+func parseHosts(file io.Reader, add func(schema.Host)) (passed int, err error) {
 	lines := bufio.NewScanner(file)
 	for lines.Scan() {
 		line, _, _ := strings.Cut(lines.Text(), "#")
@@ -98,7 +99,7 @@ func parseHosts(file io.Reader, add func(host string)) (passed int, err error) {
 			}
 		}
 		for _, entry := range entries {
-			if host, ok := canonicalHost(entry); ok && strings.ContainsAny(host, ".:") {
+			if host, err := schema.ParseHost(entry); err == nil && strings.ContainsAny(string(host), ".:") {
 				add(host)
 			} else {
 				passed++

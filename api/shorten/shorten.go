@@ -106,14 +106,14 @@ func (s *Shortener) judgeURL(ctx context.Context, req Request, invalid map[strin
 
 // owns reports whether target is served by this service: a link to a link could lead around in a circle.
 func (s *Shortener) owns(ctx context.Context, to target) (bool, error) {
-	if to.host == string(s.base.Host()) && (s.base.Port() == "" || to.port == s.base.Port()) {
+	if to.host == s.base.Host() && (s.base.Port() == "" || to.port == s.base.Port()) {
 		return true, nil
 	}
 	now := time.Now()
 	if s.strangers.has(to.host, now) {
 		return false, nil
 	}
-	_, err := s.domains.VerifiedDomain(ctx, to.host)
+	_, err := s.domains.VerifiedDomain(ctx, string(to.host))
 	if schema.ErrorCode(err) == schema.CodeNotFound {
 		s.strangers.add(to.host, now)
 		return false, nil

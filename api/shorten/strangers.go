@@ -3,6 +3,8 @@ package shorten
 import (
 	"sync"
 	"time"
+
+	"linkstream/schema"
 )
 
 const (
@@ -16,20 +18,20 @@ const (
 // one host.
 type strangers struct {
 	mu    sync.Mutex
-	until map[string]time.Time
+	until map[schema.Host]time.Time
 }
 
-func (s *strangers) has(host string, now time.Time) bool {
+func (s *strangers) has(host schema.Host, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return now.Before(s.until[host])
 }
 
-func (s *strangers) add(host string, asked time.Time) {
+func (s *strangers) add(host schema.Host, asked time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.until == nil || len(s.until) >= maxStrangers {
-		s.until = make(map[string]time.Time)
+		s.until = make(map[schema.Host]time.Time)
 	}
 	s.until[host] = asked.Add(strangerFor)
 }

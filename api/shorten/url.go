@@ -12,7 +12,7 @@ import (
 
 // target is where a valid URL leads to.
 type target struct {
-	host string // canonical
+	host schema.Host
 	port string // as a decimal number, the scheme's own where the URL names none
 }
 
@@ -41,8 +41,8 @@ func checkURL(longURL string) (to target, problem string) {
 	if u.Hostname() == "" {
 		return target{}, "The long URL must name a host."
 	}
-	host, ok := canonicalHost(u.Hostname())
-	if !ok {
+	host, err := schema.ParseHost(u.Hostname())
+	if err != nil {
 		return target{}, "The host of the long URL is not valid."
 	}
 	port, ok := effectivePort(u)
