@@ -17,11 +17,10 @@ func (r *runner) addAccount(ctx context.Context, args ...string) (password strin
 	err = r.stores.CreateAccount(ctx, &schema.Account{
 		Email: email, PasswordHash: auth.HashPassword(password), CreatedAt: time.Now().UTC(),
 	})
-	return password, because(err, schema.CodeConflict, "there is an account %q already", email)
+	return password, explain(err, schema.CodeConflict, "account %q exists already", email)
 }
 
-// newPassword is for those who have forgotten theirs.
-func (r *runner) newPassword(ctx context.Context, args ...string) (password string, err error) {
+func (r *runner) resetPassword(ctx context.Context, args ...string) (password string, err error) {
 	account, err := r.account(ctx, args[0])
 	if err != nil {
 		return "", err
@@ -52,5 +51,5 @@ func (r *runner) account(ctx context.Context, email string) (schema.Account, err
 		return schema.Account{}, err
 	}
 	account, err := r.stores.AccountByEmail(ctx, email)
-	return account, because(err, schema.CodeNotFound, "there is no account %q", email)
+	return account, explain(err, schema.CodeNotFound, "there is no account %q", email)
 }

@@ -6,17 +6,16 @@ import (
 
 	"linkstream/api/auth"
 	"linkstream/schema"
+	"linkstream/schema/testkit"
 )
 
 func TestAccountAdd(t *testing.T) {
 	c := newCLI(t)
 	password := c.prints(t, "account add Me@Example.ORG")
 
-	t.Run("prints the password of the account it makes", func(t *testing.T) {
+	t.Run("prints the password of the new account", func(t *testing.T) {
 		account, err := c.AccountByEmail(t.Context(), "me@example.org")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if ok, err := auth.VerifyPassword(account.PasswordHash, password); !ok || err != nil {
 			t.Errorf("password %q: %t, %v", password, ok, err)
 		}
@@ -25,9 +24,9 @@ func TestAccountAdd(t *testing.T) {
 		}
 	})
 	t.Run("refuses an email that is taken", func(t *testing.T) {
-		c.fails(t, "account add ME@example.org", schema.CodeConflict, `there is an account "me@example.org" already`)
+		c.fails(t, "account add ME@example.org", schema.CodeConflict, `account "me@example.org" exists already`)
 	})
-	t.Run("refuses what is no email", func(t *testing.T) {
+	t.Run("refuses an invalid email", func(t *testing.T) {
 		c.fails(t, "account add me", schema.CodeInvalid, "email")
 	})
 }
@@ -36,20 +35,14 @@ func TestAccountPassword(t *testing.T) {
 	c := newCLI(t)
 	old := c.prints(t, "account add me@example.org")
 	account, err := c.AccountByEmail(t.Context(), "me@example.org")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	now := time.Now()
 	session := schema.Session{AccountID: account.ID, CreatedAt: now, SeenAt: now, ExpiresAt: now.Add(time.Hour)}
-	if err := c.CreateSession(t.Context(), &session, account.PasswordHash); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, c.CreateSession(t.Context(), &session, account.PasswordHash))
 	t.Run("replaces the password and ends the sessions", func(t *testing.T) {
 		password := c.prints(t, "account password Me@example.org")
 		account, err := c.AccountByEmail(t.Context(), "me@example.org")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		for tried, want := range map[string]bool{password: true, old: false} {
 			if ok, err := auth.VerifyPassword(account.PasswordHash, tried); ok != want || err != nil {
 				t.Errorf("password %q: %t, %v", tried, ok, err)
@@ -69,17 +62,17 @@ func TestAccountSuspend(t *testing.T) {
 	c.prints(t, "account add me@example.org")
 	c.prints(t, "account add you@example.org")
 
-	t.Run("suspends one account, also again", func(t *testing.T) {
+	t.Run("suspends one account, and is idempotent", func(t *testing.T) {
 		for range 2 {
 			c.printsNothing(t, "account suspend Me@example.org")
-			c.suspended(t, "me@example.org", true)
-			c.suspended(t, "you@example.org", false)
+			c.wantSuspended(t, "me@example.org", true)
+			c.wantSuspended(t, "you@example.org", false)
 		}
 	})
-	t.Run("is undone by reinstate, also again", func(t *testing.T) {
+	t.Run("is undone by reinstate, which is idempotent", func(t *testing.T) {
 		for range 2 {
 			c.printsNothing(t, "account reinstate me@example.org")
-			c.suspended(t, "me@example.org", false)
+			c.wantSuspended(t, "me@example.org", false)
 		}
 	})
 	t.Run("refuses an unknown account", func(t *testing.T) {
@@ -88,7 +81,7 @@ func TestAccountSuspend(t *testing.T) {
 	})
 }
 
-func (c cli) suspended(t *testing.T, email string, want bool) {
+func (c cli) wantSuspended(t *testing.T, email string, want bool) {
 	t.Helper()
 	account, err := c.AccountByEmail(t.Context(), email)
 	if err != nil || account.Suspended != want {

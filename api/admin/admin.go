@@ -1,5 +1,5 @@
-// Package admin has the commands by which an operator keeps accounts, tokens and domains. They need the stores alone, so
-// they work beside running services, which see a change within a second.
+// Package admin implements the operator's commands for accounts, tokens and domains, and creates the first account. The
+// commands need only the stores, so they work while the services run; those see a change within a second.
 package admin
 
 import (
@@ -13,28 +13,28 @@ import (
 	"linkstream/schema"
 )
 
-// Config is the options of the commands.
+// Config holds the options of the commands.
 type Config struct {
-	EdgeURL  schema.BaseURL // of short links; set by the program. Nobody can claim its host
-	Verified bool           // domain add: the domain counts as verified
+	EdgeURL  schema.BaseURL // of short links, whose host is the default domain; set by the program
+	Verified bool           // domain add: store the domain as verified
 }
 
 // RegisterFlags binds the options to flags.
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
-	fs.BoolVar(&c.Verified, "verified", c.Verified, "with domain add: the domain counts as verified, whatever DNS says")
+	fs.BoolVar(&c.Verified, "verified", c.Verified, "with domain add: store the domain as verified, without a look at DNS")
 }
 
-// Validate finds nothing invalid.
+// Validate always succeeds.
 func (c *Config) Validate() error { return nil }
 
-// Stores is what the commands work on.
+// Stores holds what the commands read and change.
 type Stores interface {
 	schema.AccountStore
 	schema.TokenStore
 	schema.DomainStore
 }
 
-// command is one that the operator may give: the words of name, and an argument for each word of params.
+// command is run by the words of name, followed by one argument per word of params.
 type command struct {
 	name, params, help string
 	run                func(*runner, context.Context, ...string) (result string, err error)
@@ -47,18 +47,18 @@ type runner struct {
 }
 
 var commands = [...]command{
-	{"account add", "EMAIL", "make an account and print its password", (*runner).addAccount},
-	{"account password", "EMAIL", "give the account a new password and print it; sessions end", (*runner).newPassword},
-	{"account suspend", "EMAIL", "refuse the account's tokens and sessions; its links go on", (*runner).suspendAccount},
+	{"account add", "EMAIL", "create an account and print its password", (*runner).addAccount},
+	{"account password", "EMAIL", "set a new password, print it, and end all sessions", (*runner).resetPassword},
+	{"account suspend", "EMAIL", "refuse the account's tokens and sessions; its links stay active", (*runner).suspendAccount},
 	{"account reinstate", "EMAIL", "undo account suspend", (*runner).reinstateAccount},
-	{"token add", "EMAIL", "make an API token for the account and print it", (*runner).addToken},
-	{"token revoke", "ID", "refuse the token for good; ID may be the token itself", (*runner).revokeToken},
-	{"domain add", "EMAIL HOST", "claim the host and print the domain's id; --verified: as verified", (*runner).addDomain},
-	{"domain verify", "HOST", "verify the oldest claim of the host that is not verified", (*runner).verifyDomain},
+	{"token add", "EMAIL", "create an API token and print it", (*runner).addToken},
+	{"token revoke", "ID", "revoke a token for good; ID may be the token itself", (*runner).revokeToken},
+	{"domain add", "EMAIL HOST", "add a domain and print its id; --verified: without DNS records", (*runner).addDomain},
+	{"domain verify", "HOST", "verify the oldest unverified domain of this host, without DNS records", (*runner).verifyDomain},
 	{"migrate", "", "bring the databases up to date", (*runner).migrate},
 }
 
-// Usage lists the commands.
+// Usage lists the commands, for the program's help text.
 var Usage = func() string {
 	var b strings.Builder
 	b.WriteString("Commands:\n")
@@ -68,8 +68,8 @@ var Usage = func() string {
 	return b.String()
 }()
 
-// Run runs the command that args give and prints its result, if it has one, as one line. CodeInvalid if args are no
-// command; else the code says why the command failed, and nothing is printed.
+// Run runs the command in args and prints its result, if there is one, as one line. CodeInvalid if args are not a command.
+// If the command fails, the error has the code of the failure, and nothing is printed.
 func Run(ctx context.Context, stores Stores, options Config, args []string, out io.Writer) error {
 	c, args, err := find(args)
 	if err != nil {
@@ -88,7 +88,7 @@ func Run(ctx context.Context, stores Stores, options Config, args []string, out 
 	return nil
 }
 
-// find returns the command that words begin with, and the words behind its name: its arguments.
+// find returns the command whose name words begin with, and the words after the name as its arguments.
 func find(words []string) (c command, args []string, err error) {
 	for _, c := range commands {
 		name := strings.Fields(c.name)
@@ -96,18 +96,18 @@ func find(words []string) (c command, args []string, err error) {
 			continue
 		}
 		if args = words[len(name):]; len(args) != len(strings.Fields(c.params)) {
-			return c, nil, schema.Errorf(schema.CodeInvalid, "the command is %s %s", c.name, c.params)
+			return c, nil, schema.Errorf(schema.CodeInvalid, "usage: %s %s", c.name, c.params)
 		}
 		return c, args, nil
 	}
-	return c, nil, schema.Errorf(schema.CodeInvalid, "%q is no command\n\n%s", strings.Join(words, " "), Usage)
+	return c, nil, schema.Errorf(schema.CodeInvalid, "unknown command %q\n\n%s", strings.Join(words, " "), Usage)
 }
 
-// migrate does nothing: a store is brought up to date when it is opened.
+// migrate has nothing left to do: stores migrate when they are opened.
 func (r *runner) migrate(context.Context, ...string) (string, error) { return "", nil }
 
-// because replaces err by an explanation for the operator if it has the code.
-func because(err error, code schema.Code, format string, args ...any) error {
+// explain replaces err by an explanation for the operator if it has the code.
+func explain(err error, code schema.Code, format string, args ...any) error {
 	if schema.ErrorCode(err) == code {
 		return schema.Errorf(code, format, args...)
 	}

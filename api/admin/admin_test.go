@@ -12,23 +12,25 @@ import (
 	"linkstream/api/admin"
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/testkit"
 )
 
-// cli gives commands as an operator does, beside whom a service has the store open.
+// cli runs commands while a service has the same store open.
 type cli struct{ *sqlite.Store }
 
 func newCLI(t *testing.T) cli {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "links.db")
-	var stores [2]*sqlite.Store
-	for i := range stores {
-		var err error
-		if stores[i], err = sqlite.Open(t.Context(), path); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { stores[i].Close() })
-	}
-	return cli{stores[0]}
+	openStore(t, path) // the service's
+	return cli{openStore(t, path)}
+}
+
+func openStore(t *testing.T, path string) *sqlite.Store {
+	t.Helper()
+	store, err := sqlite.Open(t.Context(), path)
+	testkit.Must(t, err)
+	t.Cleanup(func() { store.Close() }) // again, if the test has closed it
+	return store
 }
 
 func (c cli) run(t *testing.T, line string) (printed string, err error) {
@@ -38,17 +40,15 @@ func (c cli) run(t *testing.T, line string) (printed string, err error) {
 	options.RegisterFlags(fs)
 	args, ok := strings.CutSuffix(line, " --verified")
 	if ok {
-		fs.Parse([]string{"--verified"})
+		testkit.Must(t, fs.Parse([]string{"--verified"}))
 	}
-	if err := options.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, options.Validate())
 	var out strings.Builder
 	err = admin.Run(t.Context(), c, options, strings.Fields(args), &out)
 	return out.String(), err
 }
 
-// prints requires that the command succeeds and returns the one line that it prints; "" if it prints nothing.
+// prints requires that the command succeeds, and returns the one line that it prints, "" if it prints nothing.
 func (c cli) prints(t *testing.T, line string) string {
 	t.Helper()
 	printed, err := c.run(t, line)
@@ -69,7 +69,7 @@ func (c cli) printsNothing(t *testing.T, line string) {
 	}
 }
 
-// fails requires that the command fails, says why, and prints nothing.
+// fails requires that the command fails with the code and the reason, and prints nothing.
 func (c cli) fails(t *testing.T, line string, code schema.Code, why string) {
 	t.Helper()
 	printed, err := c.run(t, line)
@@ -77,20 +77,18 @@ func (c cli) fails(t *testing.T, line string, code schema.Code, why string) {
 		t.Fatalf("%s: code %q (error %v), printed %q, want code %q", line, got, err, printed, code)
 	}
 	if !strings.Contains(err.Error(), why) {
-		t.Errorf("%s: the error %q does not say %q", line, err, why)
+		t.Errorf("%s: the error %q does not contain %q", line, err, why)
 	}
 }
 
 func number(t *testing.T, s string) int64 {
 	t.Helper()
 	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return n
 }
 
-func TestRunRefusesWhatIsNoCommand(t *testing.T) {
+func TestRunRefusesUnknownCommands(t *testing.T) {
 	c := newCLI(t)
 	for _, line := range []string{
 		"", "account", "add", "account delete me@example.org", "tokens add", "Account add me@example.org", "help",
@@ -117,8 +115,8 @@ func TestRunRefusesWhatIsNoCommand(t *testing.T) {
 
 func TestUsageListsEveryCommand(t *testing.T) {
 	for _, command := range []string{
-		"account add EMAIL", "account suspend EMAIL", "token add EMAIL", "token revoke ID", "domain add EMAIL HOST",
-		"domain verify HOST", "migrate",
+		"account add EMAIL", "account password EMAIL", "account suspend EMAIL", "account reinstate EMAIL", "token add EMAIL",
+		"token revoke ID", "domain add EMAIL HOST", "domain verify HOST", "migrate",
 	} {
 		if !strings.Contains(admin.Usage, "\n  "+command+" ") {
 			t.Errorf("%q is missing:\n%s", command, admin.Usage)
@@ -126,12 +124,8 @@ func TestUsageListsEveryCommand(t *testing.T) {
 	}
 }
 
-func TestMigrate(t *testing.T) {
-	newCLI(t).printsNothing(t, "migrate")
-}
-
-func TestRunReportsWhatFails(t *testing.T) {
-	t.Run("the store", func(t *testing.T) {
+func TestRunReportsFailures(t *testing.T) {
+	t.Run("of the store", func(t *testing.T) {
 		c := newCLI(t)
 		c.prints(t, "account add me@example.org")
 		c.Close()
@@ -147,7 +141,7 @@ func TestRunReportsWhatFails(t *testing.T) {
 			c.fails(t, line, schema.CodeInternal, what)
 		}
 	})
-	t.Run("the printing", func(t *testing.T) {
+	t.Run("of the output", func(t *testing.T) {
 		r, w := io.Pipe()
 		broken := errors.New("broken pipe")
 		r.CloseWithError(broken)

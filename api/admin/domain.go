@@ -19,7 +19,7 @@ func (r *runner) addDomain(ctx context.Context, args ...string) (id string, err 
 		return "", err
 	}
 	if host == string(r.options.EdgeURL.Host()) {
-		return "", schema.Errorf(schema.CodeInvalid, "%q is the default domain, which is nobody's", host)
+		return "", schema.Errorf(schema.CodeInvalid, "%q is the default domain, which no account can have", host)
 	}
 	domain := customdomain.New(account.ID, host)
 	if r.options.Verified {
@@ -27,23 +27,23 @@ func (r *runner) addDomain(ctx context.Context, args ...string) (id string, err 
 	}
 	err = r.stores.CreateDomain(ctx, &domain)
 	if schema.ErrorCode(err) == schema.CodeConflict {
-		err = r.claimed(ctx, account, host)
+		err = r.conflict(ctx, account, host)
 	}
 	return strconv.FormatInt(domain.ID, 10), err
 }
 
-// claimed says why host cannot be claimed for account: the account has done so before, or another one holds the host.
-func (r *runner) claimed(ctx context.Context, account schema.Account, host string) error {
-	claims, err := r.stores.DomainsByHost(ctx, host)
+// conflict says why host cannot be added: the account has it already, or another account has verified it.
+func (r *runner) conflict(ctx context.Context, account schema.Account, host string) error {
+	domains, err := r.stores.DomainsByHost(ctx, host)
 	if err != nil {
 		return err
 	}
-	for _, domain := range claims {
+	for _, domain := range domains {
 		if domain.AccountID == account.ID {
-			return schema.Errorf(schema.CodeConflict, "the account claims %q already: domain %d", host, domain.ID)
+			return schema.Errorf(schema.CodeConflict, "the account has %q already: domain %d", host, domain.ID)
 		}
 	}
-	return schema.Errorf(schema.CodeConflict, "another account holds %q", host)
+	return schema.Errorf(schema.CodeConflict, "another account has verified %q", host)
 }
 
 func (r *runner) verifyDomain(ctx context.Context, args ...string) (string, error) {
@@ -51,18 +51,18 @@ func (r *runner) verifyDomain(ctx context.Context, args ...string) (string, erro
 	if err != nil {
 		return "", err
 	}
-	claims, err := r.stores.DomainsByHost(ctx, host)
+	domains, err := r.stores.DomainsByHost(ctx, host)
 	if err != nil {
 		return "", err
 	}
-	if len(claims) == 0 {
-		return "", schema.Errorf(schema.CodeNotFound, "no account claims %q", host)
+	if len(domains) == 0 {
+		return "", schema.Errorf(schema.CodeNotFound, "no account has added %q", host)
 	}
-	for _, domain := range claims {
+	for _, domain := range domains {
 		if domain.VerifiedAt.IsZero() {
 			err := r.stores.VerifyDomain(ctx, domain.ID, time.Now().UTC())
-			return "", because(err, schema.CodeConflict, "another account holds %q", host)
+			return "", explain(err, schema.CodeConflict, "another account has verified %q", host)
 		}
 	}
-	return "", nil // the only claim is verified already
+	return "", nil // the only domain of this host is verified already
 }

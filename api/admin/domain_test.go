@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"linkstream/schema"
+	"linkstream/schema/testkit"
 )
 
 func newCLIWithAccounts(t *testing.T) cli {
@@ -18,14 +19,12 @@ func newCLIWithAccounts(t *testing.T) cli {
 func (c cli) domain(t *testing.T, id string) schema.Domain {
 	t.Helper()
 	domain, err := c.Domain(t.Context(), number(t, id))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return domain
 }
 
 func TestDomainAdd(t *testing.T) {
-	t.Run("prints the id of the claim it makes", func(t *testing.T) {
+	t.Run("prints the id of the new domain", func(t *testing.T) {
 		c := newCLIWithAccounts(t)
 		domain := c.domain(t, c.prints(t, "domain add A@example.org Go.Example.COM"))
 		account, err := c.AccountByEmail(t.Context(), "a@example.org")
@@ -33,16 +32,16 @@ func TestDomainAdd(t *testing.T) {
 			t.Errorf("%+v of account %d, %v", domain, account.ID, err)
 		}
 	})
-	t.Run("makes a challenge that nobody can guess", func(t *testing.T) {
+	t.Run("creates a random challenge", func(t *testing.T) {
 		c := newCLIWithAccounts(t)
 		one := c.domain(t, c.prints(t, "domain add a@example.org go.example.com")).Challenge
 		two := c.domain(t, c.prints(t, "domain add b@example.org go.example.com")).Challenge
-		const mark = "linkstream-verification="
-		if one == two || !strings.HasPrefix(one, mark) || len(one) < len(mark)+26 {
+		const prefix = "linkstream-verification="
+		if one == two || !strings.HasPrefix(one, prefix) || len(one) < len(prefix)+26 {
 			t.Errorf("%q and %q", one, two)
 		}
 	})
-	t.Run("verifies at once where it is told to", func(t *testing.T) {
+	t.Run("stores the domain as verified with --verified", func(t *testing.T) {
 		c := newCLIWithAccounts(t)
 		id := c.prints(t, "domain add a@example.org go.example.com --verified")
 		domain, err := c.VerifiedDomain(t.Context(), "go.example.com")
@@ -50,18 +49,18 @@ func TestDomainAdd(t *testing.T) {
 			t.Errorf("%+v, %v", domain, err)
 		}
 	})
-	t.Run("lets claims coexist, but does not verify what another account holds", func(t *testing.T) {
+	t.Run("adds a host that another account has verified, but not as verified", func(t *testing.T) {
 		c := newCLIWithAccounts(t)
 		c.prints(t, "domain add a@example.org go.example.com --verified")
-		c.fails(t, "domain add b@example.org go.example.com --verified", schema.CodeConflict, "another account holds")
+		c.fails(t, "domain add b@example.org go.example.com --verified", schema.CodeConflict, "another account has verified")
 		c.prints(t, "domain add b@example.org go.example.com")
 	})
-	t.Run("refuses a second claim of one account", func(t *testing.T) {
+	t.Run("refuses a host that the account has already", func(t *testing.T) {
 		c := newCLIWithAccounts(t)
 		id := c.prints(t, "domain add a@example.org go.example.com")
 		for _, option := range []string{"", " --verified"} {
 			line := "domain add a@example.org GO.example.com" + option
-			c.fails(t, line, schema.CodeConflict, "claims \"go.example.com\" already: domain "+id)
+			c.fails(t, line, schema.CodeConflict, "has \"go.example.com\" already: domain "+id)
 		}
 	})
 	t.Run("refuses an unknown account", func(t *testing.T) {
@@ -73,13 +72,13 @@ func TestDomainAdd(t *testing.T) {
 			c.fails(t, "domain add a@example.org SHO.rt."+option, schema.CodeInvalid, "default domain")
 		}
 	})
-	t.Run("refuses what is no host", func(t *testing.T) {
+	t.Run("refuses an invalid host", func(t *testing.T) {
 		newCLIWithAccounts(t).fails(t, "domain add a@example.org http://go.example.com", schema.CodeInvalid, "hostname")
 	})
 }
 
 func TestDomainVerify(t *testing.T) {
-	t.Run("verifies a claim, and keeps it as it is when told again", func(t *testing.T) {
+	t.Run("verifies a domain, and is idempotent", func(t *testing.T) {
 		c := newCLIWithAccounts(t)
 		id := c.prints(t, "domain add a@example.org go.example.com")
 		c.printsNothing(t, "domain verify GO.example.com")
@@ -89,7 +88,7 @@ func TestDomainVerify(t *testing.T) {
 			t.Errorf("%+v, then %+v", first, again)
 		}
 	})
-	t.Run("verifies the oldest claim", func(t *testing.T) {
+	t.Run("verifies the oldest domain of the host", func(t *testing.T) {
 		c := newCLIWithAccounts(t)
 		id := c.prints(t, "domain add b@example.org go.example.com")
 		c.prints(t, "domain add a@example.org go.example.com")
@@ -98,19 +97,19 @@ func TestDomainVerify(t *testing.T) {
 			t.Errorf("%+v, %v, want domain %s", domain, err, id)
 		}
 	})
-	t.Run("does not take a host from the account that holds it", func(t *testing.T) {
+	t.Run("does not take a host from the account that has verified it", func(t *testing.T) {
 		c := newCLIWithAccounts(t)
 		c.prints(t, "domain add b@example.org go.example.com")
 		id := c.prints(t, "domain add a@example.org go.example.com --verified")
-		c.fails(t, "domain verify go.example.com", schema.CodeConflict, "another account holds")
+		c.fails(t, "domain verify go.example.com", schema.CodeConflict, "another account has verified")
 		if domain, err := c.VerifiedDomain(t.Context(), "go.example.com"); err != nil || domain.ID != number(t, id) {
 			t.Errorf("%+v, %v, want domain %s", domain, err, id)
 		}
 	})
-	t.Run("refuses a host that nobody claims", func(t *testing.T) {
-		newCLI(t).fails(t, "domain verify go.example.com", schema.CodeNotFound, `no account claims "go.example.com"`)
+	t.Run("refuses a host that no account has added", func(t *testing.T) {
+		newCLI(t).fails(t, "domain verify go.example.com", schema.CodeNotFound, `no account has added "go.example.com"`)
 	})
-	t.Run("refuses what is no host", func(t *testing.T) {
+	t.Run("refuses an invalid host", func(t *testing.T) {
 		newCLI(t).fails(t, "domain verify go", schema.CodeInvalid, "hostname")
 	})
 }

@@ -22,10 +22,7 @@ import (
 
 func newStore(t *testing.T) *sqlite.Store {
 	t.Helper()
-	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "links.db"))
-	testkit.Must(t, err)
-	t.Cleanup(func() { store.Close() }) // again, if the test has closed it
-	return store
+	return openStore(t, filepath.Join(t.TempDir(), "links.db"))
 }
 
 const chosenToken = "ls_0123456789abcdefghijklmnopqrstuvwx-_"

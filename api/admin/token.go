@@ -10,7 +10,7 @@ import (
 	"linkstream/schema"
 )
 
-// tokenName is that of tokens made here, in lists of an account's tokens.
+// tokenName is the name of tokens created by command, in the list of an account's tokens.
 const tokenName = "command line"
 
 func (r *runner) addToken(ctx context.Context, args ...string) (secret string, err error) {
@@ -28,18 +28,18 @@ func (r *runner) revokeToken(ctx context.Context, args ...string) (string, error
 		return "", err
 	}
 	err = r.stores.RevokeToken(ctx, id, time.Now().UTC())
-	return "", because(err, schema.CodeNotFound, "there is no token with ID %d", id)
+	return "", explain(err, schema.CodeNotFound, "there is no token with ID %d", id)
 }
 
-// tokenID takes a token's ID or the token itself, which is all that the operator has who has just found one leaked.
+// tokenID parses the ID of a token, or looks it up by the token itself: an operator who finds a leaked token has no ID.
 func (r *runner) tokenID(ctx context.Context, arg string) (int64, error) {
 	if strings.HasPrefix(arg, auth.TokenPrefix) {
 		token, _, err := r.stores.TokenByDigest(ctx, auth.Digest(arg))
-		return token.ID, because(err, schema.CodeNotFound, "the token is unknown or revoked already")
+		return token.ID, explain(err, schema.CodeNotFound, "the token is unknown or already revoked")
 	}
 	id, err := strconv.ParseInt(arg, 10, 64)
 	if err != nil {
-		return 0, schema.Errorf(schema.CodeInvalid, "%q is neither a token's ID nor a token", arg)
+		return 0, schema.Errorf(schema.CodeInvalid, "%q is neither the ID of a token nor a token", arg)
 	}
 	return id, nil
 }

@@ -12,7 +12,7 @@ func TestTokenAdd(t *testing.T) {
 	c := newCLI(t)
 	c.prints(t, "account add me@example.org")
 
-	t.Run("prints a token of the account, another one each time", func(t *testing.T) {
+	t.Run("prints a new token of the account each time", func(t *testing.T) {
 		seen := map[string]bool{}
 		for range 3 {
 			secret := c.prints(t, "token add ME@example.org")
@@ -31,7 +31,7 @@ func TestTokenAdd(t *testing.T) {
 func TestTokenRevoke(t *testing.T) {
 	c := newCLI(t)
 	c.prints(t, "account add me@example.org")
-	kept := c.prints(t, "token add me@example.org")
+	other := c.prints(t, "token add me@example.org")
 	valid := func(t *testing.T, secret string, want bool) schema.Token {
 		t.Helper()
 		token, _, err := c.TokenByDigest(t.Context(), auth.Digest(secret))
@@ -40,27 +40,27 @@ func TestTokenRevoke(t *testing.T) {
 		}
 		return token
 	}
-	t.Run("takes an ID, also again", func(t *testing.T) {
+	t.Run("accepts an ID, and is idempotent", func(t *testing.T) {
 		secret := c.prints(t, "token add me@example.org")
 		line := fmt.Sprintf("token revoke %d", valid(t, secret, true).ID)
 		for range 2 {
 			c.printsNothing(t, line)
 			valid(t, secret, false)
-			valid(t, kept, true)
+			valid(t, other, true)
 		}
 	})
-	t.Run("takes the token itself, and says when it is revoked already", func(t *testing.T) {
+	t.Run("accepts the token itself, once", func(t *testing.T) {
 		secret := c.prints(t, "token add me@example.org")
 		c.printsNothing(t, "token revoke "+secret)
 		valid(t, secret, false)
-		valid(t, kept, true)
-		c.fails(t, "token revoke "+secret, schema.CodeNotFound, "revoked already")
+		valid(t, other, true)
+		c.fails(t, "token revoke "+secret, schema.CodeNotFound, "already revoked")
 	})
-	t.Run("refuses what is unknown", func(t *testing.T) {
+	t.Run("refuses unknown tokens", func(t *testing.T) {
 		c.fails(t, "token revoke 1000", schema.CodeNotFound, "no token with ID 1000")
 		c.fails(t, "token revoke ls_unknown", schema.CodeNotFound, "unknown")
 	})
-	t.Run("refuses what is no ID", func(t *testing.T) {
+	t.Run("refuses an invalid ID", func(t *testing.T) {
 		c.fails(t, "token revoke one", schema.CodeInvalid, `"one"`)
 	})
 }

@@ -277,6 +277,19 @@ func testAdminCommands(t *testing.T, s *system) {
 	})
 }
 
+func TestMigrateCreatesTheDatabases(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t)
+	if out := s.admin(t, "migrate"); out != "" {
+		t.Errorf("printed %q", out)
+	}
+	for _, name := range []string{"links.db", "clicks.db"} {
+		if info, err := os.Stat(filepath.Join(s.data, name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
+	}
+}
+
 func TestTokenRevoke(t *testing.T) { t.Parallel(); onBothKinds(t, testTokenRevoke) }
 
 func testTokenRevoke(t *testing.T, s *system) {

@@ -173,10 +173,11 @@ func (n *node) fails(t *testing.T, args ...string) string {
 // command runs the program to its end, with args behind its flags, and returns what it printed.
 func (n *node) command(t *testing.T, args ...string) (stdout, stderr string, exitCode int) {
 	t.Helper()
+	binary := program(t, n.program) // may build it, which exitWithin is not for
 	ctx, cancel := context.WithTimeout(t.Context(), exitWithin)
 	defer cancel()
 	var out, errOut bytes.Buffer
-	cmd := exec.CommandContext(ctx, program(t, n.program), append(n.args[:len(n.args):len(n.args)], args...)...)
+	cmd := exec.CommandContext(ctx, binary, append(n.args[:len(n.args):len(n.args)], args...)...)
 	cmd.Env, cmd.Stdout, cmd.Stderr = append(cleanEnv(), n.env...), &out, &errOut
 	err := cmd.Run()
 	if exit := new(exec.ExitError); err != nil && (!errors.As(err, &exit) || ctx.Err() != nil) {
