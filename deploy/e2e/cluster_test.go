@@ -20,8 +20,8 @@ type cluster struct {
 // startCluster returns a cluster that is ready. Where the environment leads to an engine, a parallel test cannot call it.
 func startCluster(t *testing.T, settings ...string) *cluster {
 	t.Helper()
-	c := &cluster{postgres: enginetest.Own(t, testengines.Postgres), kafka: enginetest.Own(t, testengines.Kafka),
-		clickhouse: enginetest.Own(t, testengines.ClickHouse)}
+	c := &cluster{postgres: enginetest.Own(t, testengines.StartPostgres), kafka: enginetest.Own(t, testengines.StartKafka),
+		clickhouse: enginetest.Own(t, testengines.StartClickHouse)}
 	c.system = newServices(t, engineSettings(c.postgres.Addr, c.kafka.Addr, c.clickhouse.Addr), settings...)
 	c.start(t)
 	return c

@@ -12,7 +12,8 @@ import (
 // All is one engine of each kind.
 type All struct{ Postgres, Kafka, ClickHouse *Engine }
 
-// StartAll starts the engines at the same time, each in a folder of its own in dir. After an error none runs.
+// StartAll returns Postgres, Kafka and ClickHouse, each in its own folder in dir. Those that are not in the environment
+// start at the same time. After an error none runs.
 func StartAll(ctx context.Context, dir string, log *slog.Logger) (*All, error) {
 	var a All
 	group, ctx := errgroup.WithContext(ctx)
@@ -45,7 +46,7 @@ func (a *All) Close() error {
 	return errors.Join(errs...)
 }
 
-// Environment returns the variables, as KEY=VALUE, by which other processes find the engines.
+// Environment returns the variables, as KEY=VALUE, that give the engines' addresses to other processes.
 func (a *All) Environment() []string {
 	return []string{PostgresEnv + "=" + a.Postgres.Addr, KafkaEnv + "=" + a.Kafka.Addr,
 		ClickHouseEnv + "=" + a.ClickHouse.Addr, ClickHouseHTTPEnv + "=" + a.ClickHouse.HTTPAddr}

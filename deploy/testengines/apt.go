@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// unpackPackages has apt download packages of this system, together with what the machine lacks of their dependencies,
-// and unpacks them in dir. apt works on folders there, too: it needs no root, and nothing changes for the machine.
+// unpackPackages downloads packages of this system by apt, with those of their dependencies that the machine does not
+// have, and unpacks them in dir. apt also keeps its state there, so it needs no root and does not change the machine.
 func unpackPackages(ctx context.Context, dir string, packages ...string) error {
 	apt := filepath.Join(dir, "apt")
 	for _, folder := range []string{"lists/partial", "cache/archives/partial"} {
@@ -18,14 +18,14 @@ func unpackPackages(ctx context.Context, dir string, packages ...string) error {
 		}
 	}
 	options := []string{"-q", "-y", "-o", "Dir::State::lists=" + apt + "/lists", "-o", "Dir::Cache=" + apt + "/cache",
-		"-o", "Debug::NoLocking=1", // the lock of the machine's own package state is root's
-		"-o", "APT::Sandbox::User=", // as whom root would download: someone who cannot write here
+		"-o", "Debug::NoLocking=1", // only root can lock the machine's package state
+		"-o", "APT::Sandbox::User=", // root would download as a user who cannot write here
 		"-o", "Acquire::Retries=3"}
 	env := []string{"DEBIAN_FRONTEND=noninteractive"}
 	if _, err := run(ctx, dir, env, "apt-get", append(options, "update")...); err != nil {
 		return err
 	}
-	// What the machine has of the dependencies is not downloaded again.
+	// Dependencies that the machine has are not downloaded.
 	download := append(options, "--no-install-recommends", "--download-only", "--reinstall", "install")
 	if _, err := run(ctx, dir, env, "apt-get", append(download, packages...)...); err != nil {
 		return err
@@ -42,10 +42,10 @@ func unpackPackages(ctx context.Context, dir string, packages ...string) error {
 	return os.RemoveAll(apt)
 }
 
-// libraryFolders are where Debian keeps libraries. PulseAudio's looks for a part of itself where it would be installed.
+// libraryFolders are Debian's folders of libraries. PulseAudio keeps a part of its library in one of its own.
 var libraryFolders = []string{"usr/lib/*-linux-gnu*", "usr/lib/*-linux-gnu*/pulseaudio", "lib/*-linux-gnu*"}
 
-// unpackedLibraries returns the variable by which programs find the libraries that were unpacked in dir.
+// unpackedLibraries returns the environment variable by which programs find the libraries unpacked in dir.
 func unpackedLibraries(dir string) (string, error) {
 	var found []string
 	for _, pattern := range libraryFolders {
@@ -58,8 +58,8 @@ func unpackedLibraries(dir string) (string, error) {
 	return "LD_LIBRARY_PATH=" + strings.Join(found, ":"), nil
 }
 
-// osRelease returns the name and the version of this system, such as debian-12: what is unpacked on one system may not
-// find its libraries on another.
+// osRelease returns the name and the version of this system, such as debian-12. Packages unpacked on one system may
+// miss libraries on another.
 func osRelease() (string, error) {
 	f, err := os.Open("/etc/os-release")
 	if err != nil {

@@ -12,7 +12,7 @@ const (
 	axeVersion = "4.14.1" // of the package that is installed
 )
 
-// AxeCore returns the path of axe-core's script, which finds what keeps people from using a page. npm puts it into the
+// AxeCore returns the path of axe-core's script, which finds accessibility faults of a page. npm installs it in the
 // user's cache.
 func AxeCore(ctx context.Context, log *slog.Logger) (path string, err error) {
 	dir, err := install(ctx, axePackage+"-"+axeVersion, log, func(ctx context.Context, dir string) error {

@@ -14,33 +14,33 @@ import (
 // ChromiumEnv is an environment variable: the path of a Chromium or a Chrome that tests use.
 const ChromiumEnv = "LINKSTREAM_TEST_CHROMIUM"
 
-// chromiumOldest is the oldest version whose headless mode is the browser that people use, and no other one.
+// chromiumOldest is the first version whose new headless mode runs the same browser as the window mode.
 const chromiumOldest = 112
 
-// chromiumNames are what the program is called on the path.
+// chromiumNames are the program's names on the path.
 var chromiumNames = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"}
 
-// Chromium is a browser that tests can drive. Nothing of it runs yet.
+// Chromium describes an installed browser. It does not run yet.
 type Chromium struct {
 	Version string
 	Source  string   // where it comes from: an environment variable or a folder
 	Path    string   // of the program
-	Env     []string // variables that it needs besides those of this process
+	Env     []string // variables that it needs, in addition to those of this process
 }
 
-// String returns one line that says which browser this is.
+// String returns one line that describes the browser.
 func (c *Chromium) String() string {
 	return fmt.Sprintf("chromium %s (%s) at %s", c.Version, c.Source, c.Path)
 }
 
-// FindChromium returns a browser: the one that ChromiumEnv names, else one of this machine, else Debian's, which is
-// unpacked in the user's cache. The error says what was tried.
+// FindChromium returns the browser that ChromiumEnv names, one of this machine, or Debian's, which it unpacks in the
+// user's cache, in this order. The error lists what was tried.
 func FindChromium(ctx context.Context, log *slog.Logger) (*Chromium, error) {
 	if path := os.Getenv(ChromiumEnv); path != "" {
 		c := &Chromium{Source: ChromiumEnv, Path: path}
 		return c, c.check(ctx)
 	}
-	errs := []error{errors.New("find chromium on this machine: none on the path that works")}
+	errs := []error{errors.New("find chromium on this machine: no working one on the path")}
 	for _, name := range chromiumNames {
 		path, err := exec.LookPath(name)
 		if err != nil {
@@ -107,8 +107,8 @@ func fillChromium(ctx context.Context, dir string) error {
 	return c.check(ctx)
 }
 
-// unpackedChromium returns the browser of packages that were unpacked in dir. It is the program itself: the script that
-// Debian starts it by looks for it where it would be installed.
+// unpackedChromium returns the browser of the packages unpacked in dir. Path is the program itself, because Debian's
+// start script expects it in the folder where it would be installed.
 func unpackedChromium(dir string) (*Chromium, error) {
 	libraries, err := unpackedLibraries(dir)
 	if err != nil {
@@ -121,7 +121,7 @@ func unpackedChromium(dir string) (*Chromium, error) {
 	return &Chromium{Source: dir, Path: filepath.Join(dir, "usr/lib/chromium/chromium"), Env: env}, nil
 }
 
-// fonts says where fonts are, for a machine that does not say so itself.
+// fonts is the configuration of fontconfig, for a machine that has none.
 const (
 	fontsFile = "fonts.conf"
 	fonts     = `<?xml version="1.0"?>

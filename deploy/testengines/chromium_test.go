@@ -9,17 +9,17 @@ import (
 	"linkstream/deploy/testengines"
 )
 
-// program writes a program that prints what a browser says of its version, and returns its path.
-func program(t *testing.T, dir, name, says string) string {
+// program writes a program that prints a browser's version, and returns its path.
+func program(t *testing.T, dir, name, version string) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
-	if err := os.WriteFile(path, []byte("#!/bin/sh\necho '"+says+"'\n"), 0o700); err != nil {
+	if err := os.WriteFile(path, []byte("#!/bin/sh\necho '"+version+"'\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	return path
 }
 
-func TestChromiumIsTheOneOfTheEnvironment(t *testing.T) {
+func TestChromiumFromTheEnvironment(t *testing.T) {
 	path := program(t, t.TempDir(), "mine", "Google Chrome for Testing 140.0.1 unknown")
 	t.Setenv(testengines.ChromiumEnv, path)
 	c, err := testengines.FindChromium(t.Context(), discard)
@@ -31,13 +31,13 @@ func TestChromiumIsTheOneOfTheEnvironment(t *testing.T) {
 	}
 }
 
-func TestChromiumOfTheEnvironmentMustWork(t *testing.T) {
-	for says, want := range map[string]string{
+func TestChromiumFromTheEnvironmentMustWork(t *testing.T) {
+	for version, want := range map[string]string{
 		"Chromium 90.0.4430.212": "older than",
 		"Mozilla Firefox 145.0":  "no Chromium",
 	} {
-		t.Run(says, func(t *testing.T) {
-			t.Setenv(testengines.ChromiumEnv, program(t, t.TempDir(), "browser", says))
+		t.Run(version, func(t *testing.T) {
+			t.Setenv(testengines.ChromiumEnv, program(t, t.TempDir(), "browser", version))
 			if c, err := testengines.FindChromium(t.Context(), discard); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("found %v, error %v, want one with %q", c, err, want)
 			}
@@ -45,7 +45,7 @@ func TestChromiumOfTheEnvironmentMustWork(t *testing.T) {
 	}
 }
 
-func TestChromiumIsTheFirstOnThePathThatWorks(t *testing.T) {
+func TestFirstWorkingChromiumOnThePath(t *testing.T) {
 	t.Setenv(testengines.ChromiumEnv, "")
 	dir := t.TempDir()
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))

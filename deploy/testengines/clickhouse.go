@@ -15,27 +15,32 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
-// ClickHouse starts a ClickHouse that serves the native protocol and HTTP without a password: a server if this machine
-// has one, otherwise Chserver.
+// ClickHouse returns the ClickHouse that ClickHouseEnv names. If it names none, it calls StartClickHouse.
 func ClickHouse(ctx context.Context, dir string, log *slog.Logger) (*Engine, error) {
 	if addr := os.Getenv(ClickHouseEnv); addr != "" {
 		e := &Engine{Name: "clickhouse", Addr: addr, HTTPAddr: os.Getenv(ClickHouseHTTPEnv), Source: ClickHouseEnv}
 		return e.remote(ctx, e.pingClickHouse, log)
 	}
+	return StartClickHouse(ctx, dir, log)
+}
+
+// StartClickHouse starts a ClickHouse that serves the native protocol and HTTP without a password: a server if this
+// machine has one, otherwise chserver.
+func StartClickHouse(ctx context.Context, dir string, log *slog.Logger) (*Engine, error) {
 	path, missing := findClickHouse(ctx)
 	if missing == nil {
 		return startClickHouse(ctx, dir, log, path, installedClickHouse(path))
 	}
-	e, err := Chserver(ctx, dir, log)
+	e, err := StartChserver(ctx, dir, log)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s is not set", ClickHouseEnv), missing, err)
+		return nil, fmt.Errorf("no clickhouse, and %s is not set: %w", ClickHouseEnv, errors.Join(missing, err))
 	}
 	return e, nil
 }
 
-// Chserver starts ClickHouse's engine as a library, behind the program chserver, which it builds from this module's
-// source. It neither looks at the environment nor for a server of this machine.
-func Chserver(ctx context.Context, dir string, log *slog.Logger) (*Engine, error) {
+// StartChserver starts ClickHouse's engine as a library behind the program chserver, which it builds from this module's
+// source.
+func StartChserver(ctx context.Context, dir string, log *slog.Logger) (*Engine, error) {
 	library, err := installChdb(ctx, log)
 	if err != nil {
 		return nil, err
@@ -44,7 +49,7 @@ func Chserver(ctx context.Context, dir string, log *slog.Logger) (*Engine, error
 }
 
 func startClickHouse(ctx context.Context, dir string, log *slog.Logger, source string, server clickhouseServer) (*Engine, error) {
-	dir, release, err := claim(dir)
+	dir, release, err := lockFolder(dir)
 	if err != nil {
 		return nil, fmt.Errorf("start clickhouse: %w", err)
 	}

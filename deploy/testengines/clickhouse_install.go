@@ -10,12 +10,12 @@ import (
 
 const (
 	clickhouseOldest = 25_08    // year and month of the oldest version that clickhouse-go supports
-	chdbVersion      = "26.5.3" // of the package that is installed
+	chdbVersion      = "26.5.3" // the version to install
 	chdbPackage      = "@chdb/lib-linux-x64-gnu"
 	chserverPackage  = "linkstream/deploy/testengines/chserver"
 )
 
-// installChdb has npm put the engine's library into the user's cache and returns its path.
+// installChdb installs the engine's library in the user's cache by npm and returns its path.
 func installChdb(ctx context.Context, log *slog.Logger) (library string, err error) {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		return "", fmt.Errorf("install %s: there is none for %s/%s", chdbPackage, runtime.GOOS, runtime.GOARCH)

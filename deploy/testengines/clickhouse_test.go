@@ -12,13 +12,12 @@ import (
 )
 
 func TestClickHouse(t *testing.T) {
-	t.Setenv(testengines.ClickHouseEnv, "")
-	t.Run("by the native protocol", func(t *testing.T) {
-		testEngine(t, testengines.ClickHouse, clickhouseStore{nativeAddr})
-	})
-	t.Run("by HTTP", func(t *testing.T) {
-		testEngine(t, testengines.ClickHouse, clickhouseStore{httpAddr})
-	})
+	for name, addr := range map[string]func(*testengines.Engine) string{"native protocol": nativeAddr, "HTTP": httpAddr} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testEngine(t, testengines.StartClickHouse, clickhouseStore{addr})
+		})
+	}
 }
 
 func nativeAddr(e *testengines.Engine) string { return e.Addr }

@@ -18,36 +18,36 @@ import (
 
 var discard = slog.New(slog.DiscardHandler)
 
-// store puts values into an engine with a client of its own and reads them back, sorted.
+// store writes values to an engine with a client of its own and reads them back, sorted.
 type store interface {
 	write(ctx context.Context, e *testengines.Engine, value string) error
 	read(ctx context.Context, e *testengines.Engine) ([]string, error)
 }
 
-// testEngine takes an engine through its life.
+// testEngine starts, kills, stops and restarts an engine and requires that it keeps its data.
 func testEngine(t *testing.T, start testengines.Starter, s store) {
 	dir := t.TempDir()
 	l := &life{engine: begin(t, start, dir), store: s}
 	t.Log(l.engine)
-	testOneEngine(t, l.engine, start, dir)
+	testFields(t, l.engine, start, dir)
 
 	t.Run("answers", func(t *testing.T) { l.check(t, "a") })
-	t.Run("comes back from a kill with its data", func(t *testing.T) {
+	t.Run("keeps its data when it is killed", func(t *testing.T) {
 		restart(t, l.engine, l.engine.Kill)
 		l.check(t, "b")
 	})
-	t.Run("comes back from a stop with its data", func(t *testing.T) {
+	t.Run("keeps its data when it is stopped", func(t *testing.T) {
 		restart(t, l.engine, l.engine.Stop)
 		l.check(t, "c")
 	})
-	t.Run("comes back elsewhere with its data", func(t *testing.T) {
+	t.Run("keeps its data when it is started at another address", func(t *testing.T) {
 		if err := errors.Join(l.engine.Kill(), l.engine.Close()); err != nil {
 			t.Fatal(err)
 		}
 		l.engine = begin(t, start, dir)
 		l.check(t, "d")
 	})
-	t.Run("cannot be started once it is closed", func(t *testing.T) {
+	t.Run("cannot be started after it is closed", func(t *testing.T) {
 		if err := l.engine.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -61,31 +61,31 @@ func testEngine(t *testing.T, start testengines.Starter, s store) {
 	})
 }
 
-// testOneEngine tests what an engine that runs in dir says of itself, and what it keeps to itself.
-func testOneEngine(t *testing.T, e *testengines.Engine, start testengines.Starter, dir string) {
-	t.Run("says what it is", func(t *testing.T) {
+// testFields tests the fields of an engine that runs in dir, and the lock and the log in dir.
+func testFields(t *testing.T, e *testengines.Engine, start testengines.Starter, dir string) {
+	t.Run("describes itself", func(t *testing.T) {
 		if e.Version == "" || e.Source == "" || !strings.HasPrefix(e.String(), e.Name+" "+e.Version) {
 			t.Errorf("version %q, source %q, line %q", e.Version, e.Source, e)
 		}
 	})
-	t.Run("keeps its folder to itself", func(t *testing.T) {
+	t.Run("locks its folder", func(t *testing.T) {
 		if second, err := start(t.Context(), dir, discard); err == nil {
-			t.Errorf("%v also started in the folder of %v", second, e)
+			t.Errorf("%v started in the folder of %v", second, e)
 		}
 	})
 	if e.Source != "embedded" {
-		t.Run("keeps its log", func(t *testing.T) {
+		t.Run("writes a log", func(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(dir, e.Name+".log")); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	if e.Secure != nil {
-		t.Run("asks for a password", func(t *testing.T) { testSecure(t, e.Secure) })
+		t.Run("has a listener with authentication", func(t *testing.T) { testSecure(t, e.Secure) })
 	}
 }
 
-// life is an engine with what it must have kept.
+// life is an engine and the values it must hold.
 type life struct {
 	engine *testengines.Engine
 	store  store
@@ -106,8 +106,10 @@ func (l *life) check(t *testing.T, value string) {
 	}
 }
 
+// begin starts an engine, which is closed when the test ends.
 func begin(t *testing.T, start testengines.Starter, dir string) *testengines.Engine {
 	t.Helper()
+	skipIfShort(t)
 	e, err := start(t.Context(), dir, slog.New(slog.NewTextHandler(t.Output(), nil)))
 	if err != nil {
 		t.Fatal(err)
@@ -120,11 +122,18 @@ func begin(t *testing.T, start testengines.Starter, dir string) *testengines.Eng
 	return e
 }
 
-// restart takes an engine down and up again. In between, nothing answers at its address.
+func skipIfShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("-short leaves out tests that need an engine")
+	}
+}
+
+// restart stops an engine by down, requires that nothing listens at its address, and starts it again.
 func restart(t *testing.T, e *testengines.Engine, down func() error) {
 	t.Helper()
 	begin := time.Now()
-	for range 2 { // the second time, there is nothing to do
+	for range 2 { // the second call does nothing
 		if err := down(); err != nil {
 			t.Fatal(err)
 		}
@@ -143,7 +152,7 @@ func restart(t *testing.T, e *testengines.Engine, down func() error) {
 	t.Logf("up after %v", time.Since(begin).Round(time.Millisecond))
 }
 
-// hostPort returns where an engine listens.
+// hostPort returns the address that an engine listens on.
 func hostPort(t *testing.T, e *testengines.Engine) string {
 	t.Helper()
 	if !strings.Contains(e.Addr, "://") {

@@ -1,6 +1,6 @@
 package testengines
 
-// Install and FreePort are tested on their own: what the engines do with them depends on the machine.
+// Install and FreePort are exported to tests because which of them the engines use depends on the machine.
 var (
 	Install  = install
 	FreePort = freePort

@@ -15,14 +15,14 @@ import (
 	"time"
 )
 
-// installTimeout bounds an installation, the wait for another process that installs the same included.
+// installTimeout bounds an installation, including the wait for another process that installs the same.
 const installTimeout = 8 * time.Minute
 
 // filler installs something in an empty folder.
 type filler func(ctx context.Context, dir string) error
 
-// install returns the folder called name in the user's cache. If it is not there, fill fills it, in one process at a
-// time. The folder gets its name when it is whole, so that what a crash leaves behind is not taken for it.
+// install returns the folder called name in the user's cache. If it does not exist, fill fills it, in one process at a
+// time. The folder gets its name when it is complete, so a crash never leaves an incomplete one under that name.
 func install(ctx context.Context, name string, log *slog.Logger, fill filler) (dir string, err error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -44,19 +44,19 @@ func install(ctx context.Context, name string, log *slog.Logger, fill filler) (d
 		return "", err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	if exists(dir) { // installed by another process meanwhile
+	if exists(dir) { // another process has installed it
 		return dir, nil
 	}
 	log.Info("install engine", "folder", dir)
 	begin := time.Now()
-	if err := fillWhole(ctx, dir, fill); err != nil {
+	if err := fillAtomically(ctx, dir, fill); err != nil {
 		return "", fmt.Errorf("install %q: %w", dir, err)
 	}
 	log.Info("engine installed", "folder", dir, "after", time.Since(begin).Round(time.Millisecond))
 	return dir, nil
 }
 
-func fillWhole(ctx context.Context, dir string, fill filler) error {
+func fillAtomically(ctx context.Context, dir string, fill filler) error {
 	partial := dir + ".partial"
 	if err := os.RemoveAll(partial); err != nil {
 		return err
@@ -67,7 +67,7 @@ func fillWhole(ctx context.Context, dir string, fill filler) error {
 	if err := fill(ctx, partial); err != nil {
 		return errors.Join(err, os.RemoveAll(partial))
 	}
-	// A rename may outlive a power failure that the files' contents do not.
+	// Without it, after a power failure the folder could have its name but not the contents of its files.
 	if err := syncFilesystem(partial); err != nil {
 		return fmt.Errorf("sync %q: %w", partial, err)
 	}
@@ -79,7 +79,7 @@ func exists(path string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// run runs a program of this machine to its end and returns what it printed. The error holds the last of it.
+// run runs a program of this machine to its end and returns its output. The error holds the last lines of it.
 func run(ctx context.Context, dir string, env []string, name string, args ...string) (string, error) {
 	path, err := exec.LookPath(name)
 	if err != nil {
@@ -91,12 +91,12 @@ func run(ctx context.Context, dir string, env []string, name string, args ...str
 	return output(cmd)
 }
 
-// output is run for a command that is made up already.
+// output is run for a prepared command.
 func output(cmd *exec.Cmd) (string, error) {
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	cmd.WaitDelay = time.Second // a grandchild that keeps the pipe open must not hold us up once ctx is done
-	dieWithParent(cmd)          // lest it goes on writing where another process begins anew
+	cmd.WaitDelay = time.Second // a grandchild that keeps the pipe open must not delay the return once ctx is done
+	dieWithParent(cmd)          // it must not write on to a folder that another process has locked
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := cmd.Run(); err != nil {
@@ -105,7 +105,7 @@ func output(cmd *exec.Cmd) (string, error) {
 	return out.String(), nil
 }
 
-// last returns the last lines of s, about n bytes of them.
+// last returns the last lines of s, at most about n bytes.
 func last(s string, n int) string {
 	s = strings.TrimSpace(s)
 	if len(s) <= n {

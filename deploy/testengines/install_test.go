@@ -16,14 +16,14 @@ import (
 
 func TestInstallHappensOnce(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	for _, fill := range []filler{fillWhole, fillNever} {
+	for _, fill := range []filler{fillDir, failToFill} {
 		if err := install(t, fill); err != nil {
 			t.Error(err)
 		}
 	}
 }
 
-func TestInstallHappensOnceForAllWhoAskAtTheSameTime(t *testing.T) {
+func TestConcurrentInstallsHappenOnce(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	var count atomic.Int32
 	var all sync.WaitGroup
@@ -31,7 +31,7 @@ func TestInstallHappensOnceForAllWhoAskAtTheSameTime(t *testing.T) {
 		all.Go(func() {
 			err := install(t, func(ctx context.Context, dir string) error {
 				count.Add(1)
-				return fillWhole(ctx, dir)
+				return fillDir(ctx, dir)
 			})
 			if err != nil {
 				t.Error(err)
@@ -44,56 +44,56 @@ func TestInstallHappensOnceForAllWhoAskAtTheSameTime(t *testing.T) {
 	}
 }
 
-func TestInstallBeginsAnew(t *testing.T) {
+func TestInstallStartsOver(t *testing.T) {
 	t.Run("after a failure", func(t *testing.T) {
 		t.Setenv("XDG_CACHE_HOME", t.TempDir())
-		if err := install(t, fillNever); err == nil {
-			t.Error("the failure was not reported")
+		if err := install(t, failToFill); err == nil {
+			t.Error("install returned no error")
 		}
-		if err := install(t, fillWhole); err != nil {
+		if err := install(t, fillDir); err != nil {
 			t.Error(err)
 		}
 	})
 	t.Run("after a crash", func(t *testing.T) {
 		cache := t.TempDir()
 		t.Setenv("XDG_CACHE_HOME", cache)
-		if err := os.MkdirAll(filepath.Join(cache, "linkstream/engine-1.partial/half"), 0o700); err != nil {
+		if err := os.MkdirAll(filepath.Join(cache, "linkstream/engine-1.partial/rest"), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := install(t, fillWhole); err != nil {
+		if err := install(t, fillDir); err != nil {
 			t.Error(err)
 		}
-		if half := filepath.Join(cache, "linkstream/engine-1/half"); isThere(half) {
-			t.Errorf("%q was kept", half)
+		if rest := filepath.Join(cache, "linkstream/engine-1/rest"); exists(rest) {
+			t.Errorf("%q is left of the crashed install", rest)
 		}
 	})
 }
 
 type filler = func(ctx context.Context, dir string) error
 
-func fillWhole(_ context.Context, dir string) error {
-	return os.WriteFile(filepath.Join(dir, "whole"), nil, 0o600)
+func fillDir(_ context.Context, dir string) error {
+	return os.WriteFile(filepath.Join(dir, "complete"), nil, 0o600)
 }
 
-func fillNever(context.Context, string) error { return errors.New("asked to install") }
+func failToFill(context.Context, string) error { return errors.New("cannot fill the folder") }
 
-// install installs engine-1 in the cache that the environment names.
+// install installs engine-1 in the cache named by the environment and requires that it is complete.
 func install(t *testing.T, fill filler) error {
 	t.Helper()
 	dir, err := testengines.Install(t.Context(), "engine-1", discard, fill)
-	if err == nil && !isThere(filepath.Join(dir, "whole")) {
-		t.Errorf("%q is not whole", dir)
+	if err == nil && !exists(filepath.Join(dir, "complete")) {
+		t.Errorf("%q is not complete", dir)
 	}
 	return err
 }
 
-func isThere(path string) bool {
+func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
 }
 
-// A port that the kernel may give to an outgoing connection is taken sooner or later while its engine is stopped.
-func TestPortIsFreeAndNoneThatOutgoingConnectionsGet(t *testing.T) {
+// The kernel must not give the port to an outgoing connection while the engine is stopped.
+func TestFreePortIsBelowPortsOfOutgoingConnections(t *testing.T) {
 	port, err := testengines.FreePort()
 	if err != nil {
 		t.Fatal(err)

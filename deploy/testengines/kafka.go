@@ -15,23 +15,28 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// Kafka starts an Apache Kafka 4 in KRaft mode, one process that is broker and controller. It creates no topic unasked.
-// Where that cannot be had, an embedded broker stands in for it, unless RequireEnv is 1.
+// Kafka returns the brokers that KafkaEnv names. If it names none, it calls StartKafka.
 func Kafka(ctx context.Context, dir string, log *slog.Logger) (*Engine, error) {
-	e := &Engine{Name: "kafka", Addr: os.Getenv(KafkaEnv), Source: KafkaEnv}
-	ping := func(ctx context.Context) error { return pingKafka(ctx, e.Addr) }
-	if e.Addr != "" {
-		return e.remote(ctx, ping, log)
+	if addrs := os.Getenv(KafkaEnv); addrs != "" {
+		e := &Engine{Name: "kafka", Addr: addrs, Source: KafkaEnv}
+		return e.remote(ctx, func(ctx context.Context) error { return pingKafka(ctx, addrs) }, log)
 	}
+	return StartKafka(ctx, dir, log)
+}
+
+// StartKafka starts an Apache Kafka 4 in KRaft mode, one process that is broker and controller. It does not create
+// topics automatically. If Kafka is not available, an embedded broker replaces it, unless RequireEnv is 1.
+func StartKafka(ctx context.Context, dir string, log *slog.Logger) (*Engine, error) {
+	e := &Engine{Name: "kafka"}
 	programs, missing := kafkaOfMachine(ctx, log)
 	if missing != nil {
-		missing = fmt.Errorf("no kafka: %w", errors.Join(fmt.Errorf("%s is not set", KafkaEnv), missing))
+		missing = fmt.Errorf("no kafka, and %s is not set: %w", KafkaEnv, missing)
 		if os.Getenv(RequireEnv) == "1" {
 			return nil, missing
 		}
-		log.Warn("an embedded broker stands in for Kafka", "error", missing)
+		log.Warn("an embedded broker replaces Kafka", "error", missing)
 	}
-	dir, release, err := claim(dir)
+	dir, release, err := lockFolder(dir)
 	if err != nil {
 		return nil, fmt.Errorf("start kafka: %w", err)
 	}
@@ -49,11 +54,11 @@ func Kafka(ctx context.Context, dir string, log *slog.Logger) (*Engine, error) {
 		return nil, errors.Join(fmt.Errorf("start kafka: %w", err), release())
 	}
 	p := programs.server(dir, e.Addr, hostPort(ports[1]), e.Secure)
-	p.log, p.ping = log, ping
+	p.log, p.ping = log, func(ctx context.Context) error { return pingKafka(ctx, e.Addr) }
 	return e.started(ctx, p, release, log)
 }
 
-// pingKafka returns nil if a broker at one of the addresses knows the cluster.
+// pingKafka returns nil if a broker at one of the addresses lists the brokers of the cluster.
 func pingKafka(ctx context.Context, addrs string) error {
 	var errs []error
 	for addr := range strings.SplitSeq(addrs, ",") {
@@ -66,21 +71,21 @@ func pingKafka(ctx context.Context, addrs string) error {
 		if err := errors.Join(err, conn.Close()); err == nil && len(brokers) > 0 {
 			return nil
 		}
-		errs = append(errs, fmt.Errorf("%s knows no broker: %w", addr, err))
+		errs = append(errs, fmt.Errorf("%s lists no broker: %w", addr, err))
 	}
 	return errors.Join(errs...)
 }
 
-// kafkaPrograms are a Java and Kafka's jars.
+// kafkaPrograms are Java and Kafka's jars.
 type kafkaPrograms struct {
 	java    string
 	libs    string // the folder of the jars
 	version string
 }
 
-// kafkaProperties is the configuration of one node for all purposes. What Kafka sets up for three replicas and for
-// many consumers that join one by one has one replica here and does not wait. A broker that was killed is let back in
-// once its session has run out, hence a shorter one than the default of nine seconds.
+// kafkaProperties configures a cluster of one node. Internal topics have one replica, and a consumer group does not
+// wait for further members. A killed broker may register again when its session has expired, so the session is shorter
+// than the default of nine seconds.
 const kafkaProperties = `process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@%[2]s
@@ -103,7 +108,7 @@ share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
 `
 
-// server returns the server whose data, log and configuration lie in dir.
+// server returns the process of a broker whose data, log and configuration are in dir.
 func (kp *kafkaPrograms) server(dir, addr, controllerAddr string, secure *Secure) *process {
 	properties := filepath.Join(dir, "server.properties")
 	data := filepath.Join(dir, "data")
@@ -113,10 +118,10 @@ func (kp *kafkaPrograms) server(dir, addr, controllerAddr string, secure *Secure
 		if err := os.WriteFile(properties, []byte(config), 0o600); err != nil {
 			return err
 		}
-		if exists(filepath.Join(data, "meta.properties")) { // which is written last
+		if exists(filepath.Join(data, "meta.properties")) { // the format tool writes it last
 			return nil
 		}
-		cluster := base64.RawURLEncoding.EncodeToString([]byte("linkstream-local")) // 16 bytes, as Kafka wants them
+		cluster := base64.RawURLEncoding.EncodeToString([]byte("linkstream-local")) // Kafka requires 16 bytes
 		args := append([]string{"format", "-t", cluster, "-c", properties}, secure.formatArgs()...)
 		_, err := output(kp.cmd(ctx, "kafka.tools.StorageTool", args...))
 		return err

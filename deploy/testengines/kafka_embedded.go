@@ -24,7 +24,7 @@ func (b *embeddedBroker) start(context.Context) error {
 	if b.cluster != nil {
 		return nil
 	}
-	// After a kill this file is older than the log, and producers that number their batches would be refused.
+	// After a kill this file is older than the log, and the broker would reject idempotent producers.
 	if err := os.Remove(filepath.Join(b.dir, "seq_windows.json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	kafkaVersion = "4.3.1" // that is installed
-	kafkaOldest  = 4       // major version that is accepted on the machine
-	javaOldest   = 17      // for Kafka 4
+	kafkaVersion = "4.3.1" // the version to install
+	kafkaOldest  = 4       // the oldest major version of the machine's own Kafka that is used
+	javaOldest   = 17      // required by Kafka 4
 )
 
-// kafkaPOM asks Maven for Kafka, and for what prints its log.
+// kafkaPOM makes Maven download Kafka and a logger.
 const kafkaPOM = `<project>
   <modelVersion>4.0.0</modelVersion>
   <groupId>linkstream</groupId><artifactId>kafka</artifactId><version>1</version>
@@ -51,7 +51,7 @@ func kafkaOfMachine(ctx context.Context, log *slog.Logger) (*kafkaPrograms, erro
 	return &kafkaPrograms{java: java, libs: libs, version: version}, err
 }
 
-// findKafka finds the jars of an unpacked Kafka whose programs are on the path.
+// findKafka returns the folder of the jars of a Kafka whose programs are on the path.
 func findKafka() (libs string, err error) {
 	path, err := exec.LookPath("kafka-server-start.sh")
 	if err != nil {
@@ -100,7 +100,7 @@ func findJava(ctx context.Context) (string, error) {
 	return path, nil
 }
 
-// fillKafka has Maven put Kafka's jars and those that they need into dir/libs.
+// fillKafka downloads Kafka's jars and their dependencies to dir/libs by Maven.
 func fillKafka(ctx context.Context, dir string) error {
 	if err := os.WriteFile(filepath.Join(dir, "pom.xml"), []byte(kafkaPOM), 0o600); err != nil {
 		return err
@@ -118,7 +118,7 @@ func fillKafka(ctx context.Context, dir string) error {
 	return os.RemoveAll(repository)
 }
 
-// major returns the number that version begins with, 0 if there is none.
+// major returns the number at the start of version, 0 if there is none.
 func major(version string) int {
 	n, _ := strconv.Atoi(version[:len(version)-len(strings.TrimLeft(version, "0123456789"))])
 	return n

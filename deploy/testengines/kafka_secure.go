@@ -15,17 +15,17 @@ import (
 	"time"
 )
 
-// Secure is a listener of Kafka where clients speak TLS and say who they are by SASL: PLAIN, SCRAM-SHA-256 or
-// SCRAM-SHA-512. They may show a certificate.
+// Secure is a listener of Kafka for clients that use TLS and authenticate by SASL: PLAIN, SCRAM-SHA-256 or
+// SCRAM-SHA-512. A client may also present a certificate.
 type Secure struct {
 	Addr     string // host:port
 	Username string
 	Password string
-	CertFile string // the server's certificate, its own authority, and one that a client may show; PEM
-	KeyFile  string // of the certificate; PEM
+	CertFile string // the server's self-signed certificate, which a client may present, too; PEM
+	KeyFile  string // the certificate's key; PEM
 }
 
-// securePassword need not be secret: there is a listener that asks for none.
+// securePassword need not be secret, because Kafka's other listener asks for no password.
 const securePassword = "not secret"
 
 // secureProperties is the configuration of the listener.
@@ -40,11 +40,11 @@ listener.name.sasl_ssl.scram-sha-256.sasl.jaas.config=org.apache.kafka.common.se
 listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
 `
 
-// newSecure returns a listener whose certificate lies in dir, where it makes one if need be.
+// newSecure returns a listener. Its certificate is in dir; if there is none, newSecure creates it.
 func newSecure(dir string, port int) (*Secure, error) {
 	s := &Secure{Addr: hostPort(port), Username: user, Password: securePassword,
 		CertFile: filepath.Join(dir, "cert.pem"), KeyFile: filepath.Join(dir, "key.pem")}
-	if exists(s.keystore()) { // which is written last
+	if exists(s.keystore()) { // it is written last
 		return s, nil
 	}
 	cert, key, err := NewCertificate()
@@ -68,7 +68,7 @@ func (s *Secure) properties() string {
 	return fmt.Sprintf(secureProperties, s.keystore(), s.CertFile, s.Username, s.Password)
 }
 
-// formatArgs are what has the format of new data include the user: PLAIN reads the configuration, SCRAM the data.
+// formatArgs makes the format tool add the user for SCRAM to new data. PLAIN takes it from the configuration.
 func (s *Secure) formatArgs() (args []string) {
 	for _, mechanism := range []string{"SCRAM-SHA-256", "SCRAM-SHA-512"} {
 		args = append(args, "--add-scram", fmt.Sprintf("%s=[name=%s,password=%s]", mechanism, s.Username, s.Password))
@@ -76,7 +76,7 @@ func (s *Secure) formatArgs() (args []string) {
 	return args
 }
 
-// NewCertificate returns a certificate for the loopback interface that signs itself, and its key.
+// NewCertificate returns a self-signed certificate for the loopback interface and its key; PEM.
 func NewCertificate() (cert, key []byte, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

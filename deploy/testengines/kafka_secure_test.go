@@ -27,8 +27,8 @@ func testSecure(t *testing.T, s *testengines.Secure) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	showing := trusting.Clone()
-	showing.Certificates = []tls.Certificate{pair}
+	presenting := trusting.Clone()
+	presenting.Certificates = []tls.Certificate{pair}
 
 	scram256, err := scram.Mechanism(scram.SHA256, s.Username, s.Password)
 	if err != nil {
@@ -47,7 +47,7 @@ func testSecure(t *testing.T, s *testengines.Secure) {
 		"PLAIN":                     {trusting, known, true},
 		"SCRAM-SHA-256":             {trusting, scram256, true},
 		"SCRAM-SHA-512":             {trusting, scram512, true},
-		"with a certificate":        {showing, known, true},
+		"with a certificate":        {presenting, known, true},
 		"with a wrong password":     {trusting, plain.Mechanism{Username: s.Username, Password: "guess"}, false},
 		"without a password":        {trusting, nil, false},
 		"without TLS":               {nil, known, false},

@@ -14,22 +14,20 @@ import (
 )
 
 func TestKafka(t *testing.T) {
-	t.Setenv(testengines.KafkaEnv, "")
-	testEngine(t, testengines.Kafka, kafkaStore{topic: "kept"})
+	t.Parallel()
+	testEngine(t, testengines.StartKafka, kafkaStore{topic: "kept"})
 }
 
-func TestEmbeddedBrokerStandsInForKafka(t *testing.T) {
-	t.Setenv(testengines.KafkaEnv, "")
+func TestEmbeddedBrokerReplacesKafka(t *testing.T) {
 	t.Setenv(testengines.RequireEnv, "")
-	t.Setenv("PATH", "") // where there is no Java
-	testEngine(t, testengines.Kafka, kafkaStore{topic: "kept"})
+	t.Setenv("PATH", "") // so that there is no Java
+	testEngine(t, testengines.StartKafka, kafkaStore{topic: "kept"})
 }
 
-func TestNothingStandsInForKafkaWhereEnginesAreRequired(t *testing.T) {
-	t.Setenv(testengines.KafkaEnv, "")
+func TestEmbeddedBrokerDoesNotReplaceRequiredKafka(t *testing.T) {
 	t.Setenv(testengines.RequireEnv, "1")
 	t.Setenv("PATH", "")
-	if e, err := testengines.Kafka(t.Context(), t.TempDir(), discard); err == nil {
+	if e, err := testengines.StartKafka(t.Context(), t.TempDir(), discard); err == nil {
 		t.Errorf("got %v", errors.Join(errors.New(e.String()), e.Close()))
 	}
 }
@@ -92,7 +90,7 @@ func kafkaClient(e *testengines.Engine) (client *kafka.Client, done func()) {
 		transport.CloseIdleConnections
 }
 
-// retry calls f until it returns nil: a partition has no leader at once after it was created or its broker came back.
+// retry calls f until it returns nil. A partition has no leader for a moment after it is created or its broker starts.
 func retry(ctx context.Context, f func() error) error {
 	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()

@@ -10,13 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockRetry is how often a lock that another process holds is tried again.
+// lockRetry is the time between two attempts to take a lock.
 const lockRetry = 100 * time.Millisecond
 
-var errLocked = errors.New("another process uses it")
+var errLocked = errors.New("in use by another process")
 
-// tryLock takes the exclusive lock on a file, which it creates if need be and leaves behind. The kernel drops the lock
-// when the process ends, however it ends.
+// tryLock takes the exclusive lock on a file, which it creates if it does not exist and never removes. The kernel
+// releases the lock when the process ends, even if it is killed. If another process has the lock, it returns errLocked.
 func tryLock(path string) (unlock func() error, err error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -32,7 +32,7 @@ func tryLock(path string) (unlock func() error, err error) {
 	return file.Close, nil
 }
 
-// waitLock waits for the lock that tryLock takes.
+// waitLock is tryLock, but it waits until no other process has the lock.
 func waitLock(ctx context.Context, path string) (unlock func() error, err error) {
 	ticker := time.NewTicker(lockRetry)
 	defer ticker.Stop()

@@ -12,15 +12,16 @@ import (
 )
 
 var starters = map[string]testengines.Starter{
-	"postgres": testengines.Postgres, "kafka": testengines.Kafka, "clickhouse": testengines.ClickHouse,
+	"postgres": testengines.StartPostgres, "kafka": testengines.StartKafka, "clickhouse": testengines.StartClickHouse,
 }
 
-// parentEnv makes this test binary a program that starts an engine, "name dir", says where it is, and waits.
+// parentEnv is an environment variable, "name dir". It makes this test binary a program that starts the engine called
+// name in dir, prints its address, and waits.
 const parentEnv = "LINKSTREAM_TEST_PARENT_OF"
 
 func TestMain(m *testing.M) {
 	if engine := os.Getenv(parentEnv); engine != "" {
-		if err := beParent(engine); err != nil {
+		if err := startAndPrint(engine); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -29,7 +30,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-func beParent(engine string) error {
+func startAndPrint(engine string) error {
 	var name, dir string
 	if _, err := fmt.Sscanf(engine, "%s %s", &name, &dir); err != nil {
 		return err

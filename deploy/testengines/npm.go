@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// npmInstall has npm put a package, NAME@VERSION, into dir/node_modules. No script of the package runs.
+// npmInstall installs a package, NAME@VERSION, in dir/node_modules by npm. It runs no script of the package.
 func npmInstall(ctx context.Context, dir, pkg string) error {
 	cache := filepath.Join(dir, "cache")
 	_, err := run(ctx, dir, nil, "npm", "install", "--prefix", dir, "--cache", cache, "--no-save", "--no-package-lock",
@@ -14,6 +14,6 @@ func npmInstall(ctx context.Context, dir, pkg string) error {
 	if err != nil {
 		return err
 	}
-	// What was downloaded is there packed as well, and npm would keep it.
+	// The cache holds the downloaded archive, which is not needed any more.
 	return os.RemoveAll(cache)
 }

@@ -20,6 +20,7 @@ func TestEngineDiesWithItsParent(t *testing.T) {
 		"clickhouse": clickhouseStore{nativeAddr}}
 	for name, s := range stores {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			dir := t.TempDir()
 			p := startParent(t, name, dir)
 			if err := s.write(t.Context(), p.engine, "kept"); err != nil {
@@ -28,14 +29,15 @@ func TestEngineDiesWithItsParent(t *testing.T) {
 			p.kill(t)
 			e := begin(t, starters[name], dir)
 			if got, err := s.read(t.Context(), e); err != nil || len(got) != 1 {
-				t.Errorf("read %q, %v, want what was written before", got, err)
+				t.Errorf("read %q, %v, want the value written before", got, err)
 			}
 		})
 	}
 }
 
-// A backend that computes does not notice for long that its server is gone. A new server refuses to start meanwhile.
-func TestPostgresStartsAfterACrashThatABackendSurvived(t *testing.T) {
+// A busy backend does not notice for a long time that its server has ended, and a new server refuses to start beside it.
+func TestPostgresStartsThoughABackendOfAKilledServerRuns(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	p := startParent(t, "postgres", dir)
 	conn, err := pgx.Connect(t.Context(), p.engine.Addr)
@@ -54,7 +56,7 @@ func TestPostgresStartsAfterACrashThatABackendSurvived(t *testing.T) {
 		t.Fatalf("the backend did not survive its server: %v", err)
 	default:
 	}
-	e := begin(t, testengines.Postgres, dir)
+	e := begin(t, testengines.StartPostgres, dir)
 	if err := <-busy; err == nil {
 		t.Error("the backend finished")
 	}
@@ -63,7 +65,7 @@ func TestPostgresStartsAfterACrashThatABackendSurvived(t *testing.T) {
 	}
 }
 
-// awaitBackend waits until a backend computes.
+// awaitBackend waits until a backend is busy.
 func awaitBackend(t *testing.T, e *testengines.Engine) {
 	t.Helper()
 	err := withPostgres(t.Context(), e, func(conn *pgx.Conn) error {
@@ -81,14 +83,12 @@ func awaitBackend(t *testing.T, e *testengines.Engine) {
 // parent is a process that has started an engine.
 type parent struct {
 	cmd    *exec.Cmd
-	engine *testengines.Engine // with an address and no more
+	engine *testengines.Engine // only Name and Addr are set
 }
 
 func startParent(t *testing.T, name, dir string) *parent {
 	t.Helper()
-	for _, env := range []string{testengines.PostgresEnv, testengines.KafkaEnv, testengines.ClickHouseEnv} {
-		t.Setenv(env, "")
-	}
+	skipIfShort(t)
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), parentEnv+"="+name+" "+dir)
 	cmd.Stderr = t.Output()
@@ -100,17 +100,17 @@ func startParent(t *testing.T, name, dir string) *parent {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // fails if the test has done so
+		_ = cmd.Process.Kill() // fails if the test has killed it
 		_ = cmd.Wait()
 	})
 	addr, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
-		t.Fatalf("the parent of %s did not say where it is: %v", name, err)
+		t.Fatalf("the parent of %s did not print its address: %v", name, err)
 	}
 	return &parent{cmd, &testengines.Engine{Name: name, Addr: strings.TrimSpace(addr)}}
 }
 
-// kill kills the parent and waits until its engine is gone, too.
+// kill kills the parent and waits until its engine has ended, too.
 func (p *parent) kill(t *testing.T) {
 	t.Helper()
 	if err := p.cmd.Process.Kill(); err != nil {

@@ -10,18 +10,18 @@ import (
 
 const (
 	loopback    = "127.0.0.1"
-	firstPort   = 12000 // of those that are tried
+	firstPort   = 12000 // the lowest port to try
 	portsToTry  = 100
-	usualLowest = 32768 // where Linux begins to take ports for outgoing connections
+	usualLowest = 32768 // Linux's default for the lowest port of outgoing connections
 )
 
-// freePort returns a port that nothing listens on. It lies below those that the kernel gives to outgoing connections:
-// of those, a client that keeps dialling a stopped engine will at some time be given the engine's port for its own
-// end, whereupon it is connected to itself and the engine cannot come back.
+// freePort returns a port that nothing listens on, below the ports of outgoing connections. A client that keeps dialing
+// a stopped engine would sooner or later get such a port for its own end and connect to itself, and the engine could
+// not listen on it again.
 func freePort() (int, error) {
 	end := lowestEphemeralPort()
 	if end < firstPort+portsToTry {
-		end = usualLowest // this machine leaves no room below: the best that can be done
+		end = usualLowest // no ports are left below those of outgoing connections
 	}
 	for range portsToTry {
 		port := firstPort + rand.IntN(end-firstPort)
@@ -51,7 +51,7 @@ func freePorts(n int) ([]int, error) {
 
 func hostPort(port int) string { return net.JoinHostPort(loopback, strconv.Itoa(port)) }
 
-// redact takes the password out of an address, if it is a URL.
+// redact returns the address with the password hidden, if it is a URL.
 func redact(addr string) string {
 	u, err := url.Parse(addr)
 	if err != nil || u.Host == "" {

@@ -19,55 +19,56 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Postgres starts a Postgres with the database "postgres" and a superuser. Where this process is root, it runs as
-// another user, since it refuses root, and that user owns its data.
+// Postgres returns the Postgres that PostgresEnv names. If it names none, it calls StartPostgres.
 func Postgres(ctx context.Context, dir string, log *slog.Logger) (*Engine, error) {
-	e := &Engine{Name: "postgres", Addr: os.Getenv(PostgresEnv), Source: PostgresEnv}
-	ping := func(ctx context.Context) (err error) {
-		e.Version, err = postgresVersion(ctx, e.Addr)
-		return err
+	if addr := os.Getenv(PostgresEnv); addr != "" {
+		e := &Engine{Name: "postgres", Addr: addr, Source: PostgresEnv}
+		return e.remote(ctx, e.pingPostgres, log)
 	}
-	if e.Addr != "" {
-		return e.remote(ctx, ping, log)
-	}
+	return StartPostgres(ctx, dir, log)
+}
+
+// StartPostgres starts a Postgres with the database "postgres" and a superuser. Postgres refuses to run as root: if
+// this process is root, Postgres runs as another user, who owns its data.
+func StartPostgres(ctx context.Context, dir string, log *slog.Logger) (*Engine, error) {
 	programs, err := findPostgres(ctx)
 	if err != nil {
 		var failed error
 		if programs, failed = installPostgres(ctx, log); failed != nil {
-			return nil, fmt.Errorf("no postgres: %w", errors.Join(fmt.Errorf("%s is not set", PostgresEnv), err, failed))
+			return nil, fmt.Errorf("no postgres, and %s is not set: %w", PostgresEnv, errors.Join(err, failed))
 		}
 	}
-	dir, release, err := claim(dir)
+	dir, release, err := lockFolder(dir)
 	if err != nil {
 		return nil, fmt.Errorf("start postgres: %w", err)
 	}
-	e.CertFile = filepath.Join(dir, "data", "server.crt")
 	p, addr, err := programs.server(dir, log)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start postgres: %w", err), release())
 	}
-	p.ping, e.Addr, e.Source = ping, addr, programs.bin
+	e := &Engine{Name: "postgres", Addr: addr, Source: programs.bin, CertFile: filepath.Join(dir, "data", "server.crt")}
+	p.ping = e.pingPostgres
 	return e.started(ctx, p, release, log)
 }
 
-// postgresVersion asks a running Postgres for its version.
-func postgresVersion(ctx context.Context, addr string) (version string, err error) {
-	conn, err := pgx.Connect(ctx, addr)
+// pingPostgres asks a running Postgres for its version.
+func (e *Engine) pingPostgres(ctx context.Context) error {
+	conn, err := pgx.Connect(ctx, e.Addr)
 	if err != nil {
-		return "", err
+		return err
 	}
-	err = conn.QueryRow(ctx, "SHOW server_version").Scan(&version)
-	version, _, _ = strings.Cut(version, " ") // without the distribution's own
-	return version, errors.Join(err, conn.Close(ctx))
+	err = conn.QueryRow(ctx, "SHOW server_version").Scan(&e.Version)
+	e.Version, _, _ = strings.Cut(e.Version, " ") // without the distribution's suffix
+	return errors.Join(err, conn.Close(ctx))
 }
 
 // postgresPrograms are postgres and initdb of one version.
 type postgresPrograms struct {
-	bin string   // the folder that holds them
-	env []string // what they need to find their libraries
+	bin string   // their folder
+	env []string // variables by which they find their libraries
 }
 
-// server returns the server whose data, log and password lie in dir, and its address.
+// server returns the process of a server whose data, log and password are in dir, and its address.
 func (pp *postgresPrograms) server(dir string, log *slog.Logger) (p *process, addr string, err error) {
 	password, err := postgresPassword(filepath.Join(dir, "password"))
 	if err != nil {
@@ -84,7 +85,7 @@ func (pp *postgresPrograms) server(dir string, log *slog.Logger) (p *process, ad
 	// Postgres writes the cluster's name into the command line of each of its processes.
 	cluster := fmt.Sprintf("linkstream-%.8x", sha256.Sum256([]byte(data)))
 	p = &process{log: log, output: filepath.Join(dir, "postgres.log"), mark: cluster,
-		quit: syscall.SIGINT, // "fast": SIGTERM would wait for all clients to leave
+		quit: syscall.SIGINT, // fast shutdown: SIGTERM waits for all clients to disconnect
 	}
 	p.prepare = func(ctx context.Context) error { return pp.prepare(ctx, dir, data) }
 	p.command = func() (*exec.Cmd, error) {
@@ -99,7 +100,7 @@ func (pp *postgresPrograms) server(dir string, log *slog.Logger) (p *process, ad
 	return p, u.String(), nil
 }
 
-// prepare makes data what a server can be started on.
+// prepare makes data a cluster that a server can start on.
 func (pp *postgresPrograms) prepare(ctx context.Context, dir, data string) error {
 	if !exists(data) {
 		if err := pp.initialise(ctx, dir, data); err != nil {
@@ -109,18 +110,18 @@ func (pp *postgresPrograms) prepare(ctx context.Context, dir, data string) error
 	if err := postgresCertificate(data); err != nil {
 		return err
 	}
-	// Postgres takes the file of a killed server for a live one's if the process number is in use again. None of ours
-	// is alive: we have the folder's lock, and what carried the mark has been killed.
+	// After a kill, Postgres refuses to start if another process has got the number in this file. No server uses the
+	// data: this process has the folder's lock and has killed all processes that carry the mark.
 	if err := os.Remove(filepath.Join(data, "postmaster.pid")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
 }
 
-// postgresCertificate makes the certificate that the server shows, where it looks for it, if need be.
+// postgresCertificate creates the server's certificate where Postgres expects it, if there is none.
 func postgresCertificate(data string) error {
 	certFile, keyFile := filepath.Join(data, "server.crt"), filepath.Join(data, "server.key")
-	if exists(certFile) { // which is written last
+	if exists(certFile) { // it is written last
 		return nil
 	}
 	cert, key, err := NewCertificate()
@@ -159,8 +160,8 @@ func (pp *postgresPrograms) cmd(ctx context.Context, name string, args ...string
 	return cmd
 }
 
-// postgresPassword returns the password that a file holds, which it makes if need be. Without one, any user of this
-// machine could run programs as the user who runs Postgres.
+// postgresPassword returns the password in a file, which it creates if it does not exist. Without a password, any user
+// of this machine could run programs as the user who runs Postgres.
 func postgresPassword(path string) (string, error) {
 	password, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -11,13 +11,13 @@ import (
 	"strings"
 )
 
-// postgresOldest is the oldest version that the stores are written for.
+// postgresOldest is the oldest version that the stores support.
 const postgresOldest = 15
 
-// debianPostgres matches the folders where Debian keeps programs that it does not put on the path.
+// debianPostgres matches the folders of Debian's programs, which are not on the path.
 const debianPostgres = "usr/lib/postgresql/*/bin"
 
-// findPostgres finds the programs on this machine.
+// findPostgres returns the newest programs of this machine that work; one on the path comes first.
 func findPostgres(ctx context.Context) (*postgresPrograms, error) {
 	folders, err := filepath.Glob("/" + debianPostgres)
 	if err != nil {
@@ -58,7 +58,7 @@ func (pp *postgresPrograms) check(ctx context.Context) error {
 	return nil
 }
 
-// installPostgres unpacks Debian's packages, because installing them would start a server of its own.
+// installPostgres unpacks Debian's packages. To install them would start a server.
 func installPostgres(ctx context.Context, log *slog.Logger) (*postgresPrograms, error) {
 	release, err := osRelease()
 	if err != nil {
@@ -82,7 +82,7 @@ func fillPostgres(ctx context.Context, dir string) error {
 	return programs.check(ctx)
 }
 
-// unpackedPostgres returns the programs of packages that were unpacked in dir.
+// unpackedPostgres returns the programs of the packages unpacked in dir.
 func unpackedPostgres(dir string) (*postgresPrograms, error) {
 	bins, err := filepath.Glob(filepath.Join(dir, debianPostgres))
 	if err != nil {

@@ -14,19 +14,19 @@ import (
 )
 
 func TestPostgres(t *testing.T) {
-	t.Setenv(testengines.PostgresEnv, "")
-	testEngine(t, testengines.Postgres, postgresStore{})
+	t.Parallel()
+	testEngine(t, testengines.StartPostgres, postgresStore{})
 }
 
-func TestPostgresTalksTLS(t *testing.T) {
-	t.Setenv(testengines.PostgresEnv, "")
-	e := begin(t, testengines.Postgres, t.TempDir())
+func TestPostgresServesTLS(t *testing.T) {
+	t.Parallel()
+	e := begin(t, testengines.StartPostgres, t.TempDir())
 	verified := &testengines.Engine{Addr: strings.Replace(e.Addr, "disable", "verify-full&sslrootcert="+url.QueryEscape(e.CertFile), 1)}
 	err := withPostgres(t.Context(), verified, func(conn *pgx.Conn) (err error) {
 		var secure bool
 		err = conn.QueryRow(t.Context(), "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()").Scan(&secure)
 		if err == nil && !secure {
-			t.Error("the connection is not secure")
+			t.Error("the connection does not use TLS")
 		}
 		return err
 	})
@@ -35,16 +35,16 @@ func TestPostgresTalksTLS(t *testing.T) {
 	}
 }
 
-func TestStartThatFailsSaysWhatTheProgramSaid(t *testing.T) {
-	t.Setenv(testengines.PostgresEnv, "")
+func TestErrorOfStartHoldsTheOutputOfTheProgram(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
-	if err := begin(t, testengines.Postgres, dir).Close(); err != nil {
+	if err := begin(t, testengines.StartPostgres, dir).Close(); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "data/PG_VERSION"), []byte("1"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	e, err := testengines.Postgres(t.Context(), dir, discard)
+	e, err := testengines.StartPostgres(t.Context(), dir, discard)
 	if err == nil {
 		t.Fatalf("got %v", e)
 	}

@@ -14,19 +14,19 @@ import (
 	"time"
 )
 
-// pingEvery is how often a program that starts is asked whether it has.
+// pingEvery is the time between two pings of a program that starts.
 const pingEvery = 50 * time.Millisecond
 
-// process is an engine that is a program. Its methods are not safe for concurrent use.
+// process is an engine that runs as a program. Its methods are not safe for concurrent use.
 type process struct {
 	log    *slog.Logger
 	output string         // file to which the program's output is appended
-	quit   syscall.Signal // asks the program to stop
-	mark   string         // if not empty: stands in the command lines of the program and its children, and in no other
+	quit   syscall.Signal // the signal that stops the program
+	mark   string         // if not empty: text in the command lines of the program and its children, and in no others
 
-	prepare func(ctx context.Context) error // makes the data what the program expects, before each start
+	prepare func(ctx context.Context) error // makes the data ready, before each start
 	command func() (*exec.Cmd, error)
-	ping    func(ctx context.Context) error // nil once clients are answered
+	ping    func(ctx context.Context) error // returns nil when the program answers clients
 
 	running *child
 }
@@ -34,16 +34,16 @@ type process struct {
 // child is one run of a program.
 type child struct {
 	cmd   *exec.Cmd
-	ended chan struct{} // closed when it has been waited for
+	ended chan struct{} // closed when the program has ended
 
-	serving atomic.Bool // from its first answer until it is told to end
+	serving atomic.Bool // true from its first answer until it is told to stop
 }
 
 func (p *process) start(ctx context.Context) error {
-	if p.running != nil && !p.running.over() {
+	if p.running != nil && !p.running.hasEnded() {
 		return nil
 	}
-	// Children of a program that died with an earlier parent may still be at its data.
+	// After a kill of an earlier program, children of it may still use the data.
 	if err := killMarked(ctx, p.mark); err != nil {
 		return err
 	}
@@ -66,14 +66,14 @@ func (p *process) start(ctx context.Context) error {
 	}
 	if err := p.awaitAnswer(ctx); err != nil {
 		said, _ := io.ReadAll(io.NewSectionReader(out, from, 1<<20))
-		return errors.Join(fmt.Errorf("%w; it said: %s", err, last(string(said), 2000)), p.kill())
+		return errors.Join(fmt.Errorf("%w; output: %s", err, last(string(said), 2000)), p.kill())
 	}
 	p.running.serving.Store(true)
 	return nil
 }
 
 // spawn starts the program. The goroutine that starts it stays on its thread until the program has ended, because the
-// kernel takes the death of the thread for the death of the parent.
+// kernel sends the parent-death signal when that thread ends.
 func (p *process) spawn(out *os.File) (*child, error) {
 	cmd, err := p.command()
 	if err != nil {
@@ -82,7 +82,7 @@ func (p *process) spawn(out *os.File) (*child, error) {
 	c := &child{cmd: cmd, ended: make(chan struct{})}
 	c.cmd.Stdout, c.cmd.Stderr = out, out
 	dieWithParent(c.cmd)
-	c.cmd.SysProcAttr.Setpgid = true // Ctrl-C is for the parent, which has an order in which it stops things
+	c.cmd.SysProcAttr.Setpgid = true // Ctrl-C must reach the parent only, which stops programs in order
 	started := make(chan error, 1)
 	go func() {
 		defer close(c.ended)
@@ -94,7 +94,7 @@ func (p *process) spawn(out *os.File) (*child, error) {
 		}
 		err = c.cmd.Wait()
 		if c.serving.Load() {
-			p.log.Error("engine ended by itself", "error", err, "log", p.output)
+			p.log.Error("engine ended unexpectedly", "error", err, "log", p.output)
 		}
 	}()
 	if err := <-started; err != nil {
@@ -114,7 +114,7 @@ func (p *process) awaitAnswer(ctx context.Context) error {
 		select {
 		case <-ticker.C:
 		case <-p.running.ended:
-			return fmt.Errorf("it ended: %v", p.running.cmd.ProcessState)
+			return fmt.Errorf("the program ended: %v", p.running.cmd.ProcessState)
 		case <-ctx.Done():
 			return fmt.Errorf("wait for an answer: %w: %w", ctx.Err(), err)
 		}
@@ -122,7 +122,7 @@ func (p *process) awaitAnswer(ctx context.Context) error {
 }
 
 func (p *process) stop() error {
-	if p.running == nil || p.running.over() {
+	if p.running == nil || p.running.hasEnded() {
 		return nil
 	}
 	p.running.end(p.quit)
@@ -132,7 +132,7 @@ func (p *process) stop() error {
 	case <-p.running.ended:
 		return nil
 	case <-timeout.C:
-		return errors.Join(fmt.Errorf("it did not stop within %v", stopTimeout), p.kill())
+		return errors.Join(fmt.Errorf("the program did not stop within %v", stopTimeout), p.kill())
 	}
 }
 
@@ -147,13 +147,13 @@ func (p *process) kill() error {
 	return killMarked(ctx, p.mark)
 }
 
-// end sends a signal that will end the program.
+// end sends a signal that ends the program.
 func (c *child) end(sig syscall.Signal) {
 	c.serving.Store(false)
-	_ = c.cmd.Process.Signal(sig) // fails only if it has ended
+	_ = c.cmd.Process.Signal(sig) // fails only if the program has ended
 }
 
-func (c *child) over() bool {
+func (c *child) hasEnded() bool {
 	select {
 	case <-c.ended:
 		return true

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dieWithParent has the kernel kill cmd when the thread that starts it ends.
+// dieWithParent makes the kernel kill cmd when the thread that starts it ends.
 func dieWithParent(cmd *exec.Cmd) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
@@ -23,11 +23,11 @@ func dieWithParent(cmd *exec.Cmd) {
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 }
 
-// dropRoot makes cmd, where this process is root, run as a user who is not, and gives owned to that user.
+// dropRoot makes cmd run as another user if this process is root, and makes that user the owner of the folder owned.
 //
-// The program and its files may lie where others cannot go, such as root's cache, so cmd keeps the one capability to
-// pass there. It needs it before it runs, and for access(2), by which Postgres looks for its programs: both take it
-// away from a process that was root, unless a secure bit says otherwise. See capabilities(7).
+// The program may be in a folder that only root can enter, such as root's cache, so cmd keeps the capability
+// dac_override. It needs it to start, and for access(2), by which Postgres looks for its programs. When a process
+// gives up root, the kernel takes both away, unless the secure bit no_setuid_fixup is set. See capabilities(7).
 func dropRoot(cmd *exec.Cmd, owned string) error {
 	if os.Geteuid() != 0 {
 		return nil
@@ -57,7 +57,7 @@ func dropRoot(cmd *exec.Cmd, owned string) error {
 	})
 }
 
-// killMarked kills all processes whose command line holds mark, and returns when none is left.
+// killMarked kills all processes whose command line contains mark and returns when they have ended.
 func killMarked(ctx context.Context, mark string) error {
 	if mark == "" {
 		return nil
@@ -65,14 +65,14 @@ func killMarked(ctx context.Context, mark string) error {
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
 	for {
-		// The command line, unlike the working directory, can be read of any user's processes without privileges.
+		// Command lines, unlike working directories, can be read without privileges, whoever owns the process.
 		paths, err := filepath.Glob("/proc/[0-9]*/cmdline")
 		if err != nil {
 			return err
 		}
 		found := false
 		for _, path := range paths {
-			line, _ := os.ReadFile(path) // fails where the process has ended
+			line, _ := os.ReadFile(path) // fails if the process has ended
 			if !bytes.Contains(line, []byte(mark)) {
 				continue
 			}
@@ -86,12 +86,12 @@ func killMarked(ctx context.Context, mark string) error {
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
-			return fmt.Errorf("wait for the end of processes called %q: %w", mark, ctx.Err())
+			return fmt.Errorf("wait for the end of processes marked %q: %w", mark, ctx.Err())
 		}
 	}
 }
 
-// syncFilesystem writes to disk what dir's file system holds in memory.
+// syncFilesystem writes the unwritten data of dir's file system to disk.
 func syncFilesystem(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -101,7 +101,7 @@ func syncFilesystem(dir string) error {
 	return unix.Syncfs(int(f.Fd()))
 }
 
-// lowestEphemeralPort returns the first of the ports that the kernel gives to outgoing connections.
+// lowestEphemeralPort returns the lowest port that the kernel gives to outgoing connections.
 func lowestEphemeralPort() int {
 	var low int
 	line, _ := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")

@@ -10,13 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dieWithParent does nothing but make room for attributes: only Linux offers it.
+// dieWithParent only allocates the attributes: the parent-death signal exists on Linux only.
 func dieWithParent(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{} }
 
-// dropRoot does nothing: run as another user than root.
+// dropRoot does nothing. Run the tests as another user than root.
 func dropRoot(*exec.Cmd, string) error { return nil }
 
-// killMarked does nothing: without /proc there is no portable way to find other processes.
+// killMarked does nothing: without /proc there is no portable way to find the processes.
 func killMarked(context.Context, string) error { return nil }
 
 func syncFilesystem(string) error {

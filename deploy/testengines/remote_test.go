@@ -8,11 +8,10 @@ import (
 	"linkstream/deploy/testengines"
 )
 
-func TestEngineOfTheEnvironment(t *testing.T) {
-	t.Setenv(testengines.PostgresEnv, "")
-	ours := begin(t, testengines.Postgres, t.TempDir())
+func TestEngineFromTheEnvironment(t *testing.T) {
+	ours := begin(t, testengines.StartPostgres, t.TempDir())
 
-	t.Run("is taken as it is", func(t *testing.T) {
+	t.Run("is used and cannot be stopped", func(t *testing.T) {
 		t.Setenv(testengines.PostgresEnv, ours.Addr)
 		e, err := testengines.Postgres(t.Context(), t.TempDir(), discard)
 		if err != nil {
@@ -29,7 +28,7 @@ func TestEngineOfTheEnvironment(t *testing.T) {
 		if err := e.Close(); err != nil {
 			t.Error(err)
 		}
-		if err := (postgresStore{}).write(t.Context(), ours, "still there"); err != nil {
+		if err := (postgresStore{}).write(t.Context(), ours, "kept"); err != nil {
 			t.Error(err)
 		}
 	})
@@ -46,7 +45,7 @@ func TestEngineOfTheEnvironment(t *testing.T) {
 			t.Errorf("the error does not name %s: %v", testengines.PostgresEnv, err)
 		}
 		if _, secret, _ := strings.Cut(ours.Addr, "linkstream:"); strings.Contains(err.Error(), secret[:26]) {
-			t.Errorf("the error tells the password: %v", err)
+			t.Errorf("the error holds the password: %v", err)
 		}
 	})
 }

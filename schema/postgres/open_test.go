@@ -88,7 +88,7 @@ func TestOpenWithoutServer(t *testing.T) {
 }
 
 func TestOpenOverTLS(t *testing.T) {
-	engine := enginetest.Own(t, testengines.Postgres)
+	engine := enginetest.Own(t, testengines.StartPostgres)
 	ours, _ := enginetest.Certificate(t)
 	secure := func(authority string) string {
 		return with(t, with(t, engine.Addr, "sslmode", "verify-full"), "sslrootcert", authority)

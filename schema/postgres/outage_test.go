@@ -15,7 +15,7 @@ import (
 )
 
 func TestOutage(t *testing.T) {
-	engine := enginetest.Own(t, testengines.Postgres)
+	engine := enginetest.Own(t, testengines.StartPostgres)
 	links := openLinks(t, engine.Addr)
 	owner := schema.Account{Email: "a@example.org", CreatedAt: time.Now()}
 	if err := links.CreateAccount(t.Context(), &owner); err != nil {

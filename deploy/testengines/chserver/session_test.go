@@ -40,7 +40,7 @@ func TestSessionsHaveOnlyTheirOwnSettings(t *testing.T) {
 func TestIdleSessionsAreBounded(t *testing.T) {
 	const sessions, maxIdle = 40, 16
 	// An engine of its own: other clients would use and replace idle sessions, too.
-	conn := open(t, enginetest.Own(t, testengines.Chserver).Addr, clickhouse.CompressionNone)
+	conn := open(t, enginetest.Own(t, testengines.StartChserver).Addr, clickhouse.CompressionNone)
 	session := func(n int) string { // returns the tag of the session that served the query
 		settings := clickhouse.WithSettings(clickhouse.Settings{"max_block_size": 1000 + n})
 		return answer(t, clickhouse.Context(t.Context(), settings), conn, "SELECT getSetting('log_comment')")

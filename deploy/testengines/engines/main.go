@@ -1,6 +1,6 @@
-// Command engines starts real engines on loopback, prints which they are, and runs a command with their addresses in
-// its environment, such as the tests of many packages, which then share them; without a command, it runs until Ctrl-C.
-// It also sees to it that tests find a browser.
+// Command engines starts real engines on the loopback interface, prints which ones, and runs a command with their
+// addresses in its environment: for example the tests of many packages, which then share the engines. It also installs
+// a browser for the tests, if there is none. Without a command, it prints the addresses and runs until Ctrl-C.
 //
 //	go run ./deploy/testengines/engines go test ./schema/...
 package main
@@ -23,11 +23,11 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	data := flag.String("data", "", "`folder` of the engines' data (default one that is removed at the end)")
+	data := flag.String("data", "", "`folder` of the engines' data (default a temporary one, removed at the end)")
 	flag.Parse()
 	err := run(ctx, *data, flag.Args())
-	if ended, ok := errors.AsType[*exec.ExitError](err); ok && ended.Exited() {
-		os.Exit(ended.ExitCode())
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.Exited() {
+		os.Exit(exit.ExitCode())
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "engines:", err)
@@ -44,13 +44,13 @@ func run(ctx context.Context, data string, command []string) (err error) {
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	if len(command) > 0 {
-		if err := nameChromium(ctx, log); err != nil {
+		if err := printChromium(ctx, log); err != nil {
 			return err
 		}
 	}
 	engines, err := testengines.StartAll(ctx, data, log)
 	if err != nil && len(command) > 0 && os.Getenv(testengines.RequireEnv) != "1" {
-		fmt.Fprintf(os.Stderr, "\n*** not all engines can be had, what needs them is skipped: %v\n\n", err)
+		fmt.Fprintf(os.Stderr, "\n*** some engines are not available, tests that need them are skipped: %v\n\n", err)
 		return execute(ctx, command, nil)
 	}
 	if err != nil {
@@ -70,8 +70,8 @@ func run(ctx context.Context, data string, command []string) (err error) {
 	return nil
 }
 
-// nameChromium prints which browser the command will find.
-func nameChromium(ctx context.Context, log *slog.Logger) error {
+// printChromium prints which browser the command will use.
+func printChromium(ctx context.Context, log *slog.Logger) error {
 	browser, err := testengines.FindChromium(ctx, log)
 	if err == nil {
 		_, err = fmt.Fprintln(os.Stderr, browser)
@@ -80,11 +80,11 @@ func nameChromium(ctx context.Context, log *slog.Logger) error {
 	if os.Getenv(testengines.RequireEnv) == "1" {
 		return err
 	}
-	fmt.Fprintf(os.Stderr, "\n*** there is no browser, what needs one is skipped: %v\n\n", err)
+	fmt.Fprintf(os.Stderr, "\n*** no browser is available, tests that need one are skipped: %v\n\n", err)
 	return nil
 }
 
-// execute runs a command to its end. When ctx ends, the command is asked to end, too.
+// execute runs a command to its end. When ctx ends, it sends SIGTERM to the command.
 func execute(ctx context.Context, command, environment []string) error {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Env = append(os.Environ(), environment...)

@@ -11,6 +11,7 @@ import (
 // Chromium returns a browser that the test can start.
 func Chromium(tb testing.TB) *testengines.Chromium {
 	tb.Helper()
+	skipIfShort(tb)
 	browser, err := testengines.FindChromium(tb.Context(), slog.New(slog.NewTextHandler(tb.Output(), nil)))
 	if err != nil {
 		unavailable(tb, err)
@@ -21,6 +22,7 @@ func Chromium(tb testing.TB) *testengines.Chromium {
 // AxeCore returns the script of axe-core, which adds the object axe to a page.
 func AxeCore(tb testing.TB) string {
 	tb.Helper()
+	skipIfShort(tb)
 	path, err := testengines.AxeCore(tb.Context(), slog.New(slog.NewTextHandler(tb.Output(), nil)))
 	if err != nil {
 		unavailable(tb, err)

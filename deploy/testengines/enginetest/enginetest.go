@@ -1,11 +1,12 @@
-// Package localtest gives tests the real engines of package local. A test binary's tests share engines, each test with
-// a database or topics of its own:
+// Package enginetest provides tests with the real engines of package testengines. The tests of a binary share engines,
+// and each test has a database or topics of its own:
 //
 //	var engines enginetest.Engines
 //
 //	func TestMain(m *testing.M) { goleak.VerifyTestMain(engines.Of(m)) }
 //
-// A test whose engine cannot be had is skipped, and says so; where testengines.RequireEnv is 1, it fails.
+// A test whose engine is not available is skipped with a message on stderr. If testengines.RequireEnv is 1, it fails.
+// With the flag -short, all tests that need an engine are skipped.
 package enginetest
 
 import (
@@ -28,26 +29,26 @@ import (
 	"linkstream/deploy/testengines"
 )
 
-// cleanupTimeout bounds what is done when a test has ended.
+// cleanupTimeout bounds the removal of a test's database.
 const cleanupTimeout = 30 * time.Second
 
-// Engines are the engines that the tests of one binary share. Each is started for the first test that asks for it. The
-// zero value is ready for use.
+// Engines are the engines that the tests of one binary share. Each is started for the first test that needs it. The zero
+// value is ready to use.
 type Engines struct {
 	postgres, kafka, clickhouse shared
 
 	mu  sync.Mutex
-	dir string // of all of them, empty until it is needed
+	dir string // of all engines, empty until one is started
 }
 
-// shared is an engine that is started at most once, or why it could not be.
+// shared is an engine that is started at most once, or the error of that start.
 type shared struct {
 	once   sync.Once
 	engine *testengines.Engine
 	err    error
 }
 
-// Of returns what runs the tests of m and then stops the engines: for goleak.VerifyTestMain, or for os.Exit(….Run()).
+// Of returns a runner that runs the tests of m and then stops the engines, for goleak.VerifyTestMain.
 func (e *Engines) Of(m *testing.M) interface{ Run() int } { return run{e, m} }
 
 type run struct {
@@ -77,7 +78,7 @@ func (e *Engines) close() error {
 	return errors.Join(errs...)
 }
 
-// Postgres returns the URL of an empty database, which is dropped when the test ends.
+// Postgres returns the URL of a new database, which is dropped when the test ends.
 func (e *Engines) Postgres(tb testing.TB) string {
 	tb.Helper()
 	admin := e.get(tb, &e.postgres, "postgres", testengines.Postgres).Addr
@@ -94,13 +95,13 @@ func (e *Engines) Postgres(tb testing.TB) string {
 	return withDatabase(tb, admin, name)
 }
 
-// ClickHouse returns the URL, for the native protocol, of an empty database, which is dropped when the test ends.
+// ClickHouse returns the URL, for the native protocol, of a new database, which is dropped when the test ends.
 func (e *Engines) ClickHouse(tb testing.TB) string {
 	tb.Helper()
 	return clickhouseDatabase(tb, e.get(tb, &e.clickhouse, "clickhouse", testengines.ClickHouse).Addr)
 }
 
-// ClickHouseHTTP is ClickHouse for HTTP.
+// ClickHouseHTTP returns the URL, for HTTP, of a new database, which is dropped when the test ends.
 func (e *Engines) ClickHouseHTTP(tb testing.TB) string {
 	tb.Helper()
 	engine := e.get(tb, &e.clickhouse, "clickhouse", testengines.ClickHouse)
@@ -128,24 +129,20 @@ func clickhouseDatabase(tb testing.TB, admin string) string {
 	return withDatabase(tb, admin, name)
 }
 
-// Kafka returns the address of brokers. A test that calls its topics and groups by a Name does not meet others.
+// Kafka returns the addresses of the brokers. Tests keep apart by naming their topics and groups with Name.
 func (e *Engines) Kafka(tb testing.TB) string {
 	tb.Helper()
 	return e.get(tb, &e.kafka, "kafka", testengines.Kafka).Addr
 }
 
-// Name returns a name that no other test has, of letters, digits and an underscore.
+// Name returns a unique name of letters, digits and an underscore.
 func Name() string { return "test_" + strings.ToLower(rand.Text()[:12]) }
 
-// Own starts an engine for one test, which may stop and kill it. It is closed when the test ends. The environment does
-// not lead to it: what runs there is not the test's to stop. Where it leads to any, a parallel test cannot call Own.
+// Own starts an engine for one test, which may stop and kill it. The engine is closed when the test ends. start is one
+// that does not use the environment, such as testengines.StartPostgres.
 func Own(tb testing.TB, start testengines.Starter) *testengines.Engine {
 	tb.Helper()
-	for _, name := range []string{testengines.PostgresEnv, testengines.KafkaEnv, testengines.ClickHouseEnv, testengines.ClickHouseHTTPEnv} {
-		if os.Getenv(name) != "" {
-			tb.Setenv(name, "")
-		}
-	}
+	skipIfShort(tb)
 	engine, err := start(tb.Context(), tb.TempDir(), slog.New(slog.NewTextHandler(tb.Output(), nil)))
 	if err != nil {
 		unavailable(tb, err)
@@ -158,18 +155,18 @@ func Own(tb testing.TB, start testengines.Starter) *testengines.Engine {
 	return engine
 }
 
-// SecureKafka starts a Kafka like Own does and returns its listener that asks for TLS and a password, and the address of
-// the one that asks for nothing.
+// SecureKafka starts a Kafka for one test and returns its listener with TLS and authentication, and the address of its
+// listener without.
 func SecureKafka(tb testing.TB) (secure *testengines.Secure, addr string) {
 	tb.Helper()
-	engine := Own(tb, testengines.Kafka)
+	engine := Own(tb, testengines.StartKafka)
 	if engine.Secure == nil {
 		unavailable(tb, errors.New("the embedded broker has no listener for TLS"))
 	}
 	return engine.Secure, engine.Addr
 }
 
-// Certificate returns files of a new certificate for the loopback interface, its own authority, and of its key; PEM.
+// Certificate returns the files of a new self-signed certificate for the loopback interface and of its key; PEM.
 func Certificate(tb testing.TB) (certFile, keyFile string) {
 	tb.Helper()
 	cert, key, err := testengines.NewCertificate()
@@ -188,10 +185,11 @@ func Certificate(tb testing.TB) (certFile, keyFile string) {
 
 func (e *Engines) get(tb testing.TB, s *shared, name string, start testengines.Starter) *testengines.Engine {
 	tb.Helper()
+	skipIfShort(tb)
 	s.once.Do(func() {
 		var dir string
 		if dir, s.err = e.folder(); s.err == nil {
-			// Not the test's context: the engine serves the other tests, too.
+			// Without the test's context: the engine serves other tests, too.
 			s.engine, s.err = start(context.Background(), filepath.Join(dir, name), slog.New(slog.NewTextHandler(os.Stderr, nil)))
 		}
 	})
@@ -210,7 +208,15 @@ func (e *Engines) folder() (dir string, err error) {
 	return e.dir, err
 }
 
-// unavailable ends a test that cannot have its engine.
+// skipIfShort skips a test that needs an engine or a browser if the flag -short is set.
+func skipIfShort(tb testing.TB) {
+	tb.Helper()
+	if testing.Short() {
+		tb.Skip("-short leaves out tests that need an engine or a browser")
+	}
+}
+
+// unavailable ends a test whose engine is not available.
 func unavailable(tb testing.TB, err error) {
 	tb.Helper()
 	if os.Getenv(testengines.RequireEnv) == "1" {
@@ -220,7 +226,7 @@ func unavailable(tb testing.TB, err error) {
 	tb.Skip(err)
 }
 
-// create runs statement with exec, and undo when the test ends.
+// create executes statement by exec, and undo when the test ends.
 func create(tb testing.TB, exec func(ctx context.Context, sql string) error, statement, undo string) {
 	tb.Helper()
 	if err := exec(tb.Context(), statement); err != nil {
@@ -235,7 +241,7 @@ func create(tb testing.TB, exec func(ctx context.Context, sql string) error, sta
 	})
 }
 
-// withDatabase returns the URL with another database.
+// withDatabase returns the URL of another database of the same engine.
 func withDatabase(tb testing.TB, addr, name string) string {
 	tb.Helper()
 	u, err := url.Parse(addr)

@@ -3,6 +3,7 @@ package enginetest_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/url"
@@ -41,16 +42,23 @@ func TestEachTestHasAnEmptyDatabase(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			var gone string
-			t.Run("while it runs", func(t *testing.T) { gone = d.url(t) })
-			u, err := url.Parse(gone)
+			var dropped string
+			t.Run("test with a database", func(t *testing.T) { dropped = d.url(t) })
+			u, err := url.Parse(dropped)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if err := d.exec(t.Context(), first, "DROP DATABASE "+path.Base(u.Path)); err == nil {
-				t.Errorf("the database of a test that has ended is still there: %s", gone)
+				t.Errorf("the database of a test that has ended still exists: %s", dropped)
 			}
 		})
+	}
+}
+
+func skipIfShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("-short skips every test that needs an engine")
 	}
 }
 
@@ -75,7 +83,7 @@ func execClickHouse(ctx context.Context, url, sql string) error {
 	return errors.Join(conn.Exec(ctx, sql), conn.Close())
 }
 
-func TestTheTestsShareOneEngine(t *testing.T) {
+func TestTestsShareOneEngine(t *testing.T) {
 	first, second := engines.Kafka(t), engines.Kafka(t)
 	if first != second {
 		t.Errorf("got brokers at %s and %s", first, second)
@@ -88,10 +96,11 @@ func TestTheTestsShareOneEngine(t *testing.T) {
 }
 
 func TestOwnEngineEndsWithItsTest(t *testing.T) {
+	skipIfShort(t)
 	var e *testengines.Engine
-	t.Run("while it runs", func(t *testing.T) {
-		t.Setenv(testengines.PostgresEnv, "postgres://127.0.0.1:1/nobody")
-		e = enginetest.Own(t, testengines.Postgres)
+	t.Run("test with an engine", func(t *testing.T) {
+		t.Setenv(testengines.PostgresEnv, "postgres://127.0.0.1:1/nobody") // it is not used
+		e = enginetest.Own(t, testengines.StartPostgres)
 		if err := execPostgres(t.Context(), e.Addr, "SELECT 1"); err != nil {
 			t.Error(err)
 		}
@@ -101,29 +110,30 @@ func TestOwnEngineEndsWithItsTest(t *testing.T) {
 	}
 }
 
-func TestWithoutAnEngine(t *testing.T) {
+func TestTestWithoutItsEngine(t *testing.T) {
+	skipIfShort(t)
 	missing := func(context.Context, string, *slog.Logger) (*testengines.Engine, error) {
-		return nil, errors.New("there is none")
+		return nil, errors.New("no engine")
 	}
 	for value, want := range map[string]string{"": "skipped", "1": "failed"} {
-		t.Run("a test is "+want, func(t *testing.T) {
+		t.Run(fmt.Sprintf("is %s if %s is %q", want, testengines.RequireEnv, value), func(t *testing.T) {
 			t.Setenv(testengines.RequireEnv, value)
 			outcome := &outcome{TB: t}
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
 				enginetest.Own(outcome, missing)
-				outcome.is = "went on"
+				outcome.is = "not ended"
 			}()
 			<-done
 			if outcome.is != want {
-				t.Errorf("the test %s", outcome.is)
+				t.Errorf("the test is %s, want %s", outcome.is, want)
 			}
 		})
 	}
 }
 
-// outcome is a test that keeps to itself how it ended.
+// outcome is a test that records how it ended and does not report it.
 type outcome struct {
 	testing.TB
 	is string
