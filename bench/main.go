@@ -1,18 +1,19 @@
-// Bench measures linkstream: what an operation costs in CPU time, beside a bare server or loop that does the least that
-// could be called the same, how fast it can be and how long clients wait.
+// Bench measures linkstream: the CPU time of an operation beside a bare server or loop that does the least possible, the
+// highest rate, and the latency that clients see.
 package main
 
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
-	"maps"
-	"os"
-	"slices"
 	"strings"
 
+	"linkstream/bench/contender"
 	"linkstream/bench/report"
+	"linkstream/bench/scenario"
+	"linkstream/bench/system"
 	"linkstream/schema/service"
 )
 
@@ -21,68 +22,58 @@ const usage = `Usage: bench [flags] SCENARIO
 
 Scenarios:
 %s
-By default they measure services that run already, such as those of make run; with -start they start their own.
+By default, bench measures a service that is already running, such as that of make run. With -start it starts its own.
 `
+
+// config is everything that flags set.
+type config struct {
+	scenario.Config
+	output  report.Output
+	compare bool
+}
+
+func (c *config) RegisterFlags(fs *flag.FlagSet) {
+	c.Config.RegisterFlags(fs)
+	c.output.RegisterFlags(fs)
+	fs.BoolVar(&c.compare, "compare", c.compare, "compare two JSON reports instead of measuring")
+}
+
+func (c *config) Validate() error {
+	if c.compare {
+		return nil
+	}
+	return c.Config.Validate()
+}
 
 func main() { service.Main("bench", run) }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	if len(args) > 0 && roles[args[0]] != nil {
-		return roles[args[0]](ctx, args[1:], stdout, stderr)
+	for _, role := range append(system.Roles(), contender.Roles()...) {
+		if len(args) > 0 && args[0] == role.Name {
+			return role.Run(ctx, args[1:], stdout, stderr)
+		}
 	}
 	var names strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(scenarios)) {
-		fmt.Fprintf(&names, "  %-10s %s\n", name, scenarios[name].summary)
+	for _, s := range scenario.All() {
+		fmt.Fprintf(&names, "  %-11s %s\n", s.Name, s.Summary)
 	}
-	cfg := DefaultConfig()
-	what, err := service.ParseArgs("bench", fmt.Sprintf(usage, names.String()), args, stderr, &cfg)
-	if err != nil {
+	cfg := config{Config: scenario.DefaultConfig()}
+	operands, err := service.ParseArgs("bench", fmt.Sprintf(usage, names.String()), args, stderr, &cfg)
+	switch {
+	case err != nil:
 		return err
-	}
-	if cfg.Compare {
-		return compare(what, stdout)
-	}
-	if len(what) != 1 || scenarios[what[0]].run == nil {
-		return fmt.Errorf("name one scenario:\n%s", names.String())
-	}
-	r, err := measure(ctx, what[0], cfg, stderr)
-	if err != nil {
-		return fmt.Errorf("run scenario %s: %w", what[0], err)
-	}
-	return errors.Join(write(r, cfg, stdout), r.Failed())
-}
-
-// write writes the report as a table, and to the files that were asked for.
-func write(r *report.Report, cfg Config, stdout io.Writer) error {
-	errs := []error{r.WriteTable(stdout)}
-	if cfg.JSON != "" {
-		errs = append(errs, r.Save(cfg.JSON))
-	}
-	if cfg.HTML != "" {
-		page, err := r.Page()
-		if err == nil {
-			err = os.WriteFile(cfg.HTML, page, 0o644)
-		}
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
-}
-
-func compare(files []string, stdout io.Writer) error {
-	if len(files) != 2 {
+	case cfg.compare && len(operands) == 2:
+		return report.CompareFiles(operands[0], operands[1], stdout)
+	case cfg.compare:
 		return errors.New("-compare: name two reports, the old one and the new one")
+	case len(operands) == 1:
+		if s, ok := scenario.Find(operands[0]); ok {
+			r, err := s.Run(ctx, cfg.Config, stderr)
+			if err != nil {
+				return fmt.Errorf("run scenario %s: %w", s.Name, err)
+			}
+			return errors.Join(cfg.output.Write(r, stdout), r.Failed())
+		}
 	}
-	old, err := report.Load(files[0])
-	if err != nil {
-		return err
-	}
-	new, err := report.Load(files[1])
-	if err != nil {
-		return err
-	}
-	changes, err := report.Compare(old, new)
-	if err != nil {
-		return err
-	}
-	return report.WriteChanges(stdout, old, new, changes)
+	return fmt.Errorf("name one scenario:\n%s", names.String())
 }

@@ -1,4 +1,5 @@
-// Package main_test runs the built program: that each scenario runs and its checks hold, not how fast anything is.
+// Package main_test runs the built program. It tests that each scenario runs and that its checks hold, not how fast
+// anything is.
 package main_test
 
 import (
@@ -8,10 +9,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"math"
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,32 +21,34 @@ import (
 
 	"linkstream/bench/proc"
 	"linkstream/bench/report"
-	"linkstream/deploy/testengines"
+	"linkstream/bench/system"
+	"linkstream/deploy/testengines/enginetest"
+	"linkstream/schema/testkit"
 )
 
 const (
 	moduleRoot = ".."
-	patience   = 3 * time.Minute // for one run on a busy machine, engines included
+	patience   = 3 * time.Minute // for one run on a busy machine
 )
 
 var (
-	programs  string // folder of the built programs
-	buildOnce = sync.OnceValue(build)
+	engines enginetest.Engines
+	// buildOnce builds the programs into a new directory and returns it.
+	buildOnce = sync.OnceValues(build)
 )
 
 func TestMain(m *testing.M) {
-	code := m.Run()
-	os.RemoveAll(programs)
+	code := engines.Of(m).Run()
+	if programs, err := buildOnce(); err == nil {
+		os.RemoveAll(programs)
+	}
 	os.Exit(code)
 }
 
-// build builds the programs without the race detector, which would measure itself.
-func build() (err error) {
-	if programs, err = os.MkdirTemp("", "linkstream-bench-test-"); err != nil {
-		return err
-	}
-	// Go caches test results by the files that the test itself has looked at, and not by those of the compiler that it
-	// starts. Look at each, so that a changed file is a reason to test again.
+// build builds the programs without the race detector, whose cost would be measured.
+func build() (programs string, err error) {
+	// Go caches the result of a test by the files that the test itself has read, without those that it compiles. This
+	// looks at each of them, so that a changed file causes a new test.
 	tree := os.DirFS(moduleRoot)
 	err = fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.IsDir() && name != "." && strings.HasPrefix(entry.Name(), ".") {
@@ -60,22 +60,24 @@ func build() (err error) {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("look at the module's files: %w", err)
+		return "", fmt.Errorf("look at the module's files: %w", err)
 	}
-	cmd := exec.Command("go", "build", "-o", programs+"/", "./bench", "./deploy/standalone")
+	if programs, err = os.MkdirTemp("", "linkstream-bench-test-"); err != nil {
+		return "", err
+	}
+	cmd := exec.Command("go", "build", "-o", programs+"/", "./bench", "./deploy/standalone", "./edge", "./api", "./ingest")
 	cmd.Dir = moduleRoot
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build: %w\n%s", err, out)
+		return programs, fmt.Errorf("build: %w\n%s", err, out)
 	}
-	return nil
+	return programs, nil
 }
 
 // program returns the path of a built program.
 func program(t *testing.T, name string) string {
 	t.Helper()
-	if err := buildOnce(); err != nil {
-		t.Fatal(err)
-	}
+	programs, err := buildOnce()
+	testkit.Must(t, err)
 	return filepath.Join(programs, name)
 }
 
@@ -92,21 +94,19 @@ func bench(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	return out.String(), errOut.String(), err
 }
 
-// measure runs a scenario for about a second and returns its report.
+// measure runs a scenario with rounds as short as possible and returns its report.
 func measure(t *testing.T, args ...string) *report.Report {
 	t.Helper()
 	dir := t.TempDir()
 	path, page := filepath.Join(dir, "report.json"), filepath.Join(dir, "report.html")
-	args = append(args, "-rounds=1", "-round=200ms", "-duration=400ms", "-links=200", "-clicks=20000", "-conns=8",
-		"-json", path, "-html", page)
+	args = append(args, "-programs", filepath.Dir(program(t, "bench")), "-rounds=1", "-round=100ms", "-duration=300ms",
+		"-links=200", "-clicks=20000", "-conns=8", "-json", path, "-html", page)
 	out, errOut, err := bench(t, args...)
 	if err != nil {
 		t.Fatalf("%q: %v\n%s%s", args, err, errOut, out)
 	}
 	r, err := report.Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if html, err := os.ReadFile(page); err != nil || !bytes.Contains(html, []byte("<figure>")) {
 		t.Errorf("page of %d bytes, error %v", len(html), err)
 	}
@@ -135,127 +135,88 @@ func wantMetrics(t *testing.T, r *report.Report, names ...string) {
 
 func TestScenarios(t *testing.T) {
 	for scenario, metrics := range map[string][]string{
-		"redirect": {"redirects/s at most: standalone", "CPU of a redirect: edge, spooling / bare fasthttp",
-			"CPU of a redirect: edge, shipping (broker)", "CPU of a redirect, open loop: standalone / bare fasthttp",
-			"latency p99.9 of a redirect, open loop: standalone", "resident memory: edge, spooling"},
-		"pipeline": {"counted clicks/s at most: worker", "CPU of a counted click: worker / bare kafka-go fetch",
-			"CPU of a shipped click: shipper / bare kafka-go produce"},
-		"soak":      {"from the last redirect until all is done: standalone", "resident memory, open loop: standalone"},
+		"redirect": {"redirects per second, closed loop: standalone", "CPU per redirect: edge, spooling / bare fasthttp",
+			"CPU per redirect: bare, on edge/socket / bare fasthttp", "CPU per redirect: edge, shipping (broker)",
+			"CPU per redirect, open loop: standalone / bare fasthttp", "redirect latency p99.9, open loop: standalone",
+			"resident memory: edge, spooling"},
+		"pipeline": {"counted clicks per second, closed loop: worker", "CPU per counted click: worker / bare kafka-go fetch",
+			"CPU per shipped click: shipper / bare kafka-go produce"},
+		"soak":      {"time to drain after the last redirect: standalone", "resident memory, open loop: standalone"},
 		"freshness": {"freshness p50", "freshness p99"},
-		"memory":    {"resident memory: edge, shipping (edge)", "CPU of a redirect: edge, shipping (edge)"},
-		"shorten": {"links/s at most: standalone", "CPU of a link: standalone / bare SQLite insert",
-			"latency p99 of a link, open loop: standalone"},
-		"stats": {"CPU of a stats call: most popular link / any link", "latency p99 of a stats call, open loop: any link"},
-		"links": {"CPU of a list call: page 10 / page 1", "latency p99 of a list call, open loop: page 10"},
+		"memory":    {"resident memory: edge, shipping (edge)", "CPU per redirect: edge, shipping (edge)", "look-ups per link"},
+		"shorten": {"links per second, closed loop: standalone", "CPU per link: standalone / bare SQLite insert",
+			"link latency p99, open loop: standalone"},
+		"stats": {"CPU per stats call: most popular link / any link", "stats call latency p99, open loop: any link"},
+		"links": {"CPU per list call: page 10 / page 1", "list call latency p99, open loop: page 10"},
 	} {
 		t.Run(scenario, func(t *testing.T) {
 			t.Parallel()
 			wantMetrics(t, measure(t, scenario, "-start"), metrics...)
 		})
 	}
-	t.Run("on real engines", func(t *testing.T) {
-		requireEngines(t)
-		wantMetrics(t, measure(t, "pipeline", "-start", "-engines=real"), "counted clicks/s at most: worker",
-			"CPU of a counted click: worker / bare clickhouse-go insert")
-		wantMetrics(t, measure(t, "redirect", "-start", "-engines=real"), "CPU of a redirect: services / bare fasthttp")
-	})
-	t.Run("redirect of a service that runs already", func(t *testing.T) {
+	for scenario, metrics := range map[string][]string{
+		"pipeline": {"counted clicks per second, closed loop: worker", "CPU per counted click: worker / bare clickhouse-go insert"},
+		"redirect": {"CPU per redirect: services / bare fasthttp", "CPU per redirect: services (ingest)"},
+	} {
+		t.Run(scenario+" on real engines", func(t *testing.T) {
+			t.Parallel()
+			r := measure(t, scenario, "-start", "-engines=real", "-postgres", engines.Postgres(t), "-kafka", engines.Kafka(t),
+				"-clickhouse", engines.ClickHouse(t))
+			wantMetrics(t, r, metrics...)
+			for _, address := range []string{"-postgres", "-kafka", "-clickhouse"} {
+				if strings.Contains(r.Command, address) {
+					t.Errorf("the report shows an address: %s", r.Command)
+				}
+			}
+		})
+	}
+	t.Run("redirect of a service that already runs", func(t *testing.T) {
 		t.Parallel()
 		edge, api, token := startService(t)
 		r := measure(t, "redirect", "-edge", edge, "-api", api, "-token", token)
-		wantMetrics(t, r, "redirects/s at most: running service", "latency p99 of a redirect, open loop: running service")
+		wantMetrics(t, r, "redirects per second, closed loop: running service",
+			"redirect latency p99, open loop: running service")
 		if strings.Contains(r.Command, token) || strings.Contains(r.Command, api) {
-			t.Errorf("the report tells secrets or addresses: %s", r.Command)
+			t.Errorf("the report shows secrets or addresses: %s", r.Command)
 		}
 	})
 }
 
-// requireEngines ends the test if this machine cannot start engines of a run's own: those that the environment leads to are
-// not for bench.
-func requireEngines(t *testing.T) {
-	t.Helper()
-	for _, name := range []string{testengines.PostgresEnv, testengines.KafkaEnv, testengines.ClickHouseEnv, testengines.ClickHouseHTTPEnv} {
-		t.Setenv(name, "")
-	}
-	all, err := testengines.StartAll(t.Context(), t.TempDir(), slog.New(slog.DiscardHandler))
-	if err == nil {
-		err = all.Close()
-	}
-	switch {
-	case err == nil:
-	case os.Getenv(testengines.RequireEnv) == "1":
-		t.Fatal(err)
-	default:
-		fmt.Fprintf(os.Stderr, "\n*** NOT TESTED: %s: %v\n\n", t.Name(), err)
-		t.Skip(err)
-	}
-}
-
-// startService starts a service of which bench knows no more than addresses and a token.
+// startService starts a service of which bench knows only addresses and a token.
 func startService(t *testing.T) (edge, api, token string) {
 	t.Helper()
-	var urls, addrs []string
-	var listeners []net.Listener
-	for range 3 {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		listeners = append(listeners, listener)
-		addrs, urls = append(addrs, listener.Addr().String()), append(urls, "http://"+listener.Addr().String())
-	}
-	for _, l := range listeners { // once all are found: no two are the same
-		l.Close()
-	}
+	addrs, err := system.FreeAddrs(3)
+	testkit.Must(t, err)
 	token = "ls_" + rand.Text() + rand.Text()
 	child, err := proc.Start(filepath.Join(t.TempDir(), "log"), []string{"LINKSTREAM_BOOTSTRAP_TOKEN=" + token},
 		program(t, "standalone"), "-data", filepath.Join(t.TempDir(), "data"), "-edge.listen", addrs[0], "-api.listen", addrs[1],
 		"-ingest.listen", addrs[2])
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(child.Kill)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	for _, url := range urls {
-		err := child.Await(ctx, func(ctx context.Context) error {
-			res, err := http.Get(url + "/readyz")
-			if err != nil {
-				return err
-			}
-			res.Body.Close()
-			if res.StatusCode != http.StatusOK {
-				return fmt.Errorf("status %s", res.Status)
-			}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, addr := range addrs {
+		testkit.Must(t, child.Await(ctx, func(ctx context.Context) error {
+			return system.Answers(ctx, "http://"+addr+"/readyz")
+		}))
 	}
-	return urls[0], urls[1], token
+	return "http://" + addrs[0], "http://" + addrs[1], token
 }
 
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
 	temp := t.TempDir()
-	cmd := exec.Command(program(t, "bench"), "redirect", "-start", "-links=10")
+	cmd := exec.Command(program(t, "bench"), "redirect", "-start", "-links=10", "-programs", filepath.Dir(program(t, "bench")))
 	cmd.Env = append(os.Environ(), "TMPDIR="+temp)
 	progress, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
+	testkit.Must(t, cmd.Start())
 	defer cmd.Process.Kill()
 	timeout := time.AfterFunc(patience, func() { cmd.Process.Kill() })
 	defer timeout.Stop()
 	for lines := bufio.NewScanner(progress); lines.Scan(); {
-		if strings.Contains(lines.Text(), "round 0") {
-			if err := cmd.Process.Signal(os.Interrupt); err != nil {
-				t.Fatal(err)
-			}
+		if strings.Contains(lines.Text(), "warm-up") {
+			testkit.Must(t, cmd.Process.Signal(os.Interrupt))
 		}
 	}
 	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != 1 {
@@ -266,19 +227,17 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-func TestReports(t *testing.T) {
+func TestCompare(t *testing.T) {
 	dir := t.TempDir()
 	for i, cpu := range []float64{10, 5} {
 		r := report.Report{Scenario: "redirect"}
 		for round := range 5 {
-			r.Add("CPU of a redirect", "µs", report.Lower, cpu+float64(round)/10)
+			r.Add("CPU per redirect", "µs", report.Lower, cpu+float64(round)/10)
 		}
-		if err := r.Save(filepath.Join(dir, fmt.Sprint(i, ".json"))); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, r.Save(filepath.Join(dir, fmt.Sprint(i, ".json"))))
 	}
 	out, errOut, err := bench(t, "-compare", filepath.Join(dir, "0.json"), filepath.Join(dir, "1.json"))
-	if err != nil || !strings.Contains(out, "better  CPU of a redirect (µs)") {
+	if err != nil || !strings.Contains(out, "better  CPU per redirect (µs)") {
 		t.Errorf("error %v\n%s%s", err, errOut, out)
 	}
 }
@@ -288,17 +247,21 @@ func TestRefusals(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no scenario":             {nil, "name one scenario"},
-		"an unknown scenario":     {[]string{"speed"}, "name one scenario"},
-		"a target elsewhere":      {[]string{"redirect", "-edge", "http://192.0.2.1:80"}, "-i-own-this-target"},
-		"a target by name":        {[]string{"redirect", "-api", "http://linkstream.example:80"}, "-i-own-this-target"},
-		"a target that is no URL": {[]string{"redirect", "-api", "127.0.0.1:8081"}, "-api"},
-		"a target with TLS":       {[]string{"redirect", "-edge", "https://127.0.0.1:443"}, "-edge"},
-		"no token":                {[]string{"redirect"}, "-token"},
-		"too many links":          {[]string{"redirect", "-start", "-links=10000001"}, "-links"},
-		"a run without end":       {[]string{"redirect", "-start", "-duration=100h", "-conns=0"}, "-duration"},
-		"one report to compare":   {[]string{"-compare", "old.json"}, "name two reports"},
-		"no such report":          {[]string{"-compare", "/no/such/old.json", "/no/such/new.json"}, "/no/such/old.json"},
+		"no scenario":               {nil, "name one scenario"},
+		"an unknown scenario":       {[]string{"speed"}, "name one scenario"},
+		"a target elsewhere":        {[]string{"redirect", "-edge", "http://192.0.2.1:80"}, "-i-own-this-target"},
+		"a target by name":          {[]string{"redirect", "-api", "http://linkstream.example:80"}, "-i-own-this-target"},
+		"a target that is no URL":   {[]string{"redirect", "-api", "127.0.0.1:8081"}, "-api"},
+		"a target with TLS":         {[]string{"redirect", "-edge", "https://127.0.0.1:443"}, "-edge"},
+		"no token":                  {[]string{"redirect"}, "-token"},
+		"too many links":            {[]string{"redirect", "-start", "-links=10000001"}, "-links"},
+		"a run without end":         {[]string{"redirect", "-start", "-duration=100h", "-conns=0"}, "-duration"},
+		"one report to compare":     {[]string{"-compare", "old.json"}, "name two reports"},
+		"a report that is missing":  {[]string{"-compare", "/no/such/old.json", "/no/such/new.json"}, "/no/such/old.json"},
+		"one engine of three":       {[]string{"redirect", "-start", "-engines=real", "-kafka=127.0.0.1:9092"}, "name all three"},
+		"engines without real ones": {[]string{"redirect", "-start", "-postgres=a", "-kafka=a", "-clickhouse=a"}, "-engines=real"},
+		"engines elsewhere": {[]string{"redirect", "-start", "-engines=real", "-postgres=postgres://192.0.2.1:5432/a",
+			"-kafka=127.0.0.1:9092,192.0.2.2:9092", "-clickhouse=clickhouse://192.0.2.3:9000/a"}, `"192.0.2.2" is not`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, errOut, err := bench(t, c.args...)

@@ -150,7 +150,7 @@ func (r *Report) Save(path string) error {
 	return nil
 }
 
-// Load reads a report that Save has written.
+// Load reads a report that Save wrote, also with an earlier version of this package.
 func Load(path string) (*Report, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -160,5 +160,6 @@ func Load(path string) (*Report, error) {
 	if err := json.Unmarshal(data, r); err != nil {
 		return nil, fmt.Errorf("read report %q: %w", path, err)
 	}
+	r.rename()
 	return r, nil
 }

@@ -25,8 +25,8 @@ func sample(t *testing.T) *report.Report {
 		Machine: proc.Machine{CPU: "Some CPU <1>", Cores: 2, Kernel: "linux 6.1", Go: "go1.26"},
 		Checks:  []report.Check{{Name: "clicks", Want: 7, Got: 7}}}
 	for _, v := range []float64{8, 9, 7.5, 12, 8.5} {
-		r.Add("CPU of a redirect", "µs", report.Lower, v)
-		r.Add("redirects/s", "1/s", report.Higher, 100_000/v)
+		r.Add("CPU per redirect", "µs", report.Lower, v)
+		r.Add("redirects per second", "1/s", report.Higher, 100_000/v)
 	}
 	h := load.NewHistogram()
 	for i := range int64(10_000) {
@@ -88,7 +88,7 @@ func TestWriteTable(t *testing.T) {
 	}
 	for _, want := range []string{
 		"go run ./bench redirect -start", "Some CPU <1>, 2 cores, linux 6.1, go1.26",
-		"8.50   7.50   12.0       5  CPU of a redirect (µs)", "11765   8333  13333       5  redirects/s (1/s)",
+		"8.50   7.50   12.0       5  CPU per redirect (µs)", "11765   8333  13333       5  redirects per second (1/s)",
 		"ok      clicks: 7 of 7", "FAILED  links: 2 of 3",
 	} {
 		if !strings.Contains(out.String(), want) {
@@ -108,7 +108,7 @@ func TestPage(t *testing.T) {
 	}
 	t.Run("shows every metric, check and chart", func(t *testing.T) {
 		got := page(t, sample(t))
-		for _, want := range []string{"Some CPU &lt;1&gt;", "CPU of a redirect", "redirects/s", "8.50", "7 of 7", "99.9%",
+		for _, want := range []string{"Some CPU &lt;1&gt;", "CPU per redirect", "redirects per second", "8.50", "7 of 7", "99.9%",
 			"standalone &amp; bare, 100/s", "CPU, cores", "memory, MiB", "short-lived"} {
 			if found := strings.Contains(got, want); found != (want != "short-lived") {
 				t.Errorf("%q found: %v", want, found)

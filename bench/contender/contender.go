@@ -1,0 +1,123 @@
+// Package contender has everything that is measured: parts of linkstream, and the bare servers and loops that they are
+// measured beside.
+package contender
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"linkstream/bench/load"
+	"linkstream/bench/proc"
+)
+
+// Contender performs an operation that other contenders perform as well.
+type Contender struct {
+	Name string
+	// Processes perform the operation. Contenders are compared by the first one. Empty if the processes are unknown.
+	Processes []proc.Process
+	// Prepare runs before each round and is not measured. It may be nil.
+	Prepare func(ctx context.Context) error
+	// Work performs the operation repeatedly. Contenders that process a fixed number of clicks ignore window.
+	Work func(ctx context.Context, window time.Duration) (load.Result, error)
+	// Settle waits until all work is done that the operations have caused. It may be nil.
+	Settle func(ctx context.Context, operations int64) error
+	Target load.Target  // of a contender that is a server
+	Done   atomic.Int64 // operations so far, for the charts over time
+}
+
+// Server returns a contender that is an HTTP server.
+func Server(name, addr string, conns int, source func(conn int) load.Source, processes ...proc.Process) *Contender {
+	c := &Contender{Name: name, Processes: processes}
+	c.Target = load.Target{Addr: addr, Conns: conns, Source: source, Done: &c.Done}
+	c.Work = func(ctx context.Context, window time.Duration) (load.Result, error) {
+		return load.Closed(ctx, c.Target, window)
+	}
+	return c
+}
+
+// ProcessName returns the name of one of the processes in a report.
+func (c *Contender) ProcessName(p proc.Process) string {
+	if len(c.Processes) == 1 {
+		return c.Name
+	}
+	return fmt.Sprintf("%s (%s)", c.Name, p.Name)
+}
+
+// Outcome is the result of one round.
+type Outcome struct {
+	Rate    float64       // operations per second
+	Costs   []Cost        // of each process
+	Settled time.Duration // from the end of the load until all work was done
+}
+
+// CPU returns the CPU time by which contenders are compared, in microseconds per operation. It is 0 if the processes are
+// unknown.
+func (o Outcome) CPU() float64 {
+	if len(o.Costs) == 0 {
+		return 0
+	}
+	return o.Costs[0].CPU
+}
+
+// Cost is what a process used in a round.
+type Cost struct {
+	CPU    float64 // microseconds per operation
+	Memory float64 // resident at the end, in MiB
+}
+
+// Measure performs one round: it prepares the contender, runs work and waits until all caused work is done.
+func (c *Contender) Measure(ctx context.Context, work func(context.Context) (load.Result, error)) (Outcome, error) {
+	if c.Prepare != nil {
+		if err := c.Prepare(ctx); err != nil {
+			return Outcome{}, err
+		}
+	}
+	m, err := startMeter(c.Processes)
+	if err != nil {
+		return Outcome{}, err
+	}
+	result, err := work(ctx)
+	ended := time.Now()
+	if err == nil && c.Settle != nil {
+		err = c.Settle(ctx, result.Answers)
+	}
+	settled := time.Since(ended)
+	if err != nil {
+		return Outcome{}, err
+	}
+	costs, err := m.stop(result.Answers)
+	return Outcome{float64(result.Answers) / result.Elapsed.Seconds(), costs, settled}, err
+}
+
+// meter measures the CPU time of processes.
+type meter struct {
+	processes []proc.Process
+	before    []time.Duration
+}
+
+func startMeter(processes []proc.Process) (*meter, error) {
+	m := &meter{processes: processes}
+	for _, p := range processes {
+		usage, err := p.Usage()
+		if err != nil {
+			return nil, err
+		}
+		m.before = append(m.before, usage.CPU)
+	}
+	return m, nil
+}
+
+// stop returns the cost of each process, divided by the operations.
+func (m *meter) stop(operations int64) (costs []Cost, err error) {
+	for i, p := range m.processes {
+		usage, err := p.Usage()
+		if err != nil {
+			return nil, err
+		}
+		cpu := float64((usage.CPU - m.before[i]).Nanoseconds()) / 1e3
+		costs = append(costs, Cost{cpu / float64(max(1, operations)), float64(usage.RSS) / (1 << 20)})
+	}
+	return costs, nil
+}

@@ -1,0 +1,103 @@
+package contender
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"linkstream/bench/proc"
+	"linkstream/bench/system"
+	"linkstream/schema/stream"
+)
+
+// The names of edges in reports.
+const (
+	spoolingName = "edge, spooling"
+	shippingName = "edge, shipping"
+)
+
+const startTimeout = time.Minute
+
+// SpoolingEdge starts an edge without a broker: it measures the redirect itself, with its click in the spool.
+func (s *Starter) SpoolingEdge(ctx context.Context) (*Contender, *system.Counter, error) {
+	nowhere := system.Broker{Addrs: "127.0.0.1:1"} // nothing listens there
+	return s.edge(ctx, spoolingName, nowhere.Topics("spooling"), "linkstream_edge_clicks_recorded_total")
+}
+
+// ShippingEdge starts an edge that sends its clicks to a broker, where no worker counts them. flags are added to those
+// of the edge.
+func (s *Starter) ShippingEdge(ctx context.Context, flags ...string) (*Contender, *system.Counter, error) {
+	broker, err := s.Engines.Broker(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	topics := broker.Topics("shipping")
+	if err := CreateTopics(ctx, topics); err != nil {
+		return nil, nil, err
+	}
+	edge, shipped, err := s.edge(ctx, shippingName, topics, "linkstream_edge_clicks_shipped_total", flags...)
+	if err != nil {
+		return nil, nil, err
+	}
+	edge.Processes = append(edge.Processes, broker.Processes...)
+	return edge, shipped, nil
+}
+
+// edge starts an edge on the links of the system. It has settled when the metric has counted all clicks.
+func (s *Starter) edge(ctx context.Context, name string, topics stream.Config, metric string, flags ...string) (
+	*Contender, *system.Counter, error,
+) {
+	addrs, err := system.FreeAddrs(1)
+	if err != nil {
+		return nil, nil, err
+	}
+	program, args, err := s.Engines.EdgeCommand(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	addr := addrs[0]
+	args = slices.Concat(args, flags, system.TopicFlags(topics), []string{"-spool.dir", s.Group.Path(name),
+		"-spool.max-bytes", fmt.Sprint(16 << 30), "-edge.listen", addr, "-edge.url", "http://" + addr, "-log.level", "error"})
+	child, err := s.Group.Start(name, nil, program, args...)
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	// An edge without a broker answers, but it is never ready.
+	err = child.Await(ctx, func(ctx context.Context) error { return system.Answers(ctx, "http://"+addr+"/robots.txt") })
+	if err != nil {
+		return nil, nil, err
+	}
+	counter := &system.Counter{Name: name, Base: "http://" + addr, Metric: metric}
+	edge := Server(name, addr, s.Conns, s.Visits.Uncounted(addr), proc.Process{Name: "edge", Usage: child.Usage})
+	edge.Settle = counter.Settle
+	return edge, counter, nil
+}
+
+// CreateTopics creates topics on a broker, and returns once every partition accepts records. Kafka needs a moment.
+func CreateTopics(ctx context.Context, topics stream.Config) error {
+	client, err := stream.New(topics, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	if err := client.EnsureTopics(ctx); err != nil {
+		return err
+	}
+	pause := backoff.NewExponentialBackOff()
+	for partition := range topics.Partitions {
+		_, err := backoff.Retry(ctx, func() (int64, error) {
+			_, next, err := client.Offsets(ctx, partition)
+			return next, err
+		}, backoff.WithBackOff(pause), backoff.WithMaxElapsedTime(startTimeout))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,66 @@
+package contender
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"linkstream/bench/load"
+	"linkstream/bench/proc"
+	"linkstream/bench/system"
+	"linkstream/bench/workload"
+	"linkstream/ingest/worker"
+	"linkstream/schema"
+)
+
+// thisProcess is the process of contenders that run inside the bench.
+func thisProcess() proc.Process { return proc.This("bench") }
+
+// LinkInserts returns a loop that inserts links and does nothing else.
+func LinkInserts(insert system.LinkInsert) *Contender {
+	c := &Contender{Name: insert.Name, Processes: []proc.Process{thisProcess()}}
+	var started atomic.Int64
+	c.Work = func(ctx context.Context, window time.Duration) (load.Result, error) {
+		before, began := c.Done.Load(), time.Now()
+		group, ctx := errgroup.WithContext(ctx)
+		for range insert.Goroutines {
+			group.Go(func() error {
+				for time.Since(began) < window {
+					if err := insert.Insert(ctx, started.Add(1)); err != nil {
+						return fmt.Errorf("%s: %w", insert.Name, err)
+					}
+					c.Done.Add(1)
+				}
+				return nil
+			})
+		}
+		err := group.Wait()
+		return load.Result{Answers: c.Done.Load() - before, Elapsed: time.Since(began)}, err
+	}
+	return c
+}
+
+// ClickInserts returns a loop that inserts clicks into ClickHouse in blocks of a worker's batch: the cost of counting
+// without a topic, without checks and without exactly-once.
+func ClickInserts(insert system.ClickInsert, clicks int, links workload.Links) *Contender {
+	c := &Contender{Name: "bare clickhouse-go insert", Processes: []proc.Process{thisProcess()}}
+	var batch schema.ClickBatch // the rows of every block
+	workload.NewHistory(links, 0).Append(&batch, min(clicks, worker.DefaultConfig().MaxBatch), time.Now().UTC(),
+		time.Millisecond)
+	c.Work = func(ctx context.Context, _ time.Duration) (load.Result, error) {
+		began := time.Now()
+		for n := 0; n < clicks; {
+			rows := min(clicks-n, batch.Len())
+			if err := insert(ctx, &batch, rows); err != nil {
+				return load.Result{}, err
+			}
+			n += rows
+			c.Done.Add(int64(rows))
+		}
+		return load.Result{Answers: int64(clicks), Elapsed: time.Since(began)}, nil
+	}
+	return c
+}

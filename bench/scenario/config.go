@@ -1,0 +1,96 @@
+package scenario
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"linkstream/bench/system"
+	"linkstream/bench/workload"
+)
+
+const maxClicks = 100_000_000
+
+// Config is the system under test, and how it is measured.
+type Config struct {
+	System system.Config
+
+	Links  int
+	Clicks int
+	Hot    float64 // share of the clicks of a history that are on one link, in addition to Zipf's law
+	Conns  int
+	Rate   float64 // operations per second of open loops; 0: half of the closed loop's rate
+
+	Rounds   int
+	Round    time.Duration
+	Duration time.Duration
+	Timeout  time.Duration
+
+	flags *flag.FlagSet
+}
+
+// DefaultConfig returns a configuration that works beside make run, once System.Tokens is set.
+func DefaultConfig() Config {
+	return Config{System: system.DefaultConfig(), Links: 10_000, Clicks: 500_000, Conns: 64, Rounds: 5,
+		Round: 2 * time.Second, Duration: 10 * time.Second, Timeout: 10 * time.Minute}
+}
+
+// RegisterFlags binds the configuration to flags.
+func (c *Config) RegisterFlags(fs *flag.FlagSet) {
+	c.flags = fs
+	c.System.RegisterFlags(fs)
+	fs.IntVar(&c.Links, "links", c.Links, "`number` of links that are created and visited by Zipf's law")
+	fs.IntVar(&c.Clicks, "clicks", c.Clicks, "`number` of clicks that are created first, in scenarios that need some")
+	fs.Float64Var(&c.Hot, "hot", c.Hot, "`share` of these clicks on one link, in addition to its share by Zipf's law; 0 to 1")
+	fs.IntVar(&c.Conns, "conns", c.Conns, "`number` of connections of the load")
+	fs.Float64Var(&c.Rate, "rate", c.Rate, "operations per `second` of open loops; 0: half of the closed loop's rate")
+	fs.IntVar(&c.Rounds, "rounds", c.Rounds, "`number` of rounds; five or more to tell a change from noise")
+	fs.DurationVar(&c.Round, "round", c.Round, "`time` of one round of a closed loop")
+	fs.DurationVar(&c.Duration, "duration", c.Duration, "`time` of an open loop, all rounds together")
+	fs.DurationVar(&c.Timeout, "timeout", c.Timeout, "longest `time` of the whole run")
+}
+
+// Validate returns every invalid setting.
+func (c *Config) Validate() error {
+	errs := []error{c.System.Validate()}
+	for _, n := range []struct {
+		flag             string
+		value, low, high float64
+	}{
+		{"-links", float64(c.Links), 1, workload.MaxLinks},
+		{"-clicks", float64(c.Clicks), 1, maxClicks},
+		{"-hot", c.Hot, 0, 1},
+		{"-conns", float64(c.Conns), 1, 4096},
+		{"-rate", c.Rate, 0, 1e6},
+		{"-rounds", float64(c.Rounds), 1, 100},
+	} {
+		if n.value < n.low || n.value > n.high {
+			errs = append(errs, fmt.Errorf("%s: %v is not %v to %v", n.flag, n.value, n.low, n.high))
+		}
+	}
+	for _, d := range []struct {
+		flag  string
+		value time.Duration
+	}{{"-round", c.Round}, {"-duration", c.Duration}, {"-timeout", c.Timeout}} {
+		if d.value < 10*time.Millisecond || d.value > time.Hour {
+			errs = append(errs, fmt.Errorf("%s: %v is not 10ms to 1h", d.flag, d.value))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// command returns the command that repeats the run. It leaves out addresses, tokens and files, because reports are
+// published.
+func (c *Config) command(scenario string) string {
+	private := []string{"edge", "api", "token", "postgres", "kafka", "clickhouse", "json", "html", "programs"}
+	command := "go run ./bench " + scenario
+	c.flags.Visit(func(f *flag.Flag) {
+		if !slices.Contains(private, f.Name) {
+			command += fmt.Sprintf(" -%s=%s", f.Name, f.Value)
+		}
+	})
+	return strings.ReplaceAll(command, "=true", "")
+}

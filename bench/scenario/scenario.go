@@ -1,0 +1,159 @@
+// Package scenario has the scenarios of the bench. Each measures its contenders in rounds, in turn, and fills one report.
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"linkstream/bench/contender"
+	"linkstream/bench/load"
+	"linkstream/bench/proc"
+	"linkstream/bench/report"
+	"linkstream/bench/system"
+	"linkstream/bench/workload"
+)
+
+const sampleInterval = 200 * time.Millisecond // of the charts over time
+
+// Scenario is something that can be measured.
+type Scenario struct {
+	Name    string
+	Summary string
+	run     func(context.Context, *run) error
+}
+
+// All returns the scenarios by name.
+func All() []Scenario {
+	return []Scenario{
+		{"freshness", "time from a redirect until its click is in the list of links, under load", runFreshness},
+		{"links", "first and last page of the list of links: CPU per call, calls per second, latency", runLinks},
+		{"memory", "an edge with all links in its cache: resident memory, CPU per redirect", runMemory},
+		{"pipeline", "clicks from the spool to a topic, and from there to the store: CPU per click, clicks per second", runPipeline},
+		{"redirect", "redirects of the edge: CPU per redirect beside bare servers, redirects per second, latency", runRedirect},
+		{"shorten", "creation of links: CPU per link beside a bare insert, links per second, latency", runShorten},
+		{"soak", "visits and API calls at a fixed rate for -duration: latency, memory and lag over time", runSoak},
+		{"stats", "statistics of any link and of the most visited one: CPU per call, calls per second, latency", runStats},
+	}
+}
+
+// Find returns the scenario with the given name.
+func Find(name string) (Scenario, bool) {
+	for _, s := range All() {
+		if s.Name == name {
+			return s, true
+		}
+	}
+	return Scenario{}, false
+}
+
+// Run measures the scenario. It writes its progress to progress. If there is no error, the report is complete, even if
+// some of its checks failed.
+func (s Scenario) Run(ctx context.Context, cfg Config, progress io.Writer) (*report.Report, error) {
+	ctx, cancel := context.WithTimeout(ctx, cfg.Timeout)
+	defer cancel()
+	r := &run{cfg: cfg, progress: progress, recorder: report.NewRecorder(sampleInterval), report: &report.Report{
+		Scenario: s.Name, Command: cfg.command(s.Name), Began: time.Now().UTC(), Machine: proc.ThisMachine()}}
+	group, err := proc.NewGroup(r.watch)
+	if err != nil {
+		return nil, err
+	}
+	r.group, r.launcher = group, system.NewLauncher(cfg.System, group, r.logf)
+	r.watch(proc.This("bench"))
+	sampling, stop := context.WithCancel(ctx)
+	var sampled sync.WaitGroup
+	sampled.Go(func() { r.recorder.Run(sampling) })
+	err = s.run(ctx, r)
+	stop()
+	sampled.Wait()
+	r.report.Series, r.report.Seconds = r.recorder.Series(), time.Since(r.report.Began).Seconds()
+	return r.report, errors.Join(err, group.Close())
+}
+
+// run is one run of a scenario.
+type run struct {
+	cfg      Config
+	group    *proc.Group
+	launcher *system.Launcher
+	report   *report.Report
+	recorder *report.Recorder
+	progress io.Writer
+}
+
+// logf writes a line of progress.
+func (r *run) logf(format string, args ...any) {
+	fmt.Fprintf(r.progress, "%6.1fs  %s\n", time.Since(r.report.Began).Seconds(), fmt.Sprintf(format, args...))
+}
+
+// watch adds a process to the charts over time.
+func (r *run) watch(p proc.Process) {
+	r.recorder.Rate("CPU", p.Name, "cores", func() (float64, bool) {
+		usage, err := p.Usage()
+		return usage.CPU.Seconds(), err == nil
+	})
+	r.recorder.Gauge("memory", p.Name, "MiB", func() (float64, bool) {
+		usage, err := p.Usage()
+		return float64(usage.RSS) / (1 << 20), err == nil
+	})
+}
+
+// startEngines starts the engines without the service.
+func (r *run) startEngines(ctx context.Context) (system.Engines, error) {
+	on, err := r.launcher.StartEngines(ctx)
+	if err == nil {
+		r.report.Engines = on.Versions()
+	}
+	return on, err
+}
+
+// open starts or finds the whole service.
+func (r *run) open(ctx context.Context, links workload.Links) (*system.Service, error) {
+	return r.openFilled(ctx, links, nil)
+}
+
+// openWithHistory opens the service with clicks in its store. A running service has none: its links are new.
+func (r *run) openWithHistory(ctx context.Context, h *workload.History) (*system.Service, error) {
+	return r.openFilled(ctx, h.Links, func(ctx context.Context, on system.Engines) error {
+		r.logf("storing %d clicks", r.cfg.Clicks)
+		store, err := on.OpenClicks(ctx, "")
+		if err != nil {
+			return err
+		}
+		return errors.Join(h.Store(ctx, store, r.cfg.Clicks), store.Close(), on.AwaitMerges(ctx))
+	})
+}
+
+func (r *run) openFilled(
+	ctx context.Context, links workload.Links, fill func(context.Context, system.Engines) error,
+) (*system.Service, error) {
+	s, err := r.launcher.Open(ctx, links, fill)
+	if err == nil && s.Engines != nil {
+		r.report.Engines = s.Engines.Versions()
+	}
+	return s, err
+}
+
+// starter returns what starts the servers beside the service.
+func (r *run) starter(on system.Engines, visits *workload.Visits) *contender.Starter {
+	return &contender.Starter{Group: r.group, Engines: on, Visits: visits, Conns: r.cfg.Conns, Progress: r.logf}
+}
+
+// called returns the whole service as the clients of its API use it.
+func (r *run) called(name string, s *system.Service, source func(conn int) load.Source) *contender.Contender {
+	return contender.Called(name, s, r.cfg.Conns, source)
+}
+
+// check adds a count that must be right.
+func (r *run) check(name string, want, got int64) {
+	r.report.Checks = append(r.report.Checks, report.Check{Name: name, Want: want, Got: got})
+}
+
+// checkCounter checks that a metric has counted each click exactly once.
+func (r *run) checkCounter(ctx context.Context, c *system.Counter) error {
+	got, err := c.Read(ctx)
+	r.check("clicks counted: "+c.Name, c.Want, got)
+	return err
+}

@@ -1,0 +1,141 @@
+package system
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"linkstream/bench/load"
+)
+
+const (
+	callTimeout = 30 * time.Second
+	maxAnswer   = 4 << 20
+	tokenTurn   = 1900 // requests with one token before the next one is used
+)
+
+// API is a client of the API. It rotates through its tokens and waits where the rate limit requires it.
+type API struct {
+	base   string
+	tokens []string
+	calls  atomic.Int64
+}
+
+// LinkPage is the part of a list page that a run reads.
+type LinkPage struct {
+	Data []struct {
+		Hash   string `json:"hash"`
+		Clicks int64  `json:"clicks"`
+	} `json:"data"`
+	Meta struct {
+		LastPage int `json:"last_page"`
+		Total    int `json:"total"`
+	} `json:"meta"`
+}
+
+// Links returns a page of the account's links, the newest first.
+func (a *API) Links(ctx context.Context, page int) (links LinkPage, err error) {
+	err = a.call(ctx, http.MethodGet, fmt.Sprintf("/api/v1/links?page=%d", page), nil, http.StatusOK, &links)
+	return links, err
+}
+
+// Clicks returns the clicks of a link according to its statistics.
+func (a *API) Clicks(ctx context.Context, hash string) (int64, error) {
+	var answer struct {
+		Stats struct {
+			TotalClicks int64 `json:"total_clicks"`
+		} `json:"stats"`
+	}
+	err := a.call(ctx, http.MethodGet, "/api/v1/stats/"+hash, nil, http.StatusOK, &answer)
+	return answer.Stats.TotalClicks, err
+}
+
+// Shorten creates a link with the given hash.
+func (a *API) Shorten(ctx context.Context, hash, url string) error {
+	body, err := json.Marshal(map[string]string{"long_url": url, "custom_alias": hash})
+	if err != nil {
+		return err
+	}
+	return a.call(ctx, http.MethodPost, "/api/v1/shorten", body, http.StatusCreated, new(any))
+}
+
+// call sends a request and decodes the answer. If the rate limit is reached, it waits and tries again.
+func (a *API) call(ctx context.Context, method, path string, body []byte, want int, answer any) error {
+	for {
+		status, pause, content, err := a.try(ctx, method, path, body)
+		switch {
+		case err != nil:
+			return fmt.Errorf("%s %s: %w", method, path, err)
+		case status == want:
+			if err := json.Unmarshal(content, answer); err != nil {
+				return fmt.Errorf("%s %s: read answer: %w", method, path, err)
+			}
+			return nil
+		case status != http.StatusTooManyRequests:
+			return fmt.Errorf("%s %s: status %d: %s", method, path, status, content)
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return fmt.Errorf("%s %s: wait for the rate limit: %w", method, path, ctx.Err())
+		}
+	}
+}
+
+func (a *API) try(ctx context.Context, method, path string, body []byte) (
+	status int, pause time.Duration, content []byte, err error,
+) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, a.base+path, bytes.NewReader(body))
+	if err != nil {
+		return 0, 0, nil, err
+	}
+	req.Header.Set("Authorization", "Bearer "+a.token())
+	req.Header.Set("Accept", "application/json")
+	if method == http.MethodPost {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, 0, nil, err
+	}
+	defer res.Body.Close()
+	content, err = io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	seconds, _ := strconv.Atoi(res.Header.Get("Retry-After")) // present with status 429 only
+	return res.StatusCode, time.Duration(seconds) * time.Second, content, err
+}
+
+// token returns the next token once the current one has nearly used up its rate limit.
+func (a *API) token() string {
+	return a.tokens[int(a.calls.Add(1)/tokenTurn)%len(a.tokens)]
+}
+
+// Addr returns the host:port of the API.
+func (a *API) Addr() string { return strings.TrimPrefix(a.base, "http://") }
+
+// AppendRequest appends a request in wire format to dst, for a load.
+func (a *API) AppendRequest(dst []byte, method, path string, body []byte) []byte {
+	dst = fmt.Appendf(dst, "%s %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nAccept: application/json\r\n",
+		method, path, a.Addr(), a.token())
+	if body != nil {
+		dst = fmt.Appendf(dst, "Content-Type: application/json\r\nContent-Length: %d\r\n", len(body))
+	}
+	return append(append(dst, "\r\n"...), body...)
+}
+
+// StatusError returns the error for an answer with an unexpected status.
+func StatusError(a load.Answer) error {
+	if a.Status == http.StatusTooManyRequests {
+		return errors.New("the rate limit of the tokens is reached: make the run shorter or slower, or name more tokens")
+	}
+	return fmt.Errorf("status %d: %.200s", a.Status, a.Body)
+}

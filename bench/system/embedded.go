@@ -1,0 +1,149 @@
+package system
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"linkstream/bench/proc"
+	"linkstream/bench/workload"
+	"linkstream/schema"
+	"linkstream/schema/sqlite"
+)
+
+// standalone is the program with everything in one process, and its name in reports.
+const standalone = "standalone"
+
+// embedded is SQLite and the embedded broker, in one process with the services.
+type embedded struct {
+	launcher *Launcher
+	data     string // directory
+}
+
+func (e *embedded) Versions() []string { return nil }
+
+func (e *embedded) linksPath() string { return filepath.Join(e.data, "links.db") }
+
+func (e *embedded) OpenLinks(ctx context.Context) (LinkStore, error) {
+	return sqlite.Open(ctx, e.linksPath())
+}
+
+const insertLink = `INSERT INTO links (account_id, domain_id, hash, url, active, ordinal, created_at)
+	VALUES (?, 0, ?, ?, 1, ?, ?)`
+
+// InsertLinks inserts the links in one transaction.
+func (e *embedded) InsertLinks(ctx context.Context, account int64, links workload.Links) error {
+	db, err := sql.Open("sqlite", e.linksPath())
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	insert, err := tx.PrepareContext(ctx, insertLink)
+	if err != nil {
+		return err
+	}
+	now := time.Now().UnixMilli()
+	for i := range links.Count {
+		if _, err := insert.ExecContext(ctx, account, links.Hash(i), links.URL(i), i+1, now); err != nil {
+			return err
+		}
+	}
+	if _, err := tx.ExecContext(ctx, `UPDATE accounts SET link_count = ? WHERE id = ?`, links.Count, account); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+func (e *embedded) OpenClicks(ctx context.Context, name string) (ClickStore, error) {
+	if name == "" {
+		name = "clicks"
+	}
+	return sqlite.OpenClicks(ctx, filepath.Join(e.data, name+".db"))
+}
+
+// AwaitMerges returns at once: SQLite has no background work.
+func (e *embedded) AwaitMerges(context.Context) error { return nil }
+
+// Broker starts the embedded broker in a process of its own.
+func (e *embedded) Broker(ctx context.Context) (Broker, error) {
+	group := e.launcher.group
+	child, addr, err := group.StartSelf(ctx, "broker", brokerRole, group.Path("broker"))
+	if err != nil {
+		return Broker{}, err
+	}
+	return Broker{Addrs: addr, Processes: []proc.Process{{Name: "broker", Usage: child.Usage}}}, nil
+}
+
+// EdgeCommand returns this program in a role, because the edge's own program does not open SQLite.
+func (e *embedded) EdgeCommand(context.Context) (program string, args []string, err error) {
+	program, err = os.Executable()
+	return program, []string{edgeRole, "-links", e.linksPath()}, err
+}
+
+func (e *embedded) start(ctx context.Context) (*Service, error) {
+	program, err := e.launcher.program(ctx, "deploy/standalone")
+	if err != nil {
+		return nil, err
+	}
+	s, err := newService(standalone)
+	if err != nil {
+		return nil, err
+	}
+	child, err := e.launcher.group.Start(standalone, nil, program, "-data", e.data, "-edge.listen", s.Edge,
+		"-api.listen", s.API.Addr(), "-ingest.listen", s.ingest, "-log.level", "warn")
+	if err != nil {
+		return nil, err
+	}
+	s.children = []*proc.Child{child}
+	s.AtEdge = []proc.Process{{Name: standalone, Usage: child.Usage}}
+	s.AtAPI = s.AtEdge
+	return s, nil
+}
+
+// BareLinkInsert returns transactions of one row each, synced to the disk. SQLite has one writer at a time, so one
+// goroutine is as fast as many.
+func (e *embedded) BareLinkInsert(ctx context.Context) (LinkInsert, error) {
+	path := e.launcher.group.Path("bare.db")
+	account, err := e.createTables(ctx, path)
+	if err != nil {
+		return LinkInsert{}, err
+	}
+	db, err := sql.Open("sqlite", "file:"+path+"?_journal_mode=WAL&_synchronous=FULL")
+	if err != nil {
+		return LinkInsert{}, fmt.Errorf("open %q: %w", path, err)
+	}
+	e.launcher.group.OnClose(db.Close)
+	db.SetMaxOpenConns(1)
+	insert, err := db.PrepareContext(ctx, insertLink)
+	if err != nil {
+		return LinkInsert{}, err
+	}
+	links, now := workload.NewLinks(workload.MaxLinks), time.Now().UnixMilli()
+	return LinkInsert{"bare SQLite insert", 1, func(ctx context.Context, n int64) error {
+		_, err := insert.ExecContext(ctx, account, links.Hash(int(n)), links.URL(int(n)), n, now)
+		return err
+	}}, nil
+}
+
+// createTables creates the tables of a link store at path, with one account.
+func (e *embedded) createTables(ctx context.Context, path string) (account int64, err error) {
+	store, err := sqlite.Open(ctx, path)
+	if err != nil {
+		return 0, err
+	}
+	a := schema.Account{Email: accountEmail, CreatedAt: time.Now()}
+	err = store.CreateAccount(ctx, &a)
+	return a.ID, errors.Join(err, store.Close())
+}
+
+// BareClickInsert returns nil: SQLite keeps counters, and there is no bare form of them.
+func (e *embedded) BareClickInsert(context.Context) (ClickInsert, error) { return nil, nil }

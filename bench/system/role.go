@@ -1,0 +1,80 @@
+package system
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+
+	"linkstream/bench/proc"
+	"linkstream/edge/edgeservice"
+	"linkstream/schema/service"
+	"linkstream/schema/sqlite"
+	"linkstream/schema/stream"
+)
+
+const (
+	edgeRole   = "serve-edge"
+	brokerRole = "serve-broker"
+)
+
+// Roles returns the parts of an embedded system that run in processes of their own.
+func Roles() []proc.Role {
+	return []proc.Role{{Name: edgeRole, Run: serveEdge}, {Name: brokerRole, Run: serveBroker}}
+}
+
+// edgeConfig is the configuration of an edge whose links are in SQLite.
+type edgeConfig struct {
+	edgeservice.Config
+	links string
+}
+
+// RegisterFlags binds the configuration to flags.
+func (c *edgeConfig) RegisterFlags(fs *flag.FlagSet) {
+	c.Config.RegisterFlags(fs)
+	service.EdgeURLVar(fs, &c.Resolve.URL)
+	fs.StringVar(&c.Spool.Dir, "spool.dir", "", "`directory` of clicks that wait for the broker")
+	fs.StringVar(&c.links, "links", "", "`file` of the links")
+}
+
+// serveEdge is the program edge with SQLite as the store of links.
+func serveEdge(ctx context.Context, args []string, _, stderr io.Writer) error {
+	cfg, topics, logs := edgeConfig{Config: edgeservice.DefaultConfig()}, stream.DefaultConfig(), service.LogConfig{}
+	if _, err := service.ParseArgs("bench "+edgeRole, "", args, stderr, &cfg, &topics, &logs); err != nil {
+		return err
+	}
+	edgeservice.BoundGarbage()
+	log := logs.Logger(stderr)
+	client, err := stream.New(topics, log)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	links, err := sqlite.Open(ctx, cfg.links)
+	if err != nil {
+		return err
+	}
+	edge, err := edgeservice.New(cfg.Config, links, client, log)
+	if err != nil {
+		return errors.Join(err, links.Close())
+	}
+	return errors.Join(edge.Run(ctx), links.Close())
+}
+
+// serveBroker is the embedded broker as deploy/standalone runs it, with its log in the named directory.
+func serveBroker(ctx context.Context, args []string, stdout, _ io.Writer) error {
+	if len(args) != 1 {
+		return errors.New(brokerRole + ": name a directory")
+	}
+	broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.DataDir(args[0]), kfake.SyncWrites())
+	if err != nil {
+		return fmt.Errorf("start broker: %w", err)
+	}
+	defer broker.Close()
+	fmt.Fprintln(stdout, broker.ListenAddrs()[0])
+	<-ctx.Done()
+	return nil
+}

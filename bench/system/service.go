@@ -1,0 +1,116 @@
+package system
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"linkstream/bench/proc"
+	"linkstream/bench/workload"
+)
+
+const (
+	// maxCreated is the largest number of links that are created through the API of a running system.
+	maxCreated   = 20_000
+	startTimeout = time.Minute // of a system, until it is ready
+)
+
+// Service is the system under test.
+type Service struct {
+	Name string
+	Edge string // host:port
+	API  *API
+	// AtEdge and AtAPI are the processes that work for visitors and for API clients, first the one that answers. They
+	// are unknown, as are the fields below, if the system was running before.
+	AtEdge, AtAPI []proc.Process
+	Counted       *Counter // clicks in the store
+	Engines       Engines
+
+	ingest   string        // host:port
+	children []*proc.Child // in the order of their start
+}
+
+// newService returns a service with addresses and without processes.
+func newService(name string) (*Service, error) {
+	addrs, err := FreeAddrs(3)
+	if err != nil {
+		return nil, err
+	}
+	return &Service{Name: name, Edge: addrs[0], API: &API{base: "http://" + addrs[1]}, ingest: addrs[2],
+		Counted: &Counter{Name: name, Base: "http://" + addrs[2], Metric: "linkstream_ingest_clicks_counted_total"}}, nil
+}
+
+// await returns when all parts of a started service are ready.
+func (s *Service) await(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	for _, child := range s.children { // any of them may fail
+		err := child.Await(ctx, func(ctx context.Context) error {
+			for _, base := range []string{"http://" + s.Edge, s.API.base, s.Counted.Base} {
+				if err := Answers(ctx, base+"/readyz"); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// find creates the links through the API of a running system.
+func (l *Launcher) find(ctx context.Context, links workload.Links) (*Service, error) {
+	s := &Service{Name: "running service", Edge: strings.TrimPrefix(l.cfg.Edge, "http://"), API: &API{base: l.cfg.API}}
+	s.API.tokens = strings.FieldsFunc(l.cfg.Tokens, func(r rune) bool { return r == ',' })
+	if len(s.API.tokens) == 0 {
+		return nil, errors.New("-token: name a token of the running service, or add -start")
+	}
+	if links.Count > maxCreated {
+		return nil, fmt.Errorf("-links: at most %d in a running service", maxCreated)
+	}
+	for i := range links.Count {
+		if i%1000 == 0 {
+			l.progress("creating links through the API: %d of %d", i, links.Count)
+		}
+		if err := s.API.Shorten(ctx, links.Hash(i), links.URL(i)); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// Answers returns nil if a GET request to url is answered with status 200.
+func Answers(ctx context.Context, url string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", url, res.Status)
+	}
+	return nil
+}
+
+// FreeAddrs returns n loopback addresses on which nothing listens.
+func FreeAddrs(n int) (addrs []string, err error) {
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, fmt.Errorf("find free port: %w", err)
+		}
+		defer l.Close() // after the loop, so that all addresses differ
+		addrs = append(addrs, l.Addr().String())
+	}
+	return addrs, nil
+}

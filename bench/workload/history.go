@@ -1,0 +1,100 @@
+package workload
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"linkstream/bench/load"
+	"linkstream/ingest/enrich"
+	"linkstream/schema"
+)
+
+// Account is the account of all links and clicks: the first one of a new database.
+const Account = 1
+
+const (
+	historyDays  = 30
+	historyBatch = 100_000
+	// historyPartition is a partition that the topic does not have: the clicks of a history never were in the topic.
+	historyPartition = 1 << 20
+)
+
+// History is the clicks of the last days that are stored before the service starts.
+type History struct {
+	Links  Links
+	Clicks []int64 // stored clicks of each link
+
+	popularity *load.Popularity
+	hot        float64 // share of the clicks that are on the first link, in addition to its share by Zipf's law
+	random     *rand.Rand
+	sources    []enrich.Source // of the visitors
+}
+
+// NewHistory returns an empty history.
+func NewHistory(links Links, hot float64) *History {
+	h := &History{Links: links, Clicks: make([]int64, links.Count), hot: hot, popularity: Popularity(links.Count),
+		random: Random(0)}
+	enricher := enrich.New(nil)
+	for _, v := range Visitors() {
+		click := schema.Click{UserAgent: []byte(v.UserAgent), Referrer: []byte(v.Referrer)}
+		h.sources = append(h.sources, enricher.Enrich(&click))
+	}
+	return h
+}
+
+// Append appends clicks to a batch, spaced evenly from start on.
+func (h *History) Append(b *schema.ClickBatch, clicks int, start time.Time, spacing time.Duration) {
+	for i := range clicks {
+		link, source, n := h.popularity.Next(), h.sources[b.Len()%len(h.sources)], b.Next
+		if h.random.Float64() < h.hot {
+			link = 0
+		}
+		h.Clicks[link]++
+		b.Offset, b.Lane, b.Seq = append(b.Offset, n), append(b.Lane, schema.Lane{}), append(b.Seq, uint64(n)+1)
+		b.LinkID = append(b.LinkID, int64(link)+1) // a new database numbers its links in the order of their creation
+		b.AccountID = append(b.AccountID, Account)
+		b.ClickedAt = append(b.ClickedAt, start.Add(time.Duration(i)*spacing))
+		b.Device, b.Browser = append(b.Device, source.Device), append(b.Browser, source.Browser)
+		b.Referrer, b.Country = append(b.Referrer, source.Referrer), append(b.Country, source.Country)
+		b.Next = n + 1
+	}
+}
+
+// Store stores clicks of the last days.
+func (h *History) Store(ctx context.Context, store schema.ClickStore, clicks int) error {
+	begin := time.Now().UTC().AddDate(0, 0, -historyDays)
+	spacing := historyDays * 24 * time.Hour / time.Duration(clicks)
+	var batch schema.ClickBatch
+	for n := 0; n < clicks; n += batch.Len() {
+		batch.Reset(historyPartition, int64(n))
+		batch.Time = begin.Add(time.Duration(n) * spacing)
+		h.Append(&batch, min(historyBatch, clicks-n), batch.Time, spacing)
+		if err := store.InsertClicks(ctx, &batch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// MostVisited returns the link with the most clicks.
+func (h *History) MostVisited() (link int) {
+	for i, n := range h.Clicks {
+		if n > h.Clicks[link] {
+			link = i
+		}
+	}
+	return link
+}
+
+// SampleClicks returns n clicks of different visitors.
+func SampleClicks(n int) []schema.Click {
+	clicks := make([]schema.Click, n)
+	visitors := Visitors()
+	for i := range clicks {
+		v := visitors[i%len(visitors)]
+		clicks[i] = schema.Click{LinkID: int64(i) + 1, AccountID: Account, ClickedAt: time.Now(),
+			UserAgent: []byte(v.UserAgent), Referrer: []byte(v.Referrer), Network: []byte{192, 0, 2}}
+	}
+	return clicks
+}

@@ -1,0 +1,129 @@
+package workload
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync/atomic"
+
+	"linkstream/bench/load"
+)
+
+const (
+	visitors = 4096 // each visits again and again
+	seed     = 2026
+	// maxWarmed is the largest number of links that are each visited once first, so that caches hold them during the
+	// measured rounds. With more links, some look-ups are part of what is measured.
+	maxWarmed = 20_000
+)
+
+// Visitors returns the visitors of every workload.
+func Visitors() []load.Visitor { return load.Visitors(visitors, seed) }
+
+// Random returns a generator of random numbers. The same stream repeats in every run.
+func Random(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, stream)) }
+
+// Popularity returns the popularity of links that every run shares.
+func Popularity(links int) *load.Popularity { return load.NewPopularity(links, seed) }
+
+// Visits is the workload of redirects: visitors follow links by Zipf's law. It counts the answers of each link. Sources
+// of several servers may be used at the same time.
+type Visits struct {
+	Links   Links
+	Visited int // links that are visited, from the first one on
+
+	warmed   int // up to this number of links, each is visited once first
+	visitors []load.Visitor
+	seeds    atomic.Uint64
+	clicks   []atomic.Uint32 // answers of each link, of servers whose clicks the service counts
+}
+
+// NewVisits returns visits to the first visited links.
+func NewVisits(links Links, visited int) *Visits {
+	return &Visits{Links: links, Visited: visited, warmed: maxWarmed, visitors: Visitors(),
+		clicks: make([]atomic.Uint32, links.Count)}
+}
+
+// WarmAll makes each server's load begin with a visit to every link, however many there are.
+func (v *Visits) WarmAll() { v.warmed = v.Visited }
+
+// Counted returns the requests to a system that counts its clicks. Their answers are counted here as well.
+func (v *Visits) Counted(addr string) func(conn int) load.Source { return v.source(addr, true, false) }
+
+// Uncounted returns the requests to an edge whose clicks no worker counts.
+func (v *Visits) Uncounted(addr string) func(conn int) load.Source {
+	return v.source(addr, false, false)
+}
+
+// Bare returns the same requests for a server that always redirects to BareURL.
+func (v *Visits) Bare(addr string) func(conn int) load.Source { return v.source(addr, false, true) }
+
+// AddClick counts an answer that did not go through a source.
+func (v *Visits) AddClick(link int) { v.clicks[link].Add(1) }
+
+// Clicks returns the counted answers of a link.
+func (v *Visits) Clicks(link int) int64 { return int64(v.clicks[link].Load()) }
+
+// MostVisited returns the link with the most counted answers.
+func (v *Visits) MostVisited() (link int) {
+	for i := range v.clicks {
+		if v.clicks[i].Load() > v.clicks[link].Load() {
+			link = i
+		}
+	}
+	return link
+}
+
+func (v *Visits) source(addr string, counted, bare bool) func(int) load.Source {
+	headers := make([][]byte, len(v.visitors))
+	for i, visitor := range v.visitors {
+		headers[i] = visitor.AppendHeader([]byte(" HTTP/1.1\r\n"), addr)
+	}
+	warmed := new(atomic.Int64)
+	if v.Visited > v.warmed {
+		warmed.Store(int64(v.Visited))
+	}
+	return func(int) load.Source {
+		seed := v.seeds.Add(1) // a different sequence for each connection of each round
+		return &visit{visits: v, headers: headers, counted: counted, bare: bare, warmed: warmed,
+			random: Random(seed), popularity: load.NewPopularity(v.Visited, seed)}
+	}
+}
+
+// visit is the requests of one connection.
+type visit struct {
+	visits        *Visits
+	headers       [][]byte
+	random        *rand.Rand
+	popularity    *load.Popularity
+	counted, bare bool
+	warmed        *atomic.Int64 // links visited so far, from the first one on, by all connections to the server
+
+	link int
+	url  []byte // scratch
+}
+
+// Append implements load.Source.
+func (v *visit) Append(dst []byte) []byte {
+	if v.link = v.popularity.Next(); v.warmed.Load() < int64(v.visits.Visited) {
+		v.link = int(v.warmed.Add(1)-1) % v.visits.Visited // several connections may pass the end at the same time
+	}
+	dst = v.visits.Links.AppendHash(append(dst, "GET /"...), v.link)
+	return append(dst, v.headers[v.random.IntN(len(v.headers))]...)
+}
+
+// Check implements load.Source.
+func (v *visit) Check(a load.Answer) error {
+	if v.url = v.visits.Links.AppendURL(v.url[:0], v.link); v.bare {
+		v.url = append(v.url[:0], BareURL...)
+	}
+	if a.Status != http.StatusFound || !bytes.Equal(a.Location, v.url) {
+		return fmt.Errorf("link %q: status %d, location %q, want 302 and %q: %.200q",
+			v.visits.Links.Hash(v.link), a.Status, a.Location, v.url, a.Body)
+	}
+	if v.counted {
+		v.visits.AddClick(v.link)
+	}
+	return nil
+}
