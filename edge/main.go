@@ -1,4 +1,4 @@
-// Edge serves short links: it resolves them, answers 302 and records the clicks.
+// Edge serves short links: it looks them up, answers with a redirect, and records the click.
 package main
 
 import (
@@ -15,12 +15,13 @@ import (
 
 const usage = `Usage: edge [flags]
 
-It needs a Postgres database with the links and takes clicks to Kafka; while either is away it goes on with what it has.
+Edge reads links from Postgres and sends clicks to Kafka. While Postgres is down it serves the links in its cache; while
+Kafka is down it stores clicks in the spool.
 `
 
 func main() { service.Main("edge", run) }
 
-// settings are those of the edge that are the program's own.
+// settings adds to the edge's configuration what only this program lets its user choose.
 type settings struct {
 	edgeservice.Config
 }
@@ -29,7 +30,7 @@ type settings struct {
 func (s *settings) RegisterFlags(fs *flag.FlagSet) {
 	s.Config.RegisterFlags(fs)
 	service.EdgeURLVar(fs, &s.Resolve.URL)
-	fs.StringVar(&s.Spool.Dir, "spool.dir", "./spool", "`directory` of clicks that wait for the broker")
+	fs.StringVar(&s.Spool.Dir, "spool.dir", "./spool", "`directory` for clicks that wait for the broker")
 }
 
 func run(ctx context.Context, args []string, _, stderr io.Writer) error {
@@ -41,7 +42,7 @@ func run(ctx context.Context, args []string, _, stderr io.Writer) error {
 	}
 	edgeservice.BoundGarbage()
 	log := logs.Logger(stderr)
-	port, err := service.ListenStandby(cfg.Listen, "text/plain; charset=utf-8", "The service is starting: try again soon.\n", log)
+	port, err := service.ListenStandby(cfg.Listen, "text/plain; charset=utf-8", "The service is starting. Try again in a few seconds.\n", log)
 	if err != nil {
 		return err
 	}
@@ -52,7 +53,7 @@ func run(ctx context.Context, args []string, _, stderr io.Writer) error {
 		return err
 	}
 	defer client.Close()
-	// Redirects do not wait for the topics: until they exist the clicks stay in the spool.
+	// Do not wait for the topics: until they exist, clicks stay in the spool.
 	defer service.RunInBackground(ctx, func(ctx context.Context) {
 		_ = service.AwaitOK(ctx, service.ReportToLog(log), "Kafka", client.EnsureTopics)
 	})()

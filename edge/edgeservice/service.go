@@ -1,10 +1,10 @@
-// Package node is one edge process: the redirects, the spool they record clicks in, and the shipper that sends clicks on.
+// Package edgeservice is one process of the edge: it serves redirects, records clicks in the spool, and ships them to the
+// broker.
 package edgeservice
 
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"log/slog"
 	"net"
@@ -25,48 +25,16 @@ import (
 	"linkstream/schema/stream"
 )
 
-// stopGrace bounds how long requests under way may take once the node is to stop.
+// stopGrace bounds how long requests under way may take after Run was told to stop.
 const stopGrace = 5 * time.Second
 
-// Config is the configuration of an edge process.
-type Config struct {
-	Listen   string       // address that short links are served on
-	Listener net.Listener // that is open already; nil: New listens at Listen
-	Resolve  resolve.Config
-	Redirect redirect.Config
-	Spool    spool.Config
-}
-
-// DefaultConfig returns a configuration that works once Resolve.URL and Spool.Dir are set.
-func DefaultConfig() Config {
-	return Config{Listen: "127.0.0.1:8080", Resolve: resolve.DefaultConfig(), Redirect: redirect.DefaultConfig(),
-		Spool: spool.DefaultConfig()}
-}
-
-// RegisterFlags binds the configuration to flags.
-func (c *Config) RegisterFlags(fs *flag.FlagSet) {
-	fs.StringVar(&c.Listen, "edge.listen", c.Listen, "`address` that short links are served on")
-	c.Resolve.RegisterFlags(fs)
-	c.Redirect.RegisterFlags(fs)
-	c.Spool.RegisterFlags(fs)
-}
-
-// Validate returns every invalid setting.
-func (c *Config) Validate() error {
-	var errs []error
-	if err := service.CheckAddr(c.Listen); err != nil {
-		errs = append(errs, fmt.Errorf("-edge.listen: %w", err))
-	}
-	return errors.Join(append(errs, c.Resolve.Validate(), c.Redirect.Validate(), c.Spool.Validate())...)
-}
-
-// Links is what an edge asks its link store.
+// Links is the link store as an edge uses it.
 type Links interface {
 	schema.LinkStore
 	schema.DomainStore
 }
 
-// Service is an edge process.
+// Service is an edge.
 type Service struct {
 	listener net.Listener
 	server   *fasthttp.Server
@@ -77,7 +45,7 @@ type Service struct {
 	links    Links
 }
 
-// New opens the spool, listens, and returns a node that has yet to Run.
+// New opens the spool and listens. The caller must call Run, which releases both, but not links and client.
 func New(cfg Config, links Links, client *stream.Client, log *slog.Logger) (*Service, error) {
 	set := metrics.NewSet()
 	resolver, err := resolve.New(cfg.Resolve, links, links, set, log)
@@ -94,9 +62,14 @@ func New(cfg Config, links Links, client *stream.Client, log *slog.Logger) (*Ser
 		resolver.Close()
 		return nil, errors.Join(err, clicks.Close())
 	}
-	limits := deadline.Limits{Read: cfg.Redirect.ReadTimeout, Write: cfg.Redirect.WriteTimeout, Idle: cfg.Redirect.IdleTimeout}
-	s := &Service{listener: deadline.NewListener(listener, limits), resolver: resolver, spool: clicks, links: links,
-		client: client, shipper: spool.NewShipper(clicks, client, log)}
+	s := &Service{
+		listener: deadline.NewListener(listener, cfg.Redirect.Limits()),
+		resolver: resolver,
+		spool:    clicks,
+		shipper:  spool.NewShipper(clicks, client, log),
+		client:   client,
+		links:    links,
+	}
 	clicks.RegisterMetrics(set)
 	s.shipper.RegisterMetrics(set)
 	handler := redirect.NewHandler(cfg.Redirect, resolver, clicks, &service.Endpoints{Ready: s.Ready, Metrics: set}, log)
@@ -104,22 +77,10 @@ func New(cfg Config, links Links, client *stream.Client, log *slog.Logger) (*Ser
 	return s, nil
 }
 
-// gcPercent is how much garbage a process may have beside what it keeps. An edge keeps a cache of hundreds of megabytes
-// and makes next to no garbage, so that Go's default would set aside as much again for nothing. A miss, which allocates,
-// costs a few microseconds more; it waits for the store anyway.
-const gcPercent = 10
-
-// BoundGarbage is for programs that are an edge and nothing else. What the environment says in GOGC comes first.
-func BoundGarbage() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
-}
-
-// Addr returns the address the node listens on.
+// Addr returns the address that the edge listens on.
 func (s *Service) Addr() string { return s.listener.Addr().String() }
 
-// Ready returns nil if the node can resolve links it has not seen and record clicks.
+// Ready returns nil if the edge can look up links and record clicks.
 func (s *Service) Ready(ctx context.Context) error {
 	if _, err := s.links.Link(ctx, 0, ""); err != nil && schema.ErrorCode(err) != schema.CodeNotFound {
 		return fmt.Errorf("link store: %w", err)
@@ -127,23 +88,41 @@ func (s *Service) Ready(ctx context.Context) error {
 	return s.spool.Ready()
 }
 
-// Run serves until ctx is done, then ships what it can.
+// Run serves until ctx is done, then stops in the order that loses no click:
+//
+//  1. The server stops. Requests under way are answered and their clicks appended, for at most stopGrace. Then the
+//     resolver is closed, after which nothing is redirected any more.
+//  2. The shipper sends the pending clicks, for a bounded time if the broker does not answer.
+//  3. The spool is closed. Clicks that are still pending wait in it for the next process.
 func (s *Service) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	shipping, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	var following, shipped sync.WaitGroup
+	shipping, stopShipping := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopShipping()
+	var following, shipper sync.WaitGroup
 	following.Go(func() { s.client.FollowChanges(ctx, s.resolver.Drop) })
-	shipped.Go(func() { s.shipper.Run(shipping) })
-	// 1. No redirect is answered any more, so no click is appended.
+	shipper.Go(func() { s.shipper.Run(shipping) })
+	// 1. Serve returns when no request is under way or stopGrace has passed.
 	err := service.Serve(ctx, s.server, s.listener, stopGrace)
 	cancel()
 	following.Wait()
 	s.resolver.Close()
-	// 2. Pending clicks go to the broker if it answers.
-	stop()
-	shipped.Wait()
-	// 3. The others wait in the spool for the next process.
+	// 2.
+	stopShipping()
+	shipper.Wait()
+	// 3.
 	return errors.Join(err, s.spool.Close())
+}
+
+// gcPercent replaces Go's default of 100. An edge keeps hundreds of megabytes of cache and produces almost no garbage, so
+// that the default would reserve as much memory again for nothing. Only misses allocate. They get a few microseconds
+// slower, and wait for the store anyway.
+const gcPercent = 10
+
+// BoundGarbage sets the garbage collector's target for a process that is only an edge. GOGC in the environment takes
+// precedence.
+func BoundGarbage() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"linkstream/edge/deadline"
 	"linkstream/schema/clientaddr"
 )
 
@@ -40,6 +41,11 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.DurationVar(&c.IdleTimeout, "edge.idle-timeout", c.IdleTimeout, "`time` after which an idle connection is closed")
 	fs.IntVar(&c.MaxHeaderBytes, "edge.max-header-bytes", c.MaxHeaderBytes, "maximum `bytes` of a request header")
 	fs.IntVar(&c.MaxConnections, "edge.max-connections", c.MaxConnections, "maximum `number` of connections at the same time")
+}
+
+// Limits returns the time limits of connections.
+func (c *Config) Limits() deadline.Limits {
+	return deadline.Limits{Read: c.ReadTimeout, Write: c.WriteTimeout, Idle: c.IdleTimeout}
 }
 
 // Validate returns every invalid setting.

@@ -128,8 +128,7 @@ func (e *edge) serve(t testing.TB) string {
 	}
 	server := redirect.NewServer(e.cfg, e.handler, slog.New(slog.NewTextHandler(e.log, nil)))
 	served := make(chan error, 1)
-	limited := deadline.NewListener(ln, deadline.Limits{Read: e.cfg.ReadTimeout, Write: e.cfg.WriteTimeout, Idle: e.cfg.IdleTimeout})
-	go func() { served <- server.Serve(limited) }()
+	go func() { served <- server.Serve(deadline.NewListener(ln, e.cfg.Limits())) }()
 	t.Cleanup(func() {
 		if err := server.Shutdown(); err != nil {
 			t.Error(err)

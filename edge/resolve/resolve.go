@@ -63,8 +63,9 @@ func New(
 	return r, nil
 }
 
-// Close cancels the look-ups under way, whose requests fail with CodeUnavailable, and frees the memory. The server must
-// have stopped: no other requests may be under way. Close is idempotent.
+// Close cancels the look-ups under way and frees the memory. Those look-ups, and every later Resolve, fail with
+// CodeUnavailable. The server must have stopped: no Resolve may be in its first steps, reading the cache. Close is
+// idempotent.
 func (r *Resolver) Close() {
 	r.limiter.close()
 	r.hosts.shards.close()

@@ -241,6 +241,18 @@ func TestResolveConcurrently(t *testing.T) {
 		}
 		requests.Wait()
 	})
+	t.Run("every look-up fails after Close, also of a cached link", func(t *testing.T) {
+		e := newEnv(t, nil)
+		e.link(t, 0, "abc", "https://example.com/")
+		for range 3 {
+			e.want(t, "sho.rt", "abc", now, "https://example.com/", "")
+		}
+		e.want(t, "sho.rt", "unknown", now, "", schema.CodeNotFound)
+		e.resolver.Close()
+		e.want(t, "sho.rt", "abc", now, "", schema.CodeUnavailable)
+		e.want(t, "sho.rt", "unknown", now, "", schema.CodeUnavailable)
+		e.wantLookups(t, 2)
+	})
 	t.Run("closing ends the look-ups under way", func(t *testing.T) {
 		e := newEnv(t, func(cfg *resolve.Config) { cfg.LookupTimeout = time.Minute })
 		e.store.inject(hang)

@@ -59,7 +59,7 @@ func (s shards[V]) of(hash uint64) *ristretto.Cache[[]byte, *entry[V]] {
 	return s[i].cache
 }
 
-// close frees the memory. It is idempotent.
+// close evicts all entries, and with them those of the hot table, and frees the memory. It is idempotent.
 func (s shards[V]) close() {
 	for _, shard := range s {
 		shard.cache.Close()

@@ -1,0 +1,45 @@
+package edgeservice
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+
+	"linkstream/edge/redirect"
+	"linkstream/edge/resolve"
+	"linkstream/edge/spool"
+	"linkstream/schema/service"
+)
+
+// Config is the configuration of an edge.
+type Config struct {
+	Listen   string       // address of short links
+	Listener net.Listener // if not nil, an open listener that New uses instead of listening on Listen
+	Resolve  resolve.Config
+	Redirect redirect.Config
+	Spool    spool.Config
+}
+
+// DefaultConfig returns a configuration that works once Resolve.URL and Spool.Dir are set.
+func DefaultConfig() Config {
+	return Config{Listen: "127.0.0.1:8080", Resolve: resolve.DefaultConfig(), Redirect: redirect.DefaultConfig(),
+		Spool: spool.DefaultConfig()}
+}
+
+// RegisterFlags binds the configuration to flags.
+func (c *Config) RegisterFlags(fs *flag.FlagSet) {
+	fs.StringVar(&c.Listen, "edge.listen", c.Listen, "`address` on which short links are served")
+	c.Resolve.RegisterFlags(fs)
+	c.Redirect.RegisterFlags(fs)
+	c.Spool.RegisterFlags(fs)
+}
+
+// Validate returns every invalid setting.
+func (c *Config) Validate() error {
+	var errs []error
+	if err := service.CheckAddr(c.Listen); err != nil {
+		errs = append(errs, fmt.Errorf("-edge.listen: %w", err))
+	}
+	return errors.Join(append(errs, c.Resolve.Validate(), c.Redirect.Validate(), c.Spool.Validate())...)
+}

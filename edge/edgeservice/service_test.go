@@ -1,0 +1,252 @@
+package edgeservice_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"linkstream/edge/edgeservice"
+	"linkstream/edge/spool"
+	"linkstream/schema"
+	"linkstream/schema/sqlite"
+	"linkstream/schema/stream"
+	"linkstream/schema/stream/streamtest"
+	"linkstream/schema/testkit"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m,
+		// fasthttp updates its Date header as long as the process runs, and the cleaner of a stopped server sleeps for 10 s.
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"))
+}
+
+var baseURL = schema.MustParseBaseURL("http://sho.rt")
+
+// edge is a running edge with a link store and a broker. The store has a link with the hash "abc".
+type edge struct {
+	*edgeservice.Service
+	cfg    edgeservice.Config
+	links  *links
+	broker *streamtest.Broker
+	client *stream.Client
+	stop   func() error // stops the edge and waits until it has stopped
+	cancel func()       // tells the edge to stop
+}
+
+// start starts an edge. If change is not nil it may change the configuration first.
+func start(t *testing.T, change func(*edgeservice.Config)) *edge {
+	t.Helper()
+	e := &edge{cfg: edgeservice.DefaultConfig(), links: openLinks(t), broker: streamtest.StartBroker(t)}
+	e.client = e.broker.CreateTopics(1)
+	e.cfg.Listen, e.cfg.Resolve.URL, e.cfg.Spool.Dir = "127.0.0.1:0", baseURL, t.TempDir()
+	e.cfg.Spool.Lanes, e.cfg.Spool.SegmentBytes, e.cfg.Spool.MaxBytes = 1, 16<<10, 64<<10
+	if change != nil {
+		change(&e.cfg)
+	}
+	var err error
+	e.Service, err = edgeservice.New(e.cfg, e.links, e.client, slog.New(slog.DiscardHandler))
+	testkit.Must(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- e.Run(ctx) }()
+	e.cancel = cancel
+	e.stop = sync.OnceValue(func() error { cancel(); return <-ran })
+	t.Cleanup(func() { testkit.Must(t, e.stop()) })
+	return e
+}
+
+// links is a link store whose look-ups call a hook first.
+type links struct {
+	*store
+	hook atomic.Pointer[func() error]
+}
+
+// store renames sqlite.Store, so that it can be embedded beside a method Store.
+type store = sqlite.Store
+
+func openLinks(t *testing.T) *links {
+	t.Helper()
+	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "links.db"))
+	testkit.Must(t, err)
+	t.Cleanup(func() { testkit.Close(t, db) })
+	account := schema.Account{Email: "owner@example.com", CreatedAt: time.Now()}
+	testkit.Must(t, db.CreateAccount(t.Context(), &account))
+	link := schema.Link{AccountID: account.ID, Hash: "abc", URL: "https://example.com/", Active: true, CreatedAt: time.Now()}
+	testkit.Must(t, db.CreateLink(t.Context(), &link))
+	return &links{store: db}
+}
+
+// before makes every look-up call hook first, and fail with its error.
+func (l *links) before(hook func() error) { l.hook.Store(&hook) }
+
+func (l *links) Link(ctx context.Context, domainID int64, hash string) (schema.Link, error) {
+	if hook := l.hook.Load(); hook != nil {
+		if err := (*hook)(); err != nil {
+			return schema.Link{}, err
+		}
+	}
+	return l.store.Link(ctx, domainID, hash)
+}
+
+// get requests a path on a connection of its own, and returns the status and the body.
+func (e *edge) get(path string) (status int, body string, err error) {
+	client := http.Client{
+		Transport:     &http.Transport{DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	resp, err := client.Get("http://" + e.Addr() + path)
+	if err != nil {
+		return 0, "", err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(text), err
+}
+
+// want requires that a request for path is answered with a status.
+func (e *edge) want(t *testing.T, path string, status int) {
+	t.Helper()
+	got, _, err := e.get(path)
+	testkit.Must(t, err)
+	testkit.Equal(t, "status of "+path, got, status)
+}
+
+// refusesConnections waits until the edge does not listen any more.
+func (e *edge) refusesConnections(t *testing.T) {
+	t.Helper()
+	testkit.Eventually(t, "connections are refused", func() bool {
+		conn, err := net.Dial("tcp", e.Addr())
+		if err == nil {
+			conn.Close()
+		}
+		return err != nil
+	})
+}
+
+// shipped returns the number of clicks that the broker has.
+func (e *edge) shipped(t *testing.T) (clicks int64) {
+	t.Helper()
+	testkit.Succeeds(t, func() (err error) { // the client's connections to a broker that was restarted fail once
+		_, clicks, err = e.client.Offsets(t.Context(), 0)
+		return err
+	})
+	return clicks
+}
+
+// pending opens the edge's spool, which must not be in use, and returns the number of clicks in it.
+func (e *edge) pending(t *testing.T) uint64 {
+	t.Helper()
+	s, err := spool.Open(e.cfg.Spool, slog.New(slog.DiscardHandler))
+	testkit.Must(t, err)
+	defer testkit.Close(t, s)
+	return s.Pending()
+}
+
+func TestShutdown(t *testing.T) {
+	t.Run("a request under way is answered, and its click is shipped", func(t *testing.T) {
+		t.Parallel()
+		e := start(t, nil)
+		lookup, release := make(chan struct{}), make(chan struct{})
+		e.links.before(func() error { close(lookup); <-release; return nil })
+		var request sync.WaitGroup
+		request.Go(func() {
+			if status, _, err := e.get("/abc"); status != http.StatusFound {
+				t.Errorf("status %d, error %v", status, err)
+			}
+		})
+		<-lookup
+		e.cancel()
+		e.refusesConnections(t)
+		close(release)
+		request.Wait()
+		testkit.Must(t, e.stop())
+		testkit.Equal(t, "shipped clicks", e.shipped(t), 1)
+		testkit.Equal(t, "pending clicks", e.pending(t), 0)
+	})
+	t.Run("while pending clicks are shipped, no request is accepted and the spool stays locked", func(t *testing.T) {
+		t.Parallel()
+		e := start(t, nil)
+		e.broker.Stop()
+		e.want(t, "/abc", http.StatusFound)
+		e.cancel()
+		e.refusesConnections(t)
+		_, err := spool.Open(e.cfg.Spool, slog.New(slog.DiscardHandler))
+		if err == nil || !strings.Contains(err.Error(), "another process uses it") {
+			t.Errorf("open the spool: %v", err)
+		}
+		e.broker.Start() // within the time that the shipper has
+		testkit.Must(t, e.stop())
+		testkit.Equal(t, "shipped clicks", e.shipped(t), 1)
+		testkit.Equal(t, "pending clicks", e.pending(t), 0)
+	})
+	t.Run("clicks that the broker does not accept wait for the next process", func(t *testing.T) {
+		t.Parallel()
+		e := start(t, nil)
+		e.broker.Stop()
+		e.want(t, "/abc", http.StatusFound)
+		testkit.Must(t, e.stop())
+		testkit.Equal(t, "pending clicks", e.pending(t), 1)
+	})
+}
+
+func TestReady(t *testing.T) {
+	t.Run("while links are found and the spool has room", func(t *testing.T) {
+		e := start(t, nil)
+		testkit.Must(t, e.Ready(t.Context()))
+		e.want(t, "/readyz", http.StatusOK)
+	})
+	t.Run("not while the link store fails", func(t *testing.T) {
+		e := start(t, nil)
+		e.links.before(func() error { return errors.New("connection refused") })
+		if err := e.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "link store: connection refused") {
+			t.Errorf("error %v", err)
+		}
+		e.want(t, "/readyz", http.StatusServiceUnavailable)
+	})
+	t.Run("not while the spool is full, and again when clicks are shipped", func(t *testing.T) {
+		e := start(t, nil)
+		e.broker.Stop()
+		testkit.Eventually(t, "the spool is full", func() bool {
+			e.want(t, "/abc?"+strings.Repeat("x", 100), http.StatusFound) // redirects go on
+			err := e.Ready(t.Context())
+			return err != nil && strings.Contains(err.Error(), "spool is nearly full")
+		})
+		e.broker.Start()
+		testkit.Succeeds(t, func() error { return e.Ready(t.Context()) })
+	})
+}
+
+func TestNew(t *testing.T) {
+	t.Run("an open listener is used", func(t *testing.T) {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		testkit.Must(t, err)
+		e := start(t, func(cfg *edgeservice.Config) { cfg.Listener = ln })
+		testkit.Equal(t, "address", e.Addr(), ln.Addr().String())
+		e.want(t, "/abc", http.StatusFound)
+	})
+	t.Run("an error releases what was opened before", func(t *testing.T) {
+		taken, err := net.Listen("tcp", "127.0.0.1:0")
+		testkit.Must(t, err)
+		defer taken.Close()
+		cfg := edgeservice.DefaultConfig()
+		cfg.Listen, cfg.Resolve.URL, cfg.Spool.Dir = taken.Addr().String(), baseURL, t.TempDir()
+		for range 2 { // the second call would find the spool locked
+			if _, err := edgeservice.New(cfg, openLinks(t), nil, slog.New(slog.DiscardHandler)); err == nil ||
+				!strings.Contains(err.Error(), "address already in use") {
+				t.Errorf("error %v", err)
+			}
+		}
+	})
+}
