@@ -1,4 +1,4 @@
-// Ingest counts clicks: it reads them from Kafka and stores them in ClickHouse, each one once.
+// Ingest counts clicks: it consumes them from Kafka and inserts them into ClickHouse, each one exactly once.
 package main
 
 import (
@@ -14,13 +14,15 @@ import (
 
 const usage = `Usage: ingest [flags]
 
-It counts the clicks that edges send to Kafka. Any number of these programs share the topic's partitions.
+Ingest counts the clicks that edges produce to Kafka. All ingest processes with the same consumer group share the
+partitions of the topic.
 `
 
 func main() { service.Main("ingest", run) }
 
 func run(ctx context.Context, args []string, _, stderr io.Writer) error {
-	cfg, database, topics, logs := ingestservice.DefaultConfig(), clickhouse.Config{DSN: clickhouse.DefaultDSN}, stream.DefaultConfig(), service.LogConfig{}
+	cfg, topics := ingestservice.DefaultConfig(), stream.DefaultConfig()
+	database, logs := clickhouse.Config{DSN: clickhouse.DefaultDSN}, service.LogConfig{}
 	if _, err := service.ParseArgs("ingest", usage, args, stderr, &cfg, &database, &topics, &logs); err != nil {
 		return err
 	}

@@ -8,17 +8,17 @@ import (
 	"linkstream/schema"
 )
 
-// OtherBrowser stands for every browser that is not named.
+// OtherBrowser is the name of every browser that is not in the list.
 const OtherBrowser = "Other"
 
-// Agent is what a User-Agent header says.
+// Agent is the device and the browser that a User-Agent header names.
 type Agent struct {
 	Device  schema.Device
 	Browser string
 }
 
-// ParseAgent reads a User-Agent header. Browsers come from a fixed list: clients write what they like into the header, and
-// each distinct name is counted by itself.
+// ParseAgent parses a User-Agent header. Browser is a name from a fixed list or OtherBrowser: stores keep a counter per
+// name, and clients send any name they like.
 func ParseAgent(header string) Agent {
 	ua := useragent.Parse(header)
 	a := Agent{Device: device(ua), Browser: OtherBrowser}
@@ -30,9 +30,9 @@ func ParseAgent(header string) Agent {
 
 func device(ua useragent.UserAgent) schema.Device {
 	switch {
-	case ua.Bot || saysBot(ua.String):
+	case ua.Bot || hasBotWord(ua.String):
 		return schema.Bot
-	case ua.Tablet || androidTablet(ua):
+	case ua.Tablet || isAndroidTablet(ua):
 		return schema.Tablet
 	case ua.Mobile:
 		return schema.Mobile
@@ -43,9 +43,9 @@ func device(ua useragent.UserAgent) schema.Device {
 	}
 }
 
-// saysBot finds crawlers and link previews that the library takes for the browser they name beside themselves. Cubot is
-// a make of phones.
-func saysBot(header string) bool {
+// hasBotWord finds crawlers and link previews that the library takes for the browser they also name. Cubot is a brand of
+// phones.
+func hasBotWord(header string) bool {
 	header = strings.ReplaceAll(strings.ToLower(header), "cubot", "")
 	for _, word := range []string{"bot", "crawler", "spider", "preview"} {
 		if strings.Contains(header, word) {
@@ -55,9 +55,9 @@ func saysBot(header string) bool {
 	return strings.HasPrefix(header, "whatsapp/")
 }
 
-// androidTablet tells tablets from phones as Android's browsers do: phones say Mobile. The library takes both for
-// phones. An iPad whose browser asks for desktop sites cannot be told from a Mac.
-func androidTablet(ua useragent.UserAgent) bool {
+// isAndroidTablet reports whether an Android browser runs on a tablet: on phones its header contains "Mobile". The library
+// takes both for phones. An iPad that requests desktop sites sends the header of a Mac.
+func isAndroidTablet(ua useragent.UserAgent) bool {
 	return ua.IsAndroid() && strings.Contains(ua.String, "AppleWebKit") && !strings.Contains(ua.String, "Mobile")
 }
 

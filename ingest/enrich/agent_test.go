@@ -14,7 +14,7 @@ const (
 )
 
 var known = []struct {
-	what    string
+	name    string
 	header  string
 	device  schema.Device
 	browser string
@@ -39,12 +39,12 @@ var known = []struct {
 	{"Chrome on an Android phone", "Mozilla/5.0 (Linux; Android 10; K) " + webkit + "Chrome/131.0.0.0 Mobile Safari/537.36", schema.Mobile, "Chrome"},
 	{"Chrome on a phone by Cubot", "Mozilla/5.0 (Linux; Android 10; CUBOT X30) " + webkit + "Chrome/110.0.0.0 Mobile Safari/537.36", schema.Mobile, "Chrome"},
 	{"Firefox on an Android phone", "Mozilla/5.0 (Android 14; Mobile; rv:132.0) Gecko/132.0 Firefox/132.0", schema.Mobile, "Firefox"},
-	{"Samsung's browser on a phone", "Mozilla/5.0 (Linux; Android 10; K) " + webkit + "SamsungBrowser/26.0 Chrome/122.0.0.0 Mobile Safari/537.36", schema.Mobile, "Samsung Browser"},
+	{"Samsung Internet on a phone", "Mozilla/5.0 (Linux; Android 10; K) " + webkit + "SamsungBrowser/26.0 Chrome/122.0.0.0 Mobile Safari/537.36", schema.Mobile, "Samsung Browser"},
 	{"Opera on an Android phone", "Mozilla/5.0 (Linux; Android 10; K) " + webkit + "Chrome/131.0.0.0 Mobile Safari/537.36 OPR/85.0.0.0", schema.Mobile, "Opera"},
 	{"Edge on an Android phone", "Mozilla/5.0 (Linux; Android 10; K) " + webkit + "Chrome/131.0.0.0 Mobile Safari/537.36 EdgA/131.0.0.0", schema.Mobile, "Edge"},
 	{"Opera Mini", "Opera/9.80 (Android; Opera Mini/81.0.2254/191.303; U; en) Presto/2.12.423 Version/12.16", schema.Mobile, "Opera Mini"},
 	{"Huawei's browser", "Mozilla/5.0 (Linux; Android 12; HarmonyOS; NOH-AN00) " + webkit + "Chrome/114.0.5735.196 HuaweiBrowser/15.0.4.312 Mobile Safari/537.36", schema.Mobile, "Huawei Browser"},
-	{"an Android app's own requests", "Dalvik/2.1.0 (Linux; U; Android 13; SM-S901B Build/TP1A.220624.014)", schema.Mobile, enrich.OtherBrowser},
+	{"an HTTP client of an Android app", "Dalvik/2.1.0 (Linux; U; Android 13; SM-S901B Build/TP1A.220624.014)", schema.Mobile, enrich.OtherBrowser},
 
 	{"Facebook's app on an iPhone", iphone + "Mobile/22B83 [FBAN/FBIOS;FBAV/490.0.0.36.109;FBBV/661238917;FBDV/iPhone14,5;FBID/phone;FBLC/en_US]", schema.Mobile, "Facebook App"},
 	{"Facebook's app on Android", "Mozilla/5.0 (Linux; Android 14; SM-S918B Build/UP1A.231005.007; wv) " + webkit + "Version/4.0 Chrome/131.0.6778.39 Mobile Safari/537.36 [FB_IAB/FB4A;FBAV/490.0.0.63.82;]", schema.Mobile, "Facebook App"},
@@ -53,9 +53,9 @@ var known = []struct {
 	{"LinkedIn's app on an iPhone", iphone + "Mobile/15E148 LinkedInApp", schema.Mobile, enrich.OtherBrowser},
 	{"DuckDuckGo on Android", "Mozilla/5.0 (Linux; Android 14; Pixel 8) " + webkit + "Chrome/131.0.0.0 Mobile DuckDuckGo/5 Safari/537.36", schema.Mobile, enrich.OtherBrowser},
 
-	{"Safari on an iPad that says so", "Mozilla/5.0 (iPad; CPU OS 17_7 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.7 Mobile/15E148 Safari/604.1", schema.Tablet, "Safari"},
+	{"Safari on an iPad that requests mobile sites", "Mozilla/5.0 (iPad; CPU OS 17_7 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.7 Mobile/15E148 Safari/604.1", schema.Tablet, "Safari"},
 	{"Chrome on an Android tablet", "Mozilla/5.0 (Linux; Android 10; K) " + webkit + "Chrome/131.0.0.0 Safari/537.36", schema.Tablet, "Chrome"},
-	{"Samsung's browser on a tablet", "Mozilla/5.0 (Linux; Android 13; SM-X700) " + webkit + "SamsungBrowser/26.0 Chrome/122.0.0.0 Safari/537.36", schema.Tablet, "Samsung Browser"},
+	{"Samsung Internet on a tablet", "Mozilla/5.0 (Linux; Android 13; SM-X700) " + webkit + "SamsungBrowser/26.0 Chrome/122.0.0.0 Safari/537.36", schema.Tablet, "Samsung Browser"},
 	{"Firefox on an Android tablet", "Mozilla/5.0 (Android 14; Tablet; rv:132.0) Gecko/132.0 Firefox/132.0", schema.Tablet, "Firefox"},
 	{"Silk on a Fire tablet", "Mozilla/5.0 (Linux; Android 9; KFMAWI) " + webkit + "Silk/120.3.1 like Chrome/120.0.6099.230 Safari/537.36", schema.Tablet, "Safari"},
 
@@ -68,7 +68,7 @@ var known = []struct {
 	{"Applebot", "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_5) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/13.1.1 Safari/605.1.15 (Applebot/0.1; +http://www.apple.com/go/applebot)", schema.Bot, "Applebot"},
 	{"Baiduspider", "Mozilla/5.0 (compatible; Baiduspider/2.0; +http://www.baidu.com/search/spider.html)", schema.Bot, enrich.OtherBrowser},
 	{"Bytespider", "Mozilla/5.0 (Linux; Android 5.0) " + webkit + "Mobile Safari/537.36 (compatible; Bytespider; spider-feedback@bytedance.com)", schema.Bot, "Bytespider"},
-	{"a crawler beside a browser's name", "Mozilla/5.0 (X11; Linux x86_64) " + webkit + "Chrome/119.0.6045.214 Safari/537.36 bitlybot/3.0", schema.Bot, enrich.OtherBrowser},
+	{"a crawler that also names a browser", "Mozilla/5.0 (X11; Linux x86_64) " + webkit + "Chrome/119.0.6045.214 Safari/537.36 bitlybot/3.0", schema.Bot, enrich.OtherBrowser},
 	{"headless Chrome", "Mozilla/5.0 (X11; Linux x86_64) " + webkit + "HeadlessChrome/131.0.0.0 Safari/537.36", schema.Bot, "Headless Chrome"},
 	{"Facebook's preview", "facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)", schema.Bot, "facebookexternalhit"},
 	{"iMessage's preview", "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_11_1) AppleWebKit/601.2.4 (KHTML, like Gecko) Version/9.0.1 Safari/601.2.4 facebookexternalhit/1.1 Facebot Twitterbot/1.0", schema.Bot, "Safari"},
@@ -86,14 +86,14 @@ var known = []struct {
 	{"okhttp", "okhttp/4.12.0", schema.Other, "okhttp"},
 	{"no header", "", schema.Other, enrich.OtherBrowser},
 	{"a dash", "-", schema.Other, enrich.OtherBrowser},
-	{"a header that says nothing", "Mozilla/5.0", schema.Other, enrich.OtherBrowser},
-	{"garbage", "\x00\xff(((;;;///\x01 \xc3\x28", schema.Other, enrich.OtherBrowser},
-	{"brackets without end", strings.Repeat("([", 256), schema.Other, enrich.OtherBrowser},
+	{"a header with Mozilla alone", "Mozilla/5.0", schema.Other, enrich.OtherBrowser},
+	{"binary data", "\x00\xff(((;;;///\x01 \xc3\x28", schema.Other, enrich.OtherBrowser},
+	{"unclosed brackets", strings.Repeat("([", 256), schema.Other, enrich.OtherBrowser},
 }
 
 func TestParseAgent(t *testing.T) {
 	for _, k := range known {
-		t.Run(k.what, func(t *testing.T) {
+		t.Run(k.name, func(t *testing.T) {
 			if got := enrich.ParseAgent(k.header); got.Device != k.device || got.Browser != k.browser {
 				t.Errorf("got %s, %s; want %s, %s", got.Device, got.Browser, k.device, k.browser)
 			}

@@ -17,14 +17,15 @@ import (
 )
 
 const (
-	// maxCountriesBytes bounds a file of countries. The largest that are on offer, which know cities as well, have a
-	// tenth of it.
-	maxCountriesBytes = 1 << 30
-	// sampledNetworks is how many of a file's networks are asked for a country before it counts as one that has none.
+	// maxFileBytes bounds a database. The largest databases of cities on offer have a tenth of it.
+	maxFileBytes = 1 << 30
+	// sampledNetworks is how many networks of a database checkCountries searches for a country.
 	sampledNetworks = 10_000
+	// maxMemoRecords bounds the records that a countryLookup memoizes. A database of countries has a few per country.
+	maxMemoRecords = 1 << 12
 )
 
-// Countries knows which networks are in which country, from a MaxMind file. Any number of enrichers may use it.
+// Countries maps networks to countries with a MaxMind database. Enrichers may share it.
 type Countries struct {
 	path     string
 	log      *slog.Logger
@@ -32,29 +33,28 @@ type Countries struct {
 	database atomic.Pointer[maxminddb.Reader] // nil without a file; replaced as a whole
 }
 
-// OpenCountries reads a file of countries, or of cities with their countries. Without a path no country is known.
+// OpenCountries reads a database of countries, or of cities with their countries. With path "" every country is unknown.
 func OpenCountries(path string, log *slog.Logger) (*Countries, error) {
 	var paths []string
 	if path != "" {
 		paths = []string{path}
 	}
 	c := &Countries{path: path, log: log}
-	c.files = filewatch.NewFiles(paths, c.read)
+	c.files = filewatch.NewFiles(paths, c.load)
 	if err := c.files.Load(); err != nil {
-		return nil, fmt.Errorf("read countries: %w", err)
+		return nil, fmt.Errorf("load countries: %w", err)
 	}
 	return c, nil
 }
 
-// Run reads the file again whenever it changes, until ctx is done. While it cannot be read, the countries stay what
-// they were.
+// Run loads the file again whenever it changes, until ctx is done. After an error the countries loaded last stay in use.
 func (c *Countries) Run(ctx context.Context) {
-	c.files.Follow(ctx, func(err error) { c.log.Error("countries stay as they were", "error", err) })
+	c.files.Follow(ctx, func(err error) { c.log.Error("cannot load countries, keeping those loaded last", "error", err) })
 }
 
-// read replaces the database by what the file says now. It is held in memory and not mapped: a file that is written
-// over in its place, not renamed to it, would change under those who read it, or end the process where it is shorter.
-func (c *Countries) read() error {
+// load replaces the database by the file's present content. It reads the file and does not map it: a mapped file that is
+// overwritten in place would change under its readers, and one that is truncated would crash them.
+func (c *Countries) load() error {
 	data, err := readFile(c.path)
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func (c *Countries) read() error {
 		return fmt.Errorf("read %q: %w", c.path, err)
 	}
 	c.database.Store(database)
-	c.log.Info("countries read", "file", c.path, "type", database.Metadata.DatabaseType,
+	c.log.Info("loaded countries", "file", c.path, "type", database.Metadata.DatabaseType,
 		"built", database.Metadata.BuildTime().UTC())
 	return nil
 }
@@ -82,8 +82,8 @@ func readFile(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() || info.Size() > maxCountriesBytes {
-		return nil, fmt.Errorf("read %q: it is no file of at most %d bytes", path, maxCountriesBytes)
+	if !info.Mode().IsRegular() || info.Size() > maxFileBytes {
+		return nil, fmt.Errorf("read %q: not a regular file of at most %d bytes", path, maxFileBytes)
 	}
 	data := make([]byte, info.Size())
 	if _, err := io.ReadFull(file, data); err != nil {
@@ -92,7 +92,7 @@ func readFile(path string) ([]byte, error) {
 	return data, nil
 }
 
-// checkCountries tells a file that knows countries from one of something else, such as providers.
+// checkCountries returns an error if the database has no countries, like one of network operators.
 func checkCountries(database *maxminddb.Reader) error {
 	sampled := 0
 	for network := range database.Networks() {
@@ -103,64 +103,62 @@ func checkCountries(database *maxminddb.Reader) error {
 			break
 		}
 	}
-	return errors.New("it has no country.iso_code: it is no file of countries, or damaged")
+	return errors.New("found no country.iso_code: not a database of countries, or damaged")
 }
 
-// rememberedRecords is how many records of a file an atlas remembers. Files of countries have a few for each.
-const rememberedRecords = 1 << 12
-
-// atlas finds countries in a database. It decodes a record once and knows it by its offset after that, as to decode one
-// costs more than to find it. It belongs to one goroutine.
-type atlas struct {
+// countryLookup looks up countries in a database. It memoizes decoded records by their offset, because decoding a record
+// costs more than finding it. It belongs to one goroutine.
+type countryLookup struct {
 	database *maxminddb.Reader
 	codes    map[uintptr]string
 }
 
-func newAtlas(database *maxminddb.Reader) *atlas { return &atlas{database, make(map[uintptr]string)} }
+func newCountryLookup(database *maxminddb.Reader) *countryLookup {
+	return &countryLookup{database, make(map[uintptr]string)}
+}
 
-// country returns the country of the first address of a network, which is /24 of IPv4 or /48 of IPv6. "" if it is not
-// known.
-func (a *atlas) country(network string) string {
+// country returns the country of the first address of a network, a /24 of IPv4 or a /48 of IPv6; "" if it is unknown.
+func (l *countryLookup) country(network string) string {
 	var ipv4 [net.IPv4len]byte
 	var ipv6 [net.IPv6len]byte
 	switch len(network) {
 	case 24 / 8:
 		copy(ipv4[:], network)
-		return a.find(netip.AddrFrom4(ipv4))
+		return l.addr(netip.AddrFrom4(ipv4))
 	case 48 / 8:
 		copy(ipv6[:], network)
-		return a.find(netip.AddrFrom16(ipv6))
+		return l.addr(netip.AddrFrom16(ipv6))
 	}
 	return ""
 }
 
-func (a *atlas) find(addr netip.Addr) string {
-	result := a.database.Lookup(addr)
+func (l *countryLookup) addr(addr netip.Addr) string {
+	result := l.database.Lookup(addr)
 	if !result.Found() {
 		return ""
 	}
-	code, ok := a.codes[result.Offset()]
+	code, ok := l.codes[result.Offset()]
 	if !ok {
-		if len(a.codes) >= rememberedRecords {
-			clear(a.codes)
+		if len(l.codes) >= maxMemoRecords {
+			clear(l.codes)
 		}
 		code = decodeCountry(result)
-		a.codes[result.Offset()] = code
+		l.codes[result.Offset()] = code
 	}
 	return code
 }
 
-// record is what is wanted of a record in a MaxMind file.
+// record is the part of a MaxMind record that decodeCountry reads.
 type record struct {
 	Country    country `maxminddb:"country"`
-	Registered country `maxminddb:"registered_country"` // of the network's owner
+	Registered country `maxminddb:"registered_country"` // where the network's owner is registered
 }
 
 type country struct {
 	ISOCode string `maxminddb:"iso_code"`
 }
 
-// decodeCountry returns the country of a record. "" if it cannot be read.
+// decodeCountry returns the country of a record; "" if it has none or does not decode.
 func decodeCountry(result maxminddb.Result) string {
 	var r record
 	if err := result.Decode(&r); err != nil {

@@ -36,18 +36,13 @@ var networks = map[string]enrichtest.Record{
 	"203.0.118.0/24": {"country": enrichtest.Record{"iso_code": mmdbtype.Uint32(7)}},
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	testkit.Must(t, err)
-}
-
-// openCountries opens a file with networks, which path replaces.
+// openCountries writes a file with networks to path and opens it.
 func openCountries(t testing.TB) (countries *enrich.Countries, path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "countries.mmdb")
 	enrichtest.WriteCountries(t, path, networks)
 	countries, err := enrich.OpenCountries(path, slog.New(slog.DiscardHandler))
-	must(t, err)
+	testkit.Must(t, err)
 	return countries, path
 }
 
@@ -64,25 +59,25 @@ func TestCountry(t *testing.T) {
 		want    string
 	}{
 		{"a network of IPv4", []byte{81, 2, 69}, "GB"},
-		{"a part of a larger one", []byte{89, 160, 77}, "SE"},
+		{"a network within a larger one", []byte{89, 160, 77}, "SE"},
 		{"a network of IPv6", []byte{0x20, 0x01, 0x0d, 0xb8, 0, 1}, "DE"},
-		{"a country, not that of the network's owner", []byte{203, 0, 113}, "AU"},
-		{"no country but that of the network's owner", []byte{203, 0, 112}, "NZ"},
+		{"a country and a registered country", []byte{203, 0, 113}, "AU"},
+		{"a registered country alone", []byte{203, 0, 112}, "NZ"},
 
-		{"a network whose first address is in none", []byte{198, 51, 100}, ""},
-		{"a network of IPv6 whose first address is in none", []byte{0x20, 0x01, 0x0d, 0xb8, 0, 2}, ""},
-		{"a network that the file does not have", []byte{81, 2, 70}, ""},
+		{"a network whose first address has no country", []byte{198, 51, 100}, ""},
+		{"a network of IPv6 whose first address has no country", []byte{0x20, 0x01, 0x0d, 0xb8, 0, 2}, ""},
+		{"a network that is not in the file", []byte{81, 2, 70}, ""},
 		{"no network", nil, ""},
-		{"a continent", []byte{203, 0, 114}, ""},
-		{"a country of another form", []byte{203, 0, 115}, ""},
+		{"a continent without a country", []byte{203, 0, 114}, ""},
+		{"a country that is not a map", []byte{203, 0, 115}, ""},
 		{"a code of three letters", []byte{203, 0, 116}, ""},
-		{"a code that is no letters", []byte{203, 0, 117}, ""},
+		{"a code that is not letters", []byte{203, 0, 117}, ""},
 		{"a code that is a number", []byte{203, 0, 118}, ""},
 		{"a network of another length", []byte{81, 2, 69, 0}, ""},
 		{"two bytes", []byte{89, 160}, ""},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			for range 2 { // not remembered, and remembered
+			for range 2 { // computed, then memoized
 				if got := country(e, c.network...); got != c.want {
 					t.Errorf("got %q, want %q", got, c.want)
 				}
@@ -91,7 +86,7 @@ func TestCountry(t *testing.T) {
 	}
 	t.Run("without a file", func(t *testing.T) {
 		countries, err := enrich.OpenCountries("", slog.New(slog.DiscardHandler))
-		must(t, err)
+		testkit.Must(t, err)
 		for _, e := range []*enrich.Enricher{enrich.New(countries), enrich.New(nil)} {
 			if got := country(e, 81, 2, 69); got != "" {
 				t.Errorf("got %q", got)
@@ -100,35 +95,35 @@ func TestCountry(t *testing.T) {
 	})
 }
 
-func TestOpenCountriesReportsAFileThatIsOfNoUse(t *testing.T) {
+func TestOpenCountriesRefusesUnusableFiles(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string, data []byte) string {
 		path := filepath.Join(dir, name)
-		must(t, os.WriteFile(path, data, 0o600))
+		testkit.Must(t, os.WriteFile(path, data, 0o600))
 		return path
 	}
 	whole := filepath.Join(dir, "whole")
 	enrichtest.WriteCountries(t, whole, networks)
 	data, err := os.ReadFile(whole)
-	must(t, err)
-	providers := filepath.Join(dir, "providers")
-	enrichtest.WriteCountries(t, providers, map[string]enrichtest.Record{
+	testkit.Must(t, err)
+	operators := filepath.Join(dir, "operators")
+	enrichtest.WriteCountries(t, operators, map[string]enrichtest.Record{
 		"81.2.69.0/24": {"autonomous_system_number": mmdbtype.Uint32(20712)}})
 	for what, path := range map[string]string{
-		"is missing": filepath.Join(dir, "missing"), "is a directory": dir, "is no regular file": os.DevNull,
-		"is empty": write("empty", nil), "is something else": write("text", []byte("81.2.69.0/24 GB\n")),
-		"is cut at its end":       write("cut", data[:len(data)-40]),
-		"is cut at its beginning": write("tail", data[len(data)-200:]),
-		"knows no countries":      providers,
+		"missing": filepath.Join(dir, "missing"), "a directory": dir, "a device": os.DevNull,
+		"empty": write("empty", nil), "text": write("text", []byte("81.2.69.0/24 GB\n")),
+		"truncated":             write("cut", data[:len(data)-40]),
+		"without its beginning": write("tail", data[len(data)-200:]),
+		"of operators":          operators,
 	} {
 		_, err := enrich.OpenCountries(path, slog.New(slog.DiscardHandler))
 		if err == nil || !strings.Contains(err.Error(), path) {
-			t.Errorf("a file that %s: %v", what, err)
+			t.Errorf("file: %s: got error %v, want one with its path", what, err)
 		}
 	}
 }
 
-func TestCountriesFollowTheirFile(t *testing.T) {
+func TestRunLoadsCountriesWhenTheFileChanges(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "countries.mmdb")
 	put := func(code string) {
 		enrichtest.WriteCountries(t, path, map[string]enrichtest.Record{"81.2.69.0/24": enrichtest.In(code)})
@@ -137,41 +132,41 @@ func TestCountriesFollowTheirFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var logged bytes.Buffer
 		countries, err := enrich.OpenCountries(path, slog.New(slog.NewTextHandler(&logged, nil)))
-		must(t, err)
+		testkit.Must(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { defer close(done); countries.Run(ctx) }()
 		e := enrich.New(countries)
 		check := func(when, want string) {
 			t.Helper()
-			time.Sleep(6 * time.Second) // of the bubble: the file is looked at meanwhile
+			time.Sleep(6 * time.Second) // synthetic time, in which Run checks the file
 			synctest.Wait()
 			if got := country(e, 81, 2, 69); got != want {
 				t.Errorf("%s: got %q, want %q", when, got, want)
 			}
 		}
-		check("at first", "GB")
+		check("before a change", "GB")
 		put("SE")
-		check("when the file was replaced", "SE")
-		must(t, os.WriteFile(path, []byte("not yet all of it"), 0o600))
+		check("after the file is replaced", "SE")
+		testkit.Must(t, os.WriteFile(path, []byte("incomplete"), 0o600))
 		check("while the file is broken", "SE")
 		check("while the file is still broken", "SE")
-		must(t, os.Remove(path))
+		testkit.Must(t, os.Remove(path))
 		check("while the file is missing", "SE")
 		put("NZ")
-		check("when there is another file", "NZ")
-		must(t, os.WriteFile(path, nil, 0o600))
-		check("when the file was emptied in its place", "NZ")
+		check("after the file is there again", "NZ")
+		testkit.Must(t, os.WriteFile(path, nil, 0o600))
+		check("after the file is truncated", "NZ")
 		if n := strings.Count(logged.String(), "level=ERROR"); n != 3 {
-			t.Errorf("logged %d errors, want one for each of three states:\n%s", n, &logged)
+			t.Errorf("logged %d errors, want one per failed state, 3:\n%s", n, &logged)
 		}
 		cancel()
 		<-done
 	})
 }
 
-// TestEnrichersUseCountriesWhileTheyChange is for the race detector.
-func TestEnrichersUseCountriesWhileTheyChange(t *testing.T) {
+// The race detector checks the swap of the database.
+func TestEnrichersMayRunWhileCountriesReload(t *testing.T) {
 	countries, path := openCountries(t)
 	const rounds = 20
 	stop := make(chan struct{})
@@ -196,10 +191,10 @@ func TestEnrichersUseCountriesWhileTheyChange(t *testing.T) {
 	for n := range rounds {
 		enrichtest.WriteCountries(t, path, map[string]enrichtest.Record{
 			"81.2.69.0/24": enrichtest.In([]string{"GB", "SE"}[n%2]), fmt.Sprintf("10.%d.0.0/16", n): enrichtest.In("FR")})
-		must(t, enrich.Reload(countries))
+		testkit.Must(t, enrich.Reload(countries))
 	}
 	close(stop)
 	for range 2 {
-		must(t, <-seen)
+		testkit.Must(t, <-seen)
 	}
 }

@@ -1,5 +1,5 @@
-// Package enrich tells from what a client has sent where a click came from: device and browser from User-Agent, the
-// site from Referer, the country from the network.
+// Package enrich derives a click's source from what the client sent: device and browser from User-Agent, the referring
+// site from Referer, the country from the client's network.
 package enrich
 
 import "linkstream/schema"
@@ -7,59 +7,87 @@ import "linkstream/schema"
 // Source is where a click came from.
 type Source struct {
 	Agent
-	Referrer string // as schema.ClickBatch has it
-	Country  string // as schema.ClickBatch has it
+	Referrer string // as in schema.ClickBatch
+	Country  string // as in schema.ClickBatch
 }
 
-// How many answers an Enricher remembers. The most frequent thousands of headers make up nearly all of real traffic;
-// networks are many, and few clicks come from each.
+// Sizes of an Enricher's memos. A few thousand headers make up nearly all real traffic; networks are many, with few clicks
+// from each.
 const (
-	rememberedHeaders  = 1 << 14
-	rememberedNetworks = 1 << 16
+	maxMemoHeaders  = 1 << 14
+	maxMemoNetworks = 1 << 16
 )
 
-// Enricher tells the sources of clicks, and remembers them. It belongs to one goroutine.
+// Enricher derives the sources of clicks and memoizes them. It belongs to one goroutine.
 type Enricher struct {
-	agents    *memory[Agent]
-	referrers *memory[string] // by authority
-	networks  *memory[string] // their countries
+	agents    *memo[Agent]  // by User-Agent
+	referrers *memo[string] // host by authority of the Referer
+	networks  *memo[string] // country by network
 	countries *Countries
-	atlas     *atlas // of countries as they were when networks was begun; nil if none is known
+	lookup    *countryLookup // in the database that networks was filled from; nil without one
 }
 
-// New returns an enricher. Without countries it knows none.
+// New returns an enricher. countries may be nil: then every country is unknown.
 func New(countries *Countries) *Enricher {
 	if countries == nil {
 		countries = new(Countries)
 	}
 	e := &Enricher{
-		agents:    newMemory(rememberedHeaders, ParseAgent),
-		referrers: newMemory(rememberedHeaders, hostOf),
+		agents:    newMemo(maxMemoHeaders, ParseAgent),
+		referrers: newMemo(maxMemoHeaders, referrerHost),
 		countries: countries,
 	}
-	e.networks = newMemory(rememberedNetworks, func(network string) string { return e.atlas.country(network) })
+	e.networks = newMemo(maxMemoNetworks, func(network string) string { return e.lookup.country(network) })
 	return e
 }
 
-// Enrich returns where a click came from. It keeps nothing of the click's memory, and does not allocate for headers and
-// networks that it remembers.
+// Enrich returns the source of a click. It keeps no reference to the click's bytes, and does not allocate for memoized
+// headers and networks.
 func (e *Enricher) Enrich(c *schema.Click) (s Source) {
 	s.Agent = e.agents.get(c.UserAgent[:min(len(c.UserAgent), schema.MaxUserAgentLen)])
 	if site := authority(c.Referrer[:min(len(c.Referrer), schema.MaxReferrerLen)]); len(site) > 0 {
 		s.Referrer = e.referrers.get(site)
 	}
-	if e.follow(); e.atlas != nil && len(c.Network) > 0 {
+	if e.useCurrentCountries(); e.lookup != nil && len(c.Network) > 0 {
 		s.Country = e.networks.get(c.Network[:min(len(c.Network), schema.MaxNetworkLen)])
 	}
 	return s
 }
 
-// follow forgets the countries of a file that has been replaced.
-func (e *Enricher) follow() {
+// useCurrentCountries clears the memoized countries when the database has been replaced.
+func (e *Enricher) useCurrentCountries() {
 	current := e.countries.database.Load()
-	if current == nil || e.atlas != nil && e.atlas.database == current {
+	if current == nil || e.lookup != nil && e.lookup.database == current {
 		return
 	}
-	e.atlas = newAtlas(current)
-	e.networks.forget()
+	e.lookup = newCountryLookup(current)
+	e.networks.clear()
 }
+
+// memo memoizes up to limit results of compute.
+type memo[V any] struct {
+	limit   int
+	results map[string]V
+	compute func(key string) V
+}
+
+func newMemo[V any](limit int, compute func(key string) V) *memo[V] {
+	return &memo[V]{limit: limit, results: make(map[string]V), compute: compute}
+}
+
+// get returns compute(key). It copies the key. A full memo is cleared: filling it again is rare and costs less than
+// keeping an eviction order up to date for every click.
+func (m *memo[V]) get(key []byte) V {
+	if v, ok := m.results[string(key)]; ok {
+		return v
+	}
+	if len(m.results) >= m.limit {
+		m.clear()
+	}
+	k := string(key)
+	v := m.compute(k)
+	m.results[k] = v
+	return v
+}
+
+func (m *memo[V]) clear() { clear(m.results) }

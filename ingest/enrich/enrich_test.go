@@ -13,7 +13,7 @@ import (
 	"linkstream/schema"
 )
 
-// sampleClick has something to say in every field that is read here.
+// sampleClick has a value in every field that Enrich reads.
 func sampleClick() *schema.Click {
 	return &schema.Click{UserAgent: []byte(known[0].header), Referrer: []byte("https://www.News.example:8443/x?y"),
 		Network: []byte{81, 2, 69}}
@@ -29,17 +29,17 @@ func TestEnricher(t *testing.T) {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
 	}
-	t.Run("tells where a click came from", func(t *testing.T) {
+	t.Run("returns the source of a click", func(t *testing.T) {
 		check(t, enrich.New(countries).Enrich(sampleClick()))
 	})
-	t.Run("allocates nothing for what it remembers", func(t *testing.T) {
+	t.Run("does not allocate for memoized headers and networks", func(t *testing.T) {
 		e, click := enrich.New(countries), sampleClick()
 		e.Enrich(click)
 		if allocs := testing.AllocsPerRun(100, func() { e.Enrich(click) }); allocs != 0 {
-			t.Errorf("got %v allocations, want none", allocs)
+			t.Errorf("got %v allocations, want 0", allocs)
 		}
 	})
-	t.Run("allocates nothing for another page of a site it remembers", func(t *testing.T) {
+	t.Run("does not allocate for another page of a memoized site", func(t *testing.T) {
 		e, n := enrich.New(countries), byte(0)
 		click := sampleClick()
 		e.Enrich(click)
@@ -48,10 +48,10 @@ func TestEnricher(t *testing.T) {
 			click.Referrer[len(click.Referrer)-1] = n
 			e.Enrich(click)
 		}); allocs != 0 {
-			t.Errorf("got %v allocations, want none", allocs)
+			t.Errorf("got %v allocations, want 0", allocs)
 		}
 	})
-	t.Run("keeps nothing of the click's memory", func(t *testing.T) {
+	t.Run("keeps no reference to the click's bytes", func(t *testing.T) {
 		e, click := enrich.New(countries), sampleClick()
 		before := e.Enrich(click)
 		clear(click.UserAgent)
@@ -60,14 +60,14 @@ func TestEnricher(t *testing.T) {
 		check(t, before)
 		check(t, e.Enrich(sampleClick()))
 	})
-	t.Run("reads no more of a header than a click has", func(t *testing.T) {
+	t.Run("ignores what exceeds the length limits of a click", func(t *testing.T) {
 		click := &schema.Click{UserAgent: append(bytes.Repeat([]byte("x"), schema.MaxUserAgentLen), " Googlebot/2.1"...),
 			Referrer: append(bytes.Repeat([]byte(" "), schema.MaxReferrerLen), "https://news.example/"...)}
 		if got := enrich.New(nil).Enrich(click); got.Device != schema.Other || got.Referrer != "" {
 			t.Errorf("got %+v", got)
 		}
 	})
-	t.Run("is bounded whatever clients send", func(t *testing.T) {
+	t.Run("uses bounded memory whatever clients send", func(t *testing.T) {
 		e := enrich.New(countries)
 		before := heap()
 		for i := range 100_000 {
@@ -76,7 +76,7 @@ func TestEnricher(t *testing.T) {
 				Network:  binary.BigEndian.AppendUint32(nil, uint32(i))[1:]})
 		}
 		if grown := heap() - before; grown > 50<<20 {
-			t.Errorf("100,000 clicks with all they can have take %d bytes", grown)
+			t.Errorf("the heap grew by %d bytes over 100,000 distinct clicks", grown)
 		}
 		runtime.KeepAlive(e)
 	})
@@ -89,7 +89,7 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// FuzzEnrich takes any bytes, as an edge does.
+// An edge passes on any bytes that a client sends.
 func FuzzEnrich(f *testing.F) {
 	for _, k := range known {
 		f.Add([]byte(k.header), []byte("https://news.example/"), []byte{81, 2, 69})
@@ -108,25 +108,24 @@ func FuzzEnrich(f *testing.F) {
 		default:
 			t.Errorf("got device %q", got.Device)
 		}
-		if got.Browser == "" || len(got.Browser) > 20 { // one of a list, never what a client wrote
+		if got.Browser == "" || len(got.Browser) > 20 { // names come from a list, never from the client
 			t.Errorf("got browser %q", got.Browser)
 		}
 		if len(got.Country) != 0 && len(got.Country) != 2 {
 			t.Errorf("got country %q", got.Country)
 		}
 		if got.Agent != enrich.ParseAgent(string(agent[:min(len(agent), schema.MaxUserAgentLen)])) {
-			t.Errorf("it remembers another agent: %+v", got.Agent)
+			t.Errorf("got agent %+v, ParseAgent disagrees", got.Agent)
 		}
 		if again := e.Enrich(click); again != got {
-			t.Errorf("got %+v, and then %+v", got, again)
+			t.Errorf("got %+v, then %+v for the same click", got, again)
 		}
 	})
 }
 
-// BenchmarkEnrich measures a click of which everything is remembered, and one of which nothing is but its agent.
 func BenchmarkEnrich(b *testing.B) {
 	countries, _ := openCountries(b)
-	b.Run("remembered", func(b *testing.B) {
+	b.Run("memoized", func(b *testing.B) {
 		e, click := enrich.New(countries), sampleClick()
 		b.ReportAllocs()
 		for b.Loop() {

@@ -7,11 +7,11 @@ import (
 	"linkstream/schema"
 )
 
-// referrerSchemes are those of pages and of Android's apps, which send their package's name as the host.
+// referrerSchemes are the schemes of pages and of Android apps, whose host is the app's package name.
 var referrerSchemes = [][]byte{[]byte("https://"), []byte("http://"), []byte("android-app://")}
 
-// authority returns the part of a Referer header that has the host, as it stands there; empty if there is none. Sites
-// are fewer than their pages, so it is what is remembered.
+// authority returns the authority of a Referer header, unchanged; empty if there is none. The memo is keyed by it, because
+// there are fewer sites than pages.
 func authority(url []byte) []byte {
 	for _, scheme := range referrerSchemes {
 		if len(url) < len(scheme) || !bytes.EqualFold(url[:len(scheme)], scheme) {
@@ -28,10 +28,9 @@ func authority(url []byte) []byte {
 	return nil
 }
 
-// hostOf returns the host of an authority without port and without a leading "www."; "" if it has none, or an IP address.
-// An authority with user information, which no browser sends (RFC 9110, section 10.1.3), has no host: it is not to be
-// trusted.
-func hostOf(authority string) string {
+// referrerHost returns the host name of an authority, without the port and a leading "www."; "" if it is an IP address or
+// not a host. An authority with user information, which no browser sends (RFC 9110, section 10.1.3), has no host.
+func referrerHost(authority string) string {
 	hostport, port := schema.CutPort(authority)
 	host, err := schema.ParseHost(hostport)
 	if err != nil || host.IsAddr() || strings.Trim(port, "0123456789") != "" {

@@ -14,7 +14,7 @@ var (
 	longHost  = strings.Repeat(longLabel+".", 3) + strings.Repeat("b", 61) // 253 characters
 )
 
-var referrers = []struct{ what, header, host string }{
+var referrers = []struct{ name, header, host string }{
 	{"an origin", "https://news.example/", "news.example"},
 	{"an origin without a slash", "https://news.example", "news.example"},
 	{"http", "http://news.example/a/b", "news.example"},
@@ -22,24 +22,24 @@ var referrers = []struct{ what, header, host string }{
 	{"a scheme in upper case", "HTTPS://news.example/", "news.example"},
 	{"a query without a path", "https://news.example?x=https://other.example/", "news.example"},
 	{"a fragment", "https://news.example#@other.example", "news.example"},
-	{"a backslash, which browsers take for a slash", `https://news.example\@other.example/`, "news.example"},
+	{"a backslash, which browsers read as a slash", `https://news.example\@other.example/`, "news.example"},
 	{"an empty port", "https://news.example:/", "news.example"},
 	{"a dot at the end", "https://news.example./", "news.example"},
 	{"a subdomain", "https://m.news.example/", "m.news.example"},
-	{"www within a name", "https://wwwnews.example/", "wwwnews.example"},
+	{"a label that begins with www", "https://wwwnews.example/", "wwwnews.example"},
 	{"www twice", "https://www.www.example/", "www.example"},
 	{"a name without a dot", "http://intranet/", "intranet"},
 	{"www alone", "http://www/", "www"},
 	{"an underscore", "https://my_page.example/", "my_page.example"},
 	{"a name in punycode", "https://xn--bcher-kva.example/", "xn--bcher-kva.example"},
-	{"a name outside of ASCII", "https://WWW.BÜCHER.example/", "xn--bcher-kva.example"},
-	{"letters of full width", "https://ｎｅｗｓ。example/", "news.example"},
-	{"an app of Android", "android-app://com.google.android.gm/", "com.google.android.gm"},
-	{"an app of Android with capitals", "android-app://com.Slack", "com.slack"},
+	{"a name that is not ASCII", "https://WWW.BÜCHER.example/", "xn--bcher-kva.example"},
+	{"full-width letters", "https://ｎｅｗｓ。example/", "news.example"},
+	{"an Android app", "android-app://com.google.android.gm/", "com.google.android.gm"},
+	{"an Android app in mixed case", "android-app://com.Slack", "com.slack"},
 	{"the longest name", "https://" + longHost + "/", longHost},
 	{"a path cut at the limit", "https://news.example/" + strings.Repeat("x", 1000), "news.example"},
 
-	{"none", "", ""},
+	{"an empty header", "", ""},
 	{"a dash", "-", ""},
 	{"a scheme alone", "https://", ""},
 	{"no host", "https:///path", ""},
@@ -48,37 +48,37 @@ var referrers = []struct{ what, header, host string }{
 	{"a host without a scheme", "news.example", ""},
 	{"a host after slashes", "//news.example/", ""},
 	{"another scheme", "ftp://news.example/", ""},
-	{"an app of iOS", "ios-app://544007664/", ""},
-	{"a page's own data", "data:text/html,https://news.example/", ""},
+	{"an iOS app", "ios-app://544007664/", ""},
+	{"a data URL", "data:text/html,https://news.example/", ""},
 	{"about:blank", "about:blank", ""},
 	{"one slash", "https:/news.example/", ""},
-	{"a space before", " https://news.example/", ""},
+	{"a leading space", " https://news.example/", ""},
 	{"an IPv4 address", "https://203.0.113.7/", ""},
 	{"an IPv4 address with a port", "http://203.0.113.7:8080/", ""},
 	{"an IPv4 address as a number", "http://3405803783/", ""},
 	{"an IPv4 address in hexadecimal", "http://0xcb.0.0x71.0x7/", ""},
-	{"an IPv4 address in letters of full width", "http://２０３.0.113.7/", ""},
+	{"an IPv4 address in full-width digits", "http://２０３.0.113.7/", ""},
 	{"an IPv6 address", "http://[2001:db8::7]/", ""},
 	{"an IPv6 address with a port", "http://[2001:db8::7]:80/", ""},
 	{"user information", "https://user:secret@news.example/", ""},
-	{"a port that is no number", "https://news.example:http/", ""},
+	{"a port that is not a number", "https://news.example:http/", ""},
 	{"an empty label", "https://news..example/", ""},
 	{"dots", "https://../", ""},
 	{"a label that is too long", "https://" + longLabel + "a.example/", ""},
 	{"a name that is too long", "https://" + longHost + "b/", ""},
-	{"a name that goes on beyond the limit", "https://" + strings.Repeat("a.", 1000) + "example/", ""},
+	{"a name longer than the header limit", "https://" + strings.Repeat("a.", 1000) + "example/", ""},
 	{"a hyphen at the end of a label", "https://news-.example/", ""},
 	{"a space", "https://news example/", ""},
 	{"an escape", "https://%6eews.example/", ""},
 	{"a control character", "https://news\x00.example/", ""},
 	{"a line break", "https://news.example\r\n/", ""},
-	{"bytes that are no text", "https://news\xff.example/", ""},
-	{"a name that no registry would take", "https://\u200d.example/", ""},
+	{"invalid UTF-8", "https://news\xff.example/", ""},
+	{"a name that IDNA refuses", "https://\u200d.example/", ""},
 }
 
 func TestParseReferrer(t *testing.T) {
 	for _, r := range referrers {
-		t.Run(r.what, func(t *testing.T) {
+		t.Run(r.name, func(t *testing.T) {
 			if got := enrich.ParseReferrer(r.header); got != r.host {
 				t.Errorf("%q: got %q, want %q", r.header, got, r.host)
 			}
@@ -93,23 +93,23 @@ func FuzzParseReferrer(f *testing.F) {
 	enricher := enrich.New(nil)
 	f.Fuzz(func(t *testing.T, header []byte) {
 		got := enrich.ParseReferrer(string(header[:min(len(header), schema.MaxReferrerLen)]))
-		for range 2 { // not remembered, and remembered
+		for range 2 { // computed, then memoized
 			if again := enricher.Enrich(&schema.Click{Referrer: header}).Referrer; again != got {
-				t.Errorf("the enricher says %q, want %q", again, got)
+				t.Errorf("Enrich: got referrer %q, want %q", again, got)
 			}
 		}
 		if got == "" {
 			return
 		}
 		if len(got) > 253 || strings.Trim(got, "abcdefghijklmnopqrstuvwxyz0123456789-_.") != "" {
-			t.Errorf("got %q, which is no hostname in lower case", got)
+			t.Errorf("got %q, want a host name in lower case", got)
 		}
 		if _, err := netip.ParseAddr(got); err == nil {
-			t.Errorf("got the address %q", got)
+			t.Errorf("got the address %q, want no host", got)
 		}
-		// What it says once it says again.
+		// A result is a fixed point.
 		if again := enrich.ParseReferrer("https://" + got + ":80/"); again != strings.TrimPrefix(got, "www.") {
-			t.Errorf("%q is read as %q", got, again)
+			t.Errorf("%q is parsed as %q", got, again)
 		}
 	})
 }

@@ -1,4 +1,5 @@
-// Package node is one ingest process: a worker, and what it shows its operator.
+// Package ingestservice composes an ingest process: a worker that counts clicks, the countries it enriches them with, and
+// the operator's endpoints.
 package ingestservice
 
 import (
@@ -8,7 +9,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"sync"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
@@ -23,14 +23,14 @@ import (
 
 const (
 	requestTimeout = 5 * time.Second
-	stopGrace      = 5 * time.Second
+	stopGrace      = 5 * time.Second // for requests under way when the endpoints stop
 )
 
 // Config is the configuration of an ingest process.
 type Config struct {
 	Listen   string       // address of /healthz, /readyz and /metrics
-	Listener net.Listener // that is open already; nil: New listens at Listen
-	GeoIP    string       // path of a MaxMind file; "" if countries stay unknown
+	Listener net.Listener // used instead of Listen if it is not nil
+	GeoIP    string       // path of a MaxMind database; "": countries stay unknown
 	Worker   worker.Config
 }
 
@@ -41,12 +41,12 @@ func DefaultConfig() Config { return Config{Listen: "127.0.0.1:8082", Worker: wo
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.StringVar(&c.Listen, "ingest.listen", c.Listen, "`address` of the ingest service's /healthz, /readyz and /metrics")
 	fs.StringVar(&c.GeoIP, "ingest.geoip", c.GeoIP,
-		"MaxMind `file` (.mmdb) of countries or cities, read again when it changes; without one countries stay unknown")
+		"MaxMind database `file` (.mmdb) of countries or cities, loaded again when it changes; without it countries are unknown")
 	c.Worker.RegisterFlags(fs)
 }
 
-// Validate returns every invalid setting, and reads the file of countries for it: a worker that waits for its engines
-// first would tell of it too late.
+// Validate returns every invalid setting. It loads the countries too: New does so only after the engines answer, too late
+// to report a wrong path.
 func (c *Config) Validate() error {
 	var errs []error
 	if err := service.CheckAddr(c.Listen); err != nil {
@@ -58,7 +58,7 @@ func (c *Config) Validate() error {
 	return errors.Join(append(errs, c.Worker.Validate())...)
 }
 
-// Service is an ingest process.
+// Service is an ingest process. It does not own the click store and the client: close them after Run.
 type Service struct {
 	listener  net.Listener
 	countries *enrich.Countries
@@ -66,7 +66,7 @@ type Service struct {
 	server    *fasthttp.Server
 }
 
-// New reads the file of countries, listens, and returns a node that has yet to Run.
+// New loads the countries, listens, and returns a service that does nothing until Run.
 func New(cfg Config, clicks schema.ClickStore, client *stream.Client, log *slog.Logger) (*Service, error) {
 	countries, err := enrich.OpenCountries(cfg.GeoIP, log)
 	if err != nil {
@@ -92,24 +92,31 @@ func New(cfg Config, clicks schema.ClickStore, client *stream.Client, log *slog.
 	return s, nil
 }
 
-// Addr returns the address the node listens on.
+// Addr returns the address of the endpoints.
 func (s *Service) Addr() string { return s.listener.Addr().String() }
 
-// Ready returns nil if the node counts clicks.
+// Ready returns nil if the service counts clicks or stands by for other members of its consumer group.
 func (s *Service) Ready(context.Context) error { return s.worker.Ready() }
 
-// Run counts clicks until ctx is done.
+// Run counts clicks until ctx is done or the endpoints fail. When it returns, no insert is under way: what was fetched is
+// counted, or is fetched again by the next worker.
 func (s *Service) Run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
+	counting, stopCounting := context.WithCancel(ctx)
+	defer stopCounting()
+	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopServing()
 	served := make(chan error, 1)
 	go func() {
-		defer cancel()
-		served <- service.Serve(ctx, s.server, s.listener, stopGrace)
+		defer stopCounting()
+		served <- service.Serve(serving, s.server, s.listener, stopGrace)
 	}()
-	var following sync.WaitGroup
-	following.Go(func() { s.countries.Run(ctx) })
-	err := s.worker.Run(ctx)
-	cancel()
-	following.Wait()
+	stopReloading := service.RunInBackground(counting, s.countries.Run)
+	// 1. The worker ends the batches under way: each is inserted as a whole or not at all. It commits only what is
+	//    inserted, and then leaves the consumer group.
+	err := s.worker.Run(counting)
+	// 2. No click needs the countries any more.
+	stopReloading()
+	// 3. The endpoints have answered until now, not ready, so that operators see a slow stop.
+	stopServing()
 	return errors.Join(err, <-served)
 }

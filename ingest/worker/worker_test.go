@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"flag"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/segmentio/kafka-go"
 
 	"linkstream/ingest/worker"
 	"linkstream/schema"
@@ -171,30 +170,13 @@ func TestWorkerResumesFromTheStorePosition(t *testing.T) {
 
 			produce(t, client, 0, clicks[30:]...)
 			if commit != none {
-				commitOffset(t, broker, commit)
+				streamtest.CommitOffsets(t, broker.Config(1), map[int]int64{0: commit})
 			}
 			second := start(t, quick(), client, store)
 			awaitTotal(t, store, 60)
 			second.wantMetrics(map[string]int{"clicks_counted_total": 30, "clicks_repeated_total": 0})
 		})
 	}
-}
-
-// commitOffset sets the group's offset of partition 0. The group has no members.
-func commitOffset(t testing.TB, broker *streamtest.Broker, offset int64) {
-	t.Helper()
-	cfg := broker.Config(1)
-	transport := new(kafka.Transport)
-	defer transport.CloseIdleConnections()
-	client := &kafka.Client{Addr: kafka.TCP(broker.Addr), Transport: transport}
-	testkit.Succeeds(t, func() error {
-		res, err := client.OffsetCommit(t.Context(), &kafka.OffsetCommitRequest{GroupID: cfg.Group, GenerationID: -1,
-			Topics: map[string][]kafka.OffsetCommit{cfg.Clicks: {{Partition: 0, Offset: offset}}}})
-		if err != nil {
-			return err
-		}
-		return res.Topics[cfg.Clicks][0].Error
-	})
 }
 
 func TestWorkerCommitsToTheGroup(t *testing.T) {
@@ -204,15 +186,9 @@ func TestWorkerCommitsToTheGroup(t *testing.T) {
 	produce(t, client, 0, encoded(lane(1), 1, 30)...)
 	start(t, quick(), client, store)
 	awaitTotal(t, store, 30)
-	transport := new(kafka.Transport)
-	defer transport.CloseIdleConnections()
-	admin := &kafka.Client{Addr: kafka.TCP(broker.Addr), Transport: transport}
-	cfg := broker.Config(1)
 	testkit.Succeeds(t, func() error {
-		res, err := admin.OffsetFetch(t.Context(), &kafka.OffsetFetchRequest{GroupID: cfg.Group,
-			Topics: map[string][]int{cfg.Clicks: {0}}})
-		if err != nil || res.Topics[cfg.Clicks][0].CommittedOffset != 30 {
-			return errors.New("offset 30 is not committed")
+		if got := streamtest.CommittedOffsets(t, broker.Config(1), 1)[0]; got != 30 {
+			return fmt.Errorf("offset %d is committed, want 30", got)
 		}
 		return nil
 	})

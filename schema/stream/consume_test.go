@@ -239,27 +239,10 @@ func TestCommitMovesTheGroupOffset(t *testing.T) {
 	group.awaitOwners(map[string]int{"a": 2})
 	for _, next := range []int64{5, 12, 3} { // a restored store may be behind its last commit
 		testkit.Must(t, group.commit(1, next))
-		if got := committed(t, broker); !slices.Equal(got, []int64{-1, next}) {
+		if got := streamtest.CommittedOffsets(t, broker.Config(2), 2); !slices.Equal(got, []int64{-1, next}) {
 			t.Errorf("committed offsets %v, want -1 and %d", got, next)
 		}
 	}
-}
-
-// committed returns the group's offsets of partitions 0 and 1, -1 for a partition without a commit.
-func committed(t testing.TB, broker *streamtest.Broker) []int64 {
-	t.Helper()
-	cfg := broker.Config(2)
-	transport := new(kafka.Transport)
-	defer transport.CloseIdleConnections()
-	client := &kafka.Client{Addr: kafka.TCP(broker.Addr), Transport: transport}
-	res, err := client.OffsetFetch(t.Context(), &kafka.OffsetFetchRequest{GroupID: cfg.Group,
-		Topics: map[string][]int{cfg.Clicks: {0, 1}}})
-	testkit.Must(t, err)
-	offsets := make([]int64, 2)
-	for _, p := range res.Topics[cfg.Clicks] {
-		offsets[p.Partition] = p.CommittedOffset
-	}
-	return offsets
 }
 
 // The pause between attempts must not grow with the length of an outage.

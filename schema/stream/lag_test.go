@@ -87,44 +87,21 @@ func testLag(t *testing.T, cfg stream.Config) {
 	// The store does not know of records that were dropped after the last counted click; the group does.
 	counted.next = []int64{12, 3, 0}
 	counted.wantLag(t, client, 9, at(5))
-	commit(t, cfg, map[int]int64{0: 15, 1: 4})
+	streamtest.CommitOffsets(t, cfg, map[int]int64{0: 15, 1: 4})
 	counted.wantLag(t, client, 5, at(9))
-	commit(t, cfg, map[int]int64{0: 20, 1: 4, 2: 0})
+	streamtest.CommitOffsets(t, cfg, map[int]int64{0: 20, 1: 4, 2: 0})
 	counted.calls = 0
 	counted.wantLag(t, client, 0, time.Time{})
 	if counted.calls > 0 {
 		t.Errorf("Lag read %d positions although the group has committed to the end", counted.calls)
 	}
-	commit(t, cfg, map[int]int64{0: 99, 1: 2}) // 99 is beyond the end: from an earlier topic
+	streamtest.CommitOffsets(t, cfg, map[int]int64{0: 99, 1: 2}) // 99 is beyond the end: from an earlier topic
 	counted.wantLag(t, client, 9, at(5))
 
 	counted.err = errors.New("the store is down")
 	if _, _, err := client.Lag(t.Context(), counted.position); !errors.Is(err, counted.err) {
 		t.Errorf("got %v, want the store's error", err)
 	}
-}
-
-// commit sets the group's offsets. The group has no members.
-func commit(t *testing.T, cfg stream.Config, next map[int]int64) {
-	t.Helper()
-	transport := new(kafka.Transport)
-	defer transport.CloseIdleConnections()
-	client := &kafka.Client{Addr: kafka.TCP(cfg.Brokers), Transport: transport}
-	var commits []kafka.OffsetCommit
-	for partition, offset := range next {
-		commits = append(commits, kafka.OffsetCommit{Partition: partition, Offset: offset})
-	}
-	testkit.Succeeds(t, func() error {
-		res, err := client.OffsetCommit(t.Context(), &kafka.OffsetCommitRequest{GroupID: cfg.Group, GenerationID: -1,
-			Topics: map[string][]kafka.OffsetCommit{cfg.Clicks: commits}})
-		if err != nil {
-			return err
-		}
-		for _, p := range res.Topics[cfg.Clicks] {
-			err = errors.Join(err, p.Error)
-		}
-		return err
-	})
 }
 
 func TestLagSkipsDeletedRecords(t *testing.T) {

@@ -1,4 +1,4 @@
-// Package enrichtest makes files for tests that enrich clicks.
+// Package enrichtest writes MaxMind databases for tests.
 package enrichtest
 
 import (
@@ -11,14 +11,14 @@ import (
 	"github.com/maxmind/mmdbwriter/mmdbtype"
 )
 
-// Record is what a MaxMind file says of a network.
+// Record is the record of a network in a MaxMind database.
 type Record = mmdbtype.Map
 
 // In returns the record of a network in a country.
 func In(code string) Record { return Record{"country": Record{"iso_code": mmdbtype.String(code)}} }
 
-// WriteCountries puts a MaxMind file with a record for each network, in CIDR notation, at path: as a whole, as tools
-// that keep such files up to date do.
+// WriteCountries writes a MaxMind database to path, with a record per network in CIDR notation. It renames a complete
+// file to path, as MaxMind's updater does.
 func WriteCountries(t testing.TB, path string, networks map[string]Record) {
 	t.Helper()
 	tree, err := mmdbwriter.New(mmdbwriter.Options{

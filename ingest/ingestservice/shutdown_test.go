@@ -1,0 +1,203 @@
+package ingestservice_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"linkstream/ingest/ingestservice"
+	"linkstream/schema"
+	"linkstream/schema/sqlite"
+	"linkstream/schema/stream"
+	"linkstream/schema/stream/streamtest"
+	"linkstream/schema/testkit"
+)
+
+const link = 42
+
+// blockingStore blocks each insert until the test lets it go on. It ignores the end of the worker's context, like an
+// engine that has already received the insert.
+type blockingStore struct {
+	schema.ClickStore
+	began   chan struct{} // receives when an insert begins
+	outcome chan error    // what the insert does: nil inserts the batch, an error is returned without inserting it
+}
+
+func (s *blockingStore) InsertClicks(_ context.Context, batch *schema.ClickBatch) error {
+	s.began <- struct{}{}
+	if err := <-s.outcome; err != nil {
+		return err
+	}
+	return s.ClickStore.InsertClicks(context.Background(), batch)
+}
+
+// running is a service that runs in a goroutine.
+type running struct {
+	*ingestservice.Service
+	stop func()
+	done chan error
+}
+
+func start(t *testing.T, store schema.ClickStore, client *stream.Client) *running {
+	t.Helper()
+	cfg := ingestservice.DefaultConfig()
+	cfg.Listen = "127.0.0.1:0"
+	log := new(testkit.Buffer)
+	s, err := ingestservice.New(cfg, store, client, log.Logger())
+	testkit.Must(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	r := &running{Service: s, stop: cancel, done: make(chan error, 1)}
+	go func() { r.done <- s.Run(ctx) }()
+	return r
+}
+
+// get returns the status and the body of an endpoint.
+func (r *running) get(path string) (status int, body string, err error) {
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
+	res, err := client.Get("http://" + r.Addr() + path)
+	if err != nil {
+		return 0, "", err
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	return res.StatusCode, string(text), err
+}
+
+// awaitEnd waits until Run returns nil.
+func (r *running) awaitEnd(t *testing.T) {
+	t.Helper()
+	select {
+	case err := <-r.done:
+		testkit.Must(t, err)
+	case <-time.After(testkit.Patience):
+		t.Fatal("Run does not return")
+	}
+}
+
+func openStore(t *testing.T) *sqlite.Clicks {
+	t.Helper()
+	store, err := sqlite.OpenClicks(t.Context(), filepath.Join(t.TempDir(), "clicks.db"))
+	testkit.Must(t, err)
+	t.Cleanup(func() { testkit.Close(t, store) })
+	return store
+}
+
+func produceClicks(t *testing.T, client *stream.Client, n uint64) {
+	t.Helper()
+	var batch stream.Batch
+	for seq := uint64(1); seq <= n; seq++ {
+		batch.Append(nil, schema.AppendClick(nil, &schema.Click{Lane: schema.Lane{Number: 1}, Seq: seq, LinkID: link,
+			ClickedAt: time.Now()}))
+	}
+	testkit.Must(t, client.Produce(t.Context(), 0, &batch))
+}
+
+func total(t *testing.T, store schema.ClickStore) int64 {
+	t.Helper()
+	counts, err := store.ClickCounts(t.Context(), []int64{link})
+	testkit.Must(t, err)
+	return counts[link]
+}
+
+// A service is told to stop while an insert is under way.
+func TestShutdown(t *testing.T) {
+	const clicks = 100
+	for name, c := range map[string]struct {
+		outcome error // of the insert
+		counted int64 // by the stopped service
+	}{
+		"an insert that succeeds is counted, and not repeated": {nil, clicks},
+		"an insert that fails is repeated by the next service": {errors.New("the store is down"), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			broker := streamtest.StartBroker(t)
+			client, store := broker.CreateTopics(1), openStore(t)
+			committed := func() int64 { return streamtest.CommittedOffsets(t, broker.Config(1), 1)[0] }
+			produceClicks(t, client, clicks)
+			blocking := &blockingStore{store, make(chan struct{}), make(chan error)}
+			s := start(t, blocking, client)
+			<-blocking.began
+			testkit.Equal(t, "committed offset during the insert", committed(), -1)
+
+			// The endpoints answer while the worker stops.
+			s.stop()
+			testkit.SucceedsWithin(t, 5*time.Second, func() error {
+				status, body, err := s.get("/readyz")
+				if err == nil && (status != http.StatusServiceUnavailable || !strings.Contains(body, "consumer group")) {
+					err = fmt.Errorf("/readyz answers %d %q", status, body)
+				}
+				return err
+			})
+			status, _, err := s.get("/metrics")
+			testkit.Must(t, err)
+			testkit.Equal(t, "status of /metrics", status, http.StatusOK)
+			select {
+			case err := <-s.done:
+				t.Fatalf("Run returned %v during an insert", err)
+			default:
+			}
+
+			blocking.outcome <- c.outcome
+			s.awaitEnd(t)
+			if _, _, err := s.get("/healthz"); err == nil {
+				t.Error("/healthz answers after Run has returned")
+			}
+			testkit.Equal(t, "clicks counted by the stopped service", total(t, store), c.counted)
+			if got := committed(); got > c.counted {
+				t.Errorf("offset %d is committed, %d clicks are counted", got, c.counted)
+			}
+
+			next := start(t, store, client)
+			testkit.Succeeds(t, func() error {
+				if got := committed(); got != clicks {
+					return fmt.Errorf("offset %d is committed, want %d", got, clicks)
+				}
+				return nil
+			})
+			testkit.Equal(t, "clicks counted by both services", total(t, store), clicks)
+			next.stop()
+			next.awaitEnd(t)
+		})
+	}
+}
+
+func TestRunEndsWhenTheEndpointsFail(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	testkit.Must(t, err)
+	cfg := ingestservice.DefaultConfig()
+	cfg.Listener = listener
+	s, err := ingestservice.New(cfg, openStore(t), streamtest.StartBroker(t).CreateTopics(1), new(testkit.Buffer).Logger())
+	testkit.Must(t, err)
+	testkit.Must(t, listener.Close())
+	if err := s.Run(t.Context()); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("got error %v, want one that the listener is closed", err)
+	}
+}
+
+func TestEndpoints(t *testing.T) {
+	t.Parallel()
+	client := streamtest.StartBroker(t).CreateTopics(1)
+	s := start(t, openStore(t), client)
+	for path, want := range map[string]int{"/healthz": http.StatusOK, "/readyz": http.StatusOK, "/metrics": http.StatusOK,
+		"/other": http.StatusNotFound} {
+		testkit.Succeeds(t, func() error {
+			status, body, err := s.get(path)
+			if err == nil && status != want {
+				err = fmt.Errorf("%s answers %d %q, want %d", path, status, body, want)
+			}
+			return err
+		})
+	}
+	s.stop()
+	s.awaitEnd(t)
+}
