@@ -5,14 +5,13 @@ import (
 
 	"linkstream/schema/clickhouse"
 	"linkstream/schema/storetest"
+	"linkstream/schema/testkit"
 )
 
 func openClicks(t testing.TB, dsn string) *clickhouse.Clicks {
 	t.Helper()
 	clicks, err := clickhouse.OpenClicks(t.Context(), clickhouse.Config{DSN: dsn})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { clicks.Close() })
 	return clicks
 }
@@ -28,9 +27,7 @@ func TestClicks(t *testing.T) {
 				dsn := database(t)
 				clicks := openClicks(t, dsn)
 				return clicks, func() storetest.ClickStores {
-					if err := clicks.Close(); err != nil {
-						t.Fatal(err)
-					}
+					testkit.Must(t, clicks.Close())
 					return openClicks(t, dsn)
 				}
 			})

@@ -12,6 +12,7 @@ import (
 
 	"linkstream/schema"
 	"linkstream/schema/clickhouse"
+	"linkstream/schema/testkit"
 )
 
 const (
@@ -92,9 +93,7 @@ func BenchmarkInsertClicks(b *testing.B) {
 			for b.Loop() {
 				source.fill(batch, 0, clicks)
 				begin, cpuBegin := time.Now(), cpuTime(b)
-				if err := store.InsertClicks(b.Context(), batch); err != nil {
-					b.Fatal(err)
-				}
+				testkit.Must(b, store.InsertClicks(b.Context(), batch))
 				cpu += cpuTime(b) - cpuBegin
 				middle := time.Now()
 				insertBare(b, bare, batch)
@@ -112,22 +111,16 @@ func BenchmarkInsertClicks(b *testing.B) {
 // cpuTime returns the time that this process has spent on processors; the server is another one.
 func cpuTime(b *testing.B) time.Duration {
 	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
+	testkit.Must(b, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 func openBare(b *testing.B, dsn string) driver.Conn {
 	b.Helper()
 	options, err := ch.ParseDSN(dsn)
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.Must(b, err)
 	conn, err := ch.Open(options)
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.Must(b, err)
 	b.Cleanup(func() { conn.Close() })
 	return conn
 }
@@ -137,20 +130,14 @@ func insertBare(b *testing.B, conn driver.Conn, batch *schema.ClickBatch) {
 	ctx := ch.Context(b.Context(), ch.WithSettings(ch.Settings{"async_insert": 0}))
 	to, err := conn.PrepareBatch(ctx, `INSERT INTO clicks (link_id, clicked_at, device, browser, kafka_partition,
 		kafka_offset, kafka_next, incarnation, lane, seq, month, account_id, referrer, country)`)
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.Must(b, err)
 	for i := range batch.Len() {
 		err := to.Append(batch.LinkID[i], batch.ClickedAt[i], string(batch.Device[i]), batch.Browser[i], int32(1),
 			batch.Offset[i], int64(0), batch.Lane[i].Incarnation[:], batch.Lane[i].Number, batch.Seq[i], uint32(202611),
 			batch.AccountID[i], batch.Referrer[i], batch.Country[i])
-		if err != nil {
-			b.Fatal(err)
-		}
+		testkit.Must(b, err)
 	}
-	if err := to.Send(); err != nil {
-		b.Fatal(err)
-	}
+	testkit.Must(b, to.Send())
 }
 
 // hotLink is the most popular one of traffic.
@@ -167,9 +154,7 @@ func countedClicks(b *testing.B, days int) *clickhouse.Clicks {
 	for range days {
 		source.day = source.day.AddDate(0, 0, 1)
 		source.fill(batch, 0, 100_000)
-		if err := store.InsertClicks(b.Context(), batch); err != nil {
-			b.Fatal(err)
-		}
+		testkit.Must(b, store.InsertClicks(b.Context(), batch))
 	}
 	return store
 }
@@ -188,9 +173,7 @@ func BenchmarkReads(b *testing.B) {
 		} {
 			b.Run(fmt.Sprintf("%s/days=%d", name, days), func(b *testing.B) {
 				for b.Loop() {
-					if err := read(); err != nil {
-						b.Fatal(err)
-					}
+					testkit.Must(b, read())
 				}
 			})
 		}

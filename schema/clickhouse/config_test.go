@@ -13,6 +13,7 @@ import (
 
 	"linkstream/deploy/testengines/enginetest"
 	"linkstream/schema/clickhouse"
+	"linkstream/schema/testkit"
 )
 
 func TestConfig(t *testing.T) {
@@ -23,15 +24,11 @@ func TestConfig(t *testing.T) {
 		const dsn = "clickhouse://user:s3cret@a:9000,b:9000/clicks?secure=true&max_open_conns=20"
 		ca, _ := enginetest.Certificate(t)
 		args := []string{"-clickhouse.dsn", dsn, "-clickhouse.cluster", "{cluster}", "-clickhouse.tls-ca", ca}
-		if err := flags.Parse(args); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, flags.Parse(args))
 		if want := (clickhouse.Config{DSN: dsn, CAFile: ca, Cluster: "{cluster}"}); cfg != want {
 			t.Fatalf("got %+v", cfg)
 		}
-		if err := cfg.Validate(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, cfg.Validate())
 	})
 	t.Run("says all that is wrong with it, and no password", func(t *testing.T) {
 		for _, dsn := range []string{
@@ -76,9 +73,7 @@ func TestTLS(t *testing.T) {
 	} {
 		t.Run(scheme, func(t *testing.T) {
 			u, err := url.Parse(database(t))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			certFile, keyFile := enginetest.Certificate(t)
 			u.Scheme, u.Host = scheme, serveTLS(t, certFile, keyFile, u.Host)
 			u.RawQuery = "secure=true"
@@ -106,13 +101,9 @@ func TestTLS(t *testing.T) {
 func serveTLS(t *testing.T, certFile, keyFile, to string) (addr string) {
 	t.Helper()
 	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	var group sync.WaitGroup
 	pipe := func(from, to net.Conn) {

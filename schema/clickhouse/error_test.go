@@ -6,6 +6,7 @@ import (
 
 	"linkstream/schema"
 	"linkstream/schema/clickhouse"
+	"linkstream/schema/testkit"
 )
 
 func TestErrors(t *testing.T) {
@@ -17,9 +18,8 @@ func TestErrors(t *testing.T) {
 
 	t.Run("a server that is short of memory is unavailable", func(t *testing.T) {
 		short := clickhouse.Config{DSN: dsn + "?max_memory_usage=1&max_untracked_memory=1"}
-		if _, err := clickhouse.OpenClicks(t.Context(), short); schema.ErrorCode(err) != schema.CodeUnavailable {
-			t.Fatalf("got error %v", err)
-		}
+		_, err := clickhouse.OpenClicks(t.Context(), short)
+		testkit.WantCode(t, err, schema.CodeUnavailable)
 	})
 	t.Run("a caller that went away is none of the server's faults", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

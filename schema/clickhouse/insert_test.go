@@ -2,6 +2,7 @@ package clickhouse_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -10,16 +11,16 @@ import (
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"linkstream/schema"
 	"linkstream/schema/clickhouse"
+	"linkstream/schema/testkit"
 )
 
 func insert(t *testing.T, store *clickhouse.Clicks, batch *schema.ClickBatch) {
 	t.Helper()
-	if err := store.InsertClicks(t.Context(), batch); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, store.InsertClicks(t.Context(), batch))
 }
 
 func TestInsertClicks(t *testing.T) {
@@ -40,16 +41,12 @@ func TestInsertClicks(t *testing.T) {
 		source := newTraffic()
 		source.next = 16
 		source.fill(batch, 0, 10)
-		if err := store.InsertClicks(t.Context(), batch); schema.ErrorCode(err) != schema.CodeConflict {
-			t.Fatalf("got error %v", err)
-		}
+		testkit.WantCode(t, store.InsertClicks(t.Context(), batch), schema.CodeConflict)
 		allCounted(t, raw, 0, 10)
 	})
 	t.Run("refuses a batch that may not stay one block", func(t *testing.T) {
 		newTraffic().fill(batch, 1, 500_001)
-		if err := store.InsertClicks(t.Context(), batch); schema.ErrorCode(err) != schema.CodeInternal {
-			t.Fatalf("got error %v", err)
-		}
+		testkit.WantCode(t, store.InsertClicks(t.Context(), batch), schema.CodeInternal)
 		allCounted(t, raw, 1, 0)
 	})
 	t.Run("makes one part of a batch, whatever months its clicks are of", func(t *testing.T) {
@@ -83,9 +80,7 @@ func burnToken(t *testing.T, raw driver.Conn, token string, month int) {
 	t.Helper()
 	ctx := ch.Context(t.Context(), ch.WithSettings(ch.Settings{"async_insert": 0, "insert_deduplication_token": token}))
 	err := raw.Exec(ctx, fmt.Sprintf("INSERT INTO clicks (kafka_partition, month) SELECT 1000, %d", month))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 }
 
 // allCounted requires that a partition has clicks of as many records, none twice.
@@ -179,22 +174,18 @@ func TestGivenUp(t *testing.T) {
 		go func() {
 			ended <- raw.Exec(ch.Context(t.Context(), ch.WithQueryID(id)), "SELECT sleepEachRow(0.1) FROM numbers(300) SETTINGS max_block_size = 1")
 		}()
-		timeout := time.After(20 * time.Second)
-		for {
-			if err := store.Kill(t.Context(), id, context.Canceled); err != context.Canceled {
-				t.Fatalf("got error %v", err)
-			}
+		testkit.Succeeds(t, func() error {
+			testkit.Equal(t, "error", store.Kill(t.Context(), id, context.Canceled), context.Canceled, cmpopts.EquateErrors())
 			select {
 			case err := <-ended:
 				if err == nil {
-					t.Fatal("it came to its own end")
+					t.Fatal("the query ended by itself")
 				}
-				return
-			case <-timeout:
-				t.Fatal("it was not ended")
-			case <-time.After(10 * time.Millisecond): // it may not have begun
+				return nil
+			default: // the query may not have begun
+				return errors.New("the query still runs")
 			}
-		}
+		})
 	})
 }
 

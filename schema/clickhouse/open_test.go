@@ -15,6 +15,7 @@ import (
 
 	"linkstream/schema"
 	"linkstream/schema/clickhouse"
+	"linkstream/schema/testkit"
 )
 
 // promptly is how soon an error is due where nothing answers.
@@ -24,13 +25,9 @@ const promptly = 8 * time.Second
 func openRaw(t testing.TB, dsn string) driver.Conn {
 	t.Helper()
 	options, err := ch.ParseDSN(dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	raw, err := ch.Open(options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { raw.Close() })
 	return raw
 }
@@ -38,9 +35,7 @@ func openRaw(t testing.TB, dsn string) driver.Conn {
 func openDB(t *testing.T, dsn string) *sql.DB {
 	t.Helper()
 	options, err := ch.ParseDSN(dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	db := ch.OpenDB(options)
 	t.Cleanup(func() { db.Close() })
 	return db
@@ -90,7 +85,7 @@ func TestOpen(t *testing.T) {
 		openClicks(t, dsn)
 		exec(t, openRaw(t, dsn), `INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, 1)`)
 		_, err := clickhouse.OpenClicks(t.Context(), clickhouse.Config{DSN: dsn})
-		mustSay(t, err, schema.CodeInternal, "version 99, made by a newer linkstream")
+		wantError(t, err, schema.CodeInternal, "version 99, made by a newer linkstream")
 	})
 	t.Run("gives up with its context", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -104,9 +99,7 @@ func TestOpen(t *testing.T) {
 
 func TestLock(t *testing.T) {
 	db := openDB(t, engines.ClickHouse(t))
-	if err := clickhouse.Lock(t.Context(), db, time.Hour); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, clickhouse.Lock(t.Context(), db, time.Hour))
 	t.Run("is not given twice", func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		defer cancel()
@@ -115,9 +108,7 @@ func TestLock(t *testing.T) {
 		}
 	})
 	t.Run("is taken from a node that died with it", func(t *testing.T) {
-		if err := clickhouse.Lock(t.Context(), db, time.Second); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, clickhouse.Lock(t.Context(), db, time.Second))
 	})
 }
 
@@ -127,32 +118,29 @@ func TestOpenWithoutServer(t *testing.T) {
 		t.Run(scheme, func(t *testing.T) {
 			t.Parallel()
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			dsn := scheme + "://user:s3cret@" + listener.Addr().String() + "/clicks"
 			open := func(t *testing.T) {
 				begin := time.Now()
 				_, err := clickhouse.OpenClicks(t.Context(), clickhouse.Config{DSN: dsn})
-				mustSay(t, err, schema.CodeUnavailable, `open database "clicks" at [127.0.0.1`)
+				wantError(t, err, schema.CodeUnavailable, `open database "clicks" at [127.0.0.1`)
 				if took := time.Since(begin); took > promptly {
 					t.Fatalf("that took %v", took)
 				}
 			}
 			// The kernel accepts connections, and nobody reads them.
 			t.Run("one that does not answer is unavailable", open)
-			if err := listener.Close(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, listener.Close())
 			t.Run("one that is not there is unavailable", open)
 		})
 	}
 }
 
-// mustSay requires an error with a code and a text, and no password.
-func mustSay(t *testing.T, err error, code schema.Code, text string) {
+// wantError requires an error with a code and a text, and without the password s3cret.
+func wantError(t *testing.T, err error, code schema.Code, text string) {
 	t.Helper()
-	if schema.ErrorCode(err) != code || !strings.Contains(err.Error(), text) || strings.Contains(err.Error(), "s3cret") {
-		t.Fatalf("got code %q (error %v), want %q with %q and no password", schema.ErrorCode(err), err, code, text)
+	testkit.WantError(t, err, code, text)
+	if strings.Contains(err.Error(), "s3cret") {
+		t.Fatalf("the password is in the error %q", err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"linkstream/deploy/testengines/enginetest"
 	"linkstream/schema"
 	"linkstream/schema/clickhouse"
+	"linkstream/schema/testkit"
 )
 
 func TestOutage(t *testing.T) {
@@ -23,17 +24,13 @@ func TestOutage(t *testing.T) {
 			store := openClicks(t, dsn)
 			batch, source := new(schema.ClickBatch), newTraffic()
 			at, err := store.Position(t.Context(), 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			source.next = at.Next
 			source.fill(batch, 0, 100)
 			insert(t, store, batch)
 			source.fill(batch, 0, 100)
 
-			if err := engine.Stop(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, engine.Stop())
 			for name, call := range callsOf(store, batch) {
 				begin := time.Now()
 				err := call(t.Context())
@@ -41,9 +38,7 @@ func TestOutage(t *testing.T) {
 					t.Errorf("%s without a server: got error %v after %v", name, err, took)
 				}
 			}
-			if err := engine.Start(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, engine.Start(t.Context()))
 			awaitPosition(t, store, 0)
 			for name, call := range callsOf(store, batch) {
 				if err := call(t.Context()); err != nil {
@@ -64,20 +59,17 @@ func callsOf(store *clickhouse.Clicks, batch *schema.ClickBatch) map[string]func
 	}
 }
 
-// awaitPosition returns a partition's position once the server answers: connections of the time before may fail.
-func awaitPosition(t *testing.T, store *clickhouse.Clicks, partition int) schema.Position {
+// awaitPosition returns a partition's position once the server answers. Connections from before the outage may fail, but
+// only as unavailable.
+func awaitPosition(t *testing.T, store *clickhouse.Clicks, partition int) (at schema.Position) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	for {
-		at, err := store.Position(ctx, partition)
-		if err == nil {
-			return at
+	testkit.Succeeds(t, func() (err error) {
+		if at, err = store.Position(t.Context(), partition); err != nil {
+			testkit.WantCode(t, err, schema.CodeUnavailable)
 		}
-		if schema.ErrorCode(err) != schema.CodeUnavailable || ctx.Err() != nil {
-			t.Fatal(err)
-		}
-	}
+		return err
+	})
+	return at
 }
 
 // TestKills kills the engine again and again while it takes batches of two partitions. Each batch that was answered is
@@ -115,13 +107,9 @@ func TestKills(t *testing.T) {
 		}
 		<-time.After(time.Duration(100+random.IntN(300)) * time.Millisecond) // to kill it at any moment
 		killed.Store(true)
-		if err := engine.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, engine.Kill())
 		group.Wait()
-		if err := engine.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, engine.Start(t.Context()))
 		for p := range partitions {
 			if at := awaitPosition(t, store, p); at.Next < answered[p] {
 				t.Fatalf("partition %d is counted to %d, and was answered to be to %d", p, at.Next, answered[p])

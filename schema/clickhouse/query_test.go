@@ -10,6 +10,7 @@ import (
 
 	"linkstream/schema"
 	"linkstream/schema/clickhouse"
+	"linkstream/schema/testkit"
 )
 
 func TestQueryPlans(t *testing.T) {
@@ -18,9 +19,7 @@ func TestQueryPlans(t *testing.T) {
 	batch, source := new(schema.ClickBatch), newTraffic()
 	for range 3 { // of one row, all plans are alike
 		source.fill(batch, 0, 20_000)
-		if err := store.InsertClicks(t.Context(), batch); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, store.InsertClicks(t.Context(), batch))
 	}
 	lookingUp := clickhouse.LookingUp("counts")
 	for name, reads := range map[string]struct {
@@ -58,16 +57,12 @@ func explain(t *testing.T, raw driver.Conn, settings ch.Settings, query string, 
 	maps.Copy(all, settings)
 	ctx := ch.Context(t.Context(), ch.WithSettings(all))
 	rows, err := raw.Query(ctx, "EXPLAIN indexes = 1, projections = 1 "+query, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer rows.Close()
 	var plan strings.Builder
 	for rows.Next() {
 		var line string
-		if err := rows.Scan(&line); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, rows.Scan(&line))
 		plan.WriteString(line + "\n")
 	}
 	if rows.Err() != nil {
@@ -80,9 +75,7 @@ func TestStatements(t *testing.T) {
 	raw := openRaw(t, engines.ClickHouse(t))
 	for name, cluster := range map[string]string{"one server": "", "a cluster": "main", "a cluster named by a macro": "{cluster}"} {
 		statements, err := clickhouse.Statements(cluster)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		t.Run("of "+name+" are understood by ClickHouse", func(t *testing.T) {
 			for _, statement := range statements {
 				var formatted string
@@ -109,15 +102,11 @@ func TestClusterSettings(t *testing.T) {
 	dsn := engines.ClickHouse(t)
 	openClicks(t, dsn)
 	store, err := clickhouse.OnCluster(clickhouse.Config{DSN: dsn, Cluster: "main"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { store.Close() })
 	batch, source := new(schema.ClickBatch), newTraffic()
 	source.fill(batch, 0, 10)
-	if err := store.InsertClicks(t.Context(), batch); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, store.InsertClicks(t.Context(), batch))
 	if at, err := store.Position(t.Context(), 0); err != nil || at.Next != 10 {
 		t.Fatalf("got position %+v, error %v", at, err)
 	}

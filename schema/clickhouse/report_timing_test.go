@@ -7,6 +7,7 @@ import (
 
 	"linkstream/schema"
 	"linkstream/schema/clickhouse"
+	"linkstream/schema/testkit"
 )
 
 // BenchmarkBigReads reads of 10 million clicks of 30 days, of which hotLink has two fifths, and its account a little
@@ -23,9 +24,7 @@ func BenchmarkBigReads(b *testing.B) {
 				batch.LinkID[i], batch.AccountID[i] = hotLink, hotAccount
 			}
 		}
-		if err := store.InsertClicks(b.Context(), batch); err != nil {
-			b.Fatal(err)
-		}
+		testkit.Must(b, store.InsertClicks(b.Context(), batch))
 	}
 	all, week := time.Time{}, source.day.AddDate(0, 0, days-7)
 	for _, bench := range []struct {
@@ -59,9 +58,7 @@ func BenchmarkBigReads(b *testing.B) {
 			var took []time.Duration
 			for b.Loop() {
 				begin := time.Now()
-				if err := bench.read(store); err != nil {
-					b.Fatal(err)
-				}
+				testkit.Must(b, bench.read(store))
 				took = append(took, time.Since(begin))
 			}
 			slices.Sort(took)

@@ -8,15 +8,14 @@ import (
 
 	"linkstream/schema"
 	"linkstream/schema/clickhouse"
+	"linkstream/schema/testkit"
 )
 
 // TestUpgrade goes on with a table of before reports, in which link 7 has 30,000 clicks, a third of them of bots.
 func TestUpgrade(t *testing.T) {
 	dsn := engines.ClickHouse(t)
 	raw := openRaw(t, dsn)
-	if err := clickhouse.MigrateFirst(t.Context(), openDB(t, dsn)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, clickhouse.MigrateFirst(t.Context(), openDB(t, dsn)))
 	exec(t, raw, `INSERT INTO clicks
 			(link_id, clicked_at, device, browser, kafka_offset, kafka_next, incarnation, lane, seq, month)
 		SELECT 7, toDateTime64('2026-11-20 12:00:00', 3, 'UTC') + number, if(number % 3 = 0, 'bot', 'mobile'), 'Chrome',
@@ -60,11 +59,7 @@ func TestUpgrade(t *testing.T) {
 		ofTable := ` WHERE database = currentDatabase() AND table = 'clicks' AND `
 		parts := `SELECT count() FROM system.projection_parts` + ofTable + `active AND name IN ('sources', 'accounts')`
 		running := `SELECT count() FROM system.mutations` + ofTable + `NOT is_done`
-		for deadline := time.Now().Add(30 * time.Second); number(t, raw, running) > 0; {
-			if time.Now().After(deadline) {
-				t.Fatal("the mutations do not end")
-			}
-		}
+		testkit.Eventually(t, "the mutations end", func() bool { return number(t, raw, running) == 0 })
 		if n := number(t, raw, parts); n < 2 || n%2 != 0 {
 			t.Errorf("%d parts of new projections", n)
 		}

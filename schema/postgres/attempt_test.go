@@ -3,6 +3,8 @@ package postgres_test
 import (
 	"testing"
 	"time"
+
+	"linkstream/schema/testkit"
 )
 
 func TestOldAttempts(t *testing.T) {
@@ -11,15 +13,12 @@ func TestOldAttempts(t *testing.T) {
 	links, raw := openLinks(t, dsn), openRaw(t, dsn)
 	count := func(key byte, window time.Time) {
 		t.Helper()
-		if _, err := links.CountAttempt(t.Context(), [32]byte{key}, window); err != nil {
-			t.Fatal(err)
-		}
+		_, err := links.CountAttempt(t.Context(), [32]byte{key}, window)
+		testkit.Must(t, err)
 	}
 	kept := func() (n int) {
 		t.Helper()
-		if err := raw.QueryRow(t.Context(), `SELECT count(*) FROM attempts`).Scan(&n); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, raw.QueryRow(t.Context(), `SELECT count(*) FROM attempts`).Scan(&n))
 		return n
 	}
 	now := time.Now().Truncate(time.Hour)

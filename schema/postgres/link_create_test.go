@@ -3,7 +3,6 @@ package postgres_test
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,6 +12,7 @@ import (
 
 	"linkstream/schema"
 	"linkstream/schema/postgres"
+	"linkstream/schema/testkit"
 )
 
 // TestNodes has several nodes create links of the same accounts, and with the same aliases, each in an order of its own.
@@ -27,9 +27,7 @@ func TestNodes(t *testing.T) {
 	var accounts [4]schema.Account
 	for i := range accounts {
 		accounts[i] = schema.Account{Email: fmt.Sprintf("%d@example.org", i), CreatedAt: time.Now()}
-		if err := stores[0].CreateAccount(t.Context(), &accounts[i]); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, stores[0].CreateAccount(t.Context(), &accounts[i]))
 	}
 	var created [len(accounts)]atomic.Int64
 	var owners [aliases]atomic.Int64
@@ -67,9 +65,7 @@ func TestNodes(t *testing.T) {
 			SELECT link_count, (SELECT count(*) FROM links WHERE account_id = a.id),
 				(SELECT max(ordinal) FROM links WHERE account_id = a.id)
 			FROM accounts a WHERE id = $1`, accounts[i].ID)
-		if err := row.Scan(&count, &links, &last); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, row.Scan(&count, &links, &last))
 		if want := created[i].Load(); count != want || links != want || last != want {
 			t.Errorf("account %d: created %d, there are %d, counted %d, last ordinal %d", i, want, links, count, last)
 		}
@@ -87,16 +83,6 @@ func (n noticed) Done() <-chan struct{} {
 	return n.Context.Done()
 }
 
-// await polls until something is so.
-func await(t *testing.T, unless string, is func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !is(); runtime.Gosched() {
-		if time.Now().After(deadline) {
-			t.Fatal(unless)
-		}
-	}
-}
-
 // holdLink inserts a link that nobody sees before raw commits it. Who inserts the same hash waits for that.
 func holdLink(t *testing.T, dsn string, accountID int64, hash string, ordinal int64) (raw *pgx.Conn) {
 	t.Helper()
@@ -110,7 +96,7 @@ func holdLink(t *testing.T, dsn string, accountID int64, hash string, ordinal in
 // awaitWaiter waits until another connection waits for what raw has begun.
 func awaitWaiter(t *testing.T, watch, raw *pgx.Conn) {
 	t.Helper()
-	await(t, "nothing waits for the other program", func() (waits bool) {
+	testkit.Eventually(t, "a connection waits for the other program", func() (waits bool) {
 		row := watch.QueryRow(t.Context(), `SELECT EXISTS (SELECT 1 FROM pg_stat_activity
 			WHERE datname = current_database() AND $1::integer = ANY (pg_blocking_pids(pid)))`, raw.PgConn().PID())
 		return row.Scan(&waits) == nil && waits
@@ -125,9 +111,7 @@ func TestRefusal(t *testing.T) {
 	mine, others := schema.Account{Email: "a@example.org"}, schema.Account{Email: "b@example.org"}
 	for _, account := range []*schema.Account{&mine, &others} {
 		account.CreatedAt = time.Now()
-		if err := links.CreateAccount(t.Context(), account); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, links.CreateAccount(t.Context(), account))
 	}
 	hashes := []string{"first", "of-batch", "own-1", "own-2", "own-3"}
 	first, second := holdLink(t, dsn, others.ID, hashes[0], 1), holdLink(t, dsn, others.ID, hashes[1], 2)
@@ -139,7 +123,7 @@ func TestRefusal(t *testing.T) {
 			created[i] = schema.Link{AccountID: mine.ID, Hash: hash, CreatedAt: time.Now()}
 			errs[i] = links.CreateLink(ctx, &created[i])
 		})
-		await(t, "a call does not wait", ctx.waits.Load)
+		testkit.Eventually(t, "the call waits", ctx.waits.Load)
 		if i == 0 {
 			awaitWaiter(t, watch, first) // by itself: what comes now gathers
 		}
@@ -170,9 +154,7 @@ func TestCrowd(t *testing.T) {
 	dsn := engines.Postgres(t)
 	links, raw := openLinks(t, dsn), openRaw(t, dsn)
 	owner := schema.Account{Email: "a@example.org", CreatedAt: time.Now()}
-	if err := links.CreateAccount(t.Context(), &owner); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, links.CreateAccount(t.Context(), &owner))
 	t.Run("calls that wait for a server that does not answer end with their contexts, as unavailable", func(t *testing.T) {
 		const patience = 300 * time.Millisecond
 		exec(t, raw, "BEGIN; LOCK TABLE accounts")
@@ -194,8 +176,6 @@ func TestCrowd(t *testing.T) {
 	t.Run("links are created again once it answers", func(t *testing.T) {
 		exec(t, raw, "ROLLBACK")
 		link := schema.Link{AccountID: owner.ID, Hash: "hash", CreatedAt: time.Now()}
-		if err := links.CreateLink(t.Context(), &link); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, links.CreateLink(t.Context(), &link))
 	})
 }

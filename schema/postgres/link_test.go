@@ -11,14 +11,13 @@ import (
 	"linkstream/schema"
 	"linkstream/schema/postgres"
 	"linkstream/schema/storetest"
+	"linkstream/schema/testkit"
 )
 
 func openLinks(t testing.TB, dsn string) *postgres.Store {
 	t.Helper()
 	links, err := postgres.Open(t.Context(), dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { links.Close() })
 	return links
 }
@@ -27,9 +26,7 @@ func openLinks(t testing.TB, dsn string) *postgres.Store {
 func openRaw(t testing.TB, dsn string) *pgx.Conn {
 	t.Helper()
 	raw, err := pgx.Connect(t.Context(), dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { raw.Close(context.Background()) })
 	return raw
 }
@@ -45,9 +42,7 @@ func exec(t testing.TB, raw *pgx.Conn, statement string, args ...any) {
 func with(t testing.TB, dsn, name, value string) string {
 	t.Helper()
 	u, err := url.Parse(dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	q := u.Query()
 	q.Set(name, value)
 	u.RawQuery = q.Encode()
@@ -65,9 +60,7 @@ func fresh(t *testing.T) storetest.Open[storetest.LinkStores] {
 		dsn := with(t, database, "search_path", name)
 		links := openLinks(t, dsn)
 		return links, func() storetest.LinkStores {
-			if err := links.Close(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, links.Close())
 			return openLinks(t, dsn)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"linkstream/schema"
 	"linkstream/schema/postgres"
+	"linkstream/schema/testkit"
 )
 
 const longURL = "https://example.org/a/path/of/some/length?with=a&few=parameters"
@@ -21,13 +22,9 @@ func linksToCreate(b *testing.B) (links *postgres.Store, raw *pgxpool.Pool, acco
 	dsn := engines.Postgres(b)
 	links = openLinks(b, dsn)
 	owner := schema.Account{Email: "a@example.org", CreatedAt: time.Now()}
-	if err := links.CreateAccount(b.Context(), &owner); err != nil {
-		b.Fatal(err)
-	}
+	testkit.Must(b, links.CreateAccount(b.Context(), &owner))
 	raw, err := pgxpool.New(b.Context(), dsn)
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.Must(b, err)
 	b.Cleanup(raw.Close)
 	return links, raw, owner.ID
 }
@@ -39,9 +36,7 @@ func insertBare(b *testing.B, raw *pgxpool.Pool, accountID, n int64) {
 		INSERT INTO links (account_id, domain_id, hash, url, active, ordinal, created_at)
 		VALUES ($1, 0, $2, $3, true, $4, $5) RETURNING id`,
 		accountID, fmt.Sprintf("bare-%d", n), longURL, 1<<40+n, time.Now()).Scan(&id)
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.Must(b, err)
 }
 
 func createLink(b *testing.B, links *postgres.Store, accountID, n int64) {
@@ -88,9 +83,7 @@ func BenchmarkCreateLinkParallel(b *testing.B) {
 						return nil
 					})
 				}
-				if err := group.Wait(); err != nil {
-					b.Fatal(err)
-				}
+				testkit.Must(b, group.Wait())
 			})
 		}
 	}
@@ -104,9 +97,8 @@ func BenchmarkLink(b *testing.B) {
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			hash := fmt.Sprintf("link-%d", n.Add(7919)%100_000+1)
-			if _, err := links.Link(b.Context(), 0, hash); err != nil {
-				b.Fatal(err)
-			}
+			_, err := links.Link(b.Context(), 0, hash)
+			testkit.Must(b, err)
 		}
 	})
 }

@@ -12,19 +12,16 @@ import (
 	"linkstream/deploy/testengines/enginetest"
 	"linkstream/schema"
 	"linkstream/schema/postgres"
+	"linkstream/schema/testkit"
 )
 
 func TestOutage(t *testing.T) {
 	engine := enginetest.Own(t, testengines.StartPostgres)
 	links := openLinks(t, engine.Addr)
 	owner := schema.Account{Email: "a@example.org", CreatedAt: time.Now()}
-	if err := links.CreateAccount(t.Context(), &owner); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, links.CreateAccount(t.Context(), &owner))
 	t.Run("every call to a stopped server fails as unavailable, and promptly", func(t *testing.T) {
-		if err := engine.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, engine.Stop())
 		for name, call := range callsOf(links, owner.ID) {
 			begin := time.Now()
 			err := call(t.Context())
@@ -34,16 +31,12 @@ func TestOutage(t *testing.T) {
 		}
 	})
 	t.Run("calls succeed again once it is back", func(t *testing.T) {
-		if err := engine.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, engine.Start(t.Context()))
 		awaitAnswer(t, links)
 	})
 	t.Run("links that were answered survive a kill, and leave no gap in ordinals", func(t *testing.T) {
 		created := createUntil(t, links, owner.ID, engine.Kill)
-		if err := engine.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, engine.Start(t.Context()))
 		awaitAnswer(t, links)
 		for _, link := range created {
 			got, err := links.Link(t.Context(), 0, link.Hash)
@@ -98,20 +91,16 @@ func callsOf(links *postgres.Store, accountID int64) map[string]func(context.Con
 	}
 }
 
-// awaitAnswer waits until a look-up is answered: each connection of the time before may fail once.
+// awaitAnswer waits until a look-up is answered. Each connection from before the outage may fail once.
 func awaitAnswer(t *testing.T, links *postgres.Store) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	for {
-		_, err := links.Link(ctx, 0, "none")
+	testkit.Succeeds(t, func() error {
+		_, err := links.Link(t.Context(), 0, "none")
 		if schema.ErrorCode(err) == schema.CodeNotFound {
-			return
+			return nil
 		}
-		if ctx.Err() != nil {
-			t.Fatal(err)
-		}
-	}
+		return err
+	})
 }
 
 // createUntil creates links from several goroutines, and ends the server under them. It returns those that were
@@ -163,12 +152,9 @@ func TestContext(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		account := schema.Account{Email: "a@example.org", CreatedAt: time.Now()}
-		if err := links.CreateAccount(ctx, &account); schema.ErrorCode(err) != schema.CodeUnavailable {
-			t.Fatalf("got error %v", err)
-		}
+		testkit.WantCode(t, links.CreateAccount(ctx, &account), schema.CodeUnavailable)
 		exec(t, raw, "ROLLBACK")
-		if _, err := links.AccountByEmail(t.Context(), account.Email); schema.ErrorCode(err) != schema.CodeNotFound {
-			t.Fatalf("got error %v", err)
-		}
+		_, err := links.AccountByEmail(t.Context(), account.Email)
+		testkit.WantCode(t, err, schema.CodeNotFound)
 	})
 }

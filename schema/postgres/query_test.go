@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"linkstream/schema/postgres"
+	"linkstream/schema/testkit"
 )
 
 // queryArgs are literals for the parameters of postgres.Queries.
@@ -95,12 +96,8 @@ func explain(t *testing.T, raw *pgx.Conn, name, query string) (plan string) {
 	exec(t, raw, "BEGIN") // of the statements that write nothing stays
 	defer exec(t, raw, "ROLLBACK")
 	rows, err := raw.Query(t.Context(), "EXPLAIN (ANALYZE, TIMING OFF) EXECUTE "+statement+"("+queryArgs[name]+")")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return strings.Join(lines, "\n")
 }

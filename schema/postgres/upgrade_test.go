@@ -6,15 +6,14 @@ import (
 
 	"linkstream/schema"
 	"linkstream/schema/postgres"
+	"linkstream/schema/testkit"
 )
 
 // TestUpgrade goes on with a database of before sessions.
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
 	dsn := engines.Postgres(t)
-	if err := postgres.MigrateOld(t.Context(), dsn); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, postgres.MigrateOld(t.Context(), dsn))
 	raw := openRaw(t, dsn)
 	for _, statement := range []string{
 		`INSERT INTO accounts (email, password_hash, suspended, link_count, created_at)
@@ -33,14 +32,10 @@ func TestUpgrade(t *testing.T) {
 		if err != nil || token.Name != "name" || !token.UsedAt.IsZero() || account.Email != "a@example.org" {
 			t.Fatalf("got %+v of %+v, error %v", token, account, err)
 		}
-		if err := links.UseTokens(t.Context(), map[int64]time.Time{token.ID: time.Now()}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, links.UseTokens(t.Context(), map[int64]time.Time{token.ID: time.Now()}))
 	})
 	t.Run("a domain of before keeps its links", func(t *testing.T) {
-		if err := links.DeleteDomain(t.Context(), 1); schema.ErrorCode(err) != schema.CodeConflict {
-			t.Fatalf("got error %v", err)
-		}
+		testkit.WantCode(t, links.DeleteDomain(t.Context(), 1), schema.CodeConflict)
 		link := schema.Link{AccountID: 1, DomainID: 1, Hash: "next", CreatedAt: time.Now()}
 		if err := links.CreateLink(t.Context(), &link); err != nil || link.Ordinal != 2 {
 			t.Fatalf("got ordinal %d, error %v", link.Ordinal, err)

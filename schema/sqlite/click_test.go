@@ -7,14 +7,13 @@ import (
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
 	"linkstream/schema/storetest"
+	"linkstream/schema/testkit"
 )
 
 func openClicks(t testing.TB, path string) *sqlite.Clicks {
 	t.Helper()
 	clicks, err := sqlite.OpenClicks(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { clicks.Close() })
 	return clicks
 }
@@ -24,9 +23,7 @@ func TestClicks(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "clicks.db")
 		clicks := openClicks(t, path)
 		return clicks, func() storetest.ClickStores {
-			if err := clicks.Close(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, clicks.Close())
 			return openClicks(t, path)
 		}
 	})
@@ -39,9 +36,7 @@ func TestInsertClicks(t *testing.T) {
 		batch, source := new(schema.ClickBatch), newTraffic()
 		source.next = 10
 		source.fill(batch, 5)
-		if err := clicks.InsertClicks(t.Context(), batch); schema.ErrorCode(err) != schema.CodeConflict {
-			t.Fatalf("got error %v", err)
-		}
+		testkit.WantCode(t, clicks.InsertClicks(t.Context(), batch), schema.CodeConflict)
 		allCounted(t, path, 0)
 	})
 }

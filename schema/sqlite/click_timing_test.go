@@ -9,6 +9,7 @@ import (
 
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/testkit"
 )
 
 const (
@@ -86,9 +87,7 @@ func BenchmarkInsertClicks(b *testing.B) {
 				b.StopTimer()
 				source.fill(batch, clicks)
 				b.StartTimer()
-				if err := store.InsertClicks(b.Context(), batch); err != nil {
-					b.Fatal(err)
-				}
+				testkit.Must(b, store.InsertClicks(b.Context(), batch))
 			}
 			b.ReportMetric(float64(b.N*clicks)/b.Elapsed().Seconds(), "clicks/s")
 		})
@@ -105,9 +104,7 @@ func countedClicks(b *testing.B, days int) *sqlite.Clicks {
 	for range days {
 		source.day = source.day.AddDate(0, 0, 1)
 		source.fill(batch, 20_000)
-		if err := store.InsertClicks(b.Context(), batch); err != nil {
-			b.Fatal(err)
-		}
+		testkit.Must(b, store.InsertClicks(b.Context(), batch))
 	}
 	return store
 }
@@ -118,9 +115,8 @@ func BenchmarkLinkStats(b *testing.B) {
 			store := countedClicks(b, days)
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := store.LinkStats(b.Context(), hotLink); err != nil {
-					b.Fatal(err)
-				}
+				_, err := store.LinkStats(b.Context(), hotLink)
+				testkit.Must(b, err)
 			}
 		})
 	}
@@ -131,16 +127,14 @@ func BenchmarkReports(b *testing.B) {
 		store := countedClicks(b, days)
 		b.Run(fmt.Sprintf("LinkReport/days=%d", days), func(b *testing.B) {
 			for b.Loop() {
-				if _, err := store.LinkReport(b.Context(), hotLink, time.Time{}); err != nil {
-					b.Fatal(err)
-				}
+				_, err := store.LinkReport(b.Context(), hotLink, time.Time{})
+				testkit.Must(b, err)
 			}
 		})
 		b.Run(fmt.Sprintf("AccountReport/days=%d", days), func(b *testing.B) {
 			for b.Loop() {
-				if _, err := store.AccountReport(b.Context(), hotLink%someAccounts+1, time.Time{}); err != nil {
-					b.Fatal(err)
-				}
+				_, err := store.AccountReport(b.Context(), hotLink%someAccounts+1, time.Time{})
+				testkit.Must(b, err)
 			}
 		})
 	}
@@ -156,9 +150,8 @@ func BenchmarkClickCounts(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := store.ClickCounts(b.Context(), ids); err != nil {
-					b.Fatal(err)
-				}
+				_, err := store.ClickCounts(b.Context(), ids)
+				testkit.Must(b, err)
 			}
 		})
 	}

@@ -6,14 +6,13 @@ import (
 
 	"linkstream/schema/sqlite"
 	"linkstream/schema/storetest"
+	"linkstream/schema/testkit"
 )
 
 func openLinks(t testing.TB, path string) *sqlite.Store {
 	t.Helper()
 	links, err := sqlite.Open(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { links.Close() })
 	return links
 }
@@ -23,9 +22,7 @@ func freshLinks(t *testing.T) (store storetest.LinkStores, reopen func() storete
 	path := filepath.Join(t.TempDir(), "links.db")
 	links := openLinks(t, path)
 	return links, func() storetest.LinkStores {
-		if err := links.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, links.Close())
 		return openLinks(t, path)
 	}
 }

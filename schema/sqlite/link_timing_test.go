@@ -12,6 +12,7 @@ import (
 
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/testkit"
 )
 
 // manyLinks returns a store in which one account has n links, "link-1" to "link-n".
@@ -20,9 +21,7 @@ func manyLinks(tb testing.TB, n int) (*sqlite.Store, schema.Account) {
 	path := filepath.Join(tb.TempDir(), "links.db")
 	links := openLinks(tb, path)
 	owner := schema.Account{Email: "a@example.org", CreatedAt: time.Now()}
-	if err := links.CreateAccount(tb.Context(), &owner); err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, links.CreateAccount(tb.Context(), &owner))
 	// Behind the store's back in one statement: CreateLink syncs the disk for each link.
 	raw := openRaw(tb, path)
 	for _, statement := range []string{
@@ -31,9 +30,8 @@ func manyLinks(tb testing.TB, n int) (*sqlite.Store, schema.Account) {
 		SELECT 1, 0, 'link-' || n, 'https://example.org/a/path/of/some/length?n=' || n, 1, n, n FROM n`,
 		`UPDATE accounts SET link_count = ?1`,
 	} {
-		if _, err := raw.ExecContext(tb.Context(), statement, n); err != nil {
-			tb.Fatal(err)
-		}
+		_, err := raw.ExecContext(tb.Context(), statement, n)
+		testkit.Must(tb, err)
 	}
 	return links, owner
 }
@@ -42,9 +40,7 @@ func manyLinks(tb testing.TB, n int) (*sqlite.Store, schema.Account) {
 func openRaw(tb testing.TB, path string) *sql.DB {
 	tb.Helper()
 	raw, err := sql.Open("sqlite", path+"?_busy_timeout=10000")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	tb.Cleanup(func() { raw.Close() })
 	return raw
 }
@@ -56,9 +52,8 @@ func BenchmarkLink(b *testing.B) {
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			hash := fmt.Sprintf("link-%d", n.Add(7919)%100_000+1)
-			if _, err := links.Link(b.Context(), 0, hash); err != nil {
-				b.Fatal(err)
-			}
+			_, err := links.Link(b.Context(), 0, hash)
+			testkit.Must(b, err)
 		}
 	})
 }
@@ -67,9 +62,8 @@ func BenchmarkOwnedLink(b *testing.B) {
 	links, owner := manyLinks(b, 100_000)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := links.OwnedLink(b.Context(), owner.ID, "link-777", nil); err != nil {
-			b.Fatal(err)
-		}
+		_, err := links.OwnedLink(b.Context(), owner.ID, "link-777", nil)
+		testkit.Must(b, err)
 	}
 }
 
@@ -109,9 +103,7 @@ func BenchmarkCreateLink(b *testing.B) {
 			for range b.N {
 				group.Go(create)
 			}
-			if err := group.Wait(); err != nil {
-				b.Fatal(err)
-			}
+			testkit.Must(b, group.Wait())
 		})
 	}
 }
@@ -120,12 +112,8 @@ func BenchmarkOpenLinks(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "links.db")
 	for b.Loop() {
 		links, err := sqlite.Open(b.Context(), path)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := links.Close(); err != nil {
-			b.Fatal(err)
-		}
+		testkit.Must(b, err)
+		testkit.Must(b, links.Close())
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/testkit"
 )
 
 func TestOpen(t *testing.T) {
@@ -21,30 +22,26 @@ func TestOpen(t *testing.T) {
 		for _, name := range []string{"links.db", "a b?c=d&e#f%41.db", "ссылки;'\".db"} {
 			path := filepath.Join(t.TempDir(), name)
 			openLinks(t, path)
-			if _, err := os.Stat(path); err != nil {
-				t.Fatal(err)
-			}
+			_, err := os.Stat(path)
+			testkit.Must(t, err)
 		}
 	})
 	t.Run("takes a relative path", func(t *testing.T) {
 		t.Chdir(t.TempDir())
 		openClicks(t, "clicks.db")
-		if _, err := os.Stat("clicks.db"); err != nil {
-			t.Fatal(err)
-		}
+		_, err := os.Stat("clicks.db")
+		testkit.Must(t, err)
 	})
 	t.Run("names the file that cannot be opened", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "no", "such", "folder.db")
 		_, err := sqlite.Open(t.Context(), path)
-		mustSay(t, err, path)
+		testkit.WantError(t, err, schema.CodeInternal, path)
 	})
 	t.Run("refuses a file that is no database", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "links.db")
-		if err := os.WriteFile(path, []byte(strings.Repeat("not a database\n", 1000)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(path, []byte(strings.Repeat("not a database\n", 1000)), 0o600))
 		_, err := sqlite.Open(t.Context(), path)
-		mustSay(t, err, "not a database")
+		testkit.WantError(t, err, schema.CodeInternal, "not a database")
 	})
 	t.Run("gives up with its context", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -61,11 +58,10 @@ func TestMigrate(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "clicks.db")
 		openClicks(t, path).Close()
 		raw := openRaw(t, path)
-		if _, err := raw.Exec(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, 1)`); err != nil {
-			t.Fatal(err)
-		}
-		_, err := sqlite.OpenClicks(t.Context(), path)
-		mustSay(t, err, "version 99, made by a newer linkstream")
+		_, err := raw.Exec(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, 1)`)
+		testkit.Must(t, err)
+		_, err = sqlite.OpenClicks(t.Context(), path)
+		testkit.WantError(t, err, schema.CodeInternal, "version 99, made by a newer linkstream")
 	})
 	t.Run("migrates once, however many open a new file", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "links.db")
@@ -89,40 +85,25 @@ func TestMigrate(t *testing.T) {
 	})
 }
 
-func mustSay(t *testing.T, err error, text string) {
-	t.Helper()
-	if err == nil || !strings.Contains(err.Error(), text) {
-		t.Fatalf("got error %v, want one with %q", err, text)
-	}
-}
-
 func TestContext(t *testing.T) {
 	t.Run("a write that waits for another process ends with its context", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "links.db")
 		links := openLinks(t, path)
 		other, err := openRaw(t, path).Conn(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		defer other.Close()
-		if _, err := other.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
-			t.Fatal(err)
-		}
+		_, err = other.ExecContext(t.Context(), "BEGIN IMMEDIATE")
+		testkit.Must(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
 		account := schema.Account{Email: "a@example.org", CreatedAt: time.Now()}
-		if err := links.CreateAccount(ctx, &account); schema.ErrorCode(err) != schema.CodeUnavailable {
-			t.Fatalf("got error %v", err)
-		}
+		testkit.WantCode(t, links.CreateAccount(ctx, &account), schema.CodeUnavailable)
 		if _, err := links.AccountByEmail(t.Context(), "a@example.org"); schema.ErrorCode(err) != schema.CodeNotFound {
 			t.Fatalf("a read waits for a write, or the write was done: %v", err)
 		}
-		if _, err := other.ExecContext(t.Context(), "ROLLBACK"); err != nil {
-			t.Fatal(err)
-		}
-		if err := links.CreateAccount(t.Context(), &account); err != nil {
-			t.Fatal(err)
-		}
+		_, err = other.ExecContext(t.Context(), "ROLLBACK")
+		testkit.Must(t, err)
+		testkit.Must(t, links.CreateAccount(t.Context(), &account))
 	})
 	t.Run("a batch that is given up is counted as a whole or not at all", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "clicks.db")
@@ -164,9 +145,7 @@ func TestClose(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "links.db")
 		links := openLinks(t, path)
 		account := schema.Account{Email: "a@example.org", CreatedAt: time.Now()}
-		if err := links.CreateAccount(t.Context(), &account); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, links.CreateAccount(t.Context(), &account))
 		var created atomic.Int64
 		var group sync.WaitGroup
 		running := make(chan struct{})
@@ -188,9 +167,7 @@ func TestClose(t *testing.T) {
 		case <-time.After(10 * time.Second):
 			t.Error("no links are created")
 		}
-		if err := links.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, links.Close())
 		group.Wait()
 		if _, err := links.Link(t.Context(), 0, "0-0"); err == nil {
 			t.Fatal("a closed store answers")

@@ -17,6 +17,7 @@ import (
 
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/testkit"
 )
 
 // childEnv makes the test binary a process that writes to a store, prints each success, and goes on until it is done
@@ -176,9 +177,7 @@ func hasLinks(t *testing.T, path string, hashes map[string]bool) {
 	var accountID int64
 	for hash := range hashes {
 		link, err := links.Link(t.Context(), 0, hash)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		accountID = link.AccountID
 	}
 	_, total, err := links.Links(t.Context(), accountID, 1)
@@ -202,8 +201,6 @@ func isWhole(t *testing.T, path string) {
 	clicks := openClicks(t, path)
 	defer clicks.Close()
 	at, err := clicks.Position(t.Context(), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	allCounted(t, path, at.Next)
 }

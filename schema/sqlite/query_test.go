@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"linkstream/schema/sqlite"
+	"linkstream/schema/testkit"
 )
 
 // scansOutcome matches steps that read no table, but what came in or what an earlier step has found.
@@ -75,16 +76,12 @@ func explain(t *testing.T, db *sql.DB, query string) (plan []string) {
 		}
 	}
 	rows, err := db.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+query, parameters...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer rows.Close()
 	for rows.Next() {
 		var id, parent, unused int
 		var step string
-		if err := rows.Scan(&id, &parent, &unused, &step); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, rows.Scan(&id, &parent, &unused, &step))
 		plan = append(plan, step)
 	}
 	if len(plan) == 0 || rows.Err() != nil {

@@ -6,6 +6,7 @@ import (
 
 	"linkstream/schema"
 	"linkstream/schema/storetest"
+	"linkstream/schema/testkit"
 )
 
 func TestRates(t *testing.T) { storetest.TestRateStore(t, freshLinks) }
@@ -13,14 +14,11 @@ func TestRates(t *testing.T) { storetest.TestRateStore(t, freshLinks) }
 func BenchmarkLeaseRequests(b *testing.B) {
 	links, owner := manyLinks(b, 1)
 	token := schema.Token{AccountID: owner.ID, CreatedAt: time.Now()}
-	if err := links.CreateToken(b.Context(), &token); err != nil {
-		b.Fatal(err)
-	}
+	testkit.Must(b, links.CreateToken(b.Context(), &token))
 	window := time.Now().Truncate(time.Minute)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, _, err := links.LeaseRequests(b.Context(), token.ID, window, 2000); err != nil {
-			b.Fatal(err)
-		}
+		_, _, err := links.LeaseRequests(b.Context(), token.ID, window, 2000)
+		testkit.Must(b, err)
 	}
 }

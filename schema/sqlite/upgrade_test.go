@@ -8,14 +8,13 @@ import (
 
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/testkit"
 )
 
 // TestUpgrade goes on with a file of before reports, in which link 7 has five clicks, one of them of a bot.
 func TestUpgrade(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "clicks.db")
-	if err := sqlite.CreateFirstClicks(t.Context(), path); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, sqlite.CreateFirstClicks(t.Context(), path))
 	raw := openRaw(t, path)
 	for _, statement := range []string{
 		`INSERT INTO counters VALUES (7, 20000, 'desktop', 'Firefox', 3), (7, 20001, 'mobile', 'Chrome', 1),
@@ -24,9 +23,8 @@ func TestUpgrade(t *testing.T) {
 		`INSERT INTO marks VALUES (0, zeroblob(16), 3, 5)`,
 		`INSERT INTO positions VALUES (0, 5)`,
 	} {
-		if _, err := raw.Exec(statement); err != nil {
-			t.Fatal(err)
-		}
+		_, err := raw.Exec(statement)
+		testkit.Must(t, err)
 	}
 	clicks := openClicks(t, path)
 
@@ -51,9 +49,7 @@ func TestUpgrade(t *testing.T) {
 			batch.Device[i], batch.Browser[i] = schema.Mobile, "Chrome"
 			batch.Referrer[i], batch.Country[i] = "news.example.org", "DE"
 		}
-		if err := clicks.InsertClicks(t.Context(), batch); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, clicks.InsertClicks(t.Context(), batch))
 		allCounted(t, path, 7)
 		wantReports(t, clicks, "{[{2024-10-04 3 0} {2024-10-05 3 1}] map[bot:1 desktop:3 mobile:3] "+
 			"[{Chrome 3} {Firefox 3}] [{ 4} {news.example.org 2}] [{ 4} {DE 2}]}", "{[{2024-10-05 2 0}] [{7 2}]}")
@@ -76,9 +72,7 @@ func wantReports(t *testing.T, clicks *sqlite.Clicks, link, account string) {
 // TestLinksUpgrade goes on with a file of before sessions.
 func TestLinksUpgrade(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "links.db")
-	if err := sqlite.CreateOldLinks(t.Context(), path); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, sqlite.CreateOldLinks(t.Context(), path))
 	raw := openRaw(t, path)
 	for _, statement := range []string{
 		`INSERT INTO accounts (email, password_hash, suspended, link_count, created_at)
@@ -88,9 +82,8 @@ func TestLinksUpgrade(t *testing.T) {
 		`INSERT INTO links (account_id, domain_id, hash, url, active, ordinal, created_at)
 			VALUES (1, 1, 'hash', 'https://example.org/', 1, 1, 0)`,
 	} {
-		if _, err := raw.Exec(statement); err != nil {
-			t.Fatal(err)
-		}
+		_, err := raw.Exec(statement)
+		testkit.Must(t, err)
 	}
 	links := openLinks(t, path)
 	t.Run("a token of before was never used", func(t *testing.T) {
@@ -98,14 +91,10 @@ func TestLinksUpgrade(t *testing.T) {
 		if err != nil || token.Name != "name" || !token.UsedAt.IsZero() || account.Email != "a@example.org" {
 			t.Fatalf("got %+v of %+v, error %v", token, account, err)
 		}
-		if err := links.UseTokens(t.Context(), map[int64]time.Time{token.ID: time.Now()}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, links.UseTokens(t.Context(), map[int64]time.Time{token.ID: time.Now()}))
 	})
 	t.Run("a domain of before keeps its links", func(t *testing.T) {
-		if err := links.DeleteDomain(t.Context(), 1); schema.ErrorCode(err) != schema.CodeConflict {
-			t.Fatalf("got error %v", err)
-		}
+		testkit.WantCode(t, links.DeleteDomain(t.Context(), 1), schema.CodeConflict)
 		link := schema.Link{AccountID: 1, DomainID: 1, Hash: "next", CreatedAt: time.Now()}
 		if err := links.CreateLink(t.Context(), &link); err != nil || link.Ordinal != 2 {
 			t.Fatalf("got ordinal %d, error %v", link.Ordinal, err)

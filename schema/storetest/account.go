@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"linkstream/schema"
+	"linkstream/schema/testkit"
 )
 
 var accountBehaviours = []behaviour[LinkStores]{
@@ -22,7 +23,7 @@ var accountBehaviours = []behaviour[LinkStores]{
 func addAccount(t *testing.T, store schema.AccountStore, email string) schema.Account {
 	t.Helper()
 	account := newAccount(email)
-	must(t, store.CreateAccount(t.Context(), &account))
+	testkit.Must(t, store.CreateAccount(t.Context(), &account))
 	return account
 }
 
@@ -30,27 +31,18 @@ func newAccount(email string) schema.Account {
 	return schema.Account{Email: email, PasswordHash: "$argon2id$v=19$m=1,t=1,p=1$c2FsdA$" + email, CreatedAt: epoch}
 }
 
-func sameAccount(t *testing.T, got, want schema.Account) {
-	t.Helper()
-	if !got.CreatedAt.Equal(want.CreatedAt) {
-		t.Fatalf("CreatedAt: got %v, want %v", got.CreatedAt, want.CreatedAt)
-	}
-	got.CreatedAt = want.CreatedAt
-	equal(t, "account", got, want)
-}
-
 func createsAccounts(t *testing.T, store LinkStores) {
 	first := addAccount(t, store, "a@example.org")
 	second := newAccount("jürgen@example.org")
 	second.Suspended = true
-	must(t, store.CreateAccount(t.Context(), &second))
+	testkit.Must(t, store.CreateAccount(t.Context(), &second))
 	if first.ID == 0 || first.ID == second.ID {
 		t.Fatalf("got IDs %d and %d", first.ID, second.ID)
 	}
 	for _, want := range []schema.Account{first, second} {
 		got, err := store.AccountByEmail(t.Context(), want.Email)
-		must(t, err)
-		sameAccount(t, got, want)
+		testkit.Must(t, err)
+		testkit.Equal(t, "account", got, want)
 	}
 }
 
@@ -58,10 +50,10 @@ func refusesTakenEmail(t *testing.T, store LinkStores) {
 	first := addAccount(t, store, "a@example.org")
 	other := newAccount("a@example.org")
 	other.PasswordHash = "other"
-	mustFail(t, store.CreateAccount(t.Context(), &other), schema.CodeConflict)
+	testkit.WantCode(t, store.CreateAccount(t.Context(), &other), schema.CodeConflict)
 	got, err := store.AccountByEmail(t.Context(), "a@example.org")
-	must(t, err)
-	sameAccount(t, got, first)
+	testkit.Must(t, err)
+	testkit.Equal(t, "account", got, first)
 }
 
 func createsOneOfConcurrentAccounts(t *testing.T, store LinkStores) {
@@ -72,31 +64,31 @@ func createsOneOfConcurrentAccounts(t *testing.T, store LinkStores) {
 		return store.CreateAccount(t.Context(), &accounts[i])
 	}), schema.CodeConflict)
 	got, err := store.AccountByEmail(t.Context(), "a@example.org")
-	must(t, err)
-	sameAccount(t, got, accounts[winner])
+	testkit.Must(t, err)
+	testkit.Equal(t, "account", got, accounts[winner])
 }
 
 func createsFirstAccount(t *testing.T, store LinkStores) {
 	account, token := newAccount("a@example.org"), newToken(0, "secret")
-	must(t, store.CreateFirstAccount(t.Context(), &account, &token))
+	testkit.Must(t, store.CreateFirstAccount(t.Context(), &account, &token))
 	if account.ID == 0 || token.ID == 0 {
 		t.Fatalf("got account ID %d and token ID %d", account.ID, token.ID)
 	}
 	token.AccountID = account.ID
 	gotToken, gotAccount, err := store.TokenByDigest(t.Context(), token.Digest)
-	must(t, err)
-	sameToken(t, gotToken, token)
-	sameAccount(t, gotAccount, account)
+	testkit.Must(t, err)
+	testkit.Equal(t, "token", gotToken, token)
+	testkit.Equal(t, "account", gotAccount, account)
 }
 
 func refusesSecondFirstAccount(t *testing.T, store LinkStores) {
 	addAccount(t, store, "a@example.org")
 	account, token := newAccount("b@example.org"), newToken(0, "secret")
-	mustFail(t, store.CreateFirstAccount(t.Context(), &account, &token), schema.CodeConflict)
+	testkit.WantCode(t, store.CreateFirstAccount(t.Context(), &account, &token), schema.CodeConflict)
 	_, err := store.AccountByEmail(t.Context(), "b@example.org")
-	mustFail(t, err, schema.CodeNotFound)
+	testkit.WantCode(t, err, schema.CodeNotFound)
 	_, _, err = store.TokenByDigest(t.Context(), token.Digest)
-	mustFail(t, err, schema.CodeNotFound)
+	testkit.WantCode(t, err, schema.CodeNotFound)
 }
 
 func createsOneFirstAccount(t *testing.T, store LinkStores) {
@@ -110,12 +102,12 @@ func createsOneFirstAccount(t *testing.T, store LinkStores) {
 		_, err := store.AccountByEmail(t.Context(), email(i))
 		_, _, tokenErr := store.TokenByDigest(t.Context(), newToken(0, email(i)).Digest)
 		if i == winner {
-			must(t, err)
-			must(t, tokenErr)
+			testkit.Must(t, err)
+			testkit.Must(t, tokenErr)
 			continue
 		}
-		mustFail(t, err, schema.CodeNotFound)
-		mustFail(t, tokenErr, schema.CodeNotFound)
+		testkit.WantCode(t, err, schema.CodeNotFound)
+		testkit.WantCode(t, tokenErr, schema.CodeNotFound)
 	}
 }
 
@@ -123,25 +115,25 @@ func missesAccount(t *testing.T, store LinkStores) {
 	addAccount(t, store, "a@example.org")
 	for _, email := range []string{"b@example.org", "a@example.or", ""} {
 		_, err := store.AccountByEmail(t.Context(), email)
-		mustFail(t, err, schema.CodeNotFound)
+		testkit.WantCode(t, err, schema.CodeNotFound)
 	}
 }
 
 func suspends(t *testing.T, store LinkStores) {
 	account, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
 	for _, suspended := range []bool{true, true, false, false, true} {
-		must(t, store.SetSuspended(t.Context(), account.ID, suspended))
+		testkit.Must(t, store.SetSuspended(t.Context(), account.ID, suspended))
 		account.Suspended = suspended
 		got, err := store.AccountByEmail(t.Context(), account.Email)
-		must(t, err)
-		sameAccount(t, got, account)
+		testkit.Must(t, err)
+		testkit.Equal(t, "account", got, account)
 	}
 	got, err := store.AccountByEmail(t.Context(), other.Email)
-	must(t, err)
-	sameAccount(t, got, other)
+	testkit.Must(t, err)
+	testkit.Equal(t, "account", got, other)
 }
 
 func suspendsUnknown(t *testing.T, store LinkStores) {
 	account := addAccount(t, store, "a@example.org")
-	mustFail(t, store.SetSuspended(t.Context(), account.ID+1000, true), schema.CodeNotFound)
+	testkit.WantCode(t, store.SetSuspended(t.Context(), account.ID+1000, true), schema.CodeNotFound)
 }

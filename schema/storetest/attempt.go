@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"linkstream/schema"
+	"linkstream/schema/testkit"
 )
 
 var attemptBehaviours = []behaviour[LinkStores]{
@@ -20,8 +21,8 @@ func wantAttempts(t *testing.T, store schema.AttemptStore, key byte, window time
 	t.Helper()
 	for want := from; want <= to; want++ {
 		got, err := store.CountAttempt(t.Context(), [32]byte{31: key}, window)
-		must(t, err)
-		equal(t, "attempts", got, want)
+		testkit.Must(t, err)
+		testkit.Equal(t, "attempts", got, want)
 	}
 }
 
@@ -50,7 +51,7 @@ func wantEach(t *testing.T, got []int64) {
 	t.Helper()
 	slices.Sort(got)
 	for i, n := range got {
-		equal(t, "attempts", n, int64(i)+1)
+		testkit.Equal(t, "attempts", n, int64(i)+1)
 	}
 }
 
@@ -60,7 +61,7 @@ func countsConcurrentAttempts(t *testing.T, store LinkStores) {
 		got[i], err = store.CountAttempt(t.Context(), [32]byte{7}, window(0))
 		return err
 	}) {
-		must(t, err)
+		testkit.Must(t, err)
 	}
 	wantEach(t, got)
 }
@@ -77,7 +78,7 @@ func countsWhileWindowsFollow(t *testing.T, store LinkStores) {
 		got[w][i/2], err = store.CountAttempt(t.Context(), [32]byte{31: 1}, window(100+30*w))
 		return err
 	}) {
-		must(t, err)
+		testkit.Must(t, err)
 	}
 	wantEach(t, got[0][:])
 	wantEach(t, got[1][:])

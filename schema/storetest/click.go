@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"linkstream/schema"
+	"linkstream/schema/testkit"
 )
 
 // ClickStores is what a store of clicks implements.
@@ -84,175 +85,175 @@ func randomClicks(random *rand.Rand, n, links int) []click {
 }
 
 func startsAtZero(t *testing.T, store ClickStores) {
-	books := newLedger()
-	books.partition(0)
-	books.partition(7)
-	books.check(t, store)
-	books.insert(t, store, 7, clicksOf(1, 3)...)
-	books.check(t, store)
+	model := newModel()
+	model.partition(0)
+	model.partition(7)
+	model.check(t, store)
+	model.insert(t, store, 7, clicksOf(1, 3)...)
+	model.check(t, store)
 }
 
 func givesMarksAway(t *testing.T, store ClickStores) {
-	books := newLedger()
-	books.insert(t, store, 0, clicksOf(1, 3)...)
+	model := newModel()
+	model.insert(t, store, 0, clicksOf(1, 3)...)
 	position, err := store.Position(t.Context(), 0)
-	must(t, err)
+	testkit.Must(t, err)
 	clear(position.Marks)
-	books.check(t, store)
+	model.check(t, store)
 	empty, err := store.Position(t.Context(), 1)
-	must(t, err)
+	testkit.Must(t, err)
 	empty.Marks[lane(1, 0)] = 1 // a worker fills the map of a new partition, too
-	books.partition(1)
-	books.check(t, store)
+	model.partition(1)
+	model.check(t, store)
 }
 
 func movesPosition(t *testing.T, store ClickStores) {
-	books := newLedger()
+	model := newModel()
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 5 {
-		books.insert(t, store, 3, randomClicks(random, 50, 10)...)
-		books.check(t, store)
+		model.insert(t, store, 3, randomClicks(random, 50, 10)...)
+		model.check(t, store)
 	}
 }
 
 func copiesBatch(t *testing.T, store ClickStores) {
-	books := newLedger()
+	model := newModel()
 	reused := new(schema.ClickBatch)
 	for round := range int64(3) {
-		reused.Reset(0, books.partition(0).next)
+		reused.Reset(0, model.partition(0).next)
 		for i, c := range clicksOf(round+1, 4) {
 			appendClick(reused, reused.Next, uint64(i+1), c)
 		}
-		must(t, store.InsertClicks(t.Context(), reused))
-		books.count(reused)
+		testkit.Must(t, store.InsertClicks(t.Context(), reused))
+		model.count(reused)
 		for i := range reused.Len() {
 			reused.LinkID[i], reused.Seq[i], reused.Browser[i] = unknownLink, 99, "none"
 			reused.AccountID[i], reused.Referrer[i], reused.Country[i] = 2, "none", "XX"
 		}
-		books.check(t, store)
+		model.check(t, store)
 	}
 }
 
 func passesDroppedRecords(t *testing.T, store ClickStores) {
-	books := newLedger()
+	model := newModel()
 	dropping := func(base int64) *schema.ClickBatch {
 		b := new(schema.ClickBatch)
 		b.Reset(0, base)
 		for i, c := range clicksOf(1, 3) { // two records dropped before each click, and five after the last
-			appendClick(b, base+int64(3*i)+2, books.partition(0).marks[c.lane]+uint64(i)+1, c)
+			appendClick(b, base+int64(3*i)+2, model.partition(0).marks[c.lane]+uint64(i)+1, c)
 		}
 		b.Next += 5
 		return b
 	}
 	// A worker goes on at the Next of its own batch, or asks for the position: both are where the partition is.
 	for round := range 4 {
-		base := books.partition(0).next
+		base := model.partition(0).next
 		if round%2 == 1 {
 			position, err := store.Position(t.Context(), 0)
-			must(t, err)
+			testkit.Must(t, err)
 			base = position.Next
 		}
 		b := dropping(base)
-		must(t, store.InsertClicks(t.Context(), b))
-		books.count(b)
-		books.check(t, store)
+		testkit.Must(t, store.InsertClicks(t.Context(), b))
+		model.count(b)
+		model.check(t, store)
 	}
 }
 
 func keepsHighestMarks(t *testing.T, store ClickStores) {
-	books := newLedger()
+	model := newModel()
 	a, b := clicksOf(1, 1)[0], clicksOf(2, 1)[0]
 	batch := new(schema.ClickBatch)
 	for _, seqs := range [][]uint64{{5, 9, 7}, {8, 6}, {12}} {
-		batch.Reset(0, books.partition(0).next)
+		batch.Reset(0, model.partition(0).next)
 		for _, seq := range seqs {
 			appendClick(batch, batch.Next, seq, a)
 			appendClick(batch, batch.Next, seq*1000, b)
 		}
-		must(t, store.InsertClicks(t.Context(), batch))
-		books.count(batch)
-		books.check(t, store)
+		testkit.Must(t, store.InsertClicks(t.Context(), batch))
+		model.count(batch)
+		model.check(t, store)
 	}
 }
 
 func keepsPartitionsApart(t *testing.T, store ClickStores) {
-	books := newLedger()
+	model := newModel()
 	for i := range 3 {
 		for _, partition := range []int{0, 1, 12, 1000} {
-			books.insert(t, store, partition, clicksOf(1, 1+partition%7+i)...)
+			model.insert(t, store, partition, clicksOf(1, 1+partition%7+i)...)
 		}
 	}
-	books.partition(2)
-	books.check(t, store)
+	model.partition(2)
+	model.check(t, store)
 }
 
 func takesManyLanes(t *testing.T, store ClickStores) {
-	books := newLedger()
+	model := newModel()
 	var clicks []click
 	for i := range uint32(3000) {
 		c := clicksOf(1, 1)[0]
 		c.lane = lane(byte(i%30), i/30)
 		clicks = append(clicks, c)
 	}
-	books.insert(t, store, 0, clicks...)
-	books.check(t, store)
+	model.insert(t, store, 0, clicks...)
+	model.check(t, store)
 
 	for i, extreme := range []schema.Lane{
 		{}, {Number: math.MaxUint32}, {Incarnation: schema.Incarnation{0: 0xff, 15: 0}, Number: 1 << 31},
 	} {
-		books.partition(0).marks[extreme] = 1<<62 + uint64(i)
+		model.partition(0).marks[extreme] = 1<<62 + uint64(i)
 		clicks[i].lane, clicks[i].link = extreme, math.MaxInt64-int64(i)
 	}
-	books.insert(t, store, 0, clicks...)
-	books.check(t, store)
+	model.insert(t, store, 0, clicks...)
+	model.check(t, store)
 }
 
 func takesBigBatch(t *testing.T, store ClickStores) {
-	books := newLedger()
+	model := newModel()
 	random := rand.New(rand.NewPCG(3, 4))
-	books.insert(t, store, 0, randomClicks(random, 50_000, 50)...)
-	books.check(t, store)
+	model.insert(t, store, 0, randomClicks(random, 50_000, 50)...)
+	model.check(t, store)
 }
 
 // refusesRepeatedBatch also asks for an error where the engine by itself would drop the repetition without a word.
 func refusesRepeatedBatch(t *testing.T, store ClickStores) {
-	books := newLedger()
-	first := books.batch(0, clicksOf(1, 10)...)
-	must(t, store.InsertClicks(t.Context(), first))
-	books.count(first)
-	mustFail(t, store.InsertClicks(t.Context(), first), schema.CodeConflict)
-	books.check(t, store)
-	books.insert(t, store, 0, clicksOf(2, 5)...)
-	mustFail(t, store.InsertClicks(t.Context(), first), schema.CodeConflict)
-	books.check(t, store)
+	model := newModel()
+	first := model.batch(0, clicksOf(1, 10)...)
+	testkit.Must(t, store.InsertClicks(t.Context(), first))
+	model.count(first)
+	testkit.WantCode(t, store.InsertClicks(t.Context(), first), schema.CodeConflict)
+	model.check(t, store)
+	model.insert(t, store, 0, clicksOf(2, 5)...)
+	testkit.WantCode(t, store.InsertClicks(t.Context(), first), schema.CodeConflict)
+	model.check(t, store)
 }
 
 func refusesStaleBatch(t *testing.T, store ClickStores) {
-	books := newLedger()
+	model := newModel()
 	var stale []*schema.ClickBatch
 	for round := range 4 {
 		// What a worker prepared that read more or fewer records than the one that won.
-		longer, shorter := books.batch(0, clicksOf(1, 20)...), books.batch(0, clicksOf(1, 3)...)
+		longer, shorter := model.batch(0, clicksOf(1, 20)...), model.batch(0, clicksOf(1, 3)...)
 		stale = append(stale, longer, shorter)
-		books.insert(t, store, 0, clicksOf(1, 10+round)...)
+		model.insert(t, store, 0, clicksOf(1, 10+round)...)
 		for _, batch := range stale {
-			mustFail(t, store.InsertClicks(t.Context(), batch), schema.CodeConflict)
+			testkit.WantCode(t, store.InsertClicks(t.Context(), batch), schema.CodeConflict)
 		}
-		books.check(t, store)
+		model.check(t, store)
 	}
 }
 
 func keepsClicks(t *testing.T, open Open[ClickStores]) {
 	store, reopen := open(t)
-	books := newLedger()
+	model := newModel()
 	random := rand.New(rand.NewPCG(5, 6))
 	for range 3 {
-		old := books.batch(1, clicksOf(1, 7)...)
-		books.insert(t, store, 0, randomClicks(random, 200, 20)...)
-		books.insert(t, store, 1, randomClicks(random, 300, 20)...)
+		old := model.batch(1, clicksOf(1, 7)...)
+		model.insert(t, store, 0, randomClicks(random, 200, 20)...)
+		model.insert(t, store, 1, randomClicks(random, 300, 20)...)
 		store = reopen()
-		books.check(t, store)
-		mustFail(t, store.InsertClicks(t.Context(), old), schema.CodeConflict)
+		model.check(t, store)
+		testkit.WantCode(t, store.InsertClicks(t.Context(), old), schema.CodeConflict)
 	}
-	books.check(t, store)
+	model.check(t, store)
 }

@@ -5,30 +5,31 @@ import (
 	"testing"
 
 	"linkstream/schema"
+	"linkstream/schema/testkit"
 )
 
 // countsOneOfConcurrentBatches lets workers insert at one Base, as a worker and its zombie do. They read the same
 // records, one of them further than the other: batches of one length would be one and the same.
 func countsOneOfConcurrentBatches(t *testing.T, store ClickStores) {
-	books := newLedger()
+	model := newModel()
 	for range 5 {
 		batches := make([]*schema.ClickBatch, 8)
 		for i := range batches {
-			batches[i] = books.batch(0, clicksOf(1, 10+i)...)
+			batches[i] = model.batch(0, clicksOf(1, 10+i)...)
 		}
 		winner := onlyOne(t, concurrently(len(batches), func(i int) error {
 			return store.InsertClicks(t.Context(), batches[i])
 		}), schema.CodeConflict)
-		books.count(batches[winner])
-		books.check(t, store)
+		model.count(batches[winner])
+		model.check(t, store)
 	}
 }
 
 // countsOnceWhileWorkersFight lets workers that know nothing of each other count one partition's records to the end.
 func countsOnceWhileWorkersFight(t *testing.T, store ClickStores) {
 	const workers, records = 3, 600
-	books := newLedger()
-	log := books.batch(0, randomClicks(rand.New(rand.NewPCG(7, 8)), records, 10)...)
+	model := newModel()
+	log := model.batch(0, randomClicks(rand.New(rand.NewPCG(7, 8)), records, 10)...)
 	for _, err := range concurrently(workers, func(w int) error {
 		random := rand.New(rand.NewPCG(9, uint64(w)))
 		for {
@@ -44,10 +45,10 @@ func countsOnceWhileWorkersFight(t *testing.T, store ClickStores) {
 			}
 		}
 	}) {
-		must(t, err)
+		testkit.Must(t, err)
 	}
-	books.count(log)
-	books.check(t, store)
+	model.count(log)
+	model.check(t, store)
 }
 
 // cut returns the batch of a log's records from one offset to before another.
@@ -62,20 +63,20 @@ func cut(log *schema.ClickBatch, from, to int64) *schema.ClickBatch {
 
 func countsPartitionsAtOnce(t *testing.T, store ClickStores) {
 	const partitions, rounds = 4, 5
-	books := newLedger()
+	model := newModel()
 	for round := range uint64(rounds) {
 		batches := make([]*schema.ClickBatch, partitions)
 		for i := range batches {
-			batches[i] = books.batch(i, randomClicks(rand.New(rand.NewPCG(round, uint64(i))), 100, 10)...)
+			batches[i] = model.batch(i, randomClicks(rand.New(rand.NewPCG(round, uint64(i))), 100, 10)...)
 		}
 		for i, err := range concurrently(partitions, func(i int) error {
 			return store.InsertClicks(t.Context(), batches[i])
 		}) {
-			must(t, err)
-			books.count(batches[i])
+			testkit.Must(t, err)
+			model.count(batches[i])
 		}
 	}
-	books.check(t, store)
+	model.check(t, store)
 }
 
 // agreesWhileInserting reads while batches come in, each of which adds the same number of clicks to the link.
@@ -84,13 +85,13 @@ func agreesWhileInserting(t *testing.T, store ClickStores) {
 	whileInserting(t, store, each, func() {
 		before := countOf(t, store, spreadLink)
 		stats, err := store.LinkStats(t.Context(), spreadLink)
-		must(t, err)
+		testkit.Must(t, err)
 		after := countOf(t, store, spreadLink)
 		if stats.TotalClicks < before || stats.TotalClicks > after {
 			t.Fatalf("stats say %d between counts of %d and %d", stats.TotalClicks, before, after)
 		}
-		equal(t, "clicks of half a batch", stats.TotalClicks%each, 0)
-		equal(t, "counts of half a batch", after%each, 0)
+		testkit.Equal(t, "clicks of half a batch", stats.TotalClicks%each, 0)
+		testkit.Equal(t, "counts of half a batch", after%each, 0)
 		sumsAgree(t, stats)
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"linkstream/schema"
+	"linkstream/schema/testkit"
 )
 
 var domainBehaviours = []behaviour[LinkStores]{
@@ -28,7 +29,7 @@ func addDomain(t *testing.T, store schema.DomainStore, accountID int64, host str
 	if verified {
 		domain.VerifiedAt = epoch.Add(time.Hour)
 	}
-	must(t, store.CreateDomain(t.Context(), &domain))
+	testkit.Must(t, store.CreateDomain(t.Context(), &domain))
 	return domain
 }
 
@@ -38,21 +39,11 @@ func newDomain(accountID int64, host string) schema.Domain {
 	}
 }
 
-func sameDomain(t *testing.T, got, want schema.Domain) {
-	t.Helper()
-	if !got.CreatedAt.Equal(want.CreatedAt) || !got.VerifiedAt.Equal(want.VerifiedAt) {
-		t.Fatalf("created and verified at: got %v, %v, want %v, %v",
-			got.CreatedAt, got.VerifiedAt, want.CreatedAt, want.VerifiedAt)
-	}
-	got.CreatedAt, got.VerifiedAt = want.CreatedAt, want.VerifiedAt
-	equal(t, "domain", got, want)
-}
-
 func hasDomain(t *testing.T, store schema.DomainStore, want schema.Domain) {
 	t.Helper()
 	got, err := store.Domain(t.Context(), want.ID)
-	must(t, err)
-	sameDomain(t, got, want)
+	testkit.Must(t, err)
+	testkit.Equal(t, "domain", got, want)
 }
 
 func createsDomains(t *testing.T, store LinkStores) {
@@ -62,7 +53,7 @@ func createsDomains(t *testing.T, store LinkStores) {
 	if claimed.ID < 1 || verified.ID < 1 || claimed.ID == verified.ID {
 		t.Fatalf("got IDs %d and %d", claimed.ID, verified.ID)
 	}
-	equal(t, "zero time while unverified", claimed.VerifiedAt.IsZero(), true)
+	testkit.Equal(t, "zero time while unverified", claimed.VerifiedAt.IsZero(), true)
 	hasDomain(t, store, claimed)
 	hasDomain(t, store, verified)
 }
@@ -72,11 +63,11 @@ func refusesSecondClaim(t *testing.T, store LinkStores) {
 	for _, verified := range []bool{false, true} {
 		want := addDomain(t, store, owner.ID, fmt.Sprintf("%t.example.org", verified), verified)
 		again := newDomain(owner.ID, want.Host)
-		mustFail(t, store.CreateDomain(t.Context(), &again), schema.CodeConflict)
+		testkit.WantCode(t, store.CreateDomain(t.Context(), &again), schema.CodeConflict)
 		claims, err := store.DomainsByHost(t.Context(), want.Host)
-		must(t, err)
-		equal(t, "claims", len(claims), 1)
-		sameDomain(t, claims[0], want)
+		testkit.Must(t, err)
+		testkit.Equal(t, "claims", len(claims), 1)
+		testkit.Equal(t, "domain", claims[0], want)
 	}
 }
 
@@ -93,11 +84,11 @@ func refusesVerifiedClaim(t *testing.T, store LinkStores) {
 	held := addDomain(t, store, a.ID, "go.example.org", true)
 	other := newDomain(b.ID, "go.example.org")
 	other.VerifiedAt = epoch
-	mustFail(t, store.CreateDomain(t.Context(), &other), schema.CodeConflict)
+	testkit.WantCode(t, store.CreateDomain(t.Context(), &other), schema.CodeConflict)
 	claims, err := store.DomainsByHost(t.Context(), "go.example.org")
-	must(t, err)
-	equal(t, "claims", len(claims), 1)
-	sameDomain(t, claims[0], held)
+	testkit.Must(t, err)
+	testkit.Equal(t, "claims", len(claims), 1)
+	testkit.Equal(t, "domain", claims[0], held)
 }
 
 func missesDomain(t *testing.T, store LinkStores) {
@@ -105,7 +96,7 @@ func missesDomain(t *testing.T, store LinkStores) {
 	domain := addDomain(t, store, owner.ID, "go.example.org", false)
 	for _, id := range []int64{0, -1, domain.ID + 1000} {
 		_, err := store.Domain(t.Context(), id)
-		mustFail(t, err, schema.CodeNotFound)
+		testkit.WantCode(t, err, schema.CodeNotFound)
 	}
 }
 
@@ -117,14 +108,11 @@ func listsClaims(t *testing.T, store LinkStores) {
 		addDomain(t, store, account.ID, fmt.Sprintf("go%d.example.org", i), true)
 	}
 	got, err := store.DomainsByHost(t.Context(), "go.example.org")
-	must(t, err)
-	equal(t, "claims", len(got), len(want))
-	for i := range want {
-		sameDomain(t, got[i], want[i])
-	}
+	testkit.Must(t, err)
+	testkit.Equal(t, "claims", got, want, nilOrEmpty)
 	got, err = store.DomainsByHost(t.Context(), "none.example.org")
-	must(t, err)
-	equal(t, "claims of an unknown host", len(got), 0)
+	testkit.Must(t, err)
+	testkit.Equal(t, "claims of an unknown host", len(got), 0)
 }
 
 func findsVerified(t *testing.T, store LinkStores) {
@@ -132,12 +120,12 @@ func findsVerified(t *testing.T, store LinkStores) {
 	addDomain(t, store, a.ID, "go.example.org", false)
 	for _, host := range []string{"go.example.org", "none.example.org", ""} {
 		_, err := store.VerifiedDomain(t.Context(), host)
-		mustFail(t, err, schema.CodeNotFound)
+		testkit.WantCode(t, err, schema.CodeNotFound)
 	}
 	want := addDomain(t, store, b.ID, "go.example.org", true)
 	got, err := store.VerifiedDomain(t.Context(), "go.example.org")
-	must(t, err)
-	sameDomain(t, got, want)
+	testkit.Must(t, err)
+	testkit.Equal(t, "domain", got, want)
 }
 
 func verifies(t *testing.T, store LinkStores) {
@@ -146,7 +134,7 @@ func verifies(t *testing.T, store LinkStores) {
 	other := addDomain(t, store, owner.ID, "other.example.org", false)
 	domain.VerifiedAt = epoch.Add(time.Minute)
 	for i := range 3 {
-		must(t, store.VerifyDomain(t.Context(), domain.ID, domain.VerifiedAt.Add(time.Duration(i)*time.Hour)))
+		testkit.Must(t, store.VerifyDomain(t.Context(), domain.ID, domain.VerifiedAt.Add(time.Duration(i)*time.Hour)))
 		hasDomain(t, store, domain)
 	}
 	hasDomain(t, store, other)
@@ -156,7 +144,7 @@ func verifiesUnknown(t *testing.T, store LinkStores) {
 	owner := addAccount(t, store, "a@example.org")
 	domain := addDomain(t, store, owner.ID, "go.example.org", false)
 	for _, id := range []int64{0, domain.ID + 1000} {
-		mustFail(t, store.VerifyDomain(t.Context(), id, epoch), schema.CodeNotFound)
+		testkit.WantCode(t, store.VerifyDomain(t.Context(), id, epoch), schema.CodeNotFound)
 	}
 }
 
@@ -164,7 +152,7 @@ func refusesHeldHost(t *testing.T, store LinkStores) {
 	a, b := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
 	claim := addDomain(t, store, a.ID, "go.example.org", false)
 	held := addDomain(t, store, b.ID, "go.example.org", true)
-	mustFail(t, store.VerifyDomain(t.Context(), claim.ID, epoch), schema.CodeConflict)
+	testkit.WantCode(t, store.VerifyDomain(t.Context(), claim.ID, epoch), schema.CodeConflict)
 	hasDomain(t, store, claim)
 	hasDomain(t, store, held)
 }
@@ -183,6 +171,6 @@ func verifiesOne(t *testing.T, store LinkStores) {
 		hasDomain(t, store, want)
 	}
 	got, err := store.VerifiedDomain(t.Context(), "go.example.org")
-	must(t, err)
-	sameDomain(t, got, claims[winner])
+	testkit.Must(t, err)
+	testkit.Equal(t, "domain", got, claims[winner])
 }

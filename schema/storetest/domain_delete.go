@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"linkstream/schema"
+	"linkstream/schema/testkit"
 )
 
 var domainDeleteBehaviours = []behaviour[LinkStores]{
@@ -19,11 +20,8 @@ var domainDeleteBehaviours = []behaviour[LinkStores]{
 func wantDomains(t *testing.T, store schema.DomainStore, accountID int64, want ...schema.Domain) {
 	t.Helper()
 	got, err := store.Domains(t.Context(), accountID)
-	must(t, err)
-	equal(t, "domains", len(got), len(want))
-	for i := range want {
-		sameDomain(t, got[i], want[i])
-	}
+	testkit.Must(t, err)
+	testkit.Equal(t, "domains", got, want, nilOrEmpty)
 }
 
 func listsDomains(t *testing.T, store LinkStores) {
@@ -47,15 +45,15 @@ func deletesDomain(t *testing.T, store LinkStores) {
 	a, b := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
 	held, kept := addDomain(t, store, a.ID, "go.example.org", true), addDomain(t, store, a.ID, "kept.example.org", false)
 	claim := addDomain(t, store, b.ID, "go.example.org", false)
-	must(t, store.DeleteDomain(t.Context(), held.ID))
+	testkit.Must(t, store.DeleteDomain(t.Context(), held.ID))
 	_, err := store.Domain(t.Context(), held.ID)
-	mustFail(t, err, schema.CodeNotFound)
+	testkit.WantCode(t, err, schema.CodeNotFound)
 	_, err = store.VerifiedDomain(t.Context(), held.Host)
-	mustFail(t, err, schema.CodeNotFound)
+	testkit.WantCode(t, err, schema.CodeNotFound)
 	wantDomains(t, store, a.ID, kept)
 	wantDomains(t, store, b.ID, claim)
 
-	must(t, store.VerifyDomain(t.Context(), claim.ID, epoch))
+	testkit.Must(t, store.VerifyDomain(t.Context(), claim.ID, epoch))
 	again := addDomain(t, store, a.ID, "go.example.org", false)
 	if again.ID == held.ID {
 		t.Fatalf("ID %d was used twice", held.ID)
@@ -66,9 +64,9 @@ func deletesUnknownDomain(t *testing.T, store LinkStores) {
 	owner := addAccount(t, store, "a@example.org")
 	addLink(t, store, owner.ID, 0, "hash") // on the default domain, which is none
 	domain := addDomain(t, store, owner.ID, "go.example.org", true)
-	must(t, store.DeleteDomain(t.Context(), domain.ID))
+	testkit.Must(t, store.DeleteDomain(t.Context(), domain.ID))
 	for _, id := range []int64{domain.ID, domain.ID + 1000, 0, -1} {
-		mustFail(t, store.DeleteDomain(t.Context(), id), schema.CodeNotFound)
+		testkit.WantCode(t, store.DeleteDomain(t.Context(), id), schema.CodeNotFound)
 	}
 }
 
@@ -76,27 +74,27 @@ func refusesUsedDomain(t *testing.T, store LinkStores) {
 	owner := addAccount(t, store, "a@example.org")
 	domain := addDomain(t, store, owner.ID, "go.example.org", true)
 	link := addLink(t, store, owner.ID, domain.ID, "hash")
-	mustFail(t, store.DeleteDomain(t.Context(), domain.ID), schema.CodeConflict)
-	must(t, store.SetActive(t.Context(), domain.ID, "hash", false))
-	mustFail(t, store.DeleteDomain(t.Context(), domain.ID), schema.CodeConflict)
+	testkit.WantCode(t, store.DeleteDomain(t.Context(), domain.ID), schema.CodeConflict)
+	testkit.Must(t, store.SetActive(t.Context(), domain.ID, "hash", false))
+	testkit.WantCode(t, store.DeleteDomain(t.Context(), domain.ID), schema.CodeConflict)
 	hasDomain(t, store, domain)
 	got, err := store.Link(t.Context(), domain.ID, "hash")
-	must(t, err)
+	testkit.Must(t, err)
 	link.Host, link.Active = domain.Host, false
-	sameLink(t, got, link)
+	testkit.Equal(t, "link", got, link)
 }
 
 func missesDeletedDomain(t *testing.T, store LinkStores) {
 	owner := addAccount(t, store, "a@example.org")
 	domain := addDomain(t, store, owner.ID, "go.example.org", true)
-	must(t, store.DeleteDomain(t.Context(), domain.ID))
+	testkit.Must(t, store.DeleteDomain(t.Context(), domain.ID))
 	for _, id := range []int64{domain.ID, domain.ID + 1000, -1} {
 		link := newLink(owner.ID, id, "hash")
-		mustFail(t, store.CreateLink(t.Context(), &link), schema.CodeNotFound)
+		testkit.WantCode(t, store.CreateLink(t.Context(), &link), schema.CodeNotFound)
 		_, err := store.Link(t.Context(), id, "hash")
-		mustFail(t, err, schema.CodeNotFound)
+		testkit.WantCode(t, err, schema.CodeNotFound)
 	}
-	equal(t, "next ordinal", addLink(t, store, owner.ID, 0, "hash").Ordinal, 1)
+	testkit.Equal(t, "next ordinal", addLink(t, store, owner.ID, 0, "hash").Ordinal, 1)
 	sameOrdinals(t, store, owner.ID, 1)
 }
 
@@ -121,9 +119,9 @@ func deletesOrLinks(t *testing.T, store LinkStores) {
 			case i%4 == round%4:
 				deletes = append(deletes, err)
 			case gone:
-				mustFail(t, err, schema.CodeNotFound)
+				testkit.WantCode(t, err, schema.CodeNotFound)
 			default:
-				must(t, err)
+				testkit.Must(t, err)
 				totals[i%2]++
 			}
 		}
@@ -132,7 +130,7 @@ func deletesOrLinks(t *testing.T, store LinkStores) {
 			continue
 		}
 		for _, err := range deletes {
-			mustFail(t, err, schema.CodeConflict)
+			testkit.WantCode(t, err, schema.CodeConflict)
 		}
 	}
 	for i, account := range accounts { // no ordinal was spent on a link that was refused

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"linkstream/schema"
+	"linkstream/schema/testkit"
 )
 
 // LinkStores is what TestLinkStores and TestRateStore test: the contracts share their data, so one store serves them
@@ -62,7 +63,7 @@ var linkBehaviours = []behaviour[LinkStores]{
 func addLink(t *testing.T, store schema.LinkStore, accountID, domainID int64, hash string) schema.Link {
 	t.Helper()
 	link := newLink(accountID, domainID, hash)
-	must(t, store.CreateLink(t.Context(), &link))
+	testkit.Must(t, store.CreateLink(t.Context(), &link))
 	return link
 }
 
@@ -73,30 +74,21 @@ func newLink(accountID, domainID int64, hash string) schema.Link {
 	}
 }
 
-func sameLink(t *testing.T, got, want schema.Link) {
-	t.Helper()
-	if !got.CreatedAt.Equal(want.CreatedAt) {
-		t.Fatalf("CreatedAt: got %v, want %v", got.CreatedAt, want.CreatedAt)
-	}
-	got.CreatedAt = want.CreatedAt
-	equal(t, "link", got, want)
-}
-
 func createsLinks(t *testing.T, store LinkStores) {
 	owner := addAccount(t, store, "a@example.org")
 	first := addLink(t, store, owner.ID, 0, "first")
 	second := newLink(owner.ID, 0, "second")
 	second.Active = false
-	must(t, store.CreateLink(t.Context(), &second))
+	testkit.Must(t, store.CreateLink(t.Context(), &second))
 	if first.ID == 0 || first.ID == second.ID {
 		t.Fatalf("got IDs %d and %d", first.ID, second.ID)
 	}
-	equal(t, "first ordinal", first.Ordinal, 1)
-	equal(t, "second ordinal", second.Ordinal, 2)
+	testkit.Equal(t, "first ordinal", first.Ordinal, 1)
+	testkit.Equal(t, "second ordinal", second.Ordinal, 2)
 	for _, want := range []schema.Link{first, second} {
 		got, err := store.Link(t.Context(), 0, want.Hash)
-		must(t, err)
-		sameLink(t, got, want)
+		testkit.Must(t, err)
+		testkit.Equal(t, "link", got, want)
 	}
 }
 
@@ -109,18 +101,18 @@ func keepsURLs(t *testing.T, store LinkStores) {
 	} {
 		link := newLink(owner.ID, 0, fmt.Sprintf("url-%d", i))
 		link.URL = url
-		must(t, store.CreateLink(t.Context(), &link))
+		testkit.Must(t, store.CreateLink(t.Context(), &link))
 		got, err := store.Link(t.Context(), 0, link.Hash)
-		must(t, err)
-		equal(t, "URL", got.URL, url)
+		testkit.Must(t, err)
+		testkit.Equal(t, "URL", got.URL, url)
 	}
 }
 
 func numbersLinksByAccount(t *testing.T, store LinkStores) {
 	a, b := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
 	for i := range int64(3) {
-		equal(t, "ordinal of a", addLink(t, store, a.ID, 0, fmt.Sprintf("a%d", i)).Ordinal, i+1)
-		equal(t, "ordinal of b", addLink(t, store, b.ID, 0, fmt.Sprintf("b%d", i)).Ordinal, i+1)
+		testkit.Equal(t, "ordinal of a", addLink(t, store, a.ID, 0, fmt.Sprintf("a%d", i)).Ordinal, i+1)
+		testkit.Equal(t, "ordinal of b", addLink(t, store, b.ID, 0, fmt.Sprintf("b%d", i)).Ordinal, i+1)
 	}
 }
 
@@ -130,16 +122,16 @@ func refusesTakenHash(t *testing.T, store LinkStores) {
 	for _, accountID := range []int64{a.ID, b.ID} {
 		other := newLink(accountID, 0, "taken")
 		other.URL = "https://example.net/"
-		mustFail(t, store.CreateLink(t.Context(), &other), schema.CodeConflict)
+		testkit.WantCode(t, store.CreateLink(t.Context(), &other), schema.CodeConflict)
 	}
 	got, err := store.Link(t.Context(), 0, "taken")
-	must(t, err)
-	sameLink(t, got, taken)
-	equal(t, "next ordinal of a", addLink(t, store, a.ID, 0, "free").Ordinal, 2)
-	equal(t, "next ordinal of b", addLink(t, store, b.ID, 0, "free2").Ordinal, 1)
+	testkit.Must(t, err)
+	testkit.Equal(t, "link", got, taken)
+	testkit.Equal(t, "next ordinal of a", addLink(t, store, a.ID, 0, "free").Ordinal, 2)
+	testkit.Equal(t, "next ordinal of b", addLink(t, store, b.ID, 0, "free2").Ordinal, 1)
 	_, total, err := store.Links(t.Context(), b.ID, 1)
-	must(t, err)
-	equal(t, "total of b", total, 1)
+	testkit.Must(t, err)
+	testkit.Equal(t, "total of b", total, 1)
 }
 
 func takesHashPerDomain(t *testing.T, store LinkStores) {
@@ -148,7 +140,7 @@ func takesHashPerDomain(t *testing.T, store LinkStores) {
 	onDefault := addLink(t, store, owner.ID, 0, "same")
 	onDomain := addLink(t, store, owner.ID, domain.ID, "same")
 	again := newLink(owner.ID, domain.ID, "same")
-	mustFail(t, store.CreateLink(t.Context(), &again), schema.CodeConflict)
+	testkit.WantCode(t, store.CreateLink(t.Context(), &again), schema.CodeConflict)
 	if onDefault.ID == onDomain.ID {
 		t.Fatalf("both links have ID %d", onDefault.ID)
 	}
@@ -159,14 +151,14 @@ func tellsHashCase(t *testing.T, store LinkStores) {
 	lower, upper := addLink(t, store, owner.ID, 0, "abc"), addLink(t, store, owner.ID, 0, "aBc")
 	for _, want := range []schema.Link{lower, upper} {
 		got, err := store.Link(t.Context(), 0, want.Hash)
-		must(t, err)
-		sameLink(t, got, want)
+		testkit.Must(t, err)
+		testkit.Equal(t, "link", got, want)
 		got, err = store.OwnedLink(t.Context(), owner.ID, want.Hash, nil)
-		must(t, err)
-		sameLink(t, got, want)
+		testkit.Must(t, err)
+		testkit.Equal(t, "link", got, want)
 	}
 	_, err := store.Link(t.Context(), 0, "ABC")
-	mustFail(t, err, schema.CodeNotFound)
+	testkit.WantCode(t, err, schema.CodeNotFound)
 }
 
 func createsOneOfConcurrentLinks(t *testing.T, store LinkStores) {
@@ -181,10 +173,10 @@ func createsOneOfConcurrentLinks(t *testing.T, store LinkStores) {
 			return store.CreateLink(t.Context(), &links[i])
 		}), schema.CodeConflict)
 		got, err := store.Link(t.Context(), 0, hash)
-		must(t, err)
-		sameLink(t, got, links[winner])
+		testkit.Must(t, err)
+		testkit.Equal(t, "link", got, links[winner])
 		created[got.AccountID]++
-		equal(t, "ordinal", got.Ordinal, created[got.AccountID])
+		testkit.Equal(t, "ordinal", got.Ordinal, created[got.AccountID])
 	}
 }
 
@@ -201,9 +193,9 @@ func numbersConcurrentLinks(t *testing.T, store LinkStores) {
 		return store.CreateLink(t.Context(), &link)
 	}) {
 		if i%3 == 0 {
-			mustFail(t, err, schema.CodeConflict)
+			testkit.WantCode(t, err, schema.CodeConflict)
 		} else {
-			must(t, err)
+			testkit.Must(t, err)
 		}
 	}
 	sameOrdinals(t, store, owner.ID, 1+n*2/3)
@@ -215,11 +207,11 @@ func sameOrdinals(t *testing.T, store schema.LinkStore, accountID, total int64) 
 	want := total
 	for page := int64(1); want > 0; page++ {
 		links, gotTotal, err := store.Links(t.Context(), accountID, page)
-		must(t, err)
-		equal(t, "total", gotTotal, total)
-		equal(t, "length of the page", int64(len(links)), min(want, schema.PageSize))
+		testkit.Must(t, err)
+		testkit.Equal(t, "total", gotTotal, total)
+		testkit.Equal(t, "length of the page", int64(len(links)), min(want, schema.PageSize))
 		for _, link := range links {
-			equal(t, "ordinal", link.Ordinal, want)
+			testkit.Equal(t, "ordinal", link.Ordinal, want)
 			want--
 		}
 	}
@@ -232,11 +224,11 @@ func findsLinks(t *testing.T, store LinkStores) {
 	for domainID, host := range map[int64]string{0: "", verified.ID: verified.Host, claimed.ID: claimed.Host} {
 		want := addLink(t, store, owner.ID, domainID, "hash")
 		want.Host = host
-		must(t, store.SetActive(t.Context(), want.DomainID, want.Hash, false))
+		testkit.Must(t, store.SetActive(t.Context(), want.DomainID, want.Hash, false))
 		want.Active = false
 		got, err := store.Link(t.Context(), domainID, "hash")
-		must(t, err)
-		sameLink(t, got, want)
+		testkit.Must(t, err)
+		testkit.Equal(t, "link", got, want)
 	}
 }
 
@@ -247,7 +239,7 @@ func missesLinks(t *testing.T, store LinkStores) {
 	addLink(t, store, owner.ID, domain.ID, "custom")
 	for hash, domainID := range map[string]int64{"none": 0, "default": domain.ID, "custom": 0, "": 0} {
 		_, err := store.Link(t.Context(), domainID, hash)
-		mustFail(t, err, schema.CodeNotFound)
+		testkit.WantCode(t, err, schema.CodeNotFound)
 	}
 }
 
@@ -255,21 +247,21 @@ func setsActive(t *testing.T, store LinkStores) {
 	owner := addAccount(t, store, "a@example.org")
 	link, other := addLink(t, store, owner.ID, 0, "hash"), addLink(t, store, owner.ID, 0, "other")
 	for _, active := range []bool{false, false, true, true, false} {
-		must(t, store.SetActive(t.Context(), link.DomainID, link.Hash, active))
+		testkit.Must(t, store.SetActive(t.Context(), link.DomainID, link.Hash, active))
 		link.Active = active
 		got, err := store.Link(t.Context(), 0, "hash")
-		must(t, err)
-		sameLink(t, got, link)
+		testkit.Must(t, err)
+		testkit.Equal(t, "link", got, link)
 	}
 	got, err := store.Link(t.Context(), 0, "other")
-	must(t, err)
-	sameLink(t, got, other)
+	testkit.Must(t, err)
+	testkit.Equal(t, "link", got, other)
 }
 
 func setsActiveOfUnknown(t *testing.T, store LinkStores) {
 	owner := addAccount(t, store, "a@example.org")
 	link := addLink(t, store, owner.ID, 0, "hash")
-	mustFail(t, store.SetActive(t.Context(), link.DomainID, "unknown", false), schema.CodeNotFound)
+	testkit.WantCode(t, store.SetActive(t.Context(), link.DomainID, "unknown", false), schema.CodeNotFound)
 }
 
 func pagesLinks(t *testing.T, store LinkStores) {
@@ -288,9 +280,9 @@ func pagesLinks(t *testing.T, store LinkStores) {
 	sameOrdinals(t, store, a.ID, total)
 	for page := range 3 {
 		links, _, err := store.Links(t.Context(), a.ID, int64(page)+1)
-		must(t, err)
+		testkit.Must(t, err)
 		for i, link := range links {
-			sameLink(t, link, created[total-1-page*schema.PageSize-i])
+			testkit.Equal(t, "link", link, created[total-1-page*schema.PageSize-i])
 		}
 	}
 }
@@ -303,14 +295,14 @@ func pagesBeyondLast(t *testing.T, store LinkStores) {
 	// The ordinals of the last two pages overflow; those of the first of them come out as those of page 1.
 	for _, page := range []int64{2, 3, 5000, 1<<62 + 1, math.MaxInt64} {
 		links, total, err := store.Links(t.Context(), owner.ID, page)
-		must(t, err)
-		equal(t, "links of the page", len(links), 0)
-		equal(t, "total", total, schema.PageSize)
+		testkit.Must(t, err)
+		testkit.Equal(t, "links of the page", len(links), 0)
+		testkit.Equal(t, "total", total, schema.PageSize)
 	}
 	links, total, err := store.Links(t.Context(), without.ID, 1)
-	must(t, err)
-	equal(t, "links without links", len(links), 0)
-	equal(t, "total without links", total, 0)
+	testkit.Must(t, err)
+	testkit.Equal(t, "links without links", len(links), 0)
+	testkit.Equal(t, "total without links", total, 0)
 }
 
 func pagesOfOneMoment(t *testing.T, store LinkStores) {
@@ -331,10 +323,10 @@ func pagesOfOneMoment(t *testing.T, store LinkStores) {
 	var errs []error
 	for errs == nil {
 		links, total, err := store.Links(t.Context(), owner.ID, 1)
-		must(t, err)
-		equal(t, "length of page 1", int64(len(links)), min(total, schema.PageSize))
+		testkit.Must(t, err)
+		testkit.Equal(t, "length of page 1", int64(len(links)), min(total, schema.PageSize))
 		for i, link := range links {
-			equal(t, "ordinal", link.Ordinal, total-int64(i))
+			testkit.Equal(t, "ordinal", link.Ordinal, total-int64(i))
 		}
 		select {
 		case errs = <-done:
@@ -342,7 +334,7 @@ func pagesOfOneMoment(t *testing.T, store LinkStores) {
 		}
 	}
 	for _, err := range errs {
-		must(t, err)
+		testkit.Must(t, err)
 	}
 	sameOrdinals(t, store, owner.ID, writers*each)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"linkstream/schema"
+	"linkstream/schema/testkit"
 )
 
 // What many calls of CreateLink at the same time do to each other, which stores may do together: nothing.
@@ -21,7 +22,7 @@ func tellsCrowdApart(t *testing.T, store LinkStores) {
 	a, b := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
 	domain := addDomain(t, store, a.ID, "go.example.org", true)
 	gone := addDomain(t, store, a.ID, "gone.example.org", true)
-	must(t, store.DeleteDomain(t.Context(), gone.ID))
+	testkit.Must(t, store.DeleteDomain(t.Context(), gone.ID))
 	addLink(t, store, a.ID, 0, "taken")
 	const each = 12
 	kinds := []struct {
@@ -55,7 +56,7 @@ func tellsCrowdApart(t *testing.T, store LinkStores) {
 	for i, err := range errs {
 		kind := kinds[i%len(kinds)]
 		if err != nil {
-			mustFail(t, err, kind.code)
+			testkit.WantCode(t, err, kind.code)
 			continue
 		}
 		won[i%len(kinds)]++
@@ -64,11 +65,11 @@ func tellsCrowdApart(t *testing.T, store LinkStores) {
 			links[i].Host = domain.Host
 		}
 		got, err := store.Link(t.Context(), kind.domainID, links[i].Hash)
-		must(t, err)
-		sameLink(t, got, links[i])
+		testkit.Must(t, err)
+		testkit.Equal(t, "link", got, links[i])
 	}
 	for i, kind := range kinds {
-		equal(t, kind.name, won[i], kind.winners)
+		testkit.Equal(t, kind.name, won[i], kind.winners)
 	}
 	sameOrdinals(t, store, a.ID, totals[a.ID])
 	sameOrdinals(t, store, b.ID, totals[b.ID])
@@ -99,7 +100,7 @@ func keepsContextsApart(t *testing.T, store LinkStores) {
 			}
 			return nil
 		}) {
-			must(t, err)
+			testkit.Must(t, err)
 		}
 	}
 	if created.Load() < rounds*crowd/2 {
@@ -108,10 +109,10 @@ func keepsContextsApart(t *testing.T, store LinkStores) {
 	// What ended unseen is there with its ordinal or is not there. It may still come in, so each page has a total of its own.
 	for page, skipped := int64(1), int64(0); skipped < created.Load(); page, skipped = page+1, skipped+schema.PageSize {
 		links, total, err := store.Links(t.Context(), owner.ID, page)
-		must(t, err)
-		equal(t, "length of the page", int64(len(links)), min(total-skipped, schema.PageSize))
+		testkit.Must(t, err)
+		testkit.Equal(t, "length of the page", int64(len(links)), min(total-skipped, schema.PageSize))
 		for i, link := range links {
-			equal(t, "ordinal", link.Ordinal, total-skipped-int64(i))
+			testkit.Equal(t, "ordinal", link.Ordinal, total-skipped-int64(i))
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"linkstream/schema"
+	"linkstream/schema/testkit"
 )
 
 func ownedPrefersDefault(t *testing.T, store LinkStores) {
@@ -13,8 +14,8 @@ func ownedPrefersDefault(t *testing.T, store LinkStores) {
 	addLink(t, store, owner.ID, domain.ID, "hash") // the older one
 	want := addLink(t, store, owner.ID, 0, "hash")
 	got, err := store.OwnedLink(t.Context(), owner.ID, "hash", nil)
-	must(t, err)
-	sameLink(t, got, want)
+	testkit.Must(t, err)
+	testkit.Equal(t, "link", got, want)
 }
 
 func ownedFallsBackToOldest(t *testing.T, store LinkStores) {
@@ -26,8 +27,8 @@ func ownedFallsBackToOldest(t *testing.T, store LinkStores) {
 	addLink(t, store, owner.ID, later.ID, "hash")
 	want.Host = oldest.Host
 	got, err := store.OwnedLink(t.Context(), owner.ID, "hash", nil)
-	must(t, err)
-	sameLink(t, got, want)
+	testkit.Must(t, err)
+	testkit.Equal(t, "link", got, want)
 }
 
 func ownedOnDomain(t *testing.T, store LinkStores) {
@@ -39,14 +40,14 @@ func ownedOnDomain(t *testing.T, store LinkStores) {
 	onDomain.Host = domain.Host
 	for _, want := range []schema.Link{onDefault, onDomain} {
 		got, err := store.OwnedLink(t.Context(), owner.ID, "hash", &want.DomainID)
-		must(t, err)
-		sameLink(t, got, want)
+		testkit.Must(t, err)
+		testkit.Equal(t, "link", got, want)
 	}
 	_, err := store.OwnedLink(t.Context(), owner.ID, "hash", &empty.ID)
-	mustFail(t, err, schema.CodeNotFound)
+	testkit.WantCode(t, err, schema.CodeNotFound)
 	defaultDomain := int64(0)
 	_, err = store.OwnedLink(t.Context(), owner.ID, "custom", &defaultDomain)
-	mustFail(t, err, schema.CodeNotFound)
+	testkit.WantCode(t, err, schema.CodeNotFound)
 }
 
 func ownedMissesOthers(t *testing.T, store LinkStores) {
@@ -56,9 +57,9 @@ func ownedMissesOthers(t *testing.T, store LinkStores) {
 	addLink(t, store, owner.ID, domain.ID, "custom")
 	for hash, domainID := range map[string]int64{"hash": 0, "custom": domain.ID, "none": 0} {
 		_, err := store.OwnedLink(t.Context(), other.ID, hash, nil)
-		mustFail(t, err, schema.CodeNotFound)
+		testkit.WantCode(t, err, schema.CodeNotFound)
 		_, err = store.OwnedLink(t.Context(), other.ID, hash, &domainID)
-		mustFail(t, err, schema.CodeNotFound)
+		testkit.WantCode(t, err, schema.CodeNotFound)
 	}
 }
 
@@ -68,42 +69,42 @@ func keepsLinks(t *testing.T, open Open[LinkStores]) {
 	owner := addAccount(t, store, "a@example.org")
 	token := addToken(t, store, owner.ID, "secret")
 	revoked := addToken(t, store, owner.ID, "revoked")
-	must(t, store.RevokeToken(t.Context(), revoked.ID, epoch))
+	testkit.Must(t, store.RevokeToken(t.Context(), revoked.ID, epoch))
 	token.UsedAt = epoch.Add(time.Hour)
-	must(t, store.UseTokens(t.Context(), map[int64]time.Time{token.ID: token.UsedAt}))
+	testkit.Must(t, store.UseTokens(t.Context(), map[int64]time.Time{token.ID: token.UsedAt}))
 	session, ended := addSession(t, store, owner, "secret"), addSession(t, store, owner, "ended")
 	owner.PasswordHash = "$argon2id$new"
-	must(t, store.SetPassword(t.Context(), owner.ID, owner.PasswordHash, session.ID))
+	testkit.Must(t, store.SetPassword(t.Context(), owner.ID, owner.PasswordHash, session.ID))
 	wantAttempts(t, store, 1, window(0), 1, 3)
 	deleted := addDomain(t, store, owner.ID, "deleted.example.org", true)
-	must(t, store.DeleteDomain(t.Context(), deleted.ID))
+	testkit.Must(t, store.DeleteDomain(t.Context(), deleted.ID))
 	domain := addDomain(t, store, owner.ID, "go.example.org", true)
 	link := addLink(t, store, owner.ID, domain.ID, "hash")
-	must(t, store.SetActive(t.Context(), link.DomainID, link.Hash, false))
+	testkit.Must(t, store.SetActive(t.Context(), link.DomainID, link.Hash, false))
 	link.Host, link.Active = domain.Host, false
 
 	store = reopen()
 	gotToken, gotAccount, err := store.TokenByDigest(t.Context(), token.Digest)
-	must(t, err)
-	sameToken(t, gotToken, token)
-	sameAccount(t, gotAccount, owner)
+	testkit.Must(t, err)
+	testkit.Equal(t, "token", gotToken, token)
+	testkit.Equal(t, "account", gotAccount, owner)
 	_, _, err = store.TokenByDigest(t.Context(), revoked.Digest)
-	mustFail(t, err, schema.CodeNotFound)
+	testkit.WantCode(t, err, schema.CodeNotFound)
 	hasSession(t, store, session)
 	hasNoSession(t, store, ended)
 	wantAttempts(t, store, 1, window(0), 4, 4)
 	wantDomains(t, store, owner.ID, domain)
 	gotDomain, err := store.VerifiedDomain(t.Context(), domain.Host)
-	must(t, err)
-	sameDomain(t, gotDomain, domain)
+	testkit.Must(t, err)
+	testkit.Equal(t, "domain", gotDomain, domain)
 	gotLink, err := store.Link(t.Context(), domain.ID, "hash")
-	must(t, err)
-	sameLink(t, gotLink, link)
+	testkit.Must(t, err)
+	testkit.Equal(t, "link", gotLink, link)
 
 	again := newLink(owner.ID, domain.ID, "hash")
-	mustFail(t, store.CreateLink(t.Context(), &again), schema.CodeConflict)
+	testkit.WantCode(t, store.CreateLink(t.Context(), &again), schema.CodeConflict)
 	next := addLink(t, store, owner.ID, 0, "hash")
-	equal(t, "next ordinal", next.Ordinal, 2)
+	testkit.Equal(t, "next ordinal", next.Ordinal, 2)
 	if next.ID == link.ID {
 		t.Fatalf("ID %d was used twice", link.ID)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"linkstream/schema"
+	"linkstream/schema/testkit"
 )
 
 // TestRateStore checks every outcome that RateStore documents.
@@ -41,16 +42,16 @@ func wantLeases(t *testing.T, store LinkStores, tokenID int64, window time.Time,
 	for n := from; n <= to; n++ {
 		wantGranted, wantLeft := schema.Lease(rateLimit, n)
 		granted, left, err := store.LeaseRequests(t.Context(), tokenID, window, rateLimit)
-		must(t, err)
-		equal(t, "granted, left", [2]int{granted, left}, [2]int{wantGranted, wantLeft})
+		testkit.Must(t, err)
+		testkit.Equal(t, "granted, left", [2]int{granted, left}, [2]int{wantGranted, wantLeft})
 	}
 }
 
 func wantNoLease(t *testing.T, store LinkStores, tokenID int64, window time.Time) {
 	t.Helper()
 	granted, left, err := store.LeaseRequests(t.Context(), tokenID, window, rateLimit)
-	must(t, err)
-	equal(t, "granted, left", [2]int{granted, left}, [2]int{})
+	testkit.Must(t, err)
+	testkit.Equal(t, "granted, left", [2]int{granted, left}, [2]int{})
 }
 
 func leasesLimit(t *testing.T, store LinkStores) {
@@ -60,9 +61,9 @@ func leasesLimit(t *testing.T, store LinkStores) {
 		var granted int
 		var err error
 		granted, left, err = store.LeaseRequests(t.Context(), caller, window(0), rateLimit)
-		must(t, err)
+		testkit.Must(t, err)
 		sum += granted
-		equal(t, "left", left, rateLimit-sum)
+		testkit.Equal(t, "left", left, rateLimit-sum)
 	}
 	for range 3 {
 		wantNoLease(t, store, caller, window(0))
@@ -115,7 +116,7 @@ func leasesConcurrently(t *testing.T, store LinkStores) {
 	caller := addCaller(t, store, "a")
 	got := leaseConcurrently(t, store, caller, 128, func(int) time.Time { return window(0) })
 	leases := wantDistinct(t, got, window(0))
-	equal(t, "granted", leases, rateLimit)
+	testkit.Equal(t, "granted", leases, rateLimit)
 }
 
 func leasesWhileWindowsChange(t *testing.T, store LinkStores) {
@@ -124,7 +125,7 @@ func leasesWhileWindowsChange(t *testing.T, store LinkStores) {
 	for n := range 3 {
 		granted := wantDistinct(t, got, window(n))
 		if n == 2 { // the last one is begun once and for all
-			equal(t, "granted", granted, rateLimit)
+			testkit.Equal(t, "granted", granted, rateLimit)
 		}
 	}
 	wantNoLease(t, store, caller, window(2))
@@ -144,7 +145,7 @@ func leaseConcurrently(t *testing.T, store LinkStores, tokenID int64, n int, win
 		got[i].granted, got[i].left, err = store.LeaseRequests(t.Context(), tokenID, window(i), rateLimit)
 		return err
 	}) {
-		must(t, err)
+		testkit.Must(t, err)
 	}
 	return got
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"linkstream/schema"
+	"linkstream/schema/testkit"
 )
 
 var reportBehaviours = []behaviour[ClickStores]{
@@ -25,38 +26,38 @@ var reportBehaviours = []behaviour[ClickStores]{
 	{"AccountReport is of one moment while clicks come in", reportsAccountWhileInserting},
 }
 
-// checkReports compares the reports of all links and accounts with the ledger.
-func (l *ledger) checkReports(t *testing.T, store ClickStores, since time.Time) {
+// checkReports compares the reports of all links and accounts with the model.
+func (m *model) checkReports(t *testing.T, store ClickStores, since time.Time) {
 	t.Helper()
-	for link := range l.links {
-		l.checkLinkReport(t, store, link, since)
+	for link := range m.links {
+		m.checkLinkReport(t, store, link, since)
 	}
-	for account := range l.accounts {
-		l.checkAccountReport(t, store, account, since)
+	for account := range m.accounts {
+		m.checkAccountReport(t, store, account, since)
 	}
 }
 
-func (l *ledger) checkLinkReport(t *testing.T, store ClickStores, link int64, since time.Time) {
+func (m *model) checkLinkReport(t *testing.T, store ClickStores, link int64, since time.Time) {
 	t.Helper()
 	got, err := store.LinkReport(t.Context(), link, since)
-	must(t, err)
-	equal(t, fmt.Sprintf("report of link %d since %v", link, since), fmt.Sprintf("%+v", got),
-		fmt.Sprintf("%+v", l.linkReport(link, since)))
+	testkit.Must(t, err)
+	testkit.Equal(t, fmt.Sprintf("report of link %d since %v", link, since), got, m.linkReport(link, since),
+		nilOrEmpty)
 }
 
-func (l *ledger) checkAccountReport(t *testing.T, store ClickStores, account int64, since time.Time) {
+func (m *model) checkAccountReport(t *testing.T, store ClickStores, account int64, since time.Time) {
 	t.Helper()
 	got, err := store.AccountReport(t.Context(), account, since)
-	must(t, err)
-	equal(t, fmt.Sprintf("report of account %d since %v", account, since), fmt.Sprintf("%+v", got),
-		fmt.Sprintf("%+v", l.accountReport(account, since)))
+	testkit.Must(t, err)
+	testkit.Equal(t, fmt.Sprintf("report of account %d since %v", account, since), got,
+		m.accountReport(account, since), nilOrEmpty)
 }
 
-func (l *ledger) linkReport(link int64, since time.Time) (report schema.LinkReport) {
-	if l.links[link] == nil {
+func (m *model) linkReport(link int64, since time.Time) (report schema.LinkReport) {
+	if m.links[link] == nil {
 		return report
 	}
-	clicks := later(l.links[link].clicks, since)
+	clicks := later(m.links[link].clicks, since)
 	report.Days, report.Devices = daysOf(clicks), map[schema.Device]int64{}
 	browsers, referrers, countries := map[string]int64{}, map[string]int64{}, map[string]int64{}
 	for _, c := range clicks {
@@ -71,8 +72,8 @@ func (l *ledger) linkReport(link int64, since time.Time) (report schema.LinkRepo
 	return report
 }
 
-func (l *ledger) accountReport(account int64, since time.Time) schema.AccountReport {
-	clicks := later(l.accounts[account], since)
+func (m *model) accountReport(account int64, since time.Time) schema.AccountReport {
+	clicks := later(m.accounts[account], since)
 	report, totals := schema.AccountReport{Days: daysOf(clicks)}, map[int64]int64{}
 	for _, c := range clicks {
 		totals[c.link]++
@@ -118,21 +119,21 @@ func named(counts map[string]int64) (all []schema.NameCount) {
 }
 
 func reportsWithoutClicks(t *testing.T, store ClickStores) {
-	books := newLedger()
+	model := newModel()
 	for range 2 { // in an empty store, then in one where others have clicks
 		for _, since := range []time.Time{{}, epoch} {
-			books.checkLinkReport(t, store, unknownLink, since)
-			books.checkAccountReport(t, store, unknownLink, since)
-			books.checkAccountReport(t, store, 0, since)
+			model.checkLinkReport(t, store, unknownLink, since)
+			model.checkAccountReport(t, store, unknownLink, since)
+			model.checkAccountReport(t, store, 0, since)
 		}
-		books.insert(t, store, 0, clicksOf(1, 3)...)
+		model.insert(t, store, 0, clicksOf(1, 3)...)
 	}
-	books.checkReports(t, store, epoch.AddDate(0, 0, 1)) // nothing since then
+	model.checkReports(t, store, epoch.AddDate(0, 0, 1)) // nothing since then
 }
 
 func reportsSinceDay(t *testing.T, store ClickStores) {
 	midnight := time.Date(2026, time.December, 1, 0, 0, 0, 0, time.UTC)
-	books := newLedger()
+	model := newModel()
 	clicks := clicksOf(1, 7)
 	for i, at := range []time.Duration{
 		-48 * time.Hour, -time.Millisecond, 0, time.Millisecond, 24*time.Hour - time.Millisecond, 24 * time.Hour,
@@ -140,21 +141,23 @@ func reportsSinceDay(t *testing.T, store ClickStores) {
 	} {
 		clicks[i].at, clicks[i].referrer, clicks[i].browser = midnight.Add(at), fmt.Sprintf("host-%d", i%2), fmt.Sprint(i%3)
 	}
-	books.insert(t, store, 0, clicks...)
+	model.insert(t, store, 0, clicks...)
 	east, west := time.FixedZone("east", 14*3600), time.FixedZone("west", -12*3600)
 	for _, since := range []time.Time{
 		{}, midnight.AddDate(-50, 0, 0), midnight.Add(-time.Millisecond), midnight, midnight.Add(time.Hour).In(west),
 		midnight.Add(24*time.Hour - time.Millisecond).In(east), midnight.Add(24 * time.Hour), midnight.AddDate(1, 0, 0),
 	} {
-		books.checkReports(t, store, since)
+		model.checkReports(t, store, since)
 	}
 	report, err := store.LinkReport(t.Context(), 1, midnight.Add(23*time.Hour))
-	must(t, err)
-	equal(t, "days", fmt.Sprint(report.Days), "[{2026-12-01 3 0} {2026-12-02 1 0} {2027-03-11 1 0}]")
+	testkit.Must(t, err)
+	testkit.Equal(t, "days", report.Days, []schema.DayReport{
+		{Date: "2026-12-01", People: 3}, {Date: "2026-12-02", People: 1}, {Date: "2027-03-11", People: 1},
+	})
 }
 
 func reportsBotsApart(t *testing.T, store ClickStores) {
-	books := newLedger()
+	model := newModel()
 	clicks := spread(60)
 	for i := range clicks {
 		if clicks[i].device == schema.Bot {
@@ -165,13 +168,14 @@ func reportsBotsApart(t *testing.T, store ClickStores) {
 	for i := range onlyBots {
 		onlyBots[i].device, onlyBots[i].at = schema.Bot, epoch.AddDate(0, 0, 10)
 	}
-	books.insert(t, store, 0, append(clicks, onlyBots...)...)
-	books.check(t, store)
-	books.checkReports(t, store, epoch.AddDate(0, 0, 3))
+	model.insert(t, store, 0, append(clicks, onlyBots...)...)
+	model.check(t, store)
+	model.checkReports(t, store, epoch.AddDate(0, 0, 3))
 	report, err := store.LinkReport(t.Context(), 6, time.Time{})
-	must(t, err)
-	equal(t, "report of bots", fmt.Sprintf("%+v", report), "{Days:[{Date:2026-12-01 People:0 Bots:4}] Devices:map[bot:4] "+
-		"Browsers:[] Referrers:[] Countries:[]}")
+	testkit.Must(t, err)
+	testkit.Equal(t, "report of bots", report, schema.LinkReport{
+		Days: []schema.DayReport{{Date: "2026-12-01", Bots: 4}}, Devices: map[schema.Device]int64{schema.Bot: 4},
+	}, nilOrEmpty)
 }
 
 // rank gives n clicks to each of twelve names that tie, 2n to one that comes after them and 1 to one before.
@@ -191,7 +195,7 @@ func rank(n int, set func(c *click, name string)) (clicks []click) {
 }
 
 func namesTopOfPeople(t *testing.T, store ClickStores) {
-	books := newLedger()
+	model := newModel()
 	for partition, set := range []func(*click, string){
 		func(c *click, name string) { c.browser = name },
 		func(c *click, name string) { c.referrer = name },
@@ -203,17 +207,20 @@ func namesTopOfPeople(t *testing.T, store ClickStores) {
 			bots[i].device = schema.Bot
 			set(&bots[i], "AA")
 		}
-		books.insert(t, store, partition, append(rank(5+partition, set), bots...)...)
-		books.check(t, store)
+		model.insert(t, store, partition, append(rank(5+partition, set), bots...)...)
+		model.check(t, store)
 	}
 	report, err := store.LinkReport(t.Context(), 1, epoch)
-	must(t, err)
-	equal(t, "referrers", fmt.Sprint(report.Referrers), "[{news.example.org 170} {zz 12} {A-tie 6} {B-tie 6} {C-tie 6} "+
-		"{K-tie 6} {M-tie 6} {Z-tie 6} {a-tie 6} {b-tie 6}]")
+	testkit.Must(t, err)
+	testkit.Equal(t, "referrers", report.Referrers, []schema.NameCount{
+		{Name: "news.example.org", Total: 170}, {Name: "zz", Total: 12}, {Name: "A-tie", Total: 6}, {Name: "B-tie", Total: 6},
+		{Name: "C-tie", Total: 6}, {Name: "K-tie", Total: 6}, {Name: "M-tie", Total: 6}, {Name: "Z-tie", Total: 6},
+		{Name: "a-tie", Total: 6}, {Name: "b-tie", Total: 6},
+	})
 }
 
 func ranksUnknown(t *testing.T, store ClickStores) {
-	books := newLedger()
+	model := newModel()
 	for _, unknown := range []int{1, 2, 30} { // among the last, then within a tie, then most
 		clicks := clicksOf(1, unknown)
 		for i := range clicks {
@@ -226,14 +233,14 @@ func ranksUnknown(t *testing.T, store ClickStores) {
 		}
 		unknownBot := clicksOf(1, 1)[0]
 		unknownBot.referrer, unknownBot.country, unknownBot.device = "", "", schema.Bot
-		books.insert(t, store, 0, append(clicks, unknownBot)...)
-		books.check(t, store)
-		books.checkReports(t, store, epoch.AddDate(0, 0, 1))
+		model.insert(t, store, 0, append(clicks, unknownBot)...)
+		model.check(t, store)
+		model.checkReports(t, store, epoch.AddDate(0, 0, 1))
 	}
 }
 
 func keepsReferrers(t *testing.T, store ClickStores) {
-	books := newLedger()
+	model := newModel()
 	var clicks []click
 	for i, name := range []string{
 		"яндекс.рф", "浏览器", "🦊🔥", "O'Neil \"the\" \\ `host`", " spaced\tname\n", "e\u0301 and \u00e9", "%s?$1:x", "a:b",
@@ -245,13 +252,13 @@ func keepsReferrers(t *testing.T, store ClickStores) {
 			clicks = append(clicks, c)
 		}
 	}
-	books.insert(t, store, 0, clicks...)
-	books.insert(t, store, 0, clicks...)
-	books.check(t, store)
+	model.insert(t, store, 0, clicks...)
+	model.insert(t, store, 0, clicks...)
+	model.check(t, store)
 }
 
 func sumsOverLinks(t *testing.T, store ClickStores) {
-	books := newLedger()
+	model := newModel()
 	for partition := range 3 {
 		var clicks []click
 		for link := range int64(8) {
@@ -261,14 +268,14 @@ func sumsOverLinks(t *testing.T, store ClickStores) {
 			}
 			clicks = append(clicks, some...)
 		}
-		books.insert(t, store, partition, clicks...)
-		books.check(t, store)
-		books.checkReports(t, store, epoch.AddDate(0, 0, 2))
+		model.insert(t, store, partition, clicks...)
+		model.check(t, store)
+		model.checkReports(t, store, epoch.AddDate(0, 0, 2))
 	}
 }
 
 func namesTopLinks(t *testing.T, store ClickStores) {
-	books := newLedger()
+	model := newModel()
 	var clicks []click
 	for link := range int64(15) { // all tie but one, of which one click came early
 		some := clicksOf(1<<40-link, 4)
@@ -278,27 +285,27 @@ func namesTopLinks(t *testing.T, store ClickStores) {
 		some[0].device, some[1].at = schema.Bot, epoch.AddDate(0, 0, int(link))
 		clicks = append(clicks, some...)
 	}
-	books.insert(t, store, 0, clicks...)
-	books.check(t, store)
-	books.checkReports(t, store, epoch.AddDate(0, 0, 1))
+	model.insert(t, store, 0, clicks...)
+	model.check(t, store)
+	model.checkReports(t, store, epoch.AddDate(0, 0, 1))
 	report, err := store.AccountReport(t.Context(), 1, time.Time{})
-	must(t, err)
-	equal(t, "links", len(report.Links), schema.TopNames)
-	equal(t, "first", report.Links[0], schema.LinkCount{LinkID: 1<<40 - 5, Total: 5})
-	equal(t, "second", report.Links[1], schema.LinkCount{LinkID: 1<<40 - 14, Total: 4})
+	testkit.Must(t, err)
+	testkit.Equal(t, "links", len(report.Links), schema.TopNames)
+	testkit.Equal(t, "first", report.Links[0], schema.LinkCount{LinkID: 1<<40 - 5, Total: 5})
+	testkit.Equal(t, "second", report.Links[1], schema.LinkCount{LinkID: 1<<40 - 14, Total: 4})
 }
 
 // leavesOutUnowned counts clicks on one link that came with and without its account, as while edges are upgraded.
 func leavesOutUnowned(t *testing.T, store ClickStores) {
-	books := newLedger()
+	model := newModel()
 	clicks := append(clicksOf(1, 7), clicksOf(2, 3)...)
 	for i := range 4 {
 		clicks[i].account = 0
 	}
-	books.insert(t, store, 0, clicks...)
-	books.check(t, store)
-	books.checkAccountReport(t, store, 0, time.Time{})
+	model.insert(t, store, 0, clicks...)
+	model.check(t, store)
+	model.checkAccountReport(t, store, 0, time.Time{})
 	report, err := store.AccountReport(t.Context(), 1, time.Time{})
-	must(t, err)
-	equal(t, "links", fmt.Sprint(report.Links), "[{1 3} {2 3}]")
+	testkit.Must(t, err)
+	testkit.Equal(t, "links", report.Links, []schema.LinkCount{{LinkID: 1, Total: 3}, {LinkID: 2, Total: 3}})
 }

@@ -6,56 +6,57 @@ import (
 	"time"
 
 	"linkstream/schema"
+	"linkstream/schema/testkit"
 )
 
 // whileInserting calls read over and over while 20 batches come in, each of which has so many clicks of spread.
 func whileInserting(t *testing.T, store ClickStores, each int, read func()) {
-	books := newLedger()
+	model := newModel()
 	inserted := make(chan error, 1)
 	var done atomic.Bool
 	go func() {
 		defer done.Store(true)
 		for i := range 20 {
-			b := books.batch(i%2, spread(each)...)
+			b := model.batch(i%2, spread(each)...)
 			if err := store.InsertClicks(t.Context(), b); err != nil {
 				inserted <- err
 				return
 			}
-			books.count(b)
+			model.count(b)
 		}
 		inserted <- nil
 	}()
 	for !done.Load() {
 		read()
 	}
-	must(t, <-inserted)
-	books.check(t, store)
+	testkit.Must(t, <-inserted)
+	model.check(t, store)
 }
 
 func reportsWhileInserting(t *testing.T, store ClickStores) {
 	const each = 24 // of which eight are of bots
 	whileInserting(t, store, each, func() {
 		before, err := store.LinkStats(t.Context(), spreadLink)
-		must(t, err)
+		testkit.Must(t, err)
 		report, err := store.LinkReport(t.Context(), spreadLink, time.Time{})
-		must(t, err)
+		testkit.Must(t, err)
 		after, err := store.LinkStats(t.Context(), spreadLink)
-		must(t, err)
+		testkit.Must(t, err)
 		people, bots := sumDays(report.Days)
 		if total := people + bots; total < before.TotalClicks || total > after.TotalClicks {
 			t.Fatalf("the report says %d between stats of %d and %d", total, before.TotalClicks, after.TotalClicks)
 		}
-		equal(t, "clicks of half a batch", (people+bots)%each, 0)
-		equal(t, "bots", bots, (people+bots)/3)
-		equal(t, "bots among devices", report.Devices[schema.Bot], bots)
+		testkit.Equal(t, "clicks of half a batch", (people+bots)%each, 0)
+		testkit.Equal(t, "bots", bots, (people+bots)/3)
+		testkit.Equal(t, "bots among devices", report.Devices[schema.Bot], bots)
 		devices := int64(0)
 		for _, n := range report.Devices {
 			devices += n
 		}
-		equal(t, "sum of devices", devices, people+bots)
-		equal(t, "sum of browsers", sumNames(report.Browsers), people)
-		equal(t, "sum of referrers", sumNames(report.Referrers), people)
-		equal(t, "sum of countries", sumNames(report.Countries), people)
+		testkit.Equal(t, "sum of devices", devices, people+bots)
+		testkit.Equal(t, "sum of browsers", sumNames(report.Browsers), people)
+		testkit.Equal(t, "sum of referrers", sumNames(report.Referrers), people)
+		testkit.Equal(t, "sum of countries", sumNames(report.Countries), people)
 	})
 }
 
@@ -64,18 +65,18 @@ func reportsAccountWhileInserting(t *testing.T, store ClickStores) {
 	whileInserting(t, store, each, func() {
 		before := countOf(t, store, spreadLink)
 		report, err := store.AccountReport(t.Context(), 1, time.Time{})
-		must(t, err)
+		testkit.Must(t, err)
 		after := countOf(t, store, spreadLink)
 		people, bots := sumDays(report.Days)
 		if total := people + bots; total < before || total > after {
 			t.Fatalf("the report says %d between counts of %d and %d", total, before, after)
 		}
-		equal(t, "clicks of half a batch", (people+bots)%each, 0)
+		testkit.Equal(t, "clicks of half a batch", (people+bots)%each, 0)
 		links := int64(0)
 		for _, link := range report.Links {
 			links += link.Total
 		}
-		equal(t, "sum of links", links, people+bots)
+		testkit.Equal(t, "sum of links", links, people+bots)
 	})
 }
 

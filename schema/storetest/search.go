@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"linkstream/schema"
+	"linkstream/schema/testkit"
 )
 
 var searchBehaviours = []behaviour[LinkStores]{
@@ -23,7 +24,7 @@ func addLinkTo(t *testing.T, store schema.LinkStore, accountID int64, hash, url 
 	t.Helper()
 	link := newLink(accountID, 0, hash)
 	link.URL = url
-	must(t, store.CreateLink(t.Context(), &link))
+	testkit.Must(t, store.CreateLink(t.Context(), &link))
 	return link
 }
 
@@ -31,11 +32,11 @@ func addLinkTo(t *testing.T, store schema.LinkStore, accountID int64, hash, url 
 func wantFound(t *testing.T, store schema.LinkStore, accountID int64, query string, want ...schema.Link) {
 	t.Helper()
 	got, total, err := store.SearchLinks(t.Context(), accountID, query, 1)
-	must(t, err)
-	equal(t, fmt.Sprintf("total by %q", query), total, int64(len(want)))
-	equal(t, fmt.Sprintf("links by %q", query), len(got), len(want))
+	testkit.Must(t, err)
+	testkit.Equal(t, fmt.Sprintf("total by %q", query), total, int64(len(want)))
+	testkit.Equal(t, fmt.Sprintf("links by %q", query), len(got), len(want))
 	for i := range want {
-		sameLink(t, got[i], want[i])
+		testkit.Equal(t, "link", got[i], want[i])
 	}
 }
 
@@ -105,18 +106,18 @@ func pagesFound(t *testing.T, store LinkStores) {
 	}
 	for page, length := range []int{schema.PageSize, schema.PageSize, 1, 0} {
 		links, total, err := store.SearchLinks(t.Context(), owner.ID, "Found-", int64(page)+1)
-		must(t, err)
-		equal(t, "total", total, int64(len(found)))
-		equal(t, "length of the page", len(links), length)
+		testkit.Must(t, err)
+		testkit.Equal(t, "total", total, int64(len(found)))
+		testkit.Equal(t, "length of the page", len(links), length)
 		for i, link := range links {
-			sameLink(t, link, found[len(found)-1-page*schema.PageSize-i])
+			testkit.Equal(t, "link", link, found[len(found)-1-page*schema.PageSize-i])
 		}
 	}
 	for _, page := range []int64{5000, 1<<62 + 1, math.MaxInt64} {
 		links, total, err := store.SearchLinks(t.Context(), owner.ID, "found-", page)
-		must(t, err)
-		equal(t, "links beyond the last page", len(links), 0)
-		equal(t, "total", total, int64(len(found)))
+		testkit.Must(t, err)
+		testkit.Equal(t, "links beyond the last page", len(links), 0)
+		testkit.Equal(t, "total", total, int64(len(found)))
 	}
 }
 
@@ -136,13 +137,13 @@ func findsLinksByID(t *testing.T, store LinkStores) {
 	addLink(t, store, owner.ID, 0, "unasked")
 	ids := []int64{onDomain.ID, 0, onDefault.ID, others.ID, onDomain.ID, others.ID + 1000, -1}
 	got, err := store.LinksByID(t.Context(), owner.ID, ids)
-	must(t, err)
-	equal(t, "links", len(got), 2)
+	testkit.Must(t, err)
+	testkit.Equal(t, "links", len(got), 2)
 	for _, link := range got {
 		if link.ID == onDomain.ID {
-			sameLink(t, link, onDomain)
+			testkit.Equal(t, "link", link, onDomain)
 		} else {
-			sameLink(t, link, onDefault)
+			testkit.Equal(t, "link", link, onDefault)
 		}
 	}
 	if got[0].ID == got[1].ID {
@@ -155,7 +156,7 @@ func findsLinksByNoID(t *testing.T, store LinkStores) {
 	addLink(t, store, owner.ID, 0, "hash")
 	for _, ids := range [][]int64{nil, {}} {
 		got, err := store.LinksByID(t.Context(), owner.ID, ids)
-		must(t, err)
-		equal(t, "links", len(got), 0)
+		testkit.Must(t, err)
+		testkit.Equal(t, "links", len(got), 0)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"linkstream/schema"
+	"linkstream/schema/testkit"
 )
 
 var sessionBehaviours = []behaviour[LinkStores]{
@@ -29,7 +30,7 @@ var sessionBehaviours = []behaviour[LinkStores]{
 func addSession(t *testing.T, store schema.SessionStore, owner schema.Account, secret string) schema.Session {
 	t.Helper()
 	session := newSession(owner.ID, secret)
-	must(t, store.CreateSession(t.Context(), &session, owner.PasswordHash))
+	testkit.Must(t, store.CreateSession(t.Context(), &session, owner.PasswordHash))
 	return session
 }
 
@@ -41,35 +42,25 @@ func newSession(accountID int64, secret string) schema.Session {
 	}
 }
 
-func sameSession(t *testing.T, got, want schema.Session) {
-	t.Helper()
-	if !got.CreatedAt.Equal(want.CreatedAt) || !got.SeenAt.Equal(want.SeenAt) || !got.ExpiresAt.Equal(want.ExpiresAt) {
-		t.Fatalf("created, seen and expires at: got %v, %v, %v, want %v, %v, %v",
-			got.CreatedAt, got.SeenAt, got.ExpiresAt, want.CreatedAt, want.SeenAt, want.ExpiresAt)
-	}
-	got.CreatedAt, got.SeenAt, got.ExpiresAt = want.CreatedAt, want.SeenAt, want.ExpiresAt
-	equal(t, "session", got, want)
-}
-
 func hasSession(t *testing.T, store schema.SessionStore, want schema.Session) {
 	t.Helper()
 	got, account, err := store.SessionByDigest(t.Context(), want.Digest, epoch)
-	must(t, err)
-	sameSession(t, got, want)
-	equal(t, "ID of the account", account.ID, want.AccountID)
+	testkit.Must(t, err)
+	testkit.Equal(t, "session", got, want)
+	testkit.Equal(t, "ID of the account", account.ID, want.AccountID)
 }
 
 func hasNoSession(t *testing.T, store schema.SessionStore, ended schema.Session) {
 	t.Helper()
 	_, _, err := store.SessionByDigest(t.Context(), ended.Digest, epoch)
-	mustFail(t, err, schema.CodeNotFound)
+	testkit.WantCode(t, err, schema.CodeNotFound)
 }
 
 func createsSessions(t *testing.T, store LinkStores) {
 	a, b := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
 	bare := newSession(a.ID, "bare")
 	bare.Digest, bare.UserAgent = [32]byte{}, ""
-	must(t, store.CreateSession(t.Context(), &bare, a.PasswordHash))
+	testkit.Must(t, store.CreateSession(t.Context(), &bare, a.PasswordHash))
 	owners := map[schema.Session]schema.Account{
 		addSession(t, store, a, "one"): a, addSession(t, store, a, "two"): a,
 		addSession(t, store, b, "three"): b, bare: a,
@@ -77,31 +68,31 @@ func createsSessions(t *testing.T, store LinkStores) {
 	ids := map[int64]bool{0: true}
 	for want, owner := range owners {
 		got, account, err := store.SessionByDigest(t.Context(), want.Digest, epoch)
-		must(t, err)
-		sameSession(t, got, want)
-		sameAccount(t, account, owner)
+		testkit.Must(t, err)
+		testkit.Equal(t, "session", got, want)
+		testkit.Equal(t, "account", account, owner)
 		ids[want.ID] = true
 	}
-	equal(t, "distinct IDs", len(ids)-1, len(owners))
+	testkit.Equal(t, "distinct IDs", len(ids)-1, len(owners))
 }
 
 func refusesTakenSessionDigest(t *testing.T, store LinkStores) {
 	a, b := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
 	want := addSession(t, store, a, "secret")
 	other := newSession(b.ID, "secret")
-	mustFail(t, store.CreateSession(t.Context(), &other, b.PasswordHash), schema.CodeConflict)
+	testkit.WantCode(t, store.CreateSession(t.Context(), &other, b.PasswordHash), schema.CodeConflict)
 	hasSession(t, store, want)
 }
 
 func refusesOldPassword(t *testing.T, store LinkStores) {
 	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
-	must(t, store.SetPassword(t.Context(), owner.ID, "$argon2id$new", 0))
+	testkit.Must(t, store.SetPassword(t.Context(), owner.ID, "$argon2id$new", 0))
 	session := newSession(owner.ID, "secret")
 	for _, hash := range []string{owner.PasswordHash, other.PasswordHash, ""} {
-		mustFail(t, store.CreateSession(t.Context(), &session, hash), schema.CodeNotFound)
+		testkit.WantCode(t, store.CreateSession(t.Context(), &session, hash), schema.CodeNotFound)
 		hasNoSession(t, store, session)
 	}
-	must(t, store.CreateSession(t.Context(), &session, "$argon2id$new"))
+	testkit.Must(t, store.CreateSession(t.Context(), &session, "$argon2id$new"))
 	hasSession(t, store, session)
 }
 
@@ -110,18 +101,18 @@ func forgetsExpiredSessions(t *testing.T, store LinkStores) {
 	expired, others := addSession(t, store, owner, "expired"), addSession(t, store, other, "other")
 	valid := newSession(owner.ID, "valid")
 	valid.ExpiresAt = epoch.Add(time.Hour + time.Second)
-	must(t, store.CreateSession(t.Context(), &valid, owner.PasswordHash))
+	testkit.Must(t, store.CreateSession(t.Context(), &valid, owner.PasswordHash))
 
 	later := newSession(owner.ID, "later")
 	later.CreatedAt, later.ExpiresAt = expired.ExpiresAt, expired.ExpiresAt.Add(time.Hour)
-	must(t, store.CreateSession(t.Context(), &later, owner.PasswordHash))
+	testkit.Must(t, store.CreateSession(t.Context(), &later, owner.PasswordHash))
 	// An expired one is not found in any case: that it can be extended no more shows that it is gone.
 	extend := func(session schema.Session) error {
 		return store.ExtendSession(t.Context(), session.ID, session.SeenAt, session.ExpiresAt)
 	}
-	mustFail(t, extend(expired), schema.CodeNotFound)
+	testkit.WantCode(t, extend(expired), schema.CodeNotFound)
 	for _, kept := range []schema.Session{valid, later, others} {
-		must(t, extend(kept))
+		testkit.Must(t, extend(kept))
 		hasSession(t, store, kept)
 	}
 }
@@ -137,31 +128,28 @@ func missesExpiredSession(t *testing.T, store LinkStores) {
 	owner := addAccount(t, store, "a@example.org")
 	session := addSession(t, store, owner, "secret")
 	_, _, err := store.SessionByDigest(t.Context(), session.Digest, session.ExpiresAt.Add(-time.Second))
-	must(t, err)
+	testkit.Must(t, err)
 	for _, now := range []time.Time{session.ExpiresAt, session.ExpiresAt.UTC().Add(time.Second)} {
 		_, _, err := store.SessionByDigest(t.Context(), session.Digest, now)
-		mustFail(t, err, schema.CodeNotFound)
+		testkit.WantCode(t, err, schema.CodeNotFound)
 	}
 }
 
 func findsSessionOfSuspended(t *testing.T, store LinkStores) {
 	owner := addAccount(t, store, "a@example.org")
 	session := addSession(t, store, owner, "secret")
-	must(t, store.SetSuspended(t.Context(), owner.ID, true))
+	testkit.Must(t, store.SetSuspended(t.Context(), owner.ID, true))
 	_, account, err := store.SessionByDigest(t.Context(), session.Digest, epoch)
-	must(t, err)
-	equal(t, "suspended", account.Suspended, true)
+	testkit.Must(t, err)
+	testkit.Equal(t, "suspended", account.Suspended, true)
 }
 
 // wantSessions requires that the account's sessions are want, in this order.
 func wantSessions(t *testing.T, store schema.SessionStore, accountID int64, now time.Time, want ...schema.Session) {
 	t.Helper()
 	got, err := store.Sessions(t.Context(), accountID, now)
-	must(t, err)
-	equal(t, "sessions", len(got), len(want))
-	for i := range want {
-		sameSession(t, got[i], want[i])
-	}
+	testkit.Must(t, err)
+	testkit.Equal(t, "sessions", got, want, nilOrEmpty)
 }
 
 func listsSessions(t *testing.T, store LinkStores) {
@@ -169,7 +157,7 @@ func listsSessions(t *testing.T, store LinkStores) {
 	add := func(secret string, seen, expires time.Duration) schema.Session {
 		session := newSession(owner.ID, secret)
 		session.SeenAt, session.ExpiresAt = epoch.Add(seen), epoch.Add(expires)
-		must(t, store.CreateSession(t.Context(), &session, owner.PasswordHash))
+		testkit.Must(t, store.CreateSession(t.Context(), &session, owner.PasswordHash))
 		return session
 	}
 	second, third := add("second", 2*time.Minute, time.Hour), add("third", time.Minute, 3*time.Hour)
@@ -188,7 +176,7 @@ func extendsSession(t *testing.T, store LinkStores) {
 	for i := range 3 {
 		session.SeenAt = epoch.Add(time.Duration(i) * time.Hour)
 		session.ExpiresAt = session.SeenAt.Add(time.Hour)
-		must(t, store.ExtendSession(t.Context(), session.ID, session.SeenAt, session.ExpiresAt))
+		testkit.Must(t, store.ExtendSession(t.Context(), session.ID, session.SeenAt, session.ExpiresAt))
 		hasSession(t, store, session)
 	}
 	hasSession(t, store, other)
@@ -197,9 +185,9 @@ func extendsSession(t *testing.T, store LinkStores) {
 func extendsEnded(t *testing.T, store LinkStores) {
 	owner := addAccount(t, store, "a@example.org")
 	session := addSession(t, store, owner, "secret")
-	must(t, store.EndSession(t.Context(), owner.ID, session.ID))
+	testkit.Must(t, store.EndSession(t.Context(), owner.ID, session.ID))
 	for _, id := range []int64{session.ID, session.ID + 1000} {
-		mustFail(t, store.ExtendSession(t.Context(), id, epoch, epoch.Add(time.Hour)), schema.CodeNotFound)
+		testkit.WantCode(t, store.ExtendSession(t.Context(), id, epoch, epoch.Add(time.Hour)), schema.CodeNotFound)
 	}
 	hasNoSession(t, store, session)
 }
@@ -207,10 +195,10 @@ func extendsEnded(t *testing.T, store LinkStores) {
 func endsSession(t *testing.T, store LinkStores) {
 	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
 	session, second := addSession(t, store, owner, "secret"), addSession(t, store, owner, "second")
-	must(t, store.EndSession(t.Context(), other.ID, session.ID)) // not this account's to end
+	testkit.Must(t, store.EndSession(t.Context(), other.ID, session.ID)) // not this account's to end
 	hasSession(t, store, session)
 	for range 3 {
-		must(t, store.EndSession(t.Context(), owner.ID, session.ID))
+		testkit.Must(t, store.EndSession(t.Context(), owner.ID, session.ID))
 		hasNoSession(t, store, session)
 	}
 	hasSession(t, store, second)
@@ -221,11 +209,11 @@ func setsPassword(t *testing.T, store LinkStores) {
 	ended, kept := addSession(t, store, owner, "ended"), addSession(t, store, owner, "kept")
 	others := addSession(t, store, other, "other")
 	owner.PasswordHash = "$argon2id$new"
-	must(t, store.SetPassword(t.Context(), owner.ID, owner.PasswordHash, kept.ID))
+	testkit.Must(t, store.SetPassword(t.Context(), owner.ID, owner.PasswordHash, kept.ID))
 	for _, want := range []schema.Account{owner, other} {
 		got, err := store.AccountByEmail(t.Context(), want.Email)
-		must(t, err)
-		sameAccount(t, got, want)
+		testkit.Must(t, err)
+		testkit.Equal(t, "account", got, want)
 	}
 	hasNoSession(t, store, ended)
 	hasSession(t, store, kept)
@@ -239,7 +227,7 @@ func setsPasswordKeepingNone(t *testing.T, store LinkStores) {
 		addSession(t, store, owner, "one")
 		addSession(t, store, owner, "two")
 		owner.PasswordHash = "$argon2id$new"
-		must(t, store.SetPassword(t.Context(), owner.ID, owner.PasswordHash, keep))
+		testkit.Must(t, store.SetPassword(t.Context(), owner.ID, owner.PasswordHash, keep))
 		wantSessions(t, store, owner.ID, epoch)
 	}
 	hasSession(t, store, others)
@@ -248,7 +236,7 @@ func setsPasswordKeepingNone(t *testing.T, store LinkStores) {
 func setsPasswordOfUnknown(t *testing.T, store LinkStores) {
 	owner := addAccount(t, store, "a@example.org")
 	session := addSession(t, store, owner, "secret")
-	mustFail(t, store.SetPassword(t.Context(), owner.ID+1000, "$argon2id$new", 0), schema.CodeNotFound)
+	testkit.WantCode(t, store.SetPassword(t.Context(), owner.ID+1000, "$argon2id$new", 0), schema.CodeNotFound)
 	hasSession(t, store, session)
 }
 
@@ -270,7 +258,7 @@ func setsPasswordsConcurrently(t *testing.T, store LinkStores) {
 		return store.CreateSession(t.Context(), &sessions[i], owner.PasswordHash)
 	}) {
 		if i == setting || i == extending || schema.ErrorCode(err) != schema.CodeNotFound { // it may come too late
-			must(t, err)
+			testkit.Must(t, err)
 		}
 	}
 	hasSession(t, store, kept)
@@ -279,5 +267,5 @@ func setsPasswordsConcurrently(t *testing.T, store LinkStores) {
 			hasNoSession(t, store, s)
 		}
 	}
-	must(t, store.CreateSession(t.Context(), &sessions[0], "$argon2id$new"))
+	testkit.Must(t, store.CreateSession(t.Context(), &sessions[0], "$argon2id$new"))
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"linkstream/schema"
+	"linkstream/schema/testkit"
 )
 
 var statsBehaviours = []behaviour[ClickStores]{
@@ -25,7 +26,7 @@ var statsBehaviours = []behaviour[ClickStores]{
 func countOf(t *testing.T, store ClickStores, link int64) int64 {
 	t.Helper()
 	counts, err := store.ClickCounts(t.Context(), []int64{link})
-	must(t, err)
+	testkit.Must(t, err)
 	return counts[link]
 }
 
@@ -42,10 +43,10 @@ func sumsAgree(t *testing.T, stats schema.Stats) {
 	for _, n := range stats.Browsers {
 		browsers += n
 	}
-	equal(t, "sum of days", days, stats.TotalClicks)
-	equal(t, "sum of devices", devices, stats.TotalClicks)
+	testkit.Equal(t, "sum of days", days, stats.TotalClicks)
+	testkit.Equal(t, "sum of devices", devices, stats.TotalClicks)
 	if len(stats.Browsers) < schema.TopBrowsers {
-		equal(t, "sum of browsers", browsers, stats.TotalClicks)
+		testkit.Equal(t, "sum of browsers", browsers, stats.TotalClicks)
 	}
 }
 
@@ -65,9 +66,9 @@ func spread(n int) []click {
 func statsWithoutClicks(t *testing.T, store ClickStores) {
 	for partition := range 2 { // in an empty store, then in one where another link has clicks
 		stats, err := store.LinkStats(t.Context(), unknownLink)
-		must(t, err)
-		sameStats(t, unknownLink, stats, schema.Stats{})
-		newLedger().insert(t, store, partition, clicksOf(1, 3)...)
+		testkit.Must(t, err)
+		testkit.Equal(t, "stats", stats, schema.Stats{}, nilOrEmpty)
+		newModel().insert(t, store, partition, clicksOf(1, 3)...)
 	}
 }
 
@@ -82,31 +83,31 @@ func countsUTCDays(t *testing.T, store ClickStores) {
 	} {
 		clicks[i].at = at
 	}
-	books := newLedger()
-	books.insert(t, store, 0, clicks...)
-	books.check(t, store)
+	model := newModel()
+	model.insert(t, store, 0, clicks...)
+	model.check(t, store)
 	stats, err := store.LinkStats(t.Context(), 1)
-	must(t, err)
-	equal(t, "days", fmt.Sprint(stats.ClicksByDay), fmt.Sprint([]schema.DayCount{
+	testkit.Must(t, err)
+	testkit.Equal(t, "days", stats.ClicksByDay, []schema.DayCount{
 		{Date: "1999-12-31", Total: 1}, {Date: "2024-02-29", Total: 1}, {Date: "2026-12-31", Total: 1},
 		{Date: "2027-01-01", Total: 2}, {Date: "2027-01-02", Total: 1}, {Date: "2028-02-29", Total: 1},
-	}))
+	})
 }
 
 func countsDevices(t *testing.T, store ClickStores) {
-	books := newLedger()
+	model := newModel()
 	for i, device := range []schema.Device{schema.Desktop, schema.Mobile, schema.Tablet, schema.Bot, schema.Other} {
 		clicks := clicksOf(1, i+1)
 		for j := range clicks {
 			clicks[j].device = device
 		}
-		books.insert(t, store, 0, clicks...)
-		books.check(t, store)
+		model.insert(t, store, 0, clicks...)
+		model.check(t, store)
 	}
 }
 
 func namesTopBrowsers(t *testing.T, store ClickStores) {
-	books := newLedger()
+	model := newModel()
 	frequency := map[string]int{"rare": 1, "Most": 30} // and eleven with 7 each, of which nine are named
 	for i := range 11 {
 		frequency[fmt.Sprintf("%c-tie", "KkBbAaZzMmCc"[i])] = 7
@@ -119,24 +120,25 @@ func namesTopBrowsers(t *testing.T, store ClickStores) {
 			clicks = append(clicks, c)
 		}
 	}
-	books.insert(t, store, 0, clicks...)
-	books.check(t, store)
+	model.insert(t, store, 0, clicks...)
+	model.check(t, store)
 	stats, err := store.LinkStats(t.Context(), 1)
-	must(t, err)
-	equal(t, "browsers", fmt.Sprint(stats.Browsers),
-		"map[A-tie:7 B-tie:7 C-tie:7 K-tie:7 M-tie:7 Most:30 Z-tie:7 a-tie:7 b-tie:7 k-tie:7]")
+	testkit.Must(t, err)
+	testkit.Equal(t, "browsers", stats.Browsers, map[string]int64{
+		"Most": 30, "A-tie": 7, "B-tie": 7, "C-tie": 7, "K-tie": 7, "M-tie": 7, "Z-tie": 7, "a-tie": 7, "b-tie": 7, "k-tie": 7,
+	})
 
 	// A browser that was below the top rises into it, by clicks of another day, device and partition.
 	risen := clicksOf(1, 40)
 	for i := range risen {
 		risen[i].browser, risen[i].at, risen[i].device = "rare", epoch.AddDate(0, 0, i), schema.Tablet
 	}
-	books.insert(t, store, 1, risen...)
-	books.check(t, store)
+	model.insert(t, store, 1, risen...)
+	model.check(t, store)
 }
 
 func keepsBrowserNames(t *testing.T, store ClickStores) {
-	books := newLedger()
+	model := newModel()
 	var clicks []click
 	for i, name := range []string{
 		"", "Яндекс Браузер", "浏览器", "🦊🔥", "O'Neil \"the\" \\ `browser`", " spaced\tname\n", "e\u0301 and \u00e9",
@@ -148,34 +150,34 @@ func keepsBrowserNames(t *testing.T, store ClickStores) {
 			clicks = append(clicks, c)
 		}
 	}
-	books.insert(t, store, 0, clicks...)
-	books.insert(t, store, 0, clicks...)
-	books.check(t, store)
+	model.insert(t, store, 0, clicks...)
+	model.insert(t, store, 0, clicks...)
+	model.check(t, store)
 }
 
 func tellsLinksApart(t *testing.T, store ClickStores) {
-	books := newLedger()
+	model := newModel()
 	for _, link := range []int64{1, 2, 1<<40 + 1, 1 << 40} {
-		books.insert(t, store, int(link%3), clicksOf(link, int(link%7)+1)...)
+		model.insert(t, store, int(link%3), clicksOf(link, int(link%7)+1)...)
 	}
-	books.check(t, store)
+	model.check(t, store)
 }
 
 func countsOnlyClicked(t *testing.T, store ClickStores) {
 	for _, ids := range [][]int64{nil, {}, {unknownLink}} {
 		counts, err := store.ClickCounts(t.Context(), ids)
-		must(t, err)
-		equal(t, "counts", len(counts), 0)
+		testkit.Must(t, err)
+		testkit.Equal(t, "counts", len(counts), 0)
 	}
-	books := newLedger()
-	books.insert(t, store, 0, append(clicksOf(1, 3), clicksOf(2, 4)...)...)
+	model := newModel()
+	model.insert(t, store, 0, append(clicksOf(1, 3), clicksOf(2, 4)...)...)
 	counts, err := store.ClickCounts(t.Context(), []int64{2, unknownLink, 3})
-	must(t, err)
-	equal(t, "counts", fmt.Sprint(counts), "map[2:4]")
+	testkit.Must(t, err)
+	testkit.Equal(t, "counts", counts, map[int64]int64{2: 4})
 }
 
 func countsThousandLinks(t *testing.T, store ClickStores) {
-	books := newLedger()
+	model := newModel()
 	var clicks []click
 	ids := make([]int64, 0, 2000)
 	for link := range int64(2000) {
@@ -184,11 +186,11 @@ func countsThousandLinks(t *testing.T, store ClickStores) {
 			clicks = append(clicks, clicksOf(link+1, 1+int(link%5))...)
 		}
 	}
-	books.insert(t, store, 0, clicks...)
+	model.insert(t, store, 0, clicks...)
 	counts, err := store.ClickCounts(t.Context(), ids)
-	must(t, err)
-	equal(t, "links with counts", len(counts), 1000)
-	for link, tally := range books.links {
-		equal(t, fmt.Sprintf("count of link %d", link), counts[link], tally.total)
+	testkit.Must(t, err)
+	testkit.Equal(t, "links with counts", len(counts), 1000)
+	for link, want := range model.links {
+		testkit.Equal(t, fmt.Sprintf("count of link %d", link), counts[link], want.total)
 	}
 }

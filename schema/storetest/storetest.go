@@ -8,7 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"linkstream/schema"
+	"linkstream/schema/testkit"
 )
 
 // Open returns a fresh, empty store that is closed when the test ends, and a function that closes it and opens it
@@ -34,26 +37,8 @@ func run[S any](t *testing.T, open Open[S], behaviours []behaviour[S]) {
 // moments, and no fraction of a second, because they need not keep those.
 var epoch = time.Date(2026, time.November, 21, 9, 30, 15, 0, time.FixedZone("east", 5*3600+1800))
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func mustFail(t *testing.T, err error, code schema.Code) {
-	t.Helper()
-	if got := schema.ErrorCode(err); got != code {
-		t.Fatalf("got code %q (error %v), want %q", got, err, code)
-	}
-}
-
-func equal[T comparable](t *testing.T, what string, got, want T) {
-	t.Helper()
-	if got != want {
-		t.Fatalf("%s: got %v, want %v", what, got, want)
-	}
-}
+// nilOrEmpty lets a store return nil for an empty slice or map.
+var nilOrEmpty = cmpopts.EquateEmpty()
 
 // concurrently runs f n times at once and returns the errors, that of f(i) at i.
 func concurrently(n int, f func(i int) error) []error {
@@ -78,7 +63,7 @@ func onlyOne(t *testing.T, errs []error, code schema.Code) (winner int) {
 	for i, err := range errs {
 		switch {
 		case err != nil:
-			mustFail(t, err, code)
+			testkit.WantCode(t, err, code)
 		case winner >= 0:
 			t.Fatalf("calls %d and %d both succeeded", winner, i)
 		default:

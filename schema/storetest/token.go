@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"linkstream/schema"
+	"linkstream/schema/testkit"
 )
 
 var tokenBehaviours = []behaviour[LinkStores]{
@@ -24,7 +25,7 @@ var tokenBehaviours = []behaviour[LinkStores]{
 func addToken(t *testing.T, store schema.TokenStore, accountID int64, secret string) schema.Token {
 	t.Helper()
 	token := newToken(accountID, secret)
-	must(t, store.CreateToken(t.Context(), &token))
+	testkit.Must(t, store.CreateToken(t.Context(), &token))
 	return token
 }
 
@@ -35,21 +36,11 @@ func newToken(accountID int64, secret string) schema.Token {
 	}
 }
 
-func sameToken(t *testing.T, got, want schema.Token) {
-	t.Helper()
-	if !got.CreatedAt.Equal(want.CreatedAt) || !got.UsedAt.Equal(want.UsedAt) || !got.RevokedAt.Equal(want.RevokedAt) {
-		t.Fatalf("created, used and revoked at: got %v, %v, %v, want %v, %v, %v",
-			got.CreatedAt, got.UsedAt, got.RevokedAt, want.CreatedAt, want.UsedAt, want.RevokedAt)
-	}
-	got.CreatedAt, got.UsedAt, got.RevokedAt = want.CreatedAt, want.UsedAt, want.RevokedAt
-	equal(t, "token", got, want)
-}
-
 func createsTokens(t *testing.T, store LinkStores) {
 	a, b := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
 	zeros := newToken(a.ID, "zeros")
 	zeros.Digest, zeros.Name, zeros.Prefix, zeros.UsedAt = [32]byte{}, "", "", epoch.Add(time.Hour)
-	must(t, store.CreateToken(t.Context(), &zeros))
+	testkit.Must(t, store.CreateToken(t.Context(), &zeros))
 	owners := map[schema.Token]schema.Account{
 		addToken(t, store, a.ID, "one"): a, addToken(t, store, a.ID, "two"): a, addToken(t, store, b.ID, "three"): b,
 		zeros: a,
@@ -57,22 +48,22 @@ func createsTokens(t *testing.T, store LinkStores) {
 	ids := map[int64]bool{0: true}
 	for want, owner := range owners {
 		gotToken, gotAccount, err := store.TokenByDigest(t.Context(), want.Digest)
-		must(t, err)
-		sameToken(t, gotToken, want)
-		sameAccount(t, gotAccount, owner)
+		testkit.Must(t, err)
+		testkit.Equal(t, "token", gotToken, want)
+		testkit.Equal(t, "account", gotAccount, owner)
 		ids[want.ID] = true
 	}
-	equal(t, "distinct IDs", len(ids)-1, len(owners))
+	testkit.Equal(t, "distinct IDs", len(ids)-1, len(owners))
 }
 
 func refusesTakenDigest(t *testing.T, store LinkStores) {
 	a, b := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
 	want := addToken(t, store, a.ID, "secret")
 	other := newToken(b.ID, "secret")
-	mustFail(t, store.CreateToken(t.Context(), &other), schema.CodeConflict)
+	testkit.WantCode(t, store.CreateToken(t.Context(), &other), schema.CodeConflict)
 	got, _, err := store.TokenByDigest(t.Context(), want.Digest)
-	must(t, err)
-	sameToken(t, got, want)
+	testkit.Must(t, err)
+	testkit.Equal(t, "token", got, want)
 }
 
 func missesToken(t *testing.T, store LinkStores) {
@@ -80,46 +71,43 @@ func missesToken(t *testing.T, store LinkStores) {
 	digest := addToken(t, store, owner.ID, "secret").Digest
 	digest[31]++
 	_, _, err := store.TokenByDigest(t.Context(), digest)
-	mustFail(t, err, schema.CodeNotFound)
+	testkit.WantCode(t, err, schema.CodeNotFound)
 }
 
 func findsTokenOfSuspended(t *testing.T, store LinkStores) {
 	owner := addAccount(t, store, "a@example.org")
 	token := addToken(t, store, owner.ID, "secret")
-	must(t, store.SetSuspended(t.Context(), owner.ID, true))
+	testkit.Must(t, store.SetSuspended(t.Context(), owner.ID, true))
 	_, account, err := store.TokenByDigest(t.Context(), token.Digest)
-	must(t, err)
-	equal(t, "suspended", account.Suspended, true)
+	testkit.Must(t, err)
+	testkit.Equal(t, "suspended", account.Suspended, true)
 }
 
 func revokesToken(t *testing.T, store LinkStores) {
 	owner := addAccount(t, store, "a@example.org")
 	token, other := addToken(t, store, owner.ID, "secret"), addToken(t, store, owner.ID, "other")
 	for i := range 3 {
-		must(t, store.RevokeToken(t.Context(), token.ID, epoch.Add(time.Duration(i)*time.Hour)))
+		testkit.Must(t, store.RevokeToken(t.Context(), token.ID, epoch.Add(time.Duration(i)*time.Hour)))
 		_, _, err := store.TokenByDigest(t.Context(), token.Digest)
-		mustFail(t, err, schema.CodeNotFound)
+		testkit.WantCode(t, err, schema.CodeNotFound)
 	}
 	got, _, err := store.TokenByDigest(t.Context(), other.Digest)
-	must(t, err)
-	sameToken(t, got, other)
+	testkit.Must(t, err)
+	testkit.Equal(t, "token", got, other)
 }
 
 func revokesUnknown(t *testing.T, store LinkStores) {
 	owner := addAccount(t, store, "a@example.org")
 	token := addToken(t, store, owner.ID, "secret")
-	mustFail(t, store.RevokeToken(t.Context(), token.ID+1000, epoch), schema.CodeNotFound)
+	testkit.WantCode(t, store.RevokeToken(t.Context(), token.ID+1000, epoch), schema.CodeNotFound)
 }
 
 // wantTokens requires that the account's tokens are want, in this order.
 func wantTokens(t *testing.T, store schema.TokenStore, accountID int64, want ...schema.Token) {
 	t.Helper()
 	got, err := store.Tokens(t.Context(), accountID)
-	must(t, err)
-	equal(t, "tokens", len(got), len(want))
-	for i := range want {
-		sameToken(t, got[i], want[i])
-	}
+	testkit.Must(t, err)
+	testkit.Equal(t, "tokens", got, want, nilOrEmpty)
 }
 
 func listsTokens(t *testing.T, store LinkStores) {
@@ -128,12 +116,12 @@ func listsTokens(t *testing.T, store LinkStores) {
 	for i := range 4 {
 		token := newToken(owner.ID, fmt.Sprint(i))
 		token.CreatedAt = epoch.Add(time.Duration(i) * time.Minute)
-		must(t, store.CreateToken(t.Context(), &token))
+		testkit.Must(t, store.CreateToken(t.Context(), &token))
 		tokens = append(tokens, token)
 	}
 	others := addToken(t, store, other.ID, "other")
 	wantTokens(t, store, owner.ID, tokens[3], tokens[2], tokens[1], tokens[0])
-	must(t, store.RevokeToken(t.Context(), tokens[2].ID, epoch))
+	testkit.Must(t, store.RevokeToken(t.Context(), tokens[2].ID, epoch))
 	wantTokens(t, store, owner.ID, tokens[3], tokens[1], tokens[0])
 	wantTokens(t, store, other.ID, others)
 	wantTokens(t, store, other.ID+1000)
@@ -143,21 +131,21 @@ func usesTokens(t *testing.T, store LinkStores) {
 	owner := addAccount(t, store, "a@example.org")
 	first, second := addToken(t, store, owner.ID, "first"), addToken(t, store, owner.ID, "second")
 	unused := addToken(t, store, owner.ID, "unused")
-	equal(t, "zero time while unused", first.UsedAt.IsZero(), true)
+	testkit.Equal(t, "zero time while unused", first.UsedAt.IsZero(), true)
 	at := func(minutes int) time.Time { return epoch.Add(time.Duration(minutes) * time.Minute) }
 	for _, step := range []struct{ first, second, wantFirst, wantSecond int }{{1, 2, 1, 2}, {3, 1, 3, 2}, {2, 5, 3, 5}} {
-		must(t, store.UseTokens(t.Context(), map[int64]time.Time{
+		testkit.Must(t, store.UseTokens(t.Context(), map[int64]time.Time{
 			first.ID: at(step.first), second.ID: at(step.second), unused.ID + 1000: at(9),
 		}))
 		first.UsedAt, second.UsedAt = at(step.wantFirst), at(step.wantSecond)
 		wantTokens(t, store, owner.ID, unused, second, first)
 	}
 	for _, none := range []map[int64]time.Time{nil, {}, {unused.ID + 1000: at(9)}} {
-		must(t, store.UseTokens(t.Context(), none))
+		testkit.Must(t, store.UseTokens(t.Context(), none))
 	}
 	got, _, err := store.TokenByDigest(t.Context(), first.Digest)
-	must(t, err)
-	sameToken(t, got, first)
+	testkit.Must(t, err)
+	testkit.Equal(t, "token", got, first)
 	wantTokens(t, store, owner.ID, unused, second, first)
 }
 
@@ -176,7 +164,7 @@ func usesTokensConcurrently(t *testing.T, store LinkStores) {
 		}
 		return store.UseTokens(t.Context(), used)
 	}) {
-		must(t, err)
+		testkit.Must(t, err)
 	}
 	for i := range tokens {
 		tokens[i].UsedAt = epoch.Add((calls - 1) * time.Minute)

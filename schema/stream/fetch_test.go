@@ -31,24 +31,24 @@ func TestProduceThenFetch(t *testing.T) {
 		if err != nil || lag != 0 {
 			t.Fatalf("got lag %d, error %v", lag, err)
 		}
-		wantValues(t, got, append(numbered("a", 100), numbered("b", 50)...))
+		testkit.Equal(t, "values", got, append(numbered("a", 100), numbered("b", 50)...))
 	})
 	t.Run("partitions are separate", func(t *testing.T) {
 		produce(t, client, 1, "other")
-		wantValues(t, fetch(t, client, 1, 0, 1), []string{"other"})
+		testkit.Equal(t, "values", fetch(t, client, 1, 0, 1), []string{"other"})
 	})
 	t.Run("values may be empty or hold any bytes", func(t *testing.T) {
 		values := []string{"", "\x00", "\xff\xfe", "", strings.Repeat("x", 4096)}
 		_, end := offsets(t, client, 0)
 		produce(t, client, 0, values...)
-		wantValues(t, fetch(t, client, 0, end, len(values)), values)
+		testkit.Equal(t, "values", fetch(t, client, 0, end, len(values)), values)
 	})
 	t.Run("a batch just below the broker's limit is accepted", func(t *testing.T) {
 		noise := make([]byte, 1<<20-200) // random bytes do not compress
 		rand.NewChaCha8([32]byte{1}).Read(noise)
 		_, end := offsets(t, client, 0)
 		produce(t, client, 0, string(noise))
-		wantValues(t, fetch(t, client, 0, end, 1), []string{string(noise)})
+		testkit.Equal(t, "values", fetch(t, client, 0, end, 1), []string{string(noise)})
 	})
 	t.Run("a batch above the broker's limit is refused", func(t *testing.T) {
 		noise := make([]byte, 2<<20)
@@ -61,7 +61,7 @@ func TestProduceThenFetch(t *testing.T) {
 		long := strings.Repeat("linkstream", 400_000)
 		_, end := offsets(t, client, 0)
 		produce(t, client, 0, long)
-		wantValues(t, fetch(t, client, 0, end, 1), []string{long})
+		testkit.Equal(t, "values", fetch(t, client, 0, end, 1), []string{long})
 	})
 	t.Run("a partition that does not exist is an error", func(t *testing.T) {
 		if err := client.Produce(t.Context(), 7, batchOf("x")); err == nil {
@@ -96,7 +96,7 @@ func TestFetch(t *testing.T) {
 
 	t.Run("records of a batch before the requested offset are skipped", func(t *testing.T) {
 		for _, offset := range []int64{0, 1, 9, 10, 15, 29} {
-			wantValues(t, fetch(t, client, 0, offset, 30-int(offset)), values[offset:])
+			testkit.Equal(t, "values", fetch(t, client, 0, offset, 30-int(offset)), values[offset:])
 		}
 	})
 	t.Run("at the end it waits and returns no record", func(t *testing.T) {
@@ -167,7 +167,7 @@ func TestFetch(t *testing.T) {
 		if _, err := client.Fetch(t.Context(), 0, 19, shortWait, discard); !errors.Is(err, stream.ErrOffsetOutOfRange) {
 			t.Errorf("got %v", err)
 		}
-		wantValues(t, fetch(t, client, 0, 20, 11), append(values[20:], "new"))
+		testkit.Equal(t, "values", fetch(t, client, 0, 20, 11), append(values[20:], "new"))
 	})
 }
 
@@ -214,7 +214,7 @@ func TestProduceDeadAppendsToTheDeadLetterTopic(t *testing.T) {
 	testkit.Must(t, client.ProduceDead(t.Context(), batchOf("not", "\x00a", "click")))
 	cfg := broker.Config(1)
 	cfg.Clicks, cfg.Dead = cfg.Dead, cfg.Clicks
-	wantValues(t, fetch(t, streamtest.NewClient(t, cfg), 0, 0, 3), []string{"not", "\x00a", "click"})
+	testkit.Equal(t, "values", fetch(t, streamtest.NewClient(t, cfg), 0, 0, 3), []string{"not", "\x00a", "click"})
 	if _, end := offsets(t, client, 0); end != 0 {
 		t.Errorf("the clicks topic has %d records", end)
 	}

@@ -2,7 +2,6 @@ package stream_test
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -67,11 +66,4 @@ func fetch(t testing.TB, client *stream.Client, partition int, offset int64, n i
 		}
 	}
 	return values
-}
-
-func wantValues(t testing.TB, got, want []string) {
-	t.Helper()
-	if !slices.Equal(got, want) {
-		t.Fatalf("got %d values, want %d, or they differ:\n got %.300q\nwant %.300q", len(got), len(want), got, want)
-	}
 }

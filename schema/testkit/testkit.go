@@ -9,6 +9,7 @@
 package testkit
 
 import (
+	"fmt"
 	"io"
 	"net/netip"
 	"strings"
@@ -22,8 +23,8 @@ import (
 
 // Must requires that err is nil.
 func Must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
+	if err != nil { // Helper is too slow for what a benchmark measures
+		tb.Helper()
 		tb.Fatal(err)
 	}
 }
@@ -58,13 +59,22 @@ func WantError(tb testing.TB, err error, code schema.Code, texts ...string) {
 // Equal requires that got equals want; what names the value in the failure. Values are compared as by go-cmp: times by
 // moment, structs by field, and a nil slice differs from an empty one.
 func Equal[T any](tb testing.TB, what string, got, want T, options ...cmp.Option) {
-	tb.Helper()
-	if diff := Diff(got, want, options...); diff != "" {
-		tb.Fatalf("%s: (-want +got)\n%s", what, diff)
+	if err := Mismatch(what, got, want, options...); err != nil {
+		tb.Helper()
+		tb.Fatal(err)
 	}
 }
 
-// Diff returns how got differs from want, or "" if they are equal. It serves checks that do not end the test.
+// Mismatch returns an error with the difference of got and want, or nil if they are equal. It serves checks that do not
+// end the test, and polling.
+func Mismatch[T any](what string, got, want T, options ...cmp.Option) error {
+	if diff := Diff(got, want, options...); diff != "" {
+		return fmt.Errorf("%s: (-want +got)\n%s", what, diff)
+	}
+	return nil
+}
+
+// Diff returns how got differs from want as go-cmp prints it, or "" if they are equal.
 func Diff(got, want any, options ...cmp.Option) string {
 	return cmp.Diff(want, got, append(options, comparedByValue)...)
 }

@@ -94,6 +94,12 @@ func TestAssertions(t *testing.T) {
 		{"Equal tells a nil slice from an empty one", func(tb testing.TB) {
 			testkit.Equal(tb, "links", nil, []schema.Link{})
 		}, "links", false},
+		{"Mismatch is nil for equal values", func(tb testing.TB) {
+			testkit.Must(tb, testkit.Mismatch("values", []int{1}, []int{1}))
+		}, "", false},
+		{"Mismatch names the value and shows the difference", func(tb testing.TB) {
+			testkit.Must(tb, testkit.Mismatch("values", "got", "want"))
+		}, "values: (-want +got)", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, ended := failure(c.check)

@@ -2,15 +2,17 @@ package storetest
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
 	"time"
 
 	"linkstream/schema"
+	"linkstream/schema/testkit"
 )
 
-// click is what a test says about a click; the ledger knows the rest.
+// click is what a test says about a click; the model adds offset and seq.
 type click struct {
 	lane              schema.Lane
 	link, account     int64
@@ -20,10 +22,10 @@ type click struct {
 	referrer, country string
 }
 
-// ledger keeps by plain means what a ClickStore should answer.
-type ledger struct {
+// model computes by plain means what a ClickStore must answer.
+type model struct {
 	partitions map[int]*progress
-	links      map[int64]*tally
+	links      map[int64]*linkModel
 	accounts   map[int64][]click // of those that are no account's there are none
 }
 
@@ -34,7 +36,7 @@ type progress struct {
 	marks   map[schema.Lane]uint64
 }
 
-type tally struct {
+type linkModel struct {
 	days     map[string]int64
 	devices  map[schema.Device]int64
 	browsers map[string]int64
@@ -42,22 +44,22 @@ type tally struct {
 	clicks   []click
 }
 
-func newLedger() *ledger {
-	return &ledger{
-		partitions: map[int]*progress{}, links: map[int64]*tally{}, accounts: map[int64][]click{},
+func newModel() *model {
+	return &model{
+		partitions: map[int]*progress{}, links: map[int64]*linkModel{}, accounts: map[int64][]click{},
 	}
 }
 
-func (l *ledger) partition(number int) *progress {
-	if l.partitions[number] == nil {
-		l.partitions[number] = &progress{marks: map[schema.Lane]uint64{}}
+func (m *model) partition(number int) *progress {
+	if m.partitions[number] == nil {
+		m.partitions[number] = &progress{marks: map[schema.Lane]uint64{}}
 	}
-	return l.partitions[number]
+	return m.partitions[number]
 }
 
 // batch returns the next batch of a partition, one record for each click, without counting it.
-func (l *ledger) batch(partition int, clicks ...click) *schema.ClickBatch {
-	p := l.partition(partition)
+func (m *model) batch(partition int, clicks ...click) *schema.ClickBatch {
+	p := m.partition(partition)
 	marks := maps.Clone(p.marks)
 	b := new(schema.ClickBatch)
 	b.Reset(partition, p.next)
@@ -77,26 +79,26 @@ func appendClick(b *schema.ClickBatch, offset int64, seq uint64, c click) {
 	b.Next = offset + 1
 }
 
-// insert counts the clicks of the next batch of a partition in the store and in the ledger.
-func (l *ledger) insert(t *testing.T, store ClickStores, partition int, clicks ...click) {
+// insert counts the clicks of the next batch of a partition in the store and in the model.
+func (m *model) insert(t *testing.T, store ClickStores, partition int, clicks ...click) {
 	t.Helper()
-	b := l.batch(partition, clicks...)
-	must(t, store.InsertClicks(t.Context(), b))
-	l.count(b)
+	b := m.batch(partition, clicks...)
+	testkit.Must(t, store.InsertClicks(t.Context(), b))
+	m.count(b)
 }
 
-// count takes a batch into the ledger.
-func (l *ledger) count(b *schema.ClickBatch) {
-	p := l.partition(b.Partition)
+// count takes a batch to the model.
+func (m *model) count(b *schema.ClickBatch) {
+	p := m.partition(b.Partition)
 	p.counted, p.next = b.Offset[b.Len()-1]+1, b.Next
 	for i, link := range b.LinkID {
 		p.marks[b.Lane[i]] = max(p.marks[b.Lane[i]], b.Seq[i])
-		if l.links[link] == nil {
-			l.links[link] = &tally{
+		if m.links[link] == nil {
+			m.links[link] = &linkModel{
 				days: map[string]int64{}, devices: map[schema.Device]int64{}, browsers: map[string]int64{},
 			}
 		}
-		sum := l.links[link]
+		sum := m.links[link]
 		sum.days[b.ClickedAt[i].Format(time.DateOnly)]++
 		sum.devices[b.Device[i]]++
 		sum.browsers[b.Browser[i]]++
@@ -106,55 +108,50 @@ func (l *ledger) count(b *schema.ClickBatch) {
 		}
 		sum.clicks = append(sum.clicks, c)
 		if c.account != 0 {
-			l.accounts[c.account] = append(l.accounts[c.account], c)
+			m.accounts[c.account] = append(m.accounts[c.account], c)
 		}
 	}
 }
 
-// check compares everything that the store answers with the ledger.
-func (l *ledger) check(t *testing.T, store ClickStores) {
+// check compares everything that the store answers with the model.
+func (m *model) check(t *testing.T, store ClickStores) {
 	t.Helper()
-	for number, want := range l.partitions {
-		l.checkPosition(t, store, number, want)
+	for number, want := range m.partitions {
+		m.checkPosition(t, store, number, want)
 	}
-	ids := slices.Collect(maps.Keys(l.links))
+	ids := slices.Collect(maps.Keys(m.links))
 	counts, err := store.ClickCounts(t.Context(), append(ids, unknownLink))
-	must(t, err)
-	equal(t, "links with counts", len(counts), len(l.links))
-	for id, want := range l.links {
+	testkit.Must(t, err)
+	testkit.Equal(t, "links with counts", len(counts), len(m.links))
+	for id, want := range m.links {
 		got, err := store.LinkStats(t.Context(), id)
-		must(t, err)
-		sameStats(t, id, got, want.stats())
-		equal(t, "ClickCounts", counts[id], want.total)
+		testkit.Must(t, err)
+		testkit.Equal(t, fmt.Sprintf("stats of link %d", id), got, want.stats(), nilOrEmpty)
+		testkit.Equal(t, "ClickCounts", counts[id], want.total)
 	}
-	l.checkReports(t, store, time.Time{})
+	m.checkReports(t, store, time.Time{})
 }
 
 // unknownLink has no clicks in any test.
 const unknownLink = 987_654_321
 
-func (l *ledger) checkPosition(t *testing.T, store ClickStores, number int, want *progress) {
+func (m *model) checkPosition(t *testing.T, store ClickStores, number int, want *progress) {
 	t.Helper()
 	got, err := store.Position(t.Context(), number)
-	must(t, err)
+	testkit.Must(t, err)
 	if got.Next < want.counted || got.Next > want.next {
 		t.Fatalf("partition %d: got Next %d, want %d to %d", number, got.Next, want.counted, want.next)
 	}
-	equal(t, "lanes with marks", len(got.Marks), len(want.marks))
-	for lane, mark := range want.marks {
-		if got.Marks[lane] != mark {
-			t.Fatalf("partition %d, lane %v: got mark %d, want %d", number, lane, got.Marks[lane], mark)
-		}
-	}
+	testkit.Equal(t, fmt.Sprintf("marks of partition %d", number), got.Marks, want.marks, nilOrEmpty)
 }
 
-func (s *tally) stats() schema.Stats {
-	stats := schema.Stats{TotalClicks: s.total, Devices: s.devices, Browsers: map[string]int64{}}
-	for _, day := range slices.Sorted(maps.Keys(s.days)) {
-		stats.ClicksByDay = append(stats.ClicksByDay, schema.DayCount{Date: day, Total: s.days[day]})
+func (l *linkModel) stats() schema.Stats {
+	stats := schema.Stats{TotalClicks: l.total, Devices: l.devices, Browsers: map[string]int64{}}
+	for _, day := range slices.Sorted(maps.Keys(l.days)) {
+		stats.ClicksByDay = append(stats.ClicksByDay, schema.DayCount{Date: day, Total: l.days[day]})
 	}
-	for _, name := range top(s.browsers, schema.TopBrowsers) {
-		stats.Browsers[name] = s.browsers[name]
+	for _, name := range top(l.browsers, schema.TopBrowsers) {
+		stats.Browsers[name] = l.browsers[name]
 	}
 	return stats
 }
@@ -165,12 +162,4 @@ func top[K cmp.Ordered](counts map[K]int64, n int) []K {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
 	})
 	return keys[:min(len(keys), n)]
-}
-
-func sameStats(t *testing.T, link int64, got, want schema.Stats) {
-	t.Helper()
-	if got.TotalClicks != want.TotalClicks || !slices.Equal(got.ClicksByDay, want.ClicksByDay) ||
-		!maps.Equal(got.Devices, want.Devices) || !maps.Equal(got.Browsers, want.Browsers) {
-		t.Fatalf("stats of link %d:\n got %+v\nwant %+v", link, got, want)
-	}
 }
