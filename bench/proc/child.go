@@ -14,21 +14,21 @@ import (
 )
 
 const (
-	stopTimeout = 30 * time.Second // from SIGTERM to the end, after which it is SIGKILL
-	lastWords   = 4 << 10          // bytes of a child's log that an error quotes
+	stopTimeout = 30 * time.Second // from SIGTERM until SIGKILL
+	logTail     = 4 << 10          // bytes of a child's log in an error
 )
 
-// Child is a process that was started here and dies with this one.
+// Child is a process that this process has started. The kernel kills it when this process ends.
 type Child struct {
 	cmd   *exec.Cmd
-	log   string        // file with what it has written to standard error
-	first chan string   // the first line that it writes to standard output
+	log   string        // file with its standard error
+	first chan string   // receives the first line of its standard output
 	ended chan struct{} // closed when it has ended
-	err   error         // how it ended; to be read after that
+	err   error         // of Wait; read it only after ended is closed
 }
 
-// Start starts a program with the environment of this one, except for the service's own settings (LINKSTREAM_…), and
-// env. What it writes to standard error goes to the file log.
+// Start starts a program with the environment of this process, without the service's settings (LINKSTREAM_…), and with
+// env. Its standard error goes to the file log.
 func Start(log string, env []string, program string, args ...string) (*Child, error) {
 	out, err := os.Create(log)
 	if err != nil {
@@ -38,7 +38,7 @@ func Start(log string, env []string, program string, args ...string) (*Child, er
 	c := &Child{cmd: exec.Command(program, args...), log: log, first: make(chan string, 1), ended: make(chan struct{})}
 	c.cmd.Env = append(withoutSettings(os.Environ()), env...)
 	c.cmd.Stdout, c.cmd.Stderr = &firstLine{line: c.first}, out
-	c.cmd.WaitDelay = time.Second // for children of its own that outlive it
+	c.cmd.WaitDelay = time.Second // for its own children, which may hold its output open
 	isolate(c.cmd)
 	started := make(chan error)
 	go c.run(started)
@@ -48,8 +48,8 @@ func Start(log string, env []string, program string, args ...string) (*Child, er
 	return c, nil
 }
 
-// run starts the program and stays on its thread until it has ended, because the kernel takes the death of the thread
-// for the death of the parent.
+// run starts the program and holds its thread until the program has ended. The kernel kills the child when the thread
+// that started it exits, not when the process does.
 func (c *Child) run(started chan<- error) {
 	defer close(c.ended)
 	runtime.LockOSThread()
@@ -61,10 +61,10 @@ func (c *Child) run(started chan<- error) {
 	}
 }
 
-// firstLine takes what a child writes to standard output and keeps the first line of it.
+// firstLine is a writer that sends the first line and discards the rest.
 type firstLine struct {
 	begun []byte
-	line  chan<- string // nil once it was sent
+	line  chan<- string // nil once the line is sent
 }
 
 func (f *firstLine) Write(p []byte) (int, error) {
@@ -87,7 +87,7 @@ func withoutSettings(env []string) (others []string) {
 	return others
 }
 
-// FirstLine returns the first line that the child writes to standard output.
+// FirstLine waits for the first line of the child's standard output.
 func (c *Child) FirstLine(ctx context.Context) (string, error) {
 	select {
 	case line := <-c.first:
@@ -99,7 +99,7 @@ func (c *Child) FirstLine(ctx context.Context) (string, error) {
 	}
 }
 
-// Await calls ready until it returns nil, or the child ends, or ctx does.
+// Await calls ready until it returns nil. It returns an error when the child or ctx ends first.
 func (c *Child) Await(ctx context.Context, ready func(context.Context) error) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -118,7 +118,7 @@ func (c *Child) Await(ctx context.Context, ready func(context.Context) error) er
 	}
 }
 
-// Usage returns what the child has used.
+// Usage returns the child's usage so far.
 func (c *Child) Usage() (Usage, error) {
 	usage, err := Read(c.cmd.Process.Pid)
 	if err != nil {
@@ -127,9 +127,9 @@ func (c *Child) Usage() (Usage, error) {
 	return usage, nil
 }
 
-// Stop asks the child to end as a supervisor does, and returns when it has.
+// Stop sends SIGTERM to the child and waits until it has ended. An exit code other than 0 is an error.
 func (c *Child) Stop() error {
-	_ = c.cmd.Process.Signal(syscall.SIGTERM) // fails only if it has ended
+	_ = c.cmd.Process.Signal(syscall.SIGTERM) // fails only after the child has ended
 	select {
 	case <-c.ended:
 	case <-time.After(stopTimeout):
@@ -142,19 +142,19 @@ func (c *Child) Stop() error {
 	return nil
 }
 
-// Kill ends the child at once.
+// Kill sends SIGKILL to the child and waits until it has ended.
 func (c *Child) Kill() {
-	_ = c.cmd.Process.Kill() // fails only if it has ended
+	_ = c.cmd.Process.Kill() // fails only after the child has ended
 	<-c.ended
 }
 
-// died says how the child ended, if it has, and what it said before.
+// died returns an error with the exit status and the end of the log if the child has ended, otherwise nil.
 func (c *Child) died() error {
 	select {
 	case <-c.ended:
 	default:
 		return nil
 	}
-	said, _ := os.ReadFile(c.log) // without it, the error has to do
-	return fmt.Errorf("%q ended (%v): %s", c.cmd.Path, c.cmd.ProcessState, said[max(0, len(said)-lastWords):])
+	log, _ := os.ReadFile(c.log) // without the log, the status has to suffice
+	return fmt.Errorf("%q ended (%v): %s", c.cmd.Path, c.cmd.ProcessState, log[max(0, len(log)-logTail):])
 }

@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// isolate has the kernel kill cmd when the thread that starts it ends, and keeps Ctrl-C from it, which is for the parent:
-// it stops its children in order.
+// isolate makes the kernel kill cmd when the thread that starts it exits. The process group of its own keeps Ctrl-C away
+// from cmd: the parent stops its children in order.
 func isolate(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 }

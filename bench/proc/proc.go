@@ -1,4 +1,4 @@
-// Package proc starts processes and measures what they use.
+// Package proc starts processes and measures their CPU time and memory.
 package proc
 
 import (
@@ -12,16 +12,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Usage is what a process has used.
+// Usage is the resource usage of a process.
 type Usage struct {
-	CPU time.Duration // since its start, in user and in kernel mode
-	RSS int64         // bytes of memory that are resident now
+	CPU time.Duration // in user and kernel mode, since the start of the process
+	RSS int64         // resident memory in bytes
 }
 
-// Self returns what this process has used.
+// Self returns the usage of this process.
 func Self() (Usage, error) { return Read(os.Getpid()) }
 
-// Machine describes a machine for those who read its figures, and does not name it.
+// Machine describes a machine in a report, without its name.
 type Machine struct {
 	CPU    string `json:"cpu"`
 	Cores  int    `json:"cores"`
@@ -29,7 +29,7 @@ type Machine struct {
 	Go     string `json:"go"`
 }
 
-// ThisMachine describes the machine that this process runs on.
+// ThisMachine describes the machine of this process.
 func ThisMachine() Machine {
 	m := Machine{CPU: runtime.GOARCH, Cores: runtime.NumCPU(), Kernel: runtime.GOOS, Go: runtime.Version()}
 	info, _ := os.ReadFile("/proc/cpuinfo") // Linux only
@@ -42,7 +42,7 @@ func ThisMachine() Machine {
 	var uts unix.Utsname
 	if unix.Uname(&uts) == nil {
 		release, _, _ := bytes.Cut(uts.Release[:], []byte{0})
-		release, _, _ = bytes.Cut(release, []byte("-")) // what follows says who built it
+		release, _, _ = bytes.Cut(release, []byte("-")) // the rest names the distribution
 		m.Kernel = fmt.Sprintf("%s %s", runtime.GOOS, release)
 	}
 	return m

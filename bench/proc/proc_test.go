@@ -43,33 +43,33 @@ func firstLine(t *testing.T, c *proc.Child) string {
 }
 
 func TestChild(t *testing.T) {
-	t.Run("stops when it is asked to", func(t *testing.T) {
+	t.Run("Stop ends it with SIGTERM", func(t *testing.T) {
 		c := start(t, `trap 'exit 0' TERM; echo ready; while :; do sleep 0.01; done`)
 		firstLine(t, c)
 		if err := c.Stop(); err != nil {
 			t.Error(err)
 		}
 	})
-	t.Run("a stop that fails says what the child said", func(t *testing.T) {
+	t.Run("an exit code other than 0 is an error with the end of the log", func(t *testing.T) {
 		c := start(t, `trap 'echo "clicks were lost" >&2; exit 3' TERM; echo ready; while :; do sleep 0.01; done`)
 		firstLine(t, c)
 		if err := c.Stop(); err == nil || !strings.Contains(err.Error(), "clicks were lost") {
 			t.Errorf("error %v", err)
 		}
 	})
-	t.Run("its first line is told though it writes more", func(t *testing.T) {
+	t.Run("FirstLine returns the first line of many", func(t *testing.T) {
 		c := start(t, `echo 127.0.0.1:1234; seq 100000; exec sleep 60`)
 		if line := firstLine(t, c); line != "127.0.0.1:1234" {
 			t.Errorf("line %q", line)
 		}
 	})
-	t.Run("an end before the first line is an error", func(t *testing.T) {
+	t.Run("FirstLine returns an error when it ends first", func(t *testing.T) {
 		c := start(t, `echo "no such file" >&2; exit 1`)
 		if _, err := c.FirstLine(t.Context()); err == nil || !strings.Contains(err.Error(), "no such file") {
 			t.Errorf("error %v", err)
 		}
 	})
-	t.Run("is awaited until it is ready", func(t *testing.T) {
+	t.Run("Await returns when it is ready", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "ready")
 		c := start(t, `touch "$FILE"; exec sleep 60`, "FILE="+file)
 		err := c.Await(t.Context(), func(context.Context) error {
@@ -80,21 +80,21 @@ func TestChild(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("is not awaited once it has ended", func(t *testing.T) {
+	t.Run("Await returns an error when it ends first", func(t *testing.T) {
 		c := start(t, `echo "port is taken" >&2; exit 1`)
 		err := c.Await(t.Context(), func(context.Context) error { return errors.New("not ready") })
 		if err == nil || !strings.Contains(err.Error(), "port is taken") {
 			t.Errorf("error %v", err)
 		}
 	})
-	t.Run("does not see the settings of this process", func(t *testing.T) {
+	t.Run("does not inherit the settings of this process", func(t *testing.T) {
 		t.Setenv("LINKSTREAM_DATA", "elsewhere")
 		c := start(t, `echo "$LINKSTREAM_DATA,$LINKSTREAM_LOG_LEVEL"; exec sleep 60`, "LINKSTREAM_LOG_LEVEL=warn")
 		if line := firstLine(t, c); line != ",warn" {
 			t.Errorf("line %q", line)
 		}
 	})
-	t.Run("a program that is none", func(t *testing.T) {
+	t.Run("a missing program is an error", func(t *testing.T) {
 		if _, err := proc.Start(filepath.Join(t.TempDir(), "log"), nil, "/no/such/program"); err == nil {
 			t.Error("no error")
 		}
@@ -102,7 +102,7 @@ func TestChild(t *testing.T) {
 }
 
 func TestUsage(t *testing.T) {
-	t.Run("CPU time agrees with the kernel's accounts", func(t *testing.T) {
+	t.Run("CPU time agrees with getrusage", func(t *testing.T) {
 		before, err := proc.Self()
 		if err != nil {
 			t.Fatal(err)

@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Read returns what a process, all of its threads but none of its children, has used.
+// Read returns the usage of a process with all of its threads, without its children.
 func Read(pid int) (Usage, error) {
-	// The clock of another process's CPU time, see clock_getcpuclockid(3): its nanoseconds are exact, while those of
-	// /proc/PID/stat are multiples of ten milliseconds.
+	// The CPU-time clock of another process, see clock_getcpuclockid(3). It counts nanoseconds; /proc/PID/stat counts
+	// multiples of ten milliseconds.
 	const sched = 2
 	var cpu unix.Timespec
 	if err := unix.ClockGettime(int32(^pid<<3|sched), &cpu); err != nil {

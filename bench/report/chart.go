@@ -26,10 +26,10 @@ type figure struct {
 
 type legend struct{ Name, Color string }
 
-// colors are told apart by most people, also in print (Okabe and Ito, "Color Universal Design").
+// colors can be distinguished by color-blind readers and in print (Okabe and Ito, "Color Universal Design").
 var colors = []string{"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#999999"}
 
-// palette gives each name a color, the same in all charts of a report.
+// palette assigns a color to each name, the same one in all charts of a report.
 type palette struct{ names []string }
 
 func (p *palette) color(name string) string {
@@ -59,7 +59,7 @@ func (p *palette) overTime(title string, series []Series) (figure, error) {
 	return p.render(title, c)
 }
 
-// percentiles draws distributions by percentile, the last ones as wide as the first: both axes are logarithms.
+// percentiles draws distributions by percentile. Both axes are logarithmic, so that the tail gets as much room as the rest.
 func (p *palette) percentiles(latencies []Latency) (figure, error) {
 	var lines []chart.Series
 	low, high := math.Inf(1), math.Inf(-1)
@@ -88,7 +88,7 @@ func (p *palette) percentiles(latencies []Latency) (figure, error) {
 	return p.render("latency by percentile", c)
 }
 
-// nine returns how many nines a percentile has.
+// nine returns the number of nines of a percentile, which is 3 for 99.9.
 func nine(percentile float64) float64 { return -math.Log10(1 - percentile/100) }
 
 func (p *palette) line(name string, x, y []float64) chart.Series {
@@ -105,14 +105,14 @@ func (p *palette) render(title string, c chart.Chart) (figure, error) {
 	if err := c.Render(chart.SVG, &svg); err != nil {
 		return figure{}, fmt.Errorf("draw chart %q: %w", title, err)
 	}
-	f := figure{Title: title, SVG: template.HTML(svg.String())} // of numbers and labels made here
+	f := figure{Title: title, SVG: template.HTML(svg.String())} // contains only numbers and labels from this package
 	for _, s := range c.Series {
 		f.Lines = append(f.Lines, legend{s.GetName(), p.color(s.GetName())})
 	}
 	return f, nil
 }
 
-// ticks returns round values from 0 to beyond the greatest one.
+// ticks returns round values from 0 to at least the greatest value.
 func ticks(greatest float64, unit string) (all []chart.Tick) {
 	greatest = max(greatest, 1e-3)
 	step := math.Pow(10, math.Floor(math.Log10(greatest)))

@@ -9,31 +9,31 @@ import (
 	"golang.org/x/perf/benchmath"
 )
 
-// alpha is how likely a metric that has not changed may be called changed. It is less than the usual 0.05, since a
-// report has dozens of metrics; five rounds on either side can show it.
+// alpha is the probability with which an unchanged metric is called changed. It is below the usual 0.05, because a report
+// has dozens of metrics. Five rounds on each side are enough to reach it.
 const alpha = 0.01
 
-// Verdict says what became of a metric from one report to another.
+// Verdict is the difference of a metric between two reports.
 type Verdict string
 
 // The verdicts.
 const (
 	Better Verdict = "better"
 	Worse  Verdict = "WORSE"
-	Noise  Verdict = "noise"       // the rounds do not tell the two apart
-	TooFew Verdict = "few rounds"  // so few that no difference could show
-	Absent Verdict = "not in both" // measured by one of the reports
+	Noise  Verdict = "noise"       // the rounds do not show a difference
+	TooFew Verdict = "few rounds"  // too few rounds to show any difference
+	Absent Verdict = "not in both" // in one of the reports only
 )
 
 // Change is a metric in two reports.
 type Change struct {
 	Old, New Metric
-	P        float64 // of a difference at least as great, if nothing had changed
+	P        float64 // probability of such a difference if nothing has changed
 	Verdict  Verdict
 }
 
-// Compare returns what became of each metric. The rounds of both are compared by the Mann-Whitney U test, which asks for
-// no distribution. An error if the reports are of different scenarios.
+// Compare compares every metric of two reports by the Mann-Whitney U test, which assumes no distribution. It returns an
+// error if the reports are of different scenarios.
 func Compare(old, new *Report) ([]Change, error) {
 	if old.Scenario != new.Scenario {
 		return nil, fmt.Errorf("compare reports: one is of scenario %q, the other of %q", old.Scenario, new.Scenario)
@@ -57,7 +57,7 @@ func compare(old, new Metric) Change {
 		return c
 	}
 	sample := func(m Metric) *benchmath.Sample {
-		// The sample sorts its values: the metric keeps the order of its rounds.
+		// NewSample sorts its argument, but the metric must keep the order of its rounds.
 		return benchmath.NewSample(slices.Clone(m.Samples), &benchmath.Thresholds{CompareAlpha: alpha})
 	}
 	result := benchmath.AssumeNothing.Compare(sample(old), sample(new))
@@ -75,8 +75,8 @@ func compare(old, new Metric) Change {
 	return c
 }
 
-// canTell reports whether so many rounds could show a difference: even the most extreme order of n+m values, all of one
-// side before all of the other, comes about by chance in 2 of (n+m choose n) cases.
+// canTell reports whether n and m rounds can show a difference at all. Even the most extreme order of n+m values, with
+// all values of one side first, occurs by chance in 2 of (n+m choose n) cases.
 func canTell(n, m int) bool {
 	ways := 1.0
 	for i := range n {
@@ -85,7 +85,7 @@ func canTell(n, m int) bool {
 	return n > 0 && m > 0 && 2/ways < alpha
 }
 
-// WriteChanges writes changes for a terminal.
+// WriteChanges writes changes as a table for a terminal.
 func WriteChanges(w io.Writer, old, new *Report, changes []Change) error {
 	if old.Machine != new.Machine {
 		fmt.Fprintf(w, "The machines differ: %+v and %+v.\n", old.Machine, new.Machine)

@@ -24,13 +24,13 @@ func TestCompare(t *testing.T) {
 		old, new []float64
 		want     report.Verdict
 	}{
-		{"less in every round is better where less is better", report.Lower, high, low, report.Better},
-		{"more in every round is worse where less is better", report.Lower, low, high, report.Worse},
-		{"more in every round is better where more is better", report.Higher, low, high, report.Better},
-		{"rounds that overlap are noise", report.Lower, high, []float64{9, 10.5, 11.5, 12.5, 15}, report.Noise},
+		{"a lower value in every round is better if lower is better", report.Lower, high, low, report.Better},
+		{"a higher value in every round is worse if lower is better", report.Lower, low, high, report.Worse},
+		{"a higher value in every round is better if higher is better", report.Higher, low, high, report.Better},
+		{"overlapping rounds are noise", report.Lower, high, []float64{9, 10.5, 11.5, 12.5, 15}, report.Noise},
 		{"the same rounds are noise", report.Lower, []float64{1, 1, 1, 1, 1}, []float64{1, 1, 1, 1, 1}, report.Noise},
-		{"four rounds tell nothing", report.Lower, low[:4], high[:4], report.TooFew},
-		{"a metric without rounds tells nothing", report.Lower, nil, high, report.TooFew},
+		{"four rounds are too few", report.Lower, low[:4], high[:4], report.TooFew},
+		{"a metric without rounds has too few", report.Lower, nil, high, report.TooFew},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			changes, err := report.Compare(of("CPU", c.better, c.old...), of("CPU", c.better, c.new...))
@@ -39,18 +39,18 @@ func TestCompare(t *testing.T) {
 			}
 		})
 	}
-	t.Run("metrics of one report are named", func(t *testing.T) {
+	t.Run("metrics of one report only are listed", func(t *testing.T) {
 		changes, err := report.Compare(of("gone", report.Lower, 1), of("new", report.Lower, 2))
 		if err != nil || len(changes) != 2 || changes[0].Verdict != report.Absent || changes[1].Verdict != report.Absent {
 			t.Errorf("changes %+v, error %v", changes, err)
 		}
 	})
-	t.Run("scenarios are not compared with each other", func(t *testing.T) {
+	t.Run("reports of different scenarios are not comparable", func(t *testing.T) {
 		if _, err := report.Compare(of("CPU", report.Lower), &report.Report{Scenario: "links"}); err == nil {
 			t.Error("no error")
 		}
 	})
-	t.Run("what has not changed is rarely called changed", func(t *testing.T) {
+	t.Run("an unchanged metric is rarely called changed", func(t *testing.T) {
 		random := rand.New(rand.NewPCG(1, 2))
 		draw := func() (samples []float64) {
 			for range 5 {
@@ -72,7 +72,7 @@ func TestCompare(t *testing.T) {
 			t.Errorf("%d of 2000", wrong)
 		}
 	})
-	t.Run("the rounds stay in their order", func(t *testing.T) {
+	t.Run("the rounds keep their order", func(t *testing.T) {
 		old := of("CPU", report.Lower, 3, 1, 2)
 		if _, err := report.Compare(old, old); err != nil || old.Metrics[0].Samples[0] != 3 {
 			t.Errorf("samples %v, error %v", old.Metrics[0].Samples, err)

@@ -11,17 +11,17 @@ import (
 //go:embed report.html
 var page string
 
-// barWidth is that of the longest bar beside a metric, in pixels.
+// barWidth is the width of the longest bar in pixels.
 const barWidth = 220
 
-// row is a metric with its bar, which is as long as its median beside others of the same unit.
+// row is a metric with a bar. The bars of one unit have the same scale.
 type row struct {
 	Metric
 	Middle, Least, Most  string
 	Bar, BarLow, BarHigh float64 // pixels
 }
 
-// Page returns the report as a page that needs nothing else: no script, no other file.
+// Page returns the report as an HTML page without scripts and without references to other files.
 func (r *Report) Page() ([]byte, error) {
 	t, err := template.New("report").Parse(page)
 	if err != nil {
@@ -40,7 +40,7 @@ func (r *Report) Page() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// rows returns the metrics, those of one unit beside each other.
+// rows returns the metrics, grouped by unit.
 func (r *Report) rows() (rows []row) {
 	longest := map[string]float64{}
 	var units []string
@@ -61,12 +61,12 @@ func (r *Report) rows() (rows []row) {
 	return rows
 }
 
-// figures returns a chart for each kind of series, and one of all latencies.
+// figures returns one chart of all latencies, and one for each kind of series.
 func (r *Report) figures() ([]figure, error) {
 	var titles []string
 	charts := map[string][]Series{}
 	for _, s := range r.Series {
-		if len(s.Values) < 2 { // no line
+		if len(s.Values) < 2 { // not enough for a line
 			continue
 		}
 		title := fmt.Sprintf("%s, %s", s.Chart, s.Unit)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Recorder samples figures while a run goes on.
+// Recorder samples quantities during a run.
 type Recorder struct {
 	every time.Duration
 	began time.Time
@@ -15,7 +15,7 @@ type Recorder struct {
 	traces []*trace
 }
 
-// trace is a series that grows.
+// trace is a growing series.
 type trace struct {
 	Series
 	read func() (float64, bool)
@@ -24,15 +24,15 @@ type trace struct {
 	at   time.Time // of last; zero before the first sample
 }
 
-// NewRecorder returns a recorder whose time begins now.
+// NewRecorder returns a recorder whose time starts now.
 func NewRecorder(every time.Duration) *Recorder { return &Recorder{every: every, began: time.Now()} }
 
-// Gauge adds a series of what read returns, for as long as it returns true.
+// Gauge adds a series of the values that read returns. Samples for which read returns false are left out.
 func (r *Recorder) Gauge(chart, name, unit string, read func() (float64, bool)) {
 	r.add(&trace{Series: Series{Chart: chart, Name: name, Unit: unit}, read: read})
 }
 
-// Rate adds a series of by how much what read returns has grown in a second.
+// Rate adds a series of the growth per second of the values that read returns.
 func (r *Recorder) Rate(chart, name, unit string, read func() (float64, bool)) {
 	r.add(&trace{Series: Series{Chart: chart, Name: name, Unit: unit}, read: read, rate: true})
 }
@@ -79,7 +79,7 @@ func (r *Recorder) sample(now time.Time) {
 	}
 }
 
-// Series returns what was sampled. No more may be sampled then.
+// Series returns the series with at least one sample. It must not be called before Run has returned.
 func (r *Recorder) Series() []Series {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package report holds what a run has measured: it is written as a table, as JSON and as a page with charts, and compared
-// with that of another run.
+// Package report is the result of a run: metrics, checks, latencies and charts. It writes them as a table, as JSON and as
+// a page, and compares the reports of two runs.
 package report
 
 import (
@@ -15,28 +15,28 @@ import (
 	"linkstream/bench/proc"
 )
 
-// Report is what one run of a scenario has measured.
+// Report is the result of one run of a scenario.
 type Report struct {
 	Scenario  string       `json:"scenario"`
-	Command   string       `json:"command"` // that reproduces it
+	Command   string       `json:"command"` // repeats the run
 	Began     time.Time    `json:"began"`
 	Seconds   float64      `json:"seconds"`
 	Machine   proc.Machine `json:"machine"`
-	Engines   []string     `json:"engines,omitempty"` // names and versions, where they are none of the service's own
+	Engines   []string     `json:"engines,omitempty"` // names and versions of separate engines
 	Checks    []Check      `json:"checks"`
 	Metrics   []Metric     `json:"metrics"`
 	Latencies []Latency    `json:"latencies"`
 	Series    []Series     `json:"series"`
 }
 
-// Check is a count that must be what it should: figures of a run that lost something are worth nothing.
+// Check is a count that must be exact. If a check fails, the metrics of the run are worthless.
 type Check struct {
 	Name string `json:"name"`
 	Want int64  `json:"want"`
 	Got  int64  `json:"got"`
 }
 
-// Direction says which values of a metric are better.
+// Direction tells which values of a metric are better.
 type Direction string
 
 // The directions.
@@ -45,7 +45,7 @@ const (
 	Higher Direction = "higher"
 )
 
-// Metric is a figure with one value for each round.
+// Metric is a measured quantity with one sample per round.
 type Metric struct {
 	Name    string    `json:"name"` // unique in a report
 	Unit    string    `json:"unit"`
@@ -53,23 +53,23 @@ type Metric struct {
 	Samples []float64 `json:"samples"` // in the order of the rounds
 }
 
-// Latency is the distribution of all times of an operation.
+// Latency is the latency distribution of an operation over all rounds.
 type Latency struct {
 	Name string `json:"name"`
-	// Histogram is in nanoseconds, in HdrHistogram's interchange format: V2, compressed, base64.
+	// Histogram holds nanoseconds in HdrHistogram's interchange format: V2, compressed, base64.
 	Histogram string `json:"histogram"`
 }
 
-// Series is a figure over the time of the run.
+// Series is a quantity over the time of the run.
 type Series struct {
-	Chart   string    `json:"chart"` // series of one chart share its unit
+	Chart   string    `json:"chart"` // all series of a chart have the same unit
 	Name    string    `json:"name"`
 	Unit    string    `json:"unit"`
-	Seconds []float64 `json:"seconds"` // since the run began
+	Seconds []float64 `json:"seconds"` // since the start of the run
 	Values  []float64 `json:"values"`
 }
 
-// Add adds a round's value to the metric of that name, which is made if need be.
+// Add adds the sample of a round to the metric with the given name. It creates the metric if necessary.
 func (r *Report) Add(name, unit string, better Direction, value float64) {
 	i := slices.IndexFunc(r.Metrics, func(m Metric) bool { return m.Name == name })
 	if i < 0 {
@@ -79,7 +79,7 @@ func (r *Report) Add(name, unit string, better Direction, value float64) {
 	r.Metrics[i].Samples = append(r.Metrics[i].Samples, value)
 }
 
-// Metric returns the metric of that name, an empty one if there is none.
+// Metric returns the metric with the given name, or an empty one.
 func (r *Report) Metric(name string) Metric {
 	if i := slices.IndexFunc(r.Metrics, func(m Metric) bool { return m.Name == name }); i >= 0 {
 		return r.Metrics[i]
@@ -87,7 +87,7 @@ func (r *Report) Metric(name string) Metric {
 	return Metric{}
 }
 
-// AddLatency adds a distribution in nanoseconds.
+// AddLatency adds a distribution of nanoseconds.
 func (r *Report) AddLatency(name string, h *hdrhistogram.Histogram) error {
 	encoded, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
 	if err != nil {
@@ -106,7 +106,7 @@ func (l Latency) decode() (*hdrhistogram.Histogram, error) {
 	return h, nil
 }
 
-// Failed returns the checks that do not hold.
+// Failed returns an error that names the failed checks, or nil.
 func (r *Report) Failed() error {
 	var errs []error
 	for _, c := range r.Checks {
@@ -117,10 +117,10 @@ func (r *Report) Failed() error {
 	return errors.Join(errs...)
 }
 
-// OK reports whether the check holds.
+// OK reports whether the count is exact.
 func (c Check) OK() bool { return c.Got == c.Want }
 
-// Median returns the middle value of the rounds.
+// Median returns the median of the rounds, or 0 without rounds.
 func (m Metric) Median() float64 {
 	sorted := slices.Sorted(slices.Values(m.Samples))
 	n := len(sorted)
@@ -130,7 +130,7 @@ func (m Metric) Median() float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// Range returns the least and the greatest value of the rounds.
+// Range returns the smallest and the largest sample, or zeros without rounds.
 func (m Metric) Range() (low, high float64) {
 	if len(m.Samples) == 0 {
 		return 0, 0

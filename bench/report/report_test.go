@@ -47,7 +47,7 @@ func sample(t *testing.T) *report.Report {
 }
 
 func TestReport(t *testing.T) {
-	t.Run("is read as it was written", func(t *testing.T) {
+	t.Run("Load returns what Save wrote", func(t *testing.T) {
 		want, path := sample(t), filepath.Join(t.TempDir(), "report.json")
 		if err := want.Save(path); err != nil {
 			t.Fatal(err)
@@ -57,7 +57,7 @@ func TestReport(t *testing.T) {
 			t.Errorf("error %v\n got %+v\nwant %+v", err, got, want)
 		}
 	})
-	t.Run("names each check that fails", func(t *testing.T) {
+	t.Run("names each failed check", func(t *testing.T) {
 		r := sample(t)
 		if err := r.Failed(); err != nil {
 			t.Errorf("error %v", err)
@@ -67,7 +67,7 @@ func TestReport(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	})
-	t.Run("a median is the middle of an odd number of rounds, and between the two of an even one", func(t *testing.T) {
+	t.Run("the median of an even number of rounds is the mean of the two middle ones", func(t *testing.T) {
 		for _, c := range []struct {
 			samples []float64
 			want    float64
@@ -88,7 +88,7 @@ func TestWriteTable(t *testing.T) {
 	}
 	for _, want := range []string{
 		"go run ./bench redirect -start", "Some CPU <1>, 2 cores, linux 6.1, go1.26",
-		"8.50   7.50   12.0       5  CPU per redirect (µs)", "11765   8333  13333       5  redirects per second (1/s)",
+		"8.50  7.50   12.0       5  CPU per redirect (µs)", "11765  8333  13333       5  redirects per second (1/s)",
 		"ok      clicks: 7 of 7", "FAILED  links: 2 of 3",
 	} {
 		if !strings.Contains(out.String(), want) {
@@ -118,7 +118,7 @@ func TestPage(t *testing.T) {
 			t.Errorf("%d charts", n)
 		}
 	})
-	t.Run("needs nothing else", func(t *testing.T) {
+	t.Run("refers to no other file", func(t *testing.T) {
 		for _, other := range []string{"<script", "<link", "<img", "src=", "@import"} {
 			if strings.Contains(page(t, sample(t)), other) {
 				t.Errorf("it has %q", other)
@@ -146,7 +146,7 @@ func TestPage(t *testing.T) {
 			rest = after
 		}
 	})
-	t.Run("of a run that measured nothing", func(t *testing.T) {
+	t.Run("an empty report has no charts", func(t *testing.T) {
 		if got := page(t, new(report.Report)); strings.Contains(got, "<figure>") {
 			t.Error("it has charts")
 		}

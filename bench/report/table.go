@@ -9,14 +9,14 @@ import (
 	"text/tabwriter"
 )
 
-// WriteTable writes the metrics and the checks for a terminal.
+// WriteTable writes the metrics and the checks as a table for a terminal.
 func (r *Report) WriteTable(w io.Writer) error {
 	fmt.Fprintf(w, "%s\n%s\n\n", r.Command, strings.Join(r.setting(), ", "))
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(table, "median\tleast\tmost\trounds\t\n")
+	fmt.Fprint(table, "median\tmin\tmax\trounds\t\n")
 	for _, m := range r.Metrics {
 		low, high := m.Range()
-		// Cells are aligned to the right, and what follows the last tab is to the left of nothing: the name.
+		// tabwriter aligns cells to the right, except for the text after the last tab, which is the name.
 		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t  %s (%s)\n",
 			number(m.Median()), number(low), number(high), len(m.Samples), m.Name, m.Unit)
 	}
@@ -34,13 +34,13 @@ func (r *Report) WriteTable(w io.Writer) error {
 	return nil
 }
 
-// setting says what the run was made on.
+// setting describes the machine and the engines of the run.
 func (r *Report) setting() []string {
 	m := r.Machine
 	return append([]string{m.CPU, fmt.Sprintf("%d cores", m.Cores), m.Kernel, m.Go}, r.Engines...)
 }
 
-// number formats a value with three significant digits, or all of those before the point.
+// number formats a value with three significant digits, and with all digits before the decimal point.
 func number(v float64) string {
 	if v == 0 || math.IsInf(v, 0) || math.IsNaN(v) {
 		return strconv.FormatFloat(v, 'f', -1, 64)
