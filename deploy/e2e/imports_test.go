@@ -34,7 +34,7 @@ const onlySchemaModules = "schema imports the standard library, protobuf and idn
 // In particular, the stores and schema/stream never import each other.
 var schemaImports = map[string][]string{
 	"schema/postgres":   {"schema/groupcommit"},
-	"schema/sqlite":     {"schema/groupcommit"},
+	"schema/sqlite":     {"schema/filelock", "schema/groupcommit"},
 	"schema/clickhouse": {},
 	"schema/stream":     {},
 	"schema/service":    {},
@@ -236,6 +236,7 @@ var importCases = []struct {
 	{"schema/sqlite", "sqlite", "linkstream/schema", true},
 	{"schema/sqlite", "sqlite", "modernc.org/sqlite", true},
 	{"schema/sqlite", "sqlite", "linkstream/schema/groupcommit", true},
+	{"schema/sqlite", "sqlite", "linkstream/schema/filelock", true},
 	{"schema/sqlite", "sqlite", "linkstream/schema/stream", false},
 	{"schema/sqlite", "sqlite", "linkstream/schema/postgres", false},
 	{"schema/sqlite", "sqlite", "linkstream/api/rest", false},

@@ -12,12 +12,12 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/sys/unix"
 
 	"linkstream/api/apiservice"
 	"linkstream/api/invalidation"
 	"linkstream/edge/edgeservice"
 	"linkstream/ingest/ingestservice"
+	"linkstream/schema/filelock"
 	"linkstream/schema/sqlite"
 	"linkstream/schema/stream"
 )
@@ -82,14 +82,11 @@ func (a *App) lock(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("create data directory: %w", err)
 	}
-	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	lock, err := filelock.TryAcquire(filepath.Join(dir, "lock"))
 	if err != nil {
 		return fmt.Errorf("lock data directory: %w", err)
 	}
-	a.onClose(f.Close)
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return fmt.Errorf("lock data directory %q: another process uses it: %w", dir, err)
-	}
+	a.onClose(lock.Release)
 	return nil
 }
 

@@ -13,6 +13,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"linkstream/schema/filelock"
 )
 
 // installTimeout bounds an installation, including the wait for another process that installs the same.
@@ -39,11 +41,11 @@ func install(ctx context.Context, name string, log *slog.Logger, fill filler) (d
 
 	ctx, cancel := context.WithTimeout(ctx, installTimeout)
 	defer cancel()
-	unlock, err := waitLock(ctx, dir+".lock")
+	lock, err := filelock.Acquire(ctx, dir+".lock")
 	if err != nil {
 		return "", err
 	}
-	defer func() { err = errors.Join(err, unlock()) }()
+	defer func() { err = errors.Join(err, lock.Release()) }()
 	if exists(dir) { // another process has installed it
 		return dir, nil
 	}

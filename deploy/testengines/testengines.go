@@ -16,6 +16,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"linkstream/schema/filelock"
 )
 
 // Environment variables that hold the addresses of running engines. This package never deletes the data of those.
@@ -151,6 +153,9 @@ func lockFolder(dir string) (abs string, release func() error, err error) {
 	if err := os.MkdirAll(abs, 0o755); err != nil {
 		return "", nil, fmt.Errorf("lock folder: %w", err)
 	}
-	release, err = tryLock(filepath.Join(abs, "lock"))
-	return abs, release, err
+	lock, err := filelock.TryAcquire(filepath.Join(abs, "lock"))
+	if err != nil {
+		return "", nil, err
+	}
+	return abs, lock.Release, nil
 }

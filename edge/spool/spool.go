@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"linkstream/schema"
+	"linkstream/schema/filelock"
 )
 
 var errFull = errors.New("the spool is full")
@@ -25,7 +26,7 @@ type Spool struct {
 	cfg         Config
 	log         *slog.Logger
 	incarnation schema.Incarnation
-	lock        *os.File
+	lock        *filelock.Lock
 
 	lanes     []*Lane // of this process
 	recovered []*Lane // of earlier processes
@@ -52,8 +53,9 @@ func Open(cfg Config, log *slog.Logger) (*Spool, error) {
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create spool: %w", err)
 	}
-	if err := s.lockDir(); err != nil {
-		return nil, err
+	var err error
+	if s.lock, err = filelock.TryAcquire(filepath.Join(cfg.Dir, "lock")); err != nil {
+		return nil, fmt.Errorf("lock spool: %w", err)
 	}
 	if err := s.open(); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -88,18 +90,6 @@ func (s *Spool) open() error {
 
 // dir returns the folder of this incarnation's segments.
 func (s *Spool) dir() string { return filepath.Join(s.cfg.Dir, s.incarnation.String()) }
-
-func (s *Spool) lockDir() error {
-	f, err := os.OpenFile(filepath.Join(s.cfg.Dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return fmt.Errorf("lock spool: %w", err)
-	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return errors.Join(fmt.Errorf("lock spool %q: another process uses it: %w", s.cfg.Dir, err), f.Close())
-	}
-	s.lock = f
-	return nil
-}
 
 // Append records c and reports whether there was room. It copies the bytes of c and ignores c.Lane and c.Seq, which the
 // spool assigns. hint selects the lane; concurrent callers should pass different hints, so that they do not wait for each
@@ -276,5 +266,5 @@ func (s *Spool) Close() error {
 	if entries, err := os.ReadDir(s.dir()); err == nil && len(entries) == 0 {
 		errs = append(errs, os.Remove(s.dir()))
 	}
-	return errors.Join(append(errs, s.lock.Close())...)
+	return errors.Join(append(errs, s.lock.Release())...)
 }

@@ -194,7 +194,7 @@ func TestOpen(t *testing.T) {
 		s, closeFirst := open(t, config(dir, 1))
 		appendClicks(t, s, 0, 1, 10)
 		_, err := spool.Open(config(dir, 1), log)
-		if err == nil || !strings.Contains(err.Error(), "another process uses it") {
+		if err == nil || !strings.Contains(err.Error(), "in use by another process") {
 			t.Fatalf("error %v", err)
 		}
 		testkit.Equal(t, "folders", folders(t, dir), 1)
@@ -215,7 +215,7 @@ func TestOpen(t *testing.T) {
 						if err := s.Close(); err != nil {
 							t.Error(err)
 						}
-					case !strings.Contains(err.Error(), "another process uses it"):
+					case !strings.Contains(err.Error(), "in use by another process"):
 						t.Error(err)
 					}
 				}

@@ -13,6 +13,8 @@ import (
 	"net/url"
 	"path/filepath"
 
+	"linkstream/schema/filelock"
+
 	"github.com/pressly/goose/v3"
 	_ "modernc.org/sqlite" // registers the driver
 )
@@ -69,11 +71,11 @@ func dsn(path string, options url.Values) string {
 // migrate applies the migrations that the file has not seen. A lock keeps other processes from doing so at the same
 // time, and from switching a new file to WAL, for which SQLite itself does not wait.
 func (db *database) migrate(ctx context.Context, migrations fs.FS) (err error) {
-	unlock, err := lockFile(ctx, db.path+".lock")
+	lock, err := filelock.Acquire(ctx, db.path+".lock")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, unlock()) }()
+	defer func() { err = errors.Join(err, lock.Release()) }()
 
 	provider, err := goose.NewProvider(goose.DialectSQLite3, db.write, migrations, goose.WithDisableGlobalRegistry(true))
 	if err != nil {

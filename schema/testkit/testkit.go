@@ -80,4 +80,4 @@ func Diff(got, want any, options ...cmp.Option) string {
 }
 
 // comparedByValue names types that are compared with ==, because go-cmp does not read fields that are not exported.
-var comparedByValue = cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{}, netip.AddrPort{})
+var comparedByValue = cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{}, netip.AddrPort{}, schema.BaseURL{})
