@@ -17,8 +17,8 @@ import (
 	"linkstream/schema/filewatch"
 )
 
-// Blocklist knows hosts that no link may lead to, from files in the format of /etc/hosts. It keeps eight bytes for each:
-// a random hash, which with a million hosts takes one in 10^12 others for a listed one.
+// Blocklist holds the hosts that no link may lead to, read from files in the format of /etc/hosts. It keeps a seeded 64-bit
+// hash of each: with a million hosts listed, about one in 10^12 other hosts is taken for a listed one.
 type Blocklist struct {
 	paths []string
 	log   *slog.Logger
@@ -27,9 +27,9 @@ type Blocklist struct {
 	files *filewatch.Files
 }
 
-// OpenBlocklist reads the files; without any, nothing is blocked. A line has an address and hosts, or one host, and
-// a # begins a comment. What is no host with at least one dot in it is passed over: such files name the machine
-// itself, too.
+// OpenBlocklist reads the files. Without files nothing is blocked. A line holds an address and hosts, or hosts alone; #
+// starts a comment. Entries that are not hosts, and hosts without a dot, are skipped: such files also name the machine
+// they are made for.
 func OpenBlocklist(paths []string, log *slog.Logger) (*Blocklist, error) {
 	b := &Blocklist{paths: paths, log: log, seed: maphash.MakeSeed()}
 	b.hosts.Store(&[]uint64{})
@@ -40,10 +40,10 @@ func OpenBlocklist(paths []string, log *slog.Logger) (*Blocklist, error) {
 	return b, nil
 }
 
-// Run reads the files again whenever one of them changes, until ctx is done. While one cannot be read, the list stays
-// what it was.
+// Run reads the files again whenever one of them changes, until ctx is done. While a file cannot be read, the list stays
+// as it is.
 func (b *Blocklist) Run(ctx context.Context) {
-	b.files.Follow(ctx, func(err error) { b.log.Error("blocklist stays as it was", "error", err) })
+	b.files.Follow(ctx, func(err error) { b.log.Error("blocklist not reloaded, the old one stays in use", "error", err) })
 }
 
 // blocks reports whether a host is listed, or is a subdomain of a listed one.
@@ -57,38 +57,38 @@ func (b *Blocklist) blocks(host schema.Host) bool {
 	return false
 }
 
-// read replaces the list by what the files say now.
+// read replaces the list by the hosts in the files.
 func (b *Blocklist) read() error {
 	var hosts []uint64
-	passed := 0
+	skipped := 0
 	for _, path := range b.paths {
 		n, err := readHosts(path, func(host schema.Host) { hosts = append(hosts, maphash.String(b.seed, string(host))) })
 		if err != nil {
 			return err
 		}
-		passed += n
+		skipped += n
 	}
 	slices.Sort(hosts)
 	hosts = slices.Clip(slices.Compact(hosts))
 	b.hosts.Store(&hosts)
-	b.log.Info("blocklist read", "files", len(b.paths), "hosts", len(hosts), "entries passed over", passed)
+	b.log.Info("blocklist read", "files", len(b.paths), "hosts", len(hosts), "skipped", skipped)
 	return nil
 }
 
-func readHosts(path string, add func(schema.Host)) (passed int, err error) {
+func readHosts(path string, add func(schema.Host)) (skipped int, err error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return 0, err
 	}
 	defer file.Close()
-	if passed, err = parseHosts(file, add); err != nil {
+	if skipped, err = parseHosts(file, add); err != nil {
 		return 0, fmt.Errorf("read %q: %w", path, err)
 	}
-	return passed, nil
+	return skipped, nil
 }
 
-// parseHosts calls add with each host of a file, and returns how many entries it passed over.
-func parseHosts(file io.Reader, add func(schema.Host)) (passed int, err error) {
+// parseHosts calls add with each host of a file and returns the number of skipped entries.
+func parseHosts(file io.Reader, add func(schema.Host)) (skipped int, err error) {
 	lines := bufio.NewScanner(file)
 	for lines.Scan() {
 		line, _, _ := strings.Cut(lines.Text(), "#")
@@ -102,9 +102,9 @@ func parseHosts(file io.Reader, add func(schema.Host)) (passed int, err error) {
 			if host, err := schema.ParseHost(entry); err == nil && strings.ContainsAny(string(host), ".:") {
 				add(host)
 			} else {
-				passed++
+				skipped++
 			}
 		}
 	}
-	return passed, lines.Err()
+	return skipped, lines.Err()
 }

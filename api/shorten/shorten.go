@@ -1,4 +1,4 @@
-// Package shorten makes links: it judges what a caller asks for, finds a hash and stores the link.
+// Package shorten creates links: it validates the request, finds a free hash and stores the link.
 package shorten
 
 import (
@@ -10,39 +10,39 @@ import (
 	"linkstream/schema"
 )
 
-// The fields of a request, as its errors name them.
+// The names of a request's fields in validation errors.
 const (
 	FieldLongURL     = "long_url"
 	FieldCustomAlias = "custom_alias"
 	FieldDomainID    = "domain_id"
 )
 
-// maxAttempts bounds the search for a free hash. Even with a billion links an automatic hash is taken once in 3500
-// times, so that many in a row mean that something else is wrong.
+// maxAttempts bounds the search for a free hash. With a billion links one random hash in 3500 is taken, so that many
+// taken hashes in a row have another cause.
 const maxAttempts = 8
 
-// Request asks for a link.
+// Request describes the link to create.
 type Request struct {
 	AccountID   int64
 	LongURL     string
-	CustomAlias *string // nil: an automatic hash
+	CustomAlias *string // nil: a random hash
 	DomainID    *int64  // nil: the default domain
 
-	// Malformed says, by field, why what was given is not even of the field's type. Nothing else is said of such
-	// a field.
+	// Malformed holds problems that the caller has found, by field: values of the wrong type. Create reports them with its
+	// own and does not validate these fields.
 	Malformed map[string][]string
 }
 
-// Shortener makes links. Its methods may be called concurrently.
+// Shortener creates links. Its methods may be called concurrently.
 type Shortener struct {
-	base      schema.BaseURL // of short links; without a port, every port of its host is the default domain's
-	links     schema.LinkStore
-	domains   schema.DomainStore
-	blocklist *Blocklist
-	strangers strangers
+	base         schema.BaseURL // of short links; without a port, all ports of its host belong to the default domain
+	links        schema.LinkStore
+	domains      schema.DomainStore
+	blocklist    *Blocklist
+	foreignHosts negativeCache
 }
 
-// New returns a Shortener of links below base, the public base of short links.
+// New returns a Shortener whose links on the default domain are below base.
 func New(base schema.BaseURL, links schema.LinkStore, domains schema.DomainStore, blocklist *Blocklist) *Shortener {
 	return &Shortener{base: base, links: links, domains: domains, blocklist: blocklist}
 }
@@ -50,23 +50,23 @@ func New(base schema.BaseURL, links schema.LinkStore, domains schema.DomainStore
 // ShortURL returns the address at which a link is served.
 func (s *Shortener) ShortURL(link schema.Link) string { return s.base.ShortURL(link) }
 
-// Create stores the link that is asked for and returns it. CodeInvalid names every field that is wrong, an alias that
-// is in use among them; CodeUnsafeURL if that is all that is wrong. Of concurrent calls for one alias exactly one
-// succeeds.
+// Create stores a link and returns it. CodeInvalid names every invalid field; an alias that is in use counts as one.
+// CodeUnsafeURL if all fields are valid but the host of the long URL is on the blocklist. Of concurrent calls for one
+// alias exactly one succeeds.
 func (s *Shortener) Create(ctx context.Context, req Request) (schema.Link, error) {
 	invalid := maps.Clone(req.Malformed)
 	if invalid == nil {
 		invalid = map[string][]string{}
 	}
-	to, err := s.judgeURL(ctx, req, invalid)
+	to, err := s.validateURL(ctx, req, invalid)
 	if err != nil {
 		return schema.Link{}, err
 	}
-	domain, err := s.judgeDomain(ctx, req, invalid)
+	domain, err := s.validateDomain(ctx, req, invalid)
 	if err != nil {
 		return schema.Link{}, err
 	}
-	judgeAlias(req, invalid)
+	validateAlias(req, invalid)
 	if len(invalid) > 0 {
 		return schema.Link{}, invalidFields(invalid)
 	}
@@ -75,7 +75,7 @@ func (s *Shortener) Create(ctx context.Context, req Request) (schema.Link, error
 	}
 	link := schema.Link{
 		AccountID: req.AccountID, DomainID: domain.ID, Host: domain.Host, URL: req.LongURL, Active: true,
-		CreatedAt: time.Now().UTC().Truncate(time.Second), // as exact as it is shown, and so the same from every store
+		CreatedAt: time.Now().UTC().Truncate(time.Second), // as precise as the API shows it, so that every store returns the same
 	}
 	return s.store(ctx, link, req.CustomAlias)
 }
@@ -84,70 +84,7 @@ func invalidFields(fields map[string][]string) error {
 	return &schema.Error{Code: schema.CodeInvalid, Message: "The request has invalid fields.", Fields: fields}
 }
 
-func (s *Shortener) judgeURL(ctx context.Context, req Request, invalid map[string][]string) (target, error) {
-	if invalid[FieldLongURL] != nil {
-		return target{}, nil
-	}
-	to, problem := checkURL(req.LongURL)
-	if problem == "" {
-		own, err := s.owns(ctx, to)
-		if err != nil {
-			return target{}, err
-		}
-		if own {
-			problem = "The long URL must not be a short link itself."
-		}
-	}
-	if problem != "" {
-		invalid[FieldLongURL] = []string{problem}
-	}
-	return to, nil
-}
-
-// owns reports whether target is served by this service: a link to a link could lead around in a circle.
-func (s *Shortener) owns(ctx context.Context, to target) (bool, error) {
-	if to.host == s.base.Host() && (s.base.Port() == "" || to.port == s.base.Port()) {
-		return true, nil
-	}
-	now := time.Now()
-	if s.strangers.has(to.host, now) {
-		return false, nil
-	}
-	_, err := s.domains.VerifiedDomain(ctx, string(to.host))
-	if schema.ErrorCode(err) == schema.CodeNotFound {
-		s.strangers.add(to.host, now)
-		return false, nil
-	}
-	return err == nil, err
-}
-
-// judgeDomain returns the domain that is asked for, the zero Domain for the default one.
-func (s *Shortener) judgeDomain(ctx context.Context, req Request, invalid map[string][]string) (schema.Domain, error) {
-	if invalid[FieldDomainID] != nil || req.DomainID == nil {
-		return schema.Domain{}, nil
-	}
-	domain, err := s.domains.Domain(ctx, *req.DomainID)
-	if err != nil && schema.ErrorCode(err) != schema.CodeNotFound {
-		return schema.Domain{}, err
-	}
-	// One message for all, so that nobody learns which domains others have.
-	if err != nil || domain.AccountID != req.AccountID || domain.VerifiedAt.IsZero() {
-		invalid[FieldDomainID] = []string{"The domain must be a verified domain of yours."}
-	}
-	return domain, nil
-}
-
-func judgeAlias(req Request, invalid map[string][]string) {
-	switch alias := req.CustomAlias; {
-	case invalid[FieldCustomAlias] != nil || alias == nil:
-	case !schema.ValidAlias(*alias):
-		invalid[FieldCustomAlias] = []string{"The alias must have 3 to 20 characters of a-z, 0-9, _ and -."}
-	case schema.ReservedAlias(*alias):
-		invalid[FieldCustomAlias] = []string{"The alias is reserved."}
-	}
-}
-
-// store stores link under the alias, or under the first automatic hash that is free.
+// store stores link under the alias, or under the first random hash that is free.
 func (s *Shortener) store(ctx context.Context, link schema.Link, alias *string) (schema.Link, error) {
 	if alias != nil {
 		link.Hash = *alias

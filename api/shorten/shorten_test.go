@@ -3,6 +3,7 @@ package shorten_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 	"regexp"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -17,6 +19,7 @@ import (
 	"linkstream/api/shorten"
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -31,11 +34,11 @@ type fixture struct {
 func newFixture(t *testing.T, edgeURL string, blocked ...string) *fixture {
 	t.Helper()
 	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "links.db"))
-	must(t, err)
-	t.Cleanup(func() { must(t, store.Close()) })
+	testkit.Must(t, err)
+	t.Cleanup(func() { testkit.Close(t, store) })
 	f := &fixture{store: store, owner: addAccount(t, store, "a@example.org"), other: addAccount(t, store, "b@example.org")}
 	list, err := shorten.OpenBlocklist(blocklistFiles(t, strings.Join(blocked, "\n")), slog.New(slog.DiscardHandler))
-	must(t, err)
+	testkit.Must(t, err)
 	f.Shortener = shorten.New(schema.MustParseBaseURL(edgeURL), store, store, list)
 	return f
 }
@@ -43,7 +46,7 @@ func newFixture(t *testing.T, edgeURL string, blocked ...string) *fixture {
 func addAccount(t *testing.T, store *sqlite.Store, email string) int64 {
 	t.Helper()
 	account := schema.Account{Email: email, CreatedAt: time.Now()}
-	must(t, store.CreateAccount(t.Context(), &account))
+	testkit.Must(t, store.CreateAccount(t.Context(), &account))
 	return account.ID
 }
 
@@ -53,7 +56,7 @@ func (f *fixture) addDomain(t *testing.T, accountID int64, host string, verified
 	if verified {
 		domain.VerifiedAt = domain.CreatedAt
 	}
-	must(t, f.store.CreateDomain(t.Context(), &domain))
+	testkit.Must(t, f.store.CreateDomain(t.Context(), &domain))
 	return domain.ID
 }
 
@@ -69,14 +72,7 @@ func (f *fixture) create(t *testing.T, longURL, alias string, domainID int64) (s
 	return f.Create(t.Context(), req)
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// wantInvalid requires that err is CodeInvalid with a message for each of the fields, and for no other.
+// wantInvalid requires CodeInvalid with messages for exactly these fields.
 func wantInvalid(t *testing.T, err error, fields ...string) {
 	t.Helper()
 	var e *schema.Error
@@ -95,20 +91,13 @@ func wantInvalid(t *testing.T, err error, fields ...string) {
 	}
 }
 
-func wantCode(t *testing.T, err error, code schema.Code) {
-	t.Helper()
-	if got := schema.ErrorCode(err); got != code {
-		t.Fatalf("got code %q (%v), want %q", got, err, code)
-	}
-}
-
 func TestCreate(t *testing.T) {
 	f := newFixture(t, "https://sho.rt/")
 
-	t.Run("stores an active link with an automatic hash", func(t *testing.T) {
+	t.Run("stores an active link with a random hash", func(t *testing.T) {
 		began := time.Now().Truncate(time.Second)
 		link, err := f.create(t, "https://example.com/a?b=c#d", "", 0)
-		must(t, err)
+		testkit.Must(t, err)
 		if !regexp.MustCompile(`^[0-9A-Za-z]{7}$`).MatchString(link.Hash) {
 			t.Errorf("hash %q", link.Hash)
 		}
@@ -116,7 +105,7 @@ func TestCreate(t *testing.T) {
 			t.Errorf("short URL %q", got)
 		}
 		stored, err := f.store.Link(t.Context(), 0, link.Hash)
-		must(t, err)
+		testkit.Must(t, err)
 		if !stored.CreatedAt.Equal(link.CreatedAt) || link.CreatedAt.Before(began) || link.CreatedAt.After(time.Now()) {
 			t.Errorf("created at %v, stored %v", link.CreatedAt, stored.CreatedAt)
 		}
@@ -125,10 +114,10 @@ func TestCreate(t *testing.T) {
 			t.Errorf("stored %+v, returned %+v", stored, link)
 		}
 	})
-	t.Run("takes the alias as hash", func(t *testing.T) {
+	t.Run("uses the alias as the hash", func(t *testing.T) {
 		for _, alias := range []string{"abc", "a-b_9", "---", strings.Repeat("z", 20)} {
 			link, err := f.create(t, "https://example.com/", alias, 0)
-			must(t, err)
+			testkit.Must(t, err)
 			if link.Hash != alias {
 				t.Errorf("hash %q, want %q", link.Hash, alias)
 			}
@@ -137,14 +126,14 @@ func TestCreate(t *testing.T) {
 	t.Run("uses the custom domain", func(t *testing.T) {
 		id := f.addDomain(t, f.owner, "go.example.org", true)
 		link, err := f.create(t, "https://example.com/", "custom", id)
-		must(t, err)
+		testkit.Must(t, err)
 		if got := f.ShortURL(link); got != "https://go.example.org/custom" {
 			t.Errorf("short URL %q", got)
 		}
 		_, err = f.create(t, "https://example.com/", "custom", 0)
-		must(t, err) // the same alias on the default domain
+		testkit.Must(t, err) // on the default domain the alias is free
 	})
-	t.Run("refuses what is no alias", func(t *testing.T) {
+	t.Run("refuses invalid and reserved aliases", func(t *testing.T) {
 		for _, alias := range []string{"ab", strings.Repeat("z", 21), "Abc", "a.b", "a b", "äbc", "abc/", "api", "healthz"} {
 			_, err := f.create(t, "https://example.com/", alias, 0)
 			wantInvalid(t, err, "custom_alias")
@@ -155,11 +144,11 @@ func TestCreate(t *testing.T) {
 	})
 	t.Run("refuses an alias that is in use", func(t *testing.T) {
 		_, err := f.create(t, "https://example.com/", "twice", 0)
-		must(t, err)
+		testkit.Must(t, err)
 		_, err = f.create(t, "https://example.com/", "twice", 0)
 		wantInvalid(t, err, "custom_alias")
 	})
-	t.Run("says the same of a domain that is unknown, another's or not verified", func(t *testing.T) {
+	t.Run("gives one message for unknown, unverified and other accounts' domains", func(t *testing.T) {
 		messages := map[string]bool{}
 		for _, id := range []int64{-1, 4711, f.addDomain(t, f.other, "other.example.org", true),
 			f.addDomain(t, f.owner, "new.example.org", false)} {
@@ -173,7 +162,7 @@ func TestCreate(t *testing.T) {
 			t.Errorf("messages differ: %v", messages)
 		}
 	})
-	t.Run("reports all invalid fields at once, malformed ones as they were reported", func(t *testing.T) {
+	t.Run("reports all invalid fields at once, malformed ones unchanged", func(t *testing.T) {
 		_, err := f.create(t, "ftp://example.com/", "a", 4711)
 		wantInvalid(t, err, "custom_alias", "domain_id", "long_url")
 		alias := "a"
@@ -189,11 +178,11 @@ func TestCreate(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		_, err := f.Create(ctx, shorten.Request{AccountID: f.owner, LongURL: "https://example.com/"})
-		wantCode(t, err, schema.CodeInternal)
+		testkit.WantCode(t, err, schema.CodeInternal)
 	})
 }
 
-func TestCreateGivesOneOfConcurrentCallsTheAlias(t *testing.T) {
+func TestCreateGivesAnAliasToOneOfConcurrentCalls(t *testing.T) {
 	f := newFixture(t, "https://sho.rt")
 	errs := make([]error, 32)
 	var wg sync.WaitGroup
@@ -201,20 +190,20 @@ func TestCreateGivesOneOfConcurrentCallsTheAlias(t *testing.T) {
 		wg.Go(func() { _, errs[i] = f.create(t, "https://example.com/", "wanted", 0) })
 	}
 	wg.Wait()
-	made := 0
+	created := 0
 	for _, err := range errs {
 		if err == nil {
-			made++
+			created++
 			continue
 		}
 		wantInvalid(t, err, "custom_alias")
 	}
-	if made != 1 {
-		t.Fatalf("%d calls made the link", made)
+	if created != 1 {
+		t.Fatalf("%d calls created the link", created)
 	}
 }
 
-// takenHashes is a store in which the next n automatic hashes are taken.
+// takenHashes is a store where the next n hashes are taken.
 type takenHashes struct {
 	schema.LinkStore
 	n int
@@ -227,22 +216,22 @@ func (s *takenHashes) CreateLink(ctx context.Context, link *schema.Link) error {
 	return s.LinkStore.CreateLink(ctx, link)
 }
 
-func TestCreateLooksForAFreeHash(t *testing.T) {
+func TestCreateRetriesTakenHashes(t *testing.T) {
 	f := newFixture(t, "https://sho.rt")
 	list, err := shorten.OpenBlocklist(nil, slog.New(slog.DiscardHandler))
-	must(t, err)
+	testkit.Must(t, err)
 	for taken, want := range map[int]schema.Code{3: "", 1000: schema.CodeInternal} {
 		store := &takenHashes{f.store, taken}
 		s := shorten.New(schema.MustParseBaseURL("https://sho.rt"), store, f.store, list)
 		_, err = s.Create(t.Context(), shorten.Request{AccountID: f.owner, LongURL: "https://example.com/"})
-		wantCode(t, err, want)
+		testkit.WantCode(t, err, want)
 		if store.n < 0 == (want != "") {
-			t.Errorf("of %d taken hashes %d were not tried", taken, store.n)
+			t.Errorf("%d of %d taken hashes were not tried", store.n, taken)
 		}
 	}
 }
 
-func TestShortLinksAreNoTargets(t *testing.T) {
+func TestCreateRefusesShortLinksAsTargets(t *testing.T) {
 	for _, c := range []struct {
 		name, edgeURL string
 		own, foreign  []string
@@ -256,37 +245,71 @@ func TestShortLinksAreNoTargets(t *testing.T) {
 			[]string{"http://127.0.0.1/", "http://127.0.0.1:3000/", "http://localhost:8080/"}},
 		{"a default domain with its scheme's port", "http://sho.rt:80",
 			[]string{"http://sho.rt/x"}, []string{"https://sho.rt/x"}},
-		{"verified custom domains", "https://sho.rt",
+		{"a verified custom domain", "https://sho.rt",
 			[]string{"https://go.example.org", "http://GO.example.org.:8443/x", "https://bücher.example/"},
-			[]string{"https://claimed.example.org/", "https://example.org"}},
+			[]string{"https://unverified.example.org/", "https://example.org"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFixture(t, c.edgeURL)
 			f.addDomain(t, f.other, "go.example.org", true)
 			f.addDomain(t, f.other, "xn--bcher-kva.example", true)
-			f.addDomain(t, f.other, "claimed.example.org", false)
+			f.addDomain(t, f.other, "unverified.example.org", false)
 			for _, longURL := range c.own {
 				_, err := f.create(t, longURL, "", 0)
 				wantInvalid(t, err, "long_url")
 			}
 			for _, longURL := range c.foreign {
 				_, err := f.create(t, longURL, "", 0)
-				must(t, err)
+				testkit.Must(t, err)
 			}
 		})
 	}
 }
 
-func TestHostsThatBecomeDomainsAreNoTargetsSoonAfter(t *testing.T) {
-	f := newFixture(t, "https://sho.rt")
-	_, err := f.create(t, "https://new.example.org/", "", 0)
-	must(t, err)
-	f.addDomain(t, f.other, "new.example.org", true)
-	for deadline := time.Now().Add(10 * time.Second); err == nil; {
-		if time.Now().After(deadline) {
-			t.Fatal("links to a short domain are still made")
+// domainCalls counts the look-ups of verified domains.
+type domainCalls struct {
+	schema.DomainStore
+	n int
+}
+
+func (s *domainCalls) VerifiedDomain(ctx context.Context, host string) (schema.Domain, error) {
+	s.n++
+	return s.DomainStore.VerifiedDomain(ctx, host)
+}
+
+func TestForeignHostsAreCached(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "links.db")
+	synctest.Test(t, func(t *testing.T) {
+		store, err := sqlite.Open(t.Context(), path)
+		testkit.Must(t, err)
+		defer store.Close()
+		domains := &domainCalls{DomainStore: store}
+		s := shorten.New(schema.MustParseBaseURL("https://sho.rt"), store, domains, nil)
+		wantOwned := func(host schema.Host, want bool, calls int) {
+			t.Helper()
+			got, err := s.Owns(t.Context(), host)
+			testkit.Must(t, err)
+			if got != want || domains.n != calls {
+				t.Errorf("%s: owned %t after %d calls, want %t after %d", host, got, domains.n, want, calls)
+			}
 		}
-		_, err = f.create(t, "https://new.example.org/", "", 0)
-	}
-	wantInvalid(t, err, "long_url")
+		const host = "new.example.org"
+		wantOwned(host, false, 1)
+		owner := addAccount(t, store, "a@example.org")
+		now := time.Now()
+		testkit.Must(t, store.CreateDomain(t.Context(),
+			&schema.Domain{AccountID: owner, Host: host, CreatedAt: now, VerifiedAt: now}))
+		time.Sleep(time.Second - 1)
+		wantOwned(host, false, 1)
+		time.Sleep(1)
+		wantOwned(host, true, 2) // not cached as foreign any more
+		wantOwned(host, true, 3) // verified domains are not cached
+
+		for i := range shorten.MaxNegativeHosts + 1 {
+			wantOwned(schema.Host(fmt.Sprintf("h%d.example.org", i)), false, 4+i)
+		}
+		if n := s.ForeignHosts(); n > shorten.MaxNegativeHosts {
+			t.Errorf("%d hosts are cached", n)
+		}
+	})
 }

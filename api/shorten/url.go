@@ -10,15 +10,15 @@ import (
 	"linkstream/schema"
 )
 
-// target is where a valid URL leads to.
+// target is the server that a long URL leads to.
 type target struct {
 	host schema.Host
-	port string // as a decimal number, the scheme's own where the URL names none
+	port string // as a decimal number; the default of the scheme if the URL has none
 }
 
-// checkURL returns where a long URL leads to, or the rule that it breaks. The URL is never changed: its path and query
-// mean what the target makes of them.
-func checkURL(longURL string) (to target, problem string) {
+// parseTarget returns where a long URL leads, or the rule that it breaks. The URL is stored unchanged, because only its
+// target knows what its path and query mean.
+func parseTarget(longURL string) (to target, problem string) {
 	if longURL == "" {
 		return target{}, "A long URL is required."
 	}
@@ -36,10 +36,10 @@ func checkURL(longURL string) (to target, problem string) {
 		return target{}, "The long URL must begin with http:// or https://."
 	}
 	if u.User != nil {
-		return target{}, "The long URL must not hold a user name or password."
+		return target{}, "The long URL must not contain a user name or password."
 	}
 	if u.Hostname() == "" {
-		return target{}, "The long URL must name a host."
+		return target{}, "The long URL must have a host."
 	}
 	host, err := schema.ParseHost(u.Hostname())
 	if err != nil {
@@ -55,20 +55,20 @@ func checkURL(longURL string) (to target, problem string) {
 func checkCharacters(s string) (problem string) {
 	for _, r := range s {
 		switch {
-		case r == utf8.RuneError: // also stands for what a decoder could not read: the URL is not what was meant
+		case r == utf8.RuneError: // from invalid UTF-8 here, or put there by the JSON decoder
 			return "The long URL must be valid UTF-8."
 		case unicode.IsControl(r) || unicode.IsSpace(r):
-			return "The long URL must not hold white space or control characters."
+			return "The long URL must not contain white space or control characters."
 		}
 	}
-	// url.Parse leaves the query alone, so the escapes are checked here.
+	// url.Parse does not check the escapes in the query.
 	for rest := s; ; {
 		_, after, found := strings.Cut(rest, "%")
 		switch {
 		case !found:
 			return ""
 		case len(after) < 2 || !isHex(after[0]) || !isHex(after[1]):
-			return "The long URL holds a % that is not followed by two hexadecimal digits."
+			return "The long URL contains a % that is not followed by two hexadecimal digits."
 		}
 		rest = after[2:]
 	}
@@ -78,7 +78,7 @@ func isHex(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
 }
 
-// effectivePort returns the port that a client connects to, and whether it is one.
+// effectivePort returns the port that a client connects to. ok is false if it is not a valid port.
 func effectivePort(u *url.URL) (port string, ok bool) {
 	switch {
 	case u.Port() != "":

@@ -10,21 +10,21 @@ import (
 	"linkstream/schema"
 )
 
-// longURL returns a URL of n characters, each of width bytes but for the first ones.
+// longURL returns a URL of n characters. Those after the host have width bytes each.
 func longURL(n, width int) string {
 	const start = "https://example.com/"
 	return start + strings.Repeat(map[int]string{1: "a", 2: "ä", 4: "💩"}[width], n-len(start))
 }
 
-func TestLongURLsThatAreTaken(t *testing.T) {
+func TestValidLongURLs(t *testing.T) {
 	f := newFixture(t, "https://sho.rt")
 	for name, urls := range map[string][]string{
 		"http and https in any case": {"http://example.com", "HTTPS://EXAMPLE.com/"},
 		"2048 characters of any size": {longURL(schema.MaxURLLen, 1), longURL(schema.MaxURLLen, 2),
 			longURL(schema.MaxURLLen, 4)},
-		"path, query and fragment":    {"https://example.com/a/../b//;x?q=1&q=%C3%A4&<\"'>&u=http://x@y#f?/"},
-		"characters outside of ASCII": {"https://example.com/ä/日本?q=💩#ü"},
-		"hosts outside of ASCII": {
+		"path, query and fragment": {"https://example.com/a/../b//;x?q=1&q=%C3%A4&<\"'>&u=http://x@y#f?/"},
+		"characters outside ASCII": {"https://example.com/ä/日本?q=💩#ü"},
+		"hosts outside ASCII": {
 			"https://bücher.example/", "http://日本語.jp:8080", "https://💩.la", "http://ex%C3%A4mple.com",
 		},
 		"hosts with underscores":      {"https://a_b.example.com/", "https://_dmarc.example.com/"},
@@ -38,8 +38,8 @@ func TestLongURLsThatAreTaken(t *testing.T) {
 		"ports from 1 to 65535": {
 			"http://example.com:1", "https://example.com:65535/", "http://example.com:/",
 		},
-		"escapes in path and in query":  {"https://example.com/%2F%20?%3d=%41#%42"},
-		"labels with numbers, not last": {"http://1.2.example/", "http://0x7f.example"},
+		"escapes in path and in query": {"https://example.com/%2F%20?%3d=%41#%42"},
+		"numeric labels, not last":     {"http://1.2.example/", "http://0x7f.example"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, want := range urls {
@@ -54,12 +54,12 @@ func TestLongURLsThatAreTaken(t *testing.T) {
 	}
 }
 
-func TestLongURLsThatAreRefused(t *testing.T) {
+func TestInvalidLongURLs(t *testing.T) {
 	f := newFixture(t, "https://sho.rt")
 	for name, urls := range map[string][]string{
-		"nothing":                {""},
-		"more than 2048 letters": {longURL(schema.MaxURLLen+1, 1), longURL(schema.MaxURLLen+1, 2)},
-		"no scheme":              {"example.com", "//example.com", "/path", "www.example.com/x"},
+		"empty":                     {""},
+		"more than 2048 characters": {longURL(schema.MaxURLLen+1, 1), longURL(schema.MaxURLLen+1, 2)},
+		"no scheme":                 {"example.com", "//example.com", "/path", "www.example.com/x"},
 		"other schemes": {
 			"ftp://example.com", "javascript:alert(1)", "data:text/html,x", "mailto:a@b.c", "httpx://a.b",
 		},
@@ -82,22 +82,22 @@ func TestLongURLsThatAreRefused(t *testing.T) {
 		"broken escapes": {
 			"https://a.b/%", "https://a.b/%4", "https://a.b/%zz", "https://a.b/?q=100%", "https://a.b/#%x1",
 		},
-		"ports beyond 65535 and 0": {
+		"ports over 65535 and 0": {
 			"http://a.b:0", "http://a.b:65536", "http://a.b:99999999999999999999", "http://a.b:x",
 			"http://a.b:-1", "http://a.b:1:2",
 		},
-		"broken labels": {
+		"malformed labels": {
 			"http://a..b", "http://.a.b", "http://a.b..", "http://.", "http://-a.b", "http://a-.b",
 			"http://a,b.c", "http://a*b.c",
 		},
 		"labels that are too long": {"http://" + strings.Repeat("a", 64) + ".b", "http://" + strings.Repeat("a.", 127) + "b"},
-		"hosts IDNA refuses": {
+		"hosts that IDNA refuses": {
 			"http://\u202eä.b", "http://ä_b.c", "http://-ä.b", "http://ä..b", "http://ä\u200d.b",
 		},
-		"hosts IDNA makes too long": {"http://" + strings.Repeat("ä", 60) + ".b"},
-		"numbers that are no plain address": {"http://2130706433/", "http://127.1", "http://0x7f.0.0.1", "http://0177.0.0.1",
+		"hosts whose ASCII form is too long": {"http://" + strings.Repeat("ä", 60) + ".b"},
+		"numbers that are not four decimal octets": {"http://2130706433/", "http://127.1", "http://0x7f.0.0.1", "http://0177.0.0.1",
 			"http://1.2.3.4.5", "http://256.1.1.1", "http://a.1", "http://１.２.３", "http://0x"},
-		"broken IPv6": {
+		"malformed IPv6 addresses": {
 			"http://[::1", "http://::1/", "http://[::g]", "http://[fe80::1%25eth0]/", "http://[::1]x",
 			"http://[1.2.3.4]",
 		},
@@ -107,7 +107,7 @@ func TestLongURLsThatAreRefused(t *testing.T) {
 			for _, longURL := range urls {
 				link, err := f.create(t, longURL, "", 0)
 				if err == nil {
-					t.Errorf("%.99q was taken: %+v", longURL, link)
+					t.Errorf("%.99q was accepted: %+v", longURL, link)
 					continue
 				}
 				wantInvalid(t, err, "long_url")
@@ -116,28 +116,28 @@ func TestLongURLsThatAreRefused(t *testing.T) {
 	}
 }
 
-func FuzzCheckURL(f *testing.F) {
+func FuzzParseTarget(f *testing.F) {
 	for _, s := range []string{"https://example.com/a?b#c", "http://[::1]:80/", "http://bücher.example", "http://a.b:0/%zz",
 		"http://user@a", "http://１２７.0.0.1:1", "https://a_b.c./", "http://0x7f.1"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, longURL string) {
-		host, problem := shorten.CheckURL(longURL)
+		host, problem := shorten.ParseTarget(longURL)
 		if problem != "" {
 			return
 		}
 		if !utf8.ValidString(longURL) || utf8.RuneCountInString(longURL) > schema.MaxURLLen {
-			t.Fatalf("%q was taken", longURL)
+			t.Fatalf("%q was accepted", longURL)
 		}
-		// A canonical host is ASCII and its own canonical form, and the URL with it leads to the same host.
+		// A canonical host is its own canonical form.
 		u, err := url.Parse(longURL)
 		if err != nil || u.User != nil {
-			t.Fatalf("%q was taken: %v", longURL, err)
+			t.Fatalf("%q was accepted: %v", longURL, err)
 		}
 		if strings.Contains(host, ":") {
 			host = "[" + host + "]"
 		}
-		again, problem := shorten.CheckURL("http://" + host + "/")
+		again, problem := shorten.ParseTarget("http://" + host + "/")
 		if problem != "" || again != strings.Trim(host, "[]") {
 			t.Fatalf("host %q of %q became %q: %s", host, longURL, again, problem)
 		}
