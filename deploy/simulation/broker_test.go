@@ -8,14 +8,14 @@ import (
 	"linkstream/schema/stream"
 )
 
-// broker is a model of the topic: partitions of records, and batches that are still on their way.
+// broker is a model of the clicks topic: the partitions' records, and produce requests that have yet to arrive.
 type broker struct {
 	partitions [][][]byte
-	delayed    []delayed
+	delayed    []delayedRequest
 }
 
-// delayed is a batch whose producer was told that it failed. It arrives all the same.
-type delayed struct {
+// delayedRequest is a produce request that arrives after its producer was told that it failed.
+type delayedRequest struct {
 	partition int
 	values    [][]byte
 }
@@ -24,8 +24,8 @@ func (b *broker) append(partition int, values [][]byte) {
 	b.partitions[partition] = append(b.partitions[partition], values...)
 }
 
-// arrive lets delayed batch i arrive.
-func (b *broker) arrive(i int) {
+// deliver appends the values of delayed request i.
+func (b *broker) deliver(i int) {
 	d := b.delayed[i]
 	b.delayed = append(b.delayed[:i], b.delayed[i+1:]...)
 	b.append(d.partition, d.values)
@@ -33,65 +33,65 @@ func (b *broker) arrive(i int) {
 
 var errNetwork = errors.New("no answer")
 
-// uplink is the broker as the shipper of one lane sees it.
-type uplink struct {
+// producer is the broker as the shipper of one lane sees it.
+type producer struct {
 	*simulation
-	pause    pause
-	attempts int  // of the batch that is being sent
-	inFlight bool // a batch is on its way, and its shipper does not know whether it arrived
+	yield    yield
+	attempts int  // to send the current batch
+	inFlight bool // a request is under way, and its outcome is unknown to the shipper
 }
 
-func (u *uplink) Partitions(context.Context) (int, error) {
-	if err := u.pause(); err != nil {
+func (p *producer) Partitions(context.Context) (int, error) {
+	if err := p.yield(); err != nil {
 		return 0, err
 	}
-	if u.fault(unknownPartitions, 4) {
+	if p.fault(unknownPartitions, 4) {
 		return 0, errNetwork
 	}
-	return len(u.broker.partitions), nil
+	return len(p.broker.partitions), nil
 }
 
-// Produce does to a batch what may happen to one on its way.
-func (u *uplink) Produce(_ context.Context, partition int, batch *stream.Batch) error {
-	if err := u.pause(); err != nil {
+// Produce sends a batch, subject to faults.
+func (p *producer) Produce(_ context.Context, partition int, batch *stream.Batch) error {
+	if err := p.yield(); err != nil {
 		return err
 	}
 	values := make([][]byte, batch.Len())
 	for i := range values {
 		values[i] = bytes.Clone(batch.Value(i))
 	}
-	u.attempts++
-	if u.broken.rebinds && u.attempts > 1 {
-		partition = (partition + 1) % len(u.broker.partitions)
+	p.attempts++
+	if p.broken.rebinds && p.attempts > 1 {
+		partition = (partition + 1) % len(p.broker.partitions)
 	}
-	u.inFlight = true
-	err := u.transmit(partition, values)
-	if pauseErr := u.pause(); pauseErr != nil {
-		return pauseErr
+	p.inFlight = true
+	err := p.send(partition, values)
+	if yieldErr := p.yield(); yieldErr != nil {
+		return yieldErr
 	}
-	u.inFlight = false
+	p.inFlight = false
 	if err == nil {
-		u.attempts = 0
+		p.attempts = 0
 	}
 	return err
 }
 
-func (u *uplink) transmit(partition int, values [][]byte) error {
+func (p *producer) send(partition int, values [][]byte) error {
 	switch {
-	case u.broken.overtakes && u.random.IntN(4) == 0: // taken for sent, so that the next one is sent before it arrives
-		u.broker.delayed = append(u.broker.delayed, delayed{partition, values})
+	case p.broken.pipelines && p.random.IntN(4) == 0: // reported as sent, so the next batch may arrive first
+		p.broker.delayed = append(p.broker.delayed, delayedRequest{partition, values})
 		return nil
-	case u.fault(refused, 12):
+	case p.fault(refusedBatch, 12):
 		return errNetwork
-	case u.fault(delayedBatch, 12):
-		u.broker.delayed = append(u.broker.delayed, delayed{partition, values})
+	case p.fault(delayedBatch, 12):
+		p.broker.delayed = append(p.broker.delayed, delayedRequest{partition, values})
 		return errNetwork
 	}
-	u.broker.append(partition, values)
-	if u.fault(repeatedBatch, 12) {
-		u.broker.append(partition, values)
+	p.broker.append(partition, values)
+	if p.fault(repeatedBatch, 12) {
+		p.broker.append(partition, values)
 	}
-	if u.fault(lostAcknowledgement, 8) {
+	if p.fault(lostAcknowledgement, 8) {
 		return errNetwork
 	}
 	return nil

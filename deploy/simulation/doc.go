@@ -1,6 +1,13 @@
-// Package simulation tests the promise that every click is counted exactly once. It has tests alone.
+// Package simulation tests that every click is counted exactly once under faults. It has only tests.
 //
-// Real spools, shippers and workers run against a model of the broker and of the click store. Everything that would
-// wait for the network is a task that a scheduler resumes at random, one at a time; the models fail at random, and
-// processes are killed at random. All that is random follows from a seed, so a seed that fails does so again.
+// Real spools, shippers and workers run against models of the broker and of the click store:
+//
+//	spool ──▶ shipper ──▶ producer ──▶ broker (model) ──▶ engineView ──▶ worker ──▶ engineView ──▶ store (model)
+//	                         │            ▲                    │                         │
+//	                         ▼            │                    ▼                         ▼
+//	                      faults: lost, repeated and       faults: failed and        faults: failed inserts,
+//	                      delayed batches                  broken fetches            lost answers
+//
+// Whatever would wait for the network is a task. A scheduler resumes one task at a time, at random, and kills processes at
+// random. All randomness follows from a seed, so a seed that fails once fails again.
 package simulation

@@ -17,17 +17,17 @@ import (
 // edge is a process that appends clicks to a spool and ships them.
 type edge struct {
 	*simulation
-	folder   string // of all its spools, one after the other
-	spools   int
-	spool    *spool.Spool
-	lanes    []*task
-	uplinks  []*uplink
-	appended int64 // clicks, on links 1, 2, 3, …
+	root      string // parent of the directories of all its spools
+	spools    int    // directories used before the current one
+	spool     *spool.Spool
+	lanes     []*task
+	producers []*producer
+	appended  int64 // clicks; click n is on link n
 }
 
-func (e *edge) dir() string { return filepath.Join(e.folder, strconv.Itoa(e.spools)) }
+func (e *edge) dir() string { return filepath.Join(e.root, strconv.Itoa(e.spools)) }
 
-// open starts the process on the spool in its present directory.
+// open starts the process on the spool in the current directory.
 func (e *edge) open() {
 	cfg := spool.Config{Dir: e.dir(), MaxBytes: 64 << 20, SegmentBytes: 4 << 10, Sync: time.Hour}
 	cfg.Lanes = 1 + e.random.IntN(3)
@@ -35,104 +35,104 @@ func (e *edge) open() {
 	if e.spool, err = spool.Open(cfg, e.log); err != nil {
 		e.t.Fatalf("seed %d: %v", e.seed, err)
 	}
-	e.lanes, e.uplinks = nil, nil
+	e.lanes, e.producers = nil, nil
 	for _, lane := range e.spool.Lanes() {
 		e.addLane(lane)
 	}
 }
 
-// addLane starts what ships a lane.
+// addLane adds the task that ships a lane.
 func (e *edge) addLane(lane *spool.Lane) {
-	u := &uplink{simulation: e.simulation}
-	shipper := spool.NewShipper(e.spool, u, e.log)
+	p := &producer{simulation: e.simulation}
+	shipper := spool.NewShipper(e.spool, p, e.log)
 	var batch stream.Batch
-	e.uplinks = append(e.uplinks, u)
-	e.lanes = append(e.lanes, start(func(pause pause) {
-		u.pause = pause
+	e.producers = append(e.producers, p)
+	e.lanes = append(e.lanes, start(func(yield yield) {
+		p.yield = yield
 		n, err := shipper.Ship(context.Background(), lane, &batch)
 		if n > 0 || err != nil {
-			e.note("ship", int(lane.ID().Number), int64(n), err)
+			e.traceEvent("ship", int(lane.ID().Number), int64(n), err)
 		}
-		if err != nil && e.broken.moves {
-			batch = stream.Batch{} // and goes on with the clicks that follow
+		if err != nil && e.broken.skips {
+			batch = stream.Batch{}
 		}
 	}))
 }
 
-// click appends some clicks, short and long ones, each on a link of its own.
+// click appends some clicks, short and long, each on its own link.
 func (e *edge) click() {
 	for range 1 + e.random.IntN(10) {
 		e.appended++
 		c := schema.Click{LinkID: e.appended, AccountID: 1, ClickedAt: time.UnixMilli(1_800_000_000_000)}
 		c.Referrer = make([]byte, e.random.IntN(2*schema.MaxReferrerLen))
 		if !e.spool.Append(e.random.Uint64(), &c) {
-			e.violate("no room for a click")
+			e.addViolation("the spool has no room for a click")
 		}
 	}
 }
 
-// stop ends the process without a word to the spool's lanes: no batch in flight is acknowledged any more.
+// stop ends the shippers. A batch in flight is not acknowledged any more.
 func (e *edge) stop() {
 	for _, l := range e.lanes {
 		l.kill()
 	}
 }
 
-// kill ends the process as kill -9 does and starts the next one on what it leaves: the directory at this instant.
+// kill ends the process as kill -9 does, and starts the next one on a copy of the directory taken at that instant.
 func (e *edge) kill() {
-	e.happened[edgeKilled]++
-	for _, u := range e.uplinks {
-		if u.inFlight {
-			e.happened[edgeKilledInFlight]++
+	e.occurred[edgeKilled]++
+	for _, p := range e.producers {
+		if p.inFlight {
+			e.occurred[edgeKilledInFlight]++
 		}
 	}
-	left := e.dir()
+	previous := e.dir()
 	e.spools++
-	if err := copyDir(e.dir(), left); err != nil {
+	if err := copyDir(e.dir(), previous); err != nil {
 		e.t.Fatalf("seed %d: %v", e.seed, err)
 	}
 	e.stop()
-	e.close(left)
+	e.close(previous)
 	e.open()
 }
 
-// restart ends the process properly, after which the next one takes over the directory.
+// restart stops the process and starts the next one on the same directory.
 func (e *edge) restart() {
-	e.happened[edgeRestarted]++
+	e.occurred[edgeRestarted]++
 	e.stop()
 	e.close("")
 	e.open()
 }
 
-// wipe restarts the process on an empty disk, if nothing is lost by it.
+// wipe restarts the process on an empty disk if no click is pending.
 func (e *edge) wipe() {
 	if e.spool.Pending() > 0 {
 		return
 	}
-	e.happened[diskWiped]++
+	e.occurred[diskWiped]++
 	e.stop()
 	e.close(e.dir())
 	e.spools++
-	if e.broken.identity {
-		e.drawIdentities() // the same ones again
+	if e.broken.reusesIdentity {
+		e.seedIdentities()
 	}
 	e.open()
 }
 
-// close closes the spool and removes a directory that it used.
+// close closes the spool and removes dir if it is not "".
 func (e *edge) close(dir string) {
 	if err := e.spool.Close(); err != nil {
-		e.violate("close: %v", err)
+		e.addViolation("close: %v", err)
 	}
 	if dir == "" {
 		return
 	}
 	if err := os.RemoveAll(dir); err != nil {
-		e.violate("remove: %v", err)
+		e.addViolation("remove: %v", err)
 	}
 }
 
-// copyDir copies files. One that is removed meanwhile, a spare segment that was not needed, is left out.
+// copyDir copies a directory. It leaves out files that are removed meanwhile, such as an unused spare segment.
 func copyDir(to, from string) error {
 	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {

@@ -44,7 +44,7 @@ func (s *store) AccountReport(_ context.Context, accountID int64, since time.Tim
 	return report, nil
 }
 
-// since returns the rows of a UTC day and of later ones that are wanted.
+// since returns the wanted rows from the UTC day of at on.
 func (s *store) since(at time.Time, wanted func(row) bool) (rows []row) {
 	day := at.UTC().Format(time.DateOnly)
 	for _, r := range s.rows {
@@ -78,7 +78,7 @@ func named(counts map[string]int64) (all []schema.NameCount) {
 	return all
 }
 
-// top returns the keys that are counted most, ties by key.
+// top returns the keys with the highest counts, ties in order of the key.
 func top[K cmp.Ordered](counts map[K]int64, limit int) []K {
 	keys := slices.SortedFunc(maps.Keys(counts), func(a, b K) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))

@@ -11,117 +11,117 @@ import (
 )
 
 var (
-	oneSeed = flag.Uint64("seed", 0, "simulate this `seed` alone")
-	seeds   = flag.Uint64("seeds", 3000, "simulate this `number` of seeds")
+	oneSeed = flag.Uint64("seed", 0, "simulate only this `seed`")
+	seeds   = flag.Uint64("seeds", 3000, "`number` of seeds to simulate")
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fault is a kind of thing that can go wrong.
+// fault is a kind of fault that the simulation injects or provokes.
 type fault string
 
 const (
 	unknownPartitions   fault = "the number of partitions is unknown"
-	refused             fault = "a batch is refused"
+	refusedBatch        fault = "a batch is refused"
 	delayedBatch        fault = "a batch is reported as failed and arrives later"
 	lateArrival         fault = "a delayed batch arrives while others are sent"
 	repeatedBatch       fault = "a batch arrives twice"
 	lostAcknowledgement fault = "an acknowledgement is lost"
-	topicGrows          fault = "the topic grows"
+	topicGrows          fault = "the topic gets another partition"
 	edgeKilled          fault = "the edge is killed"
 	edgeKilledInFlight  fault = "the edge is killed with a batch in flight"
 	edgeRestarted       fault = "the edge is restarted"
-	diskWiped           fault = "the edge's disk is wiped when nothing is pending"
-	fetchFailure        fault = "a fetch fails"
-	fetchBreak          fault = "a fetch breaks off"
-	positionFailure     fault = "the store does not say its position"
-	insertFailure       fault = "an insert fails"
-	insertAnswerLost    fault = "an insert succeeds and is reported as failed"
+	diskWiped           fault = "the edge's disk is wiped while no click is pending"
+	failedFetch         fault = "a fetch fails"
+	brokenFetch         fault = "a fetch breaks after some records"
+	failedPosition      fault = "the store does not answer with its position"
+	failedInsert        fault = "an insert fails"
+	lostInsertAnswer    fault = "an insert succeeds and is reported as failed"
 	workerKilled        fault = "a worker is killed"
-	workersOverlap      fault = "another worker counts a partition"
-	overtakenWorker     fault = "a worker inserts what another one has counted"
+	workersOverlap      fault = "a second worker counts the same partition"
+	insertConflict      fault = "a worker inserts records that another one has counted"
 )
 
-var faults = []fault{unknownPartitions, refused, delayedBatch, lateArrival, repeatedBatch, lostAcknowledgement,
-	topicGrows, edgeKilled, edgeKilledInFlight, edgeRestarted, diskWiped, fetchFailure, fetchBreak, positionFailure,
-	insertFailure, insertAnswerLost, workerKilled, workersOverlap, overtakenWorker}
+var faults = []fault{unknownPartitions, refusedBatch, delayedBatch, lateArrival, repeatedBatch, lostAcknowledgement,
+	topicGrows, edgeKilled, edgeKilledInFlight, edgeRestarted, diskWiped, failedFetch, brokenFetch, failedPosition,
+	failedInsert, lostInsertAnswer, workerKilled, workersOverlap, insertConflict}
 
-// fault reports, once in so many times, that a fault of this kind happens.
+// fault reports whether to inject a fault, with a probability of 1 in oneIn.
 func (s *simulation) fault(kind fault, oneIn int) bool {
-	if s.quiet || s.random.IntN(oneIn) > 0 {
+	if s.faultsOff || s.random.IntN(oneIn) > 0 {
 		return false
 	}
-	s.happened[kind]++
+	s.occurred[kind]++
 	return true
 }
 
-// TestExactlyOnce is the promise: each click that was appended is counted once, whatever fails.
+// Each appended click is counted exactly once, and each kind of fault occurs often enough to matter.
 func TestExactlyOnce(t *testing.T) {
 	first, last := uint64(1), *seeds
 	if *oneSeed > 0 {
 		first, last = *oneSeed, *oneSeed
 	}
-	happened := make(map[fault]int)
+	occurred := make(map[fault]int)
 	clicks := int64(0)
 	for seed := first; seed <= last; seed++ {
 		s := simulate(t, seed, broken{})
-		if found := append(s.miscounts, s.violations...); len(found) > 0 {
-			t.Fatalf("%d violations, the first of them:\n%s\nTo see them again:\n"+
+		if found := append(s.miscounted, s.violations...); len(found) > 0 {
+			t.Fatalf("%d violations, the first ones:\n%s\nTo reproduce:\n"+
 				"go test ./deploy/simulation -run TestExactlyOnce -seed=%d",
 				len(found), strings.Join(found[:min(len(found), 10)], "\n"), seed)
 		}
-		for kind, n := range s.happened {
-			happened[kind] += n
+		for kind, n := range s.occurred {
+			occurred[kind] += n
 		}
 		clicks += s.edge.appended
 	}
 	t.Logf("%d seeds, %d clicks", last-first+1, clicks)
 	for _, kind := range faults {
-		t.Logf("%7d times: %s", happened[kind], kind)
-		if *oneSeed == 0 && uint64(happened[kind]) < *seeds/10 {
+		t.Logf("%7d times: %s", occurred[kind], kind)
+		if *oneSeed == 0 && uint64(occurred[kind]) < *seeds/10 {
 			t.Errorf("too rare to prove anything: %s", kind)
 		}
 	}
 }
 
-func TestSeedsRepeat(t *testing.T) {
+func TestSeedsAreReproducible(t *testing.T) {
 	for seed := range uint64(20) {
 		a, b := simulate(t, seed, broken{}), simulate(t, seed, broken{})
-		if a.trace.Sum64() != b.trace.Sum64() || !maps.Equal(a.happened, b.happened) {
+		if a.trace.Sum64() != b.trace.Sum64() || !maps.Equal(a.occurred, b.occurred) {
 			t.Errorf("seed %d: two runs differ", seed)
 		}
 	}
 }
 
-// broken says which rule of the protocol is broken, so that the simulation can show that it would notice.
+// broken names the rules of the protocol that a simulation breaks, to show that it would notice.
 type broken struct {
-	forgets   bool // workers do not get the lanes' marks back
-	blind     bool // the store counts a batch wherever the partition is
-	moves     bool // a shipper goes on with the next clicks after a failure
-	overtakes bool // a shipper does not wait for one batch before it sends the next
-	rebinds   bool // a shipper tries again at another partition
-	identity  bool // a process on a new disk has the identity of an earlier one
+	losesMarks     bool // the store returns positions without marks
+	ignoresBase    bool // the store inserts a batch at any Base
+	skips          bool // a shipper continues with the next clicks after an error
+	pipelines      bool // a shipper sends the next batch before the previous one has arrived
+	rebinds        bool // a shipper retries on another partition
+	reusesIdentity bool // a process on an empty disk draws an earlier incarnation
 }
 
-func TestSimulationCatches(t *testing.T) {
+func TestSimulationCatchesBrokenProtocols(t *testing.T) {
 	const within = 100 // seeds
-	rules := map[string]broken{
-		"a worker that forgets the marks":                   {forgets: true},
-		"a store that does not compare the position":        {blind: true},
-		"a shipper that does not send the same batch again": {moves: true},
-		"a shipper with two batches of a lane in flight":    {overtakes: true},
-		"a lane that changes its partition":                 {rebinds: true},
-		"an identity that is used twice":                    {identity: true},
+	protocols := map[string]broken{
+		"positions without marks":              {losesMarks: true},
+		"inserts at any base":                  {ignoresBase: true},
+		"batches that are skipped on an error": {skips: true},
+		"two batches of a lane in flight":      {pipelines: true},
+		"lanes that change their partition":    {rebinds: true},
+		"incarnations that are drawn twice":    {reusesIdentity: true},
 	}
-	for _, name := range slices.Sorted(maps.Keys(rules)) {
-		t.Run("catches "+name, func(t *testing.T) {
+	for _, name := range slices.Sorted(maps.Keys(protocols)) {
+		t.Run(name, func(t *testing.T) {
 			for seed := uint64(1); seed <= within; seed++ {
-				if s := simulate(t, seed, rules[name]); len(s.miscounts) > 0 {
-					t.Logf("seed %d: %s", seed, s.miscounts[0])
+				if s := simulate(t, seed, protocols[name]); len(s.miscounted) > 0 {
+					t.Logf("seed %d: %s", seed, s.miscounted[0])
 					return
 				}
 			}
-			t.Fatalf("not within %d seeds", within)
+			t.Fatalf("not caught within %d seeds", within)
 		})
 	}
 }

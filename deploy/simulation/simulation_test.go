@@ -14,59 +14,60 @@ import (
 	"testing/cryptotest"
 
 	"linkstream/ingest/worker"
+	"linkstream/schema/testkit"
 )
 
 const (
-	events        = 250 // of a simulation, before it settles
+	events        = 250 // with faults, before the simulation settles
 	maxPartitions = 5
-	patience      = 10_000 // rounds after which what has not settled never will
+	maxRounds     = 10_000 // after which a state that is not reached never will be
 )
 
-// simulation is one run. All that is random in it follows from its seed.
+// simulation is one run. All its randomness follows from the seed.
 type simulation struct {
-	t        *testing.T
-	seed     uint64
-	random   *rand.Rand
-	broken   broken
-	quiet    bool // no more faults
-	happened map[fault]int
-	trace    hash.Hash64 // of everything that happened, in order
-	log      *slog.Logger
+	t         *testing.T
+	seed      uint64
+	random    *rand.Rand
+	broken    broken
+	faultsOff bool
+	occurred  map[fault]int
+	trace     hash.Hash64 // of all events, in order
+	log       *slog.Logger
 
 	broker  broker
 	store   store
 	edge    edge
-	workers []*counter
+	workers []*workerTask
 
 	mu         sync.Mutex
-	violations []string
-	miscounts  []string
+	violations []string // of the protocol, wrong counts aside
+	miscounted []string // clicks that are not counted exactly once
 }
 
 // simulate runs the simulation of a seed to its end.
 func simulate(t *testing.T, seed uint64, broken broken) *simulation {
 	s := &simulation{t: t, seed: seed, random: rand.New(rand.NewPCG(seed, 0)), broken: broken,
-		happened: make(map[fault]int), trace: fnv.New64a()}
-	s.log = slog.New(complaints{s})
-	s.store = store{fallsLow: s.random.IntN(2) == 0, blind: broken.blind, forgets: broken.forgets}
-	s.edge = edge{simulation: s, folder: memoryDir(t)}
-	s.drawIdentities()
+		occurred: make(map[fault]int), trace: fnv.New64a()}
+	s.log = slog.New(violationLog{s})
+	s.store = store{lowPosition: s.random.IntN(2) == 0, ignoresBase: broken.ignoresBase, losesMarks: broken.losesMarks}
+	s.edge = edge{simulation: s, root: newSpoolRoot(t)}
+	s.seedIdentities()
 	s.edge.open()
 	for range 1 + s.random.IntN(3) {
 		s.addPartition()
 	}
 	for range events {
-		s.happen()
+		s.randomEvent()
 	}
 	s.settle()
 	s.edge.stop()
-	s.edge.close(s.edge.folder)
-	s.count()
+	s.edge.close(s.edge.root)
+	s.compare()
 	return s
 }
 
-// drawIdentities makes crypto/rand, which incarnations are drawn from, follow the seed.
-func (s *simulation) drawIdentities() { cryptotest.SetGlobalRandom(s.t, s.seed) }
+// seedIdentities seeds crypto/rand, from which incarnations are drawn.
+func (s *simulation) seedIdentities() { cryptotest.SetGlobalRandom(s.t, s.seed) }
 
 // addPartition adds a partition to the topic, and a worker for it.
 func (s *simulation) addPartition() {
@@ -74,14 +75,14 @@ func (s *simulation) addPartition() {
 	s.addWorker(len(s.broker.partitions) - 1)
 }
 
-// happen lets one thing happen, if it can.
-func (s *simulation) happen() {
+// randomEvent runs one event. Most events resume a task.
+func (s *simulation) randomEvent() {
 	switch n := s.random.IntN(200); {
 	case n < 12:
 		s.edge.click()
 	case n < 18:
-		if s.arrive() {
-			s.happened[lateArrival]++
+		if s.deliverDelayed() {
+			s.occurred[lateArrival]++
 		}
 	case n < 20:
 		s.edge.kill()
@@ -94,23 +95,23 @@ func (s *simulation) happen() {
 	case n < 33:
 		s.overlapWorkers()
 	case n < 34 && len(s.broker.partitions) < maxPartitions:
-		s.happened[topicGrows]++
+		s.occurred[topicGrows]++
 		s.addPartition()
 	default:
-		s.resumeOne()
+		s.resumeTask()
 	}
 }
 
-// arrive lets one of the delayed batches arrive, and reports whether there was one.
-func (s *simulation) arrive() bool {
+// deliverDelayed delivers a delayed request, and reports whether there was one.
+func (s *simulation) deliverDelayed() bool {
 	n := len(s.broker.delayed)
 	if n > 0 {
-		s.broker.arrive(s.random.IntN(n))
+		s.broker.deliver(s.random.IntN(n))
 	}
 	return n > 0
 }
 
-func (s *simulation) resumeOne() {
+func (s *simulation) resumeTask() {
 	i := s.random.IntN(len(s.edge.lanes) + len(s.workers))
 	if i < len(s.edge.lanes) {
 		s.edge.lanes[i].resume()
@@ -119,29 +120,29 @@ func (s *simulation) resumeOne() {
 	}
 }
 
-// settle ends the faults and counts what is left: at first with all workers that there are, each of which must recover
-// by itself, then with one for each partition, which must not meet an error, while batches and clicks go on coming.
+// settle turns faults off and counts the rest: first with all present workers, each of which must recover by itself, then
+// with one worker per partition, which must not meet an error while clicks and delayed requests continue to arrive.
 func (s *simulation) settle() {
-	s.quiet = true
+	s.faultsOff = true
 	s.shipAll(s.resumeWorkers)
-	s.recoverAll()
+	s.awaitWorkers()
 	for _, w := range s.workers {
 		w.kill()
 	}
 	s.workers = nil
-	alone := make([]*worker.Partition, len(s.broker.partitions))
-	for i := range alone {
-		alone[i] = s.newPartition(i, &downlink{simulation: s, ClickStore: &s.store, pause: func() error { return nil }})
+	single := make([]*worker.Partition, len(s.broker.partitions))
+	for i := range single {
+		single[i] = s.newPartition(i, &engineView{simulation: s, ClickStore: &s.store, yield: func() error { return nil }})
 	}
 	for range 3 {
-		s.countAll(alone)
+		s.countToEnd(single)
 		s.edge.click()
 		s.shipAll(func() {})
 	}
-	for s.arrive() {
-		s.countAll(alone)
+	for s.deliverDelayed() {
+		s.countToEnd(single)
 	}
-	s.countAll(alone)
+	s.countToEnd(single)
 }
 
 func (s *simulation) resumeWorkers() {
@@ -150,20 +151,20 @@ func (s *simulation) resumeWorkers() {
 	}
 }
 
-// recoverAll waits until every worker has counted to the end, whatever it met before.
-func (s *simulation) recoverAll() {
-	for range patience {
-		if !slices.ContainsFunc(s.workers, func(w *counter) bool { return !w.finished(&s.broker) }) {
+// awaitWorkers resumes the workers until each has counted to the end.
+func (s *simulation) awaitWorkers() {
+	for range maxRounds {
+		if !slices.ContainsFunc(s.workers, func(w *workerTask) bool { return !w.atEnd(&s.broker) }) {
 			return
 		}
 		s.resumeWorkers()
 	}
-	s.violate("a worker never recovers")
+	s.addViolation("a worker never recovers")
 }
 
-// shipAll lets the edge ship all that is pending, while other things happen.
+// shipAll resumes the shippers until no click is pending, and calls meanwhile in between.
 func (s *simulation) shipAll(meanwhile func()) {
-	for range patience {
+	for range maxRounds {
 		if s.edge.spool.Pending() == 0 {
 			return
 		}
@@ -172,85 +173,78 @@ func (s *simulation) shipAll(meanwhile func()) {
 		}
 		meanwhile()
 		if s.random.IntN(4) == 0 {
-			s.arrive()
+			s.deliverDelayed()
 		}
 	}
-	s.violate("%d clicks are never shipped", s.edge.spool.Pending())
+	s.addViolation("%d clicks are never shipped", s.edge.spool.Pending())
 }
 
-// countAll lets each partition be counted to its end.
-func (s *simulation) countAll(workers []*worker.Partition) {
+// countToEnd counts each partition to its end with its single worker.
+func (s *simulation) countToEnd(workers []*worker.Partition) {
 	for i, w := range workers {
 		end := int64(len(s.broker.partitions[i]))
 		for next, n := int64(-1), 0; next != end; n++ {
 			var err error
 			next, err = w.Step(context.Background())
-			s.note("settle", i, next, err)
-			if err != nil || n == patience {
-				s.violate("partition %d, counted to %d of %d by its only worker: %v", i, next, end, err)
+			s.traceEvent("settle", i, next, err)
+			if err != nil || n == maxRounds {
+				s.addViolation("the single worker of partition %d is at offset %d of %d: %v", i, next, end, err)
 				break
 			}
 		}
 	}
 }
 
-// count compares the store with what was appended.
-func (s *simulation) count() {
+// compare compares the store with the appended clicks.
+func (s *simulation) compare() {
 	counts := make(map[int64]int)
 	for _, row := range s.store.rows {
 		counts[row.link]++
 	}
 	for link := int64(1); link <= s.edge.appended; link++ {
 		if n := counts[link]; n != 1 {
-			s.miscounts = append(s.miscounts, fmt.Sprintf("click %d of %d is counted %d times", link, s.edge.appended, n))
+			s.miscounted = append(s.miscounted, fmt.Sprintf("click %d of %d is counted %d times", link, s.edge.appended, n))
 		}
 		delete(counts, link)
 	}
 	for link := range counts {
-		s.miscounts = append(s.miscounts, fmt.Sprintf("click %d was never appended", link))
+		s.miscounted = append(s.miscounted, fmt.Sprintf("click %d was never appended", link))
 	}
-	s.note("end", len(s.store.rows), s.edge.appended, nil)
+	s.traceEvent("end", len(s.store.rows), s.edge.appended, nil)
 }
 
-// note adds to the trace.
-func (s *simulation) note(what string, a int, b int64, err error) {
+func (s *simulation) traceEvent(what string, a int, b int64, err error) {
 	fmt.Fprintln(s.trace, what, a, b, err)
 }
 
-// violate says that the protocol was violated in another way than by a wrong count.
-func (s *simulation) violate(format string, args ...any) {
+func (s *simulation) addViolation(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.violations = append(s.violations, fmt.Sprintf(format, args...))
 }
 
-// complaints takes warnings and errors in the log for violations: in a simulation nothing goes wrong that they tell of.
-type complaints struct{ *simulation }
+// violationLog turns warnings and errors in the log into violations: no simulated fault is a reason to log one.
+type violationLog struct{ *simulation }
 
-func (complaints) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelWarn }
-func (c complaints) WithAttrs([]slog.Attr) slog.Handler             { return c }
-func (c complaints) WithGroup(string) slog.Handler                  { return c }
+func (violationLog) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelWarn }
+func (v violationLog) WithAttrs([]slog.Attr) slog.Handler             { return v }
+func (v violationLog) WithGroup(string) slog.Handler                  { return v }
 
-func (c complaints) Handle(_ context.Context, r slog.Record) error {
+func (v violationLog) Handle(_ context.Context, r slog.Record) error {
 	text := r.Message
 	r.Attrs(func(a slog.Attr) bool { text += " " + a.String(); return true })
-	c.violate("log: %s", text)
+	v.addViolation("log: %s", text)
 	return nil
 }
 
-// memoryDir returns a new folder, in memory where the system has that. A simulation that gets to its end removes it.
-func memoryDir(t *testing.T) string {
+// newSpoolRoot returns a new directory, in memory if the system has /dev/shm. A simulation removes it at its end, and the
+// test if a simulation fails.
+func newSpoolRoot(t *testing.T) string {
 	dir, err := os.MkdirTemp("/dev/shm", "linkstream-simulation-")
 	if err != nil {
 		dir, err = os.MkdirTemp("", "linkstream-simulation-")
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
+	testkit.Must(t, err)
+	t.Cleanup(func() { testkit.Must(t, os.RemoveAll(dir)) })
 	return dir
 }

@@ -12,22 +12,22 @@ import (
 	"linkstream/schema/storetest"
 )
 
-// store is a model of the click store. It keeps every click as a row, as ClickHouse does.
+// store is a model of the click store. Like ClickHouse it keeps a row per click.
 type store struct {
-	blind    bool // only where the protocol is broken: counts any batch
-	forgets  bool // only where the protocol is broken: does not know the marks
-	fallsLow bool // Position.Next is one past the last counted click, as the contract allows
+	lowPosition bool // Position.Next is one past the last counted click, the lowest that the contract allows
+	ignoresBase bool // broken: inserts a batch at any Base
+	losesMarks  bool // broken: Position has no marks
 
 	mu         sync.Mutex
-	partitions map[int]*counted
+	partitions map[int]*partition
 	rows       []row
 }
 
-// counted is how far a partition is counted.
-type counted struct {
-	clicks int64 // one past the last click
-	next   int64 // one past the last record that a batch accounted for
-	marks  map[schema.Lane]uint64
+// partition is the state of a partition.
+type partition struct {
+	lastClick int64 // offset after the last counted click
+	next      int64 // Next of the last batch
+	marks     map[schema.Lane]uint64
 }
 
 type row struct {
@@ -39,25 +39,25 @@ type row struct {
 
 var _ storetest.ClickStores = (*store)(nil)
 
-func (s *store) partition(number int) *counted {
+func (s *store) partition(number int) *partition {
 	if s.partitions == nil {
-		s.partitions = make(map[int]*counted)
+		s.partitions = make(map[int]*partition)
 	}
 	if s.partitions[number] == nil {
-		s.partitions[number] = &counted{marks: make(map[schema.Lane]uint64)}
+		s.partitions[number] = &partition{marks: make(map[schema.Lane]uint64)}
 	}
 	return s.partitions[number]
 }
 
-func (s *store) Position(_ context.Context, partition int) (schema.Position, error) {
+func (s *store) Position(_ context.Context, number int) (schema.Position, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := s.partition(partition)
+	p := s.partition(number)
 	position := schema.Position{Next: p.next, Marks: maps.Clone(p.marks)}
-	if s.fallsLow {
-		position.Next = p.clicks
+	if s.lowPosition {
+		position.Next = p.lastClick
 	}
-	if s.forgets {
+	if s.losesMarks {
 		position.Marks = nil
 	}
 	return position, nil
@@ -67,7 +67,7 @@ func (s *store) InsertClicks(_ context.Context, b *schema.ClickBatch) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.partition(b.Partition)
-	if (b.Base < p.clicks || b.Base > p.next) && !s.blind {
+	if (b.Base < p.lastClick || b.Base > p.next) && !s.ignoresBase {
 		return schema.Errorf(schema.CodeConflict, "partition %d is at %d, not at %d", b.Partition, p.next, b.Base)
 	}
 	for i := range b.Len() {
@@ -77,7 +77,7 @@ func (s *store) InsertClicks(_ context.Context, b *schema.ClickBatch) error {
 		})
 		p.marks[b.Lane[i]] = max(p.marks[b.Lane[i]], b.Seq[i])
 	}
-	p.clicks, p.next = max(p.clicks, b.Offset[b.Len()-1]+1), max(p.next, b.Next)
+	p.lastClick, p.next = max(p.lastClick, b.Offset[b.Len()-1]+1), max(p.next, b.Next)
 	return nil
 }
 
@@ -110,25 +110,25 @@ func (s *store) LinkStats(_ context.Context, linkID int64) (schema.Stats, error)
 func (s *store) ClickCounts(_ context.Context, linkIDs []int64) (map[int64]int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	asked := make(map[int64]bool)
+	wanted := make(map[int64]bool)
 	for _, id := range linkIDs {
-		asked[id] = true
+		wanted[id] = true
 	}
 	counts := make(map[int64]int64)
 	for _, r := range s.rows {
-		if asked[r.link] {
+		if wanted[r.link] {
 			counts[r.link]++
 		}
 	}
 	return counts, nil
 }
 
-// TestModelStore holds the model against the suite that every real store passes.
+// The model passes the suite of the real stores.
 func TestModelStore(t *testing.T) {
-	for name, fallsLow := range map[string]bool{"position as told": false, "position as low as allowed": true} {
+	for name, lowPosition := range map[string]bool{"highest position": false, "lowest position": true} {
 		t.Run(name, func(t *testing.T) {
 			storetest.TestClickStore(t, func(*testing.T) (storetest.ClickStores, func() storetest.ClickStores) {
-				s := &store{fallsLow: fallsLow}
+				s := &store{lowPosition: lowPosition}
 				return s, func() storetest.ClickStores { return s }
 			})
 		})

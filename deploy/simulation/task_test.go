@@ -5,30 +5,30 @@ import (
 	"iter"
 )
 
-// errKilled is what a task meets whose process was killed.
+// errKilled ends a task whose process is killed.
 var errKilled = errors.New("the process was killed")
 
-// pause gives way to other tasks: anything may happen until it returns. It returns errKilled if the task must end.
-type pause func() error
+// yield lets other tasks run: anything may happen until it returns. It returns errKilled if the task must end.
+type yield func() error
 
-// task is something that goes on by itself: it runs only while it is resumed, from one pause to the next.
+// task is a coroutine that runs from one yield to the next each time it is resumed.
 type task struct {
 	resume func() (struct{}, bool)
 	kill   func() // returns once the task has ended
 }
 
-// start returns a task that does work again and again.
-func start(work func(pause)) *task {
-	resume, kill := iter.Pull(func(yield func(struct{}) bool) {
+// start returns a task that repeats work.
+func start(work func(yield)) *task {
+	resume, kill := iter.Pull(func(next func(struct{}) bool) {
 		killed := false
-		pause := func() error {
-			if killed = killed || !yield(struct{}{}); killed {
+		yield := func() error {
+			if killed = killed || !next(struct{}{}); killed {
 				return errKilled
 			}
 			return nil
 		}
-		for pause() == nil {
-			work(pause)
+		for yield() == nil {
+			work(yield)
 		}
 	})
 	return &task{resume, kill}

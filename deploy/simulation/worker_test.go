@@ -11,44 +11,44 @@ import (
 	"linkstream/schema/stream"
 )
 
-// maxWorkers is how many workers at once think that a partition is theirs.
+// maxWorkers bounds how many workers count the same partition at the same time.
 const maxWorkers = 3
 
-// counter is a worker that counts a partition.
-type counter struct {
+// workerTask is a worker that counts a partition.
+type workerTask struct {
 	*task
 	partition int
-	next      int64 // what its last step said
+	next      int64 // result of the last Step
 	err       error
 }
 
-// addWorker starts another worker on a partition, whether or not it has some.
+// addWorker starts a worker on a partition, which may have others.
 func (s *simulation) addWorker(partition int) {
-	view := &downlink{simulation: s, ClickStore: &s.store}
+	view := &engineView{simulation: s, ClickStore: &s.store}
 	p := s.newPartition(partition, view)
-	w := &counter{partition: partition}
-	w.task = start(func(pause pause) {
-		view.pause = pause
+	w := &workerTask{partition: partition}
+	w.task = start(func(yield yield) {
+		view.yield = yield
 		w.next, w.err = p.Step(context.Background())
-		s.note("step", partition, w.next, w.err)
+		s.traceEvent("step", partition, w.next, w.err)
 		if schema.ErrorCode(w.err) == schema.CodeConflict {
-			s.happened[overtakenWorker]++
+			s.occurred[insertConflict]++
 		}
 	})
 	s.workers = append(s.workers, w)
 }
 
-func (s *simulation) newPartition(number int, view *downlink) *worker.Partition {
+func (s *simulation) newPartition(number int, view *engineView) *worker.Partition {
 	cfg := worker.Config{MaxBatch: 1 + s.random.IntN(20), MaxWait: time.Hour, IdleWait: time.Hour}
 	return worker.NewPartition(number, cfg, view, view, nil, s.log)
 }
 
-// finished reports whether the worker has counted its partition to the end.
-func (w *counter) finished(b *broker) bool {
+// atEnd reports whether the worker has counted its partition to the end.
+func (w *workerTask) atEnd(b *broker) bool {
 	return w.err == nil && w.next == int64(len(b.partitions[w.partition]))
 }
 
-// overlapWorkers starts a worker on a partition, also if there is one that does not know that it lost it.
+// overlapWorkers starts a worker on a random partition. A worker that is already there does not know that it lost it.
 func (s *simulation) overlapWorkers() {
 	partition, others := s.random.IntN(len(s.broker.partitions)), 0
 	for _, w := range s.workers {
@@ -60,86 +60,86 @@ func (s *simulation) overlapWorkers() {
 		return
 	}
 	if others > 0 {
-		s.happened[workersOverlap]++
+		s.occurred[workersOverlap]++
 	}
 	s.addWorker(partition)
 }
 
-// killWorker ends a worker. Its partition may be left to others, or be without any for a while.
+// killWorker ends a random worker. Its partition may have others, or none for a while.
 func (s *simulation) killWorker() {
 	if len(s.workers) == 0 {
 		return
 	}
-	s.happened[workerKilled]++
+	s.occurred[workerKilled]++
 	i := s.random.IntN(len(s.workers))
 	s.workers[i].kill()
 	s.workers = slices.Delete(s.workers, i, i+1)
 }
 
-// downlink is the topic and the click store as one worker sees them.
-type downlink struct {
+// engineView is the topic and the click store as one worker sees them.
+type engineView struct {
 	*simulation
 	schema.ClickStore
-	pause pause
+	yield yield
 }
 
-func (d *downlink) Fetch(_ context.Context, partition int, offset int64, _ time.Duration,
+func (v *engineView) Fetch(_ context.Context, partition int, offset int64, _ time.Duration,
 	each func(stream.Record) error) (lag int64, err error) {
-	if err := d.pause(); err != nil {
+	if err := v.yield(); err != nil {
 		return 0, err
 	}
-	if d.fault(fetchFailure, 20) {
+	if v.fault(failedFetch, 20) {
 		return 0, errNetwork
 	}
-	records := d.broker.partitions[partition]
-	end := min(offset+1+d.random.Int64N(20), int64(len(records)))
-	broken := d.random.Int64N(20) // after so many records, if at all
+	records := v.broker.partitions[partition]
+	end := min(offset+1+v.random.Int64N(20), int64(len(records)))
+	remaining := v.random.Int64N(20) // records until the fetch may break
 	for ; offset < end; offset++ {
 		if err := each(stream.Record{Offset: offset, Value: records[offset]}); err != nil {
 			return int64(len(records)) - offset, err
 		}
-		if broken--; broken == 0 && d.fault(fetchBreak, 4) {
+		if remaining--; remaining == 0 && v.fault(brokenFetch, 4) {
 			return 0, errNetwork
 		}
 	}
-	return int64(len(records)) - offset, d.pause() // with a batch that is half built
+	return int64(len(records)) - offset, v.yield() // while the worker's batch is incomplete
 }
 
-func (d *downlink) Offsets(_ context.Context, partition int) (first, next int64, err error) {
-	return 0, int64(len(d.broker.partitions[partition])), nil
+func (v *engineView) Offsets(_ context.Context, partition int) (start, end int64, err error) {
+	return 0, int64(len(v.broker.partitions[partition])), nil
 }
 
-func (d *downlink) ProduceDead(_ context.Context, batch *stream.Batch) error {
-	return fmt.Errorf("%d clicks are not readable", batch.Len())
+func (v *engineView) ProduceDead(_ context.Context, batch *stream.Batch) error {
+	return fmt.Errorf("%d records do not decode", batch.Len())
 }
 
-func (d *downlink) Position(ctx context.Context, partition int) (schema.Position, error) {
-	if err := d.pause(); err != nil {
+func (v *engineView) Position(ctx context.Context, partition int) (schema.Position, error) {
+	if err := v.yield(); err != nil {
 		return schema.Position{}, err
 	}
-	if d.fault(positionFailure, 20) {
+	if v.fault(failedPosition, 20) {
 		return schema.Position{}, errNetwork
 	}
-	position, err := d.ClickStore.Position(ctx, partition)
-	if pauseErr := d.pause(); pauseErr != nil {
-		return position, pauseErr
+	position, err := v.ClickStore.Position(ctx, partition)
+	if yieldErr := v.yield(); yieldErr != nil {
+		return position, yieldErr
 	}
 	return position, err
 }
 
-func (d *downlink) InsertClicks(ctx context.Context, batch *schema.ClickBatch) error {
-	if err := d.pause(); err != nil {
+func (v *engineView) InsertClicks(ctx context.Context, batch *schema.ClickBatch) error {
+	if err := v.yield(); err != nil {
 		return err
 	}
-	if d.fault(insertFailure, 8) {
+	if v.fault(failedInsert, 8) {
 		return errNetwork
 	}
-	err := d.ClickStore.InsertClicks(ctx, batch)
-	if err == nil && d.fault(insertAnswerLost, 8) {
+	err := v.ClickStore.InsertClicks(ctx, batch)
+	if err == nil && v.fault(lostInsertAnswer, 8) {
 		err = errNetwork
 	}
-	if pauseErr := d.pause(); pauseErr != nil {
-		return pauseErr
+	if yieldErr := v.yield(); yieldErr != nil {
+		return yieldErr
 	}
 	return err
 }
