@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"linkstream/edge/deadline"
+	"linkstream/schema/testkit"
 )
 
 // pipes is a listener whose connections are pipes, in which a write waits for the reader.
@@ -31,9 +32,7 @@ var limits = deadline.Limits{Read: 4 * time.Second, Write: 8 * time.Second, Idle
 func accept(t *testing.T) (server, client net.Conn) {
 	inner := &pipes{}
 	server, err := deadline.NewListener(inner, limits).Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { server.Close(); inner.client.Close() })
 	return server, inner.client
 }
@@ -138,20 +137,14 @@ func TestListener(t *testing.T) {
 // Package socket tests what TCP connections do. This test covers that they have limits.
 func TestTCPConnection(t *testing.T) {
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer inner.Close()
 	client, err := net.Dial("tcp", inner.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer client.Close()
 	const limit = 400 * time.Millisecond
 	server, err := deadline.NewListener(inner, deadline.Limits{Read: limit, Write: limit, Idle: limit}).Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer server.Close()
 	sent, got := make([]byte, 10), make([]byte, 100)
 	exchange := func() {

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"linkstream/edge/deadline"
+	"linkstream/schema/testkit"
 )
 
 // BenchmarkListener measures an answer over TCP to a client in another process: with limits, and on plain connections of
@@ -27,9 +28,7 @@ func BenchmarkListener(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			inner, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				b.Fatal(err)
-			}
+			testkit.Must(b, err)
 			server := &fasthttp.Server{Handler: func(ctx *fasthttp.RequestCtx) {
 				ctx.SetStatusCode(fasthttp.StatusFound)
 				ctx.Response.Header.Set("Location", "https://example.com/some/page?with=query")
@@ -53,9 +52,7 @@ func BenchmarkListener(b *testing.B) {
 // cpuTime returns the CPU time of this process in nanoseconds. Other load on the machine hardly changes it.
 func cpuTime(b *testing.B) int64 {
 	var usage unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
+	testkit.Must(b, unix.Getrusage(unix.RUSAGE_SELF, &usage))
 	return usage.Utime.Nano() + usage.Stime.Nano()
 }
 

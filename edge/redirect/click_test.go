@@ -3,6 +3,8 @@ package redirect_test
 import (
 	"testing"
 	"time"
+
+	"linkstream/schema/testkit"
 )
 
 func TestClick(t *testing.T) {
@@ -32,13 +34,11 @@ func TestClick(t *testing.T) {
 	}
 }
 
-func TestClickIsCounted(t *testing.T) {
+func TestWhatIsAClick(t *testing.T) {
 	e := newEdge(t, nil)
 	e.link(t, 0, "abc", "https://example.com/")
 	e.link(t, 0, "off", "https://example.com/")
-	if err := e.store.SetActive(t.Context(), 0, "off", false); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, e.store.SetActive(t.Context(), 0, "off", false))
 	addr := e.serve(t)
 	for _, c := range []struct {
 		name, method, path string
@@ -46,8 +46,8 @@ func TestClickIsCounted(t *testing.T) {
 		clicks             int
 	}{
 		{"GET", "GET", "/abc", nil, 1},
-		{"GET again, without a look-up", "GET", "/abc", nil, 1},
-		{"GET of a page that was prerendered for another purpose", "GET", "/abc", []string{"Sec-Purpose", "other"}, 1},
+		{"GET of a cached link", "GET", "/abc", nil, 1},
+		{"GET with another purpose", "GET", "/abc", []string{"Sec-Purpose", "other"}, 1},
 		{"HEAD", "HEAD", "/abc", nil, 0},
 		{"Sec-Purpose: prefetch", "GET", "/abc", []string{"Sec-Purpose", "prefetch"}, 0},
 		{"Sec-Purpose: prefetch;prerender", "GET", "/abc", []string{"Sec-Purpose", "prefetch;prerender"}, 0},
@@ -70,9 +70,7 @@ func TestClickNetwork(t *testing.T) {
 	network := func(t *testing.T, proxies string, fields ...string) []byte {
 		t.Helper()
 		e := newEdge(t, func(e *edge) {
-			if err := e.cfg.TrustedProxies.Set(proxies); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, e.cfg.TrustedProxies.Set(proxies))
 		})
 		e.link(t, 0, "abc", "https://example.com/")
 		send(t, e.serve(t), "GET", "http://sho.rt/abc", fields...)
@@ -88,14 +86,14 @@ func TestClickNetwork(t *testing.T) {
 		fields        []string
 		network       string
 	}{
-		{"IPv4 is cut to /24", "127.0.0.1", []string{xff, "203.0.113.77"}, "\xcb\x00\x71"},
-		{"IPv6 is cut to /48", "127.0.0.0/8", []string{xff, "2001:db8:1:2::3"}, "\x20\x01\x0d\xb8\x00\x01"},
-		{"mapped IPv4 is IPv4", "127.0.0.0/8", []string{xff, "::ffff:203.0.113.77"}, "\xcb\x00\x71"},
-		{"the right-most address that is no proxy counts", "127.0.0.1, 10.0.0.0/8",
+		{"the /24 of an IPv4 address", "127.0.0.1", []string{xff, "203.0.113.77"}, "\xcb\x00\x71"},
+		{"the /48 of an IPv6 address", "127.0.0.0/8", []string{xff, "2001:db8:1:2::3"}, "\x20\x01\x0d\xb8\x00\x01"},
+		{"the /24 of an IPv4-mapped address", "127.0.0.0/8", []string{xff, "::ffff:203.0.113.77"}, "\xcb\x00\x71"},
+		{"the last address that is not a proxy", "127.0.0.1, 10.0.0.0/8",
 			[]string{xff, "198.51.100.1, 203.0.113.7", xff, "10.1.1.1,10.2.2.2"}, "\xcb\x00\x71"},
-		{"what cannot be read is not known", "127.0.0.1", []string{xff, "203.0.113.77, unknown"}, ""},
-		{"nobody is believed who is no proxy", "192.0.2.1", []string{xff, "203.0.113.77"}, "\x7f\x00\x00"},
-		{"a proxy may ask for itself", "127.0.0.1", nil, "\x7f\x00\x00"},
+		{"none if the header is invalid", "127.0.0.1", []string{xff, "203.0.113.77, unknown"}, ""},
+		{"the peer if it is not a trusted proxy", "192.0.2.1", []string{xff, "203.0.113.77"}, "\x7f\x00\x00"},
+		{"the proxy if there is no header", "127.0.0.1", nil, "\x7f\x00\x00"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := network(t, c.proxies, c.fields...); string(got) != c.network {
@@ -105,7 +103,7 @@ func TestClickNetwork(t *testing.T) {
 	}
 }
 
-func TestClickWithoutRoom(t *testing.T) {
+func TestRedirectWithFullSpool(t *testing.T) {
 	e := newEdge(t, func(e *edge) {
 		e.spoolCfg.Lanes, e.spoolCfg.SegmentBytes, e.spoolCfg.MaxBytes = 1, 4<<10, 16<<10
 	})
@@ -114,7 +112,7 @@ func TestClickWithoutRoom(t *testing.T) {
 	for e.spool.Dropped() < 10 {
 		ctx := request("http://sho.rt/abc", nil)
 		if e.handler.Serve(ctx); ctx.Response.StatusCode() != 302 {
-			t.Fatalf("redirect %d is answered %d", answered, ctx.Response.StatusCode())
+			t.Fatalf("redirect %d: status %d", answered, ctx.Response.StatusCode())
 		}
 		answered++
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"linkstream/edge/redirect"
+	"linkstream/schema/testkit"
 )
 
 func TestConfig(t *testing.T) {
@@ -21,14 +22,12 @@ func TestConfig(t *testing.T) {
 		cfg := redirect.DefaultConfig()
 		fs := flag.NewFlagSet("edge", flag.ContinueOnError)
 		cfg.RegisterFlags(fs)
-		if err := fs.Parse([]string{"-edge.idle-timeout=5s", "-edge.trusted-proxies=10.0.0.0/8,::1"}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, fs.Parse([]string{"-edge.idle-timeout=5s", "-edge.trusted-proxies=10.0.0.0/8,::1"}))
 		if cfg.IdleTimeout != 5*time.Second || cfg.TrustedProxies.String() != "10.0.0.0/8,::1/128" || cfg.ReadTimeout != 5*time.Second {
 			t.Errorf("%+v", cfg)
 		}
 	})
-	t.Run("a list of proxies that cannot be read is an error", func(t *testing.T) {
+	t.Run("an invalid list of proxies is an error", func(t *testing.T) {
 		cfg := redirect.DefaultConfig()
 		fs := flag.NewFlagSet("edge", flag.ContinueOnError)
 		fs.SetOutput(io.Discard)

@@ -1,14 +1,12 @@
 package redirect_test
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"path/filepath"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -25,6 +23,7 @@ import (
 	"linkstream/schema/service"
 	"linkstream/schema/sqlite"
 	"linkstream/schema/stream"
+	"linkstream/schema/testkit"
 )
 
 func TestMain(m *testing.M) {
@@ -42,44 +41,35 @@ type edge struct {
 	spoolCfg  spool.Config
 	spool     *spool.Spool
 	metrics   *metrics.Set
-	log       *lockedBuffer
+	log       *testkit.Buffer
 	handler   *redirect.Handler
 }
 
 // newEdge returns an edge. If change is not nil it may change the settings first.
 func newEdge(t testing.TB, change func(*edge)) *edge {
 	t.Helper()
-	e := &edge{cfg: redirect.DefaultConfig(), spoolCfg: spool.DefaultConfig(), metrics: metrics.NewSet(), log: &lockedBuffer{}}
+	e := &edge{cfg: redirect.DefaultConfig(), spoolCfg: spool.DefaultConfig(), metrics: metrics.NewSet(), log: new(testkit.Buffer)}
 	e.spoolCfg.Dir = t.TempDir()
 	e.spoolCfg.SegmentBytes = 1 << 20
 	if change != nil {
 		change(e)
 	}
-	if err := e.cfg.Validate(); err != nil {
-		t.Fatal(err)
-	}
-	log := slog.New(slog.NewTextHandler(e.log, nil))
+	testkit.Must(t, e.cfg.Validate())
+	log := e.log.Logger()
 	links, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "links.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { closeOrFail(t, links) })
+	testkit.Must(t, err)
+	t.Cleanup(func() { testkit.Close(t, links) })
 	e.store = &faultyStore{sqliteLinks: links}
 	account := schema.Account{Email: "owner@example.com", CreatedAt: time.Now()}
-	if err := links.CreateAccount(t.Context(), &account); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, links.CreateAccount(t.Context(), &account))
 	e.accountID = account.ID
-	if e.spool, err = spool.Open(e.spoolCfg, log); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { closeOrFail(t, e.spool) })
+	e.spool, err = spool.Open(e.spoolCfg, log)
+	testkit.Must(t, err)
+	t.Cleanup(func() { testkit.Close(t, e.spool) })
 	cfg := resolve.DefaultConfig()
 	cfg.URL, cfg.CacheBytes = schema.MustParseBaseURL("https://sho.rt"), 8<<20
 	resolver, err := resolve.New(cfg, e.store, e.store, e.metrics, log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(resolver.Close)
 	e.handler = redirect.NewHandler(e.cfg, resolver, e.spool, &service.Endpoints{
 		Ready:   func(context.Context) error { return nil },
@@ -88,65 +78,44 @@ func newEdge(t testing.TB, change func(*edge)) *edge {
 	return e
 }
 
-func closeOrFail(t testing.TB, c io.Closer) {
-	if err := c.Close(); err != nil {
-		t.Error(err)
-	}
-}
-
-// link creates a link and returns its id. Domain 0 is the default domain.
+// link creates a link and returns its ID. Domain 0 is the default domain.
 func (e *edge) link(t testing.TB, domainID int64, hash, url string) int64 {
 	t.Helper()
 	link := schema.Link{
 		AccountID: e.accountID, DomainID: domainID, Hash: hash, URL: url, Active: true, CreatedAt: time.Now(),
 	}
-	if err := e.store.CreateLink(t.Context(), &link); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, e.store.CreateLink(t.Context(), &link))
 	return link.ID
 }
 
-// domain creates a domain and returns its id.
+// domain creates a domain and returns its ID.
 func (e *edge) domain(t testing.TB, host string, verified bool) int64 {
 	t.Helper()
 	domain := schema.Domain{AccountID: e.accountID, Host: host, CreatedAt: time.Now()}
 	if verified {
 		domain.VerifiedAt = time.Now()
 	}
-	if err := e.store.CreateDomain(t.Context(), &domain); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, e.store.CreateDomain(t.Context(), &domain))
 	return domain.ID
 }
 
-// serve answers requests on loopback until the test ends and returns the listener's address.
+// serve serves on the loopback interface until the test ends and returns the address.
 func (e *edge) serve(t testing.TB) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := redirect.NewServer(e.cfg, e.handler, slog.New(slog.NewTextHandler(e.log, nil)))
+	testkit.Must(t, err)
+	server := redirect.NewServer(e.cfg, e.handler, e.log.Logger())
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(deadline.NewListener(ln, e.cfg.Limits())) }()
-	t.Cleanup(func() {
-		if err := server.Shutdown(); err != nil {
-			t.Error(err)
-		}
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { testkit.Must(t, errors.Join(server.Shutdown(), <-served)) })
 	return ln.Addr().String()
 }
 
-// send makes a request of the edge at addr and returns the answer and its body. Header fields stand in pairs.
+// send sends a request to addr and returns the response and its body. fields are names and values of header fields.
 func send(t testing.TB, addr, method, url string, fields ...string) (*http.Response, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for i := 0; i < len(fields); i += 2 {
 		req.Header.Add(fields[i], fields[i+1])
 	}
@@ -155,18 +124,14 @@ func send(t testing.TB, addr, method, url string, fields ...string) (*http.Respo
 	}
 	transport := &http.Transport{DialContext: dial, DisableKeepAlives: true}
 	resp, err := transport.RoundTrip(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return resp, string(body)
 }
 
-// clicks returns the clicks in the spool that it has not returned before.
+// clicks returns the clicks that were recorded since the last call.
 func (e *edge) clicks(t testing.TB) []schema.Click {
 	t.Helper()
 	var clicks []schema.Click
@@ -175,9 +140,7 @@ func (e *edge) clicks(t testing.TB) []schema.Click {
 		lane.Read(&batch, 1<<30)
 		for i := range batch.Len() {
 			var click schema.Click
-			if err := schema.DecodeClick(batch.Value(i), &click); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, schema.DecodeClick(batch.Value(i), &click))
 			clicks = append(clicks, click)
 		}
 	}
@@ -211,25 +174,7 @@ func (s *faultyStore) Link(ctx context.Context, domainID int64, hash string) (sc
 	return s.sqliteLinks.Link(ctx, domainID, hash)
 }
 
-// lockedBuffer is a log that may be read while it is written.
-type lockedBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
-}
-
-// request returns a request as fasthttp hands it to a handler; header fields stand in pairs.
+// request returns a request as fasthttp passes it to a handler. fields are names and values of header fields.
 func request(url string, peer net.Addr, fields ...string) *fasthttp.RequestCtx {
 	var req fasthttp.Request
 	req.SetRequestURI(url)

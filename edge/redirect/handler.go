@@ -1,5 +1,13 @@
-// Package redirect answers the short links themselves: it resolves a host and a hash, in memory if it can, records the
-// click in the spool and sends the client on.
+// Package redirect answers requests for short links: it looks up the link, records the click, and sends a redirect.
+//
+//	request ─▶ Handler ─▶ resolve.Resolver ─▶ spool.Append ─▶ 302
+//	                          │
+//	                          ├─ CodeNotFound ─────▶ 404
+//	                          ├─ inactive ─────────▶ 410
+//	                          └─ CodeUnavailable ──▶ 503 with Retry-After
+//
+// The server writes an answer after the handler has returned. Therefore every click whose redirect was answered is in the
+// spool, unless the spool was full. HEAD requests and prefetches are redirected but are not clicks.
 package redirect
 
 import (
@@ -19,7 +27,7 @@ import (
 	"linkstream/schema/service"
 )
 
-// Handler answers the requests of browsers.
+// Handler answers HTTP requests. It is safe for concurrent use.
 type Handler struct {
 	resolver *resolve.Resolver
 	spool    *spool.Spool
@@ -32,7 +40,8 @@ type Handler struct {
 	heads, prefetches                               *metrics.Counter
 }
 
-// NewHandler returns a handler that records its clicks in spool. Its metrics go to the set of endpoints.
+// NewHandler returns a handler that records clicks in spool and serves endpoints on the same paths as short links. It
+// registers its metrics with endpoints.Metrics.
 func NewHandler(
 	cfg Config, resolver *resolve.Resolver, spool *spool.Spool, endpoints *service.Endpoints, log *slog.Logger,
 ) *Handler {
@@ -55,7 +64,7 @@ func NewHandler(
 	}
 }
 
-// Serve answers one request. A redirect from the cache costs no allocation.
+// Serve answers one request. It does not allocate for a redirect to a cached link.
 func (h *Handler) Serve(ctx *fasthttp.RequestCtx) {
 	defer h.recover(ctx)
 	if !ctx.IsGet() && !ctx.IsHead() {
@@ -80,7 +89,7 @@ func (h *Handler) Serve(ctx *fasthttp.RequestCtx) {
 	}
 }
 
-// recover answers a request whose handler panicked, which must not end the redirects of all others.
+// recover answers a request whose handler panicked, so that a panic does not end the process.
 func (h *Handler) recover(ctx *fasthttp.RequestCtx) {
 	if cause := recover(); cause != nil {
 		h.failed.Inc()
@@ -90,7 +99,7 @@ func (h *Handler) recover(ctx *fasthttp.RequestCtx) {
 	}
 }
 
-// follow answers a request for a link.
+// follow answers a request for a short link.
 func (h *Handler) follow(ctx *fasthttp.RequestCtx, hash []byte) {
 	target, err := h.resolver.Resolve(ctx.Host(), hash, ctx.Time())
 	switch {
@@ -109,18 +118,17 @@ func (h *Handler) follow(ctx *fasthttp.RequestCtx, hash []byte) {
 	}
 }
 
-// Headers in their canonical form, which fasthttp takes as they are.
+// Header names in canonical form, which fasthttp does not have to normalize.
 var (
 	headerLocation     = []byte("Location")
 	headerCacheControl = []byte("Cache-Control")
-	privateNoStore     = []byte("private, no-store") // so that the next click is seen as well
+	privateNoStore     = []byte("private, no-store") // a cached redirect would hide the next click
 
-	headersOfPurpose = [][]byte{[]byte("Sec-Purpose"), []byte("Purpose"), []byte("X-Purpose"), []byte("X-Moz")}
-	purposePrefetch  = []byte("prefetch")
+	purposeHeaders  = [][]byte{[]byte("Sec-Purpose"), []byte("Purpose"), []byte("X-Purpose"), []byte("X-Moz")}
+	purposePrefetch = []byte("prefetch")
 )
 
-// redirect records the click and sends the client on. The answer is written when the handler has returned, so the click
-// of whoever got one is in the spool, unless the spool was full.
+// redirect records the click and answers with the link's location.
 func (h *Handler) redirect(ctx *fasthttp.RequestCtx, target resolve.Target) {
 	switch {
 	case ctx.IsHead():
@@ -136,9 +144,9 @@ func (h *Handler) redirect(ctx *fasthttp.RequestCtx, target resolve.Target) {
 	ctx.Response.Header.SetCanonical(headerCacheControl, privateNoStore)
 }
 
-// isPrefetch reports whether a browser fetches a page that nobody has asked for yet.
+// isPrefetch reports whether a browser loads the page in advance, without a click.
 func isPrefetch(header *fasthttp.RequestHeader) bool {
-	for _, name := range headersOfPurpose {
+	for _, name := range purposeHeaders {
 		if bytes.Contains(header.PeekCanonical(name), purposePrefetch) {
 			return true
 		}
@@ -146,6 +154,7 @@ func isPrefetch(header *fasthttp.RequestHeader) bool {
 	return false
 }
 
+// record appends a click to the spool.
 func (h *Handler) record(ctx *fasthttp.RequestCtx, target resolve.Target) {
 	peer, _ := netip.AddrFromSlice(ctx.RemoteIP())
 	var network [schema.MaxNetworkLen]byte

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"linkstream/schema/testkit"
 )
 
 func TestAnswers(t *testing.T) {
@@ -15,9 +17,7 @@ func TestAnswers(t *testing.T) {
 	e.link(t, 0, "b_-9", "https://bücher.example/ß?q=ü%20x#é")
 	e.link(t, e.domain(t, "go.example.com", true), "own", "https://own.example/")
 	e.link(t, 0, "off", "https://example.com/")
-	if err := e.store.SetActive(t.Context(), 0, "off", false); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, e.store.SetActive(t.Context(), 0, "off", false))
 	addr := e.serve(t)
 
 	for _, c := range []struct {
@@ -28,23 +28,23 @@ func TestAnswers(t *testing.T) {
 		{"a link", "GET", "http://sho.rt/abc", 302, "https://example.com/a?b=c#d"},
 		{"HEAD of a link", "HEAD", "http://sho.rt/abc", 302, "https://example.com/a?b=c#d"},
 		{"a link that is not ASCII", "GET", "http://sho.rt/b_-9", 302, "https://xn--bcher-kva.example/%C3%9F?q=%C3%BC%20x#%C3%A9"},
-		{"a query stays behind", "GET", "http://sho.rt/abc?u=https://x.example/y", 302, "https://example.com/a?b=c#d"},
+		{"a query is ignored", "GET", "http://sho.rt/abc?u=https://x.example/y", 302, "https://example.com/a?b=c#d"},
 		{"an escaped hash", "GET", "http://sho.rt/%61bc", 302, "https://example.com/a?b=c#d"},
 		{"a host in capitals with a port", "GET", "http://SHO.RT.:8080/abc", 302, "https://example.com/a?b=c#d"},
-		{"a host of its own", "GET", "http://go.example.com/own", 302, "https://own.example/"},
-		{"a link of another host", "GET", "http://sho.rt/own", 404, ""},
+		{"a custom domain", "GET", "http://go.example.com/own", 302, "https://own.example/"},
+		{"a link of another domain", "GET", "http://sho.rt/own", 404, ""},
 		{"an unknown host", "GET", "http://other.example.com/abc", 404, ""},
 		{"an unknown hash", "GET", "http://sho.rt/nothing", 404, ""},
 		{"HEAD of an unknown hash", "HEAD", "http://sho.rt/nothing", 404, ""},
 		{"other case", "GET", "http://sho.rt/ABC", 404, ""},
-		{"what cannot be a hash", "GET", "http://sho.rt/wp-login.php", 404, ""},
+		{"an invalid hash", "GET", "http://sho.rt/wp-login.php", 404, ""},
 		{"a slash after the hash", "GET", "http://sho.rt/abc/", 404, ""},
 		{"a second segment", "GET", "http://sho.rt/abc/def", 404, ""},
 		{"an escaped slash", "GET", "http://sho.rt/abc%2Fdef", 404, ""},
 		{"an inactive link", "GET", "http://sho.rt/off", 410, ""},
 		{"POST", "POST", "http://sho.rt/abc", 405, ""},
 		{"DELETE", "DELETE", "http://sho.rt/", 405, ""},
-		{"OPTIONS of the operator", "OPTIONS", "http://sho.rt/metrics", 405, ""},
+		{"OPTIONS of /metrics", "OPTIONS", "http://sho.rt/metrics", 405, ""},
 		{"the root", "GET", "http://sho.rt/", 200, ""},
 		{"robots.txt", "GET", "http://sho.rt/robots.txt", 200, ""},
 		{"favicon.ico", "GET", "http://sho.rt/favicon.ico", 204, ""},
@@ -58,7 +58,7 @@ func TestAnswers(t *testing.T) {
 				t.Errorf("%d to %q, want %d to %q", resp.StatusCode, resp.Header.Get("Location"), c.status, c.location)
 			}
 			if server := resp.Header.Values("Server"); server != nil {
-				t.Errorf("names its server %q", server)
+				t.Errorf("header Server: %q", server)
 			}
 			if c.status == 302 && (resp.Header.Get("Cache-Control") != "private, no-store" || body != "") {
 				t.Errorf("redirect with header %v and body %q", resp.Header, body)
@@ -70,7 +70,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// checkPage checks a page that a person gets to see in place of what they wanted.
+// checkPage checks an error page.
 func checkPage(t *testing.T, method string, resp *http.Response, body string) {
 	t.Helper()
 	for name, want := range map[string]string{
@@ -94,7 +94,7 @@ func checkPage(t *testing.T, method string, resp *http.Response, body string) {
 	digest := sha256.Sum256([]byte(style))
 	csp := resp.Header.Get("Content-Security-Policy")
 	if !strings.HasPrefix(csp, "default-src 'none';") || !strings.Contains(csp, base64.StdEncoding.EncodeToString(digest[:])) {
-		t.Errorf("the policy %q does not allow just the page's style", csp)
+		t.Errorf("the policy %q does not allow exactly the page's style", csp)
 	}
 	for _, bad := range []string{"<script", "://", "url("} {
 		if strings.Contains(body, bad) {
@@ -102,20 +102,20 @@ func checkPage(t *testing.T, method string, resp *http.Response, body string) {
 		}
 	}
 	if !strings.Contains(body, "<h1>") || !strings.Contains(body, "prefers-color-scheme: dark") {
-		t.Errorf("the page is not readable:\n%s", body)
+		t.Errorf("the page has no heading or no dark colours:\n%s", body)
 	}
 }
 
 func TestAnswerHeaders(t *testing.T) {
 	e := newEdge(t, nil)
 	addr := e.serve(t)
-	t.Run("405 names the methods", func(t *testing.T) {
+	t.Run("405 has Allow", func(t *testing.T) {
 		resp, _ := send(t, addr, "PUT", "http://sho.rt/abc")
 		if got := resp.Header.Get("Allow"); got != "GET, HEAD" {
 			t.Errorf("Allow: %q", got)
 		}
 	})
-	t.Run("503 says when to try again", func(t *testing.T) {
+	t.Run("503 has Retry-After and hides the cause", func(t *testing.T) {
 		e.store.inject(func() error { return errors.New("connection refused") })
 		defer e.store.inject(nil)
 		resp, body := send(t, addr, "GET", "http://sho.rt/abc")
@@ -127,7 +127,7 @@ func TestAnswerHeaders(t *testing.T) {
 			t.Error("the page shows the cause")
 		}
 	})
-	t.Run("a panic ends one request and nothing else", func(t *testing.T) {
+	t.Run("a panic fails only its request", func(t *testing.T) {
 		e.link(t, 0, "abc", "https://example.com/")
 		e.store.inject(func() error { panic("a bug") })
 		resp, body := send(t, addr, "GET", "http://sho.rt/abc")
@@ -143,7 +143,7 @@ func TestAnswerHeaders(t *testing.T) {
 			t.Errorf("the next request for the link: %d", resp.StatusCode)
 		}
 	})
-	t.Run("robots may read the front page alone", func(t *testing.T) {
+	t.Run("robots.txt allows only the front page", func(t *testing.T) {
 		if _, body := send(t, addr, "GET", "http://sho.rt/robots.txt"); body != "User-agent: *\nAllow: /$\nDisallow: /\n" {
 			t.Errorf("robots.txt:\n%s", body)
 		}

@@ -14,14 +14,14 @@ import (
 //go:embed page.html
 var pageHTML string
 
-// page is a whole answer for people to read, made once.
+// page is a complete answer for people to read.
 type page struct {
 	status int
 	body   []byte
 	csp    string
 }
 
-// pages are all there are.
+// pages are all pages. They are rendered once.
 type pages struct {
 	front, notFound, gone, failed, unavailable, badMethod page
 	badRequest, timeout, bodyTooLarge, headerTooLarge     page
@@ -31,29 +31,29 @@ func newPages() *pages {
 	t := template.Must(template.New("page").Parse(pageHTML))
 	return &pages{
 		front: newPage(t, fasthttp.StatusOK, "Short links",
-			"This host serves short links. Each one is an address here that leads on to another place on the web."),
-		notFound: newPage(t, fasthttp.StatusNotFound, "There is no such link",
-			"Nothing is found at this address. Please check that it was copied whole."),
-		gone: newPage(t, fasthttp.StatusGone, "This link is switched off",
-			"The short link exists, but it leads nowhere at present."),
+			"This host serves short links. Each of them redirects to another address on the web."),
+		notFound: newPage(t, fasthttp.StatusNotFound, "Link not found",
+			"There is no link at this address. Please check that you copied all of it."),
+		gone: newPage(t, fasthttp.StatusGone, "This link is inactive",
+			"This link has been deactivated."),
 		failed: newPage(t, fasthttp.StatusInternalServerError, "Something went wrong",
-			"This link cannot be followed at the moment. Please try again later."),
-		unavailable: newPage(t, fasthttp.StatusServiceUnavailable, "Please try again",
-			"This link cannot be looked up at the moment. Please try again in a few seconds."),
-		badMethod: newPage(t, fasthttp.StatusMethodNotAllowed, "Links can only be followed",
-			"A short link answers the methods GET and HEAD."),
-		badRequest: newPage(t, fasthttp.StatusBadRequest, "This request makes no sense",
-			"What was sent is not a valid HTTP request."),
-		timeout: newPage(t, fasthttp.StatusRequestTimeout, "This took too long",
-			"The request did not arrive in time. Please try again."),
-		bodyTooLarge: newPage(t, fasthttp.StatusRequestEntityTooLarge, "This request is too large",
-			"A request for a short link needs no body."),
-		headerTooLarge: newPage(t, fasthttp.StatusRequestHeaderFieldsTooLarge, "This request is too large",
-			"The request's header has more bytes than are accepted here."),
+			"An error occurred while opening this link. Please try again later."),
+		unavailable: newPage(t, fasthttp.StatusServiceUnavailable, "Temporarily unavailable",
+			"This link cannot be looked up right now. Please try again in a few seconds."),
+		badMethod: newPage(t, fasthttp.StatusMethodNotAllowed, "Method not allowed",
+			"Short links support the methods GET and HEAD."),
+		badRequest: newPage(t, fasthttp.StatusBadRequest, "Invalid request",
+			"This is not a valid HTTP request."),
+		timeout: newPage(t, fasthttp.StatusRequestTimeout, "Request timeout",
+			"The request took too long to arrive. Please try again."),
+		bodyTooLarge: newPage(t, fasthttp.StatusRequestEntityTooLarge, "Request too large",
+			"The body of this request is too large. Short links need no body."),
+		headerTooLarge: newPage(t, fasthttp.StatusRequestHeaderFieldsTooLarge, "Request too large",
+			"The header of this request is too large."),
 	}
 }
 
-// newPage renders a page. It may load nothing and run nothing; of styles, just its own.
+// newPage renders a page. Its content security policy forbids everything except for its own style element.
 func newPage(t *template.Template, status int, title, text string) page {
 	var body bytes.Buffer
 	if err := t.Execute(&body, struct{ Title, Text string }{title, text}); err != nil {
@@ -70,7 +70,7 @@ func newPage(t *template.Template, status int, title, text string) page {
 	}
 }
 
-// answer makes the page the answer of ctx.
+// answer answers ctx with the page.
 func (p *page) answer(ctx *fasthttp.RequestCtx) {
 	ctx.SetStatusCode(p.status)
 	ctx.SetContentType("text/html; charset=utf-8")

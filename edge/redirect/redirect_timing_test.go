@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"linkstream/edge/redirect"
+	"linkstream/schema/testkit"
 )
 
 var (
@@ -29,10 +30,10 @@ var (
 
 const benchTarget = "https://example.com/some/page?with=query"
 
-// BenchmarkRedirect is the cost of a redirect that hits the cache, its click's append to the spool included, beside that
-// of a handler that gives the same answer and does nothing else.
-//   - handler: the handler alone.
-//   - request: the server's whole work on a keep-alive connection in memory, without a kernel's.
+// BenchmarkRedirect measures a redirect to a cached link, including the append of its click. The bare variants answer the same
+// and do nothing else.
+//   - handler: only the handler.
+//   - request: all work of the server, on a keep-alive connection in memory.
 func BenchmarkRedirect(b *testing.B) {
 	e := newEdge(b, func(e *edge) { e.spoolCfg.MaxBytes, e.spoolCfg.SegmentBytes = 16<<30, 16<<20 })
 	e.link(b, 0, "abcdefg", benchTarget)
@@ -46,7 +47,7 @@ func BenchmarkRedirect(b *testing.B) {
 	b.Run("request/redirect", func(b *testing.B) { benchServer(b, server) })
 	b.Run("request/bare", func(b *testing.B) { benchServer(b, bareServer) })
 	if n := e.spool.Dropped(); n > 0 {
-		b.Errorf("%d clicks found no room in the spool: give it more", n)
+		b.Errorf("%d clicks were dropped: the spool is too small for this benchmark", n)
 	}
 }
 
@@ -56,13 +57,11 @@ func bare(ctx *fasthttp.RequestCtx) {
 	ctx.Response.Header.Set("Cache-Control", "private, no-store")
 }
 
-// reportCPU reports the processor time of an operation, which other work on the machine does not change.
+// reportCPU reports the CPU time per operation until stop is called. Other load on the machine hardly changes it.
 func reportCPU(b *testing.B) (stop func()) {
 	used := func() int64 {
 		var usage unix.Rusage
-		if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
-			b.Fatal(err)
-		}
+		testkit.Must(b, unix.Getrusage(unix.RUSAGE_SELF, &usage))
 		return usage.Utime.Nano() + usage.Stime.Nano()
 	}
 	before := used()
@@ -102,7 +101,7 @@ func benchServer(b *testing.B, server *fasthttp.Server) {
 	})
 }
 
-// repeatingConn is a client that sends its request again as soon as it is answered, as long as more says so.
+// repeatingConn is a connection whose client repeats its request after every answer, while more returns true.
 type repeatingConn struct {
 	net.Conn
 	request []byte

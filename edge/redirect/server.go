@@ -10,11 +10,11 @@ import (
 	"linkstream/schema/service"
 )
 
-// maxBodyBytes is for clients that send a body with their GET; none is of use.
+// maxBodyBytes bounds the body of a request, which is read and ignored.
 const maxBodyBytes = 1 << 10
 
-// NewServer returns a server of h that bounds what one client, and all of them, may take: bytes and connections. Their
-// time is bounded by the Listener that it serves.
+// NewServer returns a server that calls h. It limits the size of requests and the number of connections. It has no
+// timeouts: the listener that it serves must apply cfg.Limits.
 func NewServer(cfg Config, h *Handler, log *slog.Logger) *fasthttp.Server {
 	return &fasthttp.Server{
 		Handler:      h.Serve,
@@ -25,7 +25,7 @@ func NewServer(cfg Config, h *Handler, log *slog.Logger) *fasthttp.Server {
 		MaxRequestBodySize: maxBodyBytes,
 		Concurrency:        cfg.MaxConnections,
 
-		SecureErrorLogMessage:        true, // headers are nobody's business
+		SecureErrorLogMessage:        true, // headers may hold secrets
 		NoDefaultServerHeader:        true,
 		NoDefaultContentType:         true,
 		DisablePreParseMultipartForm: true,
@@ -33,7 +33,7 @@ func NewServer(cfg Config, h *Handler, log *slog.Logger) *fasthttp.Server {
 	}
 }
 
-// reject answers a request that could not be read. The connection is closed after it.
+// reject answers a request that cannot be read. The server then closes the connection.
 func (h *Handler) reject(ctx *fasthttp.RequestCtx, err error) {
 	var tooLarge *fasthttp.ErrSmallBuffer
 	var netErr net.Error

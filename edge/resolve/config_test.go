@@ -8,6 +8,7 @@ import (
 
 	"linkstream/edge/resolve"
 	"linkstream/schema"
+	"linkstream/schema/testkit"
 )
 
 func TestConfig(t *testing.T) {
@@ -22,9 +23,7 @@ func TestConfig(t *testing.T) {
 		cfg := resolve.DefaultConfig()
 		fs := flag.NewFlagSet("edge", flag.ContinueOnError)
 		cfg.RegisterFlags(fs)
-		if err := fs.Parse([]string{"-edge.cache-ttl=5s", "-edge.cache-bytes=2000000"}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, fs.Parse([]string{"-edge.cache-ttl=5s", "-edge.cache-bytes=2000000"}))
 		want := resolve.DefaultConfig()
 		want.CacheTTL, want.CacheBytes = 5*time.Second, 2_000_000
 		if cfg != want {

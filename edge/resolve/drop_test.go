@@ -10,9 +10,10 @@ import (
 
 	"linkstream/edge/resolve"
 	"linkstream/schema"
+	"linkstream/schema/testkit"
 )
 
-// change deactivates a link or makes it active again, and drops it.
+// change activates or deactivates a link, and drops it.
 func (e *env) change(t *testing.T, hash string, active bool) {
 	t.Helper()
 	e.setActive(t, hash, active)
@@ -21,7 +22,7 @@ func (e *env) change(t *testing.T, hash string, active bool) {
 
 func TestDrop(t *testing.T) {
 	start := time.Now()
-	t.Run("a link that was changed is looked up again at once", func(t *testing.T) {
+	t.Run("a dropped link is looked up again", func(t *testing.T) {
 		e := newEnv(t, nil)
 		e.link(t, 0, "abc", "https://example.com/")
 		for range 3 {
@@ -32,7 +33,7 @@ func TestDrop(t *testing.T) {
 		e.wantActive(t, "abc", start, false)
 		e.wantLookups(t, 2)
 	})
-	t.Run("a link that was made is found at once, though it was unknown", func(t *testing.T) {
+	t.Run("a dropped unknown hash is looked up again", func(t *testing.T) {
 		e := newEnv(t, nil)
 		for range 3 {
 			e.want(t, "sho.rt", "abc", start, "", schema.CodeNotFound)
@@ -41,14 +42,14 @@ func TestDrop(t *testing.T) {
 		e.resolver.Drop(schema.Change{Hash: "abc"})
 		e.want(t, "sho.rt", "abc", start, "https://example.com/", "")
 	})
-	t.Run("a host that was verified is found at once", func(t *testing.T) {
+	t.Run("a dropped unknown host is looked up again", func(t *testing.T) {
 		e := newEnv(t, nil)
 		e.want(t, "go.example.org", "abc", start, "", schema.CodeNotFound)
 		e.link(t, e.domain(t, "go.example.org", true), "abc", "https://example.com/")
 		e.resolver.Drop(schema.Change{Host: "go.example.org"})
 		e.want(t, "go.example.org", "abc", start, "https://example.com/", "")
 	})
-	t.Run("what a look-up under way brings is not fresh", func(t *testing.T) {
+	t.Run("the result of a look-up under way is not fresh", func(t *testing.T) {
 		e := newEnv(t, nil)
 		e.link(t, 0, "abc", "https://example.com/")
 		asking, drop := make(chan struct{}), make(chan struct{})
@@ -65,9 +66,7 @@ func TestDrop(t *testing.T) {
 		<-asking
 		e.resolver.Drop(schema.Change{Hash: "abc"})
 		close(drop)
-		if err := <-resolved; err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, <-resolved)
 		e.store.inject(nil)
 		e.want(t, "sho.rt", "abc", start, "https://example.com/", "")
 		e.wantLookups(t, 2)
@@ -83,7 +82,7 @@ func TestDropWhileStoreIsDown(t *testing.T) {
 		e.store.inject(down)
 		return e
 	}
-	t.Run("what was dropped is served, and the store left alone for a second", func(t *testing.T) {
+	t.Run("a dropped link is served, and looked up again after LookupTimeout and one second", func(t *testing.T) {
 		e := cached(t)
 		e.change(t, "abc", false)
 		for range 3 {
@@ -94,7 +93,7 @@ func TestDropWhileStoreIsDown(t *testing.T) {
 		e.wantActive(t, "abc", start.Add(time.Second+e.cfg.LookupTimeout), false)
 		e.wantLookups(t, 3)
 	})
-	t.Run("the store is asked again for what was dropped once more", func(t *testing.T) {
+	t.Run("a link that is dropped again is looked up again", func(t *testing.T) {
 		e := cached(t)
 		for range 3 {
 			e.resolver.Drop(schema.Change{Hash: "abc"})
@@ -105,7 +104,7 @@ func TestDropWhileStoreIsDown(t *testing.T) {
 		e.change(t, "abc", false)
 		e.wantActive(t, "abc", start, false)
 	})
-	t.Run("a host that was dropped is served", func(t *testing.T) {
+	t.Run("a dropped host is served", func(t *testing.T) {
 		e := newEnv(t, nil)
 		e.link(t, e.domain(t, "go.example.org", true), "abc", "https://example.com/")
 		e.want(t, "go.example.org", "abc", start, "https://example.com/", "")
@@ -113,7 +112,7 @@ func TestDropWhileStoreIsDown(t *testing.T) {
 		e.resolver.Drop(schema.Change{Host: "go.example.org"})
 		e.want(t, "go.example.org", "abc", start, "https://example.com/", "")
 	})
-	t.Run("a hash that was unknown is unavailable", func(t *testing.T) {
+	t.Run("a dropped unknown hash is unavailable", func(t *testing.T) {
 		e := cached(t)
 		e.store.inject(nil)
 		e.want(t, "sho.rt", "new", start, "", schema.CodeNotFound)
@@ -121,7 +120,7 @@ func TestDropWhileStoreIsDown(t *testing.T) {
 		e.resolver.Drop(schema.Change{Hash: "new"})
 		e.want(t, "sho.rt", "new", start, "", schema.CodeUnavailable)
 	})
-	t.Run("what a look-up under way brought is served", func(t *testing.T) {
+	t.Run("the result of a look-up during the drop is served", func(t *testing.T) {
 		e := newEnv(t, nil)
 		e.link(t, 0, "abc", "https://example.com/")
 		e.store.inject(func(context.Context) error {
@@ -137,7 +136,7 @@ func TestDropWhileStoreIsDown(t *testing.T) {
 
 func TestDropConcurrently(t *testing.T) {
 	start := time.Now()
-	t.Run("while the store is asked, nobody gets what was dropped", func(t *testing.T) {
+	t.Run("all requests for a dropped link wait for one look-up", func(t *testing.T) {
 		e := newEnv(t, func(cfg *resolve.Config) { cfg.LookupTimeout = time.Minute })
 		e.link(t, 0, "abc", "https://example.com/")
 		e.wantActive(t, "abc", start, true)
@@ -152,12 +151,12 @@ func TestDropConcurrently(t *testing.T) {
 				e.wantActive(t, "abc", start, false)
 			})
 		}
-		eventually(t, "20 requests, one look-up", func() bool { return entered.Load() == 20 && e.store.running.Load() == 1 })
+		testkit.Eventually(t, "20 requests, one look-up", func() bool { return entered.Load() == 20 && e.store.running.Load() == 1 })
 		release()
 		requests.Wait()
 		e.wantLookups(t, 2)
 	})
-	t.Run("who comes after a drop does not get what was looked up before", func(t *testing.T) {
+	t.Run("a request after a drop does not share a look-up that began before", func(t *testing.T) {
 		e := newEnv(t, func(cfg *resolve.Config) { cfg.LookupTimeout = time.Minute })
 		e.link(t, 0, "abc", "https://example.com/")
 		e.store.answered.Store(true)
@@ -165,7 +164,7 @@ func TestDropConcurrently(t *testing.T) {
 		e.store.inject(fault)
 		var before sync.WaitGroup
 		before.Go(func() { e.wantActive(t, "abc", start, true) })
-		eventually(t, "one look-up under way", func() bool { return e.store.running.Load() == 1 })
+		testkit.Eventually(t, "one look-up under way", func() bool { return e.store.running.Load() == 1 })
 		e.store.answered.Store(false)
 		e.store.inject(nil)
 		e.change(t, "abc", false)
@@ -174,7 +173,7 @@ func TestDropConcurrently(t *testing.T) {
 		before.Wait()
 		e.wantActive(t, "abc", start, false)
 	})
-	t.Run("each change is seen by the next request, whatever others do", func(t *testing.T) {
+	t.Run("the next request sees a change, whatever concurrent requests do", func(t *testing.T) {
 		e := newEnv(t, nil)
 		e.link(t, 0, "abc", "https://example.com/")
 		done := make(chan struct{})
@@ -200,7 +199,7 @@ func TestDropConcurrently(t *testing.T) {
 		close(done)
 		others.Wait()
 	})
-	t.Run("each link that is made is found by the next request, however many asked for it before", func(t *testing.T) {
+	t.Run("the next request finds a new link, whatever concurrent requests do", func(t *testing.T) {
 		e := newEnv(t, nil)
 		for i := range 60 {
 			hash := fmt.Sprintf("new-%d", i)
@@ -209,7 +208,7 @@ func TestDropConcurrently(t *testing.T) {
 			var others sync.WaitGroup
 			for range 4 {
 				others.Go(func() {
-					for at := start; ; at = at.Add(5 * time.Millisecond) { // ristretto is asked now and then
+					for at := start; ; at = at.Add(5 * time.Millisecond) { // so that some requests reach ristretto
 						select {
 						case <-done:
 							return

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"log/slog"
+	"math"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -20,6 +20,7 @@ import (
 	"linkstream/edge/resolve"
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -30,40 +31,29 @@ type env struct {
 	store     *faultyStore
 	accountID int64
 	metrics   *metrics.Set
-	log       *lockedBuffer
+	log       *testkit.Buffer
 	resolver  *resolve.Resolver
 }
 
 // newEnv returns an env. If change is not nil it may change the configuration first.
 func newEnv(t testing.TB, change func(*resolve.Config)) *env {
 	t.Helper()
-	e := &env{cfg: resolve.DefaultConfig(), metrics: metrics.NewSet(), log: &lockedBuffer{}}
+	e := &env{cfg: resolve.DefaultConfig(), metrics: metrics.NewSet(), log: new(testkit.Buffer)}
 	e.cfg.URL = schema.MustParseBaseURL("https://sho.rt")
 	e.cfg.CacheBytes = 8 << 20
 	if change != nil {
 		change(&e.cfg)
 	}
-	if err := e.cfg.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, e.cfg.Validate())
 	links, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "links.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := links.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	testkit.Must(t, err)
+	t.Cleanup(func() { testkit.Close(t, links) })
 	e.store = &faultyStore{sqliteLinks: links}
 	account := schema.Account{Email: "owner@example.com", CreatedAt: time.Now()}
-	if err := links.CreateAccount(t.Context(), &account); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, links.CreateAccount(t.Context(), &account))
 	e.accountID = account.ID
-	if e.resolver, err = resolve.New(e.cfg, e.store, e.store, e.metrics, slog.New(slog.NewTextHandler(e.log, nil))); err != nil {
-		t.Fatal(err)
-	}
+	e.resolver, err = resolve.New(e.cfg, e.store, e.store, e.metrics, e.log.Logger())
+	testkit.Must(t, err)
 	t.Cleanup(e.resolver.Close)
 	return e
 }
@@ -74,9 +64,7 @@ func (e *env) link(t testing.TB, domainID int64, hash, url string) {
 	link := schema.Link{
 		AccountID: e.accountID, DomainID: domainID, Hash: hash, URL: url, Active: true, CreatedAt: time.Now(),
 	}
-	if err := e.store.CreateLink(t.Context(), &link); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, e.store.CreateLink(t.Context(), &link))
 }
 
 // domain creates a domain and returns its ID.
@@ -86,18 +74,14 @@ func (e *env) domain(t testing.TB, host string, verified bool) int64 {
 	if verified {
 		domain.VerifiedAt = time.Now()
 	}
-	if err := e.store.CreateDomain(t.Context(), &domain); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, e.store.CreateDomain(t.Context(), &domain))
 	return domain.ID
 }
 
 // setActive activates or deactivates a link without a Drop.
 func (e *env) setActive(t testing.TB, hash string, active bool) {
 	t.Helper()
-	if err := e.store.SetActive(t.Context(), 0, hash, active); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, e.store.SetActive(t.Context(), 0, hash, active))
 }
 
 // resolve returns the link's location at the time now, or "" and the error's code.
@@ -147,24 +131,17 @@ func (e *env) metric(t testing.TB, name string) int {
 	return n
 }
 
-// eventually waits until condition holds.
-func eventually(t testing.TB, what string, condition func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
-	for !condition() {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within 10 s: %s", what)
+// heapBytes returns the size of the heap without garbage. One collection is not enough: pools keep what they hold through
+// one, and goroutines that have been told to stop still hold some.
+func heapBytes() (size int64) {
+	for last := int64(math.MaxInt64); ; last = size {
+		runtime.GC()
+		var stats runtime.MemStats
+		runtime.ReadMemStats(&stats)
+		if size = int64(stats.HeapAlloc); size > last-last/1000 {
+			return size
 		}
-		time.Sleep(time.Millisecond)
 	}
-}
-
-// heapBytes returns the size of the heap after a garbage collection.
-func heapBytes() int64 {
-	runtime.GC()
-	var stats runtime.MemStats
-	runtime.ReadMemStats(&stats)
-	return int64(stats.HeapAlloc)
 }
 
 // sqliteLinks renames sqlite.Store, so that it can be embedded beside a method Store.
@@ -236,22 +213,4 @@ func held() (fault func(context.Context) error, release func()) {
 			return ctx.Err()
 		}
 	}, sync.OnceFunc(func() { close(released) })
-}
-
-// lockedBuffer is a log that may be read while it is written.
-type lockedBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
 }

@@ -11,6 +11,7 @@ import (
 
 	"linkstream/edge/resolve"
 	"linkstream/schema"
+	"linkstream/schema/testkit"
 )
 
 // endlessLinks is a store that has a link with a URL of 111 bytes at every hash.
@@ -32,9 +33,7 @@ func BenchmarkCachedLink(b *testing.B) {
 	for range b.N {
 		before := heapBytes()
 		r, err := resolve.New(cfg, endlessLinks{}, endlessLinks{}, metrics.NewSet(), slog.New(slog.DiscardHandler))
-		if err != nil {
-			b.Fatal(err)
-		}
+		testkit.Must(b, err)
 		empty := heapBytes() - before
 		now := time.Now()
 		for i := range links {
@@ -53,9 +52,7 @@ func BenchmarkResolve(b *testing.B) {
 	cfg := resolve.DefaultConfig()
 	cfg.URL = schema.MustParseBaseURL("http://sho.rt")
 	r, err := resolve.New(cfg, endlessLinks{}, endlessLinks{}, metrics.NewSet(), slog.New(slog.DiscardHandler))
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.Must(b, err)
 	defer r.Close()
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
