@@ -14,16 +14,16 @@ import (
 
 const usage = `Usage: api [flags] [command]
 
-Without a command it serves the API and the dashboard, from a Postgres database and from ClickHouse.
+Without a command, api serves the API and the dashboard. It reads links from Postgres and clicks from ClickHouse.
 
 `
 
-// starting is what clients are told until the service can answer them.
-const starting = `{"message":"The service is starting: try again in 1 second."}`
+// startingBody answers requests until the service is ready.
+const startingBody = `{"message":"The service is starting: try again in 1 second."}`
 
-// settings are all of the program.
+// settings holds the settings of all parts of the program.
 type settings struct {
-	node         apiservice.Config
+	api          apiservice.Config
 	firstAccount admin.FirstAccount
 	links        postgres.Config
 	clicks       clickhouse.Config
@@ -32,22 +32,23 @@ type settings struct {
 	admin        admin.Config
 }
 
-// RegisterFlags binds the settings of the service itself to flags.
-func (s *settings) RegisterFlags(fs *flag.FlagSet) {
-	service.EdgeURLVar(fs, &s.node.EdgeURL)
-	s.node.RegisterFlags(fs)
+// parseSettings returns the settings and the operator's command, which is empty if the program has to serve.
+func parseSettings(args []string, stderr io.Writer) (s settings, command []string, err error) {
+	s = settings{
+		api: apiservice.DefaultConfig(), links: postgres.DefaultConfig(),
+		clicks: clickhouse.Config{DSN: clickhouse.DefaultDSN}, topics: stream.DefaultConfig(),
+	}
+	s.api.EdgeURL = service.DefaultEdgeURL
+	command, err = service.ParseArgs("api", usage+admin.Usage, args, stderr,
+		apiSection{&s.api}, &s.firstAccount, &s.links, &s.clicks, &s.topics, &s.logs, &s.admin)
+	s.admin.EdgeURL = s.api.EdgeURL
+	return s, command, err
 }
 
-// Validate returns every invalid setting of the service itself.
-func (s *settings) Validate() error { return s.node.Validate() }
+// apiSection adds -edge.url to the flags of the service: other programs set it for several services at once.
+type apiSection struct{ *apiservice.Config }
 
-// parse reads the settings and the admin command, if there is one.
-func parse(args []string, stderr io.Writer) (s settings, command []string, err error) {
-	s = settings{node: apiservice.DefaultConfig(), links: postgres.DefaultConfig(),
-		clicks: clickhouse.Config{DSN: clickhouse.DefaultDSN}, topics: stream.DefaultConfig()}
-	s.node.EdgeURL = service.DefaultEdgeURL
-	command, err = service.ParseArgs("api", usage+admin.Usage, args, stderr,
-		&s, &s.firstAccount, &s.links, &s.clicks, &s.topics, &s.logs, &s.admin)
-	s.admin.EdgeURL = s.node.EdgeURL
-	return s, command, err
+func (s apiSection) RegisterFlags(fs *flag.FlagSet) {
+	service.EdgeURLVar(fs, &s.EdgeURL)
+	s.Config.RegisterFlags(fs)
 }

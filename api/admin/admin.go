@@ -21,7 +21,7 @@ type Config struct {
 
 // RegisterFlags binds the options to flags.
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
-	fs.BoolVar(&c.Verified, "verified", c.Verified, "with domain add: store the domain as verified, without a look at DNS")
+	fs.BoolVar(&c.Verified, "verified", c.Verified, "domain add: store the domain as verified, without checking DNS")
 }
 
 // Validate always succeeds.

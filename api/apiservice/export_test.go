@@ -1,4 +1,4 @@
 package apiservice
 
-// NewServer is newServer, for tests of time.
+// NewServer is newServer, for tests in a synctest bubble.
 var NewServer = newServer

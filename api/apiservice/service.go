@@ -1,15 +1,11 @@
-// Package node is one api process: the public API, the dashboard, and what they need to run.
+// Package apiservice composes one api process: the public API, the dashboard, and what both need to run.
 package apiservice
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"log/slog"
 	"net"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
@@ -22,70 +18,14 @@ import (
 	"linkstream/api/rest"
 	"linkstream/api/shorten"
 	"linkstream/schema"
-	"linkstream/schema/clientaddr"
 	"linkstream/schema/service"
 	"linkstream/schema/stream"
 )
 
-// stopGrace bounds how long requests under way may take once the node is to stop.
-const stopGrace = 10 * time.Second
+// shutdownTimeout bounds how long Run waits for the requests under way once it has to stop.
+const shutdownTimeout = 10 * time.Second
 
-// Config is the configuration of an api process.
-type Config struct {
-	EdgeURL        schema.BaseURL // of short links; from the program's -edge.url
-	Listen         string         // address that the API and the dashboard are served on
-	Listener       net.Listener   // that is open already; nil: New listens at Listen
-	URL            schema.BaseURL // of both, as the public sees it; zero: the address that is listened on
-	SignUp         string         // whether anyone may make an account: signUpOpen or signUpClosed
-	TrustedProxies clientaddr.Proxies
-	Blocklist      string // paths of blocklist files, separated by commas
-	Domains        customdomain.Config
-}
-
-// The values of SignUp.
-const (
-	signUpOpen   = "open"
-	signUpClosed = "closed"
-)
-
-// DefaultConfig returns a configuration that works once EdgeURL is set.
-func DefaultConfig() Config {
-	return Config{Listen: "127.0.0.1:8081", SignUp: signUpClosed, Domains: customdomain.DefaultConfig()}
-}
-
-// RegisterFlags binds the configuration to flags.
-func (c *Config) RegisterFlags(fs *flag.FlagSet) {
-	fs.StringVar(&c.Listen, "api.listen", c.Listen, "`address` that the API and the dashboard are served on")
-	fs.TextVar(&c.URL, "api.url", c.URL,
-		"public base `URL` of the API and the dashboard; with https:// sessions need TLS (default http:// and the address)")
-	fs.StringVar(&c.SignUp, "api.signup", c.SignUp, "`open` if anyone may make an account, closed if not")
-	fs.Var(&c.TrustedProxies, "api.trusted-proxies",
-		"`addresses` and CIDR blocks, separated by commas, of proxies whose X-Forwarded-For is believed")
-	fs.StringVar(&c.Blocklist, "api.blocklist", c.Blocklist,
-		"`files` of unsafe hosts in the format of /etc/hosts, separated by commas; read again when they change")
-	c.Domains.RegisterFlags(fs)
-}
-
-// Validate returns every invalid setting but the files, which New reads.
-func (c *Config) Validate() error {
-	var errs []error
-	if err := service.CheckAddr(c.Listen); err != nil {
-		errs = append(errs, fmt.Errorf("-api.listen: %w", err))
-	}
-	if c.EdgeURL.IsZero() {
-		errs = append(errs, errors.New("-edge.url: is not set"))
-	}
-	if c.SignUp != signUpOpen && c.SignUp != signUpClosed {
-		errs = append(errs, fmt.Errorf("-api.signup: %q is neither %s nor %s", c.SignUp, signUpOpen, signUpClosed))
-	}
-	return errors.Join(append(errs, c.Domains.Validate())...)
-}
-
-func (c *Config) blocklistFiles() []string {
-	return strings.FieldsFunc(c.Blocklist, func(r rune) bool { return r == ',' })
-}
-
-// Clicks is what an api asks its click store.
+// Clicks is the part of a click store that the API and the dashboard read.
 type Clicks interface {
 	schema.ClickStore
 	schema.ReportStore
@@ -104,8 +44,8 @@ type Service struct {
 	log       *slog.Logger
 }
 
-// New reads the blocklist, listens, and returns a node that has yet to Run. Without topics, which may be nil, it cannot
-// tell how far clicks are counted.
+// New reads the blocklist, listens, and returns a service that serves once Run is called. The caller closes the stores
+// after Run has returned. topics may be nil; without it the dashboard cannot tell how many clicks are still uncounted.
 func New(cfg Config, links schema.Database, clicks Clicks, topics *stream.Client, log *slog.Logger) (*Service, error) {
 	blocklist, err := shorten.OpenBlocklist(cfg.blocklistFiles(), log)
 	if err != nil {
@@ -123,7 +63,7 @@ func New(cfg Config, links schema.Database, clicks Clicks, topics *stream.Client
 		s.url, err = service.LocalURL(listener.Addr())
 	}
 	if err == nil {
-		err = s.prepare(cfg)
+		err = s.compose(cfg)
 	}
 	if err != nil {
 		listener.Close()
@@ -132,8 +72,8 @@ func New(cfg Config, links schema.Database, clicks Clicks, topics *stream.Client
 	return s, nil
 }
 
-// prepare makes what is served.
-func (s *Service) prepare(cfg Config) error {
+// compose creates the API, the dashboard and the server of both.
+func (s *Service) compose(cfg Config) error {
 	set := metrics.NewSet()
 	shortener := shorten.New(cfg.EdgeURL, s.links, s.links, s.blocklist)
 	verifier := customdomain.NewVerifier(cfg.Domains, cfg.EdgeURL.Host(), set, s.log)
@@ -155,7 +95,7 @@ func (s *Service) prepare(cfg Config) error {
 	return nil
 }
 
-// Addr returns the address the node listens on.
+// Addr returns the address of the listener.
 func (s *Service) Addr() string { return s.listener.Addr().String() }
 
 // URL returns the public base of the API and the dashboard.
@@ -172,15 +112,22 @@ func (s *Service) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Run serves until ctx is done and the requests under way are answered.
+// Run serves until ctx is done or serving fails, and then stops in this order:
+//
+//  1. The listener is closed and the requests under way are answered, within shutdownTimeout.
+//  2. The last uses of tokens are written, those by the requests of step 1 included.
+//  3. The blocklist is no longer reloaded, and the token cache is released.
+//
+// Nothing uses the stores after Run has returned.
 func (s *Service) Run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	var following sync.WaitGroup
-	following.Go(func() { s.blocklist.Run(ctx) })
-	following.Go(func() { s.tokens.Run(ctx, s.log) })
-	err := service.Serve(ctx, s.server, s.listener, stopGrace)
-	cancel()
-	following.Wait()
+	// Background work outlives ctx: requests need it until they are answered.
+	background := context.WithoutCancel(ctx)
+	stopReloading := service.RunInBackground(background, s.blocklist.Run)
+	stopWritingUses := service.RunInBackground(background, func(ctx context.Context) { s.tokens.Run(ctx, s.log) })
+
+	err := service.Serve(ctx, s.server, s.listener, shutdownTimeout)
+	stopWritingUses()
+	stopReloading()
 	s.tokens.Close()
 	return err
 }

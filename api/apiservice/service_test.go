@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"flag"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -28,42 +27,28 @@ import (
 	"linkstream/schema"
 	"linkstream/schema/service"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/testkit"
 )
 
 var engines enginetest.Engines
 
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(engines.Of(m),
-		// fasthttp renews its Date header as long as the process lasts, and a stopped server's cleaner sleeps for 10 s.
+		// fasthttp updates its Date header until the process exits, and the cleaner of a stopped server sleeps for 10 s.
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"))
 }
 
 var discard = slog.New(slog.DiscardHandler)
 
-// slowLinks is a link store whose list waits.
-type slowLinks struct {
-	*links
-	asked   chan struct{} // closed when the list was asked for
-	release chan struct{} // the list waits until it is closed
-}
-
-type links = sqlite.Store
-
-func (s slowLinks) Links(ctx context.Context, accountID, page int64) ([]schema.Link, int64, error) {
-	close(s.asked)
-	<-s.release
-	return s.links.Links(ctx, accountID, page)
-}
-
 func openStores(t *testing.T) (*sqlite.Store, *sqlite.Clicks) {
 	t.Helper()
 	dir := t.TempDir()
 	links, err := sqlite.Open(t.Context(), filepath.Join(dir, "links.db"))
-	must(t, err)
-	t.Cleanup(func() { must(t, links.Close()) })
+	testkit.Must(t, err)
+	t.Cleanup(func() { testkit.Must(t, links.Close()) })
 	clicks, err := sqlite.OpenClicks(t.Context(), filepath.Join(dir, "clicks.db"))
-	must(t, err)
+	testkit.Must(t, err)
 	return links, clicks
 }
 
@@ -73,12 +58,11 @@ func config() apiservice.Config {
 	return cfg
 }
 
-// run runs a node; stop stops it and returns what Run has returned.
-func run(t *testing.T, n *apiservice.Service) (stop func() error) {
-	t.Helper()
+// run runs the service. stop stops it and returns the result of Run.
+func run(s *apiservice.Service) (stop func() error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- n.Run(ctx) }()
+	go func() { done <- s.Run(ctx) }()
 	return func() error {
 		http.DefaultClient.CloseIdleConnections()
 		cancel()
@@ -86,17 +70,10 @@ func run(t *testing.T, n *apiservice.Service) (stop func() error) {
 	}
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func get(t *testing.T, url, token string) (status int, body string) {
 	t.Helper()
 	status, body, err := tryGet(t.Context(), url, token)
-	must(t, err)
+	testkit.Must(t, err)
 	return status, body
 }
 
@@ -120,21 +97,21 @@ func tryGet(ctx context.Context, url, token string) (status int, body string, er
 func addToken(t *testing.T, links *sqlite.Store) (secret string) {
 	t.Helper()
 	account := schema.Account{Email: "a@example.org", CreatedAt: time.Now()}
-	must(t, links.CreateAccount(t.Context(), &account))
+	testkit.Must(t, links.CreateAccount(t.Context(), &account))
 	secret, token := auth.NewToken(account.ID, "test")
-	must(t, links.CreateToken(t.Context(), &token))
+	testkit.Must(t, links.CreateToken(t.Context(), &token))
 	return secret
 }
 
-func TestOperatorsEndpoints(t *testing.T) {
+func TestOperatorEndpoints(t *testing.T) {
 	links, clicks := openStores(t)
-	n, err := apiservice.New(config(), links, clicks, nil, discard)
-	must(t, err)
-	stop := run(t, n)
-	base := "http://" + n.Addr()
+	s, err := apiservice.New(config(), links, clicks, nil, discard)
+	testkit.Must(t, err)
+	stop := run(s)
+	base := "http://" + s.Addr()
 	token := addToken(t, links)
 
-	t.Run("healthz says that the process lives", func(t *testing.T) {
+	t.Run("healthz answers while the process lives", func(t *testing.T) {
 		if status, body := get(t, base+"/healthz", ""); status != http.StatusOK || body != "ok\n" {
 			t.Errorf("%d %q", status, body)
 		}
@@ -161,64 +138,24 @@ func TestOperatorsEndpoints(t *testing.T) {
 			}
 		}
 	})
-	t.Run("readyz says whether the stores answer", func(t *testing.T) {
+	t.Run("readyz fails while a store does not answer", func(t *testing.T) {
 		if status, body := get(t, base+"/readyz", ""); status != http.StatusOK {
 			t.Errorf("%d %q", status, body)
 		}
-		must(t, clicks.Close())
+		testkit.Must(t, clicks.Close())
 		status, body := get(t, base+"/readyz", "")
 		if status != http.StatusServiceUnavailable || !strings.Contains(body, "click store") {
 			t.Errorf("without clicks: %d %q", status, body)
 		}
 	})
-	must(t, stop())
+	testkit.Must(t, stop())
 }
 
-func TestRunAnswersWhatIsUnderWayBeforeItEnds(t *testing.T) {
-	links, clicks := openStores(t)
-	defer clicks.Close()
-	slow := slowLinks{links, make(chan struct{}), make(chan struct{})}
-	n, err := apiservice.New(config(), slow, clicks, nil, discard)
-	must(t, err)
-	stop := run(t, n)
-	token := addToken(t, links)
-
-	answered := make(chan error, 1)
-	go func() {
-		status, body, err := tryGet(t.Context(), "http://"+n.Addr()+"/api/v1/links", token)
-		if err == nil && status != http.StatusOK {
-			err = fmt.Errorf("%d %s", status, body)
-		}
-		answered <- err
-	}()
-	<-slow.asked
-	stopped := make(chan error, 1)
-	go func() { stopped <- stop() }()
-	for deadline := time.Now().Add(10 * time.Second); ; { // until nobody listens any more
-		conn, err := net.Dial("tcp", n.Addr())
-		if err != nil {
-			break
-		}
-		conn.Close()
-		if time.Now().After(deadline) {
-			t.Fatal("a node that stops still takes connections")
-		}
-	}
-	select {
-	case err := <-stopped:
-		t.Fatalf("Run returned %v with a request under way", err)
-	default:
-	}
-	close(slow.release)
-	must(t, <-answered)
-	must(t, <-stopped)
-}
-
-func TestNewReportsWhatItCannotUse(t *testing.T) {
+func TestNewReportsInvalidSettings(t *testing.T) {
 	links, clicks := openStores(t)
 	defer clicks.Close()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	testkit.Must(t, err)
 	defer taken.Close()
 	for want, change := range map[string]func(*apiservice.Config){
 		"-api.blocklist":      func(cfg *apiservice.Config) { cfg.Blocklist = "/dev/null,/none" },
@@ -238,9 +175,9 @@ func TestConfig(t *testing.T) {
 	fs := flag.NewFlagSet("api", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	cfg.RegisterFlags(fs)
-	must(t, fs.Parse([]string{"-api.blocklist", "a,b", "-api.url", "https://links.example.org",
+	testkit.Must(t, fs.Parse([]string{"-api.blocklist", "a,b", "-api.url", "https://links.example.org",
 		"-api.signup", "open", "-api.trusted-proxies", "10.0.0.0/8"}))
-	must(t, cfg.Validate())
+	testkit.Must(t, cfg.Validate())
 	if cfg.Listen != "127.0.0.1:8081" || cfg.Blocklist != "a,b" || cfg.URL.String() != "https://links.example.org" ||
 		cfg.SignUp != "open" || cfg.TrustedProxies.String() != "10.0.0.0/8" {
 		t.Errorf("%+v", cfg)
@@ -252,25 +189,25 @@ func TestConfig(t *testing.T) {
 	err := cfg.Validate()
 	for _, name := range []string{"-api.listen", "-edge.url", "-api.signup"} {
 		if err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("%v, want it to name %s", err, name)
+			t.Errorf("error %v does not name %s", err, name)
 		}
 	}
 }
 
 func TestSlowClients(t *testing.T) {
-	new(fasthttp.ResponseHeader).AppendBytes(nil) // starts fasthttp's clock, which never ends, outside of the bubbles
+	new(fasthttp.ResponseHeader).AppendBytes(nil) // starts fasthttp's clock, which never stops, outside the bubbles
 	for _, c := range []struct {
 		name, sent string
-		answers    []int // of which the last ends the connection
+		answers    []int // statuses, after which the server closes the connection
 		within     time.Duration
 	}{
-		{"that never finish a header get 408", "GET /none HTTP/1.1\r\nHos", []int{408}, 11 * time.Second},
-		{"that never finish a body get 408",
+		{"that never complete a header get 408", "GET /none HTTP/1.1\r\nHos", []int{408}, 11 * time.Second},
+		{"that never complete a body get 408",
 			"POST /none HTTP/1.1\r\nHost: x\r\nContent-Length: 10000\r\n\r\n{", []int{408}, 11 * time.Second},
-		{"that never finish a body that is too large get 413",
+		{"that never complete a body that is too large get 413",
 			"POST /none HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n" +
 				strings.Repeat("x", 70_000), []int{413}, 11 * time.Second},
-		{"that stay without a request are disconnected", "GET /none HTTP/1.1\r\nHost: x\r\n\r\n", []int{404}, 76 * time.Second},
+		{"that send no further request are disconnected", "GET /none HTTP/1.1\r\nHost: x\r\n\r\n", []int{404}, 76 * time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -282,26 +219,26 @@ func TestSlowClients(t *testing.T) {
 				go func() { served <- service.Serve(ctx, server, listener, time.Minute) }()
 				began := time.Now()
 				conn, err := listener.Dial()
-				must(t, err)
+				testkit.Must(t, err)
 				_, err = io.WriteString(conn, c.sent)
-				must(t, err)
+				testkit.Must(t, err)
 				reader := bufio.NewReader(conn)
 				for _, status := range c.answers {
 					res, err := http.ReadResponse(reader, nil)
-					must(t, err)
+					testkit.Must(t, err)
 					body, err := io.ReadAll(res.Body)
-					must(t, err)
+					testkit.Must(t, err)
 					if res.StatusCode != status || !strings.Contains(string(body), `"message":"`) {
 						t.Errorf("%d %s", res.StatusCode, body)
 					}
 				}
 				if _, err := reader.ReadByte(); err != io.EOF || time.Since(began) > c.within {
-					t.Errorf("the connection goes on after %v: %v", time.Since(began), err)
+					t.Errorf("the connection is open after %v: %v", time.Since(began), err)
 				}
 				conn.Close()
 				cancel()
-				must(t, <-served)
-				time.Sleep(time.Minute) // until fasthttp's cleaner of idle workers has seen that the server is gone
+				testkit.Must(t, <-served)
+				time.Sleep(time.Minute) // until fasthttp's cleaner of idle workers has ended
 			})
 		})
 	}

@@ -1,4 +1,5 @@
-// Package invalidation makes a database publish its changes, so that every edge and api node drops what it has cached.
+// Package invalidation publishes the changes of links and domains, so that every edge and every api process drops the
+// cache entries that a change makes stale.
 package invalidation
 
 import (
@@ -8,23 +9,23 @@ import (
 	"linkstream/schema"
 )
 
-// Publisher sends a change to every node. Publish does not block and may drop changes under overload.
+// Publisher sends a change to every process. Publish does not block and may drop changes under overload.
 type Publisher interface {
 	Publish(change schema.Change)
 }
 
-// database publishes changes of links and domains after they are stored.
+// database publishes a change after the change is stored.
 type database struct {
 	schema.Database
 	publisher Publisher
 }
 
-// Wrap returns db as a database that publishes its changes.
+// Wrap returns a database that stores in db and publishes what it changes.
 func Wrap(db schema.Database, publisher Publisher) schema.Database {
 	return database{db, publisher}
 }
 
-// CreateLink also removes the negative entries that caches hold for the new hash.
+// CreateLink publishes too, because caches hold negative entries.
 func (d database) CreateLink(ctx context.Context, link *schema.Link) error {
 	err := d.Database.CreateLink(ctx, link)
 	if err == nil {
@@ -41,6 +42,7 @@ func (d database) SetActive(ctx context.Context, domainID int64, hash string, ac
 	return err
 }
 
+// CreateDomain publishes verified domains only: no cache knows of the others.
 func (d database) CreateDomain(ctx context.Context, domain *schema.Domain) error {
 	err := d.Database.CreateDomain(ctx, domain)
 	if err == nil && !domain.VerifiedAt.IsZero() {

@@ -15,64 +15,64 @@ import (
 	"linkstream/schema"
 	"linkstream/schema/postgres"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/testkit"
 )
 
-// database is what a process opens.
+// database is a store that a process opens and closes.
 type database interface {
 	schema.Database
 	io.Closer
 }
 
-func TestNodesShareTheRateLimit(t *testing.T) {
+func TestProcessesShareTheRateLimit(t *testing.T) {
 	t.Run("on SQLite", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "links.db")
-		sharesRateLimit(t, func() (database, error) { return sqlite.Open(t.Context(), path) })
+		testSharedRateLimit(t, func() (database, error) { return sqlite.Open(t.Context(), path) })
 	})
 	t.Run("on Postgres", func(t *testing.T) {
 		dsn := engines.Postgres(t)
-		sharesRateLimit(t, func() (database, error) { return postgres.Open(t.Context(), dsn) })
+		testSharedRateLimit(t, func() (database, error) { return postgres.Open(t.Context(), dsn) })
 	})
 }
 
-// sharesRateLimit runs three nodes, each on the database as it opens it, and sends them 3000 requests with one token.
-func sharesRateLimit(t *testing.T, open func() (database, error)) {
+// testSharedRateLimit runs three services, each on its own opened database, and sends them 3000 requests with one token.
+func testSharedRateLimit(t *testing.T, open func() (database, error)) {
 	clicks, err := sqlite.OpenClicks(t.Context(), filepath.Join(t.TempDir(), "clicks.db"))
-	must(t, err)
-	t.Cleanup(func() { must(t, clicks.Close()) })
+	testkit.Must(t, err)
+	t.Cleanup(func() { testkit.Must(t, clicks.Close()) })
 	var links database
 	var bases []string
 	for range 3 {
 		db, err := open()
-		must(t, err)
-		t.Cleanup(func() { must(t, db.Close()) })
-		n, err := apiservice.New(config(), db, clicks, nil, discard)
-		must(t, err)
-		stop := run(t, n)
-		t.Cleanup(func() { must(t, stop()) })
-		links, bases = db, append(bases, "http://"+n.Addr())
+		testkit.Must(t, err)
+		t.Cleanup(func() { testkit.Must(t, db.Close()) })
+		s, err := apiservice.New(config(), db, clicks, nil, discard)
+		testkit.Must(t, err)
+		stop := run(s)
+		t.Cleanup(func() { testkit.Must(t, stop()) })
+		links, bases = db, append(bases, "http://"+s.Addr())
 	}
 	account := schema.Account{Email: "a@example.org", CreatedAt: time.Now()}
-	must(t, links.CreateAccount(t.Context(), &account))
+	testkit.Must(t, links.CreateAccount(t.Context(), &account))
 
 	want := map[int]int{http.StatusOK: 2000, http.StatusTooManyRequests: 1000}
-	for range 2 { // a minute that turns under way spoils the count; it cannot do so twice within a minute
+	for range 2 { // a new window spoils the count; a second one cannot begin within a minute
 		secret, token := auth.NewToken(account.ID, "test")
-		must(t, links.CreateToken(t.Context(), &token))
+		testkit.Must(t, links.CreateToken(t.Context(), &token))
 		window := time.Now().Truncate(time.Minute)
 		got := statuses(t, bases, secret, 3000)
 		if !time.Now().Truncate(time.Minute).Equal(window) {
 			continue
 		}
 		if !maps.Equal(got, want) {
-			t.Errorf("answers by status: %v, want %v", got, want)
+			t.Errorf("answers by status %v, want %v", got, want)
 		}
 		return
 	}
-	t.Error("the minute turned twice: 3000 requests take too long")
+	t.Error("two windows began: 3000 requests take too long")
 }
 
-// statuses sends requests to the nodes in turn, as a load balancer does, several at a time, and returns how many answers
-// there were of each status.
+// statuses sends concurrent requests to the services in turn, as a load balancer does, and counts the answers by status.
 func statuses(t *testing.T, bases []string, token string, requests int64) map[int]int {
 	t.Helper()
 	var sent atomic.Int64

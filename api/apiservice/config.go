@@ -1,0 +1,69 @@
+package apiservice
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"strings"
+
+	"linkstream/api/customdomain"
+	"linkstream/schema"
+	"linkstream/schema/clientaddr"
+	"linkstream/schema/service"
+)
+
+// Config is the configuration of an api process.
+type Config struct {
+	EdgeURL        schema.BaseURL // of short links; the program sets it from -edge.url
+	Listen         string         // address of the API and the dashboard
+	Listener       net.Listener   // if not nil, an open listener that New uses instead of listening on Listen
+	URL            schema.BaseURL // public base of the API and the dashboard; zero: the address of the listener
+	SignUp         string         // "open" if anyone may create an account, else "closed"
+	TrustedProxies clientaddr.Proxies
+	Blocklist      string // paths of blocklist files, separated by commas
+	Domains        customdomain.Config
+}
+
+// Values of Config.SignUp.
+const (
+	signUpOpen   = "open"
+	signUpClosed = "closed"
+)
+
+// DefaultConfig returns a configuration that works once EdgeURL is set.
+func DefaultConfig() Config {
+	return Config{Listen: "127.0.0.1:8081", SignUp: signUpClosed, Domains: customdomain.DefaultConfig()}
+}
+
+// RegisterFlags binds the configuration to flags.
+func (c *Config) RegisterFlags(fs *flag.FlagSet) {
+	fs.StringVar(&c.Listen, "api.listen", c.Listen, "`address` on which the API and the dashboard are served")
+	fs.TextVar(&c.URL, "api.url", c.URL,
+		"public base `URL` of the API and the dashboard; https:// restricts session cookies to TLS (default the listen address)")
+	fs.StringVar(&c.SignUp, "api.signup", c.SignUp, "`open` if anyone may create an account, else closed")
+	fs.Var(&c.TrustedProxies, "api.trusted-proxies",
+		"`addresses` and CIDR blocks of proxies whose X-Forwarded-For is trusted, separated by commas")
+	fs.StringVar(&c.Blocklist, "api.blocklist", c.Blocklist,
+		"`files` of unsafe hosts in the format of /etc/hosts, separated by commas; reloaded when they change")
+	c.Domains.RegisterFlags(fs)
+}
+
+// Validate returns every invalid setting, except for the blocklist files, which New reads.
+func (c *Config) Validate() error {
+	var errs []error
+	if err := service.CheckAddr(c.Listen); err != nil {
+		errs = append(errs, fmt.Errorf("-api.listen: %w", err))
+	}
+	if c.EdgeURL.IsZero() {
+		errs = append(errs, errors.New("-edge.url: is not set"))
+	}
+	if c.SignUp != signUpOpen && c.SignUp != signUpClosed {
+		errs = append(errs, fmt.Errorf("-api.signup: %q is neither %s nor %s", c.SignUp, signUpOpen, signUpClosed))
+	}
+	return errors.Join(append(errs, c.Domains.Validate())...)
+}
+
+func (c *Config) blocklistFiles() []string {
+	return strings.FieldsFunc(c.Blocklist, func(r rune) bool { return r == ',' })
+}

@@ -1,0 +1,86 @@
+package invalidation_test
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"linkstream/api/invalidation"
+	"linkstream/schema"
+	"linkstream/schema/sqlite"
+	"linkstream/schema/testkit"
+)
+
+// recorder keeps the published changes. check, if set, is called with each.
+type recorder struct {
+	changes []schema.Change
+	check   func(schema.Change)
+}
+
+func (r *recorder) Publish(change schema.Change) {
+	r.changes = append(r.changes, change)
+	if r.check != nil {
+		r.check(change)
+	}
+}
+
+func TestChangesArePublished(t *testing.T) {
+	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "links.db"))
+	testkit.Must(t, err)
+	t.Cleanup(func() { testkit.Close(t, store) })
+	published := &recorder{}
+	db := invalidation.Wrap(store, published)
+	now := time.Now()
+	account := schema.Account{Email: "a@example.org", CreatedAt: now}
+	testkit.Must(t, db.CreateAccount(t.Context(), &account))
+	domain := schema.Domain{AccountID: account.ID, Host: "go.example.org", CreatedAt: now}
+	verified := schema.Domain{AccountID: account.ID, Host: "verified.example.org", CreatedAt: now, VerifiedAt: now}
+	link := schema.Link{AccountID: account.ID, Hash: "known", URL: "https://example.org/", Active: true, CreatedAt: now}
+
+	wantPublished := func(t *testing.T, want ...schema.Change) {
+		t.Helper()
+		testkit.Equal(t, "published changes", published.changes, want)
+		published.changes = nil
+	}
+	t.Run("of links that are created and switched off", func(t *testing.T) {
+		testkit.Must(t, db.CreateLink(t.Context(), &link))
+		wantPublished(t, schema.Change{Hash: "known"})
+		testkit.Must(t, db.SetActive(t.Context(), 0, "known", false))
+		wantPublished(t, schema.Change{Hash: "known"})
+	})
+	t.Run("of domains that are verified, at once or later", func(t *testing.T) {
+		testkit.Must(t, db.CreateDomain(t.Context(), &verified))
+		wantPublished(t, schema.Change{Host: "verified.example.org"})
+		testkit.Must(t, db.CreateDomain(t.Context(), &domain))
+		wantPublished(t)
+		testkit.Must(t, db.VerifyDomain(t.Context(), domain.ID, now))
+		wantPublished(t, schema.Change{Host: "go.example.org"})
+	})
+	t.Run("with the domain of the link", func(t *testing.T) {
+		custom := schema.Link{AccountID: account.ID, DomainID: verified.ID, Hash: "custom", URL: "https://example.org/", CreatedAt: now}
+		testkit.Must(t, db.CreateLink(t.Context(), &custom))
+		wantPublished(t, schema.Change{DomainID: verified.ID, Hash: "custom"})
+		testkit.Must(t, db.SetActive(t.Context(), verified.ID, "custom", true))
+		wantPublished(t, schema.Change{DomainID: verified.ID, Hash: "custom"})
+	})
+	t.Run("of domains that are deleted, after they are", func(t *testing.T) {
+		published.check = func(schema.Change) {
+			if _, err := store.Domain(t.Context(), domain.ID); schema.ErrorCode(err) != schema.CodeNotFound {
+				t.Errorf("published before it is stored: %v", err)
+			}
+		}
+		defer func() { published.check = nil }()
+		testkit.Must(t, db.DeleteDomain(t.Context(), domain.ID))
+		wantPublished(t, schema.Change{Host: "go.example.org"})
+	})
+	t.Run("unless they fail", func(t *testing.T) {
+		testkit.WantCode(t, db.CreateLink(t.Context(), &link), schema.CodeConflict)
+		testkit.WantCode(t, db.SetActive(t.Context(), 0, "none", true), schema.CodeNotFound)
+		again := verified
+		testkit.WantCode(t, db.CreateDomain(t.Context(), &again), schema.CodeConflict)
+		testkit.WantCode(t, db.VerifyDomain(t.Context(), domain.ID, now), schema.CodeNotFound)
+		testkit.WantCode(t, db.DeleteDomain(t.Context(), domain.ID), schema.CodeNotFound)
+		testkit.WantCode(t, db.DeleteDomain(t.Context(), verified.ID), schema.CodeConflict) // it has a link
+		wantPublished(t)
+	})
+}
