@@ -1,5 +1,7 @@
 package resolve
 
+import "time"
+
 // EncodeLocation is encodeLocation for tests.
 var EncodeLocation = encodeLocation
 
@@ -14,3 +16,32 @@ var (
 	Dropped  = (*state).dropped
 	SetStale = (*state).setStale
 )
+
+// HotTable is a hot table of one entry, for tests.
+type HotTable struct {
+	table *hotTable[linkIDs]
+	entry *entry[linkIDs]
+}
+
+// NewHotTable returns an empty table and an entry that is fresh until a time.
+func NewHotTable(until time.Time) *HotTable {
+	h := &HotTable{newHotTable[linkIDs](1 << 20), newEntry(true, linkIDs{1, 2}, nil)}
+	h.entry.check = 7
+	h.entry.state.setFresh(until)
+	return h
+}
+
+// Drops returns what Put expects.
+func (h *HotTable) Drops() uint64 { return h.table.drops.Load() }
+
+// CountDrop counts a Drop of an entry that is neither in the table nor in the shards.
+func (h *HotTable) CountDrop() { h.table.drops.Add(1) }
+
+// Put puts the entry, found after the table had counted drops, into the table.
+func (h *HotTable) Put(now time.Time, drops uint64) { h.table.put(1<<40, h.entry, now, drops) }
+
+// Get reports whether the table has the entry.
+func (h *HotTable) Get(now time.Time) bool { return h.table.get(1<<40, 7, now) != nil }
+
+// Remove removes the entry and reports whether the table had it.
+func (h *HotTable) Remove() bool { return h.table.remove(1<<40, 7) != nil }

@@ -46,7 +46,7 @@ func TestState(t *testing.T) {
 		resolve.SetStale(&s, first)
 		check(t, &s, false, true)
 	})
-	t.Run("nor one that follows another failed look-up", func(t *testing.T) {
+	t.Run("a failed look-up does not undo a drop after another failure", func(t *testing.T) {
 		var s resolve.State
 		resolve.Drop(&s)
 		first, _ := resolve.Dropped(&s)
