@@ -6,6 +6,7 @@ import (
 
 	"linkstream/schema"
 	"linkstream/schema/clickhouse"
+	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
 
@@ -13,7 +14,7 @@ func TestErrors(t *testing.T) {
 	dsn := engines.ClickHouse(t)
 	store, raw := openClicks(t, dsn), openRaw(t, dsn)
 	batch := new(schema.ClickBatch)
-	newTraffic().fill(batch, 0, 10_000)
+	storetest.NewTraffic().Fill(batch, 0, 10_000)
 	insert(t, store, batch)
 
 	t.Run("a server that is short of memory is unavailable", func(t *testing.T) {

@@ -48,13 +48,13 @@ func Statements(cluster string) (all []string, err error) {
 	return all, nil
 }
 
-// MigrateFirst applies the first migration alone.
-func MigrateFirst(ctx context.Context, db *sql.DB) error {
+// MigrateTo brings an empty database to a version of the schema, 0 being none.
+func MigrateTo(ctx context.Context, db *sql.DB, version int64) error {
 	known, err := layout{}.migrations()
-	if err != nil {
+	if err != nil || version == 0 {
 		return err
 	}
-	provider, err := goose.NewProvider(goose.DialectClickHouse, db, nil, goose.WithGoMigrations(known[0]),
+	provider, err := goose.NewProvider(goose.DialectClickHouse, db, nil, goose.WithGoMigrations(known[:version]...),
 		goose.WithDisableGlobalRegistry(true))
 	if err != nil {
 		return err

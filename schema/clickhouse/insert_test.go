@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -15,6 +14,7 @@ import (
 
 	"linkstream/schema"
 	"linkstream/schema/clickhouse"
+	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
 
@@ -29,29 +29,22 @@ func TestInsertClicks(t *testing.T) {
 	batch := new(schema.ClickBatch)
 
 	t.Run("moves the position to the batch's end, records that were dropped there included", func(t *testing.T) {
-		source := newTraffic()
-		source.fill(batch, 0, 10)
+		source := storetest.NewTraffic()
+		source.Fill(batch, 0, 10)
 		batch.Next += 5
 		insert(t, store, batch)
 		if at, err := store.Position(t.Context(), 0); err != nil || at.Next != 15 {
 			t.Fatalf("got position %+v, error %v", at, err)
 		}
 	})
-	t.Run("refuses a batch beyond the position, which would leave a gap", func(t *testing.T) {
-		source := newTraffic()
-		source.next = 16
-		source.fill(batch, 0, 10)
-		testkit.WantCode(t, store.InsertClicks(t.Context(), batch), schema.CodeConflict)
-		allCounted(t, raw, 0, 10)
-	})
 	t.Run("refuses a batch that may not stay one block", func(t *testing.T) {
-		newTraffic().fill(batch, 1, 500_001)
+		storetest.NewTraffic().Fill(batch, 1, 500_001)
 		testkit.WantCode(t, store.InsertClicks(t.Context(), batch), schema.CodeInternal)
 		allCounted(t, raw, 1, 0)
 	})
 	t.Run("makes one part of a batch, whatever months its clicks are of", func(t *testing.T) {
-		source := newTraffic()
-		source.fill(batch, 2, 500_000)
+		source := storetest.NewTraffic()
+		source.Fill(batch, 2, 500_000)
 		for i := range batch.ClickedAt {
 			batch.ClickedAt[i] = batch.ClickedAt[i].AddDate(0, -i%24, 0)
 		}
@@ -65,7 +58,7 @@ func TestInsertClicks(t *testing.T) {
 		}
 	})
 	t.Run("goes on with another token where the server lost a part and kept its token", func(t *testing.T) {
-		newTraffic().fill(batch, 3, 10)
+		storetest.NewTraffic().Fill(batch, 3, 10)
 		for lost := range 2 {
 			burnToken(t, raw, fmt.Sprintf("3/0/%d", lost), 202611)
 		}
@@ -109,17 +102,17 @@ func TestFightingWorkers(t *testing.T) {
 				return
 			}
 			defer store.Close()
-			batch, source := new(schema.ClickBatch), newTraffic()
+			batch, source := new(schema.ClickBatch), storetest.NewTraffic()
 			for {
 				at, err := store.Position(t.Context(), 0)
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				if source.next = at.Next; source.next >= records {
+				if source.Next = at.Next; source.Next >= records {
 					return
 				}
-				source.fill(batch, 0, 1+w+workers*source.random.IntN(4)) // unlike the others' lengths
+				source.Fill(batch, 0, 1+w+workers*source.Random.IntN(4)) // unlike the others' lengths
 				switch err = store.InsertClicks(t.Context(), batch); {
 				case err == nil:
 					succeeded.Add(int64(batch.Len()))
@@ -145,27 +138,6 @@ func TestFightingWorkers(t *testing.T) {
 }
 
 func TestGivenUp(t *testing.T) {
-	t.Run("a batch is counted as a whole or not at all, and not after the insert has returned", func(t *testing.T) {
-		dsn := engines.ClickHouse(t)
-		store, raw := openClicks(t, dsn), openRaw(t, dsn)
-		batch, source := new(schema.ClickBatch), newTraffic()
-		for round := range 15 {
-			base := source.next
-			source.fill(batch, 0, 20_000)
-			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(round)*10*time.Millisecond)
-			err := store.InsertClicks(ctx, batch)
-			cancel()
-			at, positionErr := store.Position(t.Context(), 0)
-			if positionErr != nil {
-				t.Fatal(positionErr)
-			}
-			if at.Next != batch.Next && (err == nil || at.Next != base) {
-				t.Fatalf("position %d after a batch from %d to %d, error %v", at.Next, base, batch.Next, err)
-			}
-			allCounted(t, raw, 0, uint64(at.Next))
-			source.next = at.Next
-		}
-	})
 	t.Run("an insert that still runs is ended", func(t *testing.T) {
 		dsn := engines.ClickHouse(t)
 		store, raw := openClicks(t, dsn), openRaw(t, dsn)
@@ -191,7 +163,7 @@ func TestGivenUp(t *testing.T) {
 
 func TestColumnsAllocateNothing(t *testing.T) {
 	batch := new(schema.ClickBatch)
-	newTraffic().fill(batch, 0, 10_000)
+	storetest.NewTraffic().Fill(batch, 0, 10_000)
 	fill := clickhouse.FillColumns()
 	fill(batch)
 	if n := testing.AllocsPerRun(20, func() { fill(batch) }); n != 0 {

@@ -14,6 +14,7 @@ import (
 	"linkstream/deploy/testengines/enginetest"
 	"linkstream/schema"
 	"linkstream/schema/clickhouse"
+	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
 
@@ -22,19 +23,19 @@ func TestOutage(t *testing.T) {
 	for protocol, dsn := range map[string]string{"native protocol": engine.Addr, "HTTP": engine.HTTPAddr} {
 		t.Run(protocol, func(t *testing.T) {
 			store := openClicks(t, dsn)
-			batch, source := new(schema.ClickBatch), newTraffic()
+			batch, source := new(schema.ClickBatch), storetest.NewTraffic()
 			at, err := store.Position(t.Context(), 0)
 			testkit.Must(t, err)
-			source.next = at.Next
-			source.fill(batch, 0, 100)
+			source.Next = at.Next
+			source.Fill(batch, 0, 100)
 			insert(t, store, batch)
-			source.fill(batch, 0, 100)
+			source.Fill(batch, 0, 100)
 
 			testkit.Must(t, engine.Stop())
 			for name, call := range callsOf(store, batch) {
 				begin := time.Now()
 				err := call(t.Context())
-				if took := time.Since(begin); schema.ErrorCode(err) != schema.CodeUnavailable || took > promptly {
+				if took := time.Since(begin); schema.ErrorCode(err) != schema.CodeUnavailable || took > storetest.Promptly {
 					t.Errorf("%s without a server: got error %v after %v", name, err, took)
 				}
 			}
@@ -54,7 +55,7 @@ func callsOf(store *clickhouse.Clicks, batch *schema.ClickBatch) map[string]func
 	return map[string]func(context.Context) error{
 		"Position":     func(ctx context.Context) error { _, err := store.Position(ctx, 0); return err },
 		"InsertClicks": func(ctx context.Context) error { return store.InsertClicks(ctx, batch) },
-		"LinkStats":    func(ctx context.Context) error { _, err := store.LinkStats(ctx, hotLink); return err },
+		"LinkStats":    func(ctx context.Context) error { _, err := store.LinkStats(ctx, storetest.HotLink); return err },
 		"ClickCounts":  func(ctx context.Context) error { _, err := store.ClickCounts(ctx, []int64{1, 2}); return err },
 	}
 }
@@ -78,7 +79,7 @@ func TestKills(t *testing.T) {
 	const rounds, partitions = 15, 2
 	engine := enginetest.Own(t, testengines.StartClickHouse)
 	store := openClicks(t, engine.Addr)
-	sources := [partitions]*traffic{newTraffic(), newTraffic()}
+	sources := [partitions]*storetest.Traffic{storetest.NewTraffic(), storetest.NewTraffic()}
 	random := rand.New(rand.NewPCG(3, 4))
 	var unanswered atomic.Int64
 	for range rounds {
@@ -87,11 +88,11 @@ func TestKills(t *testing.T) {
 		var group sync.WaitGroup
 		for p, source := range sources {
 			answered[p] = awaitPosition(t, store, p).Next
-			source.next = answered[p]
+			source.Next = answered[p]
 			group.Go(func() { // until the engine is killed
 				batch := new(schema.ClickBatch)
 				for {
-					source.fill(batch, p, 1+source.random.IntN(40_000))
+					source.Fill(batch, p, 1+source.Random.IntN(40_000))
 					err := store.InsertClicks(t.Context(), batch)
 					if err == nil {
 						answered[p] = batch.Next
@@ -119,9 +120,9 @@ func TestKills(t *testing.T) {
 	raw := openRaw(t, engine.Addr)
 	for p := range partitions {
 		at := awaitPosition(t, store, p)
-		sources[p].next = at.Next
+		sources[p].Next = at.Next
 		batch := new(schema.ClickBatch)
-		sources[p].fill(batch, p, 1000)
+		sources[p].Fill(batch, p, 1000)
 		insert(t, store, batch)
 		allCounted(t, raw, p, uint64(batch.Next))
 		t.Logf("partition %d: %d clicks", p, batch.Next)

@@ -10,15 +10,16 @@ import (
 
 	"linkstream/schema"
 	"linkstream/schema/clickhouse"
+	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
 
 func TestQueryPlans(t *testing.T) {
 	dsn := engines.ClickHouse(t)
 	store, raw := openClicks(t, dsn), openRaw(t, dsn)
-	batch, source := new(schema.ClickBatch), newTraffic()
+	batch, source := new(schema.ClickBatch), storetest.NewTraffic()
 	for range 3 { // of one row, all plans are alike
-		source.fill(batch, 0, 20_000)
+		source.Fill(batch, 0, 20_000)
 		testkit.Must(t, store.InsertClicks(t.Context(), batch))
 	}
 	lookingUp := clickhouse.LookingUp("counts")
@@ -27,13 +28,13 @@ func TestQueryPlans(t *testing.T) {
 		projections []string
 		args        []any
 	}{
-		"stats":    {lookingUp, []string{"counts"}, []any{hotLink}},
-		"counts":   {nil, []string{"counts"}, []any{[]int64{hotLink, 7919}}},
+		"stats":    {lookingUp, []string{"counts"}, []any{storetest.HotLink}},
+		"counts":   {nil, []string{"counts"}, []any{[]int64{storetest.HotLink, 7919}}},
 		"position": {nil, []string{"positions"}, []any{0}}, "marks": {nil, []string{"positions"}, []any{0}},
 		"link report": {nil, []string{"counts", "sources"}, []any{
-			hotLink, "2026-11-21", hotLink, "2026-11-21", schema.TopNames,
+			storetest.HotLink, "2026-11-21", storetest.HotLink, "2026-11-21", schema.TopNames,
 		}},
-		"account report": {nil, []string{"accounts"}, []any{hotAccount, "2026-11-21", schema.TopNames}},
+		"account report": {nil, []string{"accounts"}, []any{storetest.HotAccount, "2026-11-21", schema.TopNames}},
 	} {
 		t.Run(name+" reads nothing but a range of "+strings.Join(reads.projections, " and one of "), func(t *testing.T) {
 			text := explain(t, raw, reads.settings, clickhouse.Queries[name], reads.args...)
@@ -104,8 +105,8 @@ func TestClusterSettings(t *testing.T) {
 	store, err := clickhouse.OnCluster(clickhouse.Config{DSN: dsn, Cluster: "main"})
 	testkit.Must(t, err)
 	t.Cleanup(func() { store.Close() })
-	batch, source := new(schema.ClickBatch), newTraffic()
-	source.fill(batch, 0, 10)
+	batch, source := new(schema.ClickBatch), storetest.NewTraffic()
+	source.Fill(batch, 0, 10)
 	testkit.Must(t, store.InsertClicks(t.Context(), batch))
 	if at, err := store.Position(t.Context(), 0); err != nil || at.Next != 10 {
 		t.Fatalf("got position %+v, error %v", at, err)

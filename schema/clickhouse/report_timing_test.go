@@ -7,50 +7,54 @@ import (
 
 	"linkstream/schema"
 	"linkstream/schema/clickhouse"
+	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
 
-// BenchmarkBigReads reads of 10 million clicks of 30 days, of which hotLink has two fifths, and its account a little
+// BenchmarkBigReads reads of 10 million clicks of 30 days, of which storetest.HotLink has two fifths, and its account a little
 // more.
 func BenchmarkBigReads(b *testing.B) {
 	const batches, clicks, days = 20, 500_000, 30
 	store := openClicks(b, engines.ClickHouse(b))
-	batch, source := new(schema.ClickBatch), newTraffic()
+	batch, source := new(schema.ClickBatch), storetest.NewTraffic()
 	for range batches {
-		source.fill(batch, 0, clicks)
+		source.Fill(batch, 0, clicks)
 		for i := range clicks {
 			batch.ClickedAt[i] = batch.ClickedAt[i].AddDate(0, 0, i%days)
-			if source.random.IntN(5) < 2 {
-				batch.LinkID[i], batch.AccountID[i] = hotLink, hotAccount
+			if source.Random.IntN(5) < 2 {
+				batch.LinkID[i], batch.AccountID[i] = storetest.HotLink, storetest.HotAccount
 			}
 		}
 		testkit.Must(b, store.InsertClicks(b.Context(), batch))
 	}
-	all, week := time.Time{}, source.day.AddDate(0, 0, days-7)
+	all, week := time.Time{}, source.Day.AddDate(0, 0, days-7)
 	for _, bench := range []struct {
 		name string
 		read func(*clickhouse.Clicks) error
 	}{
-		{"LinkStats", func(s *clickhouse.Clicks) error { _, err := s.LinkStats(b.Context(), hotLink); return err }},
+		{"LinkStats", func(s *clickhouse.Clicks) error { _, err := s.LinkStats(b.Context(), storetest.HotLink); return err }},
 		{"LinkStats of a cold link", func(s *clickhouse.Clicks) error {
-			_, err := s.LinkStats(b.Context(), popularLinks/2)
+			_, err := s.LinkStats(b.Context(), storetest.TrafficLinks/2)
 			return err
 		}},
-		{"LinkReport", func(s *clickhouse.Clicks) error { _, err := s.LinkReport(b.Context(), hotLink, all); return err }},
+		{"LinkReport", func(s *clickhouse.Clicks) error {
+			_, err := s.LinkReport(b.Context(), storetest.HotLink, all)
+			return err
+		}},
 		{"LinkReport of a week", func(s *clickhouse.Clicks) error {
-			_, err := s.LinkReport(b.Context(), hotLink, week)
+			_, err := s.LinkReport(b.Context(), storetest.HotLink, week)
 			return err
 		}},
 		{"LinkReport of a cold link", func(s *clickhouse.Clicks) error {
-			_, err := s.LinkReport(b.Context(), popularLinks/2, all)
+			_, err := s.LinkReport(b.Context(), storetest.TrafficLinks/2, all)
 			return err
 		}},
 		{"AccountReport", func(s *clickhouse.Clicks) error {
-			_, err := s.AccountReport(b.Context(), hotAccount, all)
+			_, err := s.AccountReport(b.Context(), storetest.HotAccount, all)
 			return err
 		}},
 		{"AccountReport of a week", func(s *clickhouse.Clicks) error {
-			_, err := s.AccountReport(b.Context(), hotAccount, week)
+			_, err := s.AccountReport(b.Context(), storetest.HotAccount, week)
 			return err
 		}},
 	} {

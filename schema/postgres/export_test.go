@@ -7,15 +7,19 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// MigrateOld makes the tables that the migrations before sessions make.
-func MigrateOld(ctx context.Context, dsn string) error {
+// MigrateTo brings an empty database to a version of the schema, 0 being none.
+func MigrateTo(ctx context.Context, dsn string, version int64) error {
 	files := fstest.MapFS{}
-	for _, name := range []string{"00001_links.sql", "00002_rate.sql"} {
-		text, err := migrations.ReadFile("migrations/" + name)
+	entries, err := migrations.ReadDir("migrations")
+	if err != nil || version == 0 {
+		return err
+	}
+	for _, entry := range entries[:version] {
+		text, err := migrations.ReadFile("migrations/" + entry.Name())
 		if err != nil {
 			return err
 		}
-		files[name] = &fstest.MapFile{Data: text}
+		files[entry.Name()] = &fstest.MapFile{Data: text}
 	}
 	pool, err := pgxpool.New(ctx, dsn)
 	if err != nil {

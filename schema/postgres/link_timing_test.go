@@ -11,6 +11,7 @@ import (
 
 	"linkstream/schema"
 	"linkstream/schema/postgres"
+	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
 
@@ -89,55 +90,9 @@ func BenchmarkCreateLinkParallel(b *testing.B) {
 	}
 }
 
-func BenchmarkLink(b *testing.B) {
-	links, _ := linksOf(b, 100_000)
-	var n atomic.Int64
-	b.ReportAllocs()
-	b.ResetTimer()
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			hash := fmt.Sprintf("link-%d", n.Add(7919)%100_000+1)
-			_, err := links.Link(b.Context(), 0, hash)
-			testkit.Must(b, err)
-		}
-	})
-}
-
-// BenchmarkLinks shows that any page costs the same.
 func BenchmarkLinks(b *testing.B) {
-	links, accountID := linksOf(b, 100_000)
-	for _, page := range []int64{1, 100, 5000} {
-		b.Run(fmt.Sprintf("page=%d", page), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				got, _, err := links.Links(b.Context(), accountID, page)
-				if err != nil || len(got) != schema.PageSize {
-					b.Fatal(len(got), err)
-				}
-			}
-		})
-	}
-}
-
-// BenchmarkSearchLinks looks through all of an account's links, of which the page it returns is a small part.
-func BenchmarkSearchLinks(b *testing.B) {
-	links, accountID := linksOf(b, 100_000)
-	for query, want := range map[string]int64{"n=7777": 11, "link-": 100_000} {
-		b.Run("found="+fmt.Sprint(want), func(b *testing.B) {
-			for b.Loop() {
-				if _, total, err := links.SearchLinks(b.Context(), accountID, query, 1); err != nil || total != want {
-					b.Fatal(total, err)
-				}
-			}
-		})
-	}
-}
-
-// linksOf returns a store in which an account has n links, "link-1" to "link-n".
-func linksOf(b *testing.B, n int) (links *postgres.Store, accountID int64) {
-	b.Helper()
 	dsn := engines.Postgres(b)
-	links = openLinks(b, dsn)
-	fill(b, openRaw(b, dsn), n)
-	return links, 1
+	links := openLinks(b, dsn)
+	fill(b, openRaw(b, dsn), storetest.TimedLinks)
+	storetest.BenchmarkLinkStores(b, links, 1)
 }

@@ -12,6 +12,7 @@ import (
 	"linkstream/deploy/testengines/enginetest"
 	"linkstream/schema"
 	"linkstream/schema/postgres"
+	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
 
@@ -25,7 +26,7 @@ func TestOutage(t *testing.T) {
 		for name, call := range callsOf(links, owner.ID) {
 			begin := time.Now()
 			err := call(t.Context())
-			if took := time.Since(begin); schema.ErrorCode(err) != schema.CodeUnavailable || took > promptly {
+			if took := time.Since(begin); schema.ErrorCode(err) != schema.CodeUnavailable || took > storetest.Promptly {
 				t.Errorf("%s: got error %v after %v", name, err, took)
 			}
 		}

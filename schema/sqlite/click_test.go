@@ -4,7 +4,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"linkstream/schema"
 	"linkstream/schema/sqlite"
 	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
@@ -26,17 +25,5 @@ func TestClicks(t *testing.T) {
 			testkit.Must(t, clicks.Close())
 			return openClicks(t, path)
 		}
-	})
-}
-
-func TestInsertClicks(t *testing.T) {
-	t.Run("refuses a batch beyond the position, which would leave a gap", func(t *testing.T) {
-		path := filepath.Join(t.TempDir(), "clicks.db")
-		clicks := openClicks(t, path)
-		batch, source := new(schema.ClickBatch), newTraffic()
-		source.next = 10
-		source.fill(batch, 5)
-		testkit.WantCode(t, clicks.InsertClicks(t.Context(), batch), schema.CodeConflict)
-		allCounted(t, path, 0)
 	})
 }

@@ -5,24 +5,28 @@ import (
 	"testing/fstest"
 )
 
-// CreateFirstClicks makes the file that the first migration makes.
-func CreateFirstClicks(ctx context.Context, path string) error {
-	return createOld(ctx, path, "migrations/clicks/", "00001_clicks.sql")
+// MigrateLinksTo makes a file with links of a version of their schema, 0 being none.
+func MigrateLinksTo(ctx context.Context, path string, version int64) error {
+	return migrateTo(ctx, path, "migrations/links", version)
 }
 
-// CreateOldLinks makes the file that the migrations before sessions make.
-func CreateOldLinks(ctx context.Context, path string) error {
-	return createOld(ctx, path, "migrations/links/", "00001_links.sql", "00002_rate.sql")
+// MigrateClicksTo makes a file with clicks of a version of their schema, 0 being none.
+func MigrateClicksTo(ctx context.Context, path string, version int64) error {
+	return migrateTo(ctx, path, "migrations/clicks", version)
 }
 
-func createOld(ctx context.Context, path, folder string, names ...string) error {
+func migrateTo(ctx context.Context, path, folder string, version int64) error {
 	files := fstest.MapFS{}
-	for _, name := range names {
-		text, err := migrations.ReadFile(folder + name)
+	entries, err := migrations.ReadDir(folder)
+	if err != nil || version == 0 {
+		return err
+	}
+	for _, entry := range entries[:version] {
+		text, err := migrations.ReadFile(folder + "/" + entry.Name())
 		if err != nil {
 			return err
 		}
-		files[name] = &fstest.MapFile{Data: text}
+		files[entry.Name()] = &fstest.MapFile{Data: text}
 	}
 	db, err := openFile(ctx, path, "NORMAL", files)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
 
@@ -45,42 +46,9 @@ func openRaw(tb testing.TB, path string) *sql.DB {
 	return raw
 }
 
-func BenchmarkLink(b *testing.B) {
-	links, _ := manyLinks(b, 100_000)
-	var n atomic.Int64
-	b.ReportAllocs()
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			hash := fmt.Sprintf("link-%d", n.Add(7919)%100_000+1)
-			_, err := links.Link(b.Context(), 0, hash)
-			testkit.Must(b, err)
-		}
-	})
-}
-
-func BenchmarkOwnedLink(b *testing.B) {
-	links, owner := manyLinks(b, 100_000)
-	b.ReportAllocs()
-	for b.Loop() {
-		_, err := links.OwnedLink(b.Context(), owner.ID, "link-777", nil)
-		testkit.Must(b, err)
-	}
-}
-
-// BenchmarkLinks shows that any page costs the same.
 func BenchmarkLinks(b *testing.B) {
-	links, owner := manyLinks(b, 100_000)
-	for _, page := range []int64{1, 100, 5000} {
-		b.Run(fmt.Sprintf("page=%d", page), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				got, _, err := links.Links(b.Context(), owner.ID, page)
-				if err != nil || len(got) != schema.PageSize {
-					b.Fatal(len(got), err)
-				}
-			}
-		})
-	}
+	links, owner := manyLinks(b, storetest.TimedLinks)
+	storetest.BenchmarkLinkStores(b, links, owner.ID)
 }
 
 // BenchmarkCreateLink shows what it is worth to create links together: one caller waits for the disk by itself.
@@ -114,19 +82,5 @@ func BenchmarkOpenLinks(b *testing.B) {
 		links, err := sqlite.Open(b.Context(), path)
 		testkit.Must(b, err)
 		testkit.Must(b, links.Close())
-	}
-}
-
-// BenchmarkSearchLinks looks through all of an account's links, of which the page it returns is a small part.
-func BenchmarkSearchLinks(b *testing.B) {
-	links, owner := manyLinks(b, 100_000)
-	for query, want := range map[string]int64{"n=7777": 11, "link-": 100_000} {
-		b.Run("found="+fmt.Sprint(want), func(b *testing.B) {
-			for b.Loop() {
-				if _, total, err := links.SearchLinks(b.Context(), owner.ID, query, 1); err != nil || total != want {
-					b.Fatal(total, err)
-				}
-			}
-		})
 	}
 }

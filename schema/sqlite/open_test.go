@@ -105,28 +105,6 @@ func TestContext(t *testing.T) {
 		testkit.Must(t, err)
 		testkit.Must(t, links.CreateAccount(t.Context(), &account))
 	})
-	t.Run("a batch that is given up is counted as a whole or not at all", func(t *testing.T) {
-		path := filepath.Join(t.TempDir(), "clicks.db")
-		clicks := openClicks(t, path)
-		batch, source := new(schema.ClickBatch), newTraffic()
-		counted := int64(0)
-		for round := range 10 {
-			source.next = counted
-			source.fill(batch, 5_000)
-			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(round)*3*time.Millisecond)
-			err := clicks.InsertClicks(ctx, batch)
-			cancel()
-			at, positionErr := clicks.Position(t.Context(), 0)
-			if positionErr != nil {
-				t.Fatal(positionErr)
-			}
-			if at.Next != batch.Next && (err == nil || at.Next != batch.Base) {
-				t.Fatalf("position %d after a batch from %d to %d, error %v", at.Next, batch.Base, batch.Next, err)
-			}
-			counted = at.Next
-			allCounted(t, path, counted)
-		}
-	})
 }
 
 // allCounted requires that the counters sum to want, and the totals too.

@@ -17,6 +17,7 @@ import (
 
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
 
@@ -74,16 +75,16 @@ func countClicks(ctx context.Context, path, _ string) error {
 	if err != nil {
 		return err
 	}
-	batch, source := new(schema.ClickBatch), newTraffic()
+	batch, source := new(schema.ClickBatch), storetest.NewTraffic()
 	for {
 		at, err := clicks.Position(ctx, 0)
 		if err != nil {
 			return err
 		}
-		if source.next = at.Next; source.next == clicksInAll {
+		if source.Next = at.Next; source.Next == clicksInAll {
 			return clicks.Close()
 		}
-		source.fill(batch, 250)
+		source.Fill(batch, 0, 250)
 		err = clicks.InsertClicks(ctx, batch)
 		switch {
 		case err == nil:

@@ -83,3 +83,31 @@ func countsWhileWindowsFollow(t *testing.T, store LinkStores) {
 	wantEach(t, got[0][:])
 	wantEach(t, got[1][:])
 }
+
+// TestOldAttempts checks that the store deletes old attempts a few at a time. rows returns how many it keeps.
+func TestOldAttempts(t *testing.T, store schema.AttemptStore, rows func() int) {
+	count := func(key byte, window time.Time) int64 {
+		t.Helper()
+		attempts, err := store.CountAttempt(t.Context(), [32]byte{key}, window)
+		testkit.Must(t, err)
+		return attempts
+	}
+	now := window(0).Truncate(time.Hour)
+	for key := range byte(100) {
+		count(key, now.Add(-time.Hour-time.Minute))
+	}
+	count(0, now.Add(-time.Hour))
+	testkit.Equal(t, "rows while none is old", rows(), 101)
+	t.Run("each call deletes a few that are old", func(t *testing.T) {
+		for calls := 0; rows() > 2; calls++ {
+			if calls > 10 {
+				t.Fatalf("%d rows are left after %d calls", rows(), calls)
+			}
+			count(0, now)
+		}
+	})
+	t.Run("those of an hour ago are not old", func(t *testing.T) {
+		count(0, now)
+		testkit.Equal(t, "attempts", count(0, now.Add(-time.Hour)), 2)
+	})
+}

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -39,6 +40,8 @@ var clickBehaviours = []behaviour[ClickStores]{
 	{"InsertClicks takes a batch of 50,000 clicks", takesBigBatch},
 	{"InsertClicks refuses a batch that was counted", refusesRepeatedBatch},
 	{"InsertClicks refuses a batch at an earlier position", refusesStaleBatch},
+	{"InsertClicks refuses a batch beyond the position, which would leave a gap", refusesBatchBeyond},
+	{"InsertClicks counts a batch as a whole or not at all when its context ends", countsWholeBatches},
 	{"InsertClicks lets exactly one of concurrent workers count", countsOneOfConcurrentBatches},
 	{"InsertClicks counts each record once while workers fight", countsOnceWhileWorkersFight},
 	{"InsertClicks counts several partitions at once", countsPartitionsAtOnce},
@@ -241,6 +244,40 @@ func refusesStaleBatch(t *testing.T, store ClickStores) {
 		}
 		model.check(t, store)
 	}
+}
+
+func refusesBatchBeyond(t *testing.T, store ClickStores) {
+	model := newModel()
+	model.insert(t, store, 0, clicksOf(1, 10)...)
+	beyond := new(schema.ClickBatch)
+	beyond.Reset(0, model.partition(0).next+1)
+	for i, c := range clicksOf(1, 5) {
+		appendClick(beyond, beyond.Next, uint64(i)+12, c)
+	}
+	testkit.WantCode(t, store.InsertClicks(t.Context(), beyond), schema.CodeConflict)
+	model.check(t, store)
+}
+
+// countsWholeBatches ends the context of inserts at any moment. What is not counted when an insert returns must not be
+// counted later: the position, which is read at once, says what the model counts.
+func countsWholeBatches(t *testing.T, store ClickStores) {
+	model := newModel()
+	random := rand.New(rand.NewPCG(11, 12))
+	for round := range 15 {
+		batch := model.batch(0, randomClicks(random, 5_000+round, 100)...)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(round)*4*time.Millisecond)
+		err := store.InsertClicks(ctx, batch)
+		cancel()
+		position, positionErr := store.Position(t.Context(), 0)
+		testkit.Must(t, positionErr)
+		switch {
+		case position.Next == batch.Next:
+			model.count(batch)
+		case err == nil || position.Next != batch.Base:
+			t.Fatalf("position %d after a batch from %d to %d, error %v", position.Next, batch.Base, batch.Next, err)
+		}
+	}
+	model.check(t, store)
 }
 
 func keepsClicks(t *testing.T, open Open[ClickStores]) {

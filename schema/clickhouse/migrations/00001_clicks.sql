@@ -1,5 +1,5 @@
--- One row for each click. A batch is one INSERT, one block and one part, so it is there as a whole or not at all, and
--- with it the projections: they are part of the part.
+-- One row per click. A batch is one INSERT of one block, which becomes one part: it is stored as a whole or not at all.
+-- The projections are stored within the part.
 CREATE TABLE IF NOT EXISTS {{.Rows}} {{.OnCluster}} (
     link_id         Int64                  CODEC (Delta, ZSTD),
     clicked_at      DateTime64(3, 'UTC')   CODEC (Delta, ZSTD),
@@ -7,11 +7,11 @@ CREATE TABLE IF NOT EXISTS {{.Rows}} {{.OnCluster}} (
     browser         LowCardinality(String) CODEC (ZSTD),
     kafka_partition Int32                  CODEC (ZSTD),
     kafka_offset    Int64                  CODEC (Delta, ZSTD),
-    kafka_next      Int64                  CODEC (ZSTD), -- in the last row of a batch: its Next; else 0
+    kafka_next      Int64                  CODEC (ZSTD), -- Next of the batch in its last row, 0 in its other rows
     incarnation     FixedString(16)        CODEC (ZSTD),
     lane            UInt32                 CODEC (ZSTD),
     seq             UInt64                 CODEC (Delta, ZSTD),
-    month           UInt32                 CODEC (ZSTD), -- 202611: of the batch's Time, so one value in a block
+    month           UInt32                 CODEC (ZSTD), -- such as 202611, from the batch's Time: one value per block
     PROJECTION counts (
         SELECT link_id, toDate(clicked_at), device, browser, count()
         GROUP BY link_id, toDate(clicked_at), device, browser
@@ -25,16 +25,14 @@ ENGINE = {{if .Cluster}}ReplicatedMergeTree('/clickhouse/tables/{uuid}/{shard}',
 PARTITION BY month
 ORDER BY (link_id, clicked_at)
 SETTINGS
-    -- A link's rows of a part are a few: a smaller mark has fewer others around them. Tables of before have 8192.
-    index_granularity = 2048,
-    -- Tokens of so many blocks are kept: of far more than come within insertTimeout.
+    -- How many deduplication tokens are kept: far more than there are inserts within insertTimeout.
     non_replicated_deduplication_window = 10000,
     replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 3600,
-    -- An insert is answered when it would survive a power failure.
+    -- An insert is answered once it survives a power failure.
     fsync_after_insert = 1, fsync_part_directory = 1;
 
 {{if .Cluster}}
--- A batch must stay one block: so a Kafka partition, and not a link, belongs to a shard.
+-- The sharding key is the Kafka partition and not the link, so that a batch stays one block on one shard.
 CREATE TABLE IF NOT EXISTS clicks {{.OnCluster}} AS {{.Rows}}
 ENGINE = Distributed('{{.Cluster}}', '{{.Database}}', '{{.Rows}}', kafka_partition);
 {{end}}

@@ -1,12 +1,12 @@
--- For reports: whose link it was, and where the click came from. Rows of before are of account 0, and of no known
--- referrer and country.
+-- For reports: the owner of the link, and where the click came from. Older rows have account 0, and neither referrer nor
+-- country.
 ALTER TABLE {{.Rows}} {{.OnCluster}}
     ADD COLUMN IF NOT EXISTS account_id Int64                  CODEC (ZSTD) AFTER link_id,
     ADD COLUMN IF NOT EXISTS referrer   LowCardinality(String) CODEC (ZSTD) AFTER browser,
     ADD COLUMN IF NOT EXISTS country    LowCardinality(String) CODEC (ZSTD) AFTER referrer;
 
--- Bots are told from people by what is counted, not by a key, so that there are fewer rows, and so that counts of all
--- clicks cannot be read here.
+-- Bots have a counter of their own instead of a key, which makes fewer rows. Queries that count all clicks do not match
+-- these projections.
 ALTER TABLE {{.Rows}} {{.OnCluster}}
     ADD PROJECTION IF NOT EXISTS sources (
         SELECT link_id, toDate(clicked_at), referrer, country, countIf(device != 'bot')
@@ -17,7 +17,7 @@ ALTER TABLE {{.Rows}} {{.OnCluster}}
         GROUP BY account_id, toDate(clicked_at), link_id
     );
 
--- In the background, which is no longer the default. Until a part has its projections, its rows are read.
+-- In the background, which newer servers do only if told. Queries read the rows of a part until it has its projections.
 ALTER TABLE {{.Rows}} {{.OnCluster}} MATERIALIZE PROJECTION sources, MATERIALIZE PROJECTION accounts
 SETTINGS mutations_sync = 0;
 

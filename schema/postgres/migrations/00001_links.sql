@@ -6,7 +6,7 @@ CREATE TABLE accounts (
     suspended     boolean     NOT NULL,
     link_count    bigint      NOT NULL DEFAULT 0, -- the ordinal of the account's newest link
     created_at    timestamptz NOT NULL
-) WITH (fillfactor = 70); -- link_count changes with each link: room for the new version on the same page
+) WITH (fillfactor = 70); -- link_count changes with each link: leave room for the new row version on the same page
 
 CREATE TABLE tokens (
     id         bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -28,7 +28,7 @@ CREATE TABLE domains (
     UNIQUE (host, account_id)
 );
 
--- A host may be claimed by many accounts and held by one.
+-- Many accounts may claim a host, and one may have it verified.
 CREATE UNIQUE INDEX domains_verified ON domains (host) WHERE verified_at IS NOT NULL;
 
 CREATE TABLE links (

@@ -7,11 +7,11 @@ CREATE TABLE sessions (
     created_at timestamptz NOT NULL,
     seen_at    timestamptz NOT NULL,
     expires_at timestamptz NOT NULL
-) WITH (fillfactor = 70); -- it changes while it is used: room for the new version on the same page
+) WITH (fillfactor = 70); -- a row changes while the session is used: leave room for the new version on the same page
 
 CREATE INDEX sessions_of_account ON sessions (account_id);
 
--- The key begins with the window, so that it leads to the old ones, too.
+-- The key begins with the window, so that it also finds the old rows.
 CREATE TABLE attempts (
     begins_at timestamptz NOT NULL,
     key       bytea       NOT NULL,
@@ -23,5 +23,5 @@ ALTER TABLE tokens ADD COLUMN used_at timestamptz;
 ALTER TABLE tokens SET (fillfactor = 70);
 CREATE INDEX tokens_of_account ON tokens (account_id, id) WHERE revoked_at IS NULL;
 
--- By bytes, as SQLite orders hosts, whatever the database's language.
+-- Ordered by bytes as in SQLite, whatever the collation of the database.
 CREATE INDEX domains_of_account ON domains (account_id, host COLLATE "C");

@@ -1,6 +1,6 @@
 -- +goose Up
--- Where people's clicks came from, where that is known: referrers' hosts (kind 1) and countries (kind 2). Clicks of
--- whom neither is known have no row: they are the rest of the link's counters.
+-- Where people's clicks came from: hosts of referrers (kind 1) and countries (kind 2). A click without a referrer, or
+-- without a country, has no row of that kind: reports compute these from the link's counters.
 CREATE TABLE sources (
     link_id INTEGER NOT NULL,
     kind    INTEGER NOT NULL,
@@ -10,8 +10,8 @@ CREATE TABLE sources (
     PRIMARY KEY (link_id, kind, day, name)
 ) STRICT, WITHOUT ROWID;
 
--- The clicks that came with an account. A day's rows of an account stand side by side, so a batch, which is mostly of
--- one day, changes few pages.
+-- The clicks on each account's links. The rows of an account and a day are neighbours, so a batch, whose clicks are
+-- mostly of one day, changes few pages.
 CREATE TABLE owned (
     account_id INTEGER NOT NULL,
     day        INTEGER NOT NULL,

@@ -1,5 +1,5 @@
--- Times are milliseconds since 1970-01-01T00:00:00Z. Other databases refer to rows by their ids, so an id is never used
--- twice, also after its row is gone: hence AUTOINCREMENT.
+-- Times are milliseconds since 1970-01-01T00:00:00Z. Other databases refer to rows by their ids: AUTOINCREMENT never uses
+-- an id again, even after its row is deleted.
 
 -- +goose Up
 CREATE TABLE accounts (
@@ -31,7 +31,7 @@ CREATE TABLE domains (
     UNIQUE (host, account_id)
 ) STRICT;
 
--- A host may be claimed by many accounts and held by one.
+-- Many accounts may claim a host, and one may have it verified.
 CREATE UNIQUE INDEX domains_verified ON domains (host) WHERE verified_at IS NOT NULL;
 
 CREATE TABLE links (

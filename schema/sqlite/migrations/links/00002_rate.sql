@@ -1,5 +1,5 @@
 -- +goose Up
--- What the api nodes have leased of each token's rate limit: one row for a token, of its latest window.
+-- What api nodes have leased of each token's rate limit: one row per token, for its latest window.
 CREATE TABLE rate_windows (
     token_id  INTEGER PRIMARY KEY REFERENCES tokens (id),
     begins_at INTEGER NOT NULL,

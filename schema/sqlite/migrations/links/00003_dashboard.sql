@@ -11,7 +11,7 @@ CREATE TABLE sessions (
 
 CREATE INDEX sessions_of_account ON sessions (account_id);
 
--- The key begins with the window, so that it leads to the old ones, too.
+-- The key begins with the window, so that it also finds the old rows.
 CREATE TABLE attempts (
     begins_at INTEGER NOT NULL,
     key       BLOB    NOT NULL,

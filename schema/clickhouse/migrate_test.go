@@ -1,0 +1,89 @@
+package clickhouse_test
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"linkstream/schema"
+	"linkstream/schema/clickhouse"
+	"linkstream/schema/storetest"
+	"linkstream/schema/testkit"
+)
+
+func TestMigrations(t *testing.T) {
+	files := os.DirFS("migrations")
+	storetest.TestFrozenMigrations(t, files, map[string]string{
+		"00001_clicks.sql":  "a4c575dbdd8ee0e65c7baf0c277fe033f8c4d32dc34a3a92317b00f2083abd07",
+		"00002_reports.sql": "0fd3ca8733c72fc5362c306a484f64f95094df2f2cea53149a48a159ae7ca2f0",
+	})
+	storetest.TestUpgrades(t, files, func(t *testing.T, from int64) []string {
+		dsn := engines.ClickHouse(t)
+		testkit.Must(t, clickhouse.MigrateTo(t.Context(), openDB(t, dsn), from))
+		openClicks(t, dsn)
+		return catalogue(t, openRaw(t, dsn))
+	})
+}
+
+// catalogue returns all tables with their engines and settings, their columns and their projections.
+func catalogue(t *testing.T, raw driver.Conn) (all []string) {
+	t.Helper()
+	rows, err := raw.Query(t.Context(), `
+		SELECT row FROM (
+		SELECT arrayStringConcat(['table', name, engine_full, primary_key], ' ') AS row
+		FROM system.tables WHERE database = currentDatabase()
+		UNION ALL
+		SELECT arrayStringConcat(['column', table, toString(position), name, type, default_kind, default_expression,
+			compression_codec], ' ')
+		FROM system.columns WHERE database = currentDatabase()
+		UNION ALL
+		SELECT arrayStringConcat(['projection', table, name, query], ' ')
+		FROM system.projections WHERE database = currentDatabase()
+		UNION ALL
+		SELECT arrayStringConcat(['index', table, name, expr], ' ')
+		FROM system.data_skipping_indices WHERE database = currentDatabase()
+		) ORDER BY row`)
+	testkit.Must(t, err)
+	defer testkit.Close(t, rows)
+	for rows.Next() {
+		var row string
+		testkit.Must(t, rows.Scan(&row))
+		all = append(all, row)
+	}
+	testkit.Must(t, rows.Err())
+	return all
+}
+
+// TestUpgradedClicks opens a table whose rows were written before reports came. Its parts get the new projections only
+// when merges are started: until then the reports read rows.
+func TestUpgradedClicks(t *testing.T) {
+	dsn := engines.ClickHouse(t)
+	raw := openRaw(t, dsn)
+	testkit.Must(t, clickhouse.MigrateTo(t.Context(), openDB(t, dsn), 1))
+	exec(t, raw, `INSERT INTO clicks
+			(link_id, clicked_at, device, browser, kafka_offset, kafka_next, incarnation, lane, seq, month)
+		SELECT 7, toDateTime64('2026-11-20 12:00:00', 3, 'UTC') + number, if(number % 3 = 0, 'bot', 'mobile'), 'Chrome',
+			number, if(number = 29999, 30000, 0), unhex(repeat('00', 16)), 3, number + 1, 202611 FROM numbers(30000)`)
+	exec(t, raw, `SYSTEM STOP MERGES clicks`) // this also stops the background work of migration 2
+	old := make([]storetest.OldClick, 30_000)
+	for i := range old {
+		device := schema.Mobile
+		if i%3 == 0 {
+			device = schema.Bot
+		}
+		at := time.Date(2026, time.November, 20, 12, 0, i, 0, time.UTC)
+		old[i] = storetest.OldClick{At: at, Device: device, Browser: "Chrome"}
+	}
+	storetest.TestUpgradedClicks(t, openClicks(t, dsn), old, func(t *testing.T) {
+		exec(t, raw, `SYSTEM START MERGES clicks`)
+		ofTable := ` WHERE database = currentDatabase() AND table = 'clicks' AND `
+		parts := `SELECT count() FROM system.projection_parts` + ofTable + `active AND name IN ('sources', 'accounts')`
+		running := `SELECT count() FROM system.mutations` + ofTable + `NOT is_done`
+		testkit.Eventually(t, "the mutations end", func() bool { return number(t, raw, running) == 0 })
+		if n := number(t, raw, parts); n < 2 || n%2 != 0 {
+			t.Errorf("%d parts of new projections", n)
+		}
+	})
+}

@@ -1,0 +1,108 @@
+package sqlite_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"linkstream/schema"
+	"linkstream/schema/sqlite"
+	"linkstream/schema/storetest"
+	"linkstream/schema/testkit"
+)
+
+func TestMigrations(t *testing.T) {
+	t.Run("links", func(t *testing.T) {
+		files := os.DirFS("migrations/links")
+		storetest.TestFrozenMigrations(t, files, map[string]string{
+			"00001_links.sql":     "628937c98a1dda29844d9d1ff030927f95c573bcb72120048d01e0e179b134e4",
+			"00002_rate.sql":      "6b98ba8d6d28942b73d3432e0d1b68a8811ce192c2b1abe9afa2fb5a1903ad2e",
+			"00003_dashboard.sql": "1e342e37758124a408a90b5371023e4b1df74ac13ebf20ffcfa6896b04916f9b",
+		})
+		storetest.TestUpgrades(t, files, func(t *testing.T, from int64) []string {
+			path := filepath.Join(t.TempDir(), "links.db")
+			testkit.Must(t, sqlite.MigrateLinksTo(t.Context(), path, from))
+			openLinks(t, path)
+			return catalogue(t, path)
+		})
+	})
+	t.Run("clicks", func(t *testing.T) {
+		files := os.DirFS("migrations/clicks")
+		storetest.TestFrozenMigrations(t, files, map[string]string{
+			"00001_clicks.sql":  "81ad0866130a6abbed51dad1969b2019dc24583e877d8442710ef742e3635437",
+			"00002_reports.sql": "02d7a9e8250ed70ebac223df92e68a1e457f30ac925d2a2da2a78b950da8f180",
+		})
+		storetest.TestUpgrades(t, files, func(t *testing.T, from int64) []string {
+			path := filepath.Join(t.TempDir(), "clicks.db")
+			testkit.Must(t, sqlite.MigrateClicksTo(t.Context(), path, from))
+			openClicks(t, path)
+			return catalogue(t, path)
+		})
+	})
+}
+
+// catalogue returns the columns of all tables and the statements that made tables and indexes.
+func catalogue(t *testing.T, path string) (all []string) {
+	t.Helper()
+	rows, err := openRaw(t, path).QueryContext(t.Context(), `
+		SELECT concat_ws(' ', type, name, tbl_name, sql) FROM sqlite_schema
+		UNION ALL
+		SELECT concat_ws(' ', 'column', t.name, c.cid, c.name, c.type, c."notnull", c.dflt_value, c.pk)
+		FROM sqlite_schema t, pragma_table_xinfo(t.name) c WHERE t.type = 'table'
+		ORDER BY 1`)
+	testkit.Must(t, err)
+	defer testkit.Close(t, rows)
+	for rows.Next() {
+		var row string
+		testkit.Must(t, rows.Scan(&row))
+		all = append(all, row)
+	}
+	testkit.Must(t, rows.Err())
+	return all
+}
+
+// TestUpgradedClicks opens a file whose rows were written before reports came.
+func TestUpgradedClicks(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "clicks.db")
+	testkit.Must(t, sqlite.MigrateClicksTo(t.Context(), path, 1))
+	raw := openRaw(t, path)
+	for _, statement := range []string{
+		`INSERT INTO counters VALUES (7, 20000, 'desktop', 'Firefox', 3), (7, 20001, 'mobile', 'Chrome', 1),
+			(7, 20001, 'bot', 'Googlebot', 1)`,
+		`INSERT INTO totals VALUES (7, 5)`,
+		`INSERT INTO marks VALUES (0, zeroblob(16), 3, 5)`,
+		`INSERT INTO positions VALUES (0, 5)`,
+	} {
+		_, err := raw.Exec(statement)
+		testkit.Must(t, err)
+	}
+	old := []storetest.OldClick{
+		{At: day(20000), Device: schema.Desktop, Browser: "Firefox"}, {At: day(20000), Device: schema.Desktop, Browser: "Firefox"},
+		{At: day(20000), Device: schema.Desktop, Browser: "Firefox"}, {At: day(20001), Device: schema.Mobile, Browser: "Chrome"},
+		{At: day(20001), Device: schema.Bot, Browser: "Googlebot"},
+	}
+	storetest.TestUpgradedClicks(t, openClicks(t, path), old, func(t *testing.T) { allCounted(t, path, 7) })
+}
+
+// day returns noon of a UTC day, counted from 1970-01-01.
+func day(n int64) time.Time { return time.Unix(n*86400+43200, 0).UTC() }
+
+// TestUpgradedLinks opens a file whose rows were written before sessions came.
+func TestUpgradedLinks(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "links.db")
+	testkit.Must(t, sqlite.MigrateLinksTo(t.Context(), path, 2))
+	raw := openRaw(t, path)
+	for _, statement := range []string{
+		`INSERT INTO accounts (email, password_hash, suspended, link_count, created_at)
+			VALUES ('a@example.org', 'hash', 0, 1, 0)`,
+		`INSERT INTO tokens (account_id, name, prefix, digest, created_at) VALUES (1, 'name', 'ls_', zeroblob(32), 0)`,
+		`INSERT INTO domains (account_id, host, challenge, created_at) VALUES (1, 'go.example.org', '', 0)`,
+		`INSERT INTO links (account_id, domain_id, hash, url, active, ordinal, created_at)
+			VALUES (1, 1, 'hash', 'https://example.org/', 1, 1, 0)`,
+	} {
+		_, err := raw.Exec(statement)
+		testkit.Must(t, err)
+	}
+	storetest.TestUpgradedLinks(t, openLinks(t, path))
+}
