@@ -43,7 +43,8 @@
 //     a link may have been created meanwhile.
 //  4. One look-up per key is under way, and a second one only after a Drop. At most 64 are under way altogether.
 //  5. A cached link costs no allocation and waits for nothing.
-//  6. Any entry may be forgotten at any time, or never be kept. That costs a look-up and changes no answer.
+//  6. Any entry may be forgotten at any time, or never be kept. That costs a look-up, and an answer only while the store
+//     fails.
 //  7. Entries and ristretto's counters take about CacheBytes when the cache is full, within a few percent. The hot table
 //     adds 8 bytes per KiB, ristretto's buffers add about 2 MB.
 package resolve

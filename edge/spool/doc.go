@@ -56,12 +56,13 @@
 //	  ▼        end             ▼     ▼                            ▼
 //	removed                removed  renamed to *.damaged       removed
 //
-// Spares are created ahead of time; they have no header. Only an active segment is appended to; sealed and recovered
-// segments are only read. Close also removes the segments of a lane that has no pending clicks.
+// Spares are created ahead of time; they have no header. Only an active segment gets records; in sealed and
+// recovered ones only the acknowledged seq and the partition change. Close also removes the segments of a lane that has no
+// pending clicks.
 //
 // # Limits
 //
 // The spool is bounded by [Config.MaxBytes]. When it or the disk is full, Append drops clicks and counts them, and
-// redirects go on. Blocks are allocated before a segment is mapped: if the disk filled up afterwards, an append would
-// get SIGBUS.
+// redirects go on. All blocks of a segment are allocated before it is mapped. Otherwise an append would get SIGBUS when
+// the disk is full.
 package spool

@@ -48,8 +48,8 @@ type segment struct {
 	firstSeq uint64
 }
 
-// createSegment creates and maps a spare. All its blocks are allocated first: if the disk filled up later, an append
-// would get SIGBUS.
+// createSegment creates and maps a spare. It allocates all blocks first; otherwise an append would get SIGBUS when the
+// disk is full.
 func createSegment(path string, size int) (*segment, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
