@@ -11,9 +11,10 @@ import (
 
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/testkit"
 )
 
-// endpoints are the requests that need a token, with the status of their answer to a valid one.
+// endpoints are requests that need a token, with the status of the answer to a valid token.
 var endpoints = []struct {
 	method, path, body string
 	status             int
@@ -51,19 +52,19 @@ func TestAuthentication(t *testing.T) {
 				}
 			}
 		})
-		t.Run("5 rule 1: a valid token is let through: "+e.method+" "+e.path, func(t *testing.T) {
+		t.Run("5 rule 1: a valid token is admitted: "+e.method+" "+e.path, func(t *testing.T) {
 			owner.request(t, e.method, e.path, e.body).want(t, e.status)
 		})
 	}
 	t.Run("5 rule 4: a revoked token gives 401", func(t *testing.T) {
 		revoked := owner
 		id := revoked.addToken(t)
-		must(t, s.links.RevokeToken(t.Context(), id, time.Now()))
+		testkit.Must(t, s.links.RevokeToken(t.Context(), id, time.Now()))
 		revoked.get(t, "/api/v1/links").wantKeys(t, http.StatusUnauthorized, "message")
 	})
-	t.Run("7: a suspended account is 403 with the headers of the limit", func(t *testing.T) {
+	t.Run("7: a suspended account gives 403 with the rate limit headers", func(t *testing.T) {
 		other := s.caller(t, "b@example.org")
-		must(t, s.links.SetSuspended(t.Context(), other.account.ID, true))
+		testkit.Must(t, s.links.SetSuspended(t.Context(), other.account.ID, true))
 		for _, e := range endpoints {
 			a := other.request(t, e.method, e.path, e.body)
 			a.wantKeys(t, http.StatusForbidden, "error", "message")
@@ -75,7 +76,7 @@ func TestAuthentication(t *testing.T) {
 	})
 }
 
-// remaining returns how many requests are left, as an answer's header says. It must have the limit, too.
+// remaining returns X-RateLimit-Remaining and checks X-RateLimit-Limit.
 func remaining(t *testing.T, a answer) int {
 	t.Helper()
 	if got := a.header.Get("X-RateLimit-Limit"); got != "2000" {
@@ -94,22 +95,22 @@ func TestRateLimit(t *testing.T) {
 	owner.link(t, map[string]any{"long_url": "https://example.com/", "custom_alias": "known"})
 
 	for _, e := range endpoints {
-		t.Run("8 rate limit headers stand on every answer: "+e.method+" "+e.path, func(t *testing.T) {
+		t.Run("8: every answer has the rate limit headers: "+e.method+" "+e.path, func(t *testing.T) {
 			before := remaining(t, owner.get(t, "/api/v1/links"))
 			a := owner.request(t, e.method, e.path, e.body)
 			a.want(t, e.status)
-			// 1999 is a new window.
+			// 1999: a new window has begun.
 			if left := remaining(t, a); left != before-1 && left != 1999 || a.header.Get("Retry-After") != "" {
 				t.Errorf("after %d: %v", before, a.header)
 			}
 		})
 	}
-	t.Run("8 rule 1: beyond 2000 requests in a window: 429 with message only, 0 remaining and Retry-After", func(t *testing.T) {
+	t.Run("8 rule 1: over 2000 requests per window give 429 with message only, 0 remaining and Retry-After", func(t *testing.T) {
 		left := remaining(t, owner.get(t, "/api/v1/none"))
 		a := owner.get(t, "/api/v1/none")
 		for requests := 0; a.status != http.StatusTooManyRequests; requests++ {
 			now := remaining(t, a)
-			if now != left-1 && now != 1999 || requests > 4000 { // there may be one new window
+			if now != left-1 && now != 1999 || requests > 4000 { // one new window may begin
 				t.Fatalf("request %d: %d remaining after %d", requests, now, left)
 			}
 			left = now
@@ -138,18 +139,18 @@ func TestRateLimit(t *testing.T) {
 	})
 }
 
-// hoarding is a link store that grants no requests.
-type hoarding struct{ linkStore }
+// noLeases is a link store whose leases of requests fail.
+type noLeases struct{ linkStore }
 
-func (hoarding) LeaseRequests(context.Context, int64, time.Time, int) (granted, left int, err error) {
+func (noLeases) LeaseRequests(context.Context, int64, time.Time, int) (granted, left int, err error) {
 	return 0, 0, errors.New("secret cause")
 }
 
 func TestRateLimitWithoutStore(t *testing.T) {
-	s := startOn(t, func(links *sqlite.Store) schema.Database { return hoarding{links} })
+	s := startOn(t, func(links *sqlite.Store) schema.Database { return noLeases{links} })
 	owner := s.caller(t, "a@example.org")
 	for _, e := range endpoints {
-		t.Run("a store that does not grant requests is 503 with the headers of the limit: "+e.method+" "+e.path, func(t *testing.T) {
+		t.Run("a store that fails gives 503 with the rate limit headers: "+e.method+" "+e.path, func(t *testing.T) {
 			a := owner.request(t, e.method, e.path, e.body)
 			a.wantKeys(t, http.StatusServiceUnavailable, "message")
 			if left := remaining(t, a); left != 0 || a.header.Get("Retry-After") != "5" || strings.Contains(a.raw, "secret") {

@@ -9,10 +9,10 @@ import (
 	"linkstream/schema"
 )
 
-// storeRetryAfter is when to come back to a store that does not answer, in seconds.
+// storeRetryAfter is the Retry-After, in seconds, of answers about a store that is unavailable.
 const storeRetryAfter = "5"
 
-// outage is an error of a store that does not answer, and what a client cannot have or do until it does.
+// outage is the error of a store that is unavailable, with what the client cannot do meanwhile.
 type outage struct {
 	what string // as in "Clicks cannot be read"
 	err  error
@@ -21,14 +21,14 @@ type outage struct {
 func (e *outage) Error() string { return e.err.Error() }
 func (e *outage) Unwrap() error { return e.err }
 
-// What a client is told of the stores that more than one path needs.
+// Outages of stores that several endpoints need.
 const (
 	readingLinks  = "Links cannot be read"
 	readingClicks = "Clicks cannot be read"
 )
 
-// during says what the client is told if err is that a store does not answer. Other errors stay as they are.
-func during(what string, err error) error {
+// withOutage makes err an outage if its code is CodeUnavailable, and returns other errors unchanged.
+func withOutage(what string, err error) error {
 	if schema.ErrorCode(err) != schema.CodeUnavailable {
 		return err
 	}
@@ -42,7 +42,7 @@ type failure struct {
 	Errors  map[string][]string `json:"errors,omitempty"`
 }
 
-// httpError is an error of HTTP itself, which the contracts of the service know nothing of.
+// httpError is an error of the HTTP request itself, for which package schema has no code.
 type httpError struct {
 	status  int
 	message string
@@ -53,13 +53,13 @@ func (e *httpError) Error() string { return e.message }
 var (
 	errSuspended = schema.Errorf(schema.CodeForbidden, "The account is suspended.")
 	errNoPath    = schema.Errorf(schema.CodeNotFound, "There is nothing at this path.")
-	errMethod    = &httpError{fasthttp.StatusMethodNotAllowed, "The path does not take this method: see Allow."}
+	errMethod    = &httpError{fasthttp.StatusMethodNotAllowed, "This path does not support the method: see the Allow header."}
 	errBody      = &httpError{fasthttp.StatusBadRequest, "The body is not one JSON object."}
 	errType      = &httpError{fasthttp.StatusUnsupportedMediaType, "The Content-Type must be application/json."}
 	errTooMany   = &httpError{fasthttp.StatusTooManyRequests, "Too many requests: wait for the seconds in Retry-After."}
 )
 
-// answer writes the answer. URLs in it read as they were given: JSON needs no escapes for <, > and &.
+// answer writes body as JSON. It does not escape <, > and &, so that URLs read as they were given.
 func answer(http *fasthttp.RequestCtx, status int, body any) error {
 	http.Response.ResetBody()
 	http.SetStatusCode(status)
@@ -69,15 +69,15 @@ func answer(http *fasthttp.RequestCtx, status int, body any) error {
 	return encoder.Encode(body)
 }
 
-// fail writes the answer to an error. What is not the client's doing is logged and not told.
+// fail answers with an error. An error that is not the client's fault is logged, and its cause is not sent.
 func (a *API) fail(http *fasthttp.RequestCtx, err error) {
 	status, body := a.explain(http, err)
 	if err := answer(http, status, body); err != nil {
-		a.log.Error("answer not written", "error", err)
+		a.log.Error("cannot write answer", "error", err)
 	}
 }
 
-// explain returns the status and the body that an error is answered with, and sets the headers that go with it.
+// explain returns the status and the body for an error, and sets the headers that belong to them.
 func (a *API) explain(http *fasthttp.RequestCtx, err error) (status int, body failure) {
 	var ofHTTP *httpError
 	if errors.As(err, &ofHTTP) {

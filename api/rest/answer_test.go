@@ -15,23 +15,24 @@ import (
 
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/testkit"
 )
 
-func TestRequestsOfTheWrongForm(t *testing.T) {
+func TestMalformedRequests(t *testing.T) {
 	s := start(t)
 	owner := s.caller(t, "a@example.org")
 	const valid = `{"long_url":"https://example.com/"}`
 
 	for name, body := range map[string]string{
-		"nothing": "", "no JSON": "long_url=x", "an array": "[" + valid + "]", "a string": `"x"`, "null": "null",
-		"cut off": valid[:10], "two objects": valid + valid, "a comma too many": `{"long_url":"https://example.com/",}`,
+		"empty": "", "no JSON": "long_url=x", "an array": "[" + valid + "]", "a string": `"x"`, "null": "null",
+		"truncated": valid[:10], "two objects": valid + valid, "a trailing comma": `{"long_url":"https://example.com/",}`,
 		"deep nesting": strings.Repeat(`{"a":`, 12_000),
 	} {
-		t.Run("a body that is no JSON object is 400: "+name, func(t *testing.T) {
+		t.Run("a body that is not a JSON object gives 400: "+name, func(t *testing.T) {
 			owner.request(t, http.MethodPost, "/api/v1/shorten", body).wantKeys(t, http.StatusBadRequest, "message")
 		})
 	}
-	t.Run("5 headers: Content-Type of a POST is application/json, else 415", func(t *testing.T) {
+	t.Run("5 headers: a POST with another Content-Type than application/json gives 415", func(t *testing.T) {
 		for _, contentType := range []string{"", "text/plain", "application/x-www-form-urlencoded", "application/jsonx",
 			"application/json; x", "multipart/form-data; boundary=x"} {
 			a := owner.request(t, http.MethodPost, "/api/v1/shorten", valid, "Content-Type", contentType)
@@ -41,7 +42,7 @@ func TestRequestsOfTheWrongForm(t *testing.T) {
 			owner.request(t, http.MethodPost, "/api/v1/shorten", valid, "Content-Type", contentType).want(t, http.StatusCreated)
 		}
 	})
-	t.Run("a method that the path does not take is 405 with Allow", func(t *testing.T) {
+	t.Run("an unsupported method gives 405 with Allow", func(t *testing.T) {
 		for path, allow := range map[string]string{"/api/v1/shorten": "OPTIONS, POST", "/api/v1/links": "GET, HEAD, OPTIONS",
 			"/api/v1/stats/x": "GET, HEAD, OPTIONS", "/api/v1/openapi.json": "GET, HEAD, OPTIONS"} {
 			for _, method := range []string{http.MethodPut, http.MethodPatch, http.MethodDelete, "BREW"} {
@@ -57,7 +58,7 @@ func TestRequestsOfTheWrongForm(t *testing.T) {
 			}
 		}
 	})
-	t.Run("HEAD is answered like GET, without a body", func(t *testing.T) {
+	t.Run("HEAD is answered like GET but without a body", func(t *testing.T) {
 		for path, status := range map[string]int{"/api/v1/links": 200, "/api/v1/stats/none": 404, "/api/v1/openapi.json": 200} {
 			a, get := owner.request(t, http.MethodHead, path, ""), owner.get(t, path)
 			if a.status != status || get.status != status || a.raw != "" ||
@@ -66,7 +67,7 @@ func TestRequestsOfTheWrongForm(t *testing.T) {
 			}
 		}
 	})
-	t.Run("7, 9: a path without the version is 404 with error = not_found, without a token, too", func(t *testing.T) {
+	t.Run("7, 9: a path without the version gives 404 with error = not_found, also without a token", func(t *testing.T) {
 		for _, path := range []string{"/", "/none", "/api", "/api/v10/links", "/api/v2/links", "/API/v1/links", "//api/v1/links",
 			"/*"} {
 			for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete, http.MethodOptions} {
@@ -80,24 +81,24 @@ func TestRequestsOfTheWrongForm(t *testing.T) {
 	})
 }
 
-func TestBodiesThatAreTooLarge(t *testing.T) {
+func TestTooLargeBodies(t *testing.T) {
 	s := start(t)
 	owner := s.caller(t, "a@example.org")
-	for name, size := range map[string]int{"by a byte": 64<<10 + 1, "by far": 1 << 20} {
+	for name, size := range map[string]int{"by one byte": 64<<10 + 1, "by far": 1 << 20} {
 		for form, body := range map[string]func(io.Reader) io.Reader{
 			"with a length": func(r io.Reader) io.Reader { return r },
-			"in chunks":     func(r io.Reader) io.Reader { return io.MultiReader(r) }, // net/http cannot tell its length
+			"in chunks":     func(r io.Reader) io.Reader { return io.MultiReader(r) }, // net/http does not know its length
 		} {
-			t.Run("413 with message and headers: "+name+", "+form, func(t *testing.T) {
+			t.Run("give 413 with message and headers: "+name+", "+form, func(t *testing.T) {
 				req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.base+"/api/v1/shorten",
 					body(strings.NewReader(strings.Repeat("x", size))))
-				must(t, err)
+				testkit.Must(t, err)
 				req.Header.Set("Authorization", "Bearer "+owner.token)
 				res, err := s.client.Do(req)
-				must(t, err)
+				testkit.Must(t, err)
 				defer res.Body.Close()
 				raw, err := io.ReadAll(res.Body)
-				must(t, err)
+				testkit.Must(t, err)
 				if res.StatusCode != http.StatusRequestEntityTooLarge || !bytes.Contains(raw, []byte(`{"message":`)) {
 					t.Errorf("%d %s", res.StatusCode, raw)
 				}
@@ -105,48 +106,48 @@ func TestBodiesThatAreTooLarge(t *testing.T) {
 			})
 		}
 	}
-	t.Run("outside of the API, too", func(t *testing.T) {
+	t.Run("give 413 outside the API too", func(t *testing.T) {
 		a := caller{testService: s}.request(t, http.MethodPost, "/none", strings.Repeat("x", 64<<10+1))
 		a.wantKeys(t, http.StatusRequestEntityTooLarge, "message")
 	})
-	t.Run("in chunks up to 64 KiB they are taken", func(t *testing.T) {
+	t.Run("up to 64 KiB in chunks are accepted", func(t *testing.T) {
 		body := `{"long_url":"https://example.com/"}`
 		body += strings.Repeat(" ", 64<<10-len(body))
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.base+"/api/v1/shorten",
 			io.MultiReader(strings.NewReader(body)))
-		must(t, err)
+		testkit.Must(t, err)
 		req.Header.Set("Authorization", "Bearer "+owner.token)
 		req.Header.Set("Content-Type", "application/json")
 		res, err := s.client.Do(req)
-		must(t, err)
+		testkit.Must(t, err)
 		if res.Body.Close(); res.StatusCode != http.StatusCreated {
 			t.Errorf("status %d", res.StatusCode)
 		}
 	})
 }
 
-// exchange sends raw bytes on a connection of their own and returns the answers, up to the end of the connection.
+// exchange sends raw bytes on a new connection and returns all answers until the server closes it.
 func (s *testService) exchange(t *testing.T, raw string) (answers []*http.Response) {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.base, "http://"))
-	must(t, err)
+	testkit.Must(t, err)
 	defer conn.Close()
-	must(t, conn.SetDeadline(time.Now().Add(30*time.Second)))
+	testkit.Must(t, conn.SetDeadline(time.Now().Add(30*time.Second)))
 	_, err = io.WriteString(conn, raw)
-	must(t, err)
+	testkit.Must(t, err)
 	for reader := bufio.NewReader(conn); ; {
 		res, err := http.ReadResponse(reader, nil)
 		if err != nil {
 			return answers
 		}
 		body, err := io.ReadAll(res.Body)
-		must(t, err)
+		testkit.Must(t, err)
 		res.Body = io.NopCloser(bytes.NewReader(body))
 		answers = append(answers, res)
 	}
 }
 
-func TestRequestsThatAreHardlyHTTP(t *testing.T) {
+func TestUnusualHTTP(t *testing.T) {
 	s := start(t)
 	owner := s.caller(t, "a@example.org")
 	authorized := "Host: x\r\nAuthorization: Bearer " + owner.token + "\r\n"
@@ -154,27 +155,27 @@ func TestRequestsThatAreHardlyHTTP(t *testing.T) {
 		name, raw string
 		statuses  []int
 	}{
-		{"no HTTP at all", "HELLO\r\n\r\n", []int{400}},
-		{"a length that is no number",
+		{"not HTTP", "HELLO\r\n\r\n", []int{400}},
+		{"a Content-Length that is not a number",
 			"POST /api/v1/shorten HTTP/1.1\r\n" + authorized + "Content-Length: x\r\n\r\n{}", []int{400}},
-		{"a chunk without a length", "POST /api/v1/shorten HTTP/1.1\r\n" + authorized +
+		{"a chunk without a size", "POST /api/v1/shorten HTTP/1.1\r\n" + authorized +
 			"Transfer-Encoding: chunked\r\n\r\nzz\r\n", []int{400}},
 		{"a header of 16 KiB", "GET /api/v1/links HTTP/1.1\r\n" + authorized + "X: " + strings.Repeat("x", 16<<10) + "\r\n\r\n",
 			[]int{431}},
-		{"an escape that is none", "GET /api/v1/stats/a%zz HTTP/1.1\r\n" + authorized + "Connection: close\r\n\r\n", []int{404}},
-		{"an address that is none", "GET http://[x/api/v1/links HTTP/1.1\r\n" + authorized + "\r\n", []int{400}},
-		{"OPTIONS of the whole server", "OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", []int{404}},
-		{"a fixed part of a path with an escape",
+		{"a malformed escape in the path", "GET /api/v1/stats/a%zz HTTP/1.1\r\n" + authorized + "Connection: close\r\n\r\n", []int{404}},
+		{"a malformed request target", "GET http://[x/api/v1/links HTTP/1.1\r\n" + authorized + "\r\n", []int{400}},
+		{"OPTIONS *", "OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", []int{404}},
+		{"an escape in the fixed part of a path",
 			"GET /api/%761/links HTTP/1.1\r\n" + authorized + "Connection: close\r\n\r\n", []int{404}},
 		{"CONNECT", "CONNECT x:80 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", []int{404}},
-		{"the address with a host in it",
+		{"a request target with a host",
 			"GET http://x/api/v1/links HTTP/1.1\r\n" + authorized + "Connection: close\r\n\r\n", []int{200}},
-		{"a body where none is read", "GET /api/v1/links HTTP/1.1\r\n" + authorized + "Content-Length: 5\r\n\r\nGET /" +
+		{"a body that no handler reads", "GET /api/v1/links HTTP/1.1\r\n" + authorized + "Content-Length: 5\r\n\r\nGET /" +
 			"GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nGET /" +
 			"GET /none HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", []int{200, 200, 404}},
 		{"a request after a body that is too large", "POST /api/v1/shorten HTTP/1.1\r\n" + authorized +
 			"Content-Length: 70000\r\n\r\n" + strings.Repeat("x", 70000) + "GET /none HTTP/1.1\r\nHost: x\r\n\r\n", []int{413}},
-		{"a body that waits to be asked for", "POST /api/v1/shorten HTTP/1.1\r\n" + authorized + "Connection: close\r\n" +
+		{"a body after Expect: 100-continue", "POST /api/v1/shorten HTTP/1.1\r\n" + authorized + "Connection: close\r\n" +
 			"Content-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n{}", []int{100, 422}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -182,7 +183,7 @@ func TestRequestsThatAreHardlyHTTP(t *testing.T) {
 			for _, res := range s.exchange(t, c.raw) {
 				statuses = append(statuses, res.StatusCode)
 				body, err := io.ReadAll(res.Body)
-				must(t, err)
+				testkit.Must(t, err)
 				if res.StatusCode >= 400 && !bytes.Contains(body, []byte(`"message":"`)) {
 					t.Errorf("%d %s", res.StatusCode, body)
 				}
@@ -194,7 +195,7 @@ func TestRequestsThatAreHardlyHTTP(t *testing.T) {
 	}
 }
 
-// brokenLinks is a link store whose list fails, and which panics when a link is asked for.
+// brokenLinks is a link store whose list fails and whose look-up panics.
 type brokenLinks struct {
 	linkStore
 	err error
@@ -217,9 +218,9 @@ func TestFailures(t *testing.T) {
 		status     int
 		retryAfter string
 	}{
-		{"7: an error of a store is 500", "/api/v1/links", errors.New("secret cause"), http.StatusInternalServerError, ""},
-		{"7: a panic is 500", "/api/v1/stats/known", nil, http.StatusInternalServerError, ""},
-		{"a store that does not answer is 503", "/api/v1/links",
+		{"7: an error of a store gives 500", "/api/v1/links", errors.New("secret cause"), http.StatusInternalServerError, ""},
+		{"7: a panic gives 500", "/api/v1/stats/known", nil, http.StatusInternalServerError, ""},
+		{"an unavailable store gives 503", "/api/v1/links",
 			&schema.Error{Code: schema.CodeUnavailable, Message: "secret cause"}, http.StatusServiceUnavailable, "5"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"linkstream/schema"
 )
 
-// timeLayout always has a numeric offset: UTC is +00:00, not Z.
+// timeLayout has a numeric offset, also for UTC: +00:00, not Z.
 const timeLayout = "2006-01-02T15:04:05-07:00"
 
 func formatTime(t time.Time) string { return t.UTC().Format(timeLayout) }
@@ -33,7 +33,7 @@ func (a *API) createLink(c *call) error {
 	}
 	link, err := a.shortener.Create(c.ctx, req)
 	if err != nil {
-		return during("Links cannot be made", err)
+		return withOutage("Links cannot be created", err)
 	}
 	return answer(c.http, fasthttp.StatusCreated, createdLink{
 		Success:     true,
@@ -44,27 +44,27 @@ func (a *API) createLink(c *call) error {
 	})
 }
 
-// decodeRequest reads the body. A field of the wrong type is no error of the body: it is reported with the errors of all
-// other fields.
+// decodeRequest decodes the body. A field of the wrong type does not fail the body: shorten.Create reports it together with
+// the other invalid fields.
 func decodeRequest(c *call) (shorten.Request, error) {
 	contentType, _, err := mime.ParseMediaType(string(c.http.Request.Header.ContentType()))
 	if err != nil || contentType != "application/json" {
 		return shorten.Request{}, errType
 	}
-	// A map, because a struct would take names that differ in case.
+	// A map, because encoding/json matches struct fields regardless of case.
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(c.http.PostBody(), &fields); err != nil || fields == nil {
 		return shorten.Request{}, errBody
 	}
 	req := shorten.Request{AccountID: c.account, Malformed: map[string][]string{}}
-	take := func(field string, into any, problem string) {
+	decode := func(field string, into any, problem string) {
 		if raw, given := fields[field]; given && json.Unmarshal(raw, into) != nil {
 			req.Malformed[field] = []string{problem}
 		}
 	}
-	take(shorten.FieldLongURL, &req.LongURL, "The long URL must be a string.")
-	take(shorten.FieldCustomAlias, &req.CustomAlias, "The alias must be a string.")
-	take(shorten.FieldDomainID, &req.DomainID, "The domain must be given by its id, an integer.")
+	decode(shorten.FieldLongURL, &req.LongURL, "The long URL must be a string.")
+	decode(shorten.FieldCustomAlias, &req.CustomAlias, "The alias must be a string.")
+	decode(shorten.FieldDomainID, &req.DomainID, "The domain id must be an integer.")
 	return req, nil
 }
 
@@ -102,7 +102,7 @@ func (a *API) listLinks(c *call) error {
 	}
 	links, total, err := a.links.Links(c.ctx, c.account, page)
 	if err != nil {
-		return during(readingLinks, err)
+		return withOutage(readingLinks, err)
 	}
 	ids := make([]int64, len(links))
 	for i, link := range links {
@@ -110,7 +110,7 @@ func (a *API) listLinks(c *call) error {
 	}
 	clicks, err := a.clicks.ClickCounts(c.ctx, ids)
 	if err != nil {
-		return during(readingClicks, err)
+		return withOutage(readingClicks, err)
 	}
 	items := make([]linkItem, len(links))
 	for i, link := range links {
@@ -123,7 +123,7 @@ func (a *API) listLinks(c *call) error {
 			CreatedAt:   formatTime(link.CreatedAt),
 		}
 	}
-	lastPage := max(1, (total+schema.PageSize-1)/schema.PageSize) // an empty list has one page, too
+	lastPage := max(1, (total+schema.PageSize-1)/schema.PageSize) // an empty list has one page
 	return answer(c.http, fasthttp.StatusOK, linkPage{
 		Success: true, Data: items, Meta: pageMeta{page, lastPage, schema.PageSize, total},
 	})

@@ -11,9 +11,10 @@ import (
 	"time"
 
 	"linkstream/schema"
+	"linkstream/schema/testkit"
 )
 
-// isoTime is ISO 8601 with a numeric offset from UTC, which Z is not.
+// isoTime is ISO 8601 with a numeric UTC offset, so not Z.
 var isoTime = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00$`)
 
 func TestShorten(t *testing.T) {
@@ -39,7 +40,7 @@ func TestShorten(t *testing.T) {
 			t.Errorf("created_at %q: %v", createdAt, err)
 		}
 	})
-	t.Run("4 POST shorten: URLs are not escaped beyond what JSON asks for", func(t *testing.T) {
+	t.Run("4 POST shorten: URLs have no more escapes than JSON needs", func(t *testing.T) {
 		a := owner.shorten(t, map[string]any{"long_url": "https://example.com/<a>?b&c"})
 		if !strings.Contains(a.raw, `"https://example.com/<a>?b&c"`) {
 			t.Error(a.raw)
@@ -63,28 +64,28 @@ func TestShorten(t *testing.T) {
 		id := owner.addDomain(t, "new.example.org", false)
 		fields := map[string]any{"long_url": longURL, "domain_id": id}
 		owner.shorten(t, fields).wantInvalid(t, "domain_id")
-		must(t, s.links.VerifyDomain(t.Context(), id, time.Now()))
+		testkit.Must(t, s.links.VerifyDomain(t.Context(), id, time.Now()))
 		owner.link(t, fields)
 	})
-	t.Run("2 Link: the same alias may exist on a custom domain and on the default one", func(t *testing.T) {
+	t.Run("2 Link: the same alias may exist on a custom domain and on the default domain", func(t *testing.T) {
 		owner.link(t, map[string]any{"long_url": longURL, "custom_alias": "both"})
 		owner.link(t, map[string]any{"long_url": longURL, "custom_alias": "both", "domain_id": domain})
 	})
-	t.Run("4 POST shorten, rule 3: an alias in use on the chosen domain is 422", func(t *testing.T) {
+	t.Run("4 POST shorten, rule 3: an alias in use on the chosen domain gives 422", func(t *testing.T) {
 		other := s.caller(t, "b@example.org")
 		owner.link(t, map[string]any{"long_url": longURL, "custom_alias": "used"})
 		for _, c := range []caller{owner, other} {
 			c.shorten(t, map[string]any{"long_url": longURL, "custom_alias": "used"}).wantInvalid(t, "custom_alias")
 		}
 	})
-	t.Run("4 POST shorten, rule 5: an unsafe long_url is 422 with error = unsafe_url", func(t *testing.T) {
+	t.Run("4 POST shorten, rule 5: an unsafe long_url gives 422 with error = unsafe_url", func(t *testing.T) {
 		a := owner.shorten(t, map[string]any{"long_url": "http://www.BAD.example:8080/"})
 		a.wantKeys(t, http.StatusUnprocessableEntity, "error", "message")
 		if a.body["error"] != "unsafe_url" {
 			t.Error(a.raw)
 		}
 	})
-	t.Run("4 POST shorten, rules 4 and 5: invalid fields come before an unsafe long_url", func(t *testing.T) {
+	t.Run("4 POST shorten, rules 4 and 5: invalid fields are reported before an unsafe long_url", func(t *testing.T) {
 		owner.shorten(t, map[string]any{"long_url": "http://bad.example", "custom_alias": "X"}).wantInvalid(t, "custom_alias")
 	})
 }
@@ -107,8 +108,8 @@ func TestShortenInvalidFields(t *testing.T) {
 		{"long_url is an object", `{"long_url":{}}`, []string{"long_url"}},
 		{"long_url has half a surrogate pair", `{"long_url":"https://example.com/\ud800"}`, []string{"long_url"}},
 		{"long_url is not UTF-8", "{\"long_url\":\"https://example.com/\xff\"}", []string{"long_url"}},
-		{"the name of long_url has another case", `{"Long_URL":"https://example.com/"}`, []string{"long_url"}},
-		{"the last one of two long_url is invalid", `{` + valid + `,"long_url":"x"}`, []string{"long_url"}},
+		{"long_url is spelled Long_URL", `{"Long_URL":"https://example.com/"}`, []string{"long_url"}},
+		{"the last of two long_url is invalid", `{` + valid + `,"long_url":"x"}`, []string{"long_url"}},
 		{"custom_alias is a number", `{` + valid + `,"custom_alias":123}`, []string{"custom_alias"}},
 		{"custom_alias is empty", `{` + valid + `,"custom_alias":""}`, []string{"custom_alias"}},
 		{"custom_alias has 2 characters", `{` + valid + `,"custom_alias":"ab"}`, []string{"custom_alias"}},
@@ -122,16 +123,16 @@ func TestShortenInvalidFields(t *testing.T) {
 		{"domain_id is unknown", `{` + valid + `,"domain_id":4711}`, []string{"domain_id"}},
 		{"domain_id is not verified", fmt.Sprintf(`{`+valid+`,"domain_id":%d}`, unverified), []string{"domain_id"}},
 		{"domain_id is another account's", fmt.Sprintf(`{`+valid+`,"domain_id":%d}`, others), []string{"domain_id"}},
-		{"all at once, of wrong types", `{"long_url":5,"custom_alias":[],"domain_id":"x"}`,
+		{"all fields have wrong types", `{"long_url":5,"custom_alias":[],"domain_id":"x"}`,
 			[]string{"long_url", "custom_alias", "domain_id"}},
-		{"all at once, of right and wrong types", `{"long_url":"ftp://x","custom_alias":"-","domain_id":true}`,
+		{"all fields are invalid, some by type", `{"long_url":"ftp://x","custom_alias":"-","domain_id":true}`,
 			[]string{"long_url", "custom_alias", "domain_id"}},
 	} {
 		t.Run("4 POST shorten, rule 4: "+c.name, func(t *testing.T) {
 			owner.request(t, http.MethodPost, "/api/v1/shorten", c.body).wantInvalid(t, c.fields...)
 		})
 	}
-	t.Run("domains that may not be used are all told alike", func(t *testing.T) {
+	t.Run("unknown, unverified and other accounts' domains give the same answer", func(t *testing.T) {
 		answers := map[string]bool{}
 		for _, id := range []int64{4711, unverified, others} {
 			a := owner.shorten(t, map[string]any{"long_url": "https://example.com/", "domain_id": id})
@@ -143,34 +144,34 @@ func TestShortenInvalidFields(t *testing.T) {
 	})
 }
 
-func TestShortenTakesWhatIsValid(t *testing.T) {
+func TestShortenAcceptsValidRequests(t *testing.T) {
 	s := start(t)
 	owner := s.caller(t, "a@example.org")
 	const valid = `"long_url":"https://example.com/"`
 	for name, body := range map[string]string{
-		"null counts as missing":                  `{` + valid + `,"custom_alias":null,"domain_id":null}`,
-		"unknown fields are ignored":              `{` + valid + `,"title":"x","LONG_URL":5}`,
-		"the last one of two fields counts":       `{"long_url":5,` + valid + `}`,
-		"white space around the object":           " \r\n{" + valid + "}\t\n",
-		"8. long_url has 2048 characters":         `{"long_url":"https://example.com/` + strings.Repeat("a", 2028) + `"}`,
-		"8. long_url has 2048 of 4 bytes each":    `{"long_url":"https://example.com/` + strings.Repeat("💩", 2028) + `"}`,
-		"8. custom_alias has 3 characters":        `{` + valid + `,"custom_alias":"a-_"}`,
-		"8. custom_alias has 20 characters":       `{` + valid + `,"custom_alias":"abcdefghij0123456789"}`,
-		"escapes of JSON":                         `{"long\u005furl":"https:\/\/example.com\/\ud83d\udca9"}`,
-		"a body of 64 KiB":                        `{` + valid + `}` + strings.Repeat(" ", 64<<10-len(valid)-2),
-		"domain_id missing, the default is taken": `{` + valid + `}`,
+		"null counts as missing":               `{` + valid + `,"custom_alias":null,"domain_id":null}`,
+		"unknown fields are ignored":           `{` + valid + `,"title":"x","LONG_URL":5}`,
+		"the last of two fields counts":        `{"long_url":5,` + valid + `}`,
+		"white space around the object":        " \r\n{" + valid + "}\t\n",
+		"8. long_url has 2048 characters":      `{"long_url":"https://example.com/` + strings.Repeat("a", 2028) + `"}`,
+		"8. long_url has 2048 of 4 bytes each": `{"long_url":"https://example.com/` + strings.Repeat("💩", 2028) + `"}`,
+		"8. custom_alias has 3 characters":     `{` + valid + `,"custom_alias":"a-_"}`,
+		"8. custom_alias has 20 characters":    `{` + valid + `,"custom_alias":"abcdefghij0123456789"}`,
+		"JSON escapes":                         `{"long\u005furl":"https:\/\/example.com\/\ud83d\udca9"}`,
+		"a body of 64 KiB":                     `{` + valid + `}` + strings.Repeat(" ", 64<<10-len(valid)-2),
+		"only the required field":              `{` + valid + `}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			owner.request(t, http.MethodPost, "/api/v1/shorten", body).want(t, http.StatusCreated)
 		})
 	}
-	t.Run("8. long_url of 2049 characters is 422", func(t *testing.T) {
+	t.Run("8. long_url of 2049 characters gives 422", func(t *testing.T) {
 		longURL := "https://example.com/" + strings.Repeat("ä", 2029)
 		owner.shorten(t, map[string]any{"long_url": longURL}).wantInvalid(t, "long_url")
 	})
 }
 
-func TestShortenGivesOneOfConcurrentRequestsTheAlias(t *testing.T) {
+func TestShortenGivesAnAliasToOneOfConcurrentRequests(t *testing.T) {
 	s := start(t)
 	owner := s.caller(t, "a@example.org")
 	const body = `{"long_url":"https://example.com/","custom_alias":"wanted"}`
@@ -182,7 +183,7 @@ func TestShortenGivesOneOfConcurrentRequestsTheAlias(t *testing.T) {
 	wg.Wait()
 	created := 0
 	for i, a := range answers {
-		must(t, errs[i])
+		testkit.Must(t, errs[i])
 		if a.status == http.StatusCreated {
 			created++
 			continue
@@ -190,7 +191,7 @@ func TestShortenGivesOneOfConcurrentRequestsTheAlias(t *testing.T) {
 		a.wantInvalid(t, "custom_alias")
 	}
 	if created != 1 {
-		t.Errorf("%d requests made the link", created)
+		t.Errorf("%d requests created the link", created)
 	}
 }
 
@@ -199,7 +200,7 @@ func TestLinks(t *testing.T) {
 	owner, other := s.caller(t, "a@example.org"), s.caller(t, "b@example.org")
 	domain := owner.addDomain(t, "go.example.org", true)
 
-	t.Run("4 GET links: without links there is one empty page", func(t *testing.T) {
+	t.Run("4 GET links: without links the list is one empty page", func(t *testing.T) {
 		a := owner.get(t, "/api/v1/links")
 		a.wantKeys(t, http.StatusOK, "success", "data", "meta")
 		want := `{"success":true,"data":[],"meta":{"current_page":1,"last_page":1,"per_page":20,"total":0}}`
@@ -207,7 +208,7 @@ func TestLinks(t *testing.T) {
 			t.Errorf("got %s, want %s", a.raw, want)
 		}
 	})
-	var hashes []string // the oldest first
+	var hashes []string // oldest first
 	for i := range 2*schema.PageSize + 1 {
 		fields := map[string]any{"long_url": fmt.Sprintf("https://example.com/%d?<&>", i)}
 		if i == 40 {
@@ -239,9 +240,9 @@ func TestLinks(t *testing.T) {
 			t.Errorf("%s differs from %s", first, second)
 		}
 	})
-	t.Run("4 GET links: each item has exactly the fields that are listed", func(t *testing.T) {
+	t.Run("4 GET links: each item has exactly the fields of the table", func(t *testing.T) {
 		link, err := s.links.Link(t.Context(), domain, hashes[40])
-		must(t, err)
+		testkit.Must(t, err)
 		s.click(t, link.ID, 3)
 		items, _ := owner.page(t, "", 1, 3, 41)
 		createdAt, _ := items[0]["created_at"].(string)
@@ -252,13 +253,13 @@ func TestLinks(t *testing.T) {
 			t.Errorf("got %v, %q, want %v", items[0], createdAt, want)
 		}
 		if items[1]["clicks"] != json.Number("0") {
-			t.Errorf("clicks of a link without clicks: %v", items[1])
+			t.Errorf("link without clicks: %v", items[1])
 		}
 	})
 	t.Run("2 Link: is_active is false for an inactive link", func(t *testing.T) {
 		link, err := s.links.Link(t.Context(), domain, hashes[40])
-		must(t, err)
-		must(t, s.links.SetActive(t.Context(), link.DomainID, link.Hash, false))
+		testkit.Must(t, err)
+		testkit.Must(t, s.links.SetActive(t.Context(), link.DomainID, link.Hash, false))
 		if items, _ := owner.page(t, "", 1, 3, 41); items[0]["is_active"] != false {
 			t.Errorf("got %v", items[0])
 		}
@@ -281,7 +282,7 @@ func TestLinks(t *testing.T) {
 	})
 }
 
-// page returns the items of a page of the list and how many there are, and checks its meta.
+// page returns the items of a page and their number, and checks the meta.
 func (c caller) page(t *testing.T, query string, page, lastPage, total int) (items []map[string]any, n int) {
 	t.Helper()
 	a := c.get(t, "/api/v1/links"+query)

@@ -9,13 +9,15 @@ import (
 	"sync"
 	"testing"
 
+	"linkstream/schema/testkit"
+
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/legacy"
 )
 
-// document returns the router of the OpenAPI document, which it has validated, its examples included.
+// document returns a router of the OpenAPI document.
 var document = sync.OnceValues(func() (routers.Router, error) {
 	data, err := os.ReadFile("openapi.json")
 	if err != nil {
@@ -28,14 +30,14 @@ var document = sync.OnceValues(func() (routers.Router, error) {
 	return legacy.NewRouter(doc)
 })
 
-// checkAnswer says how an answer differs from the document. Paths and methods that it does not have are not its concern.
+// checkAnswer returns how an answer differs from the document. It ignores paths and methods that the document lacks.
 func checkAnswer(ctx context.Context, req *http.Request, a answer) error {
 	router, err := document()
 	if err != nil {
 		return err
 	}
 	route, params, err := router.FindRoute(req)
-	if err != nil || strings.HasSuffix(req.URL.Path, "/") { // a slash at the end is nothing to this router, but to ours
+	if err != nil || strings.HasSuffix(req.URL.Path, "/") { // this router ignores a trailing slash, the API does not
 		return nil
 	}
 	output := &openapi3filter.ResponseValidationInput{
@@ -56,33 +58,33 @@ func TestOpenAPI(t *testing.T) {
 		a := nobody.get(t, "/api/v1/openapi.json")
 		a.want(t, http.StatusOK)
 		data, err := os.ReadFile("openapi.json")
-		must(t, err)
+		testkit.Must(t, err)
 		if a.raw != string(data) {
-			t.Error("the answer is not the document")
+			t.Error("the answer differs from the document")
 		}
 		if a.header.Get("X-RateLimit-Limit") != "" {
-			t.Error("it counts towards a limit")
+			t.Error("it counts against the rate limit")
 		}
 	})
 	t.Run("the document is valid OpenAPI 3.1, its examples included", func(t *testing.T) {
 		doc, err := openapi3.NewLoader().LoadFromData([]byte(nobody.get(t, "/api/v1/openapi.json").raw))
-		must(t, err)
-		must(t, doc.Validate(t.Context(), openapi3.EnableExamplesValidation()))
+		testkit.Must(t, err)
+		testkit.Must(t, doc.Validate(t.Context(), openapi3.EnableExamplesValidation()))
 		if !strings.HasPrefix(doc.OpenAPI, "3.1.") {
 			t.Errorf("version %q", doc.OpenAPI)
 		}
 	})
-	t.Run("everything in it is described", func(t *testing.T) {
+	t.Run("every property has a description", func(t *testing.T) {
 		var doc any
-		must(t, json.Unmarshal([]byte(nobody.get(t, "/api/v1/openapi.json").raw), &doc))
+		testkit.Must(t, json.Unmarshal([]byte(nobody.get(t, "/api/v1/openapi.json").raw), &doc))
 		checkDescribed(t, "", doc)
 	})
-	t.Run("the check of answers tells what is not as documented", func(t *testing.T) {
+	t.Run("the check of answers finds deviations from the document", func(t *testing.T) {
 		owner := s.caller(t, "a@example.org")
 		a := owner.get(t, "/api/v1/links")
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.base+"/api/v1/links", nil)
-		must(t, err)
-		must(t, checkAnswer(t.Context(), req, a))
+		testkit.Must(t, err)
+		testkit.Must(t, checkAnswer(t.Context(), req, a))
 		for what, broken := range map[string]answer{
 			"an unknown status": {http.StatusTeapot, a.header, a.raw, a.body},
 			"an unknown field":  {a.status, a.header, strings.Replace(a.raw, "{", `{"extra":1,`, 1), a.body},
@@ -96,7 +98,7 @@ func TestOpenAPI(t *testing.T) {
 	})
 }
 
-// checkDescribed requires that each property of a schema says what it is.
+// checkDescribed requires a description of every property of a schema.
 func checkDescribed(t *testing.T, path string, node any) {
 	switch node := node.(type) {
 	case []any:

@@ -12,18 +12,18 @@ import (
 	"linkstream/schema/sqlite"
 )
 
-// down is what a store says that does not answer.
+// down is a store that is unavailable.
 func down(context.Context) error {
 	return &schema.Error{Code: schema.CodeUnavailable, Message: "secret cause"}
 }
 
-// hang is a store that never answers.
+// hang is a store that does not answer before the deadline.
 func hang(ctx context.Context) error {
 	<-ctx.Done()
 	return down(ctx)
 }
 
-// Stores of which one kind of question fails, unless the failure is nil.
+// Stores of which some methods fail.
 type failingClicks struct {
 	*sqlite.Clicks
 	fail func(context.Context) error
@@ -57,7 +57,7 @@ func (failingTokens) TokenByDigest(ctx context.Context, _ [32]byte) (schema.Toke
 
 func sameLinks(links *sqlite.Store) schema.Database { return links }
 
-// wantOutage requires 503 with what the client cannot have, and nothing of the cause.
+// wantOutage requires 503 with a message that says what cannot be done, and nothing about the cause.
 func wantOutage(t *testing.T, a answer, what string) {
 	t.Helper()
 	a.wantKeys(t, http.StatusServiceUnavailable, "message")
@@ -74,8 +74,8 @@ func TestOutageOfLinks(t *testing.T) {
 	owner := s.caller(t, "a@example.org")
 	wantOutage(t, owner.get(t, "/api/v1/links"), "Links cannot be read")
 	wantOutage(t, owner.get(t, "/api/v1/stats/known"), "Links cannot be read")
-	wantOutage(t, owner.shorten(t, map[string]any{"long_url": "https://example.com/"}), "Links cannot be made")
-	t.Run("what is wrong with a request is told all the same", func(t *testing.T) {
+	wantOutage(t, owner.shorten(t, map[string]any{"long_url": "https://example.com/"}), "Links cannot be created")
+	t.Run("invalid requests are still answered as such", func(t *testing.T) {
 		owner.shorten(t, map[string]any{"long_url": "ftp://example.com/"}).wantInvalid(t, "long_url")
 	})
 }
@@ -83,7 +83,7 @@ func TestOutageOfLinks(t *testing.T) {
 func TestOutageOfTokensAndRateLimit(t *testing.T) {
 	for what, wrap := range map[string]func(*sqlite.Store) schema.Database{
 		"API tokens cannot be checked":     func(links *sqlite.Store) schema.Database { return failingTokens{links} },
-		"The rate limit cannot be checked": func(links *sqlite.Store) schema.Database { return hoarding{links} },
+		"The rate limit cannot be checked": func(links *sqlite.Store) schema.Database { return noLeases{links} },
 	} {
 		s := startOn(t, wrap)
 		wantOutage(t, s.caller(t, "a@example.org").get(t, "/api/v1/links"), what)

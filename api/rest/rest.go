@@ -1,8 +1,10 @@
-// Package rest is version 1 of the public API: short links, their statistics and their list, as JSON over HTTP.
+// Package rest implements version 1 of the public API: it creates short links, lists them and reads their statistics, as
+// JSON over HTTP.
 package rest
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -29,10 +31,13 @@ const (
 	pathOpenAPI = root + "/openapi.json"
 )
 
-// callTimeout bounds what one request may take of the stores.
+//go:embed openapi.json
+var openAPI []byte
+
+// callTimeout bounds the time that one request may wait for the stores.
 const callTimeout = 5 * time.Second
 
-// API answers requests.
+// API answers the requests of version 1.
 type API struct {
 	tokens    *auth.Authenticator
 	limiter   *ratelimit.RequestLimiter
@@ -44,7 +49,7 @@ type API struct {
 	log       *slog.Logger
 }
 
-// New returns an API that counts its requests in set.
+// New returns an API that records its requests in set.
 func New(tokens *auth.Authenticator, limiter *ratelimit.RequestLimiter, shortener *shorten.Shortener, links schema.LinkStore,
 	clicks schema.ClickStore, set *metrics.Set, log *slog.Logger) *API {
 	a := &API{
@@ -52,7 +57,7 @@ func New(tokens *auth.Authenticator, limiter *ratelimit.RequestLimiter, shortene
 		requests: httpmetrics.NewRecorder(set), log: log,
 	}
 	a.router = router.New()
-	a.router.RedirectTrailingSlash, a.router.RedirectFixedPath = false, false // one path for each thing
+	a.router.RedirectTrailingSlash, a.router.RedirectFixedPath = false, false // each resource has exactly one path
 	a.route(fasthttp.MethodPost, pathShorten, a.createLink)
 	a.route(fasthttp.MethodGet, pathLinks, a.listLinks)
 	a.route(fasthttp.MethodGet, pathStats, a.linkStats)
@@ -63,20 +68,20 @@ func New(tokens *auth.Authenticator, limiter *ratelimit.RequestLimiter, shortene
 	return a
 }
 
-// call is one request for a route.
+// call is one request.
 type call struct {
-	ctx     context.Context // bounds what the stores are asked
+	ctx     context.Context // for calls to the stores
 	http    *fasthttp.RequestCtx
-	account int64  // 0 where no token is needed
-	route   string // OtherRoute until the router has found one
+	account int64  // 0 if the path needs no token
+	route   string // the pattern; OtherRoute until the router has found it
 }
 
-// The key of the call among a request's values.
+// callKey is the key of the call among a request's user values.
 type callKey struct{}
 
 func callOf(http *fasthttp.RequestCtx) *call { return http.UserValue(callKey{}).(*call) }
 
-// route answers path by what handle answers, or by the error that it returns. HEAD is answered like GET.
+// route registers the handler of a path. An error that it returns becomes the answer. GET also registers HEAD.
 func (a *API) route(method, path string, handle func(*call) error) {
 	handler := func(http *fasthttp.RequestCtx) {
 		c := callOf(http)
@@ -91,7 +96,7 @@ func (a *API) route(method, path string, handle func(*call) error) {
 	}
 }
 
-// Handle answers any request. All of its body has been read.
+// Handle answers a request whose body has been read.
 func (a *API) Handle(http *fasthttp.RequestCtx) { a.serve(http, nil) }
 
 // Reject answers a request that could not be read. Authentication and the rate limit still come first.
@@ -99,8 +104,8 @@ func (a *API) Reject(http *fasthttp.RequestCtx, status int, message string) {
 	a.serve(http, &httpError{status, message})
 }
 
-// serve answers a request that has come this far with an error or with none. Below /api/v1 the token comes first, then
-// the rate limit, then everything else, so that each answer there carries the headers of the limit.
+// serve answers a request, with err if that is not nil. Below /api/v1 authentication comes first, then the rate limit, then
+// everything else, so that every answer to a valid token carries the rate limit headers.
 func (a *API) serve(http *fasthttp.RequestCtx, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
 	defer cancel()
@@ -113,14 +118,14 @@ func (a *API) serve(http *fasthttp.RequestCtx, err error) {
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Cache-Control", "no-store")
 	path := string(http.URI().PathOriginal())
-	ours := path == root || strings.HasPrefix(path, root+"/")
-	open := path == pathOpenAPI && (http.IsGet() || http.IsHead())
-	if ours && !open {
+	inAPI := path == root || strings.HasPrefix(path, root+"/")
+	public := path == pathOpenAPI && (http.IsGet() || http.IsHead())
+	if inAPI && !public {
 		if denied := a.admit(c); denied != nil {
 			err = denied
 		}
 	}
-	if err == nil && !ours {
+	if err == nil && !inAPI {
 		err = errNoPath
 	}
 	if err != nil {
@@ -130,19 +135,19 @@ func (a *API) serve(http *fasthttp.RequestCtx, err error) {
 	a.router.Handler(http)
 }
 
-// admit says who calls, and counts the request.
+// admit authenticates the caller and applies the rate limit.
 func (a *API) admit(c *call) error {
 	grant, err := a.tokens.Authenticate(c.ctx, c.http.Request.Header.Peek("Authorization"))
 	if err != nil {
-		return during("API tokens cannot be checked", err)
+		return withOutage("API tokens cannot be checked", err)
 	}
 	quota, err := a.limiter.Allow(c.ctx, grant.TokenID)
 	header := &c.http.Response.Header
-	// In the contract's own spelling, which fasthttp would change: clients that compare letter by letter exist.
+	// fasthttp would write X-Ratelimit-Limit; some clients compare header names case-sensitively.
 	header.SetCanonical([]byte("X-RateLimit-Limit"), []byte(strconv.Itoa(quota.Limit)))
 	header.SetCanonical([]byte("X-RateLimit-Remaining"), []byte(strconv.Itoa(quota.Remaining)))
 	if err != nil {
-		return during("The rate limit cannot be checked", err)
+		return withOutage("The rate limit cannot be checked", err)
 	}
 	if !quota.OK {
 		header.Set("Retry-After", strconv.Itoa(int(quota.RetryAfter.Seconds())))
@@ -155,9 +160,17 @@ func (a *API) admit(c *call) error {
 	return nil
 }
 
-// recover answers a request whose handler panicked.
+// recover answers a request whose handler has panicked.
 func (a *API) recover(http *fasthttp.RequestCtx) {
 	if cause := recover(); cause != nil {
 		a.fail(http, fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
 	}
+}
+
+// describe answers GET /api/v1/openapi.json.
+func (a *API) describe(c *call) error {
+	c.http.SetStatusCode(fasthttp.StatusOK)
+	c.http.SetContentType("application/json")
+	c.http.Response.SetBodyRaw(openAPI)
+	return nil
 }

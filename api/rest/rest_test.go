@@ -6,12 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -21,116 +19,93 @@ import (
 	"linkstream/api/auth"
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/testkit"
 )
 
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m,
-		// fasthttp renews its Date header as long as the process lasts, and a stopped server's cleaner sleeps for 10 s.
+		// fasthttp updates its Date header until the process exits, and the cleaner of a stopped server sleeps for 10 s.
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"))
 }
 
 const edgeURL = "https://sho.rt"
 
-// service is a running api node on real stores.
+// testService is a running service on real stores.
 type testService struct {
 	links  *sqlite.Store
 	clicks *sqlite.Clicks
-	base   string // of the node's addresses
+	base   string // URL of the service
 	client *http.Client
-	log    *logged
+	log    *testkit.Buffer
 }
 
-// logged is what the node has logged.
-type logged struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logged) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
-// start starts a node that blocks the host bad.example.
+// start starts a service that blocks the host bad.example.
 func start(t *testing.T) *testService {
 	t.Helper()
 	return startOn(t, func(links *sqlite.Store) schema.Database { return links })
 }
 
-// startOn starts a node whose link store is what wrap makes of the real one, startOnBoth one of two such stores.
+// startOn starts a service on the link store that wrap returns.
 func startOn(t *testing.T, wrap func(*sqlite.Store) schema.Database) *testService {
 	t.Helper()
 	return startOnBoth(t, wrap, func(clicks *sqlite.Clicks) apiservice.Clicks { return clicks })
 }
 
+// startOnBoth starts a service on the stores that wrapLinks and wrapClicks return.
 func startOnBoth(t *testing.T, wrapLinks func(*sqlite.Store) schema.Database,
 	wrapClicks func(*sqlite.Clicks) apiservice.Clicks) *testService {
 	t.Helper()
 	dir := t.TempDir()
 	links, err := sqlite.Open(t.Context(), filepath.Join(dir, "links.db"))
-	must(t, err)
+	testkit.Must(t, err)
 	clicks, err := sqlite.OpenClicks(t.Context(), filepath.Join(dir, "clicks.db"))
-	must(t, err)
+	testkit.Must(t, err)
 	cfg := apiservice.DefaultConfig()
 	cfg.EdgeURL = schema.MustParseBaseURL(edgeURL)
 	cfg.Listen, cfg.Blocklist = "127.0.0.1:0", filepath.Join(dir, "hosts")
-	must(t, os.WriteFile(cfg.Blocklist, []byte("0.0.0.0 bad.example\n"), 0o600))
-	s := &testService{links: links, clicks: clicks, log: &logged{}}
-	n, err := apiservice.New(cfg, wrapLinks(links), wrapClicks(clicks), nil, slog.New(slog.NewTextHandler(s.log, nil)))
-	must(t, err)
-	s.base = "http://" + n.Addr()
+	testkit.Must(t, os.WriteFile(cfg.Blocklist, []byte("0.0.0.0 bad.example\n"), 0o600))
+	s := &testService{links: links, clicks: clicks, log: &testkit.Buffer{}}
+	api, err := apiservice.New(cfg, wrapLinks(links), wrapClicks(clicks), nil, s.log.Logger())
+	testkit.Must(t, err)
+	s.base = "http://" + api.Addr()
 
 	ctx, cancel := context.WithCancel(context.Background())
 	stopped := make(chan error, 1)
-	go func() { stopped <- n.Run(ctx) }()
+	go func() { stopped <- api.Run(ctx) }()
 	transport := &http.Transport{MaxIdleConnsPerHost: 16}
 	s.client = &http.Client{Transport: transport, Timeout: time.Minute,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	t.Cleanup(func() {
 		transport.CloseIdleConnections()
 		cancel()
-		must(t, <-stopped)
-		must(t, links.Close())
-		must(t, clicks.Close())
+		testkit.Must(t, <-stopped)
+		testkit.Must(t, links.Close())
+		testkit.Must(t, clicks.Close())
 	})
 	return s
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // caller is an account with a token.
 type caller struct {
 	*testService
 	account schema.Account
-	token   string // "": no Authorization header is sent
+	token   string // "": requests have no Authorization header
 }
 
 func (s *testService) caller(t *testing.T, email string) caller {
 	t.Helper()
 	c := caller{testService: s, account: schema.Account{Email: email, CreatedAt: time.Now()}}
-	must(t, s.links.CreateAccount(t.Context(), &c.account))
+	testkit.Must(t, s.links.CreateAccount(t.Context(), &c.account))
 	c.addToken(t)
 	return c
 }
 
-// addToken gives the caller another token.
+// addToken creates another token, which the caller uses from then on.
 func (c *caller) addToken(t *testing.T) (tokenID int64) {
 	t.Helper()
 	secret, token := auth.NewToken(c.account.ID, "test")
-	must(t, c.links.CreateToken(t.Context(), &token))
+	testkit.Must(t, c.links.CreateToken(t.Context(), &token))
 	c.token = secret
 	return token.ID
 }
@@ -141,24 +116,24 @@ func (c caller) addDomain(t *testing.T, host string, verified bool) int64 {
 	if verified {
 		domain.VerifiedAt = domain.CreatedAt
 	}
-	must(t, c.links.CreateDomain(t.Context(), &domain))
+	testkit.Must(t, c.links.CreateDomain(t.Context(), &domain))
 	return domain.ID
 }
 
-// answer is a whole HTTP answer.
+// answer is an HTTP answer with its body.
 type answer struct {
 	status int
 	header http.Header
 	raw    string
-	body   map[string]any // numbers are json.Number; nil if raw is no JSON object
+	body   map[string]any // numbers are json.Number; nil if raw is not a JSON object
 }
 
-// request asks for path, checks the answer against the OpenAPI document, and returns it. header holds names and values
-// in turn.
+// request sends a request, checks the answer against the OpenAPI document, and returns it. header alternates names and
+// values.
 func (c caller) request(t *testing.T, method, path, body string, header ...string) answer {
 	t.Helper()
 	a, err := c.try(t.Context(), method, path, body, header...)
-	must(t, err)
+	testkit.Must(t, err)
 	return a
 }
 
@@ -192,7 +167,7 @@ func (c caller) try(ctx context.Context, method, path, body string, header ...st
 		a.body = nil
 	}
 	if err := checkAnswer(ctx, req, a); err != nil {
-		return answer{}, fmt.Errorf("%s %s is not answered as documented: %w\n%d %.500s", method, path, err, a.status, a.raw)
+		return answer{}, fmt.Errorf("answer to %s %s is not as documented: %w\n%d %.500s", method, path, err, a.status, a.raw)
 	}
 	return a, nil
 }
@@ -202,15 +177,15 @@ func (c caller) get(t *testing.T, path string) answer {
 	return c.request(t, http.MethodGet, path, "")
 }
 
-// shorten sends fields as JSON.
+// shorten requests a link with these fields.
 func (c caller) shorten(t *testing.T, fields map[string]any) answer {
 	t.Helper()
 	body, err := json.Marshal(fields)
-	must(t, err)
+	testkit.Must(t, err)
 	return c.request(t, http.MethodPost, "/api/v1/shorten", string(body))
 }
 
-// link makes a link and returns its hash.
+// link creates a link and returns its hash.
 func (c caller) link(t *testing.T, fields map[string]any) string {
 	t.Helper()
 	a := c.shorten(t, fields)
@@ -218,7 +193,7 @@ func (c caller) link(t *testing.T, fields map[string]any) string {
 	return a.body["hash"].(string)
 }
 
-// want requires a JSON object with that status and headers that all answers have.
+// want requires a JSON object, the status, and the headers of every answer.
 func (a answer) want(t *testing.T, status int) {
 	t.Helper()
 	if a.status != status || a.body == nil {
@@ -232,7 +207,7 @@ func (a answer) want(t *testing.T, status int) {
 	}
 }
 
-// wantKeys requires a JSON object with that status and exactly these keys.
+// wantKeys requires a JSON object with exactly these keys, and the status.
 func (a answer) wantKeys(t *testing.T, status int, keys ...string) {
 	t.Helper()
 	a.want(t, status)
@@ -249,7 +224,7 @@ func (a answer) wantKeys(t *testing.T, status int, keys ...string) {
 	}
 }
 
-// wantInvalid requires the answer to a validation error that names exactly these fields.
+// wantInvalid requires a validation error about exactly these fields.
 func (a answer) wantInvalid(t *testing.T, fields ...string) {
 	t.Helper()
 	a.wantKeys(t, http.StatusUnprocessableEntity, "message", "errors")

@@ -36,7 +36,7 @@ func (a *API) linkStats(c *call) error {
 	if args := c.http.QueryArgs(); args.Has("domain_id") {
 		id, err := strconv.ParseInt(string(args.Peek("domain_id")), 10, 64)
 		if err != nil {
-			return invalidField("domain_id", "The domain must be given by its id, an integer.")
+			return invalidField("domain_id", "The domain id must be an integer.")
 		}
 		domainID = &id
 	}
@@ -46,7 +46,7 @@ func (a *API) linkStats(c *call) error {
 	}
 	counts, err := a.clicks.LinkStats(c.ctx, link.ID)
 	if err != nil {
-		return during(readingClicks, err)
+		return withOutage(readingClicks, err)
 	}
 	return answer(c.http, fasthttp.StatusOK, linkStats{
 		Success:     true,
@@ -58,7 +58,7 @@ func (a *API) linkStats(c *call) error {
 	})
 }
 
-// ownedLink returns the link that the path names, if it is the caller's.
+// ownedLink returns the caller's link with the hash in the path.
 func (a *API) ownedLink(c *call, domainID *int64) (schema.Link, error) {
 	notFound := schema.Errorf(schema.CodeNotFound, "You have no link with this hash.")
 	hash, err := url.PathUnescape(c.http.UserValue("hash").(string))
@@ -69,10 +69,10 @@ func (a *API) ownedLink(c *call, domainID *int64) (schema.Link, error) {
 	if schema.ErrorCode(err) == schema.CodeNotFound {
 		return schema.Link{}, notFound
 	}
-	return link, during(readingLinks, err)
+	return link, withOutage(readingLinks, err)
 }
 
-// newStats has empty lists and objects where there is nothing, never null.
+// newStats encodes missing counts as empty lists and objects, never as null.
 func newStats(counts schema.Stats) stats {
 	s := stats{
 		TotalClicks: counts.TotalClicks, ClicksByDay: []dayClicks{}, Devices: counts.Devices, Browsers: counts.Browsers,

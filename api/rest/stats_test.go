@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"linkstream/schema"
+	"linkstream/schema/testkit"
 )
 
-// click counts n clicks of a link: on 20 November 2026 by Chrome on a desktop, the last one a day later by Firefox on a
-// mobile.
+// click stores n clicks of a link: by Chrome on a desktop on 20 November 2026, the last by Firefox on a mobile a day later.
 func (s *testService) click(t *testing.T, linkID int64, n int) {
 	t.Helper()
 	position, err := s.clicks.Position(t.Context(), 0)
-	must(t, err)
+	testkit.Must(t, err)
 	var batch schema.ClickBatch
 	batch.Reset(0, position.Next)
 	for i := range n {
@@ -34,7 +34,7 @@ func (s *testService) click(t *testing.T, linkID int64, n int) {
 		batch.Referrer, batch.Country = append(batch.Referrer, ""), append(batch.Country, "")
 		batch.Next++
 	}
-	must(t, s.clicks.InsertClicks(t.Context(), &batch))
+	testkit.Must(t, s.clicks.InsertClicks(t.Context(), &batch))
 }
 
 func TestStats(t *testing.T) {
@@ -42,7 +42,7 @@ func TestStats(t *testing.T) {
 	owner, other := s.caller(t, "a@example.org"), s.caller(t, "b@example.org")
 	hash := owner.link(t, map[string]any{"long_url": "https://example.com/?<&>"})
 	link, err := s.links.Link(t.Context(), 0, hash)
-	must(t, err)
+	testkit.Must(t, err)
 
 	t.Run("4 GET stats: a link without clicks has empty counts, not null", func(t *testing.T) {
 		a := owner.get(t, "/api/v1/stats/"+hash)
@@ -63,7 +63,7 @@ func TestStats(t *testing.T) {
 		}
 	})
 	t.Run("4 GET stats: is_active is false for an inactive link", func(t *testing.T) {
-		must(t, s.links.SetActive(t.Context(), link.DomainID, link.Hash, false))
+		testkit.Must(t, s.links.SetActive(t.Context(), link.DomainID, link.Hash, false))
 		if a := owner.get(t, "/api/v1/stats/"+hash); a.body["is_active"] != false {
 			t.Error(a.raw)
 		}
@@ -74,16 +74,16 @@ func TestStats(t *testing.T) {
 	owner.link(t, map[string]any{"long_url": "https://example.com/", "custom_alias": "alias"})
 	notFound := map[string]string{}
 	for name, path := range map[string]string{
-		"does not exist":           "none",
-		"differs in case":          "ALIAS",
-		"cannot be a hash":         "a.b",
-		"is too long":              strings.Repeat("a", 1000),
-		"has a slash":              "alias%2F",
-		"has a zero byte":          "alias%00",
-		"is not UTF-8":             "%ff",
-		"is of a domain elsewhere": "alias?domain_id=4711",
+		"does not exist":             "none",
+		"differs in case":            "ALIAS",
+		"cannot be a hash":           "a.b",
+		"is too long":                strings.Repeat("a", 1000),
+		"has a slash":                "alias%2F",
+		"has a zero byte":            "alias%00",
+		"is not UTF-8":               "%ff",
+		"is not on the given domain": "alias?domain_id=4711",
 	} {
-		t.Run("4 GET stats, rule 1: 404 with error = not_found when the hash "+name, func(t *testing.T) {
+		t.Run("4 GET stats, rule 1: 404 with error = not_found if the hash "+name, func(t *testing.T) {
 			a := owner.get(t, "/api/v1/stats/"+path)
 			a.wantKeys(t, http.StatusNotFound, "error", "message")
 			if a.body["error"] != "not_found" {
@@ -92,10 +92,10 @@ func TestStats(t *testing.T) {
 			notFound[a.raw] = name
 		})
 	}
-	t.Run("4 GET stats, rules 1 and 2: a link of another account is the same 404", func(t *testing.T) {
+	t.Run("4 GET stats, rules 1 and 2: a link of another account gives the same 404", func(t *testing.T) {
 		a := other.get(t, "/api/v1/stats/alias")
 		a.wantKeys(t, http.StatusNotFound, "error", "message")
-		notFound[a.raw] = "is another's"
+		notFound[a.raw] = "belongs to another account"
 		if len(notFound) != 1 {
 			t.Errorf("answers differ: %v", notFound)
 		}
@@ -117,18 +117,18 @@ func TestStatsPicksTheDomain(t *testing.T) {
 		a.want(t, http.StatusOK)
 		return a.body["short_url"]
 	}
-	t.Run("without domain_id: the oldest, if there is none on the default domain", func(t *testing.T) {
+	t.Run("without domain_id: the oldest, if the default domain has none", func(t *testing.T) {
 		if got := shortURL(t, ""); got != "https://first.example.org/same" {
 			t.Errorf("got %v", got)
 		}
 	})
-	t.Run("domain_id picks a domain", func(t *testing.T) {
+	t.Run("domain_id selects the domain", func(t *testing.T) {
 		if got := shortURL(t, fmt.Sprintf("?domain_id=%d", second)); got != "https://second.example.org/same" {
 			t.Errorf("got %v", got)
 		}
 		owner.get(t, "/api/v1/stats/same?domain_id=0").wantKeys(t, http.StatusNotFound, "error", "message")
 	})
-	t.Run("domain_id that is no integer is 422", func(t *testing.T) {
+	t.Run("domain_id that is not an integer gives 422", func(t *testing.T) {
 		for _, id := range []string{"", "x", "1.5", "9223372036854775808"} {
 			owner.get(t, "/api/v1/stats/same?domain_id="+id).wantInvalid(t, "domain_id")
 		}
