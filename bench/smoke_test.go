@@ -100,7 +100,7 @@ func measure(t *testing.T, args ...string) *report.Report {
 	dir := t.TempDir()
 	path, page := filepath.Join(dir, "report.json"), filepath.Join(dir, "report.html")
 	args = append(args, "-programs", filepath.Dir(program(t, "bench")), "-rounds=1", "-round=100ms", "-duration=300ms",
-		"-links=200", "-clicks=20000", "-conns=8", "-json", path, "-html", page)
+		"-links=200", "-clicks=20000", "-conns=8", "-generators=2", "-json", path, "-html", page)
 	out, errOut, err := bench(t, args...)
 	if err != nil {
 		t.Fatalf("%q: %v\n%s%s", args, err, errOut, out)
@@ -139,6 +139,7 @@ func TestScenarios(t *testing.T) {
 			"CPU per redirect: bare, on edge/socket / bare fasthttp", "CPU per redirect: edge, shipping (broker)",
 			"CPU per redirect, open loop: standalone / bare fasthttp", "redirect latency p99.9, open loop: standalone",
 			"resident memory: edge, spooling"},
+		"connections": {"CPU per redirect: edge, spooling / bare fasthttp", "CPU per redirect, open loop: standalone"},
 		"pipeline": {"counted clicks per second, closed loop: worker", "CPU per counted click: worker / bare kafka-go fetch",
 			"CPU per shipped click: shipper / bare kafka-go produce"},
 		"soak":      {"time to drain after the last redirect: standalone", "resident memory, open loop: standalone"},
@@ -254,6 +255,7 @@ func TestRefusals(t *testing.T) {
 		"a target that is no URL":   {[]string{"redirect", "-api", "127.0.0.1:8081"}, "-api"},
 		"a target with TLS":         {[]string{"redirect", "-edge", "https://127.0.0.1:443"}, "-edge"},
 		"no token":                  {[]string{"redirect"}, "-token"},
+		"no generators":             {[]string{"redirect", "-start", "-generators=0"}, "-generators"},
 		"too many links":            {[]string{"redirect", "-start", "-links=10000001"}, "-links"},
 		"a run without end":         {[]string{"redirect", "-start", "-duration=100h", "-conns=0"}, "-duration"},
 		"one report to compare":     {[]string{"-compare", "old.json"}, "name two reports"},

@@ -70,5 +70,5 @@ func (s *Starter) Bare(ctx context.Context, name string) (*Contender, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Server(name, addr, s.Conns, s.Visits.Bare(addr), proc.Process{Name: name, Usage: child.Usage}), nil
+	return s.Load.Server(name, addr, s.Visits.Bare(addr), proc.Process{Name: name, Usage: child.Usage}), nil
 }

@@ -23,14 +23,23 @@ type Contender struct {
 	Work func(ctx context.Context, window time.Duration) (load.Result, error)
 	// Settle waits until all work is done that the operations have caused. It may be nil.
 	Settle func(ctx context.Context, operations int64) error
-	Target load.Target  // of a contender that is a server
-	Done   atomic.Int64 // operations so far, for the charts over time
+	Target load.Target // of a contender that is a server
+	// Reference says that the CPU time of the contenders after this one is compared with it, as it is with the first one.
+	Reference bool
+	Done      atomic.Int64 // operations so far, for the charts over time
+}
+
+// Load is the load on each of the servers that are compared with each other.
+type Load struct {
+	Conns     int  // connections at the same time
+	Threads   int  // that generate the load
+	Reconnect bool // open a new connection for each request
 }
 
 // Server returns a contender that is an HTTP server.
-func Server(name, addr string, conns int, source func(conn int) load.Source, processes ...proc.Process) *Contender {
+func (l Load) Server(name, addr string, source func(conn int) load.Source, processes ...proc.Process) *Contender {
 	c := &Contender{Name: name, Processes: processes}
-	c.Target = load.Target{Addr: addr, Conns: conns, Source: source, Done: &c.Done}
+	c.Target = load.Target{Addr: addr, Conns: l.Conns, Threads: l.Threads, Reconnect: l.Reconnect, Source: source, Done: &c.Done}
 	c.Work = func(ctx context.Context, window time.Duration) (load.Result, error) {
 		return load.Closed(ctx, c.Target, window)
 	}

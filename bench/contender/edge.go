@@ -74,7 +74,7 @@ func (s *Starter) edge(ctx context.Context, name string, topics stream.Config, m
 		return nil, nil, err
 	}
 	counter := &system.Counter{Name: name, Base: "http://" + addr, Metric: metric}
-	edge := Server(name, addr, s.Conns, s.Visits.Uncounted(addr), proc.Process{Name: "edge", Usage: child.Usage})
+	edge := s.Load.Server(name, addr, s.Visits.Uncounted(addr), proc.Process{Name: "edge", Usage: child.Usage})
 	edge.Settle = counter.Settle
 	return edge, counter, nil
 }

@@ -3,7 +3,6 @@ package contender
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 
@@ -12,11 +11,8 @@ import (
 	"linkstream/bench/workload"
 )
 
-// nginxName is the name of nginx in reports.
-const nginxName = "nginx"
-
-// nginxConfig is for a single process, so that its CPU time is all that nginx uses. The pid file, the logs and the
-// temporary files stay out of the system's directories.
+// nginxConfig is for a single process, so that it is killed with this one. Several share a port. The pid file, the logs
+// and the temporary files stay out of the system's directories.
 const nginxConfig = `
 daemon off; master_process off; pid %[1]s/nginx.pid; error_log %[1]s/nginx.log;
 events { worker_connections 8192; }
@@ -27,8 +23,9 @@ http {
 }
 `
 
-// Nginx starts an nginx that redirects every request. It returns nil if nginx is not installed.
-func (s *Starter) Nginx(ctx context.Context) (*Contender, error) {
+// Nginx starts an nginx that redirects every request, with the given number of worker processes. It returns nil if nginx
+// is not installed.
+func (s *Starter) Nginx(ctx context.Context, workers int) (*Contender, error) {
 	program, err := exec.LookPath("nginx")
 	if err != nil {
 		s.Progress("nginx is not installed: continuing without it")
@@ -38,23 +35,36 @@ func (s *Starter) Nginx(ctx context.Context) (*Contender, error) {
 	if err != nil {
 		return nil, err
 	}
-	addr, config := addrs[0], s.Group.Path("nginx.conf")
-	if err := os.WriteFile(config, fmt.Appendf(nil, nginxConfig, s.Group.Path(), addr, workload.BareURL), 0o600); err != nil {
-		return nil, err
+	name, listen := "nginx", addrs[0]
+	if workers > 1 {
+		name, listen = fmt.Sprintf("nginx, %d workers", workers), addrs[0]+" reuseport"
 	}
-	child, err := s.Group.Start(nginxName, nil, program, "-c", config, "-e", s.Group.Path("nginx.log"))
-	if err != nil {
-		return nil, err
+	processes := make([]proc.Process, workers)
+	for i := range processes {
+		dir := s.Group.Path(fmt.Sprintf("nginx-%d-%d", workers, i))
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return nil, err
+		}
+		config := dir + "/nginx.conf"
+		if err := os.WriteFile(config, fmt.Appendf(nil, nginxConfig, dir, listen, workload.BareURL), 0o600); err != nil {
+			return nil, err
+		}
+		worker := name
+		if workers > 1 {
+			worker = fmt.Sprintf("nginx, worker %d of %d", i+1, workers)
+		}
+		child, err := s.Group.Start(worker, nil, program, "-c", config, "-e", dir+"/nginx.log")
+		if err != nil {
+			return nil, err
+		}
+		err = child.Await(ctx, func(context.Context) error {
+			_, err := os.Stat(dir + "/nginx.pid") // written when it listens
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		processes[i] = proc.Process{Name: worker, Usage: child.Usage}
 	}
-	err = child.Await(ctx, func(ctx context.Context) error { return accepts(ctx, addr) })
-	return Server(nginxName, addr, s.Conns, s.Visits.Bare(addr), proc.Process{Name: nginxName, Usage: child.Usage}), err
-}
-
-// accepts returns nil if a server accepts connections at addr.
-func accepts(ctx context.Context, addr string) error {
-	c, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
-	if err != nil {
-		return err
-	}
-	return c.Close()
+	return s.Load.Server(name, addrs[0], s.Visits.Bare(addrs[0]), proc.Sum(name, processes...)), nil
 }

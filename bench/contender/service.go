@@ -7,8 +7,8 @@ import (
 )
 
 // Visited returns the whole system as its visitors use it. It has settled when all clicks are counted.
-func Visited(s *system.Service, visits *workload.Visits, conns int) *Contender {
-	c := Server(s.Name, s.Edge, conns, visits.Counted(s.Edge), s.AtEdge...)
+func Visited(s *system.Service, visits *workload.Visits, l Load) *Contender {
+	c := l.Server(s.Name, s.Edge, visits.Counted(s.Edge), s.AtEdge...)
 	if s.Counted != nil {
 		c.Settle = s.Counted.Settle
 	}
@@ -16,6 +16,6 @@ func Visited(s *system.Service, visits *workload.Visits, conns int) *Contender {
 }
 
 // Called returns the whole system as the clients of its API use it.
-func Called(name string, s *system.Service, conns int, source func(conn int) load.Source) *Contender {
-	return Server(name, s.API.Addr(), conns, source, s.AtAPI...)
+func Called(name string, s *system.Service, l Load, source func(conn int) load.Source) *Contender {
+	return l.Server(name, s.API.Addr(), source, s.AtAPI...)
 }

@@ -11,6 +11,6 @@ type Starter struct {
 	Group    *proc.Group
 	Engines  system.Engines
 	Visits   *workload.Visits
-	Conns    int // of the load on each server
+	Load     Load
 	Progress func(format string, args ...any)
 }

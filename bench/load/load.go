@@ -1,126 +1,108 @@
-// Package load sends HTTP requests to one server over keep-alive connections: as fast as it answers (Closed), which finds
-// the ceiling, or at a fixed rate whatever it answers (Open), which measures latency as clients see it.
+// Package load is a load generator for one HTTP server. Closed finds the highest rate: each connection sends its next
+// request when the previous one is answered. Open measures latency as clients see it: requests are due at a fixed rate,
+// whether or not earlier ones are answered.
+//
+// On Linux, one thread sends, receives and keeps the pace (generator_linux.go), so that it disturbs a server on the same
+// machine as little as possible. On other systems, each connection has a goroutine (portable.go).
 package load
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
-	"golang.org/x/sync/errgroup"
 )
 
-// grace is how long answers may take that are under way when a window ends.
-const grace = 10 * time.Second
+const (
+	grace       = 10 * time.Second // for the answers that are missing when a window ends
+	dialTimeout = 5 * time.Second
+)
 
-// Source makes the requests of one connection, and is used by its goroutine alone.
+// Source makes the requests of one connection. Only one goroutine uses it.
 type Source interface {
-	// Append appends the next request, as it is sent, to dst.
+	// Append appends the next request in wire format to dst.
 	Append(dst []byte) []byte
-	// Check looks at the answer to the last request. An error ends the load.
+	// Check checks the answer to the last request. An error ends the load.
 	Check(Answer) error
 }
 
 // Target is a server under load.
 type Target struct {
-	Addr   string // host:port
-	Conns  int
-	Source func(conn int) Source
-	Done   *atomic.Int64 // counts the answers, for whoever watches
+	Addr  string // host:port
+	Conns int    // connections at the same time
+	// Reconnect opens a new connection for each request. The requests must say "Connection: close", and the server must
+	// close the connection after the answer: it keeps the TIME_WAIT states, and the client does not run out of ports.
+	Reconnect bool
+	Threads   int // that generate the load, each for its share of the connections; 0: one. Linux only
+	Source    func(conn int) Source
+	Done      *atomic.Int64 // counts answers, for charts
 }
 
-// Result is what became of a load.
+// Result is the outcome of a load.
 type Result struct {
-	Answers int64 // each of which Check had no objection to
+	Answers int64 // accepted by Check
 	Elapsed time.Duration
 	Latency *hdrhistogram.Histogram // in nanoseconds
-	// Open loads only: how late requests were sent, in nanoseconds, which is part of their latency: because all
-	// connections were busy, or because the machine had no time for the sender.
-	Lateness *hdrhistogram.Histogram
-	Unsent   int64 // requests that were due and given up, since the server was too far behind
+	// SendDelay is the time from when a request was due until it was sent, in nanoseconds: because all connections were
+	// busy, or because the generator did not get a core. It is part of the latency. Open loops only.
+	SendDelay *hdrhistogram.Histogram
+	Unsent    int64 // requests that were due and dropped, because the server was too far behind
 }
 
-// NewHistogram returns an empty histogram of times from a microsecond to a minute in nanoseconds, three digits exact.
+// Closed sends requests for the duration of window. Each connection sends its next request when the previous one is
+// answered.
+func Closed(ctx context.Context, t Target, window time.Duration) (Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, window+grace)
+	defer cancel()
+	return generate(ctx, t, pace{window: window, grace: grace})
+}
+
+// Open sends rate requests per second for the duration of window, evenly spaced, whether or not earlier ones are answered.
+// The latency of a request counts from the time at which it was due: a request that waits for a free connection, because
+// the server is slow with others, is as late as its client would see it. (A load that waits before it sends leaves such
+// requests out, which Gil Tene calls coordinated omission.) Open drops requests that are unsent 10 seconds after they
+// were due, and counts them.
+func Open(ctx context.Context, t Target, rate float64, window time.Duration) (Result, error) {
+	if !(rate > 0) {
+		return Result{}, fmt.Errorf("load %s: rate %v is not positive", t.Addr, rate)
+	}
+	ctx, cancel := context.WithTimeout(ctx, window+2*grace)
+	defer cancel()
+	return generate(ctx, t, pace{rate: rate, window: window, grace: grace})
+}
+
+// pace is when requests are due.
+type pace struct {
+	rate   float64 // requests per second; 0: a closed loop
+	window time.Duration
+	grace  time.Duration // after which an open loop drops a request that is due
+}
+
+// count returns the number of requests of an open loop.
+func (p pace) count() int64 { return int64(p.rate * p.window.Seconds()) }
+
+// due returns when the request n of an open loop is due, after the start.
+func (p pace) due(n int64) time.Duration {
+	return time.Duration(float64(n) * float64(time.Second) / p.rate)
+}
+
+// NewHistogram returns an empty histogram of nanoseconds, from a microsecond to a minute, with three significant digits.
 func NewHistogram() *hdrhistogram.Histogram {
 	return hdrhistogram.New(int64(time.Microsecond), int64(time.Minute), 3)
 }
 
-func newResult() Result { return Result{Latency: NewHistogram(), Lateness: NewHistogram()} }
+func newResult() Result { return Result{Latency: NewHistogram(), SendDelay: NewHistogram()} }
 
-// record adds a time that is capped at the largest a histogram holds.
+// record adds a duration. Longer ones than the histogram holds count as its maximum.
 func record(h *hdrhistogram.Histogram, d time.Duration) {
-	_ = h.RecordValue(min(max(0, int64(d)), h.HighestTrackableValue())) // fails only beyond that
+	_ = h.RecordValue(min(max(0, int64(d)), h.HighestTrackableValue())) // fails only above the maximum
 }
 
 func (r *Result) merge(other Result) {
 	r.Answers += other.Answers
+	r.Unsent += other.Unsent
 	r.Latency.Merge(other.Latency)
-	r.Lateness.Merge(other.Lateness)
-}
-
-// run connects, and then has work use each connection in a goroutine of its own.
-func (t Target) run(ctx context.Context, work func(c *client, began time.Time) error) (Result, error) {
-	total := newResult()
-	clients := make([]*client, t.Conns)
-	defer func() {
-		for _, c := range clients {
-			if c != nil {
-				c.Close()
-			}
-		}
-	}()
-	for i := range clients {
-		c, err := dial(ctx, t.Addr)
-		if err != nil {
-			return total, err
-		}
-		clients[i] = &client{conn: c, source: t.Source(i), done: t.Done, result: newResult()}
-	}
-	group, failed := errgroup.WithContext(ctx)
-	defer context.AfterFunc(failed, func() {
-		for _, c := range clients {
-			_ = c.SetDeadline(time.Now()) // ends reads and writes under way
-		}
-	})()
-	began := time.Now()
-	for _, c := range clients {
-		group.Go(func() error { return work(c, began) })
-	}
-	err := group.Wait()
-	total.Elapsed = time.Since(began)
-	for _, c := range clients {
-		total.merge(c.result)
-	}
-	if err != nil {
-		return total, errors.Join(ctx.Err(), fmt.Errorf("load %s: %w", t.Addr, err))
-	}
-	return total, ctx.Err()
-}
-
-// client is a connection with its requests and what became of them.
-type client struct {
-	*conn
-	source Source
-	done   *atomic.Int64
-	result Result
-}
-
-// ask sends one request and returns when the answer was there. Its latency counts from since.
-func (c *client) ask(since time.Time) (answered time.Time, err error) {
-	c.out = c.source.Append(c.out[:0])
-	answer, err := c.roundTrip()
-	if err != nil {
-		return time.Time{}, err
-	}
-	answered = time.Now()
-	if err := c.source.Check(answer); err != nil {
-		return time.Time{}, err
-	}
-	record(c.result.Latency, answered.Sub(since))
-	c.result.Answers++
-	c.done.Add(1)
-	return answered, nil
+	r.SendDelay.Merge(other.SendDelay)
 }

@@ -5,17 +5,23 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"linkstream/bench/load"
+	"linkstream/schema/testkit"
 )
 
-// serve returns the address of a server on the loopback interface that lasts as long as the test.
+// grace is the grace of loads that do not test it.
+const grace = 10 * time.Second
+
+// serve returns the address of a server on the loopback interface that runs until the test ends.
 func serve(t *testing.T, handler http.HandlerFunc) string {
 	t.Helper()
 	server := httptest.NewServer(handler)
@@ -31,12 +37,15 @@ func redirectTo(location string) http.HandlerFunc {
 	}
 }
 
-// pages asks for one page after the other and requires that each answer is to its own request.
-type pages struct{ n int }
+// pages requests one page after the other and checks that each answer belongs to its request.
+type pages struct {
+	n    int
+	more string // header lines
+}
 
 func (p *pages) Append(dst []byte) []byte {
 	p.n++
-	return fmt.Appendf(dst, "GET /%d HTTP/1.1\r\nHost: test\r\n\r\n", p.n)
+	return fmt.Appendf(dst, "GET /%d HTTP/1.1\r\nHost: test\r\n%s\r\n", p.n, p.more)
 }
 
 func (p *pages) Check(a load.Answer) error {
@@ -50,79 +59,241 @@ func target(addr string, conns int) load.Target {
 	return load.Target{Addr: addr, Conns: conns, Done: new(atomic.Int64), Source: func(int) load.Source { return new(pages) }}
 }
 
+// reconnecting returns a target with a new connection for each request.
+func reconnecting(addr string, conns int) load.Target {
+	t := target(addr, conns)
+	t.Reconnect = true
+	t.Source = func(int) load.Source { return &pages{more: "Connection: close\r\n"} }
+	return t
+}
+
+// eachGenerator runs a test with every implementation of a load.
+func eachGenerator(t *testing.T, test func(*testing.T, load.Generator)) {
+	for name, g := range load.Generators {
+		t.Run(name, func(t *testing.T) { test(t, g) })
+	}
+}
+
 func TestClosed(t *testing.T) {
-	t.Run("counts what the server has answered", func(t *testing.T) {
+	eachGenerator(t, testClosed)
+	t.Run("a function of the package", func(t *testing.T) {
+		result, err := load.Closed(t.Context(), target(serve(t, redirectTo("https://example.com/")), 4), 50*time.Millisecond)
+		if err != nil || result.Answers == 0 {
+			t.Errorf("%d answers, error %v", result.Answers, err)
+		}
+	})
+}
+
+func testClosed(t *testing.T, g load.Generator) {
+	const window = 100 * time.Millisecond
+	counted := func(t *testing.T, make func(addr string, conns int) load.Target, threads int) {
+		t.Helper()
 		var served atomic.Int64
 		redirect := redirectTo("https://example.com/")
-		target := target(serve(t, func(w http.ResponseWriter, r *http.Request) { served.Add(1); redirect(w, r) }), 4)
-		result, err := load.Closed(t.Context(), target, 100*time.Millisecond)
-		if err != nil {
-			t.Fatal(err)
-		}
+		target := make(serve(t, func(w http.ResponseWriter, r *http.Request) { served.Add(1); redirect(w, r) }), 5)
+		target.Threads = threads
+		result, err := g.Closed(t.Context(), target, window)
+		testkit.Must(t, err)
 		if n := served.Load(); n == 0 || result.Answers != n || result.Latency.TotalCount() != n || target.Done.Load() != n {
 			t.Errorf("served %d, result %d, histogram %d, done %d", n, result.Answers, result.Latency.TotalCount(),
 				target.Done.Load())
 		}
-		if result.Elapsed < 100*time.Millisecond {
+		if result.Elapsed < window {
 			t.Errorf("took %v", result.Elapsed)
 		}
+	}
+	t.Run("counts the answers", func(t *testing.T) { counted(t, target, 0) })
+	t.Run("merges the answers of several threads", func(t *testing.T) { counted(t, target, 3) })
+	t.Run("counts the answers of new connections", func(t *testing.T) { counted(t, reconnecting, 0) })
+	t.Run("reads answers that come in pieces", func(t *testing.T) {
+		addr := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Location", "https://example.com/")
+			w.Header().Set("Content-Length", fmt.Sprint(len(r.URL.Path)))
+			w.WriteHeader(http.StatusFound)
+			for i := range r.URL.Path {
+				w.(http.Flusher).Flush()
+				io.WriteString(w, r.URL.Path[i:i+1])
+			}
+		})
+		result, err := g.Closed(t.Context(), target(addr, 2), window)
+		if err != nil || result.Answers == 0 {
+			t.Errorf("%d answers, error %v", result.Answers, err)
+		}
 	})
-	t.Run("ends at an answer that is wrong", func(t *testing.T) {
+	t.Run("sends requests that are larger than the socket's buffer", func(t *testing.T) {
+		redirect := redirectTo("https://example.com/")
+		addr := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body)
+			redirect(w, r)
+		})
+		large := target(addr, 1)
+		large.Source = func(int) load.Source { return largeRequests{} }
+		result, err := g.Closed(t.Context(), large, window)
+		if err != nil || result.Answers == 0 {
+			t.Errorf("%d answers, error %v", result.Answers, err)
+		}
+	})
+	t.Run("ends at a wrong answer", func(t *testing.T) {
 		addr := serve(t, redirectTo("https://example.org/"))
-		_, err := load.Closed(t.Context(), target(addr, 2), time.Minute)
+		_, err := g.Closed(t.Context(), target(addr, 2), time.Minute)
 		if err == nil || !strings.Contains(err.Error(), "https://example.org/") {
 			t.Errorf("error %v", err)
 		}
 	})
-	t.Run("ends when it is told to", func(t *testing.T) {
+	t.Run("ends when the context does", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		released := make(chan struct{})
 		addr := serve(t, func(http.ResponseWriter, *http.Request) { cancel(); <-released })
-		_, err := load.Closed(ctx, target(addr, 2), time.Minute)
+		_, err := g.Closed(ctx, target(addr, 2), time.Minute)
 		close(released)
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v", err)
 		}
 	})
-	t.Run("says that nobody listens", func(t *testing.T) {
-		if _, err := load.Closed(t.Context(), target("127.0.0.1:1", 1), time.Minute); err == nil {
+	t.Run("fails if nobody listens", func(t *testing.T) {
+		for _, make := range []func(string, int) load.Target{target, reconnecting} {
+			if _, err := g.Closed(t.Context(), make("127.0.0.1:1", 1), time.Minute); err == nil {
+				t.Error("no error")
+			}
+		}
+	})
+	t.Run("fails if the server closes a connection without an answer", func(t *testing.T) {
+		addr := serve(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+		for _, make := range []func(string, int) load.Target{target, reconnecting} {
+			if _, err := g.Closed(t.Context(), make(addr, 1), time.Minute); err == nil {
+				t.Error("no error")
+			}
+		}
+	})
+	t.Run("fails if the server answers more than once", func(t *testing.T) {
+		const answer = "HTTP/1.1 302 Found\r\nLocation: https://example.com/\r\nContent-Length: 2\r\n\r\n/1"
+		for _, make := range []func(string, int) load.Target{target, reconnecting} {
+			addr := serveRaw(t, answer+answer)
+			if _, err := g.Closed(t.Context(), make(addr, 1), time.Minute); err == nil {
+				t.Error("no error")
+			}
+		}
+	})
+}
+
+// largeRequests are requests of a megabyte.
+type largeRequests struct{}
+
+func (largeRequests) Append(dst []byte) []byte {
+	const size = 1 << 20
+	dst = fmt.Appendf(dst, "POST / HTTP/1.1\r\nHost: test\r\nContent-Length: %d\r\n\r\n", size)
+	return append(dst, make([]byte, size)...)
+}
+
+func (largeRequests) Check(a load.Answer) error {
+	if a.Status != http.StatusFound {
+		return fmt.Errorf("status %d", a.Status)
+	}
+	return nil
+}
+
+// serveRaw returns the address of a server that answers the first request of each connection with the given bytes, and
+// keeps the connection open.
+func serveRaw(t *testing.T, answer string) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	testkit.Must(t, err)
+	var serving sync.WaitGroup
+	t.Cleanup(serving.Wait)
+	t.Cleanup(func() { listener.Close() })
+	serving.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			serving.Go(func() {
+				defer conn.Close()
+				buf := make([]byte, 1<<10)
+				if _, err := conn.Read(buf); err == nil {
+					io.WriteString(conn, answer)
+					conn.Read(buf) // until the client closes
+				}
+			})
+		}
+	})
+	return listener.Addr().String()
+}
+
+func TestOpen(t *testing.T) {
+	eachGenerator(t, testOpen)
+	t.Run("refuses a rate of zero", func(t *testing.T) {
+		if _, err := load.Open(t.Context(), target("127.0.0.1:1", 1), 0, time.Second); err == nil {
 			t.Error("no error")
 		}
 	})
 }
 
-func TestOpen(t *testing.T) {
-	t.Run("sends as many requests as the rate says", func(t *testing.T) {
+func testOpen(t *testing.T, g load.Generator) {
+	t.Run("sends as many requests as the rate requires", func(t *testing.T) {
 		addr := serve(t, redirectTo("https://example.com/"))
-		result, err := load.Open(t.Context(), target(addr, 8), 1000, 200*time.Millisecond)
-		if err != nil || result.Answers != 200 || result.Unsent != 0 {
-			t.Errorf("%d answers, %d unsent, error %v", result.Answers, result.Unsent, err)
+		for _, threads := range []int{1, 3} {
+			for _, make := range []func(string, int) load.Target{target, reconnecting} {
+				target := make(addr, 8)
+				target.Threads = threads
+				result, err := g.Open(t.Context(), target, 1000, 100*time.Millisecond, grace)
+				if err != nil || result.Answers != 100 || result.Unsent != 0 || result.SendDelay.TotalCount() != 100 {
+					t.Errorf("%d threads: %d answers, %d unsent, error %v", threads, result.Answers, result.Unsent, err)
+				}
+			}
 		}
 	})
-	t.Run("latency counts from when a request was due", func(t *testing.T) {
-		const stall = 300 * time.Millisecond
-		var served atomic.Int64
+	t.Run("spaces requests evenly", func(t *testing.T) {
+		var mu sync.Mutex
+		var served []time.Time
 		redirect := redirectTo("https://example.com/")
 		addr := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			served = append(served, time.Now())
+			mu.Unlock()
+			redirect(w, r)
+		})
+		const interval = 20 * time.Millisecond
+		_, err := g.Open(t.Context(), target(addr, 8), float64(time.Second/interval), 10*interval, grace)
+		testkit.Must(t, err)
+		mu.Lock()
+		defer mu.Unlock()
+		// No request is early: a server may be late, so only that can be tested.
+		for i, at := range served {
+			if early := time.Duration(i)*interval - at.Sub(served[0]); early > interval {
+				t.Errorf("request %d is %v early", i, early)
+			}
+		}
+	})
+	const stall = 300 * time.Millisecond
+	stalling := func(t *testing.T) string { // the first answer takes a while
+		var served atomic.Int64
+		redirect := redirectTo("https://example.com/")
+		return serve(t, func(w http.ResponseWriter, r *http.Request) {
 			if served.Add(1) == 1 {
-				time.Sleep(stall) // the server's, not the test's, which waits for nothing
+				time.Sleep(stall) // the server is slow; the test does not wait for a state
 			}
 			redirect(w, r)
 		})
-		// With one connection the first answer holds up all others: the half of them that was due in its time is late by
-		// at least a third of it, though each was answered at once when it was sent.
-		result, err := load.Open(t.Context(), target(addr, 1), 100, stall)
-		if err != nil {
-			t.Fatal(err)
+	}
+	t.Run("counts latency from when a request was due", func(t *testing.T) {
+		// With one connection, the first answer delays all others. The requests that were due in the first half of the stall
+		// are late by at least a third of it, although each is answered at once when it is sent.
+		result, err := g.Open(t.Context(), target(stalling(t), 1), 100, stall, grace)
+		testkit.Must(t, err)
+		latency, delay := time.Duration(result.Latency.ValueAtPercentile(50)), time.Duration(result.SendDelay.ValueAtPercentile(50))
+		if latency < stall/3 || delay < stall/3 {
+			t.Errorf("median latency %v, send delay %v", latency, delay)
 		}
-		latency, lateness := time.Duration(result.Latency.ValueAtPercentile(50)), time.Duration(result.Lateness.ValueAtPercentile(50))
-		if latency < stall/3 || lateness < stall/3 {
-			t.Errorf("median latency %v, lateness %v", latency, lateness)
+		if result.Answers != 30 || result.Unsent != 0 {
+			t.Errorf("%d answers, %d unsent", result.Answers, result.Unsent)
 		}
 	})
-	t.Run("refuses a rate that is none", func(t *testing.T) {
-		if _, err := load.Open(t.Context(), target("127.0.0.1:1", 1), 0, time.Second); err == nil {
-			t.Error("no error")
+	t.Run("drops and counts requests that are too late", func(t *testing.T) {
+		result, err := g.Open(t.Context(), target(stalling(t), 1), 100, stall, stall/10)
+		testkit.Must(t, err)
+		if result.Unsent < 10 || result.Answers+result.Unsent != 30 {
+			t.Errorf("%d answers, %d unsent", result.Answers, result.Unsent)
 		}
 	})
 }

@@ -22,6 +22,21 @@ type Process struct {
 // This returns the process that calls it, under the given name.
 func This(name string) Process { return Process{name, Self} }
 
+// Sum returns several processes as one.
+func Sum(name string, processes ...Process) Process {
+	return Process{name, func() (sum Usage, err error) {
+		for _, p := range processes {
+			usage, err := p.Usage()
+			if err != nil {
+				return Usage{}, err
+			}
+			sum.CPU += usage.CPU
+			sum.RSS += usage.RSS
+		}
+		return sum, nil
+	}}
+}
+
 // Group holds the child processes and the files of one run. Its methods must not be called concurrently.
 type Group struct {
 	dir     string

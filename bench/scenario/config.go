@@ -18,11 +18,12 @@ const maxClicks = 100_000_000
 type Config struct {
 	System system.Config
 
-	Links  int
-	Clicks int
-	Hot    float64 // share of the clicks of a history that are on one link, in addition to Zipf's law
-	Conns  int
-	Rate   float64 // operations per second of open loops; 0: half of the closed loop's rate
+	Links      int
+	Clicks     int
+	Hot        float64 // share of the clicks of a history that are on one link, in addition to Zipf's law
+	Conns      int
+	Generators int     // threads that generate the load
+	Rate       float64 // operations per second of open loops; 0: half of the closed loop's rate
 
 	Rounds   int
 	Round    time.Duration
@@ -34,7 +35,7 @@ type Config struct {
 
 // DefaultConfig returns a configuration that works beside make run, once System.Tokens is set.
 func DefaultConfig() Config {
-	return Config{System: system.DefaultConfig(), Links: 10_000, Clicks: 500_000, Conns: 64, Rounds: 5,
+	return Config{System: system.DefaultConfig(), Links: 10_000, Clicks: 500_000, Conns: 64, Generators: 1, Rounds: 5,
 		Round: 2 * time.Second, Duration: 10 * time.Second, Timeout: 10 * time.Minute}
 }
 
@@ -46,6 +47,7 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.IntVar(&c.Clicks, "clicks", c.Clicks, "`number` of clicks that are created first, in scenarios that need some")
 	fs.Float64Var(&c.Hot, "hot", c.Hot, "`share` of these clicks on one link, in addition to its share by Zipf's law; 0 to 1")
 	fs.IntVar(&c.Conns, "conns", c.Conns, "`number` of connections of the load")
+	fs.IntVar(&c.Generators, "generators", c.Generators, "`number` of threads that generate the load, each for its share of -conns")
 	fs.Float64Var(&c.Rate, "rate", c.Rate, "operations per `second` of open loops; 0: half of the closed loop's rate")
 	fs.IntVar(&c.Rounds, "rounds", c.Rounds, "`number` of rounds; five or more to tell a change from noise")
 	fs.DurationVar(&c.Round, "round", c.Round, "`time` of one round of a closed loop")
@@ -64,6 +66,7 @@ func (c *Config) Validate() error {
 		{"-clicks", float64(c.Clicks), 1, maxClicks},
 		{"-hot", c.Hot, 0, 1},
 		{"-conns", float64(c.Conns), 1, 4096},
+		{"-generators", float64(c.Generators), 1, 256},
 		{"-rate", c.Rate, 0, 1e6},
 		{"-rounds", float64(c.Rounds), 1, 100},
 	} {

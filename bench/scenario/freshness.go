@@ -37,7 +37,7 @@ func runFreshness(ctx context.Context, r *run) error {
 		return err
 	}
 	visits := workload.NewVisits(links, r.cfg.Links)
-	whole := []*contender.Contender{contender.Visited(service, visits, r.cfg.Conns)}
+	whole := []*contender.Contender{contender.Visited(service, visits, r.load(visits.Reconnect))}
 	if err := r.closedLoop(ctx, "redirect", whole); err != nil {
 		return err
 	}

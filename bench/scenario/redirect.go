@@ -2,20 +2,33 @@ package scenario
 
 import (
 	"context"
+	"runtime"
+	"slices"
 
 	"linkstream/bench/contender"
 	"linkstream/bench/system"
 	"linkstream/bench/workload"
 )
 
-// runRedirect measures the redirects of the edge on lasting connections, beside bare servers.
+// runRedirect measures redirects on lasting connections, beside bare servers.
 func runRedirect(ctx context.Context, r *run) error {
+	return r.measureRedirects(ctx, workload.NewVisits(workload.NewLinks(r.cfg.Links), r.cfg.Links))
+}
+
+// runConnections measures redirects on new connections, one per redirect, beside bare servers.
+func runConnections(ctx context.Context, r *run) error {
 	visits := workload.NewVisits(workload.NewLinks(r.cfg.Links), r.cfg.Links)
+	visits.Reconnect = true
+	return r.measureRedirects(ctx, visits)
+}
+
+// measureRedirects measures the whole service and, if the run has started it, the edge alone and bare servers.
+func (r *run) measureRedirects(ctx context.Context, visits *workload.Visits) error {
 	service, err := r.open(ctx, visits.Links)
 	if err != nil {
 		return err
 	}
-	whole := contender.Visited(service, visits, r.cfg.Conns)
+	whole := contender.Visited(service, visits, r.load(visits.Reconnect))
 	contenders, open := []*contender.Contender{whole}, []*contender.Contender{whole}
 	var counters []*system.Counter
 	if r.cfg.System.Start {
@@ -49,7 +62,8 @@ func runRedirect(ctx context.Context, r *run) error {
 	return r.verify(ctx, service, visits)
 }
 
-// bareServers starts the servers that redirect and do nothing else. The first is the one that all are compared with.
+// bareServers starts the servers that redirect and do nothing else. All contenders are compared with the first one, and
+// with an nginx that has as many workers as an edge has threads.
 func bareServers(ctx context.Context, starter *contender.Starter) (servers []*contender.Contender, err error) {
 	for _, name := range []string{contender.BareNet, contender.BareEdge} {
 		bare, err := starter.Bare(ctx, name)
@@ -58,9 +72,16 @@ func bareServers(ctx context.Context, starter *contender.Starter) (servers []*co
 		}
 		servers = append(servers, bare)
 	}
-	nginx, err := starter.Nginx(ctx)
-	if nginx != nil {
+	for _, workers := range slices.Compact([]int{1, runtime.NumCPU()}) {
+		nginx, err := starter.Nginx(ctx, workers)
+		if err != nil {
+			return nil, err
+		}
+		if nginx == nil {
+			return servers, nil
+		}
+		nginx.Reference = workers == runtime.NumCPU()
 		servers = append(servers, nginx)
 	}
-	return servers, err
+	return servers, nil
 }

@@ -78,16 +78,22 @@ func (r *run) addRound(op string, contenders []*contender.Contender, outcomes []
 	r.addMemory("resident memory", contenders, outcomes)
 }
 
-// addCPU adds the CPU times of one round, and their ratios to that of the first contender.
+// addCPU adds the CPU times of one round, and their ratios to those of the first contender and of the references.
 func (r *run) addCPU(name string, contenders []*contender.Contender, outcomes []contender.Outcome) {
 	for i, c := range contenders {
 		for k, p := range c.Processes {
 			r.report.Add(name+": "+c.ProcessName(p), "µs", report.Lower, outcomes[i].Costs[k].CPU)
 		}
 	}
-	for i, c := range contenders[1:] {
-		if own, first := outcomes[i+1].CPU(), outcomes[0].CPU(); own > 0 && first > 0 {
-			r.report.Add(fmt.Sprintf("%s: %s / %s", name, c.Name, contenders[0].Name), "ratio", report.Lower, own/first)
+	for k, reference := range contenders {
+		if k > 0 && !reference.Reference {
+			continue
+		}
+		for i := k + 1; i < len(contenders); i++ {
+			if own, other := outcomes[i].CPU(), outcomes[k].CPU(); own > 0 && other > 0 {
+				name := fmt.Sprintf("%s: %s / %s", name, contenders[i].Name, reference.Name)
+				r.report.Add(name, "ratio", report.Lower, own/other)
+			}
 		}
 	}
 }
@@ -170,7 +176,7 @@ func (r *run) openRound(ctx context.Context, op string, c *openContender, rate f
 				millis(result.Latency.ValueAtPercentile(p)))
 		}
 		c.latency.Merge(result.Latency)
-		c.sendDelay.Merge(result.Lateness)
+		c.sendDelay.Merge(result.SendDelay)
 		c.unsent += result.Unsent
 		return result, nil
 	})

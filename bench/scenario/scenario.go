@@ -29,6 +29,7 @@ type Scenario struct {
 // All returns the scenarios by name.
 func All() []Scenario {
 	return []Scenario{
+		{"connections", "redirects on new connections, one per redirect: CPU per redirect, redirects per second, latency", runConnections},
 		{"freshness", "time from a redirect until its click is in the list of links, under load", runFreshness},
 		{"links", "first and last page of the list of links: CPU per call, calls per second, latency", runLinks},
 		{"memory", "an edge with all links in its cache: resident memory, CPU per redirect", runMemory},
@@ -138,12 +139,17 @@ func (r *run) openFilled(
 
 // starter returns what starts the servers beside the service.
 func (r *run) starter(on system.Engines, visits *workload.Visits) *contender.Starter {
-	return &contender.Starter{Group: r.group, Engines: on, Visits: visits, Conns: r.cfg.Conns, Progress: r.logf}
+	return &contender.Starter{Group: r.group, Engines: on, Visits: visits, Load: r.load(visits.Reconnect), Progress: r.logf}
+}
+
+// load returns the load on each server.
+func (r *run) load(reconnect bool) contender.Load {
+	return contender.Load{Conns: r.cfg.Conns, Threads: r.cfg.Generators, Reconnect: reconnect}
 }
 
 // called returns the whole service as the clients of its API use it.
 func (r *run) called(name string, s *system.Service, source func(conn int) load.Source) *contender.Contender {
-	return contender.Called(name, s, r.cfg.Conns, source)
+	return contender.Called(name, s, r.load(false), source)
 }
 
 // check adds a count that must be right.

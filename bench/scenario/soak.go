@@ -23,7 +23,7 @@ func runSoak(ctx context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
-	whole := []*contender.Contender{contender.Visited(service, visits, r.cfg.Conns)}
+	whole := []*contender.Contender{contender.Visited(service, visits, r.load(visits.Reconnect))}
 	if r.cfg.System.Start {
 		r.watchBacklog(ctx, service)
 	}

@@ -32,6 +32,8 @@ func Popularity(links int) *load.Popularity { return load.NewPopularity(links, s
 type Visits struct {
 	Links   Links
 	Visited int // links that are visited, from the first one on
+	// Reconnect makes each request ask the server to close the connection, as load.Target.Reconnect requires.
+	Reconnect bool
 
 	warmed   int // up to this number of links, each is visited once first
 	visitors []load.Visitor
@@ -78,7 +80,11 @@ func (v *Visits) MostVisited() (link int) {
 func (v *Visits) source(addr string, counted, bare bool) func(int) load.Source {
 	headers := make([][]byte, len(v.visitors))
 	for i, visitor := range v.visitors {
-		headers[i] = visitor.AppendHeader([]byte(" HTTP/1.1\r\n"), addr)
+		first := " HTTP/1.1\r\n"
+		if v.Reconnect {
+			first += "Connection: close\r\n"
+		}
+		headers[i] = visitor.AppendHeader([]byte(first), addr)
 	}
 	warmed := new(atomic.Int64)
 	if v.Visited > v.warmed {
