@@ -5,8 +5,7 @@ import (
 	"fmt"
 )
 
-// Code classifies an error at the boundary of a store or a service. What a client or an operator is told follows from
-// the code; the wrapped cause is for the log alone.
+// Code classifies an error at the boundary of a store or a service. The code decides what a caller does about it.
 type Code string
 
 // The codes, and what each one means to a caller.
@@ -21,29 +20,36 @@ const (
 	CodeInternal     Code = "internal"     // anything else
 )
 
-// Error is an error with a code. Message is fit for a client; Err, the cause, is not.
+// Error is an error with a code. Message and Fields are for the client of a service, Err is for its operator. Stores set
+// Err alone: whoever turns a store's outcome into an answer writes the message.
 type Error struct {
 	Code    Code
-	Message string
-	Fields  map[string][]string // by the name of the field; set with CodeInvalid
-	Err     error
+	Message string              // a sentence that a client may read; "" if nobody wrote one for clients
+	Fields  map[string][]string // sentences that a client may read, by the name of the invalid field; with CodeInvalid
+	Err     error               // the operation that failed and its cause, for logs; never shown to a client
 }
 
-// Errorf returns an Error with the code and a formatted message.
+// Errorf returns an Error for operators: its text never reaches a client. As in fmt.Errorf, %w sets the cause.
 func Errorf(code Code, format string, args ...any) *Error {
+	return &Error{Code: code, Err: fmt.Errorf(format, args...)}
+}
+
+// ClientErrorf returns an Error with a message that a client may read.
+func ClientErrorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
+// Error returns the text for logs: that of Err, or Message if there is no Err.
 func (e *Error) Error() string {
 	if e.Err != nil {
-		return e.Message + ": " + e.Err.Error()
+		return e.Err.Error()
 	}
 	return e.Message
 }
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// ErrorCode returns the code of the first Error in err's chain, CodeInternal where there is none, "" for nil.
+// ErrorCode returns the code of the first Error in err's chain, CodeInternal if it has none, "" for nil.
 func ErrorCode(err error) Code {
 	if err == nil {
 		return ""

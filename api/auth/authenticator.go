@@ -58,7 +58,7 @@ func NewAuthenticator(tokens schema.TokenStore) (*Authenticator, error) {
 func (a *Authenticator) Close() { a.cache.Close() }
 
 // errUnauthorized is the same whatever is wrong, so that it tells an attacker nothing.
-var errUnauthorized = schema.Errorf(schema.CodeUnauthorized, "The API token is missing or invalid.")
+var errUnauthorized = schema.ClientErrorf(schema.CodeUnauthorized, "The API token is missing or invalid.")
 
 // Authenticate returns what the token in the value of an Authorization header grants. CodeUnauthorized if the header is
 // missing or malformed, or the token unknown or revoked; CodeUnavailable if the store does not answer. It notes the use
@@ -115,7 +115,7 @@ func (a *Authenticator) ask(ctx context.Context, digest [sha256.Size]byte) (*Gra
 	case schema.CodeNotFound:
 		return nil, nil
 	default:
-		return nil, &schema.Error{Code: schema.CodeUnavailable, Message: "The API token cannot be checked now.", Err: err}
+		return nil, schema.Errorf(schema.CodeUnavailable, "check API token: %w", err)
 	}
 }
 

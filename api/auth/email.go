@@ -17,10 +17,10 @@ func ParseEmail(email string) (string, error) {
 	local, domain, _ := strings.Cut(email, "@")
 	blank := func(c rune) bool { return c == utf8.RuneError || unicode.IsSpace(c) || unicode.IsControl(c) }
 	if local == "" || domain == "" || strings.Contains(domain, "@") || strings.ContainsFunc(email, blank) {
-		return "", schema.Errorf(schema.CodeInvalid, "The email %q must be a name, one @ and a domain.", email)
+		return "", schema.ClientErrorf(schema.CodeInvalid, "The email %q must be a name, one @ and a domain.", email)
 	}
 	if email = strings.ToLower(email); len(email) > maxEmailLen {
-		return "", schema.Errorf(schema.CodeInvalid, "The email must have at most %d bytes.", maxEmailLen)
+		return "", schema.ClientErrorf(schema.CodeInvalid, "The email must have at most %d bytes.", maxEmailLen)
 	}
 	return email, nil
 }

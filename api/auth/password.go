@@ -33,7 +33,7 @@ func NewPassword() string {
 // ValidatePassword returns CodeInvalid, with the reason, if a chosen password is too short or too long.
 func ValidatePassword(password string) error {
 	if utf8.RuneCountInString(password) < MinPasswordLen || len(password) > MaxPasswordLen {
-		return schema.Errorf(schema.CodeInvalid, "A password must have at least %d characters and at most %d bytes.",
+		return schema.ClientErrorf(schema.CodeInvalid, "A password must have at least %d characters and at most %d bytes.",
 			MinPasswordLen, MaxPasswordLen)
 	}
 	return nil

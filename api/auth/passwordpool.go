@@ -50,7 +50,7 @@ func (p *PasswordPool) Verify(ctx context.Context, hash, password string) (ok bo
 }
 
 // ErrBusy means that too many passwords are being computed. Its code is CodeUnavailable.
-var ErrBusy = schema.Errorf(schema.CodeUnavailable, "Too many passwords are being checked at the moment.")
+var ErrBusy = schema.ClientErrorf(schema.CodeUnavailable, "Too many passwords are being checked at the moment.")
 
 func (p *PasswordPool) compute(ctx context.Context, f func() error) error {
 	select {

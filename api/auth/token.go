@@ -33,7 +33,7 @@ func NewToken(accountID int64, name string) (secret string, token schema.Token) 
 // of a token.
 func ParseToken(accountID int64, name, secret string) (schema.Token, error) {
 	if !validToken(secret) {
-		return schema.Token{}, schema.Errorf(schema.CodeInvalid,
+		return schema.Token{}, schema.ClientErrorf(schema.CodeInvalid,
 			"A token must be %s and %d to %d characters of 0-9, A-Z, a-z, _ and -.",
 			TokenPrefix, minTokenLen-len(TokenPrefix), maxTokenLen-len(TokenPrefix))
 	}

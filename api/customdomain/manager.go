@@ -141,7 +141,7 @@ func (m *Manager) Verify(ctx context.Context, domain schema.Domain) (schema.Doma
 	}
 	err = m.store.VerifyDomain(ctx, domain.ID, time.Now().UTC())
 	if schema.ErrorCode(err) == schema.CodeConflict {
-		err = schema.Errorf(schema.CodeConflict, "The records are right, but another account has verified this domain.")
+		err = schema.ClientErrorf(schema.CodeConflict, "The records are right, but another account has verified this domain.")
 	}
 	if err != nil {
 		return domain, result, err
@@ -154,7 +154,7 @@ func (m *Manager) Verify(ctx context.Context, domain schema.Domain) (schema.Doma
 func (m *Manager) Remove(ctx context.Context, domain schema.Domain) error {
 	err := m.store.DeleteDomain(ctx, domain.ID)
 	if schema.ErrorCode(err) == schema.CodeConflict {
-		err = schema.Errorf(schema.CodeConflict, "This domain has links, so it cannot be removed.")
+		err = schema.ClientErrorf(schema.CodeConflict, "This domain has links, so it cannot be removed.")
 	}
 	return err
 }

@@ -48,7 +48,7 @@ func TestFailures(t *testing.T) {
 	s := startWith(t, func(links *sqlite.Store) schema.Database { store = &failing{links: links}; return store })
 	b := s.signedIn(t)
 	t.Run("of the link store are a page that says so", func(t *testing.T) {
-		store.down.Store(&schema.Error{Code: schema.CodeUnavailable, Message: "secret cause"})
+		store.down.Store(schema.Errorf(schema.CodeUnavailable, "secret cause"))
 		defer store.down.Store(nil)
 		for _, a := range []answer{b.get("/dashboard"), b.get("/dashboard/tokens"), b.get("/dashboard/none"),
 			b.signIn(email, password), b.send("POST", "/dashboard/tokens", nil)} {
@@ -63,7 +63,7 @@ func TestFailures(t *testing.T) {
 		s.browser(t).get("/dashboard/sign-in").want(t, http.StatusOK) // which needs no store
 	})
 	t.Run("of our own are a page that tells nothing", func(t *testing.T) {
-		store.down.Store(&schema.Error{Code: schema.CodeInternal, Message: "secret cause"})
+		store.down.Store(schema.Errorf(schema.CodeInternal, "secret cause"))
 		defer store.down.Store(nil)
 		a := b.get("/dashboard")
 		a.want(t, http.StatusInternalServerError, "Something went wrong on our side")

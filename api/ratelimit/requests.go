@@ -78,7 +78,7 @@ func (l *RequestLimiter) Allow(ctx context.Context, tokenID int64) (Quota, error
 			l.ask(ctx, lease)
 		}
 		if err := lease.wait(ctx); err != nil {
-			return quota, &schema.Error{Code: schema.CodeUnavailable, Message: "The rate limit cannot be checked now.", Err: err}
+			return quota, schema.Errorf(schema.CodeUnavailable, "check rate limit: %w", err)
 		}
 	}
 }

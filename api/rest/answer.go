@@ -51,8 +51,8 @@ type httpError struct {
 func (e *httpError) Error() string { return e.message }
 
 var (
-	errSuspended = schema.Errorf(schema.CodeForbidden, "The account is suspended.")
-	errNoPath    = schema.Errorf(schema.CodeNotFound, "There is nothing at this path.")
+	errSuspended = schema.ClientErrorf(schema.CodeForbidden, "The account is suspended.")
+	errNoPath    = schema.ClientErrorf(schema.CodeNotFound, "There is nothing at this path.")
 	errMethod    = &httpError{fasthttp.StatusMethodNotAllowed, "This path does not support the method: see the Allow header."}
 	errBody      = &httpError{fasthttp.StatusBadRequest, "The body is not one JSON object."}
 	errType      = &httpError{fasthttp.StatusUnsupportedMediaType, "The Content-Type must be application/json."}
@@ -77,26 +77,29 @@ func (a *API) fail(http *fasthttp.RequestCtx, err error) {
 	}
 }
 
-// explain returns the status and the body for an error, and sets the headers that belong to them.
+// explain returns the status and the body for an error, and sets the headers that belong to them. Errors without a message
+// for the client are the service's own failures, whatever their code: a store's code says what happened to the store's
+// own objects, and the client may have asked for others.
 func (a *API) explain(http *fasthttp.RequestCtx, err error) (status int, body failure) {
 	var ofHTTP *httpError
 	if errors.As(err, &ofHTTP) {
 		return ofHTTP.status, failure{Message: ofHTTP.message}
 	}
 	var e *schema.Error
-	errors.As(err, &e)
-	switch code := schema.ErrorCode(err); code {
-	case schema.CodeUnauthorized:
-		http.Response.Header.Set("WWW-Authenticate", "Bearer")
-		return fasthttp.StatusUnauthorized, failure{Message: e.Message}
-	case schema.CodeForbidden:
-		return fasthttp.StatusForbidden, failure{Error: string(code), Message: e.Message}
-	case schema.CodeNotFound:
-		return fasthttp.StatusNotFound, failure{Error: string(code), Message: e.Message}
-	case schema.CodeInvalid:
-		return fasthttp.StatusUnprocessableEntity, failure{Message: e.Message, Errors: e.Fields}
-	case schema.CodeUnsafeURL:
-		return fasthttp.StatusUnprocessableEntity, failure{Error: string(code), Message: e.Message}
+	if errors.As(err, &e) && e.Message != "" {
+		switch e.Code {
+		case schema.CodeUnauthorized:
+			http.Response.Header.Set("WWW-Authenticate", "Bearer")
+			return fasthttp.StatusUnauthorized, failure{Message: e.Message}
+		case schema.CodeForbidden:
+			return fasthttp.StatusForbidden, failure{Error: string(e.Code), Message: e.Message}
+		case schema.CodeNotFound:
+			return fasthttp.StatusNotFound, failure{Error: string(e.Code), Message: e.Message}
+		case schema.CodeInvalid:
+			return fasthttp.StatusUnprocessableEntity, failure{Message: e.Message, Errors: e.Fields}
+		case schema.CodeUnsafeURL:
+			return fasthttp.StatusUnprocessableEntity, failure{Error: string(e.Code), Message: e.Message}
+		}
 	}
 	a.log.Error("request failed", "method", string(http.Method()), "path", string(http.URI().PathOriginal()), "error", err)
 	if schema.ErrorCode(err) == schema.CodeUnavailable {

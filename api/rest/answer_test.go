@@ -221,7 +221,7 @@ func TestFailures(t *testing.T) {
 		{"7: an error of a store gives 500", "/api/v1/links", errors.New("secret cause"), http.StatusInternalServerError, ""},
 		{"7: a panic gives 500", "/api/v1/stats/known", nil, http.StatusInternalServerError, ""},
 		{"an unavailable store gives 503", "/api/v1/links",
-			&schema.Error{Code: schema.CodeUnavailable, Message: "secret cause"}, http.StatusServiceUnavailable, "5"},
+			schema.Errorf(schema.CodeUnavailable, "secret cause"), http.StatusServiceUnavailable, "5"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := startOn(t, func(links *sqlite.Store) schema.Database { return brokenLinks{links, c.err} })

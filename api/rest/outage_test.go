@@ -14,7 +14,7 @@ import (
 
 // down is a store that is unavailable.
 func down(context.Context) error {
-	return &schema.Error{Code: schema.CodeUnavailable, Message: "secret cause"}
+	return schema.Errorf(schema.CodeUnavailable, "secret cause")
 }
 
 // hang is a store that does not answer before the deadline.

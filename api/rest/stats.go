@@ -60,7 +60,7 @@ func (a *API) linkStats(c *call) error {
 
 // ownedLink returns the caller's link with the hash in the path.
 func (a *API) ownedLink(c *call, domainID *int64) (schema.Link, error) {
-	notFound := schema.Errorf(schema.CodeNotFound, "You have no link with this hash.")
+	notFound := schema.ClientErrorf(schema.CodeNotFound, "You have no link with this hash.")
 	hash, err := url.PathUnescape(c.http.UserValue("hash").(string))
 	if err != nil || !schema.ValidHash(hash) {
 		return schema.Link{}, notFound

@@ -3,7 +3,6 @@ package shorten
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"time"
 
@@ -71,7 +70,7 @@ func (s *Shortener) Create(ctx context.Context, req Request) (schema.Link, error
 		return schema.Link{}, invalidFields(invalid)
 	}
 	if s.blocklist.blocks(to.host) {
-		return schema.Link{}, schema.Errorf(schema.CodeUnsafeURL, "The long URL leads to a host that is known as unsafe.")
+		return schema.Link{}, schema.ClientErrorf(schema.CodeUnsafeURL, "The long URL leads to a host that is known as unsafe.")
 	}
 	link := schema.Link{
 		AccountID: req.AccountID, DomainID: domain.ID, Host: domain.Host, URL: req.LongURL, Active: true,
@@ -88,7 +87,7 @@ func invalidFields(fields map[string][]string) error {
 func (s *Shortener) store(ctx context.Context, link schema.Link, alias *string) (schema.Link, error) {
 	if alias != nil {
 		link.Hash = *alias
-		err := s.links.CreateLink(ctx, &link)
+		err := s.create(ctx, &link)
 		if schema.ErrorCode(err) == schema.CodeConflict {
 			err = invalidFields(map[string][]string{FieldCustomAlias: {"The alias is already in use on this domain."}})
 		}
@@ -97,11 +96,18 @@ func (s *Shortener) store(ctx context.Context, link schema.Link, alias *string) 
 	var err error
 	for range maxAttempts {
 		link.Hash = schema.NewHash()
-		if err = s.links.CreateLink(ctx, &link); schema.ErrorCode(err) != schema.CodeConflict {
+		if err = s.create(ctx, &link); schema.ErrorCode(err) != schema.CodeConflict {
 			return link, err
 		}
 	}
-	return schema.Link{}, &schema.Error{
-		Code: schema.CodeInternal, Message: fmt.Sprintf("no free hash in %d attempts", maxAttempts), Err: err,
+	return schema.Link{}, schema.Errorf(schema.CodeInternal, "no free hash in %d attempts: %w", maxAttempts, err)
+}
+
+// create stores link. A domain that was deleted after validateDomain is an invalid field, as it was before that.
+func (s *Shortener) create(ctx context.Context, link *schema.Link) error {
+	err := s.links.CreateLink(ctx, link)
+	if schema.ErrorCode(err) == schema.CodeNotFound {
+		return invalidFields(map[string][]string{FieldDomainID: {domainProblem}})
 	}
+	return err
 }

@@ -46,6 +46,9 @@ func (s *Shortener) owns(ctx context.Context, to target) (bool, error) {
 	return err == nil, err
 }
 
+// domainProblem is the same in all cases, so that nobody learns which domains other accounts have.
+const domainProblem = "The domain must be a verified domain of yours."
+
 // validateDomain returns the requested domain, the zero Domain for the default one. It adds what is wrong with the field
 // to invalid.
 func (s *Shortener) validateDomain(ctx context.Context, req Request, invalid map[string][]string) (schema.Domain, error) {
@@ -56,9 +59,8 @@ func (s *Shortener) validateDomain(ctx context.Context, req Request, invalid map
 	if err != nil && schema.ErrorCode(err) != schema.CodeNotFound {
 		return schema.Domain{}, err
 	}
-	// The same message in all cases, so that nobody learns which domains other accounts have.
 	if err != nil || domain.AccountID != req.AccountID || domain.VerifiedAt.IsZero() {
-		invalid[FieldDomainID] = []string{"The domain must be a verified domain of yours."}
+		invalid[FieldDomainID] = []string{domainProblem}
 	}
 	return domain, nil
 }

@@ -46,7 +46,7 @@ func OpenClicks(ctx context.Context, cfg Config) (*Clicks, error) {
 	}
 	if err != nil {
 		err = errors.Join(err, conn.Close())
-		return nil, coded(err, "open database %q at %v", options.Auth.Database, options.Addr)
+		return nil, wrap(err, "open database %q at %v", options.Auth.Database, options.Addr)
 	}
 	return c, nil
 }
@@ -92,7 +92,7 @@ func (c *Clicks) Position(ctx context.Context, partition int) (schema.Position, 
 		at.Marks[lane] = seq
 		return err
 	})
-	return at, coded(err, "read position of partition %d", partition)
+	return at, wrap(err, "read position of partition %d", partition)
 }
 
 // next returns the Next of a partition's position.
@@ -106,7 +106,7 @@ func (c *Clicks) InsertClicks(ctx context.Context, batch *schema.ClickBatch) err
 	ctx, cancel := context.WithTimeout(ctx, insertTimeout)
 	defer cancel()
 	err := c.insert(ctx, batch)
-	return coded(err, "insert clicks of partition %d from offset %d", batch.Partition, batch.Base)
+	return wrap(err, "insert clicks of partition %d from offset %d", batch.Partition, batch.Base)
 }
 
 func (c *Clicks) insert(ctx context.Context, batch *schema.ClickBatch) error {

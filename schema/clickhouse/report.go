@@ -70,7 +70,7 @@ func (c *Clicks) LinkReport(ctx context.Context, linkID int64, since time.Time) 
 		}
 		return nil
 	})
-	return report, coded(err, "read report of link %d", linkID)
+	return report, wrap(err, "read report of link %d", linkID)
 }
 
 // AccountReport implements schema.ReportStore.
@@ -99,7 +99,7 @@ func (c *Clicks) AccountReport(ctx context.Context, accountID int64, since time.
 		})
 		return nil
 	})
-	return report, coded(err, "read report of account %d", accountID)
+	return report, wrap(err, "read report of account %d", accountID)
 }
 
 // dayOf returns the UTC day as ClickHouse takes one; what it calls Date begins with 1970.

@@ -46,7 +46,7 @@ func (c *Clicks) LinkStats(ctx context.Context, linkID int64) (schema.Stats, err
 		stats.ClicksByDay = append(stats.ClicksByDay, schema.DayCount{Date: day.Format(time.DateOnly), Total: days[day]})
 	}
 	stats.Browsers = mostFrequent(browsers, schema.TopBrowsers)
-	return stats, coded(err, "read stats of link %d", linkID)
+	return stats, wrap(err, "read stats of link %d", linkID)
 }
 
 // mostFrequent returns the n names with the most clicks, of equal ones those that come first.
@@ -77,5 +77,5 @@ func (c *Clicks) ClickCounts(ctx context.Context, linkIDs []int64) (map[int64]in
 		counts[link] = int64(total)
 		return err
 	})
-	return counts, coded(err, "read counts of %d links", len(linkIDs))
+	return counts, wrap(err, "read counts of %d links", len(linkIDs))
 }

@@ -16,7 +16,7 @@ func (s *Store) CreateAccount(ctx context.Context, account *schema.Account) erro
 	err := s.pool.QueryRow(ctx, `
 		INSERT INTO accounts (email, password_hash, suspended, created_at) VALUES ($1, $2, $3, $4) RETURNING id`,
 		account.Email, account.PasswordHash, account.Suspended, account.CreatedAt).Scan(&account.ID)
-	return coded(err, "create account %q", account.Email)
+	return wrap(err, "create account %q", account.Email)
 }
 
 // CreateFirstAccount implements schema.AccountStore. The lock on the table makes nodes that start together take turns.
@@ -40,7 +40,7 @@ func (s *Store) CreateFirstAccount(ctx context.Context, account *schema.Account,
 		return err
 	})
 	if err != nil {
-		return coded(err, "create first account %q", account.Email)
+		return wrap(err, "create first account %q", account.Email)
 	}
 	account.ID, token.ID, token.AccountID = accountID, tokenID, accountID
 	return nil
@@ -51,13 +51,13 @@ func (s *Store) AccountByEmail(ctx context.Context, email string) (account schem
 	err = s.pool.QueryRow(ctx, `
 		SELECT id, email, password_hash, suspended, created_at FROM accounts WHERE email = $1`, email).
 		Scan(&account.ID, &account.Email, &account.PasswordHash, &account.Suspended, &account.CreatedAt)
-	return account, coded(err, "read account %q", email)
+	return account, wrap(err, "read account %q", email)
 }
 
 // SetSuspended implements schema.AccountStore.
 func (s *Store) SetSuspended(ctx context.Context, accountID int64, suspended bool) error {
 	err := oneRow(s.pool.Exec(ctx, `UPDATE accounts SET suspended = $2 WHERE id = $1`, accountID, suspended))
-	return coded(err, "set suspended of account %d", accountID)
+	return wrap(err, "set suspended of account %d", accountID)
 }
 
 // SetPassword implements schema.AccountStore.
@@ -71,5 +71,5 @@ func (s *Store) SetPassword(ctx context.Context, accountID int64, passwordHash s
 		_, err = tx.Exec(ctx, `DELETE FROM sessions WHERE account_id = $1 AND id <> $2`, accountID, keepSessionID)
 		return err
 	})
-	return coded(err, "set password of account %d", accountID)
+	return wrap(err, "set password of account %d", accountID)
 }

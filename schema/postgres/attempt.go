@@ -21,5 +21,5 @@ const countAttempt = `
 // CountAttempt implements schema.AttemptStore.
 func (s *Store) CountAttempt(ctx context.Context, key [32]byte, window time.Time) (attempts int64, err error) {
 	err = s.pool.QueryRow(ctx, countAttempt, window, key[:], window.Add(-time.Hour)).Scan(&attempts)
-	return attempts, coded(err, "count attempt")
+	return attempts, wrap(err, "count attempt")
 }

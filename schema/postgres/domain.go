@@ -37,37 +37,37 @@ func (s *Store) CreateDomain(ctx context.Context, domain *schema.Domain) error {
 		INSERT INTO domains (account_id, host, challenge, created_at, verified_at)
 		VALUES ($1, $2, $3, $4, $5) RETURNING id`,
 		domain.AccountID, domain.Host, domain.Challenge, domain.CreatedAt, nullIfZero(domain.VerifiedAt)).Scan(&domain.ID)
-	return coded(err, "create domain %q of account %d", domain.Host, domain.AccountID)
+	return wrap(err, "create domain %q of account %d", domain.Host, domain.AccountID)
 }
 
 // Domain implements schema.DomainStore.
 func (s *Store) Domain(ctx context.Context, domainID int64) (schema.Domain, error) {
 	domain, err := scanDomain(s.pool.QueryRow(ctx, domainByID, domainID))
-	return domain, coded(err, "read domain %d", domainID)
+	return domain, wrap(err, "read domain %d", domainID)
 }
 
 // DomainsByHost implements schema.DomainStore.
 func (s *Store) DomainsByHost(ctx context.Context, host string) ([]schema.Domain, error) {
 	domains, err := s.domains(ctx, domainsByHost, host)
-	return domains, coded(err, "read domains of host %q", host)
+	return domains, wrap(err, "read domains of host %q", host)
 }
 
 // VerifiedDomain implements schema.DomainStore.
 func (s *Store) VerifiedDomain(ctx context.Context, host string) (schema.Domain, error) {
 	domain, err := scanDomain(s.pool.QueryRow(ctx, verifiedDomain, host))
-	return domain, coded(err, "read verified domain of host %q", host)
+	return domain, wrap(err, "read verified domain of host %q", host)
 }
 
 // VerifyDomain implements schema.DomainStore.
 func (s *Store) VerifyDomain(ctx context.Context, domainID int64, at time.Time) error {
 	err := oneRow(s.pool.Exec(ctx, `UPDATE domains SET verified_at = coalesce(verified_at, $2) WHERE id = $1`, domainID, at))
-	return coded(err, "verify domain %d", domainID)
+	return wrap(err, "verify domain %d", domainID)
 }
 
 // Domains implements schema.DomainStore.
 func (s *Store) Domains(ctx context.Context, accountID int64) ([]schema.Domain, error) {
 	domains, err := s.domains(ctx, domainsOfAccount, accountID)
-	return domains, coded(err, "read domains of account %d", accountID)
+	return domains, wrap(err, "read domains of account %d", accountID)
 }
 
 func (s *Store) domains(ctx context.Context, query string, arg any) ([]schema.Domain, error) {
@@ -91,5 +91,5 @@ func (s *Store) DeleteDomain(ctx context.Context, domainID int64) error {
 		}
 		return err
 	})
-	return coded(err, "delete domain %d", domainID)
+	return wrap(err, "delete domain %d", domainID)
 }

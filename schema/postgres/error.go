@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -11,12 +10,12 @@ import (
 	"linkstream/schema"
 )
 
-// coded gives err, unless it is nil, a code and says what failed.
-func coded(err error, format string, args ...any) error {
+// wrap adds a code and the operation that failed to err; nil stays nil.
+func wrap(err error, format string, args ...any) error {
 	if err == nil {
 		return nil
 	}
-	return &schema.Error{Code: codeOf(err), Message: fmt.Sprintf(format, args...), Err: err}
+	return schema.Errorf(codeOf(err), format+": %w", append(args, err)...)
 }
 
 func codeOf(err error) schema.Code {

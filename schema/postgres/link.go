@@ -41,13 +41,13 @@ func scanLink(row pgx.Row) (link schema.Link, err error) {
 // Link implements schema.LinkStore.
 func (s *Store) Link(ctx context.Context, domainID int64, hash string) (schema.Link, error) {
 	link, err := scanLink(s.pool.QueryRow(ctx, linkByHash, domainID, hash))
-	return link, coded(err, "read link %q on domain %d", hash, domainID)
+	return link, wrap(err, "read link %q on domain %d", hash, domainID)
 }
 
 // OwnedLink implements schema.LinkStore.
 func (s *Store) OwnedLink(ctx context.Context, accountID int64, hash string, domainID *int64) (schema.Link, error) {
 	link, err := scanLink(s.pool.QueryRow(ctx, ownedLink, accountID, hash, domainID))
-	return link, coded(err, "read link %q of account %d", hash, accountID)
+	return link, wrap(err, "read link %q of account %d", hash, accountID)
 }
 
 // Links implements schema.LinkStore.
@@ -56,7 +56,7 @@ func (s *Store) Links(ctx context.Context, accountID int64, page int64) (links [
 	if err == nil {
 		links, total, err = scanPage(rows)
 	}
-	return links, total, coded(err, "read page %d of account %d's links", page, accountID)
+	return links, total, wrap(err, "read page %d of account %d's links", page, accountID)
 }
 
 // skipped returns how many links are on the pages before page.
@@ -86,5 +86,5 @@ func scanPage(rows pgx.Rows) (links []schema.Link, total int64, err error) {
 func (s *Store) SetActive(ctx context.Context, domainID int64, hash string, active bool) error {
 	err := oneRow(s.pool.Exec(ctx, `UPDATE links SET active = $3 WHERE domain_id = $1 AND hash = $2`,
 		domainID, hash, active))
-	return coded(err, "set active of link %q on domain %d", hash, domainID)
+	return wrap(err, "set active of link %q on domain %d", hash, domainID)
 }

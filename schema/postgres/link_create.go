@@ -65,7 +65,7 @@ func (s *Store) CreateLink(ctx context.Context, link *schema.Link) error {
 		err = s.create(ctx, &made.link)
 	}
 	if err != nil {
-		return coded(err, "create link %q on domain %d", link.Hash, link.DomainID)
+		return wrap(err, "create link %q on domain %d", link.Hash, link.DomainID)
 	}
 	link.ID, link.Ordinal = made.link.ID, made.link.Ordinal
 	return nil

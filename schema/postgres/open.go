@@ -42,7 +42,7 @@ func Open(ctx context.Context, dsn string) (*Store, error) {
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
-		return nil, coded(err, "open database")
+		return nil, wrap(err, "open database")
 	}
 	files, err := fs.Sub(migrations, "migrations")
 	if err == nil {
@@ -50,7 +50,7 @@ func Open(ctx context.Context, dsn string) (*Store, error) {
 	}
 	if err != nil {
 		pool.Close()
-		return nil, coded(err, "open database %q at %s", config.ConnConfig.Database, config.ConnConfig.Host)
+		return nil, wrap(err, "open database %q at %s", config.ConnConfig.Database, config.ConnConfig.Host)
 	}
 	s := &Store{pool: pool}
 	s.creations = groupcommit.New(creationLimits, s.createTogether)

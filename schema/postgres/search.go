@@ -33,7 +33,7 @@ func (s *Store) SearchLinks(
 	if err == nil {
 		links, total, err = scanPage(rows)
 	}
-	err = coded(err, "search page %d of account %d's links", page, accountID)
+	err = wrap(err, "search page %d of account %d's links", page, accountID)
 	if schema.ErrorCode(err) == schema.CodeNotFound { // a text that no link can have, such as bytes that are not UTF-8
 		return nil, 0, nil
 	}
@@ -44,8 +44,8 @@ func (s *Store) SearchLinks(
 func (s *Store) LinksByID(ctx context.Context, accountID int64, ids []int64) ([]schema.Link, error) {
 	rows, err := s.pool.Query(ctx, linksByID, accountID, ids)
 	if err != nil {
-		return nil, coded(err, "read %d links of account %d", len(ids), accountID)
+		return nil, wrap(err, "read %d links of account %d", len(ids), accountID)
 	}
 	links, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (schema.Link, error) { return scanLink(row) })
-	return links, coded(err, "read %d links of account %d", len(ids), accountID)
+	return links, wrap(err, "read %d links of account %d", len(ids), accountID)
 }

@@ -41,7 +41,7 @@ func (s *Store) CreateSession(ctx context.Context, session *schema.Session, pass
 		SELECT id, $2, $3, $4, $5, $6 FROM account RETURNING id`,
 		session.AccountID, session.Digest[:], session.UserAgent, session.CreatedAt, session.SeenAt, session.ExpiresAt,
 		passwordHash).Scan(&session.ID)
-	return coded(err, "create session of account %d", session.AccountID)
+	return wrap(err, "create session of account %d", session.AccountID)
 }
 
 // SessionByDigest implements schema.SessionStore.
@@ -52,30 +52,30 @@ func (s *Store) SessionByDigest(
 	session, err := scanSession(s.pool.QueryRow(ctx, sessionByDigest, digest[:], now),
 		&account.Email, &account.PasswordHash, &account.Suspended, &account.CreatedAt)
 	account.ID = session.AccountID
-	return session, account, coded(err, "read session")
+	return session, account, wrap(err, "read session")
 }
 
 // Sessions implements schema.SessionStore.
 func (s *Store) Sessions(ctx context.Context, accountID int64, now time.Time) ([]schema.Session, error) {
 	rows, err := s.pool.Query(ctx, sessionsOfAccount, accountID, now)
 	if err != nil {
-		return nil, coded(err, "read sessions of account %d", accountID)
+		return nil, wrap(err, "read sessions of account %d", accountID)
 	}
 	sessions, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (schema.Session, error) {
 		return scanSession(row)
 	})
-	return sessions, coded(err, "read sessions of account %d", accountID)
+	return sessions, wrap(err, "read sessions of account %d", accountID)
 }
 
 // ExtendSession implements schema.SessionStore.
 func (s *Store) ExtendSession(ctx context.Context, sessionID int64, seenAt, expiresAt time.Time) error {
 	err := oneRow(s.pool.Exec(ctx, `UPDATE sessions SET seen_at = $2, expires_at = $3 WHERE id = $1`,
 		sessionID, seenAt, expiresAt))
-	return coded(err, "extend session %d", sessionID)
+	return wrap(err, "extend session %d", sessionID)
 }
 
 // EndSession implements schema.SessionStore.
 func (s *Store) EndSession(ctx context.Context, accountID, sessionID int64) error {
 	_, err := s.pool.Exec(ctx, `DELETE FROM sessions WHERE id = $1 AND account_id = $2`, sessionID, accountID)
-	return coded(err, "end session %d of account %d", sessionID, accountID)
+	return wrap(err, "end session %d of account %d", sessionID, accountID)
 }

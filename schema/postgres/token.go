@@ -15,7 +15,7 @@ var _ schema.TokenStore = (*Store)(nil)
 func (s *Store) CreateToken(ctx context.Context, token *schema.Token) error {
 	id, err := insertToken(ctx, s.pool, token.AccountID, token)
 	if err != nil {
-		return coded(err, "create token %q of account %d", token.Name, token.AccountID)
+		return wrap(err, "create token %q of account %d", token.Name, token.AccountID)
 	}
 	token.ID = id
 	return nil
@@ -67,23 +67,23 @@ func (s *Store) TokenByDigest(ctx context.Context, digest [32]byte) (schema.Toke
 	token, err := scanToken(s.pool.QueryRow(ctx, tokenByDigest, digest[:]),
 		&account.Email, &account.PasswordHash, &account.Suspended, &account.CreatedAt)
 	account.ID = token.AccountID
-	return token, account, coded(err, "read token")
+	return token, account, wrap(err, "read token")
 }
 
 // RevokeToken implements schema.TokenStore.
 func (s *Store) RevokeToken(ctx context.Context, tokenID int64, at time.Time) error {
 	err := oneRow(s.pool.Exec(ctx, `UPDATE tokens SET revoked_at = coalesce(revoked_at, $2) WHERE id = $1`, tokenID, at))
-	return coded(err, "revoke token %d", tokenID)
+	return wrap(err, "revoke token %d", tokenID)
 }
 
 // Tokens implements schema.TokenStore.
 func (s *Store) Tokens(ctx context.Context, accountID int64) ([]schema.Token, error) {
 	rows, err := s.pool.Query(ctx, tokensOfAccount, accountID)
 	if err != nil {
-		return nil, coded(err, "read tokens of account %d", accountID)
+		return nil, wrap(err, "read tokens of account %d", accountID)
 	}
 	tokens, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (schema.Token, error) { return scanToken(row) })
-	return tokens, coded(err, "read tokens of account %d", accountID)
+	return tokens, wrap(err, "read tokens of account %d", accountID)
 }
 
 // UseTokens implements schema.TokenStore.
@@ -93,5 +93,5 @@ func (s *Store) UseTokens(ctx context.Context, usedAt map[int64]time.Time) error
 		ids, times = append(ids, id), append(times, at)
 	}
 	_, err := s.pool.Exec(ctx, useTokens, ids, times)
-	return coded(err, "note the use of %d tokens", len(usedAt))
+	return wrap(err, "note the use of %d tokens", len(usedAt))
 }

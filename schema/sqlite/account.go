@@ -15,7 +15,7 @@ const accountByEmail = `SELECT id, email, password_hash, suspended, created_at F
 func (s *Store) CreateAccount(ctx context.Context, account *schema.Account) error {
 	id, err := insertAccount(ctx, s.db.write, account)
 	if err != nil {
-		return coded(err, "create account %q", account.Email)
+		return wrap(err, "create account %q", account.Email)
 	}
 	account.ID = id
 	return nil
@@ -45,7 +45,7 @@ func (s *Store) CreateFirstAccount(ctx context.Context, account *schema.Account,
 		return err
 	})
 	if err != nil {
-		return coded(err, "create first account %q", account.Email)
+		return wrap(err, "create first account %q", account.Email)
 	}
 	account.ID, token.ID, token.AccountID = accountID, tokenID, accountID
 	return nil
@@ -55,13 +55,13 @@ func (s *Store) CreateFirstAccount(ctx context.Context, account *schema.Account,
 func (s *Store) AccountByEmail(ctx context.Context, email string) (account schema.Account, err error) {
 	err = s.db.read.QueryRowContext(ctx, accountByEmail, email).
 		Scan(&account.ID, &account.Email, &account.PasswordHash, &account.Suspended, millis{&account.CreatedAt})
-	return account, coded(err, "read account %q", email)
+	return account, wrap(err, "read account %q", email)
 }
 
 // SetSuspended implements schema.AccountStore.
 func (s *Store) SetSuspended(ctx context.Context, accountID int64, suspended bool) error {
 	err := oneRow(s.db.write.ExecContext(ctx, `UPDATE accounts SET suspended = ? WHERE id = ?`, suspended, accountID))
-	return coded(err, "set suspended of account %d", accountID)
+	return wrap(err, "set suspended of account %d", accountID)
 }
 
 // SetPassword implements schema.AccountStore.
@@ -74,5 +74,5 @@ func (s *Store) SetPassword(ctx context.Context, accountID int64, passwordHash s
 		_, err = tx.ExecContext(ctx, `DELETE FROM sessions WHERE account_id = ? AND id <> ?`, accountID, keepSessionID)
 		return err
 	})
-	return coded(err, "set password of account %d", accountID)
+	return wrap(err, "set password of account %d", accountID)
 }

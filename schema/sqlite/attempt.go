@@ -31,5 +31,5 @@ func (s *Store) CountAttempt(ctx context.Context, key [32]byte, window time.Time
 		}
 		return tx.QueryRowContext(ctx, countAttempt, millis{&window}, key[:]).Scan(&attempts)
 	})
-	return attempts, coded(err, "count attempt")
+	return attempts, wrap(err, "count attempt")
 }

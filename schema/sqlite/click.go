@@ -36,7 +36,7 @@ func OpenClicks(ctx context.Context, path string) (*Clicks, error) {
 	c := &Clicks{db: db, free: make(chan *sums, 1)}
 	c.free <- newSums()
 	if err := c.prepare(ctx); err != nil {
-		return nil, errors.Join(coded(err, "prepare statements of %q", path), db.close())
+		return nil, errors.Join(wrap(err, "prepare statements of %q", path), db.close())
 	}
 	return c, nil
 }
@@ -87,7 +87,7 @@ func (c *Clicks) Position(ctx context.Context, partition int) (schema.Position, 
 			return err
 		})
 	})
-	return at, coded(err, "read position of partition %d", partition)
+	return at, wrap(err, "read position of partition %d", partition)
 }
 
 func nextOffset(ctx context.Context, tx *sql.Tx, partition int) (offset int64, err error) {
@@ -101,7 +101,7 @@ func nextOffset(ctx context.Context, tx *sql.Tx, partition int) (offset int64, e
 // InsertClicks implements schema.ClickStore.
 func (c *Clicks) InsertClicks(ctx context.Context, batch *schema.ClickBatch) error {
 	err := c.insert(ctx, batch)
-	return coded(err, "insert clicks of partition %d from offset %d", batch.Partition, batch.Base)
+	return wrap(err, "insert clicks of partition %d from offset %d", batch.Partition, batch.Base)
 }
 
 func (c *Clicks) insert(ctx context.Context, batch *schema.ClickBatch) error {

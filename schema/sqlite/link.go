@@ -46,7 +46,7 @@ func Open(ctx context.Context, path string) (*Store, error) {
 		{db.write, createLink, &s.createLink}, {db.write, countLink, &s.countLink},
 	} {
 		if *statement.prepared, err = statement.on.PrepareContext(ctx, statement.query); err != nil {
-			return nil, errors.Join(coded(err, "prepare queries of %q", path), db.close())
+			return nil, errors.Join(wrap(err, "prepare queries of %q", path), db.close())
 		}
 	}
 	return s, nil
@@ -84,13 +84,13 @@ func scanLinks(rows *sql.Rows, err error) (links []schema.Link, _ error) {
 // Link implements schema.LinkStore.
 func (s *Store) Link(ctx context.Context, domainID int64, hash string) (schema.Link, error) {
 	link, err := scanLink(s.linkByHash.QueryRowContext(ctx, domainID, hash))
-	return link, coded(err, "read link %q on domain %d", hash, domainID)
+	return link, wrap(err, "read link %q on domain %d", hash, domainID)
 }
 
 // OwnedLink implements schema.LinkStore.
 func (s *Store) OwnedLink(ctx context.Context, accountID int64, hash string, domainID *int64) (schema.Link, error) {
 	link, err := scanLink(s.db.read.QueryRowContext(ctx, ownedLink, accountID, hash, domainID))
-	return link, coded(err, "read link %q of account %d", hash, accountID)
+	return link, wrap(err, "read link %q of account %d", hash, accountID)
 }
 
 // Links implements schema.LinkStore. A page is a range of ordinals, so the index leads straight to it.
@@ -109,7 +109,7 @@ func (s *Store) Links(ctx context.Context, accountID int64, page int64) (links [
 		return err
 	})
 	if err != nil {
-		return nil, 0, coded(err, "read page %d of account %d's links", page, accountID)
+		return nil, 0, wrap(err, "read page %d of account %d's links", page, accountID)
 	}
 	return links, total, nil
 }
@@ -118,5 +118,5 @@ func (s *Store) Links(ctx context.Context, accountID int64, page int64) (links [
 func (s *Store) SetActive(ctx context.Context, domainID int64, hash string, active bool) error {
 	err := oneRow(s.db.write.ExecContext(ctx, `UPDATE links SET active = ? WHERE domain_id = ? AND hash = ?`,
 		active, domainID, hash))
-	return coded(err, "set active of link %q on domain %d", hash, domainID)
+	return wrap(err, "set active of link %q on domain %d", hash, domainID)
 }

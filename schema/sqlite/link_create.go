@@ -28,7 +28,7 @@ const (
 func (s *Store) CreateLink(ctx context.Context, link *schema.Link) error {
 	made, err := s.creations.Do(ctx, *link)
 	if err != nil {
-		return coded(err, "create link %q on domain %d", link.Hash, link.DomainID)
+		return wrap(err, "create link %q on domain %d", link.Hash, link.DomainID)
 	}
 	link.ID, link.Ordinal = made.ID, made.Ordinal
 	return nil

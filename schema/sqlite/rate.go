@@ -30,7 +30,7 @@ func (s *Store) LeaseRequests(ctx context.Context, tokenID int64, window time.Ti
 		return 0, 0, nil
 	}
 	if err != nil {
-		return 0, 0, coded(err, "lease requests of token %d", tokenID)
+		return 0, 0, wrap(err, "lease requests of token %d", tokenID)
 	}
 	granted, left = schema.Lease(limit, leases)
 	return granted, left, nil

@@ -55,7 +55,7 @@ func (c *Clicks) LinkReport(ctx context.Context, linkID int64, since time.Time) 
 		report.Countries, err = scanNames(rows, err)
 		return err
 	})
-	return report, coded(err, "read report of link %d", linkID)
+	return report, wrap(err, "read report of link %d", linkID)
 }
 
 // AccountReport implements schema.ReportStore.
@@ -78,7 +78,7 @@ func (c *Clicks) AccountReport(ctx context.Context, accountID int64, since time.
 			return err
 		})
 	})
-	return report, coded(err, "read report of account %d", accountID)
+	return report, wrap(err, "read report of account %d", accountID)
 }
 
 // scanDays returns rows of a day and its clicks of people and of bots.

@@ -33,7 +33,7 @@ func (s *Store) SearchLinks(
 		return err
 	})
 	if err != nil {
-		return nil, 0, coded(err, "search page %d of account %d's links", page, accountID)
+		return nil, 0, wrap(err, "search page %d of account %d's links", page, accountID)
 	}
 	return links, total, nil
 }
@@ -45,5 +45,5 @@ func (s *Store) LinksByID(ctx context.Context, accountID int64, ids []int64) ([]
 		return nil, err
 	}
 	links, err := scanLinks(s.db.read.QueryContext(ctx, linksByID, string(wanted), accountID))
-	return links, coded(err, "read %d links of account %d", len(ids), accountID)
+	return links, wrap(err, "read %d links of account %d", len(ids), accountID)
 }

@@ -53,7 +53,7 @@ func (s *Store) CreateSession(ctx context.Context, session *schema.Session, pass
 		return err
 	})
 	if err != nil {
-		return coded(err, "create session of account %d", session.AccountID)
+		return wrap(err, "create session of account %d", session.AccountID)
 	}
 	session.ID = id
 	return nil
@@ -67,7 +67,7 @@ func (s *Store) SessionByDigest(
 	session, err := scanSession(s.db.read.QueryRowContext(ctx, sessionByDigest, digest[:], millis{&now}),
 		&account.Email, &account.PasswordHash, &account.Suspended, millis{&account.CreatedAt})
 	account.ID = session.AccountID
-	return session, account, coded(err, "read session")
+	return session, account, wrap(err, "read session")
 }
 
 // Sessions implements schema.SessionStore.
@@ -78,18 +78,18 @@ func (s *Store) Sessions(ctx context.Context, accountID int64, now time.Time) (s
 		sessions = append(sessions, session)
 		return err
 	})
-	return sessions, coded(err, "read sessions of account %d", accountID)
+	return sessions, wrap(err, "read sessions of account %d", accountID)
 }
 
 // ExtendSession implements schema.SessionStore.
 func (s *Store) ExtendSession(ctx context.Context, sessionID int64, seenAt, expiresAt time.Time) error {
 	err := oneRow(s.db.write.ExecContext(ctx, `UPDATE sessions SET seen_at = ?, expires_at = ? WHERE id = ?`,
 		millis{&seenAt}, millis{&expiresAt}, sessionID))
-	return coded(err, "extend session %d", sessionID)
+	return wrap(err, "extend session %d", sessionID)
 }
 
 // EndSession implements schema.SessionStore.
 func (s *Store) EndSession(ctx context.Context, accountID, sessionID int64) error {
 	_, err := s.db.write.ExecContext(ctx, `DELETE FROM sessions WHERE id = ? AND account_id = ?`, sessionID, accountID)
-	return coded(err, "end session %d of account %d", sessionID, accountID)
+	return wrap(err, "end session %d of account %d", sessionID, accountID)
 }

@@ -39,18 +39,18 @@ func (c *Clicks) LinkStats(ctx context.Context, linkID int64) (schema.Stats, err
 		rows, err = tx.QueryContext(ctx, clicksByBrowser, linkID, schema.TopBrowsers)
 		return scanCounts(rows, err, stats.Browsers)
 	})
-	return stats, coded(err, "read stats of link %d", linkID)
+	return stats, wrap(err, "read stats of link %d", linkID)
 }
 
 // ClickCounts implements schema.ClickStore.
 func (c *Clicks) ClickCounts(ctx context.Context, linkIDs []int64) (map[int64]int64, error) {
 	ids, err := json.Marshal(linkIDs)
 	if err != nil {
-		return nil, coded(err, "encode link IDs")
+		return nil, wrap(err, "encode link IDs")
 	}
 	counts := make(map[int64]int64, len(linkIDs))
 	rows, err := c.db.read.QueryContext(ctx, clickCounts, string(ids))
-	return counts, coded(scanCounts(rows, err, counts), "read counts of %d links", len(linkIDs))
+	return counts, wrap(scanCounts(rows, err, counts), "read counts of %d links", len(linkIDs))
 }
 
 // scanCounts adds rows of a key and its count to counts.

@@ -38,7 +38,7 @@ func scanToken(row interface{ Scan(...any) error }, more ...any) (token schema.T
 func (s *Store) CreateToken(ctx context.Context, token *schema.Token) error {
 	id, err := insertToken(ctx, s.db.write, token.AccountID, token)
 	if err != nil {
-		return coded(err, "create token %q of account %d", token.Name, token.AccountID)
+		return wrap(err, "create token %q of account %d", token.Name, token.AccountID)
 	}
 	token.ID = id
 	return nil
@@ -57,14 +57,14 @@ func (s *Store) TokenByDigest(ctx context.Context, digest [32]byte) (schema.Toke
 	token, err := scanToken(s.tokenByDigest.QueryRowContext(ctx, digest[:]),
 		&account.Email, &account.PasswordHash, &account.Suspended, millis{&account.CreatedAt})
 	account.ID = token.AccountID
-	return token, account, coded(err, "read token")
+	return token, account, wrap(err, "read token")
 }
 
 // RevokeToken implements schema.TokenStore.
 func (s *Store) RevokeToken(ctx context.Context, tokenID int64, at time.Time) error {
 	err := oneRow(s.db.write.ExecContext(ctx, `UPDATE tokens SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?`,
 		millis{&at}, tokenID))
-	return coded(err, "revoke token %d", tokenID)
+	return wrap(err, "revoke token %d", tokenID)
 }
 
 // Tokens implements schema.TokenStore.
@@ -75,7 +75,7 @@ func (s *Store) Tokens(ctx context.Context, accountID int64) (tokens []schema.To
 		tokens = append(tokens, token)
 		return err
 	})
-	return tokens, coded(err, "read tokens of account %d", accountID)
+	return tokens, wrap(err, "read tokens of account %d", accountID)
 }
 
 // UseTokens implements schema.TokenStore.
@@ -88,5 +88,5 @@ func (s *Store) UseTokens(ctx context.Context, usedAt map[int64]time.Time) error
 	if err == nil {
 		_, err = s.db.write.ExecContext(ctx, useTokens, string(used))
 	}
-	return coded(err, "note the use of %d tokens", len(usedAt))
+	return wrap(err, "note the use of %d tokens", len(usedAt))
 }

@@ -1,0 +1,250 @@
+package storetest
+
+import (
+	"context"
+	"reflect"
+	"time"
+
+	"linkstream/schema"
+)
+
+// Fault is called before each method of a faulty store, with the method's name. An error becomes the outcome of the
+// method; after nil the real store is called. A Fault may wait until ctx is done, or change the real store.
+type Fault func(ctx context.Context, method string) error
+
+// FaultyDatabase is a Database whose methods fail when Fault says so.
+type FaultyDatabase struct {
+	schema.Database
+	Fault Fault
+}
+
+// FaultyClicks is a FaultyDatabase for clicks.
+type FaultyClicks struct {
+	schema.ClickStore
+	schema.ReportStore
+	Fault Fault
+}
+
+// Methods returns the names of the methods of the interface S, such as schema.Database.
+func Methods[S any]() (names []string) {
+	for method := range reflect.TypeFor[S]().Methods() {
+		names = append(names, method.Name)
+	}
+	return names
+}
+
+// do calls f unless fault returns an error for the method; one and two do so for methods with results.
+func do(ctx context.Context, fault Fault, method string, f func() error) error {
+	if err := fault(ctx, method); err != nil {
+		return err
+	}
+	return f()
+}
+
+func one[A any](ctx context.Context, fault Fault, method string, f func() (A, error)) (a A, err error) {
+	err = do(ctx, fault, method, func() (err error) { a, err = f(); return err })
+	return a, err
+}
+
+func two[A, B any](ctx context.Context, fault Fault, method string, f func() (A, B, error)) (a A, b B, err error) {
+	err = do(ctx, fault, method, func() (err error) { a, b, err = f(); return err })
+	return a, b, err
+}
+
+func (f FaultyDatabase) CreateLink(ctx context.Context, link *schema.Link) error {
+	return do(ctx, f.Fault, "CreateLink", func() error { return f.Database.CreateLink(ctx, link) })
+}
+
+func (f FaultyDatabase) Link(ctx context.Context, domainID int64, hash string) (schema.Link, error) {
+	return one(ctx, f.Fault, "Link", func() (schema.Link, error) { return f.Database.Link(ctx, domainID, hash) })
+}
+
+func (f FaultyDatabase) OwnedLink(
+	ctx context.Context, accountID int64, hash string, domainID *int64,
+) (schema.Link, error) {
+	return one(ctx, f.Fault, "OwnedLink", func() (schema.Link, error) {
+		return f.Database.OwnedLink(ctx, accountID, hash, domainID)
+	})
+}
+
+func (f FaultyDatabase) Links(ctx context.Context, accountID int64, page int64) ([]schema.Link, int64, error) {
+	return two(ctx, f.Fault, "Links", func() ([]schema.Link, int64, error) {
+		return f.Database.Links(ctx, accountID, page)
+	})
+}
+
+func (f FaultyDatabase) SearchLinks(
+	ctx context.Context, accountID int64, query string, page int64,
+) ([]schema.Link, int64, error) {
+	return two(ctx, f.Fault, "SearchLinks", func() ([]schema.Link, int64, error) {
+		return f.Database.SearchLinks(ctx, accountID, query, page)
+	})
+}
+
+func (f FaultyDatabase) LinksByID(ctx context.Context, accountID int64, ids []int64) ([]schema.Link, error) {
+	return one(ctx, f.Fault, "LinksByID", func() ([]schema.Link, error) {
+		return f.Database.LinksByID(ctx, accountID, ids)
+	})
+}
+
+func (f FaultyDatabase) SetActive(ctx context.Context, domainID int64, hash string, active bool) error {
+	return do(ctx, f.Fault, "SetActive", func() error { return f.Database.SetActive(ctx, domainID, hash, active) })
+}
+
+func (f FaultyDatabase) CreateAccount(ctx context.Context, account *schema.Account) error {
+	return do(ctx, f.Fault, "CreateAccount", func() error { return f.Database.CreateAccount(ctx, account) })
+}
+
+func (f FaultyDatabase) CreateFirstAccount(ctx context.Context, account *schema.Account, token *schema.Token) error {
+	return do(ctx, f.Fault, "CreateFirstAccount", func() error {
+		return f.Database.CreateFirstAccount(ctx, account, token)
+	})
+}
+
+func (f FaultyDatabase) AccountByEmail(ctx context.Context, email string) (schema.Account, error) {
+	return one(ctx, f.Fault, "AccountByEmail", func() (schema.Account, error) {
+		return f.Database.AccountByEmail(ctx, email)
+	})
+}
+
+func (f FaultyDatabase) SetSuspended(ctx context.Context, accountID int64, suspended bool) error {
+	return do(ctx, f.Fault, "SetSuspended", func() error { return f.Database.SetSuspended(ctx, accountID, suspended) })
+}
+
+func (f FaultyDatabase) SetPassword(
+	ctx context.Context, accountID int64, passwordHash string, keepSessionID int64,
+) error {
+	return do(ctx, f.Fault, "SetPassword", func() error {
+		return f.Database.SetPassword(ctx, accountID, passwordHash, keepSessionID)
+	})
+}
+
+func (f FaultyDatabase) CreateToken(ctx context.Context, token *schema.Token) error {
+	return do(ctx, f.Fault, "CreateToken", func() error { return f.Database.CreateToken(ctx, token) })
+}
+
+func (f FaultyDatabase) TokenByDigest(ctx context.Context, digest [32]byte) (schema.Token, schema.Account, error) {
+	return two(ctx, f.Fault, "TokenByDigest", func() (schema.Token, schema.Account, error) {
+		return f.Database.TokenByDigest(ctx, digest)
+	})
+}
+
+func (f FaultyDatabase) RevokeToken(ctx context.Context, tokenID int64, at time.Time) error {
+	return do(ctx, f.Fault, "RevokeToken", func() error { return f.Database.RevokeToken(ctx, tokenID, at) })
+}
+
+func (f FaultyDatabase) Tokens(ctx context.Context, accountID int64) ([]schema.Token, error) {
+	return one(ctx, f.Fault, "Tokens", func() ([]schema.Token, error) { return f.Database.Tokens(ctx, accountID) })
+}
+
+func (f FaultyDatabase) UseTokens(ctx context.Context, usedAt map[int64]time.Time) error {
+	return do(ctx, f.Fault, "UseTokens", func() error { return f.Database.UseTokens(ctx, usedAt) })
+}
+
+func (f FaultyDatabase) CreateSession(ctx context.Context, session *schema.Session, passwordHash string) error {
+	return do(ctx, f.Fault, "CreateSession", func() error {
+		return f.Database.CreateSession(ctx, session, passwordHash)
+	})
+}
+
+func (f FaultyDatabase) SessionByDigest(
+	ctx context.Context, digest [32]byte, now time.Time,
+) (schema.Session, schema.Account, error) {
+	return two(ctx, f.Fault, "SessionByDigest", func() (schema.Session, schema.Account, error) {
+		return f.Database.SessionByDigest(ctx, digest, now)
+	})
+}
+
+func (f FaultyDatabase) Sessions(ctx context.Context, accountID int64, now time.Time) ([]schema.Session, error) {
+	return one(ctx, f.Fault, "Sessions", func() ([]schema.Session, error) {
+		return f.Database.Sessions(ctx, accountID, now)
+	})
+}
+
+func (f FaultyDatabase) ExtendSession(ctx context.Context, sessionID int64, seenAt, expiresAt time.Time) error {
+	return do(ctx, f.Fault, "ExtendSession", func() error {
+		return f.Database.ExtendSession(ctx, sessionID, seenAt, expiresAt)
+	})
+}
+
+func (f FaultyDatabase) EndSession(ctx context.Context, accountID, sessionID int64) error {
+	return do(ctx, f.Fault, "EndSession", func() error { return f.Database.EndSession(ctx, accountID, sessionID) })
+}
+
+func (f FaultyDatabase) CountAttempt(ctx context.Context, key [32]byte, window time.Time) (int64, error) {
+	return one(ctx, f.Fault, "CountAttempt", func() (int64, error) { return f.Database.CountAttempt(ctx, key, window) })
+}
+
+func (f FaultyDatabase) CreateDomain(ctx context.Context, domain *schema.Domain) error {
+	return do(ctx, f.Fault, "CreateDomain", func() error { return f.Database.CreateDomain(ctx, domain) })
+}
+
+func (f FaultyDatabase) Domain(ctx context.Context, domainID int64) (schema.Domain, error) {
+	return one(ctx, f.Fault, "Domain", func() (schema.Domain, error) { return f.Database.Domain(ctx, domainID) })
+}
+
+func (f FaultyDatabase) DomainsByHost(ctx context.Context, host string) ([]schema.Domain, error) {
+	return one(ctx, f.Fault, "DomainsByHost", func() ([]schema.Domain, error) {
+		return f.Database.DomainsByHost(ctx, host)
+	})
+}
+
+func (f FaultyDatabase) VerifiedDomain(ctx context.Context, host string) (schema.Domain, error) {
+	return one(ctx, f.Fault, "VerifiedDomain", func() (schema.Domain, error) {
+		return f.Database.VerifiedDomain(ctx, host)
+	})
+}
+
+func (f FaultyDatabase) VerifyDomain(ctx context.Context, domainID int64, at time.Time) error {
+	return do(ctx, f.Fault, "VerifyDomain", func() error { return f.Database.VerifyDomain(ctx, domainID, at) })
+}
+
+func (f FaultyDatabase) Domains(ctx context.Context, accountID int64) ([]schema.Domain, error) {
+	return one(ctx, f.Fault, "Domains", func() ([]schema.Domain, error) { return f.Database.Domains(ctx, accountID) })
+}
+
+func (f FaultyDatabase) DeleteDomain(ctx context.Context, domainID int64) error {
+	return do(ctx, f.Fault, "DeleteDomain", func() error { return f.Database.DeleteDomain(ctx, domainID) })
+}
+
+func (f FaultyDatabase) LeaseRequests(
+	ctx context.Context, tokenID int64, window time.Time, limit int,
+) (int, int, error) {
+	return two(ctx, f.Fault, "LeaseRequests", func() (int, int, error) {
+		return f.Database.LeaseRequests(ctx, tokenID, window, limit)
+	})
+}
+
+func (f FaultyClicks) Position(ctx context.Context, partition int) (schema.Position, error) {
+	return one(ctx, f.Fault, "Position", func() (schema.Position, error) {
+		return f.ClickStore.Position(ctx, partition)
+	})
+}
+
+func (f FaultyClicks) InsertClicks(ctx context.Context, batch *schema.ClickBatch) error {
+	return do(ctx, f.Fault, "InsertClicks", func() error { return f.ClickStore.InsertClicks(ctx, batch) })
+}
+
+func (f FaultyClicks) LinkStats(ctx context.Context, linkID int64) (schema.Stats, error) {
+	return one(ctx, f.Fault, "LinkStats", func() (schema.Stats, error) { return f.ClickStore.LinkStats(ctx, linkID) })
+}
+
+func (f FaultyClicks) ClickCounts(ctx context.Context, linkIDs []int64) (map[int64]int64, error) {
+	return one(ctx, f.Fault, "ClickCounts", func() (map[int64]int64, error) {
+		return f.ClickStore.ClickCounts(ctx, linkIDs)
+	})
+}
+
+func (f FaultyClicks) LinkReport(ctx context.Context, linkID int64, since time.Time) (schema.LinkReport, error) {
+	return one(ctx, f.Fault, "LinkReport", func() (schema.LinkReport, error) {
+		return f.ReportStore.LinkReport(ctx, linkID, since)
+	})
+}
+
+func (f FaultyClicks) AccountReport(
+	ctx context.Context, accountID int64, since time.Time,
+) (schema.AccountReport, error) {
+	return one(ctx, f.Fault, "AccountReport", func() (schema.AccountReport, error) {
+		return f.ReportStore.AccountReport(ctx, accountID, since)
+	})
+}
