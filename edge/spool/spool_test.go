@@ -16,6 +16,7 @@ import (
 
 	"linkstream/edge/spool"
 	"linkstream/schema"
+	"linkstream/schema/filelock"
 	"linkstream/schema/stream"
 	"linkstream/schema/testkit"
 )
@@ -194,7 +195,7 @@ func TestOpen(t *testing.T) {
 		s, closeFirst := open(t, config(dir, 1))
 		appendClicks(t, s, 0, 1, 10)
 		_, err := spool.Open(config(dir, 1), log)
-		if err == nil || !strings.Contains(err.Error(), "in use by another process") {
+		if !errors.Is(err, filelock.ErrHeld) {
 			t.Fatalf("error %v", err)
 		}
 		testkit.Equal(t, "folders", folders(t, dir), 1)
@@ -215,7 +216,7 @@ func TestOpen(t *testing.T) {
 						if err := s.Close(); err != nil {
 							t.Error(err)
 						}
-					case !strings.Contains(err.Error(), "in use by another process"):
+					case !errors.Is(err, filelock.ErrHeld):
 						t.Error(err)
 					}
 				}
