@@ -1,0 +1,54 @@
+package httpmetrics_test
+
+import (
+	"bytes"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+
+	"linkstream/api/httpmetrics"
+)
+
+func TestRecorder(t *testing.T) {
+	set := metrics.NewSet()
+	recorders := [2]*httpmetrics.Recorder{httpmetrics.NewRecorder(set), httpmetrics.NewRecorder(set)} // of one process
+	began := time.Now().Add(-time.Second)
+	var observing sync.WaitGroup
+	for i := range 100 {
+		observing.Go(func() {
+			recorders[i%2].Observe("/a/{b}", 200, began)
+			recorders[i%2].Observe("/a/{b}", 404, began)
+			recorders[i%2].Observe(httpmetrics.OtherRoute, 404, began)
+		})
+	}
+	observing.Wait()
+	var text bytes.Buffer
+	set.WritePrometheus(&text)
+	for _, line := range []string{
+		`linkstream_api_requests_total{route="/a/{b}",status="200"} 100`,
+		`linkstream_api_requests_total{route="/a/{b}",status="404"} 100`,
+		`linkstream_api_requests_total{route="other",status="404"} 100`,
+		`linkstream_api_request_seconds_count{route="/a/{b}"} 200`,
+		`linkstream_api_request_seconds_count{route="other"} 100`,
+	} {
+		if !strings.Contains(text.String(), line+"\n") {
+			t.Errorf("no line %s in:\n%s", line, &text)
+		}
+	}
+	if strings.Contains(text.String(), `vmrange="0...1.000e-09"`) {
+		t.Errorf("the duration is not measured from its beginning:\n%s", &text)
+	}
+}
+
+func BenchmarkObserve(b *testing.B) {
+	recorder := httpmetrics.NewRecorder(metrics.NewSet())
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			recorder.Observe("/a/{b}", 200, time.Time{})
+		}
+	})
+}
