@@ -24,13 +24,13 @@ func (d *Dashboard) routeAccount() {
 	d.post(pathEndOthers, d.endOtherSessions)
 }
 
-// accountPage is the data of the page of the account.
+// accountPage is the data of the account page.
 type accountPage struct {
 	Account  schema.Account
 	Sessions []sessionItem
 }
 
-// sessionItem is a session as its owner sees it.
+// sessionItem is a session as shown to its owner.
 type sessionItem struct {
 	ID        int64
 	Browser   string
@@ -60,8 +60,8 @@ func (d *Dashboard) showAccount(c *call) error {
 	return d.render(c, "account", page)
 }
 
-// changePassword also ends every session but a new one of this browser, so that whoever knows the old password, or has
-// got hold of a cookie, is out.
+// changePassword also ends every session except a new one of this browser. Whoever knows the old password or has stolen a
+// cookie is signed out.
 func (d *Dashboard) changePassword(c *call) error {
 	wait, err := d.attempts.Allow(c.ctx, passwordByAccount, strconv.FormatInt(c.account.ID, 10))
 	if err != nil {
@@ -95,7 +95,7 @@ func (d *Dashboard) changePassword(c *call) error {
 		return err
 	}
 	err = c.begin(c.account)
-	if schema.ErrorCode(err) == schema.CodeUnauthorized { // it was changed in another session a moment ago
+	if schema.ErrorCode(err) == schema.CodeUnauthorized { // another session has just changed the password
 		return c.redirect(pathSignIn + "?notice=ended")
 	}
 	if err != nil {
@@ -134,7 +134,7 @@ func (d *Dashboard) endOtherSessions(c *call) error {
 	return c.seeOther(pathAccount, "All other sessions have ended.")
 }
 
-// browserName says in a few words which browser a User-Agent header is of.
+// browserName returns a short description of the browser that sent a User-Agent header.
 func browserName(userAgent string) string {
 	agent := useragent.Parse(userAgent)
 	switch {

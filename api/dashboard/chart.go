@@ -11,48 +11,47 @@ import (
 	"linkstream/schema"
 )
 
-// The chart of clicks by day is drawn here and in chart.html. The library that draws the charts of bench, go-chart,
-// cannot: its stacked bars show shares of 100 %, and it puts colors into style attributes, which the page's
-// Content-Security-Policy forbids, or fixes them for one color scheme. This one has classes only, scales with the page
-// while its letters keep their size, and says each bar's numbers.
+// This file and _chart.html draw the clicks per day. go-chart, which draws bench's charts, does not fit: its stacked bars
+// show shares of 100 %, and it writes colors into style attributes, which the Content-Security-Policy forbids. This chart
+// uses classes only, scales with the page while its text keeps its size, and gives each bar's numbers as text.
 
-// Sizes in CSS pixels. Widths are in percent of the plot, so that it fits any page.
+// Heights are in CSS pixels, widths in percent of the plot.
 const (
 	plotTop, plotBottom = 12.0, 172.0
-	barShare            = 0.8 // of a bar's room
-	minBar              = 1.5 // height of the smallest number that is not 0
-	maxDates            = 6   // labels below the bars; 7 days have one each
+	barShare            = 0.8 // of the space for one bar
+	minBar              = 1.5 // minimum height of a bar above 0
+	maxDates            = 6   // labels below the bars, unless there are only 7
 )
 
-// Bars are of days until they are too thin to see, then of weeks, then of months.
+// A bar is a day; a week if there are more days than maxDays, and a month beyond that.
 const (
 	maxDayBars  = 400
 	maxWeekBars = 400
 )
 
-// chart is a drawing of clicks by day, bots stacked on people.
+// chart shows clicks over time, bots stacked on people.
 type chart struct {
-	Unit    string // what a bar is: "day", "week" or "month"
-	Summary string // for those who do not see it
+	Unit    string // of a bar: "day", "week" or "month"
+	Summary string // text alternative
 	Bars    []bar
 	Ticks   []tick
 	Dates   []dateLabel
 	Bottom  string
 }
 
-// UnitTitle heads the column of the bars' names.
+// UnitTitle is the heading of the table's first column.
 func (c chart) UnitTitle() string { return strings.ToUpper(c.Unit[:1]) + c.Unit[1:] }
 
-// Rows returns the bars, the last one first.
+// Rows returns the bars, newest first.
 func (c chart) Rows() []bar {
 	rows := slices.Clone(c.Bars)
 	slices.Reverse(rows)
 	return rows
 }
 
-// bar is the clicks of Unit. Coordinates are as SVG has them.
+// bar is the clicks of one unit, with its SVG coordinates.
 type bar struct {
-	Name         string // the day, or the first one of the week or month
+	Name         string // the day, or the first day of the week or month
 	People, Bots int64
 
 	X, Width, Room, RoomX string
@@ -60,24 +59,24 @@ type bar struct {
 	BotsY, BotsH          string
 }
 
-// Total returns all clicks of the bar.
+// Total returns people and bots together.
 func (b bar) Total() int64 { return b.People + b.Bots }
 
-// Title is what a pointer on the bar is told.
+// Title is the bar's tooltip.
 func (b bar) Title() string {
 	return fmt.Sprintf("%s: %s people, %s bots", b.Name, number(b.People), number(b.Bots))
 }
 
-// tick is a line of the vertical axis.
+// tick is a grid line of the vertical axis.
 type tick struct{ Y, LabelY, Label string }
 
 // dateLabel names a bar.
 type dateLabel struct {
 	X, Anchor, Label string
-	Minor            bool // of no use where the plot is narrow
+	Minor            bool // hidden if the plot is narrow
 }
 
-// newChart draws days, of which none is missing.
+// newChart returns the chart of consecutive days.
 func newChart(days []schema.DayReport) chart {
 	c := chart{Bottom: px(plotBottom)}
 	c.Unit, c.Bars = barsOf(days)
@@ -97,7 +96,7 @@ func newChart(days []schema.DayReport) chart {
 	return c
 }
 
-// barsOf returns a bar for each day, or for each week or month where days are too many.
+// barsOf groups days into bars.
 func barsOf(days []schema.DayReport) (unit string, bars []bar) {
 	unit = "day"
 	switch {
@@ -118,7 +117,7 @@ func barsOf(days []schema.DayReport) (unit string, bars []bar) {
 	return unit, bars
 }
 
-// firstOf returns the first day of the week, which starts on Monday, or of the month that day is in.
+// firstOf returns the first day of the unit that contains day. Weeks start on Monday.
 func firstOf(unit, day string) string {
 	at, err := time.Parse(time.DateOnly, day)
 	if err != nil {
@@ -133,7 +132,7 @@ func firstOf(unit, day string) string {
 	return at.Format(time.DateOnly)
 }
 
-// place computes where bar i of n is drawn below top, the end of the axis.
+// place sets the coordinates of bar i of n. top is the end of the axis.
 func (b *bar) place(i, n int, top int64) {
 	room := 100 / float64(n)
 	b.RoomX, b.Room = percent(float64(i)*room), percent(room)
@@ -150,8 +149,7 @@ func height(n, top int64) float64 {
 	return max(minBar, float64(n)/float64(top)*(plotBottom-plotTop))
 }
 
-// ticksTo returns lines at round numbers from 0 to the first one that is no less than greatest, which is the end of the
-// axis.
+// ticksTo returns grid lines at round numbers from 0 to the first one at or above greatest, which ends the axis.
 func ticksTo(greatest int64) (ticks []tick, top int64) {
 	step := roundStep(greatest)
 	top = max(1, (greatest+step-1)/step) * step
@@ -162,7 +160,7 @@ func ticksTo(greatest int64) (ticks []tick, top int64) {
 	return ticks, top
 }
 
-// roundStep returns the least of 1, 2, 5, 10, 20, 50, … of which at most four reach greatest.
+// roundStep returns the smallest of 1, 2, 5, 10, 20, 50, … that needs at most four steps to reach greatest.
 func roundStep(greatest int64) int64 {
 	for decade := int64(1); ; decade *= 10 {
 		for _, step := range []int64{decade, 2 * decade, 5 * decade} {
@@ -176,7 +174,7 @@ func roundStep(greatest int64) int64 {
 	}
 }
 
-// shortNumber writes the round numbers of an axis that ends at top such that they fit beside the chart.
+// shortNumber formats a number of the axis. top, the end of the axis, decides the unit (none, k, M).
 func shortNumber(n, top int64) string {
 	for _, unit := range []struct {
 		size   int64
@@ -189,7 +187,7 @@ func shortNumber(n, top int64) string {
 	return number(n)
 }
 
-// datesBelow labels few of the bars, the last one always.
+// datesBelow labels at most maxDates bars, always the last one.
 func datesBelow(bars []bar, unit string) (labels []dateLabel) {
 	step := (len(bars) + maxDates - 1) / maxDates
 	if len(bars) <= 7 {
@@ -206,7 +204,7 @@ func datesBelow(bars []bar, unit string) (labels []dateLabel) {
 		}
 		middle := 100 * (float64(i) + 0.5) / float64(len(bars))
 		label := dateLabel{X: percent(middle), Anchor: "middle", Label: at.Format(layout), Minor: len(labels)%2 == 1}
-		switch { // within the plot
+		switch { // keep the text within the plot
 		case middle > 95:
 			label.X, label.Anchor = "100%", "end"
 		case middle < 5:

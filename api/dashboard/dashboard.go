@@ -1,5 +1,7 @@
-// Package dashboard is the pages for people: sign-in, links and their statistics, domains, API tokens and the account.
-// Pages are rendered here, from what is embedded in the program, and work without JavaScript.
+// Package dashboard serves the pages for people: sign-in, links and their statistics, domains, API tokens and the account.
+//
+// Pages are rendered on the server from embedded templates and work without JavaScript. Each noun has a file with its
+// routes, its page data and its handlers; call.go is a request, page.go renders, session.go decides who may pass.
 package dashboard
 
 import (
@@ -25,35 +27,35 @@ import (
 	"linkstream/schema/clientaddr"
 )
 
-// Root is the path of the dashboard, below which all of it is.
+// Root is the path prefix of the dashboard.
 const Root = "/dashboard"
 
-// callTimeout bounds what one request may take of the stores.
+// callTimeout bounds all store calls of one request together.
 const callTimeout = 10 * time.Second
 
 // Config is the configuration of the dashboard.
 type Config struct {
-	URL            schema.BaseURL     // of the dashboard and the API; https means that cookies need TLS
-	SignUp         bool               // anyone may make an account
+	URL            schema.BaseURL     // of the dashboard and the API; https makes cookies Secure
+	SignUp         bool               // anyone may create an account
 	TrustedProxies clientaddr.Proxies // whose X-Forwarded-For is believed
 }
 
-// Parts are what the dashboard works with.
+// Parts are the dashboard's dependencies.
 type Parts struct {
 	DB        schema.Database
 	Clicks    schema.ClickStore
 	Reports   schema.ReportStore
-	ClickLog  clickLog // a stream.Client
+	ClickLog  clickLog // a *stream.Client; nil if the lag is unknown
 	Shortener *shorten.Shortener
 	Domains   *customdomain.Manager
 	Metrics   *metrics.Set
 	Log       *slog.Logger
 }
 
-// Dashboard answers requests.
+// Dashboard is the HTTP handler of all pages.
 type Dashboard struct {
 	Parts
-	url         string // without a slash at the end
+	url         string // without trailing slash
 	secure      bool   // url is https
 	signUp      bool
 	proxies     clientaddr.Proxies
@@ -87,7 +89,7 @@ func New(cfg Config, parts Parts) (*Dashboard, error) {
 		return nil, err
 	}
 	d.router = router.New()
-	d.router.RedirectTrailingSlash, d.router.RedirectFixedPath = false, false // one path for each thing
+	d.router.RedirectTrailingSlash, d.router.RedirectFixedPath = false, false // each page has one path
 	d.router.HandleOPTIONS = false
 	d.router.NotFound = d.handler(httpmetrics.OtherRoute, admitAnyone, func(*call) error { return errNoPage })
 	d.router.MethodNotAllowed = d.handler(httpmetrics.OtherRoute, admitAnyone, func(*call) error { return errMethod })
@@ -95,7 +97,7 @@ func New(cfg Config, parts Parts) (*Dashboard, error) {
 	return d, nil
 }
 
-// routes lists all paths but those that noun's files add.
+// routes registers all paths. Each noun's file adds its own.
 func (d *Dashboard) routes() {
 	d.openGet("/", func(c *call) error { return c.redirect(Root) })
 	d.router.GET(assetRoot+"{file}", d.serveAsset)
@@ -108,17 +110,17 @@ func (d *Dashboard) routes() {
 	d.routeDomains()
 }
 
-// get answers GET and HEAD of path, for those who are signed in; others are sent to sign in.
+// get handles GET and HEAD of path for signed-in users and redirects others to the sign-in page.
 func (d *Dashboard) get(path string, handle func(*call) error) {
 	d.route(fasthttp.MethodGet, path, admitAccount, handle)
 }
 
-// post answers POST of path, for those who are signed in. The form was sent by one of their own pages.
+// post handles POST of path for signed-in users whose form carries the session's CSRF token.
 func (d *Dashboard) post(path string, handle func(*call) error) {
 	d.route(fasthttp.MethodPost, path, admitAccount, handle)
 }
 
-// openGet and openPost are for everyone: call.signedIn tells who it is.
+// openGet and openPost handle paths that are open to everyone. call.signedIn tells whether the user is signed in.
 func (d *Dashboard) openGet(path string, handle func(*call) error) {
 	d.route(fasthttp.MethodGet, path, admitAnyone, handle)
 }
@@ -135,8 +137,8 @@ func (d *Dashboard) route(method, path string, admit admission, handle func(*cal
 	}
 }
 
-// Owns reports whether a request is the dashboard's to answer. The root is to a browser that looks for a page: to a
-// program it is a path without the API's version.
+// Owns reports whether the dashboard handles a request: all paths below Root, and "/" if the client accepts HTML. Other
+// clients get the API's answer for "/".
 func Owns(http *fasthttp.RequestCtx) bool {
 	switch path := string(http.URI().PathOriginal()); {
 	case path == "/":
@@ -147,16 +149,16 @@ func Owns(http *fasthttp.RequestCtx) bool {
 	}
 }
 
-// Handle answers any request that it owns. All of its body has been read.
+// Handle answers a request that Owns has accepted. The body has been read.
 func (d *Dashboard) Handle(http *fasthttp.RequestCtx) {
 	d.setHeaders(&http.Response.Header)
-	if string(http.URI().PathOriginal()) == Root+"/" { // which the router takes for the same as Root
+	if string(http.URI().PathOriginal()) == Root+"/" { // the router treats it like Root
 		http.URI().SetPath("/")
 	}
 	d.router.Handler(http)
 }
 
-// Reject answers a request that could not be read.
+// Reject answers a request that the server could not read.
 func (d *Dashboard) Reject(http *fasthttp.RequestCtx, status int, message string) {
 	d.setHeaders(&http.Response.Header)
 	d.handler(httpmetrics.OtherRoute, admitNobody, func(*call) error {
@@ -164,7 +166,7 @@ func (d *Dashboard) Reject(http *fasthttp.RequestCtx, status int, message string
 	})(http)
 }
 
-// handler returns what answers a request by what handle answers, or by the error that it returns.
+// handler returns the fasthttp handler for a route: it admits the request, runs handle and renders its error, if any.
 func (d *Dashboard) handler(route string, admit admission, handle func(*call) error) fasthttp.RequestHandler {
 	return func(http *fasthttp.RequestCtx) {
 		ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
@@ -183,25 +185,25 @@ func (d *Dashboard) handler(route string, admit admission, handle func(*call) er
 	}
 }
 
-// recover answers a request whose handler panicked.
+// recover answers with a failure page if the handler panics.
 func (d *Dashboard) recover(c *call) {
 	if cause := recover(); cause != nil {
 		d.fail(c, fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
 	}
 }
 
-// policy lets a page load what the dashboard serves, and nothing else.
+// policy restricts pages to resources of the dashboard itself.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// setHeaders sets what stands on every answer. Pages are kept by nobody; assets say otherwise of themselves.
+// setHeaders sets the headers of every answer. Pages are not cached; assets override that.
 func (d *Dashboard) setHeaders(header *fasthttp.ResponseHeader) {
 	header.Set("Content-Security-Policy", policy)
 	header.Set("Cache-Control", "no-store")
 	header.Set("Cross-Origin-Opener-Policy", "same-origin")
 	header.Set("Cross-Origin-Resource-Policy", "same-origin")
 	header.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=(), payment=(), usb=()")
-	// Not no-referrer, with which browsers send forms with "Origin: null".
+	// With no-referrer, browsers send forms with "Origin: null".
 	header.Set("Referrer-Policy", "same-origin")
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("X-Frame-Options", "DENY")

@@ -21,30 +21,30 @@ func (d *Dashboard) routeDomains() {
 	d.post(pathDomains+"/{id}/remove", d.removeDomain)
 }
 
-// domainsPage lists the account's domains and has the form that adds one.
+// domainsPage is the data of the list of domains and of the form that adds one.
 type domainsPage struct {
 	Domains []domainItem
-	Host    string // as it was typed
+	Host    string // as typed
 	Target  string // the default domain
-	Usable  bool   // a CNAME record can lead to it
-	Full    bool   // no more can be added
+	Usable  bool   // a CNAME record can point to Target
+	Full    bool   // the limit of domains is reached
 	Most    int
 }
 
-// domainItem is a domain as pages show it.
+// domainItem is a domain as shown on pages.
 type domainItem struct {
 	schema.Domain
-	Unicode string // "" if it is the same
+	Unicode string // "" if the same as Host
 }
 
 func itemOf(domain schema.Domain) domainItem {
 	return domainItem{domain, schema.Host(domain.Host).Unicode()}
 }
 
-// Verified reports whether links may be on the domain.
+// Verified reports whether the domain may have links.
 func (d domainItem) Verified() bool { return !d.VerifiedAt.IsZero() }
 
-// Path returns the address of the domain's page.
+// Path returns the path of the domain's page.
 func (d domainItem) Path() string { return domainPath(d.ID) }
 
 func domainPath(domainID int64) string { return pathDomains + "/" + strconv.FormatInt(domainID, 10) }
@@ -84,12 +84,12 @@ func (d *Dashboard) addDomain(c *call) error {
 	return c.seeOther(domainPath(domain.ID), domain.Host+" was added. Set its two DNS records, then verify it.")
 }
 
-// domainPage shows one domain, the records that it needs, and what has come of looking them up, if that was done.
+// domainPage is the data of a domain's page: the records it needs and, after a check, what DNS answered.
 type domainPage struct {
 	domainItem
 	Result customdomain.Result
 	Target string // the default domain
-	Usable bool   // a CNAME record can lead to it
+	Usable bool   // a CNAME record can point to Target
 }
 
 func (d *Dashboard) domainPage(domain schema.Domain) domainPage {
@@ -106,7 +106,7 @@ func (d *Dashboard) showDomain(c *call) error {
 	return d.render(c, "domain", d.domainPage(domain))
 }
 
-// verifyDomain looks up the records, and answers with what it found.
+// verifyDomain looks up the records and shows the result.
 func (d *Dashboard) verifyDomain(c *call) error {
 	before, err := d.Domains.Domain(c.ctx, c.account.ID, c.pathID("id"))
 	if err != nil {
@@ -140,7 +140,7 @@ func (d *Dashboard) explainNotChecked(c *call, page domainPage, err *customdomai
 	return d.write(c, status, "domain", page, problems{"": err.Message})
 }
 
-// refuse answers with a domain's page, and why what was asked for cannot be done.
+// refuse shows the domain's page with the reason why the action failed.
 func (d *Dashboard) refuse(c *call, page domainPage, err error) error {
 	reason, _ := asError(err)
 	return d.write(c, fasthttp.StatusConflict, "domain", page, problems{"": reason.Message})

@@ -8,7 +8,7 @@ import (
 	"linkstream/schema"
 )
 
-// failure is an error that has a page of its own.
+// failure is an error with a page of its own.
 type failure struct {
 	Status int
 	Title  string
@@ -31,7 +31,7 @@ var (
 		"More people are signing in than the service can check at once. Please try again in a few seconds."}
 )
 
-// storeError says which store has failed: the link store is assumed where nothing says otherwise.
+// storeError names the store that failed. Without it, explain assumes the link store.
 type storeError struct {
 	store string
 	error
@@ -39,7 +39,7 @@ type storeError struct {
 
 func (e *storeError) Unwrap() error { return e.error }
 
-// ofClicks marks an error, unless it is nil, as one of the click store.
+// ofClicks marks a non-nil error as one of the click store.
 func ofClicks(err error) error {
 	if err == nil {
 		return nil
@@ -52,7 +52,7 @@ func asError(err error) (*schema.Error, bool) {
 	return e, errors.As(err, &e)
 }
 
-// fail answers with the page of an error. What is not the browser's doing is logged and not told.
+// fail answers with the page for an error. It logs errors that the client did not cause and does not show them.
 func (d *Dashboard) fail(c *call, err error) {
 	page := d.explain(c, err)
 	if err := d.write(c, page.Status, "failure", page, nil); err != nil {
@@ -64,7 +64,7 @@ func (d *Dashboard) fail(c *call, err error) {
 	}
 }
 
-// explain returns the page that an error is answered with, and sets the headers that go with it.
+// explain returns the page for an error and sets its headers.
 func (d *Dashboard) explain(c *call, err error) *failure {
 	var page *failure
 	if errors.As(err, &page) {

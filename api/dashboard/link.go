@@ -13,11 +13,11 @@ import (
 
 const (
 	pathLinks = Root + "/links"
-	// A link is named by its domain's ID, 0 for the default domain, and its hash: several domains may have that hash.
+	// The path names a link by domain ID (0 for the default domain) and hash, because domains may share hashes.
 	pathLink = pathLinks + "/{domain}/{hash}"
 )
 
-// partReport and partLinks name the part of a page that the script fetches again and again.
+// partReport and partLinks name the parts of pages that the script polls.
 const (
 	partReport = "report"
 	partLinks  = "counts"
@@ -33,12 +33,12 @@ func (d *Dashboard) routeLinks() {
 	d.post(pathLink+"/active", d.setActive)
 }
 
-// linkView is a link as pages show it.
+// linkView is a link as shown on pages.
 type linkView struct {
 	schema.Link
 	ShortURL string
 	Path     string // of its page
-	Clicks   int64  // 0 where they are not known
+	Clicks   int64  // 0 if unknown
 }
 
 func (d *Dashboard) linkView(link schema.Link) linkView {
@@ -46,13 +46,13 @@ func (d *Dashboard) linkView(link schema.Link) linkView {
 		Path: pathLinks + "/" + strconv.FormatInt(link.DomainID, 10) + "/" + url.PathEscape(link.Hash)}
 }
 
-// Name is the short URL without its scheme, as people say it.
+// Name returns the short URL without its scheme.
 func (l linkView) Name() string {
 	_, name, _ := strings.Cut(l.ShortURL, "://")
 	return name
 }
 
-// fileName returns the name of a file about the link.
+// fileName returns the name of a downloaded file.
 func (l linkView) fileName(suffix string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '-' || r == '_' {
@@ -62,7 +62,7 @@ func (l linkView) fileName(suffix string) string {
 	}, l.Name()) + suffix
 }
 
-// ownLink returns the link that the path names, if it is the account's: to anyone else there is none.
+// ownLink returns the link that the path names. CodeNotFound if it does not belong to the account.
 func (d *Dashboard) ownLink(c *call) (linkView, error) {
 	hash := c.pathValue("hash")
 	domainID, err := strconv.ParseInt(c.pathValue("domain"), 10, 64)
@@ -82,11 +82,11 @@ type linkPage struct {
 	Periods []periodTab
 	Period  period
 	Report  *linkReport // nil if the click store does not answer
-	Self    string      // the page's own address
-	Live    string      // of the part that changes
+	Self    string      // path of this page
+	Live    string      // path of the part that the script polls
 }
 
-// periodTab leads to the page with another period.
+// periodTab links to the page with another period.
 type periodTab struct {
 	period
 	Path    string
@@ -113,7 +113,7 @@ func (d *Dashboard) showLink(c *call) error {
 	return d.render(c, "link", page)
 }
 
-// setActive switches a link on or off, and goes back to where the form stood.
+// setActive switches a link on or off and returns to the page with the form.
 func (d *Dashboard) setActive(c *call) error {
 	link, err := d.ownLink(c)
 	if err != nil {
@@ -133,7 +133,7 @@ func (d *Dashboard) setActive(c *call) error {
 	return c.seeOther(link.Path, notice)
 }
 
-// downloadClicks answers with the days of a period as CSV.
+// downloadClicks answers with the clicks per day of a period as CSV.
 func (d *Dashboard) downloadClicks(c *call) error {
 	link, err := d.ownLink(c)
 	if err != nil {
@@ -180,7 +180,7 @@ func (d *Dashboard) downloadQRasPNG(c *call) error {
 	return nil
 }
 
-// attach says that the answer is a file. The name has no characters that would need quotes.
+// attach marks the answer as a file download. name needs no escaping.
 func (c *call) attach(name, contentType string) {
 	c.http.SetContentType(contentType)
 	c.http.Response.Header.Set(fasthttp.HeaderContentDisposition, fmt.Sprintf("attachment; filename=%q", name))

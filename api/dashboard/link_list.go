@@ -11,29 +11,29 @@ import (
 	"linkstream/schema"
 )
 
-// clicksTimeout bounds what a page that is of use without clicks waits for them.
+// clicksTimeout bounds how long a page waits for clicks that it can do without.
 const clicksTimeout = 3 * time.Second
 
-// maxAsked bounds what a page repeats of a form that was not taken, in characters.
+// maxAsked bounds how many characters of an invalid form field the page repeats.
 const maxAsked = 3 * schema.MaxURLLen
 
 // linksPage is the data of the list of links.
 type linksPage struct {
 	Links      []linkView
 	Query      string
-	Total      int64 // links that the query finds, all without one
+	Total      int64 // links that match Query; all links if it is ""
 	Page, Last int64
-	Previous   string // address, "" where there is none
+	Previous   string // path; "" on the first page
 	Next       string
-	Self       string // the page's own address
-	Live       string // of the part that changes
+	Self       string // path of this page
+	Live       string // path of the part that the script polls
 	NoClicks   bool   // the click store does not answer
 	Progress   progress
 
 	Form shortenForm
 }
 
-// shortenForm is the form that makes a link.
+// shortenForm is the data of the form that creates a link.
 type shortenForm struct {
 	LongURL, Alias string
 	DomainID       int64
@@ -73,7 +73,7 @@ func (d *Dashboard) linksPage(c *call) (page linksPage, err error) {
 	return page, err
 }
 
-// turn sets the addresses of the page and of those beside it.
+// turn sets the paths of this page and its neighbours.
 func (p *linksPage) turn() {
 	p.Last = max(1, (p.Total+schema.PageSize-1)/schema.PageSize)
 	p.Self = p.address(p.Page)
@@ -94,7 +94,7 @@ func (p *linksPage) address(page int64) string {
 	return pathLinks + "?" + values.Encode()
 }
 
-// withClicks returns the links with their clicks; without them if there is an error.
+// withClicks returns the links with their clicks. If it returns an error, the links have no clicks.
 func (d *Dashboard) withClicks(c *call, links []schema.Link) ([]linkView, error) {
 	views, ids := make([]linkView, len(links)), make([]int64, len(links))
 	for i, link := range links {
@@ -112,7 +112,7 @@ func (d *Dashboard) withClicks(c *call, links []schema.Link) ([]linkView, error)
 	return views, ofClicks(err)
 }
 
-// shortenForm returns an empty form.
+// shortenForm returns the empty form.
 func (d *Dashboard) shortenForm(c *call) (form shortenForm, err error) {
 	domains, err := d.DB.Domains(c.ctx, c.account.ID)
 	for _, domain := range domains {
@@ -124,14 +124,14 @@ func (d *Dashboard) shortenForm(c *call) (form shortenForm, err error) {
 	return form, err
 }
 
-// createLink makes a link by the same rules as the API. An empty field counts as none.
+// createLink creates a link by the API's rules. An empty optional field counts as absent.
 func (d *Dashboard) createLink(c *call) error {
 	req := shorten.Request{AccountID: c.account.ID, LongURL: c.form(shorten.FieldLongURL)}
 	if alias := c.form(shorten.FieldCustomAlias); alias != "" {
 		req.CustomAlias = &alias
 	}
 	if domain := c.form(shorten.FieldDomainID); domain != "" && domain != "0" {
-		id := parseID(domain) // 0, of which there is no domain, if it is none
+		id := parseID(domain) // 0 if it is not an ID, which no domain has
 		req.DomainID = &id
 	}
 	link, err := d.Shortener.Create(c.ctx, req)

@@ -13,7 +13,7 @@ import (
 	"linkstream/schema"
 )
 
-// linkReport is what a link's page says of its clicks.
+// linkReport is the data of a link's statistics.
 type linkReport struct {
 	Total    int64 // of all time
 	Sum      sum   // of the period
@@ -25,13 +25,13 @@ type linkReport struct {
 	Progress progress
 }
 
-// ranking is how often names occur.
+// ranking is a list of names by frequency.
 type ranking struct {
 	Title, Hint string
 	Rows        []share
 }
 
-// share is a name's part of a whole.
+// share is a name with its count and its percentage.
 type share struct {
 	Name  string
 	Total int64
@@ -39,10 +39,10 @@ type share struct {
 	Bots  bool
 }
 
-// Width is the share as a length in SVG.
+// Width returns the share as an SVG length.
 func (s share) Width() string { return percent(s.Part) }
 
-// Percent is the share as people read it: neither is little nothing, nor almost all everything.
+// Percent formats the share. Only 0 prints as 0 % and only 100 as 100 %.
 func (s share) Percent() string {
 	switch {
 	case s.Part > 0 && s.Part < 1:
@@ -53,7 +53,7 @@ func (s share) Percent() string {
 	return strconv.FormatFloat(s.Part, 'f', 0, 64) + " %"
 }
 
-// linkReport returns the report of a link. The total is the one that the API's statistics and list have.
+// linkReport returns the report of a link. Its total equals the API's.
 func (d *Dashboard) linkReport(c *call, link schema.Link, asked period) (*linkReport, error) {
 	ctx, cancel := context.WithTimeout(c.ctx, clicksTimeout)
 	defer cancel()
@@ -80,7 +80,7 @@ func (d *Dashboard) linkReport(c *call, link schema.Link, asked period) (*linkRe
 	return report, nil
 }
 
-// linkDays returns the days of a link's period, none missing.
+// linkDays returns every day of a link's period.
 func (d *Dashboard) linkDays(c *call, link schema.Link, asked period) ([]schema.DayReport, error) {
 	now := time.Now()
 	got, err := d.Reports.LinkReport(c.ctx, link.ID, asked.since(now))
@@ -90,7 +90,7 @@ func (d *Dashboard) linkDays(c *call, link schema.Link, asked period) ([]schema.
 	return linkDays(link, got.Days, asked, now), nil
 }
 
-// linkDays fills in days without clicks. "All" begins with the day on which the link was made.
+// linkDays fills in days without clicks. "All" begins with the day on which the link was created.
 func linkDays(link schema.Link, days []schema.DayReport, asked period, now time.Time) []schema.DayReport {
 	first := asked.since(now)
 	if first.IsZero() {
@@ -99,7 +99,7 @@ func linkDays(link schema.Link, days []schema.DayReport, asked period, now time.
 	return everyDay(days, first, today(now))
 }
 
-// newRanking returns the names, the most frequent first, and what they leave of all.
+// newRanking returns the names, most frequent first, and the remainder of all as "Others".
 func newRanking(title string, counts []schema.NameCount, all int64, show func(string) string) ranking {
 	r := ranking{Title: title}
 	rest := all
@@ -126,7 +126,7 @@ func orElse(unknown string) func(string) string {
 	}
 }
 
-// deviceRanking has people's devices, of which each is a share of people, and then bots, a share of all.
+// deviceRanking lists people's devices as shares of people, then bots as a share of all clicks.
 func deviceRanking(devices map[schema.Device]int64) ranking {
 	var people []schema.NameCount
 	sum := int64(0)
@@ -151,7 +151,7 @@ func deviceRanking(devices map[schema.Device]int64) ranking {
 	return r
 }
 
-// countryRanking says how countries become known where none is.
+// countryRanking explains how to enable countries if no country is known.
 func countryRanking(counts []schema.NameCount, all int64) ranking {
 	known := slices.ContainsFunc(counts, func(c schema.NameCount) bool { return c.Name != "" })
 	if known || len(counts) == 0 {

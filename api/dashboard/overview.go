@@ -9,7 +9,7 @@ import (
 	"linkstream/schema"
 )
 
-// overviewDays is how far back the overview's chart goes.
+// overviewDays is the number of days in the overview's chart.
 const overviewDays = 30
 
 func (d *Dashboard) routeOverview() { d.get(Root, d.showOverview) }
@@ -18,8 +18,8 @@ func (d *Dashboard) routeOverview() { d.get(Root, d.showOverview) }
 type overviewPage struct {
 	Links  int64           // of the account
 	Report *overviewReport // nil if the click store does not answer
-	Live   string          // address of the part that changes
-	Form   shortenForm     // where there are no links yet
+	Live   string          // path of the part that the script polls
+	Form   shortenForm     // shown while the account has no links
 }
 
 type overviewReport struct {
@@ -30,17 +30,16 @@ type overviewReport struct {
 	Progress progress
 }
 
-// counter compares the clicks of some days with those of as many before.
+// counter compares the clicks of some days with those of the same number of days before.
 type counter struct {
 	Label   string
 	Days    int
 	Sum     sum
 	Before  int64
-	Against string // what Before is
+	Against string // describes Before
 }
 
-// Change is by how much the clicks grew or shrank, "" where there is nothing to compare with: a day that is not over says
-// nothing beside one that is.
+// Change returns by how much the clicks grew or shrank. It is "" if the period is not over or has no predecessor.
 func (c counter) Change() string {
 	if c.Before == 0 || c.Days == 1 {
 		return ""
@@ -55,7 +54,7 @@ func (c counter) Change() string {
 	return "±0 %"
 }
 
-// topLink is a link and its clicks as a share of those of the first one.
+// topLink is a link with its clicks relative to the first link's.
 type topLink struct {
 	linkView
 	Share share
@@ -90,7 +89,7 @@ func (d *Dashboard) overviewReport(c *call, now time.Time) (*overviewReport, err
 	if err != nil {
 		return nil, ofClicks(err)
 	}
-	recent, err := d.Reports.AccountReport(ctx, c.account.ID, first) // again, for the links
+	recent, err := d.Reports.AccountReport(ctx, c.account.ID, first) // the same period, for the links
 	if err != nil {
 		return nil, ofClicks(err)
 	}
@@ -107,7 +106,7 @@ func (d *Dashboard) overviewReport(c *call, now time.Time) (*overviewReport, err
 	return report, nil
 }
 
-// newCounter counts the last n days, of which today is one.
+// newCounter counts the last n days, today included.
 func newCounter(label, against string, days []schema.DayReport, now time.Time, n int) counter {
 	c := counter{Label: label, Days: n, Against: against}
 	last := today(now).Format(time.DateOnly)
@@ -125,7 +124,7 @@ func newCounter(label, against string, days []schema.DayReport, now time.Time, n
 	return c
 }
 
-// topLinks returns the counted links, the most clicked first.
+// topLinks returns the counted links, most clicks first.
 func (d *Dashboard) topLinks(c *call, counts []schema.LinkCount) ([]topLink, error) {
 	if len(counts) == 0 {
 		return nil, nil

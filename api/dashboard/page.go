@@ -19,11 +19,11 @@ import (
 //go:embed templates/*.html
 var templateFiles embed.FS
 
-// pages are the templates by name: templates/NAME.html together with the layout. A page defines "title" and "main".
+// pages are the templates by name: templates/NAME.html with the layout. Each page defines "title" and "main".
 type pages map[string]*template.Template
 
 func newPages(files assets) (pages, error) {
-	// Files whose names begin with a low line are parts that pages have in common.
+	// Files that begin with an underscore are shared parts.
 	layout, err := template.New("layout").Funcs(functions(files)).
 		ParseFS(templateFiles, "templates/layout.html", "templates/_*.html")
 	if err != nil {
@@ -48,13 +48,13 @@ func newPages(files assets) (pages, error) {
 	return p, nil
 }
 
-// view is what a template sees: "." in "title" and "main", "$" everywhere in them.
+// view is the data of every template: "." in "title" and "main", "$" within them.
 type view struct {
 	Data      any      // the page's own
-	Problems  problems // with the form that was sent
-	Notice    string   // what has just been done
+	Problems  problems // of the submitted form
+	Notice    string   // confirms the last action
 	Email     string   // "" if nobody is signed in
-	CSRF      string   // the session's token; {{template "csrf" $}} puts it into a form
+	CSRF      string   // the session's CSRF token; {{template "csrf" $}} puts it into a form
 	Path      string   // of the request
 	SignUp    bool     // anyone may sign up
 	Suspended bool     // the account
@@ -64,7 +64,7 @@ type view struct {
 // navItem is an entry of the navigation.
 type navItem struct {
 	Path, Label string
-	Current     string // what aria-current says of it; "" if it is not current
+	Current     string // value of aria-current; "" if not current
 }
 
 // The sections of the dashboard, in order.
@@ -76,7 +76,7 @@ var sections = []navItem{
 	{Path: Root + "/account", Label: "Account"},
 }
 
-// navigation returns the sections with the one marked that path is in.
+// navigation returns the sections and marks the one that contains path.
 func navigation(path string) []navItem {
 	items := make([]navItem, len(sections))
 	for i, item := range sections {
@@ -96,13 +96,13 @@ func (d *Dashboard) render(c *call, page string, data any) error {
 	return d.write(c, fasthttp.StatusOK, page, data, nil)
 }
 
-// invalid answers a form that was not taken with its page again: data fills in what was typed.
+// invalid answers an invalid form with its page. data repeats what the user typed.
 func (d *Dashboard) invalid(c *call, page string, data any, p problems) error {
 	return d.write(c, fasthttp.StatusUnprocessableEntity, page, data, p)
 }
 
-// renderPart answers with what a template of the page shows, without all that is around it. The script asks for it again
-// and again with the tag of what it has, and is told that this is still so (RFC 9110, 13.1.2).
+// renderPart answers with one part of a page. The script polls it with the ETag of what it shows; the answer is 304 if
+// nothing has changed (RFC 9110, section 13.1.2).
 func (d *Dashboard) renderPart(c *call, page, part string, data any) error {
 	if err := d.execute(c, fasthttp.StatusOK, page, part, d.view(c, data, nil)); err != nil {
 		return err
@@ -117,7 +117,7 @@ func (d *Dashboard) renderPart(c *call, page, part string, data any) error {
 	return nil
 }
 
-// write answers with a page, all of it or an error.
+// write answers with a whole page or returns an error.
 func (d *Dashboard) write(c *call, status int, page string, data any, p problems) error {
 	v := d.view(c, data, p)
 	if c.signedIn() {
@@ -149,7 +149,7 @@ func (d *Dashboard) execute(c *call, status int, page, template string, v view) 
 	return nil
 }
 
-// functions are those of all templates. Those that need the view take it first: $.
+// functions are available in all templates. Those that need the view take it as the first argument: $.
 func functions(files assets) template.FuncMap {
 	return template.FuncMap{
 		"asset":    files.url,
@@ -161,14 +161,14 @@ func functions(files assets) template.FuncMap {
 	}
 }
 
-// when returns an element that shows a moment in UTC, and that the script turns into the reader's terms.
+// when returns a time element in UTC. The script shows it in the reader's time zone.
 func when(t time.Time) template.HTML {
 	t = t.UTC()
 	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s UTC">%s UTC</time>`,
 		t.Format(time.RFC3339), t.Format("Monday, 2 January 2006, 15:04:05"), t.Format("2 Jan 2006, 15:04")))
 }
 
-// number returns n with its thousands apart: 1,234,567.
+// number formats n with separators: 1,234,567.
 func number(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
@@ -177,7 +177,7 @@ func number(n int64) string {
 	return digits
 }
 
-// counted returns a number and its noun: "1 link", "2 links".
+// counted returns a number with its noun: "1 link", "2 links".
 func counted(n int64, singular, plural string) string {
 	if n == 1 {
 		return "1 " + singular
@@ -185,12 +185,12 @@ func counted(n int64, singular, plural string) string {
 	return number(n) + " " + plural
 }
 
-// problem is what {{template "problem" (problem $ "field")}} shows below a field, if anything.
+// problem is the data of {{template "problem" (problem $ "field")}}, the message below a field.
 type problem struct{ ID, Text string }
 
 func newProblem(v view, field string) problem { return problem{field + "-problem", v.Problems[field]} }
 
-// describe returns the attributes that tie a field to its problem, if it has one, and to its hints, by their IDs.
+// describe returns the ARIA attributes that refer to a field's problem and hints by their IDs.
 func describe(v view, field string, hints ...string) template.HTMLAttr {
 	invalid := ""
 	if v.Problems[field] != "" {

@@ -7,11 +7,11 @@ import (
 	"github.com/skip2/go-qrcode"
 )
 
-// qrModule is the size of a module, a dot of the code, in pixels of the PNG: sharp at any resolution of print.
+// qrModule is the size of a module (a dot of the code) in pixels, large enough for print.
 const qrModule = 16
 
-// newQR returns the code of a short link. It survives that 15 % of it are damaged, and has the quiet zone of four
-// modules that ISO/IEC 18004 asks for.
+// newQR returns the QR code of a short URL. Error correction level M restores up to 15 % damage; the quiet zone has the
+// four modules that ISO/IEC 18004 requires.
 func newQR(shortURL string) (*qrcode.QRCode, error) {
 	code, err := qrcode.New(shortURL, qrcode.Medium)
 	if err != nil {
@@ -21,15 +21,15 @@ func newQR(shortURL string) (*qrcode.QRCode, error) {
 }
 
 func qrPNG(code *qrcode.QRCode) ([]byte, error) {
-	png, err := code.PNG(-qrModule) // negative: of a module, not of the image
+	png, err := code.PNG(-qrModule) // a negative size is that of a module
 	if err != nil {
 		return nil, fmt.Errorf("draw a QR code as PNG: %w", err)
 	}
 	return png, nil
 }
 
-// qrSVG draws each run of dark modules in a line as a rectangle of one path, black on white in any color scheme:
-// cameras do not read inverted codes.
+// qrSVG draws each run of dark modules as a rectangle of one path. The colors are fixed, because cameras do not read
+// inverted codes.
 func qrSVG(code *qrcode.QRCode) []byte {
 	modules := code.Bitmap()
 	size := strconv.Itoa(len(modules))

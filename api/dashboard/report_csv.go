@@ -8,8 +8,8 @@ import (
 	"linkstream/schema"
 )
 
-// writeCSV writes a line for each day, below a header. No cell holds what a user or a visitor wrote, so that none can
-// be a formula to the program that opens it.
+// writeCSV writes a header and a line per day. No cell holds text of users or visitors, so none can be a spreadsheet
+// formula.
 func writeCSV(w io.Writer, days []schema.DayReport) error {
 	out := csv.NewWriter(w)
 	lines := [][]string{{"date", "people", "bots", "total"}}
@@ -17,5 +17,5 @@ func writeCSV(w io.Writer, days []schema.DayReport) error {
 		lines = append(lines, []string{day.Date, strconv.FormatInt(day.People, 10), strconv.FormatInt(day.Bots, 10),
 			strconv.FormatInt(day.People+day.Bots, 10)})
 	}
-	return out.WriteAll(lines) // which flushes
+	return out.WriteAll(lines) // flushes
 }

@@ -6,19 +6,19 @@ import (
 	"linkstream/schema"
 )
 
-// period is how far back a report goes.
+// period is the time range of a report.
 type period struct {
-	Key   string // in addresses
+	Key   string // in query strings
 	Label string
 	days  int // 0: all
 }
 
 var periods = []period{{"7", "7 days", 7}, {"30", "30 days", 30}, {"90", "90 days", 90}, {"all", "All", 0}}
 
-// defaultPeriod is what is shown where nothing is asked for.
+// defaultPeriod is the period without a query parameter.
 const defaultPeriod = "30"
 
-// findPeriod returns the period of an address, the default one for what is none.
+// findPeriod returns the period with that key, or the default.
 func findPeriod(key string) (found period) {
 	for _, p := range periods {
 		if p.Key == key || p.Key == defaultPeriod && found.Key == "" {
@@ -28,7 +28,7 @@ func findPeriod(key string) (found period) {
 	return found
 }
 
-// since returns the first day of the period, the zero time where it has none. Days are those of UTC.
+// since returns the first UTC day of the period, or the zero time for "all".
 func (p period) since(now time.Time) time.Time {
 	if p.days == 0 {
 		return time.Time{}
@@ -36,7 +36,7 @@ func (p period) since(now time.Time) time.Time {
 	return today(now).AddDate(0, 0, 1-p.days)
 }
 
-// fileName is the period in the name of a file.
+// fileName returns the period's part of a file name.
 func (p period) fileName() string {
 	if p.days == 0 {
 		return p.Key
@@ -46,8 +46,8 @@ func (p period) fileName() string {
 
 func today(now time.Time) time.Time { return now.UTC().Truncate(24 * time.Hour) }
 
-// everyDay returns the days from first to last, and to those beyond that have clicks: clocks of redirecting machines
-// may differ, and nothing that is in a total may be missing in the days. Days without clicks are filled in.
+// everyDay returns every day from first to last and fills in days without clicks. The range grows to include all days with
+// clicks, because the clocks of edges differ and the days must add up to the total.
 func everyDay(days []schema.DayReport, first, last time.Time) (all []schema.DayReport) {
 	if len(days) > 0 {
 		if day, err := time.Parse(time.DateOnly, days[0].Date); err == nil && (first.IsZero() || day.Before(first)) {
@@ -67,7 +67,7 @@ func everyDay(days []schema.DayReport, first, last time.Time) (all []schema.DayR
 	return all
 }
 
-// sum is the clicks of some days.
+// sum is the clicks of several days.
 type sum struct{ People, Bots int64 }
 
 func (s sum) Total() int64 { return s.People + s.Bots }

@@ -9,43 +9,43 @@ import (
 )
 
 const (
-	lagTimeout = time.Second     // of asking the click log and the click store
-	lagFresh   = time.Second     // how long an answer is good for
-	lagPause   = 5 * time.Second // before asking again what did not answer, so that no page waits for it often
+	lagTimeout = time.Second     // of one measurement
+	lagFresh   = time.Second     // how long a result is used
+	lagPause   = 5 * time.Second // after a failed measurement, so that pages rarely wait for it
 )
 
 // clickLog is the topic of clicks.
 type clickLog interface {
-	// Uncounted returns how many records wait to be counted, and the time of the oldest; position returns the first
+	// Lag returns the number of records that are not counted yet and the time of the oldest. position returns the first
 	// offset of a partition that the click store has not accounted for.
 	Lag(ctx context.Context, position func(ctx context.Context, partition int) (int64, error)) (
 		records int64, oldest time.Time, err error)
 }
 
-// progress says how far clicks are counted.
+// progress says up to when clicks are counted.
 type progress struct {
 	Known   bool
-	Waiting int64     // clicks that are in the log and not counted
-	UpTo    time.Time // when the oldest of them came into the log
+	Waiting int64     // clicks in the log that are not counted
+	UpTo    time.Time // when the oldest of them was written to the log
 }
 
-// lagWatch knows how far clicks are counted. It asks for all viewers together.
+// lagWatch measures progress once for all concurrent viewers.
 type lagWatch struct {
 	clicks   schema.ClickStore
 	clickLog clickLog
 	log      *slog.Logger
 
-	turn  chan struct{} // full while one asks: who comes meanwhile waits for the same answer
-	last  progress      // whose turn it is has it, and until
-	until time.Time     // last is good until then
+	turn  chan struct{} // a semaphore: full while one viewer measures and the others wait
+	last  progress      // guarded by turn, like until
+	until time.Time     // last is used until then
 }
 
 func newLagWatch(clicks schema.ClickStore, clickLog clickLog, log *slog.Logger) *lagWatch {
 	return &lagWatch{clicks: clicks, clickLog: clickLog, log: log, turn: make(chan struct{}, 1)}
 }
 
-// progress returns how far clicks were counted a moment ago. It takes no longer than lagTimeout. A viewer that leaves
-// does not spoil the answer for the others.
+// progress returns a result at most lagFresh old. It takes at most lagTimeout. A viewer that leaves does not cancel the
+// measurement for the others.
 func (w *lagWatch) progress(ctx context.Context) progress {
 	select {
 	case w.turn <- struct{}{}:
@@ -78,10 +78,10 @@ func (w *lagWatch) position(ctx context.Context, partition int) (int64, error) {
 	return at.Next, err
 }
 
-// Stamp is UpTo as programs read it.
+// Stamp formats UpTo for programs.
 func (p progress) Stamp() string { return p.UpTo.Format(time.RFC3339) }
 
-// Clock is UpTo as people read it, with the day where that is not today.
+// Clock formats UpTo for people, with the date unless it is today.
 func (p progress) Clock() string {
 	if today(time.Now()).Equal(today(p.UpTo)) {
 		return p.UpTo.Format("15:04:05 UTC")
@@ -89,10 +89,10 @@ func (p progress) Clock() string {
 	return p.UpTo.Format("2 Jan 2006, 15:04:05 UTC")
 }
 
-// Wait says how many clicks wait.
+// Wait describes how many clicks wait.
 func (p progress) Wait() string { return counted(p.Waiting, "click waits", "clicks wait") }
 
-// State is what the style sheet calls it.
+// State returns the CSS class.
 func (p progress) State() string {
 	switch {
 	case !p.Known:

@@ -15,28 +15,28 @@ import (
 	"linkstream/schema"
 )
 
-// maxNoticeLen bounds the text that a notice's cookie carries, in bytes.
+// maxNoticeLen bounds the text of a notice's cookie in bytes.
 const maxNoticeLen = 500
 
-// admission says whether a call may go on to its handler. If not, it has been answered, or there is an error.
+// An admission reports whether a call may reach its handler. If not, it has answered the call or returns an error.
 type admission func(*call) (bool, error)
 
-// admitNobody asks no store who calls: for answers that are the same for everyone.
+// admitNobody looks up no session. It is for answers that are the same for everyone.
 func admitNobody(*call) (bool, error) { return true, nil }
 
-// admitAnyone lets everyone through whose request was not sent by another site's page.
+// admitAnyone admits every request that was not sent by a page of another site.
 func admitAnyone(c *call) (bool, error) {
 	if err := c.checkOrigin(); err != nil {
 		return false, err
 	}
 	err := c.resume()
 	if c.account.Suspended {
-		c.account, c.session, c.csrf = schema.Account{}, schema.Session{}, "" // no page is open to it, but signing in is
+		c.account, c.session, c.csrf = schema.Account{}, schema.Session{}, "" // a suspended account may only sign in
 	}
 	return err == nil, err
 }
 
-// admitAccount lets those through whom admitSession does, unless their account is suspended.
+// admitAccount admits signed-in users whose account is not suspended.
 func admitAccount(c *call) (bool, error) {
 	ok, err := admitSession(c)
 	if ok && c.account.Suspended {
@@ -45,7 +45,7 @@ func admitAccount(c *call) (bool, error) {
 	return ok, err
 }
 
-// admitSession lets those through who are signed in, with forms of their own session only. Others are sent to sign in.
+// admitSession admits signed-in users; forms need the session's CSRF token. Others are redirected to the sign-in page.
 func admitSession(c *call) (bool, error) {
 	if err := c.checkOrigin(); err != nil {
 		return false, err
@@ -64,7 +64,7 @@ func admitSession(c *call) (bool, error) {
 	return true, nil
 }
 
-// checkOrigin refuses what changes something and was sent by a page of another origin, by Sec-Fetch-Site or Origin.
+// checkOrigin refuses unsafe methods from pages of another origin, judged by Sec-Fetch-Site and Origin.
 func (c *call) checkOrigin() error {
 	header := &c.http.Request.Header
 	request := &nethttp.Request{
@@ -82,7 +82,7 @@ func (c *call) checkOrigin() error {
 	return nil
 }
 
-// resume finds the session that the request's cookie stands for, if any. Its account may be suspended.
+// resume looks up the session of the request's cookie. Its account may be suspended.
 func (c *call) resume() error {
 	secret := string(c.http.Request.Header.Cookie(c.dashboard.cookieName(sessionCookie)))
 	if secret == "" {
@@ -99,17 +99,17 @@ func (c *call) resume() error {
 	return nil
 }
 
-// ownForm reports whether the form carries the session's token.
+// ownForm reports whether the form carries the session's CSRF token.
 func (c *call) ownForm() bool { return hmac.Equal(c.http.PostArgs().Peek("csrf"), []byte(c.csrf)) }
 
-// keyed returns a value that only those know who know the session's secret, and from which it does not follow.
+// keyed derives a value from the session's secret by HMAC. The secret cannot be computed from it.
 func keyed(secret, purpose string) string {
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write([]byte(purpose))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// signInFor returns the address of a sign-in after which the browser goes to path.
+// signInFor returns the path of the sign-in page that leads to path afterwards.
 func signInFor(path string) string {
 	if path == Root || !localPath(path) {
 		return pathSignIn
@@ -117,7 +117,7 @@ func signInFor(path string) string {
 	return pathSignIn + "?next=" + url.QueryEscape(path)
 }
 
-// localPath reports whether path is one of a page of the dashboard, and leads nowhere else.
+// localPath reports whether path is a page of the dashboard, so that a redirect to it stays here.
 func localPath(path string) bool {
 	if len(path) > 1024 || path != Root && !strings.HasPrefix(path, Root+"/") && !strings.HasPrefix(path, Root+"?") {
 		return false
@@ -131,7 +131,7 @@ const (
 	noticeCookie  = "linkstream-notice"
 )
 
-// cookieName returns a cookie's name. Behind TLS it has the prefix with which browsers take it from this host only.
+// cookieName returns the name of a cookie. With https it has the prefix __Host-, which binds the cookie to this host.
 func (d *Dashboard) cookieName(name string) string {
 	if d.secure {
 		return "__Host-" + name
@@ -139,7 +139,7 @@ func (d *Dashboard) cookieName(name string) string {
 	return name
 }
 
-// setCookie has the browser keep a cookie; with an empty value, forget it.
+// setCookie sets a cookie, or deletes it if value is empty.
 func (c *call) setCookie(name, value string, maxAge time.Duration) {
 	cookie := fasthttp.AcquireCookie()
 	defer fasthttp.ReleaseCookie(cookie)
@@ -156,7 +156,7 @@ func (c *call) setCookie(name, value string, maxAge time.Duration) {
 	c.http.Response.Header.SetCookie(cookie)
 }
 
-// signIn begins a session of the account in this browser; one that it had ends.
+// signIn begins a session of the account in this browser and ends the previous one.
 func (c *call) signIn(account schema.Account) error {
 	if c.signedIn() {
 		if err := c.dashboard.DB.EndSession(c.ctx, c.account.ID, c.session.ID); err != nil {
@@ -166,7 +166,7 @@ func (c *call) signIn(account schema.Account) error {
 	return c.begin(account)
 }
 
-// begin has the call go on in a new session of the account.
+// begin switches the call to a new session of the account.
 func (c *call) begin(account schema.Account) error {
 	secret, session, err := c.dashboard.sessions.Begin(c.ctx, account, string(c.http.UserAgent()))
 	if err != nil {
@@ -177,7 +177,7 @@ func (c *call) begin(account schema.Account) error {
 	return nil
 }
 
-// setNotice keeps a text for the session's next page. Its cookie is signed: nobody else puts words into our mouth.
+// setNotice stores a text for the session's next page. The cookie is signed, so that nobody can forge notices.
 func (c *call) setNotice(notice string) {
 	if notice == "" || !c.signedIn() {
 		return
@@ -189,7 +189,7 @@ func (c *call) setNotice(notice string) {
 	c.setCookie(noticeCookie, text+"."+keyed(c.csrf, notice), time.Minute)
 }
 
-// takeNotice returns the text that setNotice has kept, once.
+// takeNotice returns the text of setNotice and deletes it.
 func (c *call) takeNotice() string {
 	value := string(c.http.Request.Header.Cookie(c.dashboard.cookieName(noticeCookie)))
 	if value == "" {

@@ -20,8 +20,8 @@ const (
 	pathSignOut = Root + "/sign-out"
 )
 
-// What may be tried how often. An address may be that of many people. An account that somebody tries to break into is
-// closed to its owner, too, until the window ends: that is the price of a limit that many addresses cannot get around.
+// Limits of attempts. Many people may share an address. The limit per account also locks out its owner until the window
+// ends; a limit that many addresses could evade would be worthless.
 var (
 	signInByAddress   = ratelimit.AttemptLimit{Purpose: "sign in by address", PerMinute: 30, PerHour: 300}
 	signInByEmail     = ratelimit.AttemptLimit{Purpose: "sign in by email", PerMinute: 10, PerHour: 100}
@@ -40,13 +40,13 @@ func (d *Dashboard) routeSignIn() {
 	}
 }
 
-// signInPage is the data of the sign-in and the sign-up.
+// signInPage is the data of the sign-in and sign-up pages.
 type signInPage struct {
 	Email, Next string
-	Done        string // what has happened before
+	Done        string // notice about what happened before
 }
 
-// signInNotices are shown where nobody is signed in, whose session could carry a notice.
+// signInNotices are shown on pages without a session, which cannot carry a notice.
 var signInNotices = map[string]string{
 	"ended":      "Your session had ended, so nothing was changed. Please sign in again.",
 	"signed-out": "You are signed out.",
@@ -61,7 +61,7 @@ func (d *Dashboard) showSignIn(c *call) error {
 	return d.render(c, "signin", signInPage{Next: next, Done: signInNotices[c.query("notice")]})
 }
 
-// nextPath returns where to go after the sign-in: next if that is a page of ours.
+// nextPath returns the path to go to after the sign-in: next if it is a page of the dashboard.
 func nextPath(next string) string {
 	if localPath(next) {
 		return next
@@ -69,7 +69,7 @@ func nextPath(next string) string {
 	return Root
 }
 
-// signIn answers the same, after the same time, whatever is wrong: nobody learns here which addresses have accounts.
+// signIn gives the same answer after the same time whatever is wrong, so that it does not reveal which accounts exist.
 func (d *Dashboard) signIn(c *call) error {
 	page := signInPage{Email: c.form("email"), Next: c.form("next")}
 	if wait, err := d.limit(c, signInByAddress, signInByEmail, page.Email); err != nil || wait > 0 {
@@ -85,7 +85,7 @@ func (d *Dashboard) signIn(c *call) error {
 		return errSuspended
 	}
 	err = c.signIn(account)
-	if schema.ErrorCode(err) == schema.CodeUnauthorized { // the password was changed a moment ago
+	if schema.ErrorCode(err) == schema.CodeUnauthorized { // the password has just been changed
 		return d.invalid(c, "signin", page, wrongPassword)
 	}
 	if err != nil {
@@ -96,7 +96,7 @@ func (d *Dashboard) signIn(c *call) error {
 
 var wrongPassword = problems{"": "The email address or the password is wrong."}
 
-// authenticate returns the account and true if the email and the password are its own.
+// authenticate returns the account and true if email and password match.
 func (d *Dashboard) authenticate(c *call, email, password string) (account schema.Account, ok bool, err error) {
 	if email, err = auth.ParseEmail(email); err == nil {
 		account, err = d.DB.AccountByEmail(c.ctx, email)
@@ -108,7 +108,7 @@ func (d *Dashboard) authenticate(c *call, email, password string) (account schem
 	return account, ok, err
 }
 
-// signOut ends the session, here and in the store.
+// signOut ends the session in the browser and in the store.
 func (d *Dashboard) signOut(c *call) error {
 	if err := d.DB.EndSession(c.ctx, c.account.ID, c.session.ID); err != nil {
 		return err
@@ -124,9 +124,8 @@ func (d *Dashboard) showSignUp(c *call) error {
 	return d.render(c, "signup", signInPage{})
 }
 
-// makeAccount answers the same, after the same time, whether or not the address had an account. Without a mail that
-// only the address's owner can read, no more can be hidden: whether the new password then opens the account tells which
-// it was, which is why nobody is signed in here, and why both steps are limited.
+// makeAccount gives the same answer after the same time whether or not the address has an account. Since no mail is sent, a
+// following sign-in reveals which it was. So nobody is signed in here, and attempts of both steps are limited.
 func (d *Dashboard) makeAccount(c *call) error {
 	page, password := signInPage{Email: c.form("email")}, c.secret("password")
 	email, wrong := auth.ParseEmail(page.Email)
@@ -157,8 +156,8 @@ func (d *Dashboard) makeAccount(c *call) error {
 var passwordProblem = fmt.Sprintf("A password needs at least %d characters, and at most %d.",
 	auth.MinPasswordLen, auth.MaxPasswordLen)
 
-// limit counts an attempt by the client's address and, unless there were too many from there, by email. It returns for
-// how long the client must wait.
+// limit counts an attempt for the client's address and, if that is within its limit, for the email. It returns how long
+// the client must wait, 0 if it may go on.
 func (d *Dashboard) limit(c *call, byAddress, byEmail ratelimit.AttemptLimit, email string) (time.Duration, error) {
 	client := d.proxies.Client(c.peer(), &c.http.Request.Header)
 	wait, err := d.attempts.Allow(c.ctx, byAddress, ratelimit.Network(client))
@@ -168,7 +167,7 @@ func (d *Dashboard) limit(c *call, byAddress, byEmail ratelimit.AttemptLimit, em
 	return d.attempts.Allow(c.ctx, byEmail, strings.ToLower(email))
 }
 
-// tooMany answers a form that was sent too often with its page, unless err is the reason that there is no answer.
+// tooMany answers a form that was sent too often with its page. It returns err if that is not nil.
 func (d *Dashboard) tooMany(c *call, page string, data any, wait time.Duration, err error) error {
 	if err != nil {
 		return err
@@ -178,7 +177,7 @@ func (d *Dashboard) tooMany(c *call, page string, data any, wait time.Duration, 
 	return d.write(c, fasthttp.StatusTooManyRequests, page, data, p)
 }
 
-// tryAgain says when.
+// tryAgain says when to try again.
 func tryAgain(wait time.Duration) string {
 	if wait <= time.Minute {
 		return "Please try again in a minute."
@@ -186,5 +185,5 @@ func tryAgain(wait time.Duration) string {
 	return "Please try again in " + counted(int64((wait+time.Minute-1)/time.Minute), "minute", "minutes") + "."
 }
 
-// busy returns the page of an error that says that too many passwords are being checked.
+// busy reports whether err means that too many passwords are being checked, and returns the page for it.
 func busy(err error) (*failure, bool) { return errBusy, errors.Is(err, auth.ErrBusy) }

@@ -21,10 +21,10 @@ var staticFiles embed.FS
 
 const assetRoot = Root + "/static/"
 
-// assets are the files that pages load. Their URLs carry a hash of what they hold, so that they may be kept for good.
+// assets are the files that pages load. Each URL carries a hash of the content, so browsers may cache it for ever.
 type assets struct {
-	urls  map[string]string // by the file's name
-	files map[string]asset  // by the last part of the URL
+	urls  map[string]string // by file name
+	files map[string]asset  // by the last path element
 }
 
 type asset struct {
@@ -52,7 +52,7 @@ func newAssets() (assets, error) {
 	return a, nil
 }
 
-// contentType does not ask the machine, whose list may have anything in it, of the types that we use.
+// contentType fixes the types that the dashboard uses, because the machine's MIME table may contain anything.
 func contentType(ext string) string {
 	switch ext {
 	case ".css":
@@ -65,7 +65,7 @@ func contentType(ext string) string {
 	return mime.TypeByExtension(ext)
 }
 
-// url returns the address of a file.
+// url returns the path of a file.
 func (a assets) url(name string) (string, error) {
 	url, ok := a.urls[name]
 	if !ok {

@@ -17,7 +17,7 @@ const (
 
 // Limits of tokens.
 const (
-	maxTokens       = 100 // valid ones of an account
+	maxTokens       = 100 // valid tokens of an account
 	maxTokenNameLen = 64  // characters
 )
 
@@ -27,13 +27,13 @@ func (d *Dashboard) routeTokens() {
 	d.post(pathRevokeToken, d.revokeToken)
 }
 
-// tokensPage is the data of the page of tokens.
+// tokensPage is the data of the tokens page.
 type tokensPage struct {
 	Tokens []schema.Token
-	Newest int64 // ID of the newest token, by which the form tells that it was sent before
+	Newest int64 // ID of the newest token; the form repeats it, which reveals a form that is sent twice
 	Name   string
 	URL    string // of the API
-	New    string // secret of the token that was just made; shown this once
+	New    string // secret of the new token; shown only once
 }
 
 func (d *Dashboard) tokensPage(c *call) (tokensPage, error) {
@@ -53,8 +53,8 @@ func (d *Dashboard) listTokens(c *call) error {
 	return d.render(c, "tokens", page)
 }
 
-// createToken answers with the secret, in the only page that ever holds it. A browser that reloads this page sends the
-// form again: it still says which token was the newest when it was made, and so no second token comes of it.
+// createToken answers with the secret, the only page that ever shows it. Reloading that page sends the form again; its
+// field "newest" then names an older token, so no second one is created.
 func (d *Dashboard) createToken(c *call) error {
 	page, err := d.tokensPage(c)
 	if err != nil {
@@ -72,7 +72,7 @@ func (d *Dashboard) createToken(c *call) error {
 	if page, err = d.tokensPage(c); err != nil {
 		return err
 	}
-	if len(page.Tokens) > maxTokens { // others were made at the same time
+	if len(page.Tokens) > maxTokens { // others were created at the same time
 		if err := d.DB.RevokeToken(c.ctx, token.ID, time.Now().UTC()); err != nil {
 			return err
 		}
@@ -85,7 +85,7 @@ func (d *Dashboard) createToken(c *call) error {
 var tooManyTokens = fmt.Sprintf("You have %d tokens, which is as many as there can be. "+
 	"Revoke one that is not used any more.", maxTokens)
 
-// tokenProblems says why a token is not made; newest is the token that was the newest when the form was made.
+// tokenProblems returns why a token cannot be created. newest is the ID of the newest token when the form was rendered.
 func tokenProblems(page tokensPage, newest int64) problems {
 	n := utf8.RuneCountInString(page.Name)
 	switch {
@@ -107,8 +107,8 @@ func tokenProblems(page tokensPage, newest int64) problems {
 	return nil
 }
 
-// printable reports whether a text can be shown as it is. Format characters are not: they can make one name look like
-// another.
+// printable reports whether all characters of a text are visible. Format characters are not; they can make one name look
+// like another.
 func printable(s string) bool {
 	for _, r := range s {
 		if !unicode.IsGraphic(r) || r == utf8.RuneError {
@@ -118,7 +118,7 @@ func printable(s string) bool {
 	return true
 }
 
-// revokeToken says nothing of tokens that are not the account's own: to it, there are none.
+// revokeToken treats tokens of other accounts as unknown.
 func (d *Dashboard) revokeToken(c *call) error {
 	id := c.formID("token")
 	tokens, err := d.DB.Tokens(c.ctx, c.account.ID)
