@@ -14,7 +14,7 @@ import (
 	"linkstream/schema/storetest"
 )
 
-// startFaulty starts a node whose stores ask fault before each call.
+// startFaulty starts a service whose stores call fault before each method.
 func startFaulty(t *testing.T, fault storetest.Fault) *testService {
 	t.Helper()
 	return startOnBoth(t,
@@ -74,9 +74,9 @@ func TestStoreErrorsStayInside(t *testing.T) {
 			fmt.Sprintf("/api/v1/stats/%s?domain_id=%d", hash, domain)} {
 			answers = append(answers, owner.get(t, path))
 		}
-		stranger := owner
-		stranger.token = fmt.Sprintf("ls_unknown%d", hosts)
-		answers = append(answers, stranger.get(t, "/api/v1/links"))
+		unknown := owner
+		unknown.token = fmt.Sprintf("ls_unknown%d", hosts)
+		answers = append(answers, unknown.get(t, "/api/v1/links"))
 		for _, fields := range []map[string]any{{}, {"custom_alias": fmt.Sprintf("alias-%d", hosts)}, {"domain_id": domain}} {
 			hosts++
 			fields["long_url"] = fmt.Sprintf("https://host%d.example/", hosts)
