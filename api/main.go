@@ -41,7 +41,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	defer client.Close()
 	links, err := service.Await(ctx, report, "Postgres", func(ctx context.Context) (*postgres.Store, error) {
-		return postgres.Open(ctx, cfg.links.DSN)
+		return postgres.Open(ctx, cfg.links)
 	})
 	if err != nil {
 		return err
@@ -61,8 +61,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 
 func serve(ctx context.Context, cfg settings, db schema.Database, client *stream.Client, report service.WaitReport,
 	stdout io.Writer, log *slog.Logger) error {
-	clicks, err := service.Await(ctx, report, "ClickHouse", func(ctx context.Context) (*clickhouse.Clicks, error) {
-		return clickhouse.OpenClicks(ctx, cfg.clicks)
+	clicks, err := service.Await(ctx, report, "ClickHouse", func(ctx context.Context) (*clickhouse.ClickStore, error) {
+		return clickhouse.OpenClickStore(ctx, cfg.clicks)
 	})
 	if err != nil {
 		return err

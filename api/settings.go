@@ -36,7 +36,7 @@ type settings struct {
 func parseSettings(args []string, stderr io.Writer) (s settings, command []string, err error) {
 	s = settings{
 		api: apiservice.DefaultConfig(), links: postgres.DefaultConfig(),
-		clicks: clickhouse.Config{DSN: clickhouse.DefaultDSN}, topics: stream.DefaultConfig(),
+		clicks: clickhouse.DefaultConfig(), topics: stream.DefaultConfig(),
 	}
 	s.api.EdgeURL = service.DefaultEdgeURL
 	command, err = service.ParseArgs("api", usage+admin.Usage, args, stderr,

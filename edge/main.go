@@ -59,7 +59,7 @@ func run(ctx context.Context, args []string, _, stderr io.Writer) error {
 	})()
 	report := port.Report(log)
 	links, err := service.Await(ctx, report, "Postgres", func(ctx context.Context) (*postgres.Store, error) {
-		return postgres.Open(ctx, database.DSN)
+		return postgres.Open(ctx, database)
 	})
 	if err != nil {
 		return err

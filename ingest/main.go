@@ -22,7 +22,7 @@ func main() { service.Main("ingest", run) }
 
 func run(ctx context.Context, args []string, _, stderr io.Writer) error {
 	cfg, topics := ingestservice.DefaultConfig(), stream.DefaultConfig()
-	database, logs := clickhouse.Config{DSN: clickhouse.DefaultDSN}, service.LogConfig{}
+	database, logs := clickhouse.DefaultConfig(), service.LogConfig{}
 	if _, err := service.ParseArgs("ingest", usage, args, stderr, &cfg, &database, &topics, &logs); err != nil {
 		return err
 	}
@@ -39,8 +39,8 @@ func run(ctx context.Context, args []string, _, stderr io.Writer) error {
 	}
 	defer client.Close()
 	report := port.Report(log)
-	clicks, err := service.Await(ctx, report, "ClickHouse", func(ctx context.Context) (*clickhouse.Clicks, error) {
-		return clickhouse.OpenClicks(ctx, database)
+	clicks, err := service.Await(ctx, report, "ClickHouse", func(ctx context.Context) (*clickhouse.ClickStore, error) {
+		return clickhouse.OpenClickStore(ctx, database)
 	})
 	if err != nil {
 		return err

@@ -31,13 +31,13 @@ func TestProcessesShareTheRateLimit(t *testing.T) {
 	})
 	t.Run("on Postgres", func(t *testing.T) {
 		dsn := engines.Postgres(t)
-		testSharedRateLimit(t, func() (database, error) { return postgres.Open(t.Context(), dsn) })
+		testSharedRateLimit(t, func() (database, error) { return postgres.Open(t.Context(), postgres.Config{DSN: dsn}) })
 	})
 }
 
 // testSharedRateLimit runs three services, each on its own opened database, and sends them 3000 requests with one token.
 func testSharedRateLimit(t *testing.T, open func() (database, error)) {
-	clicks, err := sqlite.OpenClicks(t.Context(), filepath.Join(t.TempDir(), "clicks.db"))
+	clicks, err := sqlite.OpenClickStore(t.Context(), filepath.Join(t.TempDir(), "clicks.db"))
 	testkit.Must(t, err)
 	t.Cleanup(func() { testkit.Must(t, clicks.Close()) })
 	var links database

@@ -41,13 +41,13 @@ func TestMain(m *testing.M) {
 
 var discard = slog.New(slog.DiscardHandler)
 
-func openStores(t *testing.T) (*sqlite.Store, *sqlite.Clicks) {
+func openStores(t *testing.T) (*sqlite.Store, *sqlite.ClickStore) {
 	t.Helper()
 	dir := t.TempDir()
 	links, err := sqlite.Open(t.Context(), filepath.Join(dir, "links.db"))
 	testkit.Must(t, err)
 	t.Cleanup(func() { testkit.Must(t, links.Close()) })
-	clicks, err := sqlite.OpenClicks(t.Context(), filepath.Join(dir, "clicks.db"))
+	clicks, err := sqlite.OpenClickStore(t.Context(), filepath.Join(dir, "clicks.db"))
 	testkit.Must(t, err)
 	return links, clicks
 }

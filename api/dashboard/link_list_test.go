@@ -82,7 +82,7 @@ func (s *testService) count(t *testing.T, clicks ...click) {
 
 // silentClicks is a click store that does not answer while it is down.
 type silentClicks struct {
-	*sqlite.Clicks
+	*sqlite.ClickStore
 	down *atomic.Bool
 }
 
@@ -97,21 +97,21 @@ func (f silentClicks) ClickCounts(ctx context.Context, ids []int64) (map[int64]i
 	if err := f.err(); err != nil {
 		return nil, err
 	}
-	return f.Clicks.ClickCounts(ctx, ids)
+	return f.ClickStore.ClickCounts(ctx, ids)
 }
 
 func (f silentClicks) LinkReport(ctx context.Context, id int64, since time.Time) (schema.LinkReport, error) {
 	if err := f.err(); err != nil {
 		return schema.LinkReport{}, err
 	}
-	return f.Clicks.LinkReport(ctx, id, since)
+	return f.ClickStore.LinkReport(ctx, id, since)
 }
 
 func (f silentClicks) AccountReport(ctx context.Context, id int64, since time.Time) (schema.AccountReport, error) {
 	if err := f.err(); err != nil {
 		return schema.AccountReport{}, err
 	}
-	return f.Clicks.AccountReport(ctx, id, since)
+	return f.ClickStore.AccountReport(ctx, id, since)
 }
 
 func sameLinks(links *sqlite.Store) schema.Database { return links }

@@ -243,7 +243,7 @@ func TestDownloads(t *testing.T) {
 
 func TestPagesWithoutTheClickStore(t *testing.T) {
 	down := new(atomic.Bool)
-	s := startOn(t, sameLinks, func(clicks *sqlite.Clicks) apiservice.Clicks { return silentClicks{clicks, down} }, nil)
+	s := startOn(t, sameLinks, func(clicks *sqlite.ClickStore) apiservice.Clicks { return silentClicks{clicks, down} }, nil)
 	s.addLink(t, "sale", "https://example.org/")
 	b := s.signedIn(t)
 	down.Store(true)
@@ -263,7 +263,7 @@ func TestPagesWithoutTheClickStore(t *testing.T) {
 func TestHowFarClicksAreCounted(t *testing.T) {
 	broker := streamtest.StartBroker(t)
 	topics := broker.CreateTopics(2)
-	s := startOn(t, sameLinks, func(clicks *sqlite.Clicks) apiservice.Clicks { return clicks }, topics)
+	s := startOn(t, sameLinks, func(clicks *sqlite.ClickStore) apiservice.Clicks { return clicks }, topics)
 	link := s.addLink(t, "sale", "https://example.org/")
 	b := s.signedIn(t)
 	eventually := func(want string) {

@@ -42,7 +42,7 @@ const (
 type testService struct {
 	base    string
 	links   *sqlite.Store
-	clicks  *sqlite.Clicks
+	clicks  *sqlite.ClickStore
 	account schema.Account
 	log     *logged
 }
@@ -68,17 +68,17 @@ func start(t *testing.T, options ...option) *testService {
 // startWith runs a service whose link store is what wrap returns.
 func startWith(t *testing.T, wrap func(*sqlite.Store) schema.Database, options ...option) *testService {
 	t.Helper()
-	return startOn(t, wrap, func(clicks *sqlite.Clicks) apiservice.Clicks { return clicks }, nil, options...)
+	return startOn(t, wrap, func(clicks *sqlite.ClickStore) apiservice.Clicks { return clicks }, nil, options...)
 }
 
 // startOn runs a service whose stores are what the functions return, and whose click log is topics.
-func startOn(t *testing.T, wrapLinks func(*sqlite.Store) schema.Database, wrapClicks func(*sqlite.Clicks) apiservice.Clicks,
+func startOn(t *testing.T, wrapLinks func(*sqlite.Store) schema.Database, wrapClicks func(*sqlite.ClickStore) apiservice.Clicks,
 	topics *stream.Client, options ...option) *testService {
 	t.Helper()
 	dir := t.TempDir()
 	links, err := sqlite.Open(t.Context(), filepath.Join(dir, "links.db"))
 	must(t, err)
-	clicks, err := sqlite.OpenClicks(t.Context(), filepath.Join(dir, "clicks.db"))
+	clicks, err := sqlite.OpenClickStore(t.Context(), filepath.Join(dir, "clicks.db"))
 	must(t, err)
 	s := &testService{links: links, clicks: clicks, log: &logged{}}
 	t.Cleanup(func() {

@@ -21,7 +21,7 @@ func startFaulty(t *testing.T, fault storetest.Fault) *testService {
 		func(links *sqlite.Store) schema.Database {
 			return storetest.FaultyDatabase{Database: links, Fault: fault}
 		},
-		func(clicks *sqlite.Clicks) apiservice.Clicks {
+		func(clicks *sqlite.ClickStore) apiservice.Clicks {
 			return storetest.FaultyClicks{ClickStore: clicks, ReportStore: clicks, Fault: fault}
 		})
 }

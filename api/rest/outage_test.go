@@ -25,7 +25,7 @@ func hang(ctx context.Context) error {
 
 // Stores of which some methods fail.
 type failingClicks struct {
-	*sqlite.Clicks
+	*sqlite.ClickStore
 	fail func(context.Context) error
 }
 
@@ -94,7 +94,7 @@ func TestOutageOfClicks(t *testing.T) {
 	for name, fail := range map[string]func(context.Context) error{"down": down, "hanging": hang} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := startOnBoth(t, sameLinks, func(clicks *sqlite.Clicks) apiservice.Clicks { return failingClicks{clicks, fail} })
+			s := startOnBoth(t, sameLinks, func(clicks *sqlite.ClickStore) apiservice.Clicks { return failingClicks{clicks, fail} })
 			owner := s.caller(t, "a@example.org")
 			hash := owner.link(t, map[string]any{"long_url": "https://example.com/"})
 			for _, path := range []string{"/api/v1/links", "/api/v1/stats/" + hash} {

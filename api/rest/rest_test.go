@@ -34,7 +34,7 @@ const edgeURL = "https://sho.rt"
 // testService is a running service on real stores.
 type testService struct {
 	links  *sqlite.Store
-	clicks *sqlite.Clicks
+	clicks *sqlite.ClickStore
 	base   string // URL of the service
 	client *http.Client
 	log    *testkit.Buffer
@@ -49,17 +49,17 @@ func start(t *testing.T) *testService {
 // startOn starts a service on the link store that wrap returns.
 func startOn(t *testing.T, wrap func(*sqlite.Store) schema.Database) *testService {
 	t.Helper()
-	return startOnBoth(t, wrap, func(clicks *sqlite.Clicks) apiservice.Clicks { return clicks })
+	return startOnBoth(t, wrap, func(clicks *sqlite.ClickStore) apiservice.Clicks { return clicks })
 }
 
 // startOnBoth starts a service on the stores that wrapLinks and wrapClicks return.
 func startOnBoth(t *testing.T, wrapLinks func(*sqlite.Store) schema.Database,
-	wrapClicks func(*sqlite.Clicks) apiservice.Clicks) *testService {
+	wrapClicks func(*sqlite.ClickStore) apiservice.Clicks) *testService {
 	t.Helper()
 	dir := t.TempDir()
 	links, err := sqlite.Open(t.Context(), filepath.Join(dir, "links.db"))
 	testkit.Must(t, err)
-	clicks, err := sqlite.OpenClicks(t.Context(), filepath.Join(dir, "clicks.db"))
+	clicks, err := sqlite.OpenClickStore(t.Context(), filepath.Join(dir, "clicks.db"))
 	testkit.Must(t, err)
 	cfg := apiservice.DefaultConfig()
 	cfg.EdgeURL = schema.MustParseBaseURL(edgeURL)

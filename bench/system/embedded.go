@@ -67,7 +67,7 @@ func (e *embedded) OpenClicks(ctx context.Context, name string) (ClickStore, err
 	if name == "" {
 		name = "clicks"
 	}
-	return sqlite.OpenClicks(ctx, filepath.Join(e.data, name+".db"))
+	return sqlite.OpenClickStore(ctx, filepath.Join(e.data, name+".db"))
 }
 
 // AwaitMerges returns at once: SQLite has no background work.

@@ -163,7 +163,7 @@ func (r *realEngines) removeTopics() error {
 func (r *realEngines) Versions() []string { return r.versions }
 
 func (r *realEngines) OpenLinks(ctx context.Context) (LinkStore, error) {
-	return postgres.Open(ctx, r.postgres)
+	return postgres.Open(ctx, postgres.Config{DSN: r.postgres})
 }
 
 // InsertLinks copies the links into the table.
@@ -188,13 +188,13 @@ func (r *realEngines) InsertLinks(ctx context.Context, account int64, links work
 // OpenClicks opens a database of ClickHouse. A separate one is dropped at the end of the run.
 func (r *realEngines) OpenClicks(ctx context.Context, name string) (ClickStore, error) {
 	if name == "" {
-		return clickhouse.OpenClicks(ctx, clickhouse.Config{DSN: r.clickhouse})
+		return clickhouse.OpenClickStore(ctx, clickhouse.Config{DSN: r.clickhouse})
 	}
 	dsn, err := r.createDatabase(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	return clickhouse.OpenClicks(ctx, clickhouse.Config{DSN: dsn})
+	return clickhouse.OpenClickStore(ctx, clickhouse.Config{DSN: dsn})
 }
 
 // createDatabase creates a database of ClickHouse beside the system's own, and returns its DSN.
@@ -317,7 +317,7 @@ func (r *realEngines) BareClickInsert(ctx context.Context) (ClickInsert, error) 
 	if err != nil {
 		return nil, err
 	}
-	store, err := clickhouse.OpenClicks(ctx, clickhouse.Config{DSN: dsn}) // creates the table
+	store, err := clickhouse.OpenClickStore(ctx, clickhouse.Config{DSN: dsn}) // creates the table
 	if err != nil {
 		return nil, err
 	}

@@ -76,7 +76,7 @@ func filledSystem(t *testing.T) *system {
 	if err != nil {
 		t.Fatal(err)
 	}
-	counts, err := sqlite.OpenClicks(t.Context(), filepath.Join(s.data, "clicks.db"))
+	counts, err := sqlite.OpenClickStore(t.Context(), filepath.Join(s.data, "clicks.db"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,7 @@ func (a *App) start(ctx context.Context, log *slog.Logger) error {
 		return err
 	}
 	a.onClose(links.Close)
-	clicks, err := sqlite.OpenClicks(ctx, cfg.clicksPath())
+	clicks, err := sqlite.OpenClickStore(ctx, cfg.clicksPath())
 	if err != nil {
 		return err
 	}

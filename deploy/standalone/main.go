@@ -49,7 +49,7 @@ func runCommand(ctx context.Context, cfg Config, options admin.Config, command [
 	if err != nil {
 		return err
 	}
-	clicks, err := sqlite.OpenClicks(ctx, cfg.clicksPath()) // no command needs it, but migrate is for both files
+	clicks, err := sqlite.OpenClickStore(ctx, cfg.clicksPath()) // no command needs it, but migrate is for both files
 	if err != nil {
 		return errors.Join(err, links.Close())
 	}

@@ -82,9 +82,9 @@ func (r *running) awaitEnd(t *testing.T) {
 	}
 }
 
-func openStore(t *testing.T) *sqlite.Clicks {
+func openStore(t *testing.T) *sqlite.ClickStore {
 	t.Helper()
-	store, err := sqlite.OpenClicks(t.Context(), filepath.Join(t.TempDir(), "clicks.db"))
+	store, err := sqlite.OpenClickStore(t.Context(), filepath.Join(t.TempDir(), "clicks.db"))
 	testkit.Must(t, err)
 	t.Cleanup(func() { testkit.Close(t, store) })
 	return store

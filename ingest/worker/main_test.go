@@ -71,9 +71,9 @@ func produce(t testing.TB, client *stream.Client, partition int, values ...[]byt
 	testkit.Must(t, client.Produce(t.Context(), partition, &batch))
 }
 
-func openStore(t testing.TB) *sqlite.Clicks {
+func openStore(t testing.TB) *sqlite.ClickStore {
 	t.Helper()
-	store, err := sqlite.OpenClicks(t.Context(), filepath.Join(t.TempDir(), "clicks.db"))
+	store, err := sqlite.OpenClickStore(t.Context(), filepath.Join(t.TempDir(), "clicks.db"))
 	testkit.Must(t, err)
 	t.Cleanup(func() {
 		if err := store.Close(); err != nil {

@@ -29,7 +29,7 @@ func countUntilKilled(brokers, path string) (status int) {
 		io.Copy(io.Discard, os.Stdin)
 		cancel()
 	}()
-	store, err := sqlite.OpenClicks(ctx, path)
+	store, err := sqlite.OpenClickStore(ctx, path)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -87,7 +87,7 @@ func TestWorkerTakesOverFromAKilledWorker(t *testing.T) {
 	const partitions, rounds, each = 4, 60, 25
 	broker := streamtest.StartBroker(t)
 	client, path := broker.CreateTopics(partitions), filepath.Join(t.TempDir(), "clicks.db")
-	store, err := sqlite.OpenClicks(t.Context(), path)
+	store, err := sqlite.OpenClickStore(t.Context(), path)
 	testkit.Must(t, err)
 	t.Cleanup(func() { store.Close() })
 	sent := int64(0)

@@ -14,21 +14,21 @@ import (
 	"linkstream/schema"
 )
 
-// Clicks counts clicks. All methods may be called concurrently.
-type Clicks struct {
+// ClickStore counts clicks. All methods may be called concurrently.
+type ClickStore struct {
 	conn    driver.Conn
 	layout  layout
 	columns sync.Pool // of *columns
 }
 
 var (
-	_ schema.ClickStore  = (*Clicks)(nil)
-	_ schema.ReportStore = (*Clicks)(nil)
+	_ schema.ClickStore  = (*ClickStore)(nil)
+	_ schema.ReportStore = (*ClickStore)(nil)
 )
 
-// OpenClicks connects to the servers and brings the schema up to date. The database exists. CodeUnavailable if no server
+// OpenClickStore connects to the servers and brings the schema up to date. The database exists. CodeUnavailable if no server
 // answers.
-func OpenClicks(ctx context.Context, cfg Config) (*Clicks, error) {
+func OpenClickStore(ctx context.Context, cfg Config) (*ClickStore, error) {
 	options, err := cfg.options()
 	if err != nil {
 		return nil, fmt.Errorf("read ClickHouse DSN: %w", err)
@@ -40,7 +40,7 @@ func OpenClicks(ctx context.Context, cfg Config) (*Clicks, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read ClickHouse DSN: %w", err)
 	}
-	c := &Clicks{conn: conn, layout: layout{Database: options.Auth.Database, Cluster: cfg.Cluster}}
+	c := &ClickStore{conn: conn, layout: layout{Database: options.Auth.Database, Cluster: cfg.Cluster}}
 	if err = ping(ctx, conn, options.DialTimeout); err == nil {
 		err = migrate(ctx, options, c.layout)
 	}
@@ -59,7 +59,7 @@ func ping(ctx context.Context, conn driver.Conn, timeout time.Duration) error {
 }
 
 // Close closes the connections. Calls that come later fail; those under way may fail or succeed.
-func (c *Clicks) Close() error { return c.conn.Close() }
+func (c *ClickStore) Close() error { return c.conn.Close() }
 
 const (
 	position = `SELECT max(kafka_next) FROM clicks WHERE kafka_partition = ?`
@@ -78,7 +78,7 @@ const (
 )
 
 // Position implements schema.ClickStore.
-func (c *Clicks) Position(ctx context.Context, partition int) (schema.Position, error) {
+func (c *ClickStore) Position(ctx context.Context, partition int) (schema.Position, error) {
 	ctx, cancel := context.WithTimeout(c.reading(ctx), readTimeout)
 	defer cancel()
 	at := schema.Position{Marks: map[schema.Lane]uint64{}}
@@ -96,20 +96,20 @@ func (c *Clicks) Position(ctx context.Context, partition int) (schema.Position, 
 }
 
 // next returns the Next of a partition's position.
-func (c *Clicks) next(ctx context.Context, partition int) (next int64, err error) {
+func (c *ClickStore) next(ctx context.Context, partition int) (next int64, err error) {
 	err = c.conn.QueryRow(c.reading(ctx), position, partition).Scan(&next)
 	return next, err
 }
 
 // InsertClicks implements schema.ClickStore.
-func (c *Clicks) InsertClicks(ctx context.Context, batch *schema.ClickBatch) error {
+func (c *ClickStore) InsertClicks(ctx context.Context, batch *schema.ClickBatch) error {
 	ctx, cancel := context.WithTimeout(ctx, insertTimeout)
 	defer cancel()
 	err := c.insert(ctx, batch)
 	return wrap(err, "insert clicks of partition %d from offset %d", batch.Partition, batch.Base)
 }
 
-func (c *Clicks) insert(ctx context.Context, batch *schema.ClickBatch) error {
+func (c *ClickStore) insert(ctx context.Context, batch *schema.ClickBatch) error {
 	if batch.Len() > maxRows {
 		return schema.Errorf(schema.CodeInternal, "%d clicks are more than %d", batch.Len(), maxRows)
 	}
@@ -150,7 +150,7 @@ func movedOn(next int64) error {
 // token returns what an insert is known by, which of all batches that follow Base lets one in. lost is the number of
 // tokens that the server knows though the parts of their inserts were lost when it died. On a cluster a part that is
 // not seen may only be late on the replica that was asked: there the token is always the same.
-func (c *Clicks) token(batch *schema.ClickBatch, lost int) string {
+func (c *ClickStore) token(batch *schema.ClickBatch, lost int) string {
 	if c.layout.Cluster != "" {
 		lost = 0
 	}
@@ -159,7 +159,7 @@ func (c *Clicks) token(batch *schema.ClickBatch, lost int) string {
 
 // send sends the batch as one block. After an error that is no answer, the insert is ended before send returns, lest it
 // succeeds when the position has been read again; the token would see to that, too.
-func (c *Clicks) send(ctx context.Context, batch *schema.ClickBatch, columns *columns, token string) error {
+func (c *ClickStore) send(ctx context.Context, batch *schema.ClickBatch, columns *columns, token string) error {
 	id := "linkstream-" + rand.Text()
 	to, err := c.conn.PrepareBatch(c.inserting(ctx, id, token), insertRows)
 	if err == nil {
@@ -175,7 +175,7 @@ func (c *Clicks) send(ctx context.Context, batch *schema.ClickBatch, columns *co
 }
 
 // kill ends the insert, if it still runs, and returns cause.
-func (c *Clicks) kill(ctx context.Context, id string, cause error) error {
+func (c *ClickStore) kill(ctx context.Context, id string, cause error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), killTimeout)
 	defer cancel()
 	// On a cluster, the shard's part of it has an id of its own.
@@ -187,7 +187,7 @@ func (c *Clicks) kill(ctx context.Context, id string, cause error) error {
 }
 
 // holds reports whether the batch, or one that accounts for the same records, is in the table.
-func (c *Clicks) holds(ctx context.Context, batch *schema.ClickBatch) (bool, error) {
+func (c *ClickStore) holds(ctx context.Context, batch *schema.ClickBatch) (bool, error) {
 	last := batch.Len() - 1
 	var rows uint64
 	err := c.conn.QueryRow(c.reading(ctx), lastRow, batch.LinkID[last], batch.ClickedAt[last].UnixMilli(), month(batch),

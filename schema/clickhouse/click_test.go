@@ -8,9 +8,9 @@ import (
 	"linkstream/schema/testkit"
 )
 
-func openClicks(t testing.TB, dsn string) *clickhouse.Clicks {
+func openClicks(t testing.TB, dsn string) *clickhouse.ClickStore {
 	t.Helper()
-	clicks, err := clickhouse.OpenClicks(t.Context(), clickhouse.Config{DSN: dsn})
+	clicks, err := clickhouse.OpenClickStore(t.Context(), clickhouse.Config{DSN: dsn})
 	testkit.Must(t, err)
 	t.Cleanup(func() { clicks.Close() })
 	return clicks

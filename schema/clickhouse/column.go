@@ -47,7 +47,7 @@ type columns struct {
 }
 
 // fill returns the columns of a batch, which borrow from it.
-func (c *Clicks) fill(b *schema.ClickBatch) *columns {
+func (c *ClickStore) fill(b *schema.ClickBatch) *columns {
 	cs, ok := c.columns.Get().(*columns)
 	if !ok {
 		cs = &columns{names: map[string]any{}}

@@ -13,9 +13,6 @@ import (
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 )
 
-// DefaultDSN is a server on this machine.
-const DefaultDSN = "clickhouse://127.0.0.1:9000/default"
-
 // Config says where the servers are.
 type Config struct {
 	// DSN is clickhouse://user:password@host:9000,host:9000/database for the native protocol, or http://…:8123, or
@@ -28,6 +25,9 @@ type Config struct {
 	// Cluster is the name of a cluster in the servers' configuration; "" is one server. See the package's comment.
 	Cluster string
 }
+
+// DefaultConfig returns the configuration of a server on this machine.
+func DefaultConfig() Config { return Config{DSN: "clickhouse://127.0.0.1:9000/default"} }
 
 // RegisterFlags binds the configuration to flags.
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {

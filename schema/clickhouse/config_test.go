@@ -78,10 +78,10 @@ func TestTLS(t *testing.T) {
 			u.Scheme, u.Host = scheme, serveTLS(t, certFile, keyFile, u.Host)
 			u.RawQuery = "secure=true"
 			cfg := clickhouse.Config{DSN: u.String()}
-			if _, err := clickhouse.OpenClicks(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "certificate") {
+			if _, err := clickhouse.OpenClickStore(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "certificate") {
 				t.Errorf("a certificate of nobody we know is trusted: %v", err)
 			}
-			clicks, err := clickhouse.OpenClicks(t.Context(), clickhouse.Config{DSN: u.String(), CAFile: certFile})
+			clicks, err := clickhouse.OpenClickStore(t.Context(), clickhouse.Config{DSN: u.String(), CAFile: certFile})
 			if err != nil {
 				t.Fatalf("a certificate of our authority is not trusted: %v", err)
 			}

@@ -19,7 +19,7 @@ func TestErrors(t *testing.T) {
 
 	t.Run("a server that is short of memory is unavailable", func(t *testing.T) {
 		short := clickhouse.Config{DSN: dsn + "?max_memory_usage=1&max_untracked_memory=1"}
-		_, err := clickhouse.OpenClicks(t.Context(), short)
+		_, err := clickhouse.OpenClickStore(t.Context(), short)
 		testkit.WantCode(t, err, schema.CodeUnavailable)
 	})
 	t.Run("a caller that went away is none of the server's faults", func(t *testing.T) {

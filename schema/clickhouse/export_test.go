@@ -69,7 +69,7 @@ func Lock(ctx context.Context, db *sql.DB, stale time.Duration) error {
 }
 
 // Kill ends the query with that ID, as is done with an insert that was given up.
-func (c *Clicks) Kill(ctx context.Context, id string, cause error) error {
+func (c *ClickStore) Kill(ctx context.Context, id string, cause error) error {
 	return c.kill(ctx, id, cause)
 }
 
@@ -80,11 +80,11 @@ func FillColumns() func(*schema.ClickBatch) {
 }
 
 // OnCluster returns a store that takes the tables of a cluster to be there.
-func OnCluster(cfg Config) (*Clicks, error) {
+func OnCluster(cfg Config) (*ClickStore, error) {
 	options, err := cfg.options()
 	if err != nil {
 		return nil, err
 	}
 	conn, err := ch.Open(options)
-	return &Clicks{conn: conn, layout: layout{Database: options.Auth.Database, Cluster: cfg.Cluster}}, err
+	return &ClickStore{conn: conn, layout: layout{Database: options.Auth.Database, Cluster: cfg.Cluster}}, err
 }

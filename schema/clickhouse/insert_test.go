@@ -18,7 +18,7 @@ import (
 	"linkstream/schema/testkit"
 )
 
-func insert(t *testing.T, store *clickhouse.Clicks, batch *schema.ClickBatch) {
+func insert(t *testing.T, store *clickhouse.ClickStore, batch *schema.ClickBatch) {
 	t.Helper()
 	testkit.Must(t, store.InsertClicks(t.Context(), batch))
 }
@@ -96,7 +96,7 @@ func TestFightingWorkers(t *testing.T) {
 	var group sync.WaitGroup
 	for w := range workers {
 		group.Go(func() {
-			store, err := clickhouse.OpenClicks(t.Context(), clickhouse.Config{DSN: dsn})
+			store, err := clickhouse.OpenClickStore(t.Context(), clickhouse.Config{DSN: dsn})
 			if err != nil {
 				t.Error(err)
 				return

@@ -60,7 +60,7 @@ func TestOpen(t *testing.T) {
 		var group sync.WaitGroup
 		for range 8 {
 			group.Go(func() {
-				clicks, err := clickhouse.OpenClicks(t.Context(), clickhouse.Config{DSN: dsn})
+				clicks, err := clickhouse.OpenClickStore(t.Context(), clickhouse.Config{DSN: dsn})
 				if err != nil {
 					t.Error(err)
 					return
@@ -81,13 +81,13 @@ func TestOpen(t *testing.T) {
 		dsn := engines.ClickHouse(t)
 		openClicks(t, dsn)
 		exec(t, openRaw(t, dsn), `INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, 1)`)
-		_, err := clickhouse.OpenClicks(t.Context(), clickhouse.Config{DSN: dsn})
+		_, err := clickhouse.OpenClickStore(t.Context(), clickhouse.Config{DSN: dsn})
 		testkit.WantError(t, err, schema.CodeInternal, "version 99, made by a newer linkstream")
 	})
 	t.Run("gives up with its context", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, err := clickhouse.OpenClicks(ctx, clickhouse.Config{DSN: engines.ClickHouse(t)})
+		_, err := clickhouse.OpenClickStore(ctx, clickhouse.Config{DSN: engines.ClickHouse(t)})
 		if !errors.Is(err, context.Canceled) {
 			t.Fatalf("got error %v", err)
 		}
@@ -116,7 +116,7 @@ func TestOpenWithoutServer(t *testing.T) {
 			t.Parallel()
 			storetest.TestUnreachable(t, func(t *testing.T, addr string) error {
 				cfg := clickhouse.Config{DSN: scheme + "://user:s3cret@" + addr + "/clicks"}
-				_, err := clickhouse.OpenClicks(t.Context(), cfg)
+				_, err := clickhouse.OpenClickStore(t.Context(), cfg)
 				if err != nil && strings.Contains(err.Error(), "s3cret") {
 					t.Errorf("the password is in the error %q", err)
 				}

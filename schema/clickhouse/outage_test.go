@@ -51,7 +51,7 @@ func TestOutage(t *testing.T) {
 }
 
 // callsOf returns a call of each kind.
-func callsOf(store *clickhouse.Clicks, batch *schema.ClickBatch) map[string]func(context.Context) error {
+func callsOf(store *clickhouse.ClickStore, batch *schema.ClickBatch) map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
 		"Position":     func(ctx context.Context) error { _, err := store.Position(ctx, 0); return err },
 		"InsertClicks": func(ctx context.Context) error { return store.InsertClicks(ctx, batch) },
@@ -62,7 +62,7 @@ func callsOf(store *clickhouse.Clicks, batch *schema.ClickBatch) map[string]func
 
 // awaitPosition returns a partition's position once the server answers. Connections from before the outage may fail, but
 // only as unavailable.
-func awaitPosition(t *testing.T, store *clickhouse.Clicks, partition int) (at schema.Position) {
+func awaitPosition(t *testing.T, store *clickhouse.ClickStore, partition int) (at schema.Position) {
 	t.Helper()
 	testkit.Succeeds(t, func() (err error) {
 		if at, err = store.Position(t.Context(), partition); err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // inserting returns a context for an insert of a batch. What is set here is the default of some server at least.
-func (c *Clicks) inserting(ctx context.Context, id, token string) context.Context {
+func (c *ClickStore) inserting(ctx context.Context, id, token string) context.Context {
 	settings := ch.Settings{"async_insert": 0, "insert_deduplicate": 1, "insert_deduplication_token": token}
 	if c.layout.Cluster != "" {
 		settings["distributed_foreground_insert"] = 1
@@ -21,7 +21,7 @@ func (c *Clicks) inserting(ctx context.Context, id, token string) context.Contex
 }
 
 // reading returns a context for queries that follow inserts.
-func (c *Clicks) reading(ctx context.Context) context.Context {
+func (c *ClickStore) reading(ctx context.Context) context.Context {
 	if c.layout.Cluster == "" {
 		return ctx
 	}

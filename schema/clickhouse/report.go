@@ -44,7 +44,7 @@ const (
 )
 
 // LinkReport implements schema.ReportStore.
-func (c *Clicks) LinkReport(ctx context.Context, linkID int64, since time.Time) (schema.LinkReport, error) {
+func (c *ClickStore) LinkReport(ctx context.Context, linkID int64, since time.Time) (schema.LinkReport, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	report, day := schema.LinkReport{Devices: map[schema.Device]int64{}}, dayOf(since)
@@ -74,7 +74,7 @@ func (c *Clicks) LinkReport(ctx context.Context, linkID int64, since time.Time) 
 }
 
 // AccountReport implements schema.ReportStore.
-func (c *Clicks) AccountReport(ctx context.Context, accountID int64, since time.Time) (schema.AccountReport, error) {
+func (c *ClickStore) AccountReport(ctx context.Context, accountID int64, since time.Time) (schema.AccountReport, error) {
 	var report schema.AccountReport
 	if accountID == 0 { // of clicks that came without one
 		return report, nil

@@ -30,30 +30,30 @@ func BenchmarkBigReads(b *testing.B) {
 	all, week := time.Time{}, source.Day.AddDate(0, 0, days-7)
 	for _, bench := range []struct {
 		name string
-		read func(*clickhouse.Clicks) error
+		read func(*clickhouse.ClickStore) error
 	}{
-		{"LinkStats", func(s *clickhouse.Clicks) error { _, err := s.LinkStats(b.Context(), storetest.HotLink); return err }},
-		{"LinkStats of a cold link", func(s *clickhouse.Clicks) error {
+		{"LinkStats", func(s *clickhouse.ClickStore) error { _, err := s.LinkStats(b.Context(), storetest.HotLink); return err }},
+		{"LinkStats of a cold link", func(s *clickhouse.ClickStore) error {
 			_, err := s.LinkStats(b.Context(), storetest.TrafficLinks/2)
 			return err
 		}},
-		{"LinkReport", func(s *clickhouse.Clicks) error {
+		{"LinkReport", func(s *clickhouse.ClickStore) error {
 			_, err := s.LinkReport(b.Context(), storetest.HotLink, all)
 			return err
 		}},
-		{"LinkReport of a week", func(s *clickhouse.Clicks) error {
+		{"LinkReport of a week", func(s *clickhouse.ClickStore) error {
 			_, err := s.LinkReport(b.Context(), storetest.HotLink, week)
 			return err
 		}},
-		{"LinkReport of a cold link", func(s *clickhouse.Clicks) error {
+		{"LinkReport of a cold link", func(s *clickhouse.ClickStore) error {
 			_, err := s.LinkReport(b.Context(), storetest.TrafficLinks/2, all)
 			return err
 		}},
-		{"AccountReport", func(s *clickhouse.Clicks) error {
+		{"AccountReport", func(s *clickhouse.ClickStore) error {
 			_, err := s.AccountReport(b.Context(), storetest.HotAccount, all)
 			return err
 		}},
-		{"AccountReport of a week", func(s *clickhouse.Clicks) error {
+		{"AccountReport of a week", func(s *clickhouse.ClickStore) error {
 			_, err := s.AccountReport(b.Context(), storetest.HotAccount, week)
 			return err
 		}},

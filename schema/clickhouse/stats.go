@@ -22,7 +22,7 @@ const (
 )
 
 // LinkStats implements schema.ClickStore.
-func (c *Clicks) LinkStats(ctx context.Context, linkID int64) (schema.Stats, error) {
+func (c *ClickStore) LinkStats(ctx context.Context, linkID int64) (schema.Stats, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	stats := schema.Stats{Devices: map[schema.Device]int64{}}
@@ -62,7 +62,7 @@ func mostFrequent(clicks map[string]int64, n int) map[string]int64 {
 }
 
 // ClickCounts implements schema.ClickStore.
-func (c *Clicks) ClickCounts(ctx context.Context, linkIDs []int64) (map[int64]int64, error) {
+func (c *ClickStore) ClickCounts(ctx context.Context, linkIDs []int64) (map[int64]int64, error) {
 	if len(linkIDs) == 0 {
 		return map[int64]int64{}, nil
 	}

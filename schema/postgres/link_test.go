@@ -16,7 +16,7 @@ import (
 
 func openLinks(t testing.TB, dsn string) *postgres.Store {
 	t.Helper()
-	links, err := postgres.Open(t.Context(), dsn)
+	links, err := postgres.Open(t.Context(), postgres.Config{DSN: dsn})
 	testkit.Must(t, err)
 	t.Cleanup(func() { links.Close() })
 	return links

@@ -18,9 +18,6 @@ import (
 	"linkstream/schema/groupcommit"
 )
 
-// connectTimeout is how long a server may take to greet a client, unless connect_timeout in the DSN says otherwise.
-const connectTimeout = 5 * time.Second
-
 //go:embed migrations
 var migrations embed.FS
 
@@ -30,15 +27,12 @@ type Store struct {
 	creations *groupcommit.Group[creation]
 }
 
-// Open connects to the database that dsn names, as libpq has it (postgres://user:password@host:port/database?
-// sslmode=…&pool_max_conns=…), and brings its schema up to date. CodeUnavailable if the server does not answer.
-func Open(ctx context.Context, dsn string) (*Store, error) {
-	config, err := pgxpool.ParseConfig(dsn)
+// Open connects to the database and brings its schema up to date. It returns CodeUnavailable if the server does not
+// answer.
+func Open(ctx context.Context, cfg Config) (*Store, error) {
+	config, err := cfg.pool()
 	if err != nil {
-		return nil, fmt.Errorf("read Postgres DSN: %w", err) // pgx leaves the password out of it
-	}
-	if config.ConnConfig.ConnectTimeout == 0 { // pgx would wait forever for one that accepts and says nothing
-		config.ConnConfig.ConnectTimeout = connectTimeout
+		return nil, fmt.Errorf("read Postgres DSN: %w", err)
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {

@@ -22,7 +22,7 @@ func TestOpen(t *testing.T) {
 		var group sync.WaitGroup
 		for range 8 {
 			group.Go(func() {
-				links, err := postgres.Open(t.Context(), dsn)
+				links, err := postgres.Open(t.Context(), postgres.Config{DSN: dsn})
 				if err != nil {
 					t.Error(err)
 					return
@@ -45,18 +45,18 @@ func TestOpen(t *testing.T) {
 		dsn := engines.Postgres(t)
 		openLinks(t, dsn)
 		exec(t, openRaw(t, dsn), `INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, true)`)
-		_, err := postgres.Open(t.Context(), dsn)
+		_, err := postgres.Open(t.Context(), postgres.Config{DSN: dsn})
 		testkit.WantError(t, err, schema.CodeInternal, "version 99, made by a newer linkstream")
 	})
 	t.Run("refuses a DSN that cannot be read, and keeps its password", func(t *testing.T) {
-		_, err := postgres.Open(t.Context(), "postgres://user:s3cret@127.0.0.1:port/database")
+		_, err := postgres.Open(t.Context(), postgres.Config{DSN: "postgres://user:s3cret@127.0.0.1:port/database"})
 		testkit.WantError(t, err, schema.CodeInternal, "Postgres DSN")
 		wantNoPassword(t, err)
 	})
 	t.Run("gives up with its context", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := postgres.Open(ctx, engines.Postgres(t)); !errors.Is(err, context.Canceled) {
+		if _, err := postgres.Open(ctx, postgres.Config{DSN: engines.Postgres(t)}); !errors.Is(err, context.Canceled) {
 			t.Fatalf("got error %v", err)
 		}
 	})
@@ -65,7 +65,7 @@ func TestOpen(t *testing.T) {
 func TestOpenWithoutServer(t *testing.T) {
 	t.Parallel()
 	storetest.TestUnreachable(t, func(t *testing.T, addr string) error {
-		_, err := postgres.Open(t.Context(), "postgres://user:s3cret@"+addr+"/database?sslmode=disable")
+		_, err := postgres.Open(t.Context(), postgres.Config{DSN: "postgres://user:s3cret@" + addr + "/database?sslmode=disable"})
 		wantNoPassword(t, err)
 		return err
 	}, `open database "database" at 127.0.0.1`)
@@ -90,7 +90,7 @@ func TestOpenOverTLS(t *testing.T) {
 		}
 	})
 	t.Run("refuses one of another authority, and says so", func(t *testing.T) {
-		_, err := postgres.Open(t.Context(), secure(ours))
+		_, err := postgres.Open(t.Context(), postgres.Config{DSN: secure(ours)})
 		testkit.WantError(t, err, schema.CodeUnavailable, "certificate signed by unknown authority")
 	})
 }

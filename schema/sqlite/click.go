@@ -9,20 +9,20 @@ import (
 	"linkstream/schema"
 )
 
-// Clicks counts clicks. All methods may be called concurrently; batches are inserted one after the other.
-type Clicks struct {
+// ClickStore counts clicks. All methods may be called concurrently; batches are inserted one after the other.
+type ClickStore struct {
 	db                                      *database
 	counters, totals, sources, owned, marks *upsert
 	free                                    chan *sums // holds the one there is while no batch is being inserted
 }
 
 var (
-	_ schema.ClickStore  = (*Clicks)(nil)
-	_ schema.ReportStore = (*Clicks)(nil)
+	_ schema.ClickStore  = (*ClickStore)(nil)
+	_ schema.ReportStore = (*ClickStore)(nil)
 )
 
-// OpenClicks opens or creates the file at path and brings it up to date. Its folder must exist.
-func OpenClicks(ctx context.Context, path string) (*Clicks, error) {
+// OpenClickStore opens or creates the file at path and brings it up to date. Its folder must exist.
+func OpenClickStore(ctx context.Context, path string) (*ClickStore, error) {
 	files, err := fs.Sub(migrations, "migrations/clicks")
 	if err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func OpenClicks(ctx context.Context, path string) (*Clicks, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Clicks{db: db, free: make(chan *sums, 1)}
+	c := &ClickStore{db: db, free: make(chan *sums, 1)}
 	c.free <- newSums()
 	if err := c.prepare(ctx); err != nil {
 		return nil, errors.Join(wrap(err, "prepare statements of %q", path), db.close())
@@ -41,7 +41,7 @@ func OpenClicks(ctx context.Context, path string) (*Clicks, error) {
 	return c, nil
 }
 
-func (c *Clicks) prepare(ctx context.Context) (err error) {
+func (c *ClickStore) prepare(ctx context.Context) (err error) {
 	const addTotal = "total = total + excluded.total"
 	for _, into := range []struct {
 		upsert       **upsert
@@ -62,7 +62,7 @@ func (c *Clicks) prepare(ctx context.Context) (err error) {
 }
 
 // Close closes the store. Calls that come later fail; those under way may fail or succeed.
-func (c *Clicks) Close() error { return c.db.close() }
+func (c *ClickStore) Close() error { return c.db.close() }
 
 const (
 	position  = `SELECT next FROM positions WHERE partition = ?`
@@ -70,7 +70,7 @@ const (
 )
 
 // Position implements schema.ClickStore.
-func (c *Clicks) Position(ctx context.Context, partition int) (schema.Position, error) {
+func (c *ClickStore) Position(ctx context.Context, partition int) (schema.Position, error) {
 	at := schema.Position{Marks: map[schema.Lane]uint64{}}
 	err := c.db.view(ctx, func(tx *sql.Tx) (err error) {
 		if at.Next, err = nextOffset(ctx, tx, partition); err != nil {
@@ -99,12 +99,12 @@ func nextOffset(ctx context.Context, tx *sql.Tx, partition int) (offset int64, e
 }
 
 // InsertClicks implements schema.ClickStore.
-func (c *Clicks) InsertClicks(ctx context.Context, batch *schema.ClickBatch) error {
+func (c *ClickStore) InsertClicks(ctx context.Context, batch *schema.ClickBatch) error {
 	err := c.insert(ctx, batch)
 	return wrap(err, "insert clicks of partition %d from offset %d", batch.Partition, batch.Base)
 }
 
-func (c *Clicks) insert(ctx context.Context, batch *schema.ClickBatch) error {
+func (c *ClickStore) insert(ctx context.Context, batch *schema.ClickBatch) error {
 	var s *sums
 	select {
 	case s = <-c.free:
@@ -134,7 +134,7 @@ func (c *Clicks) insert(ctx context.Context, batch *schema.ClickBatch) error {
 	})
 }
 
-func (c *Clicks) insertSums(ctx context.Context, tx *sql.Tx, s *sums) error {
+func (c *ClickStore) insertSums(ctx context.Context, tx *sql.Tx, s *sums) error {
 	if err := c.insertCounters(ctx, tx, s.counters.sorted); err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func (c *Clicks) insertSums(ctx context.Context, tx *sql.Tx, s *sums) error {
 	return c.insertOwned(ctx, tx, s.owned.sorted)
 }
 
-func (c *Clicks) insertCounters(ctx context.Context, tx *sql.Tx, sorted []sum[counter]) error {
+func (c *ClickStore) insertCounters(ctx context.Context, tx *sql.Tx, sorted []sum[counter]) error {
 	counters, totals := c.counters.begin(ctx, tx), c.totals.begin(ctx, tx)
 	total := int64(0) // of the link so far: its counters stand side by side
 	for i, sum := range sorted {
@@ -174,7 +174,7 @@ func (c *Clicks) insertCounters(ctx context.Context, tx *sql.Tx, sorted []sum[co
 	return totals.end(ctx)
 }
 
-func (c *Clicks) insertOwned(ctx context.Context, tx *sql.Tx, sorted []sum[owned]) error {
+func (c *ClickStore) insertOwned(ctx context.Context, tx *sql.Tx, sorted []sum[owned]) error {
 	rows := c.owned.begin(ctx, tx)
 	people, bots := int64(0), int64(0) // of the row so far: its sums stand side by side
 	for i, sum := range sorted {
@@ -195,7 +195,7 @@ func (c *Clicks) insertOwned(ctx context.Context, tx *sql.Tx, sorted []sum[owned
 	return rows.end(ctx)
 }
 
-func (c *Clicks) insertMarks(ctx context.Context, tx *sql.Tx, partition int, s *sums) error {
+func (c *ClickStore) insertMarks(ctx context.Context, tx *sql.Tx, partition int, s *sums) error {
 	marks := c.marks.begin(ctx, tx)
 	for lane, seq := range s.marks {
 		if err := marks.add(ctx, partition, lane.Incarnation[:], lane.Number, int64(seq)); err != nil {

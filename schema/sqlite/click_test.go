@@ -9,9 +9,9 @@ import (
 	"linkstream/schema/testkit"
 )
 
-func openClicks(t testing.TB, path string) *sqlite.Clicks {
+func openClicks(t testing.TB, path string) *sqlite.ClickStore {
 	t.Helper()
-	clicks, err := sqlite.OpenClicks(t.Context(), path)
+	clicks, err := sqlite.OpenClickStore(t.Context(), path)
 	testkit.Must(t, err)
 	t.Cleanup(func() { clicks.Close() })
 	return clicks

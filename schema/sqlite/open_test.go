@@ -60,7 +60,7 @@ func TestMigrate(t *testing.T) {
 		raw := openRaw(t, path)
 		_, err := raw.Exec(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, 1)`)
 		testkit.Must(t, err)
-		_, err = sqlite.OpenClicks(t.Context(), path)
+		_, err = sqlite.OpenClickStore(t.Context(), path)
 		testkit.WantError(t, err, schema.CodeInternal, "version 99, made by a newer linkstream")
 	})
 	t.Run("migrates once, however many open a new file", func(t *testing.T) {

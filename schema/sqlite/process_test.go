@@ -71,7 +71,7 @@ const clicksInAll = 15_000
 
 // countClicks counts a partition up to clicksInAll, perhaps against others, and prints how far it came.
 func countClicks(ctx context.Context, path, _ string) error {
-	clicks, err := sqlite.OpenClicks(ctx, path)
+	clicks, err := sqlite.OpenClickStore(ctx, path)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ const (
 )
 
 // LinkReport implements schema.ReportStore.
-func (c *Clicks) LinkReport(ctx context.Context, linkID int64, since time.Time) (schema.LinkReport, error) {
+func (c *ClickStore) LinkReport(ctx context.Context, linkID int64, since time.Time) (schema.LinkReport, error) {
 	report, day := schema.LinkReport{Devices: map[schema.Device]int64{}}, dayOf(since)
 	err := c.db.view(ctx, func(tx *sql.Tx) error {
 		rows, err := tx.QueryContext(ctx, reportDays, linkID, day)
@@ -59,7 +59,7 @@ func (c *Clicks) LinkReport(ctx context.Context, linkID int64, since time.Time) 
 }
 
 // AccountReport implements schema.ReportStore.
-func (c *Clicks) AccountReport(ctx context.Context, accountID int64, since time.Time) (schema.AccountReport, error) {
+func (c *ClickStore) AccountReport(ctx context.Context, accountID int64, since time.Time) (schema.AccountReport, error) {
 	var report schema.AccountReport
 	if accountID == 0 {
 		return report, nil // belongs to nobody

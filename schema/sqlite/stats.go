@@ -18,7 +18,7 @@ const (
 )
 
 // LinkStats implements schema.ClickStore.
-func (c *Clicks) LinkStats(ctx context.Context, linkID int64) (schema.Stats, error) {
+func (c *ClickStore) LinkStats(ctx context.Context, linkID int64) (schema.Stats, error) {
 	stats := schema.Stats{Devices: map[schema.Device]int64{}, Browsers: map[string]int64{}}
 	err := c.db.view(ctx, func(tx *sql.Tx) error {
 		rows, err := tx.QueryContext(ctx, clicksByDay, linkID)
@@ -43,7 +43,7 @@ func (c *Clicks) LinkStats(ctx context.Context, linkID int64) (schema.Stats, err
 }
 
 // ClickCounts implements schema.ClickStore.
-func (c *Clicks) ClickCounts(ctx context.Context, linkIDs []int64) (map[int64]int64, error) {
+func (c *ClickStore) ClickCounts(ctx context.Context, linkIDs []int64) (map[int64]int64, error) {
 	ids, err := json.Marshal(linkIDs)
 	if err != nil {
 		return nil, wrap(err, "encode link IDs")
