@@ -61,7 +61,7 @@ func (s *Sessions) Begin(ctx context.Context, account schema.Account, userAgent 
 }
 
 // errNoSession is the same whatever is wrong, so that it tells an attacker nothing.
-var errNoSession = schema.ClientErrorf(schema.CodeUnauthorized, "The session has ended.")
+var errNoSession = schema.ClientErrorf(schema.CodeUnauthorized, "The session was ended.")
 
 // Resume returns the session with that secret, and its account, which may be suspended. It extends the session, with one
 // write per hour at most. CodeUnauthorized if there is no such session or it has ended.

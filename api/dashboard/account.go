@@ -81,7 +81,7 @@ func (d *Dashboard) changePassword(c *call) error {
 	if auth.ValidatePassword(password) != nil {
 		p["new"] = passwordProblem
 	} else if password != c.secret("again") {
-		p["again"] = "This is not the same as the new password above."
+		p["again"] = "The passwords do not match."
 	}
 	if len(p) > 0 {
 		page, err := d.accountPage(c)
@@ -104,7 +104,7 @@ func (d *Dashboard) changePassword(c *call) error {
 	if err := d.DB.SetPassword(c.ctx, c.account.ID, hash, c.session.ID); err != nil {
 		return err
 	}
-	return c.seeOther(pathAccount, "Your password is changed, and all other sessions have ended.")
+	return c.seeOther(pathAccount, "Your password was changed and all other sessions were ended.")
 }
 
 func (d *Dashboard) endSession(c *call) error {
@@ -115,7 +115,7 @@ func (d *Dashboard) endSession(c *call) error {
 	if err := d.DB.EndSession(c.ctx, c.account.ID, id); err != nil {
 		return err
 	}
-	return c.seeOther(pathAccount, "The session has ended.")
+	return c.seeOther(pathAccount, "The session was ended.")
 }
 
 func (d *Dashboard) endOtherSessions(c *call) error {
@@ -131,7 +131,7 @@ func (d *Dashboard) endOtherSessions(c *call) error {
 			return err
 		}
 	}
-	return c.seeOther(pathAccount, "All other sessions have ended.")
+	return c.seeOther(pathAccount, "All other sessions were ended.")
 }
 
 // browserName returns a short description of the browser that sent a User-Agent header.
@@ -139,7 +139,7 @@ func browserName(userAgent string) string {
 	agent := useragent.Parse(userAgent)
 	switch {
 	case agent.Name == "":
-		return "An unknown browser"
+		return "Unknown browser"
 	case agent.OS == "":
 		return agent.Name
 	}

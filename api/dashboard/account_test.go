@@ -21,10 +21,10 @@ func TestChangePassword(t *testing.T) {
 			{"wrong", fresh, fresh, "This is not your password.", "current"},
 			{password, "short", "short", "A password needs at least 8 characters", "new"},
 			{password, strings.Repeat("x", 1025), strings.Repeat("x", 1025), "at most 1024", "new"},
-			{password, fresh, "something else", "This is not the same", "again"},
+			{password, fresh, "something else", "The passwords do not match", "again"},
 		} {
 			a := b.post("/dashboard/account/password", "current", c.current, "new", c.fresh, "again", c.again)
-			a.want(t, http.StatusUnprocessableEntity, c.problem, "Where you are signed in")
+			a.want(t, http.StatusUnprocessableEntity, c.problem, "Sessions")
 			if !regexp.MustCompile(`name="` + c.field + `"[^>]*aria-invalid="true"`).MatchString(a.body) {
 				t.Errorf("%s is not marked", c.field)
 			}
@@ -34,8 +34,8 @@ func TestChangePassword(t *testing.T) {
 	t.Run("ends all other sessions, and this one goes on with a new secret", func(t *testing.T) {
 		b.post("/dashboard/account/password", "current", password, "new", fresh, "again", fresh).
 			wantTo(t, "/dashboard/account")
-		b.follow().want(t, http.StatusOK, "Your password is changed", "This browser")
-		if strings.Contains(b.get("/dashboard/account").text(), "Your password is changed") {
+		b.follow().want(t, http.StatusOK, "Your password was changed", "This browser")
+		if strings.Contains(b.get("/dashboard/account").text(), "Your password was changed") {
 			t.Error("the notice is shown twice")
 		}
 		other.get("/dashboard").wantTo(t, "/dashboard/sign-in")
@@ -89,7 +89,7 @@ func TestSessionsOfAnAccount(t *testing.T) {
 	})
 	t.Run("end one by one", func(t *testing.T) {
 		b.post("/dashboard/account/sessions/end", "session", ids()[0]).wantTo(t, "/dashboard/account")
-		b.follow().want(t, http.StatusOK, "The session has ended.")
+		b.follow().want(t, http.StatusOK, "The session was ended.")
 		phone.get("/dashboard").wantTo(t, "/dashboard/sign-in")
 	})
 	t.Run("end all at once but this one", func(t *testing.T) {

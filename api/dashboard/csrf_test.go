@@ -39,7 +39,7 @@ func TestForgedForms(t *testing.T) {
 			}
 			for _, path := range paths {
 				forger.send("POST", path, url.Values{"csrf": {c.csrf}, "name": {"forged"}}).want(t, http.StatusForbidden,
-					"This form was not taken")
+					"This form has expired")
 			}
 		})
 	}

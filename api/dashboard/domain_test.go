@@ -116,7 +116,7 @@ func TestDomains(t *testing.T) {
 		b.seen.lacks(t, "Not verified")
 	})
 	t.Run("to verify it again shows how DNS is now, and takes nothing away", func(t *testing.T) {
-		b.post(pathOf(domain)+"/verify").want(t, 200, "Both DNS records are there")
+		b.post(pathOf(domain)+"/verify").want(t, 200, "Both DNS records were found")
 		s.dns.Remove(domain.Host)
 		b.post(pathOf(domain)+"/verify").want(t, 200, "stays verified", "NXDOMAIN", "Verify again")
 		if _, err := s.links.VerifiedDomain(t.Context(), domain.Host); err != nil {
@@ -177,7 +177,7 @@ func TestDomainsThatCannotBeAdded(t *testing.T) {
 			must(t, s.links.CreateDomain(t.Context(), &domain))
 		}
 		s.one.post("/dashboard/domains", "host", "more.example.com").want(t, 422, "100 domains")
-		s.one.get("/dashboard/domains").want(t, 200, "no more are possible")
+		s.one.get("/dashboard/domains").want(t, 200, "which is the maximum")
 	})
 }
 

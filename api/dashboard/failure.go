@@ -18,17 +18,17 @@ type failure struct {
 func (f *failure) Error() string { return f.Title }
 
 var (
-	errNoPage = &failure{fasthttp.StatusNotFound, "There is no such page",
-		"It may have been removed, or the address has a typing error."}
-	errMethod = &failure{fasthttp.StatusMethodNotAllowed, "This is not how the page is used",
-		"The address does not take requests of this kind. Nothing was changed."}
-	errForged = &failure{fasthttp.StatusForbidden, "This form was not taken",
-		"It did not come from a page of this session, perhaps because you have signed in anew since. Nothing was changed: " +
-			"please go back, reload the page and try again."}
+	errNoPage = &failure{fasthttp.StatusNotFound, "Page not found",
+		"It may have been removed, or the address may contain a typing error."}
+	errMethod = &failure{fasthttp.StatusMethodNotAllowed, "This page does not accept that request",
+		"Nothing was changed."}
+	errForged = &failure{fasthttp.StatusForbidden, "This form has expired",
+		"It does not belong to your current session, perhaps because you have signed in again since. Nothing was changed. " +
+			"Please go back, reload the page and try again."}
 	errSuspended = &failure{fasthttp.StatusForbidden, "Your account is suspended",
-		"Its short links go on working, but nobody can manage them. Please ask whoever runs this service."}
-	errBusy = &failure{fasthttp.StatusServiceUnavailable, "Too much is going on",
-		"More people are signing in than the service can check at once. Please try again in a few seconds."}
+		"Its short links still work, but nobody can manage them. Please contact the operator of this service."}
+	errBusy = &failure{fasthttp.StatusServiceUnavailable, "The service is busy",
+		"Too many people are signing in at the moment. Please try again in a few seconds."}
 )
 
 // storeError names the store that failed. Without it, explain assumes the link store.
@@ -60,7 +60,7 @@ func (d *Dashboard) fail(c *call, err error) {
 		c.http.Response.ResetBody()
 		c.http.SetContentType("text/plain; charset=utf-8")
 		c.http.SetStatusCode(fasthttp.StatusInternalServerError)
-		c.http.SetBodyString("Something went wrong on our side.\n")
+		c.http.SetBodyString("Something went wrong.\n")
 	}
 }
 
@@ -88,8 +88,8 @@ func (d *Dashboard) explain(c *call, err error) *failure {
 		}
 		c.http.Response.Header.Set(fasthttp.HeaderRetryAfter, "5")
 		return &failure{fasthttp.StatusServiceUnavailable, "The " + store + " cannot be reached",
-			"Short links go on working meanwhile. Please try again in a few seconds."}
+			"Short links still work. Please try again in a few seconds."}
 	}
-	return &failure{fasthttp.StatusInternalServerError, "Something went wrong on our side",
-		"It has been noted. Please try again; if it happens again, tell whoever runs this service."}
+	return &failure{fasthttp.StatusInternalServerError, "Something went wrong",
+		"The error was logged. Please try again. If it happens again, contact the operator of this service."}
 }

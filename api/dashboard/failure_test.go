@@ -66,7 +66,7 @@ func TestFailures(t *testing.T) {
 		store.down.Store(schema.Errorf(schema.CodeInternal, "secret cause"))
 		defer store.down.Store(nil)
 		a := b.get("/dashboard")
-		a.want(t, http.StatusInternalServerError, "Something went wrong on our side")
+		a.want(t, http.StatusInternalServerError, "Something went wrong")
 		if strings.Contains(a.body, "secret cause") {
 			t.Error(a.body)
 		}

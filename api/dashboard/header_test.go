@@ -136,11 +136,11 @@ func TestPages(t *testing.T) {
 	})
 	t.Run("a page that does not exist says so, with the navigation", func(t *testing.T) {
 		a := b.get("/dashboard/none")
-		a.want(t, http.StatusNotFound, "There is no such page")
+		a.want(t, http.StatusNotFound, "Page not found")
 		if !strings.Contains(a.body, `aria-label="Main"`) {
 			t.Error(a.body)
 		}
-		s.browser(t).get("/dashboard/none").want(t, http.StatusNotFound, "There is no such page")
+		s.browser(t).get("/dashboard/none").want(t, http.StatusNotFound, "Page not found")
 	})
 	t.Run("pages load what is served here, and run nothing in line", func(t *testing.T) {
 		for _, path := range []string{"/dashboard", "/dashboard/tokens", "/dashboard/account", "/dashboard/none"} {

@@ -144,7 +144,7 @@ func (d *Dashboard) createLink(c *call) error {
 		if err != nil {
 			return err
 		}
-		return c.seeOther(pathLinks, "Made "+d.Shortener.ShortURL(link)+".")
+		return c.seeOther(pathLinks, "Created "+d.Shortener.ShortURL(link)+".")
 	}
 	page, err := d.linksPage(c)
 	if err != nil {

@@ -138,7 +138,7 @@ func TestShortenForm(t *testing.T) {
 			wantTo(t, "/dashboard/links")
 		link, _, err := s.links.Links(t.Context(), s.account.ID, 1)
 		must(t, err)
-		b.follow().want(t, http.StatusOK, "Made http://sho.rt/"+link[0].Hash, "1 link", "https://example.org/a")
+		b.follow().want(t, http.StatusOK, "Created http://sho.rt/"+link[0].Hash, "1 link", "https://example.org/a")
 		b.post("/dashboard/links", "long_url", "https://example.org/b", "custom_alias", "launch", "domain_id",
 			fmt.Sprint(verified.ID)).wantTo(t, "/dashboard/links")
 		b.follow().want(t, http.StatusOK, "go.example.com/launch", "2 links")

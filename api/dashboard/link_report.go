@@ -74,7 +74,7 @@ func (d *Dashboard) linkReport(c *call, link schema.Link, asked period) (*linkRe
 	people := report.Sum.People
 	report.Devices = deviceRanking(got.Devices)
 	report.Browsers = newRanking("Browsers", got.Browsers, people, orElse("Unknown"))
-	report.From = newRanking("Referrers", got.Referrers, people, orElse("Direct, or not told"))
+	report.From = newRanking("Referrers", got.Referrers, people, orElse("Direct or unknown"))
 	report.Where = countryRanking(got.Countries, people)
 	report.Progress = d.lag.progress(c.ctx)
 	return report, nil
@@ -144,7 +144,7 @@ func deviceRanking(devices map[schema.Device]int64) ranking {
 	})
 	r := newRanking("Devices", people, sum, func(name string) string { return strings.ToUpper(name[:1]) + name[1:] })
 	if bots := devices[schema.Bot]; bots > 0 {
-		row := newShare("Bots, of all clicks", bots, sum+bots)
+		row := newShare("Bots (of all clicks)", bots, sum+bots)
 		row.Bots = true
 		r.Rows = append(r.Rows, row)
 	}
@@ -157,8 +157,8 @@ func countryRanking(counts []schema.NameCount, all int64) ranking {
 	if known || len(counts) == 0 {
 		return newRanking("Countries", counts, all, countryName)
 	}
-	return ranking{Title: "Countries", Hint: "Not known: ingest has no MaxMind file to look addresses up in. " +
-		"Whoever runs this service can name one with -ingest.geoip."}
+	return ranking{Title: "Countries", Hint: "No country is known. The operator of this service can add a MaxMind file with -ingest.geoip, which shows the " +
+		"countries of later clicks."}
 }
 
 // countryName returns the English name of an ISO 3166-1 code.

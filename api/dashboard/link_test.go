@@ -43,7 +43,7 @@ func TestLinkPage(t *testing.T) {
 		page := b.get("/dashboard/links/0/sale")
 		page.want(t, http.StatusOK, "sho.rt/sale", "active",
 			"Clicks, all time 1,255", "People, 30 days 1,240", "Bots, 30 days 7",
-			"Desktop 97 % 1,200 Mobile 3 % 40 Bots, of all clicks <1 % 7", "Firefox 97 % 1,200", "news.example 97 % 1,200",
+			"Desktop 97 % 1,200 Mobile 3 % 40 Bots (of all clicks) <1 % 7", "Firefox 97 % 1,200", "news.example 97 % 1,200",
 			"Germany 97 % 1,200", `leads to https://example.org/?q="><script>alert(1)</script>`)
 		if strings.Contains(page.text(), "Googlebot") || strings.Contains(page.text(), "bot.example") {
 			t.Error("a bot's browser or referrer is among people's")
@@ -74,7 +74,7 @@ func TestLinkPage(t *testing.T) {
 		}
 	})
 	t.Run("is calm without clicks", func(t *testing.T) {
-		b.get("/dashboard/links/0/quiet?range=all").want(t, http.StatusOK, "Clicks, all time 0", "None in this period")
+		b.get("/dashboard/links/0/quiet?range=all").want(t, http.StatusOK, "Clicks, all time 0", "No clicks in this period")
 	})
 	t.Run("says how countries become known", func(t *testing.T) {
 		s.count(t, click{link: quiet, at: now, browser: "Firefox"})
@@ -247,7 +247,7 @@ func TestPagesWithoutTheClickStore(t *testing.T) {
 	s.addLink(t, "sale", "https://example.org/")
 	b := s.signedIn(t)
 	down.Store(true)
-	const notice = "Clicks cannot be shown: the click store does not answer"
+	const notice = "Clicks cannot be shown because the click store does not answer"
 	b.get("/dashboard/links").want(t, http.StatusOK, notice, "sho.rt/sale", "https://example.org/", "–", "Deactivate")
 	b.get("/dashboard/links/0/sale").want(t, http.StatusOK, notice, "sho.rt/sale", "Deactivate", "QR code")
 	b.get("/dashboard").want(t, http.StatusOK, notice)
@@ -291,5 +291,5 @@ func TestHowFarClicksAreCounted(t *testing.T) {
 	s.count(t, click{link: link, at: now})
 	eventually("Counted up to now")
 	broker.Stop()
-	eventually("How far clicks are counted is unknown: the click log does not answer")
+	eventually("Unknown how far clicks are counted: the click log does not answer")
 }

@@ -16,7 +16,7 @@ func TestOverview(t *testing.T) {
 	b := s.signedIn(t)
 	t.Run("leads to the first link", func(t *testing.T) {
 		page := b.get("/dashboard")
-		page.want(t, http.StatusOK, "Make your first short link", "Long URL")
+		page.want(t, http.StatusOK, "Create your first short link", "Long URL")
 		b.post("/dashboard/links", "long_url", "https://example.org/first", "custom_alias", "first").
 			wantTo(t, "/dashboard/links")
 	})

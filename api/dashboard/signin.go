@@ -50,7 +50,7 @@ type signInPage struct {
 var signInNotices = map[string]string{
 	"ended":      "Your session had ended, so nothing was changed. Please sign in again.",
 	"signed-out": "You are signed out.",
-	"signed-up":  "Your account is ready, unless the email address had one already. Sign in with your password.",
+	"signed-up":  "Your account is ready, unless the email address already had one. Sign in with your password.",
 }
 
 func (d *Dashboard) showSignIn(c *call) error {
@@ -131,7 +131,7 @@ func (d *Dashboard) makeAccount(c *call) error {
 	email, wrong := auth.ParseEmail(page.Email)
 	p := problems{}
 	if wrong != nil {
-		p["email"] = "This is not an email address: it needs a name, an @ and a domain."
+		p["email"] = "Please enter an email address, such as you@example.com."
 	}
 	if auth.ValidatePassword(password) != nil {
 		p["password"] = passwordProblem
@@ -173,7 +173,7 @@ func (d *Dashboard) tooMany(c *call, page string, data any, wait time.Duration, 
 		return err
 	}
 	c.http.Response.Header.Set(fasthttp.HeaderRetryAfter, strconv.Itoa(int(wait.Seconds())))
-	p := problems{"": "There were too many attempts. " + tryAgain(wait)}
+	p := problems{"": "Too many attempts. " + tryAgain(wait)}
 	return d.write(c, fasthttp.StatusTooManyRequests, page, data, p)
 }
 

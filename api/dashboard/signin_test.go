@@ -121,7 +121,7 @@ func TestSignInIsLimited(t *testing.T) {
 				wrong(t, b, address, http.StatusUnprocessableEntity)
 				b.fields.Set("X-Forwarded-For", "192.0.2.2")
 				wrong(t, b, strings.ToUpper(address), http.StatusTooManyRequests)
-				b.signIn(address, password).want(t, http.StatusTooManyRequests, "There were too many attempts.")
+				b.signIn(address, password).want(t, http.StatusTooManyRequests, "Too many attempts.")
 				wrong(t, b, "other@example.org", http.StatusUnprocessableEntity)
 			})
 		}

@@ -36,7 +36,7 @@ func TestSignUp(t *testing.T) {
 		if !strings.Contains(b.get("/dashboard/sign-in").body, `href="/dashboard/sign-up"`) {
 			t.Error(b.seen.body)
 		}
-		b.get("/dashboard/sign-up").want(t, http.StatusOK, "Make an account")
+		b.get("/dashboard/sign-up").want(t, http.StatusOK, "Create an account")
 		signUp(b, "New@Example.org", "a long password").wantTo(t, "/dashboard/sign-in?notice=signed-up")
 		b.follow().want(t, http.StatusOK, "Your account is ready")
 		b.signIn("new@example.org", "a long password").wantTo(t, "/dashboard")
@@ -58,7 +58,7 @@ func TestSignUp(t *testing.T) {
 	})
 	t.Run("names what is wrong beside each field, for whoever cannot see, too", func(t *testing.T) {
 		a := signUp(s.browser(t), "nobody", "short")
-		a.want(t, http.StatusUnprocessableEntity, "This is not an email address", "A password needs at least 8 characters")
+		a.want(t, http.StatusUnprocessableEntity, "Please enter an email address", "A password needs at least 8 characters")
 		for _, part := range []string{
 			`aria-describedby="email-problem" aria-invalid="true"`, `id="email-problem"`, `value="nobody"`,
 			`aria-describedby="password-problem password-hint" aria-invalid="true"`, `<title>Error: `,
@@ -77,7 +77,7 @@ func TestSignUp(t *testing.T) {
 		inOneMinute(t, func() {
 			s.attempt(t, dashboard.SignUpByAddress, "127.0.0.1", 9)
 			signUp(b, "tenth@example.org", "a long password").wantTo(t, "/dashboard/sign-in?notice=signed-up")
-			signUp(b, "last@example.org", "a long password").want(t, http.StatusTooManyRequests, "too many attempts")
+			signUp(b, "last@example.org", "a long password").want(t, http.StatusTooManyRequests, "Too many attempts")
 		})
 	})
 }

@@ -82,26 +82,26 @@ func (d *Dashboard) createToken(c *call) error {
 	return d.render(c, "token", page)
 }
 
-var tooManyTokens = fmt.Sprintf("You have %d tokens, which is as many as there can be. "+
-	"Revoke one that is not used any more.", maxTokens)
+var tooManyTokens = fmt.Sprintf("You have %d tokens, which is the maximum. "+
+	"Revoke one that is no longer used.", maxTokens)
 
 // tokenProblems returns why a token cannot be created. newest is the ID of the newest token when the form was rendered.
 func tokenProblems(page tokensPage, newest int64) problems {
 	n := utf8.RuneCountInString(page.Name)
 	switch {
 	case n == 0:
-		return problems{"name": "A token needs a name, so that you know later which it is."}
+		return problems{"name": "Please enter a name, so that you can recognize the token later."}
 	case n > maxTokenNameLen:
-		return problems{"name": fmt.Sprintf("A name has at most %d characters.", maxTokenNameLen)}
+		return problems{"name": fmt.Sprintf("A name may have at most %d characters.", maxTokenNameLen)}
 	case !printable(page.Name):
-		return problems{"name": "A name has only characters that can be seen."}
+		return problems{"name": "A name may only contain visible characters."}
 	case len(page.Tokens) >= maxTokens:
 		return problems{"": tooManyTokens}
 	}
 	for _, token := range page.Tokens {
 		if token.ID > newest && token.Name == page.Name {
-			return problems{"": "This form was sent before, and the token was made then: see below. It was shown that " +
-				"once and cannot be shown again. If you have not kept it, revoke it and make another one."}
+			return problems{"": "This form was sent before, and the token was created then: see below. It was shown " +
+				"once and cannot be shown again. If you have not saved it, revoke it and create another one."}
 		}
 	}
 	return nil
@@ -133,7 +133,7 @@ func (d *Dashboard) revokeToken(c *call) error {
 			return err
 		}
 		return c.seeOther(pathTokens,
-			fmt.Sprintf("The token “%s” is revoked. Programs that use it are refused from now on.", token.Name))
+			fmt.Sprintf("The token “%s” was revoked. Programs that use it are refused from now on.", token.Name))
 	}
-	return c.seeOther(pathTokens, "That token is not valid any more.")
+	return c.seeOther(pathTokens, "That token is no longer valid.")
 }

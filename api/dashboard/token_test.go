@@ -80,7 +80,7 @@ func TestTokens(t *testing.T) {
 		must(t, err)
 		b.post("/dashboard/tokens/revoke", "token", id(tokens[0].ID)).wantTo(t, "/dashboard/tokens")
 		revoked := time.Now()
-		b.follow().want(t, http.StatusOK, "The token “My script” is revoked.", "No tokens yet")
+		b.follow().want(t, http.StatusOK, "The token “My script” was revoked.", "No tokens yet")
 		for s.callAPI(t, token) != http.StatusUnauthorized { // how soon is tested exactly beside the cache
 			if time.Since(revoked) > 10*time.Second {
 				t.Fatal("it still works")
@@ -93,12 +93,12 @@ func TestTokenNames(t *testing.T) {
 	s := start(t)
 	b := s.signedIn(t)
 	for _, c := range []struct{ name, text, problem string }{
-		{"empty", "", "needs a name"},
-		{"blank", " \t ", "needs a name"},
+		{"empty", "", "Please enter a name"},
+		{"blank", " \t ", "Please enter a name"},
 		{"of 65 characters", strings.Repeat("ü", 65), "at most 64 characters"},
-		{"with a line break", "a\nb", "characters that can be seen"},
-		{"with text that runs backwards", "a\u202eb", "characters that can be seen"},
-		{"of no text", "a\xffb", "characters that can be seen"},
+		{"with a line break", "a\nb", "visible characters"},
+		{"with text that runs backwards", "a\u202eb", "visible characters"},
+		{"of no text", "a\xffb", "visible characters"},
 	} {
 		t.Run(c.name+" are refused", func(t *testing.T) {
 			a := b.post("/dashboard/tokens", "name", c.text)

@@ -66,10 +66,10 @@ func TestDashboardAccess(t *testing.T) {
 	})
 	t.Run("who has signed out sees nothing any more, not even by going back", func(t *testing.T) {
 		b := s.tab(t).signIn(s)
-		b.sees("API settings", "Make a token")
+		b.sees("API settings", "Create a token")
 		b.sees("Sign out", "You are signed out.")
 		b.back()
-		b.hides("Make a token")
+		b.hides("Create a token")
 		for _, path := range []string{"", "/links", "/domains", "/tokens", "/account"} {
 			b.page("/dashboard" + path)
 			b.shows("Sign in")
@@ -79,7 +79,7 @@ func TestDashboardAccess(t *testing.T) {
 	t.Run("a session that another browser ends is over", func(t *testing.T) {
 		one, other := s.tab(t).signIn(s), s.tab(t).signIn(s)
 		other.page("/dashboard/account")
-		other.sees("End all other sessions", "All other sessions have ended.")
+		other.sees("End all other sessions", "All other sessions were ended.")
 		one.page("/dashboard/account")
 		one.shows("Sign in")
 		other.page("/dashboard/account")
@@ -100,17 +100,17 @@ func TestDashboardAccess(t *testing.T) {
 			one.page("/dashboard/account")
 			one.fill("Current password", current)
 			one.fill("New password", password)
-			one.fill("New password, again", again)
+			one.fill("Repeat new password", again)
 			return one.follow("Change the password")
 		}
 		if status := change("wrong", "different"); status != http.StatusUnprocessableEntity {
 			t.Errorf("a wrong password is answered with %d", status)
 		}
-		one.shows("This is not your password.", "This is not the same")
+		one.shows("This is not your password.", "The passwords do not match")
 		if status := change(s.password, password); status != http.StatusOK {
 			t.Errorf("the change is answered with %d", status)
 		}
-		one.shows("Your password is changed")
+		one.shows("Your password was changed")
 		other.page("/dashboard/account")
 		other.shows("Sign in")
 		other.hides(s.email)
@@ -124,10 +124,10 @@ func TestDashboardSignUp(t *testing.T) {
 	s := startSystem(t, "LINKSTREAM_API_SIGNUP=open")
 	b := s.tab(t)
 	b.page("/dashboard/sign-in")
-	b.sees("Make one", "Make an account")
+	b.sees("Create one", "Create an account")
 	b.fill("Email address", "new@example.org")
 	b.fill("Password", "eight of them")
-	b.sees("Make the account", "Your account is ready")
+	b.sees("Create account", "Your account is ready")
 	b.fill("Email address", "new@example.org")
 	b.fill("Password", "eight of them")
 	b.sees("Sign in", "Overview")
@@ -139,9 +139,9 @@ func TestDashboardTokens(t *testing.T) {
 	t.Parallel()
 	onBothKinds(t, func(t *testing.T, s *system) {
 		b := s.tab(t).signIn(s)
-		b.sees("API settings", "Make a token")
+		b.sees("API settings", "Create a token")
 		b.fill("Name", "backup script")
-		b.sees("Make token", "Your new token", "This is the only time")
+		b.sees("Create token", "Your new token", "is shown only once")
 		token := b.value("Token")
 		by := caller{s.api, token}
 		by.page(t, "") // is answered
@@ -149,7 +149,7 @@ func TestDashboardTokens(t *testing.T) {
 		b.shows("API settings", "backup script")
 		b.hides(token)
 		b.press("Revoke backup script")
-		b.sees("Revoke it", "The token “backup script” is revoked.")
+		b.sees("Revoke it", "The token “backup script” was revoked.")
 		eventually(t, time.Second, func() error { return by.get(t, "/api/v1/links").isStatus(http.StatusUnauthorized) })
 	})
 }

@@ -59,7 +59,7 @@ func TestDashboardBarriers(t *testing.T) {
 	b.run("new token", func(*testing.T) {
 		b.page("/dashboard/tokens")
 		b.fill("Name", "Another")
-		b.sees("Make token", "Your new token")
+		b.sees("Create token", "Your new token")
 		b.passes(axe)
 	})
 }

@@ -16,20 +16,20 @@ func TestDashboardHostileTexts(t *testing.T) {
 	s := startSystem(t, "LINKSTREAM_API_SIGNUP=open")
 	b := s.tab(t, saying("Mozilla/5.0 "+hostile)).signIn(s)
 	b.run("name of a token", func(t *testing.T) {
-		b.sees("API settings", "Make a token")
+		b.sees("API settings", "Create a token")
 		b.fill("Name", hostile)
-		b.sees("Make token", "“"+hostile+"”")
+		b.sees("Create token", "“"+hostile+"”")
 		b.page("/dashboard/tokens")
 		b.shows(hostile)
 		b.press("Revoke " + hostile)
-		b.sees("Revoke it", "The token “"+hostile+"” is revoked.")
+		b.sees("Revoke it", "The token “"+hostile+"” was revoked.")
 	})
 	b.run("long URL", func(t *testing.T) {
 		address := "https://example.org/" + hostile + "?{{.CSRF}}&amp;#"
 		b.sees("Links", "Shorten a URL")
 		b.fill("Long URL", address)
 		b.fill("Alias optional", "hostile")
-		b.sees("Shorten", "Made", address)
+		b.sees("Shorten", "Created", address)
 		b.page("/dashboard/links/0/hostile")
 		b.shows(address)
 	})
@@ -89,14 +89,14 @@ func TestDashboardHostileTexts(t *testing.T) {
 		b.page("/dashboard/sign-up")
 		b.fill("Email address", hostile)
 		b.fill("Password", "eight of them")
-		if status := b.follow("Make the account"); status != http.StatusUnprocessableEntity {
+		if status := b.follow("Create account"); status != http.StatusUnprocessableEntity {
 			t.Errorf("answered with %d", status)
 		}
 		if got := b.value("Email address"); got != hostile {
 			t.Errorf("the email address is %q now", got)
 		}
 		const email = `'"><svg/onload=canary(4)>@example.org`
-		for _, button := range []string{"Make the account", "Sign in"} {
+		for _, button := range []string{"Create account", "Sign in"} {
 			b.fill("Email address", email)
 			b.fill("Password", "eight of them")
 			b.sees(button)

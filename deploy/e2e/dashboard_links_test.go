@@ -27,7 +27,7 @@ func TestDashboardLinks(t *testing.T) {
 	onBothKinds(t, func(t *testing.T, s *system) {
 		target := serve(t, "<title>Target</title><h1>You are there</h1>")
 		b := s.tab(t).signIn(s)
-		b.shows("Make your first short link")
+		b.shows("Create your first short link")
 		b.run("what is wrong with a link stands beside its field, and what was typed stays", func(t *testing.T) {
 			s.owner().alias(t, "taken", target)
 			b.sees("Links", "Shorten a URL")
@@ -36,7 +36,7 @@ func TestDashboardLinks(t *testing.T) {
 			if status := b.follow("Shorten"); status != http.StatusUnprocessableEntity {
 				t.Errorf("answered with %d", status)
 			}
-			b.shows("Nothing was changed yet")
+			b.shows("Nothing was changed")
 			if url, alias := b.value("Long URL"), b.value("Alias optional"); url != "ftp://example.com/" || alias != "taken" {
 				t.Errorf("the fields hold %q and %q now", url, alias)
 			}
@@ -44,7 +44,7 @@ func TestDashboardLinks(t *testing.T) {
 			b.follow("Shorten")
 			b.shows("taken")
 			b.fill("Alias optional", "tried")
-			b.sees("Shorten", "Made "+s.edge+"/tried.")
+			b.sees("Shorten", "Created "+s.edge+"/tried.")
 		})
 		b.run("the click of a visitor is counted on the open page", func(t *testing.T) { b.countsClicks(t, s, target) })
 		b.run("a link is switched off and on", func(t *testing.T) { b.switches(t, s) })
@@ -191,7 +191,7 @@ func TestDashboardDomains(t *testing.T) {
 		b.fill("Long URL", "https://example.org/")
 		b.fill("Alias optional", "own")
 		b.choose("Domain", "go.example.com")
-		b.sees("Shorten", "Made http://go.example.com/own.")
+		b.sees("Shorten", "Created http://go.example.com/own.")
 		for host, status := range map[string]int{"go.example.com": http.StatusFound, "sho.example": http.StatusNotFound} {
 			eventually(t, pageWithin, func() error {
 				return s.visit(t, http.MethodGet, "/own", "Host", host).isStatus(status)
@@ -217,15 +217,15 @@ func TestDashboardWithoutScript(t *testing.T) {
 	if title := evaluate[string](b, "document.querySelector('script') ? document.title : ''"); title == "" {
 		t.Error("there is no script to be without")
 	}
-	b.sees("API settings", "Make a token")
+	b.sees("API settings", "Create a token")
 	b.fill("Name", "no script")
-	b.sees("Make token", "Your new token")
+	b.sees("Create token", "Your new token")
 	by := caller{s.api, b.value("Token")}
 	by.page(t, "") // is answered
 	b.sees("Links", "Shorten a URL")
 	b.fill("Long URL", "https://example.org/")
 	b.fill("Alias optional", "plain")
-	b.sees("Shorten", "Made "+s.edge+"/plain.")
+	b.sees("Shorten", "Created "+s.edge+"/plain.")
 	s.click(t, "plain")
 	by.waitTotal(t, "plain", 1)
 	b.sees(address(s.edge)+"/plain", "Clicks, all time 1")

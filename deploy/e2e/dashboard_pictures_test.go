@@ -45,7 +45,7 @@ func TestDashboardPictures(t *testing.T) {
 		{"domains", "/dashboard/domains", "Your domains"},
 		{"domain", "/dashboard/domains/2", "TXT record"},
 		{"api-settings", "/dashboard/tokens", "Your tokens"},
-		{"account", "/dashboard/account", "Where you are signed in"},
+		{"account", "/dashboard/account", "Sessions"},
 	} {
 		b.page(p.path)
 		b.shows(p.shows)
