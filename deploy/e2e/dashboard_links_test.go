@@ -61,7 +61,7 @@ func TestDashboardLinks(t *testing.T) {
 			b.shows("Day People Bots Total")
 		})
 		b.run("the overview", func(t *testing.T) {
-			b.sees("Overview", "Today 4", "Top links of 30 days", address(s.edge)+"/tried", "2 links")
+			b.sees("Overview", "Today 4", "Top links, 30 days", address(s.edge)+"/tried", "2 links")
 		})
 		b.run("who uses the keyboard is not led away by counts that move", func(t *testing.T) {
 			for i, place := range []string{"td a[href$=tried]", "summary", ".chart-scroll"} {
