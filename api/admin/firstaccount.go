@@ -63,14 +63,22 @@ func (f FirstAccount) Create(ctx context.Context, accounts schema.AccountStore) 
 	}
 }
 
-// CreateAndPrint creates the account and writes its secrets to out. They are shown this once, so call it last, when
-// nothing else can fail. apiURL goes into the example that is printed with them.
+// CreateAndPrint creates the account and writes the secrets that it generated to out. They are shown this once, so call it
+// last, when nothing else can fail. A secret that the operator chose is not printed: output ends up in logs. apiURL goes
+// into the example that is printed with them.
 func (f FirstAccount) CreateAndPrint(ctx context.Context, accounts schema.AccountStore, apiURL schema.BaseURL, out io.Writer) error {
 	first, created, err := f.Create(ctx, accounts)
 	if err != nil || !created {
 		return err
 	}
-	_, err = fmt.Fprintf(out, firstStart, first.Email, first.Password, first.Token, apiURL, first.Token)
+	password, token, bearer := first.Password, first.Token, first.Token
+	if f.Password != "" {
+		password = asConfigured
+	}
+	if f.Token != "" {
+		token, bearer = asConfigured, tokenPlaceholder
+	}
+	_, err = fmt.Fprintf(out, firstStart, first.Email, password, token, apiURL, bearer)
 	return err
 }
 
@@ -87,7 +95,13 @@ func (f FirstAccount) AwaitAndPrint(
 	})
 }
 
-const firstStart = `This is the first start: an account was created. Its secrets are shown only this once:
+// What is printed instead of a secret that the operator chose.
+const (
+	asConfigured     = "as configured"
+	tokenPlaceholder = "YOUR_TOKEN"
+)
+
+const firstStart = `This is the first start: an account was created. Generated secrets are shown only this once:
 
   email        %s
   password     %s

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"io"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -122,24 +123,45 @@ func wantWorking(t *testing.T, store schema.TokenStore, first admin.FirstAccount
 	}
 }
 
-func TestFirstAccountIsPrintedOnce(t *testing.T) {
-	store := newStore(t)
+var apiURL = schema.MustParseBaseURL("http://api.example")
+
+// printed returns what the first start prints with these flags.
+func printed(t *testing.T, store *sqlite.Store, args ...string) string {
+	t.Helper()
 	first := admin.FirstAccount{}
 	flags := flag.NewFlagSet("test", flag.ContinueOnError)
 	first.RegisterFlags(flags)
-	testkit.Must(t, flags.Parse([]string{"-bootstrap.email", "me@example.org", "-bootstrap.password", "pass word",
-		"-bootstrap.token", chosenToken}))
+	testkit.Must(t, flags.Parse(append(args, "-bootstrap.email", "me@example.org")))
 	var out strings.Builder
-	testkit.Must(t, first.CreateAndPrint(t.Context(), store, schema.MustParseBaseURL("http://api.example"), &out))
-	for _, text := range []string{"me@example.org\n", "pass word\n", chosenToken + "\n",
-		"curl -s http://api.example/api/v1/shorten -H 'Authorization: Bearer " + chosenToken + "'"} {
-		if !strings.Contains(out.String(), text) {
-			t.Errorf("%q is missing:\n%s", text, &out)
+	testkit.Must(t, first.CreateAndPrint(t.Context(), store, apiURL, &out))
+	return out.String()
+}
+
+func TestFirstAccountIsPrinted(t *testing.T) {
+	const curl = "curl -s http://api.example/api/v1/shorten -H 'Authorization: Bearer "
+	token := regexp.MustCompile(`API token +(ls_\S+)\n`)
+	t.Run("once, with the secrets that were generated", func(t *testing.T) {
+		store := newStore(t)
+		out := printed(t, store)
+		made := token.FindStringSubmatch(out)
+		if made == nil || !strings.Contains(out, "me@example.org\n") || !strings.Contains(out, curl+made[1]+"'") {
+			t.Errorf("printed:\n%s", out)
 		}
-	}
-	out.Reset()
-	testkit.Must(t, first.CreateAndPrint(t.Context(), store, schema.MustParseBaseURL("http://api.example"), &out))
-	testkit.Equal(t, "output of the second start", out.String(), "")
+		testkit.Equal(t, "output of the second start", printed(t, store), "")
+	})
+	t.Run("without the secrets that the operator chose", func(t *testing.T) {
+		out := printed(t, newStore(t), "-bootstrap.password", "pass word", "-bootstrap.token", chosenToken)
+		if strings.Contains(out, "pass word") || strings.Contains(out, chosenToken) || strings.Count(out, "as configured\n") != 2 ||
+			!strings.Contains(out, curl+"YOUR_TOKEN'") {
+			t.Errorf("printed:\n%s", out)
+		}
+	})
+	t.Run("with a generated token beside a chosen password", func(t *testing.T) {
+		out := printed(t, newStore(t), "-bootstrap.password", "pass word")
+		if strings.Contains(out, "pass word") || strings.Count(out, "as configured\n") != 1 || !token.MatchString(out) {
+			t.Errorf("printed:\n%s", out)
+		}
+	})
 }
 
 // unavailableOnce is a store that is unavailable for the first call.
