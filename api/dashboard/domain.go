@@ -119,7 +119,7 @@ func (d *Dashboard) verifyDomain(c *call) error {
 	switch {
 	case errors.As(err, &notChecked):
 		return d.explainNotChecked(c, page, notChecked)
-	case schema.ErrorCode(err) == schema.CodeConflict:
+	case clientMessage(err, schema.CodeConflict) != "":
 		return d.refuse(c, page, err)
 	case err != nil:
 		return err
@@ -142,8 +142,7 @@ func (d *Dashboard) explainNotChecked(c *call, page domainPage, err *customdomai
 
 // refuse shows the domain's page with the reason why the action failed.
 func (d *Dashboard) refuse(c *call, page domainPage, err error) error {
-	reason, _ := asError(err)
-	return d.write(c, fasthttp.StatusConflict, "domain", page, problems{"": reason.Message})
+	return d.write(c, fasthttp.StatusConflict, "domain", page, problems{"": clientMessage(err, schema.CodeConflict)})
 }
 
 func (d *Dashboard) removeDomain(c *call) error {
@@ -152,7 +151,7 @@ func (d *Dashboard) removeDomain(c *call) error {
 		return err
 	}
 	err = d.Domains.Remove(c.ctx, domain)
-	if schema.ErrorCode(err) == schema.CodeConflict {
+	if clientMessage(err, schema.CodeConflict) != "" {
 		return d.refuse(c, d.domainPage(domain), err)
 	}
 	if err != nil {

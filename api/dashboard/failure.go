@@ -52,6 +52,14 @@ func asError(err error) (*schema.Error, bool) {
 	return e, errors.As(err, &e)
 }
 
+// clientMessage returns what err tells the client if it has the code; "" if it does not, or tells the client nothing.
+func clientMessage(err error, code schema.Code) string {
+	if e, ok := asError(err); ok && e.Code == code {
+		return e.Message
+	}
+	return ""
+}
+
 // fail answers with the page for an error. It logs errors that the client did not cause and does not show them.
 func (d *Dashboard) fail(c *call, err error) {
 	page := d.explain(c, err)

@@ -136,9 +136,8 @@ func (d *Dashboard) createLink(c *call) error {
 	}
 	link, err := d.Shortener.Create(c.ctx, req)
 	p, invalid := problemsOf(err)
-	if schema.ErrorCode(err) == schema.CodeUnsafeURL {
-		e, _ := asError(err)
-		p, invalid = problems{shorten.FieldLongURL: e.Message}, true
+	if message := clientMessage(err, schema.CodeUnsafeURL); message != "" {
+		p, invalid = problems{shorten.FieldLongURL: message}, true
 	}
 	if !invalid {
 		if err != nil {

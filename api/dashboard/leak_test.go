@@ -1,0 +1,157 @@
+package dashboard_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"linkstream/api/apiservice"
+	"linkstream/api/auth"
+	"linkstream/api/customdomain"
+	"linkstream/api/customdomain/dnstest"
+	"linkstream/schema"
+	"linkstream/schema/sqlite"
+	"linkstream/schema/storetest"
+)
+
+// startFaulty starts a service whose stores ask fault before each call.
+func startFaulty(t *testing.T, fault storetest.Fault, options ...option) *testService {
+	t.Helper()
+	return startOn(t,
+		func(links *sqlite.Store) schema.Database {
+			return storetest.FaultyDatabase{Database: links, Fault: fault}
+		},
+		func(clicks *sqlite.ClickStore) apiservice.Clicks {
+			return storetest.FaultyClicks{ClickStore: clicks, ReportStore: clicks, Fault: fault}
+		}, nil, options...)
+}
+
+func TestDomainDeletedBeforeTheLinkIsStored(t *testing.T) {
+	var s *testService
+	var domain schema.Domain
+	s = startFaulty(t, func(ctx context.Context, method string) error {
+		if method == "CreateLink" {
+			return s.links.DeleteDomain(ctx, domain.ID)
+		}
+		return nil
+	})
+	b := s.signedIn(t)
+	domain = s.addDomain(t, "go.example.org", true)
+	b.post("/dashboard/links", "long_url", "https://example.com/", "domain_id", id(domain.ID)).want(t,
+		http.StatusUnprocessableEntity, "The domain must be a verified domain of yours.")
+}
+
+// TestStoreErrorsStayInside lets each method of the stores fail with each code, and looks at every page and form.
+func TestStoreErrorsStayInside(t *testing.T) {
+	const secret = "secret cause"
+	type failure struct {
+		method string
+		err    error
+	}
+	var failing atomic.Pointer[failure]
+	var reached sync.Map // methods that have failed
+	resolver := dnstest.Start(t)
+	s := startFaulty(t, func(_ context.Context, method string) error {
+		if f := failing.Load(); f != nil && f.method == method {
+			reached.Store(method, true)
+			return f.err
+		}
+		return nil
+	}, openSignUp, behindProxy, func(cfg *apiservice.Config) {
+		cfg.Domains = customdomain.Config{Resolver: resolver.Addr(), Timeout: 2 * time.Second, Total: 8 * time.Second}
+	})
+	link := s.addLink(t, "known", "https://example.com/")
+	s.count(t, click{link: link, at: time.Now(), times: 1, device: schema.Mobile})
+	_, token := auth.NewToken(s.account.ID, "program") // whose ID is 1
+	must(t, s.links.CreateToken(t.Context(), &token))
+	domain := s.addDomain(t, "go.example.org", false)
+	resolver.Add(t, domain.Host+". CNAME sho.rt.", "_linkstream."+domain.Host+`. TXT "`+domain.Challenge+`"`)
+	owner := s.signedIn(t)
+
+	methods := slices.Concat(storetest.Methods[schema.Database](), storetest.Methods[schema.ClickStore](),
+		storetest.Methods[schema.ReportStore]())
+	for _, code := range []schema.Code{schema.CodeInvalid, schema.CodeUnauthorized, schema.CodeForbidden,
+		schema.CodeNotFound, schema.CodeConflict, schema.CodeUnsafeURL, schema.CodeUnavailable, schema.CodeInternal} {
+		t.Run(string(code), func(t *testing.T) {
+			for i, method := range methods {
+				stranger := s.browser(t)
+				stranger.fields.Set("X-Forwarded-For", fmt.Sprintf("2001:db8:%x::1", i)) // attempts are limited by address
+				visitor := s.addAccount(t, strings.ToLower(fmt.Sprintf("%s.%s@example.org", method, code)))
+				if owner.get("/dashboard").status != http.StatusOK { // the session has ended
+					owner = s.signedIn(t)
+				}
+				failing.Store(&failure{method, schema.Errorf(code, secret)})
+				for _, a := range everyPage(owner, stranger, method, visitor.Email, domain) {
+					if strings.Contains(a.body+fmt.Sprint(a.header), secret) {
+						t.Errorf("%s fails: %d %v\n%s", method, a.status, a.header, a.text())
+					}
+				}
+				failing.Store(nil)
+			}
+		})
+	}
+	// These serve the API, the admin commands and other services, and sessions that were not used for an hour.
+	others := []string{"CreateFirstAccount", "SetSuspended", "LeaseRequests", "UseTokens", "TokenByDigest", "Link",
+		"DomainsByHost", "ExtendSession", "Position", "InsertClicks", "LinkStats"}
+	for _, method := range methods {
+		if _, failed := reached.Load(method); failed == slices.Contains(others, method) {
+			t.Errorf("%s failed in the test: %t", method, failed)
+		}
+	}
+	if !strings.Contains(s.log.String(), secret) {
+		t.Error("the log does not have the cause")
+	}
+}
+
+// everyPage gets all pages, and sends the forms that call the method of a store.
+func everyPage(owner, stranger *browser, method, visitor string, domain schema.Domain) (answers []answer) {
+	for _, path := range []string{"", "/links", "/links?q=known", "/links?page=2", "/links/0/known", "/links/0/unknown",
+		"/links/0/known/clicks.csv", "/links/0/known/qr.svg", "/domains", fmt.Sprintf("/domains/%d", domain.ID), "/tokens",
+		"/account", "/none"} {
+		answers = append(answers, owner.get("/dashboard"+path))
+	}
+	post := func(path string, fields ...string) {
+		answers = append(answers, owner.post("/dashboard"+path, fields...))
+	}
+	switch method {
+	case "AccountByEmail", "CreateSession":
+		answers = append(answers, stranger.signIn(visitor, password))
+	case "CountAttempt":
+		answers = append(answers, stranger.signIn(visitor, password))
+		post(fmt.Sprintf("/domains/%d/verify", domain.ID))
+	case "CreateAccount":
+		answers = append(answers, stranger.send(http.MethodPost, "/dashboard/sign-up",
+			url.Values{"email": {"new." + visitor}, "password": {password}}))
+	case "SetPassword":
+		post("/account/password", "current", password, "new", password+"2", "again", password+"2")
+	case "EndSession":
+		post("/account/sessions/end", "session", "4711")
+		post("/account/sessions/end-others")
+		post("/sign-out")
+	case "CreateLink", "VerifiedDomain", "Domains":
+		post("/links", "long_url", "https://"+visitor[:strings.IndexByte(visitor, '@')]+".example/")
+		post("/links", "long_url", "https://example.com/", "custom_alias", "chosen")
+	case "Domain":
+		post("/links", "long_url", "https://example.com/", "domain_id", id(domain.ID))
+	case "SetActive":
+		post("/links/0/known/active", "active", "false")
+	case "CreateDomain":
+		post("/domains", "host", "new.example.org")
+	case "VerifyDomain":
+		post(fmt.Sprintf("/domains/%d/verify", domain.ID))
+	case "DeleteDomain":
+		post(fmt.Sprintf("/domains/%d/remove", domain.ID))
+	case "CreateToken":
+		post("/tokens", "name", "new", "newest", "0")
+	case "RevokeToken":
+		post("/tokens/revoke", "token", "1")
+	}
+	return answers
+}
