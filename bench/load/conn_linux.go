@@ -40,7 +40,7 @@ func (c *conn) connect(addr address) error {
 	return nil
 }
 
-// awaitConnect waits until the connection is open.
+// awaitConnect waits until the connection is open or has failed, which the first write reports.
 func (c *conn) awaitConnect() error {
 	if !c.connecting {
 		return nil
@@ -55,32 +55,16 @@ func (c *conn) awaitConnect() error {
 		case n == 0:
 			return fmt.Errorf("connect: no answer within %v", dialTimeout)
 		default:
-			return c.connected()
+			c.connecting = false
+			return nil
 		}
 	}
-}
-
-// connected returns the outcome of a connect that has completed.
-func (c *conn) connected() error {
-	c.connecting = false
-	code, err := unix.GetsockoptInt(c.fd, unix.SOL_SOCKET, unix.SO_ERROR)
-	if err == nil && code != 0 {
-		err = unix.Errno(code)
-	}
-	if err != nil {
-		return fmt.Errorf("connect: %w", err)
-	}
-	return nil
 }
 
 // flush sends as much of the request as the kernel takes. If some is left, it waits for EPOLLOUT; without a poll, the
-// caller does.
+// caller does. It returns the error of a connection that could not be opened.
 func (c *conn) flush(p *poll) error {
-	if c.connecting {
-		if err := c.connected(); err != nil {
-			return err
-		}
-	}
+	c.connecting = false
 	for len(c.unsent) > 0 {
 		n, err := transfer(unix.SYS_WRITE, c.fd, c.unsent)
 		if errors.Is(err, unix.EAGAIN) {

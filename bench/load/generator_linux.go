@@ -180,7 +180,7 @@ func (g *generator) send(c *conn, since time.Time) error {
 	if err := c.connect(g.addr); err != nil {
 		return err
 	}
-	if c.connecting { // flush reports a failure once the connection is writable
+	if c.connecting { // until EPOLLOUT, which a failure causes as well
 		c.wantsWrite = true
 		return g.poll.add(c)
 	}

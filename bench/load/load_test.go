@@ -165,8 +165,8 @@ func testClosed(t *testing.T, g load.Generator) {
 			}
 		}
 	})
-	t.Run("fails if the server answers more than once", func(t *testing.T) {
-		const answer = "HTTP/1.1 302 Found\r\nLocation: https://example.com/\r\nContent-Length: 2\r\n\r\n/1"
+	const answer = "HTTP/1.1 302 Found\r\nLocation: https://example.com/\r\nContent-Length: 2\r\n\r\n/1"
+	t.Run("fails if the server sends more than an answer", func(t *testing.T) {
 		for _, make := range []func(string, int) load.Target{target, reconnecting} {
 			addr := serveRaw(t, answer+answer)
 			if _, err := g.Closed(t.Context(), make(addr, 1), time.Minute); err == nil {
@@ -174,13 +174,36 @@ func testClosed(t *testing.T, g load.Generator) {
 			}
 		}
 	})
+	t.Run("fails if the server sends more after the last answer of a connection", func(t *testing.T) {
+		target := reconnecting(serveRaw(t, answer, "more"), 1)
+		target.Source = func(int) load.Source { return new(first) }
+		if _, err := g.Closed(t.Context(), target, window); err == nil {
+			t.Error("no error")
+		}
+	})
+	t.Run("waits until the server closes the connection", func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*window)
+		defer cancel()
+		result, err := g.Closed(ctx, reconnecting(serveRaw(t, answer), 1), window)
+		if result.Answers != 1 || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%d answers, error %v", result.Answers, err)
+		}
+	})
 }
 
-// largeRequests are requests of a megabyte.
+// first requests the same page again and again.
+type first struct{ pages }
+
+func (f *first) Append(dst []byte) []byte {
+	f.n = 0
+	return f.pages.Append(dst)
+}
+
+// largeRequests are requests that no socket buffer holds.
 type largeRequests struct{}
 
 func (largeRequests) Append(dst []byte) []byte {
-	const size = 1 << 20
+	const size = 16 << 20
 	dst = fmt.Appendf(dst, "POST / HTTP/1.1\r\nHost: test\r\nContent-Length: %d\r\n\r\n", size)
 	return append(dst, make([]byte, size)...)
 }
@@ -192,9 +215,9 @@ func (largeRequests) Check(a load.Answer) error {
 	return nil
 }
 
-// serveRaw returns the address of a server that answers the first request of each connection with the given bytes, and
-// keeps the connection open.
-func serveRaw(t *testing.T, answer string) string {
+// serveRaw returns the address of a server that answers the first request of each connection with the given parts, a
+// moment apart, and keeps the connection open.
+func serveRaw(t *testing.T, parts ...string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	testkit.Must(t, err)
@@ -210,10 +233,16 @@ func serveRaw(t *testing.T, answer string) string {
 			serving.Go(func() {
 				defer conn.Close()
 				buf := make([]byte, 1<<10)
-				if _, err := conn.Read(buf); err == nil {
-					io.WriteString(conn, answer)
-					conn.Read(buf) // until the client closes
+				if _, err := conn.Read(buf); err != nil {
+					return
 				}
+				for i, part := range parts {
+					if i > 0 {
+						time.Sleep(20 * time.Millisecond) // the server is slow; the test does not wait for a state
+					}
+					io.WriteString(conn, part)
+				}
+				conn.Read(buf) // until the client closes
 			})
 		}
 	})
@@ -264,6 +293,17 @@ func testOpen(t *testing.T, g load.Generator) {
 				t.Errorf("request %d is %v early", i, early)
 			}
 		}
+	})
+	t.Run("sends requests when they are due", func(t *testing.T) {
+		addr := serve(t, redirectTo("https://example.com/"))
+		testkit.Succeeds(t, func() error { // the machine may be busy
+			result, err := g.Open(t.Context(), target(addr, 8), 1000, 50*time.Millisecond, grace)
+			delay := time.Duration(result.SendDelay.ValueAtPercentile(50))
+			if err == nil && delay > 3*time.Millisecond {
+				err = fmt.Errorf("median send delay %v", delay)
+			}
+			return err
+		})
 	})
 	const stall = 300 * time.Millisecond
 	stalling := func(t *testing.T) string { // the first answer takes a while
