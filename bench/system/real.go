@@ -72,7 +72,7 @@ func (r *realEngines) startAll(ctx context.Context) error {
 			return err
 		}
 	}
-	all, err := testengines.StartAll(ctx, r.launcher.group.Path("engines"), slog.New(slog.DiscardHandler))
+	all, err := testengines.OpenAll(ctx, r.launcher.group.Path("engines"), slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"linkstream/schema/testkit"
 )
 
 func TestSection5Authentication(t *testing.T) {
@@ -181,7 +183,7 @@ func testSection7SuspendedAccountIsForbidden(t *testing.T, s *system) {
 
 	for _, e := range endpoints {
 		t.Run("403 with a message: "+e.method+" "+e.path, func(t *testing.T) {
-			eventually(t, 2*time.Second, func() error {
+			testkit.SucceedsWithin(t, 2*time.Second, func() error {
 				return other.call(t, e.method, e.path, e.body).isStatus(http.StatusForbidden)
 			})
 			other.call(t, e.method, e.path, e.body).wantError(t, http.StatusForbidden)
@@ -194,6 +196,6 @@ func testSection7SuspendedAccountIsForbidden(t *testing.T, s *system) {
 	t.Run("other accounts go on", func(t *testing.T) { s.owner().page(t, "") })
 	t.Run("once reinstated it is served again", func(t *testing.T) {
 		s.admin(t, "account", "reinstate", email)
-		eventually(t, 2*time.Second, func() error { return other.get(t, "/api/v1/links").isStatus(http.StatusOK) })
+		testkit.SucceedsWithin(t, 2*time.Second, func() error { return other.get(t, "/api/v1/links").isStatus(http.StatusOK) })
 	})
 }

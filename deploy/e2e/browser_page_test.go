@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"linkstream/schema/testkit"
+
 	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/dom"
@@ -99,7 +101,7 @@ func (b *tab) text() string {
 // shows requires that the page shows all texts, now or in a moment.
 func (b *tab) shows(texts ...string) {
 	b.t.Helper()
-	eventually(b.t, pageWithin, func() error {
+	testkit.SucceedsWithin(b.t, pageWithin, func() error {
 		shown := b.text()
 		for _, text := range texts {
 			if !strings.Contains(shown, text) {
@@ -136,7 +138,7 @@ func (b *tab) at(path string) {
 func (b *tab) find(name string) cdp.BackendNodeID {
 	b.t.Helper()
 	var found cdp.BackendNodeID
-	eventually(b.t, pageWithin, func() error {
+	testkit.SucceedsWithin(b.t, pageWithin, func() error {
 		ids, err := b.named(name)
 		if err != nil {
 			return err
@@ -270,7 +272,7 @@ func (b *tab) back() {
 	const where = "document.readyState === 'complete' ? location.href : ''"
 	before := evaluate[string](b, where)
 	evaluate[*struct{}](b, "history.back(), null")
-	eventually(b.t, pageWithin, func() error {
+	testkit.SucceedsWithin(b.t, pageWithin, func() error {
 		now, err := tryEvaluate[string](b, where)
 		if err == nil && (now == before || now == "") {
 			err = fmt.Errorf("the tab is at %s", before)

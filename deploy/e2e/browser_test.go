@@ -19,6 +19,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"linkstream/deploy/testengines/enginetest"
+	"linkstream/schema/testkit"
 )
 
 // chromium is the browser that the tests share, each with profiles of its own. It is started for the first of them.
@@ -236,7 +237,7 @@ func TestDashboardFaultsAreNoticed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newTab(t, serve(t, c.page))
 			b.open("/")
-			eventually(t, pageWithin, func() error {
+			testkit.SucceedsWithin(t, pageWithin, func() error {
 				if all := strings.Join(b.takeFaults(), "\n"); !strings.Contains(all, c.want) {
 					return fmt.Errorf("no %q in: %s", c.want, all)
 				}

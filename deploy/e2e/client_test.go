@@ -10,12 +10,11 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"linkstream/schema/testkit"
 )
 
-// countedWithin bounds how long the tests wait for clicks to be counted, where no promise of time is tested.
-const countedWithin = 30 * time.Second
-
-// client follows no redirects and keeps no connections.
+// client neither follows redirects nor keeps connections open.
 var client = &http.Client{
 	Timeout:       20 * time.Second,
 	Transport:     &http.Transport{DisableKeepAlives: true, DisableCompression: true},
@@ -25,16 +24,16 @@ var client = &http.Client{
 // object is a JSON object; its numbers are json.Number.
 type object = map[string]any
 
-// answer is a whole HTTP answer.
+// answer is a complete HTTP response.
 type answer struct {
-	request string // method and address, for messages
+	request string // method and URL, for messages
 	status  int
 	header  http.Header
 	raw     string
 	body    object // nil if raw is not a JSON object
 }
 
-// call sends a request and reads the answer. header holds names and values in turn; Host is what it is in HTTP.
+// call sends a request and reads the answer. header holds names and values in turn. Host sets the request's host.
 func call(t *testing.T, method, address, body string, header ...string) answer {
 	t.Helper()
 	a, err := tryCall(t, method, address, body, header...)
@@ -49,7 +48,7 @@ func tryCall(t *testing.T, method, address, body string, header ...string) (answ
 	if err != nil {
 		return answer{}, err
 	}
-	req.Header.Set("User-Agent", "") // none, unless the header has one
+	req.Header.Set("User-Agent", "") // sends none, unless header has one
 	for i := 0; i+1 < len(header); i += 2 {
 		if header[i] == "Host" {
 			req.Host = header[i+1]
@@ -71,7 +70,7 @@ func tryCall(t *testing.T, method, address, body string, header ...string) (answ
 	return a, nil
 }
 
-// decode returns the JSON value that raw is, nil if it is none.
+// decode returns raw as a JSON value, nil if it is not JSON.
 func decode(raw string) any {
 	dec := json.NewDecoder(strings.NewReader(raw))
 	dec.UseNumber()
@@ -112,12 +111,12 @@ func (a answer) wantJSON(t *testing.T) answer {
 	return a
 }
 
-// caller is a user of the API with a token; without one, no Authorization header is sent.
+// caller is a client of the API. Without a token, it sends no Authorization header.
 type caller struct{ api, token string }
 
 func (s *system) owner() caller { return caller{s.api, s.token} }
 
-// another returns a caller with an account of its own, and the account's email.
+// another returns a caller with a new account, and the account's email address.
 func (s *system) another(t *testing.T, name string) (caller, string) {
 	t.Helper()
 	email := name + "@example.com"
@@ -125,7 +124,7 @@ func (s *system) another(t *testing.T, name string) (caller, string) {
 	return caller{s.api, s.admin(t, "token", "add", email)}, email
 }
 
-// call sends a request as section 5 of the contract says. More header lines override its own.
+// call sends a request with the headers of section 5 of the contract, which header may override.
 func (c caller) call(t *testing.T, method, path, body string, header ...string) answer {
 	t.Helper()
 	a, err := c.try(t, method, path, body, header...)
@@ -135,7 +134,7 @@ func (c caller) call(t *testing.T, method, path, body string, header ...string) 
 	return a
 }
 
-// try is call for other goroutines than the test's.
+// try is call for goroutines other than the test's.
 func (c caller) try(t *testing.T, method, path, body string, header ...string) (answer, error) {
 	lines := []string{"Accept", "application/json"}
 	if c.token != "" {
@@ -159,7 +158,7 @@ func (s *system) domain(t *testing.T, email, host string) json.Number {
 	return id
 }
 
-// click follows a short link as a browser does and requires that it leads somewhere.
+// click follows a short link by GET and requires a redirect.
 func (s *system) click(t *testing.T, hash string, header ...string) answer {
 	t.Helper()
 	a := s.visit(t, http.MethodGet, "/"+hash, header...)
@@ -175,7 +174,7 @@ func (s *system) visit(t *testing.T, method, path string, header ...string) answ
 	return call(t, method, s.edge+path, "", header...)
 }
 
-// shorten posts the fields, whatever they are.
+// shorten posts the fields, valid or not.
 func (c caller) shorten(t *testing.T, fields object) answer {
 	t.Helper()
 	body, err := json.Marshal(fields)
@@ -185,13 +184,13 @@ func (c caller) shorten(t *testing.T, fields object) answer {
 	return c.call(t, http.MethodPost, "/api/v1/shorten", string(body))
 }
 
-// link creates a link and returns the answer's body.
+// link creates a link and returns the body of the answer.
 func (c caller) link(t *testing.T, fields object) object {
 	t.Helper()
 	return c.shorten(t, fields).want(t, http.StatusCreated).body
 }
 
-// alias creates a link to an address with an alias.
+// alias creates a link to a URL with an alias.
 func (c caller) alias(t *testing.T, alias, address string) object {
 	t.Helper()
 	return c.link(t, object{"long_url": address, "custom_alias": alias})
@@ -203,22 +202,22 @@ func (c caller) total(t *testing.T, hash string) int64 {
 	return number(t, c.stats(t, hash), "total_clicks")
 }
 
-// stats returns the object stats of a link.
+// stats returns the field stats of a link's statistics.
 func (c caller) stats(t *testing.T, hash string) object {
 	t.Helper()
 	body := c.get(t, "/api/v1/stats/"+hash).want(t, http.StatusOK).body
 	stats, ok := body["stats"].(object)
 	if !ok {
-		t.Fatalf("stats of %q is no object: %v", hash, body)
+		t.Fatalf("stats of %q is not an object: %v", hash, body)
 	}
 	return stats
 }
 
-// waitTotal waits until at least so many clicks are counted and requires that it is just as many.
+// waitTotal waits until at least want clicks are counted and requires that exactly want are.
 func (c caller) waitTotal(t *testing.T, hash string, want int64) {
 	t.Helper()
 	var got int64
-	eventually(t, countedWithin, func() error {
+	testkit.Succeeds(t, func() error {
 		if got = c.total(t, hash); got < want {
 			return fmt.Errorf("total_clicks of %q is %d, want %d", hash, got, want)
 		}
@@ -234,11 +233,11 @@ func number(t *testing.T, o object, name string) int64 {
 	t.Helper()
 	n, ok := o[name].(json.Number)
 	if !ok {
-		t.Fatalf("%s is no number: %v", name, o)
+		t.Fatalf("%s is not a number: %v", name, o)
 	}
 	i, err := n.Int64()
 	if err != nil {
-		t.Fatalf("%s is no integer: %v", name, err)
+		t.Fatalf("%s is not an integer: %v", name, err)
 	}
 	return i
 }
@@ -249,22 +248,22 @@ func (c caller) page(t *testing.T, query string) (items []object, meta object) {
 	body := c.get(t, "/api/v1/links"+query).want(t, http.StatusOK).body
 	list, ok := body["data"].([]any)
 	if !ok {
-		t.Fatalf("data is no array: %v", body)
+		t.Fatalf("data is not an array: %v", body)
 	}
 	for _, v := range list {
 		item, ok := v.(object)
 		if !ok {
-			t.Fatalf("item is no object: %v", v)
+			t.Fatalf("item is not an object: %v", v)
 		}
 		items = append(items, item)
 	}
 	if meta, ok = body["meta"].(object); !ok {
-		t.Fatalf("meta is no object: %v", body)
+		t.Fatalf("meta is not an object: %v", body)
 	}
 	return items, meta
 }
 
-// shape says which fields an object has, all of them and no others, and of what kind.
+// shape describes an object: the names of exactly all its fields, each with a check of its value.
 type shape map[string]func(any) error
 
 func (s shape) check(t *testing.T, o object) {
@@ -285,7 +284,7 @@ func (s shape) check(t *testing.T, o object) {
 
 func text(v any) error {
 	if s, ok := v.(string); !ok || s == "" {
-		return fmt.Errorf("%v is no string with text", v)
+		return fmt.Errorf("%v is not a non-empty string", v)
 	}
 	return nil
 }
@@ -293,14 +292,14 @@ func text(v any) error {
 func link(v any) error {
 	s, _ := v.(string)
 	if u, err := url.Parse(s); err != nil || u.Scheme == "" || u.Host == "" {
-		return fmt.Errorf("%v is no absolute URL", v)
+		return fmt.Errorf("%v is not an absolute URL", v)
 	}
 	return nil
 }
 
 func boolean(v any) error {
 	if _, ok := v.(bool); !ok {
-		return fmt.Errorf("%v is no boolean", v)
+		return fmt.Errorf("%v is not a boolean", v)
 	}
 	return nil
 }
@@ -315,28 +314,28 @@ func yes(v any) error {
 func integer(v any) error {
 	n, _ := v.(json.Number)
 	if _, err := n.Int64(); err != nil {
-		return fmt.Errorf("%v is no integer", v)
+		return fmt.Errorf("%v is not an integer", v)
 	}
 	return nil
 }
 
 func structure(v any) error {
 	if _, ok := v.(object); !ok {
-		return fmt.Errorf("%v is no object", v)
+		return fmt.Errorf("%v is not an object", v)
 	}
 	return nil
 }
 
 func array(v any) error {
 	if _, ok := v.([]any); !ok {
-		return fmt.Errorf("%v is no array", v)
+		return fmt.Errorf("%v is not an array", v)
 	}
 	return nil
 }
 
 var momentForm = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00$`)
 
-// moment accepts what ISO 8601 and the design say of created_at: in UTC the offset is written +00:00, never Z.
+// moment accepts created_at as ISO 8601 and the design require it: UTC with the offset +00:00, never Z.
 func moment(v any) error {
 	s, _ := v.(string)
 	if at, err := time.Parse(time.RFC3339, s); err != nil || !momentForm.MatchString(s) {
@@ -347,8 +346,8 @@ func moment(v any) error {
 	return nil
 }
 
-// wantError requires the body of an error as section 7 of the contract has it: a message for people, and with 422 under
-// errors just these fields, each with an array of messages.
+// wantError requires the body of an error as in section 7 of the contract: a message, and with status 422 an object
+// errors with exactly these fields, each with an array of messages.
 func (a answer) wantError(t *testing.T, status int, fields ...string) answer {
 	t.Helper()
 	a.want(t, status)
@@ -361,7 +360,7 @@ func (a answer) wantError(t *testing.T, status int, fields ...string) answer {
 		shape{"message": text, "error": exactly("unsafe_url")}.check(t, a.body)
 	case status == http.StatusUnprocessableEntity:
 		shape{"message": text, "errors": structure}.check(t, a.body)
-	default: // the contract knows of no other field
+	default: // the contract does not define other fields
 		if err := text(a.body["message"]); err != nil {
 			t.Errorf("message: %v: %v", err, a)
 		}
@@ -370,7 +369,7 @@ func (a answer) wantError(t *testing.T, status int, fields ...string) answer {
 	for _, name := range fields {
 		messages, _ := errors[name].([]any)
 		if len(messages) == 0 {
-			t.Errorf("errors has no array of messages for %q: %v", name, a)
+			t.Errorf("errors has no messages for %q: %v", name, a)
 		}
 		for _, m := range messages {
 			if err := text(m); err != nil {
@@ -379,7 +378,7 @@ func (a answer) wantError(t *testing.T, status int, fields ...string) answer {
 		}
 	}
 	if len(errors) != len(fields) {
-		t.Errorf("errors should name %q and no other field: %v", fields, a)
+		t.Errorf("errors should have the fields %q only: %v", fields, a)
 	}
 	return a
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"linkstream/schema/testkit"
 )
 
 // The tests of the contract follow the sections of the API's document: this file has 1, 2, 3, 6 and 9, shorten_test.go,
@@ -162,7 +164,7 @@ func testSection3CustomDomain(t *testing.T, s *system) {
 	})
 	t.Run("once verified its id may be used as domain_id", func(t *testing.T) {
 		s.admin(t, "domain", "verify", "go.example.org")
-		eventually(t, 2*time.Second, func() error {
+		testkit.SucceedsWithin(t, 2*time.Second, func() error {
 			if a := owner.shorten(t, fields); a.status != http.StatusCreated {
 				return fmt.Errorf("not yet: %v", a)
 			}

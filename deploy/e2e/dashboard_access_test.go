@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"linkstream/schema/testkit"
 )
 
 // signIn signs the first account in.
@@ -150,6 +152,6 @@ func TestDashboardTokens(t *testing.T) {
 		b.hides(token)
 		b.press("Revoke backup script")
 		b.sees("Revoke it", "The token “backup script” was revoked.")
-		eventually(t, time.Second, func() error { return by.get(t, "/api/v1/links").isStatus(http.StatusUnauthorized) })
+		testkit.SucceedsWithin(t, time.Second, func() error { return by.get(t, "/api/v1/links").isStatus(http.StatusUnauthorized) })
 	})
 }

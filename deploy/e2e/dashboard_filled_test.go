@@ -68,7 +68,7 @@ func filledSystem(t *testing.T) *system {
 	t.Helper()
 	s := newSystem(t)
 	s.email = "maria@example.org"
-	s.nodes[0].args = append(s.nodes[0].args, "-edge.url", "https://sho.example")
+	s.programs[0].args = append(s.programs[0].args, "-edge.url", "https://sho.example")
 	if err := os.MkdirAll(s.data, 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"linkstream/api/customdomain/dnstest"
+	"linkstream/schema/testkit"
 )
 
 // User-Agent headers of browsers that are no bots, which a headless one is taken for.
@@ -103,7 +104,7 @@ func (b *tab) countsClicks(t *testing.T, s *system, target string) {
 func (b *tab) switches(t *testing.T, s *system) {
 	b.sees("Deactivate", "is switched off", "off", "Activate")
 	answers := func(status int) {
-		eventually(t, pageWithin, func() error { return s.visit(t, http.MethodHead, "/tried").isStatus(status) })
+		testkit.SucceedsWithin(t, pageWithin, func() error { return s.visit(t, http.MethodHead, "/tried").isStatus(status) })
 	}
 	answers(http.StatusGone)
 	b.sees("Activate", "is active.", "Deactivate")
@@ -125,7 +126,7 @@ func (b *tab) downloads(t *testing.T, s *system) {
 		"Download CSV": {name + "-30-days.csv", "date,"},
 	} {
 		b.press(link)
-		eventually(t, pageWithin, func() error {
+		testkit.SucceedsWithin(t, pageWithin, func() error {
 			content, err := os.ReadFile(filepath.Join(dir, want.file))
 			if err != nil {
 				entries, _ := os.ReadDir(dir)
@@ -159,7 +160,7 @@ func TestDashboardDomains(t *testing.T) {
 	t.Parallel()
 	resolver := dnstest.Start(t)
 	s := newSystem(t, "LINKSTREAM_API_RESOLVER="+resolver.Addr())
-	s.nodes[0].args = append(s.nodes[0].args, "-edge.url", "http://sho.example:8080")
+	s.programs[0].args = append(s.programs[0].args, "-edge.url", "http://sho.example:8080")
 	s.start(t)
 	b := s.tab(t).signIn(s)
 	b.run("a name that cannot be used is refused", func(t *testing.T) {
@@ -193,7 +194,7 @@ func TestDashboardDomains(t *testing.T) {
 		b.choose("Domain", "go.example.com")
 		b.sees("Shorten", "Created http://go.example.com/own.")
 		for host, status := range map[string]int{"go.example.com": http.StatusFound, "sho.example": http.StatusNotFound} {
-			eventually(t, pageWithin, func() error {
+			testkit.SucceedsWithin(t, pageWithin, func() error {
 				return s.visit(t, http.MethodGet, "/own", "Host", host).isStatus(status)
 			})
 		}
@@ -230,11 +231,11 @@ func TestDashboardWithoutScript(t *testing.T) {
 	by.waitTotal(t, "plain", 1)
 	b.sees(address(s.edge)+"/plain", "Clicks, all time 1")
 	b.sees("Deactivate", "is switched off")
-	eventually(t, pageWithin, func() error { return s.visit(t, http.MethodHead, "/plain").isStatus(http.StatusGone) })
+	testkit.SucceedsWithin(t, pageWithin, func() error { return s.visit(t, http.MethodHead, "/plain").isStatus(http.StatusGone) })
 	b.sees("API settings", "no script")
 	b.press("Revoke no script")
 	b.sees("Revoke it", "is revoked")
-	eventually(t, time.Second, func() error { return by.get(t, "/api/v1/links").isStatus(http.StatusUnauthorized) })
+	testkit.SucceedsWithin(t, time.Second, func() error { return by.get(t, "/api/v1/links").isStatus(http.StatusUnauthorized) })
 	b.sees("Sign out", "You are signed out.")
 	b.page("/dashboard/links")
 	b.shows("Sign in")

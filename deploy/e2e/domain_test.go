@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"linkstream/api/customdomain/dnstest"
+	"linkstream/schema/testkit"
 )
 
 const shortHost = "sho.example" // the default domain, where CNAME records have to lead
@@ -23,7 +24,7 @@ func TestCustomDomain(t *testing.T) {
 		t.Parallel()
 		dns := dnstest.Start(t)
 		s := newSystem(t, negativeTTL, "LINKSTREAM_API_RESOLVER="+dns.Addr())
-		s.nodes[0].args = append(s.nodes[0].args, "-edge.url", "http://"+shortHost)
+		s.programs[0].args = append(s.programs[0].args, "-edge.url", "http://"+shortHost)
 		s.start(t)
 		testCustomDomain(t, s, dns)
 	})
@@ -69,7 +70,7 @@ func testCustomDomain(t *testing.T, s *system, dns *dnstest.Server) {
 		if short := owner.link(t, fields)["short_url"]; short != "http://"+host+"/there" {
 			t.Errorf("short_url is %v", short)
 		}
-		eventually(t, 5*time.Second, func() error { return there().isStatus(http.StatusFound) })
+		testkit.SucceedsWithin(t, 5*time.Second, func() error { return there().isStatus(http.StatusFound) })
 		if to := there().header.Get("Location"); to != "https://example.com/there" {
 			t.Errorf("Location is %q", to)
 		}

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"linkstream/schema/testkit"
 )
 
 var (
@@ -27,11 +29,11 @@ var (
 func TestFirstStart(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
-	s.nodes[0].env = nil // nothing is preset
+	s.programs[0].env = nil // nothing is preset
 	s.start(t)
 	var first string
-	eventually(t, readyWithin, func() error {
-		if first = s.nodes[0].process.output.String(); !curlForm.MatchString(first) {
+	testkit.Succeeds(t, func() error {
+		if first = s.programs[0].process.output.String(); !curlForm.MatchString(first) {
 			return fmt.Errorf("no curl in:\n%s", first)
 		}
 		return nil
@@ -54,7 +56,7 @@ func TestFirstStart(t *testing.T) {
 	t.Run("prints them once", func(t *testing.T) {
 		s.stop(t)
 		s.start(t)
-		process := s.nodes[0].process
+		process := s.programs[0].process
 		s.stop(t) // by now it has printed all that it prints
 		second := process.output.String()
 		if tokenForm.MatchString(second) || curlForm.MatchString(second) || passwordForm.MatchString(second) {
@@ -68,19 +70,19 @@ func TestFirstStart(t *testing.T) {
 func TestFirstStartThatFailsLeavesItToTheNext(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
-	s.nodes[0].env = nil
+	s.programs[0].env = nil
 	taken, err := net.Listen("tcp", address(s.api))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	if out := s.nodes[0].fails(t, s.nodes[0].args...); !strings.Contains(out, address(s.api)) {
+	if out := s.programs[0].fails(t, s.programs[0].args...); !strings.Contains(out, address(s.api)) {
 		t.Errorf("the error does not name the address that is taken:\n%s", out)
 	}
 	taken.Close()
 	s.start(t)
-	eventually(t, readyWithin, func() error {
-		if out := s.nodes[0].process.output.String(); !tokenForm.MatchString(out) || !passwordForm.MatchString(out) {
+	testkit.Succeeds(t, func() error {
+		if out := s.programs[0].process.output.String(); !tokenForm.MatchString(out) || !passwordForm.MatchString(out) {
 			return fmt.Errorf("no start has printed the password and the token:\n%s", out)
 		}
 		return nil
@@ -112,8 +114,8 @@ func TestFirstAccountIsPresetByTheEnvironment(t *testing.T) {
 	})
 	t.Run("a token that is too short is refused", func(t *testing.T) {
 		s := newSystem(t)
-		s.nodes[0].env = []string{"LINKSTREAM_BOOTSTRAP_TOKEN=ls_short"}
-		if out := s.nodes[0].fails(t, s.nodes[0].args...); !strings.Contains(strings.ToLower(out), "token") {
+		s.programs[0].env = []string{"LINKSTREAM_BOOTSTRAP_TOKEN=ls_short"}
+		if out := s.programs[0].fails(t, s.programs[0].args...); !strings.Contains(strings.ToLower(out), "token") {
 			t.Errorf("the error does not speak of the token:\n%s", out)
 		}
 	})
@@ -132,7 +134,7 @@ func testStop(t *testing.T, s *system, sig syscall.Signal) {
 	owner := s.owner()
 	owner.alias(t, "drained", "https://example.com/")
 	load := startLoad([]string{s.edge}, 1, 0, target{hash: "drained"})
-	eventually(t, countedWithin, func() error {
+	testkit.Succeeds(t, func() error {
 		if owner.total(t, "drained") == 0 {
 			return errors.New("no click is counted")
 		}
@@ -148,8 +150,8 @@ func TestSecondInstanceOnTheSameData(t *testing.T) {
 	t.Parallel()
 	s := startSystem(t)
 	other := newSystem(t)
-	other.nodes[0].args = append(other.nodes[0].args, "-data", s.data)
-	out := other.nodes[0].fails(t, other.nodes[0].args...)
+	other.programs[0].args = append(other.programs[0].args, "-data", s.data)
+	out := other.programs[0].fails(t, other.programs[0].args...)
 	if !strings.Contains(out, s.data) && !strings.Contains(out, "data") {
 		t.Errorf("the error does not speak of the data folder:\n%s", out)
 	}
@@ -163,7 +165,7 @@ func TestInvalidSettings(t *testing.T) {
 	t.Parallel()
 	t.Run("all are reported in one error", func(t *testing.T) {
 		s := newSystem(t)
-		out := s.nodes[0].fails(t, "-data", s.data, "-edge.listen", "nonsense", "-api.listen", "127.0.0.1:99999999",
+		out := s.programs[0].fails(t, "-data", s.data, "-edge.listen", "nonsense", "-api.listen", "127.0.0.1:99999999",
 			"-ingest.listen", "nonsense", "-edge.url", "ftp://example.com")
 		for _, name := range []string{"edge.listen", "api.listen", "ingest.listen", "edge.url"} {
 			if !strings.Contains(out, name) {
@@ -176,34 +178,34 @@ func TestInvalidSettings(t *testing.T) {
 	})
 	t.Run("those of the environment, too", func(t *testing.T) {
 		s := newSystem(t)
-		s.nodes[0].env = []string{"LINKSTREAM_EDGE_LISTEN=nonsense", "LINKSTREAM_API_LISTEN=nonsense"}
-		out := s.nodes[0].fails(t, "-data", s.data)
+		s.programs[0].env = []string{"LINKSTREAM_EDGE_LISTEN=nonsense", "LINKSTREAM_API_LISTEN=nonsense"}
+		out := s.programs[0].fails(t, "-data", s.data)
 		if !strings.Contains(out, "edge.listen") || !strings.Contains(out, "api.listen") {
 			t.Errorf("printed:\n%s", out)
 		}
 	})
 	t.Run("an unknown flag is named", func(t *testing.T) {
-		if out := newSystem(t).nodes[0].fails(t, "-no.such.flag"); !strings.Contains(out, "no.such.flag") {
+		if out := newSystem(t).programs[0].fails(t, "-no.such.flag"); !strings.Contains(out, "no.such.flag") {
 			t.Errorf("printed:\n%s", out)
 		}
 	})
 	t.Run("an unknown command is named", func(t *testing.T) {
 		s := newSystem(t)
-		if out := s.nodes[0].fails(t, "-data", s.data, "no-such-command"); !strings.Contains(out, "no-such-command") {
+		if out := s.programs[0].fails(t, "-data", s.data, "no-such-command"); !strings.Contains(out, "no-such-command") {
 			t.Errorf("printed:\n%s", out)
 		}
 	})
 	t.Run("a command without its argument fails", func(t *testing.T) {
 		s := newSystem(t)
-		s.nodes[0].fails(t, "-data", s.data, "token", "add")
+		s.programs[0].fails(t, "-data", s.data, "token", "add")
 	})
 }
 
 func TestSettingsByTheEnvironment(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
-	s.nodes[0].args = nil
-	s.nodes[0].env = append(s.nodes[0].env, "LINKSTREAM_DATA="+s.data, "LINKSTREAM_EDGE_LISTEN="+address(s.edge),
+	s.programs[0].args = nil
+	s.programs[0].env = append(s.programs[0].env, "LINKSTREAM_DATA="+s.data, "LINKSTREAM_EDGE_LISTEN="+address(s.edge),
 		"LINKSTREAM_API_LISTEN="+address(s.api), "LINKSTREAM_INGEST_LISTEN="+address(s.ingest),
 		"LINKSTREAM_EDGE_URL=https://short.example")
 	s.start(t)
@@ -242,7 +244,7 @@ func testAdminCommands(t *testing.T, s *system) {
 	t.Run("a verified hostname belongs to one account, claims of it may coexist", func(t *testing.T) {
 		s.admin(t, "domain", "add", s.email, "shared.example.org")
 		s.domain(t, "new@example.com", "shared.example.org")
-		_, _, code := s.nodes[0].command(t, "domain", "add", s.email, "new.example.org", "--verified")
+		_, _, code := s.programs[0].command(t, "domain", "add", s.email, "new.example.org", "--verified")
 		if code == 0 {
 			t.Error("a second account was given a verified hostname")
 		}
@@ -259,7 +261,7 @@ func testAdminCommands(t *testing.T, s *system) {
 		{"domain", "verify", "nobodys.example.org"},
 	} {
 		t.Run("what cannot be done fails and says why on stderr: "+strings.Join(args, " "), func(t *testing.T) {
-			out, errOut, code := s.nodes[0].command(t, args...)
+			out, errOut, code := s.programs[0].command(t, args...)
 			if code == 0 || out != "" || errOut == "" || strings.Contains(errOut, "goroutine ") {
 				t.Errorf("exit code %d, stdout %q, stderr %q", code, out, errOut)
 			}
@@ -298,7 +300,7 @@ func testTokenRevoke(t *testing.T, s *system) {
 		added := caller{s.api, token}
 		added.page(t, "")
 		s.admin(t, "token", "revoke", id)
-		eventually(t, 2*time.Second, func() error {
+		testkit.SucceedsWithin(t, 2*time.Second, func() error {
 			return added.get(t, "/api/v1/links").isStatus(http.StatusUnauthorized)
 		})
 		added.get(t, "/api/v1/links").wantError(t, http.StatusUnauthorized)

@@ -33,7 +33,7 @@ func testSection8RateLimitHeaders(t *testing.T, s *system) {
 		{422, "POST", "/api/v1/shorten", `{}`},
 		{422, "GET", "/api/v1/links?page=0", ""},
 	} {
-		t.Run(fmt.Sprintf("stand on a %d of %s %s", c.status, c.method, c.path), func(t *testing.T) {
+		t.Run(fmt.Sprintf("are sent with a %d of %s %s", c.status, c.method, c.path), func(t *testing.T) {
 			before := remaining(t, owner.call(t, c.method, c.path, c.body).want(t, c.status))
 			a := owner.call(t, c.method, c.path, c.body)
 			if after := remaining(t, a); after == requestsPerWindow-1 && before != requestsPerWindow {
@@ -42,15 +42,15 @@ func testSection8RateLimitHeaders(t *testing.T, s *system) {
 				t.Errorf("X-RateLimit-Remaining went from %d to %d", before, after)
 			}
 			if a.header.Get("Retry-After") != "" {
-				t.Errorf("Retry-After is for 429 only: %v", a.header)
+				t.Errorf("Retry-After is sent with a status other than 429: %v", a.header)
 			}
 		})
 	}
-	t.Run("are of the token, not of the account", func(t *testing.T) {
+	t.Run("count the requests of the token, not of the account", func(t *testing.T) {
 		second := caller{s.api, s.admin(t, "token", "add", email)}
 		other.page(t, "")
 		if got := remaining(t, second.get(t, "/api/v1/links")); got != requestsPerWindow-1 {
-			t.Errorf("%d remain of a new token's window after one request", got)
+			t.Errorf("%d requests of a new token's window are left after one", got)
 		}
 	})
 }
@@ -71,9 +71,7 @@ func remaining(t *testing.T, a answer) int {
 func TestSection8RateLimit(t *testing.T) { t.Parallel(); onBothKinds(t, testSection8RateLimit) }
 
 func testSection8RateLimit(t *testing.T, s *system) {
-	owner := s.owner()
-
-	denied := s.exhaust(t, owner)
+	_, denied := s.exhaust(t)
 	t.Run("rule 1: 429 has a message, X-RateLimit-Remaining 0 and Retry-After in seconds", func(t *testing.T) {
 		denied.wantError(t, http.StatusTooManyRequests)
 		if got := remaining(t, denied); got != 0 {
@@ -83,23 +81,22 @@ func testSection8RateLimit(t *testing.T, s *system) {
 			t.Errorf("Retry-After is %q, want 1 to 60", denied.header.Get("Retry-After"))
 		}
 	})
-	t.Run("the limit is per token: another token of the account goes on", func(t *testing.T) {
-		caller{s.api, s.admin(t, "token", "add", s.email)}.get(t, "/api/v1/links").want(t, http.StatusOK)
+	t.Run("the limit is per token: another token of the account is served", func(t *testing.T) {
+		s.owner().get(t, "/api/v1/links").want(t, http.StatusOK)
 	})
 }
 
-// TestSection8RateLimitEnds waits for up to a minute, hence on one kind of system only.
+// TestSection8RateLimitEnds runs on one kind of system only, because it waits for up to a minute.
 func TestSection8RateLimitEnds(t *testing.T) {
 	t.Parallel()
 	s := startSystem(t)
-	owner := s.owner()
-	s.exhaust(t, owner)
-	t.Run("rule 2: a client that waits as long as Retry-After says is served again", func(t *testing.T) {
-		// The window may have ended by now: then the wait is for nothing, and what follows holds all the same.
-		a := owner.get(t, "/api/v1/links")
+	limited, _ := s.exhaust(t)
+	t.Run("rule 2: a client that waits for Retry-After is served again", func(t *testing.T) {
+		// The window may have ended by now. Then there is nothing to wait for, and the rest must hold all the same.
+		a := limited.get(t, "/api/v1/links")
 		if wait, err := strconv.Atoi(a.header.Get("Retry-After")); err == nil {
 			<-time.After(time.Duration(wait) * time.Second)
-			a = owner.get(t, "/api/v1/links")
+			a = limited.get(t, "/api/v1/links")
 		}
 		if left := remaining(t, a.want(t, http.StatusOK)); left != requestsPerWindow-1 {
 			t.Errorf("%d requests are left in the new window after one, want %d", left, requestsPerWindow-1)
@@ -107,47 +104,55 @@ func TestSection8RateLimitEnds(t *testing.T) {
 	})
 }
 
-// exhaust sends concurrent requests until the limit is reached, and requires that just as many as the limit says were
-// let through. It returns an answer that says no.
-func (s *system) exhaust(t *testing.T, c caller) (denied answer) {
+// exhaust sends concurrent requests with a new token of the first account until the limit is reached, and requires that
+// exactly as many are served as the limit allows. It returns the caller and an answer with status 429.
+func (s *system) exhaust(t *testing.T) (limited caller, denied answer) {
 	t.Helper()
-	// A window that ends under way shows, as Remaining then has one value twice. It cannot happen twice within a minute.
-	for range 2 {
-		var mu sync.Mutex
+	// If a window ends before the limit is reached, values of Remaining repeat, and another token is tried.
+	for range 3 {
+		limited = caller{s.api, s.admin(t, "token", "add", s.email)}
 		var left []int
-		var wg sync.WaitGroup
-		for range 8 {
-			wg.Go(func() {
-				for {
-					a, err := c.try(t, http.MethodGet, "/api/v1/stats/unknown", "")
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					mu.Lock()
-					if a.status == http.StatusTooManyRequests {
-						denied = a
-					} else {
-						left = append(left, remaining(t, a))
-					}
-					done := a.status == http.StatusTooManyRequests || len(left) > 3*requestsPerWindow
-					mu.Unlock()
-					if done {
-						return
-					}
-				}
-			})
-		}
-		wg.Wait()
+		left, denied = limited.exhaust(t)
 		if slices.Sort(left); len(slices.Compact(slices.Clone(left))) < len(left) {
-			t.Logf("a new window began: %d requests in both", len(left))
+			t.Logf("a new window began: %d requests were served in both", len(left))
 			continue
 		}
 		if len(left) != requestsPerWindow {
-			t.Fatalf("%d requests were let through in a window, want %d", len(left), requestsPerWindow)
+			t.Fatalf("%d requests were served in a window, want %d", len(left), requestsPerWindow)
 		}
-		return denied
+		return limited, denied
 	}
-	t.Fatal("X-RateLimit-Remaining repeated a value in two windows one after the other")
-	return denied
+	t.Fatal("three windows in a row ended before the limit was reached")
+	return limited, denied
+}
+
+// exhaust sends concurrent requests until one is denied. It returns the values of Remaining of the others.
+func (c caller) exhaust(t *testing.T) (left []int, denied answer) {
+	t.Helper()
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for {
+				a, err := c.try(t, http.MethodGet, "/api/v1/stats/unknown", "")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				if a.status == http.StatusTooManyRequests {
+					denied = a
+				} else {
+					left = append(left, remaining(t, a))
+				}
+				done := a.status == http.StatusTooManyRequests || len(left) > 3*requestsPerWindow
+				mu.Unlock()
+				if done {
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return left, denied
 }

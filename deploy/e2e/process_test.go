@@ -15,34 +15,35 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"linkstream/schema/testkit"
 )
 
 const (
-	readyWithin = 30 * time.Second // for a start on a busy machine
-	exitWithin  = 20 * time.Second // for an exit after SIGTERM, and for an admin command
-	tailLines   = 60               // of a program's output that a failed test shows
+	exitWithin = 20 * time.Second // for an exit after SIGTERM, and for an admin command
+	tailLines  = 60               // of a program's output that a failed test prints
 )
 
-// moduleRoot is where go.mod is, as seen from a test of this package.
+// moduleRoot is the folder of go.mod, relative to this package.
 const moduleRoot = "../.."
 
-// programs are the folders of what is tested.
-var programs = []string{"deploy/standalone", "api", "ingest", "edge"}
+// builtFolders are the folders of the programs under test.
+var builtFolders = []string{"deploy/standalone", "api", "ingest", "edge"}
 
 var (
-	builtDir  string // where the programs are, once built
+	builtDir  string // the folder of the built programs
 	buildOnce = sync.OnceValue(build)
 )
 
-// build builds the programs. The race detector would make the standalone's SQLite so slow that tests of time fail; the
-// packages have tests under the race detector of their own.
+// build builds the programs without the race detector, which would make SQLite so slow that tests of promised times
+// fail. The packages have tests of their own that run with the race detector.
 func build() error {
 	var err error
 	if builtDir, err = os.MkdirTemp("", "linkstream-e2e-"); err != nil {
 		return err
 	}
-	// Go caches test results by the files that the test itself has looked at, and not by those of the compiler that it
-	// starts. Look at each, so that a changed file is a reason to test again.
+	// The go command reuses the result of a test until a file that the test itself has looked at changes. The files
+	// that the compiler reads do not count, so look at each.
 	tree := os.DirFS(moduleRoot)
 	err = walkSources(tree, func(name string) error {
 		_, err := fs.Stat(tree, name)
@@ -52,30 +53,30 @@ func build() error {
 		return fmt.Errorf("look at the module's files: %w", err)
 	}
 	args := []string{"build", "-o", builtDir + "/"}
-	for _, folder := range programs {
+	for _, folder := range builtFolders {
 		args = append(args, "./"+folder)
 	}
 	cmd := exec.Command("go", args...)
 	cmd.Dir = moduleRoot
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build %q: %w\n%s", programs, err, out)
+		return fmt.Errorf("build %q: %w\n%s", builtFolders, err, out)
 	}
 	return nil
 }
 
-// program returns the path of a built program.
-func program(t *testing.T, name string) string {
+// builtPath returns the path of a built program.
+func builtPath(t *testing.T, name string) string {
 	t.Helper()
-	if err := buildOnce(); err != nil {
-		t.Fatal(err)
+	if testing.Short() {
+		t.Skip("-short leaves out tests of the built programs")
 	}
+	testkit.Must(t, buildOnce())
 	return filepath.Join(builtDir, name)
 }
 
-// node is a program with its settings, up or down. It keeps them, and with them its addresses and its data, when it is
-// started again.
-type node struct {
-	program string
+// program is a program with its settings. It keeps them, and with them its addresses and its data, over restarts.
+type program struct {
+	name    string
 	bases   []string // URLs of what it serves
 	args    []string // flags of each start
 	env     []string // variables of each start
@@ -83,28 +84,28 @@ type node struct {
 }
 
 // launch starts the program and returns at once.
-func (n *node) launch(t *testing.T) {
+func (p *program) launch(t *testing.T) {
 	t.Helper()
-	n.process = startProcess(t, n.program, n.env, n.args...)
+	p.process = startProcess(t, p.name, p.env, p.args...)
 }
 
 // start starts the program and returns when it is ready.
-func (n *node) start(t *testing.T) {
+func (p *program) start(t *testing.T) {
 	t.Helper()
-	n.launch(t)
-	n.awaitReady(t)
+	p.launch(t)
+	p.awaitReady(t)
 }
 
-// awaitReady returns when all that the program serves is ready.
-func (n *node) awaitReady(t *testing.T) {
+// awaitReady returns when everything that the program serves is ready.
+func (p *program) awaitReady(t *testing.T) {
 	t.Helper()
-	eventually(t, readyWithin, func() error {
+	testkit.Succeeds(t, func() error {
 		select {
-		case <-n.process.exited:
-			t.Fatalf("%s ended before it was ready: %v\n%s", n.program, n.process.err, n.process.output.tail())
+		case <-p.process.exited:
+			t.Fatalf("%s ended before it was ready: %v\n%s", p.name, p.process.err, p.process.tail())
 		default:
 		}
-		for _, base := range n.bases {
+		for _, base := range p.bases {
 			if err := ready(base); err != nil {
 				return err
 			}
@@ -125,68 +126,67 @@ func ready(base string) error {
 	return nil
 }
 
-// kill ends the program as a power cut would, as far as a process can tell.
-func (n *node) kill(t *testing.T) {
+// kill ends the program by SIGKILL.
+func (p *program) kill(t *testing.T) {
 	t.Helper()
-	n.process.signal(t, syscall.SIGKILL)
-	<-n.process.exited
-	n.process = nil
+	p.process.signal(t, syscall.SIGKILL)
+	<-p.process.exited
+	p.process = nil
 }
 
-// stop asks the program to end as a supervisor does.
-func (n *node) stop(t *testing.T) {
+// stop ends the program by SIGTERM, see end.
+func (p *program) stop(t *testing.T) {
 	t.Helper()
-	n.end(t, syscall.SIGTERM)
+	p.end(t, syscall.SIGTERM)
 }
 
-// end sends a signal and requires that the program ends, in time and with exit code 0.
-func (n *node) end(t *testing.T, sig os.Signal) {
+// end sends a signal and requires that the program ends in time and with exit code 0.
+func (p *program) end(t *testing.T, sig os.Signal) {
 	t.Helper()
-	n.process.signal(t, sig)
+	p.process.signal(t, sig)
 	select {
-	case <-n.process.exited:
+	case <-p.process.exited:
 	case <-time.After(exitWithin):
-		t.Fatalf("%s still runs %s after signal %v", n.program, exitWithin, sig)
+		t.Fatalf("%s still runs %s after signal %v", p.name, exitWithin, sig)
 	}
-	if err := n.process.err; err != nil {
-		t.Fatalf("after signal %v %s ended with %v, want exit code 0\n%s", sig, n.program, err, n.process.output.tail())
+	if err := p.process.err; err != nil {
+		t.Fatalf("after signal %v %s ended with %v, want exit code 0\n%s", sig, p.name, err, p.process.tail())
 	}
-	n.process = nil
+	p.process = nil
 }
 
-// fails starts the program with these flags instead of its own, requires that it ends by itself with an exit code that
-// is not 0, and returns its output.
-func (n *node) fails(t *testing.T, args ...string) string {
+// fails starts the program with these flags instead of its own, requires that it ends without a signal and with an exit
+// code other than 0, and returns its output.
+func (p *program) fails(t *testing.T, args ...string) string {
 	t.Helper()
-	p := startProcess(t, n.program, n.env, args...)
+	started := startProcess(t, p.name, p.env, args...)
 	select {
-	case <-p.exited:
+	case <-started.exited:
 	case <-time.After(exitWithin):
-		t.Fatalf("%s still runs after %s", n.program, exitWithin)
+		t.Fatalf("%s still runs after %s", p.name, exitWithin)
 	}
-	if code := p.cmd.ProcessState.ExitCode(); code <= 0 {
-		t.Errorf("exit code %d (%v), want one that is greater than 0", code, p.err)
+	if code := started.cmd.ProcessState.ExitCode(); code <= 0 {
+		t.Errorf("exit code %d (%v), want one greater than 0", code, started.err)
 	}
-	return p.output.String()
+	return started.output.String()
 }
 
-// command runs the program to its end, with args behind its flags, and returns what it printed.
-func (n *node) command(t *testing.T, args ...string) (stdout, stderr string, exitCode int) {
+// command runs the program with args after its own flags to its end, and returns its output.
+func (p *program) command(t *testing.T, args ...string) (stdout, stderr string, exitCode int) {
 	t.Helper()
-	binary := program(t, n.program) // may build it, which exitWithin is not for
 	ctx, cancel := context.WithTimeout(t.Context(), exitWithin)
 	defer cancel()
 	var out, errOut bytes.Buffer
-	cmd := exec.CommandContext(ctx, binary, append(n.args[:len(n.args):len(n.args)], args...)...)
-	cmd.Env, cmd.Stdout, cmd.Stderr = append(cleanEnv(), n.env...), &out, &errOut
+	cmd := exec.CommandContext(ctx, builtPath(t, p.name), append(p.args[:len(p.args):len(p.args)], args...)...)
+	cmd.Env, cmd.Stdout, cmd.Stderr = append(cleanEnv(), p.env...), &out, &errOut
 	err := cmd.Run()
 	if exit := new(exec.ExitError); err != nil && (!errors.As(err, &exit) || ctx.Err() != nil) {
-		t.Fatalf("run %s %q: %v\n%s", n.program, args, err, errOut.String())
+		t.Fatalf("run %s %q: %v\n%s", p.name, args, err, errOut.String())
 	}
 	return out.String(), errOut.String(), cmd.ProcessState.ExitCode()
 }
 
-// cleanEnv is the environment without settings of the programs under test.
+// cleanEnv returns the environment without settings of the programs under test.
 func cleanEnv() []string {
 	var env []string
 	for _, v := range os.Environ() {
@@ -197,23 +197,21 @@ func cleanEnv() []string {
 	return env
 }
 
-// process is a started program.
+// process is one run of a program.
 type process struct {
 	cmd    *exec.Cmd
-	output *output
-	exited chan struct{} // closed when the process has ended
-	err    error         // of its end; to be read after exited
+	output testkit.Buffer // of stdout and stderr
+	exited chan struct{}  // closed when the process has ended
+	err    error          // of its end; read it after exited is closed
 }
 
-// startProcess starts a program, which is killed at last when the test ends. A test that failed shows the last lines
-// of its output.
+// startProcess starts a program. When the test ends, the program is killed if it still runs, and if the test has failed,
+// the last lines of its output are printed.
 func startProcess(t *testing.T, name string, env []string, args ...string) *process {
 	t.Helper()
-	p := &process{cmd: exec.Command(program(t, name), args...), output: new(output), exited: make(chan struct{})}
-	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = append(cleanEnv(), env...), p.output, p.output
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	p := &process{cmd: exec.Command(builtPath(t, name), args...), exited: make(chan struct{})}
+	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = append(cleanEnv(), env...), &p.output, &p.output
+	testkit.Must(t, p.cmd.Start())
 	go func() {
 		p.err = p.cmd.Wait()
 		close(p.exited)
@@ -222,7 +220,7 @@ func startProcess(t *testing.T, name string, env []string, args ...string) *proc
 		p.cmd.Process.Kill()
 		<-p.exited
 		if t.Failed() {
-			t.Logf("output of %s, process %d:\n%s", name, p.cmd.Process.Pid, p.output.tail())
+			t.Logf("output of %s, process %d:\n%s", name, p.cmd.Process.Pid, p.tail())
 		}
 	})
 	return p
@@ -235,25 +233,8 @@ func (p *process) signal(t *testing.T, sig os.Signal) {
 	}
 }
 
-// output keeps what a process prints. It may be read while the process runs.
-type output struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.String()
-}
-
-func (o *output) tail() string {
-	lines := strings.Split(o.String(), "\n")
+// tail returns the last lines of the output.
+func (p *process) tail() string {
+	lines := strings.Split(p.output.String(), "\n")
 	return strings.Join(lines[max(0, len(lines)-tailLines):], "\n")
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"linkstream/schema/testkit"
 )
 
 func TestRedirect(t *testing.T) { t.Parallel(); onBothKinds(t, testRedirect) }
@@ -40,7 +42,7 @@ func testRedirect(t *testing.T, s *system) {
 	t.Run("a link works at once after its hash was unknown", func(t *testing.T) {
 		wantPage(t, s.visit(t, http.MethodGet, "/sooner"), http.StatusNotFound)
 		owner.alias(t, "sooner", "https://example.com/sooner")
-		eventually(t, time.Second, func() error {
+		testkit.SucceedsWithin(t, time.Second, func() error {
 			return s.visit(t, http.MethodGet, "/sooner").isStatus(http.StatusFound)
 		})
 	})
@@ -172,7 +174,7 @@ func testRedirectByHost(t *testing.T, s *system) {
 		wantPage(t, s.visit(t, http.MethodGet, "/later", later...), http.StatusNotFound)
 		s.admin(t, "domain", "verify", "later.example.org")
 		owner.link(t, object{"long_url": "https://example.com/later", "custom_alias": "later", "domain_id": id})
-		eventually(t, 5*time.Second, func() error {
+		testkit.SucceedsWithin(t, 5*time.Second, func() error {
 			return s.visit(t, http.MethodGet, "/later", later...).isStatus(http.StatusFound)
 		})
 	})
@@ -208,7 +210,7 @@ func testRedirectCounts(t *testing.T, s *system) {
 		s.visit(t, http.MethodGet, "/errors")
 		owner.alias(t, "errors", "https://example.com/")
 		s.visit(t, http.MethodGet, "/errors", "Host", "unknown.example.org")
-		eventually(t, 5*time.Second, func() error { return s.visit(t, "GET", "/errors").isStatus(http.StatusFound) })
+		testkit.SucceedsWithin(t, 5*time.Second, func() error { return s.visit(t, "GET", "/errors").isStatus(http.StatusFound) })
 		owner.waitTotal(t, "errors", 1)
 	})
 	t.Run("a click is in the statistics within two seconds, and in the list", func(t *testing.T) {
@@ -216,7 +218,7 @@ func testRedirectCounts(t *testing.T, s *system) {
 		for n := range int64(5) {
 			s.click(t, "fresh")
 			answered := time.Now()
-			eventually(t, 2*time.Second, func() error {
+			testkit.SucceedsWithin(t, 2*time.Second, func() error {
 				if got := owner.total(t, "fresh"); got != n+1 {
 					return fmt.Errorf("total_clicks is %d, want %d", got, n+1)
 				}

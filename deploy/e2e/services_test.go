@@ -6,9 +6,11 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"linkstream/schema/testkit"
 )
 
-// startServices returns a system of services on the shared engines that is ready.
+// startServices starts a system of services on the shared engines.
 func startServices(t *testing.T) *system {
 	t.Helper()
 	s := newServices(t, sharedEngines(t))
@@ -16,19 +18,19 @@ func startServices(t *testing.T) *system {
 	return s
 }
 
-func TestSeveralNodesAreOneSystem(t *testing.T) {
+func TestSeveralProgramsOfEachServiceAreOneSystem(t *testing.T) {
 	t.Parallel()
 	s := startServices(t)
-	otherEdge, edge := s.startNode(t, "edge")
-	_, api := s.startNode(t, "api")
-	otherIngest, _ := s.startNode(t, "ingest")
+	otherEdge, edge := s.startAnother(t, "edge")
+	_, api := s.startAnother(t, "api")
+	otherIngest, _ := s.startAnother(t, "ingest")
 	here, there := s.owner(), caller{api, s.token}
 	here.alias(t, "shared", "https://example.com/")
 	edges := []string{s.edge, edge}
 
 	t.Run("a link is listed by every api and works on every edge", func(t *testing.T) {
 		if items, _ := there.page(t, ""); len(items) != 1 || items[0]["hash"] != "shared" {
-			t.Errorf("another node lists %v", items)
+			t.Errorf("the other api lists %v", items)
 		}
 		for _, base := range edges {
 			if a := call(t, http.MethodGet, base+"/shared", "", "Host", address(s.edge)); a.status != http.StatusFound {
@@ -36,7 +38,7 @@ func TestSeveralNodesAreOneSystem(t *testing.T) {
 			}
 		}
 	})
-	t.Run("clicks on all edges, counted by all ingests, sum up in every api", func(t *testing.T) {
+	t.Run("every api reports the sum of the clicks of all edges", func(t *testing.T) {
 		const more = 50
 		for range more {
 			for _, base := range edges {
@@ -57,10 +59,10 @@ func TestSeveralNodesAreOneSystem(t *testing.T) {
 		there.alias(t, "sooner", "https://example.com/")
 		created := time.Now()
 		for _, base := range edges {
-			eventually(t, time.Until(created.Add(time.Second)), func() error { return visit(base).isStatus(http.StatusFound) })
+			testkit.SucceedsWithin(t, time.Until(created.Add(time.Second)), func() error { return visit(base).isStatus(http.StatusFound) })
 		}
 	})
-	t.Run("clicks on a node that stops are counted, also when one that counts has stopped, too", func(t *testing.T) {
+	t.Run("clicks of an edge that stops are counted, even if an ingest stops, too", func(t *testing.T) {
 		there.alias(t, "last", "https://example.com/")
 		for range 20 {
 			call(t, http.MethodGet, edge+"/last", "", "Host", address(s.edge))
@@ -69,7 +71,7 @@ func TestSeveralNodesAreOneSystem(t *testing.T) {
 		otherIngest.stop(t)
 		here.waitTotal(t, "last", 20)
 	})
-	t.Run("a token that is revoked is refused by every api", func(t *testing.T) {
+	t.Run("a revoked token is refused by every api", func(t *testing.T) {
 		token := s.admin(t, "token", "add", s.email)
 		for _, base := range []string{s.api, api} {
 			caller{base, token}.page(t, "")
@@ -77,7 +79,7 @@ func TestSeveralNodesAreOneSystem(t *testing.T) {
 		s.admin(t, "token", "revoke", token)
 		revoked := time.Now()
 		for _, base := range []string{s.api, api} {
-			eventually(t, time.Until(revoked.Add(2*time.Second)), func() error {
+			testkit.SucceedsWithin(t, time.Until(revoked.Add(2*time.Second)), func() error {
 				return caller{base, token}.get(t, "/api/v1/links").isStatus(http.StatusUnauthorized)
 			})
 		}
@@ -90,7 +92,7 @@ func TestServicesStartInAnyOrder(t *testing.T) {
 		t.Run(strings.Join(order, ", "), func(t *testing.T) {
 			s := newServices(t, sharedEngines(t))
 			for _, service := range order {
-				s.node(service).start(t)
+				s.program(service).start(t)
 			}
 			s.owner().alias(t, "known", "https://example.com/")
 			s.click(t, "known")
@@ -99,19 +101,19 @@ func TestServicesStartInAnyOrder(t *testing.T) {
 	}
 }
 
-func TestSecondEdgeOnTheSameSpool(t *testing.T) {
+func TestSecondEdgeOnTheSameSpoolFails(t *testing.T) {
 	t.Parallel()
 	s := startServices(t)
-	other := &node{program: "edge", env: append(slices.Clone(s.node("edge").env), "LINKSTREAM_EDGE_LISTEN="+freeAddress(t))}
+	other := &program{name: "edge", env: append(slices.Clone(s.program("edge").env), "LINKSTREAM_EDGE_LISTEN="+freeAddress(t))}
 	if out := other.fails(t); !strings.Contains(out, "spool") || strings.Contains(out, "goroutine ") {
-		t.Errorf("the error does not speak of the spool folder:\n%s", out)
+		t.Errorf("the error does not name the spool folder:\n%s", out)
 	}
 	s.owner().alias(t, "known", "https://example.com/")
-	s.click(t, "known") // the first one goes on
+	s.click(t, "known") // the first edge still works
 }
 
-// wrongSettings are variables with invalid values, and the flags that the programs call them by.
-var wrongSettings = []struct{ program, variable, flag string }{
+// invalidSettings are variables with invalid values, and the flags of these settings.
+var invalidSettings = []struct{ service, variable, flag string }{
 	{"edge", "LINKSTREAM_EDGE_LISTEN=nonsense", "edge.listen"},
 	{"edge", "LINKSTREAM_EDGE_URL=ftp://example.com", "edge.url"},
 	{"edge", "LINKSTREAM_SPOOL_LANES=-1", "spool.lanes"},
@@ -130,29 +132,29 @@ var wrongSettings = []struct{ program, variable, flag string }{
 
 func TestInvalidSettingsOfServices(t *testing.T) {
 	t.Parallel()
-	for _, program := range []string{"edge", "api", "ingest"} {
-		t.Run(program+" reports all in one error", func(t *testing.T) {
-			n := &node{program: program}
-			for _, w := range wrongSettings {
-				if w.program == program {
-					n.env = append(n.env, w.variable)
+	for _, service := range []string{"edge", "api", "ingest"} {
+		t.Run(service+" reports all invalid settings in one error", func(t *testing.T) {
+			p := &program{name: service}
+			for _, s := range invalidSettings {
+				if s.service == service {
+					p.env = append(p.env, s.variable)
 				}
 			}
-			out := n.fails(t)
-			for _, w := range wrongSettings {
-				if w.program == program && !strings.Contains(out, w.flag) {
-					t.Errorf("no word of -%s in:\n%s", w.flag, out)
+			out := p.fails(t)
+			for _, s := range invalidSettings {
+				if s.service == service && !strings.Contains(out, s.flag) {
+					t.Errorf("-%s is not reported in:\n%s", s.flag, out)
 				}
 			}
 		})
-		t.Run(program+" names an unknown flag", func(t *testing.T) {
-			if out := (&node{program: program}).fails(t, "-no.such.flag"); !strings.Contains(out, "no.such.flag") {
+		t.Run(service+" reports an unknown flag", func(t *testing.T) {
+			if out := (&program{name: service}).fails(t, "-no.such.flag"); !strings.Contains(out, "no.such.flag") {
 				t.Errorf("printed:\n%s", out)
 			}
 		})
-		t.Run(program+" prints its flags and their variables", func(t *testing.T) {
-			_, help, code := (&node{program: program}).command(t, "-h")
-			if code != 0 || !strings.Contains(help, "-"+program+".listen") || !strings.Contains(help, "LINKSTREAM_") {
+		t.Run(service+" prints its flags and their variables", func(t *testing.T) {
+			_, help, code := (&program{name: service}).command(t, "-h")
+			if code != 0 || !strings.Contains(help, "-"+service+".listen") || !strings.Contains(help, "LINKSTREAM_") {
 				t.Errorf("exit code %d, printed:\n%s", code, help)
 			}
 		})

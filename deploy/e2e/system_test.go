@@ -1,10 +1,13 @@
-// Package e2e_test tests the built programs from outside: what the documents promise is asked of running processes
-// over the network, and nothing is known of their code. What clients are promised is asked of two kinds of system: all
+// Package e2e_test tests the built programs from outside: it runs them as processes and checks over the network what the
+// documents promise, without regard to the code. What clients are promised is checked on two kinds of system: everything
 // in one process on embedded engines, and the three services on real engines.
+//
+// Tests spend most of their time waiting for other processes, so more of them run in parallel than there are CPUs.
 package e2e_test
 
 import (
 	"crypto/rand"
+	"flag"
 	"fmt"
 	mathrand "math/rand/v2"
 	"net"
@@ -12,21 +15,30 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
 	"linkstream/deploy/testengines/enginetest"
+	"linkstream/schema/testkit"
 )
 
-// engines are the real ones, which all systems on real engines share.
+// engines are the real engines that all systems share, except clusters.
 var engines enginetest.Engines
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(suite{engines.Of(m)}) }
+// parallelTests is the default of the flag -parallel.
+const parallelTests = "5"
 
-// suite removes the programs that the tests have built before goleak looks.
+func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", parallelTests); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(suite{engines.Of(m)})
+}
+
+// suite runs the tests and then ends the browser and removes the built programs.
 type suite struct{ tests interface{ Run() int } }
 
 func (s suite) Run() int {
@@ -36,7 +48,7 @@ func (s suite) Run() int {
 	return code
 }
 
-// TestEngines names the engines that the tests use, and starts them.
+// TestEngines starts the shared engines, before the parallel tests.
 func TestEngines(t *testing.T) {
 	for name, address := range map[string]func(testing.TB) string{
 		"Postgres": engines.Postgres, "Kafka": engines.Kafka, "ClickHouse": engines.ClickHouse,
@@ -47,19 +59,19 @@ func TestEngines(t *testing.T) {
 	}
 }
 
-// system is a linkstream, up or down. It keeps its addresses and its data when it is started again.
+// system is an installation of linkstream. It keeps its addresses and its data over restarts.
 type system struct {
 	edge, api, ingest string // base URLs
 	data              string // folder
 
-	// The first account, preset by the environment.
+	// The first account, which the environment presets.
 	email, password, token string
 
-	nodes []*node  // the first one has the admin commands
-	env   []string // variables of all nodes on real engines
+	programs []*program // the first one has the admin commands
+	env      []string   // variables of all nodes on real engines
 }
 
-// onBothKinds runs a test of what every system promises on a new one of each kind, both at the same time.
+// onBothKinds runs a test on a new system of each kind, both at the same time.
 func onBothKinds(t *testing.T, test func(t *testing.T, s *system)) {
 	t.Run("embedded", func(t *testing.T) {
 		t.Parallel()
@@ -73,7 +85,7 @@ func onBothKinds(t *testing.T, test func(t *testing.T, s *system)) {
 	})
 }
 
-// emptySystem returns a system of no programs.
+// emptySystem returns a system without programs.
 func emptySystem(t *testing.T) *system {
 	t.Helper()
 	return &system{
@@ -83,24 +95,24 @@ func emptySystem(t *testing.T) *system {
 	}
 }
 
-// preset are the variables of the first account.
+// preset returns the variables of the first account.
 func (s *system) preset() []string {
 	return []string{"LINKSTREAM_BOOTSTRAP_EMAIL=" + s.email, "LINKSTREAM_BOOTSTRAP_PASSWORD=" + s.password,
 		"LINKSTREAM_BOOTSTRAP_TOKEN=" + s.token}
 }
 
-// newSystem returns a system on embedded engines that has not been started. settings are variables.
+// newSystem returns a system on embedded engines that is not started yet. settings are variables.
 func newSystem(t *testing.T, settings ...string) *system {
 	t.Helper()
 	s := emptySystem(t)
-	s.nodes = []*node{{program: "standalone", bases: []string{s.edge, s.api, s.ingest},
+	s.programs = []*program{{name: "standalone", bases: []string{s.edge, s.api, s.ingest},
 		args: []string{"-data", s.data, "-edge.listen", address(s.edge), "-api.listen", address(s.api),
 			"-ingest.listen", address(s.ingest), "-edge.url", s.edge},
 		env: append(s.preset(), settings...)}}
 	return s
 }
 
-// startSystem returns a new system on embedded engines that is ready.
+// startSystem starts a new system on embedded engines.
 func startSystem(t *testing.T, settings ...string) *system {
 	t.Helper()
 	s := newSystem(t, settings...)
@@ -108,7 +120,7 @@ func startSystem(t *testing.T, settings ...string) *system {
 	return s
 }
 
-// sharedEngines returns the variables that lead to the shared engines, with databases of the test's own.
+// sharedEngines returns the variables with the addresses of the shared engines and of new databases on them.
 func sharedEngines(t *testing.T) []string {
 	t.Helper()
 	return engineSettings(engines.Postgres(t), engines.Kafka(t), engines.ClickHouse(t))
@@ -119,13 +131,13 @@ func engineSettings(postgres, kafka, clickhouse string) []string {
 		"LINKSTREAM_CLICKHOUSE_DSN=" + clickhouse}
 }
 
-// newServices returns a system of one api, one ingest and one edge that have not been started. at leads to the engines,
-// and settings are more variables.
-func newServices(t *testing.T, at []string, settings ...string) *system {
+// newServices returns a system of one api, one ingest and one edge that are not started yet. engines are the variables
+// with the engines' addresses, and settings are more variables.
+func newServices(t *testing.T, engines []string, settings ...string) *system {
 	t.Helper()
 	s := emptySystem(t)
 	topics := enginetest.Name()
-	s.env = slices.Concat(at, s.preset(), []string{"LINKSTREAM_EDGE_URL=" + s.edge,
+	s.env = slices.Concat(engines, s.preset(), []string{"LINKSTREAM_EDGE_URL=" + s.edge,
 		"LINKSTREAM_KAFKA_CLICKS_TOPIC=" + topics + ".clicks", "LINKSTREAM_KAFKA_DEAD_TOPIC=" + topics + ".dead",
 		"LINKSTREAM_KAFKA_CHANGES_TOPIC=" + topics + ".changes", "LINKSTREAM_KAFKA_GROUP=" + topics}, settings)
 	s.add("api", s.api)
@@ -134,7 +146,7 @@ func newServices(t *testing.T, at []string, settings ...string) *system {
 	return s
 }
 
-// setting returns the value of a variable that all nodes have, "" if they do not.
+// setting returns the value of a variable of a system of services, "" if it is not set.
 func (s *system) setting(name string) string {
 	for _, v := range s.env {
 		if value, ok := strings.CutPrefix(v, name+"="); ok {
@@ -144,77 +156,86 @@ func (s *system) setting(name string) string {
 	return ""
 }
 
-// add adds a service that listens at base to a system of services, and does not start it. An edge has a spool of its own.
-func (s *system) add(service, base string) *node {
-	n := &node{program: service, bases: []string{base}, env: append(slices.Clone(s.env),
+// add adds a program that listens at base to a system of services, without starting it. Each edge has its own spool.
+func (s *system) add(service, base string) *program {
+	p := &program{name: service, bases: []string{base}, env: append(slices.Clone(s.env),
 		"LINKSTREAM_"+strings.ToUpper(service)+"_LISTEN="+address(base),
-		"LINKSTREAM_SPOOL_DIR="+filepath.Join(s.data, fmt.Sprintf("spool-%d", len(s.nodes))))}
-	s.nodes = append(s.nodes, n)
-	return n
+		"LINKSTREAM_SPOOL_DIR="+filepath.Join(s.data, fmt.Sprintf("spool-%d", len(s.programs))))}
+	s.programs = append(s.programs, p)
+	return p
 }
 
-// node returns the first node of a service: "edge", "api" or "ingest". The fields of the same names are its base URL.
-func (s *system) node(service string) *node {
-	for _, n := range s.nodes {
-		if n.program == service {
-			return n
+// program returns the first program of a service: "edge", "api" or "ingest". The field of that name is its base URL.
+func (s *system) program(service string) *program {
+	for _, p := range s.programs {
+		if p.name == service {
+			return p
 		}
 	}
 	return nil
 }
 
-// startNode adds one more node of a service to a system of services and returns it when it is ready, with its base URL.
-func (s *system) startNode(t *testing.T, service string) (n *node, base string) {
+// startAnother adds one more program of a service and returns it, with its base URL, when it is ready.
+func (s *system) startAnother(t *testing.T, service string) (p *program, base string) {
 	t.Helper()
 	base = "http://" + freeAddress(t)
-	n = s.add(service, base)
-	n.start(t)
-	return n, base
+	p = s.add(service, base)
+	p.start(t)
+	return p, base
 }
 
 // start starts all programs and returns when all are ready.
 func (s *system) start(t *testing.T) {
 	t.Helper()
-	for _, n := range s.nodes {
-		n.launch(t)
+	for _, p := range s.programs {
+		p.launch(t)
 	}
-	for _, n := range s.nodes {
-		n.awaitReady(t)
+	s.awaitReady(t)
+}
+
+// awaitReady returns when all programs are ready.
+func (s *system) awaitReady(t *testing.T) {
+	t.Helper()
+	for _, p := range s.programs {
+		p.awaitReady(t)
 	}
 }
 
-// stop asks all programs to end as a supervisor does.
+// stop ends all programs by SIGTERM, see end.
 func (s *system) stop(t *testing.T) {
 	t.Helper()
 	s.end(t, syscall.SIGTERM)
 }
 
-// end sends a signal to one program after the other and requires that each ends, in time and with exit code 0.
+// end ends one program after the other by a signal and requires that each ends in time and with exit code 0.
 func (s *system) end(t *testing.T, sig syscall.Signal) {
 	t.Helper()
-	for _, n := range s.nodes {
-		n.end(t, sig)
+	for _, p := range s.programs {
+		p.end(t, sig)
 	}
 }
 
-// admin runs an admin command on the system's data, requires that it succeeds, and returns its one line of output.
+// admin runs an admin command, requires that it succeeds, and returns its output without the line end.
 func (s *system) admin(t *testing.T, args ...string) string {
 	t.Helper()
-	out, errOut, code := s.nodes[0].command(t, args...)
+	out, errOut, code := s.programs[0].command(t, args...)
 	if code != 0 {
 		t.Fatalf("%q: exit code %d, want 0\nstdout: %s\nstderr: %s", args, code, out, errOut)
 	}
 	return strings.TrimSuffix(out, "\n")
 }
 
-// freeAddress returns a loopback address that nothing listens on. Its port is below those that Linux gives to
-// outgoing connections: while the service is down, one of them could take the port, even connect to itself on it.
+// freeAddress returns a loopback address that nothing listens on. Its port is below Linux's ports of outgoing
+// connections, because one of those could take the port while the program is down.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	for range 100 {
 		ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10000+mathrand.IntN(22000)))
-		if err == nil {
-			defer ln.Close()
+		if err != nil {
+			continue
+		}
+		ln.Close()
+		if _, taken := addresses.LoadOrStore(ln.Addr().String(), true); !taken {
 			return ln.Addr().String()
 		}
 	}
@@ -222,28 +243,13 @@ func freeAddress(t *testing.T) string {
 	return ""
 }
 
+// addresses holds what freeAddress has returned, since a program may listen on its address much later.
+var addresses sync.Map
+
 // address returns the host:port of a base URL.
 func address(base string) string { return strings.TrimPrefix(base, "http://") }
 
-// eventually calls ok until it returns nil, and fails the test with its last error when the time is up.
-func eventually(t *testing.T, within time.Duration, ok func() error) {
-	t.Helper()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(within); ; <-tick.C {
-		err := ok()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("still so after %s: %v", within, err)
-		}
-	}
-}
-
 func writeFile(t *testing.T, path, content string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(path, []byte(content), 0o600))
 }

@@ -12,9 +12,18 @@ import (
 // All is one engine of each kind.
 type All struct{ Postgres, Kafka, ClickHouse *Engine }
 
-// StartAll returns Postgres, Kafka and ClickHouse, each in its own folder in dir. Those that are not in the environment
-// start at the same time. After an error none runs.
+// OpenAll returns the engines that the environment names and starts the others at the same time, each in its own folder
+// in dir. After an error none runs.
+func OpenAll(ctx context.Context, dir string, log *slog.Logger) (*All, error) {
+	return startAll(ctx, dir, log, Postgres, Kafka, ClickHouse)
+}
+
+// StartAll is OpenAll, but it starts all engines, whatever the environment names.
 func StartAll(ctx context.Context, dir string, log *slog.Logger) (*All, error) {
+	return startAll(ctx, dir, log, StartPostgres, StartKafka, StartClickHouse)
+}
+
+func startAll(ctx context.Context, dir string, log *slog.Logger, postgres, kafka, clickhouse Starter) (*All, error) {
 	var a All
 	group, ctx := errgroup.WithContext(ctx)
 	start := func(e **Engine, name string, starter Starter) {
@@ -23,9 +32,9 @@ func StartAll(ctx context.Context, dir string, log *slog.Logger) (*All, error) {
 			return err
 		})
 	}
-	start(&a.Postgres, "postgres", Postgres)
-	start(&a.Kafka, "kafka", Kafka)
-	start(&a.ClickHouse, "clickhouse", ClickHouse)
+	start(&a.Postgres, "postgres", postgres)
+	start(&a.Kafka, "kafka", kafka)
+	start(&a.ClickHouse, "clickhouse", clickhouse)
 	if err := group.Wait(); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
@@ -35,14 +44,17 @@ func StartAll(ctx context.Context, dir string, log *slog.Logger) (*All, error) {
 // Engines returns the engines.
 func (a *All) Engines() []*Engine { return []*Engine{a.ClickHouse, a.Kafka, a.Postgres} }
 
-// Close closes the engines.
+// Close closes the engines at the same time.
 func (a *All) Close() error {
-	var errs []error
-	for _, e := range a.Engines() {
+	engines := a.Engines()
+	errs := make([]error, len(engines))
+	var group errgroup.Group
+	for i, e := range engines {
 		if e != nil {
-			errs = append(errs, e.Close())
+			group.Go(func() error { errs[i] = e.Close(); return nil })
 		}
 	}
+	_ = group.Wait() // the errors are in errs
 	return errors.Join(errs...)
 }
 

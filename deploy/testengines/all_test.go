@@ -12,7 +12,7 @@ func TestEnvironmentLeadsToAllEngines(t *testing.T) {
 	for _, name := range []string{testengines.PostgresEnv, testengines.KafkaEnv, testengines.ClickHouseEnv, testengines.ClickHouseHTTPEnv} {
 		t.Setenv(name, "")
 	}
-	all, err := testengines.StartAll(t.Context(), t.TempDir(), discard)
+	all, err := testengines.OpenAll(t.Context(), t.TempDir(), discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +25,7 @@ func TestEnvironmentLeadsToAllEngines(t *testing.T) {
 		name, value, _ := strings.Cut(variable, "=")
 		t.Setenv(name, value)
 	}
-	found, err := testengines.StartAll(t.Context(), t.TempDir(), discard)
+	found, err := testengines.OpenAll(t.Context(), t.TempDir(), discard)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	engines, err := testengines.StartAll(ctx, filepath.Join(data, "engines"), logs.Logger(stderr))
+	engines, err := testengines.OpenAll(ctx, filepath.Join(data, "engines"), logs.Logger(stderr))
 	if err != nil {
 		return err
 	}

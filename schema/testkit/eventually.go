@@ -10,8 +10,12 @@ import (
 // on a busy machine.
 const Patience = 30 * time.Second
 
-// pollInterval is the time between two looks at a state.
-const pollInterval = 2 * time.Millisecond
+// Pauses between two looks at a state grow from minPause to maxPause: short waits end at once, long ones take little
+// CPU from what they wait for.
+const (
+	minPause = time.Millisecond
+	maxPause = 20 * time.Millisecond
+)
 
 // Eventually waits until condition holds, and fails the test if it does not within Patience.
 func Eventually(tb testing.TB, what string, condition func() bool) {
@@ -41,9 +45,12 @@ func SucceedsWithin(tb testing.TB, d time.Duration, check func() error) {
 // Poll calls check until it returns nil, and returns its last error if it does not within d. It serves processes that
 // a test starts, which have no testing.TB.
 func Poll(d time.Duration, check func() error) error {
-	for deadline := time.Now().Add(d); ; time.Sleep(pollInterval) {
+	pause := minPause
+	for deadline := time.Now().Add(d); ; {
 		if err := check(); err == nil || time.Now().After(deadline) {
 			return err
 		}
+		time.Sleep(pause)
+		pause = min(2*pause, maxPause)
 	}
 }

@@ -148,7 +148,7 @@ func TestPolling(t *testing.T) {
 		})
 		t.Run(name+" ends soon after the state is reached", func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				if took, failed := after(700 * time.Millisecond); took > 710*time.Millisecond || failed != "" {
+				if took, failed := after(700 * time.Millisecond); took > 720*time.Millisecond || failed != "" {
 					t.Errorf("took %v, failure %q", took, failed)
 				}
 			})
@@ -156,7 +156,7 @@ func TestPolling(t *testing.T) {
 		t.Run(name+" fails with the reason at the bound", func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				took, failed := after(time.Hour)
-				if took < test.bound || took > test.bound+10*time.Millisecond || !strings.Contains(failed, "a reason") {
+				if took < test.bound || took > test.bound+20*time.Millisecond || !strings.Contains(failed, "a reason") {
 					t.Errorf("took %v, failure %q", took, failed)
 				}
 			})

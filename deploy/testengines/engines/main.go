@@ -48,7 +48,7 @@ func run(ctx context.Context, data string, command []string) (err error) {
 			return err
 		}
 	}
-	engines, err := testengines.StartAll(ctx, data, log)
+	engines, err := testengines.OpenAll(ctx, data, log)
 	if err != nil && len(command) > 0 && os.Getenv(testengines.RequireEnv) != "1" {
 		fmt.Fprintf(os.Stderr, "\n*** some engines are not available, tests that need them are skipped: %v\n\n", err)
 		return execute(ctx, command, nil)

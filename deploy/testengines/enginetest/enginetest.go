@@ -37,8 +37,11 @@ const cleanupTimeout = 30 * time.Second
 type Engines struct {
 	postgres, kafka, clickhouse shared
 
-	mu  sync.Mutex
-	dir string // of all engines, empty until one is started
+	mu      sync.Mutex
+	dir     string             // of all engines, empty until one is started
+	sets    int                // how many sets Lend has tried to start
+	started []*testengines.All // by Lend
+	idle    []*testengines.All // those of started that no test uses
 }
 
 // shared is an engine that is started at most once, or the error of that start.
@@ -66,11 +69,10 @@ func (r run) Run() int {
 }
 
 func (e *Engines) close() error {
+	all := append(e.started, &testengines.All{Postgres: e.postgres.engine, Kafka: e.kafka.engine, ClickHouse: e.clickhouse.engine})
 	var errs []error
-	for _, s := range []*shared{&e.postgres, &e.kafka, &e.clickhouse} {
-		if s.engine != nil {
-			errs = append(errs, s.engine.Close())
-		}
+	for _, engines := range all {
+		errs = append(errs, engines.Close())
 	}
 	if e.dir != "" {
 		errs = append(errs, os.RemoveAll(e.dir))
@@ -81,7 +83,11 @@ func (e *Engines) close() error {
 // Postgres returns the URL of a new database, which is dropped when the test ends.
 func (e *Engines) Postgres(tb testing.TB) string {
 	tb.Helper()
-	admin := e.get(tb, &e.postgres, "postgres", testengines.Postgres).Addr
+	return postgresDatabase(tb, e.get(tb, &e.postgres, "postgres", testengines.Postgres).Addr)
+}
+
+func postgresDatabase(tb testing.TB, admin string) string {
+	tb.Helper()
 	name := Name()
 	execPostgres := func(ctx context.Context, sql string) error {
 		conn, err := pgx.Connect(ctx, admin)
