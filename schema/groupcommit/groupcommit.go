@@ -1,8 +1,12 @@
-// Package gather has calls that come at the same time done together. While a batch of calls is under way the next one
-// gathers, and goes when the first is done. No call waits for company: one that finds nothing under way goes at once.
+// Package groupcommit runs calls that arrive at the same time as one batch. While a batch runs, further calls queue up;
+// they form the next batch. No call waits for others to arrive: if no batch is running, a call runs at once, alone.
 //
-// It is for work of which many pieces cost little more than one, such as rows in one transaction: one round trip, one
-// sync of the disk. Databases know it as group commit.
+//	calls   a  b c d      e          a arrives while nothing runs, e while b, c and d run
+//	        │  └─┬─┘      │
+//	batches [ a ][ b c d ][ e ]      one after the other
+//
+// Use it for work of which many pieces cost little more than one, such as rows in a transaction: a batch costs one round
+// trip and one sync of the disk. Databases call this group commit.
 package groupcommit
 
 import (
@@ -16,88 +20,89 @@ import (
 	"linkstream/schema"
 )
 
-// ErrFull is the outcome of a call for which there is no room among those that wait.
+// ErrFull is returned by Submit if the queue is full. Its code is CodeUnavailable.
 var ErrFull error = schema.Errorf(schema.CodeUnavailable, "too many calls are waiting")
 
-// Limits bound what a Group takes on.
+// Limits bound the work of a Group.
 type Limits struct {
-	Batch   int           // calls in a batch
-	Waiting int           // calls that wait for their batch
-	Time    time.Duration // that a batch may take
+	Batch   int           // calls per batch
+	Queue   int           // calls that wait for the next batches
+	Timeout time.Duration // of a batch
 }
 
-// Group gathers calls. Its methods may be called concurrently. While no call is under way it holds no goroutine, so that
-// there is nothing to close.
+// Group batches calls. Its methods may be called concurrently. It has a goroutine only while a batch runs, so it needs no
+// Close.
 type Group[T any] struct {
 	limits Limits
-	run    func(ctx context.Context, batch []*Call[T]) error
+	commit func(ctx context.Context, batch []*Call[T]) error
 
 	mu      sync.Mutex
-	busy    bool      // a batch is under way
-	waiting list.List // of *Call[T], the first to come in front
+	running bool      // a goroutine runs batches
+	queue   list.List // of *Call[T], the oldest in front
 }
 
-// Call is one call of a batch. It belongs to run until run returns.
+// Call is one call of a batch. It belongs to the commit function until that returns.
 type Call[T any] struct {
-	Value T     // what the call was made with, and what its caller gets back: run may change it
-	Err   error // what becomes of this call alone; nil: it succeeded, if run did
+	Value T     // the argument of Submit; the commit function may change it to the result
+	Err   error // the outcome of this call alone, unless the commit function returns an error
 
-	done  chan struct{}
-	place *list.Element // among those that wait
-	batch *batch        // nil while it waits
+	done  chan struct{} // closed when Value and Err are final
+	place *list.Element // in the queue
+	batch *batch        // nil while the call is in the queue
 }
 
-// batch is what the callers of a batch have in common.
+// batch counts the callers that wait for the outcome of a batch.
 type batch struct {
-	callers int // that wait for its end
+	callers int
 	cancel  context.CancelFunc
 }
 
-// New returns a Group whose batches are done by run, one after the other. An error that run returns is the outcome of all
-// calls of the batch; a panic is such an error, with CodeInternal. The context of a batch ends when its callers' contexts
-// have all ended, or when Limits.Time is over.
-func New[T any](limits Limits, run func(ctx context.Context, batch []*Call[T]) error) *Group[T] {
-	return &Group[T]{limits: limits, run: run}
+// New returns a Group that passes each batch to commit, one at a time. An error that commit returns is the outcome of all
+// calls of the batch, and a panic is such an error, with CodeInternal. The context of a batch is canceled when the contexts
+// of all its callers are done, or after limits.Timeout.
+func New[T any](limits Limits, commit func(ctx context.Context, batch []*Call[T]) error) *Group[T] {
+	return &Group[T]{limits: limits, commit: commit}
 }
 
-// Do has value done with those of other calls, and returns what run has made of it. ErrFull if there is no room. Where ctx
-// ends first, its error is returned at once: the call never will be made, or it is under way and may succeed or fail unseen.
-func (g *Group[T]) Do(ctx context.Context, value T) (T, error) {
+// Submit adds value to the next batch, waits until that is committed, and returns the call's Value and Err. ErrFull if the
+// queue is full. If ctx is done first, Submit returns its error at once: a call that is still in the queue is removed from
+// it; one that is already in a batch may succeed or fail unseen.
+func (g *Group[T]) Submit(ctx context.Context, value T) (T, error) {
 	call := &Call[T]{Value: value}
-	if err := g.join(call); err != nil {
+	if err := g.enqueue(call); err != nil {
 		return value, err
 	}
 	select {
 	case <-call.done:
 		return call.Value, call.Err
 	case <-ctx.Done():
-		g.leave(call)
+		g.abandon(call)
 		return value, ctx.Err()
 	}
 }
 
-// join makes the call wait for its batch.
-func (g *Group[T]) join(call *Call[T]) error {
+// enqueue adds the call to the queue and makes sure that a goroutine runs batches.
+func (g *Group[T]) enqueue(call *Call[T]) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.waiting.Len() >= g.limits.Waiting {
+	if g.queue.Len() >= g.limits.Queue {
 		return ErrFull
 	}
 	call.done = make(chan struct{})
-	call.place = g.waiting.PushBack(call)
-	if !g.busy {
-		g.busy = true
-		go g.work()
+	call.place = g.queue.PushBack(call)
+	if !g.running {
+		g.running = true
+		go g.runBatches()
 	}
 	return nil
 }
 
-// leave is called where a call's context has ended.
-func (g *Group[T]) leave(call *Call[T]) {
+// abandon removes a call from the queue. If the call is in a batch, it cancels the batch unless other callers wait for it.
+func (g *Group[T]) abandon(call *Call[T]) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if call.batch == nil {
-		g.waiting.Remove(call.place)
+		g.queue.Remove(call.place)
 		return
 	}
 	if call.batch.callers--; call.batch.callers == 0 {
@@ -105,15 +110,15 @@ func (g *Group[T]) leave(call *Call[T]) {
 	}
 }
 
-// work does batches until no call waits.
-func (g *Group[T]) work() {
+// runBatches runs batches until the queue is empty.
+func (g *Group[T]) runBatches() {
 	for {
-		runtime.Gosched() // callers that are ready to run come along
-		ctx, calls := g.take()
+		runtime.Gosched() // lets callers that are ready to run join the batch
+		ctx, calls := g.nextBatch()
 		if len(calls) == 0 {
 			return
 		}
-		g.do(ctx, calls)
+		g.runBatch(ctx, calls)
 		calls[0].batch.cancel()
 		for _, call := range calls {
 			close(call.done)
@@ -121,27 +126,29 @@ func (g *Group[T]) work() {
 	}
 }
 
-// take returns the next batch. An empty one means that nothing is under way any more.
-func (g *Group[T]) take() (context.Context, []*Call[T]) {
+// nextBatch takes the oldest calls from the queue. If there are none, the caller must end: the next call starts another
+// goroutine.
+func (g *Group[T]) nextBatch() (context.Context, []*Call[T]) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	n := min(g.waiting.Len(), g.limits.Batch)
-	if g.busy = n > 0; !g.busy {
+	n := min(g.queue.Len(), g.limits.Batch)
+	if n == 0 {
+		g.running = false
 		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), g.limits.Time)
+	ctx, cancel := context.WithTimeout(context.Background(), g.limits.Timeout)
 	common := &batch{callers: n, cancel: cancel}
 	calls := make([]*Call[T], n)
 	for i := range calls {
-		calls[i] = g.waiting.Remove(g.waiting.Front()).(*Call[T])
+		calls[i] = g.queue.Remove(g.queue.Front()).(*Call[T])
 		calls[i].batch = common
 	}
 	return ctx, calls
 }
 
-// do runs a batch. A panic is an error of all its calls, since it must end neither the program nor the goroutine that
-// others wait for.
-func (g *Group[T]) do(ctx context.Context, calls []*Call[T]) {
+// runBatch commits a batch. It turns a panic into an error of all calls, because a panic must end neither the program nor
+// the goroutine that later calls depend on.
+func (g *Group[T]) runBatch(ctx context.Context, calls []*Call[T]) {
 	err := error(nil)
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -154,5 +161,5 @@ func (g *Group[T]) do(ctx context.Context, calls []*Call[T]) {
 			call.Err = err
 		}
 	}()
-	err = g.run(ctx, calls)
+	err = g.commit(ctx, calls)
 }

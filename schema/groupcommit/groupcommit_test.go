@@ -14,30 +14,31 @@ import (
 	"linkstream/schema/groupcommit"
 )
 
-var limits = groupcommit.Limits{Batch: 3, Waiting: 8, Time: 10 * time.Second}
+var limits = groupcommit.Limits{Batch: 3, Queue: 8, Timeout: 10 * time.Second}
 
 var errOdd = errors.New("odd")
 
-// held is a Group whose batches wait to be let go. It answers a number with its square, and an odd one with an error too.
-type held struct {
+// gated is a Group whose batches wait until the test finishes them. The result of a number is its square; an odd number
+// also gets errOdd.
+type gated struct {
 	*groupcommit.Group[int]
-	batches chan []int           // those that have begun
-	letGo   chan func() error    // ends the batch under way; what it returns is the outcome of all
-	ctx     chan context.Context // of the batch that has begun
+	batches  chan []int           // the values of each batch that began
+	contexts chan context.Context // the context of each batch that began
+	finishes chan func() error    // finishes the running batch, with the function's error as its outcome
 }
 
-func newHeld(limits groupcommit.Limits) *held {
-	h := &held{batches: make(chan []int, 100), letGo: make(chan func() error), ctx: make(chan context.Context, 100)}
-	h.Group = groupcommit.New(limits, func(ctx context.Context, batch []*groupcommit.Call[int]) error {
+func newGated(limits groupcommit.Limits) *gated {
+	g := &gated{batches: make(chan []int, 100), finishes: make(chan func() error), contexts: make(chan context.Context, 100)}
+	g.Group = groupcommit.New(limits, func(ctx context.Context, batch []*groupcommit.Call[int]) error {
 		var values []int
 		for _, call := range batch {
 			values = append(values, call.Value)
 		}
-		h.ctx <- ctx
-		h.batches <- values
+		g.contexts <- ctx
+		g.batches <- values
 		select {
-		case end := <-h.letGo:
-			if err := end(); err != nil {
+		case finish := <-g.finishes:
+			if err := finish(); err != nil {
 				return err
 			}
 		case <-ctx.Done():
@@ -51,38 +52,38 @@ func newHeld(limits groupcommit.Limits) *held {
 		}
 		return nil
 	})
-	return h
+	return g
 }
 
 func succeed() error { return nil }
 
-// outcome is what a call has returned.
+// outcome is what Submit returned.
 type outcome struct {
 	value int
 	err   error
 }
 
-// call makes calls, each in a goroutine of its own, one after the other.
-func (h *held) call(ctx context.Context, values ...int) []*outcome {
+// submit submits values in this order, each from its own goroutine.
+func (g *gated) submit(ctx context.Context, values ...int) []*outcome {
 	outcomes := make([]*outcome, len(values))
 	for i, value := range values {
 		o := &outcome{}
 		outcomes[i] = o
-		go func() { o.value, o.err = h.Do(ctx, value) }()
+		go func() { o.value, o.err = g.Submit(ctx, value) }()
 		synctest.Wait()
 	}
 	return outcomes
 }
 
-func (h *held) end(f func() error) {
-	h.letGo <- f
+func (g *gated) finish(with func() error) {
+	g.finishes <- with
 	synctest.Wait()
 }
 
-func wantBatch(t *testing.T, h *held, want ...int) {
+func wantBatch(t *testing.T, g *gated, want ...int) {
 	t.Helper()
 	select {
-	case got := <-h.batches:
+	case got := <-g.batches:
 		if !slices.Equal(got, want) {
 			t.Fatalf("batch %v, want %v", got, want)
 		}
@@ -98,14 +99,14 @@ func wantOutcome(t *testing.T, got *outcome, value int, err error) {
 	}
 }
 
-func TestBatches(t *testing.T) {
-	t.Run("a call that finds nothing under way goes at once and alone", func(t *testing.T) {
+func TestSubmit(t *testing.T) {
+	t.Run("a call runs at once and alone if no batch is running", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			h, began := newHeld(limits), time.Now()
+			g, began := newGated(limits), time.Now()
 			for value := range 3 {
-				calls := h.call(t.Context(), value*2)
-				wantBatch(t, h, value*2)
-				h.end(succeed)
+				calls := g.submit(t.Context(), value*2)
+				wantBatch(t, g, value*2)
+				g.finish(succeed)
 				wantOutcome(t, calls[0], value*value*4, nil)
 			}
 			if took := time.Since(began); took != 0 {
@@ -113,13 +114,13 @@ func TestBatches(t *testing.T) {
 			}
 		})
 	})
-	t.Run("calls that come meanwhile go together, in their order, and each gets its own outcome", func(t *testing.T) {
+	t.Run("calls that arrive during a batch form the next ones, in order, and each gets its own outcome", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			h := newHeld(limits)
-			calls := h.call(t.Context(), 1, 2, 3, 4, 5, 6)
+			g := newGated(limits)
+			calls := g.submit(t.Context(), 1, 2, 3, 4, 5, 6)
 			for _, want := range [][]int{{1}, {2, 3, 4}, {5, 6}} {
-				wantBatch(t, h, want...)
-				h.end(succeed)
+				wantBatch(t, g, want...)
+				g.finish(succeed)
 			}
 			for i, call := range calls {
 				want := error(nil)
@@ -130,13 +131,13 @@ func TestBatches(t *testing.T) {
 			}
 		})
 	})
-	t.Run("an error of a batch is that of its calls and of no others", func(t *testing.T) {
+	t.Run("an error of a batch is the outcome of its calls only", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			h, failure := newHeld(limits), errors.New("down")
-			calls := h.call(t.Context(), 0, 2, 4, 6, 8)
-			h.end(succeed)
-			h.end(func() error { return failure })
-			h.end(succeed)
+			g, failure := newGated(limits), errors.New("down")
+			calls := g.submit(t.Context(), 0, 2, 4, 6, 8)
+			g.finish(succeed)
+			g.finish(func() error { return failure })
+			g.finish(succeed)
 			for i, want := range []error{nil, failure, failure, failure, nil} {
 				if !errors.Is(calls[i].err, want) {
 					t.Errorf("call %d: error %v, want %v", i, calls[i].err, want)
@@ -144,152 +145,151 @@ func TestBatches(t *testing.T) {
 			}
 		})
 	})
-	t.Run("a panic is an error of the batch, and the next one goes on", func(t *testing.T) {
+	t.Run("a panic is an error of the batch, and later batches run", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			h := newHeld(limits)
-			calls := h.call(t.Context(), 0, 2, 4, 6, 8)
-			h.end(func() error { panic("lost the thread") })
-			h.end(func() error { panic("lost the thread") })
-			h.end(succeed)
+			g := newGated(limits)
+			calls := g.submit(t.Context(), 0, 2, 4, 6, 8)
+			g.finish(func() error { panic("out of range") })
+			g.finish(func() error { panic("out of range") })
+			g.finish(succeed)
 			for i, call := range calls[:4] {
-				if call.err == nil || !strings.Contains(call.err.Error(), "lost the thread") {
+				if call.err == nil || !strings.Contains(call.err.Error(), "out of range") {
 					t.Errorf("call %d: error %v", i, call.err)
 				}
 			}
 			wantOutcome(t, calls[4], 64, nil)
 		})
 	})
-	t.Run("a call for which there is no room fails at once", func(t *testing.T) {
+	t.Run("a call fails at once if the queue is full", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			h := newHeld(groupcommit.Limits{Batch: 2, Waiting: 2, Time: time.Second})
-			calls := h.call(t.Context(), 2, 4, 6, 8)
+			g := newGated(groupcommit.Limits{Batch: 2, Queue: 2, Timeout: time.Second})
+			calls := g.submit(t.Context(), 2, 4, 6, 8)
 			wantOutcome(t, calls[3], 8, groupcommit.ErrFull)
-			h.end(succeed)
-			h.end(succeed)
+			g.finish(succeed)
+			g.finish(succeed)
 			wantOutcome(t, calls[2], 36, nil)
 		})
 	})
 }
 
-func TestContexts(t *testing.T) {
-	t.Run("a call whose context ends while it waits returns, and is never made", func(t *testing.T) {
+func TestContextDone(t *testing.T) {
+	t.Run("a call whose context is done in the queue returns and never runs", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			h := newHeld(limits)
+			g := newGated(limits)
 			ctx, cancel := context.WithCancel(t.Context())
-			first := h.call(t.Context(), 2)
-			left := h.call(ctx, 4)
-			stayed := h.call(t.Context(), 6)
+			first := g.submit(t.Context(), 2)
+			canceled := g.submit(ctx, 4)
+			other := g.submit(t.Context(), 6)
 			cancel()
 			synctest.Wait()
-			wantOutcome(t, left[0], 4, context.Canceled)
-			h.end(succeed)
-			wantBatch(t, h, 2)
-			wantBatch(t, h, 6)
-			h.end(succeed)
+			wantOutcome(t, canceled[0], 4, context.Canceled)
+			g.finish(succeed)
+			wantBatch(t, g, 2)
+			wantBatch(t, g, 6)
+			g.finish(succeed)
 			wantOutcome(t, first[0], 4, nil)
-			wantOutcome(t, stayed[0], 36, nil)
+			wantOutcome(t, other[0], 36, nil)
 		})
 	})
-	t.Run("a call whose context ends under way returns at once, and the others go on", func(t *testing.T) {
+	t.Run("a call whose context is done in a batch returns at once, and the others finish", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			h := newHeld(limits)
+			g := newGated(limits)
 			ctx, cancel := context.WithCancel(t.Context())
-			h.call(t.Context(), 2)
-			left, stayed := h.call(ctx, 4), h.call(t.Context(), 6)
-			h.end(succeed)
+			g.submit(t.Context(), 2)
+			canceled, other := g.submit(ctx, 4), g.submit(t.Context(), 6)
+			g.finish(succeed)
 			cancel()
 			synctest.Wait()
-			wantOutcome(t, left[0], 4, context.Canceled)
-			h.end(succeed)
-			wantOutcome(t, stayed[0], 36, nil)
+			wantOutcome(t, canceled[0], 4, context.Canceled)
+			g.finish(succeed)
+			wantOutcome(t, other[0], 36, nil)
 		})
 	})
-	t.Run("a batch for which nobody waits any more ends", func(t *testing.T) {
+	t.Run("a batch is canceled when its last caller is gone", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			h := newHeld(limits)
-			h.call(t.Context(), 2)
-			<-h.ctx
-			one, leave := context.WithCancel(t.Context())
-			other, leaveToo := context.WithCancel(t.Context())
-			h.call(one, 4)
-			h.call(other, 6)
-			h.end(succeed)
-			common := <-h.ctx
-			leave()
+			g := newGated(limits)
+			g.submit(t.Context(), 2)
+			<-g.contexts
+			one, cancelOne := context.WithCancel(t.Context())
+			other, cancelOther := context.WithCancel(t.Context())
+			g.submit(one, 4)
+			g.submit(other, 6)
+			g.finish(succeed)
+			common := <-g.contexts
+			cancelOne()
 			synctest.Wait()
 			if common.Err() != nil {
-				t.Fatal("the batch has ended although a caller waits for it")
+				t.Fatal("the batch was canceled while a caller waited for it")
 			}
-			leaveToo()
+			cancelOther()
 			synctest.Wait()
 			if common.Err() == nil {
-				t.Fatal("the batch goes on for nobody")
+				t.Fatal("the batch was not canceled")
 			}
-			next := h.call(t.Context(), 8)
-			h.end(succeed)
+			next := g.submit(t.Context(), 8)
+			g.finish(succeed)
 			wantOutcome(t, next[0], 64, nil)
 		})
 	})
-	t.Run("a batch that hangs ends in time, also where its callers have time", func(t *testing.T) {
+	t.Run("a batch that hangs is canceled after the timeout, though its callers would wait", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			h, began := newHeld(limits), time.Now()
-			calls := h.call(t.Context(), 2, 4)
-			time.Sleep(2*limits.Time + time.Second) // synctest's clock
+			g, began := newGated(limits), time.Now()
+			calls := g.submit(t.Context(), 2, 4)
+			time.Sleep(2*limits.Timeout + time.Second) // synctest's clock
 			synctest.Wait()
 			for _, call := range calls {
 				wantOutcome(t, call, call.value, context.DeadlineExceeded)
 			}
-			if took := time.Since(began); took != 2*limits.Time+time.Second {
+			if took := time.Since(began); took != 2*limits.Timeout+time.Second {
 				t.Errorf("took %v", took)
 			}
 		})
 	})
 }
 
-// TestCrowd has the guarantees of all the above hold at once: every call is made at most once and by one batch at a time,
-// and gets the answer to its own value.
-func TestCrowd(t *testing.T) {
+// Invariants: each call runs at most once and gets the result of its own value, and batches do not overlap.
+func TestSubmitConcurrently(t *testing.T) {
 	const callers, each = 32, 200
-	var made [callers * each]atomic.Int32
+	var runs [callers * each]atomic.Int32 // by value
 	var running atomic.Int32
 	var batches atomic.Int64
-	group := groupcommit.New(groupcommit.Limits{Batch: 16, Waiting: callers, Time: time.Minute},
+	group := groupcommit.New(groupcommit.Limits{Batch: 16, Queue: callers, Timeout: time.Minute},
 		func(_ context.Context, batch []*groupcommit.Call[int]) error {
 			if running.Add(1) > 1 {
-				t.Error("two batches are under way")
+				t.Error("two batches run at the same time")
 			}
 			defer running.Add(-1)
 			batches.Add(1)
 			for _, call := range batch {
-				made[call.Value].Add(1)
+				runs[call.Value].Add(1)
 				call.Value = -call.Value
 			}
 			if batch[0].Value%7 == 0 {
-				panic("unlucky")
+				panic("every seventh")
 			}
 			return nil
 		})
-	var crowd sync.WaitGroup
+	var submitters sync.WaitGroup
 	for caller := range callers {
-		crowd.Go(func() {
+		submitters.Go(func() {
 			for n := range each {
 				ctx, cancel := context.WithCancel(t.Context())
 				if n%5 == 0 {
 					go cancel()
 				}
 				value := caller*each + n
-				got, err := group.Do(ctx, value)
-				if err == nil && (got != -value || made[value].Load() != 1) {
-					t.Errorf("call %d: got %d, made %d times", value, got, made[value].Load())
+				got, err := group.Submit(ctx, value)
+				if err == nil && (got != -value || runs[value].Load() != 1) {
+					t.Errorf("call %d: got %d, ran %d times", value, got, runs[value].Load())
 				}
 				cancel()
 			}
 		})
 	}
-	crowd.Wait()
-	for value := range made {
-		if n := made[value].Load(); n > 1 {
-			t.Errorf("call %d was made %d times", value, n)
+	submitters.Wait()
+	for value := range runs {
+		if n := runs[value].Load(); n > 1 {
+			t.Errorf("call %d ran %d times", value, n)
 		}
 	}
 	t.Logf("%d batches for %d calls", batches.Load(), callers*each)

@@ -9,12 +9,12 @@ import (
 	"linkstream/schema/groupcommit"
 )
 
-// BenchmarkDo is what gathering itself costs a call, beside work that takes no time.
-func BenchmarkDo(b *testing.B) {
+// BenchmarkSubmit measures the cost of batching per call, with a commit function that does nothing.
+func BenchmarkSubmit(b *testing.B) {
 	for _, callers := range []int{1, 16, 64} {
 		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
 			batches := 0
-			group := groupcommit.New(groupcommit.Limits{Batch: 256, Waiting: 1 << 13, Time: time.Minute},
+			group := groupcommit.New(groupcommit.Limits{Batch: 256, Queue: 1 << 13, Timeout: time.Minute},
 				func(context.Context, []*groupcommit.Call[int]) error {
 					batches++
 					return nil
@@ -25,7 +25,7 @@ func BenchmarkDo(b *testing.B) {
 			b.SetParallelism(callers)
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
-					if _, err := group.Do(ctx, 1); err != nil {
+					if _, err := group.Submit(ctx, 1); err != nil {
 						b.Error(err)
 					}
 				}

@@ -16,7 +16,7 @@ import (
 )
 
 // creationLimits bound the links that are created together: those of a batch are one message to the server.
-var creationLimits = groupcommit.Limits{Batch: 256, Waiting: 8192, Time: 10 * time.Second}
+var creationLimits = groupcommit.Limits{Batch: 256, Queue: 8192, Timeout: 10 * time.Second}
 
 const (
 	// The lock on the domain's row, if it has one, keeps DeleteDomain waiting until the link is there to be seen.
@@ -60,7 +60,7 @@ type creation struct {
 // CreateLink implements schema.LinkStore. Links that are created at the same time go to the server together. One that is
 // not among those that were created goes there again on its own, and learns what stands in its way.
 func (s *Store) CreateLink(ctx context.Context, link *schema.Link) error {
-	made, err := s.creations.Do(ctx, creation{link: *link})
+	made, err := s.creations.Submit(ctx, creation{link: *link})
 	if err == nil && !made.done {
 		err = s.create(ctx, &made.link)
 	}

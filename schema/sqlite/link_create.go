@@ -11,7 +11,7 @@ import (
 )
 
 // creationLimits bound the links that are created together, and so for how long others wait to write.
-var creationLimits = groupcommit.Limits{Batch: 256, Waiting: 8192, Time: 10 * time.Second}
+var creationLimits = groupcommit.Limits{Batch: 256, Queue: 8192, Timeout: 10 * time.Second}
 
 const (
 	// createLink inserts nothing if there is no such account or domain.
@@ -26,7 +26,7 @@ const (
 // CreateLink implements schema.LinkStore. Links that are created at the same time share a transaction, of which the disk
 // is synced once.
 func (s *Store) CreateLink(ctx context.Context, link *schema.Link) error {
-	made, err := s.creations.Do(ctx, *link)
+	made, err := s.creations.Submit(ctx, *link)
 	if err != nil {
 		return wrap(err, "create link %q on domain %d", link.Hash, link.DomainID)
 	}
