@@ -73,7 +73,7 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 func (c *Config) Validate() error {
 	var errs []error
 	if c.MaxBatch < 1 || c.MaxBatch > maxBatch {
-		errs = append(errs, fmt.Errorf("-ingest.max-batch: %d is not 1 to %d", c.MaxBatch, maxBatch))
+		errs = append(errs, fmt.Errorf("-ingest.max-batch: %d is not between 1 and %d", c.MaxBatch, maxBatch))
 	}
 	if c.MaxWait <= 0 || c.MaxWait > time.Minute {
 		errs = append(errs, fmt.Errorf("-ingest.max-wait: %v is not above 0 and at most 1m", c.MaxWait))

@@ -89,13 +89,13 @@ func (c *Config) Validate() error {
 		invalid("-kafka.group: must not be empty")
 	}
 	if c.Session < minSession || c.Session > maxSession {
-		invalid("-kafka.session-timeout: %v is not %v to %v", c.Session, minSession, maxSession)
+		invalid("-kafka.session-timeout: %v is not between %v and %v", c.Session, minSession, maxSession)
 	}
 	if c.Partitions < 1 || c.Partitions > 10000 {
-		invalid("-kafka.partitions: %d is not 1 to 10000", c.Partitions)
+		invalid("-kafka.partitions: %d is not between 1 and 10000", c.Partitions)
 	}
 	if c.Replicas != -1 && (c.Replicas < 1 || c.Replicas > 100) {
-		invalid("-kafka.replicas: %d is not -1 or 1 to 100", c.Replicas)
+		invalid("-kafka.replicas: %d is not -1 or between 1 and 100", c.Replicas)
 	}
 	if _, ok := codecs[c.Compression]; !ok {
 		invalid("-kafka.compression: %q is not none, gzip, snappy, lz4 or zstd", c.Compression)

@@ -24,8 +24,8 @@ type Assignment struct {
 
 // Consume is a member of the consumer group until ctx is done. After each rebalance it calls onAssigned with the number
 // of partitions that this member has, which may be 0, and work once per partition, each call in its own goroutine with a
-// context that ends at the next rebalance. Another member gets the partition only after work has returned. Consume returns
-// once all these calls have returned.
+// context that ends at the next rebalance. Another member gets the partition after work has returned, or after the
+// session timeout if this member does not answer. Consume returns once all these calls have returned.
 func (c *Client) Consume(ctx context.Context, onAssigned func(context.Context, int), work func(context.Context, Assignment)) error {
 	// The partitions are counted before the group assigns them, so none that is added in between goes unread. kafka-go's
 	// own watcher counts them afterwards, and rejoins without a pause while the topic does not exist. After an error the
