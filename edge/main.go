@@ -42,6 +42,9 @@ func run(ctx context.Context, args []string, _, stderr io.Writer) error {
 	}
 	edgeservice.BoundGarbage()
 	log := logs.Logger(stderr)
+	if err := service.KeepPrivate(cfg.Spool.Dir, log); err != nil {
+		return err
+	}
 	port, err := service.ListenStandby(cfg.Listen, "text/plain; charset=utf-8", "The service is starting. Try again in a few seconds.\n", log)
 	if err != nil {
 		return err

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -79,9 +78,6 @@ func (a *App) start(ctx context.Context, log *slog.Logger) error {
 
 // lock makes sure that one process at a time has the data.
 func (a *App) lock(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("create data directory: %w", err)
-	}
 	lock, err := filelock.TryAcquire(filepath.Join(dir, "lock"))
 	if err != nil {
 		return fmt.Errorf("lock data directory: %w", err)
@@ -91,12 +87,16 @@ func (a *App) lock(dir string) error {
 }
 
 func (a *App) openTopics(ctx context.Context, log *slog.Logger) (*stream.Client, error) {
-	broker, err := startBroker(a.cfg.brokerDir(), log.With("service", "broker"))
+	secret, err := brokerSecret(a.cfg.brokerSecretPath())
+	if err != nil {
+		return nil, err
+	}
+	broker, err := startBroker(a.cfg.brokerDir(), secret, log.With("service", "broker"))
 	if err != nil {
 		return nil, err
 	}
 	a.onClose(func() error { broker.Close(); return nil })
-	client, err := stream.New(a.cfg.streamConfig(broker.ListenAddrs()), log)
+	client, err := stream.New(streamConfig(broker.ListenAddrs(), secret), log)
 	if err != nil {
 		return nil, err
 	}

@@ -1,29 +1,66 @@
 package main
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/twmb/franz-go/pkg/kfake"
+
+	"linkstream/schema/stream"
 )
+
+// brokerUser is the one user of the embedded broker. Every local process can connect to a port of the loopback
+// interface, so the broker asks for a password. With SCRAM the password itself is never sent.
+const brokerUser = "linkstream"
+
+// brokerSecret returns the password of brokerUser, which is in the file at path. It creates a random one if there is none.
+func brokerSecret(path string) (string, error) {
+	kept, err := os.ReadFile(path)
+	if err == nil && len(kept) > 0 {
+		return string(kept), nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("read broker secret: %w", err)
+	}
+	secret := rand.Text()
+	if err := os.WriteFile(path, []byte(secret), 0o600); err != nil {
+		return "", fmt.Errorf("write broker secret: %w", err)
+	}
+	return secret, nil
+}
 
 // startBroker starts the embedded broker: Kafka's protocol on a port of the loopback interface, its log
 // in dir.
-func startBroker(dir string, log *slog.Logger) (*kfake.Cluster, error) {
-	// After a kill this file is older than the log, and producers that number their batches would be refused.
-	if err := os.Remove(filepath.Join(dir, "seq_windows.json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("start broker: %w", err)
+func startBroker(dir, secret string, log *slog.Logger) (*kfake.Cluster, error) {
+	for _, stale := range []string{
+		"seq_windows.json", // after a kill it is older than the log, and producers that number their batches would be refused
+		"sasl.json",        // the users of the last start, which would take the place of those given here
+	} {
+		if err := os.Remove(filepath.Join(dir, stale)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("start broker: %w", err)
+		}
 	}
 	// SyncWrites: clicks leave the spool when the broker has acknowledged them, so that must be as durable as the spool.
-	broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.DataDir(dir), kfake.SyncWrites(), kfake.WithLogger(brokerLog{log}))
+	broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.DataDir(dir), kfake.SyncWrites(),
+		kfake.EnableSASL(), kfake.Superuser("SCRAM-SHA-256", brokerUser, secret), kfake.WithLogger(brokerLog{log}))
 	if err != nil {
 		return nil, fmt.Errorf("start broker in %q: %w", dir, err)
 	}
 	return broker, nil
+}
+
+// streamConfig is the embedded broker as the services see it.
+func streamConfig(addrs []string, secret string) stream.Config {
+	cfg := stream.DefaultConfig()
+	cfg.Brokers = strings.Join(addrs, ",")
+	cfg.SASL, cfg.Username, cfg.Password = "scram-sha-256", brokerUser, secret
+	return cfg
 }
 
 // brokerLog passes on what the broker says about trouble.

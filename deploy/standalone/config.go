@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	"linkstream/api/admin"
 	"linkstream/api/apiservice"
@@ -13,7 +12,6 @@ import (
 	"linkstream/ingest/ingestservice"
 	"linkstream/schema"
 	"linkstream/schema/service"
-	"linkstream/schema/stream"
 )
 
 // Config is the configuration of the whole service in one process.
@@ -66,9 +64,5 @@ func (c *Config) linksPath() string  { return filepath.Join(c.Data, "links.db") 
 func (c *Config) clicksPath() string { return filepath.Join(c.Data, "clicks.db") }
 func (c *Config) brokerDir() string  { return filepath.Join(c.Data, "broker") }
 
-// streamConfig is the embedded broker as the services see it.
-func (c *Config) streamConfig(addrs []string) stream.Config {
-	cfg := stream.DefaultConfig()
-	cfg.Brokers = strings.Join(addrs, ",")
-	return cfg
-}
+// brokerSecretPath is outside of brokerDir, so that the click log can be deleted without it.
+func (c *Config) brokerSecretPath() string { return filepath.Join(c.Data, "broker.secret") }

@@ -5,9 +5,7 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"os"
 
 	"linkstream/api/admin"
 	"linkstream/schema/service"
@@ -30,10 +28,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	options.EdgeURL = cfg.EdgeURL
+	log := logs.Logger(stderr)
+	if err := service.KeepPrivate(cfg.Data, log); err != nil {
+		return err
+	}
 	if len(command) > 0 {
 		return runCommand(ctx, cfg, options, command, stdout)
 	}
-	app, err := Start(ctx, cfg, stdout, logs.Logger(stderr))
+	app, err := Start(ctx, cfg, stdout, log)
 	if err != nil {
 		return err
 	}
@@ -42,9 +44,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 
 // runCommand runs an admin command on the stores alone, so it works beside a running service.
 func runCommand(ctx context.Context, cfg Config, options admin.Config, command []string, stdout io.Writer) error {
-	if err := os.MkdirAll(cfg.Data, 0o700); err != nil {
-		return fmt.Errorf("create data directory: %w", err)
-	}
 	links, err := sqlite.Open(ctx, cfg.linksPath())
 	if err != nil {
 		return err
