@@ -5,14 +5,15 @@ import (
 	"strings"
 )
 
-// Change says that what a cache may hold of a link, or of a host, is no longer so. It is sent on the topic "changes".
+// Change tells caches that a link or a host has changed. It is published on the topic "changes".
 type Change struct {
-	DomainID int64  // with Hash
-	Hash     string // of a link; "" for a change of a host
-	Host     string // of a domain
+	DomainID int64  // of the link
+	Hash     string // of the link; "" if a host has changed
+	Host     string // that has changed
 }
 
-// Key names what has changed, so that a compacted topic keeps one record of it.
+// Key returns the record key of the change: "link/1/abc" or "host/go.example.com". The compacted topic keeps one record
+// per key.
 func (c Change) Key() string {
 	if c.Hash == "" {
 		return "host/" + c.Host
@@ -20,7 +21,7 @@ func (c Change) Key() string {
 	return "link/" + strconv.FormatInt(c.DomainID, 10) + "/" + c.Hash
 }
 
-// ParseChange returns the change that has this key, and whether there is one.
+// ParseChange is the inverse of Key. It reports whether key is valid.
 func ParseChange(key string) (Change, bool) {
 	kind, rest, _ := strings.Cut(key, "/")
 	switch kind {

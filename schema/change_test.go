@@ -7,14 +7,14 @@ import (
 )
 
 func TestChange(t *testing.T) {
-	t.Run("its key leads back to it", func(t *testing.T) {
+	t.Run("ParseChange is the inverse of Key", func(t *testing.T) {
 		for _, want := range []schema.Change{{Host: "go.example.org"}, {Hash: "abc"}, {DomainID: 12, Hash: "a-b_C"}} {
 			if got, ok := schema.ParseChange(want.Key()); !ok || got != want {
 				t.Errorf("%q: got %+v, %v", want.Key(), got, ok)
 			}
 		}
 	})
-	t.Run("changes of different things have different keys", func(t *testing.T) {
+	t.Run("different changes have different keys", func(t *testing.T) {
 		keys := map[string]bool{}
 		changes := []schema.Change{{Host: "a"}, {Host: "A"}, {Hash: "a"}, {Hash: "A"}, {DomainID: 1, Hash: "a"}}
 		for _, c := range changes {
@@ -24,7 +24,7 @@ func TestChange(t *testing.T) {
 			t.Errorf("%d keys for %d changes", len(keys), len(changes))
 		}
 	})
-	t.Run("other keys are none", func(t *testing.T) {
+	t.Run("ParseChange rejects other keys", func(t *testing.T) {
 		for _, key := range []string{"", "host/", "host", "link/1", "link/x/abc", "link//abc", "link/1/a b", "other/1/abc"} {
 			if got, ok := schema.ParseChange(key); ok {
 				t.Errorf("%q: got %+v", key, got)

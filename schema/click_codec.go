@@ -21,27 +21,27 @@ const (
 	fieldAccountID
 )
 
-// MaxClickBodyLen bounds what AppendClickBody appends, in bytes: three varint fields and three byte fields at
-// their limits.
+// MaxClickBodyLen is the maximum number of bytes that AppendClickBody appends: three varint fields and three byte
+// fields at their limits.
 const MaxClickBodyLen = 3*11 + (3 + MaxUserAgentLen) + (3 + MaxReferrerLen) + (2 + MaxNetworkLen)
 
-// MaxClickLen bounds an encoded click in bytes.
+// MaxClickLen is the maximum length of an encoded click in bytes.
 const MaxClickLen = MaxClickBodyLen + (2 + len(Incarnation{})) + 6 + 11
 
-// AppendClick appends the click as click.proto has it. It does not allocate if dst has room.
+// AppendClick appends the encoding of click.proto. It does not allocate if dst has MaxClickLen bytes of capacity left.
 func AppendClick(dst []byte, c *Click) []byte {
 	return AppendClickBody(AppendClickIdentity(dst, c.Lane, c.Seq), c)
 }
 
-// AppendClickIdentity appends the fields that say where the click was recorded. A message in protobuf is the
-// concatenation of its fields, so identity and body may be made apart, and joined when they are sent.
+// AppendClickIdentity appends the fields that identify a click. A protobuf message is the concatenation of its fields,
+// so identity and body can be encoded separately and joined when they are sent.
 func AppendClickIdentity(dst []byte, lane Lane, seq uint64) []byte {
 	dst = appendBytes(dst, fieldIncarnation, lane.Incarnation[:], len(lane.Incarnation))
 	dst = appendVarint(dst, fieldLane, uint64(lane.Number))
 	return appendVarint(dst, fieldSeq, seq)
 }
 
-// AppendClickBody appends all other fields, byte fields cut to their limits.
+// AppendClickBody appends all other fields. It truncates byte fields to their limits.
 func AppendClickBody(dst []byte, c *Click) []byte {
 	dst = appendVarint(dst, fieldLinkID, uint64(c.LinkID))
 	dst = appendVarint(dst, fieldClickedAt, uint64(c.ClickedAt.UnixMilli()))
@@ -51,7 +51,7 @@ func AppendClickBody(dst []byte, c *Click) []byte {
 	return appendVarint(dst, fieldAccountID, uint64(c.AccountID))
 }
 
-// proto3 leaves fields out that have their zero value.
+// proto3 omits fields that have their zero value.
 func appendVarint(dst []byte, field protowire.Number, v uint64) []byte {
 	if v == 0 {
 		return dst
@@ -66,9 +66,9 @@ func appendBytes(dst []byte, field protowire.Number, v []byte, limit int) []byte
 	return protowire.AppendBytes(protowire.AppendTag(dst, field, protowire.BytesType), v[:min(len(v), limit)])
 }
 
-// DecodeClick reads a click from data into c, whose byte fields then borrow from data. Unknown fields are skipped; of a
-// repeated field the last one counts, as protobuf has it. It reports data that is not a Click, or that has no identity
-// that can be counted by: an incarnation of 16 bytes and a seq from 1.
+// DecodeClick decodes data into c, whose byte fields then alias data. As in protobuf, it skips unknown fields and uses
+// the last of a repeated field. It returns an error if data is not a Click, or if the click cannot be counted because
+// its identity is incomplete: an incarnation of 16 bytes and a seq from 1.
 func DecodeClick(data []byte, c *Click) error {
 	*c = Click{}
 	var ms int64
@@ -86,7 +86,7 @@ func DecodeClick(data []byte, c *Click) error {
 			v, n = protowire.ConsumeVarint(data)
 		case typ == protowire.BytesType && (field == fieldIncarnation || field >= fieldUserAgent && field <= fieldNetwork):
 			b, n = protowire.ConsumeBytes(data)
-		default: // a field of a later version, or one that changed its type: proto3 parsers skip both
+		default: // unknown, or with another type than ours: proto3 parsers skip both
 			field, n = 0, protowire.ConsumeFieldValue(field, typ, data)
 		}
 		if n < 0 {
@@ -123,4 +123,4 @@ func DecodeClick(data []byte, c *Click) error {
 	return nil
 }
 
-var errNoIdentity = errors.New("decode click: no incarnation of 16 bytes with a seq from 1")
+var errNoIdentity = errors.New("decode click: no incarnation of 16 bytes and seq from 1")

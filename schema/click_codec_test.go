@@ -27,7 +27,7 @@ func sampleClick() schema.Click {
 	}
 }
 
-// largestClick has every field at its longest.
+// largestClick has the largest encoding of every field.
 func largestClick() schema.Click {
 	click := schema.Click{
 		Lane:      schema.Lane{Incarnation: schema.Incarnation(bytes.Repeat([]byte{0xff}, 16)), Number: math.MaxUint32},
@@ -43,21 +43,21 @@ func largestClick() schema.Click {
 }
 
 func TestAppendClick(t *testing.T) {
-	t.Run("appends to what is there", func(t *testing.T) {
+	t.Run("appends to dst", func(t *testing.T) {
 		click := sampleClick()
 		got := schema.AppendClick([]byte("before"), &click)
 		if want := append([]byte("before"), schema.AppendClick(nil, &click)...); !bytes.Equal(got, want) {
 			t.Fatalf("got %q, want %q", got, want)
 		}
 	})
-	t.Run("is identity and body, one after the other", func(t *testing.T) {
+	t.Run("equals the identity followed by the body", func(t *testing.T) {
 		click := sampleClick()
 		got := schema.AppendClickBody(schema.AppendClickIdentity(nil, click.Lane, click.Seq), &click)
 		if want := schema.AppendClick(nil, &click); !bytes.Equal(got, want) {
 			t.Fatalf("got %x, want %x", got, want)
 		}
 	})
-	t.Run("cuts byte fields to their limits", func(t *testing.T) {
+	t.Run("truncates byte fields to their limits", func(t *testing.T) {
 		click := largestClick()
 		var got schema.Click
 		if err := schema.DecodeClick(schema.AppendClick(nil, &click), &got); err != nil {
@@ -65,7 +65,7 @@ func TestAppendClick(t *testing.T) {
 		}
 		sameClick(t, got, withinLimits(click))
 	})
-	t.Run("takes as many bytes as the limits say, and never more", func(t *testing.T) {
+	t.Run("reaches MaxClickLen and never exceeds it", func(t *testing.T) {
 		click := largestClick()
 		if n := len(schema.AppendClickBody(nil, &click)); n != schema.MaxClickBodyLen {
 			t.Errorf("the largest body has %d bytes, MaxClickBodyLen is %d", n, schema.MaxClickBodyLen)
@@ -83,7 +83,7 @@ func TestAppendClick(t *testing.T) {
 	})
 }
 
-// withinLimits returns the click as AppendClick cuts it.
+// withinLimits returns the click as AppendClick truncates it.
 func withinLimits(c schema.Click) schema.Click {
 	c.UserAgent = c.UserAgent[:min(len(c.UserAgent), schema.MaxUserAgentLen)]
 	c.Referrer = c.Referrer[:min(len(c.Referrer), schema.MaxReferrerLen)]
@@ -96,14 +96,14 @@ func TestDecodeClick(t *testing.T) {
 	data := schema.AppendClick(nil, &click)
 	decodes := func(t *testing.T, data []byte) {
 		t.Helper()
-		got := largestClick() // nothing of an earlier click may stay
+		got := largestClick() // nothing of an earlier click may remain
 		if err := schema.DecodeClick(data, &got); err != nil {
 			t.Fatal(err)
 		}
 		sameClick(t, got, click)
 	}
-	t.Run("reads every field", func(t *testing.T) { decodes(t, data) })
-	t.Run("answers the time in UTC", func(t *testing.T) {
+	t.Run("decodes every field", func(t *testing.T) { decodes(t, data) })
+	t.Run("returns the time in UTC", func(t *testing.T) {
 		var got schema.Click
 		if err := schema.DecodeClick(data, &got); err != nil || got.ClickedAt.Location() != time.UTC {
 			t.Fatalf("error %v, location %v", err, got.ClickedAt.Location())
@@ -121,7 +121,7 @@ func TestDecodeClick(t *testing.T) {
 		with = protowire.AppendString(protowire.AppendTag(with, 3, protowire.BytesType), "not a number")
 		decodes(t, with)
 	})
-	t.Run("takes the last of a repeated field", func(t *testing.T) {
+	t.Run("uses the last of a repeated field", func(t *testing.T) {
 		other := largestClick()
 		decodes(t, append(schema.AppendClick(nil, &other), data...))
 	})
@@ -144,7 +144,7 @@ func unknownFields(first protowire.Number) (b []byte) {
 	return protowire.AppendTag(b, first+4, protowire.EndGroupType)
 }
 
-func TestDecodeClickRefuses(t *testing.T) {
+func TestDecodeClickRejects(t *testing.T) {
 	click := sampleClick()
 	data := schema.AppendClick(nil, &click)
 	identity := len(schema.AppendClickIdentity(nil, click.Lane, click.Seq))
@@ -155,7 +155,7 @@ func TestDecodeClickRefuses(t *testing.T) {
 			t.Fatalf("%x was read as %+v", data, got)
 		}
 	}
-	t.Run("input cut inside a field, or before the identity is complete", func(t *testing.T) {
+	t.Run("data that ends inside a field or before the identity is complete", func(t *testing.T) {
 		for n := range len(data) {
 			var got schema.Click
 			err := schema.DecodeClick(data[:n], &got)
@@ -173,7 +173,7 @@ func TestDecodeClickRefuses(t *testing.T) {
 	t.Run("no seq", func(t *testing.T) {
 		refuses(t, schema.AppendClickBody(schema.AppendClickIdentity(nil, click.Lane, 0), &click))
 	})
-	t.Run("what is no protobuf at all", func(t *testing.T) {
+	t.Run("data that is not protobuf", func(t *testing.T) {
 		refuses(t, nil)
 		for _, junk := range []string{"hello", "\x00", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", "\x0b", "\x0c"} {
 			refuses(t, []byte(junk))
@@ -192,8 +192,8 @@ func startsField(data []byte, n int) bool {
 	return at == n
 }
 
-// FuzzDecodeClick holds any input against the protobuf runtime. What both read is the same click, and it stays the
-// same when it is written and read again.
+// FuzzDecodeClick compares DecodeClick with the protobuf runtime: both decode the same click from any data, and encoding
+// and decoding it again does not change it.
 func FuzzDecodeClick(f *testing.F) {
 	for _, click := range []schema.Click{sampleClick(), largestClick()} {
 		data := schema.AppendClick(nil, &click)
@@ -207,7 +207,7 @@ func FuzzDecodeClick(f *testing.F) {
 		err := schema.DecodeClick(data, &click)
 		msg := dynamicpb.NewMessage(typ)
 		if protoErr := proto.Unmarshal(data, msg); protoErr != nil {
-			return // the runtime refuses fields with numbers that no message can have, DecodeClick skips them
+			return // the runtime rejects field numbers that no message can have, DecodeClick skips them
 		}
 		want := clickOf(msg)
 		fields := typ.Fields()

@@ -14,10 +14,10 @@ import (
 	"linkstream/schema"
 )
 
-// TestClickAgreesWithProtobuf holds the codec written by hand against click.proto as the protobuf runtime reads it.
+// TestClickAgreesWithProtobuf compares the hand-written codec with click.proto as the protobuf runtime interprets it.
 func TestClickAgreesWithProtobuf(t *testing.T) {
 	typ := compileClick(t)
-	t.Run("the runtime reads what AppendClick wrote", rapid.MakeCheck(func(t *rapid.T) {
+	t.Run("the runtime decodes what AppendClick encodes", rapid.MakeCheck(func(t *rapid.T) {
 		click := drawClick(t)
 		msg := dynamicpb.NewMessage(typ)
 		if err := proto.Unmarshal(schema.AppendClick(nil, &click), msg); err != nil {
@@ -28,7 +28,7 @@ func TestClickAgreesWithProtobuf(t *testing.T) {
 		}
 		sameClick(t, clickOf(msg), click)
 	}))
-	t.Run("DecodeClick reads what the runtime wrote", rapid.MakeCheck(func(t *rapid.T) {
+	t.Run("DecodeClick decodes what the runtime encodes", rapid.MakeCheck(func(t *rapid.T) {
 		click := drawClick(t)
 		data, err := proto.Marshal(messageOf(typ, &click))
 		if err != nil {
@@ -40,7 +40,7 @@ func TestClickAgreesWithProtobuf(t *testing.T) {
 		}
 		sameClick(t, got, click)
 	}))
-	t.Run("both write the same number of bytes", rapid.MakeCheck(func(t *rapid.T) {
+	t.Run("both encodings have the same length", rapid.MakeCheck(func(t *rapid.T) {
 		click := drawClick(t)
 		got, want := len(schema.AppendClick(nil, &click)), proto.Size(messageOf(typ, &click))
 		if got != want {
@@ -118,7 +118,7 @@ func clickOf(msg *dynamicpb.Message) schema.Click {
 	return click
 }
 
-// sameClick compares clicks; an empty field and one that is not there are the same.
+// sameClick compares clicks. An empty field equals a missing one.
 func sameClick(t interface {
 	Helper()
 	Fatalf(format string, args ...any)

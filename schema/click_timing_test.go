@@ -8,7 +8,7 @@ import (
 	"linkstream/schema"
 )
 
-// clickSizes are lengths of User-Agent and Referrer together: none, as browsers send them, and the limit.
+// clickSizes are total lengths of User-Agent and Referrer: none, a typical one and the maximum.
 var clickSizes = []int{0, 200, schema.MaxUserAgentLen + schema.MaxReferrerLen}
 
 func clickOfSize(n int) schema.Click {

@@ -1,6 +1,6 @@
 package schema
 
-// Database keeps everything but clicks.
+// Database stores everything except clicks.
 type Database interface {
 	LinkStore
 	AccountStore

@@ -8,20 +8,20 @@ import (
 // Code classifies an error at the boundary of a store or a service. The code decides what a caller does about it.
 type Code string
 
-// The codes, and what each one means to a caller.
+// The codes.
 const (
-	CodeInvalid      Code = "invalid"      // a field breaks a rule; Error.Fields says which and why
+	CodeInvalid      Code = "invalid"      // a field breaks a rule; see Error.Fields
 	CodeUnauthorized Code = "unauthorized" // the credentials are missing, unknown or revoked
 	CodeForbidden    Code = "forbidden"    // the account is suspended
-	CodeNotFound     Code = "not_found"    // there is no such thing, or it is not the caller's
-	CodeConflict     Code = "conflict"     // it exists already, or it moved on in the meantime
-	CodeUnsafeURL    Code = "unsafe_url"   // the long URL is on a blocklist
-	CodeUnavailable  Code = "unavailable"  // an engine does not answer; the same call may succeed later
+	CodeNotFound     Code = "not_found"    // the object does not exist, or belongs to another account
+	CodeConflict     Code = "conflict"     // the object exists already, or has changed in the meantime
+	CodeUnsafeURL    Code = "unsafe_url"   // the host of the long URL is on the blocklist
+	CodeUnavailable  Code = "unavailable"  // an engine does not answer; a retry may succeed
 	CodeInternal     Code = "internal"     // anything else
 )
 
-// Error is an error with a code. Message and Fields are for the client of a service, Err is for its operator. Stores set
-// Err alone: whoever turns a store's outcome into an answer writes the message.
+// Error is an error with a code. Message and Fields are for the client of a service, Err is for its operator. Stores
+// set Err alone: whoever turns a store's outcome into an answer writes the message.
 type Error struct {
 	Code    Code
 	Message string              // a sentence that a client may read; "" if nobody wrote one for clients

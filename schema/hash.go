@@ -5,24 +5,24 @@ import (
 	"strings"
 )
 
-// Limits of hashes. An alias is a hash that its owner chose.
+// Limits of hashes. An alias is a hash that the owner of the link chose.
 const (
-	HashLen     = 7  // characters of an automatic hash
-	MinAliasLen = 3  // characters of the shortest alias
-	MaxAliasLen = 20 // characters of the longest alias, and so of any hash
+	HashLen     = 7  // characters of a random hash
+	MinAliasLen = 3  // characters
+	MaxAliasLen = 20 // characters, also the limit of all hashes
 )
 
 const hashAlphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// NewHash returns a random hash of HashLen characters of [0-9A-Za-z]. With 62^7 values a taken one is rare, but it
-// happens: the caller retries when the store answers CodeConflict.
+// NewHash returns a random hash of HashLen characters from [0-9A-Za-z]. There are 62^7 hashes, so a collision is rare,
+// but possible: the caller retries if the store returns CodeConflict.
 func NewHash() string {
 	var hash [HashLen]byte
 	var random [2 * HashLen]byte
 	for n := 0; n < HashLen; {
 		rand.Read(random[:]) // never fails, see crypto/rand
 		for _, b := range random {
-			// Reject the bytes past the last whole multiple of 62, which would favour some characters.
+			// Without this limit, the largest multiple of 62, some characters would be more frequent.
 			if b < 248 && n < HashLen {
 				hash[n] = hashAlphabet[b%62]
 				n++
@@ -32,8 +32,8 @@ func NewHash() string {
 	return string(hash[:])
 }
 
-// ValidHash reports whether hash can be the hash of a link: 1 to MaxAliasLen characters of [0-9A-Za-z_-]. What is not
-// valid need not be looked up.
+// ValidHash reports whether hash can be the hash of a link: 1 to MaxAliasLen characters from [0-9A-Za-z_-]. Other
+// strings need no look-up.
 func ValidHash[T string | []byte](hash T) bool {
 	if len(hash) == 0 || len(hash) > MaxAliasLen {
 		return false
@@ -46,12 +46,12 @@ func ValidHash[T string | []byte](hash T) bool {
 	return true
 }
 
-// ValidAlias reports whether alias may be chosen: MinAliasLen to MaxAliasLen characters of [a-z0-9_-].
+// ValidAlias reports whether alias has MinAliasLen to MaxAliasLen characters from [a-z0-9_-].
 func ValidAlias(alias string) bool {
 	return len(alias) >= MinAliasLen && ValidHash(alias) && strings.ToLower(alias) == alias
 }
 
-// ReservedAlias reports whether alias names one of the service's own paths, now or soon.
+// ReservedAlias reports whether alias is reserved for the service's own paths, present and future.
 func ReservedAlias(alias string) bool { return reserved[alias] }
 
 var hashChar = func() (set [256]bool) {

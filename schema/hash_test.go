@@ -23,7 +23,7 @@ func TestNewHash(t *testing.T) {
 			counts[c]++
 		}
 	}
-	t.Run("draws from the whole alphabet and nothing else", func(t *testing.T) {
+	t.Run("uses the whole alphabet and nothing else", func(t *testing.T) {
 		for _, c := range alphabet {
 			if counts[c] == 0 {
 				t.Errorf("%q was never drawn", c)
@@ -33,8 +33,8 @@ func TestNewHash(t *testing.T) {
 			t.Errorf("%d different characters, want %d", len(counts), len(alphabet))
 		}
 	})
-	t.Run("draws every character as often", func(t *testing.T) {
-		// Pearson's chi-squared test: with 61 degrees of freedom, a fair draw is above 140 less than once in 10^7 runs.
+	t.Run("uses every character equally often", func(t *testing.T) {
+		// Pearson's chi-squared test: with 61 degrees of freedom, uniform characters exceed 140 less than once in 10^7 runs.
 		want := float64(draws*schema.HashLen) / float64(len(alphabet))
 		chi2 := 0.0
 		for _, c := range alphabet {
@@ -46,7 +46,7 @@ func TestNewHash(t *testing.T) {
 		}
 	})
 	t.Run("does not repeat itself", func(t *testing.T) {
-		// Of 20,000 draws from 62^7 two are equal about once in 17,000 runs; two pairs practically never.
+		// Among 20,000 of 62^7 hashes, two are equal about once in 17,000 runs, and two pairs practically never.
 		if len(seen) < draws-1 {
 			t.Fatalf("%d different hashes of %d", len(seen), draws)
 		}

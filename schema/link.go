@@ -8,40 +8,40 @@ import (
 // Limits of links.
 const (
 	MaxURLLen = 2048 // characters, not bytes, of a long URL
-	PageSize  = 20   // links on a page of a list
+	PageSize  = 20   // links per page of a list
 )
 
-// Link is a short link. (DomainID, Hash) is unique.
+// Link is a short link. The pair (DomainID, Hash) is unique.
 type Link struct {
 	ID        int64
 	AccountID int64
-	DomainID  int64  // 0: the default domain
-	Host      string // the domain's hostname, "" for the default domain; filled by the store when it reads
+	DomainID  int64  // 0 for the default domain
+	Host      string // of the domain, "" for the default domain; set by the store when it reads
 	Hash      string // case-sensitive
-	URL       string // the long URL, as it was given
-	Active    bool   // an inactive link answers 410
-	Ordinal   int64  // 1, 2, 3, … among its owner's links, without gaps: any page of a list costs the same
+	URL       string // the long URL, unchanged
+	Active    bool   // an inactive link is answered with 410
+	Ordinal   int64  // 1, 2, 3, … among the owner's links, without gaps, so that all pages of a list cost the same
 	CreatedAt time.Time
 }
 
-// LinkStore keeps links.
+// LinkStore stores links.
 type LinkStore interface {
-	// CreateLink stores link and sets its ID and Ordinal. CodeConflict, and no ordinal spent, if the hash is taken on
-	// that domain; CodeNotFound, likewise, if there is no such domain. Of concurrent calls for one hash exactly one
+	// CreateLink stores link and sets its ID and Ordinal. CodeConflict if the hash is in use on the domain,
+	// CodeNotFound if there is no such domain; neither uses up an ordinal. Of concurrent calls for one hash exactly one
 	// succeeds.
 	CreateLink(ctx context.Context, link *Link) error
-	// Link returns the link with that hash on a domain, active or not. CodeNotFound if there is none.
+	// Link returns the link with that hash on a domain, whether or not it is active. CodeNotFound if there is none.
 	Link(ctx context.Context, domainID int64, hash string) (Link, error)
-	// OwnedLink returns the account's link with that hash: the one on domainID if it is not nil, else the one on the
-	// default domain, else the account's oldest. CodeNotFound if the account has none.
+	// OwnedLink returns the account's link with that hash: if domainID is not nil, the one on that domain; otherwise
+	// the one on the default domain or, if there is none, the oldest. CodeNotFound if the account has no such link.
 	OwnedLink(ctx context.Context, accountID int64, hash string, domainID *int64) (Link, error)
-	// Links returns a page of the account's links, the newest first, PageSize to a page, and the number of all its
-	// links, both of one moment. Pages count from 1; one beyond the last is empty.
+	// Links returns a page of the account's links, the newest first, PageSize per page, and the number of all its
+	// links, consistent with each other. Pages count from 1; a page after the last one is empty.
 	Links(ctx context.Context, accountID int64, page int64) (links []Link, total int64, err error)
-	// SearchLinks is like Links for those of the account's links whose hash or URL contains query, whatever the case of
-	// ASCII letters. Its cost grows with the number of the account's links.
+	// SearchLinks is like Links for the account's links whose hash or URL contains query. It ignores the case of ASCII
+	// letters. Its cost is proportional to the number of the account's links.
 	SearchLinks(ctx context.Context, accountID int64, query string, page int64) (links []Link, total int64, err error)
-	// LinksByID returns those of the account's links that have one of the IDs, in any order.
+	// LinksByID returns the account's links among those with the IDs, in any order.
 	LinksByID(ctx context.Context, accountID int64, ids []int64) ([]Link, error)
 	// SetActive activates or deactivates a link. Idempotent. CodeNotFound if there is no such link.
 	SetActive(ctx context.Context, domainID int64, hash string, active bool) error

@@ -10,7 +10,7 @@ import (
 )
 
 func TestLease(t *testing.T) {
-	t.Run("all leases of a window add up to its limit, and get smaller", func(t *testing.T) {
+	t.Run("the leases of a window add up to its limit and never grow", func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			limit := rapid.IntRange(0, 10_000).Draw(t, "limit")
 			sum, last := 0, limit

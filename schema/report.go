@@ -5,45 +5,46 @@ import (
 	"time"
 )
 
-// TopNames is how many browsers, referrers, countries and links a report names.
+// TopNames is the maximum number of browsers, referrers, countries and links in a report.
 const TopNames = 10
 
-// DayReport is the number of clicks on a UTC day, bots apart from people: every device but Bot.
+// DayReport counts the clicks of a UTC day. Clicks of device Bot are bots, all others are people.
 type DayReport struct {
 	Date         string // 2006-01-02
 	People, Bots int64
 }
 
-// NameCount is how often something occurs.
+// NameCount counts the clicks with a name.
 type NameCount struct {
 	Name  string
 	Total int64
 }
 
-// LinkReport are the counts of one link over some days, all of one moment.
+// LinkReport holds the counts of one link over some days, consistent with each other.
 type LinkReport struct {
 	Days    []DayReport // days that have clicks, ascending
 	Devices map[Device]int64
-	// Of people's clicks, the TopNames most frequent, ties by name; "" stands for what is not known.
+	// The TopNames most frequent names among people's clicks, ties ordered by name; "" means unknown.
 	Browsers, Referrers, Countries []NameCount
 }
 
-// LinkCount is the number of clicks on a link.
+// LinkCount counts the clicks of a link.
 type LinkCount struct {
 	LinkID int64
 	Total  int64
 }
 
-// AccountReport are the counts of all links of one account over some days, all of one moment.
+// AccountReport holds the counts of all links of one account over some days, consistent with each other.
 type AccountReport struct {
 	Days  []DayReport // days that have clicks, ascending
-	Links []LinkCount // the TopNames with the most clicks, bots included; ties by ID
+	Links []LinkCount // the TopNames links with the most clicks, including bots; ties ordered by ID
 }
 
-// ReportStore tells an account's owner about clicks. A ClickStore that has counted a click reports it.
+// ReportStore reports the clicks that a ClickStore has counted.
 type ReportStore interface {
-	// LinkReport reports a link's clicks of the UTC day of since and of later ones; the zero time means all.
+	// LinkReport reports a link's clicks from the UTC day of since on; the zero time means all.
 	LinkReport(ctx context.Context, linkID int64, since time.Time) (LinkReport, error)
-	// AccountReport does so for all links of an account. Clicks that came without an account are not in it.
+	// AccountReport reports the clicks of all links of an account in the same way. It leaves out clicks without
+	// AccountID.
 	AccountReport(ctx context.Context, accountID int64, since time.Time) (AccountReport, error)
 }
