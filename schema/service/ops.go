@@ -82,7 +82,9 @@ func LocalURL(addr net.Addr) (schema.BaseURL, error) {
 
 // Listen opens a TCP listener. An address without a host, as in ":8080", means every interface.
 func Listen(addr string) (net.Listener, error) {
-	ln, err := net.Listen("tcp", addr)
+	var config net.ListenConfig
+	config.SetMultipathTCP(false) // Go's default makes each accepted connection dearer, also of clients that do not speak it
+	ln, err := config.Listen(context.Background(), "tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("listen on %q: %w", addr, err)
 	}
@@ -98,10 +100,11 @@ func ListenUnlessOpen(ln net.Listener, addr string) (net.Listener, error) {
 }
 
 // Serve serves srv on ln until ctx is done, then closes ln and gives the requests under way up to grace to finish.
-// It returns nil after such a stop, also when grace ran out.
+// It returns nil after such a stop, also when grace ran out. While the system is out of file descriptors or memory, new
+// clients wait.
 func Serve(ctx context.Context, srv *fasthttp.Server, ln net.Listener, grace time.Duration) error {
 	failed := make(chan error, 1)
-	go func() { failed <- srv.Serve(ln) }()
+	go func() { failed <- srv.Serve(&patientListener{Listener: ln, warn: srv.Logger}) }()
 	select {
 	case err := <-failed:
 		if err == nil { // fasthttp takes a closed listener for a stop

@@ -8,13 +8,16 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"linkstream/schema/service"
+	"linkstream/schema/testkit"
 )
 
 // slow is a server whose requests for /slow are under way until release is closed.
@@ -169,6 +172,30 @@ func TestServe(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+	t.Run("outlasts a system that has run out of descriptors or memory", func(t *testing.T) {
+		inner, err := service.Listen("127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ln := &poorListener{Listener: inner, errs: []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM}}
+		var log testkit.Buffer
+		server := &fasthttp.Server{
+			Handler: func(ctx *fasthttp.RequestCtx) { ctx.SetBodyString("done") }, Logger: service.ConnLogger(log.Logger())}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		s := &slow{ln: inner, served: make(chan error, 1)}
+		go func() { s.served <- service.Serve(ctx, server, ln, time.Second) }()
+		if body, err := s.get("/"); err != nil || body != "done" {
+			t.Errorf("answered %q, error %v", body, err)
+		}
+		cancel()
+		if err := s.awaitServed(t); err != nil {
+			t.Errorf("Serve returned %v", err)
+		}
+		if len(ln.errs) > 0 || log.Count("level=WARN") != 1 || !log.Contains(syscall.EMFILE.Error()) {
+			t.Errorf("%d errors left, the log is %s", len(ln.errs), log.String())
+		}
+	})
 	t.Run("returns the error of the listener", func(t *testing.T) {
 		failure := errors.New("out of file descriptors")
 		ln := brokenListener{failure}
@@ -177,6 +204,21 @@ func TestServe(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+}
+
+// poorListener fails to accept with one error after another, then no more.
+type poorListener struct {
+	net.Listener
+	errs []error
+}
+
+func (l *poorListener) Accept() (net.Conn, error) {
+	if len(l.errs) > 0 {
+		err := l.errs[0]
+		l.errs = l.errs[1:]
+		return nil, &net.OpError{Op: "accept", Net: "tcp", Err: os.NewSyscallError("accept4", err)}
+	}
+	return l.Listener.Accept()
 }
 
 type brokenListener struct{ err error }

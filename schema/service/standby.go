@@ -10,6 +10,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
@@ -23,7 +24,7 @@ const (
 	startRetrySecond = "1"
 )
 
-// Standby is a listener that answers by itself until its first Accept: it is alive, not ready, and says what the
+// Standby is a listener that answers by itself until its first Accept or SyscallConn: it is alive, not ready, and says what the
 // service waits for. So the service has its port, and its operator an answer, before it can do its work. Who connects
 // while it hands over waits for a moment; the port is never closed.
 type Standby struct {
@@ -60,7 +61,9 @@ func ListenStandby(addr, contentType, body string, log *slog.Logger) (*Standby, 
 		DisableKeepalive: true, // the next request may be one for the service
 		CloseOnShutdown:  true, NoDefaultServerHeader: true, SecureErrorLogMessage: true, Logger: ConnLogger(log),
 	}
-	go func() { s.served <- s.server.Serve(borrowed{s.TCPListener}) }()
+	go func() {
+		s.served <- s.server.Serve(&patientListener{Listener: borrowed{s.TCPListener}, warn: s.server.Logger})
+	}()
 	return s, nil
 }
 
@@ -88,6 +91,12 @@ func (s *Standby) ready(context.Context) error { return errors.New(*s.waiting.Lo
 func (s *Standby) Accept() (net.Conn, error) {
 	s.handOver()
 	return s.TCPListener.Accept()
+}
+
+// SyscallConn returns the port for the service, which takes over by it as by Accept.
+func (s *Standby) SyscallConn() (syscall.RawConn, error) {
+	s.handOver()
+	return s.TCPListener.SyscallConn()
 }
 
 // Close closes the port.
