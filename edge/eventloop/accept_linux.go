@@ -1,0 +1,123 @@
+package eventloop
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// accept takes up to most connections that wait and answers what each has sent: the listener gives out a connection when its first
+// bytes are there (TCP_DEFER_ACCEPT), so that most visitors are answered without ever being registered with the poller.
+func (l *loop) accept(most int) error {
+	for range most {
+		var from peer
+		fd, errno := accept(l.listener, &from)
+		switch errno {
+		case 0:
+			l.retry = 0
+			l.admit(fd, from)
+		case unix.EAGAIN:
+			return nil
+		case unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM:
+			l.runShort(errno)
+			return nil
+		case unix.EBADF, unix.EINVAL, unix.ENOTSOCK, unix.EOPNOTSUPP, unix.EFAULT:
+			return fmt.Errorf("accept connections: %w", os.NewSyscallError("accept4", errno))
+		case unix.EINTR:
+		default: // an error of this connection, which is gone: see accept(2)
+			l.server.acceptErrors.Inc()
+		}
+	}
+	l.server.enlistOne(int(l.server.accepting.Load())) // there may be more than this loop has time for
+	return nil
+}
+
+// runShort stops accepting for a while: the listener would be ready all the time.
+func (l *loop) runShort(errno unix.Errno) {
+	l.server.acceptErrors.Inc()
+	for range shedPerShortage {
+		if !l.shed() {
+			break
+		}
+	}
+	l.retry = min(max(2*l.retry, shortestRetry), longestRetry)
+	l.acceptAt = l.now + l.retry
+	l.stopAccepting()
+	l.server.complain("connections have to wait: the system has run out of something", "error", errno)
+}
+
+// admit makes room for a connection, if need be, and serves it. It is not in the table until it has to be kept.
+func (l *loop) admit(fd int32, from peer) {
+	s := l.server
+	counted, ok := s.addresses.enter(from.addr())
+	if !ok {
+		s.refuseAddress(from.addr().String())
+		refuse(fd, tooManyPerAddress)
+		return
+	}
+	l.guest = conn{fd: fd, peer: from, counted: counted}
+	if s.open.Add(1) > int64(s.cfg.MaxConnections) && !s.makeRoom(l) {
+		s.leave(&l.guest)
+		s.refusedFull.Inc()
+		s.complain("connections refused: all are in use", "flag", "-edge.max-connections", "max", s.cfg.MaxConnections)
+		refuse(fd, tooMany)
+		return
+	}
+	l.serve(&l.guest, 0)
+}
+
+// refuse answers a connection and closes it.
+func refuse(fd int32, answer string) {
+	var discarded [1024]byte
+	_, _ = receive(fd, discarded[:]) // what is left unread would make the kernel reset the connection, and take the answer back
+	_, _ = send(fd, []byte(answer), true)
+	closeFD(fd)
+}
+
+// leave gives a closed connection's place to the next one.
+func (s *Server) leave(c *conn) {
+	s.open.Add(-1)
+	if c.counted {
+		s.addresses.leave(c.peer.addr())
+	}
+}
+
+// makeRoom has the connection closed that has been idle for longest, and reports whether there is any. If another loop has
+// it, there is one connection too many until it does.
+func (s *Server) makeRoom(l *loop) bool {
+	l.oldest.Store(int64(min(since(l.fresh.first), since(l.idle.first))))
+	longest := l
+	for _, other := range s.loops {
+		if other.oldest.Load() < longest.oldest.Load() {
+			longest = other
+		}
+	}
+	oldest := longest.oldest.Load()
+	switch {
+	case oldest == never:
+		return false
+	case longest == l:
+		return l.shed()
+	default: // until that loop's next turn, its next oldest is taken to be a little younger
+		longest.oldest.CompareAndSwap(oldest, oldest+int64(time.Millisecond))
+		return longest.post(message{kind: shedOne})
+	}
+}
+
+// shed closes the connection that has been idle for longest, and reports whether there was one.
+func (l *loop) shed() bool {
+	from := &l.idle
+	if since(l.fresh.first) < since(l.idle.first) {
+		from = &l.fresh
+	}
+	c := from.first
+	if c == nil {
+		return false
+	}
+	from.remove(c)
+	l.close(c)
+	l.server.shed.Inc()
+	return true
+}

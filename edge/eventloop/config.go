@@ -1,0 +1,99 @@
+package eventloop
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"net/netip"
+	"os"
+	"runtime"
+	"time"
+)
+
+// Config is what a Server grants its clients.
+type Config struct {
+	Loops int // AutoLoops: one per CPU; 0: none, connections are served by goroutines on package net
+
+	ReadTimeout              time.Duration // for a request, from its first byte, or from accept
+	WriteTimeout             time.Duration // for an answer
+	IdleTimeout              time.Duration // between an answer and the next request
+	MaxHeaderBytes           int
+	MaxConnections           int
+	MaxConnectionsPerAddress int                   // of one IPv4 address or IPv6 /64; 0: no bound
+	Exempt                   func(netip.Addr) bool // says which addresses MaxConnectionsPerAddress does not bound; nil: none
+}
+
+// AutoLoops asks for a loop per CPU.
+const AutoLoops = -1
+
+// DefaultConfig returns a configuration that works.
+func DefaultConfig() Config {
+	return Config{
+		Loops:          AutoLoops,
+		ReadTimeout:    5 * time.Second,
+		WriteTimeout:   5 * time.Second,
+		IdleTimeout:    75 * time.Second, // more than the minute after which load balancers drop idle connections
+		MaxHeaderBytes: 8 << 10,
+		MaxConnections: 16 << 10,
+		// An office or a mobile network behind one address stays below this, as each visitor has one connection for a moment.
+		MaxConnectionsPerAddress: 1 << 10,
+	}
+}
+
+// RegisterFlags binds the configuration to flags.
+func (c *Config) RegisterFlags(fs *flag.FlagSet) {
+	fs.IntVar(&c.Loops, "edge.loops", c.Loops,
+		"`number` of event loops, each of which takes a CPU when busy; -1: one per CPU; 0: serve each connection by a goroutine")
+	fs.DurationVar(&c.ReadTimeout, "edge.read-timeout", c.ReadTimeout, "longest `time` a client may take to send a request")
+	fs.DurationVar(&c.WriteTimeout, "edge.write-timeout", c.WriteTimeout,
+		"longest `time` a client may take to receive an answer")
+	fs.DurationVar(&c.IdleTimeout, "edge.idle-timeout", c.IdleTimeout, "`time` after which an idle connection is closed")
+	fs.IntVar(&c.MaxHeaderBytes, "edge.max-header-bytes", c.MaxHeaderBytes, "most `bytes` of a request's header")
+	fs.IntVar(&c.MaxConnections, "edge.max-connections", c.MaxConnections,
+		"most `connections` at the same time; a further one takes the place of the one that has been idle longest")
+	fs.IntVar(&c.MaxConnectionsPerAddress, "edge.max-connections-per-address", c.MaxConnectionsPerAddress,
+		"most `connections` of one IPv4 address or IPv6 /64 at the same time, trusted proxies exempt; 0: no bound")
+}
+
+// Validate returns every invalid setting.
+func (c *Config) Validate() error {
+	var errs []error
+	if c.Loops < AutoLoops {
+		errs = append(errs, fmt.Errorf("-edge.loops: %d is below -1", c.Loops))
+	}
+	if c.MaxHeaderBytes < 1<<10 {
+		errs = append(errs, fmt.Errorf("-edge.max-header-bytes: %d is less than 1 KiB", c.MaxHeaderBytes))
+	}
+	if c.MaxConnections < 1 {
+		errs = append(errs, fmt.Errorf("-edge.max-connections: %d is not above zero", c.MaxConnections))
+	}
+	if c.MaxConnectionsPerAddress < 0 {
+		errs = append(errs, fmt.Errorf("-edge.max-connections-per-address: %d is below zero", c.MaxConnectionsPerAddress))
+	}
+	for _, d := range []struct {
+		flag  string
+		value time.Duration
+	}{
+		{"-edge.read-timeout", c.ReadTimeout},
+		{"-edge.write-timeout", c.WriteTimeout},
+		{"-edge.idle-timeout", c.IdleTimeout},
+	} {
+		if d.value <= 0 {
+			errs = append(errs, fmt.Errorf("%s: %v is not above zero", d.flag, d.value))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// ReserveCPUs fixes the number of loops and gives Go a place to run for each of them beside those it has, one per CPU: a loop
+// that is busy keeps its place while it waits. It is for the program's main, as it concerns the whole process. What the
+// environment says in GOMAXPROCS comes first; then loops wait as all goroutines do, which costs more.
+func (c *Config) ReserveCPUs() {
+	cpus := runtime.GOMAXPROCS(0)
+	if c.Loops == AutoLoops {
+		c.Loops = cpus
+	}
+	if os.Getenv("GOMAXPROCS") == "" && runtime.GOOS == "linux" {
+		runtime.GOMAXPROCS(cpus + c.Loops)
+	}
+}

@@ -1,0 +1,170 @@
+package eventloop_test
+
+import (
+	"errors"
+	"net"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"linkstream/schema/testkit"
+)
+
+// used returns the CPU time of this process.
+func used(t testing.TB) time.Duration {
+	t.Helper()
+	var usage unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+func TestIdleServerCostsNothing(t *testing.T) {
+	s := start(t, 4, nil)
+	for range 100 {
+		ask(t, s.dial(t), get("/link"))
+	}
+	const watched = 2 * time.Second
+	time.Sleep(50 * time.Millisecond) // the loops' first wait, which is a short one
+	before := used(t)
+	time.Sleep(watched)
+	if share := float64(used(t)-before) / float64(watched); share > 0.003 {
+		t.Errorf("%.2f %% of a CPU", 100*share)
+	}
+}
+
+// heap returns the bytes of everything that lives, of stacks as well.
+func heap() int {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc + m.StackInuse)
+}
+
+func TestIdleConnectionCostsLessThanAKilobyte(t *testing.T) {
+	s := start(t, 2, func(s *site) { s.cfg.MaxConnectionsPerAddress = 0 })
+	warm := s.dial(t)
+	for _, path := range []string{"/link", "/store", "/page", "/large"} {
+		ask(t, warm, get(path))
+	}
+	testkit.Eventually(t, "the connection is back", func() bool { return s.metric(t, metricBack) == 1 })
+	const conns = 4000
+	fds := make([]int, 0, conns)
+	defer func() {
+		for _, fd := range fds {
+			unix.Close(fd)
+		}
+	}()
+	addr := s.sockaddr(t)
+	answer := make([]byte, 1000)
+	goroutines, before := runtime.NumGoroutine(), heap()
+	for range conns { // raw clients, which cost this process no memory
+		fd := connectRaw(t, addr)
+		fds = append(fds, fd)
+		if _, err := unix.Write(fd, []byte(get("/link"))); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := unix.Read(fd, answer); n == 0 || err != nil {
+			t.Fatalf("read %d bytes, %v", n, err)
+		}
+	}
+	each := (heap() - before) / conns
+	t.Logf("%d bytes per idle connection", each)
+	if each >= 1<<10 {
+		t.Errorf("%d bytes per idle connection", each)
+	}
+	if n := runtime.NumGoroutine(); n > goroutines {
+		t.Errorf("%d goroutines more", n-goroutines)
+	}
+	if open := s.metric(t, metricOpen); open != conns+1 {
+		t.Errorf("%d connections are open, want %d", open, conns+1)
+	}
+}
+
+func (s *site) sockaddr(t testing.TB) *unix.SockaddrInet4 {
+	addr, err := net.ResolveTCPAddr("tcp4", s.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &unix.SockaddrInet4{Port: addr.Port, Addr: [4]byte(addr.IP.To4())}
+}
+
+// connectRaw connects without package net.
+func connectRaw(t testing.TB, addr *unix.SockaddrInet4) (fd int) {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err == nil {
+		err = unix.Connect(fd, addr)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fd
+}
+
+// A loop that is busy lets others accept, and gives them connections it has.
+func TestBusyLoopsShare(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		ask  func(conn net.Conn, s *site) (net.Conn, string, error)
+	}{
+		{"lasting connections", func(conn net.Conn, s *site) (net.Conn, string, error) {
+			if conn == nil {
+				var err error
+				if conn, err = net.Dial("tcp", s.addr); err != nil {
+					return nil, "", err
+				}
+				conn.SetDeadline(time.Now().Add(2 * testkit.Patience))
+			}
+			resp, err := tryAsk(conn, get("/work"))
+			return conn, string(resp.Body()), err
+		}},
+		{"new connections", func(_ net.Conn, s *site) (net.Conn, string, error) {
+			conn, err := net.Dial("tcp", s.addr)
+			if err != nil {
+				return nil, "", err
+			}
+			conn.SetDeadline(time.Now().Add(testkit.Patience))
+			resp, err := tryAsk(conn, "GET /work HTTP/1.1\r\nHost: a\r\n"+end)
+			return conn, string(resp.Body()), errors.Join(err, conn.Close())
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := start(t, 2, nil)
+			conn := s.dial(t)
+			if got := string(ask(t, conn, get("/work")).Body()); got != "0" {
+				t.Errorf("a server at rest answers from loop %s", got)
+			}
+			var mu sync.Mutex
+			answers := map[string]int{}
+			deadline := time.Now().Add(testkit.Patience)
+			together(16, func(int) {
+				var conn net.Conn
+				for {
+					var loop string
+					var err error
+					conn, loop, err = c.ask(conn, s)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					mu.Lock()
+					answers[loop]++
+					shared := answers["1"] > 50
+					mu.Unlock()
+					if shared || time.Now().After(deadline) {
+						conn.Close()
+						return
+					}
+				}
+			})
+			if answers["1"] <= 50 {
+				t.Errorf("answers by loop: %v", answers)
+			}
+			testkit.Eventually(t, "one connection is left", func() bool { return s.metric(t, metricOpen) == 1 })
+		})
+	}
+}

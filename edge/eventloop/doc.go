@@ -1,0 +1,57 @@
+// Package eventloop serves HTTP to visitors, most of whom open a connection, follow one link and leave. What can be answered
+// from memory is answered by a few event loops; everything else goes to goroutines and fasthttp's server.
+//
+// # Why
+//
+// Package net gives each connection a goroutine, an entry in Go's poller and seven socket options, and each wait is a
+// switch of goroutines. A redirect from memory takes about a microsecond; what stands around it takes forty on a new
+// connection and ten on a lasting one. A loop makes just the system calls that cannot be avoided, in a row: accept, receive,
+// send and close for a new connection, receive and send for a further request, and one wait for many of them.
+// .github/decisions/0001-event-loops.md has the measurements, and what was tried and not kept.
+//
+// # The states of a connection
+//
+//	                 accept                     whole GET or HEAD,
+//	in the kernel's ────────▶ fresh            answer is in memory
+//	queue           │         (no byte yet)       ┌────────┐
+//	                │ bytes    │ bytes             ▼        │ bytes
+//	                ▼          ▼         answer  ┌────────────┐  idle too long, or
+//	               on the loop: parse, ─────────▶│    idle    │─ longest, and full ──▶ closed
+//	               TryServe, send      ◀─────────│ (no memory │
+//	                │        │            bytes  │  but conn) │
+//	    last answer │        │ anything else     └────────────┘
+//	                ▼        ▼                          ▲
+//	              closed   with a goroutine: ───────────┘ waits for the next request
+//	                       fasthttp.Server.ServeConn ───▶ closed
+//
+// A connection is in exactly one of these states, and belongs to exactly one loop (conn_linux.go). A loop is one goroutine;
+// nothing but its inbox is shared (loop_linux.go).
+//
+// # What the loop answers
+//
+// The loop has fasthttp parse what it has read, by Request.Header.Read, and offers the request to Handler.TryServe if it is a
+// GET or HEAD without a body (serve_linux.go). TryServe promises not to block; it declines what it cannot answer from
+// memory. There is no second HTTP implementation: half a request, a body, chunks, Expect, Upgrade, errors of syntax, long
+// pipelines, a client that does not take its answer, all of these go to a goroutine with the bytes already read
+// (handed_linux.go), and fasthttp's server sees the connection as if the loop had never been there. When that server waits
+// for the next request, the connection goes back to its loop: one look-up in the store, or one request that came in two
+// packets, does not make it cost a goroutine for as long as it lasts. The same tests run against both ways.
+//
+// # Bounds
+//
+// Connections idle in lists in order of time (time_linux.go), so that timeouts cost nothing until they pass and the one that
+// has idled for longest is known: it makes room when Config.MaxConnections are open. One address may have
+// Config.MaxConnectionsPerAddress (address.go). When the system is out of descriptors or memory, a loop closes idle
+// connections, waits a moment and goes on (accept_linux.go).
+//
+// # CPUs
+//
+// Loops take up work one after another, as it grows, since one busy loop costs less than two that are half busy
+// (balance_linux.go). A busy loop waits without telling Go's scheduler, and keeps its place to run; an idle one waits like
+// any other goroutine and costs nothing (loop.wait). Config.ReserveCPUs gives the scheduler as many places more.
+//
+// # Other systems
+//
+// Without Linux, with Config.Loops 0 and for listeners that are not the kernel's, fasthttp serves the same Handler on package
+// net, with the same bounds but one: when it is full, new connections are refused (server.go).
+package eventloop

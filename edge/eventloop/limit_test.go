@@ -1,0 +1,278 @@
+package eventloop_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"linkstream/edge/eventloop"
+	"linkstream/schema/testkit"
+)
+
+func TestConnectionsOfOneAddressAreBounded(t *testing.T) {
+	eachWay(t, func(t *testing.T, loops int) {
+		s := start(t, loops, func(s *site) { s.cfg.MaxConnectionsPerAddress = 3 })
+		var open []net.Conn
+		for range 3 {
+			conn := s.dial(t)
+			ask(t, conn, get("/link"))
+			open = append(open, conn)
+		}
+		for range 2 {
+			conn := s.dial(t)
+			resp := ask(t, conn, get("/link"))
+			if resp.StatusCode() != 429 || !resp.ConnectionClose() {
+				t.Errorf("one too many is answered %d", resp.StatusCode())
+			}
+			wantEnd(t, conn, "")
+		}
+		for _, conn := range open { // which stay
+			ask(t, conn, get("/store"))
+		}
+		if n := s.metric(t, metricAddress); n != 2 {
+			t.Errorf("%d connections were refused, want 2", n)
+		}
+		if n := s.log.Count("-edge.max-connections-per-address"); n != 1 {
+			t.Errorf("said %d times, want once:\n%s", n, s.log.String())
+		}
+		open[0].Close()
+		testkit.Eventually(t, "there is room again", func() bool { return s.metric(t, metricOpen) == 2 })
+		ask(t, s.dial(t), get("/link"))
+		if other := s.dialFrom(t, "127.0.0.2"); ask(t, other, get("/link")).StatusCode() != 302 {
+			t.Error("another address is refused, too")
+		}
+	})
+	eachWay(t, func(t *testing.T, loops int) {
+		s := start(t, loops, func(s *site) {
+			s.cfg.MaxConnectionsPerAddress = 1
+			s.cfg.Exempt = netip.MustParsePrefix("127.0.0.0/8").Contains
+		})
+		for range 5 {
+			if resp := ask(t, s.dial(t), get("/link")); resp.StatusCode() != 302 {
+				t.Errorf("an address that is exempt is answered %d", resp.StatusCode())
+			}
+		}
+	})
+}
+
+func (s *site) dialFrom(t testing.TB, addr string) net.Conn {
+	t.Helper()
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(addr)}}
+	conn, err := dialer.Dial("tcp", s.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	conn.SetDeadline(time.Now().Add(testkit.Patience))
+	return conn
+}
+
+// madeUp is a listener whose clients have the addresses that a test makes up.
+type madeUp struct {
+	net.Listener
+	conns chan net.Conn
+	close sync.Once
+}
+
+type from struct {
+	net.Conn
+	addr net.Addr
+}
+
+func (f from) RemoteAddr() net.Addr { return f.addr }
+
+func (m *madeUp) Accept() (net.Conn, error) {
+	conn, ok := <-m.conns
+	if !ok {
+		return nil, io.EOF
+	}
+	return conn, nil
+}
+func (m *madeUp) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
+func (m *madeUp) Close() error   { m.close.Do(func() { close(m.conns) }); return nil }
+
+func TestAddressIsOneOfIPv4OrHalfOfIPv6(t *testing.T) {
+	for _, c := range []struct {
+		first, second string
+		same          bool
+	}{
+		{"192.0.2.1", "192.0.2.1", true},
+		{"192.0.2.1", "192.0.2.2", false},
+		{"192.0.2.1", "::ffff:192.0.2.1", true},
+		{"2001:db8::1", "2001:db8::ffff:1", true},
+		{"2001:db8:0:1::1", "2001:db8:0:2::1", false},
+		{"2001:db8::1", "0.0.0.0", false},
+	} {
+		ln := &madeUp{conns: make(chan net.Conn)}
+		s := start(t, eventloop.AutoLoops, func(s *site) { s.ln, s.cfg.MaxConnectionsPerAddress = ln, 1 })
+		var answers []string
+		for _, addr := range []string{c.first, c.second} {
+			server, client := net.Pipe()
+			ln.conns <- from{server, &net.TCPAddr{IP: net.ParseIP(addr), Port: 1}}
+			go io.WriteString(client, get("/link"))
+			resp, err := readAnswer(client)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answers = append(answers, fmt.Sprint(resp.StatusCode()))
+			defer client.Close()
+		}
+		want := "302 302"
+		if c.same {
+			want = "302 429"
+		}
+		if got := strings.Join(answers, " "); got != want {
+			t.Errorf("%s and %s: answered %s, want %s", c.first, c.second, got, want)
+		}
+		s.stop()
+	}
+}
+
+func TestLongestIdleMakesRoom(t *testing.T) {
+	for _, loops := range []int{1, 3} {
+		t.Run(fmt.Sprintf("with %d loops", loops), func(t *testing.T) {
+			s := start(t, loops, func(s *site) { s.cfg.MaxConnections, s.cfg.MaxConnectionsPerAddress = 10, 0 })
+			var conns []net.Conn
+			for range 10 {
+				conn := s.dial(t)
+				ask(t, conn, get("/link"))
+				conns = append(conns, conn)
+			}
+			for _, i := range []int{0, 1, 4} { // are not the longest idle any more
+				ask(t, conns[i], get("/link"))
+			}
+			for range 4 {
+				if resp := ask(t, s.dial(t), get("/link")); resp.StatusCode() != 302 {
+					t.Errorf("a new client is answered %d", resp.StatusCode())
+				}
+			}
+			for i, conn := range conns {
+				if i == 2 || i == 3 || i == 5 || i == 6 {
+					wantEnd(t, conn, "")
+				} else if resp, err := tryAsk(conn, get("/link")); err != nil || resp.StatusCode() != 302 {
+					t.Errorf("connection %d: %v, error %v", i, resp, err)
+				}
+			}
+			if n := s.metric(t, metricShed); n != 4 {
+				t.Errorf("%d connections made room, want 4", n)
+			}
+		})
+	}
+	t.Run("but not those in use", func(t *testing.T) {
+		eachWay(t, func(t *testing.T, loops int) {
+			s := start(t, loops, func(s *site) { s.cfg.MaxConnections = 5 })
+			var conns []net.Conn
+			for range 5 {
+				conn := s.dial(t)
+				io.WriteString(conn, get("/wait"))
+				conns = append(conns, conn)
+			}
+			testkit.Eventually(t, "all are in use", func() bool { return s.waiting.Load() == 5 })
+			conn := s.dial(t)
+			if resp := ask(t, conn, get("/link")); resp.StatusCode() != 503 {
+				t.Errorf("one too many is answered %d", resp.StatusCode())
+			}
+			close(s.gate)
+			for _, conn := range conns {
+				if resp, err := readAnswer(conn); err != nil || string(resp.Body()) != "waited" {
+					t.Errorf("answered %v, error %v", resp, err)
+				}
+			}
+		})
+	})
+}
+
+// childEnv makes the test program a server with few descriptors: it names the number of loops.
+const childEnv = "LINKSTREAM_TEST_FEW_DESCRIPTORS"
+
+const fewDescriptors = 64
+
+func runChild() bool {
+	loops := os.Getenv(childEnv)
+	if loops == "" {
+		return false
+	}
+	var n int
+	fmt.Sscan(loops, &n)
+	limit := unix.Rlimit{Cur: fewDescriptors, Max: fewDescriptors}
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		fmt.Println(err)
+		return true
+	}
+	t := &childTB{}
+	s := start(t, n, nil)
+	fmt.Println(s.addr)
+	io.Copy(io.Discard, os.Stdin) // until the test is done
+	s.stop()
+	fmt.Println("stopped", s.log.String())
+	return true
+}
+
+// childTB is what start wants of a test, in a process that is none.
+type childTB struct{ testing.TB }
+
+func (*childTB) Helper()           {}
+func (*childTB) Cleanup(func())    {}
+func (*childTB) Fatal(args ...any) { fmt.Println(args...); os.Exit(1) }
+func (*childTB) Errorf(format string, args ...any) {
+	fmt.Printf(format+"\n", args...)
+}
+
+func TestServerOutlivesDescriptors(t *testing.T) {
+	eachWay(t, func(t *testing.T, loops int) {
+		child := exec.Command(os.Args[0])
+		child.Env = append(os.Environ(), fmt.Sprint(childEnv, "=", loops))
+		stdin, err := child.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		stdout, err := child.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := child.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer child.Process.Kill()
+		var addr string
+		if _, err := fmt.Fscan(stdout, &addr); err != nil {
+			t.Fatal(err)
+		}
+		s := &site{addr: addr}
+		// Twice as many as it has descriptors for: those that are answered hold theirs, or have to let go.
+		var conns []net.Conn
+		var answered sync.WaitGroup
+		for range 2 * fewDescriptors {
+			conn := s.dial(t)
+			conns = append(conns, conn)
+			answered.Go(func() { tryAsk(conn, get("/link")) })
+		}
+		time.Sleep(short)
+		for _, conn := range conns {
+			conn.Close()
+		}
+		answered.Wait()
+		for range 10 {
+			if resp := ask(t, s.dial(t), get("/link")); resp.StatusCode() != 302 {
+				t.Errorf("afterwards: answered %d", resp.StatusCode())
+			}
+		}
+		stdin.Close()
+		last, _ := io.ReadAll(stdout)
+		if err := child.Wait(); err != nil || !strings.Contains(string(last), "stopped") {
+			t.Errorf("the server ended with %v: %s", err, last)
+		}
+		if !strings.Contains(string(last), "too many open files") {
+			t.Errorf("the log does not say what it has run out of: %s", last)
+		}
+	})
+}

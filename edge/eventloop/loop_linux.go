@@ -1,0 +1,280 @@
+package eventloop
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/valyala/fasthttp"
+	"golang.org/x/sys/unix"
+
+	"linkstream/schema/service"
+)
+
+const (
+	acceptsPerTurn  = 64
+	acceptsAtEnd    = 1 << 16              // bound of those that wait when the server stops
+	shortestRetry   = 5 * time.Millisecond // after accept ran out of something
+	longestRetry    = time.Second
+	shedPerShortage = 8 // idle connections that are closed for want of descriptors
+)
+
+// loop is a goroutine and the connections it keeps. Others reach it by its inbox alone.
+type loop struct {
+	server   *Server
+	number   int
+	listener int
+	drained  chan struct{} // closed when no connection is accepted any more and what was received is answered
+	poller   poller
+	wakeup   int // an eventfd that ends a wait
+	table    table
+
+	fresh, idle list
+	handedOut   int // connections that goroutines have
+
+	now       time.Duration // when the turn began, since the server's start
+	balance   balance
+	hot       bool          // events follow one another so fast that it is worth to wait without the scheduler
+	spareCPUs bool          // there are more places to run at than loops
+	accepts   bool          // the listener is with the poller
+	acceptAt  time.Duration // when to accept again if it is not
+	retry     time.Duration // before that
+	draining  bool
+
+	// Of the turn.
+	guest   conn // one that was just accepted
+	request Request
+	peer    peerConn
+	in      []byte
+	reader  bytes.Reader
+	parser  *bufio.Reader
+	writer  *bufio.Writer // into request.out
+
+	sleeping atomic.Bool  // a message needs a wake-up
+	posted   atomic.Bool  // there is a message
+	aborted  atomic.Bool  // connections of goroutines are not waited for any longer
+	oldest   atomic.Int64 // since when the longest idle connection is, as of the last turn; never if there is none
+
+	mu    sync.Mutex
+	inbox []message
+	ended bool // nobody reads the inbox any more
+	spare []message
+}
+
+// message is what others tell a loop.
+type message struct {
+	kind   messageKind
+	conn   *conn // comesBack, isGone: one of the loop's
+	passed conn  // passedOn: what is known of another loop's
+}
+
+type messageKind uint8
+
+const (
+	comesBack messageKind = iota // a goroutine's connection is idle
+	isGone                       // a goroutine's connection is closed
+	passedOn                     // another loop's connection is the loop's from now on
+	shedOne                      // the longest idle connection makes room
+	wakeUp                       // see Server.stopping and loop.aborted
+)
+
+func newLoop(s *Server, number, listener int, local net.Addr) (*loop, error) {
+	l := &loop{server: s, number: number, listener: listener, drained: make(chan struct{}), poller: poller{fd: -1}, wakeup: -1}
+	l.oldest.Store(never)
+	if err := l.open(); err != nil {
+		return nil, errors.Join(fmt.Errorf("open event loop: %w", err), l.closeFDs())
+	}
+	l.in = make([]byte, s.cfg.MaxHeaderBytes)
+	l.parser = bufio.NewReaderSize(nil, s.cfg.MaxHeaderBytes)
+	l.writer = bufio.NewWriter((*answers)(&l.request))
+	l.peer.local = local
+	l.request.Loop = number
+	l.request.RequestCtx = new(fasthttp.RequestCtx)
+	l.request.Init2(&l.peer, service.ConnLogger(s.log), false)
+	return l, nil
+}
+
+func (l *loop) open() (err error) {
+	if l.poller.fd, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+		return os.NewSyscallError("epoll_create1", err)
+	}
+	if l.wakeup, err = unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC); err != nil {
+		return os.NewSyscallError("eventfd", err)
+	}
+	err = l.poller.control(unix.EPOLL_CTL_ADD, int32(l.wakeup), unix.EPOLLIN, aboutWakeup, 0)
+	return os.NewSyscallError("epoll_ctl", err)
+}
+
+func (l *loop) closeFDs() error {
+	var errs []error
+	for _, fd := range []int{l.poller.fd, l.wakeup} {
+		if fd >= 0 {
+			errs = append(errs, unix.Close(fd))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// startAccepting has the kernel tell the loop of new connections, one loop of those that wait for each of them.
+func (l *loop) startAccepting() error {
+	err := l.poller.control(unix.EPOLL_CTL_ADD, int32(l.listener), unix.EPOLLIN|unix.EPOLLEXCLUSIVE, aboutListener, 0)
+	l.accepts = err == nil
+	return os.NewSyscallError("epoll_ctl", err)
+}
+
+func (l *loop) stopAccepting() {
+	if l.accepts {
+		_ = l.poller.control(unix.EPOLL_CTL_DEL, int32(l.listener), 0, 0, 0) // of what was added it cannot fail
+		l.accepts = false
+	}
+}
+
+// run serves until the server stops and every connection is closed.
+func (l *loop) run() error {
+	var err error
+	for err == nil && !l.finished() {
+		err = l.turn()
+	}
+	l.end()
+	return errors.Join(err, l.closeFDs())
+}
+
+func (l *loop) finished() bool {
+	return l.draining && (l.handedOut == 0 || l.aborted.Load())
+}
+
+// turn waits for events and deals with them.
+func (l *loop) turn() error {
+	n, err := l.wait()
+	if err != nil {
+		return fmt.Errorf("wait for connections: %w", err)
+	}
+	l.request.Now = time.Now()
+	l.now = l.request.Now.Sub(l.server.started)
+	l.measure()
+	for i := range l.poller.events[:n] {
+		event := &l.poller.events[i]
+		switch {
+		case event.Fd == aboutListener:
+			err = l.accept(acceptsPerTurn)
+		case event.Fd == aboutWakeup:
+			var count [8]byte
+			_, _ = unix.Read(l.wakeup, count[:])
+		default:
+			if c := l.table.at(event.Fd, uint32(event.Pad)); c != nil {
+				l.hear(c, event.Events)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	l.readInbox()
+	if l.server.stopping.Load() && !l.draining {
+		return l.drain()
+	}
+	return l.keepTime()
+}
+
+// drain takes the connections that wait for accept, answers what has come, and closes every connection that a goroutine
+// does not have.
+func (l *loop) drain() error {
+	defer close(l.drained)
+	l.draining = true
+	l.stopAccepting()
+	err := l.accept(acceptsAtEnd)
+	for _, each := range []*list{&l.fresh, &l.idle} {
+		for c := each.first; c != nil; c = each.first {
+			each.remove(c)
+			l.serve(c, 0) // for the last time: see keep
+		}
+	}
+	return err
+}
+
+// hear deals with an event of a connection.
+func (l *loop) hear(c *conn, events uint32) {
+	switch c.state {
+	case withGoroutine:
+		c.told = true
+	case fresh:
+		l.fresh.remove(c)
+		l.serve(c, events)
+	case idle:
+		l.idle.remove(c)
+		l.serve(c, events)
+	}
+}
+
+// post sends the loop a message. It returns false if the loop has ended.
+func (l *loop) post(m message) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock() // not before the write: the loop closes wakeup once it has ended
+	if l.ended {
+		return false
+	}
+	l.inbox = append(l.inbox, m)
+	l.posted.Store(true)
+	if l.sleeping.Swap(false) {
+		one := binary.NativeEndian.AppendUint64(nil, 1)
+		_, _ = unix.Write(l.wakeup, one) // fails only if the counter is at its end, which wakes as well
+	}
+	return true
+}
+
+func (l *loop) readInbox() {
+	if !l.posted.Swap(false) {
+		return
+	}
+	l.mu.Lock()
+	messages := l.inbox
+	l.inbox, l.spare = l.spare[:0], nil
+	l.mu.Unlock()
+	for _, m := range messages {
+		switch m.kind {
+		case comesBack:
+			l.takeBack(m.conn)
+		case isGone:
+			l.handedOut--
+			l.table.release(m.conn)
+		case passedOn:
+			l.takeOver(&m.passed)
+		case shedOne:
+			l.shed()
+		}
+	}
+	clear(messages)
+	l.spare = messages
+}
+
+// end closes what is left. A goroutine that still has a connection closes it by itself.
+func (l *loop) end() {
+	if !l.draining { // the loop has failed
+		l.draining = true
+		close(l.drained)
+	}
+	l.readInbox()
+	l.mu.Lock()
+	l.ended = true
+	l.mu.Unlock()
+	l.posted.Store(true)
+	l.readInbox() // nothing follows
+	for _, each := range []*list{&l.fresh, &l.idle} {
+		for c := each.first; c != nil; c = each.first {
+			each.remove(c)
+			l.close(c)
+		}
+	}
+	l.table.each(func(c *conn) {
+		if c.state == withGoroutine {
+			c.handed.abort()
+		}
+	})
+}

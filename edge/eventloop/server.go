@@ -1,0 +1,175 @@
+package eventloop
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+	"github.com/valyala/fasthttp"
+
+	"linkstream/schema/service"
+)
+
+const (
+	// maxBodyBytes is for clients that send a body with their GET; none is of use.
+	maxBodyBytes = 1 << 10
+	// logEvery bounds how often the same trouble with connections is logged.
+	logEvery = 10 * time.Second
+)
+
+// Server serves a Handler on event loops or, where there are none, on goroutines.
+type Server struct {
+	cfg       Config
+	handler   Handler
+	log       *slog.Logger
+	fast      *fasthttp.Server
+	addresses *addresses
+	started   time.Time
+
+	loops     []*loop
+	accepting atomic.Int32 // how many loops, from the first, accept
+	open      atomic.Int64 // connections of loops, those that goroutines serve included
+	stopping  atomic.Bool  // answers are the last ones of their connections
+	nextLog   atomic.Int64 // nanoseconds since started
+
+	handedOver, returned, shed, refusedFull, refusedAddress, acceptErrors *metrics.Counter
+}
+
+// New returns a server that has yet to Serve. Its metrics go to set.
+func New(cfg Config, handler Handler, set *metrics.Set, log *slog.Logger) *Server {
+	s := &Server{
+		cfg:       cfg,
+		handler:   handler,
+		log:       log,
+		addresses: newAddresses(cfg.MaxConnectionsPerAddress, cfg.Exempt),
+		started:   time.Now(),
+
+		handedOver:     set.NewCounter("linkstream_edge_connections_handed_over_total"),
+		returned:       set.NewCounter("linkstream_edge_connections_returned_total"),
+		shed:           set.NewCounter("linkstream_edge_connections_shed_total"),
+		refusedFull:    set.NewCounter(`linkstream_edge_connections_refused_total{reason="full"}`),
+		refusedAddress: set.NewCounter(`linkstream_edge_connections_refused_total{reason="address"}`),
+		acceptErrors:   set.NewCounter("linkstream_edge_accept_errors_total"),
+	}
+	s.fast = &fasthttp.Server{
+		Handler:      s.serve,
+		ErrorHandler: handler.Reject,
+		ConnState:    noteIdle,
+		Logger:       service.ConnLogger(log),
+
+		ReadTimeout:        cfg.ReadTimeout,
+		WriteTimeout:       cfg.WriteTimeout,
+		IdleTimeout:        cfg.IdleTimeout,
+		ReadBufferSize:     cfg.MaxHeaderBytes,
+		MaxRequestBodySize: maxBodyBytes,
+		Concurrency:        cfg.MaxConnections,
+
+		SecureErrorLogMessage:        true, // headers are nobody's business
+		NoDefaultServerHeader:        true,
+		NoDefaultContentType:         true,
+		DisablePreParseMultipartForm: true,
+		CloseOnShutdown:              true,
+	}
+	set.NewGauge("linkstream_edge_connections", func() float64 {
+		return float64(s.open.Load())
+	})
+	return s
+}
+
+// serve is the handler of the goroutines.
+func (s *Server) serve(ctx *fasthttp.RequestCtx) {
+	s.handler.Serve(ctx)
+	if s.stopping.Load() {
+		ctx.SetConnectionClose()
+	}
+}
+
+// Serve serves the connections of ln until ctx is done. Then it answers what was received, gives requests under way up to
+// grace to finish, and closes ln. It returns nil after such a stop, also when grace ran out. A Server serves once.
+//
+// Loops take connections from a listener of the kernel, by its descriptor; any other listener is served by goroutines.
+func (s *Server) Serve(ctx context.Context, ln net.Listener, grace time.Duration) error {
+	if s.cfg.Loops != 0 {
+		if served, err := s.serveLoops(ctx, ln, grace); served {
+			return err
+		}
+	}
+	defer context.AfterFunc(ctx, func() { s.stopping.Store(true) })()
+	return service.Serve(ctx, s.fast, &boundedListener{ln, s}, grace)
+}
+
+// complain logs trouble that connections make, unless it did so a moment ago.
+func (s *Server) complain(message string, args ...any) {
+	now := int64(time.Since(s.started))
+	if next := s.nextLog.Load(); now >= next && s.nextLog.CompareAndSwap(next, now+int64(logEvery)) {
+		s.log.Warn(message, args...)
+	}
+}
+
+const (
+	tooManyPerAddress = "HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\nRetry-After: 1\r\nConnection: close\r\n\r\n"
+	tooMany           = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nRetry-After: 1\r\nConnection: close\r\n\r\n"
+)
+
+// boundedListener keeps the bound by address where there are no loops.
+type boundedListener struct {
+	net.Listener
+	server *Server
+}
+
+// Accept waits for the next connection of a client that does not have its share already.
+func (l *boundedListener) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		remote, ok := c.RemoteAddr().(*net.TCPAddr)
+		if !ok {
+			return c, nil
+		}
+		addr := remote.AddrPort().Addr().Unmap()
+		counted, ok := l.server.addresses.enter(addr)
+		if !ok {
+			l.server.refuseAddress(addr.String())
+			_, err := c.Write([]byte(tooManyPerAddress)) // the kernel's buffer is empty: this does not wait
+			_ = errors.Join(err, c.Close())
+			continue
+		}
+		b := &boundedConn{Conn: c, server: l.server}
+		if counted {
+			b.leave = func() { l.server.addresses.leave(addr) }
+		}
+		l.server.open.Add(1)
+		return b, nil
+	}
+}
+
+func (s *Server) refuseAddress(addr string) {
+	s.refusedAddress.Inc()
+	s.complain("connections refused: one address has all it may have", "address", addr,
+		"flag", "-edge.max-connections-per-address", "max", s.cfg.MaxConnectionsPerAddress)
+}
+
+// boundedConn gives its place back when it is closed.
+type boundedConn struct {
+	net.Conn
+	server *Server
+	leave  func()
+	closed atomic.Bool
+}
+
+// Close closes the connection.
+func (c *boundedConn) Close() error {
+	if !c.closed.Swap(true) {
+		c.server.open.Add(-1)
+		if c.leave != nil {
+			c.leave()
+		}
+	}
+	return c.Conn.Close()
+}
