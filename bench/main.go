@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -23,23 +22,22 @@ const usage = `Usage: bench [flags] SCENARIO
 Scenarios:
 %s
 By default, bench measures a service that is already running, such as that of make run. With -start it starts its own.
+The exit code is 1 if a run or one of its checks fails, and 2 if -fail-above, -fail-below or -fail-worse applies.
 `
 
 // config is everything that flags set.
 type config struct {
 	scenario.Config
-	output  report.Output
-	compare bool
+	files report.Files
 }
 
 func (c *config) RegisterFlags(fs *flag.FlagSet) {
 	c.Config.RegisterFlags(fs)
-	c.output.RegisterFlags(fs)
-	fs.BoolVar(&c.compare, "compare", c.compare, "compare two JSON reports instead of measuring")
+	c.files.RegisterFlags(fs)
 }
 
 func (c *config) Validate() error {
-	if c.compare {
+	if c.files.Compare {
 		return nil
 	}
 	return c.Config.Validate()
@@ -62,17 +60,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	switch {
 	case err != nil:
 		return err
-	case cfg.compare && len(operands) == 2:
-		return report.CompareFiles(operands[0], operands[1], stdout)
-	case cfg.compare:
-		return errors.New("-compare: name two reports, the old one and the new one")
+	case cfg.files.Compare:
+		return cfg.files.CompareFiles(operands, stdout)
 	case len(operands) == 1:
 		if s, ok := scenario.Find(operands[0]); ok {
 			r, err := s.Run(ctx, cfg.Config, stderr)
 			if err != nil {
 				return fmt.Errorf("run scenario %s: %w", s.Name, err)
 			}
-			return errors.Join(cfg.output.Write(r, stdout), r.Failed())
+			return cfg.files.Write(r, stdout)
 		}
 	}
 	return fmt.Errorf("name one scenario:\n%s", names.String())

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math"
@@ -237,10 +238,29 @@ func TestCompare(t *testing.T) {
 		}
 		testkit.Must(t, r.Save(filepath.Join(dir, fmt.Sprint(i, ".json"))))
 	}
-	out, errOut, err := bench(t, "-compare", filepath.Join(dir, "0.json"), filepath.Join(dir, "1.json"))
+	old, new := filepath.Join(dir, "0.json"), filepath.Join(dir, "1.json")
+	out, errOut, err := bench(t, "-compare", old, new)
 	if err != nil || !strings.Contains(out, "better  CPU per redirect (µs)") {
 		t.Errorf("error %v\n%s%s", err, errOut, out)
 	}
+	t.Run("writes a page", func(t *testing.T) {
+		page := filepath.Join(dir, "page.html")
+		if out, errOut, err := bench(t, "-compare", "-html", page, old, new); err != nil {
+			t.Fatalf("%v\n%s%s", err, errOut, out)
+		}
+		if html, err := os.ReadFile(page); err != nil || !bytes.Contains(html, []byte("CPU per redirect")) {
+			t.Errorf("error %v\n%s", err, html)
+		}
+	})
+	t.Run("exits with code 2 beyond a limit", func(t *testing.T) {
+		for _, args := range [][]string{{"-fail-worse=50", new, old}, {"-fail-above", "CPU per redirect=4", old, new}} {
+			out, errOut, err := bench(t, append([]string{"-compare"}, args...)...)
+			exit, ok := errors.AsType[*exec.ExitError](err)
+			if !ok || exit.ExitCode() != 2 || !strings.Contains(errOut, "beyond the limit") {
+				t.Errorf("%q: error %v\n%s%s", args, err, errOut, out)
+			}
+		}
+	})
 }
 
 func TestRefusals(t *testing.T) {

@@ -30,9 +30,15 @@ type legend struct{ Name, Color string }
 var colors = []string{"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#999999"}
 
 // palette assigns a color to each name, the same one in all charts of a report.
-type palette struct{ names []string }
+type palette struct {
+	fixed map[string]string // colors of some names
+	names []string          // the others, in the order of colors
+}
 
 func (p *palette) color(name string) string {
+	if color, ok := p.fixed[name]; ok {
+		return color
+	}
 	i := slices.Index(p.names, name)
 	if i < 0 {
 		i = len(p.names)
@@ -60,7 +66,7 @@ func (p *palette) overTime(title string, series []Series) (figure, error) {
 }
 
 // percentiles draws distributions by percentile. Both axes are logarithmic, so that the tail gets as much room as the rest.
-func (p *palette) percentiles(latencies []Latency) (figure, error) {
+func (p *palette) percentiles(title string, latencies []Latency) (figure, error) {
 	var lines []chart.Series
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, l := range latencies {
@@ -85,7 +91,7 @@ func (p *palette) percentiles(latencies []Latency) (figure, error) {
 	for at := low; at <= high; at++ {
 		c.YAxis.Ticks = append(c.YAxis.Ticks, chart.Tick{Value: at, Label: fmt.Sprintf("%g ms", math.Pow(10, at-3))})
 	}
-	return p.render("latency by percentile", c)
+	return p.render(title, c)
 }
 
 // nine returns the number of nines of a percentile, which is 3 for 99.9.

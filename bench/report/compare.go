@@ -32,6 +32,14 @@ type Change struct {
 	Verdict  Verdict
 }
 
+// Percent returns the change of the median in percent of the old one. It returns false if there is no such number.
+func (c Change) Percent() (percent float64, known bool) {
+	if len(c.Old.Samples) == 0 || len(c.New.Samples) == 0 || c.Old.Median() == 0 {
+		return 0, false
+	}
+	return 100 * (c.New.Median()/c.Old.Median() - 1), true
+}
+
 // Compare compares every metric of two reports by the Mann-Whitney U test, which assumes no distribution. It returns an
 // error if the reports are of different scenarios.
 func Compare(old, new *Report) ([]Change, error) {
@@ -109,8 +117,8 @@ func WriteChanges(w io.Writer, old, new *Report, changes []Change) error {
 		}
 		if c.Verdict != Absent {
 			p = fmt.Sprintf("%.3f", c.P)
-			if c.Old.Median() != 0 {
-				change = fmt.Sprintf("%+.1f%%", 100*(c.New.Median()/c.Old.Median()-1))
+			if percent, known := c.Percent(); known {
+				change = fmt.Sprintf("%+.1f%%", percent)
 			}
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t  %s (%s)\n", before, after, change, p, c.Verdict, name, unit)

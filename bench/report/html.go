@@ -2,14 +2,14 @@ package report
 
 import (
 	"bytes"
-	_ "embed"
+	"embed"
 	"fmt"
 	"html/template"
 	"slices"
 )
 
-//go:embed report.html
-var page string
+//go:embed report.html style.html compare.html
+var templates embed.FS
 
 // barWidth is the width of the longest bar in pixels.
 const barWidth = 220
@@ -23,18 +23,22 @@ type row struct {
 
 // Page returns the report as an HTML page without scripts and without references to other files.
 func (r *Report) Page() ([]byte, error) {
-	t, err := template.New("report").Parse(page)
-	if err != nil {
-		return nil, fmt.Errorf("read template of page: %w", err)
-	}
 	figures, err := r.figures()
 	if err != nil {
 		return nil, err
 	}
-	var out bytes.Buffer
-	err = t.Execute(&out, map[string]any{"Report": r, "Rows": r.rows(), "Figures": figures, "Took": number(r.Seconds),
+	return execute("report.html", map[string]any{"Report": r, "Rows": r.rows(), "Figures": figures, "Took": number(r.Seconds),
 		"Setting": r.setting()})
+}
+
+// execute executes one of the templates.
+func execute(name string, data any) ([]byte, error) {
+	t, err := template.ParseFS(templates, "*.html")
 	if err != nil {
+		return nil, fmt.Errorf("read template of page: %w", err)
+	}
+	var out bytes.Buffer
+	if err := t.ExecuteTemplate(&out, name, data); err != nil {
 		return nil, fmt.Errorf("write page: %w", err)
 	}
 	return out.Bytes(), nil
@@ -78,7 +82,7 @@ func (r *Report) figures() ([]figure, error) {
 	var figures []figure
 	var colors palette
 	if len(r.Latencies) > 0 {
-		f, err := colors.percentiles(r.Latencies)
+		f, err := colors.percentiles("latency by percentile", r.Latencies)
 		if err != nil {
 			return nil, err
 		}

@@ -86,12 +86,13 @@ func (c *Config) Validate() error {
 }
 
 // command returns the command that repeats the run. It leaves out addresses, tokens and files, because reports are
-// published.
+// published, and limits.
 func (c *Config) command(scenario string) string {
-	private := []string{"edge", "api", "token", "postgres", "kafka", "clickhouse", "json", "html", "programs"}
+	leftOut := []string{"edge", "api", "token", "postgres", "kafka", "clickhouse", "json", "html", "programs", "fail-above",
+		"fail-below", "fail-worse"}
 	command := "go run ./bench " + scenario
 	c.flags.Visit(func(f *flag.Flag) {
-		if !slices.Contains(private, f.Name) {
+		if !slices.Contains(leftOut, f.Name) {
 			command += fmt.Sprintf(" -%s=%s", f.Name, f.Value)
 		}
 	})

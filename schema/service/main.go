@@ -16,13 +16,25 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// Main runs a program until it returns or a signal ends ctx, and exits: 0 after a stop that was asked for and
-// after -h, 1 after an error.
+// ExitError is an error that ends a program with an exit code other than 1.
+type ExitError struct {
+	Code int
+	Err  error
+}
+
+func (e *ExitError) Error() string { return e.Err.Error() }
+func (e *ExitError) Unwrap() error { return e.Err }
+
+// Main runs a program until it returns or a signal ends ctx, and exits: 0 after a stop that was asked for and after -h, 1
+// after an error, or the code of an ExitError.
 func Main(name string, run func(ctx context.Context, args []string, stdout, stderr io.Writer) error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+		if exit, ok := errors.AsType[*ExitError](err); ok {
+			os.Exit(exit.Code)
+		}
 		os.Exit(1)
 	}
 }
