@@ -1,4 +1,4 @@
-// Package clientaddr finds the address of a client behind trusted proxies.
+// Package clientaddr determines the address of a client behind trusted proxies.
 package clientaddr
 
 import (
@@ -12,10 +12,11 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Proxies are the addresses of the proxies in front of the service. It is a flag.Value.
+// Proxies are the addresses of the trusted proxies in front of a service. It implements flag.Value.
 type Proxies []netip.Prefix
 
-// Set replaces the proxies with a list of addresses and CIDR blocks separated by commas.
+// Set replaces the proxies by list, which has addresses and CIDR blocks separated by commas. The error names each invalid
+// field; the proxies are then unchanged.
 func (p *Proxies) Set(list string) error {
 	var proxies Proxies
 	var errs []error
@@ -33,7 +34,7 @@ func (p *Proxies) Set(list string) error {
 	return nil
 }
 
-// String returns the list that Set takes.
+// String returns the proxies as a list for Set.
 func (p *Proxies) String() string {
 	var list []string
 	for _, prefix := range *p {
@@ -67,10 +68,12 @@ func (p Proxies) contain(addr netip.Addr) bool {
 	return false
 }
 
-// Client returns the address that a request of the peer came from: the peer's, unless it is a proxy. Then it is the
-// right-most address of X-Forwarded-For that is not a proxy's: a proxy appends the address it was called from, so
-// that what stands further left is the client's own word. If all are proxies it is the left-most; if the address
-// cannot be read, the zero Addr.
+// Client returns the address of the client that sent a request. peer is the other end of the connection. If peer is not a
+// proxy, it is the client. Otherwise the client is the rightmost address in X-Forwarded-For that is not a proxy: each
+// proxy appends the address that it was called from, so everything to the left of the client may be forged. If all
+// addresses are proxies, Client returns the leftmost one. If the address is not valid, it returns the zero Addr.
+//
+// Client does not allocate, and does not retain header.
 func (p Proxies) Client(peer netip.Addr, header *fasthttp.RequestHeader) netip.Addr {
 	client := peer.Unmap()
 	if !p.contain(client) {
@@ -90,8 +93,8 @@ func (p Proxies) Client(peer netip.Addr, header *fasthttp.RequestHeader) netip.A
 	return client
 }
 
-// parseForwarded reads an address as proxies write it: 192.0.2.1, 192.0.2.1:80, 2001:db8::1 or [2001:db8::1]:80, with
-// a zone or without. It returns the zero Addr for anything else.
+// parseForwarded parses an address as proxies write it: 192.0.2.1, 192.0.2.1:80, 2001:db8::1 or [2001:db8::1]:80. It
+// ignores a zone. It returns the zero Addr for anything else.
 func parseForwarded(field []byte) netip.Addr {
 	field = bytes.TrimSpace(field)
 	if len(field) > 0 && field[0] == '[' {
@@ -100,7 +103,7 @@ func parseForwarded(field []byte) netip.Addr {
 		field, _, _ = bytes.Cut(field, []byte(":"))
 	}
 	field, _, _ = bytes.Cut(field, []byte("%"))
-	// A string that shares the header's bytes saves an allocation; netip keeps nothing of an address without a zone.
+	// The string aliases the header, to save an allocation. netip retains only zones, and field has none.
 	addr, err := netip.ParseAddr(unsafe.String(unsafe.SliceData(field), len(field)))
 	if err != nil {
 		return netip.Addr{}

@@ -20,19 +20,19 @@ func proxies(t testing.TB, list string) clientaddr.Proxies {
 }
 
 func TestProxiesSet(t *testing.T) {
-	t.Run("addresses and blocks", func(t *testing.T) {
+	t.Run("accepts addresses and CIDR blocks", func(t *testing.T) {
 		p := proxies(t, " 10.1.2.3/8, 192.0.2.1,2001:db8::/32,::1,,::ffff:192.0.2.2 ")
 		if got, want := p.String(), "10.0.0.0/8,192.0.2.1/32,2001:db8::/32,::1/128,192.0.2.2/32"; got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	})
-	t.Run("a list replaces the one before", func(t *testing.T) {
+	t.Run("replaces the proxies", func(t *testing.T) {
 		p := proxies(t, "10.0.0.0/8")
 		if err := p.Set(""); err != nil || p.String() != "" {
 			t.Errorf("%q, error %v", p.String(), err)
 		}
 	})
-	t.Run("each mistake is named, and nothing changed", func(t *testing.T) {
+	t.Run("names each invalid field and changes nothing", func(t *testing.T) {
 		p := proxies(t, "10.0.0.0/8")
 		err := p.Set("proxy.example, 10.0.0.0/33, ::ffff:10.0.0.0/104, 192.0.2.1")
 		want := strings.Join([]string{
@@ -80,9 +80,20 @@ func TestProxiesClient(t *testing.T) {
 	}
 }
 
-// FuzzProxiesClient checks that, whatever a header says, the client
-//   - is never an address with a zone or IPv4 in the form of IPv6, which would escape the list of proxies,
-//   - does not depend on what stands left of an address that no proxy has.
+func TestProxiesClientDoesNotAllocate(t *testing.T) {
+	p := proxies(t, "10.0.0.0/8")
+	var header fasthttp.RequestHeader
+	header.Add("X-Forwarded-For", "203.0.113.9, [2001:db8::1]:4711")
+	header.Add("X-Forwarded-For", "198.51.100.1, 10.0.0.2")
+	peer := netip.MustParseAddr("10.0.0.1")
+	if allocs := testing.AllocsPerRun(100, func() { p.Client(peer, &header) }); allocs != 0 {
+		t.Errorf("%v allocations", allocs)
+	}
+}
+
+// FuzzProxiesClient checks that the client, for any header,
+//   - has no zone and is not IPv4 mapped to IPv6, because neither would match the list of proxies,
+//   - does not depend on anything to the left of an address that is not a proxy.
 func FuzzProxiesClient(f *testing.F) {
 	for _, line := range []string{
 		"198.51.100.1, 10.0.0.1", "[2001:db8::1]:80", "fe80::1%eth0", "::ffff:10.0.0.1", ",", "[", "[]", ":", "%", "1.2.3.4:5",
@@ -100,7 +111,7 @@ func FuzzProxiesClient(f *testing.F) {
 			t.Errorf("client %s of %q", got, line)
 		}
 		if got := client(line + ", 192.0.2.1 , 10.1.1.1:80"); got.String() != "192.0.2.1" {
-			t.Errorf("client %s, want the last that is no proxy, of %q", got, line)
+			t.Errorf("client %s, want the last one that is not a proxy, of %q", got, line)
 		}
 	})
 }

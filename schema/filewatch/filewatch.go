@@ -1,4 +1,4 @@
-// Package filewatch loads files again when an operator replaces them.
+// Package filewatch reloads files when an operator replaces them. It polls them, so that it works on every file system.
 package filewatch
 
 import (
@@ -8,23 +8,23 @@ import (
 	"time"
 )
 
-// filesInterval is how often Follow looks for changes.
-const filesInterval = 5 * time.Second
+// pollInterval is the time between two calls of Load by Follow.
+const pollInterval = 5 * time.Second
 
-// Files are what an operator may replace while a service runs. They belong to one goroutine at a time.
+// Files is a set of files that an operator may replace while a service runs. It must not be used concurrently.
 type Files struct {
 	paths  []string
 	load   func() error
-	loaded []os.FileInfo // of the files as they were
+	loaded []os.FileInfo // of the files when load last succeeded
 }
 
-// NewFiles returns files that load reads, all of them at once. While they cannot be read, what load has made of them
-// before should stay in use.
+// NewFiles returns the files at paths. load reads all of them. If it returns an error, it should leave in place what it
+// has read before.
 func NewFiles(paths []string, load func() error) *Files { return &Files{paths: paths, load: load} }
 
-// Load calls load, unless the files are what they were when that last succeeded. Without files it does nothing.
+// Load calls load if a file has changed since load last succeeded, or if it never has. Without files it does nothing.
 func (f *Files) Load() error {
-	// They are looked at first: what changes while they are read is read again.
+	// Stat comes first, so that a file that changes during load is loaded again.
 	present := make([]os.FileInfo, len(f.paths))
 	for i, path := range f.paths {
 		var err error
@@ -42,15 +42,15 @@ func (f *Files) Load() error {
 	return nil
 }
 
-// unchanged also tells a file from another one that was renamed to it in the same tick of the file system's clock.
+// unchanged compares identity, time and size, because a file may be replaced by another one with the same time.
 func unchanged(a, b os.FileInfo) bool {
 	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
 }
 
-// Follow calls Load every few seconds until ctx is done. It calls failed with an error, but not with one that came the
-// time before, too.
+// Follow calls Load every few seconds until ctx is done. It calls failed with each error that differs from the previous
+// one.
 func (f *Files) Follow(ctx context.Context, failed func(error)) {
-	ticker := time.NewTicker(filesInterval)
+	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	last := ""
 	for {

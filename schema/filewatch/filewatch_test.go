@@ -14,10 +14,10 @@ import (
 	"linkstream/schema/filewatch"
 )
 
-func TestFiles(t *testing.T) {
+func TestFollow(t *testing.T) {
 	dir := t.TempDir()
 	paths := []string{filepath.Join(dir, "one"), filepath.Join(dir, "two")}
-	var mu sync.Mutex // of what follows
+	var mu sync.Mutex // guards the variables below
 	var content string
 	var loads int
 	var broken error
@@ -38,7 +38,7 @@ func TestFiles(t *testing.T) {
 		}
 		return nil
 	}
-	// put writes a file beside the other and renames it, within one tick of the file system's clock or not.
+	// put replaces a file atomically, as operators do. The new file may have the same modification time.
 	put := func(path, text string) {
 		t.Helper()
 		if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
@@ -69,7 +69,7 @@ func TestFiles(t *testing.T) {
 		}()
 		check := func(when, want string, wantLoads int) {
 			t.Helper()
-			time.Sleep(11 * time.Second) // of the bubble: the files are looked at twice
+			time.Sleep(11 * time.Second) // synctest's clock: long enough for two polls
 			synctest.Wait()
 			mu.Lock()
 			defer mu.Unlock()
@@ -85,18 +85,18 @@ func TestFiles(t *testing.T) {
 		check("one file was replaced by one of the same length", "ac", 2)
 		fail(errors.New("broken"))
 		put(paths[0], "d")
-		check("what is there cannot be loaded", "ac", 2)
+		check("the files cannot be loaded", "ac", 2)
 		fail(errors.New("still broken"))
-		check("nor for another reason", "ac", 2)
+		check("the files cannot be loaded for another reason", "ac", 2)
 		fail(nil)
-		check("it can be loaded, and is as it was", "dc", 3)
+		check("the files can be loaded again, and have not changed since", "dc", 3)
 		cancel()
 		<-done
 		if want := []string{"broken", "still broken"}; !slices.Equal(failures, want) {
-			t.Errorf("heard of %q, want %q", failures, want)
+			t.Errorf("reported %q, want %q", failures, want)
 		}
 	})
-	t.Run("none are never loaded", func(t *testing.T) {
+	t.Run("no files are never loaded", func(t *testing.T) {
 		if err := filewatch.NewFiles(nil, func() error { return errors.New("loaded") }).Load(); err != nil {
 			t.Error(err)
 		}

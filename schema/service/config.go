@@ -12,17 +12,17 @@ import (
 	"linkstream/schema"
 )
 
-// Section is the settings of one part of a program: a struct with defaults that work.
+// Section holds the settings of one part of a program. It is a pointer to a struct that holds the defaults.
 type Section interface {
-	// RegisterFlags binds each setting to a flag whose default is the setting's present value.
+	// RegisterFlags defines a flag for each setting. The flag's default is the current value of the setting.
 	RegisterFlags(fs *flag.FlagSet)
-	// Validate returns every invalid setting, joined, by the name of its flag.
+	// Validate returns an error for each invalid setting, joined, with the name of its flag.
 	Validate() error
 }
 
-// Parse fills sections from args and the environment and returns the arguments that are not flags. Flags may stand
-// before, between and after them, but not after "--". The error names every invalid setting, not just the first;
-// flag.ErrHelp after -h.
+// Parse sets sections from args and the environment and returns the positional arguments. Flags may precede and follow
+// those, until "--". A flag takes precedence over the environment: LINKSTREAM_LOG_LEVEL sets -log.level. The error names
+// all invalid settings, not only the first one; it is flag.ErrHelp for -h.
 func Parse(fs *flag.FlagSet, args []string, sections ...Section) (positional []string, err error) {
 	for _, s := range sections {
 		s.RegisterFlags(fs)
@@ -43,7 +43,7 @@ func Parse(fs *flag.FlagSet, args []string, sections ...Section) (positional []s
 		}
 		positional, args = append(positional, fs.Arg(0)), fs.Args()[1:]
 	}
-	// The flag set knows which flags were given: the environment is read for the others.
+	// ff reads the environment for flags that are not in args.
 	if err := ff.Parse(fs, nil, ff.WithEnvVarPrefix("LINKSTREAM")); err != nil {
 		return nil, err
 	}
@@ -53,15 +53,15 @@ func Parse(fs *flag.FlagSet, args []string, sections ...Section) (positional []s
 	return append(positional, literal...), errors.Join(invalid...)
 }
 
-// DefaultEdgeURL is the base of short links where an edge listens on its default address.
+// DefaultEdgeURL is the base of short links if the edge listens on its default address.
 var DefaultEdgeURL = schema.MustParseBaseURL("http://127.0.0.1:8080")
 
-// EdgeURLVar defines the flag -edge.url, which every program that knows short links has. Its default is *base.
+// EdgeURLVar defines the flag -edge.url, which several programs share. Its default is *base.
 func EdgeURLVar(fs *flag.FlagSet, base *schema.BaseURL) {
 	fs.TextVar(base, "edge.url", *base, "public base `URL` of short links: http:// or https:// and a host")
 }
 
-// collector notes a value that cannot be parsed and lets parsing go on.
+// collector collects the errors of a flag's values, so that parsing goes on after an error.
 type collector struct {
 	flag.Value
 	name    string
@@ -76,13 +76,13 @@ func (c *collector) Set(s string) error {
 	return nil
 }
 
-// IsBoolFlag lets a flag of type bool stand without a value.
+// IsBoolFlag makes the value of a boolean flag optional.
 func (c *collector) IsBoolFlag() bool {
 	b, ok := c.Value.(interface{ IsBoolFlag() bool })
 	return ok && b.IsBoolFlag()
 }
 
-// String is called by the flag package on a zero collector, too.
+// String returns the value. Package flag also calls it on a zero collector.
 func (c *collector) String() string {
 	if c.Value == nil {
 		return ""

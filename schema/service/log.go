@@ -6,19 +6,19 @@ import (
 	"log/slog"
 )
 
-// LogConfig says what a program logs.
+// LogConfig is the Section of logs.
 type LogConfig struct {
-	Level slog.Level
-	JSON  bool
+	Level slog.Level // the least level that is logged
+	JSON  bool       // instead of text
 }
 
 // RegisterFlags binds the settings to flags.
 func (l *LogConfig) RegisterFlags(fs *flag.FlagSet) {
-	fs.TextVar(&l.Level, "log.level", l.Level, "least `level` that is logged: debug, info, warn or error")
-	fs.BoolVar(&l.JSON, "log.json", l.JSON, "log as JSON, not as text")
+	fs.TextVar(&l.Level, "log.level", l.Level, "minimum `level` to log: debug, info, warn or error")
+	fs.BoolVar(&l.JSON, "log.json", l.JSON, "log in JSON instead of text")
 }
 
-// Validate returns nil: a flag that parses is valid.
+// Validate returns nil, because a flag that can be parsed is valid.
 func (l *LogConfig) Validate() error { return nil }
 
 // Logger returns a logger that writes to w.

@@ -25,8 +25,8 @@ type ExitError struct {
 func (e *ExitError) Error() string { return e.Err.Error() }
 func (e *ExitError) Unwrap() error { return e.Err }
 
-// Main runs a program until it returns or a signal ends ctx, and exits: 0 after a stop that was asked for and after -h, 1
-// after an error, or the code of an ExitError.
+// Main calls run with the arguments of the process and exits the process when it returns: with code 0 if there was no error
+// or -h was given, otherwise with the error on stderr and code 1, or that of an ExitError. SIGINT and SIGTERM cancel ctx.
 func Main(name string, run func(ctx context.Context, args []string, stdout, stderr io.Writer) error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -39,23 +39,24 @@ func Main(name string, run func(ctx context.Context, args []string, stdout, stde
 	}
 }
 
-// ParseArgs is Parse for a program: usage is what -h prints before the flags.
+// ParseArgs is Parse for a program. -h prints usage and the flags to stderr.
 func ParseArgs(name, usage string, args []string, stderr io.Writer, sections ...Section) (positional []string, err error) {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	fs.Usage = func() {
-		fmt.Fprintf(stderr, "%s\nFlags, each also read from the environment (-log.level from LINKSTREAM_LOG_LEVEL):\n", usage)
+		fmt.Fprintf(stderr, "%s\nFlags, which can also be set in the environment (-log.level as LINKSTREAM_LOG_LEVEL):\n", usage)
 		fs.PrintDefaults()
 	}
 	return Parse(fs, args, sections...)
 }
 
 const (
-	attemptTimeout = 90 * time.Second // migrations included
-	maxPause       = 2 * time.Second
+	attemptTimeout = 90 * time.Second // long enough for migrations
+	maxPause       = 2 * time.Second  // between attempts
 )
 
-// WaitReport is called with what a program waits for and the error of the last attempt, nil before the first one.
+// WaitReport is called with the name of the engine that a program waits for and the error of the last attempt. The error
+// is nil before the first attempt.
 type WaitReport func(what string, err error)
 
 // ReportToLog returns a WaitReport that logs each failed attempt.
@@ -67,8 +68,8 @@ func ReportToLog(log *slog.Logger) WaitReport {
 	}
 }
 
-// Await calls open until it succeeds or ctx is done. So the order in which programs and engines start does not matter:
-// whoever is early waits, and says for what.
+// Await calls open until it succeeds, returns a backoff.PermanentError, or ctx is done. It pauses between attempts, for up
+// to 2 seconds, and reports each failed attempt. So programs and engines may start in any order.
 func Await[T any](ctx context.Context, report WaitReport, what string, open func(context.Context) (T, error)) (T, error) {
 	report(what, nil)
 	pause := backoff.NewExponentialBackOff()
@@ -82,13 +83,13 @@ func Await[T any](ctx context.Context, report WaitReport, what string, open func
 	}))
 }
 
-// AwaitOK is Await for what has no result.
+// AwaitOK is Await for a function without a result.
 func AwaitOK(ctx context.Context, report WaitReport, what string, try func(context.Context) error) error {
 	_, err := Await(ctx, report, what, func(ctx context.Context) (struct{}, error) { return struct{}{}, try(ctx) })
 	return err
 }
 
-// RunInBackground starts f in a goroutine. stop cancels its context and waits until f returns.
+// RunInBackground calls f in a goroutine. stop cancels f's context and waits until f has returned.
 func RunInBackground(ctx context.Context, f func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup

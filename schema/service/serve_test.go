@@ -20,7 +20,7 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// slow is a server whose requests for /slow are under way until release is closed.
+// slow is a server that answers requests for /slow when release is closed.
 type slow struct {
 	ln      net.Listener
 	entered chan struct{}
@@ -75,7 +75,7 @@ func (s *slow) awaitServed(t *testing.T) error {
 }
 
 func TestServe(t *testing.T) {
-	t.Run("lets requests under way finish, and takes no others", func(t *testing.T) {
+	t.Run("requests under way finish, and no connections are accepted", func(t *testing.T) {
 		s := startSlow(t, 20*time.Second)
 		answered := make(chan error, 1)
 		go func() {
@@ -107,7 +107,7 @@ func TestServe(t *testing.T) {
 			t.Errorf("Serve returned %v", err)
 		}
 	})
-	t.Run("waits no longer than grace", func(t *testing.T) {
+	t.Run("requests under way are cut off after the grace period", func(t *testing.T) {
 		s := startSlow(t, 200*time.Millisecond)
 		answered := make(chan error, 1)
 		go func() {
@@ -126,7 +126,7 @@ func TestServe(t *testing.T) {
 		close(s.release)
 		<-answered
 	})
-	t.Run("does not wait for connections that are kept for later requests", func(t *testing.T) {
+	t.Run("idle connections do not delay the stop", func(t *testing.T) {
 		s := startSlow(t, 20*time.Second)
 		conn, err := net.Dial("tcp", s.ln.Addr().String())
 		if err != nil {
@@ -146,8 +146,8 @@ func TestServe(t *testing.T) {
 			t.Errorf("Serve took %v", took)
 		}
 	})
-	t.Run("returns where it is stopped before it began", func(t *testing.T) {
-		for range 50 { // a race of the server's start and its stop
+	t.Run("a stop before the server has begun works", func(t *testing.T) {
+		for range 50 { // start and stop race
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			ln, err := service.Listen("127.0.0.1:0")
@@ -161,7 +161,7 @@ func TestServe(t *testing.T) {
 			}
 		}
 	})
-	t.Run("returns an error where the listener fails", func(t *testing.T) {
+	t.Run("a closed listener is an error that names the address", func(t *testing.T) {
 		s := startSlow(t, time.Second)
 		if _, err := s.get("/"); err != nil {
 			t.Fatal(err)
@@ -172,7 +172,7 @@ func TestServe(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
-	t.Run("outlasts a system that has run out of descriptors or memory", func(t *testing.T) {
+	t.Run("a lack of descriptors or memory is survived", func(t *testing.T) {
 		inner, err := service.Listen("127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
@@ -196,7 +196,7 @@ func TestServe(t *testing.T) {
 			t.Errorf("%d errors left, the log is %s", len(ln.errs), log.String())
 		}
 	})
-	t.Run("returns the error of the listener", func(t *testing.T) {
+	t.Run("the error of the listener is returned", func(t *testing.T) {
 		failure := errors.New("out of file descriptors")
 		ln := brokenListener{failure}
 		err := service.Serve(t.Context(), &fasthttp.Server{Logger: quiet{}}, ln, time.Second)
