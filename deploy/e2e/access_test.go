@@ -38,7 +38,7 @@ func testSection5Authentication(t *testing.T, s *system) {
 		"another scheme":             "Basic " + s.token,
 		"an unknown token":           "Bearer ls_" + strings.Repeat("A", 43),
 		"a token cut short":          "Bearer " + strings.TrimSuffix(s.token, last),
-		"a token with one more":      "Bearer " + s.token + last,
+		"a token one longer":         "Bearer " + s.token + last,
 		"a token in small letters":   "Bearer " + strings.ToLower(s.token),
 		"a token without its prefix": "Bearer " + strings.TrimPrefix(s.token, "ls_"),
 		"two tokens":                 "Bearer " + s.token + ", Bearer " + s.token,
@@ -57,23 +57,23 @@ func testSection5Authentication(t *testing.T, s *system) {
 			nobody.call(t, e.method, e.path+"?token="+s.token, e.body).wantError(t, http.StatusUnauthorized)
 		})
 	}
-	t.Run("without a token an invalid request is 401, too", func(t *testing.T) {
+	t.Run("an invalid request without a token gives 401, too", func(t *testing.T) {
 		nobody.call(t, http.MethodPost, "/api/v1/shorten", `{`).wantError(t, http.StatusUnauthorized)
 		nobody.get(t, "/api/v1/links?page=x").wantError(t, http.StatusUnauthorized)
 	})
-	t.Run("an account may have several tokens", func(t *testing.T) {
+	t.Run("an account can have several tokens", func(t *testing.T) {
 		second := caller{s.api, s.admin(t, "token", "add", s.email)}
 		if items, _ := second.page(t, ""); len(items) == 0 || second.token == s.token {
 			t.Errorf("the second token shows %v", items)
 		}
 	})
-	t.Run("Content-Type may name a charset", func(t *testing.T) {
+	t.Run("Content-Type may have a charset", func(t *testing.T) {
 		owner.call(t, http.MethodPost, "/api/v1/shorten", `{"long_url":"https://example.com/"}`,
 			"Content-Type", "application/json; charset=utf-8").want(t, http.StatusCreated)
 	})
 }
 
-// goodBody is a request to shorten, and paddedBody one of 64 KiB.
+// goodBody is a valid request to shorten, and paddedBody is one of 64 KiB.
 const goodBody = `{"long_url":"https://example.com/"}`
 
 var paddedBody = goodBody + strings.Repeat(" ", 64<<10-len(goodBody))
@@ -84,22 +84,22 @@ var badRequests = []struct {
 	status                   int // 0: any 4xx
 }{
 	{"an unknown path", "GET", "/api/v1/nothing", "", nil, 404},
-	{"an unknown path outside of the API", "GET", "/nothing", "", nil, 404},
-	{"a path with a slash too many", "GET", "/api/v1/links/", "", nil, 404},
-	{"a path with an empty part", "GET", "/api/v1//links", "", nil, 404},
-	{"a path in capitals", "GET", "/API/V1/LINKS", "", nil, 404},
+	{"an unknown path outside the API", "GET", "/nothing", "", nil, 404},
+	{"a path with a trailing slash", "GET", "/api/v1/links/", "", nil, 404},
+	{"a path with an empty segment", "GET", "/api/v1//links", "", nil, 404},
+	{"a path in upper case", "GET", "/API/V1/LINKS", "", nil, 404},
 	{"stats without a hash", "GET", "/api/v1/stats", "", nil, 404},
 	{"stats of an empty hash", "GET", "/api/v1/stats/", "", nil, 404},
 	{"a wrong method of shorten", "GET", "/api/v1/shorten", "", nil, 405},
 	{"a wrong method of links", "POST", "/api/v1/links", goodBody, nil, 405},
 	{"a wrong method of stats", "DELETE", "/api/v1/stats/known", "", nil, 405},
 	{"an empty body", "POST", "/api/v1/shorten", "", nil, 0},
-	{"a body that is no JSON", "POST", "/api/v1/shorten", "long_url=https://example.com/", nil, 0},
-	{"JSON cut short", "POST", "/api/v1/shorten", `{"long_url":"https://example.com/"`, nil, 0},
-	{"JSON with more behind it", "POST", "/api/v1/shorten", goodBody + goodBody, nil, 0},
-	{"JSON that is no object", "POST", "/api/v1/shorten", `["https://example.com/"]`, nil, 0},
+	{"a body that is not JSON", "POST", "/api/v1/shorten", "long_url=https://example.com/", nil, 0},
+	{"incomplete JSON", "POST", "/api/v1/shorten", `{"long_url":"https://example.com/"`, nil, 0},
+	{"JSON followed by more", "POST", "/api/v1/shorten", goodBody + goodBody, nil, 0},
+	{"JSON that is not an object", "POST", "/api/v1/shorten", `["https://example.com/"]`, nil, 0},
 	{"JSON that is null", "POST", "/api/v1/shorten", `null`, nil, 0},
-	{"JSON nested deeply", "POST", "/api/v1/shorten", strings.Repeat(`{"a":`, 10000), nil, 0},
+	{"deeply nested JSON", "POST", "/api/v1/shorten", strings.Repeat(`{"a":`, 10000), nil, 0},
 	{"text that is not UTF-8", "POST", "/api/v1/shorten", "{\"long_url\":\"https://example.com/\xff\xfe\"}", nil, 0},
 	{"a wrong content type", "POST", "/api/v1/shorten", goodBody, []string{"Content-Type", "text/plain"}, 0},
 	{"a form", "POST", "/api/v1/shorten", goodBody, []string{"Content-Type", "application/x-www-form-urlencoded"}, 0},
@@ -126,7 +126,7 @@ func testSection7Errors(t *testing.T, s *system) {
 			}
 		})
 	}
-	t.Run("a body of 64 KiB is not too large", func(t *testing.T) {
+	t.Run("a body of 64 KiB is accepted", func(t *testing.T) {
 		owner.call(t, "POST", "/api/v1/shorten", paddedBody).want(t, http.StatusCreated)
 	})
 	t.Run("404 has error = not_found", func(t *testing.T) {
@@ -134,16 +134,16 @@ func testSection7Errors(t *testing.T, s *system) {
 	})
 }
 
-func TestSection7ErrorsOfWhatIsHardlyHTTP(t *testing.T) {
+func TestSection7ErrorsOfMalformedRequests(t *testing.T) {
 	t.Parallel()
 	s := startSystem(t)
 	for name, raw := range map[string]string{
-		"no HTTP at all":    "HELLO\r\n\r\n",
-		"an endless path":   "GET /" + strings.Repeat("a", 1<<20) + " HTTP/1.1\r\nHost: x\r\n\r\n",
-		"a huge header":     "GET /api/v1/links HTTP/1.1\r\nHost: x\r\nA: " + strings.Repeat("a", 1<<20) + "\r\n\r\n",
+		"not HTTP":          "HELLO\r\n\r\n",
+		"a path of 1 MiB":   "GET /" + strings.Repeat("a", 1<<20) + " HTTP/1.1\r\nHost: x\r\n\r\n",
+		"a header of 1 MiB": "GET /api/v1/links HTTP/1.1\r\nHost: x\r\nA: " + strings.Repeat("a", 1<<20) + "\r\n\r\n",
 		"an invalid length": "POST /api/v1/shorten HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n{}",
 	} {
-		t.Run("it is answered with JSON or not at all: "+name, func(t *testing.T) {
+		t.Run("are JSON, unless the connection is closed: "+name, func(t *testing.T) {
 			a, ok := rawCall(t, s.api, raw)
 			if ok && (a.status < 400 || a.status > 499 || text(a.body["message"]) != nil) {
 				t.Errorf("want 4xx with a message: %v", a)
@@ -152,11 +152,11 @@ func TestSection7ErrorsOfWhatIsHardlyHTTP(t *testing.T) {
 	}
 }
 
-// rawCall sends bytes that are no proper request. ok is false if the connection ended without an answer.
+// rawCall sends raw as it is. ok is false if the connection is closed without an answer.
 func rawCall(t *testing.T, base, raw string) (a answer, ok bool) {
 	t.Helper()
 	conn := dial(t, base)
-	io.WriteString(conn, raw) // the other side may end it before it has read all
+	io.WriteString(conn, raw) // fails if the server closes the connection before it has read everything
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		return answer{}, false
@@ -189,12 +189,12 @@ func testSection7SuspendedAccountIsForbidden(t *testing.T, s *system) {
 			other.call(t, e.method, e.path, e.body).wantError(t, http.StatusForbidden)
 		})
 	}
-	t.Run("a new token of the account is 403, too", func(t *testing.T) {
+	t.Run("a new token of the account gives 403, too", func(t *testing.T) {
 		caller{s.api, s.admin(t, "token", "add", email)}.get(t, "/api/v1/links").wantError(t, http.StatusForbidden)
 	})
-	t.Run("its links go on", func(t *testing.T) { s.click(t, "known") })
-	t.Run("other accounts go on", func(t *testing.T) { s.owner().page(t, "") })
-	t.Run("once reinstated it is served again", func(t *testing.T) {
+	t.Run("its links still redirect", func(t *testing.T) { s.click(t, "known") })
+	t.Run("other accounts are served", func(t *testing.T) { s.owner().page(t, "") })
+	t.Run("a reinstated account is served again", func(t *testing.T) {
 		s.admin(t, "account", "reinstate", email)
 		testkit.SucceedsWithin(t, 2*time.Second, func() error { return other.get(t, "/api/v1/links").isStatus(http.StatusOK) })
 	})

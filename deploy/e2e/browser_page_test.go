@@ -23,13 +23,13 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// The tests use pages as people do: what they press and fill in they find by its role and its name, as the browser
-// tells them to somebody who cannot see the page, and they press where it is on the screen.
+// The tests use pages as people do: they find controls by role and accessible name, as a screen reader does, and click
+// where the controls are on the screen.
 
-// controls are the roles of what can be used. Chromium's name for the summary of details is one of its own.
+// controls are the roles of the elements that a reader can use. DisclosureTriangle is Chromium's role of a summary.
 var controls = []string{"button", "link", "textbox", "searchbox", "combobox", "checkbox", "radio", "DisclosureTriangle"}
 
-// serve returns the base URL of a server of one page. Of everything else there is nothing.
+// serve returns the base URL of a server with a single page.
 func serve(t *testing.T, page string) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -38,7 +38,7 @@ func serve(t *testing.T, page string) string {
 			return
 		}
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		fmt.Fprint(w, `<!DOCTYPE html><html lang=en><link rel=icon href="data:,">`, page) // lest it looks for an icon
+		fmt.Fprint(w, `<!DOCTYPE html><html lang=en><link rel=icon href="data:,">`, page) // so that the browser does not request an icon
 	}))
 	t.Cleanup(server.Close)
 	return server.URL
@@ -52,7 +52,7 @@ func (b *tab) open(path string) int {
 	}))
 }
 
-// load does what leads to another page and returns the status of its answer when it has loaded.
+// load runs a step that leads to another page, waits until it has loaded, and returns its status.
 func (b *tab) load(step chromedp.Action[chromedp.Void]) int {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, pageWithin)
@@ -64,7 +64,7 @@ func (b *tab) load(step chromedp.Action[chromedp.Void]) int {
 	return int(response.Status)
 }
 
-// page goes to a page of the dashboard and requires that it is answered with 200.
+// page goes to a page of the dashboard and requires status 200.
 func (b *tab) page(path string) {
 	b.t.Helper()
 	if status := b.open(path); status != http.StatusOK {
@@ -88,7 +88,7 @@ func tryEvaluate[T any](b *tab, expression string) (T, error) {
 	return chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 }
 
-// text returns what the page shows as text, with single blanks.
+// text returns the visible text of the page, with runs of white space replaced by one space.
 func (b *tab) text() string {
 	b.t.Helper()
 	text, err := tryEvaluate[string](b, "document.body.innerText")
@@ -98,35 +98,35 @@ func (b *tab) text() string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// shows requires that the page shows all texts, now or in a moment.
+// shows waits until the page shows all texts.
 func (b *tab) shows(texts ...string) {
 	b.t.Helper()
 	testkit.SucceedsWithin(b.t, pageWithin, func() error {
 		shown := b.text()
 		for _, text := range texts {
 			if !strings.Contains(shown, text) {
-				return fmt.Errorf("no %q in: %s", text, shown)
+				return fmt.Errorf("the page does not show %q: %s", text, shown)
 			}
 		}
 		return nil
 	})
 }
 
-// hides requires that the page, as it is now, does not show the text.
+// hides requires that the page does not show the text at the moment.
 func (b *tab) hides(text string) {
 	b.t.Helper()
 	if shown := b.text(); strings.Contains(shown, text) {
-		b.t.Fatalf("%q in: %s", text, shown)
+		b.t.Fatalf("the page shows %q: %s", text, shown)
 	}
 }
 
-// path returns where the page is, without the host.
+// path returns the page's URL without the host.
 func (b *tab) path() string {
 	b.t.Helper()
 	return evaluate[string](b, "location.pathname + location.search")
 }
 
-// at requires that the page is at a path.
+// at requires the page's path.
 func (b *tab) at(path string) {
 	b.t.Helper()
 	if got := b.path(); got != path {
@@ -134,7 +134,7 @@ func (b *tab) at(path string) {
 	}
 }
 
-// find returns the one control with that name.
+// find waits until exactly one control has that name and returns it.
 func (b *tab) find(name string) cdp.BackendNodeID {
 	b.t.Helper()
 	var found cdp.BackendNodeID
@@ -178,7 +178,7 @@ func (b *tab) named(name string) ([]cdp.BackendNodeID, error) {
 	return ids, nil
 }
 
-// click presses the middle of a control with the mouse.
+// click clicks in the middle of a control.
 func click(id cdp.BackendNodeID) chromedp.Action[chromedp.Void] {
 	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		_, err := cdp.Call(ctx, t, dom.ScrollIntoViewIfNeeded, dom.ScrollIntoViewIfNeededParams{BackendNodeID: id})
@@ -190,7 +190,7 @@ func click(id cdp.BackendNodeID) chromedp.Action[chromedp.Void] {
 			return err
 		}
 		if len(shape.Quads) == 0 {
-			return errors.New("what is to be pressed cannot be seen")
+			return errors.New("the control is not visible")
 		}
 		quad := shape.Quads[0] // x and y of its corners
 		x, y := (quad[0]+quad[4])/2, (quad[1]+quad[5])/2
@@ -199,19 +199,19 @@ func click(id cdp.BackendNodeID) chromedp.Action[chromedp.Void] {
 	})
 }
 
-// press presses a control that leads to no other page.
+// press clicks a control that does not lead to another page.
 func (b *tab) press(name string) {
 	b.t.Helper()
 	b.do(click(b.find(name)))
 }
 
-// follow presses a link or the button of a form, and returns the status of the page that it leads to.
+// follow clicks a link or a form's button and returns the status of the page that it leads to.
 func (b *tab) follow(name string) int {
 	b.t.Helper()
 	return b.load(click(b.find(name)))
 }
 
-// sees is follow to a page that is answered with 200 and shows the texts.
+// sees clicks a control that leads to another page and requires status 200 and the texts.
 func (b *tab) sees(control string, texts ...string) {
 	b.t.Helper()
 	if status := b.follow(control); status != http.StatusOK {
@@ -220,7 +220,7 @@ func (b *tab) sees(control string, texts ...string) {
 	b.shows(texts...)
 }
 
-// fill types a text into a field, instead of what it holds.
+// fill replaces the text of a field.
 func (b *tab) fill(name, text string) {
 	b.t.Helper()
 	b.do(click(b.find(name)), chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
@@ -236,7 +236,7 @@ func (b *tab) fill(name, text string) {
 	}))
 }
 
-// value returns what a field holds.
+// value returns the text of a field.
 func (b *tab) value(name string) string {
 	b.t.Helper()
 	var value string
@@ -244,7 +244,7 @@ func (b *tab) value(name string) string {
 	return value
 }
 
-// choose picks the first option of a list that has the text in it.
+// choose selects the first option of a list that contains the text.
 func (b *tab) choose(name, text string) {
 	b.t.Helper()
 	b.apply(name, fmt.Sprintf(`function() {
@@ -266,7 +266,7 @@ func (b *tab) apply(name, function string) []byte {
 	return result.Result.Value
 }
 
-// back goes back as the browser's button does, and returns when the tab is at another page. That may have been kept.
+// back goes back in the history and returns when the tab is at another page, which the browser may have cached.
 func (b *tab) back() {
 	b.t.Helper()
 	const where = "document.readyState === 'complete' ? location.href : ''"
@@ -281,13 +281,13 @@ func (b *tab) back() {
 	})
 }
 
-// cookies returns the cookies of the dashboard, those that scripts cannot see included.
+// cookies returns the cookies of the dashboard, including those that scripts cannot read.
 func (b *tab) cookies() []*network.Cookie {
 	b.t.Helper()
 	return call1(b, network.GetCookies, network.GetCookiesParams{URLs: []string{b.base}}).Cookies
 }
 
-// navigate has the tab go to a URL, without waiting for it.
+// navigate makes the tab go to a URL and returns at once.
 func navigate(ctx context.Context, t *chromedp.Target, url string) error {
 	answer, err := cdp.Call(ctx, t, page.Navigate, page.NavigateParams{URL: url})
 	if err == nil && answer.ErrorText != "" {

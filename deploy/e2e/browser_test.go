@@ -22,7 +22,7 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// chromium is the browser that the tests share, each with profiles of its own. It is started for the first of them.
+// chromium is the browser that all tests share, with a profile per tab. It is started for the first test.
 var chromium struct {
 	once sync.Once
 	ctx  context.Context
@@ -30,7 +30,7 @@ var chromium struct {
 	err  error
 }
 
-// startChromium starts the shared browser. It finds no address but those of this machine, whatever a page asks for.
+// startChromium starts the shared browser. It resolves no host except this machine's, whatever a page requests.
 func startChromium(t *testing.T) context.Context {
 	t.Helper()
 	found := enginetest.Chromium(t)
@@ -40,12 +40,12 @@ func startChromium(t *testing.T) context.Context {
 			chromedp.Flag("disable-quic", true), chromedp.Flag("disable-features", "Translate,MediaRouter,OptimizationHints"),
 			chromedp.Flag("lang", "en-GB"), chromedp.Flag("accept-lang", "en-GB"),
 			chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"))
-		// Not the test's context: the browser serves the other tests, too.
+		// Without the test's context: the browser serves other tests, too.
 		allocator, endAllocator := chromedp.NewExecAllocator(context.Background(), options...)
 		ctx, cancel := chromedp.NewContext(allocator)
 		chromium.ctx, chromium.end = ctx, func() {
 			closing, stop := context.WithTimeout(ctx, pageWithin)
-			_ = chromedp.Cancel(closing) // lets it finish writing to its folder; what does not end is killed
+			_ = chromedp.Cancel(closing) // lets it finish writing to its folder; if it does not end, it is killed
 			stop()
 			cancel()
 			endAllocator()
@@ -58,33 +58,33 @@ func startChromium(t *testing.T) context.Context {
 	return chromium.ctx
 }
 
-// endChromium ends the shared browser, if it was started.
+// endChromium stops the shared browser, if it was started.
 func endChromium() {
 	if chromium.end != nil {
 		chromium.end()
 	}
 }
 
-// tab is a page in a profile of its own: with no cookies, and with nothing kept from other tests.
+// tab is a page in a new profile, without cookies and caches of other tests.
 type tab struct {
 	t    *testing.T
 	base string // of the dashboard
 	ctx  context.Context
 
 	mu      sync.Mutex
-	hosts   []string // that may be asked for something
-	faults  []string // what no page should do
-	visited map[string]bool
+	hosts   []string        // hosts that pages may send requests to
+	faults  []string        // what pages did wrong
+	visited map[string]bool // URLs of pages
 }
 
-// canary is a function of every page that no page should ever call.
+// canary is a function in every page. Only injected code calls it.
 const canary = "canary"
 
-// pageWithin bounds how long the tests wait for what a page does.
+// pageWithin bounds how long a test waits for a page.
 const pageWithin = 20 * time.Second
 
-// tab opens a tab. What the test's pages do wrong in it fails the test: errors, violations of their policy, requests to
-// other hosts.
+// tab opens a tab of the dashboard. Errors of its pages, violations of their content security policy and requests to
+// other hosts fail the test.
 func (s *system) tab(t *testing.T, settings ...func(*tab)) *tab {
 	t.Helper()
 	b := newTab(t, s.api, settings...)
@@ -96,7 +96,7 @@ func (s *system) tab(t *testing.T, settings ...func(*tab)) *tab {
 	return b
 }
 
-// run runs a subtest on the tab as the one before has left it.
+// run runs a subtest on the tab in its current state.
 func (b *tab) run(name string, test func(t *testing.T)) {
 	b.t.Helper()
 	outer := b.t
@@ -111,10 +111,10 @@ func newTab(t *testing.T, base string, settings ...func(*tab)) *tab {
 	t.Helper()
 	shared := startChromium(t)
 	b := &tab{t: t, base: base, hosts: []string{address(base)}, visited: map[string]bool{}}
-	ctx, cancel := chromedp.NewContext(shared, chromedp.WithNewBrowserContext(), chromedp.WithListener(b.see))
+	ctx, cancel := chromedp.NewContext(shared, chromedp.WithNewBrowserContext(), chromedp.WithListener(b.observe))
 	b.ctx = ctx
 	t.Cleanup(cancel)
-	b.must(chromedp.Do(ctx)) // without a deadline, which would be that of the tab
+	b.must(chromedp.Do(ctx)) // without a deadline, which would end the tab
 	call1(b, audits.Enable, cdp.Empty{})
 	call1(b, runtime.AddBinding, runtime.AddBindingParams{Name: canary})
 	call1(b, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
@@ -125,20 +125,20 @@ func newTab(t *testing.T, base string, settings ...func(*tab)) *tab {
 	return b
 }
 
-// withoutScript has pages do without JavaScript.
+// withoutScript disables JavaScript.
 func withoutScript(b *tab) {
 	call1(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
 }
 
-// saying has the browser send another User-Agent.
-func saying(userAgent string) func(*tab) {
+// withAgent sets the User-Agent of requests.
+func withAgent(userAgent string) func(*tab) {
 	return func(b *tab) {
 		call1(b, emulation.SetUserAgentOverride, emulation.SetUserAgentOverrideParams{UserAgent: userAgent})
 	}
 }
 
-// asking lets pages ask other hosts, too.
-func asking(hosts ...string) func(*tab) {
+// allowing lets pages send requests to other hosts, too.
+func allowing(hosts ...string) func(*tab) {
 	return func(b *tab) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -176,8 +176,8 @@ func (b *tab) must(err error) {
 	}
 }
 
-// see takes note of what the page does.
-func (b *tab) see(event any) {
+// observe records what the page does wrong.
+func (b *tab) observe(event any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch e := event.(type) {
@@ -186,20 +186,20 @@ func (b *tab) see(event any) {
 			b.visited[e.Request.URL] = true
 		}
 		if u, err := url.Parse(e.Request.URL); err != nil || u.Host != "" && !slices.Contains(b.hosts, u.Host) {
-			b.fault("request of %s for %s", e.DocumentURL, e.Request.URL)
+			b.fault("%s requests %s", e.DocumentURL, e.Request.URL)
 		}
 	case *network.EventWebSocketCreated:
 		b.fault("connection to %s", e.URL)
 	case *runtime.EventExceptionThrown:
 		b.fault("exception: %s", e.ExceptionDetails.Text)
 	case *runtime.EventConsoleAPICalled:
-		b.fault("the console was written to: %s", e.Type)
+		b.fault("console: %s", e.Type)
 	case *runtime.EventBindingCalled:
-		b.fault("%s was called with %q", e.Name, e.Payload)
+		b.fault("call of %s with %q", e.Name, e.Payload)
 	case *audits.EventIssueAdded:
 		b.fault("issue %s", e.Issue.Code)
 	case *log.EventEntryAdded:
-		// That a page was answered with an error is what many tests are about; its status is theirs to look at.
+		// The status of a page is not a fault: many tests expect an error page and check its status themselves.
 		page := e.Entry.Source == log.EntrySourceNetwork && b.visited[e.Entry.URL]
 		if !page && (e.Entry.Level == log.EntryLevelError || e.Entry.Level == log.EntryLevelWarning) {
 			b.fault("%s of %s: %s %s", e.Entry.Level, e.Entry.Source, e.Entry.Text, e.Entry.URL)
@@ -211,7 +211,7 @@ func (b *tab) fault(format string, args ...any) {
 	b.faults = append(b.faults, fmt.Sprintf(format, args...))
 }
 
-// takeFaults returns what pages did wrong since it was asked last.
+// takeFaults returns what pages did wrong since the last call.
 func (b *tab) takeFaults() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -220,18 +220,18 @@ func (b *tab) takeFaults() []string {
 	return faults
 }
 
-// A browser that notices nothing would let all tests pass.
-func TestDashboardFaultsAreNoticed(t *testing.T) {
+// Without these faults being reported, the other tests of the dashboard would prove little.
+func TestDashboardFaultsAreReported(t *testing.T) {
 	t.Parallel()
 	const noScript = `<meta http-equiv=Content-Security-Policy content="script-src 'none'">`
 	faulty := map[string]struct{ page, want string }{
 		"an exception":              {`<script>nothing.at.all</script>`, "exception: Uncaught"},
-		"a message on the console":  {`<script>console.error("no")</script>`, "the console was written to"},
-		"a call of the canary":      {`<script>canary("sings")</script>`, `canary was called with "sings"`},
-		"a handler":                 {noScript + `<img src=x onerror=canary("")>`, "Content Security Policy"},
-		"a request to another host": {`<img src="http://elsewhere.example/x.png">`, "request of http"},
-		"a file that is not there":  {`<img src="/missing.png">`, "error of network"},
-		"a connection":              {`<script>new WebSocket("ws://elsewhere.example/")</script>`, "connection to ws://else"},
+		"a message on the console":  {`<script>console.error("no")</script>`, "console: "},
+		"a call of the canary":      {`<script>canary("sings")</script>`, `call of canary with "sings"`},
+		"a blocked handler":         {noScript + `<img src=x onerror=canary("")>`, "Content Security Policy"},
+		"a request to another host": {`<img src="http://elsewhere.example/x.png">`, "requests http://elsewhere.example/x.png"},
+		"a missing file":            {`<img src="/missing.png">`, "error of network"},
+		"a connection to a host":    {`<script>new WebSocket("ws://elsewhere.example/")</script>`, "connection to ws://else"},
 	}
 	for name, c := range faulty {
 		t.Run(name, func(t *testing.T) {
@@ -239,13 +239,13 @@ func TestDashboardFaultsAreNoticed(t *testing.T) {
 			b.open("/")
 			testkit.SucceedsWithin(t, pageWithin, func() error {
 				if all := strings.Join(b.takeFaults(), "\n"); !strings.Contains(all, c.want) {
-					return fmt.Errorf("no %q in: %s", c.want, all)
+					return fmt.Errorf("%q is not reported in: %s", c.want, all)
 				}
 				return nil
 			})
 		})
 	}
-	t.Run("and a page without any has none", func(t *testing.T) {
+	t.Run("none", func(t *testing.T) {
 		b := newTab(t, serve(t, `<title>Fine</title><h1>Fine</h1><script>document.title = "Better"</script>`))
 		b.open("/")
 		if faults := b.takeFaults(); len(faults) > 0 {

@@ -10,10 +10,10 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// The tests of the contract follow the sections of the API's document: this file has 1, 2, 3, 6 and 9, shorten_test.go,
-// stats_test.go and links_test.go have 4, access_test.go has 5 and 7, limit_test.go has 8.
+// The tests of the contract follow the sections of the API's document. This file tests sections 1, 2, 3, 6 and 9,
+// shorten_test.go, stats_test.go and links_test.go test 4, access_test.go tests 5 and 7, and limit_test.go tests 8.
 
-// The objects of section 2 and of the answers of section 4.
+// The objects of section 2 and of the answers in section 4.
 var (
 	createdLink = shape{"success": yes, "short_url": link, "original_url": link, "hash": text, "created_at": moment}
 	linkStats   = shape{"success": yes, "hash": text, "short_url": link, "original_url": link, "is_active": boolean,
@@ -26,7 +26,7 @@ var (
 	pagination = shape{"current_page": integer, "last_page": integer, "per_page": integer, "total": integer}
 )
 
-// endpoints are the requests of section 4, for what is true of all of them.
+// endpoints are the requests of section 4, for tests of rules that apply to all of them.
 var endpoints = []struct{ method, path, body string }{
 	{http.MethodPost, "/api/v1/shorten", `{"long_url":"https://example.com/"}`},
 	{http.MethodGet, "/api/v1/stats/known", ""},
@@ -67,7 +67,7 @@ func testSection1WhatTheServiceDoes(t *testing.T, s *system) {
 			}
 		})
 	}
-	t.Run("every request is on behalf of the token's owner", func(t *testing.T) {
+	t.Run("every request acts for the token's owner", func(t *testing.T) {
 		if items, meta := other.page(t, ""); len(items) != 0 || number(t, meta, "total") != 0 {
 			t.Errorf("another account sees links: %v", items)
 		}
@@ -76,7 +76,7 @@ func testSection1WhatTheServiceDoes(t *testing.T, s *system) {
 			t.Errorf("another account has one link: %v", items)
 		}
 	})
-	t.Run("stats are available only for links that the caller owns", func(t *testing.T) {
+	t.Run("stats are available for the caller's own links only", func(t *testing.T) {
 		other.get(t, "/api/v1/stats/known").wantError(t, http.StatusNotFound)
 	})
 }
@@ -159,10 +159,10 @@ func testSection3CustomDomain(t *testing.T, s *system) {
 	id := number(t, object{"id": decode(s.admin(t, "domain", "add", s.email, "go.example.org"))}, "id")
 	fields := object{"long_url": "https://example.com/", "custom_alias": "state", "domain_id": id}
 
-	t.Run("a domain that is added is not verified and may not be used", func(t *testing.T) {
+	t.Run("a new domain is not verified and cannot be used", func(t *testing.T) {
 		owner.shorten(t, fields).wantError(t, http.StatusUnprocessableEntity, "domain_id")
 	})
-	t.Run("once verified its id may be used as domain_id", func(t *testing.T) {
+	t.Run("the id of a verified domain can be used as domain_id", func(t *testing.T) {
 		s.admin(t, "domain", "verify", "go.example.org")
 		testkit.SucceedsWithin(t, 2*time.Second, func() error {
 			if a := owner.shorten(t, fields); a.status != http.StatusCreated {
@@ -186,7 +186,7 @@ func testSection9Versioning(t *testing.T, s *system) {
 			})
 		}
 	}
-	t.Run("version 1 is described by an OpenAPI document", func(t *testing.T) {
+	t.Run("an OpenAPI document describes version 1", func(t *testing.T) {
 		doc := owner.get(t, "/api/v1/openapi.json").want(t, http.StatusOK).body
 		if v, _ := doc["openapi"].(string); !strings.HasPrefix(v, "3.1") {
 			t.Errorf("openapi is %v, want 3.1", doc["openapi"])

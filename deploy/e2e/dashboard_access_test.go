@@ -8,7 +8,7 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// signIn signs the first account in.
+// signIn signs in to the first account.
 func (b *tab) signIn(s *system) *tab {
 	b.t.Helper()
 	b.page("/dashboard/sign-in")
@@ -24,9 +24,9 @@ func (b *tab) signIn(s *system) *tab {
 func TestDashboardAccess(t *testing.T) {
 	t.Parallel()
 	s := startSystem(t)
-	t.Run("the right password signs in, a wrong one does not", func(t *testing.T) {
+	t.Run("only the right password signs in", func(t *testing.T) {
 		b := s.tab(t)
-		b.page("/") // leads to the dashboard, and that to the sign-in
+		b.page("/") // redirects to the dashboard, which redirects to the sign-in
 		b.at("/dashboard/sign-in")
 		b.fill("Email address", s.email)
 		b.fill("Password", "not the password")
@@ -41,7 +41,7 @@ func TestDashboardAccess(t *testing.T) {
 		b.sees("Sign in", "Overview", "Sign out")
 		for _, cookie := range b.cookies() {
 			if !cookie.HTTPOnly || cookie.SameSite != "Lax" {
-				t.Errorf("cookie %s can be seen by scripts, or is sent by other sites", cookie.Name)
+				t.Errorf("scripts can read cookie %s, or other sites send it", cookie.Name)
 			}
 		}
 	})
@@ -58,7 +58,7 @@ func TestDashboardAccess(t *testing.T) {
 			t.Errorf("the field is of type %s after the request", after)
 		}
 	})
-	t.Run("a page that was asked for is shown after the sign-in", func(t *testing.T) {
+	t.Run("the requested page is shown after the sign-in", func(t *testing.T) {
 		b := s.tab(t)
 		b.page("/dashboard/tokens?x=1")
 		b.fill("Email address", s.email)
@@ -66,7 +66,7 @@ func TestDashboardAccess(t *testing.T) {
 		b.sees("Sign in", "API settings")
 		b.at("/dashboard/tokens?x=1")
 	})
-	t.Run("who has signed out sees nothing any more, not even by going back", func(t *testing.T) {
+	t.Run("after signing out no page is shown, not even by going back", func(t *testing.T) {
 		b := s.tab(t).signIn(s)
 		b.sees("API settings", "Create a token")
 		b.sees("Sign out", "You are signed out.")
@@ -78,7 +78,7 @@ func TestDashboardAccess(t *testing.T) {
 			b.hides("Sign out")
 		}
 	})
-	t.Run("a session that another browser ends is over", func(t *testing.T) {
+	t.Run("another browser can end the session", func(t *testing.T) {
 		one, other := s.tab(t).signIn(s), s.tab(t).signIn(s)
 		other.page("/dashboard/account")
 		other.sees("End all other sessions", "All other sessions were ended.")
@@ -87,7 +87,7 @@ func TestDashboardAccess(t *testing.T) {
 		other.page("/dashboard/account")
 		other.shows("This browser")
 	})
-	t.Run("who can sign up is closed unless it is opened", func(t *testing.T) {
+	t.Run("sign-up is closed by default", func(t *testing.T) {
 		b := s.tab(t)
 		b.page("/dashboard/sign-in")
 		b.hides("Make one")
@@ -95,7 +95,7 @@ func TestDashboardAccess(t *testing.T) {
 			t.Errorf("the sign-up answers %d", status)
 		}
 	})
-	t.Run("a new password ends all other sessions", func(t *testing.T) { // last: other subtests need the old one
+	t.Run("a new password ends all other sessions", func(t *testing.T) { // last, because the others use the old password
 		one, other := s.tab(t).signIn(s), s.tab(t).signIn(s)
 		password := "another long password"
 		change := func(current, again string) int {
@@ -146,7 +146,7 @@ func TestDashboardTokens(t *testing.T) {
 		b.sees("Create token", "Your new token", "is shown only once")
 		token := b.value("Token")
 		by := caller{s.api, token}
-		by.page(t, "") // is answered
+		by.page(t, "") // requires status 200
 		b.do(reload())
 		b.shows("API settings", "backup script")
 		b.hides(token)

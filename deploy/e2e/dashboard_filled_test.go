@@ -14,13 +14,13 @@ import (
 	"linkstream/schema/sqlite"
 )
 
-// filledDays is how many days of clicks a filled system begins with.
+// filledDays is the number of days for which a filled system has clicks.
 const filledDays = 75
 
-// filledLinks are the links of a filled system, the oldest first, each with about how many clicks it has on a weekday.
+// filledLinks are the links of a filled system, oldest first. clicks is the approximate number per weekday.
 var filledLinks = []struct {
 	alias, url string
-	own        bool // on the account's own domain
+	own        bool // on the account's custom domain
 	age        int  // days
 	clicks     float64
 }{
@@ -40,30 +40,30 @@ var filledLinks = []struct {
 	{"black-friday", "https://shop.example.com/collections/black-friday", false, 2, 55},
 }
 
-// part is a name and how many in a hundred have it.
-type part struct {
-	name string
-	of   float64
+// share is a name and the percentage of clicks that have it.
+type share struct {
+	name    string
+	percent float64
 }
 
 var (
-	filledBrowsers = map[schema.Device][]part{
+	filledBrowsers = map[schema.Device][]share{
 		schema.Desktop: {{"Chrome", 58}, {"Firefox", 19}, {"Edge", 12}, {"Safari", 11}},
 		schema.Mobile:  {{"Safari", 46}, {"Chrome", 41}, {"Samsung Browser", 9}, {"Firefox", 4}},
 		schema.Tablet:  {{"Safari", 78}, {"Chrome", 22}},
 		schema.Bot:     {{"Googlebot", 52}, {"bingbot", 30}, {"facebookexternalhit", 18}},
 		schema.Other:   {{"curl", 100}},
 	}
-	filledDevices = []part{{string(schema.Mobile), 47}, {string(schema.Desktop), 38}, {string(schema.Bot), 9},
+	filledDevices = []share{{string(schema.Mobile), 47}, {string(schema.Desktop), 38}, {string(schema.Bot), 9},
 		{string(schema.Tablet), 4}, {string(schema.Other), 2}}
-	filledReferrers = []part{{"", 38}, {"news.ycombinator.com", 17}, {"www.linkedin.com", 13}, {"www.google.com", 12},
+	filledReferrers = []share{{"", 38}, {"news.ycombinator.com", 17}, {"www.linkedin.com", 13}, {"www.google.com", 12},
 		{"github.com", 8}, {"www.reddit.com", 6}, {"mail.example.org", 4}, {"t.co", 2}}
-	filledCountries = []part{{"DE", 27}, {"US", 22}, {"AT", 13}, {"FR", 9}, {"GB", 8}, {"NL", 6}, {"IN", 5}, {"BR", 4},
+	filledCountries = []share{{"DE", 27}, {"US", 22}, {"AT", 13}, {"FR", 9}, {"GB", 8}, {"NL", 6}, {"IN", 5}, {"BR", 4},
 		{"JP", 3}, {"", 2}, {"SE", 1}}
 )
 
-// filledSystem returns a system that looks as if people had used it for some months. What it holds is written to its
-// stores before it starts: nobody can wait for so many days.
+// filledSystem starts a system that looks as if people had used it for some months. Its data is written to the stores
+// before it starts.
 func filledSystem(t *testing.T) *system {
 	t.Helper()
 	s := newSystem(t)
@@ -80,8 +80,8 @@ func filledSystem(t *testing.T) *system {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &filling{t: t, random: rand.New(rand.NewPCG(20, 26)), now: time.Now().UTC().Truncate(time.Second)}
-	f.batch.Reset(1000, 0) // a partition that no broker has
+	f := &filler{t: t, random: rand.New(rand.NewPCG(20, 26)), now: time.Now().UTC().Truncate(time.Second)}
+	f.batch.Reset(1000, 0) // a partition that the broker does not have
 	f.batch.Time = f.now
 	f.account(store, s)
 	for _, link := range f.links(store) {
@@ -94,8 +94,8 @@ func filledSystem(t *testing.T) *system {
 	return s
 }
 
-// filling is what fills a system, the same at each time but for the day on which it ends.
-type filling struct {
+// filler fills a system. The data is the same each time, except that it ends today.
+type filler struct {
 	t      *testing.T
 	random *rand.Rand
 	now    time.Time
@@ -104,20 +104,20 @@ type filling struct {
 	batch  schema.ClickBatch
 }
 
-func (f *filling) must(err error) {
+func (f *filler) must(err error) {
 	f.t.Helper()
 	if err != nil {
 		f.t.Fatal(err)
 	}
 }
 
-// before returns the moment so many days and hours ago.
-func (f *filling) before(days, hours int) time.Time {
+// before returns the time so many days and hours ago.
+func (f *filler) before(days, hours int) time.Time {
 	return f.now.Add(-time.Duration(24*days+hours) * time.Hour)
 }
 
-// account makes the account with tokens and domains.
-func (f *filling) account(store *sqlite.Store, s *system) {
+// account creates the account with tokens, sessions and domains.
+func (f *filler) account(store *sqlite.Store, s *system) {
 	ctx := f.t.Context()
 	f.owner = schema.Account{Email: s.email, PasswordHash: auth.HashPassword(s.password),
 		CreatedAt: f.before(filledDays, 3)}
@@ -152,13 +152,13 @@ func (f *filling) account(store *sqlite.Store, s *system) {
 	}
 }
 
-// filledLink is a link and about how many clicks it has on a weekday.
+// filledLink is a link and the approximate number of its clicks per weekday.
 type filledLink struct {
 	schema.Link
 	clicks float64
 }
 
-func (f *filling) links(store *sqlite.Store) (links []filledLink) {
+func (f *filler) links(store *sqlite.Store) (links []filledLink) {
 	for _, l := range filledLinks {
 		link := schema.Link{AccountID: f.owner.ID, Hash: l.alias, URL: l.url, Active: true, CreatedAt: f.before(l.age, 7)}
 		if l.own {
@@ -171,8 +171,8 @@ func (f *filling) links(store *sqlite.Store) (links []filledLink) {
 	return links
 }
 
-// clicks adds the clicks on a link: most when it is new, fewer at weekends, and most in the afternoon.
-func (f *filling) clicks(link filledLink) {
+// clicks adds the clicks on a link: more while it is new, fewer at weekends, most of them in the afternoon.
+func (f *filler) clicks(link filledLink) {
 	for day := link.CreatedAt.Truncate(24 * time.Hour); day.Before(f.now); day = day.AddDate(0, 0, 1) {
 		age := day.Sub(link.CreatedAt).Hours() / 24
 		want := link.clicks * (0.45 + 1.3*math.Exp(-max(age, 0)/6)) * (0.75 + f.random.Float64()/2)
@@ -190,7 +190,7 @@ func (f *filling) clicks(link filledLink) {
 }
 
 // click adds one click to the batch.
-func (f *filling) click(linkID int64, at time.Time) {
+func (f *filler) click(linkID int64, at time.Time) {
 	b, device := &f.batch, schema.Device(f.one(filledDevices))
 	b.Offset = append(b.Offset, b.Next)
 	b.Next++
@@ -205,13 +205,13 @@ func (f *filling) click(linkID int64, at time.Time) {
 	b.Country = append(b.Country, f.one(filledCountries))
 }
 
-// one returns one of the names, each as often as its part says.
-func (f *filling) one(parts []part) string {
+// one returns a random name, distributed as the shares say.
+func (f *filler) one(shares []share) string {
 	at := 100 * f.random.Float64()
-	for _, p := range parts {
-		if at -= p.of; at < 0 {
+	for _, p := range shares {
+		if at -= p.percent; at < 0 {
 			return p.name
 		}
 	}
-	return parts[0].name
+	return shares[0].name
 }

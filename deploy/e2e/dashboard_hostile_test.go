@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// hostile is a text that would call the canary if a page took it for its own code, however it is quoted there.
+// hostile calls the canary if a page includes it without escaping, whether in text, in an attribute or in a script.
 const hostile = `'"><img/src=x/onerror=canary(1)><script>canary(2)</script>`
 
-// What people type, and what visitors' browsers send, is shown as it is and never becomes part of a page.
+// Texts of users and of visitors' browsers are shown unchanged and never run as code.
 func TestDashboardHostileTexts(t *testing.T) {
 	t.Parallel()
 	s := startSystem(t, "LINKSTREAM_API_SIGNUP=open")
-	b := s.tab(t, saying("Mozilla/5.0 "+hostile)).signIn(s)
+	b := s.tab(t, withAgent("Mozilla/5.0 "+hostile)).signIn(s)
 	b.run("name of a token", func(t *testing.T) {
 		b.sees("API settings", "Create a token")
 		b.fill("Name", hostile)
@@ -33,7 +33,7 @@ func TestDashboardHostileTexts(t *testing.T) {
 		b.page("/dashboard/links/0/hostile")
 		b.shows(address)
 	})
-	b.run("fields of a link that are refused", func(t *testing.T) {
+	b.run("rejected fields of a link", func(t *testing.T) {
 		b.page("/dashboard/links")
 		evaluate[bool](b, `document.querySelector("form.shorten").noValidate = true`)
 		evaluate[int](b, `document.getElementById("custom_alias").maxLength = 1000`)
@@ -63,7 +63,7 @@ func TestDashboardHostileTexts(t *testing.T) {
 			t.Errorf("the host is %q now", got)
 		}
 	})
-	b.run("what visitors send", func(t *testing.T) {
+	b.run("headers of visitors", func(t *testing.T) {
 		for _, referrer := range []string{"https://" + hostile + ".example/", "https://example.net/" + hostile, hostile} {
 			s.click(t, "hostile", "User-Agent", hostile, "Referer", referrer)
 		}
@@ -104,7 +104,7 @@ func TestDashboardHostileTexts(t *testing.T) {
 		b.page("/dashboard/account")
 		b.shows(email)
 	})
-	t.Run("where the sign-in leads to", func(t *testing.T) {
+	t.Run("the page after the sign-in", func(t *testing.T) {
 		b := s.tab(t)
 		for _, next := range []string{"javascript:canary(5)", "//elsewhere.example/", `/\elsewhere.example`} {
 			b.page("/dashboard/sign-in?next=" + url.QueryEscape(next))

@@ -16,7 +16,7 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// User-Agent headers of browsers that are no bots, which a headless one is taken for.
+// User-Agent headers of ordinary browsers. That of a headless browser is classified as a bot.
 const (
 	phone = "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 " +
 		"Mobile Safari/537.36"
@@ -29,7 +29,7 @@ func TestDashboardLinks(t *testing.T) {
 		target := serve(t, "<title>Target</title><h1>You are there</h1>")
 		b := s.tab(t).signIn(s)
 		b.shows("Create your first short link")
-		b.run("what is wrong with a link stands beside its field, and what was typed stays", func(t *testing.T) {
+		b.run("errors are shown beside the fields, which keep their text", func(t *testing.T) {
 			s.owner().alias(t, "taken", target)
 			b.sees("Links", "Shorten a URL")
 			b.fill("Long URL", "ftp://example.com/")
@@ -48,8 +48,8 @@ func TestDashboardLinks(t *testing.T) {
 			b.sees("Shorten", "Created "+s.edge+"/tried.")
 		})
 		b.run("the click of a visitor is counted on the open page", func(t *testing.T) { b.countsClicks(t, s, target) })
-		b.run("a link is switched off and on", func(t *testing.T) { b.switches(t, s) })
-		b.run("files about a link are downloaded", func(t *testing.T) { b.downloads(t, s) })
+		b.run("a link is deactivated and activated", func(t *testing.T) { b.togglesLink(t, s) })
+		b.run("files of a link are downloaded", func(t *testing.T) { b.downloadsFiles(t, s) })
 		b.run("the clicks of each period", func(t *testing.T) {
 			for _, period := range []string{"7 days", "30 days", "90 days", "All"} {
 				b.sees(period, "Clicks by day", "Clicks, all time 4")
@@ -64,7 +64,7 @@ func TestDashboardLinks(t *testing.T) {
 		b.run("the overview", func(t *testing.T) {
 			b.sees("Overview", "Today 4", "Top links, 30 days", address(s.edge)+"/tried", "2 links")
 		})
-		b.run("who uses the keyboard is not led away by counts that move", func(t *testing.T) {
+		b.run("an update of the counts does not move the keyboard's focus", func(t *testing.T) {
 			for i, place := range []string{"td a[href$=tried]", "summary", ".chart-scroll"} {
 				evaluate[*struct{}](b, `document.querySelector("details").open = true, null`)
 				evaluate[*struct{}](b, "document.querySelector('"+place+"').focus(), null")
@@ -75,15 +75,15 @@ func TestDashboardLinks(t *testing.T) {
 				}
 			}
 		})
-		b.run("long lists come in pages and can be searched", func(t *testing.T) { b.searches(t, s, target) })
+		b.run("long lists have pages and can be searched", func(t *testing.T) { b.searchesLinks(t, s, target) })
 	})
 }
 
-// countsClicks leaves the tab at the page of the link that was clicked four times.
+// countsClicks leaves the tab on the page of a link with four clicks.
 func (b *tab) countsClicks(t *testing.T, s *system, target string) {
-	visitor := newTab(t, s.edge, asking(address(target)), saying(phone))
+	visitor := newTab(t, s.edge, allowing(address(target)), withAgent(phone))
 	b.sees(address(s.edge)+"/tried", "Clicks, all time 0")
-	evaluate[bool](b, "window.stays = true")
+	evaluate[bool](b, "window.notReloaded = true")
 	if status := visitor.open("/tried"); status != http.StatusOK {
 		t.Errorf("the visitor's page answers %d", status)
 	}
@@ -96,12 +96,12 @@ func (b *tab) countsClicks(t *testing.T, s *system, target string) {
 		s.click(t, "tried", "User-Agent", "curl/8.5.0", "Referer", "https://news.example.org/today")
 	}
 	b.shows("Clicks, all time 4", "Mobile", "Chrome", "news.example.org", "Counted up to now")
-	if !evaluate[bool](b, "window.stays === true") {
-		t.Error("the page was loaded anew")
+	if !evaluate[bool](b, "window.notReloaded === true") {
+		t.Error("the page was reloaded")
 	}
 }
 
-func (b *tab) switches(t *testing.T, s *system) {
+func (b *tab) togglesLink(t *testing.T, s *system) {
 	b.sees("Deactivate", "is switched off", "off", "Activate")
 	answers := func(status int) {
 		testkit.SucceedsWithin(t, pageWithin, func() error { return s.visit(t, http.MethodHead, "/tried").isStatus(status) })
@@ -111,7 +111,7 @@ func (b *tab) switches(t *testing.T, s *system) {
 	answers(http.StatusFound)
 }
 
-func (b *tab) downloads(t *testing.T, s *system) {
+func (b *tab) downloadsFiles(t *testing.T, s *system) {
 	dir := t.TempDir()
 	id := chromedp.FromContext(b.ctx).BrowserContextID
 	_, err := chromedp.CallBrowser(b.ctx, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
@@ -130,7 +130,7 @@ func (b *tab) downloads(t *testing.T, s *system) {
 			content, err := os.ReadFile(filepath.Join(dir, want.file))
 			if err != nil {
 				entries, _ := os.ReadDir(dir)
-				return fmt.Errorf("%w; there are %v", err, entries)
+				return fmt.Errorf("%w; the folder holds %v", err, entries)
 			}
 			if !strings.HasPrefix(string(content), want.begins) {
 				return fmt.Errorf("%s begins with %.20q", want.file, content)
@@ -140,7 +140,7 @@ func (b *tab) downloads(t *testing.T, s *system) {
 	}
 }
 
-func (b *tab) searches(t *testing.T, s *system, target string) {
+func (b *tab) searchesLinks(t *testing.T, s *system, target string) {
 	for i := range 24 {
 		s.owner().alias(t, fmt.Sprintf("page-%02d", i), fmt.Sprintf("%s/a/%02d?q=%%25", target, i))
 	}
@@ -163,7 +163,7 @@ func TestDashboardDomains(t *testing.T) {
 	s.programs[0].args = append(s.programs[0].args, "-edge.url", "http://sho.example:8080")
 	s.start(t)
 	b := s.tab(t).signIn(s)
-	b.run("a name that cannot be used is refused", func(t *testing.T) {
+	b.run("an unusable name is rejected", func(t *testing.T) {
 		b.sees("Domains", "No domains yet")
 		b.fill("Add a domain", "sho.example")
 		if status := b.follow("Add"); status != http.StatusUnprocessableEntity {
@@ -173,7 +173,7 @@ func TestDashboardDomains(t *testing.T) {
 			t.Errorf("the field holds %q now", host)
 		}
 	})
-	b.run("a domain is verified when both records are there", func(t *testing.T) {
+	b.run("a domain is verified when both records exist", func(t *testing.T) {
 		b.fill("Add a domain", "go.example.com")
 		b.sees("Add", "go.example.com was added", "Not verified", "CNAME record", "TXT record")
 		b.sees("Verify", "The domain is not verified yet", "Not found")
@@ -187,7 +187,7 @@ func TestDashboardDomains(t *testing.T) {
 			fmt.Sprintf("%s. TXT %q", record("name-TXT"), record("value-TXT")))
 		b.sees("Verify", "go.example.com is verified.", "Verified")
 	})
-	b.run("a link on it works there, and there only", func(t *testing.T) {
+	b.run("a link on it works on this domain only", func(t *testing.T) {
 		b.sees("Links", "Shorten a URL")
 		b.fill("Long URL", "https://example.org/")
 		b.fill("Alias optional", "own")
@@ -210,19 +210,18 @@ func TestDashboardDomains(t *testing.T) {
 	})
 }
 
-// What a browser without JavaScript can do.
 func TestDashboardWithoutScript(t *testing.T) {
 	t.Parallel()
 	s := startSystem(t)
 	b := s.tab(t, withoutScript).signIn(s)
 	if title := evaluate[string](b, "document.querySelector('script') ? document.title : ''"); title == "" {
-		t.Error("there is no script to be without")
+		t.Error("the page has no script, so this test proves nothing")
 	}
 	b.sees("API settings", "Create a token")
 	b.fill("Name", "no script")
 	b.sees("Create token", "Your new token")
 	by := caller{s.api, b.value("Token")}
-	by.page(t, "") // is answered
+	by.page(t, "") // requires status 200
 	b.sees("Links", "Shorten a URL")
 	b.fill("Long URL", "https://example.org/")
 	b.fill("Alias optional", "plain")
@@ -234,7 +233,7 @@ func TestDashboardWithoutScript(t *testing.T) {
 	testkit.SucceedsWithin(t, pageWithin, func() error { return s.visit(t, http.MethodHead, "/plain").isStatus(http.StatusGone) })
 	b.sees("API settings", "no script")
 	b.press("Revoke no script")
-	b.sees("Revoke it", "is revoked")
+	b.sees("Revoke it", "was revoked")
 	testkit.SucceedsWithin(t, time.Second, func() error { return by.get(t, "/api/v1/links").isStatus(http.StatusUnauthorized) })
 	b.sees("Sign out", "You are signed out.")
 	b.page("/dashboard/links")

@@ -17,10 +17,10 @@ import (
 	"github.com/chromedp/cdproto/page"
 )
 
-// picturesDir is where the pictures of the README go: see make screenshots.
-var picturesDir = flag.String("pictures", "", "`folder` for pictures of the dashboard (default one that is removed)")
+// picturesDir is the folder of the README's pictures, see make screenshots.
+var picturesDir = flag.String("pictures", "", "`folder` for pictures of the dashboard (default a temporary one)")
 
-// maxPicture is how many bytes a picture may have: the repository keeps all of them.
+// maxPicture is the largest size of a picture in bytes. The repository keeps every version of each.
 const maxPicture = 150_000
 
 // TestDashboardPictures takes the README's pictures of a filled system.
@@ -31,13 +31,13 @@ func TestDashboardPictures(t *testing.T) {
 		dir = t.TempDir()
 	}
 	s := filledSystem(t)
-	b := s.tab(t, saying(desktop))
+	b := s.tab(t, withAgent(desktop))
 	b.page("/dashboard/sign-in")
 	b.picture(dir, "sign-in", 600)
 	b.signIn(s)
 	for _, p := range []struct {
 		name, path string
-		shows      string // when the page is whole
+		shows      string // text that the complete page shows
 	}{
 		{"overview", "/dashboard", "Top links"},
 		{"links", "/dashboard/links", "14 links"},
@@ -63,7 +63,7 @@ func TestDashboardPictures(t *testing.T) {
 	}
 }
 
-// picture writes a picture of the page, of at most that height.
+// picture writes a picture of the page, cut to at most that height.
 func (b *tab) picture(dir, name string, height float64) {
 	b.t.Helper()
 	evaluate[*struct{}](b, "document.activeElement.blur(), scrollTo(0, 0), null")
@@ -80,8 +80,7 @@ func (b *tab) picture(dir, name string, height float64) {
 	b.must(os.WriteFile(filepath.Join(dir, name+".png"), small, 0o644))
 }
 
-// reduce returns a picture with the 256 colours that are the most frequent in it, which is all that a page needs: the
-// others are shades at the edges of letters.
+// reduce returns the picture with its 256 most frequent colours. The other colours are shades at the edges of letters.
 func reduce(data []byte) ([]byte, error) {
 	decoded, err := png.Decode(bytes.NewReader(data))
 	if err != nil {
@@ -111,8 +110,8 @@ func reduce(data []byte) ([]byte, error) {
 	return small.Bytes(), err
 }
 
-// runs calls visit for each run of pixels of one colour: from is its first one, and to is the one after its last. Pages
-// are made of few and long runs.
+// runs calls visit for each run of pixels of one colour, from the first pixel to before the last. Pages consist of few,
+// long runs.
 func runs(pixels []byte, visit func(colour color.RGBA, from, to int)) {
 	n := len(pixels) / 4
 	for from := 0; from < n; {

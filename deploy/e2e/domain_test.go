@@ -14,11 +14,11 @@ import (
 	"linkstream/schema/testkit"
 )
 
-const shortHost = "sho.example" // the default domain, where CNAME records have to lead
+const shortHost = "sho.example" // the default domain, the target of CNAME records
 
 func TestCustomDomain(t *testing.T) {
 	t.Parallel()
-	// What the edge does not know it would look up again in an hour: that it knows sooner is due to what is announced.
+	// The edge would look up an unknown link again after an hour. If it knows a new link sooner, a change was published.
 	const negativeTTL = "LINKSTREAM_EDGE_NEGATIVE_TTL=1h"
 	t.Run("embedded", func(t *testing.T) {
 		t.Parallel()
@@ -38,13 +38,13 @@ func TestCustomDomain(t *testing.T) {
 	})
 }
 
-// testCustomDomain does what the owner of a host does, from the first form to the last.
+// testCustomDomain adds, verifies and uses a custom domain as its owner does.
 func testCustomDomain(t *testing.T, s *system, dns *dnstest.Server) {
 	const host = "go.example.org"
 	owner := s.owner()
 	pages := s.signIn(t)
 	there := func() answer { return s.visit(t, http.MethodGet, "/there", "Host", host) }
-	wantPage(t, there(), http.StatusNotFound) // and the edge remembers that
+	wantPage(t, there(), http.StatusNotFound) // and the edge caches that
 
 	added := pages.post(t, "/dashboard/domains", "host", "GO.Example.ORG.")
 	path := added.header.Get("Location")
@@ -55,14 +55,14 @@ func testCustomDomain(t *testing.T, s *system, dns *dnstest.Server) {
 	fields := object{"long_url": "https://example.com/there", "custom_alias": "there", "domain_id": id}
 	challenge := regexp.MustCompile(`linkstream-verification=\w+`).FindString(pages.get(t, path).raw)
 
-	t.Run("it cannot be used before it is verified", func(t *testing.T) {
+	t.Run("an unverified domain cannot be used", func(t *testing.T) {
 		owner.shorten(t, fields).wantError(t, http.StatusUnprocessableEntity, "domain_id")
 	})
-	t.Run("without its records it is not verified", func(t *testing.T) {
+	t.Run("a domain without its records is not verified", func(t *testing.T) {
 		pages.post(t, path+"/verify").wantText(t, http.StatusOK, "not verified yet", "NXDOMAIN")
 		owner.shorten(t, fields).wantError(t, http.StatusUnprocessableEntity, "domain_id")
 	})
-	t.Run("with its records it is verified, and its links are served at once", func(t *testing.T) {
+	t.Run("a domain with its records is verified, and its links are served at once", func(t *testing.T) {
 		dns.Add(t, host+". CNAME "+shortHost+".", "_linkstream."+host+`. TXT "`+challenge+`"`)
 		if a := pages.post(t, path+"/verify"); a.status != http.StatusSeeOther {
 			t.Fatal(a)
@@ -75,25 +75,25 @@ func testCustomDomain(t *testing.T, s *system, dns *dnstest.Server) {
 			t.Errorf("Location is %q", to)
 		}
 	})
-	t.Run("it stays verified when its records are gone", func(t *testing.T) {
+	t.Run("a verified domain stays verified without its records", func(t *testing.T) {
 		dns.Remove(host)
 		pages.post(t, path+"/verify").wantText(t, http.StatusOK, "stays verified", "NXDOMAIN")
 		s.click(t, "there", "Host", host)
 	})
-	t.Run("it is not removed while a link is on it", func(t *testing.T) {
+	t.Run("a domain with a link cannot be removed", func(t *testing.T) {
 		pages.post(t, path+"/remove").wantText(t, http.StatusConflict, "This domain has links")
 		s.click(t, "there", "Host", host)
 	})
 }
 
-// pages is a browser with a session of the dashboard.
+// pages is an HTTP client with a session of the dashboard.
 type pages struct {
 	base    string
 	cookies string
 	csrf    string
 }
 
-// signIn signs the first account in.
+// signIn signs in to the first account.
 func (s *system) signIn(t *testing.T) pages {
 	t.Helper()
 	p := pages{base: s.api}
@@ -134,7 +134,7 @@ func (p pages) send(t *testing.T, path string, form url.Values) answer {
 		"Cookie", p.cookies, "Origin", p.base)
 }
 
-// wantText requires a page that says all of texts.
+// wantText requires a page with all texts.
 func (a answer) wantText(t *testing.T, status int, texts ...string) {
 	t.Helper()
 	for _, text := range texts {

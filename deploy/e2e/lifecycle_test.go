@@ -29,12 +29,12 @@ var (
 func TestFirstStart(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
-	s.programs[0].env = nil // nothing is preset
+	s.programs[0].env = nil // presets no account
 	s.start(t)
 	var first string
 	testkit.Succeeds(t, func() error {
 		if first = s.programs[0].process.output.String(); !curlForm.MatchString(first) {
-			return fmt.Errorf("no curl in:\n%s", first)
+			return fmt.Errorf("no curl command in:\n%s", first)
 		}
 		return nil
 	})
@@ -46,18 +46,18 @@ func TestFirstStart(t *testing.T) {
 		}
 		caller{s.api, token}.get(t, "/api/v1/links").want(t, http.StatusOK)
 	})
-	t.Run("prints a curl that works when it is pasted", func(t *testing.T) {
+	t.Run("prints a curl command that works", func(t *testing.T) {
 		command := curlForm.FindStringSubmatch(first)[1]
 		out, err := exec.CommandContext(t.Context(), "bash", "-c", command).Output()
 		if made, _ := decode(string(out)).(object); err != nil || made["success"] != true {
 			t.Errorf("%s\nprints %s (%v)", command, out, err)
 		}
 	})
-	t.Run("prints them once", func(t *testing.T) {
+	t.Run("prints the secrets only once", func(t *testing.T) {
 		s.stop(t)
 		s.start(t)
 		process := s.programs[0].process
-		s.stop(t) // by now it has printed all that it prints
+		s.stop(t) // its output is complete now
 		second := process.output.String()
 		if tokenForm.MatchString(second) || curlForm.MatchString(second) || passwordForm.MatchString(second) {
 			t.Errorf("the second start prints:\n%s", second)
@@ -67,7 +67,7 @@ func TestFirstStart(t *testing.T) {
 	})
 }
 
-func TestFirstStartThatFailsLeavesItToTheNext(t *testing.T) {
+func TestStartAfterAFailedFirstStartPrintsTheSecrets(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
 	s.programs[0].env = nil
@@ -77,23 +77,23 @@ func TestFirstStartThatFailsLeavesItToTheNext(t *testing.T) {
 	}
 	defer taken.Close()
 	if out := s.programs[0].fails(t, s.programs[0].args...); !strings.Contains(out, address(s.api)) {
-		t.Errorf("the error does not name the address that is taken:\n%s", out)
+		t.Errorf("the error does not name the address in use:\n%s", out)
 	}
 	taken.Close()
 	s.start(t)
 	testkit.Succeeds(t, func() error {
 		if out := s.programs[0].process.output.String(); !tokenForm.MatchString(out) || !passwordForm.MatchString(out) {
-			return fmt.Errorf("no start has printed the password and the token:\n%s", out)
+			return fmt.Errorf("no password or token in:\n%s", out)
 		}
 		return nil
 	})
 }
 
-func TestFirstAccountIsPresetByTheEnvironment(t *testing.T) {
+func TestEnvironmentPresetsTheFirstAccount(t *testing.T) {
 	t.Parallel()
 	s := startSystem(t)
 	s.owner().page(t, "")
-	t.Run("neither token nor password is in the data", func(t *testing.T) {
+	t.Run("the data contains neither the token nor the password", func(t *testing.T) {
 		added := s.admin(t, "token", "add", s.email)
 		s.stop(t)
 		err := filepath.WalkDir(s.data, func(path string, entry fs.DirEntry, err error) error {
@@ -112,11 +112,11 @@ func TestFirstAccountIsPresetByTheEnvironment(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("a token that is too short is refused", func(t *testing.T) {
+	t.Run("a token that is too short is rejected", func(t *testing.T) {
 		s := newSystem(t)
 		s.programs[0].env = []string{"LINKSTREAM_BOOTSTRAP_TOKEN=ls_short"}
 		if out := s.programs[0].fails(t, s.programs[0].args...); !strings.Contains(strings.ToLower(out), "token") {
-			t.Errorf("the error does not speak of the token:\n%s", out)
+			t.Errorf("the error does not name the token:\n%s", out)
 		}
 	})
 }
@@ -124,7 +124,7 @@ func TestFirstAccountIsPresetByTheEnvironment(t *testing.T) {
 func TestStop(t *testing.T) {
 	t.Parallel()
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
-		t.Run("drains and loses nothing: "+sig.String(), func(t *testing.T) {
+		t.Run("loses no click: "+sig.String(), func(t *testing.T) {
 			onBothKinds(t, func(t *testing.T, s *system) { testStop(t, s, sig) })
 		})
 	}
@@ -136,7 +136,7 @@ func testStop(t *testing.T, s *system, sig syscall.Signal) {
 	load := startLoad([]string{s.edge}, 1, 0, target{hash: "drained"})
 	testkit.Succeeds(t, func() error {
 		if owner.total(t, "drained") == 0 {
-			return errors.New("no click is counted")
+			return errors.New("no click is counted yet")
 		}
 		return nil
 	})
@@ -146,37 +146,37 @@ func testStop(t *testing.T, s *system, sig syscall.Signal) {
 	checkTotals(t, owner, targets)
 }
 
-func TestSecondInstanceOnTheSameData(t *testing.T) {
+func TestSecondInstanceOnTheSameDataFails(t *testing.T) {
 	t.Parallel()
 	s := startSystem(t)
 	other := newSystem(t)
 	other.programs[0].args = append(other.programs[0].args, "-data", s.data)
 	out := other.programs[0].fails(t, other.programs[0].args...)
 	if !strings.Contains(out, s.data) && !strings.Contains(out, "data") {
-		t.Errorf("the error does not speak of the data folder:\n%s", out)
+		t.Errorf("the error does not name the data folder:\n%s", out)
 	}
 	if strings.Contains(out, "panic") || strings.Contains(out, "goroutine") {
-		t.Errorf("not an error for people:\n%s", out)
+		t.Errorf("the error holds a stack trace:\n%s", out)
 	}
-	s.owner().page(t, "") // the first one goes on
+	s.owner().page(t, "") // the first instance still works
 }
 
 func TestInvalidSettings(t *testing.T) {
 	t.Parallel()
-	t.Run("all are reported in one error", func(t *testing.T) {
+	t.Run("all flags are reported in one error", func(t *testing.T) {
 		s := newSystem(t)
 		out := s.programs[0].fails(t, "-data", s.data, "-edge.listen", "nonsense", "-api.listen", "127.0.0.1:99999999",
 			"-ingest.listen", "nonsense", "-edge.url", "ftp://example.com")
 		for _, name := range []string{"edge.listen", "api.listen", "ingest.listen", "edge.url"} {
 			if !strings.Contains(out, name) {
-				t.Errorf("no word of -%s in:\n%s", name, out)
+				t.Errorf("-%s is not reported in:\n%s", name, out)
 			}
 		}
 		if _, err := os.Stat(s.data); err == nil {
-			t.Error("the data folder was created although nothing may open")
+			t.Error("the data folder was created")
 		}
 	})
-	t.Run("those of the environment, too", func(t *testing.T) {
+	t.Run("all variables are reported in one error", func(t *testing.T) {
 		s := newSystem(t)
 		s.programs[0].env = []string{"LINKSTREAM_EDGE_LISTEN=nonsense", "LINKSTREAM_API_LISTEN=nonsense"}
 		out := s.programs[0].fails(t, "-data", s.data)
@@ -184,12 +184,12 @@ func TestInvalidSettings(t *testing.T) {
 			t.Errorf("printed:\n%s", out)
 		}
 	})
-	t.Run("an unknown flag is named", func(t *testing.T) {
+	t.Run("an unknown flag is reported", func(t *testing.T) {
 		if out := newSystem(t).programs[0].fails(t, "-no.such.flag"); !strings.Contains(out, "no.such.flag") {
 			t.Errorf("printed:\n%s", out)
 		}
 	})
-	t.Run("an unknown command is named", func(t *testing.T) {
+	t.Run("an unknown command is reported", func(t *testing.T) {
 		s := newSystem(t)
 		if out := s.programs[0].fails(t, "-data", s.data, "no-such-command"); !strings.Contains(out, "no-such-command") {
 			t.Errorf("printed:\n%s", out)
@@ -201,7 +201,7 @@ func TestInvalidSettings(t *testing.T) {
 	})
 }
 
-func TestSettingsByTheEnvironment(t *testing.T) {
+func TestSettingsFromTheEnvironment(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
 	s.programs[0].args = nil
@@ -217,7 +217,7 @@ func TestSettingsByTheEnvironment(t *testing.T) {
 	id := s.domain(t, s.email, "links.example.org")
 	custom := s.owner().link(t, object{"long_url": "https://example.com/", "custom_alias": "known", "domain_id": id})
 	if custom["short_url"] != "https://links.example.org/known" {
-		t.Errorf("a custom domain's short_url has the scheme of -edge.url: %v", custom["short_url"])
+		t.Errorf("short_url is %v, want the scheme of -edge.url", custom["short_url"])
 	}
 }
 
@@ -241,12 +241,12 @@ func testAdminCommands(t *testing.T, s *system) {
 			t.Errorf("printed %v", id)
 		}
 	})
-	t.Run("a verified hostname belongs to one account, claims of it may coexist", func(t *testing.T) {
+	t.Run("one account has a verified host, several may have it unverified", func(t *testing.T) {
 		s.admin(t, "domain", "add", s.email, "shared.example.org")
 		s.domain(t, "new@example.com", "shared.example.org")
 		_, _, code := s.programs[0].command(t, "domain", "add", s.email, "new.example.org", "--verified")
 		if code == 0 {
-			t.Error("a second account was given a verified hostname")
+			t.Error("two accounts have the same verified host")
 		}
 	})
 	for _, args := range [][]string{
@@ -260,14 +260,14 @@ func testAdminCommands(t *testing.T, s *system) {
 		{"domain", "add", "new@example.com", "not a host"},
 		{"domain", "verify", "nobodys.example.org"},
 	} {
-		t.Run("what cannot be done fails and says why on stderr: "+strings.Join(args, " "), func(t *testing.T) {
+		t.Run("an invalid command fails with a reason on stderr: "+strings.Join(args, " "), func(t *testing.T) {
 			out, errOut, code := s.programs[0].command(t, args...)
 			if code == 0 || out != "" || errOut == "" || strings.Contains(errOut, "goroutine ") {
 				t.Errorf("exit code %d, stdout %q, stderr %q", code, out, errOut)
 			}
 		})
 	}
-	t.Run("migrate may be run at any time", func(t *testing.T) {
+	t.Run("migrate can run at any time", func(t *testing.T) {
 		s.admin(t, "migrate")
 		s.owner().page(t, "")
 	})
@@ -318,7 +318,7 @@ func testTokenRevoke(t *testing.T, s *system) {
 func TestOperatorPaths(t *testing.T) { t.Parallel(); onBothKinds(t, testOperatorPaths) }
 
 func testOperatorPaths(t *testing.T, s *system) {
-	s.owner().page(t, "") // some counts begin with the first request
+	s.owner().page(t, "") // some metrics appear with the first request
 	for name, base := range map[string]string{"edge": s.edge, "api": s.api, "ingest": s.ingest} {
 		for _, path := range []string{"/healthz", "/readyz"} {
 			t.Run(name+path, func(t *testing.T) {
@@ -333,11 +333,11 @@ func testOperatorPaths(t *testing.T, s *system) {
 				t.Error(a)
 			}
 			if own := fmt.Sprintf("linkstream_%s_", name); !strings.Contains(a.raw, own) {
-				t.Errorf("no metric named %s…: %v", own, a)
+				t.Errorf("no metric begins with %s: %v", own, a)
 			}
 			for line := range strings.Lines(a.raw) {
 				if !metricForm.MatchString(strings.TrimSpace(line)) {
-					t.Errorf("not Prometheus's text format: %q", line)
+					t.Errorf("not in Prometheus's text format: %q", line)
 				}
 			}
 		})

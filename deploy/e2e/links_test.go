@@ -19,7 +19,7 @@ func testSection4Links(t *testing.T, s *system) {
 		}
 	})
 	const links = 45
-	var made []object // the newest first
+	var made []object // newest first
 	for i := range links {
 		fields := object{"long_url": fmt.Sprintf("https://example.com/%d", i)}
 		if i%3 == 0 {
@@ -35,7 +35,7 @@ func testSection4Links(t *testing.T, s *system) {
 			linkItem.check(t, item.(object))
 		}
 	})
-	t.Run("the newest come first, 20 to a page, each link once", func(t *testing.T) {
+	t.Run("links are listed once, newest first, 20 per page", func(t *testing.T) {
 		var all []object
 		for page, size := range map[int]int{1: 20, 2: 20, 3: 5} {
 			if items, _ := owner.page(t, fmt.Sprintf("?page=%d", page)); len(items) != size {
@@ -89,18 +89,18 @@ func testSection4LinksPage(t *testing.T, s *system) {
 		})
 	}
 	for _, page := range []string{"0", "-1", "1.5", "x", "", "1x", "0x1", "%202", "+1"} {
-		t.Run("a page that is no positive integer is 422: "+page, func(t *testing.T) {
+		t.Run("a page that is not a positive integer is 422: "+page, func(t *testing.T) {
 			owner.get(t, "/api/v1/links?page="+page).wantError(t, http.StatusUnprocessableEntity, "page")
 		})
 	}
 }
 
-func TestLinksCountWhatStatsCount(t *testing.T) {
+func TestLinksAndStatsHaveTheSameClicks(t *testing.T) {
 	t.Parallel()
-	onBothKinds(t, testLinksCountWhatStatsCount)
+	onBothKinds(t, testLinksAndStatsHaveTheSameClicks)
 }
 
-func testLinksCountWhatStatsCount(t *testing.T, s *system) {
+func testLinksAndStatsHaveTheSameClicks(t *testing.T, s *system) {
 	owner := s.owner()
 	id := s.domain(t, s.email, "links.example.org")
 	owner.alias(t, "same", "https://example.com/default")

@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// The README's walk-through is run as a reader would paste it: every ```sh block below the heading that says
-// "Walk-through", up to the next heading of the same or a higher level, line by line into one bash.
+// TestReadmeWalkThrough runs the README's walk-through in one bash: every ```sh block below the heading that contains
+// "Walk-through", up to the next heading of the same or a higher level, line by line.
 //
-//   - A line is a command. It may go on in the next line with a backslash at its end. Each must succeed.
-//   - A line `# → TEXT` below a command says that what the command prints contains TEXT; there may be several.
-//   - Other comments, and empty lines, are for the reader.
-//   - `127.0.0.1:8080` and `127.0.0.1:8081` stand for the edge and the API of the system under test.
-//   - It runs in the project's folder with LINKSTREAM_DATA set to the data of the system under test, and `admin@localhost`,
-//     the account of a first start without settings, stands for that system's account.
+//   - A line is a command, which must succeed. It continues on the next line if it ends with a backslash.
+//   - A line `# → TEXT` below a command requires that the command's output contains TEXT. There may be several.
+//   - Other comments and empty lines are ignored.
+//   - `127.0.0.1:8080` and `127.0.0.1:8081` are replaced by the addresses of the edge and the API under test, and
+//     `admin@localhost`, the account of a first start without settings, by the account under test.
+//   - The commands run in the module's root, with LINKSTREAM_DATA set to the data under test.
 func TestReadmeWalkThrough(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile(filepath.Join(moduleRoot, "README.md"))
@@ -41,12 +41,12 @@ func TestReadmeWalkThrough(t *testing.T) {
 		for _, want := range step.prints {
 			expectations++
 			if want = here.Replace(want); !strings.Contains(out, want) {
-				t.Errorf("%s\nprints\n%s\nwhich does not contain %q", step.command, out, want)
+				t.Errorf("%s\nprints\n%s\nwithout %q", step.command, out, want)
 			}
 		}
 	}
 	if expectations == 0 {
-		t.Error("the README's walk-through says of no command what it prints")
+		t.Error("the README's walk-through has no line # → TEXT")
 	}
 }
 
@@ -62,15 +62,15 @@ func TestWalkThrough(t *testing.T) {
 	}
 }
 
-// step is a command of the walk-through, and what it prints.
+// step is a command of the walk-through and texts that its output contains.
 type step struct {
 	command string
 	prints  []string
 }
 
 func walkThrough(markdown string) (steps []step) {
-	level := 0                // of the walk-through's heading; 0 outside of it
-	block, sh := false, false // inside of a fenced block, and of one in sh
+	level := 0                // of the walk-through's heading, 0 outside it
+	block, sh := false, false // inside a fenced block, and inside one of sh
 	proceed := false          // the last line ends with a backslash
 	for line := range strings.Lines(markdown) {
 		line = strings.TrimRight(line, "\r\n")
@@ -100,7 +100,7 @@ func walkThrough(markdown string) (steps []step) {
 	return steps
 }
 
-// shell is a bash that reads its commands as it goes.
+// shell is a bash that reads commands from a pipe.
 type shell struct {
 	in  io.WriteCloser
 	out *bufio.Reader
@@ -135,7 +135,7 @@ func startShell(t *testing.T, env ...string) *shell {
 	return &shell{in: in, out: bufio.NewReader(out)}
 }
 
-// run runs a command, requires that it succeeds, and returns what it prints.
+// run runs a command, requires that it succeeds, and returns its output.
 func (s *shell) run(t *testing.T, command string) string {
 	t.Helper()
 	fmt.Fprintf(s.in, "%s\nprintf '\\n%s%%d\\n' $?\n", command, stepEnds)

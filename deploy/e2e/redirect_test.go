@@ -21,25 +21,25 @@ func testRedirect(t *testing.T, s *system) {
 	owner := s.owner()
 	owner.alias(t, "there", "https://example.com/there?a=b#c")
 
-	t.Run("a short link is 302 to the long URL and is not to be cached", func(t *testing.T) {
+	t.Run("a short link is 302 to the long URL, not to be cached", func(t *testing.T) {
 		a := s.visit(t, http.MethodGet, "/there")
 		if a.status != http.StatusFound || a.header.Get("Location") != "https://example.com/there?a=b#c" ||
 			a.header.Get("Cache-Control") != "private, no-store" {
 			t.Errorf("%v\n%v", a, a.header)
 		}
 	})
-	t.Run("the short_url of the API leads there", func(t *testing.T) {
+	t.Run("the API's short_url works", func(t *testing.T) {
 		short := owner.get(t, "/api/v1/stats/there").body["short_url"].(string)
 		if a := call(t, http.MethodGet, short, ""); a.status != http.StatusFound {
 			t.Error(a)
 		}
 	})
-	t.Run("a query behind the hash does no harm", func(t *testing.T) {
+	t.Run("a query after the hash is ignored", func(t *testing.T) {
 		if to := s.click(t, "there?utm_source=mail").header.Get("Location"); to != "https://example.com/there?a=b#c" {
 			t.Errorf("Location is %q", to)
 		}
 	})
-	t.Run("a link works at once after its hash was unknown", func(t *testing.T) {
+	t.Run("a new link works at once, even if its hash was unknown before", func(t *testing.T) {
 		wantPage(t, s.visit(t, http.MethodGet, "/sooner"), http.StatusNotFound)
 		owner.alias(t, "sooner", "https://example.com/sooner")
 		testkit.SucceedsWithin(t, time.Second, func() error {
@@ -49,7 +49,7 @@ func testRedirect(t *testing.T, s *system) {
 	unknown := []string{"/unknown", "/THERE", "/there/", "/there/more", "/x", "/%00", "/%ff%fe",
 		"/%3Cscript%3Ealert(1)%3C%2Fscript%3E", "/api/v1/links", "/" + strings.Repeat("a", 500)}
 	for _, path := range unknown {
-		t.Run("an unknown path is a 404 page in HTML: "+path[:min(len(path), 20)], func(t *testing.T) {
+		t.Run("an unknown path is an HTML page with status 404: "+path[:min(len(path), 20)], func(t *testing.T) {
 			wantPage(t, s.visit(t, http.MethodGet, path), http.StatusNotFound)
 		})
 	}
@@ -62,7 +62,7 @@ func testRedirect(t *testing.T, s *system) {
 	})
 }
 
-// wantPage requires a small page in HTML that does not repeat what a stranger has put into the address.
+// wantPage requires a small HTML page that does not repeat text of the URL.
 func wantPage(t *testing.T, a answer, status int) {
 	t.Helper()
 	if a.status != status || !strings.HasPrefix(a.header.Get("Content-Type"), "text/html") ||
@@ -74,7 +74,7 @@ func wantPage(t *testing.T, a answer, status int) {
 	}
 }
 
-// TestRedirectOfUnusualClients has timeouts and limits that are short, so that the test need not wait for long.
+// TestRedirectOfUnusualClients uses short timeouts and small limits, so that it does not take long.
 func TestRedirectOfUnusualClients(t *testing.T) {
 	t.Parallel()
 	s := startSystem(t, "LINKSTREAM_EDGE_READ_TIMEOUT=300ms", "LINKSTREAM_EDGE_MAX_HEADER_BYTES=4096")
@@ -82,14 +82,14 @@ func TestRedirectOfUnusualClients(t *testing.T) {
 	owner.alias(t, "there", "https://example.com/there")
 	request := "GET /there HTTP/1.1\r\nHost: " + address(s.edge) + "\r\n\r\n"
 
-	t.Run("a client that never ends its request is cut off", func(t *testing.T) {
+	t.Run("a client that never ends its request is disconnected", func(t *testing.T) {
 		conn := dial(t, s.edge)
 		io.WriteString(conn, request[:len(request)-2])
 		if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Error("it is still connected")
 		}
 	})
-	t.Run("a client that sends its request drop by drop is cut off", func(t *testing.T) {
+	t.Run("a client that sends its request byte by byte is disconnected", func(t *testing.T) {
 		conn := dial(t, s.edge)
 		pace := time.NewTicker(50 * time.Millisecond)
 		defer pace.Stop()
@@ -105,7 +105,7 @@ func TestRedirectOfUnusualClients(t *testing.T) {
 	t.Run("a header that is too large is an error page", func(t *testing.T) {
 		wantPage(t, s.visit(t, http.MethodGet, "/there", "Cookie", strings.Repeat("c", 5000)), 431)
 	})
-	t.Run("requests in a pipeline are all answered in order and counted", func(t *testing.T) {
+	t.Run("pipelined requests are answered in order and counted", func(t *testing.T) {
 		conn := dial(t, s.edge)
 		io.WriteString(conn, strings.Repeat(request, 50))
 		answers := bufio.NewReader(conn)
@@ -129,7 +129,7 @@ func TestRedirectOfUnusualClients(t *testing.T) {
 	})
 }
 
-// dial returns a connection that the test's end closes, and on which nothing takes for ever.
+// dial returns a connection with a deadline, which is closed when the test ends.
 func dial(t *testing.T, base string) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", address(base))
@@ -151,14 +151,14 @@ func testRedirectByHost(t *testing.T, s *system) {
 	owner.alias(t, "default-only", "https://example.com/default")
 
 	for _, host := range []string{"links.example.org", "links.example.org:8080", "LINKS.Example.Org"} {
-		t.Run("a verified custom domain has links of its own: "+host, func(t *testing.T) {
+		t.Run("a verified custom domain has its own links: "+host, func(t *testing.T) {
 			if to := s.click(t, "where", "Host", host).header.Get("Location"); to != "https://example.com/custom" {
 				t.Errorf("Location is %q", to)
 			}
 			wantPage(t, s.visit(t, http.MethodGet, "/default-only", "Host", host), http.StatusNotFound)
 		})
 	}
-	t.Run("the default domain keeps its own", func(t *testing.T) {
+	t.Run("the default domain has its own links", func(t *testing.T) {
 		if to := s.click(t, "where").header.Get("Location"); to != "https://example.com/default" {
 			t.Errorf("Location is %q", to)
 		}
@@ -168,7 +168,7 @@ func testRedirectByHost(t *testing.T, s *system) {
 			wantPage(t, s.visit(t, http.MethodGet, "/where", "Host", host), http.StatusNotFound)
 		})
 	}
-	t.Run("an unverified domain is 404 until it is verified", func(t *testing.T) {
+	t.Run("a domain is 404 until it is verified", func(t *testing.T) {
 		id := decode(s.admin(t, "domain", "add", s.email, "later.example.org"))
 		later := []string{"Host", "later.example.org"}
 		wantPage(t, s.visit(t, http.MethodGet, "/later", later...), http.StatusNotFound)
@@ -180,7 +180,7 @@ func testRedirectByHost(t *testing.T, s *system) {
 	})
 }
 
-// TestRedirectCounts is not parallel to others, since it measures time.
+// TestRedirectCounts is not parallel to other tests, because it measures time.
 func TestRedirectCounts(t *testing.T) { onBothKinds(t, testRedirectCounts) }
 
 func testRedirectCounts(t *testing.T, s *system) {
@@ -200,7 +200,7 @@ func testRedirectCounts(t *testing.T, s *system) {
 				}
 			}
 		}
-		// The clicks that count come last, so that the others would have been counted before them.
+		// Clicks come last, so that the requests before would have been counted by now.
 		for range 20 {
 			s.click(t, "preview")
 		}
@@ -213,7 +213,7 @@ func testRedirectCounts(t *testing.T, s *system) {
 		testkit.SucceedsWithin(t, 5*time.Second, func() error { return s.visit(t, "GET", "/errors").isStatus(http.StatusFound) })
 		owner.waitTotal(t, "errors", 1)
 	})
-	t.Run("a click is in the statistics within two seconds, and in the list", func(t *testing.T) {
+	t.Run("a click is in the statistics and in the list within two seconds", func(t *testing.T) {
 		owner.alias(t, "fresh", "https://example.com/fresh")
 		for n := range int64(5) {
 			s.click(t, "fresh")

@@ -76,7 +76,7 @@ func testSection4ShortenRefusesTakenAliases(t *testing.T, s *system) {
 		owner.link(t, taken)
 		owner.shorten(t, taken).wantError(t, http.StatusUnprocessableEntity, "custom_alias")
 	})
-	t.Run("of concurrent requests for one alias one is 201 and the others are 422", func(t *testing.T) {
+	t.Run("one of several concurrent requests for an alias is 201, the others are 422", func(t *testing.T) {
 		const body = `{"long_url":"https://example.com/","custom_alias":"race"}`
 		var wg sync.WaitGroup
 		answers, errs := make([]answer, 16), make([]error, 16)
@@ -113,7 +113,7 @@ var invalidBodies = []struct {
 	{"an empty alias", `{"long_url":"https://example.com/","custom_alias":""}`, []string{"custom_alias"}},
 	{"an alias of 2 characters", `{"long_url":"https://example.com/","custom_alias":"ab"}`, []string{"custom_alias"}},
 	{"an alias of 21 characters", `{"long_url":"https://example.com/","custom_alias":"aaaaaaaaaaaaaaaaaaaaa"}`, []string{"custom_alias"}},
-	{"an alias with capitals", `{"long_url":"https://example.com/","custom_alias":"Abcd"}`, []string{"custom_alias"}},
+	{"an alias with upper case", `{"long_url":"https://example.com/","custom_alias":"Abcd"}`, []string{"custom_alias"}},
 	{"an alias with a dot", `{"long_url":"https://example.com/","custom_alias":"a.bc"}`, []string{"custom_alias"}},
 	{"an alias with a slash", `{"long_url":"https://example.com/","custom_alias":"a/bc"}`, []string{"custom_alias"}},
 	{"an alias with a space", `{"long_url":"https://example.com/","custom_alias":"a bc"}`, []string{"custom_alias"}},
@@ -152,7 +152,7 @@ func testSection4ShortenRefusesInvalidFields(t *testing.T, s *system) {
 			a.wantError(t, http.StatusUnprocessableEntity, c.fields...)
 		})
 	}
-	t.Run("a domain_id that is unknown, unverified or another's is one and the same answer", func(t *testing.T) {
+	t.Run("an unknown, an unverified and another's domain_id have the same answer", func(t *testing.T) {
 		use := func(id any) answer {
 			return owner.shorten(t, object{"long_url": "https://example.com/", "domain_id": id})
 		}
@@ -166,7 +166,7 @@ func testSection4ShortenRefusesInvalidFields(t *testing.T, s *system) {
 			}
 		}
 	})
-	t.Run("what was refused is not listed", func(t *testing.T) {
+	t.Run("rejected links are not listed", func(t *testing.T) {
 		if _, meta := owner.page(t, ""); number(t, meta, "total") != 0 {
 			t.Errorf("links were created: %v", meta)
 		}
@@ -235,7 +235,7 @@ func testSection4ShortenKeepsURLsAsGiven(t *testing.T, s *system) {
 	cases := map[string]string{
 		"http":                      "http://example.com/",
 		"https without a path":      "https://example.com",
-		"a scheme in capitals":      "HTTPS://Example.COM/Path",
+		"a scheme in upper case":    "HTTPS://Example.COM/Path",
 		"a port":                    "https://example.com:8443/x",
 		"an IPv4 address":           "http://192.0.2.7/x",
 		"an IPv6 address":           "http://[2001:db8::1]:8080/x",
@@ -268,7 +268,7 @@ func testSection4ShortenKeepsURLsAsGiven(t *testing.T, s *system) {
 	}
 }
 
-// sameTarget requires that a Location header is a URI of RFC 3986, so ASCII only, and means the same as the long URL.
+// sameTarget requires that a Location header is a URI by RFC 3986, so ASCII only, and equivalent to the long URL.
 func sameTarget(t *testing.T, location, long string) {
 	t.Helper()
 	for i := range len(location) {
@@ -296,14 +296,14 @@ func sameTarget(t *testing.T, location, long string) {
 	if got.Scheme != want.Scheme || !strings.EqualFold(got.Hostname(), host) || got.Port() != want.Port() ||
 		strings.TrimPrefix(got.Path, "/") != strings.TrimPrefix(want.Path, "/") || query != wantQuery ||
 		got.Fragment != want.Fragment || got.RawPath != "" && want.RawPath != "" && got.EscapedPath() != want.EscapedPath() {
-		t.Errorf("Location %.200q does not mean %.200q", location, long)
+		t.Errorf("Location %.200q is not equivalent to %.200q", location, long)
 	}
 }
 
 func TestSection4ShortenRefusesUnsafeURLs(t *testing.T) {
 	t.Parallel()
 	blocklist := t.TempDir() + "/hosts"
-	writeFile(t, blocklist, "# a list of hosts\n0.0.0.0 bad.example\n127.0.0.1\tworse.example # twice bad\n")
+	writeFile(t, blocklist, "# a list of hosts\n0.0.0.0 bad.example\n127.0.0.1\tworse.example # a comment\n")
 	s := startSystem(t, "LINKSTREAM_API_BLOCKLIST="+blocklist)
 	owner := s.owner()
 
@@ -312,15 +312,15 @@ func TestSection4ShortenRefusesUnsafeURLs(t *testing.T) {
 			owner.shorten(t, object{"long_url": long}).wantError(t, http.StatusUnprocessableEntity)
 		})
 	}
-	t.Run("a host that is not on the list is fine", func(t *testing.T) {
+	t.Run("a host that is not on the list is accepted", func(t *testing.T) {
 		owner.link(t, object{"long_url": "https://good.example/?u=https://bad.example/"})
 	})
-	t.Run("an invalid field is reported as such beside an unsafe URL", func(t *testing.T) {
+	t.Run("an invalid field beside an unsafe URL is reported", func(t *testing.T) {
 		if a := owner.shorten(t, object{"long_url": "https://bad.example/", "custom_alias": "X"}); a.status != 422 {
 			t.Error(a)
 		}
 	})
-	t.Run("a list that changes is read again", func(t *testing.T) {
+	t.Run("a changed list is read again", func(t *testing.T) {
 		writeFile(t, blocklist, "0.0.0.0 later.example\n")
 		testkit.Succeeds(t, func() error {
 			return owner.shorten(t, object{"long_url": "https://later.example/"}).isStatus(http.StatusUnprocessableEntity)

@@ -41,7 +41,7 @@ func testSection4Stats(t *testing.T, s *system) {
 			t.Errorf("%v\ndiffers from %v", foreign, unknown)
 		}
 	})
-	t.Run("another's link on the default domain does not hide the caller's own on a custom domain", func(t *testing.T) {
+	t.Run("another's link on the default domain does not hide the caller's own link", func(t *testing.T) {
 		id := s.domain(t, otherEmail, "others.example.org")
 		other.link(t, object{"long_url": "https://example.com/theirs", "custom_alias": "mine", "domain_id": id})
 		if body := other.get(t, "/api/v1/stats/mine").want(t, 200).body; body["original_url"] != "https://example.com/theirs" {
@@ -53,13 +53,13 @@ func testSection4Stats(t *testing.T, s *system) {
 	})
 }
 
-// TestStatsOfDomains tests which of several links of one hash GET /stats/{hash} means.
+// TestStatsOfDomains tests which link GET /stats/{hash} selects if several have the hash.
 func TestStatsOfDomains(t *testing.T) { t.Parallel(); onBothKinds(t, testStatsOfDomains) }
 
 func testStatsOfDomains(t *testing.T, s *system) {
 	owner := s.owner()
 	first, second := s.domain(t, s.email, "first.example.org"), s.domain(t, s.email, "second.example.org")
-	// The domain that was added last has the older link: it is the link's age that counts.
+	// The newer domain has the older link: the link's age decides.
 	owner.link(t, object{"long_url": "https://example.com/second", "custom_alias": "many", "domain_id": second})
 	owner.link(t, object{"long_url": "https://example.com/first", "custom_alias": "many", "domain_id": first})
 	target := func(t *testing.T, path string) any {
@@ -67,18 +67,18 @@ func testStatsOfDomains(t *testing.T, s *system) {
 		return owner.get(t, path).want(t, http.StatusOK).body["original_url"]
 	}
 
-	t.Run("without one on the default domain it is the caller's oldest link", func(t *testing.T) {
+	t.Run("the caller's oldest link is selected if none is on the default domain", func(t *testing.T) {
 		if got := target(t, "/api/v1/stats/many"); got != "https://example.com/second" {
 			t.Errorf("got %v", got)
 		}
 	})
-	t.Run("the link on the default domain comes first", func(t *testing.T) {
+	t.Run("the link on the default domain is selected first", func(t *testing.T) {
 		owner.alias(t, "many", "https://example.com/default")
 		if got := target(t, "/api/v1/stats/many"); got != "https://example.com/default" {
 			t.Errorf("got %v", got)
 		}
 	})
-	t.Run("domain_id picks a domain", func(t *testing.T) {
+	t.Run("domain_id selects the domain", func(t *testing.T) {
 		for id, want := range map[any]string{first: "first", second: "second"} {
 			if got := target(t, fmt.Sprintf("/api/v1/stats/many?domain_id=%v", id)); got != "https://example.com/"+want {
 				t.Errorf("got %v, want %s", got, want)
@@ -87,7 +87,7 @@ func testStatsOfDomains(t *testing.T, s *system) {
 		owner.alias(t, "single", "https://example.com/")
 		owner.get(t, fmt.Sprintf("/api/v1/stats/single?domain_id=%v", first)).wantError(t, http.StatusNotFound)
 	})
-	t.Run("clicks count for the link of their domain alone", func(t *testing.T) {
+	t.Run("clicks count for the link of their domain only", func(t *testing.T) {
 		s.click(t, "many", "Host", "first.example.org")
 		s.click(t, "many", "Host", "first.example.org")
 		s.click(t, "many", "Host", "second.example.org")
@@ -97,7 +97,7 @@ func testStatsOfDomains(t *testing.T, s *system) {
 	})
 }
 
-// agents are user agents of clicks, with the device that each one counts for.
+// agents are User-Agent headers with the device and the browser that they count as.
 var agents = []struct{ device, browser, header string }{
 	{"desktop", "Chrome", "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36"},
 	{"desktop", "Firefox", "Mozilla/5.0 (X11; Linux x86_64; rv:132.0) Gecko/20100101 Firefox/132.0"},
@@ -123,7 +123,7 @@ func testStatsOfDevicesAndBrowsers(t *testing.T, s *system) {
 	devices, browsers := map[string]int64{}, map[string]int64{}
 	var total int64
 	for i, agent := range agents {
-		for range i + 1 { // different numbers, so that no two counts can be mixed up
+		for range i + 1 { // each has a different number of clicks, so that counts cannot be confused
 			s.click(t, "agents", "User-Agent", agent.header)
 		}
 		devices[agent.device] += int64(i + 1)
@@ -183,13 +183,13 @@ func testStatsOfTopBrowsers(t *testing.T, s *system) {
 	if len(got) != 10 {
 		t.Errorf("%d browsers, want the 10 most frequent: %v", len(got), got)
 	}
-	// Thirteen browsers with 13, 12, 11, … clicks: the ten most frequent have all but the last three numbers.
+	// Thirteen browsers have 13, 12, 11, … 1 clicks. The three with the fewest are left out.
 	if want := total - 3 - 2 - 1; sum(t, got) != want {
 		t.Errorf("browsers sum to %d, want the %d of the 10 most frequent: %v", sum(t, got), want, got)
 	}
 }
 
-// products are the ends of the user agents of thirteen browsers and crawlers.
+// products are the ends of the User-Agent headers of thirteen browsers and crawlers.
 var products = []string{
 	"AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36",
 	"Gecko/20100101 Firefox/132.0",

@@ -13,7 +13,7 @@ import (
 	"linkstream/deploy/testengines/enginetest"
 )
 
-// filledPages are the pages of a filled system. What is pressed opens what is hidden at first.
+// filledPages are the pages of a filled system. press is a control that opens hidden content.
 var filledPages = []struct{ name, path, press string }{
 	{"overview", "/dashboard", "Show as a table"},
 	{"links", "/dashboard/links", ""},
@@ -27,11 +27,11 @@ var filledPages = []struct{ name, path, press string }{
 	{"missing page", "/dashboard/nothing", ""},
 }
 
-// widths are those of a screen on a desk and of a small phone.
+// widths are those of a desktop screen and of a small phone.
 var widths = []int64{1280, 360}
 
-// What keeps people from using a page: found by axe-core, by measuring, and by going through it with the keyboard.
-func TestDashboardBarriers(t *testing.T) {
+// TestDashboardAccessibility checks the pages with axe-core, measures them, and goes through them by keyboard.
+func TestDashboardAccessibility(t *testing.T) {
 	t.Parallel()
 	axe := enginetest.AxeCore(t)
 	s := filledSystem(t)
@@ -50,7 +50,7 @@ func TestDashboardBarriers(t *testing.T) {
 			b.passes(axe)
 		})
 	}
-	b.run("form with problems", func(*testing.T) {
+	b.run("form with errors", func(*testing.T) {
 		b.page("/dashboard/links")
 		b.fill("Long URL", "ftp://example.com/")
 		b.follow("Shorten")
@@ -64,7 +64,7 @@ func TestDashboardBarriers(t *testing.T) {
 	})
 }
 
-// passes looks for barriers in the page as it is, light and dark, wide and narrow.
+// passes checks the current page, light and dark, wide and narrow.
 func (b *tab) passes(axe string) {
 	b.t.Helper()
 	b.hasStructure()
@@ -82,12 +82,12 @@ func (b *tab) passes(axe string) {
 	b.scheme("light")
 }
 
-// scheme has the page think that the reader prefers "light" or "dark" colours.
+// scheme emulates a reader's preference for "light" or "dark" colours.
 func (b *tab) scheme(name string) {
 	b.t.Helper()
 	call1(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name},
-			{Name: "prefers-reduced-motion", Value: "reduce"}}}) // colours that change slowly would be measured half-way
+			{Name: "prefers-reduced-motion", Value: "reduce"}}}) // otherwise colours are measured while they change
 }
 
 func (b *tab) passesAxe(how string) {
@@ -100,17 +100,17 @@ func (b *tab) passesAxe(how string) {
 	}
 }
 
-// hasStructure requires what a reader finds their way by: a language, a title, one main heading, landmarks.
+// hasStructure requires what screen readers navigate by: a language, a title, one main heading, landmarks.
 func (b *tab) hasStructure() {
 	b.t.Helper()
 	for what, expression := range map[string]string{
-		"one h1":                `document.querySelectorAll("h1").length === 1`,
-		"a title of its own":    `/^.+ · linkstream$/.test(document.title)`,
-		"a language":            `document.documentElement.lang === "en"`,
-		"one main":              `document.querySelectorAll("main").length === 1`,
-		"a header":              `document.querySelectorAll("body > header").length === 1`,
-		"a name for each nav":   `[...document.querySelectorAll("nav")].every((nav) => nav.getAttribute("aria-label"))`,
-		"a way past the header": `document.querySelector("a").getAttribute("href") === "#main"`,
+		"one h1":                 `document.querySelectorAll("h1").length === 1`,
+		"a title of its own":     `/^.+ · linkstream$/.test(document.title)`,
+		"a language":             `document.documentElement.lang === "en"`,
+		"one main":               `document.querySelectorAll("main").length === 1`,
+		"a header":               `document.querySelectorAll("body > header").length === 1`,
+		"a name for each nav":    `[...document.querySelectorAll("nav")].every((nav) => nav.getAttribute("aria-label"))`,
+		"a link past the header": `document.querySelector("a").getAttribute("href") === "#main"`,
 	} {
 		if !evaluate[bool](b, expression) {
 			b.t.Errorf("the page does not have %s", what)
@@ -118,7 +118,7 @@ func (b *tab) hasStructure() {
 	}
 }
 
-// fitsWidth requires that nobody has to scroll sideways.
+// fitsWidth requires that the page is not wider than the window.
 func (b *tab) fitsWidth() {
 	b.t.Helper()
 	if over := evaluate[int](b, "document.documentElement.scrollWidth - innerWidth"); over > 0 {
@@ -128,20 +128,21 @@ func (b *tab) fitsWidth() {
 	}
 }
 
-// focusable is what the keyboard should get to. It is looked up anew each time: parts of a page may be replaced.
+// focusable are the elements that the keyboard must reach. It is evaluated each time, because scripts may replace parts of
+// the page.
 const focusable = `[...document.querySelectorAll(
 	"a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex='0']")]
 	.filter((e) => e.checkVisibility({ visibilityProperty: true }) && !e.disabled)`
 
-// focused returns which of them has the focus, -1 if none has, and whether that can be seen.
+// focused returns the index of the focused element, -1 if there is none, and whether the focus is visible.
 const focused = `(() => {
 	const style = getComputedStyle(document.activeElement);
 	return { index: ` + focusable + `.indexOf(document.activeElement),
-		seen: style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2 };
+		visible: style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2 };
 })()`
 
-// reachableByKeyboard goes through the page by Tab and requires that it comes to everything that can be used, and that
-// it always shows where it is.
+// reachableByKeyboard presses Tab until it has gone through the page. It requires that each element that can be used gets
+// the focus, and that the focus is visible.
 func (b *tab) reachableByKeyboard() {
 	b.t.Helper()
 	n := evaluate[int](b, focusable+".length")
@@ -153,14 +154,14 @@ func (b *tab) reachableByKeyboard() {
 				return err
 			}
 			focus, err := chromedp.Evaluate[struct {
-				Index int  `json:"index"`
-				Seen  bool `json:"seen"`
+				Index   int  `json:"index"`
+				Visible bool `json:"visible"`
 			}](focused)(ctx, t)
 			if err != nil {
 				return err
 			}
-			if focus.Index >= 0 && !focus.Seen {
-				b.t.Errorf("the focus cannot be seen on %s", b.focusableElement(ctx, t, focus.Index))
+			if focus.Index >= 0 && !focus.Visible {
+				b.t.Errorf("the focus is not visible on %s", b.focusableElement(ctx, t, focus.Index))
 			}
 			reached[focus.Index] = true
 		}
