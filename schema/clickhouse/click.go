@@ -18,7 +18,8 @@ import (
 type ClickStore struct {
 	conn    driver.Conn
 	layout  layout
-	columns sync.Pool // of *columns
+	columns sync.Pool     // of *columns
+	within  time.Duration // insertWithin, or less in tests
 }
 
 var (
@@ -40,7 +41,7 @@ func OpenClickStore(ctx context.Context, cfg Config) (*ClickStore, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read ClickHouse DSN: %w", err)
 	}
-	c := &ClickStore{conn: conn, layout: layout{Database: options.Auth.Database, Cluster: cfg.Cluster}}
+	c := &ClickStore{conn: conn, layout: layout{Database: options.Auth.Database, Cluster: cfg.Cluster}, within: insertWithin}
 	if err = ping(ctx, conn, options.DialTimeout); err == nil {
 		err = migrate(ctx, options, c.layout)
 	}
@@ -62,7 +63,7 @@ func ping(ctx context.Context, conn driver.Conn, timeout time.Duration) error {
 func (c *ClickStore) Close() error { return c.conn.Close() }
 
 const (
-	position = `SELECT max(kafka_next) FROM clicks WHERE kafka_partition = ?`
+	position = `SELECT max(kafka_next), now('UTC') FROM clicks WHERE kafka_partition = ?`
 	// All lanes, and how far their batches reach, at one moment.
 	laneMarks = `SELECT incarnation, lane, max(kafka_next), max(seq) FROM clicks WHERE kafka_partition = ?
 	GROUP BY incarnation, lane`
@@ -75,6 +76,10 @@ const (
 	maxRows   = 500_000                // more might not stay one block
 	maxSends  = 10                     // of one batch
 	sendPause = 200 * time.Millisecond // before a batch that was taken and cannot be seen is sent again
+	// insertWithin bounds the time from the check of the position to the insert. The server measures it with its own
+	// clock: the process may be suspended in between, together with its timers. In this time a partition must not have
+	// as many inserts as the server remembers tokens.
+	insertWithin = 30 * time.Second
 )
 
 // Position implements schema.ClickStore.
@@ -95,10 +100,10 @@ func (c *ClickStore) Position(ctx context.Context, partition int) (schema.Positi
 	return at, wrap(err, "read position of partition %d", partition)
 }
 
-// next returns the Next of a partition's position.
-func (c *ClickStore) next(ctx context.Context, partition int) (next int64, err error) {
-	err = c.conn.QueryRow(c.reading(ctx), position, partition).Scan(&next)
-	return next, err
+// next returns the Next of a partition's position, and the time when an insert at this position expires.
+func (c *ClickStore) next(ctx context.Context, partition int) (next int64, expires time.Time, err error) {
+	err = c.conn.QueryRow(c.reading(ctx), position, partition).Scan(&next, &expires)
+	return next, expires.Add(c.within), err
 }
 
 // InsertClicks implements schema.ClickStore.
@@ -113,7 +118,7 @@ func (c *ClickStore) insert(ctx context.Context, batch *schema.ClickBatch) error
 	if batch.Len() > maxRows {
 		return schema.Errorf(schema.CodeInternal, "%d clicks are more than %d", batch.Len(), maxRows)
 	}
-	next, err := c.next(ctx, batch.Partition)
+	next, expires, err := c.next(ctx, batch.Partition)
 	if err != nil {
 		return err
 	}
@@ -123,13 +128,14 @@ func (c *ClickStore) insert(ctx context.Context, batch *schema.ClickBatch) error
 	columns := c.fill(batch)
 	defer c.columns.Put(columns)
 	for lost := range maxSends {
+		columns.expire(expires)
 		if err := c.send(ctx, batch, columns, c.token(batch, lost)); err != nil {
 			return err
 		}
 		if counted, err := c.holds(ctx, batch); counted || err != nil {
 			return err
 		}
-		if next, err = c.next(ctx, batch.Partition); err != nil {
+		if next, expires, err = c.next(ctx, batch.Partition); err != nil {
 			return err
 		}
 		if next != batch.Base {

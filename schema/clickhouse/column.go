@@ -3,6 +3,7 @@ package clickhouse
 import (
 	"slices"
 	"strings"
+	"time"
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -17,7 +18,8 @@ var sent = []ch.ColumnNameAndType{
 	{Name: "device", Type: "LowCardinality(String)"}, {Name: "browser", Type: "LowCardinality(String)"},
 	{Name: "kafka_partition", Type: "Int32"}, {Name: "kafka_offset", Type: "Int64"}, {Name: "kafka_next", Type: "Int64"},
 	{Name: "incarnation", Type: "FixedString(16)"}, {Name: "lane", Type: "UInt32"}, {Name: "seq", Type: "UInt64"},
-	{Name: "month", Type: "UInt32"}, {Name: "account_id", Type: "Int64"},
+	{Name: "month", Type: "UInt32"}, {Name: "insert_before", Type: "DateTime('UTC')"},
+	{Name: "account_id", Type: "Int64"},
 	{Name: "referrer", Type: "LowCardinality(String)"}, {Name: "country", Type: "LowCardinality(String)"},
 }
 
@@ -40,6 +42,7 @@ type columns struct {
 	incarnation                        [][]byte
 	lane                               []uint32
 	month                              []uint32
+	insertBefore                       []int64 // Unix time; 0: never
 
 	// names holds each device, browser, referrer and country as clickhouse-go takes the values of a column of
 	// LowCardinality: in an interface. To put a string into one allocates, and there are few different ones.
@@ -65,6 +68,8 @@ func (c *columns) fill(b *schema.ClickBatch) {
 	c.referrer, c.country = emptied(c.referrer, n), emptied(c.country, n)
 	c.incarnation, c.lane = emptied(c.incarnation, n), emptied(c.lane, n)
 	c.partition, c.next, c.month = emptied(c.partition, n), emptied(c.next, n), emptied(c.month, n)
+	c.insertBefore = emptied(c.insertBefore, n)[:n]
+	clear(c.insertBefore)
 	in := month(b)
 	for i := range n {
 		c.device, c.browser = c.appendName(c.device, string(b.Device[i])), c.appendName(c.browser, b.Browser[i])
@@ -74,6 +79,9 @@ func (c *columns) fill(b *schema.ClickBatch) {
 	}
 	c.next[n-1] = b.Next
 }
+
+// expire makes the server refuse the rows after the time at.
+func (c *columns) expire(at time.Time) { c.insertBefore[len(c.insertBefore)-1] = at.Unix() }
 
 // emptied returns column without values and with room for n.
 func emptied[T any](column []T, n int) []T { return slices.Grow(column[:0], n) }
@@ -95,7 +103,7 @@ func (c *columns) appendName(column []any, name string) []any {
 func (c *columns) appendTo(to driver.Batch, b *schema.ClickBatch) error {
 	for i, column := range []any{
 		b.LinkID, b.ClickedAt, c.device, c.browser, c.partition, b.Offset, c.next, c.incarnation, c.lane, b.Seq, c.month,
-		b.AccountID, c.referrer, c.country,
+		c.insertBefore, b.AccountID, c.referrer, c.country,
 	} {
 		if err := to.Column(i).Append(column); err != nil {
 			return err

@@ -13,6 +13,13 @@
 // what it sent; and where the server drops a block though nothing has come after Base, the token is lost together with
 // its part, and the next one is tried.
 //
+// The server remembers a limited number of tokens. A worker that is suspended between its check of the position and its
+// insert, with its virtual machine for example, may send the insert when its token is forgotten. Therefore the insert
+// carries the time until which it is valid, 30 s after the check by the server's clock, and a constraint of the table
+// refuses it later. The bound holds unless the server's clock is set back by more than that meanwhile, and as long as a
+// partition has fewer inserts in that time than there are tokens (10,000). To copy rows into the table, leave out the
+// column insert_before.
+//
 // # Clusters
 //
 // With Config.Cluster the rows are in a ReplicatedMergeTree on each node, and the table of all of them is Distributed.

@@ -27,6 +27,8 @@ func codeOf(err error) schema.Code {
 		return schema.CodeInternal
 	case errors.As(err, &misused): // clickhouse-go did not take a value
 		return schema.CodeInternal
+	case answer == violatedConstraint:
+		return schema.CodeConflict
 	case answer == 0 || maySucceedLater[answer]: // 0: no answer, the connection or the time ran out
 		return schema.CodeUnavailable
 	}
@@ -42,8 +44,11 @@ func exceptionCode(err error) int32 {
 	return 0
 }
 
-// tableExists is TABLE_ALREADY_EXISTS, one of the numbers in ClickHouse's src/Common/ErrorCodes.cpp.
-const tableExists = 57
+// Numbers of ClickHouse's src/Common/ErrorCodes.cpp.
+const (
+	tableExists        = 57  // TABLE_ALREADY_EXISTS
+	violatedConstraint = 469 // VIOLATED_CONSTRAINT: the position was checked too long ago, others may have counted since
+)
 
 // maySucceedLater are those of a server, or of a cluster, that cannot do its work at the moment.
 var maySucceedLater = map[int32]bool{

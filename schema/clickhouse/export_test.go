@@ -68,6 +68,9 @@ func Lock(ctx context.Context, db *sql.DB, stale time.Duration) error {
 	return tableLock{stale: stale}.Lock(ctx, db)
 }
 
+// ExpireAfter replaces insertWithin.
+func (c *ClickStore) ExpireAfter(d time.Duration) { c.within = d }
+
 // Kill ends the query with that ID, as is done with an insert that was given up.
 func (c *ClickStore) Kill(ctx context.Context, id string, cause error) error {
 	return c.kill(ctx, id, cause)
@@ -86,5 +89,5 @@ func OnCluster(cfg Config) (*ClickStore, error) {
 		return nil, err
 	}
 	conn, err := ch.Open(options)
-	return &ClickStore{conn: conn, layout: layout{Database: options.Auth.Database, Cluster: cfg.Cluster}}, err
+	return &ClickStore{conn: conn, layout: layout{Database: options.Auth.Database, Cluster: cfg.Cluster}, within: insertWithin}, err
 }

@@ -16,8 +16,9 @@ import (
 func TestMigrations(t *testing.T) {
 	files := os.DirFS("migrations")
 	storetest.TestFrozenMigrations(t, files, map[string]string{
-		"00001_clicks.sql":  "a4c575dbdd8ee0e65c7baf0c277fe033f8c4d32dc34a3a92317b00f2083abd07",
-		"00002_reports.sql": "0fd3ca8733c72fc5362c306a484f64f95094df2f2cea53149a48a159ae7ca2f0",
+		"00001_clicks.sql":        "a4c575dbdd8ee0e65c7baf0c277fe033f8c4d32dc34a3a92317b00f2083abd07",
+		"00002_reports.sql":       "0fd3ca8733c72fc5362c306a484f64f95094df2f2cea53149a48a159ae7ca2f0",
+		"00003_insert_before.sql": "08af9e89ce93e733e6dba523893a734c7b92803bef083b018c91c0c15db590c8",
 	})
 	storetest.TestUpgrades(t, files, func(t *testing.T, from int64) []string {
 		dsn := engines.ClickHouse(t)
