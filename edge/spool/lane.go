@@ -52,8 +52,22 @@ func (l *Lane) Pending() uint64 { return l.seq.Load() - l.acked.Load() }
 func (l *Lane) append(c *schema.Click) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.appendLocked(c, true)
+}
+
+// tryAppend is append without I/O and without waiting for others, who hold mu during theirs.
+func (l *Lane) tryAppend(c *schema.Click) bool {
+	if !l.mu.TryLock() {
+		return false
+	}
+	defer l.mu.Unlock()
+	return l.appendLocked(c, false)
+}
+
+// appendLocked appends c. Only with mayCreate it creates a segment if there is no spare. Callers hold mu.
+func (l *Lane) appendLocked(c *schema.Click, mayCreate bool) bool {
 	if n := len(l.segments); n == 0 || !l.segments[n-1].append(c) {
-		if !l.extend() || !l.segments[len(l.segments)-1].append(c) {
+		if l.spare == nil && !mayCreate || !l.extend() || !l.segments[len(l.segments)-1].append(c) {
 			return false
 		}
 	}

@@ -105,6 +105,18 @@ func (s *Spool) Append(hint uint64, c *schema.Click) bool {
 	return false
 }
 
+// TryAppend is Append for callers that must not wait. It returns false, without a trace, if every lane is in use by others or
+// needs a segment that has yet to be created: then Append may have room.
+func (s *Spool) TryAppend(hint uint64, c *schema.Click) bool {
+	n := uint64(len(s.lanes))
+	for i := range n {
+		if s.lanes[(hint+i)%n].tryAppend(c) {
+			return true
+		}
+	}
+	return false
+}
+
 // Lanes returns all lanes: first those of earlier processes, then those of this process.
 func (s *Spool) Lanes() []*Lane { return slices.Concat(s.recovered, s.lanes) }
 
