@@ -17,9 +17,7 @@ const retryAfter = time.Second
 
 // cache holds what the store has at each key. The package documentation describes the states of its entries.
 type cache[V value] struct {
-	hot         *hotTable[V]
-	shards      shards[V]
-	hash        hasher
+	memory[V]
 	limiter     *limiter
 	lookup      lookup[V]
 	ttl         time.Duration
@@ -28,7 +26,16 @@ type cache[V value] struct {
 	mu      sync.Mutex
 	flights map[string]*flight[V] // look-ups under way, by key
 
-	hits, misses, stale *metrics.Counter
+	misses *metrics.Counter
+}
+
+// memory is the part of a cache that can be read without waiting. It has no way to the store.
+type memory[V value] struct {
+	hot    *hotTable[V]
+	shards shards[V]
+	hash   hasher
+
+	hits, stale *metrics.Counter
 }
 
 // hasher returns two independent hashes of a key.
@@ -62,53 +69,75 @@ func newCache[V value](
 		return set.NewCounter(fmt.Sprintf("linkstream_edge_cache_%s_total{cache=%q}", outcome, name))
 	}
 	return &cache[V]{
-		hot:         hot,
-		shards:      shards,
-		hash:        hash,
+		memory:      memory[V]{hot, shards, hash, counter("hits"), counter("stale")},
 		limiter:     limiter,
 		lookup:      lookup,
 		ttl:         cfg.CacheTTL,
 		negativeTTL: cfg.NegativeTTL,
 		flights:     map[string]*flight[V]{},
-		hits:        counter("hits"),
 		misses:      counter("misses"),
-		stale:       counter("stale"),
 	}, nil
+}
+
+// finding says what memory has at a key.
+type finding int
+
+const (
+	missing  finding = iota // nothing, or a negative entry that is not fresh
+	fresh                   // an entry that answers the request
+	stale                   // the same, as others look the key up, or did a moment ago
+	outdated                // an entry that answers the request only if a look-up fails
+)
+
+// find returns the entry at key at the time now, unless it is missing. It does not wait, and does not retain key.
+func (m *memory[V]) find(key []byte, now time.Time) (*entry[V], finding) {
+	hash, check := m.hash(key)
+	if e := m.hot.get(hash, check, now); e != nil {
+		return e, fresh
+	}
+	drops := m.hot.drops.Load()
+	e, ok := m.shards.of(hash).Get(key)
+	switch {
+	case ok && e.state.fresh(now):
+		m.hot.put(hash, e, now, drops)
+		return e, fresh
+	case !ok || !e.found:
+		return nil, missing
+	}
+	if _, dropped := e.state.dropped(); !dropped && second(now) < e.refreshAfter.Load() {
+		return e, stale
+	}
+	return e, outdated
+}
+
+// count counts a request that was answered with what find returned.
+func (m *memory[V]) count(f finding) {
+	if f == fresh {
+		m.hits.Inc()
+	} else {
+		m.stale.Inc()
+	}
 }
 
 // get returns the entry at key at the time now. It fails with errNotFound or errUnavailable. It does not retain key.
 func (c *cache[V]) get(key []byte, now time.Time) (*entry[V], error) {
-	hash, check := c.hash(key)
-	e, err := c.hot.get(hash, check, now), error(nil)
-	if e != nil {
-		c.hits.Inc()
-	} else {
-		e, err = c.getCold(key, hash, now)
+	e, found := c.find(key, now)
+	switch found {
+	case missing:
+		c.misses.Inc()
+		var err error
+		if e, err = c.fetch(string(key), now); err != nil {
+			return nil, err
+		}
+	case outdated:
+		e = c.refresh(e, key, now)
+	default:
+		c.count(found)
 	}
-	switch {
-	case err != nil:
-		return nil, err
-	case !e.found:
+	if !e.found {
 		return nil, errNotFound
 	}
 	return e, nil
-}
-
-// getCold returns the entry at key from the shards or, if they do not have it, from the store.
-func (c *cache[V]) getCold(key []byte, hash uint64, now time.Time) (*entry[V], error) {
-	drops := c.hot.drops.Load()
-	e, ok := c.shards.of(hash).Get(key)
-	switch {
-	case ok && e.state.fresh(now):
-		c.hits.Inc()
-		c.hot.put(hash, e, now, drops)
-		return e, nil
-	case ok && e.found:
-		return c.refresh(e, key, now), nil
-	default:
-		c.misses.Inc()
-		return c.fetch(string(key), now)
-	}
 }
 
 // refresh handles a request for an entry that is stale or dropped. If old is stale, one request looks the key up again and

@@ -32,6 +32,13 @@ func TestResolveAllocatesNothing(t *testing.T) {
 			}); allocs != 0 {
 				t.Errorf("%v allocations per look-up", allocs)
 			}
+			if allocs := testing.AllocsPerRun(1000, func() {
+				if _, err := e.resolver.Cached().Resolve(host, hash, now); err != nil {
+					t.Fatal(err)
+				}
+			}); allocs != 0 {
+				t.Errorf("%v allocations per look-up in memory", allocs)
+			}
 		})
 	}
 }

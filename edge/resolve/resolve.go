@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -16,12 +17,22 @@ import (
 
 // Resolver finds links. It is safe for concurrent use.
 type Resolver struct {
-	defaultHost string
-	limiter     *limiter
-	hosts       *cache[domainID] // by hostname
-	links       *cache[linkIDs]  // by linkKey
-	keys        sync.Pool        // of *linkKey
+	cached  Cached
+	limiter *limiter
+	hosts   *cache[domainID] // by hostname
+	links   *cache[linkIDs]  // by linkKey
 }
+
+// Cached finds links in memory and does not wait: it has no way to the store. It is safe for concurrent use.
+type Cached struct {
+	defaultHost string
+	hosts       *memory[domainID]
+	links       *memory[linkIDs]
+	keys        sync.Pool // of *linkKey
+}
+
+// ErrNotCached means that Resolver.Resolve may know more.
+var ErrNotCached = errors.New("the link is not cached")
 
 // Target is where a link leads.
 type Target struct {
@@ -44,11 +55,7 @@ type linkKey [8 + schema.MaxAliasLen]byte
 func New(
 	cfg Config, links schema.LinkStore, domains schema.DomainStore, set *metrics.Set, log *slog.Logger,
 ) (*Resolver, error) {
-	r := &Resolver{
-		defaultHost: string(cfg.URL.Host()),
-		limiter:     newLimiter(cfg.LookupTimeout, set, log),
-		keys:        sync.Pool{New: func() any { return new(linkKey) }},
-	}
+	r := &Resolver{limiter: newLimiter(cfg.LookupTimeout, set, log)}
 	hostBytes := cfg.CacheBytes / 32
 	var err error
 	r.hosts, err = newCache("hosts", 1, hostBytes, &cfg, r.limiter, set, lookupHost(domains))
@@ -60,6 +67,9 @@ func New(
 		r.hosts.shards.close()
 		return nil, err
 	}
+	r.cached.defaultHost = string(cfg.URL.Host())
+	r.cached.hosts, r.cached.links = &r.hosts.memory, &r.links.memory
+	r.cached.keys.New = func() any { return new(linkKey) }
 	return r, nil
 }
 
@@ -79,19 +89,89 @@ func (r *Resolver) Resolve(host, hash []byte, now time.Time) (Target, error) {
 	if !schema.ValidHash(hash) {
 		return Target{}, errNotFound
 	}
-	domain, err := r.domain(host, now)
+	var domain domainID
+	name, isDefault, err := r.cached.domainName(host)
 	if err != nil {
 		return Target{}, err
 	}
-	buf := r.keys.Get().(*linkKey) // ristretto lets keys escape, so a buffer on the stack would be allocated
-	defer r.keys.Put(buf)
-	key := binary.BigEndian.AppendUint64(buf[:0], uint64(domain))
-	e, err := r.links.get(append(key, hash...), now)
+	if !isDefault {
+		e, err := r.hosts.get(name, now)
+		if err != nil {
+			return Target{}, err
+		}
+		domain = e.value
+	}
+	key := r.cached.keys.Get().(*linkKey)
+	defer r.cached.keys.Put(key)
+	e, err := r.links.get(key.append(domain, hash), now)
 	if err != nil {
 		return Target{}, err
 	}
-	return Target{e.value.link, e.value.account, e.bytes()}, nil
+	return target(e), nil
 }
+
+// Cached returns the part of the resolver that is in memory.
+func (r *Resolver) Cached() *Cached { return &r.cached }
+
+// Resolve is Resolver.Resolve for callers that cannot wait. It fails with CodeNotFound if memory says that there is no such
+// link, and with ErrNotCached, without a trace in metrics, if Resolver.Resolve has to look it up.
+func (c *Cached) Resolve(host, hash []byte, now time.Time) (Target, error) {
+	if !schema.ValidHash(hash) {
+		return Target{}, errNotFound
+	}
+	var domain domainID
+	foundHost := missing
+	name, isDefault, err := c.domainName(host)
+	if err != nil {
+		return Target{}, err
+	}
+	if !isDefault {
+		var e *entry[domainID]
+		if e, foundHost = c.hosts.find(name, now); foundHost == missing || foundHost == outdated {
+			return Target{}, ErrNotCached
+		}
+		if !e.found {
+			c.hosts.count(foundHost)
+			return Target{}, errNotFound
+		}
+		domain = e.value
+	}
+	key := c.keys.Get().(*linkKey)
+	defer c.keys.Put(key)
+	e, found := c.links.find(key.append(domain, hash), now)
+	if found == missing || found == outdated {
+		return Target{}, ErrNotCached
+	}
+	if !isDefault {
+		c.hosts.count(foundHost)
+	}
+	c.links.count(found)
+	if !e.found {
+		return Target{}, errNotFound
+	}
+	return target(e), nil
+}
+
+// domainName returns the name of the domain that a host stands for, unless that is the default domain. Addresses and
+// localhost stand for the default domain, so that the service can be tried without a domain name.
+func (c *Cached) domainName(host []byte) (name []byte, isDefault bool, err error) {
+	name, _ = schema.CutPort(host)
+	name = bytes.TrimSuffix(name, []byte("."))
+	switch {
+	case string(name) == c.defaultHost || string(name) == "localhost" || schema.HostIsAddr(name):
+		return nil, true, nil
+	case !schema.ValidHostName(name):
+		return nil, false, errNotFound
+	}
+	return name, false, nil
+}
+
+// append returns the key of a link. It needs a buffer on the heap, as ristretto lets keys escape.
+func (k *linkKey) append(domain domainID, hash []byte) []byte {
+	return append(binary.BigEndian.AppendUint64(k[:0], uint64(domain)), hash...)
+}
+
+func target(e *entry[linkIDs]) Target { return Target{e.value.link, e.value.account, e.bytes()} }
 
 // Drop makes requests that begin after it look up again what has changed. While the store does not answer, they get what
 // was cached before.
@@ -101,24 +181,6 @@ func (r *Resolver) Drop(change schema.Change) {
 		return
 	}
 	r.links.drop(append(binary.BigEndian.AppendUint64(nil, uint64(change.DomainID)), change.Hash...))
-}
-
-// domain returns the ID of the domain that a host stands for. Addresses and localhost stand for the default domain, so
-// that the service can be tried without a domain name.
-func (r *Resolver) domain(host []byte, now time.Time) (domainID, error) {
-	name, _ := schema.CutPort(host)
-	name = bytes.TrimSuffix(name, []byte("."))
-	switch {
-	case string(name) == r.defaultHost || string(name) == "localhost" || schema.HostIsAddr(name):
-		return 0, nil
-	case !schema.ValidHostName(name):
-		return 0, errNotFound
-	}
-	e, err := r.hosts.get(name, now)
-	if err != nil {
-		return 0, err
-	}
-	return e.value, nil
 }
 
 func lookupHost(domains schema.DomainStore) lookup[domainID] {
