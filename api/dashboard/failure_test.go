@@ -6,50 +6,23 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"linkstream/schema"
-	"linkstream/schema/sqlite"
+	"linkstream/schema/storetest"
 )
 
-// failing is a link store that answers nothing about sessions and attempts while it is down.
-type failing struct {
-	*links
-	down atomic.Pointer[schema.Error]
-}
-
-type links = sqlite.Store // whose name is that of one of its methods
-
-func (f *failing) err() error {
-	if err := f.down.Load(); err != nil {
-		return err
-	}
-	return nil
-}
-
-func (f *failing) SessionByDigest(
-	ctx context.Context, digest [32]byte, now time.Time,
-) (schema.Session, schema.Account, error) {
-	if err := f.err(); err != nil {
-		return schema.Session{}, schema.Account{}, err
-	}
-	return f.links.SessionByDigest(ctx, digest, now)
-}
-
-func (f *failing) CountAttempt(ctx context.Context, key [32]byte, window time.Time) (int64, error) {
-	if err := f.err(); err != nil {
-		return 0, err
-	}
-	return f.links.CountAttempt(ctx, key, window)
-}
-
 func TestFailures(t *testing.T) {
-	var store *failing
-	s := startWith(t, func(links *sqlite.Store) schema.Database { store = &failing{links: links}; return store })
+	var down atomic.Pointer[schema.Error]
+	s := startFaulty(t, storetest.FaultOf(func(context.Context) error {
+		if err := down.Load(); err != nil {
+			return err
+		}
+		return nil
+	}, "SessionByDigest", "CountAttempt"))
 	b := s.signedIn(t)
 	t.Run("of the link store are a page that says so", func(t *testing.T) {
-		store.down.Store(schema.Errorf(schema.CodeUnavailable, "secret cause"))
-		defer store.down.Store(nil)
+		down.Store(schema.Errorf(schema.CodeUnavailable, "secret cause"))
+		defer down.Store(nil)
 		for _, a := range []answer{b.get("/dashboard"), b.get("/dashboard/tokens"), b.get("/dashboard/none"),
 			b.signIn(email, password), b.send("POST", "/dashboard/tokens", nil)} {
 			a.want(t, http.StatusServiceUnavailable, "The link store cannot be reached", "try again")
@@ -63,8 +36,8 @@ func TestFailures(t *testing.T) {
 		s.browser(t).get("/dashboard/sign-in").want(t, http.StatusOK) // which needs no store
 	})
 	t.Run("of our own are a page that tells nothing", func(t *testing.T) {
-		store.down.Store(schema.Errorf(schema.CodeInternal, "secret cause"))
-		defer store.down.Store(nil)
+		down.Store(schema.Errorf(schema.CodeInternal, "secret cause"))
+		defer down.Store(nil)
 		a := b.get("/dashboard")
 		a.want(t, http.StatusInternalServerError, "Something went wrong")
 		if strings.Contains(a.body, "secret cause") {

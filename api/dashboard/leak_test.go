@@ -17,21 +17,8 @@ import (
 	"linkstream/api/customdomain"
 	"linkstream/api/customdomain/dnstest"
 	"linkstream/schema"
-	"linkstream/schema/sqlite"
 	"linkstream/schema/storetest"
 )
-
-// startFaulty starts a service whose stores ask fault before each call.
-func startFaulty(t *testing.T, fault storetest.Fault, options ...option) *testService {
-	t.Helper()
-	return startOn(t,
-		func(links *sqlite.Store) schema.Database {
-			return storetest.FaultyDatabase{Database: links, Fault: fault}
-		},
-		func(clicks *sqlite.ClickStore) apiservice.Clicks {
-			return storetest.FaultyClicks{ClickStore: clicks, ReportStore: clicks, Fault: fault}
-		}, nil, options...)
-}
 
 func TestDomainDeletedBeforeTheLinkIsStored(t *testing.T) {
 	var s *testService

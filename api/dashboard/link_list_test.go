@@ -1,7 +1,6 @@
 package dashboard_test
 
 import (
-	"context"
 	"fmt"
 	"html/template"
 	"net/http"
@@ -10,13 +9,11 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"linkstream/api/apiservice"
 	"linkstream/schema"
-	"linkstream/schema/sqlite"
 )
 
 // addLink stores a link of the service's account on the default domain.
@@ -79,42 +76,6 @@ func (s *testService) count(t *testing.T, clicks ...click) {
 	}
 	must(t, s.clicks.InsertClicks(t.Context(), &b))
 }
-
-// silentClicks is a click store that does not answer while it is down.
-type silentClicks struct {
-	*sqlite.ClickStore
-	down *atomic.Bool
-}
-
-func (f silentClicks) err() error {
-	if f.down.Load() {
-		return schema.Errorf(schema.CodeUnavailable, "down")
-	}
-	return nil
-}
-
-func (f silentClicks) ClickCounts(ctx context.Context, ids []int64) (map[int64]int64, error) {
-	if err := f.err(); err != nil {
-		return nil, err
-	}
-	return f.ClickStore.ClickCounts(ctx, ids)
-}
-
-func (f silentClicks) LinkReport(ctx context.Context, id int64, since time.Time) (schema.LinkReport, error) {
-	if err := f.err(); err != nil {
-		return schema.LinkReport{}, err
-	}
-	return f.ClickStore.LinkReport(ctx, id, since)
-}
-
-func (f silentClicks) AccountReport(ctx context.Context, id int64, since time.Time) (schema.AccountReport, error) {
-	if err := f.err(); err != nil {
-		return schema.AccountReport{}, err
-	}
-	return f.ClickStore.AccountReport(ctx, id, since)
-}
-
-func sameLinks(links *sqlite.Store) schema.Database { return links }
 
 func TestShortenForm(t *testing.T) {
 	blocklist := filepath.Join(t.TempDir(), "hosts")

@@ -2,6 +2,7 @@ package dashboard_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -13,11 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"linkstream/api/apiservice"
 	"linkstream/api/auth"
 	"linkstream/api/dashboard"
 	"linkstream/schema"
-	"linkstream/schema/sqlite"
+	"linkstream/schema/storetest"
 	"linkstream/schema/stream"
 	"linkstream/schema/stream/streamtest"
 	"linkstream/schema/testkit"
@@ -242,8 +242,13 @@ func TestDownloads(t *testing.T) {
 }
 
 func TestPagesWithoutTheClickStore(t *testing.T) {
-	down := new(atomic.Bool)
-	s := startOn(t, sameLinks, func(clicks *sqlite.ClickStore) apiservice.Clicks { return silentClicks{clicks, down} }, nil)
+	var down atomic.Bool
+	s := startFaulty(t, storetest.FaultOf(func(context.Context) error {
+		if down.Load() {
+			return schema.Errorf(schema.CodeUnavailable, "down")
+		}
+		return nil
+	}, "ClickCounts", "LinkReport", "AccountReport"))
 	s.addLink(t, "sale", "https://example.org/")
 	b := s.signedIn(t)
 	down.Store(true)
@@ -263,7 +268,7 @@ func TestPagesWithoutTheClickStore(t *testing.T) {
 func TestHowFarClicksAreCounted(t *testing.T) {
 	broker := streamtest.StartBroker(t)
 	topics := broker.CreateTopics(2)
-	s := startOn(t, sameLinks, func(clicks *sqlite.ClickStore) apiservice.Clicks { return clicks }, topics)
+	s := startOn(t, nil, topics)
 	link := s.addLink(t, "sale", "https://example.org/")
 	b := s.signedIn(t)
 	eventually := func(want string) {

@@ -23,6 +23,7 @@ import (
 	"linkstream/api/auth"
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/storetest"
 	"linkstream/schema/stream"
 )
 
@@ -62,18 +63,17 @@ func behindProxy(cfg *apiservice.Config) {
 
 func start(t *testing.T, options ...option) *testService {
 	t.Helper()
-	return startWith(t, func(links *sqlite.Store) schema.Database { return links }, options...)
+	return startFaulty(t, nil, options...)
 }
 
-// startWith runs a service whose link store is what wrap returns.
-func startWith(t *testing.T, wrap func(*sqlite.Store) schema.Database, options ...option) *testService {
+// startFaulty starts a service whose stores call fault before each method.
+func startFaulty(t *testing.T, fault storetest.Fault, options ...option) *testService {
 	t.Helper()
-	return startOn(t, wrap, func(clicks *sqlite.ClickStore) apiservice.Clicks { return clicks }, nil, options...)
+	return startOn(t, fault, nil, options...)
 }
 
-// startOn runs a service whose stores are what the functions return, and whose click log is topics.
-func startOn(t *testing.T, wrapLinks func(*sqlite.Store) schema.Database, wrapClicks func(*sqlite.ClickStore) apiservice.Clicks,
-	topics *stream.Client, options ...option) *testService {
+// startOn starts a service whose stores call fault before each method, and whose click log is topics.
+func startOn(t *testing.T, fault storetest.Fault, topics *stream.Client, options ...option) *testService {
 	t.Helper()
 	dir := t.TempDir()
 	links, err := sqlite.Open(t.Context(), filepath.Join(dir, "links.db"))
@@ -85,7 +85,8 @@ func startOn(t *testing.T, wrapLinks func(*sqlite.Store) schema.Database, wrapCl
 		must(t, clicks.Close())
 		must(t, links.Close())
 	})
-	s.base = run(t, wrapLinks(links), wrapClicks(clicks), topics, s.log, options...)
+	s.base = run(t, storetest.FaultyDatabase{Database: links, Fault: fault},
+		storetest.FaultyClicks{ClickStore: clicks, ReportStore: clicks, Fault: fault}, topics, s.log, options...)
 	s.account = s.addAccount(t, email)
 	return s
 }

@@ -9,8 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"linkstream/schema"
-	"linkstream/schema/sqlite"
+	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
 
@@ -139,15 +138,8 @@ func TestRateLimit(t *testing.T) {
 	})
 }
 
-// noLeases is a link store whose leases of requests fail.
-type noLeases struct{ linkStore }
-
-func (noLeases) LeaseRequests(context.Context, int64, time.Time, int) (granted, left int, err error) {
-	return 0, 0, errors.New("secret cause")
-}
-
 func TestRateLimitWithoutStore(t *testing.T) {
-	s := startOn(t, func(links *sqlite.Store) schema.Database { return noLeases{links} })
+	s := startFaulty(t, storetest.FaultOf(func(context.Context) error { return errors.New("secret cause") }, "LeaseRequests"))
 	owner := s.caller(t, "a@example.org")
 	for _, e := range endpoints {
 		t.Run("a store that fails gives 503 with the rate limit headers: "+e.method+" "+e.path, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"linkstream/schema"
-	"linkstream/schema/sqlite"
+	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
 
@@ -195,22 +195,6 @@ func TestUnusualHTTP(t *testing.T) {
 	}
 }
 
-// brokenLinks is a link store whose list fails and whose look-up panics.
-type brokenLinks struct {
-	linkStore
-	err error
-}
-
-type linkStore = schema.Database
-
-func (b brokenLinks) Links(context.Context, int64, int64) ([]schema.Link, int64, error) {
-	return nil, 0, b.err
-}
-
-func (b brokenLinks) OwnedLink(context.Context, int64, string, *int64) (schema.Link, error) {
-	panic("secret cause")
-}
-
 func TestFailures(t *testing.T) {
 	for _, c := range []struct {
 		name, path string
@@ -224,7 +208,12 @@ func TestFailures(t *testing.T) {
 			schema.Errorf(schema.CodeUnavailable, "secret cause"), http.StatusServiceUnavailable, "5"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := startOn(t, func(links *sqlite.Store) schema.Database { return brokenLinks{links, c.err} })
+			s := startFaulty(t, storetest.FaultOf(func(context.Context) error {
+				if c.err == nil {
+					panic("secret cause")
+				}
+				return c.err
+			}, "Links", "OwnedLink"))
 			owner := s.caller(t, "a@example.org")
 			a := owner.get(t, c.path)
 			a.wantKeys(t, c.status, "message")

@@ -8,23 +8,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"linkstream/api/apiservice"
 	"linkstream/schema"
-	"linkstream/schema/sqlite"
 	"linkstream/schema/storetest"
 )
-
-// startFaulty starts a service whose stores call fault before each method.
-func startFaulty(t *testing.T, fault storetest.Fault) *testService {
-	t.Helper()
-	return startOnBoth(t,
-		func(links *sqlite.Store) schema.Database {
-			return storetest.FaultyDatabase{Database: links, Fault: fault}
-		},
-		func(clicks *sqlite.ClickStore) apiservice.Clicks {
-			return storetest.FaultyClicks{ClickStore: clicks, ReportStore: clicks, Fault: fault}
-		})
-}
 
 func TestDomainDeletedBeforeTheLinkIsStored(t *testing.T) {
 	var s *testService

@@ -7,9 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"linkstream/api/apiservice"
 	"linkstream/schema"
-	"linkstream/schema/sqlite"
+	"linkstream/schema/storetest"
 )
 
 // down is a store that is unavailable.
@@ -22,40 +21,6 @@ func hang(ctx context.Context) error {
 	<-ctx.Done()
 	return down(ctx)
 }
-
-// Stores of which some methods fail.
-type failingClicks struct {
-	*sqlite.ClickStore
-	fail func(context.Context) error
-}
-
-func (s failingClicks) LinkStats(ctx context.Context, _ int64) (schema.Stats, error) {
-	return schema.Stats{}, s.fail(ctx)
-}
-
-func (s failingClicks) ClickCounts(ctx context.Context, _ []int64) (map[int64]int64, error) {
-	return nil, s.fail(ctx)
-}
-
-type failingLinks struct{ linkStore }
-
-func (failingLinks) Links(ctx context.Context, _, _ int64) ([]schema.Link, int64, error) {
-	return nil, 0, down(ctx)
-}
-
-func (failingLinks) OwnedLink(ctx context.Context, _ int64, _ string, _ *int64) (schema.Link, error) {
-	return schema.Link{}, down(ctx)
-}
-
-func (failingLinks) CreateLink(ctx context.Context, _ *schema.Link) error { return down(ctx) }
-
-type failingTokens struct{ linkStore }
-
-func (failingTokens) TokenByDigest(ctx context.Context, _ [32]byte) (schema.Token, schema.Account, error) {
-	return schema.Token{}, schema.Account{}, down(ctx)
-}
-
-func sameLinks(links *sqlite.Store) schema.Database { return links }
 
 // wantOutage requires 503 with a message that says what cannot be done, and nothing about the cause.
 func wantOutage(t *testing.T, a answer, what string) {
@@ -70,7 +35,7 @@ func wantOutage(t *testing.T, a answer, what string) {
 }
 
 func TestOutageOfLinks(t *testing.T) {
-	s := startOn(t, func(links *sqlite.Store) schema.Database { return failingLinks{links} })
+	s := startFaulty(t, storetest.FaultOf(down, "Links", "OwnedLink", "CreateLink"))
 	owner := s.caller(t, "a@example.org")
 	wantOutage(t, owner.get(t, "/api/v1/links"), "Links cannot be read")
 	wantOutage(t, owner.get(t, "/api/v1/stats/known"), "Links cannot be read")
@@ -81,11 +46,10 @@ func TestOutageOfLinks(t *testing.T) {
 }
 
 func TestOutageOfTokensAndRateLimit(t *testing.T) {
-	for what, wrap := range map[string]func(*sqlite.Store) schema.Database{
-		"API tokens cannot be checked":     func(links *sqlite.Store) schema.Database { return failingTokens{links} },
-		"The rate limit cannot be checked": func(links *sqlite.Store) schema.Database { return noLeases{links} },
+	for method, what := range map[string]string{
+		"TokenByDigest": "API tokens cannot be checked", "LeaseRequests": "The rate limit cannot be checked",
 	} {
-		s := startOn(t, wrap)
+		s := startFaulty(t, storetest.FaultOf(down, method))
 		wantOutage(t, s.caller(t, "a@example.org").get(t, "/api/v1/links"), what)
 	}
 }
@@ -94,7 +58,7 @@ func TestOutageOfClicks(t *testing.T) {
 	for name, fail := range map[string]func(context.Context) error{"down": down, "hanging": hang} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := startOnBoth(t, sameLinks, func(clicks *sqlite.ClickStore) apiservice.Clicks { return failingClicks{clicks, fail} })
+			s := startFaulty(t, storetest.FaultOf(fail, "LinkStats", "ClickCounts"))
 			owner := s.caller(t, "a@example.org")
 			hash := owner.link(t, map[string]any{"long_url": "https://example.com/"})
 			for _, path := range []string{"/api/v1/links", "/api/v1/stats/" + hash} {

@@ -19,6 +19,7 @@ import (
 	"linkstream/api/auth"
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
 
@@ -43,18 +44,11 @@ type testService struct {
 // start starts a service that blocks the host bad.example.
 func start(t *testing.T) *testService {
 	t.Helper()
-	return startOn(t, func(links *sqlite.Store) schema.Database { return links })
+	return startFaulty(t, nil)
 }
 
-// startOn starts a service on the link store that wrap returns.
-func startOn(t *testing.T, wrap func(*sqlite.Store) schema.Database) *testService {
-	t.Helper()
-	return startOnBoth(t, wrap, func(clicks *sqlite.ClickStore) apiservice.Clicks { return clicks })
-}
-
-// startOnBoth starts a service on the stores that wrapLinks and wrapClicks return.
-func startOnBoth(t *testing.T, wrapLinks func(*sqlite.Store) schema.Database,
-	wrapClicks func(*sqlite.ClickStore) apiservice.Clicks) *testService {
+// startFaulty starts a service whose stores call fault before each method.
+func startFaulty(t *testing.T, fault storetest.Fault) *testService {
 	t.Helper()
 	dir := t.TempDir()
 	links, err := sqlite.Open(t.Context(), filepath.Join(dir, "links.db"))
@@ -66,7 +60,8 @@ func startOnBoth(t *testing.T, wrapLinks func(*sqlite.Store) schema.Database,
 	cfg.Listen, cfg.Blocklist = "127.0.0.1:0", filepath.Join(dir, "hosts")
 	testkit.Must(t, os.WriteFile(cfg.Blocklist, []byte("0.0.0.0 bad.example\n"), 0o600))
 	s := &testService{links: links, clicks: clicks, log: &testkit.Buffer{}}
-	api, err := apiservice.New(cfg, wrapLinks(links), wrapClicks(clicks), nil, s.log.Logger())
+	api, err := apiservice.New(cfg, storetest.FaultyDatabase{Database: links, Fault: fault},
+		storetest.FaultyClicks{ClickStore: clicks, ReportStore: clicks, Fault: fault}, nil, s.log.Logger())
 	testkit.Must(t, err)
 	s.base = "http://" + api.Addr()
 

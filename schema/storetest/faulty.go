@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"reflect"
+	"slices"
 	"time"
 
 	"linkstream/schema"
@@ -10,7 +11,18 @@ import (
 
 // Fault is called before each method of a faulty store, with the method's name. An error becomes the outcome of the
 // method; after nil the real store is called. A Fault may wait until ctx is done, or change the real store.
+// A nil Fault lets every call through.
 type Fault func(ctx context.Context, method string) error
+
+// FaultOf returns a Fault that calls fail for the named methods and lets all others through.
+func FaultOf(fail func(context.Context) error, methods ...string) Fault {
+	return func(ctx context.Context, method string) error {
+		if slices.Contains(methods, method) {
+			return fail(ctx)
+		}
+		return nil
+	}
+}
 
 // FaultyDatabase is a Database whose methods fail when Fault says so.
 type FaultyDatabase struct {
@@ -35,8 +47,10 @@ func Methods[S any]() (names []string) {
 
 // do calls f unless fault returns an error for the method; one and two do so for methods with results.
 func do(ctx context.Context, fault Fault, method string, f func() error) error {
-	if err := fault(ctx, method); err != nil {
-		return err
+	if fault != nil {
+		if err := fault(ctx, method); err != nil {
+			return err
+		}
 	}
 	return f()
 }
