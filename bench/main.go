@@ -18,6 +18,7 @@ import (
 
 const usage = `Usage: bench [flags] SCENARIO
        bench -compare OLD.json NEW.json
+       bench -merge GENERATOR.json GENERATOR.json ...
 
 Scenarios:
 %s
@@ -37,7 +38,7 @@ func (c *config) RegisterFlags(fs *flag.FlagSet) {
 }
 
 func (c *config) Validate() error {
-	if c.files.Compare {
+	if c.files.Read() {
 		return nil
 	}
 	return c.Config.Validate()
@@ -60,8 +61,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	switch {
 	case err != nil:
 		return err
-	case cfg.files.Compare:
-		return cfg.files.CompareFiles(operands, stdout)
+	case cfg.files.Read():
+		return cfg.files.Process(operands, stdout)
 	case len(operands) == 1:
 		if s, ok := scenario.Find(operands[0]); ok {
 			r, err := s.Run(ctx, cfg.Config, stderr)

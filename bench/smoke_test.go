@@ -184,6 +184,35 @@ func TestScenarios(t *testing.T) {
 	})
 }
 
+func TestGenerators(t *testing.T) {
+	t.Parallel()
+	edge, api, token := startService(t)
+	dir := t.TempDir()
+	at := time.Now().Add(5 * time.Second).UTC().Format(time.RFC3339)
+	var running sync.WaitGroup
+	reports := []string{filepath.Join(dir, "0.json"), filepath.Join(dir, "1.json")}
+	for _, path := range reports {
+		running.Go(func() {
+			out, errOut, err := bench(t, "redirect", "-edge", edge, "-api", api, "-token", token, "-rounds=1", "-round=100ms",
+				"-duration=300ms", "-links=10", "-conns=4", "-at", at, "-json", path)
+			if err != nil {
+				t.Errorf("%v\n%s%s", err, errOut, out)
+			}
+		})
+	}
+	running.Wait()
+	out, errOut, err := bench(t, append([]string{"-merge"}, reports...)...)
+	for _, want := range []string{"2 generators: go run ./bench redirect", "redirect latency p99.9, open loop: running service",
+		"ok      generator 2: clicks of the newest 10 links in the list"} {
+		if err != nil || !strings.Contains(out, want) {
+			t.Errorf("error %v, %q is not in\n%s%s", err, want, errOut, out)
+		}
+	}
+	if strings.Contains(out, "-at") {
+		t.Errorf("the command repeats a time:\n%s", out)
+	}
+}
+
 // startService starts a service of which bench knows only addresses and a token.
 func startService(t *testing.T) (edge, api, token string) {
 	t.Helper()
@@ -275,6 +304,10 @@ func TestRefusals(t *testing.T) {
 		"a target that is no URL":   {[]string{"redirect", "-api", "127.0.0.1:8081"}, "-api"},
 		"a target with TLS":         {[]string{"redirect", "-edge", "https://127.0.0.1:443"}, "-edge"},
 		"no token":                  {[]string{"redirect"}, "-token"},
+		"a begin in the past":       {[]string{"redirect", "-start", "-at=2026-01-01T00:00:00Z"}, "in the past"},
+		"a begin that is no time":   {[]string{"redirect", "-start", "-at=noon"}, "-at"},
+		"one report to merge":       {[]string{"-merge"}, "two or more"},
+		"merging and comparing":     {[]string{"-merge", "-compare"}, "name one"},
 		"no generators":             {[]string{"redirect", "-start", "-generators=0"}, "-generators"},
 		"too many links":            {[]string{"redirect", "-start", "-links=10000001"}, "-links"},
 		"a run without end":         {[]string{"redirect", "-start", "-duration=100h", "-conns=0"}, "-duration"},

@@ -123,11 +123,3 @@ func compareLatencies(old, new *Report) (figures []figure, err error) {
 	}
 	return figures, nil
 }
-
-// subject returns the name of a latency without its rate, which follows the last comma.
-func (l Latency) subject() string {
-	if i := strings.LastIndex(l.Name, ", "); i >= 0 && strings.HasSuffix(l.Name, "/s") {
-		return l.Name[:i]
-	}
-	return l.Name
-}

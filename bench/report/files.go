@@ -11,6 +11,7 @@ import (
 type Files struct {
 	JSON, HTML string // to write; empty: none
 	Compare    bool   // compare two reports
+	Merge      bool   // merge the reports of several generators
 	Limits     Limits
 }
 
@@ -19,6 +20,7 @@ func (f *Files) RegisterFlags(fs *flag.FlagSet) {
 	fs.StringVar(&f.JSON, "json", f.JSON, "`file` for the report as JSON")
 	fs.StringVar(&f.HTML, "html", f.HTML, "`file` for the report, or the comparison, as a page with charts")
 	fs.BoolVar(&f.Compare, "compare", f.Compare, "compare two JSON reports instead of measuring")
+	fs.BoolVar(&f.Merge, "merge", f.Merge, "merge the JSON reports of generators that loaded one service at the same time")
 	f.Limits.RegisterFlags(fs)
 }
 
@@ -47,19 +49,37 @@ func writeFile(path string, content []byte) error {
 	return os.WriteFile(path, content, 0o644)
 }
 
-// CompareFiles loads two reports, and writes their differences to w and to the file for HTML.
-func (f *Files) CompareFiles(paths []string, w io.Writer) error {
-	if len(paths) != 2 {
+// Read reports whether the command reads reports instead of measuring.
+func (f *Files) Read() bool { return f.Compare || f.Merge }
+
+// Process compares or merges the reports in the named files.
+func (f *Files) Process(paths []string, w io.Writer) error {
+	switch {
+	case f.Merge && f.Compare:
+		return errors.New("-merge, -compare: name one of them")
+	case f.Compare && len(paths) != 2:
 		return errors.New("-compare: name two reports, the old one and the new one")
 	}
-	old, err := Load(paths[0])
+	var reports []*Report
+	for _, path := range paths {
+		r, err := Load(path)
+		if err != nil {
+			return err
+		}
+		reports = append(reports, r)
+	}
+	if f.Compare {
+		return f.compare(reports[0], reports[1], w)
+	}
+	merged, err := Merge(reports)
 	if err != nil {
 		return err
 	}
-	new, err := Load(paths[1])
-	if err != nil {
-		return err
-	}
+	return f.Write(merged, w)
+}
+
+// compare writes the differences of two reports to w, and to the file for HTML.
+func (f *Files) compare(old, new *Report, w io.Writer) error {
 	changes, err := Compare(old, new)
 	if err != nil {
 		return err

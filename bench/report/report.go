@@ -10,8 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
-
 	"linkstream/bench/proc"
 )
 
@@ -53,13 +51,6 @@ type Metric struct {
 	Samples []float64 `json:"samples"` // in the order of the rounds
 }
 
-// Latency is the latency distribution of an operation over all rounds.
-type Latency struct {
-	Name string `json:"name"`
-	// Histogram holds nanoseconds in HdrHistogram's interchange format: V2, compressed, base64.
-	Histogram string `json:"histogram"`
-}
-
 // Series is a quantity over the time of the run.
 type Series struct {
 	Chart   string    `json:"chart"` // all series of a chart have the same unit
@@ -85,25 +76,6 @@ func (r *Report) Metric(name string) Metric {
 		return r.Metrics[i]
 	}
 	return Metric{}
-}
-
-// AddLatency adds a distribution of nanoseconds.
-func (r *Report) AddLatency(name string, h *hdrhistogram.Histogram) error {
-	encoded, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
-	if err != nil {
-		return fmt.Errorf("encode histogram %q: %w", name, err)
-	}
-	r.Latencies = append(r.Latencies, Latency{Name: name, Histogram: string(encoded)})
-	return nil
-}
-
-// decode returns the histogram.
-func (l Latency) decode() (*hdrhistogram.Histogram, error) {
-	h, err := hdrhistogram.Decode([]byte(l.Histogram))
-	if err != nil {
-		return nil, fmt.Errorf("decode histogram %q: %w", l.Name, err)
-	}
-	return h, nil
 }
 
 // Failed returns an error that names the failed checks, or nil.

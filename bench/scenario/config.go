@@ -28,6 +28,7 @@ type Config struct {
 	Rounds   int
 	Round    time.Duration
 	Duration time.Duration
+	At       time.Time // begin of the load, so that several generators load a service together; zero: at once
 	Timeout  time.Duration
 
 	flags *flag.FlagSet
@@ -52,6 +53,11 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.IntVar(&c.Rounds, "rounds", c.Rounds, "`number` of rounds; five or more to tell a change from noise")
 	fs.DurationVar(&c.Round, "round", c.Round, "`time` of one round of a closed loop")
 	fs.DurationVar(&c.Duration, "duration", c.Duration, "`time` of an open loop, all rounds together")
+	fs.Func("at", "`time`, RFC 3339, at which the load begins, so that several generators load one service together",
+		func(s string) (err error) {
+			c.At, err = time.Parse(time.RFC3339, s)
+			return err
+		})
 	fs.DurationVar(&c.Timeout, "timeout", c.Timeout, "longest `time` of the whole run")
 }
 
@@ -74,6 +80,9 @@ func (c *Config) Validate() error {
 			errs = append(errs, fmt.Errorf("%s: %v is not %v to %v", n.flag, n.value, n.low, n.high))
 		}
 	}
+	if !c.At.IsZero() && time.Now().After(c.At) {
+		errs = append(errs, fmt.Errorf("-at: %v is in the past", c.At.Format(time.RFC3339)))
+	}
 	for _, d := range []struct {
 		flag  string
 		value time.Duration
@@ -88,8 +97,8 @@ func (c *Config) Validate() error {
 // command returns the command that repeats the run. It leaves out addresses, tokens and files, because reports are
 // published, and limits.
 func (c *Config) command(scenario string) string {
-	leftOut := []string{"edge", "api", "token", "postgres", "kafka", "clickhouse", "json", "html", "programs", "fail-above",
-		"fail-below", "fail-worse"}
+	leftOut := []string{"edge", "api", "token", "postgres", "kafka", "clickhouse", "json", "html", "programs", "at",
+		"fail-above", "fail-below", "fail-worse"}
 	command := "go run ./bench " + scenario
 	c.flags.Visit(func(f *flag.Flag) {
 		if !slices.Contains(leftOut, f.Name) {

@@ -22,14 +22,7 @@ func rateMetric(op, name string) string {
 
 func cpuMetric(op string) string { return "CPU per " + op }
 
-func latencyMetric(op string, percentile float64) string {
-	return fmt.Sprintf("%s latency p%v", op, percentile)
-}
-
 const openLoop = ", open loop"
-
-// percentiles of latency that a report has for each round of an open loop.
-var percentiles = [...]float64{50, 99, 99.9}
 
 // closedLoop measures each contender once per round, after a warm-up round that does not count. Contenders take turns,
 // and each round begins with a different one: what slows the machine down for a while slows all of them down. CPU time
@@ -37,6 +30,9 @@ var percentiles = [...]float64{50, 99, 99.9}
 func (r *run) closedLoop(ctx context.Context, op string, contenders []*contender.Contender) error {
 	for _, c := range contenders {
 		r.recorder.Rate("throughput", c.Name, op+"s/s", func() (float64, bool) { return float64(c.Done.Load()), true })
+	}
+	if err := r.awaitStart(ctx); err != nil {
+		return err
 	}
 	for round := range r.cfg.Rounds + 1 {
 		outcomes := make([]contender.Outcome, len(contenders))
@@ -122,6 +118,7 @@ func (r *run) openRate(op string, contenders []*contender.Contender) float64 {
 // openContender is a contender in an open loop, with the sums over all rounds.
 type openContender struct {
 	*contender.Contender
+	rounds             []*hdrhistogram.Histogram // latency of each
 	latency, sendDelay *hdrhistogram.Histogram
 	unsent             int64
 }
@@ -131,7 +128,7 @@ func (r *run) openLoop(ctx context.Context, op string, contenders []*contender.C
 	rate := r.openRate(op, contenders)
 	open := make([]openContender, len(contenders))
 	for i, c := range contenders {
-		open[i] = openContender{c, load.NewHistogram(), load.NewHistogram(), 0}
+		open[i] = openContender{Contender: c, latency: load.NewHistogram(), sendDelay: load.NewHistogram()}
 	}
 	window := r.cfg.Duration / time.Duration(r.cfg.Rounds*len(contenders))
 	for round := range r.cfg.Rounds {
@@ -139,7 +136,7 @@ func (r *run) openLoop(ctx context.Context, op string, contenders []*contender.C
 		for i := range open {
 			i = (i + round) % len(open)
 			c := &open[i]
-			o, err := r.openRound(ctx, op, c, rate, window)
+			o, err := r.openRound(ctx, c, rate, window)
 			if err != nil {
 				return fmt.Errorf("%s: %w", c.Name, err)
 			}
@@ -152,7 +149,7 @@ func (r *run) openLoop(ctx context.Context, op string, contenders []*contender.C
 	}
 	for _, c := range open {
 		r.check(fmt.Sprintf("%ss due in the open loop but not sent: %s", op, c.Name), 0, c.unsent)
-		if err := r.report.AddLatency(fmt.Sprintf("%s, %.0f/s", c.Name, rate), c.latency); err != nil {
+		if err := r.report.AddOpenLoop(op, c.Name, rate, c.rounds); err != nil {
 			return err
 		}
 		if err := r.report.AddLatency(fmt.Sprintf("%s, until the %s was sent", c.Name, op), c.sendDelay); err != nil {
@@ -163,7 +160,7 @@ func (r *run) openLoop(ctx context.Context, op string, contenders []*contender.C
 }
 
 // openRound is one round of an open loop.
-func (r *run) openRound(ctx context.Context, op string, c *openContender, rate float64, window time.Duration) (
+func (r *run) openRound(ctx context.Context, c *openContender, rate float64, window time.Duration) (
 	contender.Outcome, error,
 ) {
 	return c.Measure(ctx, func(ctx context.Context) (load.Result, error) {
@@ -171,10 +168,7 @@ func (r *run) openRound(ctx context.Context, op string, c *openContender, rate f
 		if err != nil {
 			return result, err
 		}
-		for _, p := range percentiles {
-			r.report.Add(fmt.Sprintf("%s%s: %s", latencyMetric(op, p), openLoop, c.Name), "ms", report.Lower,
-				millis(result.Latency.ValueAtPercentile(p)))
-		}
+		c.rounds = append(c.rounds, result.Latency)
 		c.latency.Merge(result.Latency)
 		c.sendDelay.Merge(result.SendDelay)
 		c.unsent += result.Unsent

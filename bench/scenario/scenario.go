@@ -152,6 +152,25 @@ func (r *run) called(name string, s *system.Service, source func(conn int) load.
 	return contender.Called(name, s, r.load(false), source)
 }
 
+// awaitStart waits until the load may begin.
+func (r *run) awaitStart(ctx context.Context) error {
+	if r.cfg.At.IsZero() {
+		return nil
+	}
+	wait := time.Until(r.cfg.At)
+	if wait < 0 {
+		return fmt.Errorf("-at: the load was ready %.1f s too late", -wait.Seconds())
+	}
+	r.logf("waiting until %s", r.cfg.At.Format(time.RFC3339))
+	r.cfg.At = time.Time{} // later loops of the run follow without a pause
+	select {
+	case <-time.After(wait):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // check adds a count that must be right.
 func (r *run) check(name string, want, got int64) {
 	r.report.Checks = append(r.report.Checks, report.Check{Name: name, Want: want, Got: got})
