@@ -9,6 +9,8 @@ import (
 	"net"
 	"net/url"
 	"strings"
+
+	"linkstream/schema"
 )
 
 // The values of Config.Engines.
@@ -74,11 +76,11 @@ func (c *Config) Validate() error {
 
 // checkTarget returns an error for a URL that the load generator does not speak, or that must not get any load.
 func (c *Config) checkTarget(base string) error {
-	u, err := url.Parse(base)
-	if err != nil || u.Scheme != "http" || u.Port() == "" || u.Path != "" || u.User != nil {
+	u, err := schema.ParseBaseURL(base)
+	if err != nil || u.Scheme() != "http" || u.Port() == "" || u.String() != base {
 		return fmt.Errorf("%q is not http:// and host:port", base)
 	}
-	return c.checkHost(u.Hostname())
+	return c.checkHost(string(u.Host()))
 }
 
 // checkHost returns an error for a host on another machine, unless the user has confirmed that it may get load.
