@@ -258,6 +258,21 @@ func TestAuthenticateCachesAnswers(t *testing.T) {
 	})
 }
 
+// Outside a bubble, because there the cache settles before the clock advances.
+func TestAuthenticateCachesAnswersAtOnce(t *testing.T) {
+	store := &tokenStore{Store: newStore(t)}
+	authenticator := newAuthenticator(t, store)
+	const tokens = 500
+	for range tokens {
+		unknown, _ := auth.NewToken(1, "never stored")
+		for range 2 {
+			_, err := authenticator.Authenticate(t.Context(), bearer(unknown))
+			testkit.WantCode(t, err, schema.CodeUnauthorized)
+		}
+	}
+	testkit.Equal(t, "calls to the store", store.calls.Load(), tokens)
+}
+
 // requestFor sends a request every 10 ms for d and requires the code of each answer.
 func requestFor(t *testing.T, a *auth.Authenticator, secret string, d time.Duration, code schema.Code) {
 	t.Helper()

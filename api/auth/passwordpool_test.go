@@ -58,8 +58,10 @@ func TestPasswordPool(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
+			began = time.Now()
 			_, err = p.Hash(ctx, "correct horse")
 			testkit.WantCode(t, err, schema.CodeUnavailable)
+			testkit.Equal(t, "wait for a cancelled call", time.Since(began), time.Second)
 			var waiting sync.WaitGroup
 			waiting.Go(func() {
 				if ok, err := p.Verify(t.Context(), hash, "correct horse"); !ok || err != nil {

@@ -67,6 +67,11 @@ func TestSessions(t *testing.T) {
 			f.wantEnded(t, wrong)
 		}
 	})
+	inBubble(t, "do not begin after the password has changed", func(t *testing.T, f fixture) {
+		testkit.Must(t, f.store.SetPassword(t.Context(), f.account.ID, "new hash", 0))
+		_, _, err := f.sessions.Begin(t.Context(), f.account, "")
+		testkit.WantCode(t, err, schema.CodeUnauthorized)
+	})
 	inBubble(t, "end two weeks after the last use", func(t *testing.T, f fixture) {
 		secret, _ := f.begin(t, "")
 		time.Sleep(auth.MaxSessionIdle - time.Second)

@@ -85,6 +85,11 @@ func TestVerifyCNAME(t *testing.T) {
 	for i := range 20 {
 		chain = append(chain, fmt.Sprintf("n%d.example. CNAME n%d.example.", i, i+1))
 	}
+	var addresses, shown []string
+	for i := range 30 {
+		addresses = append(addresses, fmt.Sprintf("%s. A 192.0.2.%d", host, i))
+		shown = append(shown, fmt.Sprintf("192.0.2.%d", i))
+	}
 	for name, c := range map[string]struct {
 		records   []string
 		want      customdomain.Outcome
@@ -116,6 +121,7 @@ func TestVerifyCNAME(t *testing.T) {
 		"a name without CNAME records": {[]string{host + `. TXT "x"`}, customdomain.NoRecord, nil, nil, "no CNAME"},
 		"a name with addresses": {[]string{host + ". A 192.0.2.1", host + ". AAAA 2001:db8::1"},
 			customdomain.NoRecord, nil, []string{"192.0.2.1", "2001:db8::1"}, "addresses"},
+		"a name with too many addresses to show": {addresses, customdomain.NoRecord, nil, shown[:10], "addresses"},
 		"private addresses are not shown": {[]string{host + ". A 10.1.2.3", host + ". A 127.0.0.1",
 			host + ". AAAA fd00::1", host + ". AAAA fe80::1"}, customdomain.NoRecord, nil, nil, "addresses"},
 	} {
@@ -313,6 +319,7 @@ func TestVerifyIgnoresRepliesToOtherQueries(t *testing.T) {
 		"another type":   func(reply *dns.Msg) { reply.Question[0].Qtype = dns.TypeA },
 		"another class":  func(reply *dns.Msg) { reply.Question[0].Qclass = dns.ClassCHAOS },
 		"another ID":     func(reply *dns.Msg) { reply.Id++ },
+		"another opcode": func(reply *dns.Msg) { reply.Opcode = dns.OpcodeStatus },
 		"no question":    func(reply *dns.Msg) { reply.Question = nil },
 		"not a response": func(reply *dns.Msg) { reply.Response = false },
 	} {

@@ -109,6 +109,7 @@ func TestCreate(t *testing.T) {
 		if !stored.CreatedAt.Equal(link.CreatedAt) || link.CreatedAt.Before(began) || link.CreatedAt.After(time.Now()) {
 			t.Errorf("created at %v, stored %v", link.CreatedAt, stored.CreatedAt)
 		}
+		testkit.Equal(t, "created at, truncated to seconds", link.CreatedAt, link.CreatedAt.Truncate(time.Second))
 		stored.CreatedAt = link.CreatedAt
 		if stored != link || !link.Active || link.AccountID != f.owner || link.URL != "https://example.com/a?b=c#d" {
 			t.Errorf("stored %+v, returned %+v", stored, link)

@@ -76,7 +76,7 @@ func TestInvalidLongURLs(t *testing.T) {
 			"https://a.b/\u00a0", "https://a.b/\u2028",
 		},
 		"control characters": {
-			"https://a.b/\n", "https://a.b/\x00", "https://a.b/\x7f", "https://a.b/\u0085", "\thttps://a.b",
+			"https://a.b/\n", "https://a.b/\x00", "https://a.b/\x7f", "https://a.b/\u0085", "https://a.b/\u009b", "\thttps://a.b",
 		},
 		"broken UTF-8": {"https://a.b/\xff", "https://a.b/\xed\xa0\x80", "https://a.b/\ufffd"},
 		"broken escapes": {
