@@ -80,6 +80,23 @@ func TestVerify(t *testing.T) {
 	})
 }
 
+func TestVerifyCountsLookUps(t *testing.T) {
+	server := dnstest.Start(t)
+	server.Add(t, host+". CNAME sho.example.")
+	cfg := customdomain.DefaultConfig()
+	cfg.Resolver = server.Addr()
+	set := metrics.NewSet()
+	v := customdomain.NewVerifier(cfg, target, set, slog.New(slog.DiscardHandler))
+	for range 2 {
+		verify(t, v)
+	}
+	var text strings.Builder
+	set.WritePrometheus(&text)
+	testkit.Equal(t, "metrics", text.String(), `linkstream_api_domain_lookups_total{type="CNAME",outcome="found"} 2
+linkstream_api_domain_lookups_total{type="TXT",outcome="no_name"} 2
+`)
+}
+
 func TestVerifyCNAME(t *testing.T) {
 	chain := []string{host + ". CNAME n0.example."}
 	for i := range 20 {

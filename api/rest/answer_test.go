@@ -132,6 +132,7 @@ func (s *testService) exchange(t *testing.T, raw string) (answers []*http.Respon
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.base, "http://"))
 	testkit.Must(t, err)
 	defer conn.Close()
+	testkit.Must(t, conn.(*net.TCPConn).SetWriteBuffer(4<<10)) // a large body is not sent before it is read
 	testkit.Must(t, conn.SetDeadline(time.Now().Add(30*time.Second)))
 	_, err = io.WriteString(conn, raw)
 	testkit.Must(t, err)
@@ -175,6 +176,8 @@ func TestUnusualHTTP(t *testing.T) {
 			"GET /none HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", []int{200, 200, 404}},
 		{"a request after a body that is too large", "POST /api/v1/shorten HTTP/1.1\r\n" + authorized +
 			"Content-Length: 70000\r\n\r\n" + strings.Repeat("x", 70000) + "GET /none HTTP/1.1\r\nHost: x\r\n\r\n", []int{413}},
+		{"a body that is still being sent when it is refused", "POST /api/v1/shorten HTTP/1.1\r\n" + authorized +
+			"Content-Length: 1048576\r\n\r\n" + strings.Repeat("x", 1<<20), []int{413}},
 		{"a body after Expect: 100-continue", "POST /api/v1/shorten HTTP/1.1\r\n" + authorized + "Connection: close\r\n" +
 			"Content-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n{}", []int{100, 422}},
 	} {
