@@ -10,7 +10,7 @@ FUZZTIME   = 5s
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: ## run the whole service on this machine; flags as in ARGS="-api.listen 127.0.0.1:9081"
+run: ## run the whole service on this machine; flags as in ARGS="-api.listen 127.0.0.1:8181"
 	go run ./deploy/standalone $(ARGS)
 
 up: build ## run the three services on real engines of this machine; flags in ARGS

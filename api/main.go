@@ -26,15 +26,32 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	log := cfg.logs.Logger(stderr)
-	report := service.ReportToLog(log)
-	if len(command) == 0 {
-		port, err := service.ListenStandby(cfg.api.Listen, "application/json", startingBody, log)
-		if err != nil {
-			return err
-		}
-		defer port.Close()
-		cfg.api.Listener, report = port, port.Report(log)
+	if len(command) > 0 {
+		return withLinks(ctx, cfg, service.ReportToLog(log), log, func(db schema.Database, _ *stream.Client) error {
+			return admin.Run(ctx, db, cfg.admin, command, stdout)
+		})
 	}
+	ops, err := service.ListenOps(cfg.ops, log)
+	if err != nil {
+		return err
+	}
+	defer ops.Close()
+	service.AllowConnections(apiservice.MaxConnections, log)
+	port, err := service.ListenStandby(cfg.api.Listen, "application/json", startingBody, log)
+	if err != nil {
+		return err
+	}
+	defer port.Close()
+	ops.Require(port.Ready)
+	cfg.api.Listener, cfg.api.PublicHealth = port, cfg.ops.Public
+	return withLinks(ctx, cfg, ops.Report(), log, func(db schema.Database, client *stream.Client) error {
+		return serve(ctx, cfg, db, client, ops, stdout, log)
+	})
+}
+
+// withLinks calls use with the link store, whose changes it publishes until use has returned.
+func withLinks(ctx context.Context, cfg settings, report service.WaitReport, log *slog.Logger,
+	use func(schema.Database, *stream.Client) error) error {
 	client, err := stream.New(cfg.topics, log)
 	if err != nil {
 		return err
@@ -49,18 +66,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	publisher := stream.NewInvalidationPublisher(client, log)
 	// Publish until the last request is answered, which may be after ctx is done.
 	stopPublishing := service.RunInBackground(context.WithoutCancel(ctx), publisher.Run)
-	db := invalidation.Wrap(links, publisher)
-	if len(command) > 0 {
-		err = admin.Run(ctx, db, cfg.admin, command, stdout)
-	} else {
-		err = serve(ctx, cfg, db, client, report, stdout, log)
-	}
+	err = use(invalidation.Wrap(links, publisher), client)
 	stopPublishing()
 	return errors.Join(err, links.Close())
 }
 
-func serve(ctx context.Context, cfg settings, db schema.Database, client *stream.Client, report service.WaitReport,
+func serve(ctx context.Context, cfg settings, db schema.Database, client *stream.Client, ops *service.Ops,
 	stdout io.Writer, log *slog.Logger) error {
+	report := ops.Report()
 	clicks, err := service.Await(ctx, report, "ClickHouse", func(ctx context.Context) (*clickhouse.ClickStore, error) {
 		return clickhouse.OpenClickStore(ctx, cfg.clicks)
 	})
@@ -74,6 +87,7 @@ func serve(ctx context.Context, cfg settings, db schema.Database, client *stream
 	if err := cfg.firstAccount.AwaitAndPrint(ctx, report, db, api.URL(), stdout); err != nil {
 		return errors.Join(err, clicks.Close())
 	}
-	log.Info("serving the API and the dashboard", "listen", api.Addr(), "dashboard", api.URL().String()+dashboard.Root)
+	ops.Add(api.Ready, api.Metrics())
+	log.Info("serving the API and the dashboard", "listen", api.Addr(), "operators", ops.Addr(), "dashboard", api.URL().String()+dashboard.Root)
 	return errors.Join(api.Run(ctx), clicks.Close())
 }

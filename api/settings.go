@@ -29,6 +29,7 @@ type settings struct {
 	clicks       clickhouse.Config
 	topics       stream.Config
 	logs         service.LogConfig
+	ops          service.OpsConfig
 	admin        admin.Config
 }
 
@@ -37,10 +38,11 @@ func parseSettings(args []string, stderr io.Writer) (s settings, command []strin
 	s = settings{
 		api: apiservice.DefaultConfig(), links: postgres.DefaultConfig(),
 		clicks: clickhouse.DefaultConfig(), topics: stream.DefaultConfig(),
+		ops: service.OpsConfig{Listen: "127.0.0.1:9081"},
 	}
 	s.api.EdgeURL = service.DefaultEdgeURL
 	command, err = service.ParseArgs("api", usage+admin.Usage, args, stderr,
-		apiSection{&s.api}, &s.firstAccount, &s.links, &s.clicks, &s.topics, &s.logs, &s.admin)
+		apiSection{&s.api}, &s.firstAccount, &s.links, &s.clicks, &s.topics, &s.logs, &s.ops, &s.admin)
 	s.admin.EdgeURL = s.api.EdgeURL
 	return s, command, err
 }

@@ -221,16 +221,14 @@ func startService(t *testing.T) (edge, api, token string) {
 	token = "ls_" + rand.Text() + rand.Text()
 	child, err := proc.Start(filepath.Join(t.TempDir(), "log"), []string{"LINKSTREAM_BOOTSTRAP_TOKEN=" + token},
 		program(t, "standalone"), "-data", filepath.Join(t.TempDir(), "data"), "-edge.listen", addrs[0], "-api.listen", addrs[1],
-		"-ingest.listen", addrs[2])
+		"-ops.listen", addrs[2])
 	testkit.Must(t, err)
 	t.Cleanup(child.Kill)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	for _, addr := range addrs {
-		testkit.Must(t, child.Await(ctx, func(ctx context.Context) error {
-			return system.Answers(ctx, "http://"+addr+"/readyz")
-		}))
-	}
+	testkit.Must(t, child.Await(ctx, func(ctx context.Context) error {
+		return system.Answers(ctx, "http://"+addrs[2]+"/readyz")
+	}))
 	return "http://" + addrs[0], "http://" + addrs[1], token
 }
 

@@ -37,7 +37,8 @@ func run(ctx context.Context, args []string, _, stderr io.Writer) error {
 	cfg := settings{edgeservice.DefaultConfig()}
 	cfg.Resolve.URL = service.DefaultEdgeURL
 	database, topics, logs := postgres.DefaultConfig(), stream.DefaultConfig(), service.LogConfig{}
-	if _, err := service.ParseArgs("edge", usage, args, stderr, &cfg, &database, &topics, &logs); err != nil {
+	operators := service.OpsConfig{Listen: "127.0.0.1:9080"}
+	if _, err := service.ParseArgs("edge", usage, args, stderr, &cfg, &database, &topics, &logs, &operators); err != nil {
 		return err
 	}
 	edgeservice.BoundGarbage()
@@ -45,12 +46,19 @@ func run(ctx context.Context, args []string, _, stderr io.Writer) error {
 	if err := service.KeepPrivate(cfg.Spool.Dir, log); err != nil {
 		return err
 	}
+	ops, err := service.ListenOps(operators, log)
+	if err != nil {
+		return err
+	}
+	defer ops.Close()
+	service.AllowConnections(cfg.Redirect.MaxConnections, log)
 	port, err := service.ListenStandby(cfg.Listen, "text/plain; charset=utf-8", "The service is starting. Try again in a few seconds.\n", log)
 	if err != nil {
 		return err
 	}
 	defer port.Close()
-	cfg.Listener = port
+	ops.Require(port.Ready)
+	cfg.Listener, cfg.Redirect.PublicHealth = port, operators.Public
 	client, err := stream.New(topics, log)
 	if err != nil {
 		return err
@@ -60,8 +68,7 @@ func run(ctx context.Context, args []string, _, stderr io.Writer) error {
 	defer service.RunInBackground(ctx, func(ctx context.Context) {
 		_ = service.AwaitOK(ctx, service.ReportToLog(log), "Kafka", client.EnsureTopics)
 	})()
-	report := port.Report(log)
-	links, err := service.Await(ctx, report, "Postgres", func(ctx context.Context) (*postgres.Store, error) {
+	links, err := service.Await(ctx, ops.Report(), "Postgres", func(ctx context.Context) (*postgres.Store, error) {
 		return postgres.Open(ctx, database)
 	})
 	if err != nil {
@@ -71,6 +78,7 @@ func run(ctx context.Context, args []string, _, stderr io.Writer) error {
 	if err != nil {
 		return errors.Join(err, links.Close())
 	}
-	log.Info("serving short links", "listen", edge.Addr(), "url", cfg.Resolve.URL)
+	ops.Add(edge.Ready, edge.Metrics())
+	log.Info("serving short links", "listen", edge.Addr(), "operators", ops.Addr(), "url", cfg.Resolve.URL)
 	return errors.Join(edge.Run(ctx), links.Close())
 }

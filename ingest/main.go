@@ -22,23 +22,23 @@ func main() { service.Main("ingest", run) }
 
 func run(ctx context.Context, args []string, _, stderr io.Writer) error {
 	cfg, topics := ingestservice.DefaultConfig(), stream.DefaultConfig()
+	operators := service.OpsConfig{Listen: "127.0.0.1:9082"}
 	database, logs := clickhouse.DefaultConfig(), service.LogConfig{}
-	if _, err := service.ParseArgs("ingest", usage, args, stderr, &cfg, &database, &topics, &logs); err != nil {
+	if _, err := service.ParseArgs("ingest", usage, args, stderr, &cfg, &database, &topics, &logs, &operators); err != nil {
 		return err
 	}
 	log := logs.Logger(stderr)
-	port, err := service.ListenStandby(cfg.Listen, "text/plain; charset=utf-8", "The service is starting.\n", log)
+	ops, err := service.ListenOps(operators, log)
 	if err != nil {
 		return err
 	}
-	defer port.Close()
-	cfg.Listener = port
+	defer ops.Close() // last: operators see a slow stop
 	client, err := stream.New(topics, log)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	report := port.Report(log)
+	report := ops.Report()
 	clicks, err := service.Await(ctx, report, "ClickHouse", func(ctx context.Context) (*clickhouse.ClickStore, error) {
 		return clickhouse.OpenClickStore(ctx, database)
 	})
@@ -52,6 +52,7 @@ func run(ctx context.Context, args []string, _, stderr io.Writer) error {
 	if err != nil {
 		return errors.Join(err, clicks.Close())
 	}
-	log.Info("counting clicks", "listen", ingest.Addr())
+	ops.Add(ingest.Ready, ingest.Metrics())
+	log.Info("counting clicks", "operators", ops.Addr())
 	return errors.Join(ingest.Run(ctx), clicks.Close())
 }

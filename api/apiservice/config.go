@@ -23,6 +23,7 @@ type Config struct {
 	TrustedProxies clientaddr.Proxies
 	Blocklist      string // paths of blocklist files, separated by commas
 	Domains        customdomain.Config
+	PublicHealth   bool // answer /healthz; the program sets it from -ops.public
 }
 
 // Values of Config.SignUp.

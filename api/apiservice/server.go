@@ -17,11 +17,13 @@ const (
 	maxBodyBytes   = 64 << 10
 	maxDrainBytes  = 1 << 20 // read and discarded after a body that is too large
 	maxHeaderBytes = 8 << 10
-	maxConnections = 16 << 10
 	readTimeout    = 10 * time.Second // for a whole request
 	writeTimeout   = 10 * time.Second
 	idleTimeout    = 75 * time.Second // longer than the 60 s after which load balancers drop idle connections
 )
+
+// MaxConnections is how many connections of clients there may be at the same time.
+const MaxConnections = 16 << 10
 
 // site answers the requests of one part of the service.
 type site interface {
@@ -30,9 +32,9 @@ type site interface {
 	Reject(ctx *fasthttp.RequestCtx, status int, message string)
 }
 
-// newServer returns a server of the API, the dashboard and the operator's endpoints. Request bodies are streamed, so that
+// newServer returns a server of the API and the dashboard, and of /healthz if health. Request bodies are streamed, so that
 // a request with too large a body still has a header to authenticate and answer it by.
-func newServer(api, pages site, operator *service.Endpoints, log *slog.Logger) *fasthttp.Server {
+func newServer(api, pages site, health bool, log *slog.Logger) *fasthttp.Server {
 	handle := func(ctx *fasthttp.RequestCtx) {
 		owner := api
 		if dashboard.Owns(ctx) {
@@ -43,7 +45,7 @@ func newServer(api, pages site, operator *service.Endpoints, log *slog.Logger) *
 			ctx.SetConnectionClose() // the unread rest of the body would be parsed as the next request
 			return
 		}
-		if !operator.Handle(ctx) {
+		if !health || !service.AnswerHealth(ctx) {
 			owner.Handle(ctx)
 		}
 	}
@@ -58,7 +60,7 @@ func newServer(api, pages site, operator *service.Endpoints, log *slog.Logger) *
 		ReadBufferSize:     maxHeaderBytes,
 		MaxRequestBodySize: maxBodyBytes,
 		StreamRequestBody:  true,
-		Concurrency:        maxConnections,
+		Concurrency:        MaxConnections,
 
 		SecureErrorLogMessage:        true, // headers hold tokens and sessions
 		NoDefaultServerHeader:        true,

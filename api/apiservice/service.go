@@ -14,6 +14,7 @@ import (
 	"linkstream/api/auth"
 	"linkstream/api/customdomain"
 	"linkstream/api/dashboard"
+	"linkstream/api/httpmetrics"
 	"linkstream/api/ratelimit"
 	"linkstream/api/rest"
 	"linkstream/api/shorten"
@@ -41,6 +42,7 @@ type Service struct {
 	clicks    Clicks
 	topics    *stream.Client
 	url       schema.BaseURL
+	metrics   *metrics.Set
 	log       *slog.Logger
 }
 
@@ -57,7 +59,7 @@ func New(cfg Config, links schema.Database, clicks Clicks, topics *stream.Client
 	}
 	s := &Service{
 		listener: listener, blocklist: blocklist, links: links, clicks: clicks, topics: topics, log: log,
-		url: cfg.URL,
+		url: cfg.URL, metrics: metrics.NewSet(),
 	}
 	if s.url.IsZero() {
 		s.url, err = service.LocalURL(listener.Addr())
@@ -74,11 +76,11 @@ func New(cfg Config, links schema.Database, clicks Clicks, topics *stream.Client
 
 // compose creates the API, the dashboard and the server of both.
 func (s *Service) compose(cfg Config) error {
-	set := metrics.NewSet()
+	requests := httpmetrics.NewRecorder(s.metrics)
 	shortener := shorten.New(cfg.EdgeURL, s.links, s.links, s.blocklist)
-	verifier := customdomain.NewVerifier(cfg.Domains, cfg.EdgeURL.Host(), set, s.log)
+	verifier := customdomain.NewVerifier(cfg.Domains, cfg.EdgeURL.Host(), s.metrics, s.log)
 	parts := dashboard.Parts{DB: s.links, Clicks: s.clicks, Reports: s.clicks, Shortener: shortener,
-		Domains: customdomain.NewManager(s.links, verifier), Metrics: set, Log: s.log}
+		Domains: customdomain.NewManager(s.links, verifier), Requests: requests, Log: s.log}
 	if s.topics != nil { // an interface that holds a nil pointer is not nil
 		parts.ClickLog = s.topics
 	}
@@ -90,8 +92,8 @@ func (s *Service) compose(cfg Config) error {
 	if s.tokens, err = auth.NewAuthenticator(s.links); err != nil {
 		return err
 	}
-	api := rest.New(s.tokens, ratelimit.NewRequestLimiter(s.links), shortener, s.links, s.clicks, set, s.log)
-	s.server = newServer(api, pages, &service.Endpoints{Ready: s.Ready, Metrics: set}, s.log)
+	api := rest.New(s.tokens, ratelimit.NewRequestLimiter(s.links), shortener, s.links, s.clicks, requests, s.log)
+	s.server = newServer(api, pages, cfg.PublicHealth, s.log)
 	return nil
 }
 
@@ -101,13 +103,16 @@ func (s *Service) Addr() string { return s.listener.Addr().String() }
 // URL returns the public base of the API and the dashboard.
 func (s *Service) URL() schema.BaseURL { return s.url }
 
-// Ready returns nil if both stores answer.
+// Metrics returns the metrics of the API and the dashboard.
+func (s *Service) Metrics() *metrics.Set { return s.metrics }
+
+// Ready returns nil if both stores answer, or else a service.Unready.
 func (s *Service) Ready(ctx context.Context) error {
 	if _, err := s.links.Link(ctx, 0, ""); err != nil && schema.ErrorCode(err) != schema.CodeNotFound {
-		return fmt.Errorf("link store: %w", err)
+		return &service.Unready{What: "link store", Cause: err}
 	}
 	if _, err := s.clicks.ClickCounts(ctx, []int64{0}); err != nil {
-		return fmt.Errorf("click store: %w", err)
+		return &service.Unready{What: "click store", Cause: err}
 	}
 	return nil
 }

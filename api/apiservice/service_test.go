@@ -3,6 +3,7 @@ package apiservice_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"flag"
 	"io"
 	"log/slog"
@@ -22,6 +23,7 @@ import (
 
 	"linkstream/api/apiservice"
 	"linkstream/api/auth"
+	"linkstream/api/httpmetrics"
 	"linkstream/api/rest"
 	"linkstream/deploy/testengines/enginetest"
 	"linkstream/schema"
@@ -103,7 +105,14 @@ func addToken(t *testing.T, links *sqlite.Store) (secret string) {
 	return secret
 }
 
-func TestOperatorEndpoints(t *testing.T) {
+// page returns the metrics of the service.
+func page(s *apiservice.Service) string {
+	var text strings.Builder
+	s.Metrics().WritePrometheus(&text)
+	return text.String()
+}
+
+func TestOperators(t *testing.T) {
 	links, clicks := openStores(t)
 	s, err := apiservice.New(config(), links, clicks, nil, discard)
 	testkit.Must(t, err)
@@ -111,43 +120,57 @@ func TestOperatorEndpoints(t *testing.T) {
 	base := "http://" + s.Addr()
 	token := addToken(t, links)
 
-	t.Run("healthz answers while the process lives", func(t *testing.T) {
-		if status, body := get(t, base+"/healthz", ""); status != http.StatusOK || body != "ok\n" {
-			t.Errorf("%d %q", status, body)
+	t.Run("have no endpoints on the public port", func(t *testing.T) {
+		for _, path := range []string{"/metrics", "//metrics", "/%6detrics", "/x/../metrics", "/readyz", "/healthz", "/debug/pprof/"} {
+			if status, body := get(t, base+path, ""); status != http.StatusNotFound {
+				t.Errorf("%s: %d %q", path, status, body)
+			}
 		}
 	})
-	t.Run("metrics count requests by route and status", func(t *testing.T) {
+	t.Run("count requests by route and status", func(t *testing.T) {
 		get(t, base+"/api/v1/links", token)
 		get(t, base+"/api/v1/links?page=x", token)
 		get(t, base+"/api/v1/stats/none", token)
-		get(t, base+"/anything", "")
-		get(t, base+"/else", "")
 		get(t, base+"/dashboard/sign-in", "")
 		get(t, base+"/dashboard/x", "")
-		_, body := get(t, base+"/metrics", "")
+		body := page(s)
 		for _, line := range []string{
 			`linkstream_api_requests_total{route="/api/v1/links",status="200"} 1`,
 			`linkstream_api_requests_total{route="/api/v1/links",status="422"} 1`,
 			`linkstream_api_requests_total{route="/api/v1/stats/{hash}",status="404"} 1`,
-			`linkstream_api_requests_total{route="other",status="404"} 3`,
+			`linkstream_api_requests_total{route="other",status="404"} 8`,
 			`linkstream_api_requests_total{route="/dashboard/sign-in",status="200"} 1`,
 			`linkstream_api_request_seconds_count{route="/api/v1/links"} 2`,
 		} {
 			if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(line) + `$`).MatchString(body) {
-				t.Errorf("no line %s", line)
+				t.Errorf("no line %s in\n%s", line, body)
 			}
 		}
 	})
-	t.Run("readyz fails while a store does not answer", func(t *testing.T) {
-		if status, body := get(t, base+"/readyz", ""); status != http.StatusOK {
-			t.Errorf("%d %q", status, body)
-		}
+	t.Run("learn which store does not answer", func(t *testing.T) {
+		testkit.Must(t, s.Ready(t.Context()))
 		testkit.Must(t, clicks.Close())
-		status, body := get(t, base+"/readyz", "")
-		if status != http.StatusServiceUnavailable || !strings.Contains(body, "click store") {
-			t.Errorf("without clicks: %d %q", status, body)
+		var unready *service.Unready
+		if err := s.Ready(t.Context()); !errors.As(err, &unready) || unready.What != "click store" {
+			t.Errorf("without clicks: %v", err)
 		}
 	})
+	testkit.Must(t, stop())
+}
+
+func TestPublicHealth(t *testing.T) {
+	links, clicks := openStores(t)
+	defer clicks.Close()
+	cfg := config()
+	cfg.PublicHealth = true
+	s, err := apiservice.New(cfg, links, clicks, nil, discard)
+	testkit.Must(t, err)
+	stop := run(s)
+	for path, want := range map[string]int{"/healthz": http.StatusOK, "/readyz": http.StatusNotFound, "/metrics": http.StatusNotFound} {
+		if status, body := get(t, "http://"+s.Addr()+path, ""); status != want {
+			t.Errorf("%s: %d %q, want %d", path, status, body, want)
+		}
+	}
 	testkit.Must(t, stop())
 }
 
@@ -211,8 +234,8 @@ func TestSlowClients(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				api := rest.New(nil, nil, nil, nil, nil, metrics.NewSet(), discard)
-				server := apiservice.NewServer(api, nil, &service.Endpoints{}, discard)
+				api := rest.New(nil, nil, nil, nil, nil, httpmetrics.NewRecorder(metrics.NewSet()), discard)
+				server := apiservice.NewServer(api, nil, false, discard)
 				listener := fasthttputil.NewInmemoryListener()
 				ctx, cancel := context.WithCancel(t.Context())
 				served := make(chan error, 1)

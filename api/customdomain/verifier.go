@@ -13,6 +13,7 @@ import (
 	"github.com/miekg/dns"
 
 	"linkstream/schema"
+	"linkstream/schema/service"
 )
 
 // txtPrefix comes before the host in the name of its TXT record, because a name with a CNAME record cannot have other
@@ -38,6 +39,7 @@ type Verifier struct {
 
 // NewVerifier returns a Verifier of hosts that have to lead to target, the default domain. It counts look-ups in set.
 func NewVerifier(cfg Config, target schema.Host, set *metrics.Set, log *slog.Logger) *Verifier {
+	service.Describe(set, "linkstream_api_domain_lookups_total", "DNS records looked up for custom domains, by type and outcome.")
 	return &Verifier{
 		target: string(target), resolver: newResolver(cfg), cfg: cfg, slots: make(chan struct{}, maxConcurrent),
 		metrics: set, log: log,

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
 	"github.com/fasthttp/router"
 	"github.com/valyala/fasthttp"
 
@@ -48,7 +47,7 @@ type Parts struct {
 	ClickLog  clickLog // a *stream.Client; nil if the lag is unknown
 	Shortener *shorten.Shortener
 	Domains   *customdomain.Manager
-	Metrics   *metrics.Set
+	Requests  *httpmetrics.Recorder
 	Log       *slog.Logger
 }
 
@@ -76,7 +75,7 @@ func New(cfg Config, parts Parts) (*Dashboard, error) {
 		Parts: parts, url: cfg.URL.String(), secure: cfg.URL.Scheme() == "https", signUp: cfg.SignUp,
 		proxies: cfg.TrustedProxies, sessions: auth.NewSessions(parts.DB), attempts: ratelimit.NewAttemptLimiter(parts.DB),
 		passwords: auth.NewPasswordPool(), crossOrigin: nethttp.NewCrossOriginProtection(),
-		lag: newLagWatch(parts.Clicks, parts.ClickLog, parts.Log), requests: httpmetrics.NewRecorder(parts.Metrics),
+		lag: newLagWatch(parts.Clicks, parts.ClickLog, parts.Log), requests: parts.Requests,
 	}
 	if err := d.crossOrigin.AddTrustedOrigin(d.url); err != nil {
 		return nil, fmt.Errorf("dashboard: %w", err)

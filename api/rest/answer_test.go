@@ -172,7 +172,7 @@ func TestUnusualHTTP(t *testing.T) {
 		{"a request target with a host",
 			"GET http://x/api/v1/links HTTP/1.1\r\n" + authorized + "Connection: close\r\n\r\n", []int{200}},
 		{"a body that no handler reads", "GET /api/v1/links HTTP/1.1\r\n" + authorized + "Content-Length: 5\r\n\r\nGET /" +
-			"GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nGET /" +
+			"GET /api/v1/openapi.json HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nGET /" +
 			"GET /none HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", []int{200, 200, 404}},
 		{"a request after a body that is too large", "POST /api/v1/shorten HTTP/1.1\r\n" + authorized +
 			"Content-Length: 70000\r\n\r\n" + strings.Repeat("x", 70000) + "GET /none HTTP/1.1\r\nHost: x\r\n\r\n", []int{413}},

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
 	"github.com/fasthttp/router"
 	"github.com/valyala/fasthttp"
 
@@ -51,10 +50,10 @@ type API struct {
 
 // New returns an API that records its requests in set.
 func New(tokens *auth.Authenticator, limiter *ratelimit.RequestLimiter, shortener *shorten.Shortener, links schema.LinkStore,
-	clicks schema.ClickStore, set *metrics.Set, log *slog.Logger) *API {
+	clicks schema.ClickStore, requests *httpmetrics.Recorder, log *slog.Logger) *API {
 	a := &API{
 		tokens: tokens, limiter: limiter, shortener: shortener, links: links, clicks: clicks,
-		requests: httpmetrics.NewRecorder(set), log: log,
+		requests: requests, log: log,
 	}
 	a.router = router.New()
 	a.router.RedirectTrailingSlash, a.router.RedirectFixedPath = false, false // each resource has exactly one path

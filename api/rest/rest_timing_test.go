@@ -11,6 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"linkstream/api/auth"
+	"linkstream/api/httpmetrics"
 	"linkstream/api/ratelimit"
 	"linkstream/api/rest"
 	"linkstream/api/shorten"
@@ -45,7 +46,7 @@ func BenchmarkShorten(b *testing.B) {
 	testkit.Must(b, err)
 	shortener := shorten.New(schema.MustParseBaseURL(edgeURL), instant{}, instant{}, blocklist)
 	testkit.Must(b, err)
-	api := rest.New(tokens, ratelimit.NewRequestLimiter(instant{}), shortener, instant{}, nil, metrics.NewSet(), log)
+	api := rest.New(tokens, ratelimit.NewRequestLimiter(instant{}), shortener, instant{}, nil, httpmetrics.NewRecorder(metrics.NewSet()), log)
 	secret, _ := auth.NewToken(1, "")
 	var http fasthttp.RequestCtx
 	http.Request.Header.SetMethod(fasthttp.MethodPost)

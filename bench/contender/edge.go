@@ -51,7 +51,7 @@ func (s *Starter) ShippingEdge(ctx context.Context, flags ...string) (*Contender
 func (s *Starter) edge(ctx context.Context, name string, topics stream.Config, metric string, flags ...string) (
 	*Contender, *system.Counter, error,
 ) {
-	addrs, err := system.FreeAddrs(1)
+	addrs, err := system.FreeAddrs(2)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -59,9 +59,9 @@ func (s *Starter) edge(ctx context.Context, name string, topics stream.Config, m
 	if err != nil {
 		return nil, nil, err
 	}
-	addr := addrs[0]
+	addr, ops := addrs[0], addrs[1]
 	args = slices.Concat(args, flags, system.TopicFlags(topics), []string{"-spool.dir", s.Group.Path(name),
-		"-spool.max-bytes", fmt.Sprint(16 << 30), "-edge.listen", addr, "-edge.url", "http://" + addr, "-log.level", "error"})
+		"-spool.max-bytes", fmt.Sprint(16 << 30), "-edge.listen", addr, "-ops.listen", ops, "-edge.url", "http://" + addr, "-log.level", "error"})
 	child, err := s.Group.Start(name, nil, program, args...)
 	if err != nil {
 		return nil, nil, err
@@ -73,7 +73,7 @@ func (s *Starter) edge(ctx context.Context, name string, topics stream.Config, m
 	if err != nil {
 		return nil, nil, err
 	}
-	counter := &system.Counter{Name: name, Base: "http://" + addr, Metric: metric}
+	counter := &system.Counter{Name: name, Base: "http://" + ops, Metric: metric}
 	edge := s.Load.Server(name, addr, s.Visits.Uncounted(addr), proc.Process{Name: "edge", Usage: child.Usage})
 	edge.Settle = counter.Settle
 	return edge, counter, nil

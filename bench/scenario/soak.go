@@ -47,7 +47,7 @@ func runSoak(ctx context.Context, r *run) error {
 // watchBacklog adds the clicks between the redirect and the store to the charts over time.
 func (r *run) watchBacklog(ctx context.Context, s *system.Service) {
 	for _, stage := range []struct{ name, base, metric string }{
-		{"in the spool", "http://" + s.Edge, "linkstream_edge_spool_pending_clicks"},
+		{"in the spool", s.EdgeOperators(), "linkstream_edge_spool_pending_clicks"},
 		{"in the topic", s.Counted.Base, "linkstream_ingest_lag_records"},
 	} {
 		r.recorder.Gauge("pending clicks", stage.name, "clicks", func() (float64, bool) {

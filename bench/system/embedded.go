@@ -94,12 +94,12 @@ func (e *embedded) start(ctx context.Context) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := newService(standalone)
+	s, err := newService(standalone, true)
 	if err != nil {
 		return nil, err
 	}
 	child, err := e.launcher.group.Start(standalone, nil, program, "-data", e.data, "-edge.listen", s.Edge,
-		"-api.listen", s.API.Addr(), "-ingest.listen", s.ingest, "-log.level", "warn")
+		"-api.listen", s.API.Addr(), "-ops.listen", s.ops.edge, "-log.level", "warn")
 	if err != nil {
 		return nil, err
 	}

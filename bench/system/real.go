@@ -263,7 +263,7 @@ func (r *realEngines) EdgeCommand(ctx context.Context) (program string, args []s
 }
 
 func (r *realEngines) start(ctx context.Context) (*Service, error) {
-	s, err := newService("services")
+	s, err := newService("services", false)
 	if err != nil {
 		return nil, err
 	}
@@ -275,9 +275,9 @@ func (r *realEngines) start(ctx context.Context) (*Service, error) {
 		name string
 		args [][]string
 	}{
-		{"ingest", [][]string{clicks, {"-ingest.listen", s.ingest, "-kafka.group", topics.Group}}},
-		{"api", [][]string{links, clicks, {"-api.listen", s.API.Addr(), "-bootstrap.email", ""}}},
-		{"edge", [][]string{links, {"-edge.listen", s.Edge, "-edge.url", "http://" + s.Edge, "-spool.dir",
+		{"ingest", [][]string{clicks, {"-ops.listen", s.ops.ingest, "-kafka.group", topics.Group}}},
+		{"api", [][]string{links, clicks, {"-api.listen", s.API.Addr(), "-ops.listen", s.ops.api, "-bootstrap.email", ""}}},
+		{"edge", [][]string{links, {"-edge.listen", s.Edge, "-ops.listen", s.ops.edge, "-edge.url", "http://" + s.Edge, "-spool.dir",
 			r.launcher.group.Path("spool")}}},
 	} {
 		program, err := r.launcher.program(ctx, node.name)

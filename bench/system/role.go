@@ -43,11 +43,17 @@ func (c *edgeConfig) RegisterFlags(fs *flag.FlagSet) {
 // serveEdge is the program edge with SQLite as the store of links.
 func serveEdge(ctx context.Context, args []string, _, stderr io.Writer) error {
 	cfg, topics, logs := edgeConfig{Config: edgeservice.DefaultConfig()}, stream.DefaultConfig(), service.LogConfig{}
-	if _, err := service.ParseArgs("bench "+edgeRole, "", args, stderr, &cfg, &topics, &logs); err != nil {
+	operators := service.OpsConfig{Listen: "127.0.0.1:0"}
+	if _, err := service.ParseArgs("bench "+edgeRole, "", args, stderr, &cfg, &topics, &logs, &operators); err != nil {
 		return err
 	}
 	edgeservice.BoundGarbage()
 	log := logs.Logger(stderr)
+	ops, err := service.ListenOps(operators, log)
+	if err != nil {
+		return err
+	}
+	defer ops.Close()
 	client, err := stream.New(topics, log)
 	if err != nil {
 		return err
@@ -61,6 +67,7 @@ func serveEdge(ctx context.Context, args []string, _, stderr io.Writer) error {
 	if err != nil {
 		return errors.Join(err, links.Close())
 	}
+	ops.Add(edge.Ready, edge.Metrics())
 	return errors.Join(edge.Run(ctx), links.Close())
 }
 

@@ -30,18 +30,29 @@ type Service struct {
 	Counted       *Counter // clicks in the store
 	Engines       Engines
 
-	ingest   string        // host:port
+	ops      operators
 	children []*proc.Child // in the order of their start
 }
 
-// newService returns a service with addresses and without processes.
-func newService(name string) (*Service, error) {
-	addrs, err := FreeAddrs(3)
+// operators are the addresses, host:port, on which the services tell their readiness and metrics. Services in one process
+// have the same.
+type operators struct{ edge, api, ingest string }
+
+// EdgeOperators returns the base URL of the edge's metrics.
+func (s *Service) EdgeOperators() string { return "http://" + s.ops.edge }
+
+// newService returns a service with addresses and without processes. The services run in one process or in three.
+func newService(name string, oneProcess bool) (*Service, error) {
+	addrs, err := FreeAddrs(5)
 	if err != nil {
 		return nil, err
 	}
-	return &Service{Name: name, Edge: addrs[0], API: &API{base: "http://" + addrs[1]}, ingest: addrs[2],
-		Counted: &Counter{Name: name, Base: "http://" + addrs[2], Metric: "linkstream_ingest_clicks_counted_total"}}, nil
+	ops := operators{addrs[2], addrs[3], addrs[4]}
+	if oneProcess {
+		ops = operators{addrs[2], addrs[2], addrs[2]}
+	}
+	return &Service{Name: name, Edge: addrs[0], API: &API{base: "http://" + addrs[1]}, ops: ops,
+		Counted: &Counter{Name: name, Base: "http://" + ops.ingest, Metric: "linkstream_ingest_clicks_counted_total"}}, nil
 }
 
 // await returns when all parts of a started service are ready.
@@ -50,8 +61,8 @@ func (s *Service) await(ctx context.Context) error {
 	defer cancel()
 	for _, child := range s.children { // any of them may fail
 		err := child.Await(ctx, func(ctx context.Context) error {
-			for _, base := range []string{"http://" + s.Edge, s.API.base, s.Counted.Base} {
-				if err := Answers(ctx, base+"/readyz"); err != nil {
+			for _, addr := range []string{s.ops.edge, s.ops.api, s.ops.ingest} {
+				if err := Answers(ctx, "http://"+addr+"/readyz"); err != nil {
 					return err
 				}
 			}

@@ -166,7 +166,7 @@ func (p *program) metric(t *testing.T, name string) float64 {
 }
 
 func (p *program) tryMetric(t *testing.T, name string) (float64, error) {
-	a, err := tryCall(t, http.MethodGet, p.bases[0]+"/metrics", "")
+	a, err := tryCall(t, http.MethodGet, p.ops+"/metrics", "")
 	if err != nil {
 		return 0, err
 	}

@@ -59,7 +59,7 @@ func testIngestTakeover(t *testing.T) {
 func TestIngestWorkersStandBy(t *testing.T) {
 	t.Parallel()
 	s := newServices(t, sharedEngines(t), "LINKSTREAM_KAFKA_PARTITIONS=1")
-	second := s.add("ingest", "http://"+freeAddress(t))
+	second := s.add(t, "ingest", "http://"+freeAddress(t))
 	s.start(t) // requires that both are ready
 	first := s.program("ingest")
 	testkit.Succeeds(t, func() error {

@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -166,8 +167,8 @@ func TestInvalidSettings(t *testing.T) {
 	t.Run("all flags are reported in one error", func(t *testing.T) {
 		s := newSystem(t)
 		out := s.programs[0].fails(t, "-data", s.data, "-edge.listen", "nonsense", "-api.listen", "127.0.0.1:99999999",
-			"-ingest.listen", "nonsense", "-edge.url", "ftp://example.com")
-		for _, name := range []string{"edge.listen", "api.listen", "ingest.listen", "edge.url"} {
+			"-ops.listen", "nonsense", "-edge.url", "ftp://example.com")
+		for _, name := range []string{"edge.listen", "api.listen", "ops.listen", "edge.url"} {
 			if !strings.Contains(out, name) {
 				t.Errorf("-%s is not reported in:\n%s", name, out)
 			}
@@ -206,7 +207,7 @@ func TestSettingsFromTheEnvironment(t *testing.T) {
 	s := newSystem(t)
 	s.programs[0].args = nil
 	s.programs[0].env = append(s.programs[0].env, "LINKSTREAM_DATA="+s.data, "LINKSTREAM_EDGE_LISTEN="+address(s.edge),
-		"LINKSTREAM_API_LISTEN="+address(s.api), "LINKSTREAM_INGEST_LISTEN="+address(s.ingest),
+		"LINKSTREAM_API_LISTEN="+address(s.api), "LINKSTREAM_OPS_LISTEN="+address(s.programs[0].ops),
 		"LINKSTREAM_EDGE_URL=https://short.example")
 	s.start(t)
 	made := s.owner().alias(t, "known", "https://example.com/")
@@ -319,29 +320,84 @@ func TestOperatorPaths(t *testing.T) { t.Parallel(); onBothKinds(t, testOperator
 
 func testOperatorPaths(t *testing.T, s *system) {
 	s.owner().page(t, "") // some metrics appear with the first request
-	for name, base := range map[string]string{"edge": s.edge, "api": s.api, "ingest": s.ingest} {
+	for _, p := range s.programs {
 		for _, path := range []string{"/healthz", "/readyz"} {
-			t.Run(name+path, func(t *testing.T) {
-				if a := call(t, http.MethodGet, base+path, ""); a.status != http.StatusOK {
+			t.Run(p.name+path, func(t *testing.T) {
+				if a := call(t, http.MethodGet, p.ops+path, ""); a.status != http.StatusOK {
 					t.Error(a)
 				}
 			})
 		}
-		t.Run(name+"/metrics", func(t *testing.T) {
-			a := call(t, http.MethodGet, base+"/metrics", "")
-			if a.status != http.StatusOK || !strings.HasPrefix(a.header.Get("Content-Type"), "text/plain") {
-				t.Error(a)
-			}
-			if own := fmt.Sprintf("linkstream_%s_", name); !strings.Contains(a.raw, own) {
-				t.Errorf("no metric begins with %s: %v", own, a)
-			}
-			for line := range strings.Lines(a.raw) {
-				if !metricForm.MatchString(strings.TrimSpace(line)) {
-					t.Errorf("not in Prometheus's text format: %q", line)
+		t.Run(p.name+"/metrics", func(t *testing.T) { testMetrics(t, p) })
+	}
+	for name, base := range map[string]string{"edge": s.edge, "api": s.api} {
+		t.Run("the public port of "+name+" has nothing for operators", func(t *testing.T) {
+			for _, path := range []string{"/metrics", "//metrics", "/%6detrics", "/x/../metrics", "/readyz", "/healthz", "/debug/pprof/"} {
+				for _, host := range []string{address(base), "localhost", "metrics.example.com"} {
+					if got := rawStatus(t, base, path, host); got != http.StatusNotFound {
+						t.Errorf("%s on host %s: status %d, want 404", path, host, got)
+					}
 				}
 			}
 		})
 	}
 }
+
+// rawStatus returns the status of the answer to a request for a path that is sent as it is.
+func rawStatus(t *testing.T, base, path, host string) int {
+	t.Helper()
+	conn, err := net.Dial("tcp", address(base))
+	testkit.Must(t, err)
+	defer conn.Close()
+	testkit.Must(t, conn.SetDeadline(time.Now().Add(testkit.Patience)))
+	_, err = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", path, host)
+	testkit.Must(t, err)
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	testkit.Must(t, err)
+	res.Body.Close()
+	return res.StatusCode
+}
+
+// testMetrics requires that a program's page of metrics has those of its services, each with a help and a type.
+func testMetrics(t *testing.T, p *program) {
+	a := call(t, http.MethodGet, p.ops+"/metrics", "")
+	if a.status != http.StatusOK || !strings.HasPrefix(a.header.Get("Content-Type"), "text/plain") {
+		t.Error(a)
+	}
+	services := []string{p.name}
+	if p.name == "standalone" {
+		services = []string{"edge", "api", "ingest"}
+	}
+	for _, name := range services {
+		if own := fmt.Sprintf("\nlinkstream_%s_", name); !strings.Contains(a.raw, own) {
+			t.Errorf("no metric named %s…: %v", own, a)
+		}
+	}
+	described := map[string]bool{}
+	for line := range strings.Lines(a.raw) {
+		line = strings.TrimSpace(line)
+		if !metricForm.MatchString(line) {
+			t.Errorf("not Prometheus's text format: %q", line)
+		}
+		if f := strings.Fields(line); len(f) > 3 && f[0] == "#" {
+			if described[f[1]+f[2]] {
+				t.Errorf("%s of %s twice", f[1], f[2])
+			}
+			described[f[1]+f[2]] = true
+		}
+		name := ownMetric.FindString(line)
+		family := name
+		for _, suffix := range []string{"_bucket", "_sum", "_count"} {
+			if base := strings.TrimSuffix(name, suffix); described["TYPE"+base] {
+				family = base
+			}
+		}
+		if name != "" && (!described["HELP"+family] || !described["TYPE"+family]) {
+			t.Errorf("no help or no type before %q", line)
+		}
+	}
+}
+
+var ownMetric = regexp.MustCompile(`^linkstream_\w+`)
 
 var metricForm = regexp.MustCompile(`^(#.*|[a-zA-Z_:][a-zA-Z0-9_:]*(\{.*\})? \S+( \d+)?)?$`)

@@ -77,7 +77,8 @@ func builtPath(t *testing.T, name string) string {
 // program is a program with its settings. It keeps them, and with them its addresses and its data, over restarts.
 type program struct {
 	name    string
-	bases   []string // URLs of what it serves
+	base    string   // URL of what it serves to the public, "" if nothing
+	ops     string   // URL of what it serves to operators
 	args    []string // flags of each start
 	env     []string // variables of each start
 	process *process // nil when it is down
@@ -96,7 +97,7 @@ func (p *program) start(t *testing.T) {
 	p.awaitReady(t)
 }
 
-// awaitReady returns when everything that the program serves is ready.
+// awaitReady returns when the program is ready.
 func (p *program) awaitReady(t *testing.T) {
 	t.Helper()
 	testkit.Succeeds(t, func() error {
@@ -105,12 +106,7 @@ func (p *program) awaitReady(t *testing.T) {
 			t.Fatalf("%s ended before it was ready: %v\n%s", p.name, p.process.err, p.process.tail())
 		default:
 		}
-		for _, base := range p.bases {
-			if err := ready(base); err != nil {
-				return err
-			}
-		}
-		return nil
+		return ready(p.ops)
 	})
 }
 

@@ -61,8 +61,8 @@ func TestEngines(t *testing.T) {
 
 // system is an installation of linkstream. It keeps its addresses and its data over restarts.
 type system struct {
-	edge, api, ingest string // base URLs
-	data              string // folder
+	edge, api string // base URLs
+	data      string // folder
 
 	// The first account, which the environment presets.
 	email, password, token string
@@ -89,7 +89,7 @@ func onBothKinds(t *testing.T, test func(t *testing.T, s *system)) {
 func emptySystem(t *testing.T) *system {
 	t.Helper()
 	return &system{
-		edge: "http://" + freeAddress(t), api: "http://" + freeAddress(t), ingest: "http://" + freeAddress(t),
+		edge: "http://" + freeAddress(t), api: "http://" + freeAddress(t),
 		data:  filepath.Join(t.TempDir(), "data"),
 		email: "owner@example.com", password: rand.Text(), token: "ls_" + rand.Text() + rand.Text(),
 	}
@@ -105,9 +105,10 @@ func (s *system) preset() []string {
 func newSystem(t *testing.T, settings ...string) *system {
 	t.Helper()
 	s := emptySystem(t)
-	s.programs = []*program{{name: "standalone", bases: []string{s.edge, s.api, s.ingest},
+	ops := "http://" + freeAddress(t)
+	s.programs = []*program{{name: "standalone", base: s.edge, ops: ops,
 		args: []string{"-data", s.data, "-edge.listen", address(s.edge), "-api.listen", address(s.api),
-			"-ingest.listen", address(s.ingest), "-edge.url", s.edge},
+			"-ops.listen", address(ops), "-edge.url", s.edge},
 		env: append(s.preset(), settings...)}}
 	return s
 }
@@ -140,9 +141,9 @@ func newServices(t *testing.T, engines []string, settings ...string) *system {
 	s.env = slices.Concat(engines, s.preset(), []string{"LINKSTREAM_EDGE_URL=" + s.edge,
 		"LINKSTREAM_KAFKA_CLICKS_TOPIC=" + topics + ".clicks", "LINKSTREAM_KAFKA_DEAD_TOPIC=" + topics + ".dead",
 		"LINKSTREAM_KAFKA_CHANGES_TOPIC=" + topics + ".changes", "LINKSTREAM_KAFKA_GROUP=" + topics}, settings)
-	s.add("api", s.api)
-	s.add("ingest", s.ingest)
-	s.add("edge", s.edge)
+	s.add(t, "api", s.api)
+	s.add(t, "ingest", "")
+	s.add(t, "edge", s.edge)
 	return s
 }
 
@@ -156,11 +157,15 @@ func (s *system) setting(name string) string {
 	return ""
 }
 
-// add adds a program that listens at base to a system of services, without starting it. Each edge has its own spool.
-func (s *system) add(service, base string) *program {
-	p := &program{name: service, bases: []string{base}, env: append(slices.Clone(s.env),
-		"LINKSTREAM_"+strings.ToUpper(service)+"_LISTEN="+address(base),
-		"LINKSTREAM_SPOOL_DIR="+filepath.Join(s.data, fmt.Sprintf("spool-%d", len(s.programs))))}
+// add adds a program that serves the public at base, or not if that is "", to a system of services, without starting it. Each edge has its own spool.
+func (s *system) add(t *testing.T, service, base string) *program {
+	t.Helper()
+	p := &program{name: service, base: base, ops: "http://" + freeAddress(t)}
+	p.env = append(slices.Clone(s.env), "LINKSTREAM_OPS_LISTEN="+address(p.ops),
+		"LINKSTREAM_SPOOL_DIR="+filepath.Join(s.data, fmt.Sprintf("spool-%d", len(s.programs))))
+	if base != "" {
+		p.env = append(p.env, "LINKSTREAM_"+strings.ToUpper(service)+"_LISTEN="+address(base))
+	}
 	s.programs = append(s.programs, p)
 	return p
 }
@@ -179,7 +184,7 @@ func (s *system) program(service string) *program {
 func (s *system) startAnother(t *testing.T, service string) (p *program, base string) {
 	t.Helper()
 	base = "http://" + freeAddress(t)
-	p = s.add(service, base)
+	p = s.add(t, service, base)
 	p.start(t)
 	return p, base
 }

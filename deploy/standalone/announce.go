@@ -28,7 +28,7 @@ func (a *App) announce(ctx context.Context) error {
 		case <-time.After(announceEvery):
 		}
 	}
-	fmt.Fprintf(a.out, ready, a.cfg.EdgeURL, a.api.URL().String()+dashboard.Root, a.api.URL(), a.cfg.Data)
+	fmt.Fprintf(a.out, ready, a.cfg.EdgeURL, a.api.URL().String()+dashboard.Root, a.api.URL(), a.ops.Addr(), a.cfg.Data)
 	return nil
 }
 
@@ -37,5 +37,6 @@ const ready = `linkstream is ready
   short links  %s
   dashboard    %s
   API          %s
+  operators    http://%s/readyz
   data         %s
 `

@@ -17,6 +17,7 @@ import (
 	"linkstream/edge/edgeservice"
 	"linkstream/ingest/ingestservice"
 	"linkstream/schema/filelock"
+	"linkstream/schema/service"
 	"linkstream/schema/sqlite"
 	"linkstream/schema/stream"
 )
@@ -28,6 +29,7 @@ const startTimeout = time.Minute
 type App struct {
 	cfg       Config
 	out       io.Writer
+	ops       *service.Ops
 	publisher *stream.InvalidationPublisher
 	edge      *edgeservice.Service
 	api       *apiservice.Service
@@ -49,6 +51,12 @@ func (a *App) start(ctx context.Context, log *slog.Logger) error {
 	if err := a.lock(cfg.Data); err != nil {
 		return err
 	}
+	var err error
+	if a.ops, err = service.ListenOps(cfg.Ops, log); err != nil {
+		return err
+	}
+	a.onClose(func() error { a.ops.Close(); return nil })
+	service.AllowConnections(cfg.Edge.Redirect.MaxConnections+apiservice.MaxConnections, log)
 	links, err := sqlite.Open(ctx, cfg.linksPath())
 	if err != nil {
 		return err
@@ -73,6 +81,9 @@ func (a *App) start(ctx context.Context, log *slog.Logger) error {
 	if a.edge, err = edgeservice.New(cfg.Edge, links, client, log.With("service", "edge")); err != nil {
 		return err
 	}
+	a.ops.Add(a.ingest.Ready, a.ingest.Metrics())
+	a.ops.Add(a.api.Ready, a.api.Metrics())
+	a.ops.Add(a.edge.Ready, a.edge.Metrics())
 	return cfg.FirstAccount.CreateAndPrint(ctx, links, a.api.URL(), a.out)
 }
 

@@ -20,6 +20,7 @@ type Config struct {
 	EdgeURL schema.BaseURL // of short links; zero: the address that the edge listens on
 
 	FirstAccount admin.FirstAccount
+	Ops          service.OpsConfig
 	Edge         edgeservice.Config
 	API          apiservice.Config
 	Ingest       ingestservice.Config
@@ -28,6 +29,7 @@ type Config struct {
 // DefaultConfig returns a configuration that works.
 func DefaultConfig() Config {
 	return Config{Data: "./data", FirstAccount: admin.FirstAccount{Email: admin.DefaultEmail},
+		Ops:  service.OpsConfig{Listen: "127.0.0.1:9080"},
 		Edge: edgeservice.DefaultConfig(), API: apiservice.DefaultConfig(), Ingest: ingestservice.DefaultConfig()}
 }
 
@@ -36,6 +38,7 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.StringVar(&c.Data, "data", c.Data, "`directory` of everything that is kept")
 	service.EdgeURLVar(fs, &c.EdgeURL)
 	c.FirstAccount.RegisterFlags(fs)
+	c.Ops.RegisterFlags(fs)
 	c.Edge.RegisterFlags(fs)
 	c.API.RegisterFlags(fs)
 	c.Ingest.RegisterFlags(fs)
@@ -56,8 +59,9 @@ func (c *Config) Validate() error {
 		c.EdgeURL = base
 	}
 	c.Edge.Resolve.URL, c.API.EdgeURL = c.EdgeURL, c.EdgeURL
+	c.Edge.Redirect.PublicHealth, c.API.PublicHealth = c.Ops.Public, c.Ops.Public
 	c.Edge.Spool.Dir = filepath.Join(c.Data, "spool")
-	return errors.Join(append(errs, c.Edge.Validate(), c.API.Validate(), c.Ingest.Validate())...)
+	return errors.Join(append(errs, c.Ops.Validate(), c.Edge.Validate(), c.API.Validate(), c.Ingest.Validate())...)
 }
 
 func (c *Config) linksPath() string  { return filepath.Join(c.Data, "links.db") }

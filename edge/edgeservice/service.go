@@ -5,7 +5,6 @@ package edgeservice
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"os"
@@ -43,6 +42,7 @@ type Service struct {
 	shipper  *spool.Shipper
 	client   *stream.Client
 	links    Links
+	metrics  *metrics.Set
 }
 
 // New opens the spool and listens. The caller must call Run, which releases both, but not links and client.
@@ -69,10 +69,11 @@ func New(cfg Config, links Links, client *stream.Client, log *slog.Logger) (*Ser
 		shipper:  spool.NewShipper(clicks, client, log),
 		client:   client,
 		links:    links,
+		metrics:  set,
 	}
 	clicks.RegisterMetrics(set)
 	s.shipper.RegisterMetrics(set)
-	handler := redirect.NewHandler(cfg.Redirect, resolver, clicks, &service.Endpoints{Ready: s.Ready, Metrics: set}, log)
+	handler := redirect.NewHandler(cfg.Redirect, resolver, clicks, set, log)
 	s.server = redirect.NewServer(cfg.Redirect, handler, log)
 	return s, nil
 }
@@ -80,12 +81,18 @@ func New(cfg Config, links Links, client *stream.Client, log *slog.Logger) (*Ser
 // Addr returns the address that the edge listens on.
 func (s *Service) Addr() string { return s.listener.Addr().String() }
 
-// Ready returns nil if the edge can look up links and record clicks.
+// Metrics returns the edge's metrics.
+func (s *Service) Metrics() *metrics.Set { return s.metrics }
+
+// Ready returns nil if the edge can look up links and record clicks, or else a service.Unready.
 func (s *Service) Ready(ctx context.Context) error {
 	if _, err := s.links.Link(ctx, 0, ""); err != nil && schema.ErrorCode(err) != schema.CodeNotFound {
-		return fmt.Errorf("link store: %w", err)
+		return &service.Unready{What: "link store", Cause: err}
 	}
-	return s.spool.Ready()
+	if err := s.spool.Ready(); err != nil {
+		return &service.Unready{What: "spool", Cause: err}
+	}
+	return nil
 }
 
 // Run serves until ctx is done, then stops in the order that loses no click:

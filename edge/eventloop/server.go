@@ -74,6 +74,7 @@ func New(cfg Config, handler Handler, set *metrics.Set, log *slog.Logger) *Serve
 		DisablePreParseMultipartForm: true,
 		CloseOnShutdown:              true,
 	}
+	describe(set)
 	set.NewGauge("linkstream_edge_connections", func() float64 {
 		return float64(s.open.Load())
 	})

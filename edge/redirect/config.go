@@ -13,6 +13,7 @@ import (
 // Config sets how requests are served.
 type Config struct {
 	TrustedProxies clientaddr.Proxies // whose X-Forwarded-For names the client
+	PublicHealth   bool               // answer /healthz; the program sets it from -ops.public
 
 	ReadTimeout    time.Duration // for a request to arrive
 	WriteTimeout   time.Duration // for an answer to be taken

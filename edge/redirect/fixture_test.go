@@ -20,7 +20,6 @@ import (
 	"linkstream/edge/resolve"
 	"linkstream/edge/spool"
 	"linkstream/schema"
-	"linkstream/schema/service"
 	"linkstream/schema/sqlite"
 	"linkstream/schema/stream"
 	"linkstream/schema/testkit"
@@ -71,10 +70,7 @@ func newEdge(t testing.TB, change func(*edge)) *edge {
 	resolver, err := resolve.New(cfg, e.store, e.store, e.metrics, log)
 	testkit.Must(t, err)
 	t.Cleanup(resolver.Close)
-	e.handler = redirect.NewHandler(e.cfg, resolver, e.spool, &service.Endpoints{
-		Ready:   func(context.Context) error { return nil },
-		Metrics: e.metrics,
-	}, log)
+	e.handler = redirect.NewHandler(e.cfg, resolver, e.spool, e.metrics, log)
 	return e
 }
 

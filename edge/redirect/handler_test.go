@@ -1,9 +1,13 @@
 package redirect_test
 
 import (
+	"bufio"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
+	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -48,9 +52,13 @@ func TestAnswers(t *testing.T) {
 		{"the root", "GET", "http://sho.rt/", 200, ""},
 		{"robots.txt", "GET", "http://sho.rt/robots.txt", 200, ""},
 		{"favicon.ico", "GET", "http://sho.rt/favicon.ico", 204, ""},
-		{"healthz", "GET", "http://sho.rt/healthz", 200, ""},
-		{"readyz", "GET", "http://sho.rt/readyz", 200, ""},
-		{"metrics", "GET", "http://sho.rt/metrics", 200, ""},
+		{"healthz", "GET", "http://sho.rt/healthz", 404, ""},
+		{"readyz", "GET", "http://sho.rt/readyz", 404, ""},
+		{"metrics", "GET", "http://sho.rt/metrics", 404, ""},
+		{"metrics of any host", "GET", "http://127.0.0.1/metrics", 404, ""},
+		{"metrics after two slashes", "GET", "http://sho.rt//metrics", 404, ""},
+		{"metrics, escaped", "GET", "http://sho.rt/%6detrics", 404, ""},
+		{"metrics, by way of another path", "GET", "http://sho.rt/x/../metrics", 404, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			resp, body := send(t, addr, c.method, c.url)
@@ -150,6 +158,51 @@ func TestAnswerHeaders(t *testing.T) {
 	})
 }
 
+func TestPublicHealth(t *testing.T) {
+	e := newEdge(t, func(e *edge) { e.cfg.PublicHealth = true })
+	addr := e.serve(t)
+	if resp, body := send(t, addr, "GET", "http://sho.rt/healthz"); resp.StatusCode != 200 || body != "ok\n" {
+		t.Errorf("/healthz: %d %q", resp.StatusCode, body)
+	}
+	for _, path := range []string{"/readyz", "/metrics"} {
+		if resp, _ := send(t, addr, "GET", "http://sho.rt"+path); resp.StatusCode != 404 {
+			t.Errorf("%s: %d", path, resp.StatusCode)
+		}
+	}
+}
+
+// timed returns the number of requests whose times are in the histogram.
+func (e *edge) timed(t *testing.T) (n int) {
+	t.Helper()
+	var page strings.Builder
+	e.metrics.WritePrometheus(&page)
+	_, rest, _ := strings.Cut(page.String(), "\nlinkstream_edge_answer_seconds_count ")
+	_, err := fmt.Sscan(rest, &n)
+	testkit.Must(t, err)
+	return n
+}
+
+func TestAnswerTimes(t *testing.T) {
+	const requests = 64 * 50
+	e := newEdge(t, nil)
+	e.link(t, 0, "abc", "https://example.com/")
+	conn, err := net.Dial("tcp", e.serve(t))
+	testkit.Must(t, err)
+	defer conn.Close()
+	answers := bufio.NewReader(conn)
+	for range requests {
+		_, err := io.WriteString(conn, "GET /abc HTTP/1.1\r\nHost: sho.rt\r\n\r\n")
+		testkit.Must(t, err)
+		resp, err := http.ReadResponse(answers, nil)
+		testkit.Must(t, err)
+		resp.Body.Close()
+	}
+	// About 50: the deviation is 7.
+	if got := e.timed(t); got < 15 || got > 150 {
+		t.Errorf("%d of %d requests are timed, want about one in 64", got, requests)
+	}
+}
+
 func TestAnswerMetrics(t *testing.T) {
 	e := newEdge(t, nil)
 	e.link(t, 0, "abc", "https://example.com/")
@@ -160,7 +213,9 @@ func TestAnswerMetrics(t *testing.T) {
 	send(t, addr, "HEAD", "http://sho.rt/abc")
 	send(t, addr, "GET", "http://sho.rt/abc", "Purpose", "prefetch")
 	send(t, addr, "GET", "http://sho.rt/other")
-	_, text := send(t, addr, "GET", "http://sho.rt/metrics")
+	var page strings.Builder
+	e.metrics.WritePrometheus(&page)
+	text := page.String()
 	for _, line := range []string{
 		`linkstream_edge_answers_total{status="302"} 5`,
 		`linkstream_edge_answers_total{status="404"} 1`,

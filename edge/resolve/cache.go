@@ -10,6 +10,7 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 
 	"linkstream/schema"
+	"linkstream/schema/service"
 )
 
 // retryAfter is the pause between a failed look-up and the next one, while there is an entry to serve.
@@ -65,17 +66,20 @@ func newCache[V value](
 	if err != nil {
 		return nil, fmt.Errorf("create cache of %s: %w", name, err)
 	}
-	counter := func(outcome string) *metrics.Counter {
+	counter := func(outcome, help string) *metrics.Counter {
+		service.Describe(set, fmt.Sprintf("linkstream_edge_cache_%s_total", outcome), help)
 		return set.NewCounter(fmt.Sprintf("linkstream_edge_cache_%s_total{cache=%q}", outcome, name))
 	}
+	hits := counter("hits", "Look-ups that a cache answered, by cache.")
+	stale := counter("stale", "Expired entries that were served while the link store failed, by cache.")
 	return &cache[V]{
-		memory:      memory[V]{hot, shards, hash, counter("hits"), counter("stale")},
+		memory:      memory[V]{hot, shards, hash, hits, stale},
 		limiter:     limiter,
 		lookup:      lookup,
 		ttl:         cfg.CacheTTL,
 		negativeTTL: cfg.NegativeTTL,
 		flights:     map[string]*flight[V]{},
-		misses:      counter("misses"),
+		misses:      counter("misses", "Look-ups that a cache could not answer, by cache."),
 	}, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 
 	"linkstream/schema"
+	"linkstream/schema/service"
 )
 
 const (
@@ -34,10 +35,11 @@ type limiter struct {
 	log      *slog.Logger
 	nextLog  atomic.Int64 // Unix nanoseconds
 	failures *metrics.Counter
-	seconds  *metrics.Histogram
+	seconds  *service.Histogram
 }
 
 func newLimiter(timeout time.Duration, set *metrics.Set, log *slog.Logger) *limiter {
+	service.Describe(set, "linkstream_edge_lookup_failures_total", "Look-ups in the link store that failed.")
 	ctx, cancel := context.WithCancel(context.Background())
 	return &limiter{
 		ctx:      ctx,
@@ -46,7 +48,7 @@ func newLimiter(timeout time.Duration, set *metrics.Set, log *slog.Logger) *limi
 		slots:    make(chan struct{}, maxLookups),
 		log:      log,
 		failures: set.NewCounter("linkstream_edge_lookup_failures_total"),
-		seconds:  set.NewHistogram("linkstream_edge_lookup_seconds"),
+		seconds:  service.NewHistogram(set, "linkstream_edge_lookup_seconds", "Seconds that look-ups in the link store take."),
 	}
 }
 
@@ -64,7 +66,7 @@ func (l *limiter) do(lookup func(context.Context) error) error {
 	}
 	start := time.Now()
 	err := lookup(ctx)
-	l.seconds.UpdateDuration(start)
+	l.seconds.Observe(time.Since(start))
 	if err != nil {
 		l.report(err)
 		return errUnavailable

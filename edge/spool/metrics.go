@@ -4,21 +4,33 @@ import (
 	"errors"
 
 	"github.com/VictoriaMetrics/metrics"
+
+	"linkstream/schema/service"
 )
 
 // RegisterMetrics adds the spool's metrics to set.
 func (s *Spool) RegisterMetrics(set *metrics.Set) {
-	set.NewGauge("linkstream_edge_spool_pending_clicks", func() float64 { return float64(s.Pending()) })
-	set.NewGauge("linkstream_edge_spool_bytes", func() float64 { return float64(s.used.Load()) })
-	set.NewGauge("linkstream_edge_spool_max_bytes", func() float64 { return float64(s.cfg.MaxBytes) })
-	set.NewGauge("linkstream_edge_clicks_recorded_total", func() float64 { return float64(s.recorded()) })
-	set.NewGauge("linkstream_edge_clicks_dropped_total", func() float64 { return float64(s.dropped.Load()) })
+	gauge := func(name, help string, value func() float64) {
+		set.NewGauge(name, value)
+		service.Describe(set, name, help)
+	}
+	gauge("linkstream_edge_spool_pending_clicks", "Clicks that wait for the broker.",
+		func() float64 { return float64(s.Pending()) })
+	gauge("linkstream_edge_spool_bytes", "Disk space that the spool takes.", func() float64 { return float64(s.used.Load()) })
+	gauge("linkstream_edge_spool_max_bytes", "Disk space that the spool may take.",
+		func() float64 { return float64(s.cfg.MaxBytes) })
+	gauge("linkstream_edge_clicks_recorded_total", "Clicks appended to the spool since the start.",
+		func() float64 { return float64(s.recorded()) })
+	gauge("linkstream_edge_clicks_dropped_total", "Clicks that found no room in the spool since the start.",
+		func() float64 { return float64(s.dropped.Load()) })
 }
 
 // RegisterMetrics adds the shipper's metrics to set.
 func (s *Shipper) RegisterMetrics(set *metrics.Set) {
 	set.NewGauge("linkstream_edge_clicks_shipped_total", func() float64 { return float64(s.shipped.Load()) })
+	service.Describe(set, "linkstream_edge_clicks_shipped_total", "Clicks that the broker has acknowledged since the start.")
 	set.NewGauge("linkstream_edge_ship_failures_total", func() float64 { return float64(s.failures.Load()) })
+	service.Describe(set, "linkstream_edge_ship_failures_total", "Batches of clicks that the broker did not acknowledge.")
 }
 
 // recorded returns the number of clicks appended since the start.

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,6 +11,7 @@ import (
 
 	"linkstream/ingest/ingestservice"
 	"linkstream/schema"
+	"linkstream/schema/service"
 	"linkstream/schema/sqlite"
 	"linkstream/schema/stream"
 	"linkstream/schema/stream/streamtest"
@@ -48,7 +46,6 @@ type running struct {
 func start(t *testing.T, store schema.ClickStore, client *stream.Client) *running {
 	t.Helper()
 	cfg := ingestservice.DefaultConfig()
-	cfg.Listen = "127.0.0.1:0"
 	log := new(testkit.Buffer)
 	s, err := ingestservice.New(cfg, store, client, log.Logger())
 	testkit.Must(t, err)
@@ -57,18 +54,6 @@ func start(t *testing.T, store schema.ClickStore, client *stream.Client) *runnin
 	r := &running{Service: s, stop: cancel, done: make(chan error, 1)}
 	go func() { r.done <- s.Run(ctx) }()
 	return r
-}
-
-// get returns the status and the body of an endpoint.
-func (r *running) get(path string) (status int, body string, err error) {
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
-	res, err := client.Get("http://" + r.Addr() + path)
-	if err != nil {
-		return 0, "", err
-	}
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	return res.StatusCode, string(text), err
 }
 
 // awaitEnd waits until Run returns nil.
@@ -128,18 +113,15 @@ func TestShutdown(t *testing.T) {
 			<-blocking.began
 			testkit.Equal(t, "committed offset during the insert", committed(), -1)
 
-			// The endpoints answer while the worker stops.
+			// Operators see that the service has left the group, while its insert goes on.
 			s.stop()
 			testkit.SucceedsWithin(t, 5*time.Second, func() error {
-				status, body, err := s.get("/readyz")
-				if err == nil && (status != http.StatusServiceUnavailable || !strings.Contains(body, "consumer group")) {
-					err = fmt.Errorf("/readyz answers %d %q", status, body)
+				err := s.Ready(t.Context())
+				if unready := new(service.Unready); errors.As(err, &unready) && strings.Contains(err.Error(), "consumer group") {
+					return nil
 				}
-				return err
+				return fmt.Errorf("ready: %v", err)
 			})
-			status, _, err := s.get("/metrics")
-			testkit.Must(t, err)
-			testkit.Equal(t, "status of /metrics", status, http.StatusOK)
 			select {
 			case err := <-s.done:
 				t.Fatalf("Run returned %v during an insert", err)
@@ -148,9 +130,6 @@ func TestShutdown(t *testing.T) {
 
 			blocking.outcome <- c.outcome
 			s.awaitEnd(t)
-			if _, _, err := s.get("/healthz"); err == nil {
-				t.Error("/healthz answers after Run has returned")
-			}
 			testkit.Equal(t, "clicks counted by the stopped service", total(t, store), c.counted)
 			if got := committed(); got > c.counted {
 				t.Errorf("offset %d is committed, %d clicks are counted", got, c.counted)
@@ -170,33 +149,14 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
-func TestRunEndsWhenTheEndpointsFail(t *testing.T) {
+func TestReady(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	testkit.Must(t, err)
-	cfg := ingestservice.DefaultConfig()
-	cfg.Listener = listener
-	s, err := ingestservice.New(cfg, openStore(t), streamtest.StartBroker(t).CreateTopics(1), new(testkit.Buffer).Logger())
-	testkit.Must(t, err)
-	testkit.Must(t, listener.Close())
-	if err := s.Run(t.Context()); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("got error %v, want one that the listener is closed", err)
-	}
-}
-
-func TestEndpoints(t *testing.T) {
-	t.Parallel()
-	client := streamtest.StartBroker(t).CreateTopics(1)
-	s := start(t, openStore(t), client)
-	for path, want := range map[string]int{"/healthz": http.StatusOK, "/readyz": http.StatusOK, "/metrics": http.StatusOK,
-		"/other": http.StatusNotFound} {
-		testkit.Succeeds(t, func() error {
-			status, body, err := s.get(path)
-			if err == nil && status != want {
-				err = fmt.Errorf("%s answers %d %q, want %d", path, status, body, want)
-			}
-			return err
-		})
+	s := start(t, openStore(t), streamtest.StartBroker(t).CreateTopics(1))
+	testkit.Succeeds(t, func() error { return s.Ready(t.Context()) })
+	var page strings.Builder
+	s.Metrics().WritePrometheus(&page)
+	if !strings.Contains(page.String(), "linkstream_ingest_partitions 1\n") {
+		t.Errorf("metrics:\n%s", &page)
 	}
 	s.stop()
 	s.awaitEnd(t)

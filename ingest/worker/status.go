@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"github.com/VictoriaMetrics/metrics"
+
+	"linkstream/schema/service"
 )
 
 // status holds a worker's metrics and readiness.
@@ -33,12 +35,22 @@ type partitionStatus struct {
 }
 
 func newStatus(set *metrics.Set) *status {
-	counter := func(name string) *metrics.Counter { return set.NewCounter("linkstream_ingest_" + name + "_total") }
+	counter := func(name, help string) *metrics.Counter {
+		name = "linkstream_ingest_" + name + "_total"
+		service.Describe(set, name, help)
+		return set.NewCounter(name)
+	}
 	s := &status{
-		counted: counter("clicks_counted"), repeated: counter("clicks_repeated"), missing: counter("clicks_missing"),
-		dead: counter("records_dead"), deleted: counter("records_deleted"), failures: counter("failures"),
+		counted:    counter("clicks_counted", "Clicks inserted into the click store."),
+		repeated:   counter("clicks_repeated", "Clicks dropped because they were counted before."),
+		missing:    counter("clicks_missing", "Clicks that a gap in a lane shows to be lost."),
+		dead:       counter("records_dead", "Records that are not clicks, moved to the dead letter topic."),
+		deleted:    counter("records_deleted", "Records that retention deleted before they were counted."),
+		failures:   counter("failures", "Attempts to count a batch that failed and are repeated."),
 		partitions: make(map[int]partitionStatus),
 	}
+	service.Describe(set, "linkstream_ingest_partitions", "Partitions that this worker counts.")
+	service.Describe(set, "linkstream_ingest_lag_records", "Records that wait to be counted.")
 	set.NewGauge("linkstream_ingest_partitions", func() float64 { n, _ := s.totals(); return float64(n) })
 	set.NewGauge("linkstream_ingest_lag_records", func() float64 { _, lag := s.totals(); return float64(lag) })
 	return s

@@ -2,6 +2,7 @@ package service
 
 import (
 	"errors"
+	"log/slog"
 	"net"
 	"syscall"
 	"time"
@@ -44,7 +45,7 @@ func (l *patientListener) Accept() (net.Conn, error) {
 
 // isShortage reports whether err is of a system that has run out of something, which others may give back.
 func isShortage(err error) bool {
-	for _, shortage := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM} {
+	for _, shortage := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED} {
 		if errors.Is(err, shortage) {
 			return true
 		}
@@ -60,5 +61,27 @@ func warn(log fasthttp.Logger, message string, err error) {
 		log.log.Warn(message, "error", err)
 	default:
 		log.Printf("%s: %v", message, err)
+	}
+}
+
+// spareFiles are for databases, brokers, segments and logs, beside the connections of clients.
+const spareFiles = 256
+
+// AllowConnections raises the process's limit of open files to what this many connections of clients need. If the limit
+// cannot be raised it says so: connections above it wait, and so may the engines.
+func AllowConnections(connections int, log *slog.Logger) {
+	need := uint64(connections + spareFiles)
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		log.Warn("cannot read the limit of open files", "error", err)
+		return
+	}
+	if limit.Cur >= need {
+		return
+	}
+	raised := syscall.Rlimit{Cur: need, Max: max(need, limit.Max)}
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &raised); err != nil {
+		log.Warn("the limit of open files is below what the connections need: raise it, or lower -edge.max-connections",
+			"limit", limit.Cur, "need", need, "error", err)
 	}
 }

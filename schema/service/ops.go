@@ -3,130 +3,222 @@ package service
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"net"
-	"strconv"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
-
-	"linkstream/schema"
+	"github.com/valyala/fasthttp/pprofhandler"
 )
 
-// readyTimeout bounds the checks behind /readyz: an engine that hangs is an engine that is not ready.
-const readyTimeout = 2 * time.Second
+const (
+	readyTimeout = 2 * time.Second // of the checks behind /readyz: an engine that hangs is not ready
+	readyTTL     = time.Second     // for which an answer of /readyz is repeated, so that asking often costs the engines nothing
+	opsTimeout   = 5 * time.Second // for a request of an operator
+	opsClients   = 64              // at the same time
+	opsGrace     = time.Second     // for requests under way when the program ends
+)
 
-// Endpoints answers the operator's paths of one
-type Endpoints struct {
-	// Ready returns nil if the service can do its work, else what it waits for.
-	Ready func(context.Context) error
-	// Metrics is written in Prometheus text format, after the process's own metrics.
-	Metrics *metrics.Set
+// OpsConfig is the configuration of the operators' listener.
+type OpsConfig struct {
+	Listen string // address
+	Pprof  bool   // serve profiles
+	Public bool   // public ports answer /healthz, too
 }
 
-// Handle answers ctx if its path is one of the operator's, and reports whether it did.
-func (e *Endpoints) Handle(ctx *fasthttp.RequestCtx) bool {
-	switch string(ctx.Path()) {
-	case "/healthz":
+// RegisterFlags binds the settings to flags.
+func (c *OpsConfig) RegisterFlags(fs *flag.FlagSet) {
+	fs.StringVar(&c.Listen, "ops.listen", c.Listen, "`address` of /healthz, /readyz and /metrics, for operators only")
+	fs.BoolVar(&c.Pprof, "ops.pprof", c.Pprof, "serve profiles of the program at /debug/pprof/ on -ops.listen")
+	fs.BoolVar(&c.Public, "ops.public", c.Public, "answer /healthz on public ports, too, for load balancers that reach no other")
+}
+
+// Validate returns every invalid setting.
+func (c *OpsConfig) Validate() error {
+	if err := CheckAddr(c.Listen); err != nil {
+		return fmt.Errorf("-ops.listen: %w", err)
+	}
+	return nil
+}
+
+// Unready is the error of a service that cannot do its work.
+type Unready struct {
+	What  string // that is missing, in words that may be shown to anyone
+	Cause error  // for the log
+}
+
+func (e *Unready) Error() string { return fmt.Sprintf("%s: %v", e.What, e.Cause) }
+
+func (e *Unready) Unwrap() error { return e.Cause }
+
+// Ops serves the operators of a program, from before it waits for its engines until after its services have stopped:
+// whether it is alive (/healthz), whether it can do its work (/readyz), its metrics and its profiles. It answers for all
+// services of the program together.
+type Ops struct {
+	listener net.Listener
+	log      *slog.Logger
+	pprof    bool
+	close    func()
+
+	mu       sync.Mutex
+	waiting  string // for what, until there is a service
+	services int
+	checks   []func(context.Context) error
+	sets     []*metrics.Set
+
+	asking    sync.Mutex // held while the checks run, so that they run once for many who ask
+	checkedAt time.Time
+	checked   int    // number of checks that ran then
+	unready   string // what they found to be missing, "": nothing
+	logged    string // their last error
+}
+
+// ListenOps listens and serves until Close.
+func ListenOps(cfg OpsConfig, log *slog.Logger) (*Ops, error) {
+	listener, err := Listen(cfg.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("-ops.listen: %w", err)
+	}
+	o := &Ops{listener: listener, log: log, pprof: cfg.Pprof, waiting: "its start"}
+	server := &fasthttp.Server{
+		Handler: o.handle, ReadTimeout: opsTimeout, WriteTimeout: opsTimeout, IdleTimeout: time.Minute, Concurrency: opsClients,
+		CloseOnShutdown: true, NoDefaultServerHeader: true, SecureErrorLogMessage: true, Logger: ConnLogger(log),
+	}
+	o.close = RunInBackground(context.Background(), func(ctx context.Context) {
+		if err := Serve(ctx, server, listener, opsGrace); err != nil {
+			log.Error("operators get no answers any more", "error", err)
+		}
+	})
+	return o, nil
+}
+
+// Addr returns the address of the listener.
+func (o *Ops) Addr() string { return o.listener.Addr().String() }
+
+// Close stops serving.
+func (o *Ops) Close() { o.close() }
+
+// Report returns a WaitReport that logs each failed attempt. Until the first Add, /readyz says for what the program waits.
+func (o *Ops) Report() WaitReport {
+	logged := ReportToLog(o.log)
+	return func(what string, err error) {
+		o.mu.Lock()
+		o.waiting = what
+		o.mu.Unlock()
+		logged(what, err)
+	}
+}
+
+// Require makes ready a condition of the program's readiness. ready returns nil or what is missing, as an Unready.
+func (o *Ops) Require(ready func(context.Context) error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.checks = append(o.checks, ready)
+}
+
+// Add adds a service: its readiness and its metrics.
+func (o *Ops) Add(ready func(context.Context) error, set *metrics.Set) {
+	o.Require(ready)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.sets = append(o.sets, set)
+	o.services++
+}
+
+func (o *Ops) handle(ctx *fasthttp.RequestCtx) {
+	ctx.Response.Header.Set("Cache-Control", "no-store")
+	switch path := string(ctx.Path()); {
+	case AnswerHealth(ctx):
+	case path == "/readyz":
 		ctx.SetContentType("text/plain; charset=utf-8")
-		ctx.SetBodyString("ok\n")
-	case "/readyz":
-		e.ready(ctx)
-	case "/metrics":
+		if unready := o.Unready(); unready != "" {
+			ctx.SetStatusCode(fasthttp.StatusServiceUnavailable)
+			fmt.Fprintf(ctx, "not ready: %s\n", unready)
+			return
+		}
+		ctx.SetBodyString("ready\n")
+	case path == "/metrics":
 		ctx.SetContentType("text/plain; version=0.0.4; charset=utf-8")
-		metrics.WriteProcessMetrics(ctx)
-		e.Metrics.WritePrometheus(ctx)
+		o.mu.Lock()
+		sets := slices.Clone(o.sets)
+		o.mu.Unlock()
+		writeMetrics(ctx, sets)
+	case o.pprof && strings.HasPrefix(path, "/debug/pprof/"):
+		pprofhandler.PprofHandler(ctx)
 	default:
+		ctx.Error("not found\n", fasthttp.StatusNotFound)
+	}
+}
+
+// AnswerHealth answers a request for /healthz, which only tells that the program runs, and reports whether it was one.
+func AnswerHealth(ctx *fasthttp.RequestCtx) bool {
+	if string(ctx.Path()) != "/healthz" {
 		return false
 	}
+	ctx.SetContentType("text/plain; charset=utf-8")
+	ctx.SetBodyString("ok\n")
 	return true
 }
 
-func (e *Endpoints) ready(ctx *fasthttp.RequestCtx) {
-	bounded, cancel := context.WithTimeout(context.Background(), readyTimeout)
+// Unready returns what the program lacks to do its work, "" if it lacks nothing. It names kinds of engines and nothing of
+// their addresses, users or errors; the log has these.
+func (o *Ops) Unready() string {
+	o.asking.Lock()
+	defer o.asking.Unlock()
+	o.mu.Lock()
+	services, waiting, checks := o.services, o.waiting, slices.Clone(o.checks)
+	o.mu.Unlock()
+	if services == 0 {
+		return "waiting for " + waiting
+	}
+	if o.checked == len(checks) && time.Since(o.checkedAt) < readyTTL {
+		return o.unready
+	}
+	missing, err := runChecks(checks)
+	o.checkedAt, o.checked, o.unready = time.Now(), len(checks), strings.Join(missing, ", ")
+	o.logChange(err)
+	return o.unready
+}
+
+// runChecks returns what is missing, each once, and the errors that say so.
+func runChecks(checks []func(context.Context) error) (missing []string, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)
 	defer cancel()
-	ctx.SetContentType("text/plain; charset=utf-8")
-	if err := e.Ready(bounded); err != nil {
-		ctx.SetStatusCode(fasthttp.StatusServiceUnavailable)
-		fmt.Fprintf(ctx, "not ready: %v\n", err)
-		return
-	}
-	ctx.SetBodyString("ready\n")
-}
-
-// CheckAddr returns what is wrong with an address to listen on, host:port with a port from 0 (any) to 65535.
-func CheckAddr(addr string) error {
-	_, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		return err
-	}
-	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-		return fmt.Errorf("address %s: port is not 0 to 65535", addr)
-	}
-	return nil
-}
-
-// LocalURL returns the base of what listens on addr, as this machine reaches it.
-func LocalURL(addr net.Addr) (schema.BaseURL, error) {
-	host, port, err := net.SplitHostPort(addr.String())
-	if err != nil {
-		return schema.BaseURL{}, err
-	}
-	if ip := net.ParseIP(host); ip.IsUnspecified() {
-		host = "127.0.0.1"
-	}
-	return schema.ParseBaseURL("http://" + net.JoinHostPort(host, port))
-}
-
-// Listen opens a TCP listener. An address without a host, as in ":8080", means every interface.
-func Listen(addr string) (net.Listener, error) {
-	var config net.ListenConfig
-	config.SetMultipathTCP(false) // Go's default makes each accepted connection dearer, also of clients that do not speak it
-	ln, err := config.Listen(context.Background(), "tcp", addr)
-	if err != nil {
-		return nil, fmt.Errorf("listen on %q: %w", addr, err)
-	}
-	return ln, nil
-}
-
-// ListenUnlessOpen returns ln, or a new listener at addr if ln is nil.
-func ListenUnlessOpen(ln net.Listener, addr string) (net.Listener, error) {
-	if ln != nil {
-		return ln, nil
-	}
-	return Listen(addr)
-}
-
-// Serve serves srv on ln until ctx is done, then closes ln and gives the requests under way up to grace to finish.
-// It returns nil after such a stop, also when grace ran out. While the system is out of file descriptors or memory, new
-// clients wait.
-func Serve(ctx context.Context, srv *fasthttp.Server, ln net.Listener, grace time.Duration) error {
-	failed := make(chan error, 1)
-	go func() { failed <- srv.Serve(&patientListener{Listener: ln, warn: srv.Logger}) }()
-	select {
-	case err := <-failed:
-		if err == nil { // fasthttp takes a closed listener for a stop
-			err = net.ErrClosed
+	var errs []error
+	for _, check := range checks {
+		err := check(ctx)
+		if err == nil {
+			continue
 		}
-		return fmt.Errorf("serve on %s: %w", ln.Addr(), err)
-	case <-ctx.Done():
+		what := "a service"
+		if unready := new(Unready); errors.As(err, &unready) {
+			what = unready.What
+		}
+		if !slices.Contains(missing, what) {
+			missing, errs = append(missing, what), append(errs, err)
+		}
 	}
-	bounded, cancel := context.WithTimeout(context.Background(), grace)
-	defer cancel()
-	err := srv.ShutdownWithContext(bounded)
-	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("shut down server on %s: %w", ln.Addr(), err)
-	}
-	ln.Close() // a server that had not begun to serve when it was told to stop does not know the listener
-	<-failed
-	return nil
+	return missing, errors.Join(errs...)
 }
 
-// ConnLogger adapts log for fasthttp. Its messages are about single connections, so they are logged at level debug.
-func ConnLogger(log *slog.Logger) fasthttp.Logger { return connLogger{log} }
-
-type connLogger struct{ log *slog.Logger }
-
-func (l connLogger) Printf(format string, args ...any) { l.log.Debug(fmt.Sprintf(format, args...)) }
+// logChange logs an error that differs from the last one, and its end.
+func (o *Ops) logChange(err error) {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	switch {
+	case text == o.logged:
+	case err != nil:
+		o.log.Warn("not ready", "error", err)
+	default:
+		o.log.Info("ready again")
+	}
+	o.logged = text
+}

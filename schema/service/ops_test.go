@@ -3,91 +3,150 @@ package service_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"net"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
-	"github.com/valyala/fasthttp"
 
 	"linkstream/schema/service"
+	"linkstream/schema/testkit"
 )
 
-// get answers a request for path, and reports whether the path was one of the operator's.
-func get(e *service.Endpoints, path string) (res *fasthttp.Response, handled bool) {
-	var ctx fasthttp.RequestCtx
-	ctx.Request.SetRequestURI(path)
-	handled = e.Handle(&ctx)
-	return &ctx.Response, handled
+// startOps returns the operators' listener of a program, and its log.
+func startOps(t *testing.T, cfg service.OpsConfig) (*service.Ops, *testkit.Buffer) {
+	t.Helper()
+	log := new(testkit.Buffer)
+	cfg.Listen = "127.0.0.1:0"
+	ops, err := service.ListenOps(cfg, log.Logger())
+	testkit.Must(t, err)
+	t.Cleanup(ops.Close)
+	return ops, log
 }
 
-func TestEndpoints(t *testing.T) {
-	t.Run("healthz answers while the service is not ready", func(t *testing.T) {
-		e := &service.Endpoints{Ready: func(context.Context) error { return errors.New("not yet") }}
-		res, handled := get(e, "/healthz")
-		if !handled || res.StatusCode() != 200 || string(res.Body()) != "ok\n" {
-			t.Errorf("got %t, %d, %q", handled, res.StatusCode(), res.Body())
+func readyNow(context.Context) error { return nil }
+
+// wantOps requires a status and a part of the body, and returns the body.
+func wantOps(t *testing.T, ops *service.Ops, path string, status int, part string) string {
+	t.Helper()
+	addr, err := net.ResolveTCPAddr("tcp", ops.Addr())
+	testkit.Must(t, err)
+	got, _, body, err := ask(addr, path)
+	if err != nil || got != status || !strings.Contains(body, part) {
+		t.Errorf("%s: status %d, body %q, error %v; want %d with %q", path, got, body, err, status, part)
+	}
+	return body
+}
+
+func TestReadiness(t *testing.T) {
+	t.Run("says what the program waits for, without the cause", func(t *testing.T) {
+		ops, log := startOps(t, service.OpsConfig{})
+		wantOps(t, ops, "/healthz", 200, "ok\n")
+		wantOps(t, ops, "/readyz", 503, "not ready: waiting for its start\n")
+		wantOps(t, ops, "/metrics", 200, "\ngo_goroutines ")
+		ops.Report()("Postgres", errors.New("user admin of db.internal is refused"))
+		if body := wantOps(t, ops, "/readyz", 503, ""); body != "not ready: waiting for Postgres\n" {
+			t.Errorf("body %q", body)
+		}
+		if !strings.Contains(log.String(), "db.internal") {
+			t.Errorf("the log does not tell the cause: %s", log)
 		}
 	})
-	t.Run("readyz answers 200 once the service is ready", func(t *testing.T) {
-		e := &service.Endpoints{Ready: func(context.Context) error { return nil }}
-		res, handled := get(e, "/readyz")
-		if !handled || res.StatusCode() != 200 || string(res.Body()) != "ready\n" {
-			t.Errorf("got %t, %d, %q", handled, res.StatusCode(), res.Body())
-		}
-	})
-	t.Run("readyz answers 503 with what the service waits for", func(t *testing.T) {
-		e := &service.Endpoints{Ready: func(context.Context) error { return errors.New("waiting for the broker") }}
-		res, handled := get(e, "/readyz")
-		if !handled || res.StatusCode() != 503 || string(res.Body()) != "not ready: waiting for the broker\n" {
-			t.Errorf("got %t, %d, %q", handled, res.StatusCode(), res.Body())
-		}
-	})
-	t.Run("readyz does not wait for an engine that hangs", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			e := &service.Endpoints{Ready: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}
-			began := time.Now()
-			res, _ := get(e, "/readyz")
-			if res.StatusCode() != 503 || time.Since(began) > 5*time.Second {
-				t.Errorf("got %d after %v", res.StatusCode(), time.Since(began))
-			}
-		})
-	})
-	t.Run("metrics shows the service's metrics and the process's", func(t *testing.T) {
-		set := metrics.NewSet()
-		set.NewCounter("linkstream_test_total").Set(3)
-		res, handled := get(&service.Endpoints{Metrics: set}, "/metrics")
-		if !handled || res.StatusCode() != 200 || !strings.HasPrefix(string(res.Header.ContentType()), "text/plain") {
-			t.Errorf("got %t, %d, %s", handled, res.StatusCode(), res.Header.ContentType())
-		}
-		for _, line := range []string{"linkstream_test_total 3\n", "\ngo_goroutines "} {
-			if !strings.Contains(string(res.Body()), line) {
-				t.Errorf("no %q in\n%s", line, res.Body())
+	t.Run("is that of all services together", func(t *testing.T) {
+		ops, log := startOps(t, service.OpsConfig{})
+		ops.Add(readyNow, metrics.NewSet())
+		wantOps(t, ops, "/readyz", 200, "ready\n")
+		down := func(what string) func(context.Context) error {
+			return func(context.Context) error {
+				return &service.Unready{What: what, Cause: errors.New("secret of " + what)}
 			}
 		}
-	})
-	t.Run("two services show their own metrics", func(t *testing.T) {
-		a, b := metrics.NewSet(), metrics.NewSet()
-		a.NewCounter("linkstream_test_total").Set(1)
-		b.NewCounter("linkstream_test_total").Set(2)
-		resA, _ := get(&service.Endpoints{Metrics: a}, "/metrics")
-		resB, _ := get(&service.Endpoints{Metrics: b}, "/metrics")
-		if !strings.Contains(string(resA.Body()), "linkstream_test_total 1\n") ||
-			!strings.Contains(string(resB.Body()), "linkstream_test_total 2\n") {
-			t.Error("they do not")
+		ops.Add(down("link store"), metrics.NewSet())
+		ops.Add(down("click store"), metrics.NewSet())
+		ops.Require(down("click store"))
+		ops.Require(func(context.Context) error { return errors.New("unnamed") })
+		if body := wantOps(t, ops, "/readyz", 503, ""); body != "not ready: link store, click store, a service\n" {
+			t.Errorf("body %q", body)
+		}
+		if n := strings.Count(log.String(), "not ready"); n != 1 || !strings.Contains(log.String(), "secret of link store") {
+			t.Errorf("logged %d times: %s", n, log)
 		}
 	})
-	t.Run("other paths are left alone", func(t *testing.T) {
-		for _, path := range []string{"/", "/abc", "/healthz/", "/HEALTHZ", "/metrics2"} {
-			res, handled := get(&service.Endpoints{}, path)
-			if handled || len(res.Body()) != 0 {
-				t.Errorf("%s: got %t, %q", path, handled, res.Body())
+	t.Run("is checked once per second, and logged when it changes", func(t *testing.T) {
+		ops, log := startOps(t, service.OpsConfig{})
+		var checks, fails atomic.Int64
+		ops.Add(func(context.Context) error {
+			checks.Add(1)
+			if fails.Load() == 0 {
+				return nil
 			}
+			return &service.Unready{What: "link store", Cause: errors.New("refused")}
+		}, metrics.NewSet())
+		began := time.Now()
+		for range 50 {
+			wantOps(t, ops, "/readyz", 200, "ready\n")
+		}
+		if most := int64(time.Since(began)/time.Second) + 1; checks.Load() > most {
+			t.Errorf("%d checks for 50 requests in %v", checks.Load(), time.Since(began))
+		}
+		fails.Store(1)
+		testkit.Eventually(t, "the service is not ready", func() bool { return ops.Unready() == "link store" })
+		fails.Store(0)
+		testkit.Eventually(t, "the service is ready", func() bool { return ops.Unready() == "" })
+		if text := log.String(); strings.Count(text, "not ready") != 1 || strings.Count(text, "ready again") != 1 {
+			t.Errorf("logged:\n%s", text)
 		}
 	})
+	t.Run("does not wait for an engine that hangs, and metrics do not wait at all", func(t *testing.T) {
+		ops, _ := startOps(t, service.OpsConfig{})
+		hangs := make(chan struct{}, 1)
+		ops.Add(func(ctx context.Context) error {
+			hangs <- struct{}{}
+			<-ctx.Done()
+			return &service.Unready{What: "link store", Cause: ctx.Err()}
+		}, metrics.NewSet())
+		answered := make(chan string, 1)
+		began := time.Now()
+		go func() { answered <- ops.Unready() }()
+		<-hangs
+		wantOps(t, ops, "/metrics", 200, "go_goroutines")
+		select {
+		case <-answered:
+			t.Error("the metrics waited for the check")
+		default:
+		}
+		if got := <-answered; got != "link store" || time.Since(began) > 10*time.Second {
+			t.Errorf("got %q after %v", got, time.Since(began))
+		}
+	})
+}
+
+func TestOpsPaths(t *testing.T) {
+	ops, _ := startOps(t, service.OpsConfig{})
+	for _, path := range []string{"/", "/abc", "/healthz/", "/HEALTHZ", "/metrics2", "/debug/pprof/"} {
+		wantOps(t, ops, path, 404, "not found")
+	}
+	t.Run("profiles are served where the operator asks for them", func(t *testing.T) {
+		ops, _ := startOps(t, service.OpsConfig{Pprof: true})
+		wantOps(t, ops, "/debug/pprof/goroutine?debug=1", 200, "goroutine profile: total")
+	})
+}
+
+func TestOpsConfig(t *testing.T) {
+	cfg := service.OpsConfig{Listen: "127.0.0.1:9080"}
+	fs := flag.NewFlagSet("test", flag.ContinueOnError)
+	_, err := service.Parse(fs, []string{"-ops.listen", "127.0.0.1:9999", "-ops.pprof", "-ops.public"}, &cfg)
+	if want := (service.OpsConfig{Listen: "127.0.0.1:9999", Pprof: true, Public: true}); err != nil || cfg != want {
+		t.Errorf("got %+v, error %v", cfg, err)
+	}
+	cfg.Listen = "nowhere"
+	if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), "-ops.listen: ") {
+		t.Errorf("error %v", err)
+	}
 }
 
 func TestCheckAddr(t *testing.T) {

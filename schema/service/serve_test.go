@@ -177,7 +177,8 @@ func TestServe(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ln := &poorListener{Listener: inner, errs: []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM}}
+		ln := &poorListener{Listener: inner, errs: []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM,
+			syscall.ECONNABORTED}}
 		var log testkit.Buffer
 		server := &fasthttp.Server{
 			Handler: func(ctx *fasthttp.RequestCtx) { ctx.SetBodyString("done") }, Logger: service.ConnLogger(log.Logger())}

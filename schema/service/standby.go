@@ -3,7 +3,6 @@ package service
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -13,7 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
 )
 
@@ -24,19 +22,18 @@ const (
 	startRetrySecond = "1"
 )
 
-// Standby is a listener that answers by itself until its first Accept or SyscallConn: it is alive, not ready, and says what the
-// service waits for. So the service has its port, and its operator an answer, before it can do its work. Who connects
-// while it hands over waits for a moment; the port is never closed.
+// Standby is a listener that answers 503 by itself until its first Accept or SyscallConn. So the service has its port, and its clients an
+// answer, before it can do its work. Who connects while it hands over waits for a moment; the port is never closed.
 type Standby struct {
 	*net.TCPListener
-	waiting  atomic.Pointer[string]
 	server   *fasthttp.Server
 	served   chan error
 	handOver func()
+	over     atomic.Bool // the service has taken over
 }
 
-// ListenStandby listens. Requests other than the operator's are answered with 503 and this body until the service takes over.
-// The caller closes it, also where a server has done so.
+// ListenStandby listens. Requests are answered with 503 and this body until the service takes over. The caller closes it,
+// also where a server has done so.
 func ListenStandby(addr, contentType, body string, log *slog.Logger) (*Standby, error) {
 	ln, err := Listen(addr)
 	if err != nil {
@@ -44,13 +41,8 @@ func ListenStandby(addr, contentType, body string, log *slog.Logger) (*Standby, 
 	}
 	s := &Standby{TCPListener: ln.(*net.TCPListener), served: make(chan error, 1)}
 	s.handOver = sync.OnceFunc(s.stop)
-	s.Waiting("its start", nil)
-	endpoints := Endpoints{Ready: s.ready, Metrics: metrics.NewSet()}
 	s.server = &fasthttp.Server{
 		Handler: func(ctx *fasthttp.RequestCtx) {
-			if endpoints.Handle(ctx) {
-				return
-			}
 			ctx.SetStatusCode(fasthttp.StatusServiceUnavailable)
 			ctx.SetContentType(contentType)
 			ctx.SetBodyString(body)
@@ -67,35 +59,25 @@ func ListenStandby(addr, contentType, body string, log *slog.Logger) (*Standby, 
 	return s, nil
 }
 
-// Waiting says what the service waits for, and the error of the last attempt, if there was one.
-func (s *Standby) Waiting(what string, err error) {
-	text := "waiting for " + what
-	if err != nil {
-		text = fmt.Sprintf("%s: %v", text, err)
+// Ready returns an Unready until the service has taken over.
+func (s *Standby) Ready(context.Context) error {
+	if !s.over.Load() {
+		return &Unready{What: "its start", Cause: errors.New("the service does not accept connections yet")}
 	}
-	s.waiting.Store(&text)
+	return nil
 }
-
-// Report returns a WaitReport that logs each failed attempt and shows it at /readyz.
-func (s *Standby) Report(log *slog.Logger) WaitReport {
-	logged := ReportToLog(log)
-	return func(what string, err error) {
-		s.Waiting(what, err)
-		logged(what, err)
-	}
-}
-
-func (s *Standby) ready(context.Context) error { return errors.New(*s.waiting.Load()) }
 
 // Accept waits for the next client of the service, which has taken over.
 func (s *Standby) Accept() (net.Conn, error) {
 	s.handOver()
+	s.over.Store(true)
 	return s.TCPListener.Accept()
 }
 
 // SyscallConn returns the port for the service, which takes over by it as by Accept.
 func (s *Standby) SyscallConn() (syscall.RawConn, error) {
 	s.handOver()
+	s.over.Store(true)
 	return s.TCPListener.SyscallConn()
 }
 

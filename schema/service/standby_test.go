@@ -17,6 +17,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"linkstream/schema/service"
+	"linkstream/schema/testkit"
 )
 
 func startPort(t *testing.T) *service.Standby {
@@ -51,17 +52,22 @@ func wantAnswer(t *testing.T, addr net.Addr, path string, status int, part strin
 }
 
 func TestStarting(t *testing.T) {
-	t.Run("is alive, not ready, and says what it waits for", func(t *testing.T) {
+	t.Run("answers everything by 503, and nothing that is for operators", func(t *testing.T) {
 		port := startPort(t)
-		wantAnswer(t, port.Addr(), "/healthz", 200, "ok")
-		port.Waiting("Postgres", nil)
-		wantAnswer(t, port.Addr(), "/readyz", 503, "not ready: waiting for Postgres\n")
-		port.Waiting("Postgres", errors.New("connection refused"))
-		wantAnswer(t, port.Addr(), "/readyz", 503, "not ready: waiting for Postgres: connection refused\n")
-		wantAnswer(t, port.Addr(), "/metrics", 200, "go_goroutines")
-		if after := wantAnswer(t, port.Addr(), "/abc", 503, `{"message":"soon"}`); after != "1" {
-			t.Errorf("Retry-After %q", after)
+		for _, path := range []string{"/abc", "/healthz", "/readyz", "/metrics"} {
+			if after := wantAnswer(t, port.Addr(), path, 503, `{"message":"soon"}`); after != "1" {
+				t.Errorf("%s: Retry-After %q", path, after)
+			}
 		}
+	})
+	t.Run("is not ready until the service has taken over", func(t *testing.T) {
+		port := startPort(t)
+		var unready *service.Unready
+		if err := port.Ready(t.Context()); !errors.As(err, &unready) {
+			t.Errorf("error %v", err)
+		}
+		go port.Accept()
+		testkit.Succeeds(t, func() error { return port.Ready(t.Context()) })
 	})
 	t.Run("hands over without a connection that is refused or left alone", func(t *testing.T) {
 		port := startPort(t)
