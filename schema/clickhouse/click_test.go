@@ -16,7 +16,7 @@ func openClicks(t testing.TB, dsn string) *clickhouse.ClickStore {
 	return clicks
 }
 
-func TestClicks(t *testing.T) {
+func TestClickStore(t *testing.T) {
 	t.Parallel()
 	for protocol, database := range map[string]func(testing.TB) string{
 		"native protocol": engines.ClickHouse, "HTTP": engines.ClickHouseHTTP,

@@ -14,8 +14,9 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// BenchmarkInsertClicks takes turns with a loop of nothing but clickhouse-go that inserts the same rows into the same
-// table as another partition's, so that both meet the same server: ratio is the time of InsertClicks to that of the loop.
+// BenchmarkInsertClicks alternates with a loop that inserts the same rows into the same table through clickhouse-go alone,
+// so that both use the server under the same load. The metric ratio is the time of InsertClicks divided by that of the
+// loop.
 func BenchmarkInsertClicks(b *testing.B) {
 	for _, clicks := range []int{1_000, 10_000, 100_000, 500_000} {
 		b.Run(fmt.Sprintf("clicks=%d", clicks), func(b *testing.B) {
@@ -41,14 +42,14 @@ func BenchmarkInsertClicks(b *testing.B) {
 	}
 }
 
-// cpuTime returns the time that this process has spent on processors; the server is another one.
+// cpuTime returns the CPU time of this process, which does not include the server.
 func cpuTime(b *testing.B) time.Duration {
 	var usage syscall.Rusage
 	testkit.Must(b, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// insertBare is the loop that clickhouse-go's documentation shows.
+// insertBare inserts a batch row by row, as in the documentation of clickhouse-go.
 func insertBare(b *testing.B, conn driver.Conn, batch *schema.ClickBatch) {
 	ctx := ch.Context(b.Context(), ch.WithSettings(ch.Settings{"async_insert": 0}))
 	to, err := conn.PrepareBatch(ctx, `INSERT INTO clicks (link_id, clicked_at, device, browser, kafka_partition,

@@ -11,9 +11,9 @@ import (
 	"linkstream/schema"
 )
 
-// sent are the columns of an insert, in the order of appendTo. By HTTP, clickhouse-go would else ask the server for
-// them before each insert, as a query with the ID that the insert is to have.
-var sent = []ch.ColumnNameAndType{
+// insertColumns are the columns of an insert, in the order of appendTo. Without them, clickhouse-go over HTTP would query
+// them before each insert, with the query ID of the insert.
+var insertColumns = []ch.ColumnNameAndType{
 	{Name: "link_id", Type: "Int64"}, {Name: "clicked_at", Type: "DateTime64(3, 'UTC')"},
 	{Name: "device", Type: "LowCardinality(String)"}, {Name: "browser", Type: "LowCardinality(String)"},
 	{Name: "kafka_partition", Type: "Int32"}, {Name: "kafka_offset", Type: "Int64"}, {Name: "kafka_next", Type: "Int64"},
@@ -24,17 +24,17 @@ var sent = []ch.ColumnNameAndType{
 }
 
 var insertRows = func() string {
-	names := make([]string, len(sent))
-	for i, column := range sent {
+	names := make([]string, len(insertColumns))
+	for i, column := range insertColumns {
 		names[i] = column.Name
 	}
 	return "INSERT INTO clicks (" + strings.Join(names, ", ") + ")"
 }()
 
-// maxNames bounds the names that columns keeps from one batch to the next.
+// maxNames bounds the names that columns keep between batches.
 const maxNames = 10_000
 
-// columns are those columns of the table that a batch does not have as they are sent. Their memory is used again.
+// columns are those columns of an insert that a batch does not have in the form that is sent. Their memory is used again.
 type columns struct {
 	device, browser, referrer, country []any
 	partition                          []int32
@@ -44,8 +44,8 @@ type columns struct {
 	month                              []uint32
 	insertBefore                       []int64 // Unix time; 0: never
 
-	// names holds each device, browser, referrer and country as clickhouse-go takes the values of a column of
-	// LowCardinality: in an interface. To put a string into one allocates, and there are few different ones.
+	// names has each device, browser, referrer and country as an interface value, which is what clickhouse-go takes for
+	// LowCardinality columns. Making one from a string allocates, and there are few different strings.
 	names map[string]any
 }
 
@@ -64,11 +64,11 @@ func (c *columns) fill(b *schema.ClickBatch) {
 		clear(c.names)
 	}
 	n := b.Len()
-	c.device, c.browser = emptied(c.device, n), emptied(c.browser, n)
-	c.referrer, c.country = emptied(c.referrer, n), emptied(c.country, n)
-	c.incarnation, c.lane = emptied(c.incarnation, n), emptied(c.lane, n)
-	c.partition, c.next, c.month = emptied(c.partition, n), emptied(c.next, n), emptied(c.month, n)
-	c.insertBefore = emptied(c.insertBefore, n)[:n]
+	c.device, c.browser = resized(c.device, n), resized(c.browser, n)
+	c.referrer, c.country = resized(c.referrer, n), resized(c.country, n)
+	c.incarnation, c.lane = resized(c.incarnation, n), resized(c.lane, n)
+	c.partition, c.next, c.month = resized(c.partition, n), resized(c.next, n), resized(c.month, n)
+	c.insertBefore = resized(c.insertBefore, n)[:n]
 	clear(c.insertBefore)
 	in := month(b)
 	for i := range n {
@@ -80,26 +80,26 @@ func (c *columns) fill(b *schema.ClickBatch) {
 	c.next[n-1] = b.Next
 }
 
-// expire makes the server refuse the rows after the time at.
+// expire makes the server reject the rows after the time at.
 func (c *columns) expire(at time.Time) { c.insertBefore[len(c.insertBefore)-1] = at.Unix() }
 
-// emptied returns column without values and with room for n.
-func emptied[T any](column []T, n int) []T { return slices.Grow(column[:0], n) }
+// resized returns an empty column with capacity for n values.
+func resized[T any](column []T, n int) []T { return slices.Grow(column[:0], n) }
 
-// appendName appends a name, which often is the one before.
+// appendName appends a name, which is often the same as the last one.
 func (c *columns) appendName(column []any, name string) []any {
 	if n := len(column); n > 0 && column[n-1] == any(name) {
 		return append(column, column[n-1])
 	}
-	box, ok := c.names[name]
+	value, ok := c.names[name]
 	if !ok {
-		box = name
-		c.names[name] = box
+		value = name
+		c.names[name] = value
 	}
-	return append(column, box)
+	return append(column, value)
 }
 
-// appendTo appends the batch in the order of sent.
+// appendTo appends the batch in the order of insertColumns.
 func (c *columns) appendTo(to driver.Batch, b *schema.ClickBatch) error {
 	for i, column := range []any{
 		b.LinkID, b.ClickedAt, c.device, c.browser, c.partition, b.Offset, c.next, c.incarnation, c.lane, b.Seq, c.month,
@@ -112,7 +112,7 @@ func (c *columns) appendTo(to driver.Batch, b *schema.ClickBatch) error {
 	return nil
 }
 
-// month returns the batch's month as 202611.
+// month returns the month of the batch's Time, such as 202611.
 func month(b *schema.ClickBatch) uint32 {
 	at := b.Time.UTC()
 	return uint32(at.Year()*100 + int(at.Month()))

@@ -13,16 +13,16 @@ import (
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 )
 
-// Config says where the servers are.
+// Config names the servers.
 type Config struct {
-	// DSN is clickhouse://user:password@host:9000,host:9000/database for the native protocol, or http://…:8123, or
-	// https://…:8443. Options: secure=true for TLS, which https needs, too, and skip_verify, tls_server_name;
-	// compress=lz4; max_open_conns, dial_timeout, connection_open_strategy. What is no option is a setting of each
-	// query. Several hosts are replicas of one another, or nodes of the cluster.
+	// DSN is clickhouse://user:password@host:9000,host:9000/database for the native protocol, or begins with http:// or
+	// https://. Several hosts are replicas, or nodes of the cluster. Options are secure=true for TLS, also with https,
+	// skip_verify, tls_server_name, compress=lz4, max_open_conns, dial_timeout and connection_open_strategy. All other
+	// parameters are settings of each query.
 	DSN string
-	// CAFile is of the certificate authorities to trust, in PEM; "": the system's. It is of use only with TLS.
+	// CAFile has the trusted certificate authorities in PEM. If it is "", the system's are trusted. It requires TLS.
 	CAFile string
-	// Cluster is the name of a cluster in the servers' configuration; "" is one server. See the package's comment.
+	// Cluster is the name of a cluster in the configuration of the servers, or "" for one server.
 	Cluster string
 }
 
@@ -31,38 +31,38 @@ func DefaultConfig() Config { return Config{DSN: "clickhouse://127.0.0.1:9000/de
 
 // RegisterFlags binds the configuration to flags.
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
-	fs.StringVar(&c.DSN, "clickhouse.dsn", c.DSN, "`URL` of ClickHouse, as clickhouse://user:password@host:9000/database?secure=true or https://…")
+	fs.StringVar(&c.DSN, "clickhouse.dsn", c.DSN, "`URL` of ClickHouse, such as clickhouse://user:password@host:9000/database?secure=true or https://…")
 	fs.StringVar(&c.CAFile, "clickhouse.tls-ca", c.CAFile,
-		"`file` of the certificate authorities to trust, in PEM (default the system's)")
-	fs.StringVar(&c.Cluster, "clickhouse.cluster", c.Cluster, "`name` of a ClickHouse cluster to spread clicks over (default one server)")
+		"PEM `file` of the certificate authorities to trust (default the system's)")
+	fs.StringVar(&c.Cluster, "clickhouse.cluster", c.Cluster, "`name` of a ClickHouse cluster to distribute clicks over (default one server)")
 }
 
-// Validate returns every invalid setting.
+// Validate returns an error that lists every invalid setting. It does not contain the password.
 func (c *Config) Validate() error {
 	var errs []error
 	options, err := c.options()
 	if err != nil {
 		errs = append(errs, fmt.Errorf("-clickhouse.dsn: %w", err))
-	} else if err := c.trust(options); err != nil {
+	} else if err := c.loadCA(options); err != nil {
 		errs = append(errs, fmt.Errorf("-clickhouse.tls-ca: %w", err))
 	}
 	if !clusterPattern.MatchString(c.Cluster) {
-		errs = append(errs, fmt.Errorf("-clickhouse.cluster: %q is not a name of letters, digits, . _ - and {macros}", c.Cluster))
+		errs = append(errs, fmt.Errorf("-clickhouse.cluster: %q has characters other than letters, digits, . _ - and {}", c.Cluster))
 	}
 	return errors.Join(errs...)
 }
 
-var clusterPattern = regexp.MustCompile(`^[A-Za-z0-9._{}-]*$`) // it goes into statements as it is
+var clusterPattern = regexp.MustCompile(`^[A-Za-z0-9._{}-]*$`) // statements contain it without escaping
 
 const (
-	dialTimeout   = 5 * time.Second  // for a connection, unless the DSN says otherwise
-	readTimeout   = 30 * time.Second // for a query
-	insertTimeout = time.Minute      // for a batch
-	killTimeout   = 5 * time.Second  // for the end of an insert that was given up
+	dialTimeout   = 5 * time.Second  // of a connection, unless the DSN says otherwise
+	readTimeout   = 30 * time.Second // of a query
+	insertTimeout = time.Minute      // of a batch
+	killTimeout   = 5 * time.Second  // to kill an insert that failed
 )
 
 func (c *Config) options() (*ch.Options, error) {
-	options, err := ch.ParseDSN(c.DSN) // its errors hold no password
+	options, err := ch.ParseDSN(c.DSN) // its errors do not contain the password
 	if err != nil {
 		return nil, err
 	}
@@ -75,18 +75,18 @@ func (c *Config) options() (*ch.Options, error) {
 	if options.DialTimeout == 0 {
 		options.DialTimeout = dialTimeout
 	}
-	// ClickHouse 26.2 and later gathers inserts by default: they would not be one block each.
+	// ClickHouse 26.2 and later collects inserts by default, so a batch would not stay one block.
 	options.Settings["async_insert"] = 0
 	return options, nil
 }
 
-// trust has connections with these options trust the authorities of CAFile.
-func (c *Config) trust(options *ch.Options) error {
+// loadCA makes connections with these options trust the authorities of CAFile.
+func (c *Config) loadCA(options *ch.Options) error {
 	if c.CAFile == "" {
 		return nil
 	}
 	if options.TLS == nil {
-		return errors.New("is of use only with secure=true in -clickhouse.dsn")
+		return errors.New("requires secure=true in -clickhouse.dsn")
 	}
 	pem, err := os.ReadFile(c.CAFile)
 	if err != nil {
@@ -94,7 +94,7 @@ func (c *Config) trust(options *ch.Options) error {
 	}
 	options.TLS.RootCAs = x509.NewCertPool()
 	if !options.TLS.RootCAs.AppendCertsFromPEM(pem) {
-		return fmt.Errorf("%q holds no certificate in PEM", c.CAFile)
+		return fmt.Errorf("%q has no certificate in PEM", c.CAFile)
 	}
 	return nil
 }

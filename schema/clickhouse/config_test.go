@@ -30,7 +30,7 @@ func TestConfig(t *testing.T) {
 		}
 		testkit.Must(t, cfg.Validate())
 	})
-	t.Run("says all that is wrong with it, and no password", func(t *testing.T) {
+	t.Run("reports everything that is invalid, without the password", func(t *testing.T) {
 		for _, dsn := range []string{
 			"", "clickhouse", "postgres://user:s3cret@host/database", "https://user:s3cret@host:8443/clicks",
 			"clickhouse://user:s3cret@host:port/clicks", "clickhouse://host?dial_timeout=soon",
@@ -52,13 +52,13 @@ func TestConfig(t *testing.T) {
 	})
 }
 
-func TestConfigOfAuthorities(t *testing.T) {
+func TestConfigCAFile(t *testing.T) {
 	const dsn = "clickhouse://127.0.0.1:9000/default"
 	_, key := enginetest.Certificate(t)
 	for says, cfg := range map[string]clickhouse.Config{
 		"secure=true":               {DSN: dsn, CAFile: key},
 		"no such file":              {DSN: dsn + "?secure=true", CAFile: key + ".missing"},
-		"holds no certificate in P": {DSN: dsn + "?secure=true", CAFile: key},
+		"has no certificate in PEM": {DSN: dsn + "?secure=true", CAFile: key},
 	} {
 		err := cfg.Validate()
 		if err == nil || !strings.Contains(err.Error(), "-clickhouse.tls-ca: ") || !strings.Contains(err.Error(), says) {
@@ -79,11 +79,11 @@ func TestTLS(t *testing.T) {
 			u.RawQuery = "secure=true"
 			cfg := clickhouse.Config{DSN: u.String()}
 			if _, err := clickhouse.OpenClickStore(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "certificate") {
-				t.Errorf("a certificate of nobody we know is trusted: %v", err)
+				t.Errorf("the certificate of an unknown authority is trusted: %v", err)
 			}
 			clicks, err := clickhouse.OpenClickStore(t.Context(), clickhouse.Config{DSN: u.String(), CAFile: certFile})
 			if err != nil {
-				t.Fatalf("a certificate of our authority is not trusted: %v", err)
+				t.Fatalf("the certificate of the authority is not trusted: %v", err)
 			}
 			if err := clicks.Close(); err != nil {
 				t.Error(err)
@@ -97,7 +97,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// serveTLS passes what comes by TLS on to a server that does not speak it, and returns where it listens.
+// serveTLS starts a proxy that accepts TLS for a server without TLS, and returns its address.
 func serveTLS(t *testing.T, certFile, keyFile, to string) (addr string) {
 	t.Helper()
 	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
@@ -108,7 +108,7 @@ func serveTLS(t *testing.T, certFile, keyFile, to string) (addr string) {
 	var group sync.WaitGroup
 	pipe := func(from, to net.Conn) {
 		defer context.AfterFunc(ctx, func() { from.Close() })()
-		_, _ = io.Copy(to, from) // until one of them goes away
+		_, _ = io.Copy(to, from) // until one side closes
 		to.Close()
 	}
 	group.Go(func() {

@@ -2,16 +2,23 @@
 //
 // # Exactly once
 //
-// ClickHouse has no transactions, but a batch is one INSERT of one block, which becomes one part of the table or none.
-// The table is the source of truth for how far a partition has been counted: a batch's last row says where it ends. An
-// insert carries a token that is made of the partition and of the batch's Base, and a table takes a token once: of
-// two workers that count the records after the same Base, one succeeds. After each insert its last row is looked up,
-// since ClickHouse does not say whether it has dropped a block.
+// ClickHouse has no transactions, but a batch is one INSERT of one block, which becomes one part of the table or none. The
+// table is the source of truth for the position of a partition: the last row of a batch contains the batch's Next. An
+// insert carries a deduplication token made of the partition and the batch's Base, and a table accepts a token once. Of
+// two workers that count the records from the same Base, one succeeds. After each insert the store looks for the batch's
+// last row, because ClickHouse does not report whether it dropped a block as a duplicate.
 //
-// A token alone would not do. The server notes it before the part is there, or, after a power failure, without it; and
-// it may forget it while the part stays (ClickHouse issue 111577). So a worker begins from the table and never from
-// what it sent; and where the server drops a block though nothing has come after Base, the token is lost together with
-// its part, and the next one is tried.
+//	worker                          table clicks
+//	position = max(kafka_next)  ──▶ 1500
+//	insert 1500…1999, token 0/1500 ▶ new part, or dropped: the token is known
+//	count of the last row       ──▶ 1: counted
+//	                                0 and position > 1500: another worker was faster
+//	                                0 and position = 1500: the part was lost, try the next token
+//
+// The token alone is not enough. The server records it before the part exists, or, after a power failure, without the
+// part; and it may forget a token whose part exists (ClickHouse issue 111577). Therefore a worker starts from the table
+// and never from what it sent. If the server drops a block although nothing follows Base, the token was lost together
+// with its part, and the store tries the next token.
 //
 // The server remembers a limited number of tokens. A worker that is suspended between its check of the position and its
 // insert, with its virtual machine for example, may send the insert when its token is forgotten. Therefore the insert
@@ -22,21 +29,22 @@
 //
 // # Clusters
 //
-// With Config.Cluster the rows are in a ReplicatedMergeTree on each node, and the table of all of them is Distributed.
-// The servers' configuration has the cluster, with internal_replication, and the macros shard and replica.
+// With Config.Cluster, each node keeps rows in a ReplicatedMergeTree table, and a Distributed table unites them. The
+// configuration of the servers defines the cluster, with internal_replication, and the macros shard and replica. No
+// cluster has been tested yet.
 //
-// A Kafka partition belongs to a shard, rather than a link: a batch that were split by its links among shards could be
-// there in parts. A link's clicks are therefore on all shards, whose projections are added up. Shards are added while
-// no worker runs, since tokens are a shard's own.
+// The sharding key is the Kafka partition and not the link: a batch whose clicks went to several shards could be counted
+// in part. The clicks of a link are therefore on all shards, whose projections are added up. Add shards only while no
+// worker runs, because each shard has its own tokens.
 //
-//   - distributed_foreground_insert: an insert is answered when the shard has it, not when a queue does.
-//   - insert_quorum = auto: an insert is answered when most of a shard's replicas have it, so none that was answered is
-//     lost with one of them. Quorums are parallel, as they are by default: else workers of several partitions would
-//     keep each other from inserting.
+//   - distributed_foreground_insert: the shard, and not a queue, answers an insert.
+//   - insert_quorum = auto: most replicas of the shard have an insert before it is answered, so the loss of one replica
+//     loses no answered insert. Quorums are parallel, which is the default: otherwise workers of different partitions
+//     would block each other.
 //   - load_balancing = in_order: workers write to and read from the same replica of a shard while it is up.
-//   - select_sequential_consistency is of no use with parallel quorums. A replica that is behind may therefore answer an
-//     old position; a batch that begins there has a token which Keeper knows, so it is refused, and the worker asks
-//     again. Counts that are read may be behind by as much as a replica is.
-//   - enable_shared_storage_snapshot_in_query holds on one server. On a cluster, a LinkReport reads its days and its
-//     referrers by one query of each shard each, so while clicks come in they may differ by a batch.
+//   - select_sequential_consistency has no effect with parallel quorums. A replica that lags may return an old position;
+//     a batch from there has a token that Keeper knows, so it is rejected, and the worker reads the position again. Counts
+//     may lag as much as a replica does.
+//   - enable_shared_storage_snapshot_in_query works on one server. On a cluster, LinkReport reads days and referrers by
+//     one query per shard each, which may differ by a batch while clicks are inserted.
 package clickhouse

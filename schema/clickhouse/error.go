@@ -17,41 +17,42 @@ func wrap(err error, format string, args ...any) error {
 	return schema.Errorf(codeOf(err), format+": %w", append(args, err)...)
 }
 
+// codeOf returns the code of an error of clickhouse-go, of the server or of a method of ClickStore.
 func codeOf(err error) schema.Code {
 	var own *schema.Error
-	var misused *ch.OpError
+	var usage *ch.OpError
 	switch answer := exceptionCode(err); {
 	case errors.As(err, &own):
 		return own.Code
-	case errors.Is(err, context.Canceled): // the caller went away
+	case errors.Is(err, context.Canceled): // the caller gave up
 		return schema.CodeInternal
-	case errors.As(err, &misused): // clickhouse-go did not take a value
+	case errors.As(err, &usage): // clickhouse-go rejected a value
 		return schema.CodeInternal
 	case answer == violatedConstraint:
 		return schema.CodeConflict
-	case answer == 0 || maySucceedLater[answer]: // 0: no answer, the connection or the time ran out
+	case answer == 0 || transientExceptions[answer]: // 0: the connection failed, or the time is over
 		return schema.CodeUnavailable
 	}
 	return schema.CodeInternal
 }
 
-// exceptionCode returns the number of the server's exception, 0 where there is none.
+// exceptionCode returns the number of the server's exception, or 0 if err is not one.
 func exceptionCode(err error) int32 {
-	var answered *ch.Exception
-	if errors.As(err, &answered) {
-		return answered.Code
+	var exception *ch.Exception
+	if errors.As(err, &exception) {
+		return exception.Code
 	}
 	return 0
 }
 
-// Numbers of ClickHouse's src/Common/ErrorCodes.cpp.
+// Exceptions have the numbers of src/Common/ErrorCodes.cpp of ClickHouse.
 const (
 	tableExists        = 57  // TABLE_ALREADY_EXISTS
-	violatedConstraint = 469 // VIOLATED_CONSTRAINT: the position was checked too long ago, others may have counted since
+	violatedConstraint = 469 // VIOLATED_CONSTRAINT: the position was read too long ago, others may have counted since
 )
 
-// maySucceedLater are those of a server, or of a cluster, that cannot do its work at the moment.
-var maySucceedLater = map[int32]bool{
+// transientExceptions are those of a server or a cluster that cannot work at the moment.
+var transientExceptions = map[int32]bool{
 	159: true, // TIMEOUT_EXCEEDED
 	160: true, // TOO_SLOW
 	202: true, // TOO_MANY_SIMULTANEOUS_QUERIES
@@ -59,7 +60,7 @@ var maySucceedLater = map[int32]bool{
 	210: true, // NETWORK_ERROR
 	236: true, // ABORTED: the server is stopping
 	241: true, // MEMORY_LIMIT_EXCEEDED
-	242: true, // TABLE_IS_READ_ONLY: without Keeper
+	242: true, // TABLE_IS_READ_ONLY: Keeper is not reachable
 	243: true, // NOT_ENOUGH_SPACE
 	252: true, // TOO_MANY_PARTS
 	254: true, // NO_ACTIVE_REPLICAS

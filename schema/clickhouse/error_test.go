@@ -17,12 +17,12 @@ func TestErrors(t *testing.T) {
 	storetest.NewTraffic().Fill(batch, 0, 10_000)
 	insert(t, store, batch)
 
-	t.Run("a server that is short of memory is unavailable", func(t *testing.T) {
+	t.Run("a server without enough memory is unavailable", func(t *testing.T) {
 		short := clickhouse.Config{DSN: dsn + "?max_memory_usage=1&max_untracked_memory=1"}
 		_, err := clickhouse.OpenClickStore(t.Context(), short)
 		testkit.WantCode(t, err, schema.CodeUnavailable)
 	})
-	t.Run("a caller that went away is none of the server's faults", func(t *testing.T) {
+	t.Run("a canceled call is an internal error, not an unavailable server", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		for name, call := range callsOf(store, batch) {
@@ -31,7 +31,7 @@ func TestErrors(t *testing.T) {
 			}
 		}
 	})
-	t.Run("a table that is gone is not a server that may come back", func(t *testing.T) {
+	t.Run("a missing table is an internal error, not an unavailable server", func(t *testing.T) {
 		exec(t, raw, "DROP TABLE clicks")
 		for name, call := range callsOf(store, batch) {
 			if err := call(t.Context()); schema.ErrorCode(err) != schema.CodeInternal {

@@ -11,35 +11,35 @@ import (
 	"linkstream/schema"
 )
 
-// Queries are those whose plans are tested.
+// Queries have their plans tested.
 var Queries = map[string]string{
 	"stats": linkStats, "counts": clickCounts, "position": position, "marks": laneMarks,
 	"link report": linkReport, "account report": accountReport,
 }
 
-// LookingUp returns the settings of a query that reads a few rows of a projection.
-var LookingUp = lookingUp
+// LookupSettings returns the settings of a query that reads a few rows of a projection.
+var LookupSettings = lookupSettings
 
-// Statements returns all statements that make the schema of a cluster, or "" for one server.
+// Statements returns all statements that create the schema on a cluster, or on one server if cluster is "".
 func Statements(cluster string) (all []string, err error) {
-	to := layout{Database: "default", Cluster: cluster}
+	l := layout{Database: "default", Cluster: cluster}
 	texts := []string{createLock, dropLock}
 	if cluster != "" {
 		texts = append(texts, versionTable)
 	}
-	files, err := migrations.ReadDir("migrations")
+	files, err := migrationFiles.ReadDir("migrations")
 	if err != nil {
 		return nil, err
 	}
 	for _, f := range files {
-		text, err := migrations.ReadFile("migrations/" + f.Name())
+		text, err := migrationFiles.ReadFile("migrations/" + f.Name())
 		if err != nil {
 			return nil, err
 		}
 		texts = append(texts, string(text))
 	}
 	for _, text := range texts {
-		statements, err := to.statements(text)
+		statements, err := l.statements(text)
 		if err != nil {
 			return nil, err
 		}
@@ -48,7 +48,7 @@ func Statements(cluster string) (all []string, err error) {
 	return all, nil
 }
 
-// MigrateTo brings an empty database to a version of the schema, 0 being none.
+// MigrateTo brings an empty database to a version of the schema. Version 0 leaves it empty.
 func MigrateTo(ctx context.Context, db *sql.DB, version int64) error {
 	known, err := layout{}.migrations()
 	if err != nil || version == 0 {
@@ -63,7 +63,7 @@ func MigrateTo(ctx context.Context, db *sql.DB, version int64) error {
 	return err
 }
 
-// Lock takes the lock under which nodes migrate; a lock as old as stale is taken away from its holder.
+// Lock takes the lock of migrations, also from a holder that has had it for longer than stale.
 func Lock(ctx context.Context, db *sql.DB, stale time.Duration) error {
 	return tableLock{stale: stale}.Lock(ctx, db)
 }
@@ -71,23 +71,25 @@ func Lock(ctx context.Context, db *sql.DB, stale time.Duration) error {
 // ExpireAfter replaces insertWithin.
 func (c *ClickStore) ExpireAfter(d time.Duration) { c.within = d }
 
-// Kill ends the query with that ID, as is done with an insert that was given up.
+// Kill kills the query with that ID, as a failed insert.
 func (c *ClickStore) Kill(ctx context.Context, id string, cause error) error {
 	return c.kill(ctx, id, cause)
 }
 
-// FillColumns prepares a batch for sending, over and over in the same memory.
+// FillColumns returns a function that prepares a batch for sending, always in the same memory.
 func FillColumns() func(*schema.ClickBatch) {
 	c := &columns{names: map[string]any{}}
 	return c.fill
 }
 
-// OnCluster returns a store that takes the tables of a cluster to be there.
+// OnCluster returns a store of a cluster without creating its tables.
 func OnCluster(cfg Config) (*ClickStore, error) {
 	options, err := cfg.options()
 	if err != nil {
 		return nil, err
 	}
 	conn, err := ch.Open(options)
-	return &ClickStore{conn: conn, layout: layout{Database: options.Auth.Database, Cluster: cfg.Cluster}, within: insertWithin}, err
+	return &ClickStore{
+		conn: conn, layout: layout{Database: options.Auth.Database, Cluster: cfg.Cluster}, within: insertWithin,
+	}, err
 }

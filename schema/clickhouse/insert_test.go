@@ -28,7 +28,7 @@ func TestInsertClicks(t *testing.T) {
 	store, raw := openClicks(t, dsn), openRaw(t, dsn)
 	batch := new(schema.ClickBatch)
 
-	t.Run("moves the position to the batch's end, records that were dropped there included", func(t *testing.T) {
+	t.Run("moves the position to the batch's Next, past records that were dropped at its end", func(t *testing.T) {
 		source := storetest.NewTraffic()
 		source.Fill(batch, 0, 10)
 		batch.Next += 5
@@ -37,12 +37,12 @@ func TestInsertClicks(t *testing.T) {
 			t.Fatalf("got position %+v, error %v", at, err)
 		}
 	})
-	t.Run("refuses a batch that may not stay one block", func(t *testing.T) {
+	t.Run("rejects a batch that could become several blocks", func(t *testing.T) {
 		storetest.NewTraffic().Fill(batch, 1, 500_001)
 		testkit.WantCode(t, store.InsertClicks(t.Context(), batch), schema.CodeInternal)
-		allCounted(t, raw, 1, 0)
+		wantRows(t, raw, 1, 0)
 	})
-	t.Run("makes one part of a batch, whatever months its clicks are of", func(t *testing.T) {
+	t.Run("makes one part of a batch with clicks of many months", func(t *testing.T) {
 		source := storetest.NewTraffic()
 		source.Fill(batch, 2, 500_000)
 		for i := range batch.ClickedAt {
@@ -54,21 +54,21 @@ func TestInsertClicks(t *testing.T) {
 		before := number(t, raw, parts)
 		insert(t, store, batch)
 		if after := number(t, raw, parts); after != before+1 {
-			t.Fatalf("%d parts came", after-before)
+			t.Fatalf("the batch made %d parts", after-before)
 		}
 	})
-	t.Run("goes on with another token where the server lost a part and kept its token", func(t *testing.T) {
+	t.Run("uses another token if the server lost a part and kept its token", func(t *testing.T) {
 		storetest.NewTraffic().Fill(batch, 3, 10)
 		for lost := range 2 {
 			burnToken(t, raw, fmt.Sprintf("3/0/%d", lost), 202611)
 		}
 		insert(t, store, batch)
-		allCounted(t, raw, 3, 10)
+		wantRows(t, raw, 3, 10)
 	})
 }
 
-// burnToken has the server know a token without any row of partition 3, as if it had died when it had noted the token
-// and not yet taken up the part.
+// burnToken makes the server know a token without rows of partition 3, as if it had died between recording the token and
+// adding the part.
 func burnToken(t *testing.T, raw driver.Conn, token string, month int) {
 	t.Helper()
 	ctx := ch.Context(t.Context(), ch.WithSettings(ch.Settings{"async_insert": 0, "insert_deduplication_token": token}))
@@ -76,18 +76,18 @@ func burnToken(t *testing.T, raw driver.Conn, token string, month int) {
 	testkit.Must(t, err)
 }
 
-// allCounted requires that a partition has clicks of as many records, none twice.
-func allCounted(t *testing.T, raw driver.Conn, partition int, want uint64) {
+// wantRows requires that a partition has a row for each of want records.
+func wantRows(t *testing.T, raw driver.Conn, partition int, want uint64) {
 	t.Helper()
 	rows := number(t, raw, fmt.Sprintf(`SELECT count() FROM clicks WHERE kafka_partition = %d`, partition))
 	offsets := number(t, raw, fmt.Sprintf(`SELECT uniqExact(kafka_offset) FROM clicks WHERE kafka_partition = %d`, partition))
 	if rows != want || offsets != want {
-		t.Fatalf("partition %d has %d rows of %d records, want %d", partition, rows, offsets, want)
+		t.Fatalf("partition %d has %d rows of %d records, want %d of each", partition, rows, offsets, want)
 	}
 }
 
-// TestFightingWorkers has workers with stores of their own count one partition, in batches of different lengths.
-func TestFightingWorkers(t *testing.T) {
+// TestCompetingWorkers counts one partition by several workers, each with its own store and with batches of other lengths.
+func TestCompetingWorkers(t *testing.T) {
 	const workers, records = 3, 250
 	dsn := engines.ClickHouse(t)
 	raw := openRaw(t, dsn)
@@ -112,7 +112,7 @@ func TestFightingWorkers(t *testing.T) {
 				if source.Next = at.Next; source.Next >= records {
 					return
 				}
-				source.Fill(batch, 0, 1+w+workers*source.Random.IntN(4)) // unlike the others' lengths
+				source.Fill(batch, 0, 1+w+workers*source.Random.IntN(4)) // a length that no other worker uses
 				switch err = store.InsertClicks(t.Context(), batch); {
 				case err == nil:
 					succeeded.Add(int64(batch.Len()))
@@ -127,18 +127,18 @@ func TestFightingWorkers(t *testing.T) {
 	}
 	group.Wait()
 	counted := number(t, raw, `SELECT max(kafka_next)::UInt64 FROM clicks`)
-	allCounted(t, raw, 0, counted)
+	wantRows(t, raw, 0, counted)
 	if conflicts.Load() == 0 {
-		t.Error("the workers did not meet")
+		t.Error("the workers never conflicted")
 	}
-	// A worker that was told of a conflict has counted nothing.
+	// An insert with a conflict has counted nothing.
 	if got := succeeded.Load(); got < int64(counted) {
-		t.Errorf("inserts of %d clicks succeeded, and %d are counted", got, counted)
+		t.Errorf("inserts of %d clicks succeeded, but %d are counted", got, counted)
 	}
 }
 
-func TestGivenUp(t *testing.T) {
-	t.Run("an insert that still runs is ended", func(t *testing.T) {
+func TestKill(t *testing.T) {
+	t.Run("kills a query that runs", func(t *testing.T) {
 		dsn := engines.ClickHouse(t)
 		store, raw := openClicks(t, dsn), openRaw(t, dsn)
 		const id = "given-up"
@@ -151,7 +151,7 @@ func TestGivenUp(t *testing.T) {
 			select {
 			case err := <-ended:
 				if err == nil {
-					t.Fatal("the query ended by itself")
+					t.Fatal("the query was not killed")
 				}
 				return nil
 			default: // the query may not have begun
@@ -167,6 +167,6 @@ func TestColumnsAllocateNothing(t *testing.T) {
 	fill := clickhouse.FillColumns()
 	fill(batch)
 	if n := testing.AllocsPerRun(20, func() { fill(batch) }); n != 0 {
-		t.Fatalf("%v allocations for a batch of %d clicks", n, batch.Len())
+		t.Fatalf("%v allocations per batch of %d clicks", n, batch.Len())
 	}
 }

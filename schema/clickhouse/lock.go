@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	lockRetry     = 200 * time.Millisecond // how often a lock that another node holds is tried again
-	unlockTimeout = 10 * time.Second       // for letting go of it
+	lockRetry     = 200 * time.Millisecond // between two attempts to lock
+	unlockTimeout = 10 * time.Second
 )
 
-// tableLock is a lock that is a table: of several nodes that create it one succeeds, and the others wait until it has
-// dropped it, or until it is so old that its holder must have died. On a cluster the nodes of ClickHouse run the
-// statements of all clients in one order, so they agree on who it is.
+// tableLock is a lock in the form of a table: one of several processes succeeds in creating it. The others wait until it is
+// dropped, or until it is so old that its holder must have died. The nodes of a cluster execute these statements in one
+// order, so they agree on the holder.
 type tableLock struct {
-	of    layout
-	stale time.Duration
+	layout layout
+	stale  time.Duration // age at which another process may take the lock
 }
 
 const (
@@ -33,7 +33,7 @@ func (l tableLock) Lock(ctx context.Context, db *sql.DB) error {
 	ticker := time.NewTicker(lockRetry)
 	defer ticker.Stop()
 	for {
-		err := l.of.exec(ctx, db, createLock)
+		err := l.layout.exec(ctx, db, createLock)
 		if err == nil {
 			return nil
 		}
@@ -41,7 +41,7 @@ func (l tableLock) Lock(ctx context.Context, db *sql.DB) error {
 			return fmt.Errorf("lock: %w", err)
 		}
 		if err := l.dropStale(ctx, db); err != nil {
-			return fmt.Errorf("look at lock: %w", err)
+			return fmt.Errorf("read age of lock: %w", err)
 		}
 		select {
 		case <-ticker.C:
@@ -54,20 +54,20 @@ func (l tableLock) Lock(ctx context.Context, db *sql.DB) error {
 func (l tableLock) dropStale(ctx context.Context, db *sql.DB) error {
 	var age int64
 	err := db.QueryRowContext(ctx, lockAge).Scan(&age)
-	if errors.Is(err, sql.ErrNoRows) { // dropped meanwhile
+	if errors.Is(err, sql.ErrNoRows) { // just dropped
 		return nil
 	}
 	if err != nil || time.Duration(age)*time.Second < l.stale {
 		return err
 	}
-	return l.of.exec(ctx, db, dropLock)
+	return l.layout.exec(ctx, db, dropLock)
 }
 
 // Unlock implements goose's lock.Locker.
 func (l tableLock) Unlock(ctx context.Context, db *sql.DB) error {
 	ctx, cancel := context.WithTimeout(ctx, unlockTimeout)
 	defer cancel()
-	if err := l.of.exec(ctx, db, dropLock); err != nil {
+	if err := l.layout.exec(ctx, db, dropLock); err != nil {
 		return fmt.Errorf("unlock: %w", err)
 	}
 	return nil

@@ -19,17 +19,17 @@ import (
 )
 
 //go:embed migrations
-var migrations embed.FS
+var migrationFiles embed.FS
 
 const (
-	migrateTimeout = time.Minute        // for all migrations together
-	lockStale      = 2 * migrateTimeout // after which the lock's holder must have died
+	migrateTimeout = time.Minute        // of all migrations together
+	lockStale      = 2 * migrateTimeout // the holder of an older lock must have died
 )
 
-// layout is what migrations are templates of.
+// layout has the values for the templates of migrations.
 type layout struct{ Database, Cluster string }
 
-// Rows is the table that holds the rows. On a cluster, clicks is the Distributed table in front of it.
+// Rows is the name of the table with the rows. On a cluster, clicks is the Distributed table over them.
 func (l layout) Rows() string {
 	if l.Cluster != "" {
 		return "clicks_of_shard"
@@ -37,7 +37,7 @@ func (l layout) Rows() string {
 	return "clicks"
 }
 
-// OnCluster has a statement run on each node.
+// OnCluster is the clause that makes all nodes of a cluster execute a statement.
 func (l layout) OnCluster() string {
 	if l.Cluster != "" {
 		return "ON CLUSTER '" + l.Cluster + "'"
@@ -45,52 +45,52 @@ func (l layout) OnCluster() string {
 	return ""
 }
 
-// versionTable is goose's own, but the same on all nodes of a cluster.
+// versionTable creates goose's table so that all nodes of a cluster share its rows.
 const versionTable = `CREATE TABLE IF NOT EXISTS ` + goose.DefaultTablename + ` {{.OnCluster}} (
 	version_id Int64, is_applied UInt8, date Date DEFAULT now(), tstamp DateTime DEFAULT now())
 	ENGINE = ReplicatedMergeTree('/clickhouse/tables/{uuid}', '{shard}-{replica}') ORDER BY version_id`
 
-// migrate applies the migrations that the database has not seen. The lock lets one node do so at a time. ClickHouse has
-// no lock that ends with its holder, so each statement is also written to do no harm where it is run twice.
-func migrate(ctx context.Context, options *ch.Options, to layout) (err error) {
+// migrate applies the migrations that the database does not have. A lock lets one of several processes do so. ClickHouse
+// has no lock that ends with its holder, so all statements of migrations may be executed twice.
+func migrate(ctx context.Context, options *ch.Options, l layout) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, migrateTimeout)
 	defer cancel()
 	db := ch.OpenDB(options)
 	defer func() { err = errors.Join(err, db.Close()) }()
-	known, err := to.migrations()
+	all, err := l.migrations()
 	if err != nil {
 		return fmt.Errorf("read migrations: %w", err)
 	}
-	if to.Cluster != "" {
-		if err := to.exec(ctx, db, versionTable); err != nil {
+	if l.Cluster != "" {
+		if err := l.exec(ctx, db, versionTable); err != nil {
 			return fmt.Errorf("create version table: %w", err)
 		}
 	}
-	provider, err := goose.NewProvider(goose.DialectClickHouse, db, nil, goose.WithGoMigrations(known...),
-		goose.WithLocker(tableLock{to, lockStale}), goose.WithDisableGlobalRegistry(true))
+	provider, err := goose.NewProvider(goose.DialectClickHouse, db, nil, goose.WithGoMigrations(all...),
+		goose.WithLocker(tableLock{l, lockStale}), goose.WithDisableGlobalRegistry(true))
 	if err != nil {
 		return fmt.Errorf("read migrations: %w", err)
 	}
-	current, target, err := provider.GetVersions(ctx)
+	current, latest, err := provider.GetVersions(ctx)
 	if err != nil {
 		return fmt.Errorf("read schema version: %w", err)
 	}
-	if current > target {
+	if current > latest {
 		return schema.Errorf(schema.CodeInternal,
-			"its schema has version %d, made by a newer linkstream: this one knows %d", current, target)
+			"the schema has version %d, made by a newer linkstream: this one knows %d", current, latest)
 	}
-	if current == target {
+	if current == latest {
 		return nil
 	}
 	if _, err := provider.Up(ctx); err != nil {
-		return fmt.Errorf("migrate from version %d to %d: %w", current, target, err)
+		return fmt.Errorf("migrate from version %d to %d: %w", current, latest, err)
 	}
 	return nil
 }
 
-// migrations returns one for each file.
+// migrations returns a migration per file. The files are frozen: see TestMigrations.
 func (l layout) migrations() ([]*goose.Migration, error) {
-	files, err := fs.Glob(migrations, "migrations/*.sql")
+	files, err := fs.Glob(migrationFiles, "migrations/*.sql")
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func (l layout) migrations() ([]*goose.Migration, error) {
 		if err != nil {
 			return nil, err
 		}
-		text, err := migrations.ReadFile(name)
+		text, err := migrationFiles.ReadFile(name)
 		if err != nil {
 			return nil, err
 		}
@@ -110,7 +110,7 @@ func (l layout) migrations() ([]*goose.Migration, error) {
 	return all, nil
 }
 
-// exec runs the statements of a text.
+// exec executes the statements of a template.
 func (l layout) exec(ctx context.Context, db *sql.DB, text string) error {
 	statements, err := l.statements(text)
 	if err != nil {
@@ -124,17 +124,17 @@ func (l layout) exec(ctx context.Context, db *sql.DB, text string) error {
 	return nil
 }
 
-// statements fills a template in and returns its statements, which are those that end a line with a semicolon.
+// statements executes a template and returns its statements, each of which ends with a semicolon at the end of a line.
 func (l layout) statements(text string) (all []string, err error) {
 	t, err := template.New("").Parse(text)
 	if err != nil {
 		return nil, err
 	}
-	var filled strings.Builder
-	if err := t.Execute(&filled, l); err != nil {
+	var expanded strings.Builder
+	if err := t.Execute(&expanded, l); err != nil {
 		return nil, err
 	}
-	for statement := range strings.SplitSeq(filled.String(), ";\n") {
+	for statement := range strings.SplitSeq(expanded.String(), ";\n") {
 		if statement = strings.TrimSpace(statement); statement != "" {
 			all = append(all, statement)
 		}

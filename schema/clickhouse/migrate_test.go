@@ -28,12 +28,12 @@ func TestMigrations(t *testing.T) {
 	})
 }
 
-// catalogue returns all tables with their engines and settings, their columns and their projections.
+// catalogue returns the statements that would create the tables, and their columns and projections.
 func catalogue(t *testing.T, raw driver.Conn) (all []string) {
 	t.Helper()
 	rows, err := raw.Query(t.Context(), `
 		SELECT row FROM (
-		SELECT arrayStringConcat(['table', name, engine_full, primary_key], ' ') AS row
+		SELECT arrayStringConcat(['table', name, replaceAll(create_table_query, concat(currentDatabase(), '.'), '')], ' ') AS row
 		FROM system.tables WHERE database = currentDatabase()
 		UNION ALL
 		SELECT arrayStringConcat(['column', table, toString(position), name, type, default_kind, default_expression,

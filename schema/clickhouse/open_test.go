@@ -18,7 +18,7 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// openRaw connects to a database as another program might.
+// openRaw connects to a database without the store.
 func openRaw(t testing.TB, dsn string) driver.Conn {
 	t.Helper()
 	options, err := ch.ParseDSN(dsn)
@@ -45,7 +45,7 @@ func exec(t testing.TB, raw driver.Conn, statement string) {
 	}
 }
 
-// number returns the one number that a query answers.
+// number returns the number that is the result of a query.
 func number(t testing.TB, raw driver.Conn, query string) (n uint64) {
 	t.Helper()
 	if err := raw.QueryRow(t.Context(), query).Scan(&n); err != nil {
@@ -55,7 +55,7 @@ func number(t testing.TB, raw driver.Conn, query string) (n uint64) {
 }
 
 func TestOpen(t *testing.T) {
-	t.Run("migrates once, however many nodes open an empty database", func(t *testing.T) {
+	t.Run("several processes migrate an empty database once", func(t *testing.T) {
 		dsn := engines.ClickHouse(t)
 		var group sync.WaitGroup
 		for range 8 {
@@ -74,17 +74,17 @@ func TestOpen(t *testing.T) {
 			t.Errorf("migration 1 was applied %d times", n)
 		}
 		if n := number(t, raw, `SELECT count() FROM system.tables WHERE database = currentDatabase()`); n != 2 {
-			t.Errorf("%d tables are left, want clicks and the version's", n)
+			t.Errorf("%d tables exist, want clicks and goose_db_version", n)
 		}
 	})
-	t.Run("refuses a database of a newer program", func(t *testing.T) {
+	t.Run("rejects a database of a newer program", func(t *testing.T) {
 		dsn := engines.ClickHouse(t)
 		openClicks(t, dsn)
 		exec(t, openRaw(t, dsn), `INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, 1)`)
 		_, err := clickhouse.OpenClickStore(t.Context(), clickhouse.Config{DSN: dsn})
 		testkit.WantError(t, err, schema.CodeInternal, "version 99, made by a newer linkstream")
 	})
-	t.Run("gives up with its context", func(t *testing.T) {
+	t.Run("ends with its context", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		_, err := clickhouse.OpenClickStore(ctx, clickhouse.Config{DSN: engines.ClickHouse(t)})
@@ -97,14 +97,14 @@ func TestOpen(t *testing.T) {
 func TestLock(t *testing.T) {
 	db := openDB(t, engines.ClickHouse(t))
 	testkit.Must(t, clickhouse.Lock(t.Context(), db, time.Hour))
-	t.Run("is not given twice", func(t *testing.T) {
+	t.Run("is exclusive", func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		defer cancel()
 		if err := clickhouse.Lock(ctx, db, time.Hour); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("got error %v", err)
 		}
 	})
-	t.Run("is taken from a node that died with it", func(t *testing.T) {
+	t.Run("is taken from a holder that died", func(t *testing.T) {
 		testkit.Must(t, clickhouse.Lock(t.Context(), db, time.Second))
 	})
 }

@@ -50,7 +50,7 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// callsOf returns a call of each kind.
+// callsOf returns calls of the methods by name.
 func callsOf(store *clickhouse.ClickStore, batch *schema.ClickBatch) map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
 		"Position":     func(ctx context.Context) error { _, err := store.Position(ctx, 0); return err },
@@ -73,9 +73,9 @@ func awaitPosition(t *testing.T, store *clickhouse.ClickStore, partition int) (a
 	return at
 }
 
-// TestKills kills the engine again and again while it takes batches of two partitions. Each batch that was answered is
-// there, each other one as a whole or not at all, and what workers count in the end is exact.
-func TestKills(t *testing.T) {
+// TestKilledServer kills the server repeatedly while it receives batches of two partitions. It has every answered batch, and
+// every other batch as a whole or not at all, and the final counts are exact.
+func TestKilledServer(t *testing.T) {
 	const rounds, partitions = 15, 2
 	engine := enginetest.Own(t, testengines.StartClickHouse)
 	store := openClicks(t, engine.Addr)
@@ -89,7 +89,7 @@ func TestKills(t *testing.T) {
 		for p, source := range sources {
 			answered[p] = awaitPosition(t, store, p).Next
 			source.Next = answered[p]
-			group.Go(func() { // until the engine is killed
+			group.Go(func() { // until the server is killed
 				batch := new(schema.ClickBatch)
 				for {
 					source.Fill(batch, p, 1+source.Random.IntN(40_000))
@@ -106,14 +106,14 @@ func TestKills(t *testing.T) {
 				}
 			})
 		}
-		<-time.After(time.Duration(100+random.IntN(300)) * time.Millisecond) // to kill it at any moment
+		<-time.After(time.Duration(100+random.IntN(300)) * time.Millisecond) // the server may do anything when it is killed
 		killed.Store(true)
 		testkit.Must(t, engine.Kill())
 		group.Wait()
 		testkit.Must(t, engine.Start(t.Context()))
 		for p := range partitions {
 			if at := awaitPosition(t, store, p); at.Next < answered[p] {
-				t.Fatalf("partition %d is counted to %d, and was answered to be to %d", p, at.Next, answered[p])
+				t.Fatalf("partition %d is at %d, but the last answered batch ended at %d", p, at.Next, answered[p])
 			}
 		}
 	}
@@ -124,15 +124,15 @@ func TestKills(t *testing.T) {
 		batch := new(schema.ClickBatch)
 		sources[p].Fill(batch, p, 1000)
 		insert(t, store, batch)
-		allCounted(t, raw, p, uint64(batch.Next))
+		wantRows(t, raw, p, uint64(batch.Next))
 		t.Logf("partition %d: %d clicks", p, batch.Next)
 	}
-	t.Logf("%d inserts were under way when the engine was killed", unanswered.Load())
-	projectionsEqualRows(t, raw)
+	t.Logf("%d inserts were in progress when the server was killed", unanswered.Load())
+	wantExactProjections(t, raw)
 }
 
-// projectionsEqualRows adds up the projections, and the rows as they would be without them.
-func projectionsEqualRows(t *testing.T, raw driver.Conn) {
+// wantExactProjections requires that the projections give the same results as the rows.
+func wantExactProjections(t *testing.T, raw driver.Conn) {
 	t.Helper()
 	for _, query := range []string{
 		`SELECT sum(cityHash64(*)) FROM (SELECT link_id, toDate(clicked_at), device, browser, count() FROM clicks GROUP BY ALL)`,
@@ -140,7 +140,7 @@ func projectionsEqualRows(t *testing.T, raw driver.Conn) {
 	} {
 		projected := number(t, raw, query+` SETTINGS force_optimize_projection = 1`)
 		if rows := number(t, raw, query+` SETTINGS optimize_use_projections = 0`); projected != rows {
-			t.Errorf("the projection says %d, the rows %d: %s", projected, rows, query)
+			t.Errorf("%d by the projection, %d by the rows: %s", projected, rows, query)
 		}
 	}
 }

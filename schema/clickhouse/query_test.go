@@ -18,11 +18,11 @@ func TestQueryPlans(t *testing.T) {
 	dsn := engines.ClickHouse(t)
 	store, raw := openClicks(t, dsn), openRaw(t, dsn)
 	batch, source := new(schema.ClickBatch), storetest.NewTraffic()
-	for range 3 { // of one row, all plans are alike
+	for range 3 { // for a single row, all plans are alike
 		source.Fill(batch, 0, 20_000)
 		testkit.Must(t, store.InsertClicks(t.Context(), batch))
 	}
-	lookingUp := clickhouse.LookingUp("counts")
+	lookingUp := clickhouse.LookupSettings("counts")
 	for name, reads := range map[string]struct {
 		settings    ch.Settings
 		projections []string
@@ -36,22 +36,22 @@ func TestQueryPlans(t *testing.T) {
 		}},
 		"account report": {nil, []string{"accounts"}, []any{storetest.HotAccount, "2026-11-21", schema.TopNames}},
 	} {
-		t.Run(name+" reads nothing but a range of "+strings.Join(reads.projections, " and one of "), func(t *testing.T) {
+		t.Run(name+" reads only ranges of "+strings.Join(reads.projections, " and "), func(t *testing.T) {
 			text := explain(t, raw, reads.settings, clickhouse.Queries[name], reads.args...)
 			for _, projection := range reads.projections {
 				if strings.Count(text, "ReadFromMergeTree ("+projection+")") != 1 {
-					t.Errorf("%s is not read:\n%s", projection, text)
+					t.Errorf("projection %s is not read:\n%s", projection, text)
 				}
 			}
 			if n := len(reads.projections); strings.Count(text, "ReadFrom") != n || strings.Count(text, "PrimaryKey") != n ||
 				strings.Contains(text, "Condition: true") {
-				t.Errorf("something else is read, or all of it:\n%s", text)
+				t.Errorf("something else is read, or all rows:\n%s", text)
 			}
 		})
 	}
 }
 
-// explain returns a plan. It fails where no projection can be used.
+// explain returns the plan of a query. It fails the test if no projection can be used.
 func explain(t *testing.T, raw driver.Conn, settings ch.Settings, query string, args ...any) string {
 	t.Helper()
 	all := ch.Settings{"force_optimize_projection": 1}
@@ -77,7 +77,7 @@ func TestStatements(t *testing.T) {
 	for name, cluster := range map[string]string{"one server": "", "a cluster": "main", "a cluster named by a macro": "{cluster}"} {
 		statements, err := clickhouse.Statements(cluster)
 		testkit.Must(t, err)
-		t.Run("of "+name+" are understood by ClickHouse", func(t *testing.T) {
+		t.Run("of "+name+" are valid", func(t *testing.T) {
 			for _, statement := range statements {
 				var formatted string
 				if err := raw.QueryRow(t.Context(), "SELECT formatQuery(?)", statement).Scan(&formatted); err != nil {
@@ -97,8 +97,8 @@ func TestStatements(t *testing.T) {
 	}
 }
 
-// TestClusterSettings asks the engine whether it knows the settings that are sent to a cluster; one that it does not
-// know is an error. What they do there cannot be seen on one server.
+// TestClusterSettings checks that the server knows the settings for clusters: unknown settings are errors. Their effect
+// cannot be seen on one server.
 func TestClusterSettings(t *testing.T) {
 	dsn := engines.ClickHouse(t)
 	openClicks(t, dsn)

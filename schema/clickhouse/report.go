@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// As linkStats, but of two projections. Both are read as of one moment, which is the default of newer servers only.
+	// The setting makes both projections be read from one snapshot, which only newer servers do by default.
 	linkReport = `
 	SELECT kind, key, sum(people) AS of_people, sum(bots) AS of_bots
 	FROM (
@@ -31,7 +31,7 @@ const (
 	ORDER BY if(kind = 'day', 0, of_people) DESC, key
 	LIMIT ? BY kind, if(kind IN ('day', 'device'), key, '')
 	SETTINGS enable_shared_storage_snapshot_in_query = 1`
-	// The days come first, in their order, then the links with the most clicks.
+	// The days come first, in order, and then the links with the most clicks.
 	accountReport = `
 	SELECT grouping(link) = 0 AS of_link, day, link, sum(people) AS of_people, sum(bots) AS of_bots
 	FROM (
@@ -47,9 +47,9 @@ const (
 func (c *ClickStore) LinkReport(ctx context.Context, linkID int64, since time.Time) (schema.LinkReport, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	report, day := schema.LinkReport{Devices: map[schema.Device]int64{}}, dayOf(since)
+	report, day := schema.LinkReport{Devices: map[schema.Device]int64{}}, dateOf(since)
 	rows, err := c.conn.Query(ctx, linkReport, linkID, day, linkID, day, schema.TopNames)
-	err = each(rows, err, func() error {
+	err = forEachRow(rows, err, func() error {
 		var kind, key string
 		var people, bots uint64
 		if err := rows.Scan(&kind, &key, &people, &bots); err != nil {
@@ -76,13 +76,13 @@ func (c *ClickStore) LinkReport(ctx context.Context, linkID int64, since time.Ti
 // AccountReport implements schema.ReportStore.
 func (c *ClickStore) AccountReport(ctx context.Context, accountID int64, since time.Time) (schema.AccountReport, error) {
 	var report schema.AccountReport
-	if accountID == 0 { // of clicks that came without one
+	if accountID == 0 { // not an account, but clicks on links without one
 		return report, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	rows, err := c.conn.Query(ctx, accountReport, accountID, dayOf(since), schema.TopNames)
-	err = each(rows, err, func() error {
+	rows, err := c.conn.Query(ctx, accountReport, accountID, dateOf(since), schema.TopNames)
+	err = forEachRow(rows, err, func() error {
 		var ofLink uint8
 		var day time.Time
 		var link int64
@@ -102,8 +102,8 @@ func (c *ClickStore) AccountReport(ctx context.Context, accountID int64, since t
 	return report, wrap(err, "read report of account %d", accountID)
 }
 
-// dayOf returns the UTC day as ClickHouse takes one; what it calls Date begins with 1970.
-func dayOf(t time.Time) string {
+// dateOf returns the UTC date of t, or 1970-01-01, the first one that the type Date of ClickHouse has.
+func dateOf(t time.Time) string {
 	if t.Unix() < 0 {
 		t = time.Unix(0, 0)
 	}

@@ -11,7 +11,7 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// BenchmarkBigReads reads of 10 million clicks of 30 days, of which storetest.HotLink has two fifths, and its account a little
+// BenchmarkBigReads reads from 10 million clicks of 30 days. The hot link has two fifths of them, and its account slightly
 // more.
 func BenchmarkBigReads(b *testing.B) {
 	const batches, clicks, days = 20, 500_000, 30
@@ -32,7 +32,10 @@ func BenchmarkBigReads(b *testing.B) {
 		name string
 		read func(*clickhouse.ClickStore) error
 	}{
-		{"LinkStats", func(s *clickhouse.ClickStore) error { _, err := s.LinkStats(b.Context(), storetest.HotLink); return err }},
+		{"LinkStats", func(s *clickhouse.ClickStore) error {
+			_, err := s.LinkStats(b.Context(), storetest.HotLink)
+			return err
+		}},
 		{"LinkStats of a cold link", func(s *clickhouse.ClickStore) error {
 			_, err := s.LinkStats(b.Context(), storetest.TrafficLinks/2)
 			return err

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// Rows of the projection, added up here: at a few for each day, another layer of the query takes longer than to read
-	// them. One query, so that all counts are of one moment.
+	// One query, so that all counts are of one moment. The store adds up its few rows per day, which is faster than another
+	// level of the query.
 	linkStats = `
 	SELECT toDate(clicked_at) AS day, device, browser, count()
 	FROM clicks WHERE link_id = ? GROUP BY day, device, browser`
@@ -27,8 +27,8 @@ func (c *ClickStore) LinkStats(ctx context.Context, linkID int64) (schema.Stats,
 	defer cancel()
 	stats := schema.Stats{Devices: map[schema.Device]int64{}}
 	days, browsers := map[time.Time]int64{}, map[string]int64{}
-	rows, err := c.conn.Query(ch.Context(ctx, ch.WithSettings(lookingUp("counts"))), linkStats, linkID)
-	err = each(rows, err, func() error {
+	rows, err := c.conn.Query(ch.Context(ctx, ch.WithSettings(lookupSettings("counts"))), linkStats, linkID)
+	err = forEachRow(rows, err, func() error {
 		var day time.Time
 		var device, browser string
 		var total uint64
@@ -49,7 +49,7 @@ func (c *ClickStore) LinkStats(ctx context.Context, linkID int64) (schema.Stats,
 	return stats, wrap(err, "read stats of link %d", linkID)
 }
 
-// mostFrequent returns the n names with the most clicks, of equal ones those that come first.
+// mostFrequent returns the n names with the most clicks, ties in order of the names.
 func mostFrequent(clicks map[string]int64, n int) map[string]int64 {
 	names := slices.SortedFunc(maps.Keys(clicks), func(a, b string) int {
 		return cmp.Or(cmp.Compare(clicks[b], clicks[a]), cmp.Compare(a, b))
@@ -70,7 +70,7 @@ func (c *ClickStore) ClickCounts(ctx context.Context, linkIDs []int64) (map[int6
 	defer cancel()
 	counts := make(map[int64]int64, len(linkIDs))
 	rows, err := c.conn.Query(ctx, clickCounts, linkIDs)
-	err = each(rows, err, func() error {
+	err = forEachRow(rows, err, func() error {
 		var link int64
 		var total uint64
 		err := rows.Scan(&link, &total)

@@ -9,8 +9,6 @@ import (
 	"linkstream/schema"
 )
 
-var _ schema.AccountStore = (*Store)(nil)
-
 // CreateAccount implements schema.AccountStore.
 func (s *Store) CreateAccount(ctx context.Context, account *schema.Account) error {
 	err := s.pool.QueryRow(ctx, `
@@ -19,7 +17,7 @@ func (s *Store) CreateAccount(ctx context.Context, account *schema.Account) erro
 	return wrap(err, "create account %q", account.Email)
 }
 
-// CreateFirstAccount implements schema.AccountStore. The lock on the table makes nodes that start together take turns.
+// CreateFirstAccount implements schema.AccountStore. The lock on the table serializes processes that start together.
 func (s *Store) CreateFirstAccount(ctx context.Context, account *schema.Account, token *schema.Token) error {
 	var accountID, tokenID int64
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
@@ -31,7 +29,7 @@ func (s *Store) CreateFirstAccount(ctx context.Context, account *schema.Account,
 			SELECT $1, $2, $3, $4 WHERE NOT EXISTS (SELECT 1 FROM accounts) RETURNING id`,
 			account.Email, account.PasswordHash, account.Suspended, account.CreatedAt).Scan(&accountID)
 		if errors.Is(err, pgx.ErrNoRows) {
-			return schema.Errorf(schema.CodeConflict, "there is an account already")
+			return schema.Errorf(schema.CodeConflict, "an account exists")
 		}
 		if err != nil {
 			return err
@@ -67,7 +65,7 @@ func (s *Store) SetPassword(ctx context.Context, accountID int64, passwordHash s
 		if err != nil {
 			return err
 		}
-		// A statement of its own: the first may have waited for a session that it would not see.
+		// A separate statement, because the first may have waited for a session, which its snapshot does not contain.
 		_, err = tx.Exec(ctx, `DELETE FROM sessions WHERE account_id = $1 AND id <> $2`, accountID, keepSessionID)
 		return err
 	})

@@ -3,14 +3,10 @@ package postgres
 import (
 	"context"
 	"time"
-
-	"linkstream/schema"
 )
 
-var _ schema.AttemptStore = (*Store)(nil)
-
-// countAttempt also deletes some old rows, more than the one that it may add. It passes over those that another call is
-// deleting, so that no call waits for the clearing of another.
+// countAttempt also deletes up to 16 old rows. It adds at most one, so their number falls. It skips rows that another call
+// is deleting, so that no call waits for another's clean-up.
 const countAttempt = `
 	WITH old AS (DELETE FROM attempts WHERE ctid = ANY (ARRAY(
 		SELECT ctid FROM attempts WHERE begins_at < $3 ORDER BY begins_at LIMIT 16 FOR UPDATE SKIP LOCKED)))

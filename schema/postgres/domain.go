@@ -10,8 +10,6 @@ import (
 	"linkstream/schema"
 )
 
-var _ schema.DomainStore = (*Store)(nil)
-
 const (
 	selectDomain = `
 	SELECT id, account_id, host, challenge, created_at, coalesce(verified_at, ` + zeroTime + `) FROM domains `
@@ -19,8 +17,8 @@ const (
 	domainsByHost    = selectDomain + `WHERE host = $1 ORDER BY id`
 	verifiedDomain   = selectDomain + `WHERE host = $1 AND verified_at IS NOT NULL`
 	domainsOfAccount = selectDomain + `WHERE account_id = $1 ORDER BY host COLLATE "C"`
-	// The order leads to the index: where almost all links are on one domain, the planner may take any domain for that one
-	// and expect to meet a link at once.
+	// ORDER BY makes the planner use the index: if almost all links are on one domain, it could expect to find a link of
+	// any domain soon in a scan of the table.
 	deleteDomain = `
 	DELETE FROM domains WHERE id = $1
 		AND (SELECT hash FROM links WHERE domain_id = $1 ORDER BY hash LIMIT 1) IS NULL`
@@ -78,8 +76,8 @@ func (s *Store) domains(ctx context.Context, query string, arg any) ([]schema.Do
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (schema.Domain, error) { return scanDomain(row) })
 }
 
-// DeleteDomain implements schema.DomainStore. CreateLink shares a lock on the domain's row until its commit: the lock
-// that is taken here waits for the links that are being created, and the second statement, not the first, sees them.
+// DeleteDomain implements schema.DomainStore. CreateLink holds a shared lock on the domain's row until its commit. The lock
+// taken here waits for the links that are being created, and the second statement has a snapshot that contains them.
 func (s *Store) DeleteDomain(ctx context.Context, domainID int64) error {
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		if err := oneRow(tx.Exec(ctx, `SELECT FROM domains WHERE id = $1 FOR UPDATE`, domainID)); err != nil {
@@ -87,7 +85,7 @@ func (s *Store) DeleteDomain(ctx context.Context, domainID int64) error {
 		}
 		err := oneRow(tx.Exec(ctx, deleteDomain, domainID))
 		if errors.Is(err, pgx.ErrNoRows) {
-			return schema.Errorf(schema.CodeConflict, "a link is on it")
+			return schema.Errorf(schema.CodeConflict, "the domain has links")
 		}
 		return err
 	})

@@ -18,33 +18,34 @@ func wrap(err error, format string, args ...any) error {
 	return schema.Errorf(codeOf(err), format+": %w", append(args, err)...)
 }
 
+// codeOf returns the code of an error of pgx, of the server or of a method of Store.
 func codeOf(err error) schema.Code {
 	var own *schema.Error
-	var answered *pgconn.PgError
+	var answer *pgconn.PgError
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return schema.CodeNotFound
 	case errors.As(err, &own):
 		return own.Code
-	case errors.Is(err, context.Canceled):
-		return schema.CodeInternal // the caller went away
-	case !errors.As(err, &answered):
-		return schema.CodeUnavailable // no answer: the connection, or the time, ran out
+	case errors.Is(err, context.Canceled): // the caller gave up
+		return schema.CodeInternal
+	case !errors.As(err, &answer): // the connection failed, or the time is over
+		return schema.CodeUnavailable
 	}
-	switch answered.Code {
+	switch answer.Code {
 	case "23505": // unique_violation
 		return schema.CodeConflict
-	case "22021": // character_not_in_repertoire: asked for a text that no row can hold, such as bytes that are not UTF-8
+	case "22021": // character_not_in_repertoire: no row can have the text, such as bytes that are not UTF-8
 		return schema.CodeNotFound
 	}
-	switch answered.Code[:2] { // classes of SQLSTATE, see PostgreSQL's appendix A
-	case "08", "53", "57", "58": // connection, resources, operator intervention, system error
+	switch answer.Code[:2] { // the class of the SQLSTATE; see PostgreSQL, appendix A
+	case "08", "53", "57", "58": // connection exception, insufficient resources, operator intervention, system error
 		return schema.CodeUnavailable
 	}
 	return schema.CodeInternal
 }
 
-// oneRow reports a statement that changed no row as pgx.ErrNoRows.
+// oneRow returns pgx.ErrNoRows for a statement that changed no row.
 func oneRow(tag pgconn.CommandTag, err error) error {
 	if err == nil && tag.RowsAffected() == 0 {
 		return pgx.ErrNoRows

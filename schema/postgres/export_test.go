@@ -2,20 +2,21 @@ package postgres
 
 import (
 	"context"
+	"io/fs"
 	"testing/fstest"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// MigrateTo brings an empty database to a version of the schema, 0 being none.
+// MigrateTo brings an empty database to a version of the schema. Version 0 leaves it empty.
 func MigrateTo(ctx context.Context, dsn string, version int64) error {
 	files := fstest.MapFS{}
-	entries, err := migrations.ReadDir("migrations")
+	entries, err := fs.ReadDir(migrations(), ".")
 	if err != nil || version == 0 {
 		return err
 	}
 	for _, entry := range entries[:version] {
-		text, err := migrations.ReadFile("migrations/" + entry.Name())
+		text, err := fs.ReadFile(migrations(), entry.Name())
 		if err != nil {
 			return err
 		}
@@ -29,7 +30,7 @@ func MigrateTo(ctx context.Context, dsn string, version int64) error {
 	return migrate(ctx, pool, files)
 }
 
-// Queries are those whose plans are tested.
+// Queries have their plans tested.
 var Queries = map[string]string{
 	"link by hash": linkByHash, "owned link": ownedLink, "page of links": linkPage, "token": tokenByDigest,
 	"domain": domainByID, "domains of a host": domainsByHost, "verified domain": verifiedDomain,

@@ -8,8 +8,6 @@ import (
 	"linkstream/schema"
 )
 
-var _ schema.LinkStore = (*Store)(nil)
-
 const (
 	selectLink = `
 	SELECT l.id, l.account_id, l.domain_id, coalesce(d.host, ''), l.hash, l.url, l.active, l.ordinal, l.created_at
@@ -18,7 +16,7 @@ const (
 	ownedLink  = selectLink + `
 	WHERE l.account_id = $1 AND l.hash = $2 AND ($3::bigint IS NULL OR l.domain_id = $3)
 	ORDER BY l.domain_id <> 0, l.ordinal LIMIT 1`
-	// A page is a range of ordinals, so the index leads straight to it; one statement sees one moment.
+	// A page is a range of ordinals, which the index finds directly. One statement reads one snapshot.
 	linkPage = `
 	SELECT a.link_count, ` + pageColumns + `
 	FROM accounts a
@@ -26,7 +24,7 @@ const (
 		AND l.ordinal > a.link_count - $2::bigint - $3::bigint AND l.ordinal <= a.link_count - $2::bigint
 	LEFT JOIN domains d ON d.id = l.domain_id
 	WHERE a.id = $1 ORDER BY l.ordinal DESC`
-	// What an empty page has in its only row can not be NULL either.
+	// An empty page is one row without a link, so every column has a value for that.
 	pageColumns = `coalesce(l.id, 0), coalesce(l.account_id, 0), coalesce(l.domain_id, 0), coalesce(d.host, ''),
 		coalesce(l.hash, ''), coalesce(l.url, ''), coalesce(l.active, false), coalesce(l.ordinal, 0),
 		coalesce(l.created_at, ` + zeroTime + `)`
@@ -52,26 +50,26 @@ func (s *Store) OwnedLink(ctx context.Context, accountID int64, hash string, dom
 
 // Links implements schema.LinkStore.
 func (s *Store) Links(ctx context.Context, accountID int64, page int64) (links []schema.Link, total int64, err error) {
-	rows, err := s.pool.Query(ctx, linkPage, accountID, skipped(page), schema.PageSize)
+	rows, err := s.pool.Query(ctx, linkPage, accountID, offset(page), schema.PageSize)
 	if err == nil {
 		links, total, err = scanPage(rows)
 	}
 	return links, total, wrap(err, "read page %d of account %d's links", page, accountID)
 }
 
-// skipped returns how many links are on the pages before page.
-func skipped(page int64) int64 {
-	const lastPage = 1 << 50 // further ones are as empty, and their ordinals would overflow
+// offset returns how many links are on the pages before page.
+func offset(page int64) int64 {
+	const lastPage = 1 << 50 // the ordinals of later pages, which are empty too, would overflow
 	return min(page-1, lastPage) * schema.PageSize
 }
 
-// scanPage scans rows of a total and pageColumns. A page has one row at least.
+// scanPage scans rows of a total and pageColumns. A page has at least one row.
 func scanPage(rows pgx.Rows) (links []schema.Link, total int64, err error) {
 	found := false
 	var link schema.Link
 	_, err = pgx.ForEachRow(rows, []any{&total, &link.ID, &link.AccountID, &link.DomainID, &link.Host, &link.Hash,
 		&link.URL, &link.Active, &link.Ordinal, &link.CreatedAt}, func() error {
-		if found = true; link.ID != 0 { // an empty page is a row without a link
+		if found = true; link.ID != 0 {
 			links = append(links, link)
 		}
 		return nil

@@ -15,11 +15,12 @@ import (
 	"linkstream/schema/groupcommit"
 )
 
-// creationLimits bound the links that are created together: those of a batch are one message to the server.
+// creationLimits bound the links that one statement creates, and the calls that wait.
 var creationLimits = groupcommit.Limits{Batch: 256, Queue: 8192, Timeout: 10 * time.Second}
 
 const (
-	// The lock on the domain's row, if it has one, keeps DeleteDomain waiting until the link is there to be seen.
+	// createLink locks the domain's row, if it is not the default domain, so that DeleteDomain waits until the link is
+	// visible.
 	createLink = `
 	WITH domain AS (SELECT 1 FROM domains WHERE id = $2 AND $2 <> 0 FOR KEY SHARE),
 		owner AS (UPDATE accounts SET link_count = link_count + 1
@@ -27,11 +28,11 @@ const (
 	INSERT INTO links (account_id, domain_id, hash, url, active, ordinal, created_at)
 	SELECT $1, $2, $3, $4, $5, link_count, $6 FROM owner
 	RETURNING id, ordinal`
-	// createLinks creates those links of its arguments, no two of which may have one hash, that nothing stands in the way
-	// of. Each statement of any node locks accounts by ID and then inserts by domain and hash, so that none waits for one
-	// that waits for it. The ordinals count on from what the account has once it is locked, which may be more than what
-	// the statement sees of it elsewhere. LIMIT leads to the index: a join would read a small table in full, and the plan
-	// outlives the time in which it is small.
+	// createLinks creates the links whose account and domain exist and whose hash is free; the links given have different
+	// hashes. Statements of all processes lock accounts in order of their IDs and then insert in order of domain and hash,
+	// so they do not deadlock. Ordinals continue from the link_count that the lock returns, which may be newer than the
+	// statement's snapshot. LIMIT makes the planner use the index: for a join it would scan a small table, and the plan
+	// stays when the table has grown.
 	createLinks = `
 	WITH wanted AS (
 			SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::boolean[], $6::timestamptz[])
@@ -53,80 +54,80 @@ const (
 
 // creation is a link to create.
 type creation struct {
-	link schema.Link
-	done bool // with the outcome that the call has; else none is known yet
+	link    schema.Link
+	decided bool // the call has its outcome; otherwise the link was not created, and the reason is not known
 }
 
-// CreateLink implements schema.LinkStore. Links that are created at the same time go to the server together. One that is
-// not among those that were created goes there again on its own, and learns what stands in its way.
+// CreateLink implements schema.LinkStore. Links that are created at the same time are inserted by one statement. A link
+// that this does not insert is inserted once more by a statement of its own, which gives the reason.
 func (s *Store) CreateLink(ctx context.Context, link *schema.Link) error {
-	made, err := s.creations.Submit(ctx, creation{link: *link})
-	if err == nil && !made.done {
-		err = s.create(ctx, &made.link)
+	created, err := s.creations.Submit(ctx, creation{link: *link})
+	if err == nil && !created.decided {
+		err = s.createOne(ctx, &created.link)
 	}
 	if err != nil {
 		return wrap(err, "create link %q on domain %d", link.Hash, link.DomainID)
 	}
-	link.ID, link.Ordinal = made.link.ID, made.link.Ordinal
+	link.ID, link.Ordinal = created.link.ID, created.link.Ordinal
 	return nil
 }
 
-// create creates one link. One statement is one transaction and one round trip; the account's row, locked by it, keeps the
-// ordinals dense.
-func (s *Store) create(ctx context.Context, link *schema.Link) error {
+// createOne creates one link by one statement, which is one transaction and one round trip. It locks the account's row,
+// which keeps the ordinals dense.
+func (s *Store) createOne(ctx context.Context, link *schema.Link) error {
 	return s.pool.QueryRow(ctx, createLink,
 		link.AccountID, link.DomainID, link.Hash, link.URL, link.Active, link.CreatedAt).
 		Scan(&link.ID, &link.Ordinal)
 }
 
-// createTogether creates what nothing stands in the way of, in one statement, too. If the server refuses that, since a
-// link of another node came in between, nothing is created, and each call does it alone.
-func (s *Store) createTogether(ctx context.Context, batch []*groupcommit.Call[creation]) error {
+// createBatch creates links by one statement. If the server rejects the statement, because another process took one of
+// the hashes after the snapshot, no link is created, and each call continues with createOne.
+func (s *Store) createBatch(ctx context.Context, batch []*groupcommit.Call[creation]) error {
 	if len(batch) == 1 {
-		batch[0].Value.done = true
-		return s.create(ctx, &batch[0].Value.link)
+		batch[0].Value.decided = true
+		return s.createOne(ctx, &batch[0].Value.link)
 	}
 	wanted := distinct(batch)
-	rows, err := s.pool.Query(ctx, createLinks, columnsOf(wanted)...)
+	rows, err := s.pool.Query(ctx, createLinks, createLinksArgs(wanted)...)
 	if err == nil {
-		var made schema.Link
-		_, err = pgx.ForEachRow(rows, []any{&made.DomainID, &made.Hash, &made.ID, &made.Ordinal}, func() error {
-			if i, found := slices.BinarySearchFunc(wanted, &made, byHash); found {
-				own := &wanted[i].Value
-				own.link.ID, own.link.Ordinal, own.done = made.ID, made.Ordinal, true
+		var row schema.Link
+		_, err = pgx.ForEachRow(rows, []any{&row.DomainID, &row.Hash, &row.ID, &row.Ordinal}, func() error {
+			if i, found := slices.BinarySearchFunc(wanted, &row, compareHash); found {
+				created := &wanted[i].Value
+				created.link.ID, created.link.Ordinal, created.decided = row.ID, row.Ordinal, true
 			}
 			return nil
 		})
 	}
-	if err == nil || !refused(err) {
+	if err == nil || !rejected(err) {
 		return err
 	}
 	for _, call := range wanted {
-		call.Value.done = false
+		call.Value.decided = false
 	}
 	return nil
 }
 
-// refused reports an answer of a server that is at work and has done nothing.
-func refused(err error) bool {
-	var answered *pgconn.PgError
-	return errors.As(err, &answered) && codeOf(err) != schema.CodeUnavailable
+// rejected reports whether a working server has rejected the statement, which has then changed nothing.
+func rejected(err error) bool {
+	var answer *pgconn.PgError
+	return errors.As(err, &answer) && codeOf(err) != schema.CodeUnavailable
 }
 
-// distinct returns calls for links of different hashes, in their order, the first one to come of each.
+// distinct returns the first call for each domain and hash, sorted by these.
 func distinct(batch []*groupcommit.Call[creation]) []*groupcommit.Call[creation] {
 	sorted := slices.Clone(batch)
-	slices.SortStableFunc(sorted, func(a, b *groupcommit.Call[creation]) int { return byHash(a, &b.Value.link) })
-	return slices.CompactFunc(sorted, func(a, b *groupcommit.Call[creation]) bool { return byHash(a, &b.Value.link) == 0 })
+	slices.SortStableFunc(sorted, func(a, b *groupcommit.Call[creation]) int { return compareHash(a, &b.Value.link) })
+	return slices.CompactFunc(sorted, func(a, b *groupcommit.Call[creation]) bool { return compareHash(a, &b.Value.link) == 0 })
 }
 
-func byHash(call *groupcommit.Call[creation], link *schema.Link) int {
-	own := &call.Value.link
-	return cmp.Or(cmp.Compare(own.DomainID, link.DomainID), strings.Compare(own.Hash, link.Hash))
+func compareHash(call *groupcommit.Call[creation], link *schema.Link) int {
+	of := &call.Value.link
+	return cmp.Or(cmp.Compare(of.DomainID, link.DomainID), strings.Compare(of.Hash, link.Hash))
 }
 
-// columnsOf returns the arguments of createLinks.
-func columnsOf(calls []*groupcommit.Call[creation]) []any {
+// createLinksArgs returns the arguments of createLinks.
+func createLinksArgs(calls []*groupcommit.Call[creation]) []any {
 	n := len(calls)
 	accounts, domains, hashes := make([]int64, n), make([]int64, n), make([]string, n)
 	urls, active, times := make([]string, n), make([]bool, n), make([]time.Time, n)

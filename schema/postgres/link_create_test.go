@@ -15,12 +15,13 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// TestNodes has several nodes create links of the same accounts, and with the same aliases, each in an order of its own.
-func TestNodes(t *testing.T) {
+// TestConcurrentStores creates links of the same accounts and with the same aliases through several stores, each in an
+// order of its own.
+func TestConcurrentStores(t *testing.T) {
 	t.Parallel()
-	const nodes, callers, each, aliases = 3, 16, 25, 60
+	const processes, callers, each, aliases = 3, 16, 25, 60
 	dsn := engines.Postgres(t)
-	var stores [nodes]*postgres.Store
+	var stores [processes]*postgres.Store
 	for i := range stores {
 		stores[i] = openLinks(t, dsn)
 	}
@@ -32,7 +33,7 @@ func TestNodes(t *testing.T) {
 	var created [len(accounts)]atomic.Int64
 	var owners [aliases]atomic.Int64
 	var group sync.WaitGroup
-	for i := range nodes * callers {
+	for i := range processes * callers {
 		group.Go(func() {
 			for n := range each {
 				owner, alias := (i+n)%len(accounts), (i*7+n*11)%aliases
@@ -40,11 +41,11 @@ func TestNodes(t *testing.T) {
 				if n%2 == 0 {
 					link.Hash = fmt.Sprintf("own-%d-%d", i, n)
 				}
-				switch err := stores[i%nodes].CreateLink(t.Context(), &link); {
+				switch err := stores[i%processes].CreateLink(t.Context(), &link); {
 				case err == nil:
 					created[owner].Add(1)
 					if n%2 == 1 && owners[alias].Add(1) > 1 {
-						t.Errorf("alias %d was given twice", alias)
+						t.Errorf("two links have alias %d", alias)
 					}
 				case n%2 == 0 || schema.ErrorCode(err) != schema.CodeConflict:
 					t.Errorf("create %q: %v", link.Hash, err)
@@ -55,7 +56,7 @@ func TestNodes(t *testing.T) {
 	group.Wait()
 	for alias := range owners {
 		if owners[alias].Load() != 1 {
-			t.Errorf("alias %d was given %d times", alias, owners[alias].Load())
+			t.Errorf("%[2]d links have alias %[1]d", alias, owners[alias].Load())
 		}
 	}
 	raw := openRaw(t, dsn)
@@ -67,23 +68,23 @@ func TestNodes(t *testing.T) {
 			FROM accounts a WHERE id = $1`, accounts[i].ID)
 		testkit.Must(t, row.Scan(&count, &links, &last))
 		if want := created[i].Load(); count != want || links != want || last != want {
-			t.Errorf("account %d: created %d, there are %d, counted %d, last ordinal %d", i, want, links, count, last)
+			t.Errorf("account %d: %d links created, %d in the table, link_count %d, last ordinal %d", i, want, links, count, last)
 		}
 	}
 }
 
-// noticed is a context that tells when a call waits for its end, too.
-type noticed struct {
+// watchedContext reports when a call begins to wait on it.
+type watchedContext struct {
 	context.Context
 	waits *atomic.Bool
 }
 
-func (n noticed) Done() <-chan struct{} {
-	n.waits.Store(true)
-	return n.Context.Done()
+func (c watchedContext) Done() <-chan struct{} {
+	c.waits.Store(true)
+	return c.Context.Done()
 }
 
-// holdLink inserts a link that nobody sees before raw commits it. Who inserts the same hash waits for that.
+// holdLink inserts a link in a transaction of raw. Inserting the same hash waits until that ends.
 func holdLink(t *testing.T, dsn string, accountID int64, hash string, ordinal int64) (raw *pgx.Conn) {
 	t.Helper()
 	raw = openRaw(t, dsn)
@@ -93,18 +94,18 @@ func holdLink(t *testing.T, dsn string, accountID int64, hash string, ordinal in
 	return raw
 }
 
-// awaitWaiter waits until another connection waits for what raw has begun.
+// awaitWaiter waits until another connection waits for the transaction of raw.
 func awaitWaiter(t *testing.T, watch, raw *pgx.Conn) {
 	t.Helper()
-	testkit.Eventually(t, "a connection waits for the other program", func() (waits bool) {
+	testkit.Eventually(t, "a connection waits for the transaction", func() (waits bool) {
 		row := watch.QueryRow(t.Context(), `SELECT EXISTS (SELECT 1 FROM pg_stat_activity
 			WHERE datname = current_database() AND $1::integer = ANY (pg_blocking_pids(pid)))`, raw.PgConn().PID())
 		return row.Scan(&waits) == nil && waits
 	})
 }
 
-// TestRefusal has links of another program come in between a batch's look at the table and its insert.
-func TestRefusal(t *testing.T) {
+// TestRejectedBatch lets another process take hashes between the snapshot of a batch and its insert.
+func TestRejectedBatch(t *testing.T) {
 	t.Parallel()
 	dsn := engines.Postgres(t)
 	links, watch := openLinks(t, dsn), openRaw(t, dsn)
@@ -113,19 +114,19 @@ func TestRefusal(t *testing.T) {
 		account.CreatedAt = time.Now()
 		testkit.Must(t, links.CreateAccount(t.Context(), account))
 	}
-	hashes := []string{"first", "of-batch", "own-1", "own-2", "own-3"}
+	hashes := []string{"taken-first", "taken-in-batch", "free-1", "free-2", "free-3"}
 	first, second := holdLink(t, dsn, others.ID, hashes[0], 1), holdLink(t, dsn, others.ID, hashes[1], 2)
 	errs, created := make([]error, len(hashes)), make([]schema.Link, len(hashes))
 	var group sync.WaitGroup
 	for i, hash := range hashes {
-		ctx := noticed{t.Context(), new(atomic.Bool)}
+		ctx := watchedContext{t.Context(), new(atomic.Bool)}
 		group.Go(func() {
 			created[i] = schema.Link{AccountID: mine.ID, Hash: hash, CreatedAt: time.Now()}
 			errs[i] = links.CreateLink(ctx, &created[i])
 		})
 		testkit.Eventually(t, "the call waits", ctx.waits.Load)
 		if i == 0 {
-			awaitWaiter(t, watch, first) // by itself: what comes now gathers
+			awaitWaiter(t, watch, first) // the first call is a batch of its own, and the others form the next one
 		}
 	}
 	exec(t, first, "COMMIT")
@@ -149,18 +150,18 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-func TestCrowd(t *testing.T) {
+func TestBlockedServer(t *testing.T) {
 	t.Parallel()
 	dsn := engines.Postgres(t)
 	links, raw := openLinks(t, dsn), openRaw(t, dsn)
 	owner := schema.Account{Email: "a@example.org", CreatedAt: time.Now()}
 	testkit.Must(t, links.CreateAccount(t.Context(), &owner))
-	t.Run("calls that wait for a server that does not answer end with their contexts, as unavailable", func(t *testing.T) {
+	t.Run("calls that wait for a blocked server end with their contexts, as unavailable", func(t *testing.T) {
 		const patience = 300 * time.Millisecond
 		exec(t, raw, "BEGIN; LOCK TABLE accounts")
-		var crowd sync.WaitGroup
+		var callers sync.WaitGroup
 		for i := range 100 {
-			crowd.Go(func() {
+			callers.Go(func() {
 				ctx, cancel := context.WithTimeout(t.Context(), patience)
 				defer cancel()
 				begin := time.Now()
@@ -171,9 +172,9 @@ func TestCrowd(t *testing.T) {
 				}
 			})
 		}
-		crowd.Wait()
+		callers.Wait()
 	})
-	t.Run("links are created again once it answers", func(t *testing.T) {
+	t.Run("links are created once it answers again", func(t *testing.T) {
 		exec(t, raw, "ROLLBACK")
 		link := schema.Link{AccountID: owner.ID, Hash: "hash", CreatedAt: time.Now()}
 		testkit.Must(t, links.CreateLink(t.Context(), &link))

@@ -22,7 +22,7 @@ func openLinks(t testing.TB, dsn string) *postgres.Store {
 	return links
 }
 
-// openRaw connects to a database as another program might.
+// openRaw connects to a database without the store.
 func openRaw(t testing.TB, dsn string) *pgx.Conn {
 	t.Helper()
 	raw, err := pgx.Connect(t.Context(), dsn)
@@ -38,8 +38,8 @@ func exec(t testing.TB, raw *pgx.Conn, statement string, args ...any) {
 	}
 }
 
-// with returns dsn with another parameter.
-func with(t testing.TB, dsn, name, value string) string {
+// withParameter returns dsn with another parameter.
+func withParameter(t testing.TB, dsn, name, value string) string {
 	t.Helper()
 	u, err := url.Parse(dsn)
 	testkit.Must(t, err)
@@ -49,37 +49,32 @@ func with(t testing.TB, dsn, name, value string) string {
 	return u.String()
 }
 
-// fresh returns a storetest.Open: each store has a schema of its own in one database, which is made much faster than a
-// database is.
-func fresh(t *testing.T) storetest.Open[storetest.LinkStores] {
+// openFresh returns a storetest.Open. Each store has its own schema in one database, because creating a schema is much
+// faster than creating a database.
+func openFresh(t *testing.T) storetest.Open[schema.Database] {
 	database := engines.Postgres(t)
 	raw := openRaw(t, database)
-	return func(t *testing.T) (storetest.LinkStores, func() storetest.LinkStores) {
+	return func(t *testing.T) (schema.Database, func() schema.Database) {
 		name := enginetest.Name()
 		exec(t, raw, "CREATE SCHEMA "+name)
-		dsn := with(t, database, "search_path", name)
+		dsn := withParameter(t, database, "search_path", name)
 		links := openLinks(t, dsn)
-		return links, func() storetest.LinkStores {
+		return links, func() schema.Database {
 			testkit.Must(t, links.Close())
 			return openLinks(t, dsn)
 		}
 	}
 }
 
-func TestLinks(t *testing.T) {
+func TestStore(t *testing.T) {
 	t.Parallel()
-	storetest.TestLinkStores(t, fresh(t))
-}
-
-func TestRates(t *testing.T) {
-	t.Parallel()
-	storetest.TestRateStore(t, fresh(t))
+	storetest.TestDatabase(t, openFresh(t))
 }
 
 func TestUnstorableText(t *testing.T) {
 	t.Parallel()
 	links := openLinks(t, engines.Postgres(t))
-	for _, text := range []string{"\xff.example.org", "a\x00b", "\xed\xa0\x80"} { // as a Host header may have it
+	for _, text := range []string{"\xff.example.org", "a\x00b", "\xed\xa0\x80"} { // as a Host header may have them
 		t.Run("is not found", func(t *testing.T) {
 			if _, err := links.VerifiedDomain(t.Context(), text); schema.ErrorCode(err) != schema.CodeNotFound {
 				t.Errorf("%q as host: got error %v", text, err)

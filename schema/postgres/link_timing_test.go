@@ -17,7 +17,7 @@ import (
 
 const longURL = "https://example.org/a/path/of/some/length?with=a&few=parameters"
 
-// linksToCreate returns a store with an account, and a pool of as many connections to the same database.
+// linksToCreate returns a store with an account, and a pool with as many connections to the same database.
 func linksToCreate(b *testing.B) (links *postgres.Store, raw *pgxpool.Pool, accountID int64) {
 	b.Helper()
 	dsn := engines.Postgres(b)
@@ -30,7 +30,7 @@ func linksToCreate(b *testing.B) (links *postgres.Store, raw *pgxpool.Pool, acco
 	return links, raw, owner.ID
 }
 
-// insertBare inserts the row that CreateLink inserts, with an ordinal that is known without asking.
+// insertBare inserts the row that CreateLink inserts, with an ordinal that does not depend on the account.
 func insertBare(b *testing.B, raw *pgxpool.Pool, accountID, n int64) {
 	var id int64
 	err := raw.QueryRow(b.Context(), `
@@ -47,7 +47,7 @@ func createLink(b *testing.B, links *postgres.Store, accountID, n int64) {
 	}
 }
 
-// BenchmarkCreateLink takes turns with a bare INSERT of the same row, so that both meet the same disk.
+// BenchmarkCreateLink alternates with a bare INSERT of the same row, so that both use the disk under the same load.
 func BenchmarkCreateLink(b *testing.B) {
 	links, raw, accountID := linksToCreate(b)
 	var created, bare time.Duration
@@ -66,7 +66,7 @@ func BenchmarkCreateLink(b *testing.B) {
 	b.ReportMetric(float64(created)/float64(bare), "ratio")
 }
 
-// BenchmarkCreateLinkParallel has all links belong to one account, whose row a batch of them locks until its commit.
+// BenchmarkCreateLinkParallel creates the links of one account, whose row each batch locks until its commit.
 func BenchmarkCreateLinkParallel(b *testing.B) {
 	links, raw, accountID := linksToCreate(b)
 	var n atomic.Int64

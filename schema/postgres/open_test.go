@@ -17,7 +17,7 @@ import (
 
 func TestOpen(t *testing.T) {
 	t.Parallel()
-	t.Run("migrates once, however many nodes open an empty database", func(t *testing.T) {
+	t.Run("several processes migrate an empty database once", func(t *testing.T) {
 		dsn := engines.Postgres(t)
 		var group sync.WaitGroup
 		for range 8 {
@@ -38,22 +38,22 @@ func TestOpen(t *testing.T) {
 			t.Fatalf("%d versions were applied, %d more than once, error %v", versions, twice, err)
 		}
 	})
-	t.Run("makes do with one connection", func(t *testing.T) {
-		openLinks(t, with(t, engines.Postgres(t), "pool_max_conns", "1"))
+	t.Run("one connection is enough", func(t *testing.T) {
+		openLinks(t, withParameter(t, engines.Postgres(t), "pool_max_conns", "1"))
 	})
-	t.Run("refuses a database of a newer program", func(t *testing.T) {
+	t.Run("rejects a database of a newer program", func(t *testing.T) {
 		dsn := engines.Postgres(t)
 		openLinks(t, dsn)
 		exec(t, openRaw(t, dsn), `INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, true)`)
 		_, err := postgres.Open(t.Context(), postgres.Config{DSN: dsn})
 		testkit.WantError(t, err, schema.CodeInternal, "version 99, made by a newer linkstream")
 	})
-	t.Run("refuses a DSN that cannot be read, and keeps its password", func(t *testing.T) {
+	t.Run("rejects a malformed DSN without showing its password", func(t *testing.T) {
 		_, err := postgres.Open(t.Context(), postgres.Config{DSN: "postgres://user:s3cret@127.0.0.1:port/database"})
 		testkit.WantError(t, err, schema.CodeInternal, "Postgres DSN")
 		wantNoPassword(t, err)
 	})
-	t.Run("gives up with its context", func(t *testing.T) {
+	t.Run("ends with its context", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, err := postgres.Open(ctx, postgres.Config{DSN: engines.Postgres(t)}); !errors.Is(err, context.Canceled) {
@@ -75,9 +75,9 @@ func TestOpenOverTLS(t *testing.T) {
 	engine := enginetest.Own(t, testengines.StartPostgres)
 	ours, _ := enginetest.Certificate(t)
 	secure := func(authority string) string {
-		return with(t, with(t, engine.Addr, "sslmode", "verify-full"), "sslrootcert", authority)
+		return withParameter(t, withParameter(t, engine.Addr, "sslmode", "verify-full"), "sslrootcert", authority)
 	}
-	t.Run("opens a server whose certificate is from the authority", func(t *testing.T) {
+	t.Run("trusts a server whose certificate is from the authority", func(t *testing.T) {
 		links := openLinks(t, secure(engine.CertFile))
 		if _, err := links.Link(t.Context(), 0, "abc"); schema.ErrorCode(err) != schema.CodeNotFound {
 			t.Errorf("got error %v", err)
@@ -86,10 +86,10 @@ func TestOpenOverTLS(t *testing.T) {
 		row := openRaw(t, secure(engine.CertFile)).QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_ssl
 			JOIN pg_stat_activity USING (pid) WHERE backend_type = 'client backend' AND NOT ssl`)
 		if err := row.Scan(&plain); err != nil || plain != 0 {
-			t.Errorf("%d connections are not secure, error %v", plain, err)
+			t.Errorf("%d connections without TLS, error %v", plain, err)
 		}
 	})
-	t.Run("refuses one of another authority, and says so", func(t *testing.T) {
+	t.Run("rejects the certificate of another authority, and says so", func(t *testing.T) {
 		_, err := postgres.Open(t.Context(), postgres.Config{DSN: secure(ours)})
 		testkit.WantError(t, err, schema.CodeUnavailable, "certificate signed by unknown authority")
 	})

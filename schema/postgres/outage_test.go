@@ -35,7 +35,7 @@ func TestOutage(t *testing.T) {
 		testkit.Must(t, engine.Start(t.Context()))
 		awaitAnswer(t, links)
 	})
-	t.Run("links that were answered survive a kill, and leave no gap in ordinals", func(t *testing.T) {
+	t.Run("links that were created survive a kill, without gaps in the ordinals", func(t *testing.T) {
 		created := createUntil(t, links, owner.ID, engine.Kill)
 		testkit.Must(t, engine.Start(t.Context()))
 		awaitAnswer(t, links)
@@ -57,7 +57,7 @@ func TestOutage(t *testing.T) {
 	})
 }
 
-// callsOf returns a call of each kind.
+// callsOf returns calls of the methods by name.
 func callsOf(links *postgres.Store, accountID int64) map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
 		"CreateLink": func(ctx context.Context) error {
@@ -104,8 +104,8 @@ func awaitAnswer(t *testing.T, links *postgres.Store) {
 	})
 }
 
-// createUntil creates links from several goroutines, and ends the server under them. It returns those that were
-// answered.
+// createUntil creates links from several goroutines while end stops the server. It returns those whose creation
+// succeeded.
 func createUntil(t *testing.T, links *postgres.Store, accountID int64, end func() error) []schema.Link {
 	t.Helper()
 	const atLeast, callers = 1000, 32
@@ -135,7 +135,7 @@ func createUntil(t *testing.T, links *postgres.Store, accountID int64, end func(
 	select {
 	case <-enough:
 	case <-time.After(20 * time.Second):
-		t.Error("no links are created")
+		t.Error("links are not created fast enough")
 	}
 	if err := end(); err != nil {
 		t.Error(err)

@@ -33,39 +33,39 @@ func TestQueryPlans(t *testing.T) {
 	exec(t, raw, `INSERT INTO links (account_id, domain_id, hash, url, active, ordinal, created_at)
 		SELECT 2 + i % 5000, 0, 'other-' || i, '', true, i, now() FROM generate_series(1, 10000) i`)
 	exec(t, raw, "ANALYZE links")
-	exec(t, raw, "SET plan_cache_mode = force_generic_plan") // one that holds for any arguments
+	exec(t, raw, "SET plan_cache_mode = force_generic_plan") // a plan for any arguments
 	for name, query := range postgres.Queries {
-		t.Run(name+" is found by an index, however many rows there are", func(t *testing.T) {
+		t.Run(name+" is found by an index", func(t *testing.T) {
 			plan := explain(t, raw, name, query)
 			if strings.Contains(plan, "Seq Scan") {
-				t.Fatalf("a table is read in full:\n%s", plan)
+				t.Fatalf("a table is scanned:\n%s", plan)
 			}
 		})
 	}
-	t.Run("few old attempts are read of many, and the new one is found by its key", func(t *testing.T) {
+	t.Run("the attempt statement reads 16 of many old rows, and finds the new one by its key", func(t *testing.T) {
 		plan := explain(t, raw, "attempt", postgres.Queries["attempt"])
 		few := regexp.MustCompile(`Index Scan using attempts_pkey .*actual rows=16 .*\n\s*Index Cond: \(begins_at < `)
 		if !few.MatchString(plan) || !strings.Contains(plan, "Conflict Arbiter Indexes: attempts_pkey") {
 			t.Fatalf("attempts are not found by their key:\n%s", plan)
 		}
 	})
-	t.Run("a search reads the account's links alone", func(t *testing.T) {
+	t.Run("a search reads only the account's links", func(t *testing.T) {
 		plan := explain(t, raw, "search", postgres.Queries["search"])
 		if !regexp.MustCompile(`on links .*\n(.*\n)?\s*(Recheck|Index) Cond: \(account_id = \$1\)\n`).MatchString(plan) {
 			t.Fatalf("links of other accounts are read:\n%s", plan)
 		}
 	})
-	t.Run("a page of links is one range of an index, of which the page's rows alone are read", func(t *testing.T) {
+	t.Run("a page of links is a range of an index, and only the page's rows are read", func(t *testing.T) {
 		plan := explain(t, raw, "page of links", postgres.Queries["page of links"])
 		ranged := regexp.MustCompile(`links_account_id_ordinal_key .*actual rows=20 .*\n` +
 			`\s*Index Cond: \(.*account_id = .* AND \(ordinal > .*\) AND \(ordinal <= `)
 		if !ranged.MatchString(plan) {
-			t.Fatalf("the page is not a range:\n%s", plan)
+			t.Fatalf("the page is not a range of the index:\n%s", plan)
 		}
 	})
 }
 
-// fill gives each table n rows, all links to account 1, and the planner its statistics.
+// fill inserts n rows into each table, with all links for account 1, and updates the planner's statistics.
 func fill(t testing.TB, raw *pgx.Conn, n int) {
 	t.Helper()
 	for _, statement := range []string{
@@ -93,7 +93,7 @@ func explain(t *testing.T, raw *pgx.Conn, name, query string) (plan string) {
 	statement := strings.ReplaceAll(name, " ", "_")
 	exec(t, raw, "PREPARE "+statement+" AS "+query)
 	defer exec(t, raw, "DEALLOCATE "+statement)
-	exec(t, raw, "BEGIN") // of the statements that write nothing stays
+	exec(t, raw, "BEGIN") // rolled back, because some statements write
 	defer exec(t, raw, "ROLLBACK")
 	rows, err := raw.Query(t.Context(), "EXPLAIN (ANALYZE, TIMING OFF) EXECUTE "+statement+"("+queryArgs[name]+")")
 	testkit.Must(t, err)

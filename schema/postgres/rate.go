@@ -10,9 +10,8 @@ import (
 	"linkstream/schema"
 )
 
-var _ schema.RateStore = (*Store)(nil)
-
-// countLease returns no row if a later window has begun.
+// countLease returns no row if the token has a later window, unless that is later than $3: the clock that
+// named it was wrong.
 const countLease = `
 	INSERT INTO rate_windows AS r (token_id, begins_at, leases) VALUES ($1, $2, 1)
 	ON CONFLICT (token_id) DO UPDATE SET

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// In collation C lower knows ASCII letters alone. One pass over the account's links finds page and total.
+	// With collation C, lower changes ASCII letters only. One pass over the account's links finds the page and the total.
 	searchLinks = `
 	WITH found AS MATERIALIZED (
 		SELECT ordinal FROM links
@@ -29,12 +29,12 @@ const (
 func (s *Store) SearchLinks(
 	ctx context.Context, accountID int64, query string, page int64,
 ) (links []schema.Link, total int64, err error) {
-	rows, err := s.pool.Query(ctx, searchLinks, accountID, skipped(page), schema.PageSize, query)
+	rows, err := s.pool.Query(ctx, searchLinks, accountID, offset(page), schema.PageSize, query)
 	if err == nil {
 		links, total, err = scanPage(rows)
 	}
 	err = wrap(err, "search page %d of account %d's links", page, accountID)
-	if schema.ErrorCode(err) == schema.CodeNotFound { // a text that no link can have, such as bytes that are not UTF-8
+	if schema.ErrorCode(err) == schema.CodeNotFound { // no link can have the text
 		return nil, 0, nil
 	}
 	return links, total, err

@@ -9,8 +9,6 @@ import (
 	"linkstream/schema"
 )
 
-var _ schema.SessionStore = (*Store)(nil)
-
 const (
 	sessionColumns  = `s.id, s.account_id, s.digest, s.user_agent, s.created_at, s.seen_at, s.expires_at`
 	sessionByDigest = `
@@ -22,7 +20,7 @@ const (
 	WHERE s.account_id = $1 AND s.expires_at > $2 ORDER BY s.seen_at DESC, s.id DESC`
 )
 
-// scanSession scans sessionColumns, and into more what stands behind them.
+// scanSession scans sessionColumns, and the columns after them into more.
 func scanSession(row pgx.Row, more ...any) (session schema.Session, err error) {
 	var digest []byte
 	err = row.Scan(append([]any{&session.ID, &session.AccountID, &digest, &session.UserAgent, &session.CreatedAt,
@@ -33,7 +31,8 @@ func scanSession(row pgx.Row, more ...any) (session schema.Session, err error) {
 
 // CreateSession implements schema.SessionStore.
 func (s *Store) CreateSession(ctx context.Context, session *schema.Session, passwordHash string) error {
-	// The lock is waited for by SetPassword, which then sees the session, or waits for SetPassword's, and sees the hash.
+	// FOR SHARE orders this statement and SetPassword: either SetPassword waits and then ends the session, or this statement
+	// waits and then finds another hash.
 	err := s.pool.QueryRow(ctx, `
 		WITH expired AS (DELETE FROM sessions WHERE account_id = $1 AND expires_at <= $4),
 		account AS (SELECT id FROM accounts WHERE id = $1 AND password_hash = $7 FOR SHARE)

@@ -9,8 +9,6 @@ import (
 	"linkstream/schema"
 )
 
-var _ schema.TokenStore = (*Store)(nil)
-
 // CreateToken implements schema.TokenStore.
 func (s *Store) CreateToken(ctx context.Context, token *schema.Token) error {
 	id, err := insertToken(ctx, s.pool, token.AccountID, token)
@@ -21,13 +19,13 @@ func (s *Store) CreateToken(ctx context.Context, token *schema.Token) error {
 	return nil
 }
 
-// querier is the pool, where each statement is a transaction of its own, or a transaction.
+// querier is the pool, where each statement is its own transaction, or a transaction.
 type querier interface {
 	QueryRow(ctx context.Context, query string, args ...any) pgx.Row
 }
 
-func insertToken(ctx context.Context, in querier, accountID int64, token *schema.Token) (id int64, err error) {
-	err = in.QueryRow(ctx, `
+func insertToken(ctx context.Context, db querier, accountID int64, token *schema.Token) (id int64, err error) {
+	err = db.QueryRow(ctx, `
 		INSERT INTO tokens (account_id, name, prefix, digest, created_at, used_at, revoked_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id`,
 		accountID, token.Name, token.Prefix, token.Digest[:], token.CreatedAt, nullIfZero(token.UsedAt),
@@ -44,7 +42,7 @@ const (
 	WHERE t.digest = $1 AND t.revoked_at IS NULL`
 	tokensOfAccount = `
 	SELECT ` + tokenColumns + ` FROM tokens t WHERE t.account_id = $1 AND t.revoked_at IS NULL ORDER BY t.id DESC`
-	// Rows are locked in the order of their IDs, so that calls that have several in common do not deadlock.
+	// Rows are locked in order of their IDs, so that calls with several tokens in common do not deadlock.
 	useTokens = `
 	WITH used AS (SELECT * FROM unnest($1::bigint[], $2::timestamptz[]) AS u (id, at)),
 		locked AS (SELECT id FROM tokens WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE)
@@ -52,7 +50,7 @@ const (
 	WHERE t.id = locked.id AND (t.used_at IS NULL OR t.used_at < used.at)`
 )
 
-// scanToken scans tokenColumns, and into more what stands behind them.
+// scanToken scans tokenColumns, and the columns after them into more.
 func scanToken(row pgx.Row, more ...any) (token schema.Token, err error) {
 	var digest []byte
 	err = row.Scan(append([]any{&token.ID, &token.AccountID, &token.Name, &token.Prefix, &digest, &token.CreatedAt,
@@ -93,5 +91,5 @@ func (s *Store) UseTokens(ctx context.Context, usedAt map[int64]time.Time) error
 		ids, times = append(ids, id), append(times, at)
 	}
 	_, err := s.pool.Exec(ctx, useTokens, ids, times)
-	return wrap(err, "note the use of %d tokens", len(usedAt))
+	return wrap(err, "record the use of %d tokens", len(usedAt))
 }

@@ -7,8 +7,6 @@ import (
 	"linkstream/schema"
 )
 
-var _ schema.AccountStore = (*Store)(nil)
-
 const accountByEmail = `SELECT id, email, password_hash, suspended, created_at FROM accounts WHERE email = ?`
 
 // CreateAccount implements schema.AccountStore.
@@ -21,9 +19,9 @@ func (s *Store) CreateAccount(ctx context.Context, account *schema.Account) erro
 	return nil
 }
 
-func insertAccount(ctx context.Context, in execer, account *schema.Account) (id int64, err error) {
-	return insertedID(in.ExecContext(ctx, `INSERT INTO accounts (email, password_hash, suspended, created_at)
-		VALUES (?, ?, ?, ?)`, account.Email, account.PasswordHash, account.Suspended, millis{&account.CreatedAt}))
+func insertAccount(ctx context.Context, db execer, account *schema.Account) (id int64, err error) {
+	return insertedID(db.ExecContext(ctx, `INSERT INTO accounts (email, password_hash, suspended, created_at)
+		VALUES (?, ?, ?, ?)`, account.Email, account.PasswordHash, account.Suspended, unixMillis{&account.CreatedAt}))
 }
 
 // CreateFirstAccount implements schema.AccountStore.
@@ -36,7 +34,7 @@ func (s *Store) CreateFirstAccount(ctx context.Context, account *schema.Account,
 			return err
 		}
 		if exists {
-			return schema.Errorf(schema.CodeConflict, "there is an account already")
+			return schema.Errorf(schema.CodeConflict, "an account exists")
 		}
 		if accountID, err = insertAccount(ctx, tx, account); err != nil {
 			return err
@@ -54,7 +52,7 @@ func (s *Store) CreateFirstAccount(ctx context.Context, account *schema.Account,
 // AccountByEmail implements schema.AccountStore.
 func (s *Store) AccountByEmail(ctx context.Context, email string) (account schema.Account, err error) {
 	err = s.db.read.QueryRowContext(ctx, accountByEmail, email).
-		Scan(&account.ID, &account.Email, &account.PasswordHash, &account.Suspended, millis{&account.CreatedAt})
+		Scan(&account.ID, &account.Email, &account.PasswordHash, &account.Suspended, unixMillis{&account.CreatedAt})
 	return account, wrap(err, "read account %q", email)
 }
 

@@ -4,16 +4,12 @@ import (
 	"context"
 	"database/sql"
 	"time"
-
-	"linkstream/schema"
 )
 
-var _ schema.AttemptStore = (*Store)(nil)
-
 const (
-	// forgetAttempts deletes some old rows: more than the one that a call may add, so that they become fewer, and few
-	// enough that no other write waits long.
-	forgetAttempts = `
+	// deleteAttempts deletes up to 16 old rows: more than the one that a call may add, so that their number falls, and few
+	// enough that other writes do not wait long.
+	deleteAttempts = `
 	DELETE FROM attempts WHERE (begins_at, key) IN
 		(SELECT begins_at, key FROM attempts WHERE begins_at < ? ORDER BY begins_at LIMIT 16)`
 	countAttempt = `
@@ -26,10 +22,10 @@ const (
 func (s *Store) CountAttempt(ctx context.Context, key [32]byte, window time.Time) (attempts int64, err error) {
 	old := window.Add(-time.Hour)
 	err = s.db.update(ctx, func(tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, forgetAttempts, millis{&old}); err != nil {
+		if _, err := tx.ExecContext(ctx, deleteAttempts, unixMillis{&old}); err != nil {
 			return err
 		}
-		return tx.QueryRowContext(ctx, countAttempt, millis{&window}, key[:]).Scan(&attempts)
+		return tx.QueryRowContext(ctx, countAttempt, unixMillis{&window}, key[:]).Scan(&attempts)
 	})
 	return attempts, wrap(err, "count attempt")
 }

@@ -4,65 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"io/fs"
 
 	"linkstream/schema"
 )
-
-// ClickStore counts clicks. All methods may be called concurrently; batches are inserted one after the other.
-type ClickStore struct {
-	db                                      *database
-	counters, totals, sources, owned, marks *upsert
-	free                                    chan *sums // holds the one there is while no batch is being inserted
-}
-
-var (
-	_ schema.ClickStore  = (*ClickStore)(nil)
-	_ schema.ReportStore = (*ClickStore)(nil)
-)
-
-// OpenClickStore opens or creates the file at path and brings it up to date. Its folder must exist.
-func OpenClickStore(ctx context.Context, path string) (*ClickStore, error) {
-	files, err := fs.Sub(migrations, "migrations/clicks")
-	if err != nil {
-		return nil, err
-	}
-	// NORMAL does not sync the log at each commit. A power loss may undo the last batches, but whole and in order: the
-	// positions go back with the counts, and what followed them is read from the topic again.
-	db, err := openFile(ctx, path, "NORMAL", files)
-	if err != nil {
-		return nil, err
-	}
-	c := &ClickStore{db: db, free: make(chan *sums, 1)}
-	c.free <- newSums()
-	if err := c.prepare(ctx); err != nil {
-		return nil, errors.Join(wrap(err, "prepare statements of %q", path), db.close())
-	}
-	return c, nil
-}
-
-func (c *ClickStore) prepare(ctx context.Context) (err error) {
-	const addTotal = "total = total + excluded.total"
-	for _, into := range []struct {
-		upsert       **upsert
-		table, merge string
-	}{
-		{&c.counters, "counters (link_id, day, device, browser, total)", addTotal},
-		{&c.totals, "totals (link_id, total)", addTotal},
-		{&c.sources, "sources (link_id, kind, day, name, total)", addTotal},
-		{&c.owned, "owned (account_id, day, link_id, people, bots)",
-			"people = people + excluded.people, bots = bots + excluded.bots"},
-		{&c.marks, "marks (partition, incarnation, lane, seq)", "seq = max(seq, excluded.seq)"},
-	} {
-		if *into.upsert, err = prepareUpsert(ctx, c.db.write, into.table, into.merge); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Close closes the store. Calls that come later fail; those under way may fail or succeed.
-func (c *ClickStore) Close() error { return c.db.close() }
 
 const (
 	position  = `SELECT next FROM positions WHERE partition = ?`
@@ -73,11 +17,11 @@ const (
 func (c *ClickStore) Position(ctx context.Context, partition int) (schema.Position, error) {
 	at := schema.Position{Marks: map[schema.Lane]uint64{}}
 	err := c.db.view(ctx, func(tx *sql.Tx) (err error) {
-		if at.Next, err = nextOffset(ctx, tx, partition); err != nil {
+		if at.Next, err = readNext(ctx, tx, partition); err != nil {
 			return err
 		}
 		rows, err := tx.QueryContext(ctx, laneMarks, partition)
-		return each(rows, err, func() error {
+		return forEachRow(rows, err, func() error {
 			var incarnation sql.RawBytes
 			var lane schema.Lane
 			var seq int64
@@ -90,12 +34,12 @@ func (c *ClickStore) Position(ctx context.Context, partition int) (schema.Positi
 	return at, wrap(err, "read position of partition %d", partition)
 }
 
-func nextOffset(ctx context.Context, tx *sql.Tx, partition int) (offset int64, err error) {
-	err = tx.QueryRowContext(ctx, position, partition).Scan(&offset)
+func readNext(ctx context.Context, tx *sql.Tx, partition int) (next int64, err error) {
+	err = tx.QueryRowContext(ctx, position, partition).Scan(&next)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, nil
 	}
-	return offset, err
+	return next, err
 }
 
 // InsertClicks implements schema.ClickStore.
@@ -105,27 +49,27 @@ func (c *ClickStore) InsertClicks(ctx context.Context, batch *schema.ClickBatch)
 }
 
 func (c *ClickStore) insert(ctx context.Context, batch *schema.ClickBatch) error {
-	var s *sums
+	var a *aggregate
 	select {
-	case s = <-c.free:
-		defer func() { c.free <- s }()
+	case a = <-c.idle:
+		defer func() { c.idle <- a }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	s.add(batch)
+	a.fill(batch)
 	return c.db.update(ctx, func(tx *sql.Tx) error {
-		// The transaction has the write lock, so the position stays as it is read until the commit.
-		next, err := nextOffset(ctx, tx, batch.Partition)
+		// The transaction holds the write lock, so the position does not change until the commit.
+		next, err := readNext(ctx, tx, batch.Partition)
 		if err != nil {
 			return err
 		}
 		if next != batch.Base {
 			return schema.Errorf(schema.CodeConflict, "the partition is at offset %d", next)
 		}
-		if err := c.insertSums(ctx, tx, s); err != nil {
+		if err := c.insertCounts(ctx, tx, a); err != nil {
 			return err
 		}
-		if err := c.insertMarks(ctx, tx, batch.Partition, s); err != nil {
+		if err := c.insertMarks(ctx, tx, batch.Partition, a.marks); err != nil {
 			return err
 		}
 		_, err = tx.ExecContext(ctx, `INSERT INTO positions (partition, next) VALUES (?, ?)
@@ -134,73 +78,73 @@ func (c *ClickStore) insert(ctx context.Context, batch *schema.ClickBatch) error
 	})
 }
 
-func (c *ClickStore) insertSums(ctx context.Context, tx *sql.Tx, s *sums) error {
-	if err := c.insertCounters(ctx, tx, s.counters.sorted); err != nil {
+func (c *ClickStore) insertCounts(ctx context.Context, tx *sql.Tx, a *aggregate) error {
+	if err := c.insertCounters(ctx, tx, a.counters.sorted); err != nil {
 		return err
 	}
 	sources := c.sources.begin(ctx, tx)
-	for _, sum := range s.sources.sorted {
-		of := sum.key
-		if err := sources.add(ctx, of.link, int64(of.kind), of.day, of.name, sum.clicks); err != nil {
+	for _, row := range a.sources.sorted {
+		key := row.key
+		if err := sources.add(ctx, key.link, int64(key.kind), key.day, key.name, row.clicks); err != nil {
 			return err
 		}
 	}
-	if err := sources.end(ctx); err != nil {
+	if err := sources.flush(ctx); err != nil {
 		return err
 	}
-	return c.insertOwned(ctx, tx, s.owned.sorted)
+	return c.insertOwned(ctx, tx, a.owned.sorted)
 }
 
-func (c *ClickStore) insertCounters(ctx context.Context, tx *sql.Tx, sorted []sum[counter]) error {
+func (c *ClickStore) insertCounters(ctx context.Context, tx *sql.Tx, sorted []count[counterKey]) error {
 	counters, totals := c.counters.begin(ctx, tx), c.totals.begin(ctx, tx)
-	total := int64(0) // of the link so far: its counters stand side by side
-	for i, sum := range sorted {
-		of := sum.key
-		if err := counters.add(ctx, of.link, of.day, string(of.device), of.browser, sum.clicks); err != nil {
+	total := int64(0) // of the link, whose counters are neighbours
+	for i, row := range sorted {
+		key := row.key
+		if err := counters.add(ctx, key.link, key.day, string(key.device), key.browser, row.clicks); err != nil {
 			return err
 		}
-		total += sum.clicks
-		if i+1 < len(sorted) && sorted[i+1].key.link == of.link {
+		total += row.clicks
+		if i+1 < len(sorted) && sorted[i+1].key.link == key.link {
 			continue
 		}
-		if err := totals.add(ctx, of.link, total); err != nil {
+		if err := totals.add(ctx, key.link, total); err != nil {
 			return err
 		}
 		total = 0
 	}
-	if err := counters.end(ctx); err != nil {
+	if err := counters.flush(ctx); err != nil {
 		return err
 	}
-	return totals.end(ctx)
+	return totals.flush(ctx)
 }
 
-func (c *ClickStore) insertOwned(ctx context.Context, tx *sql.Tx, sorted []sum[owned]) error {
+func (c *ClickStore) insertOwned(ctx context.Context, tx *sql.Tx, sorted []count[ownedKey]) error {
 	rows := c.owned.begin(ctx, tx)
-	people, bots := int64(0), int64(0) // of the row so far: its sums stand side by side
-	for i, sum := range sorted {
-		of := sum.key
-		if of.bot {
-			bots += sum.clicks
+	people, bots := int64(0), int64(0) // of the row, whose two counts are neighbours
+	for i, row := range sorted {
+		key := row.key
+		if key.bot {
+			bots += row.clicks
 		} else {
-			people += sum.clicks
+			people += row.clicks
 		}
-		if i+1 < len(sorted) && sorted[i+1].key.compare(of) == 0 {
+		if i+1 < len(sorted) && sorted[i+1].key.compare(key) == 0 {
 			continue
 		}
-		if err := rows.add(ctx, of.account, of.day, of.link, people, bots); err != nil {
+		if err := rows.add(ctx, key.account, key.day, key.link, people, bots); err != nil {
 			return err
 		}
 		people, bots = 0, 0
 	}
-	return rows.end(ctx)
+	return rows.flush(ctx)
 }
 
-func (c *ClickStore) insertMarks(ctx context.Context, tx *sql.Tx, partition int, s *sums) error {
-	marks := c.marks.begin(ctx, tx)
-	for lane, seq := range s.marks {
-		if err := marks.add(ctx, partition, lane.Incarnation[:], lane.Number, int64(seq)); err != nil {
+func (c *ClickStore) insertMarks(ctx context.Context, tx *sql.Tx, partition int, marks map[schema.Lane]uint64) error {
+	rows := c.marks.begin(ctx, tx)
+	for lane, seq := range marks {
+		if err := rows.add(ctx, partition, lane.Incarnation[:], lane.Number, int64(seq)); err != nil {
 			return err
 		}
 	}
-	return marks.end(ctx)
+	return rows.flush(ctx)
 }

@@ -17,7 +17,7 @@ func openClicks(t testing.TB, path string) *sqlite.ClickStore {
 	return clicks
 }
 
-func TestClicks(t *testing.T) {
+func TestClickStore(t *testing.T) {
 	storetest.TestClickStore(t, func(t *testing.T) (storetest.ClickStores, func() storetest.ClickStores) {
 		path := filepath.Join(t.TempDir(), "clicks.db")
 		clicks := openClicks(t, path)

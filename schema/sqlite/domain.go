@@ -8,8 +8,6 @@ import (
 	"linkstream/schema"
 )
 
-var _ schema.DomainStore = (*Store)(nil)
-
 const (
 	selectDomain     = `SELECT id, account_id, host, challenge, created_at, verified_at FROM domains `
 	domainByID       = selectDomain + `WHERE id = ?`
@@ -20,8 +18,8 @@ const (
 )
 
 func scanDomain(row interface{ Scan(...any) error }) (domain schema.Domain, err error) {
-	err = row.Scan(&domain.ID, &domain.AccountID, &domain.Host, &domain.Challenge, millis{&domain.CreatedAt},
-		millis{&domain.VerifiedAt})
+	err = row.Scan(&domain.ID, &domain.AccountID, &domain.Host, &domain.Challenge, unixMillis{&domain.CreatedAt},
+		unixMillis{&domain.VerifiedAt})
 	return domain, err
 }
 
@@ -29,7 +27,7 @@ func scanDomain(row interface{ Scan(...any) error }) (domain schema.Domain, err 
 func (s *Store) CreateDomain(ctx context.Context, domain *schema.Domain) error {
 	id, err := insertedID(s.db.write.ExecContext(ctx, `
 		INSERT INTO domains (account_id, host, challenge, created_at, verified_at) VALUES (?, ?, ?, ?, ?)`,
-		domain.AccountID, domain.Host, domain.Challenge, millis{&domain.CreatedAt}, millis{&domain.VerifiedAt}))
+		domain.AccountID, domain.Host, domain.Challenge, unixMillis{&domain.CreatedAt}, unixMillis{&domain.VerifiedAt}))
 	if err != nil {
 		return wrap(err, "create domain %q of account %d", domain.Host, domain.AccountID)
 	}
@@ -58,7 +56,7 @@ func (s *Store) VerifiedDomain(ctx context.Context, host string) (schema.Domain,
 // VerifyDomain implements schema.DomainStore.
 func (s *Store) VerifyDomain(ctx context.Context, domainID int64, at time.Time) error {
 	err := oneRow(s.db.write.ExecContext(ctx, `UPDATE domains SET verified_at = coalesce(verified_at, ?) WHERE id = ?`,
-		millis{&at}, domainID))
+		unixMillis{&at}, domainID))
 	return wrap(err, "verify domain %d", domainID)
 }
 
@@ -70,7 +68,7 @@ func (s *Store) Domains(ctx context.Context, accountID int64) ([]schema.Domain, 
 
 func (s *Store) domains(ctx context.Context, query string, arg any) (domains []schema.Domain, err error) {
 	rows, err := s.db.read.QueryContext(ctx, query, arg)
-	err = each(rows, err, func() error {
+	err = forEachRow(rows, err, func() error {
 		domain, err := scanDomain(rows)
 		domains = append(domains, domain)
 		return err
@@ -78,8 +76,8 @@ func (s *Store) domains(ctx context.Context, query string, arg any) (domains []s
 	return domains, err
 }
 
-// DeleteDomain implements schema.DomainStore. It and CreateLink take turns: each holds the write lock while it looks at
-// what the other one changes.
+// DeleteDomain implements schema.DomainStore. It and CreateLink hold the write lock while they read what the other one
+// changes.
 func (s *Store) DeleteDomain(ctx context.Context, domainID int64) error {
 	err := s.db.update(ctx, func(tx *sql.Tx) error {
 		if err := oneRow(tx.ExecContext(ctx, `DELETE FROM domains WHERE id = ?`, domainID)); err != nil {
@@ -88,7 +86,7 @@ func (s *Store) DeleteDomain(ctx context.Context, domainID int64) error {
 		var used bool
 		err := tx.QueryRowContext(ctx, linkOnDomain, domainID).Scan(&used)
 		if err == nil && used {
-			err = schema.Errorf(schema.CodeConflict, "a link is on it")
+			err = schema.Errorf(schema.CodeConflict, "the domain has links")
 		}
 		return err
 	})

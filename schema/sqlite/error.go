@@ -19,21 +19,22 @@ func wrap(err error, format string, args ...any) error {
 	return schema.Errorf(codeOf(err), format+": %w", append(args, err)...)
 }
 
+// codeOf returns the code of an error of SQLite, of database/sql or of a method of a store.
 func codeOf(err error) schema.Code {
-	var failed *sqlite.Error
+	var failure *sqlite.Error
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return schema.CodeNotFound
 	case errors.Is(err, context.DeadlineExceeded):
 		return schema.CodeUnavailable
-	case !errors.As(err, &failed):
+	case !errors.As(err, &failure):
 		return schema.ErrorCode(err)
 	}
-	switch failed.Code() {
+	switch failure.Code() {
 	case sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY:
 		return schema.CodeConflict
 	}
-	switch failed.Code() & 0xff { // without the detail in an extended code's higher bits
+	switch failure.Code() & 0xff { // the primary result code, without the extension in the higher bits
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR:
 		return schema.CodeUnavailable
 	}

@@ -2,27 +2,28 @@ package sqlite
 
 import (
 	"context"
+	"io/fs"
 	"testing/fstest"
 )
 
-// MigrateLinksTo makes a file with links of a version of their schema, 0 being none.
+// MigrateLinksTo creates a file of links at a version of the schema. Version 0 creates no file.
 func MigrateLinksTo(ctx context.Context, path string, version int64) error {
-	return migrateTo(ctx, path, "migrations/links", version)
+	return migrateTo(ctx, path, migrations("links"), version)
 }
 
-// MigrateClicksTo makes a file with clicks of a version of their schema, 0 being none.
+// MigrateClicksTo creates a file of clicks at a version of the schema. Version 0 creates no file.
 func MigrateClicksTo(ctx context.Context, path string, version int64) error {
-	return migrateTo(ctx, path, "migrations/clicks", version)
+	return migrateTo(ctx, path, migrations("clicks"), version)
 }
 
-func migrateTo(ctx context.Context, path, folder string, version int64) error {
+func migrateTo(ctx context.Context, path string, all fs.FS, version int64) error {
 	files := fstest.MapFS{}
-	entries, err := migrations.ReadDir(folder)
+	entries, err := fs.ReadDir(all, ".")
 	if err != nil || version == 0 {
 		return err
 	}
 	for _, entry := range entries[:version] {
-		text, err := migrations.ReadFile(folder + "/" + entry.Name())
+		text, err := fs.ReadFile(all, entry.Name())
 		if err != nil {
 			return err
 		}
@@ -35,7 +36,7 @@ func migrateTo(ctx context.Context, path, folder string, version int64) error {
 	return db.close()
 }
 
-// The queries whose plans are tested.
+// Queries have their plans tested.
 var (
 	LinkQueries = map[string]string{
 		"link by hash": linkByHash, "owned link": ownedLink, "page of links": linkPage, "token": tokenByDigest,
@@ -43,7 +44,7 @@ var (
 		"verified domain": verifiedDomain, "domains": domainsOfAccount, "link on a domain": linkOnDomain,
 		"new link": createLink, "count of links": countLink, "links by ID": linksByID, "search": searchLinks, "found links": countFound,
 		"tokens": tokensOfAccount, "use of tokens": useTokens, "session": sessionByDigest, "sessions": sessionsOfAccount,
-		"old attempts": forgetAttempts,
+		"old attempts": deleteAttempts,
 	}
 	ClickQueries = map[string]string{
 		"position": position, "marks": laneMarks, "days": clicksByDay, "devices": clicksByDevice,

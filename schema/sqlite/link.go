@@ -3,57 +3,9 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"embed"
-	"errors"
-	"io/fs"
 
 	"linkstream/schema"
-	"linkstream/schema/groupcommit"
 )
-
-//go:embed migrations
-var migrations embed.FS
-
-// Store keeps links, accounts and what belongs to them. All methods may be called concurrently.
-type Store struct {
-	db *database
-	// What the edge and the api ask for most, prepared once for each connection.
-	linkByHash, tokenByDigest, createLink, countLink *sql.Stmt
-	creations                                        *groupcommit.Group[schema.Link]
-}
-
-var _ schema.LinkStore = (*Store)(nil)
-
-// Open opens or creates the file at path and brings it up to date. Its folder must exist.
-func Open(ctx context.Context, path string) (*Store, error) {
-	files, err := fs.Sub(migrations, "migrations/links")
-	if err != nil {
-		return nil, err
-	}
-	// FULL syncs the log at each commit: what was answered with 201 survives a power loss.
-	db, err := openFile(ctx, path, "FULL", files)
-	if err != nil {
-		return nil, err
-	}
-	s := &Store{db: db}
-	s.creations = groupcommit.New(creationLimits, s.createTogether)
-	for _, statement := range []struct {
-		on       *sql.DB
-		query    string
-		prepared **sql.Stmt
-	}{
-		{db.read, linkByHash, &s.linkByHash}, {db.read, tokenByDigest, &s.tokenByDigest},
-		{db.write, createLink, &s.createLink}, {db.write, countLink, &s.countLink},
-	} {
-		if *statement.prepared, err = statement.on.PrepareContext(ctx, statement.query); err != nil {
-			return nil, errors.Join(wrap(err, "prepare queries of %q", path), db.close())
-		}
-	}
-	return s, nil
-}
-
-// Close closes the store. Calls that come later fail; those under way may fail or succeed.
-func (s *Store) Close() error { return s.db.close() }
 
 const (
 	selectLink = `
@@ -67,13 +19,13 @@ const (
 
 func scanLink(row interface{ Scan(...any) error }) (link schema.Link, err error) {
 	err = row.Scan(&link.ID, &link.AccountID, &link.DomainID, &link.Host, &link.Hash, &link.URL, &link.Active,
-		&link.Ordinal, millis{&link.CreatedAt})
+		&link.Ordinal, unixMillis{&link.CreatedAt})
 	return link, err
 }
 
-// scanLinks takes the outcome of a query.
+// scanLinks scans all rows. Its arguments are the results of a query.
 func scanLinks(rows *sql.Rows, err error) (links []schema.Link, _ error) {
-	err = each(rows, err, func() error {
+	err = forEachRow(rows, err, func() error {
 		link, err := scanLink(rows)
 		links = append(links, link)
 		return err
@@ -93,7 +45,7 @@ func (s *Store) OwnedLink(ctx context.Context, accountID int64, hash string, dom
 	return link, wrap(err, "read link %q of account %d", hash, accountID)
 }
 
-// Links implements schema.LinkStore. A page is a range of ordinals, so the index leads straight to it.
+// Links implements schema.LinkStore. A page is a range of ordinals, which the index finds directly.
 func (s *Store) Links(ctx context.Context, accountID int64, page int64) (links []schema.Link, total int64, err error) {
 	err = s.db.view(ctx, func(tx *sql.Tx) error {
 		const count = `SELECT link_count FROM accounts WHERE id = ?`
@@ -101,7 +53,7 @@ func (s *Store) Links(ctx context.Context, accountID int64, page int64) (links [
 			return err
 		}
 		if page-1 > total/schema.PageSize {
-			return nil // beyond the last, perhaps so far that the ordinals below would overflow
+			return nil // the ordinals of a page far beyond the last would overflow
 		}
 		newest := total - (page-1)*schema.PageSize
 		var err error

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"linkstream/schema"
 	"linkstream/schema/sqlite"
 	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
@@ -17,14 +18,14 @@ func openLinks(t testing.TB, path string) *sqlite.Store {
 	return links
 }
 
-// freshLinks is a storetest.Open.
-func freshLinks(t *testing.T) (store storetest.LinkStores, reopen func() storetest.LinkStores) {
+// openFresh is a storetest.Open.
+func openFresh(t *testing.T) (store schema.Database, reopen func() schema.Database) {
 	path := filepath.Join(t.TempDir(), "links.db")
 	links := openLinks(t, path)
-	return links, func() storetest.LinkStores {
+	return links, func() schema.Database {
 		testkit.Must(t, links.Close())
 		return openLinks(t, path)
 	}
 }
 
-func TestLinks(t *testing.T) { storetest.TestLinkStores(t, freshLinks) }
+func TestStore(t *testing.T) { storetest.TestDatabase(t, openFresh) }

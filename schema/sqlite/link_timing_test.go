@@ -23,7 +23,7 @@ func manyLinks(tb testing.TB, n int) (*sqlite.Store, schema.Account) {
 	links := openLinks(tb, path)
 	owner := schema.Account{Email: "a@example.org", CreatedAt: time.Now()}
 	testkit.Must(tb, links.CreateAccount(tb.Context(), &owner))
-	// Behind the store's back in one statement: CreateLink syncs the disk for each link.
+	// One statement without the store, because CreateLink syncs the disk for each link.
 	raw := openRaw(tb, path)
 	for _, statement := range []string{
 		`WITH RECURSIVE n (n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM n WHERE n < ?1)
@@ -37,7 +37,7 @@ func manyLinks(tb testing.TB, n int) (*sqlite.Store, schema.Account) {
 	return links, owner
 }
 
-// openRaw opens a database as another program might.
+// openRaw opens a file without the store.
 func openRaw(tb testing.TB, path string) *sql.DB {
 	tb.Helper()
 	raw, err := sql.Open("sqlite", path+"?_busy_timeout=10000")
@@ -51,7 +51,7 @@ func BenchmarkLinks(b *testing.B) {
 	storetest.BenchmarkLinkStores(b, links, owner.ID)
 }
 
-// BenchmarkCreateLink shows what it is worth to create links together: one caller waits for the disk by itself.
+// BenchmarkCreateLink shows what group commit gains: a single caller waits for the disk alone.
 func BenchmarkCreateLink(b *testing.B) {
 	for _, callers := range []int{1, 8, 64} {
 		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {

@@ -82,7 +82,7 @@ func TestUpgradedClicks(t *testing.T) {
 		{At: day(20000), Device: schema.Desktop, Browser: "Firefox"}, {At: day(20001), Device: schema.Mobile, Browser: "Chrome"},
 		{At: day(20001), Device: schema.Bot, Browser: "Googlebot"},
 	}
-	storetest.TestUpgradedClicks(t, openClicks(t, path), old, func(t *testing.T) { allCounted(t, path, 7) })
+	storetest.TestUpgradedClicks(t, openClicks(t, path), old, func(t *testing.T) { wantTotal(t, path, 7) })
 }
 
 // day returns noon of a UTC day, counted from 1970-01-01.

@@ -1,160 +1,104 @@
-// Package sqlite keeps links, accounts and what belongs to them (Links) and counted clicks (Clicks) in SQLite files.
+// Package sqlite stores links and accounts (Store) and counted clicks (ClickStore) in SQLite files.
 //
-// Several processes may have one file open: the file is in WAL mode, so readers never wait, and each write is one
-// immediate transaction that waits its turn.
+// Several processes may open one file. It is in WAL mode, so readers never wait, and every write is one immediate
+// transaction that waits for the write lock.
 package sqlite
 
 import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
-	"io/fs"
-	"net/url"
-	"path/filepath"
 
-	"linkstream/schema/filelock"
-
-	"github.com/pressly/goose/v3"
-	_ "modernc.org/sqlite" // registers the driver
+	"linkstream/schema"
+	"linkstream/schema/groupcommit"
 )
 
-const (
-	busyTimeout = "10000" // milliseconds for which a write waits for one of another process
-	readers     = 4       // connections that read; an answer takes well under a millisecond each
+// Store is a schema.Database in a file. Its methods may be called concurrently.
+type Store struct {
+	db *database
+	// The statements that the edge and the api execute most, prepared once per connection.
+	linkByHash, tokenByDigest, createLink, countLink *sql.Stmt
+	creations                                        *groupcommit.Group[schema.Link]
+}
+
+var _ schema.Database = (*Store)(nil)
+
+// Open opens the file at path, which it creates if needed in an existing folder, and brings its schema up to date.
+func Open(ctx context.Context, path string) (*Store, error) {
+	// FULL syncs the write-ahead log at each commit: a link that was answered with 201 survives a power failure.
+	db, err := openFile(ctx, path, "FULL", migrations("links"))
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{db: db}
+	s.creations = groupcommit.New(creationLimits, s.createBatch)
+	for _, statement := range []struct {
+		db       *sql.DB
+		query    string
+		prepared **sql.Stmt
+	}{
+		{db.read, linkByHash, &s.linkByHash}, {db.read, tokenByDigest, &s.tokenByDigest},
+		{db.write, createLink, &s.createLink}, {db.write, countLink, &s.countLink},
+	} {
+		if *statement.prepared, err = statement.db.PrepareContext(ctx, statement.query); err != nil {
+			return nil, errors.Join(wrap(err, "prepare queries of %q", path), db.close())
+		}
+	}
+	return s, nil
+}
+
+// Close closes the file. Later calls fail, and calls in progress may fail or succeed.
+func (s *Store) Close() error { return s.db.close() }
+
+// ClickStore is a schema.ClickStore and a schema.ReportStore in a file. Its methods may be called concurrently; batches
+// are inserted one after the other.
+type ClickStore struct {
+	db                                      *database
+	counters, totals, sources, owned, marks *upsert
+	idle                                    chan *aggregate // holds the only one, unless a batch is being inserted
+}
+
+var (
+	_ schema.ClickStore  = (*ClickStore)(nil)
+	_ schema.ReportStore = (*ClickStore)(nil)
 )
 
-// database is an open file: one connection that writes, since SQLite has one writer at a time, and a few that read
-// what was committed when they began.
-type database struct {
-	path        string
-	write, read *sql.DB
+// OpenClickStore opens the file at path, which it creates if needed in an existing folder, and brings its schema up to
+// date.
+func OpenClickStore(ctx context.Context, path string) (*ClickStore, error) {
+	// NORMAL does not sync the write-ahead log at each commit. A power failure may undo the last batches, but as a whole
+	// and in order: the positions go back with the counts, and the records after them are read from the topic again.
+	db, err := openFile(ctx, path, "NORMAL", migrations("clicks"))
+	if err != nil {
+		return nil, err
+	}
+	c := &ClickStore{db: db, idle: make(chan *aggregate, 1)}
+	c.idle <- newAggregate()
+	if err := c.prepare(ctx); err != nil {
+		return nil, errors.Join(wrap(err, "prepare statements of %q", path), db.close())
+	}
+	return c, nil
 }
 
-// openFile opens or creates the file and brings its schema up to date. synchronous is the pragma's value.
-func openFile(ctx context.Context, path, synchronous string, migrations fs.FS) (*database, error) {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return nil, fmt.Errorf("open database: %w", err)
-	}
-	db := &database{path: path}
-	db.write, err = sql.Open("sqlite", dsn(path, url.Values{
-		"_busy_timeout": {busyTimeout}, "_foreign_keys": {"1"}, "_dqs": {"0"}, "_txlock": {"immediate"},
-		"_journal_mode": {"WAL"}, "_synchronous": {synchronous},
-		// A block of counters changes pages all over the file: 64 MiB of them stay in memory, statements keep theirs for
-		// undoing in memory, too, and the log is moved into the file after 32 MiB.
-		"_pragma": {"cache_size(-65536)", "temp_store(MEMORY)", "wal_autocheckpoint(8192)"},
-	}))
-	if err != nil {
-		return nil, fmt.Errorf("open database %q: %w", path, err)
-	}
-	db.write.SetMaxOpenConns(1)
-	db.read, err = sql.Open("sqlite", dsn(path, url.Values{
-		"_busy_timeout": {busyTimeout}, "_dqs": {"0"}, "_query_only": {"1"},
-	}))
-	if err != nil {
-		return nil, fmt.Errorf("open database %q: %w", path, errors.Join(err, db.write.Close()))
-	}
-	db.read.SetMaxOpenConns(readers)
-	db.read.SetMaxIdleConns(readers)
-	if err := db.migrate(ctx, migrations); err != nil {
-		return nil, fmt.Errorf("open database %q: %w", path, errors.Join(err, db.close()))
-	}
-	return db, nil
-}
-
-// dsn escapes the path, in which a question mark would else begin the options.
-func dsn(path string, options url.Values) string {
-	return (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: options.Encode()}).String()
-}
-
-// migrate applies the migrations that the file has not seen. A lock keeps other processes from doing so at the same
-// time, and from switching a new file to WAL, for which SQLite itself does not wait.
-func (db *database) migrate(ctx context.Context, migrations fs.FS) (err error) {
-	lock, err := filelock.Acquire(ctx, db.path+".lock")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, lock.Release()) }()
-
-	provider, err := goose.NewProvider(goose.DialectSQLite3, db.write, migrations, goose.WithDisableGlobalRegistry(true))
-	if err != nil {
-		return fmt.Errorf("read migrations: %w", err)
-	}
-	current, known, err := provider.GetVersions(ctx)
-	if err != nil {
-		return fmt.Errorf("read schema version: %w", err)
-	}
-	if current > known {
-		return fmt.Errorf("its schema has version %d, made by a newer linkstream: this one knows %d", current, known)
-	}
-	if _, err := provider.Up(ctx); err != nil {
-		return fmt.Errorf("migrate from version %d to %d: %w", current, known, err)
+func (c *ClickStore) prepare(ctx context.Context) (err error) {
+	const addTotal = "total = total + excluded.total"
+	for _, into := range []struct {
+		upsert         **upsert
+		table, onMerge string
+	}{
+		{&c.counters, "counters (link_id, day, device, browser, total)", addTotal},
+		{&c.totals, "totals (link_id, total)", addTotal},
+		{&c.sources, "sources (link_id, kind, day, name, total)", addTotal},
+		{&c.owned, "owned (account_id, day, link_id, people, bots)",
+			"people = people + excluded.people, bots = bots + excluded.bots"},
+		{&c.marks, "marks (partition, incarnation, lane, seq)", "seq = max(seq, excluded.seq)"},
+	} {
+		if *into.upsert, err = prepareUpsert(ctx, c.db.write, into.table, into.onMerge); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// close closes the writer last: the last connection moves the write-ahead log into the file.
-func (db *database) close() error {
-	return errors.Join(db.read.Close(), db.write.Close())
-}
-
-// update runs f in a transaction that holds the write lock from its beginning.
-func (db *database) update(ctx context.Context, f func(*sql.Tx) error) error {
-	return transact(ctx, db.write, nil, f)
-}
-
-// view runs f in a transaction whose queries all see the same moment.
-func (db *database) view(ctx context.Context, f func(*sql.Tx) error) error {
-	return transact(ctx, db.read, &sql.TxOptions{ReadOnly: true}, f)
-}
-
-func transact(ctx context.Context, pool *sql.DB, options *sql.TxOptions, f func(*sql.Tx) error) error {
-	tx, err := pool.BeginTx(ctx, options)
-	if err != nil {
-		return err
-	}
-	if err := f(tx); err != nil {
-		return errors.Join(err, tx.Rollback())
-	}
-	return tx.Commit()
-}
-
-// each takes the outcome of a query, calls scan for each row, and closes the rows.
-func each(rows *sql.Rows, err error, scan func() error) error {
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := scan(); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
-}
-
-// execer is a pool, where each statement is a transaction of its own, or a transaction. A row is inserted by Exec rather
-// than by a query with RETURNING: Exec runs to the end, so an error of the commit is seen.
-type execer interface {
-	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-}
-
-func insertedID(result sql.Result, err error) (int64, error) {
-	if err != nil {
-		return 0, err
-	}
-	return result.LastInsertId()
-}
-
-// oneRow reports a statement that changed no row as sql.ErrNoRows.
-func oneRow(result sql.Result, err error) error {
-	if err != nil {
-		return err
-	}
-	n, err := result.RowsAffected()
-	if err == nil && n == 0 {
-		return sql.ErrNoRows
-	}
-	return err
-}
+// Close closes the file. Later calls fail, and calls in progress may fail or succeed.
+func (c *ClickStore) Close() error { return c.db.close() }

@@ -18,7 +18,7 @@ import (
 )
 
 func TestOpen(t *testing.T) {
-	t.Run("takes any file name", func(t *testing.T) {
+	t.Run("accepts any file name", func(t *testing.T) {
 		for _, name := range []string{"links.db", "a b?c=d&e#f%41.db", "ссылки;'\".db"} {
 			path := filepath.Join(t.TempDir(), name)
 			openLinks(t, path)
@@ -26,7 +26,7 @@ func TestOpen(t *testing.T) {
 			testkit.Must(t, err)
 		}
 	})
-	t.Run("takes a relative path", func(t *testing.T) {
+	t.Run("accepts a relative path", func(t *testing.T) {
 		t.Chdir(t.TempDir())
 		openClicks(t, "clicks.db")
 		_, err := os.Stat("clicks.db")
@@ -37,13 +37,13 @@ func TestOpen(t *testing.T) {
 		_, err := sqlite.Open(t.Context(), path)
 		testkit.WantError(t, err, schema.CodeInternal, path)
 	})
-	t.Run("refuses a file that is no database", func(t *testing.T) {
+	t.Run("rejects a file that is not a database", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "links.db")
 		testkit.Must(t, os.WriteFile(path, []byte(strings.Repeat("not a database\n", 1000)), 0o600))
 		_, err := sqlite.Open(t.Context(), path)
 		testkit.WantError(t, err, schema.CodeInternal, "not a database")
 	})
-	t.Run("gives up with its context", func(t *testing.T) {
+	t.Run("ends with its context", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		_, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "links.db"))
@@ -54,7 +54,7 @@ func TestOpen(t *testing.T) {
 }
 
 func TestMigrate(t *testing.T) {
-	t.Run("refuses a file of a newer program", func(t *testing.T) {
+	t.Run("rejects a file of a newer program", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "clicks.db")
 		openClicks(t, path).Close()
 		raw := openRaw(t, path)
@@ -63,7 +63,7 @@ func TestMigrate(t *testing.T) {
 		_, err = sqlite.OpenClickStore(t.Context(), path)
 		testkit.WantError(t, err, schema.CodeInternal, "version 99, made by a newer linkstream")
 	})
-	t.Run("migrates once, however many open a new file", func(t *testing.T) {
+	t.Run("concurrent calls migrate a new file once", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "links.db")
 		var group sync.WaitGroup
 		for range 8 {
@@ -99,7 +99,7 @@ func TestContext(t *testing.T) {
 		account := schema.Account{Email: "a@example.org", CreatedAt: time.Now()}
 		testkit.WantCode(t, links.CreateAccount(ctx, &account), schema.CodeUnavailable)
 		if _, err := links.AccountByEmail(t.Context(), "a@example.org"); schema.ErrorCode(err) != schema.CodeNotFound {
-			t.Fatalf("a read waits for a write, or the write was done: %v", err)
+			t.Fatalf("a read waits for the write lock, or the account was created: %v", err)
 		}
 		_, err = other.ExecContext(t.Context(), "ROLLBACK")
 		testkit.Must(t, err)
@@ -107,8 +107,8 @@ func TestContext(t *testing.T) {
 	})
 }
 
-// allCounted requires that the counters sum to want, and the totals too.
-func allCounted(t *testing.T, path string, want int64) {
+// wantTotal requires that the counters add up to want, and the totals too.
+func wantTotal(t *testing.T, path string, want int64) {
 	t.Helper()
 	var counters, totals int64
 	err := openRaw(t, path).QueryRow(`SELECT (SELECT coalesce(sum(total), 0) FROM counters),
@@ -119,7 +119,7 @@ func allCounted(t *testing.T, path string, want int64) {
 }
 
 func TestClose(t *testing.T) {
-	t.Run("ends calls under way, and later ones, and keeps what was answered", func(t *testing.T) {
+	t.Run("ends calls in progress and later ones, and keeps links whose creation succeeded", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "links.db")
 		links := openLinks(t, path)
 		account := schema.Account{Email: "a@example.org", CreatedAt: time.Now()}
@@ -143,7 +143,7 @@ func TestClose(t *testing.T) {
 		select {
 		case <-running:
 		case <-time.After(10 * time.Second):
-			t.Error("no links are created")
+			t.Error("links are not created")
 		}
 		testkit.Must(t, links.Close())
 		group.Wait()
@@ -152,7 +152,7 @@ func TestClose(t *testing.T) {
 		}
 		_, total, err := openLinks(t, path).Links(t.Context(), account.ID, 1)
 		if err != nil || total < created.Load() {
-			t.Fatalf("%d of %d created links are there, error %v", total, created.Load(), err)
+			t.Fatalf("%d of %d created links are in the file, error %v", total, created.Load(), err)
 		}
 	})
 }

@@ -21,8 +21,8 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// childEnv makes the test binary a process that writes to a store, prints each success, and goes on until it is done
-// or killed. The arguments are a job, the file, and a name of its own.
+// childEnv names a job that turns the test binary into a process that writes to a store, and prints each success, until it
+// is done or killed. Its arguments are the file and a name for the process.
 const childEnv = "LINKSTREAM_SQLITE_TEST_CHILD"
 
 var jobs = map[string]func(ctx context.Context, path, name string) error{
@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 
 const linksEach = 60
 
-// createLinks creates linksEach links of one shared account and prints the hash of each.
+// createLinks creates linksEach links of an account that all processes share, and prints their hashes.
 func createLinks(ctx context.Context, path, name string) error {
 	links, err := sqlite.Open(ctx, path)
 	if err != nil {
@@ -67,9 +67,9 @@ func createLinks(ctx context.Context, path, name string) error {
 	return links.Close()
 }
 
-const clicksInAll = 15_000
+const totalClicks = 15_000
 
-// countClicks counts a partition up to clicksInAll, perhaps against others, and prints how far it came.
+// countClicks counts a partition up to totalClicks, perhaps in competition with others, and prints each position.
 func countClicks(ctx context.Context, path, _ string) error {
 	clicks, err := sqlite.OpenClickStore(ctx, path)
 	if err != nil {
@@ -81,7 +81,7 @@ func countClicks(ctx context.Context, path, _ string) error {
 		if err != nil {
 			return err
 		}
-		if source.Next = at.Next; source.Next == clicksInAll {
+		if source.Next = at.Next; source.Next == totalClicks {
 			return clicks.Close()
 		}
 		source.Fill(batch, 0, 250)
@@ -95,8 +95,8 @@ func countClicks(ctx context.Context, path, _ string) error {
 	}
 }
 
-// runChild runs a job and returns what it printed. With killAfter > 0 it is killed with -9 when it has printed so many
-// lines, in the middle of whatever comes next.
+// runChild runs a job in a process and returns what it prints. If killAfter > 0, it kills the process with SIGKILL after so
+// many lines, whatever it does then.
 func runChild(t *testing.T, job, path, name string, killAfter int) (printed []string) {
 	child := exec.CommandContext(t.Context(), os.Args[0], path, name)
 	child.Env = append(os.Environ(), childEnv+"="+job)
@@ -139,22 +139,22 @@ func TestProcesses(t *testing.T) {
 			})
 		}
 		group.Wait()
-		hasLinks(t, path, created)
+		wantLinks(t, path, created)
 		if len(created) != 3*linksEach {
 			t.Fatalf("%d links were created, want %d", len(created), 3*linksEach)
 		}
 	})
-	t.Run("a link that was answered survives kill -9", func(t *testing.T) {
+	t.Run("a created link survives kill -9", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "links.db")
 		created := map[string]bool{}
 		for round := range 8 {
 			for _, hash := range runChild(t, "create links", path, strconv.Itoa(round), 1+5*round) {
 				created[hash] = true
 			}
-			hasLinks(t, path, created)
+			wantLinks(t, path, created)
 		}
 	})
-	t.Run("each click is counted once under kill -9, by one process or two", func(t *testing.T) {
+	t.Run("one or two processes count each click once despite kill -9", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "clicks.db")
 		for round := range 6 {
 			var group sync.WaitGroup
@@ -162,16 +162,16 @@ func TestProcesses(t *testing.T) {
 				group.Go(func() { runChild(t, "count clicks", path, strconv.Itoa(worker), 3+round) })
 			}
 			group.Wait()
-			isWhole(t, path)
+			wantIntact(t, path)
 		}
 		runChild(t, "count clicks", path, "last", 0)
-		isWhole(t, path)
-		allCounted(t, path, clicksInAll)
+		wantIntact(t, path)
+		wantTotal(t, path, totalClicks)
 	})
 }
 
-// hasLinks requires that the links are there, and the account's ordinals without gaps.
-func hasLinks(t *testing.T, path string, hashes map[string]bool) {
+// wantLinks requires that the links are in the file, and that the account's ordinals have no gaps.
+func wantLinks(t *testing.T, path string, hashes map[string]bool) {
 	t.Helper()
 	links := openLinks(t, path)
 	defer links.Close()
@@ -192,8 +192,8 @@ func hasLinks(t *testing.T, path string, hashes map[string]bool) {
 	}
 }
 
-// isWhole requires that the file is sound and all clicks up to the position are counted.
-func isWhole(t *testing.T, path string) {
+// wantIntact requires that the file is intact and that all clicks before the position are counted.
+func wantIntact(t *testing.T, path string) {
 	t.Helper()
 	var verdict string
 	if err := openRaw(t, path).QueryRow(`PRAGMA integrity_check`).Scan(&verdict); err != nil || verdict != "ok" {
@@ -203,5 +203,5 @@ func isWhole(t *testing.T, path string) {
 	defer clicks.Close()
 	at, err := clicks.Position(t.Context(), 0)
 	testkit.Must(t, err)
-	allCounted(t, path, at.Next)
+	wantTotal(t, path, at.Next)
 }

@@ -9,9 +9,8 @@ import (
 	"linkstream/schema"
 )
 
-var _ schema.RateStore = (*Store)(nil)
-
-// countLease returns no row if a later window has begun.
+// countLease returns no row if the token has a later window, unless that is later than the third argument: the clock that
+// named it was wrong.
 const countLease = `
 	INSERT INTO rate_windows AS r (token_id, begins_at, leases) VALUES (?, ?, 1)
 	ON CONFLICT (token_id) DO UPDATE SET
@@ -21,10 +20,10 @@ const countLease = `
 
 // LeaseRequests implements schema.RateStore.
 func (s *Store) LeaseRequests(ctx context.Context, tokenID int64, window time.Time, limit int) (granted, left int, err error) {
-	believable := window.Add(schema.RateSkew)
+	latest := window.Add(schema.RateSkew)
 	var leases int64
 	err = s.db.update(ctx, func(tx *sql.Tx) error {
-		return tx.QueryRowContext(ctx, countLease, tokenID, millis{&window}, millis{&believable}).Scan(&leases)
+		return tx.QueryRowContext(ctx, countLease, tokenID, unixMillis{&window}, unixMillis{&latest}).Scan(&leases)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, 0, nil

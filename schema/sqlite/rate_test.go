@@ -5,11 +5,8 @@ import (
 	"time"
 
 	"linkstream/schema"
-	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
-
-func TestRates(t *testing.T) { storetest.TestRateStore(t, freshLinks) }
 
 func BenchmarkLeaseRequests(b *testing.B) {
 	links, owner := manyLinks(b, 1)

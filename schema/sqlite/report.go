@@ -15,7 +15,7 @@ const (
 	reportDevices  = `SELECT device, sum(total) FROM counters WHERE link_id = ? AND day >= ? GROUP BY device`
 	reportBrowsers = `SELECT browser, sum(total) FROM counters WHERE link_id = ? AND day >= ? AND device <> 'bot'
 	GROUP BY browser ORDER BY sum(total) DESC, browser LIMIT ?`
-	// The clicks without a name are those of people that are left.
+	// Clicks of people without a name are not in the table: their number is ?4, all clicks of people, minus the rest.
 	reportSources = `WITH named AS (
 		SELECT name, sum(total) AS total FROM sources WHERE link_id = ?1 AND kind = ?2 AND day >= ?3 GROUP BY name)
 	SELECT name, total FROM (
@@ -29,7 +29,7 @@ const (
 
 // LinkReport implements schema.ReportStore.
 func (c *ClickStore) LinkReport(ctx context.Context, linkID int64, since time.Time) (schema.LinkReport, error) {
-	report, day := schema.LinkReport{Devices: map[schema.Device]int64{}}, dayOf(since)
+	report, day := schema.LinkReport{Devices: map[schema.Device]int64{}}, dayNumber(since)
 	err := c.db.view(ctx, func(tx *sql.Tx) error {
 		rows, err := tx.QueryContext(ctx, reportDays, linkID, day)
 		if report.Days, err = scanDays(rows, err); err != nil {
@@ -62,16 +62,16 @@ func (c *ClickStore) LinkReport(ctx context.Context, linkID int64, since time.Ti
 func (c *ClickStore) AccountReport(ctx context.Context, accountID int64, since time.Time) (schema.AccountReport, error) {
 	var report schema.AccountReport
 	if accountID == 0 {
-		return report, nil // belongs to nobody
+		return report, nil // not an account, but links without one
 	}
-	day := dayOf(since)
+	day := dayNumber(since)
 	err := c.db.view(ctx, func(tx *sql.Tx) error {
 		rows, err := tx.QueryContext(ctx, accountDays, accountID, day)
 		if report.Days, err = scanDays(rows, err); err != nil {
 			return err
 		}
 		rows, err = tx.QueryContext(ctx, accountLinks, accountID, day, schema.TopNames)
-		return each(rows, err, func() error {
+		return forEachRow(rows, err, func() error {
 			var link schema.LinkCount
 			err := rows.Scan(&link.LinkID, &link.Total)
 			report.Links = append(report.Links, link)
@@ -81,9 +81,9 @@ func (c *ClickStore) AccountReport(ctx context.Context, accountID int64, since t
 	return report, wrap(err, "read report of account %d", accountID)
 }
 
-// scanDays returns rows of a day and its clicks of people and of bots.
+// scanDays scans rows of a day number, its clicks of people and its clicks of bots.
 func scanDays(rows *sql.Rows, err error) (days []schema.DayReport, _ error) {
-	err = each(rows, err, func() error {
+	err = forEachRow(rows, err, func() error {
 		var number int64
 		var day schema.DayReport
 		err := rows.Scan(&number, &day.People, &day.Bots)
@@ -94,9 +94,9 @@ func scanDays(rows *sql.Rows, err error) (days []schema.DayReport, _ error) {
 	return days, err
 }
 
-// scanNames returns rows of a name and its count.
+// scanNames scans rows of a name and its count.
 func scanNames(rows *sql.Rows, err error) (names []schema.NameCount, _ error) {
-	err = each(rows, err, func() error {
+	err = forEachRow(rows, err, func() error {
 		var name schema.NameCount
 		err := rows.Scan(&name.Name, &name.Total)
 		names = append(names, name)

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// lower knows ASCII letters alone.
+	// lower changes ASCII letters only.
 	linkMatches = `WHERE l.account_id = ?1 AND (instr(lower(l.hash), lower(?2)) > 0 OR instr(lower(l.url), lower(?2)) > 0)`
 	countFound  = `SELECT count(*) FROM links l ` + linkMatches
 	searchLinks = selectLink + linkMatches + ` ORDER BY l.ordinal DESC LIMIT ?3 OFFSET ?4`
@@ -26,7 +26,7 @@ func (s *Store) SearchLinks(
 			return err
 		}
 		if page-1 > total/schema.PageSize {
-			return nil // beyond the last, perhaps so far that the offset would overflow
+			return nil // the offset of a page far beyond the last would overflow
 		}
 		links, err = scanLinks(tx.QueryContext(ctx, searchLinks, accountID, query, schema.PageSize,
 			(page-1)*schema.PageSize))

@@ -8,8 +8,6 @@ import (
 	"linkstream/schema"
 )
 
-var _ schema.SessionStore = (*Store)(nil)
-
 const (
 	sessionColumns  = `s.id, s.account_id, s.digest, s.user_agent, s.created_at, s.seen_at, s.expires_at`
 	sessionByDigest = `
@@ -21,11 +19,11 @@ const (
 	WHERE s.account_id = ? AND s.expires_at > ? ORDER BY s.seen_at DESC, s.id DESC`
 )
 
-// scanSession scans sessionColumns, and into more what stands behind them.
+// scanSession scans sessionColumns, and the columns after them into more.
 func scanSession(row interface{ Scan(...any) error }, more ...any) (session schema.Session, err error) {
 	var digest []byte
 	err = row.Scan(append([]any{&session.ID, &session.AccountID, &digest, &session.UserAgent,
-		millis{&session.CreatedAt}, millis{&session.SeenAt}, millis{&session.ExpiresAt}}, more...)...)
+		unixMillis{&session.CreatedAt}, unixMillis{&session.SeenAt}, unixMillis{&session.ExpiresAt}}, more...)...)
 	copy(session.Digest[:], digest)
 	return session, err
 }
@@ -35,7 +33,7 @@ func (s *Store) CreateSession(ctx context.Context, session *schema.Session, pass
 	var id int64
 	err := s.db.update(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `DELETE FROM sessions WHERE account_id = ? AND expires_at <= ?`,
-			session.AccountID, millis{&session.CreatedAt})
+			session.AccountID, unixMillis{&session.CreatedAt})
 		if err != nil {
 			return err
 		}
@@ -48,8 +46,8 @@ func (s *Store) CreateSession(ctx context.Context, session *schema.Session, pass
 		id, err = insertedID(tx.ExecContext(ctx, `
 			INSERT INTO sessions (account_id, digest, user_agent, created_at, seen_at, expires_at)
 			VALUES (?, ?, ?, ?, ?, ?)`,
-			owner, session.Digest[:], session.UserAgent, millis{&session.CreatedAt}, millis{&session.SeenAt},
-			millis{&session.ExpiresAt}))
+			owner, session.Digest[:], session.UserAgent, unixMillis{&session.CreatedAt}, unixMillis{&session.SeenAt},
+			unixMillis{&session.ExpiresAt}))
 		return err
 	})
 	if err != nil {
@@ -64,16 +62,16 @@ func (s *Store) SessionByDigest(
 	ctx context.Context, digest [32]byte, now time.Time,
 ) (schema.Session, schema.Account, error) {
 	var account schema.Account
-	session, err := scanSession(s.db.read.QueryRowContext(ctx, sessionByDigest, digest[:], millis{&now}),
-		&account.Email, &account.PasswordHash, &account.Suspended, millis{&account.CreatedAt})
+	session, err := scanSession(s.db.read.QueryRowContext(ctx, sessionByDigest, digest[:], unixMillis{&now}),
+		&account.Email, &account.PasswordHash, &account.Suspended, unixMillis{&account.CreatedAt})
 	account.ID = session.AccountID
 	return session, account, wrap(err, "read session")
 }
 
 // Sessions implements schema.SessionStore.
 func (s *Store) Sessions(ctx context.Context, accountID int64, now time.Time) (sessions []schema.Session, err error) {
-	rows, err := s.db.read.QueryContext(ctx, sessionsOfAccount, accountID, millis{&now})
-	err = each(rows, err, func() error {
+	rows, err := s.db.read.QueryContext(ctx, sessionsOfAccount, accountID, unixMillis{&now})
+	err = forEachRow(rows, err, func() error {
 		session, err := scanSession(rows)
 		sessions = append(sessions, session)
 		return err
@@ -84,7 +82,7 @@ func (s *Store) Sessions(ctx context.Context, accountID int64, now time.Time) (s
 // ExtendSession implements schema.SessionStore.
 func (s *Store) ExtendSession(ctx context.Context, sessionID int64, seenAt, expiresAt time.Time) error {
 	err := oneRow(s.db.write.ExecContext(ctx, `UPDATE sessions SET seen_at = ?, expires_at = ? WHERE id = ?`,
-		millis{&seenAt}, millis{&expiresAt}, sessionID))
+		unixMillis{&seenAt}, unixMillis{&expiresAt}, sessionID))
 	return wrap(err, "extend session %d", sessionID)
 }
 

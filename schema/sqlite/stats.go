@@ -13,7 +13,7 @@ const (
 	clicksByDevice  = `SELECT device, sum(total) FROM counters WHERE link_id = ? GROUP BY device`
 	clicksByBrowser = `SELECT browser, sum(total) FROM counters WHERE link_id = ?
 	GROUP BY browser ORDER BY sum(total) DESC, browser LIMIT ?`
-	// The links come as one JSON array, so that the statement is the same for any number of them.
+	// The links are one JSON array, so that one statement serves any number of them.
 	clickCounts = `SELECT link_id, total FROM totals WHERE link_id IN (SELECT value FROM json_each(?))`
 )
 
@@ -22,7 +22,7 @@ func (c *ClickStore) LinkStats(ctx context.Context, linkID int64) (schema.Stats,
 	stats := schema.Stats{Devices: map[schema.Device]int64{}, Browsers: map[string]int64{}}
 	err := c.db.view(ctx, func(tx *sql.Tx) error {
 		rows, err := tx.QueryContext(ctx, clicksByDay, linkID)
-		err = each(rows, err, func() error {
+		err = forEachRow(rows, err, func() error {
 			var number, total int64
 			err := rows.Scan(&number, &total)
 			stats.ClicksByDay = append(stats.ClicksByDay, schema.DayCount{Date: dateOf(number), Total: total})
@@ -53,9 +53,9 @@ func (c *ClickStore) ClickCounts(ctx context.Context, linkIDs []int64) (map[int6
 	return counts, wrap(scanCounts(rows, err, counts), "read counts of %d links", len(linkIDs))
 }
 
-// scanCounts adds rows of a key and its count to counts.
+// scanCounts scans rows of a key and its count into counts.
 func scanCounts[K comparable](rows *sql.Rows, err error, counts map[K]int64) error {
-	return each(rows, err, func() error {
+	return forEachRow(rows, err, func() error {
 		var key K
 		var total int64
 		err := rows.Scan(&key, &total)

@@ -8,8 +8,6 @@ import (
 	"linkstream/schema"
 )
 
-var _ schema.TokenStore = (*Store)(nil)
-
 const (
 	tokenColumns = `t.id, t.account_id, t.name, t.prefix, t.digest, t.created_at, t.used_at`
 
@@ -19,17 +17,17 @@ const (
 	WHERE t.digest = ? AND t.revoked_at IS NULL`
 	tokensOfAccount = `
 	SELECT ` + tokenColumns + ` FROM tokens t WHERE t.account_id = ? AND t.revoked_at IS NULL ORDER BY t.id DESC`
-	// useTokens takes a JSON object of IDs and times.
+	// useTokens takes a JSON object of times by ID.
 	useTokens = `
 	UPDATE tokens SET used_at = used.value FROM json_each(?) AS used
 	WHERE tokens.id = CAST(used.key AS INTEGER) AND (used_at IS NULL OR used_at < used.value)`
 )
 
-// scanToken scans tokenColumns, and into more what stands behind them.
+// scanToken scans tokenColumns, and the columns after them into more.
 func scanToken(row interface{ Scan(...any) error }, more ...any) (token schema.Token, err error) {
 	var digest []byte
 	err = row.Scan(append([]any{&token.ID, &token.AccountID, &token.Name, &token.Prefix, &digest,
-		millis{&token.CreatedAt}, millis{&token.UsedAt}}, more...)...)
+		unixMillis{&token.CreatedAt}, unixMillis{&token.UsedAt}}, more...)...)
 	copy(token.Digest[:], digest)
 	return token, err
 }
@@ -44,18 +42,18 @@ func (s *Store) CreateToken(ctx context.Context, token *schema.Token) error {
 	return nil
 }
 
-func insertToken(ctx context.Context, in execer, accountID int64, token *schema.Token) (id int64, err error) {
-	return insertedID(in.ExecContext(ctx, `INSERT INTO tokens
+func insertToken(ctx context.Context, db execer, accountID int64, token *schema.Token) (id int64, err error) {
+	return insertedID(db.ExecContext(ctx, `INSERT INTO tokens
 		(account_id, name, prefix, digest, created_at, used_at, revoked_at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
 		accountID, token.Name, token.Prefix, token.Digest[:],
-		millis{&token.CreatedAt}, millis{&token.UsedAt}, millis{&token.RevokedAt}))
+		unixMillis{&token.CreatedAt}, unixMillis{&token.UsedAt}, unixMillis{&token.RevokedAt}))
 }
 
 // TokenByDigest implements schema.TokenStore.
 func (s *Store) TokenByDigest(ctx context.Context, digest [32]byte) (schema.Token, schema.Account, error) {
 	var account schema.Account
 	token, err := scanToken(s.tokenByDigest.QueryRowContext(ctx, digest[:]),
-		&account.Email, &account.PasswordHash, &account.Suspended, millis{&account.CreatedAt})
+		&account.Email, &account.PasswordHash, &account.Suspended, unixMillis{&account.CreatedAt})
 	account.ID = token.AccountID
 	return token, account, wrap(err, "read token")
 }
@@ -63,14 +61,14 @@ func (s *Store) TokenByDigest(ctx context.Context, digest [32]byte) (schema.Toke
 // RevokeToken implements schema.TokenStore.
 func (s *Store) RevokeToken(ctx context.Context, tokenID int64, at time.Time) error {
 	err := oneRow(s.db.write.ExecContext(ctx, `UPDATE tokens SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?`,
-		millis{&at}, tokenID))
+		unixMillis{&at}, tokenID))
 	return wrap(err, "revoke token %d", tokenID)
 }
 
 // Tokens implements schema.TokenStore.
 func (s *Store) Tokens(ctx context.Context, accountID int64) (tokens []schema.Token, err error) {
 	rows, err := s.db.read.QueryContext(ctx, tokensOfAccount, accountID)
-	err = each(rows, err, func() error {
+	err = forEachRow(rows, err, func() error {
 		token, err := scanToken(rows)
 		tokens = append(tokens, token)
 		return err
@@ -88,5 +86,5 @@ func (s *Store) UseTokens(ctx context.Context, usedAt map[int64]time.Time) error
 	if err == nil {
 		_, err = s.db.write.ExecContext(ctx, useTokens, string(used))
 	}
-	return wrap(err, "note the use of %d tokens", len(usedAt))
+	return wrap(err, "record the use of %d tokens", len(usedAt))
 }

@@ -7,22 +7,23 @@ import (
 	"strings"
 )
 
-// upsertRows is how many rows one statement inserts: with more, the cost of a row hardly falls.
+// upsertRows is how many rows one statement inserts. With more rows, the cost per row hardly falls.
 const upsertRows = 32
 
-// upsert inserts rows, or merges them with those that have the same key, many at a time.
+// upsert inserts rows into a table, and merges each with the existing row that has its key.
 type upsert struct {
 	columns   int
-	one, many *sql.Stmt
+	one, many *sql.Stmt // insert 1 and upsertRows rows
 }
 
-// prepareUpsert takes a table with its columns, as in "totals (link_id, total)", and how to merge.
-func prepareUpsert(ctx context.Context, db *sql.DB, table, merge string) (*upsert, error) {
+// prepareUpsert prepares the upsert of a table, which is named with its columns as in "totals (link_id, total)". onMerge
+// sets the columns of an existing row.
+func prepareUpsert(ctx context.Context, db *sql.DB, table, onMerge string) (*upsert, error) {
 	u := &upsert{columns: 1 + strings.Count(table, ",")}
 	row := "(?" + strings.Repeat(", ?", u.columns-1) + ")"
 	prepare := func(rows int) (*sql.Stmt, error) {
 		return db.PrepareContext(ctx, fmt.Sprintf("INSERT INTO %s VALUES %s ON CONFLICT DO UPDATE SET %s",
-			table, row+strings.Repeat(", "+row, rows-1), merge))
+			table, row+strings.Repeat(", "+row, rows-1), onMerge))
 	}
 	var err error
 	if u.one, err = prepare(1); err == nil {
@@ -31,22 +32,22 @@ func prepareUpsert(ctx context.Context, db *sql.DB, table, merge string) (*upser
 	return u, err
 }
 
-// upserting is an upsert in a transaction, with the values of the rows that wait for a full statement.
-type upserting struct {
+// upsertTx is an upsert in a transaction. It buffers rows until they fill a statement.
+type upsertTx struct {
 	columns   int
 	one, many *sql.Stmt
-	values    []any
+	values    []any // of the buffered rows
 }
 
-func (u *upsert) begin(ctx context.Context, tx *sql.Tx) *upserting {
-	return &upserting{
+func (u *upsert) begin(ctx context.Context, tx *sql.Tx) *upsertTx {
+	return &upsertTx{
 		columns: u.columns, one: tx.StmtContext(ctx, u.one), many: tx.StmtContext(ctx, u.many),
 		values: make([]any, 0, u.columns*upsertRows),
 	}
 }
 
-// add takes a row, one value for each column.
-func (u *upserting) add(ctx context.Context, row ...any) error {
+// add adds a row, which has one value per column.
+func (u *upsertTx) add(ctx context.Context, row ...any) error {
 	u.values = append(u.values, row...)
 	if len(u.values) < u.columns*upsertRows {
 		return nil
@@ -56,8 +57,8 @@ func (u *upserting) add(ctx context.Context, row ...any) error {
 	return err
 }
 
-// end inserts the rows that still wait.
-func (u *upserting) end(ctx context.Context) error {
+// flush inserts the buffered rows.
+func (u *upsertTx) flush(ctx context.Context) error {
 	for rest := u.values; len(rest) > 0; rest = rest[u.columns:] {
 		if _, err := u.one.ExecContext(ctx, rest[:u.columns]...); err != nil {
 			return err

@@ -8,15 +8,15 @@ import (
 	"linkstream/schema/testkit"
 )
 
-var accountBehaviours = []behaviour[LinkStores]{
+var accountBehaviours = []behaviour[schema.Database]{
 	{"CreateAccount keeps every field and sets an ID", createsAccounts},
-	{"CreateAccount refuses a taken email", refusesTakenEmail},
-	{"CreateAccount lets exactly one of concurrent calls have an email", createsOneOfConcurrentAccounts},
+	{"CreateAccount rejects a taken email", refusesTakenEmail},
+	{"CreateAccount succeeds for exactly one of concurrent calls with one email", createsOneOfConcurrentAccounts},
 	{"CreateFirstAccount stores the account and its token", createsFirstAccount},
-	{"CreateFirstAccount stores nothing if there is an account", refusesSecondFirstAccount},
-	{"CreateFirstAccount lets exactly one of concurrent calls be the first", createsOneFirstAccount},
+	{"CreateFirstAccount stores nothing if an account exists", refusesSecondFirstAccount},
+	{"CreateFirstAccount succeeds for exactly one of concurrent calls", createsOneFirstAccount},
 	{"AccountByEmail does not find an unknown email", missesAccount},
-	{"SetSuspended suspends and reinstates, again and again", suspends},
+	{"SetSuspended suspends and reinstates repeatedly", suspends},
 	{"SetSuspended does not find an unknown account", suspendsUnknown},
 }
 
@@ -31,7 +31,7 @@ func newAccount(email string) schema.Account {
 	return schema.Account{Email: email, PasswordHash: "$argon2id$v=19$m=1,t=1,p=1$c2FsdA$" + email, CreatedAt: epoch}
 }
 
-func createsAccounts(t *testing.T, store LinkStores) {
+func createsAccounts(t *testing.T, store schema.Database) {
 	first := addAccount(t, store, "a@example.org")
 	second := newAccount("jürgen@example.org")
 	second.Suspended = true
@@ -46,7 +46,7 @@ func createsAccounts(t *testing.T, store LinkStores) {
 	}
 }
 
-func refusesTakenEmail(t *testing.T, store LinkStores) {
+func refusesTakenEmail(t *testing.T, store schema.Database) {
 	first := addAccount(t, store, "a@example.org")
 	other := newAccount("a@example.org")
 	other.PasswordHash = "other"
@@ -56,7 +56,7 @@ func refusesTakenEmail(t *testing.T, store LinkStores) {
 	testkit.Equal(t, "account", got, first)
 }
 
-func createsOneOfConcurrentAccounts(t *testing.T, store LinkStores) {
+func createsOneOfConcurrentAccounts(t *testing.T, store schema.Database) {
 	accounts := make([]schema.Account, 8)
 	winner := onlyOne(t, concurrently(len(accounts), func(i int) error {
 		accounts[i] = newAccount("a@example.org")
@@ -68,7 +68,7 @@ func createsOneOfConcurrentAccounts(t *testing.T, store LinkStores) {
 	testkit.Equal(t, "account", got, accounts[winner])
 }
 
-func createsFirstAccount(t *testing.T, store LinkStores) {
+func createsFirstAccount(t *testing.T, store schema.Database) {
 	account, token := newAccount("a@example.org"), newToken(0, "secret")
 	testkit.Must(t, store.CreateFirstAccount(t.Context(), &account, &token))
 	if account.ID == 0 || token.ID == 0 {
@@ -81,7 +81,7 @@ func createsFirstAccount(t *testing.T, store LinkStores) {
 	testkit.Equal(t, "account", gotAccount, account)
 }
 
-func refusesSecondFirstAccount(t *testing.T, store LinkStores) {
+func refusesSecondFirstAccount(t *testing.T, store schema.Database) {
 	addAccount(t, store, "a@example.org")
 	account, token := newAccount("b@example.org"), newToken(0, "secret")
 	testkit.WantCode(t, store.CreateFirstAccount(t.Context(), &account, &token), schema.CodeConflict)
@@ -91,7 +91,7 @@ func refusesSecondFirstAccount(t *testing.T, store LinkStores) {
 	testkit.WantCode(t, err, schema.CodeNotFound)
 }
 
-func createsOneFirstAccount(t *testing.T, store LinkStores) {
+func createsOneFirstAccount(t *testing.T, store schema.Database) {
 	const n = 8
 	email := func(i int) string { return fmt.Sprintf("%d@example.org", i) }
 	winner := onlyOne(t, concurrently(n, func(i int) error {
@@ -111,7 +111,7 @@ func createsOneFirstAccount(t *testing.T, store LinkStores) {
 	}
 }
 
-func missesAccount(t *testing.T, store LinkStores) {
+func missesAccount(t *testing.T, store schema.Database) {
 	addAccount(t, store, "a@example.org")
 	for _, email := range []string{"b@example.org", "a@example.or", ""} {
 		_, err := store.AccountByEmail(t.Context(), email)
@@ -119,7 +119,7 @@ func missesAccount(t *testing.T, store LinkStores) {
 	}
 }
 
-func suspends(t *testing.T, store LinkStores) {
+func suspends(t *testing.T, store schema.Database) {
 	account, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
 	for _, suspended := range []bool{true, true, false, false, true} {
 		testkit.Must(t, store.SetSuspended(t.Context(), account.ID, suspended))
@@ -133,7 +133,7 @@ func suspends(t *testing.T, store LinkStores) {
 	testkit.Equal(t, "account", got, other)
 }
 
-func suspendsUnknown(t *testing.T, store LinkStores) {
+func suspendsUnknown(t *testing.T, store schema.Database) {
 	account := addAccount(t, store, "a@example.org")
 	testkit.WantCode(t, store.SetSuspended(t.Context(), account.ID+1000, true), schema.CodeNotFound)
 }

@@ -9,12 +9,12 @@ import (
 	"linkstream/schema/testkit"
 )
 
-var attemptBehaviours = []behaviour[LinkStores]{
-	{"CountAttempt counts each key by itself", countsAttemptsByKey},
-	{"CountAttempt begins again with another window", countsAttemptsByWindow},
-	{"CountAttempt takes one moment in several zones for one window", countsAttemptsByMoment},
-	{"CountAttempt misses none of concurrent calls", countsConcurrentAttempts},
-	{"CountAttempt misses none while windows follow one another", countsWhileWindowsFollow},
+var attemptBehaviours = []behaviour[schema.Database]{
+	{"CountAttempt counts each key separately", countsAttemptsByKey},
+	{"CountAttempt counts each window separately", countsAttemptsByWindow},
+	{"CountAttempt treats one moment in several zones as one window", countsAttemptsByMoment},
+	{"CountAttempt counts all concurrent calls", countsConcurrentAttempts},
+	{"CountAttempt counts all concurrent calls while old windows are deleted", countsWhileWindowsFollow},
 }
 
 func wantAttempts(t *testing.T, store schema.AttemptStore, key byte, window time.Time, from, to int64) {
@@ -26,21 +26,21 @@ func wantAttempts(t *testing.T, store schema.AttemptStore, key byte, window time
 	}
 }
 
-func countsAttemptsByKey(t *testing.T, store LinkStores) {
+func countsAttemptsByKey(t *testing.T, store schema.Database) {
 	wantAttempts(t, store, 1, window(0), 1, 5)
 	wantAttempts(t, store, 0, window(0), 1, 2)
 	wantAttempts(t, store, 1, window(0), 6, 7)
 }
 
-func countsAttemptsByWindow(t *testing.T, store LinkStores) {
+func countsAttemptsByWindow(t *testing.T, store schema.Database) {
 	wantAttempts(t, store, 1, window(60), 1, 3)
 	wantAttempts(t, store, 1, window(61), 1, 2)
-	wantAttempts(t, store, 1, window(60), 4, 5) // of a node whose clock is behind
+	wantAttempts(t, store, 1, window(60), 4, 5) // from a process whose clock is slow
 	wantAttempts(t, store, 1, window(0), 1, 2)
-	wantAttempts(t, store, 1, window(60), 6, 6) // of the very hour, so it is not old
+	wantAttempts(t, store, 1, window(60), 6, 6) // exactly an hour old, so it is kept
 }
 
-func countsAttemptsByMoment(t *testing.T, store LinkStores) {
+func countsAttemptsByMoment(t *testing.T, store schema.Database) {
 	wantAttempts(t, store, 1, window(0), 1, 1)
 	wantAttempts(t, store, 1, window(0).UTC(), 2, 2)
 	wantAttempts(t, store, 1, window(0).In(time.FixedZone("west", -7*3600)), 3, 3)
@@ -55,7 +55,7 @@ func wantEach(t *testing.T, got []int64) {
 	}
 }
 
-func countsConcurrentAttempts(t *testing.T, store LinkStores) {
+func countsConcurrentAttempts(t *testing.T, store schema.Database) {
 	got := make([]int64, 64)
 	for _, err := range concurrently(len(got), func(i int) (err error) {
 		got[i], err = store.CountAttempt(t.Context(), [32]byte{7}, window(0))
@@ -66,8 +66,8 @@ func countsConcurrentAttempts(t *testing.T, store LinkStores) {
 	wantEach(t, got)
 }
 
-// countsWhileWindowsFollow has calls forget old windows, each finding the same ones, while they count in two new ones.
-func countsWhileWindowsFollow(t *testing.T, store LinkStores) {
+// countsWhileWindowsFollow counts in two new windows while the same calls compete to delete old ones.
+func countsWhileWindowsFollow(t *testing.T, store schema.Database) {
 	for key := range byte(100) {
 		wantAttempts(t, store, key, window(int(key)%10), 1, 1)
 	}

@@ -12,47 +12,46 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// ClickStores is what a store of clicks implements.
+// ClickStores is implemented by stores of clicks.
 type ClickStores interface {
 	schema.ClickStore
 	schema.ReportStore
 }
 
-// TestClickStore checks every outcome that ClickStore and ReportStore document. Where the contract leaves a store free,
-// the suite does: Position.Next may fall short of a batch's Next by the records dropped at its end. A stale Base is
-// always one that the partition really had, as a worker's is.
+// TestClickStore checks every outcome that ClickStore and ReportStore document, and accepts what the contracts leave open:
+// Position.Next may be less than the last batch's Next by the records that were dropped at its end.
 func TestClickStore(t *testing.T, open Open[ClickStores]) {
 	t.Run("counting", func(t *testing.T) { run(t, open, clickBehaviours) })
 	t.Run("stats", func(t *testing.T) { run(t, open, statsBehaviours) })
 	t.Run("reports", func(t *testing.T) { run(t, open, reportBehaviours) })
-	t.Run("everything is there after closing and opening", func(t *testing.T) { keepsClicks(t, open) })
+	t.Run("everything survives reopening", func(t *testing.T) { keepsClicks(t, open) })
 }
 
 var clickBehaviours = []behaviour[ClickStores]{
-	{"Position of a new partition is zero without marks", startsAtZero},
+	{"Position of a new partition is 0 without marks", startsAtZero},
 	{"Position gives its map to the caller", givesMarksAway},
 	{"InsertClicks moves counts, marks and position", movesPosition},
-	{"InsertClicks keeps nothing of the batch's memory", copiesBatch},
-	{"InsertClicks goes on after records that were dropped", passesDroppedRecords},
-	{"InsertClicks keeps each lane's highest number", keepsHighestMarks},
-	{"InsertClicks keeps partitions apart, also for one lane", keepsPartitionsApart},
-	{"InsertClicks takes many lanes and extreme numbers", takesManyLanes},
-	{"InsertClicks takes a batch of 50,000 clicks", takesBigBatch},
-	{"InsertClicks refuses a batch that was counted", refusesRepeatedBatch},
-	{"InsertClicks refuses a batch at an earlier position", refusesStaleBatch},
-	{"InsertClicks refuses a batch beyond the position, which would leave a gap", refusesBatchBeyond},
+	{"InsertClicks does not keep the batch's memory", copiesBatch},
+	{"InsertClicks accepts gaps of dropped records", passesDroppedRecords},
+	{"InsertClicks keeps the highest seq of each lane", keepsHighestMarks},
+	{"InsertClicks counts each partition separately, even for the same lane", keepsPartitionsApart},
+	{"InsertClicks accepts many lanes and extreme numbers", takesManyLanes},
+	{"InsertClicks accepts a batch of 50,000 clicks", takesBigBatch},
+	{"InsertClicks rejects a batch that is already counted", refusesRepeatedBatch},
+	{"InsertClicks rejects a batch before the position", refusesStaleBatch},
+	{"InsertClicks rejects a batch beyond the position", refusesBatchBeyond},
 	{"InsertClicks counts a batch as a whole or not at all when its context ends", countsWholeBatches},
-	{"InsertClicks lets exactly one of concurrent workers count", countsOneOfConcurrentBatches},
-	{"InsertClicks counts each record once while workers fight", countsOnceWhileWorkersFight},
-	{"InsertClicks counts several partitions at once", countsPartitionsAtOnce},
+	{"InsertClicks succeeds for exactly one of concurrent workers", countsOneOfConcurrentBatches},
+	{"InsertClicks counts each record once while workers compete", countsOnceWhileWorkersFight},
+	{"InsertClicks counts several partitions concurrently", countsPartitionsAtOnce},
 }
 
-// lane returns lane n of an incarnation that has zero bytes in it.
+// lane returns lane n of an incarnation with zero bytes.
 func lane(incarnation byte, n uint32) schema.Lane {
 	return schema.Lane{Incarnation: schema.Incarnation{0, incarnation, 15: 0xff}, Number: n}
 }
 
-// clicksOf returns n clicks on a link, on a lane of its own.
+// clicksOf returns n clicks on a link, in a lane of its own.
 func clicksOf(link int64, n int) []click {
 	clicks := make([]click, n)
 	for i := range clicks {
@@ -105,7 +104,7 @@ func givesMarksAway(t *testing.T, store ClickStores) {
 	model.check(t, store)
 	empty, err := store.Position(t.Context(), 1)
 	testkit.Must(t, err)
-	empty.Marks[lane(1, 0)] = 1 // a worker fills the map of a new partition, too
+	empty.Marks[lane(1, 0)] = 1 // workers also write to the map of a new partition
 	model.partition(1)
 	model.check(t, store)
 }
@@ -142,13 +141,13 @@ func passesDroppedRecords(t *testing.T, store ClickStores) {
 	dropping := func(base int64) *schema.ClickBatch {
 		b := new(schema.ClickBatch)
 		b.Reset(0, base)
-		for i, c := range clicksOf(1, 3) { // two records dropped before each click, and five after the last
+		for i, c := range clicksOf(1, 3) { // two records are dropped before each click, and five after the last
 			appendClick(b, base+int64(3*i)+2, model.partition(0).marks[c.lane]+uint64(i)+1, c)
 		}
 		b.Next += 5
 		return b
 	}
-	// A worker goes on at the Next of its own batch, or asks for the position: both are where the partition is.
+	// A worker continues at the Next of its last batch or reads the position, which may be less. The store accepts both.
 	for round := range 4 {
 		base := model.partition(0).next
 		if round%2 == 1 {
@@ -218,7 +217,7 @@ func takesBigBatch(t *testing.T, store ClickStores) {
 	model.check(t, store)
 }
 
-// refusesRepeatedBatch also asks for an error where the engine by itself would drop the repetition without a word.
+// refusesRepeatedBatch requires an error even if the engine drops the repeated batch silently.
 func refusesRepeatedBatch(t *testing.T, store ClickStores) {
 	model := newModel()
 	first := model.batch(0, clicksOf(1, 10)...)
@@ -235,7 +234,7 @@ func refusesStaleBatch(t *testing.T, store ClickStores) {
 	model := newModel()
 	var stale []*schema.ClickBatch
 	for round := range 4 {
-		// What a worker prepared that read more or fewer records than the one that won.
+		// Batches of workers that read more or fewer records than the one that succeeds.
 		longer, shorter := model.batch(0, clicksOf(1, 20)...), model.batch(0, clicksOf(1, 3)...)
 		stale = append(stale, longer, shorter)
 		model.insert(t, store, 0, clicksOf(1, 10+round)...)

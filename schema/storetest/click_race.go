@@ -8,8 +8,8 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// countsOneOfConcurrentBatches lets workers insert at one Base, as a worker and its zombie do. They read the same
-// records, one of them further than the other: batches of one length would be one and the same.
+// countsOneOfConcurrentBatches inserts batches with one Base, as a worker and its zombie do. The batches have different
+// lengths, so that they are not the same batch.
 func countsOneOfConcurrentBatches(t *testing.T, store ClickStores) {
 	model := newModel()
 	for range 5 {
@@ -25,7 +25,7 @@ func countsOneOfConcurrentBatches(t *testing.T, store ClickStores) {
 	}
 }
 
-// countsOnceWhileWorkersFight lets workers that know nothing of each other count one partition's records to the end.
+// countsOnceWhileWorkersFight counts all records of a partition by several workers that do not know of each other.
 func countsOnceWhileWorkersFight(t *testing.T, store ClickStores) {
 	const workers, records = 3, 600
 	model := newModel()
@@ -51,7 +51,7 @@ func countsOnceWhileWorkersFight(t *testing.T, store ClickStores) {
 	model.check(t, store)
 }
 
-// cut returns the batch of a log's records from one offset to before another.
+// cut returns the batch of the records from offset from to before offset to.
 func cut(log *schema.ClickBatch, from, to int64) *schema.ClickBatch {
 	return &schema.ClickBatch{
 		Partition: log.Partition, Base: from, Next: to, Offset: log.Offset[from:to], Lane: log.Lane[from:to],
@@ -79,7 +79,7 @@ func countsPartitionsAtOnce(t *testing.T, store ClickStores) {
 	model.check(t, store)
 }
 
-// agreesWhileInserting reads while batches come in, each of which adds the same number of clicks to the link.
+// agreesWhileInserting reads while batches are inserted, each of which adds the same number of clicks to the link.
 func agreesWhileInserting(t *testing.T, store ClickStores) {
 	const each = 25
 	whileInserting(t, store, each, func() {

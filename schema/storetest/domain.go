@@ -9,18 +9,18 @@ import (
 	"linkstream/schema/testkit"
 )
 
-var domainBehaviours = []behaviour[LinkStores]{
+var domainBehaviours = []behaviour[schema.Database]{
 	{"CreateDomain keeps every field and sets an ID", createsDomains},
-	{"CreateDomain refuses a second claim of one account", refusesSecondClaim},
-	{"CreateDomain lets claims of several accounts coexist", claimsCoexist},
-	{"CreateDomain refuses a verified claim of a host that is held", refusesVerifiedClaim},
+	{"CreateDomain rejects a second domain of an account with the same host", refusesSecondClaim},
+	{"CreateDomain accepts one host for several accounts", claimsCoexist},
+	{"CreateDomain rejects a verified domain if another account has verified the host", refusesVerifiedClaim},
 	{"Domain does not find an unknown ID", missesDomain},
-	{"DomainsByHost lists every claim, the oldest first", listsClaims},
-	{"VerifiedDomain finds the verified claim alone", findsVerified},
-	{"VerifyDomain marks a claim and keeps its first time", verifies},
+	{"DomainsByHost returns the domains of all accounts, oldest first", listsClaims},
+	{"VerifiedDomain finds only the verified domain", findsVerified},
+	{"VerifyDomain verifies a domain and keeps the first time", verifies},
 	{"VerifyDomain does not find an unknown domain", verifiesUnknown},
-	{"VerifyDomain refuses a host that another account holds", refusesHeldHost},
-	{"VerifyDomain lets exactly one of concurrent calls hold a host", verifiesOne},
+	{"VerifyDomain rejects a host that another account has verified", refusesHeldHost},
+	{"VerifyDomain succeeds for exactly one of concurrent calls for a host", verifiesOne},
 }
 
 func addDomain(t *testing.T, store schema.DomainStore, accountID int64, host string, verified bool) schema.Domain {
@@ -46,7 +46,7 @@ func hasDomain(t *testing.T, store schema.DomainStore, want schema.Domain) {
 	testkit.Equal(t, "domain", got, want)
 }
 
-func createsDomains(t *testing.T, store LinkStores) {
+func createsDomains(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	claimed := addDomain(t, store, owner.ID, "go.example.org", false)
 	verified := addDomain(t, store, owner.ID, "xn--mnchen-3ya.example", true)
@@ -58,7 +58,7 @@ func createsDomains(t *testing.T, store LinkStores) {
 	hasDomain(t, store, verified)
 }
 
-func refusesSecondClaim(t *testing.T, store LinkStores) {
+func refusesSecondClaim(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	for _, verified := range []bool{false, true} {
 		want := addDomain(t, store, owner.ID, fmt.Sprintf("%t.example.org", verified), verified)
@@ -71,7 +71,7 @@ func refusesSecondClaim(t *testing.T, store LinkStores) {
 	}
 }
 
-func claimsCoexist(t *testing.T, store LinkStores) {
+func claimsCoexist(t *testing.T, store schema.Database) {
 	a, b := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
 	held := addDomain(t, store, a.ID, "go.example.org", true)
 	claim := addDomain(t, store, b.ID, "go.example.org", false)
@@ -79,7 +79,7 @@ func claimsCoexist(t *testing.T, store LinkStores) {
 	hasDomain(t, store, claim)
 }
 
-func refusesVerifiedClaim(t *testing.T, store LinkStores) {
+func refusesVerifiedClaim(t *testing.T, store schema.Database) {
 	a, b := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
 	held := addDomain(t, store, a.ID, "go.example.org", true)
 	other := newDomain(b.ID, "go.example.org")
@@ -91,7 +91,7 @@ func refusesVerifiedClaim(t *testing.T, store LinkStores) {
 	testkit.Equal(t, "domain", claims[0], held)
 }
 
-func missesDomain(t *testing.T, store LinkStores) {
+func missesDomain(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	domain := addDomain(t, store, owner.ID, "go.example.org", false)
 	for _, id := range []int64{0, -1, domain.ID + 1000} {
@@ -100,7 +100,7 @@ func missesDomain(t *testing.T, store LinkStores) {
 	}
 }
 
-func listsClaims(t *testing.T, store LinkStores) {
+func listsClaims(t *testing.T, store schema.Database) {
 	var want []schema.Domain
 	for i := range 5 {
 		account := addAccount(t, store, fmt.Sprintf("%d@example.org", i))
@@ -115,7 +115,7 @@ func listsClaims(t *testing.T, store LinkStores) {
 	testkit.Equal(t, "claims of an unknown host", len(got), 0)
 }
 
-func findsVerified(t *testing.T, store LinkStores) {
+func findsVerified(t *testing.T, store schema.Database) {
 	a, b := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
 	addDomain(t, store, a.ID, "go.example.org", false)
 	for _, host := range []string{"go.example.org", "none.example.org", ""} {
@@ -128,7 +128,7 @@ func findsVerified(t *testing.T, store LinkStores) {
 	testkit.Equal(t, "domain", got, want)
 }
 
-func verifies(t *testing.T, store LinkStores) {
+func verifies(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	domain := addDomain(t, store, owner.ID, "go.example.org", false)
 	other := addDomain(t, store, owner.ID, "other.example.org", false)
@@ -140,7 +140,7 @@ func verifies(t *testing.T, store LinkStores) {
 	hasDomain(t, store, other)
 }
 
-func verifiesUnknown(t *testing.T, store LinkStores) {
+func verifiesUnknown(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	domain := addDomain(t, store, owner.ID, "go.example.org", false)
 	for _, id := range []int64{0, domain.ID + 1000} {
@@ -148,7 +148,7 @@ func verifiesUnknown(t *testing.T, store LinkStores) {
 	}
 }
 
-func refusesHeldHost(t *testing.T, store LinkStores) {
+func refusesHeldHost(t *testing.T, store schema.Database) {
 	a, b := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
 	claim := addDomain(t, store, a.ID, "go.example.org", false)
 	held := addDomain(t, store, b.ID, "go.example.org", true)
@@ -157,7 +157,7 @@ func refusesHeldHost(t *testing.T, store LinkStores) {
 	hasDomain(t, store, held)
 }
 
-func verifiesOne(t *testing.T, store LinkStores) {
+func verifiesOne(t *testing.T, store schema.Database) {
 	claims := make([]schema.Domain, 8)
 	for i := range claims {
 		account := addAccount(t, store, fmt.Sprintf("%d@example.org", i))

@@ -8,13 +8,13 @@ import (
 	"linkstream/schema/testkit"
 )
 
-var domainDeleteBehaviours = []behaviour[LinkStores]{
-	{"Domains lists the account's claims by host", listsDomains},
-	{"DeleteDomain ends a claim, and the host is free", deletesDomain},
+var domainDeleteBehaviours = []behaviour[schema.Database]{
+	{"Domains returns the account's domains in order of their hosts", listsDomains},
+	{"DeleteDomain deletes a domain and frees its host", deletesDomain},
 	{"DeleteDomain does not find an unknown domain", deletesUnknownDomain},
-	{"DeleteDomain refuses a domain with a link", refusesUsedDomain},
-	{"CreateLink does not find a domain that is gone, and spends no ordinal", missesDeletedDomain},
-	{"DeleteDomain and CreateLink do not both succeed", deletesOrLinks},
+	{"DeleteDomain rejects a domain with links", refusesUsedDomain},
+	{"CreateLink does not find a deleted domain, and spends no ordinal", missesDeletedDomain},
+	{"DeleteDomain and CreateLink never both succeed", deletesOrLinks},
 }
 
 func wantDomains(t *testing.T, store schema.DomainStore, accountID int64, want ...schema.Domain) {
@@ -24,7 +24,7 @@ func wantDomains(t *testing.T, store schema.DomainStore, accountID int64, want .
 	testkit.Equal(t, "domains", got, want, nilOrEmpty)
 }
 
-func listsDomains(t *testing.T, store LinkStores) {
+func listsDomains(t *testing.T, store schema.Database) {
 	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
 	domains := map[string]schema.Domain{}
 	sorted := []string{"a.example", "b-c.example", "b.example", "bc.example", "go.example.org", "xn--a.example"}
@@ -41,7 +41,7 @@ func listsDomains(t *testing.T, store LinkStores) {
 	wantDomains(t, store, other.ID+1000)
 }
 
-func deletesDomain(t *testing.T, store LinkStores) {
+func deletesDomain(t *testing.T, store schema.Database) {
 	a, b := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
 	held, kept := addDomain(t, store, a.ID, "go.example.org", true), addDomain(t, store, a.ID, "kept.example.org", false)
 	claim := addDomain(t, store, b.ID, "go.example.org", false)
@@ -60,9 +60,9 @@ func deletesDomain(t *testing.T, store LinkStores) {
 	}
 }
 
-func deletesUnknownDomain(t *testing.T, store LinkStores) {
+func deletesUnknownDomain(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
-	addLink(t, store, owner.ID, 0, "hash") // on the default domain, which is none
+	addLink(t, store, owner.ID, 0, "hash") // on the default domain, which is not a row
 	domain := addDomain(t, store, owner.ID, "go.example.org", true)
 	testkit.Must(t, store.DeleteDomain(t.Context(), domain.ID))
 	for _, id := range []int64{domain.ID, domain.ID + 1000, 0, -1} {
@@ -70,7 +70,7 @@ func deletesUnknownDomain(t *testing.T, store LinkStores) {
 	}
 }
 
-func refusesUsedDomain(t *testing.T, store LinkStores) {
+func refusesUsedDomain(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	domain := addDomain(t, store, owner.ID, "go.example.org", true)
 	link := addLink(t, store, owner.ID, domain.ID, "hash")
@@ -84,7 +84,7 @@ func refusesUsedDomain(t *testing.T, store LinkStores) {
 	testkit.Equal(t, "link", got, link)
 }
 
-func missesDeletedDomain(t *testing.T, store LinkStores) {
+func missesDeletedDomain(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	domain := addDomain(t, store, owner.ID, "go.example.org", true)
 	testkit.Must(t, store.DeleteDomain(t.Context(), domain.ID))
@@ -98,8 +98,8 @@ func missesDeletedDomain(t *testing.T, store LinkStores) {
 	sameOrdinals(t, store, owner.ID, 1)
 }
 
-// deletesOrLinks has several calls of each kind race for a domain: the first one to succeed decides for all.
-func deletesOrLinks(t *testing.T, store LinkStores) {
+// deletesOrLinks calls both methods concurrently for a domain: the first call that succeeds decides all outcomes.
+func deletesOrLinks(t *testing.T, store schema.Database) {
 	accounts := []schema.Account{addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")}
 	totals := [2]int64{}
 	for round := range 30 {
@@ -133,7 +133,7 @@ func deletesOrLinks(t *testing.T, store LinkStores) {
 			testkit.WantCode(t, err, schema.CodeConflict)
 		}
 	}
-	for i, account := range accounts { // no ordinal was spent on a link that was refused
+	for i, account := range accounts { // rejected links have spent no ordinals
 		sameOrdinals(t, store, account.ID, totals[i])
 	}
 }

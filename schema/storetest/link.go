@@ -11,20 +11,8 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// LinkStores is what TestLinkStores and TestRateStore test: the contracts share their data, so one store serves them
-// together.
-type LinkStores interface {
-	schema.LinkStore
-	schema.AccountStore
-	schema.TokenStore
-	schema.SessionStore
-	schema.AttemptStore
-	schema.DomainStore
-	schema.RateStore
-}
-
-// TestLinkStores checks every outcome that LinkStores' contracts document, but for those of RateStore.
-func TestLinkStores(t *testing.T, open Open[LinkStores]) {
+// TestDatabase checks every outcome that the contracts of Database document.
+func TestDatabase(t *testing.T, open Open[schema.Database]) {
 	t.Run("accounts", func(t *testing.T) { run(t, open, accountBehaviours) })
 	t.Run("tokens", func(t *testing.T) { run(t, open, tokenBehaviours) })
 	t.Run("sessions", func(t *testing.T) { run(t, open, sessionBehaviours) })
@@ -32,34 +20,36 @@ func TestLinkStores(t *testing.T, open Open[LinkStores]) {
 	t.Run("domains", func(t *testing.T) { run(t, open, domainBehaviours) })
 	t.Run("deleted domains", func(t *testing.T) { run(t, open, domainDeleteBehaviours) })
 	t.Run("links", func(t *testing.T) { run(t, open, linkBehaviours) })
-	t.Run("crowds of links", func(t *testing.T) { run(t, open, linkCrowdBehaviours) })
-	t.Run("found links", func(t *testing.T) { run(t, open, searchBehaviours) })
-	t.Run("everything is there after closing and opening", func(t *testing.T) { keepsLinks(t, open) })
+	t.Run("concurrent creation of links", func(t *testing.T) { run(t, open, linkConcurrencyBehaviours) })
+	t.Run("rate limits", func(t *testing.T) { run(t, open, rateBehaviours) })
+	t.Run("search", func(t *testing.T) { run(t, open, searchBehaviours) })
+	t.Run("everything survives reopening", func(t *testing.T) { keepsLinks(t, open) })
+	t.Run("leases survive reopening", func(t *testing.T) { keepsLeases(t, open) })
 }
 
-var linkBehaviours = []behaviour[LinkStores]{
+var linkBehaviours = []behaviour[schema.Database]{
 	{"CreateLink keeps every field and sets ID and Ordinal", createsLinks},
-	{"CreateLink keeps URLs as they are given", keepsURLs},
-	{"CreateLink numbers each account's links on their own", numbersLinksByAccount},
-	{"CreateLink refuses a taken hash and spends no ordinal", refusesTakenHash},
-	{"CreateLink takes one hash on several domains", takesHashPerDomain},
-	{"CreateLink tells upper from lower case", tellsHashCase},
-	{"CreateLink lets exactly one of concurrent calls have a hash", createsOneOfConcurrentLinks},
-	{"CreateLink leaves no gap in ordinals under concurrency", numbersConcurrentLinks},
-	{"Link finds by domain and hash, with the host", findsLinks},
-	{"Link does not find an unknown hash, nor one of another domain", missesLinks},
+	{"CreateLink stores URLs unchanged", keepsURLs},
+	{"CreateLink numbers the links of each account separately", numbersLinksByAccount},
+	{"CreateLink rejects a taken hash and spends no ordinal", refusesTakenHash},
+	{"CreateLink accepts one hash on several domains", takesHashPerDomain},
+	{"CreateLink distinguishes upper and lower case", tellsHashCase},
+	{"CreateLink succeeds for exactly one of concurrent calls with one hash", createsOneOfConcurrentLinks},
+	{"CreateLink leaves no gaps in ordinals under concurrency", numbersConcurrentLinks},
+	{"Link finds a link by domain and hash, and fills in the host", findsLinks},
+	{"Link does not find an unknown hash, or one of another domain", missesLinks},
 	{"OwnedLink prefers the default domain", ownedPrefersDefault},
-	{"OwnedLink falls back to the oldest", ownedFallsBackToOldest},
-	{"OwnedLink looks on the given domain alone", ownedOnDomain},
+	{"OwnedLink falls back to the oldest link", ownedFallsBackToOldest},
+	{"OwnedLink searches only the given domain", ownedOnDomain},
 	{"OwnedLink does not find another account's link", ownedMissesOthers},
-	{"Links pages through an account's links, the newest first", pagesLinks},
-	{"Links is empty beyond the last page and without links", pagesBeyondLast},
-	{"Links answers page and total of one moment", pagesOfOneMoment},
-	{"SetActive deactivates and activates, again and again", setsActive},
+	{"Links pages through an account's links, newest first", pagesLinks},
+	{"Links returns nothing beyond the last page and without links", pagesBeyondLast},
+	{"Links returns page and total of one moment", pagesOfOneMoment},
+	{"SetActive deactivates and activates repeatedly", setsActive},
 	{"SetActive does not find an unknown link", setsActiveOfUnknown},
 }
 
-// addLink stores a link with values of its own for every field.
+// addLink creates a link whose fields depend on its hash.
 func addLink(t *testing.T, store schema.LinkStore, accountID, domainID int64, hash string) schema.Link {
 	t.Helper()
 	link := newLink(accountID, domainID, hash)
@@ -74,7 +64,7 @@ func newLink(accountID, domainID int64, hash string) schema.Link {
 	}
 }
 
-func createsLinks(t *testing.T, store LinkStores) {
+func createsLinks(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	first := addLink(t, store, owner.ID, 0, "first")
 	second := newLink(owner.ID, 0, "second")
@@ -92,7 +82,7 @@ func createsLinks(t *testing.T, store LinkStores) {
 	}
 }
 
-func keepsURLs(t *testing.T, store LinkStores) {
+func keepsURLs(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	for i, url := range []string{
 		"https://example.org/" + strings.Repeat("ü", schema.MaxURLLen-20),
@@ -108,7 +98,7 @@ func keepsURLs(t *testing.T, store LinkStores) {
 	}
 }
 
-func numbersLinksByAccount(t *testing.T, store LinkStores) {
+func numbersLinksByAccount(t *testing.T, store schema.Database) {
 	a, b := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
 	for i := range int64(3) {
 		testkit.Equal(t, "ordinal of a", addLink(t, store, a.ID, 0, fmt.Sprintf("a%d", i)).Ordinal, i+1)
@@ -116,7 +106,7 @@ func numbersLinksByAccount(t *testing.T, store LinkStores) {
 	}
 }
 
-func refusesTakenHash(t *testing.T, store LinkStores) {
+func refusesTakenHash(t *testing.T, store schema.Database) {
 	a, b := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
 	taken := addLink(t, store, a.ID, 0, "taken")
 	for _, accountID := range []int64{a.ID, b.ID} {
@@ -134,7 +124,7 @@ func refusesTakenHash(t *testing.T, store LinkStores) {
 	testkit.Equal(t, "total of b", total, 1)
 }
 
-func takesHashPerDomain(t *testing.T, store LinkStores) {
+func takesHashPerDomain(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	domain := addDomain(t, store, owner.ID, "go.example.org", true)
 	onDefault := addLink(t, store, owner.ID, 0, "same")
@@ -146,7 +136,7 @@ func takesHashPerDomain(t *testing.T, store LinkStores) {
 	}
 }
 
-func tellsHashCase(t *testing.T, store LinkStores) {
+func tellsHashCase(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	lower, upper := addLink(t, store, owner.ID, 0, "abc"), addLink(t, store, owner.ID, 0, "aBc")
 	for _, want := range []schema.Link{lower, upper} {
@@ -161,7 +151,7 @@ func tellsHashCase(t *testing.T, store LinkStores) {
 	testkit.WantCode(t, err, schema.CodeNotFound)
 }
 
-func createsOneOfConcurrentLinks(t *testing.T, store LinkStores) {
+func createsOneOfConcurrentLinks(t *testing.T, store schema.Database) {
 	accounts := []schema.Account{addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")}
 	created := map[int64]int64{}
 	for round := range 5 {
@@ -180,14 +170,14 @@ func createsOneOfConcurrentLinks(t *testing.T, store LinkStores) {
 	}
 }
 
-func numbersConcurrentLinks(t *testing.T, store LinkStores) {
+func numbersConcurrentLinks(t *testing.T, store schema.Database) {
 	const n = 45
 	owner := addAccount(t, store, "a@example.org")
 	addLink(t, store, owner.ID, 0, "taken")
 	for i, err := range concurrently(n, func(i int) error {
 		hash := fmt.Sprintf("free-%d", i)
 		if i%3 == 0 {
-			hash = "taken" // a refused one between those that succeed must leave no gap
+			hash = "taken" // a rejected link between created ones must not leave a gap
 		}
 		link := newLink(owner.ID, 0, hash)
 		return store.CreateLink(t.Context(), &link)
@@ -217,7 +207,7 @@ func sameOrdinals(t *testing.T, store schema.LinkStore, accountID, total int64) 
 	}
 }
 
-func findsLinks(t *testing.T, store LinkStores) {
+func findsLinks(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	verified := addDomain(t, store, owner.ID, "go.example.org", true)
 	claimed := addDomain(t, store, owner.ID, "later.example.org", false)
@@ -232,7 +222,7 @@ func findsLinks(t *testing.T, store LinkStores) {
 	}
 }
 
-func missesLinks(t *testing.T, store LinkStores) {
+func missesLinks(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	domain := addDomain(t, store, owner.ID, "go.example.org", true)
 	addLink(t, store, owner.ID, 0, "default")
@@ -243,7 +233,7 @@ func missesLinks(t *testing.T, store LinkStores) {
 	}
 }
 
-func setsActive(t *testing.T, store LinkStores) {
+func setsActive(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	link, other := addLink(t, store, owner.ID, 0, "hash"), addLink(t, store, owner.ID, 0, "other")
 	for _, active := range []bool{false, false, true, true, false} {
@@ -258,13 +248,13 @@ func setsActive(t *testing.T, store LinkStores) {
 	testkit.Equal(t, "link", got, other)
 }
 
-func setsActiveOfUnknown(t *testing.T, store LinkStores) {
+func setsActiveOfUnknown(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	link := addLink(t, store, owner.ID, 0, "hash")
 	testkit.WantCode(t, store.SetActive(t.Context(), link.DomainID, "unknown", false), schema.CodeNotFound)
 }
 
-func pagesLinks(t *testing.T, store LinkStores) {
+func pagesLinks(t *testing.T, store schema.Database) {
 	a, b := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
 	domain := addDomain(t, store, a.ID, "go.example.org", true)
 	const total = 2*schema.PageSize + 1
@@ -287,12 +277,12 @@ func pagesLinks(t *testing.T, store LinkStores) {
 	}
 }
 
-func pagesBeyondLast(t *testing.T, store LinkStores) {
+func pagesBeyondLast(t *testing.T, store schema.Database) {
 	owner, without := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
 	for i := range schema.PageSize {
 		addLink(t, store, owner.ID, 0, fmt.Sprintf("a%d", i))
 	}
-	// The ordinals of the last two pages overflow; those of the first of them come out as those of page 1.
+	// The ordinals of the last two pages overflow. Those of 1<<62 + 1 would wrap around to those of page 1.
 	for _, page := range []int64{2, 3, 5000, 1<<62 + 1, math.MaxInt64} {
 		links, total, err := store.Links(t.Context(), owner.ID, page)
 		testkit.Must(t, err)
@@ -305,7 +295,7 @@ func pagesBeyondLast(t *testing.T, store LinkStores) {
 	testkit.Equal(t, "total without links", total, 0)
 }
 
-func pagesOfOneMoment(t *testing.T, store LinkStores) {
+func pagesOfOneMoment(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	const writers, each = 3, 15
 	done := make(chan []error, 1)

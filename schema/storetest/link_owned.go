@@ -8,21 +8,21 @@ import (
 	"linkstream/schema/testkit"
 )
 
-func ownedPrefersDefault(t *testing.T, store LinkStores) {
+func ownedPrefersDefault(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	domain := addDomain(t, store, owner.ID, "go.example.org", true)
-	addLink(t, store, owner.ID, domain.ID, "hash") // the older one
+	addLink(t, store, owner.ID, domain.ID, "hash") // the older link
 	want := addLink(t, store, owner.ID, 0, "hash")
 	got, err := store.OwnedLink(t.Context(), owner.ID, "hash", nil)
 	testkit.Must(t, err)
 	testkit.Equal(t, "link", got, want)
 }
 
-func ownedFallsBackToOldest(t *testing.T, store LinkStores) {
+func ownedFallsBackToOldest(t *testing.T, store schema.Database) {
 	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
 	later := addDomain(t, store, owner.ID, "later.example.org", true)
 	oldest := addDomain(t, store, owner.ID, "oldest.example.org", true)
-	addLink(t, store, other.ID, 0, "hash") // the default domain's is another account's
+	addLink(t, store, other.ID, 0, "hash") // on the default domain, but of another account
 	want := addLink(t, store, owner.ID, oldest.ID, "hash")
 	addLink(t, store, owner.ID, later.ID, "hash")
 	want.Host = oldest.Host
@@ -31,7 +31,7 @@ func ownedFallsBackToOldest(t *testing.T, store LinkStores) {
 	testkit.Equal(t, "link", got, want)
 }
 
-func ownedOnDomain(t *testing.T, store LinkStores) {
+func ownedOnDomain(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	domain := addDomain(t, store, owner.ID, "go.example.org", true)
 	empty := addDomain(t, store, owner.ID, "empty.example.org", true)
@@ -50,7 +50,7 @@ func ownedOnDomain(t *testing.T, store LinkStores) {
 	testkit.WantCode(t, err, schema.CodeNotFound)
 }
 
-func ownedMissesOthers(t *testing.T, store LinkStores) {
+func ownedMissesOthers(t *testing.T, store schema.Database) {
 	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
 	domain := addDomain(t, store, owner.ID, "go.example.org", true)
 	addLink(t, store, owner.ID, 0, "hash")
@@ -63,8 +63,8 @@ func ownedMissesOthers(t *testing.T, store LinkStores) {
 	}
 }
 
-// keepsLinks looks at one thing of each kind; that all of their fields are kept is checked without reopening.
-func keepsLinks(t *testing.T, open Open[LinkStores]) {
+// keepsLinks checks one row of each kind. That stores keep all fields is checked without reopening.
+func keepsLinks(t *testing.T, open Open[schema.Database]) {
 	store, reopen := open(t)
 	owner := addAccount(t, store, "a@example.org")
 	token := addToken(t, store, owner.ID, "secret")

@@ -26,13 +26,13 @@ type click struct {
 type model struct {
 	partitions map[int]*progress
 	links      map[int64]*linkModel
-	accounts   map[int64][]click // of those that are no account's there are none
+	accounts   map[int64][]click // clicks without an account are not in it
 }
 
-// progress is how far a partition is counted. Position.Next lies between counted and next.
+// progress is the position of a partition. The Position.Next of a store is between counted and next.
 type progress struct {
 	counted int64 // one past the last counted click
-	next    int64 // the last batch's Next
+	next    int64 // Next of the last batch
 	marks   map[schema.Lane]uint64
 }
 
@@ -57,7 +57,7 @@ func (m *model) partition(number int) *progress {
 	return m.partitions[number]
 }
 
-// batch returns the next batch of a partition, one record for each click, without counting it.
+// batch returns the next batch of a partition, with one record per click, without counting it.
 func (m *model) batch(partition int, clicks ...click) *schema.ClickBatch {
 	p := m.partition(partition)
 	marks := maps.Clone(p.marks)
@@ -79,7 +79,7 @@ func appendClick(b *schema.ClickBatch, offset int64, seq uint64, c click) {
 	b.Next = offset + 1
 }
 
-// insert counts the clicks of the next batch of a partition in the store and in the model.
+// insert counts the next batch of a partition in the store and in the model.
 func (m *model) insert(t *testing.T, store ClickStores, partition int, clicks ...click) {
 	t.Helper()
 	b := m.batch(partition, clicks...)
@@ -87,7 +87,7 @@ func (m *model) insert(t *testing.T, store ClickStores, partition int, clicks ..
 	m.count(b)
 }
 
-// count takes a batch to the model.
+// count counts a batch in the model.
 func (m *model) count(b *schema.ClickBatch) {
 	p := m.partition(b.Partition)
 	p.counted, p.next = b.Offset[b.Len()-1]+1, b.Next
@@ -113,7 +113,7 @@ func (m *model) count(b *schema.ClickBatch) {
 	}
 }
 
-// check compares everything that the store answers with the model.
+// check compares all results of the store with the model.
 func (m *model) check(t *testing.T, store ClickStores) {
 	t.Helper()
 	for number, want := range m.partitions {

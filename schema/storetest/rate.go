@@ -8,36 +8,30 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// TestRateStore checks every outcome that RateStore documents.
-func TestRateStore(t *testing.T, open Open[LinkStores]) {
-	run(t, open, rateBehaviours)
-	t.Run("LeaseRequests goes on where it was after closing and opening", func(t *testing.T) { keepsLeases(t, open) })
-}
-
-var rateBehaviours = []behaviour[LinkStores]{
-	{"LeaseRequests grants the limit in parts and then nothing", leasesLimit},
-	{"LeaseRequests takes one moment in several zones for one window", leasesByMoment},
-	{"LeaseRequests counts each token by itself", leasesByToken},
-	{"LeaseRequests begins again with a later window", leasesLaterWindow},
-	{"LeaseRequests grants nothing of a window once a later one has begun", refusesEarlierWindow},
-	{"LeaseRequests forgets a window that is too far ahead", forgetsWindowFarAhead},
-	{"LeaseRequests grants no part twice to concurrent calls", leasesConcurrently},
-	{"LeaseRequests grants no part twice while windows change", leasesWhileWindowsChange},
+var rateBehaviours = []behaviour[schema.Database]{
+	{"LeaseRequests grants the limit in leases and then nothing", leasesLimit},
+	{"LeaseRequests treats one moment in several zones as one window", leasesByMoment},
+	{"LeaseRequests counts each token separately", leasesByToken},
+	{"LeaseRequests starts over with a later window", leasesLaterWindow},
+	{"LeaseRequests grants nothing of an earlier window", refusesEarlierWindow},
+	{"LeaseRequests drops a window that is too far ahead", forgetsWindowFarAhead},
+	{"LeaseRequests grants each lease to one of concurrent calls", leasesConcurrently},
+	{"LeaseRequests grants each lease once while windows change", leasesWhileWindowsChange},
 }
 
 const rateLimit = 2000
 
-// window is the nth of some windows that follow one another.
+// window returns the nth window, one minute after the one before it.
 func window(n int) time.Time { return epoch.Truncate(time.Minute).Add(time.Duration(n) * time.Minute) }
 
 // addCaller returns the ID of a new account's token.
-func addCaller(t *testing.T, store LinkStores, name string) (tokenID int64) {
+func addCaller(t *testing.T, store schema.Database, name string) (tokenID int64) {
 	t.Helper()
 	return addToken(t, store, addAccount(t, store, name+"@example.org").ID, name).ID
 }
 
 // wantLeases requires that the next leases of a window are the from-th to the to-th.
-func wantLeases(t *testing.T, store LinkStores, tokenID int64, window time.Time, from, to int64) {
+func wantLeases(t *testing.T, store schema.Database, tokenID int64, window time.Time, from, to int64) {
 	t.Helper()
 	for n := from; n <= to; n++ {
 		wantGranted, wantLeft := schema.Lease(rateLimit, n)
@@ -47,14 +41,14 @@ func wantLeases(t *testing.T, store LinkStores, tokenID int64, window time.Time,
 	}
 }
 
-func wantNoLease(t *testing.T, store LinkStores, tokenID int64, window time.Time) {
+func wantNoLease(t *testing.T, store schema.Database, tokenID int64, window time.Time) {
 	t.Helper()
 	granted, left, err := store.LeaseRequests(t.Context(), tokenID, window, rateLimit)
 	testkit.Must(t, err)
 	testkit.Equal(t, "granted, left", [2]int{granted, left}, [2]int{})
 }
 
-func leasesLimit(t *testing.T, store LinkStores) {
+func leasesLimit(t *testing.T, store schema.Database) {
 	caller := addCaller(t, store, "a")
 	sum, left := 0, rateLimit
 	for left > 0 {
@@ -70,14 +64,14 @@ func leasesLimit(t *testing.T, store LinkStores) {
 	}
 }
 
-func leasesByMoment(t *testing.T, store LinkStores) {
+func leasesByMoment(t *testing.T, store schema.Database) {
 	caller := addCaller(t, store, "a")
 	wantLeases(t, store, caller, window(0), 1, 1)
 	wantLeases(t, store, caller, window(0).UTC(), 2, 2)
 	wantLeases(t, store, caller, window(0).In(time.FixedZone("west", -7*3600)), 3, 3)
 }
 
-func leasesByToken(t *testing.T, store LinkStores) {
+func leasesByToken(t *testing.T, store schema.Database) {
 	a, b := addCaller(t, store, "a"), addCaller(t, store, "b")
 	wantLeases(t, store, a, window(0), 1, 100)
 	wantLeases(t, store, b, window(0), 1, 2)
@@ -85,7 +79,7 @@ func leasesByToken(t *testing.T, store LinkStores) {
 	wantLeases(t, store, b, window(0), 3, 3)
 }
 
-func leasesLaterWindow(t *testing.T, store LinkStores) {
+func leasesLaterWindow(t *testing.T, store schema.Database) {
 	caller := addCaller(t, store, "a")
 	wantLeases(t, store, caller, window(0), 1, 100)
 	for _, n := range []int{1, 2, 60, 100_000} {
@@ -93,17 +87,17 @@ func leasesLaterWindow(t *testing.T, store LinkStores) {
 	}
 }
 
-func refusesEarlierWindow(t *testing.T, store LinkStores) {
+func refusesEarlierWindow(t *testing.T, store schema.Database) {
 	caller := addCaller(t, store, "a")
 	begun := int(schema.RateSkew / time.Minute)
 	wantLeases(t, store, caller, window(begun), 1, 3)
 	for _, earlier := range []int{begun - 1, 0} {
 		wantNoLease(t, store, caller, window(earlier))
 	}
-	wantLeases(t, store, caller, window(begun), 4, 6) // none of it was taken away
+	wantLeases(t, store, caller, window(begun), 4, 6) // nothing of it was lost
 }
 
-func forgetsWindowFarAhead(t *testing.T, store LinkStores) {
+func forgetsWindowFarAhead(t *testing.T, store schema.Database) {
 	caller := addCaller(t, store, "a")
 	for _, ahead := range []int{int(schema.RateSkew/time.Minute) + 1, 10_000_000} {
 		wantLeases(t, store, caller, window(ahead), 1, 100)
@@ -112,32 +106,32 @@ func forgetsWindowFarAhead(t *testing.T, store LinkStores) {
 	}
 }
 
-func leasesConcurrently(t *testing.T, store LinkStores) {
+func leasesConcurrently(t *testing.T, store schema.Database) {
 	caller := addCaller(t, store, "a")
 	got := leaseConcurrently(t, store, caller, 128, func(int) time.Time { return window(0) })
 	leases := wantDistinct(t, got, window(0))
 	testkit.Equal(t, "granted", leases, rateLimit)
 }
 
-func leasesWhileWindowsChange(t *testing.T, store LinkStores) {
+func leasesWhileWindowsChange(t *testing.T, store schema.Database) {
 	caller := addCaller(t, store, "a")
 	got := leaseConcurrently(t, store, caller, 300, func(i int) time.Time { return window(i % 3) })
 	for n := range 3 {
 		granted := wantDistinct(t, got, window(n))
-		if n == 2 { // the last one is begun once and for all
+		if n == 2 { // the last window is never replaced
 			testkit.Equal(t, "granted", granted, rateLimit)
 		}
 	}
 	wantNoLease(t, store, caller, window(2))
 }
 
-// leased is what a call was granted.
+// leased is the result of a call.
 type leased struct {
 	window        time.Time
 	granted, left int
 }
 
-func leaseConcurrently(t *testing.T, store LinkStores, tokenID int64, n int, window func(i int) time.Time) []leased {
+func leaseConcurrently(t *testing.T, store schema.Database, tokenID int64, n int, window func(i int) time.Time) []leased {
 	t.Helper()
 	got := make([]leased, n)
 	for _, err := range concurrently(n, func(i int) (err error) {
@@ -150,7 +144,7 @@ func leaseConcurrently(t *testing.T, store LinkStores, tokenID int64, n int, win
 	return got
 }
 
-// wantDistinct requires that each part of a window was granted once at most, and returns the sum of them.
+// wantDistinct requires that each lease of a window was granted at most once, and returns their sum.
 func wantDistinct(t *testing.T, got []leased, window time.Time) (sum int) {
 	t.Helper()
 	seen := map[int]bool{}
@@ -159,7 +153,7 @@ func wantDistinct(t *testing.T, got []leased, window time.Time) (sum int) {
 			continue
 		}
 		if seen[l.left] {
-			t.Fatalf("the part that leaves %d was granted twice", l.left)
+			t.Fatalf("the lease that leaves %d was granted twice", l.left)
 		}
 		seen[l.left] = true
 		sum += l.granted
@@ -167,7 +161,7 @@ func wantDistinct(t *testing.T, got []leased, window time.Time) (sum int) {
 	return sum
 }
 
-func keepsLeases(t *testing.T, open Open[LinkStores]) {
+func keepsLeases(t *testing.T, open Open[schema.Database]) {
 	store, reopen := open(t)
 	caller := addCaller(t, store, "a")
 	wantLeases(t, store, caller, window(0), 1, 10)

@@ -13,17 +13,17 @@ import (
 )
 
 var reportBehaviours = []behaviour[ClickStores]{
-	{"LinkReport and AccountReport are all zero without clicks", reportsWithoutClicks},
+	{"LinkReport and AccountReport are zero without clicks", reportsWithoutClicks},
 	{"LinkReport and AccountReport begin with the UTC day of since", reportsSinceDay},
-	{"LinkReport and AccountReport tell people from bots", reportsBotsApart},
-	{"LinkReport names people's ten most frequent, ties by name", namesTopOfPeople},
-	{"LinkReport ranks what is not known among the rest", ranksUnknown},
-	{"LinkReport keeps any referrer as it is", keepsReferrers},
-	{"AccountReport sums over the account's links", sumsOverLinks},
-	{"AccountReport names the ten links with the most clicks, ties by ID", namesTopLinks},
-	{"AccountReport leaves out clicks without an account", leavesOutUnowned},
-	{"LinkReport and LinkStats agree while clicks come in", reportsWhileInserting},
-	{"AccountReport is of one moment while clicks come in", reportsAccountWhileInserting},
+	{"LinkReport and AccountReport separate people and bots", reportsBotsApart},
+	{"LinkReport has the ten names most frequent among people, ties by name", namesTopOfPeople},
+	{"LinkReport ranks clicks without referrer or country like others", ranksUnknown},
+	{"LinkReport returns any referrer unchanged", keepsReferrers},
+	{"AccountReport adds up the account's links", sumsOverLinks},
+	{"AccountReport has the ten links with the most clicks, ties by ID", namesTopLinks},
+	{"AccountReport omits clicks without an account", leavesOutUnowned},
+	{"LinkReport and LinkStats agree while clicks are inserted", reportsWhileInserting},
+	{"AccountReport is of one moment while clicks are inserted", reportsAccountWhileInserting},
 }
 
 // checkReports compares the reports of all links and accounts with the model.
@@ -120,7 +120,7 @@ func named(counts map[string]int64) (all []schema.NameCount) {
 
 func reportsWithoutClicks(t *testing.T, store ClickStores) {
 	model := newModel()
-	for range 2 { // in an empty store, then in one where others have clicks
+	for range 2 { // in an empty store, and then in one with clicks on another link
 		for _, since := range []time.Time{{}, epoch} {
 			model.checkLinkReport(t, store, unknownLink, since)
 			model.checkAccountReport(t, store, unknownLink, since)
@@ -128,7 +128,7 @@ func reportsWithoutClicks(t *testing.T, store ClickStores) {
 		}
 		model.insert(t, store, 0, clicksOf(1, 3)...)
 	}
-	model.checkReports(t, store, epoch.AddDate(0, 0, 1)) // nothing since then
+	model.checkReports(t, store, epoch.AddDate(0, 0, 1)) // no clicks since then
 }
 
 func reportsSinceDay(t *testing.T, store ClickStores) {
@@ -178,7 +178,7 @@ func reportsBotsApart(t *testing.T, store ClickStores) {
 	}, nilOrEmpty)
 }
 
-// rank gives n clicks to each of twelve names that tie, 2n to one that comes after them and 1 to one before.
+// rank returns clicks with twelve names that have n clicks each, a later name with 2n clicks and an earlier one with 1.
 func rank(n int, set func(c *click, name string)) (clicks []click) {
 	frequency := map[string]int{"zz": 2 * n, "AA": 1}
 	for i := range 12 {
@@ -201,7 +201,7 @@ func namesTopOfPeople(t *testing.T, store ClickStores) {
 		func(c *click, name string) { c.referrer = name },
 		func(c *click, name string) { c.country = name },
 	} {
-		// Bots would change the order.
+		// Counted bots would change the order.
 		bots := clicksOf(1, 50)
 		for i := range bots {
 			bots[i].device = schema.Bot
@@ -221,7 +221,7 @@ func namesTopOfPeople(t *testing.T, store ClickStores) {
 
 func ranksUnknown(t *testing.T, store ClickStores) {
 	model := newModel()
-	for _, unknown := range []int{1, 2, 30} { // among the last, then within a tie, then most
+	for _, unknown := range []int{1, 2, 30} { // rare, then tied with others, then most frequent
 		clicks := clicksOf(1, unknown)
 		for i := range clicks {
 			clicks[i].referrer, clicks[i].country = "", ""
@@ -277,7 +277,7 @@ func sumsOverLinks(t *testing.T, store ClickStores) {
 func namesTopLinks(t *testing.T, store ClickStores) {
 	model := newModel()
 	var clicks []click
-	for link := range int64(15) { // all tie but one, of which one click came early
+	for link := range int64(15) { // all have the same number of clicks, except one link
 		some := clicksOf(1<<40-link, 4)
 		if link == 5 {
 			some = append(some, clicksOf(1<<40-link, 1)...)
@@ -295,7 +295,7 @@ func namesTopLinks(t *testing.T, store ClickStores) {
 	testkit.Equal(t, "second", report.Links[1], schema.LinkCount{LinkID: 1<<40 - 14, Total: 4})
 }
 
-// leavesOutUnowned counts clicks on one link that came with and without its account, as while edges are upgraded.
+// leavesOutUnowned counts clicks on one link with and without its account, as they occur while edges are upgraded.
 func leavesOutUnowned(t *testing.T, store ClickStores) {
 	model := newModel()
 	clicks := append(clicksOf(1, 7), clicksOf(2, 3)...)

@@ -9,7 +9,7 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// whileInserting calls read over and over while 20 batches come in, each of which has so many clicks of spread.
+// whileInserting calls read repeatedly while 20 batches of spread clicks are inserted.
 func whileInserting(t *testing.T, store ClickStores, each int, read func()) {
 	model := newModel()
 	inserted := make(chan error, 1)
@@ -34,7 +34,7 @@ func whileInserting(t *testing.T, store ClickStores, each int, read func()) {
 }
 
 func reportsWhileInserting(t *testing.T, store ClickStores) {
-	const each = 24 // of which eight are of bots
+	const each = 24 // of which eight are by bots
 	whileInserting(t, store, each, func() {
 		before, err := store.LinkStats(t.Context(), spreadLink)
 		testkit.Must(t, err)

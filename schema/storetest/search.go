@@ -9,15 +9,15 @@ import (
 	"linkstream/schema/testkit"
 )
 
-var searchBehaviours = []behaviour[LinkStores]{
-	{"SearchLinks finds parts of hash and URL, whatever the case of ASCII letters", searchesText},
-	{"SearchLinks takes every character for itself", searchesLiterally},
-	{"SearchLinks finds everything by an empty query", searchesEverything},
-	{"SearchLinks finds nothing by a text that no link can have", searchesUnstorableText},
-	{"SearchLinks pages through what it finds, the newest first", pagesFound},
-	{"SearchLinks finds no link of another account", searchesOwnLinks},
-	{"LinksByID finds the account's links among the IDs", findsLinksByID},
-	{"LinksByID finds nothing among no IDs", findsLinksByNoID},
+var searchBehaviours = []behaviour[schema.Database]{
+	{"SearchLinks finds parts of hash and URL, ignoring the case of ASCII letters", searchesText},
+	{"SearchLinks treats no character specially", searchesLiterally},
+	{"SearchLinks finds all links with an empty query", searchesEverything},
+	{"SearchLinks finds nothing with a text that no link can have", searchesUnstorableText},
+	{"SearchLinks pages through its results, newest first", pagesFound},
+	{"SearchLinks does not find links of other accounts", searchesOwnLinks},
+	{"LinksByID returns only the account's links", findsLinksByID},
+	{"LinksByID returns nothing for no IDs", findsLinksByNoID},
 }
 
 func addLinkTo(t *testing.T, store schema.LinkStore, accountID int64, hash, url string) schema.Link {
@@ -28,7 +28,7 @@ func addLinkTo(t *testing.T, store schema.LinkStore, accountID int64, hash, url 
 	return link
 }
 
-// wantFound requires that page 1 of what is found is want, in this order, and that it is all.
+// wantFound requires that the results are want, in this order, all on page 1.
 func wantFound(t *testing.T, store schema.LinkStore, accountID int64, query string, want ...schema.Link) {
 	t.Helper()
 	got, total, err := store.SearchLinks(t.Context(), accountID, query, 1)
@@ -40,7 +40,7 @@ func wantFound(t *testing.T, store schema.LinkStore, accountID int64, query stri
 	}
 }
 
-func searchesText(t *testing.T, store LinkStores) {
+func searchesText(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	spring := addLinkTo(t, store, owner.ID, "SpringSale", "https://shop.example/Offers?id=7")
 	summer := addLinkTo(t, store, owner.ID, "summer", "https://shop.example/spring-is-over")
@@ -48,17 +48,17 @@ func searchesText(t *testing.T, store LinkStores) {
 	for _, query := range []string{"spring", "SPRING", "sPrInG"} {
 		wantFound(t, store, owner.ID, query, summer, spring)
 	}
-	wantFound(t, store, owner.ID, "s", umlaut, summer, spring) // more than once in each
+	wantFound(t, store, owner.ID, "s", umlaut, summer, spring) // several times in each
 	wantFound(t, store, owner.ID, "ngsal", spring)
 	wantFound(t, store, owner.ID, "offers?ID=7", spring)
 	wantFound(t, store, owner.ID, "HTTPS://EXAMPLE.org/STRAßE", umlaut)
 	wantFound(t, store, owner.ID, "Ärger", umlaut)
-	wantFound(t, store, owner.ID, "ärger") // no letter of ASCII
+	wantFound(t, store, owner.ID, "ärger") // not an ASCII letter
 	wantFound(t, store, owner.ID, "summerhttps")
 	wantFound(t, store, owner.ID, "winter")
 }
 
-func searchesLiterally(t *testing.T, store LinkStores) {
+func searchesLiterally(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	addLinkTo(t, store, owner.ID, "plain", "https://example.org/abc")
 	percent := addLinkTo(t, store, owner.ID, "percent", "https://example.org/100%25")
@@ -77,14 +77,14 @@ func searchesLiterally(t *testing.T, store LinkStores) {
 	}
 }
 
-func searchesEverything(t *testing.T, store LinkStores) {
+func searchesEverything(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	wantFound(t, store, owner.ID, "")
 	first, second := addLink(t, store, owner.ID, 0, "one"), addLink(t, store, owner.ID, 0, "two")
 	wantFound(t, store, owner.ID, "", second, first)
 }
 
-func searchesUnstorableText(t *testing.T, store LinkStores) {
+func searchesUnstorableText(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	addLinkTo(t, store, owner.ID, "hash", "https://example.org/ü")
 	for _, query := range []string{"\x00", "ash\x00", "\xff", "hash\xed\xa0\x80"} {
@@ -92,7 +92,7 @@ func searchesUnstorableText(t *testing.T, store LinkStores) {
 	}
 }
 
-func pagesFound(t *testing.T, store LinkStores) {
+func pagesFound(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	domain := addDomain(t, store, owner.ID, "go.example.org", true)
 	var found []schema.Link
@@ -121,14 +121,14 @@ func pagesFound(t *testing.T, store LinkStores) {
 	}
 }
 
-func searchesOwnLinks(t *testing.T, store LinkStores) {
+func searchesOwnLinks(t *testing.T, store schema.Database) {
 	a, b := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
 	ofA, ofB := addLink(t, store, a.ID, 0, "same-a"), addLink(t, store, b.ID, 0, "same-b")
 	wantFound(t, store, a.ID, "same", ofA)
 	wantFound(t, store, b.ID, "same", ofB)
 }
 
-func findsLinksByID(t *testing.T, store LinkStores) {
+func findsLinksByID(t *testing.T, store schema.Database) {
 	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
 	domain := addDomain(t, store, owner.ID, "go.example.org", true)
 	onDefault, onDomain := addLink(t, store, owner.ID, 0, "hash"), addLink(t, store, owner.ID, domain.ID, "hash")
@@ -151,7 +151,7 @@ func findsLinksByID(t *testing.T, store LinkStores) {
 	}
 }
 
-func findsLinksByNoID(t *testing.T, store LinkStores) {
+func findsLinksByNoID(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	addLink(t, store, owner.ID, 0, "hash")
 	for _, ids := range [][]int64{nil, {}} {

@@ -9,22 +9,22 @@ import (
 	"linkstream/schema/testkit"
 )
 
-var sessionBehaviours = []behaviour[LinkStores]{
+var sessionBehaviours = []behaviour[schema.Database]{
 	{"CreateSession keeps every field and sets an ID", createsSessions},
-	{"CreateSession refuses a digest that is taken", refusesTakenSessionDigest},
-	{"CreateSession refuses whoever had another password", refusesOldPassword},
-	{"CreateSession forgets those of the account that have expired", forgetsExpiredSessions},
+	{"CreateSession rejects a taken digest", refusesTakenSessionDigest},
+	{"CreateSession rejects an outdated password hash", refusesOldPassword},
+	{"CreateSession deletes the account's expired sessions", forgetsExpiredSessions},
 	{"SessionByDigest does not find an unknown digest", missesSession},
-	{"SessionByDigest does not find one that has expired", missesExpiredSession},
+	{"SessionByDigest does not find an expired session", missesExpiredSession},
 	{"SessionByDigest finds the session of a suspended account", findsSessionOfSuspended},
-	{"Sessions lists what has not expired, the one seen last first", listsSessions},
-	{"ExtendSession sets when a session was seen and expires", extendsSession},
-	{"ExtendSession does not find one that has ended", extendsEnded},
-	{"EndSession ends one session of the account, again and again", endsSession},
-	{"SetPassword replaces the hash and ends all sessions but one", setsPassword},
-	{"SetPassword ends all sessions if none is to be kept", setsPasswordKeepingNone},
+	{"Sessions returns those that have not expired, last seen first", listsSessions},
+	{"ExtendSession sets SeenAt and ExpiresAt", extendsSession},
+	{"ExtendSession does not find an ended session", extendsEnded},
+	{"EndSession ends one session of the account, and is idempotent", endsSession},
+	{"SetPassword replaces the hash and ends all sessions except one", setsPassword},
+	{"SetPassword ends all sessions if it keeps none", setsPasswordKeepingNone},
 	{"SetPassword does not find an unknown account", setsPasswordOfUnknown},
-	{"SetPassword and CreateSession do not disturb each other", setsPasswordsConcurrently},
+	{"SetPassword ends sessions that are created concurrently", setsPasswordsConcurrently},
 }
 
 func addSession(t *testing.T, store schema.SessionStore, owner schema.Account, secret string) schema.Session {
@@ -34,7 +34,7 @@ func addSession(t *testing.T, store schema.SessionStore, owner schema.Account, s
 	return session
 }
 
-// newSession returns one that expires an hour after epoch.
+// newSession returns a session that expires an hour after epoch.
 func newSession(accountID int64, secret string) schema.Session {
 	return schema.Session{
 		AccountID: accountID, Digest: sha256.Sum256([]byte(secret)), UserAgent: "Browser of " + secret + " (ü)",
@@ -56,7 +56,7 @@ func hasNoSession(t *testing.T, store schema.SessionStore, ended schema.Session)
 	testkit.WantCode(t, err, schema.CodeNotFound)
 }
 
-func createsSessions(t *testing.T, store LinkStores) {
+func createsSessions(t *testing.T, store schema.Database) {
 	a, b := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
 	bare := newSession(a.ID, "bare")
 	bare.Digest, bare.UserAgent = [32]byte{}, ""
@@ -76,7 +76,7 @@ func createsSessions(t *testing.T, store LinkStores) {
 	testkit.Equal(t, "distinct IDs", len(ids)-1, len(owners))
 }
 
-func refusesTakenSessionDigest(t *testing.T, store LinkStores) {
+func refusesTakenSessionDigest(t *testing.T, store schema.Database) {
 	a, b := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
 	want := addSession(t, store, a, "secret")
 	other := newSession(b.ID, "secret")
@@ -84,7 +84,7 @@ func refusesTakenSessionDigest(t *testing.T, store LinkStores) {
 	hasSession(t, store, want)
 }
 
-func refusesOldPassword(t *testing.T, store LinkStores) {
+func refusesOldPassword(t *testing.T, store schema.Database) {
 	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
 	testkit.Must(t, store.SetPassword(t.Context(), owner.ID, "$argon2id$new", 0))
 	session := newSession(owner.ID, "secret")
@@ -96,7 +96,7 @@ func refusesOldPassword(t *testing.T, store LinkStores) {
 	hasSession(t, store, session)
 }
 
-func forgetsExpiredSessions(t *testing.T, store LinkStores) {
+func forgetsExpiredSessions(t *testing.T, store schema.Database) {
 	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
 	expired, others := addSession(t, store, owner, "expired"), addSession(t, store, other, "other")
 	valid := newSession(owner.ID, "valid")
@@ -106,7 +106,7 @@ func forgetsExpiredSessions(t *testing.T, store LinkStores) {
 	later := newSession(owner.ID, "later")
 	later.CreatedAt, later.ExpiresAt = expired.ExpiresAt, expired.ExpiresAt.Add(time.Hour)
 	testkit.Must(t, store.CreateSession(t.Context(), &later, owner.PasswordHash))
-	// An expired one is not found in any case: that it can be extended no more shows that it is gone.
+	// Expired sessions are never found. That it cannot be extended shows that the session was deleted.
 	extend := func(session schema.Session) error {
 		return store.ExtendSession(t.Context(), session.ID, session.SeenAt, session.ExpiresAt)
 	}
@@ -117,14 +117,14 @@ func forgetsExpiredSessions(t *testing.T, store LinkStores) {
 	}
 }
 
-func missesSession(t *testing.T, store LinkStores) {
+func missesSession(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	session := addSession(t, store, owner, "secret")
 	session.Digest[31]++
 	hasNoSession(t, store, session)
 }
 
-func missesExpiredSession(t *testing.T, store LinkStores) {
+func missesExpiredSession(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	session := addSession(t, store, owner, "secret")
 	_, _, err := store.SessionByDigest(t.Context(), session.Digest, session.ExpiresAt.Add(-time.Second))
@@ -135,7 +135,7 @@ func missesExpiredSession(t *testing.T, store LinkStores) {
 	}
 }
 
-func findsSessionOfSuspended(t *testing.T, store LinkStores) {
+func findsSessionOfSuspended(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	session := addSession(t, store, owner, "secret")
 	testkit.Must(t, store.SetSuspended(t.Context(), owner.ID, true))
@@ -152,7 +152,7 @@ func wantSessions(t *testing.T, store schema.SessionStore, accountID int64, now 
 	testkit.Equal(t, "sessions", got, want, nilOrEmpty)
 }
 
-func listsSessions(t *testing.T, store LinkStores) {
+func listsSessions(t *testing.T, store schema.Database) {
 	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
 	add := func(secret string, seen, expires time.Duration) schema.Session {
 		session := newSession(owner.ID, secret)
@@ -170,7 +170,7 @@ func listsSessions(t *testing.T, store LinkStores) {
 	wantSessions(t, store, other.ID+1000, epoch)
 }
 
-func extendsSession(t *testing.T, store LinkStores) {
+func extendsSession(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	session, other := addSession(t, store, owner, "secret"), addSession(t, store, owner, "other")
 	for i := range 3 {
@@ -182,7 +182,7 @@ func extendsSession(t *testing.T, store LinkStores) {
 	hasSession(t, store, other)
 }
 
-func extendsEnded(t *testing.T, store LinkStores) {
+func extendsEnded(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	session := addSession(t, store, owner, "secret")
 	testkit.Must(t, store.EndSession(t.Context(), owner.ID, session.ID))
@@ -192,10 +192,10 @@ func extendsEnded(t *testing.T, store LinkStores) {
 	hasNoSession(t, store, session)
 }
 
-func endsSession(t *testing.T, store LinkStores) {
+func endsSession(t *testing.T, store schema.Database) {
 	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
 	session, second := addSession(t, store, owner, "secret"), addSession(t, store, owner, "second")
-	testkit.Must(t, store.EndSession(t.Context(), other.ID, session.ID)) // not this account's to end
+	testkit.Must(t, store.EndSession(t.Context(), other.ID, session.ID)) // a session of another account
 	hasSession(t, store, session)
 	for range 3 {
 		testkit.Must(t, store.EndSession(t.Context(), owner.ID, session.ID))
@@ -204,7 +204,7 @@ func endsSession(t *testing.T, store LinkStores) {
 	hasSession(t, store, second)
 }
 
-func setsPassword(t *testing.T, store LinkStores) {
+func setsPassword(t *testing.T, store schema.Database) {
 	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
 	ended, kept := addSession(t, store, owner, "ended"), addSession(t, store, owner, "kept")
 	others := addSession(t, store, other, "other")
@@ -220,10 +220,10 @@ func setsPassword(t *testing.T, store LinkStores) {
 	hasSession(t, store, others)
 }
 
-func setsPasswordKeepingNone(t *testing.T, store LinkStores) {
+func setsPasswordKeepingNone(t *testing.T, store schema.Database) {
 	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
 	others := addSession(t, store, other, "other")
-	for _, keep := range []int64{0, others.ID} { // another account's session is none of its own
+	for _, keep := range []int64{0, others.ID} { // a session of another account keeps none
 		addSession(t, store, owner, "one")
 		addSession(t, store, owner, "two")
 		owner.PasswordHash = "$argon2id$new"
@@ -233,20 +233,20 @@ func setsPasswordKeepingNone(t *testing.T, store LinkStores) {
 	hasSession(t, store, others)
 }
 
-func setsPasswordOfUnknown(t *testing.T, store LinkStores) {
+func setsPasswordOfUnknown(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	session := addSession(t, store, owner, "secret")
 	testkit.WantCode(t, store.SetPassword(t.Context(), owner.ID+1000, "$argon2id$new", 0), schema.CodeNotFound)
 	hasSession(t, store, session)
 }
 
-// setsPasswordsConcurrently signs in with the old password while it is replaced: nobody may be in at the end but who is
-// kept.
-func setsPasswordsConcurrently(t *testing.T, store LinkStores) {
+// setsPasswordsConcurrently creates sessions with the old password while it is replaced. In the end only the kept session
+// may exist.
+func setsPasswordsConcurrently(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	kept := addSession(t, store, owner, "kept")
 	sessions := make([]schema.Session, 30)
-	const setting, extending = 10, 20 // the others create
+	const setting, extending = 10, 20 // the other calls create sessions
 	for i, err := range concurrently(len(sessions), func(i int) error {
 		switch i {
 		case setting:
@@ -257,7 +257,7 @@ func setsPasswordsConcurrently(t *testing.T, store LinkStores) {
 		sessions[i] = newSession(owner.ID, string(rune('A'+i)))
 		return store.CreateSession(t.Context(), &sessions[i], owner.PasswordHash)
 	}) {
-		if i == setting || i == extending || schema.ErrorCode(err) != schema.CodeNotFound { // it may come too late
+		if i == setting || i == extending || schema.ErrorCode(err) != schema.CodeNotFound { // CreateSession may come too late
 			testkit.Must(t, err)
 		}
 	}

@@ -11,18 +11,18 @@ import (
 )
 
 var statsBehaviours = []behaviour[ClickStores]{
-	{"LinkStats is all zero without clicks", statsWithoutClicks},
+	{"LinkStats is zero without clicks", statsWithoutClicks},
 	{"LinkStats counts days in UTC, ascending", countsUTCDays},
 	{"LinkStats counts every device", countsDevices},
-	{"LinkStats names the ten most frequent browsers, ties by name", namesTopBrowsers},
-	{"LinkStats keeps any browser name as it is", keepsBrowserNames},
-	{"LinkStats tells links apart", tellsLinksApart},
-	{"LinkStats and ClickCounts agree while clicks come in", agreesWhileInserting},
-	{"ClickCounts leaves out links without clicks", countsOnlyClicked},
-	{"ClickCounts takes a thousand links", countsThousandLinks},
+	{"LinkStats has the ten most frequent browsers, ties by name", namesTopBrowsers},
+	{"LinkStats returns any browser name unchanged", keepsBrowserNames},
+	{"LinkStats counts each link separately", tellsLinksApart},
+	{"LinkStats and ClickCounts agree while clicks are inserted", agreesWhileInserting},
+	{"ClickCounts omits links without clicks", countsOnlyClicked},
+	{"ClickCounts accepts two thousand links", countsThousandLinks},
 }
 
-// countOf returns a link's count, 0 if it has none.
+// countOf returns the count of a link.
 func countOf(t *testing.T, store ClickStores, link int64) int64 {
 	t.Helper()
 	counts, err := store.ClickCounts(t.Context(), []int64{link})
@@ -30,7 +30,7 @@ func countOf(t *testing.T, store ClickStores, link int64) int64 {
 	return counts[link]
 }
 
-// sumsAgree requires that days and devices sum to the total, and browsers too where there are no more than the top.
+// sumsAgree requires that days and devices add up to the total, and so do browsers if all of them are listed.
 func sumsAgree(t *testing.T, stats schema.Stats) {
 	t.Helper()
 	var days, devices, browsers int64
@@ -52,7 +52,7 @@ func sumsAgree(t *testing.T, stats schema.Stats) {
 
 const spreadLink = 5
 
-// spread returns n clicks on spreadLink over days, devices and browsers.
+// spread returns n clicks on spreadLink with different days, devices and browsers.
 func spread(n int) []click {
 	clicks := clicksOf(spreadLink, n)
 	for i := range clicks {
@@ -64,7 +64,7 @@ func spread(n int) []click {
 }
 
 func statsWithoutClicks(t *testing.T, store ClickStores) {
-	for partition := range 2 { // in an empty store, then in one where another link has clicks
+	for partition := range 2 { // in an empty store, and then in one with clicks on another link
 		stats, err := store.LinkStats(t.Context(), unknownLink)
 		testkit.Must(t, err)
 		testkit.Equal(t, "stats", stats, schema.Stats{}, nilOrEmpty)
@@ -108,7 +108,7 @@ func countsDevices(t *testing.T, store ClickStores) {
 
 func namesTopBrowsers(t *testing.T, store ClickStores) {
 	model := newModel()
-	frequency := map[string]int{"rare": 1, "Most": 30} // and eleven with 7 each, of which nine are named
+	frequency := map[string]int{"rare": 1, "Most": 30} // and eleven with 7 each, of which nine are listed
 	for i := range 11 {
 		frequency[fmt.Sprintf("%c-tie", "KkBbAaZzMmCc"[i])] = 7
 	}
@@ -128,7 +128,7 @@ func namesTopBrowsers(t *testing.T, store ClickStores) {
 		"Most": 30, "A-tie": 7, "B-tie": 7, "C-tie": 7, "K-tie": 7, "M-tie": 7, "Z-tie": 7, "a-tie": 7, "b-tie": 7, "k-tie": 7,
 	})
 
-	// A browser that was below the top rises into it, by clicks of another day, device and partition.
+	// Clicks of other days, devices and partitions move a browser into the list.
 	risen := clicksOf(1, 40)
 	for i := range risen {
 		risen[i].browser, risen[i].at, risen[i].device = "rare", epoch.AddDate(0, 0, i), schema.Tablet

@@ -1,6 +1,7 @@
-// Package storetest has the conformance suites of the store contracts in package schema: TestLinkStores for links
-// and what belongs to them, TestRateStore for leases of the rate limit, TestClickStore for clicks. Every store passes
-// them unchanged, so they ask for nothing that the contracts do not promise.
+// Package storetest has the conformance suites of the store contracts in package schema: TestDatabase for links, accounts
+// and all that belongs to them, TestClickStore for clicks. Every store passes them, so they require nothing that the
+// contracts do not promise. Other tests check upgrades, frozen migrations and unreachable servers, which take a store's
+// own catalogue or addresses. Traffic makes clicks for tests and benchmarks.
 package storetest
 
 import (
@@ -14,11 +15,11 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// Open returns a fresh, empty store that is closed when the test ends, and a function that closes it and opens it
-// again, in this order, on the same data. After reopen the earlier store is not used again.
+// Open returns an empty store, which is closed when the test ends, and a function that closes it and opens it again with
+// the same data. After reopen the earlier store is not used.
 type Open[S any] func(t *testing.T) (store S, reopen func() S)
 
-// behaviour is one subtest: what a store does, and the check that it does.
+// behaviour is a subtest: what a store does, and the check that it does so.
 type behaviour[S any] struct {
 	name  string
 	check func(t *testing.T, store S)
@@ -33,14 +34,14 @@ func run[S any](t *testing.T, open Open[S], behaviours []behaviour[S]) {
 	}
 }
 
-// epoch is the time at which everything in the suites begins. It has a zone of its own, because stores must keep
-// moments, and no fraction of a second, because they need not keep those.
+// epoch is when everything in the suites begins. It has an unusual zone, because stores must keep moments whatever the zone,
+// and no fraction of a second, which stores need not keep.
 var epoch = time.Date(2026, time.November, 21, 9, 30, 15, 0, time.FixedZone("east", 5*3600+1800))
 
 // nilOrEmpty lets a store return nil for an empty slice or map.
 var nilOrEmpty = cmpopts.EquateEmpty()
 
-// concurrently runs f n times at once and returns the errors, that of f(i) at i.
+// concurrently calls f(0) to f(n-1) concurrently and returns their errors in this order.
 func concurrently(n int, f func(i int) error) []error {
 	errs := make([]error, n)
 	start := make(chan struct{})
@@ -56,7 +57,7 @@ func concurrently(n int, f func(i int) error) []error {
 	return errs
 }
 
-// onlyOne requires that one of errs is nil and all others have code, and returns the index of the one.
+// onlyOne requires that exactly one of errs is nil and all others have the code, and returns the index of nil.
 func onlyOne(t *testing.T, errs []error, code schema.Code) (winner int) {
 	t.Helper()
 	winner = -1

@@ -15,7 +15,7 @@ import (
 const TimedLinks = 100_000
 
 // BenchmarkLinkStores times the reads of links. That a page costs the same wherever it is shows in Links.
-func BenchmarkLinkStores(b *testing.B, store LinkStores, accountID int64) {
+func BenchmarkLinkStores(b *testing.B, store schema.Database, accountID int64) {
 	b.Run("Link", func(b *testing.B) {
 		var n atomic.Int64
 		b.ReportAllocs()

@@ -10,16 +10,16 @@ import (
 	"linkstream/schema/testkit"
 )
 
-var tokenBehaviours = []behaviour[LinkStores]{
+var tokenBehaviours = []behaviour[schema.Database]{
 	{"CreateToken keeps every field and sets an ID", createsTokens},
-	{"CreateToken refuses a digest that is taken", refusesTakenDigest},
+	{"CreateToken rejects a taken digest", refusesTakenDigest},
 	{"TokenByDigest does not find an unknown digest", missesToken},
 	{"TokenByDigest finds the token of a suspended account", findsTokenOfSuspended},
 	{"RevokeToken makes one token invalid for good", revokesToken},
 	{"RevokeToken does not find an unknown token", revokesUnknown},
-	{"Tokens lists the account's valid tokens, the newest first", listsTokens},
-	{"UseTokens notes the latest time of each token", usesTokens},
-	{"UseTokens notes the latest of concurrent calls", usesTokensConcurrently},
+	{"Tokens returns the account's valid tokens, newest first", listsTokens},
+	{"UseTokens records the latest use of each token", usesTokens},
+	{"UseTokens records the latest use of concurrent calls", usesTokensConcurrently},
 }
 
 func addToken(t *testing.T, store schema.TokenStore, accountID int64, secret string) schema.Token {
@@ -36,7 +36,7 @@ func newToken(accountID int64, secret string) schema.Token {
 	}
 }
 
-func createsTokens(t *testing.T, store LinkStores) {
+func createsTokens(t *testing.T, store schema.Database) {
 	a, b := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
 	zeros := newToken(a.ID, "zeros")
 	zeros.Digest, zeros.Name, zeros.Prefix, zeros.UsedAt = [32]byte{}, "", "", epoch.Add(time.Hour)
@@ -56,7 +56,7 @@ func createsTokens(t *testing.T, store LinkStores) {
 	testkit.Equal(t, "distinct IDs", len(ids)-1, len(owners))
 }
 
-func refusesTakenDigest(t *testing.T, store LinkStores) {
+func refusesTakenDigest(t *testing.T, store schema.Database) {
 	a, b := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
 	want := addToken(t, store, a.ID, "secret")
 	other := newToken(b.ID, "secret")
@@ -66,7 +66,7 @@ func refusesTakenDigest(t *testing.T, store LinkStores) {
 	testkit.Equal(t, "token", got, want)
 }
 
-func missesToken(t *testing.T, store LinkStores) {
+func missesToken(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	digest := addToken(t, store, owner.ID, "secret").Digest
 	digest[31]++
@@ -74,7 +74,7 @@ func missesToken(t *testing.T, store LinkStores) {
 	testkit.WantCode(t, err, schema.CodeNotFound)
 }
 
-func findsTokenOfSuspended(t *testing.T, store LinkStores) {
+func findsTokenOfSuspended(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	token := addToken(t, store, owner.ID, "secret")
 	testkit.Must(t, store.SetSuspended(t.Context(), owner.ID, true))
@@ -83,7 +83,7 @@ func findsTokenOfSuspended(t *testing.T, store LinkStores) {
 	testkit.Equal(t, "suspended", account.Suspended, true)
 }
 
-func revokesToken(t *testing.T, store LinkStores) {
+func revokesToken(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	token, other := addToken(t, store, owner.ID, "secret"), addToken(t, store, owner.ID, "other")
 	for i := range 3 {
@@ -96,7 +96,7 @@ func revokesToken(t *testing.T, store LinkStores) {
 	testkit.Equal(t, "token", got, other)
 }
 
-func revokesUnknown(t *testing.T, store LinkStores) {
+func revokesUnknown(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	token := addToken(t, store, owner.ID, "secret")
 	testkit.WantCode(t, store.RevokeToken(t.Context(), token.ID+1000, epoch), schema.CodeNotFound)
@@ -110,7 +110,7 @@ func wantTokens(t *testing.T, store schema.TokenStore, accountID int64, want ...
 	testkit.Equal(t, "tokens", got, want, nilOrEmpty)
 }
 
-func listsTokens(t *testing.T, store LinkStores) {
+func listsTokens(t *testing.T, store schema.Database) {
 	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
 	var tokens []schema.Token
 	for i := range 4 {
@@ -127,7 +127,7 @@ func listsTokens(t *testing.T, store LinkStores) {
 	wantTokens(t, store, other.ID+1000)
 }
 
-func usesTokens(t *testing.T, store LinkStores) {
+func usesTokens(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	first, second := addToken(t, store, owner.ID, "first"), addToken(t, store, owner.ID, "second")
 	unused := addToken(t, store, owner.ID, "unused")
@@ -149,8 +149,8 @@ func usesTokens(t *testing.T, store LinkStores) {
 	wantTokens(t, store, owner.ID, unused, second, first)
 }
 
-// usesTokensConcurrently has calls with all tokens in common, as nodes would have it that serve the same programs.
-func usesTokensConcurrently(t *testing.T, store LinkStores) {
+// usesTokensConcurrently records uses of the same tokens by many calls, as api processes do.
+func usesTokensConcurrently(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	tokens := make([]schema.Token, 20)
 	for i := range tokens {

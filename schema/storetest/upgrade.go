@@ -10,7 +10,7 @@ import (
 
 // TestUpgradedLinks checks a store whose data was written before sessions came: account 1 with email a@example.org has
 // a token "name" with a digest of zeros, domain 1, and on it one link with ordinal 1.
-func TestUpgradedLinks(t *testing.T, store LinkStores) {
+func TestUpgradedLinks(t *testing.T, store schema.Database) {
 	t.Run("an old token has never been used", func(t *testing.T) {
 		token, account, err := store.TokenByDigest(t.Context(), [32]byte{})
 		testkit.Must(t, err)

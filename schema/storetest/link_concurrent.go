@@ -11,14 +11,14 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// What many calls of CreateLink at the same time do to each other, which stores may do together: nothing.
-var linkCrowdBehaviours = []behaviour[LinkStores]{
-	{"CreateLink gives each of many concurrent calls its own outcome", tellsCrowdApart},
-	{"CreateLink fails for those of many concurrent calls whose context ends, and for no others", keepsContextsApart},
+// Stores may execute concurrent calls of CreateLink together. These checks require that the callers do not notice.
+var linkConcurrencyBehaviours = []behaviour[schema.Database]{
+	{"CreateLink returns to each concurrent call its own outcome", createsManyAtOnce},
+	{"CreateLink fails only for those concurrent calls whose contexts end", cancelsSomeOfMany},
 }
 
-// tellsCrowdApart mixes links that nothing stands in the way of with all kinds that something does.
-func tellsCrowdApart(t *testing.T, store LinkStores) {
+// createsManyAtOnce creates valid links concurrently with links that fail for every possible reason.
+func createsManyAtOnce(t *testing.T, store schema.Database) {
 	a, b := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
 	domain := addDomain(t, store, a.ID, "go.example.org", true)
 	gone := addDomain(t, store, a.ID, "gone.example.org", true)
@@ -28,9 +28,9 @@ func tellsCrowdApart(t *testing.T, store LinkStores) {
 	kinds := []struct {
 		name                string
 		accountID, domainID int64
-		alias               string      // of all calls; "": each has its own
-		winners             int         // of each
-		code                schema.Code // what the others get
+		alias               string      // the hash of all calls; "": each call has its own
+		winners             int         // calls that succeed
+		code                schema.Code // of the other calls
 	}{
 		{"own hash of a", a.ID, 0, "", each, ""},
 		{"own hash of b", b.ID, 0, "", each, ""},
@@ -75,7 +75,7 @@ func tellsCrowdApart(t *testing.T, store LinkStores) {
 	sameOrdinals(t, store, b.ID, totals[b.ID])
 }
 
-func keepsContextsApart(t *testing.T, store LinkStores) {
+func cancelsSomeOfMany(t *testing.T, store schema.Database) {
 	const rounds, crowd = 10, 32
 	owner := addAccount(t, store, "a@example.org")
 	var created atomic.Int64
@@ -86,7 +86,7 @@ func keepsContextsApart(t *testing.T, store LinkStores) {
 			switch i % 4 {
 			case 1:
 				cancel()
-			case 2: // at some moment of the call
+			case 2: // at any moment of the call
 				time.AfterFunc(time.Duration(i)*50*time.Microsecond, cancel)
 			}
 			link := newLink(owner.ID, 0, fmt.Sprintf("hash-%d-%d", round, i))
@@ -106,7 +106,7 @@ func keepsContextsApart(t *testing.T, store LinkStores) {
 	if created.Load() < rounds*crowd/2 {
 		t.Fatalf("%d links were created", created.Load())
 	}
-	// What ended unseen is there with its ordinal or is not there. It may still come in, so each page has a total of its own.
+	// A canceled call may have created its link, or may still create it: so each page is compared with its own total.
 	for page, skipped := int64(1), int64(0); skipped < created.Load(); page, skipped = page+1, skipped+schema.PageSize {
 		links, total, err := store.Links(t.Context(), owner.ID, page)
 		testkit.Must(t, err)

@@ -1,0 +1,64 @@
+package clickhouse
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	ch "github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"linkstream/schema"
+)
+
+// ClickStore is a schema.ClickStore and a schema.ReportStore. Its methods may be called concurrently.
+type ClickStore struct {
+	conn    driver.Conn
+	layout  layout
+	columns sync.Pool     // of *columns
+	within  time.Duration // insertWithin, or less in tests
+}
+
+var (
+	_ schema.ClickStore  = (*ClickStore)(nil)
+	_ schema.ReportStore = (*ClickStore)(nil)
+)
+
+// OpenClickStore connects to the servers and brings the schema up to date. The database must exist. It returns
+// CodeUnavailable if no server answers.
+func OpenClickStore(ctx context.Context, cfg Config) (*ClickStore, error) {
+	options, err := cfg.options()
+	if err != nil {
+		return nil, fmt.Errorf("read ClickHouse DSN: %w", err)
+	}
+	if err := cfg.loadCA(options); err != nil {
+		return nil, fmt.Errorf("-clickhouse.tls-ca: %w", err)
+	}
+	conn, err := ch.Open(options)
+	if err != nil {
+		return nil, fmt.Errorf("read ClickHouse DSN: %w", err)
+	}
+	c := &ClickStore{
+		conn: conn, layout: layout{Database: options.Auth.Database, Cluster: cfg.Cluster}, within: insertWithin,
+	}
+	if err = ping(ctx, conn, options.DialTimeout); err == nil {
+		err = migrate(ctx, options, c.layout)
+	}
+	if err != nil {
+		err = errors.Join(err, conn.Close())
+		return nil, wrap(err, "open database %q at %v", options.Auth.Database, options.Addr)
+	}
+	return c, nil
+}
+
+// ping executes a query: over HTTP, only that shows that a server answers.
+func ping(ctx context.Context, conn driver.Conn, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return conn.Ping(ctx)
+}
+
+// Close closes the connections. Later calls fail, and calls in progress may fail or succeed.
+func (c *ClickStore) Close() error { return c.conn.Close() }

@@ -1,0 +1,58 @@
+package postgres
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+
+	"linkstream/schema"
+)
+
+//go:embed migrations
+var migrationFiles embed.FS
+
+// migrations returns the files of all migrations, which are frozen: see TestMigrations.
+func migrations() fs.FS {
+	files, err := fs.Sub(migrationFiles, "migrations")
+	if err != nil {
+		panic(err) // the name is a constant
+	}
+	return files
+}
+
+// migrate applies the migrations that the database does not have. A lock lets one of several processes do so.
+func migrate(ctx context.Context, pool *pgxpool.Pool, files fs.FS) (err error) {
+	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 60)) // try each second, for a minute
+	if err != nil {
+		return err
+	}
+	db := stdlib.OpenDBFromPool(pool)
+	defer func() { err = errors.Join(err, db.Close()) }() // the pool stays open
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, files, goose.WithSessionLocker(locker),
+		goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		return fmt.Errorf("read migrations: %w", err)
+	}
+	current, latest, err := provider.GetVersions(ctx)
+	if err != nil {
+		return fmt.Errorf("read schema version: %w", err)
+	}
+	if current > latest {
+		return schema.Errorf(schema.CodeInternal,
+			"the schema has version %d, made by a newer linkstream: this one knows %d", current, latest)
+	}
+	if current == latest {
+		return nil
+	}
+	if _, err := provider.Up(ctx); err != nil {
+		return fmt.Errorf("migrate from version %d to %d: %w", current, latest, err)
+	}
+	return nil
+}
