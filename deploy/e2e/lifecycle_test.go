@@ -208,8 +208,13 @@ func TestSettingsFromTheEnvironment(t *testing.T) {
 	s.programs[0].args = nil
 	s.programs[0].env = append(s.programs[0].env, "LINKSTREAM_DATA="+s.data, "LINKSTREAM_EDGE_LISTEN="+address(s.edge),
 		"LINKSTREAM_API_LISTEN="+address(s.api), "LINKSTREAM_OPS_LISTEN="+address(s.programs[0].ops),
-		"LINKSTREAM_EDGE_URL=https://short.example")
+		"LINKSTREAM_EDGE_URL=https://short.example", "LINKSTREAM_OPS_PUBLIC=true")
 	s.start(t)
+	for _, base := range []string{s.edge, s.api} {
+		if err := call(t, http.MethodGet, base+"/healthz", "").isStatus(http.StatusOK); err != nil {
+			t.Errorf("-ops.public: %v", err)
+		}
+	}
 	made := s.owner().alias(t, "known", "https://example.com/")
 	if made["short_url"] != "https://short.example/known" {
 		t.Errorf("short_url is %v", made["short_url"])

@@ -19,11 +19,16 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// fewFiles is the limit of open files of the server that scarceServer runs, in a process of its own.
+// Roles in which the tests start themselves, see TestMain.
 const (
-	fewFiles   = 64
-	scarceRole = "LINKSTREAM_TEST_SCARCE_FILES"
+	scarceRole = "scarce"
+	raiseRole  = "raise"
+	deniedRole = "denied"
+	roleEnv    = "LINKSTREAM_TEST_ROLE"
 )
+
+// fewFiles is the limit of open files of the server that scarceServer runs, in a process of its own.
+const fewFiles = 64
 
 // scarceServer serves until its input ends, as a program that may open only a few files.
 func scarceServer() {
@@ -48,7 +53,7 @@ func TestServeWithoutDescriptors(t *testing.T) {
 	self, err := os.Executable()
 	testkit.Must(t, err)
 	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), scarceRole+"=1")
+	cmd.Env = append(os.Environ(), roleEnv+"="+scarceRole)
 	input, err := cmd.StdinPipe()
 	testkit.Must(t, err)
 	output := new(testkit.Buffer)
@@ -83,4 +88,43 @@ func TestServeWithoutDescriptors(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("the server ended with %v:\n%s", err, output)
 	}
+}
+
+// allowConnections prints the limit of open files after AllowConnections, and what that logs.
+func allowConnections(hard uint64, user int) {
+	check := func(err error) {
+		if err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+	}
+	check(syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: fewFiles, Max: hard}))
+	if user != 0 && os.Getuid() == 0 { // who may raise any limit
+		check(syscall.Setuid(user))
+	}
+	service.AllowConnections(1000, slog.New(slog.NewTextHandler(os.Stdout, nil)))
+	var limit syscall.Rlimit
+	check(syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))
+	fmt.Println("limit", limit.Cur)
+}
+
+func TestAllowConnections(t *testing.T) {
+	self, err := os.Executable()
+	testkit.Must(t, err)
+	run := func(t *testing.T, role string) string {
+		t.Helper()
+		cmd := exec.Command(self)
+		cmd.Env = append(os.Environ(), roleEnv+"="+role)
+		out, err := cmd.CombinedOutput()
+		testkit.Must(t, err)
+		return string(out)
+	}
+	t.Run("raises the limit of open files", func(t *testing.T) {
+		testkit.Equal(t, "output", run(t, raiseRole), "limit 1256\n")
+	})
+	t.Run("says so if it may not", func(t *testing.T) {
+		if out := run(t, deniedRole); !strings.Contains(out, "limit 64\n") || !strings.Contains(out, "limit=64 need=1256") {
+			t.Errorf("output %q", out)
+		}
+	})
 }

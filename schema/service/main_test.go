@@ -8,8 +8,15 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(scarceRole) != "" {
+	switch os.Getenv(roleEnv) {
+	case scarceRole:
 		scarceServer()
+		return
+	case raiseRole:
+		allowConnections(2000, 0)
+		return
+	case deniedRole:
+		allowConnections(fewFiles, 65534)
 		return
 	}
 	goleak.VerifyTestMain(m,
