@@ -19,10 +19,11 @@ up: build ## run the three services on real engines of this machine; flags in AR
 build: ## build the programs into ./build
 	go build -o build/ $(PROGRAMS)
 
-check: ## look for what gofmt, vet and staticcheck object to
+check: ## check format, code, imports and go.mod
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; }
 	go vet ./...
 	go tool staticcheck ./...
+	go test -run '^Test(GoMod|Import|Layout)' ./deploy/e2e # who may import whom, sizes of files, direct requirements
 
 test: check ## check, then run all tests, on embedded engines and on real ones, which it names
 	CGO_ENABLED=1 go run ./deploy/testengines/engines go test -race -timeout 20m ./...
