@@ -45,11 +45,14 @@ type ClickBatch struct {
 	Partition int
 	Base      int64 // the partition's Position.Next before the batch
 	Next      int64 // the partition's Position.Next after it: the offset after the last record read, counted or dropped
+	// BaseEpoch is the partition's Position.Epoch before the batch, and Epoch the one after it: the same, or BaseEpoch+1 in
+	// the first batch of another log. Offset and Next are offsets of Epoch's log, Base is one of BaseEpoch's.
+	BaseEpoch, Epoch uint32
 	// Time is the timestamp of the first click's record. A retry that reads on from Base finds the same one, so a store
 	// may partition its data by it.
 	Time time.Time
 
-	Offset    []int64 // of the click's record: ascending, Base <= Offset < Next
+	Offset    []int64 // of the click's record: ascending, below Next, and not below Base in the same epoch
 	Lane      []Lane
 	Seq       []uint64
 	LinkID    []int64
@@ -64,19 +67,42 @@ type ClickBatch struct {
 // Len returns the number of clicks.
 func (b *ClickBatch) Len() int { return len(b.Offset) }
 
-// Reset empties the batch and keeps its memory.
+// Reset empties the batch, which begins at an offset of epoch 0, and keeps its memory.
 func (b *ClickBatch) Reset(partition int, base int64) {
 	b.Partition, b.Base, b.Next, b.Time = partition, base, base, time.Time{}
+	b.BaseEpoch, b.Epoch = 0, 0
 	b.Offset, b.Lane, b.Seq = b.Offset[:0], b.Lane[:0], b.Seq[:0]
 	b.LinkID, b.AccountID, b.ClickedAt = b.LinkID[:0], b.AccountID[:0], b.ClickedAt[:0]
 	b.Device, b.Browser = b.Device[:0], b.Browser[:0]
 	b.Referrer, b.Country = b.Referrer[:0], b.Country[:0]
 }
 
-// Position is how far a partition has been counted.
+// Position is how far a partition has been counted. An offset means a record of one log only. A topic that is created
+// again, or a broker that loses the end of its log, gives the same offsets to other records. Epoch therefore numbers the
+// logs that a partition has had, and Last identifies a record by which a log is recognized.
 type Position struct {
+	Epoch uint32          // of the log that Next belongs to; 0 for the first one
 	Next  int64           // the offset of the first record to read; 0 for a new partition
+	Last  CountedRecord   // the last counted click; meaningless for a new partition
 	Marks map[Lane]uint64 // the high-water mark of each lane in the partition
+}
+
+// CountedRecord is where a counted click is in its log. Its Seq is its lane's high-water mark if it is the last counted
+// one, since the numbers of a lane only grow.
+type CountedRecord struct {
+	Offset int64 // UnknownOffset if a release counted it that did not store the offset
+	Lane   Lane
+}
+
+// UnknownOffset is no offset of any record.
+const UnknownOffset = -1
+
+// CheckEpoch returns CodeInternal unless the batch stays in its epoch or begins the next one.
+func (b *ClickBatch) CheckEpoch() error {
+	if b.Epoch != b.BaseEpoch && b.Epoch != b.BaseEpoch+1 {
+		return Errorf(CodeInternal, "a batch leads from epoch %d to %d", b.BaseEpoch, b.Epoch)
+	}
+	return nil
 }
 
 // ClickStore counts clicks. It is the source of truth for how far the topic has been counted: it changes counts, marks
@@ -86,8 +112,9 @@ type ClickStore interface {
 	// batch, but not lower than the offset after the last counted click: all records in between were dropped.
 	Position(ctx context.Context, partition int) (Position, error)
 	// InsertClicks counts a batch with at least one click and advances the marks of its lanes and the partition's
-	// position, atomically. CodeConflict, and nothing is counted, if the partition's position is not batch.Base:
-	// another worker has counted. After any other error the batch may or may not be counted: the caller discards its
+	// position, atomically. CodeConflict, and nothing is counted, if the partition's position is not batch.Base of
+	// batch.BaseEpoch: another worker has counted. Afterwards the position is batch.Next of batch.Epoch, also if Next is
+	// lower than Base. CodeInternal if Epoch is neither BaseEpoch nor the one after it. After any other error the batch may or may not be counted: the caller discards its
 	// state and calls Position.
 	InsertClicks(ctx context.Context, batch *ClickBatch) error
 	// LinkStats returns the counts of a link. They are zero for a link without clicks.

@@ -12,6 +12,7 @@ import (
 type broker struct {
 	partitions [][][]byte
 	delayed    []delayedRequest
+	restarts   []int // by partition: how often its leader has lost records
 }
 
 // delayedRequest is a produce request that arrives after its producer was told that it failed.

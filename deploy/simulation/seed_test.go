@@ -39,12 +39,14 @@ const (
 	lostInsertAnswer    fault = "an insert succeeds and is reported as failed"
 	workerKilled        fault = "a worker is killed"
 	workersOverlap      fault = "a second worker counts the same partition"
+	logTruncated        fault = "a broker loses the end of a log"
+	logReplaced         fault = "a log is replaced by an empty one"
 	insertConflict      fault = "a worker inserts records that another one has counted"
 )
 
 var faults = []fault{unknownPartitions, refusedBatch, delayedBatch, lateArrival, repeatedBatch, lostAcknowledgement,
 	topicGrows, edgeKilled, edgeKilledInFlight, edgeRestarted, diskWiped, failedFetch, brokenFetch, failedPosition,
-	failedInsert, lostInsertAnswer, workerKilled, workersOverlap, insertConflict}
+	failedInsert, lostInsertAnswer, workerKilled, workersOverlap, insertConflict, logTruncated, logReplaced}
 
 // fault reports whether to inject a fault, with a probability of 1 in oneIn.
 func (s *simulation) fault(kind fault, oneIn int) bool {
@@ -100,6 +102,8 @@ type broken struct {
 	skips          bool // a shipper continues with the next clicks after an error
 	pipelines      bool // a shipper sends the next batch before the previous one has arrived
 	rebinds        bool // a shipper retries on another partition
+	trustsLogs     bool // a worker takes every log for the one that was counted
+	unfencedEpochs bool // the store begins an epoch at any Base
 	reusesIdentity bool // a process on an empty disk draws an earlier incarnation
 }
 
@@ -111,6 +115,8 @@ func TestSimulationCatchesBrokenProtocols(t *testing.T) {
 		"batches that are skipped on an error": {skips: true},
 		"two batches of a lane in flight":      {pipelines: true},
 		"lanes that change their partition":    {rebinds: true},
+		"logs that are not verified":           {trustsLogs: true},
+		"epochs that begin at any base":        {unfencedEpochs: true},
 		"incarnations that are drawn twice":    {reusesIdentity: true},
 	}
 	for _, name := range slices.Sorted(maps.Keys(protocols)) {

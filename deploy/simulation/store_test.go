@@ -17,6 +17,7 @@ type store struct {
 	lowPosition bool // Position.Next is one past the last counted click, the lowest that the contract allows
 	ignoresBase bool // broken: inserts a batch at any Base
 	losesMarks  bool // broken: Position has no marks
+	unfenced    bool // broken: begins an epoch at any Base
 
 	mu         sync.Mutex
 	partitions map[int]*partition
@@ -27,6 +28,8 @@ type store struct {
 type partition struct {
 	lastClick int64 // offset after the last counted click
 	next      int64 // Next of the last batch
+	epoch     uint32
+	last      schema.CountedRecord
 	marks     map[schema.Lane]uint64
 }
 
@@ -53,7 +56,7 @@ func (s *store) Position(_ context.Context, number int) (schema.Position, error)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.partition(number)
-	position := schema.Position{Next: p.next, Marks: maps.Clone(p.marks)}
+	position := schema.Position{Epoch: p.epoch, Next: p.next, Last: p.last, Marks: maps.Clone(p.marks)}
 	if s.lowPosition {
 		position.Next = p.lastClick
 	}
@@ -67,8 +70,13 @@ func (s *store) InsertClicks(_ context.Context, b *schema.ClickBatch) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.partition(b.Partition)
-	if (b.Base < p.lastClick || b.Base > p.next) && !s.ignoresBase {
-		return schema.Errorf(schema.CodeConflict, "partition %d is at %d, not at %d", b.Partition, p.next, b.Base)
+	if err := b.CheckEpoch(); err != nil {
+		return err
+	}
+	moved := b.BaseEpoch != p.epoch || b.Base < p.lastClick || b.Base > p.next
+	if moved && !s.ignoresBase && !(s.unfenced && b.Epoch > b.BaseEpoch) {
+		return schema.Errorf(schema.CodeConflict, "partition %d is at %d of epoch %d, not at %d of %d", b.Partition, p.next,
+			p.epoch, b.Base, b.BaseEpoch)
 	}
 	for i := range b.Len() {
 		s.rows = append(s.rows, row{
@@ -77,7 +85,14 @@ func (s *store) InsertClicks(_ context.Context, b *schema.ClickBatch) error {
 		})
 		p.marks[b.Lane[i]] = max(p.marks[b.Lane[i]], b.Seq[i])
 	}
-	p.lastClick, p.next = max(p.lastClick, b.Offset[b.Len()-1]+1), max(p.next, b.Next)
+	last := b.Len() - 1
+	if b.Epoch > p.epoch {
+		p.epoch, p.lastClick, p.next = b.Epoch, 0, 0
+	}
+	if offset := b.Offset[last]; offset >= p.lastClick {
+		p.lastClick, p.last = offset+1, schema.CountedRecord{Offset: offset, Lane: b.Lane[last]}
+	}
+	p.next = max(p.next, b.Next)
 	return nil
 }
 

@@ -80,7 +80,21 @@ func (s *simulation) killWorker() {
 type engineView struct {
 	*simulation
 	schema.ClickStore
-	yield yield
+	yield     yield
+	connected bool // to the partition's leader
+	restarts  int  // of the leader, when the worker connected
+}
+
+// reconnect returns an error if the partition's leader has restarted since the last request: the connection is lost, and a
+// worker must not take the log for the one that it knew.
+func (v *engineView) reconnect(partition int) error {
+	restarts := v.broker.restarts[partition]
+	lost := v.connected && v.restarts != restarts
+	v.connected, v.restarts = true, restarts
+	if lost {
+		return errNetwork
+	}
+	return nil
 }
 
 func (v *engineView) Fetch(_ context.Context, partition int, offset int64, _ time.Duration,
@@ -91,7 +105,13 @@ func (v *engineView) Fetch(_ context.Context, partition int, offset int64, _ tim
 	if v.fault(failedFetch, 20) {
 		return 0, errNetwork
 	}
+	if err := v.reconnect(partition); err != nil {
+		return 0, err
+	}
 	records := v.broker.partitions[partition]
+	if offset > int64(len(records)) {
+		return 0, stream.ErrOffsetOutOfRange
+	}
 	end := min(offset+1+v.random.Int64N(20), int64(len(records)))
 	remaining := v.random.Int64N(20) // records until the fetch may break
 	for ; offset < end; offset++ {
@@ -106,7 +126,14 @@ func (v *engineView) Fetch(_ context.Context, partition int, offset int64, _ tim
 }
 
 func (v *engineView) Offsets(_ context.Context, partition int) (start, end int64, err error) {
-	return 0, int64(len(v.broker.partitions[partition])), nil
+	if err := v.reconnect(partition); err != nil {
+		return 0, 0, err
+	}
+	end = int64(len(v.broker.partitions[partition]))
+	if v.broken.trustsLogs { // a log without counted records needs no check
+		return end, end, nil
+	}
+	return 0, end, nil
 }
 
 func (v *engineView) ProduceDead(_ context.Context, batch *stream.Batch) error {

@@ -177,25 +177,3 @@ func TestWorkerSkipsToTheEndOfAnEmptyLog(t *testing.T) {
 	awaitPosition(t, store, 0, 60)
 	w.wantMetrics(map[string]int{"records_deleted_total": 50, "failures_total": 0})
 }
-
-func TestWorkerRefusesAShorterLog(t *testing.T) {
-	t.Parallel()
-	broker := streamtest.StartBroker(t)
-	client, store := broker.CreateTopics(1), openStore(t)
-	produce(t, client, 0, encoded(lane(1), 1, 20)...)
-	first := start(t, quick(), client, store)
-	awaitTotal(t, store, 20)
-	first.stop()
-
-	testkit.Must(t, broker.DeleteTopic(stream.DefaultConfig().Clicks))
-	again := broker.CreateTopics(1)
-	produce(t, again, 0, encoded(lane(2), 1, 5)...)
-	second := start(t, quick(), again, store)
-	second.awaitFailing("the log ends at offset 5 but is counted up to 20")
-	if got := total(t, store); got != 20 {
-		t.Errorf("%d clicks are counted", got)
-	}
-	if !second.log.Contains("the log ends at offset 5") {
-		t.Error("the error is not logged")
-	}
-}

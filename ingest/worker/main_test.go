@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	if brokers := os.Getenv(envBrokers); brokers != "" {
 		os.Exit(countUntilKilled(brokers, os.Getenv(envStore)))
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(engines.Of(m))
 }
 
 // quick is a configuration for tests that wait for each batch.

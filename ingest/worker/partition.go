@@ -51,7 +51,9 @@ type Partition struct {
 	log      *slog.Logger
 	status   *status
 
-	loaded  bool                   // marks and batch.Base are the store's
+	loaded  bool                 // marks, last and the batch's base are the store's
+	last    schema.CountedRecord // the last click that the store has counted, and its number
+	lastSeq uint64
 	marks   map[schema.Lane]uint64 // ahead of the store while a batch is built; lane's own mark is in mark
 	lane    schema.Lane            // lane of the last click; clicks of a lane arrive in runs
 	mark    uint64
@@ -92,31 +94,29 @@ func (p *Partition) Step(ctx context.Context) (next int64, err error) {
 		return 0, err
 	}
 	// A batch without clicks is not inserted: the store stays at its Base, and the next Step adds to it.
-	if clicks := p.batch.Len(); clicks > 0 {
-		if err := p.store.InsertClicks(ctx, &p.batch); err != nil {
-			return 0, fmt.Errorf("insert %d clicks of partition %d from offset %d: %w", clicks, p.number, p.batch.Base, err)
+	if p.batch.Len() > 0 {
+		if err := p.insert(ctx); err != nil {
+			return 0, err
 		}
-		p.results.counted = clicks
-		p.batch.Reset(p.number, p.batch.Next)
 	}
 	p.status.add(p.results)
 	p.loaded = true
 	return p.batch.Next, nil
 }
 
-// loadPosition loads the position and the marks from the store.
-func (p *Partition) loadPosition(ctx context.Context) error {
-	position, err := p.store.Position(ctx, p.number)
-	if err != nil {
-		return fmt.Errorf("read position of partition %d: %w", p.number, err)
+// insert counts the batch and begins the next one.
+func (p *Partition) insert(ctx context.Context) error {
+	b, clicks := &p.batch, p.batch.Len()
+	if err := p.checkGaps(ctx); err != nil {
+		return err
 	}
-	p.marks = position.Marks
-	if p.marks == nil {
-		p.marks = make(map[schema.Lane]uint64)
+	if err := p.store.InsertClicks(ctx, b); err != nil {
+		return fmt.Errorf("insert %d clicks of partition %d from offset %d: %w", clicks, p.number, b.Base, err)
 	}
-	p.lane, p.mark = schema.Lane{}, p.marks[schema.Lane{}]
-	p.batch.Reset(p.number, position.Next)
-	p.status.addPartition(p.number)
+	p.results.counted = clicks
+	p.last, p.lastSeq = schema.CountedRecord{Offset: b.Offset[clicks-1], Lane: b.Lane[clicks-1]}, b.Seq[clicks-1]
+	p.status.setCounted(p.number, p.last.Offset)
+	p.resetBatch(b.Epoch, b.Next)
 	return nil
 }
 
@@ -211,23 +211,5 @@ func (p *Partition) produceDead(ctx context.Context) error {
 	if err := p.topic.ProduceDead(ctx, &p.dead); err != nil {
 		return fmt.Errorf("produce %d dead letters: %w", p.dead.Len(), err)
 	}
-	return nil
-}
-
-// skipDeleted moves the batch to the log start offset, past records that retention deleted. A log that ends before the
-// position is not the one that was counted, and needs an operator.
-func (p *Partition) skipDeleted(ctx context.Context, cause error) error {
-	start, end, err := p.topic.Offsets(ctx, p.number)
-	switch {
-	case err != nil:
-		return err
-	case p.batch.Next > end:
-		return fmt.Errorf("the log ends at offset %d but is counted up to %d: it is a different log: %w", end, p.batch.Next, cause)
-	case p.batch.Next >= start:
-		return cause // the leader has changed since
-	}
-	p.results.deleted += int(start - p.batch.Next)
-	p.log.Error("retention deleted records before they were counted", "from", p.batch.Next, "to", start)
-	p.batch.Next = start
 	return nil
 }

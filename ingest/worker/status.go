@@ -12,7 +12,7 @@ import (
 
 // status holds a worker's metrics and readiness.
 type status struct {
-	counted, repeated, missing, dead, deleted, failures *metrics.Counter
+	counted, repeated, missing, dead, deleted, epochs, failures *metrics.Counter
 
 	mu         sync.Mutex
 	partitions map[int]partitionStatus // whose position is loaded, or whose first Step failed
@@ -32,6 +32,8 @@ type results struct {
 type partitionStatus struct {
 	lag     int64 // records after the last one fetched
 	failure error // of the last Step
+	counted int64 // offset of the last counted click, if the log is known to have it
+	known   bool
 }
 
 func newStatus(set *metrics.Set) *status {
@@ -46,6 +48,7 @@ func newStatus(set *metrics.Set) *status {
 		missing:    counter("clicks_missing", "Clicks that a gap in a lane shows to be lost."),
 		dead:       counter("records_dead", "Records that are not clicks, moved to the dead letter topic."),
 		deleted:    counter("records_deleted", "Records that retention deleted before they were counted."),
+		epochs:     counter("log_epochs", "Logs that a worker counted from their start because it did not recognize them."),
 		failures:   counter("failures", "Attempts to count a batch that failed and are repeated."),
 		partitions: make(map[int]partitionStatus),
 	}
@@ -103,11 +106,6 @@ func (s *status) left() {
 	s.member = false
 }
 
-// addPartition adds a partition. It keeps a failure: only a Step that succeeds clears it.
-func (s *status) addPartition(partition int) {
-	s.update(partition, func(*partitionStatus) {})
-}
-
 func (s *status) setLag(partition int, lag int64) {
 	s.update(partition, func(p *partitionStatus) { p.lag = lag })
 }
@@ -125,6 +123,29 @@ func (s *status) update(partition int, change func(*partitionStatus)) {
 	p := s.partitions[partition]
 	change(&p)
 	s.partitions[partition] = p
+}
+
+// setCounted adds a partition, or sets the offset of its last counted click: -1 if the log may not have it. It keeps a
+// failure: only a Step that succeeds clears it.
+func (s *status) setCounted(partition int, offset int64) {
+	s.mu.Lock() // without update, whose argument allocates
+	defer s.mu.Unlock()
+	p := s.partitions[partition]
+	p.counted, p.known = offset, offset >= 0
+	s.partitions[partition] = p
+}
+
+// lastCounted returns the offset of each partition's last counted click, of partitions whose log is known to have it.
+func (s *status) lastCounted() map[int]int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	offsets := make(map[int]int64)
+	for n, p := range s.partitions {
+		if p.known {
+			offsets[n] = p.counted
+		}
+	}
+	return offsets
 }
 
 func (s *status) removePartition(partition int) {

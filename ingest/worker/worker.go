@@ -107,6 +107,10 @@ func New(cfg Config, group group, store schema.ClickStore, countries *enrich.Cou
 // without a partition is ready: it stands by for the others.
 func (w *Worker) Ready() error { return w.status.ready() }
 
+// LastCounted returns, by partition, the offset of the last counted click. Records before it are not needed any more; the
+// record itself identifies the log. Partitions whose log was not verified are left out.
+func (w *Worker) LastCounted() map[int]int64 { return w.status.lastCounted() }
+
 // Run counts until ctx is done. It returns when no insert is under way. A batch that was fetched and not inserted is
 // fetched again by the next worker.
 func (w *Worker) Run(ctx context.Context) error {

@@ -41,7 +41,7 @@ func TestWorkerCountsEachClickOnce(t *testing.T) {
 	testkit.Equal(t, "stats", stats, want)
 	w.awaitReady()
 	w.wantMetrics(map[string]int{"clicks_counted_total": 160, "clicks_repeated_total": 91, "clicks_missing_total": 0,
-		"records_dead_total": 0, "records_deleted_total": 0, "failures_total": 0, "partitions": 2, "lag_records": 0})
+		"records_dead_total": 0, "records_deleted_total": 0, "log_epochs_total": 0, "failures_total": 0, "partitions": 2, "lag_records": 0})
 	w.stop()
 	w.wantMetrics(map[string]int{"partitions": 0})
 	if err := w.Ready(); err == nil {

@@ -10,13 +10,16 @@ import (
 )
 
 const (
-	position = `SELECT max(kafka_next), now('UTC') FROM clicks WHERE kafka_partition = ?`
+	// The tuple is that of the projection: a shorter one would be computed from the rows.
+	position = `WITH max((kafka_epoch, kafka_next, kafka_offset)) AS last
+	SELECT last.1, last.2, now('UTC') FROM clicks WHERE kafka_partition = ?`
 	// One query, so that marks and position are of one moment.
-	laneMarks = `SELECT incarnation, lane, max(kafka_next), max(seq) FROM clicks WHERE kafka_partition = ?
+	laneMarks = `WITH max((kafka_epoch, kafka_next, kafka_offset)) AS last
+	SELECT incarnation, lane, last.1, last.2, last.3, max(seq) FROM clicks WHERE kafka_partition = ?
 	GROUP BY incarnation, lane`
 	// The last row of a batch, by the primary key of the table.
 	lastRow = `SELECT count() FROM clicks WHERE link_id = ? AND clicked_at = fromUnixTimestamp64Milli(?, 'UTC')
-	AND month = ? AND kafka_partition = ? AND kafka_next = ?`
+	AND month = ? AND kafka_partition = ? AND kafka_epoch = ? AND kafka_next = ?`
 )
 
 const (
@@ -37,20 +40,30 @@ func (c *ClickStore) Position(ctx context.Context, partition int) (schema.Positi
 	rows, err := c.conn.Query(ctx, laneMarks, partition)
 	err = forEachRow(rows, err, func() error {
 		var lane schema.Lane
-		var next int64
+		var epoch uint32
+		var next, offset int64
 		var seq uint64
-		err := rows.Scan(&lane.Incarnation, &lane.Number, &next, &seq)
-		at.Next = max(at.Next, next)
+		err := rows.Scan(&lane.Incarnation, &lane.Number, &epoch, &next, &offset, &seq)
+		if epoch > at.Epoch || epoch == at.Epoch && next > at.Next {
+			at.Epoch, at.Next, at.Last = epoch, next, schema.CountedRecord{Offset: offset, Lane: lane}
+		}
 		at.Marks[lane] = seq
 		return err
 	})
 	return at, wrap(err, "read position of partition %d", partition)
 }
 
-// readNext returns the Next of a partition's position, and the time when an insert at this position expires.
-func (c *ClickStore) readNext(ctx context.Context, partition int) (next int64, expires time.Time, err error) {
-	err = c.conn.QueryRow(c.readContext(ctx), position, partition).Scan(&next, &expires)
-	return next, expires.Add(c.within), err
+// check returns the time when an insert of the batch expires. CodeConflict if the partition is not where the batch begins.
+func (c *ClickStore) check(ctx context.Context, batch *schema.ClickBatch) (expires time.Time, err error) {
+	var epoch uint32
+	var next int64
+	if err = c.conn.QueryRow(c.readContext(ctx), position, batch.Partition).Scan(&epoch, &next, &expires); err != nil {
+		return time.Time{}, err
+	}
+	if epoch != batch.BaseEpoch || next != batch.Base {
+		return time.Time{}, schema.Errorf(schema.CodeConflict, "the partition is at offset %d of epoch %d", next, epoch)
+	}
+	return expires.Add(c.within), nil
 }
 
 // InsertClicks implements schema.ClickStore.
@@ -65,12 +78,12 @@ func (c *ClickStore) insert(ctx context.Context, batch *schema.ClickBatch) error
 	if batch.Len() > maxRows {
 		return schema.Errorf(schema.CodeInternal, "a batch of %d clicks, more than %d", batch.Len(), maxRows)
 	}
-	next, expires, err := c.readNext(ctx, batch.Partition)
-	if err != nil {
+	if err := batch.CheckEpoch(); err != nil {
 		return err
 	}
-	if next != batch.Base {
-		return conflict(next)
+	expires, err := c.check(ctx, batch)
+	if err != nil {
+		return err
 	}
 	columns := c.fill(batch)
 	defer c.columns.Put(columns)
@@ -82,11 +95,8 @@ func (c *ClickStore) insert(ctx context.Context, batch *schema.ClickBatch) error
 		if counted, err := c.counted(ctx, batch); counted || err != nil {
 			return err
 		}
-		if next, expires, err = c.readNext(ctx, batch.Partition); err != nil {
+		if expires, err = c.check(ctx, batch); err != nil {
 			return err
-		}
-		if next != batch.Base {
-			return conflict(next)
 		}
 		// The server has dropped the block as a duplicate, but has no rows that follow Base.
 		if err := sleep(ctx, sendPause); err != nil {
@@ -96,18 +106,18 @@ func (c *ClickStore) insert(ctx context.Context, batch *schema.ClickBatch) error
 	return schema.Errorf(schema.CodeUnavailable, "the server accepted the batch %d times and does not have it", maxSends)
 }
 
-func conflict(next int64) error {
-	return schema.Errorf(schema.CodeConflict, "the partition is at offset %d", next)
-}
-
-// token returns the deduplication token of a batch, which is the same for all batches from its Base. lost is the number of
-// such tokens that the server knows, although it lost their parts when it died. On a cluster the token is always the
-// first one, because a part that is missing may be late on the replica that was asked.
+// token returns the deduplication token of a batch, which is the same for all batches from its Base: also for one that stays
+// in a log and one that begins the next epoch. lost is the number of such tokens that the server knows, although it lost
+// their parts when it died. On a cluster the token is always the first one, because a part that is missing may be late on
+// the replica that was asked. Epoch 0 has the tokens of releases without epochs.
 func (c *ClickStore) token(batch *schema.ClickBatch, lost int) string {
 	if c.layout.Cluster != "" {
 		lost = 0
 	}
-	return fmt.Sprintf("%d/%d/%d", batch.Partition, batch.Base, lost)
+	if batch.BaseEpoch == 0 {
+		return fmt.Sprintf("%d/%d/%d", batch.Partition, batch.Base, lost)
+	}
+	return fmt.Sprintf("%d/%d.%d/%d", batch.Partition, batch.BaseEpoch, batch.Base, lost)
 }
 
 // send sends the batch as one block. After an error that is not the server's answer, send kills the insert before it
@@ -144,6 +154,6 @@ func (c *ClickStore) counted(ctx context.Context, batch *schema.ClickBatch) (boo
 	last := batch.Len() - 1
 	var rows uint64
 	err := c.conn.QueryRow(c.readContext(ctx), lastRow, batch.LinkID[last], batch.ClickedAt[last].UnixMilli(), month(batch),
-		batch.Partition, batch.Next).Scan(&rows)
+		batch.Partition, batch.Epoch, batch.Next).Scan(&rows)
 	return rows > 0, err
 }

@@ -16,7 +16,8 @@ import (
 var insertColumns = []ch.ColumnNameAndType{
 	{Name: "link_id", Type: "Int64"}, {Name: "clicked_at", Type: "DateTime64(3, 'UTC')"},
 	{Name: "device", Type: "LowCardinality(String)"}, {Name: "browser", Type: "LowCardinality(String)"},
-	{Name: "kafka_partition", Type: "Int32"}, {Name: "kafka_offset", Type: "Int64"}, {Name: "kafka_next", Type: "Int64"},
+	{Name: "kafka_partition", Type: "Int32"}, {Name: "kafka_epoch", Type: "UInt32"},
+	{Name: "kafka_offset", Type: "Int64"}, {Name: "kafka_next", Type: "Int64"},
 	{Name: "incarnation", Type: "FixedString(16)"}, {Name: "lane", Type: "UInt32"}, {Name: "seq", Type: "UInt64"},
 	{Name: "month", Type: "UInt32"}, {Name: "insert_before", Type: "DateTime('UTC')"},
 	{Name: "account_id", Type: "Int64"},
@@ -38,6 +39,7 @@ const maxNames = 10_000
 type columns struct {
 	device, browser, referrer, country []any
 	partition                          []int32
+	epoch                              []uint32
 	next                               []int64
 	incarnation                        [][]byte
 	lane                               []uint32
@@ -70,12 +72,14 @@ func (c *columns) fill(b *schema.ClickBatch) {
 	c.partition, c.next, c.month = resized(c.partition, n), resized(c.next, n), resized(c.month, n)
 	c.insertBefore = resized(c.insertBefore, n)[:n]
 	clear(c.insertBefore)
+	c.epoch = resized(c.epoch, n)
 	in := month(b)
 	for i := range n {
 		c.device, c.browser = c.appendName(c.device, string(b.Device[i])), c.appendName(c.browser, b.Browser[i])
 		c.referrer, c.country = c.appendName(c.referrer, b.Referrer[i]), c.appendName(c.country, b.Country[i])
 		c.incarnation, c.lane = append(c.incarnation, b.Lane[i].Incarnation[:]), append(c.lane, b.Lane[i].Number)
 		c.partition, c.next, c.month = append(c.partition, int32(b.Partition)), append(c.next, 0), append(c.month, in)
+		c.epoch = append(c.epoch, b.Epoch)
 	}
 	c.next[n-1] = b.Next
 }
@@ -102,7 +106,7 @@ func (c *columns) appendName(column []any, name string) []any {
 // appendTo appends the batch in the order of insertColumns.
 func (c *columns) appendTo(to driver.Batch, b *schema.ClickBatch) error {
 	for i, column := range []any{
-		b.LinkID, b.ClickedAt, c.device, c.browser, c.partition, b.Offset, c.next, c.incarnation, c.lane, b.Seq, c.month,
+		b.LinkID, b.ClickedAt, c.device, c.browser, c.partition, c.epoch, b.Offset, c.next, c.incarnation, c.lane, b.Seq, c.month,
 		c.insertBefore, b.AccountID, c.referrer, c.country,
 	} {
 		if err := to.Column(i).Append(column); err != nil {

@@ -30,7 +30,7 @@ func TestQueryPlans(t *testing.T) {
 	}{
 		"stats":    {lookingUp, []string{"counts"}, []any{storetest.HotLink}},
 		"counts":   {nil, []string{"counts"}, []any{[]int64{storetest.HotLink, 7919}}},
-		"position": {nil, []string{"positions"}, []any{0}}, "marks": {nil, []string{"positions"}, []any{0}},
+		"position": {nil, []string{"log_positions"}, []any{0}}, "marks": {nil, []string{"log_positions"}, []any{0}},
 		"link report": {nil, []string{"counts", "sources"}, []any{
 			storetest.HotLink, "2026-11-21", storetest.HotLink, "2026-11-21", schema.TopNames,
 		}},

@@ -9,17 +9,18 @@ import (
 )
 
 const (
-	position  = `SELECT next FROM positions WHERE partition = ?`
+	position  = `SELECT epoch, next, last_offset, incarnation, lane FROM positions WHERE partition = ?`
 	laneMarks = `SELECT incarnation, lane, seq FROM marks WHERE partition = ?`
 )
 
 // Position implements schema.ClickStore.
 func (c *ClickStore) Position(ctx context.Context, partition int) (schema.Position, error) {
-	at := schema.Position{Marks: map[schema.Lane]uint64{}}
+	var at schema.Position
 	err := c.db.view(ctx, func(tx *sql.Tx) (err error) {
-		if at.Next, err = readNext(ctx, tx, partition); err != nil {
+		if at, err = readPosition(ctx, tx, partition); err != nil {
 			return err
 		}
+		at.Marks = map[schema.Lane]uint64{}
 		rows, err := tx.QueryContext(ctx, laneMarks, partition)
 		return forEachRow(rows, err, func() error {
 			var incarnation sql.RawBytes
@@ -34,12 +35,16 @@ func (c *ClickStore) Position(ctx context.Context, partition int) (schema.Positi
 	return at, wrap(err, "read position of partition %d", partition)
 }
 
-func readNext(ctx context.Context, tx *sql.Tx, partition int) (next int64, err error) {
-	err = tx.QueryRowContext(ctx, position, partition).Scan(&next)
+// readPosition returns a partition's position without its marks.
+func readPosition(ctx context.Context, tx *sql.Tx, partition int) (at schema.Position, err error) {
+	var incarnation []byte
+	err = tx.QueryRowContext(ctx, position, partition).
+		Scan(&at.Epoch, &at.Next, &at.Last.Offset, &incarnation, &at.Last.Lane.Number)
 	if errors.Is(err, sql.ErrNoRows) {
-		return 0, nil
+		return schema.Position{}, nil
 	}
-	return next, err
+	copy(at.Last.Lane.Incarnation[:], incarnation)
+	return at, err
 }
 
 // InsertClicks implements schema.ClickStore.
@@ -49,6 +54,9 @@ func (c *ClickStore) InsertClicks(ctx context.Context, batch *schema.ClickBatch)
 }
 
 func (c *ClickStore) insert(ctx context.Context, batch *schema.ClickBatch) error {
+	if err := batch.CheckEpoch(); err != nil {
+		return err
+	}
 	var a *aggregate
 	select {
 	case a = <-c.idle:
@@ -59,12 +67,12 @@ func (c *ClickStore) insert(ctx context.Context, batch *schema.ClickBatch) error
 	a.fill(batch)
 	return c.db.update(ctx, func(tx *sql.Tx) error {
 		// The transaction holds the write lock, so the position does not change until the commit.
-		next, err := readNext(ctx, tx, batch.Partition)
+		at, err := readPosition(ctx, tx, batch.Partition)
 		if err != nil {
 			return err
 		}
-		if next != batch.Base {
-			return schema.Errorf(schema.CodeConflict, "the partition is at offset %d", next)
+		if at.Epoch != batch.BaseEpoch || at.Next != batch.Base {
+			return schema.Errorf(schema.CodeConflict, "the partition is at offset %d of epoch %d", at.Next, at.Epoch)
 		}
 		if err := c.insertCounts(ctx, tx, a); err != nil {
 			return err
@@ -72,10 +80,19 @@ func (c *ClickStore) insert(ctx context.Context, batch *schema.ClickBatch) error
 		if err := c.insertMarks(ctx, tx, batch.Partition, a.marks); err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, `INSERT INTO positions (partition, next) VALUES (?, ?)
-			ON CONFLICT DO UPDATE SET next = excluded.next`, batch.Partition, batch.Next)
-		return err
+		return writePosition(ctx, tx, batch)
 	})
+}
+
+func writePosition(ctx context.Context, tx *sql.Tx, batch *schema.ClickBatch) error {
+	last := batch.Len() - 1
+	lane := batch.Lane[last]
+	_, err := tx.ExecContext(ctx, `
+		INSERT INTO positions (partition, epoch, next, last_offset, incarnation, lane) VALUES (?, ?, ?, ?, ?, ?)
+		ON CONFLICT DO UPDATE SET epoch = excluded.epoch, next = excluded.next, last_offset = excluded.last_offset,
+			incarnation = excluded.incarnation, lane = excluded.lane`,
+		batch.Partition, batch.Epoch, batch.Next, batch.Offset[last], lane.Incarnation[:], lane.Number)
+	return err
 }
 
 func (c *ClickStore) insertCounts(ctx context.Context, tx *sql.Tx, a *aggregate) error {

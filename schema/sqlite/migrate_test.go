@@ -30,8 +30,9 @@ func TestMigrations(t *testing.T) {
 	t.Run("clicks", func(t *testing.T) {
 		files := os.DirFS("migrations/clicks")
 		storetest.TestFrozenMigrations(t, files, map[string]string{
-			"00001_clicks.sql":  "81ad0866130a6abbed51dad1969b2019dc24583e877d8442710ef742e3635437",
-			"00002_reports.sql": "02d7a9e8250ed70ebac223df92e68a1e457f30ac925d2a2da2a78b950da8f180",
+			"00001_clicks.sql":     "81ad0866130a6abbed51dad1969b2019dc24583e877d8442710ef742e3635437",
+			"00002_reports.sql":    "02d7a9e8250ed70ebac223df92e68a1e457f30ac925d2a2da2a78b950da8f180",
+			"00003_log_epochs.sql": "da8aff64e648bd490ce0c5a53156c4c7d9cb7cc48894e5461a7f7a000baaa5dc",
 		})
 		storetest.TestUpgrades(t, files, func(t *testing.T, from int64) []string {
 			path := filepath.Join(t.TempDir(), "clicks.db")

@@ -31,8 +31,11 @@ type model struct {
 
 // progress is the position of a partition. The Position.Next of a store is between counted and next.
 type progress struct {
+	epoch   uint32
 	counted int64 // one past the last counted click
 	next    int64 // Next of the last batch
+	last    schema.CountedRecord
+	old     bool // an earlier release counted last, which may have left its offset out
 	marks   map[schema.Lane]uint64
 }
 
@@ -63,6 +66,7 @@ func (m *model) batch(partition int, clicks ...click) *schema.ClickBatch {
 	marks := maps.Clone(p.marks)
 	b := new(schema.ClickBatch)
 	b.Reset(partition, p.next)
+	b.BaseEpoch, b.Epoch = p.epoch, p.epoch
 	for _, c := range clicks {
 		marks[c.lane]++
 		appendClick(b, b.Next, marks[c.lane], c)
@@ -90,7 +94,9 @@ func (m *model) insert(t *testing.T, store ClickStores, partition int, clicks ..
 // count counts a batch in the model.
 func (m *model) count(b *schema.ClickBatch) {
 	p := m.partition(b.Partition)
-	p.counted, p.next = b.Offset[b.Len()-1]+1, b.Next
+	last := b.Len() - 1
+	p.epoch, p.counted, p.next, p.old = b.Epoch, b.Offset[last]+1, b.Next, false
+	p.last = schema.CountedRecord{Offset: b.Offset[last], Lane: b.Lane[last]}
 	for i, link := range b.LinkID {
 		p.marks[b.Lane[i]] = max(p.marks[b.Lane[i]], b.Seq[i])
 		if m.links[link] == nil {
@@ -141,6 +147,10 @@ func (m *model) checkPosition(t *testing.T, store ClickStores, number int, want 
 	testkit.Must(t, err)
 	if got.Next < want.counted || got.Next > want.next {
 		t.Fatalf("partition %d: got Next %d, want %d to %d", number, got.Next, want.counted, want.next)
+	}
+	testkit.Equal(t, fmt.Sprintf("epoch of partition %d", number), got.Epoch, want.epoch)
+	if want.next > 0 && !(want.old && got.Last.Offset == schema.UnknownOffset) {
+		testkit.Equal(t, fmt.Sprintf("last click of partition %d", number), got.Last, want.last)
 	}
 	testkit.Equal(t, fmt.Sprintf("marks of partition %d", number), got.Marks, want.marks, nilOrEmpty)
 }

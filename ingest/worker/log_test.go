@@ -1,0 +1,141 @@
+package worker_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"linkstream/schema/sqlite"
+	"linkstream/schema/stream"
+	"linkstream/schema/stream/streamtest"
+	"linkstream/schema/testkit"
+)
+
+func produceAt(t testing.TB, client *stream.Client, at time.Time, values ...[]byte) {
+	t.Helper()
+	var batch stream.Batch
+	batch.Reset(at)
+	for _, v := range values {
+		batch.Append(nil, v)
+	}
+	testkit.Succeeds(t, func() error { return client.Produce(t.Context(), 0, &batch) })
+}
+
+// The topic's retention deletes the last batch of an idle partition. After a restart the embedded broker's log starts at
+// offset 0 again.
+func TestClicksAfterAnIdleWeekAreCounted(t *testing.T) {
+	t.Parallel()
+	broker := streamtest.StartBroker(t)
+	client, store := broker.CreateTopics(1), openStore(t)
+	clicks := encoded(lane(1), 1, 50)
+	produceAt(t, client, time.Now().Add(-8*24*time.Hour), clicks[:20]...)
+	first := start(t, quick(), client, store)
+	awaitTotal(t, store, 20)
+	first.stop()
+	broker.ApplyRetention() // the broker does so once per hour
+	broker.Stop()
+	broker.Start()
+	produceAt(t, client, time.Now(), clicks[20:]...)
+	second := start(t, quick(), client, store)
+	awaitTotal(t, store, 50)
+	second.wantMetrics(map[string]int{"log_epochs_total": 1, "clicks_missing_total": 0})
+}
+
+// A new log may be longer than the position in the old one before a worker sees it.
+func TestClicksOfAReplacedTopicAreCounted(t *testing.T) {
+	t.Parallel()
+	for name, n := range map[string]uint64{"shorter than the position": 5, "as long as the position": 20, "longer than the position": 50} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			broker := streamtest.StartBroker(t)
+			client, store := broker.CreateTopics(1), openStore(t)
+			produce(t, client, 0, encoded(lane(1), 1, 20)...)
+			first := start(t, quick(), client, store)
+			awaitTotal(t, store, 20)
+			first.stop()
+			testkit.Must(t, broker.DeleteTopic(stream.DefaultConfig().Clicks))
+			again := broker.CreateTopics(1)
+			produce(t, again, 0, encoded(lane(2), 1, n)...)
+			second := start(t, quick(), again, store)
+			awaitTotal(t, store, 20+int64(n))
+			second.awaitReady()
+			second.wantMetrics(map[string]int{"log_epochs_total": 1, "clicks_missing_total": 0, "failures_total": 0})
+			if !second.log.Contains("level=ERROR") || !second.log.Contains("the log may not be the one that was counted") {
+				t.Error("the log does not say that the topic was replaced")
+			}
+		})
+	}
+}
+
+// A broker that loses power may lose the end of its log. The clicks that come afterwards get the offsets of those lost.
+func TestClicksAfterATruncationAreCounted(t *testing.T) {
+	t.Parallel()
+	broker := streamtest.StartBroker(t)
+	client, store := broker.CreateTopics(1), openStore(t)
+	clicks := encoded(lane(1), 1, 60)
+	for i := 0; i < 30; i += 10 {
+		produce(t, client, 0, clicks[i:i+10]...)
+	}
+	first := start(t, quick(), client, store)
+	awaitTotal(t, store, 30)
+	first.stop()
+	broker.Stop()
+	testkit.Must(t, truncateAfterFirstBatch(broker.Dir))
+	broker.Start()
+	produceAt(t, client, noon, clicks[30:]...)
+	second := start(t, quick(), client, store)
+	awaitTotal(t, store, 60)
+	second.wantMetrics(map[string]int{"clicks_missing_total": 0, "log_epochs_total": 1})
+}
+
+// truncateAfterFirstBatch removes what follows the first batch of the clicks topic in a data directory of the broker.
+func truncateAfterFirstBatch(dir string) error {
+	return filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.Contains(path, "clicks-") && !strings.Contains(path, "clicks/") || !strings.HasSuffix(path, ".dat") {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil || len(data) < 12 {
+			return err
+		}
+		end := 12 + int64(data[8])<<24 + int64(data[9])<<16 + int64(data[10])<<8 + int64(data[11])
+		return os.Truncate(path, end)
+	})
+}
+
+// The store goes back to an earlier day. The log still has what came since: it is counted again.
+func TestARestoredStoreCatchesUp(t *testing.T) {
+	t.Parallel()
+	client, path := streamtest.StartBroker(t).CreateTopics(1), filepath.Join(t.TempDir(), "clicks.db")
+	clicks := encoded(lane(1), 1, 60)
+	count := func(want int64) { // without a new epoch
+		t.Helper()
+		store := openStoreAt(t, path)
+		defer store.Close()
+		w := start(t, quick(), client, store)
+		awaitTotal(t, store, want)
+		w.stop()
+		w.wantMetrics(map[string]int{"log_epochs_total": 0})
+	}
+	produce(t, client, 0, clicks[:20]...)
+	count(20)
+	backup, err := os.ReadFile(path)
+	testkit.Must(t, err)
+	produce(t, client, 0, clicks[20:]...)
+	count(60)
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		os.Remove(path + suffix)
+	}
+	testkit.Must(t, os.WriteFile(path, backup, 0o600))
+	count(60)
+}
+
+func openStoreAt(t testing.TB, path string) *sqlite.ClickStore {
+	t.Helper()
+	store, err := sqlite.OpenClickStore(t.Context(), path)
+	testkit.Must(t, err)
+	return store
+}

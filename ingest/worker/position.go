@@ -1,0 +1,138 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"linkstream/schema"
+	"linkstream/schema/stream"
+)
+
+// verifyWait bounds the wait for a record that the log has.
+const verifyWait = 5 * time.Second
+
+var (
+	errVerified   = errors.New("verified") // ends a fetch after its first record
+	errLogChanged = errors.New("the log is not the one that was counted")
+)
+
+// loadPosition loads the position and the marks from the store, and checks that the log is the one that was counted. If
+// that cannot be seen, the batch begins a new epoch at the start of the log. This is always safe: the marks drop every
+// click that was counted before.
+func (p *Partition) loadPosition(ctx context.Context) error {
+	position, err := p.store.Position(ctx, p.number)
+	if err != nil {
+		return fmt.Errorf("read position of partition %d: %w", p.number, err)
+	}
+	p.marks, p.last, p.lastSeq = position.Marks, position.Last, position.Marks[position.Last.Lane]
+	if p.marks == nil {
+		p.marks = make(map[schema.Lane]uint64)
+	}
+	p.lane, p.mark = schema.Lane{}, p.marks[schema.Lane{}]
+	p.resetBatch(position.Epoch, position.Next)
+	doubt, start, err := p.verifyLog(ctx)
+	if err != nil {
+		return err
+	}
+	switch {
+	case doubt != "":
+		p.beginEpoch(start, doubt)
+		p.status.setCounted(p.number, -1)
+	case position.Next > start:
+		p.status.setCounted(p.number, p.last.Offset)
+	default: // the log has nothing that was counted
+		p.status.setCounted(p.number, -1)
+	}
+	return nil
+}
+
+// resetBatch empties the batch, which begins where the store is.
+func (p *Partition) resetBatch(epoch uint32, next int64) {
+	p.batch.Reset(p.number, next)
+	p.batch.BaseEpoch, p.batch.Epoch = epoch, epoch
+}
+
+// beginEpoch makes the batch the first one of a new epoch. Its first click stores the epoch.
+func (p *Partition) beginEpoch(start int64, doubt string) {
+	p.log.Error("the log may not be the one that was counted, counting it from its start", "reason", doubt,
+		"counted", p.batch.Base, "epoch", p.batch.BaseEpoch, "last_click", p.last.Offset, "start", start)
+	p.status.epochs.Inc()
+	p.batch.Epoch, p.batch.Next = p.batch.BaseEpoch+1, start
+}
+
+// verifyLog returns the log start offset, and why the log may not be the one that the store's position belongs to: "" if
+// it is. It looks for the last counted click. A log that starts at the position or after it has nothing that was counted,
+// and needs no check.
+func (p *Partition) verifyLog(ctx context.Context) (doubt string, start int64, err error) {
+	next := p.batch.Base
+	if next == 0 {
+		return "", 0, nil
+	}
+	start, end, err := p.topic.Offsets(ctx, p.number)
+	switch {
+	case err != nil:
+		return "", 0, err
+	case next <= start:
+		return "", start, nil
+	case next > end:
+		return fmt.Sprintf("it ends at offset %d", end), start, nil
+	case p.last.Offset < 0:
+		return "the offset of the last counted click is not known", start, nil
+	case p.last.Offset < start:
+		return "the last counted click is deleted", start, nil
+	}
+	same, err := p.holdsLast(ctx)
+	if err == nil && !same {
+		doubt = "it has another record in place of the last counted click"
+	}
+	return doubt, start, err
+}
+
+// holdsLast reports whether the log has the last counted click at its offset.
+func (p *Partition) holdsLast(ctx context.Context) (same bool, err error) {
+	var click schema.Click
+	_, err = p.topic.Fetch(ctx, p.number, p.last.Offset, verifyWait, func(r stream.Record) error {
+		same = r.Offset == p.last.Offset && schema.DecodeClick(r.Value, &click) == nil &&
+			click.Lane == p.last.Lane && click.Seq == p.lastSeq
+		return errVerified
+	})
+	switch {
+	case errors.Is(err, errVerified):
+		return same, nil
+	case err == nil:
+		err = fmt.Errorf("partition %d has no record at offset %d", p.number, p.last.Offset)
+	}
+	return false, err
+}
+
+// checkGaps verifies the log before clicks after a gap are counted: another log may be longer than the position.
+func (p *Partition) checkGaps(ctx context.Context) error {
+	if p.results.missing == 0 || p.batch.Epoch != p.batch.BaseEpoch {
+		return nil
+	}
+	doubt, _, err := p.verifyLog(ctx)
+	if err == nil && doubt != "" {
+		err = fmt.Errorf("%w: %s", errLogChanged, doubt)
+	}
+	return err
+}
+
+// skipDeleted moves the batch to the log start offset, past records that retention deleted. A log that ends before the
+// position is verified when the position is loaded again.
+func (p *Partition) skipDeleted(ctx context.Context, cause error) error {
+	start, end, err := p.topic.Offsets(ctx, p.number)
+	switch {
+	case err != nil:
+		return err
+	case p.batch.Next > end:
+		return fmt.Errorf("%w: it ends at offset %d: %w", errLogChanged, end, cause)
+	case p.batch.Next >= start:
+		return cause // the leader has changed since
+	}
+	p.results.deleted += int(start - p.batch.Next)
+	p.log.Error("retention deleted records before they were counted", "from", p.batch.Next, "to", start)
+	p.batch.Next = start
+	return nil
+}
