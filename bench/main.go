@@ -16,14 +16,15 @@ import (
 	"linkstream/schema/service"
 )
 
-const usage = `Usage: bench [flags] SCENARIO
+const usage = `Usage: bench [flags] SCENARIO...
+       bench all -quick
        bench -compare OLD.json NEW.json
        bench -merge GENERATOR.json GENERATOR.json ...
 
-Scenarios:
+Scenarios (all of them except soak: all; several run one after the other, and one table says whether the build is healthy):
 %s
 By default, bench measures a service that is already running, such as that of make run. With -start it starts its own.
-The exit code is 1 if a run or one of its checks fails, and 2 if -fail-above, -fail-below or -fail-worse applies.
+The exit code is 1 if a run or one of its checks fails, and 2 if it succeeds but a metric is beyond a limit.
 `
 
 // config is everything that flags set.
@@ -63,14 +64,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	case cfg.files.Read():
 		return cfg.files.Process(operands, stdout)
-	case len(operands) == 1:
-		if s, ok := scenario.Find(operands[0]); ok {
-			r, err := s.Run(ctx, cfg.Config, stderr)
-			if err != nil {
-				return fmt.Errorf("run scenario %s: %w", s.Name, err)
-			}
-			return cfg.files.Write(r, stdout)
-		}
 	}
-	return fmt.Errorf("name one scenario:\n%s", names.String())
+	r, err := scenario.Run(ctx, operands, cfg.Config, stderr)
+	if err != nil {
+		return err
+	}
+	return cfg.files.Write(r, stdout)
 }

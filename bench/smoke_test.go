@@ -8,12 +8,14 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -30,6 +32,8 @@ import (
 const (
 	moduleRoot = ".."
 	patience   = 3 * time.Minute // for one run on a busy machine
+
+	minParallel = 4
 )
 
 var (
@@ -39,6 +43,10 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if runtime.GOMAXPROCS(0) < minParallel { // the tests spend half of their time waiting for processes to start
+		flag.Set("test.parallel", fmt.Sprint(minParallel))
+	}
 	code := engines.Of(m).Run()
 	if programs, err := buildOnce(); err == nil {
 		os.RemoveAll(programs)
@@ -95,7 +103,7 @@ func bench(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	return out.String(), errOut.String(), err
 }
 
-// measure runs a scenario with rounds as short as possible and returns its report.
+// measure runs scenarios with rounds as short as possible and returns the report.
 func measure(t *testing.T, args ...string) *report.Report {
 	t.Helper()
 	dir := t.TempDir()
@@ -103,7 +111,8 @@ func measure(t *testing.T, args ...string) *report.Report {
 	args = append(args, "-programs", filepath.Dir(program(t, "bench")), "-rounds=1", "-round=100ms", "-duration=300ms",
 		"-links=200", "-clicks=20000", "-conns=8", "-generators=2", "-json", path, "-html", page)
 	out, errOut, err := bench(t, args...)
-	if err != nil {
+	// Bounds of health mean nothing in so short a run beside other tests.
+	if exit, ok := errors.AsType[*exec.ExitError](err); err != nil && !(ok && exit.ExitCode() == 2) {
 		t.Fatalf("%q: %v\n%s%s", args, err, errOut, out)
 	}
 	r, err := report.Load(path)
@@ -118,8 +127,13 @@ func measure(t *testing.T, args ...string) *report.Report {
 		if len(m.Samples) != 1 || !(m.Samples[0] > 0) || math.IsInf(m.Samples[0], 0) {
 			t.Errorf("%s: %v", m.Name, m.Samples)
 		}
-		if !strings.Contains(out, m.Name) {
+		if len(r.Health) == 0 && !strings.Contains(out, m.Name) {
 			t.Errorf("%s is not in the table\n%s", m.Name, out)
+		}
+	}
+	for _, h := range r.Health {
+		if !strings.Contains(out, h.Name) {
+			t.Errorf("%s is not in the table\n%s", h.Name, out)
 		}
 	}
 	return r
@@ -135,27 +149,61 @@ func wantMetrics(t *testing.T, r *report.Report, names ...string) {
 }
 
 func TestScenarios(t *testing.T) {
-	for scenario, metrics := range map[string][]string{
-		"redirect": {"redirects per second, closed loop: standalone", "CPU per redirect: edge, spooling / bare fasthttp",
-			"CPU per redirect: bare, on edge/socket / bare fasthttp", "CPU per redirect: edge, shipping (broker)",
-			"CPU per redirect, open loop: standalone / bare fasthttp", "redirect latency p99.9, open loop: standalone",
-			"resident memory: edge, spooling"},
-		"connections": {"CPU per redirect: edge, spooling / bare fasthttp", "CPU per redirect, open loop: standalone"},
-		"pipeline": {"counted clicks per second, closed loop: worker", "CPU per counted click: worker / bare kafka-go fetch",
-			"CPU per shipped click: shipper / bare kafka-go produce"},
-		"soak":      {"time to drain after the last redirect: standalone", "resident memory, open loop: standalone"},
-		"freshness": {"freshness p50", "freshness p99"},
-		"memory":    {"resident memory: edge, shipping (edge)", "CPU per redirect: edge, shipping (edge)", "look-ups per link"},
-		"shorten": {"links per second, closed loop: standalone", "CPU per link: standalone / bare SQLite insert",
-			"link latency p99, open loop: standalone"},
-		"stats": {"CPU per stats call: most popular link / any link", "stats call latency p99, open loop: any link"},
-		"links": {"CPU per list call: page 10 / page 1", "list call latency p99, open loop: page 10"},
+	t.Parallel()
+	// Several scenarios run in one process, and the groups side by side. Together they have the health of all.
+	healthy := make(chan []report.Health, 3)
+	t.Run("side by side", func(t *testing.T) {
+		testEmbedded(t, healthy)
+		testReal(t)
+		testRunning(t)
+	})
+	close(healthy)
+	t.Run("health has a metric for each bound", func(t *testing.T) {
+		names := map[string]bool{}
+		for group := range healthy {
+			for _, h := range group {
+				names[h.Name] = true
+			}
+		}
+		if len(names) != 17 {
+			t.Errorf("%d metrics, want 17: %v", len(names), names)
+		}
+	})
+}
+
+// testEmbedded runs all scenarios on embedded engines.
+func testEmbedded(t *testing.T, healthy chan<- []report.Health) {
+	for _, group := range []struct{ scenarios, metrics []string }{
+		{[]string{"redirect", "connections"}, []string{
+			"redirect: redirects per second, closed loop: standalone", "redirect: CPU per redirect: edge, spooling / bare fasthttp",
+			"redirect: CPU per redirect: bare, on edge/socket / bare fasthttp", "redirect: CPU per redirect: edge, shipping (broker)",
+			"redirect: CPU per redirect, open loop: standalone / bare fasthttp",
+			"redirect: redirect latency p99.9, open loop: standalone", "redirect: resident memory: edge, spooling",
+			"connections: CPU per redirect: edge, spooling / bare fasthttp",
+			"connections: CPU per redirect, open loop: standalone"}},
+		{[]string{"pipeline", "freshness", "shorten"}, []string{
+			"pipeline: counted clicks per second, closed loop: worker",
+			"pipeline: CPU per counted click: worker / bare kafka-go fetch",
+			"pipeline: CPU per shipped click: shipper / bare kafka-go produce", "freshness: freshness p50",
+			"shorten: links per second, closed loop: standalone", "shorten: CPU per link: standalone / bare SQLite insert",
+			"shorten: link latency p99, open loop: standalone"}},
+		{[]string{"soak", "memory", "stats", "links"}, []string{
+			"soak: time to drain after the last redirect: standalone", "soak: resident memory, open loop: standalone",
+			"memory: resident memory: edge, shipping (edge)", "memory: look-ups per link",
+			"stats: CPU per stats call: most popular link / any link", "stats: stats call latency p99, open loop: any link",
+			"links: CPU per list call: page 10 / page 1", "links: list call latency p99, open loop: page 10"}},
 	} {
-		t.Run(scenario, func(t *testing.T) {
+		t.Run(strings.Join(group.scenarios, " "), func(t *testing.T) {
 			t.Parallel()
-			wantMetrics(t, measure(t, scenario, "-start"), metrics...)
+			r := measure(t, append(group.scenarios, "-quick")...)
+			wantMetrics(t, r, group.metrics...)
+			healthy <- r.Health
 		})
 	}
+}
+
+// testReal runs scenarios on real engines, which the tests share.
+func testReal(t *testing.T) {
 	for scenario, metrics := range map[string][]string{
 		"pipeline": {"counted clicks per second, closed loop: worker", "CPU per counted click: worker / bare clickhouse-go insert"},
 		"redirect": {"CPU per redirect: services / bare fasthttp", "CPU per redirect: services (ingest)"},
@@ -172,6 +220,10 @@ func TestScenarios(t *testing.T) {
 			}
 		})
 	}
+}
+
+// testRunning measures a service that is already running.
+func testRunning(t *testing.T) {
 	t.Run("redirect of a service that already runs", func(t *testing.T) {
 		t.Parallel()
 		edge, api, token := startService(t)
@@ -295,8 +347,8 @@ func TestRefusals(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no scenario":               {nil, "name one scenario"},
-		"an unknown scenario":       {[]string{"speed"}, "name one scenario"},
+		"no scenario":               {nil, "name a scenario"},
+		"an unknown scenario":       {[]string{"redirect", "speed"}, `no scenario "speed"`},
 		"a target elsewhere":        {[]string{"redirect", "-edge", "http://192.0.2.1:80"}, "-i-own-this-target"},
 		"a target by name":          {[]string{"redirect", "-api", "http://linkstream.example:80"}, "-i-own-this-target"},
 		"a target that is no URL":   {[]string{"redirect", "-api", "127.0.0.1:8081"}, "-api"},

@@ -38,7 +38,7 @@ func (f *Files) Write(r *Report, w io.Writer) error {
 	if err := errors.Join(append(errs, r.Failed())...); err != nil {
 		return err // limits of a wrong report mean nothing
 	}
-	return f.Limits.Check(r)
+	return errors.Join(r.Unhealthy(), f.Limits.Check(r))
 }
 
 // writeFile writes content to a file. It does not touch the file if there is none.

@@ -25,6 +25,7 @@ type Report struct {
 	Metrics   []Metric     `json:"metrics"`
 	Latencies []Latency    `json:"latencies"`
 	Series    []Series     `json:"series"`
+	Health    []Health     `json:"health,omitempty"` // only of runs of several scenarios
 }
 
 // Check is a count that must be exact. If a check fails, the metrics of the run are worthless.
@@ -58,6 +59,28 @@ type Series struct {
 	Unit    string    `json:"unit"`
 	Seconds []float64 `json:"seconds"` // since the start of the run
 	Values  []float64 `json:"values"`
+}
+
+// Include adds everything that another report has, under the name of its scenario.
+func (r *Report) Include(other *Report) {
+	prefix := other.Scenario + ": "
+	for _, c := range other.Checks {
+		c.Name = prefix + c.Name
+		r.Checks = append(r.Checks, c)
+	}
+	for _, m := range other.Metrics {
+		m.Name = prefix + m.Name
+		r.Metrics = append(r.Metrics, m)
+	}
+	for _, l := range other.Latencies {
+		l.Name = prefix + l.Name
+		r.Latencies = append(r.Latencies, l)
+	}
+	for _, s := range other.Series {
+		s.Chart = prefix + s.Chart
+		r.Series = append(r.Series, s)
+	}
+	r.Engines = other.Engines
 }
 
 // Add adds the sample of a round to the metric with the given name. It creates the metric if necessary.

@@ -9,9 +9,12 @@ import (
 	"text/tabwriter"
 )
 
-// WriteTable writes the metrics and the checks as a table for a terminal.
+// WriteTable writes a table for a terminal: the health of the report if it has one, otherwise the metrics and the checks.
 func (r *Report) WriteTable(w io.Writer) error {
 	fmt.Fprintf(w, "%s\n%s\n\n", r.Command, strings.Join(r.setting(), ", "))
+	if len(r.Health) > 0 {
+		return r.writeHealth(w)
+	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(table, "median\tmin\tmax\trounds\t\n")
 	for _, m := range r.Metrics {

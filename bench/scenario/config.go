@@ -25,6 +25,7 @@ type Config struct {
 	Generators int     // threads that generate the load
 	Rate       float64 // operations per second of open loops; 0: half of the closed loop's rate
 
+	Quick    bool // short rounds and small data sets, unless a flag says otherwise
 	Rounds   int
 	Round    time.Duration
 	Duration time.Duration
@@ -50,6 +51,8 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.IntVar(&c.Conns, "conns", c.Conns, "`number` of connections of the load")
 	fs.IntVar(&c.Generators, "generators", c.Generators, "`number` of threads that generate the load, each for its share of -conns")
 	fs.Float64Var(&c.Rate, "rate", c.Rate, "operations per `second` of open loops; 0: half of the closed loop's rate")
+	fs.BoolVar(&c.Quick, "quick", c.Quick,
+		"short rounds and small data sets, unless other flags say otherwise: a look at all scenarios in minutes")
 	fs.IntVar(&c.Rounds, "rounds", c.Rounds, "`number` of rounds; five or more to tell a change from noise")
 	fs.DurationVar(&c.Round, "round", c.Round, "`time` of one round of a closed loop")
 	fs.DurationVar(&c.Duration, "duration", c.Duration, "`time` of an open loop, all rounds together")
@@ -92,6 +95,24 @@ func (c *Config) Validate() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// applyQuick shortens a quick run. Flags that were set keep their values.
+func (c *Config) applyQuick() {
+	if !c.Quick {
+		return
+	}
+	set := map[string]bool{}
+	c.flags.Visit(func(f *flag.Flag) { set[f.Name] = true })
+	shorten := func(name string, apply func()) {
+		if !set[name] {
+			apply()
+		}
+	}
+	shorten("links", func() { c.Links = 2000 })
+	shorten("clicks", func() { c.Clicks = 100_000 })
+	shorten("round", func() { c.Round = 400 * time.Millisecond })
+	shorten("duration", func() { c.Duration = 4 * time.Second })
 }
 
 // command returns the command that repeats the run. It leaves out addresses, tokens and files, because reports are

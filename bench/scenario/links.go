@@ -21,7 +21,7 @@ func runLinks(ctx context.Context, r *run) error {
 		return err
 	}
 	var contenders []*contender.Contender
-	for _, page := range []int{1, max(1, r.cfg.Links/schema.PageSize)} {
+	for _, page := range []int{1, lastPage(r.cfg.Links)} {
 		newest := h.Links.Hash(h.Links.Count - 1 - (page-1)*schema.PageSize)
 		contenders = append(contenders, r.called(fmt.Sprintf("page %d", page), service, func(int) load.Source {
 			return &pageRequest{api: service.API, page: page, newest: newest}
@@ -32,6 +32,9 @@ func runLinks(ctx context.Context, r *run) error {
 	}
 	return r.openLoop(ctx, "list call", contenders)
 }
+
+// lastPage returns the last full page of a list.
+func lastPage(links int) int { return max(1, links/schema.PageSize) }
 
 // pageRequest requests a page of the list.
 type pageRequest struct {

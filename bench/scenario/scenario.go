@@ -36,24 +36,14 @@ func All() []Scenario {
 		{"pipeline", "clicks from the spool to a topic, and from there to the store: CPU per click, clicks per second", runPipeline},
 		{"redirect", "redirects of the edge: CPU per redirect beside bare servers, redirects per second, latency", runRedirect},
 		{"shorten", "creation of links: CPU per link beside a bare insert, links per second, latency", runShorten},
-		{"soak", "visits and API calls at a fixed rate for -duration: latency, memory and lag over time", runSoak},
+		{soak, "visits and API calls at a fixed rate for -duration: latency, memory and lag over time", runSoak},
 		{"stats", "statistics of any link and of the most visited one: CPU per call, calls per second, latency", runStats},
 	}
 }
 
-// Find returns the scenario with the given name.
-func Find(name string) (Scenario, bool) {
-	for _, s := range All() {
-		if s.Name == name {
-			return s, true
-		}
-	}
-	return Scenario{}, false
-}
-
-// Run measures the scenario. It writes its progress to progress. If there is no error, the report is complete, even if
+// measure runs the scenario. It writes its progress to progress. If there is no error, the report is complete, even if
 // some of its checks failed.
-func (s Scenario) Run(ctx context.Context, cfg Config, progress io.Writer) (*report.Report, error) {
+func (s Scenario) measure(ctx context.Context, cfg Config, progress io.Writer) (*report.Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, cfg.Timeout)
 	defer cancel()
 	r := &run{cfg: cfg, progress: progress, recorder: report.NewRecorder(sampleInterval), report: &report.Report{
@@ -71,7 +61,10 @@ func (s Scenario) Run(ctx context.Context, cfg Config, progress io.Writer) (*rep
 	stop()
 	sampled.Wait()
 	r.report.Series, r.report.Seconds = r.recorder.Series(), time.Since(r.report.Began).Seconds()
-	return r.report, errors.Join(err, group.Close())
+	if err := errors.Join(err, group.Close()); err != nil {
+		return nil, fmt.Errorf("run scenario %s: %w", s.Name, err)
+	}
+	return r.report, nil
 }
 
 // run is one run of a scenario.

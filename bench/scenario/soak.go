@@ -12,6 +12,8 @@ import (
 	"linkstream/bench/workload"
 )
 
+const soak = "soak"
+
 // callInterval is the time between API calls beside the visits.
 const callInterval = 100 * time.Millisecond
 

@@ -76,9 +76,25 @@ func (l *Launcher) program(ctx context.Context, pkg string) (string, error) {
 		return program, nil // built earlier in this run
 	}
 	l.progress("building %s", pkg)
-	build := exec.CommandContext(ctx, "go", "build", "-o", program, "linkstream/"+pkg)
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build %s (run bench inside the module, or name -programs): %w\n%s", pkg, err, out)
+	return program, goBuild(ctx, filepath.Dir(program), pkg)
+}
+
+// Build builds all programs of a started system into cfg.Programs.
+func Build(ctx context.Context, cfg Config) error {
+	if cfg.Engines == Real {
+		return goBuild(ctx, cfg.Programs, "edge", "api", "ingest")
 	}
-	return program, nil
+	return goBuild(ctx, cfg.Programs, "deploy/standalone")
+}
+
+// goBuild builds packages of this module into a directory.
+func goBuild(ctx context.Context, dir string, packages ...string) error {
+	args := []string{"build", "-o", dir + "/"}
+	for _, p := range packages {
+		args = append(args, "linkstream/"+p)
+	}
+	if out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("build %q (run bench inside the module, or name -programs): %w\n%s", packages, err, out)
+	}
+	return nil
 }
