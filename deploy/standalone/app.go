@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kfake"
 	"golang.org/x/sync/errgroup"
 
 	"linkstream/api/apiservice"
@@ -22,7 +23,7 @@ import (
 	"linkstream/schema/stream"
 )
 
-// startTimeout bounds how long the embedded engines and the services may take to become ready.
+// startTimeout bounds how long the embedded broker may take to create its topics.
 const startTimeout = time.Minute
 
 // App is the whole service: engines and nodes. What is opened is closed in the opposite order.
@@ -30,6 +31,9 @@ type App struct {
 	cfg       Config
 	out       io.Writer
 	ops       *service.Ops
+	log       *slog.Logger
+	broker    *kfake.Cluster
+	client    *stream.Client
 	publisher *stream.InvalidationPublisher
 	edge      *edgeservice.Service
 	api       *apiservice.Service
@@ -39,7 +43,7 @@ type App struct {
 
 // Start opens the engines and prepares the nodes, on the first start with an account.
 func Start(ctx context.Context, cfg Config, out io.Writer, log *slog.Logger) (*App, error) {
-	app := &App{cfg: cfg, out: out}
+	app := &App{cfg: cfg, out: out, log: log}
 	if err := app.start(ctx, log); err != nil {
 		return nil, errors.Join(err, app.Close())
 	}
@@ -67,10 +71,10 @@ func (a *App) start(ctx context.Context, log *slog.Logger) error {
 		return err
 	}
 	a.onClose(clicks.Close)
-	client, err := a.openTopics(ctx, log)
-	if err != nil {
+	if err := a.openTopics(ctx, log); err != nil {
 		return err
 	}
+	client := a.client
 	a.publisher = stream.NewInvalidationPublisher(client, log)
 	if a.ingest, err = ingestservice.New(cfg.Ingest, clicks, client, log.With("service", "ingest")); err != nil {
 		return err
@@ -97,24 +101,27 @@ func (a *App) lock(dir string) error {
 	return nil
 }
 
-func (a *App) openTopics(ctx context.Context, log *slog.Logger) (*stream.Client, error) {
+func (a *App) openTopics(ctx context.Context, log *slog.Logger) error {
 	secret, err := brokerSecret(a.cfg.brokerSecretPath())
 	if err != nil {
-		return nil, err
+		return err
 	}
-	broker, err := startBroker(a.cfg.brokerDir(), secret, log.With("service", "broker"))
+	a.broker, err = startBroker(a.cfg.brokerDir(), secret, log.With("service", "broker"))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	a.onClose(func() error { broker.Close(); return nil })
-	client, err := stream.New(streamConfig(broker.ListenAddrs(), secret), log)
+	a.onClose(func() error { a.broker.Close(); return nil })
+	a.client, err = stream.New(streamConfig(a.broker.ListenAddrs(), secret), log)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	a.onClose(func() error { client.Close(); return nil })
+	a.onClose(func() error { a.client.Close(); return nil })
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	return client, client.EnsureTopics(ctx)
+	if err := a.client.EnsureTopics(ctx); err != nil {
+		return err
+	}
+	return a.client.KeepClicks(ctx)
 }
 
 func (a *App) onClose(f func() error) { a.close = append(a.close, f) }
@@ -142,6 +149,7 @@ func (a *App) Run(ctx context.Context) error {
 	nodes.Go(func() error { takers.Wait(); stopCounting(); return nil })
 	nodes.Go(func() error { return a.ingest.Run(counting) })
 	nodes.Go(func() error { a.publisher.Run(counting); return nil })
-	nodes.Go(func() error { return a.announce(serving) })
+	nodes.Go(func() error { a.trimLog(counting); return nil })
+	nodes.Go(func() error { a.announce(serving); return nil })
 	return errors.Join(nodes.Wait(), a.Close())
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 
@@ -58,7 +60,7 @@ func startBroker(dir, secret string, log *slog.Logger) (*kfake.Cluster, error) {
 // streamConfig is the embedded broker as the services see it.
 func streamConfig(addrs []string, secret string) stream.Config {
 	cfg := stream.DefaultConfig()
-	cfg.Brokers = strings.Join(addrs, ",")
+	cfg.Brokers, cfg.Retention = strings.Join(addrs, ","), 0
 	cfg.SASL, cfg.Username, cfg.Password = "scram-sha-256", brokerUser, secret
 	return cfg
 }
@@ -69,5 +71,34 @@ type brokerLog struct{ log *slog.Logger }
 func (l brokerLog) Logf(level kfake.LogLevel, format string, args ...any) {
 	if level == kfake.LogLevelError || level == kfake.LogLevelWarn {
 		l.log.Warn("broker: " + fmt.Sprintf(format, args...))
+	}
+}
+
+// trimEvery is how often counted records are deleted.
+const trimEvery = time.Minute
+
+// trimLog deletes the records of the clicks topic that come before the last counted click, until ctx is done. The click
+// itself stays: the log never becomes empty, so its offsets survive a restart of the broker, and the click identifies the
+// log. The topic's retention is off. It would delete by age, also what was not counted yet, and the whole log of an idle
+// week, after which the broker gives offset 0 again.
+func (a *App) trimLog(ctx context.Context) {
+	ticker := time.NewTicker(trimEvery)
+	defer ticker.Stop()
+	topic := stream.DefaultConfig().Clicks
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		for partition, last := range a.ingest.LastCounted() {
+			start, _, err := a.client.Offsets(ctx, partition)
+			if err == nil && start < last {
+				err = a.broker.DeleteRecords(topic, int32(partition), last)
+			}
+			if err != nil && ctx.Err() == nil {
+				a.log.Warn("cannot delete counted records", "partition", partition, "before", last, "error", err)
+			}
+		}
 	}
 }

@@ -72,6 +72,9 @@ func (s *Service) Ready(context.Context) error {
 	return nil
 }
 
+// LastCounted returns, by partition, the offset of the last counted click; see worker.Worker.
+func (s *Service) LastCounted() map[int]int64 { return s.worker.LastCounted() }
+
 // Run counts clicks until ctx is done. When it returns, no insert is under way: what was fetched is counted, or is fetched
 // again by the next worker.
 func (s *Service) Run(ctx context.Context) error {

@@ -139,3 +139,52 @@ func openStoreAt(t testing.TB, path string) *sqlite.ClickStore {
 	testkit.Must(t, err)
 	return store
 }
+
+// TestCountedRecordsMayBeDeleted deletes what comes before the last counted click, as the standalone program does, and
+// restarts broker and worker.
+func TestCountedRecordsMayBeDeleted(t *testing.T) {
+	t.Parallel()
+	broker := streamtest.StartBroker(t)
+	client, store := broker.CreateTopics(1), openStore(t)
+	testkit.Must(t, client.KeepClicks(t.Context()))
+	clicks := encoded(lane(1), 1, 60)
+	for first := 0; first < 60; first += 20 {
+		for i := first; i < first+20; i += 5 {
+			produceAt(t, client, time.Now().Add(-30*24*time.Hour), clicks[i:i+5]...)
+		}
+		w := start(t, quick(), client, store)
+		awaitTotal(t, store, int64(first+20))
+		last := int64(first + 19)
+		w.awaitLastCounted(map[int]int64{0: last})
+		testkit.Must(t, broker.DeleteRecords(stream.DefaultConfig().Clicks, 0, last))
+		broker.ApplyRetention()
+		w.stop()
+		w.wantMetrics(map[string]int{"log_epochs_total": 0, "clicks_missing_total": 0, "records_deleted_total": 0})
+		broker.Stop()
+		broker.Start()
+	}
+}
+
+// TestUnverifiedLogKeepsItsRecords begins a new epoch in a log without clicks: nothing says what of it is needed.
+func TestUnverifiedLogKeepsItsRecords(t *testing.T) {
+	t.Parallel()
+	broker := streamtest.StartBroker(t)
+	client, store := broker.CreateTopics(1), openStore(t)
+	produce(t, client, 0, encoded(lane(1), 1, 20)...)
+	first := start(t, quick(), client, store)
+	awaitTotal(t, store, 20)
+	first.stop()
+	testkit.Must(t, broker.DeleteTopic(stream.DefaultConfig().Clicks))
+	again := broker.CreateTopics(1)
+	second := start(t, quick(), again, store)
+	second.awaitReady()
+	second.awaitLastCounted(map[int]int64{})
+	produce(t, again, 0, encoded(lane(2), 1, 5)...)
+	awaitTotal(t, store, 25)
+	second.awaitLastCounted(map[int]int64{0: 4})
+}
+
+func (r *running) awaitLastCounted(want map[int]int64) {
+	r.t.Helper()
+	testkit.Succeeds(r.t, func() error { return testkit.Mismatch("last counted clicks", r.LastCounted(), want) })
+}

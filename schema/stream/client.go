@@ -2,7 +2,6 @@ package stream
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -16,8 +15,6 @@ const (
 	requestTimeout = 10 * time.Second
 	// metadataTTL is the age at which the client refreshes the partitions' leaders.
 	metadataTTL = 3 * time.Second
-	// retention is the retention.ms of the topics of click events that EnsureTopics creates.
-	retention = 7 * 24 * time.Hour
 )
 
 // Client is a connection pool to the brokers. It is safe for concurrent use.
@@ -49,27 +46,6 @@ func New(cfg Config, log *slog.Logger) (*Client, error) {
 
 // Close closes idle connections.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
-
-// EnsureTopics creates the topics that do not exist. It leaves existing topics as they are.
-func (c *Client) EnsureTopics(ctx context.Context) error {
-	keep := []kafka.ConfigEntry{{ConfigName: "retention.ms", ConfigValue: fmt.Sprint(retention.Milliseconds())}}
-	compact := []kafka.ConfigEntry{{ConfigName: "cleanup.policy", ConfigValue: "compact"}}
-	replicas := c.cfg.Replicas
-	res, err := c.client.CreateTopics(ctx, &kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{
-		{Topic: c.cfg.Clicks, NumPartitions: c.cfg.Partitions, ReplicationFactor: replicas, ConfigEntries: keep},
-		{Topic: c.cfg.Dead, NumPartitions: 1, ReplicationFactor: replicas, ConfigEntries: keep},
-		{Topic: c.cfg.Changes, NumPartitions: 1, ReplicationFactor: replicas, ConfigEntries: compact},
-	}})
-	if err != nil {
-		return fmt.Errorf("create topics: %w", c.explain(ctx, err))
-	}
-	for topic, err := range res.Errors {
-		if err != nil && !errors.Is(err, kafka.TopicAlreadyExists) {
-			return fmt.Errorf("create topic %q: %w", topic, err)
-		}
-	}
-	return nil
-}
 
 // Partitions returns the number of partitions of the clicks topic. kafka.UnknownTopicOrPartition if it does not exist.
 func (c *Client) Partitions(ctx context.Context) (int, error) {

@@ -34,9 +34,13 @@ type Config struct {
 	Group       string        // consumer group of the ingest workers
 	Session     time.Duration // session.timeout.ms: silence after which the group removes a member
 	Partitions  int           // of Clicks, if it is created
+	Retention   time.Duration // of records in Clicks and Dead, if they are created; 0: for ever
 	Replicas    int           // replication factor of created topics; -1: the brokers' default
 	Compression string        // "none", "gzip", "snappy", "lz4" or "zstd"
 }
+
+// minRetention leaves time to notice and repair an ingest that does not count.
+const minRetention = time.Hour
 
 // Bounds of Session. A worker on a busy machine may be silent for moments, and the partitions of a dead one wait for the
 // timeout.
@@ -48,7 +52,7 @@ const (
 // DefaultConfig returns the configuration for a broker on this machine.
 func DefaultConfig() Config {
 	return Config{Brokers: "127.0.0.1:9092", Clicks: "clicks", Dead: "clicks.dead", Changes: "changes",
-		Group: "linkstream.ingest", Session: 10 * time.Second, Partitions: 4, Replicas: -1, Compression: "zstd"}
+		Group: "linkstream.ingest", Session: 10 * time.Second, Partitions: 4, Retention: 7 * 24 * time.Hour, Replicas: -1, Compression: "zstd"}
 }
 
 // RegisterFlags binds the configuration to flags.
@@ -68,6 +72,8 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.DurationVar(&c.Session, "kafka.session-timeout", c.Session,
 		"`time` of silence after which the group reassigns a consumer's partitions; brokers refuse less than 6s by default")
 	fs.IntVar(&c.Partitions, "kafka.partitions", c.Partitions, "`number` of partitions of the clicks topic, used when it is created")
+	fs.DurationVar(&c.Retention, "kafka.retention", c.Retention,
+		"`time` that topics of click events keep records, used when they are created; 0: for ever")
 	fs.IntVar(&c.Replicas, "kafka.replicas", c.Replicas, "replication `factor` of topics, used when they are created; -1: the brokers' default")
 	fs.StringVar(&c.Compression, "kafka.compression", c.Compression, "compression `codec` of produced batches: none, gzip, snappy, lz4 or zstd")
 }
@@ -93,6 +99,9 @@ func (c *Config) Validate() error {
 	}
 	if c.Partitions < 1 || c.Partitions > 10000 {
 		invalid("-kafka.partitions: %d is not between 1 and 10000", c.Partitions)
+	}
+	if c.Retention != 0 && c.Retention < minRetention {
+		invalid("-kafka.retention: %v is not 0 or at least %v", c.Retention, minRetention)
 	}
 	if c.Replicas != -1 && (c.Replicas < 1 || c.Replicas > 100) {
 		invalid("-kafka.replicas: %d is not -1 or between 1 and 100", c.Replicas)

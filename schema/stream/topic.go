@@ -1,0 +1,119 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+)
+
+// keptSegment is the segment.bytes of a clicks topic whose records are deleted explicitly. Brokers free whole segments.
+const keptSegment = 16 << 20
+
+// EnsureTopics creates the topics that do not exist. It leaves existing topics as they are, and warns of a clicks
+// topic whose configuration may lose clicks.
+func (c *Client) EnsureTopics(ctx context.Context) error {
+	keep := []kafka.ConfigEntry{{ConfigName: "retention.ms", ConfigValue: retentionMillis(c.cfg.Retention)}}
+	compact := []kafka.ConfigEntry{{ConfigName: "cleanup.policy", ConfigValue: "compact"}}
+	replicas := c.cfg.Replicas
+	res, err := c.client.CreateTopics(ctx, &kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{
+		{Topic: c.cfg.Clicks, NumPartitions: c.cfg.Partitions, ReplicationFactor: replicas, ConfigEntries: keep},
+		{Topic: c.cfg.Dead, NumPartitions: 1, ReplicationFactor: replicas, ConfigEntries: keep},
+		{Topic: c.cfg.Changes, NumPartitions: 1, ReplicationFactor: replicas, ConfigEntries: compact},
+	}})
+	if err != nil {
+		return fmt.Errorf("create topics: %w", c.explain(ctx, err))
+	}
+	for topic, err := range res.Errors {
+		if err != nil && !errors.Is(err, kafka.TopicAlreadyExists) {
+			return fmt.Errorf("create topic %q: %w", topic, err)
+		}
+	}
+	if res.Errors[c.cfg.Clicks] != nil { // it existed
+		c.warnOfClicksTopic(ctx)
+	}
+	return nil
+}
+
+// retentionMillis returns a value of retention.ms.
+func retentionMillis(d time.Duration) string {
+	if d == 0 {
+		return "-1"
+	}
+	return fmt.Sprint(d.Milliseconds())
+}
+
+// warnOfClicksTopic logs what in the configuration of the clicks topic may lose clicks.
+func (c *Client) warnOfClicksTopic(ctx context.Context) {
+	settings, err := c.clicksSettings(ctx)
+	if err != nil {
+		c.log.Warn("cannot check the configuration of the clicks topic", "topic", c.cfg.Clicks, "error", err)
+		return
+	}
+	warn := func(risk, setting string) {
+		c.log.Warn(risk, "topic", c.cfg.Clicks, setting, settings[setting])
+	}
+	kept, err := strconv.ParseInt(settings["retention.ms"], 10, 64)
+	if err == nil && kept >= 0 && (c.cfg.Retention == 0 || kept < c.cfg.Retention.Milliseconds()) {
+		warn("the topic's retention is shorter than -kafka.retention: clicks that are not counted by then are lost", "retention.ms")
+	}
+	if strings.Contains(settings["cleanup.policy"], "compact") {
+		warn("the clicks topic must not be compacted", "cleanup.policy")
+	}
+	if settings["unclean.leader.election.enable"] == "true" {
+		warn("an unclean leader election loses clicks that were acknowledged", "unclean.leader.election.enable")
+	}
+	if settings["min.insync.replicas"] == "1" && c.clicksReplicas(ctx) > 1 {
+		warn("a click is acknowledged when one replica has it, and lost with this replica", "min.insync.replicas")
+	}
+}
+
+// clicksSettings returns the configuration of the clicks topic.
+func (c *Client) clicksSettings(ctx context.Context) (map[string]string, error) {
+	res, err := c.client.DescribeConfigs(ctx, &kafka.DescribeConfigsRequest{Resources: []kafka.DescribeConfigRequestResource{
+		{ResourceType: kafka.ResourceTypeTopic, ResourceName: c.cfg.Clicks}}})
+	if err != nil {
+		return nil, err
+	}
+	settings := make(map[string]string)
+	for _, resource := range res.Resources {
+		if resource.Error != nil {
+			return nil, resource.Error
+		}
+		for _, entry := range resource.ConfigEntries {
+			settings[entry.ConfigName] = entry.ConfigValue
+		}
+	}
+	return settings, nil
+}
+
+// clicksReplicas returns the replication factor of the clicks topic, 0 if it is not known.
+func (c *Client) clicksReplicas(ctx context.Context) int {
+	res, err := c.client.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{c.cfg.Clicks}})
+	if err != nil || len(res.Topics) != 1 || len(res.Topics[0].Partitions) == 0 {
+		return 0
+	}
+	return len(res.Topics[0].Partitions[0].Replicas)
+}
+
+// KeepClicks makes the brokers keep the records of the clicks topic until they are deleted explicitly.
+func (c *Client) KeepClicks(ctx context.Context) error {
+	set := func(name, value string) kafka.IncrementalAlterConfigsRequestConfig {
+		return kafka.IncrementalAlterConfigsRequestConfig{Name: name, Value: value, ConfigOperation: kafka.ConfigOperationSet}
+	}
+	res, err := c.client.IncrementalAlterConfigs(ctx, &kafka.IncrementalAlterConfigsRequest{
+		Resources: []kafka.IncrementalAlterConfigsRequestResource{{ResourceType: kafka.ResourceTypeTopic,
+			ResourceName: c.cfg.Clicks, Configs: []kafka.IncrementalAlterConfigsRequestConfig{
+				set("retention.ms", retentionMillis(0)), set("segment.bytes", fmt.Sprint(keptSegment))}}}})
+	for i := 0; err == nil && i < len(res.Resources); i++ {
+		err = res.Resources[i].Error
+	}
+	if err != nil {
+		return fmt.Errorf("configure topic %q: %w", c.cfg.Clicks, err)
+	}
+	return nil
+}
