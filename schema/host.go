@@ -148,20 +148,18 @@ func checkPunycode(name string) error {
 	return nil
 }
 
-// HostToASCII returns a name in ASCII (UTS #46), otherwise as it is written: one that is ASCII is returned unchanged,
-// unchecked, and a dot at the end stays.
+// HostToASCII converts a name to ASCII (UTS #46). It returns a name that is ASCII unchanged and unchecked. A dot at the end
+// stays.
 func HostToASCII(name string) (string, error) {
 	if isASCII(name) {
 		return name, nil
 	}
 	ascii, err := idna.Lookup.ToASCII(name)
-	if err != nil || !utf8.ValidString(name) || strings.ContainsFunc(ascii, notInHost) {
+	if err != nil || !utf8.ValidString(name) {
 		return "", errHostCharacter
 	}
 	return ascii, nil
 }
-
-func notInHost(r rune) bool { return r != '.' && (r >= utf8.RuneSelf || !hostChar[r]) }
 
 func isASCII(s string) bool {
 	for i := range len(s) {
