@@ -14,6 +14,7 @@ import (
 	"linkstream/api/customdomain"
 	"linkstream/api/customdomain/dnstest"
 	"linkstream/schema"
+	"linkstream/schema/testkit"
 )
 
 // domainSite is a service with a resolver of its own, and the browsers of two accounts.
@@ -43,7 +44,7 @@ func (s *domainSite) domain(t *testing.T, b *browser, account schema.Account, ho
 	t.Helper()
 	b.post("/dashboard/domains", "host", host).want(t, http.StatusSeeOther)
 	domains, err := s.links.Domains(t.Context(), account.ID)
-	must(t, err)
+	testkit.Must(t, err)
 	for _, domain := range domains {
 		if domain.Host == host {
 			return domain
@@ -80,7 +81,7 @@ func TestDomains(t *testing.T) {
 	t.Run("one that is added leads to its page, with the records to set", func(t *testing.T) {
 		b.post("/dashboard/domains", "host", " GO.München.example. ")
 		domains, err := s.links.Domains(t.Context(), s.account.ID)
-		must(t, err)
+		testkit.Must(t, err)
 		if len(domains) != 1 || domains[0].Host != "go.xn--mnchen-3ya.example" {
 			t.Fatalf("%+v", domains)
 		}
@@ -132,7 +133,7 @@ func TestDomainsAreRemoved(t *testing.T) {
 		domain := s.domain(t, b, s.account, "go.example.com")
 		link := schema.Link{AccountID: s.account.ID, DomainID: domain.ID, Hash: "there", URL: "https://example.com/",
 			Active: true, CreatedAt: time.Now()}
-		must(t, s.links.CreateLink(t.Context(), &link))
+		testkit.Must(t, s.links.CreateLink(t.Context(), &link))
 		b.post(pathOf(domain)+"/remove").want(t, http.StatusConflict, "This domain has links", domain.Host)
 	})
 	t.Run("one without links is", func(t *testing.T) {
@@ -174,7 +175,7 @@ func TestDomainsThatCannotBeAdded(t *testing.T) {
 	t.Run("no more than a hundred", func(t *testing.T) {
 		for i := range 98 {
 			domain := customdomain.New(s.account.ID, fmt.Sprintf("h%d.example.com", i))
-			must(t, s.links.CreateDomain(t.Context(), &domain))
+			testkit.Must(t, s.links.CreateDomain(t.Context(), &domain))
 		}
 		s.one.post("/dashboard/domains", "host", "more.example.com").want(t, 422, "100 domains")
 		s.one.get("/dashboard/domains").want(t, 200, "which is the maximum")

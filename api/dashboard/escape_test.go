@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"linkstream/schema/testkit"
 )
 
 // hostile is text that would be an element or end an attribute, if it were not escaped.
@@ -29,7 +31,7 @@ func TestWhatPeopleWriteIsEscaped(t *testing.T) {
 		s.browser(t).get("/dashboard/sign-in?notice=" + url.QueryEscape(hostile)),
 	}
 	tokens, err := s.links.Tokens(t.Context(), mustAccount(t, s, address))
-	must(t, err)
+	testkit.Must(t, err)
 	pages = append(pages, b.post("/dashboard/tokens/revoke", "token", id(tokens[0].ID)), b.follow())
 	for i, page := range pages {
 		for _, part := range []string{"<img src=x", "<script>alert", "<i>", `"'>`} {
@@ -48,6 +50,6 @@ func TestWhatPeopleWriteIsEscaped(t *testing.T) {
 func mustAccount(t *testing.T, s *testService, address string) int64 {
 	t.Helper()
 	account, err := s.links.AccountByEmail(t.Context(), address)
-	must(t, err)
+	testkit.Must(t, err)
 	return account.ID
 }

@@ -18,6 +18,7 @@ import (
 	"linkstream/api/customdomain/dnstest"
 	"linkstream/schema"
 	"linkstream/schema/storetest"
+	"linkstream/schema/testkit"
 )
 
 func TestDomainDeletedBeforeTheLinkIsStored(t *testing.T) {
@@ -57,7 +58,7 @@ func TestStoreErrorsStayInside(t *testing.T) {
 	link := s.addLink(t, "known", "https://example.com/")
 	s.count(t, click{link: link, at: time.Now(), times: 1, device: schema.Mobile})
 	_, token := auth.NewToken(s.account.ID, "program") // whose ID is 1
-	must(t, s.links.CreateToken(t.Context(), &token))
+	testkit.Must(t, s.links.CreateToken(t.Context(), &token))
 	domain := s.addDomain(t, "go.example.org", false)
 	resolver.Add(t, domain.Host+". CNAME sho.rt.", "_linkstream."+domain.Host+`. TXT "`+domain.Challenge+`"`)
 	owner := s.signedIn(t)

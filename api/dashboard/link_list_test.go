@@ -14,13 +14,14 @@ import (
 
 	"linkstream/api/apiservice"
 	"linkstream/schema"
+	"linkstream/schema/testkit"
 )
 
 // addLink stores a link of the service's account on the default domain.
 func (s *testService) addLink(t *testing.T, hash, longURL string) schema.Link {
 	t.Helper()
 	link := schema.Link{AccountID: s.account.ID, Hash: hash, URL: longURL, Active: true, CreatedAt: time.Now().UTC()}
-	must(t, s.links.CreateLink(t.Context(), &link))
+	testkit.Must(t, s.links.CreateLink(t.Context(), &link))
 	return link
 }
 
@@ -30,7 +31,7 @@ func (s *testService) addForeign(t *testing.T) schema.Link {
 	other := s.addAccount(t, "other@example.org")
 	link := schema.Link{AccountID: other.ID, Hash: "theirs", URL: "https://other.example/", Active: true}
 	link.CreatedAt = time.Now().UTC()
-	must(t, s.links.CreateLink(t.Context(), &link))
+	testkit.Must(t, s.links.CreateLink(t.Context(), &link))
 	return link
 }
 
@@ -40,7 +41,7 @@ func (s *testService) addDomain(t *testing.T, host string, verified bool) schema
 	if verified {
 		domain.VerifiedAt = domain.CreatedAt
 	}
-	must(t, s.links.CreateDomain(t.Context(), &domain))
+	testkit.Must(t, s.links.CreateDomain(t.Context(), &domain))
 	return domain
 }
 
@@ -57,7 +58,7 @@ type click struct {
 func (s *testService) count(t *testing.T, clicks ...click) {
 	t.Helper()
 	at, err := s.clicks.Position(t.Context(), 0)
-	must(t, err)
+	testkit.Must(t, err)
 	var b schema.ClickBatch
 	b.Reset(0, at.Next)
 	b.Time = time.Now()
@@ -74,12 +75,12 @@ func (s *testService) count(t *testing.T, clicks ...click) {
 			b.Referrer, b.Country = append(b.Referrer, c.referrer), append(b.Country, c.country)
 		}
 	}
-	must(t, s.clicks.InsertClicks(t.Context(), &b))
+	testkit.Must(t, s.clicks.InsertClicks(t.Context(), &b))
 }
 
 func TestShortenForm(t *testing.T) {
 	blocklist := filepath.Join(t.TempDir(), "hosts")
-	must(t, os.WriteFile(blocklist, []byte("0.0.0.0 bad.example\n"), 0o600))
+	testkit.Must(t, os.WriteFile(blocklist, []byte("0.0.0.0 bad.example\n"), 0o600))
 	s := start(t, func(cfg *apiservice.Config) { cfg.Blocklist = blocklist })
 	verified, claimed := s.addDomain(t, "go.example.com", true), s.addDomain(t, "not-yet.example.com", false)
 	b := s.signedIn(t)
@@ -98,7 +99,7 @@ func TestShortenForm(t *testing.T) {
 		b.post("/dashboard/links", "long_url", " https://example.org/a ", "custom_alias", "", "domain_id", "0").
 			wantTo(t, "/dashboard/links")
 		link, _, err := s.links.Links(t.Context(), s.account.ID, 1)
-		must(t, err)
+		testkit.Must(t, err)
 		b.follow().want(t, http.StatusOK, "Created http://sho.rt/"+link[0].Hash, "1 link", "https://example.org/a")
 		b.post("/dashboard/links", "long_url", "https://example.org/b", "custom_alias", "launch", "domain_id",
 			fmt.Sprint(verified.ID)).wantTo(t, "/dashboard/links")
@@ -156,7 +157,7 @@ func TestListOfLinks(t *testing.T) {
 		links = append(links, s.addLink(t, fmt.Sprintf("link-%02d", i), fmt.Sprintf("https://example.org/%d", i)))
 	}
 	odd := s.addLink(t, "odd", `https://example.org/100%_off?q='<b>"&x=`+"\u202e")
-	must(t, s.links.SetActive(t.Context(), 0, "link-44", false))
+	testkit.Must(t, s.links.SetActive(t.Context(), 0, "link-44", false))
 	s.count(t, click{link: links[44], at: time.Now(), times: 1234},
 		click{link: links[43], at: time.Now(), device: schema.Bot})
 	b := s.signedIn(t)

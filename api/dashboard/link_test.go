@@ -93,21 +93,21 @@ func TestLinkPage(t *testing.T) {
 func (s *testService) apiTotal(t *testing.T, hash string) int64 {
 	t.Helper()
 	secret, token := auth.NewToken(s.account.ID, "test")
-	must(t, s.links.CreateToken(t.Context(), &token))
+	testkit.Must(t, s.links.CreateToken(t.Context(), &token))
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.base+"/api/v1/stats/"+hash, nil)
-	must(t, err)
+	testkit.Must(t, err)
 	req.Header.Set("Authorization", "Bearer "+secret)
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
 	res, err := (&http.Client{Transport: transport}).Do(req)
-	must(t, err)
+	testkit.Must(t, err)
 	defer res.Body.Close()
 	var got struct {
 		Stats struct {
 			Total int64 `json:"total_clicks"`
 		} `json:"stats"`
 	}
-	must(t, json.NewDecoder(res.Body).Decode(&got))
+	testkit.Must(t, json.NewDecoder(res.Body).Decode(&got))
 	return got.Stats.Total
 }
 
@@ -135,7 +135,7 @@ func TestLinksOfOneHash(t *testing.T) {
 	s.addLink(t, "both", "https://default.example/")
 	custom := schema.Link{AccountID: s.account.ID, DomainID: domain.ID, Hash: "both", URL: "https://custom.example/",
 		Active: true, CreatedAt: time.Now()}
-	must(t, s.links.CreateLink(t.Context(), &custom))
+	testkit.Must(t, s.links.CreateLink(t.Context(), &custom))
 	b := s.signedIn(t)
 	b.get("/dashboard/links/0/both").want(t, http.StatusOK, "sho.rt/both", "leads to https://default.example/")
 	path := fmt.Sprintf("/dashboard/links/%d/both", domain.ID)
@@ -222,7 +222,7 @@ func TestDownloads(t *testing.T) {
 	t.Run("CSV has each day", func(t *testing.T) {
 		body := file(t, base+"clicks.csv?range=7", typeCSV, "sho.rt-sale-7-days.csv")
 		lines, err := csv.NewReader(strings.NewReader(body)).ReadAll()
-		must(t, err)
+		testkit.Must(t, err)
 		if len(lines) != 8 || strings.Join(lines[0], " ") != "date people bots total" {
 			t.Fatalf("got %q", lines)
 		}
@@ -236,7 +236,7 @@ func TestDownloads(t *testing.T) {
 	t.Run("QR codes lead to the short link", func(t *testing.T) {
 		reads(t, drawn(t, []byte(file(t, base+"qr.svg", "image/svg+xml", "sho.rt-sale.svg"))), "http://sho.rt/sale")
 		img, err := png.Decode(bytes.NewReader([]byte(file(t, base+"qr.png", "image/png", "sho.rt-sale.png"))))
-		must(t, err)
+		testkit.Must(t, err)
 		reads(t, img, "http://sho.rt/sale")
 	})
 }
@@ -289,7 +289,7 @@ func TestHowFarClicksAreCounted(t *testing.T) {
 	for range 3 {
 		batch.Append(nil, []byte("a click"))
 	}
-	must(t, topics.Produce(t.Context(), 0, &batch))
+	testkit.Must(t, topics.Produce(t.Context(), 0, &batch))
 	eventually("Counted up to " + now.Format("15:04:05 UTC") + " : 3 clicks wait")
 	s.count(t, click{link: link, at: now, times: 2})
 	eventually(": 1 click waits")

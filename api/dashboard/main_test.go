@@ -1,7 +1,6 @@
 package dashboard_test
 
 import (
-	"bytes"
 	"context"
 	"html"
 	"io"
@@ -25,6 +24,7 @@ import (
 	"linkstream/schema/sqlite"
 	"linkstream/schema/storetest"
 	"linkstream/schema/stream"
+	"linkstream/schema/testkit"
 )
 
 func TestMain(m *testing.M) {
@@ -45,7 +45,7 @@ type testService struct {
 	links   *sqlite.Store
 	clicks  *sqlite.ClickStore
 	account schema.Account
-	log     *logged
+	log     *testkit.Buffer
 }
 
 // option changes how a service runs.
@@ -77,13 +77,13 @@ func startOn(t *testing.T, fault storetest.Fault, topics *stream.Client, options
 	t.Helper()
 	dir := t.TempDir()
 	links, err := sqlite.Open(t.Context(), filepath.Join(dir, "links.db"))
-	must(t, err)
+	testkit.Must(t, err)
 	clicks, err := sqlite.OpenClickStore(t.Context(), filepath.Join(dir, "clicks.db"))
-	must(t, err)
-	s := &testService{links: links, clicks: clicks, log: &logged{}}
+	testkit.Must(t, err)
+	s := &testService{links: links, clicks: clicks, log: new(testkit.Buffer)}
 	t.Cleanup(func() {
-		must(t, clicks.Close())
-		must(t, links.Close())
+		testkit.Must(t, clicks.Close())
+		testkit.Must(t, links.Close())
 	})
 	s.base = run(t, storetest.FaultyDatabase{Database: links, Fault: fault},
 		storetest.FaultyClicks{ClickStore: clicks, ReportStore: clicks, Fault: fault}, topics, s.log, options...)
@@ -101,13 +101,13 @@ func run(t *testing.T, links schema.Database, clicks apiservice.Clicks, topics *
 		change(&cfg)
 	}
 	n, err := apiservice.New(cfg, links, clicks, topics, slog.New(slog.NewTextHandler(log, nil)))
-	must(t, err)
+	testkit.Must(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	stopped := make(chan error, 1)
 	go func() { stopped <- n.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		must(t, <-stopped)
+		testkit.Must(t, <-stopped)
 	})
 	return "http://" + n.Addr()
 }
@@ -117,33 +117,8 @@ var passwordHash = sync.OnceValue(func() string { return auth.HashPassword(passw
 func (s *testService) addAccount(t *testing.T, email string) schema.Account {
 	t.Helper()
 	account := schema.Account{Email: email, PasswordHash: passwordHash(), CreatedAt: time.Now().UTC()}
-	must(t, s.links.CreateAccount(t.Context(), &account))
+	testkit.Must(t, s.links.CreateAccount(t.Context(), &account))
 	return account
-}
-
-// logged is what the service has logged.
-type logged struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logged) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // browser keeps cookies, sends forms as browsers do, and does not follow redirects by itself.
@@ -166,7 +141,7 @@ type answer struct {
 func (s *testService) browser(t *testing.T) *browser {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
-	must(t, err)
+	testkit.Must(t, err)
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &browser{t: t, base: s.base, agent: "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0",
@@ -193,7 +168,7 @@ func (b *browser) send(method, path string, form url.Values) answer {
 		body = strings.NewReader(form.Encode())
 	}
 	req, err := http.NewRequestWithContext(b.t.Context(), method, b.base+path, body)
-	must(b.t, err)
+	testkit.Must(b.t, err)
 	if form != nil {
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
@@ -203,10 +178,10 @@ func (b *browser) send(method, path string, form url.Values) answer {
 	req.Header.Set("User-Agent", b.agent)
 	req.Header.Set("Accept", "text/html,application/xhtml+xml,*/*;q=0.8")
 	res, err := b.client.Do(req)
-	must(b.t, err)
+	testkit.Must(b.t, err)
 	defer res.Body.Close()
 	raw, err := io.ReadAll(res.Body)
-	must(b.t, err)
+	testkit.Must(b.t, err)
 	b.seen = answer{res.StatusCode, res.Header, string(raw)}
 	return b.seen
 }
@@ -255,7 +230,7 @@ func (b *browser) signIn(email, password string) answer {
 func (b *browser) session() string {
 	b.t.Helper()
 	base, err := url.Parse(b.base)
-	must(b.t, err)
+	testkit.Must(b.t, err)
 	for _, c := range b.client.Jar.Cookies(base) {
 		if c.Name == "linkstream" {
 			return c.Value

@@ -9,6 +9,7 @@ import (
 
 	"linkstream/api/dashboard"
 	"linkstream/schema"
+	"linkstream/schema/testkit"
 )
 
 func TestOverview(t *testing.T) {
@@ -24,7 +25,7 @@ func TestOverview(t *testing.T) {
 		b.get("/dashboard").want(t, http.StatusOK, "1 link", "Today 0", "No clicks in 30 days")
 	})
 	first, err := s.links.Link(t.Context(), 0, "first")
-	must(t, err)
+	testkit.Must(t, err)
 	second := s.addLink(t, "second", "https://example.org/<b>second")
 	theirs := s.addForeign(t)
 	now := time.Now().UTC()
@@ -77,7 +78,7 @@ func TestMidnight(t *testing.T) {
 	} {
 		now, period := utc(c.now), dashboard.FindPeriod(c.period)
 		report, err := s.clicks.LinkReport(t.Context(), link.ID, period.Since(now))
-		must(t, err)
+		testkit.Must(t, err)
 		days := dashboard.LinkDays(link, report.Days, period, now)
 		on := map[string]int64{}
 		for _, day := range days {
@@ -90,7 +91,7 @@ func TestMidnight(t *testing.T) {
 		}
 	}
 	all, err := s.clicks.LinkReport(t.Context(), link.ID, time.Time{})
-	must(t, err)
+	testkit.Must(t, err)
 	for _, c := range []struct {
 		now                        string
 		today, yesterday           int64

@@ -13,6 +13,7 @@ import (
 	"linkstream/api/dashboard"
 	"linkstream/api/ratelimit"
 	"linkstream/schema"
+	"linkstream/schema/testkit"
 )
 
 func TestSignIn(t *testing.T) {
@@ -176,7 +177,7 @@ func inOneMinute(t *testing.T, f func()) {
 
 func (s *testService) suspend(t *testing.T) {
 	t.Helper()
-	must(t, s.links.SetSuspended(t.Context(), s.account.ID, true))
+	testkit.Must(t, s.links.SetSuspended(t.Context(), s.account.ID, true))
 }
 
 func TestSuspendedAccount(t *testing.T) {
@@ -206,7 +207,7 @@ func TestSuspendedAccount(t *testing.T) {
 		leaving.get("/dashboard").want(t, http.StatusSeeOther)
 	})
 	t.Run("goes on when it is reinstated", func(t *testing.T) {
-		must(t, s.links.SetSuspended(t.Context(), s.account.ID, false))
+		testkit.Must(t, s.links.SetSuspended(t.Context(), s.account.ID, false))
 		b.get("/dashboard").want(t, http.StatusOK)
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"linkstream/api/auth"
+	"linkstream/schema/testkit"
 )
 
 var secretField = regexp.MustCompile(`id="token" type="text" readonly value="(ls_[^"]+)"`)
@@ -19,10 +20,10 @@ var secretField = regexp.MustCompile(`id="token" type="text" readonly value="(ls
 func (s *testService) callAPI(t *testing.T, token string) int {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), "GET", s.base+"/api/v1/links", nil)
-	must(t, err)
+	testkit.Must(t, err)
 	req.Header.Set("Authorization", "Bearer "+token)
 	res, err := http.DefaultClient.Do(req)
-	must(t, err)
+	testkit.Must(t, err)
 	defer res.Body.Close()
 	defer http.DefaultClient.CloseIdleConnections()
 	return res.StatusCode
@@ -53,7 +54,7 @@ func TestTokens(t *testing.T) {
 			t.Error("shown again")
 		}
 		tokens, err := s.links.Tokens(t.Context(), s.account.ID)
-		must(t, err)
+		testkit.Must(t, err)
 		if len(tokens) != 1 || tokens[0].Name != "My script" {
 			t.Errorf("%+v", tokens)
 		}
@@ -62,22 +63,19 @@ func TestTokens(t *testing.T) {
 		b.post("/dashboard/tokens", "name", "My script", "newest", "0").
 			want(t, http.StatusUnprocessableEntity, "was sent before")
 		tokens, err := s.links.Tokens(t.Context(), s.account.ID)
-		must(t, err)
+		testkit.Must(t, err)
 		if len(tokens) != 1 {
 			t.Errorf("%+v", tokens)
 		}
 	})
 	t.Run("says when it was last used", func(t *testing.T) {
-		for deadline := time.Now().Add(30 * time.Second); strings.Contains(b.get("/dashboard/tokens").text(), "Never"); {
-			if time.Now().After(deadline) {
-				t.Fatal(b.seen.text())
-			}
-			time.Sleep(100 * time.Millisecond)
-		}
+		testkit.Eventually(t, "the page does not say Never", func() bool {
+			return !strings.Contains(b.get("/dashboard/tokens").text(), "Never")
+		})
 	})
 	t.Run("is refused soon after it is revoked", func(t *testing.T) {
 		tokens, err := s.links.Tokens(t.Context(), s.account.ID)
-		must(t, err)
+		testkit.Must(t, err)
 		b.post("/dashboard/tokens/revoke", "token", id(tokens[0].ID)).wantTo(t, "/dashboard/tokens")
 		revoked := time.Now()
 		b.follow().want(t, http.StatusOK, "The token “My script” was revoked.", "No tokens yet")
@@ -123,7 +121,7 @@ func TestTokensAreAtMostAHundred(t *testing.T) {
 	form := csrfField.FindStringSubmatch(b.get("/dashboard/tokens").body)[1]
 	for range 97 {
 		_, token := auth.NewToken(s.account.ID, "one of many")
-		must(t, s.links.CreateToken(t.Context(), &token))
+		testkit.Must(t, s.links.CreateToken(t.Context(), &token))
 	}
 	var making sync.WaitGroup
 	for i := range 8 { // at the same time, of which three can be
@@ -134,13 +132,13 @@ func TestTokensAreAtMostAHundred(t *testing.T) {
 	}
 	making.Wait()
 	tokens, err := s.links.Tokens(t.Context(), s.account.ID)
-	must(t, err)
+	testkit.Must(t, err)
 	if len(tokens) > 100 {
 		t.Errorf("%d tokens", len(tokens))
 	}
 	for n := len(tokens); n < 100; n++ {
 		_, token := auth.NewToken(s.account.ID, "one of many")
-		must(t, s.links.CreateToken(t.Context(), &token))
+		testkit.Must(t, s.links.CreateToken(t.Context(), &token))
 	}
 	b.post("/dashboard/tokens", "name", "one too many").want(t, http.StatusUnprocessableEntity, "You have 100 tokens")
 }
@@ -149,9 +147,9 @@ func TestTokensOfOthers(t *testing.T) {
 	s := start(t)
 	vicky := s.addAccount(t, "vicky@example.org")
 	secret, token := auth.NewToken(vicky.ID, "Vicky's")
-	must(t, s.links.CreateToken(t.Context(), &token))
+	testkit.Must(t, s.links.CreateToken(t.Context(), &token))
 	_, own := auth.NewToken(s.account.ID, "Maria's")
-	must(t, s.links.CreateToken(t.Context(), &own))
+	testkit.Must(t, s.links.CreateToken(t.Context(), &own))
 	b := s.signedIn(t)
 	if strings.Contains(b.get("/dashboard/tokens").body, "Vicky") {
 		t.Error("listed")

@@ -191,9 +191,7 @@ func TestUnusualHTTP(t *testing.T) {
 					t.Errorf("%d %s", res.StatusCode, body)
 				}
 			}
-			if fmt.Sprint(statuses) != fmt.Sprint(c.statuses) {
-				t.Errorf("statuses %v, want %v", statuses, c.statuses)
-			}
+			testkit.Equal(t, "statuses", statuses, c.statuses)
 		})
 	}
 }

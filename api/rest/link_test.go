@@ -231,9 +231,7 @@ func TestLinks(t *testing.T) {
 				listed = append([]string{item["hash"].(string)}, listed...)
 			}
 		}
-		if fmt.Sprint(listed) != fmt.Sprint(hashes) {
-			t.Errorf("listed %v, want %v", listed, hashes)
-		}
+		testkit.Equal(t, "listed hashes", listed, hashes)
 	})
 	t.Run("4 GET links: page is 1 by default", func(t *testing.T) {
 		if first, second := owner.get(t, "/api/v1/links").raw, owner.get(t, "/api/v1/links?page=1").raw; first != second {

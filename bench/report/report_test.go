@@ -5,7 +5,6 @@ import (
 	"encoding/xml"
 	"io"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	"linkstream/bench/load"
 	"linkstream/bench/proc"
 	"linkstream/bench/report"
+	"linkstream/schema/testkit"
 )
 
 // sample returns a report with something of everything.
@@ -53,9 +53,8 @@ func TestReport(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := report.Load(path)
-		if err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("error %v\n got %+v\nwant %+v", err, got, want)
-		}
+		testkit.Must(t, err)
+		testkit.Equal(t, "report", got, want)
 	})
 	t.Run("names each failed check", func(t *testing.T) {
 		r := sample(t)
@@ -169,8 +168,6 @@ func TestRecorder(t *testing.T) {
 			{Chart: "throughput", Name: "clicks", Unit: "1/s", Seconds: []float64{2, 3, 4}, Values: []float64{50, 50, 50}},
 			{Chart: "memory", Name: "edge", Unit: "MiB", Seconds: []float64{1, 2, 3}, Values: []float64{7, 7, 7}},
 		}
-		if got := r.Series(); !reflect.DeepEqual(got, want) {
-			t.Errorf("got %+v\nwant %+v", got, want)
-		}
+		testkit.Equal(t, "series", r.Series(), want)
 	})
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"linkstream/schema/testkit"
+
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
@@ -142,12 +144,7 @@ func TestKillQueryFindsItByTheIDThatItsClientGaveIt(t *testing.T) {
 func await(t *testing.T, conn driver.Conn, n uint64) {
 	t.Helper()
 	const running = "SELECT count() FROM system.processes WHERE startsWith(query, 'SELECT sum(cityHash64')"
-	deadline := time.Now().Add(10 * time.Second)
-	for number(t, conn, running) != n {
-		if time.Now().After(deadline) {
-			t.Fatalf("after 10 s, there are not %d queries", n)
-		}
-	}
+	testkit.Eventually(t, fmt.Sprintf("%d queries run", n), func() bool { return number(t, conn, running) == n })
 }
 
 func TestClientsAtTheSameTimeReadTheirOwnWrites(t *testing.T) {
