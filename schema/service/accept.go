@@ -16,8 +16,8 @@ const (
 	acceptWarnEvery     = 10 * time.Second
 )
 
-// patientListener is a listener that outlasts a lack of file descriptors or memory, which ends fasthttp's server. Clients wait
-// in the kernel's queue meanwhile.
+// patientListener retries Accept when the system is out of file descriptors or memory. Such an error would end fasthttp's
+// server; with retries, clients wait in the kernel's queue.
 type patientListener struct {
 	net.Listener
 	warn fasthttp.Logger
@@ -26,7 +26,7 @@ type patientListener struct {
 	warned time.Time
 }
 
-// Accept waits for the next client. One goroutine at a time calls it.
+// Accept waits for the next connection. It must not be called concurrently.
 func (l *patientListener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
@@ -36,14 +36,14 @@ func (l *patientListener) Accept() (net.Conn, error) {
 		}
 		if now := time.Now(); now.Sub(l.warned) > acceptWarnEvery {
 			l.warned = now
-			warn(l.warn, "clients have to wait", err)
+			warn(l.warn, "cannot accept connections, retrying", err)
 		}
 		l.pause = min(max(2*l.pause, shortestAcceptPause), longestAcceptPause)
 		time.Sleep(l.pause)
 	}
 }
 
-// isShortage reports whether err is of a system that has run out of something, which others may give back.
+// isShortage reports whether err means that the system is out of a resource for the moment.
 func isShortage(err error) bool {
 	for _, shortage := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED} {
 		if errors.Is(err, shortage) {
@@ -53,7 +53,7 @@ func isShortage(err error) bool {
 	return false
 }
 
-// warn logs trouble that concerns more than one connection.
+// warn logs a problem that concerns more than one connection.
 func warn(log fasthttp.Logger, message string, err error) {
 	switch log := log.(type) {
 	case nil:
@@ -64,11 +64,11 @@ func warn(log fasthttp.Logger, message string, err error) {
 	}
 }
 
-// spareFiles are for databases, brokers, segments and logs, beside the connections of clients.
+// spareFiles is the number of files reserved for databases, brokers, segments and logs.
 const spareFiles = 256
 
-// AllowConnections raises the process's limit of open files to what this many connections of clients need. If the limit
-// cannot be raised it says so: connections above it wait, and so may the engines.
+// AllowConnections raises the process's limit of open files so that it suffices for this many client connections. If the
+// limit cannot be raised, AllowConnections logs that: further connections, and possibly those to engines, will wait.
 func AllowConnections(connections int, log *slog.Logger) {
 	need := uint64(connections + spareFiles)
 	var limit syscall.Rlimit
@@ -81,7 +81,7 @@ func AllowConnections(connections int, log *slog.Logger) {
 	}
 	raised := syscall.Rlimit{Cur: need, Max: max(need, limit.Max)}
 	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &raised); err != nil {
-		log.Warn("the limit of open files is below what the connections need: raise it, or lower -edge.max-connections",
+		log.Warn("the limit of open files is too low for the connections: raise it, or lower -edge.max-connections",
 			"limit", limit.Cur, "need", need, "error", err)
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// Roles in which the tests start themselves, see TestMain.
+// Values of roleEnv, which make this test binary another program: see TestMain.
 const (
 	scarceRole = "scarce"
 	raiseRole  = "raise"
@@ -27,10 +27,10 @@ const (
 	roleEnv    = "LINKSTREAM_TEST_ROLE"
 )
 
-// fewFiles is the limit of open files of the server that scarceServer runs, in a process of its own.
+// fewFiles is the limit of open files of the other programs.
 const fewFiles = 64
 
-// scarceServer serves until its input ends, as a program that may open only a few files.
+// scarceServer is a program that may open only a few files. It serves until its input ends.
 func scarceServer() {
 	check := func(err error) {
 		if err != nil {
@@ -90,7 +90,7 @@ func TestServeWithoutDescriptors(t *testing.T) {
 	}
 }
 
-// allowConnections prints the limit of open files after AllowConnections, and what that logs.
+// allowConnections is a program that calls AllowConnections and prints its log and the new limit of open files.
 func allowConnections(hard uint64, user int) {
 	check := func(err error) {
 		if err != nil {
@@ -99,7 +99,7 @@ func allowConnections(hard uint64, user int) {
 		}
 	}
 	check(syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: fewFiles, Max: hard}))
-	if user != 0 && os.Getuid() == 0 { // who may raise any limit
+	if user != 0 && os.Getuid() == 0 { // root may raise any limit
 		check(syscall.Setuid(user))
 	}
 	service.AllowConnections(1000, slog.New(slog.NewTextHandler(os.Stdout, nil)))
@@ -122,7 +122,7 @@ func TestAllowConnections(t *testing.T) {
 	t.Run("raises the limit of open files", func(t *testing.T) {
 		testkit.Equal(t, "output", run(t, raiseRole), "limit 1256\n")
 	})
-	t.Run("says so if it may not", func(t *testing.T) {
+	t.Run("logs that it may not", func(t *testing.T) {
 		if out := run(t, deniedRole); !strings.Contains(out, "limit 64\n") || !strings.Contains(out, "limit=64 need=1256") {
 			t.Errorf("output %q", out)
 		}

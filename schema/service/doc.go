@@ -1,5 +1,9 @@
-// Package service is what every program shares: settings from flags and the environment (config.go), the main function
-// that runs until a signal and waits for engines (main.go), logs (log.go), the operators' listener (ops.go) and its page of
-// metrics (metrics.go), the HTTP server's life (serve.go) and its connections (accept.go), the listener that answers while
-// the service still waits for its engines (standby.go), and the rights of what is on disk (private.go).
+// Package service holds what the programs share:
+//
+//   - settings from flags and the environment: Section, Parse
+//   - the life of a program: Main, Await for engines that are not up yet, RunInBackground
+//   - HTTP servers that drain when they stop: Listen, Serve, and Standby for the time until the engines are up
+//   - Ops, the operators' listener with /healthz, /readyz, /metrics and profiles
+//   - metrics beyond those of package metrics: Describe, Histogram
+//   - LogConfig for logs, KeepPrivate for data directories, AllowConnections for the limit of open files
 package service

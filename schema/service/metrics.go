@@ -12,21 +12,21 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 )
 
-// Describe gives a metric of set its HELP text, a plain sentence with the unit where the name has none.
+// Describe sets the HELP text of a metric in set: a sentence, with the unit if the name does not have it.
 func Describe(set *metrics.Set, name, help string) {
 	set.RegisterMetricsWriter(func(w io.Writer) { fmt.Fprintf(w, "# HELP %s %s\n", name, help) })
 }
 
-// family is all samples of one metric, whatever their labels.
+// family holds the samples of one metric with all label values.
 type family struct {
 	help, kind string
 	samples    []string
 }
 
-// writeMetrics writes the metrics of the process and of sets in Prometheus's text format: each family in one piece, after
-// its HELP and TYPE.
+// writeMetrics writes the metrics of the process and of sets in Prometheus's text format. The format requires that the
+// samples of a family follow each other, after its HELP and TYPE.
 func writeMetrics(w io.Writer, sets []*metrics.Set) {
-	metrics.ExposeMetadata(true) // of the library: it tells the types of its metrics
+	metrics.ExposeMetadata(true) // makes the library write types
 	var raw bytes.Buffer
 	metrics.WriteProcessMetrics(&raw)
 	for _, set := range sets {
@@ -47,11 +47,11 @@ func writeMetrics(w io.Writer, sets []*metrics.Set) {
 		typed, kind, isType := cutMeta(line, "# TYPE ")
 		switch {
 		case described:
-			if help != "" { // the library's are empty
+			if help != "" { // those of the library are empty
 				named(name).help = help
 			}
 		case isType:
-			if strings.HasSuffix(typed, "_total") { // a gauge to the library if a function tells its value
+			if strings.HasSuffix(typed, "_total") { // the library calls it a gauge if its value comes from a function
 				kind = "counter"
 			}
 			current = typed
@@ -81,15 +81,15 @@ func (f *family) write(w io.Writer, name string) {
 	}
 }
 
-// cutMeta returns the name and the text of a line of metadata.
+// cutMeta splits a line of metadata into the name of the metric and the text.
 func cutMeta(line, prefix string) (name, text string, ok bool) {
 	rest, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), prefix)
 	name, text, _ = strings.Cut(rest, " ")
 	return name, text, ok
 }
 
-// sampleFamily returns the family of a sample that follows the metadata of a family. Histograms and summaries have samples
-// with suffixes.
+// sampleFamily returns the family of a sample that follows the metadata of the family current. The samples of histograms
+// and summaries have suffixes.
 func sampleFamily(line, current string) string {
 	name := line[:max(0, strings.IndexAny(line, "{ "))]
 	if suffix, ok := strings.CutPrefix(name, current); ok && current != "" {
@@ -101,7 +101,7 @@ func sampleFamily(line, current string) string {
 	return name
 }
 
-// bounds are the upper bounds of a Histogram's buckets: from a cached redirect to what clients give up on.
+// bounds are the upper bounds of a Histogram's buckets: from a cached redirect to the patience of clients.
 var bounds = [...]time.Duration{
 	5 * time.Microsecond, 20 * time.Microsecond, 100 * time.Microsecond, 500 * time.Microsecond, time.Millisecond,
 	2500 * time.Microsecond, 5 * time.Millisecond, 10 * time.Millisecond, 25 * time.Millisecond, 50 * time.Millisecond,
@@ -109,15 +109,15 @@ var bounds = [...]time.Duration{
 	5 * time.Second, 10 * time.Second,
 }
 
-// Histogram counts durations in buckets that Prometheus can aggregate. It is safe for concurrent use, and Observe does
-// not allocate.
+// Histogram counts durations in fixed buckets, which Prometheus can aggregate over services. Its methods may be called
+// concurrently.
 type Histogram struct {
-	labels  string                         // as in `route="/x"`
-	buckets [len(bounds) + 1]atomic.Uint64 // the last one is above all bounds
+	labels  string                         // such as `route="/x"`
+	buckets [len(bounds) + 1]atomic.Uint64 // the last one is for durations above all bounds
 	nanos   atomic.Int64
 }
 
-// Observe adds a duration.
+// Observe counts a duration. It does not allocate.
 func (h *Histogram) Observe(d time.Duration) {
 	i := 0
 	for i < len(bounds) && d > bounds[i] {
@@ -127,7 +127,7 @@ func (h *Histogram) Observe(d time.Duration) {
 	h.nanos.Add(int64(d))
 }
 
-// Histograms is a family of histograms that differ by labels.
+// Histograms is a family of histograms with different labels.
 type Histograms struct {
 	name string
 
@@ -135,7 +135,7 @@ type Histograms struct {
 	all []*Histogram
 }
 
-// NewHistograms returns a family whose metrics are in set.
+// NewHistograms adds a family of histograms to set.
 func NewHistograms(set *metrics.Set, name, help string) *Histograms {
 	f := &Histograms{name: name}
 	Describe(set, name, help)
@@ -143,12 +143,12 @@ func NewHistograms(set *metrics.Set, name, help string) *Histograms {
 	return f
 }
 
-// NewHistogram returns a histogram without labels in set.
+// NewHistogram adds a histogram without labels to set.
 func NewHistogram(set *metrics.Set, name, help string) *Histogram {
 	return NewHistograms(set, name, help).With("")
 }
 
-// With returns the histogram with these labels, as in `route="/x"`, creating it if need be.
+// With returns the histogram with these labels, such as `route="/x"`. It creates the histogram if it does not exist.
 func (f *Histograms) With(labels string) *Histogram {
 	f.mu.Lock()
 	defer f.mu.Unlock()

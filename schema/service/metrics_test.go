@@ -41,18 +41,18 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("no %q in\n%s", part, page)
 		}
 	}
-	t.Run("have each family once, with its type before its samples", func(t *testing.T) {
+	t.Run("each family appears once, with its type before its samples", func(t *testing.T) {
 		seen := map[string]bool{}
 		for _, m := range regexp.MustCompile(`(?m)^# (HELP|TYPE) (\S+)`).FindAllStringSubmatch(page, -1) {
 			if seen[m[0]] {
-				t.Errorf("%s twice", m[0])
+				t.Errorf("%s appears twice", m[0])
 			}
 			seen[m[0]] = true
 		}
 		for _, m := range regexp.MustCompile(`(?m)^([a-z][a-zA-Z0-9_]*?)(?:_bucket|_sum|_count)?[{ ]`).FindAllStringSubmatch(page, -1) {
 			whole := strings.TrimRight(m[0], "{ ")
 			if !seen["# TYPE "+m[1]] && !seen["# TYPE "+whole] {
-				t.Errorf("no type of %s", whole)
+				t.Errorf("%s has no type", whole)
 			}
 		}
 	})

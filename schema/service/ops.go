@@ -18,25 +18,26 @@ import (
 )
 
 const (
-	readyTimeout = 2 * time.Second // of the checks behind /readyz: an engine that hangs is not ready
-	readyTTL     = time.Second     // for which an answer of /readyz is repeated, so that asking often costs the engines nothing
-	opsTimeout   = 5 * time.Second // for a request of an operator
-	opsClients   = 64              // at the same time
-	opsGrace     = time.Second     // for requests under way when the program ends
+	readyTimeout   = 2 * time.Second // of all checks: an engine that hangs is not ready
+	readyTTL       = time.Second     // time for which the outcome of the checks is reused, to bound the load on the engines
+	opsTimeout     = 5 * time.Second // to read a request, and to write its answer
+	opsConnections = 64
+	opsGrace       = time.Second // for requests under way when the program stops
 )
 
-// OpsConfig is the configuration of the operators' listener.
+// OpsConfig is the Section of the operators' listener.
 type OpsConfig struct {
 	Listen string // address
-	Pprof  bool   // serve profiles
-	Public bool   // public ports answer /healthz, too
+	Pprof  bool   // whether profiles are served
+	Public bool   // whether public ports answer /healthz, too
 }
 
 // RegisterFlags binds the settings to flags.
 func (c *OpsConfig) RegisterFlags(fs *flag.FlagSet) {
-	fs.StringVar(&c.Listen, "ops.listen", c.Listen, "`address` of /healthz, /readyz and /metrics, for operators only")
-	fs.BoolVar(&c.Pprof, "ops.pprof", c.Pprof, "serve profiles of the program at /debug/pprof/ on -ops.listen")
-	fs.BoolVar(&c.Public, "ops.public", c.Public, "answer /healthz on public ports, too, for load balancers that reach no other")
+	fs.StringVar(&c.Listen, "ops.listen", c.Listen, "`address` to serve /healthz, /readyz and /metrics on, for operators only")
+	fs.BoolVar(&c.Pprof, "ops.pprof", c.Pprof, "serve profiles at /debug/pprof/ on -ops.listen")
+	fs.BoolVar(&c.Public, "ops.public", c.Public,
+		"also answer /healthz on public ports, for load balancers that cannot reach -ops.listen")
 }
 
 // Validate returns every invalid setting.
@@ -49,7 +50,7 @@ func (c *OpsConfig) Validate() error {
 
 // Unready is the error of a service that cannot do its work.
 type Unready struct {
-	What  string // that is missing, in words that may be shown to anyone
+	What  string // what is missing; may be shown to anyone
 	Cause error  // for the log
 }
 
@@ -57,9 +58,9 @@ func (e *Unready) Error() string { return fmt.Sprintf("%s: %v", e.What, e.Cause)
 
 func (e *Unready) Unwrap() error { return e.Cause }
 
-// Ops serves the operators of a program, from before it waits for its engines until after its services have stopped:
-// whether it is alive (/healthz), whether it can do its work (/readyz), its metrics and its profiles. It answers for all
-// services of the program together.
+// Ops serves the operators of a program: /healthz (the program runs), /readyz (all its services can do their work),
+// /metrics (of the process and of all services) and profiles. It serves from before the program waits for its engines until
+// after its services have stopped.
 type Ops struct {
 	listener net.Listener
 	log      *slog.Logger
@@ -67,19 +68,19 @@ type Ops struct {
 	close    func()
 
 	mu       sync.Mutex
-	waiting  string // for what, until there is a service
+	waiting  string // what the program waits for; used until there is a service
 	services int
 	checks   []func(context.Context) error
 	sets     []*metrics.Set
 
-	asking    sync.Mutex // held while the checks run, so that they run once for many who ask
-	checkedAt time.Time
-	checked   int    // number of checks that ran then
-	unready   string // what they found to be missing, "": nothing
-	logged    string // their last error
+	checking  sync.Mutex // held while the checks run, so that concurrent requests share one run
+	checkedAt time.Time  // of the last run, like the fields below
+	checked   int        // number of checks
+	unready   string     // what was missing
+	logged    string     // the error
 }
 
-// ListenOps listens and serves until Close.
+// ListenOps listens on cfg.Listen and serves until Close.
 func ListenOps(cfg OpsConfig, log *slog.Logger) (*Ops, error) {
 	listener, err := Listen(cfg.Listen)
 	if err != nil {
@@ -87,12 +88,12 @@ func ListenOps(cfg OpsConfig, log *slog.Logger) (*Ops, error) {
 	}
 	o := &Ops{listener: listener, log: log, pprof: cfg.Pprof, waiting: "its start"}
 	server := &fasthttp.Server{
-		Handler: o.handle, ReadTimeout: opsTimeout, WriteTimeout: opsTimeout, IdleTimeout: time.Minute, Concurrency: opsClients,
+		Handler: o.handle, ReadTimeout: opsTimeout, WriteTimeout: opsTimeout, IdleTimeout: time.Minute, Concurrency: opsConnections,
 		CloseOnShutdown: true, NoDefaultServerHeader: true, SecureErrorLogMessage: true, Logger: ConnLogger(log),
 	}
 	o.close = RunInBackground(context.Background(), func(ctx context.Context) {
 		if err := Serve(ctx, server, listener, opsGrace); err != nil {
-			log.Error("operators get no answers any more", "error", err)
+			log.Error("cannot serve operators any more", "error", err)
 		}
 	})
 	return o, nil
@@ -101,10 +102,10 @@ func ListenOps(cfg OpsConfig, log *slog.Logger) (*Ops, error) {
 // Addr returns the address of the listener.
 func (o *Ops) Addr() string { return o.listener.Addr().String() }
 
-// Close stops serving.
+// Close stops the listener.
 func (o *Ops) Close() { o.close() }
 
-// Report returns a WaitReport that logs each failed attempt. Until the first Add, /readyz says for what the program waits.
+// Report returns a WaitReport that logs each failed attempt. Until the first Add, /readyz names what the program waits for.
 func (o *Ops) Report() WaitReport {
 	logged := ReportToLog(o.log)
 	return func(what string, err error) {
@@ -115,14 +116,14 @@ func (o *Ops) Report() WaitReport {
 	}
 }
 
-// Require makes ready a condition of the program's readiness. ready returns nil or what is missing, as an Unready.
+// Require adds a condition for the readiness of the program. ready returns nil, or an Unready that says what is missing.
 func (o *Ops) Require(ready func(context.Context) error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.checks = append(o.checks, ready)
 }
 
-// Add adds a service: its readiness and its metrics.
+// Add adds a service with its readiness, as for Require, and its metrics.
 func (o *Ops) Add(ready func(context.Context) error, set *metrics.Set) {
 	o.Require(ready)
 	o.mu.Lock()
@@ -156,7 +157,7 @@ func (o *Ops) handle(ctx *fasthttp.RequestCtx) {
 	}
 }
 
-// AnswerHealth answers a request for /healthz, which only tells that the program runs, and reports whether it was one.
+// AnswerHealth answers a request for /healthz. It reports whether the request was one.
 func AnswerHealth(ctx *fasthttp.RequestCtx) bool {
 	if string(ctx.Path()) != "/healthz" {
 		return false
@@ -166,11 +167,11 @@ func AnswerHealth(ctx *fasthttp.RequestCtx) bool {
 	return true
 }
 
-// Unready returns what the program lacks to do its work, "" if it lacks nothing. It names kinds of engines and nothing of
-// their addresses, users or errors; the log has these.
+// Unready returns what the program is missing to do its work, "" if it is ready. The text names kinds of engines, but no
+// addresses, users or errors: those are in the log.
 func (o *Ops) Unready() string {
-	o.asking.Lock()
-	defer o.asking.Unlock()
+	o.checking.Lock()
+	defer o.checking.Unlock()
 	o.mu.Lock()
 	services, waiting, checks := o.services, o.waiting, slices.Clone(o.checks)
 	o.mu.Unlock()
@@ -186,7 +187,7 @@ func (o *Ops) Unready() string {
 	return o.unready
 }
 
-// runChecks returns what is missing, each once, and the errors that say so.
+// runChecks returns what is missing, without duplicates, and the errors.
 func runChecks(checks []func(context.Context) error) (missing []string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)
 	defer cancel()
@@ -207,7 +208,7 @@ func runChecks(checks []func(context.Context) error) (missing []string, err erro
 	return missing, errors.Join(errs...)
 }
 
-// logChange logs an error that differs from the last one, and its end.
+// logChange logs err if it differs from the last error, and when there is no error any more.
 func (o *Ops) logChange(err error) {
 	text := ""
 	if err != nil {

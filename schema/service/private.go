@@ -15,16 +15,16 @@ const (
 	privateFile = 0o600
 )
 
-// KeepPrivate creates dir if it does not exist, and removes the access of other users to it and to everything in it.
-// It sets the process's umask, because the engines create their files later, with wider rights. It logs what another user
-// owns and leaves it as it is: an operator may have given the program such a directory on purpose.
+// KeepPrivate creates dir if it does not exist, and removes the access of other users to it and to everything in it. It
+// also sets the umask of the process, because engines create files later with wider permissions. Files that belong to
+// another user are logged and left unchanged: an operator may have set up such a directory on purpose.
 func KeepPrivate(dir string, log *slog.Logger) error {
 	syscall.Umask(0o777 &^ privateDir)
 	if err := os.MkdirAll(dir, privateDir); err != nil {
 		return fmt.Errorf("create %q: %w", dir, err)
 	}
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.Type()&fs.ModeSymlink != 0 && path != dir { // a link may lead to what is not ours
+		if err != nil || entry.Type()&fs.ModeSymlink != 0 && path != dir { // a link may point outside of dir
 			return ignoreGone(err)
 		}
 		return ignoreGone(restrict(path, entry, log))
@@ -61,7 +61,7 @@ func restrict(path string, entry fs.DirEntry, log *slog.Logger) error {
 	return err
 }
 
-// ignoreGone drops the error of a file that was removed meanwhile: another process may have the databases open.
+// ignoreGone drops the error of a file that was removed in the meantime: another process may use the databases.
 func ignoreGone(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -14,7 +14,8 @@ import (
 	"linkstream/schema"
 )
 
-// CheckAddr returns what is wrong with an address to listen on, host:port with a port from 0 (any) to 65535.
+// CheckAddr returns an error unless addr is an address to listen on: host:port with a port from 0 to 65535. The host may
+// be empty, which means all interfaces. With port 0 the system chooses a free port.
 func CheckAddr(addr string) error {
 	_, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -26,7 +27,7 @@ func CheckAddr(addr string) error {
 	return nil
 }
 
-// LocalURL returns the base of what listens on addr, as this machine reaches it.
+// LocalURL returns the URL by which this machine reaches a server that listens on addr.
 func LocalURL(addr net.Addr) (schema.BaseURL, error) {
 	host, port, err := net.SplitHostPort(addr.String())
 	if err != nil {
@@ -38,7 +39,7 @@ func LocalURL(addr net.Addr) (schema.BaseURL, error) {
 	return schema.ParseBaseURL("http://" + net.JoinHostPort(host, port))
 }
 
-// Listen opens a TCP listener. An address without a host, as in ":8080", means every interface.
+// Listen listens on a TCP address for which CheckAddr returns nil.
 func Listen(addr string) (net.Listener, error) {
 	var config net.ListenConfig
 	config.SetMultipathTCP(false) // Go's default makes each accepted connection dearer, also of clients that do not speak it
@@ -49,7 +50,7 @@ func Listen(addr string) (net.Listener, error) {
 	return ln, nil
 }
 
-// ListenUnlessOpen returns ln, or a new listener at addr if ln is nil.
+// ListenUnlessOpen returns ln or, if that is nil, listens on addr.
 func ListenUnlessOpen(ln net.Listener, addr string) (net.Listener, error) {
 	if ln != nil {
 		return ln, nil
@@ -57,15 +58,15 @@ func ListenUnlessOpen(ln net.Listener, addr string) (net.Listener, error) {
 	return Listen(addr)
 }
 
-// Serve serves srv on ln until ctx is done, then closes ln and gives the requests under way up to grace to finish.
-// It returns nil after such a stop, also when grace ran out. While the system is out of file descriptors or memory, new
-// clients wait.
+// Serve serves connections of ln until ctx is done. Then it closes ln and waits up to grace for the requests under way. It
+// returns nil after such a stop, even if requests were cut off when grace was over. While the system is out of file
+// descriptors or memory, new clients wait.
 func Serve(ctx context.Context, srv *fasthttp.Server, ln net.Listener, grace time.Duration) error {
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(&patientListener{Listener: ln, warn: srv.Logger}) }()
 	select {
 	case err := <-failed:
-		if err == nil { // fasthttp takes a closed listener for a stop
+		if err == nil { // fasthttp returns nil if somebody else closes the listener
 			err = net.ErrClosed
 		}
 		return fmt.Errorf("serve on %s: %w", ln.Addr(), err)
@@ -77,12 +78,13 @@ func Serve(ctx context.Context, srv *fasthttp.Server, ln net.Listener, grace tim
 	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("shut down server on %s: %w", ln.Addr(), err)
 	}
-	ln.Close() // a server that had not begun to serve when it was told to stop does not know the listener
+	ln.Close() // the shutdown does not close it if srv.Serve has not begun yet
 	<-failed
 	return nil
 }
 
-// ConnLogger adapts log for fasthttp. Its messages are about single connections, so they are logged at level debug.
+// ConnLogger returns a logger for a fasthttp.Server. It logs at level debug, because the server's messages are about
+// single connections.
 func ConnLogger(log *slog.Logger) fasthttp.Logger { return connLogger{log} }
 
 type connLogger struct{ log *slog.Logger }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"strings"
 	"syscall"
@@ -207,7 +208,7 @@ func TestServe(t *testing.T) {
 	})
 }
 
-// poorListener fails to accept with one error after another, then no more.
+// poorListener returns errs from Accept before it accepts connections.
 type poorListener struct {
 	net.Listener
 	errs []error
@@ -241,5 +242,28 @@ func TestListenNamesTheAddress(t *testing.T) {
 	taken := ln.Addr().String()
 	if _, err := service.Listen(taken); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("listen on %q", taken)) {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestCheckAddr(t *testing.T) {
+	for addr, valid := range map[string]bool{
+		"127.0.0.1:8080": true, ":0": true, "[::1]:65535": true, "host:80": true,
+		"": false, "127.0.0.1": false, "127.0.0.1:": false, ":65536": false, ":-1": false, ":http": false, "a:b:c": false,
+	} {
+		if err := service.CheckAddr(addr); (err == nil) != valid {
+			t.Errorf("%q: got %v", addr, err)
+		}
+	}
+}
+
+func TestLocalURL(t *testing.T) {
+	for addr, want := range map[string]string{
+		"127.0.0.1:8081": "http://127.0.0.1:8081", "0.0.0.0:80": "http://127.0.0.1:80", "[::]:8081": "http://127.0.0.1:8081",
+		"[::1]:8081": "http://[::1]:8081", "192.0.2.1:8081": "http://192.0.2.1:8081",
+	} {
+		got, err := service.LocalURL(net.TCPAddrFromAddrPort(netip.MustParseAddrPort(addr)))
+		if err != nil || got.String() != want {
+			t.Errorf("%s: %s, %v, want %s", addr, got, err, want)
+		}
 	}
 }

@@ -16,96 +16,97 @@ import (
 )
 
 const (
-	standbyTimeout   = 5 * time.Second // for a request, and for its answer
-	standbyClients   = 1024            // at the same time
-	handOverGrace    = time.Second     // for requests under way when the service takes over
-	startRetrySecond = "1"
+	standbyTimeout     = 5 * time.Second // to read a request, and to write its answer
+	standbyConnections = 1024
+	standbyGrace       = time.Second // for requests under way when the service takes over
+	standbyRetryAfter  = "1"         // seconds
 )
 
-// Standby is a listener that answers 503 by itself until its first Accept or SyscallConn. So the service has its port, and its clients an
-// answer, before it can do its work. Who connects while it hands over waits for a moment; the port is never closed.
+// Standby is a listener that answers requests with 503 until the service takes over, by its first call of Accept or
+// SyscallConn. So a service occupies its port, and its clients get an answer, before it can do its work. The port stays
+// open all the time: clients that connect while the service takes over wait, but are not refused.
 type Standby struct {
 	*net.TCPListener
-	server   *fasthttp.Server
-	served   chan error
-	handOver func()
-	over     atomic.Bool // the service has taken over
+	server    *fasthttp.Server
+	served    chan error
+	stop      func()      // stops server, once
+	takenOver atomic.Bool // by the service
 }
 
-// ListenStandby listens. Requests are answered with 503 and this body until the service takes over. The caller closes it,
-// also where a server has done so.
+// ListenStandby listens on addr. Until the service takes over, requests are answered with 503 and body. The caller closes
+// the Standby, which is no error if a server has closed it already.
 func ListenStandby(addr, contentType, body string, log *slog.Logger) (*Standby, error) {
 	ln, err := Listen(addr)
 	if err != nil {
 		return nil, err
 	}
 	s := &Standby{TCPListener: ln.(*net.TCPListener), served: make(chan error, 1)}
-	s.handOver = sync.OnceFunc(s.stop)
+	s.stop = sync.OnceFunc(s.stopServer)
 	s.server = &fasthttp.Server{
 		Handler: func(ctx *fasthttp.RequestCtx) {
 			ctx.SetStatusCode(fasthttp.StatusServiceUnavailable)
 			ctx.SetContentType(contentType)
 			ctx.SetBodyString(body)
-			ctx.Response.Header.Set("Retry-After", startRetrySecond)
+			ctx.Response.Header.Set("Retry-After", standbyRetryAfter)
 			ctx.Response.Header.Set("Cache-Control", "no-store")
 		},
-		ReadTimeout: standbyTimeout, WriteTimeout: standbyTimeout, Concurrency: standbyClients,
-		DisableKeepalive: true, // the next request may be one for the service
+		ReadTimeout: standbyTimeout, WriteTimeout: standbyTimeout, Concurrency: standbyConnections,
+		DisableKeepalive: true, // so that the next request can go to the service
 		CloseOnShutdown:  true, NoDefaultServerHeader: true, SecureErrorLogMessage: true, Logger: ConnLogger(log),
 	}
 	go func() {
-		s.served <- s.server.Serve(&patientListener{Listener: borrowed{s.TCPListener}, warn: s.server.Logger})
+		s.served <- s.server.Serve(&patientListener{Listener: sharedListener{s.TCPListener}, warn: s.server.Logger})
 	}()
 	return s, nil
 }
 
-// Ready returns an Unready until the service has taken over.
+// Ready returns an Unready until the service takes over.
 func (s *Standby) Ready(context.Context) error {
-	if !s.over.Load() {
+	if !s.takenOver.Load() {
 		return &Unready{What: "its start", Cause: errors.New("the service does not accept connections yet")}
 	}
 	return nil
 }
 
-// Accept waits for the next client of the service, which has taken over.
+// Accept waits for the service's next connection.
 func (s *Standby) Accept() (net.Conn, error) {
-	s.handOver()
-	s.over.Store(true)
+	s.stop()
+	s.takenOver.Store(true)
 	return s.TCPListener.Accept()
 }
 
-// SyscallConn returns the port for the service, which takes over by it as by Accept.
+// SyscallConn returns the listening socket to a service that accepts by itself.
 func (s *Standby) SyscallConn() (syscall.RawConn, error) {
-	s.handOver()
-	s.over.Store(true)
+	s.stop()
+	s.takenOver.Store(true)
 	return s.TCPListener.SyscallConn()
 }
 
 // Close closes the port.
 func (s *Standby) Close() error {
-	s.handOver()
+	s.stop()
 	return s.TCPListener.Close()
 }
 
-// stop ends the own server and leaves the port open.
-func (s *Standby) stop() {
-	grace, cancel := context.WithTimeout(context.Background(), handOverGrace)
+// stopServer stops the server and leaves the port open.
+func (s *Standby) stopServer() {
+	grace, cancel := context.WithTimeout(context.Background(), standbyGrace)
 	defer cancel()
-	borrowed{s.TCPListener}.Close() // the server does not know the listener if it has yet to begin
+	sharedListener{s.TCPListener}.Close() // the shutdown does not close it if server.Serve has not begun yet
 	_ = s.server.ShutdownWithContext(grace)
 	<-s.served
 	_ = s.SetDeadline(time.Time{})
 }
 
-// borrowed is a listener whose Close ends Accept for good and leaves the port open.
-type borrowed struct{ *net.TCPListener }
+// sharedListener is a listener whose Close makes Accept fail, but leaves the port open: it sets a deadline in the past.
+type sharedListener struct{ *net.TCPListener }
 
-func (b borrowed) Close() error { return b.SetDeadline(time.Unix(1, 0)) }
+func (l sharedListener) Close() error { return l.SetDeadline(time.Unix(1, 0)) }
 
-func (b borrowed) Accept() (net.Conn, error) {
-	conn, err := b.TCPListener.Accept()
+func (l sharedListener) Accept() (net.Conn, error) {
+	conn, err := l.TCPListener.Accept()
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		err = io.EOF // which ends a server without an error
+		err = io.EOF // which fasthttp.Server takes for the end of the listener
 	}
 	return conn, err
 }

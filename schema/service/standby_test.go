@@ -30,7 +30,7 @@ func startPort(t *testing.T) *service.Standby {
 	return port
 }
 
-// ask returns the status, the Retry-After and the body of the answer to a request for path, on a connection of its own.
+// ask requests path on a new connection.
 func ask(addr net.Addr, path string) (status int, retryAfter, body string, err error) {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 20 * time.Second}
 	res, err := client.Get(fmt.Sprintf("http://%s%s", addr, path))
@@ -51,8 +51,8 @@ func wantAnswer(t *testing.T, addr net.Addr, path string, status int, part strin
 	return retryAfter
 }
 
-func TestStarting(t *testing.T) {
-	t.Run("answers everything by 503, and nothing that is for operators", func(t *testing.T) {
+func TestStandby(t *testing.T) {
+	t.Run("answers all requests with 503, including those of operators", func(t *testing.T) {
 		port := startPort(t)
 		for _, path := range []string{"/abc", "/healthz", "/readyz", "/metrics"} {
 			if after := wantAnswer(t, port.Addr(), path, 503, `{"message":"soon"}`); after != "1" {
@@ -69,7 +69,7 @@ func TestStarting(t *testing.T) {
 		go port.Accept()
 		testkit.Succeeds(t, func() error { return port.Ready(t.Context()) })
 	})
-	t.Run("hands over without a connection that is refused or left alone", func(t *testing.T) {
+	t.Run("every connection is answered while the service takes over", func(t *testing.T) {
 		port := startPort(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		var served atomic.Int64
@@ -100,7 +100,7 @@ func TestStarting(t *testing.T) {
 		go func() { done <- service.Serve(ctx, server, port, time.Second) }()
 		clients.Wait()
 		if served.Load() != 4 {
-			t.Errorf("%d of 4 clients got an answer of the service", served.Load())
+			t.Errorf("%d of 4 clients were answered by the service", served.Load())
 		}
 		cancel()
 		if err := <-done; err != nil {
@@ -108,10 +108,10 @@ func TestStarting(t *testing.T) {
 		}
 		if conn, err := net.Dial("tcp", port.Addr().String()); err == nil {
 			conn.Close()
-			t.Error("the port is open after the service has stopped")
+			t.Error("the port is still open after the service has stopped")
 		}
 	})
-	t.Run("closes without a service, also at once", func(t *testing.T) {
+	t.Run("Close works before the service takes over", func(t *testing.T) {
 		for range 20 {
 			port := startPort(t)
 			if err := port.Close(); err != nil {
