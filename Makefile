@@ -27,7 +27,7 @@ check: ## check format, code, imports and go.mod
 
 test: check ## check, then run all tests, on embedded engines and on real ones, which it names
 	CGO_ENABLED=1 go run ./deploy/testengines/engines go test -race -timeout 20m ./...
-	go test -run 'Allocat|Popular' -v ./edge/redirect ./edge/resolve ./edge/socket # without the race detector, under which pools forget
+	go test -run 'Allocat|Popular' -v ./edge/redirect ./edge/resolve ./edge/eventloop # without the race detector, under which pools forget
 
 bench: ## run the benchmarks
 	go test -run '^$$' -bench . $(BENCHMARKS)

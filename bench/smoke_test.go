@@ -176,7 +176,7 @@ func testEmbedded(t *testing.T, healthy chan<- []report.Health) {
 	for _, group := range []struct{ scenarios, metrics []string }{
 		{[]string{"redirect", "connections"}, []string{
 			"redirect: redirects per second, closed loop: standalone", "redirect: CPU per redirect: edge, spooling / bare fasthttp",
-			"redirect: CPU per redirect: bare, on edge/socket / bare fasthttp", "redirect: CPU per redirect: edge, shipping (broker)",
+			"redirect: CPU per redirect: bare, on edge/eventloop / bare fasthttp", "redirect: CPU per redirect: edge, shipping (broker)",
 			"redirect: CPU per redirect, open loop: standalone / bare fasthttp",
 			"redirect: redirect latency p99.9, open loop: standalone", "redirect: resident memory: edge, spooling",
 			"connections: CPU per redirect: edge, spooling / bare fasthttp",

@@ -42,6 +42,7 @@ func run(ctx context.Context, args []string, _, stderr io.Writer) error {
 		return err
 	}
 	edgeservice.BoundGarbage()
+	cfg.Connections.ReserveCPUs()
 	log := logs.Logger(stderr)
 	if err := service.KeepPrivate(cfg.Spool.Dir, log); err != nil {
 		return err
@@ -51,7 +52,7 @@ func run(ctx context.Context, args []string, _, stderr io.Writer) error {
 		return err
 	}
 	defer ops.Close()
-	service.AllowConnections(cfg.Redirect.MaxConnections, log)
+	service.AllowConnections(cfg.Connections.MaxConnections, log)
 	port, err := service.ListenStandby(cfg.Listen, "text/plain; charset=utf-8", "The service is starting. Try again in a few seconds.\n", log)
 	if err != nil {
 		return err

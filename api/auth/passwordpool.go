@@ -2,10 +2,10 @@ package auth
 
 import (
 	"context"
-	"runtime"
 	"time"
 
 	"linkstream/schema"
+	"linkstream/schema/service"
 )
 
 const (
@@ -25,7 +25,7 @@ type PasswordPool struct {
 
 // NewPasswordPool returns a pool with one slot per CPU.
 func NewPasswordPool() *PasswordPool {
-	cpus := runtime.GOMAXPROCS(0)
+	cpus := service.CPUs()
 	return &PasswordPool{
 		running: make(chan struct{}, cpus), admitted: make(chan struct{}, cpus+maxWaiting),
 		unknownHash: HashPassword(NewPassword()),

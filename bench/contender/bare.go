@@ -5,21 +5,22 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
+	"log/slog"
 	"time"
 
+	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
 
 	"linkstream/bench/proc"
 	"linkstream/bench/workload"
-	"linkstream/edge/deadline"
+	"linkstream/edge/eventloop"
 	"linkstream/schema/service"
 )
 
 // The names of the bare servers. The first is what every other contender of a redirect is compared with.
 const (
 	BareNet  = "bare fasthttp"
-	BareEdge = "bare, on edge/socket"
+	BareEdge = "bare, on edge/eventloop"
 )
 
 const (
@@ -30,20 +31,38 @@ const (
 // Roles returns the bare servers that run in processes of their own.
 func Roles() []proc.Role { return []proc.Role{{Name: bareRole, Run: serveBare}} }
 
-// serveOn serves on the connection layer that belongs to a bare server.
-func serveOn(ctx context.Context, name string, server *fasthttp.Server, listener net.Listener) error {
-	limits := deadline.Limits{Read: 5 * time.Second, Write: 5 * time.Second, Idle: 75 * time.Second} // as an edge's
-	switch name {
-	case BareNet:
-		return service.Serve(ctx, server, listener, stopGrace)
-	case BareEdge:
-		return service.Serve(ctx, server, deadline.NewListener(listener, limits), stopGrace)
-	default:
-		return fmt.Errorf("%s: there is no connection layer %q", bareRole, name)
+// bareHandler answers every request with the status and the headers of an edge's redirect, and does nothing else.
+type bareHandler struct {
+	location, cacheControl, target, privateNoStore []byte
+	lines                                          []byte
+}
+
+func newBareHandler() *bareHandler {
+	return &bareHandler{
+		[]byte("Location"), []byte("Cache-Control"), []byte(workload.BareURL), []byte("private, no-store"),
+		[]byte("Location: " + workload.BareURL + "\r\nCache-Control: private, no-store\r\n"),
 	}
 }
 
-// serveBare answers every request with the status and the headers of an edge's redirect, and does nothing else.
+// Serve answers on package net.
+func (b *bareHandler) Serve(http *fasthttp.RequestCtx) {
+	http.SetStatusCode(fasthttp.StatusFound)
+	http.Response.Header.SetCanonical(b.location, b.target)
+	http.Response.Header.SetCanonical(b.cacheControl, b.privateNoStore)
+}
+
+// TryServe answers on an event loop.
+func (b *bareHandler) TryServe(r *eventloop.Request) bool {
+	r.SendHeader(fasthttp.StatusFound, b.lines)
+	return true
+}
+
+// Reject answers what is not a request.
+func (b *bareHandler) Reject(http *fasthttp.RequestCtx, _ error) {
+	http.SetStatusCode(fasthttp.StatusBadRequest)
+}
+
+// serveBare is a bare server on the connection layer that belongs to its name.
 func serveBare(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	if len(args) != 1 {
 		return errors.New(bareRole + ": name the bare server")
@@ -52,16 +71,19 @@ func serveBare(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	if err != nil {
 		return err
 	}
-	location, cacheControl := []byte("Location"), []byte("Cache-Control")
-	target, privateNoStore := []byte(workload.BareURL), []byte("private, no-store")
-	server := &fasthttp.Server{NoDefaultServerHeader: true, NoDefaultContentType: true}
-	server.Handler = func(http *fasthttp.RequestCtx) {
-		http.SetStatusCode(fasthttp.StatusFound)
-		http.Response.Header.SetCanonical(location, target)
-		http.Response.Header.SetCanonical(cacheControl, privateNoStore)
-	}
+	handler := newBareHandler()
 	fmt.Fprintln(stdout, listener.Addr())
-	return serveOn(ctx, args[0], server, listener)
+	switch name := args[0]; name {
+	case BareNet:
+		server := &fasthttp.Server{Handler: handler.Serve, NoDefaultServerHeader: true, NoDefaultContentType: true}
+		return service.Serve(ctx, server, listener, stopGrace)
+	case BareEdge:
+		cfg := eventloop.DefaultConfig() // as an edge's
+		cfg.ReserveCPUs()
+		return eventloop.New(cfg, handler, metrics.NewSet(), slog.New(slog.DiscardHandler)).Serve(ctx, listener, stopGrace)
+	default:
+		return fmt.Errorf("%s: there is no connection layer %q", bareRole, name)
+	}
 }
 
 // Bare starts a server that redirects every request and does nothing else: BareNet or BareEdge.

@@ -48,6 +48,7 @@ func serveEdge(ctx context.Context, args []string, _, stderr io.Writer) error {
 		return err
 	}
 	edgeservice.BoundGarbage()
+	cfg.Connections.ReserveCPUs()
 	log := logs.Logger(stderr)
 	ops, err := service.ListenOps(operators, log)
 	if err != nil {

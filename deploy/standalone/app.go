@@ -60,7 +60,7 @@ func (a *App) start(ctx context.Context, log *slog.Logger) error {
 		return err
 	}
 	a.onClose(func() error { a.ops.Close(); return nil })
-	service.AllowConnections(cfg.Edge.Redirect.MaxConnections+apiservice.MaxConnections, log)
+	service.AllowConnections(cfg.Edge.Connections.MaxConnections+apiservice.MaxConnections, log)
 	links, err := sqlite.Open(ctx, cfg.linksPath())
 	if err != nil {
 		return err

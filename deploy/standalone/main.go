@@ -35,6 +35,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if len(command) > 0 {
 		return runCommand(ctx, cfg, options, command, stdout)
 	}
+	cfg.Edge.Connections.ReserveCPUs()
 	app, err := Start(ctx, cfg, stdout, log)
 	if err != nil {
 		return err

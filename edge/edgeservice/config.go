@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 
+	"linkstream/edge/eventloop"
 	"linkstream/edge/redirect"
 	"linkstream/edge/resolve"
 	"linkstream/edge/spool"
@@ -14,22 +15,24 @@ import (
 
 // Config is the configuration of an edge.
 type Config struct {
-	Listen   string       // address of short links
-	Listener net.Listener // if not nil, an open listener that New uses instead of listening on Listen
-	Resolve  resolve.Config
-	Redirect redirect.Config
-	Spool    spool.Config
+	Listen      string       // address of short links
+	Listener    net.Listener // if not nil, an open listener that New uses instead of listening on Listen
+	Connections eventloop.Config
+	Resolve     resolve.Config
+	Redirect    redirect.Config
+	Spool       spool.Config
 }
 
 // DefaultConfig returns a configuration that works once Resolve.URL and Spool.Dir are set.
 func DefaultConfig() Config {
-	return Config{Listen: "127.0.0.1:8080", Resolve: resolve.DefaultConfig(), Redirect: redirect.DefaultConfig(),
+	return Config{Listen: "127.0.0.1:8080", Connections: eventloop.DefaultConfig(), Resolve: resolve.DefaultConfig(),
 		Spool: spool.DefaultConfig()}
 }
 
 // RegisterFlags binds the configuration to flags.
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.StringVar(&c.Listen, "edge.listen", c.Listen, "`address` on which short links are served")
+	c.Connections.RegisterFlags(fs)
 	c.Resolve.RegisterFlags(fs)
 	c.Redirect.RegisterFlags(fs)
 	c.Spool.RegisterFlags(fs)
@@ -41,5 +44,5 @@ func (c *Config) Validate() error {
 	if err := service.CheckAddr(c.Listen); err != nil {
 		errs = append(errs, fmt.Errorf("-edge.listen: %w", err))
 	}
-	return errors.Join(append(errs, c.Resolve.Validate(), c.Redirect.Validate(), c.Spool.Validate())...)
+	return errors.Join(append(errs, c.Connections.Validate(), c.Resolve.Validate(), c.Spool.Validate())...)
 }

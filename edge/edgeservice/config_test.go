@@ -22,12 +22,12 @@ func TestConfig(t *testing.T) {
 		testkit.Must(t, fs.Parse([]string{"-edge.listen=:80", "-edge.cache-bytes=2000000", "-edge.max-connections=7", "-spool.lanes=3"}))
 		testkit.Equal(t, "listen", cfg.Listen, ":80")
 		testkit.Equal(t, "cache-bytes", cfg.Resolve.CacheBytes, 2_000_000)
-		testkit.Equal(t, "max-connections", cfg.Redirect.MaxConnections, 7)
+		testkit.Equal(t, "max-connections", cfg.Connections.MaxConnections, 7)
 		testkit.Equal(t, "lanes", cfg.Spool.Lanes, 3)
 	})
 	t.Run("one error names the invalid settings of every part", func(t *testing.T) {
 		cfg := edgeservice.DefaultConfig()
-		cfg.Listen, cfg.Resolve.CacheTTL, cfg.Redirect.MaxConnections, cfg.Spool.Lanes = "nowhere", 0, 0, -1
+		cfg.Listen, cfg.Resolve.CacheTTL, cfg.Connections.MaxConnections, cfg.Spool.Lanes = "nowhere", 0, 0, -1
 		err := cfg.Validate()
 		for _, name := range []string{"-edge.listen", "-edge.url", "-edge.cache-ttl", "-edge.max-connections", "-spool.lanes"} {
 			if err == nil || !strings.Contains(err.Error(), name+": ") {

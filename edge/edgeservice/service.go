@@ -13,9 +13,8 @@ import (
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
-	"github.com/valyala/fasthttp"
 
-	"linkstream/edge/deadline"
+	"linkstream/edge/eventloop"
 	"linkstream/edge/redirect"
 	"linkstream/edge/resolve"
 	"linkstream/edge/spool"
@@ -36,7 +35,7 @@ type Links interface {
 // Service is an edge.
 type Service struct {
 	listener net.Listener
-	server   *fasthttp.Server
+	server   *eventloop.Server
 	resolver *resolve.Resolver
 	spool    *spool.Spool
 	shipper  *spool.Shipper
@@ -63,7 +62,7 @@ func New(cfg Config, links Links, client *stream.Client, log *slog.Logger) (*Ser
 		return nil, errors.Join(err, clicks.Close())
 	}
 	s := &Service{
-		listener: deadline.NewListener(listener, cfg.Redirect.Limits()),
+		listener: listener,
 		resolver: resolver,
 		spool:    clicks,
 		shipper:  spool.NewShipper(clicks, client, log),
@@ -74,7 +73,8 @@ func New(cfg Config, links Links, client *stream.Client, log *slog.Logger) (*Ser
 	clicks.RegisterMetrics(set)
 	s.shipper.RegisterMetrics(set)
 	handler := redirect.NewHandler(cfg.Redirect, resolver, clicks, set, log)
-	s.server = redirect.NewServer(cfg.Redirect, handler, log)
+	cfg.Connections.Exempt = cfg.Redirect.TrustedProxies.Contain
+	s.server = eventloop.New(cfg.Connections, handler, set, log)
 	return s, nil
 }
 
@@ -110,7 +110,7 @@ func (s *Service) Run(ctx context.Context) error {
 	following.Go(func() { s.client.FollowChanges(ctx, s.resolver.Drop) })
 	shipper.Go(func() { s.shipper.Run(shipping) })
 	// 1. Serve returns when no request is under way or stopGrace has passed.
-	err := service.Serve(ctx, s.server, s.listener, stopGrace)
+	err := s.server.Serve(ctx, s.listener, stopGrace)
 	cancel()
 	following.Wait()
 	s.resolver.Close()

@@ -8,6 +8,8 @@ import (
 	"os"
 	"runtime"
 	"time"
+
+	"linkstream/schema/service"
 )
 
 // Config is what a Server grants its clients.
@@ -85,15 +87,19 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// ReserveCPUs fixes the number of loops and gives Go a place to run for each of them beside those it has, one per CPU: a loop
-// that is busy keeps its place while it waits. It is for the program's main, as it concerns the whole process. What the
-// environment says in GOMAXPROCS comes first; then loops wait as all goroutines do, which costs more.
-func (c *Config) ReserveCPUs() {
-	cpus := runtime.GOMAXPROCS(0)
+// loopCount returns how many loops there are to be.
+func (c *Config) loopCount() int {
 	if c.Loops == AutoLoops {
-		c.Loops = cpus
+		return service.CPUs()
 	}
-	if os.Getenv("GOMAXPROCS") == "" && runtime.GOOS == "linux" {
-		runtime.GOMAXPROCS(cpus + c.Loops)
+	return c.Loops
+}
+
+// ReserveCPUs lets Go run a goroutine per CPU beside the loops: a loop that is busy keeps its place to run while it waits. It is
+// for a program's main, as it concerns the whole process. GOMAXPROCS in the environment takes precedence; without places to
+// spare, loops wait as all goroutines do, which costs more.
+func (c *Config) ReserveCPUs() {
+	if os.Getenv("GOMAXPROCS") == "" && runtime.GOOS == "linux" && c.Loops != 0 {
+		runtime.GOMAXPROCS(service.CPUs() + c.loopCount())
 	}
 }

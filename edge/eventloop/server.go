@@ -41,6 +41,11 @@ type Server struct {
 
 // New returns a server that has yet to Serve. Its metrics go to set.
 func New(cfg Config, handler Handler, set *metrics.Set, log *slog.Logger) *Server {
+	counter := func(name, labels, help string) *metrics.Counter {
+		service.Describe(set, name, help)
+		return set.NewCounter(name + labels)
+	}
+	const refused = "linkstream_edge_connections_refused_total"
 	s := &Server{
 		cfg:       cfg,
 		handler:   handler,
@@ -48,12 +53,16 @@ func New(cfg Config, handler Handler, set *metrics.Set, log *slog.Logger) *Serve
 		addresses: newAddresses(cfg.MaxConnectionsPerAddress, cfg.Exempt),
 		started:   time.Now(),
 
-		handedOver:     set.NewCounter("linkstream_edge_connections_handed_over_total"),
-		returned:       set.NewCounter("linkstream_edge_connections_returned_total"),
-		shed:           set.NewCounter("linkstream_edge_connections_shed_total"),
-		refusedFull:    set.NewCounter(`linkstream_edge_connections_refused_total{reason="full"}`),
-		refusedAddress: set.NewCounter(`linkstream_edge_connections_refused_total{reason="address"}`),
-		acceptErrors:   set.NewCounter("linkstream_edge_accept_errors_total"),
+		handedOver: counter("linkstream_edge_connections_handed_over_total", "",
+			"Times that an event loop left a connection to a goroutine."),
+		returned: counter("linkstream_edge_connections_returned_total", "",
+			"Times that a goroutine gave a connection back to its event loop."),
+		shed: counter("linkstream_edge_connections_shed_total", "",
+			"Idle connections that were closed to make room for others."),
+		acceptErrors: counter("linkstream_edge_accept_errors_total", "",
+			"Connections that could not be accepted, and attempts for want of files or memory."),
+		refusedFull:    counter(refused, `{reason="full"}`, "Connections that were refused, by reason."),
+		refusedAddress: set.NewCounter(refused + `{reason="address"}`),
 	}
 	s.fast = &fasthttp.Server{
 		Handler:      s.serve,
@@ -75,9 +84,8 @@ func New(cfg Config, handler Handler, set *metrics.Set, log *slog.Logger) *Serve
 		CloseOnShutdown:              true,
 	}
 	describe(set)
-	set.NewGauge("linkstream_edge_connections", func() float64 {
-		return float64(s.open.Load())
-	})
+	service.Describe(set, "linkstream_edge_connections", "Connections that are open.")
+	set.NewGauge("linkstream_edge_connections", func() float64 { return float64(s.open.Load()) })
 	return s
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"runtime"
 	"syscall"
 	"time"
 
@@ -60,11 +59,7 @@ func (s *Server) serveLoops(ctx context.Context, ln net.Listener, grace time.Dur
 }
 
 func (s *Server) openLoops(listener int, local net.Addr) error {
-	count := s.cfg.Loops
-	if count == AutoLoops {
-		count = runtime.GOMAXPROCS(0)
-	}
-	for i := range count {
+	for i := range s.cfg.loopCount() {
 		l, err := newLoop(s, i, listener, local)
 		if err != nil {
 			for _, open := range s.loops {

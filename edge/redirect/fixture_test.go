@@ -2,7 +2,6 @@ package redirect_test
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -15,7 +14,7 @@ import (
 	"github.com/valyala/fasthttp"
 	"go.uber.org/goleak"
 
-	"linkstream/edge/deadline"
+	"linkstream/edge/eventloop"
 	"linkstream/edge/redirect"
 	"linkstream/edge/resolve"
 	"linkstream/edge/spool"
@@ -35,6 +34,7 @@ func TestMain(m *testing.M) {
 // edge is a handler with a link store and a spool. Its default domain is sho.rt.
 type edge struct {
 	cfg       redirect.Config
+	conns     eventloop.Config
 	store     *faultyStore
 	accountID int64
 	spoolCfg  spool.Config
@@ -47,13 +47,14 @@ type edge struct {
 // newEdge returns an edge. If change is not nil it may change the settings first.
 func newEdge(t testing.TB, change func(*edge)) *edge {
 	t.Helper()
-	e := &edge{cfg: redirect.DefaultConfig(), spoolCfg: spool.DefaultConfig(), metrics: metrics.NewSet(), log: new(testkit.Buffer)}
+	e := &edge{conns: eventloop.DefaultConfig(), spoolCfg: spool.DefaultConfig(),
+		metrics: metrics.NewSet(), log: new(testkit.Buffer)}
 	e.spoolCfg.Dir = t.TempDir()
 	e.spoolCfg.SegmentBytes = 1 << 20
 	if change != nil {
 		change(e)
 	}
-	testkit.Must(t, e.cfg.Validate())
+	testkit.Must(t, e.conns.Validate())
 	log := e.log.Logger()
 	links, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "links.db"))
 	testkit.Must(t, err)
@@ -66,7 +67,7 @@ func newEdge(t testing.TB, change func(*edge)) *edge {
 	testkit.Must(t, err)
 	t.Cleanup(func() { testkit.Close(t, e.spool) })
 	cfg := resolve.DefaultConfig()
-	cfg.URL, cfg.CacheBytes = schema.MustParseBaseURL("https://sho.rt"), 8<<20
+	cfg.URL, cfg.CacheBytes, cfg.NegativeTTL = schema.MustParseBaseURL("https://sho.rt"), 8<<20, time.Minute
 	resolver, err := resolve.New(cfg, e.store, e.store, e.metrics, log)
 	testkit.Must(t, err)
 	t.Cleanup(resolver.Close)
@@ -95,15 +96,24 @@ func (e *edge) domain(t testing.TB, host string, verified bool) int64 {
 	return domain.ID
 }
 
+// eachWay runs test with connections on event loops, and on goroutines.
+func eachWay(t *testing.T, test func(t *testing.T, loops int)) {
+	for name, loops := range map[string]int{"event loops": 2, "goroutines": 0} {
+		t.Run(name, func(t *testing.T) { test(t, loops) })
+	}
+}
+
 // serve serves on the loopback interface until the test ends and returns the address.
-func (e *edge) serve(t testing.TB) string {
+func (e *edge) serve(t testing.TB, loops int) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	testkit.Must(t, err)
-	server := redirect.NewServer(e.cfg, e.handler, e.log.Logger())
+	e.conns.Loops = loops
+	server := eventloop.New(e.conns, e.handler, e.metrics, e.log.Logger())
+	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(deadline.NewListener(ln, e.cfg.Limits())) }()
-	t.Cleanup(func() { testkit.Must(t, errors.Join(server.Shutdown(), <-served)) })
+	go func() { served <- server.Serve(ctx, ln, testkit.Patience) }()
+	t.Cleanup(func() { cancel(); testkit.Must(t, <-served) })
 	return ln.Addr().String()
 }
 

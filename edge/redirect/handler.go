@@ -6,17 +6,17 @@
 //	                          ├─ inactive ─────────▶ 410
 //	                          └─ CodeUnavailable ──▶ 503 with Retry-After
 //
+// A request that can be answered from memory is answered on an event loop, by Handler.TryServe; Handler.Serve answers every
+// other one, and those of servers without loops.
+//
 // The server writes an answer after the handler has returned. Therefore every click whose redirect was answered is in the
 // spool, unless the spool was full. HEAD requests and prefetches are redirected but are not clicks.
 package redirect
 
 import (
-	"bytes"
-	"fmt"
+	"errors"
 	"log/slog"
-	"net/netip"
-	"runtime/debug"
-	"time"
+	"net"
 
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
@@ -24,22 +24,14 @@ import (
 	"linkstream/edge/resolve"
 	"linkstream/edge/spool"
 	"linkstream/schema"
-	"linkstream/schema/clientaddr"
 	"linkstream/schema/service"
 )
 
 // Handler answers HTTP requests. It is safe for concurrent use.
 type Handler struct {
+	instant
 	resolver *resolve.Resolver
 	spool    *spool.Spool
-	proxies  clientaddr.Proxies
-	health   bool // whether /healthz is answered
-	pages    *pages
-	log      *slog.Logger
-
-	redirected, notFound, gone, failed, unavailable *metrics.Counter
-	heads, prefetches                               *metrics.Counter
-	seconds                                         *service.Histogram
 }
 
 // NewHandler returns a handler that records clicks in spool. It registers its metrics with set.
@@ -51,67 +43,43 @@ func NewHandler(
 	return &Handler{
 		resolver: resolver,
 		spool:    spool,
-		proxies:  cfg.TrustedProxies,
-		health:   cfg.PublicHealth,
-		pages:    newPages(),
-		log:      log,
+		instant: instant{
+			cached:  resolver.Cached(),
+			clicks:  spool.Instant(),
+			proxies: cfg.TrustedProxies,
+			health:  cfg.PublicHealth,
+			pages:   newPages(),
+			log:     log,
 
-		redirected:  set.NewCounter(`linkstream_edge_answers_total{status="302"}`),
-		notFound:    set.NewCounter(`linkstream_edge_answers_total{status="404"}`),
-		gone:        set.NewCounter(`linkstream_edge_answers_total{status="410"}`),
-		failed:      set.NewCounter(`linkstream_edge_answers_total{status="500"}`),
-		unavailable: set.NewCounter(`linkstream_edge_answers_total{status="503"}`),
-		heads:       set.NewCounter(`linkstream_edge_uncounted_total{reason="head"}`),
-		prefetches:  set.NewCounter(`linkstream_edge_uncounted_total{reason="prefetch"}`),
-		seconds: service.NewHistogram(set, "linkstream_edge_answer_seconds",
-			"Seconds from a request's arrival until its answer is ready, of one request in 64."),
+			redirected:  set.NewCounter(`linkstream_edge_answers_total{status="302"}`),
+			notFound:    set.NewCounter(`linkstream_edge_answers_total{status="404"}`),
+			gone:        set.NewCounter(`linkstream_edge_answers_total{status="410"}`),
+			failed:      set.NewCounter(`linkstream_edge_answers_total{status="500"}`),
+			unavailable: set.NewCounter(`linkstream_edge_answers_total{status="503"}`),
+			heads:       set.NewCounter(`linkstream_edge_uncounted_total{reason="head"}`),
+			prefetches:  set.NewCounter(`linkstream_edge_uncounted_total{reason="prefetch"}`),
+			seconds: service.NewHistogram(set, "linkstream_edge_answer_seconds",
+				"Seconds from a request's arrival until its answer is ready, of one request in 64."),
+		},
 	}
 }
-
-// unsampled are the bits of a request's time that are zero in the requests that are timed, one in 64. The lowest bits of
-// a clock in nanoseconds are as good as random. So most requests do without a second reading of the clock and without a
-// counter that all processors share.
-const unsampled = 1<<6 - 1
 
 // Serve answers one request. It does not allocate for a redirect to a cached link.
 func (h *Handler) Serve(ctx *fasthttp.RequestCtx) {
 	h.answer(ctx)
-	if began := ctx.Time(); began.Nanosecond()&unsampled == 0 && !began.IsZero() {
-		h.seconds.Observe(time.Since(began))
-	}
+	h.time(ctx.Time())
 }
 
 func (h *Handler) answer(ctx *fasthttp.RequestCtx) {
-	defer h.recover(ctx)
+	answered := true
+	defer h.recover(ctx, &answered)
 	if !ctx.IsGet() && !ctx.IsHead() {
 		h.pages.badMethod.answer(ctx)
 		ctx.Response.Header.Set("Allow", "GET, HEAD")
 		return
 	}
-	if h.health && service.AnswerHealth(ctx) {
-		return
-	}
-	switch path := ctx.Path(); string(path) {
-	case "/":
-		h.pages.front.answer(ctx)
-	case "/robots.txt":
-		ctx.SetContentType("text/plain; charset=utf-8")
-		ctx.SetBodyString("User-agent: *\nAllow: /$\nDisallow: /\n")
-	case "/favicon.ico":
-		ctx.Response.Header.Set("Cache-Control", "public, max-age=86400")
-		ctx.SetStatusCode(fasthttp.StatusNoContent)
-	default:
-		h.follow(ctx, path[1:])
-	}
-}
-
-// recover answers a request whose handler panicked, so that a panic does not end the process.
-func (h *Handler) recover(ctx *fasthttp.RequestCtx) {
-	if cause := recover(); cause != nil {
-		h.failed.Inc()
-		h.log.Error("request failed", "error", fmt.Sprintf("panic: %v\n%s", cause, debug.Stack()))
-		ctx.Response.Reset()
-		h.pages.failed.answer(ctx)
+	if !h.fixed(ctx) {
+		h.follow(ctx, ctx.Path()[1:])
 	}
 }
 
@@ -139,20 +107,17 @@ var (
 	headerLocation     = []byte("Location")
 	headerCacheControl = []byte("Cache-Control")
 	privateNoStore     = []byte("private, no-store") // a cached redirect would hide the next click
-
-	purposeHeaders  = [][]byte{[]byte("Sec-Purpose"), []byte("Purpose"), []byte("X-Purpose"), []byte("X-Moz")}
-	purposePrefetch = []byte("prefetch")
 )
 
-// redirect records the click and answers with the link's location.
+// redirect records the click, if it is one, and answers with the link's location.
 func (h *Handler) redirect(ctx *fasthttp.RequestCtx, target resolve.Target) {
-	switch {
-	case ctx.IsHead():
-		h.heads.Inc()
-	case isPrefetch(&ctx.Request.Header):
-		h.prefetches.Inc()
-	default:
-		h.record(ctx, target)
+	uncounted := h.uncounted(&ctx.Request.Header)
+	if uncounted == nil {
+		var network [schema.MaxNetworkLen]byte
+		click := h.click(network[:0], ctx, target, ctx.Time())
+		h.spool.Append(ctx.ConnID(), &click)
+	} else {
+		uncounted.Inc()
 	}
 	h.redirected.Inc()
 	ctx.SetStatusCode(fasthttp.StatusFound)
@@ -160,41 +125,18 @@ func (h *Handler) redirect(ctx *fasthttp.RequestCtx, target resolve.Target) {
 	ctx.Response.Header.SetCanonical(headerCacheControl, privateNoStore)
 }
 
-// isPrefetch reports whether a browser loads the page in advance, without a click.
-func isPrefetch(header *fasthttp.RequestHeader) bool {
-	for _, name := range purposeHeaders {
-		if bytes.Contains(header.PeekCanonical(name), purposePrefetch) {
-			return true
-		}
-	}
-	return false
-}
-
-// record appends a click to the spool.
-func (h *Handler) record(ctx *fasthttp.RequestCtx, target resolve.Target) {
-	peer, _ := netip.AddrFromSlice(ctx.RemoteIP())
-	var network [schema.MaxNetworkLen]byte
-	h.spool.Append(ctx.ConnID(), &schema.Click{
-		LinkID:    target.LinkID,
-		AccountID: target.AccountID,
-		ClickedAt: ctx.Time(),
-		UserAgent: ctx.UserAgent(),
-		Referrer:  ctx.Referer(),
-		Network:   appendNetwork(network[:0], h.proxies.Client(peer, &ctx.Request.Header)),
-	})
-}
-
-// appendNetwork appends the network of a client's address, which is all that a click keeps of it: the /24 of an IPv4
-// address, the /48 of an IPv6 address, nothing if the address is unknown.
-func appendNetwork(dst []byte, client netip.Addr) []byte {
+// Reject answers a request that cannot be read. The server then closes the connection.
+func (h *Handler) Reject(ctx *fasthttp.RequestCtx, err error) {
+	var tooLarge *fasthttp.ErrSmallBuffer
+	var netErr net.Error
 	switch {
-	case !client.IsValid() || client.IsUnspecified():
-		return dst
-	case client.Is4():
-		a := client.As4()
-		return append(dst, a[:3]...)
+	case errors.As(err, &tooLarge):
+		h.pages.headerTooLarge.answer(ctx)
+	case errors.Is(err, fasthttp.ErrBodyTooLarge):
+		h.pages.bodyTooLarge.answer(ctx)
+	case errors.As(err, &netErr) && netErr.Timeout():
+		h.pages.timeout.answer(ctx)
 	default:
-		a := client.As16()
-		return append(dst, a[:6]...)
+		h.pages.badRequest.answer(ctx)
 	}
 }

@@ -16,66 +16,68 @@ import (
 )
 
 func TestAnswers(t *testing.T) {
-	e := newEdge(t, nil)
-	e.link(t, 0, "abc", "https://example.com/a?b=c#d")
-	e.link(t, 0, "b_-9", "https://bücher.example/ß?q=ü%20x#é")
-	e.link(t, e.domain(t, "go.example.com", true), "own", "https://own.example/")
-	e.link(t, 0, "off", "https://example.com/")
-	testkit.Must(t, e.store.SetActive(t.Context(), 0, "off", false))
-	addr := e.serve(t)
+	eachWay(t, func(t *testing.T, loops int) {
+		e := newEdge(t, nil)
+		e.link(t, 0, "abc", "https://example.com/a?b=c#d")
+		e.link(t, 0, "b_-9", "https://bücher.example/ß?q=ü%20x#é")
+		e.link(t, e.domain(t, "go.example.com", true), "own", "https://own.example/")
+		e.link(t, 0, "off", "https://example.com/")
+		testkit.Must(t, e.store.SetActive(t.Context(), 0, "off", false))
+		addr := e.serve(t, loops)
 
-	for _, c := range []struct {
-		name, method, url string
-		status            int
-		location          string
-	}{
-		{"a link", "GET", "http://sho.rt/abc", 302, "https://example.com/a?b=c#d"},
-		{"HEAD of a link", "HEAD", "http://sho.rt/abc", 302, "https://example.com/a?b=c#d"},
-		{"a link that is not ASCII", "GET", "http://sho.rt/b_-9", 302, "https://xn--bcher-kva.example/%C3%9F?q=%C3%BC%20x#%C3%A9"},
-		{"a query is ignored", "GET", "http://sho.rt/abc?u=https://x.example/y", 302, "https://example.com/a?b=c#d"},
-		{"an escaped hash", "GET", "http://sho.rt/%61bc", 302, "https://example.com/a?b=c#d"},
-		{"a host in capitals with a port", "GET", "http://SHO.RT.:8080/abc", 302, "https://example.com/a?b=c#d"},
-		{"a custom domain", "GET", "http://go.example.com/own", 302, "https://own.example/"},
-		{"a link of another domain", "GET", "http://sho.rt/own", 404, ""},
-		{"an unknown host", "GET", "http://other.example.com/abc", 404, ""},
-		{"an unknown hash", "GET", "http://sho.rt/nothing", 404, ""},
-		{"HEAD of an unknown hash", "HEAD", "http://sho.rt/nothing", 404, ""},
-		{"other case", "GET", "http://sho.rt/ABC", 404, ""},
-		{"an invalid hash", "GET", "http://sho.rt/wp-login.php", 404, ""},
-		{"a slash after the hash", "GET", "http://sho.rt/abc/", 404, ""},
-		{"a second segment", "GET", "http://sho.rt/abc/def", 404, ""},
-		{"an escaped slash", "GET", "http://sho.rt/abc%2Fdef", 404, ""},
-		{"an inactive link", "GET", "http://sho.rt/off", 410, ""},
-		{"POST", "POST", "http://sho.rt/abc", 405, ""},
-		{"DELETE", "DELETE", "http://sho.rt/", 405, ""},
-		{"OPTIONS of /metrics", "OPTIONS", "http://sho.rt/metrics", 405, ""},
-		{"the root", "GET", "http://sho.rt/", 200, ""},
-		{"robots.txt", "GET", "http://sho.rt/robots.txt", 200, ""},
-		{"favicon.ico", "GET", "http://sho.rt/favicon.ico", 204, ""},
-		{"healthz", "GET", "http://sho.rt/healthz", 404, ""},
-		{"readyz", "GET", "http://sho.rt/readyz", 404, ""},
-		{"metrics", "GET", "http://sho.rt/metrics", 404, ""},
-		{"metrics of any host", "GET", "http://127.0.0.1/metrics", 404, ""},
-		{"metrics after two slashes", "GET", "http://sho.rt//metrics", 404, ""},
-		{"metrics, escaped", "GET", "http://sho.rt/%6detrics", 404, ""},
-		{"metrics, by way of another path", "GET", "http://sho.rt/x/../metrics", 404, ""},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			resp, body := send(t, addr, c.method, c.url)
-			if resp.StatusCode != c.status || resp.Header.Get("Location") != c.location {
-				t.Errorf("%d to %q, want %d to %q", resp.StatusCode, resp.Header.Get("Location"), c.status, c.location)
-			}
-			if server := resp.Header.Values("Server"); server != nil {
-				t.Errorf("header Server: %q", server)
-			}
-			if c.status == 302 && (resp.Header.Get("Cache-Control") != "private, no-store" || body != "") {
-				t.Errorf("redirect with header %v and body %q", resp.Header, body)
-			}
-			if c.status >= 400 {
-				checkPage(t, c.method, resp, body)
-			}
-		})
-	}
+		for _, c := range []struct {
+			name, method, url string
+			status            int
+			location          string
+		}{
+			{"a link", "GET", "http://sho.rt/abc", 302, "https://example.com/a?b=c#d"},
+			{"HEAD of a link", "HEAD", "http://sho.rt/abc", 302, "https://example.com/a?b=c#d"},
+			{"a link that is not ASCII", "GET", "http://sho.rt/b_-9", 302, "https://xn--bcher-kva.example/%C3%9F?q=%C3%BC%20x#%C3%A9"},
+			{"a query is ignored", "GET", "http://sho.rt/abc?u=https://x.example/y", 302, "https://example.com/a?b=c#d"},
+			{"an escaped hash", "GET", "http://sho.rt/%61bc", 302, "https://example.com/a?b=c#d"},
+			{"a host in capitals with a port", "GET", "http://SHO.RT.:8080/abc", 302, "https://example.com/a?b=c#d"},
+			{"a custom domain", "GET", "http://go.example.com/own", 302, "https://own.example/"},
+			{"a link of another domain", "GET", "http://sho.rt/own", 404, ""},
+			{"an unknown host", "GET", "http://other.example.com/abc", 404, ""},
+			{"an unknown hash", "GET", "http://sho.rt/nothing", 404, ""},
+			{"HEAD of an unknown hash", "HEAD", "http://sho.rt/nothing", 404, ""},
+			{"other case", "GET", "http://sho.rt/ABC", 404, ""},
+			{"an invalid hash", "GET", "http://sho.rt/wp-login.php", 404, ""},
+			{"a slash after the hash", "GET", "http://sho.rt/abc/", 404, ""},
+			{"a second segment", "GET", "http://sho.rt/abc/def", 404, ""},
+			{"an escaped slash", "GET", "http://sho.rt/abc%2Fdef", 404, ""},
+			{"an inactive link", "GET", "http://sho.rt/off", 410, ""},
+			{"POST", "POST", "http://sho.rt/abc", 405, ""},
+			{"DELETE", "DELETE", "http://sho.rt/", 405, ""},
+			{"OPTIONS of /metrics", "OPTIONS", "http://sho.rt/metrics", 405, ""},
+			{"the root", "GET", "http://sho.rt/", 200, ""},
+			{"robots.txt", "GET", "http://sho.rt/robots.txt", 200, ""},
+			{"favicon.ico", "GET", "http://sho.rt/favicon.ico", 204, ""},
+			{"healthz", "GET", "http://sho.rt/healthz", 404, ""},
+			{"readyz", "GET", "http://sho.rt/readyz", 404, ""},
+			{"metrics", "GET", "http://sho.rt/metrics", 404, ""},
+			{"metrics of any host", "GET", "http://127.0.0.1/metrics", 404, ""},
+			{"metrics after two slashes", "GET", "http://sho.rt//metrics", 404, ""},
+			{"metrics, escaped", "GET", "http://sho.rt/%6detrics", 404, ""},
+			{"metrics, by way of another path", "GET", "http://sho.rt/x/../metrics", 404, ""},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				resp, body := send(t, addr, c.method, c.url)
+				if resp.StatusCode != c.status || resp.Header.Get("Location") != c.location {
+					t.Errorf("%d to %q, want %d to %q", resp.StatusCode, resp.Header.Get("Location"), c.status, c.location)
+				}
+				if server := resp.Header.Values("Server"); server != nil {
+					t.Errorf("header Server: %q", server)
+				}
+				if c.status == 302 && (resp.Header.Get("Cache-Control") != "private, no-store" || body != "") {
+					t.Errorf("redirect with header %v and body %q", resp.Header, body)
+				}
+				if c.status >= 400 {
+					checkPage(t, c.method, resp, body)
+				}
+			})
+		}
+	})
 }
 
 // checkPage checks an error page.
@@ -115,60 +117,64 @@ func checkPage(t *testing.T, method string, resp *http.Response, body string) {
 }
 
 func TestAnswerHeaders(t *testing.T) {
-	e := newEdge(t, nil)
-	addr := e.serve(t)
-	t.Run("405 has Allow", func(t *testing.T) {
-		resp, _ := send(t, addr, "PUT", "http://sho.rt/abc")
-		if got := resp.Header.Get("Allow"); got != "GET, HEAD" {
-			t.Errorf("Allow: %q", got)
-		}
-	})
-	t.Run("503 has Retry-After and hides the cause", func(t *testing.T) {
-		e.store.inject(func() error { return errors.New("connection refused") })
-		defer e.store.inject(nil)
-		resp, body := send(t, addr, "GET", "http://sho.rt/abc")
-		if resp.StatusCode != 503 || resp.Header.Get("Retry-After") != "1" {
-			t.Errorf("%d with Retry-After %q", resp.StatusCode, resp.Header.Get("Retry-After"))
-		}
-		checkPage(t, "GET", resp, body)
-		if strings.Contains(body, "connection refused") {
-			t.Error("the page shows the cause")
-		}
-	})
-	t.Run("a panic fails only its request", func(t *testing.T) {
-		e.link(t, 0, "abc", "https://example.com/")
-		e.store.inject(func() error { panic("a bug") })
-		resp, body := send(t, addr, "GET", "http://sho.rt/abc")
-		if resp.StatusCode != 500 || strings.Contains(body, "a bug") {
-			t.Errorf("%d: %s", resp.StatusCode, body)
-		}
-		checkPage(t, "GET", resp, body)
-		if log := e.log.String(); !strings.Contains(log, "panic: a bug") || !strings.Contains(log, "resolve.go") {
-			t.Errorf("logged %s", log)
-		}
-		e.store.inject(nil)
-		if resp, _ := send(t, addr, "GET", "http://sho.rt/abc"); resp.StatusCode != 302 {
-			t.Errorf("the next request for the link: %d", resp.StatusCode)
-		}
-	})
-	t.Run("robots.txt allows only the front page", func(t *testing.T) {
-		if _, body := send(t, addr, "GET", "http://sho.rt/robots.txt"); body != "User-agent: *\nAllow: /$\nDisallow: /\n" {
-			t.Errorf("robots.txt:\n%s", body)
-		}
+	eachWay(t, func(t *testing.T, loops int) {
+		e := newEdge(t, nil)
+		addr := e.serve(t, loops)
+		t.Run("405 has Allow", func(t *testing.T) {
+			resp, _ := send(t, addr, "PUT", "http://sho.rt/abc")
+			if got := resp.Header.Get("Allow"); got != "GET, HEAD" {
+				t.Errorf("Allow: %q", got)
+			}
+		})
+		t.Run("503 has Retry-After and hides the cause", func(t *testing.T) {
+			e.store.inject(func() error { return errors.New("connection refused") })
+			defer e.store.inject(nil)
+			resp, body := send(t, addr, "GET", "http://sho.rt/abc")
+			if resp.StatusCode != 503 || resp.Header.Get("Retry-After") != "1" {
+				t.Errorf("%d with Retry-After %q", resp.StatusCode, resp.Header.Get("Retry-After"))
+			}
+			checkPage(t, "GET", resp, body)
+			if strings.Contains(body, "connection refused") {
+				t.Error("the page shows the cause")
+			}
+		})
+		t.Run("a panic fails only its request", func(t *testing.T) {
+			e.link(t, 0, "abc", "https://example.com/")
+			e.store.inject(func() error { panic("a bug") })
+			resp, body := send(t, addr, "GET", "http://sho.rt/abc")
+			if resp.StatusCode != 500 || strings.Contains(body, "a bug") {
+				t.Errorf("%d: %s", resp.StatusCode, body)
+			}
+			checkPage(t, "GET", resp, body)
+			if log := e.log.String(); !strings.Contains(log, "panic: a bug") || !strings.Contains(log, "resolve.go") {
+				t.Errorf("logged %s", log)
+			}
+			e.store.inject(nil)
+			if resp, _ := send(t, addr, "GET", "http://sho.rt/abc"); resp.StatusCode != 302 {
+				t.Errorf("the next request for the link: %d", resp.StatusCode)
+			}
+		})
+		t.Run("robots.txt allows only the front page", func(t *testing.T) {
+			if _, body := send(t, addr, "GET", "http://sho.rt/robots.txt"); body != "User-agent: *\nAllow: /$\nDisallow: /\n" {
+				t.Errorf("robots.txt:\n%s", body)
+			}
+		})
 	})
 }
 
 func TestPublicHealth(t *testing.T) {
-	e := newEdge(t, func(e *edge) { e.cfg.PublicHealth = true })
-	addr := e.serve(t)
-	if resp, body := send(t, addr, "GET", "http://sho.rt/healthz"); resp.StatusCode != 200 || body != "ok\n" {
-		t.Errorf("/healthz: %d %q", resp.StatusCode, body)
-	}
-	for _, path := range []string{"/readyz", "/metrics"} {
-		if resp, _ := send(t, addr, "GET", "http://sho.rt"+path); resp.StatusCode != 404 {
-			t.Errorf("%s: %d", path, resp.StatusCode)
+	eachWay(t, func(t *testing.T, loops int) {
+		e := newEdge(t, func(e *edge) { e.cfg.PublicHealth = true })
+		addr := e.serve(t, loops)
+		if resp, body := send(t, addr, "GET", "http://sho.rt/healthz"); resp.StatusCode != 200 || body != "ok\n" {
+			t.Errorf("/healthz: %d %q", resp.StatusCode, body)
 		}
-	}
+		for _, path := range []string{"/readyz", "/metrics"} {
+			if resp, _ := send(t, addr, "GET", "http://sho.rt"+path); resp.StatusCode != 404 {
+				t.Errorf("%s: %d", path, resp.StatusCode)
+			}
+		}
+	})
 }
 
 // timed returns the number of requests whose times are in the histogram.
@@ -183,50 +189,54 @@ func (e *edge) timed(t *testing.T) (n int) {
 }
 
 func TestAnswerTimes(t *testing.T) {
-	const requests = 64 * 50
-	e := newEdge(t, nil)
-	e.link(t, 0, "abc", "https://example.com/")
-	conn, err := net.Dial("tcp", e.serve(t))
-	testkit.Must(t, err)
-	defer conn.Close()
-	answers := bufio.NewReader(conn)
-	for range requests {
-		_, err := io.WriteString(conn, "GET /abc HTTP/1.1\r\nHost: sho.rt\r\n\r\n")
+	eachWay(t, func(t *testing.T, loops int) {
+		const requests = 64 * 50
+		e := newEdge(t, nil)
+		e.link(t, 0, "abc", "https://example.com/")
+		conn, err := net.Dial("tcp", e.serve(t, loops))
 		testkit.Must(t, err)
-		resp, err := http.ReadResponse(answers, nil)
-		testkit.Must(t, err)
-		resp.Body.Close()
-	}
-	// About 50: the deviation is 7.
-	if got := e.timed(t); got < 15 || got > 150 {
-		t.Errorf("%d of %d requests are timed, want about one in 64", got, requests)
-	}
+		defer conn.Close()
+		answers := bufio.NewReader(conn)
+		for range requests {
+			_, err := io.WriteString(conn, "GET /abc HTTP/1.1\r\nHost: sho.rt\r\n\r\n")
+			testkit.Must(t, err)
+			resp, err := http.ReadResponse(answers, nil)
+			testkit.Must(t, err)
+			resp.Body.Close()
+		}
+		// About 50: the deviation is 7.
+		if got := e.timed(t); got < 15 || got > 150 {
+			t.Errorf("%d of %d requests are timed, want about one in 64", got, requests)
+		}
+	})
 }
 
 func TestAnswerMetrics(t *testing.T) {
-	e := newEdge(t, nil)
-	e.link(t, 0, "abc", "https://example.com/")
-	addr := e.serve(t)
-	for range 3 {
-		send(t, addr, "GET", "http://sho.rt/abc")
-	}
-	send(t, addr, "HEAD", "http://sho.rt/abc")
-	send(t, addr, "GET", "http://sho.rt/abc", "Purpose", "prefetch")
-	send(t, addr, "GET", "http://sho.rt/other")
-	var page strings.Builder
-	e.metrics.WritePrometheus(&page)
-	text := page.String()
-	for _, line := range []string{
-		`linkstream_edge_answers_total{status="302"} 5`,
-		`linkstream_edge_answers_total{status="404"} 1`,
-		`linkstream_edge_uncounted_total{reason="head"} 1`,
-		`linkstream_edge_uncounted_total{reason="prefetch"} 1`,
-		`linkstream_edge_cache_hits_total{cache="links"} 4`,
-		`linkstream_edge_cache_misses_total{cache="links"} 2`,
-		`linkstream_edge_lookup_seconds_count 2`,
-	} {
-		if !strings.Contains(text, line+"\n") {
-			t.Errorf("no line %q in\n%s", line, text)
+	eachWay(t, func(t *testing.T, loops int) {
+		e := newEdge(t, nil)
+		e.link(t, 0, "abc", "https://example.com/")
+		addr := e.serve(t, loops)
+		for range 3 {
+			send(t, addr, "GET", "http://sho.rt/abc")
 		}
-	}
+		send(t, addr, "HEAD", "http://sho.rt/abc")
+		send(t, addr, "GET", "http://sho.rt/abc", "Purpose", "prefetch")
+		send(t, addr, "GET", "http://sho.rt/other")
+		var page strings.Builder
+		e.metrics.WritePrometheus(&page)
+		text := page.String()
+		for _, line := range []string{
+			`linkstream_edge_answers_total{status="302"} 5`,
+			`linkstream_edge_answers_total{status="404"} 1`,
+			`linkstream_edge_uncounted_total{reason="head"} 1`,
+			`linkstream_edge_uncounted_total{reason="prefetch"} 1`,
+			`linkstream_edge_cache_hits_total{cache="links"} 4`,
+			`linkstream_edge_cache_misses_total{cache="links"} 2`,
+			`linkstream_edge_lookup_seconds_count 2`,
+		} {
+			if !strings.Contains(text, line+"\n") {
+				t.Errorf("no line %q in\n%s", line, text)
+			}
+		}
+	})
 }

@@ -8,6 +8,8 @@ import (
 	"net"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"linkstream/schema/testkit"
 )
 
@@ -48,4 +50,30 @@ func TestServeAllocatesNothing(t *testing.T) {
 	if n := len(e.clicks(t)); n != 4*1001 { // AllocsPerRun calls its function once more before it measures
 		t.Errorf("%d clicks in the spool", n)
 	}
+}
+
+func TestRedirectOnLoopAllocatesNothing(t *testing.T) {
+	e := newEdge(t, nil)
+	e.link(t, 0, "abcdefg", "https://example.com/some/page?with=query")
+	addr, err := net.ResolveTCPAddr("tcp4", e.serve(t, 1))
+	testkit.Must(t, err)
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0) // package net's connections may allocate
+	testkit.Must(t, err)
+	defer unix.Close(fd)
+	testkit.Must(t, unix.Connect(fd, &unix.SockaddrInet4{Port: addr.Port, Addr: [4]byte(addr.IP.To4())}))
+	request, answer := []byte("GET /abcdefg HTTP/1.1\r\nHost: sho.rt\r\nReferer: https://from.example/\r\n\r\n"), make([]byte, 1000)
+	exchange := func() {
+		n, err := unix.Write(fd, request)
+		if err == nil {
+			n, err = unix.Read(fd, answer)
+		}
+		if err != nil || string(answer[:min(n, 12)]) != "HTTP/1.1 302" {
+			t.Fatalf("answered %q, error %v", answer[:max(n, 0)], err)
+		}
+	}
+	exchange() // from the store
+	if allocs := testing.AllocsPerRun(5000, exchange); allocs != 0 {
+		t.Errorf("%v allocations per redirect", allocs)
+	}
+	testkit.Equal(t, "clicks", len(e.clicks(t)), 5002)
 }

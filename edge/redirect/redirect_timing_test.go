@@ -3,7 +3,6 @@ package redirect_test
 import (
 	"bytes"
 	"io"
-	"log/slog"
 	"net"
 	"testing"
 	"time"
@@ -11,7 +10,6 @@ import (
 	"github.com/valyala/fasthttp"
 	"golang.org/x/sys/unix"
 
-	"linkstream/edge/redirect"
 	"linkstream/schema/testkit"
 )
 
@@ -37,10 +35,8 @@ const benchTarget = "https://example.com/some/page?with=query"
 func BenchmarkRedirect(b *testing.B) {
 	e := newEdge(b, func(e *edge) { e.spoolCfg.MaxBytes, e.spoolCfg.SegmentBytes = 16<<30, 16<<20 })
 	e.link(b, 0, "abcdefg", benchTarget)
-	log := slog.New(slog.DiscardHandler)
-	server := redirect.NewServer(e.cfg, e.handler, log)
-	bareServer := redirect.NewServer(e.cfg, e.handler, log)
-	bareServer.Handler = bare
+	server := &fasthttp.Server{Handler: e.handler.Serve, NoDefaultServerHeader: true, NoDefaultContentType: true}
+	bareServer := &fasthttp.Server{Handler: bare, NoDefaultServerHeader: true, NoDefaultContentType: true}
 
 	b.Run("handler/redirect", func(b *testing.B) { benchHandler(b, e.handler.Serve) })
 	b.Run("handler/bare", func(b *testing.B) { benchHandler(b, bare) })

@@ -42,46 +42,48 @@ func exchange(t *testing.T, addr string, write func(net.Conn)) (*http.Response, 
 }
 
 func TestServerLimits(t *testing.T) {
-	e := newEdge(t, func(e *edge) {
-		e.cfg.ReadTimeout, e.cfg.IdleTimeout, e.cfg.MaxHeaderBytes = 200*time.Millisecond, 200*time.Millisecond, 2<<10
-	})
-	addr := e.serve(t)
-	for _, c := range []struct {
-		name   string
-		write  func(net.Conn)
-		status int
-	}{
-		{"a header that arrives byte by byte", func(conn net.Conn) {
-			tick := time.NewTicker(10 * time.Millisecond)
-			defer tick.Stop()
-			for _, b := range []byte("GET /abc HTTP/1.1\r\nHost: sho.rt\r\nX: " + strings.Repeat("y", 2000)) {
-				if _, err := conn.Write([]byte{b}); err != nil {
-					return
-				}
-				<-tick.C
-			}
-		}, 408},
-		{"no request", func(net.Conn) {}, 408},
-		{"an incomplete header", raw("GET /abc HTTP/1.1\r\nHost: sho"), 408},
-		{"an incomplete body", raw("GET /abc HTTP/1.1\r\nHost: sho.rt\r\nContent-Length: 5\r\n\r\nab"), 408},
-		{"a header too large", raw("GET /abc HTTP/1.1\r\nHost: sho.rt\r\nX: " + strings.Repeat("y", 3<<10) + "\r\n\r\n"), 431},
-		{"a path too long", raw("GET /" + strings.Repeat("a", 3<<10) + " HTTP/1.1\r\nHost: sho.rt\r\n\r\n"), 431},
-		{"a body too large", raw("POST /abc HTTP/1.1\r\nHost: sho.rt\r\nContent-Length: 2000\r\n\r\n"), 413},
-		{"not HTTP", raw("hello\r\n\r\n"), 400},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			resp, body := exchange(t, addr, c.write)
-			if resp.StatusCode != c.status || !resp.Close {
-				t.Errorf("answered %d, closing: %t; want %d", resp.StatusCode, resp.Close, c.status)
-			}
-			checkPage(t, "GET", resp, body)
+	eachWay(t, func(t *testing.T, loops int) {
+		e := newEdge(t, func(e *edge) {
+			e.conns.ReadTimeout, e.conns.IdleTimeout, e.conns.MaxHeaderBytes = 200*time.Millisecond, 200*time.Millisecond, 2<<10
 		})
-	}
-	t.Run("an idle connection is closed", func(t *testing.T) {
-		resp, _ := exchange(t, addr, raw("GET / HTTP/1.1\r\nHost: sho.rt\r\n\r\n"))
-		if resp.StatusCode != 200 {
-			t.Errorf("answered %d", resp.StatusCode)
+		addr := e.serve(t, loops)
+		for _, c := range []struct {
+			name   string
+			write  func(net.Conn)
+			status int
+		}{
+			{"a header that arrives byte by byte", func(conn net.Conn) {
+				tick := time.NewTicker(10 * time.Millisecond)
+				defer tick.Stop()
+				for _, b := range []byte("GET /abc HTTP/1.1\r\nHost: sho.rt\r\nX: " + strings.Repeat("y", 2000)) {
+					if _, err := conn.Write([]byte{b}); err != nil {
+						return
+					}
+					<-tick.C
+				}
+			}, 408},
+			{"no request", func(net.Conn) {}, 408},
+			{"an incomplete header", raw("GET /abc HTTP/1.1\r\nHost: sho"), 408},
+			{"an incomplete body", raw("GET /abc HTTP/1.1\r\nHost: sho.rt\r\nContent-Length: 5\r\n\r\nab"), 408},
+			{"a header too large", raw("GET /abc HTTP/1.1\r\nHost: sho.rt\r\nX: " + strings.Repeat("y", 3<<10) + "\r\n\r\n"), 431},
+			{"a path too long", raw("GET /" + strings.Repeat("a", 3<<10) + " HTTP/1.1\r\nHost: sho.rt\r\n\r\n"), 431},
+			{"a body too large", raw("POST /abc HTTP/1.1\r\nHost: sho.rt\r\nContent-Length: 2000\r\n\r\n"), 413},
+			{"not HTTP", raw("hello\r\n\r\n"), 400},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				resp, body := exchange(t, addr, c.write)
+				if resp.StatusCode != c.status || !resp.Close {
+					t.Errorf("answered %d, closing: %t; want %d", resp.StatusCode, resp.Close, c.status)
+				}
+				checkPage(t, "GET", resp, body)
+			})
 		}
+		t.Run("an idle connection is closed", func(t *testing.T) {
+			resp, _ := exchange(t, addr, raw("GET / HTTP/1.1\r\nHost: sho.rt\r\n\r\n"))
+			if resp.StatusCode != 200 {
+				t.Errorf("answered %d", resp.StatusCode)
+			}
+		})
 	})
 }
 

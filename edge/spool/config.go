@@ -4,8 +4,9 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"runtime"
 	"time"
+
+	"linkstream/schema/service"
 )
 
 const (
@@ -60,5 +61,5 @@ func (c *Config) laneCount() int {
 	if c.Lanes > 0 {
 		return c.Lanes
 	}
-	return min(runtime.GOMAXPROCS(0), maxDefaultLanes)
+	return min(service.CPUs(), maxDefaultLanes)
 }

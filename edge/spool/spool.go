@@ -105,12 +105,18 @@ func (s *Spool) Append(hint uint64, c *schema.Click) bool {
 	return false
 }
 
-// TryAppend is Append for callers that must not wait. It returns false, without a trace, if every lane is in use by others or
-// needs a segment that has yet to be created: then Append may have room.
-func (s *Spool) TryAppend(hint uint64, c *schema.Click) bool {
-	n := uint64(len(s.lanes))
-	for i := range n {
-		if s.lanes[(hint+i)%n].tryAppend(c) {
+// Instant returns the part of the spool that does not wait.
+func (s *Spool) Instant() Instant { return Instant{s.lanes} }
+
+// Instant records clicks at once or not at all.
+type Instant struct{ lanes []*Lane }
+
+// Append is Spool.Append for callers that must not wait. It returns false, without a trace, if every lane is in use by others
+// or needs a segment that has yet to be created: then Spool.Append may have room.
+func (i Instant) Append(hint uint64, c *schema.Click) bool {
+	n := uint64(len(i.lanes))
+	for k := range n {
+		if i.lanes[(hint+k)%n].tryAppend(c) {
 			return true
 		}
 	}

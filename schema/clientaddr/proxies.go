@@ -59,7 +59,8 @@ func parsePrefix(s string) (netip.Prefix, error) {
 	return prefix.Masked(), nil
 }
 
-func (p Proxies) contain(addr netip.Addr) bool {
+// Contain reports whether addr, which is not IPv4 in IPv6, is that of a proxy.
+func (p Proxies) Contain(addr netip.Addr) bool {
 	for _, prefix := range p {
 		if prefix.Contains(addr) {
 			return true
@@ -76,7 +77,7 @@ func (p Proxies) contain(addr netip.Addr) bool {
 // Client does not allocate, and does not retain header.
 func (p Proxies) Client(peer netip.Addr, header *fasthttp.RequestHeader) netip.Addr {
 	client := peer.Unmap()
-	if !p.contain(client) {
+	if !p.Contain(client) {
 		return client
 	}
 	lines := header.PeekAll(fasthttp.HeaderXForwardedFor)
@@ -84,7 +85,7 @@ func (p Proxies) Client(peer netip.Addr, header *fasthttp.RequestHeader) netip.A
 		for line := lines[i]; len(line) > 0; {
 			comma := bytes.LastIndexByte(line, ',')
 			client = parseForwarded(line[comma+1:])
-			if !p.contain(client) {
+			if !p.Contain(client) {
 				return client
 			}
 			line = line[:max(comma, 0)]

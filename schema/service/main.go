@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -49,6 +50,12 @@ func ParseArgs(name, usage string, args []string, stderr io.Writer, sections ...
 	}
 	return Parse(fs, args, sections...)
 }
+
+// cpus is read before anything may change GOMAXPROCS.
+var cpus = runtime.GOMAXPROCS(0)
+
+// CPUs returns the number of CPUs that the process may use: GOMAXPROCS when it started, whatever it is now.
+func CPUs() int { return cpus }
 
 const (
 	attemptTimeout = 90 * time.Second // long enough for migrations

@@ -1,0 +1,177 @@
+package redirect
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"runtime/debug"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+	"github.com/valyala/fasthttp"
+
+	"linkstream/edge/eventloop"
+	"linkstream/edge/resolve"
+	"linkstream/edge/spool"
+	"linkstream/schema"
+	"linkstream/schema/clientaddr"
+	"linkstream/schema/service"
+)
+
+// instant is the part of a Handler that answers from memory. It may run on event loops, for it has no way to what a request
+// might have to wait for: to the link store, and to a spool that creates a segment.
+type instant struct {
+	cached  *resolve.Cached
+	clicks  spool.Instant
+	proxies clientaddr.Proxies
+	health  bool // whether /healthz is answered
+	pages   *pages
+	log     *slog.Logger
+
+	redirected, notFound, gone, failed, unavailable *metrics.Counter
+	heads, prefetches                               *metrics.Counter
+	seconds                                         *service.Histogram
+}
+
+// TryServe answers a request from memory, or returns false: see eventloop.Handler.
+func (i *instant) TryServe(r *eventloop.Request) bool {
+	if !i.answer(r) {
+		return false
+	}
+	i.time(r.Now)
+	return true
+}
+
+// unsampled are the bits of a request's time that are zero in the requests that are timed, one in 64. The lowest bits of
+// a clock in nanoseconds are as good as random. So most requests do without a second reading of the clock and without a
+// counter that all processors share.
+const unsampled = 1<<6 - 1
+
+// time records how long an answer took, of one request in 64.
+func (i *instant) time(began time.Time) {
+	if began.Nanosecond()&unsampled == 0 && !began.IsZero() {
+		i.seconds.Observe(time.Since(began))
+	}
+}
+
+func (i *instant) answer(r *eventloop.Request) (answered bool) {
+	defer i.recover(r.RequestCtx, &answered)
+	if i.fixed(r.RequestCtx) {
+		return true
+	}
+	target, err := i.cached.Resolve(r.Host(), r.Path()[1:], r.Now)
+	switch {
+	case err == resolve.ErrNotCached:
+		return false
+	case err != nil: // there is no such link
+		i.notFound.Inc()
+		i.pages.notFound.answer(r.RequestCtx)
+		return true
+	case len(target.Location) == 0:
+		i.gone.Inc()
+		i.pages.gone.answer(r.RequestCtx)
+		return true
+	default:
+		return i.redirect(r, target)
+	}
+}
+
+// The header lines of a redirect, the location between them.
+var (
+	beforeLocation = []byte("Location: ")
+	afterLocation  = []byte("\r\nCache-Control: private, no-store\r\n")
+)
+
+// redirect records the click, if it is one, and answers with the link's location.
+func (i *instant) redirect(r *eventloop.Request, target resolve.Target) bool {
+	uncounted := i.uncounted(&r.Request.Header)
+	if uncounted == nil {
+		var network [schema.MaxNetworkLen]byte
+		click := i.click(network[:0], r.RequestCtx, target, r.Now)
+		if !i.clicks.Append(uint64(r.Loop), &click) { // each loop fills a lane of its own
+			return false
+		}
+	} else {
+		uncounted.Inc()
+	}
+	i.redirected.Inc()
+	r.SendHeader(fasthttp.StatusFound, beforeLocation, target.Location, afterLocation)
+	return true
+}
+
+// fixed answers a request for a path that is the same on every host, and reports whether it is one.
+func (i *instant) fixed(ctx *fasthttp.RequestCtx) bool {
+	switch string(ctx.Path()) {
+	case "/":
+		i.pages.front.answer(ctx)
+	case "/robots.txt":
+		ctx.SetContentType("text/plain; charset=utf-8")
+		ctx.SetBodyString("User-agent: *\nAllow: /$\nDisallow: /\n")
+	case "/favicon.ico":
+		ctx.Response.Header.Set("Cache-Control", "public, max-age=86400")
+		ctx.SetStatusCode(fasthttp.StatusNoContent)
+	case "/healthz":
+		return i.health && service.AnswerHealth(ctx)
+	default:
+		return false
+	}
+	return true
+}
+
+// recover answers a request whose handler panicked, so that a panic does not end the process.
+func (i *instant) recover(ctx *fasthttp.RequestCtx, answered *bool) {
+	if cause := recover(); cause != nil {
+		i.failed.Inc()
+		i.log.Error("request failed", "error", fmt.Sprintf("panic: %v\n%s", cause, debug.Stack()))
+		ctx.Response.Reset()
+		i.pages.failed.answer(ctx)
+		*answered = true
+	}
+}
+
+var (
+	purposeHeaders  = [][]byte{[]byte("Sec-Purpose"), []byte("Purpose"), []byte("X-Purpose"), []byte("X-Moz")}
+	purposePrefetch = []byte("prefetch")
+)
+
+// uncounted returns nil if a request is a click, and otherwise the counter of its kind.
+func (i *instant) uncounted(header *fasthttp.RequestHeader) *metrics.Counter {
+	if header.IsHead() {
+		return i.heads
+	}
+	for _, name := range purposeHeaders { // browsers load pages in advance
+		if bytes.Contains(header.PeekCanonical(name), purposePrefetch) {
+			return i.prefetches
+		}
+	}
+	return nil
+}
+
+// click returns the click of a request. It borrows the bytes of the request and of network, an empty buffer.
+func (i *instant) click(network []byte, ctx *fasthttp.RequestCtx, target resolve.Target, now time.Time) schema.Click {
+	peer, _ := netip.AddrFromSlice(ctx.RemoteIP())
+	return schema.Click{
+		LinkID:    target.LinkID,
+		AccountID: target.AccountID,
+		ClickedAt: now,
+		UserAgent: ctx.UserAgent(),
+		Referrer:  ctx.Referer(),
+		Network:   appendNetwork(network, i.proxies.Client(peer, &ctx.Request.Header)),
+	}
+}
+
+// appendNetwork appends the network of a client's address, which is all that a click keeps of it: the /24 of an IPv4
+// address, the /48 of an IPv6 address, nothing if the address is unknown.
+func appendNetwork(dst []byte, client netip.Addr) []byte {
+	switch {
+	case !client.IsValid() || client.IsUnspecified():
+		return dst
+	case client.Is4():
+		a := client.As4()
+		return append(dst, a[:3]...)
+	default:
+		a := client.As16()
+		return append(dst, a[:6]...)
+	}
+}

@@ -1,2 +1,0 @@
-// Package socket makes TCP connections cheaper that carry many small requests, one after another.
-package socket
