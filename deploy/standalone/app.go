@@ -7,13 +7,13 @@ import (
 	"io"
 	"log/slog"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"golang.org/x/sync/errgroup"
 
 	"linkstream/api/apiservice"
+	"linkstream/api/dashboard"
 	"linkstream/api/invalidation"
 	"linkstream/edge/edgeservice"
 	"linkstream/ingest/ingestservice"
@@ -23,50 +23,53 @@ import (
 	"linkstream/schema/stream"
 )
 
-// startTimeout bounds how long the embedded broker may take to create its topics.
-const startTimeout = time.Minute
+const (
+	startTimeout = time.Minute // for the embedded broker to create its topics
+	readyPoll    = 50 * time.Millisecond
+	waitingEvery = time.Minute // between two logs of what is not ready
+)
 
-// App is the whole service: engines and nodes. What is opened is closed in the opposite order.
+// App is the embedded engines and the three services in one process.
 type App struct {
 	cfg       Config
 	out       io.Writer
-	ops       *service.Ops
 	log       *slog.Logger
+	ops       *service.Ops
 	broker    *kfake.Cluster
 	client    *stream.Client
 	publisher *stream.InvalidationPublisher
 	edge      *edgeservice.Service
 	api       *apiservice.Service
 	ingest    *ingestservice.Service
-	close     []func() error
+	engines   []func() error // close the engines, in the order in which they were opened
 }
 
-// Start opens the engines and prepares the nodes, on the first start with an account.
+// Start opens the engines, creates the services, which listen from then on, and on the first start creates an account,
+// whose secrets it prints to out. The caller must call Run.
 func Start(ctx context.Context, cfg Config, out io.Writer, log *slog.Logger) (*App, error) {
 	app := &App{cfg: cfg, out: out, log: log}
 	if err := app.start(ctx, log); err != nil {
-		return nil, errors.Join(err, app.Close())
+		return nil, errors.Join(err, app.abort(ctx))
 	}
 	return app, nil
 }
 
 func (a *App) start(ctx context.Context, log *slog.Logger) error {
-	cfg := a.cfg
-	if err := a.lock(cfg.Data); err != nil {
+	lock, err := filelock.TryAcquire(filepath.Join(a.cfg.Data, "lock"))
+	if err != nil {
+		return fmt.Errorf("lock data directory: %w", err)
+	}
+	a.onClose(lock.Release)
+	if a.ops, err = service.ListenOps(a.cfg.Ops, log); err != nil {
 		return err
 	}
-	var err error
-	if a.ops, err = service.ListenOps(cfg.Ops, log); err != nil {
-		return err
-	}
-	a.onClose(func() error { a.ops.Close(); return nil })
-	service.AllowConnections(cfg.Edge.Connections.MaxConnections+apiservice.MaxConnections, log)
-	links, err := sqlite.Open(ctx, cfg.linksPath())
+	service.AllowConnections(a.cfg.Edge.Connections.MaxConnections+apiservice.MaxConnections, log)
+	links, err := sqlite.Open(ctx, a.cfg.linksPath())
 	if err != nil {
 		return err
 	}
 	a.onClose(links.Close)
-	clicks, err := sqlite.OpenClickStore(ctx, cfg.clicksPath())
+	clicks, err := sqlite.OpenClickStore(ctx, a.cfg.clicksPath())
 	if err != nil {
 		return err
 	}
@@ -74,33 +77,27 @@ func (a *App) start(ctx context.Context, log *slog.Logger) error {
 	if err := a.openTopics(ctx, log); err != nil {
 		return err
 	}
-	client := a.client
-	a.publisher = stream.NewInvalidationPublisher(client, log)
-	if a.ingest, err = ingestservice.New(cfg.Ingest, clicks, client, log.With("service", "ingest")); err != nil {
+	return a.createServices(ctx, links, clicks, log)
+}
+
+func (a *App) createServices(ctx context.Context, links *sqlite.Store, clicks *sqlite.ClickStore, log *slog.Logger) (err error) {
+	a.publisher = stream.NewInvalidationPublisher(a.client, log)
+	if a.ingest, err = ingestservice.New(a.cfg.Ingest, clicks, a.client, log.With("service", "ingest")); err != nil {
 		return err
 	}
-	if a.api, err = apiservice.New(cfg.API, invalidation.Wrap(links, a.publisher), clicks, client, log.With("service", "api")); err != nil {
+	if a.api, err = apiservice.New(a.cfg.API, invalidation.Wrap(links, a.publisher), clicks, a.client, log.With("service", "api")); err != nil {
 		return err
 	}
-	if a.edge, err = edgeservice.New(cfg.Edge, links, client, log.With("service", "edge")); err != nil {
+	if a.edge, err = edgeservice.New(a.cfg.Edge, links, a.client, log.With("service", "edge")); err != nil {
 		return err
 	}
 	a.ops.Add(a.ingest.Ready, a.ingest.Metrics())
 	a.ops.Add(a.api.Ready, a.api.Metrics())
 	a.ops.Add(a.edge.Ready, a.edge.Metrics())
-	return cfg.FirstAccount.CreateAndPrint(ctx, links, a.api.URL(), a.out)
+	return a.cfg.FirstAccount.CreateAndPrint(ctx, links, a.api.URL(), a.out)
 }
 
-// lock makes sure that one process at a time has the data.
-func (a *App) lock(dir string) error {
-	lock, err := filelock.TryAcquire(filepath.Join(dir, "lock"))
-	if err != nil {
-		return fmt.Errorf("lock data directory: %w", err)
-	}
-	a.onClose(lock.Release)
-	return nil
-}
-
+// openTopics starts the broker and opens a client of it.
 func (a *App) openTopics(ctx context.Context, log *slog.Logger) error {
 	secret, err := brokerSecret(a.cfg.brokerSecretPath())
 	if err != nil {
@@ -124,32 +121,106 @@ func (a *App) openTopics(ctx context.Context, log *slog.Logger) error {
 	return a.client.KeepClicks(ctx)
 }
 
-func (a *App) onClose(f func() error) { a.close = append(a.close, f) }
+func (a *App) onClose(f func() error) { a.engines = append(a.engines, f) }
 
-// Close closes the engines. Run does it; it is for an App that never ran.
-func (a *App) Close() error {
+// closeEngines closes the engines, the last opened first.
+func (a *App) closeEngines() error {
 	var errs []error
-	for len(a.close) > 0 {
-		last := len(a.close) - 1
-		errs = append(errs, a.close[last]())
-		a.close = a.close[:last]
+	for len(a.engines) > 0 {
+		last := len(a.engines) - 1
+		errs = append(errs, a.engines[last]())
+		a.engines = a.engines[:last]
 	}
 	return errors.Join(errs...)
 }
 
-// Run runs the nodes until ctx is done or one of them fails. Counting stops last, when no click comes any more.
-func (a *App) Run(ctx context.Context) error {
-	nodes, serving := errgroup.WithContext(ctx)
-	counting, stopCounting := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopCounting()
-	var takers sync.WaitGroup
-	takers.Add(2)
-	nodes.Go(func() error { defer takers.Done(); return a.edge.Run(serving) })
-	nodes.Go(func() error { defer takers.Done(); return a.api.Run(serving) })
-	nodes.Go(func() error { takers.Wait(); stopCounting(); return nil })
-	nodes.Go(func() error { return a.ingest.Run(counting) })
-	nodes.Go(func() error { a.publisher.Run(counting); return nil })
-	nodes.Go(func() error { a.trimLog(counting); return nil })
-	nodes.Go(func() error { a.announce(serving); return nil })
-	return errors.Join(nodes.Wait(), a.Close())
+// abort releases what a failed start has opened. A service releases its own when its Run ends.
+func (a *App) abort(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	cancel()
+	var services errgroup.Group
+	if a.ingest != nil {
+		services.Go(func() error { return a.ingest.Run(ctx) })
+	}
+	if a.api != nil {
+		services.Go(func() error { return a.api.Run(ctx) })
+	}
+	if a.edge != nil {
+		services.Go(func() error { return a.edge.Run(ctx) })
+	}
+	err := services.Wait()
+	if a.ops != nil {
+		a.ops.Close()
+	}
+	return errors.Join(err, a.closeEngines())
 }
+
+// Run serves until ctx is done or a service fails. Then it stops in the order that loses nothing:
+//
+//  1. The edge and the API answer the requests under way, and the edge ships its pending clicks to the broker.
+//  2. Ingest completes the batches under way. Clicks that it has not fetched yet wait in the broker's log.
+//  3. The changes of links that are still queued are published.
+//  4. The operators' endpoints stop. Until now they have shown a slow shutdown.
+//  5. The engines are closed: client, broker, click store, link store, and at last the lock on the data.
+func (a *App) Run(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	background := context.WithoutCancel(ctx)
+	stopPublishing := service.RunInBackground(background, a.publisher.Run)
+	stopTrimming := service.RunInBackground(background, a.trimLog)
+	counting, stopCounting := context.WithCancel(background)
+	defer stopCounting()
+	counted := make(chan error, 1)
+	go func() {
+		defer stop() // if ingest fails, everything stops
+		counted <- a.ingest.Run(counting)
+	}()
+	serving, ctx := errgroup.WithContext(ctx)
+	serving.Go(func() error { return a.edge.Run(ctx) })
+	serving.Go(func() error { return a.api.Run(ctx) })
+	serving.Go(func() error { a.printWhenReady(ctx); return nil })
+	// 1.
+	err := serving.Wait()
+	// 2.
+	stopCounting()
+	err = errors.Join(err, <-counted)
+	stopTrimming()
+	// 3.
+	stopPublishing()
+	// 4.
+	a.ops.Close()
+	// 5.
+	return errors.Join(err, a.closeEngines())
+}
+
+// printWhenReady waits until all services are ready and prints their addresses. It waits as long as ctx allows and logs what
+// is missing, because a service that is not ready still does what it can: links are redirected, for example, while a
+// partition cannot be counted.
+func (a *App) printWhenReady(ctx context.Context) {
+	logAt := time.Now().Add(waitingEvery)
+	for {
+		err := errors.Join(a.edge.Ready(ctx), a.api.Ready(ctx), a.ingest.Ready(ctx))
+		if err == nil {
+			break
+		}
+		if now := time.Now(); now.After(logAt) {
+			a.log.Warn("waiting until the service is ready", "error", err)
+			logAt = now.Add(waitingEvery)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(readyPoll):
+		}
+	}
+	fmt.Fprintf(a.out, addresses, a.cfg.EdgeURL, a.api.URL().String()+dashboard.Root, a.api.URL(), a.ops.Addr(), a.cfg.Data)
+}
+
+const addresses = `linkstream is ready
+
+  short links  %s
+  dashboard    %s
+  API          %s
+  operators    http://%s/readyz
+  data         %s
+`

@@ -37,18 +37,18 @@ func brokerSecret(path string) (string, error) {
 	return secret, nil
 }
 
-// startBroker starts the embedded broker: Kafka's protocol on a port of the loopback interface, its log
-// in dir.
+// startBroker starts the embedded broker, which speaks Kafka's protocol on a port of the loopback interface. Its log is in
+// dir.
 func startBroker(dir, secret string, log *slog.Logger) (*kfake.Cluster, error) {
 	for _, stale := range []string{
-		"seq_windows.json", // after a kill it is older than the log, and producers that number their batches would be refused
-		"sasl.json",        // the users of the last start, which would take the place of those given here
+		"seq_windows.json", // after a kill it is older than the log, and the broker would reject idempotent producers
+		"sasl.json",        // the users of the last start, which would replace the one given here
 	} {
 		if err := os.Remove(filepath.Join(dir, stale)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("start broker: %w", err)
 		}
 	}
-	// SyncWrites: clicks leave the spool when the broker has acknowledged them, so that must be as durable as the spool.
+	// SyncWrites: an acknowledged click leaves the spool, so the log must be as durable as the spool.
 	broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.DataDir(dir), kfake.SyncWrites(),
 		kfake.EnableSASL(), kfake.Superuser("SCRAM-SHA-256", brokerUser, secret), kfake.WithLogger(brokerLog{log}))
 	if err != nil {
@@ -57,7 +57,7 @@ func startBroker(dir, secret string, log *slog.Logger) (*kfake.Cluster, error) {
 	return broker, nil
 }
 
-// streamConfig is the embedded broker as the services see it.
+// streamConfig returns the configuration of clients of the embedded broker.
 func streamConfig(addrs []string, secret string) stream.Config {
 	cfg := stream.DefaultConfig()
 	cfg.Brokers, cfg.Retention = strings.Join(addrs, ","), 0
@@ -65,7 +65,7 @@ func streamConfig(addrs []string, secret string) stream.Config {
 	return cfg
 }
 
-// brokerLog passes on what the broker says about trouble.
+// brokerLog logs the broker's warnings and errors.
 type brokerLog struct{ log *slog.Logger }
 
 func (l brokerLog) Logf(level kfake.LogLevel, format string, args ...any) {

@@ -16,7 +16,7 @@ import (
 
 // Config is the configuration of the whole service in one process.
 type Config struct {
-	Data    string         // directory of everything that is kept
+	Data    string         // directory of all data
 	EdgeURL schema.BaseURL // of short links; zero: the address that the edge listens on
 
 	FirstAccount admin.FirstAccount
@@ -35,7 +35,7 @@ func DefaultConfig() Config {
 
 // RegisterFlags binds the configuration to flags.
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
-	fs.StringVar(&c.Data, "data", c.Data, "`directory` of everything that is kept")
+	fs.StringVar(&c.Data, "data", c.Data, "`directory` of all data")
 	service.EdgeURLVar(fs, &c.EdgeURL)
 	c.FirstAccount.RegisterFlags(fs)
 	c.Ops.RegisterFlags(fs)
@@ -68,5 +68,5 @@ func (c *Config) linksPath() string  { return filepath.Join(c.Data, "links.db") 
 func (c *Config) clicksPath() string { return filepath.Join(c.Data, "clicks.db") }
 func (c *Config) brokerDir() string  { return filepath.Join(c.Data, "broker") }
 
-// brokerSecretPath is outside of brokerDir, so that the click log can be deleted without it.
+// brokerSecretPath is outside brokerDir, so that the click log can be deleted without it.
 func (c *Config) brokerSecretPath() string { return filepath.Join(c.Data, "broker.secret") }

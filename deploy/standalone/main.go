@@ -1,5 +1,5 @@
-// Standalone is linkstream in one process, with everything it needs inside: SQLite for links and counts, and a broker
-// that speaks Kafka's protocol. The services are those of a cluster; only the addresses are others.
+// Standalone is linkstream in one process on embedded engines: SQLite for links and clicks, and a broker that speaks
+// Kafka's protocol. The services are the same as on several machines, only the addresses differ.
 package main
 
 import (
@@ -20,7 +20,7 @@ Without a command it runs the service.
 
 func main() { service.Main("standalone", run) }
 
-// run is the program: the services until ctx is done or, with arguments, one admin command.
+// run runs the services until ctx is done or, with arguments, one admin command.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	cfg, logs, options := DefaultConfig(), service.LogConfig{}, admin.Config{}
 	command, err := service.ParseArgs("standalone", usage+admin.Usage, args, stderr, &cfg, &logs, &options)
@@ -43,13 +43,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return app.Run(ctx)
 }
 
-// runCommand runs an admin command on the stores alone, so it works beside a running service.
+// runCommand runs an admin command. It uses the stores only, so it works while the service runs.
 func runCommand(ctx context.Context, cfg Config, options admin.Config, command []string, stdout io.Writer) error {
 	links, err := sqlite.Open(ctx, cfg.linksPath())
 	if err != nil {
 		return err
 	}
-	clicks, err := sqlite.OpenClickStore(ctx, cfg.clicksPath()) // no command needs it, but migrate is for both files
+	clicks, err := sqlite.OpenClickStore(ctx, cfg.clicksPath()) // only for migrate, which creates both files
 	if err != nil {
 		return errors.Join(err, links.Close())
 	}

@@ -1,5 +1,5 @@
-// Up runs linkstream as it runs on several machines, on this one: real Postgres, Kafka and ClickHouse, and the three
-// services as processes of their own. It keeps its data and stops all of it on Ctrl-C.
+// Up runs linkstream on this machine as it runs on several: real Postgres, Kafka and ClickHouse, and the three services as
+// processes of their own. It keeps their data and stops everything on Ctrl-C.
 package main
 
 import (
@@ -16,21 +16,21 @@ import (
 
 const usage = `Usage: up [flags]
 
-It finds, installs or starts Postgres, Kafka and ClickHouse on this machine, then runs the programs edge, api and ingest
-that stand beside it. Their flags are read from the environment.
+It finds or installs and starts Postgres, Kafka and ClickHouse on this machine, then runs the programs edge, api and
+ingest, which must be in the same folder. They read their flags from the environment.
 `
 
 func main() { service.Main("up", run) }
 
-// settings are those of this program.
+// settings are the flags of this program.
 type settings struct{ data string }
 
 // RegisterFlags binds the settings to flags.
 func (s *settings) RegisterFlags(fs *flag.FlagSet) {
-	fs.StringVar(&s.data, "data", "./data", "`directory` of everything that is kept")
+	fs.StringVar(&s.data, "data", "./data", "`directory` of all data")
 }
 
-// Validate finds nothing invalid.
+// Validate returns nil: every directory is valid.
 func (s *settings) Validate() error { return nil }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {

@@ -16,10 +16,10 @@ import (
 	"linkstream/deploy/testengines"
 )
 
-// stopTimeout bounds how long a service may take to finish what is under way.
+// stopTimeout is how long a service may take to stop before it is killed.
 const stopTimeout = 30 * time.Second
 
-// runServices runs the three services until ctx is done or one of them ends, then stops the others.
+// runServices runs the three services until ctx is done or one of them ends, and then stops the others.
 func runServices(ctx context.Context, data string, e *testengines.All, stdout, stderr io.Writer) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -38,7 +38,7 @@ func runServices(ctx context.Context, data string, e *testengines.All, stdout, s
 	for _, name := range []string{"api", "ingest", "edge"} {
 		cmd := exec.CommandContext(ctx, filepath.Join(filepath.Dir(self), name))
 		cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), env...), stdout, stderr
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for this program, which stops them in order
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C must reach this program only, which stops them before the engines
 		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 		cmd.WaitDelay = stopTimeout
 		services.Go(func() error {
@@ -46,7 +46,7 @@ func runServices(ctx context.Context, data string, e *testengines.All, stdout, s
 			if ctx.Err() != nil && cmd.ProcessState != nil && cmd.ProcessState.Success() {
 				return nil
 			}
-			return fmt.Errorf("service %s ended by itself: %v", name, err)
+			return fmt.Errorf("service %s ended unexpectedly: %v", name, err)
 		})
 	}
 	return services.Wait()
