@@ -3,9 +3,11 @@
 PROGRAMS   = $(patsubst %main.go,./%,$(wildcard */main.go deploy/*/main.go))
 BENCHMARKS = $(sort $(dir $(shell grep -rl --include='*_test.go' '^func Benchmark' .)))
 FUZZTIME   = 5s
+# Packages whose tests start engines, browsers or whole programs: for make test, not for make quick.
+ENGINES    = /api/apiservice$$|/bench$$|/deploy/e2e$$|/deploy/testengines|/schema/(clickhouse|postgres|stream)$$|/ingest/worker$$
 
 .DEFAULT_GOAL := help
-.PHONY: help run up build check test bench fuzz screenshots
+.PHONY: help run up build check quick test bench fuzz screenshots
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,6 +26,11 @@ check: ## check format, code, imports and go.mod
 	go vet ./...
 	go tool staticcheck ./...
 	go test -run '^Test(GoMod|Import|Layout)' ./deploy/e2e # who may import whom, sizes of files, direct requirements
+
+quick: ## vet, then test what needs no engine and no browser; names what it leaves out
+	go vet ./...
+	@echo "left out, see make test:"; go list ./... | grep -E '$(ENGINES)' | sed 's/^/  /'
+	go test $$(go list ./... | grep -vE '$(ENGINES)')
 
 test: check ## check, then run all tests, on embedded engines and on real ones, which it names
 	CGO_ENABLED=1 go run ./deploy/testengines/engines go test -race -timeout 20m ./...
