@@ -127,7 +127,7 @@ func (m *Manager) Expected(domain schema.Domain) Result {
 // A verified domain stays verified even if its records are gone: its links are in use, and a failing name server must not
 // end them. The dashboard shows the owner what is missing, and the owner can remove the domain.
 func (m *Manager) Verify(ctx context.Context, domain schema.Domain) (schema.Domain, Result, error) {
-	wait, err := m.attempts.Allow(ctx, verifyLimit, strconv.FormatInt(domain.AccountID, 10))
+	wait, err := m.attempts.Allow(ctx, verifyLimit.By(strconv.FormatInt(domain.AccountID, 10)))
 	if err != nil {
 		return domain, m.Expected(domain), err
 	}

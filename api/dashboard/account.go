@@ -63,7 +63,7 @@ func (d *Dashboard) showAccount(c *call) error {
 // changePassword also ends every session except a new one of this browser. Whoever knows the old password or has stolen a
 // cookie is signed out.
 func (d *Dashboard) changePassword(c *call) error {
-	wait, err := d.attempts.Allow(c.ctx, passwordByAccount, strconv.FormatInt(c.account.ID, 10))
+	wait, err := d.attempts.Allow(c.ctx, passwordByAccount.By(strconv.FormatInt(c.account.ID, 10)))
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ func TestFailures(t *testing.T) {
 			return err
 		}
 		return nil
-	}, "SessionByDigest", "CountAttempt"))
+	}, "SessionByDigest", "CountAttempts"))
 	b := s.signedIn(t)
 	t.Run("of the link store are a page that says so", func(t *testing.T) {
 		down.Store(schema.Errorf(schema.CodeUnavailable, "secret cause"))

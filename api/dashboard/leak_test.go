@@ -111,7 +111,7 @@ func everyPage(owner, stranger *browser, method, visitor string, domain schema.D
 	switch method {
 	case "AccountByEmail", "CreateSession":
 		answers = append(answers, stranger.signIn(visitor, password))
-	case "CountAttempt":
+	case "CountAttempts":
 		answers = append(answers, stranger.signIn(visitor, password))
 		post(fmt.Sprintf("/domains/%d/verify", domain.ID))
 	case "CreateAccount":

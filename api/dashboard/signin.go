@@ -160,11 +160,7 @@ var passwordProblem = fmt.Sprintf("A password needs at least %d characters, and 
 // the client must wait, 0 if it may go on.
 func (d *Dashboard) limit(c *call, byAddress, byEmail ratelimit.AttemptLimit, email string) (time.Duration, error) {
 	client := d.proxies.Client(c.peer(), &c.http.Request.Header)
-	wait, err := d.attempts.Allow(c.ctx, byAddress, ratelimit.Network(client))
-	if err != nil || wait > 0 {
-		return wait, err
-	}
-	return d.attempts.Allow(c.ctx, byEmail, strings.ToLower(email))
+	return d.attempts.Allow(c.ctx, byAddress.By(ratelimit.Network(client)), byEmail.By(strings.ToLower(email)))
 }
 
 // tooMany answers a form that was sent too often with its page. It returns err if that is not nil.

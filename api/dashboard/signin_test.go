@@ -158,7 +158,7 @@ func (s *testService) attempt(t *testing.T, limit ratelimit.AttemptLimit, subjec
 	t.Helper()
 	attempts := ratelimit.NewAttemptLimiter(s.links)
 	for range n {
-		if _, err := attempts.Allow(t.Context(), limit, subject); err != nil {
+		if _, err := attempts.Allow(t.Context(), limit.By(subject)); err != nil {
 			t.Fatal(err)
 		}
 	}

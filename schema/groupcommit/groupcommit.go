@@ -1,5 +1,6 @@
 // Package groupcommit runs calls that arrive at the same time as one batch. While a batch runs, further calls queue up;
-// they form the next batch. No call waits for others to arrive: if no batch is running, a call runs at once, alone.
+// they form the next batch. No call waits for others to arrive: if no batch is running, a call runs at once, alone. Only
+// Limits.Pause, if it is set, spaces batches out.
 //
 //	calls   a  b c d      e          a arrives while nothing runs, e while b, c and d run
 //	        │  └─┬─┘      │
@@ -28,6 +29,7 @@ type Limits struct {
 	Batch   int           // calls per batch
 	Queue   int           // calls that wait for the next batches
 	Timeout time.Duration // of a batch
+	Pause   time.Duration // least time from the beginning of a batch to that of the next; calls that arrive meanwhile join it
 }
 
 // Group batches calls. Its methods may be called concurrently. It has a goroutine only while a batch runs, so it needs no
@@ -38,6 +40,7 @@ type Group[T any] struct {
 
 	mu      sync.Mutex
 	running bool      // a goroutine runs batches
+	next    time.Time // when the next batch may begin
 	queue   list.List // of *Call[T], the oldest in front
 }
 
@@ -113,6 +116,7 @@ func (g *Group[T]) abandon(call *Call[T]) {
 // runBatches runs batches until the queue is empty.
 func (g *Group[T]) runBatches() {
 	for {
+		g.pause()
 		runtime.Gosched() // lets callers that are ready to run join the batch
 		ctx, calls := g.nextBatch()
 		if len(calls) == 0 {
@@ -126,6 +130,19 @@ func (g *Group[T]) runBatches() {
 	}
 }
 
+// pause waits until the next batch may begin, unless no call waits for it.
+func (g *Group[T]) pause() {
+	g.mu.Lock()
+	wait := time.Until(g.next)
+	if g.queue.Len() == 0 {
+		wait = 0
+	}
+	g.mu.Unlock()
+	if wait > 0 {
+		time.Sleep(wait)
+	}
+}
+
 // nextBatch takes the oldest calls from the queue. If there are none, the caller must end: the next call starts another
 // goroutine.
 func (g *Group[T]) nextBatch() (context.Context, []*Call[T]) {
@@ -135,6 +152,9 @@ func (g *Group[T]) nextBatch() (context.Context, []*Call[T]) {
 	if n == 0 {
 		g.running = false
 		return nil, nil
+	}
+	if g.limits.Pause > 0 {
+		g.next = time.Now().Add(g.limits.Pause)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), g.limits.Timeout)
 	common := &batch{callers: n, cancel: cancel}

@@ -160,6 +160,37 @@ func TestSubmit(t *testing.T) {
 			wantOutcome(t, calls[4], 64, nil)
 		})
 	})
+	t.Run("batches begin a pause apart, and the first at once", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			paused, began := limits, time.Now()
+			paused.Pause = 20 * time.Millisecond
+			g := newGated(paused)
+			calls := g.submit(t.Context(), 0)
+			wantBatch(t, g, 0)
+			time.Sleep(5 * time.Millisecond)
+			g.finish(succeed)
+			wantOutcome(t, calls[0], 0, nil)
+			calls = g.submit(t.Context(), 2)
+			time.Sleep(14 * time.Millisecond)
+			calls = append(calls, g.submit(t.Context(), 4)...)
+			if len(g.batches) > 0 {
+				t.Fatalf("a batch began after %v", time.Since(began))
+			}
+			time.Sleep(time.Millisecond)
+			synctest.Wait()
+			wantBatch(t, g, 2, 4)
+			g.finish(succeed)
+			wantOutcome(t, calls[1], 16, nil)
+			time.Sleep(time.Minute)
+			began = time.Now()
+			g.submit(t.Context(), 6)
+			wantBatch(t, g, 6)
+			if took := time.Since(began); took > 0 {
+				t.Errorf("after a minute, a call waited for %v", took)
+			}
+			g.finish(succeed)
+		})
+	})
 	t.Run("a call fails at once if the queue is full", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			g := newGated(groupcommit.Limits{Batch: 2, Queue: 2, Timeout: time.Second})

@@ -36,5 +36,5 @@ var Queries = map[string]string{
 	"domain": domainByID, "domains of a host": domainsByHost, "verified domain": verifiedDomain,
 	"domains": domainsOfAccount, "deleted domain": deleteDomain, "new link": createLink, "new links": createLinks, "links by ID": linksByID,
 	"tokens": tokensOfAccount, "use of tokens": useTokens, "session": sessionByDigest, "sessions": sessionsOfAccount,
-	"attempt": countAttempt, "search": searchLinks,
+	"attempts": countAttempts, "search": searchLinks,
 }

@@ -81,8 +81,8 @@ func callsOf(links *postgres.Store, accountID int64) map[string]func(context.Con
 			_, _, err := links.SessionByDigest(ctx, [32]byte{}, time.Now())
 			return err
 		},
-		"CountAttempt": func(ctx context.Context) error {
-			_, err := links.CountAttempt(ctx, [32]byte{}, time.Now())
+		"CountAttempts": func(ctx context.Context) error {
+			_, err := links.CountAttempts(ctx, []schema.Attempts{{Window: time.Now(), N: 1}})
 			return err
 		},
 		"Tokens":         func(ctx context.Context) error { _, err := links.Tokens(ctx, accountID); return err },

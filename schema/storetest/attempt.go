@@ -10,17 +10,29 @@ import (
 )
 
 var attemptBehaviours = []behaviour[schema.Database]{
-	{"CountAttempt counts each key separately", countsAttemptsByKey},
-	{"CountAttempt counts each window separately", countsAttemptsByWindow},
-	{"CountAttempt treats one moment in several zones as one window", countsAttemptsByMoment},
-	{"CountAttempt counts all concurrent calls", countsConcurrentAttempts},
-	{"CountAttempt counts all concurrent calls while old windows are deleted", countsWhileWindowsFollow},
+	{"CountAttempts counts each key separately", countsAttemptsByKey},
+	{"CountAttempts counts each window separately", countsAttemptsByWindow},
+	{"CountAttempts treats one moment in several zones as one window", countsAttemptsByMoment},
+	{"CountAttempts counts many keys and windows in one call", countsManyAttempts},
+	{"CountAttempts counts nothing if a call has no attempts", countsNoAttempts},
+	{"CountAttempts counts all concurrent calls", countsConcurrentAttempts},
+	{"CountAttempts counts all concurrent calls that name keys in different orders", countsCrossedAttempts},
+	{"CountAttempts counts all concurrent calls while old windows are deleted", countsWhileWindowsFollow},
+}
+
+// countOne counts one attempt and returns the total of its window.
+func countOne(t *testing.T, store schema.AttemptStore, key [32]byte, window time.Time) (int64, error) {
+	totals, err := store.CountAttempts(t.Context(), []schema.Attempts{{Key: key, Window: window, N: 1}})
+	if err != nil {
+		return 0, err
+	}
+	return totals[0], nil
 }
 
 func wantAttempts(t *testing.T, store schema.AttemptStore, key byte, window time.Time, from, to int64) {
 	t.Helper()
 	for want := from; want <= to; want++ {
-		got, err := store.CountAttempt(t.Context(), [32]byte{31: key}, window)
+		got, err := countOne(t, store, [32]byte{31: key}, window)
 		testkit.Must(t, err)
 		testkit.Equal(t, "attempts", got, want)
 	}
@@ -46,6 +58,48 @@ func countsAttemptsByMoment(t *testing.T, store schema.Database) {
 	wantAttempts(t, store, 1, window(0).In(time.FixedZone("west", -7*3600)), 3, 3)
 }
 
+func countsManyAttempts(t *testing.T, store schema.Database) {
+	var attempts []schema.Attempts
+	for i := range 300 { // not in order of their keys
+		attempts = append(attempts, schema.Attempts{Key: [32]byte{byte(i * 7)}, Window: window(i / 256), N: int64(i) + 1})
+	}
+	for round := range int64(2) {
+		totals, err := store.CountAttempts(t.Context(), attempts)
+		testkit.Must(t, err)
+		testkit.Equal(t, "totals", len(totals), len(attempts))
+		for i, total := range totals {
+			testkit.Equal(t, "total", total, (round+1)*attempts[i].N)
+		}
+	}
+}
+
+func countsNoAttempts(t *testing.T, store schema.Database) {
+	totals, err := store.CountAttempts(t.Context(), nil)
+	testkit.Must(t, err)
+	testkit.Equal(t, "totals", len(totals), 0)
+}
+
+// countsCrossedAttempts would find deadlocks of calls that lock the same rows in different orders.
+func countsCrossedAttempts(t *testing.T, store schema.Database) {
+	const calls = 32
+	var got [2][calls]int64
+	for _, err := range concurrently(calls, func(i int) error {
+		attempts := []schema.Attempts{{Key: [32]byte{1}, Window: window(0), N: 1}, {Key: [32]byte{2}, Window: window(0), N: 1}}
+		if i%2 == 1 {
+			slices.Reverse(attempts)
+		}
+		totals, err := store.CountAttempts(t.Context(), attempts)
+		if err == nil {
+			got[0][i], got[1][i] = totals[i%2], totals[1-i%2]
+		}
+		return err
+	}) {
+		testkit.Must(t, err)
+	}
+	wantEach(t, got[0][:])
+	wantEach(t, got[1][:])
+}
+
 // wantEach requires that got is 1, 2, …, in any order.
 func wantEach(t *testing.T, got []int64) {
 	t.Helper()
@@ -58,7 +112,7 @@ func wantEach(t *testing.T, got []int64) {
 func countsConcurrentAttempts(t *testing.T, store schema.Database) {
 	got := make([]int64, 64)
 	for _, err := range concurrently(len(got), func(i int) (err error) {
-		got[i], err = store.CountAttempt(t.Context(), [32]byte{7}, window(0))
+		got[i], err = countOne(t, store, [32]byte{7}, window(0))
 		return err
 	}) {
 		testkit.Must(t, err)
@@ -75,7 +129,7 @@ func countsWhileWindowsFollow(t *testing.T, store schema.Database) {
 	var got [2][n]int64
 	for _, err := range concurrently(2*n, func(i int) (err error) {
 		w := i % 2
-		got[w][i/2], err = store.CountAttempt(t.Context(), [32]byte{31: 1}, window(100+30*w))
+		got[w][i/2], err = countOne(t, store, [32]byte{31: 1}, window(100+30*w))
 		return err
 	}) {
 		testkit.Must(t, err)
@@ -88,7 +142,7 @@ func countsWhileWindowsFollow(t *testing.T, store schema.Database) {
 func TestOldAttempts(t *testing.T, store schema.AttemptStore, rows func() int) {
 	count := func(key byte, window time.Time) int64 {
 		t.Helper()
-		attempts, err := store.CountAttempt(t.Context(), [32]byte{key}, window)
+		attempts, err := countOne(t, store, [32]byte{key}, window)
 		testkit.Must(t, err)
 		return attempts
 	}

@@ -185,8 +185,8 @@ func (f FaultyDatabase) EndSession(ctx context.Context, accountID, sessionID int
 	return do(ctx, f.Fault, "EndSession", func() error { return f.Database.EndSession(ctx, accountID, sessionID) })
 }
 
-func (f FaultyDatabase) CountAttempt(ctx context.Context, key [32]byte, window time.Time) (int64, error) {
-	return one(ctx, f.Fault, "CountAttempt", func() (int64, error) { return f.Database.CountAttempt(ctx, key, window) })
+func (f FaultyDatabase) CountAttempts(ctx context.Context, attempts []schema.Attempts) ([]int64, error) {
+	return one(ctx, f.Fault, "CountAttempts", func() ([]int64, error) { return f.Database.CountAttempts(ctx, attempts) })
 }
 
 func (f FaultyDatabase) CreateDomain(ctx context.Context, domain *schema.Domain) error {
