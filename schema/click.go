@@ -60,7 +60,7 @@ type ClickBatch struct {
 	ClickedAt []time.Time // UTC
 	Device    []Device
 	Browser   []string
-	Referrer  []string // the host that the click came from, lower case; "" if unknown
+	Referrer  []string // the host that the click came from, lower case; "" if unknown; see MaxNames
 	Country   []string // ISO 3166-1 alpha-2, upper case; "" if unknown
 }
 

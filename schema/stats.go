@@ -1,5 +1,7 @@
 package schema
 
+import "time"
+
 // Device is a kind of client.
 type Device string
 
@@ -14,6 +16,18 @@ const (
 
 // TopBrowsers is the maximum number of browsers in Stats.
 const TopBrowsers = 10
+
+// A link has at most about MaxNames referrers of a UTC day by name. The rest is counted as OtherName, which is no host.
+const (
+	MaxNames  = 1000
+	OtherName = "Other"
+)
+
+// DayNumber returns the UTC day of t, counted from 1970-01-01.
+func DayNumber(t time.Time) int64 {
+	const day = 24 * time.Hour
+	return t.Truncate(day).Unix() / int64(day/time.Second)
+}
 
 // DayCount counts the clicks of a UTC day.
 type DayCount struct {

@@ -34,8 +34,8 @@ const onlySchemaModules = "schema imports the standard library, protobuf and idn
 // In particular, the stores and schema/stream never import each other.
 var schemaImports = map[string][]string{
 	"schema/postgres":   {"schema/groupcommit"},
-	"schema/sqlite":     {"schema/filelock", "schema/groupcommit"},
-	"schema/clickhouse": {},
+	"schema/sqlite":     {"schema/filelock", "schema/groupcommit", "schema/namebound"},
+	"schema/clickhouse": {"schema/namebound"},
 	"schema/stream":     {},
 	"schema/service":    {},
 	"schema/storetest":  {},

@@ -9,7 +9,7 @@ import (
 )
 
 // OtherBrowser is the name of every browser that is not in the list.
-const OtherBrowser = "Other"
+const OtherBrowser = schema.OtherName
 
 // Agent is the device and the browser that a User-Agent header names.
 type Agent struct {

@@ -4,9 +4,13 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"slices"
 	"time"
 
+	ch "github.com/ClickHouse/clickhouse-go/v2"
+
 	"linkstream/schema"
+	"linkstream/schema/namebound"
 )
 
 const (
@@ -20,11 +24,14 @@ const (
 	// The last row of a batch, by the primary key of the table.
 	lastRow = `SELECT count() FROM clicks WHERE link_id = ? AND clicked_at = fromUnixTimestamp64Milli(?, 'UTC')
 	AND month = ? AND kafka_partition = ? AND kafka_epoch = ? AND kafka_next = ?`
+	referrers = `SELECT link_id, toDate(clicked_at) AS day, toString(referrer) AS name FROM clicks
+	WHERE link_id IN (?) AND toDate(clicked_at) IN (?) AND name != '' GROUP BY link_id, day, name LIMIT ? BY link_id, day`
 )
 
 const (
 	maxRows   = 500_000                // of a batch: more could become several blocks
 	maxSends  = 10                     // of a batch
+	maxKeys   = 100                    // links and days of a query of names
 	sendPause = 200 * time.Millisecond // between two sends of a batch
 	// insertWithin bounds the time from the check of the position to the insert. The server measures it with its own
 	// clock: the process may be suspended in between, together with its timers. In this time a partition must not have
@@ -66,6 +73,32 @@ func (c *ClickStore) check(ctx context.Context, batch *schema.ClickBatch) (expir
 	return expires.Add(c.within), nil
 }
 
+// loadReferrers is a namebound.Load.
+func (c *ClickStore) loadReferrers(ctx context.Context, keys []namebound.Key, each func(namebound.Key, string)) error {
+	ctx = ch.Context(ctx, ch.WithSettings(lookupSettings("sources")))
+	for some := range slices.Chunk(keys, maxKeys) {
+		var links []int64
+		var days []string
+		for _, key := range some {
+			links, days = append(links, key.Link), append(days, time.Unix(key.Day*24*60*60, 0).UTC().Format(time.DateOnly))
+		}
+		rows, err := c.conn.Query(ctx, referrers, links, days, schema.MaxNames)
+		err = forEachRow(rows, err, func() error {
+			var key namebound.Key
+			var day time.Time
+			var name string
+			err := rows.Scan(&key.Link, &day, &name)
+			key.Day = schema.DayNumber(day)
+			each(key, name)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // InsertClicks implements schema.ClickStore.
 func (c *ClickStore) InsertClicks(ctx context.Context, batch *schema.ClickBatch) error {
 	ctx, cancel := context.WithTimeout(ctx, insertTimeout)
@@ -85,7 +118,10 @@ func (c *ClickStore) insert(ctx context.Context, batch *schema.ClickBatch) error
 	if err != nil {
 		return err
 	}
-	columns := c.fill(batch)
+	columns, err := c.fill(ctx, batch)
+	if err != nil {
+		return err
+	}
 	defer c.columns.Put(columns)
 	for lost := range maxSends {
 		columns.expire(expires)

@@ -1,6 +1,7 @@
 package clickhouse
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"time"
@@ -38,6 +39,7 @@ const maxNames = 10_000
 // columns are those columns of an insert that a batch does not have in the form that is sent. Their memory is used again.
 type columns struct {
 	device, browser, referrer, country []any
+	bounded                            []string // scratch
 	partition                          []int32
 	epoch                              []uint32
 	next                               []int64
@@ -52,16 +54,20 @@ type columns struct {
 }
 
 // fill returns the columns of a batch, which borrow from it.
-func (c *ClickStore) fill(b *schema.ClickBatch) *columns {
+func (c *ClickStore) fill(ctx context.Context, b *schema.ClickBatch) (*columns, error) {
 	cs, ok := c.columns.Get().(*columns)
 	if !ok {
 		cs = &columns{names: map[string]any{}}
 	}
-	cs.fill(b)
-	return cs
+	referrers, err := c.referrers.Referrers(ctx, b, &cs.bounded)
+	if err != nil {
+		return nil, err
+	}
+	cs.fill(b, referrers)
+	return cs, nil
 }
 
-func (c *columns) fill(b *schema.ClickBatch) {
+func (c *columns) fill(b *schema.ClickBatch, referrers []string) {
 	if len(c.names) > maxNames {
 		clear(c.names)
 	}
@@ -76,7 +82,7 @@ func (c *columns) fill(b *schema.ClickBatch) {
 	in := month(b)
 	for i := range n {
 		c.device, c.browser = c.appendName(c.device, string(b.Device[i])), c.appendName(c.browser, b.Browser[i])
-		c.referrer, c.country = c.appendName(c.referrer, b.Referrer[i]), c.appendName(c.country, b.Country[i])
+		c.referrer, c.country = c.appendName(c.referrer, referrers[i]), c.appendName(c.country, b.Country[i])
 		c.incarnation, c.lane = append(c.incarnation, b.Lane[i].Incarnation[:]), append(c.lane, b.Lane[i].Number)
 		c.partition, c.next, c.month = append(c.partition, int32(b.Partition)), append(c.next, 0), append(c.month, in)
 		c.epoch = append(c.epoch, b.Epoch)

@@ -14,7 +14,7 @@ import (
 // Queries have their plans tested.
 var Queries = map[string]string{
 	"stats": linkStats, "counts": clickCounts, "position": position, "marks": laneMarks,
-	"link report": linkReport, "account report": accountReport,
+	"link report": linkReport, "account report": accountReport, "referrers": referrers,
 }
 
 // LookupSettings returns the settings of a query that reads a few rows of a projection.
@@ -79,7 +79,7 @@ func (c *ClickStore) Kill(ctx context.Context, id string, cause error) error {
 // FillColumns returns a function that prepares a batch for sending, always in the same memory.
 func FillColumns() func(*schema.ClickBatch) {
 	c := &columns{names: map[string]any{}}
-	return c.fill
+	return func(b *schema.ClickBatch) { c.fill(b, b.Referrer) }
 }
 
 // OnCluster returns a store of a cluster without creating its tables.
@@ -89,7 +89,5 @@ func OnCluster(cfg Config) (*ClickStore, error) {
 		return nil, err
 	}
 	conn, err := ch.Open(options)
-	return &ClickStore{
-		conn: conn, layout: layout{Database: options.Auth.Database, Cluster: cfg.Cluster}, within: insertWithin,
-	}, err
+	return newStore(conn, layout{Database: options.Auth.Database, Cluster: cfg.Cluster}), err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"linkstream/schema"
+	"linkstream/schema/namebound"
 )
 
 // ClickStore is a schema.ClickStore and a schema.ReportStore. Its methods may be called concurrently.
@@ -19,6 +20,8 @@ type ClickStore struct {
 	layout  layout
 	columns sync.Pool     // of *columns
 	within  time.Duration // insertWithin, or less in tests
+
+	referrers *namebound.Bound // names of referrers to count
 }
 
 var (
@@ -40,9 +43,7 @@ func OpenClickStore(ctx context.Context, cfg Config) (*ClickStore, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read ClickHouse DSN: %w", err)
 	}
-	c := &ClickStore{
-		conn: conn, layout: layout{Database: options.Auth.Database, Cluster: cfg.Cluster}, within: insertWithin,
-	}
+	c := newStore(conn, layout{Database: options.Auth.Database, Cluster: cfg.Cluster})
 	if err = ping(ctx, conn, options.DialTimeout); err == nil {
 		err = migrate(ctx, options, c.layout)
 	}
@@ -51,6 +52,12 @@ func OpenClickStore(ctx context.Context, cfg Config) (*ClickStore, error) {
 		return nil, wrap(err, "open database %q at %v", options.Auth.Database, options.Addr)
 	}
 	return c, nil
+}
+
+func newStore(conn driver.Conn, l layout) *ClickStore {
+	c := &ClickStore{conn: conn, layout: l, within: insertWithin}
+	c.referrers = namebound.New(c.loadReferrers)
+	return c
 }
 
 // ping executes a query: over HTTP, only that shows that a server answers.

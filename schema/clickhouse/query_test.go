@@ -34,6 +34,9 @@ func TestQueryPlans(t *testing.T) {
 		"link report": {nil, []string{"counts", "sources"}, []any{
 			storetest.HotLink, "2026-11-21", storetest.HotLink, "2026-11-21", schema.TopNames,
 		}},
+		"referrers": {clickhouse.LookupSettings("sources"), []string{"sources"}, []any{
+			[]int64{storetest.HotLink, 7919}, []string{"2026-11-21", "2026-11-22"}, schema.MaxNames,
+		}},
 		"account report": {nil, []string{"accounts"}, []any{storetest.HotAccount, "2026-11-21", schema.TopNames}},
 	} {
 		t.Run(name+" reads only ranges of "+strings.Join(reads.projections, " and "), func(t *testing.T) {

@@ -14,6 +14,7 @@ type aggregate struct {
 	sources  counts[sourceKey]
 	owned    counts[ownedKey]
 	marks    map[schema.Lane]uint64
+	names    []string // scratch
 }
 
 // counterKey is the primary key of table counters.
@@ -52,17 +53,17 @@ func newAggregate() *aggregate {
 	}
 }
 
-// fill replaces the aggregate by that of a batch.
-func (a *aggregate) fill(b *schema.ClickBatch) {
+// fill replaces the aggregate by that of a batch, whose clicks have these referrers.
+func (a *aggregate) fill(b *schema.ClickBatch, referrers []string) {
 	a.counters.clear()
 	a.sources.clear()
 	a.owned.clear()
 	clear(a.marks)
 	for i, link := range b.LinkID {
-		day, bot := dayNumber(b.ClickedAt[i]), b.Device[i] == schema.Bot
+		day, bot := schema.DayNumber(b.ClickedAt[i]), b.Device[i] == schema.Bot
 		a.counters.clicks[counterKey{link, day, b.Device[i], b.Browser[i]}]++
-		if b.Referrer[i] != "" && !bot {
-			a.sources.clicks[sourceKey{link, referrer, day, b.Referrer[i]}]++
+		if referrers[i] != "" && !bot {
+			a.sources.clicks[sourceKey{link, referrer, day, referrers[i]}]++
 		}
 		if b.Country[i] != "" && !bot {
 			a.sources.clicks[sourceKey{link, country, day, b.Country[i]}]++

@@ -6,11 +6,13 @@ import (
 	"errors"
 
 	"linkstream/schema"
+	"linkstream/schema/namebound"
 )
 
 const (
 	position  = `SELECT epoch, next, last_offset, incarnation, lane FROM positions WHERE partition = ?`
 	laneMarks = `SELECT incarnation, lane, seq FROM marks WHERE partition = ?`
+	names     = `SELECT name FROM sources WHERE link_id = ? AND kind = ? AND day = ? LIMIT ?`
 )
 
 // Position implements schema.ClickStore.
@@ -64,7 +66,11 @@ func (c *ClickStore) insert(ctx context.Context, batch *schema.ClickBatch) error
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	a.fill(batch)
+	referrers, err := c.referrers.Referrers(ctx, batch, &a.names)
+	if err != nil {
+		return err
+	}
+	a.fill(batch, referrers)
 	return c.db.update(ctx, func(tx *sql.Tx) error {
 		// The transaction holds the write lock, so the position does not change until the commit.
 		at, err := readPosition(ctx, tx, batch.Partition)
@@ -81,6 +87,25 @@ func (c *ClickStore) insert(ctx context.Context, batch *schema.ClickBatch) error
 			return err
 		}
 		return writePosition(ctx, tx, batch)
+	})
+}
+
+// loadReferrers is a namebound.Load.
+func (c *ClickStore) loadReferrers(ctx context.Context, keys []namebound.Key, each func(namebound.Key, string)) error {
+	return c.db.view(ctx, func(tx *sql.Tx) error {
+		for _, key := range keys {
+			rows, err := tx.QueryContext(ctx, names, key.Link, referrer, key.Day, schema.MaxNames)
+			err = forEachRow(rows, err, func() error {
+				var name string
+				err := rows.Scan(&name)
+				each(key, name)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 

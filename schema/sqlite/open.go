@@ -11,6 +11,7 @@ import (
 
 	"linkstream/schema"
 	"linkstream/schema/groupcommit"
+	"linkstream/schema/namebound"
 )
 
 // Store is a schema.Database in a file. Its methods may be called concurrently.
@@ -56,6 +57,7 @@ type ClickStore struct {
 	db                                      *database
 	counters, totals, sources, owned, marks *upsert
 	idle                                    chan *aggregate // holds the only one, unless a batch is being inserted
+	referrers                               *namebound.Bound
 }
 
 var (
@@ -74,6 +76,7 @@ func OpenClickStore(ctx context.Context, path string) (*ClickStore, error) {
 	}
 	c := &ClickStore{db: db, idle: make(chan *aggregate, 1)}
 	c.idle <- newAggregate()
+	c.referrers = namebound.New(c.loadReferrers)
 	if err := c.prepare(ctx); err != nil {
 		return nil, errors.Join(wrap(err, "prepare statements of %q", path), db.close())
 	}

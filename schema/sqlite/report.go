@@ -29,7 +29,7 @@ const (
 
 // LinkReport implements schema.ReportStore.
 func (c *ClickStore) LinkReport(ctx context.Context, linkID int64, since time.Time) (schema.LinkReport, error) {
-	report, day := schema.LinkReport{Devices: map[schema.Device]int64{}}, dayNumber(since)
+	report, day := schema.LinkReport{Devices: map[schema.Device]int64{}}, schema.DayNumber(since)
 	err := c.db.view(ctx, func(tx *sql.Tx) error {
 		rows, err := tx.QueryContext(ctx, reportDays, linkID, day)
 		if report.Days, err = scanDays(rows, err); err != nil {
@@ -64,7 +64,7 @@ func (c *ClickStore) AccountReport(ctx context.Context, accountID int64, since t
 	if accountID == 0 {
 		return report, nil // not an account, but links without one
 	}
-	day := dayNumber(since)
+	day := schema.DayNumber(since)
 	err := c.db.view(ctx, func(tx *sql.Tx) error {
 		rows, err := tx.QueryContext(ctx, accountDays, accountID, day)
 		if report.Days, err = scanDays(rows, err); err != nil {

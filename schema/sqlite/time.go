@@ -28,11 +28,6 @@ func (m unixMillis) Scan(column any) error {
 	return nil
 }
 
-const oneDay = 24 * time.Hour
-
-// dayNumber returns the UTC day of t, counted from 1970-01-01.
-func dayNumber(t time.Time) int64 { return t.Truncate(oneDay).Unix() / int64(oneDay/time.Second) }
-
 // dateOf returns the date of a day number.
 func dateOf(day int64) string {
 	return time.Unix(0, 0).UTC().AddDate(0, 0, int(day)).Format(time.DateOnly)

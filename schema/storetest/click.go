@@ -25,6 +25,7 @@ func TestClickStore(t *testing.T, open Open[ClickStores]) {
 	t.Run("stats", func(t *testing.T) { run(t, open, statsBehaviours) })
 	t.Run("reports", func(t *testing.T) { run(t, open, reportBehaviours) })
 	t.Run("everything survives reopening", func(t *testing.T) { keepsClicks(t, open) })
+	t.Run("the names of referrers stay bounded after reopening", func(t *testing.T) { boundsReferrersAgain(t, open) })
 }
 
 var clickBehaviours = []behaviour[ClickStores]{
@@ -48,6 +49,7 @@ var clickBehaviours = []behaviour[ClickStores]{
 	{"InsertClicks succeeds for exactly one of concurrent workers", countsOneOfConcurrentBatches},
 	{"InsertClicks counts each record once while workers compete", countsOnceWhileWorkersFight},
 	{"InsertClicks counts several partitions concurrently", countsPartitionsAtOnce},
+	{"InsertClicks bounds the names of a link's referrers per day, and counts the rest as Other", boundsReferrers},
 }
 
 // lane returns lane n of an incarnation with zero bytes.
