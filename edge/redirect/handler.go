@@ -4,6 +4,7 @@
 //	                          │
 //	                          ├─ CodeNotFound ─────▶ 404
 //	                          ├─ inactive ─────────▶ 410
+//	                          ├─ ErrTooMany ───────▶ 429 with Retry-After
 //	                          └─ CodeUnavailable ──▶ 503 with Retry-After
 //
 // A request that can be answered from memory is answered on an event loop, by Handler.TryServe; Handler.Serve answers every
@@ -17,6 +18,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/netip"
 
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
@@ -54,6 +56,7 @@ func NewHandler(
 			redirected:  set.NewCounter(`linkstream_edge_answers_total{status="302"}`),
 			notFound:    set.NewCounter(`linkstream_edge_answers_total{status="404"}`),
 			gone:        set.NewCounter(`linkstream_edge_answers_total{status="410"}`),
+			tooMany:     set.NewCounter(`linkstream_edge_answers_total{status="429"}`),
 			failed:      set.NewCounter(`linkstream_edge_answers_total{status="500"}`),
 			unavailable: set.NewCounter(`linkstream_edge_answers_total{status="503"}`),
 			heads:       set.NewCounter(`linkstream_edge_uncounted_total{reason="head"}`),
@@ -85,16 +88,19 @@ func (h *Handler) answer(ctx *fasthttp.RequestCtx) {
 
 // follow answers a request for a short link.
 func (h *Handler) follow(ctx *fasthttp.RequestCtx, hash []byte) {
-	target, err := h.resolver.Resolve(ctx.Host(), hash, ctx.Time())
+	client := h.client(ctx)
+	target, err := h.resolver.Resolve(ctx.Host(), hash, client, ctx.Time())
 	switch {
 	case err == nil && len(target.Location) > 0:
-		h.redirect(ctx, target)
+		h.redirect(ctx, target, client)
 	case err == nil:
 		h.gone.Inc()
 		h.pages.gone.answer(ctx)
 	case schema.ErrorCode(err) == schema.CodeNotFound:
 		h.notFound.Inc()
 		h.pages.notFound.answer(ctx)
+	case err == resolve.ErrTooMany:
+		h.refuse(ctx, h.cached.Wait(client, ctx.Time()))
 	default:
 		h.unavailable.Inc()
 		h.pages.unavailable.answer(ctx)
@@ -110,11 +116,11 @@ var (
 )
 
 // redirect records the click, if it is one, and answers with the link's location.
-func (h *Handler) redirect(ctx *fasthttp.RequestCtx, target resolve.Target) {
+func (h *Handler) redirect(ctx *fasthttp.RequestCtx, target resolve.Target, client netip.Addr) {
 	uncounted := h.uncounted(&ctx.Request.Header)
 	if uncounted == nil {
 		var network [schema.MaxNetworkLen]byte
-		click := h.click(network[:0], ctx, target, ctx.Time())
+		click := h.click(network[:0], ctx, target, client, ctx.Time())
 		h.spool.Append(ctx.ConnID(), &click)
 	} else {
 		uncounted.Inc()

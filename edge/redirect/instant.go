@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"runtime/debug"
+	"strconv"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
@@ -29,9 +30,9 @@ type instant struct {
 	pages   *pages
 	log     *slog.Logger
 
-	redirected, notFound, gone, failed, unavailable *metrics.Counter
-	heads, prefetches                               *metrics.Counter
-	seconds                                         *service.Histogram
+	redirected, notFound, gone, tooMany, failed, unavailable *metrics.Counter
+	heads, prefetches                                        *metrics.Counter
+	seconds                                                  *service.Histogram
 }
 
 // TryServe answers a request from memory, or returns false: see eventloop.Handler.
@@ -62,7 +63,13 @@ func (i *instant) answer(r *eventloop.Request) (answered bool) {
 	}
 	target, err := i.cached.Resolve(r.Host(), r.Path()[1:], r.Now)
 	switch {
-	case err == resolve.ErrNotCached:
+	case err == resolve.ErrNotCached: // a flood of unknown links ends here
+		wait := i.cached.Wait(i.client(r.RequestCtx), r.Now)
+		if wait > 0 {
+			i.refuse(r.RequestCtx, wait)
+		}
+		return wait > 0
+	case err == resolve.ErrOutdated:
 		return false
 	case err != nil: // there is no such link
 		i.notFound.Inc()
@@ -88,7 +95,7 @@ func (i *instant) redirect(r *eventloop.Request, target resolve.Target) bool {
 	uncounted := i.uncounted(&r.Request.Header)
 	if uncounted == nil {
 		var network [schema.MaxNetworkLen]byte
-		click := i.click(network[:0], r.RequestCtx, target, r.Now)
+		click := i.click(network[:0], r.RequestCtx, target, i.client(r.RequestCtx), r.Now)
 		if !i.clicks.Append(uint64(r.Loop), &click) { // each loop fills a lane of its own
 			return false
 		}
@@ -148,16 +155,30 @@ func (i *instant) uncounted(header *fasthttp.RequestHeader) *metrics.Counter {
 	return nil
 }
 
-// click returns the click of a request. It borrows the bytes of the request and of network, an empty buffer.
-func (i *instant) click(network []byte, ctx *fasthttp.RequestCtx, target resolve.Target, now time.Time) schema.Click {
+// refuse answers a client that has asked for too many unknown links.
+func (i *instant) refuse(ctx *fasthttp.RequestCtx, wait time.Duration) {
+	i.tooMany.Inc()
+	i.pages.tooMany.answer(ctx)
+	ctx.Response.Header.Set("Retry-After", strconv.Itoa(int(max(1, (wait+time.Second-1)/time.Second))))
+}
+
+// client returns the address of the client, the zero Addr if it is unknown.
+func (i *instant) client(ctx *fasthttp.RequestCtx) netip.Addr {
 	peer, _ := netip.AddrFromSlice(ctx.RemoteIP())
+	return i.proxies.Client(peer, &ctx.Request.Header)
+}
+
+// click returns the click of a request. It borrows the bytes of the request and of network, an empty buffer.
+func (i *instant) click(
+	network []byte, ctx *fasthttp.RequestCtx, target resolve.Target, client netip.Addr, now time.Time,
+) schema.Click {
 	return schema.Click{
 		LinkID:    target.LinkID,
 		AccountID: target.AccountID,
 		ClickedAt: now,
 		UserAgent: ctx.UserAgent(),
 		Referrer:  ctx.Referer(),
-		Network:   appendNetwork(network, i.proxies.Client(peer, &ctx.Request.Header)),
+		Network:   appendNetwork(network, client),
 	}
 }
 

@@ -23,8 +23,8 @@ type page struct {
 
 // pages are all pages. They are rendered once.
 type pages struct {
-	front, notFound, gone, failed, unavailable, badMethod page
-	badRequest, timeout, bodyTooLarge, headerTooLarge     page
+	front, notFound, gone, tooMany, failed, unavailable, badMethod page
+	badRequest, timeout, bodyTooLarge, headerTooLarge              page
 }
 
 func newPages() *pages {
@@ -36,6 +36,8 @@ func newPages() *pages {
 			"There is no link at this address. Please check that you copied all of it."),
 		gone: newPage(t, fasthttp.StatusGone, "This link is inactive",
 			"This link has been deactivated."),
+		tooMany: newPage(t, fasthttp.StatusTooManyRequests, "Too many requests",
+			"Too many links that do not exist were requested from your network. Please try again in a few seconds."),
 		failed: newPage(t, fasthttp.StatusInternalServerError, "Something went wrong",
 			"An error occurred while opening this link. Please try again later."),
 		unavailable: newPage(t, fasthttp.StatusServiceUnavailable, "Temporarily unavailable",

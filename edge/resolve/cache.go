@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -13,8 +14,13 @@ import (
 	"linkstream/schema/service"
 )
 
-// retryAfter is the pause between a failed look-up and the next one, while there is an entry to serve.
-const retryAfter = time.Second
+const (
+	// retryAfter is the pause between a failed look-up and the next one, while there is an entry to serve.
+	retryAfter = time.Second
+
+	bytesPerNegative = 64 // of the cache, per byte of the table of keys that do not exist
+	minNegativeBytes = 16 << 10
+)
 
 // cache holds what the store has at each key. The package documentation describes the states of its entries.
 type cache[V value] struct {
@@ -32,9 +38,10 @@ type cache[V value] struct {
 
 // memory is the part of a cache that can be read without waiting. It has no way to the store.
 type memory[V value] struct {
-	hot    *hotTable[V]
-	shards shards[V]
-	hash   hasher
+	hot      *hotTable[V]
+	shards   shards[V]
+	negative *times // until when a key is known not to exist; written under cache.mu
+	hash     hasher
 
 	hits, stale *metrics.Counter
 }
@@ -48,7 +55,7 @@ type lookup[V value] func(ctx context.Context, key string) (v V, bytes []byte, e
 // flight is a look-up under way.
 type flight[V value] struct {
 	done    chan struct{} // closed when entry and err are final
-	entry   *entry[V]     // set under cache.mu
+	entry   *entry[V]     // set under cache.mu; nil if there is none
 	err     error
 	dropped bool // the key was dropped during the look-up, whose result may be older; guarded by cache.mu
 }
@@ -73,7 +80,7 @@ func newCache[V value](
 	hits := counter("hits", "Look-ups that a cache answered, by cache.")
 	stale := counter("stale", "Expired entries that were served while the link store failed, by cache.")
 	return &cache[V]{
-		memory:      memory[V]{hot, shards, hash, hits, stale},
+		memory:      memory[V]{hot, shards, newTimes(max(maxBytes/bytesPerNegative, minNegativeBytes)), hash, hits, stale},
 		limiter:     limiter,
 		lookup:      lookup,
 		ttl:         cfg.CacheTTL,
@@ -87,26 +94,30 @@ func newCache[V value](
 type finding int
 
 const (
-	missing  finding = iota // nothing, or a negative entry that is not fresh
+	missing  finding = iota // nothing
+	unknown                 // a negative entry: the key does not exist, or did not a moment ago
 	fresh                   // an entry that answers the request
 	stale                   // the same, as others look the key up, or did a moment ago
 	outdated                // an entry that answers the request only if a look-up fails
 )
 
-// find returns the entry at key at the time now, unless it is missing. It does not wait, and does not retain key.
+// find returns the entry at key at the time now, nil if there is none. It does not wait, and does not retain key.
 func (m *memory[V]) find(key []byte, now time.Time) (*entry[V], finding) {
 	hash, check := m.hash(key)
 	if e := m.hot.get(hash, check, now); e != nil {
 		return e, fresh
 	}
 	drops := m.hot.drops.Load()
-	e, ok := m.shards.of(hash).Get(key)
+	e, ok := m.shards.get(hash, key)
 	switch {
-	case ok && e.state.fresh(now):
+	case !ok:
+		if until, ok := m.negative.get(hash, check); ok && now.UnixNano() < until {
+			return nil, unknown
+		}
+		return nil, missing
+	case e.state.fresh(now):
 		m.hot.put(hash, e, now, drops)
 		return e, fresh
-	case !ok || !e.found:
-		return nil, missing
 	}
 	if _, dropped := e.state.dropped(); !dropped && second(now) < e.refreshAfter.Load() {
 		return e, stale
@@ -116,44 +127,45 @@ func (m *memory[V]) find(key []byte, now time.Time) (*entry[V], finding) {
 
 // count counts a request that was answered with what find returned.
 func (m *memory[V]) count(f finding) {
-	if f == fresh {
-		m.hits.Inc()
-	} else {
+	if f == stale {
 		m.stale.Inc()
+	} else {
+		m.hits.Inc()
 	}
 }
 
-// get returns the entry at key at the time now. It fails with errNotFound or errUnavailable. It does not retain key.
-func (c *cache[V]) get(key []byte, now time.Time) (*entry[V], error) {
+// get returns the entry at key at the time now, looked up for a client if need be. It fails with errNotFound,
+// errUnavailable or ErrTooMany. It does not retain key.
+func (c *cache[V]) get(key []byte, client netip.Addr, now time.Time) (*entry[V], error) {
 	e, found := c.find(key, now)
 	switch found {
 	case missing:
-		c.misses.Inc()
-		var err error
-		if e, err = c.fetch(string(key), now); err != nil {
-			return nil, err
+		if c.limiter.quota.wait(client, now) > 0 {
+			return nil, ErrTooMany
 		}
+		c.misses.Inc()
+		return c.fetch(string(key), client, now)
 	case outdated:
-		e = c.refresh(e, key, now)
-	default:
-		c.count(found)
+		return c.refresh(e, key, client, now)
 	}
-	if !e.found {
+	c.count(found)
+	if found == unknown {
 		return nil, errNotFound
 	}
 	return e, nil
 }
 
 // refresh handles a request for an entry that is stale or dropped. If old is stale, one request looks the key up again and
-// the others get old. If old is dropped, all wait for the look-up. Whoever waited for a look-up that failed gets old.
-func (c *cache[V]) refresh(old *entry[V], key []byte, now time.Time) *entry[V] {
+// the others get old. If old is dropped, all wait for the look-up. Whoever waited for a look-up that failed gets old. The
+// only error is errNotFound.
+func (c *cache[V]) refresh(old *entry[V], key []byte, client netip.Addr, now time.Time) (*entry[V], error) {
 	drop, dropped := old.state.dropped()
 	after := old.refreshAfter.Load()
 	next := second(now.Add(c.limiter.timeout + retryAfter))
 	if dropped || second(now) >= after && old.refreshAfter.CompareAndSwap(after, next) {
-		if e, err := c.fetch(string(key), now); err == nil {
+		if e, err := c.fetch(string(key), client, now); err != errUnavailable {
 			c.misses.Inc()
-			return e
+			return e, err
 		}
 		if dropped {
 			old.refreshAfter.Store(next)
@@ -161,11 +173,11 @@ func (c *cache[V]) refresh(old *entry[V], key []byte, now time.Time) *entry[V] {
 		}
 	}
 	c.stale.Inc()
-	return old
+	return old, nil
 }
 
-// fetch looks key up in the store. Requests for the same key at the same time share one look-up.
-func (c *cache[V]) fetch(key string, now time.Time) (*entry[V], error) {
+// fetch looks key up in the store for a client. Requests for the same key at the same time share one look-up.
+func (c *cache[V]) fetch(key string, client netip.Addr, now time.Time) (*entry[V], error) {
 	c.mu.Lock()
 	f, joined := c.flights[key]
 	if !joined {
@@ -181,12 +193,20 @@ func (c *cache[V]) fetch(key string, now time.Time) (*entry[V], error) {
 	defer c.finishFlight(key, f)
 	f.err = c.limiter.do(func(ctx context.Context) error {
 		v, bytes, err := c.lookup(ctx, key)
-		if err != nil && schema.ErrorCode(err) != schema.CodeNotFound {
+		switch {
+		case err == nil:
+			c.publish(f, key, newEntry(v, bytes), now)
+		case schema.ErrorCode(err) == schema.CodeNotFound:
+			c.publishNegative(f, key, now)
+		default:
 			return err
 		}
-		c.publish(f, key, newEntry(err == nil, v, bytes), now)
 		return nil
 	})
+	if f.err == nil && f.entry == nil {
+		f.err = errNotFound
+		c.limiter.quota.charge(client, now)
+	}
 	return f.entry, f.err
 }
 
@@ -202,30 +222,42 @@ func (c *cache[V]) finishFlight(key string, f *flight[V]) {
 
 // publish makes e the result of a flight and offers it to ristretto, which may decline it.
 func (c *cache[V]) publish(f *flight[V], key string, e *entry[V], now time.Time) {
-	ttl := c.ttl
-	if !e.found {
-		ttl = c.negativeTTL
-	}
 	hash, check := c.hash([]byte(key))
 	e.check = check
-	e.state.setFresh(now.Add(ttl))
+	e.state.setFresh(now.Add(c.ttl))
 	c.mu.Lock()
 	f.entry = e // from here on drop finds e
-	dropped := f.dropped
-	if dropped {
+	if f.dropped {
 		e.state.drop()
 	}
+	c.negative.clear(hash, check)
 	c.mu.Unlock()
-	if dropped && !e.found {
-		return
-	}
 	shard := c.shards.of(hash)
+	shard.Get([]byte(key)) // counts the request that missed, see shards.get
 	shard.Set([]byte(key), e, e.cost())
 	shard.Wait() // the flight must not end before requests can find e: the next one would begin a second flight
 }
 
-// drop makes the entry at key dropped wherever it is: in the hot table, in the shards, or in a flight. A flight under way
-// ends for those who share it already; the next request begins another one.
+// publishNegative makes the result of a flight that the key does not exist. It is remembered outside of ristretto, where
+// any number of such keys would evict existing ones.
+func (c *cache[V]) publishNegative(f *flight[V], key string, now time.Time) {
+	hash, check := c.hash([]byte(key))
+	c.mu.Lock() // so that a Drop either finds the negative entry or prevents it
+	dropped := f.dropped
+	if !dropped {
+		c.negative.put(hash, check, now.Add(c.negativeTTL).UnixNano())
+	}
+	c.mu.Unlock()
+	if dropped {
+		return
+	}
+	if _, ok := c.shards.get(hash, []byte(key)); ok { // it existed before
+		c.shards.of(hash).Del([]byte(key))
+	}
+}
+
+// drop makes the entry at key dropped wherever it is: in the hot table, in the shards, or in a flight. It removes a negative
+// entry. A flight under way ends for those who share it already; the next request begins another one.
 func (c *cache[V]) drop(key []byte) {
 	hash, check := c.hash(key)
 	c.mu.Lock()
@@ -241,8 +273,14 @@ func (c *cache[V]) drop(key []byte) {
 		}
 		delete(c.flights, string(key))
 	}
-	// Negative entries as well: a request that has found e may be about to put it into the hot table.
-	if e, ok := c.shards.of(hash).Get(key); ok {
+	c.negative.clear(hash, check)
+	if e, ok := c.shards.get(hash, key); ok {
 		e.state.drop()
 	}
+}
+
+// close removes all entries and frees the memory. No look-up is under way, and none begins.
+func (c *cache[V]) close() {
+	c.negative.clearAll()
+	c.shards.close()
 }

@@ -15,7 +15,7 @@ import (
 func (e *env) wantCached(t testing.TB, host, hash string, now time.Time, location string, code schema.Code, notCached bool) {
 	t.Helper()
 	target, err := e.resolver.Cached().Resolve([]byte(host), []byte(hash), now)
-	if isNot := errors.Is(err, resolve.ErrNotCached); isNot || notCached {
+	if isNot := errors.Is(err, resolve.ErrNotCached) || errors.Is(err, resolve.ErrOutdated); isNot || notCached {
 		if isNot != notCached {
 			t.Errorf("%q on %q: %+v, error %v; want not cached: %t", hash, host, target, err, notCached)
 		}
@@ -87,6 +87,20 @@ func TestCachedResolve(t *testing.T) {
 		e.want(t, "sho.rt", "abc", start, there, "")
 		e.resolver.Drop(schema.Change{Hash: "abc"})
 		e.wantCached(t, "sho.rt", "abc", start, "", "", true)
+	})
+	t.Run("tells a link that is outdated from one that is not cached", func(t *testing.T) {
+		e := newEnv(t)
+		e.want(t, "go.example.com", "own", start, own, "")
+		for now, want := range map[time.Time]error{start: resolve.ErrNotCached, start.Add(e.cfg.CacheTTL): resolve.ErrOutdated} {
+			for _, host := range []string{"go.example.com", "other.example.com"} {
+				if host == "other.example.com" {
+					want = resolve.ErrNotCached
+				}
+				if _, err := e.resolver.Cached().Resolve([]byte(host), []byte("other"), now); err != want {
+					t.Errorf("%s: error %v, want %v", host, err, want)
+				}
+			}
+		}
 	})
 	t.Run("does not wait for a store that hangs", func(t *testing.T) {
 		e := newEnv(t)

@@ -9,6 +9,8 @@ import (
 	"linkstream/schema"
 )
 
+const maxUnknownRate = 1_000_000_000 // so far above what a store answers that it is no bound
+
 // Config sets how links are looked up and cached.
 type Config struct {
 	URL           schema.BaseURL // of short links, whose host is the default domain; set from -edge.url
@@ -16,6 +18,8 @@ type Config struct {
 	CacheTTL      time.Duration  // how long an entry is fresh
 	NegativeTTL   time.Duration  // how long an unknown host or hash is remembered
 	LookupTimeout time.Duration  // bounds one look-up, including the wait for its turn
+	// MaxUnknownRate bounds, per second and client, the look-ups of hosts and hashes that do not exist: see quota.
+	MaxUnknownRate int
 }
 
 // DefaultConfig returns a configuration that works once URL is set.
@@ -25,6 +29,8 @@ func DefaultConfig() Config {
 		CacheTTL:      time.Minute,
 		NegativeTTL:   time.Second,
 		LookupTimeout: time.Second,
+		// A visitor mistypes a few addresses. A crawler of dead links gets the rest of its answers later.
+		MaxUnknownRate: 20,
 	}
 }
 
@@ -37,6 +43,8 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 		"maximum `time` until a new link is found that was requested before it existed")
 	fs.DurationVar(&c.LookupTimeout, "edge.lookup-timeout", c.LookupTimeout,
 		"maximum `time` of a look-up in the link store, including the wait for its turn")
+	fs.IntVar(&c.MaxUnknownRate, "edge.max-unknown-rate", c.MaxUnknownRate,
+		"most look-ups per `second`, on average over ten seconds, of hosts and links that do not exist, for one IPv4 address or IPv6 /48")
 }
 
 // Validate returns every invalid setting.
@@ -47,6 +55,9 @@ func (c *Config) Validate() error {
 	}
 	if c.CacheBytes < 1<<20 {
 		errs = append(errs, fmt.Errorf("-edge.cache-bytes: %d is less than 1 MiB", c.CacheBytes))
+	}
+	if c.MaxUnknownRate < 1 || c.MaxUnknownRate > maxUnknownRate {
+		errs = append(errs, fmt.Errorf("-edge.max-unknown-rate: %d is not 1 to %d", c.MaxUnknownRate, maxUnknownRate))
 	}
 	for _, d := range []struct {
 		flag  string

@@ -2,17 +2,28 @@
 //
 // # Look-up
 //
-// A request looks in three places, the cheapest first, once for the host's domain (unless it is the default domain) and
+// A request looks in four places, the cheapest first, once for the host's domain (unless it is the default domain) and
 // once for the link:
 //
-//	                    hit                      hit                        at most 64 look-ups, one per key
-//	host, hash ──▶ hot table ──miss──▶ shards (ristretto) ──miss──▶ flight ──▶ limiter ──▶ link store
-//	                   ▲                   │     ▲                                             │
-//	                   └── remember for 4 s┘     └─────────────── new entry ◀──────────────────┘
+//	                                                                            at most 64 look-ups, one per key
+//	host, hash ──▶ hot table ──▶ shards (ristretto) ──▶ negative ──▶ quota ──▶ flight ──▶ limiter ──▶ link store
+//	                   ▲                 │   ▲             ▲                                              │
+//	                   └ remember for 4 s┘   └─ new entry ─┴──────────── the key does not exist ◀─────────┘
 //
 // The hot table (hottable.go) answers what was asked for a moment ago with one atomic read. The shards (shards.go) decide
-// what is worth keeping. A flight (cache.go) is a look-up under way, which all requests for its key share. The limiter
-// (limiter.go) bounds the number and the duration of look-ups.
+// what is worth keeping. The table of negative entries (times.go) has the keys that did not exist a moment ago. A flight
+// (cache.go) is a look-up under way, which all requests for its key share. The limiter (limiter.go) bounds the number and
+// the duration of look-ups.
+//
+// # Keys that do not exist
+//
+// Anybody can ask for random hashes and hosts, each of which is a miss. Three things keep this from others:
+//
+//   - Negative entries have a table of a fixed size of their own, in which they replace each other. Ristretto keeps only
+//     what exists, and does not hear of other keys, which would take the place of the counts of popular ones.
+//   - The quota (quota.go) refuses look-ups for a client that has had too many keys looked up that do not exist. Links that
+//     exist do not count, cached or not, and links that are cached are always answered, stale or dropped ones as well.
+//   - A refusal needs no goroutine: Cached.Wait tells it on an event loop.
 //
 // # States of an entry
 //
@@ -26,7 +37,8 @@
 //
 // A look-up that succeeds replaces an entry in any state by a new one, fresh or negative. A request finds an entry
 //
-//   - missing: it waits for a look-up, and fails with CodeUnavailable if that fails.
+//   - missing: it waits for a look-up, and fails with CodeUnavailable if that fails. It fails with ErrTooMany instead if its
+//     client is over its quota.
 //   - fresh: it is answered.
 //   - stale: it is answered, except for one request, which looks the key up and is answered with the stale entry if that
 //     fails. The next attempt follows one LookupTimeout and one second later at the earliest.
@@ -46,5 +58,8 @@
 //  6. Any entry may be forgotten at any time, or never be kept. That costs a look-up, and an answer only while the store
 //     fails.
 //  7. Entries and ristretto's counters take about CacheBytes when the cache is full, within a few percent. The hot table
-//     adds 8 bytes per KiB, ristretto's buffers add about 2 MB.
+//     adds 8 bytes per KiB, negative entries add 16, the quota adds 256 KiB and ristretto's buffers about 2 MB.
+//  8. A negative entry is stored while cache.mu is held, and only if there was no Drop during its look-up. So no negative
+//     entry for a link follows the Drop that announces it.
+//  9. Keys that do not exist neither evict entries nor change what is known of their popularity.
 package resolve

@@ -3,6 +3,7 @@ package resolve_test
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -60,7 +61,7 @@ func TestDrop(t *testing.T) {
 		})
 		resolved := make(chan error)
 		go func() {
-			_, err := e.resolver.Resolve([]byte("sho.rt"), []byte("abc"), start)
+			_, err := e.resolver.Resolve([]byte("sho.rt"), []byte("abc"), netip.Addr{}, start)
 			resolved <- err
 		}()
 		<-asking

@@ -22,16 +22,15 @@ type entry[V value] struct {
 	refreshAfter atomic.Uint32 // Unix seconds; a stale entry is not looked up again before
 	touchAfter   atomic.Uint32 // Unix seconds; requests for a hot entry do not reach ristretto before
 	length       uint32        // of the bytes that follow the entry in memory
-	found        bool          // false: a negative entry
 }
 
 // newEntry returns an entry with a copy of bytes behind it in the same allocation. Made from []uint64, the allocation
 // holds no pointers: the garbage collector does not scan it, which halves the work of a cycle. One allocation takes 16
 // bytes less than two.
-func newEntry[V value](found bool, v V, bytes []byte) *entry[V] {
+func newEntry[V value](v V, bytes []byte) *entry[V] {
 	words := make([]uint64, (int(unsafe.Sizeof(entry[V]{}))+len(bytes)+7)/8) // aligned for the entry's words
 	e := (*entry[V])(unsafe.Pointer(unsafe.SliceData(words)))
-	e.value, e.found, e.length = v, found, uint32(len(bytes))
+	e.value, e.length = v, uint32(len(bytes))
 	copy(e.bytes(), bytes)
 	return e
 }

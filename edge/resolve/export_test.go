@@ -25,7 +25,7 @@ type HotTable struct {
 
 // NewHotTable returns an empty table and an entry that is fresh until a time.
 func NewHotTable(until time.Time) *HotTable {
-	h := &HotTable{newHotTable[linkIDs](1 << 20), newEntry(true, linkIDs{1, 2}, nil)}
+	h := &HotTable{newHotTable[linkIDs](1 << 20), newEntry(linkIDs{1, 2}, nil)}
 	h.entry.check = 7
 	h.entry.state.setFresh(until)
 	return h
@@ -45,3 +45,16 @@ func (h *HotTable) Get(now time.Time) bool { return h.table.get(1<<40, 7, now) !
 
 // Remove removes the entry and reports whether the table had it.
 func (h *HotTable) Remove() bool { return h.table.remove(1<<40, 7) != nil }
+
+// Times is a table of times, for tests.
+type Times = times
+
+// NewTimes returns a table of times.
+var NewTimes = newTimes
+
+// The methods of Times.
+var (
+	GetTime   = (*times).get
+	PutTime   = (*times).put
+	ClearTime = (*times).clear
+)

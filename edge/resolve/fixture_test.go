@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"net/netip"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -86,8 +87,19 @@ func (e *env) setActive(t testing.TB, hash string, active bool) {
 
 // resolve returns the link's location at the time now, or "" and the error's code.
 func (e *env) resolve(host, hash string, now time.Time) (string, schema.Code) {
-	target, err := e.resolver.Resolve([]byte(host), []byte(hash), now)
-	if err != nil {
+	return e.resolveFor(netip.Addr{}, host, hash, now)
+}
+
+// tooMany stands for resolve.ErrTooMany, which has no code.
+const tooMany schema.Code = "too many"
+
+// resolveFor is resolve for a client.
+func (e *env) resolveFor(client netip.Addr, host, hash string, now time.Time) (string, schema.Code) {
+	target, err := e.resolver.Resolve([]byte(host), []byte(hash), client, now)
+	switch {
+	case err == resolve.ErrTooMany:
+		return "", tooMany
+	case err != nil:
 		return "", schema.ErrorCode(err)
 	}
 	return string(target.Location), ""
@@ -103,7 +115,7 @@ func (e *env) want(t testing.TB, host, hash string, now time.Time, location stri
 // wantActive requires that the link on the default domain is found, and active or not.
 func (e *env) wantActive(t testing.TB, hash string, now time.Time, active bool) {
 	t.Helper()
-	target, err := e.resolver.Resolve([]byte("sho.rt"), []byte(hash), now)
+	target, err := e.resolver.Resolve([]byte("sho.rt"), []byte(hash), netip.Addr{}, now)
 	if err != nil || (len(target.Location) > 0) != active {
 		t.Errorf("resolve %q: %+v, error %v, want active %t", hash, target, err, active)
 	}
@@ -152,6 +164,7 @@ type faultyStore struct {
 	*sqliteLinks
 	fault    atomic.Pointer[func(context.Context) error]
 	answered atomic.Bool // Link reads the store before the fault, not after it
+	endless  atomic.Bool // there is a link to endlessURL at every hash
 	lookups  atomic.Int64
 	running  atomic.Int64
 }
@@ -183,6 +196,9 @@ func (s *faultyStore) Link(ctx context.Context, domainID int64, hash string) (sc
 	if err := s.begin(ctx); err != nil {
 		return schema.Link{}, err
 	}
+	if s.endless.Load() {
+		return schema.Link{ID: 1, AccountID: 1, URL: endlessURL, Active: true}, nil
+	}
 	return s.sqliteLinks.Link(ctx, domainID, hash)
 }
 
@@ -192,6 +208,8 @@ func (s *faultyStore) VerifiedDomain(ctx context.Context, host string) (schema.D
 	}
 	return s.sqliteLinks.VerifiedDomain(ctx, host)
 }
+
+const endlessURL = "https://example.com/some/page"
 
 // down is the fault of a store that cannot be reached.
 func down(context.Context) error { return errors.New("connection refused") }

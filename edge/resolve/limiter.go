@@ -31,6 +31,7 @@ type limiter struct {
 	cancel  context.CancelFunc
 	timeout time.Duration
 	slots   chan struct{} // one element per look-up under way
+	quota   *quota
 
 	log      *slog.Logger
 	nextLog  atomic.Int64 // Unix nanoseconds
@@ -38,14 +39,15 @@ type limiter struct {
 	seconds  *service.Histogram
 }
 
-func newLimiter(timeout time.Duration, set *metrics.Set, log *slog.Logger) *limiter {
+func newLimiter(cfg *Config, set *metrics.Set, log *slog.Logger) *limiter {
 	service.Describe(set, "linkstream_edge_lookup_failures_total", "Look-ups in the link store that failed.")
 	ctx, cancel := context.WithCancel(context.Background())
 	return &limiter{
 		ctx:      ctx,
 		cancel:   cancel,
-		timeout:  timeout,
+		timeout:  cfg.LookupTimeout,
 		slots:    make(chan struct{}, maxLookups),
+		quota:    newQuota(cfg.MaxUnknownRate, log),
 		log:      log,
 		failures: set.NewCounter("linkstream_edge_lookup_failures_total"),
 		seconds:  service.NewHistogram(set, "linkstream_edge_lookup_seconds", "Seconds that look-ups in the link store take."),

@@ -6,7 +6,9 @@
 package resolve_test
 
 import (
+	"context"
 	"fmt"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -26,7 +28,7 @@ func TestResolveAllocatesNothing(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			host, hash := []byte(c.host), []byte(c.hash)
 			if allocs := testing.AllocsPerRun(1000, func() {
-				if _, err := e.resolver.Resolve(host, hash, now); err != nil {
+				if _, err := e.resolver.Resolve(host, hash, netip.Addr{}, now); err != nil {
 					t.Fatal(err)
 				}
 			}); allocs != 0 {
@@ -45,23 +47,31 @@ func TestResolveAllocatesNothing(t *testing.T) {
 
 func TestPopularLinksStayCached(t *testing.T) {
 	start := time.Now()
-	e := newEnv(t, func(cfg *resolve.Config) { cfg.CacheBytes = 1 << 20 })
 	const rounds, popular, once = 15, 100, 800 // the cache holds those of five rounds
-	for i := range popular {
-		e.link(t, 0, fmt.Sprint("popular", i), "https://example.com/")
-	}
-	for round := range rounds {
-		now := start.Add(time.Duration(round) * 4 * time.Second)
-		for i := range popular {
-			for range 3 {
-				e.want(t, "sho.rt", fmt.Sprint("popular", i), now, "https://example.com/", "")
+	for name, unknown := range map[string]int{"beside others": 0, "beside unknown ones": 20_000} {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t, func(cfg *resolve.Config) { cfg.CacheBytes = 1 << 20 })
+			for round := range rounds {
+				now := start.Add(time.Duration(round) * 4 * time.Second)
+				e.store.endless.Store(true)
+				for i := range popular {
+					for range 3 {
+						e.want(t, "sho.rt", fmt.Sprint("popular", i), now, endlessURL, "")
+					}
+				}
+				for range once {
+					e.want(t, "sho.rt", schema.NewHash(), now, endlessURL, "")
+				}
+				e.store.endless.Store(false)
+				e.store.inject(func(context.Context) error { return schema.Errorf(schema.CodeNotFound, "no such link") })
+				for range unknown {
+					e.want(t, "sho.rt", schema.NewHash(), now, "", schema.CodeNotFound)
+				}
+				e.store.inject(nil)
 			}
-		}
-		for range once {
-			e.want(t, "sho.rt", schema.NewHash(), now, "", schema.CodeNotFound)
-		}
-	}
-	if again := e.store.lookups.Load() - rounds*once - popular; again > popular/5 {
-		t.Errorf("%d popular links were looked up %d times again", popular, again)
+			if again := e.store.lookups.Load() - rounds*int64(once+unknown) - popular; again > popular/5 {
+				t.Errorf("%d popular links were looked up %d times again", popular, again)
+			}
+		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -28,11 +29,17 @@ type Cached struct {
 	defaultHost string
 	hosts       *memory[domainID]
 	links       *memory[linkIDs]
+	quota       *quota
 	keys        sync.Pool // of *linkKey
 }
 
-// ErrNotCached means that Resolver.Resolve may know more.
-var ErrNotCached = errors.New("the link is not cached")
+// What Cached cannot answer.
+var (
+	// ErrNotCached means that Resolver.Resolve has to look the link up, which it may refuse: see Cached.Wait.
+	ErrNotCached = errors.New("the link is not cached")
+	// ErrOutdated means that the link is cached, and that Resolver.Resolve has to look it up again.
+	ErrOutdated = errors.New("the link is cached, and has to be looked up again")
+)
 
 // Target is where a link leads.
 type Target struct {
@@ -55,7 +62,7 @@ type linkKey [8 + schema.MaxAliasLen]byte
 func New(
 	cfg Config, links schema.LinkStore, domains schema.DomainStore, set *metrics.Set, log *slog.Logger,
 ) (*Resolver, error) {
-	r := &Resolver{limiter: newLimiter(cfg.LookupTimeout, set, log)}
+	r := &Resolver{limiter: newLimiter(&cfg, set, log)}
 	hostBytes := cfg.CacheBytes / 32
 	var err error
 	r.hosts, err = newCache("hosts", 1, hostBytes, &cfg, r.limiter, set, lookupHost(domains))
@@ -64,11 +71,11 @@ func New(
 	}
 	r.links, err = newCache("links", 4, cfg.CacheBytes-hostBytes, &cfg, r.limiter, set, lookupLink(links))
 	if err != nil {
-		r.hosts.shards.close()
+		r.hosts.close()
 		return nil, err
 	}
 	r.cached.defaultHost = string(cfg.URL.Host())
-	r.cached.hosts, r.cached.links = &r.hosts.memory, &r.links.memory
+	r.cached.hosts, r.cached.links, r.cached.quota = &r.hosts.memory, &r.links.memory, r.limiter.quota
 	r.cached.keys.New = func() any { return new(linkKey) }
 	return r, nil
 }
@@ -78,14 +85,15 @@ func New(
 // idempotent.
 func (r *Resolver) Close() {
 	r.limiter.close()
-	r.hosts.shards.close()
-	r.links.shards.close()
+	r.hosts.close()
+	r.links.close()
 }
 
 // Resolve returns the link that a hash on a host stands for at the time now. The host is that of a request, in lower
-// case. CodeNotFound if there is no such link; CodeUnavailable if the link is not cached and the store does not answer.
-// For a cached link Resolve neither allocates nor waits. It does not retain host and hash.
-func (r *Resolver) Resolve(host, hash []byte, now time.Time) (Target, error) {
+// case. CodeNotFound if there is no such link; CodeUnavailable if the link is not cached and the store does not answer;
+// ErrTooMany if the link is not cached and the client has asked for too many that do not exist. The zero Addr is a client
+// that is not bounded. For a cached link Resolve neither allocates nor waits. It does not retain host and hash.
+func (r *Resolver) Resolve(host, hash []byte, client netip.Addr, now time.Time) (Target, error) {
 	if !schema.ValidHash(hash) {
 		return Target{}, errNotFound
 	}
@@ -95,7 +103,7 @@ func (r *Resolver) Resolve(host, hash []byte, now time.Time) (Target, error) {
 		return Target{}, err
 	}
 	if !isDefault {
-		e, err := r.hosts.get(name, now)
+		e, err := r.hosts.get(name, client, now)
 		if err != nil {
 			return Target{}, err
 		}
@@ -103,7 +111,7 @@ func (r *Resolver) Resolve(host, hash []byte, now time.Time) (Target, error) {
 	}
 	key := r.cached.keys.Get().(*linkKey)
 	defer r.cached.keys.Put(key)
-	e, err := r.links.get(key.append(domain, hash), now)
+	e, err := r.links.get(key.append(domain, hash), client, now)
 	if err != nil {
 		return Target{}, err
 	}
@@ -114,7 +122,7 @@ func (r *Resolver) Resolve(host, hash []byte, now time.Time) (Target, error) {
 func (r *Resolver) Cached() *Cached { return &r.cached }
 
 // Resolve is Resolver.Resolve for callers that cannot wait. It fails with CodeNotFound if memory says that there is no such
-// link, and with ErrNotCached, without a trace in metrics, if Resolver.Resolve has to look it up.
+// link, and with ErrNotCached or ErrOutdated, without a trace in metrics, if Resolver.Resolve has to look it up.
 func (c *Cached) Resolve(host, hash []byte, now time.Time) (Target, error) {
 	if !schema.ValidHash(hash) {
 		return Target{}, errNotFound
@@ -127,29 +135,47 @@ func (c *Cached) Resolve(host, hash []byte, now time.Time) (Target, error) {
 	}
 	if !isDefault {
 		var e *entry[domainID]
-		if e, foundHost = c.hosts.find(name, now); foundHost == missing || foundHost == outdated {
-			return Target{}, ErrNotCached
-		}
-		if !e.found {
+		e, foundHost = c.hosts.find(name, now)
+		if foundHost == unknown {
 			c.hosts.count(foundHost)
-			return Target{}, errNotFound
+		}
+		if err := foundHost.failure(); err != nil {
+			return Target{}, err
 		}
 		domain = e.value
 	}
 	key := c.keys.Get().(*linkKey)
 	defer c.keys.Put(key)
 	e, found := c.links.find(key.append(domain, hash), now)
-	if found == missing || found == outdated {
-		return Target{}, ErrNotCached
+	err = found.failure()
+	if err == nil || err == errNotFound {
+		if !isDefault {
+			c.hosts.count(foundHost)
+		}
+		c.links.count(found)
 	}
-	if !isDefault {
-		c.hosts.count(foundHost)
-	}
-	c.links.count(found)
-	if !e.found {
-		return Target{}, errNotFound
+	if err != nil {
+		return Target{}, err
 	}
 	return target(e), nil
+}
+
+// failure returns why memory alone cannot give an entry, or nil if it can.
+func (f finding) failure() error {
+	switch f {
+	case missing:
+		return ErrNotCached
+	case outdated:
+		return ErrOutdated
+	case unknown:
+		return errNotFound
+	}
+	return nil
+}
+
+// Wait returns how long a client has to wait until Resolver.Resolve looks links up for it again; 0 if it does now.
+func (c *Cached) Wait(client netip.Addr, now time.Time) time.Duration {
+	return c.quota.wait(client, now)
 }
 
 // domainName returns the name of the domain that a host stands for, unless that is the default domain. Addresses and

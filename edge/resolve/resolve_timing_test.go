@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -37,7 +38,7 @@ func BenchmarkCachedLink(b *testing.B) {
 		empty := heapBytes() - before
 		now := time.Now()
 		for i := range links {
-			if _, err := r.Resolve([]byte("sho.rt"), fmt.Appendf(nil, "h%07d", i), now); err != nil {
+			if _, err := r.Resolve([]byte("sho.rt"), fmt.Appendf(nil, "h%07d", i), netip.Addr{}, now); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -58,10 +59,36 @@ func BenchmarkResolve(b *testing.B) {
 	b.RunParallel(func(pb *testing.PB) {
 		host, hash, now := []byte("sho.rt"), []byte("abcdefg"), time.Now()
 		for pb.Next() {
-			if _, err := r.Resolve(host, hash, now); err != nil {
+			if _, err := r.Resolve(host, hash, netip.Addr{}, now); err != nil {
 				b.Error(err)
 				return
 			}
 		}
 	})
+}
+
+// BenchmarkResolveFromShards measures the look-up of links of which none is in the hot table.
+func BenchmarkResolveFromShards(b *testing.B) {
+	cfg := resolve.DefaultConfig()
+	cfg.URL, cfg.CacheTTL = schema.MustParseBaseURL("http://sho.rt"), 1<<62
+	r, err := resolve.New(cfg, endlessLinks{}, endlessLinks{}, metrics.NewSet(), slog.New(slog.DiscardHandler))
+	testkit.Must(b, err)
+	defer r.Close()
+	const links = 10_000
+	host, now := []byte("sho.rt"), time.Now()
+	hashes := make([][]byte, links)
+	for i := range hashes {
+		hashes[i] = fmt.Appendf(nil, "h%07d", i)
+		if _, err := r.Resolve(host, hashes[i], netip.Addr{}, now); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i := range b.N {
+		now = now.Add(5 * time.Second / links) // the hot table forgets a link before it is asked for again
+		if _, err := r.Cached().Resolve(host, hashes[i%links], now); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

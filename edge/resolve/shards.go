@@ -59,6 +59,16 @@ func (s shards[V]) of(hash uint64) *ristretto.Cache[[]byte, *entry[V]] {
 	return s[i].cache
 }
 
+// get returns the entry of a key. Ristretto counts the requests for a key, also for one that it does not have, to find out
+// what is worth keeping. It must not hear of keys that do not exist: a flood of them would make it forget its counts.
+func (s shards[V]) get(hash uint64, key []byte) (*entry[V], bool) {
+	shard := s.of(hash)
+	if _, ok := shard.GetTTL(key); !ok { // which does not count
+		return nil, false
+	}
+	return shard.Get(key)
+}
+
 // close evicts all entries, and with them those of the hot table, and frees the memory. It is idempotent.
 func (s shards[V]) close() {
 	for _, shard := range s {

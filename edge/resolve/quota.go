@@ -1,0 +1,95 @@
+package resolve
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/maphash"
+	"log/slog"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// ErrTooMany means that the key is not cached, and that the client has had too many keys looked up that do not exist.
+var ErrTooMany = errors.New("too many unknown hosts and links")
+
+// quota bounds how many keys that do not exist a client may have looked up: rate per second on average over burst. It
+// counts what look-ups did not find, not look-ups, so that clients of existing links are never refused, however many links
+// are not cached. A client is an IPv4 address or an IPv6 /48, the most that one customer of a provider gets.
+//
+// The quota is a token bucket in the form of one time per client (the virtual scheduling algorithm of ITU-T I.371): until
+// when the client has used up its share. A client that is over its quota is refused until that time is less than burst away.
+type quota struct {
+	interval int64 // nanoseconds per key
+	seed     maphash.Seed
+	log      *slog.Logger
+	nextLog  atomic.Int64 // Unix nanoseconds
+
+	mu   sync.Mutex // held while used is written
+	used *times     // by client
+}
+
+const (
+	burst        = 10 * time.Second
+	quotaBytes   = 256 << 10 // for 16,384 clients
+	quotaLogging = 10 * time.Second
+)
+
+func newQuota(rate int, log *slog.Logger) *quota {
+	return &quota{interval: int64(time.Second) / int64(rate), seed: maphash.MakeSeed(), log: log, used: newTimes(quotaBytes)}
+}
+
+// client returns the hashes of an address's client. It returns false for the zero Addr, which is not bounded.
+func (q *quota) client(addr netip.Addr) (hash, check uint64, ok bool) {
+	if !addr.IsValid() {
+		return 0, 0, false
+	}
+	b := addr.As16()
+	if addr.Is4() || addr.Is4In6() {
+		check = uint64(binary.BigEndian.Uint32(b[12:])) // no /48 in use begins with 32 zero bits
+	} else {
+		check = binary.BigEndian.Uint64(b[:]) &^ 0xffff
+	}
+	return maphash.Comparable(q.seed, check), check, true
+}
+
+// wait returns how long a client has to wait until keys are looked up for it again; 0 if they are.
+func (q *quota) wait(addr netip.Addr, now time.Time) time.Duration {
+	hash, check, ok := q.client(addr)
+	if !ok {
+		return 0
+	}
+	used, ok := q.used.get(hash, check)
+	if !ok {
+		return 0
+	}
+	return max(0, time.Duration(used-now.UnixNano())-burst+1)
+}
+
+// charge counts a key that was looked up for a client and does not exist.
+func (q *quota) charge(addr netip.Addr, now time.Time) {
+	hash, check, ok := q.client(addr)
+	if !ok {
+		return
+	}
+	q.mu.Lock()
+	began := now.UnixNano()
+	used, _ := q.used.get(hash, check)
+	before := max(used-began, 0)
+	after := min(before+q.interval, 2*int64(burst)) // look-ups that were under way together do not count for long
+	q.used.put(hash, check, began+after)
+	q.mu.Unlock()
+	if before < int64(burst) && after >= int64(burst) {
+		q.report(addr, now)
+	}
+}
+
+// report logs that a client is over its quota, one client per quotaLogging.
+func (q *quota) report(addr netip.Addr, now time.Time) {
+	next := q.nextLog.Load()
+	if now.UnixNano() >= next && q.nextLog.CompareAndSwap(next, now.Add(quotaLogging).UnixNano()) {
+		q.log.Warn("look-ups refused: a client asks for too many unknown hosts and links", "client", addr,
+			"flag", "-edge.max-unknown-rate", "per_second", int64(time.Second)/q.interval)
+	}
+}
