@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"net"
-	"strings"
 
 	"linkstream/api/customdomain"
 	"linkstream/schema"
@@ -63,8 +62,4 @@ func (c *Config) Validate() error {
 		errs = append(errs, fmt.Errorf("-api.signup: %q is neither %s nor %s", c.SignUp, signUpOpen, signUpClosed))
 	}
 	return errors.Join(append(errs, c.Domains.Validate())...)
-}
-
-func (c *Config) blocklistFiles() []string {
-	return strings.FieldsFunc(c.Blocklist, func(r rune) bool { return r == ',' })
 }

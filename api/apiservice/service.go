@@ -19,6 +19,7 @@ import (
 	"linkstream/api/rest"
 	"linkstream/api/shorten"
 	"linkstream/schema"
+	"linkstream/schema/blocklist"
 	"linkstream/schema/service"
 	"linkstream/schema/stream"
 )
@@ -37,7 +38,7 @@ type Service struct {
 	listener  net.Listener
 	server    *fasthttp.Server
 	tokens    *auth.Authenticator
-	blocklist *shorten.Blocklist
+	blocklist *blocklist.List
 	links     schema.Database
 	clicks    Clicks
 	topics    *stream.Client
@@ -49,7 +50,7 @@ type Service struct {
 // New reads the blocklist, listens, and returns a service that serves once Run is called. The caller closes the stores
 // after Run has returned. topics may be nil; without it the dashboard cannot tell how many clicks are still uncounted.
 func New(cfg Config, links schema.Database, clicks Clicks, topics *stream.Client, log *slog.Logger) (*Service, error) {
-	blocklist, err := shorten.OpenBlocklist(cfg.blocklistFiles(), log)
+	blocked, err := blocklist.Open(cfg.Blocklist, log)
 	if err != nil {
 		return nil, fmt.Errorf("-api.blocklist: %w", err)
 	}
@@ -58,7 +59,7 @@ func New(cfg Config, links schema.Database, clicks Clicks, topics *stream.Client
 		return nil, err
 	}
 	s := &Service{
-		listener: listener, blocklist: blocklist, links: links, clicks: clicks, topics: topics, log: log,
+		listener: listener, blocklist: blocked, links: links, clicks: clicks, topics: topics, log: log,
 		url: cfg.URL, metrics: metrics.NewSet(),
 	}
 	if s.url.IsZero() {
@@ -127,7 +128,7 @@ func (s *Service) Ready(ctx context.Context) error {
 func (s *Service) Run(ctx context.Context) error {
 	// Background work outlives ctx: requests need it until they are answered.
 	background := context.WithoutCancel(ctx)
-	stopReloading := service.RunInBackground(background, s.blocklist.Run)
+	stopReloading := service.RunInBackground(background, func(ctx context.Context) { s.blocklist.Run(ctx, func() {}) })
 	stopWritingUses := service.RunInBackground(background, func(ctx context.Context) { s.tokens.Run(ctx, s.log) })
 
 	err := service.Serve(ctx, s.server, s.listener, shutdownTimeout)

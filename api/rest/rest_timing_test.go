@@ -16,6 +16,7 @@ import (
 	"linkstream/api/rest"
 	"linkstream/api/shorten"
 	"linkstream/schema"
+	"linkstream/schema/blocklist"
 	"linkstream/schema/testkit"
 )
 
@@ -42,9 +43,9 @@ func BenchmarkShorten(b *testing.B) {
 	tokens, err := auth.NewAuthenticator(instant{})
 	testkit.Must(b, err)
 	defer tokens.Close()
-	blocklist, err := shorten.OpenBlocklist(nil, log)
+	blocked, err := blocklist.Open("", log)
 	testkit.Must(b, err)
-	shortener := shorten.New(schema.MustParseBaseURL(edgeURL), instant{}, instant{}, blocklist)
+	shortener := shorten.New(schema.MustParseBaseURL(edgeURL), instant{}, instant{}, blocked)
 	testkit.Must(b, err)
 	api := rest.New(tokens, ratelimit.NewRequestLimiter(instant{}), shortener, instant{}, nil, httpmetrics.NewRecorder(metrics.NewSet()), log)
 	secret, _ := auth.NewToken(1, "")

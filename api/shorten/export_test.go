@@ -2,7 +2,6 @@ package shorten
 
 import (
 	"context"
-	"io"
 
 	"linkstream/schema"
 )
@@ -12,15 +11,6 @@ func ParseTarget(longURL string) (host, problem string) {
 	to, problem := parseTarget(longURL)
 	return string(to.host), problem
 }
-
-// ParseHosts returns the hosts in a blocklist file, for the fuzz test.
-func ParseHosts(file io.Reader) (hosts []string, err error) {
-	_, err = parseHosts(file, func(host schema.Host) { hosts = append(hosts, string(host)) })
-	return hosts, err
-}
-
-// Blocks reports whether the list blocks a canonical host.
-func Blocks(list *Blocklist, host string) bool { return list.blocks(schema.Host(host)) }
 
 // Owns looks up whether this service serves host, as Create does.
 func (s *Shortener) Owns(ctx context.Context, host schema.Host) (bool, error) {

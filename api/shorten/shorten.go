@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"linkstream/schema"
+	"linkstream/schema/blocklist"
 )
 
 // The names of a request's fields in validation errors.
@@ -37,12 +38,12 @@ type Shortener struct {
 	base         schema.BaseURL // of short links; without a port, all ports of its host belong to the default domain
 	links        schema.LinkStore
 	domains      schema.DomainStore
-	blocklist    *Blocklist
+	blocklist    *blocklist.List
 	foreignHosts negativeCache
 }
 
 // New returns a Shortener whose links on the default domain are below base.
-func New(base schema.BaseURL, links schema.LinkStore, domains schema.DomainStore, blocklist *Blocklist) *Shortener {
+func New(base schema.BaseURL, links schema.LinkStore, domains schema.DomainStore, blocklist *blocklist.List) *Shortener {
 	return &Shortener{base: base, links: links, domains: domains, blocklist: blocklist}
 }
 
@@ -69,7 +70,7 @@ func (s *Shortener) Create(ctx context.Context, req Request) (schema.Link, error
 	if len(invalid) > 0 {
 		return schema.Link{}, invalidFields(invalid)
 	}
-	if s.blocklist.blocks(to.host) {
+	if s.blocklist.Blocks(to.host) {
 		return schema.Link{}, schema.ClientErrorf(schema.CodeUnsafeURL, "The long URL leads to a host that is known as unsafe.")
 	}
 	link := schema.Link{

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -18,6 +19,7 @@ import (
 
 	"linkstream/api/shorten"
 	"linkstream/schema"
+	"linkstream/schema/blocklist"
 	"linkstream/schema/sqlite"
 	"linkstream/schema/testkit"
 )
@@ -37,7 +39,9 @@ func newFixture(t *testing.T, edgeURL string, blocked ...string) *fixture {
 	testkit.Must(t, err)
 	t.Cleanup(func() { testkit.Close(t, store) })
 	f := &fixture{store: store, owner: addAccount(t, store, "a@example.org"), other: addAccount(t, store, "b@example.org")}
-	list, err := shorten.OpenBlocklist(blocklistFiles(t, strings.Join(blocked, "\n")), slog.New(slog.DiscardHandler))
+	path := filepath.Join(t.TempDir(), "hosts")
+	testkit.Must(t, os.WriteFile(path, []byte(strings.Join(blocked, "\n")), 0o600))
+	list, err := blocklist.Open(path, slog.New(slog.DiscardHandler))
 	testkit.Must(t, err)
 	f.Shortener = shorten.New(schema.MustParseBaseURL(edgeURL), store, store, list)
 	return f
@@ -219,7 +223,7 @@ func (s *takenHashes) CreateLink(ctx context.Context, link *schema.Link) error {
 
 func TestCreateRetriesTakenHashes(t *testing.T) {
 	f := newFixture(t, "https://sho.rt")
-	list, err := shorten.OpenBlocklist(nil, slog.New(slog.DiscardHandler))
+	list, err := blocklist.Open("", slog.New(slog.DiscardHandler))
 	testkit.Must(t, err)
 	for taken, want := range map[int]schema.Code{3: "", 1000: schema.CodeInternal} {
 		store := &takenHashes{f.store, taken}

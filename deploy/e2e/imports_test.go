@@ -36,6 +36,7 @@ var schemaImports = map[string][]string{
 	"schema/postgres":   {"schema/groupcommit"},
 	"schema/sqlite":     {"schema/filelock", "schema/groupcommit", "schema/namebound"},
 	"schema/clickhouse": {"schema/namebound"},
+	"schema/blocklist":  {"schema/filewatch"},
 	"schema/stream":     {},
 	"schema/service":    {},
 	"schema/storetest":  {},

@@ -1,4 +1,6 @@
-package shorten
+// Package blocklist holds the hosts that no link may lead to. The api refuses links to them; the edge does not follow those
+// that exist.
+package blocklist
 
 import (
 	"bufio"
@@ -17,21 +19,23 @@ import (
 	"linkstream/schema/filewatch"
 )
 
-// Blocklist holds the hosts that no link may lead to, read from files in the format of /etc/hosts. It keeps a seeded 64-bit
-// hash of each: with a million hosts listed, about one in 10^12 other hosts is taken for a listed one.
-type Blocklist struct {
-	paths []string
-	log   *slog.Logger
-	seed  maphash.Seed
-	hosts atomic.Pointer[[]uint64] // hashes of canonical hosts, ascending; replaced as a whole
-	files *filewatch.Files
+// List is a set of hosts read from files in the format of /etc/hosts. It keeps a seeded 64-bit hash of each: with a million
+// hosts listed, about one in 10^12 other hosts is taken for a listed one. Its methods may be called concurrently.
+type List struct {
+	paths   []string
+	log     *slog.Logger
+	seed    maphash.Seed
+	hosts   atomic.Pointer[[]uint64] // hashes of canonical hosts, ascending; replaced as a whole
+	files   *filewatch.Files
+	changed func() // see Run
 }
 
-// OpenBlocklist reads the files. Without files nothing is blocked. A line holds an address and hosts, or hosts alone; #
-// starts a comment. Entries that are not hosts, and hosts without a dot, are skipped: such files also name the machine
-// they are made for.
-func OpenBlocklist(paths []string, log *slog.Logger) (*Blocklist, error) {
-	b := &Blocklist{paths: paths, log: log, seed: maphash.MakeSeed()}
+// Open reads the files, whose paths are separated by commas. Without files nothing is blocked. A line holds an address and
+// hosts, or hosts alone; # starts a comment. Entries that are not hosts, and hosts without a dot, are skipped: such files
+// also name the machine they are made for.
+func Open(files string, log *slog.Logger) (*List, error) {
+	paths := strings.FieldsFunc(files, func(r rune) bool { return r == ',' })
+	b := &List{paths: paths, log: log, seed: maphash.MakeSeed(), changed: func() {}}
 	b.hosts.Store(&[]uint64{})
 	b.files = filewatch.NewFiles(paths, b.read)
 	if err := b.files.Load(); err != nil {
@@ -40,14 +44,18 @@ func OpenBlocklist(paths []string, log *slog.Logger) (*Blocklist, error) {
 	return b, nil
 }
 
-// Run reads the files again whenever one of them changes, until ctx is done. While a file cannot be read, the list stays
-// as it is.
-func (b *Blocklist) Run(ctx context.Context) {
+// Run reads the files again whenever one of them changes, and then calls changed, until ctx is done. While a file cannot be
+// read, the list stays as it is.
+func (b *List) Run(ctx context.Context, changed func()) {
+	b.changed = changed
 	b.files.Follow(ctx, func(err error) { b.log.Error("blocklist not reloaded, the old one stays in use", "error", err) })
 }
 
-// blocks reports whether a host is listed, or is a subdomain of a listed one.
-func (b *Blocklist) blocks(host schema.Host) bool {
+// Blocks reports whether a host is listed, or is a subdomain of a listed one. A nil List blocks nothing.
+func (b *List) Blocks(host schema.Host) bool {
+	if b == nil || len(*b.hosts.Load()) == 0 {
+		return false
+	}
 	hosts := *b.hosts.Load()
 	for parent, found := string(host), true; found; _, parent, found = strings.Cut(parent, ".") {
 		if _, listed := slices.BinarySearch(hosts, maphash.String(b.seed, parent)); listed {
@@ -58,7 +66,7 @@ func (b *Blocklist) blocks(host schema.Host) bool {
 }
 
 // read replaces the list by the hosts in the files.
-func (b *Blocklist) read() error {
+func (b *List) read() error {
 	var hosts []uint64
 	skipped := 0
 	for _, path := range b.paths {
@@ -72,6 +80,7 @@ func (b *Blocklist) read() error {
 	hosts = slices.Clip(slices.Compact(hosts))
 	b.hosts.Store(&hosts)
 	b.log.Info("blocklist read", "files", len(b.paths), "hosts", len(hosts), "skipped", skipped)
+	b.changed()
 	return nil
 }
 
