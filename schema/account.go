@@ -10,7 +10,7 @@ type Account struct {
 	ID           int64
 	Email        string // lower case, unique
 	PasswordHash string // argon2id in PHC string format; never a password
-	Suspended    bool   // its tokens and sessions are refused, its links still work
+	Suspended    bool   // its tokens and sessions are refused, and its links are answered with 410
 	CreatedAt    time.Time
 }
 

@@ -5,17 +5,21 @@ import (
 	"strings"
 )
 
-// Change tells caches that a link or a host has changed. It is published on the topic "changes".
+// Change tells caches that a link, a host or all links of an account have changed. It is published on the topic "changes".
 type Change struct {
-	DomainID int64  // of the link
-	Hash     string // of the link; "" if a host has changed
-	Host     string // that has changed
+	DomainID  int64  // of the link
+	Hash      string // of the link; "" if something else has changed
+	Host      string // that has changed; "" if something else has
+	AccountID int64  // all of whose links have changed; 0 if something else has
 }
 
-// Key returns the record key of the change: "link/1/abc" or "host/go.example.com". The compacted topic keeps one record
-// per key.
+// Key returns the record key of the change: "link/1/abc", "host/go.example.com" or "account/1". The compacted topic keeps
+// one record per key.
 func (c Change) Key() string {
-	if c.Hash == "" {
+	switch {
+	case c.AccountID != 0:
+		return "account/" + strconv.FormatInt(c.AccountID, 10)
+	case c.Hash == "":
 		return "host/" + c.Host
 	}
 	return "link/" + strconv.FormatInt(c.DomainID, 10) + "/" + c.Hash
@@ -25,6 +29,9 @@ func (c Change) Key() string {
 func ParseChange(key string) (Change, bool) {
 	kind, rest, _ := strings.Cut(key, "/")
 	switch kind {
+	case "account":
+		id, err := strconv.ParseInt(rest, 10, 64)
+		return Change{AccountID: id}, err == nil && id != 0
 	case "host":
 		return Change{Host: rest}, rest != ""
 	case "link":

@@ -12,7 +12,14 @@ type Domain struct {
 	Host       string // in the canonical form of type Host
 	Challenge  string // the required text of the TXT record
 	CreatedAt  time.Time
-	VerifiedAt time.Time // zero until verified
+	VerifiedAt time.Time // zero unless verified
+	LostAt     time.Time // when the host was taken from the account; zero otherwise
+
+	// Of a verified domain, whose records are looked up from time to time:
+	CheckAt      time.Time // the next look-up; zero: never, because the operator has vouched for the domain
+	FailingSince time.Time // the first look-up of those that did not find the records; zero if the last one did
+	ContestedBy  int64     // the unverified domain with the same host whose records are there instead; 0 if there is none
+	ContestedAt  time.Time // since when; zero without ContestedBy
 }
 
 // DomainStore stores domains.
@@ -27,11 +34,28 @@ type DomainStore interface {
 	// VerifiedDomain returns the verified domain with that host. CodeNotFound if there is none.
 	VerifiedDomain(ctx context.Context, host string) (Domain, error)
 	// VerifyDomain marks a domain as verified. Idempotent: a verified domain keeps its time. CodeNotFound if there is
-	// no such domain, CodeConflict if another account has verified the host.
+	// no such domain, CodeConflict if another account has verified the host. It is not checked until NoteDomainCheck.
 	VerifyDomain(ctx context.Context, domainID int64, at time.Time) error
 	// Domains returns the domains of the account, verified or not, in order of their hosts.
 	Domains(ctx context.Context, accountID int64) ([]Domain, error)
 	// DeleteDomain deletes a domain. CodeNotFound if there is no such domain, CodeConflict if it has links: of
 	// concurrent calls of DeleteDomain and of CreateLink on the domain, at most one succeeds.
 	DeleteDomain(ctx context.Context, domainID int64) error
+
+	// DomainsToCheck returns up to limit verified domains whose CheckAt is not after now, the longest due first, and sets
+	// their CheckAt to again. Concurrent calls, also of other processes, return different domains.
+	DomainsToCheck(ctx context.Context, now, again time.Time, limit int) ([]Domain, error)
+	// NoteDomainCheck sets FailingSince and CheckAt of a verified domain. With a zero failingSince it also ends a contest.
+	// CodeNotFound if there is no such verified domain.
+	NoteDomainCheck(ctx context.Context, domainID int64, failingSince, checkAt time.Time) error
+	// ContestDomain sets ContestedBy and ContestedAt of a verified domain whose check fails; 0 and the zero time end a
+	// contest. CodeNotFound if there is no such domain, or its check does not fail.
+	ContestDomain(ctx context.Context, domainID, by int64, at time.Time) error
+	// TransferDomain verifies a domain, with its next check at checkAt. If another domain with the same host is verified,
+	// it no longer is, and has been lost at the time at. Visitors never see the host without a verified domain.
+	// Idempotent. CodeNotFound if there is no such domain.
+	TransferDomain(ctx context.Context, domainID int64, at, checkAt time.Time) error
+	// ReleaseDomain takes the host from a verified domain, which has then been lost at the time at. CodeNotFound if there
+	// is no such verified domain.
+	ReleaseDomain(ctx context.Context, domainID int64, at time.Time) error
 }

@@ -3,6 +3,7 @@ package schema
 import (
 	"errors"
 	"net/netip"
+	"net/url"
 	"strings"
 	"unicode/utf8"
 
@@ -170,6 +171,15 @@ func isASCII(s string) bool {
 	return true
 }
 
+// HostOfURL returns the host to which a URL leads.
+func HostOfURL(rawURL string) (Host, error) {
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		return "", err
+	}
+	return ParseHost(u.Hostname())
+}
+
 // IsAddr reports whether the host is an IP address.
 func (h Host) IsAddr() bool { return HostIsAddr(string(h)) }
 
@@ -178,6 +188,18 @@ func (h Host) Addr() netip.Addr {
 	addr, _ := netip.ParseAddr(string(h))
 	return addr
 }
+
+// IsLocal reports whether the host leads a client to the machine that the client runs on: localhost and names below it
+// (RFC 6761, section 6.3), a loopback address, or an address of "this network", which systems take for loopback (RFC 1122,
+// section 3.2.1.3).
+func (h Host) IsLocal() bool {
+	if addr := h.Addr(); addr.IsValid() {
+		return addr.IsLoopback() || addr.IsUnspecified() || addr.Is4() && addr.As4()[0] == 0
+	}
+	return h == localhost || strings.HasSuffix(string(h), "."+localhost)
+}
+
+const localhost = "localhost"
 
 // Unicode returns the host as its owner writes it, "" if that is the host itself. Show it only beside the ASCII form:
 // letters of different scripts look the same.

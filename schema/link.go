@@ -19,10 +19,25 @@ type Link struct {
 	Host      string // of the domain, "" for the default domain; set by the store when it reads
 	Hash      string // case-sensitive
 	URL       string // the long URL, unchanged
-	Active    bool   // an inactive link is answered with 410
+	Active    bool   // as its owner has set it; an inactive link is answered with 410
 	Ordinal   int64  // 1, 2, 3, … among the owner's links, without gaps, so that all pages of a list cost the same
 	CreatedAt time.Time
+	Stopped   Stop // set by the store when it reads
 }
+
+// Redirects reports whether visitors reach the long URL.
+func (l Link) Redirects() bool { return l.Active && l.Stopped == NotStopped }
+
+// Stop says why a link does not redirect, whatever its owner has set.
+type Stop string
+
+// The reasons. The first that applies is the link's.
+const (
+	NotStopped Stop = ""
+	TakenDown  Stop = "taken_down" // SetTakenDown
+	Suspended  Stop = "suspended"  // its owner's account is suspended
+	HostLost   Stop = "host_lost"  // its domain is not, or no longer, verified
+)
 
 // LinkStore stores links.
 type LinkStore interface {
@@ -45,4 +60,7 @@ type LinkStore interface {
 	LinksByID(ctx context.Context, accountID int64, ids []int64) ([]Link, error)
 	// SetActive activates or deactivates a link. Idempotent. CodeNotFound if there is no such link.
 	SetActive(ctx context.Context, domainID int64, hash string, active bool) error
+	// SetTakenDown takes a link down or puts it back, for the operator of the service: it does not change Active.
+	// Idempotent. CodeNotFound if there is no such link.
+	SetTakenDown(ctx context.Context, domainID int64, hash string, takenDown bool) error
 }

@@ -42,6 +42,23 @@ func (d database) SetActive(ctx context.Context, domainID int64, hash string, ac
 	return err
 }
 
+func (d database) SetTakenDown(ctx context.Context, domainID int64, hash string, takenDown bool) error {
+	err := d.Database.SetTakenDown(ctx, domainID, hash, takenDown)
+	if err == nil {
+		d.publisher.Publish(schema.Change{DomainID: domainID, Hash: hash})
+	}
+	return err
+}
+
+// SetSuspended publishes that all links of the account have changed.
+func (d database) SetSuspended(ctx context.Context, accountID int64, suspended bool) error {
+	err := d.Database.SetSuspended(ctx, accountID, suspended)
+	if err == nil {
+		d.publisher.Publish(schema.Change{AccountID: accountID})
+	}
+	return err
+}
+
 // CreateDomain publishes verified domains only: no cache knows of the others.
 func (d database) CreateDomain(ctx context.Context, domain *schema.Domain) error {
 	err := d.Database.CreateDomain(ctx, domain)
@@ -52,25 +69,29 @@ func (d database) CreateDomain(ctx context.Context, domain *schema.Domain) error
 }
 
 func (d database) VerifyDomain(ctx context.Context, domainID int64, at time.Time) error {
-	err := d.Database.VerifyDomain(ctx, domainID, at)
-	if err != nil {
-		return err
-	}
-	domain, err := d.Database.Domain(ctx, domainID)
-	if err == nil {
-		d.publisher.Publish(schema.Change{Host: domain.Host})
-	}
-	return err
+	return d.changeHost(ctx, domainID, func() error { return d.Database.VerifyDomain(ctx, domainID, at) })
 }
 
-// DeleteDomain reads the domain first, because a change names the host.
+func (d database) TransferDomain(ctx context.Context, domainID int64, at, checkAt time.Time) error {
+	return d.changeHost(ctx, domainID, func() error { return d.Database.TransferDomain(ctx, domainID, at, checkAt) })
+}
+
+func (d database) ReleaseDomain(ctx context.Context, domainID int64, at time.Time) error {
+	return d.changeHost(ctx, domainID, func() error { return d.Database.ReleaseDomain(ctx, domainID, at) })
+}
+
 func (d database) DeleteDomain(ctx context.Context, domainID int64) error {
+	return d.changeHost(ctx, domainID, func() error { return d.Database.DeleteDomain(ctx, domainID) })
+}
+
+// changeHost calls change and publishes that the host of the domain has changed. It reads the domain first, because after
+// change it may be gone.
+func (d database) changeHost(ctx context.Context, domainID int64, change func() error) error {
 	domain, err := d.Database.Domain(ctx, domainID)
 	if err != nil {
 		return err
 	}
-	err = d.Database.DeleteDomain(ctx, domainID)
-	if err == nil {
+	if err = change(); err == nil {
 		d.publisher.Publish(schema.Change{Host: domain.Host})
 	}
 	return err

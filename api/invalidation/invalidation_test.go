@@ -48,6 +48,12 @@ func TestChangesArePublished(t *testing.T) {
 		testkit.Must(t, db.SetActive(t.Context(), 0, "known", false))
 		wantPublished(t, schema.Change{Hash: "known"})
 	})
+	t.Run("of links that the operator stops", func(t *testing.T) {
+		testkit.Must(t, db.SetTakenDown(t.Context(), 0, "known", true))
+		wantPublished(t, schema.Change{Hash: "known"})
+		testkit.Must(t, db.SetSuspended(t.Context(), account.ID, true))
+		wantPublished(t, schema.Change{AccountID: account.ID})
+	})
 	t.Run("of domains that are verified, at once or later", func(t *testing.T) {
 		testkit.Must(t, db.CreateDomain(t.Context(), &verified))
 		wantPublished(t, schema.Change{Host: "verified.example.org"})
@@ -62,6 +68,12 @@ func TestChangesArePublished(t *testing.T) {
 		wantPublished(t, schema.Change{DomainID: verified.ID, Hash: "custom"})
 		testkit.Must(t, db.SetActive(t.Context(), verified.ID, "custom", true))
 		wantPublished(t, schema.Change{DomainID: verified.ID, Hash: "custom"})
+	})
+	t.Run("of domains that change hands", func(t *testing.T) {
+		testkit.Must(t, db.TransferDomain(t.Context(), domain.ID, now, now))
+		wantPublished(t, schema.Change{Host: "go.example.org"})
+		testkit.Must(t, db.ReleaseDomain(t.Context(), domain.ID, now))
+		wantPublished(t, schema.Change{Host: "go.example.org"})
 	})
 	t.Run("of domains that are deleted, after they are", func(t *testing.T) {
 		published.check = func(schema.Change) {
@@ -80,6 +92,10 @@ func TestChangesArePublished(t *testing.T) {
 		testkit.WantCode(t, db.CreateDomain(t.Context(), &again), schema.CodeConflict)
 		testkit.WantCode(t, db.VerifyDomain(t.Context(), domain.ID, now), schema.CodeNotFound)
 		testkit.WantCode(t, db.DeleteDomain(t.Context(), domain.ID), schema.CodeNotFound)
+		testkit.WantCode(t, db.TransferDomain(t.Context(), domain.ID, now, now), schema.CodeNotFound)
+		testkit.WantCode(t, db.ReleaseDomain(t.Context(), domain.ID, now), schema.CodeNotFound)
+		testkit.WantCode(t, db.SetTakenDown(t.Context(), 0, "none", true), schema.CodeNotFound)
+		testkit.WantCode(t, db.SetSuspended(t.Context(), account.ID+1, true), schema.CodeNotFound)
 		testkit.WantCode(t, db.DeleteDomain(t.Context(), verified.ID), schema.CodeConflict) // it has a link
 		wantPublished(t)
 	})

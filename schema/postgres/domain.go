@@ -11,8 +11,10 @@ import (
 )
 
 const (
-	selectDomain = `
-	SELECT id, account_id, host, challenge, created_at, coalesce(verified_at, ` + zeroTime + `) FROM domains `
+	selectDomain  = `SELECT ` + domainColumns + ` FROM domains `
+	domainColumns = `id, account_id, host, challenge, created_at, coalesce(verified_at, ` + zeroTime + `),
+		coalesce(lost_at, ` + zeroTime + `), coalesce(check_at, ` + zeroTime + `),
+		coalesce(failing_since, ` + zeroTime + `), contested_by, coalesce(contested_at, ` + zeroTime + `)`
 	domainByID       = selectDomain + `WHERE id = $1`
 	domainsByHost    = selectDomain + `WHERE host = $1 ORDER BY id`
 	verifiedDomain   = selectDomain + `WHERE host = $1 AND verified_at IS NOT NULL`
@@ -25,16 +27,18 @@ const (
 )
 
 func scanDomain(row pgx.Row) (domain schema.Domain, err error) {
-	err = row.Scan(&domain.ID, &domain.AccountID, &domain.Host, &domain.Challenge, &domain.CreatedAt, &domain.VerifiedAt)
+	err = row.Scan(&domain.ID, &domain.AccountID, &domain.Host, &domain.Challenge, &domain.CreatedAt, &domain.VerifiedAt,
+		&domain.LostAt, &domain.CheckAt, &domain.FailingSince, &domain.ContestedBy, &domain.ContestedAt)
 	return domain, err
 }
 
 // CreateDomain implements schema.DomainStore.
 func (s *Store) CreateDomain(ctx context.Context, domain *schema.Domain) error {
 	err := s.pool.QueryRow(ctx, `
-		INSERT INTO domains (account_id, host, challenge, created_at, verified_at)
-		VALUES ($1, $2, $3, $4, $5) RETURNING id`,
-		domain.AccountID, domain.Host, domain.Challenge, domain.CreatedAt, nullIfZero(domain.VerifiedAt)).Scan(&domain.ID)
+		INSERT INTO domains (account_id, host, challenge, created_at, verified_at, check_at)
+		VALUES ($1, $2, $3, $4, $5, $6) RETURNING id`,
+		domain.AccountID, domain.Host, domain.Challenge, domain.CreatedAt, nullIfZero(domain.VerifiedAt),
+		nullIfZero(domain.CheckAt)).Scan(&domain.ID)
 	return wrap(err, "create domain %q of account %d", domain.Host, domain.AccountID)
 }
 
@@ -58,7 +62,8 @@ func (s *Store) VerifiedDomain(ctx context.Context, host string) (schema.Domain,
 
 // VerifyDomain implements schema.DomainStore.
 func (s *Store) VerifyDomain(ctx context.Context, domainID int64, at time.Time) error {
-	err := oneRow(s.pool.Exec(ctx, `UPDATE domains SET verified_at = coalesce(verified_at, $2) WHERE id = $1`, domainID, at))
+	err := oneRow(s.pool.Exec(ctx, `
+		UPDATE domains SET verified_at = coalesce(verified_at, $2), lost_at = NULL WHERE id = $1`, domainID, at))
 	return wrap(err, "verify domain %d", domainID)
 }
 
@@ -68,8 +73,8 @@ func (s *Store) Domains(ctx context.Context, accountID int64) ([]schema.Domain, 
 	return domains, wrap(err, "read domains of account %d", accountID)
 }
 
-func (s *Store) domains(ctx context.Context, query string, arg any) ([]schema.Domain, error) {
-	rows, err := s.pool.Query(ctx, query, arg)
+func (s *Store) domains(ctx context.Context, query string, args ...any) ([]schema.Domain, error) {
+	rows, err := s.pool.Query(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,8 @@ import (
 
 const (
 	selectLink = `
-	SELECT l.id, l.account_id, l.domain_id, coalesce(d.host, ''), l.hash, l.url, l.active, l.ordinal, l.created_at
+	SELECT l.id, l.account_id, l.domain_id, coalesce(d.host, ''), l.hash, l.url, l.active, l.ordinal, l.created_at,
+		` + stopOfLink + `
 	FROM links l LEFT JOIN domains d ON d.id = l.domain_id `
 	linkByHash = selectLink + `WHERE l.domain_id = $1 AND l.hash = $2`
 	ownedLink  = selectLink + `
@@ -27,12 +28,16 @@ const (
 	// An empty page is one row without a link, so every column has a value for that.
 	pageColumns = `coalesce(l.id, 0), coalesce(l.account_id, 0), coalesce(l.domain_id, 0), coalesce(d.host, ''),
 		coalesce(l.hash, ''), coalesce(l.url, ''), coalesce(l.active, false), coalesce(l.ordinal, 0),
-		coalesce(l.created_at, ` + zeroTime + `)`
+		coalesce(l.created_at, ` + zeroTime + `), ` + stopOfLink
+	// stopOfLink is the schema.Stop of link l on domain d.
+	stopOfLink = `CASE WHEN l.taken_down THEN 'taken_down'
+		WHEN (SELECT suspended FROM accounts WHERE id = l.account_id) THEN 'suspended'
+		WHEN l.domain_id <> 0 AND d.verified_at IS NULL THEN 'host_lost' ELSE '' END`
 )
 
 func scanLink(row pgx.Row) (link schema.Link, err error) {
 	err = row.Scan(&link.ID, &link.AccountID, &link.DomainID, &link.Host, &link.Hash, &link.URL, &link.Active,
-		&link.Ordinal, &link.CreatedAt)
+		&link.Ordinal, &link.CreatedAt, &link.Stopped)
 	return link, err
 }
 
@@ -68,7 +73,7 @@ func scanPage(rows pgx.Rows) (links []schema.Link, total int64, err error) {
 	found := false
 	var link schema.Link
 	_, err = pgx.ForEachRow(rows, []any{&total, &link.ID, &link.AccountID, &link.DomainID, &link.Host, &link.Hash,
-		&link.URL, &link.Active, &link.Ordinal, &link.CreatedAt}, func() error {
+		&link.URL, &link.Active, &link.Ordinal, &link.CreatedAt, &link.Stopped}, func() error {
 		if found = true; link.ID != 0 {
 			links = append(links, link)
 		}
@@ -85,4 +90,11 @@ func (s *Store) SetActive(ctx context.Context, domainID int64, hash string, acti
 	err := oneRow(s.pool.Exec(ctx, `UPDATE links SET active = $3 WHERE domain_id = $1 AND hash = $2`,
 		domainID, hash, active))
 	return wrap(err, "set active of link %q on domain %d", hash, domainID)
+}
+
+// SetTakenDown implements schema.LinkStore.
+func (s *Store) SetTakenDown(ctx context.Context, domainID int64, hash string, takenDown bool) error {
+	err := oneRow(s.pool.Exec(ctx, `UPDATE links SET taken_down = $3 WHERE domain_id = $1 AND hash = $2`,
+		domainID, hash, takenDown))
+	return wrap(err, "set taken down of link %q on domain %d", hash, domainID)
 }

@@ -16,7 +16,8 @@ import (
 var queryArgs = map[string]string{
 	"link by hash": "0, 'link-7'", "owned link": "1, 'link-7', NULL", "page of links": "1, 400, 20",
 	"token": `'\x07'`, "domain": "7", "domains of a host": "'7.example.org'", "verified domain": "'7.example.org'",
-	"domains": "7", "deleted domain": "7", "new link": "7, 7, 'new', 'https://example.org/', true, now()",
+	"domains": "7", "domains to check": "now(), now() + interval '1 hour', 16", "lost host": "7, now()",
+	"won host": "7, now(), now()", "deleted domain": "7", "new link": "7, 7, 'new', 'https://example.org/', true, now()",
 	"new links": `'{7, 8}', '{0, 7}', '{new, new}', '{https://example.org/, https://example.org/}', '{t, t}',
 		'{2026-11-21, 2026-11-21}'`,
 	"links by ID": "1, '{7, 8}'", "tokens": "7", "use of tokens": "'{7, 8}', '{2026-11-21, 2026-11-21}'",
@@ -75,6 +76,7 @@ func fill(t testing.TB, raw *pgx.Conn, n int) {
 			SELECT i, '', '', decode(to_hex(i), 'escape'), now() FROM generate_series(1, %d) i`,
 		`INSERT INTO domains (account_id, host, challenge, created_at, verified_at)
 			SELECT i, i || '.example.org', '', now(), now() FROM generate_series(1, %d) i`,
+		`UPDATE domains SET check_at = now() + (id - 100) * interval '1 minute' WHERE id <= %d`,
 		`INSERT INTO links (account_id, domain_id, hash, url, active, ordinal, created_at)
 			SELECT 1, 0, 'link-' || i, 'https://example.org/a/path?n=' || i, true, i, now() FROM generate_series(1, %d) i`,
 		`INSERT INTO sessions (account_id, digest, user_agent, created_at, seen_at, expires_at)

@@ -9,7 +9,9 @@ import (
 )
 
 const (
-	selectDomain     = `SELECT id, account_id, host, challenge, created_at, verified_at FROM domains `
+	selectDomain  = `SELECT ` + domainColumns + ` FROM domains `
+	domainColumns = `id, account_id, host, challenge, created_at, verified_at, lost_at, check_at, failing_since,
+		contested_by, contested_at`
 	domainByID       = selectDomain + `WHERE id = ?`
 	domainsByHost    = selectDomain + `WHERE host = ? ORDER BY id`
 	verifiedDomain   = selectDomain + `WHERE host = ? AND verified_at IS NOT NULL`
@@ -19,15 +21,17 @@ const (
 
 func scanDomain(row interface{ Scan(...any) error }) (domain schema.Domain, err error) {
 	err = row.Scan(&domain.ID, &domain.AccountID, &domain.Host, &domain.Challenge, unixMillis{&domain.CreatedAt},
-		unixMillis{&domain.VerifiedAt})
+		unixMillis{&domain.VerifiedAt}, unixMillis{&domain.LostAt}, unixMillis{&domain.CheckAt},
+		unixMillis{&domain.FailingSince}, &domain.ContestedBy, unixMillis{&domain.ContestedAt})
 	return domain, err
 }
 
 // CreateDomain implements schema.DomainStore.
 func (s *Store) CreateDomain(ctx context.Context, domain *schema.Domain) error {
 	id, err := insertedID(s.db.write.ExecContext(ctx, `
-		INSERT INTO domains (account_id, host, challenge, created_at, verified_at) VALUES (?, ?, ?, ?, ?)`,
-		domain.AccountID, domain.Host, domain.Challenge, unixMillis{&domain.CreatedAt}, unixMillis{&domain.VerifiedAt}))
+		INSERT INTO domains (account_id, host, challenge, created_at, verified_at, check_at) VALUES (?, ?, ?, ?, ?, ?)`,
+		domain.AccountID, domain.Host, domain.Challenge, unixMillis{&domain.CreatedAt}, unixMillis{&domain.VerifiedAt},
+		unixMillis{&domain.CheckAt}))
 	if err != nil {
 		return wrap(err, "create domain %q of account %d", domain.Host, domain.AccountID)
 	}
@@ -55,8 +59,8 @@ func (s *Store) VerifiedDomain(ctx context.Context, host string) (schema.Domain,
 
 // VerifyDomain implements schema.DomainStore.
 func (s *Store) VerifyDomain(ctx context.Context, domainID int64, at time.Time) error {
-	err := oneRow(s.db.write.ExecContext(ctx, `UPDATE domains SET verified_at = coalesce(verified_at, ?) WHERE id = ?`,
-		unixMillis{&at}, domainID))
+	err := oneRow(s.db.write.ExecContext(ctx, `
+		UPDATE domains SET verified_at = coalesce(verified_at, ?), lost_at = NULL WHERE id = ?`, unixMillis{&at}, domainID))
 	return wrap(err, "verify domain %d", domainID)
 }
 
@@ -66,8 +70,12 @@ func (s *Store) Domains(ctx context.Context, accountID int64) ([]schema.Domain, 
 	return domains, wrap(err, "read domains of account %d", accountID)
 }
 
-func (s *Store) domains(ctx context.Context, query string, arg any) (domains []schema.Domain, err error) {
-	rows, err := s.db.read.QueryContext(ctx, query, arg)
+func (s *Store) domains(ctx context.Context, query string, arg any) ([]schema.Domain, error) {
+	return scanDomains(s.db.read.QueryContext(ctx, query, arg))
+}
+
+// scanDomains scans all rows. Its arguments are the results of a query.
+func scanDomains(rows *sql.Rows, err error) (domains []schema.Domain, _ error) {
 	err = forEachRow(rows, err, func() error {
 		domain, err := scanDomain(rows)
 		domains = append(domains, domain)

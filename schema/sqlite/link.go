@@ -9,17 +9,22 @@ import (
 
 const (
 	selectLink = `
-	SELECT l.id, l.account_id, l.domain_id, coalesce(d.host, ''), l.hash, l.url, l.active, l.ordinal, l.created_at
+	SELECT l.id, l.account_id, l.domain_id, coalesce(d.host, ''), l.hash, l.url, l.active, l.ordinal, l.created_at,
+		` + stopOfLink + `
 	FROM links l LEFT JOIN domains d ON d.id = l.domain_id `
 	linkByHash = selectLink + `WHERE l.domain_id = ? AND l.hash = ?`
 	ownedLink  = selectLink + `WHERE l.account_id = ?1 AND l.hash = ?2 AND (?3 IS NULL OR l.domain_id = ?3)
 	ORDER BY l.domain_id <> 0, l.ordinal LIMIT 1`
 	linkPage = selectLink + `WHERE l.account_id = ? AND l.ordinal > ? AND l.ordinal <= ? ORDER BY l.ordinal DESC`
+	// stopOfLink is the schema.Stop of link l on domain d.
+	stopOfLink = `CASE WHEN l.taken_down THEN 'taken_down'
+		WHEN (SELECT suspended FROM accounts WHERE id = l.account_id) THEN 'suspended'
+		WHEN l.domain_id <> 0 AND d.verified_at IS NULL THEN 'host_lost' ELSE '' END`
 )
 
 func scanLink(row interface{ Scan(...any) error }) (link schema.Link, err error) {
 	err = row.Scan(&link.ID, &link.AccountID, &link.DomainID, &link.Host, &link.Hash, &link.URL, &link.Active,
-		&link.Ordinal, unixMillis{&link.CreatedAt})
+		&link.Ordinal, unixMillis{&link.CreatedAt}, &link.Stopped)
 	return link, err
 }
 
@@ -71,4 +76,11 @@ func (s *Store) SetActive(ctx context.Context, domainID int64, hash string, acti
 	err := oneRow(s.db.write.ExecContext(ctx, `UPDATE links SET active = ? WHERE domain_id = ? AND hash = ?`,
 		active, domainID, hash))
 	return wrap(err, "set active of link %q on domain %d", hash, domainID)
+}
+
+// SetTakenDown implements schema.LinkStore.
+func (s *Store) SetTakenDown(ctx context.Context, domainID int64, hash string, takenDown bool) error {
+	err := oneRow(s.db.write.ExecContext(ctx, `UPDATE links SET taken_down = ? WHERE domain_id = ? AND hash = ?`,
+		takenDown, domainID, hash))
+	return wrap(err, "set taken down of link %q on domain %d", hash, domainID)
 }

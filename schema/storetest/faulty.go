@@ -105,6 +105,12 @@ func (f FaultyDatabase) SetActive(ctx context.Context, domainID int64, hash stri
 	return do(ctx, f.Fault, "SetActive", func() error { return f.Database.SetActive(ctx, domainID, hash, active) })
 }
 
+func (f FaultyDatabase) SetTakenDown(ctx context.Context, domainID int64, hash string, takenDown bool) error {
+	return do(ctx, f.Fault, "SetTakenDown", func() error {
+		return f.Database.SetTakenDown(ctx, domainID, hash, takenDown)
+	})
+}
+
 func (f FaultyDatabase) CreateAccount(ctx context.Context, account *schema.Account) error {
 	return do(ctx, f.Fault, "CreateAccount", func() error { return f.Database.CreateAccount(ctx, account) })
 }
@@ -219,6 +225,32 @@ func (f FaultyDatabase) Domains(ctx context.Context, accountID int64) ([]schema.
 
 func (f FaultyDatabase) DeleteDomain(ctx context.Context, domainID int64) error {
 	return do(ctx, f.Fault, "DeleteDomain", func() error { return f.Database.DeleteDomain(ctx, domainID) })
+}
+
+func (f FaultyDatabase) DomainsToCheck(ctx context.Context, now, again time.Time, limit int) ([]schema.Domain, error) {
+	return one(ctx, f.Fault, "DomainsToCheck", func() ([]schema.Domain, error) {
+		return f.Database.DomainsToCheck(ctx, now, again, limit)
+	})
+}
+
+func (f FaultyDatabase) NoteDomainCheck(ctx context.Context, domainID int64, failingSince, checkAt time.Time) error {
+	return do(ctx, f.Fault, "NoteDomainCheck", func() error {
+		return f.Database.NoteDomainCheck(ctx, domainID, failingSince, checkAt)
+	})
+}
+
+func (f FaultyDatabase) ContestDomain(ctx context.Context, domainID, by int64, at time.Time) error {
+	return do(ctx, f.Fault, "ContestDomain", func() error { return f.Database.ContestDomain(ctx, domainID, by, at) })
+}
+
+func (f FaultyDatabase) TransferDomain(ctx context.Context, domainID int64, at, checkAt time.Time) error {
+	return do(ctx, f.Fault, "TransferDomain", func() error {
+		return f.Database.TransferDomain(ctx, domainID, at, checkAt)
+	})
+}
+
+func (f FaultyDatabase) ReleaseDomain(ctx context.Context, domainID int64, at time.Time) error {
+	return do(ctx, f.Fault, "ReleaseDomain", func() error { return f.Database.ReleaseDomain(ctx, domainID, at) })
 }
 
 func (f FaultyDatabase) LeaseRequests(

@@ -19,6 +19,8 @@ func TestDatabase(t *testing.T, open Open[schema.Database]) {
 	t.Run("attempts", func(t *testing.T) { run(t, open, attemptBehaviours) })
 	t.Run("domains", func(t *testing.T) { run(t, open, domainBehaviours) })
 	t.Run("deleted domains", func(t *testing.T) { run(t, open, domainDeleteBehaviours) })
+	t.Run("checked domains", func(t *testing.T) { run(t, open, domainCheckBehaviours) })
+	t.Run("stopped links", func(t *testing.T) { run(t, open, linkStopBehaviours) })
 	t.Run("links", func(t *testing.T) { run(t, open, linkBehaviours) })
 	t.Run("concurrent creation of links", func(t *testing.T) { run(t, open, linkConcurrencyBehaviours) })
 	t.Run("rate limits", func(t *testing.T) { run(t, open, rateBehaviours) })
@@ -216,6 +218,9 @@ func findsLinks(t *testing.T, store schema.Database) {
 		want.Host = host
 		testkit.Must(t, store.SetActive(t.Context(), want.DomainID, want.Hash, false))
 		want.Active = false
+		if domainID == claimed.ID {
+			want.Stopped = schema.HostLost
+		}
 		got, err := store.Link(t.Context(), domainID, "hash")
 		testkit.Must(t, err)
 		testkit.Equal(t, "link", got, want)
