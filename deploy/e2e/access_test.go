@@ -192,7 +192,7 @@ func testSection7SuspendedAccountIsForbidden(t *testing.T, s *system) {
 	t.Run("a new token of the account gives 403, too", func(t *testing.T) {
 		caller{s.api, s.admin(t, "token", "add", email)}.get(t, "/api/v1/links").wantError(t, http.StatusForbidden)
 	})
-	t.Run("its links still redirect", func(t *testing.T) { s.click(t, "known") })
+	t.Run("its links are gone", func(t *testing.T) { wantPage(t, s.visit(t, http.MethodGet, "/known"), http.StatusGone) })
 	t.Run("other accounts are served", func(t *testing.T) { s.owner().page(t, "") })
 	t.Run("a reinstated account is served again", func(t *testing.T) {
 		s.admin(t, "account", "reinstate", email)

@@ -21,6 +21,7 @@ type Config struct {
 	Resolve     resolve.Config
 	Redirect    redirect.Config
 	Spool       spool.Config
+	Blocklist   string // paths of blocklist files, separated by commas
 }
 
 // DefaultConfig returns a configuration that works once Resolve.URL and Spool.Dir are set.
@@ -32,6 +33,8 @@ func DefaultConfig() Config {
 // RegisterFlags binds the configuration to flags.
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.StringVar(&c.Listen, "edge.listen", c.Listen, "`address` on which short links are served")
+	fs.StringVar(&c.Blocklist, "edge.blocklist", c.Blocklist,
+		"`files` of unsafe hosts in the format of /etc/hosts, separated by commas, to which links are not followed; reloaded when they change")
 	c.Connections.RegisterFlags(fs)
 	c.Resolve.RegisterFlags(fs)
 	c.Redirect.RegisterFlags(fs)

@@ -5,6 +5,7 @@ package edgeservice
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"os"
@@ -19,6 +20,7 @@ import (
 	"linkstream/edge/resolve"
 	"linkstream/edge/spool"
 	"linkstream/schema"
+	"linkstream/schema/blocklist"
 	"linkstream/schema/service"
 	"linkstream/schema/stream"
 )
@@ -40,13 +42,19 @@ type Service struct {
 	spool    *spool.Spool
 	shipper  *spool.Shipper
 	client   *stream.Client
+	blocked  *blocklist.List
 	links    Links
 	metrics  *metrics.Set
 }
 
-// New opens the spool and listens. The caller must call Run, which releases both, but not links and client.
+// New reads the blocklist, opens the spool and listens. The caller must call Run, which releases both, but not links and client.
 func New(cfg Config, links Links, client *stream.Client, log *slog.Logger) (*Service, error) {
 	set := metrics.NewSet()
+	blocked, err := blocklist.Open(cfg.Blocklist, log)
+	if err != nil {
+		return nil, fmt.Errorf("-edge.blocklist: %w", err)
+	}
+	cfg.Resolve.Blocklist = blocked
 	resolver, err := resolve.New(cfg.Resolve, links, links, set, log)
 	if err != nil {
 		return nil, err
@@ -67,6 +75,7 @@ func New(cfg Config, links Links, client *stream.Client, log *slog.Logger) (*Ser
 		spool:    clicks,
 		shipper:  spool.NewShipper(clicks, client, log),
 		client:   client,
+		blocked:  blocked,
 		links:    links,
 		metrics:  set,
 	}
@@ -108,6 +117,7 @@ func (s *Service) Run(ctx context.Context) error {
 	defer stopShipping()
 	var following, shipper sync.WaitGroup
 	following.Go(func() { s.client.FollowChanges(ctx, s.resolver.Drop) })
+	following.Go(func() { s.blocked.Run(ctx, s.resolver.BlocklistChanged) })
 	shipper.Go(func() { s.shipper.Run(shipping) })
 	// 1. Serve returns when no request is under way or stopGrace has passed.
 	err := s.server.Serve(ctx, s.listener, stopGrace)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"linkstream/edge/resolve"
 	"linkstream/edge/spool"
 	"linkstream/schema"
+	"linkstream/schema/blocklist"
 	"linkstream/schema/sqlite"
 	"linkstream/schema/stream"
 	"linkstream/schema/testkit"
@@ -68,6 +70,10 @@ func newEdge(t testing.TB, change func(*edge)) *edge {
 	t.Cleanup(func() { testkit.Close(t, e.spool) })
 	cfg := resolve.DefaultConfig()
 	cfg.URL, cfg.CacheBytes, cfg.NegativeTTL = schema.MustParseBaseURL("https://sho.rt"), 8<<20, time.Minute
+	blocked := filepath.Join(t.TempDir(), "hosts")
+	testkit.Must(t, os.WriteFile(blocked, []byte("unsafe.example"), 0o600))
+	cfg.Blocklist, err = blocklist.Open(blocked, log)
+	testkit.Must(t, err)
 	resolver, err := resolve.New(cfg, e.store, e.store, e.metrics, log)
 	testkit.Must(t, err)
 	t.Cleanup(resolver.Close)

@@ -3,7 +3,7 @@
 //	request ─▶ Handler ─▶ resolve.Resolver ─▶ spool.Append ─▶ 302
 //	                          │
 //	                          ├─ CodeNotFound ─────▶ 404
-//	                          ├─ inactive ─────────▶ 410
+//	                          ├─ stopped ──────────▶ 410
 //	                          ├─ ErrTooMany ───────▶ 429 with Retry-After
 //	                          └─ CodeUnavailable ──▶ 503 with Retry-After
 //
@@ -94,8 +94,7 @@ func (h *Handler) follow(ctx *fasthttp.RequestCtx, hash []byte) {
 	case err == nil && len(target.Location) > 0:
 		h.redirect(ctx, target, client)
 	case err == nil:
-		h.gone.Inc()
-		h.pages.gone.answer(ctx)
+		h.answerGone(ctx, target.Stop)
 	case schema.ErrorCode(err) == schema.CodeNotFound:
 		h.notFound.Inc()
 		h.pages.notFound.answer(ctx)

@@ -116,6 +116,31 @@ func checkPage(t *testing.T, method string, resp *http.Response, body string) {
 	}
 }
 
+func TestStoppedLinksSayWhy(t *testing.T) {
+	eachWay(t, func(t *testing.T, loops int) {
+		e := newEdge(t, nil)
+		addr := e.serve(t, loops)
+		for _, hash := range []string{"down", "off"} {
+			e.link(t, 0, hash, "https://example.com/")
+		}
+		e.link(t, 0, "unsafe", "https://www.unsafe.example/")
+		testkit.Must(t, e.store.SetTakenDown(t.Context(), 0, "down", true))
+		testkit.Must(t, e.store.SetActive(t.Context(), 0, "off", false))
+		for range 2 { // from the store, then from memory
+			for hash, why := range map[string]string{"down": "operator", "off": "deactivated", "unsafe": "known as unsafe"} {
+				resp, body := send(t, addr, "GET", "http://sho.rt/"+hash)
+				if resp.StatusCode != 410 || resp.Header.Get("Location") != "" || !strings.Contains(body, why) {
+					t.Errorf("%s: %d to %q, want 410 and %q:\n%s", hash, resp.StatusCode, resp.Header.Get("Location"), why, body)
+				}
+				checkPage(t, "GET", resp, body)
+			}
+		}
+		if n := len(e.clicks(t)); n != 0 {
+			t.Errorf("%d clicks were recorded", n)
+		}
+	})
+}
+
 func TestAnswerHeaders(t *testing.T) {
 	eachWay(t, func(t *testing.T, loops int) {
 		e := newEdge(t, nil)

@@ -76,11 +76,23 @@ func (i *instant) answer(r *eventloop.Request) (answered bool) {
 		i.pages.notFound.answer(r.RequestCtx)
 		return true
 	case len(target.Location) == 0:
-		i.gone.Inc()
-		i.pages.gone.answer(r.RequestCtx)
+		i.answerGone(r.RequestCtx, target.Stop)
 		return true
 	default:
 		return i.redirect(r, target)
+	}
+}
+
+// answerGone says why a link does not redirect.
+func (i *instant) answerGone(ctx *fasthttp.RequestCtx, stop resolve.Stop) {
+	i.gone.Inc()
+	switch stop {
+	case resolve.TakenDown:
+		i.pages.takenDown.answer(ctx)
+	case resolve.Unsafe:
+		i.pages.unsafe.answer(ctx)
+	default:
+		i.pages.gone.answer(ctx)
 	}
 }
 

@@ -23,8 +23,9 @@ type page struct {
 
 // pages are all pages. They are rendered once.
 type pages struct {
-	front, notFound, gone, tooMany, failed, unavailable, badMethod page
-	badRequest, timeout, bodyTooLarge, headerTooLarge              page
+	front, notFound, gone, takenDown, unsafe          page
+	tooMany, failed, unavailable, badMethod           page
+	badRequest, timeout, bodyTooLarge, headerTooLarge page
 }
 
 func newPages() *pages {
@@ -36,6 +37,10 @@ func newPages() *pages {
 			"There is no link at this address. Please check that you copied all of it."),
 		gone: newPage(t, fasthttp.StatusGone, "This link is inactive",
 			"This link has been deactivated."),
+		takenDown: newPage(t, fasthttp.StatusGone, "This link was taken down",
+			"The operator of this service has taken down this link."),
+		unsafe: newPage(t, fasthttp.StatusGone, "This link leads to an unsafe site",
+			"This link was stopped for your protection, because the site it leads to is known as unsafe."),
 		tooMany: newPage(t, fasthttp.StatusTooManyRequests, "Too many requests",
 			"Too many links that do not exist were requested from your network. Please try again in a few seconds."),
 		failed: newPage(t, fasthttp.StatusInternalServerError, "Something went wrong",

@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
@@ -29,6 +30,7 @@ type cache[V value] struct {
 	lookup      lookup[V]
 	ttl         time.Duration
 	negativeTTL time.Duration
+	round       *atomic.Uint32 // of the review; entries carry the round in which their look-up began
 
 	mu      sync.Mutex
 	flights map[string]*flight[V] // look-ups under way, by key
@@ -62,7 +64,8 @@ type flight[V value] struct {
 
 // newCache returns a cache of maxBytes that is divided into shardCount shards.
 func newCache[V value](
-	name string, shardCount int, maxBytes int64, cfg *Config, limiter *limiter, set *metrics.Set, lookup lookup[V],
+	name string, shardCount int, maxBytes int64, cfg *Config, limiter *limiter, round *atomic.Uint32, set *metrics.Set,
+	lookup lookup[V],
 ) (*cache[V], error) {
 	// Two keys with equal hashes would be one to the cache. Nobody can construct such keys: the 128 bits depend on seeds
 	// that never leave the process.
@@ -85,6 +88,7 @@ func newCache[V value](
 		lookup:      lookup,
 		ttl:         cfg.CacheTTL,
 		negativeTTL: cfg.NegativeTTL,
+		round:       round,
 		flights:     map[string]*flight[V]{},
 		misses:      counter("misses", "Look-ups that a cache could not answer, by cache."),
 	}, nil
@@ -192,10 +196,13 @@ func (c *cache[V]) fetch(key string, client netip.Addr, now time.Time) (*entry[V
 	f.err = errUnavailable // in case the look-up panics
 	defer c.finishFlight(key, f)
 	f.err = c.limiter.do(func(ctx context.Context) error {
+		round := c.round.Load() // before the look-up, so that changes during the look-up are noticed
 		v, bytes, err := c.lookup(ctx, key)
 		switch {
 		case err == nil:
-			c.publish(f, key, newEntry(v, bytes), now)
+			e := newEntry(v, bytes)
+			e.reviewed.Store(pending(round))
+			c.publish(f, key, e, now)
 		case schema.ErrorCode(err) == schema.CodeNotFound:
 			c.publishNegative(f, key, now)
 		default:

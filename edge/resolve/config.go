@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"linkstream/schema"
+	"linkstream/schema/blocklist"
 )
 
 const maxUnknownRate = 1_000_000_000 // so far above what a store answers that it is no bound
@@ -20,6 +21,7 @@ type Config struct {
 	LookupTimeout time.Duration  // bounds one look-up, including the wait for its turn
 	// MaxUnknownRate bounds, per second and client, the look-ups of hosts and hashes that do not exist: see quota.
 	MaxUnknownRate int
+	Blocklist      *blocklist.List // hosts that no link may lead to; nil: none; set by the service
 }
 
 // DefaultConfig returns a configuration that works once URL is set.

@@ -22,6 +22,7 @@ type entry[V value] struct {
 	refreshAfter atomic.Uint32 // Unix seconds; a stale entry is not looked up again before
 	touchAfter   atomic.Uint32 // Unix seconds; requests for a hot entry do not reach ristretto before
 	length       uint32        // of the bytes that follow the entry in memory
+	reviewed     atomic.Uint32 // see review
 }
 
 // newEntry returns an entry with a copy of bytes behind it in the same allocation. Made from []uint64, the allocation
@@ -62,10 +63,15 @@ func (s *state) setFresh(until time.Time) { s.word.Store(until.UnixNano()) }
 // fresh reports whether the entry is fresh at a time.
 func (s *state) fresh(now time.Time) bool { return now.UnixNano() < s.word.Load() }
 
-// drop makes the entry dropped. Callers hold cache.mu. A setStale in between is overwritten, as it should be.
+// drop makes the entry dropped.
 func (s *state) drop() {
-	word := min(s.word.Load(), 0)
-	s.word.Store(word - 1 - word&1) // the next odd number below
+	for {
+		word := s.word.Load()
+		below := min(word, 0)
+		if s.word.CompareAndSwap(word, below-1-below&1) { // the next odd number below
+			return
+		}
+	}
 }
 
 // dropped reports whether the entry is dropped, and returns a token of this drop for setStale.

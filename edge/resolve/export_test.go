@@ -58,3 +58,9 @@ var (
 	PutTime   = (*times).put
 	ClearTime = (*times).clear
 )
+
+// MaxRecalls is maxRecalls.
+const MaxRecalls = maxRecalls
+
+// Recalls returns the number of accounts whose changes are remembered.
+func Recalls(r *Resolver) int { return len(r.review.accounts.Load().rounds) }

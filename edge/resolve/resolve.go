@@ -19,6 +19,7 @@ import (
 // Resolver finds links. It is safe for concurrent use.
 type Resolver struct {
 	cached  Cached
+	review  *review
 	limiter *limiter
 	hosts   *cache[domainID] // by hostname
 	links   *cache[linkIDs]  // by linkKey
@@ -30,6 +31,7 @@ type Cached struct {
 	hosts       *memory[domainID]
 	links       *memory[linkIDs]
 	quota       *quota
+	review      *review
 	keys        sync.Pool // of *linkKey
 }
 
@@ -45,10 +47,22 @@ var (
 type Target struct {
 	LinkID    int64
 	AccountID int64 // of the link's owner
-	// Location is the long URL as a Location header carries it; empty if the link is not active. It belongs to the cache
-	// and stays valid; the caller must not modify it.
+	// Location is the long URL as a Location header carries it; empty if the link does not redirect. It belongs to the
+	// cache and stays valid; the caller must not modify it.
 	Location []byte
+	Stop     Stop // why Location is empty
 }
+
+// Stop says why a link does not redirect.
+type Stop uint8
+
+// The reasons.
+const (
+	NotStopped Stop = iota
+	Inactive        // switched off by its owner
+	TakenDown       // by the operator, or its owner's account is suspended
+	Unsafe          // it leads to a host on the blocklist
+)
 
 type (
 	domainID int64
@@ -62,20 +76,21 @@ type linkKey [8 + schema.MaxAliasLen]byte
 func New(
 	cfg Config, links schema.LinkStore, domains schema.DomainStore, set *metrics.Set, log *slog.Logger,
 ) (*Resolver, error) {
-	r := &Resolver{limiter: newLimiter(&cfg, set, log)}
+	r := &Resolver{limiter: newLimiter(&cfg, set, log), review: newReview(cfg.Blocklist)}
 	hostBytes := cfg.CacheBytes / 32
 	var err error
-	r.hosts, err = newCache("hosts", 1, hostBytes, &cfg, r.limiter, set, lookupHost(domains))
+	r.hosts, err = newCache("hosts", 1, hostBytes, &cfg, r.limiter, &r.review.round, set, lookupHost(domains))
 	if err != nil {
 		return nil, err
 	}
-	r.links, err = newCache("links", 4, cfg.CacheBytes-hostBytes, &cfg, r.limiter, set, lookupLink(links))
+	r.links, err = newCache("links", 4, cfg.CacheBytes-hostBytes, &cfg, r.limiter, &r.review.round, set, lookupLink(links))
 	if err != nil {
 		r.hosts.close()
 		return nil, err
 	}
 	r.cached.defaultHost = string(cfg.URL.Host())
 	r.cached.hosts, r.cached.links, r.cached.quota = &r.hosts.memory, &r.links.memory, r.limiter.quota
+	r.cached.review = r.review
 	r.cached.keys.New = func() any { return new(linkKey) }
 	return r, nil
 }
@@ -111,11 +126,22 @@ func (r *Resolver) Resolve(host, hash []byte, client netip.Addr, now time.Time) 
 	}
 	key := r.cached.keys.Get().(*linkKey)
 	defer r.cached.keys.Put(key)
-	e, err := r.links.get(key.append(domain, hash), client, now)
-	if err != nil {
-		return Target{}, err
+	return r.link(key.append(domain, hash), client, now)
+}
+
+// maxRecalled is how often a request looks a link up again because all links of its account have changed meanwhile.
+const maxRecalled = 2
+
+func (r *Resolver) link(key []byte, client netip.Addr, now time.Time) (Target, error) {
+	for tries := 0; ; tries++ {
+		e, err := r.links.get(key, client, now)
+		if err != nil {
+			return Target{}, err
+		}
+		if v := r.review.judge(e); v != recalled || tries == maxRecalled {
+			return target(e, v), nil
+		}
 	}
-	return target(e), nil
 }
 
 // Cached returns the part of the resolver that is in memory.
@@ -148,6 +174,12 @@ func (c *Cached) Resolve(host, hash []byte, now time.Time) (Target, error) {
 	defer c.keys.Put(key)
 	e, found := c.links.find(key.append(domain, hash), now)
 	err = found.failure()
+	v := sound
+	if err == nil {
+		if v = c.review.judge(e); v == recalled {
+			return Target{}, ErrOutdated
+		}
+	}
 	if err == nil || err == errNotFound {
 		if !isDefault {
 			c.hosts.count(foundHost)
@@ -157,7 +189,7 @@ func (c *Cached) Resolve(host, hash []byte, now time.Time) (Target, error) {
 	if err != nil {
 		return Target{}, err
 	}
-	return target(e), nil
+	return target(e, v), nil
 }
 
 // failure returns why memory alone cannot give an entry, or nil if it can.
@@ -197,17 +229,44 @@ func (k *linkKey) append(domain domainID, hash []byte) []byte {
 	return append(binary.BigEndian.AppendUint64(k[:0], uint64(domain)), hash...)
 }
 
-func target(e *entry[linkIDs]) Target { return Target{e.value.link, e.value.account, e.bytes()} }
+// takenDown is what the entry of a link has in place of its location if the link is taken down.
+var takenDown = []byte{0}
+
+// isLocation reports whether the bytes of an entry are a location.
+func isLocation(bytes []byte) bool { return len(bytes) > len(takenDown) }
+
+// target returns the target of an entry with a verdict.
+func target(e *entry[linkIDs], v verdict) Target {
+	t := Target{LinkID: e.value.link, AccountID: e.value.account, Location: e.bytes()}
+	switch {
+	case isLocation(t.Location) && v != blocked:
+		return t
+	case v == blocked:
+		t.Stop = Unsafe
+	case len(t.Location) == len(takenDown):
+		t.Stop = TakenDown
+	default:
+		t.Stop = Inactive
+	}
+	t.Location = nil
+	return t
+}
 
 // Drop makes requests that begin after it look up again what has changed. While the store does not answer, they get what
 // was cached before.
 func (r *Resolver) Drop(change schema.Change) {
-	if change.Hash == "" {
+	switch {
+	case change.AccountID != 0:
+		r.review.recall(change.AccountID)
+	case change.Hash == "":
 		r.hosts.drop([]byte(change.Host))
-		return
+	default:
+		r.links.drop(append(binary.BigEndian.AppendUint64(nil, uint64(change.DomainID)), change.Hash...))
 	}
-	r.links.drop(append(binary.BigEndian.AppendUint64(nil, uint64(change.DomainID)), change.Hash...))
 }
+
+// BlocklistChanged makes requests that begin after it consult the blocklist again.
+func (r *Resolver) BlocklistChanged() { r.review.next(func(uint32) {}) }
 
 func lookupHost(domains schema.DomainStore) lookup[domainID] {
 	return func(ctx context.Context, host string) (domainID, []byte, error) {
@@ -226,9 +285,15 @@ func lookupLink(links schema.LinkStore) lookup[linkIDs] {
 		if err != nil {
 			return linkIDs{}, nil, fmt.Errorf("look up link %q: %w", hash, err)
 		}
-		if !link.Active {
-			return linkIDs{link.ID, link.AccountID}, nil, nil
+		ids := linkIDs{link.ID, link.AccountID}
+		switch {
+		case link.Stopped == schema.HostLost: // whoever has the host now has other links
+			return linkIDs{}, nil, errNotFound
+		case link.Stopped != schema.NotStopped:
+			return ids, takenDown, nil
+		case !link.Active:
+			return ids, nil, nil
 		}
-		return linkIDs{link.ID, link.AccountID}, encodeLocation(link.URL), nil
+		return ids, encodeLocation(link.URL), nil
 	}
 }
