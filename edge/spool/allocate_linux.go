@@ -24,3 +24,20 @@ func allocate(f *os.File, size int) error {
 // prefault maps the pages now, so that appends cause no page faults. Kernels before 5.14 do not support it; appends are
 // slower there.
 func prefault(data []byte) { _ = unix.Madvise(data, unix.MADV_POPULATE_WRITE) }
+
+// fsNoCOW is FS_NOCOW_FL of linux/fs.h.
+const fsNoCOW = 0x00800000
+
+// noCopyOnWrite makes files that are created in a folder keep their blocks when they are written again. A file system such
+// as btrfs otherwise writes to new blocks, which a full disk does not have, whatever was allocated before. Other file systems
+// refuse the attribute and do not need it.
+func noCopyOnWrite(dir string) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	if flags, err := unix.IoctlGetUint32(int(f.Fd()), unix.FS_IOC_GETFLAGS); err == nil {
+		_ = unix.IoctlSetPointerInt(int(f.Fd()), unix.FS_IOC_SETFLAGS, int(flags|fsNoCOW))
+	}
+}

@@ -9,3 +9,6 @@ func allocate(*os.File, int) error { return nil }
 
 // prefault does nothing.
 func prefault([]byte) {}
+
+// noCopyOnWrite does nothing.
+func noCopyOnWrite(string) {}

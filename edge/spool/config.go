@@ -21,6 +21,11 @@ type Config struct {
 	SegmentBytes int           // of one segment
 	Lanes        int           // 0: one per CPU, at most 8
 	Sync         time.Duration // how often clicks are written to the disk
+
+	// OnSync, if it is not nil, is called when the first size bytes of a file, or the names in a folder, are on the disk.
+	OnSync func(path string, size int)
+	// Now, if it is not nil, replaces time.Now for the timestamps of batches.
+	Now func() time.Time
 }
 
 // DefaultConfig returns a configuration that works once Dir is set.
@@ -55,6 +60,13 @@ func (c *Config) Validate() error {
 		errs = append(errs, fmt.Errorf("-spool.sync: %v is not positive", c.Sync))
 	}
 	return errors.Join(errs...)
+}
+
+func (c *Config) now() time.Time {
+	if c.Now != nil {
+		return c.Now()
+	}
+	return time.Now()
 }
 
 func (c *Config) laneCount() int {

@@ -5,3 +5,10 @@ func (l *Lane) Hold() (release func()) {
 	l.mu.Lock()
 	return l.mu.Unlock
 }
+
+// HasSpare reports whether the lane has a segment for the time when its active one is full.
+func (l *Lane) HasSpare() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.spare != nil
+}

@@ -32,13 +32,17 @@ type Lane struct {
 	closed   bool
 
 	// Owned by the shipper.
-	readSegment int    // index in segments
-	readPos     int    // offset in that segment
-	readSeq     uint64 // of the last click read
-	head        []byte // scratch
+	readSegment int       // index in segments
+	readPos     int       // offset in that segment
+	readSeq     uint64    // of the last click read
+	head        []byte    // scratch
+	maxBatch    int       // bytes of a batch that the topic accepts, as far as known
+	lostAt      time.Time // when the lane's partition was first found missing; zero if it is there
 }
 
-func newLane(s *Spool, id schema.Lane) *Lane { return &Lane{id: id, spool: s, readPos: headerLen} }
+func newLane(s *Spool, id schema.Lane) *Lane {
+	return &Lane{id: id, spool: s, readPos: headerLen, maxBatch: maxBatchBytes}
+}
 
 // ID returns the lane's identity.
 func (l *Lane) ID() schema.Lane { return l.id }
@@ -78,21 +82,35 @@ func (l *Lane) appendLocked(c *schema.Click, mayCreate bool) bool {
 // extend makes the spare the active segment. If there is no spare, because createSpares has fallen behind or the spool was
 // full, it creates a segment. It reports false if that fails. Callers hold mu.
 func (l *Lane) extend() bool {
+	n := len(l.segments)
+	// A segment without a record whose first page is missing: the next one may be no better.
+	useless := n > 0 && l.segments[n-1].faulty.Load() && l.segments[n-1].written.Load() == headerLen
+	if (l.spare == nil || useless) && (l.closed || time.Now().Before(l.retryAt)) {
+		return false
+	}
+	if useless {
+		l.retryAt = time.Now().Add(growRetry)
+	}
 	next := l.spare
 	l.spare = nil
 	if next == nil {
-		if l.closed || time.Now().Before(l.retryAt) {
-			return false
-		}
 		var err error
 		if next, err = l.spool.newSegment(l.id.Number); err != nil {
 			l.retryAt = time.Now().Add(growRetry)
 			return false
 		}
 	}
-	next.activate(l.id, l.partition.Load(), l.seq.Load()+1)
-	if n := len(l.segments); n > 0 {
+	if err := next.activate(l.id, l.partition.Load(), l.seq.Load()+1); err != nil {
+		l.spool.faults.Add(1)
+		l.retryAt = time.Now().Add(growRetry)
+		_ = l.spool.removeSegment(next) // the next process removes it otherwise
+		return false
+	}
+	if n > 0 {
 		l.segments[n-1].sealed.Store(true)
+		if l.segments[n-1].faulty.Load() {
+			l.spool.faults.Add(1)
+		}
 	}
 	l.segments = append(l.segments, next)
 	l.spool.requestSpare(l)
@@ -119,19 +137,14 @@ func (l *Lane) Read(batch *stream.Batch, maxBytes int) int {
 		if l.readPos == headerLen {
 			l.readSeq = s.firstSeq - 1 // the segment before may have been damaged or lost
 		}
-		sealed := s.sealed.Load() // before record, which then sees every record of a sealed segment
-		body, err := s.record(l.readPos)
+		sealed := s.sealed.Load() // before readRecord, which then sees every record of a sealed segment
+		found, err := l.readRecord(s, batch)
 		switch {
 		case err != nil:
+			l.spool.damaged.Add(1)
 			l.spool.log.Error("spool segment is damaged, skipping the rest of it", "path", s.path, "error", err)
 			s = l.readNext()
-		case body != nil:
-			l.readPos += recordLen(len(body))
-			l.readSeq++
-			if l.readSeq > s.acknowledged().Load() {
-				l.head = schema.AppendClickIdentity(l.head[:0], l.id, l.readSeq)
-				batch.Append(l.head, body)
-			}
+		case found:
 		case sealed:
 			s = l.readNext()
 		default:
@@ -140,6 +153,27 @@ func (l *Lane) Read(batch *stream.Batch, maxBytes int) int {
 	}
 	return batch.Len() - before
 }
+
+// readRecord reads the next record of s, if there is one, and appends it to batch unless it is acknowledged.
+func (l *Lane) readRecord(s *segment, batch *stream.Batch) (found bool, err error) {
+	fault := guarded(func() {
+		var body []byte
+		if body, err = s.record(l.readPos); body == nil || err != nil {
+			return
+		}
+		if seq := l.readSeq + 1; seq > s.acknowledged().Load() {
+			l.head = schema.AppendClickIdentity(l.head[:0], l.id, seq)
+			batch.Append(l.head, body)
+		}
+		l.readPos += recordLen(len(body))
+		l.readSeq++
+		found = true
+	})
+	return found, errors.Join(err, fault)
+}
+
+// rewind lets Read begin again after the last click acknowledged.
+func (l *Lane) rewind() { l.readSegment, l.readPos = 0, headerLen }
 
 // readNext moves to the next segment and returns it, or nil if there is none yet.
 func (l *Lane) readNext() *segment {
@@ -162,7 +196,7 @@ func (l *Lane) segment(i int) *segment {
 func (l *Lane) Acknowledge() error {
 	l.acked.Store(max(l.readSeq, l.acked.Load()))
 	if s := l.segment(l.readSegment); s != nil {
-		s.acknowledged().Store(l.readSeq)
+		s.setAcknowledged(l.readSeq)
 	}
 	return l.release(l.readSegment)
 }
@@ -194,20 +228,23 @@ func (l *Lane) Partition() (int, bool) {
 	return int(p) - 1, p > 0
 }
 
-// bind binds the lane to a partition forever, across restarts and power failures. Consumers recognize a repeated click by
-// a mark that they keep per partition and lane, so a lane must never change its partition. bind must return before the
-// first click is sent.
+// bind binds the lane to a partition, across restarts and power failures. Consumers recognize a repeated click by a mark
+// that they keep per partition and lane, so a lane keeps its partition as long as the topic has it. bind must return
+// without an error before the next click is sent.
 func (l *Lane) bind(partition int) error {
 	l.mu.Lock()
-	l.partition.Store(uint32(partition) + 1)
+	before := l.partition.Swap(uint32(partition) + 1) // activate writes it into later segments
 	segments := slices.Clone(l.segments)
 	l.mu.Unlock()
 	var errs []error
-	for _, s := range segments { // activate writes it into later ones
-		s.word(offPartition).Store(uint32(partition) + 1)
-		errs = append(errs, s.syncHeader())
+	for _, s := range segments {
+		errs = append(errs, s.setPartition(uint32(partition)+1))
 	}
-	return errors.Join(errs...)
+	err := errors.Join(errs...)
+	if err != nil {
+		l.partition.Store(before) // the next attempt to send binds again
+	}
+	return err
 }
 
 // close removes the segments without pending clicks and unmaps the others. Appends fail afterwards. A recovered lane stays

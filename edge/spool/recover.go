@@ -34,20 +34,27 @@ func isIncarnation(folder string) bool {
 	return err == nil && len(id) == len(schema.Incarnation{})
 }
 
+// recoverFolder opens the lanes of an earlier process and writes them to the disk: the process may have been killed before
+// it could.
 func (s *Spool) recoverFolder(dir string) error {
-	paths, err := filepath.Glob(filepath.Join(dir, "*.segment"))
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
 	}
 	lanes := make(map[schema.Lane]*Lane)
-	for _, path := range paths {
-		seg, id, err := openSegment(path)
+	for _, e := range entries {
+		if filepath.Ext(e.Name()) != ".segment" {
+			continue
+		}
+		path := filepath.Join(dir, e.Name())
+		seg, id, err := openSegment(path, s.cfg.OnSync)
 		switch {
 		case errors.Is(err, errUnused):
 			err = os.Remove(path)
 		case errors.Is(err, errDamagedHeader):
-			s.log.Error("spool segment is damaged, setting it aside", "path", path+".damaged", "error", err)
-			err = os.Rename(path, path+".damaged")
+			s.damaged.Add(1)
+			s.log.Error("spool segment is damaged, setting it aside", "path", path+damagedSuffix, "error", err)
+			err = os.Rename(path, path+damagedSuffix)
 		case err == nil:
 			if lanes[id] == nil {
 				lanes[id] = newLane(s, id)
@@ -55,10 +62,16 @@ func (s *Spool) recoverFolder(dir string) error {
 			}
 			lanes[id].segments = append(lanes[id].segments, seg)
 			s.used.Add(int64(len(seg.data)))
+			if err := seg.syncTo(len(seg.data)); err != nil {
+				s.log.Error("cannot sync spool", "error", err)
+			}
 		}
 		if err != nil {
 			return err
 		}
+	}
+	if err := s.syncDir(dir); err != nil {
+		return err
 	}
 	for _, l := range lanes {
 		l.recover()
@@ -76,13 +89,15 @@ func (l *Lane) recover() {
 	l.readSeq = first.firstSeq - 1
 	l.acked.Store(max(l.readSeq, first.acknowledged().Load()))
 	seq := last.firstSeq - 1
-	for pos := headerLen; ; seq++ {
-		body, err := last.record(pos)
-		if body == nil || err != nil {
-			break
+	_ = guarded(func() { // Read reports a fault
+		for pos := headerLen; ; seq++ {
+			body, err := last.record(pos)
+			if body == nil || err != nil {
+				break
+			}
+			pos += recordLen(len(body))
 		}
-		pos += recordLen(len(body))
-	}
+	})
 	l.seq.Store(max(seq, l.acked.Load()))
 	for _, s := range l.segments {
 		if p := s.partition(); p > 0 {

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"linkstream/edge/spool"
 	"linkstream/schema"
@@ -135,6 +136,32 @@ func TestRecovery(t *testing.T) {
 		}
 		isRun(t, clicks[:again], lane.ID(), 1, 1, again)
 		isRun(t, clicks[again:], lane.ID(), uint64(acknowledged)+1, acknowledged+1, 400)
+	})
+	t.Run("clicks are found whatever the directory's name", func(t *testing.T) {
+		cfg := config(filepath.Join(t.TempDir(), `[a]*?{b,c}\d`), 1)
+		s, closeSpool := open(t, cfg)
+		appendClicks(t, s, 0, 1, 10)
+		closeSpool()
+		later, _ := open(t, cfg)
+		testkit.Equal(t, "pending", later.Pending(), 10)
+		isRun(t, read(t, recovered(later)[0]), s.Lanes()[0].ID(), 1, 1, 10)
+	})
+	t.Run("what a killed process left is written to the disk", func(t *testing.T) {
+		cfg := config(t.TempDir(), 2)
+		cfg.Sync = time.Hour
+		s, _ := open(t, cfg)
+		appendClicks(t, s, 0, 1, 300)
+		cfg = kill(t, cfg)
+		synced := make(map[string]int)
+		cfg.OnSync = func(path string, size int) { synced[path] = size }
+		left := segmentsIn(t, cfg.Dir)
+		open(t, cfg)
+		for _, path := range append(left, filepath.Dir(left[0]), cfg.Dir) {
+			size, ok := synced[path]
+			if !ok || filepath.Ext(path) != "" && size != smallest {
+				t.Errorf("%d bytes of %s are on the disk, %t", size, path, ok)
+			}
+		}
 	})
 	t.Run("other folders are left alone", func(t *testing.T) {
 		dir := t.TempDir()

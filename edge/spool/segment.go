@@ -38,6 +38,15 @@ var (
 	errDamagedRecord = errors.New("record is damaged")
 )
 
+// onSync is Config.OnSync; it may be nil.
+type onSync func(path string, size int)
+
+func (f onSync) call(path string, size int) {
+	if f != nil {
+		f(path, size)
+	}
+}
+
 // segment is a mapped file. The package documentation describes its states.
 type segment struct {
 	path     string
@@ -45,12 +54,14 @@ type segment struct {
 	written  atomic.Uint32 // bytes of header and records; 0 if recovered
 	synced   uint32        // how many of written are on the disk
 	sealed   atomic.Bool   // no record will be appended
+	faulty   atomic.Bool   // an append has failed because the kernel has no page for it
 	firstSeq uint64
+	onSync   onSync
 }
 
 // createSegment creates and maps a spare. It allocates all blocks first; otherwise an append would get SIGBUS when the
 // disk is full.
-func createSegment(path string, size int) (*segment, error) {
+func createSegment(path string, size int, onSync onSync) (*segment, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("create segment: %w", err)
@@ -61,7 +72,7 @@ func createSegment(path string, size int) (*segment, error) {
 		os.Remove(path)
 		return nil, fmt.Errorf("create segment %q: %w", path, err)
 	}
-	return &segment{path: path, data: data}, nil
+	return &segment{path: path, data: data, onSync: onSync}, nil
 }
 
 func allocateAndMap(f *os.File, size int) ([]byte, error) {
@@ -81,21 +92,27 @@ func allocateAndMap(f *os.File, size int) ([]byte, error) {
 }
 
 // activate turns a spare into an active segment by writing its header. The magic comes last: without it the file is still
-// a spare.
-func (s *segment) activate(lane schema.Lane, partition uint32, firstSeq uint64) {
-	copy(s.data[offIncarnation:], lane.Incarnation[:])
-	binary.LittleEndian.PutUint32(s.data[offLane:], lane.Number)
-	binary.LittleEndian.PutUint64(s.data[offFirstSeq:], firstSeq)
-	s.word(offPartition).Store(partition)
-	binary.LittleEndian.PutUint32(s.data[offChecksum:], s.headerChecksum())
-	copy(s.data, magic[:])
+// a spare. activate fails with errFault.
+func (s *segment) activate(lane schema.Lane, partition uint32, firstSeq uint64) error {
+	err := guarded(func() {
+		copy(s.data[offIncarnation:], lane.Incarnation[:])
+		binary.LittleEndian.PutUint32(s.data[offLane:], lane.Number)
+		binary.LittleEndian.PutUint64(s.data[offFirstSeq:], firstSeq)
+		s.word(offPartition).Store(partition)
+		binary.LittleEndian.PutUint32(s.data[offChecksum:], s.headerChecksum())
+		copy(s.data, magic[:])
+	})
+	if err != nil {
+		return err
+	}
 	s.firstSeq = firstSeq
 	s.written.Store(headerLen)
+	return nil
 }
 
 // openSegment maps a file of an earlier process for reading. It fails with errUnused if the file is a spare, and with
 // errDamagedHeader if its header fails the check.
-func openSegment(path string) (s *segment, lane schema.Lane, err error) {
+func openSegment(path string, onSync onSync) (s *segment, lane schema.Lane, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return nil, lane, fmt.Errorf("open segment: %w", err)
@@ -112,17 +129,26 @@ func openSegment(path string) (s *segment, lane schema.Lane, err error) {
 	if err != nil {
 		return nil, lane, fmt.Errorf("map segment %q: %w", path, err)
 	}
-	s = &segment{path: path, data: data}
+	s = &segment{path: path, data: data, onSync: onSync}
 	s.sealed.Store(true)
-	if !s.used() {
-		return nil, lane, errors.Join(errUnused, s.unmap())
+	fault := guarded(func() {
+		switch {
+		case !s.used():
+			err = errUnused
+		case !s.headerValid():
+			err = errDamagedHeader
+		default:
+			lane.Incarnation = schema.Incarnation(data[offIncarnation:])
+			lane.Number = binary.LittleEndian.Uint32(data[offLane:])
+			s.firstSeq = binary.LittleEndian.Uint64(data[offFirstSeq:])
+		}
+	})
+	if fault != nil {
+		err = errDamagedHeader
 	}
-	if !s.headerValid() {
-		return nil, lane, errors.Join(errDamagedHeader, s.unmap())
+	if err != nil {
+		return nil, lane, errors.Join(err, s.unmap())
 	}
-	lane.Incarnation = schema.Incarnation(data[offIncarnation:])
-	lane.Number = binary.LittleEndian.Uint32(data[offLane:])
-	s.firstSeq = binary.LittleEndian.Uint64(data[offFirstSeq:])
 	return s, lane, nil
 }
 
@@ -161,17 +187,22 @@ func (s *segment) append(c *schema.Click) bool {
 	if len(s.data)-pos < maxRecordLen {
 		return false
 	}
-	body := schema.AppendClickBody(s.data[pos+recordHeaderLen:pos+recordHeaderLen], c)
-	binary.LittleEndian.PutUint32(s.data[pos+4:], crc32.Checksum(body, castagnoli))
-	s.word(pos).Store(uint32(len(body)) + 1) // zero means that there is no record
-	s.written.Store(uint32(pos + recordLen(len(body))))
-	return true
+	err := guarded(func() {
+		body := schema.AppendClickBody(s.data[pos+recordHeaderLen:pos+recordHeaderLen], c)
+		binary.LittleEndian.PutUint32(s.data[pos+4:], crc32.Checksum(body, castagnoli))
+		s.word(pos).Store(uint32(len(body)) + 1) // zero means that there is no record
+		s.written.Store(uint32(pos + recordLen(len(body))))
+	})
+	if err != nil {
+		s.faulty.Store(true)
+	}
+	return err == nil
 }
 
 // record returns the body of the record at pos, or nil if there is no record yet. The body is valid until the segment is
-// unmapped. record fails with errDamagedRecord if the length or the checksum is wrong.
+// unmapped. record fails with errDamagedRecord if the length or the checksum is wrong. Callers are guarded.
 func (s *segment) record(pos int) ([]byte, error) {
-	if len(s.data)-pos < recordHeaderLen {
+	if written := int(s.written.Load()); written > 0 && pos >= written || len(s.data)-pos < recordHeaderLen {
 		return nil, nil
 	}
 	n := int(s.word(pos).Load()) - 1
@@ -196,20 +227,33 @@ func (s *segment) sync() error {
 	if written == s.synced {
 		return nil
 	}
-	if err := unix.Msync(s.data[:written], unix.MS_SYNC); err != nil {
-		return fmt.Errorf("sync segment %q: %w", s.path, err)
+	if err := s.syncTo(int(written)); err != nil {
+		return err
 	}
 	s.synced = written
 	return nil
 }
 
-// syncHeader writes the header to the disk.
-func (s *segment) syncHeader() error {
-	if err := unix.Msync(s.data[:headerLen], unix.MS_SYNC); err != nil {
-		return fmt.Errorf("sync header of segment %q: %w", s.path, err)
+// syncTo writes the first size bytes to the disk.
+func (s *segment) syncTo(size int) error {
+	if err := unix.Msync(s.data[:size], unix.MS_SYNC); err != nil {
+		return fmt.Errorf("sync segment %q: %w", s.path, err)
 	}
+	s.onSync.call(s.path, size)
 	return nil
 }
+
+// setPartition writes the lane's partition plus one to the disk.
+func (s *segment) setPartition(partition uint32) error {
+	if err := guarded(func() { s.word(offPartition).Store(partition) }); err != nil {
+		return fmt.Errorf("segment %q: %w", s.path, err)
+	}
+	return s.syncTo(headerLen)
+}
+
+// setAcknowledged notes the seq of the last click acknowledged. Without the note, which a fault prevents, a later process
+// ships the clicks again, and consumers drop the repetitions.
+func (s *segment) setAcknowledged(seq uint64) { _ = guarded(func() { s.acknowledged().Store(seq) }) }
 
 func (s *segment) unmap() error {
 	data := s.data

@@ -25,6 +25,11 @@ const (
 	// drainTimeout bounds how long Run ships pending clicks after it was told to stop.
 	drainTimeout = 10 * time.Second
 	maxPause     = 2 * time.Second // between attempts while the broker does not answer
+	// maxTimeError is how far a batch's timestamp may be from the time of an attempt to send it.
+	maxTimeError = time.Minute
+	// rebindAfter is how long a lane's partition must be missing before the lane gets another one. In this time workers
+	// finish with what they have fetched from the old one. It is twice as long as an insert remains valid.
+	rebindAfter = time.Minute
 )
 
 // producer writes to the topic of clicks.
@@ -32,13 +37,18 @@ type producer interface {
 	// Partitions returns the number of partitions.
 	Partitions(ctx context.Context) (int, error)
 	// Produce appends the batch to a partition and returns nil only once the batch is durable. After an error the batch
-	// may or may not be there, or may arrive later.
+	// may or may not be there, or may arrive later. stream.ErrTooLarge if the topic never accepts it, and
+	// stream.ErrNoPartition if the topic does not have the partition, as far as known.
 	Produce(ctx context.Context, partition int, batch *stream.Batch) error
 }
 
 // Shipper sends the clicks of a spool to the topic. It sends each lane in order, always to the same partition, with one
-// batch in flight, and repeats a batch unchanged until it is acknowledged. Therefore a consumer can recognize every
-// repetition by the highest seq that it has seen of the lane.
+// batch in flight, and repeats a batch until it is acknowledged. Therefore a consumer can recognize every repetition by the
+// highest seq that it has seen of the lane.
+//
+// Three things may change between two attempts. The timestamp follows the clock, which may have been wrong. A batch that the
+// topic never accepts is sent in parts. A lane whose partition is gone for good gets another one; see ARCHITECTURE.md for what
+// consumers do then.
 type Shipper struct {
 	spool    *Spool
 	producer producer
@@ -112,25 +122,82 @@ func (s *Shipper) runLane(ctx, sending context.Context, lane *Lane) {
 
 // Ship makes one attempt to send a batch of the lane's clicks. It returns the number of clicks acknowledged, which is 0
 // without an error if there are none to send. The caller passes the same batch in every call for a lane: after an error
-// it holds the clicks whose fate is unknown, and the next call sends them again unchanged.
+// it holds the clicks whose fate is unknown, and the next call sends them again.
 func (s *Shipper) Ship(ctx context.Context, lane *Lane, batch *stream.Batch) (int, error) {
+	now := s.spool.cfg.now().Round(0) // by the wall clock alone, which may be set back
 	if batch.Len() == 0 {
-		batch.Reset(time.Now())
-		if lane.Read(batch, maxBatchBytes) == 0 {
+		batch.Reset(now)
+		if lane.Read(batch, lane.maxBatch) == 0 {
 			return 0, nil
 		}
+	}
+	if now.Sub(batch.Time).Abs() > maxTimeError {
+		batch.SetTime(now)
 	}
 	partition, err := s.partition(ctx, lane)
 	if err != nil {
 		return 0, err
 	}
 	if err := s.producer.Produce(ctx, partition, batch); err != nil {
-		return 0, err
+		return 0, s.resolve(ctx, lane, batch, err)
 	}
+	lane.lostAt = time.Time{}
 	n := batch.Len()
 	batch.Reset(time.Time{})
 	s.shipped.Add(uint64(n))
 	return n, lane.Acknowledge()
+}
+
+// resolve changes what would make the next attempt fail as the last one, whose error it returns.
+func (s *Shipper) resolve(ctx context.Context, lane *Lane, batch *stream.Batch, err error) error {
+	switch {
+	case errors.Is(err, stream.ErrTooLarge):
+		return errors.Join(err, s.split(lane, batch))
+	case errors.Is(err, stream.ErrNoPartition):
+		return errors.Join(err, s.rebind(ctx, lane))
+	}
+	return err
+}
+
+// split makes the lane's batches smaller. It sets a click aside that is too large by itself. An earlier attempt to send the
+// whole batch may still succeed: consumers drop what it repeats.
+func (s *Shipper) split(lane *Lane, batch *stream.Batch) error {
+	if batch.Len() > 1 {
+		lane.maxBatch = min(lane.maxBatch, batch.Size()) / 2
+		batch.Drop()
+		lane.rewind()
+		return nil
+	}
+	if err := s.spool.setAside(lane.id, batch.Value(0)); err != nil {
+		return err
+	}
+	s.log.Error("the topic does not accept a click, setting it aside", "lane", lane.id.Number, "incarnation", lane.id.Incarnation,
+		"bytes", batch.Size())
+	lane.maxBatch = maxBatchBytes
+	batch.Drop()
+	return lane.Acknowledge()
+}
+
+// rebind gives the lane another partition if the topic has not had the lane's for some time: it was created again with fewer
+// partitions.
+func (s *Shipper) rebind(ctx context.Context, lane *Lane) error {
+	count, err := s.producer.Partitions(ctx)
+	bound, _ := lane.Partition()
+	if err != nil || count < 1 || count > bound {
+		lane.lostAt = time.Time{}
+		return err
+	}
+	if lane.lostAt.IsZero() {
+		lane.lostAt = s.spool.cfg.now()
+	}
+	if s.spool.cfg.now().Sub(lane.lostAt) < rebindAfter {
+		return nil
+	}
+	lane.lostAt = time.Time{}
+	to := choosePartition(lane.id, count)
+	s.log.Error("the topic has lost a lane's partition, the lane gets another one", "lane", lane.id.Number,
+		"incarnation", lane.id.Incarnation, "lost", bound, "partition", to)
+	return lane.bind(to)
 }
 
 // partition returns the lane's partition, which it chooses before the lane's first batch.

@@ -34,7 +34,10 @@ type Spool struct {
 	used     atomic.Int64  // bytes of all segment files
 	created  atomic.Uint64 // number of segments created, from which file names are made
 	dropped  atomic.Uint64 // number of clicks dropped
-	diskFull atomic.Bool   // the last segment could not be created
+	damaged  atomic.Uint64 // number of segments of which clicks could not be read
+	refused  atomic.Uint64 // number of clicks that the broker refused for good
+	faults   atomic.Uint64 // number of segments that could not be written to their end
+	diskFull atomic.Bool   // the last segment could not be created or written to its end
 
 	syncing       sync.Mutex // held while a segment is synced or unmapped, so that neither happens during the other
 	spareRequests chan *Lane // lanes that need a spare segment
@@ -42,36 +45,54 @@ type Spool struct {
 	workers       sync.WaitGroup
 }
 
+// lockName is the file in the directory of a spool that its process has locked.
+const lockName = "lock"
+
 // Open locks the directory, which it creates if needed, and recovers the clicks that earlier processes have left there. A
 // full disk is no error.
 func Open(cfg Config, log *slog.Logger) (*Spool, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Spool{cfg: cfg, log: log, stop: make(chan struct{})}
-	rand.Read(s.incarnation[:]) // never returns an error, see crypto/rand
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create spool: %w", err)
 	}
-	var err error
-	if s.lock, err = filelock.TryAcquire(filepath.Join(cfg.Dir, "lock")); err != nil {
+	return open(cfg, log, cfg.laneCount())
+}
+
+// OpenLeft opens a spool for the clicks that earlier processes have left in it, and has no lanes for others. The directory
+// must be that of a spool.
+func OpenLeft(cfg Config, log *slog.Logger) (*Spool, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(filepath.Join(cfg.Dir, lockName)); err != nil {
+		return nil, fmt.Errorf("%q is not the directory of a spool: %w", cfg.Dir, err)
+	}
+	return open(cfg, log, 0)
+}
+
+func open(cfg Config, log *slog.Logger, lanes int) (s *Spool, err error) {
+	s = &Spool{cfg: cfg, log: log, stop: make(chan struct{})}
+	rand.Read(s.incarnation[:]) // never returns an error, see crypto/rand
+	if s.lock, err = filelock.TryAcquire(filepath.Join(cfg.Dir, lockName)); err != nil {
 		return nil, fmt.Errorf("lock spool: %w", err)
 	}
-	if err := s.open(); err != nil {
+	if err := s.open(lanes); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
-func (s *Spool) open() error {
+func (s *Spool) open(lanes int) error {
 	if err := s.recover(); err != nil {
 		return err
 	}
-	if err := syncDir(s.cfg.Dir); err != nil {
+	if err := s.syncDir(s.cfg.Dir); err != nil {
 		return fmt.Errorf("sync spool: %w", err)
 	}
-	s.spareRequests = make(chan *Lane, s.cfg.laneCount())
-	for i := range s.cfg.laneCount() {
+	s.spareRequests = make(chan *Lane, lanes)
+	for i := range lanes {
 		l := newLane(s, schema.Lane{Incarnation: s.incarnation, Number: uint32(i)})
 		first, err := s.newSegment(l.id.Number)
 		switch {
@@ -123,6 +144,12 @@ func (i Instant) Append(hint uint64, c *schema.Click) bool {
 	return false
 }
 
+// Refused returns the number of clicks that the broker refused for good since the start.
+func (s *Spool) Refused() uint64 { return s.refused.Load() }
+
+// Damaged returns the number of segments since the start of which clicks could not be read.
+func (s *Spool) Damaged() uint64 { return s.damaged.Load() }
+
 // Lanes returns all lanes: first those of earlier processes, then those of this process.
 func (s *Spool) Lanes() []*Lane { return slices.Concat(s.recovered, s.lanes) }
 
@@ -153,7 +180,7 @@ func (s *Spool) newSegment(lane uint32) (*segment, error) {
 	var seg *segment
 	err := s.createDir()
 	if err == nil {
-		seg, err = createSegment(filepath.Join(s.dir(), name), int(size))
+		seg, err = createSegment(filepath.Join(s.dir(), name), int(size), s.cfg.OnSync)
 	}
 	if err != nil {
 		s.used.Add(-size)
@@ -172,7 +199,8 @@ func (s *Spool) createDir() error {
 	if err != nil {
 		return fmt.Errorf("create spool: %w", err)
 	}
-	if err := syncDir(s.cfg.Dir); err != nil {
+	noCopyOnWrite(s.dir())
+	if err := s.syncDir(s.cfg.Dir); err != nil {
 		return errors.Join(fmt.Errorf("sync spool: %w", err), os.Remove(s.dir())) // the next call tries again
 	}
 	return nil
@@ -215,15 +243,20 @@ func (s *Spool) createSpares() {
 func (s *Spool) syncAndReport() {
 	ticker := time.NewTicker(s.cfg.Sync)
 	defer ticker.Stop()
-	reported := uint64(0)
+	reported, faults := uint64(0), uint64(0)
 	for {
 		select {
 		case <-s.stop:
 			return
 		case <-ticker.C:
 		}
-		if err := s.sync(); err != nil {
+		if err := s.Sync(); err != nil {
 			s.log.Error("cannot sync spool", "error", err)
+		}
+		if n := s.faults.Load(); n > faults {
+			s.diskFull.Store(true) // until a segment can be created
+			s.log.Error("cannot write spool segments to their end", "segments", n-faults, "error", errFault)
+			faults = n
 		}
 		if n := s.dropped.Load(); n > reported {
 			s.log.Error("spool is full, clicks are lost", "dropped", n-reported, "dropped_total", n,
@@ -233,8 +266,8 @@ func (s *Spool) syncAndReport() {
 	}
 }
 
-// sync writes all clicks of this process to the disk.
-func (s *Spool) sync() error {
+// Sync writes all clicks to the disk: those of earlier processes were written by Open.
+func (s *Spool) Sync() error {
 	var errs []error
 	for _, l := range s.lanes {
 		l.mu.Lock()
@@ -245,7 +278,7 @@ func (s *Spool) sync() error {
 		}
 	}
 	// A power failure could lose new segments whose folder is not synced.
-	err := syncDir(s.dir())
+	err := s.syncDir(s.dir())
 	if errors.Is(err, os.ErrNotExist) { // the disk has been full since the start
 		err = nil
 	}
@@ -261,12 +294,17 @@ func (s *Spool) syncSegment(seg *segment) error {
 	return seg.sync()
 }
 
-func syncDir(path string) error {
+// syncDir writes the names in a folder to the disk.
+func (s *Spool) syncDir(path string) error {
 	d, err := os.Open(path)
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.Sync(), d.Close())
+	if err := errors.Join(d.Sync(), d.Close()); err != nil {
+		return err
+	}
+	onSync(s.cfg.OnSync).call(path, 0)
+	return nil
 }
 
 // Close syncs and unmaps the segments and unlocks the directory. Clicks that are not acknowledged stay there for the next
@@ -276,7 +314,7 @@ func (s *Spool) Close() error {
 	close(s.stop)
 	s.workers.Wait()
 	// 2. Write pending clicks to the disk and remove segments without any.
-	errs := []error{s.sync()}
+	errs := []error{s.Sync()}
 	for _, l := range s.Lanes() {
 		errs = append(errs, l.close())
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"time"
 
 	"linkstream/schema"
 	"linkstream/schema/stream"
@@ -30,6 +31,7 @@ const noAnswer = -1
 type attempt struct {
 	partition int
 	lane      schema.Lane // of its first click
+	at        time.Time   // timestamp of the batch
 	values    [][]byte
 	refused   bool
 }
@@ -44,7 +46,7 @@ func (p *topic) Partitions(context.Context) (int, error) {
 }
 
 func (p *topic) Produce(ctx context.Context, partition int, batch *stream.Batch) error {
-	a := attempt{partition: partition}
+	a := attempt{partition: partition, at: batch.Time}
 	for i := range batch.Len() {
 		a.values = append(a.values, bytes.Clone(batch.Value(i)))
 	}

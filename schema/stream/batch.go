@@ -17,6 +17,15 @@ func (b *Batch) Reset(at time.Time) {
 	b.Time, b.data, b.ends, b.encoded = at, b.data[:0], b.ends[:0], b.encoded[:0]
 }
 
+// SetTime sets the timestamp of the records. A request that is still under way reads the batch as it was.
+func (b *Batch) SetTime(at time.Time) { b.Time, b.encoded = at, nil }
+
+// Drop empties the batch. A request that is still under way reads the batch as it was.
+func (b *Batch) Drop() {
+	b.encoded = nil
+	b.Reset(time.Time{})
+}
+
 // Append adds a value, the concatenation of head and body. It copies both.
 func (b *Batch) Append(head, body []byte) {
 	b.data = append(append(b.data, head...), body...)

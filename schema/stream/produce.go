@@ -3,15 +3,26 @@ package stream
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
 )
 
+// Errors that a repetition of the batch does not resolve.
+var (
+	// ErrTooLarge means that the topic does not accept a batch of this size.
+	ErrTooLarge = errors.New("the batch is larger than the topic's max.message.bytes")
+	// ErrNoPartition means that the topic does not have the partition, as far as the client knows: it may have been created
+	// a moment ago.
+	ErrNoPartition = errors.New("the topic does not have the partition")
+)
+
 // Produce appends the batch to a partition of the clicks topic with acks=all: nil means that every in-sync replica has
 // it. After an error the batch may have been appended, or may still be appended later. After a context ends, the request
-// may go on and read the batch: do not Append to it or Reset it then.
+// may go on and read the batch: do not Append to it or Reset it then; SetTime and Drop are allowed. ErrTooLarge and
+// ErrNoPartition mean that this attempt has failed for good.
 func (c *Client) Produce(ctx context.Context, partition int, batch *Batch) error {
 	return c.produce(ctx, c.cfg.Clicks, partition, batch)
 }
@@ -54,7 +65,20 @@ func produceError(topic string, partition int, res *kafka.ProduceResponse, err e
 		err = res.Error
 	}
 	if err != nil {
-		return fmt.Errorf("produce to %s/%d: %w", topic, partition, err)
+		return fmt.Errorf("produce to %s/%d: %w", topic, partition, explainProduce(err))
 	}
 	return nil
+}
+
+// explainProduce adds what to do about an error.
+func explainProduce(err error) error {
+	switch {
+	case errors.Is(err, kafka.MessageSizeTooLarge), errors.Is(err, kafka.RecordListTooLarge):
+		return fmt.Errorf("%w: %w", ErrTooLarge, err)
+	case errors.Is(err, kafka.UnknownTopicOrPartition), errors.Is(err, protocol.ErrNoPartition):
+		return fmt.Errorf("%w: %w", ErrNoPartition, err)
+	case errors.Is(err, kafka.InvalidTimestamp):
+		return fmt.Errorf("is the clock of this machine right? %w", err)
+	}
+	return err
 }

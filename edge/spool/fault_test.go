@@ -1,0 +1,86 @@
+package spool_test
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"linkstream/edge/spool"
+	"linkstream/schema/testkit"
+)
+
+const page = 4 << 10
+
+// truncate cuts a file short that the spool has mapped. From then on the kernel answers an access to the pages that are cut off
+// as it does when the file system has no block for them: with SIGBUS.
+func truncate(tb testing.TB, path string, size int64) {
+	tb.Helper()
+	testkit.Must(tb, os.Truncate(path, size))
+}
+
+// onlySegment returns the path of the spool's segment with clicks.
+func onlySegment(tb testing.TB, dir string) string {
+	tb.Helper()
+	segments := segmentsIn(tb, dir)
+	testkit.Equal(tb, "segments", len(segments), 1)
+	return segments[0]
+}
+
+func TestPagesThatCannotBeHad(t *testing.T) {
+	paged := func(t *testing.T) spool.Config { // a segment has two pages
+		cfg := config(t.TempDir(), 1)
+		cfg.SegmentBytes = 2 * page
+		return cfg
+	}
+	t.Run("clicks go to another segment, and those before stay whole", func(t *testing.T) {
+		cfg := paged(t)
+		s, log, _ := openLogged(t, cfg)
+		lane := s.Lanes()[0]
+		appendClicks(t, s, 0, 1, 10)
+		truncate(t, onlySegment(t, cfg.Dir), page)
+		appendClicks(t, s, 0, 11, 500) // one of them begins in the first page and ends in the second
+		testkit.Equal(t, "dropped", s.Dropped(), 0)
+		isRun(t, read(t, lane), lane.ID(), 1, 1, 500)
+		testkit.Equal(t, "damage", log.Contains("damaged"), false)
+		later, log, _ := openLogged(t, kill(t, cfg))
+		isRun(t, read(t, recovered(later)[0]), lane.ID(), 1, 1, 500)
+		testkit.Equal(t, "damage after a restart", log.Contains("damaged"), false)
+	})
+	t.Run("clicks are dropped while no segment can be written, and recorded afterwards", func(t *testing.T) {
+		cfg := paged(t)
+		s, _ := open(t, cfg)
+		appendClicks(t, s, 0, 1, 10)
+		testkit.Eventually(t, "there is a spare", s.Lanes()[0].HasSpare)
+		for _, path := range files(t, cfg.Dir, ".segment") {
+			truncate(t, path, 0)
+		}
+		testkit.Equal(t, "room", s.Append(0, click(11)), false)
+		testkit.Equal(t, "dropped", s.Dropped(), 1)
+		testkit.Eventually(t, "there is room", func() bool { return s.Append(0, click(12)) })
+	})
+	t.Run("a segment that cannot be read is skipped and reported", func(t *testing.T) {
+		cfg := paged(t)
+		s, log, _ := openLogged(t, cfg)
+		lane := s.Lanes()[0]
+		appendClicks(t, s, 0, 1, 10)
+		path := onlySegment(t, cfg.Dir)
+		appendClicks(t, s, 0, 11, 500)
+		second := int64(firstSeq(t, segmentsIn(t, cfg.Dir)[1]))
+		truncate(t, path, 0)
+		isRun(t, read(t, lane), lane.ID(), uint64(second), second, 500)
+		testkit.Equal(t, "reported", log.Contains("is damaged"), true)
+		testkit.Equal(t, "damaged", s.Damaged(), 1)
+		testkit.Must(t, lane.Acknowledge())
+	})
+	t.Run("it is reported and the spool is not ready until a segment can be created", func(t *testing.T) {
+		cfg := paged(t)
+		cfg.Sync = time.Millisecond
+		s, log, _ := openLogged(t, cfg)
+		appendClicks(t, s, 0, 1, 10)
+		testkit.Must(t, s.Ready())
+		truncate(t, onlySegment(t, cfg.Dir), page)
+		appendClicks(t, s, 0, 11, 200)
+		testkit.Eventually(t, "it is reported", func() bool { return log.Contains("cannot write spool segments to their end") })
+		testkit.Succeeds(t, s.Ready)
+	})
+}

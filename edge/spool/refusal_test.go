@@ -1,0 +1,177 @@
+package spool_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"linkstream/edge/spool"
+	"linkstream/schema/stream"
+	"linkstream/schema/testkit"
+)
+
+// shipUntil ships a lane until ok returns true.
+func shipUntil(t *testing.T, shipper *spool.Shipper, lane *spool.Lane, ok func() bool) {
+	t.Helper()
+	for batch, n := new(stream.Batch), 0; !ok(); n++ {
+		if n == 1000 {
+			t.Fatal("not after 1000 attempts")
+		}
+		_, _ = shipper.Ship(t.Context(), lane, batch)
+	}
+}
+
+func TestBatchesThatTheTopicDoesNotAccept(t *testing.T) {
+	// limited returns a topic that accepts batches of at most max bytes, and whose first answer to any is lost.
+	limited := func(topic *topic, max int) {
+		calls := 0
+		topic.produce = func(_ context.Context, a attempt) error {
+			size := 0
+			for _, v := range a.values {
+				size += len(v)
+			}
+			if calls++; calls%2 == 1 {
+				return errAway
+			}
+			if size > max {
+				return stream.ErrTooLarge
+			}
+			return nil
+		}
+	}
+	t.Run("they are sent in parts", func(t *testing.T) {
+		s, topic, shipper := shipping(t, config(t.TempDir(), 1))
+		limited(topic, 1000)
+		lane := s.Lanes()[0]
+		for _, last := range []int64{500, 1000} {
+			appendClicks(t, s, 0, last-499, last)
+			shipUntil(t, shipper, lane, func() bool { return s.Pending() == 0 })
+			isRun(t, topic.counted(t)[lane.ID()], lane.ID(), 1, 1, last)
+		}
+		testkit.Equal(t, "refused", s.Refused(), 0)
+	})
+	t.Run("a click that is too large by itself is set aside", func(t *testing.T) {
+		cfg := config(t.TempDir(), 1)
+		s, log, closeSpool := openLogged(t, cfg)
+		topic := &topic{partitions: 4}
+		shipper := spool.NewShipper(s, topic, log.Logger())
+		limited(topic, 1000)
+		large := click(101)
+		large.Referrer = make([]byte, 512)
+		large.UserAgent = make([]byte, 512)
+		appendClicks(t, s, 0, 1, 100)
+		s.Append(0, large)
+		appendClicks(t, s, 0, 102, 200)
+		lane := s.Lanes()[0]
+		shipUntil(t, shipper, lane, func() bool { return s.Pending() == 0 })
+		clicks := topic.counted(t)[lane.ID()]
+		isRun(t, clicks[:100], lane.ID(), 1, 1, 100)
+		isRun(t, clicks[100:], lane.ID(), 102, 102, 200)
+		testkit.Equal(t, "refused", s.Refused(), 1)
+		testkit.Equal(t, "logged", log.Contains("level=ERROR msg=\"the topic does not accept a click"), true)
+		closeSpool()
+		aside, err := spool.SetAside(cfg.Dir)
+		testkit.Must(t, err)
+		want := filepath.Join(cfg.Dir, lane.ID().Incarnation.String(), "00.refused")
+		testkit.Equal(t, "files", aside, []string{want})
+		data, err := os.ReadFile(want)
+		testkit.Must(t, err)
+		var batch stream.Batch
+		batch.Append(nil, data[4:])
+		isRun(t, decode(t, &batch), lane.ID(), 101, 101, 101)
+	})
+}
+
+// clock is a wall clock that a test sets.
+type clock struct{ time.Time }
+
+func (c *clock) now() time.Time { return c.Time }
+
+func TestBatchTime(t *testing.T) {
+	clock := &clock{time.Unix(1_800_000_000, 0)}
+	right := clock.Time
+	cfg := config(t.TempDir(), 1)
+	cfg.Now = clock.now
+	s, topic, shipper := shipping(t, cfg)
+	topic.produce = func(_ context.Context, a attempt) error {
+		if a.at.After(right.Add(time.Hour)) {
+			return errors.New("invalid timestamp")
+		}
+		return nil
+	}
+	lane, batch := s.Lanes()[0], new(stream.Batch)
+	clock.Time = right.Add(24 * time.Hour)
+	appendClicks(t, s, 0, 1, 10)
+	for range 3 {
+		if _, err := shipper.Ship(t.Context(), lane, batch); err == nil {
+			t.Fatal("a batch from tomorrow is accepted")
+		}
+	}
+	clock.Time = right.Add(time.Second)
+	n, err := shipper.Ship(t.Context(), lane, batch)
+	testkit.Must(t, err)
+	testkit.Equal(t, "acknowledged", n, 10)
+	testkit.Equal(t, "time", topic.attempts[3].at, clock.Time)
+}
+
+func TestLostPartition(t *testing.T) {
+	clock := &clock{time.Unix(1_800_000_000, 0)}
+	cfg := config(t.TempDir(), 1)
+	cfg.Now = clock.now
+	s, topic, shipper := shipping(t, cfg)
+	topic.produce = func(_ context.Context, a attempt) error {
+		if a.partition >= topic.partitions {
+			return stream.ErrNoPartition
+		}
+		return nil
+	}
+	lane, batch := s.Lanes()[0], new(stream.Batch)
+	ship := func() error {
+		_, err := shipper.Ship(t.Context(), lane, batch)
+		return err
+	}
+	isLost := func() {
+		t.Helper()
+		if err := ship(); !errors.Is(err, stream.ErrNoPartition) {
+			t.Fatalf("error %v", err)
+		}
+	}
+	// A partition above the first one, so that there may be fewer.
+	topic.partitions = 1 << 20
+	appendClicks(t, s, 0, 1, 10)
+	testkit.Must(t, ship())
+	bound, _ := lane.Partition()
+	topic.partitions = bound
+	appendClicks(t, s, 0, 11, 20)
+
+	isLost()
+	clock.Time = clock.Add(50 * time.Second)
+	isLost()
+	topic.partitions = bound + 1 // it was only the metadata
+	testkit.Must(t, ship())
+	topic.partitions = 3
+	appendClicks(t, s, 0, 21, 30)
+	for range 4 {
+		isLost()
+		clock.Time = clock.Add(29 * time.Second)
+	}
+	testkit.Must(t, ship())
+	to, _ := lane.Partition()
+	testkit.Equal(t, "the lane has a partition that exists", to < 3, true)
+	appendClicks(t, s, 0, 31, 40)
+	testkit.Must(t, ship())
+	isRun(t, topic.counted(t)[lane.ID()], lane.ID(), 1, 1, 40)
+
+	left := kill(t, cfg)
+	later, topicLater, shipperLater := shipping(t, left)
+	topicLater.partitions = 5
+	for _, l := range recovered(later) {
+		p, _ := l.Partition()
+		testkit.Equal(t, "partition after a restart", p, to)
+		_, err := shipperLater.Ship(t.Context(), l, new(stream.Batch))
+		testkit.Must(t, err)
+	}
+}
