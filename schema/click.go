@@ -111,6 +111,9 @@ type ClickStore interface {
 	// Position returns the partition's position. The caller owns the map. Next may be lower than that of the last
 	// batch, but not lower than the offset after the last counted click: all records in between were dropped.
 	Position(ctx context.Context, partition int) (Position, error)
+	// LaneMark returns the highest of a lane's marks in all partitions, 0 for a lane without counted clicks. A lane has
+	// marks in several partitions if the topic has lost the one that the lane was bound to.
+	LaneMark(ctx context.Context, lane Lane) (uint64, error)
 	// InsertClicks counts a batch with at least one click and advances the marks of its lanes and the partition's
 	// position, atomically. CodeConflict, and nothing is counted, if the partition's position is not batch.Base of
 	// batch.BaseEpoch: another worker has counted. Afterwards the position is batch.Next of batch.Epoch, also if Next is

@@ -16,7 +16,7 @@ import (
 type store struct {
 	lowPosition bool // Position.Next is one past the last counted click, the lowest that the contract allows
 	ignoresBase bool // broken: inserts a batch at any Base
-	losesMarks  bool // broken: Position has no marks
+	losesMarks  bool // broken: there are no marks
 	unfenced    bool // broken: begins an epoch at any Base
 
 	mu         sync.Mutex
@@ -64,6 +64,17 @@ func (s *store) Position(_ context.Context, number int) (schema.Position, error)
 		position.Marks = nil
 	}
 	return position, nil
+}
+
+func (s *store) LaneMark(_ context.Context, lane schema.Lane) (seq uint64, _ error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.partitions {
+		if !s.losesMarks {
+			seq = max(seq, p.marks[lane])
+		}
+	}
+	return seq, nil
 }
 
 func (s *store) InsertClicks(_ context.Context, b *schema.ClickBatch) error {

@@ -91,6 +91,27 @@ func TestClicksAfterATruncationAreCounted(t *testing.T) {
 	second.wantMetrics(map[string]int{"clicks_missing_total": 0, "log_epochs_total": 1})
 }
 
+// The log ends between the last counted click and the position, because what follows the click was a repetition. Another click
+// gets the offset of the repetition.
+func TestClicksInPlaceOfARepetitionAreCounted(t *testing.T) {
+	t.Parallel()
+	broker := streamtest.StartBroker(t)
+	client, store := broker.CreateTopics(1), openStore(t)
+	clicks := encoded(lane(1), 1, 10)
+	produce(t, client, 0, clicks...)
+	produce(t, client, 0, clicks...)
+	first := start(t, quick(), client, store)
+	awaitTotal(t, store, 10)
+	first.stop()
+	broker.Stop()
+	testkit.Must(t, truncateAfterFirstBatch(broker.Dir))
+	broker.Start()
+	produceAt(t, client, noon, encoded(lane(2), 1, 30)...)
+	second := start(t, quick(), client, store)
+	awaitTotal(t, store, 40)
+	second.wantMetrics(map[string]int{"clicks_missing_total": 0, "log_epochs_total": 1})
+}
+
 // truncateAfterFirstBatch removes what follows the first batch of the clicks topic in a data directory of the broker.
 func truncateAfterFirstBatch(dir string) error {
 	return filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
@@ -104,6 +125,31 @@ func truncateAfterFirstBatch(dir string) error {
 		end := 12 + int64(data[8])<<24 + int64(data[9])<<16 + int64(data[10])<<8 + int64(data[11])
 		return os.Truncate(path, end)
 	})
+}
+
+// An edge binds a lane to another partition if the topic has lost the first one. It repeats clicks whose fate it does not
+// know: some of them were counted from the old partition.
+func TestClicksOfALaneThatMovesAreCountedOnce(t *testing.T) {
+	t.Parallel()
+	broker := streamtest.StartBroker(t)
+	client, store := broker.CreateTopics(2), openStore(t)
+	produce(t, client, 1, encoded(lane(1), 1, 20)...)
+	produce(t, client, 0, encoded(lane(2), 1, 5)...)
+	first := start(t, quick(), client, store)
+	awaitTotal(t, store, 25)
+	first.stop()
+	testkit.Must(t, broker.DeleteTopic(stream.DefaultConfig().Clicks))
+	smaller := broker.CreateTopics(1)
+	produce(t, smaller, 0, encoded(lane(3), 1, 5)...)
+	produce(t, smaller, 0, encoded(lane(1), 11, 40)...)
+	produce(t, smaller, 0, encoded(lane(1), 11, 60)...)
+	second := start(t, quick(), smaller, store)
+	awaitTotal(t, store, 25+5+40)
+	awaitPosition(t, store, 0, 5+30+50)
+	second.wantMetrics(map[string]int{"clicks_missing_total": 0, "clicks_repeated_total": 40})
+	if !second.log.Contains("clicks of a lane that is new to the partition were counted before") {
+		t.Error("the log does not say that the lane was counted before")
+	}
 }
 
 // The store goes back to an earlier day. The log still has what came since: it is counted again.

@@ -25,6 +25,8 @@ const (
 
 var (
 	errBatchFull  = errors.New("batch is full") // ends a fetch; its other records belong to the next batch
+	errNewLane    = errors.New("new lane")      // ends a fetch; it is repeated when the lane's mark is known
+	errNewClick   = errors.New("new click before the position")
 	errOutOfRange = fmt.Errorf("clicked_at_ms is not in %d to %d, or seq is above %d", firstYear, lastYear, maxSeq)
 )
 
@@ -132,6 +134,14 @@ func (p *Partition) fetchBatch(ctx context.Context) error {
 		switch {
 		case errors.Is(err, errBatchFull):
 			return nil
+		case errors.Is(err, errNewLane):
+			if err := p.loadMark(ctx); err != nil {
+				return err
+			}
+		case errors.Is(err, errNewClick):
+			if err := p.beginEpochAfterNewClick(ctx); err != nil {
+				return err
+			}
 		case errors.Is(err, stream.ErrOffsetOutOfRange):
 			return p.skipDeleted(ctx, err)
 		case err != nil:
@@ -160,13 +170,23 @@ func (p *Partition) addRecord(r stream.Record) error {
 	if err != nil {
 		return p.addDead(r, err)
 	}
-	p.batch.Next = r.Offset + 1
+	passed := p.passed(r.Offset)
 	if c.Lane != p.lane {
+		mark, known := p.marks[c.Lane]
+		if !known {
+			return errNewLane
+		}
 		p.marks[p.lane] = p.mark
-		p.lane, p.mark = c.Lane, p.marks[c.Lane]
+		p.lane, p.mark = c.Lane, mark
 	}
+	if c.Seq > p.mark && passed {
+		return errNewClick
+	}
+	p.batch.Next = r.Offset + 1
 	if c.Seq <= p.mark {
-		p.results.repeated++
+		if !passed {
+			p.results.repeated++
+		}
 		return nil
 	}
 	if c.Seq > p.mark+1 {
@@ -189,8 +209,27 @@ func (p *Partition) addRecord(r stream.Record) error {
 	return nil
 }
 
+// loadMark loads the mark of the lane of p.click, which is new to the partition. The lane may have been bound to another one
+// that the topic has lost, and clicks that were counted there may come again here.
+func (p *Partition) loadMark(ctx context.Context) error {
+	lane := p.click.Lane
+	mark, err := p.store.LaneMark(ctx, lane)
+	if err != nil {
+		return err
+	}
+	if mark > 0 {
+		p.log.Info("clicks of a lane that is new to the partition were counted before", "lane", lane.Number, "incarnation", lane.Incarnation, "counted", mark)
+	}
+	p.marks[lane] = mark
+	return nil
+}
+
 // addDead adds a record that is not a click to the dead letters.
 func (p *Partition) addDead(r stream.Record, cause error) error {
+	if p.passed(r.Offset) { // it is there already
+		p.batch.Next = r.Offset + 1
+		return nil
+	}
 	if p.dead.Len() == 0 {
 		p.log.Warn("moving records that are not clicks to the dead letter topic", "first", r.Offset,
 			"bytes", len(r.Value), "error", cause)

@@ -41,6 +41,9 @@ func (p *Partition) loadPosition(ctx context.Context) error {
 		p.beginEpoch(start, doubt)
 		p.status.setCounted(p.number, -1)
 	case position.Next > start:
+		// What follows the last counted click was dropped. It is read again, because the log may have ended in between and
+		// have other records there now.
+		p.batch.Next = p.last.Offset + 1
 		p.status.setCounted(p.number, p.last.Offset)
 	default: // the log has nothing that was counted
 		p.status.setCounted(p.number, -1)
@@ -60,6 +63,23 @@ func (p *Partition) beginEpoch(start int64, doubt string) {
 		"counted", p.batch.Base, "epoch", p.batch.BaseEpoch, "last_click", p.last.Offset, "start", start)
 	p.status.epochs.Inc()
 	p.batch.Epoch, p.batch.Next = p.batch.BaseEpoch+1, start
+}
+
+// passed reports whether an offset is before the position in the log that the position belongs to.
+func (p *Partition) passed(offset int64) bool {
+	return offset < p.batch.Base && p.batch.Epoch == p.batch.BaseEpoch
+}
+
+// beginEpochAfterNewClick begins a new epoch because the log has a click before the position that was not counted. The batch
+// is empty: it has been reading what was dropped before.
+func (p *Partition) beginEpochAfterNewClick(ctx context.Context) error {
+	start, _, err := p.topic.Offsets(ctx, p.number)
+	if err != nil {
+		return err
+	}
+	p.beginEpoch(start, "it has another click between the last counted one and the position")
+	p.status.setCounted(p.number, -1)
+	return nil
 }
 
 // verifyLog returns the log start offset, and why the log may not be the one that the store's position belongs to: "" if

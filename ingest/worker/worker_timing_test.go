@@ -44,6 +44,8 @@ type discardStore struct{ schema.ClickStore }
 func (discardStore) Position(context.Context, int) (schema.Position, error) {
 	return schema.Position{}, nil
 }
+func (discardStore) LaneMark(context.Context, schema.Lane) (uint64, error) { return 0, nil }
+
 func (discardStore) InsertClicks(_ context.Context, batch *schema.ClickBatch) error { return nil }
 
 // newBenchPartition returns a partition whose Steps count batches of the given number of clicks.

@@ -21,6 +21,7 @@ const (
 	laneMarks = `WITH max((kafka_epoch, kafka_next, kafka_offset)) AS last
 	SELECT incarnation, lane, last.1, last.2, last.3, max(seq) FROM clicks WHERE kafka_partition = ?
 	GROUP BY incarnation, lane`
+	laneMark = `SELECT max(seq) FROM clicks WHERE incarnation = ? AND lane = ?`
 	// The last row of a batch, by the primary key of the table.
 	lastRow = `SELECT count() FROM clicks WHERE link_id = ? AND clicked_at = fromUnixTimestamp64Milli(?, 'UTC')
 	AND month = ? AND kafka_partition = ? AND kafka_epoch = ? AND kafka_next = ?`
@@ -58,6 +59,14 @@ func (c *ClickStore) Position(ctx context.Context, partition int) (schema.Positi
 		return err
 	})
 	return at, wrap(err, "read position of partition %d", partition)
+}
+
+// LaneMark implements schema.ClickStore.
+func (c *ClickStore) LaneMark(ctx context.Context, lane schema.Lane) (seq uint64, err error) {
+	ctx, cancel := context.WithTimeout(c.readContext(ctx), readTimeout)
+	defer cancel()
+	err = c.conn.QueryRow(ctx, laneMark, string(lane.Incarnation[:]), lane.Number).Scan(&seq)
+	return seq, wrap(err, "read mark of lane %d of %s", lane.Number, lane.Incarnation)
 }
 
 // check returns the time when an insert of the batch expires. CodeConflict if the partition is not where the batch begins.

@@ -13,6 +13,9 @@ const (
 	position  = `SELECT epoch, next, last_offset, incarnation, lane FROM positions WHERE partition = ?`
 	laneMarks = `SELECT incarnation, lane, seq FROM marks WHERE partition = ?`
 	names     = `SELECT name FROM sources WHERE link_id = ? AND kind = ? AND day = ? LIMIT ?`
+	// One look-up per partition by the primary key of marks.
+	laneMark = `SELECT coalesce(max(m.seq), 0) FROM positions p CROSS JOIN marks m ON m.partition = p.partition
+		WHERE m.incarnation = ? AND m.lane = ?`
 )
 
 // Position implements schema.ClickStore.
@@ -47,6 +50,15 @@ func readPosition(ctx context.Context, tx *sql.Tx, partition int) (at schema.Pos
 	}
 	copy(at.Last.Lane.Incarnation[:], incarnation)
 	return at, err
+}
+
+// LaneMark implements schema.ClickStore.
+func (c *ClickStore) LaneMark(ctx context.Context, lane schema.Lane) (uint64, error) {
+	var seq int64
+	err := c.db.view(ctx, func(tx *sql.Tx) error {
+		return tx.QueryRowContext(ctx, laneMark, lane.Incarnation[:], lane.Number).Scan(&seq)
+	})
+	return uint64(seq), wrap(err, "read mark of lane %d of %s", lane.Number, lane.Incarnation)
 }
 
 // InsertClicks implements schema.ClickStore.

@@ -36,6 +36,7 @@ var clickBehaviours = []behaviour[ClickStores]{
 	{"InsertClicks accepts gaps of dropped records", passesDroppedRecords},
 	{"InsertClicks keeps the highest seq of each lane", keepsHighestMarks},
 	{"InsertClicks counts each partition separately, even for the same lane", keepsPartitionsApart},
+	{"LaneMark is the highest of all partitions", findsHighestMark},
 	{"InsertClicks accepts many lanes and extreme numbers", takesManyLanes},
 	{"InsertClicks accepts a batch of 50,000 clicks", takesBigBatch},
 	{"InsertClicks rejects a batch that is already counted", refusesRepeatedBatch},
@@ -182,6 +183,33 @@ func keepsHighestMarks(t *testing.T, store ClickStores) {
 		model.count(batch)
 		model.check(t, store)
 	}
+}
+
+func findsHighestMark(t *testing.T, store ClickStores) {
+	want := func(lane schema.Lane, seq uint64) {
+		t.Helper()
+		got, err := store.LaneMark(t.Context(), lane)
+		testkit.Must(t, err)
+		testkit.Equal(t, "mark", got, seq)
+	}
+	model := newModel()
+	moved := lane(1, 0) // the lane of clicksOf(1, …)
+	want(moved, 0)
+	model.insert(t, store, 3, clicksOf(1, 20)...)
+	want(moved, 20)
+	for _, other := range []schema.Lane{lane(1, 1), lane(2, 0)} {
+		want(other, 0)
+	}
+	later := model.batch(1, clicksOf(1, 5)...)
+	for i := range later.Seq {
+		later.Seq[i] += 20
+	}
+	testkit.Must(t, store.InsertClicks(t.Context(), later))
+	want(moved, 25)
+	model.insert(t, store, 2, clicksOf(1, 3)...)
+	want(moved, 25)
+	model.insert(t, store, 2, clicksOf(2, 7)...)
+	want(lane(2, 0), 7)
 }
 
 func keepsPartitionsApart(t *testing.T, store ClickStores) {

@@ -267,6 +267,11 @@ func (f FaultyClicks) Position(ctx context.Context, partition int) (schema.Posit
 	})
 }
 
+func (f FaultyClicks) LaneMark(ctx context.Context, lane schema.Lane) (seq uint64, err error) {
+	err = do(ctx, f.Fault, "LaneMark", func() (err error) { seq, err = f.ClickStore.LaneMark(ctx, lane); return err })
+	return seq, err
+}
+
 func (f FaultyClicks) InsertClicks(ctx context.Context, batch *schema.ClickBatch) error {
 	return do(ctx, f.Fault, "InsertClicks", func() error { return f.ClickStore.InsertClicks(ctx, batch) })
 }
