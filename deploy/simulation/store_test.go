@@ -2,6 +2,7 @@ package simulation_test
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -22,6 +23,7 @@ type store struct {
 	mu         sync.Mutex
 	partitions map[int]*partition
 	rows       []row
+	names      map[string]map[string]bool // of referrers, by link and day
 }
 
 // partition is the state of a partition.
@@ -91,8 +93,8 @@ func (s *store) InsertClicks(_ context.Context, b *schema.ClickBatch) error {
 	}
 	for i := range b.Len() {
 		s.rows = append(s.rows, row{
-			b.LinkID[i], b.AccountID[i], b.ClickedAt[i].Format(time.DateOnly), b.Device[i], b.Browser[i], b.Referrer[i],
-			b.Country[i],
+			b.LinkID[i], b.AccountID[i], b.ClickedAt[i].Format(time.DateOnly), b.Device[i], b.Browser[i],
+			s.boundReferrer(b, i), b.Country[i],
 		})
 		p.marks[b.Lane[i]] = max(p.marks[b.Lane[i]], b.Seq[i])
 	}
@@ -105,6 +107,28 @@ func (s *store) InsertClicks(_ context.Context, b *schema.ClickBatch) error {
 	}
 	p.next = max(p.next, b.Next)
 	return nil
+}
+
+// boundReferrer returns the name under which the referrer of click i is counted.
+func (s *store) boundReferrer(b *schema.ClickBatch, i int) string {
+	name := b.Referrer[i]
+	if name == "" {
+		return ""
+	}
+	if s.names == nil {
+		s.names = make(map[string]map[string]bool)
+	}
+	key := fmt.Sprint(b.LinkID[i], b.ClickedAt[i].Format(time.DateOnly))
+	known := s.names[key]
+	if known == nil {
+		known = make(map[string]bool)
+		s.names[key] = known
+	}
+	if !known[name] && len(known) >= schema.MaxNames {
+		return schema.OtherName
+	}
+	known[name] = true
+	return name
 }
 
 func (s *store) LinkStats(_ context.Context, linkID int64) (schema.Stats, error) {
