@@ -33,3 +33,19 @@ func TestChange(t *testing.T) {
 		}
 	})
 }
+
+// FuzzParseChange checks that what is read from a record's key is a change that has a key of its own.
+func FuzzParseChange(f *testing.F) {
+	for _, key := range []string{"host/go.example.org", "link/1/abc", "link/-0/abc", "link/1/a/b", "host//", "link/9223372036854775808/a", "\xff/"} {
+		f.Add(key)
+	}
+	f.Fuzz(func(t *testing.T, key string) {
+		c, ok := schema.ParseChange(key)
+		if !ok {
+			return
+		}
+		if again, ok := schema.ParseChange(c.Key()); !ok || again != c {
+			t.Errorf("%q is %+v, and its key is that of %+v", key, c, again)
+		}
+	})
+}

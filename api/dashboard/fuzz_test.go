@@ -1,7 +1,9 @@
 package dashboard_test
 
 import (
+	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -44,4 +46,61 @@ func FuzzBrowserName(f *testing.F) {
 			t.Errorf("%q is %q", agent, name)
 		}
 	})
+}
+
+// FuzzForm checks that no cookie and no form makes the dashboard fail, and that a cookie that is not a session's shows
+// nothing but the way to the sign-in page.
+func FuzzForm(f *testing.F) {
+	for _, seed := range []struct{ path, cookie, form string }{
+		{"/dashboard/links", "", "long_url=https://example.com/&custom_alias=abc&domain_id=0"},
+		{"/dashboard/links", "", "long_url=%00%ff%zz&domain_id=99999999999999999999&&=;"},
+		{"/dashboard/links/0/abc/active", "", "active=true"},
+		{"/dashboard/domains", "", "host=go.example.com"},
+		{"/dashboard/domains", "", "host=%e2%80%ae..&host=b"},
+		{"/dashboard/domains/-1/remove", "", ""},
+		{"/dashboard/tokens", "", "name=%f0%9f%98%80"},
+		{"/dashboard/tokens/revoke", "", "id=1.5"},
+		{"/dashboard/sign-in", "linkstream=x; linkstream_notice=a.b", "next=//evil.example"},
+		{"/dashboard/account/sessions/end", "linkstream=\"", "id="},
+		{"/dashboard/links/0/abc/clicks.csv?period=-7&page=%zz", "", ""},
+	} {
+		f.Add(seed.path, seed.cookie, seed.form)
+	}
+	s := start(f)
+	owner := s.signedIn(f)
+	csrf := csrfField.FindStringSubmatch(owner.get("/dashboard/account").body)[1]
+	session := "linkstream=" + owner.session()
+	client := &http.Client{Transport: owner.client.Transport, CheckRedirect: owner.client.CheckRedirect}
+	f.Fuzz(func(t *testing.T, path, cookie, form string) {
+		for _, method := range []string{http.MethodPost, http.MethodGet} {
+			req, err := http.NewRequestWithContext(t.Context(), method, s.base+path, strings.NewReader("csrf="+csrf+"&"+form))
+			if err != nil || !strings.HasPrefix(path, "/dashboard/") || method == http.MethodPost && costly.MatchString(path) {
+				return
+			}
+			req.Header = http.Header{"Origin": {s.base}, "Sec-Fetch-Site": {"same-origin"},
+				"Content-Type": {"application/x-www-form-urlencoded"}, "Cookie": {session}}
+			if cookie != "" {
+				req.Header.Set("Cookie", cookie)
+			}
+			res, err := client.Do(req)
+			if err != nil {
+				return // the client does not understand the path
+			}
+			res.Body.Close()
+			if res.StatusCode >= 500 || s.log.Contains("panic") {
+				t.Fatalf("%s %q with cookie %q and %q: answered %d\n%s", method, path, cookie, form, res.StatusCode, s.log.String())
+			}
+			if cookie != "" && !strings.Contains(cookie, session) && res.StatusCode == http.StatusOK && !open(path) {
+				t.Fatalf("%s %q: the cookie %q is enough", method, path, cookie)
+			}
+		}
+	})
+}
+
+// costly are the paths of forms that hash a password, end the session, or ask name servers.
+var costly = regexp.MustCompile(`sign-|password|verify`)
+
+// open reports whether a page is for everybody.
+func open(path string) bool {
+	return strings.HasPrefix(path, "/dashboard/sign-") || strings.HasPrefix(path, "/dashboard/assets")
 }

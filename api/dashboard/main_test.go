@@ -61,19 +61,19 @@ func behindProxy(cfg *apiservice.Config) {
 	}
 }
 
-func start(t *testing.T, options ...option) *testService {
+func start(t testing.TB, options ...option) *testService {
 	t.Helper()
 	return startFaulty(t, nil, options...)
 }
 
 // startFaulty starts a service whose stores call fault before each method.
-func startFaulty(t *testing.T, fault storetest.Fault, options ...option) *testService {
+func startFaulty(t testing.TB, fault storetest.Fault, options ...option) *testService {
 	t.Helper()
 	return startOn(t, fault, nil, options...)
 }
 
 // startOn starts a service whose stores call fault before each method, and whose click log is topics.
-func startOn(t *testing.T, fault storetest.Fault, topics *stream.Client, options ...option) *testService {
+func startOn(t testing.TB, fault storetest.Fault, topics *stream.Client, options ...option) *testService {
 	t.Helper()
 	dir := t.TempDir()
 	links, err := sqlite.Open(t.Context(), filepath.Join(dir, "links.db"))
@@ -92,7 +92,7 @@ func startOn(t *testing.T, fault storetest.Fault, topics *stream.Client, options
 }
 
 // run runs a node on stores, and returns its base.
-func run(t *testing.T, links schema.Database, clicks apiservice.Clicks, topics *stream.Client, log io.Writer,
+func run(t testing.TB, links schema.Database, clicks apiservice.Clicks, topics *stream.Client, log io.Writer,
 	options ...option) string {
 	t.Helper()
 	cfg := apiservice.DefaultConfig()
@@ -114,7 +114,7 @@ func run(t *testing.T, links schema.Database, clicks apiservice.Clicks, topics *
 
 var passwordHash = sync.OnceValue(func() string { return auth.HashPassword(password) })
 
-func (s *testService) addAccount(t *testing.T, email string) schema.Account {
+func (s *testService) addAccount(t testing.TB, email string) schema.Account {
 	t.Helper()
 	account := schema.Account{Email: email, PasswordHash: passwordHash(), CreatedAt: time.Now().UTC()}
 	testkit.Must(t, s.links.CreateAccount(t.Context(), &account))
@@ -123,7 +123,7 @@ func (s *testService) addAccount(t *testing.T, email string) schema.Account {
 
 // browser keeps cookies, sends forms as browsers do, and does not follow redirects by itself.
 type browser struct {
-	t      *testing.T
+	t      testing.TB
 	base   string
 	agent  string
 	fields http.Header // of every request
@@ -138,7 +138,7 @@ type answer struct {
 	body   string
 }
 
-func (s *testService) browser(t *testing.T) *browser {
+func (s *testService) browser(t testing.TB) *browser {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
 	testkit.Must(t, err)
@@ -151,7 +151,7 @@ func (s *testService) browser(t *testing.T) *browser {
 }
 
 // signedIn returns a browser in which the account is signed in.
-func (s *testService) signedIn(t *testing.T) *browser {
+func (s *testService) signedIn(t testing.TB) *browser {
 	t.Helper()
 	b := s.browser(t)
 	b.signIn(email, password)

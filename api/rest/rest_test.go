@@ -42,13 +42,13 @@ type testService struct {
 }
 
 // start starts a service that blocks the host bad.example.
-func start(t *testing.T) *testService {
+func start(t testing.TB) *testService {
 	t.Helper()
 	return startFaulty(t, nil)
 }
 
 // startFaulty starts a service whose stores call fault before each method.
-func startFaulty(t *testing.T, fault storetest.Fault) *testService {
+func startFaulty(t testing.TB, fault storetest.Fault) *testService {
 	t.Helper()
 	dir := t.TempDir()
 	links, err := sqlite.Open(t.Context(), filepath.Join(dir, "links.db"))
@@ -88,7 +88,7 @@ type caller struct {
 	token   string // "": requests have no Authorization header
 }
 
-func (s *testService) caller(t *testing.T, email string) caller {
+func (s *testService) caller(t testing.TB, email string) caller {
 	t.Helper()
 	c := caller{testService: s, account: schema.Account{Email: email, CreatedAt: time.Now()}}
 	testkit.Must(t, s.links.CreateAccount(t.Context(), &c.account))
@@ -97,7 +97,7 @@ func (s *testService) caller(t *testing.T, email string) caller {
 }
 
 // addToken creates another token, which the caller uses from then on.
-func (c *caller) addToken(t *testing.T) (tokenID int64) {
+func (c *caller) addToken(t testing.TB) (tokenID int64) {
 	t.Helper()
 	secret, token := auth.NewToken(c.account.ID, "test")
 	testkit.Must(t, c.links.CreateToken(t.Context(), &token))

@@ -1,0 +1,42 @@
+package eventloop_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// FuzzConversation checks that loops say to any bytes, in one or two packets, what goroutines on package net say.
+func FuzzConversation(f *testing.F) {
+	for _, c := range conversations {
+		if len(c.sent) < 1000 {
+			f.Add(c.sent, len(c.sent)/2)
+		}
+	}
+	reference, loops := start(f, 0, nil), start(f, 1, nil)
+	for _, s := range []*site{reference, loops} {
+		close(s.gate)
+		close(s.release)
+		go func() {
+			for conn := range s.hijacked {
+				conn.Close()
+			}
+		}()
+		f.Cleanup(func() { close(s.hijacked) })
+	}
+	f.Fuzz(func(t *testing.T, sent string, cut int) {
+		want := reference.talk(t, sent)
+		for _, only := range []string{"/hold with", "/work with", "to 127.0.0.1:"} {
+			if strings.Contains(want, only) {
+				return // what the test's handler answers differently
+			}
+		}
+		if got := loops.talk(t, sent); got != want {
+			t.Errorf("to %q loops say\n%q\nwant\n%q", sent, got, want)
+		}
+		if cut > 0 && cut < len(sent) {
+			if got := loops.talk(t, sent[:cut], sent[cut:]); got != want {
+				t.Errorf("to %q, cut at %d, loops say\n%q\nwant\n%q", sent, cut, got, want)
+			}
+		}
+	})
+}
