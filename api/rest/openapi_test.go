@@ -3,7 +3,9 @@ package rest_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -27,6 +29,7 @@ var document = sync.OnceValues(func() (routers.Router, error) {
 	if err != nil {
 		return nil, err
 	}
+	doc.Servers = nil // the tests' servers have other addresses
 	return legacy.NewRouter(doc)
 })
 
@@ -79,6 +82,7 @@ func TestOpenAPI(t *testing.T) {
 		testkit.Must(t, json.Unmarshal([]byte(nobody.get(t, "/api/v1/openapi.json").raw), &doc))
 		checkDescribed(t, "", doc)
 	})
+	t.Run("its examples succeed", func(t *testing.T) { checkExamples(t, s.caller(t, "examples@example.org")) })
 	t.Run("the check of answers finds deviations from the document", func(t *testing.T) {
 		owner := s.caller(t, "a@example.org")
 		a := owner.get(t, "/api/v1/links")
@@ -96,6 +100,62 @@ func TestOpenAPI(t *testing.T) {
 			}
 		}
 	})
+}
+
+// checkExamples sends the examples of all requests to a service without links, those that make something first.
+func checkExamples(t *testing.T, owner caller) {
+	t.Helper()
+	doc, err := openapi3.NewLoader().LoadFromFile("openapi.json")
+	testkit.Must(t, err)
+	for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodPatch, http.MethodDelete} {
+		for path, item := range doc.Paths.Map() {
+			operation := item.GetOperation(method)
+			if operation == nil {
+				continue
+			}
+			target := exampleTarget(t, path, operation)
+			for _, body := range exampleBodies(t, operation) {
+				if a := owner.request(t, method, target, body); a.status/100 != 2 {
+					t.Errorf("%s %s with %q: %d %s", method, target, body, a.status, a.raw)
+				}
+			}
+		}
+	}
+}
+
+// exampleTarget returns a path with the example of each parameter.
+func exampleTarget(t *testing.T, path string, operation *openapi3.Operation) string {
+	t.Helper()
+	query := url.Values{}
+	for _, p := range operation.Parameters {
+		value := fmt.Sprint(p.Value.Example)
+		switch {
+		case p.Value.Example == nil:
+			t.Errorf("%s: parameter %s has no example", operation.OperationID, p.Value.Name)
+		case p.Value.In == "path":
+			path = strings.ReplaceAll(path, "{"+p.Value.Name+"}", url.PathEscape(value))
+		default:
+			query.Set(p.Value.Name, value)
+		}
+	}
+	return path + "?" + query.Encode()
+}
+
+// exampleBodies returns the examples of a request's body, or "" if it has none.
+func exampleBodies(t *testing.T, operation *openapi3.Operation) (bodies []string) {
+	t.Helper()
+	if operation.RequestBody == nil {
+		return []string{""}
+	}
+	for _, example := range operation.RequestBody.Value.Content["application/json"].Examples {
+		body, err := json.Marshal(example.Value.Value)
+		testkit.Must(t, err)
+		bodies = append(bodies, string(body))
+	}
+	if len(bodies) == 0 {
+		t.Errorf("%s: the body has no example", operation.OperationID)
+	}
+	return bodies
 }
 
 // checkDescribed requires a description of every property of a schema.

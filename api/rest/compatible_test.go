@@ -1,0 +1,370 @@
+package rest_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"linkstream/schema/testkit"
+)
+
+// frozen is the description of version 1 that clients rely on, without its prose. The present description must be compatible
+// with it: what was accepted is accepted, and what was answered is answered.
+const frozen = "testdata/openapi-v1.json"
+
+var freeze = flag.Bool("freeze", false, "write the description, if it is compatible, to "+frozen)
+
+func TestVersion1StaysCompatible(t *testing.T) {
+	before, now := readDescription(t, frozen), readDescription(t, "openapi.json")
+	for _, v := range incompatible(before, now) {
+		t.Error(v)
+	}
+	switch {
+	case t.Failed():
+	case *freeze:
+		data, err := json.MarshalIndent(withoutProse(now, false), "", " ")
+		testkit.Must(t, err)
+		testkit.Must(t, os.WriteFile(frozen, append(data, '\n'), 0o600))
+	default:
+		for operation := range now.operations() {
+			if before.operations()[operation] == nil {
+				t.Errorf("%s is not frozen: run go test ./api/rest -run TestVersion1 -freeze", operation)
+			}
+		}
+	}
+}
+
+// object is a JSON object. Its methods return the zero value where something is missing.
+type object map[string]any
+
+func readDescription(t *testing.T, path string) (o object) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	testkit.Must(t, err)
+	testkit.Must(t, json.Unmarshal(data, &o))
+	return o
+}
+
+func (o object) object(names ...string) object {
+	for _, name := range names {
+		next, _ := o[name].(map[string]any)
+		o = next
+	}
+	return o
+}
+
+func (o object) objects(name string) (all []object) {
+	list, _ := o[name].([]any)
+	for _, item := range list {
+		if item, ok := item.(map[string]any); ok {
+			all = append(all, item)
+		}
+	}
+	return all
+}
+
+// strings returns a list of values, or a single one, as text.
+func (o object) strings(name string) (all []string) {
+	list, ok := o[name].([]any)
+	if !ok && o[name] != nil {
+		list = []any{o[name]}
+	}
+	for _, item := range list {
+		all = append(all, fmt.Sprint(item))
+	}
+	return all
+}
+
+// operations returns the operations by method and path.
+func (o object) operations() map[string]object {
+	all := map[string]object{}
+	for path, item := range o.object("paths") {
+		for method, operation := range item.(map[string]any) {
+			all[strings.ToUpper(method)+" "+path] = operation.(map[string]any)
+		}
+	}
+	return all
+}
+
+// follow returns what a reference leads to.
+func (o object) follow(document object) object {
+	if ref, ok := o["$ref"].(string); ok {
+		return document.object(strings.Split(strings.TrimPrefix(ref, "#/"), "/")...)
+	}
+	return o
+}
+
+// withoutProse leaves out what is for people. Properties may have any name.
+func withoutProse(node any, names bool) any {
+	switch node := node.(type) {
+	case object:
+		return withoutProse(map[string]any(node), names)
+	case []any:
+		for i := range node {
+			node[i] = withoutProse(node[i], false)
+		}
+	case map[string]any:
+		for name, item := range node {
+			prose := []string{"description", "summary", "example", "examples", "title", "tags", "contact", "servers", "links"}
+			if !names && slices.Contains(prose, name) {
+				delete(node, name)
+				continue
+			}
+			node[name] = withoutProse(item, name == "properties" || name == "schemas")
+		}
+	}
+	return node
+}
+
+// comparison collects the differences that break clients.
+type comparison struct {
+	before, now object
+	violations  []string
+	path        []string
+}
+
+func incompatible(before, now object) []string {
+	c := &comparison{before: before, now: now}
+	for name, was := range before.operations() {
+		is := now.operations()[name]
+		if is == nil {
+			c.violations = append(c.violations, name+" is gone")
+			continue
+		}
+		c.within(name, func() { c.operation(was, is) })
+	}
+	slices.Sort(c.violations)
+	return c.violations
+}
+
+func (c *comparison) within(name string, compare func()) {
+	c.path = append(c.path, name)
+	compare()
+	c.path = c.path[:len(c.path)-1]
+}
+
+func (c *comparison) breaks(format string, args ...any) {
+	c.violations = append(c.violations, strings.Join(c.path, ", ")+": "+fmt.Sprintf(format, args...))
+}
+
+func (c *comparison) operation(was, is object) {
+	if was["operationId"] != is["operationId"] {
+		c.breaks("operationId %v is now %v", was["operationId"], is["operationId"])
+	}
+	if fmt.Sprint(was["security"]) != fmt.Sprint(is["security"]) {
+		c.breaks("security %v is now %v", was["security"], is["security"])
+	}
+	parameters := map[string]object{}
+	for _, p := range is.objects("parameters") {
+		p = p.follow(c.now)
+		parameters[fmt.Sprint(p["in"], " ", p["name"])] = p
+	}
+	for _, p := range was.objects("parameters") {
+		p = p.follow(c.before)
+		name := fmt.Sprint(p["in"], " ", p["name"])
+		c.within(name, func() {
+			if parameters[name] == nil {
+				c.breaks("is gone")
+				return
+			}
+			if parameters[name]["required"] == true && p["required"] != true {
+				c.breaks("is now required")
+			}
+			c.accepts(p.object("schema"), parameters[name].object("schema"))
+		})
+		delete(parameters, name)
+	}
+	for name, p := range parameters {
+		if p["required"] == true {
+			c.breaks("%s is new and required", name)
+		}
+	}
+	c.within("body", func() {
+		if was["requestBody"] == nil && is.object("requestBody")["required"] == true {
+			c.breaks("is new and required")
+		}
+		c.accepts(was.object("requestBody", "content", "application/json", "schema"),
+			is.object("requestBody", "content", "application/json", "schema"))
+	})
+	c.responses(was.object("responses"), is.object("responses"))
+}
+
+func (c *comparison) responses(was, is object) {
+	for status := range was {
+		c.within(status, func() {
+			if is[status] == nil {
+				c.breaks("is gone")
+				return
+			}
+			before, now := was.object(status).follow(c.before), is.object(status).follow(c.now)
+			for name := range before.object("headers") {
+				if now.object("headers")[name] == nil {
+					c.breaks("header %s is gone", name)
+				}
+			}
+			c.answers(before.object("content", "application/json", "schema"), now.object("content", "application/json", "schema"))
+		})
+	}
+}
+
+// accepts compares the schemas of what clients send.
+func (c *comparison) accepts(was, is object) {
+	was, is = was.follow(c.before), is.follow(c.now)
+	for _, kind := range was.strings("type") {
+		if !slices.Contains(is.strings("type"), kind) {
+			c.breaks("type %s is not accepted any more", kind)
+		}
+	}
+	if is["enum"] != nil {
+		for _, value := range was.strings("enum") {
+			if !slices.Contains(is.strings("enum"), value) {
+				c.breaks("value %s is not accepted any more", value)
+			}
+		}
+		if was["enum"] == nil {
+			c.breaks("only some values are accepted now")
+		}
+	}
+	for _, limit := range []string{"minLength", "minimum", "minItems", "minProperties"} {
+		if n, ok := is[limit].(float64); ok && (was[limit] == nil || n > was[limit].(float64)) {
+			c.breaks("%s %v is now %v", limit, was[limit], n)
+		}
+	}
+	for _, limit := range []string{"maxLength", "maximum", "maxItems", "maxProperties"} {
+		if n, ok := is[limit].(float64); ok && (was[limit] == nil || n < was[limit].(float64)) {
+			c.breaks("%s %v is now %v", limit, was[limit], n)
+		}
+	}
+	if is["pattern"] != nil && is["pattern"] != was["pattern"] {
+		c.breaks("pattern %v is now %v", was["pattern"], is["pattern"])
+	}
+	for _, name := range is.strings("required") {
+		if !slices.Contains(was.strings("required"), name) {
+			c.breaks("%s is now required", name)
+		}
+	}
+	c.properties(was, is, c.accepts)
+}
+
+// answers compares the schemas of what clients receive.
+func (c *comparison) answers(was, is object) {
+	was, is = was.follow(c.before), is.follow(c.now)
+	for _, kind := range is.strings("type") {
+		if len(was.strings("type")) > 0 && !slices.Contains(was.strings("type"), kind) {
+			c.breaks("type %s is new", kind)
+		}
+	}
+	if len(was.strings("type")) > 0 && len(is.strings("type")) == 0 {
+		c.breaks("any type may be answered now")
+	}
+	if was["format"] != is["format"] {
+		c.breaks("format %v is now %v", was["format"], is["format"])
+	}
+	if was["enum"] != nil {
+		for _, value := range is.strings("enum") {
+			if !slices.Contains(was.strings("enum"), value) {
+				c.breaks("value %s is new", value)
+			}
+		}
+		if is["enum"] == nil {
+			c.breaks("any value may be answered now")
+		}
+	}
+	for _, name := range was.strings("required") {
+		if !slices.Contains(is.strings("required"), name) {
+			c.breaks("%s may be missing now", name)
+		}
+	}
+	if was["additionalProperties"] == false {
+		for name := range is.object("properties") {
+			if was.object("properties")[name] == nil {
+				c.breaks("%s is new, where no further properties were promised", name)
+			}
+		}
+		if is["additionalProperties"] != false {
+			c.breaks("further properties may be answered now")
+		}
+	}
+	if before, now := was.objects("oneOf"), is.objects("oneOf"); len(before) != len(now) {
+		c.breaks("%d alternatives are now %d", len(before), len(now))
+	} else {
+		for i := range before {
+			c.within(fmt.Sprint("alternative ", i+1), func() { c.answers(before[i], now[i]) })
+		}
+	}
+	c.properties(was, is, c.answers)
+}
+
+// properties compares the parts of objects and arrays.
+func (c *comparison) properties(was, is object, compare func(was, is object)) {
+	for name := range was.object("properties") {
+		c.within(name, func() {
+			if is.object("properties")[name] == nil {
+				c.breaks("is gone")
+				return
+			}
+			compare(was.object("properties", name), is.object("properties", name))
+		})
+	}
+	for _, part := range []string{"items", "additionalProperties"} {
+		if was.object(part) != nil {
+			c.within(part, func() { compare(was.object(part), is.object(part)) })
+		}
+	}
+}
+
+func TestVersion1Rules(t *testing.T) {
+	// Each change replaces a text of the present description.
+	for _, c := range []struct{ name, from, to, want string }{
+		{"a path that goes", `"/api/v1/links":`, `"/api/v1/lists":`, "GET /api/v1/links is gone"},
+		{"a method that goes", `"/api/v1/links": { "get"`, `"/api/v1/links": { "put"`, "GET /api/v1/links is gone"},
+		{"another operationId", `"listLinks"`, `"list"`, "operationId listLinks is now list"},
+		{"a token that is needed", `"security": [],`, ``, "security [] is now"},
+		{"a parameter that goes", `"name": "page"`, `"name": "number"`, "query page: is gone"},
+		{"a parameter that is needed", `"name": "page",
+          "in": "query",
+          "required": false`, `"name": "page",
+          "in": "query",
+          "required": true`, "query page: is now required"},
+		{"a parameter that is less wide", `"minimum": 1, "default": 1`, `"minimum": 2, "default": 2`, "minimum 1 is now 2"},
+		{"a field that is needed", `"required": ["long_url"]`, `"required": ["long_url", "custom_alias"]`, "custom_alias is now required"},
+		{"a field that must not be null", `"type": ["string", "null"]`, `"type": "string"`, "type null is not accepted"},
+		{"a field that is shorter", `"maxLength": 20,`, `"maxLength": 19,`, "maxLength 20 is now 19"},
+		{"a field with another pattern", `"^[a-z0-9_-]+$"`, `"^[a-z0-9-]+$"`, "pattern"},
+		{"a field that goes", `"custom_alias": {
+            "type"`, `"alias": {
+            "type"`, "body, custom_alias: is gone"},
+		{"a status that goes", `"201": {`, `"200": {`, "201: is gone"},
+		{"an answer that may be missing", `"required": ["message", "errors"]`, `"required": ["message"]`, "errors may be missing"},
+		{"an answer of another type", `"IsActive": { "type": "boolean"`, `"IsActive": { "type": "integer"`, "is_active: type integer is new"},
+		{"an answer of another format", `"format": "date-time",`, ``, "created_at: format date-time is now"},
+		{"an answer with another value", `"enum": ["not_found"]`, `"enum": ["not_found", "gone"]`, "value gone is new"},
+		{"an answer with further fields", `"properties": { "message": {`, `"properties": { "more": {"type": "string"}, "message": {`, "more is new"},
+		{"a header that goes", `"headers": { "WWW-Authenticate": {`, `"headers": { "Authenticate": {`, "header WWW-Authenticate is gone"},
+		{"prose", `"Create a short link"`, `"Make a short link"`, ""},
+		{"an optional field more", `"properties": {
+          "long_url": {`, `"properties": {
+          "note": {"type": "string"},
+          "long_url": {`, ""},
+		{"a path more", `"/api/v1/links": {`, `"/api/v1/more": {"get": {"operationId": "more"}}, "/api/v1/links": {`, ""},
+		{"a field that is longer", `"maxLength": 20,`, `"maxLength": 30,`, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			text, err := os.ReadFile("openapi.json")
+			testkit.Must(t, err)
+			if !strings.Contains(string(text), c.from) {
+				t.Fatalf("the description has no %s", c.from)
+			}
+			var changed object
+			testkit.Must(t, json.Unmarshal([]byte(strings.Replace(string(text), c.from, c.to, 1)), &changed))
+			got := strings.Join(incompatible(readDescription(t, frozen), changed), "\n")
+			if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+				t.Errorf("violations: %q, want %q", got, c.want)
+			}
+		})
+	}
+}
