@@ -8,14 +8,16 @@ FUZZTIME   = 5s
 RACE       = -race -gcflags=modernc.org/...=-race=false
 # Tests often wait, so one package more than there are CPUs is tested at once.
 PACKAGES   = -p $$(( $$(getconf _NPROCESSORS_ONLN) + 1 ))
+# Packages that test the programs with tools of those who use or run them, which takes minutes: for make test-deploy.
+DEPLOYED   = /deploy/apiclients$$
 # Packages whose tests start engines, browsers or whole programs: for make test, not for make quick.
 ENGINES    = /api/apiservice$$|/bench$$|/deploy/e2e$$|/deploy/testengines|/schema/(clickhouse|postgres|stream)$$|/ingest/worker$$
 
 .DEFAULT_GOAL := help
-.PHONY: help run up build check quick test bench fuzz screenshots
+.PHONY: help run up build check quick test test-deploy bench fuzz screenshots
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## run the whole service on this machine; flags as in ARGS="-api.listen 127.0.0.1:8181"
 	go run ./deploy/standalone $(ARGS)
@@ -34,12 +36,15 @@ check: ## check format, code, imports and go.mod
 
 quick: ## vet, then test what needs no engine and no browser; names what it leaves out
 	go vet ./...
-	@echo "left out, see make test:"; go list ./... | grep -E '$(ENGINES)' | sed 's/^/  /'
-	go test $(PACKAGES) $$(go list ./... | grep -vE '$(ENGINES)')
+	@echo "left out, see make test:"; go list ./... | grep -E '$(ENGINES)|$(DEPLOYED)' | sed 's/^/  /'
+	go test $(PACKAGES) $$(go list ./... | grep -vE '$(ENGINES)|$(DEPLOYED)')
 
 test: check ## check, then run all tests, on embedded engines and on real ones, which it names
-	CGO_ENABLED=1 go run ./deploy/testengines/engines go test $(RACE) $(PACKAGES) -timeout 20m ./...
+	CGO_ENABLED=1 go run ./deploy/testengines/engines go test $(RACE) $(PACKAGES) -timeout 20m $$(go list ./... | grep -vE '$(DEPLOYED)')
 	go test -run 'Allocat|Popular' -v ./edge/redirect ./edge/resolve ./edge/eventloop # without the race detector, under which pools forget
+
+test-deploy: ## lint the API's description, test generated clients and requests; installs their tools first
+	go test -count 1 -timeout 30m $$(go list ./... | grep -E '$(DEPLOYED)')
 
 bench: ## run the benchmarks
 	go test -run '^$$' -bench . $(BENCHMARKS)

@@ -105,17 +105,11 @@ func fillKafka(ctx context.Context, dir string) error {
 	if err := os.WriteFile(filepath.Join(dir, "pom.xml"), []byte(kafkaPOM), 0o600); err != nil {
 		return err
 	}
-	repository := filepath.Join(dir, "repository")
-	_, err := run(ctx, dir, nil, "mvn", "--batch-mode", "--quiet", "-Dstyle.color=never", "-Dmaven.repo.local="+repository,
-		"-Dmaven.wagon.http.retryHandler.count=3", "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies",
-		"-DincludeScope=runtime", "-DoutputDirectory="+filepath.Join(dir, "libs"))
-	if err != nil {
+	if err := copyDependencies(ctx, dir); err != nil {
 		return err
 	}
-	if _, err := kafkaVersionOf(filepath.Join(dir, "libs")); err != nil {
-		return err
-	}
-	return os.RemoveAll(repository)
+	_, err := kafkaVersionOf(filepath.Join(dir, "libs"))
+	return err
 }
 
 // major returns the number at the start of version, 0 if there is none.

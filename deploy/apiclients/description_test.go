@@ -1,0 +1,31 @@
+package apiclients_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestDescriptionIsLinted(t *testing.T) {
+	out := run(t, t.TempDir(), []string{"REDOCLY_TELEMETRY=off", "REDOCLY_SUPPRESS_UPDATE_NOTICE=true"}, "node",
+		filepath.Join(npm(t), ".bin/redocly"), "lint", "--config", absolute(t, filepath.Join(tools, "redocly.yaml")),
+		"--format", "stylish", absolute(t, description))
+	t.Log(out)
+}
+
+// TestRequestsFromDescription has schemathesis make requests from the description: its examples, each property's limits, valid
+// and invalid values at random, and sequences that follow links. Every answer must be a described one.
+func TestRequestsFromDescription(t *testing.T) {
+	s := start(t)
+	s.click(t)
+	out := run(t, t.TempDir(), []string{"PYTHONUTF8=1"}, python(t), "-m", "schemathesis.cli",
+		"--config-file", absolute(t, filepath.Join(tools, "schemathesis.toml")),
+		"run", absolute(t, description), "--url", s.api, "--header", "Authorization: Bearer "+token,
+		"--phases", "examples,coverage,fuzzing,stateful", "--checks", "all", "--max-examples", "100", "--seed", "1",
+		"--rate-limit", "auto", "--request-timeout", "10", "--continue-on-failure")
+	for _, phase := range []string{"Examples", "Coverage", "Fuzzing", "Stateful"} {
+		if !strings.Contains(out, "✅ "+phase) {
+			t.Errorf("phase %s has not passed:\n%s", phase, out)
+		}
+	}
+}

@@ -1,0 +1,120 @@
+// Command main uses the client that oapi-codegen generates from the API's description. See ../../clients_test.go.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+
+	"apiclient/client"
+)
+
+func main() {
+	if err := run(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func connect(token string) (*client.ClientWithResponses, error) {
+	return client.NewClientWithResponses(os.Getenv("API_URL"), client.WithRequestEditorFn(
+		func(_ context.Context, req *http.Request) error {
+			req.Header.Set("Authorization", "Bearer "+token)
+			return nil
+		}))
+}
+
+func run(ctx context.Context) error {
+	api, err := connect(os.Getenv("API_TOKEN"))
+	if err != nil {
+		return err
+	}
+	said := map[string]any{}
+	for _, part := range []func(context.Context, *client.ClientWithResponses, map[string]any) error{
+		create, readStats, list, describe, deny,
+	} {
+		if err := part(ctx, api, said); err != nil {
+			return err
+		}
+	}
+	return json.NewEncoder(os.Stdout).Encode(said)
+}
+
+func create(ctx context.Context, api *client.ClientWithResponses, said map[string]any) error {
+	alias := os.Getenv("API_ALIAS")
+	made, err := api.CreateLinkWithResponse(ctx, client.LinkRequest{LongUrl: "https://example.com/ä?a=b&c", CustomAlias: &alias})
+	if err != nil || made.JSON201 == nil {
+		return fmt.Errorf("create: %v, %s", err, made.GetBody())
+	}
+	said["hash"], said["original_url"], said["year"] = made.JSON201.Hash, made.JSON201.OriginalUrl, made.JSON201.CreatedAt.Year()
+
+	invalid, err := api.CreateLinkWithResponse(ctx, client.LinkRequest{LongUrl: "nonsense"})
+	if err != nil || invalid.JSON422 == nil {
+		return fmt.Errorf("create with an invalid URL: %v, %s", err, invalid.GetBody())
+	}
+	problems, err := invalid.JSON422.AsValidationFailure()
+	if err != nil {
+		return err
+	}
+	said["invalid"] = len(problems.Errors["long_url"])
+	unsafe, err := api.CreateLinkWithResponse(ctx, client.LinkRequest{LongUrl: "https://unsafe.example.com/"})
+	if err != nil || unsafe.JSON422 == nil {
+		return fmt.Errorf("create with an unsafe URL: %v, %s", err, unsafe.GetBody())
+	}
+	refused, err := unsafe.JSON422.AsUnsafeURLFailure()
+	said["unsafe"] = refused.Error
+	return err
+}
+
+func readStats(ctx context.Context, api *client.ClientWithResponses, said map[string]any) error {
+	domain := int64(0)
+	stats, err := api.LinkStatsWithResponse(ctx, "clicked", &client.LinkStatsParams{DomainId: &domain})
+	if err != nil || stats.JSON200 == nil {
+		return fmt.Errorf("stats: %v, %s", err, stats.GetBody())
+	}
+	s := stats.JSON200.Stats
+	said["clicks"], said["on_day"], said["desktop"], said["firefox"] =
+		s.TotalClicks, s.ClicksByDay[0].Total, s.Devices["desktop"], s.Browsers["Firefox"]
+	said["day"] = s.ClicksByDay[0].Date.String()
+	unknown, err := api.LinkStatsWithResponse(ctx, "unknown", nil)
+	if err != nil || unknown.JSON404 == nil {
+		return fmt.Errorf("stats of an unknown link: %v, %s", err, unknown.GetBody())
+	}
+	said["unknown"] = unknown.JSON404.Error
+	return nil
+}
+
+func list(ctx context.Context, api *client.ClientWithResponses, said map[string]any) error {
+	page := int64(1)
+	links, err := api.ListLinksWithResponse(ctx, &client.ListLinksParams{Page: &page})
+	if err != nil || links.JSON200 == nil {
+		return fmt.Errorf("list: %v, %s", err, links.GetBody())
+	}
+	said["first"], said["active"], said["per_page"] =
+		links.JSON200.Data[0].Hash, links.JSON200.Data[0].IsActive, links.JSON200.Meta.PerPage
+	return nil
+}
+
+func describe(ctx context.Context, api *client.ClientWithResponses, said map[string]any) error {
+	document, err := api.DescribeWithResponse(ctx)
+	if err != nil || document.JSON200 == nil {
+		return fmt.Errorf("describe: %v, %s", err, document.GetBody())
+	}
+	said["openapi"] = document.JSON200.Openapi
+	return nil
+}
+
+func deny(ctx context.Context, _ *client.ClientWithResponses, said map[string]any) error {
+	stranger, err := connect("wrong")
+	if err != nil {
+		return err
+	}
+	denied, err := stranger.ListLinksWithResponse(ctx, nil)
+	if err != nil || denied.JSON401 == nil {
+		return fmt.Errorf("list with a wrong token: %v, %s", err, denied.GetBody())
+	}
+	said["denied"] = denied.JSON401.Message
+	return nil
+}

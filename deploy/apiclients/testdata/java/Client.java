@@ -1,0 +1,77 @@
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.util.Map;
+import java.util.TreeMap;
+import org.openapitools.client.ApiClient;
+import org.openapitools.client.ApiException;
+import org.openapitools.client.api.AboutApi;
+import org.openapitools.client.api.AnalyticsApi;
+import org.openapitools.client.api.LinksApi;
+import org.openapitools.client.model.CreatedLink;
+import org.openapitools.client.model.LinkPage;
+import org.openapitools.client.model.LinkRequest;
+import org.openapitools.client.model.Stats;
+
+/** Uses the client that openapi-generator makes for Java. See ../../clients_test.go. */
+public class Client {
+    interface Call {
+        Object run() throws ApiException;
+    }
+
+    static ApiClient connect(String token) {
+        ApiClient client = new ApiClient();
+        client.updateBaseUri(System.getenv("API_URL"));
+        client.setRequestInterceptor(request -> request.header("Authorization", "Bearer " + token));
+        return client;
+    }
+
+    /** Returns the body of the error that a call must throw. */
+    static JsonNode refusal(int status, Call call) throws Exception {
+        try {
+            call.run();
+        } catch (ApiException e) {
+            if (e.getCode() == status) {
+                return new ObjectMapper().readTree(e.getResponseBody());
+            }
+            throw e;
+        }
+        throw new AssertionError("no status " + status);
+    }
+
+    public static void main(String[] args) throws Exception {
+        ApiClient client = connect(System.getenv("API_TOKEN"));
+        LinksApi links = new LinksApi(client);
+        AnalyticsApi analytics = new AnalyticsApi(client);
+        Map<String, Object> said = new TreeMap<>();
+
+        CreatedLink made = links.createLink(
+                new LinkRequest().longUrl("https://example.com/ä?a=b&c").customAlias(System.getenv("API_ALIAS")));
+        said.put("hash", made.getHash());
+        said.put("original_url", made.getOriginalUrl());
+        said.put("year", made.getCreatedAt().getYear());
+
+        said.put("invalid", refusal(422, () -> links.createLink(new LinkRequest().longUrl("nonsense")))
+                .get("errors").get("long_url").size());
+        said.put("unsafe", refusal(422, () -> links.createLink(new LinkRequest().longUrl("https://unsafe.example.com/")))
+                .get("error"));
+
+        Stats stats = analytics.linkStats("clicked", 0L).getStats();
+        said.put("clicks", stats.getTotalClicks());
+        said.put("day", stats.getClicksByDay().get(0).getDate().toString());
+        said.put("on_day", stats.getClicksByDay().get(0).getTotal());
+        said.put("desktop", stats.getDevices().get("desktop"));
+        said.put("firefox", stats.getBrowsers().get("Firefox"));
+        said.put("unknown", refusal(404, () -> analytics.linkStats("unknown", null)).get("error"));
+
+        LinkPage page = links.listLinks(1L);
+        said.put("first", page.getData().get(0).getHash());
+        said.put("active", page.getData().get(0).getIsActive());
+        said.put("per_page", page.getMeta().getPerPage());
+
+        said.put("openapi", new AboutApi(client).describe().getOpenapi());
+
+        LinksApi stranger = new LinksApi(connect("wrong"));
+        said.put("denied", refusal(401, () -> stranger.listLinks(null)).get("message"));
+        new ObjectMapper().writeValue(System.out, said);
+    }
+}

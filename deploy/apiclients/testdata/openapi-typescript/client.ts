@@ -1,0 +1,63 @@
+// Uses the types that openapi-typescript makes, with openapi-fetch. See ../../clients_test.go.
+import createClient from "openapi-fetch";
+import type { paths } from "./generated/schema.js";
+
+const env = (globalThis as unknown as { process: { env: Record<string, string> } }).process.env;
+
+function connect(token: string) {
+  return createClient<paths>({ baseUrl: env["API_URL"]!, headers: { Authorization: `Bearer ${token}` } });
+}
+
+function must<T>(value: T | undefined): T {
+  if (value === undefined) {
+    throw new Error("another answer than expected");
+  }
+  return value;
+}
+
+const api = connect(env["API_TOKEN"]!);
+const said: Record<string, unknown> = {};
+
+const made = must(
+  (await api.POST("/api/v1/shorten", {
+    body: { long_url: "https://example.com/ä?a=b&c", custom_alias: env["API_ALIAS"]! },
+  })).data,
+);
+said["hash"] = made.hash;
+said["original_url"] = made.original_url;
+said["year"] = new Date(made.created_at).getUTCFullYear();
+
+const invalid = must((await api.POST("/api/v1/shorten", { body: { long_url: "nonsense" } })).error);
+if (!("errors" in invalid)) {
+  throw new Error(invalid.message);
+}
+said["invalid"] = invalid.errors["long_url"]!.length;
+const unsafe = must((await api.POST("/api/v1/shorten", { body: { long_url: "https://unsafe.example.com/" } })).error);
+if (!("error" in unsafe)) {
+  throw new Error(unsafe.message);
+}
+said["unsafe"] = unsafe.error;
+
+const { stats } = must(
+  (await api.GET("/api/v1/stats/{hash}", { params: { path: { hash: "clicked" }, query: { domain_id: 0 } } })).data,
+);
+said["clicks"] = stats.total_clicks;
+said["day"] = stats.clicks_by_day[0]!.date;
+said["on_day"] = stats.clicks_by_day[0]!.total;
+said["desktop"] = stats.devices["desktop"];
+said["firefox"] = stats.browsers["Firefox"];
+const unknown = must((await api.GET("/api/v1/stats/{hash}", { params: { path: { hash: "unknown" } } })).error);
+if (!("error" in unknown)) {
+  throw new Error("no kind of error");
+}
+said["unknown"] = unknown.error;
+
+const page = must((await api.GET("/api/v1/links", { params: { query: { page: 1 } } })).data);
+said["first"] = page.data[0]!.hash;
+said["active"] = page.data[0]!.is_active;
+said["per_page"] = page.meta.per_page;
+
+said["openapi"] = must((await api.GET("/api/v1/openapi.json")).data).openapi;
+
+said["denied"] = must((await connect("wrong").GET("/api/v1/links")).error).message;
+console.log(JSON.stringify(said));

@@ -1,0 +1,83 @@
+package testengines
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+)
+
+// The functions below install packages that a manifest lists, with their versions, by the machine's own package client. Each
+// content of a manifest has a folder of its own in the user's cache.
+
+// NPMPackages installs the packages of dir/package-lock.json and returns the folder node_modules.
+func NPMPackages(ctx context.Context, log *slog.Logger, dir string) (modules string, err error) {
+	manifests := []string{filepath.Join(dir, "package.json"), filepath.Join(dir, "package-lock.json")}
+	dir, err = installManifests(ctx, "npm", log, manifests, func(ctx context.Context, dir string) error {
+		cache := filepath.Join(dir, "cache")
+		if _, err := run(ctx, dir, nil, "npm", "ci", "--cache", cache, "--ignore-scripts", "--no-audit", "--no-fund",
+			"--loglevel", "error"); err != nil {
+			return err
+		}
+		return os.RemoveAll(cache)
+	})
+	return filepath.Join(dir, "node_modules"), err
+}
+
+// PythonPackages installs the packages of a requirements file and returns an interpreter that finds them. Their programs are
+// run as modules, by python -m.
+func PythonPackages(ctx context.Context, log *slog.Logger, requirements string) (python string, err error) {
+	dir, err := installManifests(ctx, "python", log, []string{requirements}, func(ctx context.Context, dir string) error {
+		if _, err := run(ctx, dir, nil, "python3", "-m", "venv", dir); err != nil {
+			return err
+		}
+		_, err := run(ctx, dir, nil, filepath.Join(dir, "bin/python"), "-m", "pip", "install", "--quiet", "--no-cache-dir",
+			"--disable-pip-version-check", "--no-deps", "--requirement", filepath.Base(requirements))
+		return err
+	})
+	return filepath.Join(dir, "bin/python"), err
+}
+
+// MavenLibraries downloads the dependencies of a POM and returns the folder of the jars.
+func MavenLibraries(ctx context.Context, log *slog.Logger, pom string) (libs string, err error) {
+	dir, err := installManifests(ctx, "maven", log, []string{pom}, func(ctx context.Context, dir string) error {
+		return copyDependencies(ctx, dir)
+	})
+	return filepath.Join(dir, "libs"), err
+}
+
+// copyDependencies downloads the dependencies of dir/pom.xml to dir/libs by Maven.
+func copyDependencies(ctx context.Context, dir string) error {
+	repository := filepath.Join(dir, "repository")
+	_, err := run(ctx, dir, nil, "mvn", "--batch-mode", "--quiet", "-Dstyle.color=never", "-Dmaven.repo.local="+repository,
+		"-Dmaven.wagon.http.retryHandler.count=3", "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies",
+		"-DincludeScope=runtime", "-DoutputDirectory="+filepath.Join(dir, "libs"))
+	if err != nil {
+		return err
+	}
+	return os.RemoveAll(repository)
+}
+
+// installManifests installs by fill, in a folder that has copies of the manifests.
+func installManifests(ctx context.Context, client string, log *slog.Logger, manifests []string, fill filler) (dir string, err error) {
+	digest := sha256.New()
+	contents := make([][]byte, len(manifests))
+	for i, manifest := range manifests {
+		if contents[i], err = os.ReadFile(manifest); err != nil {
+			return "", err
+		}
+		fmt.Fprintf(digest, "%d %s", len(contents[i]), contents[i])
+	}
+	name := client + "-" + hex.EncodeToString(digest.Sum(nil)[:8])
+	return install(ctx, name, log, func(ctx context.Context, dir string) error {
+		for i, manifest := range manifests {
+			if err := os.WriteFile(filepath.Join(dir, filepath.Base(manifest)), contents[i], 0o600); err != nil {
+				return err
+			}
+		}
+		return fill(ctx, dir)
+	})
+}
