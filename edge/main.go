@@ -13,10 +13,13 @@ import (
 	"linkstream/schema/stream"
 )
 
-const usage = `Usage: edge [flags]
+const usage = `Usage: edge [flags] [drain DIR]
 
 Edge reads links from Postgres and sends clicks to Kafka. While Postgres is down it serves the links in its cache; while
 Kafka is down it stores clicks in the spool.
+
+With "drain DIR" it only sends the clicks in DIR to Kafka, the spool of an edge that is gone, and exits: with code 0 if all of
+them were sent.
 `
 
 func main() { service.Main("edge", run) }
@@ -33,13 +36,17 @@ func (s *settings) RegisterFlags(fs *flag.FlagSet) {
 	fs.StringVar(&s.Spool.Dir, "spool.dir", "./spool", "`directory` for clicks that wait for the broker")
 }
 
-func run(ctx context.Context, args []string, _, stderr io.Writer) error {
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	cfg := settings{edgeservice.DefaultConfig()}
 	cfg.Resolve.URL = service.DefaultEdgeURL
 	database, topics, logs := postgres.DefaultConfig(), stream.DefaultConfig(), service.LogConfig{}
 	operators := service.OpsConfig{Listen: "127.0.0.1:9080"}
-	if _, err := service.ParseArgs("edge", usage, args, stderr, &cfg, &database, &topics, &logs, &operators); err != nil {
+	command, err := service.ParseArgs("edge", usage, args, stderr, &cfg, &database, &topics, &logs, &operators)
+	if err != nil {
 		return err
+	}
+	if len(command) > 0 {
+		return drain(ctx, cfg, topics, command, stdout, logs.Logger(stderr))
 	}
 	edgeservice.BoundGarbage()
 	cfg.Connections.ReserveCPUs()

@@ -29,11 +29,12 @@ const (
 	counterCounted  = "linkstream_ingest_clicks_counted_total"
 )
 
-// losses are the metrics of each service that count lost or discarded clicks.
+// losses are the metrics of each service that count lost or discarded clicks, or doubts about the log.
 var losses = map[string][]string{
-	"edge": {"linkstream_edge_clicks_dropped_total"},
+	"edge": {"linkstream_edge_clicks_dropped_total", "linkstream_edge_clicks_refused_total",
+		"linkstream_edge_spool_damaged_total"},
 	"ingest": {"linkstream_ingest_clicks_missing_total", "linkstream_ingest_records_dead_total",
-		"linkstream_ingest_records_deleted_total"},
+		"linkstream_ingest_records_deleted_total", "linkstream_ingest_log_epochs_total"},
 }
 
 // backlogs are the metrics of clicks that a service has yet to deliver.

@@ -23,6 +23,10 @@ func (s *Spool) RegisterMetrics(set *metrics.Set) {
 		func() float64 { return float64(s.recorded()) })
 	gauge("linkstream_edge_clicks_dropped_total", "Clicks that found no room in the spool since the start.",
 		func() float64 { return float64(s.dropped.Load()) })
+	gauge("linkstream_edge_clicks_refused_total", "Clicks that the topic does not accept, set aside since the start.",
+		func() float64 { return float64(s.refused.Load()) })
+	gauge("linkstream_edge_spool_damaged_total", "Segments of which clicks could not be read since the start.",
+		func() float64 { return float64(s.damaged.Load()) })
 }
 
 // RegisterMetrics adds the shipper's metrics to set.

@@ -1,0 +1,44 @@
+package edgeservice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+
+	"linkstream/edge/spool"
+	"linkstream/schema/stream"
+)
+
+// Drain ships the clicks in the spool of an edge that is gone, and prints their number to out. It repeats what fails until ctx
+// is done. The error says what is left in the directory, or lost: clicks that are still pending, files that were set aside,
+// and segments that could not be read to their end. filelock.ErrHeld if the spool is in use.
+func Drain(ctx context.Context, cfg spool.Config, client *stream.Client, out io.Writer, log *slog.Logger) error {
+	left, err := spool.OpenLeft(cfg, log)
+	if err != nil {
+		return err
+	}
+	shipper := spool.NewShipper(left, client, log)
+	shipper.Run(ctx)
+	pending := left.Pending()
+	if err := left.Close(); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(out, "%d clicks shipped\n", shipper.Shipped()); err != nil {
+		return err
+	}
+	aside, err := spool.SetAside(cfg.Dir)
+	errs := []error{err}
+	if pending > 0 {
+		errs = append(errs, fmt.Errorf("%d clicks are not shipped and stay in %q", pending, cfg.Dir))
+	}
+	if n := left.Damaged(); n > 0 {
+		errs = append(errs, fmt.Errorf("%d segments are damaged: clicks in them are lost, see the log", n))
+	}
+	if len(aside) > 0 {
+		errs = append(errs, fmt.Errorf("clicks that cannot be shipped stay in %s", strings.Join(aside, ", ")))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,119 @@
+package edgeservice_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"linkstream/edge/edgeservice"
+	"linkstream/edge/spool"
+	"linkstream/schema"
+	"linkstream/schema/filelock"
+	"linkstream/schema/stream/streamtest"
+	"linkstream/schema/testkit"
+)
+
+// leave returns the configuration of a spool in which an edge has left clicks, on links 1 to n.
+func leave(t *testing.T, n int64) spool.Config {
+	t.Helper()
+	cfg := spool.DefaultConfig()
+	cfg.Dir, cfg.Lanes = t.TempDir(), 2
+	s, err := spool.Open(cfg, slog.New(slog.DiscardHandler))
+	testkit.Must(t, err)
+	for link := int64(1); link <= n; link++ {
+		s.Append(uint64(link), &schema.Click{LinkID: link, ClickedAt: time.UnixMilli(1_800_000_000_000)})
+	}
+	testkit.Must(t, s.Close())
+	return cfg
+}
+
+// segments returns the paths of the segments in a spool's directory.
+func segments(t *testing.T, dir string) []string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, "*", "*.segment"))
+	testkit.Must(t, err)
+	return paths
+}
+
+func TestDrain(t *testing.T) {
+	t.Parallel()
+	log := slog.New(slog.DiscardHandler)
+	broker := streamtest.StartBroker(t)
+	client := broker.CreateTopics(1)
+	before := int64(0)
+	wantShipped := func(t *testing.T, clicks int64) {
+		t.Helper()
+		_, end, err := client.Offsets(t.Context(), 0)
+		testkit.Must(t, err)
+		testkit.Equal(t, "clicks shipped", end-before, clicks)
+		before = end
+	}
+	t.Run("ships everything and removes the segments", func(t *testing.T) {
+		cfg := leave(t, 300)
+		var out strings.Builder
+		testkit.Must(t, edgeservice.Drain(t.Context(), cfg, client, &out, log))
+		testkit.Equal(t, "output", out.String(), "300 clicks shipped\n")
+		testkit.Equal(t, "segments", len(segments(t, cfg.Dir)), 0)
+		wantShipped(t, 300)
+		out.Reset()
+		testkit.Must(t, edgeservice.Drain(t.Context(), cfg, client, &out, log)) // again
+		testkit.Equal(t, "output", out.String(), "0 clicks shipped\n")
+		wantShipped(t, 0)
+	})
+	t.Run("refuses a spool in use", func(t *testing.T) {
+		cfg := leave(t, 10)
+		s, err := spool.Open(cfg, log)
+		testkit.Must(t, err)
+		defer testkit.Close(t, s)
+		if err := edgeservice.Drain(t.Context(), cfg, client, new(strings.Builder), log); !errors.Is(err, filelock.ErrHeld) {
+			t.Errorf("error %v", err)
+		}
+		testkit.Equal(t, "pending", s.Pending(), 10)
+		wantShipped(t, 0)
+	})
+	t.Run("refuses a directory that is no spool, and leaves it alone", func(t *testing.T) {
+		for _, dir := range []string{t.TempDir(), filepath.Join(t.TempDir(), "missing")} {
+			cfg := spool.DefaultConfig()
+			cfg.Dir = dir
+			err := edgeservice.Drain(t.Context(), cfg, client, new(strings.Builder), log)
+			if err == nil || !strings.Contains(err.Error(), "is not the directory of a spool") {
+				t.Errorf("error %v", err)
+			}
+			entries, _ := os.ReadDir(dir)
+			testkit.Equal(t, "files", len(entries), 0)
+		}
+	})
+	t.Run("says what it cannot ship", func(t *testing.T) {
+		cfg := leave(t, 300)
+		path := segments(t, cfg.Dir)[0]
+		data, err := os.ReadFile(path)
+		testkit.Must(t, err)
+		data[70] ^= 1 // in the first record
+		testkit.Must(t, os.WriteFile(path, data, 0o600))
+		err = edgeservice.Drain(t.Context(), cfg, client, new(strings.Builder), log)
+		if err == nil || !strings.Contains(err.Error(), "1 segments are damaged") {
+			t.Errorf("error %v", err)
+		}
+		wantShipped(t, 150) // of the other lane
+	})
+	t.Run("leaves the rest in the directory when it is stopped", func(t *testing.T) {
+		cfg := leave(t, 100)
+		broker.Stop()
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel() // it tries for a few more seconds
+		err := edgeservice.Drain(ctx, cfg, client, new(strings.Builder), log)
+		if err == nil || !strings.Contains(err.Error(), "100 clicks are not shipped") {
+			t.Errorf("error %v", err)
+		}
+		broker.Start()
+		testkit.Succeeds(t, func() error {
+			return edgeservice.Drain(t.Context(), cfg, client, new(strings.Builder), log)
+		})
+		wantShipped(t, 100)
+	})
+}
