@@ -33,9 +33,9 @@ const onlySchemaModules = "schema imports the standard library, protobuf and idn
 // schemaImports lists what packages below schema/ import of this module, besides schema and their own subpackages.
 // In particular, the stores and schema/stream never import each other.
 var schemaImports = map[string][]string{
-	"schema/postgres":   {"schema/groupcommit"},
-	"schema/sqlite":     {"schema/filelock", "schema/groupcommit", "schema/namebound"},
-	"schema/clickhouse": {"schema/namebound"},
+	"schema/postgres":   {"schema/groupcommit", "schema/migration"},
+	"schema/sqlite":     {"schema/filelock", "schema/groupcommit", "schema/migration", "schema/namebound"},
+	"schema/clickhouse": {"schema/migration", "schema/namebound"},
 	"schema/blocklist":  {"schema/filewatch"},
 	"schema/stream":     {},
 	"schema/service":    {},

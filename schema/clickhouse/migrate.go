@@ -15,7 +15,7 @@ import (
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/pressly/goose/v3"
 
-	"linkstream/schema"
+	"linkstream/schema/migration"
 )
 
 //go:embed migrations
@@ -71,21 +71,7 @@ func migrate(ctx context.Context, options *ch.Options, l layout) (err error) {
 	if err != nil {
 		return fmt.Errorf("read migrations: %w", err)
 	}
-	current, latest, err := provider.GetVersions(ctx)
-	if err != nil {
-		return fmt.Errorf("read schema version: %w", err)
-	}
-	if current > latest {
-		return schema.Errorf(schema.CodeInternal,
-			"the schema has version %d, made by a newer linkstream: this one knows %d", current, latest)
-	}
-	if current == latest {
-		return nil
-	}
-	if _, err := provider.Up(ctx); err != nil {
-		return fmt.Errorf("migrate from version %d to %d: %w", current, latest, err)
-	}
-	return nil
+	return migration.Up(ctx, provider)
 }
 
 // migrations returns a migration per file. The files are frozen: see TestMigrations.

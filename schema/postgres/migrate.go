@@ -12,7 +12,7 @@ import (
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
 
-	"linkstream/schema"
+	"linkstream/schema/migration"
 )
 
 //go:embed migrations
@@ -40,19 +40,5 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, files fs.FS) (err error) {
 	if err != nil {
 		return fmt.Errorf("read migrations: %w", err)
 	}
-	current, latest, err := provider.GetVersions(ctx)
-	if err != nil {
-		return fmt.Errorf("read schema version: %w", err)
-	}
-	if current > latest {
-		return schema.Errorf(schema.CodeInternal,
-			"the schema has version %d, made by a newer linkstream: this one knows %d", current, latest)
-	}
-	if current == latest {
-		return nil
-	}
-	if _, err := provider.Up(ctx); err != nil {
-		return fmt.Errorf("migrate from version %d to %d: %w", current, latest, err)
-	}
-	return nil
+	return migration.Up(ctx, provider)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"linkstream/schema/filelock"
+	"linkstream/schema/migration"
 )
 
 //go:embed migrations
@@ -37,15 +38,5 @@ func (db *database) migrate(ctx context.Context, migrations fs.FS) (err error) {
 	if err != nil {
 		return fmt.Errorf("read migrations: %w", err)
 	}
-	current, latest, err := provider.GetVersions(ctx)
-	if err != nil {
-		return fmt.Errorf("read schema version: %w", err)
-	}
-	if current > latest {
-		return fmt.Errorf("the schema has version %d, made by a newer linkstream: this one knows %d", current, latest)
-	}
-	if _, err := provider.Up(ctx); err != nil {
-		return fmt.Errorf("migrate from version %d to %d: %w", current, latest, err)
-	}
-	return nil
+	return migration.Up(ctx, provider)
 }
