@@ -36,7 +36,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer ops.Close()
-	service.AllowConnections(apiservice.MaxConnections, log)
+	service.AllowConnections(cfg.api.MaxConnections, log)
 	port, err := service.ListenStandby(cfg.api.Listen, "application/json", startingBody, log)
 	if err != nil {
 		return err

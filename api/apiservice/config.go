@@ -23,6 +23,9 @@ type Config struct {
 	Blocklist      string // paths of blocklist files, separated by commas
 	Domains        customdomain.Config
 	PublicHealth   bool // answer /healthz; the program sets it from -ops.public
+
+	MaxConnections           int
+	MaxConnectionsPerAddress int // of one IPv4 address or IPv6 /64, trusted proxies exempt; 0: no bound
 }
 
 // Values of Config.SignUp.
@@ -33,7 +36,8 @@ const (
 
 // DefaultConfig returns a configuration that works once EdgeURL is set.
 func DefaultConfig() Config {
-	return Config{Listen: "127.0.0.1:8081", SignUp: signUpClosed, Domains: customdomain.DefaultConfig()}
+	return Config{Listen: "127.0.0.1:8081", SignUp: signUpClosed, Domains: customdomain.DefaultConfig(),
+		MaxConnections: 16 << 10, MaxConnectionsPerAddress: 1 << 10}
 }
 
 // RegisterFlags binds the configuration to flags.
@@ -46,6 +50,10 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 		"`addresses` and CIDR blocks of proxies whose X-Forwarded-For is trusted, separated by commas")
 	fs.StringVar(&c.Blocklist, "api.blocklist", c.Blocklist,
 		"`files` of unsafe hosts in the format of /etc/hosts, separated by commas; reloaded when they change")
+	fs.IntVar(&c.MaxConnections, "api.max-connections", c.MaxConnections,
+		"most `connections` at the same time; a further one takes the place of the one that has been idle longest")
+	fs.IntVar(&c.MaxConnectionsPerAddress, "api.max-connections-per-address", c.MaxConnectionsPerAddress,
+		"most `connections` of one IPv4 address or IPv6 /64 at the same time, trusted proxies exempt; 0: no bound")
 	c.Domains.RegisterFlags(fs)
 }
 
@@ -60,6 +68,12 @@ func (c *Config) Validate() error {
 	}
 	if c.SignUp != signUpOpen && c.SignUp != signUpClosed {
 		errs = append(errs, fmt.Errorf("-api.signup: %q is neither %s nor %s", c.SignUp, signUpOpen, signUpClosed))
+	}
+	if c.MaxConnections < 1 {
+		errs = append(errs, fmt.Errorf("-api.max-connections: %d is not above zero", c.MaxConnections))
+	}
+	if c.MaxConnectionsPerAddress < 0 {
+		errs = append(errs, fmt.Errorf("-api.max-connections-per-address: %d is below zero", c.MaxConnectionsPerAddress))
 	}
 	return errors.Join(append(errs, c.Domains.Validate())...)
 }

@@ -1,4 +1,15 @@
 package apiservice
 
-// NewServer is newServer, for tests in a synctest bubble.
-var NewServer = newServer
+import (
+	"log/slog"
+
+	"github.com/VictoriaMetrics/metrics"
+	"github.com/valyala/fasthttp"
+
+	"linkstream/api/admission"
+)
+
+// NewServer returns a server of one site, for tests in a synctest bubble.
+func NewServer(owner site, log *slog.Logger) *fasthttp.Server {
+	return newServer(&router{api: owner, gate: admission.NewGate(metrics.NewSet())}, 100, log)
+}

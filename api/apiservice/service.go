@@ -11,6 +11,7 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
 
+	"linkstream/api/admission"
 	"linkstream/api/auth"
 	"linkstream/api/customdomain"
 	"linkstream/api/dashboard"
@@ -36,6 +37,7 @@ type Clicks interface {
 // Service is an api process.
 type Service struct {
 	listener  net.Listener
+	clients   net.Listener // listener within the limits of connections
 	server    *fasthttp.Server
 	tokens    *auth.Authenticator
 	blocklist *blocklist.List
@@ -94,7 +96,10 @@ func (s *Service) compose(cfg Config) error {
 		return err
 	}
 	api := rest.New(s.tokens, ratelimit.NewRequestLimiter(s.links), shortener, s.links, s.clicks, requests, s.log)
-	s.server = newServer(api, pages, cfg.PublicHealth, s.log)
+	s.server = newServer(&router{api: api, pages: pages, gate: admission.NewGate(s.metrics), proxies: cfg.TrustedProxies,
+		health: cfg.PublicHealth}, cfg.MaxConnections, s.log)
+	s.clients = admission.NewListener(s.listener, admission.Limits{Connections: cfg.MaxConnections,
+		PerAddress: cfg.MaxConnectionsPerAddress, Exempt: cfg.TrustedProxies.Contain}, s.metrics, s.log)
 	return nil
 }
 
@@ -131,7 +136,7 @@ func (s *Service) Run(ctx context.Context) error {
 	stopReloading := service.RunInBackground(background, func(ctx context.Context) { s.blocklist.Run(ctx, func() {}) })
 	stopWritingUses := service.RunInBackground(background, func(ctx context.Context) { s.tokens.Run(ctx, s.log) })
 
-	err := service.Serve(ctx, s.server, s.listener, shutdownTimeout)
+	err := service.Serve(ctx, s.server, s.clients, shutdownTimeout)
 	stopWritingUses()
 	stopReloading()
 	s.tokens.Close()

@@ -21,6 +21,7 @@ import (
 	"github.com/valyala/fasthttp/fasthttputil"
 	"go.uber.org/goleak"
 
+	"linkstream/api/admission"
 	"linkstream/api/apiservice"
 	"linkstream/api/auth"
 	"linkstream/api/httpmetrics"
@@ -174,6 +175,26 @@ func TestPublicHealth(t *testing.T) {
 	testkit.Must(t, stop())
 }
 
+func TestConnectionsAreBounded(t *testing.T) {
+	links, clicks := openStores(t)
+	defer clicks.Close()
+	cfg := config()
+	cfg.MaxConnectionsPerAddress = 2
+	s, err := apiservice.New(cfg, links, clicks, nil, discard)
+	testkit.Must(t, err)
+	stop := run(s)
+	for range 2 {
+		conn, err := net.Dial("tcp", s.Addr())
+		testkit.Must(t, err)
+		defer conn.Close()
+	}
+	testkit.Eventually(t, "both are accepted", func() bool { return strings.Contains(page(s), "linkstream_api_connections 2\n") })
+	if status, body := get(t, "http://"+s.Addr()+"/none", ""); status != http.StatusTooManyRequests {
+		t.Errorf("%d %s", status, body)
+	}
+	testkit.Must(t, stop())
+}
+
 func TestNewReportsInvalidSettings(t *testing.T) {
 	links, clicks := openStores(t)
 	defer clicks.Close()
@@ -199,22 +220,39 @@ func TestConfig(t *testing.T) {
 	fs.SetOutput(io.Discard)
 	cfg.RegisterFlags(fs)
 	testkit.Must(t, fs.Parse([]string{"-api.blocklist", "a,b", "-api.url", "https://links.example.org",
-		"-api.signup", "open", "-api.trusted-proxies", "10.0.0.0/8"}))
+		"-api.signup", "open", "-api.trusted-proxies", "10.0.0.0/8", "-api.max-connections", "7",
+		"-api.max-connections-per-address", "3"}))
 	testkit.Must(t, cfg.Validate())
 	if cfg.Listen != "127.0.0.1:8081" || cfg.Blocklist != "a,b" || cfg.URL.String() != "https://links.example.org" ||
-		cfg.SignUp != "open" || cfg.TrustedProxies.String() != "10.0.0.0/8" {
+		cfg.SignUp != "open" || cfg.TrustedProxies.String() != "10.0.0.0/8" ||
+		cfg.MaxConnections != 7 || cfg.MaxConnectionsPerAddress != 3 {
 		t.Errorf("%+v", cfg)
 	}
 	if err := fs.Parse([]string{"-api.url", "links.example.org"}); err == nil {
 		t.Error("a base without a scheme is accepted")
 	}
 	cfg.Listen, cfg.EdgeURL, cfg.SignUp = "8081", schema.BaseURL{}, "maybe"
+	cfg.MaxConnections, cfg.MaxConnectionsPerAddress = 0, -1
 	err := cfg.Validate()
-	for _, name := range []string{"-api.listen", "-edge.url", "-api.signup"} {
+	for _, name := range []string{"-api.listen", "-edge.url", "-api.signup", "-api.max-connections:",
+		"-api.max-connections-per-address"} {
 		if err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("error %v does not name %s", err, name)
 		}
 	}
+}
+
+// reader is an API that reads the bodies of all requests.
+type reader struct{ *rest.API }
+
+func (r reader) Handle(http *fasthttp.RequestCtx, pass *admission.Pass) {
+	pass.Leave()
+	var refusal *admission.Refusal
+	if errors.As(admission.ReadBody(http, 64<<10), &refusal) {
+		r.Reject(http, pass, refusal)
+		return
+	}
+	r.API.Handle(http, pass)
 }
 
 func TestSlowClients(t *testing.T) {
@@ -228,14 +266,14 @@ func TestSlowClients(t *testing.T) {
 		{"that never complete a body get 408",
 			"POST /none HTTP/1.1\r\nHost: x\r\nContent-Length: 10000\r\n\r\n{", []int{408}, 11 * time.Second},
 		{"that never complete a body that is too large get 413",
-			"POST /none HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n" +
+			"POST /none HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n11170\r\n" +
 				strings.Repeat("x", 70_000), []int{413}, 11 * time.Second},
 		{"that send no further request are disconnected", "GET /none HTTP/1.1\r\nHost: x\r\n\r\n", []int{404}, 76 * time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				api := rest.New(nil, nil, nil, nil, nil, httpmetrics.NewRecorder(metrics.NewSet()), discard)
-				server := apiservice.NewServer(api, nil, false, discard)
+				server := apiservice.NewServer(reader{api}, discard)
 				listener := fasthttputil.NewInmemoryListener()
 				ctx, cancel := context.WithCancel(t.Context())
 				served := make(chan error, 1)

@@ -119,6 +119,15 @@ func (a *Authenticator) ask(ctx context.Context, digest [sha256.Size]byte) (*Gra
 	}
 }
 
+// Credential returns the digest of the token in the value of an Authorization header; zero if it has none that Authenticate
+// would look up.
+func Credential(authorization []byte) (digest [sha256.Size]byte) {
+	if secret, ok := parseBearer(authorization); ok {
+		digest = sha256.Sum256(secret)
+	}
+	return digest
+}
+
 // parseBearer returns the token in the value of an Authorization header: "Bearer" in any case, one or more spaces, and
 // the token (RFC 9110, section 11.4). The token borrows from header.
 func parseBearer(header []byte) (token []byte, ok bool) {

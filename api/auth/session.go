@@ -3,6 +3,7 @@ package auth
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
 	"strings"
@@ -63,10 +64,22 @@ func (s *Sessions) Begin(ctx context.Context, account schema.Account, userAgent 
 // errNoSession is the same whatever is wrong, so that it tells an attacker nothing.
 var errNoSession = schema.ClientErrorf(schema.CodeUnauthorized, "The session was ended.")
 
+// SessionCredential returns the digest by which Resume looks up a session; zero for what is not the secret of a session.
+func SessionCredential(secret string) (digest [sha256.Size]byte) {
+	if validSecret(secret) {
+		digest = Digest(secret)
+	}
+	return digest
+}
+
+func validSecret(secret string) bool {
+	return len(secret) == base64.RawURLEncoding.EncodedLen(sessionBytes)
+}
+
 // Resume returns the session with that secret, and its account, which may be suspended. It extends the session, with one
 // write per hour at most. CodeUnauthorized if there is no such session or it has ended.
 func (s *Sessions) Resume(ctx context.Context, secret string) (schema.Session, schema.Account, error) {
-	if len(secret) != base64.RawURLEncoding.EncodedLen(sessionBytes) {
+	if !validSecret(secret) {
 		return schema.Session{}, schema.Account{}, errNoSession
 	}
 	now := time.Now().UTC()

@@ -10,18 +10,29 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"linkstream/api/admission"
 	"linkstream/schema"
 )
 
 // call is one request.
 type call struct {
 	ctx       context.Context // bounds all queries of the request
+	cancel    context.CancelFunc
 	http      *fasthttp.RequestCtx
+	pass      *admission.Pass
 	dashboard *Dashboard
 
 	account schema.Account // the zero value unless signedIn
 	session schema.Session
 	csrf    string // the session's CSRF token; every form carries it
+}
+
+// setDeadline lets the queries of the request take callTimeout from now on.
+func (c *call) setDeadline() {
+	if c.cancel != nil {
+		c.cancel()
+	}
+	c.ctx, c.cancel = context.WithTimeout(context.Background(), callTimeout)
 }
 
 // signedIn reports whether the request has a valid session of an account that is not suspended.

@@ -6,7 +6,6 @@ package dashboard
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"log/slog"
 	nethttp "net/http"
@@ -17,6 +16,7 @@ import (
 	"github.com/fasthttp/router"
 	"github.com/valyala/fasthttp"
 
+	"linkstream/api/admission"
 	"linkstream/api/auth"
 	"linkstream/api/customdomain"
 	"linkstream/api/httpmetrics"
@@ -29,7 +29,7 @@ import (
 // Root is the path prefix of the dashboard.
 const Root = "/dashboard"
 
-// callTimeout bounds all store calls of one request together.
+// callTimeout bounds all store calls of one request together, not counting the time in which its form arrives.
 const callTimeout = 10 * time.Second
 
 // Config is the configuration of the dashboard.
@@ -63,6 +63,7 @@ type Dashboard struct {
 	passwords   *auth.PasswordPool
 	crossOrigin *nethttp.CrossOriginProtection
 	pages       pages
+	busyPage    []byte
 	assets      assets
 	router      *router.Router
 	requests    *httpmetrics.Recorder
@@ -85,6 +86,9 @@ func New(cfg Config, parts Parts) (*Dashboard, error) {
 		return nil, err
 	}
 	if d.pages, err = newPages(d.assets); err != nil {
+		return nil, err
+	}
+	if d.busyPage, err = d.renderBusy(); err != nil {
 		return nil, err
 	}
 	d.router = router.New()
@@ -128,7 +132,7 @@ func (d *Dashboard) openPost(path string, handle func(*call) error) {
 	d.route(fasthttp.MethodPost, path, admitAnyone, handle)
 }
 
-func (d *Dashboard) route(method, path string, admit admission, handle func(*call) error) {
+func (d *Dashboard) route(method, path string, admit guard, handle func(*call) error) {
 	handler := d.handler(path, admit, handle)
 	d.router.Handle(method, path, handler)
 	if method == fasthttp.MethodGet {
@@ -148,8 +152,17 @@ func Owns(http *fasthttp.RequestCtx) bool {
 	}
 }
 
-// Handle answers a request that Owns has accepted. The body has been read.
-func (d *Dashboard) Handle(http *fasthttp.RequestCtx) {
+// Credential returns what a request claims to be: a session. It is zero if there is none.
+func (d *Dashboard) Credential(http *fasthttp.RequestCtx) admission.Credential {
+	return auth.SessionCredential(string(http.Request.Header.Cookie(d.cookieName(sessionCookie))))
+}
+
+// passKey is the key of the *admission.Pass among a request's user values.
+type passKey struct{}
+
+// Handle answers a request that Owns has accepted, that has passed the gate, and whose body has not been read.
+func (d *Dashboard) Handle(http *fasthttp.RequestCtx, pass *admission.Pass) {
+	http.SetUserValue(passKey{}, pass)
 	d.setHeaders(&http.Response.Header)
 	if string(http.URI().PathOriginal()) == Root+"/" { // the router treats it like Root
 		http.URI().SetPath("/")
@@ -158,19 +171,31 @@ func (d *Dashboard) Handle(http *fasthttp.RequestCtx) {
 }
 
 // Reject answers a request that the server could not read.
-func (d *Dashboard) Reject(http *fasthttp.RequestCtx, status int, message string) {
+func (d *Dashboard) Reject(http *fasthttp.RequestCtx, pass *admission.Pass, refusal *admission.Refusal) {
+	http.SetUserValue(passKey{}, pass)
 	d.setHeaders(&http.Response.Header)
-	d.handler(httpmetrics.OtherRoute, admitNobody, func(*call) error {
-		return &failure{status, "This request cannot be taken", message}
-	})(http)
+	d.handler(httpmetrics.OtherRoute, admitNobody, func(*call) error { return refusal })(http)
+}
+
+// RejectBusy answers a request that the gate has refused.
+func (d *Dashboard) RejectBusy(http *fasthttp.RequestCtx) {
+	defer func(began time.Time) {
+		d.requests.Observe(httpmetrics.OtherRoute, http.Response.StatusCode(), began)
+	}(time.Now())
+	d.setHeaders(&http.Response.Header)
+	http.Response.Header.Set(fasthttp.HeaderRetryAfter, "5")
+	http.SetContentType(htmlType)
+	http.SetStatusCode(errBusy.Status)
+	http.Response.SetBodyRaw(d.busyPage)
 }
 
 // handler returns the fasthttp handler for a route: it admits the request, runs handle and renders its error, if any.
-func (d *Dashboard) handler(route string, admit admission, handle func(*call) error) fasthttp.RequestHandler {
+func (d *Dashboard) handler(route string, admit guard, handle func(*call) error) fasthttp.RequestHandler {
 	return func(http *fasthttp.RequestCtx) {
-		ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
-		defer cancel()
-		c := &call{ctx: ctx, http: http, dashboard: d}
+		pass, _ := http.UserValue(passKey{}).(*admission.Pass)
+		c := &call{http: http, pass: pass, dashboard: d}
+		c.setDeadline()
+		defer func() { c.cancel() }()
 		began := time.Now()
 		defer func() { d.requests.Observe(route, http.Response.StatusCode(), began) }()
 		defer d.recover(c)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"linkstream/api/admission"
 	"linkstream/schema"
 )
 
@@ -28,7 +29,7 @@ var (
 	errSuspended = &failure{fasthttp.StatusForbidden, "Your account is suspended",
 		"Its short links still work, but nobody can manage them. Please contact the operator of this service."}
 	errBusy = &failure{fasthttp.StatusServiceUnavailable, "The service is busy",
-		"Too many people are signing in at the moment. Please try again in a few seconds."}
+		"Too many requests come at the moment from visitors who are not signed in. Please try again in a few seconds."}
 )
 
 // storeError names the store that failed. Without it, explain assumes the link store.
@@ -77,6 +78,10 @@ func (d *Dashboard) explain(c *call, err error) *failure {
 	var page *failure
 	if errors.As(err, &page) {
 		return page
+	}
+	var unread *admission.Refusal
+	if errors.As(err, &unread) {
+		return &failure{unread.Status, "This request cannot be taken", unread.Message}
 	}
 	if page, is := busy(err); is {
 		c.http.Response.Header.Set(fasthttp.HeaderRetryAfter, "5")

@@ -144,9 +144,21 @@ func (d *Dashboard) execute(c *call, status int, page, template string, v view) 
 	}
 	c.http.Response.ResetBody()
 	c.http.SetStatusCode(status)
-	c.http.SetContentType("text/html; charset=utf-8")
+	c.http.SetContentType(htmlType)
 	c.http.SetBody(body.Bytes())
 	return nil
+}
+
+const htmlType = "text/html; charset=utf-8"
+
+// renderBusy returns the page for requests that the gate refuses, which must cost next to nothing.
+func (d *Dashboard) renderBusy() ([]byte, error) {
+	var body bytes.Buffer
+	err := d.pages["failure"].ExecuteTemplate(&body, "layout.html", view{Data: errBusy, SignUp: d.signUp})
+	if err != nil {
+		return nil, fmt.Errorf("render page %q: %w", "failure", err)
+	}
+	return body.Bytes(), nil
 }
 
 // functions are available in all templates. Those that need the view take it as the first argument: $.

@@ -11,15 +11,21 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"linkstream/api/admission"
 	"linkstream/api/auth"
 	"linkstream/schema"
 )
 
-// maxNoticeLen bounds the text of a notice's cookie in bytes.
-const maxNoticeLen = 500
+const (
+	// maxNoticeLen bounds the text of a notice's cookie in bytes.
+	maxNoticeLen = 500
+	// maxForm bounds the form of someone who is signed in, in bytes, and maxOpenForm that of anyone else.
+	maxForm     = 64 << 10
+	maxOpenForm = 4 << 10
+)
 
-// An admission reports whether a call may reach its handler. If not, it has answered the call or returns an error.
-type admission func(*call) (bool, error)
+// A guard reports whether a call may reach its handler. If not, it has answered the call or returns an error.
+type guard func(*call) (bool, error)
 
 // admitNobody looks up no session. It is for answers that are the same for everyone.
 func admitNobody(*call) (bool, error) { return true, nil }
@@ -33,7 +39,23 @@ func admitAnyone(c *call) (bool, error) {
 	if c.account.Suspended {
 		c.account, c.session, c.csrf = schema.Account{}, schema.Session{}, "" // a suspended account may only sign in
 	}
+	if err == nil {
+		err = c.readForm()
+	}
 	return err == nil, err
+}
+
+// readForm reads the form of a POST. Those who are not signed in leave the gate meanwhile, because it may take its time.
+func (c *call) readForm() error {
+	switch {
+	case !c.http.IsPost():
+		return nil
+	case c.signedIn():
+		defer c.setDeadline()
+		return admission.ReadBody(c.http, maxForm)
+	}
+	defer c.setDeadline()
+	return c.pass.Outside(func() error { return admission.ReadBody(c.http, maxOpenForm) })
 }
 
 // admitAccount admits signed-in users whose account is not suspended.
@@ -58,7 +80,11 @@ func admitSession(c *call) (bool, error) {
 		return false, c.redirect(pathSignIn + "?notice=ended")
 	case !c.signedIn():
 		return false, c.redirect(signInFor(string(c.http.RequestURI())))
-	case c.http.IsPost() && !c.ownForm():
+	}
+	if err := c.readForm(); err != nil {
+		return false, err
+	}
+	if c.http.IsPost() && !c.ownForm() {
 		return false, errForged
 	}
 	return true, nil
@@ -91,11 +117,13 @@ func (c *call) resume() error {
 	session, account, err := c.dashboard.sessions.Resume(c.ctx, secret)
 	switch {
 	case schema.ErrorCode(err) == schema.CodeUnauthorized:
+		c.pass.Distrust()
 		return nil
 	case err != nil:
 		return err
 	}
 	c.session, c.account, c.csrf = session, account, keyed(secret, "form")
+	c.pass.Trust()
 	return nil
 }
 

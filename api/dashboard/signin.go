@@ -9,6 +9,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"linkstream/api/admission"
 	"linkstream/api/auth"
 	"linkstream/api/ratelimit"
 	"linkstream/schema"
@@ -181,5 +182,7 @@ func tryAgain(wait time.Duration) string {
 	return "Please try again in " + counted(int64((wait+time.Minute-1)/time.Minute), "minute", "minutes") + "."
 }
 
-// busy reports whether err means that too many passwords are being checked, and returns the page for it.
-func busy(err error) (*failure, bool) { return errBusy, errors.Is(err, auth.ErrBusy) }
+// busy reports whether err means that there is no room for an anonymous request or a password, and returns the page for it.
+func busy(err error) (*failure, bool) {
+	return errBusy, errors.Is(err, auth.ErrBusy) || errors.Is(err, admission.ErrBusy)
+}

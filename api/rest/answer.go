@@ -6,11 +6,16 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"linkstream/api/admission"
 	"linkstream/schema"
 )
 
-// storeRetryAfter is the Retry-After, in seconds, of answers about a store that is unavailable.
-const storeRetryAfter = "5"
+const (
+	// storeRetryAfter is the Retry-After, in seconds, of answers about a store that is unavailable.
+	storeRetryAfter = "5"
+	// busyRetryAfter is that of requests that the gate has refused.
+	busyRetryAfter = "1"
+)
 
 // outage is the error of a store that is unavailable, with what the client cannot do meanwhile.
 type outage struct {
@@ -56,6 +61,7 @@ var (
 	errMethod    = &httpError{fasthttp.StatusMethodNotAllowed, "This path does not support the method: see the Allow header."}
 	errBody      = &httpError{fasthttp.StatusBadRequest, "The body is not one JSON object."}
 	errType      = &httpError{fasthttp.StatusUnsupportedMediaType, "The Content-Type must be application/json."}
+	errBusy      = &httpError{fasthttp.StatusServiceUnavailable, "Too many requests without a valid token at the moment."}
 	errTooMany   = &httpError{fasthttp.StatusTooManyRequests, "Too many requests: wait for the seconds in Retry-After."}
 )
 
@@ -84,6 +90,10 @@ func (a *API) explain(http *fasthttp.RequestCtx, err error) (status int, body fa
 	var ofHTTP *httpError
 	if errors.As(err, &ofHTTP) {
 		return ofHTTP.status, failure{Message: ofHTTP.message}
+	}
+	var unread *admission.Refusal
+	if errors.As(err, &unread) {
+		return unread.Status, failure{Message: unread.Message}
 	}
 	var e *schema.Error
 	if errors.As(err, &e) && e.Message != "" {

@@ -106,9 +106,24 @@ func TestTooLargeBodies(t *testing.T) {
 			})
 		}
 	}
-	t.Run("give 413 outside the API too", func(t *testing.T) {
-		a := caller{testService: s}.request(t, http.MethodPost, "/none", strings.Repeat("x", 64<<10+1))
-		a.wantKeys(t, http.StatusRequestEntityTooLarge, "message")
+	t.Run("are not read without a token, nor outside the API", func(t *testing.T) {
+		for path, want := range map[string]int{"/api/v1/shorten": http.StatusUnauthorized, "/none": http.StatusNotFound} {
+			for _, declared := range []string{"Content-Length: 70000\r\n\r\n{", "Transfer-Encoding: chunked\r\n\r\n5\r\n{"} {
+				answers := s.exchange(t, "POST "+path+" HTTP/1.1\r\nHost: x\r\n"+declared) // the rest never comes
+				if len(answers) != 1 || answers[0].StatusCode != want || !answers[0].Close {
+					t.Errorf("%s with %s: %v", path, declared, answers)
+				}
+			}
+		}
+	})
+	t.Run("that are still being sent do not take the answer back", func(t *testing.T) {
+		for range 20 {
+			answers := s.exchange(t, "POST /api/v1/shorten HTTP/1.1\r\nHost: x\r\nContent-Length: 500000\r\n\r\n"+
+				strings.Repeat("x", 500_000))
+			if len(answers) != 1 || answers[0].StatusCode != http.StatusUnauthorized {
+				t.Fatalf("%v", answers)
+			}
+		}
 	})
 	t.Run("up to 64 KiB in chunks are accepted", func(t *testing.T) {
 		body := `{"long_url":"https://example.com/"}`
@@ -173,7 +188,7 @@ func TestUnusualHTTP(t *testing.T) {
 			"GET http://x/api/v1/links HTTP/1.1\r\n" + authorized + "Connection: close\r\n\r\n", []int{200}},
 		{"a body that no handler reads", "GET /api/v1/links HTTP/1.1\r\n" + authorized + "Content-Length: 5\r\n\r\nGET /" +
 			"GET /api/v1/openapi.json HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nGET /" +
-			"GET /none HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", []int{200, 200, 404}},
+			"GET /none HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", []int{200, 200}}, // the second body is not read
 		{"a request after a body that is too large", "POST /api/v1/shorten HTTP/1.1\r\n" + authorized +
 			"Content-Length: 70000\r\n\r\n" + strings.Repeat("x", 70000) + "GET /none HTTP/1.1\r\nHost: x\r\n\r\n", []int{413}},
 		{"a body that is still being sent when it is refused", "POST /api/v1/shorten HTTP/1.1\r\n" + authorized +

@@ -15,6 +15,7 @@ import (
 	"github.com/fasthttp/router"
 	"github.com/valyala/fasthttp"
 
+	"linkstream/api/admission"
 	"linkstream/api/auth"
 	"linkstream/api/httpmetrics"
 	"linkstream/api/ratelimit"
@@ -33,8 +34,12 @@ const (
 //go:embed openapi.json
 var openAPI []byte
 
-// callTimeout bounds the time that one request may wait for the stores.
-const callTimeout = 5 * time.Second
+const (
+	// callTimeout bounds the time that one request may wait for the stores.
+	callTimeout = 5 * time.Second
+	// maxBody bounds a request's body in bytes.
+	maxBody = 64 << 10
+)
 
 // API answers the requests of version 1.
 type API struct {
@@ -70,7 +75,9 @@ func New(tokens *auth.Authenticator, limiter *ratelimit.RequestLimiter, shortene
 // call is one request.
 type call struct {
 	ctx     context.Context // for calls to the stores
+	cancel  context.CancelFunc
 	http    *fasthttp.RequestCtx
+	pass    *admission.Pass
 	account int64  // 0 if the path needs no token
 	route   string // the pattern; OtherRoute until the router has found it
 }
@@ -95,27 +102,45 @@ func (a *API) route(method, path string, handle func(*call) error) {
 	}
 }
 
-// Handle answers a request whose body has been read.
-func (a *API) Handle(http *fasthttp.RequestCtx) { a.serve(http, nil) }
-
-// Reject answers a request that could not be read. Authentication and the rate limit still come first.
-func (a *API) Reject(http *fasthttp.RequestCtx, status int, message string) {
-	a.serve(http, &httpError{status, message})
+// Credential returns what a request claims to be: its API token. It is zero if there is none, or if it has not the form of one.
+func (a *API) Credential(http *fasthttp.RequestCtx) admission.Credential {
+	return auth.Credential(http.Request.Header.Peek("Authorization"))
 }
 
-// serve answers a request, with err if that is not nil. Below /api/v1 authentication comes first, then the rate limit, then
-// everything else, so that every answer to a valid token carries the rate limit headers.
-func (a *API) serve(http *fasthttp.RequestCtx, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
-	defer cancel()
-	c := &call{ctx: ctx, http: http, route: httpmetrics.OtherRoute}
+// Handle answers a request that has passed the gate and whose body has not been read.
+func (a *API) Handle(http *fasthttp.RequestCtx, pass *admission.Pass) { a.serve(http, pass, nil) }
+
+// Reject answers a request that could not be read. Authentication and the rate limit still come first.
+func (a *API) Reject(http *fasthttp.RequestCtx, pass *admission.Pass, refusal *admission.Refusal) {
+	a.serve(http, pass, refusal)
+}
+
+// RejectBusy answers a request that the gate has refused.
+func (a *API) RejectBusy(http *fasthttp.RequestCtx) {
+	defer func(began time.Time) {
+		a.requests.Observe(httpmetrics.OtherRoute, http.Response.StatusCode(), began)
+	}(time.Now())
+	setHeaders(&http.Response.Header)
+	http.Response.Header.Set("Retry-After", busyRetryAfter)
+	a.fail(http, errBusy)
+}
+
+func setHeaders(header *fasthttp.ResponseHeader) {
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Cache-Control", "no-store")
+}
+
+// serve answers a request, with err if that is not nil. Below /api/v1 authentication comes first, then the rate limit, then the
+// body and everything else. So every answer to a valid token carries the rate limit headers, and nobody else's body is read.
+func (a *API) serve(http *fasthttp.RequestCtx, pass *admission.Pass, err error) {
+	c := &call{http: http, pass: pass, route: httpmetrics.OtherRoute}
+	c.setDeadline()
+	defer func() { c.cancel() }()
 	http.SetUserValue(callKey{}, c)
 	defer func(began time.Time) { a.requests.Observe(c.route, http.Response.StatusCode(), began) }(time.Now())
 	defer a.recover(http)
 
-	header := &http.Response.Header
-	header.Set("X-Content-Type-Options", "nosniff")
-	header.Set("Cache-Control", "no-store")
+	setHeaders(&http.Response.Header)
 	path := string(http.URI().PathOriginal())
 	inAPI := path == root || strings.HasPrefix(path, root+"/")
 	public := path == pathOpenAPI && (http.IsGet() || http.IsHead())
@@ -124,8 +149,12 @@ func (a *API) serve(http *fasthttp.RequestCtx, err error) {
 			err = denied
 		}
 	}
-	if err == nil && !inAPI {
+	switch {
+	case err != nil:
+	case !inAPI:
 		err = errNoPath
+	case !public:
+		err = c.readBody()
 	}
 	if err != nil {
 		a.fail(http, err)
@@ -138,8 +167,12 @@ func (a *API) serve(http *fasthttp.RequestCtx, err error) {
 func (a *API) admit(c *call) error {
 	grant, err := a.tokens.Authenticate(c.ctx, c.http.Request.Header.Peek("Authorization"))
 	if err != nil {
+		if schema.ErrorCode(err) == schema.CodeUnauthorized {
+			c.pass.Distrust()
+		}
 		return withOutage("API tokens cannot be checked", err)
 	}
+	c.pass.Trust()
 	quota, err := a.limiter.Allow(c.ctx, grant.TokenID)
 	header := &c.http.Response.Header
 	// fasthttp would write X-Ratelimit-Limit; some clients compare header names case-sensitively.
@@ -157,6 +190,20 @@ func (a *API) admit(c *call) error {
 	}
 	c.account = grant.AccountID
 	return nil
+}
+
+// setDeadline lets the stores take callTimeout from now on.
+func (c *call) setDeadline() {
+	if c.cancel != nil {
+		c.cancel()
+	}
+	c.ctx, c.cancel = context.WithTimeout(context.Background(), callTimeout)
+}
+
+// readBody reads the body of an admitted request. The client may take longer than the stores may.
+func (c *call) readBody() error {
+	defer c.setDeadline()
+	return admission.ReadBody(c.http, maxBody)
 }
 
 // recover answers a request whose handler has panicked.

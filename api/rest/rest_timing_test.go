@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"testing"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
 
+	"linkstream/api/admission"
 	"linkstream/api/auth"
 	"linkstream/api/httpmetrics"
 	"linkstream/api/ratelimit"
@@ -49,6 +51,7 @@ func BenchmarkShorten(b *testing.B) {
 	testkit.Must(b, err)
 	api := rest.New(tokens, ratelimit.NewRequestLimiter(instant{}), shortener, instant{}, nil, httpmetrics.NewRecorder(metrics.NewSet()), log)
 	secret, _ := auth.NewToken(1, "")
+	gate := admission.NewGate(metrics.NewSet())
 	var http fasthttp.RequestCtx
 	http.Request.Header.SetMethod(fasthttp.MethodPost)
 	http.Request.SetRequestURI("/api/v1/shorten")
@@ -59,7 +62,10 @@ func BenchmarkShorten(b *testing.B) {
 		http.ResetUserValues()
 		http.Response.Reset()
 		http.Request.SetBody(fmt.Appendf(nil, `{"long_url": "https://example.org/a/path/of/some/length?with=a&n=%d"}`, n))
-		api.Handle(&http)
+		pass, err := gate.Enter(api.Credential(&http), netip.Addr{})
+		testkit.Must(b, err)
+		api.Handle(&http, pass)
+		pass.Leave()
 		if status := http.Response.StatusCode(); status != fasthttp.StatusCreated {
 			b.Fatalf("status %d: %s", status, http.Response.Body())
 		}

@@ -63,7 +63,7 @@ func (a *App) start(ctx context.Context, log *slog.Logger) error {
 	if a.ops, err = service.ListenOps(a.cfg.Ops, log); err != nil {
 		return err
 	}
-	service.AllowConnections(a.cfg.Edge.Connections.MaxConnections+apiservice.MaxConnections, log)
+	service.AllowConnections(a.cfg.Edge.Connections.MaxConnections+a.cfg.API.MaxConnections, log)
 	links, err := sqlite.Open(ctx, a.cfg.linksPath())
 	if err != nil {
 		return err

@@ -81,7 +81,7 @@ func AllowConnections(connections int, log *slog.Logger) {
 	}
 	raised := syscall.Rlimit{Cur: need, Max: max(need, limit.Max)}
 	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &raised); err != nil {
-		log.Warn("the limit of open files is too low for the connections: raise it, or lower -edge.max-connections",
+		log.Warn("the limit of open files is too low for the connections: raise it, or lower -edge.max-connections or -api.max-connections",
 			"limit", limit.Cur, "need", need, "error", err)
 	}
 }

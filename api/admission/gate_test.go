@@ -1,0 +1,221 @@
+package admission_test
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+
+	"linkstream/api/admission"
+	"linkstream/schema/testkit"
+)
+
+var (
+	here  = netip.MustParseAddr("192.0.2.1")
+	there = netip.MustParseAddr("192.0.2.2")
+	valid = admission.Credential{1}
+)
+
+// flood lets clients send a request after the other until end, and returns how many were admitted and refused. Each
+// admitted request takes work.
+func flood(g *admission.Gate, clients int, addr func(int) netip.Addr, end, work time.Duration) (admitted, refused int64) {
+	var in, out atomic.Int64
+	var wg sync.WaitGroup
+	stop := time.Now().Add(end)
+	for i := range clients {
+		wg.Go(func() {
+			for time.Now().Before(stop) {
+				pass, err := g.Enter(admission.Credential{}, addr(i))
+				if err != nil {
+					out.Add(1)
+					continue
+				}
+				time.Sleep(work)
+				pass.Leave()
+				in.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	return in.Load(), out.Load()
+}
+
+func from(addr netip.Addr) func(int) netip.Addr { return func(int) netip.Addr { return addr } }
+
+func inBubble(t *testing.T, name string, test func(t *testing.T)) {
+	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
+}
+
+func TestGateBoundsAnonymousRequests(t *testing.T) {
+	for slots := range 3 {
+		slots++
+		inBubble(t, fmt.Sprintf("to a request per millisecond and slot: %d", slots), func(t *testing.T) {
+			g := admission.NewGateOf(slots)
+			admitted, refused := flood(g, 512, from(here), 10*time.Second, time.Microsecond)
+			if most := int64(slots) * (10_000 + 200 + 250); admitted > most || admitted < most*8/10 {
+				t.Errorf("%d admitted in 10 s", admitted)
+			}
+			if most := int64(512 * 40); refused > most || refused < int64(512-80*slots)*35 { // each is parked for 250 ms
+				t.Errorf("%d refused in 10 s", refused)
+			}
+			testkit.Equal(t, "networks in line", g.InLine(), 0)
+		})
+	}
+	inBubble(t, "to as many at a time as there are slots", func(t *testing.T) {
+		g := admission.NewGateOf(2)
+		admitted, refused := flood(g, 100, from(here), time.Second, 100*time.Millisecond)
+		if admitted < 20 || admitted > 24 || g.Refused() != uint64(refused) {
+			t.Errorf("%d admitted, %d refused", admitted, refused)
+		}
+	})
+	inBubble(t, "after 250 ms without a slot", func(t *testing.T) {
+		g := admission.NewGateOf(1)
+		pass, err := g.Enter(admission.Credential{}, here)
+		testkit.Must(t, err)
+		began := time.Now()
+		_, err = g.Enter(admission.Credential{}, there)
+		if took := time.Since(began); !errors.Is(err, admission.ErrBusy) || took != 250*time.Millisecond {
+			t.Errorf("%v after %v", err, took)
+		}
+		time.AfterFunc(100*time.Millisecond, pass.Leave)
+		second, err := g.Enter(admission.Credential{}, there)
+		testkit.Must(t, err)
+		second.Leave()
+		second.Leave()
+		testkit.Equal(t, "networks in line", g.InLine(), 0)
+	})
+	inBubble(t, "but not a page with its files", func(t *testing.T) {
+		g, began := admission.NewGateOf(1), time.Now()
+		for range 50 {
+			pass, err := g.Enter(admission.Credential{}, here)
+			testkit.Must(t, err)
+			pass.Leave()
+		}
+		testkit.Equal(t, "wait", time.Since(began), 0)
+	})
+	inBubble(t, "of each network, and leaves the others their turn", func(t *testing.T) {
+		g := admission.NewGateOf(1)
+		var attack sync.WaitGroup
+		attack.Go(func() {
+			flood(g, 2000, func(i int) netip.Addr { // of one customer
+				return netip.MustParseAddr(fmt.Sprintf("2001:db8:1:%x::1", i))
+			}, 5*time.Second, time.Microsecond)
+		})
+		time.Sleep(time.Second)
+		_, refused := flood(g, 1, from(netip.MustParseAddr("2001:db8:2::1")), 3*time.Second, time.Microsecond)
+		testkit.Equal(t, "refused", refused, 0)
+		attack.Wait()
+	})
+}
+
+func TestGateKnowsCredentials(t *testing.T) {
+	enter := func(t *testing.T, g *admission.Gate, c admission.Credential) *admission.Pass {
+		t.Helper()
+		pass, err := g.Enter(c, here)
+		testkit.Must(t, err)
+		return pass
+	}
+	// blocked is a gate whose only slot is taken.
+	blocked := func(t *testing.T) *admission.Gate {
+		g := admission.NewGateOf(1)
+		enter(t, g, valid).Trust()
+		enter(t, g, admission.Credential{})
+		return g
+	}
+	wait := func(g *admission.Gate, c admission.Credential) time.Duration {
+		began := time.Now()
+		if pass, err := g.Enter(c, here); err == nil {
+			pass.Leave()
+		}
+		return time.Since(began)
+	}
+	inBubble(t, "that were valid a short time ago, which never wait", func(t *testing.T) {
+		g := blocked(t)
+		testkit.Equal(t, "wait of a known one", wait(g, valid), 0)
+		testkit.Equal(t, "wait of another one", wait(g, admission.Credential{2}), 250*time.Millisecond)
+		time.Sleep(10*time.Minute - time.Second)
+		testkit.Equal(t, "wait after ten minutes", wait(g, valid), 0)
+		time.Sleep(time.Second)
+		testkit.Equal(t, "wait later", wait(g, valid), 250*time.Millisecond)
+	})
+	inBubble(t, "for as long as they are used", func(t *testing.T) {
+		g := blocked(t)
+		for range 30 {
+			time.Sleep(5 * time.Minute)
+			enter(t, g, valid).Trust()
+		}
+		testkit.Equal(t, "wait", wait(g, valid), 0)
+	})
+	inBubble(t, "until they are not valid any more", func(t *testing.T) {
+		g := blocked(t)
+		enter(t, g, valid).Distrust()
+		testkit.Equal(t, "wait", wait(g, valid), 250*time.Millisecond)
+	})
+	inBubble(t, "that many requests bring for the first time, and refuses none", func(t *testing.T) {
+		g := admission.NewGateOf(1)
+		var wg sync.WaitGroup
+		for range 1000 {
+			wg.Go(func() {
+				pass := enter(t, g, valid)
+				time.Sleep(time.Millisecond)
+				pass.Trust()
+			})
+		}
+		wg.Wait()
+	})
+	inBubble(t, "up to a number", func(t *testing.T) {
+		g := admission.NewGateOf(1)
+		for i := range admission.MaxKnown + 1000 {
+			pass, err := g.Enter(admission.Credential{byte(i), byte(i >> 8), byte(i >> 16), 1}, here)
+			testkit.Must(t, err)
+			pass.Trust()
+		}
+		testkit.Equal(t, "known", g.Known(), admission.MaxKnown)
+	})
+}
+
+func TestPassOutside(t *testing.T) {
+	inBubble(t, "leaves the slot to others, and takes one again", func(t *testing.T) {
+		g := admission.NewGateOf(1)
+		pass, err := g.Enter(admission.Credential{}, here)
+		testkit.Must(t, err)
+		testkit.Must(t, pass.Outside(func() error {
+			other, err := g.Enter(admission.Credential{}, there)
+			testkit.Must(t, err)
+			time.AfterFunc(100*time.Millisecond, other.Leave)
+			return nil
+		}))
+		if _, err := g.Enter(admission.Credential{}, there); !errors.Is(err, admission.ErrBusy) {
+			t.Errorf("two requests have the slot: %v", err)
+		}
+		failure := errors.New("failure")
+		if err := pass.Outside(func() error { return failure }); !errors.Is(err, failure) {
+			t.Error(err)
+		}
+		pass.Leave()
+		testkit.Equal(t, "networks in line", g.InLine(), 0)
+	})
+	inBubble(t, "costs those who are known nothing", func(t *testing.T) {
+		g := admission.NewGateOf(1)
+		pass, err := g.Enter(valid, here)
+		testkit.Must(t, err)
+		pass.Trust()
+		_, err = g.Enter(admission.Credential{}, there)
+		testkit.Must(t, err)
+		testkit.Must(t, pass.Outside(func() error { return nil }))
+	})
+}
+
+func TestNewGateRegistersMetrics(t *testing.T) {
+	set := metrics.NewSet()
+	admission.NewGate(set)
+	if names := set.ListMetricNames(); len(names) != 1 || names[0] != "linkstream_api_anonymous_refused_total" {
+		t.Errorf("%v", names)
+	}
+}
