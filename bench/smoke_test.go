@@ -154,6 +154,7 @@ func TestScenarios(t *testing.T) {
 	healthy := make(chan []report.Health, 3)
 	t.Run("side by side", func(t *testing.T) {
 		testEmbedded(t, healthy)
+		testAbuse(t)
 		testReal(t)
 		testRunning(t)
 	})
@@ -200,6 +201,15 @@ func testEmbedded(t *testing.T, healthy chan<- []report.Health) {
 			healthy <- r.Health
 		})
 	}
+}
+
+// testAbuse runs the scenario of attacks, which is apart from the others.
+func testAbuse(t *testing.T) {
+	t.Run("abuse", func(t *testing.T) {
+		t.Parallel()
+		wantMetrics(t, measure(t, "abuse", "-start"), "redirect latency p99: unknown hashes / quiet",
+			"shorten latency p50: sign-in / quiet", "connections per second of the attack: idle connections")
+	})
 }
 
 // testReal runs scenarios on real engines, which the tests share.
@@ -349,6 +359,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		"no scenario":               {nil, "name a scenario"},
 		"an unknown scenario":       {[]string{"redirect", "speed"}, `no scenario "speed"`},
+		"attacks on a service":      {[]string{"abuse", "-token", "ls_a"}, "-start"},
 		"a target elsewhere":        {[]string{"redirect", "-edge", "http://192.0.2.1:80"}, "-i-own-this-target"},
 		"a target by name":          {[]string{"redirect", "-api", "http://linkstream.example:80"}, "-i-own-this-target"},
 		"a target that is no URL":   {[]string{"redirect", "-api", "127.0.0.1:8081"}, "-api"},

@@ -29,6 +29,7 @@ type Scenario struct {
 // All returns the scenarios by name.
 func All() []Scenario {
 	return []Scenario{
+		{abuse, "redirects and new links while somebody floods the service: latency under each attack, beside a quiet time", runAbuse},
 		{"connections", "redirects on new connections, one per redirect: CPU per redirect, redirects per second, latency", runConnections},
 		{"freshness", "time from a redirect until its click is in the list of links, under load", runFreshness},
 		{"links", "first and last page of the list of links: CPU per call, calls per second, latency", runLinks},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,8 +16,11 @@ import (
 
 const all = "all"
 
-// Run runs the scenarios with the given names one after the other. The name "all" stands for every scenario but soak, which
-// is meant to last. The report of several scenarios has the metrics of each under its name, and the health of the build
+// apart are the scenarios that last, or that load the machine in a way that says nothing of an idle one.
+var apart = []string{abuse, soak}
+
+// Run runs the scenarios with the given names one after the other. The name "all" stands for every scenario but
+// those in apart. The report of several scenarios has the metrics of each under its name, and the health of the build
 // and the machine. Several scenarios start services of their own unless the configuration has tokens of a running one.
 func Run(ctx context.Context, names []string, cfg Config, progress io.Writer) (*report.Report, error) {
 	scenarios, err := find(names)
@@ -42,7 +46,7 @@ func find(names []string) (found []Scenario, err error) {
 	for _, name := range names {
 		before := len(found)
 		for _, s := range All() {
-			if s.Name == name || name == all && s.Name != soak {
+			if s.Name == name || name == all && !slices.Contains(apart, s.Name) {
 				found = append(found, s)
 			}
 		}

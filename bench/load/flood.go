@@ -1,0 +1,140 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	reconnectPause = 10 * time.Millisecond // after a server has refused or closed a connection
+	floodTimeout   = 10 * time.Second      // without an answer, after which a flood connects again
+)
+
+// Flood is a load that is meant to do harm. It takes any answer, and connects again when it is thrown out.
+type Flood struct {
+	Addr  string // host:port
+	From  string // local address, so that the server knows the flood from others
+	Conns int
+	// Request appends the next request in wire format to dst; nil: the connections are idle. It is called concurrently.
+	Request func(dst []byte) []byte
+	// Pipeline is how many requests are sent at once. Answers to them are awaited together.
+	Pipeline int
+	Rate     float64       // requests per second of all connections; 0: as fast as they are answered
+	ByteGap  time.Duration // between the bytes of a request; 0: all are sent at once
+}
+
+// Harm is what a flood has done.
+type Harm struct {
+	Connections int64 // that were opened
+	Answers     int64
+}
+
+// Run runs the flood until ctx is done.
+func (f Flood) Run(ctx context.Context) Harm {
+	var connections, answers atomic.Int64
+	var all sync.WaitGroup
+	for i := range f.Conns {
+		all.Go(func() {
+			var turn time.Duration // between pipelines
+			if f.Rate > 0 {
+				turn = time.Duration(float64(f.Conns*f.Pipeline) / f.Rate * float64(time.Second))
+			}
+			a := &attacker{flood: f, turn: turn, next: time.Now().Add(turn * time.Duration(i) / time.Duration(f.Conns)),
+				connections: &connections, answers: &answers}
+			for ctx.Err() == nil {
+				a.connect(ctx)
+				wait(ctx, reconnectPause)
+			}
+		})
+	}
+	all.Wait()
+	return Harm{connections.Load(), answers.Load()}
+}
+
+// attacker is one connection of a flood after the other.
+type attacker struct {
+	flood                Flood
+	turn                 time.Duration
+	next                 time.Time // when to send next
+	out, in              []byte
+	connections, answers *atomic.Int64
+}
+
+// connect serves one connection until it ends.
+func (a *attacker) connect(ctx context.Context) {
+	dialer := net.Dialer{Timeout: dialTimeout, LocalAddr: &net.TCPAddr{IP: net.ParseIP(a.flood.From)}}
+	conn, err := dialer.DialContext(ctx, "tcp", a.flood.Addr)
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	a.connections.Add(1)
+	if a.in == nil {
+		a.in = make([]byte, 64<<10)
+	}
+	if a.flood.Request == nil {
+		_, _ = conn.Read(a.in) // until the server ends the connection
+		return
+	}
+	for ctx.Err() == nil && a.exchange(ctx, conn) == nil {
+	}
+}
+
+// exchange sends the next requests and reads their answers.
+func (a *attacker) exchange(ctx context.Context, conn net.Conn) error {
+	wait(ctx, time.Until(a.next))
+	a.next = a.next.Add(a.turn)
+	if now := time.Now(); a.next.Before(now) { // what could not be sent in time is left out
+		a.next = now
+	}
+	a.out = a.out[:0]
+	for range a.flood.Pipeline {
+		a.out = a.flood.Request(a.out)
+	}
+	if err := conn.SetDeadline(time.Now().Add(floodTimeout)); err != nil {
+		return err
+	}
+	if err := a.send(ctx, conn); err != nil {
+		return err
+	}
+	for missing := a.flood.Pipeline; missing > 0; {
+		n, err := conn.Read(a.in)
+		got := bytes.Count(a.in[:n], []byte("HTTP/1.1 ")) // one that is cut in two is not counted, which costs a timeout at worst
+		missing -= got
+		a.answers.Add(int64(got))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *attacker) send(ctx context.Context, conn net.Conn) error {
+	if a.flood.ByteGap == 0 {
+		_, err := conn.Write(a.out)
+		return err
+	}
+	for i := range a.out {
+		if _, err := conn.Write(a.out[i : i+1]); err != nil {
+			return err
+		}
+		wait(ctx, a.flood.ByteGap)
+	}
+	return nil
+}
+
+// wait waits, but not longer than ctx.
+func wait(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
