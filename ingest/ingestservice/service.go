@@ -47,6 +47,7 @@ func (c *Config) Validate() error {
 type Service struct {
 	countries *enrich.Countries
 	worker    *worker.Worker
+	age       *ageWatch
 	metrics   *metrics.Set
 }
 
@@ -57,15 +58,19 @@ func New(cfg Config, clicks schema.ClickStore, client *stream.Client, log *slog.
 		return nil, fmt.Errorf("-ingest.geoip: %w", err)
 	}
 	set := metrics.NewSet()
-	return &Service{countries: countries, worker: worker.New(cfg.Worker, client, clicks, countries, log, set), metrics: set}, nil
+	return &Service{countries: countries, worker: worker.New(cfg.Worker, client, clicks, countries, log, set),
+		age: newAgeWatch(client, clicks, log, set), metrics: set}, nil
 }
 
 // Metrics returns the metrics of the worker.
 func (s *Service) Metrics() *metrics.Set { return s.metrics }
 
-// Ready returns nil if the service counts clicks or stands by for other members of its consumer group, or else a
-// service.Unready.
+// Ready returns nil if the service counts clicks or stands by for other members of its consumer group, and no click is about
+// to be lost, or else a service.Unready.
 func (s *Service) Ready(context.Context) error {
+	if err := s.age.ready(); err != nil {
+		return &service.Unready{What: "click log", Cause: err}
+	}
 	if err := s.worker.Ready(); err != nil {
 		return &service.Unready{What: "click log or click store", Cause: err}
 	}
@@ -82,5 +87,6 @@ func (s *Service) Run(ctx context.Context) error {
 	//    inserted, and then leaves the consumer group.
 	// 2. No click needs the countries any more.
 	defer service.RunInBackground(context.WithoutCancel(ctx), s.countries.Run)()
+	defer service.RunInBackground(ctx, s.age.run)()
 	return s.worker.Run(ctx)
 }

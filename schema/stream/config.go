@@ -35,7 +35,7 @@ type Config struct {
 	Session     time.Duration // session.timeout.ms: silence after which the group removes a member
 	Partitions  int           // of Clicks, if it is created
 	Retention   time.Duration // of records in Clicks and Dead, if they are created; 0: for ever
-	Replicas    int           // replication factor of created topics; -1: the brokers' default
+	Replicas    int           // replication factor of created topics; -1: 3 where there are 3 brokers, else the brokers' default
 	Compression string        // "none", "gzip", "snappy", "lz4" or "zstd"
 }
 
@@ -74,7 +74,7 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.IntVar(&c.Partitions, "kafka.partitions", c.Partitions, "`number` of partitions of the clicks topic, used when it is created")
 	fs.DurationVar(&c.Retention, "kafka.retention", c.Retention,
 		"`time` that topics of click events keep records, used when they are created; 0: for ever")
-	fs.IntVar(&c.Replicas, "kafka.replicas", c.Replicas, "replication `factor` of topics, used when they are created; -1: the brokers' default")
+	fs.IntVar(&c.Replicas, "kafka.replicas", c.Replicas, "replication `factor` of topics, used when they are created; -1: 3 where there are 3 brokers, else the brokers' default")
 	fs.StringVar(&c.Compression, "kafka.compression", c.Compression, "compression `codec` of produced batches: none, gzip, snappy, lz4 or zstd")
 }
 

@@ -19,11 +19,11 @@ func (c *Client) dialer() *kafka.Dialer {
 	return &kafka.Dialer{ClientID: clientID, Timeout: requestTimeout, TLS: c.security.tls, SASLMechanism: c.security.sasl}
 }
 
-// explain returns the cause of a request's error. kafka-go's transport does not say why it has no connection, so explain
+// explain returns the cause of a request's error. kafka-go's transport may not say why it has no connection; then explain
 // opens one.
 func (c *Client) explain(ctx context.Context, err error) error {
 	if !errors.Is(err, kafka.BrokerNotAvailable) {
-		return err
+		return hint(err)
 	}
 	deadline := time.Now().Add(explainTimeout)
 	ctx, cancel := context.WithDeadline(ctx, deadline)

@@ -19,14 +19,21 @@ type Broker struct {
 	Addr           string
 	Dir            string // data directory
 
-	t    testing.TB
-	port int
+	t       testing.TB
+	port    int
+	brokers int
 }
 
 // StartBroker starts a broker without topics. It stops when the test ends.
 func StartBroker(t testing.TB) *Broker {
 	t.Helper()
-	b := &Broker{Dir: t.TempDir(), t: t}
+	return StartBrokers(t, 1)
+}
+
+// StartBrokers is StartBroker for a cluster of several brokers, which may not be restarted.
+func StartBrokers(t testing.TB, brokers int) *Broker {
+	t.Helper()
+	b := &Broker{Dir: t.TempDir(), t: t, brokers: brokers}
 	b.Start()
 	t.Cleanup(b.Stop)
 	return b
@@ -35,7 +42,11 @@ func StartBroker(t testing.TB) *Broker {
 // Start starts a stopped broker on its previous port.
 func (b *Broker) Start() {
 	b.t.Helper()
-	cluster, err := kfake.NewCluster(kfake.Ports(b.port), kfake.DataDir(b.Dir))
+	options := []kfake.Opt{kfake.DataDir(b.Dir), kfake.NumBrokers(b.brokers)}
+	if b.brokers == 1 {
+		options = append(options, kfake.Ports(b.port))
+	}
+	cluster, err := kfake.NewCluster(options...)
 	if err != nil {
 		b.t.Fatalf("start broker: %v", err)
 	}
