@@ -10,8 +10,11 @@ func ReparsePasswordHash(s string) (string, error) {
 	return h.String(), err
 }
 
-// MaxWaiting is maxWaiting.
-const MaxWaiting = maxWaiting
+// Limits of a PasswordPool.
+const (
+	MaxWaiting     = maxWaiting
+	MaxWaitingEach = maxWaitingEach
+)
 
 // Occupy takes every slot of the pool until release is called.
 func (p *PasswordPool) Occupy() (release func()) {
@@ -25,8 +28,15 @@ func (p *PasswordPool) Occupy() (release func()) {
 	}
 }
 
-// Waiting returns the number of calls that compute or wait.
-func (p *PasswordPool) Waiting() int { return len(p.admitted) }
+// Waiting returns the number of calls that wait.
+func (p *PasswordPool) Waiting() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.waiting
+}
+
+// PasswordSlots returns how many passwords a pool computes at the same time on so many CPUs.
+func PasswordSlots(cpus int) int { return cap(newPasswordPool(cpus).running) }
 
 // MaxUses is maxUses.
 const MaxUses = maxUses

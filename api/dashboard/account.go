@@ -69,11 +69,11 @@ func (d *Dashboard) changePassword(c *call) error {
 	}
 	if wait > 0 {
 		page, err := d.accountPage(c)
-		return d.tooMany(c, "account", page, wait, err)
+		return d.tooMany(c, "account", page, "Too many attempts.", wait, err)
 	}
 	password := c.secret("new")
 	p := problems{}
-	if ok, err := d.passwords.Verify(c.ctx, c.account.PasswordHash, c.secret("current")); err != nil {
+	if ok, err := d.passwords.Verify(c.ctx, c.network(), c.account.PasswordHash, c.secret("current")); err != nil {
 		return err
 	} else if !ok {
 		p["current"] = "This is not your password."
@@ -90,7 +90,7 @@ func (d *Dashboard) changePassword(c *call) error {
 		}
 		return d.invalid(c, "account", page, p)
 	}
-	hash, err := d.passwords.Hash(c.ctx, password)
+	hash, err := d.passwords.Hash(c.ctx, c.network(), password)
 	if err != nil {
 		return err
 	}
@@ -104,6 +104,8 @@ func (d *Dashboard) changePassword(c *call) error {
 	if err := d.DB.SetPassword(c.ctx, c.account.ID, hash, c.session.ID); err != nil {
 		return err
 	}
+	c.account.PasswordHash = hash
+	c.remember()
 	return c.seeOther(pathAccount, "Your password was changed and all other sessions were ended.")
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"linkstream/api/admission"
+	"linkstream/api/ratelimit"
 	"linkstream/schema"
 )
 
@@ -85,6 +86,14 @@ func (c *call) peer() netip.Addr {
 	}
 	return netip.Addr{}
 }
+
+// client returns the address of the client, behind proxies that are trusted.
+func (c *call) client() netip.Addr {
+	return c.dashboard.proxies.Client(c.peer(), &c.http.Request.Header)
+}
+
+// network returns the network of the client, as far as one client can have it for itself.
+func (c *call) network() string { return ratelimit.Site(c.client()) }
 
 // redirect sends the browser to another page of the dashboard.
 func (c *call) redirect(path string) error {

@@ -24,7 +24,10 @@ var (
 
 	SignInByAddress   = signInByAddress
 	SignInByEmail     = signInByEmail
+	SignInBySite      = signInBySite
 	SignUpByAddress   = signUpByAddress
+	SignUpBySite      = signUpBySite
+	LinksByAccount    = linksByAccount
 	PasswordByAccount = passwordByAccount
 )
 

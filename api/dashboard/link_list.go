@@ -124,7 +124,7 @@ func (d *Dashboard) shortenForm(c *call) (form shortenForm, err error) {
 	return form, err
 }
 
-// createLink creates a link by the API's rules. An empty optional field counts as absent.
+// createLink creates a link by the API's rules, for which tokens have a rate limit of their own. An empty optional field counts as absent.
 func (d *Dashboard) createLink(c *call) error {
 	req := shorten.Request{AccountID: c.account.ID, LongURL: c.form(shorten.FieldLongURL)}
 	if alias := c.form(shorten.FieldCustomAlias); alias != "" {
@@ -133,6 +133,14 @@ func (d *Dashboard) createLink(c *call) error {
 	if domain := c.form(shorten.FieldDomainID); domain != "" && domain != "0" {
 		id := parseID(domain) // 0 if it is not an ID, which no domain has
 		req.DomainID = &id
+	}
+	wait, err := d.attempts.Allow(c.ctx, linksByAccount.By(strconv.FormatInt(c.account.ID, 10)))
+	if err != nil {
+		return err
+	}
+	if wait > 0 {
+		page, err := d.filledLinksPage(c, req)
+		return d.tooMany(c, "links", page, "Too many new links.", wait, err)
 	}
 	link, err := d.Shortener.Create(c.ctx, req)
 	p, invalid := problemsOf(err)
@@ -145,13 +153,19 @@ func (d *Dashboard) createLink(c *call) error {
 		}
 		return c.seeOther(pathLinks, "Created "+d.Shortener.ShortURL(link)+".")
 	}
-	page, err := d.linksPage(c)
+	page, err := d.filledLinksPage(c, req)
 	if err != nil {
 		return err
 	}
+	return d.invalid(c, "links", page, p)
+}
+
+// filledLinksPage returns the page with what was asked for in its form.
+func (d *Dashboard) filledLinksPage(c *call, req shorten.Request) (linksPage, error) {
+	page, err := d.linksPage(c)
 	page.Form.LongURL, page.Form.Alias = cut(req.LongURL, maxAsked), cut(c.form(shorten.FieldCustomAlias), maxAsked)
 	page.Form.DomainID = parseID(c.form(shorten.FieldDomainID))
-	return d.invalid(c, "links", page, p)
+	return page, err
 }
 
 // cut returns at most n characters of text.

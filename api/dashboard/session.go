@@ -156,6 +156,7 @@ func localPath(path string) bool {
 // The cookies.
 const (
 	sessionCookie = "linkstream"
+	browserCookie = "linkstream-browser"
 	noticeCookie  = "linkstream-notice"
 )
 
@@ -191,8 +192,15 @@ func (c *call) signIn(account schema.Account) error {
 			return err
 		}
 	}
-	return c.begin(account)
+	if err := c.begin(account); err != nil {
+		return err
+	}
+	c.remember()
+	return nil
 }
+
+// remember makes the browser known for the account. It stays known after the session.
+func (c *call) remember() { c.setCookie(browserCookie, auth.NewBrowser(c.account), auth.MaxBrowserAge) }
 
 // begin switches the call to a new session of the account.
 func (c *call) begin(account schema.Account) error {

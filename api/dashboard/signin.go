@@ -22,12 +22,16 @@ const (
 )
 
 // Limits of attempts. Many people may share an address. The limit per account also locks out its owner until the window
-// ends; a limit that many addresses could evade would be worthless.
+// ends, except in a browser that is known for the account: a limit that many addresses could evade would be worthless.
 var (
 	signInByAddress   = ratelimit.AttemptLimit{Purpose: "sign in by address", PerMinute: 30, PerHour: 300}
+	signInByBrowser   = ratelimit.AttemptLimit{Purpose: "sign in by browser", PerMinute: 10, PerHour: 100}
 	signInByEmail     = ratelimit.AttemptLimit{Purpose: "sign in by email", PerMinute: 10, PerHour: 100}
+	signInBySite      = ratelimit.AttemptLimit{Purpose: "sign in by /48", PerMinute: 120, PerHour: 1200}
 	signUpByAddress   = ratelimit.AttemptLimit{Purpose: "sign up by address", PerMinute: 10, PerHour: 60}
+	signUpBySite      = ratelimit.AttemptLimit{Purpose: "sign up by /48", PerMinute: 40, PerHour: 240}
 	signUpByEmail     = ratelimit.AttemptLimit{Purpose: "sign up by email", PerMinute: 10, PerHour: 20}
+	linksByAccount    = ratelimit.AttemptLimit{Purpose: "create links", PerMinute: 120, PerHour: 2000}
 	passwordByAccount = ratelimit.AttemptLimit{Purpose: "change password", PerMinute: 10, PerHour: 50}
 )
 
@@ -73,8 +77,14 @@ func nextPath(next string) string {
 // signIn gives the same answer after the same time whatever is wrong, so that it does not reveal which accounts exist.
 func (d *Dashboard) signIn(c *call) error {
 	page := signInPage{Email: c.form("email"), Next: c.form("next")}
-	if wait, err := d.limit(c, signInByAddress, signInByEmail, page.Email); err != nil || wait > 0 {
-		return d.tooMany(c, "signin", page, wait, err)
+	attempts := d.byClient(c, signInByAddress, signInBySite, signInByEmail.By(strings.ToLower(page.Email)))
+	if browser, known, err := d.knownBrowser(c, page.Email); err != nil {
+		return err
+	} else if known {
+		attempts = []ratelimit.Attempt{signInByBrowser.By(browser)}
+	}
+	if wait, err := d.limit(c, attempts); err != nil || wait > 0 {
+		return d.tooMany(c, "signin", page, "Too many attempts.", wait, err)
 	}
 	account, ok, err := d.authenticate(c, page.Email, c.secret("password"))
 	switch {
@@ -97,16 +107,41 @@ func (d *Dashboard) signIn(c *call) error {
 
 var wrongPassword = problems{"": "The email address or the password is wrong."}
 
-// authenticate returns the account and true if email and password match.
-func (d *Dashboard) authenticate(c *call, email, password string) (account schema.Account, ok bool, err error) {
+// authenticate returns the account and true if email and password match. It leaves the gate, because passwords have a bound of
+// their own.
+func (d *Dashboard) authenticate(c *call, email, password string) (schema.Account, bool, error) {
+	account, err := d.findAccount(c, email)
+	if err != nil {
+		return schema.Account{}, false, err
+	}
+	c.pass.Leave()
+	ok, err := d.passwords.Verify(c.ctx, c.network(), account.PasswordHash, password)
+	return account, ok, err
+}
+
+// findAccount returns the account with that email; the zero value if there is none.
+func (d *Dashboard) findAccount(c *call, email string) (account schema.Account, err error) {
 	if email, err = auth.ParseEmail(email); err == nil {
 		account, err = d.DB.AccountByEmail(c.ctx, email)
 	}
-	if code := schema.ErrorCode(err); err != nil && code != schema.CodeNotFound && code != schema.CodeInvalid {
-		return schema.Account{}, false, err
+	if code := schema.ErrorCode(err); code == schema.CodeNotFound || code == schema.CodeInvalid {
+		return schema.Account{}, nil
 	}
-	ok, err = d.passwords.Verify(c.ctx, account.PasswordHash, password)
-	return account, ok, err
+	return account, err
+}
+
+// knownBrowser returns the name of the browser if it has signed in to the account with that email before.
+func (d *Dashboard) knownBrowser(c *call, email string) (name string, known bool, err error) {
+	secret := string(c.http.Request.Header.Cookie(d.cookieName(browserCookie)))
+	if !auth.IsBrowser(secret) {
+		return "", false, nil
+	}
+	account, err := d.findAccount(c, email)
+	if err != nil {
+		return "", false, err
+	}
+	name, known = auth.KnownBrowser(account, secret)
+	return name, known, nil
 }
 
 // signOut ends the session in the browser and in the store.
@@ -140,10 +175,12 @@ func (d *Dashboard) makeAccount(c *call) error {
 	if len(p) > 0 {
 		return d.invalid(c, "signup", page, p)
 	}
-	if wait, err := d.limit(c, signUpByAddress, signUpByEmail, email); err != nil || wait > 0 {
-		return d.tooMany(c, "signup", page, wait, err)
+	attempts := d.byClient(c, signUpByAddress, signUpBySite, signUpByEmail.By(strings.ToLower(email)))
+	if wait, err := d.limit(c, attempts); err != nil || wait > 0 {
+		return d.tooMany(c, "signup", page, "Too many attempts.", wait, err)
 	}
-	hash, err := d.passwords.Hash(c.ctx, password)
+	c.pass.Leave()
+	hash, err := d.passwords.Hash(c.ctx, c.network(), password)
 	if err != nil {
 		return err
 	}
@@ -157,20 +194,36 @@ func (d *Dashboard) makeAccount(c *call) error {
 var passwordProblem = fmt.Sprintf("A password needs at least %d characters, and at most %d.",
 	auth.MinPasswordLen, auth.MaxPasswordLen)
 
-// limit counts an attempt for the client's address and, if that is within its limit, for the email. It returns how long
-// the client must wait, 0 if it may go on.
-func (d *Dashboard) limit(c *call, byAddress, byEmail ratelimit.AttemptLimit, email string) (time.Duration, error) {
-	client := d.proxies.Client(c.peer(), &c.http.Request.Header)
-	return d.attempts.Allow(c.ctx, byAddress.By(ratelimit.Network(client)), byEmail.By(strings.ToLower(email)))
+// byClient returns an attempt with that of the client's address, and of its site if that is more than the address.
+func (d *Dashboard) byClient(c *call, byAddress, bySite ratelimit.AttemptLimit, attempt ratelimit.Attempt) []ratelimit.Attempt {
+	attempts := []ratelimit.Attempt{byAddress.By(ratelimit.Network(c.client())), attempt}
+	if c.client().Is6() {
+		attempts = append(attempts, bySite.By(c.network()))
+	}
+	return attempts
 }
 
-// tooMany answers a form that was sent too often with its page. It returns err if that is not nil.
-func (d *Dashboard) tooMany(c *call, page string, data any, wait time.Duration, err error) error {
+// limit counts attempts. It returns how long the client must wait, 0 if it may go on. The call leaves the gate while the store
+// counts, and the store is not asked if the limiter knows that the attempts are refused.
+func (d *Dashboard) limit(c *call, attempts []ratelimit.Attempt) (wait time.Duration, err error) {
+	if wait := d.attempts.Refused(attempts...); wait > 0 {
+		return wait, nil
+	}
+	err = c.pass.Outside(func() (err error) {
+		wait, err = d.attempts.Allow(c.ctx, attempts...)
+		return err
+	})
+	return wait, err
+}
+
+// tooMany answers a form that was sent too often with its page, which says what there are too many of. It returns err if that is
+// not nil.
+func (d *Dashboard) tooMany(c *call, page string, data any, what string, wait time.Duration, err error) error {
 	if err != nil {
 		return err
 	}
 	c.http.Response.Header.Set(fasthttp.HeaderRetryAfter, strconv.Itoa(int(wait.Seconds())))
-	p := problems{"": "Too many attempts. " + tryAgain(wait)}
+	p := problems{"": what + " " + tryAgain(wait)}
 	return d.write(c, fasthttp.StatusTooManyRequests, page, data, p)
 }
 
