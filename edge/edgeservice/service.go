@@ -107,7 +107,8 @@ func (s *Service) Ready(ctx context.Context) error {
 // Run serves until ctx is done, then stops in the order that loses no click:
 //
 //  1. The server stops. Requests under way are answered and their clicks appended, for at most stopGrace. Then the
-//     resolver is closed, after which nothing is redirected any more.
+//     resolver is closed, after which nothing is redirected any more. If a handler is stuck, Run returns an error without
+//     the steps that follow: the handler may be using the spool, which loses nothing when the process ends.
 //  2. The shipper sends the pending clicks, for a bounded time if the broker does not answer.
 //  3. The spool is closed. Clicks that are still pending wait in it for the next process.
 func (s *Service) Run(ctx context.Context) error {
@@ -122,6 +123,9 @@ func (s *Service) Run(ctx context.Context) error {
 	// 1. Serve returns when no request is under way or stopGrace has passed.
 	err := s.server.Serve(ctx, s.listener, stopGrace)
 	cancel()
+	if errors.Is(err, eventloop.ErrStuck) {
+		return err
+	}
 	following.Wait()
 	s.resolver.Close()
 	// 2.

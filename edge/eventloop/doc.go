@@ -50,6 +50,10 @@
 // (balance_linux.go). A busy loop waits without telling Go's scheduler, and keeps its place to run; an idle one waits like
 // any other goroutine and costs nothing (loop.wait). Config.ReserveCPUs gives the scheduler as many places more.
 //
+// A loop that is stuck, in a page fault of a slow disk for example, keeps its connections waiting, but no new ones: a watcher
+// has another loop accept (watch_linux.go). When the server stops, it waits for a stuck loop no longer than for requests under
+// way, and returns ErrStuck (server_linux.go).
+//
 // # Other systems
 //
 // Without Linux, with Config.Loops 0 and for listeners that are not the kernel's, fasthttp serves the same Handler on package

@@ -149,6 +149,7 @@ type site struct {
 	ln      net.Listener
 	metrics *metrics.Set
 	log     testkit.Buffer
+	stuck   bool   // Serve is to return ErrStuck
 	stop    func() // and wait until Serve has returned
 }
 
@@ -184,7 +185,7 @@ func start(t testing.TB, loops int, change func(*site)) *site {
 		cancel()
 		select {
 		case err := <-served:
-			if err != nil {
+			if err != nil && !s.stuck || s.stuck && !errors.Is(err, eventloop.ErrStuck) {
 				t.Errorf("Serve returned %v", err)
 			}
 		case <-time.After(2 * testkit.Patience):
@@ -233,6 +234,7 @@ const (
 	metricBack    = "linkstream_edge_connections_returned_total"
 	metricShed    = "linkstream_edge_connections_shed_total"
 	metricFull    = `linkstream_edge_connections_refused_total{reason="full"}`
+	metricStuck   = "linkstream_edge_loops_stuck_total"
 	metricAddress = `linkstream_edge_connections_refused_total{reason="address"}`
 )
 

@@ -63,7 +63,8 @@ func TestConnectionComesBack(t *testing.T) {
 					t.Fatalf("answered %v, error %v", resp, err)
 				}
 				testkit.Eventually(t, "the connection is back", func() bool { return s.metric(t, metricBack) == s.metric(t, metricHanded) })
-				if handed := s.metric(t, metricHanded); handed != round+1 {
+				handed := s.metric(t, metricHanded) // pieces may arrive together after all
+				if handed > round+1 || handed <= round && len(c.pieces) == 1 {
 					t.Fatalf("handed over %d times in %d rounds", handed, round+1)
 				}
 				tried := s.tried.Load()

@@ -57,9 +57,10 @@ type loop struct {
 	parser  *bufio.Reader
 	writer  *bufio.Writer // into request.out
 
-	sleeping atomic.Bool  // a message needs a wake-up
-	posted   atomic.Bool  // there is a message
-	aborted  atomic.Bool  // connections of goroutines are not waited for any longer
+	sleeping atomic.Bool // a message needs a wake-up
+	posted   atomic.Bool // there is a message
+	aborted  atomic.Bool // connections of goroutines are not waited for any longer
+	turns    atomic.Uint64
 	oldest   atomic.Int64 // since when the longest idle connection is, as of the last turn; never if there is none
 
 	mu    sync.Mutex
@@ -156,6 +157,7 @@ func (l *loop) turn() error {
 	if err != nil {
 		return fmt.Errorf("wait for connections: %w", err)
 	}
+	l.turns.Add(1)
 	l.request.Now = time.Now()
 	l.now = l.request.Now.Sub(l.server.started)
 	l.measure()

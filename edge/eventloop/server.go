@@ -19,6 +19,8 @@ const (
 	maxBodyBytes = 1 << 10
 	// logEvery bounds how often the same trouble with connections is logged.
 	logEvery = 10 * time.Second
+	// endGrace is for loops to end after requests under way are not waited for any longer.
+	endGrace = time.Second
 )
 
 // Server serves a Handler on event loops or, where there are none, on goroutines.
@@ -36,7 +38,7 @@ type Server struct {
 	stopping  atomic.Bool  // answers are the last ones of their connections
 	nextLog   atomic.Int64 // nanoseconds since started
 
-	handedOver, returned, shed, refusedFull, refusedAddress, acceptErrors *metrics.Counter
+	handedOver, returned, shed, refusedFull, refusedAddress, acceptErrors, stuck *metrics.Counter
 }
 
 // New returns a server that has yet to Serve. Its metrics go to set.
@@ -61,6 +63,8 @@ func New(cfg Config, handler Handler, set *metrics.Set, log *slog.Logger) *Serve
 			"Idle connections that were closed to make room for others."),
 		acceptErrors: counter("linkstream_edge_accept_errors_total", "",
 			"Connections that could not be accepted, and attempts for want of files or memory."),
+		stuck: counter("linkstream_edge_loops_stuck_total", "",
+			"Times that connections waited because every event loop that accepts was stuck."),
 		refusedFull:    counter(refused, `{reason="full"}`, "Connections that were refused, by reason."),
 		refusedAddress: set.NewCounter(refused + `{reason="address"}`),
 	}
@@ -97,8 +101,12 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 	}
 }
 
+// ErrStuck means that a loop did not end, as its handler does not return. It may still use whatever handlers use.
+var ErrStuck = errors.New("event loops are stuck")
+
 // Serve serves the connections of ln until ctx is done. Then it answers what was received, gives requests under way up to
-// grace to finish, and closes ln. It returns nil after such a stop, also when grace ran out. A Server serves once.
+// grace to finish, and closes ln. It returns nil after such a stop, also when grace ran out, and an ErrStuck if a loop does
+// not end endGrace later. A Server serves once.
 //
 // Loops take connections from a listener of the kernel, by its descriptor; any other listener is served by goroutines.
 func (s *Server) Serve(ctx context.Context, ln net.Listener, grace time.Duration) error {

@@ -18,7 +18,8 @@ func (s *Server) serveLoops(ctx context.Context, ln net.Listener, grace time.Dur
 	if err != nil || listener < 0 {
 		return err != nil, err
 	}
-	if err := s.openLoops(listener, ln.Addr()); err != nil {
+	watcher, err := s.openLoops(listener, ln.Addr())
+	if err != nil {
 		return true, errors.Join(fmt.Errorf("serve on %s: %w", ln.Addr(), err), unix.Close(listener))
 	}
 	s.accepting.Store(1)
@@ -26,6 +27,7 @@ func (s *Server) serveLoops(ctx context.Context, ln net.Listener, grace time.Dur
 	for _, l := range s.loops {
 		go func() { ended <- l.run() }()
 	}
+	go watcher.run()
 	running := len(s.loops)
 	var failed error
 	select {
@@ -33,43 +35,72 @@ func (s *Server) serveLoops(ctx context.Context, ln net.Listener, grace time.Dur
 	case failed = <-ended:
 		running--
 	}
-	// 1. Connections that wait for accept are taken; what was received is answered; all but those of goroutines are closed.
-	s.stopping.Store(true)
-	s.wakeLoops()
-	for _, l := range s.loops {
-		<-l.drained
-	}
-	// 2. No connection is queued for this listener any more.
-	closed := errors.Join(ln.Close(), unix.Close(listener))
-	// 3. Requests under way may finish.
-	timer := time.AfterFunc(grace, func() {
-		for _, l := range s.loops {
-			l.aborted.Store(true)
-		}
-		s.wakeLoops()
-	})
-	defer timer.Stop()
-	for range running {
-		failed = errors.Join(failed, <-ended)
-	}
-	if failed = errors.Join(failed, closed); failed != nil {
-		return true, fmt.Errorf("serve on %s: %w", ln.Addr(), failed)
+	failed = errors.Join(failed, watcher.close())
+	if err := errors.Join(failed, s.stopLoops(ln, listener, ended, running, grace)); err != nil {
+		return true, fmt.Errorf("serve on %s: %w", ln.Addr(), err)
 	}
 	return true, nil
 }
 
-func (s *Server) openLoops(listener int, local net.Addr) error {
-	for i := range s.cfg.loopCount() {
-		l, err := newLoop(s, i, listener, local)
+// stopLoops stops the loops that run and closes the listener. It does not wait for a loop longer than grace and endGrace.
+func (s *Server) stopLoops(ln net.Listener, listener int, ended <-chan error, running int, grace time.Duration) error {
+	graceful, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	// 1. Connections that wait for accept are taken; what was received is answered; all but those of goroutines are closed.
+	s.stopping.Store(true)
+	s.wakeLoops()
+	drained := true
+	for _, l := range s.loops {
+		select {
+		case <-l.drained:
+		case <-graceful.Done():
+			drained = false
+		}
+	}
+	// 2. No connection is queued for this listener any more. A loop that is not drained may yet use the descriptor.
+	failed := ln.Close()
+	if drained {
+		failed = errors.Join(failed, unix.Close(listener))
+	}
+	// 3. Requests under way may finish.
+	defer context.AfterFunc(graceful, func() {
+		for _, l := range s.loops {
+			l.aborted.Store(true)
+		}
+		s.wakeLoops()
+	})()
+	end := time.NewTimer(grace + endGrace)
+	defer end.Stop()
+	for ; running > 0; running-- {
+		select {
+		case err := <-ended:
+			failed = errors.Join(failed, err)
+		case <-end.C:
+			return errors.Join(failed, fmt.Errorf("%w: %d of %d do not end", ErrStuck, running, len(s.loops)))
+		}
+	}
+	if !drained {
+		failed = errors.Join(failed, unix.Close(listener))
+	}
+	return failed
+}
+
+func (s *Server) openLoops(listener int, local net.Addr) (w *watcher, err error) {
+	defer func() {
 		if err != nil {
 			for _, open := range s.loops {
 				err = errors.Join(err, open.closeFDs())
 			}
-			return err
+		}
+	}()
+	for i := range s.cfg.loopCount() {
+		l, err := newLoop(s, i, listener, local)
+		if err != nil {
+			return nil, err
 		}
 		s.loops = append(s.loops, l)
 	}
-	return nil
+	return newWatcher(s, listener)
 }
 
 func (s *Server) wakeLoops() {

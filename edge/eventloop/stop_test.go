@@ -76,6 +76,20 @@ func TestStop(t *testing.T) {
 			testkit.Eventually(t, "the connection is closed", func() bool { return s.metric(t, metricOpen) == 0 })
 		})
 	})
+	t.Run("waits no longer than grace and a second for a loop that is stuck", func(t *testing.T) {
+		for _, loops := range []int{1, 3} {
+			s := start(t, loops, func(s *site) { s.grace, s.stuck = short, true })
+			hold, idle := s.dial(t), s.dial(t)
+			ask(t, idle, get("/link"))
+			io.WriteString(hold, get("/hold"))
+			testkit.Eventually(t, "a loop is held", func() bool { return s.waiting.Load() == 1 })
+			s.stop()
+			close(s.gate)
+			wantEnd(t, hold, "302")
+			wantEnd(t, idle, "")
+			testkit.Eventually(t, "all connections are closed", func() bool { return s.metric(t, metricOpen) == 0 })
+		}
+	})
 	t.Run("answers what was received", func(t *testing.T) {
 		for _, loops := range []int{1, 3} {
 			s := start(t, loops, nil)
