@@ -55,11 +55,16 @@ func RefusalOf(err error) *Refusal {
 }
 
 // CloseUnread makes the server close the connection after the answer if the body has not been read: the rest of it would be
-// parsed as the next request. The client gets the answer, even while it is still sending.
+// parsed as the next request.
 func CloseUnread(http *fasthttp.RequestCtx) {
 	if http.RequestBodyStream() == nil || http.Request.Header.ContentLength() == 0 {
 		return
 	}
+	CloseGently(http)
+}
+
+// CloseGently makes the server close the connection after the answer, which the client gets even while it is still sending.
+func CloseGently(http *fasthttp.RequestCtx) {
 	http.SetConnectionClose()
 	if c, ok := http.Conn().(*conn); ok {
 		c.unread.Store(true)

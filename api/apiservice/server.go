@@ -52,6 +52,9 @@ func (r *router) handle(http *fasthttp.RequestCtx) {
 // admit lets the owner of the request's path answer it, by refusal if that is not nil.
 func (r *router) admit(http *fasthttp.RequestCtx, refusal *admission.Refusal) {
 	defer admission.CloseUnread(http)
+	if refusal != nil {
+		admission.CloseGently(http)
+	}
 	owner := r.api
 	if dashboard.Owns(http) {
 		owner = r.pages

@@ -178,6 +178,8 @@ func TestUnusualHTTP(t *testing.T) {
 			"Transfer-Encoding: chunked\r\n\r\nzz\r\n", []int{400}},
 		{"a header of 16 KiB", "GET /api/v1/links HTTP/1.1\r\n" + authorized + "X: " + strings.Repeat("x", 16<<10) + "\r\n\r\n",
 			[]int{431}},
+		{"a header that is still being sent when it is refused", "GET /api/v1/links HTTP/1.1\r\n" + authorized + "X: " +
+			strings.Repeat("x", 900_000) + "\r\n\r\n", []int{431}},
 		{"a malformed escape in the path", "GET /api/v1/stats/a%zz HTTP/1.1\r\n" + authorized + "Connection: close\r\n\r\n", []int{404}},
 		{"a malformed request target", "GET http://[x/api/v1/links HTTP/1.1\r\n" + authorized + "\r\n", []int{400}},
 		{"OPTIONS *", "OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", []int{404}},
