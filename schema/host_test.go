@@ -146,6 +146,35 @@ func TestHostIsAnAddressOrAName(t *testing.T) {
 	}
 }
 
+func TestHostIsLocal(t *testing.T) {
+	for given, local := range map[string]bool{
+		"localhost": true, "LocalHost.": true, "ｌocalhost": true, "a.localhost": true, "a.b.localhost": true,
+		"127.0.0.1": true, "127.255.0.1": true, "127.0.0.1.": true, "１２７.0.0.1": true, "0.0.0.0": true, "0.1.2.3": true,
+		"::1": true, "::": true, "[::1]": true, "0:0:0:0:0:0:0:1": true, "::ffff:127.0.0.1": true, "::ffff:7f00:1": true,
+		"::ffff:0.0.0.0": true, "::127.0.0.1": true, "64:ff9b::127.0.0.1": true, "64:ff9b::7f00:1": true, "64:ff9b::": true,
+		"mylocalhost": false, "localhost.example": false, "a.localhost.example": false, "128.0.0.1": false, "1.0.0.0": false,
+		"126.255.255.255": false, "10.0.0.1": false, "::2:0:0:1": false, "::ffff:128.0.0.1": false, "64:ff9b::a00:1": false,
+		"64:ff9b:1::7f00:1": false, "fe80::1": false, "2001:db8::1": false, "example.com": false,
+	} {
+		host, err := schema.ParseHost(given)
+		if err != nil || host.IsLocal() != local {
+			t.Errorf("%q is %q, %v, local %t", given, host, err, host.IsLocal())
+		}
+	}
+}
+
+func TestHostOfURL(t *testing.T) {
+	for given, want := range map[string]schema.Host{
+		"https://Go.Example.com.:8080/x?y#z": "go.example.com", "http://b%C3%BCcher.example": "xn--bcher-kva.example",
+		"http://[::ffff:7f00:1]:80/": "127.0.0.1", "http://[64:ff9b::7f00:1]": "127.0.0.1", "http://me@a.example/": "a.example",
+		"mailto:x": "", "http://2130706433/": "", "http://%zz/": "", "": "",
+	} {
+		if got, err := schema.HostOfURL(given); got != want || (err == nil) != (want != "") {
+			t.Errorf("%q: %q, %v, want %q", given, got, err, want)
+		}
+	}
+}
+
 func TestHostUnicode(t *testing.T) {
 	for host, want := range map[schema.Host]string{
 		"xn--mnchen-3ya.example": "münchen.example",
@@ -218,7 +247,9 @@ func TestHeadersAreReadWithoutAllocation(t *testing.T) {
 
 // FuzzParseHost checks that a canonical host
 //   - is its own canonical form, also in capitals and with a dot at the end of a name,
-//   - is either an address or a valid name, within the limits,
+//   - is either an address or a valid name, within the limits, and no address that stands for another one,
+//   - is local whenever it is loopback or unspecified,
+//   - is the host of a URL that is made with it,
 //   - has a Unicode form that leads back to it.
 func FuzzParseHost(f *testing.F) {
 	for _, c := range hosts {
@@ -237,14 +268,25 @@ func FuzzParseHost(f *testing.F) {
 		}
 		spellings := []string{string(host), strings.ToUpper(string(host))}
 		if host.IsAddr() {
-			if addr := host.Addr(); !addr.IsValid() || addr.String() != string(host) || addr.Is4In6() || addr.Zone() != "" {
+			addr := host.Addr()
+			if !addr.IsValid() || addr.String() != string(host) || addr.Is4In6() || addr.Zone() != "" || embeds(addr) {
 				t.Fatalf("%q became the address %q", given, host)
+			}
+			if (addr.IsLoopback() || addr.IsUnspecified()) && !host.IsLocal() {
+				t.Fatalf("%q became %q, which is not local", given, host)
 			}
 		} else {
 			spellings = append(spellings, string(host)+".")
 			if !schema.ValidHostName([]byte(host)) || len(host) > schema.MaxHostLen || host.Addr().IsValid() {
 				t.Fatalf("%q became the name %q", given, host)
 			}
+		}
+		inURL := string(host)
+		if strings.Contains(inURL, ":") {
+			inURL = "[" + inURL + "]"
+		}
+		if ofURL, err := schema.HostOfURL("http://" + inURL + ":8080/"); ofURL != host || err != nil {
+			t.Fatalf("%q became %q, and the host of its URL is %q, %v", given, host, ofURL, err)
 		}
 		if unicode := host.Unicode(); unicode != "" {
 			spellings = append(spellings, unicode)
@@ -255,4 +297,14 @@ func FuzzParseHost(f *testing.F) {
 			}
 		}
 	})
+}
+
+// embeds reports whether an IPv6 address stands for an IPv4 address.
+func embeds(addr netip.Addr) bool {
+	for _, prefix := range []string{"::/96", "64:ff9b::/96"} {
+		if netip.MustParsePrefix(prefix).Contains(addr) && addr != netip.IPv6Unspecified() && !addr.IsLoopback() {
+			return true
+		}
+	}
+	return false
 }

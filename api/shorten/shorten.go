@@ -35,16 +35,21 @@ type Request struct {
 
 // Shortener creates links. Its methods may be called concurrently.
 type Shortener struct {
-	base         schema.BaseURL // of short links; without a port, all ports of its host belong to the default domain
+	base         schema.BaseURL // of short links
+	own          ownAddresses
 	links        schema.LinkStore
 	domains      schema.DomainStore
 	blocklist    *blocklist.List
 	foreignHosts negativeCache
 }
 
-// New returns a Shortener whose links on the default domain are below base.
-func New(base schema.BaseURL, links schema.LinkStore, domains schema.DomainStore, blocklist *blocklist.List) *Shortener {
-	return &Shortener{base: base, links: links, domains: domains, blocklist: blocklist}
+// New returns a Shortener whose links on the default domain are below base. own are more addresses of the service; no link
+// may lead to one of them.
+func New(
+	base schema.BaseURL, links schema.LinkStore, domains schema.DomainStore, blocklist *blocklist.List, own ...Address,
+) *Shortener {
+	all := append(ownAddresses{AddressOf(base)}, own...)
+	return &Shortener{base: base, own: all, links: links, domains: domains, blocklist: blocklist}
 }
 
 // ShortURL returns the address at which a link is served.

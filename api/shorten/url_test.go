@@ -29,7 +29,7 @@ func TestValidLongURLs(t *testing.T) {
 		},
 		"hosts with underscores":      {"https://a_b.example.com/", "https://_dmarc.example.com/"},
 		"hosts with runs of hyphens":  {"https://r3---sn-4g5e.example.com/"},
-		"hosts without a dot":         {"http://localhost/", "http://intranet:8080/x"},
+		"hosts without a dot":         {"http://wiki/", "http://intranet:8080/x"},
 		"hosts with a dot at the end": {"https://example.com./"},
 		"labels of 63 characters":     {"https://" + strings.Repeat("a", 63) + ".example"},
 		"IPv4 and IPv6 addresses": {

@@ -20,7 +20,7 @@ func (s *Shortener) validateURL(ctx context.Context, req Request, invalid map[st
 			return target{}, err
 		}
 		if own {
-			problem = "The long URL must not be a short link itself."
+			problem = "The long URL must not lead to this service itself, or to localhost."
 		}
 	}
 	if problem != "" {
@@ -29,9 +29,9 @@ func (s *Shortener) validateURL(ctx context.Context, req Request, invalid map[st
 	return to, nil
 }
 
-// owns reports whether this service serves the target. Such links are refused, because they could form a loop.
+// owns reports whether the target is this service, or a custom domain of it.
 func (s *Shortener) owns(ctx context.Context, to target) (bool, error) {
-	if to.host == s.base.Host() && (s.base.Port() == "" || to.port == s.base.Port()) {
+	if s.own.contain(to) {
 		return true, nil
 	}
 	now := time.Now()

@@ -1,0 +1,89 @@
+package shorten
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+
+	"linkstream/schema"
+)
+
+// Address is where clients reach this service: a host, and a port of it.
+type Address struct {
+	host schema.Host // "": every address of this machine
+	port string      // as a decimal number; "": every port
+}
+
+// ParseAddress returns the address that s names: a host, host:port, or :port. A host that is an unspecified address, as in
+// what a program listens on, stands for every address of this machine.
+func ParseAddress(s string) (Address, error) {
+	name, port := schema.CutPort(s)
+	if port != "" {
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return Address{}, fmt.Errorf("port of %q is not 1 to 65535", s)
+		}
+	}
+	if name == "" && port != "" {
+		return Address{port: port}, nil
+	}
+	host, err := schema.ParseHost(name)
+	switch addr := host.Addr(); {
+	case err != nil:
+		return Address{}, fmt.Errorf("host of %q: %w", s, err)
+	case addr.IsUnspecified() && port == "":
+		return Address{}, errors.New("an unspecified address needs a port")
+	case addr.IsUnspecified():
+		return Address{port: port}, nil
+	}
+	return Address{host, port}, nil
+}
+
+// AddressOf returns the address of a public base. Without a port it stands for all ports of its host.
+func AddressOf(base schema.BaseURL) Address { return Address{base.Host(), base.Port()} }
+
+// ownAddresses are the addresses of this service.
+type ownAddresses []Address
+
+// contain reports whether a client that follows a link to the target reaches this service again, or whatever else runs
+// on its own machine. Such links could form a loop.
+func (own ownAddresses) contain(to target) bool {
+	if to.host.IsLocal() {
+		return true
+	}
+	for _, a := range own {
+		if a.host == to.host && (a.port == "" || a.port == to.port) {
+			return true
+		}
+	}
+	addr := to.host.Addr()
+	return addr.IsValid() && own.usePort(to.port) && ofThisMachine(addr)
+}
+
+// usePort reports whether a port is one of the service's.
+func (own ownAddresses) usePort(port string) bool {
+	for _, a := range own {
+		if a.port == port || a.port == "" && (port == "80" || port == "443") {
+			return true
+		}
+	}
+	return false
+}
+
+// ofThisMachine reports whether a network interface has the address. Interfaces may change while a program runs, and few
+// links lead to addresses, so each time it asks the system.
+func ofThisMachine(addr netip.Addr) bool {
+	interfaces, err := net.InterfaceAddrs()
+	if err != nil {
+		return false
+	}
+	for _, i := range interfaces {
+		if network, ok := i.(*net.IPNet); ok {
+			if own, ok := netip.AddrFromSlice(network.IP); ok && own.Unmap() == addr {
+				return true
+			}
+		}
+	}
+	return false
+}
