@@ -5,8 +5,11 @@ import (
 	"flag"
 	"fmt"
 	"net"
+	"slices"
+	"strings"
 
 	"linkstream/api/customdomain"
+	"linkstream/api/shorten"
 	"linkstream/schema"
 	"linkstream/schema/clientaddr"
 	"linkstream/schema/service"
@@ -20,7 +23,9 @@ type Config struct {
 	URL            schema.BaseURL // public base of the API and the dashboard; zero: the address of the listener
 	SignUp         string         // "open" if anyone may create an account, else "closed"
 	TrustedProxies clientaddr.Proxies
-	Blocklist      string // paths of blocklist files, separated by commas
+	Blocklist      string            // paths of blocklist files, separated by commas
+	OwnHosts       string            // more addresses of the service, separated by commas: see shorten.ParseAddress
+	Own            []shorten.Address // still more; set by the program
 	Domains        customdomain.Config
 	PublicHealth   bool // answer /healthz; the program sets it from -ops.public
 
@@ -50,6 +55,8 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 		"`addresses` and CIDR blocks of proxies whose X-Forwarded-For is trusted, separated by commas")
 	fs.StringVar(&c.Blocklist, "api.blocklist", c.Blocklist,
 		"`files` of unsafe hosts in the format of /etc/hosts, separated by commas; reloaded when they change")
+	fs.StringVar(&c.OwnHosts, "api.own-hosts", c.OwnHosts,
+		"more `hosts`, host:port or :port of this service, separated by commas, to which no link may lead, such as those of load balancers and edges")
 	fs.IntVar(&c.MaxConnections, "api.max-connections", c.MaxConnections,
 		"most `connections` at the same time; a further one takes the place of the one that has been idle longest")
 	fs.IntVar(&c.MaxConnectionsPerAddress, "api.max-connections-per-address", c.MaxConnectionsPerAddress,
@@ -75,5 +82,21 @@ func (c *Config) Validate() error {
 	if c.MaxConnectionsPerAddress < 0 {
 		errs = append(errs, fmt.Errorf("-api.max-connections-per-address: %d is below zero", c.MaxConnectionsPerAddress))
 	}
+	if _, err := c.ownAddresses(); err != nil {
+		errs = append(errs, fmt.Errorf("-api.own-hosts: %w", err))
+	}
 	return errors.Join(append(errs, c.Domains.Validate())...)
+}
+
+// ownAddresses returns the addresses in Own and OwnHosts.
+func (c *Config) ownAddresses() ([]shorten.Address, error) {
+	own := slices.Clone(c.Own)
+	for s := range strings.FieldsFuncSeq(c.OwnHosts, func(r rune) bool { return r == ',' }) {
+		address, err := shorten.ParseAddress(s)
+		if err != nil {
+			return nil, err
+		}
+		own = append(own, address)
+	}
+	return own, nil
 }

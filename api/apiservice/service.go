@@ -41,6 +41,7 @@ type Service struct {
 	server    *fasthttp.Server
 	tokens    *auth.Authenticator
 	blocklist *blocklist.List
+	domains   *customdomain.Manager
 	links     schema.Database
 	clicks    Clicks
 	topics    *stream.Client
@@ -80,10 +81,19 @@ func New(cfg Config, links schema.Database, clicks Clicks, topics *stream.Client
 // compose creates the API, the dashboard and the server of both.
 func (s *Service) compose(cfg Config) error {
 	requests := httpmetrics.NewRecorder(s.metrics)
-	shortener := shorten.New(cfg.EdgeURL, s.links, s.links, s.blocklist)
+	own, err := cfg.ownAddresses()
+	if err != nil {
+		return err
+	}
+	listener, err := shorten.ParseAddress(s.Addr())
+	if err != nil {
+		return err
+	}
+	shortener := shorten.New(cfg.EdgeURL, s.links, s.links, s.blocklist, append(own, shorten.AddressOf(s.url), listener)...)
 	verifier := customdomain.NewVerifier(cfg.Domains, cfg.EdgeURL.Host(), s.metrics, s.log)
+	s.domains = customdomain.NewManager(s.links, verifier)
 	parts := dashboard.Parts{DB: s.links, Clicks: s.clicks, Reports: s.clicks, Shortener: shortener,
-		Domains: customdomain.NewManager(s.links, verifier), Requests: requests, Log: s.log}
+		Domains: s.domains, Requests: requests, Log: s.log}
 	if s.topics != nil { // an interface that holds a nil pointer is not nil
 		parts.ClickLog = s.topics
 	}
@@ -127,18 +137,20 @@ func (s *Service) Ready(ctx context.Context) error {
 //
 //  1. The listener is closed and the requests under way are answered, within shutdownTimeout.
 //  2. The last uses of tokens are written, those by the requests of step 1 included.
-//  3. The blocklist is no longer reloaded, and the token cache is released.
+//  3. The blocklist is no longer reloaded, domains are no longer checked, and the token cache is released.
 //
 // Nothing uses the stores after Run has returned.
 func (s *Service) Run(ctx context.Context) error {
 	// Background work outlives ctx: requests need it until they are answered.
 	background := context.WithoutCancel(ctx)
 	stopReloading := service.RunInBackground(background, func(ctx context.Context) { s.blocklist.Run(ctx, func() {}) })
+	stopChecking := service.RunInBackground(background, s.domains.Run)
 	stopWritingUses := service.RunInBackground(background, func(ctx context.Context) { s.tokens.Run(ctx, s.log) })
 
 	err := service.Serve(ctx, s.server, s.clients, shutdownTimeout)
 	stopWritingUses()
 	stopReloading()
+	stopChecking()
 	s.tokens.Close()
 	return err
 }

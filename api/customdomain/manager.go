@@ -4,13 +4,16 @@
 //	go.example.com.              CNAME  the default domain
 //	_linkstream.go.example.com.  TXT    "linkstream-verification=…", the challenge of this account
 //
-// Several accounts may add the same host. Each has its own challenge, and one of them at most is verified.
+// Several accounts may add the same host. Each has its own challenge, and one of them at most is verified. Its records are
+// looked up once a day. While they are missing the domain stays verified, for its links are in use, and the owner is warned;
+// but another account that proves its own claim gets the host after a grace period.
 package customdomain
 
 import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"time"
 
@@ -56,11 +59,14 @@ type Manager struct {
 	store    Store
 	attempts *ratelimit.AttemptLimiter
 	verifier *Verifier
+	log      *slog.Logger
+	now      func() time.Time
 }
 
 // NewManager returns a manager of the domains in store.
 func NewManager(store Store, verifier *Verifier) *Manager {
-	return &Manager{store, ratelimit.NewAttemptLimiter(store), verifier}
+	return &Manager{store: store, attempts: ratelimit.NewAttemptLimiter(store), verifier: verifier, log: verifier.log,
+		now: func() time.Time { return time.Now().UTC() }}
 }
 
 // New returns a domain to store: unverified, with a random challenge. host comes from ParseHost.
@@ -122,10 +128,8 @@ func (m *Manager) Expected(domain schema.Domain) Result {
 }
 
 // Verify looks up the domain's records and, if both are right, marks the domain as verified. It returns the domain as it
-// is then. CodeConflict if another account has verified the host; NotCheckedError if DNS was not asked.
-//
-// A verified domain stays verified even if its records are gone: its links are in use, and a failing name server must not
-// end them. The dashboard shows the owner what is missing, and the owner can remove the domain.
+// is then. CodeConflict, with a message, if another account has verified the host: if the records of that account are gone,
+// this begins or ends the grace period. NotCheckedError if DNS was not asked. A verified domain stays verified.
 func (m *Manager) Verify(ctx context.Context, domain schema.Domain) (schema.Domain, Result, error) {
 	wait, err := m.attempts.Allow(ctx, verifyLimit.By(strconv.FormatInt(domain.AccountID, 10)))
 	if err != nil {
@@ -136,18 +140,30 @@ func (m *Manager) Verify(ctx context.Context, domain schema.Domain) (schema.Doma
 		return domain, m.Expected(domain), &NotCheckedError{Message: text, Wait: wait}
 	}
 	result, err := m.verifier.Verify(ctx, domain.Host, domain.Challenge)
-	if err != nil || !result.OK() || !domain.VerifiedAt.IsZero() {
-		return domain, result, err
+	switch {
+	case err != nil:
+	case !domain.VerifiedAt.IsZero():
+		domain, err = m.note(ctx, domain, result)
+	case result.OK():
+		domain, err = m.verify(ctx, domain)
 	}
-	err = m.store.VerifyDomain(ctx, domain.ID, time.Now().UTC())
+	return domain, result, err
+}
+
+// verify marks a domain whose records are right as verified, or contests that of another account.
+func (m *Manager) verify(ctx context.Context, domain schema.Domain) (schema.Domain, error) {
+	now := m.now()
+	err := m.store.VerifyDomain(ctx, domain.ID, now)
 	if schema.ErrorCode(err) == schema.CodeConflict {
-		err = schema.ClientErrorf(schema.CodeConflict, "The records are right, but another account has verified this domain.")
+		return m.contest(ctx, domain)
+	}
+	if err == nil {
+		err = m.store.NoteDomainCheck(ctx, domain.ID, time.Time{}, now.Add(checkEvery))
 	}
 	if err != nil {
-		return domain, result, err
+		return domain, err
 	}
-	domain, err = m.store.Domain(ctx, domain.ID)
-	return domain, result, err
+	return m.store.Domain(ctx, domain.ID)
 }
 
 // Remove deletes a domain. CodeConflict if it has links.

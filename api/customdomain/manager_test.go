@@ -133,11 +133,11 @@ func TestVerifyDomain(t *testing.T) {
 		domain := f.verified(t, f.account, host)
 		f.dns.Remove(host)
 		after, result, err := f.Verify(t.Context(), domain)
-		if err != nil || result.CNAME.Outcome != customdomain.NoName || !result.TXT.OK() || after != domain {
+		if err != nil || result.CNAME.Outcome != customdomain.NoName || !result.TXT.OK() || !after.VerifiedAt.Equal(domain.VerifiedAt) {
 			t.Errorf("%+v, %+v, %v, want %+v", after, result, err, domain)
 		}
 	})
-	t.Run("does not take a host from the account that has verified it", func(t *testing.T) {
+	t.Run("does not take a host from the account that has verified it at once", func(t *testing.T) {
 		f := newFixture(t)
 		first := f.verified(t, f.account, host)
 		domain := f.add(t, f.other, host)

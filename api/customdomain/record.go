@@ -41,6 +41,15 @@ type Record struct {
 // OK reports whether the record exists with the right value.
 func (r Record) OK() bool { return r.Outcome == Found }
 
+// definite reports whether the outcome says what DNS holds. Others say only that it could not be asked.
+func (r Record) definite() bool {
+	switch r.Outcome {
+	case Found, NoName, NoRecord, OtherValue, Loop, TooLong:
+		return true
+	}
+	return false
+}
+
 // Others returns Values, or nil if the required value is all that DNS holds.
 func (r Record) Others() []string {
 	if len(r.Values) == 1 && r.Values[0] == r.Value {
@@ -122,6 +131,9 @@ type Result struct{ CNAME, TXT Record }
 
 // OK reports whether both records are right.
 func (r Result) OK() bool { return r.CNAME.OK() && r.TXT.OK() }
+
+// definite reports whether both outcomes say what DNS holds.
+func (r Result) definite() bool { return r.CNAME.definite() && r.TXT.definite() }
 
 // Checked reports whether the records were looked up.
 func (r Result) Checked() bool { return r.CNAME.Outcome != Unchecked }

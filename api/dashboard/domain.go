@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -44,6 +45,12 @@ func itemOf(domain schema.Domain) domainItem {
 // Verified reports whether the domain may have links.
 func (d domainItem) Verified() bool { return !d.VerifiedAt.IsZero() }
 
+// Failing reports whether DNS records of the verified domain are missing.
+func (d domainItem) Failing() bool { return !d.FailingSince.IsZero() }
+
+// Lost reports whether the host was taken from the account.
+func (d domainItem) Lost() bool { return !d.LostAt.IsZero() }
+
 // Path returns the path of the domain's page.
 func (d domainItem) Path() string { return domainPath(d.ID) }
 
@@ -57,6 +64,20 @@ func (d *Dashboard) domains(c *call) (domainsPage, error) {
 		page.Domains = append(page.Domains, itemOf(domain))
 	}
 	return page, err
+}
+
+// lossShown is how long the overview tells of a lost domain.
+const lossShown = 30 * 24 * time.Hour
+
+// troubledDomains returns the account's domains that its owner should look at.
+func (d *Dashboard) troubledDomains(c *call, now time.Time) (troubled []domainItem, err error) {
+	domains, err := d.DB.Domains(c.ctx, c.account.ID)
+	for _, domain := range domains {
+		if item := itemOf(domain); item.Failing() || now.Before(item.LostAt.Add(lossShown)) {
+			troubled = append(troubled, item)
+		}
+	}
+	return troubled, err
 }
 
 func (d *Dashboard) listDomains(c *call) error {
@@ -90,12 +111,18 @@ type domainPage struct {
 	Result customdomain.Result
 	Target string // the default domain
 	Usable bool   // a CNAME record can point to Target
+
+	TakeoverAt time.Time // when the domain changes hands if DNS stays as it is; zero: not at all
+	GraceDays  int
 }
 
-func (d *Dashboard) domainPage(domain schema.Domain) domainPage {
-	page := domainPage{domainItem: itemOf(domain), Result: d.Domains.Expected(domain)}
+func (d *Dashboard) domainPage(c *call, domain schema.Domain) (domainPage, error) {
+	page := domainPage{domainItem: itemOf(domain), Result: d.Domains.Expected(domain),
+		GraceDays: int(customdomain.Grace / (24 * time.Hour))}
 	page.Target, page.Usable = d.Domains.Target()
-	return page
+	var err error
+	page.TakeoverAt, err = d.Domains.TakeoverAt(c.ctx, domain)
+	return page, err
 }
 
 func (d *Dashboard) showDomain(c *call) error {
@@ -103,7 +130,11 @@ func (d *Dashboard) showDomain(c *call) error {
 	if err != nil {
 		return err
 	}
-	return d.render(c, "domain", d.domainPage(domain))
+	page, err := d.domainPage(c, domain)
+	if err != nil {
+		return err
+	}
+	return d.render(c, "domain", page)
 }
 
 // verifyDomain looks up the records and shows the result.
@@ -113,7 +144,10 @@ func (d *Dashboard) verifyDomain(c *call) error {
 		return err
 	}
 	domain, result, err := d.Domains.Verify(c.ctx, before)
-	page := d.domainPage(domain)
+	page, pageErr := d.domainPage(c, domain)
+	if pageErr != nil {
+		return pageErr
+	}
 	page.Result = result
 	var notChecked *customdomain.NotCheckedError
 	switch {
@@ -152,7 +186,11 @@ func (d *Dashboard) removeDomain(c *call) error {
 	}
 	err = d.Domains.Remove(c.ctx, domain)
 	if clientMessage(err, schema.CodeConflict) != "" {
-		return d.refuse(c, d.domainPage(domain), err)
+		page, pageErr := d.domainPage(c, domain)
+		if pageErr != nil {
+			return pageErr
+		}
+		return d.refuse(c, page, err)
 	}
 	if err != nil {
 		return err

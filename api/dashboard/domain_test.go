@@ -182,6 +182,50 @@ func TestDomainsThatCannotBeAdded(t *testing.T) {
 	})
 }
 
+func TestDomainThatChangesHands(t *testing.T) {
+	s := newDomainSite(t)
+	held := s.domain(t, s.one, s.account, "go.example.com")
+	s.prove(t, held)
+	s.one.post(pathOf(held)+"/verify").want(t, http.StatusSeeOther)
+	link := schema.Link{AccountID: s.account.ID, DomainID: held.ID, Hash: "there", URL: "https://example.com/", Active: true,
+		CreatedAt: time.Now()}
+	testkit.Must(t, s.links.CreateLink(t.Context(), &link))
+	linkPath := fmt.Sprintf("/dashboard/links/%d/there", held.ID)
+
+	t.Run("warns its owner while its records are missing", func(t *testing.T) {
+		s.one.get("/dashboard").lacks(t, "records are missing")
+		s.dns.Remove("_linkstream." + held.Host)
+		s.one.post(pathOf(held)+"/verify").want(t, 200, "stays verified", "Since", "7 days later")
+		s.one.get("/dashboard/domains").want(t, 200, "Records missing")
+		s.one.get("/dashboard").want(t, 200, "go.example.com : its DNS records are missing since")
+	})
+	claim := s.domain(t, s.two, s.other, "go.example.com")
+	t.Run("tells both accounts when it will", func(t *testing.T) {
+		s.dns.Add(t, "_linkstream."+claim.Host+`. TXT "`+claim.Challenge+`"`)
+		s.two.post(pathOf(claim)+"/verify").want(t, http.StatusConflict, "you get the domain on", "Keep your records")
+		s.two.get(pathOf(claim)).want(t, 200, "Another account has this domain, but its records are gone", "Not verified")
+		s.one.get(pathOf(held)).want(t, 200, "Another account has proved that it controls go.example.com")
+	})
+	t.Run("tells both accounts when it has", func(t *testing.T) {
+		testkit.Must(t, s.links.ContestDomain(t.Context(), held.ID, claim.ID, time.Now().Add(-customdomain.Grace)))
+		s.two.post(pathOf(claim)+"/verify").wantTo(t, pathOf(claim))
+		s.two.follow().want(t, 200, "go.example.com is verified")
+		s.one.get(pathOf(held)).want(t, 200, "was taken from your account", "Lost", "You keep their statistics")
+		s.one.get("/dashboard/domains").want(t, 200, "Lost")
+		s.one.get("/dashboard").want(t, 200, "go.example.com : your account no longer has this domain")
+		s.one.get(linkPath).want(t, 200, "domain lost", "visitors do not find this link")
+	})
+}
+
+func TestLinkThatIsTakenDown(t *testing.T) {
+	s := start(t)
+	s.addLink(t, "known", "https://example.com/")
+	testkit.Must(t, s.links.SetTakenDown(t.Context(), 0, "known", true))
+	b := s.signedIn(t)
+	b.get("/dashboard/links").want(t, 200, "taken down")
+	b.get("/dashboard/links/0/known").want(t, 200, "taken down", "operator of this service has taken down this link")
+}
+
 func TestDomainShowsTextOfStrangersAsText(t *testing.T) {
 	s := newDomainSite(t)
 	domain := s.domain(t, s.one, s.account, "go.example.com")

@@ -113,7 +113,7 @@ func TestShortenForm(t *testing.T) {
 		"no URL":               {"", "", "0", "long_url", "A long URL is required"},
 		"no URL at all":        {"javascript:alert(1)", "", "0", "long_url", "The long URL"},
 		"an unsafe URL":        {"https://bad.example/x", "", "0", "long_url", "known as unsafe"},
-		"the service itself":   {"http://sho.rt/x", "", "0", "long_url", "must not be a short link itself"},
+		"the service itself":   {"http://sho.rt/x", "", "0", "long_url", "must not lead to this service itself"},
 		"a bad alias":          {"https://example.org/", "No Good\"><script>", "0", "custom_alias", "The alias must have 3 to 20"},
 		"a reserved alias":     {"https://example.org/", "dashboard", "0", "custom_alias", "reserved"},
 		"an alias in use":      {"https://example.org/", "launch", fmt.Sprint(verified.ID), "custom_alias", "already in use"},

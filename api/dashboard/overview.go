@@ -20,6 +20,8 @@ type overviewPage struct {
 	Report *overviewReport // nil if the click store does not answer
 	Live   string          // path of the part that the script polls
 	Form   shortenForm     // shown while the account has no links
+
+	Troubled []domainItem // domains whose records are missing, or that are lost
 }
 
 type overviewReport struct {
@@ -71,6 +73,9 @@ func (d *Dashboard) showOverview(c *call) error {
 			return err
 		}
 		return d.render(c, "overview", page)
+	}
+	if page.Troubled, err = d.troubledDomains(c, time.Now()); err != nil {
+		return err
 	}
 	if page.Report, err = d.overviewReport(c, time.Now()); err != nil {
 		d.Log.Warn("page without clicks", "page", "overview", "error", err)

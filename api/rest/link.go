@@ -119,7 +119,7 @@ func (a *API) listLinks(c *call) error {
 			ShortURL:    a.shortener.ShortURL(link),
 			OriginalURL: link.URL,
 			Clicks:      clicks[link.ID],
-			IsActive:    link.Active,
+			IsActive:    link.Redirects(),
 			CreatedAt:   formatTime(link.CreatedAt),
 		}
 	}

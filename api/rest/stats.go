@@ -53,7 +53,7 @@ func (a *API) linkStats(c *call) error {
 		Hash:        link.Hash,
 		ShortURL:    a.shortener.ShortURL(link),
 		OriginalURL: link.URL,
-		IsActive:    link.Active,
+		IsActive:    link.Redirects(),
 		Stats:       newStats(counts),
 	})
 }
