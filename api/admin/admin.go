@@ -1,4 +1,4 @@
-// Package admin implements the operator's commands for accounts, tokens and domains, and creates the first account. The
+// Package admin implements the operator's commands for accounts, tokens, domains and links, and creates the first account. The
 // commands need only the stores, so they work while the services run; those see a change within a second.
 package admin
 
@@ -17,11 +17,13 @@ import (
 type Config struct {
 	EdgeURL  schema.BaseURL // of short links, whose host is the default domain; set by the program
 	Verified bool           // domain add: store the domain as verified
+	Domain   string         // link off, link on: the host of the link; "": the default domain
 }
 
 // RegisterFlags binds the options to flags.
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.BoolVar(&c.Verified, "verified", c.Verified, "domain add: store the domain as verified, without checking DNS")
+	fs.StringVar(&c.Domain, "domain", c.Domain, "link off, link on: the `host` of the link (default the default domain)")
 }
 
 // Validate always succeeds.
@@ -32,6 +34,7 @@ type Stores interface {
 	schema.AccountStore
 	schema.TokenStore
 	schema.DomainStore
+	schema.LinkStore
 }
 
 // command is run by the words of name, followed by one argument per word of params.
@@ -49,12 +52,16 @@ type runner struct {
 var commands = [...]command{
 	{"account add", "EMAIL", "create an account and print its password", (*runner).addAccount},
 	{"account password", "EMAIL", "set a new password, print it, and end all sessions", (*runner).resetPassword},
-	{"account suspend", "EMAIL", "refuse the account's tokens and sessions; its links stay active", (*runner).suspendAccount},
+	{"account suspend", "EMAIL", "refuse the account's tokens and sessions, and stop its links", (*runner).suspendAccount},
 	{"account reinstate", "EMAIL", "undo account suspend", (*runner).reinstateAccount},
 	{"token add", "EMAIL", "create an API token and print it", (*runner).addToken},
 	{"token revoke", "ID", "revoke a token for good; ID may be the token itself", (*runner).revokeToken},
 	{"domain add", "EMAIL HOST", "add a domain and print its id; --verified: without DNS records", (*runner).addDomain},
 	{"domain verify", "HOST", "verify the oldest unverified domain of this host, without DNS records", (*runner).verifyDomain},
+	{"domain remove", "HOST", "take a host from the account that has verified it; its links there stop", (*runner).removeDomain},
+	{"domain transfer", "HOST EMAIL", "give a host to another account, without DNS records, and print the id", (*runner).transferDomain},
+	{"link off", "HASH", "take a link down; --domain HOST: not on the default domain", (*runner).takeDownLink},
+	{"link on", "HASH", "undo link off", (*runner).putBackLink},
 	{"migrate", "", "bring the databases up to date", (*runner).migrate},
 }
 

@@ -38,9 +38,9 @@ func (c cli) run(t *testing.T, line string) (printed string, err error) {
 	options := admin.Config{EdgeURL: schema.MustParseBaseURL("http://sho.rt:8080")}
 	fs := flag.NewFlagSet("test", flag.ContinueOnError)
 	options.RegisterFlags(fs)
-	args, ok := strings.CutSuffix(line, " --verified")
-	if ok {
-		testkit.Must(t, fs.Parse([]string{"--verified"}))
+	args, flags, _ := strings.Cut(line, " --")
+	if flags != "" {
+		testkit.Must(t, fs.Parse(strings.Fields("--"+flags)))
 	}
 	testkit.Must(t, options.Validate())
 	var out strings.Builder
@@ -106,6 +106,10 @@ func TestRunRefusesUnknownCommands(t *testing.T) {
 		"domain add a@b.io":             "domain add EMAIL HOST",
 		"domain add a@b.io x.io y.io":   "domain add EMAIL HOST",
 		"domain verify":                 "domain verify HOST",
+		"domain remove":                 "domain remove HOST",
+		"domain transfer x.io":          "domain transfer HOST EMAIL",
+		"link off":                      "link off HASH",
+		"link on abc def":               "link on HASH",
 		"migrate now":                   "migrate",
 		"domain add a@b.io  --verified": "domain add EMAIL HOST",
 	} {
@@ -116,7 +120,8 @@ func TestRunRefusesUnknownCommands(t *testing.T) {
 func TestUsageListsEveryCommand(t *testing.T) {
 	for _, command := range []string{
 		"account add EMAIL", "account password EMAIL", "account suspend EMAIL", "account reinstate EMAIL", "token add EMAIL",
-		"token revoke ID", "domain add EMAIL HOST", "domain verify HOST", "migrate",
+		"token revoke ID", "domain add EMAIL HOST", "domain verify HOST", "domain remove HOST", "domain transfer HOST EMAIL",
+		"link off HASH", "link on HASH", "migrate",
 	} {
 		if !strings.Contains(admin.Usage, "\n  "+command+" ") {
 			t.Errorf("%q is missing:\n%s", command, admin.Usage)
@@ -137,6 +142,8 @@ func TestRunReportsFailures(t *testing.T) {
 			"token revoke ls_secret":                   "token revoke: read token",
 			"domain add me@example.org go.example.org": "domain add: read account",
 			"domain verify go.example.org":             "domain verify: read domains",
+			"domain remove go.example.org":             "domain remove: read verified domain",
+			"link off abc":                             "link off: set taken down",
 		} {
 			c.fails(t, line, schema.CodeInternal, what)
 		}

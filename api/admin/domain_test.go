@@ -3,6 +3,7 @@ package admin_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"linkstream/schema"
 	"linkstream/schema/testkit"
@@ -120,4 +121,67 @@ func TestDomainVerify(t *testing.T) {
 	t.Run("refuses an invalid host", func(t *testing.T) {
 		newCLI(t).fails(t, "domain verify go", schema.CodeInvalid, "hostname")
 	})
+}
+
+func TestDomainVerifyVouches(t *testing.T) {
+	c := newCLIWithAccounts(t)
+	id := c.prints(t, "domain add a@example.org go.example.com --verified")
+	testkit.Must(t, c.NoteDomainCheck(t.Context(), number(t, id), time.Now(), time.Now()))
+	c.printsNothing(t, "domain verify go.example.com")
+	if domain := c.domain(t, id); !domain.CheckAt.IsZero() || !domain.FailingSince.IsZero() {
+		t.Errorf("DNS records are still checked: %+v", domain)
+	}
+}
+
+// holder requires that the domain with an ID has go.example.com, and that the other one has lost it.
+func (c cli) holder(t *testing.T, id, loser string) {
+	t.Helper()
+	domain, err := c.VerifiedDomain(t.Context(), "go.example.com")
+	if err != nil || domain.ID != number(t, id) || !domain.CheckAt.IsZero() {
+		t.Errorf("%+v, %v, want domain %s, whose records are not checked", domain, err, id)
+	}
+	if lost := c.domain(t, loser); lost.LostAt.IsZero() || !lost.VerifiedAt.IsZero() {
+		t.Errorf("%+v is not lost", lost)
+	}
+}
+
+func TestDomainTransfer(t *testing.T) {
+	for name, add := range map[string]func(t *testing.T, c cli) string{
+		"an account that has not added it": func(*testing.T, cli) string { return "" },
+		"an account that has":              func(t *testing.T, c cli) string { return c.prints(t, "domain add b@example.org go.example.com") },
+	} {
+		t.Run("gives a host to "+name+", and is idempotent", func(t *testing.T) {
+			c := newCLIWithAccounts(t)
+			first := c.prints(t, "domain add a@example.org go.example.com --verified")
+			claim := add(t, c)
+			id := c.prints(t, "domain transfer GO.example.com B@example.org")
+			c.holder(t, id, first)
+			if claim != "" && id != claim {
+				t.Errorf("printed %s, want %s", id, claim)
+			}
+			testkit.Equal(t, "printed again", c.prints(t, "domain transfer go.example.com b@example.org"), id)
+			c.holder(t, id, first)
+			testkit.Equal(t, "printed back", c.prints(t, "domain transfer go.example.com a@example.org"), first)
+			c.holder(t, first, id)
+		})
+	}
+	t.Run("refuses what cannot be", func(t *testing.T) {
+		c := newCLIWithAccounts(t)
+		c.fails(t, "domain transfer go.example.com us@example.org", schema.CodeNotFound, `no account "us@example.org"`)
+		c.fails(t, "domain transfer sho.rt a@example.org", schema.CodeInvalid, "default domain")
+		c.fails(t, "domain transfer go a@example.org", schema.CodeInvalid, "hostname")
+	})
+}
+
+func TestDomainRemove(t *testing.T) {
+	c := newCLIWithAccounts(t)
+	first := c.prints(t, "domain add a@example.org go.example.com --verified")
+	c.printsNothing(t, "domain remove GO.example.com.")
+	if lost := c.domain(t, first); lost.LostAt.IsZero() || !lost.VerifiedAt.IsZero() {
+		t.Errorf("%+v is not lost", lost)
+	}
+	c.fails(t, "domain remove go.example.com", schema.CodeNotFound, `no account has verified "go.example.com"`)
+	c.fails(t, "domain remove go", schema.CodeInvalid, "hostname")
+	second := c.prints(t, "domain add b@example.org go.example.com --verified")
+	c.holder(t, second, first)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -108,7 +109,8 @@ func (a *App) openTopics(ctx context.Context, log *slog.Logger) error {
 		return err
 	}
 	a.onClose(func() error { a.broker.Close(); return nil })
-	a.client, err = stream.New(streamConfig(a.broker.ListenAddrs(), secret), log)
+	addrs := a.broker.ListenAddrs()
+	a.client, err = stream.New(streamConfig(addrs, secret), log)
 	if err != nil {
 		return err
 	}
@@ -118,7 +120,14 @@ func (a *App) openTopics(ctx context.Context, log *slog.Logger) error {
 	if err := a.client.EnsureTopics(ctx); err != nil {
 		return err
 	}
-	return a.client.KeepClicks(ctx)
+	if err := a.client.KeepClicks(ctx); err != nil {
+		return err
+	}
+	if err := os.WriteFile(a.cfg.brokerAddrPath(), []byte(addrs[0]), 0o600); err != nil {
+		return fmt.Errorf("write broker address: %w", err)
+	}
+	a.onClose(func() error { return os.Remove(a.cfg.brokerAddrPath()) })
+	return nil
 }
 
 func (a *App) onClose(f func() error) { a.engines = append(a.engines, f) }

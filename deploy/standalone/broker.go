@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,6 +56,21 @@ func startBroker(dir, secret string, log *slog.Logger) (*kfake.Cluster, error) {
 		return nil, fmt.Errorf("start broker in %q: %w", dir, err)
 	}
 	return broker, nil
+}
+
+// runningBroker returns the address in the file at path, and whether a broker answers there: a service that was killed leaves
+// the file behind.
+func runningBroker(path string) (addr string, ok bool) {
+	kept, err := os.ReadFile(path)
+	if err != nil {
+		return "", false
+	}
+	conn, err := net.DialTimeout("tcp", string(kept), time.Second)
+	if err != nil {
+		return "", false
+	}
+	conn.Close()
+	return string(kept), true
 }
 
 // streamConfig returns the configuration of clients of the embedded broker.

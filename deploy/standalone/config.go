@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 
 	"linkstream/api/admin"
 	"linkstream/api/apiservice"
+	"linkstream/api/shorten"
 	"linkstream/edge/edgeservice"
 	"linkstream/ingest/ingestservice"
 	"linkstream/schema"
@@ -59,6 +61,10 @@ func (c *Config) Validate() error {
 		c.EdgeURL = base
 	}
 	c.Edge.Resolve.URL, c.API.EdgeURL = c.EdgeURL, c.EdgeURL
+	if edge, err := shorten.ParseAddress(c.Edge.Listen); err == nil { // otherwise Edge.Validate reports it
+		c.API.Own = []shorten.Address{edge}
+	}
+	c.Edge.Blocklist = cmp.Or(c.Edge.Blocklist, c.API.Blocklist)
 	c.Edge.Redirect.PublicHealth, c.API.PublicHealth = c.Ops.Public, c.Ops.Public
 	c.Edge.Spool.Dir = filepath.Join(c.Data, "spool")
 	return errors.Join(append(errs, c.Ops.Validate(), c.Edge.Validate(), c.API.Validate(), c.Ingest.Validate())...)
@@ -67,6 +73,9 @@ func (c *Config) Validate() error {
 func (c *Config) linksPath() string  { return filepath.Join(c.Data, "links.db") }
 func (c *Config) clicksPath() string { return filepath.Join(c.Data, "clicks.db") }
 func (c *Config) brokerDir() string  { return filepath.Join(c.Data, "broker") }
+
+// brokerAddrPath names the file with the address of the broker, while the service runs.
+func (c *Config) brokerAddrPath() string { return filepath.Join(c.Data, "broker.addr") }
 
 // brokerSecretPath is outside brokerDir, so that the click log can be deleted without it.
 func (c *Config) brokerSecretPath() string { return filepath.Join(c.Data, "broker.secret") }

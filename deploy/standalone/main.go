@@ -6,10 +6,14 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 
 	"linkstream/api/admin"
+	"linkstream/api/invalidation"
+	"linkstream/schema"
 	"linkstream/schema/service"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/stream"
 )
 
 const usage = `Usage: standalone [flags] [command]
@@ -33,7 +37,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	if len(command) > 0 {
-		return runCommand(ctx, cfg, options, command, stdout)
+		return runCommand(ctx, cfg, options, command, stdout, log)
 	}
 	cfg.Edge.Connections.ReserveCPUs()
 	app, err := Start(ctx, cfg, stdout, log)
@@ -43,8 +47,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return app.Run(ctx)
 }
 
-// runCommand runs an admin command. It uses the stores only, so it works while the service runs.
-func runCommand(ctx context.Context, cfg Config, options admin.Config, command []string, stdout io.Writer) error {
+// runCommand runs an admin command, also while the service runs. The service's caches learn of the changes by its broker.
+func runCommand(
+	ctx context.Context, cfg Config, options admin.Config, command []string, stdout io.Writer, log *slog.Logger,
+) error {
 	links, err := sqlite.Open(ctx, cfg.linksPath())
 	if err != nil {
 		return err
@@ -53,5 +59,28 @@ func runCommand(ctx context.Context, cfg Config, options admin.Config, command [
 	if err != nil {
 		return errors.Join(err, links.Close())
 	}
-	return errors.Join(admin.Run(ctx, links, options, command, stdout), clicks.Close(), links.Close())
+	run := func(db schema.Database) error { return admin.Run(ctx, db, options, command, stdout) }
+	return errors.Join(withPublishing(ctx, cfg, links, run, log), clicks.Close(), links.Close())
+}
+
+// withPublishing calls use with a database whose changes are published, if the service runs.
+func withPublishing(
+	ctx context.Context, cfg Config, links schema.Database, use func(schema.Database) error, log *slog.Logger,
+) error {
+	addr, ok := runningBroker(cfg.brokerAddrPath())
+	if !ok {
+		return use(links)
+	}
+	secret, err := brokerSecret(cfg.brokerSecretPath())
+	if err != nil {
+		return err
+	}
+	client, err := stream.New(streamConfig([]string{addr}, secret), log)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	publisher := stream.NewInvalidationPublisher(client, log)
+	defer service.RunInBackground(context.WithoutCancel(ctx), publisher.Run)() // sends what is queued
+	return use(invalidation.Wrap(links, publisher))
 }

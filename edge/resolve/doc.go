@@ -45,6 +45,13 @@
 //   - dropped: it waits for a look-up, and is answered with the dropped entry if that fails.
 //   - negative: it fails with CodeNotFound.
 //
+// # Review
+//
+// A change of the blocklist, or of all links of an account, concerns any number of entries whose keys nobody knows. It
+// begins a round (review.go). An entry carries the round in which it has passed, so that a request compares two words. The
+// first request for an entry in a new round judges it in memory: it is dropped if it was looked up before its account
+// changed, and not followed while its host is on the blocklist, whether or not the store answers.
+//
 // # Invariants
 //
 //  1. While the store answers, a request that begins after Drop has returned sees what the store had at that time or

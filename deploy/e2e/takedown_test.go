@@ -1,0 +1,171 @@
+package e2e_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"linkstream/schema/testkit"
+)
+
+// followsWithin is how long an edge may take to follow a command. Its caches would keep a link for an hour.
+const (
+	followsWithin = 5 * time.Second
+	longCaches    = "LINKSTREAM_EDGE_CACHE_TTL=1h"
+	longNegative  = "LINKSTREAM_EDGE_NEGATIVE_TTL=1h"
+)
+
+func TestTakedown(t *testing.T) {
+	t.Parallel()
+	blocklist := func(t *testing.T) string { return filepath.Join(t.TempDir(), "hosts") }
+	t.Run("embedded", func(t *testing.T) {
+		t.Parallel()
+		list := blocklist(t)
+		writeFile(t, list, "other.example\n")
+		testTakedown(t, startSystem(t, longCaches, longNegative, "LINKSTREAM_API_BLOCKLIST="+list), list)
+	})
+	t.Run("engines", func(t *testing.T) {
+		t.Parallel()
+		list := blocklist(t)
+		writeFile(t, list, "other.example\n")
+		s := newServices(t, sharedEngines(t), longCaches, longNegative, "LINKSTREAM_API_BLOCKLIST="+list,
+			"LINKSTREAM_EDGE_BLOCKLIST="+list)
+		s.start(t)
+		testTakedown(t, s, list)
+	})
+}
+
+// answers requires that the edge answers a path with a status and a text within a time.
+func (s *system) answers(t *testing.T, within time.Duration, path string, status int, text string, header ...string) {
+	t.Helper()
+	testkit.SucceedsWithin(t, within, func() error {
+		a := s.visit(t, http.MethodGet, path, header...)
+		if a.status != status || !strings.Contains(a.raw, text) {
+			return fmt.Errorf("want %d and %q: %v", status, text, a)
+		}
+		return nil
+	})
+}
+
+func testTakedown(t *testing.T, s *system, blocklist string) {
+	owner := s.owner()
+	const host = "go.example.org"
+	id := s.domain(t, s.email, host)
+	onHost := []string{"Host", host}
+	owner.alias(t, "down", "https://example.com/")
+	owner.link(t, object{"long_url": "https://example.com/", "custom_alias": "down", "domain_id": id})
+	other, email := s.another(t, "other")
+	for i := range 5 {
+		other.alias(t, fmt.Sprintf("other-%d", i), "https://example.com/")
+		s.click(t, fmt.Sprintf("other-%d", i))
+	}
+	isActive := func(hash string) any { return owner.get(t, "/api/v1/stats/"+hash).body["is_active"] }
+
+	t.Run("link off stops one link within seconds, link on lets it go on", func(t *testing.T) {
+		s.click(t, "down")
+		s.click(t, "down", onHost...)
+		s.admin(t, "link", "off", "down")
+		s.answers(t, followsWithin, "/down", http.StatusGone, "The operator of this service has taken down this link")
+		s.click(t, "down", onHost...)
+		s.admin(t, "link", "off", "down", "--domain", host)
+		s.answers(t, followsWithin, "/down", http.StatusGone, "taken down", onHost...)
+		if active := isActive("down"); active != false {
+			t.Errorf("is_active is %v", active)
+		}
+		s.admin(t, "link", "on", "down")
+		s.answers(t, followsWithin, "/down", http.StatusFound, "")
+		if active := isActive("down"); active != true {
+			t.Errorf("is_active is %v", active)
+		}
+	})
+	t.Run("account suspend stops all links of the account within seconds, reinstate lets them go on", func(t *testing.T) {
+		for command, status := range map[string]int{"suspend": http.StatusGone, "reinstate": http.StatusFound} {
+			if command == "reinstate" {
+				s.admin(t, "account", "suspend", email)
+			}
+			s.admin(t, "account", command, email)
+			for i := range 5 {
+				s.answers(t, followsWithin, fmt.Sprintf("/other-%d", i), status, "")
+			}
+		}
+		s.admin(t, "account", "suspend", email)
+		s.answers(t, followsWithin, "/other-0", http.StatusGone, "taken down")
+		s.click(t, "down") // another account's
+	})
+	t.Run("a host that gets onto the blocklist stops its links within seconds", func(t *testing.T) {
+		owner.alias(t, "unsafe", "https://www.bad.example/x")
+		s.click(t, "unsafe")
+		writeFile(t, blocklist, "0.0.0.0 bad.example\n")
+		s.answers(t, 3*followsWithin, "/unsafe", http.StatusGone, "known as unsafe")
+		s.click(t, "down")
+		owner.shorten(t, object{"long_url": "https://bad.example/"}).wantError(t, http.StatusUnprocessableEntity)
+		writeFile(t, blocklist, "other.example # again\n")
+		s.answers(t, 3*followsWithin, "/unsafe", http.StatusFound, "")
+	})
+	t.Run("a domain changes hands by command, and its old links stop within seconds", func(t *testing.T) {
+		s.admin(t, "link", "on", "down", "--domain", host)
+		s.answers(t, followsWithin, "/down", http.StatusFound, "", onHost...)
+		third, thirdEmail := s.another(t, "third")
+		owner.waitTotal(t, fmt.Sprintf("down?domain_id=%v", id), owner.total(t, fmt.Sprintf("down?domain_id=%v", id)))
+		newID := decode(s.admin(t, "domain", "transfer", host, thirdEmail))
+		s.answers(t, followsWithin, "/down", http.StatusNotFound, "", onHost...)
+		third.link(t, object{"long_url": "https://third.example/", "custom_alias": "down", "domain_id": newID})
+		s.answers(t, followsWithin, "/down", http.StatusFound, "", onHost...)
+		if a := owner.get(t, fmt.Sprintf("/api/v1/stats/down?domain_id=%v", id)).want(t, http.StatusOK); a.body["is_active"] != false {
+			t.Errorf("the old link is active: %v", a)
+		}
+		owner.shorten(t, object{"long_url": "https://example.com/", "domain_id": id}).wantError(t, 422, "domain_id")
+		s.admin(t, "domain", "remove", host)
+		s.answers(t, followsWithin, "/down", http.StatusNotFound, "", onHost...)
+	})
+	t.Run("what is stopped stays so when all programs are killed", func(t *testing.T) {
+		s.admin(t, "link", "off", "down")
+		for _, p := range s.programs {
+			p.kill(t)
+		}
+		s.start(t)
+		s.answers(t, followsWithin, "/down", http.StatusGone, "taken down")
+		s.answers(t, followsWithin, "/other-1", http.StatusGone, "taken down")
+		s.answers(t, followsWithin, "/down", http.StatusNotFound, "", onHost...)
+	})
+}
+
+// TestCommandsOfStandaloneWithoutService runs commands while the service is down, or was killed and has left its files.
+func TestCommandsOfStandaloneWithoutService(t *testing.T) {
+	t.Parallel()
+	s := startSystem(t, longCaches)
+	s.owner().alias(t, "down", "https://example.com/")
+	s.click(t, "down")
+	s.programs[0].kill(t)
+	if _, err := os.Stat(filepath.Join(s.data, "broker.addr")); err != nil {
+		t.Error(err)
+	}
+	s.admin(t, "link", "off", "down")
+	s.start(t)
+	s.answers(t, 0, "/down", http.StatusGone, "taken down")
+	wantPrivate(t, s.data)
+	s.stop(t)
+	if _, err := os.Stat(filepath.Join(s.data, "broker.addr")); !os.IsNotExist(err) {
+		t.Errorf("the broker's address is still there: %v", err)
+	}
+	s.admin(t, "link", "on", "down")
+	s.start(t)
+	s.click(t, "down")
+}
+
+func TestShortenRefusesLinksToTheServiceItself(t *testing.T) {
+	t.Parallel()
+	s := startSystem(t)
+	_, edgePort, _ := strings.Cut(address(s.edge), ":")
+	_, apiPort, _ := strings.Cut(address(s.api), ":")
+	for _, long := range []string{"http://localhost/", "http://a.localhost:" + edgePort, "http://127.0.0.1", s.edge + "/x",
+		s.api + "/api/v1/links", "http://127.1.2.3:" + apiPort, "http://0.0.0.0:" + edgePort, "http://[::1]:" + apiPort,
+		"http://[::]:" + edgePort, "http://[::ffff:127.0.0.1]:" + edgePort + "/x", "http://[64:ff9b::7f00:1]", "http://[::127.0.0.1]",
+		"http://2130706433/", "http://0x7f.1", "http://127.1", "http://１２７.0.0.1/"} {
+		s.owner().shorten(t, object{"long_url": long}).wantError(t, http.StatusUnprocessableEntity, "long_url")
+	}
+}
