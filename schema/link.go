@@ -25,6 +25,15 @@ type Link struct {
 	Stopped   Stop // set by the store when it reads
 }
 
+// LinkKey is what names a link.
+type LinkKey struct {
+	DomainID int64
+	Hash     string
+}
+
+// Key returns the key of a link.
+func (l Link) Key() LinkKey { return LinkKey{l.DomainID, l.Hash} }
+
 // Redirects reports whether visitors reach the long URL.
 func (l Link) Redirects() bool { return l.Active && l.Stopped == NotStopped }
 
@@ -47,6 +56,9 @@ type LinkStore interface {
 	CreateLink(ctx context.Context, link *Link) error
 	// Link returns the link with that hash on a domain, whether or not it is active. CodeNotFound if there is none.
 	Link(ctx context.Context, domainID int64, hash string) (Link, error)
+	// LinksByHash returns the links with the keys, as Link does, in any order. It leaves out keys without a link. The link
+	// of a key that is given twice may come twice.
+	LinksByHash(ctx context.Context, keys []LinkKey) ([]Link, error)
 	// OwnedLink returns the account's link with that hash: if domainID is not nil, the one on that domain; otherwise
 	// the one on the default domain or, if there is none, the oldest. CodeNotFound if the account has no such link.
 	OwnedLink(ctx context.Context, accountID int64, hash string, domainID *int64) (Link, error)

@@ -177,13 +177,25 @@ func (s *faultyStore) inject(fault func() error) {
 	s.fault.Store(&fault)
 }
 
-func (s *faultyStore) Link(ctx context.Context, domainID int64, hash string) (schema.Link, error) {
+func (s *faultyStore) begin() error {
 	if fault := s.fault.Load(); fault != nil {
-		if err := (*fault)(); err != nil {
-			return schema.Link{}, err
-		}
+		return (*fault)()
 	}
-	return s.sqliteLinks.Link(ctx, domainID, hash)
+	return nil
+}
+
+func (s *faultyStore) LinksByHash(ctx context.Context, keys []schema.LinkKey) ([]schema.Link, error) {
+	if err := s.begin(); err != nil {
+		return nil, err
+	}
+	return s.sqliteLinks.LinksByHash(ctx, keys)
+}
+
+func (s *faultyStore) VerifiedDomain(ctx context.Context, host string) (schema.Domain, error) {
+	if err := s.begin(); err != nil {
+		return schema.Domain{}, err
+	}
+	return s.sqliteLinks.VerifiedDomain(ctx, host)
 }
 
 // request returns a request as fasthttp passes it to a handler. fields are names and values of header fields.

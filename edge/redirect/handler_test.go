@@ -166,7 +166,7 @@ func TestAnswerHeaders(t *testing.T) {
 		t.Run("a panic fails only its request", func(t *testing.T) {
 			e.link(t, 0, "abc", "https://example.com/")
 			e.store.inject(func() error { panic("a bug") })
-			resp, body := send(t, addr, "GET", "http://sho.rt/abc")
+			resp, body := send(t, addr, "GET", "http://go.example.com/abc")
 			if resp.StatusCode != 500 || strings.Contains(body, "a bug") {
 				t.Errorf("%d: %s", resp.StatusCode, body)
 			}
@@ -174,9 +174,15 @@ func TestAnswerHeaders(t *testing.T) {
 			if log := e.log.String(); !strings.Contains(log, "panic: a bug") || !strings.Contains(log, "resolve.go") {
 				t.Errorf("logged %s", log)
 			}
+			// A look-up of links serves many requests: none of them is at fault.
+			if resp, _ := send(t, addr, "GET", "http://sho.rt/abc"); resp.StatusCode != 503 {
+				t.Errorf("a panic in a look-up of links: %d", resp.StatusCode)
+			}
 			e.store.inject(nil)
-			if resp, _ := send(t, addr, "GET", "http://sho.rt/abc"); resp.StatusCode != 302 {
-				t.Errorf("the next request for the link: %d", resp.StatusCode)
+			for host, want := range map[string]int{"sho.rt": 302, "go.example.com": 404} {
+				if resp, _ := send(t, addr, "GET", "http://"+host+"/abc"); resp.StatusCode != want {
+					t.Errorf("the next request for %s: %d", host, resp.StatusCode)
+				}
 			}
 		})
 		t.Run("robots.txt allows only the front page", func(t *testing.T) {

@@ -51,8 +51,9 @@ type memory[V value] struct {
 // hasher returns two independent hashes of a key.
 type hasher func(key []byte) (hash, check uint64)
 
-// lookup returns what the store has at key. CodeNotFound if it has nothing.
-type lookup[V value] func(ctx context.Context, key string) (v V, bytes []byte, err error)
+// lookup returns what the store has at key. CodeNotFound if it has nothing. Look-ups for suspects, who have asked for keys
+// that do not exist, do not keep others waiting.
+type lookup[V value] func(ctx context.Context, key string, suspect bool) (v V, bytes []byte, err error)
 
 // flight is a look-up under way.
 type flight[V value] struct {
@@ -148,7 +149,7 @@ func (c *cache[V]) get(key []byte, client netip.Addr, now time.Time) (*entry[V],
 			return nil, ErrTooMany
 		}
 		c.misses.Inc()
-		return c.fetch(string(key), client, now)
+		return c.fetch(string(key), client, c.limiter.quota.suspects(client, now), now)
 	case outdated:
 		return c.refresh(e, key, client, now)
 	}
@@ -167,7 +168,7 @@ func (c *cache[V]) refresh(old *entry[V], key []byte, client netip.Addr, now tim
 	after := old.refreshAfter.Load()
 	next := second(now.Add(c.limiter.timeout + retryAfter))
 	if dropped || second(now) >= after && old.refreshAfter.CompareAndSwap(after, next) {
-		if e, err := c.fetch(string(key), client, now); err != errUnavailable {
+		if e, err := c.fetch(string(key), client, false, now); err != errUnavailable {
 			c.misses.Inc()
 			return e, err
 		}
@@ -181,7 +182,7 @@ func (c *cache[V]) refresh(old *entry[V], key []byte, client netip.Addr, now tim
 }
 
 // fetch looks key up in the store for a client. Requests for the same key at the same time share one look-up.
-func (c *cache[V]) fetch(key string, client netip.Addr, now time.Time) (*entry[V], error) {
+func (c *cache[V]) fetch(key string, client netip.Addr, suspect bool, now time.Time) (*entry[V], error) {
 	c.mu.Lock()
 	f, joined := c.flights[key]
 	if !joined {
@@ -197,7 +198,7 @@ func (c *cache[V]) fetch(key string, client netip.Addr, now time.Time) (*entry[V
 	defer c.finishFlight(key, f)
 	f.err = c.limiter.do(func(ctx context.Context) error {
 		round := c.round.Load() // before the look-up, so that changes during the look-up are noticed
-		v, bytes, err := c.lookup(ctx, key)
+		v, bytes, err := c.lookup(ctx, key, suspect)
 		switch {
 		case err == nil:
 			e := newEntry(v, bytes)

@@ -5,25 +5,27 @@
 // A request looks in four places, the cheapest first, once for the host's domain (unless it is the default domain) and
 // once for the link:
 //
-//	                                                                            at most 64 look-ups, one per key
-//	host, hash ──▶ hot table ──▶ shards (ristretto) ──▶ negative ──▶ quota ──▶ flight ──▶ limiter ──▶ link store
-//	                   ▲                 │   ▲             ▲                                              │
-//	                   └ remember for 4 s┘   └─ new entry ─┴──────────── the key does not exist ◀─────────┘
+//	                                                                          one per key   up to 256 keys
+//	host, hash ──▶ hot table ──▶ shards (ristretto) ──▶ negative ──▶ quota ──▶ flight ──▶ query ──▶ link store
+//	                   ▲                 │   ▲             ▲                                            │
+//	                   └ remember for 4 s┘   └─ new entry ─┴──────────── the key does not exist ◀───────┘
 //
 // The hot table (hottable.go) answers what was asked for a moment ago with one atomic read. The shards (shards.go) decide
 // what is worth keeping. The table of negative entries (times.go) has the keys that did not exist a moment ago. A flight
-// (cache.go) is a look-up under way, which all requests for its key share. The limiter (limiter.go) bounds the number and
-// the duration of look-ups.
+// (cache.go) is a look-up under way, which all requests for its key share. Links are looked up by few queries at a time: a
+// look-up that finds all of them busy shares the next one with all others that wait (batch.go). The limiter (limiter.go)
+// bounds the duration of look-ups, and reports those that fail.
 //
 // # Keys that do not exist
 //
-// Anybody can ask for random hashes and hosts, each of which is a miss. Three things keep this from others:
+// Anybody can ask for random hashes and hosts, each of which is a miss. Four things keep this from others:
 //
 //   - Negative entries have a table of a fixed size of their own, in which they replace each other. Ristretto keeps only
 //     what exists, and does not hear of other keys, which would take the place of the counts of popular ones.
 //   - The quota (quota.go) refuses look-ups for a client that has had too many keys looked up that do not exist. Links that
 //     exist do not count, cached or not, and links that are cached are always answered, stale or dropped ones as well.
 //   - A refusal needs no goroutine: Cached.Wait tells it on an event loop.
+//   - Until its share is restored, the look-ups of such a client wait for queries of their own.
 //
 // # States of an entry
 //
@@ -60,7 +62,8 @@
 //     after NegativeTTL.
 //  3. While the store fails, every link in the cache is served, however old. Negative entries are never served stale, for
 //     a link may have been created meanwhile.
-//  4. One look-up per key is under way, and a second one only after a Drop. At most 64 are under way altogether.
+//  4. One look-up per key is under way, and a second one only after a Drop. At most 5 queries for links, and 64 look-ups of
+//     hosts, are under way altogether. A query begins after every look-up in it.
 //  5. A cached link costs no allocation and waits for nothing.
 //  6. Any entry may be forgotten at any time, or never be kept. That costs a look-up, and an answer only while the store
 //     fails.

@@ -163,10 +163,11 @@ type sqliteLinks = sqlite.Store
 type faultyStore struct {
 	*sqliteLinks
 	fault    atomic.Pointer[func(context.Context) error]
-	answered atomic.Bool // Link reads the store before the fault, not after it
-	endless  atomic.Bool // there is a link to endlessURL at every hash
-	lookups  atomic.Int64
+	answered atomic.Bool  // Link reads the store before the fault, not after it
+	endless  atomic.Bool  // there is a link to endlessURL at every hash
+	lookups  atomic.Int64 // of hosts and of links, however many in a query
 	running  atomic.Int64
+	queries  atomic.Int64 // for links
 }
 
 // inject makes every look-up call fault, and fail with its error. Nil makes the store work again.
@@ -178,28 +179,43 @@ func (s *faultyStore) inject(fault func(context.Context) error) {
 	s.fault.Store(&fault)
 }
 
-func (s *faultyStore) begin(ctx context.Context) error {
-	s.lookups.Add(1)
-	s.running.Add(1)
-	defer s.running.Add(-1)
+func (s *faultyStore) begin(ctx context.Context, keys ...schema.LinkKey) error {
+	n := int64(max(1, len(keys)))
+	s.lookups.Add(n)
+	s.running.Add(n)
+	defer s.running.Add(-n)
+	for _, key := range keys {
+		if strings.HasPrefix(key.Hash, heldPrefix) {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+	}
 	if fault := s.fault.Load(); fault != nil {
 		return (*fault)(ctx)
 	}
 	return nil
 }
 
-func (s *faultyStore) Link(ctx context.Context, domainID int64, hash string) (schema.Link, error) {
+func (s *faultyStore) LinksByHash(ctx context.Context, keys []schema.LinkKey) ([]schema.Link, error) {
+	s.queries.Add(1)
 	if s.answered.Load() {
-		link, err := s.sqliteLinks.Link(ctx, domainID, hash)
-		return link, errors.Join(err, s.begin(ctx))
+		links, err := s.sqliteLinks.LinksByHash(ctx, keys)
+		return links, errors.Join(err, s.begin(ctx, keys...))
 	}
-	if err := s.begin(ctx); err != nil {
-		return schema.Link{}, err
+	err := s.begin(ctx, keys...)
+	switch {
+	case schema.ErrorCode(err) == schema.CodeNotFound:
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case !s.endless.Load():
+		return s.sqliteLinks.LinksByHash(ctx, keys)
 	}
-	if s.endless.Load() {
-		return schema.Link{ID: 1, AccountID: 1, URL: endlessURL, Active: true}, nil
+	links := make([]schema.Link, len(keys))
+	for i, key := range keys {
+		links[i] = schema.Link{ID: 1, AccountID: 1, DomainID: key.DomainID, Hash: key.Hash, URL: endlessURL, Active: true}
 	}
-	return s.sqliteLinks.Link(ctx, domainID, hash)
+	return links, nil
 }
 
 func (s *faultyStore) VerifiedDomain(ctx context.Context, host string) (schema.Domain, error) {
@@ -208,6 +224,9 @@ func (s *faultyStore) VerifiedDomain(ctx context.Context, host string) (schema.D
 	}
 	return s.sqliteLinks.VerifiedDomain(ctx, host)
 }
+
+// heldPrefix is that of hashes for which the store does not answer.
+const heldPrefix = "held-"
 
 const endlessURL = "https://example.com/some/page"
 

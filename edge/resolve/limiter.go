@@ -2,8 +2,8 @@ package resolve
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -13,10 +13,7 @@ import (
 	"linkstream/schema/service"
 )
 
-const (
-	maxLookups  = 64 // under way at the same time; others wait for their turn
-	logInterval = time.Second
-)
+const logInterval = time.Second
 
 // Errors of a look-up.
 var (
@@ -24,13 +21,13 @@ var (
 	errUnavailable = schema.Errorf(schema.CodeUnavailable, "the link store does not answer")
 )
 
-// limiter bounds the number of look-ups under way and the duration of each. Look-ups run on the goroutines of the requests
-// that need them; the server bounds the number of those.
+// limiter bounds the duration of look-ups, and reports those that fail. Requests wait for look-ups on goroutines of their own;
+// the server bounds the number of those.
 type limiter struct {
 	ctx     context.Context // canceled by close
 	cancel  context.CancelFunc
 	timeout time.Duration
-	slots   chan struct{} // one element per look-up under way
+	running sync.RWMutex // held for reading during a look-up
 	quota   *quota
 
 	log      *slog.Logger
@@ -46,29 +43,25 @@ func newLimiter(cfg *Config, set *metrics.Set, log *slog.Logger) *limiter {
 		ctx:      ctx,
 		cancel:   cancel,
 		timeout:  cfg.LookupTimeout,
-		slots:    make(chan struct{}, maxLookups),
 		quota:    newQuota(cfg.MaxUnknownRate, log),
 		log:      log,
 		failures: set.NewCounter("linkstream_edge_lookup_failures_total"),
-		seconds:  service.NewHistogram(set, "linkstream_edge_lookup_seconds", "Seconds that look-ups in the link store take."),
+		seconds:  service.NewHistogram(set, "linkstream_edge_lookup_seconds", "Seconds that look-ups in the link store take, the wait for their turn included."),
 	}
 }
 
-// do waits for a free slot and calls lookup. The context bounds the wait and the call together to timeout. If either
-// fails, do logs the cause and returns errUnavailable.
+// do calls lookup with a context that ends after timeout. If it fails, do logs the cause and returns errUnavailable.
 func (l *limiter) do(lookup func(context.Context) error) error {
+	l.running.RLock()
+	defer l.running.RUnlock()
 	ctx, cancel := context.WithTimeout(l.ctx, l.timeout)
 	defer cancel()
-	select {
-	case l.slots <- struct{}{}:
-		defer func() { <-l.slots }()
-	case <-ctx.Done():
-		l.report(fmt.Errorf("%d look-ups are under way", cap(l.slots)))
-		return errUnavailable
-	}
 	start := time.Now()
-	err := lookup(ctx)
-	l.seconds.Observe(time.Since(start))
+	err := ctx.Err()
+	if err == nil {
+		err = lookup(ctx)
+		l.seconds.Observe(time.Since(start))
+	}
 	if err != nil {
 		l.report(err)
 		return errUnavailable
@@ -91,11 +84,7 @@ func (l *limiter) report(err error) {
 
 // close cancels the look-ups under way, waits for them, and makes later ones fail. It is idempotent.
 func (l *limiter) close() {
-	if l.ctx.Err() != nil {
-		return
-	}
 	l.cancel()
-	for range cap(l.slots) {
-		l.slots <- struct{}{}
-	}
+	l.running.Lock()
+	defer l.running.Unlock()
 }

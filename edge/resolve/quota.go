@@ -67,6 +67,16 @@ func (q *quota) wait(addr netip.Addr, now time.Time) time.Duration {
 	return max(0, time.Duration(used-now.UnixNano())-burst+1)
 }
 
+// suspects reports whether a client has asked for a key that does not exist, for which its share has yet to be restored.
+func (q *quota) suspects(addr netip.Addr, now time.Time) bool {
+	hash, check, ok := q.client(addr)
+	if !ok {
+		return false
+	}
+	used, ok := q.used.get(hash, check)
+	return ok && used > now.UnixNano()
+}
+
 // charge counts a key that was looked up for a client and does not exist.
 func (q *quota) charge(addr netip.Addr, now time.Time) {
 	hash, check, ok := q.client(addr)

@@ -79,11 +79,13 @@ func New(
 	r := &Resolver{limiter: newLimiter(&cfg, set, log), review: newReview(cfg.Blocklist)}
 	hostBytes := cfg.CacheBytes / 32
 	var err error
-	r.hosts, err = newCache("hosts", 1, hostBytes, &cfg, r.limiter, &r.review.round, set, lookupHost(domains))
+	r.hosts, err = newCache("hosts", 1, hostBytes, &cfg, r.limiter, &r.review.round, set,
+		newHostQuery(domains).lookup)
 	if err != nil {
 		return nil, err
 	}
-	r.links, err = newCache("links", 4, cfg.CacheBytes-hostBytes, &cfg, r.limiter, &r.review.round, set, lookupLink(links))
+	r.links, err = newCache("links", 4, cfg.CacheBytes-hostBytes, &cfg, r.limiter, &r.review.round, set,
+		newLinkQuery(&cfg, links, set).lookup)
 	if err != nil {
 		r.hosts.close()
 		return nil, err
@@ -268,32 +270,36 @@ func (r *Resolver) Drop(change schema.Change) {
 // BlocklistChanged makes requests that begin after it consult the blocklist again.
 func (r *Resolver) BlocklistChanged() { r.review.next(func(uint32) {}) }
 
-func lookupHost(domains schema.DomainStore) lookup[domainID] {
-	return func(ctx context.Context, host string) (domainID, []byte, error) {
-		domain, err := domains.VerifiedDomain(ctx, host)
-		if err != nil {
-			return 0, nil, fmt.Errorf("look up domain %q: %w", host, err)
-		}
-		return domainID(domain.ID), nil, nil
-	}
+// hostQuery looks up hosts, one at a time for each of its slots.
+type hostQuery struct {
+	domains schema.DomainStore
+	slots   [2]chan struct{} // an element per look-up under way; the second one for suspects, see linkQuery
 }
 
-func lookupLink(links schema.LinkStore) lookup[linkIDs] {
-	return func(ctx context.Context, key string) (linkIDs, []byte, error) {
-		domain, hash := int64(binary.BigEndian.Uint64([]byte(key[:8]))), key[8:]
-		link, err := links.Link(ctx, domain, hash)
-		if err != nil {
-			return linkIDs{}, nil, fmt.Errorf("look up link %q: %w", hash, err)
-		}
-		ids := linkIDs{link.ID, link.AccountID}
-		switch {
-		case link.Stopped == schema.HostLost: // whoever has the host now has other links
-			return linkIDs{}, nil, errNotFound
-		case link.Stopped != schema.NotStopped:
-			return ids, takenDown, nil
-		case !link.Active:
-			return ids, nil, nil
-		}
-		return ids, encodeLocation(link.URL), nil
+const (
+	hostQueries        = 48
+	suspectHostQueries = 16
+)
+
+func newHostQuery(domains schema.DomainStore) *hostQuery {
+	return &hostQuery{domains, [2]chan struct{}{make(chan struct{}, hostQueries), make(chan struct{}, suspectHostQueries)}}
+}
+
+// lookup is a lookup of hosts.
+func (q *hostQuery) lookup(ctx context.Context, host string, suspect bool) (domainID, []byte, error) {
+	slots := q.slots[0]
+	if suspect {
+		slots = q.slots[1]
 	}
+	select {
+	case slots <- struct{}{}:
+		defer func() { <-slots }()
+	case <-ctx.Done():
+		return 0, nil, fmt.Errorf("look up domain %q: %d look-ups are under way", host, cap(slots))
+	}
+	domain, err := q.domains.VerifiedDomain(ctx, host)
+	if err != nil {
+		return 0, nil, fmt.Errorf("look up domain %q: %w", host, err)
+	}
+	return domainID(domain.ID), nil, nil
 }

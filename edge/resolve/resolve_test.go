@@ -1,6 +1,7 @@
 package resolve_test
 
 import (
+	"fmt"
 	"net/netip"
 	"strings"
 	"sync"
@@ -220,20 +221,48 @@ func TestResolveConcurrently(t *testing.T) {
 		e.want(t, "sho.rt", "abc", stale, "https://example.com/", "")
 		e.wantLookups(t, 2)
 	})
-	t.Run("at most 64 look-ups are under way", func(t *testing.T) {
+	t.Run("at most 4 queries are under way, and share many look-ups", func(t *testing.T) {
+		const requests = 1000
 		e := newEnv(t, func(cfg *resolve.Config) { cfg.LookupTimeout = time.Minute })
+		e.store.endless.Store(true)
 		fault, release := held()
 		e.store.inject(fault)
-		var requests sync.WaitGroup
-		for range 200 {
-			requests.Go(func() { e.want(t, "sho.rt", schema.NewHash(), now, "", schema.CodeNotFound) })
+		var all sync.WaitGroup
+		for range requests {
+			all.Go(func() { e.want(t, "sho.rt", schema.NewHash(), now, endlessURL, "") })
 		}
-		testkit.Eventually(t, "200 misses", func() bool { return e.metric(t, `linkstream_edge_cache_misses_total{cache="links"}`) == 200 })
-		testkit.Eventually(t, "64 look-ups", func() bool { return e.store.running.Load() == 64 })
-		e.wantLookups(t, 64)
+		testkit.Eventually(t, "all misses", func() bool { return e.metric(t, `linkstream_edge_cache_misses_total{cache="links"}`) == requests })
+		testkit.Eventually(t, "4 queries", func() bool { return e.store.queries.Load() == 4 })
 		release()
-		requests.Wait()
-		e.wantLookups(t, 200)
+		all.Wait()
+		e.wantLookups(t, requests)
+		if n := e.store.queries.Load(); n > 4+2*requests/256 {
+			t.Errorf("%d queries for %d links", n, requests)
+		}
+		testkit.Equal(t, "queries counted", int64(e.metric(t, "linkstream_edge_link_queries_total")), e.store.queries.Load())
+	})
+	t.Run("a link that was dropped twice in a queue is looked up for each", func(t *testing.T) {
+		e := newEnv(t, func(cfg *resolve.Config) { cfg.LookupTimeout = time.Minute })
+		e.link(t, 0, "abc", "https://example.com/")
+		fault, release := held()
+		e.store.inject(fault)
+		var all sync.WaitGroup
+		for range 4 { // fill the queries
+			all.Go(func() { e.want(t, "sho.rt", schema.NewHash(), now, "", schema.CodeNotFound) })
+			queries := e.store.queries.Load()
+			testkit.Eventually(t, "another query", func() bool { return e.store.queries.Load() > queries || queries == 4 })
+		}
+		for range 3 {
+			all.Go(func() { e.wantActive(t, "abc", now, true) })
+			misses := e.metric(t, `linkstream_edge_cache_misses_total{cache="links"}`)
+			testkit.Eventually(t, "another miss", func() bool {
+				return e.metric(t, `linkstream_edge_cache_misses_total{cache="links"}`) > misses
+			})
+			e.resolver.Drop(schema.Change{Hash: "abc"})
+		}
+		release()
+		all.Wait()
+		e.wantActive(t, "abc", now, true)
 	})
 	t.Run("a link is unavailable if its look-up cannot begin within LookupTimeout", func(t *testing.T) {
 		e := newEnv(t, func(cfg *resolve.Config) { cfg.LookupTimeout = 50 * time.Millisecond })
@@ -243,6 +272,22 @@ func TestResolveConcurrently(t *testing.T) {
 			requests.Go(func() { e.want(t, "sho.rt", schema.NewHash(), now, "", schema.CodeUnavailable) })
 		}
 		requests.Wait()
+	})
+	t.Run("look-ups for a client that asks for unknown keys keep nobody else waiting", func(t *testing.T) {
+		e := newEnv(t, func(cfg *resolve.Config) { cfg.LookupTimeout = time.Minute })
+		e.link(t, 0, "abc", "https://example.com/")
+		suspect := netip.MustParseAddr("192.0.2.1")
+		e.resolveFor(suspect, "sho.rt", "none", now)
+		var all sync.WaitGroup
+		for i := range 300 {
+			all.Go(func() { e.resolveFor(suspect, "sho.rt", fmt.Sprint(heldPrefix, i), now) })
+		}
+		testkit.Eventually(t, "all misses", func() bool { return e.metric(t, `linkstream_edge_cache_misses_total{cache="links"}`) == 301 })
+		if location, code := e.resolveFor(netip.MustParseAddr("192.0.2.2"), "sho.rt", "abc", now); code != "" {
+			t.Errorf("another client: %q, code %q", location, code)
+		}
+		e.resolver.Close()
+		all.Wait()
 	})
 	t.Run("every look-up fails after Close, also of a cached link", func(t *testing.T) {
 		e := newEnv(t, nil)

@@ -21,9 +21,13 @@ type endlessLinks struct {
 	schema.DomainStore
 }
 
-func (endlessLinks) Link(_ context.Context, _ int64, hash string) (schema.Link, error) {
-	url := "https://shop.example.com/campaigns/autumn/collection/" + hash + "?utm_source=newsletter&utm_medium=email&utm_content=hero"
-	return schema.Link{ID: 1, AccountID: 2, URL: url[:111], Active: true}, nil
+func (endlessLinks) LinksByHash(_ context.Context, keys []schema.LinkKey) ([]schema.Link, error) {
+	links := make([]schema.Link, len(keys))
+	for i, key := range keys {
+		url := "https://shop.example.com/campaigns/autumn/collection/" + key.Hash + "?utm_source=newsletter&utm_medium=email&utm_content=hero"
+		links[i] = schema.Link{ID: 1, AccountID: 2, DomainID: key.DomainID, Hash: key.Hash, URL: url[:111], Active: true}
+	}
+	return links, nil
 }
 
 // BenchmarkCachedLink measures the memory of a link in the cache, with a million links.

@@ -29,7 +29,9 @@ type Limits struct {
 	Batch   int           // calls per batch
 	Queue   int           // calls that wait for the next batches
 	Timeout time.Duration // of a batch
-	Pause   time.Duration // least time from the beginning of a batch to that of the next; calls that arrive meanwhile join it
+	// Parallel is how many batches run at the same time; 0: one.
+	Parallel int
+	Pause    time.Duration // least time from the beginning of a batch to that of the next; calls that arrive meanwhile join it
 }
 
 // Group batches calls. Its methods may be called concurrently. It has a goroutine only while a batch runs, so it needs no
@@ -39,7 +41,7 @@ type Group[T any] struct {
 	commit func(ctx context.Context, batch []*Call[T]) error
 
 	mu      sync.Mutex
-	running bool      // a goroutine runs batches
+	running int       // goroutines that run batches
 	next    time.Time // when the next batch may begin
 	queue   list.List // of *Call[T], the oldest in front
 }
@@ -60,7 +62,7 @@ type batch struct {
 	cancel  context.CancelFunc
 }
 
-// New returns a Group that passes each batch to commit, one at a time. An error that commit returns is the outcome of all
+// New returns a Group that passes each batch to commit, limits.Parallel at a time. An error that commit returns is the outcome of all
 // calls of the batch, and a panic is such an error, with CodeInternal. The context of a batch is canceled when the contexts
 // of all its callers are done, or after limits.Timeout.
 func New[T any](limits Limits, commit func(ctx context.Context, batch []*Call[T]) error) *Group[T] {
@@ -93,8 +95,8 @@ func (g *Group[T]) enqueue(call *Call[T]) error {
 	}
 	call.done = make(chan struct{})
 	call.place = g.queue.PushBack(call)
-	if !g.running {
-		g.running = true
+	if g.running < max(1, g.limits.Parallel) {
+		g.running++
 		go g.runBatches()
 	}
 	return nil
@@ -150,7 +152,7 @@ func (g *Group[T]) nextBatch() (context.Context, []*Call[T]) {
 	defer g.mu.Unlock()
 	n := min(g.queue.Len(), g.limits.Batch)
 	if n == 0 {
-		g.running = false
+		g.running--
 		return nil, nil
 	}
 	if g.limits.Pause > 0 {

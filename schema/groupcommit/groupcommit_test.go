@@ -114,6 +114,26 @@ func TestSubmit(t *testing.T) {
 			}
 		})
 	})
+	t.Run("as many batches run at the same time as Parallel says", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			parallel := limits
+			parallel.Parallel = 2
+			g := newGated(parallel)
+			calls := g.submit(t.Context(), 2, 4, 6, 8)
+			wantBatch(t, g, 2)
+			wantBatch(t, g, 4)
+			if len(g.batches) > 0 {
+				t.Error("a third batch runs")
+			}
+			g.finish(succeed)
+			wantBatch(t, g, 6, 8)
+			g.finish(succeed)
+			g.finish(succeed)
+			for i, call := range calls {
+				wantOutcome(t, call, (2*i+2)*(2*i+2), nil)
+			}
+		})
+	})
 	t.Run("calls that arrive during a batch form the next ones, in order, and each gets its own outcome", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			g := newGated(limits)

@@ -13,8 +13,10 @@ const (
 	SELECT l.id, l.account_id, l.domain_id, coalesce(d.host, ''), l.hash, l.url, l.active, l.ordinal, l.created_at,
 		` + stopOfLink + `
 	FROM links l LEFT JOIN domains d ON d.id = l.domain_id `
-	linkByHash = selectLink + `WHERE l.domain_id = $1 AND l.hash = $2`
-	ownedLink  = selectLink + `
+	linkByHash  = selectLink + `WHERE l.domain_id = $1 AND l.hash = $2`
+	linksByHash = selectLink + `
+	JOIN unnest($1::bigint[], $2::text[]) k (domain_id, hash) ON l.domain_id = k.domain_id AND l.hash = k.hash`
+	ownedLink = selectLink + `
 	WHERE l.account_id = $1 AND l.hash = $2 AND ($3::bigint IS NULL OR l.domain_id = $3)
 	ORDER BY l.domain_id <> 0, l.ordinal LIMIT 1`
 	// A page is a range of ordinals, which the index finds directly. One statement reads one snapshot.
@@ -45,6 +47,20 @@ func scanLink(row pgx.Row) (link schema.Link, err error) {
 func (s *Store) Link(ctx context.Context, domainID int64, hash string) (schema.Link, error) {
 	link, err := scanLink(s.pool.QueryRow(ctx, linkByHash, domainID, hash))
 	return link, wrap(err, "read link %q on domain %d", hash, domainID)
+}
+
+// LinksByHash implements schema.LinkStore.
+func (s *Store) LinksByHash(ctx context.Context, keys []schema.LinkKey) ([]schema.Link, error) {
+	domains, hashes := make([]int64, len(keys)), make([]string, len(keys))
+	for i, key := range keys {
+		domains[i], hashes[i] = key.DomainID, key.Hash
+	}
+	rows, err := s.pool.Query(ctx, linksByHash, domains, hashes)
+	if err != nil {
+		return nil, wrap(err, "read %d links", len(keys))
+	}
+	links, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (schema.Link, error) { return scanLink(row) })
+	return links, wrap(err, "read %d links", len(keys))
 }
 
 // OwnedLink implements schema.LinkStore.

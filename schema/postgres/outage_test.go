@@ -63,7 +63,11 @@ func callsOf(links *postgres.Store, accountID int64) map[string]func(context.Con
 		"CreateLink": func(ctx context.Context) error {
 			return links.CreateLink(ctx, &schema.Link{AccountID: accountID, Hash: "hash", CreatedAt: time.Now()})
 		},
-		"Link":      func(ctx context.Context) error { _, err := links.Link(ctx, 0, "hash"); return err },
+		"Link": func(ctx context.Context) error { _, err := links.Link(ctx, 0, "hash"); return err },
+		"LinksByHash": func(ctx context.Context) error {
+			_, err := links.LinksByHash(ctx, []schema.LinkKey{{Hash: "hash"}})
+			return err
+		},
 		"OwnedLink": func(ctx context.Context) error { _, err := links.OwnedLink(ctx, accountID, "hash", nil); return err },
 		"Links":     func(ctx context.Context) error { _, _, err := links.Links(ctx, accountID, 1); return err },
 		"SetActive": func(ctx context.Context) error { return links.SetActive(ctx, 0, "hash", true) },

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 
 	"linkstream/schema"
 )
@@ -12,8 +13,9 @@ const (
 	SELECT l.id, l.account_id, l.domain_id, coalesce(d.host, ''), l.hash, l.url, l.active, l.ordinal, l.created_at,
 		` + stopOfLink + `
 	FROM links l LEFT JOIN domains d ON d.id = l.domain_id `
-	linkByHash = selectLink + `WHERE l.domain_id = ? AND l.hash = ?`
-	ownedLink  = selectLink + `WHERE l.account_id = ?1 AND l.hash = ?2 AND (?3 IS NULL OR l.domain_id = ?3)
+	linkByHash  = selectLink + `WHERE l.domain_id = ? AND l.hash = ?`
+	linksByHash = selectLink + `WHERE (l.domain_id, l.hash) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?))`
+	ownedLink   = selectLink + `WHERE l.account_id = ?1 AND l.hash = ?2 AND (?3 IS NULL OR l.domain_id = ?3)
 	ORDER BY l.domain_id <> 0, l.ordinal LIMIT 1`
 	linkPage = selectLink + `WHERE l.account_id = ? AND l.ordinal > ? AND l.ordinal <= ? ORDER BY l.ordinal DESC`
 	// stopOfLink is the schema.Stop of link l on domain d.
@@ -42,6 +44,20 @@ func scanLinks(rows *sql.Rows, err error) (links []schema.Link, _ error) {
 func (s *Store) Link(ctx context.Context, domainID int64, hash string) (schema.Link, error) {
 	link, err := scanLink(s.linkByHash.QueryRowContext(ctx, domainID, hash))
 	return link, wrap(err, "read link %q on domain %d", hash, domainID)
+}
+
+// LinksByHash implements schema.LinkStore.
+func (s *Store) LinksByHash(ctx context.Context, keys []schema.LinkKey) ([]schema.Link, error) {
+	pairs := make([][2]any, len(keys))
+	for i, key := range keys {
+		pairs[i] = [2]any{key.DomainID, key.Hash}
+	}
+	wanted, err := json.Marshal(pairs)
+	if err != nil {
+		return nil, err
+	}
+	links, err := scanLinks(s.linksByHash.QueryContext(ctx, string(wanted)))
+	return links, wrap(err, "read %d links", len(keys))
 }
 
 // OwnedLink implements schema.LinkStore.

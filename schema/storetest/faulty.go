@@ -73,6 +73,10 @@ func (f FaultyDatabase) Link(ctx context.Context, domainID int64, hash string) (
 	return one(ctx, f.Fault, "Link", func() (schema.Link, error) { return f.Database.Link(ctx, domainID, hash) })
 }
 
+func (f FaultyDatabase) LinksByHash(ctx context.Context, keys []schema.LinkKey) ([]schema.Link, error) {
+	return one(ctx, f.Fault, "LinksByHash", func() ([]schema.Link, error) { return f.Database.LinksByHash(ctx, keys) })
+}
+
 func (f FaultyDatabase) OwnedLink(
 	ctx context.Context, accountID int64, hash string, domainID *int64,
 ) (schema.Link, error) {

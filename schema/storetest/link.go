@@ -47,6 +47,8 @@ var linkBehaviours = []behaviour[schema.Database]{
 	{"Links pages through an account's links, newest first", pagesLinks},
 	{"Links returns nothing beyond the last page and without links", pagesBeyondLast},
 	{"Links returns page and total of one moment", pagesOfOneMoment},
+	{"LinksByHash returns what Link returns for each key", findsLinksByHash},
+	{"LinksByHash returns many links at once", findsManyLinksByHash},
 	{"SetActive deactivates and activates repeatedly", setsActive},
 	{"SetActive does not find an unknown link", setsActiveOfUnknown},
 }
@@ -236,6 +238,57 @@ func missesLinks(t *testing.T, store schema.Database) {
 		_, err := store.Link(t.Context(), domainID, hash)
 		testkit.WantCode(t, err, schema.CodeNotFound)
 	}
+}
+
+func findsLinksByHash(t *testing.T, store schema.Database) {
+	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
+	domain, claimed := addDomain(t, store, owner.ID, "go.example.org", true), addDomain(t, store, owner.ID, "later.example.org", false)
+	want := map[schema.LinkKey]schema.Link{}
+	for _, l := range []schema.Link{
+		addLink(t, store, owner.ID, 0, "same"), addLink(t, store, owner.ID, domain.ID, "same"), addLink(t, store, owner.ID, 0, "SAME"),
+		addLink(t, store, owner.ID, claimed.ID, "lost"), addLink(t, store, other.ID, 0, "123"), addLink(t, store, other.ID, 0, "off"),
+	} {
+		testkit.Must(t, store.SetActive(t.Context(), l.DomainID, l.Hash, l.Hash != "off"))
+		link, err := store.Link(t.Context(), l.DomainID, l.Hash)
+		testkit.Must(t, err)
+		want[l.Key()] = link
+	}
+	addLink(t, store, owner.ID, 0, "unasked")
+	keys := []schema.LinkKey{{DomainID: 0, Hash: "none"}, {DomainID: domain.ID, Hash: "123"}, {DomainID: 0, Hash: "lost"}, {DomainID: 99, Hash: "same"},
+		{DomainID: 0, Hash: ""}, {DomainID: 0, Hash: "'\"\\"}, {DomainID: 0, Hash: "same"}}
+	for key := range want {
+		keys = append(keys, key)
+	}
+	for _, asked := range [][]schema.LinkKey{keys, keys[6:7], keys[:3], nil} {
+		got, err := store.LinksByHash(t.Context(), asked)
+		testkit.Must(t, err)
+		found := map[schema.LinkKey]schema.Link{}
+		for _, link := range got {
+			found[link.Key()] = link
+		}
+		expected := map[schema.LinkKey]schema.Link{}
+		for _, key := range asked {
+			if link, ok := want[key]; ok {
+				expected[key] = link
+			}
+		}
+		testkit.Equal(t, "links", found, expected)
+	}
+}
+
+func findsManyLinksByHash(t *testing.T, store schema.Database) {
+	owner := addAccount(t, store, "a@example.org")
+	const links, asked = 20, 256
+	for i := range links {
+		addLink(t, store, owner.ID, 0, fmt.Sprintf("hash-%d", i))
+	}
+	keys := make([]schema.LinkKey, asked)
+	for i := range keys {
+		keys[i].Hash = fmt.Sprintf("hash-%d", i)
+	}
+	got, err := store.LinksByHash(t.Context(), keys)
+	testkit.Must(t, err)
+	testkit.Equal(t, "links", len(got), links)
 }
 
 func setsActive(t *testing.T, store schema.Database) {
