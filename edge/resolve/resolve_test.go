@@ -247,14 +247,13 @@ func TestResolveConcurrently(t *testing.T) {
 		fault, release := held()
 		e.store.inject(fault)
 		var all sync.WaitGroup
-		for range 4 { // fill the queries
+		for i := range int64(4) { // fill the queries
 			all.Go(func() { e.want(t, "sho.rt", schema.NewHash(), now, "", schema.CodeNotFound) })
-			queries := e.store.queries.Load()
-			testkit.Eventually(t, "another query", func() bool { return e.store.queries.Load() > queries || queries == 4 })
+			testkit.Eventually(t, "another query", func() bool { return e.store.queries.Load() == i+1 })
 		}
 		for range 3 {
-			all.Go(func() { e.wantActive(t, "abc", now, true) })
 			misses := e.metric(t, `linkstream_edge_cache_misses_total{cache="links"}`)
+			all.Go(func() { e.wantActive(t, "abc", now, true) })
 			testkit.Eventually(t, "another miss", func() bool {
 				return e.metric(t, `linkstream_edge_cache_misses_total{cache="links"}`) > misses
 			})
