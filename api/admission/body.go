@@ -6,6 +6,8 @@ import (
 	"io"
 
 	"github.com/valyala/fasthttp"
+
+	"linkstream/schema/service"
 )
 
 // Refusal is the error of a request that cannot be read.
@@ -45,7 +47,10 @@ func tooLarge(limit int) *Refusal {
 func RefusalOf(err error) *Refusal {
 	var smallBuffer *fasthttp.ErrSmallBuffer
 	var timeout interface{ Timeout() bool }
+	var framing *service.FramingError
 	switch {
+	case errors.As(err, &framing):
+		return &Refusal{framing.Status, framing.Message}
 	case errors.As(err, &smallBuffer):
 		return &Refusal{fasthttp.StatusRequestHeaderFieldsTooLarge, "The header is too large."}
 	case errors.As(err, &timeout) && timeout.Timeout():

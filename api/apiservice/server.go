@@ -82,7 +82,7 @@ func (r *router) client(http *fasthttp.RequestCtx) netip.Addr {
 
 // newServer returns a server of requests to r. Bodies are streamed, so that nobody's is read before it is known who sends it.
 func newServer(r *router, connections int, log *slog.Logger) *fasthttp.Server {
-	return &fasthttp.Server{
+	server := &fasthttp.Server{
 		Handler:      r.handle,
 		ErrorHandler: func(http *fasthttp.RequestCtx, err error) { r.admit(http, admission.RefusalOf(err)) },
 		Logger:       service.ConnLogger(log),
@@ -102,4 +102,6 @@ func newServer(r *router, connections int, log *slog.Logger) *fasthttp.Server {
 		DisablePreParseMultipartForm: true,
 		CloseOnShutdown:              true,
 	}
+	service.CheckRequests(server, server.ErrorHandler)
+	return server
 }

@@ -20,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"linkstream/edge/eventloop"
+	"linkstream/schema/service"
 	"linkstream/schema/testkit"
 )
 
@@ -128,7 +129,10 @@ func (a *app) Reject(ctx *fasthttp.RequestCtx, err error) {
 	a.rejected.Add(1)
 	var tooLarge *fasthttp.ErrSmallBuffer
 	var netErr net.Error
+	var framing *service.FramingError
 	switch {
+	case errors.As(err, &framing):
+		ctx.SetStatusCode(framing.Status)
 	case errors.As(err, &tooLarge):
 		ctx.SetStatusCode(fasthttp.StatusRequestHeaderFieldsTooLarge)
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):

@@ -7,6 +7,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 	"golang.org/x/sys/unix"
+
+	"linkstream/schema/service"
 )
 
 const (
@@ -98,7 +100,13 @@ func plain(r *fasthttp.Request) bool {
 	h := &r.Header
 	return (h.IsGet() || h.IsHead()) && h.ContentLength() == -2 && // neither Content-Length nor chunks
 		len(r.URI().PathOriginal()) > 0 && // it is empty where the target or Host cannot be parsed
-		len(h.PeekCanonical(headerExpect)) == 0 && len(h.PeekCanonical(headerUpgrade)) == 0
+		len(h.PeekCanonical(headerExpect)) == 0 && len(h.PeekCanonical(headerUpgrade)) == 0 && inNoDoubt(h)
+}
+
+// inNoDoubt reports whether the request ends where every server sees its end: see service.CheckFraming.
+func inNoDoubt(h *fasthttp.RequestHeader) bool {
+	closing, err := service.CheckFraming(h)
+	return err == nil && !closing
 }
 
 var (

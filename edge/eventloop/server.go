@@ -87,6 +87,7 @@ func New(cfg Config, handler Handler, set *metrics.Set, log *slog.Logger) *Serve
 		DisablePreParseMultipartForm: true,
 		CloseOnShutdown:              true,
 	}
+	service.CheckRequests(s.fast, handler.Reject)
 	describe(set)
 	service.Describe(set, "linkstream_edge_connections", "Connections that are open.")
 	set.NewGauge("linkstream_edge_connections", func() float64 { return float64(s.open.Load()) })

@@ -134,7 +134,12 @@ func (h *Handler) redirect(ctx *fasthttp.RequestCtx, target resolve.Target, clie
 func (h *Handler) Reject(ctx *fasthttp.RequestCtx, err error) {
 	var tooLarge *fasthttp.ErrSmallBuffer
 	var netErr net.Error
+	var framing *service.FramingError
 	switch {
+	case errors.As(err, &framing) && framing.Status == fasthttp.StatusHTTPVersionNotSupported:
+		h.pages.badVersion.answer(ctx)
+	case errors.As(err, &framing):
+		h.pages.badCoding.answer(ctx)
 	case errors.As(err, &tooLarge):
 		h.pages.headerTooLarge.answer(ctx)
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):

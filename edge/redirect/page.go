@@ -23,9 +23,10 @@ type page struct {
 
 // pages are all pages. They are rendered once.
 type pages struct {
-	front, notFound, gone, takenDown, unsafe          page
-	tooMany, failed, unavailable, badMethod           page
-	badRequest, timeout, bodyTooLarge, headerTooLarge page
+	front, notFound, gone, takenDown, unsafe page
+	tooMany, failed, unavailable, badMethod  page
+	badRequest, badVersion, badCoding        page
+	timeout, bodyTooLarge, headerTooLarge    page
 }
 
 func newPages() *pages {
@@ -51,6 +52,10 @@ func newPages() *pages {
 			"Short links support the methods GET and HEAD."),
 		badRequest: newPage(t, fasthttp.StatusBadRequest, "Invalid request",
 			"This is not a valid HTTP request."),
+		badVersion: newPage(t, fasthttp.StatusHTTPVersionNotSupported, "Version not supported",
+			"Short links support the versions 1.0 and 1.1 of HTTP."),
+		badCoding: newPage(t, fasthttp.StatusNotImplemented, "Transfer coding not supported",
+			"Short links support no transfer coding but chunked."),
 		timeout: newPage(t, fasthttp.StatusRequestTimeout, "Request timeout",
 			"The request took too long to arrive. Please try again."),
 		bodyTooLarge: newPage(t, fasthttp.StatusRequestEntityTooLarge, "Request too large",

@@ -91,3 +91,9 @@ func TestServerLimits(t *testing.T) {
 func raw(text string) func(net.Conn) {
 	return func(conn net.Conn) { _, _ = io.WriteString(conn, text) }
 }
+
+func TestServerFraming(t *testing.T) {
+	eachWay(t, func(t *testing.T, loops int) {
+		testkit.TestFraming(t, newEdge(t, nil).serve(t, loops), "/robots.txt", 200)
+	})
+}

@@ -91,6 +91,7 @@ func ListenOps(cfg OpsConfig, log *slog.Logger) (*Ops, error) {
 		Handler: o.handle, ReadTimeout: opsTimeout, WriteTimeout: opsTimeout, IdleTimeout: time.Minute, Concurrency: opsConnections,
 		CloseOnShutdown: true, NoDefaultServerHeader: true, SecureErrorLogMessage: true, Logger: ConnLogger(log),
 	}
+	CheckRequests(server, refusePlainly)
 	o.close = RunInBackground(context.Background(), func(ctx context.Context) {
 		if err := Serve(ctx, server, listener, opsGrace); err != nil {
 			log.Error("cannot serve operators any more", "error", err)

@@ -54,6 +54,7 @@ func ListenStandby(addr, contentType, body string, log *slog.Logger) (*Standby, 
 		DisableKeepalive: true, // so that the next request can go to the service
 		CloseOnShutdown:  true, NoDefaultServerHeader: true, SecureErrorLogMessage: true, Logger: ConnLogger(log),
 	}
+	CheckRequests(s.server, refusePlainly)
 	go func() {
 		s.served <- s.server.Serve(&patientListener{Listener: sharedListener{s.TCPListener}, warn: s.server.Logger})
 	}()
