@@ -70,6 +70,22 @@ func (b BaseURL) Port() string { return b.port }
 // String returns the URL, its host in canonical form, without a slash at the end.
 func (b BaseURL) String() string { return b.text }
 
+// SameOrigin reports whether a browser takes pages of both bases for pages of one origin (RFC 6454, section 5).
+func (b BaseURL) SameOrigin(other BaseURL) bool {
+	return b.scheme == other.scheme && b.host == other.host && b.effectivePort() == other.effectivePort()
+}
+
+func (b BaseURL) effectivePort() string {
+	switch {
+	case b.port != "":
+		return b.port
+	case b.scheme == "https":
+		return "443"
+	default:
+		return "80"
+	}
+}
+
 // ShortURL returns the address at which the service with this base answers link. On a custom domain that is the base's
 // scheme and the domain's host, without a port.
 func (b BaseURL) ShortURL(link Link) string {

@@ -91,3 +91,24 @@ func TestBaseURLIsAFlag(t *testing.T) {
 		})
 	}
 }
+
+func TestSameOrigin(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		same bool
+	}{
+		{"https://links.example.org", "https://links.example.org/", true},
+		{"https://links.example.org", "https://LINKS.example.org:443", true},
+		{"http://links.example.org:80", "http://links.example.org", true},
+		{"http://[::1]:8081", "http://[0:0::1]:8081", true},
+		{"http://links.example.org", "https://links.example.org", false},
+		{"http://links.example.org:443", "https://links.example.org:443", false},
+		{"https://links.example.org", "https://links.example.org:80", false},
+		{"https://links.example.org", "https://example.org", false},
+	} {
+		a, b := schema.MustParseBaseURL(c.a), schema.MustParseBaseURL(c.b)
+		if a.SameOrigin(b) != c.same || b.SameOrigin(a) != c.same {
+			t.Errorf("%s and %s: %v, want %v", c.a, c.b, !c.same, c.same)
+		}
+	}
+}

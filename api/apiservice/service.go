@@ -98,7 +98,7 @@ func (s *Service) compose(cfg Config) error {
 		parts.ClickLog = s.topics
 	}
 	pages, err := dashboard.New(
-		dashboard.Config{URL: s.url, SignUp: cfg.SignUp == signUpOpen, TrustedProxies: cfg.TrustedProxies}, parts)
+		dashboard.Config{URL: s.url, Unnamed: cfg.URL.IsZero(), SignUp: cfg.SignUp == signUpOpen, TrustedProxies: cfg.TrustedProxies}, parts)
 	if err != nil {
 		return err
 	}

@@ -62,6 +62,47 @@ func TestForgedForms(t *testing.T) {
 			}
 		}
 	})
+	t.Run("are told by -api.url, whatever the Host header says", func(t *testing.T) {
+		s := start(t, behindTLS)
+		for _, c := range []struct {
+			origin, host string
+			status       int
+		}{
+			{"https://links.example.org", "127.0.0.1", http.StatusSeeOther},
+			{"https://links.example.org:443", "evil.example", http.StatusSeeOther},
+			{"http://links.example.org", "links.example.org", http.StatusForbidden},
+			{"https://links.example.org:8443", "links.example.org:8443", http.StatusForbidden},
+			{"https://evil.example", "evil.example", http.StatusForbidden}, // whose name leads here
+			{"http://127.0.0.1", "127.0.0.1", http.StatusForbidden},
+			{"http://localhost", "localhost", http.StatusForbidden},
+		} {
+			b := s.browser(t)
+			b.fields, b.host = http.Header{"Origin": {c.origin}, "Sec-Fetch-Site": {"same-origin"}}, c.host
+			if got := b.signIn(email, password); got.status != c.status {
+				t.Errorf("origin %s, host %s: %d, want %d", c.origin, c.host, got.status, c.status)
+			}
+		}
+	})
+	t.Run("are told by the Host header without -api.url, unless it is a name", func(t *testing.T) {
+		s := start(t)
+		for _, c := range []struct {
+			origin, host string
+			status       int
+		}{
+			{"http://localhost:8081", "localhost:8081", http.StatusSeeOther},
+			{"http://[::1]:8081", "[::1]:8081", http.StatusSeeOther},
+			{"http://192.0.2.1", "192.0.2.1:80", http.StatusSeeOther},
+			{"http://192.0.2.1", "192.0.2.2", http.StatusForbidden},
+			{"http://evil.example", "evil.example", http.StatusForbidden},
+			{"http://evil.example", "localhost", http.StatusForbidden},
+		} {
+			b := s.browser(t)
+			b.fields, b.host = http.Header{"Origin": {c.origin}}, c.host
+			if got := b.signIn(email, password); got.status != c.status {
+				t.Errorf("origin %s, host %s: %d, want %d", c.origin, c.host, got.status, c.status)
+			}
+		}
+	})
 	t.Run("are told from a form of the public address", func(t *testing.T) {
 		s := start(t, behindTLS)
 		b := s.browser(t)

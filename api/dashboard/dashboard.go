@@ -8,7 +8,6 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
-	nethttp "net/http"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -35,6 +34,7 @@ const callTimeout = 10 * time.Second
 // Config is the configuration of the dashboard.
 type Config struct {
 	URL            schema.BaseURL     // of the dashboard and the API; https makes cookies Secure
+	Unnamed        bool               // URL is not configured but that of the listener, which may have other names
 	SignUp         bool               // anyone may create an account
 	TrustedProxies clientaddr.Proxies // whose X-Forwarded-For is believed
 }
@@ -54,32 +54,29 @@ type Parts struct {
 // Dashboard is the HTTP handler of all pages.
 type Dashboard struct {
 	Parts
-	url         string // without trailing slash
-	secure      bool   // url is https
-	signUp      bool
-	proxies     clientaddr.Proxies
-	sessions    *auth.Sessions
-	attempts    *ratelimit.AttemptLimiter
-	passwords   *auth.PasswordPool
-	crossOrigin *nethttp.CrossOriginProtection
-	pages       pages
-	busyPage    []byte
-	assets      assets
-	router      *router.Router
-	requests    *httpmetrics.Recorder
-	lag         *lagWatch
+	url       schema.BaseURL
+	unnamed   bool // url may not be what the browser shows
+	secure    bool // url is https
+	signUp    bool
+	proxies   clientaddr.Proxies
+	sessions  *auth.Sessions
+	attempts  *ratelimit.AttemptLimiter
+	passwords *auth.PasswordPool
+	pages     pages
+	busyPage  []byte
+	assets    assets
+	router    *router.Router
+	requests  *httpmetrics.Recorder
+	lag       *lagWatch
 }
 
 // New returns a dashboard.
 func New(cfg Config, parts Parts) (*Dashboard, error) {
 	d := &Dashboard{
-		Parts: parts, url: cfg.URL.String(), secure: cfg.URL.Scheme() == "https", signUp: cfg.SignUp,
+		Parts: parts, url: cfg.URL, unnamed: cfg.Unnamed, secure: cfg.URL.Scheme() == "https", signUp: cfg.SignUp,
 		proxies: cfg.TrustedProxies, sessions: auth.NewSessions(parts.DB), attempts: ratelimit.NewAttemptLimiter(parts.DB),
-		passwords: auth.NewPasswordPool(), crossOrigin: nethttp.NewCrossOriginProtection(),
-		lag: newLagWatch(parts.Clicks, parts.ClickLog, parts.Log), requests: parts.Requests,
-	}
-	if err := d.crossOrigin.AddTrustedOrigin(d.url); err != nil {
-		return nil, fmt.Errorf("dashboard: %w", err)
+		passwords: auth.NewPasswordPool(),
+		lag:       newLagWatch(parts.Clicks, parts.ClickLog, parts.Log), requests: parts.Requests,
 	}
 	var err error
 	if d.assets, err = newAssets(); err != nil {

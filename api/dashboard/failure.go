@@ -24,8 +24,8 @@ var (
 	errMethod = &failure{fasthttp.StatusMethodNotAllowed, "This page does not accept that request",
 		"Nothing was changed."}
 	errForged = &failure{fasthttp.StatusForbidden, "This form has expired",
-		"It does not belong to your current session, perhaps because you have signed in again since. Nothing was changed. " +
-			"Please go back, reload the page and try again."}
+		"It does not belong to your current session, perhaps because you have signed in again since, or the address in your " +
+			"browser is not that of this service. Nothing was changed. Please go back, reload the page and try again."}
 	errSuspended = &failure{fasthttp.StatusForbidden, "Your account is suspended",
 		"Its short links still work, but nobody can manage them. Please contact the operator of this service."}
 	errBusy = &failure{fasthttp.StatusServiceUnavailable, "The service is busy",

@@ -42,6 +42,10 @@ func TestHeaders(t *testing.T) {
 	}{{"without TLS", "", nil}, {"behind TLS", "max-age=31536000", []option{behindTLS}}} {
 		s := start(t, tls.options...)
 		b := s.browser(t)
+		if tls.options != nil {
+			b.fields.Set("Origin", "https://links.example.org")
+		}
+		fields := b.fields
 		style := regexp.MustCompile(`/dashboard/static/style\.[0-9a-f]+\.css`).FindString(b.get("/dashboard/sign-in").body)
 		large := url.Values{"email": {strings.Repeat("x", 70_000)}}
 		for _, c := range []struct {
@@ -65,7 +69,9 @@ func TestHeaders(t *testing.T) {
 			{"the head of an asset", "HEAD", style, nil, 200, "public, max-age=31536000, immutable"},
 		} {
 			t.Run(tls.name+": "+c.name, func(t *testing.T) {
-				a := s.browser(t).send(c.method, c.path, c.form)
+				b := s.browser(t)
+				b.fields = fields
+				a := b.send(c.method, c.path, c.form)
 				if a.status != c.status {
 					t.Errorf("status %d, want %d", a.status, c.status)
 				}

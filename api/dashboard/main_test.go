@@ -127,6 +127,7 @@ type browser struct {
 	base   string
 	agent  string
 	fields http.Header // of every request
+	host   string      // the Host header, if not that of base
 	client *http.Client
 	seen   answer
 }
@@ -175,6 +176,7 @@ func (b *browser) send(method, path string, form url.Values) answer {
 	for name, values := range b.fields {
 		req.Header[name] = values
 	}
+	req.Host = b.host
 	req.Header.Set("User-Agent", b.agent)
 	req.Header.Set("Accept", "text/html,application/xhtml+xml,*/*;q=0.8")
 	res, err := b.client.Do(req)

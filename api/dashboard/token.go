@@ -38,7 +38,7 @@ type tokensPage struct {
 
 func (d *Dashboard) tokensPage(c *call) (tokensPage, error) {
 	tokens, err := d.DB.Tokens(c.ctx, c.account.ID)
-	page := tokensPage{Tokens: tokens, URL: d.url}
+	page := tokensPage{Tokens: tokens, URL: d.url.String()}
 	for _, token := range tokens {
 		page.Newest = max(page.Newest, token.ID)
 	}
