@@ -155,6 +155,7 @@ func TestScenarios(t *testing.T) {
 	t.Run("side by side", func(t *testing.T) {
 		testEmbedded(t, healthy)
 		testAbuse(t)
+		testCold(t)
 		testReal(t)
 		testRunning(t)
 	})
@@ -209,6 +210,15 @@ func testAbuse(t *testing.T) {
 		t.Parallel()
 		wantMetrics(t, measure(t, "abuse", "-start"), "redirect latency p99: unknown hashes / quiet",
 			"shorten latency p50: sign-in / quiet", "connections per second of the attack: idle connections")
+	})
+}
+
+// testCold runs the scenario of links that are not cached.
+func testCold(t *testing.T) {
+	t.Run("cold", func(t *testing.T) {
+		t.Parallel()
+		wantMetrics(t, measure(t, "cold", "-start", "-rate=500"), "CPU per cold redirect: edge, spooling / bare SQLite look-up",
+			"cold redirect latency p99, open loop: edge, spooling", "look-ups per query, closed loop")
 	})
 }
 

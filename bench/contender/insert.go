@@ -19,18 +19,18 @@ import (
 // thisProcess is the process of contenders that run inside the bench.
 func thisProcess() proc.Process { return proc.This("bench") }
 
-// LinkInserts returns a loop that inserts links and does nothing else.
-func LinkInserts(insert system.LinkInsert) *Contender {
-	c := &Contender{Name: insert.Name, Processes: []proc.Process{thisProcess()}}
+// LinkCalls returns a loop that inserts links, or looks them up, and does nothing else.
+func LinkCalls(calls system.LinkCall) *Contender {
+	c := &Contender{Name: calls.Name, Processes: []proc.Process{thisProcess()}}
 	var started atomic.Int64
 	c.Work = func(ctx context.Context, window time.Duration) (load.Result, error) {
 		before, began := c.Done.Load(), time.Now()
 		group, ctx := errgroup.WithContext(ctx)
-		for range insert.Goroutines {
+		for range calls.Goroutines {
 			group.Go(func() error {
 				for time.Since(began) < window {
-					if err := insert.Insert(ctx, started.Add(1)); err != nil {
-						return fmt.Errorf("%s: %w", insert.Name, err)
+					if err := calls.Call(ctx, started.Add(1)); err != nil {
+						return fmt.Errorf("%s: %w", calls.Name, err)
 					}
 					c.Done.Add(1)
 				}

@@ -102,10 +102,8 @@ func (c *Config) applyQuick() {
 	if !c.Quick {
 		return
 	}
-	set := map[string]bool{}
-	c.flags.Visit(func(f *flag.Flag) { set[f.Name] = true })
 	shorten := func(name string, apply func()) {
-		if !set[name] {
+		if !c.isSet(name) {
 			apply()
 		}
 	}
@@ -113,6 +111,12 @@ func (c *Config) applyQuick() {
 	shorten("clicks", func() { c.Clicks = 100_000 })
 	shorten("round", func() { c.Round = 400 * time.Millisecond })
 	shorten("duration", func() { c.Duration = 4 * time.Second })
+}
+
+// isSet reports whether a flag was set.
+func (c *Config) isSet(name string) (set bool) {
+	c.flags.Visit(func(f *flag.Flag) { set = set || f.Name == name })
+	return set
 }
 
 // command returns the command that repeats the run. It leaves out addresses, tokens and files, because reports are

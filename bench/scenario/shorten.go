@@ -33,7 +33,7 @@ func runShorten(ctx context.Context, r *run) error {
 		if err != nil {
 			return err
 		}
-		contenders = []*contender.Contender{contender.LinkInserts(insert), whole}
+		contenders = []*contender.Contender{contender.LinkCalls(insert), whole}
 	}
 	if err := r.closedLoop(ctx, "link", contenders); err != nil {
 		return err

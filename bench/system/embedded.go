@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"time"
@@ -111,26 +112,45 @@ func (e *embedded) start(ctx context.Context) (*Service, error) {
 
 // BareLinkInsert returns transactions of one row each, synced to the disk. SQLite has one writer at a time, so one
 // goroutine is as fast as many.
-func (e *embedded) BareLinkInsert(ctx context.Context) (LinkInsert, error) {
+func (e *embedded) BareLinkInsert(ctx context.Context) (LinkCall, error) {
 	path := e.launcher.group.Path("bare.db")
 	account, err := e.createTables(ctx, path)
 	if err != nil {
-		return LinkInsert{}, err
+		return LinkCall{}, err
 	}
 	db, err := sql.Open("sqlite", "file:"+path+"?_journal_mode=WAL&_synchronous=FULL")
 	if err != nil {
-		return LinkInsert{}, fmt.Errorf("open %q: %w", path, err)
+		return LinkCall{}, fmt.Errorf("open %q: %w", path, err)
 	}
 	e.launcher.group.OnClose(db.Close)
 	db.SetMaxOpenConns(1)
 	insert, err := db.PrepareContext(ctx, insertLink)
 	if err != nil {
-		return LinkInsert{}, err
+		return LinkCall{}, err
 	}
 	links, now := workload.NewLinks(workload.MaxLinks), time.Now().UnixMilli()
-	return LinkInsert{"bare SQLite insert", 1, func(ctx context.Context, n int64) error {
+	return LinkCall{"bare SQLite insert", 1, func(ctx context.Context, n int64) error {
 		_, err := insert.ExecContext(ctx, account, links.Hash(int(n)), links.URL(int(n)), n, now)
 		return err
+	}}, nil
+}
+
+// BareLinkLookup returns look-ups of one row each, on connections of their own.
+func (e *embedded) BareLinkLookup(ctx context.Context, links workload.Links) (LinkCall, error) {
+	db, err := sql.Open("sqlite", "file:"+e.linksPath()+"?mode=ro")
+	if err != nil {
+		return LinkCall{}, fmt.Errorf("open %q: %w", e.linksPath(), err)
+	}
+	e.launcher.group.OnClose(db.Close)
+	db.SetMaxOpenConns(bareConns)
+	find, err := db.PrepareContext(ctx, `SELECT id, url FROM links WHERE domain_id = 0 AND hash = ?`)
+	if err != nil {
+		return LinkCall{}, err
+	}
+	return LinkCall{"bare SQLite look-up", bareConns, func(ctx context.Context, _ int64) error {
+		var id int64
+		var url string
+		return find.QueryRowContext(ctx, links.Hash(rand.IntN(links.Count))).Scan(&id, &url)
 	}}, nil
 }
 

@@ -28,7 +28,9 @@ type Engines interface {
 	// EdgeCommand returns the program of an edge and the arguments that lead it to the links.
 	EdgeCommand(ctx context.Context) (program string, args []string, err error)
 	// BareLinkInsert returns an insert of one link without any of the system's code.
-	BareLinkInsert(ctx context.Context) (LinkInsert, error)
+	BareLinkInsert(ctx context.Context) (LinkCall, error)
+	// BareLinkLookup returns a look-up of any of the links, without any of the system's code.
+	BareLinkLookup(ctx context.Context, links workload.Links) (LinkCall, error)
 	// BareClickInsert returns an insert of the first rows of a batch without any of the system's code, as the
 	// documentation of the engine's client describes it. It returns nil if there is no such form.
 	BareClickInsert(ctx context.Context) (ClickInsert, error)
@@ -49,11 +51,11 @@ type ClickStore interface {
 	io.Closer
 }
 
-// LinkInsert is an insert of one link.
-type LinkInsert struct {
+// LinkCall is an insert or a look-up of one link.
+type LinkCall struct {
 	Name       string
-	Goroutines int                                      // that insert at the same time
-	Insert     func(ctx context.Context, n int64) error // n differs from call to call
+	Goroutines int                                      // that call at the same time
+	Call       func(ctx context.Context, n int64) error // n differs from call to call
 }
 
 // ClickInsert inserts the first rows of a batch.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	mathrand "math/rand/v2"
 	"net/url"
 	"os"
 	"slices"
@@ -297,14 +298,24 @@ func (r *realEngines) start(ctx context.Context) (*Service, error) {
 	return s, nil
 }
 
-func (r *realEngines) BareLinkInsert(context.Context) (LinkInsert, error) {
+func (r *realEngines) BareLinkInsert(context.Context) (LinkCall, error) {
 	links := workload.NewLinks(workload.MaxLinks)
-	return LinkInsert{"bare pgx insert", bareConns, func(ctx context.Context, n int64) error {
+	return LinkCall{"bare pgx insert", bareConns, func(ctx context.Context, n int64) error {
 		var id int64
 		return r.pool.QueryRow(ctx, `
 			INSERT INTO links (account_id, domain_id, hash, url, active, ordinal, created_at)
 			VALUES (1, 0, $1, $2, true, $3, $4) RETURNING id`,
 			links.Hash(int(n)), links.URL(int(n)), 1<<40+n, time.Now()).Scan(&id)
+	}}, nil
+}
+
+// BareLinkLookup returns look-ups of one row each.
+func (r *realEngines) BareLinkLookup(_ context.Context, links workload.Links) (LinkCall, error) {
+	return LinkCall{"bare pgx look-up", bareConns, func(ctx context.Context, _ int64) error {
+		var id int64
+		var url string
+		return r.pool.QueryRow(ctx, `SELECT id, url FROM links WHERE domain_id = 0 AND hash = $1`,
+			links.Hash(mathrand.IntN(links.Count))).Scan(&id, &url)
 	}}, nil
 }
 

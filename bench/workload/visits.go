@@ -34,6 +34,7 @@ type Visits struct {
 	Visited int // links that are visited, from the first one on
 	// Reconnect makes each request ask the server to close the connection, as load.Target.Reconnect requires.
 	Reconnect bool
+	Uniform   bool // visitors follow all links alike, instead of by Zipf's law
 
 	warmed   int // up to this number of links, each is visited once first
 	visitors []load.Visitor
@@ -112,7 +113,10 @@ type visit struct {
 
 // Append implements load.Source.
 func (v *visit) Append(dst []byte) []byte {
-	if v.link = v.popularity.Next(); v.warmed.Load() < int64(v.visits.Visited) {
+	if v.link = v.popularity.Next(); v.visits.Uniform {
+		v.link = v.random.IntN(v.visits.Visited)
+	}
+	if v.warmed.Load() < int64(v.visits.Visited) {
 		v.link = int(v.warmed.Add(1)-1) % v.visits.Visited // several connections may pass the end at the same time
 	}
 	dst = v.visits.Links.AppendHash(append(dst, "GET /"...), v.link)

@@ -236,7 +236,7 @@ func TestResolveConcurrently(t *testing.T) {
 		release()
 		all.Wait()
 		e.wantLookups(t, requests)
-		if n := e.store.queries.Load(); n > 4+2*requests/256 {
+		if n := e.store.queries.Load(); n > requests/10 { // some are sent while others are answered
 			t.Errorf("%d queries for %d links", n, requests)
 		}
 		testkit.Equal(t, "queries counted", int64(e.metric(t, "linkstream_edge_link_queries_total")), e.store.queries.Load())

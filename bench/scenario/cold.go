@@ -1,0 +1,77 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+
+	"linkstream/bench/contender"
+	"linkstream/bench/report"
+	"linkstream/bench/system"
+	"linkstream/bench/workload"
+)
+
+const (
+	cold = "cold"
+
+	coldLinks    = 200_000 // unless -links says otherwise
+	minColdLinks = 50_000  // of which the cache holds less than a tenth
+	coldCache    = 1 << 20
+	coldRate     = 5000 // redirects per second in the open loop, unless -rate says otherwise
+)
+
+// runCold measures redirects of links that an edge with the smallest cache does not have, beside bare look-ups of one link
+// each.
+func runCold(ctx context.Context, r *run) error {
+	if !r.cfg.isSet("links") {
+		r.cfg.Links = coldLinks
+	}
+	r.cfg.Links = max(r.cfg.Links, minColdLinks)
+	if r.cfg.Rate == 0 {
+		r.cfg.Rate = coldRate
+	}
+	on, err := r.startEngines(ctx)
+	if err != nil {
+		return err
+	}
+	visits := workload.NewVisits(workload.NewLinks(r.cfg.Links), r.cfg.Links)
+	visits.Uniform = true
+	r.logf("creating %d links", r.cfg.Links)
+	if _, err := system.CreateLinks(ctx, on, visits.Links); err != nil {
+		return err
+	}
+	lookup, err := on.BareLinkLookup(ctx, visits.Links)
+	if err != nil {
+		return err
+	}
+	edge, recorded, err := r.starter(on, visits).SpoolingEdge(ctx, "-edge.cache-bytes", fmt.Sprint(coldCache),
+		"-edge.lookup-timeout", "10s")
+	if err != nil {
+		return err
+	}
+	if err := r.closedLoop(ctx, "cold redirect", []*contender.Contender{contender.LinkCalls(lookup), edge}); err != nil {
+		return err
+	}
+	if err := r.addLookups(ctx, recorded); err != nil {
+		return err
+	}
+	if err := r.openLoop(ctx, "cold redirect", []*contender.Contender{edge}); err != nil {
+		return err
+	}
+	return r.checkCounter(ctx, recorded)
+}
+
+// addLookups adds how many of an edge's redirects so far were of links that it did not have, and how many look-ups shared a
+// query.
+func (r *run) addLookups(ctx context.Context, edge *system.Counter) error {
+	var values [2]float64
+	for i, metric := range []string{"linkstream_edge_cache_misses_total", "linkstream_edge_link_queries_total"} {
+		var err error
+		if values[i], err = system.ReadMetric(ctx, edge.Base, metric); err != nil {
+			return err
+		}
+	}
+	misses, queries := values[0], values[1]
+	r.report.Add("look-ups per redirect", "", report.Lower, misses/float64(max(1, edge.Want)))
+	r.report.Add("look-ups per query, closed loop", "", report.Higher, misses/max(1, queries))
+	return nil
+}
