@@ -172,7 +172,7 @@ func (l *Listener) warn(message string, args ...any) {
 	}
 }
 
-// refuse answers a connection and closes it.
+// refuse answers the first request of a connection, since clients do not expect an answer before, and closes it.
 func (l *Listener) refuse(inner net.Conn, refusal *Refusal) {
 	select {
 	case l.refusing <- struct{}{}:
@@ -184,6 +184,9 @@ func (l *Listener) refuse(inner net.Conn, refusal *Refusal) {
 		defer func() { <-l.refusing }()
 		defer inner.Close()
 		inner.SetDeadline(time.Now().Add(lingerTime))
+		if _, err := inner.Read(make([]byte, 1)); err != nil {
+			return
+		}
 		body := fmt.Sprintf("{\"message\":%q}\n", refusal.Message)
 		fmt.Fprintf(inner, "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nRetry-After: 5\r\n"+
 			"Connection: close\r\n\r\n%s", refusal.Status, fasthttp.StatusMessage(refusal.Status), len(body), body)

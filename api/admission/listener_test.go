@@ -82,11 +82,6 @@ func ask(t *testing.T, conn net.Conn, request string) int {
 	if _, err := io.WriteString(conn, request); err != nil {
 		t.Fatal(err)
 	}
-	return receive(t, conn)
-}
-
-func receive(t *testing.T, conn net.Conn) int {
-	t.Helper()
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	testkit.Must(t, err)
 	_, err = io.Copy(io.Discard, res.Body)
@@ -116,7 +111,7 @@ func TestConnectionsOfOneAddressAreBounded(t *testing.T) {
 	}
 	for range 2 {
 		conn := s.dial(t, "127.0.0.1")
-		testkit.Equal(t, "status of one too many", receive(t, conn), 429)
+		testkit.Equal(t, "status of one too many", ask(t, conn, get), 429)
 		if _, err := conn.Read(make([]byte, 1)); err != io.EOF {
 			t.Errorf("the connection is not closed: %v", err)
 		}
@@ -170,7 +165,7 @@ func TestConnectionsAtWorkAreNotClosed(t *testing.T) {
 		testkit.Must(t, err)
 		<-s.entered
 	}
-	testkit.Equal(t, "status of a further connection", receive(t, s.dial(t, "127.0.0.1")), 503)
+	testkit.Equal(t, "status of a further connection", ask(t, s.dial(t, "127.0.0.1"), get), 503)
 	s.metric(t, `linkstream_api_connections_refused_total{reason="full"} 1`)
 	s.metric(t, `linkstream_api_connections 2`)
 }

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -183,15 +184,59 @@ func TestConnectionsAreBounded(t *testing.T) {
 	s, err := apiservice.New(cfg, links, clicks, nil, discard)
 	testkit.Must(t, err)
 	stop := run(s)
-	for range 2 {
-		conn, err := net.Dial("tcp", s.Addr())
+	var open [2]net.Conn
+	for i := range open {
+		open[i], err = net.Dial("tcp", s.Addr())
 		testkit.Must(t, err)
-		defer conn.Close()
 	}
 	testkit.Eventually(t, "both are accepted", func() bool { return strings.Contains(page(s), "linkstream_api_connections 2\n") })
 	if status, body := get(t, "http://"+s.Addr()+"/none", ""); status != http.StatusTooManyRequests {
 		t.Errorf("%d %s", status, body)
 	}
+	for _, conn := range open {
+		conn.Close()
+	}
+	testkit.Must(t, stop())
+}
+
+// A flood of requests without a token, most of which are refused, refuses no request with one.
+func TestTokensPassAFlood(t *testing.T) {
+	links, clicks := openStores(t)
+	defer clicks.Close()
+	s, err := apiservice.New(config(), links, clicks, nil, discard)
+	testkit.Must(t, err)
+	stop, base, token := run(s), "http://"+s.Addr(), addToken(t, links)
+	get(t, base+"/api/v1/links", token)
+	flooding, endFlood := context.WithCancel(t.Context())
+	var flood sync.WaitGroup
+	for range 200 {
+		flood.Go(func() {
+			client := &http.Client{Transport: &http.Transport{}} // has a connection of its own
+			defer client.CloseIdleConnections()
+			for flooding.Err() == nil {
+				if res, err := client.Get(base + "/none"); err == nil {
+					_, _ = io.Copy(io.Discard, res.Body)
+					res.Body.Close()
+				}
+			}
+		})
+	}
+	refused := regexp.MustCompile(`linkstream_api_anonymous_refused_total [1-9]\d\d`)
+	testkit.Eventually(t, "the gate refuses requests", func() bool { return refused.MatchString(page(s)) })
+	for range 50 {
+		if status, body := get(t, base+"/api/v1/links", token); status != http.StatusOK {
+			t.Errorf("%d %s", status, body)
+		}
+	}
+	stored, _, err := links.TokenByDigest(t.Context(), auth.Digest(token))
+	testkit.Must(t, err)
+	testkit.Must(t, links.RevokeToken(t.Context(), stored.ID, time.Now()))
+	testkit.Eventually(t, "a revoked token is refused like none", func() bool {
+		status, _ := get(t, base+"/api/v1/links", token)
+		return status == http.StatusServiceUnavailable
+	})
+	endFlood()
+	flood.Wait()
 	testkit.Must(t, stop())
 }
 

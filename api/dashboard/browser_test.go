@@ -1,10 +1,15 @@
 package dashboard_test
 
 import (
+	"context"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"linkstream/api/dashboard"
 	"linkstream/schema/testkit"
@@ -129,6 +134,47 @@ func TestNewLinksAreLimited(t *testing.T) {
 		b.signIn(other.Email, password)
 		b.post("/dashboard/links", "long_url", "https://example.com/3").want(t, http.StatusSeeOther)
 	})
+}
+
+// A flood of visitors, most of whom are refused, refuses nobody who is signed in.
+func TestSessionsPassAFlood(t *testing.T) {
+	s := start(t)
+	b := s.signedIn(t)
+	b.get("/dashboard/account").want(t, http.StatusOK)
+	flooding, endFlood := context.WithCancel(t.Context())
+	var flood sync.WaitGroup
+	var refused atomic.Int64
+	for range 200 {
+		flood.Go(func() {
+			client := &http.Client{Transport: &http.Transport{}} // has a connection of its own
+			defer client.CloseIdleConnections()
+			for flooding.Err() == nil {
+				res, err := client.Get(s.base + "/dashboard/sign-in")
+				if err != nil {
+					continue
+				}
+				body, _ := io.ReadAll(res.Body)
+				res.Body.Close()
+				if res.StatusCode == http.StatusServiceUnavailable {
+					if refused.Add(1) == 1 && !strings.Contains(string(body), "The service is busy") {
+						t.Errorf("%s", body)
+					}
+				}
+			}
+		})
+	}
+	testkit.Eventually(t, "visitors are refused", func() bool { return refused.Load() > 100 })
+	for range 30 {
+		b.get("/dashboard/account").want(t, http.StatusOK)
+	}
+	sessions, err := s.links.Sessions(t.Context(), s.account.ID, time.Now())
+	testkit.Must(t, err)
+	testkit.Must(t, s.links.EndSession(t.Context(), s.account.ID, sessions[0].ID))
+	testkit.Eventually(t, "a session that has ended is refused like none", func() bool {
+		return b.get("/dashboard/account").status == http.StatusServiceUnavailable
+	})
+	endFlood()
+	flood.Wait()
 }
 
 // A sign-in that is refused costs the store nothing, however often it is sent.

@@ -204,11 +204,8 @@ func (d *Dashboard) byClient(c *call, byAddress, bySite ratelimit.AttemptLimit, 
 }
 
 // limit counts attempts. It returns how long the client must wait, 0 if it may go on. The call leaves the gate while the store
-// counts, and the store is not asked if the limiter knows that the attempts are refused.
+// counts.
 func (d *Dashboard) limit(c *call, attempts []ratelimit.Attempt) (wait time.Duration, err error) {
-	if wait := d.attempts.Refused(attempts...); wait > 0 {
-		return wait, nil
-	}
 	err = c.pass.Outside(func() (err error) {
 		wait, err = d.attempts.Allow(c.ctx, attempts...)
 		return err

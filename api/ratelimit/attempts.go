@@ -99,14 +99,6 @@ func (a *AttemptLimiter) Allow(ctx context.Context, attempts ...Attempt) (wait t
 	return wait, nil
 }
 
-// Refused returns how long attempts would be refused from memory, 0 if the store has to be asked. It counts nothing.
-func (a *AttemptLimiter) Refused(attempts ...Attempt) time.Duration {
-	now := time.Now()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.refused(windowsOf(attempts, now), now)
-}
-
 func windowsOf(attempts []Attempt, now time.Time) []counted {
 	windows := make([]counted, 0, 2*len(attempts))
 	for _, attempt := range attempts {
@@ -126,7 +118,12 @@ func windowsOf(attempts []Attempt, now time.Time) []counted {
 func (a *AttemptLimiter) claim(windows []counted, now time.Time) (wait time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if wait := a.refused(windows, now); wait > 0 {
+	for _, w := range windows {
+		if s := a.known[w.window]; s != nil && s.total+s.pending >= w.limit {
+			wait = max(wait, ceilSeconds(w.ends.Sub(now)))
+		}
+	}
+	if wait > 0 {
 		return wait
 	}
 	a.sweep(now)
@@ -141,15 +138,6 @@ func (a *AttemptLimiter) claim(windows []counted, now time.Time) (wait time.Dura
 		}
 	}
 	return 0
-}
-
-func (a *AttemptLimiter) refused(windows []counted, now time.Time) (wait time.Duration) {
-	for _, w := range windows {
-		if s := a.known[w.window]; s != nil && s.total+s.pending >= w.limit {
-			wait = max(wait, ceilSeconds(w.ends.Sub(now)))
-		}
-	}
-	return wait
 }
 
 // settle ends what claim has begun. Windows that are not full are forgotten: other processes may count in them, too.
