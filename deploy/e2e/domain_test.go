@@ -94,10 +94,13 @@ type pages struct {
 }
 
 // signIn signs in to the first account.
-func (s *system) signIn(t *testing.T) pages {
+func (s *system) signIn(t *testing.T) pages { t.Helper(); return s.signInAs(t, s.email, s.password) }
+
+// signInAs signs in to an account.
+func (s *system) signInAs(t *testing.T, email, password string) pages {
 	t.Helper()
 	p := pages{base: s.api}
-	a := p.send(t, "/dashboard/sign-in", url.Values{"email": {s.email}, "password": {s.password}})
+	a := p.send(t, "/dashboard/sign-in", url.Values{"email": {email}, "password": {password}})
 	cookies := (&http.Response{Header: a.header}).Cookies()
 	if a.status != http.StatusSeeOther || len(cookies) == 0 {
 		t.Fatal(a)

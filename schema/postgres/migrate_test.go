@@ -62,6 +62,8 @@ func TestUpgradedLinks(t *testing.T) {
 		`INSERT INTO tokens (account_id, name, prefix, digest, created_at)
 			VALUES (1, 'name', 'ls_', decode(repeat('00', 32), 'hex'), now())`,
 		`INSERT INTO domains (account_id, host, challenge, created_at) VALUES (1, 'go.example.org', '', now())`,
+		`INSERT INTO domains (account_id, host, challenge, created_at, verified_at)
+			VALUES (1, 'verified.example.org', '', now(), now())`,
 		`INSERT INTO links (account_id, domain_id, hash, url, active, ordinal, created_at)
 			VALUES (1, 1, 'hash', 'https://example.org/', true, 1, now())`,
 	} {

@@ -100,6 +100,7 @@ func TestUpgradedLinks(t *testing.T) {
 			VALUES ('a@example.org', 'hash', 0, 1, 0)`,
 		`INSERT INTO tokens (account_id, name, prefix, digest, created_at) VALUES (1, 'name', 'ls_', zeroblob(32), 0)`,
 		`INSERT INTO domains (account_id, host, challenge, created_at) VALUES (1, 'go.example.org', '', 0)`,
+		`INSERT INTO domains (account_id, host, challenge, created_at, verified_at) VALUES (1, 'verified.example.org', '', 0, 1)`,
 		`INSERT INTO links (account_id, domain_id, hash, url, active, ordinal, created_at)
 			VALUES (1, 1, 'hash', 'https://example.org/', 1, 1, 0)`,
 	} {

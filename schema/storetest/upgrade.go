@@ -9,7 +9,8 @@ import (
 )
 
 // TestUpgradedLinks checks a store whose data was written before sessions came: account 1 with email a@example.org has
-// a token "name" with a digest of zeros, domain 1, and on it one link with ordinal 1.
+// a token "name" with a digest of zeros, domain 1, on it one link with ordinal 1, and the verified domain
+// verified.example.org.
 func TestUpgradedLinks(t *testing.T, store schema.Database) {
 	t.Run("an old token has never been used", func(t *testing.T) {
 		token, account, err := store.TokenByDigest(t.Context(), [32]byte{})
@@ -18,6 +19,18 @@ func TestUpgradedLinks(t *testing.T, store schema.Database) {
 		testkit.Equal(t, "time of its last use", token.UsedAt, time.Time{})
 		testkit.Equal(t, "its account", account.Email, "a@example.org")
 		testkit.Must(t, store.UseTokens(t.Context(), map[int64]time.Time{token.ID: epoch}))
+	})
+	t.Run("the records of an old verified domain are checked", func(t *testing.T) {
+		due, err := store.DomainsToCheck(t.Context(), time.Now(), time.Now().Add(time.Hour), 10)
+		testkit.Must(t, err)
+		if len(due) != 1 || due[0].Host != "verified.example.org" || due[0].VerifiedAt.IsZero() || !due[0].FailingSince.IsZero() {
+			t.Errorf("due are %+v", due)
+		}
+	})
+	t.Run("an old link is not taken down", func(t *testing.T) {
+		link, err := store.Link(t.Context(), 1, "hash")
+		testkit.Must(t, err)
+		testkit.Equal(t, "stop of a link on an unverified domain", link.Stopped, schema.HostLost)
 	})
 	t.Run("an old domain keeps its links", func(t *testing.T) {
 		testkit.WantCode(t, store.DeleteDomain(t.Context(), 1), schema.CodeConflict)
