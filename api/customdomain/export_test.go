@@ -7,7 +7,7 @@ import (
 
 var (
 	ReadServers = readServers
-	MatchTXT    = matchTXT
+	MatchTXT    = (*Verifier).matchTXT
 )
 
 // SetClock replaces the clock of a manager.

@@ -17,6 +17,7 @@ const (
 	OtherValue   Outcome = "other_value"   // the name has records of this type, none with the right value
 	Loop         Outcome = "loop"          // the CNAME records form a loop
 	TooLong      Outcome = "too_long"      // the chain of CNAME records is longer than maxChain
+	NotPublic    Outcome = "not_public"    // the name, or one that it leads to, is not of the public DNS: it is not looked up
 	Timeout      Outcome = "timeout"       // no answer in time
 	ServerFailed Outcome = "server_failed" // the resolver failed (SERVFAIL)
 	Refused      Outcome = "refused"       // the resolver refused the query (REFUSED)
@@ -30,7 +31,8 @@ type Record struct {
 	Value string // the required value
 
 	Outcome Outcome
-	// Values is what DNS holds: for CNAME the chain of names in order, for TXT the texts. Anyone may have written it. It is
+	// Values is what DNS holds: for CNAME the chain of names in order, for TXT the texts. Names that are not public, and what is
+	// there, are left out: only the resolver's own network knows them. Anyone may have written it. It is
 	// in the presentation format of RFC 1035, so every character is printable ASCII.
 	Values []string
 	// HasAddress is whether a name without a CNAME record has addresses. Addresses are the public ones among them.
@@ -44,7 +46,7 @@ func (r Record) OK() bool { return r.Outcome == Found }
 // definite reports whether the outcome says what DNS holds. Others say only that it could not be asked.
 func (r Record) definite() bool {
 	switch r.Outcome {
-	case Found, NoName, NoRecord, OtherValue, Loop, TooLong:
+	case Found, NoName, NoRecord, OtherValue, Loop, TooLong, NotPublic:
 		return true
 	}
 	return false
@@ -65,7 +67,7 @@ func (r Record) State() string {
 		return "Found"
 	case NoName, NoRecord:
 		return "Not found"
-	case OtherValue, Loop, TooLong:
+	case OtherValue, Loop, TooLong, NotPublic:
 		return "Another value"
 	}
 	return "Not known"
@@ -91,6 +93,8 @@ func (r Record) Explanation() string {
 		return "The CNAME records form a loop."
 	case TooLong:
 		return fmt.Sprintf("The chain of CNAME records is longer than %d, which is the limit.", maxChain)
+	case NotPublic:
+		return "This name, or one that it leads to, is not in the public DNS. Such names are neither shown nor followed."
 	case Timeout:
 		return "The name servers did not answer in time. Try again in a moment."
 	case ServerFailed:

@@ -11,6 +11,7 @@ import (
 
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/miekg/dns"
+	"golang.org/x/net/publicsuffix"
 
 	"linkstream/schema"
 	"linkstream/schema/service"
@@ -89,6 +90,10 @@ func (v *Verifier) Verify(ctx context.Context, host, challenge string) (Result, 
 // lookUpCNAME follows CNAME records from r.Name until they reach r.Value or end.
 func (v *Verifier) lookUpCNAME(ctx context.Context, r *Record) {
 	name := r.Name
+	if !v.isPublic(name) {
+		r.Outcome = NotPublic
+		return
+	}
 	for range maxChain {
 		a := v.resolver.query(ctx, name, dns.TypeCNAME)
 		if a.outcome != Found {
@@ -103,6 +108,10 @@ func (v *Verifier) lookUpCNAME(ctx context.Context, r *Record) {
 			return
 		case !ok:
 			r.Outcome = OtherValue
+			return
+		}
+		if !v.isPublic(next) {
+			r.Outcome = NotPublic
 			return
 		}
 		r.Values = append(r.Values, next)
@@ -151,21 +160,29 @@ func (v *Verifier) lookUpAddresses(ctx context.Context, r *Record) {
 
 // lookUpTXT looks for r.Value among the TXT records of r.Name, or of the name that its CNAME records lead to.
 func (v *Verifier) lookUpTXT(ctx context.Context, r *Record) {
+	if !v.isPublic(r.Name) {
+		r.Outcome = NotPublic
+		return
+	}
 	a := v.resolver.query(ctx, r.Name, dns.TypeTXT)
 	if a.outcome != Found {
 		v.fail(r, a)
 		return
 	}
-	matchTXT(r, a.records)
+	v.matchTXT(r, a.records)
 }
 
 // matchTXT sets the outcome from the records of an answer.
-func matchTXT(r *Record, records []dns.RR) {
+func (v *Verifier) matchTXT(r *Record, records []dns.RR) {
 	owner := r.Name
 	for range maxChain {
 		next, ok := aliasOf(records, owner)
 		if !ok {
 			break
+		}
+		if !v.isPublic(next) { // the resolver has followed it
+			r.Outcome = NotPublic
+			return
 		}
 		owner = next
 	}
@@ -187,6 +204,18 @@ func matchTXT(r *Record, records []dns.RR) {
 		}
 	}
 }
+
+// isPublic reports whether everyone can look up what a name holds, as far as names tell: its top-level domain is one of the
+// public DNS, or that of the default domain, which may be one of a private network. A resolver may also know names such as
+// db.internal, about which accounts must not learn anything.
+func (v *Verifier) isPublic(name string) bool {
+	top := topLevel(name)
+	_, icann := publicsuffix.PublicSuffix(top)
+	return icann && top != "arpa" || top == topLevel(v.target)
+}
+
+// topLevel returns the last label of a name.
+func topLevel(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
 
 // aliasOf returns the target of the CNAME record of name, if records have one.
 func aliasOf(records []dns.RR, name string) (next string, ok bool) {

@@ -132,6 +132,16 @@ func TestVerifyCNAME(t *testing.T) {
 			customdomain.Loop, []string{"a.example", "b.example", "a.example"}, nil, "loop"},
 		"through too many names": {chain, customdomain.TooLong, []string{"n0.example", "n1.example", "n2.example", "n3.example",
 			"n4.example", "n5.example", "n6.example", "n7.example"}, nil, "8"},
+		"to a name of a private network": {[]string{host + ". CNAME db.internal.", "db.internal. CNAME secret.internal."},
+			customdomain.NotPublic, nil, nil, "public DNS"},
+		"to a name of a private network that leads to the default domain": {[]string{host + ". CNAME db.internal.",
+			"db.internal. CNAME sho.example."}, customdomain.NotPublic, nil, nil, "public DNS"},
+		"through public names to one of a private network": {[]string{host + ". CNAME a.example.net.",
+			"a.example.net. CNAME printer.home.arpa."}, customdomain.NotPublic, []string{"a.example.net"}, nil, "public DNS"},
+		"to a name without a top-level domain": {[]string{host + ". CNAME intranet.", "intranet. A 192.0.2.1"},
+			customdomain.NotPublic, nil, nil, "public DNS"},
+		"to a public name of a hosting company": {[]string{host + ". CNAME a.github.io."},
+			customdomain.NoName, []string{"a.github.io"}, nil, "does not exist"},
 		"no such name":                 {nil, customdomain.NoName, nil, nil, "NXDOMAIN"},
 		"a name without CNAME records": {[]string{host + `. TXT "x"`}, customdomain.NoRecord, nil, nil, "no CNAME"},
 		"a name with addresses": {[]string{host + ". A 192.0.2.1", host + ". AAAA 2001:db8::1"},
@@ -173,6 +183,8 @@ func TestVerifyTXT(t *testing.T) {
 		"of a name in upper case": {[]string{strings.ToUpper(name) + `TXT "` + challenge + `"`}, customdomain.Found, 1, "exists"},
 		"of the target of an alias": {[]string{name + "CNAME txt.example.", `txt.example. TXT "` + challenge + `"`},
 			customdomain.Found, 1, "exists"},
+		"of an alias into a private network": {[]string{name + "CNAME db.internal.", `db.internal. TXT "secret"`},
+			customdomain.NotPublic, 0, "public DNS"},
 		"over TCP":              {append(many, name+`TXT "`+challenge+`"`), customdomain.Found, 1, "exists"},
 		"other values over TCP": {many, customdomain.OtherValue, 10, "none"},
 		"another value": {[]string{name + `TXT "linkstream-verification=test"`},
@@ -429,6 +441,21 @@ func TestTarget(t *testing.T) {
 		v := customdomain.NewVerifier(customdomain.DefaultConfig(), host, metrics.NewSet(), slog.New(slog.DiscardHandler))
 		if got, usable := v.Target(); got != string(host) || usable != want {
 			t.Errorf("%q: %q, usable %t", host, got, usable)
+		}
+	}
+}
+
+func TestVerifyDoesNotLookUpNamesOfPrivateNetworks(t *testing.T) {
+	server := dnstest.Start(t)
+	server.Add(t, "db.internal. A 192.0.2.1", `_linkstream.db.internal. TXT "secret"`)
+	v := newVerifier(t, server.Addr())
+	for _, name := range []string{"db.internal", "none.internal", "printer.home.arpa"} { // whether one exists or not
+		result, err := v.Verify(t.Context(), name, challenge)
+		testkit.Must(t, err)
+		for _, r := range result.Records() {
+			if r.Outcome != customdomain.NotPublic || len(r.Values) > 0 || r.HasAddress {
+				t.Errorf("%+v", r)
+			}
 		}
 	}
 }

@@ -79,21 +79,21 @@ func TestDomains(t *testing.T) {
 
 	var domain schema.Domain
 	t.Run("one that is added leads to its page, with the records to set", func(t *testing.T) {
-		b.post("/dashboard/domains", "host", " GO.München.example. ")
+		b.post("/dashboard/domains", "host", " GO.München.example.net. ")
 		domains, err := s.links.Domains(t.Context(), s.account.ID)
 		testkit.Must(t, err)
-		if len(domains) != 1 || domains[0].Host != "go.xn--mnchen-3ya.example" {
+		if len(domains) != 1 || domains[0].Host != "go.xn--mnchen-3ya.example.net" {
 			t.Fatalf("%+v", domains)
 		}
 		domain = domains[0]
 		b.seen.wantTo(t, pathOf(domain))
-		b.follow().want(t, 200, domain.Host+" was added", "go.münchen.example", "_linkstream."+domain.Host,
+		b.follow().want(t, 200, domain.Host+" was added", "go.münchen.example.net", "_linkstream."+domain.Host,
 			domain.Challenge, "sho.rt", "Not verified", "Verify")
 		b.seen.lacks(t, "Not found", `id="domain-id"`)
 	})
 	t.Run("what DNS lacks is told, record by record", func(t *testing.T) {
-		s.dns.Add(t, domain.Host+". CNAME elsewhere.example.", "elsewhere.example. A 192.0.2.1")
-		b.post(pathOf(domain)+"/verify").want(t, 200, "not verified yet", "elsewhere.example", "another name",
+		s.dns.Add(t, domain.Host+". CNAME elsewhere.example.net.", "elsewhere.example.net. A 192.0.2.1")
+		b.post(pathOf(domain)+"/verify").want(t, 200, "not verified yet", "elsewhere.example.net", "another name",
 			"NXDOMAIN")
 		s.dns.Remove(domain.Host)
 		s.dns.Add(t, domain.Host+". A 192.0.2.7")
@@ -230,7 +230,7 @@ func TestDomainShowsTextOfStrangersAsText(t *testing.T) {
 	s := newDomainSite(t)
 	domain := s.domain(t, s.one, s.account, "go.example.com")
 	s.dns.Add(t, `_linkstream.go.example.com. TXT "<script>alert(1)</script>"`,
-		`go.example.com. CNAME \<img\032src=x\032onerror=alert\(2\)\>.example.`)
+		`go.example.com. CNAME \<img\032src=x\032onerror=alert\(2\)\>.example.net.`)
 	s.one.post(pathOf(domain)+"/verify").want(t, 200, "<script>alert(1)</script>", "onerror=alert")
 	s.one.seen.lacks(t, "<script>alert", "<img\\")
 }
