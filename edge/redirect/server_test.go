@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"linkstream/schema"
 	"linkstream/schema/testkit"
 )
 
@@ -95,5 +96,27 @@ func raw(text string) func(net.Conn) {
 func TestServerFraming(t *testing.T) {
 	eachWay(t, func(t *testing.T, loops int) {
 		testkit.TestFraming(t, newEdge(t, nil).serve(t, loops), "/robots.txt", 200)
+	})
+}
+
+// documented is the size of a proxy's buffer that deploy/README.md asks for.
+const documented = 32 << 10
+
+// The longest Location is that of a URL of characters that UTF-8 writes in four bytes, each of which is escaped.
+func TestLongestLocation(t *testing.T) {
+	eachWay(t, func(t *testing.T, loops int) {
+		e := newEdge(t, nil)
+		const target = "http://e.co/"
+		e.link(t, 0, "longest", target+strings.Repeat("\U00020000", schema.MaxURLLen-len(target)))
+		resp, _ := exchange(t, e.serve(t, loops), raw("GET /longest HTTP/1.1\r\nHost: sho.rt\r\nConnection: close\r\n\r\n"))
+		want := target + strings.Repeat("%F0%A0%80%80", schema.MaxURLLen-len(target))
+		if got := resp.Header.Get("Location"); resp.StatusCode != 302 || got != want {
+			t.Errorf("status %d, Location of %d bytes, want %d", resp.StatusCode, len(got), len(want))
+		}
+		var header bytes.Buffer
+		testkit.Must(t, resp.Header.Write(&header))
+		if header.Len() < 23<<10 || header.Len() > documented-4<<10 {
+			t.Errorf("the header has %d bytes: does it fit the buffer of %d in deploy/README.md?", header.Len(), documented)
+		}
 	})
 }
