@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -133,17 +131,4 @@ func (s *Service) Run(ctx context.Context) error {
 	shipper.Wait()
 	// 3.
 	return errors.Join(err, s.spool.Close())
-}
-
-// gcPercent replaces Go's default of 100. An edge keeps hundreds of megabytes of cache and produces almost no garbage, so
-// that the default would reserve as much memory again for nothing. Only misses allocate. They get a few microseconds
-// slower, and wait for the store anyway.
-const gcPercent = 10
-
-// BoundGarbage sets the garbage collector's target for a process that is only an edge. GOGC in the environment takes
-// precedence.
-func BoundGarbage() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -95,4 +96,25 @@ func BenchmarkResolveFromShards(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// BenchmarkMiss measures the look-up of links that are not cached, in a store that costs nothing, by 64 requests at a time.
+func BenchmarkMiss(b *testing.B) {
+	cfg := resolve.DefaultConfig()
+	cfg.URL = schema.MustParseBaseURL("http://sho.rt")
+	r, err := resolve.New(cfg, endlessLinks{}, endlessLinks{}, metrics.NewSet(), slog.New(slog.DiscardHandler))
+	testkit.Must(b, err)
+	defer r.Close()
+	b.ReportAllocs()
+	b.SetParallelism(32)
+	var n atomic.Int64
+	b.RunParallel(func(pb *testing.PB) {
+		host, now := []byte("sho.rt"), time.Now()
+		for pb.Next() {
+			if _, err := r.Resolve(host, fmt.Appendf(nil, "h%010d", n.Add(1)), netip.Addr{}, now); err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
 }

@@ -1,0 +1,4 @@
+package edgeservice
+
+// GCPercent is gcPercent for tests.
+var GCPercent = gcPercent
