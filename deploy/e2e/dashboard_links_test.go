@@ -23,10 +23,13 @@ const (
 	desktop = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36"
 )
 
+// targetHost leads the browser to this machine. Links cannot lead to 127.0.0.1.
+const targetHost = "target.example"
+
 func TestDashboardLinks(t *testing.T) {
 	t.Parallel()
 	onBothKinds(t, func(t *testing.T, s *system) {
-		target := serve(t, "<title>Target</title><h1>You are there</h1>")
+		target := strings.Replace(serve(t, "<title>Target</title><h1>You are there</h1>"), "127.0.0.1", targetHost, 1)
 		b := s.tab(t).signIn(s)
 		b.shows("Create your first short link")
 		b.run("errors are shown beside the fields, which keep their text", func(t *testing.T) {
