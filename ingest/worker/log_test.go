@@ -112,6 +112,27 @@ func TestClicksInPlaceOfARepetitionAreCounted(t *testing.T) {
 	second.wantMetrics(map[string]int{"clicks_missing_total": 0, "log_epochs_total": 1})
 }
 
+// The last counted click comes again at its old offset, after clicks that were not counted.
+func TestClicksBeforeARepetitionAreCounted(t *testing.T) {
+	t.Parallel()
+	broker := streamtest.StartBroker(t)
+	client, store := broker.CreateTopics(1), openStore(t)
+	clicks := encoded(lane(1), 1, 10)
+	produce(t, client, 0, clicks[:3]...)
+	produce(t, client, 0, clicks[3:]...)
+	first := start(t, quick(), client, store)
+	awaitTotal(t, store, 10)
+	first.stop()
+	broker.Stop()
+	testkit.Must(t, truncateAfterFirstBatch(broker.Dir))
+	broker.Start()
+	produceAt(t, client, noon, encoded(lane(2), 1, 6)...) // offsets 3 to 8
+	produce(t, client, 0, clicks[9])
+	second := start(t, quick(), client, store)
+	awaitTotal(t, store, 16)
+	second.wantMetrics(map[string]int{"clicks_missing_total": 0, "log_epochs_total": 1})
+}
+
 // truncateAfterFirstBatch removes what follows the first batch of the clicks topic in a data directory of the broker.
 func truncateAfterFirstBatch(dir string) error {
 	return filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {

@@ -163,11 +163,7 @@ func (p *Partition) addRecord(r stream.Record) error {
 		return errBatchFull
 	}
 	c := &p.click
-	err := schema.DecodeClick(r.Value, c)
-	if year := c.ClickedAt.Year(); err == nil && (year < firstYear || year > lastYear || c.Seq > maxSeq) {
-		err = errOutOfRange
-	}
-	if err != nil {
+	if err := decode(r.Value, c); err != nil {
 		return p.addDead(r, err)
 	}
 	passed := p.passed(r.Offset)
@@ -207,6 +203,15 @@ func (p *Partition) addRecord(r stream.Record) error {
 	b.Device, b.Browser = append(b.Device, source.Device), append(b.Browser, source.Browser)
 	b.Referrer, b.Country = append(b.Referrer, source.Referrer), append(b.Country, source.Country)
 	return nil
+}
+
+// decode decodes a record that every store can count.
+func decode(value []byte, c *schema.Click) error {
+	err := schema.DecodeClick(value, c)
+	if year := c.ClickedAt.Year(); err == nil && (year < firstYear || year > lastYear || c.Seq > maxSeq) {
+		err = errOutOfRange
+	}
+	return err
 }
 
 // loadMark loads the mark of the lane of p.click, which is new to the partition. The lane may have been bound to another one

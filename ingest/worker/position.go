@@ -10,8 +10,12 @@ import (
 	"linkstream/schema/stream"
 )
 
-// verifyWait bounds the wait for a record that the log has.
-const verifyWait = 5 * time.Second
+const (
+	// verifyWait bounds the wait for a record that the log has.
+	verifyWait = 5 * time.Second
+	// verifyRecords is the number of records before the last counted click that are compared with the marks.
+	verifyRecords = 100
+)
 
 var (
 	errVerified   = errors.New("verified") // ends a fetch after its first record
@@ -32,7 +36,7 @@ func (p *Partition) loadPosition(ctx context.Context) error {
 	}
 	p.lane, p.mark = schema.Lane{}, p.marks[schema.Lane{}]
 	p.resetBatch(position.Epoch, position.Next)
-	doubt, start, err := p.verifyLog(ctx)
+	doubt, start, err := p.verifyLog(ctx, p.marks)
 	if err != nil {
 		return err
 	}
@@ -82,10 +86,10 @@ func (p *Partition) beginEpochAfterNewClick(ctx context.Context) error {
 	return nil
 }
 
-// verifyLog returns the log start offset, and why the log may not be the one that the store's position belongs to: "" if
-// it is. It looks for the last counted click. A log that starts at the position or after it has nothing that was counted,
+// verifyLog returns the log start offset, and why the log may not be the one that the store's position and marks belong to: ""
+// if it is. It looks for the last counted click. A log that starts at the position or after it has nothing that was counted,
 // and needs no check.
-func (p *Partition) verifyLog(ctx context.Context) (doubt string, start int64, err error) {
+func (p *Partition) verifyLog(ctx context.Context, marks map[schema.Lane]uint64) (doubt string, start int64, err error) {
 	next := p.batch.Base
 	if next == 0 {
 		return "", 0, nil
@@ -103,36 +107,66 @@ func (p *Partition) verifyLog(ctx context.Context) (doubt string, start int64, e
 	case p.last.Offset < start:
 		return "the last counted click is deleted", start, nil
 	}
-	same, err := p.holdsLast(ctx)
-	if err == nil && !same {
-		doubt = "it has another record in place of the last counted click"
-	}
+	doubt, err = p.compareLog(ctx, max(start, p.last.Offset-verifyRecords), marks)
 	return doubt, start, err
 }
 
-// holdsLast reports whether the log has the last counted click at its offset.
-func (p *Partition) holdsLast(ctx context.Context) (same bool, err error) {
+// compareLog returns why the records from an offset to the last counted click are not those that were counted, "" if they are.
+// The last click alone is not enough: its producer may repeat it in a log that has lost its end, and it may get the same
+// offset again. Then clicks that were not counted stand before it.
+func (p *Partition) compareLog(ctx context.Context, from int64, marks map[schema.Lane]uint64) (doubt string, err error) {
 	var click schema.Click
-	_, err = p.topic.Fetch(ctx, p.number, p.last.Offset, verifyWait, func(r stream.Record) error {
-		same = r.Offset == p.last.Offset && schema.DecodeClick(r.Value, &click) == nil &&
-			click.Lane == p.last.Lane && click.Seq == p.lastSeq
-		return errVerified
-	})
-	switch {
-	case errors.Is(err, errVerified):
-		return same, nil
-	case err == nil:
-		err = fmt.Errorf("partition %d has no record at offset %d", p.number, p.last.Offset)
+	highest := make(map[schema.Lane]uint64)
+	found, same := false, false
+	for next := from; !found && err == nil; {
+		before := next
+		_, err = p.topic.Fetch(ctx, p.number, next, verifyWait, func(r stream.Record) error {
+			valid := decode(r.Value, &click) == nil
+			if r.Offset >= p.last.Offset {
+				found, same = true, valid && r.Offset == p.last.Offset && click.Lane == p.last.Lane && click.Seq == p.lastSeq
+				return errVerified
+			}
+			if valid {
+				highest[click.Lane] = max(highest[click.Lane], click.Seq)
+			}
+			next = r.Offset + 1
+			return nil
+		})
+		if err == nil && next == before {
+			err = fmt.Errorf("partition %d has no record at offset %d", p.number, next)
+		}
 	}
-	return false, err
+	switch {
+	case !found:
+		return "", err
+	case !same:
+		return "it has another record in place of the last counted click", nil
+	}
+	for lane, seq := range highest {
+		mark, known := marks[lane]
+		if !known { // the lane's clicks may have been counted in another partition
+			if mark, err = p.store.LaneMark(ctx, lane); err != nil {
+				return "", err
+			}
+		}
+		if seq > mark {
+			return "it has a click before the last counted one that was not counted", nil
+		}
+	}
+	return "", nil
 }
 
-// checkGaps verifies the log before clicks after a gap are counted: another log may be longer than the position.
+// checkGaps verifies the log before clicks after a gap are counted: another log may be longer than the position. The marks
+// in memory are ahead of the store.
 func (p *Partition) checkGaps(ctx context.Context) error {
 	if p.results.missing == 0 || p.batch.Epoch != p.batch.BaseEpoch {
 		return nil
 	}
-	doubt, _, err := p.verifyLog(ctx)
+	position, err := p.store.Position(ctx, p.number)
+	if err != nil {
+		return err
+	}
+	doubt, _, err := p.verifyLog(ctx, position.Marks)
 	if err == nil && doubt != "" {
 		err = fmt.Errorf("%w: %s", errLogChanged, doubt)
 	}
