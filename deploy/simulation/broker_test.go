@@ -4,16 +4,26 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"time"
 
 	"linkstream/schema/stream"
 )
 
-// broker is a model of the clicks topic: the partitions' records, and produce requests that have yet to arrive.
+// broker is a model of the clicks topic: the partitions' logs, and produce requests that have yet to arrive.
 type broker struct {
-	partitions [][][]byte
+	partitions []partitionLog
 	delayed    []delayedRequest
-	restarts   []int // by partition: how often its leader has lost records
+	maxBytes   int // of a batch that the topic accepts; 0: any
 }
+
+// partitionLog is the log of a partition. Record i has offset i.
+type partitionLog struct {
+	records  [][]byte
+	start    int64 // offset of the first record that is not deleted
+	restarts int   // how often the partition's leader has lost records
+}
+
+func (l *partitionLog) end() int64 { return int64(len(l.records)) }
 
 // delayedRequest is a produce request that arrives after its producer was told that it failed.
 type delayedRequest struct {
@@ -21,8 +31,12 @@ type delayedRequest struct {
 	values    [][]byte
 }
 
+// append appends records to a partition, unless the topic does not have it any more.
 func (b *broker) append(partition int, values [][]byte) {
-	b.partitions[partition] = append(b.partitions[partition], values...)
+	if partition < len(b.partitions) {
+		log := &b.partitions[partition]
+		log.records = append(log.records, values...)
+	}
 }
 
 // deliver appends the values of delayed request i.
@@ -38,8 +52,9 @@ var errNetwork = errors.New("no answer")
 type producer struct {
 	*simulation
 	yield    yield
-	attempts int  // to send the current batch
-	inFlight bool // a request is under way, and its outcome is unknown to the shipper
+	attempts int       // to send the current batch
+	inFlight bool      // a request is under way, and its outcome is unknown to the shipper
+	first    time.Time // timestamp of the current batch in its first attempt
 }
 
 func (p *producer) Partitions(context.Context) (int, error) {
@@ -66,7 +81,13 @@ func (p *producer) Produce(_ context.Context, partition int, batch *stream.Batch
 		partition = (partition + 1) % len(p.broker.partitions)
 	}
 	p.inFlight = true
-	err := p.send(partition, values)
+	if p.attempts == 1 {
+		p.first = batch.Time
+	}
+	err := p.check(partition, batch)
+	if err == nil {
+		err = p.send(partition, values)
+	}
 	if yieldErr := p.yield(); yieldErr != nil {
 		return yieldErr
 	}
@@ -75,6 +96,32 @@ func (p *producer) Produce(_ context.Context, partition int, batch *stream.Batch
 		p.attempts = 0
 	}
 	return err
+}
+
+// check returns an error if the broker refuses a batch whenever it is sent.
+func (p *producer) check(partition int, batch *stream.Batch) error {
+	at := batch.Time
+	if p.broken.keepsTime {
+		at = p.first
+	}
+	switch {
+	case at.After(p.now().Add(time.Hour)):
+		p.occur(refusedTime)
+		return errors.New("invalid timestamp")
+	case partition >= len(p.broker.partitions):
+		p.occur(lostPartition)
+		return stream.ErrNoPartition
+	case p.broker.maxBytes == 0 || batch.Size() <= p.broker.maxBytes:
+		return nil
+	case p.broken.neverSplits:
+		return errNetwork
+	case batch.Len() == 1:
+		p.occur(refusedClick)
+		p.lost[p.linkOf(bytes.Clone(batch.Value(0)))] = true
+	default:
+		p.occur(refusedSize)
+	}
+	return stream.ErrTooLarge
 }
 
 func (p *producer) send(partition int, values [][]byte) error {
@@ -89,6 +136,7 @@ func (p *producer) send(partition int, values [][]byte) error {
 		return errNetwork
 	}
 	p.broker.append(partition, values)
+	p.traceEvent("append", partition, p.linkOf(bytes.Clone(values[0])), nil)
 	if p.fault(repeatedBatch, 12) {
 		p.broker.append(partition, values)
 	}

@@ -1,6 +1,7 @@
 package simulation_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -23,19 +24,29 @@ type edge struct {
 	lanes     []*task
 	producers []*producer
 	appended  int64 // clicks; click n is on link n
+	synced    int64 // clicks that are safe from a power failure
+	disk      disk
+	opening   bool
+	ended     map[*spool.Lane]bool // lanes of earlier processes that are shipped, whatever is damaged
+	skew      time.Duration        // of its wall clock
 }
 
 func (e *edge) dir() string { return filepath.Join(e.root, strconv.Itoa(e.spools)) }
 
 // open starts the process on the spool in the current directory.
 func (e *edge) open() {
-	cfg := spool.Config{Dir: e.dir(), MaxBytes: 64 << 20, SegmentBytes: 4 << 10, Sync: time.Hour}
+	cfg := spool.Config{Dir: e.dir(), MaxBytes: 64 << 20, SegmentBytes: pageBytes << e.random.IntN(3), Sync: time.Hour,
+		OnSync: e.onSync, Now: func() time.Time { return e.now().Add(e.skew) },
+		Uptime: func() time.Duration { return time.Duration(e.seconds) * time.Second }}
 	cfg.Lanes = 1 + e.random.IntN(3)
 	var err error
+	e.opening = true
+	defer func() { e.opening = false }()
 	if e.spool, err = spool.Open(cfg, e.log); err != nil {
 		e.t.Fatalf("seed %d: %v", e.seed, err)
 	}
-	e.lanes, e.producers = nil, nil
+	e.synced = e.appended // what was left is written to the disk
+	e.lanes, e.producers, e.ended = nil, nil, make(map[*spool.Lane]bool)
 	for _, lane := range e.spool.Lanes() {
 		e.addLane(lane)
 	}
@@ -50,6 +61,7 @@ func (e *edge) addLane(lane *spool.Lane) {
 	e.lanes = append(e.lanes, start(func(yield yield) {
 		p.yield = yield
 		n, err := shipper.Ship(context.Background(), lane, &batch)
+		e.ended[lane] = n == 0 && err == nil && lane.Recovered()
 		if n > 0 || err != nil {
 			e.traceEvent("ship", int(lane.ID().Number), int64(n), err)
 		}
@@ -59,16 +71,40 @@ func (e *edge) addLane(lane *spool.Lane) {
 	}))
 }
 
+// sync writes all clicks to the disk.
+func (e *edge) sync() {
+	if err := e.spool.Sync(); err != nil {
+		e.addViolation("sync: %v", err)
+	}
+	e.synced = e.appended
+}
+
+// setClock sets the wall clock, rightly or not.
+func (e *edge) setClock() {
+	e.skew = []time.Duration{0, 0, -24 * time.Hour, 30 * time.Minute, 2 * time.Hour, 24 * time.Hour}[e.random.IntN(6)]
+	e.occur(clockSet)
+}
+
 // click appends some clicks, short and long, each on its own link.
 func (e *edge) click() {
 	for range 1 + e.random.IntN(10) {
 		e.appended++
 		c := schema.Click{LinkID: e.appended, AccountID: 1, ClickedAt: time.UnixMilli(1_800_000_000_000)}
-		c.Referrer = make([]byte, e.random.IntN(2*schema.MaxReferrerLen))
+		c.Referrer = bytes.Repeat([]byte("r"), e.random.IntN(2*schema.MaxReferrerLen))
 		if !e.spool.Append(e.random.Uint64(), &c) {
 			e.addViolation("the spool has no room for a click")
 		}
 	}
+}
+
+// pending returns the number of clicks that are to be shipped.
+func (e *edge) pending() (n uint64) {
+	for _, l := range e.spool.Lanes() {
+		if !e.ended[l] {
+			n += l.Pending()
+		}
+	}
+	return n
 }
 
 // stop ends the shippers. A batch in flight is not acknowledged any more.
@@ -80,14 +116,15 @@ func (e *edge) stop() {
 
 // kill ends the process as kill -9 does, and starts the next one on a copy of the directory taken at that instant.
 func (e *edge) kill() {
-	e.occurred[edgeKilled]++
+	e.occur(edgeKilled)
 	for _, p := range e.producers {
 		if p.inFlight {
-			e.occurred[edgeKilledInFlight]++
+			e.occur(edgeKilledInFlight)
 		}
 	}
 	previous := e.dir()
 	e.spools++
+	e.disk.rename(previous, e.dir())
 	if err := copyDir(e.dir(), previous); err != nil {
 		e.t.Fatalf("seed %d: %v", e.seed, err)
 	}
@@ -98,7 +135,7 @@ func (e *edge) kill() {
 
 // restart stops the process and starts the next one on the same directory.
 func (e *edge) restart() {
-	e.occurred[edgeRestarted]++
+	e.occur(edgeRestarted)
 	e.stop()
 	e.close("")
 	e.open()
@@ -109,10 +146,11 @@ func (e *edge) wipe() {
 	if e.spool.Pending() > 0 {
 		return
 	}
-	e.occurred[diskWiped]++
+	e.occur(diskWiped)
 	e.stop()
 	e.close(e.dir())
 	e.spools++
+	e.disk.files = make(map[string]*diskFile)
 	if e.broken.reusesIdentity {
 		e.seedIdentities()
 	}

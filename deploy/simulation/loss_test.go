@@ -1,37 +1,138 @@
 package simulation_test
 
-import "linkstream/schema"
+import (
+	"bytes"
+
+	"linkstream/schema"
+)
+
+// losing calls event, which may destroy copies of clicks. Clicks that are neither counted nor in a log any more, and were,
+// may be missing in the end.
+func (s *simulation) losing(event func()) {
+	before := s.safe()
+	event()
+	after := s.safe()
+	for link := range before {
+		if !after[link] {
+			s.lost[link] = true
+		}
+	}
+}
+
+// safe returns the clicks that are counted, or in a log. A click of which a log has a repetition only, because the first copy was
+// deleted, is not safe: later clicks of the lane may come before the repetition.
+func (s *simulation) safe() map[int64]bool {
+	safe := make(map[int64]bool)
+	for _, log := range s.broker.partitions {
+		for _, value := range log.records[log.start:] {
+			safe[s.linkOf(bytes.Clone(value))] = true
+		}
+		for _, value := range log.records[:log.start] {
+			delete(safe, s.linkOf(bytes.Clone(value)))
+		}
+	}
+	for _, row := range s.store.rows {
+		safe[row.link] = true
+	}
+	return safe
+}
 
 // loseRecords removes the end of a random partition's log, as a broker does that loses power, or all of it, as happens when
 // the topic is created again. Offsets are then given to other records.
 func (s *simulation) loseRecords() {
-	partition := s.random.IntN(len(s.broker.partitions))
-	log := s.broker.partitions[partition]
-	if len(log) == 0 {
+	log := &s.broker.partitions[s.random.IntN(len(s.broker.partitions))]
+	if log.end() == log.start {
 		return
 	}
-	keep := s.random.IntN(len(log))
+	keep := log.start + s.random.Int64N(log.end()-log.start)
 	if s.random.IntN(2) == 0 {
 		keep = 0
 	}
 	if keep == 0 {
-		s.occurred[logReplaced]++
+		s.occur(logReplaced)
+		log.start = 0
 	} else {
-		s.occurred[logTruncated]++
+		s.occur(logTruncated)
 	}
-	s.broker.partitions[partition] = log[:keep:keep]
-	s.broker.restarts[partition]++
-	safe := make(map[int64]bool)
-	for _, row := range s.store.rows {
-		safe[row.link] = true
+	log.records = log.records[:keep:keep]
+	log.restarts++
+}
+
+// deleteOldest deletes the oldest records of a random partition's log, as retention does.
+func (s *simulation) deleteOldest() {
+	log := &s.broker.partitions[s.random.IntN(len(s.broker.partitions))]
+	if log.end() == log.start {
+		return
 	}
-	for _, value := range log[:keep] {
-		safe[s.linkOf(value)] = true
+	s.occur(recordsDeleted)
+	log.start += 1 + s.random.Int64N(log.end()-log.start)
+}
+
+// removePartition creates the topic again with one partition less, whose log is lost, and with the logs of the others.
+func (s *simulation) removePartition() {
+	if len(s.broker.partitions) == 1 {
+		return
 	}
-	for _, value := range log[keep:] {
-		if link := s.linkOf(value); !safe[link] {
-			s.lost[link] = true
+	s.occur(topicShrinks)
+	last := len(s.broker.partitions) - 1
+	s.removedRestarts += s.broker.partitions[last].restarts + 1
+	s.broker.partitions = s.broker.partitions[:last]
+	s.shrunkAt = s.seconds
+}
+
+// moveLanes removes partitions, and adds some when only one is left. Lanes have the time to move in between.
+func (s *simulation) moveLanes() {
+	if s.seconds < s.shrunkAt+80 {
+		return
+	}
+	if len(s.broker.partitions) > 1 {
+		s.losing(s.removePartition)
+		return
+	}
+	for range 3 {
+		s.growTopic()
+	}
+}
+
+// clickAndSuspend lets other workers insert while one is suspended.
+func (s *simulation) clickAndSuspend() {
+	s.edge.click()
+	s.overlapWorkers()
+	if s.random.IntN(4) == 0 {
+		s.suspend()
+	}
+}
+
+// endLostWorkers ends the workers of partitions that the topic does not have. Nobody assigns them, and what they have fetched
+// expires before a lane is bound to another partition.
+func (s *simulation) endLostWorkers() {
+	if s.seconds < s.shrunkAt+insertWithin {
+		return
+	}
+	kept := s.workers[:0]
+	for _, w := range s.workers {
+		if w.partition < len(s.broker.partitions) {
+			kept = append(kept, w)
+		} else {
+			w.kill()
 		}
+	}
+	s.workers = kept
+}
+
+// restoreStore sets the store back to an earlier day. Workers are stopped meanwhile.
+func (s *simulation) restoreStore() {
+	if s.backup == nil {
+		return
+	}
+	s.occur(storeRestored)
+	for _, w := range s.workers {
+		w.kill()
+	}
+	s.workers = nil
+	s.store.restore(s.backup, s.random.IntN(2) == 0)
+	for partition := range s.broker.partitions {
+		s.addWorker(partition)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 
 var (
 	oneSeed = flag.Uint64("seed", 0, "simulate only this `seed`")
-	seeds   = flag.Uint64("seeds", 1000, "`number` of seeds to simulate")
+	seeds   = flag.Uint64("seeds", 600, "`number` of seeds to simulate")
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -42,18 +42,34 @@ const (
 	logTruncated        fault = "a broker loses the end of a log"
 	logReplaced         fault = "a log is replaced by an empty one"
 	insertConflict      fault = "a worker inserts records that another one has counted"
+	recordsDeleted      fault = "retention deletes the oldest records of a log"
+	topicShrinks        fault = "the topic loses a partition"
+	lostPartition       fault = "a batch is sent to a partition that the topic has lost"
+	storeRestored       fault = "the store is set back to an earlier state"
+	staleRead           fault = "a replica answers with an earlier position"
+	expiredInsert       fault = "an insert expires"
+	repeatedToken       fault = "an insert has the token of an earlier one"
+	workerSuspended     fault = "a worker is suspended"
+	refusedSize         fault = "a batch is too large for the topic"
+	refusedClick        fault = "a click is too large for the topic"
+	clockSet            fault = "the edge's clock is set"
+	refusedTime         fault = "a batch is refused because it comes from the future"
+	powerLost           fault = "the edge loses power"
+	pageLost            fault = "the disk has no block for a page of a segment"
 )
 
 var faults = []fault{unknownPartitions, refusedBatch, delayedBatch, lateArrival, repeatedBatch, lostAcknowledgement,
 	topicGrows, edgeKilled, edgeKilledInFlight, edgeRestarted, diskWiped, failedFetch, brokenFetch, failedPosition,
-	failedInsert, lostInsertAnswer, workerKilled, workersOverlap, insertConflict, logTruncated, logReplaced}
+	failedInsert, lostInsertAnswer, workerKilled, workersOverlap, insertConflict, logTruncated, logReplaced, recordsDeleted,
+	topicShrinks, lostPartition, storeRestored, staleRead, expiredInsert, repeatedToken, workerSuspended, refusedSize,
+	refusedClick, clockSet, refusedTime, powerLost, pageLost}
 
 // fault reports whether to inject a fault, with a probability of 1 in oneIn.
 func (s *simulation) fault(kind fault, oneIn int) bool {
 	if s.faultsOff || s.random.IntN(oneIn) > 0 {
 		return false
 	}
-	s.occurred[kind]++
+	s.occur(kind)
 	return true
 }
 
@@ -69,7 +85,7 @@ func TestExactlyOnce(t *testing.T) {
 		s := simulate(t, seed, broken{})
 		if found := append(s.miscounted, s.violations...); len(found) > 0 {
 			t.Fatalf("%d violations, the first ones:\n%s\nTo reproduce:\n"+
-				"go test ./deploy/simulation -run TestExactlyOnce -seed=%d",
+				"go test ./deploy/simulation -run TestExactlyOnce -v -seed=%d",
 				len(found), strings.Join(found[:min(len(found), 10)], "\n"), seed)
 		}
 		for kind, n := range s.occurred {
@@ -105,10 +121,22 @@ type broken struct {
 	trustsLogs     bool // a worker takes every log for the one that was counted
 	unfencedEpochs bool // the store begins an epoch at any Base
 	reusesIdentity bool // a process on an empty disk draws an earlier incarnation
+	forgetsMoves   bool // a worker looks for a lane's mark in its own partition only
+	neverExpires   bool // an insert is valid for ever
+	fewTokens      bool // the store remembers one token
+	keepsTime      bool // a batch keeps the time of its first attempt
+	neverSplits    bool // a batch that is too large is sent again as it is
+
+	unsyncedFiles    bool // clicks are never written to the disk
+	unsyncedNames    bool // folders are never written to the disk
+	unsyncedBindings bool // a lane's partition is not written to the disk at once
+	leavesUnsynced   bool // what a killed process left is not written to the disk
+
+	often func(*simulation) // an event that happens more often than otherwise, because few seeds would notice
 }
 
 func TestSimulationCatchesBrokenProtocols(t *testing.T) {
-	const within = 100 // seeds
+	const within = 200 // seeds
 	protocols := map[string]broken{
 		"positions without marks":              {losesMarks: true},
 		"inserts at any base":                  {ignoresBase: true},
@@ -118,6 +146,15 @@ func TestSimulationCatchesBrokenProtocols(t *testing.T) {
 		"logs that are not verified":           {trustsLogs: true},
 		"epochs that begin at any base":        {unfencedEpochs: true},
 		"incarnations that are drawn twice":    {reusesIdentity: true},
+		"lanes that move unnoticed":            {forgetsMoves: true, often: (*simulation).moveLanes},
+		"inserts that never expire":            {neverExpires: true, often: (*simulation).clickAndSuspend},
+		"tokens that are soon forgotten":       {fewTokens: true},
+		"batches that keep a wrong time":       {keepsTime: true},
+		"batches that are never split":         {neverSplits: true},
+		"clicks that are never synced":         {unsyncedFiles: true},
+		"folders that are never synced":        {unsyncedNames: true},
+		"bindings that are not synced":         {unsyncedBindings: true, often: (*simulation).growOrLosePower},
+		"leftovers that are never synced":      {leavesUnsynced: true},
 	}
 	for _, name := range slices.Sorted(maps.Keys(protocols)) {
 		t.Run(name, func(t *testing.T) {

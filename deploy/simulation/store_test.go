@@ -19,10 +19,13 @@ type store struct {
 	ignoresBase bool // broken: inserts a batch at any Base
 	losesMarks  bool // broken: there are no marks
 	unfenced    bool // broken: begins an epoch at any Base
+	twoSteps    bool // inserts are fenced by tokens, and a check of the position before; there is one position
+	window      int  // number of tokens that are remembered
 
 	mu         sync.Mutex
 	partitions map[int]*partition
 	rows       []row
+	tokens     []string
 	names      map[string]map[string]bool // of referrers, by link and day
 }
 
@@ -33,6 +36,7 @@ type partition struct {
 	epoch     uint32
 	last      schema.CountedRecord
 	marks     map[schema.Lane]uint64
+	earlier   []schema.Position // the last few, before the current one
 }
 
 type row struct {
@@ -57,15 +61,19 @@ func (s *store) partition(number int) *partition {
 func (s *store) Position(_ context.Context, number int) (schema.Position, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.position(number), nil
+}
+
+func (s *store) position(number int) schema.Position {
 	p := s.partition(number)
 	position := schema.Position{Epoch: p.epoch, Next: p.next, Last: p.last, Marks: maps.Clone(p.marks)}
-	if s.lowPosition {
+	if s.lowPosition && !s.twoSteps {
 		position.Next = p.lastClick
 	}
 	if s.losesMarks {
 		position.Marks = nil
 	}
-	return position, nil
+	return position
 }
 
 func (s *store) LaneMark(_ context.Context, lane schema.Lane) (seq uint64, _ error) {
@@ -82,15 +90,38 @@ func (s *store) LaneMark(_ context.Context, lane schema.Lane) (seq uint64, _ err
 func (s *store) InsertClicks(_ context.Context, b *schema.ClickBatch) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.check(b, false); err != nil {
+		return err
+	}
+	s.apply(b)
+	return nil
+}
+
+// check returns CodeConflict if the partition is not where the batch begins, or was not a moment ago if stale. Callers hold mu
+// where there is more than one goroutine.
+func (s *store) check(b *schema.ClickBatch, stale bool) error {
 	p := s.partition(b.Partition)
 	if err := b.CheckEpoch(); err != nil {
 		return err
 	}
-	moved := b.BaseEpoch != p.epoch || b.Base < p.lastClick || b.Base > p.next
+	moved := b.BaseEpoch != p.epoch || b.Base < p.lastClick || b.Base > p.next || s.twoSteps && b.Base != p.next
+	for _, e := range p.earlier {
+		if stale && e.Epoch == b.BaseEpoch && e.Next == b.Base {
+			moved = false
+		}
+	}
 	if moved && !s.ignoresBase && !(s.unfenced && b.Epoch > b.BaseEpoch) {
 		return schema.Errorf(schema.CodeConflict, "partition %d is at %d of epoch %d, not at %d of %d", b.Partition, p.next,
 			p.epoch, b.Base, b.BaseEpoch)
 	}
+	return nil
+}
+
+// apply counts a batch, whatever the position. Callers hold mu where there is more than one goroutine.
+func (s *store) apply(b *schema.ClickBatch) {
+	p := s.partition(b.Partition)
+	p.earlier = append(p.earlier, s.position(b.Partition))
+	p.earlier = p.earlier[max(0, len(p.earlier)-maxEarlier):]
 	for i := range b.Len() {
 		s.rows = append(s.rows, row{
 			b.LinkID[i], b.AccountID[i], b.ClickedAt[i].Format(time.DateOnly), b.Device[i], b.Browser[i],
@@ -106,7 +137,6 @@ func (s *store) InsertClicks(_ context.Context, b *schema.ClickBatch) error {
 		p.lastClick, p.last = offset+1, schema.CountedRecord{Offset: offset, Lane: b.Lane[last]}
 	}
 	p.next = max(p.next, b.Next)
-	return nil
 }
 
 // boundReferrer returns the name under which the referrer of click i is counted.

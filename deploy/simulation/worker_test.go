@@ -3,6 +3,7 @@ package simulation_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -18,21 +19,23 @@ const maxWorkers = 3
 type workerTask struct {
 	*task
 	partition int
+	view      *engineView
+	suspended int   // how often it will not be resumed
 	next      int64 // result of the last Step
 	err       error
 }
 
 // addWorker starts a worker on a partition, which may have others.
 func (s *simulation) addWorker(partition int) {
-	view := &engineView{simulation: s, ClickStore: &s.store}
+	view := &engineView{simulation: s}
 	p := s.newPartition(partition, view)
-	w := &workerTask{partition: partition}
+	w := &workerTask{partition: partition, view: view}
 	w.task = start(func(yield yield) {
 		view.yield = yield
 		w.next, w.err = p.Step(context.Background())
 		s.traceEvent("step", partition, w.next, w.err)
 		if schema.ErrorCode(w.err) == schema.CodeConflict {
-			s.occurred[insertConflict]++
+			s.occur(insertConflict)
 		}
 	})
 	s.workers = append(s.workers, w)
@@ -45,7 +48,7 @@ func (s *simulation) newPartition(number int, view *engineView) *worker.Partitio
 
 // atEnd reports whether the worker has counted its partition to the end.
 func (w *workerTask) atEnd(b *broker) bool {
-	return w.err == nil && w.next == int64(len(b.partitions[w.partition]))
+	return w.err == nil && w.next == b.partitions[w.partition].end()
 }
 
 // overlapWorkers starts a worker on a random partition. A worker that is already there does not know that it lost it.
@@ -60,7 +63,7 @@ func (s *simulation) overlapWorkers() {
 		return
 	}
 	if others > 0 {
-		s.occurred[workersOverlap]++
+		s.occur(workersOverlap)
 	}
 	s.addWorker(partition)
 }
@@ -70,7 +73,7 @@ func (s *simulation) killWorker() {
 	if len(s.workers) == 0 {
 		return
 	}
-	s.occurred[workerKilled]++
+	s.occur(workerKilled)
 	i := s.random.IntN(len(s.workers))
 	s.workers[i].kill()
 	s.workers = slices.Delete(s.workers, i, i+1)
@@ -79,16 +82,20 @@ func (s *simulation) killWorker() {
 // engineView is the topic and the click store as one worker sees them.
 type engineView struct {
 	*simulation
-	schema.ClickStore
-	yield     yield
-	connected bool // to the partition's leader
-	restarts  int  // of the leader, when the worker connected
+	schema.ClickStore // nil: a worker does not call its other methods
+	yield             yield
+	inserting         bool // between the check of the position and the insert
+	connected         bool // to the partition's leader
+	restarts          int  // of the leader, when the worker connected
 }
 
 // reconnect returns an error if the partition's leader has restarted since the last request: the connection is lost, and a
 // worker must not take the log for the one that it knew.
 func (v *engineView) reconnect(partition int) error {
-	restarts := v.broker.restarts[partition]
+	if partition >= len(v.broker.partitions) {
+		return errNetwork
+	}
+	restarts := v.broker.partitions[partition].restarts
 	lost := v.connected && v.restarts != restarts
 	v.connected, v.restarts = true, restarts
 	if lost {
@@ -108,8 +115,9 @@ func (v *engineView) Fetch(_ context.Context, partition int, offset int64, _ tim
 	if err := v.reconnect(partition); err != nil {
 		return 0, err
 	}
-	records := v.broker.partitions[partition]
-	if offset > int64(len(records)) {
+	log := v.broker.partitions[partition]
+	records := log.records
+	if offset > log.end() || offset < log.start {
 		return 0, stream.ErrOffsetOutOfRange
 	}
 	end := min(offset+1+v.random.Int64N(20), int64(len(records)))
@@ -129,11 +137,11 @@ func (v *engineView) Offsets(_ context.Context, partition int) (start, end int64
 	if err := v.reconnect(partition); err != nil {
 		return 0, 0, err
 	}
-	end = int64(len(v.broker.partitions[partition]))
+	log := v.broker.partitions[partition]
 	if v.broken.trustsLogs { // a log without counted records needs no check
-		return end, end, nil
+		return log.end(), log.end(), nil
 	}
-	return 0, end, nil
+	return log.start, log.end(), nil
 }
 
 func (v *engineView) ProduceDead(_ context.Context, batch *stream.Batch) error {
@@ -147,11 +155,26 @@ func (v *engineView) Position(ctx context.Context, partition int) (schema.Positi
 	if v.fault(failedPosition, 20) {
 		return schema.Position{}, errNetwork
 	}
-	position, err := v.ClickStore.Position(ctx, partition)
+	position, err := v.store.Position(ctx, partition)
+	if earlier := v.store.earlierPositions(partition); len(earlier) > 0 && v.fault(staleRead, 20) {
+		position = earlier[v.random.IntN(len(earlier))]
+		position.Marks = maps.Clone(position.Marks)
+	}
 	if yieldErr := v.yield(); yieldErr != nil {
 		return position, yieldErr
 	}
 	return position, err
+}
+
+func (v *engineView) LaneMark(ctx context.Context, lane schema.Lane) (uint64, error) {
+	if err := v.yield(); err != nil {
+		return 0, err
+	}
+	seq, err := v.store.LaneMark(ctx, lane)
+	if v.broken.forgetsMoves {
+		seq = 0
+	}
+	return seq, err
 }
 
 func (v *engineView) InsertClicks(ctx context.Context, batch *schema.ClickBatch) error {
@@ -161,7 +184,7 @@ func (v *engineView) InsertClicks(ctx context.Context, batch *schema.ClickBatch)
 	if v.fault(failedInsert, 8) {
 		return errNetwork
 	}
-	err := v.ClickStore.InsertClicks(ctx, batch)
+	err := v.insert(ctx, batch)
 	if err == nil && v.fault(lostInsertAnswer, 8) {
 		err = errNetwork
 	}
@@ -170,3 +193,37 @@ func (v *engineView) InsertClicks(ctx context.Context, batch *schema.ClickBatch)
 	}
 	return err
 }
+
+// insert inserts in one step, as SQLite does, or checks the position first, as ClickHouse does, and anything may happen in
+// between.
+func (v *engineView) insert(ctx context.Context, batch *schema.ClickBatch) error {
+	if !v.store.twoSteps {
+		return v.store.InsertClicks(ctx, batch)
+	}
+	for lost := range maxSends {
+		if err := v.store.check(batch, v.isStale()); err != nil {
+			return err
+		}
+		expires := v.seconds + insertWithin
+		v.inserting = true
+		if err := v.yield(); err != nil {
+			return err
+		}
+		v.inserting = false
+		if v.seconds > expires && !v.broken.neverExpires {
+			v.occur(expiredInsert)
+			return schema.Errorf(schema.CodeUnavailable, "the insert has expired")
+		}
+		if v.store.insertOnce(batch, lost) {
+			return nil
+		}
+		v.occur(repeatedToken)
+		if v.store.counted(batch) {
+			return nil
+		}
+	}
+	return schema.Errorf(schema.CodeUnavailable, "the store does not have the batch")
+}
+
+// isStale reports whether to read from a replica that has not the latest inserts.
+func (v *engineView) isStale() bool { return v.fault(staleRead, 20) }

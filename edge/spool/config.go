@@ -24,9 +24,13 @@ type Config struct {
 
 	// OnSync, if it is not nil, is called when the first size bytes of a file, or the names in a folder, are on the disk.
 	OnSync func(path string, size int)
-	// Now, if it is not nil, replaces time.Now for the timestamps of batches.
-	Now func() time.Time
+	// Now and Uptime, if they are not nil, replace the wall clock and the monotonic clock.
+	Now    func() time.Time
+	Uptime func() time.Duration
 }
+
+// started is when Uptime begins by default.
+var started = time.Now()
 
 // DefaultConfig returns a configuration that works once Dir is set.
 func DefaultConfig() Config {
@@ -62,11 +66,20 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
+// now returns the time by the wall clock alone, which may be set back.
 func (c *Config) now() time.Time {
 	if c.Now != nil {
 		return c.Now()
 	}
-	return time.Now()
+	return time.Now().Round(0)
+}
+
+// uptime returns the time by a clock that is never set.
+func (c *Config) uptime() time.Duration {
+	if c.Uptime != nil {
+		return c.Uptime()
+	}
+	return time.Since(started)
 }
 
 func (c *Config) laneCount() int {

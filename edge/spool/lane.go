@@ -32,12 +32,13 @@ type Lane struct {
 	closed   bool
 
 	// Owned by the shipper.
-	readSegment int       // index in segments
-	readPos     int       // offset in that segment
-	readSeq     uint64    // of the last click read
-	head        []byte    // scratch
-	maxBatch    int       // bytes of a batch that the topic accepts, as far as known
-	lostAt      time.Time // when the lane's partition was first found missing; zero if it is there
+	readSegment int           // index in segments
+	readPos     int           // offset in that segment
+	readSeq     uint64        // of the last click read
+	head        []byte        // scratch
+	maxBatch    int           // bytes of a batch that the topic accepts, as far as known
+	lost        bool          // the topic does not have the lane's partition
+	lostAt      time.Duration // uptime when that was first seen
 }
 
 func newLane(s *Spool, id schema.Lane) *Lane {

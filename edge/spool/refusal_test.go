@@ -118,9 +118,9 @@ func TestBatchTime(t *testing.T) {
 }
 
 func TestLostPartition(t *testing.T) {
-	clock := &clock{time.Unix(1_800_000_000, 0)}
+	uptime := time.Duration(0)
 	cfg := config(t.TempDir(), 1)
-	cfg.Now = clock.now
+	cfg.Uptime = func() time.Duration { return uptime }
 	s, topic, shipper := shipping(t, cfg)
 	topic.produce = func(_ context.Context, a attempt) error {
 		if a.partition >= topic.partitions {
@@ -148,7 +148,7 @@ func TestLostPartition(t *testing.T) {
 	appendClicks(t, s, 0, 11, 20)
 
 	isLost()
-	clock.Time = clock.Add(50 * time.Second)
+	uptime += 50 * time.Second
 	isLost()
 	topic.partitions = bound + 1 // it was only the metadata
 	testkit.Must(t, ship())
@@ -156,7 +156,7 @@ func TestLostPartition(t *testing.T) {
 	appendClicks(t, s, 0, 21, 30)
 	for range 4 {
 		isLost()
-		clock.Time = clock.Add(29 * time.Second)
+		uptime += 29 * time.Second
 	}
 	testkit.Must(t, ship())
 	to, _ := lane.Partition()

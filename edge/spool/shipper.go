@@ -124,7 +124,7 @@ func (s *Shipper) runLane(ctx, sending context.Context, lane *Lane) {
 // without an error if there are none to send. The caller passes the same batch in every call for a lane: after an error
 // it holds the clicks whose fate is unknown, and the next call sends them again.
 func (s *Shipper) Ship(ctx context.Context, lane *Lane, batch *stream.Batch) (int, error) {
-	now := s.spool.cfg.now().Round(0) // by the wall clock alone, which may be set back
+	now := s.spool.cfg.now()
 	if batch.Len() == 0 {
 		batch.Reset(now)
 		if lane.Read(batch, lane.maxBatch) == 0 {
@@ -141,7 +141,7 @@ func (s *Shipper) Ship(ctx context.Context, lane *Lane, batch *stream.Batch) (in
 	if err := s.producer.Produce(ctx, partition, batch); err != nil {
 		return 0, s.resolve(ctx, lane, batch, err)
 	}
-	lane.lostAt = time.Time{}
+	lane.lost = false
 	n := batch.Len()
 	batch.Reset(time.Time{})
 	s.shipped.Add(uint64(n))
@@ -184,16 +184,16 @@ func (s *Shipper) rebind(ctx context.Context, lane *Lane) error {
 	count, err := s.producer.Partitions(ctx)
 	bound, _ := lane.Partition()
 	if err != nil || count < 1 || count > bound {
-		lane.lostAt = time.Time{}
+		lane.lost = false
 		return err
 	}
-	if lane.lostAt.IsZero() {
-		lane.lostAt = s.spool.cfg.now()
+	if !lane.lost {
+		lane.lost, lane.lostAt = true, s.spool.cfg.uptime()
 	}
-	if s.spool.cfg.now().Sub(lane.lostAt) < rebindAfter {
+	if s.spool.cfg.uptime()-lane.lostAt < rebindAfter {
 		return nil
 	}
-	lane.lostAt = time.Time{}
+	lane.lost = false
 	to := choosePartition(lane.id, count)
 	s.log.Error("the topic has lost a lane's partition, the lane gets another one", "lane", lane.id.Number,
 		"incarnation", lane.id.Incarnation, "lost", bound, "partition", to)
