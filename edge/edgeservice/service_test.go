@@ -92,13 +92,25 @@ func openLinks(t *testing.T) *links {
 // before makes every look-up call hook first, and fail with its error.
 func (l *links) before(hook func() error) { l.hook.Store(&hook) }
 
-func (l *links) Link(ctx context.Context, domainID int64, hash string) (schema.Link, error) {
+func (l *links) begin() error {
 	if hook := l.hook.Load(); hook != nil {
-		if err := (*hook)(); err != nil {
-			return schema.Link{}, err
-		}
+		return (*hook)()
+	}
+	return nil
+}
+
+func (l *links) Link(ctx context.Context, domainID int64, hash string) (schema.Link, error) {
+	if err := l.begin(); err != nil {
+		return schema.Link{}, err
 	}
 	return l.store.Link(ctx, domainID, hash)
+}
+
+func (l *links) LinksByHash(ctx context.Context, keys []schema.LinkKey) ([]schema.Link, error) {
+	if err := l.begin(); err != nil {
+		return nil, err
+	}
+	return l.store.LinksByHash(ctx, keys)
 }
 
 // get requests a path on a connection of its own, and returns the status and the body.
