@@ -11,8 +11,8 @@ import (
 // How the model fences inserts that are not atomic with the check of the position. The window must have room for all
 // inserts of the time in which an insert is valid: one per second here, and those that expire in the same second.
 const (
-	insertWithin = 6 // seconds from the check of the position to the insert
-	tokenWindow  = 7
+	insertWithin = 4 // seconds from the check of the position to the insert
+	tokenWindow  = 5
 	maxSends     = 3 // of a batch
 	maxEarlier   = 3 // positions that a stale read may return
 )

@@ -122,12 +122,14 @@ func (e *edge) losePower() {
 	e.open()
 }
 
-// growOrLosePower changes what a lane is bound to when it is bound again.
-func (s *simulation) growOrLosePower() {
-	if s.random.IntN(2) == 0 {
-		s.growTopic()
-	} else {
-		s.edge.losePower()
+// growAndLosePower changes what a lane is bound to when it is bound again. It does so when a lane has been bound.
+func (s *simulation) growAndLosePower() {
+	for _, p := range s.edge.producers {
+		if p.attempts > 0 && len(s.broker.partitions) < maxPartitions {
+			s.growTopic()
+			s.edge.losePower()
+			return
+		}
 	}
 }
 

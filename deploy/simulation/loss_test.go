@@ -82,7 +82,7 @@ func (s *simulation) removePartition() {
 
 // moveLanes removes partitions, and adds some when only one is left. Lanes have the time to move in between.
 func (s *simulation) moveLanes() {
-	if s.seconds < s.shrunkAt+80 {
+	if s.seconds < s.shrunkAt+65 {
 		return
 	}
 	if len(s.broker.partitions) > 1 {

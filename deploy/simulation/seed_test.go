@@ -136,7 +136,7 @@ type broken struct {
 }
 
 func TestSimulationCatchesBrokenProtocols(t *testing.T) {
-	const within = 200 // seeds
+	const within = 400 // seeds
 	protocols := map[string]broken{
 		"positions without marks":              {losesMarks: true},
 		"inserts at any base":                  {ignoresBase: true},
@@ -153,7 +153,7 @@ func TestSimulationCatchesBrokenProtocols(t *testing.T) {
 		"batches that are never split":         {neverSplits: true},
 		"clicks that are never synced":         {unsyncedFiles: true},
 		"folders that are never synced":        {unsyncedNames: true},
-		"bindings that are not synced":         {unsyncedBindings: true, often: (*simulation).growOrLosePower},
+		"bindings that are not synced":         {unsyncedBindings: true, often: (*simulation).growAndLosePower},
 		"leftovers that are never synced":      {leavesUnsynced: true},
 	}
 	for _, name := range slices.Sorted(maps.Keys(protocols)) {

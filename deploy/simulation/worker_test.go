@@ -226,4 +226,4 @@ func (v *engineView) insert(ctx context.Context, batch *schema.ClickBatch) error
 }
 
 // isStale reports whether to read from a replica that has not the latest inserts.
-func (v *engineView) isStale() bool { return v.fault(staleRead, 20) }
+func (v *engineView) isStale() bool { return v.fault(staleRead, 6) }
