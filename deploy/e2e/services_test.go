@@ -62,6 +62,26 @@ func TestSeveralProgramsOfEachServiceAreOneSystem(t *testing.T) {
 			testkit.SucceedsWithin(t, time.Until(created.Add(time.Second)), func() error { return visit(base).isStatus(http.StatusFound) })
 		}
 	})
+	t.Run("a link that is taken down, or whose account is suspended, stops on every edge within seconds", func(t *testing.T) {
+		other, email := s.another(t, "other")
+		other.alias(t, "harmful", "https://example.com/")
+		there.alias(t, "down", "https://example.com/")
+		want := func(path string, status int) {
+			t.Helper()
+			for _, base := range edges {
+				testkit.SucceedsWithin(t, followsWithin, func() error {
+					return call(t, http.MethodGet, base+path, "", "Host", address(s.edge)).isStatus(status)
+				})
+			}
+		}
+		want("/harmful", http.StatusFound)
+		want("/down", http.StatusFound)
+		s.admin(t, "account", "suspend", email)
+		s.admin(t, "link", "off", "down")
+		want("/harmful", http.StatusGone)
+		want("/down", http.StatusGone)
+		want("/shared", http.StatusFound)
+	})
 	t.Run("clicks of an edge that stops are counted, even if an ingest stops, too", func(t *testing.T) {
 		there.alias(t, "last", "https://example.com/")
 		for range 20 {
