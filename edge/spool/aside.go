@@ -27,7 +27,7 @@ func (s *Spool) setAside(lane schema.Lane, click []byte) error {
 		return fmt.Errorf("set a click aside: %w", errFull)
 	}
 	dir := filepath.Join(s.cfg.Dir, lane.Incarnation.String())
-	err := appendFile(filepath.Join(dir, fmt.Sprintf("%02d%s", lane.Number, refusedSuffix)), click)
+	err := s.appendFile(filepath.Join(dir, fmt.Sprintf("%02d%s", lane.Number, refusedSuffix)), click)
 	if err == nil {
 		err = s.syncDir(dir)
 	}
@@ -40,13 +40,13 @@ func (s *Spool) setAside(lane schema.Lane, click []byte) error {
 }
 
 // appendFile appends a click and syncs the file.
-func appendFile(path string, click []byte) error {
+func (s *Spool) appendFile(path string, click []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(append(binary.LittleEndian.AppendUint32(nil, uint32(len(click))), click...))
-	return errors.Join(err, f.Sync(), f.Close())
+	return errors.Join(err, s.fsync(f), f.Close())
 }
 
 // SetAside returns the paths of the files in a spool's directory that hold clicks which are not shipped any more.

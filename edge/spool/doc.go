@@ -23,6 +23,7 @@
 //
 //	DIR/lock                                  flock(2): one process at a time has the spool open
 //	DIR/<incarnation>/<lane>-<number>.segment
+//	DIR/<incarnation>/<lane>.refused          clicks that the broker refused for good, see [SetAside]
 //
 // A segment is a file of fixed size: a header and then records. Numbers are little endian, checksums CRC-32C.
 //
@@ -63,6 +64,7 @@
 // # Limits
 //
 // The spool is bounded by [Config.MaxBytes]. When it or the disk is full, Append drops clicks and counts them, and
-// redirects go on. All blocks of a segment are allocated before it is mapped. Otherwise an append would get SIGBUS when
-// the disk is full.
+// redirects go on. All blocks of a segment are allocated before it is mapped. Where a file system needs other blocks
+// nevertheless, and has none, the kernel answers an append with SIGBUS. The append then goes to another segment: to the spool
+// it means no more than that a segment is full.
 package spool

@@ -1,5 +1,7 @@
 package spool
 
+import "os"
+
 // Hold locks a lane as an Append that waits for the disk does.
 func (l *Lane) Hold() (release func()) {
 	l.mu.Lock()
@@ -11,4 +13,12 @@ func (l *Lane) HasSpare() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.spare != nil
+}
+
+// OnFsync calls f before each fsync(2) from now on.
+func (s *Spool) OnFsync(f func(path string)) {
+	s.fsync = func(file *os.File) error {
+		f(file.Name())
+		return file.Sync()
+	}
 }

@@ -27,6 +27,7 @@ type Spool struct {
 	log         *slog.Logger
 	incarnation schema.Incarnation
 	lock        *filelock.Lock
+	fsync       func(*os.File) error
 
 	lanes     []*Lane // of this process
 	recovered []*Lane // of earlier processes
@@ -73,7 +74,7 @@ func OpenLeft(cfg Config, log *slog.Logger) (*Spool, error) {
 }
 
 func open(cfg Config, log *slog.Logger, lanes int) (s *Spool, err error) {
-	s = &Spool{cfg: cfg, log: log, stop: make(chan struct{})}
+	s = &Spool{cfg: cfg, log: log, fsync: (*os.File).Sync, stop: make(chan struct{})}
 	rand.Read(s.incarnation[:]) // never returns an error, see crypto/rand
 	if s.lock, err = filelock.TryAcquire(filepath.Join(cfg.Dir, lockName)); err != nil {
 		return nil, fmt.Errorf("lock spool: %w", err)
@@ -300,7 +301,7 @@ func (s *Spool) syncDir(path string) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(d.Sync(), d.Close()); err != nil {
+	if err := errors.Join(s.fsync(d), d.Close()); err != nil {
 		return err
 	}
 	onSync(s.cfg.OnSync).call(path, 0)

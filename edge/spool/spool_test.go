@@ -2,6 +2,7 @@ package spool_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io/fs"
 	"log/slog"
@@ -262,6 +263,25 @@ func TestClose(t *testing.T) {
 		testkit.Equal(t, "room", s.Append(0, click(1)), false)
 		testkit.Equal(t, "dropped", s.Dropped(), 1)
 	})
+}
+
+// A power failure loses a file whose folder is not synced, whatever was written to it.
+func TestFoldersReachTheDisk(t *testing.T) {
+	cfg := config(t.TempDir(), 1)
+	cfg.Sync = time.Hour
+	s, topic, shipper := shipping(t, cfg)
+	var synced []string
+	s.OnFsync(func(path string) { synced = append(synced, path) })
+	appendClicks(t, s, 0, 1, 300)
+	testkit.Must(t, s.Sync())
+	lane := s.Lanes()[0]
+	folder := filepath.Join(cfg.Dir, lane.ID().Incarnation.String())
+	testkit.Equal(t, "synced", synced, []string{folder})
+
+	topic.produce = func(context.Context, attempt) error { return stream.ErrTooLarge }
+	synced = nil
+	shipUntil(t, shipper, lane, func() bool { return s.Refused() > 0 })
+	testkit.Equal(t, "synced when a click is set aside", synced, []string{filepath.Join(folder, "00.refused"), folder})
 }
 
 func TestAppendDoesNotAllocate(t *testing.T) {
