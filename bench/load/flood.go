@@ -90,7 +90,7 @@ func (a *attacker) exchange(ctx context.Context, conn net.Conn) error {
 	wait(ctx, time.Until(a.next))
 	a.next = a.next.Add(a.turn)
 	if now := time.Now(); a.next.Before(now) { // what could not be sent in time is left out
-		a.next = now
+		a.next = now.Add(a.turn)
 	}
 	a.out = a.out[:0]
 	for range a.flood.Pipeline {
