@@ -6,8 +6,9 @@ FUZZTIME   = 5s
 # The race detector leaves out SQLite, which is translated C under locks of its own and gets five times slower. Only a package
 # that instantiates no generic types may be left out: the linker may choose its copies of their methods for all others.
 RACE       = -race -gcflags=modernc.org/sqlite/lib=-race=false
-# Tests often wait, so one package more than there are CPUs is tested at once.
-PACKAGES   = -p $$(( $$(getconf _NPROCESSORS_ONLN) + 1 ))
+# Tests often wait, so more packages than there are CPUs are tested at once; less so where engines run beside them.
+CPUS       = $$(getconf _NPROCESSORS_ONLN)
+PACKAGES   = -p $$(( $(CPUS) + 1 ))
 # Packages that test the programs with tools of those who use or run them, which takes minutes: for make test-deploy.
 DEPLOYED   = /deploy/apiclients$$
 # Packages whose tests start engines, browsers or whole programs: for make test, not for make quick.

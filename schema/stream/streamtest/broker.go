@@ -4,6 +4,7 @@ package streamtest
 
 import (
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"strconv"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 
 	"linkstream/schema/stream"
+	"linkstream/schema/testkit"
 )
 
 // Broker is a broker on the loopback interface. It keeps its address and its data across restarts.
@@ -44,6 +46,9 @@ func (b *Broker) Start() {
 	b.t.Helper()
 	options := []kfake.Opt{kfake.DataDir(b.Dir), kfake.NumBrokers(b.brokers)}
 	if b.brokers == 1 {
+		if b.port == 0 {
+			b.port = freePort(b.t)
+		}
 		options = append(options, kfake.Ports(b.port))
 	}
 	cluster, err := kfake.NewCluster(options...)
@@ -51,8 +56,21 @@ func (b *Broker) Start() {
 		b.t.Fatalf("start broker: %v", err)
 	}
 	b.Cluster, b.Addr = cluster, cluster.ListenAddrs()[0]
-	_, port, _ := net.SplitHostPort(b.Addr)
-	b.port, _ = strconv.Atoi(port)
+}
+
+// freePort returns a port below those of outgoing connections. Nothing takes it while the broker is stopped, not even a client
+// that tries to connect to the port itself.
+func freePort(t testing.TB) int {
+	t.Helper()
+	for {
+		port := 10_000 + rand.IntN(20_000)
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err != nil {
+			continue
+		}
+		testkit.Must(t, l.Close())
+		return port
+	}
 }
 
 // Stop closes the broker's connections and files. It does nothing if the broker is stopped.
