@@ -38,7 +38,7 @@ check: ## check format, code, imports and go.mod
 quick: ## vet, then test what needs no engine and no browser; names what it leaves out
 	go vet ./...
 	@echo "left out, see make test:"; go list ./... | grep -E '$(ENGINES)|$(DEPLOYED)' | sed 's/^/  /'
-	go test $(PACKAGES) $$(go list ./... | grep -vE '$(ENGINES)|$(DEPLOYED)')
+	go test -p $$(( 3 * $(CPUS) )) $$(go list ./... | grep -vE '$(ENGINES)|$(DEPLOYED)')
 
 test: check ## check, then run all tests, on embedded engines and on real ones, which it names
 	CGO_ENABLED=1 go run ./deploy/testengines/engines go test $(RACE) $(PACKAGES) -timeout 20m $$(go list ./... | grep -vE '$(DEPLOYED)')
