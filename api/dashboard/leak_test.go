@@ -38,6 +38,7 @@ func TestDomainDeletedBeforeTheLinkIsStored(t *testing.T) {
 
 // TestStoreErrorsStayInside lets each method of the stores fail with each code, and looks at every page and form.
 func TestStoreErrorsStayInside(t *testing.T) {
+	t.Parallel()
 	const secret = "secret cause"
 	type failure struct {
 		method string

@@ -266,6 +266,7 @@ func TestPagesWithoutTheClickStore(t *testing.T) {
 }
 
 func TestHowFarClicksAreCounted(t *testing.T) {
+	t.Parallel()
 	broker := streamtest.StartBroker(t)
 	topics := broker.CreateTopics(2)
 	s := startOn(t, nil, topics)

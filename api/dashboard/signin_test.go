@@ -103,6 +103,7 @@ func TestSignInTellsNobodyWhoHasAnAccount(t *testing.T) {
 }
 
 func TestSignInIsLimited(t *testing.T) {
+	t.Parallel()
 	wrong := func(t *testing.T, b *browser, address string, want int) {
 		t.Helper()
 		a := b.signIn(address, "wrong password")

@@ -30,6 +30,7 @@ func (s *testService) callAPI(t *testing.T, token string) int {
 }
 
 func TestTokens(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	b := s.signedIn(t)
 	b.get("/dashboard/tokens").want(t, http.StatusOK, "No tokens yet")
