@@ -11,8 +11,8 @@ CPUS       = $$(getconf _NPROCESSORS_ONLN)
 PACKAGES   = -p $$(( $(CPUS) + 1 ))
 # Packages that test the programs with tools of those who use or run them, which takes minutes: for make test-deploy.
 DEPLOYED   = /deploy/apiclients$$
-# Packages whose tests start engines, browsers or whole programs, and the simulation: for make test, not for make quick.
-ENGINES    = /api/apiservice$$|/bench$$|/deploy/e2e$$|/deploy/simulation$$|/deploy/testengines|/schema/(clickhouse|postgres|stream)$$|/ingest/worker$$
+# Packages whose tests start engines, browsers or whole programs: for make test, not for make quick.
+ENGINES    = /api/apiservice$$|/bench$$|/deploy/e2e$$|/deploy/testengines|/schema/(clickhouse|postgres|stream)$$|/ingest/worker$$
 
 .DEFAULT_GOAL := help
 .PHONY: help run up build check quick test test-deploy bench fuzz screenshots

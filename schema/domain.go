@@ -18,7 +18,7 @@ type Domain struct {
 	// Of a verified domain, whose records are looked up from time to time:
 	CheckAt      time.Time // the next look-up; zero: never, because the operator has vouched for the domain
 	FailingSince time.Time // the first look-up of those that did not find the records; zero if the last one did
-	ContestedBy  int64     // the unverified domain with the same host whose records are there instead; 0 if there is none
+	ContestedBy  int64     // the unverified domain with the same host that has the records instead, or 0
 	ContestedAt  time.Time // since when; zero without ContestedBy
 }
 

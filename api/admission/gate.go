@@ -68,7 +68,7 @@ type Pass struct {
 	inside     bool // it has a slot
 }
 
-// Enter admits a request from addr with a credential, which is zero if there is none. It returns ErrBusy if the request needs a
+// Enter admits a request from addr with a credential, which is zero for a request without one. It returns ErrBusy if the request needs a
 // slot and none becomes free in time. Otherwise the caller must call Leave when the answer is ready.
 func (g *Gate) Enter(credential Credential, addr netip.Addr) (*Pass, error) {
 	p := &Pass{gate: g, credential: credential, network: networkOf(addr)}

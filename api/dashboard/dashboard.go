@@ -149,7 +149,7 @@ func Owns(http *fasthttp.RequestCtx) bool {
 	}
 }
 
-// Credential returns what a request claims to be: a session. It is zero if there is none.
+// Credential returns what a request claims to be: a session. Without a session it is zero.
 func (d *Dashboard) Credential(http *fasthttp.RequestCtx) admission.Credential {
 	return auth.SessionCredential(string(http.Request.Header.Cookie(d.cookieName(sessionCookie))))
 }

@@ -119,7 +119,7 @@ func (d *Dashboard) authenticate(c *call, email, password string) (schema.Accoun
 	return account, ok, err
 }
 
-// findAccount returns the account with that email; the zero value if there is none.
+// findAccount returns the account with that email, or the zero value for an unknown email.
 func (d *Dashboard) findAccount(c *call, email string) (account schema.Account, err error) {
 	if email, err = auth.ParseEmail(email); err == nil {
 		account, err = d.DB.AccountByEmail(c.ctx, email)

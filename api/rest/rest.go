@@ -102,7 +102,7 @@ func (a *API) route(method, path string, handle func(*call) error) {
 	}
 }
 
-// Credential returns what a request claims to be: its API token. It is zero if there is none, or if it has not the form of one.
+// Credential returns what a request claims to be: its API token. It is zero without a well-formed token.
 func (a *API) Credential(http *fasthttp.RequestCtx) admission.Credential {
 	return auth.Credential(http.Request.Header.Peek("Authorization"))
 }

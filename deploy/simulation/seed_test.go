@@ -12,7 +12,7 @@ import (
 
 var (
 	oneSeed = flag.Uint64("seed", 0, "simulate only this `seed`")
-	seeds   = flag.Uint64("seeds", 300, "`number` of seeds to simulate")
+	seeds   = flag.Uint64("seeds", 1000, "`number` of seeds to simulate")
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

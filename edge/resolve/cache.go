@@ -58,7 +58,7 @@ type lookup[V value] func(ctx context.Context, key string, suspect bool) (v V, b
 // flight is a look-up under way.
 type flight[V value] struct {
 	done    chan struct{} // closed when entry and err are final
-	entry   *entry[V]     // set under cache.mu; nil if there is none
+	entry   *entry[V]     // set under cache.mu; nil without an entry
 	err     error
 	dropped bool // the key was dropped during the look-up, whose result may be older; guarded by cache.mu
 }
@@ -106,7 +106,7 @@ const (
 	outdated                // an entry that answers the request only if a look-up fails
 )
 
-// find returns the entry at key at the time now, nil if there is none. It does not wait, and does not retain key.
+// find returns the entry at key at the time now, or nil. It does not wait, and does not retain key.
 func (m *memory[V]) find(key []byte, now time.Time) (*entry[V], finding) {
 	hash, check := m.hash(key)
 	if e := m.hot.get(hash, check, now); e != nil {
