@@ -209,7 +209,7 @@ func testAbuse(t *testing.T) {
 	t.Run("abuse", func(t *testing.T) {
 		t.Parallel()
 		wantMetrics(t, measure(t, "abuse", "-start"), "redirect latency p99: unknown hashes / quiet",
-			"shorten latency p50: sign-in / quiet", "connections per second of the attack: idle connections")
+			"shorten latency p50: sign-in from many networks / quiet", "connections per second of the attack: idle connections")
 	})
 }
 
@@ -370,6 +370,7 @@ func TestRefusals(t *testing.T) {
 		"no scenario":               {nil, "name a scenario"},
 		"an unknown scenario":       {[]string{"redirect", "speed"}, `no scenario "speed"`},
 		"attacks on a service":      {[]string{"abuse", "-token", "ls_a"}, "-start"},
+		"an unknown attack":         {[]string{"abuse", "-start", "-attacks=sign-in,earthquake"}, `"earthquake"`},
 		"a target elsewhere":        {[]string{"redirect", "-edge", "http://192.0.2.1:80"}, "-i-own-this-target"},
 		"a target by name":          {[]string{"redirect", "-api", "http://linkstream.example:80"}, "-i-own-this-target"},
 		"a target that is no URL":   {[]string{"redirect", "-api", "127.0.0.1:8081"}, "-api"},

@@ -1,10 +1,13 @@
 package scenario
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net/netip"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -40,11 +43,11 @@ type attack struct {
 // attacks returns what anybody can do who may connect. victim is a link that exists.
 func attacks(s *system.Service, victim string) []attack {
 	edge, api := s.Edge, s.API.Addr()
-	post := func(path, contentType string, more string, body func() string) func([]byte) []byte {
+	post := func(path, contentType string, header, body func() string) func([]byte) []byte {
 		return func(dst []byte) []byte {
 			text := body()
 			return fmt.Appendf(dst, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: %s\r\n%sContent-Length: %d\r\n\r\n%s",
-				path, api, contentType, more, len(text), text)
+				path, api, contentType, header(), len(text), text)
 		}
 	}
 	get := func(format string, args ...func() string) func([]byte) []byte {
@@ -58,16 +61,26 @@ func attacks(s *system.Service, victim string) []attack {
 	}
 	const form = "application/x-www-form-urlencoded"
 	account := func() string { return "email=" + rand.Text() + "%40example.com&password=" + rand.Text() }
+	noHeader := func() string { return "" }
+	network := func() string { return "X-Forwarded-For: " + randomNetwork() + "\r\n" }
 	badToken := func() string { return "Authorization: Bearer ls_" + rand.Text() + rand.Text() + "\r\n" }
 	hash := func() string { return rand.Text()[:7] }
 	large := strings.Repeat("a", bodyBytes)
 	return []attack{
-		{"sign-in", load.Flood{Addr: api, Conns: anonymousConns, Pipeline: 1, Request: post("/dashboard/sign-in", form, "", account)}},
-		{"sign-up", load.Flood{Addr: api, Conns: anonymousConns, Pipeline: 1, Request: post("/dashboard/sign-up", form, "", account)}},
+		{"sign-in", load.Flood{Addr: api, Conns: anonymousConns, Pipeline: 1, Request: post("/dashboard/sign-in", form, noHeader, account)}},
+		{"sign-in from many networks", load.Flood{Addr: api, From: system.ProxyAddr, Conns: anonymousConns, Pipeline: 1,
+			Request: post("/dashboard/sign-in", form, network, account)}},
+		{"sign-up", load.Flood{Addr: api, Conns: anonymousConns, Pipeline: 1, Request: post("/dashboard/sign-up", form, noHeader, account)}},
 		{"bad tokens", load.Flood{Addr: api, Conns: anonymousConns, Pipeline: 1,
 			Request: get("GET /api/v1/links HTTP/1.1\r\nHost: "+api+"\r\n%s\r\n", badToken)}},
+		{"no token", load.Flood{Addr: api, Conns: anonymousConns, Pipeline: 1,
+			Request: get("GET /api/v1/links HTTP/1.1\r\nHost: " + api + "\r\n\r\n")}},
+		{"sign-in page", load.Flood{Addr: api, Conns: anonymousConns, Pipeline: 1,
+			Request: get("GET /dashboard/sign-in HTTP/1.1\r\nHost: " + api + "\r\n\r\n")}},
+		{"unknown paths", load.Flood{Addr: api, Conns: anonymousConns, Pipeline: 1,
+			Request: get("GET /%s HTTP/1.1\r\nHost: "+api+"\r\n\r\n", hash)}},
 		{"big bodies", load.Flood{Addr: api, Conns: 64, Pipeline: 1, Request: post("/api/v1/shorten", "application/json",
-			"Authorization: Bearer ls_bad\r\n", func() string { return large })}},
+			badToken, func() string { return large })}},
 		{"unknown hashes", load.Flood{Addr: edge, Conns: 64, Pipeline: 16, Rate: 20_000,
 			Request: get("GET /%s HTTP/1.1\r\nHost: "+edge+"\r\n\r\n", hash)}},
 		{"random hosts", load.Flood{Addr: edge, Conns: 64, Pipeline: 16, Rate: 20_000,
@@ -80,11 +93,21 @@ func attacks(s *system.Service, victim string) []attack {
 	}
 }
 
+// randomNetwork returns an address in a /48 that no other call returns.
+func randomNetwork() string {
+	addr := [16]byte{0: 0x20, 15: 1}
+	_, _ = rand.Read(addr[1:6]) // never fails
+	return netip.AddrFrom16(addr).String()
+}
+
 // runAbuse measures what visitors and clients of the API notice while somebody floods the service: each attack beside a
 // quiet time just before it.
 func runAbuse(ctx context.Context, r *run) error {
 	if !r.cfg.System.Start {
 		return errors.New("abuse: add -start, as attacks are not for a service that others use")
+	}
+	if _, err := chooseAttacks(attacks(&system.Service{API: &system.API{}}, ""), r.cfg.Attacks); err != nil {
+		return err // before anything is started
 	}
 	visits := workload.NewVisits(workload.NewLinks(r.cfg.Links), r.cfg.Links)
 	service, err := r.open(ctx, visits.Links)
@@ -99,8 +122,12 @@ func runAbuse(ctx context.Context, r *run) error {
 	if _, err := load.Closed(ctx, l.visits, r.cfg.Round); err != nil { // each link once, so that all are cached
 		return err
 	}
+	chosen, err := chooseAttacks(attacks(service, victim), r.cfg.Attacks)
+	if err != nil {
+		return err
+	}
 	for round := range r.cfg.Rounds {
-		for _, a := range attacks(service, victim) {
+		for _, a := range chosen {
 			if err := r.attack(ctx, l, a); err != nil {
 				return fmt.Errorf("round %d, %s: %w", round+1, a.name, err)
 			}
@@ -110,6 +137,26 @@ func runAbuse(ctx context.Context, r *run) error {
 	return r.verify(ctx, service, visits)
 }
 
+// chooseAttacks returns the attacks that names lists, separated by commas, or all if names is empty.
+func chooseAttacks(all []attack, names string) ([]attack, error) {
+	if names == "" {
+		return all, nil
+	}
+	var chosen []attack
+	for name := range strings.SplitSeq(names, ",") {
+		i := slices.IndexFunc(all, func(a attack) bool { return a.name == strings.TrimSpace(name) })
+		if i < 0 {
+			known := make([]string, len(all))
+			for k, a := range all {
+				known[k] = a.name
+			}
+			return nil, fmt.Errorf("-attacks: %q is none of %s", name, strings.Join(known, ", "))
+		}
+		chosen = append(chosen, all[i])
+	}
+	return chosen, nil
+}
+
 // attack measures a quiet time and then an attack.
 func (r *run) attack(ctx context.Context, l *liveLoad, a attack) error {
 	window := r.cfg.Round / 2
@@ -117,7 +164,7 @@ func (r *run) attack(ctx context.Context, l *liveLoad, a attack) error {
 	if err != nil {
 		return fmt.Errorf("before: %w", err)
 	}
-	a.From = abuseFrom
+	a.From = cmp.Or(a.From, abuseFrom)
 	attacking, stop := context.WithCancel(ctx)
 	defer stop()
 	harm := make(chan load.Harm, 1)

@@ -23,6 +23,7 @@ type Config struct {
 	Hot        float64 // share of the clicks of a history that are on one link, in addition to Zipf's law
 	Conns      int
 	Generators int     // threads that generate the load
+	Attacks    string  // of the scenario abuse, separated by commas; empty: all
 	Rate       float64 // operations per second of open loops; 0: half of the closed loop's rate
 
 	Quick    bool // short rounds and small data sets, unless a flag says otherwise
@@ -50,6 +51,7 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.Float64Var(&c.Hot, "hot", c.Hot, "`share` of these clicks on one link, in addition to its share by Zipf's law; 0 to 1")
 	fs.IntVar(&c.Conns, "conns", c.Conns, "`number` of connections of the load")
 	fs.IntVar(&c.Generators, "generators", c.Generators, "`number` of threads that generate the load, each for its share of -conns")
+	fs.StringVar(&c.Attacks, "attacks", c.Attacks, "`names` of the attacks of the scenario abuse, separated by commas; empty: all")
 	fs.Float64Var(&c.Rate, "rate", c.Rate, "operations per `second` of open loops; 0: half of the closed loop's rate")
 	fs.BoolVar(&c.Quick, "quick", c.Quick,
 		"short rounds and small data sets, unless other flags say otherwise: a look at all scenarios in minutes")

@@ -100,7 +100,7 @@ func (e *embedded) start(ctx context.Context) (*Service, error) {
 		return nil, err
 	}
 	child, err := e.launcher.group.Start(standalone, nil, program, "-data", e.data, "-edge.listen", s.Edge,
-		"-api.listen", s.API.Addr(), "-ops.listen", s.ops.edge, "-log.level", "warn")
+		"-api.listen", s.API.Addr(), "-api.trusted-proxies", ProxyAddr, "-ops.listen", s.ops.edge, "-log.level", "warn")
 	if err != nil {
 		return nil, err
 	}

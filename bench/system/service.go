@@ -17,6 +17,10 @@ const (
 	// maxCreated is the largest number of links that are created through the API of a running system.
 	maxCreated   = 20_000
 	startTimeout = time.Minute // of a system, until it is ready
+
+	// ProxyAddr is the local address from which a started api takes X-Forwarded-For, so that a load can come from many
+	// networks.
+	ProxyAddr = "127.0.0.3"
 )
 
 // Service is the system under test.
