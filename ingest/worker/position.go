@@ -102,13 +102,42 @@ func (p *Partition) verifyLog(ctx context.Context, marks map[schema.Lane]uint64)
 		return "", start, nil
 	case next > end:
 		return fmt.Sprintf("it ends at offset %d", end), start, nil
-	case p.last.Offset < 0:
-		return "the offset of the last counted click is not known", start, nil
+	case p.last.Offset == schema.UnknownOffset:
+		if found, err := p.findLast(ctx, start, marks); err != nil || !found {
+			return "the last counted click is not found", start, err
+		}
 	case p.last.Offset < start:
 		return "the last counted click is deleted", start, nil
 	}
 	doubt, err = p.compareLog(ctx, max(start, p.last.Offset-verifyRecords), marks)
 	return doubt, start, err
+}
+
+// findLast finds the last counted click of a position that an earlier release stored without the click's offset: the last click
+// before the position whose number is its lane's mark. In a log that has lost its end it may find an earlier click. The records
+// up to the position are read again in any case, so a click among them that was not counted is noticed.
+func (p *Partition) findLast(ctx context.Context, start int64, marks map[schema.Lane]uint64) (found bool, err error) {
+	var click schema.Click
+	for next := max(start, p.batch.Base-verifyRecords); next < p.batch.Base && err == nil; {
+		before := next
+		_, err = p.topic.Fetch(ctx, p.number, next, verifyWait, func(r stream.Record) error {
+			if r.Offset >= p.batch.Base {
+				return errVerified
+			}
+			if decode(r.Value, &click) == nil && click.Seq == marks[click.Lane] {
+				p.last, p.lastSeq, found = schema.CountedRecord{Offset: r.Offset, Lane: click.Lane}, click.Seq, true
+			}
+			next = r.Offset + 1
+			return nil
+		})
+		if err == nil && next == before {
+			err = fmt.Errorf("partition %d has no record at offset %d", p.number, next)
+		}
+	}
+	if errors.Is(err, errVerified) {
+		err = nil
+	}
+	return found, err
 }
 
 // compareLog returns why the records from an offset to the last counted click are not those that were counted, "" if they are.
