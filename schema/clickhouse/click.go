@@ -69,22 +69,31 @@ func (c *ClickStore) LaneMark(ctx context.Context, lane schema.Lane) (seq uint64
 	return seq, wrap(err, "read mark of lane %d of %s", lane.Number, lane.Incarnation)
 }
 
-// check returns the time when an insert of the batch expires. CodeConflict if the partition is not where the batch begins.
-func (c *ClickStore) check(ctx context.Context, batch *schema.ClickBatch) (expires time.Time, err error) {
+// admission is what the server allows after a check of the position.
+type admission struct {
+	expires time.Time // the server rejects the insert later
+	month   uint32
+}
+
+// check admits an insert of the batch. CodeConflict if the partition is not where the batch begins.
+func (c *ClickStore) check(ctx context.Context, batch *schema.ClickBatch) (a admission, err error) {
 	var epoch uint32
 	var next int64
-	if err = c.conn.QueryRow(c.readContext(ctx), position, batch.Partition).Scan(&epoch, &next, &expires); err != nil {
-		return time.Time{}, err
+	var now time.Time
+	if err = c.conn.QueryRow(c.readContext(ctx), position, batch.Partition).Scan(&epoch, &next, &now); err != nil {
+		return a, err
 	}
 	if epoch != batch.BaseEpoch || next != batch.Base {
-		return time.Time{}, schema.Errorf(schema.CodeConflict, "the partition is at offset %d of epoch %d", next, epoch)
+		return a, schema.Errorf(schema.CodeConflict, "the partition is at offset %d of epoch %d", next, epoch)
 	}
-	return expires.Add(c.within), nil
+	a.expires = now.Add(c.within)
+	a.month, err = insertMonth(batch.Time, now)
+	return a, err
 }
 
 // loadReferrers is a namebound.Load.
 func (c *ClickStore) loadReferrers(ctx context.Context, keys []namebound.Key, each func(namebound.Key, string)) error {
-	ctx = ch.Context(ctx, ch.WithSettings(lookupSettings("sources")))
+	ctx = ch.Context(ctx, ch.WithSettings(lookupSettings("weighted_sources")))
 	for some := range slices.Chunk(keys, maxKeys) {
 		var links []int64
 		var days []string
@@ -123,7 +132,7 @@ func (c *ClickStore) insert(ctx context.Context, batch *schema.ClickBatch) error
 	if err := batch.CheckEpoch(); err != nil {
 		return err
 	}
-	expires, err := c.check(ctx, batch)
+	admitted, err := c.check(ctx, batch)
 	if err != nil {
 		return err
 	}
@@ -133,14 +142,14 @@ func (c *ClickStore) insert(ctx context.Context, batch *schema.ClickBatch) error
 	}
 	defer c.columns.Put(columns)
 	for lost := range maxSends {
-		columns.expire(expires)
+		columns.admit(admitted)
 		if err := c.send(ctx, batch, columns, c.token(batch, lost)); err != nil {
 			return err
 		}
-		if counted, err := c.counted(ctx, batch); counted || err != nil {
+		if counted, err := c.counted(ctx, batch, admitted.month); counted || err != nil {
 			return err
 		}
-		if expires, err = c.check(ctx, batch); err != nil {
+		if admitted, err = c.check(ctx, batch); err != nil {
 			return err
 		}
 		// The server has dropped the block as a duplicate, but has no rows that follow Base.
@@ -195,10 +204,10 @@ func (c *ClickStore) kill(ctx context.Context, id string, cause error) error {
 }
 
 // counted reports whether the table has the batch, or one of the same records.
-func (c *ClickStore) counted(ctx context.Context, batch *schema.ClickBatch) (bool, error) {
+func (c *ClickStore) counted(ctx context.Context, batch *schema.ClickBatch, month uint32) (bool, error) {
 	last := batch.Len() - 1
 	var rows uint64
-	err := c.conn.QueryRow(c.readContext(ctx), lastRow, batch.LinkID[last], batch.ClickedAt[last].UnixMilli(), month(batch),
+	err := c.conn.QueryRow(c.readContext(ctx), lastRow, batch.LinkID[last], batch.ClickedAt[last].UnixMilli(), month,
 		batch.Partition, batch.Epoch, batch.Next).Scan(&rows)
 	return rows > 0, err
 }

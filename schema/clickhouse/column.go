@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -75,23 +74,27 @@ func (c *columns) fill(b *schema.ClickBatch, referrers []string) {
 	c.device, c.browser = resized(c.device, n), resized(c.browser, n)
 	c.referrer, c.country = resized(c.referrer, n), resized(c.country, n)
 	c.incarnation, c.lane = resized(c.incarnation, n), resized(c.lane, n)
-	c.partition, c.next, c.month = resized(c.partition, n), resized(c.next, n), resized(c.month, n)
+	c.partition, c.next, c.month = resized(c.partition, n), resized(c.next, n), resized(c.month, n)[:n]
 	c.insertBefore = resized(c.insertBefore, n)[:n]
 	clear(c.insertBefore)
 	c.epoch = resized(c.epoch, n)
-	in := month(b)
 	for i := range n {
 		c.device, c.browser = c.appendName(c.device, string(b.Device[i])), c.appendName(c.browser, b.Browser[i])
 		c.referrer, c.country = c.appendName(c.referrer, referrers[i]), c.appendName(c.country, b.Country[i])
 		c.incarnation, c.lane = append(c.incarnation, b.Lane[i].Incarnation[:]), append(c.lane, b.Lane[i].Number)
-		c.partition, c.next, c.month = append(c.partition, int32(b.Partition)), append(c.next, 0), append(c.month, in)
+		c.partition, c.next = append(c.partition, int32(b.Partition)), append(c.next, 0)
 		c.epoch = append(c.epoch, b.Epoch)
 	}
 	c.next[n-1] = b.Next
 }
 
-// expire makes the server reject the rows after the time at.
-func (c *columns) expire(at time.Time) { c.insertBefore[len(c.insertBefore)-1] = at.Unix() }
+// admit sets what depends on the last check of the position.
+func (c *columns) admit(a admission) {
+	for i := range c.month {
+		c.month[i] = a.month
+	}
+	c.insertBefore[len(c.insertBefore)-1] = a.expires.Unix()
+}
 
 // resized returns an empty column with capacity for n values.
 func resized[T any](column []T, n int) []T { return slices.Grow(column[:0], n) }
@@ -120,10 +123,4 @@ func (c *columns) appendTo(to driver.Batch, b *schema.ClickBatch) error {
 		}
 	}
 	return nil
-}
-
-// month returns the month of the batch's Time, such as 202611.
-func month(b *schema.ClickBatch) uint32 {
-	at := b.Time.UTC()
-	return uint32(at.Year()*100 + int(at.Month()))
 }

@@ -3,6 +3,7 @@ package clickhouse
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"time"
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
@@ -17,13 +18,19 @@ var Queries = map[string]string{
 	"link report": linkReport, "account report": accountReport, "referrers": referrers,
 }
 
+// RetiredProjections are those that only earlier releases read.
+var RetiredProjections = []string{"counts", "positions", "sources", "accounts", "log_positions"}
+
+// MonthOf returns the month of a time, such as 202611.
+var MonthOf = monthOf
+
 // LookupSettings returns the settings of a query that reads a few rows of a projection.
 var LookupSettings = lookupSettings
 
 // Statements returns all statements that create the schema on a cluster, or on one server if cluster is "".
 func Statements(cluster string) (all []string, err error) {
 	l := layout{Database: "default", Cluster: cluster}
-	texts := []string{createLock, dropLock}
+	texts := []string{fmt.Sprintf(createLock, "migration_lock"), fmt.Sprintf(dropLock, "migration_lock")}
 	if cluster != "" {
 		texts = append(texts, versionTable)
 	}
@@ -65,7 +72,7 @@ func MigrateTo(ctx context.Context, db *sql.DB, version int64) error {
 
 // Lock takes the lock of migrations, also from a holder that has had it for longer than stale.
 func Lock(ctx context.Context, db *sql.DB, stale time.Duration) error {
-	return tableLock{stale: stale}.Lock(ctx, db)
+	return tableLock{name: "migration_lock", stale: stale}.Lock(ctx, db)
 }
 
 // ExpireAfter replaces insertWithin.
@@ -89,5 +96,5 @@ func OnCluster(cfg Config) (*ClickStore, error) {
 		return nil, err
 	}
 	conn, err := ch.Open(options)
-	return newStore(conn, layout{Database: options.Auth.Database, Cluster: cfg.Cluster}), err
+	return newStore(conn, options, layout{Database: options.Auth.Database, Cluster: cfg.Cluster}), err
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -58,9 +59,11 @@ func TestInsertClicks(t *testing.T) {
 		}
 	})
 	t.Run("uses another token if the server lost a part and kept its token", func(t *testing.T) {
-		storetest.NewTraffic().Fill(batch, 3, 10)
+		source := storetest.NewTraffic()
+		source.Day = time.Now().UTC()
+		source.Fill(batch, 3, 10)
 		for lost := range 2 {
-			burnToken(t, raw, fmt.Sprintf("3/0/%d", lost), 202611)
+			burnToken(t, raw, fmt.Sprintf("3/0/%d", lost), clickhouse.MonthOf(batch.Time))
 		}
 		insert(t, store, batch)
 		wantRows(t, raw, 3, 10)
@@ -69,7 +72,7 @@ func TestInsertClicks(t *testing.T) {
 
 // burnToken makes the server know a token without rows of partition 3, as if it had died between recording the token and
 // adding the part.
-func burnToken(t *testing.T, raw driver.Conn, token string, month int) {
+func burnToken(t *testing.T, raw driver.Conn, token string, month uint32) {
 	t.Helper()
 	ctx := ch.Context(t.Context(), ch.WithSettings(ch.Settings{"async_insert": 0, "insert_deduplication_token": token}))
 	err := raw.Exec(ctx, fmt.Sprintf("INSERT INTO clicks (kafka_partition, month) SELECT 1000, %d", month))

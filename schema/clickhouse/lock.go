@@ -18,14 +18,15 @@ const (
 // order, so they agree on the holder.
 type tableLock struct {
 	layout layout
+	name   string        // of the table
 	stale  time.Duration // age at which another process may take the lock
 }
 
 const (
-	createLock = `CREATE TABLE migration_lock {{.OnCluster}} (holder String) ENGINE = Memory`
-	dropLock   = `DROP TABLE IF EXISTS migration_lock {{.OnCluster}}`
+	createLock = `CREATE TABLE %s {{.OnCluster}} (holder String) ENGINE = Memory`
+	dropLock   = `DROP TABLE IF EXISTS %s {{.OnCluster}}`
 	lockAge    = `SELECT dateDiff('second', metadata_modification_time, now()) FROM system.tables
-	WHERE database = currentDatabase() AND name = 'migration_lock'`
+	WHERE database = currentDatabase() AND name = ?`
 )
 
 // Lock implements goose's lock.Locker.
@@ -33,15 +34,8 @@ func (l tableLock) Lock(ctx context.Context, db *sql.DB) error {
 	ticker := time.NewTicker(lockRetry)
 	defer ticker.Stop()
 	for {
-		err := l.layout.exec(ctx, db, createLock)
-		if err == nil {
-			return nil
-		}
-		if exceptionCode(err) != tableExists {
-			return fmt.Errorf("lock: %w", err)
-		}
-		if err := l.dropStale(ctx, db); err != nil {
-			return fmt.Errorf("read age of lock: %w", err)
+		if locked, err := l.tryLock(ctx, db); locked || err != nil {
+			return err
 		}
 		select {
 		case <-ticker.C:
@@ -51,23 +45,44 @@ func (l tableLock) Lock(ctx context.Context, db *sql.DB) error {
 	}
 }
 
-func (l tableLock) dropStale(ctx context.Context, db *sql.DB) error {
+// tryLock reports whether it has taken the lock.
+func (l tableLock) tryLock(ctx context.Context, db *sql.DB) (bool, error) {
+	for range 2 {
+		err := l.layout.exec(ctx, db, fmt.Sprintf(createLock, l.name))
+		if err == nil {
+			return true, nil
+		}
+		if exceptionCode(err) != tableExists {
+			return false, fmt.Errorf("lock: %w", err)
+		}
+		if stale, err := l.dropStale(ctx, db); !stale || err != nil {
+			return false, err
+		}
+	}
+	return false, nil // another process took the stale lock
+}
+
+// dropStale reports whether the lock's holder is gone.
+func (l tableLock) dropStale(ctx context.Context, db *sql.DB) (bool, error) {
 	var age int64
-	err := db.QueryRowContext(ctx, lockAge).Scan(&age)
+	err := db.QueryRowContext(ctx, lockAge, l.name).Scan(&age)
 	if errors.Is(err, sql.ErrNoRows) { // just dropped
-		return nil
+		return true, nil
 	}
-	if err != nil || time.Duration(age)*time.Second < l.stale {
-		return err
+	if err != nil {
+		return false, fmt.Errorf("read age of lock: %w", err)
 	}
-	return l.layout.exec(ctx, db, dropLock)
+	if time.Duration(age)*time.Second < l.stale {
+		return false, nil
+	}
+	return true, l.layout.exec(ctx, db, fmt.Sprintf(dropLock, l.name))
 }
 
 // Unlock implements goose's lock.Locker.
 func (l tableLock) Unlock(ctx context.Context, db *sql.DB) error {
 	ctx, cancel := context.WithTimeout(ctx, unlockTimeout)
 	defer cancel()
-	if err := l.layout.exec(ctx, db, dropLock); err != nil {
+	if err := l.layout.exec(ctx, db, fmt.Sprintf(dropLock, l.name)); err != nil {
 		return fmt.Errorf("unlock: %w", err)
 	}
 	return nil

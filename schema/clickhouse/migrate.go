@@ -67,7 +67,7 @@ func migrate(ctx context.Context, options *ch.Options, l layout) (err error) {
 		}
 	}
 	provider, err := goose.NewProvider(goose.DialectClickHouse, db, nil, goose.WithGoMigrations(all...),
-		goose.WithLocker(tableLock{l, lockStale}), goose.WithDisableGlobalRegistry(true))
+		goose.WithLocker(tableLock{l, "migration_lock", lockStale}), goose.WithDisableGlobalRegistry(true))
 	if err != nil {
 		return fmt.Errorf("read migrations: %w", err)
 	}

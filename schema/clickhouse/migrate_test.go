@@ -19,6 +19,7 @@ func TestMigrations(t *testing.T) {
 		"00001_clicks.sql":        "a4c575dbdd8ee0e65c7baf0c277fe033f8c4d32dc34a3a92317b00f2083abd07",
 		"00002_reports.sql":       "0fd3ca8733c72fc5362c306a484f64f95094df2f2cea53149a48a159ae7ca2f0",
 		"00004_log_epochs.sql":    "bd4c4a9c030a0e7a9e0f40ff355f610671910f7b0eb9bc66f50deb55e044c62d",
+		"00005_weights.sql":       "3a20e043248309a42a3dae819bfdff041cdc57b920e261688cbf1d8bcb3a0312",
 		"00003_insert_before.sql": "08af9e89ce93e733e6dba523893a734c7b92803bef083b018c91c0c15db590c8",
 	})
 	storetest.TestUpgrades(t, files, func(t *testing.T, from int64) []string {
@@ -81,7 +82,7 @@ func TestUpgradedClicks(t *testing.T) {
 	storetest.TestUpgradedClicks(t, openClicks(t, dsn), old, func(t *testing.T) {
 		exec(t, raw, `SYSTEM START MERGES clicks`)
 		ofTable := ` WHERE database = currentDatabase() AND table = 'clicks' AND `
-		parts := `SELECT count() FROM system.projection_parts` + ofTable + `active AND name IN ('sources', 'accounts')`
+		parts := `SELECT count() FROM system.projection_parts` + ofTable + `active AND name IN ('weighted_sources', 'weighted_accounts')`
 		running := `SELECT count() FROM system.mutations` + ofTable + `NOT is_done`
 		testkit.Eventually(t, "the mutations end", func() bool { return number(t, raw, running) == 0 })
 		if n := number(t, raw, parts); n < 2 || n%2 != 0 {

@@ -17,6 +17,7 @@ import (
 // ClickStore is a schema.ClickStore and a schema.ReportStore. Its methods may be called concurrently.
 type ClickStore struct {
 	conn    driver.Conn
+	options *ch.Options
 	layout  layout
 	columns sync.Pool     // of *columns
 	within  time.Duration // insertWithin, or less in tests
@@ -43,7 +44,7 @@ func OpenClickStore(ctx context.Context, cfg Config) (*ClickStore, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read ClickHouse DSN: %w", err)
 	}
-	c := newStore(conn, layout{Database: options.Auth.Database, Cluster: cfg.Cluster})
+	c := newStore(conn, options, layout{Database: options.Auth.Database, Cluster: cfg.Cluster})
 	if err = ping(ctx, conn, options.DialTimeout); err == nil {
 		err = migrate(ctx, options, c.layout)
 	}
@@ -54,8 +55,8 @@ func OpenClickStore(ctx context.Context, cfg Config) (*ClickStore, error) {
 	return c, nil
 }
 
-func newStore(conn driver.Conn, l layout) *ClickStore {
-	c := &ClickStore{conn: conn, layout: l, within: insertWithin}
+func newStore(conn driver.Conn, options *ch.Options, l layout) *ClickStore {
+	c := &ClickStore{conn: conn, options: options, layout: l, within: insertWithin}
 	c.referrers = namebound.New(c.loadReferrers)
 	return c
 }

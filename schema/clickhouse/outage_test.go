@@ -135,8 +135,8 @@ func TestKilledServer(t *testing.T) {
 func wantExactProjections(t *testing.T, raw driver.Conn) {
 	t.Helper()
 	for _, query := range []string{
-		`SELECT sum(cityHash64(*)) FROM (SELECT link_id, toDate(clicked_at), device, browser, count() FROM clicks GROUP BY ALL)`,
-		`SELECT sum(cityHash64(*)) FROM (SELECT kafka_partition, incarnation, lane, max((kafka_epoch, kafka_next, kafka_offset)), max(seq) FROM clicks GROUP BY ALL)`,
+		`SELECT sum(cityHash64(*)) FROM (SELECT link_id, toDate(clicked_at), device, browser, sum(weight) FROM clicks GROUP BY ALL)`,
+		`SELECT sum(cityHash64(*)) FROM (SELECT kafka_partition, incarnation, lane, max((kafka_epoch, kafka_next, kafka_offset)), max(seq), sum(lane_clicks) FROM clicks GROUP BY ALL)`,
 	} {
 		projected := number(t, raw, query+` SETTINGS force_optimize_projection = 1`)
 		if rows := number(t, raw, query+` SETTINGS optimize_use_projections = 0`); projected != rows {

@@ -14,14 +14,14 @@ const (
 	FROM (
 		SELECT kind, key, if(device = 'bot', 0, clicks) AS people, if(device = 'bot', clicks, 0) AS bots
 		FROM (
-			SELECT toDate(clicked_at) AS day, device, browser, count() AS clicks
+			SELECT toDate(clicked_at) AS day, device, browser, sum(weight) AS clicks
 			FROM clicks WHERE link_id = ? AND toDate(clicked_at) >= ? GROUP BY day, device, browser
 		)
 		ARRAY JOIN ['day', 'device', 'browser'] AS kind, [toString(day), toString(device), toString(browser)] AS key
 		UNION ALL
 		SELECT kind, key, clicks AS people, 0 AS bots
 		FROM (
-			SELECT referrer, country, countIf(device != 'bot') AS clicks
+			SELECT referrer, country, sumIf(weight, device != 'bot') AS clicks
 			FROM clicks WHERE link_id = ? AND toDate(clicked_at) >= ? GROUP BY referrer, country
 		)
 		ARRAY JOIN ['referrer', 'country'] AS kind, [toString(referrer), toString(country)] AS key
@@ -35,7 +35,7 @@ const (
 	accountReport = `
 	SELECT grouping(link) = 0 AS of_link, day, link, sum(people) AS of_people, sum(bots) AS of_bots
 	FROM (
-		SELECT toDate(clicked_at) AS day, link_id AS link, countIf(device != 'bot') AS people, countIf(device = 'bot') AS bots
+		SELECT toDate(clicked_at) AS day, link_id AS link, sumIf(weight, device != 'bot') AS people, sumIf(weight, device = 'bot') AS bots
 		FROM clicks WHERE account_id = ? AND toDate(clicked_at) >= ? GROUP BY day, link
 	)
 	GROUP BY GROUPING SETS ((day), (link))

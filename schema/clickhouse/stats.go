@@ -16,9 +16,9 @@ const (
 	// One query, so that all counts are of one moment. The store adds up its few rows per day, which is faster than another
 	// level of the query.
 	linkStats = `
-	SELECT toDate(clicked_at) AS day, device, browser, count()
+	SELECT toDate(clicked_at) AS day, device, browser, sum(weight)
 	FROM clicks WHERE link_id = ? GROUP BY day, device, browser`
-	clickCounts = `SELECT link_id, count() FROM clicks WHERE link_id IN (?) GROUP BY link_id`
+	clickCounts = `SELECT link_id, sum(weight) FROM clicks WHERE link_id IN (?) GROUP BY link_id`
 )
 
 // LinkStats implements schema.ClickStore.
@@ -27,7 +27,7 @@ func (c *ClickStore) LinkStats(ctx context.Context, linkID int64) (schema.Stats,
 	defer cancel()
 	stats := schema.Stats{Devices: map[schema.Device]int64{}}
 	days, browsers := map[time.Time]int64{}, map[string]int64{}
-	rows, err := c.conn.Query(ch.Context(ctx, ch.WithSettings(lookupSettings("counts"))), linkStats, linkID)
+	rows, err := c.conn.Query(ch.Context(ctx, ch.WithSettings(lookupSettings("weighted_counts"))), linkStats, linkID)
 	err = forEachRow(rows, err, func() error {
 		var day time.Time
 		var device, browser string
