@@ -13,13 +13,15 @@ import (
 	"linkstream/schema/stream"
 )
 
-const usage = `Usage: edge [flags] [drain DIR]
+const usage = `Usage: edge [flags] [drain DIR | lanes [DIR]]
 
 Edge reads links from Postgres and sends clicks to Kafka. While Postgres is down it serves the links in its cache; while
 Kafka is down it stores clicks in the spool.
 
 With "drain DIR" it only sends the clicks in DIR to Kafka, the spool of an edge that is gone, and exits: with code 0 if all of
 them were sent.
+
+With "lanes" it prints as JSON what the spool in DIR, or in -spool.dir, has recorded, for "ingest verify". The edge may run.
 `
 
 func main() { service.Main("edge", run) }
@@ -46,7 +48,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	if len(command) > 0 {
-		return drain(ctx, cfg, topics, command, stdout, logs.Logger(stderr))
+		return runCommand(ctx, cfg, topics, command, stdout, logs.Logger(stderr))
 	}
 	edgeservice.BoundGarbage()
 	cfg.Connections.ReserveCPUs()

@@ -24,6 +24,8 @@
 //	DIR/lock                                  flock(2): one process at a time has the spool open
 //	DIR/<incarnation>/<lane>-<number>.segment
 //	DIR/<incarnation>/<lane>.refused          clicks that the broker refused for good, see [SetAside]
+//	DIR/ended                                 the last seq of lanes without segments, for [Inspect]
+//	DIR/dropped                               number of clicks that found no room
 //
 // A segment is a file of fixed size: a header and then records. Numbers are little endian, checksums CRC-32C.
 //

@@ -1,6 +1,26 @@
 package spool
 
-import "os"
+import (
+	"io"
+	"os"
+
+	"linkstream/schema"
+)
+
+// MaxEnded is the size of the file of ended lanes beyond which Open makes it shorter.
+const MaxEnded = maxEnded
+
+// EncodeEnd returns an entry of that file.
+var EncodeEnd = encodeEnd
+
+// ScanSegment calls scanSegment and returns the first seq, 0 for none, and the number of clicks.
+func ScanSegment(r io.Reader) (lane schema.Lane, firstSeq, clicks uint64, err error) {
+	lane, s, err := scanSegment(r)
+	return lane, s.firstSeq, s.end - s.firstSeq, err
+}
+
+// ScanRefused is scanRefused.
+var ScanRefused = scanRefused
 
 // Hold locks a lane as an Append that waits for the disk does.
 func (l *Lane) Hold() (release func()) {

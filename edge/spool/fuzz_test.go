@@ -1,6 +1,7 @@
 package spool_test
 
 import (
+	"bytes"
 	"encoding/binary"
 	"hash/crc32"
 	"log/slog"
@@ -67,4 +68,48 @@ func readAny(t *testing.T, s *spool.Spool, size int) {
 		}
 		testkit.Must(t, lane.Acknowledge())
 	}
+}
+
+// FuzzInspect reads a file of any content as a segment and as refused clicks, without mapping it. It checks that
+//   - nothing crashes, and no more clicks are found than fit into the file,
+//   - of a whole segment it finds what the process finds that opens the segment.
+func FuzzInspect(f *testing.F) {
+	cfg := config(f.TempDir(), 1)
+	s, _ := open(f, cfg)
+	appendClicks(f, s, 0, 1, 10)
+	whole, err := os.ReadFile(files(f, cfg.Dir, ".segment")[0])
+	testkit.Must(f, err)
+	f.Add(whole)
+	f.Add(whole[:200])
+	f.Add(whole[:10])
+	value := schema.AppendClick(nil, &schema.Click{Lane: s.Lanes()[0].ID(), Seq: 7, LinkID: 1})
+	f.Add(append(binary.LittleEndian.AppendUint32(nil, uint32(len(value))), value...))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		_, firstSeq, clicks, err := spool.ScanSegment(bytes.NewReader(data))
+		if clicks > uint64(len(data)/8) || firstSeq == 0 && clicks > 0 {
+			t.Fatalf("%d clicks from %d on in %d bytes", clicks, firstSeq, len(data))
+		}
+		refused := 0
+		_ = spool.ScanRefused(bytes.NewReader(data), func(schema.Lane, uint64) { refused++ })
+		if refused > len(data)/4 {
+			t.Fatalf("%d refused clicks in %d bytes", refused, len(data))
+		}
+		if err != nil || firstSeq == 0 {
+			return
+		}
+		dir := memoryDir(t)
+		folder := filepath.Join(dir, schema.Incarnation{}.String())
+		testkit.Must(t, os.Mkdir(folder, 0o700))
+		testkit.Must(t, os.WriteFile(filepath.Join(folder, "00-00000001.segment"), data, 0o600))
+		opened, err := spool.Open(config(dir, 1), slog.New(slog.DiscardHandler))
+		testkit.Must(t, err)
+		var batch stream.Batch
+		acknowledged := binary.LittleEndian.Uint64(data[40:])
+		for _, lane := range recovered(opened) {
+			if acknowledged == 0 {
+				testkit.Equal(t, "clicks", uint64(lane.Read(&batch, math.MaxInt)), clicks)
+			}
+		}
+		testkit.Must(t, opened.Close())
+	})
 }

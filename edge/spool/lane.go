@@ -253,12 +253,16 @@ func (l *Lane) bind(partition int) error {
 func (l *Lane) close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	shipped := l.Pending() == 0 && !l.Recovered()
+	if shipped {
+		l.spool.noteEnd(l)
+	}
 	if l.spare != nil {
 		l.segments = append(l.segments, l.spare)
 	}
 	var errs []error
 	for _, seg := range l.segments {
-		if seg == l.spare || l.Pending() == 0 && !l.Recovered() {
+		if seg == l.spare || shipped {
 			errs = append(errs, seg.remove())
 		} else {
 			errs = append(errs, seg.unmap())

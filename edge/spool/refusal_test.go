@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"linkstream/edge/spool"
+	"linkstream/schema"
 	"linkstream/schema/stream"
 	"linkstream/schema/testkit"
 )
@@ -72,12 +73,15 @@ func TestBatchesThatTheTopicDoesNotAccept(t *testing.T) {
 		isRun(t, clicks[100:], lane.ID(), 102, 102, 200)
 		testkit.Equal(t, "refused", s.Refused(), 1)
 		testkit.Equal(t, "logged", log.Contains("level=ERROR msg=\"the topic does not accept a click"), true)
+		want := schema.SpoolLane{Lane: lane.ID(), Recorded: 200, Refused: numbers(101, 101)}
+		wantLanes(t, inspect(t, cfg.Dir), want)
 		closeSpool()
+		wantLanes(t, inspect(t, cfg.Dir), want)
 		aside, err := spool.SetAside(cfg.Dir)
 		testkit.Must(t, err)
-		want := filepath.Join(cfg.Dir, lane.ID().Incarnation.String(), "00.refused")
-		testkit.Equal(t, "files", aside, []string{want})
-		data, err := os.ReadFile(want)
+		path := filepath.Join(cfg.Dir, lane.ID().Incarnation.String(), "00.refused")
+		testkit.Equal(t, "files", aside, []string{path})
+		data, err := os.ReadFile(path)
 		testkit.Must(t, err)
 		var batch stream.Batch
 		batch.Append(nil, data[4:])

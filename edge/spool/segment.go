@@ -99,7 +99,7 @@ func (s *segment) activate(lane schema.Lane, partition uint32, firstSeq uint64) 
 		binary.LittleEndian.PutUint32(s.data[offLane:], lane.Number)
 		binary.LittleEndian.PutUint64(s.data[offFirstSeq:], firstSeq)
 		s.word(offPartition).Store(partition)
-		binary.LittleEndian.PutUint32(s.data[offChecksum:], s.headerChecksum())
+		binary.LittleEndian.PutUint32(s.data[offChecksum:], headerChecksum(s.data))
 		copy(s.data, magic[:])
 	})
 	if err != nil {
@@ -135,7 +135,7 @@ func openSegment(path string, onSync onSync) (s *segment, lane schema.Lane, err 
 		switch {
 		case !s.used():
 			err = errUnused
-		case !s.headerValid():
+		case !headerValid(data):
 			err = errDamagedHeader
 		default:
 			lane.Incarnation = schema.Incarnation(data[offIncarnation:])
@@ -159,15 +159,15 @@ func (s *segment) used() bool {
 	return !bytes.HasPrefix(s.data, make([]byte, len(magic))) || bytes.Count(records, []byte{0}) < len(records)
 }
 
-func (s *segment) headerValid() bool {
-	return len(s.data) >= headerLen && [8]byte(s.data) == magic &&
-		binary.LittleEndian.Uint32(s.data[offChecksum:]) == s.headerChecksum()
+// headerValid reports whether data begins with the header of a segment that was active.
+func headerValid(data []byte) bool {
+	return len(data) >= headerLen && [8]byte(data) == magic && binary.LittleEndian.Uint32(data[offChecksum:]) == headerChecksum(data)
 }
 
 // headerChecksum covers the fields that never change once the segment is active.
-func (s *segment) headerChecksum() uint32 {
-	sum := crc32.Checksum(s.data[offIncarnation:offPartition], castagnoli)
-	return crc32.Update(sum, castagnoli, s.data[offFirstSeq:offAcknowledged])
+func headerChecksum(header []byte) uint32 {
+	sum := crc32.Checksum(header[offIncarnation:offPartition], castagnoli)
+	return crc32.Update(sum, castagnoli, header[offFirstSeq:offAcknowledged])
 }
 
 func (s *segment) word(off int) *atomic.Uint32 {

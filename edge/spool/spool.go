@@ -35,6 +35,7 @@ type Spool struct {
 	used     atomic.Int64  // bytes of all segment files
 	created  atomic.Uint64 // number of segments created, from which file names are made
 	dropped  atomic.Uint64 // number of clicks dropped
+	tally    tally         // the same since the directory was created
 	damaged  atomic.Uint64 // number of segments of which clicks could not be read
 	refused  atomic.Uint64 // number of clicks that the broker refused for good
 	faults   atomic.Uint64 // number of segments that could not be written to their end
@@ -75,6 +76,7 @@ func OpenLeft(cfg Config, log *slog.Logger) (*Spool, error) {
 
 func open(cfg Config, log *slog.Logger, lanes int) (s *Spool, err error) {
 	s = &Spool{cfg: cfg, log: log, fsync: (*os.File).Sync, stop: make(chan struct{})}
+	s.tally.path = filepath.Join(cfg.Dir, tallyName)
 	rand.Read(s.incarnation[:]) // never returns an error, see crypto/rand
 	if s.lock, err = filelock.TryAcquire(filepath.Join(cfg.Dir, lockName)); err != nil {
 		return nil, fmt.Errorf("lock spool: %w", err)
@@ -86,6 +88,9 @@ func open(cfg Config, log *slog.Logger, lanes int) (s *Spool, err error) {
 }
 
 func (s *Spool) open(lanes int) error {
+	if err := errors.Join(boundEnds(filepath.Join(s.cfg.Dir, endedName)), s.tally.persist()); err != nil {
+		s.log.Warn("cannot prepare the counts of the spool, its clicks are not affected", "error", err)
+	}
 	if err := s.recover(); err != nil {
 		return err
 	}
@@ -124,6 +129,7 @@ func (s *Spool) Append(hint uint64, c *schema.Click) bool {
 		}
 	}
 	s.dropped.Add(1)
+	s.tally.add()
 	return false
 }
 
@@ -259,6 +265,7 @@ func (s *Spool) syncAndReport() {
 			s.log.Error("cannot write spool segments to their end", "segments", n-faults, "error", errFault)
 			faults = n
 		}
+		_ = s.tally.persist() // fails while the disk is full
 		if n := s.dropped.Load(); n > reported {
 			s.log.Error("spool is full, clicks are lost", "dropped", n-reported, "dropped_total", n,
 				"max_bytes", s.cfg.MaxBytes, "pending", s.Pending())
@@ -319,6 +326,7 @@ func (s *Spool) Close() error {
 	for _, l := range s.Lanes() {
 		errs = append(errs, l.close())
 	}
+	errs = append(errs, s.tally.close())
 	// 3. Let another process open the spool.
 	if entries, err := os.ReadDir(s.dir()); err == nil && len(entries) == 0 {
 		errs = append(errs, os.Remove(s.dir()))

@@ -237,14 +237,15 @@ func TestOpen(t *testing.T) {
 }
 
 func TestClose(t *testing.T) {
-	t.Run("nothing is left when nothing is pending", func(t *testing.T) {
+	t.Run("no click is left when nothing is pending", func(t *testing.T) {
 		dir := t.TempDir()
 		s, closeSpool := open(t, config(dir, 2))
 		appendClicks(t, s, 0, 1, 500)
 		read(t, s.Lanes()[0])
 		testkit.Must(t, s.Lanes()[0].Acknowledge())
 		closeSpool()
-		testkit.Equal(t, "files", files(t, dir, ""), []string{filepath.Join(dir, "lock")})
+		testkit.Equal(t, "files", files(t, dir, ""),
+			[]string{filepath.Join(dir, "dropped"), filepath.Join(dir, "ended"), filepath.Join(dir, "lock")})
 		testkit.Equal(t, "folders", folders(t, dir), 0)
 	})
 	t.Run("pending clicks are left for the next process, spares are removed", func(t *testing.T) {

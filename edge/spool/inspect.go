@@ -1,0 +1,345 @@
+package spool
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"linkstream/schema"
+)
+
+// Inspect reads the directory of a spool, which another process may use meanwhile. It changes nothing and takes no lock.
+//
+// A click that was in the spool when Inspect began is pending in the report, or was acknowledged by then. So whoever reads the
+// topic afterwards, and then the click store, finds each recorded click at least once, wherever it was on its way.
+func Inspect(dir string) (schema.SpoolReport, error) {
+	report := schema.SpoolReport{Dir: dir, At: time.Now().UTC(), Lanes: []schema.SpoolLane{}}
+	if _, err := os.Stat(filepath.Join(dir, lockName)); err != nil {
+		return report, fmt.Errorf("inspect spool: %q is not the directory of a spool: %w", dir, err)
+	}
+	i := inspection{dir: dir, lanes: make(map[schema.Lane]*inspectedLane), damaged: make(map[string]bool)}
+	if err := i.readLanes(); err != nil {
+		return report, fmt.Errorf("inspect spool: %w", err)
+	}
+	// After the segments: a lane that ends meanwhile is in the file before its segments are removed.
+	ends, err := os.ReadFile(filepath.Join(dir, endedName))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return report, fmt.Errorf("inspect spool: %w", err)
+	}
+	decodeEnds(ends, func(lane schema.Lane, seq uint64) { i.lane(lane).ended = max(i.lane(lane).ended, seq) })
+	if report.Dropped, err = readTally(filepath.Join(dir, tallyName)); err != nil {
+		return report, fmt.Errorf("inspect spool: %w", err)
+	}
+	for id, lane := range i.lanes {
+		report.Lanes = append(report.Lanes, lane.report(id))
+	}
+	slices.SortFunc(report.Lanes, func(a, b schema.SpoolLane) int { return cmp.Compare(a.Lane.String(), b.Lane.String()) })
+	report.Damaged = slices.Sorted(maps.Keys(i.damaged))
+	return report, nil
+}
+
+// inspection collects what the files of a spool say.
+type inspection struct {
+	dir     string
+	lanes   map[schema.Lane]*inspectedLane
+	damaged map[string]bool // paths
+}
+
+type inspectedLane struct {
+	segments []inspectedSegment // each once, in any order
+	refused  map[uint64]bool
+	recorded uint64 // the last seq
+	ended    uint64 // the last seq, if it was noted
+}
+
+// inspectedSegment is the clicks firstSeq to end-1.
+type inspectedSegment struct{ firstSeq, end, acknowledged uint64 }
+
+func (i *inspection) lane(id schema.Lane) *inspectedLane {
+	if i.lanes[id] == nil {
+		i.lanes[id] = &inspectedLane{refused: make(map[uint64]bool)}
+	}
+	return i.lanes[id]
+}
+
+// readLanes reads all segments. A segment that was a spare when it was read may be full when a later one is read. So if clicks
+// are missing between segments, all are read again: those clicks are there now, or acknowledged. Later ones are left out then.
+func (i *inspection) readLanes() error {
+	if err := i.readFolders(); err != nil {
+		return err
+	}
+	again := false
+	for _, l := range i.lanes {
+		for _, s := range l.segments {
+			l.recorded = max(l.recorded, s.end-1)
+		}
+		again = again || l.hasHole()
+	}
+	if again {
+		return i.readFolders()
+	}
+	return nil
+}
+
+func (i *inspection) readFolders() error {
+	folders, err := os.ReadDir(i.dir)
+	if err != nil {
+		return err
+	}
+	for _, f := range folders {
+		if isIncarnation(f.Name()) {
+			if err := i.readFolder(filepath.Join(i.dir, f.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// readFolder reads an incarnation's files, refused clicks last: a click is set aside before it is acknowledged.
+func (i *inspection) readFolder(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) { // shipped meanwhile
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, suffix := range []string{".segment", refusedSuffix, damagedSuffix} {
+		for _, e := range entries {
+			if path := filepath.Join(dir, e.Name()); e.Type().IsRegular() && strings.HasSuffix(path, suffix) {
+				if err := i.readFile(path, suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (i *inspection) readFile(path, suffix string) error {
+	var err error
+	switch suffix {
+	case damagedSuffix:
+		err = errDamagedHeader
+	case refusedSuffix:
+		err = i.readRefused(path)
+	default:
+		// The process that uses the file may be writing what is read.
+		for range inspectAttempts {
+			if err = i.readSegment(path); err == nil || !isDamage(err) {
+				return err
+			}
+			time.Sleep(inspectPause)
+		}
+	}
+	if isDamage(err) {
+		i.damaged[path] = true
+		return nil
+	}
+	return err
+}
+
+const (
+	inspectAttempts = 3
+	inspectPause    = 5 * time.Millisecond
+)
+
+func isDamage(err error) bool {
+	return errors.Is(err, errDamagedHeader) || errors.Is(err, errDamagedRecord)
+}
+
+// readSegment adds a segment to its lane, up to the first record that is damaged.
+func (i *inspection) readSegment(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	id, s, err := scanSegment(f)
+	if s.firstSeq > 0 {
+		l := i.lane(id)
+		l.segments = slices.DeleteFunc(l.segments, func(o inspectedSegment) bool { return o.firstSeq == s.firstSeq })
+		l.segments = append(l.segments, s)
+	}
+	return err
+}
+
+// scanSegment reads a segment as a file, without mapping it: the file may become shorter at any time. It returns the clicks
+// before the first damaged record, and firstSeq 0 for a spare or if the header is damaged.
+func scanSegment(file io.Reader) (id schema.Lane, s inspectedSegment, err error) {
+	r := bufio.NewReaderSize(file, 64<<10)
+	header := make([]byte, headerLen)
+	n, err := io.ReadFull(r, header)
+	header = header[:n]
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return id, s, err
+	}
+	if !headerValid(header) {
+		unused, err := isZero(r)
+		if err == nil && !(unused && (n < len(magic) || [8]byte(header) == [8]byte{})) {
+			err = errDamagedHeader
+		}
+		return id, s, err
+	}
+	id.Incarnation = schema.Incarnation(header[offIncarnation:])
+	id.Number = binary.LittleEndian.Uint32(header[offLane:])
+	first := binary.LittleEndian.Uint64(header[offFirstSeq:])
+	if first == 0 || first > schema.MaxSeq/2 {
+		return id, s, errDamagedHeader
+	}
+	s = inspectedSegment{firstSeq: first, end: first, acknowledged: binary.LittleEndian.Uint64(header[offAcknowledged:])}
+	record := make([]byte, maxRecordLen)
+	for {
+		found, err := scanRecord(r, record)
+		if err != nil || !found {
+			return id, s, err
+		}
+		s.end++
+	}
+}
+
+// scanRecord reads the next record and reports whether there is one.
+func scanRecord(r io.Reader, scratch []byte) (found bool, err error) {
+	head := scratch[:recordHeaderLen]
+	if _, err := io.ReadFull(r, head); err != nil {
+		return false, atEnd(err, nil)
+	}
+	n := int(binary.LittleEndian.Uint32(head)) - 1
+	sum := binary.LittleEndian.Uint32(head[4:])
+	if n < 0 {
+		return false, nil
+	}
+	if n > schema.MaxClickBodyLen {
+		return false, errDamagedRecord
+	}
+	padded := scratch[:recordLen(n)-recordHeaderLen]
+	if _, err := io.ReadFull(r, padded); err != nil {
+		return false, atEnd(err, errDamagedRecord)
+	}
+	if crc32.Checksum(padded[:n], castagnoli) != sum {
+		return false, errDamagedRecord
+	}
+	return true, nil
+}
+
+// atEnd returns end if err says that a file has ended, else err.
+func atEnd(err, end error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return end
+	}
+	return err
+}
+
+// isZero reports whether all that follows is zeros.
+func isZero(r io.Reader) (bool, error) {
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := r.Read(buffer)
+		if slices.ContainsFunc(buffer[:n], func(b byte) bool { return b != 0 }) {
+			return false, nil
+		}
+		if err != nil {
+			return true, atEnd(err, nil)
+		}
+	}
+}
+
+// readRefused adds the clicks of a file that setAside writes.
+func (i *inspection) readRefused(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return scanRefused(bufio.NewReader(f), func(lane schema.Lane, seq uint64) {
+		i.lane(lane).refused[seq] = true
+	})
+}
+
+// scanRefused calls each for the clicks in a file that setAside writes. It fails with errDamagedRecord at what is none.
+func scanRefused(r io.Reader, each func(schema.Lane, uint64)) error {
+	value := make([]byte, schema.MaxClickLen)
+	for {
+		var length [4]byte
+		if _, err := io.ReadFull(r, length[:]); err != nil {
+			return atEnd(err, nil)
+		}
+		n := int(binary.LittleEndian.Uint32(length[:]))
+		if n > schema.MaxClickLen {
+			return errDamagedRecord
+		}
+		if _, err := io.ReadFull(r, value[:n]); err != nil {
+			return atEnd(err, errDamagedRecord)
+		}
+		var click schema.Click
+		if schema.DecodeClick(value[:n], &click) != nil || click.Seq > schema.MaxSeq {
+			return errDamagedRecord
+		}
+		each(click.Lane, click.Seq)
+	}
+}
+
+// inOrder returns the lane's segments by their clicks, and the last seq acknowledged: clicks are acknowledged in order.
+func (l *inspectedLane) inOrder() (segments []inspectedSegment, acknowledged uint64) {
+	slices.SortFunc(l.segments, func(a, b inspectedSegment) int { return cmp.Compare(a.firstSeq, b.firstSeq) })
+	for _, s := range l.segments {
+		acknowledged = max(acknowledged, s.acknowledged)
+	}
+	return l.segments, acknowledged
+}
+
+// hasHole reports whether clicks are missing between two segments that are not acknowledged.
+func (l *inspectedLane) hasHole() bool {
+	segments, next := l.inOrder()
+	for n, s := range segments {
+		if n > 0 && s.firstSeq > next+1 {
+			return true
+		}
+		next = max(next, s.end-1)
+	}
+	return false
+}
+
+func (l *inspectedLane) report(id schema.Lane) schema.SpoolLane {
+	report := schema.SpoolLane{Lane: id, Recorded: max(l.recorded, l.ended)}
+	segments, acknowledged := l.inOrder()
+	for _, s := range segments {
+		first, last := max(s.firstSeq, acknowledged+1, lastOf(report.Pending)+1), min(s.end-1, l.recorded)
+		if first <= last {
+			report.Pending = appendRange(report.Pending, first, last)
+		}
+	}
+	for _, seq := range slices.Sorted(maps.Keys(l.refused)) {
+		report.Recorded = max(report.Recorded, seq)
+		report.Refused = appendRange(report.Refused, seq, seq)
+	}
+	return report
+}
+
+// appendRange appends numbers above those of ranges.
+func appendRange(ranges []schema.SeqRange, first, last uint64) []schema.SeqRange {
+	if lastOf(ranges) == first-1 && len(ranges) > 0 {
+		ranges[len(ranges)-1].Last = last
+		return ranges
+	}
+	return append(ranges, schema.SeqRange{First: first, Last: last})
+}
+
+func lastOf(ranges []schema.SeqRange) uint64 {
+	if len(ranges) == 0 {
+		return 0
+	}
+	return ranges[len(ranges)-1].Last
+}
