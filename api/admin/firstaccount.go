@@ -29,8 +29,8 @@ type FirstAccount struct {
 // RegisterFlags binds the settings to flags.
 func (f *FirstAccount) RegisterFlags(fs *flag.FlagSet) {
 	fs.StringVar(&f.Email, "bootstrap.email", f.Email, "`email` of the account created on first start; \"\" creates none")
-	fs.StringVar(&f.Password, "bootstrap.password", "", "`password` of that account (default random)")
-	fs.StringVar(&f.Token, "bootstrap.token", "", "API `token` of that account (default random)")
+	schema.SecretVar(fs, &f.Password, "bootstrap.password", "`password` of that account (default random)")
+	schema.SecretVar(fs, &f.Token, "bootstrap.token", "API `token` of that account (default random)")
 }
 
 // Validate always succeeds: Create checks the values, because random ones replace those that are empty.

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
+
+	"linkstream/schema"
 )
 
 // Config names the servers.
@@ -31,7 +33,8 @@ func DefaultConfig() Config { return Config{DSN: "clickhouse://127.0.0.1:9000/de
 
 // RegisterFlags binds the configuration to flags.
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
-	fs.StringVar(&c.DSN, "clickhouse.dsn", c.DSN, "`URL` of ClickHouse, such as clickhouse://user:password@host:9000/database?secure=true or https://…")
+	schema.SecretVar(fs, &c.DSN, "clickhouse.dsn",
+		"`URL` of ClickHouse, such as clickhouse://user:password@host:9000/database?secure=true or https://…")
 	fs.StringVar(&c.CAFile, "clickhouse.tls-ca", c.CAFile,
 		"PEM `file` of the certificate authorities to trust (default the system's)")
 	fs.StringVar(&c.Cluster, "clickhouse.cluster", c.Cluster, "`name` of a ClickHouse cluster to distribute clicks over (default one server)")

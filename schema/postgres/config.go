@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"linkstream/schema"
 )
 
 // Config names the database.
@@ -22,7 +24,8 @@ func DefaultConfig() Config {
 
 // RegisterFlags binds the settings to flags.
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
-	fs.StringVar(&c.DSN, "postgres.dsn", c.DSN, "`address` of the Postgres database as libpq takes it, with TLS (sslmode=verify-full&sslrootcert=…) and pool_max_conns")
+	schema.SecretVar(fs, &c.DSN, "postgres.dsn",
+		"`address` of the Postgres database as libpq takes it, with TLS (sslmode=verify-full&sslrootcert=…) and pool_max_conns")
 }
 
 // Validate returns an error if the address cannot be parsed. It does not contain the password.

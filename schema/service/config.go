@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/peterbourgon/ff/v3"
 
@@ -23,10 +22,13 @@ type Section interface {
 // Parse sets sections from args and the environment and returns the positional arguments. Flags may precede and follow
 // those, until "--". A flag takes precedence over the environment: LINKSTREAM_LOG_LEVEL sets -log.level. The error names
 // all invalid settings, not only the first one; it is flag.ErrHelp for -h.
+//
+// A schema.Secret may also be in a file: -postgres.dsn-file (or LINKSTREAM_POSTGRES_DSN_FILE) names the file of -postgres.dsn.
 func Parse(fs *flag.FlagSet, args []string, sections ...Section) (positional []string, err error) {
 	for _, s := range sections {
 		s.RegisterFlags(fs)
 	}
+	files := addSecretFiles(fs)
 	var invalid []error
 	fs.VisitAll(func(f *flag.Flag) { f.Value = &collector{f.Value, f.Name, &invalid} })
 
@@ -43,9 +45,14 @@ func Parse(fs *flag.FlagSet, args []string, sections ...Section) (positional []s
 		}
 		positional, args = append(positional, fs.Arg(0)), fs.Args()[1:]
 	}
+	inArgs := map[string]bool{}
+	fs.Visit(func(f *flag.Flag) { inArgs[f.Name] = true })
 	// ff reads the environment for flags that are not in args.
 	if err := ff.Parse(fs, nil, ff.WithEnvVarPrefix("LINKSTREAM")); err != nil {
 		return nil, err
+	}
+	for _, f := range files {
+		invalid = append(invalid, f.load(fs, inArgs))
 	}
 	for _, s := range sections {
 		invalid = append(invalid, s.Validate())
@@ -70,8 +77,7 @@ type collector struct {
 
 func (c *collector) Set(s string) error {
 	if err := c.Value.Set(s); err != nil {
-		env := "LINKSTREAM_" + strings.NewReplacer(".", "_", "-", "_").Replace(strings.ToUpper(c.name))
-		*c.invalid = append(*c.invalid, fmt.Errorf("-%s (or %s): %q: %w", c.name, env, s, err))
+		*c.invalid = append(*c.invalid, fmt.Errorf("-%s (or %s): %q: %w", c.name, variable(c.name), s, err))
 	}
 	return nil
 }

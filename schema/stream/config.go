@@ -15,6 +15,8 @@ import (
 	"github.com/segmentio/kafka-go/sasl"
 	"github.com/segmentio/kafka-go/sasl/plain"
 	"github.com/segmentio/kafka-go/sasl/scram"
+
+	"linkstream/schema"
 )
 
 // Config is the configuration of a Client.
@@ -64,7 +66,7 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.StringVar(&c.KeyFile, "kafka.tls-key", c.KeyFile, "PEM `file` of the client certificate's key")
 	fs.StringVar(&c.SASL, "kafka.sasl", c.SASL, "SASL `mechanism`: plain, scram-sha-256 or scram-sha-512 (default none)")
 	fs.StringVar(&c.Username, "kafka.username", c.Username, "SASL `user name`")
-	fs.StringVar(&c.Password, "kafka.password", c.Password, "SASL `password`")
+	schema.SecretVar(fs, &c.Password, "kafka.password", "SASL `password`")
 	fs.StringVar(&c.Clicks, "kafka.clicks-topic", c.Clicks, "`topic` of click events")
 	fs.StringVar(&c.Dead, "kafka.dead-topic", c.Dead, "`topic` of records that cannot be decoded as click events")
 	fs.StringVar(&c.Changes, "kafka.changes-topic", c.Changes, "`topic` of changes that caches must drop")
