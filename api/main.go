@@ -26,6 +26,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	log := cfg.logs.Logger(stderr)
+	if service.AsksHealth(command) {
+		return cfg.ops.Health(ctx, command)
+	}
 	if len(command) > 0 {
 		return withLinks(ctx, cfg, service.ReportToLog(log), log, func(db schema.Database, _ *stream.Client) error {
 			return admin.Run(ctx, db, cfg.admin, command, stdout)
@@ -37,7 +40,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	defer ops.Close()
 	service.AllowConnections(cfg.api.MaxConnections, log)
-	port, err := service.ListenStandby(cfg.api.Listen, "application/json", startingBody, log)
+	sockets, err := service.InheritSockets("api")
+	if err != nil {
+		return err
+	}
+	port, err := sockets.ListenStandby("api", cfg.api.Listen, "application/json", startingBody, log)
 	if err != nil {
 		return err
 	}

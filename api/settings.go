@@ -16,7 +16,7 @@ const usage = `Usage: api [flags] [command]
 
 Without a command, api serves the API and the dashboard. It reads links from Postgres and clicks from ClickHouse.
 
-`
+` + service.HealthUsage + "\n"
 
 // startingBody answers requests until the service is ready.
 const startingBody = `{"message":"The service is starting: try again in 1 second."}`

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"io"
+	"log/slog"
 
 	"linkstream/edge/edgeservice"
 	"linkstream/schema/postgres"
@@ -13,7 +14,7 @@ import (
 	"linkstream/schema/stream"
 )
 
-const usage = `Usage: edge [flags] [drain DIR | lanes [DIR]]
+const usage = `Usage: edge [flags] [drain DIR | lanes [DIR] | health [ready]]
 
 Edge reads links from Postgres and sends clicks to Kafka. While Postgres is down it serves the links in its cache; while
 Kafka is down it stores clicks in the spool.
@@ -22,7 +23,8 @@ With "drain DIR" it only sends the clicks in DIR to Kafka, the spool of an edge 
 them were sent.
 
 With "lanes" it prints as JSON what the spool in DIR, or in -spool.dir, has recorded, for "ingest verify". The edge may run.
-`
+
+` + service.HealthUsage
 
 func main() { service.Main("edge", run) }
 
@@ -47,6 +49,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if service.AsksHealth(command) {
+		return operators.Health(ctx, command)
+	}
 	if len(command) > 0 {
 		return runCommand(ctx, cfg, topics, command, stdout, logs.Logger(stderr))
 	}
@@ -62,7 +67,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	defer ops.Close()
 	service.AllowConnections(cfg.Connections.MaxConnections, log)
-	port, err := service.ListenStandby(cfg.Listen, "text/plain; charset=utf-8", "The service is starting. Try again in a few seconds.\n", log)
+	port, err := openPort(cfg.Listen, log)
 	if err != nil {
 		return err
 	}
@@ -91,4 +96,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	ops.Add(edge.Ready, edge.Metrics())
 	log.Info("serving short links", "listen", edge.Addr(), "operators", ops.Addr(), "url", cfg.Resolve.URL)
 	return errors.Join(edge.Run(ctx), links.Close())
+}
+
+// openPort listens for visitors, on the socket "edge" if the service manager has passed it.
+func openPort(addr string, log *slog.Logger) (*service.Standby, error) {
+	sockets, err := service.InheritSockets("edge")
+	if err != nil {
+		return nil, err
+	}
+	return sockets.ListenStandby("edge", addr, "text/plain; charset=utf-8", "The service is starting. Try again in a few seconds.\n", log)
 }

@@ -12,11 +12,12 @@ import (
 	"linkstream/schema/stream"
 )
 
-const usage = `Usage: ingest [flags]
+const usage = `Usage: ingest [flags] [command]
 
 Ingest counts the clicks that edges produce to Kafka. All ingest processes with the same consumer group share the
 partitions of the topic.
-`
+
+` + service.HealthUsage
 
 func main() { service.Main("ingest", run) }
 
@@ -24,8 +25,12 @@ func run(ctx context.Context, args []string, _, stderr io.Writer) error {
 	cfg, topics := ingestservice.DefaultConfig(), stream.DefaultConfig()
 	operators := service.OpsConfig{Listen: "127.0.0.1:9082"}
 	database, logs := clickhouse.DefaultConfig(), service.LogConfig{}
-	if _, err := service.ParseArgs("ingest", usage, args, stderr, &cfg, &database, &topics, &logs, &operators); err != nil {
+	command, err := service.ParseArgs("ingest", usage, args, stderr, &cfg, &database, &topics, &logs, &operators)
+	if err != nil {
 		return err
+	}
+	if len(command) > 0 {
+		return operators.Health(ctx, command)
 	}
 	log := logs.Logger(stderr)
 	ops, err := service.ListenOps(operators, log)

@@ -20,7 +20,7 @@ const usage = `Usage: standalone [flags] [command]
 
 Without a command it runs the service.
 
-`
+` + service.HealthUsage + "\n"
 
 func main() { service.Main("standalone", run) }
 
@@ -31,6 +31,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if service.AsksHealth(command) {
+		return cfg.Ops.Health(ctx, command)
+	}
 	options.EdgeURL = cfg.EdgeURL
 	log := logs.Logger(stderr)
 	if err := service.KeepPrivate(cfg.Data, log); err != nil {
@@ -39,6 +42,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if len(command) > 0 {
 		return runCommand(ctx, cfg, options, command, stdout, log)
 	}
+	sockets, err := service.InheritSockets("edge", "api")
+	if err != nil {
+		return err
+	}
+	cfg.Edge.Listener, cfg.API.Listener = sockets["edge"], sockets["api"]
 	cfg.Edge.Connections.ReserveCPUs()
 	app, err := Start(ctx, cfg, stdout, log)
 	if err != nil {

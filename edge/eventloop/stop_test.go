@@ -5,8 +5,8 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -126,14 +126,15 @@ func TestStop(t *testing.T) {
 	})
 }
 
-// handedOver is a listener that stays open, as one that the system's manager of services hands over.
-type handedOver struct{ *net.TCPListener }
+// inherit returns a listener on a socket that stays open when the listener is closed, as one that a service manager passes.
+func inherit(t *testing.T, socket *os.File) net.Listener {
+	t.Helper()
+	ln, err := net.FileListener(socket)
+	testkit.Must(t, err)
+	return ln
+}
 
-func (handedOver) Close() error { return nil }
-
-func (h handedOver) SyscallConn() (syscall.RawConn, error) { return h.TCPListener.SyscallConn() }
-
-// A listener that outlives its server keeps the queue of connections for the next one.
+// A socket that outlives its server keeps the queue of connections for the next one.
 func TestRestartLosesNoConnection(t *testing.T) {
 	for _, loops := range []int{1, 3} {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -141,7 +142,9 @@ func TestRestartLosesNoConnection(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer ln.Close()
-		shared := handedOver{ln.(*net.TCPListener)}
+		socket, err := ln.(*net.TCPListener).File()
+		testkit.Must(t, err)
+		defer socket.Close()
 		done := make(chan struct{})
 		var visitors sync.WaitGroup
 		var mu sync.Mutex
@@ -173,11 +176,11 @@ func TestRestartLosesNoConnection(t *testing.T) {
 			})
 		}
 		for range 20 {
-			s := start(t, loops, func(s *site) { s.ln = shared })
+			s := start(t, loops, func(s *site) { s.ln = inherit(t, socket) })
 			time.Sleep(20 * time.Millisecond)
 			s.stop()
 		}
-		last := start(t, loops, func(s *site) { s.ln = shared })
+		last := start(t, loops, func(s *site) { s.ln = inherit(t, socket) })
 		close(done)
 		visitors.Wait()
 		last.stop()

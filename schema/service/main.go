@@ -27,10 +27,14 @@ func (e *ExitError) Error() string { return e.Err.Error() }
 func (e *ExitError) Unwrap() error { return e.Err }
 
 // Main calls run with the arguments of the process and exits the process when it returns: with code 0 if there was no error
-// or -h was given, otherwise with the error on stderr and code 1, or that of an ExitError. SIGINT and SIGTERM cancel ctx.
+// or -h was given, otherwise with the error on stderr and code 1, or that of an ExitError. SIGINT and SIGTERM cancel ctx. With
+// -version among the arguments it prints the version instead.
 func Main(name string, run func(ctx context.Context, args []string, stdout, stderr io.Writer) error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if asksVersion(os.Args[1:]) {
+		run = func(_ context.Context, _ []string, stdout, _ io.Writer) error { return printVersion(name, stdout) }
+	}
 	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
 		if exit, ok := errors.AsType[*ExitError](err); ok {
@@ -44,6 +48,7 @@ func Main(name string, run func(ctx context.Context, args []string, stdout, stde
 func ParseArgs(name, usage string, args []string, stderr io.Writer, sections ...Section) (positional []string, err error) {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
 	fs.SetOutput(stderr)
+	versionFlag(fs)
 	fs.Usage = func() {
 		fmt.Fprintf(stderr, "%s\nFlags, which can also be set in the environment (-log.level as LINKSTREAM_LOG_LEVEL):\n", usage)
 		fs.PrintDefaults()

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"linkstream/schema/service"
 )
 
 func TestMain(m *testing.M) {
@@ -17,6 +19,12 @@ func TestMain(m *testing.M) {
 		return
 	case deniedRole:
 		allowConnections(fewFiles, 65534)
+		return
+	case socketsRole:
+		inheritSockets()
+		return
+	case versionRole:
+		service.Main("test", failWithArgs)
 		return
 	}
 	goleak.VerifyTestMain(m,

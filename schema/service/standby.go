@@ -20,6 +20,10 @@ const (
 	standbyConnections = 1024
 	standbyGrace       = time.Second // for requests under way when the service takes over
 	standbyRetryAfter  = "1"         // seconds
+
+	// standbyPatience is for how long clients of an inherited socket wait before they are told that the service is not ready: most
+	// restarts take less.
+	standbyPatience = 5 * time.Second
 )
 
 // Standby is a listener that answers requests with 503 until the service takes over, by its first call of Accept or
@@ -29,18 +33,33 @@ type Standby struct {
 	*net.TCPListener
 	server    *fasthttp.Server
 	served    chan error
-	stop      func()      // stops server, once
-	takenOver atomic.Bool // by the service
+	ended     chan struct{} // closed when server must not begin any more
+	stop      func()        // stops server, once
+	takenOver atomic.Bool   // by the service
 }
 
 // ListenStandby listens on addr. Until the service takes over, requests are answered with 503 and body. The caller closes
 // the Standby, which is no error if a server has closed it already.
 func ListenStandby(addr, contentType, body string, log *slog.Logger) (*Standby, error) {
-	ln, err := Listen(addr)
+	return Sockets(nil).ListenStandby("", addr, contentType, body, log)
+}
+
+// ListenStandby is the function of that name if no socket was inherited under this name. On an inherited socket, requests wait
+// for 5 seconds before they are answered with 503.
+func (s Sockets) ListenStandby(name, addr, contentType, body string, log *slog.Logger) (*Standby, error) {
+	ln, inherited, err := s.Listen(name, addr)
 	if err != nil {
 		return nil, err
 	}
-	s := &Standby{TCPListener: ln.(*net.TCPListener), served: make(chan error, 1)}
+	patience := time.Duration(0)
+	if inherited {
+		patience = standbyPatience
+	}
+	return newStandby(ln.(*net.TCPListener), patience, contentType, body, log), nil
+}
+
+func newStandby(ln *net.TCPListener, patience time.Duration, contentType, body string, log *slog.Logger) *Standby {
+	s := &Standby{TCPListener: ln, served: make(chan error, 1), ended: make(chan struct{})}
 	s.stop = sync.OnceFunc(s.stopServer)
 	s.server = &fasthttp.Server{
 		Handler: func(ctx *fasthttp.RequestCtx) {
@@ -55,10 +74,22 @@ func ListenStandby(addr, contentType, body string, log *slog.Logger) (*Standby, 
 		CloseOnShutdown:  true, NoDefaultServerHeader: true, SecureErrorLogMessage: true, Logger: ConnLogger(log),
 	}
 	CheckRequests(s.server, refusePlainly)
-	go func() {
-		s.served <- s.server.Serve(&patientListener{Listener: sharedListener{s.TCPListener}, warn: s.server.Logger})
-	}()
-	return s, nil
+	go func() { s.served <- s.serve(patience) }()
+	return s
+}
+
+// serve answers requests after a time, unless the service takes over before.
+func (s *Standby) serve(patience time.Duration) error {
+	if patience > 0 {
+		begin := time.NewTimer(patience)
+		defer begin.Stop()
+		select {
+		case <-s.ended:
+			return nil
+		case <-begin.C:
+		}
+	}
+	return s.server.Serve(&patientListener{Listener: sharedListener{s.TCPListener}, warn: s.server.Logger})
 }
 
 // Ready returns an Unready until the service takes over.
@@ -93,6 +124,7 @@ func (s *Standby) Close() error {
 func (s *Standby) stopServer() {
 	grace, cancel := context.WithTimeout(context.Background(), standbyGrace)
 	defer cancel()
+	close(s.ended)
 	sharedListener{s.TCPListener}.Close() // the shutdown does not close it if server.Serve has not begun yet
 	_ = s.server.ShutdownWithContext(grace)
 	<-s.served
