@@ -42,3 +42,12 @@ func (s *Spool) OnFsync(f func(path string)) {
 		return file.Sync()
 	}
 }
+
+// Acknowledged returns the seq of the last click acknowledged.
+func (l *Lane) Acknowledged() uint64 { return l.acked.Load() }
+
+// Last returns the seq of the last click appended.
+func (l *Lane) Last() uint64 { return l.seq.Load() }
+
+// CopyLooking is Copy that calls look before each look at a segment.
+func CopyLooking(from, to string, look func(path string)) error { return copier{look}.copy(from, to) }
