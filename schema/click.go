@@ -62,6 +62,8 @@ type ClickBatch struct {
 	Browser   []string
 	Referrer  []string // the host that the click came from, lower case; "" if unknown; see MaxNames
 	Country   []string // ISO 3166-1 alpha-2, upper case; "" if unknown
+
+	Gaps []Gap // before clicks of the batch; any number
 }
 
 // Len returns the number of clicks.
@@ -75,6 +77,7 @@ func (b *ClickBatch) Reset(partition int, base int64) {
 	b.LinkID, b.AccountID, b.ClickedAt = b.LinkID[:0], b.AccountID[:0], b.ClickedAt[:0]
 	b.Device, b.Browser = b.Device[:0], b.Browser[:0]
 	b.Referrer, b.Country = b.Referrer[:0], b.Country[:0]
+	b.Gaps = b.Gaps[:0]
 }
 
 // Position is how far a partition has been counted. An offset means a record of one log only. A topic that is created
@@ -118,8 +121,14 @@ type ClickStore interface {
 	// position, atomically. CodeConflict, and nothing is counted, if the partition's position is not batch.Base of
 	// batch.BaseEpoch: another worker has counted. Afterwards the position is batch.Next of batch.Epoch, also if Next is
 	// lower than Base. CodeInternal if Epoch is neither BaseEpoch nor the one after it. After any other error the batch may or may not be counted: the caller discards its
-	// state and calls Position.
+	// state and calls Position. The batch's Gaps are stored if the batch is counted, and may be stored if it is not.
 	InsertClicks(ctx context.Context, batch *ClickBatch) error
+	// LaneCounts calls each once for every lane that has counted clicks, in any order, until each returns an error, which it
+	// returns. All counts are of one moment. It reads every lane: a command may take its time. each does not call the store.
+	LaneCounts(ctx context.Context, each func(LaneCount) error) error
+	// LaneGaps returns the gaps of a lane, in the order of their numbers: the first MaxGaps of them. Gaps that an earlier
+	// release found are not stored.
+	LaneGaps(ctx context.Context, lane Lane) ([]Gap, error)
 	// LinkStats returns the counts of a link. They are zero for a link without clicks.
 	LinkStats(ctx context.Context, linkID int64) (Stats, error)
 	// ClickCounts returns the TotalClicks of each link that has clicks.

@@ -55,7 +55,7 @@ func (s *store) backup() *backup {
 	b := &backup{partitions: make(map[int]*partition), rows: slices.Clone(s.rows)}
 	for number, p := range s.partitions {
 		c := *p
-		c.marks, c.earlier = maps.Clone(p.marks), nil
+		c.marks, c.clicks, c.earlier = maps.Clone(p.marks), maps.Clone(p.clicks), nil
 		b.partitions[number] = &c
 	}
 	return b

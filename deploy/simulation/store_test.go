@@ -1,6 +1,7 @@
 package simulation_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -27,6 +28,7 @@ type store struct {
 	rows       []row
 	tokens     []string
 	names      map[string]map[string]bool // of referrers, by link and day
+	gaps       map[schema.Lane][]schema.Gap
 }
 
 // partition is the state of a partition.
@@ -36,6 +38,7 @@ type partition struct {
 	epoch     uint32
 	last      schema.CountedRecord
 	marks     map[schema.Lane]uint64
+	clicks    map[schema.Lane]uint64
 	earlier   []schema.Position // the last few, before the current one
 }
 
@@ -53,7 +56,7 @@ func (s *store) partition(number int) *partition {
 		s.partitions = make(map[int]*partition)
 	}
 	if s.partitions[number] == nil {
-		s.partitions[number] = &partition{marks: make(map[schema.Lane]uint64)}
+		s.partitions[number] = &partition{marks: make(map[schema.Lane]uint64), clicks: make(map[schema.Lane]uint64)}
 	}
 	return s.partitions[number]
 }
@@ -85,6 +88,31 @@ func (s *store) LaneMark(_ context.Context, lane schema.Lane) (seq uint64, _ err
 		}
 	}
 	return seq, nil
+}
+
+func (s *store) LaneCounts(_ context.Context, each func(schema.LaneCount) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make(map[schema.Lane]schema.LaneCount)
+	for _, p := range s.partitions {
+		for lane, clicks := range p.clicks {
+			sum := all[lane]
+			all[lane] = schema.LaneCount{Lane: lane, Mark: max(sum.Mark, p.marks[lane]), Clicks: sum.Clicks + clicks}
+		}
+	}
+	for _, lane := range all {
+		if err := each(lane); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *store) LaneGaps(_ context.Context, lane schema.Lane) ([]schema.Gap, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	gaps := slices.SortedFunc(slices.Values(s.gaps[lane]), func(a, b schema.Gap) int { return cmp.Compare(a.First, b.First) })
+	return gaps[:min(len(gaps), schema.MaxGaps)], nil
 }
 
 func (s *store) InsertClicks(_ context.Context, b *schema.ClickBatch) error {
@@ -128,6 +156,15 @@ func (s *store) apply(b *schema.ClickBatch) {
 			s.boundReferrer(b, i), b.Country[i],
 		})
 		p.marks[b.Lane[i]] = max(p.marks[b.Lane[i]], b.Seq[i])
+		p.clicks[b.Lane[i]]++
+	}
+	for _, gap := range b.Gaps {
+		if s.gaps == nil {
+			s.gaps = make(map[schema.Lane][]schema.Gap)
+		}
+		if !slices.Contains(s.gaps[gap.Lane], gap) {
+			s.gaps[gap.Lane] = append(s.gaps[gap.Lane], gap)
+		}
 	}
 	last := b.Len() - 1
 	if b.Epoch > p.epoch {

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"log/slog"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"linkstream/ingest/worker"
 	"linkstream/schema"
@@ -70,6 +73,13 @@ func TestMetricsCountARetriedBatchOnce(t *testing.T) {
 	w.stop()
 	w.wantMetrics(map[string]int{"clicks_counted_total": 7, "clicks_repeated_total": 2, "clicks_missing_total": 2,
 		"records_dead_total": 1})
+	gaps, err := store.LaneGaps(t.Context(), lane(1))
+	testkit.Must(t, err)
+	testkit.Equal(t, "gaps", gaps, []schema.Gap{{Lane: lane(1), SeqRange: schema.SeqRange{First: 7, Last: 8}, Partition: 0, Offset: 9}},
+		cmpopts.IgnoreFields(schema.Gap{}, "Found"))
+	if since := time.Since(gaps[0].Found); since < 0 || since > time.Minute {
+		t.Errorf("the gap was found %v ago", since)
+	}
 }
 
 func TestWorkerRecoversFromABrokerRestart(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
@@ -18,7 +17,6 @@ import (
 const (
 	// Limits that every store can represent.
 	firstYear, lastYear = 1970, 2148
-	maxSeq              = math.MaxInt64
 	// maxDeadBytes keeps a batch of dead letters below the brokers' default message.max.bytes of 1 MiB.
 	maxDeadBytes = 512 << 10
 )
@@ -27,7 +25,7 @@ var (
 	errBatchFull  = errors.New("batch is full") // ends a fetch; its other records belong to the next batch
 	errNewLane    = errors.New("new lane")      // ends a fetch; it is repeated when the lane's mark is known
 	errNewClick   = errors.New("new click before the position")
-	errOutOfRange = fmt.Errorf("clicked_at_ms is not in %d to %d, or seq is above %d", firstYear, lastYear, maxSeq)
+	errOutOfRange = fmt.Errorf("clicked_at_ms is not in %d to %d, or seq is above %d", firstYear, lastYear, uint64(schema.MaxSeq))
 )
 
 // topic is the part of stream.Client that a Partition uses.
@@ -185,14 +183,16 @@ func (p *Partition) addRecord(r stream.Record) error {
 		}
 		return nil
 	}
+	b := &p.batch
 	if c.Seq > p.mark+1 {
 		p.results.missing += int(c.Seq - p.mark - 1)
+		b.Gaps = append(b.Gaps, schema.Gap{Lane: c.Lane, SeqRange: schema.SeqRange{First: p.mark + 1, Last: c.Seq - 1},
+			Partition: p.number, Offset: r.Offset, Found: time.Now()})
 		p.log.Error("clicks are missing from the topic", "lane", c.Lane.Number, "incarnation", c.Lane.Incarnation,
 			"after", p.mark, "before", c.Seq, "offset", r.Offset)
 	}
 	p.mark = c.Seq
 	source := p.enricher.Enrich(c)
-	b := &p.batch
 	if b.Len() == 0 {
 		b.Time = r.Time
 	}
@@ -208,7 +208,7 @@ func (p *Partition) addRecord(r stream.Record) error {
 // decode decodes a record that every store can count.
 func decode(value []byte, c *schema.Click) error {
 	err := schema.DecodeClick(value, c)
-	if year := c.ClickedAt.Year(); err == nil && (year < firstYear || year > lastYear || c.Seq > maxSeq) {
+	if year := c.ClickedAt.Year(); err == nil && (year < firstYear || year > lastYear || c.Seq > schema.MaxSeq) {
 		err = errOutOfRange
 	}
 	return err

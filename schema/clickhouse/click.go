@@ -141,6 +141,9 @@ func (c *ClickStore) insert(ctx context.Context, batch *schema.ClickBatch) error
 		return err
 	}
 	defer c.columns.Put(columns)
+	if err := c.insertGaps(ctx, batch); err != nil {
+		return err
+	}
 	for lost := range maxSends {
 		columns.admit(admitted)
 		if err := c.send(ctx, batch, columns, c.token(batch, lost)); err != nil {

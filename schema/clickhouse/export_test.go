@@ -16,6 +16,7 @@ import (
 var Queries = map[string]string{
 	"stats": linkStats, "counts": clickCounts, "position": position, "marks": laneMarks,
 	"link report": linkReport, "account report": accountReport, "referrers": referrers,
+	"lane counts": laneCounts,
 }
 
 // RetiredProjections are those that only earlier releases read.

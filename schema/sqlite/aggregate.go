@@ -13,7 +13,7 @@ type aggregate struct {
 	counters counts[counterKey]
 	sources  counts[sourceKey]
 	owned    counts[ownedKey]
-	marks    map[schema.Lane]uint64
+	lanes    map[schema.Lane]laneMark
 	names    []string // scratch
 }
 
@@ -46,10 +46,16 @@ type ownedKey struct {
 	bot                bool
 }
 
+// laneMark is the highest seq of a lane and the number of its clicks.
+type laneMark struct {
+	seq    uint64
+	clicks int64
+}
+
 func newAggregate() *aggregate {
 	return &aggregate{
 		counters: newCounts[counterKey](), sources: newCounts[sourceKey](), owned: newCounts[ownedKey](),
-		marks: map[schema.Lane]uint64{},
+		lanes: map[schema.Lane]laneMark{},
 	}
 }
 
@@ -58,7 +64,7 @@ func (a *aggregate) fill(b *schema.ClickBatch, referrers []string) {
 	a.counters.clear()
 	a.sources.clear()
 	a.owned.clear()
-	clear(a.marks)
+	clear(a.lanes)
 	for i, link := range b.LinkID {
 		day, bot := schema.DayNumber(b.ClickedAt[i]), b.Device[i] == schema.Bot
 		a.counters.clicks[counterKey{link, day, b.Device[i], b.Browser[i]}]++
@@ -71,7 +77,8 @@ func (a *aggregate) fill(b *schema.ClickBatch, referrers []string) {
 		if b.AccountID[i] != 0 {
 			a.owned.clicks[ownedKey{b.AccountID[i], day, link, bot}]++
 		}
-		a.marks[b.Lane[i]] = max(a.marks[b.Lane[i]], b.Seq[i])
+		m := a.lanes[b.Lane[i]]
+		a.lanes[b.Lane[i]] = laneMark{max(m.seq, b.Seq[i]), m.clicks + 1}
 	}
 	a.counters.sort(counterKey.compare)
 	a.sources.sort(sourceKey.compare)

@@ -14,7 +14,7 @@ const (
 	laneMarks = `SELECT incarnation, lane, seq FROM marks WHERE partition = ?`
 	names     = `SELECT name FROM sources WHERE link_id = ? AND kind = ? AND day = ? LIMIT ?`
 	// One look-up per partition by the primary key of marks.
-	laneMark = `SELECT coalesce(max(m.seq), 0) FROM positions p CROSS JOIN marks m ON m.partition = p.partition
+	markOfLane = `SELECT coalesce(max(m.seq), 0) FROM positions p CROSS JOIN marks m ON m.partition = p.partition
 		WHERE m.incarnation = ? AND m.lane = ?`
 )
 
@@ -56,7 +56,7 @@ func readPosition(ctx context.Context, tx *sql.Tx, partition int) (at schema.Pos
 func (c *ClickStore) LaneMark(ctx context.Context, lane schema.Lane) (uint64, error) {
 	var seq int64
 	err := c.db.view(ctx, func(tx *sql.Tx) error {
-		return tx.QueryRowContext(ctx, laneMark, lane.Incarnation[:], lane.Number).Scan(&seq)
+		return tx.QueryRowContext(ctx, markOfLane, lane.Incarnation[:], lane.Number).Scan(&seq)
 	})
 	return uint64(seq), wrap(err, "read mark of lane %d of %s", lane.Number, lane.Incarnation)
 }
@@ -95,7 +95,10 @@ func (c *ClickStore) insert(ctx context.Context, batch *schema.ClickBatch) error
 		if err := c.insertCounts(ctx, tx, a); err != nil {
 			return err
 		}
-		if err := c.insertMarks(ctx, tx, batch.Partition, a.marks); err != nil {
+		if err := c.insertMarks(ctx, tx, batch.Partition, a.lanes); err != nil {
+			return err
+		}
+		if err := insertGaps(ctx, tx, batch); err != nil {
 			return err
 		}
 		return writePosition(ctx, tx, batch)
@@ -193,10 +196,10 @@ func (c *ClickStore) insertOwned(ctx context.Context, tx *sql.Tx, sorted []count
 	return rows.flush(ctx)
 }
 
-func (c *ClickStore) insertMarks(ctx context.Context, tx *sql.Tx, partition int, marks map[schema.Lane]uint64) error {
+func (c *ClickStore) insertMarks(ctx context.Context, tx *sql.Tx, partition int, lanes map[schema.Lane]laneMark) error {
 	rows := c.marks.begin(ctx, tx)
-	for lane, seq := range marks {
-		if err := rows.add(ctx, partition, lane.Incarnation[:], lane.Number, int64(seq)); err != nil {
+	for lane, m := range lanes {
+		if err := rows.add(ctx, partition, lane.Incarnation[:], lane.Number, int64(m.seq), m.clicks, int64(m.seq)); err != nil {
 			return err
 		}
 	}

@@ -31,9 +31,10 @@ func TestMigrations(t *testing.T) {
 	t.Run("clicks", func(t *testing.T) {
 		files := os.DirFS("migrations/clicks")
 		storetest.TestFrozenMigrations(t, files, map[string]string{
-			"00001_clicks.sql":     "81ad0866130a6abbed51dad1969b2019dc24583e877d8442710ef742e3635437",
-			"00002_reports.sql":    "02d7a9e8250ed70ebac223df92e68a1e457f30ac925d2a2da2a78b950da8f180",
-			"00003_log_epochs.sql": "da8aff64e648bd490ce0c5a53156c4c7d9cb7cc48894e5461a7f7a000baaa5dc",
+			"00001_clicks.sql":      "81ad0866130a6abbed51dad1969b2019dc24583e877d8442710ef742e3635437",
+			"00002_reports.sql":     "02d7a9e8250ed70ebac223df92e68a1e457f30ac925d2a2da2a78b950da8f180",
+			"00003_log_epochs.sql":  "da8aff64e648bd490ce0c5a53156c4c7d9cb7cc48894e5461a7f7a000baaa5dc",
+			"00004_lane_counts.sql": "7479feafedbe6597a3a372cc078a00c8555c6c9f864ffbb0e0c76c608281068a",
 		})
 		storetest.TestUpgrades(t, files, func(t *testing.T, from int64) []string {
 			path := filepath.Join(t.TempDir(), "clicks.db")
@@ -85,6 +86,42 @@ func TestUpgradedClicks(t *testing.T) {
 		{At: day(20001), Device: schema.Bot, Browser: "Googlebot"},
 	}
 	storetest.TestUpgradedClicks(t, openClicks(t, path), old, func(t *testing.T) { wantTotal(t, path, 7) })
+}
+
+// TestClicksOfAnEarlierRelease lets a program that does not store how many clicks it counts go on after the migration.
+func TestClicksOfAnEarlierRelease(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "clicks.db")
+	store, raw := openClicks(t, path), openRaw(t, path)
+	batch, source, lane := new(schema.ClickBatch), storetest.NewTraffic(), schema.Lane{}
+	want := func(mark, clicks, unknown uint64) {
+		t.Helper()
+		found := false
+		testkit.Must(t, store.LaneCounts(t.Context(), func(got schema.LaneCount) error {
+			if got.Lane == lane {
+				found = true
+				testkit.Equal(t, "count", got, schema.LaneCount{Lane: lane, Mark: mark, Clicks: clicks, Unknown: unknown})
+			}
+			return nil
+		}))
+		testkit.Equal(t, "the lane is counted", found, true)
+	}
+	insert := func(after uint64) {
+		t.Helper()
+		source.Fill(batch, 0, 10)
+		for i := range batch.Lane {
+			batch.Lane[i], batch.Seq[i] = lane, after+uint64(i)+1
+		}
+		testkit.Must(t, store.InsertClicks(t.Context(), batch))
+	}
+	insert(0)
+	want(10, 10, 0)
+	_, err := raw.Exec(`UPDATE marks SET seq = seq + 5`)
+	testkit.Must(t, err)
+	want(15, 10, 5)
+	insert(15)
+	want(25, 20, 5)
+	insert(25)
+	want(35, 30, 5)
 }
 
 // day returns noon of a UTC day, counted from 1970-01-01.

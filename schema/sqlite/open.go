@@ -94,7 +94,9 @@ func (c *ClickStore) prepare(ctx context.Context) (err error) {
 		{&c.sources, "sources (link_id, kind, day, name, total)", addTotal},
 		{&c.owned, "owned (account_id, day, link_id, people, bots)",
 			"people = people + excluded.people, bots = bots + excluded.bots"},
-		{&c.marks, "marks (partition, incarnation, lane, seq)", "seq = max(seq, excluded.seq)"},
+		{&c.marks, "marks (partition, incarnation, lane, seq, clicks, known)",
+			`unknown = unknown + seq - known, clicks = clicks + excluded.clicks,
+			seq = max(seq, excluded.seq), known = max(seq, excluded.seq)`},
 	} {
 		if *into.upsert, err = prepareUpsert(ctx, c.db.write, into.table, into.onMerge); err != nil {
 			return err

@@ -37,6 +37,8 @@ var clickBehaviours = []behaviour[ClickStores]{
 	{"InsertClicks keeps the highest seq of each lane", keepsHighestMarks},
 	{"InsertClicks counts each partition separately, even for the same lane", keepsPartitionsApart},
 	{"LaneMark is the highest of all partitions", findsHighestMark},
+	{"LaneCounts has each lane once, all partitions together", countsLanes},
+	{"LaneGaps returns the gaps of a lane in order, each once", keepsGaps},
 	{"InsertClicks accepts many lanes and extreme numbers", takesManyLanes},
 	{"InsertClicks accepts a batch of 50,000 clicks", takesBigBatch},
 	{"InsertClicks rejects a batch that is already counted", refusesRepeatedBatch},

@@ -280,6 +280,14 @@ func (f FaultyClicks) InsertClicks(ctx context.Context, batch *schema.ClickBatch
 	return do(ctx, f.Fault, "InsertClicks", func() error { return f.ClickStore.InsertClicks(ctx, batch) })
 }
 
+func (f FaultyClicks) LaneCounts(ctx context.Context, each func(schema.LaneCount) error) error {
+	return do(ctx, f.Fault, "LaneCounts", func() error { return f.ClickStore.LaneCounts(ctx, each) })
+}
+
+func (f FaultyClicks) LaneGaps(ctx context.Context, lane schema.Lane) ([]schema.Gap, error) {
+	return one(ctx, f.Fault, "LaneGaps", func() ([]schema.Gap, error) { return f.ClickStore.LaneGaps(ctx, lane) })
+}
+
 func (f FaultyClicks) LinkStats(ctx context.Context, linkID int64) (schema.Stats, error) {
 	return one(ctx, f.Fault, "LinkStats", func() (schema.Stats, error) { return f.ClickStore.LinkStats(ctx, linkID) })
 }

@@ -37,6 +37,8 @@ type progress struct {
 	last    schema.CountedRecord
 	old     bool // an earlier release counted last, which may have left its offset out
 	marks   map[schema.Lane]uint64
+	clicks  map[schema.Lane]uint64
+	unknown uint64 // clicks of an earlier release, which may not have stored how many it counted
 }
 
 type linkModel struct {
@@ -55,7 +57,7 @@ func newModel() *model {
 
 func (m *model) partition(number int) *progress {
 	if m.partitions[number] == nil {
-		m.partitions[number] = &progress{marks: map[schema.Lane]uint64{}}
+		m.partitions[number] = &progress{marks: map[schema.Lane]uint64{}, clicks: map[schema.Lane]uint64{}}
 	}
 	return m.partitions[number]
 }
@@ -99,6 +101,7 @@ func (m *model) count(b *schema.ClickBatch) {
 	p.last = schema.CountedRecord{Offset: b.Offset[last], Lane: b.Lane[last]}
 	for i, link := range b.LinkID {
 		p.marks[b.Lane[i]] = max(p.marks[b.Lane[i]], b.Seq[i])
+		p.clicks[b.Lane[i]]++
 		if m.links[link] == nil {
 			m.links[link] = &linkModel{
 				days: map[string]int64{}, devices: map[schema.Device]int64{}, browsers: map[string]int64{},
@@ -125,6 +128,7 @@ func (m *model) check(t *testing.T, store ClickStores) {
 	for number, want := range m.partitions {
 		m.checkPosition(t, store, number, want)
 	}
+	m.checkLanes(t, store)
 	ids := slices.Collect(maps.Keys(m.links))
 	counts, err := store.ClickCounts(t.Context(), append(ids, unknownLink))
 	testkit.Must(t, err)

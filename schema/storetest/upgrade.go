@@ -56,7 +56,7 @@ func TestUpgradedClicks(t *testing.T, store ClickStores, old []OldClick, afterwa
 	}
 	model := newModel()
 	model.count(model.batch(0, clicks...))
-	model.partition(0).old = true
+	model.partition(0).old, model.partition(0).unknown = true, uint64(len(old))
 	t.Run("keeps what was counted, and reports it without referrer, country and account", func(t *testing.T) {
 		model.check(t, store)
 		model.checkAccountReport(t, store, account, time.Time{})

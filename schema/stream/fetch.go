@@ -33,6 +33,11 @@ func (c *Client) Fetch(ctx context.Context, partition int, offset int64, wait ti
 	return c.fetch(ctx, c.cfg.Clicks, partition, offset, maxFetchBytes, wait, each)
 }
 
+// FetchDead is Fetch for the partition of the dead letter topic that ProduceDead appends to.
+func (c *Client) FetchDead(ctx context.Context, offset int64, wait time.Duration, each func(Record) error) (lag int64, err error) {
+	return c.fetch(ctx, c.cfg.Dead, deadPartition, offset, maxFetchBytes, wait, each)
+}
+
 func (c *Client) fetch(ctx context.Context, topic string, partition int, offset, maxBytes int64, wait time.Duration,
 	each func(Record) error) (lag int64, err error) {
 	res, err := c.client.Fetch(ctx, &kafka.FetchRequest{Topic: topic, Partition: partition, Offset: offset,
@@ -88,6 +93,11 @@ func readRecords(records kafka.RecordReader, offset int64, each func(Record) err
 // Offsets returns the log start offset of a clicks partition and its log end offset, which the next record gets.
 func (c *Client) Offsets(ctx context.Context, partition int) (start, end int64, err error) {
 	return c.offsets(ctx, c.cfg.Clicks, partition)
+}
+
+// DeadOffsets is Offsets for the dead letter topic.
+func (c *Client) DeadOffsets(ctx context.Context) (start, end int64, err error) {
+	return c.offsets(ctx, c.cfg.Dead, deadPartition)
 }
 
 func (c *Client) offsets(ctx context.Context, topic string, partition int) (start, end int64, err error) {

@@ -27,9 +27,12 @@ func (c *Client) Produce(ctx context.Context, partition int, batch *Batch) error
 	return c.produce(ctx, c.cfg.Clicks, partition, batch)
 }
 
+// deadPartition is the partition of the dead letter topic: there is one.
+const deadPartition = 0
+
 // ProduceDead appends the batch to the dead letter topic. Its outcomes are those of Produce.
 func (c *Client) ProduceDead(ctx context.Context, batch *Batch) error {
-	return c.produce(ctx, c.cfg.Dead, 0, batch)
+	return c.produce(ctx, c.cfg.Dead, deadPartition, batch)
 }
 
 func (c *Client) produce(ctx context.Context, topic string, partition int, batch *Batch) error {

@@ -1,0 +1,60 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"linkstream/schema"
+)
+
+const (
+	// A lane has rows in several partitions if the topic has lost the one that it was bound to.
+	laneCounts = `SELECT incarnation, lane, max(seq), sum(clicks), sum(unknown + seq - known) FROM marks GROUP BY incarnation, lane`
+	laneGaps   = `SELECT first, last, partition, offset, found FROM gaps WHERE incarnation = ? AND lane = ? ORDER BY first LIMIT ?`
+	addGap     = `INSERT INTO gaps (incarnation, lane, first, last, partition, offset, found) VALUES (?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT DO NOTHING`
+)
+
+// LaneCounts implements schema.ClickStore.
+func (c *ClickStore) LaneCounts(ctx context.Context, each func(schema.LaneCount) error) error {
+	err := c.db.view(ctx, func(tx *sql.Tx) error {
+		rows, err := tx.QueryContext(ctx, laneCounts)
+		return forEachRow(rows, err, func() error {
+			var incarnation sql.RawBytes
+			var lane schema.LaneCount
+			if err := rows.Scan(&incarnation, &lane.Lane.Number, &lane.Mark, &lane.Clicks, &lane.Unknown); err != nil {
+				return err
+			}
+			copy(lane.Lane.Incarnation[:], incarnation)
+			return each(lane)
+		})
+	})
+	return wrap(err, "read counts of lanes")
+}
+
+// LaneGaps implements schema.ClickStore.
+func (c *ClickStore) LaneGaps(ctx context.Context, lane schema.Lane) (gaps []schema.Gap, err error) {
+	err = c.db.view(ctx, func(tx *sql.Tx) error {
+		rows, err := tx.QueryContext(ctx, laneGaps, lane.Incarnation[:], lane.Number, schema.MaxGaps)
+		return forEachRow(rows, err, func() error {
+			gap, found := schema.Gap{Lane: lane}, int64(0)
+			err := rows.Scan(&gap.First, &gap.Last, &gap.Partition, &gap.Offset, &found)
+			gap.Found = time.Unix(found, 0).UTC()
+			gaps = append(gaps, gap)
+			return err
+		})
+	})
+	return gaps, wrap(err, "read gaps of lane %s", lane)
+}
+
+func insertGaps(ctx context.Context, tx *sql.Tx, batch *schema.ClickBatch) error {
+	for _, gap := range batch.Gaps {
+		_, err := tx.ExecContext(ctx, addGap, gap.Lane.Incarnation[:], gap.Lane.Number, int64(gap.First), int64(gap.Last),
+			gap.Partition, gap.Offset, gap.Found.Unix())
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
