@@ -24,8 +24,8 @@ func main() { service.Main("ingest", run) }
 func run(ctx context.Context, args []string, _, stderr io.Writer) error {
 	cfg, topics := ingestservice.DefaultConfig(), stream.DefaultConfig()
 	operators := service.OpsConfig{Listen: "127.0.0.1:9082"}
-	database, logs := clickhouse.DefaultConfig(), service.LogConfig{}
-	command, err := service.ParseArgs("ingest", usage, args, stderr, &cfg, &database, &topics, &logs, &operators)
+	database, retention, logs := clickhouse.DefaultConfig(), clickhouse.DefaultRetention(), service.LogConfig{}
+	command, err := service.ParseArgs("ingest", usage, args, stderr, &cfg, &database, &retention, &topics, &logs, &operators)
 	if err != nil {
 		return err
 	}
@@ -57,6 +57,7 @@ func run(ctx context.Context, args []string, _, stderr io.Writer) error {
 	if err != nil {
 		return errors.Join(err, clicks.Close())
 	}
+	ingest.CompactDaily(clickhouse.NewCompactor(clicks, retention, log))
 	ops.Add(ingest.Ready, ingest.Metrics())
 	log.Info("counting clicks", "operators", ops.Addr())
 	return errors.Join(ingest.Run(ctx), clicks.Close())

@@ -134,3 +134,9 @@ type ClickStore interface {
 	// ClickCounts returns the TotalClicks of each link that has clicks.
 	ClickCounts(ctx context.Context, linkIDs []int64) (map[int64]int64, error)
 }
+
+// CompactedMonth is a month of clicks whose rows a store has replaced by fewer ones that give the same results.
+type CompactedMonth struct {
+	Month                 uint32 // as the store names it
+	RowsBefore, RowsAfter uint64
+}

@@ -48,6 +48,8 @@ type Service struct {
 	countries *enrich.Countries
 	worker    *worker.Worker
 	age       *ageWatch
+	compactor *compactions // nil unless CompactDaily was called
+	log       *slog.Logger
 	metrics   *metrics.Set
 }
 
@@ -59,7 +61,12 @@ func New(cfg Config, clicks schema.ClickStore, client *stream.Client, log *slog.
 	}
 	set := metrics.NewSet()
 	return &Service{countries: countries, worker: worker.New(cfg.Worker, client, clicks, countries, log, set),
-		age: newAgeWatch(client, clicks, log, set), metrics: set}, nil
+		age: newAgeWatch(client, clicks, log, set), log: log, metrics: set}, nil
+}
+
+// CompactDaily makes Run compact the old clicks of a store every day. Call it before Run.
+func (s *Service) CompactDaily(store compacter) {
+	s.compactor = newCompactions(store, s.log, s.metrics)
 }
 
 // Metrics returns the metrics of the worker.
@@ -88,5 +95,8 @@ func (s *Service) Run(ctx context.Context) error {
 	// 2. No click needs the countries any more.
 	defer service.RunInBackground(context.WithoutCancel(ctx), s.countries.Run)()
 	defer service.RunInBackground(ctx, s.age.run)()
+	if s.compactor != nil {
+		defer service.RunInBackground(ctx, s.compactor.run)()
+	}
 	return s.worker.Run(ctx)
 }

@@ -20,7 +20,7 @@ var Queries = map[string]string{
 }
 
 // RetiredProjections are those that only earlier releases read.
-var RetiredProjections = []string{"counts", "positions", "sources", "accounts", "log_positions"}
+var RetiredProjections = retiredProjections
 
 // MonthOf returns the month of a time, such as 202611.
 var MonthOf = monthOf
@@ -99,3 +99,17 @@ func OnCluster(cfg Config) (*ClickStore, error) {
 	conn, err := ch.Open(options)
 	return newStore(conn, options, layout{Database: options.Auth.Database, Cluster: cfg.Cluster}), err
 }
+
+// Hurry makes the compactor take the lock from others at once, and compact right after the schema's upgrade.
+func (c *Compactor) Hurry() { c.stale, c.grace = 0, 0 }
+
+// CompactAll compacts all months, also those that are open. Nothing may be inserted meanwhile.
+func (c *Compactor) CompactAll(ctx context.Context) ([]schema.CompactedMonth, error) {
+	return c.locked(ctx, func(r *compaction) ([]schema.CompactedMonth, error) { return r.run(ctx, lateMonths-1, 0) })
+}
+
+// InsertMonth returns the month for the rows of a batch of a time that is inserted at another time.
+var InsertMonth = insertMonth
+
+// LateMonths is added to the month of the insert in the month of a late batch.
+const LateMonths = lateMonths
