@@ -180,7 +180,7 @@ func TestCompact(t *testing.T) {
 		done, err := clickhouse.NewCompactor(store, clickhouse.DefaultRetention(), slog.New(slog.DiscardHandler)).Compact(t.Context())
 		testkit.Must(t, err)
 		testkit.Equal(t, "compacted months", len(done), 0)
-		testkit.Equal(t, "tables", number(t, raw, `SELECT count() FROM system.tables WHERE database = currentDatabase()`), 2)
+		testkit.Equal(t, "tables", number(t, raw, `SELECT count() FROM system.tables WHERE database = currentDatabase()`), 3)
 	})
 	t.Run("does nothing on a cluster, and says so once", func(t *testing.T) {
 		cluster, err := clickhouse.OnCluster(clickhouse.Config{DSN: dsn, Cluster: "main"})
@@ -296,7 +296,7 @@ func TestKilledCompaction(t *testing.T) {
 			testkit.Must(t, err)
 			wantResults(t, store, want)
 			testkit.Equal(t, "single clicks", number(t, raw, singleClicks), 0)
-			testkit.Equal(t, "tables", number(t, raw, `SELECT count() FROM system.tables WHERE database = currentDatabase()`), 2)
+			testkit.Equal(t, "tables", number(t, raw, `SELECT count() FROM system.tables WHERE database = currentDatabase()`), 3)
 		})
 	}
 	wantExactProjections(t, raw)

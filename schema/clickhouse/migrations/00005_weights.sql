@@ -27,7 +27,9 @@ ALTER TABLE {{.Rows}} {{.OnCluster}}
         GROUP BY account_id, toDate(clicked_at), link_id
     ),
     ADD PROJECTION IF NOT EXISTS log_ends (
-        SELECT kafka_partition, max((kafka_epoch, kafka_next, kafka_offset)) GROUP BY kafka_partition
+        SELECT kafka_partition, max((kafka_epoch, kafka_next, kafka_offset)),
+            max((kafka_epoch, kafka_next, kafka_offset, incarnation, lane, seq))
+        GROUP BY kafka_partition
     ),
     ADD PROJECTION IF NOT EXISTS lane_positions (
         SELECT kafka_partition, incarnation, lane, kafka_epoch,
