@@ -9,8 +9,9 @@ RACE       = -race -gcflags=modernc.org/sqlite/lib=-race=false
 # Tests often wait, so more packages than there are CPUs are tested at once; less so where engines run beside them.
 CPUS       = $$(getconf _NPROCESSORS_ONLN)
 PACKAGES   = -p $$(( $(CPUS) + 1 ))
-# Packages that test the programs with tools of those who use or run them, which takes minutes: for make test-deploy.
-DEPLOYED   = /deploy/apiclients$$
+# Packages that test the programs with tools of those who use or run them, or with other releases, which takes minutes: for make
+# test-deploy.
+DEPLOYED   = /deploy/apiclients$$|/deploy/upgrade$$
 # Packages whose tests start engines, browsers or whole programs: for make test, not for make quick.
 ENGINES    = /api/apiservice$$|/bench$$|/deploy/e2e$$|/deploy/testengines|/schema/(clickhouse|postgres|stream)$$|/ingest/worker$$
 
@@ -44,7 +45,7 @@ test: check ## check, then run all tests, on embedded engines and on real ones, 
 	CGO_ENABLED=1 go run ./deploy/testengines/engines go test $(RACE) $(PACKAGES) -timeout 20m $$(go list ./... | grep -vE '$(DEPLOYED)')
 	go test -run 'Allocat|Popular' -v ./edge/redirect ./edge/resolve ./edge/eventloop # without the race detector, under which pools forget
 
-test-deploy: ## lint the API's description, test generated clients and requests; installs their tools first
+test-deploy: ## test generated clients and requests, lint the API's description, upgrade the last release; installs tools first
 	go test -count 1 -timeout 30m $$(go list ./... | grep -E '$(DEPLOYED)')
 
 bench: ## run the benchmarks
