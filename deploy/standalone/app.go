@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -56,11 +55,14 @@ func Start(ctx context.Context, cfg Config, out io.Writer, log *slog.Logger) (*A
 }
 
 func (a *App) start(ctx context.Context, log *slog.Logger) error {
-	lock, err := filelock.TryAcquire(filepath.Join(a.cfg.Data, "lock"))
+	lock, err := filelock.TryAcquire(a.cfg.lockPath())
 	if err != nil {
 		return fmt.Errorf("lock data directory: %w", err)
 	}
 	a.onClose(lock.Release)
+	if err := a.cfg.target().Finish(); err != nil { // a restore that was killed
+		return err
+	}
 	if a.ops, err = service.ListenOps(a.cfg.Ops, log); err != nil {
 		return err
 	}

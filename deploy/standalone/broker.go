@@ -15,6 +15,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kfake"
 
+	"linkstream/schema/filelock"
 	"linkstream/schema/stream"
 )
 
@@ -100,21 +101,36 @@ const trimEvery = time.Minute
 func (a *App) trimLog(ctx context.Context) {
 	ticker := time.NewTicker(trimEvery)
 	defer ticker.Stop()
-	topic := stream.DefaultConfig().Clicks
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
+			a.trimLogOnce(ctx)
 		}
-		for partition, last := range a.ingest.LastCounted() {
-			start, _, err := a.client.Offsets(ctx, partition)
-			if err == nil && start < last {
-				err = a.broker.DeleteRecords(topic, int32(partition), last)
-			}
-			if err != nil && ctx.Err() == nil {
-				a.log.Warn("cannot delete counted records", "partition", partition, "before", last, "error", err)
-			}
+	}
+}
+
+// trimLogOnce deletes nothing while a backup runs: its copy of the click store may be older than its copy of the log.
+func (a *App) trimLogOnce(ctx context.Context) {
+	lock, err := filelock.TryAcquire(a.cfg.backupLockPath())
+	if err != nil {
+		if !errors.Is(err, filelock.ErrHeld) {
+			a.log.Warn("cannot delete counted records", "error", err)
 		}
+		return
+	}
+	topic := stream.DefaultConfig().Clicks
+	for partition, last := range a.ingest.LastCounted() {
+		start, _, err := a.client.Offsets(ctx, partition)
+		if err == nil && start < last {
+			err = a.broker.DeleteRecords(topic, int32(partition), last)
+		}
+		if err != nil && ctx.Err() == nil {
+			a.log.Warn("cannot delete counted records", "partition", partition, "before", last, "error", err)
+		}
+	}
+	if err := lock.Release(); err != nil {
+		a.log.Warn("cannot release the lock of backups", "error", err)
 	}
 }

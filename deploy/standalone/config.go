@@ -66,16 +66,27 @@ func (c *Config) Validate() error {
 	}
 	c.Edge.Blocklist = cmp.Or(c.Edge.Blocklist, c.API.Blocklist)
 	c.Edge.Redirect.PublicHealth, c.API.PublicHealth = c.Ops.Public, c.Ops.Public
-	c.Edge.Spool.Dir = filepath.Join(c.Data, "spool")
+	c.Edge.Spool.Dir = c.spoolDir()
 	return errors.Join(append(errs, c.Ops.Validate(), c.Edge.Validate(), c.API.Validate(), c.Ingest.Validate())...)
 }
 
-func (c *Config) linksPath() string  { return filepath.Join(c.Data, "links.db") }
-func (c *Config) clicksPath() string { return filepath.Join(c.Data, "clicks.db") }
-func (c *Config) brokerDir() string  { return filepath.Join(c.Data, "broker") }
+// What the data directory holds. A backup has all of it, except for the locks and the address.
+const (
+	linksName        = "links.db"
+	clicksName       = "clicks.db"
+	spoolName        = "spool"
+	brokerName       = "broker"
+	brokerSecretName = "broker.secret" // not in the broker's directory, so that the click log can be deleted without it
+	brokerAddrName   = "broker.addr"   // the address of the broker, while the service runs
+	lockName         = "lock"          // held while the service runs, or a restore
+	backupLockName   = "backup.lock"   // held during a backup, a restore, and the deletion of counted records
+)
 
-// brokerAddrPath names the file with the address of the broker, while the service runs.
-func (c *Config) brokerAddrPath() string { return filepath.Join(c.Data, "broker.addr") }
-
-// brokerSecretPath is outside brokerDir, so that the click log can be deleted without it.
-func (c *Config) brokerSecretPath() string { return filepath.Join(c.Data, "broker.secret") }
+func (c *Config) linksPath() string        { return filepath.Join(c.Data, linksName) }
+func (c *Config) clicksPath() string       { return filepath.Join(c.Data, clicksName) }
+func (c *Config) spoolDir() string         { return filepath.Join(c.Data, spoolName) }
+func (c *Config) brokerDir() string        { return filepath.Join(c.Data, brokerName) }
+func (c *Config) brokerSecretPath() string { return filepath.Join(c.Data, brokerSecretName) }
+func (c *Config) brokerAddrPath() string   { return filepath.Join(c.Data, brokerAddrName) }
+func (c *Config) lockPath() string         { return filepath.Join(c.Data, lockName) }
+func (c *Config) backupLockPath() string   { return filepath.Join(c.Data, backupLockName) }

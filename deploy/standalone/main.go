@@ -26,8 +26,8 @@ func main() { service.Main("standalone", run) }
 
 // run runs the services until ctx is done or, with arguments, one admin command.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	cfg, logs, options := DefaultConfig(), service.LogConfig{}, admin.Config{}
-	command, err := service.ParseArgs("standalone", usage+admin.Usage, args, stderr, &cfg, &logs, &options)
+	cfg, logs, options, backups := DefaultConfig(), service.LogConfig{}, admin.Config{}, BackupConfig{}
+	command, err := service.ParseArgs("standalone", usage+admin.Usage+backupUsage, args, stderr, &cfg, &logs, &options, &backups)
 	if err != nil {
 		return err
 	}
@@ -38,6 +38,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	log := logs.Logger(stderr)
 	if err := service.KeepPrivate(cfg.Data, log); err != nil {
 		return err
+	}
+	if isBackupCommand(command) {
+		return runBackupCommand(ctx, cfg, backups, command, stdout, log)
 	}
 	if len(command) > 0 {
 		return runCommand(ctx, cfg, options, command, stdout, log)
@@ -59,6 +62,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 func runCommand(
 	ctx context.Context, cfg Config, options admin.Config, command []string, stdout io.Writer, log *slog.Logger,
 ) error {
+	if err := cfg.target().Check(); err != nil {
+		return err
+	}
 	links, err := sqlite.Open(ctx, cfg.linksPath())
 	if err != nil {
 		return err

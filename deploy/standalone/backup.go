@@ -1,0 +1,220 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"linkstream/deploy/standalone/backup"
+	"linkstream/edge/spool"
+	"linkstream/schema/filelock"
+	"linkstream/schema/service"
+	"linkstream/schema/sqlite"
+)
+
+const backupUsage = `  backup DIR                 copy all data to DIR, which must be new or empty, while the service runs or not
+  restore DIR                put the data of a backup back; the service must not run. --replace: keep what is there aside
+`
+
+// backupLockWait bounds the wait of a backup for the deletion of counted records.
+const backupLockWait = 10 * time.Second
+
+// BackupConfig holds the options of the commands backup and restore.
+type BackupConfig struct {
+	Replace bool
+}
+
+// RegisterFlags binds the options to flags.
+func (c *BackupConfig) RegisterFlags(fs *flag.FlagSet) {
+	fs.BoolVar(&c.Replace, "replace", c.Replace, "restore: move the data that is there to replaced-TIME in the data directory")
+}
+
+// Validate always succeeds.
+func (c *BackupConfig) Validate() error { return nil }
+
+// isBackupCommand reports whether command is backup or restore.
+func isBackupCommand(command []string) bool {
+	return len(command) > 0 && (command[0] == "backup" || command[0] == "restore")
+}
+
+// runBackupCommand runs the command backup or restore and prints what it did.
+func runBackupCommand(ctx context.Context, cfg Config, options BackupConfig, command []string, out io.Writer, log *slog.Logger) error {
+	if len(command) != 2 {
+		return fmt.Errorf("usage: %s DIR", command[0])
+	}
+	dir, err := outside(command[1], cfg.Data)
+	if err != nil {
+		return fmt.Errorf("%s: %w", command[0], err)
+	}
+	if command[0] == "backup" {
+		return runBackup(ctx, cfg, dir, out)
+	}
+	return runRestore(ctx, cfg, options, dir, out, log)
+}
+
+// outside returns the absolute path of dir, which must not be in the data directory, nor the data directory in it.
+func outside(dir, data string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	real := []string{dir, data}
+	for i, path := range real {
+		if real[i], err = realPath(path); err != nil {
+			return "", err
+		}
+	}
+	for _, pair := range [][2]string{{real[0], real[1]}, {real[1], real[0]}} {
+		if rel, err := filepath.Rel(pair[0], pair[1]); err == nil && rel != ".." && !strings.HasPrefix(rel, "../") {
+			return "", fmt.Errorf("%q and the data directory are in each other", dir)
+		}
+	}
+	return dir, nil
+}
+
+// realPath returns an absolute path without symbolic links. The end of the path need not exist.
+func realPath(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if errors.Is(err, fs.ErrNotExist) && filepath.Dir(path) != path {
+		parent, err := realPath(filepath.Dir(path))
+		return filepath.Join(parent, filepath.Base(path)), err
+	}
+	return real, err
+}
+
+func runBackup(ctx context.Context, cfg Config, dir string, out io.Writer) error {
+	m, err := cfg.backup(ctx, dir, nil)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "backup of %s in %s: %d links, %d counted clicks and what waits to be counted, %d files, %d bytes\n",
+		m.Begun.Format(time.RFC3339), dir, m.Links, m.Clicks, len(m.Files), m.TotalSize())
+	return err
+}
+
+// backup copies the data directory to dir. The service may run meanwhile, or start, or end. If before is not nil, backup calls
+// it with the name of each part before it copies the part.
+//
+// A click moves from the spool to the broker's log and from there to the click store, and each deletes what the next one has.
+// The order of the copies makes sure that no click is missing and that the copies fit each other:
+//
+//  1. The lock stops the deletion of counted records from the log until the end. So the log keeps what the copy of the
+//     click store has not counted yet, and the last click that it has counted.
+//  2. The spool comes before the log: what is not in the spool any more is in the log. Clicks that are in both are counted
+//     once, as always, by their numbers.
+//  3. The click store comes before the log, so that its position is within the log.
+//  4. The link store comes last: each click in the other copies is on a link in this one. Otherwise new links would get the
+//     numbers of links that have clicks already.
+func (c *Config) backup(ctx context.Context, dir string, before func(part string)) (*backup.Manifest, error) {
+	if err := c.target().Check(); err != nil {
+		return nil, err
+	}
+	for _, path := range []string{c.linksPath(), c.clicksPath(), c.brokerDir()} {
+		if _, err := os.Stat(path); err != nil {
+			return nil, fmt.Errorf("%q is not the data directory of a service: %w", c.Data, err)
+		}
+	}
+	wait, cancel := context.WithTimeout(ctx, backupLockWait)
+	defer cancel()
+	lock, err := filelock.Acquire(wait, c.backupLockPath()) // 1.
+	if err != nil {
+		return nil, fmt.Errorf("another backup or a restore runs: %w", err)
+	}
+	m, err := backup.Create(ctx, dir, func(dir string) (*backup.Manifest, error) {
+		to := Config{Data: dir}
+		m := &backup.Manifest{Program: service.Version(), Begun: time.Now().UTC()}
+		for _, part := range []struct {
+			name string
+			copy func() error
+		}{
+			{"spool", func() error { return spool.Copy(c.spoolDir(), to.spoolDir()) }},                  // 2.
+			{"clicks", func() error { return sqlite.Copy(ctx, c.clicksPath(), to.clicksPath()) }},       // 3.
+			{"broker", func() error { return copyBroker(c.brokerDir(), to.brokerDir()) }},               //
+			{"secret", func() error { return copySecret(c.brokerSecretPath(), to.brokerSecretPath()) }}, //
+			{"links", func() error { return sqlite.Copy(ctx, c.linksPath(), to.linksPath()) }},          // 4.
+			{"size", func() error { return measure(ctx, to.linksPath(), to.clicksPath(), m) }},
+		} {
+			if before != nil {
+				before(part.name)
+			}
+			if err := errors.Join(ctx.Err(), part.copy()); err != nil {
+				return nil, err
+			}
+		}
+		return m, nil
+	})
+	return m, errors.Join(err, lock.Release())
+}
+
+func copySecret(from, to string) error {
+	err := copyPart(from, to, wholeFile)
+	if errors.Is(err, fs.ErrNotExist) { // the next start makes a new one
+		return nil
+	}
+	return err
+}
+
+// measure completes the manifest when everything is copied.
+func measure(ctx context.Context, links, clicks string, m *backup.Manifest) error {
+	size, err := sqlite.SizeOf(ctx, links, clicks)
+	m.Links, m.Clicks, m.Ended = size.Links, size.Clicks, time.Now().UTC()
+	return err
+}
+
+func runRestore(ctx context.Context, cfg Config, options BackupConfig, dir string, out io.Writer, log *slog.Logger) (err error) {
+	for _, path := range []string{cfg.lockPath(), cfg.backupLockPath()} {
+		lock, err := filelock.TryAcquire(path)
+		if err != nil {
+			return fmt.Errorf("restore: a service or a backup uses the data directory: %w", err)
+		}
+		defer lock.Release()
+	}
+	m, err := backup.ReadManifest(dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{linksName, clicksName} {
+		if !m.Has(name) {
+			return fmt.Errorf("%q is not a backup of a data directory: it has no %s", dir, name)
+		}
+	}
+	m, replaced, err := cfg.target().Restore(ctx, dir, options.Replace)
+	if errors.Is(err, backup.ErrNotEmpty) {
+		return fmt.Errorf("%w: with --replace it is kept aside", err)
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "restored the backup of %s: %d links, %d counted clicks; the next start counts what waited to be counted\n",
+		m.Begun.Format(time.RFC3339), m.Links, m.Clicks)
+	fmt.Fprintf(out, "lost: links and clicks after %s\n", m.Ended.Format(time.RFC3339))
+	if replaced == "" {
+		return nil
+	}
+	old := Config{Data: replaced}
+	size, err := sqlite.SizeOf(ctx, old.linksPath(), old.clicksPath())
+	if err != nil {
+		log.Warn("cannot read the replaced data", "path", replaced, "error", err)
+		fmt.Fprintf(out, "replaced: %s, which cannot be read\n", replaced)
+		return nil
+	}
+	fmt.Fprintf(out, "replaced: %s with %d links, %d counted clicks\n", replaced, size.Links, size.Clicks)
+	return nil
+}
+
+// target returns the data directory for a restore.
+func (c *Config) target() *backup.Target {
+	return &backup.Target{Dir: c.Data, Keep: []string{lockName, backupLockName}}
+}
