@@ -14,7 +14,7 @@ import (
 // It begins with one program of each service.
 type cluster struct {
 	*system
-	postgres, kafka, clickhouse *testengines.Engine
+	postgres, kafka, clickhouse *testengines.Engine // nil if the test does not touch them, and others use them as well
 }
 
 // startCluster returns a cluster that is ready. settings are variables.
@@ -27,9 +27,11 @@ func startCluster(t *testing.T, settings ...string) *cluster {
 	return c
 }
 
-func TestServicesWaitForTheirEngines(t *testing.T) {
-	t.Parallel()
-	c := startCluster(t)
+// restartWithoutEngines starts the services while all engines are down.
+func (c *loadedCluster) restartWithoutEngines(t *testing.T) {
+	for _, p := range c.programs {
+		c.lost += c.losses(t, p)
+	}
 	c.stop(t)
 	engines := []*testengines.Engine{c.postgres, c.kafka, c.clickhouse}
 	for _, e := range engines {
@@ -51,9 +53,7 @@ func TestServicesWaitForTheirEngines(t *testing.T) {
 		testkit.Must(t, e.Start(t.Context()))
 	}
 	c.awaitReady(t)
-	c.owner().alias(t, "known", "https://example.com/")
-	c.click(t, "known")
-	c.owner().waitTotal(t, "known", 1)
+	c.createAndFollow(t)
 }
 
 // wantWaiting requires that a service is alive, reports the engine it waits for, and asks clients to retry.

@@ -12,7 +12,7 @@ import (
 // testFaultSequence causes each fault once, in random order. A fault does not wait until the cluster has recovered from
 // the one before.
 func testFaultSequence(t *testing.T) {
-	c := startLoadedCluster(t, ingestSettings...)
+	c := startLoadedCluster(t, programSettings...)
 	second, _ := c.startAnother(t, "ingest")
 	first, edge, api := c.program("ingest"), c.program("edge"), c.program("api")
 	engineDown := func(engine *testengines.Engine, takeDown func(*testengines.Engine) error) func() {
@@ -30,17 +30,23 @@ func testFaultSequence(t *testing.T) {
 			p.launch(t)
 		}
 	}
+	restarted := func(cause func()) func() { // otherwise visitors rightly get 503 while Postgres is down
+		return func() {
+			cause()
+			edge.awaitReady(t)
+			c.warmCache(t)
+		}
+	}
 	stop, kill := (*testengines.Engine).Stop, (*testengines.Engine).Kill
-	faults := []struct {
-		name  string
-		cause func()
-	}{
+	faults := []fault{
 		{"broker stopped", engineDown(c.kafka, stop)},
 		{"broker killed", engineDown(c.kafka, kill)},
+		{"broker's disk full", func() { c.fillBrokerDisk(t) }},
 		{"Postgres stopped", engineDown(c.postgres, stop)},
 		{"Postgres killed", engineDown(c.postgres, kill)},
 		{"ClickHouse stopped", engineDown(c.clickhouse, stop)},
 		{"ClickHouse killed", engineDown(c.clickhouse, kill)},
+		{"ClickHouse's disk full", func() { c.fillClickHouseDisk(t) }},
 		{"api killed", killed(api)},
 		{"one ingest worker killed", killed(first)},
 		{"the other ingest worker killed", killed(second)},
@@ -50,18 +56,18 @@ func testFaultSequence(t *testing.T) {
 			awaitPartitions(t, second, partitions) // the group removes the first worker when its session expires
 			first.process.signal(t, syscall.SIGCONT)
 		}},
-		{"edge killed", func() {
-			killed(edge)()
-			edge.awaitReady(t)
-			c.warmCache(t) // otherwise visitors rightly get 503 while Postgres is down
-		}},
+		{"ingest worker's clock set", func() { c.setIngestClock(t) }},
+		{"edge killed", restarted(killed(edge))},
+		{"edge gone for good", func() { c.loseEdge(t) }},
+		{"edge's clock set", func() { c.setEdgeClock(t) }},
+		{"spool's disk full", func() { c.fillSpool(t, edge) }},
+		{"topic replaced", restarted(func() { c.replaceCounted(t) })},
+		{"click store set back", func() { c.restoreStopped(t) }},
 	}
 	c.random.Shuffle(len(faults), func(i, j int) { faults[i], faults[j] = faults[j], faults[i] })
-	for _, fault := range faults {
+	for _, f := range faults {
 		c.pause(time.Second)
-		begin := time.Now()
-		fault.cause()
-		t.Logf("%s: %v", fault.name, time.Since(begin).Round(time.Millisecond))
+		c.cause(t, f)
 	}
-	c.finish(t)
+	c.settle(t)
 }

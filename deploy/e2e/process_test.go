@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"linkstream/deploy/testengines"
 	"linkstream/schema/testkit"
 )
 
@@ -128,6 +129,12 @@ func (p *program) kill(t *testing.T) {
 	p.process.signal(t, syscall.SIGKILL)
 	<-p.process.exited
 	p.process = nil
+}
+
+// limitFiles makes writes of the running program fail as on a full disk: those beyond so many bytes of a file.
+func (p *program) limitFiles(t *testing.T, bytes uint64) {
+	t.Helper()
+	testkit.Must(t, testengines.LimitFiles(p.process.cmd.Process.Pid, bytes))
 }
 
 // stop ends the program by SIGTERM, see end.

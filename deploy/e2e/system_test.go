@@ -148,8 +148,10 @@ func newServices(t *testing.T, engines []string, settings ...string) *system {
 }
 
 // setting returns the value of a variable of a system of services, "" if it is not set.
-func (s *system) setting(name string) string {
-	for _, v := range s.env {
+func (s *system) setting(name string) string { return setting(s.env, name) }
+
+func setting(env []string, name string) string {
+	for _, v := range env {
 		if value, ok := strings.CutPrefix(v, name+"="); ok {
 			return value
 		}
@@ -178,6 +180,16 @@ func (s *system) program(service string) *program {
 		}
 	}
 	return nil
+}
+
+// all returns all programs of a service. Standalone is one of each.
+func (s *system) all(service string) (all []*program) {
+	for _, p := range s.programs {
+		if p.name == service || p.name == "standalone" {
+			all = append(all, p)
+		}
+	}
+	return all
 }
 
 // startAnother adds one more program of a service and returns it, with its base URL, when it is ready.
