@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // The functions below install packages that a manifest lists, with their versions, by the machine's own package client. Each
@@ -79,5 +80,37 @@ func installManifests(ctx context.Context, client string, log *slog.Logger, mani
 			}
 		}
 		return fill(ctx, dir)
+	})
+}
+
+// DebianPackages unpacks packages of this system by apt, with those of their dependencies that the machine does not have, and
+// returns their folder. Its files can be added to the root of a machine whose /bin, /lib and /sbin are links to those in /usr.
+func DebianPackages(ctx context.Context, log *slog.Logger, packages ...string) (dir string, err error) {
+	release, err := osRelease()
+	if err != nil {
+		return "", err
+	}
+	name := "apt-" + release + "-" + strings.Join(packages, "-")
+	return install(ctx, name, log, func(ctx context.Context, dir string) error {
+		if err := unpackPackages(ctx, dir, packages...); err != nil {
+			return err
+		}
+		for _, folder := range []string{"bin", "lib", "lib32", "lib64", "sbin"} {
+			from := filepath.Join(dir, folder)
+			if !exists(from) {
+				continue
+			}
+			to := filepath.Join(dir, "usr", folder)
+			if err := os.MkdirAll(to, 0o755); err != nil {
+				return err
+			}
+			if _, err := run(ctx, dir, nil, "cp", "-a", from+"/.", to); err != nil {
+				return err
+			}
+			if err := os.RemoveAll(from); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }

@@ -1,0 +1,123 @@
+// Package testmachine gives tests copies of this machine, in which they install and run what would change it: the same files,
+// below another root and in memory, with more packages if a test asks for them. Processes of a copy end with it.
+package testmachine
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"linkstream/deploy/testengines"
+	"linkstream/schema/testkit"
+)
+
+// Machine is a copy of this machine.
+type Machine struct {
+	init *exec.Cmd // its first process, whose end ends all others
+	log  *testkit.Buffer
+}
+
+// setup makes the copy in the folder $1, with the files of the folder $2 added. What follows are pairs of folders: here, and in the
+// copy.
+const setup = `
+mount --make-rprivate /
+mount -t tmpfs tmpfs "$1"
+mkdir "$1/upper" "$1/work" "$1/root"
+mount -t overlay overlay -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" "$1/root"
+root=$1/root
+if [ -n "$2" ]; then
+	cp -a "$2/." "$root/" # the kernel refuses a folder of / as a layer over /
+fi
+shift 2
+mount -t proc proc "$root/proc"
+mount --rbind /sys "$root/sys"
+mount --rbind /dev "$root/dev"
+mount -t tmpfs tmpfs "$root/tmp"
+mount -t tmpfs tmpfs "$root/run"
+while [ $# -gt 0 ]; do
+	mkdir -p "$root$2"
+	mount --bind "$1" "$root$2"
+	shift 2
+done
+exec chroot "$root" sh -c 'echo ready; exec cat'
+`
+
+// Start starts a copy with these packages of Debian, which ends with the test. folders maps absolute paths in the copy to folders
+// of this machine, which the copy can change. The test must run as root.
+func Start(t *testing.T, packages []string, folders map[string]string) *Machine {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Fatal("copies of this machine need root")
+	}
+	added := ""
+	if len(packages) > 0 {
+		var err error
+		added, err = testengines.DebianPackages(t.Context(), slog.New(slog.NewTextHandler(t.Output(), nil)), packages...)
+		testkit.Must(t, err)
+	}
+	args := []string{"-ec", setup, "setup", t.TempDir(), added}
+	for inside, outside := range folders {
+		args = append(args, outside, inside)
+	}
+	m := &Machine{init: exec.Command("sh", args...), log: new(testkit.Buffer)}
+	m.init.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID}
+	m.init.Stderr = m.log
+	stdin, err := m.init.StdinPipe() // cat ends when it is closed, also by the death of this process
+	testkit.Must(t, err)
+	stdout, err := m.init.StdoutPipe()
+	testkit.Must(t, err)
+	testkit.Must(t, m.init.Start())
+	t.Cleanup(func() {
+		stdin.Close()
+		_, _ = io.Copy(io.Discard, stdout)
+		_ = m.init.Wait()
+	})
+	if line, err := bufio.NewReader(stdout).ReadString('\n'); line != "ready\n" {
+		_ = m.init.Wait()
+		t.Fatalf("copy this machine: %q, %v: %s", line, err, m.log.String())
+	}
+	return m
+}
+
+// Run runs a shell script in the copy, as root, and returns what it prints. It must succeed.
+func (m *Machine) Run(t *testing.T, script string, args ...string) string {
+	t.Helper()
+	out, err := m.Try(t, script, args...)
+	if err != nil {
+		t.Fatalf("%s\n%v\n%s", strings.TrimSpace(script), err, out)
+	}
+	return out
+}
+
+// Try is Run for a script that may fail. out has both outputs.
+func (m *Machine) Try(t *testing.T, script string, args ...string) (out string, err error) {
+	t.Helper()
+	cmd := m.Command(t, append([]string{"sh", "-ec", script, "script"}, args...)...)
+	var both bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &both, &both
+	err = cmd.Run()
+	return both.String(), err
+}
+
+// Command returns a command that runs in the copy, with nothing of this process's environment.
+func (m *Machine) Command(t *testing.T, command ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "nsenter", append([]string{"--target", strconv.Itoa(m.init.Process.Pid),
+		"--mount", "--pid", "--root", "--wd"}, command...)...)
+	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LANG=C.UTF-8"}
+	return cmd
+}
+
+// Path returns the path by which this machine's processes reach a file of the copy.
+func (m *Machine) Path(inside string) string {
+	return filepath.Join(fmt.Sprintf("/proc/%d/root", m.init.Process.Pid), inside)
+}
