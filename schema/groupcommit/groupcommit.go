@@ -118,9 +118,12 @@ func (g *Group[T]) abandon(call *Call[T]) {
 // runBatches runs batches until the queue is empty.
 func (g *Group[T]) runBatches() {
 	for {
-		g.pause()
 		runtime.Gosched() // lets callers that are ready to run join the batch
-		ctx, calls := g.nextBatch()
+		ctx, calls, wait := g.nextBatch()
+		if wait > 0 {
+			time.Sleep(wait)
+			continue
+		}
 		if len(calls) == 0 {
 			return
 		}
@@ -132,40 +135,30 @@ func (g *Group[T]) runBatches() {
 	}
 }
 
-// pause waits until the next batch may begin, unless no call waits for it.
-func (g *Group[T]) pause() {
-	g.mu.Lock()
-	wait := time.Until(g.next)
-	if g.queue.Len() == 0 {
-		wait = 0
-	}
-	g.mu.Unlock()
-	if wait > 0 {
-		time.Sleep(wait)
-	}
-}
-
-// nextBatch takes the oldest calls from the queue. If there are none, the caller must end: the next call starts another
-// goroutine.
-func (g *Group[T]) nextBatch() (context.Context, []*Call[T]) {
+// nextBatch takes the oldest calls from the queue, or returns how long they have to wait. If the queue is empty, the caller
+// must end: the next call starts another goroutine.
+func (g *Group[T]) nextBatch() (_ context.Context, calls []*Call[T], wait time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	n := min(g.queue.Len(), g.limits.Batch)
 	if n == 0 {
 		g.running--
-		return nil, nil
+		return nil, nil, 0
+	}
+	if wait := time.Until(g.next); wait > 0 {
+		return nil, nil, wait
 	}
 	if g.limits.Pause > 0 {
 		g.next = time.Now().Add(g.limits.Pause)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), g.limits.Timeout)
 	common := &batch{callers: n, cancel: cancel}
-	calls := make([]*Call[T], n)
+	calls = make([]*Call[T], n)
 	for i := range calls {
 		calls[i] = g.queue.Remove(g.queue.Front()).(*Call[T])
 		calls[i].batch = common
 	}
-	return ctx, calls
+	return ctx, calls, 0
 }
 
 // runBatch commits a batch. It turns a panic into an error of all calls, because a panic must end neither the program nor
