@@ -11,7 +11,10 @@ import (
 const MaxSeq = math.MaxInt64
 
 // SeqRange is the numbers First to Last of a lane.
-type SeqRange struct{ First, Last uint64 }
+type SeqRange struct {
+	First uint64 `json:"first"`
+	Last  uint64 `json:"last"`
+}
 
 // Len returns how many numbers the range has.
 func (r SeqRange) Len() uint64 { return r.Last - r.First + 1 }

@@ -5,11 +5,13 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 
 	"linkstream/api/admin"
 	"linkstream/api/invalidation"
+	"linkstream/ingest/verify"
 	"linkstream/schema"
 	"linkstream/schema/service"
 	"linkstream/schema/sqlite"
@@ -22,12 +24,17 @@ Without a command it runs the service.
 
 ` + service.HealthUsage + "\n"
 
+// usageOfVerify follows the admin commands, which the api has, too.
+var usageOfVerify = fmt.Sprintf("  %-26s %s\n", verify.Command, verify.Help)
+
 func main() { service.Main("standalone", run) }
 
 // run runs the services until ctx is done or, with arguments, one admin command.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	cfg, logs, options, backups := DefaultConfig(), service.LogConfig{}, admin.Config{}, BackupConfig{}
-	command, err := service.ParseArgs("standalone", usage+admin.Usage+backupUsage, args, stderr, &cfg, &logs, &options, &backups)
+	var check verify.Config
+	command, err := service.ParseArgs("standalone", usage+admin.Usage+backupUsage+usageOfVerify, args, stderr, &cfg, &logs, &options,
+		&backups, &check)
 	if err != nil {
 		return err
 	}
@@ -41,6 +48,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	if isBackupCommand(command) {
 		return runBackupCommand(ctx, cfg, backups, command, stdout, log)
+	}
+	if len(command) == 1 && command[0] == verify.Command {
+		return runVerify(ctx, cfg, check, stdout, log)
 	}
 	if len(command) > 0 {
 		return runCommand(ctx, cfg, options, command, stdout, log)
