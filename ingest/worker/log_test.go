@@ -70,67 +70,44 @@ func TestClicksOfAReplacedTopicAreCounted(t *testing.T) {
 	}
 }
 
-// A broker that loses power may lose the end of its log. The clicks that come afterwards get the offsets of those lost.
+// A broker that loses power may lose the end of its log. Other clicks then get the offsets of those lost.
 func TestClicksAfterATruncationAreCounted(t *testing.T) {
 	t.Parallel()
-	broker := streamtest.StartBroker(t)
-	client, store := broker.CreateTopics(1), openStore(t)
-	clicks := encoded(lane(1), 1, 60)
-	for i := 0; i < 30; i += 10 {
-		produce(t, client, 0, clicks[i:i+10]...)
+	clicks, others := encoded(lane(1), 1, 60), encoded(lane(2), 1, 30)
+	for name, c := range map[string]struct {
+		before, after [][][]byte // batches; only the first of before stays in the log
+		counted       int64      // of before
+		total         int64
+	}{
+		"the lane goes on": {before: [][][]byte{clicks[:10], clicks[10:20], clicks[20:30]}, after: [][][]byte{clicks[30:]},
+			counted: 30, total: 60},
+		// The log then ends between the last counted click and the position.
+		"what was lost was a repetition": {before: [][][]byte{clicks[:10], clicks[:10]}, after: [][][]byte{others},
+			counted: 10, total: 40},
+		"the last counted click comes again at its old offset": {before: [][][]byte{clicks[:3], clicks[3:10]},
+			after: [][][]byte{others[:6], {clicks[9]}}, counted: 10, total: 16},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			broker := streamtest.StartBroker(t)
+			client, store := broker.CreateTopics(1), openStore(t)
+			for _, batch := range c.before {
+				produceAt(t, client, noon, batch...)
+			}
+			first := start(t, quick(), client, store)
+			awaitTotal(t, store, c.counted)
+			first.stop()
+			broker.Stop()
+			testkit.Must(t, truncateAfterFirstBatch(broker.Dir))
+			broker.Start()
+			for _, batch := range c.after {
+				produceAt(t, client, noon, batch...)
+			}
+			second := start(t, quick(), client, store)
+			awaitTotal(t, store, c.total)
+			second.wantMetrics(map[string]int{"clicks_missing_total": 0, "log_epochs_total": 1})
+		})
 	}
-	first := start(t, quick(), client, store)
-	awaitTotal(t, store, 30)
-	first.stop()
-	broker.Stop()
-	testkit.Must(t, truncateAfterFirstBatch(broker.Dir))
-	broker.Start()
-	produceAt(t, client, noon, clicks[30:]...)
-	second := start(t, quick(), client, store)
-	awaitTotal(t, store, 60)
-	second.wantMetrics(map[string]int{"clicks_missing_total": 0, "log_epochs_total": 1})
-}
-
-// The log ends between the last counted click and the position, because what follows the click was a repetition. Another click
-// gets the offset of the repetition.
-func TestClicksInPlaceOfARepetitionAreCounted(t *testing.T) {
-	t.Parallel()
-	broker := streamtest.StartBroker(t)
-	client, store := broker.CreateTopics(1), openStore(t)
-	clicks := encoded(lane(1), 1, 10)
-	produce(t, client, 0, clicks...)
-	produce(t, client, 0, clicks...)
-	first := start(t, quick(), client, store)
-	awaitTotal(t, store, 10)
-	first.stop()
-	broker.Stop()
-	testkit.Must(t, truncateAfterFirstBatch(broker.Dir))
-	broker.Start()
-	produceAt(t, client, noon, encoded(lane(2), 1, 30)...)
-	second := start(t, quick(), client, store)
-	awaitTotal(t, store, 40)
-	second.wantMetrics(map[string]int{"clicks_missing_total": 0, "log_epochs_total": 1})
-}
-
-// The last counted click comes again at its old offset, after clicks that were not counted.
-func TestClicksBeforeARepetitionAreCounted(t *testing.T) {
-	t.Parallel()
-	broker := streamtest.StartBroker(t)
-	client, store := broker.CreateTopics(1), openStore(t)
-	clicks := encoded(lane(1), 1, 10)
-	produce(t, client, 0, clicks[:3]...)
-	produce(t, client, 0, clicks[3:]...)
-	first := start(t, quick(), client, store)
-	awaitTotal(t, store, 10)
-	first.stop()
-	broker.Stop()
-	testkit.Must(t, truncateAfterFirstBatch(broker.Dir))
-	broker.Start()
-	produceAt(t, client, noon, encoded(lane(2), 1, 6)...) // offsets 3 to 8
-	produce(t, client, 0, clicks[9])
-	second := start(t, quick(), client, store)
-	awaitTotal(t, store, 16)
-	second.wantMetrics(map[string]int{"clicks_missing_total": 0, "log_epochs_total": 1})
 }
 
 // truncateAfterFirstBatch removes what follows the first batch of the clicks topic in a data directory of the broker.
