@@ -84,17 +84,17 @@ func (b *ClickBatch) Reset(partition int, base int64) {
 // again, or a broker that loses the end of its log, gives the same offsets to other records. Epoch therefore numbers the
 // logs that a partition has had, and Last identifies a record by which a log is recognized.
 type Position struct {
-	Epoch uint32          // of the log that Next belongs to; 0 for the first one
-	Next  int64           // the offset of the first record to read; 0 for a new partition
-	Last  CountedRecord   // the last counted click; meaningless for a new partition
-	Marks map[Lane]uint64 // the high-water mark of each lane in the partition
+	Epoch uint32        // of the log that Next belongs to; 0 for the first one
+	Next  int64         // the offset of the first record to read; 0 for a new partition
+	Last  CountedRecord // the last counted click; meaningless for a new partition
 }
 
-// CountedRecord is where a counted click is in its log. Its Seq is its lane's high-water mark if it is the last counted
-// one, since the numbers of a lane only grow.
+// CountedRecord is a counted click and where it is in its log. If it is the last counted one, Seq is its lane's high-water mark,
+// since the numbers of a lane only grow.
 type CountedRecord struct {
 	Offset int64 // UnknownOffset if a release counted it that did not store the offset
 	Lane   Lane
+	Seq    uint64
 }
 
 // UnknownOffset is no offset of any record.
@@ -111,8 +111,9 @@ func (b *ClickBatch) CheckEpoch() error {
 // ClickStore counts clicks. It is the source of truth for how far the topic has been counted: it changes counts, marks
 // and position atomically.
 type ClickStore interface {
-	// Position returns the partition's position. The caller owns the map. Next may be lower than that of the last
-	// batch, but not lower than the offset after the last counted click: all records in between were dropped.
+	// Position returns the partition's position, at a cost that does not depend on the number of lanes. Next may be lower
+	// than that of the last batch, but not lower than the offset after the last counted click: all records in between were
+	// dropped.
 	Position(ctx context.Context, partition int) (Position, error)
 	// LaneMark returns the highest of a lane's marks in all partitions, 0 for a lane without counted clicks. A lane has
 	// marks in several partitions if the topic has lost the one that the lane was bound to.

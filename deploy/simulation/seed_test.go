@@ -113,7 +113,7 @@ func TestSeedsAreReproducible(t *testing.T) {
 
 // broken names the rules of the protocol that a simulation breaks, to show that it would notice.
 type broken struct {
-	losesMarks     bool // the store returns positions without marks
+	losesMarks     bool // the store does not have marks
 	ignoresBase    bool // the store inserts a batch at any Base
 	skips          bool // a shipper continues with the next clicks after an error
 	pipelines      bool // a shipper sends the next batch before the previous one has arrived
@@ -138,7 +138,7 @@ type broken struct {
 func TestSimulationCatchesBrokenProtocols(t *testing.T) {
 	const within = 400 // seeds
 	protocols := map[string]broken{
-		"positions without marks":              {losesMarks: true},
+		"no marks":                             {losesMarks: true},
 		"inserts at any base":                  {ignoresBase: true},
 		"batches that are skipped on an error": {skips: true},
 		"two batches of a lane in flight":      {pipelines: true},

@@ -69,12 +69,9 @@ func (s *store) Position(_ context.Context, number int) (schema.Position, error)
 
 func (s *store) position(number int) schema.Position {
 	p := s.partition(number)
-	position := schema.Position{Epoch: p.epoch, Next: p.next, Last: p.last, Marks: maps.Clone(p.marks)}
+	position := schema.Position{Epoch: p.epoch, Next: p.next, Last: p.last}
 	if s.lowPosition && !s.twoSteps {
 		position.Next = p.lastClick
-	}
-	if s.losesMarks {
-		position.Marks = nil
 	}
 	return position
 }
@@ -171,7 +168,7 @@ func (s *store) apply(b *schema.ClickBatch) {
 		p.epoch, p.lastClick, p.next = b.Epoch, 0, 0
 	}
 	if offset := b.Offset[last]; offset >= p.lastClick {
-		p.lastClick, p.last = offset+1, schema.CountedRecord{Offset: offset, Lane: b.Lane[last]}
+		p.lastClick, p.last = offset+1, schema.CountedRecord{Offset: offset, Lane: b.Lane[last], Seq: b.Seq[last]}
 	}
 	p.next = max(p.next, b.Next)
 }

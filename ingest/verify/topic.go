@@ -104,7 +104,7 @@ func (p *pass) compareLog(ctx context.Context, number int, at schema.Position, s
 	same := false
 	_, err = p.Topic.Fetch(ctx, number, at.Last.Offset, fetchWait, func(r stream.Record) error {
 		id, seq, ok := identify(r.Value)
-		same = ok && r.Offset == at.Last.Offset && id == at.Last.Lane && seq == at.Marks[id]
+		same = ok && r.Offset == at.Last.Offset && id == at.Last.Lane && seq == at.Last.Seq
 		return errRead
 	})
 	switch {

@@ -35,7 +35,7 @@ func TestBatchHasEveryColumn(t *testing.T) {
 		batches++
 		columns := reflect.ValueOf(*b)
 		for _, field := range reflect.VisibleFields(columns.Type()) {
-			if field.Type.Kind() != reflect.Slice {
+			if field.Type.Kind() != reflect.Slice || field.Name == "Gaps" { // not a column
 				continue
 			}
 			if n := columns.FieldByIndex(field.Index).Len(); n != clicks {

@@ -19,6 +19,8 @@ const (
 	firstYear, lastYear = 1970, 2148
 	// maxDeadBytes keeps a batch of dead letters below the brokers' default message.max.bytes of 1 MiB.
 	maxDeadBytes = 512 << 10
+	// maxMarks bounds the lanes in memory. Every start of an edge begins new ones.
+	maxMarks = 100_000
 )
 
 var (
@@ -51,10 +53,10 @@ type Partition struct {
 	log      *slog.Logger
 	status   *status
 
-	loaded  bool                 // marks, last and the batch's base are the store's
-	last    schema.CountedRecord // the last click that the store has counted, and its number
-	lastSeq uint64
-	marks   map[schema.Lane]uint64 // ahead of the store while a batch is built; lane's own mark is in mark
+	loaded  bool                   // last and the batch's base are the store's
+	last    schema.CountedRecord   // the last click that the store has counted
+	marks   map[schema.Lane]uint64 // of lanes that were met, ahead of the store while a batch is built; lane's own is in mark
+	inLane  bool                   // lane and mark are set
 	lane    schema.Lane            // lane of the last click; clicks of a lane arrive in runs
 	mark    uint64
 	batch   schema.ClickBatch
@@ -114,7 +116,10 @@ func (p *Partition) insert(ctx context.Context) error {
 		return fmt.Errorf("insert %d clicks of partition %d from offset %d: %w", clicks, p.number, b.Base, err)
 	}
 	p.results.counted = clicks
-	p.last, p.lastSeq = schema.CountedRecord{Offset: b.Offset[clicks-1], Lane: b.Lane[clicks-1]}, b.Seq[clicks-1]
+	p.last = schema.CountedRecord{Offset: b.Offset[clicks-1], Lane: b.Lane[clicks-1], Seq: b.Seq[clicks-1]}
+	if len(p.marks) > maxMarks { // the store has them
+		p.forgetMarks()
+	}
 	p.status.setCounted(p.number, p.last.Offset)
 	p.resetBatch(b.Epoch, b.Next)
 	return nil
@@ -165,13 +170,15 @@ func (p *Partition) addRecord(r stream.Record) error {
 		return p.addDead(r, err)
 	}
 	passed := p.passed(r.Offset)
-	if c.Lane != p.lane {
+	if !p.inLane || c.Lane != p.lane {
 		mark, known := p.marks[c.Lane]
 		if !known {
 			return errNewLane
 		}
-		p.marks[p.lane] = p.mark
-		p.lane, p.mark = c.Lane, mark
+		if p.inLane {
+			p.marks[p.lane] = p.mark
+		}
+		p.inLane, p.lane, p.mark = true, c.Lane, mark
 	}
 	if c.Seq > p.mark && passed {
 		return errNewClick
@@ -214,19 +221,23 @@ func decode(value []byte, c *schema.Click) error {
 	return err
 }
 
-// loadMark loads the mark of the lane of p.click, which is new to the partition. The lane may have been bound to another one
-// that the topic has lost, and clicks that were counted there may come again here.
+// loadMark loads the mark of the lane of p.click, which is met for the first time. There may be a million lanes, of which
+// few are in use, so each is loaded when it is met. The mark is that of all partitions: the lane may have been bound to another
+// one that the topic has lost, and clicks that were counted there may come again here.
+//
+// The mark may be of a later moment than the position. Then another worker has counted, and the insert fails.
 func (p *Partition) loadMark(ctx context.Context) error {
-	lane := p.click.Lane
-	mark, err := p.store.LaneMark(ctx, lane)
+	mark, err := p.store.LaneMark(ctx, p.click.Lane)
 	if err != nil {
 		return err
 	}
-	if mark > 0 {
-		p.log.Info("clicks of a lane that is new to the partition were counted before", "lane", lane.Number, "incarnation", lane.Incarnation, "counted", mark)
-	}
-	p.marks[lane] = mark
+	p.marks[p.click.Lane] = mark
 	return nil
+}
+
+// forgetMarks forgets the marks that were loaded, which must not be ahead of the store, or must be discarded.
+func (p *Partition) forgetMarks() {
+	p.marks, p.inLane = make(map[schema.Lane]uint64), false
 }
 
 // addDead adds a record that is not a click to the dead letters.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"linkstream/schema"
@@ -22,7 +23,7 @@ var (
 	errLogChanged = errors.New("the log is not the one that was counted")
 )
 
-// loadPosition loads the position and the marks from the store, and checks that the log is the one that was counted. If
+// loadPosition loads the position from the store, and checks that the log is the one that was counted. If
 // that cannot be seen, the batch begins a new epoch at the start of the log. This is always safe: the marks drop every
 // click that was counted before.
 func (p *Partition) loadPosition(ctx context.Context) error {
@@ -30,13 +31,10 @@ func (p *Partition) loadPosition(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read position of partition %d: %w", p.number, err)
 	}
-	p.marks, p.last, p.lastSeq = position.Marks, position.Last, position.Marks[position.Last.Lane]
-	if p.marks == nil {
-		p.marks = make(map[schema.Lane]uint64)
-	}
-	p.lane, p.mark = schema.Lane{}, p.marks[schema.Lane{}]
+	p.last = position.Last
+	p.forgetMarks()
 	p.resetBatch(position.Epoch, position.Next)
-	doubt, start, err := p.verifyLog(ctx, p.marks)
+	doubt, start, err := p.verifyLog(ctx)
 	if err != nil {
 		return err
 	}
@@ -89,7 +87,7 @@ func (p *Partition) beginEpochAfterNewClick(ctx context.Context) error {
 // verifyLog returns the log start offset, and why the log may not be the one that the store's position and marks belong to: ""
 // if it is. It looks for the last counted click. A log that starts at the position or after it has nothing that was counted,
 // and needs no check.
-func (p *Partition) verifyLog(ctx context.Context, marks map[schema.Lane]uint64) (doubt string, start int64, err error) {
+func (p *Partition) verifyLog(ctx context.Context) (doubt string, start int64, err error) {
 	next := p.batch.Base
 	if next == 0 {
 		return "", 0, nil
@@ -103,29 +101,30 @@ func (p *Partition) verifyLog(ctx context.Context, marks map[schema.Lane]uint64)
 	case next > end:
 		return fmt.Sprintf("it ends at offset %d", end), start, nil
 	case p.last.Offset == schema.UnknownOffset:
-		if found, err := p.findLast(ctx, start, marks); err != nil || !found {
+		if found, err := p.findLast(ctx, start); err != nil || !found {
 			return "the last counted click is not found", start, err
 		}
 	case p.last.Offset < start:
 		return "the last counted click is deleted", start, nil
 	}
-	doubt, err = p.compareLog(ctx, max(start, p.last.Offset-verifyRecords), marks)
+	doubt, err = p.compareLog(ctx, max(start, p.last.Offset-verifyRecords))
 	return doubt, start, err
 }
 
 // findLast finds the last counted click of a position that an earlier release stored without the click's offset: the last click
 // before the position whose number is its lane's mark. In a log that has lost its end it may find an earlier click. The records
 // up to the position are read again in any case, so a click among them that was not counted is noticed.
-func (p *Partition) findLast(ctx context.Context, start int64, marks map[schema.Lane]uint64) (found bool, err error) {
+func (p *Partition) findLast(ctx context.Context, start int64) (found bool, err error) {
 	var click schema.Click
+	var clicks []schema.CountedRecord
 	for next := max(start, p.batch.Base-verifyRecords); next < p.batch.Base && err == nil; {
 		before := next
 		_, err = p.topic.Fetch(ctx, p.number, next, verifyWait, func(r stream.Record) error {
 			if r.Offset >= p.batch.Base {
 				return errVerified
 			}
-			if decode(r.Value, &click) == nil && click.Seq == marks[click.Lane] {
-				p.last, p.lastSeq, found = schema.CountedRecord{Offset: r.Offset, Lane: click.Lane}, click.Seq, true
+			if decode(r.Value, &click) == nil {
+				clicks = append(clicks, schema.CountedRecord{Offset: r.Offset, Lane: click.Lane, Seq: click.Seq})
 			}
 			next = r.Offset + 1
 			return nil
@@ -134,16 +133,26 @@ func (p *Partition) findLast(ctx context.Context, start int64, marks map[schema.
 			err = fmt.Errorf("partition %d has no record at offset %d", p.number, next)
 		}
 	}
-	if errors.Is(err, errVerified) {
-		err = nil
+	if err != nil && !errors.Is(err, errVerified) {
+		return false, err
 	}
-	return found, err
+	for _, c := range slices.Backward(clicks) {
+		mark, err := p.store.LaneMark(ctx, c.Lane)
+		if err != nil {
+			return false, err
+		}
+		if c.Seq == mark {
+			p.last = c
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // compareLog returns why the records from an offset to the last counted click are not those that were counted, "" if they are.
 // The last click alone is not enough: its producer may repeat it in a log that has lost its end, and it may get the same
 // offset again. Then clicks that were not counted stand before it.
-func (p *Partition) compareLog(ctx context.Context, from int64, marks map[schema.Lane]uint64) (doubt string, err error) {
+func (p *Partition) compareLog(ctx context.Context, from int64) (doubt string, err error) {
 	var click schema.Click
 	highest := make(map[schema.Lane]uint64)
 	found, same := false, false
@@ -152,7 +161,7 @@ func (p *Partition) compareLog(ctx context.Context, from int64, marks map[schema
 		_, err = p.topic.Fetch(ctx, p.number, next, verifyWait, func(r stream.Record) error {
 			valid := decode(r.Value, &click) == nil
 			if r.Offset >= p.last.Offset {
-				found, same = true, valid && r.Offset == p.last.Offset && click.Lane == p.last.Lane && click.Seq == p.lastSeq
+				found, same = true, valid && r.Offset == p.last.Offset && click.Lane == p.last.Lane && click.Seq == p.last.Seq
 				return errVerified
 			}
 			if valid {
@@ -172,11 +181,9 @@ func (p *Partition) compareLog(ctx context.Context, from int64, marks map[schema
 		return "it has another record in place of the last counted click", nil
 	}
 	for lane, seq := range highest {
-		mark, known := marks[lane]
-		if !known { // the lane's clicks may have been counted in another partition
-			if mark, err = p.store.LaneMark(ctx, lane); err != nil {
-				return "", err
-			}
+		mark, err := p.store.LaneMark(ctx, lane) // not from memory, which may be ahead
+		if err != nil {
+			return "", err
 		}
 		if seq > mark {
 			return "it has a click before the last counted one that was not counted", nil
@@ -185,17 +192,12 @@ func (p *Partition) compareLog(ctx context.Context, from int64, marks map[schema
 	return "", nil
 }
 
-// checkGaps verifies the log before clicks after a gap are counted: another log may be longer than the position. The marks
-// in memory are ahead of the store.
+// checkGaps verifies the log before clicks after a gap are counted: another log may be longer than the position.
 func (p *Partition) checkGaps(ctx context.Context) error {
 	if p.results.missing == 0 || p.batch.Epoch != p.batch.BaseEpoch {
 		return nil
 	}
-	position, err := p.store.Position(ctx, p.number)
-	if err != nil {
-		return err
-	}
-	doubt, _, err := p.verifyLog(ctx, position.Marks)
+	doubt, _, err := p.verifyLog(ctx)
 	if err == nil && doubt != "" {
 		err = fmt.Errorf("%w: %s", errLogChanged, doubt)
 	}

@@ -3,6 +3,8 @@ package clickhouse
 import (
 	"context"
 	"crypto/rand"
+	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -17,10 +19,15 @@ const (
 	// The tuple is that of the projection: a shorter one would be computed from the rows.
 	position = `WITH max((kafka_epoch, kafka_next, kafka_offset)) AS last
 	SELECT last.1, last.2, now('UTC') FROM clicks WHERE kafka_partition = ?`
-	// One query, so that marks and position are of one moment.
-	laneMarks = `WITH max((kafka_epoch, kafka_next, kafka_offset)) AS last
-	SELECT incarnation, lane, last.1, last.2, last.3, max(seq) FROM clicks WHERE kafka_partition = ?
-	GROUP BY incarnation, lane`
+	lastClick = `WITH max((kafka_epoch, kafka_next, kafka_offset, incarnation, lane, seq)) AS last
+	SELECT last.1, last.2, last.3, last.4, last.5, last.6 FROM clicks WHERE kafka_partition = ?`
+	// The same from log_positions, a projection of earlier releases. It reads all lanes, while lastClick reads the rows of parts
+	// that do not have log_ends yet.
+	lastLane = `WITH max((kafka_epoch, kafka_next, kafka_offset)) AS last
+	SELECT last.1, last.2, last.3, incarnation, lane, max(seq) FROM clicks WHERE kafka_partition = ?
+	GROUP BY incarnation, lane ORDER BY last DESC LIMIT 1`
+	hasLogPositions = `SELECT count() > 0 FROM system.projections
+	WHERE database = currentDatabase() AND table = ? AND name = 'log_positions'`
 	laneMark = `SELECT max(seq) FROM clicks WHERE incarnation = ? AND lane = ?`
 	// The last row of a batch, by the primary key of the table.
 	lastRow = `SELECT count() FROM clicks WHERE link_id = ? AND clicked_at = fromUnixTimestamp64Milli(?, 'UTC')
@@ -41,23 +48,21 @@ const (
 )
 
 // Position implements schema.ClickStore.
-func (c *ClickStore) Position(ctx context.Context, partition int) (schema.Position, error) {
+func (c *ClickStore) Position(ctx context.Context, partition int) (at schema.Position, err error) {
 	ctx, cancel := context.WithTimeout(c.readContext(ctx), readTimeout)
 	defer cancel()
-	at := schema.Position{Marks: map[schema.Lane]uint64{}}
-	rows, err := c.conn.Query(ctx, laneMarks, partition)
-	err = forEachRow(rows, err, func() error {
-		var lane schema.Lane
-		var epoch uint32
-		var next, offset int64
-		var seq uint64
-		err := rows.Scan(&lane.Incarnation, &lane.Number, &epoch, &next, &offset, &seq)
-		if epoch > at.Epoch || epoch == at.Epoch && next > at.Next {
-			at.Epoch, at.Next, at.Last = epoch, next, schema.CountedRecord{Offset: offset, Lane: lane}
-		}
-		at.Marks[lane] = seq
-		return err
-	})
+	query, upgrading := lastClick, false
+	if err = c.conn.QueryRow(ctx, hasLogPositions, c.layout.Rows()).Scan(&upgrading); upgrading {
+		query = lastLane
+	}
+	if err == nil {
+		last := &at.Last
+		err = c.conn.QueryRow(ctx, query, partition).
+			Scan(&at.Epoch, &at.Next, &last.Offset, &last.Lane.Incarnation, &last.Lane.Number, &last.Seq)
+	}
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
 	return at, wrap(err, "read position of partition %d", partition)
 }
 

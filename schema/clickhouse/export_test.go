@@ -14,7 +14,7 @@ import (
 
 // Queries have their plans tested.
 var Queries = map[string]string{
-	"stats": linkStats, "counts": clickCounts, "position": position, "marks": laneMarks,
+	"stats": linkStats, "counts": clickCounts, "position": position, "mark": laneMark, "last click": lastClick, "last lane": lastLane,
 	"link report": linkReport, "account report": accountReport, "referrers": referrers,
 	"lane counts": laneCounts,
 }

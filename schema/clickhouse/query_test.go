@@ -33,7 +33,8 @@ func TestQueryPlans(t *testing.T) {
 	}{
 		"stats":    {lookingUp, []string{"weighted_counts"}, []any{storetest.HotLink}},
 		"counts":   {nil, []string{"weighted_counts"}, []any{[]int64{storetest.HotLink, 7919}}},
-		"position": {nil, []string{"log_ends"}, []any{0}}, "marks": {nil, []string{"lane_positions"}, []any{0}},
+		"position": {nil, []string{"log_ends"}, []any{0}}, "last click": {nil, []string{"log_ends"}, []any{0}},
+		"last lane": {nil, []string{"lane_positions"}, []any{0}}, "mark": {nil, []string{"lane_positions"}, []any{"\x01" + strings.Repeat("\x00", 14) + "\x01", 3}},
 		"lane counts": {nil, []string{"lane_positions"}, nil},
 		"link report": {nil, []string{"weighted_counts", "weighted_sources"}, []any{
 			storetest.HotLink, "2026-11-21", storetest.HotLink, "2026-11-21", schema.TopNames,

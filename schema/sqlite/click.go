@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	position  = `SELECT epoch, next, last_offset, incarnation, lane FROM positions WHERE partition = ?`
-	laneMarks = `SELECT incarnation, lane, seq FROM marks WHERE partition = ?`
-	names     = `SELECT name FROM sources WHERE link_id = ? AND kind = ? AND day = ? LIMIT ?`
+	position = `SELECT epoch, next, last_offset, incarnation, lane FROM positions WHERE partition = ?`
+	lastSeq  = `SELECT coalesce(max(seq), 0) FROM marks WHERE partition = ? AND incarnation = ? AND lane = ?`
+	names    = `SELECT name FROM sources WHERE link_id = ? AND kind = ? AND day = ? LIMIT ?`
 	// One look-up per partition by the primary key of marks.
 	markOfLane = `SELECT coalesce(max(m.seq), 0) FROM positions p CROSS JOIN marks m ON m.partition = p.partition
 		WHERE m.incarnation = ? AND m.lane = ?`
@@ -25,22 +25,13 @@ func (c *ClickStore) Position(ctx context.Context, partition int) (schema.Positi
 		if at, err = readPosition(ctx, tx, partition); err != nil {
 			return err
 		}
-		at.Marks = map[schema.Lane]uint64{}
-		rows, err := tx.QueryContext(ctx, laneMarks, partition)
-		return forEachRow(rows, err, func() error {
-			var incarnation sql.RawBytes
-			var lane schema.Lane
-			var seq int64
-			err := rows.Scan(&incarnation, &lane.Number, &seq)
-			copy(lane.Incarnation[:], incarnation)
-			at.Marks[lane] = uint64(seq)
-			return err
-		})
+		lane := at.Last.Lane
+		return tx.QueryRowContext(ctx, lastSeq, partition, lane.Incarnation[:], lane.Number).Scan(&at.Last.Seq)
 	})
 	return at, wrap(err, "read position of partition %d", partition)
 }
 
-// readPosition returns a partition's position without its marks.
+// readPosition returns a partition's position without the number of its last click.
 func readPosition(ctx context.Context, tx *sql.Tx, partition int) (at schema.Position, err error) {
 	var incarnation []byte
 	err = tx.QueryRowContext(ctx, position, partition).

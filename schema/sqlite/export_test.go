@@ -47,7 +47,7 @@ var (
 		"old attempts": deleteAttempts,
 	}
 	ClickQueries = map[string]string{
-		"position": position, "marks": laneMarks, "mark": markOfLane, "gaps": laneGaps, "days": clicksByDay, "devices": clicksByDevice,
+		"position": position, "last seq": lastSeq, "mark": markOfLane, "gaps": laneGaps, "days": clicksByDay, "devices": clicksByDevice,
 		"browsers": clicksByBrowser, "counts": clickCounts,
 		"report's days": reportDays, "report's devices": reportDevices, "report's browsers": reportBrowsers,
 		"report's sources": reportSources, "account's days": accountDays, "account's links": accountLinks,

@@ -29,8 +29,7 @@ func TestClickStore(t *testing.T, open Open[ClickStores]) {
 }
 
 var clickBehaviours = []behaviour[ClickStores]{
-	{"Position of a new partition is 0 without marks", startsAtZero},
-	{"Position gives its map to the caller", givesMarksAway},
+	{"Position of a new partition is 0", startsAtZero},
 	{"InsertClicks moves counts, marks and position", movesPosition},
 	{"InsertClicks does not keep the batch's memory", copiesBatch},
 	{"InsertClicks accepts gaps of dropped records", passesDroppedRecords},
@@ -101,20 +100,6 @@ func startsAtZero(t *testing.T, store ClickStores) {
 	model.partition(7)
 	model.check(t, store)
 	model.insert(t, store, 7, clicksOf(1, 3)...)
-	model.check(t, store)
-}
-
-func givesMarksAway(t *testing.T, store ClickStores) {
-	model := newModel()
-	model.insert(t, store, 0, clicksOf(1, 3)...)
-	position, err := store.Position(t.Context(), 0)
-	testkit.Must(t, err)
-	clear(position.Marks)
-	model.check(t, store)
-	empty, err := store.Position(t.Context(), 1)
-	testkit.Must(t, err)
-	empty.Marks[lane(1, 0)] = 1 // workers also write to the map of a new partition
-	model.partition(1)
 	model.check(t, store)
 }
 
