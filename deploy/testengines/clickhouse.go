@@ -96,6 +96,7 @@ const clickhouseConfig = `<clickhouse>
   <tmp_path>%[3]s/tmp/</tmp_path>
   <user_files_path>%[3]s/user_files/</user_files_path>
   <format_schema_path>%[3]s/format_schemas/</format_schema_path>
+  <backups><allowed_path>%[3]s/../backups/</allowed_path></backups>
   <user_directories><users_xml><path>%[4]s</path></users_xml></user_directories>
   <users><default><password/><networks><ip>` + loopback + `</ip></networks></default></users>
   <profiles><default/></profiles>

@@ -51,12 +51,13 @@ type Starter func(ctx context.Context, dir string, log *slog.Logger) (*Engine, e
 
 // Engine is an engine that answered. Its methods are safe for concurrent use.
 type Engine struct {
-	Name     string // "postgres", "kafka" or "clickhouse"
-	Version  string // empty if unknown
-	Source   string // where it comes from: an environment variable, a folder, or "embedded"
-	Addr     string // for clients: host:port of Kafka, otherwise a URL, which may hold a password
-	HTTPAddr string // ClickHouse only: URL of its HTTP interface; empty if unknown
-	CertFile string // Postgres only: its self-signed certificate, for clients that use TLS; empty if unknown
+	Name     string   // "postgres", "kafka" or "clickhouse"
+	Version  string   // empty if unknown
+	Source   string   // where it comes from: an environment variable, a folder, or "embedded"
+	Addr     string   // for clients: host:port of Kafka, otherwise a URL, which may hold a password
+	HTTPAddr string   // ClickHouse only: URL of its HTTP interface; empty if unknown
+	ToolEnv  []string // Postgres only: variables by which the programs in Source, such as pg_dump, find their libraries
+	CertFile string   // Postgres only: its self-signed certificate, for clients that use TLS; empty if unknown
 
 	Secure *Secure // Kafka only: a second listener; nil for the embedded broker and for one from the environment
 

@@ -27,6 +27,12 @@ const tagSetting = "log_comment"
 // killAgain is how often a query is killed that is not in the list yet or is still stopping.
 const killAgain = 50 * time.Millisecond
 
+// The engine's configuration is a file in the folder of its data. BACKUP writes to the folder "backups" beside that one.
+const (
+	configName   = "config.xml"
+	engineConfig = "<clickhouse><backups><allowed_path>%s/</allowed_path></backups></clickhouse>\n"
+)
+
 // engine runs queries. It is safe for concurrent use.
 type engine struct {
 	lib     *library
@@ -46,6 +52,10 @@ func openEngine(lib *library, data string) (e *engine, err error) {
 		return nil, fmt.Errorf("open engine: %w", err)
 	}
 	if err := os.MkdirAll(data, 0o700); err != nil {
+		return nil, fmt.Errorf("open engine: %w", err)
+	}
+	content := fmt.Sprintf(engineConfig, filepath.Join(filepath.Dir(data), "backups"))
+	if err := os.WriteFile(filepath.Join(data, configName), []byte(content), 0o600); err != nil {
 		return nil, fmt.Errorf("open engine: %w", err)
 	}
 	e = &engine{lib: lib, data: data}

@@ -5,6 +5,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"syscall"
 	"unsafe"
@@ -76,10 +77,12 @@ type conn struct {
 	handle unsafe.Pointer // chdb_connection *
 }
 
-// dial opens a connection. The first one starts the engine on the data; when the last one is closed, it stops.
+// dial opens a connection. The first one starts the engine on the data, with the configuration in it; when the last one is
+// closed, it stops.
 func (lib *library) dial(data string) (*conn, error) {
-	args := [][]byte{[]byte("clickhouse\x00"), []byte("--path=" + data + "\x00")}
-	argv := []*byte{&args[0][0], &args[1][0]}
+	args := [][]byte{[]byte("clickhouse\x00"), []byte("--path=" + data + "\x00"),
+		[]byte("--config-file=" + filepath.Join(data, configName) + "\x00")}
+	argv := []*byte{&args[0][0], &args[1][0], &args[2][0]}
 	handle := lib.connect(int32(len(argv)), unsafe.Pointer(&argv[0]))
 	runtime.KeepAlive(args)
 	lib.restoreSignals()
