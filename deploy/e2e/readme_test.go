@@ -27,7 +27,7 @@ func TestReadmeWalkThrough(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	steps := walkThrough(string(readme))
+	steps := commandsBelow("Walk-through", string(readme))
 	if len(steps) < 3 {
 		t.Fatalf("the README's walk-through has %d commands, want at least three", len(steps))
 	}
@@ -51,8 +51,8 @@ func TestReadmeWalkThrough(t *testing.T) {
 }
 
 func TestWalkThrough(t *testing.T) {
-	steps := walkThrough("# Title\n```sh\nnot this\n```\n## A Walk-through\ntext\n```sh\nTOKEN=ls_x # yours\n\n" +
-		"one \\\n  two\n# a comment\n# → three\n# → four\n```\n### More\n```text\nnor this\n```\n```sh\nlast\n```\n" +
+	steps := commandsBelow("Walk-through", "# Title\n```sh\nnot this\n```\n## A Walk-through\ntext\n```sh\nTOKEN=ls_x # yours\n\n"+
+		"one \\\n  two\n# a comment\n# → three\n# → four\n```\n### More\n```text\nnor this\n```\n```sh\nlast\n```\n"+
 		"## Next\n```sh\nnor that\n```\n")
 	got := fmt.Sprintf("%q", steps)
 	want := fmt.Sprintf("%q", []step{{command: "TOKEN=ls_x # yours"}, {"one \\\n  two", []string{"three", "four"}},
@@ -68,8 +68,9 @@ type step struct {
 	prints  []string
 }
 
-func walkThrough(markdown string) (steps []step) {
-	level := 0                // of the walk-through's heading, 0 outside it
+// commandsBelow returns the commands in the blocks of sh below the heading that contains title.
+func commandsBelow(title, markdown string) (steps []step) {
+	level := 0                // of the heading, 0 outside its section
 	block, sh := false, false // inside a fenced block, and inside one of sh
 	proceed := false          // the last line ends with a backslash
 	for line := range strings.Lines(markdown) {
@@ -79,7 +80,7 @@ func walkThrough(markdown string) (steps []step) {
 			sh = !block && level > 0 && strings.TrimSpace(line) == "```sh"
 			block = !block
 		case !block && strings.HasPrefix(line, "#"):
-			if depth := len(line) - len(strings.TrimLeft(line, "#")); strings.Contains(line, "Walk-through") {
+			if depth := len(line) - len(strings.TrimLeft(line, "#")); strings.Contains(line, title) {
 				level = depth
 			} else if depth <= level {
 				level = 0
