@@ -114,3 +114,18 @@ func DebianPackages(ctx context.Context, log *slog.Logger, packages ...string) (
 		return nil
 	})
 }
+
+// GoPrograms builds programs, each PACKAGE@VERSION, outside of this module and returns their folder.
+func GoPrograms(ctx context.Context, log *slog.Logger, packages ...string) (bin string, err error) {
+	digest := sha256.Sum256([]byte(strings.Join(packages, " ")))
+	dir, err := install(ctx, "go-"+hex.EncodeToString(digest[:8]), log, func(ctx context.Context, dir string) error {
+		env := []string{"GOBIN=" + filepath.Join(dir, "bin"), "GOFLAGS=", "CGO_ENABLED=0"}
+		for _, pkg := range packages {
+			if _, err := run(ctx, dir, env, "go", "install", pkg); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return filepath.Join(dir, "bin"), err
+}

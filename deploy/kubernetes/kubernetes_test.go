@@ -1,0 +1,283 @@
+// Package kubernetes_test validates the manifests of this folder: each overlay is built by kustomize, compared with the schemas of
+// Kubernetes by two validators, and searched for what must hold of every pod. There is no cluster: nothing of it runs here.
+//
+// The tests install tools, so make test-deploy runs them and make test does not.
+package kubernetes_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"linkstream/deploy/testengines"
+	"linkstream/schema/testkit"
+)
+
+// The tools, in the versions that are tested. kubernetes-validate is in testdata/tools.
+const (
+	kustomize   = "sigs.k8s.io/kustomize/kustomize/v5@v5.7.1"
+	kubeconform = "github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0"
+	release     = "1.37.0" // of Kubernetes
+)
+
+var overlays = []string{"standalone", "cluster"}
+
+func TestEveryOverlayIsTested(t *testing.T) {
+	entries, err := os.ReadDir("overlays")
+	testkit.Must(t, err)
+	for _, e := range entries {
+		if !slices.Contains(overlays, e.Name()) {
+			t.Errorf("overlays/%s is not tested", e.Name())
+		}
+	}
+}
+
+func run(t *testing.T, stdin []byte, name string, args ...string) []byte {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(stdin), &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%s %s: %v\n%s%s", name, strings.Join(args, " "), err, stdout.Bytes(), stderr.Bytes())
+	}
+	return stdout.Bytes()
+}
+
+// object is what the tests read of a manifest.
+type object struct {
+	Kind     string
+	Metadata struct {
+		Name, Namespace string
+		Labels          map[string]string
+	}
+	Spec struct {
+		Selector                 json.RawMessage
+		Template                 struct{ Spec pod }
+		PodSelector              selector
+		PolicyTypes              []string
+		ScaleTargetRef           struct{ Kind, Name string }
+		MinReplicas, MaxReplicas int
+		ServiceName              string
+		Ports                    []struct{ TargetPort string }
+	}
+}
+
+type selector struct{ MatchLabels map[string]string }
+
+type pod struct {
+	AutomountServiceAccountToken, EnableServiceLinks *bool
+	ServiceAccountName                               string
+	TerminationGracePeriodSeconds                    int
+	SecurityContext                                  struct {
+		RunAsNonRoot   bool
+		RunAsUser      int
+		SeccompProfile struct{ Type string }
+	}
+	TopologySpreadConstraints []struct {
+		TopologyKey   string
+		LabelSelector selector
+	}
+	Containers []container
+	Volumes    []struct {
+		Name   string
+		Secret struct{ SecretName string }
+	}
+}
+
+type container struct {
+	Name, Image     string
+	Command         []string
+	Env             []struct{ Name, Value string }
+	Ports           []struct{ Name string }
+	SecurityContext struct {
+		AllowPrivilegeEscalation *bool
+		ReadOnlyRootFilesystem   bool
+		Capabilities             struct{ Drop []string }
+	}
+	Resources struct{ Requests, Limits map[string]string }
+
+	StartupProbe, LivenessProbe, ReadinessProbe probe
+}
+
+type probe struct{ HTTPGet struct{ Path, Port string } }
+
+func TestOverlays(t *testing.T) {
+	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	bin, err := testengines.GoPrograms(t.Context(), log, kustomize, kubeconform)
+	testkit.Must(t, err)
+	python, err := testengines.PythonPackages(t.Context(), log, "testdata/tools/requirements.txt")
+	testkit.Must(t, err)
+	schemas := offlineSchemas(t, python)
+	for _, overlay := range overlays {
+		t.Run(overlay, func(t *testing.T) {
+			manifests := run(t, nil, filepath.Join(bin, "kustomize"), "build", filepath.Join("overlays", overlay))
+			file := filepath.Join(t.TempDir(), "manifests.yaml")
+			testkit.Must(t, os.WriteFile(file, manifests, 0o600))
+			t.Run("kubernetes-validate finds nothing", func(t *testing.T) {
+				run(t, nil, python, "-m", "kubernetes_validate", "--strict", "--quiet", "-k", release, file)
+			})
+			t.Run("kubeconform finds nothing", func(t *testing.T) {
+				out := run(t, nil, filepath.Join(bin, "kubeconform"), "-strict", "-summary", "-schema-location",
+					schemas+"/{{.ResourceKind}}{{.KindSuffix}}.json", file)
+				if !strings.Contains(string(out), "Invalid: 0, Errors: 0, Skipped: 0") {
+					t.Errorf("%s", out)
+				}
+			})
+			const toJSON = "import json, sys, yaml; json.dump([o for o in yaml.safe_load_all(sys.stdin)], sys.stdout)"
+			var objects []object
+			testkit.Must(t, json.Unmarshal(run(t, manifests, python, "-c", toJSON), &objects))
+			t.Run("every pod is restricted, watched and spread", func(t *testing.T) { testPods(t, objects) })
+			t.Run("objects refer to others that exist", func(t *testing.T) { testReferences(t, objects) })
+		})
+	}
+}
+
+// offlineSchemas returns a folder with the schemas of kubernetes-validate. They refer to each other by URLs of kubernetes.io, and
+// here by file names.
+func offlineSchemas(t *testing.T, python string) (dir string) {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(filepath.Dir(python), "../lib/python*/site-packages/kubernetes_validate/kubernetes-json-schema",
+		"v"+release+"-local-strict", "*.json"))
+	testkit.Must(t, err)
+	if len(found) == 0 {
+		t.Fatal("there are no schemas")
+	}
+	dir = t.TempDir()
+	for _, file := range found {
+		content, err := os.ReadFile(file)
+		testkit.Must(t, err)
+		local := strings.NewReplacer("/api/_definitions.json", "_definitions.json", `"$id":`, `"origin":`).Replace(string(content))
+		testkit.Must(t, os.WriteFile(filepath.Join(dir, filepath.Base(file)), []byte(local), 0o600))
+	}
+	return dir
+}
+
+// named returns the object of a kind and name, nil if there is none.
+func named(objects []object, kind, name string) *object {
+	i := slices.IndexFunc(objects, func(o object) bool { return o.Kind == kind && o.Metadata.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &objects[i]
+}
+
+func isFalse(b *bool) bool { return b != nil && !*b }
+
+func testPods(t *testing.T, objects []object) {
+	checked := 0
+	for _, o := range objects {
+		if !slices.Contains([]string{"Deployment", "StatefulSet", "Job"}, o.Kind) {
+			continue
+		}
+		checked++
+		spec := o.Spec.Template.Spec
+		for what, holds := range map[string]bool{
+			"no token": isFalse(spec.AutomountServiceAccountToken), "no variables of services": isFalse(spec.EnableServiceLinks),
+			"its account": spec.ServiceAccountName == "linkstream", "the image's user": spec.SecurityContext.RunAsNonRoot && spec.SecurityContext.RunAsUser == 65532,
+			"seccomp": spec.SecurityContext.SeccompProfile.Type == "RuntimeDefault", "time to stop": spec.TerminationGracePeriodSeconds == 60,
+			"one container": len(spec.Containers) == 1, "its namespace": o.Metadata.Namespace == "linkstream",
+			"spread": o.Kind == "Job" || len(spec.TopologySpreadConstraints) == 2,
+		} {
+			if !holds {
+				t.Errorf("%s %s lacks %s", o.Kind, o.Metadata.Name, what)
+			}
+		}
+		for _, c := range spec.TopologySpreadConstraints {
+			testkit.Equal(t, "pods that are spread", c.LabelSelector.MatchLabels["app.kubernetes.io/name"], o.Metadata.Name)
+		}
+		c := spec.Containers[0]
+		public := c.Name == "edge" || c.Name == "standalone"
+		ready := probe{}
+		ready.HTTPGet.Path, ready.HTTPGet.Port = "/readyz", "ops"
+		if public { // an edge that lacks an engine goes on to serve
+			ready.HTTPGet.Path, ready.HTTPGet.Port = "/healthz", "edge"
+		}
+		for what, holds := range map[string]bool{
+			"a version": strings.Contains(c.Image, "linkstream:") && !strings.HasSuffix(c.Image, ":latest"), "a read-only root": c.SecurityContext.ReadOnlyRootFilesystem,
+			"no escalation":   isFalse(c.SecurityContext.AllowPrivilegeEscalation),
+			"no capabilities": slices.Equal(c.SecurityContext.Capabilities.Drop, []string{"ALL"}),
+			"requests":        c.Resources.Requests["cpu"] != "" && c.Resources.Requests["memory"] != "", "a limit": c.Resources.Limits["memory"] != "",
+			"liveness":  o.Kind == "Job" || c.LivenessProbe.HTTPGet.Path == "/healthz" && c.LivenessProbe.HTTPGet.Port == "ops",
+			"a startup": o.Kind == "Job" || c.StartupProbe.HTTPGet.Path == "/healthz", "readiness": o.Kind == "Job" || c.ReadinessProbe == ready,
+		} {
+			if !holds {
+				t.Errorf("the container %s lacks %s", c.Name, what)
+			}
+		}
+		for _, variable := range c.Env {
+			if strings.Contains(variable.Name, "DSN") && !strings.HasPrefix(variable.Value, "/secrets/") {
+				t.Errorf("%s is not a file", variable.Name)
+			}
+			if public && variable.Name == "LINKSTREAM_OPS_PUBLIC" && variable.Value != "true" {
+				t.Error("the edge does not answer /healthz")
+			}
+		}
+	}
+	if checked == 0 {
+		t.Error("there are no pods")
+	}
+}
+
+func testReferences(t *testing.T, objects []object) {
+	workload := func(name string) *object {
+		for _, kind := range []string{"Deployment", "StatefulSet", "Job"} {
+			if o := named(objects, kind, name); o != nil {
+				return o
+			}
+		}
+		return nil
+	}
+	if ns := named(objects, "Namespace", "linkstream"); ns == nil || ns.Metadata.Labels["pod-security.kubernetes.io/enforce"] != "restricted" {
+		t.Error("the namespace does not enforce restricted pods")
+	}
+	if deny := named(objects, "NetworkPolicy", "deny"); deny == nil || len(deny.Spec.PolicyTypes) != 2 || len(deny.Spec.PodSelector.MatchLabels) > 0 {
+		t.Error("the network is open by default")
+	}
+	for _, o := range objects {
+		switch o.Kind {
+		case "Service":
+			var labels map[string]string
+			testkit.Must(t, json.Unmarshal(o.Spec.Selector, &labels))
+			w := workload(labels["app.kubernetes.io/name"])
+			if w == nil {
+				t.Errorf("the service %s has no pods", o.Metadata.Name)
+				continue
+			}
+			for _, port := range o.Spec.Ports {
+				if !slices.ContainsFunc(w.Spec.Template.Spec.Containers[0].Ports, func(p struct{ Name string }) bool { return p.Name == port.TargetPort }) {
+					t.Errorf("the service %s has the port %s, which no pod has", o.Metadata.Name, port.TargetPort)
+				}
+			}
+		case "PodDisruptionBudget":
+			var s selector
+			testkit.Must(t, json.Unmarshal(o.Spec.Selector, &s))
+			if workload(s.MatchLabels["app.kubernetes.io/name"]) == nil {
+				t.Errorf("the budget %s has no pods", o.Metadata.Name)
+			}
+		case "HorizontalPodAutoscaler":
+			if named(objects, o.Spec.ScaleTargetRef.Kind, o.Spec.ScaleTargetRef.Name) == nil || o.Spec.MinReplicas < 2 {
+				t.Errorf("the autoscaler %s scales %v", o.Metadata.Name, o.Spec.ScaleTargetRef)
+			}
+		case "StatefulSet":
+			if named(objects, "Service", o.Spec.ServiceName) == nil {
+				t.Errorf("%s has no service %s", o.Metadata.Name, o.Spec.ServiceName)
+			}
+			fallthrough
+		case "Deployment", "Job":
+			if named(objects, "NetworkPolicy", o.Metadata.Name) == nil {
+				t.Errorf("%s has no network policy", o.Metadata.Name)
+			}
+			for _, v := range o.Spec.Template.Spec.Volumes {
+				if v.Secret.SecretName != "linkstream" {
+					t.Errorf("%s uses the secret %q", o.Metadata.Name, v.Secret.SecretName)
+				}
+			}
+		}
+	}
+}
