@@ -13,7 +13,7 @@ PACKAGES   = -p $$(( $(CPUS) + 1 ))
 QUICKLY    = GOGC=400
 # Packages that test the programs with tools of those who use or run them, or with other releases, which takes minutes: for make
 # test-deploy.
-DEPLOYED   = /deploy/apiclients$$|/deploy/systemd$$|/deploy/upgrade$$
+DEPLOYED   = /deploy/apiclients$$|/deploy/image$$|/deploy/kubernetes$$|/deploy/systemd$$|/deploy/upgrade$$
 # Packages whose tests start engines, browsers or whole programs: for make test, not for make quick.
 ENGINES    = /api/apiservice$$|/bench$$|/deploy/e2e$$|/deploy/testengines|/schema/(clickhouse|postgres|stream)$$|/ingest/worker$$
 

@@ -1,0 +1,207 @@
+package image_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"linkstream/deploy/testengines/enginetest"
+	"linkstream/deploy/testmachine"
+	"linkstream/schema/testkit"
+)
+
+var engines enginetest.Engines
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(engines.Of(m))
+}
+
+const (
+	composeFile = "../compose.yaml"
+
+	// specification has the JSON schema of compose files, as docker compose itself uses it.
+	specification = "github.com/compose-spec/compose-go/v2@v2.9.1"
+)
+
+// composition is what the tests read of compose.yaml.
+type composition struct {
+	Services map[string]composeService
+	Secrets  map[string]struct{ File string }
+	Volumes  map[string]any
+}
+
+type composeService struct {
+	Image, User, Restart, Pid string
+	Profiles, Command         []string
+	Environment               map[string]string
+	Volumes, Ports, Secrets   []string
+	Privileged                bool
+	Deploy                    struct{ Replicas int }
+	CapAdd                    []string                              `json:"cap_add"`
+	CapDrop                   []string                              `json:"cap_drop"`
+	SecurityOpt               []string                              `json:"security_opt"`
+	ReadOnly                  bool                                  `json:"read_only"`
+	MemLimit                  string                                `json:"mem_limit"`
+	PidsLimit                 int                                   `json:"pids_limit"`
+	StopGracePeriod           string                                `json:"stop_grace_period"`
+	NetworkMode               string                                `json:"network_mode"`
+	DependsOn                 map[string]struct{ Condition string } `json:"depends_on"`
+	Healthcheck               struct {
+		Test    []string
+		Timeout string
+		Retries int
+	}
+	Logging struct{ Options map[string]string }
+}
+
+// readCompose checks compose.yaml against the specification and returns it with the variables' defaults.
+func readCompose(t *testing.T) composition {
+	t.Helper()
+	var module struct{ Dir string }
+	testkit.Must(t, json.Unmarshal([]byte(run(t, "go", "mod", "download", "-modcacherw", "-json", specification)), &module))
+	const load = `
+import json, re, sys, jsonschema, yaml
+text = re.sub(r'\$\{\w+:-([^}]*)\}', r'\1', open(sys.argv[1]).read())
+file = yaml.safe_load(text)
+jsonschema.validate(file, json.load(open(sys.argv[2])))
+json.dump(file, sys.stdout)
+`
+	out := run(t, python(t), "-c", load, composeFile, filepath.Join(module.Dir, "schema/compose-spec.json"))
+	var c composition
+	testkit.Must(t, json.Unmarshal([]byte(out), &c))
+	return c
+}
+
+func TestCompose(t *testing.T) {
+	c := readCompose(t)
+	t.Run("has its profiles", func(t *testing.T) {
+		instances := map[string]int{}
+		for name, s := range c.Services {
+			if len(s.Profiles) != 1 {
+				t.Errorf("%s is in the profiles %q", name, s.Profiles)
+			}
+			role, _, _ := strings.Cut(name, "-")
+			instances[s.Profiles[0]+" "+role] += max(s.Deploy.Replicas, 1)
+		}
+		testkit.Equal(t, "containers", instances, map[string]int{"standalone standalone": 1, "cluster edge": 2, "cluster ingest": 2,
+			"cluster api": 2, "cluster postgres": 1, "cluster kafka": 1, "cluster clickhouse": 1})
+		defaults, err := os.ReadFile("../.env")
+		testkit.Must(t, err)
+		if !strings.Contains(string(defaults), "\nCOMPOSE_PROFILES=standalone\n") {
+			t.Error("standalone is not the default")
+		}
+	})
+	pinned := regexp.MustCompile(`^\S+:[0-9]+(\.[0-9]+)+(-\w+)?$`)
+	data := map[string]string{}
+	for name, s := range c.Services {
+		t.Run(name+" is hardened", func(t *testing.T) {
+			testkit.Equal(t, "capabilities", s.CapDrop, []string{"ALL"})
+			testkit.Equal(t, "options", s.SecurityOpt, []string{"no-new-privileges:true"})
+			testkit.Equal(t, "more capabilities", len(s.CapAdd), 0)
+			for what, holds := range map[string]bool{
+				"privileges": !s.Privileged && s.NetworkMode == "" && s.Pid == "", "a user": s.User != "" && s.User != "0:0",
+				"a version": pinned.MatchString(s.Image), "a limit of memory": s.MemLimit != "", "a limit of processes": s.PidsLimit > 0,
+				"logs that rotate": s.Logging.Options["max-size"] != "" && s.Logging.Options["max-file"] != "",
+				"a restart":        s.Restart == "unless-stopped", "time to stop": s.StopGracePeriod == "1m",
+				"a health check":   len(s.Healthcheck.Test) > 1 && s.Healthcheck.Test[0] == "CMD" && s.Healthcheck.Retries > 0 && s.Healthcheck.Timeout != "",
+				"a read-only root": s.ReadOnly || name == "kafka" || name == "clickhouse", // their images write their configuration
+			} {
+				if !holds {
+					t.Errorf("%s: not as it should be: %s", name, what)
+				}
+			}
+			for variable, value := range s.Environment {
+				if secret := regexp.MustCompile(`PASSWORD|DSN|TOKEN|SECRET`).MatchString(variable); secret && !strings.HasPrefix(value, "/run/secrets/") {
+					t.Errorf("%s is not a file of a secret: %s", variable, value)
+				}
+			}
+			for _, port := range s.Ports {
+				if !strings.HasPrefix(port, "127.0.0.1:") {
+					t.Errorf("port %s is open to everyone by default", port)
+				}
+			}
+			for engine, d := range s.DependsOn {
+				if d.Condition != "service_healthy" || c.Services[engine].Image == "" {
+					t.Errorf("depends on %s, %q", engine, d.Condition)
+				}
+			}
+			for _, v := range s.Volumes {
+				volume, _, _ := strings.Cut(v, ":")
+				if other := data[volume]; other != "" {
+					t.Errorf("shares the volume %s with %s", volume, other)
+				}
+				data[volume] = name
+				if _, declared := c.Volumes[volume]; !declared {
+					t.Errorf("the volume %s is not declared", volume)
+				}
+			}
+		})
+	}
+	t.Run("its secrets are made once", func(t *testing.T) {
+		dir := t.TempDir()
+		script, err := os.ReadFile("../compose-secrets")
+		testkit.Must(t, err)
+		path := filepath.Join(dir, "compose-secrets")
+		testkit.Must(t, os.WriteFile(path, script, 0o700))
+		read := func() (all string) {
+			run(t, path)
+			for name, s := range c.Secrets {
+				content, err := os.ReadFile(filepath.Join(dir, s.File))
+				testkit.Must(t, err)
+				if len(content) < 40 {
+					t.Errorf("%s is %q", name, content)
+				}
+			}
+			return run(t, "sh", "-c", `cd "$0" && stat -c '%a' . && sha256sum *`, filepath.Join(dir, "secrets"))
+		}
+		first := read()
+		testkit.Equal(t, "secrets", read(), first)
+		testkit.Equal(t, "mode of the folder", first[:3], "700")
+	})
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	testkit.Must(t, err)
+	defer ln.Close()
+	return ln.Addr().String()
+}
+
+// testCompose runs the programs of both profiles with their commands and environments. Only addresses differ: the containers of a
+// test share this machine's network, and the engines are those of the tests.
+func testCompose(t *testing.T, m *testmachine.Machine, image string, cfg config) {
+	compose := readCompose(t)
+	secrets := map[string]string{"postgres_dsn": engines.Postgres(t), "clickhouse_dsn": engines.ClickHouse(t)}
+	brokers, topics := engines.Kafka(t), enginetest.Name()
+	for _, name := range []string{"standalone", "edge-1", "edge-2", "ingest", "api-1", "api-2"} {
+		t.Run(name, func(t *testing.T) {
+			s := compose.Services[name]
+			var env []string
+			for variable, value := range s.Environment {
+				env = append(env, variable+"="+strings.ReplaceAll(value, "kafka:9092", brokers))
+			}
+			slices.Sort(env)
+			env = append(env, "LINKSTREAM_EDGE_LISTEN="+freeAddress(t), "LINKSTREAM_API_LISTEN="+freeAddress(t), "LINKSTREAM_OPS_LISTEN="+freeAddress(t))
+			if name != "standalone" {
+				env = append(env, "LINKSTREAM_KAFKA_CLICKS_TOPIC="+topics+".clicks", "LINKSTREAM_KAFKA_DEAD_TOPIC="+topics+".dead",
+					"LINKSTREAM_KAFKA_CHANGES_TOPIC="+topics+".changes", "LINKSTREAM_KAFKA_GROUP="+topics)
+			}
+			c := newContainer(t, m, image, cfg, env)
+			for _, secret := range s.Secrets {
+				m.Run(t, `umask 0333; printf '%s\n' "$2" >"$1"`, fmt.Sprintf("%s/secrets/%s", c.dir, secret), secrets[secret])
+			}
+			c.start(t, s.Command...)
+			testkit.SucceedsWithin(t, 2*testkit.Patience, func() error { return c.exec(t, s.Healthcheck.Test[1:]...) })
+			c.stop(t)
+		})
+	}
+}
