@@ -57,6 +57,11 @@ func startClickHouse(ctx context.Context, dir string, log *slog.Logger, source s
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start clickhouse: %w", err), release())
 	}
+	return startClickHouseAt(ctx, dir, ports, release, log, source, server)
+}
+
+func startClickHouseAt(ctx context.Context, dir string, ports []int, release func() error, log *slog.Logger, source string,
+	server clickhouseServer) (*Engine, error) {
 	e := &Engine{Name: "clickhouse", Source: source, Addr: clickhouseURL("clickhouse", ports[0]),
 		HTTPAddr: clickhouseURL("http", ports[1])}
 	p := server(dir, ports[0], ports[1])
@@ -121,7 +126,7 @@ func installedClickHouse(path string) clickhouseServer {
 }
 
 // chserver builds the program once per engine, so that an edit of its source does not change it between two starts.
-func chserver(library string) clickhouseServer {
+func chserver(library string, shards ...string) clickhouseServer {
 	return func(dir string, nativePort, httpPort int) *process {
 		program, built := filepath.Join(dir, "chserver"), false
 		return &process{
@@ -134,7 +139,7 @@ func chserver(library string) clickhouseServer {
 				return err
 			},
 			command: func() (*exec.Cmd, error) {
-				return exec.Command(program, "-library", library, "-data", filepath.Join(dir, "data"),
+				return exec.Command(program, "-library", library, "-data", filepath.Join(dir, "data"), "-shards", strings.Join(shards, ","),
 					"-native", hostPort(nativePort), "-http", hostPort(httpPort)), nil
 			},
 		}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"linkstream/deploy/testengines"
 	"linkstream/edge/spool"
 	"linkstream/schema/testkit"
 )
@@ -240,7 +241,7 @@ func recordEngines(t *testing.T, release string, older version) {
 	for name, content := range waiting {
 		files[spoolFile+name] = content
 	}
-	files[postgresFile] = dumpPostgres(t, lent.Postgres.Source, e.postgres)
+	files[postgresFile] = dumpPostgres(t, lent.Postgres, e.postgres)
 	clickhouse := e.openClickHouse(t)
 	for _, table := range []string{"clicks", "goose_db_version"} {
 		files[clickhouseFile+table+".sql"], files[clickhouseFile+table+".tsv"] = dumpTable(t, clickhouse, table)
@@ -258,10 +259,12 @@ func recordEngines(t *testing.T, release string, older version) {
 	writeRecorded(t, release, "engines", was, files)
 }
 
-// dumpPostgres returns the statements that make a database. bin is the folder of Postgres's programs.
-func dumpPostgres(t *testing.T, bin, dsn string) []byte {
+// dumpPostgres returns the statements that make a database.
+func dumpPostgres(t *testing.T, postgres *testengines.Engine, dsn string) []byte {
 	t.Helper()
-	out, err := exec.Command(filepath.Join(bin, "pg_dump"), "--inserts", "--no-owner", "--no-privileges", dsn).Output()
+	cmd := exec.Command(filepath.Join(postgres.Source, "pg_dump"), "--inserts", "--no-owner", "--no-privileges", dsn)
+	cmd.Env = append(os.Environ(), postgres.ToolEnv...)
+	out, err := cmd.Output()
 	testkit.Must(t, err)
 	var dump bytes.Buffer
 	for line := range bytes.Lines(out) {

@@ -30,13 +30,14 @@ const killAgain = 50 * time.Millisecond
 // The engine's configuration is a file in the folder of its data. BACKUP writes to the folder "backups" beside that one.
 const (
 	configName   = "config.xml"
-	engineConfig = "<clickhouse><backups><allowed_path>%s/</allowed_path></backups></clickhouse>\n"
+	engineConfig = "<clickhouse><backups><allowed_path>%s/</allowed_path></backups>%s</clickhouse>\n"
 )
 
 // engine runs queries. It is safe for concurrent use.
 type engine struct {
 	lib     *library
 	data    string
+	node    bool  // of a cluster
 	keep    *conn // keeps the engine up between queries
 	version chproto.ServerHello
 	zone    *time.Location
@@ -47,18 +48,18 @@ type engine struct {
 	closed  bool
 }
 
-func openEngine(lib *library, data string) (e *engine, err error) {
+func openEngine(lib *library, data, shards string) (e *engine, err error) {
 	if data, err = filepath.Abs(data); err != nil {
 		return nil, fmt.Errorf("open engine: %w", err)
 	}
 	if err := os.MkdirAll(data, 0o700); err != nil {
 		return nil, fmt.Errorf("open engine: %w", err)
 	}
-	content := fmt.Sprintf(engineConfig, filepath.Join(filepath.Dir(data), "backups"))
+	content := fmt.Sprintf(engineConfig, filepath.Join(filepath.Dir(data), "backups"), remoteServers(shards))
 	if err := os.WriteFile(filepath.Join(data, configName), []byte(content), 0o600); err != nil {
 		return nil, fmt.Errorf("open engine: %w", err)
 	}
-	e = &engine{lib: lib, data: data}
+	e = &engine{lib: lib, data: data, node: shards != ""}
 	if e.keep, err = lib.dial(data); err != nil {
 		return nil, err
 	}

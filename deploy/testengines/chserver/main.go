@@ -30,16 +30,18 @@ func main() {
 	var cfg config
 	flag.StringVar(&cfg.library, "library", "libchdb.so", "`path` of the engine's library")
 	flag.StringVar(&cfg.data, "data", "data", "`folder` of the data, of one process at a time")
+	flag.StringVar(&cfg.shards, "shards", "", "native `addresses` of the shards of the cluster \"shards\", separated by commas")
 	flag.StringVar(&cfg.http, "http", "127.0.0.1:8123", "`address` for HTTP")
 	flag.StringVar(&cfg.native, "native", "127.0.0.1:9000", "`address` for the native protocol")
 	flag.Parse()
+	signal.Ignore(syscall.SIGPIPE) // of connections that the engine has to other nodes
 	if err := run(ctx, cfg); err != nil {
 		fmt.Fprintln(os.Stderr, "chserver:", err)
 		os.Exit(1)
 	}
 }
 
-type config struct{ library, data, http, native string }
+type config struct{ library, data, shards, http, native string }
 
 // run serves until ctx ends. Then it kills the queries that run and closes the engine.
 func run(ctx context.Context, cfg config) (err error) {
@@ -47,7 +49,7 @@ func run(ctx context.Context, cfg config) (err error) {
 	if err != nil {
 		return err
 	}
-	e, err := openEngine(lib, cfg.data)
+	e, err := openEngine(lib, cfg.data, cfg.shards)
 	if err != nil {
 		return err
 	}

@@ -69,6 +69,11 @@ func (n *nativeConn) serve(ctx context.Context) error {
 			if err := n.answer(ctx); err != nil {
 				return err
 			}
+		case chproto.ClientCodeCancel: // of a query that has been answered
+		case chproto.ClientTablesStatusRequest:
+			if err := n.answerTablesStatus(); err != nil {
+				return err
+			}
 		default:
 			return fmt.Errorf("unexpected packet %d", code)
 		}
@@ -101,12 +106,12 @@ func (n *nativeConn) greet() error {
 
 // answer reads a query and writes its result or its exception. Other errors end the connection.
 func (n *nativeConn) answer(ctx context.Context) error {
-	var q chproto.Query
-	if err := q.DecodeAware(n.r, revision); err != nil {
+	q, err := n.readQuery()
+	if err != nil {
 		return err
 	}
 	n.compressed = q.Compression == chproto.CompressionEnabled
-	err := n.execute(ctx, &q)
+	err = n.execute(ctx, q)
 	if x, ok := errors.AsType[*exception](err); ok {
 		n.w.Reset()
 		chproto.ServerCodeException.Encode(&n.w)
@@ -168,10 +173,10 @@ func (n *nativeConn) readBlock() (*proto.Block, error) {
 	if err != nil {
 		return nil, err
 	}
-	if chproto.ClientCode(code) != chproto.ClientCodeData {
+	if code := chproto.ClientCode(code); code != chproto.ClientCodeData && code != clientCodeScalar {
 		return nil, fmt.Errorf("packet %d in the place of data", code)
 	}
-	if _, err := n.r.Str(); err != nil { // the name of an external table
+	if _, err := n.r.Str(); err != nil { // the name of an external table or of a scalar
 		return nil, err
 	}
 	if n.compressed {

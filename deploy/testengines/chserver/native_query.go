@@ -16,6 +16,9 @@ func (n *nativeConn) execute(ctx context.Context, q *chproto.Query) error {
 		return err
 	}
 	r := request{sql: []byte(q.Body), format: "Native", database: n.database, id: q.ID}
+	if n.engine.node && q.Info.Query != chproto.ClientQuerySecondary {
+		r.sql = distributed(r.sql)
+	}
 	for _, s := range q.Settings {
 		r.set(s.Key, s.Value)
 	}

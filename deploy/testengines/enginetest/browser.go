@@ -14,7 +14,7 @@ func Chromium(tb testing.TB) *testengines.Chromium {
 	skipIfShort(tb)
 	browser, err := testengines.FindChromium(tb.Context(), slog.New(slog.NewTextHandler(tb.Output(), nil)))
 	if err != nil {
-		unavailable(tb, err)
+		Unavailable(tb, err)
 	}
 	return browser
 }
@@ -25,7 +25,7 @@ func AxeCore(tb testing.TB) string {
 	skipIfShort(tb)
 	path, err := testengines.AxeCore(tb.Context(), slog.New(slog.NewTextHandler(tb.Output(), nil)))
 	if err != nil {
-		unavailable(tb, err)
+		Unavailable(tb, err)
 	}
 	script, err := os.ReadFile(path)
 	if err != nil {

@@ -112,7 +112,7 @@ func (e *Engines) ClickHouseHTTP(tb testing.TB) string {
 	tb.Helper()
 	engine := e.get(tb, &e.clickhouse, "clickhouse", testengines.ClickHouse)
 	if engine.HTTPAddr == "" {
-		unavailable(tb, fmt.Errorf("no address for HTTP: %s is not set", testengines.ClickHouseHTTPEnv))
+		Unavailable(tb, fmt.Errorf("no address for HTTP: %s is not set", testengines.ClickHouseHTTPEnv))
 	}
 	return clickhouseDatabase(tb, engine.HTTPAddr)
 }
@@ -151,7 +151,7 @@ func Own(tb testing.TB, start testengines.Starter) *testengines.Engine {
 	skipIfShort(tb)
 	engine, err := start(tb.Context(), tb.TempDir(), slog.New(slog.NewTextHandler(tb.Output(), nil)))
 	if err != nil {
-		unavailable(tb, err)
+		Unavailable(tb, err)
 	}
 	tb.Cleanup(func() {
 		if err := engine.Close(); err != nil {
@@ -167,7 +167,7 @@ func SecureKafka(tb testing.TB) (secure *testengines.Secure, addr string) {
 	tb.Helper()
 	engine := Own(tb, testengines.StartKafka)
 	if engine.Secure == nil {
-		unavailable(tb, errors.New("the embedded broker has no listener for TLS"))
+		Unavailable(tb, errors.New("the embedded broker has no listener for TLS"))
 	}
 	return engine.Secure, engine.Addr
 }
@@ -200,7 +200,7 @@ func (e *Engines) get(tb testing.TB, s *shared, name string, start testengines.S
 		}
 	})
 	if s.err != nil {
-		unavailable(tb, s.err)
+		Unavailable(tb, s.err)
 	}
 	return s.engine
 }
@@ -222,8 +222,8 @@ func skipIfShort(tb testing.TB) {
 	}
 }
 
-// unavailable ends a test whose engine is not available.
-func unavailable(tb testing.TB, err error) {
+// Unavailable ends a test whose engine is not available.
+func Unavailable(tb testing.TB, err error) {
 	tb.Helper()
 	if os.Getenv(testengines.RequireEnv) == "1" {
 		tb.Fatal(err)

@@ -25,7 +25,7 @@ func (e *Engines) Lend(tb testing.TB) *Lent {
 	skipIfShort(tb)
 	all, err := e.takeIdle()
 	if err != nil {
-		unavailable(tb, err)
+		Unavailable(tb, err)
 	}
 	running := true
 	tb.Cleanup(func() { // runs last: nothing uses the engines any more
