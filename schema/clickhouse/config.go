@@ -18,7 +18,7 @@ import (
 // Config names the servers.
 type Config struct {
 	// DSN is clickhouse://user:password@host:9000,host:9000/database for the native protocol, or begins with http:// or
-	// https://. Several hosts are replicas, or nodes of the cluster. Options are secure=true for TLS, also with https,
+	// https://. Several hosts are nodes of the cluster. Options are secure=true for TLS, also with https,
 	// skip_verify, tls_server_name, compress=lz4, max_open_conns, dial_timeout and connection_open_strategy. All other
 	// parameters are settings of each query.
 	DSN string
@@ -71,6 +71,10 @@ func (c *Config) options() (*ch.Options, error) {
 	}
 	if scheme, _, _ := strings.Cut(c.DSN, "://"); scheme != "clickhouse" && scheme != "http" && scheme != "https" {
 		return nil, fmt.Errorf("%q is not clickhouse, http or https", scheme)
+	}
+	if len(options.Addr) > 1 && c.Cluster == "" {
+		// The driver would go from one server to the next, each of which has its own positions.
+		return nil, errors.New("several hosts need -clickhouse.cluster")
 	}
 	if options.Auth.Database == "" {
 		options.Auth.Database = "default"

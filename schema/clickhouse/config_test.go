@@ -52,6 +52,15 @@ func TestConfig(t *testing.T) {
 	})
 }
 
+func TestSeveralHostsNeedACluster(t *testing.T) {
+	cfg := clickhouse.Config{DSN: "clickhouse://user:s3cret@a:9000,b:9000/clicks"}
+	if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), "-clickhouse.dsn: several hosts need -clickhouse.cluster") {
+		t.Errorf("got error %v", err)
+	}
+	cfg.Cluster = "main"
+	testkit.Must(t, cfg.Validate())
+}
+
 func TestConfigCAFile(t *testing.T) {
 	const dsn = "clickhouse://127.0.0.1:9000/default"
 	_, key := enginetest.Certificate(t)

@@ -30,8 +30,8 @@
 // # Clusters
 //
 // With Config.Cluster, each node keeps rows in a ReplicatedMergeTree table, and a Distributed table unites them. The
-// configuration of the servers defines the cluster, with internal_replication, and the macros shard and replica. No
-// cluster has been tested yet.
+// configuration of the servers defines the cluster, with internal_replication, and the macros shard and replica. Two shards
+// without replicas pass the tests of deploy/shards. No replicated cluster has been tested yet.
 //
 // The sharding key is the Kafka partition and not the link: a batch whose clicks went to several shards could be counted
 // in part. The clicks of a link are therefore on all shards, whose projections are added up. Add shards only while no

@@ -61,10 +61,8 @@ func migrate(ctx context.Context, options *ch.Options, l layout) (err error) {
 	if err != nil {
 		return fmt.Errorf("read migrations: %w", err)
 	}
-	if l.Cluster != "" {
-		if err := l.exec(ctx, db, versionTable); err != nil {
-			return fmt.Errorf("create version table: %w", err)
-		}
+	if err := l.ensureVersionTable(ctx, db); err != nil {
+		return fmt.Errorf("create version table: %w", err)
 	}
 	provider, err := goose.NewProvider(goose.DialectClickHouse, db, nil, goose.WithGoMigrations(all...),
 		goose.WithLocker(tableLock{l, "migration_lock", lockStale}), goose.WithDisableGlobalRegistry(true))
@@ -72,6 +70,20 @@ func migrate(ctx context.Context, options *ch.Options, l layout) (err error) {
 		return fmt.Errorf("read migrations: %w", err)
 	}
 	return migration.Up(ctx, provider)
+}
+
+// ensureVersionTable creates the version table on a cluster. A statement for all nodes fails while any of them is down, so a
+// program that finds the table does without.
+func (l layout) ensureVersionTable(ctx context.Context, db *sql.DB) error {
+	if l.Cluster == "" {
+		return nil // goose creates it
+	}
+	var tables int
+	const count = `SELECT count() FROM system.tables WHERE database = currentDatabase() AND name = '` + goose.DefaultTablename + `'`
+	if err := db.QueryRowContext(ctx, count).Scan(&tables); err != nil || tables > 0 {
+		return err
+	}
+	return l.exec(ctx, db, versionTable)
 }
 
 // migrations returns a migration per file. The files are frozen: see TestMigrations.

@@ -46,6 +46,9 @@ func OpenClickStore(ctx context.Context, cfg Config) (*ClickStore, error) {
 	}
 	c := newStore(conn, options, layout{Database: options.Auth.Database, Cluster: cfg.Cluster})
 	if err = ping(ctx, conn, options.DialTimeout); err == nil {
+		err = c.checkLayout(ctx)
+	}
+	if err == nil {
 		err = migrate(ctx, options, c.layout)
 	}
 	if err != nil {
@@ -66,6 +69,20 @@ func ping(ctx context.Context, conn driver.Conn, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	return conn.Ping(ctx)
+}
+
+// checkLayout refuses a database whose tables were created with the other kind of layout. A Distributed table that is taken for one
+// on this server would answer inserts before they are stored; the other way around, each node would count by itself.
+func (c *ClickStore) checkLayout(ctx context.Context) error {
+	var engine string
+	err := c.conn.QueryRow(ctx, `SELECT any(engine) FROM system.tables WHERE database = currentDatabase() AND name = 'clicks'`).Scan(&engine)
+	switch distributed := engine == "Distributed"; {
+	case err != nil || engine == "" || distributed == (c.layout.Cluster != ""):
+		return err
+	case distributed:
+		return schema.Errorf(schema.CodeInternal, "the table clicks is Distributed: -clickhouse.cluster is not set")
+	}
+	return schema.Errorf(schema.CodeInternal, "the table clicks has engine %s: it was created without -clickhouse.cluster", engine)
 }
 
 // Close closes the connections. Later calls fail, and calls in progress may fail or succeed.
