@@ -24,13 +24,13 @@ type Config struct {
 
 	// OnSync, if it is not nil, is called when the first size bytes of a file, or the names in a folder, are on the disk.
 	OnSync func(path string, size int)
+	// OnSegment, if it is not nil, is called before a segment is created, ahead of time or because a click needs it. Its error is
+	// that of the disk.
+	OnSegment func(ahead bool) error
 	// Now and Uptime, if they are not nil, replace the wall clock and the monotonic clock.
 	Now    func() time.Time
 	Uptime func() time.Duration
 }
-
-// started is when Uptime begins by default.
-var started = time.Now()
 
 // DefaultConfig returns a configuration that works once Dir is set.
 func DefaultConfig() Config {
@@ -72,14 +72,6 @@ func (c *Config) now() time.Time {
 		return c.Now()
 	}
 	return time.Now().Round(0)
-}
-
-// uptime returns the time by a clock that is never set.
-func (c *Config) uptime() time.Duration {
-	if c.Uptime != nil {
-		return c.Uptime()
-	}
-	return time.Since(started)
 }
 
 func (c *Config) laneCount() int {

@@ -1,11 +1,16 @@
 package spool_test
 
 import (
+	"bytes"
 	"os"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"linkstream/edge/spool"
+	"linkstream/schema"
 	"linkstream/schema/testkit"
 )
 
@@ -57,6 +62,28 @@ func TestPagesThatCannotBeHad(t *testing.T) {
 		testkit.Equal(t, "room", s.Append(0, click(11)), false)
 		testkit.Equal(t, "dropped", s.Dropped(), 1)
 		testkit.Eventually(t, "there is room", func() bool { return s.Append(0, click(12)) })
+	})
+	t.Run("what a click leaves that does not fit is not taken for another one", func(t *testing.T) {
+		cfg := paged(t)
+		var full atomic.Bool
+		cfg.OnSegment = func(ahead bool) error {
+			if ahead || full.Load() {
+				return unix.ENOSPC
+			}
+			return nil
+		}
+		s, _ := open(t, cfg)
+		appendClicks(t, s, 0, 1, 10)
+		full.Store(true)
+		truncate(t, onlySegment(t, cfg.Dir), page)
+		long := click(11)
+		long.UserAgent, long.Referrer = bytes.Repeat([]byte("x"), 200), bytes.Repeat([]byte("x"), schema.MaxReferrerLen)
+		for s.Append(0, long) { // until one does not fit into the page
+		}
+		s.Append(0, click(12))
+		later, log, _ := openLogged(t, kill(t, cfg))
+		read(t, recovered(later)[0])
+		testkit.Equal(t, "damage", log.Contains("damaged"), false)
 	})
 	t.Run("a segment that cannot be read is skipped and reported", func(t *testing.T) {
 		cfg := paged(t)

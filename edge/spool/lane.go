@@ -26,9 +26,9 @@ type Lane struct {
 	partition atomic.Uint32 // plus one; 0 while the lane has no partition
 
 	mu       sync.Mutex
-	segments []*segment // oldest first; the last one is active
-	spare    *segment   // becomes active next; may be nil
-	retryAt  time.Time  // no segment is created before
+	segments []*segment    // oldest first; the last one is active
+	spare    *segment      // becomes active next; may be nil
+	retryAt  time.Duration // uptime; no segment is created before
 	closed   bool
 
 	// Owned by the shipper.
@@ -86,24 +86,24 @@ func (l *Lane) extend() bool {
 	n := len(l.segments)
 	// A segment without a record whose first page is missing: the next one may be no better.
 	useless := n > 0 && l.segments[n-1].faulty.Load() && l.segments[n-1].written.Load() == headerLen
-	if (l.spare == nil || useless) && (l.closed || time.Now().Before(l.retryAt)) {
+	if (l.spare == nil || useless) && (l.closed || l.spool.cfg.Uptime() < l.retryAt) {
 		return false
 	}
 	if useless {
-		l.retryAt = time.Now().Add(growRetry)
+		l.retryAt = l.spool.cfg.Uptime() + growRetry
 	}
 	next := l.spare
 	l.spare = nil
 	if next == nil {
 		var err error
-		if next, err = l.spool.newSegment(l.id.Number); err != nil {
-			l.retryAt = time.Now().Add(growRetry)
+		if next, err = l.spool.newSegment(l.id.Number, false); err != nil {
+			l.retryAt = l.spool.cfg.Uptime() + growRetry
 			return false
 		}
 	}
 	if err := next.activate(l.id, l.partition.Load(), l.seq.Load()+1); err != nil {
 		l.spool.faults.Add(1)
-		l.retryAt = time.Now().Add(growRetry)
+		l.retryAt = l.spool.cfg.Uptime() + growRetry
 		_ = l.spool.removeSegment(next) // the next process removes it otherwise
 		return false
 	}

@@ -181,10 +181,11 @@ func (s *segment) acknowledged() *atomic.Uint64 {
 	return (*atomic.Uint64)(unsafe.Pointer(&s.data[offAcknowledged]))
 }
 
-// append encodes a click as the next record and reports whether there was room. Callers hold the lane's mu.
+// append encodes a click as the next record and reports whether there was room. Callers hold the lane's mu. After a fault
+// there is none: what was written of the click would look like a record behind a shorter one.
 func (s *segment) append(c *schema.Click) bool {
 	pos := int(s.written.Load())
-	if len(s.data)-pos < maxRecordLen {
+	if len(s.data)-pos < maxRecordLen || s.faulty.Load() {
 		return false
 	}
 	err := guarded(func() {

@@ -188,9 +188,9 @@ func (s *Shipper) rebind(ctx context.Context, lane *Lane) error {
 		return err
 	}
 	if !lane.lost {
-		lane.lost, lane.lostAt = true, s.spool.cfg.uptime()
+		lane.lost, lane.lostAt = true, s.spool.cfg.Uptime()
 	}
-	if s.spool.cfg.uptime()-lane.lostAt < rebindAfter {
+	if s.spool.cfg.Uptime()-lane.lostAt < rebindAfter {
 		return nil
 	}
 	lane.lost = false

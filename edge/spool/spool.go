@@ -77,6 +77,10 @@ func OpenLeft(cfg Config, log *slog.Logger) (*Spool, error) {
 func open(cfg Config, log *slog.Logger, lanes int) (s *Spool, err error) {
 	s = &Spool{cfg: cfg, log: log, fsync: (*os.File).Sync, stop: make(chan struct{})}
 	s.tally.path = filepath.Join(cfg.Dir, tallyName)
+	if cfg.Uptime == nil {
+		started := time.Now()
+		s.cfg.Uptime = func() time.Duration { return time.Since(started) }
+	}
 	rand.Read(s.incarnation[:]) // never returns an error, see crypto/rand
 	if s.lock, err = filelock.TryAcquire(filepath.Join(cfg.Dir, lockName)); err != nil {
 		return nil, fmt.Errorf("lock spool: %w", err)
@@ -100,7 +104,7 @@ func (s *Spool) open(lanes int) error {
 	s.spareRequests = make(chan *Lane, lanes)
 	for i := range lanes {
 		l := newLane(s, schema.Lane{Incarnation: s.incarnation, Number: uint32(i)})
-		first, err := s.newSegment(l.id.Number)
+		first, err := s.newSegment(l.id.Number, false)
 		switch {
 		case isFull(err): // start anyway: redirects work, and clicks are recorded as soon as there is room
 			s.log.Error("cannot create spool segment", "error", err)
@@ -176,17 +180,22 @@ func isFull(err error) bool {
 	return errors.Is(err, errFull) || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG)
 }
 
-// newSegment creates a spare segment. It fails with errFull if the spool has reached its limit.
-func (s *Spool) newSegment(lane uint32) (*segment, error) {
+// newSegment creates a spare segment, ahead of time or because a click needs it. It fails with errFull if the spool has reached
+// its limit.
+func (s *Spool) newSegment(lane uint32, ahead bool) (seg *segment, err error) {
 	size := int64(s.cfg.SegmentBytes)
 	if s.used.Add(size) > s.cfg.MaxBytes {
 		s.used.Add(-size)
 		return nil, errFull
 	}
-	name := fmt.Sprintf("%02d-%08d.segment", lane, s.created.Add(1))
-	var seg *segment
-	err := s.createDir()
+	if s.cfg.OnSegment != nil {
+		err = s.cfg.OnSegment(ahead)
+	}
 	if err == nil {
+		err = s.createDir()
+	}
+	if err == nil {
+		name := fmt.Sprintf("%02d-%08d.segment", lane, s.created.Add(1))
 		seg, err = createSegment(filepath.Join(s.dir(), name), int(size), s.cfg.OnSync)
 	}
 	if err != nil {
@@ -235,7 +244,7 @@ func (s *Spool) createSpares() {
 		case <-s.stop:
 			return
 		case l := <-s.spareRequests:
-			seg, err := s.newSegment(l.id.Number)
+			seg, err := s.newSegment(l.id.Number, true)
 			if err == nil && !l.setSpare(seg) {
 				err = s.removeSegment(seg)
 			}
