@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -179,6 +181,28 @@ func bySeq(a, b []byte) int {
 		cmp.Compare(binary.LittleEndian.Uint64(a[32:]), binary.LittleEndian.Uint64(b[32:])))
 }
 
+// onSegment is asked for room for another segment.
+func (e *edge) onSegment(ahead bool) error {
+	if ahead && e.tight || !ahead && e.full {
+		return unix.ENOSPC
+	}
+	return nil
+}
+
+// fillDisk leaves no room for another segment.
+func (e *edge) fillDisk() {
+	if e.tight && !e.full {
+		e.occur(diskFull)
+		e.full = true
+	}
+}
+
+func (e *edge) freeDisk() {
+	if e.full {
+		e.full, e.noRoom = false, e.seconds
+	}
+}
+
 // loseRoom takes the blocks away that the process's segments have not used yet, as a file system does that is full and writes to
 // new blocks.
 func (e *edge) loseRoom() {
@@ -196,6 +220,7 @@ func (e *edge) loseRoom() {
 		end := len(bytes.TrimRight(data, "\x00"))
 		if whole := (end + pageBytes) / pageBytes * pageBytes; whole < len(data) {
 			e.occur(pageLost)
+			e.lostRoom = true
 			if err := os.Truncate(path, int64(whole)); err != nil {
 				e.t.Fatal(err)
 			}

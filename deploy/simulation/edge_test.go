@@ -27,6 +27,12 @@ type edge struct {
 	synced    int64 // clicks that are safe from a power failure
 	disk      disk
 	opening   bool
+	dropped   map[int64]bool       // clicks for which there was no room
+	drops     uint64               // of the process
+	tight     bool                 // the process creates no segment ahead of time, so that its goroutines do not decide what has room
+	full      bool                 // the disk has no room for another segment
+	noRoom    int                  // the second when that ended
+	lostRoom  bool                 // a segment of the process lacks a page
 	ended     map[*spool.Lane]bool // lanes of earlier processes that are shipped, whatever is damaged
 	skew      time.Duration        // of its wall clock
 }
@@ -35,8 +41,10 @@ func (e *edge) dir() string { return filepath.Join(e.root, strconv.Itoa(e.spools
 
 // open starts the process on the spool in the current directory.
 func (e *edge) open() {
+	e.tight = e.full || e.random.IntN(2) == 0
+	e.drops, e.lostRoom = 0, false
 	cfg := spool.Config{Dir: e.dir(), MaxBytes: 64 << 20, SegmentBytes: pageBytes << e.random.IntN(3), Sync: time.Hour,
-		OnSync: e.onSync, Now: func() time.Time { return e.now().Add(e.skew) },
+		OnSync: e.onSync, OnSegment: e.onSegment, Now: func() time.Time { return e.now().Add(e.skew) },
 		Uptime: func() time.Duration { return time.Duration(e.seconds) * time.Second }}
 	cfg.Lanes = 1 + e.random.IntN(3)
 	var err error
@@ -92,8 +100,22 @@ func (e *edge) click() {
 		c := schema.Click{LinkID: e.appended, AccountID: 1, ClickedAt: time.UnixMilli(1_800_000_000_000)}
 		c.Referrer = bytes.Repeat([]byte("r"), e.random.IntN(2*schema.MaxReferrerLen))
 		if !e.spool.Append(e.random.Uint64(), &c) {
-			e.addViolation("the spool has no room for a click")
+			e.drop()
 		}
+	}
+}
+
+// drop notes that there was no room for the last click. It must not be counted.
+func (e *edge) drop() {
+	if !e.full && e.seconds > e.noRoom && !e.lostRoom {
+		e.addViolation("the spool has no room for a click")
+	}
+	e.occur(droppedClick)
+	if e.drops++; e.spool.Dropped() != e.drops {
+		e.addViolation("the spool has dropped %d clicks, not %d", e.drops, e.spool.Dropped())
+	}
+	if !e.broken.dropsSilently {
+		e.dropped[e.appended] = true
 	}
 }
 

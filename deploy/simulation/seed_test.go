@@ -56,13 +56,15 @@ const (
 	refusedTime         fault = "a batch is refused because it comes from the future"
 	powerLost           fault = "the edge loses power"
 	pageLost            fault = "the disk has no block for a page of a segment"
+	diskFull            fault = "the disk is full"
+	droppedClick        fault = "a click is dropped because the disk is full"
 )
 
 var faults = []fault{unknownPartitions, refusedBatch, delayedBatch, lateArrival, repeatedBatch, lostAcknowledgement,
 	topicGrows, edgeKilled, edgeKilledInFlight, edgeRestarted, diskWiped, failedFetch, brokenFetch, failedPosition,
 	failedInsert, lostInsertAnswer, workerKilled, workersOverlap, insertConflict, logTruncated, logReplaced, recordsDeleted,
 	topicShrinks, lostPartition, storeRestored, staleRead, expiredInsert, repeatedToken, workerSuspended, refusedSize,
-	refusedClick, clockSet, refusedTime, powerLost, pageLost}
+	refusedClick, clockSet, refusedTime, powerLost, pageLost, diskFull, droppedClick}
 
 // fault reports whether to inject a fault, with a probability of 1 in oneIn.
 func (s *simulation) fault(kind fault, oneIn int) bool {
@@ -131,6 +133,7 @@ type broken struct {
 	unsyncedNames    bool // folders are never written to the disk
 	unsyncedBindings bool // a lane's partition is not written to the disk at once
 	leavesUnsynced   bool // what a killed process left is not written to the disk
+	dropsSilently    bool // a click for which there is no room is answered as if it were recorded
 
 	often func(*simulation) // an event that happens more often than otherwise, because few seeds would notice
 }
@@ -148,13 +151,14 @@ func TestSimulationCatchesBrokenProtocols(t *testing.T) {
 		"incarnations that are drawn twice":    {reusesIdentity: true},
 		"lanes that move unnoticed":            {forgetsMoves: true, often: (*simulation).moveLanes},
 		"inserts that never expire":            {neverExpires: true, often: (*simulation).clickAndSuspend},
-		"tokens that are soon forgotten":       {fewTokens: true},
+		"tokens that are soon forgotten":       {fewTokens: true, often: (*simulation).clickAndSuspend},
 		"batches that keep a wrong time":       {keepsTime: true},
 		"batches that are never split":         {neverSplits: true},
 		"clicks that are never synced":         {unsyncedFiles: true},
 		"folders that are never synced":        {unsyncedNames: true},
 		"bindings that are not synced":         {unsyncedBindings: true, often: (*simulation).growAndLosePower},
 		"leftovers that are never synced":      {leavesUnsynced: true},
+		"clicks that a full disk drops":        {dropsSilently: true},
 	}
 	for _, name := range slices.Sorted(maps.Keys(protocols)) {
 		t.Run(name, func(t *testing.T) {

@@ -60,7 +60,7 @@ func simulate(t *testing.T, seed uint64, broken broken) *simulation {
 	if broken.fewTokens {
 		s.store.window = 1
 	}
-	s.edge = edge{simulation: s, root: newSpoolRoot(t), disk: disk{files: make(map[string]*diskFile)}}
+	s.edge = edge{simulation: s, root: newSpoolRoot(t), disk: disk{files: make(map[string]*diskFile)}, dropped: make(map[int64]bool)}
 	s.seedIdentities()
 	s.edge.open()
 	for range 1 + s.random.IntN(3) {
@@ -94,6 +94,9 @@ func (s *simulation) addPartition() {
 func (s *simulation) randomEvent() {
 	s.seconds++
 	s.endLostWorkers()
+	if s.random.IntN(40) == 0 {
+		s.edge.freeDisk()
+	}
 	if s.broken.often != nil && s.random.IntN(10) == 0 {
 		s.broken.often(s)
 		return
@@ -127,7 +130,9 @@ func (s *simulation) randomEvent() {
 		s.limitBatches()
 	case n < 43:
 		s.edge.loseRoom()
-	case n < 50 && s.seed%2 == 0: // other seeds lose nothing
+	case n < 45:
+		s.edge.fillDisk()
+	case n < 52 && s.seed%2 == 0: // other seeds lose nothing
 		s.disaster()
 	default:
 		s.resumeTask()
@@ -216,6 +221,7 @@ func (s *simulation) resumeTask() {
 func (s *simulation) settle() {
 	s.faultsOff = true
 	s.edge.skew = 0
+	s.edge.freeDisk()
 	if s.broker.maxBytes > 0 {
 		s.broker.maxBytes = 3000 // more than any click has
 	}
@@ -304,7 +310,7 @@ func (s *simulation) compare() {
 		counts[row.link]++
 	}
 	for link := int64(1); link <= s.edge.appended; link++ {
-		if n := counts[link]; n != 1 && !(n == 0 && s.lost[link]) {
+		if n := counts[link]; n > 1 || n == 0 && !s.lost[link] && !s.edge.dropped[link] || n > 0 && s.edge.dropped[link] {
 			s.miscounted = append(s.miscounted, fmt.Sprintf("click %d of %d is counted %d times", link, s.edge.appended, n))
 		}
 		delete(counts, link)
@@ -356,6 +362,9 @@ func (v violationLog) WithGroup(string) slog.Handler                  { return v
 
 func (v violationLog) Handle(_ context.Context, r slog.Record) error {
 	text := r.Message
+	if text == "cannot create spool segment" { // also logged by goroutines: the simulation sees each click that it makes drop
+		return nil
+	}
 	for _, f := range allowed[text] {
 		if v.occurred[f] > 0 {
 			return nil
