@@ -30,6 +30,17 @@ type LaneCount struct {
 	Unknown uint64
 }
 
+// Missing returns how many numbers up to the mark are not counted: the clicks are lost or set aside.
+func (c LaneCount) Missing() uint64 { return c.Mark - min(c.Mark, c.Clicks+c.Unknown) }
+
+// Repeated returns how many clicks are counted more than once, as far as it is known.
+func (c LaneCount) Repeated() uint64 {
+	if c.Unknown > 0 {
+		return 0
+	}
+	return c.Clicks - min(c.Mark, c.Clicks)
+}
+
 // Gap is numbers of a lane that a worker found missing when it counted the click after them.
 type Gap struct {
 	Lane Lane

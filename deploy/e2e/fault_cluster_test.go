@@ -175,6 +175,7 @@ func (c *loadedCluster) settle(t *testing.T) {
 	}
 	if lost := c.countLost(t); lost == 0 {
 		checkTotals(t, c.owner(), c.visits)
+		c.wantVerified(t)
 	} else {
 		c.checkSum(t)
 	}

@@ -64,6 +64,7 @@ func testKill(t *testing.T, s *system) {
 	}
 
 	checkTotals(t, owner, targets)
+	s.wantVerified(t)
 	t.Run("links whose creation was answered exist", func(t *testing.T) {
 		t.Logf("%d links were created under load", len(created))
 		if len(created) == 0 {

@@ -48,6 +48,7 @@ type Service struct {
 	countries *enrich.Countries
 	worker    *worker.Worker
 	age       *ageWatch
+	balance   *balanceWatch
 	compactor *compactions // nil unless CompactDaily was called
 	log       *slog.Logger
 	metrics   *metrics.Set
@@ -61,7 +62,7 @@ func New(cfg Config, clicks schema.ClickStore, client *stream.Client, log *slog.
 	}
 	set := metrics.NewSet()
 	return &Service{countries: countries, worker: worker.New(cfg.Worker, client, clicks, countries, log, set),
-		age: newAgeWatch(client, clicks, log, set), log: log, metrics: set}, nil
+		age: newAgeWatch(client, clicks, log, set), balance: newBalanceWatch(clicks, log, set), log: log, metrics: set}, nil
 }
 
 // CompactDaily makes Run compact the old clicks of a store every day. Call it before Run.
@@ -95,6 +96,7 @@ func (s *Service) Run(ctx context.Context) error {
 	// 2. No click needs the countries any more.
 	defer service.RunInBackground(context.WithoutCancel(ctx), s.countries.Run)()
 	defer service.RunInBackground(ctx, s.age.run)()
+	defer service.RunInBackground(ctx, s.balance.run)()
 	if s.compactor != nil {
 		defer service.RunInBackground(ctx, s.compactor.run)()
 	}

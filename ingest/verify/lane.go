@@ -43,11 +43,6 @@ type Gap struct {
 	Found     time.Time `json:"found,omitzero"`
 }
 
-// suspicious reports whether the store alone shows that clicks are missing or counted twice.
-func suspicious(c schema.LaneCount) bool {
-	return c.Clicks+c.Unknown < c.Mark || c.Unknown == 0 && c.Clicks > c.Mark
-}
-
 // addsUp reports whether no click is missing or counted twice.
 func (l *Lane) addsUp() bool { return l.Missing == 0 && l.Repeated == 0 }
 
@@ -58,11 +53,8 @@ func (l *Lane) notable() bool { return l.Counted+l.Unknown != l.Recorded || l.Re
 func (s *laneState) balance(id schema.Lane) Lane {
 	mark := s.count.Mark
 	l := Lane{Lane: id, Recorded: max(mark, s.recorded, s.topic.highest()), Counted: min(s.count.Clicks, mark)}
-	l.Unknown = min(s.count.Unknown, mark-l.Counted)
-	if s.count.Unknown == 0 {
-		l.Repeated = s.count.Clicks - l.Counted
-	}
-	uncounted := mark - l.Counted - l.Unknown
+	l.Unknown, l.Repeated = min(s.count.Unknown, mark-l.Counted), s.count.Repeated()
+	uncounted := s.count.Missing()
 	l.Aside = min(uncounted, s.aside.between(1, mark).size())
 	l.Missing = uncounted - l.Aside
 

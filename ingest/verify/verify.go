@@ -134,8 +134,9 @@ func (p *pass) readSpools(context.Context) error {
 // readCounts keeps the counts of lanes that are to be looked at, and adds up the others.
 func (p *pass) readCounts(ctx context.Context) error {
 	return p.Clicks.LaneCounts(ctx, func(c schema.LaneCount) error {
-		if p.lanes[c.Lane] == nil && !suspicious(c) {
-			p.add(&Lane{Recorded: c.Mark, Counted: c.Clicks, Unknown: c.Mark - c.Clicks})
+		if p.lanes[c.Lane] == nil && c.Missing() == 0 && c.Repeated() == 0 {
+			counted := min(c.Clicks, c.Mark)
+			p.add(&Lane{Recorded: c.Mark, Counted: counted, Unknown: c.Mark - counted})
 			return nil
 		}
 		p.lane(c.Lane).count = c
