@@ -1,7 +1,7 @@
 // Package worker counts clicks. A Worker is a member of a consumer group and counts the partitions that the group assigns
 // to it, each in its own goroutine, one batch after the other:
 //
-//	click store ── position, marks ──▶ load ◀──────────────┐
+//	click store ───── position ──────▶ load ◀──────────────┐
 //	                                    │                  │ error: discard the
 //	                                    ▼                  │ state in memory
 //	topic ────────── records ───────▶ fetch ◀───────┐      │
@@ -21,7 +21,7 @@
 //
 //   - fetch: records from the position on, until the batch has MaxBatch clicks or is MaxWait old.
 //   - check: a record that does not decode as a click, or is out of range, goes to the dead letter topic.
-//   - drop: a lane's clicks are numbered from 1 without gaps. A number at or below the lane's high-water mark is a
+//   - drop: the mark of a lane is loaded when the lane is met. A lane's clicks are numbered from 1 without gaps. A number at or below the lane's high-water mark is a
 //     repetition. A gap is a loss, which is logged and counted.
 //   - enrich: device, browser, referrer and country, from the click's headers and network.
 //   - insert: clicks, marks and the new position, all at once. The store refuses a batch that does not follow its

@@ -26,8 +26,8 @@ const (
 	lastLane = `WITH max((kafka_epoch, kafka_next, kafka_offset)) AS last
 	SELECT last.1, last.2, last.3, incarnation, lane, max(seq) FROM clicks WHERE kafka_partition = ?
 	GROUP BY incarnation, lane ORDER BY last DESC LIMIT 1`
-	hasLogPositions = `SELECT count() > 0 FROM system.projections
-	WHERE database = currentDatabase() AND table = ? AND name = 'log_positions'`
+	hasLogPositions = `SELECT position(create_table_query, 'PROJECTION log_positions ') > 0 FROM system.tables
+	WHERE database = currentDatabase() AND name = ?` // any user may read system.tables
 	laneMark = `SELECT max(seq) FROM clicks WHERE incarnation = ? AND lane = ?`
 	// The last row of a batch, by the primary key of the table.
 	lastRow = `SELECT count() FROM clicks WHERE link_id = ? AND clicked_at = fromUnixTimestamp64Milli(?, 'UTC')

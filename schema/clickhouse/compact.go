@@ -60,8 +60,8 @@ const (
 var retiredProjections = []string{"counts", "positions", "sources", "accounts", "log_positions"}
 
 const (
-	retired = `SELECT name FROM system.projections
-	WHERE database = currentDatabase() AND table = 'clicks' AND has(?, name)`
+	retired = `SELECT arrayJoin(?) AS name FROM system.tables
+	WHERE database = currentDatabase() AND system.tables.name = 'clicks' AND position(create_table_query, 'PROJECTION ' || name || ' ') > 0`
 	mutations = `SELECT count() FROM system.mutations WHERE database = currentDatabase() AND table = 'clicks' AND NOT is_done`
 	upgraded  = `SELECT count() > 0 FROM goose_db_version WHERE version_id = ? AND is_applied AND tstamp <= now() - ?`
 	builds    = `SELECT name FROM system.tables WHERE database = currentDatabase() AND startsWith(name, ?)`

@@ -27,6 +27,19 @@
 // partition has fewer inserts in that time than there are tokens (10,000). To copy rows into the table, leave out the
 // column insert_before.
 //
+// # Months
+//
+// The table is partitioned by month, and old months are compacted: see Compactor. A row stands for weight clicks in reports and
+// for lane_clicks clicks of its lane.
+//
+//	row        weight  lane_clicks  kafka_partition  incarnation, lane, seq
+//	click      1       1            its partition    of the click
+//	aggregate  n       0            -1               none
+//	mark       0       n            its partition    the lane and its highest seq; kafka_epoch, _next, _offset: its last position
+//
+// A token fences the inserts of one month. Which month a batch gets, and when a month is closed, is decided by the server's clock;
+// see month.go.
+//
 // # Clusters
 //
 // With Config.Cluster, each node keeps rows in a ReplicatedMergeTree table, and a Distributed table unites them. The

@@ -14,8 +14,8 @@ import (
 func TestCompaction(t *testing.T, store ClickStores, compact func()) {
 	model := newModel()
 	random := rand.New(rand.NewPCG(13, 14))
-	for round := range 3 {
-		counted := model.batch(0, randomClicks(random, 300, 20)...)
+	for round := range 2 {
+		counted := model.batch(0, randomClicks(random, 300, 6)...)
 		testkit.Must(t, store.InsertClicks(t.Context(), counted))
 		model.count(counted)
 		model.insert(t, store, 1, clicksOf(int64(round)+1, 7)...)
