@@ -105,7 +105,7 @@ func TestEnginesData(t *testing.T) {
 
 	before := e.withNewDatabases(t)
 	before.restoreDatabases(t, files)
-	before.skipLinkIDs(t)
+	before.skipIDs(t)
 	s = before.services(t)
 	s.start(t, oldPrograms(t))
 	s.wantTotals(t, want)
