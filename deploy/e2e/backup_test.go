@@ -99,6 +99,14 @@ func (b *backedUpSystem) wantTotals(t *testing.T, least, most []target) {
 	}
 }
 
+// wantVerified requires that the command verify finds no click missing.
+func (b *backedUpSystem) wantVerified(t *testing.T) {
+	t.Helper()
+	if stdout, stderr, code := b.programs[0].command(t, "verify"); code != 0 {
+		t.Errorf("verify ended with code %d\n%s%s", code, stdout, stderr)
+	}
+}
+
 // TestBackup makes backups under load, kills some of them, and the service, and restores them, which is killed as well. What was
 // answered before a backup is in it once.
 func TestBackup(t *testing.T) {
@@ -142,6 +150,7 @@ func TestBackup(t *testing.T) {
 	b.succeeds(t, "restore", "--replace", running)
 	b.start(t)
 	b.wantTotals(t, before, after)
+	b.wantVerified(t)
 	b.stop(t)
 	b.killed(t, filepath.Join(b.data, "restore.*"), "restore", "--replace", dead) // the start completes it, or it is repeated
 	b.start(t)
@@ -149,4 +158,5 @@ func TestBackup(t *testing.T) {
 	b.succeeds(t, "restore", "--replace", dead)
 	b.start(t)
 	b.wantTotals(t, b.targets, b.targets)
+	b.wantVerified(t)
 }
