@@ -15,7 +15,12 @@ import (
 	"linkstream/schema/testkit"
 )
 
-const faultLinks = 5
+const (
+	faultLinks = 5
+	// faultPause is longer than visitPause: faults last long, and what a click costs all programs and engines is most of what the
+	// tests cost.
+	faultPause = 15 * time.Millisecond
+)
 
 // loadedCluster is a system whose links visitors follow.
 type loadedCluster struct {
@@ -56,7 +61,7 @@ func (c *loadedCluster) startVisitors() {
 		for i, hash := range c.links {
 			targets[i].hash = hash
 		}
-		c.load = startLoad([]string{c.edge}, c.random.Uint64(), visitPause, targets...)
+		c.load = startLoad([]string{c.edge}, c.random.Uint64(), faultPause, targets...)
 	}
 }
 

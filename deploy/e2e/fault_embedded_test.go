@@ -39,7 +39,7 @@ func testEmbeddedFaults(t *testing.T) {
 			testkit.Must(t, os.RemoveAll(filepath.Join(c.data, "broker")))
 			standalone.start(t)
 			c.startVisitors()
-			standalone.awaitMetric(t, counterCounted, func(n float64) bool { return n > 1000 })
+			standalone.awaitMetric(t, counterCounted, func(n float64) bool { return n > 300 })
 		}},
 	)
 	days := c.owner().stats(t, c.links[0])["clicks_by_day"].([]any)

@@ -21,7 +21,7 @@ func (c *loadedCluster) replaceRunning(t *testing.T) {
 	for range 2 {
 		c.pause(time.Second)
 		c.replaceTopic(t)
-		c.awaitRise(t, "ingest", counterCounted, 1000) // of each lane some: a gap is seen when a later click of the lane is counted
+		c.awaitRise(t, "ingest", counterCounted, 300) // of each lane some: a gap is seen when a later click of the lane is counted
 	}
 }
 

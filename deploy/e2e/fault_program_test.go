@@ -16,7 +16,7 @@ import (
 const partitions = 4
 
 // segmentSetting makes spool files so small that lanes need several per second.
-const segmentSetting = "LINKSTREAM_SPOOL_SEGMENT_BYTES=16384"
+const segmentSetting = "LINKSTREAM_SPOOL_SEGMENT_BYTES=8192"
 
 // programSettings spread the clicks over all partitions, keep an insert running at almost any time, and let the consumer
 // group remove a dead worker soon.
@@ -118,7 +118,7 @@ func (c *loadedCluster) setIngestClock(t *testing.T) {
 	worker := c.program("ingest")
 	for _, ahead := range []time.Duration{60 * 24 * time.Hour, -60 * 24 * time.Hour, 0} {
 		worker.setClock(t, ahead)
-		c.awaitRise(t, "ingest", counterCounted, 1000)
+		c.awaitRise(t, "ingest", counterCounted, 300)
 	}
 }
 

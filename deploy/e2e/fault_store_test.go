@@ -17,7 +17,7 @@ const insertWithin = 31 * time.Second
 func (c *loadedCluster) startRestore(t *testing.T) (restore func()) {
 	t.Helper()
 	c.copyClicks(t)
-	c.awaitRise(t, "ingest", counterCounted, 1000)
+	c.awaitRise(t, "ingest", counterCounted, 300)
 	c.execClickHouse(t, "RENAME TABLE clicks TO clicks_taken")
 	taken := time.Now()
 	return func() {
@@ -31,7 +31,7 @@ func (c *loadedCluster) startRestore(t *testing.T) (restore func()) {
 func (c *loadedCluster) restoreStopped(t *testing.T) {
 	t.Helper()
 	c.copyClicks(t)
-	c.awaitRise(t, "ingest", counterCounted, 1000)
+	c.awaitRise(t, "ingest", counterCounted, 300)
 	for _, p := range c.all("ingest") {
 		p.awaitReady(t)
 		c.lost += c.losses(t, p)
