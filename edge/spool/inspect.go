@@ -73,33 +73,65 @@ func (i *inspection) lane(id schema.Lane) *inspectedLane {
 	return i.lanes[id]
 }
 
-// readLanes reads all segments. A segment that was a spare when it was read may be full when a later one is read. So if clicks
-// are missing between segments, all are read again: those clicks are there now, or acknowledged. Later ones are left out then.
+// readLanes reads all segments. While it does so, segments become active and new ones are created. So it first looks which are
+// active: what precedes those is complete when it is read, or acknowledged. What is newer is left out.
 func (i *inspection) readLanes() error {
-	if err := i.readFolders(); err != nil {
+	newest := make(map[schema.Lane]uint64)
+	if err := i.readFolders(func(dir string) error { return lookAt(dir, newest) }); err != nil {
 		return err
 	}
-	again := false
-	for _, l := range i.lanes {
+	if err := i.readFolders(i.readFolder); err != nil {
+		return err
+	}
+	for id, l := range i.lanes {
+		l.segments = slices.DeleteFunc(l.segments, func(s inspectedSegment) bool { return s.firstSeq > newest[id] })
 		for _, s := range l.segments {
 			l.recorded = max(l.recorded, s.end-1)
 		}
-		again = again || l.hasHole()
-	}
-	if again {
-		return i.readFolders()
 	}
 	return nil
 }
 
-func (i *inspection) readFolders() error {
+// lookAt adds the first seq of the active segment of each lane in a folder.
+func lookAt(dir string, newest map[schema.Lane]uint64) error {
+	entries, err := readDir(dir)
+	if err != nil {
+		return err
+	}
+	header := make([]byte, headerLen)
+	for _, e := range entries {
+		if !e.Type().IsRegular() || filepath.Ext(e.Name()) != ".segment" {
+			continue
+		}
+		f, err := os.Open(filepath.Join(dir, e.Name()))
+		if errors.Is(err, fs.ErrNotExist) { // shipped meanwhile
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		_, err = io.ReadFull(f, header)
+		f.Close()
+		if err := atEnd(err, nil); err != nil {
+			return err
+		}
+		if err == nil && headerValid(header) {
+			id, s := decodeHeader(header)
+			newest[id] = max(newest[id], s.firstSeq)
+		}
+	}
+	return nil
+}
+
+// readFolders calls read for the folder of each incarnation.
+func (i *inspection) readFolders(read func(dir string) error) error {
 	folders, err := os.ReadDir(i.dir)
 	if err != nil {
 		return err
 	}
 	for _, f := range folders {
 		if isIncarnation(f.Name()) {
-			if err := i.readFolder(filepath.Join(i.dir, f.Name())); err != nil {
+			if err := read(filepath.Join(i.dir, f.Name())); err != nil {
 				return err
 			}
 		}
@@ -170,7 +202,7 @@ func (i *inspection) readSegment(path string) error {
 	id, s, err := scanSegment(f)
 	if s.firstSeq > 0 {
 		l := i.lane(id)
-		l.segments = slices.DeleteFunc(l.segments, func(o inspectedSegment) bool { return o.firstSeq == s.firstSeq })
+		l.segments = slices.DeleteFunc(l.segments, func(o inspectedSegment) bool { return o.firstSeq == s.firstSeq }) // of another attempt
 		l.segments = append(l.segments, s)
 	}
 	return err
@@ -193,13 +225,9 @@ func scanSegment(file io.Reader) (id schema.Lane, s inspectedSegment, err error)
 		}
 		return id, s, err
 	}
-	id.Incarnation = schema.Incarnation(header[offIncarnation:])
-	id.Number = binary.LittleEndian.Uint32(header[offLane:])
-	first := binary.LittleEndian.Uint64(header[offFirstSeq:])
-	if first == 0 || first > schema.MaxSeq/2 {
-		return id, s, errDamagedHeader
+	if id, s = decodeHeader(header); s.firstSeq == 0 || s.firstSeq > schema.MaxSeq/2 {
+		return id, inspectedSegment{}, errDamagedHeader
 	}
-	s = inspectedSegment{firstSeq: first, end: first, acknowledged: binary.LittleEndian.Uint64(header[offAcknowledged:])}
 	record := make([]byte, maxRecordLen)
 	for {
 		found, err := scanRecord(r, record)
@@ -208,6 +236,14 @@ func scanSegment(file io.Reader) (id schema.Lane, s inspectedSegment, err error)
 		}
 		s.end++
 	}
+}
+
+// decodeHeader returns what a header says.
+func decodeHeader(header []byte) (id schema.Lane, s inspectedSegment) {
+	id.Incarnation = schema.Incarnation(header[offIncarnation:])
+	id.Number = binary.LittleEndian.Uint32(header[offLane:])
+	first := binary.LittleEndian.Uint64(header[offFirstSeq:])
+	return id, inspectedSegment{firstSeq: first, end: first, acknowledged: binary.LittleEndian.Uint64(header[offAcknowledged:])}
 }
 
 // scanRecord reads the next record and reports whether there is one.
@@ -298,18 +334,6 @@ func (l *inspectedLane) inOrder() (segments []inspectedSegment, acknowledged uin
 		acknowledged = max(acknowledged, s.acknowledged)
 	}
 	return l.segments, acknowledged
-}
-
-// hasHole reports whether clicks are missing between two segments that are not acknowledged.
-func (l *inspectedLane) hasHole() bool {
-	segments, next := l.inOrder()
-	for n, s := range segments {
-		if n > 0 && s.firstSeq > next+1 {
-			return true
-		}
-		next = max(next, s.end-1)
-	}
-	return false
 }
 
 func (l *inspectedLane) report(id schema.Lane) schema.SpoolLane {
