@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+
+	"linkstream/api/admin"
+	"linkstream/api/invalidation"
+	"linkstream/schema"
+	"linkstream/schema/service"
+	"linkstream/schema/sqlite"
+	"linkstream/schema/stream"
+)
+
+// runCommand runs an admin command, also while the service runs. The service's caches learn of the changes by its broker.
+func runCommand(
+	ctx context.Context, cfg Config, options admin.Config, command []string, stdout io.Writer, log *slog.Logger,
+) error {
+	if err := cfg.target().Check(); err != nil {
+		return err
+	}
+	links, err := sqlite.Open(ctx, cfg.linksPath())
+	if err != nil {
+		return err
+	}
+	clicks, err := sqlite.OpenClickStore(ctx, cfg.clicksPath()) // only for migrate, which creates both files
+	if err != nil {
+		return errors.Join(err, links.Close())
+	}
+	run := func(db schema.Database) error { return admin.Run(ctx, db, options, command, stdout) }
+	return errors.Join(withPublishing(ctx, cfg, links, run, log), clicks.Close(), links.Close())
+}
+
+// withPublishing calls use with a database whose changes are published, if the service runs.
+func withPublishing(
+	ctx context.Context, cfg Config, links schema.Database, use func(schema.Database) error, log *slog.Logger,
+) error {
+	addr, ok := runningBroker(cfg.brokerAddrPath())
+	if !ok {
+		return use(links)
+	}
+	secret, err := brokerSecret(cfg.brokerSecretPath())
+	if err != nil {
+		return err
+	}
+	client, err := stream.New(streamConfig([]string{addr}, secret), log)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	publisher := stream.NewInvalidationPublisher(client, log)
+	defer service.RunInBackground(context.WithoutCancel(ctx), publisher.Run)() // sends what is queued
+	return use(invalidation.Wrap(links, publisher))
+}

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"flag"
+
+	"linkstream/edge/edgeservice"
+	"linkstream/schema/service"
+)
+
+const usage = `Usage: edge [flags] [drain DIR | lanes [DIR] | health [ready]]
+
+Edge reads links from Postgres and sends clicks to Kafka. While Postgres is down it serves the links in its cache; while
+Kafka is down it stores clicks in the spool.
+
+With "drain DIR" it only sends the clicks in DIR to Kafka, the spool of an edge that is gone, and exits: with code 0 if all of
+them were sent.
+
+With "lanes" it prints as JSON what the spool in DIR, or in -spool.dir, has recorded, for "ingest verify". The edge may run.
+
+` + service.HealthUsage
+
+// settings adds to the edge's configuration what only this program lets its user choose.
+type settings struct {
+	edgeservice.Config
+}
+
+// RegisterFlags binds the settings to flags.
+func (s *settings) RegisterFlags(fs *flag.FlagSet) {
+	s.Config.RegisterFlags(fs)
+	service.EdgeURLVar(fs, &s.Resolve.URL)
+	fs.StringVar(&s.Spool.Dir, "spool.dir", "./spool", "`directory` for clicks that wait for the broker")
+}
