@@ -26,7 +26,7 @@ const (
 	lastLane = `WITH max((kafka_epoch, kafka_next, kafka_offset)) AS last
 	SELECT last.1, last.2, last.3, incarnation, lane, max(seq) FROM clicks WHERE kafka_partition = ?
 	GROUP BY incarnation, lane ORDER BY last DESC LIMIT 1`
-	hasLogPositions = `SELECT position(create_table_query, 'PROJECTION log_positions ') > 0 FROM system.tables
+	hasLogPositions = `SELECT countIf(position(create_table_query, 'PROJECTION log_positions ') > 0) > 0 FROM system.tables
 	WHERE database = currentDatabase() AND name = ?` // any user may read system.tables
 	laneMark = `SELECT max(seq) FROM clicks WHERE incarnation = ? AND lane = ?`
 	// The last row of a batch, by the primary key of the table.
@@ -52,15 +52,16 @@ func (c *ClickStore) Position(ctx context.Context, partition int) (at schema.Pos
 	ctx, cancel := context.WithTimeout(c.readContext(ctx), readTimeout)
 	defer cancel()
 	query, upgrading := lastClick, false
-	if err = c.conn.QueryRow(ctx, hasLogPositions, c.layout.Rows()).Scan(&upgrading); upgrading {
+	if err = c.conn.QueryRow(ctx, hasLogPositions, c.layout.Rows()).Scan(&upgrading); err != nil {
+		return at, wrap(err, "read position of partition %d", partition)
+	}
+	if upgrading {
 		query = lastLane
 	}
-	if err == nil {
-		last := &at.Last
-		err = c.conn.QueryRow(ctx, query, partition).
-			Scan(&at.Epoch, &at.Next, &last.Offset, &last.Lane.Incarnation, &last.Lane.Number, &last.Seq)
-	}
-	if errors.Is(err, sql.ErrNoRows) {
+	last := &at.Last
+	err = c.conn.QueryRow(ctx, query, partition).
+		Scan(&at.Epoch, &at.Next, &last.Offset, &last.Lane.Incarnation, &last.Lane.Number, &last.Seq)
+	if errors.Is(err, sql.ErrNoRows) { // lastLane has a row per lane
 		err = nil
 	}
 	return at, wrap(err, "read position of partition %d", partition)
