@@ -9,8 +9,8 @@ RACE       = -race -gcflags=modernc.org/sqlite/lib=-race=false
 # Tests often wait, so more packages than there are CPUs are tested at once; less so where engines run beside them.
 CPUS       = $$(getconf _NPROCESSORS_ONLN)
 PACKAGES   = -p $$(( $(CPUS) + 1 ))
-# Compilers, linters and tests live briefly: collecting garbage less often saves a sixth of their CPU time.
-QUICKLY    = GOGC=400
+# Compilers and linters live briefly: collecting garbage less often saves a sixth of their CPU time.
+TOOLS      = -toolexec 'env GOGC=400'
 # Packages that test the programs with tools of those who use or run them, with other releases, or on clusters, which takes
 # minutes: for make test-deploy.
 DEPLOYED   = /deploy/(apiclients|image|kubernetes|shards|systemd|upgrade)$$
@@ -33,24 +33,24 @@ build: ## build the programs into ./build
 	go build -o build/ $(PROGRAMS)
 
 check: lint ## check format, code, imports and go.mod
-	$(QUICKLY) go vet ./...
+	go vet $(TOOLS) ./...
 	go test -run '^Test(GoMod|Import|Layout)' ./deploy/e2e # who may import whom, sizes of files, direct requirements
 
 lint:
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; }
-	$(QUICKLY) go tool staticcheck ./...
+	GOGC=400 go tool staticcheck ./...
 
 quick: ## vet, then test what needs no engine and no browser; names what it leaves out
-	$(QUICKLY) go vet ./...
+	go vet $(TOOLS) ./...
 	@echo "left out, see make test:"; go list ./... | grep -E '$(ENGINES)|$(DEPLOYED)' | sed 's/^/  /'
-	$(QUICKLY) go test -vet=off -p $$(( 3 * $(CPUS) )) $$(go list ./... | grep -vE '$(ENGINES)|$(DEPLOYED)')
+	go test -vet=off $(TOOLS) -p $$(( 3 * $(CPUS) )) $$(go list ./... | grep -vE '$(ENGINES)|$(DEPLOYED)')
 
 test: ## check what check does, and run all tests, on embedded engines and on real ones, which it names
 	@$(MAKE) --no-print-directory -j 2 lint tests
 
 # The tests wait for engines to be installed and started, and then often for programs: lint runs meanwhile.
 tests:
-	CGO_ENABLED=1 $(QUICKLY) go run ./deploy/testengines/engines go test -vet=all $(RACE) $(PACKAGES) -timeout 20m $$(go list ./... | grep -vE '$(DEPLOYED)')
+	CGO_ENABLED=1 go run ./deploy/testengines/engines go test -vet=all $(TOOLS) $(RACE) $(PACKAGES) -timeout 20m $$(go list ./... | grep -vE '$(DEPLOYED)')
 	go test -vet=all -run 'Allocat|Popular' -v ./edge/redirect ./edge/resolve ./edge/eventloop # without the race detector, under which pools forget
 
 test-deploy: ## test generated clients and requests, lint the API's description, upgrade the last release, count on shards; installs tools first
