@@ -11,8 +11,6 @@ CPUS       = $$(getconf _NPROCESSORS_ONLN)
 PACKAGES   = -p $$(( $(CPUS) + 1 ))
 # Compilers and linters live briefly: collecting garbage less often saves a sixth of their CPU time.
 TOOLS      = -toolexec 'env GOGC=400'
-# The packages whose tests last longest begin first, so that none of them runs alone at the end.
-LONGEST    = ./deploy/e2e ./schema/clickhouse ./deploy/simulation ./api/dashboard
 # Packages that test the programs with tools of those who use or run them, with other releases, or on clusters, which takes
 # minutes: for make test-deploy.
 DEPLOYED   = /deploy/(apiclients|image|kubernetes|shards|systemd|upgrade)$$
@@ -52,7 +50,7 @@ test: ## check what check does, and run all tests, on embedded engines and on re
 
 # The tests wait for engines to be installed and started, and then often for programs: lint runs meanwhile.
 tests:
-	CGO_ENABLED=1 go run ./deploy/testengines/engines go test -vet=all $(TOOLS) $(RACE) $(PACKAGES) -timeout 20m $(LONGEST) $$(go list ./... | grep -vE '$(DEPLOYED)')
+	CGO_ENABLED=1 go run ./deploy/testengines/engines go test -vet=all $(TOOLS) $(RACE) $(PACKAGES) -timeout 20m $$(go list ./... | grep -vE '$(DEPLOYED)')
 	go test -vet=all -run 'Allocat|Popular' -v ./edge/redirect ./edge/resolve ./edge/eventloop # without the race detector, under which pools forget
 
 test-deploy: ## test generated clients and requests, lint the API's description, upgrade the last release, count on shards; installs tools first
