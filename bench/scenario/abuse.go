@@ -150,7 +150,7 @@ func chooseAttacks(all []attack, names string) ([]attack, error) {
 			for k, a := range all {
 				known[k] = a.name
 			}
-			return nil, fmt.Errorf("-attacks: %q is none of %s", name, strings.Join(known, ", "))
+			return nil, fmt.Errorf("-attacks: %q is not one of %s", name, strings.Join(known, ", "))
 		}
 		chosen = append(chosen, all[i])
 	}

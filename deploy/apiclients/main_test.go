@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -85,7 +84,7 @@ func start(t *testing.T) service {
 	run(t, moduleRoot, nil, "go", "build", "-o", program, "./deploy/standalone")
 	blocklist := filepath.Join(dir, "blocklist")
 	testkit.Must(t, os.WriteFile(blocklist, []byte("0.0.0.0 unsafe.example.com\n"), 0o600))
-	edge, api, ops := freeAddress(t), freeAddress(t), freeAddress(t)
+	edge, api, ops := testkit.FreeAddress(t), testkit.FreeAddress(t), testkit.FreeAddress(t)
 
 	var output testkit.Buffer
 	cmd := exec.Command(program, "-data", filepath.Join(dir, "data"), "-edge.listen", edge, "-api.listen", api,
@@ -113,14 +112,6 @@ func answers(url string) error {
 		return fmt.Errorf("%s: %s", url, resp.Status)
 	}
 	return nil
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	testkit.Must(t, err)
-	defer ln.Close()
-	return ln.Addr().String()
 }
 
 // click creates the link "clicked" and follows it once, with Firefox on a desktop. It returns when the click is counted.

@@ -64,10 +64,10 @@ func (c *loadedCluster) killEdge(t *testing.T) {
 func (c *loadedCluster) loseEdge(t *testing.T) {
 	t.Helper()
 	const visits = 50
-	gone := c.add(t, "edge", "http://"+freeAddress(t))
+	gone := c.add(t, "edge", "http://"+testkit.FreeAddress(t))
 	c.programs = slices.DeleteFunc(c.programs, func(p *program) bool { return p == gone })
 	reachable := gone.env
-	gone.env = append(slices.Clone(reachable), "LINKSTREAM_KAFKA_BROKERS="+freeAddress(t))
+	gone.env = append(slices.Clone(reachable), "LINKSTREAM_KAFKA_BROKERS="+testkit.FreeAddress(t))
 	gone.start(t)
 	for i := range visits {
 		hash := c.links[i%len(c.links)]
@@ -160,7 +160,7 @@ func (c *loadedCluster) takeOver(t *testing.T) {
 func TestIngestWorkersStandBy(t *testing.T) {
 	t.Parallel()
 	s := newServices(t, sharedEngines(t), "LINKSTREAM_KAFKA_PARTITIONS=1")
-	second := s.add(t, "ingest", "http://"+freeAddress(t))
+	second := s.add(t, "ingest", "http://"+testkit.FreeAddress(t))
 	s.start(t) // requires that both are ready
 	first := s.program("ingest")
 	testkit.Succeeds(t, func() error {

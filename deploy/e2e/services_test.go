@@ -124,8 +124,8 @@ func TestServicesStartInAnyOrder(t *testing.T) {
 func TestSecondEdgeOnTheSameSpoolFails(t *testing.T) {
 	t.Parallel()
 	s := startServices(t)
-	other := &program{name: "edge", env: append(slices.Clone(s.program("edge").env), "LINKSTREAM_EDGE_LISTEN="+freeAddress(t),
-		"LINKSTREAM_OPS_LISTEN="+freeAddress(t))}
+	other := &program{name: "edge", env: append(slices.Clone(s.program("edge").env), "LINKSTREAM_EDGE_LISTEN="+testkit.FreeAddress(t),
+		"LINKSTREAM_OPS_LISTEN="+testkit.FreeAddress(t))}
 	if out := other.fails(t); !strings.Contains(out, "spool") || strings.Contains(out, "goroutine ") {
 		t.Errorf("the error does not name the spool folder:\n%s", out)
 	}

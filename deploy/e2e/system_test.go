@@ -9,13 +9,10 @@ import (
 	"crypto/rand"
 	"flag"
 	"fmt"
-	mathrand "math/rand/v2"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -89,7 +86,7 @@ func onBothKinds(t *testing.T, test func(t *testing.T, s *system)) {
 func emptySystem(t *testing.T) *system {
 	t.Helper()
 	return &system{
-		edge: "http://" + freeAddress(t), api: "http://" + freeAddress(t),
+		edge: "http://" + testkit.FreeAddress(t), api: "http://" + testkit.FreeAddress(t),
 		data:  filepath.Join(t.TempDir(), "data"),
 		email: "owner@example.com", password: rand.Text(), token: "ls_" + rand.Text() + rand.Text(),
 	}
@@ -105,7 +102,7 @@ func (s *system) preset() []string {
 func newSystem(t *testing.T, settings ...string) *system {
 	t.Helper()
 	s := emptySystem(t)
-	ops := "http://" + freeAddress(t)
+	ops := "http://" + testkit.FreeAddress(t)
 	s.programs = []*program{{name: "standalone", base: s.edge, ops: ops,
 		args: []string{"-data", s.data, "-edge.listen", address(s.edge), "-api.listen", address(s.api),
 			"-ops.listen", address(ops), "-edge.url", s.edge},
@@ -162,7 +159,7 @@ func setting(env []string, name string) string {
 // add adds a program that serves the public at base, or not if that is "", to a system of services, without starting it. Each edge has its own spool.
 func (s *system) add(t *testing.T, service, base string) *program {
 	t.Helper()
-	p := &program{name: service, base: base, ops: "http://" + freeAddress(t)}
+	p := &program{name: service, base: base, ops: "http://" + testkit.FreeAddress(t)}
 	p.env = append(slices.Clone(s.env), "LINKSTREAM_OPS_LISTEN="+address(p.ops),
 		"LINKSTREAM_SPOOL_DIR="+filepath.Join(s.data, fmt.Sprintf("spool-%d", len(s.programs))))
 	if base != "" {
@@ -195,7 +192,7 @@ func (s *system) all(service string) (all []*program) {
 // startAnother adds one more program of a service and returns it, with its base URL, when it is ready.
 func (s *system) startAnother(t *testing.T, service string) (p *program, base string) {
 	t.Helper()
-	base = "http://" + freeAddress(t)
+	base = "http://" + testkit.FreeAddress(t)
 	p = s.add(t, service, base)
 	p.start(t)
 	return p, base
@@ -241,27 +238,6 @@ func (s *system) admin(t *testing.T, args ...string) string {
 	}
 	return strings.TrimSuffix(out, "\n")
 }
-
-// freeAddress returns a loopback address that nothing listens on. Its port is below Linux's ports of outgoing
-// connections, because one of those could take the port while the program is down.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	for range 100 {
-		ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10000+mathrand.IntN(22000)))
-		if err != nil {
-			continue
-		}
-		ln.Close()
-		if _, taken := addresses.LoadOrStore(ln.Addr().String(), true); !taken {
-			return ln.Addr().String()
-		}
-	}
-	t.Fatal("found no free port")
-	return ""
-}
-
-// addresses holds what freeAddress has returned, since a program may listen on its address much later.
-var addresses sync.Map
 
 // address returns the host:port of a base URL.
 func address(base string) string { return strings.TrimPrefix(base, "http://") }

@@ -3,7 +3,6 @@ package image_test
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -168,14 +167,6 @@ func TestCompose(t *testing.T) {
 	})
 }
 
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	testkit.Must(t, err)
-	defer ln.Close()
-	return ln.Addr().String()
-}
-
 // testCompose runs the programs of both profiles with their commands and environments. Only addresses differ: the containers of a
 // test share this machine's network, and the engines are those of the tests.
 func testCompose(t *testing.T, m *testmachine.Machine, image string, cfg config) {
@@ -190,7 +181,7 @@ func testCompose(t *testing.T, m *testmachine.Machine, image string, cfg config)
 				env = append(env, variable+"="+strings.ReplaceAll(value, "kafka:9092", brokers))
 			}
 			slices.Sort(env)
-			env = append(env, "LINKSTREAM_EDGE_LISTEN="+freeAddress(t), "LINKSTREAM_API_LISTEN="+freeAddress(t), "LINKSTREAM_OPS_LISTEN="+freeAddress(t))
+			env = append(env, "LINKSTREAM_EDGE_LISTEN="+testkit.FreeAddress(t), "LINKSTREAM_API_LISTEN="+testkit.FreeAddress(t), "LINKSTREAM_OPS_LISTEN="+testkit.FreeAddress(t))
 			if name != "standalone" {
 				env = append(env, "LINKSTREAM_KAFKA_CLICKS_TOPIC="+topics+".clicks", "LINKSTREAM_KAFKA_DEAD_TOPIC="+topics+".dead",
 					"LINKSTREAM_KAFKA_CHANGES_TOPIC="+topics+".changes", "LINKSTREAM_KAFKA_GROUP="+topics)

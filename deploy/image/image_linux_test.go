@@ -245,7 +245,7 @@ func healthcheck(t *testing.T) (command []string) {
 }
 
 func testRun(t *testing.T, m *testmachine.Machine, image string, cfg config) {
-	env := []string{"LINKSTREAM_EDGE_LISTEN=" + freeAddress(t), "LINKSTREAM_API_LISTEN=" + freeAddress(t), "LINKSTREAM_OPS_LISTEN=" + freeAddress(t)}
+	env := []string{"LINKSTREAM_EDGE_LISTEN=" + testkit.FreeAddress(t), "LINKSTREAM_API_LISTEN=" + testkit.FreeAddress(t), "LINKSTREAM_OPS_LISTEN=" + testkit.FreeAddress(t)}
 	c := newContainer(t, m, image, cfg, env)
 	check := healthcheck(t)
 	if c.exec(t, check...) == nil {

@@ -41,7 +41,7 @@ func (b *balancer) down(addr string, change func()) {
 	change()
 }
 
-// send calls request with the address of a backend that is up, and waits for one if there is none.
+// send calls request with the address of a backend that is up. If all are down, it waits for one.
 func (b *balancer) send(random *rand.Rand, request func(addr string) error) error {
 	for {
 		for _, i := range random.Perm(len(b.backends)) {

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	mathrand "math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -267,24 +265,3 @@ func get(url, token string) ([]byte, error) {
 	}
 	return body, err
 }
-
-// freeAddress returns a loopback address that nothing listens on. Its port is below Linux's ports of outgoing connections,
-// because one of those could take the port while the program is down.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	for range 100 {
-		ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10000+mathrand.IntN(22000)))
-		if err != nil {
-			continue
-		}
-		ln.Close()
-		if _, taken := addresses.LoadOrStore(ln.Addr().String(), true); !taken {
-			return ln.Addr().String()
-		}
-	}
-	t.Fatal("found no free port")
-	return ""
-}
-
-// addresses holds what freeAddress has returned, since a program may listen on its address much later.
-var addresses sync.Map

@@ -35,7 +35,7 @@ func preset() map[string]string {
 // embedded returns a standalone program on a data directory.
 func embedded(t *testing.T, data string) *system {
 	t.Helper()
-	p := &program{service: "standalone", public: []string{freeAddress(t), freeAddress(t)}, ops: freeAddress(t), env: preset()}
+	p := &program{service: "standalone", public: []string{testkit.FreeAddress(t), testkit.FreeAddress(t)}, ops: testkit.FreeAddress(t), env: preset()}
 	maps.Copy(p.env, map[string]string{"DATA": data, "EDGE_LISTEN": p.public[0], "API_LISTEN": p.public[1]})
 	return &system{programs: []*program{p}, edges: p.public[:1], api: p.public[1]}
 }
@@ -53,9 +53,9 @@ func (e *installation) services(t *testing.T) *system {
 // add adds a program of a service, which is not started.
 func (s *system) add(t *testing.T, service string, env map[string]string, spool string) *program {
 	t.Helper()
-	p := &program{service: service, ops: freeAddress(t), env: maps.Clone(env)}
+	p := &program{service: service, ops: testkit.FreeAddress(t), env: maps.Clone(env)}
 	if service != "ingest" {
-		p.public = []string{freeAddress(t)}
+		p.public = []string{testkit.FreeAddress(t)}
 		p.env[strings.ToUpper(service)+"_LISTEN"] = p.public[0]
 	}
 	if spool != "" {

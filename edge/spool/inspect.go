@@ -304,7 +304,7 @@ func (i *inspection) readRefused(path string) error {
 	})
 }
 
-// scanRefused calls each for the clicks in a file that setAside writes. It fails with errDamagedRecord at what is none.
+// scanRefused calls each for the clicks in a file that setAside writes. It fails with errDamagedRecord at anything else.
 func scanRefused(r io.Reader, each func(schema.Lane, uint64)) error {
 	value := make([]byte, schema.MaxClickLen)
 	for {
