@@ -167,6 +167,12 @@ func (c *loadedCluster) losses(t *testing.T, p *program) (clicks float64) {
 // statistics and in the list, and that no other click is lost than those that the metrics say.
 func (c *loadedCluster) settle(t *testing.T) {
 	t.Helper()
+	defer func() {
+		if t.Failed() {
+			out, errOut, _ := c.verify(t) // which clicks are missing, and where
+			t.Logf("%s%s", out, errOut)
+		}
+	}()
 	c.stopVisitors(t)
 	begin := time.Now()
 	c.awaitReady(t)
