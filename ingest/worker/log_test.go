@@ -75,8 +75,8 @@ func TestClicksAfterATruncationAreCounted(t *testing.T) {
 	t.Parallel()
 	clicks, others := encoded(lane(1), 1, 60), encoded(lane(2), 1, 30)
 	for name, c := range map[string]struct {
-		before, after [][][]byte // batches; only the first of before stays in the log
-		counted       int64      // of before
+		before, after [][][]byte // batches; the log keeps only the first batch produced before
+		counted       int64      // before the truncation
 		total         int64
 	}{
 		"the lane goes on": {before: [][][]byte{clicks[:10], clicks[10:20], clicks[20:30]}, after: [][][]byte{clicks[30:]},
