@@ -15,6 +15,7 @@ import (
 	"linkstream/api/apiservice"
 	"linkstream/api/dashboard"
 	"linkstream/api/invalidation"
+	"linkstream/deploy/standalone/embedded"
 	"linkstream/edge/edgeservice"
 	"linkstream/ingest/ingestservice"
 	"linkstream/schema/filelock"
@@ -55,7 +56,7 @@ func Start(ctx context.Context, cfg Config, out io.Writer, log *slog.Logger) (*A
 }
 
 func (a *App) start(ctx context.Context, log *slog.Logger) error {
-	lock, err := filelock.TryAcquire(a.cfg.lockPath())
+	lock, err := filelock.TryAcquire(a.cfg.dir().Lock())
 	if err != nil {
 		return fmt.Errorf("lock data directory: %w", err)
 	}
@@ -67,12 +68,12 @@ func (a *App) start(ctx context.Context, log *slog.Logger) error {
 		return err
 	}
 	service.AllowConnections(a.cfg.Edge.Connections.MaxConnections+a.cfg.API.MaxConnections, log)
-	links, err := sqlite.Open(ctx, a.cfg.linksPath())
+	links, err := sqlite.Open(ctx, a.cfg.dir().Links())
 	if err != nil {
 		return err
 	}
 	a.onClose(links.Close)
-	clicks, err := sqlite.OpenClickStore(ctx, a.cfg.clicksPath())
+	clicks, err := sqlite.OpenClickStore(ctx, a.cfg.dir().Clicks())
 	if err != nil {
 		return err
 	}
@@ -102,17 +103,17 @@ func (a *App) createServices(ctx context.Context, links *sqlite.Store, clicks *s
 
 // openTopics starts the broker and opens a client of it.
 func (a *App) openTopics(ctx context.Context, log *slog.Logger) error {
-	secret, err := brokerSecret(a.cfg.brokerSecretPath())
+	secret, err := a.cfg.dir().Secret()
 	if err != nil {
 		return err
 	}
-	a.broker, err = startBroker(a.cfg.brokerDir(), secret, log.With("service", "broker"))
+	a.broker, err = a.cfg.dir().StartBroker(secret, log.With("service", "broker"))
 	if err != nil {
 		return err
 	}
 	a.onClose(func() error { a.broker.Close(); return nil })
 	addrs := a.broker.ListenAddrs()
-	a.client, err = stream.New(streamConfig(addrs, secret), log)
+	a.client, err = stream.New(embedded.StreamConfig(addrs, secret), log)
 	if err != nil {
 		return err
 	}
@@ -125,10 +126,10 @@ func (a *App) openTopics(ctx context.Context, log *slog.Logger) error {
 	if err := a.client.KeepClicks(ctx); err != nil {
 		return err
 	}
-	if err := os.WriteFile(a.cfg.brokerAddrPath(), []byte(addrs[0]), 0o600); err != nil {
+	if err := os.WriteFile(a.cfg.dir().BrokerAddr(), []byte(addrs[0]), 0o600); err != nil {
 		return fmt.Errorf("write broker address: %w", err)
 	}
-	a.onClose(func() error { return os.Remove(a.cfg.brokerAddrPath()) })
+	a.onClose(func() error { return os.Remove(a.cfg.dir().BrokerAddr()) })
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"linkstream/deploy/standalone/backup"
+	"linkstream/deploy/standalone/embedded"
 	"linkstream/edge/spool"
 	"linkstream/schema/filelock"
 	"linkstream/schema/service"
@@ -121,14 +122,14 @@ func (c *Config) backup(ctx context.Context, dir string, before func(part string
 	if err := c.target().Check(); err != nil {
 		return nil, err
 	}
-	for _, path := range []string{c.linksPath(), c.clicksPath(), c.brokerDir()} {
+	for _, path := range []string{c.dir().Links(), c.dir().Clicks(), c.dir().Broker()} {
 		if _, err := os.Stat(path); err != nil {
 			return nil, fmt.Errorf("%q is not the data directory of a service: %w", c.Data, err)
 		}
 	}
 	wait, cancel := context.WithTimeout(ctx, backupLockWait)
 	defer cancel()
-	lock, err := filelock.Acquire(wait, c.backupLockPath()) // 1.
+	lock, err := filelock.Acquire(wait, c.dir().BackupLock()) // 1.
 	if err != nil {
 		return nil, fmt.Errorf("another backup or a restore runs: %w", err)
 	}
@@ -139,12 +140,12 @@ func (c *Config) backup(ctx context.Context, dir string, before func(part string
 			name string
 			copy func() error
 		}{
-			{"spool", func() error { return spool.Copy(c.spoolDir(), to.spoolDir()) }},                  // 2.
-			{"clicks", func() error { return sqlite.Copy(ctx, c.clicksPath(), to.clicksPath()) }},       // 3.
-			{"broker", func() error { return copyBroker(c.brokerDir(), to.brokerDir()) }},               //
-			{"secret", func() error { return copySecret(c.brokerSecretPath(), to.brokerSecretPath()) }}, //
-			{"links", func() error { return sqlite.Copy(ctx, c.linksPath(), to.linksPath()) }},          // 4.
-			{"size", func() error { return measure(ctx, to.linksPath(), to.clicksPath(), m) }},
+			{"spool", func() error { return spool.Copy(c.dir().Spool(), to.dir().Spool()) }},                // 2.
+			{"clicks", func() error { return sqlite.Copy(ctx, c.dir().Clicks(), to.dir().Clicks()) }},       // 3.
+			{"broker", func() error { return copyBroker(c.dir().Broker(), to.dir().Broker()) }},             //
+			{"secret", func() error { return copySecret(c.dir().BrokerSecret(), to.dir().BrokerSecret()) }}, //
+			{"links", func() error { return sqlite.Copy(ctx, c.dir().Links(), to.dir().Links()) }},          // 4.
+			{"size", func() error { return measure(ctx, to.dir().Links(), to.dir().Clicks(), m) }},
 		} {
 			if before != nil {
 				before(part.name)
@@ -174,7 +175,7 @@ func measure(ctx context.Context, links, clicks string, m *backup.Manifest) erro
 }
 
 func runRestore(ctx context.Context, cfg Config, options BackupConfig, dir string, out io.Writer, log *slog.Logger) (err error) {
-	for _, path := range []string{cfg.lockPath(), cfg.backupLockPath()} {
+	for _, path := range []string{cfg.dir().Lock(), cfg.dir().BackupLock()} {
 		lock, err := filelock.TryAcquire(path)
 		if err != nil {
 			return fmt.Errorf("restore: a service or a backup uses the data directory: %w", err)
@@ -185,7 +186,7 @@ func runRestore(ctx context.Context, cfg Config, options BackupConfig, dir strin
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{linksName, clicksName} {
+	for _, name := range []string{embedded.LinksName, embedded.ClicksName} {
 		if !m.Has(name) {
 			return fmt.Errorf("%q is not a backup of a data directory: it has no %s", dir, name)
 		}
@@ -204,7 +205,7 @@ func runRestore(ctx context.Context, cfg Config, options BackupConfig, dir strin
 		return nil
 	}
 	old := Config{Data: replaced}
-	size, err := sqlite.SizeOf(ctx, old.linksPath(), old.clicksPath())
+	size, err := sqlite.SizeOf(ctx, old.dir().Links(), old.dir().Clicks())
 	if err != nil {
 		log.Warn("cannot read the replaced data", "path", replaced, "error", err)
 		fmt.Fprintf(out, "replaced: %s, which cannot be read\n", replaced)
@@ -216,5 +217,5 @@ func runRestore(ctx context.Context, cfg Config, options BackupConfig, dir strin
 
 // target returns the data directory for a restore.
 func (c *Config) target() *backup.Target {
-	return &backup.Target{Dir: c.Data, Keep: []string{lockName, backupLockName}}
+	return &backup.Target{Dir: c.Data, Keep: []string{embedded.LockName, embedded.BackupLockName}}
 }

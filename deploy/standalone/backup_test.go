@@ -18,6 +18,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"linkstream/deploy/standalone/backup"
+	"linkstream/deploy/standalone/embedded"
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
 	"linkstream/schema/testkit"
@@ -84,7 +85,7 @@ func (a *testApp) hold(key int32) { a.held.Store(key + 1) }
 // createLink creates a link. Visitors follow the one with the hash known.
 func (a *testApp) createLink(t *testing.T, hash string) {
 	t.Helper()
-	links, err := sqlite.Open(t.Context(), a.cfg.linksPath())
+	links, err := sqlite.Open(t.Context(), a.cfg.dir().Links())
 	testkit.Must(t, err)
 	defer testkit.Close(t, links)
 	owner, err := links.AccountByEmail(t.Context(), a.cfg.FirstAccount.Email)
@@ -113,7 +114,7 @@ func (a *testApp) visit(t *testing.T, times int) {
 // counted returns the number of counted clicks.
 func (a *testApp) counted(t *testing.T) int64 {
 	t.Helper()
-	size, err := sqlite.SizeOf(t.Context(), a.cfg.linksPath(), a.cfg.clicksPath())
+	size, err := sqlite.SizeOf(t.Context(), a.cfg.dir().Links(), a.cfg.dir().Clicks())
 	testkit.Must(t, err)
 	return size.Clicks
 }
@@ -203,8 +204,8 @@ func TestDataDirectory(t *testing.T) {
 	a.visit(t, 10)
 	a.awaitCounted(t, 10)
 	a.trimLogOnce(t.Context())
-	copied := []string{linksName, clicksName, spoolName, brokerName, brokerSecretName}
-	left := []string{brokerAddrName, lockName, backupLockName, linksName + ".lock", clicksName + ".lock"}
+	copied := []string{embedded.LinksName, embedded.ClicksName, embedded.SpoolName, embedded.BrokerName, embedded.BrokerSecretName}
+	left := []string{embedded.BrokerAddrName, embedded.LockName, embedded.BackupLockName, embedded.LinksName + ".lock", embedded.ClicksName + ".lock"}
 	for _, name := range names(t, a.cfg.Data) {
 		database := strings.TrimSuffix(strings.TrimSuffix(name, "-wal"), "-shm")
 		if !slices.Contains(slices.Concat(copied, left), database) {
@@ -221,7 +222,7 @@ func TestDataDirectory(t *testing.T) {
 	testkit.Equal(t, "links", m.Links, 2)
 	slices.Sort(copied)
 	testkit.Equal(t, "copied", slices.DeleteFunc(names(t, dir), func(s string) bool { return s == backup.ManifestName }), copied)
-	testkit.Equal(t, "broker", names(t, filepath.Join(dir, brokerName)),
+	testkit.Equal(t, "broker", names(t, filepath.Join(dir, embedded.BrokerName)),
 		[]string{"broker_configs.json", "groups.log", "meta.json", brokerPartitions, "topics.json"})
 }
 
@@ -309,7 +310,7 @@ func TestBackupCommands(t *testing.T) {
 	t.Run("commands wait for a restore that was interrupted", func(t *testing.T) {
 		ready := filepath.Join(data, "restore.ready")
 		testkit.Must(t, os.Mkdir(ready, 0o700))
-		testkit.Must(t, os.Rename(filepath.Join(data, linksName), filepath.Join(ready, linksName)))
+		testkit.Must(t, os.Rename(filepath.Join(data, embedded.LinksName), filepath.Join(ready, embedded.LinksName)))
 		wantFailure(t, backup.ErrPending.Error(), "-data", data, "account", "add", "a@example.com")
 		wantFailure(t, backup.ErrPending.Error(), "-data", data, "backup", filepath.Join(root, "other"))
 		restored := startApp(t, data)

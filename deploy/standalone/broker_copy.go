@@ -17,7 +17,7 @@ import (
 )
 
 // Files in the broker's directory. Those with topics and settings are replaced by a rename, the others only grow. What is not
-// copied is not needed, or harmful: see startBroker, and the snapshots, which say where the log ended at the last clean stop.
+// copied is not needed, or harmful: see embedded.Dir.StartBroker, and the snapshots, which say where the log ended at the last clean stop.
 const (
 	brokerPartitions = "partitions"
 	brokerLogSuffix  = ".dat" // record batches, named by the offset of the first record

@@ -8,6 +8,7 @@ import (
 
 	"linkstream/api/admin"
 	"linkstream/api/invalidation"
+	"linkstream/deploy/standalone/embedded"
 	"linkstream/schema"
 	"linkstream/schema/service"
 	"linkstream/schema/sqlite"
@@ -21,11 +22,11 @@ func runCommand(
 	if err := cfg.target().Check(); err != nil {
 		return err
 	}
-	links, err := sqlite.Open(ctx, cfg.linksPath())
+	links, err := sqlite.Open(ctx, cfg.dir().Links())
 	if err != nil {
 		return err
 	}
-	clicks, err := sqlite.OpenClickStore(ctx, cfg.clicksPath()) // only for migrate, which creates both files
+	clicks, err := sqlite.OpenClickStore(ctx, cfg.dir().Clicks()) // only for migrate, which creates both files
 	if err != nil {
 		return errors.Join(err, links.Close())
 	}
@@ -37,15 +38,15 @@ func runCommand(
 func withPublishing(
 	ctx context.Context, cfg Config, links schema.Database, use func(schema.Database) error, log *slog.Logger,
 ) error {
-	addr, ok := runningBroker(cfg.brokerAddrPath())
+	addr, ok := cfg.dir().RunningBroker()
 	if !ok {
 		return use(links)
 	}
-	secret, err := brokerSecret(cfg.brokerSecretPath())
+	secret, err := cfg.dir().Secret()
 	if err != nil {
 		return err
 	}
-	client, err := stream.New(streamConfig([]string{addr}, secret), log)
+	client, err := stream.New(embedded.StreamConfig([]string{addr}, secret), log)
 	if err != nil {
 		return err
 	}

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"path/filepath"
 
 	"linkstream/api/admin"
 	"linkstream/api/apiservice"
 	"linkstream/api/shorten"
+	"linkstream/deploy/standalone/embedded"
 	"linkstream/edge/edgeservice"
 	"linkstream/ingest/ingestservice"
 	"linkstream/schema"
@@ -66,27 +66,9 @@ func (c *Config) Validate() error {
 	}
 	c.Edge.Blocklist = cmp.Or(c.Edge.Blocklist, c.API.Blocklist)
 	c.Edge.Redirect.PublicHealth, c.API.PublicHealth = c.Ops.Public, c.Ops.Public
-	c.Edge.Spool.Dir = c.spoolDir()
+	c.Edge.Spool.Dir = c.dir().Spool()
 	return errors.Join(append(errs, c.Ops.Validate(), c.Edge.Validate(), c.API.Validate(), c.Ingest.Validate())...)
 }
 
-// What the data directory holds. A backup has all of it, except for the locks and the address.
-const (
-	linksName        = "links.db"
-	clicksName       = "clicks.db"
-	spoolName        = "spool"
-	brokerName       = "broker"
-	brokerSecretName = "broker.secret" // not in the broker's directory, so that the click log can be deleted without it
-	brokerAddrName   = "broker.addr"   // the address of the broker, while the service runs
-	lockName         = "lock"          // held while the service runs, or a restore
-	backupLockName   = "backup.lock"   // held during a backup, a restore, and the deletion of counted records
-)
-
-func (c *Config) linksPath() string        { return filepath.Join(c.Data, linksName) }
-func (c *Config) clicksPath() string       { return filepath.Join(c.Data, clicksName) }
-func (c *Config) spoolDir() string         { return filepath.Join(c.Data, spoolName) }
-func (c *Config) brokerDir() string        { return filepath.Join(c.Data, brokerName) }
-func (c *Config) brokerSecretPath() string { return filepath.Join(c.Data, brokerSecretName) }
-func (c *Config) brokerAddrPath() string   { return filepath.Join(c.Data, brokerAddrName) }
-func (c *Config) lockPath() string         { return filepath.Join(c.Data, lockName) }
-func (c *Config) backupLockPath() string   { return filepath.Join(c.Data, backupLockName) }
+// dir returns the data directory.
+func (c *Config) dir() embedded.Dir { return embedded.Dir(c.Data) }

@@ -1,4 +1,4 @@
-package main
+package embedded_test
 
 import (
 	"io/fs"
@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"linkstream/deploy/standalone/embedded"
 	"linkstream/schema/stream"
 	"linkstream/schema/testkit"
 )
@@ -17,7 +18,7 @@ import (
 // An acknowledged click leaves the spool, so it must be on the disk by then. No program can see whether another one has synced
 // a file, so the test reads the broker's own settings.
 func TestBrokerSyncsWrites(t *testing.T) {
-	broker, err := startBroker(t.TempDir(), "secret", slog.New(slog.DiscardHandler))
+	broker, err := embedded.Dir(t.TempDir()).StartBroker("secret", slog.New(slog.DiscardHandler))
 	testkit.Must(t, err)
 	defer broker.Close()
 	settings := reflect.ValueOf(broker).Elem().FieldByName("cfg")
@@ -32,10 +33,10 @@ func TestMonthOfClicksIsBounded(t *testing.T) {
 		batchSize     = 60 << 10 // incompressible
 	)
 	dir, log := t.TempDir(), slog.New(slog.DiscardHandler)
-	broker, err := startBroker(dir, "secret", log)
+	broker, err := embedded.Dir(dir).StartBroker("secret", log)
 	testkit.Must(t, err)
 	defer func() { broker.Close() }()
-	cfg := streamConfig(broker.ListenAddrs(), "secret")
+	cfg := embedded.StreamConfig(broker.ListenAddrs(), "secret")
 	cfg.Partitions = 1
 	client, err := stream.New(cfg, log)
 	testkit.Must(t, err)
@@ -68,7 +69,7 @@ func TestMonthOfClicksIsBounded(t *testing.T) {
 	}
 	client.Close()
 	broker.Close()
-	broker, err = startBroker(dir, "secret", log)
+	broker, err = embedded.Dir(dir).StartBroker("secret", log)
 	testkit.Must(t, err)
 	if now := heapInUse(); now > heap+2<<20 {
 		t.Errorf("after a restart: %d bytes of memory, %d in the first days", now, heap)

@@ -1,7 +1,6 @@
-package main
+package embedded
 
 import (
-	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -23,8 +22,9 @@ import (
 // interface, so the broker asks for a password. With SCRAM the password itself is never sent.
 const brokerUser = "linkstream"
 
-// brokerSecret returns the password of brokerUser, which is in the file at path. It creates a random one if there is none.
-func brokerSecret(path string) (string, error) {
+// Secret returns the password of the broker's user. It creates a random one if there is none.
+func (d Dir) Secret() (string, error) {
+	path := d.BrokerSecret()
 	kept, err := os.ReadFile(path)
 	if err == nil && len(kept) > 0 {
 		return string(kept), nil
@@ -39,9 +39,10 @@ func brokerSecret(path string) (string, error) {
 	return secret, nil
 }
 
-// startBroker starts the embedded broker, which speaks Kafka's protocol on a port of the loopback interface. Its log is in
-// dir.
-func startBroker(dir, secret string, log *slog.Logger) (*kfake.Cluster, error) {
+// StartBroker starts the embedded broker, which speaks Kafka's protocol on a port of the loopback interface. The caller must
+// hold the lock of the service.
+func (d Dir) StartBroker(secret string, log *slog.Logger) (*kfake.Cluster, error) {
+	dir := d.Broker()
 	for _, stale := range []string{
 		"seq_windows.json", // after a kill it is older than the log, and the broker would reject idempotent producers
 		"sasl.json",        // the users of the last start, which would replace the one given here
@@ -59,10 +60,10 @@ func startBroker(dir, secret string, log *slog.Logger) (*kfake.Cluster, error) {
 	return broker, nil
 }
 
-// runningBroker returns the address in the file at path, and whether a broker answers there: a service that was killed leaves
-// the file behind.
-func runningBroker(path string) (addr string, ok bool) {
-	kept, err := os.ReadFile(path)
+// RunningBroker returns the address of the broker, and whether a broker answers there: a service that was killed leaves the
+// address behind.
+func (d Dir) RunningBroker() (addr string, ok bool) {
+	kept, err := os.ReadFile(d.BrokerAddr())
 	if err != nil {
 		return "", false
 	}
@@ -74,8 +75,8 @@ func runningBroker(path string) (addr string, ok bool) {
 	return string(kept), true
 }
 
-// streamConfig returns the configuration of clients of the embedded broker.
-func streamConfig(addrs []string, secret string) stream.Config {
+// StreamConfig returns the configuration of clients of the embedded broker.
+func StreamConfig(addrs []string, secret string) stream.Config {
 	cfg := stream.DefaultConfig()
 	cfg.Brokers, cfg.Retention = strings.Join(addrs, ","), 0
 	cfg.SASL, cfg.Username, cfg.Password = "scram-sha-256", brokerUser, secret
@@ -91,46 +92,30 @@ func (l brokerLog) Logf(level kfake.LogLevel, format string, args ...any) {
 	}
 }
 
-// trimEvery is how often counted records are deleted.
-const trimEvery = time.Minute
-
-// trimLog deletes the records of the clicks topic that come before the last counted click, until ctx is done. The click
-// itself stays: the log never becomes empty, so its offsets survive a restart of the broker, and the click identifies the
-// log. The topic's retention is off. It would delete by age, also what was not counted yet, and the whole log of an idle
-// week, after which the broker gives offset 0 again.
-func (a *App) trimLog(ctx context.Context) {
-	ticker := time.NewTicker(trimEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			a.trimLogOnce(ctx)
-		}
+// OpenBroker returns the address and the secret of the broker. If the service does not run, it starts the broker, and keeps the
+// service from starting until stop is called.
+func (d Dir) OpenBroker(log *slog.Logger) (addr, secret string, stop func(), err error) {
+	if secret, err = d.Secret(); err != nil {
+		return "", "", nil, err
 	}
-}
-
-// trimLogOnce deletes nothing while a backup runs: its copy of the click store may be older than its copy of the log.
-func (a *App) trimLogOnce(ctx context.Context) {
-	lock, err := filelock.TryAcquire(a.cfg.backupLockPath())
+	lock, err := filelock.TryAcquire(d.Lock())
+	if errors.Is(err, filelock.ErrHeld) {
+		addr, ok := d.RunningBroker()
+		if !ok {
+			return "", "", nil, errors.New("the service is starting or stopping, try again")
+		}
+		return addr, secret, func() {}, nil
+	}
 	if err != nil {
-		if !errors.Is(err, filelock.ErrHeld) {
-			a.log.Warn("cannot delete counted records", "error", err)
-		}
-		return
+		return "", "", nil, fmt.Errorf("lock data directory: %w", err)
 	}
-	topic := stream.DefaultConfig().Clicks
-	for partition, last := range a.ingest.LastCounted() {
-		start, _, err := a.client.Offsets(ctx, partition)
-		if err == nil && start < last {
-			err = a.broker.DeleteRecords(topic, int32(partition), last)
-		}
-		if err != nil && ctx.Err() == nil {
-			a.log.Warn("cannot delete counted records", "partition", partition, "before", last, "error", err)
-		}
+	broker, err := d.StartBroker(secret, log.With("service", "broker"))
+	if err != nil {
+		return "", "", nil, errors.Join(err, lock.Release())
 	}
-	if err := lock.Release(); err != nil {
-		a.log.Warn("cannot release the lock of backups", "error", err)
+	stop = func() {
+		broker.Close()
+		_ = lock.Release() // the process ends
 	}
+	return broker.ListenAddrs()[0], secret, stop, nil
 }
