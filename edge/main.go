@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"log/slog"
 
 	"linkstream/edge/edgeservice"
 	"linkstream/schema/postgres"
@@ -42,7 +41,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	defer ops.Close()
 	service.AllowConnections(cfg.Connections.MaxConnections, log)
-	port, err := openPort(cfg.Listen, log)
+	port, err := openPort(&cfg, log)
 	if err != nil {
 		return err
 	}
@@ -69,15 +68,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return errors.Join(err, links.Close())
 	}
 	ops.Add(edge.Ready, edge.Metrics())
-	log.Info("serving short links", "listen", edge.Addr(), "operators", ops.Addr(), "url", cfg.Resolve.URL)
+	log.Info("serving short links", "listen", edge.Addr(), "tls", edge.TLSAddr(), "operators", ops.Addr(), "url", cfg.Resolve.URL)
 	return errors.Join(edge.Run(ctx), links.Close())
-}
-
-// openPort listens for visitors, on the socket "edge" if the service manager has passed it.
-func openPort(addr string, log *slog.Logger) (*service.Standby, error) {
-	sockets, err := service.InheritSockets("edge")
-	if err != nil {
-		return nil, err
-	}
-	return sockets.ListenStandby("edge", addr, "text/plain; charset=utf-8", "The service is starting. Try again in a few seconds.\n", log)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"flag"
+	"log/slog"
 
 	"linkstream/edge/edgeservice"
 	"linkstream/schema/service"
@@ -29,4 +30,14 @@ func (s *settings) RegisterFlags(fs *flag.FlagSet) {
 	s.Config.RegisterFlags(fs)
 	service.EdgeURLVar(fs, &s.Resolve.URL)
 	fs.StringVar(&s.Spool.Dir, "spool.dir", "./spool", "`directory` for clicks that wait for the broker")
+}
+
+// openPort listens for visitors, on the socket "edge" if the service manager has passed it. The settings get the socket "edge-tls".
+func openPort(cfg *settings, log *slog.Logger) (*service.Standby, error) {
+	sockets, err := service.InheritSockets("edge", "edge-tls")
+	if err != nil {
+		return nil, err
+	}
+	cfg.TLSListener = sockets["edge-tls"]
+	return sockets.ListenStandby("edge", cfg.Listen, "text/plain; charset=utf-8", "The service is starting. Try again in a few seconds.\n", log)
 }

@@ -53,7 +53,11 @@ func (c *Config) Validate() error {
 		errs = append(errs, errors.New("-data: is empty"))
 	}
 	if c.EdgeURL.IsZero() {
-		base, err := schema.ParseBaseURL("http://" + c.Edge.Listen)
+		from := "http://" + c.Edge.Listen
+		if c.Edge.TLSListen != "" {
+			from = "https://" + c.Edge.TLSListen
+		}
+		base, err := schema.ParseBaseURL(from)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("-edge.url: is not set and cannot be derived from -edge.listen: %w", err))
 			base = service.DefaultEdgeURL // reported once is enough
@@ -61,8 +65,10 @@ func (c *Config) Validate() error {
 		c.EdgeURL = base
 	}
 	c.Edge.Resolve.URL, c.API.EdgeURL = c.EdgeURL, c.EdgeURL
-	if edge, err := shorten.ParseAddress(c.Edge.Listen); err == nil { // otherwise Edge.Validate reports it
-		c.API.Own = []shorten.Address{edge}
+	for _, addr := range []string{c.Edge.Listen, c.Edge.TLSListen} {
+		if edge, err := shorten.ParseAddress(addr); err == nil { // otherwise Edge.Validate reports it
+			c.API.Own = append(c.API.Own, edge)
+		}
 	}
 	c.Edge.Blocklist = cmp.Or(c.Edge.Blocklist, c.API.Blocklist)
 	c.Edge.Redirect.PublicHealth, c.API.PublicHealth = c.Ops.Public, c.Ops.Public

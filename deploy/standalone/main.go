@@ -49,11 +49,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if len(command) > 0 {
 		return runCommand(ctx, cfg, options, command, stdout, log)
 	}
-	sockets, err := service.InheritSockets("edge", "api")
+	sockets, err := service.InheritSockets("edge", "edge-tls", "api")
 	if err != nil {
 		return err
 	}
-	cfg.Edge.Listener, cfg.API.Listener = sockets["edge"], sockets["api"]
+	cfg.Edge.Listener, cfg.Edge.TLSListener, cfg.API.Listener = sockets["edge"], sockets["edge-tls"], sockets["api"]
 	cfg.Edge.Connections.ReserveCPUs()
 	app, err := Start(ctx, cfg, stdout, log)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 
+	"linkstream/edge/certificate"
 	"linkstream/edge/eventloop"
 	"linkstream/edge/redirect"
 	"linkstream/edge/resolve"
@@ -17,6 +18,9 @@ import (
 type Config struct {
 	Listen      string       // address of short links
 	Listener    net.Listener // if not nil, an open listener that New uses instead of listening on Listen
+	TLSListen   string       // address of short links by HTTPS; "": none
+	TLSListener net.Listener // as Listener, for TLSListen
+	Certificate certificate.Config
 	Connections eventloop.Config
 	Resolve     resolve.Config
 	Redirect    redirect.Config
@@ -33,6 +37,9 @@ func DefaultConfig() Config {
 // RegisterFlags binds the configuration to flags.
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.StringVar(&c.Listen, "edge.listen", c.Listen, "`address` on which short links are served")
+	fs.StringVar(&c.TLSListen, "edge.tls-listen", c.TLSListen,
+		"`address` on which short links are served by HTTPS, such as :443; none if empty")
+	c.Certificate.RegisterFlags(fs)
 	fs.StringVar(&c.Blocklist, "edge.blocklist", c.Blocklist,
 		"`files` of unsafe hosts in the format of /etc/hosts, separated by commas, to which links are not followed; reloaded when they change")
 	c.Connections.RegisterFlags(fs)
@@ -47,5 +54,22 @@ func (c *Config) Validate() error {
 	if err := service.CheckAddr(c.Listen); err != nil {
 		errs = append(errs, fmt.Errorf("-edge.listen: %w", err))
 	}
-	return errors.Join(append(errs, c.Connections.Validate(), c.Resolve.Validate(), c.Spool.Validate())...)
+	if c.ServesTLS() {
+		for _, err := range []error{c.checkTLSListen(), c.Certificate.Enabled()} {
+			if err != nil {
+				errs = append(errs, fmt.Errorf("-edge.tls-listen: %w", err))
+			}
+		}
+	}
+	return errors.Join(append(errs, c.Certificate.Validate(), c.Connections.Validate(), c.Resolve.Validate(), c.Spool.Validate())...)
+}
+
+// ServesTLS reports whether short links are served by HTTPS, too.
+func (c *Config) ServesTLS() bool { return c.TLSListen != "" || c.TLSListener != nil }
+
+func (c *Config) checkTLSListen() error {
+	if c.TLSListen == "" {
+		return nil
+	}
+	return service.CheckAddr(c.TLSListen)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/VictoriaMetrics/metrics"
 
+	"linkstream/edge/certificate"
 	"linkstream/edge/eventloop"
 	"linkstream/edge/redirect"
 	"linkstream/edge/resolve"
@@ -35,6 +36,8 @@ type Links interface {
 // Service is an edge.
 type Service struct {
 	listener net.Listener
+	secure   net.Listener        // for HTTPS; nil if that is not served
+	certs    *certificate.Source // nil without secure
 	server   *eventloop.Server
 	resolver *resolve.Resolver
 	spool    *spool.Spool
@@ -62,13 +65,7 @@ func New(cfg Config, links Links, client *stream.Client, log *slog.Logger) (*Ser
 		resolver.Close()
 		return nil, err
 	}
-	listener, err := service.ListenUnlessOpen(cfg.Listener, cfg.Listen)
-	if err != nil {
-		resolver.Close()
-		return nil, errors.Join(err, clicks.Close())
-	}
 	s := &Service{
-		listener: listener,
 		resolver: resolver,
 		spool:    clicks,
 		shipper:  spool.NewShipper(clicks, client, log),
@@ -76,6 +73,10 @@ func New(cfg Config, links Links, client *stream.Client, log *slog.Logger) (*Ser
 		blocked:  blocked,
 		links:    links,
 		metrics:  set,
+	}
+	if err := s.listen(cfg, log); err != nil {
+		resolver.Close()
+		return nil, errors.Join(err, clicks.Close())
 	}
 	clicks.RegisterMetrics(set)
 	s.shipper.RegisterMetrics(set)
@@ -85,8 +86,38 @@ func New(cfg Config, links Links, client *stream.Client, log *slog.Logger) (*Ser
 	return s, nil
 }
 
+// listen reads the certificates, if HTTPS is to be served, and opens the listeners, or none of them.
+func (s *Service) listen(cfg Config, log *slog.Logger) (err error) {
+	if cfg.ServesTLS() {
+		if err := cfg.Certificate.Enabled(); err != nil { // a socket for HTTPS was inherited
+			return err
+		}
+		if s.certs, err = certificate.Open(cfg.Certificate, s.metrics, log); err != nil {
+			return err
+		}
+		if cfg.Resolve.URL.Scheme() != "https" {
+			log.Warn("HTTPS is served, but short links are written with http: set -edge.url", "url", cfg.Resolve.URL)
+		}
+	}
+	if s.listener, err = service.ListenUnlessOpen(cfg.Listener, cfg.Listen); err != nil || s.certs == nil {
+		return err
+	}
+	if s.secure, err = service.ListenUnlessOpen(cfg.TLSListener, cfg.TLSListen); err != nil {
+		return errors.Join(err, s.listener.Close())
+	}
+	return nil
+}
+
 // Addr returns the address that the edge listens on.
 func (s *Service) Addr() string { return s.listener.Addr().String() }
+
+// TLSAddr returns the address that the edge serves HTTPS on, "" if it does not.
+func (s *Service) TLSAddr() string {
+	if s.secure == nil {
+		return ""
+	}
+	return s.secure.Addr().String()
+}
 
 // Metrics returns the edge's metrics.
 func (s *Service) Metrics() *metrics.Set { return s.metrics }
@@ -104,9 +135,10 @@ func (s *Service) Ready(ctx context.Context) error {
 
 // Run serves until ctx is done, then stops in the order that loses no click:
 //
-//  1. The server stops. Requests under way are answered and their clicks appended, for at most stopGrace. Then the
-//     resolver is closed, after which nothing is redirected any more. If a handler is stuck, Run returns an error without
-//     the steps that follow: the handler may be using the spool, which loses nothing when the process ends.
+//  1. The server stops, on both listeners. Requests under way are answered and their clicks appended, for at most
+//     stopGrace. Then the resolver is closed, after which nothing is redirected any more. If a handler is stuck, Run
+//     returns an error without the steps that follow: the handler may be using the spool, which loses nothing when the
+//     process ends.
 //  2. The shipper sends the pending clicks, for a bounded time if the broker does not answer.
 //  3. The spool is closed. Clicks that are still pending wait in it for the next process.
 func (s *Service) Run(ctx context.Context) error {
@@ -118,8 +150,11 @@ func (s *Service) Run(ctx context.Context) error {
 	following.Go(func() { s.client.FollowChanges(ctx, s.resolver.Drop) })
 	following.Go(func() { s.blocked.Run(ctx, s.resolver.BlocklistChanged) })
 	shipper.Go(func() { s.shipper.Run(shipping) })
-	// 1. Serve returns when no request is under way or stopGrace has passed.
-	err := s.server.Serve(ctx, s.listener, stopGrace)
+	if s.certs != nil {
+		following.Go(func() { s.certs.Run(ctx) })
+	}
+	// 1. serve returns when no request is under way or stopGrace has passed.
+	err := s.serve(ctx)
 	cancel()
 	if errors.Is(err, eventloop.ErrStuck) {
 		return err
@@ -131,4 +166,21 @@ func (s *Service) Run(ctx context.Context) error {
 	shipper.Wait()
 	// 3.
 	return errors.Join(err, s.spool.Close())
+}
+
+// serve serves both listeners until ctx is done or one of them fails.
+func (s *Service) serve(ctx context.Context) error {
+	if s.secure == nil {
+		return s.server.Serve(ctx, s.listener, stopGrace)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		defer cancel()
+		ended <- s.server.ServeTLS(ctx, s.secure, s.certs.TLSConfig(), stopGrace)
+	}()
+	err := s.server.Serve(ctx, s.listener, stopGrace)
+	cancel()
+	return errors.Join(err, <-ended)
 }

@@ -58,10 +58,9 @@ func (l *loop) admit(fd int32, from peer) {
 		return
 	}
 	l.guest = conn{fd: fd, peer: from, counted: counted}
-	if s.open.Add(1) > int64(s.cfg.MaxConnections) && !s.makeRoom(l) {
+	if s.open.Add(1) > int64(s.cfg.MaxConnections) && !s.makeRoom(l) && !s.shedSecure() {
 		s.leave(&l.guest)
-		s.refusedFull.Inc()
-		s.complain("connections refused: all are in use", "flag", "-edge.max-connections", "max", s.cfg.MaxConnections)
+		s.refuseFull()
 		refuse(fd, tooMany)
 		return
 	}
@@ -84,26 +83,48 @@ func (s *Server) leave(c *conn) {
 	}
 }
 
-// makeRoom has the connection closed that has been idle for longest, and reports whether there is any. If another loop has
+// makeRoom has the connection of a loop closed that has been idle for longest, and reports whether there is any. If another loop has
 // it, there is one connection too many until it does.
 func (s *Server) makeRoom(l *loop) bool {
 	l.oldest.Store(int64(min(since(l.fresh.first), since(l.idle.first))))
-	longest := l
-	for _, other := range s.loops {
-		if other.oldest.Load() < longest.oldest.Load() {
-			longest = other
+	longest := s.longestIdle(s.loops)
+	if longest == nil {
+		return false
+	}
+	if longest == l {
+		return l.shed()
+	}
+	return longest.askToShed()
+}
+
+// shedLooped is makeRoom for those who are not a loop.
+func (s *Server) shedLooped() bool {
+	loops := s.looping.Load()
+	if loops == nil {
+		return false
+	}
+	longest := s.longestIdle(*loops)
+	return longest != nil && longest.askToShed()
+}
+
+// longestIdle returns the loop of the connection that has been idle for longest, or nil if none is.
+func (s *Server) longestIdle(loops []*loop) *loop {
+	var longest *loop
+	oldest := int64(never)
+	for _, l := range loops {
+		if at := l.oldest.Load(); at < oldest {
+			longest, oldest = l, at
 		}
 	}
-	oldest := longest.oldest.Load()
-	switch {
-	case oldest == never:
-		return false
-	case longest == l:
-		return l.shed()
-	default: // until that loop's next turn, its next oldest is taken to be a little younger
-		longest.oldest.CompareAndSwap(oldest, oldest+int64(time.Millisecond))
-		return longest.post(message{kind: shedOne})
+	return longest
+}
+
+// askToShed has another goroutine's loop shed. Until that loop's next turn, its next oldest is taken to be a little younger.
+func (l *loop) askToShed() bool {
+	if oldest := l.oldest.Load(); oldest != never {
+		l.oldest.CompareAndSwap(oldest, oldest+int64(time.Millisecond))
 	}
+	return l.post(message{kind: shedOne})
 }
 
 // shed closes the connection that has been idle for longest, and reports whether there was one.

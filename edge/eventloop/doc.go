@@ -54,6 +54,11 @@
 // has another loop accept (watch_linux.go). When the server stops, it waits for a stuck loop no longer than for requests under
 // way, and returns ErrStuck (server_linux.go).
 //
+// # HTTPS
+//
+// A handshake takes a hundred times as long as a redirect, so loops would win nothing: Server.ServeTLS has goroutines serve HTTPS, with
+// the same handler, timeouts and bounds (secure.go). When all connections are taken, those of either kind make room.
+//
 // # Other systems
 //
 // Without Linux, with Config.Loops 0 and for listeners that are not the kernel's, fasthttp serves the same Handler on package

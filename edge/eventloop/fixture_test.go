@@ -153,8 +153,9 @@ type site struct {
 	ln      net.Listener
 	metrics *metrics.Set
 	log     testkit.Buffer
-	stuck   bool   // Serve is to return ErrStuck
-	stop    func() // and wait until Serve has returned
+	stuck   bool                    // Serve is to return ErrStuck
+	stop    func()                  // and wait until Serve has returned
+	beside  func(*eventloop.Server) // starts what else it serves; nil: nothing
 }
 
 // start serves on loopback until the test ends, if it is not stopped before. change may alter the settings.
@@ -185,6 +186,9 @@ func start(t testing.TB, loops int, change func(*site)) *site {
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(ctx, s.ln, s.grace) }()
+	if s.beside != nil {
+		s.beside(server)
+	}
 	s.stop = sync.OnceFunc(func() {
 		cancel()
 		select {

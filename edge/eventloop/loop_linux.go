@@ -19,11 +19,10 @@ import (
 )
 
 const (
-	acceptsPerTurn  = 64
-	acceptsAtEnd    = 1 << 16              // bound of those that wait when the server stops
-	shortestRetry   = 5 * time.Millisecond // after accept ran out of something
-	longestRetry    = time.Second
-	shedPerShortage = 8 // idle connections that are closed for want of descriptors
+	acceptsPerTurn = 64
+	acceptsAtEnd   = 1 << 16              // bound of those that wait when the server stops
+	shortestRetry  = 5 * time.Millisecond // after accept ran out of something
+	longestRetry   = time.Second
 )
 
 // loop is a goroutine and the connections it keeps. Others reach it by its inbox alone.

@@ -19,6 +19,8 @@ const (
 	maxBodyBytes = 1 << 10
 	// logEvery bounds how often the same trouble with connections is logged.
 	logEvery = 10 * time.Second
+	// shedPerShortage is how many idle connections are closed for want of descriptors.
+	shedPerShortage = 8
 	// endGrace is for loops to end after requests under way are not waited for any longer.
 	endGrace = time.Second
 )
@@ -29,14 +31,16 @@ type Server struct {
 	handler   Handler
 	log       *slog.Logger
 	fast      *fasthttp.Server
+	secure    secure
 	addresses *addresses
 	started   time.Time
 
 	loops     []*loop
-	accepting atomic.Int32 // how many loops, from the first, accept
-	open      atomic.Int64 // connections of loops, those that goroutines serve included
-	stopping  atomic.Bool  // answers are the last ones of their connections
-	nextLog   atomic.Int64 // nanoseconds since started
+	looping   atomic.Pointer[[]*loop] // loops, for those who do not know whether they have been made yet
+	accepting atomic.Int32            // how many loops, from the first, accept
+	open      atomic.Int64            // connections of loops, those that goroutines serve included
+	stopping  atomic.Bool             // answers are the last ones of their connections
+	nextLog   atomic.Int64            // nanoseconds since started
 
 	handedOver, returned, shed, refusedFull, refusedAddress, acceptErrors, stuck *metrics.Counter
 }
@@ -68,18 +72,28 @@ func New(cfg Config, handler Handler, set *metrics.Set, log *slog.Logger) *Serve
 		refusedFull:    counter(refused, `{reason="full"}`, "Connections that were refused, by reason."),
 		refusedAddress: set.NewCounter(refused + `{reason="address"}`),
 	}
-	s.fast = &fasthttp.Server{
-		Handler:      s.serve,
-		ErrorHandler: handler.Reject,
-		ConnState:    noteIdle,
-		Logger:       service.ConnLogger(log),
+	s.fast = s.newFast(noteIdle)
+	s.initSecure(set)
+	describe(set)
+	service.Describe(set, "linkstream_edge_connections", "Connections that are open.")
+	set.NewGauge("linkstream_edge_connections", func() float64 { return float64(s.open.Load()) })
+	return s
+}
 
-		ReadTimeout:        cfg.ReadTimeout,
-		WriteTimeout:       cfg.WriteTimeout,
-		IdleTimeout:        cfg.IdleTimeout,
-		ReadBufferSize:     cfg.MaxHeaderBytes,
+// newFast returns a server for the goroutines.
+func (s *Server) newFast(noteState func(net.Conn, fasthttp.ConnState)) *fasthttp.Server {
+	fast := &fasthttp.Server{
+		Handler:      s.serve,
+		ErrorHandler: s.handler.Reject,
+		ConnState:    noteState,
+		Logger:       service.ConnLogger(s.log),
+
+		ReadTimeout:        s.cfg.ReadTimeout,
+		WriteTimeout:       s.cfg.WriteTimeout,
+		IdleTimeout:        s.cfg.IdleTimeout,
+		ReadBufferSize:     s.cfg.MaxHeaderBytes,
 		MaxRequestBodySize: maxBodyBytes,
-		Concurrency:        cfg.MaxConnections,
+		Concurrency:        s.cfg.MaxConnections,
 
 		SecureErrorLogMessage:        true, // headers are nobody's business
 		NoDefaultServerHeader:        true,
@@ -87,11 +101,8 @@ func New(cfg Config, handler Handler, set *metrics.Set, log *slog.Logger) *Serve
 		DisablePreParseMultipartForm: true,
 		CloseOnShutdown:              true,
 	}
-	service.CheckRequests(s.fast, handler.Reject)
-	describe(set)
-	service.Describe(set, "linkstream_edge_connections", "Connections that are open.")
-	set.NewGauge("linkstream_edge_connections", func() float64 { return float64(s.open.Load()) })
-	return s
+	service.CheckRequests(fast, s.handler.Reject)
+	return fast
 }
 
 // serve is the handler of the goroutines.
@@ -132,6 +143,11 @@ const (
 	tooManyPerAddress = "HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\nRetry-After: 1\r\nConnection: close\r\n\r\n"
 	tooMany           = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nRetry-After: 1\r\nConnection: close\r\n\r\n"
 )
+
+func (s *Server) refuseFull() {
+	s.refusedFull.Inc()
+	s.complain("connections refused: all are in use", "flag", "-edge.max-connections", "max", s.cfg.MaxConnections)
+}
 
 // boundedListener keeps the bound by address where there are no loops.
 type boundedListener struct {

@@ -22,6 +22,7 @@ func (s *Server) serveLoops(ctx context.Context, ln net.Listener, grace time.Dur
 	if err != nil {
 		return true, errors.Join(fmt.Errorf("serve on %s: %w", ln.Addr(), err), unix.Close(listener))
 	}
+	s.looping.Store(&s.loops)
 	s.accepting.Store(1)
 	ended := make(chan error, len(s.loops))
 	for _, l := range s.loops {

@@ -18,3 +18,5 @@ func (s *Server) serveLoops(context.Context, net.Listener, time.Duration) (serve
 }
 
 func noteIdle(net.Conn, fasthttp.ConnState) {}
+
+func (s *Server) shedLooped() bool { return false }

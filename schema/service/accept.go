@@ -30,7 +30,7 @@ type patientListener struct {
 func (l *patientListener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
-		if !isShortage(err) {
+		if !IsShortage(err) {
 			l.pause = 0
 			return conn, err
 		}
@@ -43,8 +43,8 @@ func (l *patientListener) Accept() (net.Conn, error) {
 	}
 }
 
-// isShortage reports whether err means that the system is out of a resource for the moment.
-func isShortage(err error) bool {
+// IsShortage reports whether err means that the system is out of a resource for the moment.
+func IsShortage(err error) bool {
 	for _, shortage := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED} {
 		if errors.Is(err, shortage) {
 			return true

@@ -1,0 +1,180 @@
+package eventloop
+
+import (
+	chain "container/list"
+	"context"
+	"crypto/tls"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+	"github.com/valyala/fasthttp"
+
+	"linkstream/schema/service"
+)
+
+// freshGrace is how long clients that have connected before a stop have to send their request.
+const freshGrace = time.Second
+
+// secure is the part of a Server that serves HTTPS: by goroutines, since a handshake takes a hundred times as long as a redirect.
+type secure struct {
+	fast *fasthttp.Server
+
+	mu      sync.Mutex
+	waiting chain.List // of *secureConn that have sent no request, or no further one, the one that has waited longest first
+
+	full, resumed, failed *metrics.Counter
+}
+
+func (s *Server) initSecure(set *metrics.Set) {
+	s.secure.fast = s.newFast(s.noteSecure)
+	const name = "linkstream_edge_tls_handshakes_total"
+	service.Describe(set, name, "TLS handshakes, by result: full, resumed with a session ticket, or failed.")
+	s.secure.full = set.NewCounter(name + `{result="full"}`)
+	s.secure.resumed = set.NewCounter(name + `{result="resumed"}`)
+	s.secure.failed = set.NewCounter(name + `{result="failed"}`)
+}
+
+// ServeTLS is Serve for HTTPS. It shares the handler and all bounds with Serve, which may run at the same time. It does not change
+// config.
+func (s *Server) ServeTLS(ctx context.Context, ln net.Listener, config *tls.Config, grace time.Duration) error {
+	defer context.AfterFunc(ctx, func() { s.stopping.Store(true) })()
+	defer context.AfterFunc(ctx, func() {
+		time.AfterFunc(min(freshGrace, grace), func() {
+			for s.shedSecure() {
+			}
+		})
+	})()
+	return service.Serve(ctx, s.secure.fast, &secureListener{ln, s, config}, grace)
+}
+
+// secureListener begins TLS on the connections that the bounds admit.
+type secureListener struct {
+	net.Listener
+	server *Server
+	config *tls.Config
+}
+
+// Accept waits for the next connection of a client that does not have its share already.
+func (l *secureListener) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			if service.IsShortage(err) {
+				l.server.runShortSecure()
+			}
+			return nil, err
+		}
+		if secured := l.server.admitSecure(c, l.config); secured != nil {
+			return secured, nil
+		}
+		_ = c.Close() // without a word: there is no TLS yet, and nobody to say it to
+	}
+}
+
+func (s *Server) runShortSecure() {
+	s.acceptErrors.Inc()
+	for range shedPerShortage {
+		if !s.shedSecure() {
+			return
+		}
+	}
+}
+
+// admitSecure returns nil if a bound refuses the connection.
+func (s *Server) admitSecure(c net.Conn, config *tls.Config) net.Conn {
+	var addr netip.Addr
+	counted := false
+	if remote, ok := c.RemoteAddr().(*net.TCPAddr); ok {
+		addr = remote.AddrPort().Addr().Unmap()
+		if counted, ok = s.addresses.enter(addr); !ok {
+			s.refuseAddress(addr.String())
+			return nil
+		}
+	}
+	if s.open.Add(1) > int64(s.cfg.MaxConnections) && !s.shedSecure() && !s.shedLooped() {
+		s.open.Add(-1)
+		if counted {
+			s.addresses.leave(addr)
+		}
+		s.refuseFull()
+		return nil
+	}
+	secured := &secureConn{Conn: tls.Server(c, config), server: s}
+	if counted {
+		secured.leave = func() { s.addresses.leave(addr) }
+	}
+	return secured
+}
+
+// noteSecure learns from fasthttp where a connection is.
+func (s *Server) noteSecure(c net.Conn, state fasthttp.ConnState) {
+	secured, ok := c.(*secureConn)
+	if !ok {
+		return
+	}
+	s.secure.mu.Lock()
+	defer s.secure.mu.Unlock()
+	if secured.place != nil {
+		s.secure.waiting.Remove(secured.place)
+		secured.place = nil
+	}
+	if state == fasthttp.StateNew || state == fasthttp.StateIdle {
+		secured.place = s.secure.waiting.PushBack(secured)
+	}
+}
+
+// shedSecure closes the TLS connection that has waited for its client longest, and reports whether there was one.
+func (s *Server) shedSecure() bool {
+	s.secure.mu.Lock()
+	defer s.secure.mu.Unlock()
+	first := s.secure.waiting.Front()
+	if first == nil {
+		return false
+	}
+	longest := s.secure.waiting.Remove(first).(*secureConn)
+	longest.place = nil
+	// Its goroutine notices. Closing the TLS connection itself could wait for the client.
+	_ = longest.NetConn().Close()
+	s.shed.Inc()
+	return true
+}
+
+// secureConn is a TLS connection that gives its place back when it is closed.
+type secureConn struct {
+	*tls.Conn
+	server *Server
+	leave  func()         // nil if it is not counted by address
+	place  *chain.Element // in secure.waiting, or nil
+	closed atomic.Bool
+}
+
+// Handshake is called by fasthttp before the first request. A second call has the result of the first one.
+func (c *secureConn) Handshake() error {
+	err := c.Conn.Handshake()
+	counts := &c.server.secure
+	switch {
+	case err != nil:
+		counts.failed.Inc()
+		c.server.log.Debug("TLS handshake failed", "remote", c.RemoteAddr(), "error", err)
+	case c.ConnectionState().DidResume:
+		counts.resumed.Inc()
+	default:
+		counts.full.Inc()
+	}
+	return err
+}
+
+// Close closes the connection.
+func (c *secureConn) Close() error {
+	if !c.closed.Swap(true) {
+		c.server.open.Add(-1)
+		if c.leave != nil {
+			c.leave()
+		}
+	}
+	return c.Conn.Close()
+}
