@@ -65,7 +65,7 @@ func TestDashboardHostileTexts(t *testing.T) {
 	})
 	b.run("headers of visitors", func(t *testing.T) {
 		for _, referrer := range []string{"https://" + hostile + ".example/", "https://example.net/" + hostile, hostile} {
-			s.click(t, "hostile", "User-Agent", hostile, "Referer", referrer)
+			s.click(t, "hostile", "User-Agent", "Mozilla/5.0 "+hostile, "Referer", referrer)
 		}
 		b.page("/dashboard/links/0/hostile")
 		b.shows("Clicks, all time 3", "Counted up to now")

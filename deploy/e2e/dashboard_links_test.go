@@ -96,7 +96,7 @@ func (b *tab) countsClicks(t *testing.T, s *system, target string) {
 	}
 	b.shows("Clicks, all time 1")
 	for range 3 {
-		s.click(t, "tried", "User-Agent", "curl/8.5.0", "Referer", "https://news.example.org/today")
+		s.click(t, "tried", "User-Agent", desktop, "Referer", "https://news.example.org/today")
 	}
 	b.shows("Clicks, all time 4", "Mobile", "Chrome", "news.example.org", "Counted up to now")
 	if !evaluate[bool](b, "window.notReloaded === true") {

@@ -109,7 +109,9 @@ var agents = []struct{ device, browser, header string }{
 	{"tablet", "Safari", "Mozilla/5.0 (iPad; CPU OS 17_6 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.6 Mobile/15E148 Safari/604.1"},
 	{"bot", "", "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"},
 	{"bot", "", "Mozilla/5.0 (compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm)"},
-	{"other", "", ""},
+	{"bot", "", ""},
+	{"bot", "okhttp", "okhttp/4.12.0"},
+	{"other", "", "Mozilla/5.0 (PlayStation 5 3.20) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/13.0"},
 }
 
 func TestStatsOfDevicesAndBrowsers(t *testing.T) {

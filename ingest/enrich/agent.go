@@ -5,6 +5,7 @@ import (
 
 	"github.com/mileusna/useragent"
 
+	"linkstream/ingest/enrich/programs"
 	"linkstream/schema"
 )
 
@@ -28,9 +29,10 @@ func ParseAgent(header string) Agent {
 	return a
 }
 
+// device returns Bot for every program, whatever it does.
 func device(ua useragent.UserAgent) schema.Device {
 	switch {
-	case ua.Bot || hasBotWord(ua.String):
+	case ua.Bot || programs.Match(ua.String):
 		return schema.Bot
 	case ua.Tablet || isAndroidTablet(ua):
 		return schema.Tablet
@@ -41,18 +43,6 @@ func device(ua useragent.UserAgent) schema.Device {
 	default:
 		return schema.Other
 	}
-}
-
-// hasBotWord finds crawlers and link previews that the library takes for the browser they also name. Cubot is a brand of
-// phones.
-func hasBotWord(header string) bool {
-	header = strings.ReplaceAll(strings.ToLower(header), "cubot", "")
-	for _, word := range []string{"bot", "crawler", "spider", "preview"} {
-		if strings.Contains(header, word) {
-			return true
-		}
-	}
-	return strings.HasPrefix(header, "whatsapp/")
 }
 
 // isAndroidTablet reports whether an Android browser runs on a tablet: on phones its header contains "Mobile". The library

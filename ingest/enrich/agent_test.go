@@ -44,7 +44,7 @@ var known = []struct {
 	{"Edge on an Android phone", "Mozilla/5.0 (Linux; Android 10; K) " + webkit + "Chrome/131.0.0.0 Mobile Safari/537.36 EdgA/131.0.0.0", schema.Mobile, "Edge"},
 	{"Opera Mini", "Opera/9.80 (Android; Opera Mini/81.0.2254/191.303; U; en) Presto/2.12.423 Version/12.16", schema.Mobile, "Opera Mini"},
 	{"Huawei's browser", "Mozilla/5.0 (Linux; Android 12; HarmonyOS; NOH-AN00) " + webkit + "Chrome/114.0.5735.196 HuaweiBrowser/15.0.4.312 Mobile Safari/537.36", schema.Mobile, "Huawei Browser"},
-	{"an HTTP client of an Android app", "Dalvik/2.1.0 (Linux; U; Android 13; SM-S901B Build/TP1A.220624.014)", schema.Mobile, enrich.OtherBrowser},
+	{"an HTTP client of an Android app", "Dalvik/2.1.0 (Linux; U; Android 13; SM-S901B Build/TP1A.220624.014)", schema.Bot, enrich.OtherBrowser},
 
 	{"Facebook's app on an iPhone", iphone + "Mobile/22B83 [FBAN/FBIOS;FBAV/490.0.0.36.109;FBBV/661238917;FBDV/iPhone14,5;FBID/phone;FBLC/en_US]", schema.Mobile, "Facebook App"},
 	{"Facebook's app on Android", "Mozilla/5.0 (Linux; Android 14; SM-S918B Build/UP1A.231005.007; wv) " + webkit + "Version/4.0 Chrome/131.0.6778.39 Mobile Safari/537.36 [FB_IAB/FB4A;FBAV/490.0.0.63.82;]", schema.Mobile, "Facebook App"},
@@ -79,16 +79,18 @@ var known = []struct {
 	{"Discord's preview", "Mozilla/5.0 (compatible; Discordbot/2.0; +https://discordapp.com)", schema.Bot, enrich.OtherBrowser},
 	{"Skype's preview", "Mozilla/5.0 (Windows NT 6.1; WOW64) SkypeUriPreview Preview/0.5 skype-url-preview@microsoft.com", schema.Bot, enrich.OtherBrowser},
 
-	{"curl", "curl/8.5.0", schema.Other, "curl"},
-	{"Wget", "Wget/1.21.4", schema.Other, "Wget"},
-	{"Python", "python-requests/2.32.3", schema.Other, "python-requests"},
-	{"Go", "Go-http-client/1.1", schema.Other, "Go-http-client"},
-	{"okhttp", "okhttp/4.12.0", schema.Other, "okhttp"},
-	{"no header", "", schema.Other, enrich.OtherBrowser},
-	{"a dash", "-", schema.Other, enrich.OtherBrowser},
-	{"a header with Mozilla alone", "Mozilla/5.0", schema.Other, enrich.OtherBrowser},
-	{"binary data", "\x00\xff(((;;;///\x01 \xc3\x28", schema.Other, enrich.OtherBrowser},
-	{"unclosed brackets", strings.Repeat("([", 256), schema.Other, enrich.OtherBrowser},
+	{"curl", "curl/8.5.0", schema.Bot, "curl"},
+	{"Wget", "Wget/1.21.4", schema.Bot, "Wget"},
+	{"Python", "python-requests/2.32.3", schema.Bot, "python-requests"},
+	{"Go", "Go-http-client/1.1", schema.Bot, "Go-http-client"},
+	{"okhttp", "okhttp/4.12.0", schema.Bot, "okhttp"},
+	{"no header", "", schema.Bot, enrich.OtherBrowser},
+	{"a dash", "-", schema.Bot, enrich.OtherBrowser},
+	{"a header with Mozilla alone", "Mozilla/5.0", schema.Bot, enrich.OtherBrowser},
+	{"a monitor that sends a browser's header", "Mozilla/5.0 (Windows NT 6.1; WOW64) " + webkit + "Chrome/41.0.2228.0 Safari/537.21 StatusCake", schema.Bot, "Chrome"},
+	{"a proxy of images in emails", "Mozilla/5.0 (Windows NT 5.1; rv:11.0) Gecko Firefox/11.0 (via ggpht.com GoogleImageProxy)", schema.Bot, enrich.OtherBrowser},
+	{"binary data", "\x00\xff(((;;;///\x01 \xc3\x28", schema.Bot, enrich.OtherBrowser},
+	{"unclosed brackets", strings.Repeat("([", 256), schema.Bot, enrich.OtherBrowser},
 }
 
 func TestParseAgent(t *testing.T) {

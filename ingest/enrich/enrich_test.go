@@ -61,9 +61,10 @@ func TestEnricher(t *testing.T) {
 		check(t, e.Enrich(sampleClick()))
 	})
 	t.Run("ignores what exceeds the length limits of a click", func(t *testing.T) {
-		click := &schema.Click{UserAgent: append(bytes.Repeat([]byte("x"), schema.MaxUserAgentLen), " Googlebot/2.1"...),
+		agent := known[0].header + strings.Repeat("x", schema.MaxUserAgentLen)
+		click := &schema.Click{UserAgent: append([]byte(agent[:schema.MaxUserAgentLen]), " Googlebot/2.1"...),
 			Referrer: append(bytes.Repeat([]byte(" "), schema.MaxReferrerLen), "https://news.example/"...)}
-		if got := enrich.New(nil).Enrich(click); got.Device != schema.Other || got.Referrer != "" {
+		if got := enrich.New(nil).Enrich(click); got.Device != schema.Desktop || got.Referrer != "" {
 			t.Errorf("got %+v", got)
 		}
 	})
