@@ -67,7 +67,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return errors.Join(err, links.Close())
 	}
-	ops.Add(edge.Ready, edge.Metrics())
+	edge.Operate(ops)
 	log.Info("serving short links", "listen", edge.Addr(), "tls", edge.TLSAddr(), "operators", ops.Addr(), "url", cfg.Resolve.URL)
 	return errors.Join(edge.Run(ctx), links.Close())
 }

@@ -33,6 +33,9 @@ type DomainStore interface {
 	DomainsByHost(ctx context.Context, host string) ([]Domain, error)
 	// VerifiedDomain returns the verified domain with that host. CodeNotFound if there is none.
 	VerifiedDomain(ctx context.Context, host string) (Domain, error)
+	// VerifiedDomains returns up to limit verified domains whose IDs are above after, in order of their IDs. Calls with the last
+	// ID of the call before return all domains that are verified meanwhile.
+	VerifiedDomains(ctx context.Context, after int64, limit int) ([]Domain, error)
 	// VerifyDomain marks a domain as verified. Idempotent: a verified domain keeps its time. CodeNotFound if there is
 	// no such domain, CodeConflict if another account has verified the host. It is not checked until NoteDomainCheck.
 	VerifyDomain(ctx context.Context, domainID int64, at time.Time) error

@@ -97,7 +97,7 @@ func (a *App) createServices(ctx context.Context, links *sqlite.Store, clicks *s
 	}
 	a.ops.Add(a.ingest.Ready, a.ingest.Metrics())
 	a.ops.Add(a.api.Ready, a.api.Metrics())
-	a.ops.Add(a.edge.Ready, a.edge.Metrics())
+	a.edge.Operate(a.ops)
 	return a.cfg.FirstAccount.CreateAndPrint(ctx, links, a.api.URL(), a.out)
 }
 

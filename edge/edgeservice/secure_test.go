@@ -2,13 +2,17 @@ package edgeservice_test
 
 import (
 	"crypto/tls"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"linkstream/edge/edgeservice"
 	"linkstream/schema"
+	"linkstream/schema/service"
+	"linkstream/schema/stream"
 	"linkstream/schema/testkit"
 )
 
@@ -50,4 +54,33 @@ func TestHTTPSSettings(t *testing.T) {
 			t.Errorf("%s is not in\n%v", want, err)
 		}
 	}
+}
+
+func TestAsk(t *testing.T) {
+	t.Parallel()
+	e := start(t, nil)
+	domain := schema.Domain{AccountID: 1, Host: "go.example", CreatedAt: time.Now(), VerifiedAt: time.Now()}
+	testkit.Must(t, e.links.CreateDomain(t.Context(), &domain))
+	ops, err := service.ListenOps(service.OpsConfig{Listen: "127.0.0.1:0"}, slog.New(slog.DiscardHandler))
+	testkit.Must(t, err)
+	defer ops.Close()
+	e.Operate(ops)
+	ask := func(host string) int {
+		resp, err := http.Get("http://" + ops.Addr() + "/tls/ask?domain=" + host)
+		testkit.Must(t, err)
+		resp.Body.Close()
+		return resp.StatusCode
+	}
+	testkit.Equal(t, "default domain", ask("sho.rt"), 200)
+	publisher := stream.NewInvalidationPublisher(e.client, slog.New(slog.DiscardHandler))
+	defer service.RunInBackground(t.Context(), publisher.Run)()
+	testkit.Eventually(t, "the domain is known", func() bool {
+		publisher.Publish(schema.Change{Host: domain.Host})
+		return ask(domain.Host) == 200
+	})
+	testkit.Must(t, e.links.ReleaseDomain(t.Context(), domain.ID, time.Now()))
+	testkit.Eventually(t, "it is not any more", func() bool {
+		publisher.Publish(schema.Change{Host: domain.Host})
+		return ask(domain.Host) == 404
+	})
 }

@@ -38,6 +38,7 @@ type Service struct {
 	listener net.Listener
 	secure   net.Listener        // for HTTPS; nil if that is not served
 	certs    *certificate.Source // nil without secure
+	hosts    *certificate.Hosts
 	server   *eventloop.Server
 	resolver *resolve.Resolver
 	spool    *spool.Spool
@@ -73,6 +74,7 @@ func New(cfg Config, links Links, client *stream.Client, log *slog.Logger) (*Ser
 		blocked:  blocked,
 		links:    links,
 		metrics:  set,
+		hosts:    certificate.NewHosts(cfg.Resolve.URL.Host(), links, set, log),
 	}
 	if err := s.listen(cfg, log); err != nil {
 		resolver.Close()
@@ -119,6 +121,12 @@ func (s *Service) TLSAddr() string {
 	return s.secure.Addr().String()
 }
 
+// Operate adds to the operators' listener what the edge answers there.
+func (s *Service) Operate(ops *service.Ops) {
+	ops.Add(s.Ready, s.Metrics())
+	ops.Handle("/tls/ask", s.hosts.Answer)
+}
+
 // Metrics returns the edge's metrics.
 func (s *Service) Metrics() *metrics.Set { return s.metrics }
 
@@ -147,7 +155,10 @@ func (s *Service) Run(ctx context.Context) error {
 	shipping, stopShipping := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopShipping()
 	var following, shipper sync.WaitGroup
-	following.Go(func() { s.client.FollowChanges(ctx, s.resolver.Drop) })
+	following.Go(func() {
+		s.client.FollowChanges(ctx, func(change schema.Change) { s.resolver.Drop(change); s.hosts.Drop(change) })
+	})
+	following.Go(func() { s.hosts.Run(ctx) })
 	following.Go(func() { s.blocked.Run(ctx, s.resolver.BlocklistChanged) })
 	shipper.Go(func() { s.shipper.Run(shipping) })
 	if s.certs != nil {

@@ -18,6 +18,7 @@ const (
 	domainByID       = selectDomain + `WHERE id = $1`
 	domainsByHost    = selectDomain + `WHERE host = $1 ORDER BY id`
 	verifiedDomain   = selectDomain + `WHERE host = $1 AND verified_at IS NOT NULL`
+	verifiedDomains  = selectDomain + `WHERE id > $1 AND verified_at IS NOT NULL ORDER BY id LIMIT $2`
 	domainsOfAccount = selectDomain + `WHERE account_id = $1 ORDER BY host COLLATE "C"`
 	// ORDER BY makes the planner use the index: if almost all links are on one domain, it could expect to find a link of
 	// any domain soon in a scan of the table.
@@ -58,6 +59,12 @@ func (s *Store) DomainsByHost(ctx context.Context, host string) ([]schema.Domain
 func (s *Store) VerifiedDomain(ctx context.Context, host string) (schema.Domain, error) {
 	domain, err := scanDomain(s.pool.QueryRow(ctx, verifiedDomain, host))
 	return domain, wrap(err, "read verified domain of host %q", host)
+}
+
+// VerifiedDomains implements schema.DomainStore.
+func (s *Store) VerifiedDomains(ctx context.Context, after int64, limit int) ([]schema.Domain, error) {
+	domains, err := s.domains(ctx, verifiedDomains, after, limit)
+	return domains, wrap(err, "read verified domains")
 }
 
 // VerifyDomain implements schema.DomainStore.

@@ -33,7 +33,7 @@ func MigrateTo(ctx context.Context, dsn string, version int64) error {
 // Queries have their plans tested.
 var Queries = map[string]string{
 	"link by hash": linkByHash, "links by hash": linksByHash, "owned link": ownedLink, "page of links": linkPage, "token": tokenByDigest,
-	"domain": domainByID, "domains of a host": domainsByHost, "verified domain": verifiedDomain,
+	"domain": domainByID, "domains of a host": domainsByHost, "verified domain": verifiedDomain, "verified domains": verifiedDomains,
 	"domains": domainsOfAccount, "domains to check": domainsToCheck, "lost host": loseHost, "won host": winHost, "deleted domain": deleteDomain, "new link": createLink, "new links": createLinks, "links by ID": linksByID,
 	"tokens": tokensOfAccount, "use of tokens": useTokens, "session": sessionByDigest, "sessions": sessionsOfAccount,
 	"attempts": countAttempts, "search": searchLinks,

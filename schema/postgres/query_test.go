@@ -15,7 +15,7 @@ import (
 // queryArgs are literals for the parameters of postgres.Queries.
 var queryArgs = map[string]string{
 	"link by hash": "0, 'link-7'", "links by hash": "'{0, 7}', '{link-7, link-8}'", "owned link": "1, 'link-7', NULL", "page of links": "1, 400, 20",
-	"token": `'\x07'`, "domain": "7", "domains of a host": "'7.example.org'", "verified domain": "'7.example.org'",
+	"token": `'\x07'`, "domain": "7", "domains of a host": "'7.example.org'", "verified domain": "'7.example.org'", "verified domains": "7, 100",
 	"domains": "7", "domains to check": "now(), now() + interval '1 hour', 16", "lost host": "7, now()",
 	"won host": "7, now(), now()", "deleted domain": "7", "new link": "7, 7, 'new', 'https://example.org/', true, now()",
 	"new links": `'{7, 8}', '{0, 7}', '{new, new}', '{https://example.org/, https://example.org/}', '{t, t}',

@@ -72,6 +72,7 @@ type Ops struct {
 	services int
 	checks   []func(context.Context) error
 	sets     []*metrics.Set
+	handlers map[string]fasthttp.RequestHandler // by path
 
 	checking  sync.Mutex // held while the checks run, so that concurrent requests share one run
 	checkedAt time.Time  // of the last run, like the fields below
@@ -133,6 +134,22 @@ func (o *Ops) Add(ready func(context.Context) error, set *metrics.Set) {
 	o.services++
 }
 
+// Handle answers requests for a path by handler.
+func (o *Ops) Handle(path string, handler fasthttp.RequestHandler) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.handlers == nil {
+		o.handlers = map[string]fasthttp.RequestHandler{}
+	}
+	o.handlers[path] = handler
+}
+
+func (o *Ops) handler(path string) fasthttp.RequestHandler {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.handlers[path]
+}
+
 func (o *Ops) handle(ctx *fasthttp.RequestCtx) {
 	ctx.Response.Header.Set("Cache-Control", "no-store")
 	switch path := string(ctx.Path()); {
@@ -154,6 +171,10 @@ func (o *Ops) handle(ctx *fasthttp.RequestCtx) {
 	case o.pprof && strings.HasPrefix(path, "/debug/pprof/"):
 		pprofhandler.PprofHandler(ctx)
 	default:
+		if handler := o.handler(path); handler != nil {
+			handler(ctx)
+			return
+		}
 		ctx.Error("not found\n", fasthttp.StatusNotFound)
 	}
 }

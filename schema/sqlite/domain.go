@@ -15,6 +15,7 @@ const (
 	domainByID       = selectDomain + `WHERE id = ?`
 	domainsByHost    = selectDomain + `WHERE host = ? ORDER BY id`
 	verifiedDomain   = selectDomain + `WHERE host = ? AND verified_at IS NOT NULL`
+	verifiedDomains  = selectDomain + `WHERE id > ? AND verified_at IS NOT NULL ORDER BY id LIMIT ?`
 	domainsOfAccount = selectDomain + `WHERE account_id = ? ORDER BY host`
 	linkOnDomain     = `SELECT EXISTS (SELECT 1 FROM links WHERE domain_id = ?)`
 )
@@ -57,6 +58,12 @@ func (s *Store) VerifiedDomain(ctx context.Context, host string) (schema.Domain,
 	return domain, wrap(err, "read verified domain of host %q", host)
 }
 
+// VerifiedDomains implements schema.DomainStore.
+func (s *Store) VerifiedDomains(ctx context.Context, after int64, limit int) ([]schema.Domain, error) {
+	domains, err := s.domains(ctx, verifiedDomains, after, limit)
+	return domains, wrap(err, "read verified domains")
+}
+
 // VerifyDomain implements schema.DomainStore.
 func (s *Store) VerifyDomain(ctx context.Context, domainID int64, at time.Time) error {
 	err := oneRow(s.db.write.ExecContext(ctx, `
@@ -70,8 +77,8 @@ func (s *Store) Domains(ctx context.Context, accountID int64) ([]schema.Domain, 
 	return domains, wrap(err, "read domains of account %d", accountID)
 }
 
-func (s *Store) domains(ctx context.Context, query string, arg any) ([]schema.Domain, error) {
-	return scanDomains(s.db.read.QueryContext(ctx, query, arg))
+func (s *Store) domains(ctx context.Context, query string, args ...any) ([]schema.Domain, error) {
+	return scanDomains(s.db.read.QueryContext(ctx, query, args...))
 }
 
 // scanDomains scans all rows. Its arguments are the results of a query.

@@ -41,7 +41,7 @@ var (
 	LinkQueries = map[string]string{
 		"link by hash": linkByHash, "links by hash": linksByHash, "owned link": ownedLink, "page of links": linkPage, "token": tokenByDigest,
 		"account": accountByEmail, "domain": domainByID, "domains of a host": domainsByHost,
-		"verified domain": verifiedDomain, "domains": domainsOfAccount, "domains to check": domainsToCheck, "lost host": loseHost, "won host": winHost, "link on a domain": linkOnDomain,
+		"verified domain": verifiedDomain, "verified domains": verifiedDomains, "domains": domainsOfAccount, "domains to check": domainsToCheck, "lost host": loseHost, "won host": winHost, "link on a domain": linkOnDomain,
 		"new link": createLink, "count of links": countLink, "links by ID": linksByID, "search": searchLinks, "found links": countFound,
 		"tokens": tokensOfAccount, "use of tokens": useTokens, "session": sessionByDigest, "sessions": sessionsOfAccount,
 		"old attempts": deleteAttempts,

@@ -17,6 +17,7 @@ var domainBehaviours = []behaviour[schema.Database]{
 	{"Domain does not find an unknown ID", missesDomain},
 	{"DomainsByHost returns the domains of all accounts, oldest first", listsClaims},
 	{"VerifiedDomain finds only the verified domain", findsVerified},
+	{"VerifiedDomains returns all verified domains, page by page", listsVerified},
 	{"VerifyDomain verifies a domain and keeps the first time", verifies},
 	{"VerifyDomain does not find an unknown domain", verifiesUnknown},
 	{"VerifyDomain rejects a host that another account has verified", refusesHeldHost},
@@ -126,6 +127,26 @@ func findsVerified(t *testing.T, store schema.Database) {
 	got, err := store.VerifiedDomain(t.Context(), "go.example.org")
 	testkit.Must(t, err)
 	testkit.Equal(t, "domain", got, want)
+}
+
+func listsVerified(t *testing.T, store schema.Database) {
+	a, b := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
+	var want []schema.Domain
+	for i := range 5 {
+		want = append(want, addDomain(t, store, a.ID, fmt.Sprintf("%d.example.org", 9-i), true))
+		addDomain(t, store, b.ID, fmt.Sprintf("%d.example.org", 9-i), false)
+	}
+	var got []schema.Domain
+	for after, pages := int64(0), 0; ; pages++ {
+		page, err := store.VerifiedDomains(t.Context(), after, 2)
+		testkit.Must(t, err)
+		if len(page) == 0 {
+			testkit.Equal(t, "pages", pages, 3)
+			break
+		}
+		got, after = append(got, page...), page[len(page)-1].ID
+	}
+	testkit.Equal(t, "verified domains", got, want)
 }
 
 func verifies(t *testing.T, store schema.Database) {

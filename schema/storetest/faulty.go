@@ -219,6 +219,12 @@ func (f FaultyDatabase) VerifiedDomain(ctx context.Context, host string) (schema
 	})
 }
 
+func (f FaultyDatabase) VerifiedDomains(ctx context.Context, after int64, limit int) ([]schema.Domain, error) {
+	return one(ctx, f.Fault, "VerifiedDomains", func() ([]schema.Domain, error) {
+		return f.Database.VerifiedDomains(ctx, after, limit)
+	})
+}
+
 func (f FaultyDatabase) VerifyDomain(ctx context.Context, domainID int64, at time.Time) error {
 	return do(ctx, f.Fault, "VerifyDomain", func() error { return f.Database.VerifyDomain(ctx, domainID, at) })
 }
