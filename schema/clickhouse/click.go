@@ -204,9 +204,13 @@ func (c *ClickStore) send(ctx context.Context, batch *schema.ClickBatch, columns
 func (c *ClickStore) kill(ctx context.Context, id string, cause error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), killTimeout)
 	defer cancel()
-	// On a cluster, the query on the shard has another ID.
-	statement := "KILL QUERY " + c.layout.OnCluster() + " WHERE query_id = ? OR initial_query_id = ? SYNC"
-	if err := c.conn.Exec(ctx, statement, id, id); err != nil {
+	const running = " WHERE query_id = ? OR initial_query_id = ? SYNC"
+	err := c.conn.Exec(ctx, "KILL QUERY"+running, id, id)
+	if err == nil && c.layout.Cluster != "" {
+		// Another server may have the query, and a shard has it by another ID. This needs Keeper.
+		err = c.conn.Exec(ctx, "KILL QUERY "+c.layout.OnCluster()+running, id, id)
+	}
+	if err != nil {
 		return fmt.Errorf("%w (the insert may still succeed: %w)", cause, err)
 	}
 	return cause

@@ -42,6 +42,7 @@ type engine struct {
 	version chproto.ServerHello
 	zone    *time.Location
 	idle    sessions
+	named   named
 	unnamed atomic.Int64 // sessions for queries to which the client gave no id
 
 	running sync.RWMutex // read-locked by each query that runs
@@ -108,6 +109,12 @@ func (r *request) set(name, value string) {
 // run executes r in a session that no other request has meanwhile. When ctx ends first, the query is killed and returns
 // what it then returns.
 func (e *engine) run(ctx context.Context, r *request) (result, error) {
+	if killPattern.Match(r.sql) {
+		e.named.kill(ctx, r.sql)
+	}
+	if ctx.Err() != nil {
+		return result{}, newException("Code: 394. DB::Exception: Query was cancelled")
+	}
 	e.running.RLock()
 	defer e.running.RUnlock()
 	if e.closed {

@@ -57,7 +57,9 @@ func (e *engine) answerHTTP(h http.Header, r *http.Request, params url.Values) (
 	if err != nil {
 		return nil, err
 	}
-	res, err := e.run(r.Context(), q)
+	ctx, end := e.named.begin(r.Context(), q.id, "")
+	defer end()
+	res, err := e.run(ctx, q)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"strings"
+	"time"
 
 	chproto "github.com/ClickHouse/ch-go/proto"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/proto"
@@ -12,6 +13,8 @@ import (
 
 // execute runs a query and writes the blocks of its result. Nothing of them has been sent when it returns.
 func (n *nativeConn) execute(ctx context.Context, q *chproto.Query) error {
+	ctx, end := n.engine.named.begin(ctx, q.ID, q.Info.InitialQueryID)
+	defer end()
 	if err := n.readBlocks(nil); err != nil { // external tables, of which only the end is expected
 		return err
 	}
@@ -50,11 +53,14 @@ func (n *nativeConn) insert(ctx context.Context, r request, into *insert) error 
 		return err
 	}
 	var rows chproto.Buffer
-	if err := n.readBlocks(&rows); err != nil || len(rows.Buf) == 0 {
+	stop := context.AfterFunc(ctx, func() { _ = n.conn.SetReadDeadline(time.Unix(1, 0)) }) // fails on a closed connection
+	err := n.readBlocks(&rows)
+	stop()
+	if err != nil || len(rows.Buf) == 0 {
 		return err
 	}
 	r.rows, r.sql = rows.Buf, []byte(into.head+into.table+into.columns+into.settings+" FORMAT Native")
-	_, err := n.run(ctx, &r)
+	_, err = n.run(ctx, &r)
 	return err
 }
 

@@ -140,6 +140,22 @@ func TestKillQueryFindsItByTheIDThatItsClientGaveIt(t *testing.T) {
 	})
 }
 
+// TestKillQueryFindsAnInsertWhoseRowsAreNotThereYet is about the native protocol. By HTTP, rows come with the statement.
+func TestKillQueryFindsAnInsertWhoseRowsAreNotThereYet(t *testing.T) {
+	conn := open(t, engines.ClickHouse(t), clickhouse.CompressionLZ4)
+	exec(t, conn, "CREATE TABLE t (n UInt64) ENGINE MergeTree ORDER BY n")
+	batch, err := conn.PrepareBatch(clickhouse.Context(t.Context(), clickhouse.WithQueryID("waits")), "INSERT INTO t (n)")
+	testkit.Must(t, err)
+	testkit.Must(t, batch.Append(uint64(1)))
+	exec(t, conn, "KILL QUERY WHERE query_id = 'waits' SYNC")
+	if err := batch.Send(); err == nil {
+		t.Error("the insert succeeded after it was killed")
+	}
+	if n := number(t, conn, "SELECT count() FROM t"); n != 0 {
+		t.Errorf("%d rows of an insert that was killed", n)
+	}
+}
+
 // await waits until n endless queries run.
 func await(t *testing.T, conn driver.Conn, n uint64) {
 	t.Helper()
