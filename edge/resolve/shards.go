@@ -3,6 +3,7 @@ package resolve
 import (
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/dgraph-io/ristretto/v2"
 )
@@ -35,7 +36,9 @@ func newShards[V value](count int, maxBytes int64, hash hasher, evicted func(has
 			BufferItems:        64,
 			IgnoreInternalCost: true, // entryOverhead includes it
 			KeyToHash:          hash,
-			OnEvict:            func(item *ristretto.Item[*entry[V]]) { evicted(item.Key, item.Conflict) },
+			// Entries have no TTL of ristretto's, so that its search for those that are over can be rare.
+			TtlTickerDurationInSec: int64(24 * time.Hour / time.Second),
+			OnEvict:                func(item *ristretto.Item[*entry[V]]) { evicted(item.Key, item.Conflict) },
 		})
 		if err != nil {
 			s.close()

@@ -1,6 +1,7 @@
 package spool
 
 import (
+	"context"
 	"io"
 	"os"
 
@@ -27,6 +28,9 @@ func (l *Lane) Hold() (release func()) {
 	l.mu.Lock()
 	return l.mu.Unlock
 }
+
+// AwaitClick is awaitClick.
+func (l *Lane) AwaitClick(ctx context.Context, last uint64) { l.awaitClick(ctx, last) }
 
 // HasSpare reports whether the lane has a segment for the time when its active one is full.
 func (l *Lane) HasSpare() bool {

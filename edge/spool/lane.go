@@ -1,6 +1,7 @@
 package spool
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -25,6 +26,9 @@ type Lane struct {
 	acked     atomic.Uint64 // of the last click acknowledged
 	partition atomic.Uint32 // plus one; 0 while the lane has no partition
 
+	waiting atomic.Bool   // the shipper waits in awaitClick
+	arrived chan struct{} // tells it of a click; has room for one
+
 	mu       sync.Mutex
 	segments []*segment    // oldest first; the last one is active
 	spare    *segment      // becomes active next; may be nil
@@ -42,7 +46,7 @@ type Lane struct {
 }
 
 func newLane(s *Spool, id schema.Lane) *Lane {
-	return &Lane{id: id, spool: s, readPos: headerLen, maxBatch: maxBatchBytes}
+	return &Lane{id: id, spool: s, readPos: headerLen, maxBatch: maxBatchBytes, arrived: make(chan struct{}, 1)}
 }
 
 // ID returns the lane's identity.
@@ -77,7 +81,28 @@ func (l *Lane) appendLocked(c *schema.Click, mayCreate bool) bool {
 		}
 	}
 	l.seq.Add(1)
+	if l.waiting.Load() && l.waiting.Swap(false) {
+		select {
+		case l.arrived <- struct{}{}:
+		default: // the shipper has yet to take an earlier one
+		}
+	}
 	return true
+}
+
+// awaitClick waits until a click is appended after the one with the seq last, or ctx is done. It may return early. Only the
+// shipper calls it.
+func (l *Lane) awaitClick(ctx context.Context, last uint64) {
+	l.waiting.Store(true)
+	if l.seq.Load() != last { // it was appended before waiting was set
+		l.waiting.Store(false)
+		return
+	}
+	select {
+	case <-l.arrived:
+	case <-ctx.Done():
+		l.waiting.Store(false)
+	}
 }
 
 // extend makes the spare the active segment. If there is no spare, because createSpares has fallen behind or the spool was
@@ -114,6 +139,7 @@ func (l *Lane) extend() bool {
 		}
 	}
 	l.segments = append(l.segments, next)
+	l.spool.unsynced.Store(true)
 	l.spool.requestSpare(l)
 	return true
 }

@@ -19,7 +19,7 @@ const (
 	// maxBatchBytes keeps a batch below the one megabyte that brokers accept by default, even if it does not compress.
 	maxBatchBytes = 768 << 10
 	// linger is the pause between two batches of a lane, in which clicks accumulate. A lane with backlog clicks or more
-	// does not pause.
+	// does not pause. One without clicks waits for the next one and ships it at once.
 	linger  = 20 * time.Millisecond
 	backlog = 4096
 	// drainTimeout bounds how long Run ships pending clicks after it was told to stop.
@@ -88,6 +88,7 @@ func (s *Shipper) runLane(ctx, sending context.Context, lane *Lane) {
 	pause.MaxInterval = maxPause
 	failing := false
 	for {
+		last := lane.seq.Load()
 		n, err := s.Ship(sending, lane, &batch)
 		switch {
 		case err != nil && sending.Err() != nil:
@@ -114,6 +115,8 @@ func (s *Shipper) runLane(ctx, sending context.Context, lane *Lane) {
 			return
 		case n == 0 && ctx.Err() != nil:
 			return
+		case n == 0 && lane.seq.Load() == last: // an idle lane costs nothing
+			lane.awaitClick(ctx, last)
 		default:
 			stream.Sleep(ctx, linger)
 		}

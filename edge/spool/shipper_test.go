@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -149,6 +151,46 @@ func TestShipperRun(t *testing.T) {
 			t.Fatalf("%d batches for 100 clicks in 100 ms", n)
 		}
 		isRun(t, topic.counted(t)[s.Lanes()[0].ID()], s.Lanes()[0].ID(), 1, 1, 100)
+	})
+	bubble("an idle lane costs nothing, and ships the next click at once", func(t *testing.T) {
+		cfg := config(t.TempDir(), 1)
+		var attempts atomic.Int64 // to find a click: each begins with a look at the clock
+		cfg.Now = func() time.Time { attempts.Add(1); return time.Now() }
+		s, topic, shipper := shipping(t, cfg)
+		run(t, s, shipper, func() {
+			for i := range 3 {
+				time.Sleep(time.Second)
+				before, sent := attempts.Load(), len(topic.attempts)
+				time.Sleep(time.Hour)
+				testkit.Equal(t, "attempts in an idle hour", attempts.Load()-before, 0)
+				appendClicks(t, s, 0, 101, 101)
+				synctest.Wait()
+				testkit.Equal(t, fmt.Sprintf("batches after click %d", i), len(topic.attempts)-sent, 1)
+				testkit.Equal(t, "pending", s.Pending(), 0)
+			}
+		})
+	})
+	bubble("a click that comes while a lane becomes idle is not waited for", func(t *testing.T) {
+		s, _ := open(t, config(t.TempDir(), 1))
+		appendClicks(t, s, 0, 1, 1)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		s.Lanes()[0].AwaitClick(ctx, 0) // no click was there before
+		testkit.Must(t, ctx.Err())
+	})
+	bubble("damage does not make an idle lane look for clicks", func(t *testing.T) {
+		cfg := config(t.TempDir(), 1)
+		var attempts atomic.Int64
+		cfg.Now = func() time.Time { attempts.Add(1); return time.Now() }
+		s, _, shipper := shipping(t, cfg)
+		appendClicks(t, s, 0, 1, 10)
+		damage(t, onlySegment(t, cfg.Dir), func(data []byte) { record(data, 2)[8] ^= 1 })
+		run(t, s, shipper, func() {
+			time.Sleep(time.Second)
+			before := attempts.Load()
+			time.Sleep(time.Hour)
+			testkit.Equal(t, "attempts in an idle hour", attempts.Load()-before, 0)
+		})
 	})
 	bubble("one batch per lane is in flight", func(t *testing.T) {
 		s, topic, shipper := shipping(t, config(t.TempDir(), 3))

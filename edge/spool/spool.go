@@ -40,6 +40,7 @@ type Spool struct {
 	refused  atomic.Uint64 // number of clicks that the broker refused for good
 	faults   atomic.Uint64 // number of segments that could not be written to their end
 	diskFull atomic.Bool   // the last segment could not be created or written to its end
+	unsynced atomic.Bool   // since the folder was synced, a segment was created, became active or was removed
 
 	syncing       sync.Mutex // held while a segment is synced or unmapped, so that neither happens during the other
 	spareRequests chan *Lane // lanes that need a spare segment
@@ -201,6 +202,7 @@ func (s *Spool) newSegment(lane uint32, ahead bool) (seg *segment, err error) {
 	if err != nil {
 		s.used.Add(-size)
 	}
+	s.unsynced.Store(true)
 	s.diskFull.Store(err != nil)
 	return seg, err
 }
@@ -226,6 +228,7 @@ func (s *Spool) removeSegment(seg *segment) error {
 	s.syncing.Lock()
 	defer s.syncing.Unlock()
 	s.used.Add(-int64(len(seg.data)))
+	defer s.unsynced.Store(true)
 	return seg.remove()
 }
 
@@ -294,12 +297,22 @@ func (s *Spool) Sync() error {
 			errs = append(errs, s.syncSegment(seg))
 		}
 	}
-	// A power failure could lose new segments whose folder is not synced.
+	return errors.Join(append(errs, s.syncNames())...)
+}
+
+// syncNames syncs the folder if its segments have changed: a power failure could lose new segments otherwise.
+func (s *Spool) syncNames() error {
+	if !s.unsynced.Swap(false) {
+		return nil
+	}
 	err := s.syncDir(s.dir())
 	if errors.Is(err, os.ErrNotExist) { // the disk has been full since the start
-		err = nil
+		return nil
 	}
-	return errors.Join(append(errs, err)...)
+	if err != nil {
+		s.unsynced.Store(true)
+	}
+	return err
 }
 
 func (s *Spool) syncSegment(seg *segment) error {

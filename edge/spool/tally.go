@@ -47,8 +47,11 @@ func (t *tally) persist() (err error) {
 	return t.write()
 }
 
-// write fails with errFault. Callers hold mu.
+// write fails with errFault. Without clicks that wait it leaves the page clean. Callers hold mu.
 func (t *tally) write() error {
+	if t.waiting == 0 {
+		return nil
+	}
 	return guarded(func() {
 		binary.LittleEndian.PutUint64(t.file, binary.LittleEndian.Uint64(t.file)+t.waiting)
 		t.waiting = 0

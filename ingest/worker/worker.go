@@ -48,7 +48,7 @@ import (
 const (
 	maxBatch = 500_000         // rows per insert that every store accepts
 	maxPause = 5 * time.Second // between attempts while the topic or the store does not answer
-	idleWait = time.Second     // per fetch of an idle partition
+	idleWait = 5 * time.Second // per fetch of an idle partition, which a record ends; the most that stream.Client.Fetch allows
 )
 
 // Config bounds a batch.

@@ -50,6 +50,10 @@ func unchanged(a, b os.FileInfo) bool {
 // Follow calls Load every few seconds until ctx is done. It calls failed with each error that differs from the previous
 // one.
 func (f *Files) Follow(ctx context.Context, failed func(error)) {
+	if len(f.paths) == 0 {
+		<-ctx.Done()
+		return
+	}
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	last := ""
