@@ -10,10 +10,8 @@ import (
 	"linkstream/api/admin"
 	"linkstream/api/apiservice"
 	"linkstream/api/dashboard"
-	"linkstream/api/invalidation"
 	"linkstream/schema"
 	"linkstream/schema/clickhouse"
-	"linkstream/schema/postgres"
 	"linkstream/schema/service"
 	"linkstream/schema/stream"
 )
@@ -34,6 +32,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return admin.Run(ctx, db, cfg.admin, command, stdout)
 		})
 	}
+	return service.RunLogged(ctx, log, func(ctx context.Context) error { return listen(ctx, cfg, stdout, log) })
+}
+
+// listen occupies the ports, and serves once the link store answers.
+func listen(ctx context.Context, cfg settings, stdout io.Writer, log *slog.Logger) error {
 	ops, err := service.ListenOps(cfg.ops, log)
 	if err != nil {
 		return err
@@ -54,28 +57,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return withLinks(ctx, cfg, ops.Report(), log, func(db schema.Database, client *stream.Client) error {
 		return serve(ctx, cfg, db, client, ops, stdout, log)
 	})
-}
-
-// withLinks calls use with the link store, whose changes it publishes until use has returned.
-func withLinks(ctx context.Context, cfg settings, report service.WaitReport, log *slog.Logger,
-	use func(schema.Database, *stream.Client) error) error {
-	client, err := stream.New(cfg.topics, log)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	links, err := service.Await(ctx, report, "Postgres", func(ctx context.Context) (*postgres.Store, error) {
-		return postgres.Open(ctx, cfg.links)
-	})
-	if err != nil {
-		return err
-	}
-	publisher := stream.NewInvalidationPublisher(client, log)
-	// Publish until the last request is answered, which may be after ctx is done.
-	stopPublishing := service.RunInBackground(context.WithoutCancel(ctx), publisher.Run)
-	err = use(invalidation.Wrap(links, publisher), client)
-	stopPublishing()
-	return errors.Join(err, links.Close())
 }
 
 func serve(ctx context.Context, cfg settings, db schema.Database, client *stream.Client, ops *service.Ops,

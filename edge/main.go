@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 
 	"linkstream/edge/edgeservice"
 	"linkstream/schema/postgres"
@@ -32,6 +33,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	edgeservice.BoundGarbage()
 	cfg.Connections.ReserveCPUs()
 	log := logs.Logger(stderr)
+	return service.RunLogged(ctx, log, func(ctx context.Context) error { return serve(ctx, cfg, database, topics, operators, log) })
+}
+
+func serve(ctx context.Context, cfg settings, database postgres.Config, topics stream.Config, operators service.OpsConfig,
+	log *slog.Logger) error {
 	if err := service.KeepPrivate(cfg.Spool.Dir, log); err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 
 	"linkstream/ingest/ingestservice"
 	"linkstream/ingest/verify"
@@ -41,6 +42,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if len(command) > 0 {
 		return runCommand(ctx, check, database, topics, command, stdout, log)
 	}
+	return service.RunLogged(ctx, log, func(ctx context.Context) error {
+		return serve(ctx, cfg, database, retention, topics, operators, log)
+	})
+}
+
+func serve(ctx context.Context, cfg ingestservice.Config, database clickhouse.Config, retention clickhouse.Retention,
+	topics stream.Config, operators service.OpsConfig, log *slog.Logger) error {
 	ops, err := service.ListenOps(operators, log)
 	if err != nil {
 		return err

@@ -141,7 +141,17 @@ func testStop(t *testing.T, s *system, sig syscall.Signal) {
 		}
 		return nil
 	})
+	var ended []*process
+	for _, p := range s.programs {
+		ended = append(ended, p.process)
+	}
 	s.end(t, sig)
+	for _, p := range ended {
+		lines := strings.Split(strings.TrimSpace(p.output.String()), "\n")
+		if last := lines[len(lines)-1]; !strings.Contains(last, fmt.Sprintf(`msg=stopped reason="%s signal received"`, sig)) {
+			t.Errorf("the last line does not say why the program has stopped: %s", last)
+		}
+	}
 	targets := load.stop(t)
 	s.start(t)
 	checkTotals(t, owner, targets)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 
 	"linkstream/api/admin"
 	"linkstream/ingest/verify"
@@ -49,6 +50,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if len(command) > 0 {
 		return runCommand(ctx, cfg, options, command, stdout, log)
 	}
+	return service.RunLogged(ctx, log, func(ctx context.Context) error { return serve(ctx, cfg, stdout, log) })
+}
+
+func serve(ctx context.Context, cfg Config, stdout io.Writer, log *slog.Logger) error {
 	sockets, err := service.InheritSockets("edge", "edge-tls", "api")
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"path/filepath"
 
 	"linkstream/deploy/testengines"
@@ -38,11 +39,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if _, err := service.ParseArgs("up", usage, args, stderr, &cfg, &logs); err != nil {
 		return err
 	}
+	log := logs.Logger(stderr)
+	return service.RunLogged(ctx, log, func(ctx context.Context) error { return serve(ctx, cfg, stdout, stderr, log) })
+}
+
+func serve(ctx context.Context, cfg settings, stdout, stderr io.Writer, log *slog.Logger) error {
 	data, err := filepath.Abs(cfg.data)
 	if err != nil {
 		return err
 	}
-	engines, err := testengines.OpenAll(ctx, filepath.Join(data, "engines"), logs.Logger(stderr))
+	engines, err := testengines.OpenAll(ctx, filepath.Join(data, "engines"), log)
 	if err != nil {
 		return err
 	}

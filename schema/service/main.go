@@ -36,12 +36,45 @@ func Main(name string, run func(ctx context.Context, args []string, stdout, stde
 		run = func(_ context.Context, _ []string, stdout, _ io.Writer) error { return printVersion(name, stdout) }
 	}
 	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+		if _, logged := errors.AsType[*loggedError](err); !logged {
+			fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+		}
 		if exit, ok := errors.AsType[*ExitError](err); ok {
 			os.Exit(exit.Code)
 		}
 		os.Exit(1)
 	}
+}
+
+// loggedError is an error that the log has, so that Main need not print it.
+type loggedError struct{ error }
+
+func (e *loggedError) Unwrap() error { return e.error }
+
+// RunLogged calls run, which serves until ctx is done or something fails. The log says why the program begins to stop, and its
+// last line says why it has stopped and how long it ran.
+func RunLogged(ctx context.Context, log *slog.Logger, run func(context.Context) error) error {
+	began := time.Now()
+	ran := func() time.Duration { return time.Since(began).Round(time.Millisecond) }
+	announced := make(chan struct{})
+	withdraw := context.AfterFunc(ctx, func() {
+		defer close(announced)
+		log.Info("stopping", "reason", context.Cause(ctx))
+	})
+	err := run(ctx)
+	if !withdraw() {
+		<-announced
+	}
+	switch {
+	case err != nil:
+		log.Error("stopped", "reason", err, "ran", ran())
+		return &loggedError{err}
+	case ctx.Err() != nil:
+		log.Info("stopped", "reason", context.Cause(ctx), "ran", ran())
+	default:
+		log.Info("stopped", "reason", "done", "ran", ran())
+	}
+	return nil
 }
 
 // ParseArgs is Parse for a program. -h prints usage and the flags to stderr.

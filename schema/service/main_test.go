@@ -26,6 +26,9 @@ func TestMain(m *testing.M) {
 	case versionRole:
 		service.Main("test", failWithArgs)
 		return
+	case stopRole:
+		service.Main("test", runUntilStopped)
+		return
 	}
 	goleak.VerifyTestMain(m,
 		// fasthttp's clock, and its cleaner of idle workers, which looks only every ten seconds whether its server stopped.

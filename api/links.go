@@ -1,0 +1,35 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"linkstream/api/invalidation"
+	"linkstream/schema"
+	"linkstream/schema/postgres"
+	"linkstream/schema/service"
+	"linkstream/schema/stream"
+)
+
+// withLinks calls use with the link store, whose changes it publishes until use has returned.
+func withLinks(ctx context.Context, cfg settings, report service.WaitReport, log *slog.Logger,
+	use func(schema.Database, *stream.Client) error) error {
+	client, err := stream.New(cfg.topics, log)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	links, err := service.Await(ctx, report, "Postgres", func(ctx context.Context) (*postgres.Store, error) {
+		return postgres.Open(ctx, cfg.links)
+	})
+	if err != nil {
+		return err
+	}
+	publisher := stream.NewInvalidationPublisher(client, log)
+	// Publish until the last request is answered, which may be after ctx is done.
+	stopPublishing := service.RunInBackground(context.WithoutCancel(ctx), publisher.Run)
+	err = use(invalidation.Wrap(links, publisher), client)
+	stopPublishing()
+	return errors.Join(err, links.Close())
+}
