@@ -133,7 +133,7 @@ func TestNoticesCannotBeForged(t *testing.T) {
 		forged.fields.Set("Cookie", "linkstream="+secret+"; linkstream-notice="+value)
 		page := forged.get("/dashboard")
 		page.want(t, http.StatusOK)
-		if strings.Contains(page.text(), "Forged") || strings.Contains(page.body, `role="status"`) {
+		if strings.Contains(page.text(), "Forged") || strings.Contains(page.body, `class="notice`) {
 			t.Errorf("%q shows %s", value, page.text())
 		}
 	}

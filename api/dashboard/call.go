@@ -22,6 +22,7 @@ type call struct {
 	http      *fasthttp.RequestCtx
 	pass      *admission.Pass
 	dashboard *Dashboard
+	route     string // the pattern of the path
 
 	account schema.Account // the zero value unless signedIn
 	session schema.Session
@@ -104,9 +105,9 @@ func (c *call) redirect(path string) error {
 	return nil
 }
 
-// seeOther answers a successful form: the browser loads path, which shows notice once.
-func (c *call) seeOther(path, notice string) error {
-	c.setNotice(notice)
+// seeOther answers a successful form: the browser loads path, which shows the text once.
+func (c *call) seeOther(path, text string) error {
+	c.setNotice(notice{Text: text})
 	return c.redirect(path)
 }
 

@@ -111,12 +111,22 @@ func TestForgedForms(t *testing.T) {
 			t.Errorf("%d %s", b.seen.status, b.seen.text())
 		}
 	})
-	t.Run("take no effect as other requests", func(t *testing.T) {
-		for _, path := range paths[1:] {
-			if a := b.get(path); a.status != http.StatusMethodNotAllowed || a.header.Get("Allow") == "" {
-				t.Errorf("GET %s: %d, Allow %q", path, a.status, a.header.Get("Allow"))
+	t.Run("take no effect as other requests, which lead to their page", func(t *testing.T) {
+		for path, page := range map[string]string{"/tokens/revoke": "/tokens", "/account/password": "/account",
+			"/account/sessions/end": "/account", "/account/sessions/end-others": "/account", "/sign-out": "",
+			"/links/0/x-1/active": "/links/0/x-1", "/domains/7/verify": "/domains/7"} {
+			b.get("/dashboard"+path).wantTo(t, "/dashboard"+page)
+			if a := b.send("PUT", "/dashboard"+path, nil); a.status != http.StatusMethodNotAllowed || a.header.Get("Allow") == "" {
+				t.Errorf("PUT %s: %d, Allow %q", path, a.status, a.header.Get("Allow"))
 			}
 		}
+		b.get("/dashboard/tokens/none").want(t, http.StatusNotFound)
 		b.get("/dashboard").want(t, http.StatusOK)
+	})
+	t.Run("never have the same text for the token", func(t *testing.T) {
+		first, second := csrfField.FindString(b.get("/dashboard/account").body), csrfField.FindString(b.get("/dashboard/account").body)
+		if first == "" || first == second {
+			t.Errorf("%s, then %s", first, second)
+		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"path"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -66,6 +67,10 @@ type Dashboard struct {
 	busyPage  []byte
 	assets    assets
 	router    *router.Router
+	answer    fasthttp.RequestHandler // router, with compressed answers
+	forms     []string                // routes of POST
+	readable  map[string]bool         // routes of GET
+	kept      map[string][]string     // fields by route of POST, see keep
 	requests  *httpmetrics.Recorder
 	lag       *lagWatch
 }
@@ -93,7 +98,9 @@ func New(cfg Config, parts Parts) (*Dashboard, error) {
 	d.router.HandleOPTIONS = false
 	d.router.NotFound = d.handler(httpmetrics.OtherRoute, admitAnyone, func(*call) error { return errNoPage })
 	d.router.MethodNotAllowed = d.handler(httpmetrics.OtherRoute, admitAnyone, func(*call) error { return errMethod })
+	d.readable, d.kept = map[string]bool{}, map[string][]string{}
 	d.routes()
+	d.answer = compressing(d.router.Handler)
 	return d, nil
 }
 
@@ -108,6 +115,31 @@ func (d *Dashboard) routes() {
 	d.routeOverview()
 	d.routeLinks()
 	d.routeDomains()
+	d.routeReloads()
+}
+
+// routeReloads lets GET of a form's path lead to the nearest page above it. Browsers ask for it when somebody confirms the
+// address of a page that answered a form.
+func (d *Dashboard) routeReloads() {
+	for _, form := range d.forms {
+		page, up := form, 0
+		for !d.readable[page] {
+			page, up = path.Dir(page), up+1
+		}
+		if up == 0 {
+			continue
+		}
+		d.get(form, func(c *call) error {
+			to := string(c.http.URI().PathOriginal())
+			for range up {
+				to = path.Dir(to)
+			}
+			if !localPath(to) {
+				return errNoPage
+			}
+			return c.redirect(to)
+		})
+	}
 }
 
 // get handles GET and HEAD of path for signed-in users and redirects others to the sign-in page.
@@ -132,7 +164,11 @@ func (d *Dashboard) openPost(path string, handle func(*call) error) {
 func (d *Dashboard) route(method, path string, admit guard, handle func(*call) error) {
 	handler := d.handler(path, admit, handle)
 	d.router.Handle(method, path, handler)
+	if method == fasthttp.MethodPost {
+		d.forms = append(d.forms, path)
+	}
 	if method == fasthttp.MethodGet {
+		d.readable[path] = true
 		d.router.Handle(fasthttp.MethodHead, path, handler)
 	}
 }
@@ -164,7 +200,7 @@ func (d *Dashboard) Handle(http *fasthttp.RequestCtx, pass *admission.Pass) {
 	if string(http.URI().PathOriginal()) == Root+"/" { // the router treats it like Root
 		http.URI().SetPath("/")
 	}
-	d.router.Handler(http)
+	d.answer(http)
 }
 
 // Reject answers a request that the server could not read.
@@ -190,7 +226,7 @@ func (d *Dashboard) RejectBusy(http *fasthttp.RequestCtx) {
 func (d *Dashboard) handler(route string, admit guard, handle func(*call) error) fasthttp.RequestHandler {
 	return func(http *fasthttp.RequestCtx) {
 		pass, _ := http.UserValue(passKey{}).(*admission.Pass)
-		c := &call{http: http, pass: pass, dashboard: d}
+		c := &call{http: http, pass: pass, dashboard: d, route: route}
 		c.setDeadline()
 		defer func() { c.cancel() }()
 		began := time.Now()

@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"errors"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -17,6 +16,7 @@ const pathDomains = Root + "/domains"
 func (d *Dashboard) routeDomains() {
 	d.get(pathDomains, d.listDomains)
 	d.post(pathDomains, d.addDomain)
+	d.keep(pathDomains, customdomain.FieldHost)
 	d.get(pathDomains+"/{id}", d.showDomain)
 	d.post(pathDomains+"/{id}/verify", d.verifyDomain)
 	d.post(pathDomains+"/{id}/remove", d.removeDomain)
@@ -58,7 +58,7 @@ func domainPath(domainID int64) string { return pathDomains + "/" + strconv.Form
 
 func (d *Dashboard) domains(c *call) (domainsPage, error) {
 	domains, err := d.DB.Domains(c.ctx, c.account.ID)
-	page := domainsPage{Full: len(domains) >= customdomain.MaxPerAccount, Most: customdomain.MaxPerAccount}
+	page := domainsPage{Host: c.typed(customdomain.FieldHost), Full: len(domains) >= customdomain.MaxPerAccount, Most: customdomain.MaxPerAccount}
 	page.Target, page.Usable = d.Domains.Target()
 	for _, domain := range domains {
 		page.Domains = append(page.Domains, itemOf(domain))
@@ -69,15 +69,14 @@ func (d *Dashboard) domains(c *call) (domainsPage, error) {
 // lossShown is how long the overview tells of a lost domain.
 const lossShown = 30 * 24 * time.Hour
 
-// troubledDomains returns the account's domains that its owner should look at.
-func (d *Dashboard) troubledDomains(c *call, now time.Time) (troubled []domainItem, err error) {
-	domains, err := d.DB.Domains(c.ctx, c.account.ID)
+// troubled returns the domains that their owner should look at.
+func troubled(domains []schema.Domain, now time.Time) (items []domainItem) {
 	for _, domain := range domains {
 		if item := itemOf(domain); item.Failing() || now.Before(item.LostAt.Add(lossShown)) {
-			troubled = append(troubled, item)
+			items = append(items, item)
 		}
 	}
-	return troubled, err
+	return items
 }
 
 func (d *Dashboard) listDomains(c *call) error {
@@ -158,7 +157,7 @@ func (d *Dashboard) verifyDomain(c *call) error {
 	case err != nil:
 		return err
 	case page.Verified() && before.VerifiedAt.IsZero():
-		return c.seeOther(page.Path(), fmt.Sprintf("%s is verified. Its domain_id is %d.", domain.Host, domain.ID))
+		return c.seeOther(page.Path(), domain.Host+" is verified. You can create links on it now.")
 	}
 	return d.render(c, "domain", page)
 }

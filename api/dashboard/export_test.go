@@ -20,6 +20,7 @@ var (
 	QRSVG       = qrSVG
 	NewLagWatch = newLagWatch
 	NextPath    = nextPath
+	WithScheme  = withScheme
 	BrowserName = browserName
 
 	SignInByAddress   = signInByAddress

@@ -5,9 +5,11 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
+	"linkstream/api/shorten"
 	"linkstream/schema"
 )
 
@@ -26,6 +28,7 @@ const (
 func (d *Dashboard) routeLinks() {
 	d.get(pathLinks, d.listLinks)
 	d.post(pathLinks, d.createLink)
+	d.keep(pathLinks, shorten.FieldLongURL, shorten.FieldCustomAlias, shorten.FieldDomainID)
 	d.get(pathLink, d.showLink)
 	d.get(pathLink+"/clicks.csv", d.downloadClicks)
 	d.get(pathLink+"/qr.svg", d.downloadQRasSVG)
@@ -51,6 +54,12 @@ func (l linkView) Name() string {
 	_, name, _ := strings.Cut(l.ShortURL, "://")
 	return name
 }
+
+// Prefix returns the part of Name before the alias, with the slash.
+func (l linkView) Prefix() string { return strings.TrimSuffix(l.Name(), l.Hash) }
+
+// LongURLIsLong reports whether pages show only the beginning of the long URL.
+func (l linkView) LongURLIsLong() bool { return len(l.URL) > 160 }
 
 // fileName returns the name of a downloaded file.
 func (l linkView) fileName(suffix string) string {
@@ -83,7 +92,14 @@ type linkPage struct {
 	Period  period
 	Report  *linkReport // nil if the click store does not answer
 	Self    string      // path of this page
-	Live    string      // path of the part that the script polls
+}
+
+func (p linkPage) live() (part, path string, every time.Duration) {
+	days := p.Period.days
+	if days == 0 && p.Report != nil {
+		days = p.Report.Days
+	}
+	return partReport, p.Self + "&part=" + partReport, pollEvery(days)
 }
 
 // periodTab links to the page with another period.
@@ -100,17 +116,13 @@ func (d *Dashboard) showLink(c *call) error {
 	}
 	asked := findPeriod(c.query("range"))
 	page := linkPage{Link: link, Period: asked, Self: link.Path + "?range=" + asked.Key}
-	page.Live = page.Self + "&part=" + partReport
 	for _, p := range periods {
 		page.Periods = append(page.Periods, periodTab{p, link.Path + "?range=" + p.Key, p == asked})
 	}
 	if page.Report, err = d.linkReport(c, link.Link, asked); err != nil {
 		d.Log.Warn("page without clicks", "page", "link", "error", err)
 	}
-	if c.query("part") == partReport {
-		return d.renderPart(c, "link", partReport, page)
-	}
-	return d.render(c, "link", page)
+	return d.renderLive(c, "link", page)
 }
 
 // setActive switches a link on or off and returns to the page with the form.
@@ -123,14 +135,14 @@ func (d *Dashboard) setActive(c *call) error {
 	if err := d.DB.SetActive(c.ctx, link.DomainID, link.Hash, active); err != nil {
 		return err
 	}
-	notice := link.Name() + " is switched off: it answers that it is not active (410)."
+	back := c.back(link.Path)
+	done := notice{Text: link.Name() + " is switched off. Visitors see that it is not active.",
+		Undo: &undo{link.Path + "/active", "active", strconv.FormatBool(!active), back}}
 	if active {
-		notice = link.Name() + " is active."
+		done.Text = link.Name() + " is switched on."
 	}
-	if back := c.form("back"); localPath(back) {
-		return c.seeOther(back, notice)
-	}
-	return c.seeOther(link.Path, notice)
+	c.setNotice(done)
+	return c.redirect(back)
 }
 
 // downloadClicks answers with the clicks per day of a period as CSV.

@@ -16,6 +16,7 @@ import (
 // linkReport is the data of a link's statistics.
 type linkReport struct {
 	Total    int64 // of all time
+	Days     int   // number of days
 	Sum      sum   // of the period
 	Chart    chart
 	Devices  ranking
@@ -62,7 +63,12 @@ func (d *Dashboard) linkReport(c *call, link schema.Link, asked period) (*linkRe
 	if err != nil {
 		return nil, ofClicks(err)
 	}
-	report := &linkReport{Sum: sumOf(got.Days), Chart: newChart(linkDays(link, got.Days, asked, now))}
+	days := linkDays(link, got.Days, asked, now)
+	report := &linkReport{Sum: sumOf(got.Days), Days: len(days)}
+	if asked.days == 0 {
+		days = atLeast(minChartDays, days)
+	}
+	report.Chart = newChart(days)
 	report.Total = report.Sum.Total()
 	if asked.days > 0 {
 		counts, err := d.Clicks.ClickCounts(ctx, []int64{link.ID})
@@ -151,14 +157,14 @@ func deviceRanking(devices map[schema.Device]int64) ranking {
 	return r
 }
 
-// countryRanking explains how to enable countries if no country is known.
+// countryRanking says when countries are known if none is.
 func countryRanking(counts []schema.NameCount, all int64) ranking {
 	known := slices.ContainsFunc(counts, func(c schema.NameCount) bool { return c.Name != "" })
 	if known || len(counts) == 0 {
 		return newRanking("Countries", counts, all, countryName)
 	}
-	return ranking{Title: "Countries", Hint: "No country is known. The operator of this service can add a MaxMind file with -ingest.geoip, which shows the " +
-		"countries of later clicks."}
+	return ranking{Title: "Countries", Hint: "The countries of these clicks are not known. They are known for clicks from public " +
+		"addresses that were counted while this service had a database of countries."}
 }
 
 // countryName returns the English name of an ISO 3166-1 code.

@@ -9,6 +9,7 @@ import (
 	"image/png"
 	"mime"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -41,8 +42,8 @@ func TestLinkPage(t *testing.T) {
 
 	t.Run("shows people apart from bots, and names by how often they occur", func(t *testing.T) {
 		page := b.get("/dashboard/links/0/sale")
-		page.want(t, http.StatusOK, "sho.rt/sale", "active",
-			"Clicks, all time 1,255", "People, 30 days 1,240", "Bots, 30 days 7",
+		page.want(t, http.StatusOK, "sho.rt/sale", "on created",
+			"1,255 clicks since the link was created", "Clicks, 30 days 1,247 People, 30 days 1,240 Bots, 30 days 7",
 			"Desktop 97 % 1,200 Mobile 3 % 40 Bots (of all clicks) <1 % 7", "Firefox 97 % 1,200", "news.example 97 % 1,200",
 			"Germany 97 % 1,200", `leads to https://example.org/?q="><script>alert(1)</script>`)
 		if strings.Contains(page.text(), "Googlebot") || strings.Contains(page.text(), "bot.example") {
@@ -70,19 +71,22 @@ func TestLinkPage(t *testing.T) {
 	t.Run("has the API's total", func(t *testing.T) {
 		total := s.apiTotal(t, "sale")
 		for _, period := range []string{"7", "all"} {
-			b.get("/dashboard/links/0/sale?range="+period).want(t, http.StatusOK, "Clicks, all time "+dashboard.Number(total))
+			b.get("/dashboard/links/0/sale?range="+period).want(t, http.StatusOK, dashboard.Number(total)+" clicks since the link was created")
 		}
 	})
 	t.Run("is calm without clicks", func(t *testing.T) {
-		b.get("/dashboard/links/0/quiet?range=all").want(t, http.StatusOK, "Clicks, all time 0", "No clicks in this period")
+		b.get("/dashboard/links/0/quiet?range=all").want(t, http.StatusOK, "0 clicks since", "No clicks in this period")
+		if bars := strings.Count(b.seen.body, `class="chart-bar"`); bars != 14 {
+			t.Errorf("the chart of a new link has %d bars", bars)
+		}
 	})
-	t.Run("says how countries become known", func(t *testing.T) {
+	t.Run("says when countries are known", func(t *testing.T) {
 		s.count(t, click{link: quiet, at: now, browser: "Firefox"})
-		b.get("/dashboard/links/0/"+quiet.Hash).want(t, http.StatusOK, "-ingest.geoip")
+		b.get("/dashboard/links/0/"+quiet.Hash).want(t, http.StatusOK, "They are known for clicks from public addresses")
 	})
 	t.Run("gives the script what changes, alone", func(t *testing.T) {
 		page := b.get("/dashboard/links/0/sale?range=7&part=report")
-		page.want(t, http.StatusOK, "Clicks, all time 1,255", "clicks are counted")
+		page.want(t, http.StatusOK, "1,255 clicks since", "clicks are counted")
 		if strings.Contains(page.body, "<html") || strings.Contains(page.body, "csrf") {
 			t.Errorf("got more than that:\n%s", page.body)
 		}
@@ -158,14 +162,21 @@ func TestActivate(t *testing.T) {
 			t.Errorf("active is %v, want %v, error %v", got.Active, want, err)
 		}
 	}
-	b.get("/dashboard/links?q=sale").want(t, http.StatusOK, "active", "Deactivate")
+	b.get("/dashboard/links?q=sale").want(t, http.StatusOK, "on", "Switch off")
 	if !strings.Contains(b.seen.body, `name="back" value="/dashboard/links?page=1&amp;q=sale"`) {
 		t.Error("the form does not lead back to its page of the list")
 	}
 	b.post("/dashboard/links/0/sale/active", "active", "false", "back", "/dashboard/links?page=1&q=sale").
 		wantTo(t, "/dashboard/links?page=1&q=sale")
 	is(t, false)
-	b.follow().want(t, http.StatusOK, "sho.rt/sale is switched off", "off", "Activate")
+	b.follow().want(t, http.StatusOK, "sho.rt/sale is switched off", "Undo", "off", "Switch on")
+	form := regexp.MustCompile(`(?s)role="status"><p>sho.rt/sale is.*?</form>`).FindString(b.seen.body)
+	for _, part := range []string{`action="/dashboard/links/0/sale/active"`, `name="active" value="true"`,
+		`name="back" value="/dashboard/links?page=1&amp;q=sale"`} {
+		if !strings.Contains(form, part) {
+			t.Errorf("the form that undoes it has no %s: %s", part, form)
+		}
+	}
 	for _, elsewhere := range []string{"https://evil.example/", "//evil.example/", "/dashboard/../x\\", ""} {
 		b.post("/dashboard/links/0/sale/active", "active", "true", "back", elsewhere)
 		if to := b.seen.header.Get("Location"); !strings.HasPrefix(to, "/dashboard/") || strings.Contains(to, "evil") {
@@ -252,9 +263,9 @@ func TestPagesWithoutTheClickStore(t *testing.T) {
 	s.addLink(t, "sale", "https://example.org/")
 	b := s.signedIn(t)
 	down.Store(true)
-	const notice = "Clicks cannot be shown because the click store does not answer"
-	b.get("/dashboard/links").want(t, http.StatusOK, notice, "sho.rt/sale", "https://example.org/", "–", "Deactivate")
-	b.get("/dashboard/links/0/sale").want(t, http.StatusOK, notice, "sho.rt/sale", "Deactivate", "QR code")
+	const notice = "Clicks cannot be shown at the moment"
+	b.get("/dashboard/links").want(t, http.StatusOK, notice, "sho.rt/sale", "https://example.org/", "–", "Switch off")
+	b.get("/dashboard/links/0/sale").want(t, http.StatusOK, notice, "sho.rt/sale", "Switch off", "QR code")
 	b.get("/dashboard").want(t, http.StatusOK, notice)
 	b.get("/dashboard/links/0/sale/qr.svg").want(t, http.StatusOK)
 	b.get("/dashboard/links/0/sale/clicks.csv").want(t, http.StatusServiceUnavailable, "The click store cannot be reached")
@@ -297,5 +308,5 @@ func TestHowFarClicksAreCounted(t *testing.T) {
 	s.count(t, click{link: link, at: now})
 	eventually("Counted up to now")
 	broker.Stop()
-	eventually("Unknown how far clicks are counted: the click log does not answer")
+	eventually("It is unknown up to when clicks are counted")
 }

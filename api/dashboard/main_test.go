@@ -87,7 +87,8 @@ func startOn(t testing.TB, fault storetest.Fault, topics *stream.Client, options
 	})
 	s.base = run(t, storetest.FaultyDatabase{Database: links, Fault: fault},
 		storetest.FaultyClicks{ClickStore: clicks, ReportStore: clicks, Fault: fault}, topics, s.log, options...)
-	s.account = s.addAccount(t, email)
+	s.account = schema.Account{Email: email, PasswordHash: passwordHash(), CreatedAt: time.Now().UTC().AddDate(0, 0, -100)}
+	testkit.Must(t, s.links.CreateAccount(t.Context(), &s.account))
 	return s
 }
 
@@ -130,6 +131,7 @@ type browser struct {
 	host   string      // the Host header, if not that of base
 	client *http.Client
 	seen   answer
+	at     string // path of seen
 }
 
 // answer is what a browser got.
@@ -184,7 +186,7 @@ func (b *browser) send(method, path string, form url.Values) answer {
 	defer res.Body.Close()
 	raw, err := io.ReadAll(res.Body)
 	testkit.Must(b.t, err)
-	b.seen = answer{res.StatusCode, res.Header, string(raw)}
+	b.seen, b.at = answer{res.StatusCode, res.Header, string(raw)}, path
 	return b.seen
 }
 

@@ -18,10 +18,17 @@ func (d *Dashboard) routeOverview() { d.get(Root, d.showOverview) }
 type overviewPage struct {
 	Links  int64           // of the account
 	Report *overviewReport // nil if the click store does not answer
-	Live   string          // path of the part that the script polls
-	Form   shortenForm     // shown while the account has no links
+	Form   shortenForm
+	Made   *linkView // the link that the form has just created; nil if none
 
 	Troubled []domainItem // domains whose records are missing, or that are lost
+}
+
+func (p overviewPage) live() (part, path string, every time.Duration) {
+	if p.Links == 0 {
+		return partReport, "", 0
+	}
+	return partReport, Root + "?part=" + partReport, pollEvery(overviewDays)
 }
 
 type overviewReport struct {
@@ -39,15 +46,22 @@ type counter struct {
 	Sum     sum
 	Before  int64
 	Against string // describes Before
+
+	Compared bool // the account existed in the days before
 }
 
-// Change returns by how much the clicks grew or shrank. It is "" if the period is not over or has no predecessor.
+// minCompared is the number of clicks from which on a percentage of them says something.
+const minCompared = 10
+
+// Change returns by how much the clicks grew or shrank. It is "" if the period is not over or cannot be compared.
 func (c counter) Change() string {
-	if c.Before == 0 || c.Days == 1 {
+	if !c.Compared || c.Before < minCompared || c.Days == 1 {
 		return ""
 	}
 	change := math.Round(100 * float64(c.Sum.Total()-c.Before) / float64(c.Before))
 	switch {
+	case change >= 1000:
+		return "×" + number(c.Sum.Total()/c.Before)
 	case change > 0:
 		return fmt.Sprintf("+%.0f %%", change)
 	case change < 0:
@@ -63,27 +77,32 @@ type topLink struct {
 }
 
 func (d *Dashboard) showOverview(c *call) error {
-	_, total, err := d.DB.Links(c.ctx, c.account.ID, 1)
+	page, err := d.overview(c)
 	if err != nil {
 		return err
 	}
-	page := overviewPage{Links: total, Live: Root + "?part=" + partReport}
-	if total == 0 {
-		if page.Form, err = d.shortenForm(c); err != nil {
-			return err
+	return d.renderLive(c, "overview", page)
+}
+
+func (d *Dashboard) overview(c *call) (page overviewPage, err error) {
+	if _, page.Links, err = d.DB.Links(c.ctx, c.account.ID, 1); err != nil {
+		return page, err
+	}
+	if page.Links > 0 {
+		if page.Report, err = d.overviewReport(c, time.Now()); err != nil {
+			d.Log.Warn("page without clicks", "page", "overview", "error", err)
 		}
-		return d.render(c, "overview", page)
-	}
-	if page.Troubled, err = d.troubledDomains(c, time.Now()); err != nil {
-		return err
-	}
-	if page.Report, err = d.overviewReport(c, time.Now()); err != nil {
-		d.Log.Warn("page without clicks", "page", "overview", "error", err)
 	}
 	if c.query("part") == partReport {
-		return d.renderPart(c, "overview", partReport, page)
+		return page, nil
 	}
-	return d.render(c, "overview", page)
+	domains, err := d.DB.Domains(c.ctx, c.account.ID)
+	if err != nil {
+		return page, err
+	}
+	page.Troubled, page.Form = troubled(domains, time.Now()), d.shortenFormOf(c, Root, domains)
+	page.Made, err = d.madeLink(c)
+	return page, err
 }
 
 func (d *Dashboard) overviewReport(c *call, now time.Time) (*overviewReport, error) {
@@ -100,10 +119,13 @@ func (d *Dashboard) overviewReport(c *call, now time.Time) (*overviewReport, err
 	}
 	report := &overviewReport{Sum: sumOf(recent.Days), Chart: newChart(everyDay(recent.Days, first, today(now))),
 		Counters: []counter{
-			newCounter("Today", "yesterday", before.Days, now, 1),
+			newCounter("Today, UTC", "yesterday", before.Days, now, 1),
 			newCounter("7 days", "in the 7 days before", before.Days, now, 7),
 			newCounter("30 days", "in the 30 days before", before.Days, now, 30),
 		}}
+	for i := range report.Counters {
+		report.Counters[i].compare(c.account.CreatedAt, now)
+	}
 	if report.Top, err = d.topLinks(c, recent.Links); err != nil {
 		return nil, err
 	}
@@ -127,6 +149,11 @@ func newCounter(label, against string, days []schema.DayReport, now time.Time, n
 		}
 	}
 	return c
+}
+
+// compare allows the comparison with the days before if the account existed then.
+func (c *counter) compare(created, now time.Time) {
+	c.Compared = !created.After(today(now).AddDate(0, 0, 1-2*c.Days))
 }
 
 // topLinks returns the counted links, most clicks first.

@@ -17,12 +17,20 @@ func TestOverview(t *testing.T) {
 	b := s.signedIn(t)
 	t.Run("leads to the first link", func(t *testing.T) {
 		page := b.get("/dashboard")
-		page.want(t, http.StatusOK, "Create your first short link", "Long URL")
-		b.post("/dashboard/links", "long_url", "https://example.org/first", "custom_alias", "first").
-			wantTo(t, "/dashboard/links")
+		page.want(t, http.StatusOK, "Create your first link", "Long URL")
+		b.post("/dashboard/links", "long_url", "https://example.org/first", "custom_alias", "first", "back", "/dashboard").
+			wantTo(t, "/dashboard?made=0.first")
+		b.follow().want(t, http.StatusOK, "Your link is ready http://sho.rt/first", "Create a link", "1 link")
+	})
+	t.Run("keeps what is wrong in its form", func(t *testing.T) {
+		page := b.post("/dashboard/links", "long_url", "nothing", "custom_alias", "first", "back", "/dashboard")
+		page.want(t, http.StatusUnprocessableEntity, "Overview", "Today, UTC")
+		if !strings.Contains(page.body, `value="nothing"`) || !strings.Contains(page.body, `value="first"`) {
+			t.Errorf("what was typed is gone:\n%s", page.body)
+		}
 	})
 	t.Run("says so while there are no clicks", func(t *testing.T) {
-		b.get("/dashboard").want(t, http.StatusOK, "1 link", "Today 0", "No clicks in 30 days")
+		b.get("/dashboard").want(t, http.StatusOK, "1 link", "Today, UTC 0", "No clicks in 30 days")
 	})
 	first, err := s.links.Link(t.Context(), 0, "first")
 	testkit.Must(t, err)
@@ -35,7 +43,7 @@ func TestOverview(t *testing.T) {
 
 	t.Run("counts the account's clicks and compares them", func(t *testing.T) {
 		page := b.get("/dashboard")
-		page.want(t, http.StatusOK, "2 links", "Today 42 21 yesterday 30 by people, 12 by bots",
+		page.want(t, http.StatusOK, "2 links", "Today, UTC 42 21 yesterday 30 by people, 12 by bots",
 			"7 days 63 −25 % from 84 in the 7 days before", "30 days 147 −50 % from 294 in the 30 days before",
 			"135 by people, 12 by bots")
 		if bars := strings.Count(page.body, `class="chart-bar"`); bars != 30 {
@@ -43,17 +51,27 @@ func TestOverview(t *testing.T) {
 		}
 		wantHarmless(t, page)
 	})
+	t.Run("compares nothing with days on which the account did not exist", func(t *testing.T) {
+		young := s.addAccount(t, "young@example.org")
+		link := schema.Link{AccountID: young.ID, Hash: "young", URL: "https://example.org/", Active: true, CreatedAt: now}
+		testkit.Must(t, s.links.CreateLink(t.Context(), &link))
+		s.count(t, click{link: link, at: now, times: 3})
+		b := s.browser(t)
+		b.signIn(young.Email, password)
+		page := b.get("/dashboard")
+		page.want(t, http.StatusOK, "Today, UTC 3 3 by people, 0 by bots 7 days 3 3 by people, 0 by bots 30 days 3 3 by people")
+	})
 	t.Run("names the links with the most clicks", func(t *testing.T) {
 		page := b.get("/dashboard")
 		page.want(t, http.StatusOK,
-			"sho.rt/second https://example.org/<b>second 117 sho.rt/first https://example.org/first 30")
+			"sho.rt/ second https://example.org/<b>second 117 sho.rt/ first https://example.org/first 30")
 		if strings.Contains(page.body, "theirs") {
 			t.Error("it names another account's link")
 		}
 	})
 	t.Run("gives the script what changes, alone", func(t *testing.T) {
 		page := b.get("/dashboard?part=report")
-		page.want(t, http.StatusOK, "Today 42", "clicks are counted")
+		page.want(t, http.StatusOK, "Today, UTC 42", "clicks are counted")
 		if strings.Contains(page.body, "<html") {
 			t.Errorf("got more than that:\n%s", page.body)
 		}

@@ -2,9 +2,7 @@ package dashboard
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"embed"
-	"encoding/hex"
 	"fmt"
 	"html/template"
 	"io/fs"
@@ -52,9 +50,10 @@ func newPages(files assets) (pages, error) {
 type view struct {
 	Data      any      // the page's own
 	Problems  problems // of the submitted form
-	Notice    string   // confirms the last action
+	Notice    notice   // confirms the last action
+	Live      *live    // nil if the page has no part that the script polls
 	Email     string   // "" if nobody is signed in
-	CSRF      string   // the session's CSRF token; {{template "csrf" $}} puts it into a form
+	CSRF      string   // the session's CSRF token, masked; {{template "csrf" $}} puts it into a form
 	Path      string   // of the request
 	SignUp    bool     // anyone may sign up
 	Suspended bool     // the account
@@ -101,25 +100,12 @@ func (d *Dashboard) invalid(c *call, page string, data any, p problems) error {
 	return d.write(c, fasthttp.StatusUnprocessableEntity, page, data, p)
 }
 
-// renderPart answers with one part of a page. The script polls it with the ETag of what it shows; the answer is 304 if
-// nothing has changed (RFC 9110, section 13.1.2).
-func (d *Dashboard) renderPart(c *call, page, part string, data any) error {
-	if err := d.execute(c, fasthttp.StatusOK, page, part, d.view(c, data, nil)); err != nil {
-		return err
-	}
-	digest := sha256.Sum256(c.http.Response.Body())
-	tag := `"` + hex.EncodeToString(digest[:12]) + `"`
-	if string(c.http.Request.Header.Peek(fasthttp.HeaderIfNoneMatch)) == tag {
-		c.http.Response.ResetBody()
-		c.http.SetStatusCode(fasthttp.StatusNotModified)
-	}
-	c.http.Response.Header.Set(fasthttp.HeaderETag, tag)
-	return nil
-}
-
 // write answers with a whole page or returns an error.
 func (d *Dashboard) write(c *call, status int, page string, data any, p problems) error {
 	v := d.view(c, data, p)
+	if err := d.addLive(&v, page); err != nil {
+		return err
+	}
 	if c.signedIn() {
 		v.Notice = c.takeNotice()
 	}
@@ -132,33 +118,42 @@ func (d *Dashboard) write(c *call, status int, page string, data any, p problems
 func (d *Dashboard) view(c *call, data any, p problems) view {
 	v := view{Data: data, Problems: p, Path: string(c.http.URI().PathOriginal()), SignUp: d.signUp}
 	if c.signedIn() {
-		v.Email, v.CSRF, v.Suspended = c.account.Email, c.csrf, c.account.Suspended
+		v.Email, v.CSRF, v.Suspended = c.account.Email, mask(c.csrf), c.account.Suspended
 	}
 	return v
 }
 
 func (d *Dashboard) execute(c *call, status int, page, template string, v view) error {
+	body, err := d.html(page, template, v)
+	if err != nil {
+		return err
+	}
+	c.answer(status, body)
+	return nil
+}
+
+// html returns a template of a page.
+func (d *Dashboard) html(page, template string, v view) ([]byte, error) {
 	var body bytes.Buffer
 	if err := d.pages[page].ExecuteTemplate(&body, template, v); err != nil {
-		return fmt.Errorf("render page %q: %w", page, err)
+		return nil, fmt.Errorf("render page %q: %w", page, err)
 	}
+	return body.Bytes(), nil
+}
+
+// answer answers with HTML.
+func (c *call) answer(status int, body []byte) {
 	c.http.Response.ResetBody()
 	c.http.SetStatusCode(status)
 	c.http.SetContentType(htmlType)
-	c.http.SetBody(body.Bytes())
-	return nil
+	c.http.SetBody(body)
 }
 
 const htmlType = "text/html; charset=utf-8"
 
 // renderBusy returns the page for requests that the gate refuses, which must cost next to nothing.
 func (d *Dashboard) renderBusy() ([]byte, error) {
-	var body bytes.Buffer
-	err := d.pages["failure"].ExecuteTemplate(&body, "layout.html", view{Data: errBusy, SignUp: d.signUp})
-	if err != nil {
-		return nil, fmt.Errorf("render page %q: %w", "failure", err)
-	}
-	return body.Bytes(), nil
+	return d.html("failure", "layout.html", view{Data: errBusy, SignUp: d.signUp})
 }
 
 // functions are available in all templates. Those that need the view take it as the first argument: $.

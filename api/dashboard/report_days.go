@@ -67,6 +67,21 @@ func everyDay(days []schema.DayReport, first, last time.Time) (all []schema.DayR
 	return all
 }
 
+// minChartDays is the smallest number of days in a chart. A new link would otherwise have one bar, as wide as the page.
+const minChartDays = 14
+
+// atLeast adds days without clicks before the first one, so that there are at least n.
+func atLeast(n int, days []schema.DayReport) []schema.DayReport {
+	if len(days) == 0 || len(days) >= n {
+		return days
+	}
+	first, err := time.Parse(time.DateOnly, days[0].Date)
+	if err != nil {
+		return days
+	}
+	return everyDay(days, first.AddDate(0, 0, len(days)-n), first)
+}
+
 // sum is the clicks of several days.
 type sum struct{ People, Bots int64 }
 

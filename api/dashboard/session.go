@@ -2,8 +2,11 @@ package dashboard
 
 import (
 	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
+	"crypto/subtle"
 	"encoding/base64"
+	"encoding/json"
 	"net/url"
 	"strings"
 	"time"
@@ -20,7 +23,9 @@ const (
 	maxNoticeLen = 500
 	// maxForm bounds the form of someone who is signed in, in bytes, and maxOpenForm that of anyone else.
 	maxForm     = 64 << 10
-	maxOpenForm = 4 << 10
+	maxOpenForm = 8 << 10
+	// maxNext bounds the path to go to after the sign-in, in bytes. With its escapes it fits into a header, and into an open form.
+	maxNext = 4 << 10
 )
 
 // A guard reports whether a call may reach its handler. If not, it has answered the call or returns an error.
@@ -76,7 +81,7 @@ func admitSession(c *call) (bool, error) {
 	}
 	switch {
 	case !c.signedIn() && c.http.IsPost():
-		return false, c.redirect(pathSignIn + "?notice=ended")
+		return false, c.redirect(c.keepTyped())
 	case !c.signedIn():
 		return false, c.redirect(signInFor(string(c.http.RequestURI())))
 	}
@@ -88,6 +93,42 @@ func admitSession(c *call) (bool, error) {
 	}
 	return true, nil
 }
+
+// keep lets the GET of a form's page fill in what was typed into these fields before the session ended.
+func (d *Dashboard) keep(form string, fields ...string) { d.kept[form] = fields }
+
+// keepTyped returns the path of the sign-in page for a form whose session has ended. If the form has fields to keep, the sign-in
+// leads to the form's page with their values.
+func (c *call) keepTyped() string {
+	const ended = pathSignIn + "?notice=ended"
+	fields := c.dashboard.kept[c.route]
+	if len(fields) == 0 || c.readForm() != nil {
+		return ended
+	}
+	page := string(c.http.URI().PathOriginal())
+	if back := c.form("back"); localPath(back) {
+		page = back
+	}
+	next, err := url.Parse(page)
+	if err != nil {
+		return ended
+	}
+	typed := next.Query()
+	for _, field := range fields {
+		if value := c.form(field); value != "" {
+			typed.Set(field, value)
+		}
+	}
+	next.RawQuery = typed.Encode()
+	escaped := url.QueryEscape(next.String())
+	if !localPath(next.String()) || len(escaped) > maxNext {
+		return ended
+	}
+	return pathSignIn + "?notice=kept&next=" + escaped
+}
+
+// typed returns what a form's field holds at first: what keepTyped has kept.
+func (c *call) typed(field string) string { return cut(c.query(field), maxAsked) }
 
 // checkOrigin refuses unsafe methods from pages of another origin, as Sec-Fetch-Site and Origin tell it. Browsers send at
 // least one of them; who sends neither is not a browser, and cannot be made to send a form.
@@ -142,7 +183,31 @@ func (c *call) resume() error {
 }
 
 // ownForm reports whether the form carries the session's CSRF token.
-func (c *call) ownForm() bool { return hmac.Equal(c.http.PostArgs().Peek("csrf"), []byte(c.csrf)) }
+func (c *call) ownForm() bool {
+	return hmac.Equal([]byte(unmask(c.http.PostArgs().Peek("csrf"))), []byte(c.csrf))
+}
+
+// mask returns the token combined with random bytes, so that no two pages have the same text for it. Otherwise the size of a
+// compressed page would tell whether a text that the request chose, such as a search, is like the token (the BREACH attack).
+func mask(token string) string {
+	masked := make([]byte, 2*len(token))
+	pad := masked[:len(token)]
+	_, _ = rand.Read(pad) // never fails
+	subtle.XORBytes(masked[len(token):], pad, []byte(token))
+	return base64.RawURLEncoding.EncodeToString(masked)
+}
+
+// unmask returns the token of mask; "" if there is none.
+func unmask(text []byte) string {
+	masked, err := base64.RawURLEncoding.DecodeString(string(text))
+	if err != nil || len(masked)%2 != 0 {
+		return ""
+	}
+	half := len(masked) / 2
+	token := make([]byte, half)
+	subtle.XORBytes(token, masked[:half], masked[half:])
+	return string(token)
+}
 
 // keyed derives a value from the session's secret by HMAC. The secret cannot be computed from it.
 func keyed(secret, purpose string) string {
@@ -161,7 +226,7 @@ func signInFor(path string) string {
 
 // localPath reports whether path is a page of the dashboard, so that a redirect to it stays here.
 func localPath(path string) bool {
-	if len(path) > 1024 || path != Root && !strings.HasPrefix(path, Root+"/") && !strings.HasPrefix(path, Root+"?") {
+	if len(path) > maxNext || path != Root && !strings.HasPrefix(path, Root+"/") && !strings.HasPrefix(path, Root+"?") {
 		return false
 	}
 	return !strings.ContainsFunc(path, func(r rune) bool { return r <= ' ' || r == '\\' || r >= 0x7f })
@@ -227,29 +292,44 @@ func (c *call) begin(account schema.Account) error {
 	return nil
 }
 
-// setNotice stores a text for the session's next page. The cookie is signed, so that nobody can forge notices.
-func (c *call) setNotice(notice string) {
-	if notice == "" || !c.signedIn() {
-		return
-	}
-	if len(notice) > maxNoticeLen {
-		notice = strings.ToValidUTF8(notice[:maxNoticeLen], "") + "…"
-	}
-	text := base64.RawURLEncoding.EncodeToString([]byte(notice))
-	c.setCookie(noticeCookie, text+"."+keyed(c.csrf, notice), time.Minute)
+// notice confirms an action.
+type notice struct {
+	Text string
+	Undo *undo `json:",omitempty"`
 }
 
-// takeNotice returns the text of setNotice and deletes it.
-func (c *call) takeNotice() string {
+// undo is a form that undoes an action: it sends one field.
+type undo struct{ Path, Field, Value, Back string }
+
+// setNotice stores a notice for the session's next page. The cookie is signed, so that nobody can forge notices.
+func (c *call) setNotice(n notice) {
+	if n.Text == "" || !c.signedIn() {
+		return
+	}
+	if len(n.Text) > maxNoticeLen {
+		n.Text = strings.ToValidUTF8(n.Text[:maxNoticeLen], "") + "…"
+	}
+	text, err := json.Marshal(n)
+	if err != nil {
+		return // not reached: a notice is text
+	}
+	c.setCookie(noticeCookie, base64.RawURLEncoding.EncodeToString(text)+"."+keyed(c.csrf, string(text)), time.Minute)
+}
+
+// takeNotice returns the notice of setNotice and deletes it.
+func (c *call) takeNotice() (n notice) {
 	value := string(c.http.Request.Header.Cookie(c.dashboard.cookieName(noticeCookie)))
 	if value == "" {
-		return ""
+		return notice{}
 	}
 	c.setCookie(noticeCookie, "", 0)
-	text, mac, _ := strings.Cut(value, ".")
-	notice, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil || !c.signedIn() || !hmac.Equal([]byte(mac), []byte(keyed(c.csrf, string(notice)))) {
-		return ""
+	encoded, mac, _ := strings.Cut(value, ".")
+	text, err := base64.RawURLEncoding.DecodeString(encoded)
+	if err != nil || !c.signedIn() || !hmac.Equal([]byte(mac), []byte(keyed(c.csrf, string(text)))) {
+		return notice{}
 	}
-	return string(notice)
+	if json.Unmarshal(text, &n) != nil {
+		return notice{} // of another release
+	}
+	return n
 }

@@ -54,8 +54,8 @@ type signInPage struct {
 // signInNotices are shown on pages without a session, which cannot carry a notice.
 var signInNotices = map[string]string{
 	"ended":      "Your session had ended, so nothing was changed. Please sign in again.",
+	"kept":       "Your session had ended, so nothing was changed yet. What you typed is kept. Please sign in again.",
 	"signed-out": "You are signed out.",
-	"signed-up":  "Your account is ready, unless the email address already had one. Sign in with your password.",
 }
 
 func (d *Dashboard) showSignIn(c *call) error {
@@ -160,8 +160,8 @@ func (d *Dashboard) showSignUp(c *call) error {
 	return d.render(c, "signup", signInPage{})
 }
 
-// makeAccount gives the same answer after the same time whether or not the address has an account. Since no mail is sent, a
-// following sign-in reveals which it was. So nobody is signed in here, and attempts of both steps are limited.
+// makeAccount creates an account and signs in to it. If the address has an account, it says so: since no mail is sent, a sign-in
+// with the new password would tell the same. Attempts are limited.
 func (d *Dashboard) makeAccount(c *call) error {
 	page, password := signInPage{Email: c.form("email")}, c.secret("password")
 	email, wrong := auth.ParseEmail(page.Email)
@@ -185,10 +185,17 @@ func (d *Dashboard) makeAccount(c *call) error {
 		return err
 	}
 	account := schema.Account{Email: email, PasswordHash: hash, CreatedAt: time.Now().UTC()}
-	if err := d.DB.CreateAccount(c.ctx, &account); err != nil && schema.ErrorCode(err) != schema.CodeConflict {
+	err = d.DB.CreateAccount(c.ctx, &account)
+	if schema.ErrorCode(err) == schema.CodeConflict {
+		return d.invalid(c, "signup", page, problems{"email": "This email address has an account. Sign in instead."})
+	}
+	if err != nil {
 		return err
 	}
-	return c.redirect(pathSignIn + "?notice=signed-up")
+	if err := c.signIn(account); err != nil {
+		return err
+	}
+	return c.seeOther(Root, "Your account is ready.")
 }
 
 var passwordProblem = fmt.Sprintf("A password needs at least %d characters, and at most %d.",

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/klauspost/compress/gzip"
 	"github.com/valyala/fasthttp"
 
 	"linkstream/api/httpmetrics"
@@ -30,11 +31,16 @@ type assets struct {
 type asset struct {
 	contentType string
 	content     []byte
+	gzipped     []byte
 }
 
 func newAssets() (assets, error) {
 	a := assets{map[string]string{}, map[string]asset{}}
 	entries, err := fs.ReadDir(staticFiles, "static")
+	if err != nil {
+		return assets{}, err
+	}
+	best, err := gzip.NewWriterLevel(nil, gzip.BestCompression)
 	if err != nil {
 		return assets{}, err
 	}
@@ -47,7 +53,7 @@ func newAssets() (assets, error) {
 		ext := path.Ext(entry.Name())
 		name := strings.TrimSuffix(entry.Name(), ext) + "." + hex.EncodeToString(digest[:6]) + ext
 		a.urls[entry.Name()] = assetRoot + name
-		a.files[name] = asset{contentType(ext), content}
+		a.files[name] = asset{contentType(ext), content, gzipped(best, content)}
 	}
 	return a, nil
 }
@@ -86,5 +92,11 @@ func (d *Dashboard) serveAsset(http *fasthttp.RequestCtx) {
 	}(time.Now())
 	http.SetContentType(file.contentType)
 	http.Response.Header.Set(fasthttp.HeaderCacheControl, "public, max-age=31536000, immutable")
+	http.Response.Header.Set(fasthttp.HeaderVary, fasthttp.HeaderAcceptEncoding)
+	if acceptsGzip(http) {
+		http.Response.Header.SetContentEncoding("gzip")
+		http.Response.SetBodyRaw(file.gzipped)
+		return
+	}
 	http.Response.SetBodyRaw(file.content)
 }

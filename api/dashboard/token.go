@@ -24,6 +24,7 @@ const (
 func (d *Dashboard) routeTokens() {
 	d.get(pathTokens, d.listTokens)
 	d.post(pathTokens, d.createToken)
+	d.keep(pathTokens, "name")
 	d.post(pathRevokeToken, d.revokeToken)
 }
 
@@ -38,7 +39,7 @@ type tokensPage struct {
 
 func (d *Dashboard) tokensPage(c *call) (tokensPage, error) {
 	tokens, err := d.DB.Tokens(c.ctx, c.account.ID)
-	page := tokensPage{Tokens: tokens, URL: d.url.String()}
+	page := tokensPage{Tokens: tokens, URL: d.url.String(), Name: c.typed("name")}
 	for _, token := range tokens {
 		page.Newest = max(page.Newest, token.ID)
 	}

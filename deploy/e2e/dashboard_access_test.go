@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
@@ -87,6 +88,25 @@ func TestDashboardAccess(t *testing.T) {
 		other.page("/dashboard/account")
 		other.shows("This browser")
 	})
+	t.Run("an open page says that it is not up to date", func(t *testing.T) { staysHonest(t, s) })
+	t.Run("what was typed outlasts the session", func(t *testing.T) {
+		b := s.tab(t).signIn(s)
+		b.fill("Long URL", "www.example.org/typed")
+		b.fill("Alias optional", "Typed")
+		other := s.tab(t).signIn(s)
+		other.page("/dashboard/account")
+		other.sees("End all other sessions", "All other sessions were ended.")
+		b.sees("Create link", "What you typed is kept")
+		b.fill("Email address", s.email)
+		b.fill("Password", s.password)
+		b.sees("Sign in", "Overview", "Create a link")
+		if status := b.follow("Create link"); status != http.StatusUnprocessableEntity {
+			t.Errorf("an alias with a capital letter is answered with %d", status)
+		}
+		b.shows("An alias has small letters only, such as “typed”.")
+		b.fill("Alias optional", "typed")
+		b.sees("Create link", "Your link is ready", s.edge+"/typed", "leads to https://www.example.org/typed")
+	})
 	t.Run("sign-up is closed by default", func(t *testing.T) {
 		b := s.tab(t)
 		b.page("/dashboard/sign-in")
@@ -121,6 +141,42 @@ func TestDashboardAccess(t *testing.T) {
 	})
 }
 
+// staysHonest looks at a page while nobody sees it, while the service does not answer, and after the session has ended.
+func staysHonest(t *testing.T, s *system) {
+	b := s.tab(t).signIn(s)
+	s.owner().alias(t, "open", "https://example.org/")
+	b.page("/dashboard/links/0/open")
+	b.shows("0 clicks since", "Counted up to now")
+	evaluate[bool](b, `window.polls = 0, window.ask = fetch, window.fetch = (...all) => { polls++; return window.gone ? Promise.reject(new TypeError("gone")) : ask(...all); },
+		Object.defineProperty(document, "hidden", { get: () => window.away }), true`)
+	away := func(is bool) {
+		evaluate[bool](b, fmt.Sprintf(`window.away = %t, document.dispatchEvent(new Event("visibilitychange"))`, is))
+	}
+	away(true)
+	polls := evaluate[int](b, "polls")
+	s.click(t, "open")
+	s.owner().waitTotal(t, "open", 1)
+	b.shows("0 clicks since")
+	if now := evaluate[int](b, "polls"); now != polls {
+		t.Errorf("a page that nobody sees has asked %d times", now-polls)
+	}
+	away(false)
+	b.shows("1 click since", "Counted up to now")
+
+	evaluate[bool](b, "window.gone = true")
+	b.shows("The service does not answer. The numbers are those of", "1 click since")
+	b.hides("Counted up to now")
+	evaluate[bool](b, "window.gone = false, true")
+	b.shows("Counted up to now")
+	b.hides("The service does not answer.")
+	other := s.tab(t).signIn(s)
+	other.page("/dashboard/account")
+	other.sees("End all other sessions", "All other sessions were ended.")
+	b.shows("Your session has ended. The numbers are those of")
+	b.hides("Counted up to now")
+	b.sees("Sign in again", "Email address")
+}
+
 func TestDashboardSignUp(t *testing.T) {
 	t.Parallel()
 	s := startSystem(t, "LINKSTREAM_API_SIGNUP=open")
@@ -129,10 +185,7 @@ func TestDashboardSignUp(t *testing.T) {
 	b.sees("Create one", "Create an account")
 	b.fill("Email address", "new@example.org")
 	b.fill("Password", "eight of them")
-	b.sees("Create account", "Your account is ready")
-	b.fill("Email address", "new@example.org")
-	b.fill("Password", "eight of them")
-	b.sees("Sign in", "Overview")
+	b.sees("Create account", "Your account is ready.", "Overview")
 	b.page("/dashboard/account")
 	b.shows("new@example.org")
 }

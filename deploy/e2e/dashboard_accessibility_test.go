@@ -27,8 +27,12 @@ var filledPages = []struct{ name, path, press string }{
 	{"missing page", "/dashboard/nothing", ""},
 }
 
-// widths are those of a desktop screen and of a small phone.
-var widths = []int64{1280, 360}
+// widths are those of a desktop screen and of a small phone. layoutWidths are all at which pages are measured: the layout changes
+// between them.
+var (
+	widths       = []int64{1280, 360}
+	layoutWidths = []int64{1920, 870, 760, 650, 390}
+)
 
 // TestDashboardAccessibility checks the pages with axe-core, measures them, and goes through them by keyboard.
 func TestDashboardAccessibility(t *testing.T) {
@@ -41,6 +45,24 @@ func TestDashboardAccessibility(t *testing.T) {
 		b.passes(axe)
 	})
 	b.signIn(s)
+	b.run("new link", func(*testing.T) {
+		b.page("/dashboard")
+		b.fill("Long URL", "www.example.org/"+strings.Repeat("a-path-that-goes-on-and-on/", 70))
+		b.fill("Alias optional", "a-link-to-a-long-url")
+		b.choose("Domain", "go.example.org")
+		b.sees("Create link", "Your link is ready", "https://go.example.org/a-link-to-a-long-url")
+		b.passes(axe)
+		b.page("/dashboard/links/1/a-link-to-a-long-url?range=7")
+		if y := evaluate[float64](b, `document.querySelector(".figures").getBoundingClientRect().top`); y > 700 {
+			t.Errorf("a long URL moves the numbers down to %v", y)
+		}
+		b.press("Show the whole long URL")
+		b.fits()
+		for _, period := range []string{"30", "90", "all"} {
+			b.page("/dashboard/links/0/launch?range=" + period)
+			b.fits()
+		}
+	})
 	for _, p := range filledPages {
 		b.run(p.name, func(*testing.T) {
 			b.open(p.path)
@@ -53,7 +75,7 @@ func TestDashboardAccessibility(t *testing.T) {
 	b.run("form with errors", func(*testing.T) {
 		b.page("/dashboard/links")
 		b.fill("Long URL", "ftp://example.com/")
-		b.follow("Shorten")
+		b.follow("Create link")
 		b.passes(axe)
 	})
 	b.run("new token", func(*testing.T) {
@@ -78,8 +100,18 @@ func (b *tab) passes(axe string) {
 			b.passesAxe(fmt.Sprintf("%s at %d pixels", scheme, width))
 		}
 	}
-	b.size(widths[0], 900)
 	b.scheme("light")
+	b.fits()
+}
+
+// fits measures the page at all widths.
+func (b *tab) fits() {
+	b.t.Helper()
+	for _, width := range layoutWidths {
+		b.size(width, 900)
+		b.fitsWidth()
+	}
+	b.size(widths[0], 900)
 }
 
 // scheme emulates a reader's preference for "light" or "dark" colours.
@@ -118,13 +150,36 @@ func (b *tab) hasStructure() {
 	}
 }
 
-// fitsWidth requires that the page is not wider than the window.
+// crowded are texts that are not whole, or that cover another, if all clicks were tens of millions.
+const crowded = `(() => {
+	const wrong = [], say = (what, e) => wrong.push(what + ": " + e.outerHTML.slice(0, 150));
+	const changed = [...document.querySelectorAll("main .number:not(th), main .figure dd:first-of-type, .ranking td.strong")].map((e) =>
+		[e.firstElementChild ?? e, (e.firstElementChild ?? e).textContent]);
+	for (const [e] of changed) e.textContent = "41,837,613";
+	const over = document.documentElement.scrollWidth - innerWidth;
+	if (over > 0) {
+		wrong.push("the page is " + over + " pixels too wide");
+		for (const e of document.querySelectorAll("main *")) if (e.getBoundingClientRect().right > innerWidth) say("it reaches out", e);
+	}
+	const box = (e) => { const range = document.createRange(); range.selectNodeContents(e); return range.getBoundingClientRect(); };
+	for (const [e] of changed) {
+		const text = box(e), room = e.closest("td, .figure").getBoundingClientRect();
+		if (text.width > 0 && (text.left < room.left - 1 || text.right > room.right + 1 || text.height > 60)) say("it is cut off", e);
+	}
+	for (const e of document.querySelectorAll("main .alias"))
+		if (box(e).right > e.closest("td").getBoundingClientRect().right + 1) say("it is cut off", e);
+	const labels = [...document.querySelectorAll(".chart-plot text")].map((e) => [e, e.getBoundingClientRect()])
+		.filter(([, at]) => at.width > 0).sort(([, a], [, b]) => a.left - b.left);
+	labels.forEach(([e, at], i) => { if (i > 0 && labels[i - 1][1].right + 2 > at.left) say("it covers the label before", e); });
+	changed.forEach(([e, text]) => { e.textContent = text; });
+	return wrong.join("\n");
+})()`
+
+// fitsWidth requires that the page is not wider than the window, and that numbers, aliases and labels are whole.
 func (b *tab) fitsWidth() {
 	b.t.Helper()
-	if over := evaluate[int](b, "document.documentElement.scrollWidth - innerWidth"); over > 0 {
-		widest := evaluate[string](b, `[...document.querySelectorAll("main *")].filter((e) =>
-			e.getBoundingClientRect().right > innerWidth).map((e) => e.outerHTML.slice(0, 120)).join("\n")`)
-		b.t.Errorf("the page is %d pixels too wide:\n%.2000s", over, widest)
+	if wrong := evaluate[string](b, crowded); wrong != "" {
+		b.t.Errorf("at %d pixels: %.2000s", evaluate[int](b, "innerWidth"), wrong)
 	}
 }
 

@@ -31,13 +31,13 @@ func TestDashboardLinks(t *testing.T) {
 	onBothKinds(t, func(t *testing.T, s *system) {
 		target := strings.Replace(serve(t, "<title>Target</title><h1>You are there</h1>"), "127.0.0.1", targetHost, 1)
 		b := s.tab(t).signIn(s)
-		b.shows("Create your first short link")
+		b.shows("Create your first link")
 		b.run("errors are shown beside the fields, which keep their text", func(t *testing.T) {
 			s.owner().alias(t, "taken", target)
-			b.sees("Links", "Shorten a URL")
+			b.sees("Links", "Create a link")
 			b.fill("Long URL", "ftp://example.com/")
 			b.fill("Alias optional", "taken")
-			if status := b.follow("Shorten"); status != http.StatusUnprocessableEntity {
+			if status := b.follow("Create link"); status != http.StatusUnprocessableEntity {
 				t.Errorf("answered with %d", status)
 			}
 			b.shows("Nothing was changed")
@@ -45,17 +45,24 @@ func TestDashboardLinks(t *testing.T) {
 				t.Errorf("the fields hold %q and %q now", url, alias)
 			}
 			b.fill("Long URL", target+"/")
-			b.follow("Shorten")
+			b.follow("Create link")
 			b.shows("taken")
 			b.fill("Alias optional", "tried")
-			b.sees("Shorten", "Created "+s.edge+"/tried.")
+			b.sees("Create link", "Your link is ready", s.edge+"/tried", "leads to "+target)
+			b.press("Copy")
+			b.find("Copied")
+			b.press("Copy " + address(s.edge) + "/tried")
+			b.find("Copied " + address(s.edge) + "/tried")
+			if said := evaluate[string](b, `document.getElementById("said").textContent`); said != "Copied" {
+				t.Errorf("screen readers hear %q", said)
+			}
 		})
 		b.run("the click of a visitor is counted on the open page", func(t *testing.T) { b.countsClicks(t, s, target) })
 		b.run("a link is deactivated and activated", func(t *testing.T) { b.togglesLink(t, s) })
 		b.run("files of a link are downloaded", func(t *testing.T) { b.downloadsFiles(t, s) })
 		b.run("the clicks of each period", func(t *testing.T) {
 			for _, period := range []string{"7 days", "30 days", "90 days", "All"} {
-				b.sees(period, "Clicks by day", "Clicks, all time 4")
+				b.sees(period, "Clicks by day", "4 clicks since")
 				current := evaluate[string](b, `document.querySelector("nav.tabs [aria-current]").textContent`)
 				if current != period {
 					t.Errorf("the period is %q, want %q", current, period)
@@ -65,14 +72,14 @@ func TestDashboardLinks(t *testing.T) {
 			b.shows("Day People Bots Total")
 		})
 		b.run("the overview", func(t *testing.T) {
-			b.sees("Overview", "Today 4", "Top links, 30 days", address(s.edge)+"/tried", "2 links")
+			b.sees("Overview", "Today, UTC 4", "Top links, 30 days", address(s.edge)+"/tried", "2 links")
 		})
 		b.run("an update of the counts does not move the keyboard's focus", func(t *testing.T) {
 			for i, place := range []string{"td a[href$=tried]", "summary", ".chart-scroll"} {
 				evaluate[*struct{}](b, `document.querySelector("details").open = true, null`)
 				evaluate[*struct{}](b, "document.querySelector('"+place+"').focus(), null")
 				s.click(t, "tried")
-				b.shows(fmt.Sprintf("Today %d", 5+i))
+				b.shows(fmt.Sprintf("Today, UTC %d", 5+i))
 				if !evaluate[bool](b, "document.activeElement.matches('"+place+"')") {
 					t.Errorf("the focus went from %s to %s", place, evaluate[string](b, "document.activeElement.outerHTML"))
 				}
@@ -85,7 +92,7 @@ func TestDashboardLinks(t *testing.T) {
 // countsClicks leaves the tab on the page of a link with four clicks.
 func (b *tab) countsClicks(t *testing.T, s *system, target string) {
 	visitor := newTab(t, s.edge, allowing(address(target)), withAgent(phone))
-	b.sees(address(s.edge)+"/tried", "Clicks, all time 0")
+	b.sees(address(s.edge)+"/tried", "0 clicks since")
 	evaluate[bool](b, "window.notReloaded = true")
 	if status := visitor.open("/tried"); status != http.StatusOK {
 		t.Errorf("the visitor's page answers %d", status)
@@ -94,23 +101,23 @@ func (b *tab) countsClicks(t *testing.T, s *system, target string) {
 	if faults := visitor.takeFaults(); len(faults) > 0 {
 		t.Error(faults)
 	}
-	b.shows("Clicks, all time 1")
+	b.shows("1 click since")
 	for range 3 {
 		s.click(t, "tried", "User-Agent", desktop, "Referer", "https://news.example.org/today")
 	}
-	b.shows("Clicks, all time 4", "Mobile", "Chrome", "news.example.org", "Counted up to now")
+	b.shows("4 clicks since", "Mobile", "Chrome", "news.example.org", "Counted up to now")
 	if !evaluate[bool](b, "window.notReloaded === true") {
 		t.Error("the page was reloaded")
 	}
 }
 
 func (b *tab) togglesLink(t *testing.T, s *system) {
-	b.sees("Deactivate", "is switched off", "off", "Activate")
+	b.sees("Switch off", "is switched off", "off", "Switch on")
 	answers := func(status int) {
 		testkit.SucceedsWithin(t, pageWithin, func() error { return s.visit(t, http.MethodHead, "/tried").isStatus(status) })
 	}
 	answers(http.StatusGone)
-	b.sees("Activate", "is active.", "Deactivate")
+	b.sees("Undo", "is switched on.", "Switch off")
 	answers(http.StatusFound)
 }
 
@@ -151,10 +158,10 @@ func (b *tab) searchesLinks(t *testing.T, s *system, target string) {
 	b.hides("page-03")
 	b.sees("Older", "Page 2 of 2", "page-03", "tried")
 	b.sees("Newer", "Page 1 of 2")
-	b.fill("Search by hash or URL", "/a/1")
+	b.fill("Search links", "/a/1")
 	b.sees("Search", "10 links with “/a/1”", "page-19")
 	b.hides("page-23")
-	b.fill("Search by hash or URL", "nowhere%")
+	b.fill("Search links", "nowhere%")
 	b.sees("Search", "No link has “nowhere%”")
 	b.sees("Show all", "26 links")
 }
@@ -168,12 +175,14 @@ func TestDashboardDomains(t *testing.T) {
 	b := s.tab(t).signIn(s)
 	b.run("an unusable name is rejected", func(t *testing.T) {
 		b.sees("Domains", "No domains yet")
-		b.fill("Add a domain", "sho.example")
-		if status := b.follow("Add"); status != http.StatusUnprocessableEntity {
-			t.Errorf("the default domain is answered with %d", status)
-		}
-		if host := b.value("Add a domain"); host != "sho.example" {
-			t.Errorf("the field holds %q now", host)
+		for _, name := range []string{"sho.example", hostile} {
+			b.fill("Add a domain", name)
+			if status := b.follow("Add"); status != http.StatusUnprocessableEntity {
+				t.Errorf("%s is answered with %d", name, status)
+			}
+			if host := b.value("Add a domain"); host != name {
+				t.Errorf("the field holds %q now", host)
+			}
 		}
 	})
 	b.run("a domain is verified when both records exist", func(t *testing.T) {
@@ -191,11 +200,11 @@ func TestDashboardDomains(t *testing.T) {
 		b.sees("Verify", "go.example.com is verified.", "Verified")
 	})
 	b.run("a link on it works on this domain only", func(t *testing.T) {
-		b.sees("Links", "Shorten a URL")
+		b.sees("Links", "Create a link")
 		b.fill("Long URL", "https://example.org/")
 		b.fill("Alias optional", "own")
 		b.choose("Domain", "go.example.com")
-		b.sees("Shorten", "Created http://go.example.com/own.")
+		b.sees("Create link", "Your link is ready", "http://go.example.com/own")
 		for host, status := range map[string]int{"go.example.com": http.StatusFound, "sho.example": http.StatusNotFound} {
 			testkit.SucceedsWithin(t, pageWithin, func() error {
 				return s.visit(t, http.MethodGet, "/own", "Host", host).isStatus(status)
@@ -225,14 +234,14 @@ func TestDashboardWithoutScript(t *testing.T) {
 	b.sees("Create token", "Your new token")
 	by := caller{s.api, b.value("Token")}
 	by.page(t, "") // requires status 200
-	b.sees("Links", "Shorten a URL")
+	b.sees("Links", "Create a link")
 	b.fill("Long URL", "https://example.org/")
 	b.fill("Alias optional", "plain")
-	b.sees("Shorten", "Created "+s.edge+"/plain.")
+	b.sees("Create link", "Your link is ready", s.edge+"/plain")
 	s.click(t, "plain")
 	by.waitTotal(t, "plain", 1)
-	b.sees(address(s.edge)+"/plain", "Clicks, all time 1")
-	b.sees("Deactivate", "is switched off")
+	b.sees(address(s.edge)+"/plain", "1 click since")
+	b.sees("Switch off", "is switched off")
 	testkit.SucceedsWithin(t, pageWithin, func() error { return s.visit(t, http.MethodHead, "/plain").isStatus(http.StatusGone) })
 	b.sees("API settings", "no script")
 	b.press("Revoke no script")

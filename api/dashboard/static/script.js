@@ -27,19 +27,26 @@ setInterval(showTimes, 30000);
 // On narrow screens the navigation scrolls: to where the reader is.
 document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 
-// Copy: <button type="button" data-copy="ID of an element or input" hidden> copies its text.
+// say lets screen readers say something.
+function say(text) {
+  document.getElementById("said").textContent = text;
+}
+
+// Copy: <button type="button" data-copy="ID of an element or input" hidden> copies its text. If it has elements, the first is
+// its label.
 for (const button of document.querySelectorAll("button[data-copy]")) {
-  const label = button.textContent;
+  const label = button.firstElementChild ?? button, text = label.textContent;
   button.hidden = !navigator.clipboard;
   button.addEventListener("click", async () => {
     const source = document.getElementById(button.dataset.copy);
     try {
       await navigator.clipboard.writeText((source.value ?? source.textContent).trim());
-      button.textContent = "Copied";
+      label.textContent = "Copied";
     } catch {
-      button.textContent = "Not copied";
+      label.textContent = "Not copied";
     }
-    setTimeout(() => { button.textContent = label; }, 2000);
+    say(label.textContent);
+    setTimeout(() => { label.textContent = text; say(""); }, 2000);
   });
 }
 
@@ -68,8 +75,8 @@ document.addEventListener("keydown", (event) => {
 const instead = document.querySelector("[data-reload]");
 if (instead) history.replaceState(null, "", instead.dataset.reload);
 
-// The first field with a problem is where the reader goes on.
-document.querySelector("[aria-invalid=true]")?.focus();
+// The first field with a problem is where the reader goes on, or what has just been made.
+(document.querySelector("[aria-invalid=true]") ?? document.getElementById("made"))?.focus();
 
 // Forms are sent once, however often the button is pressed.
 for (const form of document.querySelectorAll("form[method=post]")) {
@@ -80,12 +87,13 @@ for (const form of document.querySelectorAll("form[method=post]")) {
   });
 }
 
-// Live: the parts of a page that count are fetched again every other second, while somebody can see them. A part is an
-// element with an ID and data-part; what is open in it stays open, and the focus where it is. Errors make it slower, the end
-// of the session stops it.
+// Live: the parts of a page that count are fetched again while somebody can see them, as often as the page says. A part is an
+// element with an ID and data-part; what is open in it stays open, and the focus where it is. A page that is not up to date says
+// so. Errors make the polls slower, the end of the session stops them.
 const live = document.querySelector("[data-live]");
 const parts = new Map();
-let pause = 2000, seen;
+const every = Number(live?.dataset.every), slowest = 30000, patience = 5000;
+let tag = live?.dataset.tag, pause = every, failures = 0, current = Date.now(), timer, polling = false, over = false;
 
 function take(html) {
   for (const fresh of new DOMParser().parseFromString(html, "text/html").querySelectorAll("[data-part]")) {
@@ -104,22 +112,71 @@ function take(html) {
   showTimes();
 }
 
+// tellAge says why the page is not up to date; "" if it is. path leads to where the reader can change that.
+function tellAge(why, label, path) {
+  const place = document.getElementById("age");
+  document.documentElement.classList.toggle("stale", why !== "");
+  if (place.dataset.why === why) return;
+  place.dataset.why = why;
+  place.replaceChildren();
+  if (!why) return;
+  const message = document.createElement("p");
+  message.className = "alert warn";
+  message.textContent = `${why} The numbers are those of ${new Date(current).toLocaleTimeString()}. `;
+  if (path) {
+    const link = document.createElement("a");
+    link.href = path;
+    link.textContent = label;
+    message.append(link);
+  }
+  place.append(message);
+}
+
 async function refresh() {
-  if (!document.hidden) {
-    try {
-      const headers = seen ? { "If-None-Match": seen } : {};
-      const answer = await fetch(live.dataset.live, { headers, redirect: "manual", signal: AbortSignal.timeout(10000) });
-      if (answer.type === "opaqueredirect" || answer.status === 404) return; // signed out, or gone
+  polling = true;
+  try {
+    const answer = await fetch(live.dataset.live,
+      { headers: { "If-None-Match": tag }, redirect: "manual", signal: AbortSignal.timeout(patience) });
+    if (answer.type === "opaqueredirect" || answer.status === 403) {
+      over = true;
+      tellAge("Your session has ended.", "Sign in again", location.href);
+    } else if (answer.status === 404) {
+      over = true;
+      tellAge("This link does not exist any more.", "See all links", "/dashboard/links");
+    } else {
       if (answer.status !== 304) { // which says that nothing has changed
         if (!answer.ok) throw new Error(answer.statusText);
         take(await answer.text());
-        seen = answer.headers.get("ETag");
+        tag = answer.headers.get("ETag");
       }
-      pause = 2000;
-    } catch {
-      pause = Math.min(2 * pause, 60000);
+      pause = every;
+      failures = 0;
+      current = Date.now();
+      tellAge("");
     }
+  } catch {
+    if (document.hidden) return; // browsers may stop requests of pages that nobody sees
+    pause = Math.min(1000 * 2 ** failures, slowest);
+    if (++failures > 1 || Date.now() - current > every + patience) tellAge("The service does not answer.", "Load the page again", location.href);
+  } finally {
+    polling = false;
+    schedule();
   }
-  setTimeout(refresh, pause);
 }
-if (live) setTimeout(refresh, pause);
+
+function schedule() {
+  clearTimeout(timer);
+  if (!over && !document.hidden) timer = setTimeout(refresh, pause);
+}
+
+// refreshNow asks at once when the reader comes back, or the network does.
+function refreshNow() {
+  clearTimeout(timer);
+  if (!over && !polling && !document.hidden) refresh();
+}
+
+if (live) {
+  document.addEventListener("visibilitychange", refreshNow);
+  addEventListener("online", refreshNow);
+  schedule();
+}

@@ -1,0 +1,176 @@
+package dashboard
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+
+	"linkstream/api/shorten"
+	"linkstream/schema"
+)
+
+// maxAsked bounds how many characters of an invalid form field the page repeats.
+const maxAsked = 3 * schema.MaxURLLen
+
+// paramMade is the parameter of a page that shows a new link: its domain's ID and its hash.
+const paramMade = "made"
+
+// shortenForm is the data of the form that creates a link. It stands on the list of links and on the overview.
+type shortenForm struct {
+	LongURL, Alias string
+	DomainID       int64
+	Domains        []schema.Domain // verified ones
+	Default        string          // the default domain
+	Back           string          // path of the page that has the form
+}
+
+// shortenForm returns the form of the page back, with what was typed before a session ended.
+func (d *Dashboard) shortenForm(c *call, back string) (shortenForm, error) {
+	domains, err := d.DB.Domains(c.ctx, c.account.ID)
+	return d.shortenFormOf(c, back, domains), err
+}
+
+func (d *Dashboard) shortenFormOf(c *call, back string, domains []schema.Domain) shortenForm {
+	form := shortenForm{LongURL: c.typed(shorten.FieldLongURL), Alias: c.typed(shorten.FieldCustomAlias),
+		DomainID: parseID(c.typed(shorten.FieldDomainID)), Back: back}
+	for _, domain := range domains {
+		if !domain.VerifiedAt.IsZero() {
+			form.Domains = append(form.Domains, domain)
+		}
+	}
+	form.Default = strings.TrimSuffix(d.linkView(schema.Link{}).Name(), "/")
+	return form
+}
+
+// madeLink returns the link that paramMade names; nil if there is none.
+func (d *Dashboard) madeLink(c *call) (*linkView, error) {
+	domain, hash, ok := strings.Cut(c.query(paramMade), ".")
+	domainID, err := strconv.ParseInt(domain, 10, 64)
+	if !ok || err != nil || domainID < 0 || !schema.ValidHash(hash) {
+		return nil, nil
+	}
+	link, err := d.DB.OwnedLink(c.ctx, c.account.ID, hash, &domainID)
+	if schema.ErrorCode(err) == schema.CodeNotFound {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	made := d.linkView(link)
+	return &made, nil
+}
+
+// createLink creates a link by the API's rules, for which tokens have a rate limit of their own. An empty optional field counts as absent.
+func (d *Dashboard) createLink(c *call) error {
+	req := shorten.Request{AccountID: c.account.ID, LongURL: withScheme(c.form(shorten.FieldLongURL))}
+	if alias := c.form(shorten.FieldCustomAlias); alias != "" {
+		req.CustomAlias = &alias
+	}
+	if domain := c.form(shorten.FieldDomainID); domain != "" && domain != "0" {
+		id := parseID(domain) // 0 if it is not an ID, which no domain has
+		req.DomainID = &id
+	}
+	wait, err := d.attempts.Allow(c.ctx, linksByAccount.By(strconv.FormatInt(c.account.ID, 10)))
+	if err != nil {
+		return err
+	}
+	if wait > 0 {
+		name, page, err := d.filledPage(c)
+		return d.tooMany(c, name, page, "Too many new links.", wait, err)
+	}
+	link, err := d.Shortener.Create(c.ctx, req)
+	p, invalid := problemsOf(err)
+	if message := clientMessage(err, schema.CodeUnsafeURL); message != "" {
+		p, invalid = problems{shorten.FieldLongURL: message}, true
+	}
+	if invalid {
+		if hint := aliasHint(c.form(shorten.FieldCustomAlias)); hint != "" && p[shorten.FieldCustomAlias] != "" {
+			p[shorten.FieldCustomAlias] = hint
+		}
+		name, page, err := d.filledPage(c)
+		if err != nil {
+			return err
+		}
+		return d.invalid(c, name, page, p)
+	}
+	if err != nil {
+		return err
+	}
+	return c.redirect(withParam(c.back(pathLinks), paramMade, strconv.FormatInt(link.DomainID, 10)+"."+link.Hash))
+}
+
+// filledPage returns the page that has sent the form, by its template's name, with what was typed.
+func (d *Dashboard) filledPage(c *call) (name string, page any, err error) {
+	typed := func(form *shortenForm) {
+		form.LongURL, form.Alias = cut(c.form(shorten.FieldLongURL), maxAsked), cut(c.form(shorten.FieldCustomAlias), maxAsked)
+		form.DomainID = parseID(c.form(shorten.FieldDomainID))
+	}
+	back, err := url.Parse(c.back(pathLinks))
+	if err == nil && back.Path == Root {
+		overview, err := d.overview(c)
+		typed(&overview.Form)
+		return "overview", overview, err
+	}
+	list := linksPage{Page: 1}
+	if err == nil && back.Path == pathLinks {
+		list.Query, list.Page = clean([]byte(back.Query().Get("q"))), max(1, parseID(back.Query().Get("page")))
+	}
+	err = d.fillLinksPage(c, &list)
+	typed(&list.Form)
+	return "links", list, err
+}
+
+// back returns the page that a form's field "back" names, or another one.
+func (c *call) back(other string) string {
+	if back := c.form("back"); localPath(back) {
+		return back
+	}
+	return other
+}
+
+// withParam returns the path with a parameter set.
+func withParam(path, name, value string) string {
+	to, err := url.Parse(path)
+	if err != nil {
+		return path
+	}
+	values := to.Query()
+	values.Set(name, value)
+	to.RawQuery = values.Encode()
+	return to.String()
+}
+
+// withScheme adds https:// to what looks like a host, with or without a port and a path. People leave out what browsers do not show.
+func withScheme(text string) string {
+	if strings.HasPrefix(text, "//") {
+		return "https:" + text
+	}
+	host, _, _ := strings.Cut(text, "/")
+	host, _, _ = strings.Cut(host, "?")
+	host, _, _ = strings.Cut(host, "#")
+	name, port, hasPort := strings.Cut(host, ":")
+	if _, err := strconv.ParseUint(port, 10, 16); hasPort && err != nil {
+		return text // another scheme
+	}
+	if !strings.Contains(name, ".") || strings.ContainsAny(name, "@ ") {
+		return text
+	}
+	return "https://" + text
+}
+
+// aliasHint says what is wrong with an alias whose only fault is its capital letters; "" for others.
+func aliasHint(alias string) string {
+	small := strings.ToLower(alias)
+	if small == alias || !schema.ValidAlias(small) {
+		return ""
+	}
+	return "An alias has small letters only, such as “" + small + "”."
+}
+
+// cut returns at most n characters of text.
+func cut(text string, n int) string {
+	if runes := []rune(text); len(runes) > n {
+		return string(runes[:n])
+	}
+	return text
+}

@@ -1,0 +1,164 @@
+package dashboard_test
+
+import (
+	"fmt"
+	"html"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"linkstream/api/dashboard"
+	"linkstream/schema"
+	"linkstream/schema/testkit"
+)
+
+func TestWithScheme(t *testing.T) {
+	for text, want := range map[string]string{
+		"example.com": "https://example.com", "example.com/a?b#c": "https://example.com/a?b#c", "example.com?x=http://y": "https://example.com?x=http://y",
+		"example.com:8080/a": "https://example.com:8080/a", "//example.com/a": "https://example.com/a", "192.0.2.1": "https://192.0.2.1",
+		"bücher.example": "https://bücher.example", "www.example.com#:x": "https://www.example.com#:x",
+		"http://example.com": "http://example.com", "HTTPS://example.com": "HTTPS://example.com", "ftp://example.com": "ftp://example.com",
+		"javascript:alert(1.5)": "javascript:alert(1.5)", "mailto:you@example.com": "mailto:you@example.com",
+		"you@example.com": "you@example.com", "example": "example", "two words.": "two words.", "": "", "a.b:x/": "a.b:x/", "/a.b": "/a.b",
+	} {
+		if got := dashboard.WithScheme(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}
+
+// What somebody types or pastes arrives whole, and what is wrong with it is said by the service.
+func TestTypedText(t *testing.T) {
+	s := start(t)
+	b := s.signedIn(t)
+	for _, path := range []string{"/dashboard", "/dashboard/links", "/dashboard/domains", "/dashboard/tokens", "/dashboard/account"} {
+		for _, control := range regexp.MustCompile(`<(?:input|textarea)[^>]*>`).FindAllString(b.get(path).body, -1) {
+			if found := regexp.MustCompile(` (maxlength|pattern|type="url"|type="email")`).FindString(control); found != "" {
+				t.Errorf("%s: %s has%s", path, control, found)
+			}
+		}
+	}
+	long := "https://example.org/" + strings.Repeat("a", schema.MaxURLLen)
+	b.post("/dashboard/links", "long_url", long).want(t, http.StatusUnprocessableEntity, "2048 characters")
+	if !strings.Contains(b.seen.body, `value="`+long+`"`) {
+		t.Error("the long URL does not come back whole")
+	}
+	b.post("/dashboard/links", "long_url", "https://example.org/", "custom_alias", strings.Repeat("a", 21)).want(t,
+		http.StatusUnprocessableEntity, "The alias must have 3 to 20 characters")
+	b.post("/dashboard/links", "long_url", "https://example.org/", "custom_alias", "Launch-1").want(t,
+		http.StatusUnprocessableEntity, "An alias has small letters only, such as “launch-1”.")
+	b.post("/dashboard/links", "long_url", "example.org/without?scheme", "custom_alias", "bare").want(t, http.StatusSeeOther)
+	if link, err := s.links.Link(t.Context(), 0, "bare"); err != nil || link.URL != "https://example.org/without?scheme" {
+		t.Errorf("%+v, %v", link, err)
+	}
+}
+
+func TestASearchOutlastsCreation(t *testing.T) {
+	s := start(t)
+	for i := range 21 {
+		s.addLink(t, fmt.Sprintf("found-%02d", i), "https://example.org/")
+	}
+	b := s.signedIn(t)
+	const list = "/dashboard/links?page=2&q=found"
+	back := regexp.MustCompile(`name="back" value="([^"]+)"`).FindStringSubmatch(b.get(list).body)
+	if back == nil || strings.ReplaceAll(back[1], "&amp;", "&") != list {
+		t.Fatalf("the form leads back to %q", back)
+	}
+	b.post("/dashboard/links", "long_url", "nothing", "back", list).want(t, http.StatusUnprocessableEntity, "21 links with “ found ”",
+		"Page 2 of 2")
+	b.post("/dashboard/links", "long_url", "https://example.org/new", "custom_alias", "new", "back", list)
+	b.seen.wantTo(t, "/dashboard/links?made=0.new&page=2&q=found")
+	b.follow().want(t, http.StatusOK, "Your link is ready http://sho.rt/new", "21 links with “ found ”")
+	for _, back := range []string{"//evil.example/", "https://evil.example/", "/dashboard/\x00", "", "/elsewhere"} {
+		b.post("/dashboard/links", "long_url", "https://example.org/x", "back", back)
+		if to := b.seen.header.Get("Location"); !strings.HasPrefix(to, "/dashboard/links?made=") {
+			t.Errorf("back to %q leads to %q", back, to)
+		}
+	}
+	s.addForeign(t)
+	for _, made := range []string{"0.theirs", "0.none", "x.new", "-1.new", "0", "", ".", "0..", "9.new"} {
+		page := b.get("/dashboard/links?made=" + made)
+		page.want(t, http.StatusOK)
+		if strings.Contains(page.text(), "Your link is ready") {
+			t.Errorf("%q is shown", made)
+		}
+	}
+}
+
+// What was typed before a session ended is there after the sign-in.
+func TestTypedTextOutlastsTheSession(t *testing.T) {
+	s := start(t)
+	domain := s.addDomain(t, "go.example.com", true)
+	for _, c := range []struct {
+		path, page string
+		form       url.Values
+		shows      []string
+	}{
+		{"/dashboard/links", "/dashboard/links", url.Values{"long_url": {`https://example.org/a?b=c&d="e"#ü`}, "custom_alias": {"my-alias"},
+			"domain_id": {id(domain.ID)}}, []string{`value="https://example.org/a?b=c&amp;d=&#34;e&#34;#ü"`, `value="my-alias"`,
+			fmt.Sprintf(`<option value="%d" selected>`, domain.ID)}},
+		{"/dashboard/links", "/dashboard", url.Values{"long_url": {"typed"}, "back": {"/dashboard"}}, []string{`value="typed"`}},
+		{"/dashboard/links", "/dashboard/links", url.Values{"long_url": {"typed"}, "back": {"/dashboard/links?page=1&q=x"}},
+			[]string{`value="typed"`, `type="search" placeholder="Search by alias or long URL" value="x"`}},
+		{"/dashboard/domains", "/dashboard/domains", url.Values{"host": {"new.example.com"}}, []string{`value="new.example.com"`}},
+		{"/dashboard/tokens", "/dashboard/tokens", url.Values{"name": {"my script"}}, []string{`value="my script"`}},
+	} {
+		b := s.browser(t)
+		c.form.Set("csrf", "of the session that has ended")
+		b.send(http.MethodPost, c.path, c.form)
+		b.follow().want(t, http.StatusOK, "What you typed is kept")
+		next := regexp.MustCompile(`name="next" value="([^"]+)"`).FindStringSubmatch(b.seen.body)
+		if next == nil || strings.Contains(next[1], "csrf") {
+			t.Fatalf("%v: the sign-in leads to %q", c.form, next)
+		}
+		b.send(http.MethodPost, "/dashboard/sign-in", url.Values{"email": {email}, "password": {password},
+			"next": {html.UnescapeString(next[1])}})
+		page := b.follow()
+		page.want(t, http.StatusOK)
+		if to, _, _ := strings.Cut(b.at, "?"); to != c.page {
+			t.Errorf("%v leads to %s, want %s", c.form, to, c.page)
+		}
+		for _, part := range c.shows {
+			if !strings.Contains(page.body, part) {
+				t.Errorf("%v: no %s in\n%s", c.form, part, page.body)
+			}
+		}
+		wantHarmless(t, page)
+	}
+	t.Run("except what is too long for an address, and secrets", func(t *testing.T) {
+		b := s.browser(t)
+		for path, form := range map[string]url.Values{
+			"/dashboard/links":            {"long_url": {"https://example.org/" + strings.Repeat("%", 2000)}},
+			"/dashboard/domains":          {"host": {strings.Repeat("x", 8<<10)}},
+			"/dashboard/account/password": {"current": {password}, "new": {"another password"}},
+			"/dashboard/tokens":           {},
+		} {
+			to := b.send(http.MethodPost, path, form).header.Get("Location")
+			if want := "/dashboard/sign-in?notice="; !strings.HasPrefix(to, want) || strings.Contains(to, "pass") || len(to) > 200 {
+				t.Errorf("%s leads to %s", path, to)
+			}
+		}
+		_, total, err := s.links.Links(t.Context(), s.account.ID, 1)
+		testkit.Must(t, err)
+		testkit.Equal(t, "links", total, 0)
+	})
+}
+
+func TestPager(t *testing.T) {
+	s := start(t)
+	for i := range 41 {
+		s.addLink(t, fmt.Sprintf("link-%02d", i), "https://example.org/")
+	}
+	b := s.signedIn(t)
+	page := b.get("/dashboard/links?q=link-&page=2")
+	page.want(t, http.StatusOK, "Page 2 of 3", "Go to page")
+	form := regexp.MustCompile(`(?s)<form class="row" method="get" action="/dashboard/links">.*?</form>`).FindString(page.body)
+	if !strings.Contains(form, `name="q" value="link-"`) || !strings.Contains(form, `name="page"`) {
+		t.Errorf("the form for another page is %q", form)
+	}
+	if strings.Contains(b.get("/dashboard/links?q=link-0").text(), "Go to page") {
+		t.Error("one page has a form for another one")
+	}
+}

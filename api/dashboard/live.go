@@ -1,0 +1,89 @@
+package dashboard
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"html/template"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// A page shows clicks soon after they were counted: the script polls the part of the page that has them. The page carries the tag
+// of its part, so that already the first poll is answered with 304 if nothing has changed.
+
+// How often the script polls a report over so many days. The query costs in proportion to them.
+const (
+	pollOften, oftenDays         = time.Second, 90
+	pollSometimes, sometimesDays = 5 * time.Second, 400
+	pollRarely                   = 15 * time.Second
+)
+
+// pollEvery returns how often the script polls a report over so many days.
+func pollEvery(days int) time.Duration {
+	switch {
+	case days <= oftenDays:
+		return pollOften
+	case days <= sometimesDays:
+		return pollSometimes
+	}
+	return pollRarely
+}
+
+// livePage is the data of a page with a part that the script polls.
+type livePage interface {
+	// live returns the name of the part's template, its path, and how often the script asks for it. The path is "" if the page
+	// does not have the part.
+	live() (part, path string, every time.Duration)
+}
+
+// live is the part of a page that the script polls.
+type live struct {
+	Path  string
+	HTML  template.HTML // what the page shows at first
+	Tag   string        // the ETag of HTML
+	Every int64         // milliseconds
+	Now   time.Time     // when HTML was rendered
+}
+
+// addLive renders the part that the script polls.
+func (d *Dashboard) addLive(v *view, page string) error {
+	from, ok := v.Data.(livePage)
+	if !ok {
+		return nil
+	}
+	part, path, every := from.live()
+	if path == "" {
+		return nil
+	}
+	html, err := d.html(page, part, *v)
+	v.Live = &live{path, template.HTML(html), tagOf(html), every.Milliseconds(), time.Now()}
+	return err
+}
+
+// renderLive answers with the page, or with the part that the script polls if the request asks for it. The answer is 304 if the
+// part has not changed (RFC 9110, section 13.1.2).
+func (d *Dashboard) renderLive(c *call, page string, data livePage) error {
+	part, path, _ := data.live()
+	if c.query("part") != part || path == "" {
+		return d.render(c, page, data)
+	}
+	html, err := d.html(page, part, d.view(c, data, nil))
+	if err != nil {
+		return err
+	}
+	c.answer(fasthttp.StatusOK, html)
+	tag := tagOf(html)
+	if string(c.http.Request.Header.Peek(fasthttp.HeaderIfNoneMatch)) == tag {
+		c.http.Response.ResetBody()
+		c.http.SetStatusCode(fasthttp.StatusNotModified)
+	}
+	c.http.Response.Header.Set(fasthttp.HeaderETag, tag)
+	return nil
+}
+
+// tagOf returns the ETag of a part. It is weak, since the part may be compressed or not.
+func tagOf(html []byte) string {
+	digest := sha256.Sum256(html)
+	return `W/"` + hex.EncodeToString(digest[:12]) + `"`
+}

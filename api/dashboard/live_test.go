@@ -1,0 +1,72 @@
+package dashboard_test
+
+import (
+	"compress/gzip"
+	"html"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"linkstream/schema/testkit"
+)
+
+var liveAttributes = regexp.MustCompile(`data-live="([^"]+)" data-tag="([^"]+)" data-every="(\d+)"`)
+
+// The first poll of a page is answered like any other: 304 if nothing has changed since the page was rendered.
+func TestFirstPoll(t *testing.T) {
+	s := start(t)
+	link := s.addLink(t, "sale", "https://example.org/")
+	s.count(t, click{link: link, at: time.Now().AddDate(-2, 0, 0)})
+	b := s.signedIn(t)
+	for path, every := range map[string]string{"/dashboard": "1000", "/dashboard/links": "1000", "/dashboard/links?q=sale": "1000",
+		"/dashboard/links/0/sale": "1000", "/dashboard/links/0/sale?range=90": "1000", "/dashboard/links/0/sale?range=all": "15000"} {
+		found := liveAttributes.FindStringSubmatch(b.get(path).body)
+		if found == nil || found[3] != every {
+			t.Fatalf("%s: %q, want every %s ms", path, found, every)
+		}
+		b.fields.Set("If-None-Match", html.UnescapeString(found[2]))
+		if got := b.get(html.UnescapeString(found[1])); got.status != http.StatusNotModified || got.body != "" {
+			t.Errorf("%s: the first poll is answered with %d, %d bytes", path, got.status, len(got.body))
+		}
+		s.count(t, click{link: link, at: time.Now()})
+		if got := b.get(html.UnescapeString(found[1])); got.status != http.StatusOK {
+			t.Errorf("%s: after a click the poll is answered with %d", path, got.status)
+		}
+		b.fields.Del("If-None-Match")
+	}
+}
+
+func TestCompression(t *testing.T) {
+	s := start(t)
+	s.addLink(t, "sale", "https://example.org/")
+	b := s.signedIn(t)
+	plain := map[string]answer{}
+	script := regexp.MustCompile(`/dashboard/static/script\.[0-9a-f]+\.js`).FindString(b.get("/dashboard").body)
+	paths := []string{"/dashboard/links/0/sale?range=90", "/dashboard/links/0/sale/clicks.csv?range=90",
+		"/dashboard/none", script}
+	b.fields.Set("Accept-Encoding", "identity")
+	for _, path := range paths {
+		plain[path] = b.get(path)
+	}
+	b.fields.Set("Accept-Encoding", "gzip, deflate, br, zstd")
+	for _, path := range paths {
+		a, was := b.get(path), plain[path]
+		if a.status != was.status || a.header.Get("Vary") != "Accept-Encoding" || was.header.Get("Vary") != "Accept-Encoding" {
+			t.Errorf("%s: %d %v, without compression %d %v", path, a.status, a.header, was.status, was.header)
+		}
+		if a.header.Get("Content-Encoding") != "gzip" || was.header.Get("Content-Encoding") != "" || len(a.body) > len(was.body)*2/3 {
+			t.Errorf("%s: %v with %d bytes, %v with %d", path, a.header, len(a.body), was.header, len(was.body))
+			continue
+		}
+		unpacked, err := gzip.NewReader(strings.NewReader(a.body))
+		testkit.Must(t, err)
+		body, err := io.ReadAll(unpacked)
+		testkit.Must(t, err)
+		if csrf := regexp.MustCompile(`name="csrf" value="[^"]*"`); csrf.ReplaceAllString(string(body), "") != csrf.ReplaceAllString(was.body, "") {
+			t.Errorf("%s: the compressed page is another one", path)
+		}
+	}
+}
