@@ -52,6 +52,7 @@ var notLinked = map[string][]string{
 		"linkstream/schema/postgres", argon2, postgresDriver, sqliteDriver, embeddedBroker, router, ristretto, testingPackage},
 	"deploy/standalone": {"linkstream/deploy/testengines", "linkstream/bench", "linkstream/schema/postgres",
 		"linkstream/schema/clickhouse", postgresDriver, clickhouseDriver, testingPackage},
+	"deploy/migrate-to": {"linkstream/api", "linkstream/deploy/testengines", "linkstream/bench", argon2, router, testingPackage},
 	"deploy/up": {"linkstream/bench", "linkstream/edge", "linkstream/ingest", "linkstream/schema/sqlite", sqliteDriver,
 		testingPackage},
 }

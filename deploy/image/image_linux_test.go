@@ -140,6 +140,7 @@ etc/ssl/certs/ca-certificates.crt 644
 usr/bin/api 755
 usr/bin/edge 755
 usr/bin/ingest 755
+usr/bin/migrate-to 755
 usr/bin/standalone 755
 usr/share/zoneinfo.zip 644
 data 700
@@ -151,7 +152,7 @@ data 700
 		buildImage(t, m, "arm64", "arm64")
 		testkit.Equal(t, "architecture", inspect(t, m, "arm64").Architecture, "arm64")
 		out := m.Run(t, `cd $(buildah mount $(buildah from --arch arm64 --pull-never localhost/linkstream:arm64)); for p in usr/bin/*; do od -An -j18 -N2 -tx2 $p; done`)
-		testkit.Equal(t, "machines of the ELF files", strings.Fields(out), slices.Repeat([]string{"00b7"}, 4))
+		testkit.Equal(t, "machines of the ELF files", strings.Fields(out), slices.Repeat([]string{"00b7"}, 5))
 	})
 }
 

@@ -18,6 +18,7 @@ import (
 	"linkstream/deploy/standalone/embedded"
 	"linkstream/edge/edgeservice"
 	"linkstream/ingest/ingestservice"
+	"linkstream/schema"
 	"linkstream/schema/filelock"
 	"linkstream/schema/service"
 	"linkstream/schema/sqlite"
@@ -95,7 +96,7 @@ func (a *App) createServices(ctx context.Context, links *sqlite.Store, clicks *s
 	if a.edge, err = edgeservice.New(a.cfg.Edge, links, a.client, log.With("service", "edge")); err != nil {
 		return err
 	}
-	a.ops.Add(a.ingest.Ready, a.ingest.Metrics())
+	a.ops.Add(a.counting, a.ingest.Metrics())
 	a.ops.Add(a.api.Ready, a.api.Metrics())
 	a.edge.Operate(a.ops)
 	return a.cfg.FirstAccount.CreateAndPrint(ctx, links, a.api.URL(), a.out)
@@ -205,13 +206,23 @@ func (a *App) Run(ctx context.Context) error {
 	return errors.Join(err, a.closeEngines())
 }
 
+// counting is the readiness of ingest. When the data has moved to other engines, nothing is counted here any more, but visitors are
+// redirected.
+func (a *App) counting(ctx context.Context) error {
+	err := a.ingest.Ready(ctx)
+	if errors.Is(err, schema.ErrMoved) {
+		return nil
+	}
+	return err
+}
+
 // printWhenReady waits until all services are ready and prints their addresses. It waits as long as ctx allows and logs what
 // is missing, because a service that is not ready still does what it can: links are redirected, for example, while a
 // partition cannot be counted.
 func (a *App) printWhenReady(ctx context.Context) {
 	logAt := time.Now().Add(waitingEvery)
 	for {
-		err := errors.Join(a.edge.Ready(ctx), a.api.Ready(ctx), a.ingest.Ready(ctx))
+		err := errors.Join(a.edge.Ready(ctx), a.api.Ready(ctx), a.counting(ctx))
 		if err == nil {
 			break
 		}

@@ -53,7 +53,7 @@ func TestPackage(t *testing.T) {
 	install(t, first)
 	t.Run("is installed with its user and folders", func(t *testing.T) {
 		out := m.Run(t, `getent passwd linkstream | cut -d: -f6-; stat -c '%n %a %U:%G' /etc/linkstream/edge.env /var/lib/linkstream /var/lib/linkstream/*
-			for program in standalone edge api ingest; do linkstream-$program -version; done`)
+			for program in standalone edge api ingest migrate-to; do linkstream-$program -version; done`)
 		lines := regexp.MustCompile(`^/var/lib/linkstream:\S+nologin
 /etc/linkstream/edge.env 644 root:root
 /var/lib/linkstream 755 root:root
@@ -63,6 +63,7 @@ standalone 1.0.0 go\S+ linux/\w+
 edge 1.0.0 go\S+ linux/\w+
 api 1.0.0 go\S+ linux/\w+
 ingest 1.0.0 go\S+ linux/\w+
+migrate-to 1.0.0 go\S+ linux/\w+
 $`)
 		if !lines.MatchString(out) {
 			t.Errorf("printed\n%s", out)

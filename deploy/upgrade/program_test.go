@@ -45,7 +45,7 @@ var built struct {
 // newPrograms returns the programs of this source.
 func newPrograms(t *testing.T) version {
 	t.Helper()
-	return build(t, "new", func() string { return moduleRoot })
+	return build(t, "new", func() string { return moduleRoot }, "./deploy/migrate-to")
 }
 
 // oldPrograms returns the programs of the release, whose source is in testdata.
@@ -60,8 +60,8 @@ func oldPrograms(t *testing.T) version {
 	return v
 }
 
-// build builds the programs once. source returns the folder of the module.
-func build(t *testing.T, name string, source func() string) version {
+// build builds the programs, and more of them, once. source returns the folder of the module.
+func build(t *testing.T, name string, source func() string, more ...string) version {
 	t.Helper()
 	built.Lock()
 	defer built.Unlock()
@@ -70,7 +70,7 @@ func build(t *testing.T, name string, source func() string) version {
 		v = version{dir: filepath.Join(builtDir, name)}
 		testkit.Must(t, os.MkdirAll(v.dir, 0o700))
 		// Without the folder's path the go command can use what it has compiled in another folder.
-		cmd := exec.Command("go", append([]string{"build", "-trimpath", "-buildvcs=false", "-o", v.dir + "/"}, programs...)...)
+		cmd := exec.Command("go", append([]string{"build", "-trimpath", "-buildvcs=false", "-o", v.dir + "/"}, append(more, programs...)...)...)
 		cmd.Dir, cmd.Env = source(), append(os.Environ(), "GOWORK=off", "GOFLAGS=")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("build %s: %v\n%s", name, err, out)

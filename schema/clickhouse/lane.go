@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	// All partitions, in terms of the projection: aggregates of compacted months have partition -1.
-	laneCounts = `SELECT incarnation, lane, max(seq), sum(lane_clicks) FROM clicks WHERE kafka_partition >= 0
+	// All partitions, in terms of the projection: aggregates of compacted months have partition -1. Marks that were moved from
+	// another store have -2.
+	laneCounts = `SELECT incarnation, lane, max(seq), sum(lane_clicks) FROM clicks WHERE kafka_partition != -1
 	GROUP BY incarnation, lane`
 	laneGaps = `SELECT first, last, kafka_partition, kafka_offset, found FROM click_gaps FINAL
 	WHERE incarnation = ? AND lane = ? ORDER BY first LIMIT ?`

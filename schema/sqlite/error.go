@@ -16,6 +16,9 @@ func wrap(err error, format string, args ...any) error {
 	if err == nil {
 		return nil
 	}
+	if failure := new(*sqlite.Error); errors.As(err, failure) && (*failure).Code() == sqlite3.SQLITE_CONSTRAINT_TRIGGER {
+		err = schema.ErrMoved // the only triggers are those of frozen stores
+	}
 	return schema.Errorf(codeOf(err), format+": %w", append(args, err)...)
 }
 

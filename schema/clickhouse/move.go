@@ -1,0 +1,246 @@
+package clickhouse
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	ch "github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"linkstream/schema"
+)
+
+// What another store has counted is one month of its own, in the form of compacted months: aggregates and marks. It is built in a
+// table of its own, compared with its source, and put in place in one step, as often as necessary. Inserts and compaction never
+// touch this month. Marks have a partition that no log has, so the new topic begins without a position.
+const (
+	movedMonth     = 2_000_000
+	movedPartition = -2
+	movedBuild     = "clicks_moved"
+
+	movedRowsPerInsert = 100_000
+	movedTimeout       = 6 * time.Hour
+)
+
+const (
+	createMovedFrom = `CREATE TABLE IF NOT EXISTS moved_from (source FixedString(16)) ENGINE = MergeTree ORDER BY source`
+	selectMovedFrom = `SELECT countIf(source = ?), countIf(source != ?) FROM moved_from`
+	insertMovedFrom = `INSERT INTO moved_from (source) VALUES (?)`
+	insertMovedRows = `INSERT INTO ` + movedBuild + ` (link_id, account_id, clicked_at, device, browser, referrer, country, weight,
+		lane_clicks, kafka_partition, incarnation, lane, seq, month)`
+	movedRows = `SELECT link_id, account_id, toDate(clicked_at), toString(device), toString(browser), toString(referrer), toString(country), weight
+	FROM %s WHERE month = ? AND weight > 0 ORDER BY link_id, clicked_at`
+	movedLanes = `SELECT incarnation, lane, max(seq), sum(lane_clicks) FROM %s WHERE month = ? AND weight = 0 GROUP BY incarnation, lane`
+)
+
+// Counted is what another store has counted and does not change any more. Each of its functions may be called several times.
+type Counted struct {
+	Days  func(ctx context.Context, each func(*schema.DayCounts) error) error // ordered by link and day
+	Lanes func(ctx context.Context, each func(schema.LaneCount) error) error
+	Gaps  func(ctx context.Context) ([]schema.Gap, error)
+}
+
+// Import makes the store count what another store has counted: clicks by link and day with their dimensions, and the marks of
+// lanes. Readers see all of it or nothing. If the store has it already, from a move with this ID, Import only compares.
+// CodeConflict if the store has clicks of another service; CodeInvalid on a cluster. It returns the number of clicks.
+func (c *ClickStore) Import(ctx context.Context, id schema.MoveID, from Counted) (clicks int64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, movedTimeout)
+	defer cancel()
+	if c.layout.Cluster != "" {
+		return 0, schema.Errorf(schema.CodeInvalid, "clicks cannot be moved to a cluster: ClickHouse does not replace months through Distributed tables")
+	}
+	m := &movement{store: c, from: from}
+	for _, step := range []func() error{
+		func() error { return m.claim(ctx, id) },
+		func() error { return m.fill(ctx) },
+	} {
+		if err := step(); err != nil {
+			return 0, wrap(err, "import clicks")
+		}
+	}
+	return m.clicks, nil
+}
+
+// movement is a run of Import.
+type movement struct {
+	store  *ClickStore
+	from   Counted
+	clicks int64 // in the source
+	rows   driver.Batch
+}
+
+// claim marks the store as the target of a move, unless it has clicks of others.
+func (m *movement) claim(ctx context.Context, id schema.MoveID) error {
+	if err := m.exec(ctx, createMovedFrom); err != nil {
+		return err
+	}
+	var same, others, rows uint64
+	source := string(id[:])
+	if err := m.store.conn.QueryRow(ctx, selectMovedFrom, source, source).Scan(&same, &others); err != nil {
+		return err
+	}
+	if err := m.store.conn.QueryRow(ctx, "SELECT count() FROM clicks").Scan(&rows); err != nil {
+		return err
+	}
+	switch {
+	case others > 0 || same == 0 && rows > 0:
+		return schema.Errorf(schema.CodeConflict, "the database is not empty: it has clicks of another service")
+	case same > 0:
+		return nil
+	}
+	return m.exec(ctx, insertMovedFrom, source)
+}
+
+// fill puts the month in place, unless it is there.
+func (m *movement) fill(ctx context.Context) error {
+	var rows uint64
+	if err := m.store.conn.QueryRow(ctx, "SELECT count() FROM clicks WHERE month = ?", movedMonth).Scan(&rows); err != nil {
+		return err
+	}
+	if rows > 0 {
+		if err := m.compare(ctx, "clicks"); err != nil {
+			return fmt.Errorf("compare the clicks of an earlier run: %w", err)
+		}
+		return nil
+	}
+	for _, statement := range []string{"DROP TABLE IF EXISTS " + movedBuild, fmt.Sprintf(buildTable, movedBuild), fmt.Sprintf(syncMerges, movedBuild)} {
+		if err := m.exec(ctx, statement); err != nil {
+			return err
+		}
+	}
+	if err := m.build(ctx); err != nil {
+		return err
+	}
+	if err := m.compare(ctx, movedBuild); err != nil {
+		return err
+	}
+	gaps, err := m.from.Gaps(ctx)
+	if err != nil {
+		return err
+	}
+	if err := m.store.insertGaps(ctx, &schema.ClickBatch{Gaps: gaps}); err != nil {
+		return err
+	}
+	if err := m.exec(ctx, fmt.Sprintf(replaceMonth, movedMonth, movedBuild)); err != nil {
+		return err
+	}
+	return m.exec(ctx, "DROP TABLE IF EXISTS "+movedBuild)
+}
+
+// build inserts the rows of the month into the table of the build.
+func (m *movement) build(ctx context.Context) error {
+	err := m.from.Days(ctx, func(day *schema.DayCounts) error {
+		at := time.Unix(day.Day*24*60*60, 0).UTC()
+		return spread(day, func(r spreadRow) error {
+			return m.append(ctx, day.LinkID, r.account, at, string(r.device), r.browser, r.referrer, r.country, uint64(r.clicks),
+				uint64(0), int32(-1), "", uint32(0), uint64(0), uint32(movedMonth))
+		})
+	})
+	if err != nil {
+		return err
+	}
+	err = m.from.Lanes(ctx, func(lane schema.LaneCount) error {
+		return m.append(ctx, int64(0), int64(0), time.Unix(0, 0).UTC(), "", "", "", "", uint64(0), lane.Clicks+lane.Unknown,
+			int32(movedPartition), string(lane.Lane.Incarnation[:]), lane.Lane.Number, lane.Mark, uint32(movedMonth))
+	})
+	if err != nil || m.rows == nil {
+		return err
+	}
+	return m.flush()
+}
+
+// append adds a row, and inserts the rows once there are enough of them.
+func (m *movement) append(ctx context.Context, row ...any) (err error) {
+	if m.rows == nil {
+		if m.rows, err = m.store.conn.PrepareBatch(m.context(ctx), insertMovedRows); err != nil {
+			return err
+		}
+	}
+	if err := m.rows.Append(row...); err != nil {
+		return err
+	}
+	if m.rows.Rows() < movedRowsPerInsert {
+		return nil
+	}
+	return m.flush()
+}
+
+func (m *movement) flush() error {
+	rows := m.rows
+	m.rows = nil
+	return rows.Send()
+}
+
+func (m *movement) exec(ctx context.Context, statement string, args ...any) error {
+	return m.store.conn.Exec(m.context(ctx), statement, args...)
+}
+
+// context returns a context for a statement of a move. Equal blocks are not repetitions here.
+func (m *movement) context(ctx context.Context) context.Context {
+	return ch.Context(ctx, ch.WithSettings(ch.Settings{"async_insert": 0, "insert_deduplicate": 0,
+		"max_execution_time": int(movedTimeout.Seconds()), "max_partition_size_to_drop": 0, "max_table_size_to_drop": 0}))
+}
+
+// compare returns an error unless a table has in its month exactly what the source has counted.
+func (m *movement) compare(ctx context.Context, table string) error {
+	days, stop, err := m.readDays(ctx, table)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	m.clicks = 0
+	err = m.from.Days(ctx, func(want *schema.DayCounts) error {
+		got, err := days()
+		if err != nil {
+			return err
+		}
+		sums := sumsOf(want)
+		if got == nil || got.link != want.LinkID || got.day != want.Day || !maps.Equal(got.sums, sums) {
+			return schema.Errorf(schema.CodeInternal, "link %d has other counts on day %d: nothing was put in place", want.LinkID, want.Day)
+		}
+		for _, client := range want.Clients {
+			m.clicks += client.Total
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	more, err := days()
+	if err != nil {
+		return err
+	}
+	if more != nil {
+		return schema.Errorf(schema.CodeInternal, "link %d has clicks on day %d, and none in the source", more.link, more.day)
+	}
+	return m.compareLanes(ctx, table)
+}
+
+func (m *movement) compareLanes(ctx context.Context, table string) error {
+	here := map[schema.Lane]schema.LaneCount{}
+	rows, err := m.store.conn.Query(ctx, fmt.Sprintf(movedLanes, table), movedMonth)
+	err = forEachRow(rows, err, func() error {
+		var lane schema.LaneCount
+		err := rows.Scan(&lane.Lane.Incarnation, &lane.Lane.Number, &lane.Mark, &lane.Clicks)
+		here[lane.Lane] = lane
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	err = m.from.Lanes(ctx, func(want schema.LaneCount) error {
+		got, ok := here[want.Lane]
+		delete(here, want.Lane)
+		if !ok || got.Mark != want.Mark || got.Clicks != want.Clicks+want.Unknown {
+			return schema.Errorf(schema.CodeInternal, "lane %s has mark %d, and %d in the source: nothing was put in place",
+				want.Lane, got.Mark, want.Mark)
+		}
+		return nil
+	})
+	if err == nil && len(here) > 0 {
+		err = schema.Errorf(schema.CodeInternal, "there are %d lanes more than in the source", len(here))
+	}
+	return err
+}

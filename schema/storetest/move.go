@@ -1,0 +1,37 @@
+package storetest
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"linkstream/schema"
+	"linkstream/schema/testkit"
+)
+
+// TestMove checks that move, which makes an empty store count what another store has counted, changes no result except for the
+// positions: the new store begins without any. Lanes go on there. move may be repeated at any time.
+func TestMove(t *testing.T, from, to ClickStores, move func()) {
+	model := newModel()
+	random := rand.New(rand.NewPCG(15, 16))
+	for partition := range 2 {
+		model.insert(t, from, partition, randomClicks(random, 400, 6)...)
+		model.insert(t, from, partition, spread(40)...)
+	}
+	unowned := clicksOf(spreadLink, 3)
+	unowned[0].account, unowned[1].lane = 0, lane(7, 99)
+	b := model.nextEpoch(2, 0, unowned...)
+	testkit.Must(t, from.InsertClicks(t.Context(), b))
+	model.count(b)
+	model.check(t, from)
+	for range 2 {
+		move()
+		for _, p := range model.partitions {
+			p.epoch, p.counted, p.next, p.last = 0, 0, 0, schema.CountedRecord{}
+		}
+		model.check(t, to)
+		model.checkReports(t, to, epoch.AddDate(0, 0, 2))
+	}
+	model.insert(t, to, 1, randomClicks(random, 100, 6)...)
+	move()
+	model.check(t, to)
+}
