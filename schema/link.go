@@ -7,8 +7,11 @@ import (
 
 // Limits of links.
 const (
-	MaxURLLen = 2048 // characters, not bytes, of a long URL
-	PageSize  = 20   // links per page of a list
+	MaxURLLen   = 2048 // characters, not bytes, of a long URL
+	MaxTitleLen = 200  // characters
+	MaxTags     = 10   // of one link
+	MaxTagLen   = 32   // characters from [a-z0-9_-]
+	PageSize    = 20   // links per page of a list
 )
 
 // Link is a short link. The pair (DomainID, Hash) is unique.
@@ -20,9 +23,27 @@ type Link struct {
 	Hash      string // case-sensitive
 	URL       string // the long URL, unchanged
 	Active    bool   // as its owner has set it; an inactive link is answered with 410
-	Ordinal   int64  // 1, 2, 3, … among the owner's links, without gaps, so that all pages of a list cost the same
+	Ordinal   int64  // 1, 2, 3, … among all links that the owner has created; a deleted link has none
 	CreatedAt time.Time
-	Stopped   Stop // set by the store when it reads
+	UpdatedAt time.Time // of the last LinkEdit; CreatedAt before the first
+
+	Title        string
+	Tags         []string  // unique, in alphabetical order; nil if there are none
+	ExpiresAt    time.Time // from then on visitors do not reach URL; zero: never
+	ExpiredURL   string    // where they are sent instead; "": they are answered with 410
+	ForwardQuery bool      // the visitor's query string is appended to URL
+
+	Stopped Stop // set by the store when it reads
+}
+
+// LinkEdit is a change of a link. What is nil stays as it is.
+type LinkEdit struct {
+	URL, Title   *string
+	Tags         *[]string // unique, in alphabetical order
+	Active       *bool
+	ExpiresAt    *time.Time // zero: never
+	ExpiredURL   *string    // "": none
+	ForwardQuery *bool
 }
 
 // LinkKey is what names a link.
@@ -34,8 +55,21 @@ type LinkKey struct {
 // Key returns the key of a link.
 func (l Link) Key() LinkKey { return LinkKey{l.DomainID, l.Hash} }
 
-// Redirects reports whether visitors reach the long URL.
+// Redirects reports whether visitors reach the long URL, unless the link has expired.
 func (l Link) Redirects() bool { return l.Active && l.Stopped == NotStopped }
+
+// ExpiredAt reports whether the link has expired at a time.
+func (l Link) ExpiredAt(now time.Time) bool { return !l.ExpiresAt.IsZero() && !now.Before(l.ExpiresAt) }
+
+// ValidTag reports whether tag has 1 to MaxTagLen characters from [a-z0-9_-].
+func ValidTag(tag string) bool {
+	for i := range len(tag) {
+		if c := tag[i]; !hashChar[c] || 'A' <= c && c <= 'Z' {
+			return false
+		}
+	}
+	return 0 < len(tag) && len(tag) <= MaxTagLen
+}
 
 // Stop says why a link does not redirect, whatever its owner has set.
 type Stop string
@@ -43,6 +77,7 @@ type Stop string
 // The reasons. The first that applies is the link's.
 const (
 	NotStopped Stop = ""
+	Deleted    Stop = "deleted"    // DeleteLink; of the link only ID, AccountID, DomainID, Host, Hash and times are left
 	TakenDown  Stop = "taken_down" // SetTakenDown
 	Suspended  Stop = "suspended"  // its owner's account is suspended
 	HostLost   Stop = "host_lost"  // its domain is not, or no longer, verified
@@ -50,11 +85,19 @@ const (
 
 // LinkStore stores links.
 type LinkStore interface {
-	// CreateLink stores link and sets its ID and Ordinal. CodeConflict if the hash is in use on the domain,
-	// CodeNotFound if there is no such domain; neither uses up an ordinal. Of concurrent calls for one hash exactly one
-	// succeeds.
+	// CreateLink stores link and sets its ID, Ordinal and UpdatedAt. CodeConflict if the hash is in use on the domain, or was
+	// deleted there by another account; CodeNotFound if there is no such domain; neither uses up an ordinal. Of concurrent
+	// calls for one hash exactly one succeeds. A hash that its account has deleted becomes a new link with a new ID; only
+	// a take-down by the operator is kept.
 	CreateLink(ctx context.Context, link *Link) error
-	// Link returns the link with that hash on a domain, whether or not it is active. CodeNotFound if there is none.
+	// UpdateLink applies edit to the link with link.ID and sets *link to the result. UpdatedAt becomes at. Concurrent calls
+	// that change different fields all take effect. CodeNotFound if there is no such link, or it was deleted.
+	UpdateLink(ctx context.Context, link *Link, edit LinkEdit, at time.Time) error
+	// DeleteLink deletes the link with link.ID of account link.AccountID. What is left of it keeps the hash reserved, and is
+	// found by Link and LinksByHash only. CodeNotFound if the account has no such link, or it was deleted before.
+	DeleteLink(ctx context.Context, link Link, at time.Time) error
+	// Link returns the link with that hash on a domain, whether or not it is active or deleted. CodeNotFound if there is
+	// none.
 	Link(ctx context.Context, domainID int64, hash string) (Link, error)
 	// LinksByHash returns the links with the keys, as Link does, in any order. It leaves out keys without a link. The link
 	// of a key that is given twice may come twice.
@@ -70,7 +113,7 @@ type LinkStore interface {
 	SearchLinks(ctx context.Context, accountID int64, query string, page int64) (links []Link, total int64, err error)
 	// LinksByID returns the account's links among those with the IDs, in any order.
 	LinksByID(ctx context.Context, accountID int64, ids []int64) ([]Link, error)
-	// SetActive activates or deactivates a link. Idempotent. CodeNotFound if there is no such link.
+	// SetActive activates or deactivates a link. Idempotent. CodeNotFound if there is no such link, or it was deleted.
 	SetActive(ctx context.Context, domainID int64, hash string, active bool) error
 	// SetTakenDown takes a link down or puts it back, for the operator of the service: it does not change Active.
 	// Idempotent. CodeNotFound if there is no such link.

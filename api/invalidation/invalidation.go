@@ -34,6 +34,22 @@ func (d database) CreateLink(ctx context.Context, link *schema.Link) error {
 	return err
 }
 
+func (d database) UpdateLink(ctx context.Context, link *schema.Link, edit schema.LinkEdit, at time.Time) error {
+	err := d.Database.UpdateLink(ctx, link, edit, at)
+	if err == nil {
+		d.publisher.Publish(schema.Change{DomainID: link.DomainID, Hash: link.Hash})
+	}
+	return err
+}
+
+func (d database) DeleteLink(ctx context.Context, link schema.Link, at time.Time) error {
+	err := d.Database.DeleteLink(ctx, link, at)
+	if err == nil {
+		d.publisher.Publish(schema.Change{DomainID: link.DomainID, Hash: link.Hash})
+	}
+	return err
+}
+
 func (d database) SetActive(ctx context.Context, domainID int64, hash string, active bool) error {
 	err := d.Database.SetActive(ctx, domainID, hash, active)
 	if err == nil {

@@ -48,6 +48,18 @@ func TestChangesArePublished(t *testing.T) {
 		testkit.Must(t, db.SetActive(t.Context(), 0, "known", false))
 		wantPublished(t, schema.Change{Hash: "known"})
 	})
+	t.Run("of links that are changed and deleted", func(t *testing.T) {
+		doomed := schema.Link{AccountID: account.ID, Hash: "doomed", URL: "https://example.org/", Active: true, CreatedAt: now}
+		testkit.Must(t, store.CreateLink(t.Context(), &doomed))
+		edited := schema.Link{ID: doomed.ID}
+		testkit.Must(t, db.UpdateLink(t.Context(), &edited, schema.LinkEdit{Title: new("title")}, now))
+		wantPublished(t, schema.Change{Hash: "doomed"})
+		testkit.Must(t, db.DeleteLink(t.Context(), doomed, now))
+		wantPublished(t, schema.Change{Hash: "doomed"})
+		testkit.WantCode(t, db.UpdateLink(t.Context(), &edited, schema.LinkEdit{Title: new("title")}, now), schema.CodeNotFound)
+		testkit.WantCode(t, db.DeleteLink(t.Context(), doomed, now), schema.CodeNotFound)
+		wantPublished(t)
+	})
 	t.Run("of links that the operator stops", func(t *testing.T) {
 		testkit.Must(t, db.SetTakenDown(t.Context(), 0, "known", true))
 		wantPublished(t, schema.Change{Hash: "known"})

@@ -4,6 +4,10 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
+
+	"linkstream/schema"
+	"linkstream/schema/testkit"
 )
 
 // FuzzRequest checks that every path, query and body is answered as the OpenAPI document says, and never with 500.
@@ -19,6 +23,13 @@ func FuzzRequest(f *testing.F) {
 		{"GET", "/api/v1/links?page=99999999999999999999&page=%zz", "", ""},
 		{"GET", "/api/v1/stats/abc?domain_id=0", "", ""},
 		{"GET", "/api/v1/stats/%2e%2e%2f%00?domain_id=-", "", ""},
+		{"GET", "/api/v1/links/abc?domain_id=1", "", ""},
+		{"DELETE", "/api/v1/links/none", "", ""},
+		{"PATCH", "/api/v1/links/kept", "application/json", `{"title": "a\u0000", "tags": ["a", null, 1], "expires_at": "2030-01-01"}`},
+		{"PATCH", "/api/v1/links/kept", "application/json", `{"long_url": null, "expired_url": "", "is_active": null, "forward_query": 1}`},
+		{"PATCH", "/api/v1/links/kept", "application/json", `{"expires_at": "9999-12-31T23:59:59-14:00", "expired_url": "http://a"}`},
+		{"PATCH", "/api/v1/links/kept", "application/json", `{"tags": ["b", "a"], "title": "\ud83d", "is_active": false}`},
+		{"POST", "/api/v1/shorten", "application/json", `{"long_url": "http://a", "tags": null, "expires_at": "2030-01-01T00:00:00.5Z"}`},
 		{"GET", "/api/v1/openapi.json", "", ""},
 		{"PUT", "/api/v2//../v1/links", "", ""},
 	} {
@@ -26,10 +37,17 @@ func FuzzRequest(f *testing.F) {
 	}
 	s := start(f)
 	owner := s.caller(f, "owner@example.org")
+	keep := func(tb testing.TB) { // a link to edit, which a request may have deleted
+		link := schema.Link{AccountID: owner.account.ID, Hash: "kept", URL: "https://example.com/", Active: true, CreatedAt: time.Now()}
+		if err := s.links.CreateLink(tb.Context(), &link); err != nil {
+			testkit.WantCode(tb, err, schema.CodeConflict)
+		}
+	}
 	f.Fuzz(func(t *testing.T, method, path, contentType, body string) {
 		if _, err := http.NewRequest(method, s.base+path, nil); err != nil || !strings.HasPrefix(path, "/") {
 			return // it cannot be sent
 		}
+		keep(t)
 		a, err := owner.try(t.Context(), method, path, body, "Content-Type", contentType)
 		if a.status == http.StatusTooManyRequests {
 			owner.addToken(t)

@@ -68,6 +68,9 @@ func TestStoreErrorsStayInside(t *testing.T) {
 			fields["long_url"] = fmt.Sprintf("https://host%d.example/", hosts)
 			answers = append(answers, owner.shorten(t, fields))
 		}
+		answers = append(answers, owner.patch(t, "/api/v1/links/"+hash, `{"title":"x"}`))
+		doomed, _ := owner.shorten(t, map[string]any{"long_url": "https://example.com/"}).body["hash"].(string)
+		answers = append(answers, owner.request(t, http.MethodDelete, "/api/v1/links/"+doomed, ""))
 		return answers
 	}
 	reached := map[string]bool{}
@@ -90,7 +93,7 @@ func TestStoreErrorsStayInside(t *testing.T) {
 			}
 		})
 	}
-	for _, method := range []string{"TokenByDigest", "VerifiedDomain", "Domain", "CreateLink", "Links", "OwnedLink",
+	for _, method := range []string{"TokenByDigest", "VerifiedDomain", "Domain", "CreateLink", "Links", "OwnedLink", "UpdateLink", "DeleteLink",
 		"LinkStats", "ClickCounts"} {
 		if !reached[method] {
 			t.Errorf("%s never failed", method)

@@ -1,14 +1,11 @@
 package rest
 
 import (
-	"encoding/json"
-	"mime"
 	"strconv"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
-	"linkstream/api/shorten"
 	"linkstream/schema"
 )
 
@@ -27,10 +24,12 @@ type createdLink struct {
 
 // createLink answers POST /api/v1/shorten.
 func (a *API) createLink(c *call) error {
-	req, err := decodeRequest(c)
+	body, err := decodeBody(c)
 	if err != nil {
 		return err
 	}
+	req := body.request()
+	req.AccountID = c.account
 	link, err := a.shortener.Create(c.ctx, req)
 	if err != nil {
 		return withOutage("Links cannot be created", err)
@@ -42,30 +41,6 @@ func (a *API) createLink(c *call) error {
 		Hash:        link.Hash,
 		CreatedAt:   formatTime(link.CreatedAt),
 	})
-}
-
-// decodeRequest decodes the body. A field of the wrong type does not fail the body: shorten.Create reports it together with
-// the other invalid fields.
-func decodeRequest(c *call) (shorten.Request, error) {
-	contentType, _, err := mime.ParseMediaType(string(c.http.Request.Header.ContentType()))
-	if err != nil || contentType != "application/json" {
-		return shorten.Request{}, errType
-	}
-	// A map, because encoding/json matches struct fields regardless of case.
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(c.http.PostBody(), &fields); err != nil || fields == nil {
-		return shorten.Request{}, errBody
-	}
-	req := shorten.Request{AccountID: c.account, Malformed: map[string][]string{}}
-	decode := func(field string, into any, problem string) {
-		if raw, given := fields[field]; given && json.Unmarshal(raw, into) != nil {
-			req.Malformed[field] = []string{problem}
-		}
-	}
-	decode(shorten.FieldLongURL, &req.LongURL, "The long URL must be a string.")
-	decode(shorten.FieldCustomAlias, &req.CustomAlias, "The alias must be a string.")
-	decode(shorten.FieldDomainID, &req.DomainID, "The domain id must be an integer.")
-	return req, nil
 }
 
 type linkItem struct {

@@ -27,6 +27,7 @@ const (
 	root        = "/api/v1"
 	pathShorten = root + "/shorten"
 	pathLinks   = root + "/links"
+	pathLink    = root + "/links/{hash}"
 	pathStats   = root + "/stats/{hash}"
 	pathOpenAPI = root + "/openapi.json"
 )
@@ -64,6 +65,9 @@ func New(tokens *auth.Authenticator, limiter *ratelimit.RequestLimiter, shortene
 	a.router.RedirectTrailingSlash, a.router.RedirectFixedPath = false, false // each resource has exactly one path
 	a.route(fasthttp.MethodPost, pathShorten, a.createLink)
 	a.route(fasthttp.MethodGet, pathLinks, a.listLinks)
+	a.route(fasthttp.MethodGet, pathLink, a.getLink)
+	a.route(fasthttp.MethodPatch, pathLink, a.editLink)
+	a.route(fasthttp.MethodDelete, pathLink, a.deleteLink)
 	a.route(fasthttp.MethodGet, pathStats, a.linkStats)
 	a.route(fasthttp.MethodGet, pathOpenAPI, a.describe)
 	a.router.NotFound = func(http *fasthttp.RequestCtx) { a.fail(http, errNoPath) }

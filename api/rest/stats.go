@@ -1,9 +1,6 @@
 package rest
 
 import (
-	"net/url"
-	"strconv"
-
 	"github.com/valyala/fasthttp"
 
 	"linkstream/schema"
@@ -32,15 +29,7 @@ type dayClicks struct {
 
 // linkStats answers GET /api/v1/stats/{hash}.
 func (a *API) linkStats(c *call) error {
-	var domainID *int64
-	if args := c.http.QueryArgs(); args.Has("domain_id") {
-		id, err := strconv.ParseInt(string(args.Peek("domain_id")), 10, 64)
-		if err != nil {
-			return invalidField("domain_id", "The domain id must be an integer.")
-		}
-		domainID = &id
-	}
-	link, err := a.ownedLink(c, domainID)
+	link, err := a.ownedLink(c)
 	if err != nil {
 		return err
 	}
@@ -56,20 +45,6 @@ func (a *API) linkStats(c *call) error {
 		IsActive:    link.Redirects(),
 		Stats:       newStats(counts),
 	})
-}
-
-// ownedLink returns the caller's link with the hash in the path.
-func (a *API) ownedLink(c *call, domainID *int64) (schema.Link, error) {
-	notFound := schema.ClientErrorf(schema.CodeNotFound, "You have no link with this hash.")
-	hash, err := url.PathUnescape(c.http.UserValue("hash").(string))
-	if err != nil || !schema.ValidHash(hash) {
-		return schema.Link{}, notFound
-	}
-	link, err := a.links.OwnedLink(c.ctx, c.account, hash, domainID)
-	if schema.ErrorCode(err) == schema.CodeNotFound {
-		return schema.Link{}, notFound
-	}
-	return link, withOutage(readingLinks, err)
 }
 
 // newStats encodes missing counts as empty lists and objects, never as null.

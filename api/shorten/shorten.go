@@ -1,9 +1,9 @@
-// Package shorten creates links: it validates the request, finds a free hash and stores the link.
+// Package shorten has the rules of links: it creates, edits and deletes them. It validates requests, finds free hashes and
+// stores the outcome.
 package shorten
 
 import (
 	"context"
-	"maps"
 	"time"
 
 	"linkstream/schema"
@@ -12,9 +12,15 @@ import (
 
 // The names of a request's fields in validation errors.
 const (
-	FieldLongURL     = "long_url"
-	FieldCustomAlias = "custom_alias"
-	FieldDomainID    = "domain_id"
+	FieldLongURL      = "long_url"
+	FieldCustomAlias  = "custom_alias"
+	FieldDomainID     = "domain_id"
+	FieldTitle        = "title"
+	FieldTags         = "tags"
+	FieldIsActive     = "is_active"
+	FieldExpiresAt    = "expires_at"
+	FieldExpiredURL   = "expired_url"
+	FieldForwardQuery = "forward_query"
 )
 
 // maxAttempts bounds the search for a free hash. With a billion links one random hash in 3500 is taken, so that many
@@ -27,6 +33,12 @@ type Request struct {
 	LongURL     string
 	CustomAlias *string // nil: a random hash
 	DomainID    *int64  // nil: the default domain
+
+	Title        string
+	Tags         []string   // in any order
+	ExpiresAt    *time.Time // nil: never; fractions of a second are cut off
+	ExpiredURL   *string    // nil: none
+	ForwardQuery bool
 
 	// Malformed holds problems that the caller has found, by field: values of the wrong type. Create reports them with its
 	// own and does not validate these fields.
@@ -56,31 +68,35 @@ func New(
 func (s *Shortener) ShortURL(link schema.Link) string { return s.base.ShortURL(link) }
 
 // Create stores a link and returns it. CodeInvalid names every invalid field; an alias that is in use counts as one.
-// CodeUnsafeURL if all fields are valid but the host of the long URL is on the blocklist. Of concurrent calls for one
+// CodeUnsafeURL if all fields are valid but the host of the long URL or of the expired URL is on the blocklist. Of concurrent calls for one
 // alias exactly one succeeds.
 func (s *Shortener) Create(ctx context.Context, req Request) (schema.Link, error) {
-	invalid := maps.Clone(req.Malformed)
-	if invalid == nil {
-		invalid = map[string][]string{}
+	v := newValidation(req.Malformed)
+	if err := s.validateURL(ctx, FieldLongURL, req.LongURL, v); err != nil {
+		return schema.Link{}, err
 	}
-	to, err := s.validateURL(ctx, req, invalid)
+	domain, err := s.validateDomain(ctx, req, v)
 	if err != nil {
 		return schema.Link{}, err
 	}
-	domain, err := s.validateDomain(ctx, req, invalid)
-	if err != nil {
-		return schema.Link{}, err
-	}
-	validateAlias(req, invalid)
-	if len(invalid) > 0 {
-		return schema.Link{}, invalidFields(invalid)
-	}
-	if s.blocklist.Blocks(to.host) {
-		return schema.Link{}, schema.ClientErrorf(schema.CodeUnsafeURL, "The long URL leads to a host that is known as unsafe.")
-	}
+	validateAlias(req, v)
+	now := time.Now().UTC().Truncate(time.Second) // as precise as the API shows it, so that every store returns the same
 	link := schema.Link{
-		AccountID: req.AccountID, DomainID: domain.ID, Host: domain.Host, URL: req.LongURL, Active: true,
-		CreatedAt: time.Now().UTC().Truncate(time.Second), // as precise as the API shows it, so that every store returns the same
+		AccountID: req.AccountID, DomainID: domain.ID, Host: domain.Host, URL: req.LongURL, Active: true, CreatedAt: now,
+		Title: req.Title, Tags: v.tags(req.Tags), ForwardQuery: req.ForwardQuery,
+	}
+	v.title(req.Title)
+	if req.ExpiresAt != nil {
+		link.ExpiresAt = v.expiry(*req.ExpiresAt, now)
+	}
+	if req.ExpiredURL != nil {
+		link.ExpiredURL = *req.ExpiredURL
+		if err := s.validateURL(ctx, FieldExpiredURL, link.ExpiredURL, v); err != nil {
+			return schema.Link{}, err
+		}
+	}
+	if err := v.outcome(); err != nil {
+		return schema.Link{}, err
 	}
 	return s.store(ctx, link, req.CustomAlias)
 }

@@ -115,8 +115,9 @@ func TestCreate(t *testing.T) {
 		}
 		testkit.Equal(t, "created at, truncated to seconds", link.CreatedAt, link.CreatedAt.Truncate(time.Second))
 		stored.CreatedAt = link.CreatedAt
-		if stored != link || !link.Active || link.AccountID != f.owner || link.URL != "https://example.com/a?b=c#d" {
-			t.Errorf("stored %+v, returned %+v", stored, link)
+		testkit.Equal(t, "stored link", stored, link)
+		if !link.Active || link.AccountID != f.owner || link.URL != "https://example.com/a?b=c#d" {
+			t.Errorf("returned %+v", link)
 		}
 	})
 	t.Run("uses the alias as the hash", func(t *testing.T) {

@@ -2,31 +2,108 @@ package shorten
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"linkstream/schema"
 )
 
-// validateURL returns where the long URL leads. It adds what is wrong with the field to invalid.
-func (s *Shortener) validateURL(ctx context.Context, req Request, invalid map[string][]string) (target, error) {
-	if invalid[FieldLongURL] != nil {
-		return target{}, nil
+// validation collects what is wrong with a request.
+type validation struct {
+	invalid map[string][]string // sentences by field
+	unsafe  bool                // a URL leads to a host on the blocklist
+}
+
+// newValidation begins with the fields that the caller has found to be invalid. They are not validated again.
+func newValidation(malformed map[string][]string) *validation {
+	v := &validation{invalid: maps.Clone(malformed)}
+	if v.invalid == nil {
+		v.invalid = map[string][]string{}
 	}
-	to, problem := parseTarget(req.LongURL)
+	return v
+}
+
+func (v *validation) reject(field, problem string) {
+	if v.invalid[field] == nil {
+		v.invalid[field] = []string{problem}
+	}
+}
+
+// outcome returns the error of the request: CodeInvalid, else CodeUnsafeURL, else nil.
+func (v *validation) outcome() error {
+	switch {
+	case len(v.invalid) > 0:
+		return invalidFields(v.invalid)
+	case v.unsafe:
+		return schema.ClientErrorf(schema.CodeUnsafeURL, "The long URL leads to a host that is known as unsafe.")
+	}
+	return nil
+}
+
+// validateURL validates a URL that visitors are sent to.
+func (s *Shortener) validateURL(ctx context.Context, field, address string, v *validation) error {
+	if v.invalid[field] != nil {
+		return nil
+	}
+	to, problem := parseTarget(address)
 	if problem == "" {
 		own, err := s.owns(ctx, to)
 		if err != nil {
-			return target{}, err
+			return err
 		}
 		if own {
 			problem = "The long URL must not lead to this service itself, or to localhost."
 		}
 	}
 	if problem != "" {
-		invalid[FieldLongURL] = []string{problem}
+		if field == FieldExpiredURL {
+			problem = strings.Replace(problem, "long URL", "expired URL", 1)
+		}
+		v.reject(field, problem)
+		return nil
 	}
-	return to, nil
+	v.unsafe = v.unsafe || s.blocklist.Blocks(to.host)
+	return nil
+}
+
+func (v *validation) title(title string) {
+	switch {
+	case utf8.RuneCountInString(title) > schema.MaxTitleLen:
+		v.reject(FieldTitle, "The title must have at most 200 characters.")
+	case strings.ContainsFunc(title, func(r rune) bool { return r == utf8.RuneError || unicode.IsControl(r) }):
+		v.reject(FieldTitle, "The title must be valid UTF-8 without control characters.")
+	}
+}
+
+// tags returns the tags in the order in which they are stored.
+func (v *validation) tags(given []string) []string {
+	tags := slices.Sorted(slices.Values(given))
+	switch {
+	case len(tags) > schema.MaxTags:
+		v.reject(FieldTags, "A link must have at most 10 tags.")
+	case slices.ContainsFunc(tags, func(tag string) bool { return !schema.ValidTag(tag) }):
+		v.reject(FieldTags, "Each tag must have 1 to 32 characters of a-z, 0-9, _ and -.")
+	case len(slices.Compact(slices.Clone(tags))) < len(tags):
+		v.reject(FieldTags, "Each tag must occur once.")
+	}
+	return tags
+}
+
+// maxExpiry is the end of the years that ISO 8601 writes with four digits.
+var maxExpiry = time.Date(9999, time.December, 31, 0, 0, 0, 0, time.UTC)
+
+// expiry returns the time of expiry as it is stored.
+func (v *validation) expiry(at, now time.Time) time.Time {
+	at = at.UTC().Truncate(time.Second)
+	if !at.After(now) || at.After(maxExpiry) {
+		v.reject(FieldExpiresAt, "The time of expiry must be in the future, before the year 9999 ends.")
+	}
+	return at
 }
 
 // owns reports whether the target is this service, or a custom domain of it.
@@ -49,10 +126,9 @@ func (s *Shortener) owns(ctx context.Context, to target) (bool, error) {
 // domainProblem is the same in all cases, so that nobody learns which domains other accounts have.
 const domainProblem = "The domain must be a verified domain of yours."
 
-// validateDomain returns the requested domain, the zero Domain for the default one. It adds what is wrong with the field
-// to invalid.
-func (s *Shortener) validateDomain(ctx context.Context, req Request, invalid map[string][]string) (schema.Domain, error) {
-	if invalid[FieldDomainID] != nil || req.DomainID == nil {
+// validateDomain returns the requested domain, the zero Domain for the default one.
+func (s *Shortener) validateDomain(ctx context.Context, req Request, v *validation) (schema.Domain, error) {
+	if v.invalid[FieldDomainID] != nil || req.DomainID == nil {
 		return schema.Domain{}, nil
 	}
 	domain, err := s.domains.Domain(ctx, *req.DomainID)
@@ -60,18 +136,18 @@ func (s *Shortener) validateDomain(ctx context.Context, req Request, invalid map
 		return schema.Domain{}, err
 	}
 	if err != nil || domain.AccountID != req.AccountID || domain.VerifiedAt.IsZero() {
-		invalid[FieldDomainID] = []string{domainProblem}
+		v.reject(FieldDomainID, domainProblem)
 	}
 	return domain, nil
 }
 
-func validateAlias(req Request, invalid map[string][]string) {
+func validateAlias(req Request, v *validation) {
 	switch alias := req.CustomAlias; {
-	case invalid[FieldCustomAlias] != nil || alias == nil:
+	case alias == nil:
 	case !schema.ValidAlias(*alias):
-		invalid[FieldCustomAlias] = []string{"The alias must have 3 to 20 characters of a-z, 0-9, _ and -."}
+		v.reject(FieldCustomAlias, "The alias must have 3 to 20 characters of a-z, 0-9, _ and -.")
 	case schema.ReservedAlias(*alias):
-		invalid[FieldCustomAlias] = []string{"The alias is reserved."}
+		v.reject(FieldCustomAlias, "The alias is reserved.")
 	}
 }
 

@@ -51,6 +51,18 @@ func (s *system) answers(t *testing.T, within time.Duration, path string, status
 	})
 }
 
+// redirects requires that the edge soon redirects a path to a location.
+func (s *system) redirects(t *testing.T, path, location string, header ...string) {
+	t.Helper()
+	testkit.SucceedsWithin(t, followsWithin, func() error {
+		a := s.visit(t, http.MethodGet, path, header...)
+		if got := a.header.Get("Location"); a.status != http.StatusFound || got != location {
+			return fmt.Errorf("location %q, want %q: %v", got, location, a)
+		}
+		return nil
+	})
+}
+
 func testTakedown(t *testing.T, s *system, blocklist string) {
 	owner := s.owner()
 	const host = "go.example.org"
@@ -65,6 +77,7 @@ func testTakedown(t *testing.T, s *system, blocklist string) {
 	}
 	isActive := func(hash string) any { return owner.get(t, "/api/v1/stats/"+hash).body["is_active"] }
 
+	testManage(t, s)
 	t.Run("link off stops one link within seconds, link on lets it go on", func(t *testing.T) {
 		s.click(t, "down")
 		s.click(t, "down", onHost...)

@@ -61,6 +61,8 @@ func (q *linkQuery) lookup(ctx context.Context, key string, suspect bool) (linkI
 	switch {
 	case link.Stopped == schema.HostLost: // whoever has the host now has other links
 		return linkIDs{}, nil, errNotFound
+	case link.Stopped == schema.Deleted:
+		return ids, nil, nil
 	case link.Stopped != schema.NotStopped:
 		return ids, takenDown, nil
 	case !link.Active:

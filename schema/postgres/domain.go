@@ -20,11 +20,11 @@ const (
 	verifiedDomain   = selectDomain + `WHERE host = $1 AND verified_at IS NOT NULL`
 	verifiedDomains  = selectDomain + `WHERE id > $1 AND verified_at IS NOT NULL ORDER BY id LIMIT $2`
 	domainsOfAccount = selectDomain + `WHERE account_id = $1 ORDER BY host COLLATE "C"`
-	// ORDER BY makes the planner use the index: if almost all links are on one domain, it could expect to find a link of
-	// any domain soon in a scan of the table.
+	// ORDER BY makes the planner use the index of these links: if almost all links are on one domain, it could expect to find
+	// a link of any domain soon in a scan of the table. What is left of deleted links stays, and nobody finds it any more.
 	deleteDomain = `
 	DELETE FROM domains WHERE id = $1
-		AND (SELECT hash FROM links WHERE domain_id = $1 ORDER BY hash LIMIT 1) IS NULL`
+		AND (SELECT ordinal FROM links WHERE domain_id = $1 AND domain_id <> 0 AND ordinal > 0 ORDER BY ordinal LIMIT 1) IS NULL`
 )
 
 func scanDomain(row pgx.Row) (domain schema.Domain, err error) {

@@ -32,7 +32,8 @@ func MigrateTo(ctx context.Context, dsn string, version int64) error {
 
 // Queries have their plans tested.
 var Queries = map[string]string{
-	"link by hash": linkByHash, "links by hash": linksByHash, "owned link": ownedLink, "page of links": linkPage, "token": tokenByDigest,
+	"link by hash": linkByHash, "links by hash": linksByHash, "owned link": ownedLink, "page of links": linkPage, "gaps of links": linkGaps, "range of links": linkRange,
+	"changed link": updateLink, "deleted link": deleteLink, "link made anew": remakeLink, "token": tokenByDigest,
 	"domain": domainByID, "domains of a host": domainsByHost, "verified domain": verifiedDomain, "verified domains": verifiedDomains,
 	"domains": domainsOfAccount, "domains to check": domainsToCheck, "lost host": loseHost, "won host": winHost, "deleted domain": deleteDomain, "new link": createLink, "new links": createLinks, "links by ID": linksByID,
 	"tokens": tokensOfAccount, "use of tokens": useTokens, "session": sessionByDigest, "sessions": sessionsOfAccount,

@@ -9,43 +9,62 @@ import (
 )
 
 const (
-	selectLink = `
-	SELECT l.id, l.account_id, l.domain_id, coalesce(d.host, ''), l.hash, l.url, l.active, l.ordinal, l.created_at,
-		` + stopOfLink + `
-	FROM links l LEFT JOIN domains d ON d.id = l.domain_id `
+	selectLink  = `SELECT ` + linkColumns + ` FROM links l LEFT JOIN domains d ON d.id = l.domain_id `
+	linkColumns = `l.id, l.account_id, l.domain_id, coalesce(d.host, ''), l.hash, l.url, l.active, l.ordinal, l.created_at,
+		coalesce(l.updated_at, l.created_at), l.title, l.tags, coalesce(l.expires_at, ` + zeroTime + `), l.expired_url,
+		l.forward_query, ` + stopOfLink
 	linkByHash  = selectLink + `WHERE l.domain_id = $1 AND l.hash = $2`
 	linksByHash = selectLink + `
 	JOIN unnest($1::bigint[], $2::text[]) k (domain_id, hash) ON l.domain_id = k.domain_id AND l.hash = k.hash`
 	ownedLink = selectLink + `
-	WHERE l.account_id = $1 AND l.hash = $2 AND ($3::bigint IS NULL OR l.domain_id = $3)
+	WHERE l.account_id = $1 AND l.hash = $2 AND ($3::bigint IS NULL OR l.domain_id = $3) AND l.ordinal > 0
 	ORDER BY l.domain_id <> 0, l.ordinal LIMIT 1`
-	// A page is a range of ordinals, which the index finds directly. One statement reads one snapshot.
+	// A page is a range of ordinals, which the index finds directly. One statement reads one snapshot. The page is right if
+	// the account has deleted no links; the second column says how many.
 	linkPage = `
-	SELECT a.link_count, ` + pageColumns + `
+	SELECT a.link_count, a.deleted_links, ` + pageColumns + `
 	FROM accounts a
 	LEFT JOIN links l ON l.account_id = a.id
-		AND l.ordinal > a.link_count - $2::bigint - $3::bigint AND l.ordinal <= a.link_count - $2::bigint
+		AND l.ordinal > a.link_count - $2::bigint - $3::bigint AND l.ordinal <= a.link_count - $2::bigint AND l.ordinal > 0
 	LEFT JOIN domains d ON d.id = l.domain_id
 	WHERE a.id = $1 ORDER BY l.ordinal DESC`
 	// An empty page is one row without a link, so every column has a value for that.
 	pageColumns = `coalesce(l.id, 0), coalesce(l.account_id, 0), coalesce(l.domain_id, 0), coalesce(d.host, ''),
 		coalesce(l.hash, ''), coalesce(l.url, ''), coalesce(l.active, false), coalesce(l.ordinal, 0),
-		coalesce(l.created_at, ` + zeroTime + `), ` + stopOfLink
+		coalesce(l.created_at, ` + zeroTime + `), coalesce(l.updated_at, l.created_at, ` + zeroTime + `),
+		coalesce(l.title, ''), coalesce(l.tags, ''), coalesce(l.expires_at, ` + zeroTime + `), coalesce(l.expired_url, ''),
+		coalesce(l.forward_query, false), ` + stopOfLink
+	// The links of linkPage if the account has deleted some: see schema.PageRange.
+	linkGaps  = `SELECT block, missing FROM link_gaps WHERE account_id = $1 ORDER BY block DESC`
+	linkRange = selectLink + `
+	WHERE l.account_id = $1 AND l.ordinal <= $2 AND l.ordinal >= $3 ORDER BY l.ordinal DESC OFFSET $4 LIMIT $5`
 	// stopOfLink is the schema.Stop of link l on domain d.
-	stopOfLink = `CASE WHEN l.taken_down THEN 'taken_down'
+	stopOfLink = `CASE WHEN l.ordinal < 0 THEN 'deleted' WHEN l.taken_down THEN 'taken_down'
 		WHEN (SELECT suspended FROM accounts WHERE id = l.account_id) THEN 'suspended'
 		WHEN l.domain_id <> 0 AND d.verified_at IS NULL THEN 'host_lost' ELSE '' END`
 )
 
-func scanLink(row pgx.Row) (link schema.Link, err error) {
-	err = row.Scan(&link.ID, &link.AccountID, &link.DomainID, &link.Host, &link.Hash, &link.URL, &link.Active,
-		&link.Ordinal, &link.CreatedAt, &link.Stopped)
+// linkFields returns where linkColumns are scanned to.
+func linkFields(link *schema.Link) []any {
+	return []any{&link.ID, &link.AccountID, &link.DomainID, &link.Host, &link.Hash, &link.URL, &link.Active, &link.Ordinal,
+		&link.CreatedAt, &link.UpdatedAt, &link.Title, tags{&link.Tags}, &link.ExpiresAt, &link.ExpiredURL,
+		&link.ForwardQuery, &link.Stopped}
+}
+
+func scanLink(row pgx.CollectableRow) (link schema.Link, err error) {
+	err = row.Scan(linkFields(&link)...)
+	return link, err
+}
+
+// oneLink reads the link that a query returns.
+func (s *Store) oneLink(ctx context.Context, query string, args ...any) (link schema.Link, err error) {
+	err = s.pool.QueryRow(ctx, query, args...).Scan(linkFields(&link)...)
 	return link, err
 }
 
 // Link implements schema.LinkStore.
 func (s *Store) Link(ctx context.Context, domainID int64, hash string) (schema.Link, error) {
-	link, err := scanLink(s.pool.QueryRow(ctx, linkByHash, domainID, hash))
+	link, err := s.oneLink(ctx, linkByHash, domainID, hash)
 	return link, wrap(err, "read link %q on domain %d", hash, domainID)
 }
 
@@ -59,23 +78,57 @@ func (s *Store) LinksByHash(ctx context.Context, keys []schema.LinkKey) ([]schem
 	if err != nil {
 		return nil, wrap(err, "read %d links", len(keys))
 	}
-	links, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (schema.Link, error) { return scanLink(row) })
+	links, err := pgx.CollectRows(rows, scanLink)
 	return links, wrap(err, "read %d links", len(keys))
 }
 
 // OwnedLink implements schema.LinkStore.
 func (s *Store) OwnedLink(ctx context.Context, accountID int64, hash string, domainID *int64) (schema.Link, error) {
-	link, err := scanLink(s.pool.QueryRow(ctx, ownedLink, accountID, hash, domainID))
+	link, err := s.oneLink(ctx, ownedLink, accountID, hash, domainID)
 	return link, wrap(err, "read link %q of account %d", hash, accountID)
 }
 
 // Links implements schema.LinkStore.
 func (s *Store) Links(ctx context.Context, accountID int64, page int64) (links []schema.Link, total int64, err error) {
+	var deleted int64
 	rows, err := s.pool.Query(ctx, linkPage, accountID, offset(page), schema.PageSize)
 	if err == nil {
-		links, total, err = scanPage(rows)
+		links, err = scanPage(rows, &total, &deleted)
+	}
+	if err == nil && deleted > 0 {
+		links, total, err = s.pageWithGaps(ctx, accountID, offset(page))
 	}
 	return links, total, wrap(err, "read page %d of account %d's links", page, accountID)
+}
+
+// pageWithGaps returns the page of links that follows offset links. Its statements read one snapshot.
+func (s *Store) pageWithGaps(ctx context.Context, accountID, offset int64) (links []schema.Link, total int64, err error) {
+	snapshot := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+	err = pgx.BeginTxFunc(ctx, s.pool, snapshot, func(tx pgx.Tx) error {
+		var last, deleted int64
+		const count = `SELECT link_count, deleted_links FROM accounts WHERE id = $1`
+		if err := tx.QueryRow(ctx, count, accountID).Scan(&last, &deleted); err != nil {
+			return err
+		}
+		if total = last - deleted; offset >= total {
+			return nil
+		}
+		rows, err := tx.Query(ctx, linkGaps, accountID)
+		if err != nil {
+			return err
+		}
+		gaps, err := pgx.CollectRows(rows, pgx.RowToStructByPos[schema.OrdinalGap])
+		if err != nil {
+			return err
+		}
+		newest, oldest, skip := schema.PageRange(last, gaps, offset)
+		if rows, err = tx.Query(ctx, linkRange, accountID, newest, oldest, skip, schema.PageSize); err != nil {
+			return err
+		}
+		links, err = pgx.CollectRows(rows, scanLink)
+		return err
+	})
+	return links, total, err
 }
 
 // offset returns how many links are on the pages before page.
@@ -84,12 +137,11 @@ func offset(page int64) int64 {
 	return min(page-1, lastPage) * schema.PageSize
 }
 
-// scanPage scans rows of a total and pageColumns. A page has at least one row.
-func scanPage(rows pgx.Rows) (links []schema.Link, total int64, err error) {
+// scanPage scans rows of counts and pageColumns. A page has at least one row.
+func scanPage(rows pgx.Rows, counts ...any) (links []schema.Link, err error) {
 	found := false
 	var link schema.Link
-	_, err = pgx.ForEachRow(rows, []any{&total, &link.ID, &link.AccountID, &link.DomainID, &link.Host, &link.Hash,
-		&link.URL, &link.Active, &link.Ordinal, &link.CreatedAt, &link.Stopped}, func() error {
+	_, err = pgx.ForEachRow(rows, append(counts, linkFields(&link)...), func() error {
 		if found = true; link.ID != 0 {
 			links = append(links, link)
 		}
@@ -98,19 +150,5 @@ func scanPage(rows pgx.Rows) (links []schema.Link, total int64, err error) {
 	if err == nil && !found {
 		err = pgx.ErrNoRows
 	}
-	return links, total, err
-}
-
-// SetActive implements schema.LinkStore.
-func (s *Store) SetActive(ctx context.Context, domainID int64, hash string, active bool) error {
-	err := oneRow(s.pool.Exec(ctx, `UPDATE links SET active = $3 WHERE domain_id = $1 AND hash = $2`,
-		domainID, hash, active))
-	return wrap(err, "set active of link %q on domain %d", hash, domainID)
-}
-
-// SetTakenDown implements schema.LinkStore.
-func (s *Store) SetTakenDown(ctx context.Context, domainID int64, hash string, takenDown bool) error {
-	err := oneRow(s.pool.Exec(ctx, `UPDATE links SET taken_down = $3 WHERE domain_id = $1 AND hash = $2`,
-		domainID, hash, takenDown))
-	return wrap(err, "set taken down of link %q on domain %d", hash, domainID)
+	return links, err
 }

@@ -25,9 +25,22 @@ const (
 	WITH domain AS (SELECT 1 FROM domains WHERE id = $2 AND $2 <> 0 FOR KEY SHARE),
 		owner AS (UPDATE accounts SET link_count = link_count + 1
 			WHERE id = $1 AND ($2 = 0 OR EXISTS (SELECT 1 FROM domain)) RETURNING link_count)
-	INSERT INTO links (account_id, domain_id, hash, url, active, ordinal, created_at)
-	SELECT $1, $2, $3, $4, $5, link_count, $6 FROM owner
+	INSERT INTO links (account_id, domain_id, hash, url, active, ordinal, created_at, title, tags, expires_at, expired_url,
+		forward_query)
+	SELECT $1, $2, $3, $4, $5, link_count, $6, $7, $8, $9, $10, $11 FROM owner
 	RETURNING id, ordinal`
+	// remakeLink turns what is left of a deleted link of the account into the link. It locks the account before the link.
+	remakeLink = `
+	WITH domain AS (SELECT 1 FROM domains WHERE id = $2 AND $2 <> 0 FOR KEY SHARE),
+		owner AS MATERIALIZED (SELECT id, link_count + 1 AS ordinal FROM accounts
+			WHERE id = $1 AND ($2 = 0 OR EXISTS (SELECT 1 FROM domain)) FOR NO KEY UPDATE),
+		remade AS (
+			UPDATE links l SET id = DEFAULT, url = $4, active = $5, ordinal = owner.ordinal, created_at = $6, title = $7, tags = $8,
+				expires_at = $9, expired_url = $10, forward_query = $11, updated_at = NULL
+			FROM owner
+			WHERE l.domain_id = $2 AND l.hash = $3 AND l.account_id = owner.id AND l.ordinal < 0 RETURNING l.id, l.ordinal),
+		counted AS (UPDATE accounts a SET link_count = remade.ordinal FROM remade WHERE a.id = $1)
+	SELECT id, ordinal FROM remade`
 	// createLinks creates the links whose account and domain exist and whose hash is free; the links given have different
 	// hashes. Statements of all processes lock accounts in order of their IDs and then insert in order of domain and hash,
 	// so they do not deadlock. Ordinals continue from the link_count that the lock returns, which may be newer than the
@@ -35,8 +48,10 @@ const (
 	// stays when the table has grown.
 	createLinks = `
 	WITH wanted AS (
-			SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::boolean[], $6::timestamptz[])
-				WITH ORDINALITY AS w (account_id, domain_id, hash, url, active, created_at, place)),
+			SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::boolean[], $6::timestamptz[],
+				$7::text[], $8::text[], $9::timestamptz[], $10::text[], $11::boolean[])
+				WITH ORDINALITY AS w (account_id, domain_id, hash, url, active, created_at, title, tags, expires_at, expired_url,
+					forward_query, place)),
 		domain AS MATERIALIZED (SELECT id FROM domains WHERE id = ANY ($2) ORDER BY id FOR KEY SHARE),
 		owner AS MATERIALIZED (SELECT id, link_count FROM accounts WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE),
 		free AS MATERIALIZED (
@@ -47,8 +62,10 @@ const (
 		counted AS (
 			UPDATE accounts a SET link_count = f.ordinal
 			FROM (SELECT account_id, max(ordinal) AS ordinal FROM free GROUP BY account_id) f WHERE a.id = f.account_id)
-	INSERT INTO links (account_id, domain_id, hash, url, active, ordinal, created_at)
-	SELECT account_id, domain_id, hash, url, active, ordinal, created_at FROM free ORDER BY place
+	INSERT INTO links (account_id, domain_id, hash, url, active, ordinal, created_at, title, tags, expires_at, expired_url,
+		forward_query)
+	SELECT account_id, domain_id, hash, url, active, ordinal, created_at, title, tags, expires_at, expired_url, forward_query
+	FROM free ORDER BY place
 	RETURNING domain_id, hash, id, ordinal`
 )
 
@@ -68,16 +85,24 @@ func (s *Store) CreateLink(ctx context.Context, link *schema.Link) error {
 	if err != nil {
 		return wrap(err, "create link %q on domain %d", link.Hash, link.DomainID)
 	}
-	link.ID, link.Ordinal = created.link.ID, created.link.Ordinal
+	link.ID, link.Ordinal, link.UpdatedAt = created.link.ID, created.link.Ordinal, link.CreatedAt
 	return nil
 }
 
 // createOne creates one link by one statement, which is one transaction and one round trip. It locks the account's row,
-// which keeps the ordinals dense.
+// which keeps the ordinals dense. A hash in use may be of a deleted link, which a second statement finds out.
 func (s *Store) createOne(ctx context.Context, link *schema.Link) error {
-	return s.pool.QueryRow(ctx, createLink,
-		link.AccountID, link.DomainID, link.Hash, link.URL, link.Active, link.CreatedAt).
-		Scan(&link.ID, &link.Ordinal)
+	args := []any{link.AccountID, link.DomainID, link.Hash, link.URL, link.Active, link.CreatedAt, link.Title,
+		tags{&link.Tags}, nullIfZero(link.ExpiresAt), link.ExpiredURL, link.ForwardQuery}
+	err := s.pool.QueryRow(ctx, createLink, args...).Scan(&link.ID, &link.Ordinal)
+	if err == nil || codeOf(err) != schema.CodeConflict {
+		return err
+	}
+	remade := s.pool.QueryRow(ctx, remakeLink, args...).Scan(&link.ID, &link.Ordinal)
+	if errors.Is(remade, pgx.ErrNoRows) {
+		return err
+	}
+	return remade
 }
 
 // createBatch creates links by one statement. If the server rejects the statement, because another process took one of
@@ -126,15 +151,19 @@ func compareHash(call *groupcommit.Call[creation], link *schema.Link) int {
 	return cmp.Or(cmp.Compare(of.DomainID, link.DomainID), strings.Compare(of.Hash, link.Hash))
 }
 
-// createLinksArgs returns the arguments of createLinks.
+// createLinksArgs returns the arguments of createLinks, an array per column.
 func createLinksArgs(calls []*groupcommit.Call[creation]) []any {
 	n := len(calls)
 	accounts, domains, hashes := make([]int64, n), make([]int64, n), make([]string, n)
 	urls, active, times := make([]string, n), make([]bool, n), make([]time.Time, n)
+	titles, tagged, expiries := make([]string, n), make([]string, n), make([]*time.Time, n)
+	expiredURLs, forward := make([]string, n), make([]bool, n)
 	for i, call := range calls {
 		link := &call.Value.link
 		accounts[i], domains[i], hashes[i] = link.AccountID, link.DomainID, link.Hash
 		urls[i], active[i], times[i] = link.URL, link.Active, link.CreatedAt
+		titles[i], tagged[i], expiries[i] = link.Title, strings.Join(link.Tags, " "), nullIfZero(link.ExpiresAt)
+		expiredURLs[i], forward[i] = link.ExpiredURL, link.ForwardQuery
 	}
-	return []any{accounts, domains, hashes, urls, active, times}
+	return []any{accounts, domains, hashes, urls, active, times, titles, tagged, expiries, expiredURLs, forward}
 }

@@ -13,7 +13,7 @@ const (
 	searchLinks = `
 	WITH found AS MATERIALIZED (
 		SELECT ordinal FROM links
-		WHERE account_id = $1 AND (strpos(lower(hash), lower($4 COLLATE "C")) > 0
+		WHERE account_id = $1 AND ordinal > 0 AND (strpos(lower(hash), lower($4 COLLATE "C")) > 0
 			OR strpos(lower(url COLLATE "C"), lower($4 COLLATE "C")) > 0)),
 	page AS (SELECT ordinal FROM found ORDER BY ordinal DESC OFFSET $2 LIMIT $3)
 	SELECT t.total, ` + pageColumns + `
@@ -22,7 +22,7 @@ const (
 	LEFT JOIN links l ON l.account_id = $1 AND l.ordinal = p.ordinal
 	LEFT JOIN domains d ON d.id = l.domain_id
 	ORDER BY l.ordinal DESC`
-	linksByID = selectLink + `WHERE l.id = ANY ($2::bigint[]) AND l.account_id = $1`
+	linksByID = selectLink + `WHERE l.id = ANY ($2::bigint[]) AND l.account_id = $1 AND l.ordinal > 0`
 )
 
 // SearchLinks implements schema.LinkStore.
@@ -31,7 +31,7 @@ func (s *Store) SearchLinks(
 ) (links []schema.Link, total int64, err error) {
 	rows, err := s.pool.Query(ctx, searchLinks, accountID, offset(page), schema.PageSize, query)
 	if err == nil {
-		links, total, err = scanPage(rows)
+		links, err = scanPage(rows, &total)
 	}
 	err = wrap(err, "search page %d of account %d's links", page, accountID)
 	if schema.ErrorCode(err) == schema.CodeNotFound { // no link can have the text
@@ -46,6 +46,6 @@ func (s *Store) LinksByID(ctx context.Context, accountID int64, ids []int64) ([]
 	if err != nil {
 		return nil, wrap(err, "read %d links of account %d", len(ids), accountID)
 	}
-	links, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (schema.Link, error) { return scanLink(row) })
+	links, err := pgx.CollectRows(rows, scanLink)
 	return links, wrap(err, "read %d links of account %d", len(ids), accountID)
 }

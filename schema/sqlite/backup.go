@@ -37,7 +37,7 @@ func SizeOf(ctx context.Context, links, clicks string) (size Size, err error) {
 		path, query string
 		to          *int64
 	}{
-		{links, "SELECT count(*) FROM links", &size.Links},
+		{links, "SELECT count(*) FROM links WHERE ordinal > 0", &size.Links},
 		{clicks, "SELECT coalesce(sum(total), 0) FROM totals", &size.Clicks},
 	} {
 		err := withExisting(count.path, func(db *sql.DB) error { return db.QueryRowContext(ctx, count.query).Scan(count.to) })

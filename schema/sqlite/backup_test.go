@@ -135,9 +135,9 @@ func TestSizeOf(t *testing.T) {
 		size, err := sqlite.SizeOf(t.Context(), linksPath, clicksPath)
 		testkit.Must(t, err)
 		testkit.Equal(t, "size", size, want)
-		_, err = openRaw(t, linksPath).Exec(`INSERT INTO accounts VALUES (1, 'a', '', 0, 2, 0);
+		_, err = openRaw(t, linksPath).Exec(`INSERT INTO accounts (id, email, password_hash, suspended, link_count, created_at) VALUES (1, 'a', '', 0, 2, 0);
 			INSERT INTO links (account_id, domain_id, hash, url, active, ordinal, created_at)
-			VALUES (1, 0, 'a', '', 1, 1, 0), (1, 0, 'b', '', 1, 2, 0) ON CONFLICT DO NOTHING`)
+			VALUES (1, 0, 'a', '', 1, 1, 0), (1, 0, 'b', '', 1, 2, 0), (1, 0, 'deleted', '', 0, -3, 0) ON CONFLICT DO NOTHING`)
 		if want.Links == 0 {
 			testkit.Must(t, err)
 		}

@@ -17,7 +17,7 @@ const (
 	verifiedDomain   = selectDomain + `WHERE host = ? AND verified_at IS NOT NULL`
 	verifiedDomains  = selectDomain + `WHERE id > ? AND verified_at IS NOT NULL ORDER BY id LIMIT ?`
 	domainsOfAccount = selectDomain + `WHERE account_id = ? ORDER BY host`
-	linkOnDomain     = `SELECT EXISTS (SELECT 1 FROM links WHERE domain_id = ?)`
+	linkOnDomain     = `SELECT EXISTS (SELECT 1 FROM links WHERE domain_id = ? AND domain_id <> 0 AND ordinal > 0)`
 )
 
 func scanDomain(row interface{ Scan(...any) error }) (domain schema.Domain, err error) {

@@ -39,7 +39,9 @@ func migrateTo(ctx context.Context, path string, all fs.FS, version int64) error
 // Queries have their plans tested.
 var (
 	LinkQueries = map[string]string{
-		"link by hash": linkByHash, "links by hash": linksByHash, "owned link": ownedLink, "page of links": linkPage, "token": tokenByDigest,
+		"link by hash": linkByHash, "links by hash": linksByHash, "owned link": ownedLink, "page of links": linkPage, "gaps of links": linkGaps, "link by ID": linkByID,
+		"changed link": updateLink, "ordinal": ordinalOf, "deleted link": deleteLink, "deleted links": countDeleted,
+		"rest of a link": clearDeleted, "token": tokenByDigest,
 		"account": accountByEmail, "domain": domainByID, "domains of a host": domainsByHost,
 		"verified domain": verifiedDomain, "verified domains": verifiedDomains, "domains": domainsOfAccount, "domains to check": domainsToCheck, "lost host": loseHost, "won host": winHost, "link on a domain": linkOnDomain,
 		"new link": createLink, "count of links": countLink, "links by ID": linksByID, "search": searchLinks, "found links": countFound,

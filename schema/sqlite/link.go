@@ -11,22 +11,26 @@ import (
 const (
 	selectLink = `
 	SELECT l.id, l.account_id, l.domain_id, coalesce(d.host, ''), l.hash, l.url, l.active, l.ordinal, l.created_at,
-		` + stopOfLink + `
+		coalesce(l.updated_at, l.created_at), l.title, l.tags, l.expires_at, l.expired_url, l.forward_query, ` + stopOfLink + `
 	FROM links l LEFT JOIN domains d ON d.id = l.domain_id `
 	linkByHash  = selectLink + `WHERE l.domain_id = ? AND l.hash = ?`
 	linksByHash = selectLink + `WHERE (l.domain_id, l.hash) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?))`
 	ownedLink   = selectLink + `WHERE l.account_id = ?1 AND l.hash = ?2 AND (?3 IS NULL OR l.domain_id = ?3)
+		AND l.ordinal > 0
 	ORDER BY l.domain_id <> 0, l.ordinal LIMIT 1`
-	linkPage = selectLink + `WHERE l.account_id = ? AND l.ordinal > ? AND l.ordinal <= ? ORDER BY l.ordinal DESC`
+	linkGaps = `SELECT block, missing FROM link_gaps WHERE account_id = ? ORDER BY block DESC`
+	linkPage = selectLink + `WHERE l.account_id = ?1 AND l.ordinal <= ?2 AND l.ordinal >= ?3
+	ORDER BY l.ordinal DESC LIMIT ?5 OFFSET ?4`
 	// stopOfLink is the schema.Stop of link l on domain d.
-	stopOfLink = `CASE WHEN l.taken_down THEN 'taken_down'
+	stopOfLink = `CASE WHEN l.ordinal < 0 THEN 'deleted' WHEN l.taken_down THEN 'taken_down'
 		WHEN (SELECT suspended FROM accounts WHERE id = l.account_id) THEN 'suspended'
 		WHEN l.domain_id <> 0 AND d.verified_at IS NULL THEN 'host_lost' ELSE '' END`
 )
 
 func scanLink(row interface{ Scan(...any) error }) (link schema.Link, err error) {
 	err = row.Scan(&link.ID, &link.AccountID, &link.DomainID, &link.Host, &link.Hash, &link.URL, &link.Active,
-		&link.Ordinal, unixMillis{&link.CreatedAt}, &link.Stopped)
+		&link.Ordinal, unixMillis{&link.CreatedAt}, unixMillis{&link.UpdatedAt}, &link.Title, tags{&link.Tags},
+		unixMillis{&link.ExpiresAt}, &link.ExpiredURL, &link.ForwardQuery, &link.Stopped)
 	return link, err
 }
 
@@ -69,16 +73,22 @@ func (s *Store) OwnedLink(ctx context.Context, accountID int64, hash string, dom
 // Links implements schema.LinkStore. A page is a range of ordinals, which the index finds directly.
 func (s *Store) Links(ctx context.Context, accountID int64, page int64) (links []schema.Link, total int64, err error) {
 	err = s.db.view(ctx, func(tx *sql.Tx) error {
-		const count = `SELECT link_count FROM accounts WHERE id = ?`
-		if err := tx.QueryRowContext(ctx, count, accountID).Scan(&total); err != nil {
+		var last, deleted int64
+		const count = `SELECT link_count, deleted_links FROM accounts WHERE id = ?`
+		if err := tx.QueryRowContext(ctx, count, accountID).Scan(&last, &deleted); err != nil {
 			return err
 		}
-		if page-1 > total/schema.PageSize {
+		if total = last - deleted; page-1 > total/schema.PageSize {
 			return nil // the ordinals of a page far beyond the last would overflow
 		}
-		newest := total - (page-1)*schema.PageSize
-		var err error
-		links, err = scanLinks(tx.QueryContext(ctx, linkPage, accountID, newest-schema.PageSize, newest))
+		var gaps []schema.OrdinalGap
+		if deleted > 0 {
+			if gaps, err = readGaps(ctx, tx, accountID); err != nil {
+				return err
+			}
+		}
+		newest, oldest, skip := schema.PageRange(last, gaps, (page-1)*schema.PageSize)
+		links, err = scanLinks(tx.QueryContext(ctx, linkPage, accountID, newest, oldest, skip, schema.PageSize))
 		return err
 	})
 	if err != nil {
@@ -87,16 +97,13 @@ func (s *Store) Links(ctx context.Context, accountID int64, page int64) (links [
 	return links, total, nil
 }
 
-// SetActive implements schema.LinkStore.
-func (s *Store) SetActive(ctx context.Context, domainID int64, hash string, active bool) error {
-	err := oneRow(s.db.write.ExecContext(ctx, `UPDATE links SET active = ? WHERE domain_id = ? AND hash = ?`,
-		active, domainID, hash))
-	return wrap(err, "set active of link %q on domain %d", hash, domainID)
-}
-
-// SetTakenDown implements schema.LinkStore.
-func (s *Store) SetTakenDown(ctx context.Context, domainID int64, hash string, takenDown bool) error {
-	err := oneRow(s.db.write.ExecContext(ctx, `UPDATE links SET taken_down = ? WHERE domain_id = ? AND hash = ?`,
-		takenDown, domainID, hash))
-	return wrap(err, "set taken down of link %q on domain %d", hash, domainID)
+func readGaps(ctx context.Context, tx *sql.Tx, accountID int64) (gaps []schema.OrdinalGap, _ error) {
+	rows, err := tx.QueryContext(ctx, linkGaps, accountID)
+	err = forEachRow(rows, err, func() error {
+		var gap schema.OrdinalGap
+		err := rows.Scan(&gap.Block, &gap.Missing)
+		gaps = append(gaps, gap)
+		return err
+	})
+	return gaps, err
 }

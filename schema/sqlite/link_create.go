@@ -16,11 +16,14 @@ var creationLimits = groupcommit.Limits{Batch: 256, Queue: 8192, Timeout: 10 * t
 const (
 	// createLink inserts nothing if the account or the domain does not exist.
 	createLink = `
-	INSERT INTO links (account_id, domain_id, hash, url, active, ordinal, created_at)
-	SELECT ?1, ?2, ?3, ?4, ?5, link_count + 1, ?6 FROM accounts
+	INSERT INTO links (account_id, domain_id, hash, url, active, ordinal, created_at, title, tags, expires_at, expired_url,
+		forward_query, taken_down)
+	SELECT ?1, ?2, ?3, ?4, ?5, link_count + 1, ?6, ?7, ?8, ?9, ?10, ?11, ?12 FROM accounts
 	WHERE id = ?1 AND (?2 = 0 OR EXISTS (SELECT 1 FROM domains WHERE id = ?2))`
 	// countLink is executed after createLink, so that a taken hash spends no ordinal.
 	countLink = `UPDATE accounts SET link_count = link_count + 1 WHERE id = ? RETURNING link_count`
+	// clearDeleted removes what is left of a deleted link of the account, so that its hash can be used again.
+	clearDeleted = `DELETE FROM links WHERE domain_id = ? AND hash = ? AND account_id = ? AND ordinal < 0 RETURNING taken_down`
 )
 
 // CreateLink implements schema.LinkStore. Links that are created at the same time share a transaction and its sync of the
@@ -30,7 +33,7 @@ func (s *Store) CreateLink(ctx context.Context, link *schema.Link) error {
 	if err != nil {
 		return wrap(err, "create link %q on domain %d", link.Hash, link.DomainID)
 	}
-	link.ID, link.Ordinal = created.ID, created.Ordinal
+	link.ID, link.Ordinal, link.UpdatedAt = created.ID, created.Ordinal, link.CreatedAt
 	return nil
 }
 
@@ -38,7 +41,7 @@ func (s *Store) createBatch(ctx context.Context, batch []*groupcommit.Call[schem
 	return s.db.update(ctx, func(tx *sql.Tx) error {
 		create, count := tx.StmtContext(ctx, s.createLink), tx.StmtContext(ctx, s.countLink)
 		for _, call := range batch {
-			if call.Err = createOne(ctx, create, count, &call.Value); call.Err != nil && !rejected(call.Err) {
+			if call.Err = createOne(ctx, tx, create, count, &call.Value); call.Err != nil && !rejected(call.Err) {
 				return call.Err
 			}
 		}
@@ -47,9 +50,21 @@ func (s *Store) createBatch(ctx context.Context, batch []*groupcommit.Call[schem
 }
 
 // createOne creates a link in the transaction of the two statements.
-func createOne(ctx context.Context, create, count *sql.Stmt, link *schema.Link) error {
-	result, err := create.ExecContext(ctx,
-		link.AccountID, link.DomainID, link.Hash, link.URL, link.Active, unixMillis{&link.CreatedAt})
+func createOne(ctx context.Context, tx *sql.Tx, create, count *sql.Stmt, link *schema.Link) error {
+	takenDown := false
+	insert := func() (sql.Result, error) {
+		return create.ExecContext(ctx, link.AccountID, link.DomainID, link.Hash, link.URL, link.Active,
+			unixMillis{&link.CreatedAt}, link.Title, tags{&link.Tags}, unixMillis{&link.ExpiresAt}, link.ExpiredURL,
+			link.ForwardQuery, takenDown)
+	}
+	result, err := insert()
+	if err != nil && codeOf(err) == schema.CodeConflict {
+		row := tx.QueryRowContext(ctx, clearDeleted, link.DomainID, link.Hash, link.AccountID)
+		if row.Scan(&takenDown) != nil {
+			return err
+		}
+		result, err = insert()
+	}
 	if err := oneRow(result, err); err != nil {
 		return err
 	}

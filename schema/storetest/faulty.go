@@ -69,6 +69,14 @@ func (f FaultyDatabase) CreateLink(ctx context.Context, link *schema.Link) error
 	return do(ctx, f.Fault, "CreateLink", func() error { return f.Database.CreateLink(ctx, link) })
 }
 
+func (f FaultyDatabase) UpdateLink(ctx context.Context, link *schema.Link, edit schema.LinkEdit, at time.Time) error {
+	return do(ctx, f.Fault, "UpdateLink", func() error { return f.Database.UpdateLink(ctx, link, edit, at) })
+}
+
+func (f FaultyDatabase) DeleteLink(ctx context.Context, link schema.Link, at time.Time) error {
+	return do(ctx, f.Fault, "DeleteLink", func() error { return f.Database.DeleteLink(ctx, link, at) })
+}
+
 func (f FaultyDatabase) Link(ctx context.Context, domainID int64, hash string) (schema.Link, error) {
 	return one(ctx, f.Fault, "Link", func() (schema.Link, error) { return f.Database.Link(ctx, domainID, hash) })
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"strings"
+	"time"
 
 	"apiclient/client"
 )
@@ -33,7 +35,7 @@ func run(ctx context.Context) error {
 	}
 	said := map[string]any{}
 	for _, part := range []func(context.Context, *client.ClientWithResponses, map[string]any) error{
-		create, readStats, list, describe, deny,
+		create, readStats, list, manage, describe, deny,
 	} {
 		if err := part(ctx, api, said); err != nil {
 			return err
@@ -94,6 +96,38 @@ func list(ctx context.Context, api *client.ClientWithResponses, said map[string]
 	}
 	said["first"], said["active"], said["per_page"] =
 		links.JSON200.Data[0].Hash, links.JSON200.Data[0].IsActive, links.JSON200.Meta.PerPage
+	return nil
+}
+
+func manage(ctx context.Context, api *client.ClientWithResponses, said map[string]any) error {
+	hash, _ := said["hash"].(string)
+	title, tags, expiry := "Edited", []client.Tag{"a"}, time.Date(2099, time.January, 1, 0, 0, 0, 0, time.UTC)
+	edited, err := api.EditLinkWithResponse(ctx, hash, nil, client.LinkEdit{Title: &title, Tags: &tags, ExpiresAt: &expiry})
+	if err != nil || edited.JSON200 == nil {
+		return fmt.Errorf("edit: %v, %s", err, edited.GetBody())
+	}
+	link := edited.JSON200.Link
+	said["title"], said["tags"], said["expires"] = link.Title, len(link.Tags), link.ExpiresAt.Year()
+	forever, err := api.EditLinkWithBodyWithResponse(ctx, hash, nil, "application/json", strings.NewReader(`{"expires_at":null}`))
+	if err != nil || forever.JSON200 == nil {
+		return fmt.Errorf("edit: %v, %s", err, forever.GetBody())
+	}
+	domain := int64(0)
+	got, err := api.GetLinkWithResponse(ctx, hash, &client.GetLinkParams{DomainId: &domain})
+	if err != nil || got.JSON200 == nil {
+		return fmt.Errorf("get: %v, %s", err, got.GetBody())
+	}
+	said["forever"] = got.JSON200.Link.ExpiresAt == nil
+	deleted, err := api.DeleteLinkWithResponse(ctx, hash, nil)
+	if err != nil || deleted.JSON200 == nil {
+		return fmt.Errorf("delete: %v, %s", err, deleted.GetBody())
+	}
+	said["deleted"] = deleted.JSON200.Success
+	gone, err := api.GetLinkWithResponse(ctx, hash, nil)
+	if err != nil || gone.JSON404 == nil {
+		return fmt.Errorf("get a deleted link: %v, %s", err, gone.GetBody())
+	}
+	said["gone"] = gone.JSON404.Error
 	return nil
 }
 

@@ -1,6 +1,8 @@
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import java.time.OffsetDateTime;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import org.openapitools.client.ApiClient;
 import org.openapitools.client.ApiException;
@@ -8,6 +10,8 @@ import org.openapitools.client.api.AboutApi;
 import org.openapitools.client.api.AnalyticsApi;
 import org.openapitools.client.api.LinksApi;
 import org.openapitools.client.model.CreatedLink;
+import org.openapitools.client.model.Link;
+import org.openapitools.client.model.LinkEdit;
 import org.openapitools.client.model.LinkPage;
 import org.openapitools.client.model.LinkRequest;
 import org.openapitools.client.model.Stats;
@@ -67,6 +71,16 @@ public class Client {
         said.put("first", page.getData().get(0).getHash());
         said.put("active", page.getData().get(0).getIsActive());
         said.put("per_page", page.getMeta().getPerPage());
+
+        Link edited = links.editLink(made.getHash(), new LinkEdit().title("Edited").tags(Set.of("a"))
+                .expiresAt(OffsetDateTime.parse("2099-01-01T00:00:00+00:00")), null).getLink();
+        said.put("title", edited.getTitle());
+        said.put("tags", edited.getTags().size());
+        said.put("expires", edited.getExpiresAt().getYear());
+        links.editLink(made.getHash(), new LinkEdit().expiresAt(null), null);
+        said.put("forever", links.getLink(made.getHash(), 0L).getLink().getExpiresAt() == null);
+        said.put("deleted", links.deleteLink(made.getHash(), null).getSuccess());
+        said.put("gone", refusal(404, () -> links.getLink(made.getHash(), null)).get("error"));
 
         said.put("openapi", new AboutApi(client).describe().getOpenapi());
 

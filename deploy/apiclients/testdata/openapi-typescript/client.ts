@@ -1,6 +1,6 @@
 // Uses the types that openapi-typescript makes, with openapi-fetch. See ../../clients_test.go.
 import createClient from "openapi-fetch";
-import type { paths } from "./generated/schema.js";
+import type { components, paths } from "./generated/schema.js";
 
 const env = (globalThis as unknown as { process: { env: Record<string, string> } }).process.env;
 
@@ -56,6 +56,22 @@ const page = must((await api.GET("/api/v1/links", { params: { query: { page: 1 }
 said["first"] = page.data[0]!.hash;
 said["active"] = page.data[0]!.is_active;
 said["per_page"] = page.meta.per_page;
+
+const path = { hash: made.hash };
+const edit = (body: components["schemas"]["LinkEdit"]) => api.PATCH("/api/v1/links/{hash}", { params: { path }, body });
+const edited = must((await edit({ title: "Edited", tags: ["a"], expires_at: "2099-01-01T00:00:00+00:00" })).data).link;
+said["title"] = edited.title;
+said["tags"] = edited.tags.length;
+said["expires"] = new Date(edited.expires_at!).getUTCFullYear();
+must((await edit({ expires_at: null })).data);
+const link = must((await api.GET("/api/v1/links/{hash}", { params: { path, query: { domain_id: 0 } } })).data).link;
+said["forever"] = link.expires_at === null;
+said["deleted"] = must((await api.DELETE("/api/v1/links/{hash}", { params: { path } })).data).success;
+const gone = must((await api.GET("/api/v1/links/{hash}", { params: { path } })).error);
+if (!("error" in gone)) {
+  throw new Error("no kind of error");
+}
+said["gone"] = gone.error;
 
 said["openapi"] = must((await api.GET("/api/v1/openapi.json")).data).openapi;
 

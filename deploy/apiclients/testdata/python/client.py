@@ -2,6 +2,7 @@
 
 import json
 import os
+from datetime import datetime
 
 import openapi_client
 from openapi_client.exceptions import NotFoundException, UnauthorizedException, UnprocessableEntityException
@@ -42,6 +43,14 @@ said["unknown"] = refusal(NotFoundException, lambda: analytics.link_stats("unkno
 
 page = links.list_links(page=1)
 said["first"], said["active"], said["per_page"] = page.data[0].hash, page.data[0].is_active, page.meta.per_page
+
+edited = links.edit_link(made.hash, openapi_client.LinkEdit(
+    title="Edited", tags=["a"], expires_at=datetime.fromisoformat("2099-01-01T00:00:00+00:00"))).link
+said["title"], said["tags"], said["expires"] = edited.title, len(edited.tags), edited.expires_at.year
+links.edit_link(made.hash, openapi_client.LinkEdit(expires_at=None))
+said["forever"] = links.get_link(made.hash, domain_id=0).link.expires_at is None
+said["deleted"] = links.delete_link(made.hash).success
+said["gone"] = refusal(NotFoundException, lambda: links.get_link(made.hash)).data.error
 
 said["openapi"] = about.describe().openapi
 

@@ -50,6 +50,18 @@ said["first"] = page.data[0]!.hash;
 said["active"] = page.data[0]!.isActive;
 said["per_page"] = page.meta.perPage;
 
+const { hash } = made;
+const edited = (
+  await links.editLink({ hash, linkEdit: { title: "Edited", tags: new Set(["a"]), expiresAt: new Date("2099-01-01T00:00:00Z") } })
+).link;
+said["title"] = edited.title;
+said["tags"] = edited.tags.length;
+said["expires"] = edited.expiresAt!.getUTCFullYear();
+await links.editLink({ hash, linkEdit: { expiresAt: null } });
+said["forever"] = (await links.getLink({ hash, domainId: 0 })).link.expiresAt === null;
+said["deleted"] = (await links.deleteLink({ hash })).success;
+said["gone"] = (await refusal(404, () => links.getLink({ hash }))).error;
+
 said["openapi"] = (await new AboutApi(api).describe()).openapi;
 
 const stranger = new LinksApi(connect("wrong"));

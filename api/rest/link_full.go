@@ -1,0 +1,117 @@
+package rest
+
+import (
+	"net/url"
+	"strconv"
+
+	"github.com/valyala/fasthttp"
+
+	"linkstream/api/shorten"
+	"linkstream/schema"
+)
+
+// fullLink is a link with all its fields.
+type fullLink struct {
+	Hash         string   `json:"hash"`
+	ShortURL     string   `json:"short_url"`
+	OriginalURL  string   `json:"original_url"`
+	DomainID     *int64   `json:"domain_id"`
+	Title        string   `json:"title"`
+	Tags         []string `json:"tags"`
+	IsActive     bool     `json:"is_active"`
+	ExpiresAt    *string  `json:"expires_at"`
+	ExpiredURL   *string  `json:"expired_url"`
+	ForwardQuery bool     `json:"forward_query"`
+	Clicks       int64    `json:"clicks"`
+	CreatedAt    string   `json:"created_at"`
+	UpdatedAt    string   `json:"updated_at"`
+}
+
+type linkAnswer struct {
+	Success bool     `json:"success"`
+	Link    fullLink `json:"link"`
+}
+
+// getLink answers GET /api/v1/links/{hash}.
+func (a *API) getLink(c *call) error {
+	link, err := a.ownedLink(c)
+	if err != nil {
+		return err
+	}
+	return a.answerLink(c, link)
+}
+
+// editLink answers PATCH /api/v1/links/{hash}.
+func (a *API) editLink(c *call) error {
+	link, err := a.ownedLink(c)
+	if err != nil {
+		return err
+	}
+	body, err := decodeBody(c)
+	if err != nil {
+		return err
+	}
+	link, err = a.shortener.Edit(c.ctx, link, body.edit())
+	if err != nil {
+		return withOutage("Links cannot be changed", err)
+	}
+	return a.answerLink(c, link)
+}
+
+// deleteLink answers DELETE /api/v1/links/{hash}.
+func (a *API) deleteLink(c *call) error {
+	link, err := a.ownedLink(c)
+	if err != nil {
+		return err
+	}
+	if err := a.shortener.Delete(c.ctx, link); err != nil {
+		return withOutage("Links cannot be deleted", err)
+	}
+	return answer(c.http, fasthttp.StatusOK, struct {
+		Success bool `json:"success"`
+	}{true})
+}
+
+// ownedLink returns the caller's link with the hash in the path, on the domain in the query if there is one.
+func (a *API) ownedLink(c *call) (schema.Link, error) {
+	var domainID *int64
+	if args := c.http.QueryArgs(); args.Has("domain_id") {
+		id, err := strconv.ParseInt(string(args.Peek("domain_id")), 10, 64)
+		if err != nil {
+			return schema.Link{}, invalidField("domain_id", "The domain id must be an integer.")
+		}
+		domainID = &id
+	}
+	hash, err := url.PathUnescape(c.http.UserValue("hash").(string))
+	if err != nil {
+		return schema.Link{}, shorten.NotFound()
+	}
+	link, err := a.shortener.OwnedLink(c.ctx, c.account, hash, domainID)
+	return link, withOutage(readingLinks, err)
+}
+
+// answerLink answers with a link and its clicks.
+func (a *API) answerLink(c *call, link schema.Link) error {
+	clicks, err := a.clicks.ClickCounts(c.ctx, []int64{link.ID})
+	if err != nil {
+		return withOutage(readingClicks, err)
+	}
+	full := fullLink{
+		Hash: link.Hash, ShortURL: a.shortener.ShortURL(link), OriginalURL: link.URL, Title: link.Title, Tags: link.Tags,
+		IsActive: link.Redirects(), ForwardQuery: link.ForwardQuery, Clicks: clicks[link.ID],
+		CreatedAt: formatTime(link.CreatedAt), UpdatedAt: formatTime(link.UpdatedAt),
+	}
+	if link.DomainID != 0 {
+		full.DomainID = &link.DomainID
+	}
+	if full.Tags == nil {
+		full.Tags = []string{}
+	}
+	if !link.ExpiresAt.IsZero() {
+		full.ExpiresAt = new(formatTime(link.ExpiresAt))
+	}
+	if link.ExpiredURL != "" {
+		full.ExpiredURL = &link.ExpiredURL
+	}
+	return answer(c.http, fasthttp.StatusOK, linkAnswer{true, full})
+}

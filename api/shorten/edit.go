@@ -1,0 +1,90 @@
+package shorten
+
+import (
+	"context"
+	"time"
+
+	"linkstream/schema"
+)
+
+// Edit is a change of a link. What is nil stays as it is.
+type Edit struct {
+	LongURL, Title *string
+	Tags           *[]string // in any order
+	IsActive       *bool
+	ExpiresAt      *time.Time // zero: never; fractions of a second are cut off
+	ExpiredURL     *string    // "": none
+	ForwardQuery   *bool
+
+	// Malformed is that of a Request.
+	Malformed map[string][]string
+}
+
+// fieldBody stands in validation errors for a request that changes nothing.
+const fieldBody = "body"
+
+// Edit changes a link and returns it as it is then. CodeInvalid names every invalid field, and an edit without a field is
+// invalid; CodeUnsafeURL as in Create; CodeNotFound if the link was deleted meanwhile.
+func (s *Shortener) Edit(ctx context.Context, link schema.Link, edit Edit) (schema.Link, error) {
+	v := newValidation(edit.Malformed)
+	now := time.Now().UTC().Truncate(time.Second)
+	change := schema.LinkEdit{URL: edit.LongURL, Title: edit.Title, Active: edit.IsActive, ExpiredURL: edit.ExpiredURL,
+		ForwardQuery: edit.ForwardQuery}
+	if edit.LongURL != nil {
+		if err := s.validateURL(ctx, FieldLongURL, *edit.LongURL, v); err != nil {
+			return schema.Link{}, err
+		}
+	}
+	if edit.ExpiredURL != nil && *edit.ExpiredURL != "" {
+		if err := s.validateURL(ctx, FieldExpiredURL, *edit.ExpiredURL, v); err != nil {
+			return schema.Link{}, err
+		}
+	}
+	if edit.Title != nil {
+		v.title(*edit.Title)
+	}
+	if edit.Tags != nil {
+		change.Tags = new(v.tags(*edit.Tags))
+	}
+	if edit.ExpiresAt != nil {
+		if change.ExpiresAt = new(time.Time); !edit.ExpiresAt.IsZero() {
+			*change.ExpiresAt = v.expiry(*edit.ExpiresAt, now)
+		}
+	}
+	if change == (schema.LinkEdit{}) && len(v.invalid) == 0 {
+		v.reject(fieldBody, "At least one field of the link is required.")
+	}
+	if err := v.outcome(); err != nil {
+		return schema.Link{}, err
+	}
+	err := s.links.UpdateLink(ctx, &link, change, now)
+	return link, gone(err)
+}
+
+// Delete deletes a link of an account. Its hash stays reserved for the account. CodeNotFound if it was deleted meanwhile.
+func (s *Shortener) Delete(ctx context.Context, link schema.Link) error {
+	return gone(s.links.DeleteLink(ctx, link, time.Now().UTC().Truncate(time.Second)))
+}
+
+// gone gives the error of a link that was deleted meanwhile a message.
+func gone(err error) error {
+	if schema.ErrorCode(err) == schema.CodeNotFound {
+		return NotFound()
+	}
+	return err
+}
+
+// NotFound returns the error for a link that the account does not have.
+func NotFound() error {
+	return schema.ClientErrorf(schema.CodeNotFound, "You have no link with this hash.")
+}
+
+// OwnedLink returns the account's link with a hash: on a domain, if domainID is not nil, otherwise on the default domain
+// or, if there is none, the oldest. CodeNotFound if the account has no such link.
+func (s *Shortener) OwnedLink(ctx context.Context, accountID int64, hash string, domainID *int64) (schema.Link, error) {
+	if !schema.ValidHash(hash) {
+		return schema.Link{}, NotFound()
+	}
+	link, err := s.links.OwnedLink(ctx, accountID, hash, domainID)
+	return link, gone(err)
+}

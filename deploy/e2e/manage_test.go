@@ -1,0 +1,42 @@
+package e2e_test
+
+import (
+	"net/http"
+	"testing"
+)
+
+// testManage edits and deletes links whose targets the edge has cached for an hour.
+func testManage(t *testing.T, s *system) {
+	owner := s.owner()
+	other, _ := s.another(t, "manage")
+	edit := func(t *testing.T, hash, body string) object {
+		t.Helper()
+		a := owner.call(t, http.MethodPatch, "/api/v1/links/"+hash, body, "Content-Type", "application/json")
+		return a.want(t, http.StatusOK).body["link"].(object)
+	}
+	t.Run("an edited target is where visitors are sent, on every edge", func(t *testing.T) {
+		owner.alias(t, "managed", "https://example.com/before")
+		s.answers(t, followsWithin, "/managed", http.StatusFound, "")
+		link := edit(t, "managed", `{"long_url":"https://example.com/after","title":"Managed","tags":["b","a"]}`)
+		s.redirects(t, "/managed", "https://example.com/after")
+		if link["title"] != "Managed" || link["original_url"] != "https://example.com/after" || len(link["tags"].([]any)) != 2 {
+			t.Errorf("%v", link)
+		}
+	})
+	t.Run("a deleted link is gone, its hash is reserved, and made anew it counts from 0", func(t *testing.T) {
+		owner.alias(t, "doomed", "https://example.com/doomed")
+		s.click(t, "doomed")
+		owner.waitTotal(t, "doomed", 1)
+		owner.call(t, http.MethodDelete, "/api/v1/links/doomed", "").want(t, http.StatusOK)
+		s.answers(t, followsWithin, "/doomed", http.StatusGone, "")
+		for _, method := range []string{http.MethodGet, http.MethodDelete} {
+			owner.call(t, method, "/api/v1/links/doomed", "").wantError(t, http.StatusNotFound)
+		}
+		owner.get(t, "/api/v1/stats/doomed").wantError(t, http.StatusNotFound)
+		again := object{"long_url": "https://example.com/again", "custom_alias": "doomed"}
+		other.shorten(t, again).wantError(t, http.StatusUnprocessableEntity, "custom_alias")
+		owner.link(t, again)
+		s.redirects(t, "/doomed", "https://example.com/again")
+		owner.waitTotal(t, "doomed", 1)
+	})
+}

@@ -1,0 +1,66 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"linkstream/schema"
+)
+
+const (
+	updateLink = `
+	WITH l AS (
+		UPDATE links SET url = coalesce($2, url), title = coalesce($3, title), tags = coalesce($4, tags),
+			active = coalesce($5, active), expires_at = CASE WHEN $6 THEN $7 ELSE expires_at END,
+			expired_url = coalesce($8, expired_url), forward_query = coalesce($9, forward_query), updated_at = $10
+		WHERE id = $1 AND ordinal > 0 RETURNING *)
+	SELECT ` + linkColumns + ` FROM l LEFT JOIN domains d ON d.id = l.domain_id`
+	// deleteLink locks the account before the link, as statements that create links do. The ordinal of a link that exists
+	// never changes, so that old has it even if the link was edited after the statement's snapshot.
+	deleteLink = `
+	WITH owner AS MATERIALIZED (SELECT id FROM accounts WHERE id = $2 FOR NO KEY UPDATE),
+		deleted AS (
+			UPDATE links l SET ordinal = -l.id, url = '', title = '', tags = '', active = false, expires_at = NULL,
+				expired_url = '', forward_query = false, updated_at = $3
+			FROM owner, links old
+			WHERE l.id = $1 AND old.id = $1 AND l.account_id = owner.id AND l.ordinal > 0 RETURNING old.ordinal),
+		gap AS (
+			INSERT INTO link_gaps (account_id, block, missing) SELECT $2, ordinal / $4, 1 FROM deleted
+			ON CONFLICT (account_id, block) DO UPDATE SET missing = link_gaps.missing + 1)
+	UPDATE accounts SET deleted_links = deleted_links + 1 WHERE id = $2 AND EXISTS (SELECT FROM deleted)`
+)
+
+// UpdateLink implements schema.LinkStore.
+func (s *Store) UpdateLink(ctx context.Context, link *schema.Link, edit schema.LinkEdit, at time.Time) error {
+	var expiresAt *time.Time
+	if edit.ExpiresAt != nil {
+		expiresAt = nullIfZero(*edit.ExpiresAt)
+	}
+	updated, err := s.oneLink(ctx, updateLink, link.ID, edit.URL, edit.Title, tags{edit.Tags}, edit.Active,
+		edit.ExpiresAt != nil, expiresAt, edit.ExpiredURL, edit.ForwardQuery, at)
+	if err != nil {
+		return wrap(err, "update link %d", link.ID)
+	}
+	*link = updated
+	return nil
+}
+
+// DeleteLink implements schema.LinkStore.
+func (s *Store) DeleteLink(ctx context.Context, link schema.Link, at time.Time) error {
+	err := oneRow(s.pool.Exec(ctx, deleteLink, link.ID, link.AccountID, at, schema.OrdinalBlock))
+	return wrap(err, "delete link %d of account %d", link.ID, link.AccountID)
+}
+
+// SetActive implements schema.LinkStore.
+func (s *Store) SetActive(ctx context.Context, domainID int64, hash string, active bool) error {
+	err := oneRow(s.pool.Exec(ctx, `UPDATE links SET active = $3 WHERE domain_id = $1 AND hash = $2 AND ordinal > 0`,
+		domainID, hash, active))
+	return wrap(err, "set active of link %q on domain %d", hash, domainID)
+}
+
+// SetTakenDown implements schema.LinkStore.
+func (s *Store) SetTakenDown(ctx context.Context, domainID int64, hash string, takenDown bool) error {
+	err := oneRow(s.pool.Exec(ctx, `UPDATE links SET taken_down = $3 WHERE domain_id = $1 AND hash = $2`,
+		domainID, hash, takenDown))
+	return wrap(err, "set taken down of link %q on domain %d", hash, domainID)
+}

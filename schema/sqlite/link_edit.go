@@ -1,0 +1,82 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"linkstream/schema"
+)
+
+const (
+	updateLink = `
+	UPDATE links SET url = coalesce(?2, url), title = coalesce(?3, title), tags = coalesce(?4, tags),
+		active = coalesce(?5, active), expires_at = iif(?6, ?7, expires_at), expired_url = coalesce(?8, expired_url),
+		forward_query = coalesce(?9, forward_query), updated_at = ?10
+	WHERE id = ?1 AND ordinal > 0`
+	linkByID   = selectLink + `WHERE l.id = ?`
+	ordinalOf  = `SELECT ordinal FROM links WHERE id = ? AND account_id = ? AND ordinal > 0`
+	deleteLink = `
+	UPDATE links SET ordinal = -id, url = '', title = '', tags = '', active = 0, expires_at = NULL, expired_url = '',
+		forward_query = 0, updated_at = ?2
+	WHERE id = ?1`
+	countGap = `
+	INSERT INTO link_gaps (account_id, block, missing) VALUES (?, ?, 1)
+	ON CONFLICT (account_id, block) DO UPDATE SET missing = missing + 1`
+	countDeleted = `UPDATE accounts SET deleted_links = deleted_links + 1 WHERE id = ?`
+)
+
+// UpdateLink implements schema.LinkStore.
+func (s *Store) UpdateLink(ctx context.Context, link *schema.Link, edit schema.LinkEdit, at time.Time) error {
+	var updated schema.Link
+	expiresAt := edit.ExpiresAt
+	if expiresAt == nil {
+		expiresAt = new(time.Time)
+	}
+	err := s.db.update(ctx, func(tx *sql.Tx) error {
+		err := oneRow(tx.ExecContext(ctx, updateLink, link.ID, edit.URL, edit.Title, tags{edit.Tags}, edit.Active,
+			edit.ExpiresAt != nil, unixMillis{expiresAt}, edit.ExpiredURL, edit.ForwardQuery, unixMillis{&at}))
+		if err == nil {
+			updated, err = scanLink(tx.QueryRowContext(ctx, linkByID, link.ID))
+		}
+		return err
+	})
+	if err != nil {
+		return wrap(err, "update link %d", link.ID)
+	}
+	*link = updated
+	return nil
+}
+
+// DeleteLink implements schema.LinkStore.
+func (s *Store) DeleteLink(ctx context.Context, link schema.Link, at time.Time) error {
+	err := s.db.update(ctx, func(tx *sql.Tx) error {
+		var ordinal int64
+		if err := tx.QueryRowContext(ctx, ordinalOf, link.ID, link.AccountID).Scan(&ordinal); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, deleteLink, link.ID, unixMillis{&at}); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, countGap, link.AccountID, ordinal/schema.OrdinalBlock); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, countDeleted, link.AccountID)
+		return err
+	})
+	return wrap(err, "delete link %d of account %d", link.ID, link.AccountID)
+}
+
+// SetActive implements schema.LinkStore.
+func (s *Store) SetActive(ctx context.Context, domainID int64, hash string, active bool) error {
+	err := oneRow(s.db.write.ExecContext(ctx,
+		`UPDATE links SET active = ? WHERE domain_id = ? AND hash = ? AND ordinal > 0`, active, domainID, hash))
+	return wrap(err, "set active of link %q on domain %d", hash, domainID)
+}
+
+// SetTakenDown implements schema.LinkStore.
+func (s *Store) SetTakenDown(ctx context.Context, domainID int64, hash string, takenDown bool) error {
+	err := oneRow(s.db.write.ExecContext(ctx, `UPDATE links SET taken_down = ? WHERE domain_id = ? AND hash = ?`,
+		takenDown, domainID, hash))
+	return wrap(err, "set taken down of link %q on domain %d", hash, domainID)
+}
