@@ -27,15 +27,17 @@ type Assignment struct {
 // context that ends at the next rebalance. Another member gets the partition after work has returned, or after the
 // session timeout if this member does not answer. Consume returns once all these calls have returned.
 func (c *Client) Consume(ctx context.Context, onAssigned func(context.Context, int), work func(context.Context, Assignment)) error {
-	// The partitions are counted before the group assigns them, so none that is added in between goes unread. kafka-go's
-	// own watcher counts them afterwards, and rejoins without a pause while the topic does not exist. After an error the
-	// number is 0, and awaitPartitionChange corrects it.
-	partitions, _ := c.partitionsOrZero(ctx)
+	var partitions int // that the group has assigned, as far as this member knows
+	balancer := &countingBalancer{GroupBalancer: kafka.RangeGroupBalancer{}, partitions: &partitions}
+	// The member that leads the group counts the partitions that it assigns. The others count them before the group does.
+	// kafka-go's own watcher counts them afterwards, and rejoins without a pause while the topic does not exist. After an
+	// error the number is 0, and awaitPartitionChange corrects it.
+	partitions, _ = c.partitionsOrZero(ctx)
 	group, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
 		ID: c.cfg.Group, Brokers: c.cfg.brokers(), Topics: []string{c.cfg.Clicks},
 		Dialer:         c.dialer(),
 		SessionTimeout: c.cfg.Session, RebalanceTimeout: c.cfg.Session, HeartbeatInterval: min(maxHeartbeat, c.cfg.Session/4),
-		JoinGroupBackoff: rejoinPause,
+		JoinGroupBackoff: rejoinPause, GroupBalancers: []kafka.GroupBalancer{balancer},
 	})
 	if err != nil {
 		return fmt.Errorf("join consumer group %q: %w", c.cfg.Group, err)
@@ -70,9 +72,22 @@ func (c *Client) Consume(ctx context.Context, onAssigned func(context.Context, i
 	}
 }
 
+// countingBalancer notes how many partitions it assigns. A topic that is deleted and created again may be away just then.
+type countingBalancer struct {
+	kafka.GroupBalancer
+	partitions *int
+}
+
+// AssignGroups implements kafka.GroupBalancer. The group calls it between two generations, if this member leads it.
+func (b *countingBalancer) AssignGroups(members []kafka.GroupMember, partitions []kafka.Partition) kafka.GroupMemberAssignments {
+	*b.partitions = len(partitions)
+	return b.GroupBalancer.AssignGroups(members, partitions)
+}
+
 // awaitPartitionChange returns the topic's number of partitions once it differs from before. Its return ends the
-// generation, so the group rebalances.
+// generation, so the group rebalances. A generation lasts for rejoinPause at least, also while brokers do not agree.
 func (c *Client) awaitPartitionChange(ctx context.Context, before int) int {
+	Sleep(ctx, rejoinPause)
 	for ctx.Err() == nil {
 		if n, err := c.partitionsOrZero(ctx); err == nil && n != before {
 			return n

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"linkstream/schema/stream"
 	"linkstream/schema/stream/streamtest"
@@ -229,6 +230,25 @@ func TestConsumeRebalancesWhenPartitionsChange(t *testing.T) {
 	if joined := log.Count("joined the consumer group"); joined > 10 {
 		t.Errorf("the member joined %d times, want about 5: once per state of the topic", joined)
 	}
+}
+
+// The topic is away only while the group assigns its partitions. Whenever a member looks at it, the topic has as many as before.
+func TestConsumeSeesATopicThatWasAwayBriefly(t *testing.T) {
+	t.Parallel()
+	broker := streamtest.StartBroker(t)
+	client := broker.CreateTopics(3)
+	once := func(request kmsg.Key, do func()) {
+		do = sync.OnceFunc(do) // a control function stays until it answers
+		broker.ControlKey(int16(request), func(kmsg.Request) (kmsg.Response, error, bool) {
+			broker.SleepControl(do) // other requests are answered
+			return nil, nil, false  // the broker answers as if there were no control function
+		})
+	}
+	once(kmsg.JoinGroup, func() { testkit.Must(t, broker.DeleteTopic(stream.DefaultConfig().Clicks)) })
+	once(kmsg.SyncGroup, func() { broker.CreateTopics(3) })
+	group := newMembers(t)
+	group.join("a", client)
+	group.awaitOwners(map[string]int{"a": 3})
 }
 
 func TestCommitMovesTheGroupOffset(t *testing.T) {
