@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"linkstream/schema/testkit"
 )
@@ -51,12 +52,18 @@ func (c *loadedCluster) copyClicks(t *testing.T) {
 
 func (c *loadedCluster) execClickHouse(t *testing.T, statements ...string) {
 	t.Helper()
-	options, err := clickhouse.ParseDSN(c.setting("LINKSTREAM_CLICKHOUSE_DSN"))
-	testkit.Must(t, err)
-	conn, err := clickhouse.Open(options)
-	testkit.Must(t, err)
+	conn := c.openClickHouse(t)
 	defer testkit.Close(t, conn)
 	for _, statement := range statements {
 		testkit.Must(t, conn.Exec(t.Context(), statement))
 	}
+}
+
+func (c *loadedCluster) openClickHouse(t *testing.T) driver.Conn {
+	t.Helper()
+	options, err := clickhouse.ParseDSN(c.setting("LINKSTREAM_CLICKHOUSE_DSN"))
+	testkit.Must(t, err)
+	conn, err := clickhouse.Open(options)
+	testkit.Must(t, err)
+	return conn
 }
