@@ -21,6 +21,7 @@ const (
 	barShare            = 0.8 // of the space for one bar
 	minBar              = 1.5 // minimum height of a bar above 0
 	maxDates            = 6   // labels below the bars, unless there are only 7
+	maxMonths           = 4   // of them if they have the year
 )
 
 // A bar is a day; a week if there are more days than maxDays, and a month beyond that.
@@ -187,15 +188,15 @@ func shortNumber(n, top int64) string {
 	return number(n)
 }
 
-// datesBelow labels at most maxDates bars, always the last one.
+// datesBelow labels some bars, always the last one.
 func datesBelow(bars []bar, unit string) (labels []dateLabel) {
-	step := (len(bars) + maxDates - 1) / maxDates
+	layout, most := "Jan 2", maxDates
+	if unit != "day" || len(bars) > 300 {
+		layout, most = "Jan 2006", maxMonths
+	}
+	step := (len(bars) + most - 1) / most
 	if len(bars) <= 7 {
 		step = 1
-	}
-	layout := "Jan 2"
-	if unit != "day" || len(bars) > 300 {
-		layout = "Jan 2006"
 	}
 	for i := len(bars) - 1; i >= 0; i -= step {
 		at, err := time.Parse(time.DateOnly, bars[i].Name)

@@ -128,6 +128,27 @@ func staysWithinPlot(t *testing.T, n int) {
 	}
 }
 
+// The labels below the bars do not cover each other, whatever the number of days, on phones and where all labels are shown.
+func TestDatesBelow(t *testing.T) {
+	for n := 1; n <= 3500; n += 1 + n/40 {
+		c := dashboard.NewChart(daysFrom("2017-01-01", n, func(int) (int64, int64) { return 1, 0 }))
+		for plot, all := range map[float64]bool{208: false, 505: true} { // pixels, of a window of 320 and one of 641
+			left := math.Inf(1)
+			for _, d := range c.Dates { // from the right
+				if d.Minor && !all {
+					continue
+				}
+				width, middle := 7*float64(len(d.Label)), coordinate(t, d.X)/100*plot
+				begin := middle - width*map[string]float64{"start": 0, "middle": 0.5, "end": 1}[d.Anchor]
+				if begin+width+2 > left {
+					t.Fatalf("%d days on %v pixels: %q ends at %v, the next begins at %v", n, plot, d.Label, begin+width, left)
+				}
+				left = begin
+			}
+		}
+	}
+}
+
 func TestTicks(t *testing.T) {
 	for greatest, want := range map[int64]string{
 		0: "0 1", 1: "0 1", 2: "0 1 2", 3: "0 1 2 3", 4: "0 1 2 3 4", 5: "0 2 4 6", 9: "0 5 10", 10: "0 5 10",

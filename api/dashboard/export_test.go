@@ -36,6 +36,8 @@ type (
 	Progress = progress
 	LagWatch = lagWatch
 	Period   = period
+	Counter  = counter
+	Sum      = sum
 )
 
 func (p period) Since(now time.Time) time.Time { return p.since(now) }

@@ -131,3 +131,21 @@ func TestMidnight(t *testing.T) {
 		}
 	}
 }
+
+func TestChange(t *testing.T) {
+	for _, c := range []struct {
+		now, before int64
+		days        int
+		want        string
+	}{
+		{110, 100, 7, "+10 %"}, {90, 100, 7, "−10 %"}, {100, 100, 30, "±0 %"}, {0, 10, 7, "−100 %"}, {109, 10, 7, "+990 %"},
+		{110, 10, 7, "×11"}, {28_156_100, 10_000, 30, "×2,815"},
+		{5, 0, 7, ""}, {2815, 1, 7, ""}, {9, 9, 7, ""}, // too few to compare with
+		{110, 100, 1, ""}, // the day is not over
+	} {
+		change := dashboard.Counter{Days: c.days, Sum: dashboard.Sum{People: c.now}, Before: c.before, Compared: true}.Change()
+		if change != c.want {
+			t.Errorf("%d after %d: %q, want %q", c.now, c.before, change, c.want)
+		}
+	}
+}

@@ -31,6 +31,16 @@ func TestSignIn(t *testing.T) {
 		b.follow().want(t, http.StatusOK, "API settings")
 		b.get("/dashboard/sign-in").wantTo(t, "/dashboard")
 	})
+	t.Run("goes from field to field by the keyboard", func(t *testing.T) {
+		page, last := s.browser(t).get("/dashboard/sign-in").body, 0
+		for _, part := range []string{`id="email"`, `id="password"`, `data-show="password"`, `>Sign in</button>`} {
+			at := strings.Index(page, part)
+			if at <= last {
+				t.Errorf("%s is at %d, after %d", part, at, last)
+			}
+			last = at
+		}
+	})
 	t.Run("leads nowhere else", func(t *testing.T) {
 		b := s.signedIn(t)
 		for _, next := range []string{"https://evil.example", "//evil.example", "/dashboard//evil\\x", "/dashboardx", "/",

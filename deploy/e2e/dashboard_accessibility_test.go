@@ -167,7 +167,8 @@ const crowded = `(() => {
 		if (text.width > 0 && (text.left < room.left - 1 || text.right > room.right + 1 || text.height > 60)) say("it is cut off", e);
 	}
 	for (const e of document.querySelectorAll("main .alias"))
-		if (box(e).right > e.closest("td").getBoundingClientRect().right + 1) say("it is cut off", e);
+		if (e.getClientRects().length > 1) say("it is broken", e);
+		else if (box(e).right > e.closest("td").getBoundingClientRect().right + 1) say("it is cut off", e);
 	const labels = [...document.querySelectorAll(".chart-plot text")].map((e) => [e, e.getBoundingClientRect()])
 		.filter(([, at]) => at.width > 0).sort(([, a], [, b]) => a.left - b.left);
 	labels.forEach(([e, at], i) => { if (i > 0 && labels[i - 1][1].right + 2 > at.left) say("it covers the label before", e); });
