@@ -25,6 +25,7 @@ type Lane struct {
 	seq       atomic.Uint64 // of the last click appended
 	acked     atomic.Uint64 // of the last click acknowledged
 	partition atomic.Uint32 // plus one; 0 while the lane has no partition
+	oldest    atomic.Int64  // Unix milliseconds of the oldest click that was read and is not acknowledged; 0 if there is none
 
 	waiting atomic.Bool   // the shipper waits in awaitClick
 	arrived chan struct{} // tells it of a click; has room for one

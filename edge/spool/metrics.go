@@ -2,8 +2,10 @@ package spool
 
 import (
 	"errors"
+	"time"
 
 	"github.com/VictoriaMetrics/metrics"
+	"golang.org/x/sys/unix"
 
 	"linkstream/schema/service"
 )
@@ -16,6 +18,12 @@ func (s *Spool) RegisterMetrics(set *metrics.Set) {
 	}
 	gauge("linkstream_edge_spool_pending_clicks", "Clicks that wait for the broker.",
 		func() float64 { return float64(s.Pending()) })
+	gauge("linkstream_edge_oldest_click_seconds", "Age of the oldest click that waits for the broker; 0 if none does.",
+		func() float64 { return s.oldest().Seconds() })
+	gauge("linkstream_edge_disk_free_bytes", "Disk space that is free where the spool is; 0 if it is not known.",
+		func() float64 { return s.disk().free })
+	gauge("linkstream_edge_disk_bytes", "Size of the disk where the spool is; 0 if it is not known.",
+		func() float64 { return s.disk().size })
 	gauge("linkstream_edge_spool_bytes", "Disk space that the spool takes.", func() float64 { return float64(s.used.Load()) })
 	gauge("linkstream_edge_spool_max_bytes", "Disk space that the spool may take.",
 		func() float64 { return float64(s.cfg.MaxBytes) })
@@ -43,6 +51,29 @@ func (s *Spool) recorded() (n uint64) {
 		n += l.seq.Load()
 	}
 	return n
+}
+
+// oldest returns the age of the oldest click that waits for the broker.
+func (s *Spool) oldest() (age time.Duration) {
+	for _, l := range s.Lanes() {
+		if since := l.oldest.Load(); since != 0 {
+			age = max(age, s.cfg.now().Sub(time.UnixMilli(since)))
+		}
+	}
+	return age
+}
+
+// room is the space of a file system in bytes.
+type room struct{ free, size float64 }
+
+// disk returns the space of the spool's file system, zeros if it is not known.
+func (s *Spool) disk() room {
+	var stat unix.Statfs_t
+	if unix.Statfs(s.cfg.Dir, &stat) != nil {
+		return room{}
+	}
+	block := float64(stat.Bsize)
+	return room{free: block * float64(stat.Bavail), size: block * float64(stat.Blocks)}
 }
 
 // Ready returns nil if there is room for another segment.

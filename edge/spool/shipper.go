@@ -131,8 +131,10 @@ func (s *Shipper) Ship(ctx context.Context, lane *Lane, batch *stream.Batch) (in
 	if batch.Len() == 0 {
 		batch.Reset(now)
 		if lane.Read(batch, lane.maxBatch) == 0 {
+			lane.oldest.Store(0)
 			return 0, nil
 		}
+		lane.noteOldest(batch)
 	}
 	if now.Sub(batch.Time).Abs() > maxTimeError {
 		batch.SetTime(now)
@@ -148,7 +150,19 @@ func (s *Shipper) Ship(ctx context.Context, lane *Lane, batch *stream.Batch) (in
 	n := batch.Len()
 	batch.Reset(time.Time{})
 	s.shipped.Add(uint64(n))
-	return n, lane.Acknowledge()
+	err = lane.Acknowledge()
+	if lane.Pending() == 0 { // else the next batch has what is the oldest then
+		lane.oldest.Store(0)
+	}
+	return n, err
+}
+
+// noteOldest notes the time of the first click of a batch that is not empty.
+func (l *Lane) noteOldest(batch *stream.Batch) {
+	var first schema.Click
+	if schema.DecodeClick(batch.Value(0), &first) == nil {
+		l.oldest.Store(max(1, first.ClickedAt.UnixMilli()))
+	}
 }
 
 // resolve changes what would make the next attempt fail as the last one, whose error it returns.

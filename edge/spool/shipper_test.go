@@ -6,11 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/VictoriaMetrics/metrics"
 
 	"linkstream/edge/spool"
 	"linkstream/schema/stream"
@@ -201,6 +206,31 @@ func TestShipperRun(t *testing.T) {
 		testkit.Equal(t, "batches of one lane in flight", topic.mostOfLane, 1)
 		testkit.Equal(t, "batches in flight", topic.most, 3)
 		testkit.Equal(t, "pending", s.Pending(), 0)
+	})
+	bubble("the age of the oldest click that waits is a metric", func(t *testing.T) {
+		cfg := config(t.TempDir(), 2)
+		began := time.Now()
+		cfg.Now = func() time.Time { return time.UnixMilli(1_800_000_000_000).Add(time.Since(began)) } // the time of all clicks here
+		s, topic, shipper := shipping(t, cfg)
+		set := metrics.NewSet()
+		s.RegisterMetrics(set)
+		age := func() float64 {
+			var page bytes.Buffer
+			set.WritePrometheus(&page)
+			_, text, _ := strings.Cut(page.String(), "\nlinkstream_edge_oldest_click_seconds ")
+			value, err := strconv.ParseFloat(strings.TrimSpace(text[:strings.IndexByte(text, '\n')]), 64)
+			testkit.Must(t, err)
+			return value
+		}
+		testkit.Equal(t, "age without clicks", age(), 0)
+		topic.produce = func(context.Context, attempt) error { return errAway }
+		run(t, s, shipper, func() {
+			time.Sleep(time.Minute)
+			testkit.Equal(t, "age while the broker is away", math.Round(age()), 60)
+			topic.setProduce(nil)
+			time.Sleep(4 * time.Second)
+			testkit.Equal(t, "age after the broker is back", age(), 0)
+		})
 	})
 	bubble("failed batches are retried with pauses until the broker answers", func(t *testing.T) {
 		s, topic, shipper := shipping(t, config(t.TempDir(), 1))

@@ -112,7 +112,10 @@ func (p *Partition) insert(ctx context.Context) error {
 	if err := p.checkGaps(ctx); err != nil {
 		return err
 	}
-	if err := p.store.InsertClicks(ctx, b); err != nil {
+	began := time.Now()
+	err := p.store.InsertClicks(ctx, b)
+	p.status.inserts.Observe(time.Since(began))
+	if err != nil {
 		return fmt.Errorf("insert %d clicks of partition %d from offset %d: %w", clicks, p.number, b.Base, err)
 	}
 	p.results.counted = clicks

@@ -13,6 +13,7 @@ import (
 // status holds a worker's metrics and readiness.
 type status struct {
 	counted, repeated, missing, dead, deleted, epochs, failures *metrics.Counter
+	inserts                                                     *service.Histogram
 
 	mu         sync.Mutex
 	partitions map[int]partitionStatus // whose position is loaded, or whose first Step failed
@@ -43,13 +44,15 @@ func newStatus(set *metrics.Set) *status {
 		return set.NewCounter(name)
 	}
 	s := &status{
-		counted:    counter("clicks_counted", "Clicks inserted into the click store."),
-		repeated:   counter("clicks_repeated", "Clicks dropped because they were counted before."),
-		missing:    counter("clicks_missing", "Clicks that a gap in a lane shows to be lost."),
-		dead:       counter("records_dead", "Records that are not clicks, moved to the dead letter topic."),
-		deleted:    counter("records_deleted", "Records that retention deleted before they were counted."),
-		epochs:     counter("log_epochs", "Logs that a worker counted from their start because it did not recognize them."),
-		failures:   counter("failures", "Attempts to count a batch that failed and are repeated."),
+		counted:  counter("clicks_counted", "Clicks inserted into the click store."),
+		repeated: counter("clicks_repeated", "Clicks dropped because they were counted before."),
+		missing:  counter("clicks_missing", "Clicks that a gap in a lane shows to be lost."),
+		dead:     counter("records_dead", "Records that are not clicks, moved to the dead letter topic."),
+		deleted:  counter("records_deleted", "Records that retention deleted before they were counted."),
+		epochs:   counter("log_epochs", "Logs that a worker counted from their start because it did not recognize them."),
+		failures: counter("failures", "Attempts to count a batch that failed and are repeated."),
+		inserts: service.NewHistogram(set, "linkstream_ingest_insert_seconds",
+			"Seconds that the click store takes to insert a batch, failures included."),
 		partitions: make(map[int]partitionStatus),
 	}
 	service.Describe(set, "linkstream_ingest_partitions", "Partitions that this worker counts.")

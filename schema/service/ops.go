@@ -5,11 +5,13 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
@@ -23,6 +25,8 @@ const (
 	opsTimeout     = 5 * time.Second // to read a request, and to write its answer
 	opsConnections = 64
 	opsGrace       = time.Second // for requests under way when the program stops
+
+	metricsPatience = 200 * time.Millisecond // for the checks that a request for metrics begins
 )
 
 // OpsConfig is the Section of the operators' listener.
@@ -77,8 +81,11 @@ type Ops struct {
 	checking  sync.Mutex // held while the checks run, so that concurrent requests share one run
 	checkedAt time.Time  // of the last run, like the fields below
 	checked   int        // number of checks
-	unready   string     // what was missing
+	unready   []string   // what was missing
 	logged    string     // the error
+
+	known      atomic.Pointer[[]string] // what was missing when that was looked at last
+	background sync.WaitGroup           // checks for metrics
 }
 
 // ListenOps listens on cfg.Listen and serves until Close.
@@ -87,7 +94,8 @@ func ListenOps(cfg OpsConfig, log *slog.Logger) (*Ops, error) {
 	if err != nil {
 		return nil, fmt.Errorf("-ops.listen: %w", err)
 	}
-	o := &Ops{listener: listener, log: log, pprof: cfg.Pprof, waiting: "its start"}
+	o := &Ops{listener: listener, log: log, pprof: cfg.Pprof, waiting: "its start", sets: []*metrics.Set{metrics.NewSet()}}
+	o.sets[0].RegisterMetricsWriter(o.writeReadiness)
 	server := &fasthttp.Server{
 		Handler: o.handle, ReadTimeout: opsTimeout, WriteTimeout: opsTimeout, IdleTimeout: time.Minute, Concurrency: opsConnections,
 		CloseOnShutdown: true, NoDefaultServerHeader: true, SecureErrorLogMessage: true, Logger: ConnLogger(log),
@@ -105,7 +113,10 @@ func ListenOps(cfg OpsConfig, log *slog.Logger) (*Ops, error) {
 func (o *Ops) Addr() string { return o.listener.Addr().String() }
 
 // Close stops the listener.
-func (o *Ops) Close() { o.close() }
+func (o *Ops) Close() {
+	o.close()
+	o.background.Wait()
+}
 
 // Report returns a WaitReport that logs each failed attempt. Until the first Add, /readyz names what the program waits for.
 func (o *Ops) Report() WaitReport {
@@ -179,6 +190,33 @@ func (o *Ops) handle(ctx *fasthttp.RequestCtx) {
 	}
 }
 
+// writeReadiness writes what /readyz says as metrics. It does not wait long: while an engine hangs, it writes what was known
+// before, and nothing if nothing was.
+func (o *Ops) writeReadiness(w io.Writer) {
+	checked := make(chan struct{})
+	o.background.Go(func() { o.missing(); close(checked) })
+	patience := time.NewTimer(metricsPatience)
+	defer patience.Stop()
+	select {
+	case <-checked:
+	case <-patience.C:
+	}
+	known := o.known.Load()
+	if known == nil {
+		return
+	}
+	missing, ready := *known, 0
+	if len(missing) == 0 {
+		ready = 1
+	}
+	fmt.Fprintf(w, "# HELP linkstream_ready Whether the program can do its work: 1, or 0 as long as something is missing.\n"+
+		"# TYPE linkstream_ready gauge\nlinkstream_ready %d\n", ready)
+	fmt.Fprint(w, "# HELP linkstream_missing What the program is missing to do its work, by what.\n# TYPE linkstream_missing gauge\n")
+	for _, what := range missing {
+		fmt.Fprintf(w, "linkstream_missing{what=%q} 1\n", what)
+	}
+}
+
 // AnswerHealth answers a request for /healthz. It reports whether the request was one.
 func AnswerHealth(ctx *fasthttp.RequestCtx) bool {
 	if string(ctx.Path()) != "/healthz" {
@@ -192,21 +230,32 @@ func AnswerHealth(ctx *fasthttp.RequestCtx) bool {
 // Unready returns what the program is missing to do its work, "" if it is ready. The text names kinds of engines, but no
 // addresses, users or errors: those are in the log.
 func (o *Ops) Unready() string {
+	started, missing := o.missing()
+	text := strings.Join(missing, ", ")
+	if !started {
+		text = "waiting for " + text
+	}
+	return text
+}
+
+// missing returns what the program is missing, and whether it has waited for its engines.
+func (o *Ops) missing() (started bool, missing []string) {
 	o.checking.Lock()
 	defer o.checking.Unlock()
+	defer func() { o.known.Store(&missing) }()
 	o.mu.Lock()
 	services, waiting, checks := o.services, o.waiting, slices.Clone(o.checks)
 	o.mu.Unlock()
 	if services == 0 {
-		return "waiting for " + waiting
+		return false, []string{waiting}
 	}
 	if o.checked == len(checks) && time.Since(o.checkedAt) < readyTTL {
-		return o.unready
+		return true, o.unready
 	}
 	missing, err := runChecks(checks)
-	o.checkedAt, o.checked, o.unready = time.Now(), len(checks), strings.Join(missing, ", ")
+	o.checkedAt, o.checked, o.unready = time.Now(), len(checks), missing
 	o.logChange(err)
-	return o.unready
+	return true, missing
 }
 
 // runChecks returns what is missing, without duplicates, and the errors.

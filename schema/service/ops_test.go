@@ -100,6 +100,28 @@ func TestReadiness(t *testing.T) {
 			t.Errorf("logged:\n%s", text)
 		}
 	})
+	t.Run("is a metric, with what is missing", func(t *testing.T) {
+		ops, _ := startOps(t, service.OpsConfig{})
+		ops.Report()("Postgres", nil)
+		wantOps(t, ops, "/metrics", 200, "\nlinkstream_ready 0\n")
+		wantOps(t, ops, "/metrics", 200, "\nlinkstream_missing{what=\"Postgres\"} 1\n")
+		var fails atomic.Bool
+		ops.Add(func(context.Context) error {
+			if fails.Load() {
+				return &service.Unready{What: "link store", Cause: errors.New("refused")}
+			}
+			return nil
+		}, metrics.NewSet())
+		page := func() string { return wantOps(t, ops, "/metrics", 200, "\n# TYPE linkstream_ready gauge\n") }
+		if text := page(); !strings.Contains(text, "\nlinkstream_ready 1\n") || strings.Contains(text, "linkstream_missing") {
+			t.Errorf("metrics of a program that is ready:\n%s", text)
+		}
+		fails.Store(true)
+		testkit.Eventually(t, "the metrics say what is missing", func() bool {
+			text := page()
+			return strings.Contains(text, "\nlinkstream_ready 0\n") && strings.Contains(text, "\nlinkstream_missing{what=\"link store\"} 1\n")
+		})
+	})
 	t.Run("is decided in time if an engine hangs, and metrics do not wait for that", func(t *testing.T) {
 		ops, _ := startOps(t, service.OpsConfig{})
 		hangs := make(chan struct{}, 1)
