@@ -63,17 +63,22 @@ func serve(ctx context.Context, cfg settings, database postgres.Config, topics s
 	defer service.RunInBackground(ctx, func(ctx context.Context) {
 		_ = service.AwaitOK(ctx, service.ReportToLog(log), "Kafka", client.EnsureTopics)
 	})()
-	links, err := service.Await(ctx, ops.Report(), "Postgres", func(ctx context.Context) (*postgres.Store, error) {
-		return postgres.Open(ctx, database)
-	})
+	links := new(edgeservice.LateLinks)
+	edge, err := edgeservice.New(cfg.Config, links, client, log)
 	if err != nil {
 		return err
 	}
-	edge, err := edgeservice.New(cfg.Config, links, client, log)
-	if err != nil {
-		return errors.Join(err, links.Close())
-	}
-	edge.Operate(ops)
-	log.Info("serving short links", "listen", edge.Addr(), "tls", edge.TLSAddr(), "operators", ops.Addr(), "url", cfg.Resolve.URL)
-	return errors.Join(edge.Run(ctx), links.Close())
+	err = edge.RunBefore(ctx, func(ctx context.Context) error {
+		store, err := service.Await(ctx, ops.Report(), "Postgres", func(ctx context.Context) (*postgres.Store, error) {
+			return postgres.Open(ctx, database)
+		})
+		if err == nil {
+			links.Set(store)
+		}
+		return err
+	}, func() {
+		edge.Operate(ops)
+		log.Info("serving short links", "listen", edge.Addr(), "tls", edge.TLSAddr(), "operators", ops.Addr(), "url", cfg.Resolve.URL)
+	})
+	return errors.Join(err, links.Close())
 }

@@ -89,6 +89,9 @@ func (h *Hosts) Drop(change schema.Change) {
 	}
 }
 
+// Missed has all hosts loaded again, as changes may have been missed.
+func (h *Hosts) Missed() { h.reloadSoon() }
+
 func (h *Hosts) reloadSoon() {
 	select {
 	case h.retry <- struct{}{}:

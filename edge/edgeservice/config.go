@@ -25,13 +25,14 @@ type Config struct {
 	Resolve     resolve.Config
 	Redirect    redirect.Config
 	Spool       spool.Config
+	Snapshot    bool   // keep what is cached over restarts, in the spool's directory
 	Blocklist   string // paths of blocklist files, separated by commas
 }
 
 // DefaultConfig returns a configuration that works once Resolve.URL and Spool.Dir are set.
 func DefaultConfig() Config {
 	return Config{Listen: "127.0.0.1:8080", Connections: eventloop.DefaultConfig(), Resolve: resolve.DefaultConfig(),
-		Spool: spool.DefaultConfig()}
+		Spool: spool.DefaultConfig(), Snapshot: true}
 }
 
 // RegisterFlags binds the configuration to flags.
@@ -42,6 +43,8 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	c.Certificate.RegisterFlags(fs)
 	fs.StringVar(&c.Blocklist, "edge.blocklist", c.Blocklist,
 		"`files` of unsafe hosts in the format of /etc/hosts, separated by commas, to which links are not followed; reloaded when they change")
+	fs.BoolVar(&c.Snapshot, "edge.snapshot", c.Snapshot,
+		"keep what is cached over restarts, in a file in the spool's directory of up to three times the size of the cached links")
 	c.Connections.RegisterFlags(fs)
 	c.Resolve.RegisterFlags(fs)
 	c.Redirect.RegisterFlags(fs)

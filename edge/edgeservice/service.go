@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -27,11 +28,15 @@ import (
 // stopGrace bounds how long requests under way may take after Run was told to stop.
 const stopGrace = 5 * time.Second
 
-// Links is the link store as an edge uses it.
+// Links is the link store as an edge uses it. Its methods are those of schema.LinkStore and schema.DomainStore.
 type Links interface {
-	schema.LinkStore
-	schema.DomainStore
+	Link(ctx context.Context, domainID int64, hash string) (schema.Link, error)
+	LinksByHash(ctx context.Context, keys []schema.LinkKey) ([]schema.Link, error)
+	certificate.HostStore
 }
+
+// snapshotName is the file in the spool's directory that keeps what is cached over restarts.
+const snapshotName = "links.snapshot"
 
 // Service is an edge.
 type Service struct {
@@ -49,22 +54,25 @@ type Service struct {
 	metrics  *metrics.Set
 }
 
-// New reads the blocklist, opens the spool and listens. The caller must call Run, which releases both, but not links and client.
+// New reads the blocklist, opens the spool, restores what an earlier process had cached, and listens. The caller must call Run,
+// which releases all of it, but not links and client.
 func New(cfg Config, links Links, client *stream.Client, log *slog.Logger) (*Service, error) {
 	set := metrics.NewSet()
 	blocked, err := blocklist.Open(cfg.Blocklist, log)
 	if err != nil {
 		return nil, fmt.Errorf("-edge.blocklist: %w", err)
 	}
-	cfg.Resolve.Blocklist = blocked
-	resolver, err := resolve.New(cfg.Resolve, links, links, set, log)
+	clicks, err := spool.Open(cfg.Spool, log)
 	if err != nil {
 		return nil, err
 	}
-	clicks, err := spool.Open(cfg.Spool, log)
+	cfg.Resolve.Blocklist = blocked
+	if cfg.Snapshot { // the spool is locked
+		cfg.Resolve.Snapshot = filepath.Join(cfg.Spool.Dir, snapshotName)
+	}
+	resolver, err := resolve.New(cfg.Resolve, links, links, set, log)
 	if err != nil {
-		resolver.Close()
-		return nil, err
+		return nil, errors.Join(err, clicks.Close())
 	}
 	s := &Service{
 		resolver: resolver,
@@ -110,6 +118,24 @@ func (s *Service) listen(cfg Config, log *slog.Logger) (err error) {
 	return nil
 }
 
+// caches are all that follows changes.
+type caches struct {
+	*resolve.Resolver
+	hosts *certificate.Hosts
+}
+
+// Drop implements stream.ChangeFollower.
+func (c caches) Drop(change schema.Change) {
+	c.Resolver.Drop(change)
+	c.hosts.Drop(change)
+}
+
+// Missed implements stream.ChangeFollower.
+func (c caches) Missed() {
+	c.Resolver.Missed()
+	c.hosts.Missed()
+}
+
 // Addr returns the address that the edge listens on.
 func (s *Service) Addr() string { return s.listener.Addr().String() }
 
@@ -126,6 +152,9 @@ func (s *Service) Operate(ops *service.Ops) {
 	ops.Add(s.Ready, s.Metrics())
 	ops.Handle("/tls/ask", s.hosts.Answer)
 }
+
+// Restored returns how many cached hosts and links an earlier process has left.
+func (s *Service) Restored() int { return s.resolver.Restored() }
 
 // Metrics returns the edge's metrics.
 func (s *Service) Metrics() *metrics.Set { return s.metrics }
@@ -155,9 +184,7 @@ func (s *Service) Run(ctx context.Context) error {
 	shipping, stopShipping := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopShipping()
 	var following, shipper sync.WaitGroup
-	following.Go(func() {
-		s.client.FollowChanges(ctx, func(change schema.Change) { s.resolver.Drop(change); s.hosts.Drop(change) })
-	})
+	following.Go(func() { s.client.FollowChanges(ctx, s.resolver.Position(), caches{s.resolver, s.hosts}) })
 	following.Go(func() { s.hosts.Run(ctx) })
 	following.Go(func() { s.blocked.Run(ctx, s.resolver.BlocklistChanged) })
 	shipper.Go(func() { s.shipper.Run(shipping) })

@@ -263,3 +263,72 @@ func TestNew(t *testing.T) {
 		}
 	})
 }
+
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	e := start(t, nil)
+	testkit.Eventually(t, "changes are followed", e.Follows) // what is cached before may miss some
+	e.want(t, "/abc", http.StatusFound)
+	testkit.Must(t, e.stop())
+	serve := func(t *testing.T, links edgeservice.Links, open func(context.Context) error) (*edge, <-chan struct{}) {
+		t.Helper()
+		again, begun := &edge{cfg: e.cfg, broker: e.broker, client: e.client}, make(chan struct{})
+		var err error
+		again.Service, err = edgeservice.New(e.cfg, links, e.client, slog.New(slog.DiscardHandler))
+		testkit.Must(t, err)
+		ctx, cancel := context.WithCancel(context.Background())
+		ran := make(chan error, 1)
+		go func() { ran <- again.RunBefore(ctx, open, func() { close(begun) }) }()
+		again.stop = sync.OnceValue(func() error { cancel(); return <-ran })
+		t.Cleanup(func() { testkit.Must(t, again.stop()) })
+		return again, begun
+	}
+	never := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	t.Run("cached links are served while the link store cannot be opened", func(t *testing.T) {
+		again, begun := serve(t, new(edgeservice.LateLinks), never)
+		<-begun
+		again.want(t, "/abc", http.StatusFound)
+		again.want(t, "/other", http.StatusServiceUnavailable)
+		if err := again.Ready(t.Context()); err == nil {
+			t.Error("the edge is ready")
+		}
+	})
+	t.Run("others are once it is open", func(t *testing.T) {
+		links, opens := new(edgeservice.LateLinks), make(chan struct{})
+		again, begun := serve(t, links, func(ctx context.Context) error {
+			select {
+			case <-opens:
+				links.Set(e.links)
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		})
+		<-begun
+		again.want(t, "/other", http.StatusServiceUnavailable)
+		close(opens)
+		testkit.Eventually(t, "the store is asked", func() bool {
+			status, _, err := again.get("/other")
+			return err == nil && status == http.StatusNotFound
+		})
+		testkit.Must(t, again.Ready(t.Context()))
+	})
+	t.Run("an edge without cached links waits for the store", func(t *testing.T) {
+		e.cfg.Snapshot = false
+		again, begun := serve(t, new(edgeservice.LateLinks), never)
+		testkit.Must(t, again.stop())
+		select {
+		case <-begun:
+			t.Error("the edge has begun to serve")
+		default:
+		}
+	})
+	t.Run("an error of the store ends the edge", func(t *testing.T) {
+		last, err := edgeservice.New(e.cfg, e.links, e.client, slog.New(slog.DiscardHandler))
+		testkit.Must(t, err)
+		wrong := errors.New("password authentication failed")
+		if err := last.RunBefore(t.Context(), func(context.Context) error { return wrong }, func() {}); !errors.Is(err, wrong) {
+			t.Errorf("error %v", err)
+		}
+	})
+}

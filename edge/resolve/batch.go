@@ -24,7 +24,7 @@ const (
 // busy share the next one. So the store is asked less often per link the more links are asked for, and nobody waits for a
 // timer.
 type linkQuery struct {
-	links   schema.LinkStore
+	links   linkStore
 	groups  [2]*groupcommit.Group[linkLookup] // for suspects, the second one: their look-ups never keep others waiting
 	queries *metrics.Counter
 }
@@ -35,7 +35,7 @@ type linkLookup struct {
 	link schema.Link
 }
 
-func newLinkQuery(cfg *Config, links schema.LinkStore, set *metrics.Set) *linkQuery {
+func newLinkQuery(cfg *Config, links linkStore, set *metrics.Set) *linkQuery {
 	service.Describe(set, "linkstream_edge_link_queries_total", "Queries in which links were looked up, up to 256 in each.")
 	q := &linkQuery{links: links, queries: set.NewCounter("linkstream_edge_link_queries_total")}
 	for i, parallel := range []int{linkQueries, suspectQueries} {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
+	"math/bits"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -28,7 +29,7 @@ type cache[V value] struct {
 	memory[V]
 	limiter     *limiter
 	lookup      lookup[V]
-	ttl         time.Duration
+	saver       saver[V]
 	negativeTTL time.Duration
 	round       *atomic.Uint32 // of the review; entries carry the round in which their look-up began
 
@@ -44,6 +45,8 @@ type memory[V value] struct {
 	shards   shards[V]
 	negative *times // until when a key is known not to exist; written under cache.mu
 	hash     hasher
+	ttl      time.Duration
+	proven   *atomic.Int64 // when the restored entries were proven to be true, in Unix nanoseconds; 0: not yet
 
 	hits, stale *metrics.Counter
 }
@@ -65,8 +68,8 @@ type flight[V value] struct {
 
 // newCache returns a cache of maxBytes that is divided into shardCount shards.
 func newCache[V value](
-	name string, shardCount int, maxBytes int64, cfg *Config, limiter *limiter, round *atomic.Uint32, set *metrics.Set,
-	lookup lookup[V],
+	name string, shardCount int, maxBytes int64, cfg *Config, r *Resolver, set *metrics.Set,
+	lookup lookup[V], saver saver[V],
 ) (*cache[V], error) {
 	// Two keys with equal hashes would be one to the cache. Nobody can construct such keys: the 128 bits depend on seeds
 	// that never leave the process.
@@ -84,12 +87,13 @@ func newCache[V value](
 	hits := counter("hits", "Look-ups that a cache answered, by cache.")
 	stale := counter("stale", "Expired entries that were served while the link store failed, by cache.")
 	return &cache[V]{
-		memory:      memory[V]{hot, shards, newTimes(max(maxBytes/bytesPerNegative, minNegativeBytes)), hash, hits, stale},
-		limiter:     limiter,
+		memory: memory[V]{hot, shards, newTimes(max(maxBytes/bytesPerNegative, minNegativeBytes)), hash, cfg.CacheTTL, &r.proven,
+			hits, stale},
+		limiter:     r.limiter,
 		lookup:      lookup,
-		ttl:         cfg.CacheTTL,
+		saver:       saver,
 		negativeTTL: cfg.NegativeTTL,
-		round:       round,
+		round:       &r.review.round,
 		flights:     map[string]*flight[V]{},
 		misses:      counter("misses", "Look-ups that a cache could not answer, by cache."),
 	}, nil
@@ -114,6 +118,9 @@ func (m *memory[V]) find(key []byte, now time.Time) (*entry[V], finding) {
 	}
 	drops := m.hot.drops.Load()
 	e, ok := m.shards.get(hash, key)
+	if ok && e.state.isUnproven() {
+		m.prove(e, hash)
+	}
 	switch {
 	case !ok:
 		if until, ok := m.negative.get(hash, check); ok && now.UnixNano() < until {
@@ -128,6 +135,15 @@ func (m *memory[V]) find(key []byte, now time.Time) (*entry[V], finding) {
 		return e, stale
 	}
 	return e, outdated
+}
+
+// prove makes a restored entry fresh if it is known to be true: for the time that a look-up at the moment of the proof would
+// have, or half of it, so that not all of them are looked up again at the same time.
+func (m *memory[V]) prove(e *entry[V], hash uint64) {
+	if at := m.proven.Load(); at != 0 {
+		share, _ := bits.Mul64(hash<<32, uint64(m.ttl/2)) // the upper half of the hash chooses the shard
+		e.state.prove(at + int64(m.ttl/2) + int64(share))
+	}
 }
 
 // count counts a request that was answered with what find returned.
@@ -241,9 +257,12 @@ func (c *cache[V]) publish(f *flight[V], key string, e *entry[V], now time.Time)
 	c.negative.clear(hash, check)
 	c.mu.Unlock()
 	shard := c.shards.of(hash)
-	shard.Get([]byte(key)) // counts the request that missed, see shards.get
+	old, _ := shard.Get([]byte(key)) // counts the request that missed, see shards.get
 	shard.Set([]byte(key), e, e.cost())
 	shard.Wait() // the flight must not end before requests can find e: the next one would begin a second flight
+	c.mu.Lock()
+	c.saver.save(key, e, old)
+	c.mu.Unlock()
 }
 
 // publishNegative makes the result of a flight that the key does not exist. It is remembered outside of ristretto, where
@@ -254,6 +273,7 @@ func (c *cache[V]) publishNegative(f *flight[V], key string, now time.Time) {
 	dropped := f.dropped
 	if !dropped {
 		c.negative.put(hash, check, now.Add(c.negativeTTL).UnixNano())
+		c.saver.forget(key)
 	}
 	c.mu.Unlock()
 	if dropped {
@@ -285,6 +305,26 @@ func (c *cache[V]) drop(key []byte) {
 	if e, ok := c.shards.get(hash, key); ok {
 		e.state.drop()
 	}
+	c.saver.forget(string(key))
+}
+
+// dropAll is drop for all keys.
+func (c *cache[V]) dropAll() {
+	c.mu.Lock()
+	c.hot.drops.Add(1)
+	for key, f := range c.flights {
+		f.dropped = true
+		if f.entry != nil {
+			f.entry.state.drop()
+		}
+		delete(c.flights, key)
+	}
+	c.negative.clearAll()
+	c.saver.forgetAll()
+	c.mu.Unlock()
+	// What is published from here on was looked up after the call.
+	c.hot.each(func(e *entry[V]) { e.state.drop() })
+	c.shards.each(func(e *entry[V]) { e.state.drop() })
 }
 
 // close removes all entries and frees the memory. No look-up is under way, and none begins.

@@ -22,6 +22,7 @@ type Config struct {
 	// MaxUnknownRate bounds, per second and client, the look-ups of hosts and hashes that do not exist: see quota.
 	MaxUnknownRate int
 	Blocklist      *blocklist.List // hosts that no link may lead to; nil: none; set by the service
+	Snapshot       string          // file that keeps what is cached over restarts, which nobody else uses; "": none; set by the service
 }
 
 // DefaultConfig returns a configuration that works once URL is set.

@@ -47,6 +47,18 @@
 //   - dropped: it waits for a look-up, and is answered with the dropped entry if that fails.
 //   - negative: it fails with CodeNotFound.
 //
+// # Snapshot
+//
+// With Config.Snapshot, entries outlive the process, in a log of what was published and dropped (snapshot.go, package snapshot).
+// An entry that was restored is unproven. A request finds it
+//
+//   - as if it was dropped, until Reached says that every change since the log's position has been dropped;
+//   - from then on fresh, for CacheTTL or half of it from that time, unless one of these changes has dropped it.
+//
+// The log has what was published, dropped and recalled, in the order in which it took effect, and between them positions in
+// the log of changes. So every prefix of it says: these were the entries when the changes before the last position had been
+// taken into account, and perhaps some of those after it. Changes that are dropped twice do no harm.
+//
 // # Review
 //
 // A change of the blocklist, or of all links of an account, concerns any number of entries whose keys nobody knows. It
@@ -59,7 +71,7 @@
 //  1. While the store answers, a request that begins after Drop has returned sees what the store had at that time or
 //     later. In particular it never shares a look-up that began before the Drop.
 //  2. While the store answers, a change that nobody announces by Drop shows after CacheTTL, and a link that is created
-//     after NegativeTTL.
+//     after NegativeTTL. CacheTTL counts from the start of the process if that was later than the change.
 //  3. While the store fails, every link in the cache is served, however old. Negative entries are never served stale, for
 //     a link may have been created meanwhile.
 //  4. One look-up per key is under way, and a second one only after a Drop. At most 5 queries for links, and 64 look-ups of
@@ -72,4 +84,6 @@
 //  8. A negative entry is stored while cache.mu is held, and only if there was no Drop during its look-up. So no negative
 //     entry for a link follows the Drop that announces it.
 //  9. Keys that do not exist neither evict entries nor change what is known of their popularity.
+//  10. Negative entries are never restored, nor is what a later record of the snapshot drops, replaces, or says to be gone.
+//  11. No request waits for the snapshot's disk.
 package resolve

@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"bytes"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -23,6 +24,7 @@ type entry[V value] struct {
 	touchAfter   atomic.Uint32 // Unix seconds; requests for a hot entry do not reach ristretto before
 	length       uint32        // of the bytes that follow the entry in memory
 	reviewed     atomic.Uint32 // see review
+	saved        atomic.Uint64 // number of the record in the snapshot that has the same; 0: none
 }
 
 // newEntry returns an entry with a copy of bytes behind it in the same allocation. Made from []uint64, the allocation
@@ -44,21 +46,41 @@ func (e *entry[V]) bytes() []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(e), unsafe.Sizeof(*e))), e.length)
 }
 
+// equals reports whether two entries give the same answer.
+func (e *entry[V]) equals(other *entry[V]) bool {
+	return e.value == other.value && bytes.Equal(e.bytes(), other.bytes())
+}
+
 // cost returns the memory that the entry takes, in bytes.
 func (e *entry[V]) cost() int64 { return entryOverhead + int64(unsafe.Sizeof(*e)) + int64(e.length) }
 
 // state says whether an entry is fresh, stale or dropped, in one word that requests read without a lock:
 //
-//	> 0           fresh until this Unix time in nanoseconds, then stale
+//	> 1           fresh until this Unix time in nanoseconds, then stale
+//	1             unproven: restored, and treated as if it was dropped until it is proven to be true
 //	<= 0 and even stale
 //	< 0 and odd   dropped
 //
-// After the entry has been fresh, every change makes the word smaller. So a word that is equal to an earlier one means that
-// there was no Drop in between.
+// After the entry has been fresh, every change makes the word smaller, and an unproven entry becomes fresh at most once. So a
+// word that is equal to an earlier one means that there was no Drop in between.
 type state struct{ word atomic.Int64 }
 
 // setFresh makes the entry fresh until a time. It is called once, before others can see the entry.
 func (s *state) setFresh(until time.Time) { s.word.Store(until.UnixNano()) }
+
+const unproven = 1
+
+// setUnproven makes the entry unproven. It is called once, before others can see the entry.
+func (s *state) setUnproven() { s.word.Store(unproven) }
+
+// isUnproven reports whether the entry is unproven.
+func (s *state) isUnproven() bool { return s.word.Load() == unproven }
+
+// prove makes an unproven entry fresh until a time.
+func (s *state) prove(until int64) { s.word.CompareAndSwap(unproven, max(until, unproven+1)) }
+
+// everDropped reports whether the entry was ever dropped.
+func (s *state) everDropped() bool { return s.word.Load() < 0 }
 
 // fresh reports whether the entry is fresh at a time.
 func (s *state) fresh(now time.Time) bool { return now.UnixNano() < s.word.Load() }
@@ -74,13 +96,13 @@ func (s *state) drop() {
 	}
 }
 
-// dropped reports whether the entry is dropped, and returns a token of this drop for setStale.
+// dropped reports whether the entry is dropped or unproven, and returns a token of this state for setStale.
 func (s *state) dropped() (token int64, ok bool) {
 	word := s.word.Load()
-	return word, word < 0 && word&1 != 0
+	return word, word == unproven || word < 0 && word&1 != 0
 }
 
-// setStale makes a dropped entry stale, unless it was dropped again since dropped returned the token.
+// setStale makes a dropped or unproven entry stale, unless its state has changed since dropped returned the token.
 func (s *state) setStale(token int64) { s.word.CompareAndSwap(token, token-1) }
 
 func second(t time.Time) uint32 { return uint32(t.Unix()) }

@@ -1,6 +1,10 @@
 package resolve
 
-import "time"
+import (
+	"time"
+
+	"linkstream/edge/snapshot"
+)
 
 // EncodeLocation is encodeLocation for tests.
 var EncodeLocation = encodeLocation
@@ -64,3 +68,21 @@ const MaxRecalls = maxRecalls
 
 // Recalls returns the number of accounts whose changes are remembered.
 func Recalls(r *Resolver) int { return len(r.review.accounts.Load().rounds) }
+
+// SnapshotRecord is a record of a snapshot.
+type SnapshotRecord = snapshot.Record
+
+// Records of a link and of a host.
+var (
+	SavedLink = SnapshotRecord{Kind: kindLink,
+		Body: encodeLink(nil, "\x00\x00\x00\x00\x00\x00\x00\x00abc", newEntry(linkIDs{1, 2}, []byte("https://example.com/")))}
+	SavedHost = SnapshotRecord{Kind: kindHost, Body: encodeHost(nil, "go.example.com", newEntry(domainID(3), nil))}
+)
+
+// Restore does what a record of a snapshot says.
+func Restore(r *Resolver, record SnapshotRecord) error {
+	r.hosts.saver.queued, r.links.saver.queued = map[uint64]struct{}{}, map[uint64]struct{}{}
+	defer r.hosts.awaitRestored()
+	defer r.links.awaitRestored()
+	return r.restore(record)
+}

@@ -51,6 +51,15 @@ func (t *hotTable[V]) put(hash uint64, e *entry[V], now time.Time, drops uint64)
 	}
 }
 
+// each calls visit for all entries.
+func (t *hotTable[V]) each(visit func(*entry[V])) {
+	for i := range t.slots {
+		if e := t.slots[i].Load(); e != nil {
+			visit(e)
+		}
+	}
+}
+
 // remove removes the entry of a key and returns it, or nil if the table does not hold it.
 func (t *hotTable[V]) remove(hash, check uint64) *entry[V] {
 	slot := t.slot(hash)

@@ -9,10 +9,12 @@ import (
 	"log/slog"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
 
+	"linkstream/edge/snapshot"
 	"linkstream/schema"
 )
 
@@ -23,6 +25,22 @@ type Resolver struct {
 	limiter *limiter
 	hosts   *cache[domainID] // by hostname
 	links   *cache[linkIDs]  // by linkKey
+
+	log      *snapshot.Log // nil: none
+	proven   atomic.Int64  // see memory
+	restored int
+	reaching sync.Mutex            // guards position, and orders it in the log
+	position schema.ChangePosition // up to which changes have been dropped
+}
+
+// linkStore is the part of schema.LinkStore that a resolver uses.
+type linkStore interface {
+	LinksByHash(ctx context.Context, keys []schema.LinkKey) ([]schema.Link, error)
+}
+
+// domainStore is the part of schema.DomainStore that a resolver uses.
+type domainStore interface {
+	VerifiedDomain(ctx context.Context, host string) (schema.Domain, error)
 }
 
 // Cached finds links in memory and does not wait: it has no way to the store. It is safe for concurrent use.
@@ -72,20 +90,21 @@ type (
 // linkKey holds the key of a link: the domain's ID in 8 bytes, then the hash.
 type linkKey [8 + schema.MaxAliasLen]byte
 
-// New returns a resolver of the links in a store. The host of cfg.URL is the default domain.
+// New returns a resolver of the links in a store. The host of cfg.URL is the default domain. With cfg.Snapshot it has what an
+// earlier resolver had cached.
 func New(
-	cfg Config, links schema.LinkStore, domains schema.DomainStore, set *metrics.Set, log *slog.Logger,
+	cfg Config, links linkStore, domains domainStore, set *metrics.Set, log *slog.Logger,
 ) (*Resolver, error) {
 	r := &Resolver{limiter: newLimiter(&cfg, set, log), review: newReview(cfg.Blocklist)}
 	hostBytes := cfg.CacheBytes / 32
 	var err error
-	r.hosts, err = newCache("hosts", 1, hostBytes, &cfg, r.limiter, &r.review.round, set,
-		newHostQuery(domains).lookup)
+	r.hosts, err = newCache("hosts", 1, hostBytes, &cfg, r, set, newHostQuery(domains).lookup, saver[domainID]{kind: kindHost,
+		drop: kindDropHost, dropAll: kindDropHosts, encode: encodeHost, isRecalled: func(*entry[domainID]) bool { return false }})
 	if err != nil {
 		return nil, err
 	}
-	r.links, err = newCache("links", 4, cfg.CacheBytes-hostBytes, &cfg, r.limiter, &r.review.round, set,
-		newLinkQuery(&cfg, links, set).lookup)
+	r.links, err = newCache("links", 4, cfg.CacheBytes-hostBytes, &cfg, r, set, newLinkQuery(&cfg, links, set).lookup,
+		saver[linkIDs]{kind: kindLink, drop: kindDropLink, dropAll: kindDropLinks, encode: encodeLink, isRecalled: r.review.isRecalled})
 	if err != nil {
 		r.hosts.close()
 		return nil, err
@@ -94,6 +113,12 @@ func New(
 	r.cached.hosts, r.cached.links, r.cached.quota = &r.hosts.memory, &r.links.memory, r.limiter.quota
 	r.cached.review = r.review
 	r.cached.keys.New = func() any { return new(linkKey) }
+	if cfg.Snapshot != "" {
+		if err := r.openSnapshot(cfg.Snapshot, set, log); err != nil {
+			r.Close()
+			return nil, err
+		}
+	}
 	return r, nil
 }
 
@@ -102,6 +127,9 @@ func New(
 // idempotent.
 func (r *Resolver) Close() {
 	r.limiter.close()
+	if r.log != nil {
+		r.log.Close()
+	}
 	r.hosts.close()
 	r.links.close()
 }
@@ -260,6 +288,9 @@ func (r *Resolver) Drop(change schema.Change) {
 	switch {
 	case change.AccountID != 0:
 		r.review.recall(change.AccountID)
+		if r.log != nil { // after the recall: see saver.save
+			r.log.Append(kindRecall, binary.AppendUvarint(nil, uint64(change.AccountID)))
+		}
 	case change.Hash == "":
 		r.hosts.drop([]byte(change.Host))
 	default:
@@ -272,7 +303,7 @@ func (r *Resolver) BlocklistChanged() { r.review.next(func(uint32) {}) }
 
 // hostQuery looks up hosts, one at a time for each of its slots.
 type hostQuery struct {
-	domains schema.DomainStore
+	domains domainStore
 	slots   [2]chan struct{} // an element per look-up under way; the second one for suspects, see linkQuery
 }
 
@@ -281,7 +312,7 @@ const (
 	suspectHostQueries = 16
 )
 
-func newHostQuery(domains schema.DomainStore) *hostQuery {
+func newHostQuery(domains domainStore) *hostQuery {
 	return &hostQuery{domains, [2]chan struct{}{make(chan struct{}, hostQueries), make(chan struct{}, suspectHostQueries)}}
 }
 

@@ -82,7 +82,7 @@ func (r *review) judge(e *entry[linkIDs]) verdict {
 	if word == passed(round) {
 		return sound
 	}
-	if word>>1 < r.accounts.Load().since(e.value.account) {
+	if r.isRecalled(e) {
 		e.state.drop()
 		e.reviewed.Store(pending(round)) // after the drop: a concurrent request must not pass before it
 		return recalled
@@ -92,6 +92,11 @@ func (r *review) judge(e *entry[linkIDs]) verdict {
 	}
 	e.reviewed.Store(passed(round))
 	return sound
+}
+
+// isRecalled reports whether all links of an entry's account have changed since it was looked up.
+func (r *review) isRecalled(e *entry[linkIDs]) bool {
+	return e.reviewed.Load()>>1 < r.accounts.Load().since(e.value.account)
 }
 
 // blocks reports whether a location leads to a blocked host.

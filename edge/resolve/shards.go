@@ -72,6 +72,22 @@ func (s shards[V]) get(hash uint64, key []byte) (*entry[V], bool) {
 	return shard.Get(key)
 }
 
+// each calls visit for all entries, among them some that are added or removed meanwhile. Visit must not wait.
+func (s shards[V]) each(visit func(*entry[V])) {
+	for _, shard := range s {
+		shard.cache.IterValues(func(e *entry[V]) bool {
+			visit(e)
+			return false
+		})
+	}
+}
+
+// count returns the number of entries.
+func (s shards[V]) count() (n int) {
+	s.each(func(*entry[V]) { n++ })
+	return n
+}
+
 // close evicts all entries, and with them those of the hot table, and frees the memory. It is idempotent.
 func (s shards[V]) close() {
 	for _, shard := range s {

@@ -2,7 +2,9 @@ package stream
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
+	"hash/fnv"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -16,6 +18,7 @@ const (
 	changesQueueLen   = 4096 // changes waiting to be sent
 	changesMaxBatch   = 512  // changes per request
 	changesFetchWait  = 5 * time.Second
+	changesFirstWait  = 100 * time.Millisecond
 	changesRetryPause = 500 * time.Millisecond
 	// changesLinger is how long a publisher waits for a batch to fill. Clients often create many links at once, and a
 	// request costs more than a record.
@@ -96,28 +99,131 @@ func (p *InvalidationPublisher) send(ctx context.Context, changes []schema.Chang
 	return nil
 }
 
-// FollowChanges calls each for every change that is published from now on, until ctx is done. It may deliver a change
-// more than once. While the broker is away it retries; if the topic is created anew, it starts from the new end.
-func (c *Client) FollowChanges(ctx context.Context, each func(schema.Change)) {
-	next, positioned := int64(0), false
+// ChangeFollower is told what changes. Its methods are called by one goroutine.
+type ChangeFollower interface {
+	// Drop is called for every change, perhaps more than once.
+	Drop(schema.Change)
+	// Missed is called when any change may have been missed.
+	Missed()
+	// Reached is called when every change before a position was passed to Drop, or missed; with current if there were no others a
+	// moment ago. To follow from the position misses nothing.
+	Reached(p schema.ChangePosition, current bool)
+}
+
+// FollowChanges follows the changes after a position until ctx is done, or those from now on if the position is zero or belongs
+// to another log. While the broker is away it retries; if the topic is created anew, it starts from the new end.
+func (c *Client) FollowChanges(ctx context.Context, from schema.ChangePosition, follower ChangeFollower) {
+	r := changeReader{client: c, follower: follower, next: from.Next, last: from.Last}
+	step := r.check
+	if from.Last == 0 {
+		step = r.begin
+	}
 	for ctx.Err() == nil {
-		err := error(nil)
-		if !positioned {
-			_, next, err = c.offsets(ctx, c.cfg.Changes, 0)
-			positioned = err == nil
-		} else {
-			_, err = c.fetch(ctx, c.cfg.Changes, 0, next, maxFetchBytes, changesFetchWait, func(r Record) error {
-				next = r.Offset + 1
-				if change, ok := schema.ParseChange(string(r.Value)); ok {
-					each(change)
-				}
-				return nil
-			})
-			positioned = !errors.Is(err, ErrOffsetOutOfRange)
+		err := step(ctx)
+		switch {
+		case err == nil:
+			step = r.read
+		case errors.Is(err, ErrOffsetOutOfRange), errors.Is(err, errOtherLog):
+			step = r.begin
+			fallthrough
+		default:
+			if ctx.Err() == nil {
+				c.log.Info("cannot follow changes, retrying", "error", err)
+				Sleep(ctx, changesRetryPause)
+			}
 		}
-		if err != nil && ctx.Err() == nil {
-			c.log.Info("cannot follow changes, retrying", "error", err)
-			Sleep(ctx, changesRetryPause)
+	}
+}
+
+// errOtherLog means that the topic does not have the change before a position.
+var errOtherLog = errors.New("the log of changes is another one, or has been compacted")
+
+// changeReader reads the log of changes.
+type changeReader struct {
+	client   *Client
+	follower ChangeFollower
+	next     int64  // offset
+	last     uint64 // see schema.ChangePosition; 0 if it is unknown
+	current  bool   // the follower was told that there were no other changes
+}
+
+// beginning is the position before the first change, in any log.
+const beginning = 1
+
+// identity returns what identifies a log that has the record.
+func identity(r Record) uint64 {
+	h := fnv.New64a()
+	h.Write(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(r.Offset)), uint64(r.Time.UnixMilli())))
+	h.Write(r.Value)
+	return max(h.Sum64(), beginning+1)
+}
+
+// begin goes to the end of the log, behind its last change.
+func (r *changeReader) begin(ctx context.Context) error {
+	_, end, err := r.client.offsets(ctx, r.client.cfg.Changes, 0)
+	if err != nil {
+		return err
+	}
+	r.next, r.last, r.current = end, 0, false
+	if end == 0 {
+		r.last = beginning
+	} else if _, err := r.fetch(ctx, end-1, func(record Record) error {
+		r.next, r.last = record.Offset+1, identity(record)
+		return nil
+	}); err != nil {
+		return err
+	}
+	r.follower.Missed() // after the end was read: what is cached from now on is not older
+	r.reached(true)
+	return nil
+}
+
+// check compares the change before the position with that of the log.
+func (r *changeReader) check(ctx context.Context) error {
+	if r.last == beginning {
+		return nil
+	}
+	found := uint64(0)
+	_, err := r.fetch(ctx, r.next-1, func(record Record) error {
+		found = identity(record)
+		return errStop
+	})
+	if err != nil && !errors.Is(err, errStop) {
+		return err
+	}
+	if found != r.last {
+		return errOtherLog
+	}
+	return nil
+}
+
+// read passes on changes that follow the position.
+func (r *changeReader) read(ctx context.Context) error {
+	before := r.next
+	lag, err := r.fetch(ctx, r.next, func(record Record) error {
+		if change, ok := schema.ParseChange(string(record.Value)); ok {
+			r.follower.Drop(change)
 		}
+		r.next, r.last = record.Offset+1, identity(record)
+		return nil
+	})
+	if r.next > before || err == nil && lag == 0 && !r.current {
+		r.reached(err == nil && lag == 0)
+	}
+	return err
+}
+
+func (r *changeReader) fetch(ctx context.Context, offset int64, each func(Record) error) (lag int64, err error) {
+	wait := changesFetchWait
+	if !r.current { // the follower waits to hear that there are no others
+		wait = changesFirstWait
+	}
+	return r.client.fetch(ctx, r.client.cfg.Changes, 0, offset, maxFetchBytes, wait, each)
+}
+
+func (r *changeReader) reached(current bool) {
+	r.current = r.current || current
+	if r.last != 0 {
+		r.follower.Reached(schema.ChangePosition{Next: r.next, Last: r.last}, current)
 	}
 }

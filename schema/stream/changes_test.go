@@ -21,8 +21,29 @@ import (
 
 // follower records the changes that a node receives.
 type follower struct {
-	mu   sync.Mutex
-	seen map[schema.Change]bool
+	mu      sync.Mutex
+	seen    map[schema.Change]bool
+	missed  int
+	reached schema.ChangePosition
+	current bool
+}
+
+func (f *follower) Drop(c schema.Change) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.seen[c] = true
+}
+
+func (f *follower) Missed() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.missed++
+}
+
+func (f *follower) Reached(p schema.ChangePosition, current bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.reached, f.current = p, f.current || current
 }
 
 // follow starts a node that follows the changes until the test ends. It returns once the node receives changes.
@@ -30,11 +51,7 @@ func follow(t *testing.T, client *stream.Client, publisher *stream.InvalidationP
 	t.Helper()
 	f := &follower{seen: map[schema.Change]bool{}}
 	runUntilEnd(t, func(ctx context.Context) {
-		client.FollowChanges(ctx, func(c schema.Change) {
-			f.mu.Lock()
-			defer f.mu.Unlock()
-			f.seen[c] = true
-		})
+		client.FollowChanges(ctx, schema.ChangePosition{}, f)
 	})
 	// A change published before the node has its position does not reach it: publish changes until one does.
 	n := 0
