@@ -7,21 +7,22 @@ import (
 
 // For tests of what pages are made of.
 var (
-	NewChart    = newChart
-	TicksTo     = ticksTo
-	Number      = number
-	EveryDay    = everyDay
-	LinkDays    = linkDays
-	NewCounter  = newCounter
-	FindPeriod  = findPeriod
-	WriteCSV    = writeCSV
-	NewQR       = newQR
-	QRPNG       = qrPNG
-	QRSVG       = qrSVG
-	NewLagWatch = newLagWatch
-	NextPath    = nextPath
-	WithScheme  = withScheme
-	BrowserName = browserName
+	NewChart     = newChart
+	TicksTo      = ticksTo
+	Number       = number
+	EveryDay     = everyDay
+	LinkDays     = linkDays
+	NewCounter   = newCounter
+	FindPeriod   = findPeriod
+	WriteCSV     = writeCSV
+	NewQR        = newQR
+	QRPNG        = qrPNG
+	QRSVG        = qrSVG
+	NewLagWatch  = newLagWatch
+	NextPath     = nextPath
+	WithScheme   = withScheme
+	WithCampaign = withCampaign
+	BrowserName  = browserName
 
 	SignInByAddress   = signInByAddress
 	SignInByEmail     = signInByEmail

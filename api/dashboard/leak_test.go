@@ -108,7 +108,7 @@ func TestStoreErrorsStayInside(t *testing.T) {
 	// These serve the API, the admin commands and other services, and sessions that were not used for an hour.
 	others := []string{"CreateFirstAccount", "SetSuspended", "LeaseRequests", "UseTokens", "TokenByDigest", "Link",
 		"DomainsByHost", "ExtendSession", "Position", "InsertClicks", "LinkStats", "SetTakenDown", "TransferDomain", "ReleaseDomain",
-		"LaneMark", "LaneCounts", "LaneGaps", "LinksByHash", "VerifiedDomains", "UpdateLink", "DeleteLink"}
+		"LaneMark", "LaneCounts", "LaneGaps", "LinksByHash", "VerifiedDomains"}
 	for _, method := range methods {
 		if method == "DomainsToCheck" { // called once a minute, whatever happens
 			continue
@@ -127,7 +127,7 @@ func TestStoreErrorsStayInside(t *testing.T) {
 func pagesByMethod(owner *browser, called *sync.Map, domain schema.Domain) map[string][]string {
 	pages := map[string][]string{}
 	for _, path := range []string{"", "/links", "/links?q=known", "/links?page=2", "/links?made=0.known", "/links/0/known",
-		"/links/0/unknown", "/links/0/known/clicks.csv", "/links/0/known/qr.svg", "/domains", fmt.Sprintf("/domains/%d", domain.ID),
+		"/links/0/unknown", "/links/0/known/clicks.csv", "/links/0/known/qr.svg", "/links/0/known/edit", "/domains", fmt.Sprintf("/domains/%d", domain.ID),
 		"/tokens", "/account", "/none"} {
 		called.Clear()
 		owner.get("/dashboard" + path)
@@ -164,6 +164,10 @@ func sendForms(owner, stranger *browser, method, visitor string, domain, claim s
 		post("/links", "long_url", "https://example.com/", "custom_alias", "chosen")
 	case "Domain":
 		post("/links", "long_url", "https://example.com/", "domain_id", id(domain.ID))
+	case "UpdateLink":
+		post("/links/0/known/edit", "long_url", "https://example.com/")
+	case "DeleteLink":
+		post("/links/0/known/delete")
 	case "SetActive":
 		post("/links/0/known/active", "active", "false")
 	case "CreateDomain":

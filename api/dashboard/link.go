@@ -9,7 +9,6 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"linkstream/api/shorten"
 	"linkstream/schema"
 )
 
@@ -28,12 +27,16 @@ const (
 func (d *Dashboard) routeLinks() {
 	d.get(pathLinks, d.listLinks)
 	d.post(pathLinks, d.createLink)
-	d.keep(pathLinks, shorten.FieldLongURL, shorten.FieldCustomAlias, shorten.FieldDomainID)
+	d.keep(pathLinks, keptFields...)
 	d.get(pathLink, d.showLink)
 	d.get(pathLink+"/clicks.csv", d.downloadClicks)
 	d.get(pathLink+"/qr.svg", d.downloadQRasSVG)
 	d.get(pathLink+"/qr.png", d.downloadQRasPNG)
 	d.post(pathLink+"/active", d.setActive)
+	d.get(pathLink+"/edit", d.showEdit)
+	d.post(pathLink+"/edit", d.editLink)
+	d.keep(pathLink+"/edit", keptFields...)
+	d.post(pathLink+"/delete", d.deleteLink)
 }
 
 // linkView is a link as shown on pages.

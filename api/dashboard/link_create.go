@@ -17,11 +17,18 @@ const paramMade = "made"
 
 // shortenForm is the data of the form that creates a link. It stands on the list of links and on the overview.
 type shortenForm struct {
-	LongURL, Alias string
-	DomainID       int64
-	Domains        []schema.Domain // verified ones
-	Default        string          // the default domain
-	Back           string          // path of the page that has the form
+	linkFields
+	Alias    string
+	DomainID int64
+	Domains  []schema.Domain // verified ones
+	Default  string          // the default domain
+	Back     string          // path of the page that has the form
+}
+
+func (d *Dashboard) newShortenForm(back string, get func(field string) string) shortenForm {
+	return shortenForm{linkFields: typedFields(get), Alias: cut(get(shorten.FieldCustomAlias), maxAsked),
+		DomainID: parseID(get(shorten.FieldDomainID)), Back: back,
+		Default: strings.TrimSuffix(d.linkView(schema.Link{}).Name(), "/")}
 }
 
 // shortenForm returns the form of the page back, with what was typed before a session ended.
@@ -31,14 +38,12 @@ func (d *Dashboard) shortenForm(c *call, back string) (shortenForm, error) {
 }
 
 func (d *Dashboard) shortenFormOf(c *call, back string, domains []schema.Domain) shortenForm {
-	form := shortenForm{LongURL: c.typed(shorten.FieldLongURL), Alias: c.typed(shorten.FieldCustomAlias),
-		DomainID: parseID(c.typed(shorten.FieldDomainID)), Back: back}
+	form := d.newShortenForm(back, c.query)
 	for _, domain := range domains {
 		if !domain.VerifiedAt.IsZero() {
 			form.Domains = append(form.Domains, domain)
 		}
 	}
-	form.Default = strings.TrimSuffix(d.linkView(schema.Link{}).Name(), "/")
 	return form
 }
 
@@ -62,7 +67,8 @@ func (d *Dashboard) madeLink(c *call) (*linkView, error) {
 
 // createLink creates a link by the API's rules, for which tokens have a rate limit of their own. An empty optional field counts as absent.
 func (d *Dashboard) createLink(c *call) error {
-	req := shorten.Request{AccountID: c.account.ID, LongURL: withScheme(c.form(shorten.FieldLongURL))}
+	req := shorten.Request{AccountID: c.account.ID, LongURL: longURL(c), Title: c.form(shorten.FieldTitle),
+		Tags: parseTags(c.form(shorten.FieldTags))}
 	if alias := c.form(shorten.FieldCustomAlias); alias != "" {
 		req.CustomAlias = &alias
 	}
@@ -79,11 +85,7 @@ func (d *Dashboard) createLink(c *call) error {
 		return d.tooMany(c, name, page, "Too many new links.", wait, err)
 	}
 	link, err := d.Shortener.Create(c.ctx, req)
-	p, invalid := problemsOf(err)
-	if message := clientMessage(err, schema.CodeUnsafeURL); message != "" {
-		p, invalid = problems{shorten.FieldLongURL: message}, true
-	}
-	if invalid {
+	if p, invalid := linkProblems(err); invalid {
 		if hint := aliasHint(c.form(shorten.FieldCustomAlias)); hint != "" && p[shorten.FieldCustomAlias] != "" {
 			p[shorten.FieldCustomAlias] = hint
 		}
@@ -102,8 +104,9 @@ func (d *Dashboard) createLink(c *call) error {
 // filledPage returns the page that has sent the form, by its template's name, with what was typed.
 func (d *Dashboard) filledPage(c *call) (name string, page any, err error) {
 	typed := func(form *shortenForm) {
-		form.LongURL, form.Alias = cut(c.form(shorten.FieldLongURL), maxAsked), cut(c.form(shorten.FieldCustomAlias), maxAsked)
-		form.DomainID = parseID(c.form(shorten.FieldDomainID))
+		domains := form.Domains
+		*form = d.newShortenForm(form.Back, c.form)
+		form.Domains = domains
 	}
 	back, err := url.Parse(c.back(pathLinks))
 	if err == nil && back.Path == Root {

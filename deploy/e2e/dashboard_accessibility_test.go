@@ -19,6 +19,7 @@ var filledPages = []struct{ name, path, press string }{
 	{"links", "/dashboard/links", ""},
 	{"search", "/dashboard/links?q=nothing", ""},
 	{"link", "/dashboard/links/0/launch", "Show as a table"},
+	{"edit", "/dashboard/links/0/launch/edit", "Delete…"},
 	{"domains", "/dashboard/domains", ""},
 	{"domain", "/dashboard/domains/2", "Remove…"},
 	{"verified domain", "/dashboard/domains/1", ""},
@@ -49,6 +50,9 @@ func TestDashboardAccessibility(t *testing.T) {
 		b.page("/dashboard")
 		b.fill("Long URL", "www.example.org/"+strings.Repeat("a-path-that-goes-on-and-on/", 70))
 		b.fill("Alias optional", "a-link-to-a-long-url")
+		b.press("Title, tags, campaign")
+		b.fill("Title optional", "A title that is as long as titles are, and not a word longer")
+		b.fill("Tags optional", "spring-sale newsletter print poster a-tag-that-is-as-long-as-can-be")
 		b.choose("Domain", "go.example.org")
 		b.sees("Create link", "Your link is ready", "https://go.example.org/a-link-to-a-long-url")
 		b.passes(axe)

@@ -75,8 +75,8 @@ func TestDashboardLinks(t *testing.T) {
 			b.sees("Overview", "Today, UTC 4", "Top links, 30 days", address(s.edge)+"/tried", "2 links")
 		})
 		b.run("an update of the counts does not move the keyboard's focus", func(t *testing.T) {
-			for i, place := range []string{"td a[href$=tried]", "summary", ".chart-scroll"} {
-				evaluate[*struct{}](b, `document.querySelector("details").open = true, null`)
+			for i, place := range []string{"td a[href$=tried]", ".chart-table > summary", ".chart-scroll"} {
+				evaluate[*struct{}](b, `document.querySelector(".chart-table").open = true, null`)
 				evaluate[*struct{}](b, "document.querySelector('"+place+"').focus(), null")
 				s.click(t, "tried")
 				b.shows(fmt.Sprintf("Today, UTC %d", 5+i))
@@ -85,6 +85,7 @@ func TestDashboardLinks(t *testing.T) {
 				}
 			}
 		})
+		b.run("a link is edited and deleted", func(t *testing.T) { b.editsLink(t, s, target) })
 		b.run("long lists have pages and can be searched", func(t *testing.T) { b.searchesLinks(t, s, target) })
 	})
 }
@@ -119,6 +120,32 @@ func (b *tab) togglesLink(t *testing.T, s *system) {
 	answers(http.StatusGone)
 	b.sees("Undo", "is switched on.", "Switch off")
 	answers(http.StatusFound)
+}
+
+// editsLink creates a link of its own, since a link that was edited has other clicks.
+func (b *tab) editsLink(t *testing.T, s *system, target string) {
+	s.owner().alias(t, "changing", target+"/before")
+	leads := func(want answer) {
+		testkit.SucceedsWithin(t, pageWithin, func() error {
+			if got := s.visit(t, http.MethodHead, "/changing"); got.status != want.status || got.header.Get("Location") != want.header.Get("Location") {
+				return fmt.Errorf("the link answers %d %q", got.status, got.header.Get("Location"))
+			}
+			return nil
+		})
+	}
+	leads(answer{status: http.StatusFound, header: http.Header{"Location": {target + "/before"}}})
+	b.page("/dashboard/links/0/changing")
+	b.sees("Edit", "Edit the link")
+	b.fill("Long URL", target+"/after#end")
+	b.fill("Title optional", "It changes")
+	b.fill("Tags optional", "Two, one")
+	b.fill("Source", "poster")
+	b.sees("Save", "was saved.", "It changes", "one two", "leads to "+target+"/after?utm_source=poster#end")
+	leads(answer{status: http.StatusFound, header: http.Header{"Location": {target + "/after?utm_source=poster#end"}}})
+	b.sees("Edit", "Edit the link")
+	b.press("Delete…")
+	b.sees("Delete link", "was deleted.", "2 links")
+	leads(answer{status: http.StatusGone})
 }
 
 func (b *tab) downloadsFiles(t *testing.T, s *system) {
@@ -237,7 +264,12 @@ func TestDashboardWithoutScript(t *testing.T) {
 	b.sees("Links", "Create a link")
 	b.fill("Long URL", "https://example.org/")
 	b.fill("Alias optional", "plain")
+	b.press("Title, tags, campaign")
 	b.sees("Create link", "Your link is ready", s.edge+"/plain")
+	b.page("/dashboard/links/0/plain/edit")
+	b.fill("Title optional", "Without a script")
+	b.sees("Save", "was saved.", "Without a script")
+	b.page("/dashboard/links")
 	s.click(t, "plain")
 	by.waitTotal(t, "plain", 1)
 	b.sees(address(s.edge)+"/plain", "1 click since")

@@ -1,0 +1,153 @@
+package dashboard
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+	"unicode"
+
+	"linkstream/api/shorten"
+	"linkstream/schema"
+)
+
+// linkFields are the fields of a link as text, in the form that creates it and in the one that edits it.
+type linkFields struct {
+	LongURL, Title, Tags string
+	Campaign             []campaignField
+}
+
+// campaignField is a field whose text becomes a parameter of the long URL.
+type campaignField struct{ Name, Label, Example, Text string }
+
+// campaignFields are the parameters that web analytics read (UTM).
+var campaignFields = []campaignField{
+	{"utm_source", "Source", "newsletter", ""}, {"utm_medium", "Medium", "email", ""}, {"utm_campaign", "Campaign", "spring-sale", ""},
+	{"utm_term", "Term", "running shoes", ""}, {"utm_content", "Content", "header-link", ""},
+}
+
+// keptFields are the fields whose text outlasts the session.
+var keptFields = []string{shorten.FieldLongURL, shorten.FieldCustomAlias, shorten.FieldDomainID, shorten.FieldTitle,
+	shorten.FieldTags, "utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content"}
+
+// typedFields returns what get knows of the fields.
+func typedFields(get func(field string) string) linkFields {
+	short := func(field string) string { return cut(get(field), maxAsked) }
+	fields := linkFields{LongURL: short(shorten.FieldLongURL), Title: short(shorten.FieldTitle), Tags: short(shorten.FieldTags)}
+	for _, field := range campaignFields {
+		field.Text = short(field.Name)
+		fields.Campaign = append(fields.Campaign, field)
+	}
+	return fields
+}
+
+// HasMore reports whether fields that are rarely needed have text.
+func (f linkFields) HasMore() bool {
+	return f.Title+f.Tags != "" || slices.ContainsFunc(f.Campaign, func(c campaignField) bool { return c.Text != "" })
+}
+
+// longURL returns the long URL that a form asks for.
+func longURL(c *call) string {
+	parameters := map[string]string{}
+	for _, field := range campaignFields {
+		if text := c.form(field.Name); text != "" {
+			parameters[field.Name] = text
+		}
+	}
+	return withCampaign(withScheme(c.form(shorten.FieldLongURL)), parameters)
+}
+
+// withCampaign sets parameters of a URL. The others stay as they are, and where they are.
+func withCampaign(longURL string, parameters map[string]string) string {
+	to, err := url.Parse(longURL)
+	if err != nil || len(parameters) == 0 || to.Host == "" {
+		return longURL
+	}
+	rest, fragment, hasFragment := strings.Cut(longURL, "#")
+	address, query, _ := strings.Cut(rest, "?")
+	var pairs []string
+	for pair := range strings.SplitSeq(query, "&") {
+		name, _, _ := strings.Cut(pair, "=")
+		if _, set := parameters[name]; !set && pair != "" {
+			pairs = append(pairs, pair)
+		}
+	}
+	for _, field := range campaignFields {
+		if text, set := parameters[field.Name]; set {
+			pairs = append(pairs, field.Name+"="+url.QueryEscape(text))
+		}
+	}
+	address += "?" + strings.Join(pairs, "&")
+	if hasFragment {
+		address += "#" + fragment
+	}
+	return address
+}
+
+// parseTags returns the tags that a text names, separated by spaces or commas.
+func parseTags(text string) []string {
+	tags := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
+	slices.Sort(tags)
+	return slices.Compact(tags)
+}
+
+// editPage is the data of the page that edits a link.
+type editPage struct {
+	Link   linkView
+	Fields linkFields
+}
+
+// LinkFields returns the fields for the templates that both forms share.
+func (p editPage) LinkFields() linkFields { return p.Fields }
+
+// LinkFields is like that of editPage.
+func (p linksPage) LinkFields() linkFields { return p.Form.linkFields }
+
+// LinkFields is like that of editPage.
+func (p overviewPage) LinkFields() linkFields { return p.Form.linkFields }
+
+func (d *Dashboard) showEdit(c *call) error {
+	link, err := d.ownLink(c)
+	if err != nil {
+		return err
+	}
+	page := editPage{Link: link, Fields: typedFields(c.query)}
+	if !c.http.QueryArgs().Has(shorten.FieldLongURL) {
+		page.Fields.LongURL, page.Fields.Title, page.Fields.Tags = link.URL, link.Title, strings.Join(link.Tags, " ")
+	}
+	return d.render(c, "edit", page)
+}
+
+func (d *Dashboard) editLink(c *call) error {
+	link, err := d.ownLink(c)
+	if err != nil {
+		return err
+	}
+	to, title, tags := longURL(c), c.form(shorten.FieldTitle), parseTags(c.form(shorten.FieldTags))
+	_, err = d.Shortener.Edit(c.ctx, link.Link, shorten.Edit{LongURL: &to, Title: &title, Tags: &tags})
+	if p, invalid := linkProblems(err); invalid {
+		return d.invalid(c, "edit", editPage{link, typedFields(c.form)}, p)
+	}
+	if err != nil {
+		return err
+	}
+	return c.seeOther(link.Path, link.Name()+" was saved.")
+}
+
+// linkProblems returns what is wrong with the fields of a link.
+func linkProblems(err error) (problems, bool) {
+	if message := clientMessage(err, schema.CodeUnsafeURL); message != "" {
+		return problems{shorten.FieldLongURL: message}, true
+	}
+	return problemsOf(err)
+}
+
+func (d *Dashboard) deleteLink(c *call) error {
+	link, err := d.ownLink(c)
+	if err != nil {
+		return err
+	}
+	if err := d.Shortener.Delete(c.ctx, link.Link); err != nil {
+		return err
+	}
+	return c.seeOther(pathLinks, link.Name()+" was deleted. Visitors see that it is not active. Its alias stays reserved for you.")
+}
