@@ -1,8 +1,10 @@
 package e2e_test
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
+	"time"
 )
 
 // testManage edits and deletes links whose targets the edge has cached for an hour.
@@ -38,5 +40,32 @@ func testManage(t *testing.T, s *system) {
 		owner.link(t, again)
 		s.redirects(t, "/doomed", "https://example.com/again")
 		owner.waitTotal(t, "doomed", 1)
+	})
+	t.Run("an expired link is gone, or leads elsewhere, at the second of its expiry", func(t *testing.T) {
+		owner.alias(t, "expiring", "https://example.com/")
+		s.answers(t, followsWithin, "/expiring", http.StatusFound, "")
+		at := time.Now().Add(3 * time.Second).Truncate(time.Second)
+		edit(t, "expiring", fmt.Sprintf(`{"expires_at":%q}`, at.Format(time.RFC3339)))
+		s.answers(t, followsWithin, "/expiring", http.StatusGone, "expired")
+		if time.Now().Before(at) {
+			t.Errorf("expired before %v", at)
+		}
+		edit(t, "expiring", `{"expired_url":"https://example.com/late"}`)
+		s.redirects(t, "/expiring", "https://example.com/late")
+		edit(t, "expiring", `{"expires_at":null}`)
+		s.redirects(t, "/expiring", "https://example.com/")
+	})
+	t.Run("a link forwards the visitor's query string", func(t *testing.T) {
+		owner.link(t, object{"long_url": "https://example.com/?own=1#part", "custom_alias": "forwards", "forward_query": true})
+		s.redirects(t, "/forwards?a=%20b", "https://example.com/?own=1&a=%20b#part")
+		edit(t, "forwards", `{"forward_query":false}`)
+		s.redirects(t, "/forwards?a=%20b", "https://example.com/?own=1#part")
+	})
+	t.Run("a short URL with + shows where it leads, and is not counted", func(t *testing.T) {
+		owner.link(t, object{"long_url": "https://example.com/shown", "custom_alias": "shown", "title": "A page"})
+		s.answers(t, followsWithin, "/shown+", http.StatusOK, "A page")
+		s.answers(t, 0, "/shown+", http.StatusOK, "https://example.com/shown")
+		s.click(t, "shown")
+		owner.waitTotal(t, "shown", 1)
 	})
 }

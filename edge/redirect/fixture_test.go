@@ -91,6 +91,17 @@ func (e *edge) link(t testing.TB, domainID int64, hash, url string) int64 {
 	return link.ID
 }
 
+// create creates a link with these fields on the default domain.
+func (e *edge) create(t testing.TB, link schema.Link) schema.Link {
+	t.Helper()
+	link.AccountID, link.Active = e.accountID, true
+	if link.CreatedAt.IsZero() {
+		link.CreatedAt = time.Now()
+	}
+	testkit.Must(t, e.store.CreateLink(t.Context(), &link))
+	return link
+}
+
 // domain creates a domain and returns its ID.
 func (e *edge) domain(t testing.TB, host string, verified bool) int64 {
 	t.Helper()

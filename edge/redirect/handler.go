@@ -19,6 +19,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"sync"
 
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
@@ -53,7 +54,10 @@ func NewHandler(
 			pages:   newPages(),
 			log:     log,
 
+			forwarded: sync.Pool{New: func() any { return new(forwardBuffer) }},
+
 			redirected:  set.NewCounter(`linkstream_edge_answers_total{status="302"}`),
+			previewed:   set.NewCounter(`linkstream_edge_answers_total{status="200"}`),
 			notFound:    set.NewCounter(`linkstream_edge_answers_total{status="404"}`),
 			gone:        set.NewCounter(`linkstream_edge_answers_total{status="410"}`),
 			tooMany:     set.NewCounter(`linkstream_edge_answers_total{status="429"}`),
@@ -82,7 +86,11 @@ func (h *Handler) answer(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	if !h.fixed(ctx) {
-		h.follow(ctx, ctx.Path()[1:])
+		if hash := ctx.Path()[1:]; isPreview(hash) {
+			h.preview(ctx, hash[:len(hash)-1])
+		} else {
+			h.follow(ctx, hash)
+		}
 	}
 }
 
@@ -91,10 +99,18 @@ func (h *Handler) follow(ctx *fasthttp.RequestCtx, hash []byte) {
 	client := h.client(ctx)
 	target, err := h.resolver.Resolve(ctx.Host(), hash, client, ctx.Time())
 	switch {
-	case err == nil && len(target.Location) > 0:
+	case err != nil:
+		h.answerError(ctx, err, client)
+	case len(target.Location) > 0:
 		h.redirect(ctx, target, client)
-	case err == nil:
+	default:
 		h.answerGone(ctx, target.Stop)
+	}
+}
+
+// answerError says why a link was not found.
+func (h *Handler) answerError(ctx *fasthttp.RequestCtx, err error, client netip.Addr) {
+	switch {
 	case schema.ErrorCode(err) == schema.CodeNotFound:
 		h.notFound.Inc()
 		h.pages.notFound.answer(ctx)
@@ -104,6 +120,24 @@ func (h *Handler) follow(ctx *fasthttp.RequestCtx, hash []byte) {
 		h.unavailable.Inc()
 		h.pages.unavailable.answer(ctx)
 		ctx.Response.Header.Set("Retry-After", "1")
+	}
+}
+
+// isPreview reports whether a path without its slash asks for the page about a link: its hash and a plus sign.
+func isPreview(path []byte) bool { return len(path) > 1 && path[len(path)-1] == '+' }
+
+// preview shows where a link leads. It is no click.
+func (h *Handler) preview(ctx *fasthttp.RequestCtx, hash []byte) {
+	client := h.client(ctx)
+	target, link, err := h.resolver.Preview(ctx.Host(), hash, client, ctx.Time())
+	switch {
+	case err != nil:
+		h.answerError(ctx, err, client)
+	case len(target.Location) == 0:
+		h.answerGone(ctx, target.Stop)
+	default:
+		h.previewed.Inc()
+		h.pages.preview(target, link).answer(ctx)
 	}
 }
 
@@ -126,6 +160,11 @@ func (h *Handler) redirect(ctx *fasthttp.RequestCtx, target resolve.Target, clie
 	}
 	h.redirected.Inc()
 	ctx.SetStatusCode(fasthttp.StatusFound)
+	if query := ctx.URI().QueryString(); target.Forward && len(query) > 0 {
+		buffer := h.forwarded.Get().(*forwardBuffer)
+		defer h.forwarded.Put(buffer) // the header has a copy
+		target.Location = buffer.forward(target.Location, query)
+	}
 	ctx.Response.Header.SetCanonical(headerLocation, target.Location)
 	ctx.Response.Header.SetCanonical(headerCacheControl, privateNoStore)
 }

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"runtime/debug"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
@@ -30,9 +31,11 @@ type instant struct {
 	pages   *pages
 	log     *slog.Logger
 
-	redirected, notFound, gone, tooMany, failed, unavailable *metrics.Counter
-	heads, prefetches                                        *metrics.Counter
-	seconds                                                  *service.Histogram
+	forwarded sync.Pool // of *forwardBuffer
+
+	redirected, previewed, notFound, gone, tooMany, failed, unavailable *metrics.Counter
+	heads, prefetches                                                   *metrics.Counter
+	seconds                                                             *service.Histogram
 }
 
 // TryServe answers a request from memory, or returns false: see eventloop.Handler.
@@ -61,7 +64,11 @@ func (i *instant) answer(r *eventloop.Request) (answered bool) {
 	if i.fixed(r.RequestCtx) {
 		return true
 	}
-	target, err := i.cached.Resolve(r.Host(), r.Path()[1:], r.Now)
+	hash := r.Path()[1:]
+	if isPreview(hash) {
+		return false
+	}
+	target, err := i.cached.Resolve(r.Host(), hash, r.Now)
 	switch {
 	case err == resolve.ErrNotCached: // a flood of unknown links ends here
 		wait := i.cached.Wait(i.client(r.RequestCtx), r.Now)
@@ -91,6 +98,10 @@ func (i *instant) answerGone(ctx *fasthttp.RequestCtx, stop resolve.Stop) {
 		i.pages.takenDown.answer(ctx)
 	case resolve.Unsafe:
 		i.pages.unsafe.answer(ctx)
+	case resolve.Deleted:
+		i.pages.deleted.answer(ctx)
+	case resolve.Expired:
+		i.pages.expired.answer(ctx)
 	default:
 		i.pages.gone.answer(ctx)
 	}
@@ -115,6 +126,13 @@ func (i *instant) redirect(r *eventloop.Request, target resolve.Target) bool {
 		uncounted.Inc()
 	}
 	i.redirected.Inc()
+	if target.Forward {
+		if query := r.URI().QueryString(); len(query) > 0 {
+			buffer := i.forwarded.Get().(*forwardBuffer)
+			defer i.forwarded.Put(buffer)
+			target.Location = buffer.forward(target.Location, query)
+		}
+	}
 	r.SendHeader(fasthttp.StatusFound, beforeLocation, target.Location, afterLocation)
 	return true
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"linkstream/schema"
 	"linkstream/schema/testkit"
 )
 
@@ -56,6 +57,9 @@ func TestInstantAnswers(t *testing.T) {
 	e.link(t, 0, "abc", "https://bücher.example/ß?q=ü%20x#é")
 	e.link(t, 0, "off", "https://example.com/")
 	testkit.Must(t, e.store.SetActive(t.Context(), 0, "off", false))
+	e.create(t, schema.Link{Hash: "expired", URL: "https://example.com/", ExpiresAt: time.Now()})
+	e.create(t, schema.Link{Hash: "forward", URL: "https://example.com/?own=1#part", ForwardQuery: true})
+	testkit.Must(t, e.store.DeleteLink(t.Context(), e.create(t, schema.Link{Hash: "deleted", URL: "https://example.com/"}), time.Now()))
 	e.link(t, e.domain(t, "go.example.com", true), "own", "https://own.example/")
 	addr := e.serve(t, 1)
 	for _, c := range []struct {
@@ -64,6 +68,10 @@ func TestInstantAnswers(t *testing.T) {
 		{"a link", "sho.rt", "/abc"},
 		{"a link of a custom domain", "go.example.com:80", "/own"},
 		{"an inactive link", "sho.rt", "/off"},
+		{"an expired link", "sho.rt", "/expired"},
+		{"a deleted link", "sho.rt", "/deleted"},
+		{"a link that forwards queries", "sho.rt", "/forward?a=b&c=%ff"},
+		{"a link that forwards queries, without one", "sho.rt", "/forward?"},
 		{"an unknown link", "sho.rt", "/other"},
 		{"an unknown host", "other.example.com", "/abc"},
 		{"no hash", "sho.rt", "/a/b"},

@@ -9,6 +9,9 @@ import (
 	"html/template"
 
 	"github.com/valyala/fasthttp"
+
+	"linkstream/edge/resolve"
+	"linkstream/schema"
 )
 
 //go:embed page.html
@@ -23,7 +26,10 @@ type page struct {
 
 // pages are all pages. They are rendered once.
 type pages struct {
+	template *template.Template
+
 	front, notFound, gone, takenDown, unsafe page
+	deleted, expired                         page
 	tooMany, failed, unavailable, badMethod  page
 	badRequest, badVersion, badCoding        page
 	timeout, bodyTooLarge, headerTooLarge    page
@@ -32,6 +38,8 @@ type pages struct {
 func newPages() *pages {
 	t := template.Must(template.New("page").Parse(pageHTML))
 	return &pages{
+		template: t,
+
 		front: newPage(t, fasthttp.StatusOK, "Short links",
 			"This host serves short links. Each of them redirects to another address on the web."),
 		notFound: newPage(t, fasthttp.StatusNotFound, "Link not found",
@@ -42,6 +50,10 @@ func newPages() *pages {
 			"The operator of this service has taken down this link."),
 		unsafe: newPage(t, fasthttp.StatusGone, "This link leads to an unsafe site",
 			"This link was stopped for your protection, because the site it leads to is known as unsafe."),
+		deleted: newPage(t, fasthttp.StatusGone, "This link was deleted",
+			"Its owner has deleted this link."),
+		expired: newPage(t, fasthttp.StatusGone, "This link has expired",
+			"Its owner has set an end to this link, which has passed."),
 		tooMany: newPage(t, fasthttp.StatusTooManyRequests, "Too many requests",
 			"Too many links that do not exist were requested from your network. Please try again in a few seconds."),
 		failed: newPage(t, fasthttp.StatusInternalServerError, "Something went wrong",
@@ -65,11 +77,34 @@ func newPages() *pages {
 	}
 }
 
-// newPage renders a page. Its content security policy forbids everything except for its own style element.
+// content is what the template of a page takes.
+type content struct {
+	Title, Text     string
+	Target, Created string // of the page about a link
+}
+
+// newPage renders a page that is always the same.
 func newPage(t *template.Template, status int, title, text string) page {
+	return render(t, status, content{Title: title, Text: text})
+}
+
+// preview renders the page about a link. It shows the address in the form that browsers are sent to, so that look-alike
+// characters of other scripts are seen.
+func (p *pages) preview(target resolve.Target, link schema.Link) *page {
+	c := content{Title: link.Title, Text: "This short link leads to", Target: string(target.Location),
+		Created: link.CreatedAt.UTC().Format("2 January 2006")}
+	if c.Title == "" {
+		c.Title = "Where this link leads"
+	}
+	page := render(p.template, fasthttp.StatusOK, c)
+	return &page
+}
+
+// render renders a page. Its content security policy forbids everything except for its own style element.
+func render(t *template.Template, status int, c content) page {
 	var body bytes.Buffer
-	if err := t.Execute(&body, struct{ Title, Text string }{title, text}); err != nil {
-		panic(fmt.Sprintf("render page %q: %v", title, err)) // the template is a constant
+	if err := t.Execute(&body, c); err != nil {
+		panic(fmt.Sprintf("render page %q: %v", c.Title, err)) // the template is a constant, and the buffer takes everything
 	}
 	_, style, _ := bytes.Cut(body.Bytes(), []byte("<style>"))
 	style, _, _ = bytes.Cut(style, []byte("</style>"))

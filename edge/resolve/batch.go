@@ -47,28 +47,25 @@ func newLinkQuery(cfg *Config, links linkStore, set *metrics.Set) *linkQuery {
 
 // lookup is a lookup of links.
 func (q *linkQuery) lookup(ctx context.Context, key string, suspect bool) (linkIDs, []byte, error) {
+	asked := schema.LinkKey{DomainID: int64(binary.BigEndian.Uint64([]byte(key[:8]))), Hash: key[8:]}
+	link, err := q.read(ctx, asked, suspect)
+	if err != nil {
+		return linkIDs{}, nil, fmt.Errorf("look up link %q: %w", asked.Hash, err)
+	}
+	if link.Stopped == schema.HostLost { // whoever has the host now has other links
+		return linkIDs{}, nil, errNotFound
+	}
+	return linkIDs{link.ID, link.AccountID}, encodeAnswer(&link), nil
+}
+
+// read returns what the store has at a key.
+func (q *linkQuery) read(ctx context.Context, key schema.LinkKey, suspect bool) (schema.Link, error) {
 	group := q.groups[0]
 	if suspect {
 		group = q.groups[1]
 	}
-	asked := schema.LinkKey{DomainID: int64(binary.BigEndian.Uint64([]byte(key[:8]))), Hash: key[8:]}
-	found, err := group.Submit(ctx, linkLookup{key: asked})
-	if err != nil {
-		return linkIDs{}, nil, fmt.Errorf("look up link %q: %w", asked.Hash, err)
-	}
-	link := &found.link
-	ids := linkIDs{link.ID, link.AccountID}
-	switch {
-	case link.Stopped == schema.HostLost: // whoever has the host now has other links
-		return linkIDs{}, nil, errNotFound
-	case link.Stopped == schema.Deleted:
-		return ids, nil, nil
-	case link.Stopped != schema.NotStopped:
-		return ids, takenDown, nil
-	case !link.Active:
-		return ids, nil, nil
-	}
-	return ids, encodeLocation(link.URL), nil
+	found, err := group.Submit(ctx, linkLookup{key: key})
+	return found.link, err
 }
 
 // run looks up a batch in one query.

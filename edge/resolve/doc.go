@@ -66,6 +66,12 @@
 // first request for an entry in a new round judges it in memory: it is dropped if it was looked up before its account
 // changed, and not followed while its host is on the blocklist, whether or not the store answers.
 //
+// # Answers
+//
+// An entry holds the whole answer (answer.go): the location, when the link expires and where it leads then, whether it forwards
+// queries, or why it leads nowhere. So expiry is exact to the second and needs no look-up. Preview alone reads a link from the
+// store although it is cached: titles and dates are not worth the memory of every entry.
+//
 // # Invariants
 //
 //  1. While the store answers, a request that begins after Drop has returned sees what the store had at that time or

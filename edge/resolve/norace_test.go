@@ -21,7 +21,11 @@ func TestResolveAllocatesNothing(t *testing.T) {
 	e.link(t, 0, "abc", "https://example.com/")
 	e.link(t, e.domain(t, "go.example.com", true), "own", "https://example.com/")
 	now := time.Now()
+	e.create(t, schema.Link{Hash: "expired", URL: "https://example.com/", ExpiresAt: now.Add(-time.Hour), ExpiredURL: "https://late.example/"})
+	e.create(t, schema.Link{Hash: "expires", URL: "https://example.com/", ExpiresAt: now.Add(time.Hour), ForwardQuery: true})
 	for _, c := range []struct{ name, host, hash string }{
+		{"that has expired", "sho.rt", "expired"},
+		{"that expires and forwards queries", "sho.rt", "expires"},
 		{"on the default domain", "sho.rt", "abc"},
 		{"on a custom domain", "go.example.com:8080", "own"},
 	} {

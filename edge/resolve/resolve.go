@@ -25,6 +25,7 @@ type Resolver struct {
 	limiter *limiter
 	hosts   *cache[domainID] // by hostname
 	links   *cache[linkIDs]  // by linkKey
+	queries *linkQuery
 
 	log      *snapshot.Log // nil: none
 	proven   atomic.Int64  // see memory
@@ -68,6 +69,7 @@ type Target struct {
 	// Location is the long URL as a Location header carries it; empty if the link does not redirect. It belongs to the
 	// cache and stays valid; the caller must not modify it.
 	Location []byte
+	Forward  bool // the visitor's query string is appended to Location
 	Stop     Stop // why Location is empty
 }
 
@@ -80,6 +82,8 @@ const (
 	Inactive        // switched off by its owner
 	TakenDown       // by the operator, or its owner's account is suspended
 	Unsafe          // it leads to a host on the blocklist
+	Deleted         // by its owner
+	Expired         // and its owner has not said where it leads then
 )
 
 type (
@@ -103,7 +107,8 @@ func New(
 	if err != nil {
 		return nil, err
 	}
-	r.links, err = newCache("links", 4, cfg.CacheBytes-hostBytes, &cfg, r, set, newLinkQuery(&cfg, links, set).lookup,
+	r.queries = newLinkQuery(&cfg, links, set)
+	r.links, err = newCache("links", 4, cfg.CacheBytes-hostBytes, &cfg, r, set, r.queries.lookup,
 		saver[linkIDs]{kind: kindLink, drop: kindDropLink, dropAll: kindDropLinks, encode: encodeLink, isRecalled: r.review.isRecalled})
 	if err != nil {
 		r.hosts.close()
@@ -142,21 +147,46 @@ func (r *Resolver) Resolve(host, hash []byte, client netip.Addr, now time.Time) 
 	if !schema.ValidHash(hash) {
 		return Target{}, errNotFound
 	}
-	var domain domainID
-	name, isDefault, err := r.cached.domainName(host)
+	domain, err := r.domain(host, client, now)
 	if err != nil {
 		return Target{}, err
-	}
-	if !isDefault {
-		e, err := r.hosts.get(name, client, now)
-		if err != nil {
-			return Target{}, err
-		}
-		domain = e.value
 	}
 	key := r.cached.keys.Get().(*linkKey)
 	defer r.cached.keys.Put(key)
 	return r.link(key.append(domain, hash), client, now)
+}
+
+// domain returns the ID of the domain that a host stands for.
+func (r *Resolver) domain(host []byte, client netip.Addr, now time.Time) (domainID, error) {
+	name, isDefault, err := r.cached.domainName(host)
+	if err != nil || isDefault {
+		return 0, err
+	}
+	e, err := r.hosts.get(name, client, now)
+	if err != nil {
+		return 0, err
+	}
+	return e.value, nil
+}
+
+// Preview is Resolve for a page about the link. If the link redirects, Preview also reads it from the store. Such pages never
+// keep redirects waiting: one query for them is under way at a time.
+func (r *Resolver) Preview(host, hash []byte, client netip.Addr, now time.Time) (Target, schema.Link, error) {
+	target, err := r.Resolve(host, hash, client, now)
+	if err != nil || len(target.Location) == 0 {
+		return target, schema.Link{}, err
+	}
+	domain, err := r.domain(host, client, now)
+	if err != nil {
+		return Target{}, schema.Link{}, err
+	}
+	var link schema.Link
+	key := schema.LinkKey{DomainID: int64(domain), Hash: string(hash)}
+	err = r.limiter.do(func(ctx context.Context) (err error) {
+		link, err = r.queries.read(ctx, key, true)
+		return err
+	})
+	return target, link, err
 }
 
 // maxRecalled is how often a request looks a link up again because all links of its account have changed meanwhile.
@@ -168,8 +198,8 @@ func (r *Resolver) link(key []byte, client netip.Addr, now time.Time) (Target, e
 		if err != nil {
 			return Target{}, err
 		}
-		if v := r.review.judge(e); v != recalled || tries == maxRecalled {
-			return target(e, v), nil
+		if v := r.review.judge(e, now); v != recalled || tries == maxRecalled {
+			return target(e, v, now), nil
 		}
 	}
 }
@@ -206,7 +236,7 @@ func (c *Cached) Resolve(host, hash []byte, now time.Time) (Target, error) {
 	err = found.failure()
 	v := sound
 	if err == nil {
-		if v = c.review.judge(e); v == recalled {
+		if v = c.review.judge(e, now); v == recalled {
 			return Target{}, ErrOutdated
 		}
 	}
@@ -219,7 +249,7 @@ func (c *Cached) Resolve(host, hash []byte, now time.Time) (Target, error) {
 	if err != nil {
 		return Target{}, err
 	}
-	return target(e, v), nil
+	return target(e, v, now), nil
 }
 
 // failure returns why memory alone cannot give an entry, or nil if it can.
@@ -259,26 +289,13 @@ func (k *linkKey) append(domain domainID, hash []byte) []byte {
 	return append(binary.BigEndian.AppendUint64(k[:0], uint64(domain)), hash...)
 }
 
-// takenDown is what the entry of a link has in place of its location if the link is taken down.
-var takenDown = []byte{0}
-
-// isLocation reports whether the bytes of an entry are a location.
-func isLocation(bytes []byte) bool { return len(bytes) > len(takenDown) }
-
-// target returns the target of an entry with a verdict.
-func target(e *entry[linkIDs], v verdict) Target {
-	t := Target{LinkID: e.value.link, AccountID: e.value.account, Location: e.bytes()}
-	switch {
-	case isLocation(t.Location) && v != blocked:
-		return t
-	case v == blocked:
-		t.Stop = Unsafe
-	case len(t.Location) == len(takenDown):
-		t.Stop = TakenDown
-	default:
-		t.Stop = Inactive
+// target returns the target of an entry with a verdict at the time now.
+func target(e *entry[linkIDs], v verdict, now time.Time) Target {
+	t := Target{LinkID: e.value.link, AccountID: e.value.account}
+	t.Location, t.Forward, t.Stop = decodeAnswer(e.bytes(), now)
+	if v == blocked {
+		t.Location, t.Stop = nil, Unsafe
 	}
-	t.Location = nil
 	return t
 }
 

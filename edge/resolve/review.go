@@ -4,6 +4,7 @@ import (
 	"maps"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"linkstream/schema"
 	"linkstream/schema/blocklist"
@@ -76,8 +77,9 @@ const (
 	blocked                 // the link leads to a blocked host
 )
 
-// judge reviews an entry. For an entry that has passed in this round it reads two words.
-func (r *review) judge(e *entry[linkIDs]) verdict {
+// judge reviews an entry at the time now. For an entry that has passed in this round it reads two words. A link that leads
+// elsewhere once it has expired passes with both locations.
+func (r *review) judge(e *entry[linkIDs], now time.Time) verdict {
 	round, word := r.round.Load(), e.reviewed.Load()
 	if word == passed(round) {
 		return sound
@@ -87,10 +89,12 @@ func (r *review) judge(e *entry[linkIDs]) verdict {
 		e.reviewed.Store(pending(round)) // after the drop: a concurrent request must not pass before it
 		return recalled
 	}
-	if r.blocks(e.bytes()) {
+	if location, _, _ := decodeAnswer(e.bytes(), now); r.blocks(location) {
 		return blocked
 	}
-	e.reviewed.Store(passed(round))
+	if before, after, _ := cutAnswer(e.bytes()); !r.blocks(before) && !r.blocks(after) {
+		e.reviewed.Store(passed(round))
+	}
 	return sound
 }
 
@@ -101,7 +105,7 @@ func (r *review) isRecalled(e *entry[linkIDs]) bool {
 
 // blocks reports whether a location leads to a blocked host.
 func (r *review) blocks(location []byte) bool {
-	if r.blocklist == nil || !isLocation(location) {
+	if r.blocklist == nil || len(location) == 0 {
 		return false
 	}
 	host, err := schema.HostOfURL(string(location))

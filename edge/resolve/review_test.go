@@ -140,6 +140,7 @@ func TestBlocklist(t *testing.T) {
 	const hosts = "bad.example\n0.0.0.0 bücher.example\n198.51.100.7"
 	e := newEnv(t, func(cfg *resolve.Config) {
 		var err error
+		cfg.CacheTTL = 24 * time.Hour
 		cfg.Blocklist, err = blocklist.Open(path, slog.New(slog.DiscardHandler))
 		testkit.Must(t, err)
 	})
@@ -147,6 +148,7 @@ func TestBlocklist(t *testing.T) {
 		e.link(t, 0, hash, url)
 	}
 	e.link(t, 0, "fine", "https://example.com/?bad.example")
+	e.create(t, schema.Link{Hash: "later", URL: "https://example.com/", ExpiresAt: start.Add(time.Hour), ExpiredURL: "https://bad.example/"})
 	e.link(t, 0, "off", "https://bad.example/")
 	e.setActive(t, "off", false)
 	wantAll := func(t *testing.T, want resolve.Stop) {
@@ -156,6 +158,8 @@ func TestBlocklist(t *testing.T) {
 		}
 		e.wantStop(t, "fine", start, resolve.NotStopped)
 		e.wantStop(t, "off", start, resolve.Inactive)
+		e.wantStop(t, "later", start, resolve.NotStopped)
+		e.wantStop(t, "later", start.Add(time.Hour), want)
 	}
 	wantAll(t, resolve.NotStopped)
 	lookups := e.store.lookups.Load()

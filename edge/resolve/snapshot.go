@@ -135,14 +135,14 @@ func encodeLink(dst []byte, key string, e *entry[linkIDs]) []byte {
 	return append(dst, e.bytes()...)
 }
 
-func decodeLink(body []byte) (key []byte, ids linkIDs, location []byte, ok bool) {
+func decodeLink(body []byte) (key []byte, ids linkIDs, answer []byte, ok bool) {
 	key, body, ok = cutKey(body)
 	link, n := binary.Uvarint(body)
 	if n <= 0 || !ok || len(key) <= 8 || len(key) > len(linkKey{}) {
 		return nil, linkIDs{}, nil, false
 	}
 	account, m := binary.Uvarint(body[n:])
-	if m <= 0 {
+	if m <= 0 || !validAnswer(body[n+m:]) {
 		return nil, linkIDs{}, nil, false
 	}
 	return key, linkIDs{int64(link), int64(account)}, body[n+m:], true
@@ -184,8 +184,8 @@ func (r *Resolver) openSnapshot(path string, set *metrics.Set, log *slog.Logger)
 func (r *Resolver) restore(record snapshot.Record) error {
 	switch record.Kind {
 	case kindLink:
-		if key, ids, location, ok := decodeLink(record.Body); ok {
-			r.links.restore(key, ids, location, record.Number, r.review.round.Load())
+		if key, ids, answer, ok := decodeLink(record.Body); ok {
+			r.links.restore(key, ids, answer, record.Number, r.review.round.Load())
 		}
 	case kindHost:
 		if host, domain, ok := decodeHost(record.Body); ok {

@@ -336,7 +336,11 @@ func FuzzRestore(f *testing.F) {
 	for kind := range byte(8) {
 		f.Add(kind, []byte("12345678abc"))
 	}
+	for _, answer := range []string{"", "\x00", "\x01x", "\x04", "\x04http://a", "\x08", "\x08\x00\x00\x00\x00\x00\x00\x00\x00\xff\xff\xff\xffhttp://a", "\x10"} {
+		f.Add(resolve.SavedLink.Kind, []byte("\x0b\x00\x00\x00\x00\x00\x00\x00\x00abc\x01\x01"+answer))
+	}
 	e := newEnv(f, nil)
+	e.store.inject(down) // so that what was restored is served
 	now := time.Now()
 	f.Fuzz(func(t *testing.T, kind byte, body []byte) {
 		before := slices.Clone(body)

@@ -1,0 +1,132 @@
+package redirect_test
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"linkstream/edge/redirect"
+	"linkstream/schema"
+	"linkstream/schema/testkit"
+)
+
+func TestForwardedQuery(t *testing.T) {
+	long := strings.Repeat("x", redirect.MaxForwarded-len("https://example.com/?own&#part"))
+	for _, c := range []struct{ name, location, query, want string }{
+		{"a location without a query", "https://example.com/", "a=b", "https://example.com/?a=b"},
+		{"a location with a query", "https://example.com/?own=1", "a=b&c", "https://example.com/?own=1&a=b&c"},
+		{"a location with an empty query", "https://example.com/?", "a=b", "https://example.com/?a=b"},
+		{"a query that ends with &", "https://example.com/?own&", "a", "https://example.com/?own&&a"},
+		{"a fragment stays at the end", "https://example.com/#part", "a=b", "https://example.com/?a=b#part"},
+		{"a query and a fragment", "https://example.com/?own=1#part", "a=b", "https://example.com/?own=1&a=b#part"},
+		{"a question mark in the fragment begins no query", "https://example.com/#part?x", "a", "https://example.com/?a#part?x"},
+		{"a host without a path", "https://example.com", "a", "https://example.com?a"},
+		{"the visitor's query is unchanged", "https://example.com/", "a=%zz+%20/?:@!$'()*,;[]{}|\\^`<>\"",
+			"https://example.com/?a=%zz+%20/?:@!$'()*,;[]{}|\\^`<>\""},
+		{"names that occur in both are kept twice", "https://example.com/?a=1", "a=2", "https://example.com/?a=1&a=2"},
+		{"what no header may have is escaped", "https://example.com/", "\r\nX: y\x00\x7f ü#z",
+			"https://example.com/?%0D%0AX:%20y%00%7F%20%C3%BC%23z"},
+		{"exactly as long as allowed", "https://example.com/?own#part", long, "https://example.com/?own&" + long + "#part"},
+		{"too long", "https://example.com/?own#part", long + "x", "https://example.com/?own#part"},
+		{"too long by escapes", "https://example.com/?own#part", long[2:] + "ü", "https://example.com/?own#part"},
+	} {
+		t.Run(c.name, func(t *testing.T) { testkit.Equal(t, "location", redirect.Forward(c.location, c.query), c.want) })
+	}
+}
+
+func FuzzForward(f *testing.F) {
+	f.Add("https://example.com/?own=1#part", "a=b&c=%20")
+	f.Add("https://example.com", "\r\n#")
+	f.Add("https://example.com/#?", strings.Repeat("ü", 3000))
+	f.Fuzz(func(t *testing.T, location, query string) {
+		for _, c := range []byte(location) {
+			if c <= ' ' || c >= 0x7f { // never in a location
+				return
+			}
+		}
+		got := redirect.Forward(location, query)
+		if got == location {
+			return
+		}
+		base, fragment, _ := strings.Cut(location, "#")
+		if len(got) > redirect.MaxForwarded || !strings.HasPrefix(got, base) || !strings.HasSuffix(got, fragment) {
+			t.Errorf("%q with %q: %q", location, query, got)
+		}
+		if strings.Count(got, "#") != strings.Count(location, "#") || strings.ContainsFunc(got, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+			t.Errorf("%q with %q: %q", location, query, got)
+		}
+		added := strings.TrimSuffix(strings.TrimPrefix(got, base), location[len(base):])
+		if plain, err := url.PathUnescape(strings.TrimLeft(added, "?&")); !strings.Contains(query, "%") && err == nil &&
+			!strings.HasSuffix(query, plain) {
+			t.Errorf("%q with %q: added %q", location, query, added)
+		}
+	})
+}
+
+func TestExpiredAndForwarded(t *testing.T) {
+	eachWay(t, func(t *testing.T, loops int) {
+		e := newEdge(t, nil)
+		e.create(t, schema.Link{Hash: "forward", URL: "https://example.com/?own=1#part", ForwardQuery: true})
+		e.create(t, schema.Link{Hash: "plain", URL: "https://example.com/"})
+		e.create(t, schema.Link{Hash: "moved", URL: "https://example.com/", ForwardQuery: true, ExpiresAt: time.Now(),
+			ExpiredURL: "https://late.example/"})
+		e.create(t, schema.Link{Hash: "expired", URL: "https://example.com/", ExpiresAt: time.Now()})
+		addr := e.serve(t, loops)
+		for range 2 { // from the store, and from memory
+			for path, want := range map[string]string{
+				"/forward?a=b&c=%20": "https://example.com/?own=1&a=b&c=%20#part", "/forward?": "https://example.com/?own=1#part",
+				"/forward": "https://example.com/?own=1#part", "/plain?a=b": "https://example.com/", "/moved?a=b": "https://late.example/",
+			} {
+				resp, _ := send(t, addr, http.MethodGet, "http://sho.rt"+path)
+				if got := resp.Header.Get("Location"); resp.StatusCode != http.StatusFound || got != want {
+					t.Errorf("%s: %d to %q, want %q", path, resp.StatusCode, got, want)
+				}
+			}
+			if resp, body := send(t, addr, http.MethodGet, "http://sho.rt/expired"); resp.StatusCode != http.StatusGone ||
+				!strings.Contains(body, "expired") {
+				t.Errorf("expired: %d %s", resp.StatusCode, body)
+			}
+		}
+		testkit.Equal(t, "clicks", len(e.clicks(t)), 10)
+	})
+}
+
+func TestPreview(t *testing.T) {
+	eachWay(t, func(t *testing.T, loops int) {
+		e := newEdge(t, nil)
+		e.create(t, schema.Link{Hash: "abc", URL: "https://bücher.example/<i>?a=b&c", Title: "Books & <more>",
+			CreatedAt: time.Date(2026, time.March, 4, 23, 0, 0, 0, time.UTC)})
+		e.create(t, schema.Link{Hash: "bare", URL: "https://example.com/"})
+		e.create(t, schema.Link{Hash: "bad", URL: "https://unsafe.example/"})
+		deleted := e.create(t, schema.Link{Hash: "deleted", URL: "https://example.com/"})
+		testkit.Must(t, e.store.DeleteLink(t.Context(), deleted, time.Now()))
+		addr := e.serve(t, loops)
+		resp, body := send(t, addr, http.MethodGet, "http://sho.rt/abc+")
+		for _, want := range []string{"<h1>Books &amp; &lt;more&gt;</h1>", `href="https://xn--bcher-kva.example/%3ci%3e?a=b&amp;c"`,
+			">https://xn--bcher-kva.example/&lt;i&gt;?a=b&amp;c<", "4 March 2026"} {
+			if resp.StatusCode != http.StatusOK || !strings.Contains(body, want) {
+				t.Errorf("%d without %q: %s", resp.StatusCode, want, body)
+			}
+		}
+		for name, want := range map[string]string{"X-Robots-Tag": "noindex", "Cache-Control": "no-store", "Location": ""} {
+			testkit.Equal(t, name, resp.Header.Get(name), want)
+		}
+		if resp, body := send(t, addr, http.MethodGet, "http://sho.rt/bare%2B"); resp.StatusCode != http.StatusOK ||
+			!strings.Contains(body, "<h1>Where this link leads</h1>") {
+			t.Errorf("%d %s", resp.StatusCode, body)
+		}
+		for path, want := range map[string]int{"/deleted+": 410, "/bad+": 410, "/none+": 404, "/+": 404, "/abc++": 404, "/abc+?x": 200} {
+			if resp, _ := send(t, addr, http.MethodGet, "http://sho.rt"+path); resp.StatusCode != want {
+				t.Errorf("%s: %d, want %d", path, resp.StatusCode, want)
+			}
+		}
+		testkit.Equal(t, "clicks", len(e.clicks(t)), 0)
+		e.store.inject(func() error { return errors.New("connection refused") })
+		if resp, _ := send(t, addr, http.MethodGet, "http://sho.rt/abc+"); resp.StatusCode != http.StatusServiceUnavailable {
+			t.Errorf("without the store: %d", resp.StatusCode)
+		}
+	})
+}
