@@ -13,7 +13,7 @@ PACKAGES   = -p $$(( $(CPUS) + 1 ))
 TOOLS      = -toolexec 'env GOGC=400'
 # Packages that test the programs with tools of those who use or run them, with other releases, or on clusters, which takes
 # minutes: for make test-deploy.
-DEPLOYED   = /deploy/(apiclients|image|kubernetes|prometheus|shards|systemd|upgrade)$$
+DEPLOYED   = /deploy/(acme|apiclients|image|kubernetes|prometheus|shards|systemd|upgrade)$$
 # Packages whose tests start engines, browsers or whole programs: for make test, not for make quick.
 ENGINES    = /api/apiservice$$|/bench$$|/deploy/e2e$$|/deploy/testengines|/schema/(clickhouse|postgres|stream)$$|/ingest/worker$$
 
@@ -53,7 +53,7 @@ tests:
 	CGO_ENABLED=1 go run ./deploy/testengines/engines go test -vet=all $(TOOLS) $(RACE) $(PACKAGES) -timeout 20m $$(go list ./... | grep -vE '$(DEPLOYED)')
 	go test -vet=all -run 'Allocat|Popular' -v ./edge/redirect ./edge/resolve ./edge/eventloop # without the race detector, under which pools forget
 
-test-deploy: ## test generated clients and requests, lint the API's description, upgrade the last release, count on shards; installs tools first
+test-deploy: ## get certificates, test generated clients and requests, lint the API's description, upgrade the last release, count on shards; installs tools first
 	go test -vet=all -count 1 -timeout 30m $$(go list ./... | grep -E '$(DEPLOYED)')
 
 bench: ## run the benchmarks

@@ -8,5 +8,6 @@ type Database interface {
 	SessionStore
 	AttemptStore
 	DomainStore
+	CertificateStore
 	RateStore
 }

@@ -111,6 +111,8 @@ type domainPage struct {
 	Target string // the default domain
 	Usable bool   // a CNAME record can point to Target
 
+	Certificate *schema.CertificateState // nil: no edge has tried to get one
+
 	TakeoverAt time.Time // when the domain changes hands if DNS stays as it is; zero: not at all
 	GraceDays  int
 }
@@ -120,8 +122,16 @@ func (d *Dashboard) domainPage(c *call, domain schema.Domain) (domainPage, error
 		GraceDays: int(customdomain.Grace / (24 * time.Hour))}
 	page.Target, page.Usable = d.Domains.Target()
 	var err error
-	page.TakeoverAt, err = d.Domains.TakeoverAt(c.ctx, domain)
-	return page, err
+	if page.TakeoverAt, err = d.Domains.TakeoverAt(c.ctx, domain); err != nil || !page.Verified() {
+		return page, err
+	}
+	switch state, err := d.DB.CertificateState(c.ctx, domain.Host); {
+	case err == nil:
+		page.Certificate = &state
+	case schema.ErrorCode(err) != schema.CodeNotFound:
+		return page, err
+	}
+	return page, nil
 }
 
 func (d *Dashboard) showDomain(c *call) error {

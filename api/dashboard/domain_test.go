@@ -314,3 +314,26 @@ func TestDomainsWithoutAResolver(t *testing.T) {
 		t.Errorf("the log does not say what to do:\n%s", s.log)
 	}
 }
+
+func TestCertificateOfDomain(t *testing.T) {
+	t.Parallel()
+	s := newDomainSite(t)
+	domain := s.domain(t, s.one, s.account, "go.example.org")
+	note := func(state schema.CertificateState) answer {
+		state.Host, state.AttemptedAt = domain.Host, time.Date(2026, time.November, 20, 12, 0, 0, 0, time.UTC)
+		testkit.Must(t, s.links.NoteCertificate(t.Context(), state))
+		return s.one.get(pathOf(domain))
+	}
+	note(schema.CertificateState{Error: "while it is not verified"}).lacks(t, "HTTPS", "while it is not verified")
+	testkit.Must(t, s.links.VerifyDomain(t.Context(), domain.ID, time.Now()))
+	failed := note(schema.CertificateState{Error: "<b>no such host</b>"})
+	failed.want(t, 200, "could not be obtained", "no such host", "There is no certificate yet.", "20 Nov 2026")
+	failed.lacks(t, "<b>no such")
+	expiry := time.Date(2027, time.January, 31, 12, 0, 0, 0, time.UTC)
+	valid := note(schema.CertificateState{ExpiresAt: expiry})
+	valid.want(t, 200, "is valid until", "31 Jan 2027", "will be renewed")
+	valid.lacks(t, "could not be")
+	late := note(schema.CertificateState{Error: "no answer"})
+	late.want(t, 200, "could not be renewed", "no answer", "31 Jan 2027")
+	late.lacks(t, "will be renewed")
+}

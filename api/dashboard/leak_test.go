@@ -63,6 +63,7 @@ func TestStoreErrorsStayInside(t *testing.T) {
 	testkit.Must(t, s.links.CreateToken(t.Context(), &token))
 	domain := s.addDomain(t, "go.example.org", false)
 	resolver.Add(t, domain.Host+". CNAME sho.rt.", "_linkstream."+domain.Host+`. TXT "`+domain.Challenge+`"`)
+	verified := s.addDomain(t, "verified.example.org", true)
 	holder := s.addAccount(t, "holder@example.org")
 	held := customdomain.New(holder.ID, "held.example.org")
 	held.VerifiedAt, held.CheckAt = time.Now(), time.Now().Add(time.Hour)
@@ -78,7 +79,7 @@ func TestStoreErrorsStayInside(t *testing.T) {
 		schema.CodeNotFound, schema.CodeConflict, schema.CodeUnsafeURL, schema.CodeUnavailable, schema.CodeInternal} {
 		t.Run(string(code), func(t *testing.T) {
 			owner.t = t
-			pages := pagesByMethod(owner, &called, domain)
+			pages := pagesByMethod(owner, &called, domain, verified)
 			for i, method := range methods {
 				stranger := s.browser(t)
 				stranger.fields.Set("X-Forwarded-For", fmt.Sprintf("2001:db8:%x::1", i)) // attempts are limited by address
@@ -108,7 +109,8 @@ func TestStoreErrorsStayInside(t *testing.T) {
 	// These serve the API, the admin commands and other services, and sessions that were not used for an hour.
 	others := []string{"CreateFirstAccount", "SetSuspended", "LeaseRequests", "UseTokens", "TokenByDigest", "Link",
 		"DomainsByHost", "ExtendSession", "Position", "InsertClicks", "LinkStats", "SetTakenDown", "TransferDomain", "ReleaseDomain",
-		"LaneMark", "LaneCounts", "LaneGaps", "LinksByHash", "VerifiedDomains"}
+		"LaneMark", "LaneCounts", "LaneGaps", "LinksByHash", "VerifiedDomains", "PutCertificateFile", "CertificateFile",
+		"CertificateFiles", "DeleteCertificateFiles", "LockCertificate", "UnlockCertificate", "NoteCertificate"}
 	for _, method := range methods {
 		if method == "DomainsToCheck" { // called once a minute, whatever happens
 			continue
@@ -124,10 +126,11 @@ func TestStoreErrorsStayInside(t *testing.T) {
 
 // pagesByMethod gets all pages, and returns their paths by the methods of stores that they call. A page that does not call a method
 // is the same whether or not the method fails.
-func pagesByMethod(owner *browser, called *sync.Map, domain schema.Domain) map[string][]string {
+func pagesByMethod(owner *browser, called *sync.Map, domain, verified schema.Domain) map[string][]string {
 	pages := map[string][]string{}
 	for _, path := range []string{"", "/links", "/links?q=known", "/links?page=2", "/links?made=0.known", "/links/0/known",
 		"/links/0/unknown", "/links/0/known/clicks.csv", "/links/0/known/qr.svg", "/links/0/known/edit", "/domains", fmt.Sprintf("/domains/%d", domain.ID),
+		fmt.Sprintf("/domains/%d", verified.ID),
 		"/tokens", "/account", "/none"} {
 		called.Clear()
 		owner.get("/dashboard" + path)

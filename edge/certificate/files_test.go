@@ -54,7 +54,7 @@ func TestFiles(t *testing.T) {
 		t.Helper()
 		testkit.Must(t, cfg.Validate())
 		var log testkit.Buffer
-		source, err := certificate.Open(cfg, metrics.NewSet(), log.Logger())
+		source, err := certificate.Open(cfg, nil, nil, certificate.Ports{}, metrics.NewSet(), log.Logger())
 		testkit.Must(t, err)
 		return source, &log
 	}
@@ -95,7 +95,7 @@ func TestFiles(t *testing.T) {
 			{Cert: first, Key: secondKey},
 			{Cert: firstKey, Key: firstKey},
 		} {
-			if _, err := certificate.Open(c, metrics.NewSet(), new(testkit.Buffer).Logger()); err == nil {
+			if _, err := certificate.Open(c, nil, nil, certificate.Ports{}, metrics.NewSet(), new(testkit.Buffer).Logger()); err == nil {
 				t.Errorf("%+v is no error", c)
 			}
 		}

@@ -1,12 +1,21 @@
+// Package certificate gives an edge the certificates of the hosts that it serves, from files and from an authority by ACME.
+//
+//	handshake ─▶ Source ─▶ Files: a certificate that names the host
+//	                  └──▶ acmeSource: the host is one of Hosts ─▶ memory ─▶ link store ─▶ authority
+//
+// Hosts also answers /tls/ask, for proxies that get certificates themselves.
 package certificate
 
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"log/slog"
+	"net"
+	"sync"
+	"time"
 
 	"github.com/VictoriaMetrics/metrics"
+	"github.com/mholt/acmez/v3"
 
 	"linkstream/schema/service"
 )
@@ -14,49 +23,73 @@ import (
 // Source chooses the certificates of TLS connections. It is safe for concurrent use.
 type Source struct {
 	files *Files
+	acme  *acmeSource // nil: certificates come from files only
 }
 
-var errNoCertificate = errors.New("there is no certificate for this host")
+// Ports are the addresses that an edge listens on.
+type Ports struct{ Plain, Secure net.Addr }
 
-// Open reads the certificates.
-func Open(cfg Config, set *metrics.Set, log *slog.Logger) (*Source, error) {
+// Open reads the certificates. The caller must call Run.
+func Open(cfg Config, hosts *Hosts, store Store, ports Ports, set *metrics.Set, log *slog.Logger) (*Source, error) {
 	files, err := OpenFiles(cfg, log)
 	if err != nil {
 		return nil, err
 	}
 	s := &Source{files: files}
 	const name = "linkstream_edge_tls_certificate_expiry_timestamp_seconds"
-	service.Describe(set, name, "Unix time at which the first of the certificates expires; 0 without any.")
-	set.NewGauge(name+`{source="file"}`, func() float64 {
-		if expiry := files.Expiry(); !expiry.IsZero() {
-			return float64(expiry.Unix())
-		}
-		return 0
-	})
+	service.Describe(set, name, "Unix time at which the first of the certificates in use expires, by source; 0 without any.")
+	set.NewGauge(name+`{source="file"}`, func() float64 { return unix(files.Expiry()) })
+	if cfg.ACME.Email == "" {
+		return s, nil
+	}
+	if s.acme, err = openACME(cfg.ACME, hosts, store, ports, set, log); err != nil {
+		return nil, err
+	}
+	set.NewGauge(name+`{source="acme"}`, func() float64 { return unix(s.acme.expiry()) })
 	return s, nil
 }
 
-// Run follows changes of the certificates until ctx is done.
-func (s *Source) Run(ctx context.Context) { s.files.Run(ctx) }
+func unix(t time.Time) float64 {
+	if t.IsZero() {
+		return 0
+	}
+	return float64(t.Unix())
+}
+
+// Run keeps the certificates up to date until ctx is done.
+func (s *Source) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	if s.acme != nil {
+		running.Go(func() { s.acme.run(ctx) })
+	}
+	s.files.Run(ctx)
+	running.Wait()
+}
 
 // TLSConfig returns the configuration of a server that uses the certificates. Go makes the keys of session tickets, and new ones
 // every day: a ticket is good at the process that issued it.
 func (s *Source) TLSConfig() *tls.Config {
-	return &tls.Config{
+	config := &tls.Config{
 		GetCertificate: s.certificate,
 		MinVersion:     tls.VersionTLS12,
 		NextProtos:     []string{"http/1.1"},
 	}
+	if s.acme != nil {
+		config.NextProtos = append(config.NextProtos, acmez.ACMETLS1Protocol)
+	}
+	return config
 }
 
-// certificate is a tls.Config's GetCertificate. A client whose host has no certificate gets the first one: it learns that this is
-// the wrong host, which says more than the end of the connection.
+// certificate is a tls.Config's GetCertificate. A client whose host has no certificate gets the first one of the files: it learns
+// that this is the wrong host, which says more than the end of the connection.
 func (s *Source) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
-	if cert := s.files.Find(hello); cert != nil {
+	if cert := s.files.Find(hello); cert != nil && !isChallenge(hello) {
 		return cert, nil
 	}
-	if cert := s.files.First(); cert != nil {
-		return cert, nil
+	if s.acme != nil {
+		if cert, err := s.acme.certificate(hello); cert != nil || err != nil {
+			return cert, err
+		}
 	}
-	return nil, errNoCertificate
+	return s.files.First(), nil // without one, the client is told that the name is unknown
 }

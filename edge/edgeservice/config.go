@@ -31,8 +31,8 @@ type Config struct {
 
 // DefaultConfig returns a configuration that works once Resolve.URL and Spool.Dir are set.
 func DefaultConfig() Config {
-	return Config{Listen: "127.0.0.1:8080", Connections: eventloop.DefaultConfig(), Resolve: resolve.DefaultConfig(),
-		Spool: spool.DefaultConfig(), Snapshot: true}
+	return Config{Listen: "127.0.0.1:8080", Connections: eventloop.DefaultConfig(), Certificate: certificate.DefaultConfig(),
+		Resolve: resolve.DefaultConfig(), Spool: spool.DefaultConfig(), Snapshot: true}
 }
 
 // RegisterFlags binds the configuration to flags.

@@ -28,11 +28,11 @@ import (
 // stopGrace bounds how long requests under way may take after Run was told to stop.
 const stopGrace = 5 * time.Second
 
-// Links is the link store as an edge uses it. Its methods are those of schema.LinkStore and schema.DomainStore.
+// Links is the link store as an edge uses it. Its methods are those of schema.Database.
 type Links interface {
 	Link(ctx context.Context, domainID int64, hash string) (schema.Link, error)
 	LinksByHash(ctx context.Context, keys []schema.LinkKey) ([]schema.Link, error)
-	certificate.HostStore
+	certificate.Store
 }
 
 // snapshotName is the file in the spool's directory that keeps what is cached over restarts.
@@ -90,30 +90,40 @@ func New(cfg Config, links Links, client *stream.Client, log *slog.Logger) (*Ser
 	}
 	clicks.RegisterMetrics(set)
 	s.shipper.RegisterMetrics(set)
+	if s.certs != nil {
+		cfg.Redirect.Challenge = s.certs.AnswerChallenge
+	}
 	handler := redirect.NewHandler(cfg.Redirect, resolver, clicks, set, log)
 	cfg.Connections.Exempt = cfg.Redirect.TrustedProxies.Contain
 	s.server = eventloop.New(cfg.Connections, handler, set, log)
 	return s, nil
 }
 
-// listen reads the certificates, if HTTPS is to be served, and opens the listeners, or none of them.
+// listen opens the listeners and, if HTTPS is to be served, reads the certificates.
 func (s *Service) listen(cfg Config, log *slog.Logger) (err error) {
-	if cfg.ServesTLS() {
-		if err := cfg.Certificate.Enabled(); err != nil { // a socket for HTTPS was inherited
-			return err
-		}
-		if s.certs, err = certificate.Open(cfg.Certificate, s.metrics, log); err != nil {
-			return err
-		}
-		if cfg.Resolve.URL.Scheme() != "https" {
-			log.Warn("HTTPS is served, but short links are written with http: set -edge.url", "url", cfg.Resolve.URL)
-		}
-	}
-	if s.listener, err = service.ListenUnlessOpen(cfg.Listener, cfg.Listen); err != nil || s.certs == nil {
+	if s.listener, err = service.ListenUnlessOpen(cfg.Listener, cfg.Listen); err != nil || !cfg.ServesTLS() {
 		return err
 	}
-	if s.secure, err = service.ListenUnlessOpen(cfg.TLSListener, cfg.TLSListen); err != nil {
+	if err := s.listenTLS(cfg, log); err != nil {
 		return errors.Join(err, s.listener.Close())
+	}
+	return nil
+}
+
+func (s *Service) listenTLS(cfg Config, log *slog.Logger) (err error) {
+	if err := cfg.Certificate.Enabled(); err != nil { // a socket for HTTPS was inherited
+		return err
+	}
+	if cfg.Resolve.URL.Scheme() != "https" {
+		log.Warn("HTTPS is served, but short links are written with http: set -edge.url", "url", cfg.Resolve.URL)
+	}
+	if s.secure, err = service.ListenUnlessOpen(cfg.TLSListener, cfg.TLSListen); err != nil {
+		return err
+	}
+	cfg.Certificate.ACME.HandshakeTimeout = cfg.Connections.ReadTimeout
+	ports := certificate.Ports{Plain: s.listener.Addr(), Secure: s.secure.Addr()}
+	if s.certs, err = certificate.Open(cfg.Certificate, s.hosts, s.links, ports, s.metrics, log); err != nil {
+		return errors.Join(err, s.secure.Close())
 	}
 	return nil
 }

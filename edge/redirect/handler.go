@@ -33,8 +33,9 @@ import (
 // Handler answers HTTP requests. It is safe for concurrent use.
 type Handler struct {
 	instant
-	resolver *resolve.Resolver
-	spool    *spool.Spool
+	resolver  *resolve.Resolver
+	spool     *spool.Spool
+	challenge func(*fasthttp.RequestCtx) bool
 }
 
 // NewHandler returns a handler that records clicks in spool. It registers its metrics with set.
@@ -44,8 +45,9 @@ func NewHandler(
 	service.Describe(set, "linkstream_edge_answers_total", "Answers to requests for short links, by status.")
 	service.Describe(set, "linkstream_edge_uncounted_total", "Redirects that are not clicks, by reason.")
 	return &Handler{
-		resolver: resolver,
-		spool:    spool,
+		resolver:  resolver,
+		spool:     spool,
+		challenge: cfg.Challenge,
 		instant: instant{
 			cached:  resolver.Cached(),
 			clicks:  spool.Instant(),
@@ -83,6 +85,9 @@ func (h *Handler) answer(ctx *fasthttp.RequestCtx) {
 	if !ctx.IsGet() && !ctx.IsHead() {
 		h.pages.badMethod.answer(ctx)
 		ctx.Response.Header.Set("Allow", "GET, HEAD")
+		return
+	}
+	if h.challenge != nil && isChallenge(ctx.Path()) && h.challenge(ctx) {
 		return
 	}
 	if !h.fixed(ctx) {

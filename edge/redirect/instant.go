@@ -65,7 +65,7 @@ func (i *instant) answer(r *eventloop.Request) (answered bool) {
 		return true
 	}
 	hash := r.Path()[1:]
-	if isPreview(hash) {
+	if isPreview(hash) || isChallenge(r.Path()) {
 		return false
 	}
 	target, err := i.cached.Resolve(r.Host(), hash, r.Now)
@@ -88,6 +88,13 @@ func (i *instant) answer(r *eventloop.Request) (answered bool) {
 	default:
 		return i.redirect(r, target)
 	}
+}
+
+var challengePath = []byte("/.well-known/acme-challenge/")
+
+// isChallenge reports whether a path is one by which an authority validates a host (RFC 8555, section 8.3).
+func isChallenge(path []byte) bool {
+	return len(path) > 1 && path[1] == '.' && bytes.HasPrefix(path, challengePath) // most paths are told by one byte
 }
 
 // answerGone says why a link does not redirect.

@@ -16,6 +16,9 @@ import (
 var queryArgs = map[string]string{
 	"link by hash": "0, 'link-7'", "links by hash": "'{0, 7}', '{link-7, link-8}'", "owned link": "1, 'link-7', NULL", "page of links": "1, 400, 20",
 	"token": `'\x07'`, "domain": "7", "domains of a host": "'7.example.org'", "verified domain": "'7.example.org'", "verified domains": "7, 100",
+	"certificate file": "'a/b'", "certificate files": "'a/', 'a0'", "deleted certificate files": "'a', 'a/', 'a0'",
+	"certificate lock": "'name', 'holder', interval '1 minute'", "certificate unlock": "'name', 'holder'",
+	"certificate state": "'a.example'", "new certificate state": "'a.example', NULL, now(), ''",
 	"domains": "7", "domains to check": "now(), now() + interval '1 hour', 16", "lost host": "7, now()",
 	"won host": "7, now(), now()", "deleted domain": "7", "new link": "7, 7, 'new', 'https://example.org/', true, now(), '', '', NULL, '', false",
 	"new links": `'{7, 8}', '{0, 7}', '{new, new}', '{https://example.org/, https://example.org/}', '{t, t}',
@@ -88,6 +91,9 @@ func fill(t testing.TB, raw *pgx.Conn, n int) {
 			SELECT i, decode(to_hex(i), 'escape'), '', now(), now(), now() FROM generate_series(1, %d) i`,
 		`INSERT INTO attempts (begins_at, key, attempts)
 			SELECT now() - i * interval '1 minute', decode(to_hex(i), 'escape'), 1 FROM generate_series(1, %d) i`,
+		`INSERT INTO certificate_files SELECT 'file/' || i, '', now() FROM generate_series(1, %d) i`,
+		`INSERT INTO certificate_locks SELECT 'lock-' || i, '', now() FROM generate_series(1, %d) i`,
+		`INSERT INTO certificate_states SELECT i || '.example', now(), now(), '' FROM generate_series(1, %d) i`,
 		`UPDATE accounts SET link_count = %d WHERE id = 1`,
 	} {
 		exec(t, raw, fmt.Sprintf(statement, n))

@@ -16,11 +16,12 @@ func TestMigrations(t *testing.T) {
 	t.Run("links", func(t *testing.T) {
 		files := os.DirFS("migrations/links")
 		storetest.TestFrozenMigrations(t, files, map[string]string{
-			"00001_links.sql":     "628937c98a1dda29844d9d1ff030927f95c573bcb72120048d01e0e179b134e4",
-			"00002_rate.sql":      "6b98ba8d6d28942b73d3432e0d1b68a8811ce192c2b1abe9afa2fb5a1903ad2e",
-			"00003_dashboard.sql": "1e342e37758124a408a90b5371023e4b1df74ac13ebf20ffcfa6896b04916f9b",
-			"00004_takedown.sql":  "d9baaeca5b3744e4db463a2507e6e318d4a7a0160b5f99ce06ef025f6422ddfa",
-			"00005_manage.sql":    "25b01b8af7d027b8b7c7259abcefc904114d6696920e3b398de97778938fc336",
+			"00001_links.sql":        "628937c98a1dda29844d9d1ff030927f95c573bcb72120048d01e0e179b134e4",
+			"00002_rate.sql":         "6b98ba8d6d28942b73d3432e0d1b68a8811ce192c2b1abe9afa2fb5a1903ad2e",
+			"00003_dashboard.sql":    "1e342e37758124a408a90b5371023e4b1df74ac13ebf20ffcfa6896b04916f9b",
+			"00004_takedown.sql":     "d9baaeca5b3744e4db463a2507e6e318d4a7a0160b5f99ce06ef025f6422ddfa",
+			"00005_manage.sql":       "25b01b8af7d027b8b7c7259abcefc904114d6696920e3b398de97778938fc336",
+			"00006_certificates.sql": "88fa0e9430492e5484fbe66a5b3b4ef1445e6cea05839c126cb10a9253a41334",
 		})
 		storetest.TestUpgrades(t, files, func(t *testing.T, from int64) []string {
 			path := filepath.Join(t.TempDir(), "links.db")

@@ -325,3 +325,43 @@ func (f FaultyClicks) AccountReport(
 		return f.ReportStore.AccountReport(ctx, accountID, since)
 	})
 }
+
+func (f FaultyDatabase) PutCertificateFile(ctx context.Context, key string, value []byte) error {
+	return do(ctx, f.Fault, "PutCertificateFile", func() error { return f.Database.PutCertificateFile(ctx, key, value) })
+}
+
+func (f FaultyDatabase) CertificateFile(ctx context.Context, key string) (schema.CertificateFile, error) {
+	return one(ctx, f.Fault, "CertificateFile", func() (schema.CertificateFile, error) {
+		return f.Database.CertificateFile(ctx, key)
+	})
+}
+
+func (f FaultyDatabase) CertificateFiles(ctx context.Context, folder string) ([]schema.CertificateFile, error) {
+	return one(ctx, f.Fault, "CertificateFiles", func() ([]schema.CertificateFile, error) {
+		return f.Database.CertificateFiles(ctx, folder)
+	})
+}
+
+func (f FaultyDatabase) DeleteCertificateFiles(ctx context.Context, key string) error {
+	return do(ctx, f.Fault, "DeleteCertificateFiles", func() error { return f.Database.DeleteCertificateFiles(ctx, key) })
+}
+
+func (f FaultyDatabase) LockCertificate(ctx context.Context, name, holder string, lease time.Duration) (bool, error) {
+	return one(ctx, f.Fault, "LockCertificate", func() (bool, error) {
+		return f.Database.LockCertificate(ctx, name, holder, lease)
+	})
+}
+
+func (f FaultyDatabase) UnlockCertificate(ctx context.Context, name, holder string) error {
+	return do(ctx, f.Fault, "UnlockCertificate", func() error { return f.Database.UnlockCertificate(ctx, name, holder) })
+}
+
+func (f FaultyDatabase) NoteCertificate(ctx context.Context, state schema.CertificateState) error {
+	return do(ctx, f.Fault, "NoteCertificate", func() error { return f.Database.NoteCertificate(ctx, state) })
+}
+
+func (f FaultyDatabase) CertificateState(ctx context.Context, host string) (schema.CertificateState, error) {
+	return one(ctx, f.Fault, "CertificateState", func() (schema.CertificateState, error) {
+		return f.Database.CertificateState(ctx, host)
+	})
+}

@@ -17,6 +17,7 @@ func TestDatabase(t *testing.T, open Open[schema.Database]) {
 	t.Run("tokens", func(t *testing.T) { run(t, open, tokenBehaviours) })
 	t.Run("sessions", func(t *testing.T) { run(t, open, sessionBehaviours) })
 	t.Run("attempts", func(t *testing.T) { run(t, open, attemptBehaviours) })
+	t.Run("certificates", func(t *testing.T) { run(t, open, certificateBehaviours) })
 	t.Run("domains", func(t *testing.T) { run(t, open, domainBehaviours) })
 	t.Run("deleted domains", func(t *testing.T) { run(t, open, domainDeleteBehaviours) })
 	t.Run("checked domains", func(t *testing.T) { run(t, open, domainCheckBehaviours) })

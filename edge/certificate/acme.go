@@ -1,0 +1,337 @@
+package certificate
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+	"github.com/caddyserver/certmagic"
+	"github.com/mholt/acmez/v3"
+	"github.com/mholt/acmez/v3/acme"
+
+	"linkstream/schema"
+	"linkstream/schema/service"
+)
+
+const (
+	issueTimeout  = 3 * time.Minute  // of an attempt to get a certificate
+	issueWait     = 20 * time.Second // for which a visitor waits for it
+	issueAtOnce   = 8                // attempts
+	loadAtOnce    = 64               // certificates that are read from the store
+	waitAtOnce    = 256              // visitors
+	pauseFailed   = time.Minute      // of a host whose attempt has failed
+	pauseAway     = 2 * time.Second  // of a host whose certificate could not be read, since the link store was away
+	maxPaused     = 10_000           // hosts that pause; beyond it, those whose pause is over are forgotten
+	maxCached     = 10_000           // certificates in memory; others are read from the store again
+	cleanInterval = 24 * time.Hour   // between two deletions of old files
+	keepExpired   = 30 * 24 * time.Hour
+)
+
+// Store is the link store as it keeps certificates.
+type Store interface {
+	HostStore
+	schema.CertificateStore
+	CountAttempts(ctx context.Context, attempts []schema.Attempts) (totals []int64, err error)
+}
+
+// acmeSource gets certificates from an authority by ACME (RFC 8555), on demand and for Hosts only. All edges share them, and the
+// authority's challenges, through the link store: whichever edge the authority asks can answer. certmagic orders, renews and staples;
+// what a stranger may cause is decided here.
+//
+// A handshake goes through these steps, each of which may end it:
+//
+//  1. The name is one of Hosts, which is known in memory.
+//  2. Its certificate is in memory: most handshakes end here.
+//  3. A flight for the host, one at a time, reads it from the store, or gets it from the authority if admit allows that. The
+//     handshake waits for it, for issueWait. A host whose flight has failed pauses.
+type acmeSource struct {
+	cfg    ACMEConfig
+	hosts  *Hosts
+	store  Store
+	log    *slog.Logger
+	cache  *certmagic.Cache
+	magic  *certmagic.Config
+	issuer *certmagic.ACMEIssuer
+	ctx    context.Context // of flights
+	cancel context.CancelFunc
+	grace  time.Duration // for the rest of a handshake that has waited
+
+	issuing, loading, waiting chan struct{} // an element for each that is under way
+	lookups                   perSecond     // of challenges in the store
+
+	mu       sync.Mutex
+	flights  map[string]*flight
+	running  sync.WaitGroup
+	paused   map[string]time.Time // until when
+	expiries map[string]time.Time // of certificates in memory
+
+	issued, failed, refused, unknown *metrics.Counter
+}
+
+// flight is the reading of a certificate, or an attempt to get one.
+type flight struct {
+	done chan struct{}
+	err  error // set before done is closed
+}
+
+// openACME returns a source whose caller must call run.
+func openACME(cfg ACMEConfig, hosts *Hosts, store Store, ports Ports, set *metrics.Set, log *slog.Logger) (*acmeSource, error) {
+	files, err := newStorage(store, cfg.Key, log)
+	if err != nil {
+		return nil, err
+	}
+	a := &acmeSource{
+		cfg: cfg, hosts: hosts, store: store, log: log, grace: cfg.HandshakeTimeout,
+		issuing: make(chan struct{}, issueAtOnce), loading: make(chan struct{}, loadAtOnce), waiting: make(chan struct{}, waitAtOnce),
+		flights: map[string]*flight{}, paused: map[string]time.Time{}, expiries: map[string]time.Time{},
+	}
+	a.ctx, a.cancel = context.WithCancel(context.Background())
+	a.registerMetrics(set)
+	logger := zapLogger(log)
+	template := certmagic.ACMEIssuer{
+		CA: cfg.Directory, Email: cfg.Email, Agreed: true, Logger: logger,
+		// certmagic finds these ports taken, by this edge, which answers its challenges.
+		AltHTTPPort: port(ports.Plain), AltTLSALPNPort: port(ports.Secure),
+	}
+	if cfg.EABID != "" {
+		template.ExternalAccount = &acme.EAB{KeyID: cfg.EABID, MACKey: cfg.EABKey}
+	}
+	if template.TrustedRoots, err = readRoots(cfg.Roots); err != nil {
+		return nil, fmt.Errorf("-edge.acme-roots: %w", err)
+	}
+	a.cache = certmagic.NewCache(certmagic.CacheOptions{
+		GetConfigForCert:   func(certmagic.Certificate) (*certmagic.Config, error) { return a.magic, nil },
+		RenewCheckInterval: cfg.RenewEvery, Capacity: maxCached, Logger: logger,
+	})
+	a.magic = certmagic.New(a.cache, certmagic.Config{
+		Storage: files, Logger: logger, OnEvent: a.onEvent, DefaultServerName: hosts.defaultHost, DisableStorageCheck: true,
+	})
+	a.issuer = certmagic.NewACMEIssuer(a.magic, template)
+	a.magic.Issuers = []certmagic.Issuer{a.issuer}
+	hosts.notify = a.hostChanged
+	return a, nil
+}
+
+func (a *acmeSource) registerMetrics(set *metrics.Set) {
+	const issued = "linkstream_edge_acme_attempts_total"
+	service.Describe(set, issued,
+		"Attempts of this edge to get or to renew a certificate, by result; refused: by the limits of attempts, or without a verified domain.")
+	a.issued, a.failed = set.NewCounter(issued+`{result="issued"}`), set.NewCounter(issued+`{result="failed"}`)
+	a.refused = set.NewCounter(issued + `{result="refused"}`)
+	const unknown = "linkstream_edge_tls_unknown_names_total"
+	service.Describe(set, unknown, "TLS handshakes for names that are not served.")
+	a.unknown = set.NewCounter(unknown)
+}
+
+func readRoots(path string) (*x509.CertPool, error) {
+	if path == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("%q has no certificate in PEM format", path)
+	}
+	return roots, nil
+}
+
+func port(addr net.Addr) int {
+	_, text, err := net.SplitHostPort(addr.String())
+	if err != nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(text)
+	return n
+}
+
+// run gets the default domain's certificate, and deletes old files from time to time, until ctx is done. Then it ends what is under
+// way.
+func (a *acmeSource) run(ctx context.Context) {
+	if qualifies(a.hosts.defaultHost) {
+		a.begin(a.hosts.defaultHost)
+	}
+	ticker := time.NewTicker(cleanInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			a.close()
+			return
+		case <-ticker.C:
+		}
+		options := certmagic.CleanStorageOptions{Logger: a.magic.Logger, Interval: cleanInterval, OCSPStaples: true,
+			ExpiredCerts: true, ExpiredCertGracePeriod: keepExpired}
+		if err := certmagic.CleanStorage(ctx, a.magic.Storage, options); err != nil && ctx.Err() == nil {
+			a.log.Warn("cannot delete old certificates", "error", err)
+		}
+	}
+}
+
+// close ends all flights and the maintenance of certificates.
+func (a *acmeSource) close() {
+	a.cancel()
+	a.mu.Lock()
+	a.paused = nil // no flight begins any more
+	a.mu.Unlock()
+	a.running.Wait()
+	a.cache.Stop()
+}
+
+// qualifies reports whether an authority may issue a certificate for host.
+func qualifies(host string) bool {
+	return certmagic.SubjectQualifiesForPublicCert(host) && !schema.HostIsAddr(host)
+}
+
+// certificate returns the certificate for a handshake, nil if the name is not served. The zero name is the default domain's.
+func (a *acmeSource) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	name := serverName(hello.ServerName)
+	if hello.ServerName == "" {
+		name = a.hosts.defaultHost
+	}
+	if known, _ := a.hosts.Known(name); !known || !qualifies(name) {
+		a.unknown.Inc()
+		return nil, nil
+	}
+	if isChallenge(hello) {
+		if !a.lookups.allow(maxChallengeLookups) {
+			return nil, errTooManyChallenges
+		}
+		return a.magic.GetCertificate(hello)
+	}
+	if cert, err := a.magic.GetCertificate(hello); err == nil {
+		return cert, nil
+	}
+	if err := a.await(hello, name); err != nil {
+		return nil, fmt.Errorf("certificate of %q: %w", name, err)
+	}
+	return a.magic.GetCertificate(hello)
+}
+
+// isChallenge reports whether an authority validates a name by this handshake (RFC 8737).
+func isChallenge(hello *tls.ClientHelloInfo) bool {
+	return len(hello.SupportedProtos) == 1 && hello.SupportedProtos[0] == acmez.ACMETLS1Protocol
+}
+
+var (
+	errPaused            = errors.New("the last attempt has failed a moment ago")
+	errTooManyWait       = errors.New("too many visitors wait for certificates")
+	errSlow              = errors.New("it takes longer than visitors wait")
+	errTooManyChallenges = errors.New("too many challenges")
+	errBusy              = errors.New("too many certificates are being fetched")
+)
+
+// await waits until the certificate of a host is in memory.
+func (a *acmeSource) await(hello *tls.ClientHelloInfo, name string) error {
+	select {
+	case a.waiting <- struct{}{}:
+		defer func() { <-a.waiting }()
+	default:
+		return errTooManyWait
+	}
+	f := a.begin(name)
+	if f == nil {
+		return errPaused
+	}
+	patience := time.NewTimer(issueWait)
+	defer patience.Stop()
+	// The handshake's own timeout is for clients that are slow, not for those who wait.
+	_ = hello.Conn.SetDeadline(time.Now().Add(issueWait + a.grace))
+	select {
+	case <-f.done:
+		_ = hello.Conn.SetDeadline(time.Now().Add(a.grace))
+		return f.err
+	case <-patience.C:
+		return errSlow
+	case <-a.ctx.Done():
+		return a.ctx.Err()
+	}
+}
+
+// begin returns the flight for a host, a new one if there is none, or nil if the host pauses.
+func (a *acmeSource) begin(name string) *flight {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if f := a.flights[name]; f != nil {
+		return f
+	}
+	if a.paused == nil || time.Now().Before(a.paused[name]) {
+		return nil
+	}
+	f := &flight{done: make(chan struct{})}
+	a.flights[name] = f
+	a.running.Go(func() {
+		ctx, cancel := context.WithTimeout(a.ctx, issueTimeout)
+		defer cancel()
+		f.err = a.fetch(ctx, name)
+		a.end(name, f)
+	})
+	return f
+}
+
+func (a *acmeSource) end(name string, f *flight) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.flights, name)
+	if f.err != nil && a.paused != nil {
+		a.log.Warn("no certificate", "host", name, "error", f.err)
+		if len(a.paused) >= maxPaused {
+			for host, until := range a.paused {
+				if time.Now().After(until) {
+					delete(a.paused, host)
+				}
+			}
+		}
+		pause := pauseFailed
+		if schema.ErrorCode(f.err) == schema.CodeUnavailable {
+			pause = pauseAway
+		}
+		a.paused[name] = time.Now().Add(pause)
+	}
+	close(f.done)
+}
+
+// hostChanged learns that a host was verified or lost.
+func (a *acmeSource) hostChanged(host string, known bool) {
+	if !known {
+		a.cache.RemoveManaged([]certmagic.SubjectIssuer{{Subject: host}})
+		a.mu.Lock()
+		delete(a.expiries, host)
+		a.mu.Unlock()
+		return
+	}
+	if qualifies(host) { // before the first visitor comes; other edges wait for the one that is first
+		a.mu.Lock()
+		delete(a.paused, host)
+		a.mu.Unlock()
+		a.begin(host)
+	}
+}
+
+// perSecond bounds how often something is done in a second.
+type perSecond struct {
+	mu     sync.Mutex
+	second int64
+	n      int
+}
+
+func (p *perSecond) allow(most int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if now := time.Now().Unix(); now != p.second {
+		p.second, p.n = now, 0
+	}
+	p.n++
+	return p.n <= most
+}

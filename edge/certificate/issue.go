@@ -1,0 +1,225 @@
+package certificate
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/mholt/acmez/v3/acme"
+
+	"linkstream/schema"
+)
+
+const (
+	// maxHostAttempts is per hour and host, for all edges together: authorities refuse hosts that fail more often.
+	maxHostAttempts = 5
+	noteTimeout     = 10 * time.Second
+)
+
+// fetch puts the certificate of a host into memory: from the store, or else from the authority.
+func (a *acmeSource) fetch(ctx context.Context, name string) error {
+	if err := enter(ctx, a.loading); err != nil {
+		return err
+	}
+	cert, err := a.magic.CacheManagedCertificate(ctx, name)
+	leave(a.loading)
+	switch {
+	case err == nil && !cert.Expired(): // it is renewed in time, without a visitor who waits
+		return nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	if err := enter(ctx, a.issuing); err != nil {
+		return err
+	}
+	defer leave(a.issuing)
+	if err == nil {
+		err = a.magic.RenewCertSync(ctx, name, false)
+		a.cache.Remove([]string{cert.Hash()})
+	} else {
+		err = a.magic.ObtainCertSync(ctx, name)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = a.magic.CacheManagedCertificate(ctx, name)
+	return err
+}
+
+func enter(ctx context.Context, slots chan struct{}) error {
+	select {
+	case slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return errBusy
+	}
+}
+
+func leave(slots chan struct{}) { <-slots }
+
+// onEvent is told by certmagic what it does. It holds the host's lock meanwhile, so no other edge does the same.
+func (a *acmeSource) onEvent(ctx context.Context, event string, data map[string]any) error {
+	host, _ := data["identifier"].(string)
+	switch event {
+	case "cert_obtaining":
+		renewal, _ := data["renewal"].(bool)
+		err := a.admit(ctx, host, renewal)
+		if err != nil {
+			a.refused.Inc()
+			a.note(ctx, host, time.Time{}, err)
+		}
+		return err
+	case "cert_obtained":
+		a.issued.Inc()
+		path, _ := data["certificate_path"].(string)
+		expiry := a.expiryOf(ctx, path)
+		a.note(ctx, host, expiry, nil)
+		a.log.Info("certificate obtained", "host", host, "expires", expiry)
+	case "cert_failed":
+		a.failed.Inc()
+		err, _ := data["error"].(error)
+		a.note(ctx, host, time.Time{}, err)
+	case "cached_managed_cert":
+		if names, _ := data["sans"].([]string); len(names) > 0 {
+			a.noteCached(names[0])
+		}
+	}
+	return nil
+}
+
+// refusal is an error that a host's owner may read.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+
+const errNotVerified refusal = "The domain is not verified."
+
+// admit returns an error unless the authority may be asked for a certificate now. Renewals are bounded by host alone, so that new
+// hosts do not take their place.
+func (a *acmeSource) admit(ctx context.Context, host string, renewal bool) error {
+	var account int64
+	if host != a.hosts.defaultHost {
+		domain, err := a.store.VerifiedDomain(ctx, host)
+		if schema.ErrorCode(err) == schema.CodeNotFound {
+			return errNotVerified
+		} else if err != nil {
+			return err
+		}
+		account = domain.AccountID
+	}
+	type limit struct {
+		what string
+		most int
+	}
+	limits := []limit{{"of this domain", maxHostAttempts}}
+	keys := []string{"host " + host}
+	if !renewal {
+		limits = append(limits, limit{"of this service", a.cfg.MaxPerHour})
+		keys = append(keys, "all")
+		if account != 0 {
+			limits = append(limits, limit{"of this account", max(1, a.cfg.MaxPerHour/2)})
+			keys = append(keys, fmt.Sprint("account ", account))
+		}
+	}
+	window := time.Now().UTC().Truncate(time.Hour)
+	attempts := make([]schema.Attempts, len(keys))
+	for i, key := range keys {
+		attempts[i] = schema.Attempts{Key: sha256.Sum256([]byte("certificate " + key)), Window: window, N: 1}
+	}
+	totals, err := a.store.CountAttempts(ctx, attempts)
+	if err != nil {
+		return err
+	}
+	for i, total := range totals {
+		if total > int64(limits[i].most) {
+			return refusal(fmt.Sprintf("The limit %s is reached: %d certificates per hour. The next attempt is possible at %s UTC.",
+				limits[i].what, limits[i].most, window.Add(time.Hour).Format("15:04")))
+		}
+	}
+	return nil
+}
+
+// note stores the outcome of an attempt for the host's owner. expiry is zero if there is no new certificate.
+func (a *acmeSource) note(ctx context.Context, host string, expiry time.Time, failure error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTimeout)
+	defer cancel()
+	state := schema.CertificateState{Host: host, ExpiresAt: expiry, AttemptedAt: time.Now(), Error: explain(failure)}
+	if err := a.store.NoteCertificate(ctx, state); err != nil {
+		a.log.Warn("cannot store the state of a certificate", "host", host, "error", err)
+	}
+}
+
+// explain says why an attempt has failed, without what is only for the operator: that is in the log.
+func explain(err error) (text string) {
+	var problem acme.Problem
+	var refused refusal
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &refused):
+		return string(refused)
+	case errors.As(err, &problem):
+		text = problem.Detail
+		for _, sub := range problem.Subproblems {
+			text += " " + sub.Detail
+		}
+		if text == "" {
+			text = problem.Type
+		}
+	default:
+		text = "The certificate authority does not answer."
+	}
+	text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "")
+	return strings.ToValidUTF8(text[:min(len(text), schema.MaxCertificateErrorLen)], "")
+}
+
+// expiryOf returns when a certificate in the store expires, the zero time if it cannot be read.
+func (a *acmeSource) expiryOf(ctx context.Context, path string) time.Time {
+	text, err := a.magic.Storage.Load(ctx, path)
+	if err != nil {
+		return time.Time{}
+	}
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return time.Time{}
+	}
+	leaf, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return time.Time{}
+	}
+	return leaf.NotAfter
+}
+
+// noteCached remembers when the certificate of a host expires that is in memory now.
+func (a *acmeSource) noteCached(host string) {
+	var newest time.Time
+	for _, cert := range a.cache.AllMatchingCertificates(host) {
+		if cert.Leaf != nil && cert.Leaf.NotAfter.After(newest) {
+			newest = cert.Leaf.NotAfter
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.expiries) >= 2*maxCached { // of hosts that memory has no certificate of any more
+		clear(a.expiries)
+	}
+	a.expiries[host] = newest
+}
+
+// expiry returns when the first of the certificates in memory expires, the zero time if there is none.
+func (a *acmeSource) expiry() (first time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, at := range a.expiries {
+		if first.IsZero() || at.Before(first) {
+			first = at
+		}
+	}
+	return first
+}
