@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -26,7 +27,15 @@ const (
 	release     = "1.37.0" // of Kubernetes
 )
 
-var overlays = []string{"standalone", "cluster"}
+var overlays = []string{"standalone", "cluster", "watch"}
+
+// operators are the modules with the definitions of resources that overlays use, and the files with these.
+var operators = map[string][]string{
+	"github.com/prometheus-operator/prometheus-operator@v0.85.0": {
+		"example/prometheus-operator-crd/monitoring.coreos.com_prometheusrules.yaml",
+		"example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml",
+	},
+}
 
 func TestEveryOverlayIsTested(t *testing.T) {
 	entries, err := os.ReadDir("overlays")
@@ -114,17 +123,21 @@ func TestOverlays(t *testing.T) {
 	python, err := testengines.PythonPackages(t.Context(), log, "testdata/tools/requirements.txt")
 	testkit.Must(t, err)
 	schemas := offlineSchemas(t, python)
+	custom, kinds := customSchemas(t, python)
 	for _, overlay := range overlays {
 		t.Run(overlay, func(t *testing.T) {
 			manifests := run(t, nil, filepath.Join(bin, "kustomize"), "build", filepath.Join("overlays", overlay))
 			file := filepath.Join(t.TempDir(), "manifests.yaml")
 			testkit.Must(t, os.WriteFile(file, manifests, 0o600))
 			t.Run("kubernetes-validate finds nothing", func(t *testing.T) {
-				run(t, nil, python, "-m", "kubernetes_validate", "--strict", "--quiet", "-k", release, file)
+				const standard = "import sys, yaml; yaml.safe_dump_all([o for o in yaml.safe_load_all(sys.stdin) if o['kind'] not in sys.argv[1:]], sys.stdout)"
+				own := filepath.Join(t.TempDir(), "standard.yaml") // it does not know others
+				testkit.Must(t, os.WriteFile(own, run(t, manifests, python, append([]string{"-c", standard}, kinds...)...), 0o600))
+				run(t, nil, python, "-m", "kubernetes_validate", "--strict", "--quiet", "-k", release, own)
 			})
 			t.Run("kubeconform finds nothing", func(t *testing.T) {
 				out := run(t, nil, filepath.Join(bin, "kubeconform"), "-strict", "-summary", "-schema-location",
-					schemas+"/{{.ResourceKind}}{{.KindSuffix}}.json", file)
+					schemas+"/{{.ResourceKind}}{{.KindSuffix}}.json", "-schema-location", custom+"/{{.ResourceKind}}.json", file)
 				if !strings.Contains(string(out), "Invalid: 0, Errors: 0, Skipped: 0") {
 					t.Errorf("%s", out)
 				}
@@ -156,6 +169,44 @@ func offlineSchemas(t *testing.T, python string) (dir string) {
 		testkit.Must(t, os.WriteFile(filepath.Join(dir, filepath.Base(file)), []byte(local), 0o600))
 	}
 	return dir
+}
+
+// customSchemas returns a folder with the schemas of the operators' resources, and their kinds.
+func customSchemas(t *testing.T, python string) (dir string, kinds []string) {
+	t.Helper()
+	dir = t.TempDir()
+	for module, files := range operators {
+		var downloaded struct{ Dir string }
+		testkit.Must(t, json.Unmarshal(run(t, nil, "go", "mod", "download", "-modcacherw", "-json", module), &downloaded))
+		for _, file := range files {
+			file = filepath.Join(downloaded.Dir, file)
+			run(t, nil, python, "testdata/crd_schemas.py", dir, file)
+			content, err := os.ReadFile(file)
+			testkit.Must(t, err)
+			for _, found := range regexp.MustCompile(`(?m)^    kind: (\w+)$`).FindAllSubmatch(content, -1) {
+				kinds = append(kinds, string(found[1]))
+			}
+		}
+	}
+	return dir, kinds
+}
+
+// TestWatchedAlerts requires that Kubernetes gets the alerts that are tested.
+func TestWatchedAlerts(t *testing.T) {
+	tested, err := os.ReadFile("../prometheus/alerts.yaml")
+	testkit.Must(t, err)
+	rule, err := os.ReadFile("overlays/watch/alerts.yaml")
+	testkit.Must(t, err)
+	_, groups, _ := strings.Cut(string(tested), "\ngroups:\n")
+	_, spec, _ := strings.Cut(string(rule), "\nspec:\n  groups:\n")
+	var indented strings.Builder
+	for line := range strings.Lines(groups) {
+		if strings.TrimSpace(line) != "" {
+			line = "  " + line
+		}
+		indented.WriteString(line)
+	}
+	testkit.Equal(t, "groups", spec, indented.String())
 }
 
 // named returns the object of a kind and name, nil if there is none.
