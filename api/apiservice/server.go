@@ -1,6 +1,7 @@
 package apiservice
 
 import (
+	"context"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -10,6 +11,7 @@ import (
 
 	"linkstream/api/admission"
 	"linkstream/api/dashboard"
+	"linkstream/api/requestid"
 	"linkstream/schema/clientaddr"
 	"linkstream/schema/service"
 )
@@ -39,6 +41,7 @@ type router struct {
 	gate       *admission.Gate
 	proxies    clientaddr.Proxies
 	health     bool // /healthz is answered
+	log        *slog.Logger
 }
 
 func (r *router) handle(http *fasthttp.RequestCtx) {
@@ -51,6 +54,8 @@ func (r *router) handle(http *fasthttp.RequestCtx) {
 
 // admit lets the owner of the request's path answer it, by refusal if that is not nil.
 func (r *router) admit(http *fasthttp.RequestCtx, refusal *admission.Refusal) {
+	requestid.Assign(http)
+	defer r.end(http, time.Now())
 	defer admission.CloseUnread(http)
 	if refusal != nil {
 		admission.CloseGently(http)
@@ -70,6 +75,15 @@ func (r *router) admit(http *fasthttp.RequestCtx, refusal *admission.Refusal) {
 		return
 	}
 	owner.Handle(http, pass)
+}
+
+// end names an answered request to its client and, at level debug, in the log.
+func (r *router) end(http *fasthttp.RequestCtx, began time.Time) {
+	requestid.Answer(http)
+	if r.log.Enabled(context.Background(), slog.LevelDebug) {
+		r.log.Debug("request", "request_id", requestid.Of(http), "method", string(http.Method()), "path", string(http.URI().PathOriginal()),
+			"status", http.Response.StatusCode(), "took", time.Since(began))
+	}
 }
 
 func (r *router) client(http *fasthttp.RequestCtx) netip.Addr {

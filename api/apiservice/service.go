@@ -107,7 +107,7 @@ func (s *Service) compose(cfg Config) error {
 	}
 	api := rest.New(s.tokens, ratelimit.NewRequestLimiter(s.links), shortener, s.links, s.clicks, requests, s.log)
 	s.server = newServer(&router{api: api, pages: pages, gate: admission.NewGate(s.metrics), proxies: cfg.TrustedProxies,
-		health: cfg.PublicHealth}, cfg.MaxConnections, s.log)
+		health: cfg.PublicHealth, log: s.log}, cfg.MaxConnections, s.log)
 	s.clients = admission.NewListener(s.listener, admission.Limits{Connections: cfg.MaxConnections,
 		PerAddress: cfg.MaxConnectionsPerAddress, Exempt: cfg.TrustedProxies.Contain}, s.metrics, s.log)
 	return nil

@@ -6,6 +6,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"linkstream/api/admission"
+	"linkstream/api/requestid"
 	"linkstream/schema"
 )
 
@@ -92,7 +93,7 @@ func (d *Dashboard) explain(c *call, err error) *failure {
 		return errNoPage
 	}
 	method, path := string(c.http.Method()), string(c.http.URI().PathOriginal())
-	d.Log.Error("request failed", "method", method, "path", path, "error", err)
+	d.Log.Error("request failed", "request_id", requestid.Of(c.http), "method", method, "path", path, "error", err)
 	if code == schema.CodeUnavailable {
 		store := "link store"
 		var of *storeError

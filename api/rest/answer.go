@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"linkstream/api/admission"
+	"linkstream/api/requestid"
 	"linkstream/schema"
 )
 
@@ -111,7 +112,7 @@ func (a *API) explain(http *fasthttp.RequestCtx, err error) (status int, body fa
 			return fasthttp.StatusUnprocessableEntity, failure{Error: string(e.Code), Message: e.Message}
 		}
 	}
-	a.log.Error("request failed", "method", string(http.Method()), "path", string(http.URI().PathOriginal()), "error", err)
+	a.log.Error("request failed", "request_id", requestid.Of(http), "method", string(http.Method()), "path", string(http.URI().PathOriginal()), "error", err)
 	if schema.ErrorCode(err) == schema.CodeUnavailable {
 		http.Response.Header.Set("Retry-After", storeRetryAfter)
 		cannot := &outage{what: "The service cannot answer"}
