@@ -34,6 +34,7 @@ const (
 type composition struct {
 	Services map[string]composeService
 	Secrets  map[string]struct{ File string }
+	Configs  map[string]struct{ File string }
 	Volumes  map[string]any
 }
 
@@ -42,6 +43,7 @@ type composeService struct {
 	Profiles, Command         []string
 	Environment               map[string]string
 	Volumes, Ports, Secrets   []string
+	Configs                   []struct{ Source, Target string }
 	Privileged                bool
 	Deploy                    struct{ Replicas int }
 	CapAdd                    []string                              `json:"cap_add"`
@@ -91,14 +93,15 @@ func TestCompose(t *testing.T) {
 			instances[s.Profiles[0]+" "+role] += max(s.Deploy.Replicas, 1)
 		}
 		testkit.Equal(t, "containers", instances, map[string]int{"standalone standalone": 1, "cluster edge": 2, "cluster ingest": 2,
-			"cluster api": 2, "cluster postgres": 1, "cluster kafka": 1, "cluster clickhouse": 1})
+			"cluster api": 2, "cluster postgres": 1, "cluster kafka": 1, "cluster clickhouse": 1,
+			"watch prometheus": 1, "watch grafana": 1})
 		defaults, err := os.ReadFile("../.env")
 		testkit.Must(t, err)
 		if !strings.Contains(string(defaults), "\nCOMPOSE_PROFILES=standalone\n") {
 			t.Error("standalone is not the default")
 		}
 	})
-	pinned := regexp.MustCompile(`^\S+:[0-9]+(\.[0-9]+)+(-\w+)?$`)
+	pinned := regexp.MustCompile(`^\S+:v?[0-9]+(\.[0-9]+)+(-\w+)?$`)
 	data := map[string]string{}
 	for name, s := range c.Services {
 		t.Run(name+" is hardened", func(t *testing.T) {
@@ -144,6 +147,30 @@ func TestCompose(t *testing.T) {
 			}
 		})
 	}
+	t.Run("its files exist, and Prometheus scrapes its containers", func(t *testing.T) {
+		for name, s := range c.Services {
+			for _, file := range s.Configs {
+				if _, err := os.Stat(filepath.Join("..", c.Configs[file.Source].File)); err != nil || file.Target == "" {
+					t.Errorf("%s has no %s: %v", name, file.Source, err)
+				}
+			}
+		}
+		scraped, err := os.ReadFile("../prometheus/prometheus.yaml")
+		testkit.Must(t, err)
+		names := regexp.MustCompile(`[ \[](standalone|edge-\d|ingest|api-\d)[,\]]`).FindAllStringSubmatch(string(scraped), -1)
+		var found, programs []string
+		for _, name := range names {
+			found = append(found, name[1])
+		}
+		for name, s := range c.Services {
+			if strings.HasPrefix(s.Image, "linkstream:") {
+				programs = append(programs, name)
+			}
+		}
+		slices.Sort(found)
+		slices.Sort(programs)
+		testkit.Equal(t, "programs that are scraped", found, programs)
+	})
 	t.Run("its secrets are made once", func(t *testing.T) {
 		dir := t.TempDir()
 		script, err := os.ReadFile("../compose-secrets")
