@@ -111,6 +111,14 @@ type LinkStore interface {
 	// SearchLinks is like Links for the account's links whose hash or URL contains query. It ignores the case of ASCII
 	// letters. Its cost is proportional to the number of the account's links.
 	SearchLinks(ctx context.Context, accountID int64, query string, page int64) (links []Link, total int64, err error)
+	// FindLinks is like Links for the account's links that match filter, in its order. Its cost is proportional to the number
+	// of the account's links.
+	FindLinks(ctx context.Context, accountID int64, filter LinkFilter, page int64) (links []Link, total int64, err error)
+	// FindLinkIDs returns the IDs of the account's links that match filter, in its order: all of them, or the first limit. Its
+	// cost is that of FindLinks.
+	FindLinkIDs(ctx context.Context, accountID int64, filter LinkFilter, limit int) ([]int64, error)
+	// LinksAfter returns up to limit of the account's links whose ordinals are greater than ordinal, in this order.
+	LinksAfter(ctx context.Context, accountID, ordinal int64, limit int) ([]Link, error)
 	// LinksByID returns the account's links among those with the IDs, in any order.
 	LinksByID(ctx context.Context, accountID int64, ids []int64) ([]Link, error)
 	// SetActive activates or deactivates a link. Idempotent. CodeNotFound if there is no such link, or it was deleted.

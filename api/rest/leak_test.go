@@ -56,7 +56,7 @@ func TestStoreErrorsStayInside(t *testing.T) {
 	hash := owner.link(t, map[string]any{"long_url": "https://example.com/"})
 	hosts := 0 // each is looked up once in a while
 	requests := func(t *testing.T) (answers []answer) {
-		for _, path := range []string{"/api/v1/links", "/api/v1/links?page=2", "/api/v1/stats/" + hash,
+		for _, path := range []string{"/api/v1/links", "/api/v1/links?page=2", "/api/v1/links?q=x", "/api/v1/links?sort=-clicks", "/api/v1/tags", "/api/v1/stats/" + hash,
 			fmt.Sprintf("/api/v1/stats/%s?domain_id=%d", hash, domain)} {
 			answers = append(answers, owner.get(t, path))
 		}
@@ -93,7 +93,8 @@ func TestStoreErrorsStayInside(t *testing.T) {
 			}
 		})
 	}
-	for _, method := range []string{"TokenByDigest", "VerifiedDomain", "Domain", "CreateLink", "Links", "OwnedLink", "UpdateLink", "DeleteLink",
+	for _, method := range []string{"TokenByDigest", "VerifiedDomain", "Domain", "CreateLink", "Links", "OwnedLink", "UpdateLink", "DeleteLink", "FindLinks",
+		"FindLinkIDs", "LinksAfter", "LinksByID", "Domains",
 		"LinkStats", "ClickCounts"} {
 		if !reached[method] {
 			t.Errorf("%s never failed", method)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"linkstream/api/shorten"
 	"linkstream/schema"
 )
 
@@ -67,15 +68,8 @@ type linkPage struct {
 
 // listLinks answers GET /api/v1/links.
 func (a *API) listLinks(c *call) error {
-	page := int64(1)
-	if args := c.http.QueryArgs(); args.Has("page") {
-		n, err := strconv.ParseUint(string(args.Peek("page")), 10, 63)
-		if err != nil || n == 0 {
-			return invalidField("page", "The page must be a positive integer.")
-		}
-		page = int64(n)
-	}
-	links, total, err := a.links.Links(c.ctx, c.account, page)
+	req := listRequest(c)
+	links, total, err := a.shortener.List(c.ctx, a.clicks, req)
 	if err != nil {
 		return withOutage(readingLinks, err)
 	}
@@ -100,8 +94,57 @@ func (a *API) listLinks(c *call) error {
 	}
 	lastPage := max(1, (total+schema.PageSize-1)/schema.PageSize) // an empty list has one page
 	return answer(c.http, fasthttp.StatusOK, linkPage{
-		Success: true, Data: items, Meta: pageMeta{page, lastPage, schema.PageSize, total},
+		Success: true, Data: items, Meta: pageMeta{req.Page, lastPage, schema.PageSize, total},
 	})
+}
+
+// listRequest decodes the query of a list.
+func listRequest(c *call) shorten.ListRequest {
+	args, invalid := c.http.QueryArgs(), map[string][]string{}
+	req := shorten.ListRequest{AccountID: c.account, Page: 1, Query: string(args.Peek("q")), Tag: string(args.Peek("tag")),
+		Sort: string(args.Peek("sort"))}
+	if args.Has("page") {
+		n, err := strconv.ParseUint(string(args.Peek("page")), 10, 63)
+		if req.Page = int64(n); err != nil || n == 0 {
+			invalid["page"] = []string{"The page must be a positive integer."}
+		}
+	}
+	if args.Has("domain_id") {
+		id, err := strconv.ParseInt(string(args.Peek("domain_id")), 10, 64)
+		if req.DomainID = &id; err != nil {
+			invalid["domain_id"] = []string{"The domain id must be an integer."}
+		}
+	}
+	if args.Has("is_active") {
+		active := string(args.Peek("is_active"))
+		if req.IsActive = new(active == "true"); active != "true" && active != "false" {
+			invalid["is_active"] = []string{"This must be true or false."}
+		}
+	}
+	req.Malformed = invalid
+	return req
+}
+
+type tagItem struct {
+	Tag    string `json:"tag"`
+	Links  int64  `json:"links"`
+	Clicks int64  `json:"clicks"`
+}
+
+// listTags answers GET /api/v1/tags.
+func (a *API) listTags(c *call) error {
+	tags, err := a.shortener.Tags(c.ctx, a.clicks, c.account)
+	if err != nil {
+		return withOutage(readingLinks, err)
+	}
+	items := make([]tagItem, len(tags))
+	for i, tag := range tags {
+		items[i] = tagItem(tag)
+	}
+	return answer(c.http, fasthttp.StatusOK, struct {
+		Success bool      `json:"success"`
+		Data    []tagItem `json:"data"`
+	}{true, items})
 }
 
 func invalidField(field, problem string) error {

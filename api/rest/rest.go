@@ -28,6 +28,7 @@ const (
 	pathShorten = root + "/shorten"
 	pathLinks   = root + "/links"
 	pathLink    = root + "/links/{hash}"
+	pathTags    = root + "/tags"
 	pathStats   = root + "/stats/{hash}"
 	pathOpenAPI = root + "/openapi.json"
 )
@@ -65,6 +66,7 @@ func New(tokens *auth.Authenticator, limiter *ratelimit.RequestLimiter, shortene
 	a.router.RedirectTrailingSlash, a.router.RedirectFixedPath = false, false // each resource has exactly one path
 	a.route(fasthttp.MethodPost, pathShorten, a.createLink)
 	a.route(fasthttp.MethodGet, pathLinks, a.listLinks)
+	a.route(fasthttp.MethodGet, pathTags, a.listTags)
 	a.route(fasthttp.MethodGet, pathLink, a.getLink)
 	a.route(fasthttp.MethodPatch, pathLink, a.editLink)
 	a.route(fasthttp.MethodDelete, pathLink, a.deleteLink)

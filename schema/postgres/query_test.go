@@ -23,7 +23,7 @@ var queryArgs = map[string]string{
 	"won host": "7, now(), now()", "deleted domain": "7", "new link": "7, 7, 'new', 'https://example.org/', true, now(), '', '', NULL, '', false",
 	"new links": `'{7, 8}', '{0, 7}', '{new, new}', '{https://example.org/, https://example.org/}', '{t, t}',
 		'{2026-11-21, 2026-11-21}', '{a, b}', '{a, b}', '{NULL, 2026-11-21}', '{a, b}', '{t, f}'`,
-	"gaps of links": "1", "range of links": "1, 400, 380, 0, 20", "deleted link": "7, 1, now(), 1024",
+	"links after": "1, 400, 20", "gaps of links": "1", "range of links": "1, 400, 380, 0, 20", "deleted link": "7, 1, now(), 1024",
 	"changed link":   "7, NULL, 'title', NULL, true, false, NULL, NULL, NULL, now()",
 	"link made anew": "1, 0, 'gone', 'https://example.org/', true, now(), '', '', NULL, '', false",
 	"links by ID":    "1, '{7, 8}'", "tokens": "7", "use of tokens": "'{7, 8}', '{2026-11-21, 2026-11-21}'",

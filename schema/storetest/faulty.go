@@ -107,6 +107,28 @@ func (f FaultyDatabase) SearchLinks(
 	})
 }
 
+func (f FaultyDatabase) FindLinks(
+	ctx context.Context, accountID int64, filter schema.LinkFilter, page int64,
+) ([]schema.Link, int64, error) {
+	return two(ctx, f.Fault, "FindLinks", func() ([]schema.Link, int64, error) {
+		return f.Database.FindLinks(ctx, accountID, filter, page)
+	})
+}
+
+func (f FaultyDatabase) FindLinkIDs(
+	ctx context.Context, accountID int64, filter schema.LinkFilter, limit int,
+) ([]int64, error) {
+	return one(ctx, f.Fault, "FindLinkIDs", func() ([]int64, error) {
+		return f.Database.FindLinkIDs(ctx, accountID, filter, limit)
+	})
+}
+
+func (f FaultyDatabase) LinksAfter(ctx context.Context, accountID, ordinal int64, limit int) ([]schema.Link, error) {
+	return one(ctx, f.Fault, "LinksAfter", func() ([]schema.Link, error) {
+		return f.Database.LinksAfter(ctx, accountID, ordinal, limit)
+	})
+}
+
 func (f FaultyDatabase) LinksByID(ctx context.Context, accountID int64, ids []int64) ([]schema.Link, error) {
 	return one(ctx, f.Fault, "LinksByID", func() ([]schema.Link, error) {
 		return f.Database.LinksByID(ctx, accountID, ids)

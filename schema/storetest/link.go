@@ -23,6 +23,7 @@ func TestDatabase(t *testing.T, open Open[schema.Database]) {
 	t.Run("checked domains", func(t *testing.T) { run(t, open, domainCheckBehaviours) })
 	t.Run("stopped links", func(t *testing.T) { run(t, open, linkStopBehaviours) })
 	t.Run("links", func(t *testing.T) { run(t, open, linkBehaviours) })
+	t.Run("filtered links", func(t *testing.T) { run(t, open, linkFilterBehaviours) })
 	t.Run("managed links", func(t *testing.T) { run(t, open, linkManageBehaviours) })
 	t.Run("concurrent creation of links", func(t *testing.T) { run(t, open, linkConcurrencyBehaviours) })
 	t.Run("rate limits", func(t *testing.T) { run(t, open, rateBehaviours) })

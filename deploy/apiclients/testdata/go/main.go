@@ -108,6 +108,11 @@ func manage(ctx context.Context, api *client.ClientWithResponses, said map[strin
 	}
 	link := edited.JSON200.Link
 	said["title"], said["tags"], said["expires"] = link.Title, len(link.Tags), link.ExpiresAt.Year()
+	tags200, err := api.ListTagsWithResponse(ctx)
+	if err != nil || tags200.JSON200 == nil {
+		return fmt.Errorf("tags: %v, %s", err, tags200.GetBody())
+	}
+	said["tagged"] = tags200.JSON200.Data[0].Links
 	forever, err := api.EditLinkWithBodyWithResponse(ctx, hash, nil, "application/json", strings.NewReader(`{"expires_at":null}`))
 	if err != nil || forever.JSON200 == nil {
 		return fmt.Errorf("edit: %v, %s", err, forever.GetBody())

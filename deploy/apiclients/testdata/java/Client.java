@@ -67,13 +67,14 @@ public class Client {
         said.put("firefox", stats.getBrowsers().get("Firefox"));
         said.put("unknown", refusal(404, () -> analytics.linkStats("unknown", null)).get("error"));
 
-        LinkPage page = links.listLinks(1L);
+        LinkPage page = links.listLinks(1L, null, null, null, null, "-created_at");
         said.put("first", page.getData().get(0).getHash());
         said.put("active", page.getData().get(0).getIsActive());
         said.put("per_page", page.getMeta().getPerPage());
 
         Link edited = links.editLink(made.getHash(), new LinkEdit().title("Edited").tags(Set.of("a"))
                 .expiresAt(OffsetDateTime.parse("2099-01-01T00:00:00+00:00")), null).getLink();
+        said.put("tagged", links.listTags().getData().get(0).getLinks());
         said.put("title", edited.getTitle());
         said.put("tags", edited.getTags().size());
         said.put("expires", edited.getExpiresAt().getYear());
@@ -85,7 +86,7 @@ public class Client {
         said.put("openapi", new AboutApi(client).describe().getOpenapi());
 
         LinksApi stranger = new LinksApi(connect("wrong"));
-        said.put("denied", refusal(401, () -> stranger.listLinks(null)).get("message"));
+        said.put("denied", refusal(401, () -> stranger.listLinks(null, null, null, null, null, null)).get("message"));
         new ObjectMapper().writeValue(System.out, said);
     }
 }

@@ -46,6 +46,7 @@ said["first"], said["active"], said["per_page"] = page.data[0].hash, page.data[0
 
 edited = links.edit_link(made.hash, openapi_client.LinkEdit(
     title="Edited", tags=["a"], expires_at=datetime.fromisoformat("2099-01-01T00:00:00+00:00"))).link
+said["tagged"] = links.list_tags().data[0].links
 said["title"], said["tags"], said["expires"] = edited.title, len(edited.tags), edited.expires_at.year
 links.edit_link(made.hash, openapi_client.LinkEdit(expires_at=None))
 said["forever"] = links.get_link(made.hash, domain_id=0).link.expires_at is None

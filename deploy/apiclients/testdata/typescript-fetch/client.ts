@@ -54,6 +54,7 @@ const { hash } = made;
 const edited = (
   await links.editLink({ hash, linkEdit: { title: "Edited", tags: new Set(["a"]), expiresAt: new Date("2099-01-01T00:00:00Z") } })
 ).link;
+said["tagged"] = (await links.listTags()).data[0]!.links;
 said["title"] = edited.title;
 said["tags"] = edited.tags.length;
 said["expires"] = edited.expiresAt!.getUTCFullYear();

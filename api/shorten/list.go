@@ -1,0 +1,243 @@
+package shorten
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"linkstream/schema"
+)
+
+// The orders of a list.
+const (
+	SortNewest = "-created_at"
+	SortOldest = "created_at"
+	SortClicks = "-clicks" // the most first, then the newest
+)
+
+// Limits of lists. What they bound is read at once.
+const (
+	MaxSorted  = 100_000 // links in a list by clicks
+	maxWords   = 8       // of a search
+	countChunk = 5_000   // links whose clicks are read by one query
+)
+
+// ListRequest describes a list of an account's links. Zero values select all links, the newest first.
+type ListRequest struct {
+	AccountID int64
+	Query     string // words, all of which a link matches: parts of hash, URL or title, or its short URL
+	Tag       string
+	DomainID  *int64 // 0: the default domain
+	IsActive  *bool
+	Sort      string
+	Page      int64 // from 1
+
+	// Malformed is that of a Request.
+	Malformed map[string][]string
+}
+
+// clickCounter is the part of schema.ClickStore that lists need.
+type clickCounter interface {
+	ClickCounts(ctx context.Context, linkIDs []int64) (map[int64]int64, error)
+}
+
+// List returns a page of links, schema.PageSize per page, and the number of all links that match. CodeInvalid names every
+// invalid field, also sort if more than MaxSorted links would have to be sorted by clicks. Without a filter each page costs
+// the same; otherwise the cost is proportional to the number of the account's links.
+func (s *Shortener) List(ctx context.Context, clicks clickCounter, req ListRequest) ([]schema.Link, int64, error) {
+	filter, err := s.filter(ctx, req)
+	switch {
+	case err != nil:
+		return nil, 0, err
+	case req.Sort == SortClicks:
+		return s.listByClicks(ctx, clicks, req, filter)
+	case req.Sort != SortOldest && len(filter.Words) == 0 && req.Tag == "" && req.DomainID == nil && req.IsActive == nil:
+		return s.links.Links(ctx, req.AccountID, req.Page)
+	}
+	return s.links.FindLinks(ctx, req.AccountID, filter, req.Page)
+}
+
+// listByClicks sorts the IDs of all links that match, and reads only those of the page.
+func (s *Shortener) listByClicks(
+	ctx context.Context, clicks clickCounter, req ListRequest, filter schema.LinkFilter,
+) ([]schema.Link, int64, error) {
+	ids, err := s.links.FindLinkIDs(ctx, req.AccountID, filter, MaxSorted+1)
+	if err != nil {
+		return nil, 0, err
+	}
+	if len(ids) > MaxSorted {
+		return nil, 0, invalidFields(map[string][]string{
+			"sort": {"More than 100,000 links cannot be sorted by clicks: narrow the list with q, tag, domain_id or is_active."}})
+	}
+	counts := make(map[int64]int64)
+	for chunk := range slices.Chunk(ids, countChunk) {
+		some, err := clicks.ClickCounts(ctx, chunk)
+		if err != nil {
+			return nil, 0, err
+		}
+		maps.Copy(counts, some)
+	}
+	slices.SortStableFunc(ids, func(a, b int64) int { return cmp.Compare(counts[b], counts[a]) })
+	total := int64(len(ids))
+	if req.Page-1 > total/schema.PageSize {
+		return nil, total, nil
+	}
+	first := min((req.Page-1)*schema.PageSize, total)
+	page := ids[first:min(first+schema.PageSize, total)]
+	if len(page) == 0 {
+		return nil, total, nil
+	}
+	links, err := s.links.LinksByID(ctx, req.AccountID, page)
+	slices.SortFunc(links, func(a, b schema.Link) int {
+		return cmp.Compare(slices.Index(page, a.ID), slices.Index(page, b.ID))
+	})
+	return links, total, err
+}
+
+// filter returns the filter of a request.
+func (s *Shortener) filter(ctx context.Context, req ListRequest) (schema.LinkFilter, error) {
+	v := newValidation(req.Malformed)
+	filter := schema.LinkFilter{Tag: req.Tag, DomainID: req.DomainID, Redirects: req.IsActive, OldestFirst: req.Sort == SortOldest}
+	if req.Tag != "" && !schema.ValidTag(req.Tag) {
+		v.reject("tag", "A tag has 1 to 32 characters of a-z, 0-9, _ and -.")
+	}
+	if !slices.Contains([]string{"", SortNewest, SortOldest, SortClicks}, req.Sort) {
+		v.reject("sort", "The list is sorted by -created_at, created_at or -clicks.")
+	}
+	words := strings.Fields(req.Query)
+	if len(words) > maxWords || utf8.RuneCountInString(req.Query) > schema.MaxURLLen {
+		v.reject("q", "A search has at most 8 words and 2048 characters.")
+	}
+	if err := v.outcome(); err != nil || len(words) == 0 {
+		return filter, err
+	}
+	domains, err := s.domains.Domains(ctx, req.AccountID)
+	for _, word := range words {
+		filter.Words = append(filter.Words, schema.LinkWord{Texts: spellings(word), Key: s.keyOf(word, domains)})
+	}
+	return filter, err
+}
+
+// keyOf returns the key of the link whose short URL a word is, with or without scheme and port; nil if it is none.
+func (s *Shortener) keyOf(word string, domains []schema.Domain) *schema.LinkKey {
+	_, host, rest := cutHost(word)
+	_, hash, _ := strings.Cut(rest, "/")
+	if i := strings.IndexAny(hash, "/?#"); i >= 0 {
+		hash = hash[:i]
+	}
+	hash = strings.TrimSuffix(hash, "+")
+	name, err := schema.ParseHost(host)
+	if err != nil || !schema.ValidHash(hash) {
+		return nil
+	}
+	if name == s.base.Host() {
+		return &schema.LinkKey{Hash: hash}
+	}
+	for _, domain := range domains {
+		if domain.Host == string(name) {
+			return &schema.LinkKey{DomainID: domain.ID, Hash: hash}
+		}
+	}
+	return nil
+}
+
+// cutHost splits what may be a URL without its scheme into the scheme, the host, and the rest from the port on.
+func cutHost(word string) (scheme, host, rest string) {
+	if i := strings.Index(word, "://"); i >= 0 {
+		scheme, word = word[:i+3], word[i+3:]
+	}
+	end := strings.IndexAny(word, "/?#")
+	if end < 0 {
+		end = len(word)
+	}
+	host, _ = schema.CutPort(word[:end])
+	return scheme, host, word[len(host):]
+}
+
+// spellings returns the ways in which a word may be stored. Stores ignore the case of ASCII letters only, and a host may be in
+// Unicode or in Punycode.
+func spellings(word string) []string {
+	all := []string{word}
+	scheme, host, rest := cutHost(word)
+	if ascii, err := schema.HostToASCII(host); err == nil {
+		all = append(all, scheme+ascii+rest)
+	}
+	if name, err := schema.ParseHost(host); err == nil && name.Unicode() != "" {
+		all = append(all, scheme+name.Unicode()+rest)
+	}
+	for _, w := range slices.Clone(all) {
+		all = append(all, strings.ToLower(w), strings.ToUpper(w))
+	}
+	seen := map[string]bool{}
+	return slices.DeleteFunc(all, func(w string) bool {
+		key := asciiLower(w)
+		again := seen[key]
+		seen[key] = true
+		return again
+	})
+}
+
+// asciiLower is the lower of the stores.
+func asciiLower(s string) string {
+	return strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}, s)
+}
+
+// TagCount counts the links with a tag and their clicks.
+type TagCount struct {
+	Tag           string
+	Links, Clicks int64
+}
+
+// Tags returns the tags of an account's links, by name. The cost is proportional to the number of the account's links.
+func (s *Shortener) Tags(ctx context.Context, clicks clickCounter, accountID int64) ([]TagCount, error) {
+	counts := map[string]*TagCount{}
+	for after := int64(0); ; {
+		links, err := s.links.LinksAfter(ctx, accountID, after, countChunk)
+		if err != nil {
+			return nil, err
+		}
+		if len(links) == 0 {
+			break
+		}
+		after = links[len(links)-1].Ordinal
+		if err := countTags(ctx, clicks, links, counts); err != nil {
+			return nil, err
+		}
+	}
+	tags := make([]TagCount, 0, len(counts))
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		tags = append(tags, *counts[name])
+	}
+	return tags, nil
+}
+
+func countTags(ctx context.Context, clicks clickCounter, links []schema.Link, counts map[string]*TagCount) error {
+	var ids []int64
+	for _, link := range links {
+		if len(link.Tags) > 0 {
+			ids = append(ids, link.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	totals, err := clicks.ClickCounts(ctx, ids)
+	for _, link := range links {
+		for _, tag := range link.Tags {
+			if counts[tag] == nil {
+				counts[tag] = &TagCount{Tag: tag}
+			}
+			counts[tag].Links++
+			counts[tag].Clicks += totals[link.ID]
+		}
+	}
+	return err
+}

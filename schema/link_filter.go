@@ -1,0 +1,17 @@
+package schema
+
+// LinkFilter says which of an account's links a list has, and in which order. The zero LinkFilter lists all, the newest first.
+type LinkFilter struct {
+	Words       []LinkWord // all of which a link matches
+	Tag         string     // "": any
+	DomainID    *int64     // nil: any
+	Redirects   *bool      // what Link.Redirects reports; nil: either
+	OldestFirst bool
+}
+
+// LinkWord is a word of a search. A link matches it if its hash, URL or title contains one of Texts, which ignores the case of
+// ASCII letters, or if its key is Key but for the case of the hash.
+type LinkWord struct {
+	Texts []string
+	Key   *LinkKey // nil: none
+}

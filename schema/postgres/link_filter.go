@@ -1,0 +1,118 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"linkstream/schema"
+)
+
+// linksAfter reads a range of an index.
+const linksAfter = selectLink + `WHERE l.account_id = $1 AND l.ordinal > greatest($2::bigint, 0) ORDER BY l.ordinal LIMIT $3`
+
+// condition is a WHERE clause that grows. Its first argument is the account.
+type condition struct {
+	terms []string
+	args  []any
+}
+
+// arg adds an argument and returns its placeholder.
+func (c *condition) arg(value any) string {
+	c.args = append(c.args, value)
+	return fmt.Sprintf("$%d", len(c.args))
+}
+
+// newCondition returns the condition that an account's links l on domains d match filter. With collation C, lower changes
+// ASCII letters only.
+func newCondition(accountID int64, filter schema.LinkFilter) *condition {
+	c := &condition{terms: []string{"l.account_id = $1", "l.ordinal > 0"}, args: []any{accountID}}
+	for _, word := range filter.Words {
+		matches := []string{"false"}
+		for _, text := range word.Texts {
+			text := "lower(" + c.arg(text) + `::text COLLATE "C")`
+			for _, column := range []string{"l.hash", "l.url", "l.title"} {
+				matches = append(matches, fmt.Sprintf(`strpos(lower(%s COLLATE "C"), %s) > 0`, column, text))
+			}
+		}
+		if word.Key != nil {
+			matches = append(matches, fmt.Sprintf("l.domain_id = %s AND lower(l.hash) = %s", c.arg(word.Key.DomainID),
+				c.arg(strings.ToLower(word.Key.Hash))))
+		}
+		c.terms = append(c.terms, "("+strings.Join(matches, " OR ")+")")
+	}
+	if filter.Tag != "" {
+		c.terms = append(c.terms, "strpos(' ' || l.tags || ' ', "+c.arg(" "+filter.Tag+" ")+") > 0")
+	}
+	if filter.DomainID != nil {
+		c.terms = append(c.terms, "l.domain_id = "+c.arg(*filter.DomainID))
+	}
+	if filter.Redirects != nil {
+		c.terms = append(c.terms, "(l.active AND "+stopOfLink+" = '') = "+c.arg(*filter.Redirects))
+	}
+	return c
+}
+
+// found returns the query for a column of the links that match.
+func (c *condition) found(column string) string {
+	return "SELECT l." + column + " FROM links l LEFT JOIN domains d ON d.id = l.domain_id WHERE " + strings.Join(c.terms, " AND ")
+}
+
+func order(filter schema.LinkFilter) string {
+	if filter.OldestFirst {
+		return "ordinal"
+	}
+	return "ordinal DESC"
+}
+
+// FindLinks implements schema.LinkStore. One pass over the account's links finds the page and the total.
+func (s *Store) FindLinks(
+	ctx context.Context, accountID int64, filter schema.LinkFilter, page int64,
+) (links []schema.Link, total int64, err error) {
+	c := newCondition(accountID, filter)
+	query := fmt.Sprintf(`
+	WITH found AS MATERIALIZED (%[1]s),
+	page AS (SELECT ordinal FROM found ORDER BY %[2]s OFFSET %[3]s LIMIT %[4]s)
+	SELECT t.total, %[5]s
+	FROM (SELECT count(*) AS total FROM found) t
+	LEFT JOIN page p ON true
+	LEFT JOIN links l ON l.account_id = $1 AND l.ordinal = p.ordinal
+	LEFT JOIN domains d ON d.id = l.domain_id
+	ORDER BY l.%[2]s`, c.found("ordinal"), order(filter), c.arg(offset(page)), c.arg(schema.PageSize), pageColumns)
+	rows, err := s.pool.Query(ctx, query, c.args...)
+	if err == nil {
+		links, err = scanPage(rows, &total)
+	}
+	err = wrap(err, "find page %d of account %d's links", page, accountID)
+	if schema.ErrorCode(err) == schema.CodeNotFound { // no link can have the text
+		return nil, 0, nil
+	}
+	return links, total, err
+}
+
+// FindLinkIDs implements schema.LinkStore.
+func (s *Store) FindLinkIDs(
+	ctx context.Context, accountID int64, filter schema.LinkFilter, limit int,
+) (ids []int64, err error) {
+	c := newCondition(accountID, filter)
+	rows, err := s.pool.Query(ctx, c.found("id")+" ORDER BY l."+order(filter)+" LIMIT "+c.arg(limit), c.args...)
+	if err == nil {
+		ids, err = pgx.CollectRows(rows, pgx.RowTo[int64])
+	}
+	err = wrap(err, "find account %d's links", accountID)
+	if schema.ErrorCode(err) == schema.CodeNotFound { // no link can have the text
+		return nil, nil
+	}
+	return ids, err
+}
+
+// LinksAfter implements schema.LinkStore.
+func (s *Store) LinksAfter(ctx context.Context, accountID, ordinal int64, limit int) (links []schema.Link, err error) {
+	rows, err := s.pool.Query(ctx, linksAfter, accountID, ordinal, limit)
+	if err == nil {
+		links, err = pgx.CollectRows(rows, scanLink)
+	}
+	return links, wrap(err, "read account %d's links after %d", accountID, ordinal)
+}

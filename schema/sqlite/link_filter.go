@@ -1,0 +1,107 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+
+	"linkstream/schema"
+)
+
+// linksAfter reads a range of an index.
+const linksAfter = selectLink + `WHERE l.account_id = ? AND l.ordinal > max(?, 0) ORDER BY l.ordinal LIMIT ?`
+
+// condition is a WHERE clause that grows.
+type condition struct {
+	terms []string
+	args  []any
+}
+
+func (c *condition) add(term string, args ...any) {
+	c.terms, c.args = append(c.terms, term), append(c.args, args...)
+}
+
+// newCondition returns the condition that an account's links l on domains d match filter. lower changes ASCII letters only.
+func newCondition(accountID int64, filter schema.LinkFilter) *condition {
+	c := &condition{}
+	c.add("l.account_id = ? AND l.ordinal > 0", accountID)
+	for _, word := range filter.Words {
+		either := &condition{terms: []string{"0"}}
+		for _, text := range word.Texts {
+			for _, column := range []string{"l.hash", "l.url", "l.title"} {
+				either.add("instr(lower("+column+"), lower(?)) > 0", text)
+			}
+		}
+		if word.Key != nil {
+			either.add("l.domain_id = ? AND lower(l.hash) = lower(?)", word.Key.DomainID, word.Key.Hash)
+		}
+		c.add("("+strings.Join(either.terms, " OR ")+")", either.args...)
+	}
+	if filter.Tag != "" {
+		c.add("instr(' ' || l.tags || ' ', ?) > 0", " "+filter.Tag+" ")
+	}
+	if filter.DomainID != nil {
+		c.add("l.domain_id = ?", *filter.DomainID)
+	}
+	if filter.Redirects != nil {
+		c.add("(l.active AND "+stopOfLink+" = '') = ?", *filter.Redirects)
+	}
+	return c
+}
+
+// where returns the clause, and the order of the filter.
+func (c *condition) where(filter schema.LinkFilter) (clause, order string) {
+	order = " ORDER BY l.ordinal DESC"
+	if filter.OldestFirst {
+		order = " ORDER BY l.ordinal"
+	}
+	return "WHERE " + strings.Join(c.terms, " AND "), order
+}
+
+const fromLinks = " FROM links l LEFT JOIN domains d ON d.id = l.domain_id "
+
+// FindLinks implements schema.LinkStore.
+func (s *Store) FindLinks(
+	ctx context.Context, accountID int64, filter schema.LinkFilter, page int64,
+) (links []schema.Link, total int64, err error) {
+	c := newCondition(accountID, filter)
+	where, order := c.where(filter)
+	err = s.db.view(ctx, func(tx *sql.Tx) error {
+		if err := tx.QueryRowContext(ctx, "SELECT count(*)"+fromLinks+where, c.args...).Scan(&total); err != nil {
+			return err
+		}
+		if page-1 > total/schema.PageSize {
+			return nil // the offset of a page far beyond the last would overflow
+		}
+		var err error
+		links, err = scanLinks(tx.QueryContext(ctx, selectLink+where+order+" LIMIT ? OFFSET ?",
+			append(c.args, schema.PageSize, (page-1)*schema.PageSize)...))
+		return err
+	})
+	if err != nil {
+		return nil, 0, wrap(err, "find page %d of account %d's links", page, accountID)
+	}
+	return links, total, nil
+}
+
+// FindLinkIDs implements schema.LinkStore.
+func (s *Store) FindLinkIDs(
+	ctx context.Context, accountID int64, filter schema.LinkFilter, limit int,
+) (ids []int64, err error) {
+	c := newCondition(accountID, filter)
+	where, order := c.where(filter)
+	rows, err := s.db.read.QueryContext(ctx, "SELECT l.id"+fromLinks+where+order+" LIMIT ?", append(c.args, limit)...)
+	err = forEachRow(rows, err, func() error {
+		var id int64
+		err := rows.Scan(&id)
+		ids = append(ids, id)
+		return err
+	})
+	return ids, wrap(err, "find account %d's links", accountID)
+}
+
+// LinksAfter implements schema.LinkStore.
+func (s *Store) LinksAfter(ctx context.Context, accountID, ordinal int64, limit int) ([]schema.Link, error) {
+	links, err := scanLinks(s.db.read.QueryContext(ctx, linksAfter, accountID, ordinal, limit))
+	return links, wrap(err, "read account %d's links after %d", accountID, ordinal)
+}
