@@ -64,6 +64,9 @@ func (l linkView) Prefix() string { return strings.TrimSuffix(l.Name(), l.Hash) 
 // LongURLIsLong reports whether pages show only the beginning of the long URL.
 func (l linkView) LongURLIsLong() bool { return len(l.URL) > 160 }
 
+// Expired reports whether visitors do not reach the long URL any more.
+func (l linkView) Expired() bool { return l.ExpiredAt(time.Now()) }
+
 // fileName returns the name of a downloaded file.
 func (l linkView) fileName(suffix string) string {
 	return strings.Map(func(r rune) rune {

@@ -68,7 +68,16 @@ func (d *Dashboard) madeLink(c *call) (*linkView, error) {
 // createLink creates a link by the API's rules, for which tokens have a rate limit of their own. An empty optional field counts as absent.
 func (d *Dashboard) createLink(c *call) error {
 	req := shorten.Request{AccountID: c.account.ID, LongURL: longURL(c), Title: c.form(shorten.FieldTitle),
-		Tags: parseTags(c.form(shorten.FieldTags))}
+		Tags: parseTags(c.form(shorten.FieldTags)), ForwardQuery: c.form(shorten.FieldForwardQuery) == "true"}
+	if text := withScheme(c.form(shorten.FieldExpiredURL)); text != "" {
+		req.ExpiredURL = &text
+	}
+	if text := c.form(shorten.FieldExpiresAt); text != "" {
+		at, err := parseExpiry(text)
+		if req.ExpiresAt = &at; err != nil {
+			req.Malformed = map[string][]string{shorten.FieldExpiresAt: {expiryMisspelled}}
+		}
+	}
 	if alias := c.form(shorten.FieldCustomAlias); alias != "" {
 		req.CustomAlias = &alias
 	}

@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"linkstream/api/shorten"
@@ -12,8 +13,39 @@ import (
 
 // linkFields are the fields of a link as text, in the form that creates it and in the one that edits it.
 type linkFields struct {
-	LongURL, Title, Tags string
-	Campaign             []campaignField
+	LongURL, Title, Tags  string
+	ExpiresAt, ExpiredURL string
+	ForwardQuery          bool
+	Campaign              []campaignField
+}
+
+// expiryLayout is what browsers send for a time; they leave out seconds that are 0. The time is in UTC.
+const (
+	expiryLayout      = "2006-01-02T15:04:05"
+	shortExpiryLayout = "2006-01-02T15:04"
+	expiryMisspelled  = "The time of expiry must look like 2027-01-31T18:00."
+)
+
+// formatExpiry returns a time of expiry as text; "" for the zero time.
+func formatExpiry(at time.Time) string {
+	switch {
+	case at.IsZero():
+		return ""
+	case at.Second() == 0:
+		return at.UTC().Format(shortExpiryLayout)
+	}
+	return at.UTC().Format(expiryLayout)
+}
+
+// parseExpiry returns the time that a text names; the zero time for "".
+func parseExpiry(text string) (at time.Time, err error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if at, err = time.Parse(shortExpiryLayout, text); err != nil {
+		at, err = time.Parse(expiryLayout, text)
+	}
+	return at, err
 }
 
 // campaignField is a field whose text becomes a parameter of the long URL.
@@ -27,12 +59,14 @@ var campaignFields = []campaignField{
 
 // keptFields are the fields whose text outlasts the session.
 var keptFields = []string{shorten.FieldLongURL, shorten.FieldCustomAlias, shorten.FieldDomainID, shorten.FieldTitle,
-	shorten.FieldTags, "utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content"}
+	shorten.FieldTags, shorten.FieldExpiresAt, shorten.FieldExpiredURL, shorten.FieldForwardQuery, "utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content"}
 
 // typedFields returns what get knows of the fields.
 func typedFields(get func(field string) string) linkFields {
 	short := func(field string) string { return cut(get(field), maxAsked) }
-	fields := linkFields{LongURL: short(shorten.FieldLongURL), Title: short(shorten.FieldTitle), Tags: short(shorten.FieldTags)}
+	fields := linkFields{LongURL: short(shorten.FieldLongURL), Title: short(shorten.FieldTitle), Tags: short(shorten.FieldTags),
+		ExpiresAt: short(shorten.FieldExpiresAt), ExpiredURL: short(shorten.FieldExpiredURL),
+		ForwardQuery: get(shorten.FieldForwardQuery) == "true"}
 	for _, field := range campaignFields {
 		field.Text = short(field.Name)
 		fields.Campaign = append(fields.Campaign, field)
@@ -42,7 +76,7 @@ func typedFields(get func(field string) string) linkFields {
 
 // HasMore reports whether fields that are rarely needed have text.
 func (f linkFields) HasMore() bool {
-	return f.Title+f.Tags != "" || slices.ContainsFunc(f.Campaign, func(c campaignField) bool { return c.Text != "" })
+	return f.Title+f.Tags+f.ExpiresAt+f.ExpiredURL != "" || f.ForwardQuery || slices.ContainsFunc(f.Campaign, func(c campaignField) bool { return c.Text != "" })
 }
 
 // longURL returns the long URL that a form asks for.
@@ -112,7 +146,8 @@ func (d *Dashboard) showEdit(c *call) error {
 	}
 	page := editPage{Link: link, Fields: typedFields(c.query)}
 	if !c.http.QueryArgs().Has(shorten.FieldLongURL) {
-		page.Fields.LongURL, page.Fields.Title, page.Fields.Tags = link.URL, link.Title, strings.Join(link.Tags, " ")
+		page.Fields = linkFields{LongURL: link.URL, Title: link.Title, Tags: strings.Join(link.Tags, " "),
+			ExpiresAt: formatExpiry(link.ExpiresAt), ExpiredURL: link.ExpiredURL, ForwardQuery: link.ForwardQuery, Campaign: campaignFields}
 	}
 	return d.render(c, "edit", page)
 }
@@ -122,8 +157,7 @@ func (d *Dashboard) editLink(c *call) error {
 	if err != nil {
 		return err
 	}
-	to, title, tags := longURL(c), c.form(shorten.FieldTitle), parseTags(c.form(shorten.FieldTags))
-	_, err = d.Shortener.Edit(c.ctx, link.Link, shorten.Edit{LongURL: &to, Title: &title, Tags: &tags})
+	_, err = d.Shortener.Edit(c.ctx, link.Link, editOf(c, link.Link))
 	if p, invalid := linkProblems(err); invalid {
 		return d.invalid(c, "edit", editPage{link, typedFields(c.form)}, p)
 	}
@@ -131,6 +165,20 @@ func (d *Dashboard) editLink(c *call) error {
 		return err
 	}
 	return c.seeOther(link.Path, link.Name()+" was saved.")
+}
+
+// editOf returns the edit that a form asks for. An expiry that stays as it is may be in the past.
+func editOf(c *call, link schema.Link) shorten.Edit {
+	to, title, tags := longURL(c), c.form(shorten.FieldTitle), parseTags(c.form(shorten.FieldTags))
+	expired, forward := withScheme(c.form(shorten.FieldExpiredURL)), c.form(shorten.FieldForwardQuery) == "true"
+	edit := shorten.Edit{LongURL: &to, Title: &title, Tags: &tags, ExpiredURL: &expired, ForwardQuery: &forward}
+	if text := c.form(shorten.FieldExpiresAt); text != formatExpiry(link.ExpiresAt) {
+		at, err := parseExpiry(text)
+		if edit.ExpiresAt = &at; err != nil {
+			edit.Malformed = map[string][]string{shorten.FieldExpiresAt: {expiryMisspelled}}
+		}
+	}
+	return edit
 }
 
 // linkProblems returns what is wrong with the fields of a link.

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"linkstream/api/dashboard"
 	"linkstream/schema"
@@ -68,13 +69,55 @@ func TestEdit(t *testing.T) {
 			t.Errorf("the fields are closed:\n%s", page.body)
 		}
 	})
+	t.Run("sets when it expires, what follows, and what is added", func(t *testing.T) {
+		b.post(path+"/edit", "long_url", "https://example.org/", "expires_at", "2099-03-01T12:30", "expired_url", "example.org/late",
+			"forward_query", "true").wantTo(t, path)
+		b.follow().want(t, http.StatusOK, "expires 1 Mar 2099, 12:30 UTC", "leads then to https://example.org/late",
+			"adds the query string of visitors")
+		link, err := s.links.Link(t.Context(), 0, "sale")
+		if err != nil || !link.ExpiresAt.Equal(utc("2099-03-01T12:30:00Z")) || link.ExpiredURL != "https://example.org/late" || !link.ForwardQuery {
+			t.Fatalf("%+v, %v", link, err)
+		}
+		for _, part := range []string{`value="2099-03-01T12:30"`, `value="https://example.org/late"`, `value="true" checked`} {
+			if page := b.get(path + "/edit"); !strings.Contains(page.body, part) {
+				t.Errorf("the form does not have %s:\n%s", part, page.body)
+			}
+		}
+		for _, at := range []string{"2020-01-01T00:00", "tomorrow", "2099-03-01"} {
+			page := b.post(path+"/edit", "long_url", "https://example.org/", "expires_at", at)
+			page.want(t, http.StatusUnprocessableEntity, "The time of expiry must")
+			if !strings.Contains(page.body, `value="`+at+`"`) || !strings.Contains(page.body, `id="expires_at-problem"`) {
+				t.Errorf("%q: %s", at, page.body)
+			}
+		}
+		past := utc("2026-01-02T03:04:05Z")
+		testkit.Must(t, s.links.UpdateLink(t.Context(), &link, schema.LinkEdit{ExpiresAt: &past}, time.Now()))
+		b.get("/dashboard/links").want(t, http.StatusOK, "expired")
+		b.get(path).want(t, http.StatusOK, "expired 2 Jan 2026, 03:04 UTC", "leads now to https://example.org/late")
+		b.post(path+"/edit", "long_url", "https://example.org/2", "expires_at", "2026-01-02T03:04:05").wantTo(t, path) // as it was
+		link, err = s.links.Link(t.Context(), 0, "sale")
+		if err != nil || !link.ExpiresAt.Equal(past) || link.ExpiredURL != "" || link.ForwardQuery || link.URL != "https://example.org/2" {
+			t.Errorf("%+v, %v", link, err)
+		}
+		b.post(path+"/edit", "long_url", "https://example.org/", "expires_at", "").wantTo(t, path)
+		b.follow().want(t, http.StatusOK, "on created")
+		b.post("/dashboard/links", "long_url", "https://example.org/", "custom_alias", "soon-over", "expires_at", "2099-03-01T12:30:07",
+			"expired_url", "example.org").want(t, http.StatusSeeOther)
+		link, err = s.links.Link(t.Context(), 0, "soon-over")
+		if err != nil || !link.ExpiresAt.Equal(utc("2099-03-01T12:30:07Z")) || link.ExpiredURL != "https://example.org" {
+			t.Errorf("%+v, %v", link, err)
+		}
+		b.post("/dashboard/links", "long_url", "https://example.org/", "expires_at", "2020-01-01T00:00").want(t,
+			http.StatusUnprocessableEntity, "The time of expiry must be in the future")
+		testkit.Must(t, s.links.DeleteLink(t.Context(), link, time.Now()))
+	})
 	t.Run("deletes a link, whose alias is its owner's", func(t *testing.T) {
 		b.post(path+"/delete").wantTo(t, "/dashboard/links")
 		b.follow().want(t, http.StatusOK, "sho.rt/sale was deleted.", "1 link")
 		for _, gone := range []string{path, path + "/edit", path + "?part=report"} {
 			b.get(gone).want(t, http.StatusNotFound)
 		}
-		b.post(path + "/delete").want(t, http.StatusNotFound)
+		b.post(path+"/delete").want(t, http.StatusNotFound)
 		b.post("/dashboard/links", "long_url", "https://example.org/again", "custom_alias", "sale").want(t, http.StatusSeeOther)
 	})
 	t.Run("leaves the links of others alone", func(t *testing.T) {

@@ -50,7 +50,7 @@ func TestDashboardAccessibility(t *testing.T) {
 		b.page("/dashboard")
 		b.fill("Long URL", "www.example.org/"+strings.Repeat("a-path-that-goes-on-and-on/", 70))
 		b.fill("Alias optional", "a-link-to-a-long-url")
-		b.press("Title, tags, campaign")
+		b.press("Title, tags, expiry, campaign")
 		b.fill("Title optional", "A title that is as long as titles are, and not a word longer")
 		b.fill("Tags optional", "spring-sale newsletter print poster a-tag-that-is-as-long-as-can-be")
 		b.choose("Domain", "go.example.org")
@@ -206,10 +206,11 @@ const focused = `(() => {
 func (b *tab) reachableByKeyboard() {
 	b.t.Helper()
 	n := evaluate[int](b, focusable+".length")
+	parts := 8 * evaluate[int](b, `document.querySelectorAll("input[type^=date]").length`) // at most, each of which takes the focus
 	evaluate[*struct{}](b, "document.activeElement.blur(), getSelection().collapse(document.body, 0), null")
 	reached := map[int]bool{}
 	b.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
-		for range n + 5 {
+		for range n + parts + 5 {
 			if _, err := chromedp.KeyEvent(kb.Tab)(ctx, t); err != nil {
 				return err
 			}

@@ -40,6 +40,14 @@ var filledLinks = []struct {
 	{"black-friday", "https://shop.example.com/collections/black-friday", false, 2, 55},
 }
 
+// filledTitles and filledTags are the titles and tags of links that have any, by alias.
+var (
+	filledTitles = map[string]string{"launch": "Announcement of the first release", "podcast-12": "Podcast 12: How we count",
+		"black-friday": "Black Friday"}
+	filledTags = map[string][]string{"launch": {"blog", "release"}, "newsletter": {"newsletter"}, "autumn-sale": {"newsletter", "shop"},
+		"black-friday": {"newsletter", "shop"}}
+)
+
 // share is a name and the percentage of clicks that have it.
 type share struct {
 	name    string
@@ -160,7 +168,8 @@ type filledLink struct {
 
 func (f *filler) links(store *sqlite.Store) (links []filledLink) {
 	for _, l := range filledLinks {
-		link := schema.Link{AccountID: f.owner.ID, Hash: l.alias, URL: l.url, Active: true, CreatedAt: f.before(l.age, 7)}
+		link := schema.Link{AccountID: f.owner.ID, Hash: l.alias, URL: l.url, Active: true, CreatedAt: f.before(l.age, 7),
+			Title: filledTitles[l.alias], Tags: filledTags[l.alias]}
 		if l.own {
 			link.DomainID = f.domain.ID
 		}

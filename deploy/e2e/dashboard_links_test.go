@@ -127,7 +127,7 @@ func (b *tab) editsLink(t *testing.T, s *system, target string) {
 	s.owner().alias(t, "changing", target+"/before")
 	leads := func(want answer) {
 		testkit.SucceedsWithin(t, pageWithin, func() error {
-			if got := s.visit(t, http.MethodHead, "/changing"); got.status != want.status || got.header.Get("Location") != want.header.Get("Location") {
+			if got := s.visit(t, http.MethodHead, "/changing?seat=7"); got.status != want.status || got.header.Get("Location") != want.header.Get("Location") {
 				return fmt.Errorf("the link answers %d %q", got.status, got.header.Get("Location"))
 			}
 			return nil
@@ -140,8 +140,9 @@ func (b *tab) editsLink(t *testing.T, s *system, target string) {
 	b.fill("Title optional", "It changes")
 	b.fill("Tags optional", "Two, one")
 	b.fill("Source", "poster")
+	b.press("Add the query string of visitors to the long URL")
 	b.sees("Save", "was saved.", "It changes", "one two", "leads to "+target+"/after?utm_source=poster#end")
-	leads(answer{status: http.StatusFound, header: http.Header{"Location": {target + "/after?utm_source=poster#end"}}})
+	leads(answer{status: http.StatusFound, header: http.Header{"Location": {target + "/after?utm_source=poster&seat=7#end"}}})
 	b.sees("Edit", "Edit the link")
 	b.press("Delete…")
 	b.sees("Delete link", "was deleted.", "2 links")
@@ -264,7 +265,7 @@ func TestDashboardWithoutScript(t *testing.T) {
 	b.sees("Links", "Create a link")
 	b.fill("Long URL", "https://example.org/")
 	b.fill("Alias optional", "plain")
-	b.press("Title, tags, campaign")
+	b.press("Title, tags, expiry, campaign")
 	b.sees("Create link", "Your link is ready", s.edge+"/plain")
 	b.page("/dashboard/links/0/plain/edit")
 	b.fill("Title optional", "Without a script")
