@@ -57,6 +57,9 @@ func (c *Config) Validate() error {
 	if err := service.CheckAddr(c.Listen); err != nil {
 		errs = append(errs, fmt.Errorf("-edge.listen: %w", err))
 	}
+	if c.Connections.ProxyProtocol && len(c.Redirect.TrustedProxies) == 0 {
+		errs = append(errs, errors.New("-edge.proxy-protocol: -edge.trusted-proxies names no proxy that may use it"))
+	}
 	if c.ServesTLS() {
 		for _, err := range []error{c.checkTLSListen(), c.Certificate.Enabled()} {
 			if err != nil {

@@ -48,8 +48,10 @@ func TestHTTPS(t *testing.T) {
 func TestHTTPSSettings(t *testing.T) {
 	cfg := edgeservice.DefaultConfig()
 	cfg.Resolve.URL, cfg.TLSListen, cfg.Certificate.Key = baseURL, "nowhere", "key"
+	cfg.Connections.ProxyProtocol = true
 	err := cfg.Validate()
-	for _, want := range []string{"-edge.tls-listen: address nowhere", "-edge.tls-listen: there is no certificate", "-edge.tls-key: "} {
+	for _, want := range []string{"-edge.tls-listen: address nowhere", "-edge.tls-listen: there is no certificate", "-edge.tls-key: ",
+		"-edge.proxy-protocol: "} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s is not in\n%v", want, err)
 		}

@@ -23,6 +23,9 @@ type Config struct {
 	MaxConnections           int
 	MaxConnectionsPerAddress int                   // of one IPv4 address or IPv6 /64; 0: no bound
 	Exempt                   func(netip.Addr) bool // says which addresses MaxConnectionsPerAddress does not bound; nil: none
+	// ProxyProtocol means that the Exempt addresses are proxies that speak the PROXY protocol: each of their connections begins with the
+	// address of its client.
+	ProxyProtocol bool
 }
 
 // AutoLoops asks for a loop per CPU.
@@ -55,6 +58,8 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 		"most `connections` at the same time; a further one takes the place of the one that has been idle longest")
 	fs.IntVar(&c.MaxConnectionsPerAddress, "edge.max-connections-per-address", c.MaxConnectionsPerAddress,
 		"most `connections` of one IPv4 address or IPv6 /64 at the same time, trusted proxies exempt; 0: no bound")
+	fs.BoolVar(&c.ProxyProtocol, "edge.proxy-protocol", c.ProxyProtocol,
+		"connections of -edge.trusted-proxies begin with the PROXY protocol, version 1 or 2, which names the client")
 }
 
 // Validate returns every invalid setting.

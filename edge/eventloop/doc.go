@@ -61,6 +61,6 @@
 //
 // # Other systems
 //
-// Without Linux, with Config.Loops 0 and for listeners that are not the kernel's, fasthttp serves the same Handler on package
+// Without Linux, with Config.Loops 0 or Config.ProxyProtocol (proxied.go) and for listeners that are not the kernel's, fasthttp serves the same Handler on package
 // net, with the same bounds but one: when it is full, new connections are refused (server.go).
 package eventloop

@@ -88,7 +88,9 @@ func (s *Server) runShortSecure() {
 func (s *Server) admitSecure(c net.Conn, config *tls.Config) net.Conn {
 	var addr netip.Addr
 	counted := false
-	if remote, ok := c.RemoteAddr().(*net.TCPAddr); ok {
+	if proxied := s.proxied(c, ""); proxied != nil {
+		c = proxied
+	} else if remote, ok := c.RemoteAddr().(*net.TCPAddr); ok {
 		addr = remote.AddrPort().Addr().Unmap()
 		if counted, ok = s.addresses.enter(addr); !ok {
 			s.refuseAddress(addr.String())

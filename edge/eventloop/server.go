@@ -120,9 +120,10 @@ var ErrStuck = errors.New("event loops are stuck")
 // grace to finish, and closes ln. It returns nil after such a stop, also when grace ran out, and an ErrStuck if a loop does
 // not end endGrace later. A Server serves once.
 //
-// Loops take connections from a listener of the kernel, by its descriptor; any other listener is served by goroutines.
+// Loops take connections from a listener of the kernel, by its descriptor. Goroutines serve any other listener, and all connections
+// with Config.ProxyProtocol.
 func (s *Server) Serve(ctx context.Context, ln net.Listener, grace time.Duration) error {
-	if s.cfg.Loops != 0 {
+	if s.cfg.Loops != 0 && !s.cfg.ProxyProtocol {
 		if served, err := s.serveLoops(ctx, ln, grace); served {
 			return err
 		}
@@ -161,6 +162,10 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 		c, err := l.Listener.Accept()
 		if err != nil {
 			return nil, err
+		}
+		if proxied := l.server.proxied(c, tooManyPerAddress); proxied != nil {
+			l.server.open.Add(1)
+			return &boundedConn{Conn: proxied, server: l.server}, nil
 		}
 		remote, ok := c.RemoteAddr().(*net.TCPAddr)
 		if !ok {
