@@ -29,6 +29,7 @@ func writeMetrics(w io.Writer, sets []*metrics.Set) {
 	metrics.ExposeMetadata(true) // makes the library write types
 	var raw bytes.Buffer
 	metrics.WriteProcessMetrics(&raw)
+	metrics.WriteFDMetrics(&raw)
 	for _, set := range sets {
 		set.WritePrometheus(&raw)
 	}
