@@ -25,6 +25,7 @@ const (
 	MaxUserAgentLen = 512
 	MaxReferrerLen  = 512
 	MaxNetworkLen   = 6
+	MaxLanguageLen  = 16
 )
 
 // Click is the event that a redirect was answered. click.proto defines its encoding.
@@ -37,6 +38,7 @@ type Click struct {
 	UserAgent []byte    // as sent by the client
 	Referrer  []byte    // as sent by the client
 	Network   []byte    // the client's address cut to /24 (3 bytes) or /48 (6 bytes); empty if unknown
+	Language  []byte    // the first language range of Accept-Language, as sent by the client; empty without one
 }
 
 // ClickBatch is a block of clicks from one partition, as columns: element i of each slice belongs to click i. Its
@@ -62,6 +64,8 @@ type ClickBatch struct {
 	Browser   []string
 	Referrer  []string // the host that the click came from, lower case; "" if unknown; see MaxNames
 	Country   []string // ISO 3166-1 alpha-2, upper case; "" if unknown
+	OS        []string // operating system, from a list; "" if unknown
+	Language  []string // ISO 639, lower case, from a list; "" if unknown
 
 	Gaps []Gap // before clicks of the batch; any number
 }
@@ -77,6 +81,7 @@ func (b *ClickBatch) Reset(partition int, base int64) {
 	b.LinkID, b.AccountID, b.ClickedAt = b.LinkID[:0], b.AccountID[:0], b.ClickedAt[:0]
 	b.Device, b.Browser = b.Device[:0], b.Browser[:0]
 	b.Referrer, b.Country = b.Referrer[:0], b.Country[:0]
+	b.OS, b.Language = b.OS[:0], b.Language[:0]
 	b.Gaps = b.Gaps[:0]
 }
 

@@ -19,10 +19,12 @@ const (
 	fieldReferrer
 	fieldNetwork
 	fieldAccountID
+	fieldLanguage
 )
 
 // MaxClickBodyLen is the maximum number of bytes that AppendClickBody appends: three varint fields and three byte
-// fields at their limits.
+// fields at their limits. The language is added where there is room for it. An edge of a release without languages would take a
+// longer record for the end of a segment, and lose the clicks after it.
 const MaxClickBodyLen = 3*11 + (3 + MaxUserAgentLen) + (3 + MaxReferrerLen) + (2 + MaxNetworkLen)
 
 // MaxClickLen is the maximum length of an encoded click in bytes.
@@ -43,12 +45,17 @@ func AppendClickIdentity(dst []byte, lane Lane, seq uint64) []byte {
 
 // AppendClickBody appends all other fields. It truncates byte fields to their limits.
 func AppendClickBody(dst []byte, c *Click) []byte {
+	begin := len(dst)
 	dst = appendVarint(dst, fieldLinkID, uint64(c.LinkID))
 	dst = appendVarint(dst, fieldClickedAt, uint64(c.ClickedAt.UnixMilli()))
 	dst = appendBytes(dst, fieldUserAgent, c.UserAgent, MaxUserAgentLen)
 	dst = appendBytes(dst, fieldReferrer, c.Referrer, MaxReferrerLen)
 	dst = appendBytes(dst, fieldNetwork, c.Network, MaxNetworkLen)
-	return appendVarint(dst, fieldAccountID, uint64(c.AccountID))
+	dst = appendVarint(dst, fieldAccountID, uint64(c.AccountID))
+	if language := c.Language[:min(len(c.Language), MaxLanguageLen)]; len(dst)-begin+2+len(language) <= MaxClickBodyLen {
+		dst = appendBytes(dst, fieldLanguage, language, MaxLanguageLen)
+	}
+	return dst
 }
 
 // proto3 omits fields that have their zero value.
@@ -84,7 +91,8 @@ func DecodeClick(data []byte, c *Click) error {
 		switch {
 		case typ == protowire.VarintType && (field >= fieldLane && field <= fieldClickedAt || field == fieldAccountID):
 			v, n = protowire.ConsumeVarint(data)
-		case typ == protowire.BytesType && (field == fieldIncarnation || field >= fieldUserAgent && field <= fieldNetwork):
+		case typ == protowire.BytesType &&
+			(field == fieldIncarnation || field >= fieldUserAgent && field <= fieldNetwork || field == fieldLanguage):
 			b, n = protowire.ConsumeBytes(data)
 		default: // unknown, or with another type than ours: proto3 parsers skip both
 			field, n = 0, protowire.ConsumeFieldValue(field, typ, data)
@@ -114,6 +122,8 @@ func DecodeClick(data []byte, c *Click) error {
 			c.Network = b
 		case fieldAccountID:
 			c.AccountID = int64(v)
+		case fieldLanguage:
+			c.Language = b
 		}
 	}
 	if !identified || c.Seq == 0 {

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"linkstream/schema"
+	"linkstream/schema/testkit"
 )
 
 // sampleClick has a value in every field.
@@ -24,6 +25,7 @@ func sampleClick() schema.Click {
 		UserAgent: []byte("Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"),
 		Referrer:  []byte("https://example.org/page?\xff"),
 		Network:   []byte{203, 0, 113},
+		Language:  []byte("de-AT"),
 	}
 }
 
@@ -39,6 +41,7 @@ func largestClick() schema.Click {
 	click.UserAgent = bytes.Repeat([]byte("u"), 2*schema.MaxUserAgentLen)
 	click.Referrer = bytes.Repeat([]byte("r"), 2*schema.MaxReferrerLen)
 	click.Network = bytes.Repeat([]byte("n"), 2*schema.MaxNetworkLen)
+	click.Language = bytes.Repeat([]byte("l"), 2*schema.MaxLanguageLen)
 	return click
 }
 
@@ -74,6 +77,20 @@ func TestAppendClick(t *testing.T) {
 			t.Errorf("the largest click has %d bytes, MaxClickLen is %d", n, schema.MaxClickLen)
 		}
 	})
+	t.Run("leaves out the language where there is no room for it", func(t *testing.T) {
+		click := largestClick()
+		click.UserAgent, click.Language = click.UserAgent[:schema.MaxUserAgentLen-7], []byte("de-AT")
+		var got schema.Click
+		for range 2 {
+			testkit.Must(t, schema.DecodeClick(schema.AppendClick(nil, &click), &got))
+			testkit.Equal(t, "language", string(got.Language), string(click.Language))
+			testkit.Equal(t, "length of the user agent", len(got.UserAgent), len(click.UserAgent))
+			click.UserAgent, click.Language = click.UserAgent[:schema.MaxUserAgentLen-6], nil
+			with := click
+			with.Language = []byte("de-AT")
+			testkit.Equal(t, "bytes", schema.AppendClick(nil, &with), schema.AppendClick(nil, &click))
+		}
+	})
 	t.Run("does not allocate", func(t *testing.T) {
 		click := largestClick()
 		buf := make([]byte, 0, schema.MaxClickLen)
@@ -88,6 +105,12 @@ func withinLimits(c schema.Click) schema.Click {
 	c.UserAgent = c.UserAgent[:min(len(c.UserAgent), schema.MaxUserAgentLen)]
 	c.Referrer = c.Referrer[:min(len(c.Referrer), schema.MaxReferrerLen)]
 	c.Network = c.Network[:min(len(c.Network), schema.MaxNetworkLen)]
+	c.Language = c.Language[:min(len(c.Language), schema.MaxLanguageLen)]
+	without := c
+	without.Language = nil
+	if len(schema.AppendClickBody(nil, &without))+2+len(c.Language) > schema.MaxClickBodyLen {
+		return without
+	}
 	return c
 }
 
@@ -110,11 +133,11 @@ func TestDecodeClick(t *testing.T) {
 		}
 	})
 	t.Run("skips unknown fields of every wire type", func(t *testing.T) {
-		decodes(t, append(unknownFields(1000), append(data, unknownFields(10)...)...))
+		decodes(t, append(unknownFields(1000), append(data, unknownFields(20)...)...))
 	})
 	t.Run("skips known fields of another wire type", func(t *testing.T) {
 		with := bytes.Clone(data)
-		for field := protowire.Number(1); field <= 9; field++ {
+		for field := protowire.Number(1); field <= 10; field++ {
 			with = protowire.AppendFixed64(protowire.AppendTag(with, field, protowire.Fixed64Type), 1)
 		}
 		with = protowire.AppendVarint(protowire.AppendTag(with, 1, protowire.VarintType), 1)
@@ -198,7 +221,7 @@ func FuzzDecodeClick(f *testing.F) {
 	for _, click := range []schema.Click{sampleClick(), largestClick()} {
 		data := schema.AppendClick(nil, &click)
 		f.Add(data)
-		f.Add(append(data, unknownFields(10)...))
+		f.Add(append(data, unknownFields(20)...))
 		f.Add(data[:len(data)/2])
 	}
 	typ := compileClick(f)

@@ -65,7 +65,7 @@ func drawClick(t *rapid.T) schema.Click {
 	bytesTo := func(limit int, label string) []byte {
 		return rapid.SliceOfN(rapid.Byte(), 0, limit).Draw(t, label)
 	}
-	return schema.Click{
+	return withinLimits(schema.Click{
 		Lane: schema.Lane{
 			Incarnation: schema.Incarnation(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "incarnation")),
 			Number:      rapid.Uint32().Draw(t, "lane"),
@@ -77,7 +77,8 @@ func drawClick(t *rapid.T) schema.Click {
 		UserAgent: bytesTo(schema.MaxUserAgentLen, "agent"),
 		Referrer:  bytesTo(schema.MaxReferrerLen, "referrer"),
 		Network:   bytesTo(schema.MaxNetworkLen, "network"),
-	}
+		Language:  bytesTo(schema.MaxLanguageLen, "language"),
+	})
 }
 
 func messageOf(typ protoreflect.MessageDescriptor, c *schema.Click) *dynamicpb.Message {
@@ -94,6 +95,7 @@ func messageOf(typ protoreflect.MessageDescriptor, c *schema.Click) *dynamicpb.M
 	set("user_agent", c.UserAgent)
 	set("referrer", c.Referrer)
 	set("network", c.Network)
+	set("language", c.Language)
 	return msg
 }
 
@@ -111,6 +113,7 @@ func clickOf(msg *dynamicpb.Message) schema.Click {
 		UserAgent: get("user_agent").Bytes(),
 		Referrer:  get("referrer").Bytes(),
 		Network:   get("network").Bytes(),
+		Language:  get("language").Bytes(),
 	}
 	if b := get("incarnation").Bytes(); len(b) == len(click.Lane.Incarnation) {
 		click.Lane.Incarnation = schema.Incarnation(b)
@@ -126,7 +129,8 @@ func sameClick(t interface {
 	t.Helper()
 	same := got.Lane == want.Lane && got.Seq == want.Seq && got.LinkID == want.LinkID &&
 		got.AccountID == want.AccountID && got.ClickedAt.Equal(want.ClickedAt) && bytes.Equal(got.UserAgent, want.UserAgent) &&
-		bytes.Equal(got.Referrer, want.Referrer) && bytes.Equal(got.Network, want.Network)
+		bytes.Equal(got.Referrer, want.Referrer) && bytes.Equal(got.Network, want.Network) &&
+		bytes.Equal(got.Language, want.Language)
 	if !same {
 		t.Fatalf("clicks differ:\n got %+v\nwant %+v", got, want)
 	}

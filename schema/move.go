@@ -31,6 +31,8 @@ type DayCounts struct {
 	Clients     []ClientCount // of all clicks
 	Referrers   []NameCount   // of people's clicks that have one
 	Countries   []NameCount   // of people's clicks that have one
+	Systems     []NameCount   // of people's clicks that have one
+	Languages   []NameCount   // of people's clicks that have one
 	Owners      []OwnerCount  // of clicks that have an account
 }
 

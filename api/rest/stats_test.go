@@ -32,6 +32,7 @@ func (s *testService) click(t *testing.T, linkID int64, n int) {
 		batch.Browser = append(batch.Browser, browser)
 		batch.AccountID = append(batch.AccountID, 1)
 		batch.Referrer, batch.Country = append(batch.Referrer, ""), append(batch.Country, "")
+		batch.OS, batch.Language = append(batch.OS, ""), append(batch.Language, "")
 		batch.Next++
 	}
 	testkit.Must(t, s.clicks.InsertClicks(t.Context(), &batch))

@@ -57,6 +57,7 @@ func (h *History) Append(b *schema.ClickBatch, clicks int, start time.Time, spac
 		b.ClickedAt = append(b.ClickedAt, start.Add(time.Duration(i)*spacing))
 		b.Device, b.Browser = append(b.Device, source.Device), append(b.Browser, source.Browser)
 		b.Referrer, b.Country = append(b.Referrer, source.Referrer), append(b.Country, source.Country)
+		b.OS, b.Language = append(b.OS, source.OS), append(b.Language, source.Language)
 		b.Next = n + 1
 	}
 }

@@ -68,6 +68,8 @@ var (
 		{"github.com", 8}, {"www.reddit.com", 6}, {"mail.example.org", 4}, {"t.co", 2}}
 	filledCountries = []share{{"DE", 27}, {"US", 22}, {"AT", 13}, {"FR", 9}, {"GB", 8}, {"NL", 6}, {"IN", 5}, {"BR", 4},
 		{"JP", 3}, {"", 2}, {"SE", 1}}
+	filledSystems   = []share{{"iOS", 30}, {"Android", 26}, {"Windows", 24}, {"macOS", 12}, {"Linux", 6}, {"Other", 2}}
+	filledLanguages = []share{{"de", 38}, {"en", 36}, {"fr", 9}, {"nl", 6}, {"pt", 4}, {"ja", 3}, {"", 4}}
 )
 
 // filledSystem starts a system that looks as if people had used it for some months. Its data is written to the stores
@@ -212,6 +214,7 @@ func (f *filler) click(linkID int64, at time.Time) {
 	b.Browser = append(b.Browser, f.one(filledBrowsers[device]))
 	b.Referrer = append(b.Referrer, f.one(filledReferrers))
 	b.Country = append(b.Country, f.one(filledCountries))
+	b.OS, b.Language = append(b.OS, f.one(filledSystems)), append(b.Language, f.one(filledLanguages))
 }
 
 // one returns a random name, distributed as the shares say.

@@ -47,6 +47,8 @@ type row struct {
 	day                        string
 	device                     schema.Device
 	browser, referrer, country string
+	os, language               string
+	at                         time.Time
 }
 
 var _ storetest.ClickStores = (*store)(nil)
@@ -151,6 +153,7 @@ func (s *store) apply(b *schema.ClickBatch) {
 		s.rows = append(s.rows, row{
 			b.LinkID[i], b.AccountID[i], b.ClickedAt[i].Format(time.DateOnly), b.Device[i], b.Browser[i],
 			s.boundReferrer(b, i), b.Country[i],
+			b.OS[i], b.Language[i], b.ClickedAt[i],
 		})
 		p.marks[b.Lane[i]] = max(p.marks[b.Lane[i]], b.Seq[i])
 		p.clicks[b.Lane[i]]++

@@ -1,9 +1,11 @@
 package redirect_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
+	"linkstream/schema"
 	"linkstream/schema/testkit"
 )
 
@@ -14,7 +16,8 @@ func TestClick(t *testing.T) {
 		addr := e.serve(t, loops)
 
 		before := time.Now().Truncate(time.Millisecond)
-		send(t, addr, "GET", "http://sho.rt/abc", "User-Agent", "Browser/1.0", "Referer", "https://from.example/ü")
+		send(t, addr, "GET", "http://sho.rt/abc", "User-Agent", "Browser/1.0", "Referer", "https://from.example/ü",
+			"Accept-Language", " de-AT;q=0.9,de;q=0.8, en")
 		after := time.Now()
 		clicks := e.clicks(t)
 		if len(clicks) != 1 {
@@ -24,6 +27,9 @@ func TestClick(t *testing.T) {
 		if c.LinkID != id || string(c.UserAgent) != "Browser/1.0" || string(c.Referrer) != "https://from.example/ü" {
 			t.Errorf("link %d, user agent %q, referrer %q", c.LinkID, c.UserAgent, c.Referrer)
 		}
+		if string(c.Language) != "de-AT" {
+			t.Errorf("language %q", c.Language)
+		}
 		if c.AccountID != e.accountID || e.accountID == 0 {
 			t.Errorf("account %d, want the link's owner %d", c.AccountID, e.accountID)
 		}
@@ -32,6 +38,25 @@ func TestClick(t *testing.T) {
 		}
 		if string(c.Network) != "\x7f\x00\x00" {
 			t.Errorf("network %x", c.Network)
+		}
+	})
+}
+
+func TestClickLanguage(t *testing.T) {
+	eachWay(t, func(t *testing.T, loops int) {
+		e := newEdge(t, nil)
+		e.link(t, 0, "abc", "https://example.com/")
+		addr := e.serve(t, loops)
+		long := strings.Repeat("x", 5000)
+		for header, want := range map[string]string{
+			"de": "de", "de-AT,de": "de-AT", "zh-Hant-TW;q=1": "zh-Hant-TW", "*": "*", "": "", ",de": "", ";q=1": "", "en , de": "en",
+			long: long[:schema.MaxLanguageLen], "é\xff": "é\xff",
+		} {
+			send(t, addr, "GET", "http://sho.rt/abc", "Accept-Language", header)
+			clicks := e.clicks(t)
+			if len(clicks) != 1 || string(clicks[0].Language) != want {
+				t.Errorf("%d clicks, the language of %.20q is not %q: %+v", len(clicks), header, want, clicks)
+			}
 		}
 	})
 }

@@ -216,7 +216,20 @@ func (i *instant) click(
 		UserAgent: ctx.UserAgent(),
 		Referrer:  ctx.Referer(),
 		Network:   appendNetwork(network, client),
+		Language:  firstLanguage(ctx.Request.Header.PeekCanonical(headerAcceptLanguage)),
 	}
+}
+
+var headerAcceptLanguage = []byte("Accept-Language")
+
+// firstLanguage returns the first language range of Accept-Language, which browsers order by preference. It borrows the header's
+// bytes. Languages after it would say more about the visitor than statistics need.
+func firstLanguage(header []byte) []byte {
+	header = bytes.TrimLeft(header[:min(len(header), 2*schema.MaxLanguageLen)], " \t")
+	if end := bytes.IndexAny(header, ",; \t"); end >= 0 {
+		header = header[:end]
+	}
+	return header[:min(len(header), schema.MaxLanguageLen)]
 }
 
 // appendNetwork appends the network of a client's address, which is all that a click keeps of it: the /24 of an IPv4

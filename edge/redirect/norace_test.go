@@ -34,7 +34,7 @@ func TestServeAllocatesNothing(t *testing.T) {
 	}{
 		{"a bare request", "http://sho.rt/abcdefg", client, nil},
 		{"with user agent and referrer", "http://sho.rt/abcdefg", client,
-			[]string{"User-Agent", agent, "Referer", "https://from.example/"}},
+			[]string{"User-Agent", agent, "Referer", "https://from.example/", "Accept-Language", "de-AT,de;q=0.9"}},
 		{"on a custom domain", "http://go.example.com/own", client, []string{"User-Agent", agent}},
 		{"behind proxies", "http://sho.rt/abcdefg", proxy, []string{"X-Forwarded-For", "203.0.113.7:80, 2001:db8::1, 10.0.0.2"}},
 		{"of a link that expires", "http://sho.rt/expires", client, nil},
@@ -73,7 +73,7 @@ func TestRedirectOnLoopAllocatesNothing(t *testing.T) {
 	testkit.Must(t, unix.Connect(fd, &unix.SockaddrInet4{Port: addr.Port, Addr: [4]byte(addr.IP.To4())}))
 	answer := make([]byte, 1000)
 	for _, path := range []string{"/abcdefg", "/forward?utm_source=a&b=%20c"} {
-		request := []byte("GET " + path + " HTTP/1.1\r\nHost: sho.rt\r\nReferer: https://from.example/\r\n\r\n")
+		request := []byte("GET " + path + " HTTP/1.1\r\nHost: sho.rt\r\nReferer: https://from.example/\r\nAccept-Language: de-AT,de;q=0.9\r\n\r\n")
 		exchange := func() {
 			n, err := unix.Write(fd, request)
 			if err == nil {

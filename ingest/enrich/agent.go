@@ -12,21 +12,31 @@ import (
 // OtherBrowser is the name of every browser that is not in the list.
 const OtherBrowser = schema.OtherName
 
-// Agent is the device and the browser that a User-Agent header names.
+// Agent is the device, the browser and the operating system that a User-Agent header names.
 type Agent struct {
 	Device  schema.Device
 	Browser string
+	OS      string
 }
 
-// ParseAgent parses a User-Agent header. Browser is a name from a fixed list or OtherBrowser: stores keep a counter per
-// name, and clients send any name they like.
+// ParseAgent parses a User-Agent header. Browser and OS are names from fixed lists or Other: stores keep a counter per name,
+// and clients send any name they like.
 func ParseAgent(header string) Agent {
 	ua := useragent.Parse(header)
-	a := Agent{Device: device(ua), Browser: OtherBrowser}
+	a := Agent{Device: device(ua), Browser: OtherBrowser, OS: schema.OtherName}
 	if browsers[ua.Name] {
 		a.Browser = ua.Name
 	}
+	if systems[ua.OS] {
+		a.OS = ua.OS
+	}
 	return a
+}
+
+// systems are operating systems. An iPad that requests desktop sites sends the header of a Mac.
+var systems = map[string]bool{
+	useragent.Windows: true, useragent.WindowsPhone: true, useragent.Android: true, useragent.MacOS: true, useragent.IOS: true,
+	useragent.Linux: true, useragent.FreeBSD: true, useragent.ChromeOS: true, useragent.BlackBerry: true, useragent.Harmony: true,
 }
 
 // device returns Bot for every program, whatever it does.
@@ -46,7 +56,7 @@ func device(ua useragent.UserAgent) schema.Device {
 }
 
 // isAndroidTablet reports whether an Android browser runs on a tablet: on phones its header contains "Mobile". The library
-// takes both for phones. An iPad that requests desktop sites sends the header of a Mac.
+// takes both for phones.
 func isAndroidTablet(ua useragent.UserAgent) bool {
 	return ua.IsAndroid() && strings.Contains(ua.String, "AppleWebKit") && !strings.Contains(ua.String, "Mobile")
 }

@@ -1,11 +1,13 @@
 package enrich_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"linkstream/ingest/enrich"
 	"linkstream/schema"
+	"linkstream/schema/testkit"
 )
 
 const (
@@ -13,12 +15,13 @@ const (
 	iphone = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) "
 )
 
-var known = []struct {
-	name    string
-	header  string
-	device  schema.Device
-	browser string
-}{
+type knownAgent struct {
+	name, header string
+	device       schema.Device
+	browser      string
+}
+
+var known = []knownAgent{
 	{"Chrome on Windows", "Mozilla/5.0 (Windows NT 10.0; Win64; x64) " + webkit + "Chrome/131.0.0.0 Safari/537.36", schema.Desktop, "Chrome"},
 	{"Chrome on macOS", "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) " + webkit + "Chrome/131.0.0.0 Safari/537.36", schema.Desktop, "Chrome"},
 	{"Chrome on Linux", "Mozilla/5.0 (X11; Linux x86_64) " + webkit + "Chrome/131.0.0.0 Safari/537.36", schema.Desktop, "Chrome"},
@@ -100,6 +103,18 @@ func TestParseAgent(t *testing.T) {
 				t.Errorf("got %s, %s; want %s, %s", got.Device, got.Browser, k.device, k.browser)
 			}
 		})
+	}
+}
+
+func TestOperatingSystem(t *testing.T) {
+	for name, want := range map[string]string{
+		"Chrome on Windows": "Windows", "Chrome on macOS": "macOS", "Chrome on Linux": "Linux", "Chrome on ChromeOS": "ChromeOS",
+		"Safari on an iPhone": "iOS", "Safari on an iPad that requests mobile sites": "iOS", "Chrome on an Android phone": "Android",
+		"Firefox on an Android tablet": "Android", "Samsung Internet on a tablet": "Android", "Facebook's app on an iPhone": "iOS",
+		"Internet Explorer 8": "Windows", "curl": "Other", "no header": "Other", "binary data": "Other",
+	} {
+		i := slices.IndexFunc(known, func(k knownAgent) bool { return k.name == name })
+		testkit.Equal(t, name, enrich.ParseAgent(known[i].header).OS, want)
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package enrich derives a click's source from what the client sent: device and browser from User-Agent, the referring
-// site from Referer, the country from the client's network.
+// Package enrich derives a click's source from what the client sent: device, browser and operating system from User-Agent, the
+// referring site from Referer, the language from Accept-Language, the country from the client's network.
 package enrich
 
 import "linkstream/schema"
@@ -9,6 +9,7 @@ type Source struct {
 	Agent
 	Referrer string // as in schema.ClickBatch
 	Country  string // as in schema.ClickBatch
+	Language string // as in schema.ClickBatch
 }
 
 // Sizes of an Enricher's memos. A few thousand headers make up nearly all real traffic; networks are many, with few clicks
@@ -23,6 +24,7 @@ type Enricher struct {
 	agents    *memo[Agent]  // by User-Agent
 	referrers *memo[string] // host by authority of the Referer
 	networks  *memo[string] // country by network
+	languages *memo[string] // by language range
 	countries *Countries
 	lookup    *countryLookup // in the database that networks was filled from; nil without one
 }
@@ -35,6 +37,7 @@ func New(countries *Countries) *Enricher {
 	e := &Enricher{
 		agents:    newMemo(maxMemoHeaders, ParseAgent),
 		referrers: newMemo(maxMemoHeaders, referrerHost),
+		languages: newMemo(maxMemoHeaders, parseLanguage),
 		countries: countries,
 	}
 	e.networks = newMemo(maxMemoNetworks, func(network string) string { return e.lookup.country(network) })
@@ -47,6 +50,9 @@ func (e *Enricher) Enrich(c *schema.Click) (s Source) {
 	s.Agent = e.agents.get(c.UserAgent[:min(len(c.UserAgent), schema.MaxUserAgentLen)])
 	if site := authority(c.Referrer[:min(len(c.Referrer), schema.MaxReferrerLen)]); len(site) > 0 {
 		s.Referrer = e.referrers.get(site)
+	}
+	if len(c.Language) > 0 {
+		s.Language = e.languages.get(c.Language[:min(len(c.Language), schema.MaxLanguageLen)])
 	}
 	if e.useCurrentCountries(); e.lookup != nil && len(c.Network) > 0 {
 		s.Country = e.networks.get(c.Network[:min(len(c.Network), schema.MaxNetworkLen)])

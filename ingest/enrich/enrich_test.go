@@ -16,13 +16,13 @@ import (
 // sampleClick has a value in every field that Enrich reads.
 func sampleClick() *schema.Click {
 	return &schema.Click{UserAgent: []byte(known[0].header), Referrer: []byte("https://www.News.example:8443/x?y"),
-		Network: []byte{81, 2, 69}}
+		Network: []byte{81, 2, 69}, Language: []byte("de-AT")}
 }
 
 func TestEnricher(t *testing.T) {
 	countries, _ := openCountries(t)
-	want := enrich.Source{Agent: enrich.Agent{Device: schema.Desktop, Browser: "Chrome"}, Referrer: "news.example",
-		Country: "GB"}
+	want := enrich.Source{Agent: enrich.Agent{Device: schema.Desktop, Browser: "Chrome", OS: "Windows"},
+		Referrer: "news.example", Country: "GB", Language: "de"}
 	check := func(t *testing.T, got enrich.Source) {
 		t.Helper()
 		if got != want {
@@ -57,6 +57,7 @@ func TestEnricher(t *testing.T) {
 		clear(click.UserAgent)
 		clear(click.Referrer)
 		clear(click.Network)
+		clear(click.Language)
 		check(t, before)
 		check(t, e.Enrich(sampleClick()))
 	})
@@ -74,7 +75,7 @@ func TestEnricher(t *testing.T) {
 		for i := range 100_000 {
 			e.Enrich(&schema.Click{UserAgent: fmt.Appendf(nil, "%d%s", i, strings.Repeat("x", 1000)),
 				Referrer: fmt.Appendf(nil, "https://%d%s.example/", i, strings.Repeat(".x", 1000)),
-				Network:  binary.BigEndian.AppendUint32(nil, uint32(i))[1:]})
+				Network:  binary.BigEndian.AppendUint32(nil, uint32(i))[1:], Language: fmt.Append(nil, "x-", i)})
 		}
 		if grown := heap() - before; grown > 50<<20 {
 			t.Errorf("the heap grew by %d bytes over 100,000 distinct clicks", grown)
@@ -93,16 +94,16 @@ func heap() int64 {
 // An edge passes on any bytes that a client sends.
 func FuzzEnrich(f *testing.F) {
 	for _, k := range known {
-		f.Add([]byte(k.header), []byte("https://news.example/"), []byte{81, 2, 69})
+		f.Add([]byte(k.header), []byte("https://news.example/"), []byte{81, 2, 69}, []byte("de-AT"))
 	}
 	noise := make([]byte, schema.MaxUserAgentLen)
 	rand.NewChaCha8([32]byte{}).Read(noise)
-	f.Add(noise, noise, noise[:schema.MaxNetworkLen])
+	f.Add(noise, noise, noise[:schema.MaxNetworkLen], noise)
 
 	countries, _ := openCountries(f)
 	e := enrich.New(countries)
-	f.Fuzz(func(t *testing.T, agent, referrer, network []byte) {
-		click := &schema.Click{UserAgent: agent, Referrer: referrer, Network: network}
+	f.Fuzz(func(t *testing.T, agent, referrer, network, language []byte) {
+		click := &schema.Click{UserAgent: agent, Referrer: referrer, Network: network, Language: language}
 		got := e.Enrich(click)
 		switch got.Device {
 		case schema.Desktop, schema.Mobile, schema.Tablet, schema.Bot, schema.Other:
@@ -111,6 +112,9 @@ func FuzzEnrich(f *testing.F) {
 		}
 		if got.Browser == "" || len(got.Browser) > 20 { // names come from a list, never from the client
 			t.Errorf("got browser %q", got.Browser)
+		}
+		if got.OS == "" || len(got.OS) > 20 || len(got.Language) > len(schema.OtherName) {
+			t.Errorf("got system %q, language %q", got.OS, got.Language)
 		}
 		if len(got.Country) != 0 && len(got.Country) != 2 {
 			t.Errorf("got country %q", got.Country)

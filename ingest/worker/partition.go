@@ -212,6 +212,7 @@ func (p *Partition) addRecord(r stream.Record) error {
 	b.ClickedAt = append(b.ClickedAt, c.ClickedAt)
 	b.Device, b.Browser = append(b.Device, source.Device), append(b.Browser, source.Browser)
 	b.Referrer, b.Country = append(b.Referrer, source.Referrer), append(b.Country, source.Country)
+	b.OS, b.Language = append(b.OS, source.OS), append(b.Language, source.Language)
 	return nil
 }
 

@@ -37,7 +37,7 @@ func TestWorkerCountsEachClickOnce(t *testing.T) {
 	stats, err := store.LinkStats(t.Context(), link)
 	testkit.Must(t, err)
 	want := schema.Stats{TotalClicks: 160, ClicksByDay: []schema.DayCount{{Date: "2026-11-21", Total: 160}},
-		Devices: map[schema.Device]int64{schema.Other: 160}, Browsers: map[string]int64{"curl": 160}}
+		Devices: map[schema.Device]int64{schema.Bot: 160}, Browsers: map[string]int64{"curl": 160}}
 	testkit.Equal(t, "stats", stats, want)
 	w.awaitReady()
 	w.wantMetrics(map[string]int{"clicks_counted_total": 160, "clicks_repeated_total": 91, "clicks_missing_total": 0,

@@ -22,6 +22,7 @@ var insertColumns = []ch.ColumnNameAndType{
 	{Name: "month", Type: "UInt32"}, {Name: "insert_before", Type: "DateTime('UTC')"},
 	{Name: "account_id", Type: "Int64"},
 	{Name: "referrer", Type: "LowCardinality(String)"}, {Name: "country", Type: "LowCardinality(String)"},
+	{Name: "os", Type: "LowCardinality(String)"}, {Name: "language", Type: "LowCardinality(String)"},
 }
 
 var insertRows = func() string {
@@ -37,17 +38,18 @@ const maxNames = 10_000
 
 // columns are those columns of an insert that a batch does not have in the form that is sent. Their memory is used again.
 type columns struct {
-	device, browser, referrer, country []any
-	bounded                            []string // scratch
-	partition                          []int32
-	epoch                              []uint32
-	next                               []int64
-	incarnation                        [][]byte
-	lane                               []uint32
-	month                              []uint32
-	insertBefore                       []int64 // Unix time; 0: never
+	device, browser, referrer, country, os, language []any
 
-	// names has each device, browser, referrer and country as an interface value, which is what clickhouse-go takes for
+	bounded      []string // scratch
+	partition    []int32
+	epoch        []uint32
+	next         []int64
+	incarnation  [][]byte
+	lane         []uint32
+	month        []uint32
+	insertBefore []int64 // Unix time; 0: never
+
+	// names has each device, browser and so on as an interface value, which is what clickhouse-go takes for
 	// LowCardinality columns. Making one from a string allocates, and there are few different strings.
 	names map[string]any
 }
@@ -73,6 +75,7 @@ func (c *columns) fill(b *schema.ClickBatch, referrers []string) {
 	n := b.Len()
 	c.device, c.browser = resized(c.device, n), resized(c.browser, n)
 	c.referrer, c.country = resized(c.referrer, n), resized(c.country, n)
+	c.os, c.language = resized(c.os, n), resized(c.language, n)
 	c.incarnation, c.lane = resized(c.incarnation, n), resized(c.lane, n)
 	c.partition, c.next, c.month = resized(c.partition, n), resized(c.next, n), resized(c.month, n)[:n]
 	c.insertBefore = resized(c.insertBefore, n)[:n]
@@ -81,6 +84,7 @@ func (c *columns) fill(b *schema.ClickBatch, referrers []string) {
 	for i := range n {
 		c.device, c.browser = c.appendName(c.device, string(b.Device[i])), c.appendName(c.browser, b.Browser[i])
 		c.referrer, c.country = c.appendName(c.referrer, referrers[i]), c.appendName(c.country, b.Country[i])
+		c.os, c.language = c.appendName(c.os, b.OS[i]), c.appendName(c.language, b.Language[i])
 		c.incarnation, c.lane = append(c.incarnation, b.Lane[i].Incarnation[:]), append(c.lane, b.Lane[i].Number)
 		c.partition, c.next = append(c.partition, int32(b.Partition)), append(c.next, 0)
 		c.epoch = append(c.epoch, b.Epoch)
@@ -116,7 +120,7 @@ func (c *columns) appendName(column []any, name string) []any {
 func (c *columns) appendTo(to driver.Batch, b *schema.ClickBatch) error {
 	for i, column := range []any{
 		b.LinkID, b.ClickedAt, c.device, c.browser, c.partition, c.epoch, b.Offset, c.next, c.incarnation, c.lane, b.Seq, c.month,
-		c.insertBefore, b.AccountID, c.referrer, c.country,
+		c.insertBefore, b.AccountID, c.referrer, c.country, c.os, c.language,
 	} {
 		if err := to.Column(i).Append(column); err != nil {
 			return err

@@ -73,12 +73,12 @@ const (
 	buildTable = `CREATE TABLE %s AS clicks`
 	// A month is replaced by hard links to the parts of the table, also to merged ones, and the old parts are removed at once.
 	syncMerges = `ALTER TABLE %s MODIFY SETTING min_rows_to_fsync_after_merge = 1, min_compressed_bytes_to_fsync_after_merge = 1`
-	aggregates = `INSERT INTO %s (link_id, account_id, clicked_at, device, browser, referrer, country, weight, lane_clicks,
-		kafka_partition, month)
+	aggregates = `INSERT INTO %s (link_id, account_id, clicked_at, device, browser, referrer, country, os, language, weight,
+		lane_clicks, kafka_partition, month)
 	SELECT link_id, account_id, toDateTime64(toDate(clicked_at) AS day, 3, 'UTC'), device, browser, referrer, country,
-		sum(clicks.weight), 0, -1, ?
+		os, language, sum(clicks.weight), 0, -1, ?
 	FROM clicks WHERE month = ? AND clicks.weight > 0
-	GROUP BY link_id, day, account_id, device, browser, referrer, country`
+	GROUP BY link_id, day, account_id, device, browser, referrer, country, os, language`
 	// The marks of a partition include the month's last position of it.
 	marks = `INSERT INTO %s (link_id, weight, lane_clicks, kafka_partition, kafka_epoch, kafka_next, kafka_offset,
 		incarnation, lane, seq, month)
@@ -89,7 +89,8 @@ const (
 	// What must be the same in a month and its compacted form: the clicks with their dimensions, and each lane.
 	checksum = `
 	SELECT toString((
-		SELECT (sum(weight), sum(weight * cityHash64(link_id, account_id, toDate(clicked_at), device, browser, referrer, country)))
+		SELECT (sum(weight), sum(weight * cityHash64(link_id, account_id, toDate(clicked_at), device, browser, referrer, country, os,
+			language)))
 		FROM %[1]s WHERE month = %[2]d AND weight > 0
 	)) || toString((
 		SELECT (count(), sum(n), sum(cityHash64(kafka_partition, kafka_epoch, incarnation, lane, last, mark, n))) FROM (
@@ -99,6 +100,11 @@ const (
 			GROUP BY kafka_partition, kafka_epoch, incarnation, lane
 		)
 	))`
+	listCompacted = `INSERT INTO compacted_months (month, hours_since)
+	SELECT DISTINCT month, ` + nextMonth + ` FROM clicks WHERE (month < ? OR month >= ? AND month < ?) AND weight > 0 AND lane_clicks = 0 AND month NOT IN (SELECT month FROM compacted_months)`
+	// Before the month is replaced: a report that is refused too early does no harm.
+	listMonth    = `INSERT INTO compacted_months (month, hours_since) SELECT toUInt32(?) AS month, ` + nextMonth
+	nextMonth    = `addMonths(makeDate(intDiv(month % 1000000, 100), month % 100, 1), 1)`
 	replaceMonth = `ALTER TABLE clicks REPLACE PARTITION %d FROM %s`
 )
 
@@ -183,6 +189,10 @@ func (r *compaction) run(ctx context.Context, before uint32, grace time.Duration
 	if err := r.retire(ctx); err != nil {
 		return nil, fmt.Errorf("drop projections of earlier releases: %w", err)
 	}
+	// An earlier release, which may run beside this one, does not list what it compacts.
+	if err := r.exec(ctx, listCompacted, before, lateMonths, lateMonths+before); err != nil {
+		return nil, fmt.Errorf("list compacted months: %w", err)
+	}
 	months, err := scanAll[uint32](r.db.QueryContext(ctx, dueMonths, before, lateMonths, lateMonths+before))
 	if err != nil {
 		return nil, fmt.Errorf("find months to compact: %w", err)
@@ -249,6 +259,9 @@ func (r *compaction) compact(ctx context.Context, month uint32) (done schema.Com
 		}
 	}
 	if err := r.compare(ctx, month, build); err != nil {
+		return done, err
+	}
+	if err := r.exec(ctx, listMonth, month); err != nil {
 		return done, err
 	}
 	if err := r.exec(ctx, fmt.Sprintf(replaceMonth, month, build)); err != nil {

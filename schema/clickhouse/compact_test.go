@@ -59,11 +59,11 @@ const compactedLinks, compactedAccount = 5, 77
 // insertMonthOf inserts rows of 3000 clicks of a month, as a worker has long ago, each month in an incarnation of its own.
 func insertMonthOf(t *testing.T, raw driver.Conn, at time.Time, month uint32) {
 	t.Helper()
-	exec(t, raw, fmt.Sprintf(`INSERT INTO clicks (link_id, account_id, clicked_at, device, browser, referrer, country, kafka_partition,
-			kafka_offset, kafka_next, incarnation, lane, seq, month)
+	exec(t, raw, fmt.Sprintf(`INSERT INTO clicks (link_id, account_id, clicked_at, device, browser, referrer, country, os, language,
+			kafka_partition, kafka_offset, kafka_next, incarnation, lane, seq, month)
 		SELECT number %% %d + 1, if(number %% 7 = 0, 0, %d), toDateTime64('%s', 3, 'UTC') + number * 400, ['bot', 'mobile', 'desktop'][number %% 3 + 1],
 			['Chrome', 'Firefox'][number %% 2 + 1], ['', 'a.example', 'b.example'][number %% 11 %% 3 + 1], ['', 'DE'][number %% 2 + 1],
-			number %% 2, number + 3000 * %[4]d, if(number >= 2998, number + 3000 * %[4]d + 1, 0), unhex(leftPad('%[4]d', 32, '0')),
+			['', 'iOS', 'Linux'][number %% 3 + 1], ['', 'de'][number %% 2 + 1], number %% 2, number + 3000 * %[4]d, if(number >= 2998, number + 3000 * %[4]d + 1, 0), unhex(leftPad('%[4]d', 32, '0')),
 			number %% 4, intDiv(number, 4) + 1, %[4]d
 		FROM numbers(3000)`, compactedLinks, compactedAccount, at.UTC().Format("2006-01-02 15:04:05"), month))
 }
@@ -81,6 +81,7 @@ type results struct {
 	Stats     []schema.Stats
 	Reports   []schema.LinkReport
 	Account   schema.AccountReport
+	Queries   []schema.Report
 }
 
 func readResults(ctx context.Context, store *clickhouse.ClickStore) (r results, err error) {
@@ -117,8 +118,23 @@ func readResults(ctx context.Context, store *clickhouse.ClickStore) (r results, 
 	if r.Counts, err = store.ClickCounts(ctx, links); err != nil {
 		return r, err
 	}
-	r.Account, err = store.AccountReport(ctx, compactedAccount, time.Time{})
-	return r, err
+	if r.Account, err = store.AccountReport(ctx, compactedAccount, time.Time{}); err != nil {
+		return r, err
+	}
+	first := monthsAgo(16)
+	for _, links := range [][]int64{nil, {1, 2}} {
+		for _, filter := range []map[schema.Dimension]string{nil, {schema.ByOS: "iOS", schema.ByLanguage: "de"}} {
+			report, err := store.Report(ctx, schema.ReportQuery{
+				AccountID: compactedAccount, Links: links, Filter: filter, Limit: 10, TopLinks: true,
+				Previous: first.AddDate(0, -1, 0), Bounds: []time.Time{first, first.AddDate(0, 2, 0), first.AddDate(0, 4, 0)},
+			})
+			if err != nil {
+				return r, err
+			}
+			r.Queries = append(r.Queries, report)
+		}
+	}
+	return r, nil
 }
 
 func wantResults(t *testing.T, store *clickhouse.ClickStore, want results) {
@@ -126,6 +142,14 @@ func wantResults(t *testing.T, store *clickhouse.ClickStore, want results) {
 	got, err := readResults(t.Context(), store)
 	testkit.Must(t, err)
 	testkit.Equal(t, "results", got, want)
+}
+
+// wantHours requires that reports know the hours of clicks from the month of first on.
+func wantHours(t *testing.T, store *clickhouse.ClickStore, first time.Time) {
+	t.Helper()
+	detail, err := store.ReportDetail(t.Context())
+	testkit.Must(t, err)
+	testkit.Equal(t, "first day with hours", detail, schema.ReportDetail{Hours: first.AddDate(0, 0, 1-first.Day())})
 }
 
 func TestCompact(t *testing.T) {
@@ -152,7 +176,7 @@ func TestCompact(t *testing.T) {
 		testkit.Must(t, err)
 		testkit.Equal(t, "compacted months", len(done), 0)
 		testkit.Equal(t, "single clicks", single(), before)
-		testkit.Equal(t, "projections", number(t, raw, projectionsOfClicks), 10)
+		testkit.Equal(t, "projections", number(t, raw, projectionsOfClicks), 14)
 		exec(t, raw, `ALTER TABLE goose_db_version UPDATE tstamp = tstamp - 86400 WHERE 1 SETTINGS mutations_sync = 2`)
 	})
 	t.Run("compacts no month if clicks are kept for ever, but drops projections of earlier releases", func(t *testing.T) {
@@ -161,7 +185,7 @@ func TestCompact(t *testing.T) {
 		testkit.Must(t, err)
 		testkit.Equal(t, "compacted months", len(done), 0)
 		testkit.Equal(t, "single clicks", single(), before)
-		testkit.Equal(t, "projections", number(t, raw, projectionsOfClicks), 5)
+		testkit.Equal(t, "projections", number(t, raw, projectionsOfClicks), 9)
 		wantResults(t, store, want)
 	})
 	t.Run("does nothing while another process does so", func(t *testing.T) {
@@ -183,6 +207,8 @@ func TestCompact(t *testing.T) {
 			delete(months, m.Month)
 		}
 		testkit.Equal(t, "months that stay", len(months), 3)
+		wantHours(t, store, monthsAgo(14))
+		exec(t, raw, `TRUNCATE TABLE compacted_months`) // as after a compaction by a program of an earlier release
 		testkit.Equal(t, "single clicks", single(), 3*3000)
 		wantResults(t, store, want)
 		wantExactProjections(t, raw)
@@ -191,7 +217,8 @@ func TestCompact(t *testing.T) {
 		done, err := clickhouse.NewCompactor(store, clickhouse.DefaultRetention(), slog.New(slog.DiscardHandler)).Compact(t.Context())
 		testkit.Must(t, err)
 		testkit.Equal(t, "compacted months", len(done), 0)
-		testkit.Equal(t, "tables", number(t, raw, `SELECT count() FROM system.tables WHERE database = currentDatabase()`), 3)
+		wantHours(t, store, monthsAgo(14))
+		testkit.Equal(t, "tables", number(t, raw, `SELECT count() FROM system.tables WHERE database = currentDatabase()`), 4)
 	})
 	t.Run("does nothing on a cluster, and says so once", func(t *testing.T) {
 		cluster, err := clickhouse.OnCluster(clickhouse.Config{DSN: dsn, Cluster: "main"})
@@ -304,7 +331,7 @@ func TestKilledCompaction(t *testing.T) {
 			testkit.Must(t, err)
 			wantResults(t, store, want)
 			testkit.Equal(t, "single clicks", number(t, raw, singleClicks), 0)
-			testkit.Equal(t, "tables", number(t, raw, `SELECT count() FROM system.tables WHERE database = currentDatabase()`), 3)
+			testkit.Equal(t, "tables", number(t, raw, `SELECT count() FROM system.tables WHERE database = currentDatabase()`), 4)
 		})
 	}
 	wantExactProjections(t, raw)

@@ -21,6 +21,7 @@ func TestMigrations(t *testing.T) {
 		"00004_log_epochs.sql":    "bd4c4a9c030a0e7a9e0f40ff355f610671910f7b0eb9bc66f50deb55e044c62d",
 		"00005_weights.sql":       "891a0841854a78f35790716d776033e9b16e7015980641397bc133860046bddf",
 		"00006_gaps.sql":          "b979b40fdcc249486d02f864f2ff25efbdbed03f6e8fbba46b5907ea22859811",
+		"00007_dimensions.sql":    "b725c27068c83fc063b675fc4cb732eb87f765d16ffa827e2246850e674a0ba4",
 		"00003_insert_before.sql": "08af9e89ce93e733e6dba523893a734c7b92803bef083b018c91c0c15db590c8",
 	})
 	storetest.TestUpgrades(t, files, func(t *testing.T, from int64) []string {

@@ -28,10 +28,13 @@ const (
 	createMovedFrom = `CREATE TABLE IF NOT EXISTS moved_from (source FixedString(16)) ENGINE = MergeTree ORDER BY source`
 	selectMovedFrom = `SELECT countIf(source = ?), countIf(source != ?) FROM moved_from`
 	insertMovedFrom = `INSERT INTO moved_from (source) VALUES (?)`
-	insertMovedRows = `INSERT INTO ` + movedBuild + ` (link_id, account_id, clicked_at, device, browser, referrer, country, weight,
-		lane_clicks, kafka_partition, incarnation, lane, seq, month)`
-	movedRows = `SELECT link_id, account_id, toDate(clicked_at), toString(device), toString(browser), toString(referrer), toString(country), weight
+	insertMovedRows = `INSERT INTO ` + movedBuild + ` (link_id, account_id, clicked_at, device, browser, referrer, country, os, language,
+		weight, lane_clicks, kafka_partition, incarnation, lane, seq, month)`
+	movedRows = `SELECT link_id, account_id, toDate(clicked_at), toString(device), toString(browser), toString(referrer), toString(country), toString(os), toString(language), weight
 	FROM %s WHERE month = ? AND weight > 0 ORDER BY link_id, clicked_at`
+	// Neither the hours of the clicks are known, nor which dimensions belong together.
+	listMoved = `INSERT INTO compacted_months SELECT month, max(toDate(clicked_at)) + 1 AS since, since FROM ` + movedBuild + `
+	WHERE month = ? AND weight > 0 GROUP BY month`
 	movedLanes = `SELECT incarnation, lane, max(seq), sum(lane_clicks) FROM %s WHERE month = ? AND weight = 0 GROUP BY incarnation, lane`
 )
 
@@ -123,6 +126,9 @@ func (m *movement) fill(ctx context.Context) error {
 	if err := m.store.insertGaps(ctx, &schema.ClickBatch{Gaps: gaps}); err != nil {
 		return err
 	}
+	if err := m.exec(ctx, listMoved, movedMonth); err != nil {
+		return err
+	}
 	if err := m.exec(ctx, fmt.Sprintf(replaceMonth, movedMonth, movedBuild)); err != nil {
 		return err
 	}
@@ -134,7 +140,7 @@ func (m *movement) build(ctx context.Context) error {
 	err := m.from.Days(ctx, func(day *schema.DayCounts) error {
 		at := time.Unix(day.Day*24*60*60, 0).UTC()
 		return spread(day, func(r spreadRow) error {
-			return m.append(ctx, day.LinkID, r.account, at, string(r.device), r.browser, r.referrer, r.country, uint64(r.clicks),
+			return m.append(ctx, day.LinkID, r.account, at, string(r.device), r.browser, r.referrer, r.country, r.os, r.language, uint64(r.clicks),
 				uint64(0), int32(-1), "", uint32(0), uint64(0), uint32(movedMonth))
 		})
 	})
@@ -142,7 +148,7 @@ func (m *movement) build(ctx context.Context) error {
 		return err
 	}
 	err = m.from.Lanes(ctx, func(lane schema.LaneCount) error {
-		return m.append(ctx, int64(0), int64(0), time.Unix(0, 0).UTC(), "", "", "", "", uint64(0), lane.Clicks+lane.Unknown,
+		return m.append(ctx, int64(0), int64(0), time.Unix(0, 0).UTC(), "", "", "", "", "", "", uint64(0), lane.Clicks+lane.Unknown,
 			int32(movedPartition), string(lane.Lane.Incarnation[:]), lane.Lane.Number, lane.Mark, uint32(movedMonth))
 	})
 	if err != nil || m.rows == nil {

@@ -16,6 +16,7 @@ import (
 type spreadRow struct {
 	device                     schema.Device
 	browser, referrer, country string
+	os, language               string
 	account                    int64
 	clicks                     int64
 }
@@ -45,7 +46,9 @@ func spread(day *schema.DayCounts, each func(spreadRow) error) error {
 	}
 	err := walk(ofPeople, each, people, owners,
 		names(day.Referrers, func(r *spreadRow, name string) { r.referrer = name }),
-		names(day.Countries, func(r *spreadRow, name string) { r.country = name }))
+		names(day.Countries, func(r *spreadRow, name string) { r.country = name }),
+		names(day.Systems, func(r *spreadRow, name string) { r.os = name }),
+		names(day.Languages, func(r *spreadRow, name string) { r.language = name }))
 	if err == nil {
 		err = walk(ofBots, each, bots, botOwners)
 	}
@@ -99,7 +102,7 @@ func walk(total int64, each func(spreadRow) error, dimensions ...[]share) error 
 
 // sumKey is a name of a dimension of a link and day.
 type sumKey struct {
-	dimension byte // 'c'lient, 'r'eferrer, 'l'and, 'p'eople or 'b'ots of an account
+	dimension byte // 'c'lient, 'r'eferrer, 'l'and, 's'ystem, 't'ongue, 'p'eople or 'b'ots of an account
 	account   int64
 	name      [2]string
 }
@@ -127,6 +130,12 @@ func sumsOf(day *schema.DayCounts) map[sumKey]int64 {
 	for _, c := range day.Countries {
 		add(sumKey{'l', 0, [2]string{c.Name}}, c.Total)
 	}
+	for _, c := range day.Systems {
+		add(sumKey{'s', 0, [2]string{c.Name}}, c.Total)
+	}
+	for _, c := range day.Languages {
+		add(sumKey{'t', 0, [2]string{c.Name}}, c.Total)
+	}
 	for _, o := range day.Owners {
 		add(sumKey{'p', o.AccountID, [2]string{}}, o.People)
 		add(sumKey{'b', o.AccountID, [2]string{}}, o.Bots)
@@ -150,7 +159,7 @@ func (m *movement) readDays(ctx context.Context, table string) (next func() (*da
 		var day time.Time
 		var device string
 		var weight uint64
-		if err := rows.Scan(&link, &r.account, &day, &device, &r.browser, &r.referrer, &r.country, &weight); err != nil {
+		if err := rows.Scan(&link, &r.account, &day, &device, &r.browser, &r.referrer, &r.country, &r.os, &r.language, &weight); err != nil {
 			return nil, err
 		}
 		r.device, r.clicks = schema.Device(device), int64(weight)
@@ -196,6 +205,12 @@ func (r *spreadRow) counts() *schema.DayCounts {
 	}
 	if r.country != "" && !bot {
 		day.Countries = []schema.NameCount{{Name: r.country, Total: r.clicks}}
+	}
+	if r.os != "" && !bot {
+		day.Systems = []schema.NameCount{{Name: r.os, Total: r.clicks}}
+	}
+	if r.language != "" && !bot {
+		day.Languages = []schema.NameCount{{Name: r.language, Total: r.clicks}}
 	}
 	return day
 }

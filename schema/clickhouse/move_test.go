@@ -39,7 +39,8 @@ func countedBy(store *sqlite.ClickStore, path string) clickhouse.Counted {
 func oneClick(link int64) *schema.ClickBatch {
 	return &schema.ClickBatch{Next: 1, Time: time.Now(), Offset: []int64{0}, Lane: []schema.Lane{{Number: 3}}, Seq: []uint64{1},
 		LinkID: []int64{link}, AccountID: []int64{1}, ClickedAt: []time.Time{time.Now().UTC()}, Device: []schema.Device{schema.Mobile},
-		Browser: []string{"Firefox"}, Referrer: []string{"a.example"}, Country: []string{"DE"}}
+		Browser: []string{"Firefox"}, Referrer: []string{"a.example"}, Country: []string{"DE"},
+		OS: []string{"iOS"}, Language: []string{"de"}}
 }
 
 func TestImport(t *testing.T) {
@@ -54,11 +55,16 @@ func TestImport(t *testing.T) {
 			_, err := to.Import(t.Context(), id, countedBy(from, path))
 			testkit.Must(t, err)
 		})
+		detail, err := to.ReportDetail(t.Context())
+		testkit.Must(t, err)
+		if detail.Hours.IsZero() || !detail.Hours.Equal(detail.Filters) {
+			t.Errorf("more is said to be known than days by one dimension: %+v", detail)
+		}
 		testkit.Equal(t, "tables left over", number(t, raw,
 			"SELECT count() FROM system.tables WHERE database = currentDatabase() AND name = 'clicks_moved'"), 0)
 		// Months of other clicks are compacted, this one is not.
 		before := number(t, raw, "SELECT count() FROM clicks WHERE month = 2000000")
-		_, err := hurriedCompactor(to, 0).CompactAll(t.Context())
+		_, err = hurriedCompactor(to, 0).CompactAll(t.Context())
 		testkit.Must(t, err)
 		testkit.Equal(t, "rows of the move", number(t, raw, "SELECT count() FROM clicks WHERE month = 2000000"), before)
 	})

@@ -137,6 +137,9 @@ func wantExactProjections(t *testing.T, raw driver.Conn) {
 	for _, query := range []string{
 		`SELECT sum(cityHash64(*)) FROM (SELECT link_id, toDate(clicked_at), device, browser, sum(weight) FROM clicks GROUP BY ALL)`,
 		`SELECT sum(cityHash64(*)) FROM (SELECT kafka_partition, incarnation, lane, max((kafka_epoch, kafka_next, kafka_offset)), max(seq), sum(lane_clicks) FROM clicks GROUP BY ALL)`,
+		`SELECT sum(cityHash64(*)) FROM (SELECT link_id, toStartOfFifteenMinutes(clicked_at), sumIf(weight, device != 'bot'), sumIf(weight, device = 'bot') FROM clicks GROUP BY ALL)`,
+		`SELECT sum(cityHash64(*)) FROM (SELECT link_id, toDate(clicked_at), os, language, sumIf(weight, device != 'bot') FROM clicks GROUP BY ALL)`,
+		`SELECT sum(cityHash64(*)) FROM (SELECT account_id, toDate(clicked_at), link_id, device, browser, os, language, referrer, country, sum(weight) FROM clicks GROUP BY ALL)`,
 	} {
 		projected := number(t, raw, query+` SETTINGS force_optimize_projection = 1`)
 		if rows := number(t, raw, query+` SETTINGS optimize_use_projections = 0`); projected != rows {

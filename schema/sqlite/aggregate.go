@@ -13,8 +13,10 @@ type aggregate struct {
 	counters counts[counterKey]
 	sources  counts[sourceKey]
 	owned    counts[ownedKey]
+	facts    counts[factKey]
 	lanes    map[schema.Lane]laneMark
 	names    []string // scratch
+	ids      nameIDs
 }
 
 // counterKey is the primary key of table counters.
@@ -38,6 +40,8 @@ type sourceKind int64
 const (
 	referrer sourceKind = 1
 	country  sourceKind = 2
+	system   sourceKind = 3
+	language sourceKind = 4
 )
 
 // ownedKey is the primary key of table owned, and which of the row's two counters is meant.
@@ -55,7 +59,7 @@ type laneMark struct {
 func newAggregate() *aggregate {
 	return &aggregate{
 		counters: newCounts[counterKey](), sources: newCounts[sourceKey](), owned: newCounts[ownedKey](),
-		lanes: map[schema.Lane]laneMark{},
+		lanes: map[schema.Lane]laneMark{}, facts: newCounts[factKey](), ids: newNameIDs(),
 	}
 }
 
@@ -64,16 +68,20 @@ func (a *aggregate) fill(b *schema.ClickBatch, referrers []string) {
 	a.counters.clear()
 	a.sources.clear()
 	a.owned.clear()
+	a.facts.clear()
 	clear(a.lanes)
 	for i, link := range b.LinkID {
 		day, bot := schema.DayNumber(b.ClickedAt[i]), b.Device[i] == schema.Bot
 		a.counters.clicks[counterKey{link, day, b.Device[i], b.Browser[i]}]++
-		if referrers[i] != "" && !bot {
-			a.sources.clicks[sourceKey{link, referrer, day, referrers[i]}]++
+		for kind, name := range [...]string{referrer: referrers[i], country: b.Country[i], system: b.OS[i], language: b.Language[i]} {
+			if name != "" && !bot {
+				a.sources.clicks[sourceKey{link, sourceKind(kind), day, name}]++
+			}
 		}
-		if b.Country[i] != "" && !bot {
-			a.sources.clicks[sourceKey{link, country, day, b.Country[i]}]++
-		}
+		a.facts.clicks[factKey{
+			link, quarterOf(b.ClickedAt[i]), b.AccountID[i], string(b.Device[i]), b.Browser[i], b.OS[i], b.Language[i], b.Country[i],
+			referrers[i],
+		}]++
 		if b.AccountID[i] != 0 {
 			a.owned.clicks[ownedKey{b.AccountID[i], day, link, bot}]++
 		}
@@ -83,6 +91,7 @@ func (a *aggregate) fill(b *schema.ClickBatch, referrers []string) {
 	a.counters.sort(counterKey.compare)
 	a.sources.sort(sourceKey.compare)
 	a.owned.sort(ownedKey.compare)
+	a.facts.sort(factKey.compare)
 }
 
 // Keys are compared field by field, and the first field usually decides. cmp.Or would evaluate all comparisons.

@@ -74,7 +74,7 @@ func (c *ClickStore) insert(ctx context.Context, batch *schema.ClickBatch) error
 		return err
 	}
 	a.fill(batch, referrers)
-	return c.db.update(ctx, func(tx *sql.Tx) error {
+	err = c.db.update(ctx, func(tx *sql.Tx) error {
 		// The transaction holds the write lock, so the position does not change until the commit.
 		at, err := readPosition(ctx, tx, batch.Partition)
 		if err != nil {
@@ -94,6 +94,8 @@ func (c *ClickStore) insert(ctx context.Context, batch *schema.ClickBatch) error
 		}
 		return writePosition(ctx, tx, batch)
 	})
+	a.ids.end(err == nil)
+	return err
 }
 
 // loadReferrers is a namebound.Load.
@@ -138,6 +140,9 @@ func (c *ClickStore) insertCounts(ctx context.Context, tx *sql.Tx, a *aggregate)
 		}
 	}
 	if err := sources.flush(ctx); err != nil {
+		return err
+	}
+	if err := c.insertFacts(ctx, tx, a); err != nil {
 		return err
 	}
 	return c.insertOwned(ctx, tx, a.owned.sorted)

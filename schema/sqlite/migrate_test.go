@@ -37,6 +37,7 @@ func TestMigrations(t *testing.T) {
 			"00002_reports.sql":     "02d7a9e8250ed70ebac223df92e68a1e457f30ac925d2a2da2a78b950da8f180",
 			"00003_log_epochs.sql":  "da8aff64e648bd490ce0c5a53156c4c7d9cb7cc48894e5461a7f7a000baaa5dc",
 			"00004_lane_counts.sql": "7479feafedbe6597a3a372cc078a00c8555c6c9f864ffbb0e0c76c608281068a",
+			"00005_dimensions.sql":  "28ca8bcde0e8002921cb789f105a75af0fd8acb9feaeeec2e17cb2cc9cfdfccb",
 		})
 		storetest.TestUpgrades(t, files, func(t *testing.T, from int64) []string {
 			path := filepath.Join(t.TempDir(), "clicks.db")

@@ -96,7 +96,7 @@ func mergeDays(clients, sources, owners *cursor, each func(*schema.DayCounts) er
 	for clients.ok && clients.err == nil {
 		link, day := clients.row.link, clients.row.day
 		*counts = schema.DayCounts{LinkID: link, Day: day, Clients: counts.Clients[:0], Referrers: counts.Referrers[:0],
-			Countries: counts.Countries[:0], Owners: counts.Owners[:0]}
+			Countries: counts.Countries[:0], Systems: counts.Systems[:0], Languages: counts.Languages[:0], Owners: counts.Owners[:0]}
 		err := cmp.Or(clients.take(link, day, func(r exported) {
 			counts.Clients = append(counts.Clients, schema.ClientCount{Device: schema.Device(r.device), Browser: r.name, Total: r.clicks})
 		}), sources.take(link, day, func(r exported) { addSource(counts, &r) }), owners.take(link, day, func(r exported) {
@@ -122,8 +122,13 @@ func mergeDays(clients, sources, owners *cursor, each func(*schema.DayCounts) er
 
 func addSource(to *schema.DayCounts, r *exported) {
 	names := &to.Referrers
-	if sourceKind(r.id) == country {
+	switch sourceKind(r.id) {
+	case country:
 		names = &to.Countries
+	case system:
+		names = &to.Systems
+	case language:
+		names = &to.Languages
 	}
 	*names = append(*names, schema.NameCount{Name: r.name, Total: r.clicks})
 }

@@ -66,7 +66,8 @@ func TestFreeze(t *testing.T) {
 		store := openClicks(t, path)
 		batch := &schema.ClickBatch{Next: 1, Offset: []int64{0}, Lane: make([]schema.Lane, 1), Seq: []uint64{1}, LinkID: []int64{1},
 			AccountID: []int64{1}, ClickedAt: []time.Time{time.Now().UTC()}, Device: []schema.Device{schema.Mobile},
-			Browser: []string{"Firefox"}, Referrer: []string{""}, Country: []string{""}}
+			Browser: []string{"Firefox"}, Referrer: []string{""}, Country: []string{""},
+			OS: []string{""}, Language: []string{""}}
 		_, err := sqlite.Freeze(t.Context(), path, sqlite.Move{})
 		testkit.Must(t, err)
 		wantMovedError(t, store.InsertClicks(t.Context(), batch))

@@ -54,10 +54,10 @@ func (s *Store) Close() error { return s.db.close() }
 // ClickStore is a schema.ClickStore and a schema.ReportStore in a file. Its methods may be called concurrently; batches
 // are inserted one after the other.
 type ClickStore struct {
-	db                                      *database
-	counters, totals, sources, owned, marks *upsert
-	idle                                    chan *aggregate // holds the only one, unless a batch is being inserted
-	referrers                               *namebound.Bound
+	db                                             *database
+	counters, totals, sources, owned, marks, facts *upsert
+	idle                                           chan *aggregate // holds the only one, unless a batch is being inserted
+	referrers                                      *namebound.Bound
 }
 
 var (
@@ -92,6 +92,7 @@ func (c *ClickStore) prepare(ctx context.Context) (err error) {
 		{&c.counters, "counters (link_id, day, device, browser, total)", addTotal},
 		{&c.totals, "totals (link_id, total)", addTotal},
 		{&c.sources, "sources (link_id, kind, day, name, total)", addTotal},
+		{&c.facts, `facts (link_id, quarter, account_id, device_id, browser_id, os_id, language_id, country_id, referrer, total)`, addTotal},
 		{&c.owned, "owned (account_id, day, link_id, people, bots)",
 			"people = people + excluded.people, bots = bots + excluded.bots"},
 		{&c.marks, "marks (partition, incarnation, lane, seq, clicks, known)",

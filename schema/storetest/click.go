@@ -24,6 +24,7 @@ func TestClickStore(t *testing.T, open Open[ClickStores]) {
 	t.Run("counting", func(t *testing.T) { run(t, open, clickBehaviours) })
 	t.Run("stats", func(t *testing.T) { run(t, open, statsBehaviours) })
 	t.Run("reports", func(t *testing.T) { run(t, open, reportBehaviours) })
+	t.Run("queries of reports", func(t *testing.T) { run(t, open, reportQueryBehaviours) })
 	t.Run("everything survives reopening", func(t *testing.T) { keepsClicks(t, open) })
 	t.Run("the names of referrers stay bounded after reopening", func(t *testing.T) { boundsReferrersAgain(t, open) })
 }
@@ -65,7 +66,7 @@ func clicksOf(link int64, n int) []click {
 	for i := range clicks {
 		clicks[i] = click{
 			lane: lane(byte(link), 0), link: link, account: 1, at: epoch, device: schema.Desktop, browser: "Firefox",
-			referrer: "news.example.org", country: "DE",
+			referrer: "news.example.org", country: "DE", os: "Linux", language: "de",
 		}
 	}
 	return clicks
@@ -81,11 +82,13 @@ func randomClicks(random *rand.Rand, n, links int) []click {
 		clicks[i] = click{
 			lane:     lane(byte(random.IntN(3)), uint32(random.IntN(4))),
 			link:     int64(popular.Uint64()) + 1,
-			at:       epoch.Add(time.Duration(random.IntN(20*24)) * time.Hour),
+			at:       epoch.Add(time.Duration(random.IntN(20*24*60)) * time.Minute),
 			device:   devices[random.IntN(len(devices))],
 			browser:  fmt.Sprintf("Browser %d", min(random.IntN(30), random.IntN(30))),
 			referrer: []string{"", "", fmt.Sprintf("host-%d.example", random.IntN(20))}[random.IntN(3)],
 			country:  []string{"", "AT", "CH", "DE", "FR", "JP", "US"}[min(random.IntN(7), random.IntN(7))],
+			os:       []string{"", "Android", "iOS", "Windows", "macOS"}[min(random.IntN(5), random.IntN(5))],
+			language: []string{"", "de", "en", "fr", "Other"}[min(random.IntN(5), random.IntN(5))],
 		}
 		if clicks[i].account = clicks[i].link % 5; random.IntN(10) == 0 {
 			clicks[i].account = 0

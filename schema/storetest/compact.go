@@ -1,7 +1,9 @@
 package storetest
 
 import (
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -32,6 +34,7 @@ func TestCompaction(t *testing.T, store ClickStores, compact func()) {
 			model.check(t, store)
 			model.checkReports(t, store, epoch.AddDate(0, 0, 2))
 			model.checkAccountReport(t, store, 0, time.Time{})
+			model.checkDays(t, store, random, true)
 			for _, old := range []*schema.ClickBatch{counted, b} {
 				testkit.WantCode(t, store.InsertClicks(t.Context(), old), schema.CodeConflict)
 			}
@@ -45,5 +48,24 @@ func TestCompaction(t *testing.T, store ClickStores, compact func()) {
 		got, err := store.LaneMark(t.Context(), moved)
 		testkit.Must(t, err)
 		testkit.Equal(t, "mark in all partitions", got, want)
+	}
+}
+
+// checkDays compares answers about UTC days, which is what a store knows of compacted months.
+// Without joint, it knows the dimensions of a link only one at a time.
+func (m *model) checkDays(t *testing.T, store ClickStores, random *rand.Rand, joint bool) {
+	t.Helper()
+	links := slices.Sorted(maps.Keys(m.links))
+	for range 6 {
+		clicks := m.links[links[random.IntN(len(links))]].clicks
+		q := randomQuery(random, time.UTC, clicks[random.IntN(len(clicks))])
+		for _, c := range clicks { // some are without the account
+			q.AccountID = max(q.AccountID, c.account)
+		}
+		q.Bounds = slices.DeleteFunc(q.Bounds, func(at time.Time) bool { return at.Hour() != 0 })
+		if !joint {
+			q.Filter, q.Links, q.TopLinks = nil, []int64{clicks[0].link}, false
+		}
+		m.checkQuery(t, store, q)
 	}
 }

@@ -387,3 +387,11 @@ func (f FaultyDatabase) CertificateState(ctx context.Context, host string) (sche
 		return f.Database.CertificateState(ctx, host)
 	})
 }
+
+func (f FaultyClicks) Report(ctx context.Context, query schema.ReportQuery) (schema.Report, error) {
+	return one(ctx, f.Fault, "Report", func() (schema.Report, error) { return f.ReportStore.Report(ctx, query) })
+}
+
+func (f FaultyClicks) ReportDetail(ctx context.Context) (schema.ReportDetail, error) {
+	return one(ctx, f.Fault, "ReportDetail", func() (schema.ReportDetail, error) { return f.ReportStore.ReportDetail(ctx) })
+}

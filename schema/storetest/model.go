@@ -20,6 +20,7 @@ type click struct {
 	device            schema.Device
 	browser           string
 	referrer, country string
+	os, language      string
 }
 
 // model computes by plain means what a ClickStore must answer.
@@ -82,6 +83,7 @@ func appendClick(b *schema.ClickBatch, offset int64, seq uint64, c click) {
 	b.ClickedAt = append(b.ClickedAt, c.at.UTC())
 	b.Device, b.Browser = append(b.Device, c.device), append(b.Browser, c.browser)
 	b.Referrer, b.Country = append(b.Referrer, c.referrer), append(b.Country, c.country)
+	b.OS, b.Language = append(b.OS, c.os), append(b.Language, c.language)
 	b.Next = offset + 1
 }
 
@@ -114,6 +116,7 @@ func (m *model) count(b *schema.ClickBatch) {
 		sum.total++
 		c := click{
 			b.Lane[i], link, b.AccountID[i], b.ClickedAt[i], b.Device[i], b.Browser[i], b.Referrer[i], b.Country[i],
+			b.OS[i], b.Language[i],
 		}
 		sum.clicks = append(sum.clicks, c)
 		if c.account != 0 {

@@ -30,6 +30,7 @@ func TestMove(t *testing.T, from, to ClickStores, move func()) {
 		}
 		model.check(t, to)
 		model.checkReports(t, to, epoch.AddDate(0, 0, 2))
+		model.checkDays(t, to, random, false)
 	}
 	model.insert(t, to, 1, randomClicks(random, 100, 6)...)
 	move()

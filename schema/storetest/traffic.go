@@ -24,6 +24,8 @@ var (
 		"Facebook", "UC Browser", "Brave", "Yandex Browser", "curl", "Vivaldi",
 	}
 	trafficReferrers = names(30, func(i int) string { return fmt.Sprintf("host-%d.example", i) })
+	trafficSystems   = []string{"Android", "Android", "iOS", "iOS", "Windows", "Windows", "macOS", "Linux", "ChromeOS", schema.OtherName}
+	trafficLanguages = names(20, func(i int) string { return string([]rune{rune('a' + i), rune('z' - i)}) })
 	trafficCountries = names(20, func(i int) string { return string([]rune{rune('A' + i), rune('Z' - i)}) })
 )
 
@@ -75,7 +77,13 @@ func (tr *Traffic) Fill(b *schema.ClickBatch, partition, clicks int) {
 			referrer = trafficReferrers[tr.referrers.Uint64()]
 		}
 		b.Referrer = append(b.Referrer, referrer)
-		b.Country = append(b.Country, trafficCountries[min(tr.Random.IntN(20), tr.Random.IntN(20))])
+		country := min(tr.Random.IntN(20), tr.Random.IntN(20))
+		b.Country = append(b.Country, trafficCountries[country])
+		b.OS = append(b.OS, trafficSystems[tr.Next*7919%int64(len(trafficSystems))])
+		if tr.Next%5 == 0 { // most people speak the language of their country
+			country = int(tr.Next / 5 % 20)
+		}
+		b.Language = append(b.Language, trafficLanguages[country])
 	}
 	b.Next = tr.Next
 }
