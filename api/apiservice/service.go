@@ -105,7 +105,8 @@ func (s *Service) compose(cfg Config) error {
 	if s.tokens, err = auth.NewAuthenticator(s.links); err != nil {
 		return err
 	}
-	api := rest.New(s.tokens, ratelimit.NewRequestLimiter(s.links), shortener, s.links, s.clicks, requests, s.log)
+	api := rest.New(s.tokens, ratelimit.NewRequestLimiter(s.links), shortener, s.links, s.clicks,
+		rest.Reports{Store: s.clicks, CountedUntil: pages.CountedUntil}, requests, s.log)
 	s.server = newServer(&router{api: api, pages: pages, gate: admission.NewGate(s.metrics), proxies: cfg.TrustedProxies,
 		health: cfg.PublicHealth, log: s.log}, cfg.MaxConnections, s.log)
 	s.clients = admission.NewListener(s.listener, admission.Limits{Connections: cfg.MaxConnections,

@@ -78,6 +78,15 @@ func (w *lagWatch) position(ctx context.Context, partition int) (int64, error) {
 	return at.Next, err
 }
 
+// CountedUntil returns the time up to which all clicks are counted; false if that is not known.
+func (d *Dashboard) CountedUntil(ctx context.Context) (time.Time, bool) {
+	p := d.lag.progress(ctx)
+	if p.Waiting == 0 {
+		return time.Now(), p.Known
+	}
+	return p.UpTo, p.Known
+}
+
 // Stamp formats UpTo for programs.
 func (p progress) Stamp() string { return p.UpTo.Format(time.RFC3339) }
 

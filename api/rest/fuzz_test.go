@@ -34,6 +34,8 @@ func FuzzRequest(f *testing.F) {
 		{"PATCH", "/api/v1/links/kept", "application/json", `{"tags": ["b", "a"], "title": "\ud83d", "is_active": false}`},
 		{"POST", "/api/v1/shorten", "application/json", `{"long_url": "http://a", "tags": null, "expires_at": "2030-01-01T00:00:00.5Z"}`},
 		{"GET", "/api/v1/openapi.json", "", ""},
+		{"GET", "/api/v1/report?from=2026-11-01&to=2026-11-30&tz=Asia/Kathmandu&interval=hour&limit=1000&os=&country=DE", "", ""},
+		{"GET", "/api/v1/links/abc/report?from=1990-01-01&to=9999-99-99&tz=../UTC&device=%ff&limit=-1", "", ""},
 		{"PUT", "/api/v2//../v1/links", "", ""},
 	} {
 		f.Add(seed.method, seed.path, seed.contentType, seed.body)

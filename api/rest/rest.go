@@ -24,13 +24,15 @@ import (
 )
 
 const (
-	root        = "/api/v1"
-	pathShorten = root + "/shorten"
-	pathLinks   = root + "/links"
-	pathLink    = root + "/links/{hash}"
-	pathTags    = root + "/tags"
-	pathStats   = root + "/stats/{hash}"
-	pathOpenAPI = root + "/openapi.json"
+	root           = "/api/v1"
+	pathShorten    = root + "/shorten"
+	pathLinks      = root + "/links"
+	pathLink       = root + "/links/{hash}"
+	pathTags       = root + "/tags"
+	pathStats      = root + "/stats/{hash}"
+	pathLinkReport = root + "/links/{hash}/report"
+	pathReport     = root + "/report"
+	pathOpenAPI    = root + "/openapi.json"
 )
 
 //go:embed openapi.json
@@ -50,6 +52,7 @@ type API struct {
 	shortener *shorten.Shortener
 	links     schema.LinkStore
 	clicks    schema.ClickStore
+	reports   Reports
 	router    *router.Router
 	requests  *httpmetrics.Recorder
 	log       *slog.Logger
@@ -57,9 +60,9 @@ type API struct {
 
 // New returns an API that records its requests in set.
 func New(tokens *auth.Authenticator, limiter *ratelimit.RequestLimiter, shortener *shorten.Shortener, links schema.LinkStore,
-	clicks schema.ClickStore, requests *httpmetrics.Recorder, log *slog.Logger) *API {
+	clicks schema.ClickStore, reports Reports, requests *httpmetrics.Recorder, log *slog.Logger) *API {
 	a := &API{
-		tokens: tokens, limiter: limiter, shortener: shortener, links: links, clicks: clicks,
+		tokens: tokens, limiter: limiter, shortener: shortener, links: links, clicks: clicks, reports: reports,
 		requests: requests, log: log,
 	}
 	a.router = router.New()
@@ -71,6 +74,8 @@ func New(tokens *auth.Authenticator, limiter *ratelimit.RequestLimiter, shortene
 	a.route(fasthttp.MethodPatch, pathLink, a.editLink)
 	a.route(fasthttp.MethodDelete, pathLink, a.deleteLink)
 	a.route(fasthttp.MethodGet, pathStats, a.linkStats)
+	a.route(fasthttp.MethodGet, pathLinkReport, a.linkReport)
+	a.route(fasthttp.MethodGet, pathReport, a.accountReport)
 	a.route(fasthttp.MethodGet, pathOpenAPI, a.describe)
 	a.router.NotFound = func(http *fasthttp.RequestCtx) { a.fail(http, errNoPath) }
 	a.router.MethodNotAllowed = func(http *fasthttp.RequestCtx) { a.fail(http, errMethod) } // the router has set Allow

@@ -39,6 +39,7 @@ type testService struct {
 	base   string // URL of the service
 	client *http.Client
 	log    *testkit.Buffer
+	dir    string // of the stores' files
 }
 
 // start starts a service that blocks the host bad.example.
@@ -59,7 +60,7 @@ func startFaulty(t testing.TB, fault storetest.Fault) *testService {
 	cfg.EdgeURL = schema.MustParseBaseURL(edgeURL)
 	cfg.Listen, cfg.Blocklist = "127.0.0.1:0", filepath.Join(dir, "hosts")
 	testkit.Must(t, os.WriteFile(cfg.Blocklist, []byte("0.0.0.0 bad.example\n"), 0o600))
-	s := &testService{links: links, clicks: clicks, log: &testkit.Buffer{}}
+	s := &testService{links: links, clicks: clicks, log: &testkit.Buffer{}, dir: dir}
 	api, err := apiservice.New(cfg, storetest.FaultyDatabase{Database: links, Fault: fault},
 		storetest.FaultyClicks{ClickStore: clicks, ReportStore: clicks, Fault: fault}, nil, s.log.Logger())
 	testkit.Must(t, err)

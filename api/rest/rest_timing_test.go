@@ -49,7 +49,7 @@ func BenchmarkShorten(b *testing.B) {
 	testkit.Must(b, err)
 	shortener := shorten.New(schema.MustParseBaseURL(edgeURL), instant{}, instant{}, blocked)
 	testkit.Must(b, err)
-	api := rest.New(tokens, ratelimit.NewRequestLimiter(instant{}), shortener, instant{}, nil, httpmetrics.NewRecorder(metrics.NewSet()), log)
+	api := rest.New(tokens, ratelimit.NewRequestLimiter(instant{}), shortener, instant{}, nil, rest.Reports{}, httpmetrics.NewRecorder(metrics.NewSet()), log)
 	secret, _ := auth.NewToken(1, "")
 	gate := admission.NewGate(metrics.NewSet())
 	var http fasthttp.RequestCtx

@@ -35,7 +35,7 @@ func run(ctx context.Context) error {
 	}
 	said := map[string]any{}
 	for _, part := range []func(context.Context, *client.ClientWithResponses, map[string]any) error{
-		create, readStats, list, manage, describe, deny,
+		create, readStats, readReports, list, manage, describe, deny,
 	} {
 		if err := part(ctx, api, said); err != nil {
 			return err
@@ -85,6 +85,20 @@ func readStats(ctx context.Context, api *client.ClientWithResponses, said map[st
 		return fmt.Errorf("stats of an unknown link: %v, %s", err, unknown.GetBody())
 	}
 	said["unknown"] = unknown.JSON404.Error
+	return nil
+}
+
+func readReports(ctx context.Context, api *client.ClientWithResponses, said map[string]any) error {
+	report, err := api.LinkReportWithResponse(ctx, "clicked", nil)
+	if err != nil || report.JSON200 == nil {
+		return fmt.Errorf("report of a link: %v, %s", err, report.GetBody())
+	}
+	said["people"], said["system"] = report.JSON200.Totals.People, report.JSON200.Os[0].Name
+	all, err := api.AccountReportWithResponse(ctx, nil)
+	if err != nil || all.JSON200 == nil {
+		return fmt.Errorf("report: %v, %s", err, all.GetBody())
+	}
+	said["most"] = all.JSON200.Links[0].Hash
 	return nil
 }
 

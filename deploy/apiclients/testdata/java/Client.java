@@ -13,6 +13,7 @@ import org.openapitools.client.model.CreatedLink;
 import org.openapitools.client.model.Link;
 import org.openapitools.client.model.LinkEdit;
 import org.openapitools.client.model.LinkPage;
+import org.openapitools.client.model.LinkReport;
 import org.openapitools.client.model.LinkRequest;
 import org.openapitools.client.model.Stats;
 
@@ -66,6 +67,13 @@ public class Client {
         said.put("desktop", stats.getDevices().get("desktop"));
         said.put("firefox", stats.getBrowsers().get("Firefox"));
         said.put("unknown", refusal(404, () -> analytics.linkStats("unknown", null)).get("error"));
+
+        LinkReport report = analytics.linkReport(
+                "clicked", null, null, null, "UTC", "day", 10, null, null, null, null, null, null);
+        said.put("people", report.getTotals().getPeople());
+        said.put("system", report.getOs().get(0).getName());
+        said.put("most", analytics.accountReport(null, null, "UTC", "day", 10, null, null, null, null, null, null)
+                .getLinks().get(0).getHash());
 
         LinkPage page = links.listLinks(1L, null, null, null, null, "-created_at");
         said.put("first", page.getData().get(0).getHash());

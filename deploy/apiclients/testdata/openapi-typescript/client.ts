@@ -52,6 +52,13 @@ if (!("error" in unknown)) {
 }
 said["unknown"] = unknown.error;
 
+const report = must(
+  (await api.GET("/api/v1/links/{hash}/report", { params: { path: { hash: "clicked" } } })).data,
+);
+said["people"] = report.totals.people;
+said["system"] = report.os[0]!.name;
+said["most"] = must((await api.GET("/api/v1/report")).data).links[0]!.hash;
+
 const page = must((await api.GET("/api/v1/links", { params: { query: { page: 1 } } })).data);
 said["first"] = page.data[0]!.hash;
 said["active"] = page.data[0]!.is_active;

@@ -41,6 +41,10 @@ said["on_day"], said["desktop"], said["firefox"] = \
     stats.clicks_by_day[0].total, stats.devices["desktop"], stats.browsers["Firefox"]
 said["unknown"] = refusal(NotFoundException, lambda: analytics.link_stats("unknown")).data.error
 
+report = analytics.link_report("clicked")
+said["people"], said["system"] = report.totals.people, report.os[0].name
+said["most"] = analytics.account_report().links[0].hash
+
 page = links.list_links(page=1)
 said["first"], said["active"], said["per_page"] = page.data[0].hash, page.data[0].is_active, page.meta.per_page
 

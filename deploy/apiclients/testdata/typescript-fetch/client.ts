@@ -45,6 +45,11 @@ said["desktop"] = stats.devices["desktop"];
 said["firefox"] = stats.browsers["Firefox"];
 said["unknown"] = (await refusal(404, () => analytics.linkStats({ hash: "unknown" }))).error;
 
+const report = await analytics.linkReport({ hash: "clicked" });
+said["people"] = report.totals.people;
+said["system"] = report.os[0]!.name;
+said["most"] = (await analytics.accountReport()).links[0]!.hash;
+
 const page = await links.listLinks({ page: 1 });
 said["first"] = page.data[0]!.hash;
 said["active"] = page.data[0]!.isActive;

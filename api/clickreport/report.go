@@ -1,0 +1,135 @@
+// Package clickreport says which clicks a report counts: it reads the range, the time zone and the filters that a person has asked for,
+// as the API and the dashboard take them, and makes the query for the click store.
+package clickreport
+
+import (
+	"context"
+	"time"
+	_ "time/tzdata" // for machines without a time zone database
+
+	"linkstream/schema"
+)
+
+// Interval is the length of a report's periods.
+type Interval string
+
+// The intervals.
+const (
+	Day  Interval = "day"
+	Hour Interval = "hour"
+)
+
+// Limits of reports.
+const (
+	DefaultDays = 30
+	MaxDays     = 3660 // of a report by day
+	MaxHourDays = 31   // of a report by hour
+	DefaultTop  = 10
+	MaxTop      = 1000
+)
+
+// Request is a valid report.
+type Request struct {
+	From, To time.Time // the midnights that begin the first and the last day, in Zone
+	Zone     *time.Location
+	Interval Interval
+	Limit    int // of names per dimension
+	Filter   map[schema.Dimension]string
+}
+
+// Point is a period of a report with its clicks.
+type Point struct {
+	At time.Time // its beginning, in the zone of the request
+	schema.Period
+}
+
+// Result is what a report says. Its names count people.
+type Result struct {
+	Series           []Point // without gaps
+	Totals, Previous schema.Period
+	Names            map[schema.Dimension][]schema.NameCount
+	Links            []schema.LinkCount // with the most clicks, including bots
+}
+
+// Bounds returns the beginnings of the periods and the end of the last one, in the zone of the request.
+func (r Request) Bounds() (bounds []time.Time) {
+	end := addDays(r.To, 1)
+	for at, n := r.From, 0; at.Before(end); n++ {
+		if len(bounds) == 0 || at.After(bounds[len(bounds)-1]) { // a zone that crosses the date line has no such day
+			bounds = append(bounds, at)
+		}
+		if r.Interval == Hour {
+			// Hours are those of the clock: where a zone sets it by half an hour, one of them is shorter.
+			at = at.Add(time.Hour - time.Duration(at.Minute())*time.Minute)
+		} else {
+			at = addDays(r.From, n+1)
+		}
+	}
+	return append(bounds, end)
+}
+
+// Previous returns the beginning of the time of as many days before the report.
+func (r Request) Previous() time.Time {
+	return addDays(r.From, -r.days())
+}
+
+// days returns the number of days.
+func (r Request) days() (n int) {
+	from := time.Date(r.From.Year(), r.From.Month(), r.From.Day(), 0, 0, 0, 0, time.UTC)
+	to := time.Date(r.To.Year(), r.To.Month(), r.To.Day(), 0, 0, 0, 0, time.UTC)
+	return int(to.Sub(from)/(24*time.Hour)) + 1
+}
+
+// addDays returns the beginning of the day that is n days later.
+func addDays(midnight time.Time, n int) time.Time {
+	noon := time.Date(midnight.Year(), midnight.Month(), midnight.Day()+n, 12, 0, 0, 0, midnight.Location())
+	return startOfDay(noon.Year(), noon.Month(), noon.Day(), midnight.Location())
+}
+
+// startOfDay returns the first moment of a day. In zones that set the clock at midnight, a day may begin at 01:00.
+func startOfDay(year int, month time.Month, day int, zone *time.Location) time.Time {
+	at := time.Date(year, month, day, 0, 0, 0, 0, zone)
+	if at.Day() != day { // there is no 00:00, and Date has used the offset before it
+		_, end := at.ZoneBounds()
+		return end.In(zone)
+	}
+	return at
+}
+
+// query returns the query of the store. All times are in UTC, and divided by its resolution, which the offsets of zones were not
+// before they were standardized.
+func (r Request) query(account int64, links []int64) schema.ReportQuery {
+	q := schema.ReportQuery{
+		AccountID: account, Links: links, Previous: r.Previous().UTC().Truncate(schema.ReportResolution), Filter: r.Filter, Limit: r.Limit,
+	}
+	for _, at := range r.Bounds() {
+		q.Bounds = append(q.Bounds, at.UTC().Truncate(schema.ReportResolution))
+	}
+	return q
+}
+
+// OfLink reports the clicks of a link.
+func (r Request) OfLink(ctx context.Context, store schema.ReportStore, link schema.Link) (Result, error) {
+	return r.read(ctx, store, r.query(link.AccountID, []int64{link.ID}))
+}
+
+// OfAccount reports the clicks of all links of an account, or of some of them if links is not nil.
+func (r Request) OfAccount(ctx context.Context, store schema.ReportStore, account int64, links []int64) (Result, error) {
+	q := r.query(account, links)
+	q.TopLinks = true
+	return r.read(ctx, store, q)
+}
+
+func (r Request) read(ctx context.Context, store schema.ReportStore, q schema.ReportQuery) (result Result, err error) {
+	got, err := store.Report(ctx, q)
+	if err != nil {
+		return result, err
+	}
+	result = Result{Previous: got.Previous, Names: got.Names, Links: got.Links, Series: make([]Point, len(got.Series))}
+	for i, at := range r.Bounds()[:len(got.Series)] {
+		result.Series[i] = Point{at, got.Series[i]}
+		result.Totals.People += got.Series[i].People
+		result.Totals.Bots += got.Series[i].Bots
+	}
+	return result, nil
+}

@@ -1,0 +1,184 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"linkstream/api/clickreport"
+	"linkstream/schema"
+)
+
+// Reports is what the reports of the API are made from.
+type Reports struct {
+	Store schema.ReportStore
+	// CountedUntil returns the time up to which all clicks are counted; false if that is not known.
+	CountedUntil func(context.Context) (time.Time, bool)
+}
+
+type reportBody struct {
+	Success      bool                 `json:"success"`
+	Hash         string               `json:"hash,omitempty"`
+	From         string               `json:"from"`
+	To           string               `json:"to"`
+	Zone         string               `json:"tz"`
+	Interval     clickreport.Interval `json:"interval"`
+	CountedUntil *string              `json:"counted_until"`
+	Totals       totals               `json:"totals"`
+	Previous     totals               `json:"previous"`
+	Series       []reportPoint        `json:"series"`
+	Devices      []nameClicks         `json:"devices"`
+	Browsers     []nameClicks         `json:"browsers"`
+	OS           []nameClicks         `json:"os"`
+	Languages    []nameClicks         `json:"languages"`
+	Referrers    []nameClicks         `json:"referrers"`
+	Countries    []nameClicks         `json:"countries"`
+}
+
+type accountReportBody struct {
+	reportBody
+	Links []linkClicks `json:"links"`
+}
+
+type totals struct {
+	Clicks int64 `json:"clicks"`
+	People int64 `json:"people"`
+	Bots   int64 `json:"bots"`
+}
+
+type reportPoint struct {
+	At     string `json:"at"`
+	People int64  `json:"people"`
+	Bots   int64  `json:"bots"`
+}
+
+type nameClicks struct {
+	Name   string `json:"name"`
+	Clicks int64  `json:"clicks"`
+}
+
+type linkClicks struct {
+	Hash     string `json:"hash"`
+	DomainID *int64 `json:"domain_id"`
+	ShortURL string `json:"short_url"`
+	Clicks   int64  `json:"clicks"`
+}
+
+// linkReport answers GET /api/v1/links/{hash}/report.
+func (a *API) linkReport(c *call) error {
+	link, err := a.ownedLink(c)
+	var invalid *schema.Error
+	if err != nil && (!errors.As(err, &invalid) || invalid.Code != schema.CodeInvalid) {
+		return err
+	}
+	asked, err := a.readReport(c, invalid)
+	if err != nil {
+		return err
+	}
+	result, err := asked.OfLink(c.ctx, a.reports.Store, link)
+	if err != nil {
+		return withOutage(readingClicks, err)
+	}
+	body := a.reportBody(c, asked, result)
+	body.Hash = link.Hash
+	return answer(c.http, fasthttp.StatusOK, body)
+}
+
+// accountReport answers GET /api/v1/report.
+func (a *API) accountReport(c *call) error {
+	asked, err := a.readReport(c, nil)
+	if err != nil {
+		return err
+	}
+	result, err := asked.OfAccount(c.ctx, a.reports.Store, c.account, nil)
+	if err != nil {
+		return withOutage(readingClicks, err)
+	}
+	links, err := a.linkClicks(c, result.Links)
+	if err != nil {
+		return err
+	}
+	return answer(c.http, fasthttp.StatusOK, accountReportBody{a.reportBody(c, asked, result), links})
+}
+
+// readReport reads the query of a report. What is invalid besides is answered together with its invalid fields.
+func (a *API) readReport(c *call, besides *schema.Error) (clickreport.Request, error) {
+	args := c.http.QueryArgs()
+	asked, problems := clickreport.Parse(func(field string) (string, bool) {
+		return string(args.Peek(field)), args.Has(field)
+	}, time.Now())
+	if len(problems) == 0 {
+		var err error
+		if problems, err = asked.CheckDetail(c.ctx, a.reports.Store); err != nil {
+			return asked, withOutage(readingClicks, err)
+		}
+	}
+	if besides != nil {
+		maps.Copy(problems, besides.Fields)
+	}
+	if len(problems) > 0 {
+		return asked, &schema.Error{Code: schema.CodeInvalid, Message: "The request has invalid fields.", Fields: problems}
+	}
+	return asked, nil
+}
+
+func (a *API) reportBody(c *call, asked clickreport.Request, result clickreport.Result) reportBody {
+	body := reportBody{
+		Success: true, From: asked.From.Format(time.DateOnly), To: asked.To.Format(time.DateOnly), Zone: asked.Zone.String(),
+		Interval: asked.Interval, Totals: newTotals(result.Totals), Previous: newTotals(result.Previous),
+		Series:  make([]reportPoint, len(result.Series)),
+		Devices: newNames(result, schema.ByDevice), Browsers: newNames(result, schema.ByBrowser), OS: newNames(result, schema.ByOS),
+		Languages: newNames(result, schema.ByLanguage), Referrers: newNames(result, schema.ByReferrer),
+		Countries: newNames(result, schema.ByCountry),
+	}
+	for i, p := range result.Series {
+		body.Series[i] = reportPoint{p.At.Format(timeLayout), p.People, p.Bots}
+	}
+	if at, known := a.reports.CountedUntil(c.ctx); known {
+		text := formatTime(at)
+		body.CountedUntil = &text
+	}
+	return body
+}
+
+func newTotals(p schema.Period) totals { return totals{p.People + p.Bots, p.People, p.Bots} }
+
+func newNames(result clickreport.Result, by schema.Dimension) []nameClicks {
+	names := make([]nameClicks, len(result.Names[by]))
+	for i, name := range result.Names[by] {
+		names[i] = nameClicks{name.Name, name.Total}
+	}
+	return names
+}
+
+// linkClicks names links that are counted. It leaves out those that are gone.
+func (a *API) linkClicks(c *call, counts []schema.LinkCount) ([]linkClicks, error) {
+	ids := make([]int64, len(counts))
+	for i, count := range counts {
+		ids[i] = count.LinkID
+	}
+	found, err := a.links.LinksByID(c.ctx, c.account, ids)
+	if err != nil {
+		return nil, withOutage(readingLinks, err)
+	}
+	byID := make(map[int64]schema.Link, len(found))
+	for _, link := range found {
+		byID[link.ID] = link
+	}
+	all := []linkClicks{}
+	for _, count := range counts {
+		link, ok := byID[count.LinkID]
+		if !ok {
+			continue
+		}
+		item := linkClicks{Hash: link.Hash, ShortURL: a.shortener.ShortURL(link), Clicks: count.Total}
+		if link.DomainID != 0 {
+			item.DomainID = &link.DomainID
+		}
+		all = append(all, item)
+	}
+	return all, nil
+}
