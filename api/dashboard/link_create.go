@@ -125,7 +125,8 @@ func (d *Dashboard) filledPage(c *call) (name string, page any, err error) {
 	}
 	list := linksPage{Page: 1}
 	if err == nil && back.Path == pathLinks {
-		list.Query, list.Page = clean([]byte(back.Query().Get("q"))), max(1, parseID(back.Query().Get("page")))
+		list.linkFilter = filterOf(func(field string) string { return clean([]byte(back.Query().Get(field))) })
+		list.Page = max(1, parseID(back.Query().Get("page")))
 	}
 	err = d.fillLinksPage(c, &list)
 	typed(&list.Form)

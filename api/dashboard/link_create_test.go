@@ -101,7 +101,7 @@ func TestTypedTextOutlastsTheSession(t *testing.T) {
 			fmt.Sprintf(`<option value="%d" selected>`, domain.ID)}},
 		{"/dashboard/links", "/dashboard", url.Values{"long_url": {"typed"}, "back": {"/dashboard"}}, []string{`value="typed"`}},
 		{"/dashboard/links", "/dashboard/links", url.Values{"long_url": {"typed"}, "back": {"/dashboard/links?page=1&q=x"}},
-			[]string{`value="typed"`, `type="search" placeholder="Search by alias or long URL" value="x"`}},
+			[]string{`value="typed"`, `type="search" placeholder="Search by alias, title, long URL or short link" value="x"`}},
 		{"/dashboard/domains", "/dashboard/domains", url.Values{"host": {"new.example.com"}}, []string{`value="new.example.com"`}},
 		{"/dashboard/tokens", "/dashboard/tokens", url.Values{"name": {"my script"}}, []string{`value="my script"`}},
 	} {

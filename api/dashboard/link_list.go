@@ -14,15 +14,18 @@ const clicksTimeout = 3 * time.Second
 
 // linksPage is the data of the list of links.
 type linksPage struct {
-	Links      []linkView
-	Query      string
-	Total      int64 // links that match Query; all links if it is ""
+	Links []linkView
+	linkFilter
+	Wrong      problems // of the filter
+	Total      int64    // links that match the filter
 	Page, Last int64
 	Previous   string // path; "" on the first page
 	Next       string
 	Self       string // path of this page
 	NoClicks   bool   // the click store does not answer
 	Progress   progress
+
+	Domains, States, Sorts []option // of the filter
 
 	Form shortenForm
 	Made *linkView // the link that the form has just created; nil if none
@@ -40,21 +43,23 @@ func (d *Dashboard) listLinks(c *call) error {
 	if err != nil {
 		return err
 	}
+	if len(page.Wrong) > 0 {
+		return d.invalid(c, "links", page, page.Wrong)
+	}
 	return d.renderLive(c, "links", page)
 }
 
 func (d *Dashboard) linksPage(c *call) (page linksPage, err error) {
-	page.Query, page.Page = c.query("q"), c.page()
+	page.linkFilter, page.Page = filterOf(c.query), c.page()
 	return page, d.fillLinksPage(c, &page)
 }
 
 // fillLinksPage fills in the page of the list that Query and Page name.
 func (d *Dashboard) fillLinksPage(c *call, page *linksPage) (err error) {
 	var links []schema.Link
-	if page.Query == "" {
-		links, page.Total, err = d.DB.Links(c.ctx, c.account.ID, page.Page)
-	} else {
-		links, page.Total, err = d.DB.SearchLinks(c.ctx, c.account.ID, page.Query, page.Page)
+	links, page.Total, err = d.filteredLinks(c, page)
+	if p, invalid := problemsOf(err); invalid {
+		page.Wrong, err = p, nil
 	}
 	if err != nil {
 		return err
@@ -68,11 +73,15 @@ func (d *Dashboard) fillLinksPage(c *call, page *linksPage) (err error) {
 	if c.query("part") == partLinks {
 		return nil
 	}
+	page.Sorts, page.States = sortOptions(page.Sort), stateOptions(page.State)
 	if page.Made, err = d.madeLink(c); err != nil {
 		return err
 	}
-	page.Form, err = d.shortenForm(c, page.Self)
-	return err
+	if page.Form, err = d.shortenForm(c, page.Self); err != nil {
+		return err
+	}
+	page.Domains = page.domainOptions(page.Form)
+	return nil
 }
 
 // turn sets the paths of this page and its neighbours.
@@ -89,9 +98,7 @@ func (p *linksPage) turn() {
 
 func (p *linksPage) address(page int64) string {
 	values := url.Values{"page": {strconv.FormatInt(page, 10)}}
-	if p.Query != "" {
-		values.Set("q", p.Query)
-	}
+	p.linkFilter.add(values)
 	return pathLinks + "?" + values.Encode()
 }
 
