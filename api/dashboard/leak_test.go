@@ -109,7 +109,7 @@ func TestStoreErrorsStayInside(t *testing.T) {
 	// These serve the API, the admin commands and other services, and sessions that were not used for an hour.
 	others := []string{"CreateFirstAccount", "SetSuspended", "LeaseRequests", "UseTokens", "TokenByDigest", "Link",
 		"DomainsByHost", "ExtendSession", "Position", "InsertClicks", "LinkStats", "SetTakenDown", "TransferDomain", "ReleaseDomain",
-		"LaneMark", "LaneCounts", "LaneGaps", "LinksByHash", "VerifiedDomains", "SearchLinks", "LinksAfter", "PutCertificateFile", "CertificateFile",
+		"LaneMark", "LaneCounts", "LaneGaps", "LinksByHash", "VerifiedDomains", "SearchLinks", "Report", "ReportDetail", "LinksAfter", "PutCertificateFile", "CertificateFile",
 		"CertificateFiles", "DeleteCertificateFiles", "LockCertificate", "UnlockCertificate", "NoteCertificate"}
 	for _, method := range methods {
 		if method == "DomainsToCheck" { // called once a minute, whatever happens
