@@ -13,7 +13,7 @@ PACKAGES   = -p $$(( $(CPUS) + 1 ))
 TOOLS      = -toolexec 'env GOGC=400'
 # Packages that test the programs with tools of those who use or run them, with other releases, or on clusters, which takes
 # minutes: for make test-deploy.
-DEPLOYED   = /deploy/(acme|apiclients|image|kubernetes|prometheus|shards|systemd|upgrade)$$
+DEPLOYED   = /deploy/(acme|apiclients|image|kubernetes|prometheus|proxy|shards|systemd|upgrade)$$
 # Packages whose tests start engines, browsers or whole programs: for make test, not for make quick.
 ENGINES    = /api/apiservice$$|/bench$$|/deploy/e2e$$|/deploy/testengines|/schema/(clickhouse|postgres|stream)$$|/ingest/worker$$
 

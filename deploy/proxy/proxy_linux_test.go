@@ -1,0 +1,175 @@
+// Package proxy_test runs the proxies whose configuration is in this folder in front of an edge.
+//
+// The tests install the proxies, so make test-deploy runs them and make test does not.
+package proxy_test
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"linkstream/deploy/testengines"
+	"linkstream/edge/edgeservice"
+	"linkstream/schema"
+	"linkstream/schema/sqlite"
+	"linkstream/schema/stream"
+	"linkstream/schema/stream/streamtest"
+	"linkstream/schema/testkit"
+)
+
+// longest has the longest Location: characters that UTF-8 writes in four bytes, each of which is escaped.
+var longest = "http://e.co/" + strings.Repeat("\U00020000", schema.MaxURLLen-len("http://e.co/"))
+
+// startEdge runs an edge behind proxies on this machine. Its links are /abc and /longest on go.example.
+func startEdge(t *testing.T) (addr string, client *stream.Client) {
+	t.Helper()
+	links, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "links.db"))
+	testkit.Must(t, err)
+	t.Cleanup(func() { testkit.Close(t, links) })
+	account := schema.Account{Email: "owner@example.com", CreatedAt: time.Now()}
+	testkit.Must(t, links.CreateAccount(t.Context(), &account))
+	domain := schema.Domain{AccountID: account.ID, Host: "go.example", CreatedAt: time.Now(), VerifiedAt: time.Now()}
+	testkit.Must(t, links.CreateDomain(t.Context(), &domain))
+	for hash, url := range map[string]string{"abc": "https://example.com/", "longest": longest} {
+		link := schema.Link{AccountID: account.ID, DomainID: domain.ID, Hash: hash, URL: url, Active: true, CreatedAt: time.Now()}
+		testkit.Must(t, links.CreateLink(t.Context(), &link))
+	}
+	client = streamtest.StartBroker(t).CreateTopics(1)
+	cfg := edgeservice.DefaultConfig()
+	cfg.Listen, cfg.Resolve.URL, cfg.Spool.Dir = "127.0.0.1:0", schema.MustParseBaseURL("https://sho.rt"), t.TempDir()
+	cfg.Spool.Lanes = 1
+	testkit.Must(t, cfg.Redirect.TrustedProxies.Set("127.0.0.1"))
+	edge, err := edgeservice.New(cfg, links, client, slog.New(slog.DiscardHandler))
+	testkit.Must(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- edge.Run(ctx) }()
+	t.Cleanup(func() { cancel(); testkit.Must(t, <-ran) })
+	return edge.Addr(), client
+}
+
+// configure writes a file of this folder to a folder, with other addresses and paths. Each text that is replaced must occur.
+func configure(t *testing.T, name string, replace ...string) (path string) {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	testkit.Must(t, err)
+	for i := 0; i < len(replace); i += 2 {
+		if !strings.Contains(string(text), replace[i]) {
+			t.Fatalf("%s has no %q", name, replace[i])
+		}
+	}
+	path = filepath.Join(t.TempDir(), name)
+	testkit.Must(t, os.WriteFile(path, []byte(strings.NewReplacer(replace...).Replace(string(text))), 0o600))
+	return path
+}
+
+// run runs a proxy until the test ends.
+func run(t *testing.T, env []string, name string, args ...string) {
+	t.Helper()
+	var output testkit.Buffer
+	cmd := exec.Command(name, args...)
+	cmd.Env = append(os.Environ(), env...)
+	cmd.Stdout, cmd.Stderr = &output, &output
+	testkit.Must(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Logf("output of %s:\n%s", name, output.String())
+		}
+	})
+}
+
+// get asks the proxy at addr.
+func get(addr string, authority *testkit.Authority, scheme, path string, forged string) (*http.Response, error) {
+	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: authority.Roots},
+		MaxResponseHeaderBytes: 1 << 20,
+		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 7, 1)}}).DialContext(ctx, network, addr)
+		}}
+	request, err := http.NewRequest("GET", scheme+"://go.example"+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("X-Forwarded-For", forged)
+	resp, err := transport.RoundTrip(request)
+	if err != nil {
+		return nil, err
+	}
+	_, err = io.Copy(io.Discard, resp.Body)
+	resp.Body.Close()
+	return resp, err
+}
+
+// check follows links on a custom domain through a proxy, whose plain and secure addresses are given.
+func check(t *testing.T, authority *testkit.Authority, client *stream.Client, plain, secure string) {
+	t.Helper()
+	testkit.Succeeds(t, func() error {
+		resp, err := get(secure, authority, "https", "/abc", "203.0.113.7")
+		if err != nil {
+			return err
+		}
+		return testkit.Mismatch("location", resp.Header.Get("Location"), "https://example.com/")
+	})
+	resp, err := get(plain, authority, "http", "/abc", "203.0.113.7")
+	testkit.Must(t, err)
+	testkit.Equal(t, "location by HTTP", resp.Header.Get("Location"), "https://example.com/")
+	resp, err = get(secure, authority, "https", "/longest", "")
+	testkit.Must(t, err)
+	testkit.Equal(t, "the longest location", len(resp.Header.Get("Location")), len("http://e.co/")+12*strings.Count(longest, "\U00020000"))
+	wantNetworks(t, client, 3)
+}
+
+// wantNetworks requires that clicks were counted for the client that is really there, and not for the one that it claims to be.
+func wantNetworks(t *testing.T, client *stream.Client, clicks int64) {
+	t.Helper()
+	var values []string
+	testkit.Succeeds(t, func() error {
+		begin, end, err := client.Offsets(t.Context(), 0)
+		if err != nil {
+			return err
+		}
+		if end-begin < clicks {
+			return testkit.Mismatch("clicks", end-begin, clicks)
+		}
+		values = nil
+		_, err = client.Fetch(t.Context(), 0, begin, time.Second, func(record stream.Record) error {
+			var click schema.Click
+			err := schema.DecodeClick(record.Value, &click)
+			values = append(values, net.IP(append(append([]byte(nil), click.Network...), 0)).String())
+			return err
+		})
+		return err
+	})
+	for _, network := range values {
+		testkit.Equal(t, "network of a click", network, "127.0.7.0")
+	}
+}
+
+func TestNginx(t *testing.T) {
+	dir, err := testengines.DebianPackages(t.Context(), slog.Default(), "nginx-light")
+	testkit.Must(t, err)
+	edge, client := startEdge(t)
+	authority, work := testkit.NewAuthority(t), t.TempDir()
+	cert, key := authority.Files(t, work, "go.example")
+	plain, secure := testkit.FreeAddress(t), testkit.FreeAddress(t)
+	// The package's folders for temporary files are not there.
+	const folders = "http { client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi; uwsgi_temp_path uwsgi; scgi_temp_path scgi;"
+	config := configure(t, "nginx.conf", "http {", folders, "127.0.0.1:8080", edge, "/etc/nginx/linkstream.crt", cert, "/etc/nginx/linkstream.key", key,
+		"listen 80 ", "listen "+plain+" ", "listen 443 ", "listen "+secure+" ")
+	for _, folder := range []string{"body", "proxy", "fastcgi", "uwsgi", "scgi"} {
+		testkit.Must(t, os.MkdirAll(filepath.Join(work, folder), 0o700))
+	}
+	run(t, []string{"LD_LIBRARY_PATH=" + filepath.Join(dir, "usr/lib/x86_64-linux-gnu")}, filepath.Join(dir, "usr/sbin/nginx"),
+		"-p", work, "-e", "stderr", "-c", config, "-g", "daemon off; master_process off; error_log stderr; pid "+filepath.Join(work, "pid")+";")
+	check(t, authority, client, plain, secure)
+}
