@@ -13,12 +13,12 @@ PACKAGES   = -p $$(( $(CPUS) + 1 ))
 TOOLS      = -toolexec 'env GOGC=400'
 # Packages that test the programs with tools of those who use or run them, with other releases, or on clusters, which takes
 # minutes: for make test-deploy.
-DEPLOYED   = /deploy/(acme|apiclients|image|kubernetes|prometheus|proxy|shards|systemd|upgrade)$$
+DEPLOYED   = /deploy/(acme|apiclients|image|kubernetes|manual|prometheus|proxy|release|shards|systemd|upgrade)$$
 # Packages whose tests start engines, browsers or whole programs: for make test, not for make quick.
 ENGINES    = /api/apiservice$$|/bench$$|/deploy/e2e$$|/deploy/testengines|/schema/(clickhouse|postgres|stream)$$|/ingest/worker$$
 
 .DEFAULT_GOAL := help
-.PHONY: help run up build check lint quick test tests test-deploy bench fuzz screenshots
+.PHONY: help run up build check lint quick test tests test-deploy bench fuzz screenshots release
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,3 +68,6 @@ fuzz: ## run each fuzz target for FUZZTIME (5s)
 
 screenshots: ## take the README's pictures of the dashboard anew; needs a Chromium, or apt to get one
 	go test -count 1 -run '^TestDashboardPictures$$' ./deploy/e2e -pictures $(CURDIR)/api/dashboard/screenshots
+
+release: ## build release VERSION=1.2.3 into build/release, the same bytes each time; KEY=FILE signs it
+	go run ./deploy/release $(if $(KEY),-release.key $(KEY)) $(ARGS) $(VERSION)
