@@ -75,10 +75,7 @@ func (r *release) archive(bin, name string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
-	zipped, err := gzip.NewWriterLevel(out, gzip.BestCompression)
-	if err != nil {
-		return err
-	}
+	zipped := gzip.NewWriter(out)
 	archive := tar.NewWriter(zipped)
 	for _, m := range members {
 		content, err := os.ReadFile(m.from)
