@@ -76,11 +76,14 @@ func Dimensions() []Dimension {
 // ReportResolution divides every boundary of a report's periods: the offsets of all time zones are multiples of it.
 const ReportResolution = 15 * time.Minute
 
+// MaxReportLinks bounds the links that a query names.
+const MaxReportLinks = 5000
+
 // ReportQuery selects clicks and says how to count them.
 type ReportQuery struct {
 	// AccountID is the owner of the links.
 	AccountID int64
-	// Links are links of the account whose clicks are counted, in any order; nil for all of them. Clicks without an account are
+	// Links are links of the account whose clicks are counted, in any order, at most MaxReportLinks; nil for all of them. Clicks without an account are
 	// counted only if the links are named.
 	Links []int64
 	// Bounds are the beginnings of the periods of the series, ascending, and the end of the last one.
@@ -98,6 +101,9 @@ type ReportQuery struct {
 // Check returns CodeInternal for a query that no store can answer.
 func (q *ReportQuery) Check() error {
 	n := len(q.Bounds)
+	if len(q.Links) > MaxReportLinks {
+		return Errorf(CodeInternal, "a report of %d links", len(q.Links))
+	}
 	if n < 2 || q.Limit < 1 {
 		return Errorf(CodeInternal, "a report of %d bounds with %d names", n, q.Limit)
 	}

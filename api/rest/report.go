@@ -3,7 +3,9 @@ package rest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
+	"strconv"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -89,11 +91,15 @@ func (a *API) linkReport(c *call) error {
 
 // accountReport answers GET /api/v1/report.
 func (a *API) accountReport(c *call) error {
-	asked, err := a.readReport(c, nil)
+	some, invalid, err := a.reportLinks(c)
 	if err != nil {
 		return err
 	}
-	result, err := asked.OfAccount(c.ctx, a.reports.Store, c.account, nil)
+	asked, err := a.readReport(c, invalid)
+	if err != nil {
+		return err
+	}
+	result, err := asked.OfAccount(c.ctx, a.reports.Store, c.account, some)
 	if err != nil {
 		return withOutage(readingClicks, err)
 	}
@@ -103,6 +109,47 @@ func (a *API) accountReport(c *call) error {
 	}
 	return answer(c.http, fasthttp.StatusOK, accountReportBody{a.reportBody(c, asked, result), links})
 }
+
+// reportLinks returns the links that a query names by tag and domain, nil if it names none, and what is invalid.
+func (a *API) reportLinks(c *call) (some []int64, invalid *schema.Error, err error) {
+	args, problems := c.http.QueryArgs(), map[string][]string{}
+	filter := schema.LinkFilter{Tag: string(args.Peek(fieldTag))}
+	if args.Has(fieldTag) && !schema.ValidTag(filter.Tag) {
+		problems[fieldTag] = []string{"The tag must have 1 to 32 of the characters a-z, 0-9, _ and -."}
+	}
+	if args.Has(fieldDomainID) {
+		id, err := strconv.ParseInt(string(args.Peek(fieldDomainID)), 10, 64)
+		if filter.DomainID = &id; err != nil {
+			problems[fieldDomainID] = []string{"The domain id must be an integer."}
+		}
+	}
+	if len(problems) == 0 && (filter.Tag != "" || filter.DomainID != nil) {
+		some, err = a.links.FindLinkIDs(c.ctx, c.account, filter, schema.MaxReportLinks+1)
+		if err != nil {
+			return nil, nil, withOutage(readingLinks, err)
+		}
+		if some == nil {
+			some = []int64{}
+		}
+	}
+	if len(some) > schema.MaxReportLinks {
+		field := fieldTag
+		if filter.Tag == "" {
+			field = fieldDomainID
+		}
+		problems[field] = []string{fmt.Sprintf("A report has at most %d links.", schema.MaxReportLinks)}
+	}
+	if len(problems) > 0 {
+		invalid = &schema.Error{Code: schema.CodeInvalid, Fields: problems}
+	}
+	return some, invalid, nil
+}
+
+// Fields by which an account's report selects links.
+const (
+	fieldTag      = "tag"
+	fieldDomainID = "domain_id"
+)
 
 // readReport reads the query of a report. What is invalid besides is answered together with its invalid fields.
 func (a *API) readReport(c *call, besides *schema.Error) (clickreport.Request, error) {

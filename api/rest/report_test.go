@@ -114,6 +114,16 @@ func TestAccountReport(t *testing.T) {
 	testkit.Equal(t, "totals of another account", encode(t, a.body["totals"]), `{"bots":0,"clicks":0,"people":0}`)
 	testkit.Equal(t, "its links", encode(t, a.body["links"]), `[]`)
 	owner.get(t, "/api/v1/report?from=2026-11-21&to=2026-11-20&limit=x").wantInvalid(t, "to", "limit")
+
+	tagged := owner.link(t, map[string]any{"long_url": "https://example.com/", "tags": []string{"sale"}})
+	link, err := s.links.OwnedLink(t.Context(), owner.account.ID, tagged, nil)
+	testkit.Must(t, err)
+	s.click(t, link.ID, 7)
+	for query, clicks := range map[string]string{"tag=sale": "7", "tag=none": "0", "domain_id=0": "16", "domain_id=0&tag=sale": "7", "domain_id=9": "0"} {
+		body := owner.get(t, "/api/v1/report?"+days+"&"+query).body
+		testkit.Equal(t, "clicks with "+query, encode(t, body["totals"].(map[string]any)["clicks"]), clicks)
+	}
+	owner.get(t, "/api/v1/report?tag=&domain_id=x&limit=0").wantInvalid(t, "tag", "domain_id", "limit")
 }
 
 func TestOutageOfReports(t *testing.T) {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	ch "github.com/ClickHouse/clickhouse-go/v2"
+
 	"linkstream/schema"
 )
 
@@ -50,7 +52,8 @@ func (c *ClickStore) Report(ctx context.Context, q schema.ReportQuery) (schema.R
 	for i, at := range q.Bounds[:len(q.Bounds)-1] {
 		begins[uint32(at.Unix())] = i
 	}
-	rows, err := c.conn.Query(ctx, query, args...)
+	// Each part names the links.
+	rows, err := c.conn.Query(ch.Context(ctx, ch.WithSettings(ch.Settings{"max_query_size": 16 << 20})), query, args...)
 	err = forEachRow(rows, err, func() error {
 		var kind uint8
 		var name string

@@ -170,6 +170,12 @@ func queriesNothing(t *testing.T, store ClickStores) {
 		}
 		model.insert(t, store, 0, clicksOf(1, 3)...)
 	}
+	many := schema.ReportQuery{AccountID: 99, Limit: 3, TopLinks: true, Filter: map[schema.Dimension]string{schema.ByOS: "Linux"}}
+	many.Bounds, many.Previous = daysFrom(time.Date(2026, time.November, 20, 0, 0, 0, 0, time.FixedZone("", 3600)), 3)
+	for i := range int64(schema.MaxReportLinks) {
+		many.Links = append(many.Links, 1<<40-i)
+	}
+	model.checkQuery(t, store, many)
 	q := schema.ReportQuery{Limit: 1}
 	q.Bounds, q.Previous = daysFrom(time.Date(2026, time.November, 20, 0, 0, 0, 0, time.UTC), 3)
 	unowned := clicksOf(2, 4)
@@ -227,6 +233,7 @@ func refusesQueries(t *testing.T, store ClickStores) {
 	testkit.Must(t, good.Check())
 	for name, spoil := range map[string]func(*schema.ReportQuery){
 		"one bound":                func(q *schema.ReportQuery) { q.Bounds = q.Bounds[:1] },
+		"too many links":           func(q *schema.ReportQuery) { q.Links = make([]int64, schema.MaxReportLinks+1) },
 		"no limit":                 func(q *schema.ReportQuery) { q.Limit = 0 },
 		"bounds that descend":      func(q *schema.ReportQuery) { slices.Reverse(q.Bounds) },
 		"an end before":            func(q *schema.ReportQuery) { q.Previous = q.Bounds[1] },
