@@ -21,26 +21,7 @@ var linkFilterBehaviours = []behaviour[schema.Database]{
 func filtersLinks(t *testing.T, store schema.Database) {
 	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
 	domain := addDomain(t, store, owner.ID, "go.example.org", true)
-	var all []schema.Link // by creation
-	for _, l := range []schema.Link{
-		{Hash: "SpringSale", URL: "https://shop.example/Offers?id=7", Title: "Spring, 20% off", Tags: []string{"sale", "spring"}},
-		{Hash: "summer", URL: "https://shop.example/summer", Title: "Sommer-Ärger", Tags: []string{"sale", "summer"}},
-		{Hash: "summer", DomainID: domain.ID, URL: "https://blog.example/a_b", Tags: []string{"sale-2"}},
-		{Hash: "none", DomainID: domain.ID, URL: "https://blog.example/"},
-	} {
-		link := newLink(owner.ID, l.DomainID, l.Hash)
-		link.URL, link.Title, link.Tags = l.URL, l.Title, l.Tags
-		testkit.Must(t, store.CreateLink(t.Context(), &link))
-		if link.DomainID != 0 {
-			link.Host = domain.Host
-		}
-		all = append(all, link)
-	}
-	foreign := newLink(other.ID, 0, "foreign")
-	foreign.Title, foreign.Tags = "Spring", []string{"sale"}
-	testkit.Must(t, store.CreateLink(t.Context(), &foreign))
-	gone := addLink(t, store, owner.ID, 0, "springtime")
-	testkit.Must(t, store.DeleteLink(t.Context(), gone, hour(1)))
+	all := addFilteredLinks(t, store, owner, other, domain)
 	word := func(texts ...string) schema.LinkWord { return schema.LinkWord{Texts: texts} }
 	key := func(domainID int64, hash string) schema.LinkWord {
 		return schema.LinkWord{Key: &schema.LinkKey{DomainID: domainID, Hash: hash}}
@@ -86,6 +67,31 @@ func filtersLinks(t *testing.T, store schema.Database) {
 			testkit.Equal(t, name, ids, wantIDs[:min(limit, len(want))], nilOrEmpty)
 		}
 	}
+}
+
+// addFilteredLinks adds links of owner, which it returns by creation, a similar one of other, and one of owner that is deleted.
+func addFilteredLinks(t *testing.T, store schema.Database, owner, other schema.Account, domain schema.Domain) (all []schema.Link) {
+	t.Helper()
+	for _, l := range []schema.Link{
+		{Hash: "SpringSale", URL: "https://shop.example/Offers?id=7", Title: "Spring, 20% off", Tags: []string{"sale", "spring"}},
+		{Hash: "summer", URL: "https://shop.example/summer", Title: "Sommer-Ärger", Tags: []string{"sale", "summer"}},
+		{Hash: "summer", DomainID: domain.ID, URL: "https://blog.example/a_b", Tags: []string{"sale-2"}},
+		{Hash: "none", DomainID: domain.ID, URL: "https://blog.example/"},
+	} {
+		link := newLink(owner.ID, l.DomainID, l.Hash)
+		link.URL, link.Title, link.Tags = l.URL, l.Title, l.Tags
+		testkit.Must(t, store.CreateLink(t.Context(), &link))
+		if link.DomainID != 0 {
+			link.Host = domain.Host
+		}
+		all = append(all, link)
+	}
+	foreign := newLink(other.ID, 0, "foreign")
+	foreign.Title, foreign.Tags = "Spring", []string{"sale"}
+	testkit.Must(t, store.CreateLink(t.Context(), &foreign))
+	gone := addLink(t, store, owner.ID, 0, "springtime")
+	testkit.Must(t, store.DeleteLink(t.Context(), gone, hour(1)))
+	return all
 }
 
 func filtersStopped(t *testing.T, store schema.Database) {
