@@ -27,6 +27,8 @@ func FuzzRequest(f *testing.F) {
 		{"GET", "/api/v1/links?q=https://sho.rt/kept%2b+%00+%ff+xn--&tag=a&domain_id=0&is_active=true&sort=-clicks", "", ""},
 		{"GET", "/api/v1/links?q=[::1]:80/%c3%9c&sort=created_at&is_active=", "", ""},
 		{"GET", "/api/v1/tags", "", ""},
+		{"POST", "/api/v1/links/bulk", "application/json", `{"links": [{"long_url": "http://a", "custom_alias": "abc"}, null, 1, {"tags": [null]}]}`},
+		{"POST", "/api/v1/links/bulk", "application/json", `{"links": {"0": 1}}`},
 		{"DELETE", "/api/v1/links/none", "", ""},
 		{"PATCH", "/api/v1/links/kept", "application/json", `{"title": "a\u0000", "tags": ["a", null, 1], "expires_at": "2030-01-01"}`},
 		{"PATCH", "/api/v1/links/kept", "application/json", `{"long_url": null, "expired_url": "", "is_active": null, "forward_query": 1}`},

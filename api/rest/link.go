@@ -35,13 +35,17 @@ func (a *API) createLink(c *call) error {
 	if err != nil {
 		return withOutage("Links cannot be created", err)
 	}
-	return answer(c.http, fasthttp.StatusCreated, createdLink{
+	return answer(c.http, fasthttp.StatusCreated, a.newCreatedLink(link))
+}
+
+func (a *API) newCreatedLink(link schema.Link) createdLink {
+	return createdLink{
 		Success:     true,
 		ShortURL:    a.shortener.ShortURL(link),
 		OriginalURL: link.URL,
 		Hash:        link.Hash,
 		CreatedAt:   formatTime(link.CreatedAt),
-	})
+	}
 }
 
 type linkItem struct {

@@ -28,6 +28,7 @@ const (
 	pathShorten    = root + "/shorten"
 	pathLinks      = root + "/links"
 	pathLink       = root + "/links/{hash}"
+	pathBulk       = root + "/links/bulk"
 	pathTags       = root + "/tags"
 	pathStats      = root + "/stats/{hash}"
 	pathLinkReport = root + "/links/{hash}/report"
@@ -69,6 +70,7 @@ func New(tokens *auth.Authenticator, limiter *ratelimit.RequestLimiter, shortene
 	a.router.RedirectTrailingSlash, a.router.RedirectFixedPath = false, false // each resource has exactly one path
 	a.route(fasthttp.MethodPost, pathShorten, a.createLink)
 	a.route(fasthttp.MethodGet, pathLinks, a.listLinks)
+	a.route(fasthttp.MethodPost, pathBulk, a.createLinks)
 	a.route(fasthttp.MethodGet, pathTags, a.listTags)
 	a.route(fasthttp.MethodGet, pathLink, a.getLink)
 	a.route(fasthttp.MethodPatch, pathLink, a.editLink)
@@ -90,6 +92,7 @@ type call struct {
 	http    *fasthttp.RequestCtx
 	pass    *admission.Pass
 	account int64  // 0 if the path needs no token
+	token   int64  // its ID; 0 if the path needs none
 	route   string // the pattern; OtherRoute until the router has found it
 }
 
@@ -145,7 +148,7 @@ func setHeaders(header *fasthttp.ResponseHeader) {
 // body and everything else. So every answer to a valid token carries the rate limit headers, and nobody else's body is read.
 func (a *API) serve(http *fasthttp.RequestCtx, pass *admission.Pass, err error) {
 	c := &call{http: http, pass: pass, route: httpmetrics.OtherRoute}
-	c.setDeadline()
+	c.setDeadline(callTimeout)
 	defer func() { c.cancel() }()
 	http.SetUserValue(callKey{}, c)
 	defer func(began time.Time) { a.requests.Observe(c.route, http.Response.StatusCode(), began) }(time.Now())
@@ -184,7 +187,20 @@ func (a *API) admit(c *call) error {
 		return withOutage("API tokens cannot be checked", err)
 	}
 	c.pass.Trust()
-	quota, err := a.limiter.Allow(c.ctx, grant.TokenID)
+	c.token = grant.TokenID
+	if err := a.count(c); err != nil {
+		return err
+	}
+	if grant.Suspended {
+		return errSuspended
+	}
+	c.account = grant.AccountID
+	return nil
+}
+
+// count counts a request against the rate limit of the caller's token.
+func (a *API) count(c *call) error {
+	quota, err := a.limiter.Allow(c.ctx, c.token)
 	header := &c.http.Response.Header
 	// fasthttp would write X-Ratelimit-Limit; some clients compare header names case-sensitively.
 	header.SetCanonical([]byte("X-RateLimit-Limit"), []byte(strconv.Itoa(quota.Limit)))
@@ -196,24 +212,23 @@ func (a *API) admit(c *call) error {
 		header.Set("Retry-After", strconv.Itoa(int(quota.RetryAfter.Seconds())))
 		return errTooMany
 	}
-	if grant.Suspended {
-		return errSuspended
-	}
-	c.account = grant.AccountID
 	return nil
 }
 
-// setDeadline lets the stores take callTimeout from now on.
-func (c *call) setDeadline() {
+// setDeadline lets the stores take a time from now on.
+func (c *call) setDeadline(timeout time.Duration) {
 	if c.cancel != nil {
 		c.cancel()
 	}
-	c.ctx, c.cancel = context.WithTimeout(context.Background(), callTimeout)
+	c.ctx, c.cancel = context.WithTimeout(context.Background(), timeout)
 }
 
 // readBody reads the body of an admitted request. The client may take longer than the stores may.
 func (c *call) readBody() error {
-	defer c.setDeadline()
+	defer c.setDeadline(callTimeout)
+	if string(c.http.URI().PathOriginal()) == pathBulk {
+		return admission.ReadBody(c.http, maxBulkBody)
+	}
 	return admission.ReadBody(c.http, maxBody)
 }
 

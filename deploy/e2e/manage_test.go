@@ -3,6 +3,9 @@ package e2e_test
 import (
 	"fmt"
 	"net/http"
+	"net/url"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -67,5 +70,27 @@ func testManage(t *testing.T, s *system) {
 		s.answers(t, 0, "/shown+", http.StatusOK, "https://example.com/shown")
 		s.click(t, "shown")
 		owner.waitTotal(t, "shown", 1)
+	})
+	t.Run("links that one call creates are listed by tag and clicks, and found by their short URL", func(t *testing.T) {
+		a := owner.call(t, http.MethodPost, "/api/v1/links/bulk", `{"links":[{"long_url":"https://example.com/1","custom_alias":"many-1",
+			"tags":["many"]},{"long_url":"https://example.com/2","custom_alias":"many-2","tags":["many"]},{"long_url":"x"}]}`)
+		if a.want(t, http.StatusOK); number(t, a.body, "created") != 2 || number(t, a.body, "failed") != 1 {
+			t.Fatal(a)
+		}
+		s.click(t, "many-1")
+		owner.waitTotal(t, "many-1", 1)
+		for query, want := range map[string]string{"tag=many": "many-2", "tag=many&sort=-clicks": "many-1",
+			"q=" + url.QueryEscape(strings.ToUpper(s.edge)+"/MANY-1"): "many-1"} {
+			if items, _ := owner.page(t, "?"+query); len(items) == 0 || items[0]["hash"] != want {
+				t.Errorf("%s: %v, want %s first", query, items, want)
+			}
+		}
+		tags := owner.get(t, "/api/v1/tags").want(t, http.StatusOK).body["data"].([]any)
+		if !slices.ContainsFunc(tags, func(tag any) bool {
+			tagged := tag.(object)
+			return tagged["tag"] == "many" && number(t, tagged, "links") == 2 && number(t, tagged, "clicks") == 1
+		}) {
+			t.Errorf("%v", tags)
+		}
 	})
 }

@@ -122,6 +122,12 @@ func manage(ctx context.Context, api *client.ClientWithResponses, said map[strin
 	}
 	link := edited.JSON200.Link
 	said["title"], said["tags"], said["expires"] = link.Title, len(link.Tags), link.ExpiresAt.Year()
+	bulk, err := api.CreateLinksWithResponse(ctx, client.BulkRequest{
+		Links: []client.LinkRequest{{LongUrl: "https://example.com/1"}, {LongUrl: "x"}}})
+	if err != nil || bulk.JSON200 == nil {
+		return fmt.Errorf("bulk: %v, %s", err, bulk.GetBody())
+	}
+	said["bulk"] = bulk.JSON200.Created
 	tags200, err := api.ListTagsWithResponse(ctx)
 	if err != nil || tags200.JSON200 == nil {
 		return fmt.Errorf("tags: %v, %s", err, tags200.GetBody())

@@ -9,6 +9,7 @@ import org.openapitools.client.ApiException;
 import org.openapitools.client.api.AboutApi;
 import org.openapitools.client.api.AnalyticsApi;
 import org.openapitools.client.api.LinksApi;
+import org.openapitools.client.model.BulkRequest;
 import org.openapitools.client.model.CreatedLink;
 import org.openapitools.client.model.Link;
 import org.openapitools.client.model.LinkEdit;
@@ -82,6 +83,8 @@ public class Client {
 
         Link edited = links.editLink(made.getHash(), new LinkEdit().title("Edited").tags(Set.of("a"))
                 .expiresAt(OffsetDateTime.parse("2099-01-01T00:00:00+00:00")), null).getLink();
+        said.put("bulk", links.createLinks(new BulkRequest().addLinksItem(new LinkRequest().longUrl("https://example.com/1"))
+                .addLinksItem(new LinkRequest().longUrl("x"))).getCreated());
         said.put("tagged", links.listTags().getData().get(0).getLinks());
         said.put("title", edited.getTitle());
         said.put("tags", edited.getTags().size());

@@ -67,6 +67,8 @@ said["per_page"] = page.meta.per_page;
 const path = { hash: made.hash };
 const edit = (body: components["schemas"]["LinkEdit"]) => api.PATCH("/api/v1/links/{hash}", { params: { path }, body });
 const edited = must((await edit({ title: "Edited", tags: ["a"], expires_at: "2099-01-01T00:00:00+00:00" })).data).link;
+const bulk = { links: [{ long_url: "https://example.com/1" }, { long_url: "x" }] };
+said["bulk"] = must((await api.POST("/api/v1/links/bulk", { body: bulk })).data).created;
 said["tagged"] = must((await api.GET("/api/v1/tags")).data).data[0]!.links;
 said["title"] = edited.title;
 said["tags"] = edited.tags.length;

@@ -50,6 +50,8 @@ said["first"], said["active"], said["per_page"] = page.data[0].hash, page.data[0
 
 edited = links.edit_link(made.hash, openapi_client.LinkEdit(
     title="Edited", tags=["a"], expires_at=datetime.fromisoformat("2099-01-01T00:00:00+00:00"))).link
+said["bulk"] = links.create_links(openapi_client.BulkRequest(
+    links=[openapi_client.LinkRequest(long_url="https://example.com/1"), openapi_client.LinkRequest(long_url="x")])).created
 said["tagged"] = links.list_tags().data[0].links
 said["title"], said["tags"], said["expires"] = edited.title, len(edited.tags), edited.expires_at.year
 links.edit_link(made.hash, openapi_client.LinkEdit(expires_at=None))

@@ -59,6 +59,8 @@ const { hash } = made;
 const edited = (
   await links.editLink({ hash, linkEdit: { title: "Edited", tags: new Set(["a"]), expiresAt: new Date("2099-01-01T00:00:00Z") } })
 ).link;
+const bulk = { links: [{ longUrl: "https://example.com/1" }, { longUrl: "x" }] };
+said["bulk"] = (await links.createLinks({ bulkRequest: bulk })).created;
 said["tagged"] = (await links.listTags()).data[0]!.links;
 said["title"] = edited.title;
 said["tags"] = edited.tags.length;

@@ -1,0 +1,96 @@
+package rest
+
+import (
+	"encoding/json"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"linkstream/api/shorten"
+	"linkstream/schema"
+)
+
+// Limits of a bulk request.
+const (
+	maxBulk         = 1000             // links
+	maxBulkBody     = 4 << 20          // bytes
+	bulkTimeout     = 30 * time.Second // for calls to the stores
+	linksPerRequest = 100              // of the rate limit
+)
+
+type bulkAnswer struct {
+	Success bool  `json:"success"`
+	Created int   `json:"created"`
+	Failed  int   `json:"failed"`
+	Results []any `json:"results"` // of createdLink and bulkFailure
+}
+
+type bulkFailure struct {
+	Success bool `json:"success"`
+	failure
+}
+
+// createLinks answers POST /api/v1/links/bulk.
+func (a *API) createLinks(c *call) error {
+	b, err := decodeBody(c)
+	if err != nil {
+		return err
+	}
+	var elements []json.RawMessage
+	if err := json.Unmarshal(b.fields["links"], &elements); err != nil || len(elements) == 0 || len(elements) > maxBulk {
+		return invalidField("links", "The links must be an array of 1 to 1000 objects.")
+	}
+	for range (len(elements) - 1) / linksPerRequest { // one request is counted already
+		if err := a.count(c); err != nil {
+			return err
+		}
+	}
+	reqs := make([]shorten.Request, len(elements))
+	malformed := make([]bool, len(elements))
+	for i, element := range elements {
+		body := &body{malformed: map[string][]string{}}
+		malformed[i] = json.Unmarshal(element, &body.fields) != nil || body.fields == nil
+		reqs[i] = body.request()
+		reqs[i].AccountID = c.account
+	}
+	c.setDeadline(bulkTimeout)
+	results, err := a.shortener.CreateAll(c.ctx, reqs)
+	if err != nil {
+		return withOutage("Links cannot be created", err)
+	}
+	body := bulkAnswer{Success: true, Results: make([]any, len(results))}
+	for i, result := range results {
+		switch {
+		case malformed[i]:
+			result.Err = invalidField("", "The link must be an object.")
+			fallthrough
+		case result.Err != nil:
+			body.Failed++
+			body.Results[i] = newBulkFailure(i, result.Err)
+		default:
+			body.Created++
+			body.Results[i] = a.newCreatedLink(result.Link)
+		}
+	}
+	return answer(c.http, fasthttp.StatusOK, body)
+}
+
+// newBulkFailure says what is wrong with one of the links, with its fields named as in the request.
+func newBulkFailure(i int, err error) bulkFailure {
+	var e *schema.Error
+	errors.As(err, &e)
+	if e.Code == schema.CodeUnsafeURL {
+		return bulkFailure{failure: failure{Error: string(e.Code), Message: e.Message}}
+	}
+	fields := make(map[string][]string, len(e.Fields))
+	for field, problems := range e.Fields {
+		name := "links." + strconv.Itoa(i)
+		if field != "" {
+			name += "." + field
+		}
+		fields[name] = problems
+	}
+	return bulkFailure{failure: failure{Message: e.Message, Errors: fields}}
+}
