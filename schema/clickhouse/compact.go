@@ -186,7 +186,7 @@ func (r *compaction) run(ctx context.Context, before uint32, grace time.Duration
 	if err != nil || !upgradedLongAgo {
 		return nil, err
 	}
-	if err := r.retire(ctx); err != nil {
+	if _, err := retire(r.context(ctx), r.db); err != nil {
 		return nil, fmt.Errorf("drop projections of earlier releases: %w", err)
 	}
 	// An earlier release, which may run beside this one, does not list what it compacts.
@@ -224,18 +224,19 @@ func (r *compaction) removeBuilds(ctx context.Context) error {
 	return nil
 }
 
-// retire drops the projections that only earlier releases read. That is a mutation, which cannot run beside those of
-// migrations: then a later run does so.
-func (r *compaction) retire(ctx context.Context) error {
-	names, err := scanAll[string](r.db.QueryContext(ctx, retired, retiredProjections))
+// retire drops the projections that only earlier releases read, and reports whether none is left. That is a mutation, which
+// cannot run beside those of migrations: then it does nothing.
+func retire(ctx context.Context, db *sql.DB) (done bool, err error) {
+	names, err := scanAll[string](db.QueryContext(ctx, retired, retiredProjections))
 	if err != nil || len(names) == 0 {
-		return err
+		return true, err
 	}
 	var running uint64
-	if err := r.db.QueryRowContext(ctx, mutations).Scan(&running); err != nil || running > 0 {
-		return err
+	if err := db.QueryRowContext(ctx, mutations).Scan(&running); err != nil || running > 0 {
+		return false, err
 	}
-	return r.exec(ctx, "ALTER TABLE clicks DROP PROJECTION IF EXISTS "+strings.Join(names, ", DROP PROJECTION IF EXISTS "))
+	_, err = db.ExecContext(ctx, "ALTER TABLE clicks DROP PROJECTION IF EXISTS "+strings.Join(names, ", DROP PROJECTION IF EXISTS "))
+	return err == nil, err
 }
 
 // compact replaces a month by its compacted form. Nothing is inserted into the month meanwhile, because it is closed. If

@@ -155,6 +155,7 @@ func wantHours(t *testing.T, store *clickhouse.ClickStore, first time.Time) {
 func TestCompact(t *testing.T) {
 	t.Parallel()
 	dsn := engines.ClickHouse(t)
+	testkit.Must(t, clickhouse.MigrateTo(t.Context(), openDB(t, dsn), 1)) // a table of an earlier release
 	store, raw := openClicks(t, dsn), openRaw(t, dsn)
 	old, recent := clickhouse.MonthOf(monthsAgo(15)), clickhouse.MonthOf(monthsAgo(13))
 	months := map[uint32]bool{ // whether it is compacted
@@ -296,6 +297,7 @@ func TestCompactionBesideReadersAndInserts(t *testing.T) {
 func TestKilledCompaction(t *testing.T) {
 	t.Parallel()
 	dsn := engines.ClickHouse(t)
+	testkit.Must(t, clickhouse.MigrateTo(t.Context(), openDB(t, dsn), 1)) // a table of an earlier release
 	store, raw := openClicks(t, dsn), openRaw(t, dsn)
 	exec(t, raw, "ALTER TABLE clicks DROP PROJECTION counts")
 	for i, c := range []struct {

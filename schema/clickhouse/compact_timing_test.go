@@ -29,12 +29,6 @@ func insertTraffic(b *testing.B, raw driver.Conn, begin time.Time, clicks int, l
 		FROM numbers(%[4]d)`, clickhouse.MonthOf(begin), link, begin.Format("2006-01-02 15:04:05"), clicks))
 }
 
-func dropRetired(b *testing.B, raw driver.Conn) {
-	for _, name := range clickhouse.RetiredProjections {
-		exec(b, raw, "ALTER TABLE clicks DROP PROJECTION "+name)
-	}
-}
-
 // BenchmarkCompactedDisk compacts a month of a million clicks, and reports bytes on disk and rows per click before and after. Use
 // -benchtime 1x for the time of a compaction.
 func BenchmarkCompactedDisk(b *testing.B) {
@@ -47,7 +41,6 @@ func BenchmarkCompactedDisk(b *testing.B) {
 		b.Run(traffic.name, func(b *testing.B) {
 			dsn := engines.ClickHouse(b)
 			store, raw := openClicks(b, dsn), openRaw(b, dsn)
-			dropRetired(b, raw)
 			begin := monthsAgo(14)
 			insertTraffic(b, raw, begin, clicks, traffic.link)
 			report := map[string]float64{}
@@ -80,7 +73,6 @@ func BenchmarkFiveYears(b *testing.B) {
 	for _, compacted := range []bool{false, true} {
 		dsn := engines.ClickHouse(b)
 		store, raw := openClicks(b, dsn), openRaw(b, dsn)
-		dropRetired(b, raw)
 		for i := range months {
 			insertTraffic(b, raw, monthsAgo(14+i), clicks, "if(r % 2 = 0, 1, r % 10000 + 1)")
 		}

@@ -19,8 +19,8 @@ var Queries = map[string]string{
 	"lane counts": laneCounts,
 }
 
-// RetiredProjections are those that only earlier releases read.
-var RetiredProjections = retiredProjections
+// Retire drops the projections that only earlier releases read.
+var Retire = retire
 
 // MonthOf returns the month of a time, such as 202611.
 var MonthOf = monthOf

@@ -14,7 +14,6 @@ func BenchmarkLanes(b *testing.B) {
 	for _, starts := range []int{1_000, 1_000_000} {
 		dsn := engines.ClickHouse(b)
 		store, raw := openClicks(b, dsn), openRaw(b, dsn)
-		dropRetired(b, raw)
 		const months = 12
 		for month := range months {
 			exec(b, raw, fmt.Sprintf(`INSERT INTO clicks (link_id, clicked_at, kafka_partition, kafka_offset, kafka_next, incarnation, lane, seq,

@@ -22,9 +22,6 @@ func TestQueryPlans(t *testing.T) {
 		source.Fill(batch, 0, 20_000)
 		testkit.Must(t, store.InsertClicks(t.Context(), batch))
 	}
-	for _, name := range clickhouse.RetiredProjections { // they would serve some of the queries, too
-		exec(t, raw, "ALTER TABLE clicks DROP PROJECTION "+name)
-	}
 	lookingUp := clickhouse.LookupSettings("weighted_counts")
 	for name, reads := range map[string]struct {
 		settings    ch.Settings
