@@ -35,6 +35,10 @@ type Links interface {
 	certificate.Store
 }
 
+// proofPatience is how long an edge waits to hear which of its restored links have changed, before it serves them and looks up
+// each on its first visit.
+const proofPatience = 500 * time.Millisecond
+
 // snapshotName is the file in the spool's directory that keeps what is cached over restarts.
 const snapshotName = "links.snapshot"
 
@@ -201,6 +205,7 @@ func (s *Service) Run(ctx context.Context) error {
 	if s.certs != nil {
 		following.Go(func() { s.certs.Run(ctx) })
 	}
+	s.resolver.AwaitProof(ctx, proofPatience)
 	// 1. serve returns when no request is under way or stopGrace has passed.
 	err := s.serve(ctx)
 	cancel()

@@ -1,7 +1,11 @@
 package resolve
 
 import (
+	"fmt"
+	"log/slog"
 	"time"
+
+	"github.com/VictoriaMetrics/metrics"
 
 	"linkstream/edge/snapshot"
 )
@@ -81,8 +85,27 @@ var (
 
 // Restore does what a record of a snapshot says.
 func Restore(r *Resolver, record SnapshotRecord) error {
-	r.hosts.saver.queued, r.links.saver.queued = map[uint64]struct{}{}, map[uint64]struct{}{}
 	defer r.hosts.awaitRestored()
 	defer r.links.awaitRestored()
 	return r.restore(record)
+}
+
+// WriteSnapshot writes a snapshot of n links.
+func WriteSnapshot(path string, n int) error {
+	log, err := snapshot.Open(path, func(snapshot.Record) error { return nil }, metrics.NewSet(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	e := newEntry(linkIDs{1, 2}, []byte("https://example.com/a/page/with/a/path/of/usual/length?and=a&query=string"))
+	for i := range n {
+		log.Append(kindLink, encodeLink(nil, fmt.Sprintf("\x00\x00\x00\x00\x00\x00\x00\x00%07d", i), e))
+		if i%100_000 == 0 { // so that little waits to be written
+			log.Close()
+			if log, err = snapshot.Open(path, func(snapshot.Record) error { return nil }, metrics.NewSet(), slog.New(slog.DiscardHandler)); err != nil {
+				return err
+			}
+		}
+	}
+	log.Close()
+	return nil
 }

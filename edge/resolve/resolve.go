@@ -16,6 +16,7 @@ import (
 
 	"linkstream/edge/snapshot"
 	"linkstream/schema"
+	"linkstream/schema/service"
 )
 
 // Resolver finds links. It is safe for concurrent use.
@@ -29,6 +30,8 @@ type Resolver struct {
 
 	log      *snapshot.Log // nil: none
 	proven   atomic.Int64  // see memory
+	isProven chan struct{} // closed when proven is set
+	missed   *metrics.Counter
 	restored int
 	reaching sync.Mutex            // guards position, and orders it in the log
 	position schema.ChangePosition // up to which changes have been dropped
@@ -99,7 +102,13 @@ type linkKey [8 + schema.MaxAliasLen]byte
 func New(
 	cfg Config, links linkStore, domains domainStore, set *metrics.Set, log *slog.Logger,
 ) (*Resolver, error) {
-	r := &Resolver{limiter: newLimiter(&cfg, set, log), review: newReview(cfg.Blocklist)}
+	r := &Resolver{limiter: newLimiter(&cfg, set, log), review: newReview(cfg.Blocklist), isProven: make(chan struct{})}
+	service.Describe(set, "linkstream_edge_changes_missed_total",
+		"How often changes may have been missed, so that all cached links are looked up again; 1 after the first start.")
+	r.missed = set.NewCounter("linkstream_edge_changes_missed_total")
+	service.Describe(set, "linkstream_edge_changes_current",
+		"1 once all changes before the start are taken into account: cached links from before need no look-up then.")
+	set.NewGauge("linkstream_edge_changes_current", func() float64 { return float64(min(1, r.proven.Load())) })
 	hostBytes := cfg.CacheBytes / 32
 	var err error
 	r.hosts, err = newCache("hosts", 1, hostBytes, &cfg, r, set, newHostQuery(domains).lookup, saver[domainID]{kind: kindHost,

@@ -118,3 +118,16 @@ func BenchmarkMiss(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkRestore measures the start of a resolver per link in its snapshot.
+func BenchmarkRestore(b *testing.B) {
+	e := newSavedEnv(b)
+	e.resolver.Close()
+	e.cfg.CacheBytes = 512 << 20
+	testkit.Must(b, resolve.WriteSnapshot(e.cfg.Snapshot, b.N))
+	b.ReportAllocs()
+	b.ResetTimer()
+	e.open(b)
+	b.StopTimer()
+	testkit.Equal(b, "restored", e.resolver.Restored(), b.N)
+}

@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"log/slog"
@@ -33,7 +34,37 @@ type saver[V value] struct {
 	drop, dropAll byte
 	encode        func(dst []byte, key string, e *entry[V]) []byte
 	isRecalled    func(e *entry[V]) bool // whether a recall has made the entry out of date
-	queued        map[uint64]struct{}    // first hashes of restored entries that ristretto may not have yet
+	queued        queued                 // restored entries that ristretto may not have yet
+}
+
+// queued is a set of keys, among them some that were not added: a bit for part of the hash of each.
+type queued struct {
+	bits  []uint64
+	count int
+}
+
+const (
+	maxQueued     = 16 << 10 // keys, below what ristretto's queue holds
+	logQueuedBits = 21       // so that one key in 250 is taken for another one, on average
+)
+
+// add adds a key, or reports false if it may be there already.
+func (q *queued) add(hash uint64) bool {
+	if q.bits == nil {
+		q.bits = make([]uint64, 1<<logQueuedBits/64)
+	}
+	i := hash << 32 >> (64 - logQueuedBits) // the upper half of the hash chooses the shard
+	if q.bits[i/64]&(1<<(i%64)) != 0 {
+		return false
+	}
+	q.bits[i/64] |= 1 << (i % 64)
+	q.count++
+	return true
+}
+
+func (q *queued) clear() {
+	clear(q.bits)
+	q.count = 0
 }
 
 // save saves the entry that replaces old, which may be nil, unless the snapshot has the same already. The entry is in the
@@ -65,9 +96,6 @@ func (s *saver[V]) forgetAll() {
 	}
 }
 
-// maxQueued is how many entries are given to ristretto without waiting for it, below what its queue holds.
-const maxQueued = 16 << 10
-
 // restore adds an entry of the snapshot, which is not proven to be true yet.
 func (c *cache[V]) restore(key []byte, v V, bytes []byte, number uint64, round uint32) {
 	hash, check := c.hash(key)
@@ -76,14 +104,11 @@ func (c *cache[V]) restore(key []byte, v V, bytes []byte, number uint64, round u
 	e.state.setUnproven()
 	e.reviewed.Store(pending(round))
 	e.saved.Store(number)
-	if _, again := c.saver.queued[hash]; again { // ristretto would keep the value that is still in its queue
+	if c.saver.queued.count == maxQueued || !c.saver.queued.add(hash) { // ristretto would keep a value of the key in its queue
 		c.awaitRestored()
+		c.saver.queued.add(hash)
 	}
-	c.saver.queued[hash] = struct{}{}
 	c.shards.of(hash).Set(key, e, e.cost())
-	if len(c.saver.queued) == maxQueued {
-		c.awaitRestored()
-	}
 }
 
 // awaitRestored waits until requests can find what was restored.
@@ -91,7 +116,7 @@ func (c *cache[V]) awaitRestored() {
 	for _, shard := range c.shards {
 		shard.cache.Wait()
 	}
-	clear(c.saver.queued)
+	c.saver.queued.clear()
 }
 
 // unrestore removes an entry that a later record of the snapshot drops.
@@ -160,14 +185,13 @@ func cutKey(body []byte) (key, rest []byte, ok bool) {
 // openSnapshot restores what the snapshot at path has, and begins to save.
 func (r *Resolver) openSnapshot(path string, set *metrics.Set, log *slog.Logger) (err error) {
 	start := time.Now()
-	r.hosts.saver.queued, r.links.saver.queued = map[uint64]struct{}{}, make(map[uint64]struct{}, maxQueued)
 	r.log, err = snapshot.Open(path, r.restore, set, log)
 	if err != nil {
 		return err
 	}
 	r.hosts.awaitRestored()
 	r.links.awaitRestored()
-	r.hosts.saver.queued, r.links.saver.queued = nil, nil
+	r.hosts.saver.queued, r.links.saver.queued = queued{}, queued{}
 	r.hosts.saver.log, r.links.saver.log = r.log, r.log
 	restored := r.hosts.shards.count() + r.links.shards.count()
 	service.Describe(set, "linkstream_edge_snapshot_restored", "Cached hosts and links that the process found in the snapshot when it started.")
@@ -252,14 +276,29 @@ func (r *Resolver) Reached(p schema.ChangePosition, current bool) {
 		}
 	}
 	r.reaching.Unlock()
-	if current && r.proven.Load() == 0 {
-		r.proven.Store(time.Now().UnixNano())
+	if current && r.proven.CompareAndSwap(0, time.Now().UnixNano()) {
+		close(r.isProven)
+	}
+}
+
+// AwaitProof waits until restored entries need no look-up, for at most a time. It returns at once if there are none.
+func (r *Resolver) AwaitProof(ctx context.Context, most time.Duration) {
+	if r.restored == 0 {
+		return
+	}
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-r.isProven:
+	case <-timer.C:
+	case <-ctx.Done():
 	}
 }
 
 // Missed says that changes may have been missed: everything is looked up again. While the store does not answer, requests get
 // what was cached before.
 func (r *Resolver) Missed() {
+	r.missed.Inc()
 	r.hosts.dropAll()
 	r.links.dropAll()
 }
