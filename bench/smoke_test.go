@@ -156,6 +156,7 @@ func TestScenarios(t *testing.T) {
 		testEmbedded(t, healthy)
 		testAbuse(t)
 		testCold(t)
+		testRestart(t)
 		testReal(t)
 		testRunning(t)
 	})
@@ -219,6 +220,15 @@ func testCold(t *testing.T) {
 		t.Parallel()
 		wantMetrics(t, measure(t, "cold", "-start", "-rate=500"), "CPU per cold redirect: edge, spooling / bare SQLite look-up",
 			"cold redirect latency p99, open loop: edge, spooling", "look-ups per query, closed loop")
+	})
+}
+
+// testRestart restarts edges, which is apart from the others.
+func testRestart(t *testing.T) {
+	t.Run("restart", func(t *testing.T) {
+		t.Parallel()
+		wantMetrics(t, measure(t, "restart", "-start", "-quick", "-rate=300"), "store queries per second after a restart: warm",
+			"look-ups per redirect after a restart: cold", "redirect latency p99 after a restart: warm", "time to start: cold")
 	})
 }
 

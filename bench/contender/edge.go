@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -52,32 +54,82 @@ func (s *Starter) ShippingEdge(ctx context.Context, flags ...string) (*Contender
 func (s *Starter) edge(ctx context.Context, name string, topics stream.Config, metric string, flags ...string) (
 	*Contender, *system.Counter, error,
 ) {
-	addrs, err := system.FreeAddrs(2)
+	e, err := s.newEdge(ctx, name, topics, flags...)
 	if err != nil {
 		return nil, nil, err
+	}
+	if err := e.Start(ctx); err != nil {
+		return nil, nil, err
+	}
+	counter := &system.Counter{Name: name, Base: e.Ops, Metric: metric}
+	edge := s.Load.Server(name, e.Addr, s.Visits.Uncounted(e.Addr), proc.Process{Name: "edge", Usage: e.child.Usage})
+	edge.Settle = counter.Settle
+	return edge, counter, nil
+}
+
+// Edge is an edge that can be stopped and started again.
+type Edge struct {
+	Name, Addr string
+	Ops        string // base URL of its metrics
+
+	group   *proc.Group
+	program string
+	args    []string
+	spool   string
+	child   *proc.Child // nil while it does not run
+}
+
+// Edges returns edges that ship to one broker. The caller starts them.
+func (s *Starter) Edges(ctx context.Context, count int, flags ...string) (edges []*Edge, err error) {
+	broker, err := s.Engines.Broker(ctx)
+	if err != nil {
+		return nil, err
+	}
+	topics := broker.Topics("edges")
+	if err := CreateTopics(ctx, topics); err != nil {
+		return nil, err
+	}
+	for i := range count {
+		e, err := s.newEdge(ctx, fmt.Sprint("edge ", i+1), topics, flags...)
+		if err != nil {
+			return nil, err
+		}
+		edges = append(edges, e)
+	}
+	return edges, nil
+}
+
+func (s *Starter) newEdge(ctx context.Context, name string, topics stream.Config, flags ...string) (*Edge, error) {
+	addrs, err := system.FreeAddrs(2)
+	if err != nil {
+		return nil, err
 	}
 	program, args, err := s.Engines.EdgeCommand(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	addr, ops := addrs[0], addrs[1]
-	args = slices.Concat(args, flags, system.TopicFlags(topics), []string{"-spool.dir", s.Group.Path(name),
+	addr, ops, spool := addrs[0], addrs[1], s.Group.Path(name)
+	args = slices.Concat(args, flags, system.TopicFlags(topics), []string{"-spool.dir", spool,
 		"-spool.max-bytes", fmt.Sprint(16 << 30), "-edge.listen", addr, "-ops.listen", ops, "-edge.url", "http://" + addr, "-log.level", "error"})
-	child, err := s.Group.Start(name, nil, program, args...)
-	if err != nil {
-		return nil, nil, err
+	return &Edge{Name: name, Addr: addr, Ops: "http://" + ops, group: s.Group, program: program, args: args, spool: spool}, nil
+}
+
+// Start starts the edge and waits until it answers. An edge without a broker answers, but it is never ready.
+func (e *Edge) Start(ctx context.Context) (err error) {
+	if e.child, err = e.group.Start(e.Name, nil, e.program, e.args...); err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	// An edge without a broker answers, but it is never ready.
-	err = child.Await(ctx, func(ctx context.Context) error { return system.Answers(ctx, "http://"+addr+"/robots.txt") })
-	if err != nil {
-		return nil, nil, err
+	return e.child.Await(ctx, func(ctx context.Context) error { return system.Answers(ctx, "http://"+e.Addr+"/robots.txt") })
+}
+
+// Stop stops the edge, and with forget removes what it has cached.
+func (e *Edge) Stop(forget bool) error {
+	if err := e.child.Stop(); err != nil || !forget {
+		return err
 	}
-	counter := &system.Counter{Name: name, Base: "http://" + ops, Metric: metric}
-	edge := s.Load.Server(name, addr, s.Visits.Uncounted(addr), proc.Process{Name: "edge", Usage: child.Usage})
-	edge.Settle = counter.Settle
-	return edge, counter, nil
+	return os.Remove(filepath.Join(e.spool, "links.snapshot"))
 }
 
 // CreateTopics creates topics on a broker, and returns once every partition accepts records. Kafka needs a moment.
