@@ -39,6 +39,7 @@ func (c *loadedCluster) restartWithoutEngines(t *testing.T) {
 	}
 	for service, engine := range map[string]string{"edge": "Postgres", "api": "Postgres", "ingest": "ClickHouse"} {
 		p := c.program(service)
+		p.env = append(p.env, "LINKSTREAM_EDGE_SNAPSHOT=false") // otherwise the edge serves what it had cached: see TestWarmRestart
 		p.launch(t)
 		t.Run(service+" says what it waits for", func(t *testing.T) {
 			testkit.Eventually(t, "log says: waiting for "+engine, func() bool {
