@@ -32,7 +32,8 @@ const (
 
 // chart shows clicks over time, bots stacked on people.
 type chart struct {
-	Unit    string // of a bar: "day", "week" or "month"
+	Unit    string // of a bar: "hour", "day", "week" or "month"
+	Zone    string // in which days begin
 	Summary string // text alternative
 	Bars    []bar
 	Ticks   []tick
@@ -52,7 +53,7 @@ func (c chart) Rows() []bar {
 
 // bar is the clicks of one unit, with its SVG coordinates.
 type bar struct {
-	Name         string // the day, or the first day of the week or month
+	Name         string // the hour, the day, or the first day of the week or month
 	People, Bots int64
 
 	X, Width, Room, RoomX string
@@ -77,9 +78,12 @@ type dateLabel struct {
 	Minor            bool // hidden if the plot is narrow
 }
 
-// newChart returns the chart of consecutive days.
-func newChart(days []schema.DayReport) chart {
-	c := chart{Bottom: px(plotBottom)}
+// newChart returns the chart of consecutive days in UTC.
+func newChart(days []schema.DayReport) chart { return newChartIn("UTC", days) }
+
+// newChartIn returns the chart of consecutive days or hours in a time zone.
+func newChartIn(zone string, days []schema.DayReport) chart {
+	c := chart{Bottom: px(plotBottom), Zone: zone}
 	c.Unit, c.Bars = barsOf(days)
 	var most bar
 	for _, b := range c.Bars {
@@ -93,14 +97,19 @@ func newChart(days []schema.DayReport) chart {
 		c.Bars[i].place(i, len(c.Bars), top)
 	}
 	c.Dates = datesBelow(c.Bars, c.Unit)
-	c.Summary = summary(days, c.Unit, most)
+	c.Summary = summary(days, c.Unit, zone, most)
 	return c
 }
 
-// barsOf groups days into bars.
+// hourLayout is the form of a day's date where the day is an hour.
+const hourLayout = "2006-01-02 15:04"
+
+// barsOf groups days into bars. Hours are bars of their own.
 func barsOf(days []schema.DayReport) (unit string, bars []bar) {
 	unit = "day"
 	switch {
+	case len(days) > 0 && len(days[0].Date) == len(hourLayout):
+		unit = "hour"
 	case len(days) > 7*maxWeekBars:
 		unit = "month"
 	case len(days) > maxDayBars:
@@ -190,8 +199,13 @@ func shortNumber(n, top int64) string {
 
 // datesBelow labels some bars, always the last one.
 func datesBelow(bars []bar, unit string) (labels []dateLabel) {
-	layout, most := "Jan 2", maxDates
-	if unit != "day" || len(bars) > 300 {
+	layout, most, form := "Jan 2", maxDates, time.DateOnly
+	switch {
+	case unit == "hour":
+		if form = hourLayout; len(bars) <= 2*25 {
+			layout = "15:04"
+		}
+	case unit != "day" || len(bars) > 300:
 		layout, most = "Jan 2006", maxMonths
 	}
 	step := (len(bars) + most - 1) / most
@@ -199,7 +213,7 @@ func datesBelow(bars []bar, unit string) (labels []dateLabel) {
 		step = 1
 	}
 	for i := len(bars) - 1; i >= 0; i -= step {
-		at, err := time.Parse(time.DateOnly, bars[i].Name)
+		at, err := time.Parse(form, bars[i].Name)
 		if err != nil {
 			continue
 		}
@@ -216,13 +230,13 @@ func datesBelow(bars []bar, unit string) (labels []dateLabel) {
 	return labels
 }
 
-func summary(days []schema.DayReport, unit string, most bar) string {
+func summary(days []schema.DayReport, unit, zone string, most bar) string {
 	if len(days) == 0 {
 		return "No clicks"
 	}
 	all := sumOf(days)
-	text := fmt.Sprintf("Clicks by %s from %s to %s, UTC: %s by people, %s by bots", unit,
-		days[0].Date, days[len(days)-1].Date, number(all.People), number(all.Bots))
+	text := fmt.Sprintf("Clicks by %s from %s to %s, %s: %s by people, %s by bots", unit,
+		days[0].Date, days[len(days)-1].Date, zone, number(all.People), number(all.Bots))
 	if most.Total() == 0 {
 		return text
 	}

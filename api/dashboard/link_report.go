@@ -30,6 +30,7 @@ type linkReport struct {
 type ranking struct {
 	Title, Hint string
 	Rows        []share
+	All         string // path of the page with more rows; "" if these are all
 }
 
 // share is a name with its count and its percentage.
@@ -38,6 +39,7 @@ type share struct {
 	Total int64
 	Part  float64 // 0 to 100
 	Bots  bool
+	Path  string // of the report of clicks with the name; "" if there is none
 }
 
 // Width returns the share as an SVG length.

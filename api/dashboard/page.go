@@ -70,6 +70,7 @@ type navItem struct {
 var sections = []navItem{
 	{Path: Root, Label: "Overview"},
 	{Path: Root + "/links", Label: "Links"},
+	{Path: pathReport, Label: "Report"},
 	{Path: Root + "/domains", Label: "Domains"},
 	{Path: Root + "/tokens", Label: "API settings"},
 	{Path: Root + "/account", Label: "Account"},

@@ -24,6 +24,10 @@ function showTimes() {
 showTimes();
 setInterval(showTimes, 30000);
 
+// The reader's time zone, where a form asks for one and has none.
+for (const field of document.querySelectorAll("input[data-zone]"))
+  if (!field.value && !location.search) field.value = Intl.DateTimeFormat().resolvedOptions().timeZone;
+
 // On narrow screens the navigation scrolls: to where the reader is.
 document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 

@@ -1,0 +1,269 @@
+package dashboard
+
+import (
+	"context"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/text/language"
+	"golang.org/x/text/language/display"
+
+	"linkstream/api/clickreport"
+	"linkstream/schema"
+)
+
+const pathReport = Root + "/report"
+
+func (d *Dashboard) routeReports() {
+	d.get(pathReport, d.showReport)
+	d.get(pathLink+"/report", d.showReport)
+}
+
+// reportPage is the data of the report of a link, or of all links of the account.
+type reportPage struct {
+	Link    *linkView // nil: all links
+	Form    reportForm
+	Filters []reportFilter
+	Report  *clickReport // nil if the form has problems, or the click store does not answer
+	Down    bool         // the click store does not answer
+	Self    string       // path of this page
+	Poll    time.Duration
+}
+
+func (p reportPage) live() (part, path string, every time.Duration) {
+	if p.Report == nil {
+		return partReport, "", 0
+	}
+	return partReport, p.Self + "&part=" + partReport, p.Poll
+}
+
+// reportForm is what the form holds.
+type reportForm struct {
+	Action         string
+	From, To, Zone string
+	ByHour         bool
+	Filters        []reportFilter // repeated by hidden fields
+}
+
+// reportFilter is a name that all counted clicks have.
+type reportFilter struct {
+	Field, Value string
+	Title, Name  string // as shown
+	Without      string // path of the page without it
+}
+
+// clickReport is what a report says.
+type clickReport struct {
+	Counter  counter
+	Chart    chart
+	Rankings []ranking
+	Top      []topLink
+	Progress progress
+}
+
+// dimensionTitles are the headings of the dimensions.
+var dimensionTitles = map[schema.Dimension]string{schema.ByDevice: "Devices", schema.ByBrowser: "Browsers",
+	schema.ByOS: "Operating systems", schema.ByLanguage: "Languages", schema.ByReferrer: "Referrers", schema.ByCountry: "Countries"}
+
+// nameOf returns a name of a dimension as people call it.
+func nameOf(by schema.Dimension, name string) string {
+	switch {
+	case name == "" && by == schema.ByReferrer:
+		return "Direct or unknown"
+	case name == "":
+		return "Unknown"
+	case by == schema.ByDevice:
+		return strings.ToUpper(name[:1]) + name[1:]
+	case by == schema.ByCountry:
+		return countryName(name)
+	case by == schema.ByLanguage:
+		return languageName(name)
+	}
+	return name
+}
+
+// languageName returns the English name of a language tag.
+func languageName(tag string) string {
+	parsed, err := language.Parse(tag)
+	if err != nil {
+		return tag
+	}
+	if name := display.English.Languages().Name(parsed); name != "" {
+		return name
+	}
+	return tag
+}
+
+// showReport shows the report of the link that the path names, or of the account.
+func (d *Dashboard) showReport(c *call) error {
+	page := reportPage{Form: reportForm{Action: pathReport}}
+	if c.http.UserValue("hash") != nil {
+		link, err := d.ownLink(c)
+		if err != nil {
+			return err
+		}
+		page.Link, page.Form.Action = &link, link.Path+"/report"
+	}
+	args := c.http.QueryArgs()
+	asked, invalid := clickreport.Parse(func(field string) (string, bool) {
+		value := c.query(field)
+		_, filter := dimensionTitles[schema.Dimension(field)]
+		return value, args.Has(field) && (filter || value != "") // an empty field of the form is one that was left out
+	}, time.Now())
+	if len(invalid) == 0 {
+		var err error
+		ctx, cancel := context.WithTimeout(c.ctx, clicksTimeout)
+		defer cancel()
+		if invalid, err = asked.CheckDetail(ctx, d.Reports); err != nil {
+			return d.reportWithout(c, page, asked, err)
+		}
+	}
+	page.fill(c, asked)
+	if len(invalid) > 0 {
+		p := problems{}
+		for field, messages := range invalid {
+			p[field] = strings.Join(messages, " ")
+		}
+		return d.invalid(c, "report", page, p)
+	}
+	var err error
+	if page.Report, err = d.clickReport(c, page, asked); err != nil {
+		return d.reportWithout(c, page, asked, err)
+	}
+	return d.renderLive(c, "report", page)
+}
+
+// reportWithout shows the page without a report, because the click store does not answer.
+func (d *Dashboard) reportWithout(c *call, page reportPage, asked clickreport.Request, err error) error {
+	d.Log.Warn("page without clicks", "page", "report", "error", err)
+	page.fill(c, asked)
+	page.Down = true
+	return d.render(c, "report", page)
+}
+
+// fill sets what the page says about the request.
+func (p *reportPage) fill(c *call, asked clickreport.Request) {
+	text := func(field, other string) string {
+		if value := cut(c.query(field), maxAsked); value != "" {
+			return value
+		}
+		return other
+	}
+	day := func(at time.Time) string {
+		if at.IsZero() {
+			return ""
+		}
+		return at.Format(time.DateOnly)
+	}
+	p.Form.From, p.Form.To = text(clickreport.FieldFrom, day(asked.From)), text(clickreport.FieldTo, day(asked.To))
+	p.Form.Zone, p.Form.ByHour = text(clickreport.FieldZone, ""), asked.Interval == clickreport.Hour
+	p.Self = p.path(asked, nil)
+	for _, by := range schema.Dimensions() {
+		if value, is := asked.Filter[by]; is {
+			without := maps.Clone(asked.Filter)
+			delete(without, by)
+			p.Filters = append(p.Filters, reportFilter{Field: string(by), Value: value, Title: dimensionTitles[by],
+				Name: nameOf(by, value), Without: p.path(asked, without)})
+		}
+	}
+	p.Form.Filters = p.Filters
+	p.Poll = pollEvery(int(asked.To.Sub(asked.From) / (24 * time.Hour)))
+	if len(p.Filters) > 0 {
+		p.Poll = max(p.Poll, pollSometimes)
+	}
+}
+
+// path returns the path of the page with other filters, or with its own if filters is nil.
+func (p *reportPage) path(asked clickreport.Request, filters map[schema.Dimension]string) string {
+	return p.pathOf(p.Form.Action, asked, filters, asked.Limit)
+}
+
+func (p *reportPage) pathOf(action string, asked clickreport.Request, filters map[schema.Dimension]string, limit int) string {
+	values := url.Values{}
+	for field, value := range map[string]string{clickreport.FieldFrom: p.Form.From, clickreport.FieldTo: p.Form.To,
+		clickreport.FieldZone: p.Form.Zone, clickreport.FieldInterval: string(asked.Interval)} {
+		if value != "" {
+			values.Set(field, value)
+		}
+	}
+	if limit != clickreport.DefaultTop {
+		values.Set(clickreport.FieldLimit, strconv.Itoa(limit))
+	}
+	if filters == nil {
+		filters = asked.Filter
+	}
+	for by, value := range filters {
+		values.Set(string(by), value)
+	}
+	return action + "?" + values.Encode()
+}
+
+// clickReport asks the click store.
+func (d *Dashboard) clickReport(c *call, page reportPage, asked clickreport.Request) (*clickReport, error) {
+	ctx, cancel := context.WithTimeout(c.ctx, clicksTimeout)
+	defer cancel()
+	var got clickreport.Result
+	var err error
+	if page.Link != nil {
+		got, err = asked.OfLink(ctx, d.Reports, page.Link.Link)
+	} else {
+		got, err = asked.OfAccount(ctx, d.Reports, c.account.ID, nil)
+	}
+	if err != nil {
+		return nil, ofClicks(err)
+	}
+	report := &clickReport{Chart: newChartIn(asked.Zone.String(), pointsOf(got.Series, asked.Interval)), Progress: d.lag.progress(c.ctx)}
+	days := len(got.Series)
+	if asked.Interval == clickreport.Hour {
+		days = (days + 12) / 24
+	}
+	report.Counter = counter{Days: max(2, days), Sum: sum(got.Totals), Before: got.Previous.People + got.Previous.Bots,
+		Against: "in the " + counted(int64(days), "day", "days") + " before", Compared: !c.account.CreatedAt.After(asked.Previous())}
+	for _, by := range schema.Dimensions() {
+		report.Rankings = append(report.Rankings, page.ranking(asked, by, got.Names[by], got.Totals.People))
+	}
+	report.Top, err = d.topLinks(c, got.Links)
+	for i := range report.Top {
+		report.Top[i].Path = page.pathOf(report.Top[i].Path+"/report", asked, nil, asked.Limit)
+	}
+	return report, err
+}
+
+// pointsOf returns the periods of a series as the chart takes them.
+func pointsOf(series []clickreport.Point, interval clickreport.Interval) []schema.DayReport {
+	layout := time.DateOnly
+	if interval == clickreport.Hour {
+		layout = hourLayout
+	}
+	points := make([]schema.DayReport, len(series))
+	for i, p := range series {
+		points[i] = schema.DayReport{Date: p.At.Format(layout), People: p.People, Bots: p.Bots}
+	}
+	return points
+}
+
+// ranking lists the names of a dimension. Each leads to the report of the clicks that have it.
+func (p *reportPage) ranking(asked clickreport.Request, by schema.Dimension, names []schema.NameCount, people int64) ranking {
+	if by == schema.ByDevice {
+		names = slices.DeleteFunc(slices.Clone(names), func(n schema.NameCount) bool { return n.Name == string(schema.Bot) })
+	}
+	r := newRanking(dimensionTitles[by], names, people, func(name string) string { return nameOf(by, name) })
+	if _, filtered := asked.Filter[by]; !filtered {
+		for i, name := range names {
+			with := maps.Clone(asked.Filter)
+			if with == nil {
+				with = map[schema.Dimension]string{}
+			}
+			with[by] = name.Name
+			r.Rows[i].Path = p.path(asked, with)
+		}
+	}
+	if len(names) >= asked.Limit && asked.Limit < clickreport.MaxTop {
+		r.All = p.pathOf(p.Form.Action, asked, nil, clickreport.MaxTop)
+	}
+	return r
+}

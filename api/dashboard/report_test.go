@@ -1,0 +1,96 @@
+package dashboard_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"linkstream/schema"
+	"linkstream/schema/storetest"
+)
+
+func TestReport(t *testing.T) {
+	var down atomic.Bool
+	s := startFaulty(t, storetest.FaultOf(func(context.Context) error {
+		if down.Load() {
+			return schema.Errorf(schema.CodeUnavailable, "down")
+		}
+		return nil
+	}, "Report", "ReportDetail"))
+	sale, other := s.addLink(t, "sale", "https://example.org/"), s.addLink(t, "other", "https://example.org/other")
+	s.addForeign(t)
+	at := time.Now().UTC().AddDate(0, 0, -2).Truncate(24 * time.Hour)
+	day, hour := at.Format(time.DateOnly), at.Add(23*time.Hour+30*time.Minute)
+	s.count(t,
+		click{link: sale, at: hour, times: 12, browser: "Firefox", country: "DE", referrer: "news.example"},
+		click{link: sale, at: at.Add(time.Hour), times: 4, device: schema.Mobile, browser: "Safari", country: "FR"},
+		click{link: sale, at: at, times: 3, device: schema.Bot},
+		click{link: other, at: at, times: 30, browser: "Edge"}, click{link: sale, at: at.AddDate(0, 0, -1), times: 10})
+	b := s.signedIn(t)
+	of := func(fields string) string {
+		return "/dashboard/links/0/sale/report?from=" + day + "&to=" + day + fields
+	}
+
+	t.Run("counts the days that were asked for", func(t *testing.T) {
+		page := b.get(of(""))
+		page.want(t, http.StatusOK, "Clicks on sho.rt/sale", "Clicks 19 +90 % from 10 in the 1 day before People 16 Bots 3", "Firefox 75 % 12",
+			"Germany 75 % 12", "Desktop 75 % 12 Mobile 25 % 4", "news.example 75 % 12", "Operating systems", "Languages", "days are in UTC")
+		wantHarmless(t, page)
+		b.get("/dashboard/links/0/sale/report").want(t, http.StatusOK, "Clicks 29")
+		b.get("/dashboard/report?from="+day+"&to="+day).want(t, http.StatusOK, "Clicks on all links", "Clicks 49",
+			"sho.rt/ other https://example.org/other 30 sho.rt/ sale https://example.org/ 19")
+	})
+	t.Run("filters by a name, and leads back", func(t *testing.T) {
+		page := b.get(of(""))
+		path := "/dashboard/links/0/sale/report?country=DE&amp;from=" + day + "&amp;interval=day&amp;to=" + day
+		if !strings.Contains(page.body, `href="`+path+`"`) {
+			t.Fatalf("no %s in\n%s", path, page.body)
+		}
+		page = b.get(strings.ReplaceAll(path, "&amp;", "&"))
+		page.want(t, http.StatusOK, "Countries: Germany remove", "Clicks 12", "Firefox 100 % 12")
+		if !strings.Contains(page.body, `name="country" value="DE"`) {
+			t.Error("the form forgets the filter")
+		}
+		b.get(of("&country=")).want(t, http.StatusOK, "Countries: Unknown remove", "Clicks 3")
+	})
+	t.Run("has hours, in the reader's time zone", func(t *testing.T) {
+		page := b.get(of("&interval=hour"))
+		page.want(t, http.StatusOK, "Clicks by hour", "each bar is an hour")
+		if bars := strings.Count(page.body, `class="chart-bar"`); bars != 24 || !strings.Contains(page.text(), day+" 23:00: 12 people, 0 bots") {
+			t.Errorf("%d bars: %s", bars, page.text())
+		}
+		b.get(of("&tz=Asia/Tokyo")).want(t, http.StatusOK, "Clicks 7", "days are in Asia/Tokyo") // the last hour is on the next day there
+	})
+	t.Run("says what is wrong beside each field", func(t *testing.T) {
+		for fields, problem := range map[string]string{"from=x": "The day must be a date", "tz=Mars": "The time zone must be an IANA name",
+			"from=2026-01-02&to=2026-01-01": "must not be before", "from=2020-01-01&interval=hour": "at most 31 days"} {
+			page := b.get("/dashboard/report?" + fields)
+			page.want(t, http.StatusUnprocessableEntity, problem)
+			if !strings.Contains(page.body, `-problem"`) {
+				t.Errorf("%s: not beside its field:\n%s", fields, page.body)
+			}
+			wantHarmless(t, page)
+		}
+	})
+	t.Run("is polled, by its part", func(t *testing.T) {
+		page := b.get(of("&part=report"))
+		page.want(t, http.StatusOK, "Clicks 19")
+		if strings.Contains(page.body, "<html") || page.header.Get("ETag") == "" {
+			t.Errorf("got more than the part: %s", page.body)
+		}
+	})
+	t.Run("is of one's own links", func(t *testing.T) {
+		for _, link := range []string{"0/theirs", "0/none", "x/sale", fmt.Sprint(1, "/sale")} {
+			b.get("/dashboard/links/"+link+"/report").want(t, http.StatusNotFound)
+		}
+	})
+	t.Run("says that clicks cannot be shown", func(t *testing.T) {
+		down.Store(true)
+		defer down.Store(false)
+		b.get(of("")).want(t, http.StatusOK, "Clicks cannot be shown at the moment", "From", "Time zone")
+	})
+}
