@@ -13,6 +13,7 @@ import (
 
 // TestRenewal runs standalone on embedded engines, with certificates that are valid for 90 seconds.
 func TestRenewal(t *testing.T) {
+	t.Parallel()
 	const valid = 90 * time.Second
 	a := startAuthority(t, valid)
 	a.host(t, defaultHost)

@@ -17,6 +17,7 @@ import (
 )
 
 func TestTwoEdges(t *testing.T) {
+	t.Parallel()
 	s := startSystem(t, 24*time.Hour)
 	for _, e := range s.edges {
 		e.start(t)
@@ -123,6 +124,7 @@ func (s *system) refusesUnknownNames(t *testing.T) {
 }
 
 func TestEdgeThatIsKilledWhileItGetsACertificate(t *testing.T) {
+	t.Parallel()
 	s := startSystem(t, 24*time.Hour)
 	releasePlain, releaseTLS := s.plain.hold(), s.tls.hold() // the authority waits for its answers
 	s.edges[0].start(t)
@@ -140,6 +142,7 @@ func TestEdgeThatIsKilledWhileItGetsACertificate(t *testing.T) {
 }
 
 func TestLimitsOfAttempts(t *testing.T) {
+	t.Parallel()
 	s := startSystem(t, 24*time.Hour, "-edge.acme-max-per-hour=4")
 	s.plain.to(s.edges[0].plain)
 	s.tls.to(s.edges[0].secure)
