@@ -74,7 +74,7 @@ func TestWarmRestart(t *testing.T) {
 	// Killed again, with Postgres it asks only for what changed.
 	edge.end(t, syscall.SIGTERM)
 	s.admin(t, "link", "off", "warm3")
-	edge.env = reachable
+	edge.env = slices.Clone(reachable)
 	edge.start(t)
 	edge.awaitMetric(t, "linkstream_edge_snapshot_restored", func(n float64) bool { return n >= links-1 })
 	edge.awaitMetric(t, "linkstream_edge_changes_current", func(current float64) bool { return current == 1 })
@@ -98,7 +98,7 @@ func TestWarmRestart(t *testing.T) {
 	// A damaged file is no obstacle.
 	edge.kill(t)
 	writeFile(t, path, strings.Repeat("damaged", 1000))
-	edge.env = reachable
+	edge.env = slices.Clone(reachable)
 	edge.start(t)
 	visit(t, "warm3", http.StatusGone)
 	visit(t, "warm4", http.StatusFound)
