@@ -103,6 +103,11 @@ func bench(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	return out.String(), errOut.String(), err
 }
 
+// mayBeZero are metrics of an edge that has kept its cache.
+var mayBeZero = map[string]bool{
+	"look-ups per redirect after a restart: warm": true, "store queries per second after a restart: warm": true,
+}
+
 // measure runs scenarios with rounds as short as possible and returns the report.
 func measure(t *testing.T, args ...string) *report.Report {
 	t.Helper()
@@ -124,7 +129,7 @@ func measure(t *testing.T, args ...string) *report.Report {
 		t.Errorf("checks %+v", r.Checks)
 	}
 	for _, m := range r.Metrics {
-		if len(m.Samples) != 1 || !(m.Samples[0] > 0) || math.IsInf(m.Samples[0], 0) {
+		if len(m.Samples) != 1 || !(m.Samples[0] > 0 || m.Samples[0] == 0 && mayBeZero[m.Name]) || math.IsInf(m.Samples[0], 0) {
 			t.Errorf("%s: %v", m.Name, m.Samples)
 		}
 		if len(r.Health) == 0 && !strings.Contains(out, m.Name) {

@@ -11,5 +11,5 @@ import (
 
 // NewServer returns a server of one site, for tests in a synctest bubble.
 func NewServer(owner site, log *slog.Logger) *fasthttp.Server {
-	return newServer(&router{api: owner, gate: admission.NewGate(metrics.NewSet())}, 100, log)
+	return newServer(&router{api: owner, gate: admission.NewGate(metrics.NewSet()), log: log}, 100, log)
 }
