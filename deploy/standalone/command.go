@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"log/slog"
+	"os"
+	"path/filepath"
 
 	"linkstream/api/admin"
 	"linkstream/api/invalidation"
 	"linkstream/deploy/standalone/embedded"
+	"linkstream/edge/edgeservice"
 	"linkstream/schema"
 	"linkstream/schema/service"
 	"linkstream/schema/sqlite"
@@ -40,6 +44,10 @@ func withPublishing(
 ) error {
 	addr, ok := cfg.dir().RunningBroker()
 	if !ok {
+		// Nobody tells the service what changes while it is down, so it must not serve what it had cached before.
+		if err := os.Remove(filepath.Join(cfg.dir().Spool(), edgeservice.SnapshotName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 		return use(links)
 	}
 	secret, err := cfg.dir().Secret()

@@ -39,8 +39,8 @@ type Links interface {
 // each on its first visit.
 const proofPatience = 500 * time.Millisecond
 
-// snapshotName is the file in the spool's directory that keeps what is cached over restarts.
-const snapshotName = "links.snapshot"
+// SnapshotName is the file in the spool's directory that keeps what is cached over restarts.
+const SnapshotName = "links.snapshot"
 
 // Service is an edge.
 type Service struct {
@@ -72,7 +72,7 @@ func New(cfg Config, links Links, client *stream.Client, log *slog.Logger) (*Ser
 	}
 	cfg.Resolve.Blocklist = blocked
 	if cfg.Snapshot { // the spool is locked
-		cfg.Resolve.Snapshot = filepath.Join(cfg.Spool.Dir, snapshotName)
+		cfg.Resolve.Snapshot = filepath.Join(cfg.Spool.Dir, SnapshotName)
 	}
 	resolver, err := resolve.New(cfg.Resolve, links, links, set, log)
 	if err != nil {
