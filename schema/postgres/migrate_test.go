@@ -19,7 +19,7 @@ func TestMigrations(t *testing.T) {
 		"00002_rate.sql":         "ed1ed820205ef002dd8b8c796abb16587430855ba7ac169a6dd57dca9851d2f4",
 		"00003_dashboard.sql":    "fcdcdc603f8c784f63e51c3cf0cc2468af2fcf5219664e53c03127e2b20dff8f",
 		"00004_takedown.sql":     "8474e3e5d4c752dc15d0e9d91a301cf57428fb4ab286cc3dfd8c23f7894b4c96",
-		"00005_manage.sql":       "6ffb378103417c19ff2d458ad92d5c4e5296a5d556c4dc8e40a88f29eb285d7b",
+		"00005_manage.sql":       "cee2cdbd9a8b7b471fbeb6c4b4848e230ce96e8e4b602b8b2b41efa5c3063abe",
 		"00006_certificates.sql": "34c2079c4623ef1d076a5fb3d834b057291a1a5514effd27bda67966a9a671f8",
 	})
 	storetest.TestUpgrades(t, files, func(t *testing.T, from int64) []string {

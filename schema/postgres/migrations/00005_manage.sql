@@ -1,4 +1,5 @@
 -- +goose Up
+LOCK TABLE accounts, links; -- in the order of statements that create links, which programs of the earlier release execute meanwhile
 ALTER TABLE links ADD COLUMN title text NOT NULL DEFAULT '';
 ALTER TABLE links ADD COLUMN tags text NOT NULL DEFAULT ''; -- separated by spaces
 ALTER TABLE links ADD COLUMN expires_at timestamptz; -- NULL: never
