@@ -22,6 +22,9 @@ var reportBehaviours = []behaviour[ClickStores]{
 	{"AccountReport adds up the account's links", sumsOverLinks},
 	{"AccountReport has the ten links with the most clicks, ties by ID", namesTopLinks},
 	{"AccountReport omits clicks without an account", leavesOutUnowned},
+}
+
+var reportMomentBehaviours = []behaviour[ClickStores]{
 	{"LinkReport and LinkStats agree while clicks are inserted", reportsWhileInserting},
 	{"AccountReport is of one moment while clicks are inserted", reportsAccountWhileInserting},
 }
