@@ -55,18 +55,22 @@ func wantUpgraded(t *testing.T, s *system, was recorded, v version) map[string]i
 	return want
 }
 
-// withPrograms returns a field of statistics with programs, such as curl, among the bots. The release counted them as other devices,
+// withPrograms returns a part of a report with programs, such as curl, among the bots. The release counted them as other devices,
 // and its clicks that the new programs count are those of bots.
-func withPrograms(field any) any {
-	devices, ok := field.(map[string]any)
-	if other, has := devices["other"].(float64); ok && has {
-		devices = maps.Clone(devices)
-		delete(devices, "other")
-		bots, _ := devices["bot"].(float64)
-		devices["bot"] = bots + other
-		return devices
+func withPrograms(part any) any {
+	report, _ := part.(map[string]any)
+	devices, ok := report["devices"].(map[string]any)
+	if !ok {
+		return part
 	}
-	return field
+	other, _ := devices["other"].(float64)
+	bots, _ := devices["bot"].(float64)
+	devices = maps.Clone(devices)
+	delete(devices, "other")
+	devices["bot"] = bots + other
+	report = maps.Clone(report)
+	report["devices"] = devices
+	return report
 }
 
 // wantStages requires that a fixture has clicks at each stage, because each is read by other code.
