@@ -22,11 +22,11 @@ var reportBehaviours = []behaviour[ClickStores]{
 	{"AccountReport adds up the account's links", sumsOverLinks},
 	{"AccountReport has the ten links with the most clicks, ties by ID", namesTopLinks},
 	{"AccountReport omits clicks without an account", leavesOutUnowned},
+	{"AccountReport is of one moment while clicks are inserted", reportsAccountWhileInserting},
 }
 
 var reportMomentBehaviours = []behaviour[ClickStores]{
 	{"LinkReport and LinkStats agree while clicks are inserted", reportsWhileInserting},
-	{"AccountReport is of one moment while clicks are inserted", reportsAccountWhileInserting},
 }
 
 // checkReports compares the reports of all links and accounts with the model.
