@@ -12,10 +12,14 @@ PACKAGES   = -p $$(( $(CPUS) + 1 ))
 # Compilers and linters live briefly: collecting garbage less often saves a sixth of their CPU time.
 TOOLS      = -toolexec 'env GOGC=400'
 # Packages that test the programs with tools of those who use or run them, with other releases, or on clusters, which takes
-# minutes: for make test-deploy.
-DEPLOYED   = /deploy/(acme|apiclients|image|kubernetes|manual|prometheus|proxy|release|shards|systemd|upgrade)$$
+# minutes: for make test-deploy. So are the installation and the failures of engines, and tests of programs under load while
+# engines fail or are restored.
+DEPLOYED   = /deploy/(acme|apiclients|image|kubernetes|manual|prometheus|proxy|release|shards|systemd|testengines(/.*)?|upgrade)$$
+FAULTS     = ^Test(Faults|RestoredEngines)$$
+# The packages whose tests take longest start first, so that the others run beside them.
+LONGEST    = ./deploy/e2e ./schema/clickhouse ./deploy/simulation
 # Packages whose tests start engines, browsers or whole programs: for make test, not for make quick.
-ENGINES    = /api/apiservice$$|/bench$$|/deploy/e2e$$|/deploy/testengines|/schema/(clickhouse|postgres|stream)$$|/ingest/worker$$
+ENGINES    = /api/apiservice$$|/bench$$|/deploy/e2e$$|/schema/(clickhouse|postgres|stream)$$|/ingest/worker$$
 
 .DEFAULT_GOAL := help
 .PHONY: help run up build check lint quick test tests test-deploy bench fuzz screenshots release
@@ -45,15 +49,16 @@ quick: ## vet, then test what needs no engine and no browser; names what it leav
 	@echo "left out, see make test:"; go list ./... | grep -E '$(ENGINES)|$(DEPLOYED)' | sed 's/^/  /'
 	go test -vet=off $(TOOLS) -p $$(( 3 * $(CPUS) )) $$(go list ./... | grep -vE '$(ENGINES)|$(DEPLOYED)')
 
-test: ## check what check does, and run all tests, on embedded engines and on real ones, which it names
+test: ## check what check does, and test on embedded engines and on real ones, which it names; all but what test-deploy does
 	@$(MAKE) --no-print-directory -j 2 lint tests
 
 # The tests wait for engines to be installed and started, and then often for programs: lint runs meanwhile.
 tests:
-	CGO_ENABLED=1 go run ./deploy/testengines/engines go test -vet=all $(TOOLS) $(RACE) $(PACKAGES) -timeout 20m $$(go list ./... | grep -vE '$(DEPLOYED)')
+	CGO_ENABLED=1 go run ./deploy/testengines/engines go test -vet=all $(TOOLS) $(RACE) $(PACKAGES) -timeout 20m -skip '$(FAULTS)' $(LONGEST) $$(go list ./... | grep -vE '$(DEPLOYED)')
 	go test -vet=all -run 'Allocat|Popular' -v ./edge/redirect ./edge/resolve ./edge/eventloop # without the race detector, under which pools forget
 
-test-deploy: ## get certificates, test generated clients and requests, lint the API's description, upgrade the last release, count on shards; installs tools first
+test-deploy: ## make engines fail under load, get certificates, test generated clients, upgrade the last release, count on shards, and more; installs tools first
+	go run ./deploy/testengines/engines go test -count 1 -timeout 20m -run '$(FAULTS)' ./deploy/e2e
 	go test -vet=all -count 1 -timeout 30m $$(go list ./... | grep -E '$(DEPLOYED)')
 
 bench: ## run the benchmarks
