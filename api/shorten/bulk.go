@@ -25,7 +25,7 @@ func (s *Shortener) CreateAll(ctx context.Context, reqs []Request) ([]Result, er
 	create := func(ctx context.Context, i int) error {
 		link, err := s.Create(ctx, reqs[i])
 		results[i] = Result{link, err}
-		if code := schema.ErrorCode(err); err != nil && code != schema.CodeInvalid && code != schema.CodeUnsafeURL {
+		if err != nil && !ofRequest(err) {
 			return err
 		}
 		return nil
@@ -61,4 +61,23 @@ func (s *Shortener) CreateAll(ctx context.Context, reqs []Request) ([]Result, er
 		}
 	}
 	return results, nil
+}
+
+// CheckAll returns the error that CreateAll would give for each request, nil if there is none, and creates nothing. It does not
+// find out whether an alias is in use. An error of a store ends the call.
+func (s *Shortener) CheckAll(ctx context.Context, reqs []Request) ([]error, error) {
+	errs := make([]error, len(reqs))
+	for i, req := range reqs {
+		_, errs[i] = s.validate(ctx, req)
+		if errs[i] != nil && !ofRequest(errs[i]) {
+			return nil, errs[i]
+		}
+	}
+	return errs, nil
+}
+
+// ofRequest reports whether an error of Create says what is wrong with the request.
+func ofRequest(err error) bool {
+	code := schema.ErrorCode(err)
+	return code == schema.CodeInvalid || code == schema.CodeUnsafeURL
 }

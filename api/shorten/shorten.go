@@ -40,6 +40,11 @@ type Request struct {
 	ExpiredURL   *string    // nil: none
 	ForwardQuery bool
 
+	// Links that come from elsewhere:
+	KeepHash  bool      // CustomAlias may be any valid hash that is not reserved in any letter case
+	CreatedAt time.Time // zero: now; fractions of a second are cut off
+	Inactive  bool      // the link is created as one that its owner has switched off
+
 	// Malformed holds problems that the caller has found, by field: values of the wrong type. Create reports them with its
 	// own and does not validate these fields.
 	Malformed map[string][]string
@@ -71,6 +76,15 @@ func (s *Shortener) ShortURL(link schema.Link) string { return s.base.ShortURL(l
 // CodeUnsafeURL if all fields are valid but the host of the long URL or of the expired URL is on the blocklist. Of concurrent calls for one
 // alias exactly one succeeds.
 func (s *Shortener) Create(ctx context.Context, req Request) (schema.Link, error) {
+	link, err := s.validate(ctx, req)
+	if err != nil {
+		return schema.Link{}, err
+	}
+	return s.store(ctx, link, req.CustomAlias)
+}
+
+// validate returns the link that a request asks for, without a hash, or the error of Create.
+func (s *Shortener) validate(ctx context.Context, req Request) (schema.Link, error) {
 	v := newValidation(req.Malformed)
 	if err := s.validateURL(ctx, FieldLongURL, req.LongURL, v); err != nil {
 		return schema.Link{}, err
@@ -82,8 +96,11 @@ func (s *Shortener) Create(ctx context.Context, req Request) (schema.Link, error
 	validateAlias(req, v)
 	now := time.Now().UTC().Truncate(time.Second) // as precise as the API shows it, so that every store returns the same
 	link := schema.Link{
-		AccountID: req.AccountID, DomainID: domain.ID, Host: domain.Host, URL: req.LongURL, Active: true, CreatedAt: now,
+		AccountID: req.AccountID, DomainID: domain.ID, Host: domain.Host, URL: req.LongURL, Active: !req.Inactive, CreatedAt: now,
 		Title: req.Title, Tags: v.tags(req.Tags), ForwardQuery: req.ForwardQuery,
+	}
+	if !req.CreatedAt.IsZero() {
+		link.CreatedAt = req.CreatedAt.UTC().Truncate(time.Second)
 	}
 	v.title(req.Title)
 	if req.ExpiresAt != nil {
@@ -95,10 +112,7 @@ func (s *Shortener) Create(ctx context.Context, req Request) (schema.Link, error
 			return schema.Link{}, err
 		}
 	}
-	if err := v.outcome(); err != nil {
-		return schema.Link{}, err
-	}
-	return s.store(ctx, link, req.CustomAlias)
+	return link, v.outcome()
 }
 
 func invalidFields(fields map[string][]string) error {

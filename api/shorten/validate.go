@@ -144,6 +144,11 @@ func (s *Shortener) validateDomain(ctx context.Context, req Request, v *validati
 func validateAlias(req Request, v *validation) {
 	switch alias := req.CustomAlias; {
 	case alias == nil:
+	case req.KeepHash && !schema.ValidHash(*alias):
+		v.reject(FieldCustomAlias, "The alias must have 1 to 20 characters of A-Z, a-z, 0-9, _ and -.")
+	case req.KeepHash && schema.ReservedAlias(strings.ToLower(*alias)):
+		v.reject(FieldCustomAlias, "The alias is reserved.")
+	case req.KeepHash:
 	case !schema.ValidAlias(*alias):
 		v.reject(FieldCustomAlias, "The alias must have 3 to 20 characters of a-z, 0-9, _ and -.")
 	case schema.ReservedAlias(*alias):
