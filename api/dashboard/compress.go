@@ -2,6 +2,8 @@ package dashboard
 
 import (
 	"bytes"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/klauspost/compress/gzip"
@@ -46,7 +48,26 @@ func gzipped(w *gzip.Writer, content []byte) []byte {
 	return out.Bytes()
 }
 
-// acceptsGzip reports whether the client takes gzip. A quality of 0, which no client is known to send, is not looked for.
+// acceptsGzip reports whether the client takes gzip (RFC 9110, section 12.5.3). "*" stands for gzip unless it is named.
 func acceptsGzip(http *fasthttp.RequestCtx) bool {
-	return http.Request.Header.HasAcceptEncoding("gzip")
+	takes := false
+	for _, value := range http.Request.Header.PeekAll(fasthttp.HeaderAcceptEncoding) {
+		for item := range strings.SplitSeq(string(value), ",") {
+			name, parameters, _ := strings.Cut(item, ";")
+			switch strings.ToLower(strings.TrimSpace(name)) {
+			case "gzip", "x-gzip":
+				return !zeroQuality(parameters)
+			case "*":
+				takes = !zeroQuality(parameters)
+			}
+		}
+	}
+	return takes
+}
+
+// zeroQuality reports whether the parameters of a coding say that it is not acceptable: q=0, q=0.0 and so on.
+func zeroQuality(parameters string) bool {
+	name, value, _ := strings.Cut(parameters, "=")
+	quality, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+	return strings.EqualFold(strings.TrimSpace(name), "q") && err == nil && quality == 0
 }

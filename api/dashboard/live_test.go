@@ -67,4 +67,12 @@ func TestCompression(t *testing.T) {
 		}
 		testkit.Eventually(t, path+" is the same page when it is compressed", same)
 	}
+	for encodings, want := range map[string]string{"gzip": "gzip", "br, GZIP": "gzip", "*": "gzip", "x-gzip;q=0.5": "gzip", "gzip;q=0": "",
+		"gzip; Q=0.000, *": "", "*;q=0": "", "br": "", "": "", "gzip;q=x": "gzip", "*;q=0, gzip": "gzip"} {
+		for _, path := range []string{"/dashboard/none", script} {
+			if got := get(path, encodings).header.Get("Content-Encoding"); got != want {
+				t.Errorf("%s with Accept-Encoding %q: encoded by %q, want %q", path, encodings, got, want)
+			}
+		}
+	}
 }
