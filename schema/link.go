@@ -93,6 +93,9 @@ type LinkStore interface {
 	// UpdateLink applies edit to the link with link.ID and sets *link to the result. UpdatedAt becomes at. Concurrent calls
 	// that change different fields all take effect. CodeNotFound if there is no such link, or it was deleted.
 	UpdateLink(ctx context.Context, link *Link, edit LinkEdit, at time.Time) error
+	// RenameTag gives all links of an account that have the tag from the tag to instead, and returns how many these are. A link that
+	// has both keeps to; "" for to removes the tag. UpdatedAt of the links becomes at. from and to are valid tags.
+	RenameTag(ctx context.Context, accountID int64, from, to string, at time.Time) (links int64, err error)
 	// DeleteLink deletes the link with link.ID of account link.AccountID. What is left of it keeps the hash reserved, and is
 	// found by Link and LinksByHash only. CodeNotFound if the account has no such link, or it was deleted before.
 	DeleteLink(ctx context.Context, link Link, at time.Time) error

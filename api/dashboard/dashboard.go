@@ -114,6 +114,7 @@ func (d *Dashboard) routes() {
 	d.routeTokens()
 	d.routeOverview()
 	d.routeLinks()
+	d.routeTags()
 	d.routeReports()
 	d.routeDomains()
 	d.routeReloads()

@@ -336,4 +336,7 @@ func TestCertificateOfDomain(t *testing.T) {
 	late := note(schema.CertificateState{Error: "no answer"})
 	late.want(t, 200, "could not be renewed", "no answer", "31 Jan 2027")
 	late.lacks(t, "will be renewed")
+	over := note(schema.CertificateState{ExpiresAt: time.Date(2026, time.January, 31, 12, 0, 0, 0, time.UTC)})
+	over.want(t, 200, "The certificate has expired 31 Jan 2026")
+	over.lacks(t, "valid until", "will be renewed")
 }

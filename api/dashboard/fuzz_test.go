@@ -56,6 +56,7 @@ func FuzzForm(f *testing.F) {
 		{"/dashboard/links", "", "long_url=%00%ff%zz&domain_id=99999999999999999999&&=;"},
 		{"/dashboard/links/0/abc/active", "", "active=true"},
 		{"/dashboard/links/0/abc/edit", "", "long_url=a.b/?%23&title=%00&tags=a,,b+%ff&utm_source=%26"},
+		{"/dashboard/tags/a/rename", "", "new_tag=%00&merge=b"},
 		{"/dashboard/domains", "", "host=go.example.com"},
 		{"/dashboard/domains", "", "host=%e2%80%ae..&host=b"},
 		{"/dashboard/domains/-1/remove", "", ""},

@@ -58,6 +58,7 @@ func TestStoreErrorsStayInside(t *testing.T) {
 		cfg.Domains = customdomain.Config{Resolver: resolver.Addr(), Timeout: 2 * time.Second, Total: 8 * time.Second}
 	})
 	link := s.addLink(t, "known", "https://example.com/")
+	testkit.Must(t, s.links.UpdateLink(t.Context(), &link, schema.LinkEdit{Tags: &[]string{"word"}}, time.Now()))
 	s.count(t, click{link: link, at: time.Now(), times: 1, device: schema.Mobile})
 	_, token := auth.NewToken(s.account.ID, "program") // whose ID is 1
 	testkit.Must(t, s.links.CreateToken(t.Context(), &token))
@@ -109,7 +110,7 @@ func TestStoreErrorsStayInside(t *testing.T) {
 	// These serve the API, the admin commands and other services, and sessions that were not used for an hour.
 	others := []string{"CreateFirstAccount", "SetSuspended", "LeaseRequests", "UseTokens", "TokenByDigest", "Link",
 		"DomainsByHost", "ExtendSession", "Position", "InsertClicks", "LinkStats", "SetTakenDown", "TransferDomain", "ReleaseDomain",
-		"LaneMark", "LaneCounts", "LaneGaps", "LinksByHash", "VerifiedDomains", "SearchLinks", "LinksAfter", "PutCertificateFile", "CertificateFile",
+		"LaneMark", "LaneCounts", "LaneGaps", "LinksByHash", "VerifiedDomains", "SearchLinks", "PutCertificateFile", "CertificateFile",
 		"CertificateFiles", "DeleteCertificateFiles", "LockCertificate", "UnlockCertificate", "NoteCertificate"}
 	for _, method := range methods {
 		if method == "DomainsToCheck" { // called once a minute, whatever happens
@@ -129,7 +130,7 @@ func TestStoreErrorsStayInside(t *testing.T) {
 func pagesByMethod(owner *browser, called *sync.Map, domain, verified schema.Domain) map[string][]string {
 	pages := map[string][]string{}
 	for _, path := range []string{"", "/links", "/links?q=known", "/links?sort=-clicks", "/links?page=2", "/links?made=0.known", "/links/0/known",
-		"/links/0/unknown", "/links/0/known/clicks.csv", "/links/0/known/qr.svg", "/links/0/known/edit", "/report", "/links/0/known/report", "/domains", fmt.Sprintf("/domains/%d", domain.ID),
+		"/links/0/unknown", "/links/0/known/clicks.csv", "/links/0/known/qr.svg", "/links/0/known/edit", "/report", "/links/0/known/report", "/tags", "/tags/word", "/domains", fmt.Sprintf("/domains/%d", domain.ID),
 		fmt.Sprintf("/domains/%d", verified.ID),
 		"/tokens", "/account", "/none"} {
 		called.Clear()
@@ -169,6 +170,9 @@ func sendForms(owner, stranger *browser, method, visitor string, domain, claim s
 		post("/links", "long_url", "https://example.com/", "domain_id", id(domain.ID))
 	case "UpdateLink":
 		post("/links/0/known/edit", "long_url", "https://example.com/")
+	case "RenameTag":
+		post("/tags/word/rename", "new_tag", "other")
+		post("/tags/word/delete")
 	case "DeleteLink":
 		post("/links/0/known/delete")
 	case "SetActive":

@@ -47,7 +47,7 @@ func (d *Dashboard) shortenFormOf(c *call, back string, domains []schema.Domain)
 	return form
 }
 
-// madeLink returns the link that paramMade names; nil if there is none.
+// madeLink returns the link that paramMade names, or nil if the account does not have it.
 func (d *Dashboard) madeLink(c *call) (*linkView, error) {
 	domain, hash, ok := strings.Cut(c.query(paramMade), ".")
 	domainID, err := strconv.ParseInt(domain, 10, 64)

@@ -28,7 +28,7 @@ type linksPage struct {
 	Domains, States, Sorts []option // of the filter
 
 	Form shortenForm
-	Made *linkView // the link that the form has just created; nil if none
+	Made *linkView // the link that the form has just created, or nil
 }
 
 func (p linksPage) live() (part, path string, every time.Duration) {

@@ -39,7 +39,7 @@ type share struct {
 	Total int64
 	Part  float64 // 0 to 100
 	Bots  bool
-	Path  string // of the report of clicks with the name; "" if there is none
+	Path  string // of the report of clicks with the name; "" without a link
 }
 
 // Width returns the share as an SVG length.

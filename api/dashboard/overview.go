@@ -19,7 +19,7 @@ type overviewPage struct {
 	Links  int64           // of the account
 	Report *overviewReport // nil if the click store does not answer
 	Form   shortenForm
-	Made   *linkView // the link that the form has just created; nil if none
+	Made   *linkView // the link that the form has just created, or nil
 
 	Troubled []domainItem // domains whose records are missing, or that are lost
 }
@@ -74,6 +74,12 @@ func (c counter) Change() string {
 type topLink struct {
 	linkView
 	Share share
+}
+
+// topList is the data of the template "top".
+type topList struct {
+	Links  []topLink
+	During string // follows the headings
 }
 
 func (d *Dashboard) showOverview(c *call) error {

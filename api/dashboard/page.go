@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -63,16 +64,18 @@ type view struct {
 // navItem is an entry of the navigation.
 type navItem struct {
 	Path, Label string
-	Current     string // value of aria-current; "" if not current
+	More        string   // the end of the label, which narrow screens leave out
+	Current     string   // value of aria-current; "" if not current
+	pages       []string // paths of the section that are not below Path
 }
 
 // The sections of the dashboard, in order.
 var sections = []navItem{
 	{Path: Root, Label: "Overview"},
-	{Path: Root + "/links", Label: "Links"},
+	{Path: Root + "/links", Label: "Links", pages: []string{pathTags}},
 	{Path: pathReport, Label: "Report"},
 	{Path: Root + "/domains", Label: "Domains"},
-	{Path: Root + "/tokens", Label: "API settings"},
+	{Path: Root + "/tokens", Label: "API", More: " settings"},
 	{Path: Root + "/account", Label: "Account"},
 }
 
@@ -83,13 +86,16 @@ func navigation(path string) []navItem {
 		switch {
 		case path == item.Path:
 			item.Current = "page"
-		case item.Path != Root && strings.HasPrefix(path, item.Path+"/"):
+		case item.Path != Root && below(path, item.Path) || slices.ContainsFunc(item.pages, func(page string) bool { return below(path, page) }):
 			item.Current = "true"
 		}
 		items[i] = item
 	}
 	return items
 }
+
+// below reports whether a path is that of a page or one below it.
+func below(path, page string) bool { return path == page || strings.HasPrefix(path, page+"/") }
 
 // render answers with a page.
 func (d *Dashboard) render(c *call, page string, data any) error {
@@ -162,6 +168,8 @@ func functions(files assets) template.FuncMap {
 	return template.FuncMap{
 		"asset":    files.url,
 		"when":     when,
+		"top":      func(links []topLink, during string) topList { return topList{links, during} },
+		"past":     func(at time.Time) bool { return at.Before(time.Now()) },
 		"number":   number,
 		"counted":  counted,
 		"problem":  newProblem,

@@ -197,7 +197,7 @@ func mask(token string) string {
 	return base64.RawURLEncoding.EncodeToString(masked)
 }
 
-// unmask returns the token of mask; "" if there is none.
+// unmask returns the token that mask has combined, or "" if text is not such a combination.
 func unmask(text []byte) string {
 	masked, err := base64.RawURLEncoding.DecodeString(string(text))
 	if err != nil || len(masked)%2 != 0 {

@@ -101,8 +101,8 @@ func (s *Shortener) listByClicks(
 func (s *Shortener) filter(ctx context.Context, req ListRequest) (schema.LinkFilter, error) {
 	v := newValidation(req.Malformed)
 	filter := schema.LinkFilter{Tag: req.Tag, DomainID: req.DomainID, Redirects: req.IsActive, OldestFirst: req.Sort == SortOldest}
-	if req.Tag != "" && !schema.ValidTag(req.Tag) {
-		v.reject("tag", "A tag has 1 to 32 characters of a-z, 0-9, _ and -.")
+	if req.Tag != "" {
+		v.tag("tag", req.Tag)
 	}
 	if !slices.Contains([]string{"", SortNewest, SortOldest, SortClicks}, req.Sort) {
 		v.reject("sort", "The list is sorted by -created_at, created_at or -clicks.")
@@ -188,56 +188,4 @@ func asciiLower(s string) string {
 		}
 		return r
 	}, s)
-}
-
-// TagCount counts the links with a tag and their clicks.
-type TagCount struct {
-	Tag           string
-	Links, Clicks int64
-}
-
-// Tags returns the tags of an account's links, by name. The cost is proportional to the number of the account's links.
-func (s *Shortener) Tags(ctx context.Context, clicks clickCounter, accountID int64) ([]TagCount, error) {
-	counts := map[string]*TagCount{}
-	for after := int64(0); ; {
-		links, err := s.links.LinksAfter(ctx, accountID, after, countChunk)
-		if err != nil {
-			return nil, err
-		}
-		if len(links) == 0 {
-			break
-		}
-		after = links[len(links)-1].Ordinal
-		if err := countTags(ctx, clicks, links, counts); err != nil {
-			return nil, err
-		}
-	}
-	tags := make([]TagCount, 0, len(counts))
-	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		tags = append(tags, *counts[name])
-	}
-	return tags, nil
-}
-
-func countTags(ctx context.Context, clicks clickCounter, links []schema.Link, counts map[string]*TagCount) error {
-	var ids []int64
-	for _, link := range links {
-		if len(link.Tags) > 0 {
-			ids = append(ids, link.ID)
-		}
-	}
-	if len(ids) == 0 {
-		return nil
-	}
-	totals, err := clicks.ClickCounts(ctx, ids)
-	for _, link := range links {
-		for _, tag := range link.Tags {
-			if counts[tag] == nil {
-				counts[tag] = &TagCount{Tag: tag}
-			}
-			counts[tag].Links++
-			counts[tag].Clicks += totals[link.ID]
-		}
-	}
-	return err
 }

@@ -20,6 +20,8 @@ var filledPages = []struct{ name, path, press string }{
 	{"search", "/dashboard/links?q=nothing", ""},
 	{"link", "/dashboard/links/0/launch", "Show as a table"},
 	{"edit", "/dashboard/links/0/launch/edit", "Delete…"},
+	{"tags", "/dashboard/tags", ""},
+	{"tag", "/dashboard/tags/newsletter", "Delete…"},
 	{"report", "/dashboard/report?device=mobile", "Show as a table"},
 	{"domains", "/dashboard/domains", ""},
 	{"domain", "/dashboard/domains/2", "Remove…"},

@@ -73,6 +73,10 @@ func (f FaultyDatabase) UpdateLink(ctx context.Context, link *schema.Link, edit 
 	return do(ctx, f.Fault, "UpdateLink", func() error { return f.Database.UpdateLink(ctx, link, edit, at) })
 }
 
+func (f FaultyDatabase) RenameTag(ctx context.Context, accountID int64, from, to string, at time.Time) (int64, error) {
+	return one(ctx, f.Fault, "RenameTag", func() (int64, error) { return f.Database.RenameTag(ctx, accountID, from, to, at) })
+}
+
 func (f FaultyDatabase) DeleteLink(ctx context.Context, link schema.Link, at time.Time) error {
 	return do(ctx, f.Fault, "DeleteLink", func() error { return f.Database.DeleteLink(ctx, link, at) })
 }

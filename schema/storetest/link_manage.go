@@ -15,6 +15,8 @@ var linkManageBehaviours = []behaviour[schema.Database]{
 	{"UpdateLink changes what it is given and nothing else", updatesLinks},
 	{"UpdateLink lets concurrent changes of different fields all take effect", updatesConcurrently},
 	{"UpdateLink does not find an unknown or deleted link", updatesUnknown},
+	{"RenameTag renames, merges and removes a tag of all links of an account", renamesTags},
+	{"RenameTag lets concurrent calls all take effect", renamesTagsConcurrently},
 	{"DeleteLink leaves only a reserved hash", deletesLinks},
 	{"DeleteLink does not find an unknown or deleted link, or that of another account", deletesUnknownLinks},
 	{"DeleteLink succeeds for exactly one of concurrent calls", deletesOnce},

@@ -1,0 +1,131 @@
+package dashboard
+
+import (
+	"strconv"
+	"strings"
+
+	"linkstream/api/shorten"
+	"linkstream/schema"
+)
+
+const (
+	pathTags = Root + "/tags"
+	pathTag  = pathTags + "/{tag}"
+)
+
+// tagsPerPage bounds the rows of the page of tags.
+const tagsPerPage = 100
+
+func (d *Dashboard) routeTags() {
+	d.get(pathTags, d.listTags)
+	d.get(pathTag, d.showTag)
+	d.post(pathTag+"/rename", d.renameTag)
+	d.post(pathTag+"/delete", d.deleteTag)
+}
+
+// tagsPage is the data of the list of tags.
+type tagsPage struct {
+	Tags           []shorten.TagCount
+	Total          int64
+	Page, Last     int64
+	Previous, Next string // paths
+	NoClicks       bool   // the click store does not answer
+}
+
+// listTags counts the links and clicks of each tag.
+func (d *Dashboard) listTags(c *call) error {
+	tags, err := d.Shortener.Tags(c.ctx, d.Clicks, c.account.ID)
+	page := tagsPage{Page: c.page()}
+	if err != nil {
+		d.Log.Warn("page without clicks", "page", "tags", "error", err)
+		page.NoClicks = true
+		if tags, err = d.Shortener.Tags(c.ctx, nil, c.account.ID); err != nil {
+			return err
+		}
+	}
+	page.Total = int64(len(tags))
+	page.Last = max(1, (page.Total+tagsPerPage-1)/tagsPerPage)
+	page.Page = min(page.Page, page.Last)
+	page.Tags = tags[(page.Page-1)*tagsPerPage : min(page.Page*tagsPerPage, page.Total)]
+	if page.Page > 1 {
+		page.Previous = pathTags + "?page=" + strconv.FormatInt(page.Page-1, 10)
+	}
+	if page.Page < page.Last {
+		page.Next = pathTags + "?page=" + strconv.FormatInt(page.Page+1, 10)
+	}
+	return d.render(c, "tags", page)
+}
+
+// tagPage is the data of the page that renames or deletes a tag.
+type tagPage struct {
+	Tag   string
+	Path  string
+	Links int64  // that have the tag
+	New   string // its new name, as typed
+	Merge int64  // links that have the new tag already, which the reader has to confirm
+}
+
+// tagPage returns the page of the tag that the path names. CodeNotFound if no link of the account has the tag.
+func (d *Dashboard) tagPage(c *call) (tagPage, error) {
+	page := tagPage{Tag: c.pathValue("tag")}
+	page.Path = pathTags + "/" + page.Tag
+	if !schema.ValidTag(page.Tag) {
+		return page, errNoPage
+	}
+	var err error
+	if page.Links, err = d.countTagged(c, page.Tag); err == nil && page.Links == 0 {
+		err = errNoPage
+	}
+	return page, err
+}
+
+func (d *Dashboard) countTagged(c *call, tag string) (int64, error) {
+	_, total, err := d.DB.FindLinks(c.ctx, c.account.ID, schema.LinkFilter{Tag: tag}, 1)
+	return total, err
+}
+
+func (d *Dashboard) showTag(c *call) error {
+	page, err := d.tagPage(c)
+	if err != nil {
+		return err
+	}
+	page.New = page.Tag
+	return d.render(c, "tag", page)
+}
+
+// renameTag asks first if the new tag exists already, since that cannot be undone.
+func (d *Dashboard) renameTag(c *call) error {
+	page, err := d.tagPage(c)
+	if err != nil {
+		return err
+	}
+	page.New = cut(strings.ToLower(c.form(shorten.FieldNewTag)), maxAsked)
+	if c.form("merge") != page.New && schema.ValidTag(page.New) && page.New != page.Tag {
+		if page.Merge, err = d.countTagged(c, page.New); err != nil {
+			return err
+		}
+		if page.Merge > 0 {
+			return d.render(c, "tag", page)
+		}
+	}
+	n, err := d.Shortener.RenameTag(c.ctx, c.account.ID, page.Tag, page.New)
+	if p, invalid := problemsOf(err); invalid {
+		return d.invalid(c, "tag", page, p)
+	}
+	if err != nil {
+		return err
+	}
+	return c.seeOther(pathTags, "The tag “"+page.Tag+"” is now “"+page.New+"” on "+counted(n, "link", "links")+".")
+}
+
+func (d *Dashboard) deleteTag(c *call) error {
+	page, err := d.tagPage(c)
+	if err != nil {
+		return err
+	}
+	n, err := d.Shortener.DeleteTag(c.ctx, c.account.ID, page.Tag)
+	if err != nil {
+		return err
+	}
+	return c.seeOther(pathTags, "The tag “"+page.Tag+"” was removed from "+counted(n, "link", "links")+".")
+}

@@ -1,0 +1,89 @@
+package storetest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"linkstream/schema"
+	"linkstream/schema/testkit"
+)
+
+// addTagged adds a link whose tags stand in text, separated by spaces.
+func addTagged(t *testing.T, store schema.Database, accountID int64, hash, text string) schema.Link {
+	t.Helper()
+	link := newLink(accountID, 0, hash)
+	link.Tags = strings.Fields(text)
+	testkit.Must(t, store.CreateLink(t.Context(), &link))
+	return link
+}
+
+func renamesTags(t *testing.T, store schema.Database) {
+	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
+	links := []schema.Link{addTagged(t, store, owner.ID, "first", "mid old z"), addTagged(t, store, owner.ID, "second", "old"),
+		addTagged(t, store, owner.ID, "third", "old-2 the-old"), addTagged(t, store, owner.ID, "fourth", "")}
+	addTagged(t, store, other.ID, "foreign", "old")
+	testkit.Must(t, store.DeleteLink(t.Context(), addTagged(t, store, owner.ID, "gone", "old"), hour(1)))
+	now := hour(1)
+	for _, step := range []struct {
+		from, to string
+		links    int64
+		tags     [4]string
+	}{
+		{"none", "new", 0, [4]string{"mid old z", "old", "old-2 the-old", ""}},
+		{"old", "a_new", 2, [4]string{"a_new mid z", "a_new", "old-2 the-old", ""}},
+		{"a_new", "zz", 2, [4]string{"mid z zz", "zz", "old-2 the-old", ""}},
+		{"z", "zz", 1, [4]string{"mid zz", "zz", "old-2 the-old", ""}}, // which the link has already
+		{"the-old", "zz", 1, [4]string{"mid zz", "zz", "old-2 zz", ""}},
+		{"zz", "zz", 3, [4]string{"mid zz", "zz", "old-2 zz", ""}},
+		{"zz", "", 3, [4]string{"mid", "", "old-2", ""}},
+	} {
+		now = now.Add(1e9)
+		n, err := store.RenameTag(t.Context(), owner.ID, step.from, step.to, now)
+		testkit.Must(t, err)
+		testkit.Equal(t, "links with "+step.from, n, step.links)
+		for i := range links {
+			want := links[i]
+			if want.Tags = strings.Fields(step.tags[i]); len(want.Tags) == 0 {
+				want.Tags = nil
+			}
+			got, err := store.Link(t.Context(), 0, want.Hash)
+			testkit.Must(t, err)
+			if had := " " + strings.Join(links[i].Tags, " ") + " "; strings.Contains(had, " "+step.from+" ") {
+				want.UpdatedAt = now
+			}
+			testkit.Equal(t, fmt.Sprintf("link %s after %s became %q", want.Hash, step.from, step.to), got, want)
+			links[i] = got
+		}
+	}
+	foreign, err := store.Link(t.Context(), 0, "foreign")
+	testkit.Must(t, err)
+	testkit.Equal(t, "tags of another account", foreign.Tags, []string{"old"})
+}
+
+func renamesTagsConcurrently(t *testing.T, store schema.Database) {
+	owner := addAccount(t, store, "a@example.org")
+	const n = 8
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprintf("tag-%d", i))
+	}
+	for i := range 3 * n {
+		addTagged(t, store, owner.ID, fmt.Sprintf("hash-%d", i), strings.Join(all, " "))
+	}
+	for _, err := range concurrently(n, func(i int) error {
+		_, err := store.RenameTag(t.Context(), owner.ID, all[i], fmt.Sprintf("new-%d", i), hour(i))
+		return err
+	}) {
+		testkit.Must(t, err)
+	}
+	for i := range all {
+		all[i] = fmt.Sprintf("new-%d", i)
+	}
+	links, err := store.LinksAfter(t.Context(), owner.ID, 0, 3*n)
+	testkit.Must(t, err)
+	testkit.Equal(t, "links", len(links), 3*n)
+	for _, link := range links {
+		testkit.Equal(t, "tags of "+link.Hash, link.Tags, all)
+	}
+}
