@@ -28,9 +28,10 @@ type reportPage struct {
 	Link    *linkView // nil: all links
 	Form    reportForm
 	Filters []reportFilter
-	Report  *clickReport // nil if the form has problems, or the click store does not answer
-	Down    bool         // the click store does not answer
-	Self    string       // path of this page
+	Report  *clickReport  // nil if the form has problems, or the click store does not answer
+	Totals  *reportTotals // nil if the report is that of a link, or Report is nil
+	Down    bool          // the click store does not answer
+	Self    string        // path of this page
 	Poll    time.Duration
 }
 
@@ -41,12 +42,20 @@ func (p reportPage) live() (part, path string, every time.Duration) {
 	return partReport, p.Self + "&part=" + partReport, p.Poll
 }
 
+// Narrowed reports whether links of the account may be left out.
+func (p reportPage) Narrowed() bool { return p.Form.Tag+p.Form.Domain != "" }
+
 // reportForm is what the form holds.
 type reportForm struct {
 	Action         string
 	From, To, Zone string
 	ByHour         bool
 	Filters        []reportFilter // repeated by hidden fields
+
+	// Of the report of all links.
+	Tag     string
+	Domain  string   // ID; "" for any
+	Domains []option // empty in the report of a link
 }
 
 // reportFilter is a name that all counted clicks have.
@@ -109,13 +118,17 @@ func (d *Dashboard) showReport(c *call) error {
 		page.Link, page.Form.Action = &link, link.Path+"/report"
 	}
 	args := c.http.QueryArgs()
-	asked, invalid := clickreport.Parse(func(field string) (string, bool) {
+	value := func(field string) (string, bool) {
 		value := c.query(field)
 		_, filter := dimensionTitles[schema.Dimension(field)]
 		return value, args.Has(field) && (filter || value != "") // an empty field of the form is one that was left out
-	}, time.Now())
+	}
+	asked, invalid := clickreport.Parse(value, time.Now())
+	some, err := page.selectLinks(c, value, invalid)
+	if err != nil {
+		return err
+	}
 	if len(invalid) == 0 {
-		var err error
 		ctx, cancel := context.WithTimeout(c.ctx, clicksTimeout)
 		defer cancel()
 		if invalid, err = asked.CheckDetail(ctx, d.Reports); err != nil {
@@ -130,18 +143,41 @@ func (d *Dashboard) showReport(c *call) error {
 		}
 		return d.invalid(c, "report", page, p)
 	}
-	var err error
-	if page.Report, err = d.clickReport(c, page, asked); err != nil {
+	if page.Report, err = d.clickReport(c, page, asked, some); err != nil {
 		return d.reportWithout(c, page, asked, err)
 	}
+	if page.Link == nil && c.query("part") == "" {
+		if page.Totals, err = d.reportTotals(c, page, asked, some); err != nil {
+			return d.reportWithout(c, page, asked, err)
+		}
+	}
 	return d.renderLive(c, "report", page)
+}
+
+// selectLinks reads the fields that select links of the account. It adds what is wrong with them to invalid.
+func (p *reportPage) selectLinks(
+	c *call, value func(string) (string, bool), invalid map[string][]string,
+) (some []int64, err error) {
+	if p.Link != nil {
+		return nil, nil
+	}
+	d := c.dashboard
+	form, err := d.shortenForm(c, "")
+	if err != nil {
+		return nil, err
+	}
+	p.Form.Tag, p.Form.Domain = cut(c.query(clickreport.FieldTag), maxAsked), cut(c.query(clickreport.FieldDomain), maxAsked)
+	p.Form.Domains = linkFilter{Domain: p.Form.Domain}.domainOptions(form)
+	some, wrong, err := clickreport.SelectLinks(c.ctx, d.DB, c.account.ID, value)
+	maps.Copy(invalid, wrong)
+	return some, err
 }
 
 // reportWithout shows the page without a report, because the click store does not answer.
 func (d *Dashboard) reportWithout(c *call, page reportPage, asked clickreport.Request, err error) error {
 	d.Log.Warn("page without clicks", "page", "report", "error", err)
 	page.fill(c, asked)
-	page.Down = true
+	page.Report, page.Down = nil, true
 	return d.render(c, "report", page)
 }
 
@@ -172,7 +208,7 @@ func (p *reportPage) fill(c *call, asked clickreport.Request) {
 	}
 	p.Form.Filters = p.Filters
 	p.Poll = pollEvery(int(asked.To.Sub(asked.From) / (24 * time.Hour)))
-	if len(p.Filters) > 0 {
+	if len(p.Filters) > 0 || p.Narrowed() {
 		p.Poll = max(p.Poll, pollSometimes)
 	}
 }
@@ -185,7 +221,8 @@ func (p *reportPage) path(asked clickreport.Request, filters map[schema.Dimensio
 func (p *reportPage) pathOf(action string, asked clickreport.Request, filters map[schema.Dimension]string, limit int) string {
 	values := url.Values{}
 	for field, value := range map[string]string{clickreport.FieldFrom: p.Form.From, clickreport.FieldTo: p.Form.To,
-		clickreport.FieldZone: p.Form.Zone, clickreport.FieldInterval: string(asked.Interval)} {
+		clickreport.FieldZone: p.Form.Zone, clickreport.FieldInterval: string(asked.Interval), clickreport.FieldTag: p.Form.Tag,
+		clickreport.FieldDomain: p.Form.Domain} {
 		if value != "" {
 			values.Set(field, value)
 		}
@@ -202,8 +239,8 @@ func (p *reportPage) pathOf(action string, asked clickreport.Request, filters ma
 	return action + "?" + values.Encode()
 }
 
-// clickReport asks the click store.
-func (d *Dashboard) clickReport(c *call, page reportPage, asked clickreport.Request) (*clickReport, error) {
+// clickReport asks the click store. some are the links that were asked for, nil for all.
+func (d *Dashboard) clickReport(c *call, page reportPage, asked clickreport.Request, some []int64) (*clickReport, error) {
 	ctx, cancel := context.WithTimeout(c.ctx, clicksTimeout)
 	defer cancel()
 	var got clickreport.Result
@@ -211,7 +248,7 @@ func (d *Dashboard) clickReport(c *call, page reportPage, asked clickreport.Requ
 	if page.Link != nil {
 		got, err = asked.OfLink(ctx, d.Reports, page.Link.Link)
 	} else {
-		got, err = asked.OfAccount(ctx, d.Reports, c.account.ID, nil)
+		got, err = asked.OfAccount(ctx, d.Reports, c.account.ID, some)
 	}
 	if err != nil {
 		return nil, ofClicks(err)

@@ -11,6 +11,7 @@ import (
 
 	"linkstream/schema"
 	"linkstream/schema/storetest"
+	"linkstream/schema/testkit"
 )
 
 func TestReport(t *testing.T) {
@@ -57,6 +58,7 @@ func TestReport(t *testing.T) {
 		}
 		b.get(of("&country=")).want(t, http.StatusOK, "Countries: Unknown remove", "Clicks 3")
 	})
+	t.Run("of all links has totals by domain and tag, and is that of one of them", func(t *testing.T) { reportsTotals(t) })
 	t.Run("has hours, in the reader's time zone", func(t *testing.T) {
 		page := b.get(of("&interval=hour"))
 		page.want(t, http.StatusOK, "Clicks by hour", "each bar is an hour")
@@ -93,4 +95,37 @@ func TestReport(t *testing.T) {
 		defer down.Store(false)
 		b.get(of("")).want(t, http.StatusOK, "Clicks cannot be shown at the moment", "From", "Time zone")
 	})
+}
+
+// reportsTotals counts clicks on links with and without tags, on two domains, and on one that is deleted then.
+func reportsTotals(t *testing.T) {
+	s := start(t)
+	links := s.addTagged(t, []string{"print", "sale"}, []string{"sale"}, nil, nil)
+	domain := s.addDomain(t, "go.example.org", true)
+	own := schema.Link{AccountID: s.account.ID, DomainID: domain.ID, Hash: "own", URL: "https://example.org/", Active: true,
+		CreatedAt: time.Now().UTC(), Tags: []string{"web"}}
+	testkit.Must(t, s.links.CreateLink(t.Context(), &own))
+	at := time.Now().UTC()
+	s.count(t, click{link: links[0], at: at, times: 8, browser: "Firefox"}, click{link: links[1], at: at, times: 4, device: schema.Bot},
+		click{link: links[2], at: at, times: 2}, click{link: own, at: at, times: 5}, click{link: links[3], at: at}, click{link: own, at: at.AddDate(0, 0, -40), times: 70})
+	testkit.Must(t, s.links.DeleteLink(t.Context(), links[3], at))
+	b := s.signedIn(t)
+	page := b.get("/dashboard/report")
+	page.want(t, http.StatusOK, "Clicks 20", "Domains Name Share Clicks sho.rt 70 % 14 go.example.org 25 % 5 Deleted links 5 % 1",
+		"Tags Name Share Clicks sale 60 % 12 print 40 % 8 web 25 % 5 No tag 10 % 2")
+	wantHarmless(t, page)
+	for query, want := range map[string]string{"tag=sale": "Clicks 12", "tag=none": "Clicks 0", "domain_id=" + id(domain.ID): "Clicks 5",
+		"domain_id=0": "Clicks 14", "domain_id=0&tag=web": "Clicks 0", "tag=sale&browser=Firefox": "Clicks 8", "tag=&domain_id=": "Clicks 20"} {
+		b.get("/dashboard/report?"+query).want(t, http.StatusOK, want)
+	}
+	if to := `/dashboard/report?browser=Firefox&amp;`; !strings.Contains(b.get("/dashboard/report?tag=sale&domain_id=0").body, to) ||
+		!strings.Contains(b.seen.body, `domain_id=0&amp;`) || !strings.Contains(b.seen.body, `value="sale"`) {
+		t.Errorf("the page forgets its tag and domain:\n%s", b.seen.body)
+	}
+	b.get("/dashboard/report?tag=No+Tag&domain_id=x&from=y").want(t, http.StatusUnprocessableEntity, "The tag must have 1 to 32",
+		"The domain id must be", "The day must be a date")
+	b.get("/dashboard/report?limit=1").want(t, http.StatusOK, "sale 60 % 12 Show all")
+	if b.get("/dashboard/report?part=report"); strings.Contains(b.seen.body, "Domains") {
+		t.Error("the totals are polled")
+	}
 }

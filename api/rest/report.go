@@ -3,9 +3,7 @@ package rest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
-	"strconv"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -112,44 +110,18 @@ func (a *API) accountReport(c *call) error {
 
 // reportLinks returns the links that a query names by tag and domain, nil if it names none, and what is invalid.
 func (a *API) reportLinks(c *call) (some []int64, invalid *schema.Error, err error) {
-	args, problems := c.http.QueryArgs(), map[string][]string{}
-	filter := schema.LinkFilter{Tag: string(args.Peek(fieldTag))}
-	if args.Has(fieldTag) && !schema.ValidTag(filter.Tag) {
-		problems[fieldTag] = []string{"The tag must have 1 to 32 of the characters a-z, 0-9, _ and -."}
-	}
-	if args.Has(fieldDomainID) {
-		id, err := strconv.ParseInt(string(args.Peek(fieldDomainID)), 10, 64)
-		if filter.DomainID = &id; err != nil {
-			problems[fieldDomainID] = []string{"The domain id must be an integer."}
-		}
-	}
-	if len(problems) == 0 && (filter.Tag != "" || filter.DomainID != nil) {
-		some, err = a.links.FindLinkIDs(c.ctx, c.account, filter, schema.MaxReportLinks+1)
-		if err != nil {
-			return nil, nil, withOutage(readingLinks, err)
-		}
-		if some == nil {
-			some = []int64{}
-		}
-	}
-	if len(some) > schema.MaxReportLinks {
-		field := fieldTag
-		if filter.Tag == "" {
-			field = fieldDomainID
-		}
-		problems[field] = []string{fmt.Sprintf("A report has at most %d links.", schema.MaxReportLinks)}
+	args := c.http.QueryArgs()
+	some, problems, err := clickreport.SelectLinks(c.ctx, a.links, c.account, func(field string) (string, bool) {
+		return string(args.Peek(field)), args.Has(field)
+	})
+	if err != nil {
+		return nil, nil, withOutage(readingLinks, err)
 	}
 	if len(problems) > 0 {
 		invalid = &schema.Error{Code: schema.CodeInvalid, Fields: problems}
 	}
 	return some, invalid, nil
 }
-
-// Fields by which an account's report selects links.
-const (
-	fieldTag      = "tag"
-	fieldDomainID = "domain_id"
-)
 
 // readReport reads the query of a report. What is invalid besides is answered together with its invalid fields.
 func (a *API) readReport(c *call, besides *schema.Error) (clickreport.Request, error) {

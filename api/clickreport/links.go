@@ -1,0 +1,72 @@
+package clickreport
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"linkstream/schema"
+)
+
+// Fields by which the report of an account selects links.
+const (
+	FieldTag    = "tag"
+	FieldDomain = "domain_id" // 0: the default domain
+)
+
+// linkFinder is the part of schema.LinkStore that SelectLinks needs.
+type linkFinder interface {
+	FindLinkIDs(ctx context.Context, accountID int64, filter schema.LinkFilter, limit int) ([]int64, error)
+}
+
+// SelectLinks returns the account's links that the fields of a query select, or nil if it has none of these fields. value is that of
+// Parse. The problems are by field, in words for the client, as those of Parse.
+func SelectLinks(
+	ctx context.Context, store linkFinder, accountID int64, value func(field string) (string, bool),
+) (some []int64, problems map[string][]string, err error) {
+	filter, problems := schema.LinkFilter{}, map[string][]string{}
+	tag, byTag := value(FieldTag)
+	if filter.Tag = tag; byTag && !schema.ValidTag(tag) {
+		problems[FieldTag] = []string{"The tag must have 1 to 32 of the characters a-z, 0-9, _ and -."}
+	}
+	domain, byDomain := value(FieldDomain)
+	if byDomain {
+		id, err := strconv.ParseInt(domain, 10, 64)
+		if filter.DomainID = &id; err != nil {
+			problems[FieldDomain] = []string{"The domain id must be an integer."}
+		}
+	}
+	if len(problems) > 0 || !byTag && !byDomain {
+		return nil, problems, nil
+	}
+	if some, err = store.FindLinkIDs(ctx, accountID, filter, schema.MaxReportLinks+1); err != nil {
+		return nil, nil, err
+	}
+	if some == nil {
+		some = []int64{}
+	}
+	if len(some) > schema.MaxReportLinks {
+		field := FieldTag
+		if !byTag {
+			field = FieldDomain
+		}
+		problems[field] = []string{fmt.Sprintf("A report has at most %d links.", schema.MaxReportLinks)}
+	}
+	return some, problems, nil
+}
+
+// ByLink counts the clicks of each link of an account in the whole time of the report, or of some of them if links is not nil: of up to
+// schema.MaxReportLinks links, those with the most clicks first. all are the clicks of all links.
+func (r Request) ByLink(
+	ctx context.Context, store schema.ReportStore, account int64, links []int64,
+) (counts []schema.LinkCount, all int64, err error) {
+	q := r.query(account, links)
+	q.Bounds = []time.Time{q.Bounds[0], q.Bounds[len(q.Bounds)-1]}
+	q.TopLinks, q.Limit = true, schema.MaxReportLinks
+	got, err := store.Report(ctx, q)
+	if err != nil {
+		return nil, 0, err
+	}
+	return got.Links, got.Series[0].People + got.Series[0].Bots, nil
+}

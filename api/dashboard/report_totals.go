@@ -1,0 +1,98 @@
+package dashboard
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"linkstream/api/clickreport"
+)
+
+// reportTotals are the clicks of a report by domain and by tag. They are counted when the page is loaded and not polled, since they
+// read all links that have clicks.
+type reportTotals struct{ Domains, Tags ranking }
+
+// reportTotals counts the clicks of the links that were asked for, of all if some is nil.
+func (d *Dashboard) reportTotals(c *call, page reportPage, asked clickreport.Request, some []int64) (*reportTotals, error) {
+	ctx, cancel := context.WithTimeout(c.ctx, clicksTimeout)
+	defer cancel()
+	counts, all, err := asked.ByLink(ctx, d.Reports, c.account.ID, some)
+	if err != nil {
+		return nil, ofClicks(err)
+	}
+	clicks, ids := make(map[int64]int64, len(counts)), make([]int64, len(counts))
+	rest := all // of links beyond those that are counted one by one
+	for i, count := range counts {
+		ids[i], clicks[count.LinkID] = count.LinkID, count.Total
+		rest -= count.Total
+	}
+	links, err := d.DB.LinksByID(c.ctx, c.account.ID, ids)
+	if err != nil {
+		return nil, err
+	}
+	domains, tags, names := map[string]int64{}, map[string]int64{}, map[string]string{}
+	for _, link := range links {
+		n := clicks[link.ID]
+		delete(clicks, link.ID)
+		domain := strconv.FormatInt(link.DomainID, 10)
+		domains[domain] += n
+		names[domain] = strings.TrimSuffix(d.linkView(link).Prefix(), "/")
+		for _, tag := range link.Tags {
+			tags[tag] += n
+		}
+		if len(link.Tags) == 0 {
+			tags[""] += n
+		}
+	}
+	deleted := int64(0)
+	for _, n := range clicks { // what is left
+		deleted += n
+	}
+	totals := &reportTotals{
+		Domains: page.totals(asked, "Domains", clickreport.FieldDomain, domains, all, func(id string) string { return names[id] }),
+		Tags:    page.totals(asked, "Tags", clickreport.FieldTag, tags, all, orElse("No tag")),
+	}
+	if deleted > 0 {
+		totals.Domains.Rows = append(totals.Domains.Rows, newShare("Deleted links", deleted, all))
+	}
+	if rest > 0 {
+		totals.Domains.Rows = append(totals.Domains.Rows, newShare("Links with fewer clicks", rest, all))
+	}
+	return totals, nil
+}
+
+// totals returns the clicks by what a field of the form selects, the most first. Each row leads to the report of its clicks.
+func (p *reportPage) totals(
+	asked clickreport.Request, title, field string, clicks map[string]int64, all int64, show func(value string) string,
+) ranking {
+	values := slices.SortedFunc(maps.Keys(clicks), func(a, b string) int {
+		return cmp.Or(cmp.Compare(clicks[b], clicks[a]), cmp.Compare(a, b))
+	})
+	r := ranking{Title: title}
+	if len(values) > asked.Limit {
+		values = values[:asked.Limit]
+		r.All = p.pathOf(p.Form.Action, asked, nil, clickreport.MaxTop)
+	}
+	for _, value := range values {
+		row := newShare(show(value), clicks[value], all)
+		if value != "" {
+			row.Path = p.with(field, value).path(asked, nil)
+		}
+		r.Rows = append(r.Rows, row)
+	}
+	return r
+}
+
+// with returns the page whose form has a value in a field.
+func (p *reportPage) with(field, value string) *reportPage {
+	page := *p
+	if field == clickreport.FieldTag {
+		page.Form.Tag = value
+	} else {
+		page.Form.Domain = value
+	}
+	return &page
+}
