@@ -69,6 +69,9 @@ func New(
 	return &Shortener{base: base, own: all, links: links, domains: domains, blocklist: blocklist}
 }
 
+// Base returns the base of short links on the default domain.
+func (s *Shortener) Base() schema.BaseURL { return s.base }
+
 // ShortURL returns the address at which a link is served.
 func (s *Shortener) ShortURL(link schema.Link) string { return s.base.ShortURL(link) }
 

@@ -1,0 +1,124 @@
+package transfer
+
+import (
+	"slices"
+	"strings"
+
+	"linkstream/schema"
+
+	"linkstream/api/shorten"
+)
+
+// Format is the layout of a file.
+type Format string
+
+// The formats, see the package's documentation.
+const (
+	Linkstream Format = "linkstream"
+	Shlink     Format = "shlink"
+	Kutt       Format = "kutt"
+	YOURLS     Format = "yourls"
+	Bitly      Format = "bitly"
+)
+
+// Formats returns all formats.
+func Formats() []Format { return []Format{Linkstream, Shlink, Kutt, YOURLS, Bitly} }
+
+// ParseFormat returns the format with that name, or "" for "". CodeInvalid if there is none.
+func ParseFormat(name string) (Format, error) {
+	if name == "" || slices.Contains(Formats(), Format(name)) {
+		return Format(name), nil
+	}
+	return "", schema.ClientErrorf(schema.CodeInvalid, "The format %q is not known. Formats are linkstream, shlink, kutt, yourls and bitly.", name)
+}
+
+// The fields of a row, beside those of shorten.Request.
+const (
+	fieldHost      = "domain"
+	fieldShortURL  = "short_url"
+	fieldCustomURL = "custom_short_url" // takes the place of short_url
+	fieldCreatedAt = "created_at"
+	fieldClicks    = "clicks"
+	fieldBanned    = "banned"
+	fieldPassword  = "password"
+)
+
+// layout says how the columns of a format are called, after plainName.
+type layout struct {
+	format Format
+	needs  [][]string        // sets of columns; a file has all columns of one set
+	fields map[string]string // by column
+}
+
+// layouts are tried in this order, the more particular ones first.
+var layouts = []layout{
+	{Kutt, [][]string{{"address", "target"}}, map[string]string{
+		"address": shorten.FieldCustomAlias, "target": shorten.FieldLongURL, "domain": fieldHost, "description": shorten.FieldTitle,
+		"createdat": fieldCreatedAt, "expirein": shorten.FieldExpiresAt, "banned": fieldBanned, "password": fieldPassword,
+		"visitcount": fieldClicks,
+	}},
+	{YOURLS, [][]string{{"keyword", "url"}, {"source", "target"}}, map[string]string{
+		"keyword": shorten.FieldCustomAlias, "url": shorten.FieldLongURL, "title": shorten.FieldTitle, "timestamp": fieldCreatedAt,
+		"clicks": fieldClicks, "source": shorten.FieldCustomAlias, "target": shorten.FieldLongURL, "hits": fieldClicks,
+	}},
+	{Shlink, [][]string{{"shortcode", "longurl"}}, map[string]string{
+		"shortcode": shorten.FieldCustomAlias, "longurl": shorten.FieldLongURL, "domain": fieldHost, "shorturl": fieldShortURL,
+		"title": shorten.FieldTitle, "tags": shorten.FieldTags, "createdat": fieldCreatedAt, "visits": fieldClicks,
+	}},
+	{Bitly, [][]string{{"link", "destinationurl"}, {"link", "longurl"}, {"bitlink", "destinationurl"}, {"bitlink", "longurl"},
+		{"custombitlink", "longurl"}}, map[string]string{
+		"link": fieldShortURL, "bitlink": fieldShortURL, "customlink": fieldCustomURL, "custombitlink": fieldCustomURL,
+		"destinationurl": shorten.FieldLongURL, "longurl": shorten.FieldLongURL, "title": shorten.FieldTitle, "tags": shorten.FieldTags,
+		"datecreated": fieldCreatedAt, "createdat": fieldCreatedAt, "engagements": fieldClicks, "clicks": fieldClicks,
+	}},
+	{Linkstream, [][]string{{"longurl"}, {"url"}, {"originalurl"}}, map[string]string{
+		"longurl": shorten.FieldLongURL, "url": shorten.FieldLongURL, "originalurl": shorten.FieldLongURL,
+		"alias": shorten.FieldCustomAlias, "customalias": shorten.FieldCustomAlias, "hash": shorten.FieldCustomAlias,
+		"domain": fieldHost, "shorturl": fieldShortURL, "title": shorten.FieldTitle, "tags": shorten.FieldTags,
+		"isactive": shorten.FieldIsActive, "createdat": fieldCreatedAt, "expiresat": shorten.FieldExpiresAt,
+		"expiredurl": shorten.FieldExpiredURL, "forwardquery": shorten.FieldForwardQuery, "clicks": fieldClicks,
+	}},
+}
+
+// plainName returns the name of a column as layouts have it.
+func plainName(name string) string {
+	return strings.ToLower(strings.Map(func(r rune) rune {
+		if r == ' ' || r == '_' || r == '-' {
+			return -1
+		}
+		return r
+	}, strings.TrimSpace(name)))
+}
+
+// recognize returns the layout of a file with these columns. wanted is its format, or "".
+func recognize(names []string, wanted Format) (layout, bool) {
+	plain := make([]string, len(names))
+	for i, name := range names {
+		plain[i] = plainName(name)
+	}
+	for _, l := range layouts {
+		if wanted != "" && l.format != wanted {
+			continue
+		}
+		for _, needed := range l.needs {
+			if !slices.ContainsFunc(needed, func(name string) bool { return !slices.Contains(plain, name) }) {
+				return l, true
+			}
+		}
+	}
+	return layout{}, false
+}
+
+// columns returns what the columns are read as. Of columns for the same field the first one is read.
+func (l layout) columns(names []string) []Column {
+	columns, taken := make([]Column, len(names)), map[string]bool{}
+	for i, name := range names {
+		field := l.fields[plainName(name)]
+		if taken[field] {
+			field = ""
+		}
+		taken[field] = true
+		columns[i] = Column{Name: strings.TrimSpace(name), Field: field}
+	}
+	return columns
+}

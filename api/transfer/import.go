@@ -1,0 +1,233 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"hash/maphash"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"linkstream/api/shorten"
+	"linkstream/schema"
+)
+
+// Sizes of an import.
+const (
+	chunkRows  = 1000    // rows that are looked up and created together
+	maxTries   = 8       // look-ups of a row
+	maxAliases = 1 << 20 // aliases that a preview remembers, 16 bytes each
+)
+
+// session is an import on its way.
+type session struct {
+	*Importer
+	ctx     context.Context
+	account int64
+	options Options
+	dry     bool
+
+	reader  *reader
+	domains map[string]int64 // verified ones by host; the default domain is 0
+	column  map[string]string
+	report  Report
+
+	seed maphash.Seed      // of a preview
+	seen map[uint64]uint64 // hashes of the long URLs by hashes of the addresses
+}
+
+func (im *Importer) run(ctx context.Context, accountID int64, file io.Reader, opts Options, dry bool) (Report, error) {
+	r, err := openReader(file, opts.Format)
+	if err != nil {
+		return Report{}, err
+	}
+	s := &session{Importer: im, ctx: ctx, account: accountID, options: opts, dry: dry, reader: r, column: map[string]string{},
+		report: Report{Format: r.layout.format, Separator: r.separator, Columns: r.columns},
+		seed:   maphash.MakeSeed(), seen: map[uint64]uint64{}}
+	for _, column := range r.columns {
+		s.column[column.Field] = column.Name
+	}
+	if s.domains, err = im.domainsByHost(ctx, accountID); err != nil {
+		return s.report, err
+	}
+	for more := true; more && err == nil; {
+		more, err = s.chunk()
+	}
+	return s.report, err
+}
+
+// domainsByHost returns the IDs of the account's verified domains, and 0 for the default domain.
+func (im *Importer) domainsByHost(ctx context.Context, accountID int64) (map[string]int64, error) {
+	domains, err := im.domains.Domains(ctx, accountID)
+	byHost := map[string]int64{string(im.shortener.Base().Host()): 0}
+	for _, domain := range domains {
+		if !domain.VerifiedAt.IsZero() {
+			byHost[domain.Host] = domain.ID
+		}
+	}
+	return byHost, err
+}
+
+// chunk reads and stores some rows. more is false after the last row.
+func (s *session) chunk() (more bool, err error) {
+	if err := s.ctx.Err(); err != nil {
+		return false, err
+	}
+	items, readErr := s.read()
+	if len(items) > 0 {
+		if err := s.store(items); err != nil {
+			return false, err
+		}
+	}
+	for _, it := range items {
+		s.count(it)
+	}
+	s.report.Bytes = s.reader.offset()
+	if s.options.Progress != nil && len(items) > 0 {
+		s.options.Progress(s.report.Progress)
+	}
+	if errors.Is(readErr, io.EOF) {
+		return false, nil
+	}
+	return readErr == nil, readErr
+}
+
+// read reads the rows of a chunk. It returns them with the error that ended the reading, nil if more may follow.
+func (s *session) read() (items []*item, err error) {
+	now := time.Now()
+	for len(items) < chunkRows {
+		rec, err := s.reader.next()
+		var bad *RowError
+		switch {
+		case errors.As(err, &bad):
+			items = append(items, &item{line: bad.Line, outcome: Failed, errors: []RowError{*bad}})
+			continue
+		case err != nil:
+			return items, err
+		}
+		it := s.reader.item(rec, now)
+		it.request.AccountID = s.account
+		s.choose(it)
+		items = append(items, it)
+	}
+	return items, nil
+}
+
+// choose decides on which domain the link of a row is.
+func (s *session) choose(it *item) {
+	id, own := s.domains[it.host]
+	switch {
+	case it.request.Malformed[shorten.FieldDomainID] != nil:
+		return
+	case own && id != 0:
+		it.request.DomainID = &id
+	case !own:
+		it.request.DomainID = s.options.DomainID
+	}
+	i := slices.IndexFunc(s.report.Hosts, func(h HostUse) bool { return h.Host == it.host })
+	if i < 0 {
+		if len(s.report.Hosts) == maxHosts {
+			return
+		}
+		i = len(s.report.Hosts)
+		s.report.Hosts = append(s.report.Hosts, HostUse{Host: it.host, Domain: s.hostOf(it)})
+	}
+	s.report.Hosts[i].Rows++
+}
+
+// hostOf returns the host on which the link of a row is.
+func (s *session) hostOf(it *item) string {
+	id := domainID(it.request)
+	for host, of := range s.domains {
+		if of == id {
+			return host
+		}
+	}
+	return ""
+}
+
+func domainID(req shorten.Request) int64 {
+	if req.DomainID == nil {
+		return 0
+	}
+	return *req.DomainID
+}
+
+// count adds a row that is done to the report.
+func (s *session) count(it *item) {
+	s.report.Rows++
+	switch it.outcome {
+	case Created:
+		s.report.Created++
+	case Present:
+		s.report.Present++
+	default:
+		s.report.Failed++
+	}
+	for _, problem := range it.errors {
+		if len(s.report.Errors) < MaxErrors {
+			s.report.Errors = append(s.report.Errors, problem)
+		}
+		if s.options.OnError != nil {
+			s.options.OnError(problem)
+		}
+	}
+	if it.request.AccountID == 0 { // the row could not be read
+		return
+	}
+	for _, text := range it.notes {
+		i := slices.IndexFunc(s.report.Notes, func(n Note) bool { return n.Text == text })
+		if i < 0 {
+			i = len(s.report.Notes)
+			s.report.Notes = append(s.report.Notes, Note{Text: text})
+		}
+		s.report.Notes[i].Rows++
+	}
+	if len(s.report.First) < MaxFirst {
+		s.report.First = append(s.report.First, s.row(it))
+	}
+}
+
+func (s *session) row(it *item) Row {
+	req := it.request
+	row := Row{Line: it.line, Outcome: it.outcome, Alias: it.alias, LongURL: req.LongURL, Title: req.Title, Tags: req.Tags,
+		CreatedAt: req.CreatedAt, ForwardQuery: req.ForwardQuery, Active: !req.Inactive}
+	if req.ExpiresAt != nil {
+		row.ExpiresAt = *req.ExpiresAt
+	}
+	if req.ExpiredURL != nil {
+		row.ExpiredURL = *req.ExpiredURL
+	}
+	if hash := it.hash(); schema.ValidHash(hash) {
+		row.ShortURL = s.shortener.ShortURL(schema.Link{DomainID: domainID(req), Host: s.hostOf(it), Hash: hash})
+	}
+	return row
+}
+
+// fail notes the error of CreateAll for a row.
+func (s *session) fail(it *item, err error) {
+	it.outcome = Failed
+	var e *schema.Error
+	if !errors.As(err, &e) || len(e.Fields) == 0 { // the host is on the blocklist
+		it.errors = append(it.errors, RowError{it.line, s.column[shorten.FieldLongURL], e.Message})
+		return
+	}
+	for _, field := range slices.Sorted(maps.Keys(e.Fields)) {
+		for _, problem := range e.Fields[field] {
+			it.errors = append(it.errors, RowError{it.line, s.columnOf(field), problem})
+		}
+	}
+}
+
+// columnOf returns the name of the column from which a field was read.
+func (s *session) columnOf(field string) string {
+	if field == shorten.FieldDomainID {
+		field = fieldHost
+	}
+	name := s.column[field]
+	if name == "" && (field == shorten.FieldCustomAlias || field == fieldHost) {
+		name = s.column[fieldShortURL]
+	}
+	return name
+}

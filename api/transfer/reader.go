@@ -1,0 +1,201 @@
+package transfer
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"linkstream/schema"
+)
+
+// Limits of what is read.
+const (
+	maxRowBytes = 64 << 10
+	maxColumns  = 64
+	readBuffer  = 32 << 10 // also the longest first line
+)
+
+// maxColumnName bounds what a message repeats of a file.
+const maxColumnName = 64
+
+// record is a row of a file: a cell for each column.
+type record struct {
+	line  int
+	cells []string // valid until the next record is read; the strings remain valid
+}
+
+// reader reads the records of a file.
+type reader struct {
+	csv       *csv.Reader
+	source    *boundedReader
+	layout    layout
+	separator rune
+	columns   []Column
+	before    int // lines before what csv reads
+}
+
+// openReader reads the first line. CodeInvalid, with a message, if it does not name the columns of a known format.
+func openReader(file io.Reader, wanted Format) (*reader, error) {
+	r := &reader{source: &boundedReader{source: file, allowed: maxRowBytes + 2*readBuffer}}
+	in := bufio.NewReaderSize(r.source, readBuffer)
+	head, err := in.Peek(readBuffer)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	switch {
+	case bytes.HasPrefix(head, []byte("\xef\xbb\xbf")):
+		in.Discard(3)
+		head = head[3:]
+	case bytes.HasPrefix(head, []byte("\xff\xfe")), bytes.HasPrefix(head, []byte("\xfe\xff")):
+		return nil, schema.ClientErrorf(schema.CodeInvalid, "The file is in UTF-16. Save it as CSV in UTF-8.")
+	}
+	separators := []rune{',', ';', '\t'}
+	if line, rest, found := bytes.Cut(head, []byte("\n")); found { // the first line of Excel's own files
+		line = bytes.TrimSuffix(line, []byte("\r"))
+		if named, found := bytes.CutPrefix(line, []byte("sep=")); found && len(named) == 1 && slices.Contains(separators, rune(named[0])) {
+			separators = []rune{rune(named[0])}
+			in.Discard(len(head) - len(rest))
+			head, r.before = rest, 1
+		}
+	}
+	if err := r.readHeader(head, separators, wanted); err != nil {
+		return nil, err
+	}
+	r.csv = newCSV(in, r.separator)
+	if _, err := r.csv.Read(); err != nil { // the first line, which was recognized
+		return nil, unreadable(err)
+	}
+	return r, nil
+}
+
+func newCSV(in io.Reader, separator rune) *csv.Reader {
+	c := csv.NewReader(in)
+	c.Comma, c.FieldsPerRecord, c.ReuseRecord = separator, -1, true
+	return c
+}
+
+// readHeader recognizes the separator and the columns in the beginning of a file.
+func (r *reader) readHeader(head []byte, separators []rune, wanted Format) error {
+	var found []string // the names by the separator that gives the most
+	for _, separator := range separators {
+		names, err := newCSV(bytes.NewReader(head), separator).Read()
+		if err != nil || len(names) > maxColumns {
+			continue
+		}
+		if l, ok := recognize(names, wanted); ok {
+			r.layout, r.separator, r.columns = l, separator, l.columns(names)
+			return nil
+		}
+		if len(names) > len(found) {
+			found = names
+		}
+	}
+	return unknownColumns(found, wanted)
+}
+
+// unknownColumns says which columns were found and which are needed.
+func unknownColumns(found []string, wanted Format) error {
+	if len(found) == 0 {
+		return schema.ClientErrorf(schema.CodeInvalid, "The file has no first line that names its columns.")
+	}
+	for i, name := range found {
+		if !utf8.ValidString(name) {
+			return schema.ClientErrorf(schema.CodeInvalid, "The first line of the file is not UTF-8. Save it as CSV in UTF-8.")
+		}
+		found[i] = shortened(strings.TrimSpace(name))
+	}
+	if wanted != "" {
+		return schema.ClientErrorf(schema.CodeInvalid, "The columns %s are not those of an export of %s.", strings.Join(found, ", "), wanted)
+	}
+	return schema.ClientErrorf(schema.CodeInvalid,
+		"The columns %s are not known. The first line must name the columns, and one of them must be long_url.", strings.Join(found, ", "))
+}
+
+// shortened returns the beginning of a name that is too long for a message.
+func shortened(name string) string {
+	if len(name) <= maxColumnName {
+		return name
+	}
+	return strings.ToValidUTF8(name[:maxColumnName], "") + "…"
+}
+
+// next returns the next record, io.EOF after the last one. Of a row that cannot be read it returns a *RowError, and more
+// rows may follow. After any other error none follow.
+func (r *reader) next() (record, error) {
+	for {
+		r.source.allowed = r.csv.InputOffset() + maxRowBytes + 2*readBuffer
+		cells, err := r.csv.Read()
+		if err != nil {
+			return record{}, r.explain(err)
+		}
+		if !slices.ContainsFunc(cells, func(cell string) bool { return strings.TrimSpace(cell) != "" }) {
+			continue // spreadsheets write rows of empty cells
+		}
+		line, _ := r.csv.FieldPos(0)
+		line += r.before
+		if len(cells) != len(r.columns) {
+			// Cells that are left out at the end are empty.
+			if extra := cells[min(len(cells), len(r.columns)):]; slices.ContainsFunc(extra, func(cell string) bool { return cell != "" }) {
+				return record{}, &RowError{Line: line, Reason: "The row has more cells than there are columns."}
+			}
+			for len(cells) < len(r.columns) {
+				cells = append(cells, "")
+			}
+			cells = cells[:len(r.columns)]
+		}
+		for i, cell := range cells {
+			if !utf8.ValidString(cell) {
+				return record{}, &RowError{Line: line, Column: r.columns[i].Name, Reason: "The text is not UTF-8. Save the file as CSV in UTF-8."}
+			}
+		}
+		return record{line, cells}, nil
+	}
+}
+
+// explain turns an error of the CSV reader into that of next.
+func (r *reader) explain(err error) error {
+	var syntax *csv.ParseError
+	if !errors.As(err, &syntax) {
+		return unreadable(err)
+	}
+	reason := "A quote stands within a cell that does not begin with one. Put the cell into quotes and double those within."
+	if errors.Is(err, csv.ErrQuote) {
+		reason = "A quoted cell does not end with its quote. Double the quotes within it."
+	}
+	return &RowError{Line: syntax.StartLine + r.before, Reason: reason}
+}
+
+func unreadable(err error) error {
+	if errors.Is(err, errRowTooLong) {
+		return schema.ClientErrorf(schema.CodeInvalid, "A row is longer than 64 KiB. Perhaps a quoted cell has no quote at its end.")
+	}
+	return err
+}
+
+// offset returns how many bytes were read, up to the end of the last record.
+func (r *reader) offset() int64 { return r.csv.InputOffset() }
+
+// boundedReader bounds what the CSV reader takes for one row, which it has in memory as a whole.
+type boundedReader struct {
+	source        io.Reader
+	read, allowed int64
+}
+
+var errRowTooLong = errors.New("row is too long")
+
+func (r *boundedReader) Read(p []byte) (int, error) {
+	if r.read > r.allowed {
+		return 0, errRowTooLong
+	}
+	n, err := r.source.Read(p)
+	r.read += int64(n)
+	return n, err
+}
+
+// Error makes RowError an error for the reader.
+func (e *RowError) Error() string { return e.Reason }

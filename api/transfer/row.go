@@ -1,0 +1,229 @@
+package transfer
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"linkstream/api/shorten"
+	"linkstream/schema"
+)
+
+// The notes about rows that are changed.
+const (
+	noteClicks    = "Counts of clicks are not taken over: this service counts the clicks that it has redirected."
+	noteCreatedAt = "A time of creation that cannot be read, is in the future or before 1990 is replaced by that of the import."
+	noteTitle     = "A title is cut to 200 characters, and its line breaks become spaces."
+	noteTags      = "Tags become lower-case letters, digits, _ and -, at most 32 of them."
+	noteAlias     = "A row without an alias gets a random-looking one, and always the same for its long URL."
+	noteBanned    = "A link that is banned is created as one that is switched off."
+)
+
+// item is a row on its way to a link.
+type item struct {
+	line    int
+	request shorten.Request
+	host    string // in canonical form; "" if the row has none
+	alias   string // that of the row, "" if it has none
+	notes   []string
+	errors  []RowError // what CreateAll cannot find: the row is not created
+
+	outcome Outcome
+	attempt int   // of derivedHash, for a row without an alias
+	refused error // the last error of CreateAll that may be because of the alias
+}
+
+// fields are the cells of a record by their field.
+type fields map[string]string
+
+// item returns what a record says. Cells that cannot be read are in the request's Malformed.
+func (r *reader) item(rec record, now time.Time) *item {
+	cells := make(fields, len(r.columns))
+	for i, column := range r.columns {
+		if column.Field == "" {
+			continue
+		}
+		cells[column.Field] = strings.TrimSpace(rec.cells[i])
+		if r.layout.format == Linkstream {
+			cells[column.Field] = Unguard(cells[column.Field])
+		}
+	}
+	it := &item{line: rec.line, alias: cells[shorten.FieldCustomAlias]}
+	it.request = shorten.Request{LongURL: cells[shorten.FieldLongURL], KeepHash: true, Malformed: map[string][]string{}}
+	r.address(it, cells)
+	it.text(cells, r.layout.format)
+	it.times(cells, now)
+	it.switches(cells)
+	if expired := cells[shorten.FieldExpiredURL]; expired != "" {
+		it.request.ExpiredURL = &expired
+	}
+	if it.alias == "" {
+		it.note(noteAlias)
+	}
+	if cells[fieldClicks] != "" && cells[fieldClicks] != "0" {
+		it.note(noteClicks)
+	}
+	return it
+}
+
+func (it *item) note(text string) { it.notes = append(it.notes, text) }
+
+// malformed notes what is wrong with a field, for CreateAll to report together with the rest.
+func (it *item) malformed(field, problem string) { it.request.Malformed[field] = []string{problem} }
+
+// address finds the host and the alias of a row.
+func (r *reader) address(it *item, cells fields) {
+	if r.layout.format == YOURLS {
+		it.alias = strings.Trim(it.alias, "/") // the plugin writes /keyword/
+	}
+	host, hasHost := cells[fieldHost]
+	address := cells[fieldShortURL]
+	if custom := cells[fieldCustomURL]; custom != "" {
+		address = custom
+	}
+	if address != "" {
+		rest := address
+		if _, after, found := strings.Cut(address, "://"); found {
+			rest = after
+		}
+		urlHost, path, _ := strings.Cut(rest, "/")
+		if !hasHost {
+			host = urlHost
+		}
+		if _, hasAlias := cells[shorten.FieldCustomAlias]; !hasAlias {
+			it.alias = unescaped(path)
+		}
+	}
+	if host, _ = schema.CutPort(host); host == "" {
+		return
+	}
+	parsed, err := schema.ParseHost(host)
+	if err != nil {
+		it.malformed(shorten.FieldDomainID, "The domain is not a valid host.")
+		return
+	}
+	it.host = string(parsed)
+}
+
+// unescaped returns the path of a short URL as the service of the URL sees it.
+func unescaped(path string) string {
+	path = strings.TrimSuffix(path, "/")
+	if plain, err := url.PathUnescape(path); err == nil {
+		return plain
+	}
+	return path
+}
+
+// text reads title and tags.
+func (it *item) text(cells fields, format Format) {
+	title := cells[shorten.FieldTitle]
+	if strings.ContainsFunc(title, unicode.IsControl) {
+		title = strings.Join(strings.FieldsFunc(title, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }), " ")
+	}
+	if utf8.RuneCountInString(title) > schema.MaxTitleLen {
+		title = strings.TrimSpace(string([]rune(title)[:schema.MaxTitleLen]))
+	}
+	if title != cells[shorten.FieldTitle] {
+		it.note(noteTitle)
+	}
+	it.request.Title = title
+
+	separators := "|,; \t\n"
+	if format != Linkstream { // whose tags may have spaces
+		separators = "|,;\n"
+	}
+	changed := false
+	for tag := range strings.FieldsFuncSeq(cells[shorten.FieldTags], func(r rune) bool { return strings.ContainsRune(separators, r) }) {
+		valid := strings.TrimSpace(tag)
+		if format != Linkstream {
+			valid = validTag(valid)
+		}
+		changed = changed || valid != strings.TrimSpace(tag)
+		if valid != "" && !slices.Contains(it.request.Tags, valid) && len(it.request.Tags) <= schema.MaxTags {
+			it.request.Tags = append(it.request.Tags, valid)
+		}
+	}
+	if changed {
+		it.note(noteTags)
+	}
+}
+
+// validTag returns the valid tag that is closest to a tag of another service, "" if no character of it can stay.
+func validTag(tag string) string {
+	words := strings.FieldsFunc(strings.ToLower(tag), func(r rune) bool {
+		return r >= utf8.RuneSelf || r != '_' && !schema.ValidTag(string(r))
+	})
+	valid := strings.Join(words, "-")
+	return strings.TrimRight(valid[:min(len(valid), schema.MaxTagLen)], "-")
+}
+
+// timeLayouts are those of the formats: ISO 8601 with and without a zone, and those of SQL and of spreadsheets. A time without a
+// zone is in UTC.
+var timeLayouts = []string{
+	time.RFC3339Nano, "2006-01-02T15:04:05-0700", "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05Z07:00",
+	"2006-01-02 15:04:05-0700", "2006-01-02 15:04:05-07", "2006-01-02 15:04:05 MST", "2006-01-02 15:04:05", "2006-01-02 15:04",
+	"2006-01-02",
+}
+
+func parseTime(text string) (time.Time, bool) {
+	for _, layout := range timeLayouts {
+		if at, err := time.Parse(layout, text); err == nil {
+			if name, offset := at.Zone(); offset == 0 && name != "" && name != "UTC" && name != "GMT" {
+				return time.Time{}, false // an abbreviation that Go does not know stands for no offset
+			}
+			return at.UTC(), true
+		}
+	}
+	return time.Time{}, false
+}
+
+// earliest is before the first short link: earlier times are mistakes, such as zero values.
+var earliest = time.Date(1990, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+func (it *item) times(cells fields, now time.Time) {
+	if text := cells[fieldCreatedAt]; text != "" {
+		at, ok := parseTime(text)
+		if ok && !at.After(now) && at.After(earliest) {
+			it.request.CreatedAt = at
+		} else {
+			it.note(noteCreatedAt)
+		}
+	}
+	if text := cells[shorten.FieldExpiresAt]; text != "" {
+		at, ok := parseTime(text)
+		if !ok {
+			it.malformed(shorten.FieldExpiresAt, "The time of expiry must be like 2030-12-31T23:59:59+00:00.")
+			return
+		}
+		it.request.ExpiresAt = &at
+	}
+}
+
+// switches reads what is true or false.
+func (it *item) switches(cells fields) {
+	parse := func(field string, unset bool) bool {
+		switch strings.ToLower(cells[field]) {
+		case "":
+			return unset
+		case "true", "t", "1", "yes", "on":
+			return true
+		case "false", "f", "0", "no", "off":
+			return false
+		}
+		it.malformed(field, "The value must be true or false.")
+		return unset
+	}
+	it.request.ForwardQuery = parse(shorten.FieldForwardQuery, false)
+	it.request.Inactive = !parse(shorten.FieldIsActive, true)
+	if parse(fieldBanned, false) {
+		it.request.Inactive = true
+		it.note(noteBanned)
+	}
+	// The API says true or false, the table has a hash of the password.
+	if password := strings.ToLower(cells[fieldPassword]); !slices.Contains([]string{"", "false", "f", "0", "null", "no"}, password) {
+		it.malformed(fieldPassword, "The link is protected by a password, and would be open to everyone here.")
+	}
+}

@@ -1,0 +1,180 @@
+// Package transfer moves links between accounts and CSV files. It reads its own exports and those of other shorteners.
+//
+// # Formats
+//
+// The first line of a file names its columns. Upper case, spaces, underscores and hyphens in names do not matter, nor does
+// the order, and columns that are not listed are ignored. A separator is a comma, a semicolon or a tab.
+//
+//	format      needs                  also reads
+//	linkstream  long_url (or url,      alias (or custom_alias, hash), domain, title, tags, is_active, created_at,
+//	            original_url)          expires_at, expired_url, forward_query, short_url, clicks
+//	shlink      shortCode, longUrl     domain, shortUrl, title, tags, createdAt, visits
+//	kutt        address, target        domain, description, created_at, expire_in, banned, password, visit_count
+//	yourls      keyword, url           title, timestamp, clicks
+//	            source, target         hits
+//	bitly       link (or bitlink),     custom link (or custom_bitlink), title, tags, date created (or created_at),
+//	            destination URL (or    engagements (or clicks)
+//	            long_url)
+//
+// Sources: shlink's are the columns of shlink-web-component's "Export" button (ExportShortUrlsBtn) and of shlink-importer's CSV
+// source. Kutt exports no CSV: its columns are those of its table links and of GET /api/v2/links. YOURLS's are those of its table
+// yourls_url, and of the export of the plugin YOURLS-Import-Export. Bitly's are those of the export of its Links page (Link,
+// Custom Link, Date created, Title, Destination URL, Engagements, Status), and the names of its API in exports by other tools.
+//
+// # From a row to a link
+//
+// A link keeps its alias as it is, upper case included, because short links that are out in the world have to go on working.
+// Apart from that the rules are those of shorten.Create. What is not an alias of at most 20 characters is an error of the row.
+//
+//   - Alias and domain are read from their columns, or from the short URL if there is no such column. A custom link of Bitly
+//     takes the place of the bit.ly address.
+//   - A domain that the account has verified is used. Links of other hosts come to Options.DomainID: by default the default
+//     domain. Report.Hosts says which.
+//   - The time of creation is kept. The place in lists, which are in the order in which links were added, is not.
+//   - Counts are ignored: the service promises exact counts of what it has redirected.
+//   - Titles are cut to 200 characters. Tags of other shorteners are made valid: "Summer sale" becomes "summer-sale".
+//   - A link of Kutt that has a password is an error, because it would be open to everyone here.
+//   - A link of Kutt that is banned is switched off.
+//
+// # Running an import again
+//
+// An import that was interrupted, by kill -9 too, is completed by running it again. A row whose alias leads to the same long URL
+// already, as a link of the account, is present and not an error. A row without an alias gets a hash that follows from account,
+// domain and long URL, so that the next run finds the link. Several such rows for one long URL are therefore one link.
+package transfer
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"linkstream/api/shorten"
+	"linkstream/schema"
+)
+
+// Importer creates links from files. Its methods may be called concurrently.
+type Importer struct {
+	shortener *shorten.Shortener
+	links     linkReader
+	domains   domainReader
+}
+
+// linkReader is the part of schema.LinkStore that imports need beside a Shortener.
+type linkReader interface {
+	LinksByHash(ctx context.Context, keys []schema.LinkKey) ([]schema.Link, error)
+}
+
+// domainReader is the part of schema.DomainStore that imports need.
+type domainReader interface {
+	Domains(ctx context.Context, accountID int64) ([]schema.Domain, error)
+}
+
+// NewImporter returns an Importer. The stores are those of the Shortener.
+func NewImporter(shortener *shorten.Shortener, links linkReader, domains domainReader) *Importer {
+	return &Importer{shortener, links, domains}
+}
+
+// Options of an import. Zero values work.
+type Options struct {
+	Format   Format         // "": recognized by the names of the columns
+	DomainID *int64         // of links whose host is not a verified domain of the account; nil: the default domain
+	Progress func(Progress) // if not nil, called about every thousand rows; the import waits for it
+	OnError  func(RowError) // if not nil, called for every error, in order of lines within about a thousand rows
+}
+
+// Limits of a Report.
+const (
+	MaxFirst  = 20  // rows
+	MaxErrors = 100 // errors
+	maxHosts  = 50
+)
+
+// Progress counts the rows that are done. A row is Created, Present or Failed.
+type Progress struct {
+	Rows    int64
+	Created int64 // in a preview: would be created
+	Present int64 // already there
+	Failed  int64
+	Bytes   int64 // of the file, up to the last row that is done; buffering makes it inexact
+}
+
+// Report says what became of a file or, in a preview, what would become of it.
+type Report struct {
+	Format    Format
+	Separator rune
+	Columns   []Column // in the order of the file
+	Progress
+	First  []Row      // the first MaxFirst rows that can be read
+	Errors []RowError // the first MaxErrors; Options.OnError gets all
+	Hosts  []HostUse  // where links of the hosts in the file go, in the order of the file; the first 50
+	Notes  []Note     // what is not taken over as it is
+}
+
+// Column is a column of a file.
+type Column struct {
+	Name  string // as in the file
+	Field string // what it is read as, such as "long_url"; "": ignored
+}
+
+// HostUse says to which domain the links of a host go.
+type HostUse struct {
+	Host   string // "": rows without one
+	Domain string // the host of the links from now on: of a domain of the account, or of the default domain
+	Rows   int64
+}
+
+// Moved reports whether the links change their host.
+func (h HostUse) Moved() bool { return h.Host != "" && h.Host != h.Domain }
+
+// Note is a sentence about rows that are changed on their way.
+type Note struct {
+	Text string
+	Rows int64
+}
+
+// RowError is something wrong with a row. A row may have several.
+type RowError struct {
+	Line   int    // where the row begins in the file, from 1
+	Column string // as in the file; "": the whole row
+	Reason string // a sentence for the owner of the file
+}
+
+// Outcome is what becomes of a row.
+type Outcome string
+
+// The outcomes.
+const (
+	Created Outcome = "created" // in a preview: would be
+	Present Outcome = "present" // the account has the link already
+	Failed  Outcome = "failed"  // see the errors of the line
+)
+
+// Row is a row as it becomes a link.
+type Row struct {
+	Line         int
+	Outcome      Outcome
+	ShortURL     string // "" if the alias is not valid
+	Alias        string // "" if the row has none
+	LongURL      string
+	Title        string
+	Tags         []string
+	CreatedAt    time.Time // zero: the time of the import
+	ExpiresAt    time.Time // zero: never
+	ExpiredURL   string
+	ForwardQuery bool
+	Active       bool
+}
+
+// Import creates the links of a file for an account. Everything that is wrong with a row is in the report, and the import goes on.
+// CodeInvalid, with a message for the owner of the file, if the file cannot be read any further: its columns are not
+// recognized, or a row is longer than 64 KiB. Other errors are those of the reader or of a store. The report then counts what was
+// done before the error, and running the import again completes it.
+func (im *Importer) Import(ctx context.Context, accountID int64, file io.Reader, opts Options) (Report, error) {
+	return im.run(ctx, accountID, file, opts, false)
+}
+
+// Preview is Import, but creates nothing. It reads the whole file. It notices an alias that occurs twice only within the first
+// million rows.
+func (im *Importer) Preview(ctx context.Context, accountID int64, file io.Reader, opts Options) (Report, error) {
+	return im.run(ctx, accountID, file, opts, true)
+}
