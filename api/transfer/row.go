@@ -46,10 +46,14 @@ func (r *reader) item(rec record, now time.Time) *item {
 		if column.Field == "" {
 			continue
 		}
-		cells[column.Field] = strings.TrimSpace(rec.cells[i])
+		cell := rec.cells[i]
 		if r.layout.format == Linkstream {
-			cells[column.Field] = Unguard(cells[column.Field])
+			cell = Unguard(cell)
 		}
+		if r.layout.format != Linkstream || column.Field != shorten.FieldTitle { // an export has titles as they are
+			cell = strings.TrimSpace(cell)
+		}
+		cells[column.Field] = cell
 	}
 	it := &item{line: rec.line, alias: cells[shorten.FieldCustomAlias]}
 	it.request = shorten.Request{LongURL: cells[shorten.FieldLongURL], KeepHash: true, Malformed: map[string][]string{}}

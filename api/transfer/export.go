@@ -1,0 +1,143 @@
+package transfer
+
+import (
+	"context"
+	"encoding/csv"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"linkstream/api/shorten"
+	"linkstream/schema"
+)
+
+// exportPage is the number of links that an export has in memory, 12 MiB if all of them are as long as can be.
+const exportPage = 1000
+
+// timeLayout is that of the API.
+const timeLayout = "2006-01-02T15:04:05-07:00"
+
+// exportColumns are the columns of format Linkstream.
+var exportColumns = []string{
+	fieldShortURL, "alias", fieldHost, shorten.FieldLongURL, shorten.FieldTitle, shorten.FieldTags, shorten.FieldIsActive,
+	fieldCreatedAt, shorten.FieldExpiresAt, shorten.FieldExpiredURL, shorten.FieldForwardQuery, fieldClicks,
+}
+
+// Exporter writes links to files. Its methods may be called concurrently.
+type Exporter struct {
+	base   schema.BaseURL // of short links
+	links  linkLister
+	clicks clickCounter
+}
+
+// linkLister is the part of schema.LinkStore that exports need.
+type linkLister interface {
+	Links(ctx context.Context, accountID int64, page int64) (links []schema.Link, total int64, err error)
+	LinksAfter(ctx context.Context, accountID, ordinal int64, limit int) ([]schema.Link, error)
+}
+
+// clickCounter is the part of schema.ClickStore that exports need.
+type clickCounter interface {
+	ClickCounts(ctx context.Context, linkIDs []int64) (map[int64]int64, error)
+}
+
+// NewExporter returns an Exporter of links whose base on the default domain is given.
+func NewExporter(base schema.BaseURL, links linkLister, clicks clickCounter) *Exporter {
+	return &Exporter{base, links, clicks}
+}
+
+// Export writes the links that an account has when the export begins, the oldest first, with their counts, as a CSV file of format
+// Linkstream in UTF-8 with a line break of "\r\n" (RFC 4180). It returns the number of links written. Cells that a spreadsheet may
+// take for formulas are guarded. A link that is deleted meanwhile may be left out. A link on the default domain has no domain, so
+// that the file can be imported by a service with another default domain. is_active is what the owner has set.
+func (e *Exporter) Export(ctx context.Context, accountID int64, w io.Writer) (links int64, err error) {
+	newest, _, err := e.links.Links(ctx, accountID, 1)
+	if err != nil {
+		return 0, err
+	}
+	out := csv.NewWriter(w)
+	out.UseCRLF = true
+	if err := out.Write(exportColumns); err != nil {
+		return 0, err
+	}
+	last := int64(0)
+	if len(newest) > 0 {
+		last = newest[0].Ordinal
+	}
+	for after := int64(0); after < last; {
+		page, err := e.links.LinksAfter(ctx, accountID, after, exportPage)
+		if err != nil {
+			return links, err
+		}
+		if len(page) == 0 {
+			break // the newest link was deleted meanwhile
+		}
+		after = page[len(page)-1].Ordinal
+		page = slices.DeleteFunc(page, func(l schema.Link) bool { return l.Ordinal > last })
+		if err := e.writePage(ctx, out, page); err != nil {
+			return links, err
+		}
+		links += int64(len(page))
+	}
+	out.Flush()
+	return links, out.Error()
+}
+
+func (e *Exporter) writePage(ctx context.Context, out *csv.Writer, links []schema.Link) error {
+	ids := make([]int64, len(links))
+	for i, link := range links {
+		ids[i] = link.ID
+	}
+	counts, err := e.clicks.ClickCounts(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for _, link := range links {
+		if err := out.Write(e.cells(link, counts[link.ID])); err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// cells returns the cells of exportColumns. Only what users write needs a guard.
+func (e *Exporter) cells(link schema.Link, clicks int64) []string {
+	return []string{
+		e.base.ShortURL(link), Guard(link.Hash), link.Host, Guard(link.URL), Guard(link.Title), Guard(strings.Join(link.Tags, " ")),
+		strconv.FormatBool(link.Active), formatTime(link.CreatedAt), formatTime(link.ExpiresAt), Guard(link.ExpiredURL),
+		strconv.FormatBool(link.ForwardQuery), strconv.FormatInt(clicks, 10),
+	}
+}
+
+// formatTime returns "" for the zero time.
+func formatTime(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return at.UTC().Format(timeLayout)
+}
+
+// ErrorWriter writes the errors of an import as a CSV file with the columns line, column and reason.
+type ErrorWriter struct{ out *csv.Writer }
+
+// NewErrorWriter returns an ErrorWriter, which has written the names of the columns to its buffer.
+func NewErrorWriter(w io.Writer) *ErrorWriter {
+	out := csv.NewWriter(w)
+	out.UseCRLF = true
+	out.Write([]string{"line", "column", "reason"}) // Flush returns the error
+	return &ErrorWriter{out}
+}
+
+// Write writes an error of a row to the buffer. It may be the value of Options.OnError.
+func (w *ErrorWriter) Write(e RowError) {
+	w.out.Write([]string{strconv.Itoa(e.Line), Guard(e.Column), Guard(e.Reason)}) // Flush returns the error
+}
+
+// Flush writes what is buffered, and returns the first error of all writes.
+func (w *ErrorWriter) Flush() error {
+	w.out.Flush()
+	return w.out.Error()
+}

@@ -1,0 +1,171 @@
+package transfer_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"linkstream/api/transfer"
+	"linkstream/schema"
+	"linkstream/schema/testkit"
+)
+
+// clicks has a click count for each link: its ID times ten.
+type clicks struct{ asked []int }
+
+func (c *clicks) ClickCounts(_ context.Context, ids []int64) (map[int64]int64, error) {
+	c.asked = append(c.asked, len(ids))
+	counts := map[int64]int64{}
+	for _, id := range ids {
+		counts[id] = 10 * id
+	}
+	return counts, nil
+}
+
+func (f *fixture) export(t *testing.T, accountID int64) (file string) {
+	t.Helper()
+	var out bytes.Buffer
+	_, err := transfer.NewExporter(f.shortener.Base(), f.Store, &clicks{}).Export(t.Context(), accountID, &out)
+	testkit.Must(t, err)
+	return out.String()
+}
+
+func TestExport(t *testing.T) {
+	f := newFixture(t)
+	const header = "short_url,alias,domain,long_url,title,tags,is_active,created_at,expires_at,expired_url,forward_query,clicks\r\n"
+	if file := f.export(t, f.account); file != header {
+		t.Errorf("%q of an empty account", file)
+	}
+	f.imports(t, exports["linkstream"].file)
+	f.imports(t, lines("alias,long_url,title,tags,created_at", "deleted,https://example.com/,,,", "'=x,https://example.com/,T,,",
+		`t,https://example.com/t,"''=1+1",,2020-01-01`, `q,https://example.com/," ''=1+1 ",-a b,2020-01-01`))
+	link := f.link(t, 0, "deleted")
+	testkit.Must(t, f.DeleteLink(t.Context(), link, time.Now()))
+	file := f.export(t, f.account)
+
+	t.Run("has all links in order of their ordinals", func(t *testing.T) {
+		a, b, q, title := f.link(t, 0, "aBc1234"), f.link(t, f.domain, "-x"), f.link(t, 0, "q"), f.link(t, 0, "t")
+		rows := map[int64]string{
+			a.Ordinal: fmt.Sprintf(`https://sho.rt/aBc1234,aBc1234,,https://example.com/a?x=1&y=2,"A, ""quoted"" title",go news,true,`+
+				`2024-02-29T10:00:00+00:00,2099-01-02T03:04:05+00:00,https://example.com/over,true,%d`, 10*a.ID),
+			b.Ordinal: fmt.Sprintf(`https://go.example.com/-x,'-x,go.example.com,https://example.com/b,'=1+1,,false,%s,,,false,%d`,
+				b.CreatedAt.UTC().Format("2006-01-02T15:04:05-07:00"), 10*b.ID),
+			q.Ordinal: fmt.Sprintf(`https://sho.rt/q,q,,https://example.com/," ''=1+1 ",'-a b,true,2020-01-01T00:00:00+00:00,,,false,%d`, 10*q.ID),
+			title.Ordinal: fmt.Sprintf(`https://sho.rt/t,t,,https://example.com/t,''=1+1,,true,2020-01-01T00:00:00+00:00,,,false,%d`, 10*title.ID),
+		}
+		want := header
+		for ordinal := range int64(10) {
+			if row, ok := rows[ordinal]; ok {
+				want += row + "\r\n"
+			}
+		}
+		if file != want {
+			t.Errorf("got\n%s\nwant\n%s", file, want)
+		}
+	})
+	t.Run("comes back from an empty account as it was", func(t *testing.T) {
+		empty := newFixture(t)
+		counts(t, empty.imports(t, file), 4, 0, 0)
+		if got, want := rowsOf(t, empty.export(t, empty.account)), rowsOf(t, file); !slices.EqualFunc(got, want, slices.Equal) {
+			t.Errorf("got\n%q\nwant\n%q", got, want)
+		}
+		counts(t, empty.imports(t, file), 0, 4, 0)
+	})
+	t.Run("has the links of one account", func(t *testing.T) {
+		if file := f.export(t, f.other); file != header {
+			t.Errorf("%q", file)
+		}
+	})
+	t.Run("reports errors of the stores and of the file", func(t *testing.T) {
+		full := errors.New("disk full")
+		if _, err := transfer.NewExporter(f.shortener.Base(), f.Store, &clicks{}).Export(t.Context(), f.account, failing{full}); !errors.Is(err, full) {
+			t.Errorf("%v", err)
+		}
+		f.Close()
+		if _, err := transfer.NewExporter(f.shortener.Base(), f.Store, &clicks{}).Export(t.Context(), f.account, &bytes.Buffer{}); err == nil {
+			t.Error("no error of the store")
+		}
+	})
+}
+
+type failing struct{ err error }
+
+func (w failing) Write([]byte) (int, error) { return 0, w.err }
+
+// rowsOf returns the rows of an export in order of their addresses, without counts.
+func rowsOf(t *testing.T, file string) [][]string {
+	t.Helper()
+	rows, err := csv.NewReader(strings.NewReader(file)).ReadAll()
+	testkit.Must(t, err)
+	for i, row := range rows {
+		rows[i] = row[:len(row)-1]
+	}
+	slices.SortFunc(rows[1:], func(a, b []string) int { return strings.Compare(a[0], b[0]) })
+	return rows
+}
+
+// growing is an account that gets a link whenever a page of its links is read.
+type growing struct {
+	*fixture
+	t     *testing.T
+	added int
+}
+
+func (g *growing) LinksAfter(ctx context.Context, accountID, ordinal int64, limit int) ([]schema.Link, error) {
+	g.added++
+	if g.added > 10 {
+		return nil, errors.New("the export does not end")
+	}
+	g.imports(g.t, lines("alias,long_url", fmt.Sprintf("new-%d,https://example.com/", g.added)))
+	return g.fixture.LinksAfter(ctx, accountID, ordinal, limit)
+}
+
+func TestExportReadsPages(t *testing.T) {
+	f := newFixture(t)
+	var file strings.Builder
+	file.WriteString("alias,long_url\n")
+	for i := range 2001 {
+		fmt.Fprintf(&file, "l-%d,https://example.com/%d\n", i, i)
+	}
+	f.imports(t, file.String())
+	var out bytes.Buffer
+	counter := &clicks{}
+	links, err := transfer.NewExporter(f.shortener.Base(), &growing{fixture: f, t: t}, counter).Export(t.Context(), f.account, &out)
+	if err != nil || links != 2001 || !slices.Equal(counter.asked, []int{1000, 1000, 1}) {
+		t.Errorf("%d links, %v, counts of %d", links, err, counter.asked)
+	}
+	if rows := rowsOf(t, out.String()); len(rows) != 2002 || strings.Contains(out.String(), "new-") {
+		t.Errorf("%d rows", len(rows))
+	}
+}
+
+func TestGuard(t *testing.T) {
+	for cell, want := range map[string]string{
+		"": "", "a": "a", "'": "'", "'a": "'a", "a=b": "a=b", "=1": "'=1", "+1": "'+1", "-1": "'-1", "@x": "'@x", "\tx": "'\tx", "\rx": "'\rx",
+		"＝1": "'＝1", "'=1": "''=1", "''-": "'''-", " =1": " =1", "''": "''",
+	} {
+		if got := transfer.Guard(cell); got != want || transfer.Unguard(got) != cell {
+			t.Errorf("Guard(%q) = %q, want %q; Unguard %q", cell, got, want, transfer.Unguard(got))
+		}
+	}
+}
+
+func TestErrorWriter(t *testing.T) {
+	var out bytes.Buffer
+	w := transfer.NewErrorWriter(&out)
+	w.Write(transfer.RowError{Line: 7, Column: "=long_url", Reason: `It's "bad", very.`})
+	testkit.Must(t, w.Flush())
+	if want := "line,column,reason\r\n7,'=long_url,\"It's \"\"bad\"\", very.\"\r\n"; out.String() != want {
+		t.Errorf("%q", out.String())
+	}
+	full := errors.New("disk full")
+	if err := transfer.NewErrorWriter(failing{full}).Flush(); !errors.Is(err, full) {
+		t.Errorf("%v", err)
+	}
+}
