@@ -97,7 +97,7 @@ func (s *Server) admitSecure(c net.Conn, config *tls.Config) net.Conn {
 			return nil
 		}
 	}
-	if s.open.Add(1) > int64(s.cfg.MaxConnections) && !s.shedSecure() && !s.shedLooped() {
+	if s.open.Add(1) > int64(s.cfg.MaxConnections) && !s.shedSecure() && !s.shedPlain() {
 		s.open.Add(-1)
 		if counted {
 			s.addresses.leave(addr)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"net"
 	"sync/atomic"
 	"time"
@@ -32,6 +33,7 @@ type Server struct {
 	log       *slog.Logger
 	fast      *fasthttp.Server
 	secure    secure
+	plain     plainHTTP
 	addresses *addresses
 	started   time.Time
 
@@ -72,7 +74,7 @@ func New(cfg Config, handler Handler, set *metrics.Set, log *slog.Logger) *Serve
 		refusedFull:    counter(refused, `{reason="full"}`, "Connections that were refused, by reason."),
 		refusedAddress: set.NewCounter(refused + `{reason="address"}`),
 	}
-	s.fast = s.newFast(noteIdle)
+	s.fast = s.newFast(s.notePlain)
 	s.initSecure(set)
 	describe(set)
 	service.Describe(set, "linkstream_edge_connections", "Connections that are open.")
@@ -93,7 +95,7 @@ func (s *Server) newFast(noteState func(net.Conn, fasthttp.ConnState)) *fasthttp
 		IdleTimeout:        s.cfg.IdleTimeout,
 		ReadBufferSize:     s.cfg.MaxHeaderBytes,
 		MaxRequestBodySize: maxBodyBytes,
-		Concurrency:        s.cfg.MaxConnections,
+		Concurrency:        math.MaxInt32, // listeners keep the bounds; this one would have the goroutine that accepts talk to the client
 
 		SecureErrorLogMessage:        true, // headers are nobody's business
 		NoDefaultServerHeader:        true,
@@ -150,65 +152,8 @@ func (s *Server) refuseFull() {
 	s.complain("connections refused: all are in use", "flag", "-edge.max-connections", "max", s.cfg.MaxConnections)
 }
 
-// boundedListener keeps the bound by address where there are no loops.
-type boundedListener struct {
-	net.Listener
-	server *Server
-}
-
-// Accept waits for the next connection of a client that does not have its share already.
-func (l *boundedListener) Accept() (net.Conn, error) {
-	for {
-		c, err := l.Listener.Accept()
-		if err != nil {
-			return nil, err
-		}
-		if proxied := l.server.proxied(c, tooManyPerAddress); proxied != nil {
-			l.server.open.Add(1)
-			return &boundedConn{Conn: proxied, server: l.server}, nil
-		}
-		remote, ok := c.RemoteAddr().(*net.TCPAddr)
-		if !ok {
-			return c, nil
-		}
-		addr := remote.AddrPort().Addr().Unmap()
-		counted, ok := l.server.addresses.enter(addr)
-		if !ok {
-			l.server.refuseAddress(addr.String())
-			_, err := c.Write([]byte(tooManyPerAddress)) // the kernel's buffer is empty: this does not wait
-			_ = errors.Join(err, c.Close())
-			continue
-		}
-		b := &boundedConn{Conn: c, server: l.server}
-		if counted {
-			b.leave = func() { l.server.addresses.leave(addr) }
-		}
-		l.server.open.Add(1)
-		return b, nil
-	}
-}
-
 func (s *Server) refuseAddress(addr string) {
 	s.refusedAddress.Inc()
 	s.complain("connections refused: one address has all it may have", "address", addr,
 		"flag", "-edge.max-connections-per-address", "max", s.cfg.MaxConnectionsPerAddress)
-}
-
-// boundedConn gives its place back when it is closed.
-type boundedConn struct {
-	net.Conn
-	server *Server
-	leave  func()
-	closed atomic.Bool
-}
-
-// Close closes the connection.
-func (c *boundedConn) Close() error {
-	if !c.closed.Swap(true) {
-		c.server.open.Add(-1)
-		if c.leave != nil {
-			c.leave()
-		}
-	}
-	return c.Conn.Close()
 }
