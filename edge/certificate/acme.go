@@ -194,13 +194,20 @@ func qualifies(host string) bool {
 	return certmagic.SubjectQualifiesForPublicCert(host) && !schema.HostIsAddr(host)
 }
 
-// certificate returns the certificate for a handshake, nil if the name is not served. The zero name is the default domain's.
-func (a *acmeSource) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
-	name := serverName(hello.ServerName)
+// serves returns the name that a client asks for, and whether it is one of the hosts. The zero name is the default domain's.
+func (a *acmeSource) serves(hello *tls.ClientHelloInfo) (name string, ok bool) {
 	if hello.ServerName == "" {
-		name = a.hosts.defaultHost
+		return a.hosts.defaultHost, qualifies(a.hosts.defaultHost)
 	}
-	if known, _ := a.hosts.Known(name); !known || !qualifies(name) {
+	name = serverName(hello.ServerName)
+	known, _ := a.hosts.Known(name)
+	return name, known && qualifies(name)
+}
+
+// certificate returns the certificate for a handshake, nil if the name is not served.
+func (a *acmeSource) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	name, ok := a.serves(hello)
+	if !ok {
 		a.unknown.Inc()
 		return nil, nil
 	}
@@ -210,6 +217,9 @@ func (a *acmeSource) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, 
 		}
 		return a.magic.GetCertificate(hello)
 	}
+	if cert := a.cached(hello, name); cert != nil {
+		return cert, nil
+	}
 	if cert, err := a.magic.GetCertificate(hello); err == nil {
 		return cert, nil
 	}
@@ -217,6 +227,16 @@ func (a *acmeSource) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, 
 		return nil, fmt.Errorf("certificate of %q: %w", name, err)
 	}
 	return a.magic.GetCertificate(hello)
+}
+
+// cached returns the certificate of a host if it is in memory. certmagic would also build a logger and an event for each handshake.
+func (a *acmeSource) cached(hello *tls.ClientHelloInfo, name string) *tls.Certificate {
+	for _, cert := range a.cache.AllMatchingCertificates(name) {
+		if !cert.Expired() && hello.SupportsCertificate(&cert.Certificate) == nil {
+			return &cert.Certificate
+		}
+	}
+	return nil
 }
 
 // isChallenge reports whether an authority validates a name by this handshake (RFC 8737).
@@ -244,6 +264,21 @@ func (a *acmeSource) await(hello *tls.ClientHelloInfo, name string) error {
 	if f == nil {
 		return errPaused
 	}
+	if conn, ok := hello.Conn.(handshakeConn); ok {
+		var err error
+		conn.Idle(func() { err = a.awaitFlight(hello, f) })
+		return err
+	}
+	return a.awaitFlight(hello, f)
+}
+
+// handshakeConn is a connection whose handshake takes one of the slots that computing handshakes have.
+type handshakeConn interface {
+	// Idle runs f, which waits, without the slot.
+	Idle(f func())
+}
+
+func (a *acmeSource) awaitFlight(hello *tls.ClientHelloInfo, f *flight) error {
 	patience := time.NewTimer(issueWait)
 	defer patience.Stop()
 	// The handshake's own timeout is for clients that are slow, not for those who wait.

@@ -29,7 +29,7 @@ type ACMEConfig struct {
 	Email         string // of the operator, for the authority; "": certificates come from files only
 	Directory     string // URL
 	Roots         string // path of a PEM file with the authorities to trust for Directory; "": the system's
-	Key           string // secret that encrypts keys and certificates in the link store
+	Key           string // secret that encrypts keys and certificates in the link store, keys of session tickets as well
 	EABID, EABKey string // external account binding (RFC 8555, section 7.3.4); "": none
 	MaxPerHour    int    // new certificates
 	RenewEvery    time.Duration
@@ -59,7 +59,7 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.StringVar(&a.Roots, "edge.acme-roots", a.Roots,
 		"PEM `file` of the authorities to trust for -edge.acme-directory; the system's if empty")
 	schema.SecretVar(fs, &a.Key, "edge.acme-key",
-		"`secret` of 32 characters at least, the same on all edges, that encrypts certificates and keys in the link store")
+		"`secret` of 32 characters at least, the same on all edges, that encrypts certificates and keys in the link store; with -edge.tls-cert, too, it makes all edges resume each other's TLS sessions")
 	fs.StringVar(&a.EABID, "edge.acme-eab-id", a.EABID, "`identifier` of an external account, for authorities that require one")
 	schema.SecretVar(fs, &a.EABKey, "edge.acme-eab-key", "`secret` of that account, in base64url")
 	fs.IntVar(&a.MaxPerHour, "edge.acme-max-per-hour", a.MaxPerHour,
@@ -77,6 +77,9 @@ func (c *Config) Validate() error {
 	if c.ACME.Email != "" {
 		errs = append(errs, c.ACME.validate())
 	}
+	if c.ACME.Key != "" || c.ACME.Email != "" {
+		errs = append(errs, c.ACME.checkKey())
+	}
 	return errors.Join(errs...)
 }
 
@@ -87,9 +90,6 @@ func (a *ACMEConfig) validate() error {
 	}
 	if !strings.Contains(a.Email, "@") {
 		errs = append(errs, fmt.Errorf("-edge.acme-email: %q is not an address", a.Email))
-	}
-	if len(a.Key) < minKeyLen {
-		errs = append(errs, fmt.Errorf("-edge.acme-key: has %d characters, fewer than %d", len(a.Key), minKeyLen))
 	}
 	if (a.EABID == "") != (a.EABKey == "") {
 		errs = append(errs, errors.New("-edge.acme-eab-id and -edge.acme-eab-key: only one of them is set"))
@@ -103,6 +103,13 @@ func (a *ACMEConfig) validate() error {
 		errs = append(errs, fmt.Errorf("-edge.acme-renew-every: %v is not above zero", a.RenewEvery))
 	}
 	return errors.Join(errs...)
+}
+
+func (a *ACMEConfig) checkKey() error {
+	if len(a.Key) < minKeyLen {
+		return fmt.Errorf("-edge.acme-key: has %d characters, fewer than %d", len(a.Key), minKeyLen)
+	}
+	return nil
 }
 
 // Enabled returns an error unless there are certificates to serve.

@@ -1,8 +1,12 @@
 package certificate
 
 import (
+	"context"
+	"crypto/tls"
 	"log/slog"
+	"time"
 
+	"github.com/VictoriaMetrics/metrics"
 	"github.com/caddyserver/certmagic"
 
 	"linkstream/schema"
@@ -18,3 +22,26 @@ var Explain = explain
 
 // ServerName is serverName for tests.
 var ServerName = serverName
+
+// Tickets is tickets for tests.
+type Tickets struct{ *tickets }
+
+// NewTickets is newTickets for tests.
+func NewTickets(store schema.CertificateStore, secret string, config *tls.Config, log *slog.Logger) (Tickets, error) {
+	files, err := newStorage(store, secret, log)
+	return Tickets{newTickets(files, config, metrics.NewSet(), log)}, err
+}
+
+// Update is what an edge does from time to time.
+func (t Tickets) Update(ctx context.Context, now time.Time) error { return t.update(ctx, now) }
+
+// Since is when the key in use began to be used, the zero time if that is Go's own.
+func (t Tickets) Since(now time.Time) time.Time { return t.since(now) }
+
+// What the tests compute with.
+const (
+	TicketUse  = ticketUse
+	TicketLife = ticketLife
+	TicketLead = ticketLead
+	TicketFile = ticketFile
+)

@@ -1,0 +1,215 @@
+package certificate
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+
+	"linkstream/schema/service"
+)
+
+const (
+	ticketFile  = "tickets/keys" // in the link store, encrypted as the keys of certificates are
+	ticketLock  = "tickets"
+	ticketSize  = 32             // bytes of a key
+	ticketUse   = 12 * time.Hour // in which a key encrypts new tickets
+	ticketsKept = 3              // keys that decrypt tickets: the one in use and those before it
+	ticketLife  = ticketsKept * ticketUse
+	// ticketLead is how long a key is in the store before it is used: all edges have it when the first ticket comes.
+	ticketLead  = 10 * time.Minute
+	ticketLook  = 2 * time.Minute // between two looks into the store
+	ticketRetry = 2 * time.Second // while there is no key yet
+)
+
+// tickets gives all edges the same keys of session tickets (RFC 8446, section 4.6.1; RFC 5077), so that a visitor's TLS session is
+// resumed by whichever edge it meets, also after a restart. An edge adds a key every ticketUse, under a lock, and deletes the fourth
+// last: tickets of a deleted key do not resume, and whoever gets hold of the store and its secret later cannot decrypt old
+// connections. No key is logged.
+type tickets struct {
+	files  *storage
+	config *tls.Config
+	log    *slog.Logger
+
+	mu   sync.Mutex
+	keys []ticketKey // the newest first; none: Go's own are in use
+}
+
+// ticketKey encrypts tickets from a time on, until the next key does.
+type ticketKey struct {
+	From time.Time `json:"from"`
+	Key  []byte    `json:"key"`
+}
+
+func newTickets(files *storage, config *tls.Config, set *metrics.Set, log *slog.Logger) *tickets {
+	t := &tickets{files: files, config: config, log: log}
+	const name = "linkstream_edge_tls_ticket_key_timestamp_seconds"
+	service.Describe(set, name, "Unix time since which all edges use the key of session tickets; 0 while this edge uses its own.")
+	set.NewGauge(name, func() float64 { return unix(t.since(time.Now())) })
+	return t
+}
+
+// run keeps the keys up to date until ctx is done.
+func (t *tickets) run(ctx context.Context) {
+	for {
+		wait := ticketLook
+		if err := t.update(ctx, time.Now()); ctx.Err() != nil {
+			return
+		} else if err != nil {
+			t.log.Warn("cannot share the keys of TLS session tickets, retrying", "error", err)
+		}
+		if t.since(time.Now()).IsZero() {
+			wait = ticketRetry
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+	}
+}
+
+// update uses the keys in the store, and adds one if it is time. While the store is away, the edge goes on with the keys that it
+// has, and adds keys of its own in time.
+func (t *tickets) update(ctx context.Context, now time.Time) error {
+	keys, err := t.load(ctx)
+	if err == nil && due(keys, now.Add(ticketLead)) {
+		keys, err = t.add(ctx, keys, now)
+	}
+	if err != nil {
+		t.goOn(now)
+		return err
+	}
+	if len(keys) > 0 {
+		t.use(keys, now)
+	}
+	return nil
+}
+
+// goOn uses the keys that are known.
+func (t *tickets) goOn(now time.Time) {
+	t.mu.Lock()
+	keys := slices.Clone(t.keys)
+	t.mu.Unlock()
+	if len(keys) == 0 {
+		return
+	}
+	if due(keys, now.Add(-ticketLead)) { // an edge that has the store would have added one by now
+		keys = slices.Insert(keys, 0, newTicketKey(now))
+	}
+	t.use(keys, now)
+}
+
+// due reports whether the newest key has been in use for long enough at a time, or there is none.
+func due(keys []ticketKey, at time.Time) bool {
+	return len(keys) == 0 || !at.Before(keys[0].From.Add(ticketUse))
+}
+
+// load reads the keys in the store.
+func (t *tickets) load(ctx context.Context) (keys []ticketKey, err error) {
+	ctx, cancel := context.WithTimeout(ctx, lockLease)
+	defer cancel()
+	text, err := t.files.Load(ctx, ticketFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(text, &keys); err != nil {
+		return nil, fmt.Errorf("read %q: %w", ticketFile, err)
+	}
+	for _, key := range keys {
+		if len(key.Key) != ticketSize {
+			return nil, fmt.Errorf("read %q: a key has %d bytes", ticketFile, len(key.Key))
+		}
+	}
+	return keys, nil
+}
+
+// add adds a key to those in the store. If another edge does so at the moment, it returns keys, those before.
+func (t *tickets) add(ctx context.Context, keys []ticketKey, now time.Time) (_ []ticketKey, err error) {
+	ctx, cancel := context.WithTimeout(ctx, lockLease)
+	defer cancel()
+	if locked, err := t.files.TryLock(ctx, ticketLock); err != nil || !locked {
+		return keys, err
+	}
+	defer func() { err = errors.Join(err, t.files.Unlock(ctx, ticketLock)) }()
+	if keys, err = t.load(ctx); err != nil || !due(keys, now.Add(ticketLead)) {
+		return keys, err
+	}
+	from := now
+	if keys = alive(keys, now); len(keys) > 0 { // which is used until then
+		from = later(keys[0].From.Add(ticketUse), now.Add(ticketLead))
+	}
+	keys = slices.Insert(keys, 0, newTicketKey(from))
+	text, err := json.Marshal(keys)
+	if err != nil {
+		return nil, err
+	}
+	return keys, t.files.Store(ctx, ticketFile, text)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func newTicketKey(from time.Time) ticketKey {
+	key := ticketKey{From: from, Key: make([]byte, ticketSize)}
+	_, _ = rand.Read(key.Key) // never fails, see crypto/rand
+	return key
+}
+
+// alive returns the keys that still decrypt tickets.
+func alive(keys []ticketKey, now time.Time) []ticketKey {
+	return slices.DeleteFunc(keys, func(key ticketKey) bool { return now.Sub(key.From) >= ticketLife })
+}
+
+// current returns the index of the key that encrypts: the newest whose time has come, or else the oldest.
+func current(keys []ticketKey, now time.Time) int {
+	for i, key := range keys {
+		if !key.From.After(now) {
+			return i
+		}
+	}
+	return len(keys) - 1
+}
+
+// use has connections use the keys from now on. It takes over keys, which are not empty.
+func (t *tickets) use(keys []ticketKey, now time.Time) {
+	if keys = alive(keys, now); len(keys) == 0 {
+		keys = []ticketKey{newTicketKey(now)}
+	}
+	at := current(keys, now)
+	all := [][ticketSize]byte{[ticketSize]byte(keys[at].Key)} // crypto/tls encrypts by the first
+	for i, key := range keys {
+		if i != at {
+			all = append(all, [ticketSize]byte(key.Key))
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.keys = keys
+	t.config.SetSessionTicketKeys(all)
+}
+
+// since returns since when the key in use encrypts tickets, the zero time if that is Go's own.
+func (t *tickets) since(now time.Time) time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.keys) == 0 {
+		return time.Time{}
+	}
+	return t.keys[current(t.keys, now)].From
+}
