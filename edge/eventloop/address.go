@@ -29,11 +29,14 @@ func newAddresses(maxPerAddress int, exempt func(netip.Addr) bool) *addresses {
 }
 
 // enter counts a connection of addr unless it is one too many. counted says that leave must be called when it is closed.
-func (a *addresses) enter(addr netip.Addr) (counted, ok bool) {
+func (a *addresses) enter(addr netip.Addr) (counted, ok bool) { return a.enterAs(addr, addr) }
+
+// enterAs is enter for what is counted by network instead of address. leave must be called with network.
+func (a *addresses) enterAs(addr, network netip.Addr) (counted, ok bool) {
 	if a.max == 0 || a.exempt != nil && a.exempt(addr) {
 		return false, true
 	}
-	key := addressKey(addr)
+	key := addressKey(network)
 	s := a.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -23,6 +23,9 @@ type Config struct {
 	MaxConnections           int
 	MaxConnectionsPerAddress int                   // of one IPv4 address or IPv6 /64; 0: no bound
 	Exempt                   func(netip.Addr) bool // says which addresses MaxConnectionsPerAddress does not bound; nil: none
+	MaxHandshakes            int                   // of TLS, under way
+	MaxHandshakesPerAddress  int                   // of one IPv4 address or IPv6 /48; 0: no bound
+	HandshakeCPUs            int                   // on which they compute; 0: half of all
 	// ProxyProtocol means that the Exempt addresses are proxies that speak the PROXY protocol: each of their connections begins with the
 	// address of its client.
 	ProxyProtocol bool
@@ -42,6 +45,9 @@ func DefaultConfig() Config {
 		MaxConnections: 16 << 10,
 		// An office or a mobile network behind one address stays below this, as each visitor has one connection for a moment.
 		MaxConnectionsPerAddress: 1 << 10,
+		MaxHandshakes:            4 << 10,
+		// A handshake takes about two times the way to the client: a thousand new visitors per second behind one address, 60 ms away.
+		MaxHandshakesPerAddress: 128,
 	}
 }
 
@@ -58,6 +64,12 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 		"most `connections` at the same time; a further one takes the place of the one that has been idle longest")
 	fs.IntVar(&c.MaxConnectionsPerAddress, "edge.max-connections-per-address", c.MaxConnectionsPerAddress,
 		"most `connections` of one IPv4 address or IPv6 /64 at the same time, trusted proxies exempt; 0: no bound")
+	fs.IntVar(&c.MaxHandshakes, "edge.max-handshakes", c.MaxHandshakes,
+		"most TLS `handshakes` under way; a further one takes the place of the one that began first")
+	fs.IntVar(&c.MaxHandshakesPerAddress, "edge.max-handshakes-per-address", c.MaxHandshakesPerAddress,
+		"most TLS `handshakes` of one IPv4 address or IPv6 /48 under way, trusted proxies exempt; 0: no bound")
+	fs.IntVar(&c.HandshakeCPUs, "edge.handshake-cpus", c.HandshakeCPUs,
+		"`number` of CPUs on which TLS handshakes compute, so that a flood of them leaves the others to redirects; 0: half of them")
 	fs.BoolVar(&c.ProxyProtocol, "edge.proxy-protocol", c.ProxyProtocol,
 		"connections of -edge.trusted-proxies begin with the PROXY protocol, version 1 or 2, which names the client")
 }
@@ -76,6 +88,15 @@ func (c *Config) Validate() error {
 	}
 	if c.MaxConnectionsPerAddress < 0 {
 		errs = append(errs, fmt.Errorf("-edge.max-connections-per-address: %d is below zero", c.MaxConnectionsPerAddress))
+	}
+	if c.MaxHandshakes < 1 {
+		errs = append(errs, fmt.Errorf("-edge.max-handshakes: %d is not above zero", c.MaxHandshakes))
+	}
+	if c.MaxHandshakesPerAddress < 0 {
+		errs = append(errs, fmt.Errorf("-edge.max-handshakes-per-address: %d is below zero", c.MaxHandshakesPerAddress))
+	}
+	if c.HandshakeCPUs < 0 {
+		errs = append(errs, fmt.Errorf("-edge.handshake-cpus: %d is below zero", c.HandshakeCPUs))
 	}
 	for _, d := range []struct {
 		flag  string
@@ -98,6 +119,14 @@ func (c *Config) loopCount() int {
 		return service.CPUs()
 	}
 	return c.Loops
+}
+
+// handshakeCPUs returns on how many CPUs TLS handshakes compute.
+func (c *Config) handshakeCPUs() int {
+	if c.HandshakeCPUs == 0 {
+		return max(1, service.CPUs()/2)
+	}
+	return c.HandshakeCPUs
 }
 
 // ReserveCPUs lets Go run a goroutine per CPU beside the loops: a loop that is busy keeps its place to run while it waits. It is

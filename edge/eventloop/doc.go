@@ -57,7 +57,8 @@
 // # HTTPS
 //
 // A handshake takes a hundred times as long as a redirect, so loops would win nothing: Server.ServeTLS has goroutines serve HTTPS, with
-// the same handler, timeouts and bounds (secure.go). When all connections are taken, those of either kind make room.
+// the same handler, timeouts and bounds (secure.go). When all connections are taken, those of either kind make room. Handshakes have bounds
+// of their own, and compute in turns on some of the CPUs (handshake.go), so that a flood of them leaves the others to the loops.
 //
 // # Other systems
 //

@@ -3,6 +3,7 @@ package eventloop_test
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -156,6 +157,7 @@ type site struct {
 	stuck   bool                    // Serve is to return ErrStuck
 	stop    func()                  // and wait until Serve has returned
 	beside  func(*eventloop.Server) // starts what else it serves; nil: nothing
+	secure  func(*tls.Config)       // changes the settings of HTTPS; nil: nothing
 }
 
 // start serves on loopback until the test ends, if it is not stopped before. change may alter the settings.

@@ -4,6 +4,7 @@ import (
 	chain "container/list"
 	"context"
 	"crypto/tls"
+	"errors"
 	"net"
 	"net/netip"
 	"sync"
@@ -21,7 +22,8 @@ const freshGrace = time.Second
 
 // secure is the part of a Server that serves HTTPS: by goroutines, since a handshake takes a hundred times as long as a redirect.
 type secure struct {
-	fast *fasthttp.Server
+	fast       *fasthttp.Server
+	handshakes *handshakes
 
 	mu      sync.Mutex
 	waiting chain.List // of *secureConn that have sent no request, or no further one, the one that has waited longest first
@@ -31,6 +33,7 @@ type secure struct {
 
 func (s *Server) initSecure(set *metrics.Set) {
 	s.secure.fast = s.newFast(s.noteSecure)
+	s.secure.handshakes = newHandshakes(s.cfg, set)
 	const name = "linkstream_edge_tls_handshakes_total"
 	service.Describe(set, name, "TLS handshakes, by result: full, resumed with a session ticket, or failed.")
 	s.secure.full = set.NewCounter(name + `{result="full"}`)
@@ -105,7 +108,8 @@ func (s *Server) admitSecure(c net.Conn, config *tls.Config) net.Conn {
 		s.refuseFull()
 		return nil
 	}
-	secured := &secureConn{Conn: tls.Server(c, config), server: s}
+	secured := &secureConn{server: s, shaking: shakingConn{Conn: c}}
+	secured.Conn = tls.Server(&secured.shaking, config)
 	if counted {
 		secured.leave = func() { s.addresses.leave(addr) }
 	}
@@ -148,26 +152,53 @@ func (s *Server) shedSecure() bool {
 // secureConn is a TLS connection that gives its place back when it is closed.
 type secureConn struct {
 	*tls.Conn
-	server *Server
-	leave  func()         // nil if it is not counted by address
-	place  *chain.Element // in secure.waiting, or nil
-	closed atomic.Bool
+	server   *Server
+	shaking  shakingConn    // below Conn
+	shaken   bool           // Handshake was called
+	underWay *chain.Element // in handshakes.underWay, or nil
+	leave    func()         // nil if it is not counted by address
+	place    *chain.Element // in secure.waiting, or nil
+	closed   atomic.Bool
 }
 
 // Handshake is called by fasthttp before the first request. A second call has the result of the first one.
 func (c *secureConn) Handshake() error {
-	err := c.Conn.Handshake()
+	if c.shaken {
+		return c.Conn.Handshake()
+	}
+	c.shaken = true
 	counts := &c.server.secure
+	resumed, err := c.shakeHands()
 	switch {
 	case err != nil:
 		counts.failed.Inc()
 		c.server.log.Debug("TLS handshake failed", "remote", c.RemoteAddr(), "error", err)
-	case c.ConnectionState().DidResume:
+	case resumed:
 		counts.resumed.Inc()
 	default:
 		counts.full.Inc()
 	}
 	return err
+}
+
+// shakeHands shakes hands within the bounds. If it fails, the client gets nothing more.
+func (c *secureConn) shakeHands() (resumed bool, err error) {
+	handshakes := c.server.secure.handshakes
+	var addr netip.Addr
+	if remote, ok := c.RemoteAddr().(*net.TCPAddr); ok { // reads the PROXY protocol if there is any
+		addr = remote.AddrPort().Addr().Unmap()
+	}
+	counted, err := handshakes.begin(c, addr)
+	if err != nil {
+		c.server.complain("TLS handshakes refused: one network has all that it may have under way", "address", addr.String(),
+			"flag", "-edge.max-handshakes-per-address", "max", c.server.cfg.MaxHandshakesPerAddress)
+		return false, errors.Join(err, c.NetConn().Close())
+	}
+	defer handshakes.end(c, addr, counted)
+	if err := c.Conn.Handshake(); err != nil {
+		return false, err
+	}
+	return c.ConnectionState().DidResume, nil
 }
 
 // Close closes the connection.

@@ -42,8 +42,12 @@ func startSecure(t testing.TB, loops int, change func(*site)) *secureSite {
 		if change != nil {
 			change(s)
 		}
+		config := &tls.Config{Certificates: []tls.Certificate{cert}}
+		if s.secure != nil {
+			s.secure(config)
+		}
 		s.beside = func(server *eventloop.Server) {
-			go func() { ended <- server.ServeTLS(ctx, ln, &tls.Config{Certificates: []tls.Certificate{cert}}, s.grace) }()
+			go func() { ended <- server.ServeTLS(ctx, ln, config, s.grace) }()
 		}
 	})
 	secure := &secureSite{s, s.addr, &tls.Config{RootCAs: authority.Roots, ServerName: "a.example"}}
