@@ -33,6 +33,8 @@ type DomainStore interface {
 	DomainsByHost(ctx context.Context, host string) ([]Domain, error)
 	// VerifiedDomain returns the verified domain with that host. CodeNotFound if there is none.
 	VerifiedDomain(ctx context.Context, host string) (Domain, error)
+	// VerifiedHosts returns those of the hosts that have a verified domain, in any order.
+	VerifiedHosts(ctx context.Context, hosts []string) ([]string, error)
 	// VerifiedDomains returns up to limit verified domains whose IDs are above after, in order of their IDs. Calls with the last
 	// ID of the call before return all domains that are verified meanwhile.
 	VerifiedDomains(ctx context.Context, after int64, limit int) ([]Domain, error)

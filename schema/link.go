@@ -90,6 +90,11 @@ type LinkStore interface {
 	// calls for one hash exactly one succeeds. A hash that its account has deleted becomes a new link with a new ID; only
 	// a take-down by the operator is kept.
 	CreateLink(ctx context.Context, link *Link) error
+	// CreateLinks creates the links of batch in one transaction, each as CreateLink does, and sets batch.Errs to CreateLink's
+	// outcomes for them. Their ordinals follow each other in the order of batch.Links. Of links with the same hash on a domain
+	// the first gets it. After an error no link has been created, unless it is CodeUnavailable: then all or none have.
+	// CodeNotFound if there is no such account.
+	CreateLinks(ctx context.Context, batch *LinkBatch) error
 	// UpdateLink applies edit to the link with link.ID and sets *link to the result. UpdatedAt becomes at. Concurrent calls
 	// that change different fields all take effect. CodeNotFound if there is no such link, or it was deleted.
 	UpdateLink(ctx context.Context, link *Link, edit LinkEdit, at time.Time) error

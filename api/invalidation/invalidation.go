@@ -34,6 +34,19 @@ func (d database) CreateLink(ctx context.Context, link *schema.Link) error {
 	return err
 }
 
+func (d database) CreateLinks(ctx context.Context, batch *schema.LinkBatch) error {
+	err := d.Database.CreateLinks(ctx, batch)
+	if err != nil {
+		return err
+	}
+	for i, link := range batch.Links {
+		if batch.Errs[i] == nil {
+			d.publisher.Publish(schema.Change{DomainID: link.DomainID, Hash: link.Hash})
+		}
+	}
+	return nil
+}
+
 func (d database) UpdateLink(ctx context.Context, link *schema.Link, edit schema.LinkEdit, at time.Time) error {
 	err := d.Database.UpdateLink(ctx, link, edit, at)
 	if err == nil {

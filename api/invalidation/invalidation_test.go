@@ -48,6 +48,12 @@ func TestChangesArePublished(t *testing.T) {
 		testkit.Must(t, db.SetActive(t.Context(), 0, "known", false))
 		wantPublished(t, schema.Change{Hash: "known"})
 	})
+	t.Run("of links that are created together", func(t *testing.T) {
+		batch := &schema.LinkBatch{AccountID: account.ID, NewHash: schema.NewHash,
+			Links: []schema.Link{{Hash: "one", CreatedAt: now}, {Hash: "known", CreatedAt: now}, {CreatedAt: now}}}
+		testkit.Must(t, db.CreateLinks(t.Context(), batch))
+		wantPublished(t, schema.Change{Hash: "one"}, schema.Change{Hash: batch.Links[2].Hash})
+	})
 	t.Run("of links that are changed and deleted", func(t *testing.T) {
 		doomed := schema.Link{AccountID: account.ID, Hash: "doomed", URL: "https://example.org/", Active: true, CreatedAt: now}
 		testkit.Must(t, store.CreateLink(t.Context(), &doomed))
@@ -99,6 +105,8 @@ func TestChangesArePublished(t *testing.T) {
 	})
 	t.Run("unless they fail", func(t *testing.T) {
 		testkit.WantCode(t, db.CreateLink(t.Context(), &link), schema.CodeConflict)
+		nobody := &schema.LinkBatch{AccountID: account.ID + 1, Links: []schema.Link{{Hash: "free", CreatedAt: now}}}
+		testkit.WantCode(t, db.CreateLinks(t.Context(), nobody), schema.CodeNotFound)
 		testkit.WantCode(t, db.SetActive(t.Context(), 0, "none", true), schema.CodeNotFound)
 		again := verified
 		testkit.WantCode(t, db.CreateDomain(t.Context(), &again), schema.CodeConflict)

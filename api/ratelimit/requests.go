@@ -69,8 +69,13 @@ func NewRequestLimiter(store schema.RateStore) *RequestLimiter { return &Request
 // Allow counts a request by a token. Requests over the limit are not counted. If the store has to be asked and does not
 // answer, Allow returns CodeUnavailable and a Quota with Remaining 0.
 func (l *RequestLimiter) Allow(ctx context.Context, tokenID int64) (Quota, error) {
+	return l.AllowMany(ctx, tokenID, 1)
+}
+
+// AllowMany is Allow for n requests: either all are within the limit and counted, or none.
+func (l *RequestLimiter) AllowMany(ctx context.Context, tokenID int64, n int) (Quota, error) {
 	for {
-		quota, lease, first := l.take(tokenID)
+		quota, lease, first := l.take(tokenID, n)
 		if lease == nil {
 			return quota, nil
 		}
@@ -83,9 +88,18 @@ func (l *RequestLimiter) Allow(ctx context.Context, tokenID int64) (Quota, error
 	}
 }
 
-// take counts a request if no call to the store is needed. Otherwise it returns the lease to wait for; first tells the
+// Return takes back a request that was counted after the time since, unless its window has ended.
+func (l *RequestLimiter) Return(tokenID int64, since time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s := l.shares[tokenID]; s != nil && since.Truncate(Window).Equal(l.begin) {
+		s.own++
+	}
+}
+
+// take counts n requests if no call to the store is needed. Otherwise it returns the lease to wait for; first tells the
 // caller to make the call.
-func (l *RequestLimiter) take(tokenID int64) (quota Quota, next *lease, first bool) {
+func (l *RequestLimiter) take(tokenID int64, n int) (quota Quota, next *lease, first bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	// Read the clock under the lock: a time read before it could reopen a window that has ended.
@@ -100,10 +114,11 @@ func (l *RequestLimiter) take(tokenID int64) (quota Quota, next *lease, first bo
 	}
 	quota.Limit = RequestLimit
 	switch {
-	case s.own > 0:
-		s.own--
+	case s.own >= n:
+		s.own -= n
 		quota.OK, quota.Remaining = true, s.own+s.left
-	case s.left == 0:
+	case s.own+s.left < n:
+		quota.Remaining = s.own + s.left
 		quota.RetryAfter = ceilSeconds(l.begin.Add(Window).Sub(now))
 	case s.lease == nil:
 		s.lease = &lease{tokenID: tokenID, window: l.begin, share: s, done: make(chan struct{})}
@@ -123,7 +138,8 @@ func (l *RequestLimiter) ask(ctx context.Context, next *lease) {
 	granted, left, err := l.store.LeaseRequests(ctx, next.tokenID, next.window, RequestLimit)
 	l.mu.Lock()
 	if err == nil {
-		next.share.own, next.share.left = granted, left
+		next.share.own += granted
+		next.share.left = left
 	}
 	next.share.lease = nil
 	l.mu.Unlock()

@@ -8,6 +8,7 @@ import (
 
 	"linkstream/api/ratelimit"
 	"linkstream/schema"
+	"linkstream/schema/testkit"
 )
 
 // In a synctest bubble the clock starts at 2000-01-01T00:00:00Z, the start of a window, and advances only when the test
@@ -85,6 +86,39 @@ func TestRequestLimiter(t *testing.T) {
 			}
 			time.Sleep(time.Minute)
 		}
+	})
+	test("counts many requests together or not at all", func(t *testing.T, limiter *ratelimit.RequestLimiter, token, _ int64) {
+		many := func(n int) ratelimit.Quota {
+			t.Helper()
+			quota, err := limiter.AllowMany(t.Context(), token, n)
+			testkit.Must(t, err)
+			return quota
+		}
+		left := 2000
+		for _, n := range []int{1, 10, 9, 900, 1070, 3} { // leases have at most 40
+			left -= n
+			testkit.Equal(t, "quota", many(n), ratelimit.Quota{Limit: 2000, Remaining: left, OK: true})
+		}
+		testkit.Equal(t, "left", left, 7)
+		for range 3 {
+			testkit.Equal(t, "quota", many(8), ratelimit.Quota{Limit: 2000, Remaining: left, RetryAfter: time.Minute})
+		}
+		testkit.Equal(t, "quota", many(7), ratelimit.Quota{Limit: 2000, OK: true})
+		testkit.Equal(t, "quota", many(1), exhausted)
+	})
+	test("takes back a request of the window", func(t *testing.T, limiter *ratelimit.RequestLimiter, token, other int64) {
+		limiter.Return(token, time.Now()) // not counted
+		exhaust(t, limiter, token)
+		began := time.Now()
+		limiter.Return(token, began.Add(-1)) // in the window before
+		limiter.Return(other, began)
+		testkit.Equal(t, "quota", allow(t, limiter, token), exhausted)
+		limiter.Return(token, began)
+		testkit.Equal(t, "quota", allow(t, limiter, token), ratelimit.Quota{Limit: 2000, OK: true})
+		time.Sleep(time.Minute)
+		testkit.Equal(t, "remaining", allow(t, limiter, token).Remaining, 1999)
+		limiter.Return(token, began)
+		testkit.Equal(t, "remaining", allow(t, limiter, token).Remaining, 1998)
 	})
 	test("allocates nothing for a request within a lease", func(t *testing.T, limiter *ratelimit.RequestLimiter, token, _ int64) {
 		allow(t, limiter, token)

@@ -14,10 +14,10 @@ import (
 
 // Limits of a bulk request.
 const (
-	maxBulk         = 1000             // links
-	maxBulkBody     = 4 << 20          // bytes
-	bulkTimeout     = 30 * time.Second // for calls to the stores
-	linksPerRequest = 100              // of the rate limit
+	maxBulk         = schema.MaxLinkBatch // links
+	maxBulkBody     = 4 << 20             // bytes
+	bulkTimeout     = 30 * time.Second    // for calls to the stores
+	linksPerRequest = 100                 // of the rate limit
 )
 
 type bulkAnswer struct {
@@ -42,10 +42,8 @@ func (a *API) createLinks(c *call) error {
 	if err := json.Unmarshal(b.fields["links"], &elements); err != nil || len(elements) == 0 || len(elements) > maxBulk {
 		return invalidField("links", "The links must be an array of 1 to 1000 objects.")
 	}
-	for range (len(elements) - 1) / linksPerRequest { // one request is counted already
-		if err := a.count(c); err != nil {
-			return err
-		}
+	if err := a.countLinks(c, len(elements)); err != nil {
+		return err
 	}
 	reqs := make([]shorten.Request, len(elements))
 	malformed := make([]bool, len(elements))
@@ -75,6 +73,21 @@ func (a *API) createLinks(c *call) error {
 		}
 	}
 	return answer(c.http, fasthttp.StatusOK, body)
+}
+
+// countLinks counts the requests that the call stands for, all or none. One is counted already.
+func (a *API) countLinks(c *call, links int) error {
+	more := (links - 1) / linksPerRequest
+	if more == 0 {
+		return nil
+	}
+	quota, err := a.count(c, more)
+	if errors.Is(err, errTooMany) {
+		a.limiter.Return(c.token, c.arrived)
+		quota.Remaining++
+		c.setQuota(quota)
+	}
+	return err
 }
 
 // newBulkFailure says what is wrong with one of the links, with its fields named as in the request.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"linkstream/schema"
 	"linkstream/schema/storetest"
@@ -82,6 +83,33 @@ func TestBulk(t *testing.T) {
 			}
 		}
 	})
+	t.Run("POST links/bulk takes all or nothing of what is left of the rate limit", func(t *testing.T) {
+		bulk := func(c caller, links int) answer {
+			return c.request(t, http.MethodPost, pathBulk, `{"links":[`+strings.TrimSuffix(strings.Repeat("7,", links), ",")+`]}`)
+		}
+		for turn := 0; ; turn++ {
+			began := time.Now().Truncate(time.Minute)
+			limited := s.caller(t, fmt.Sprintf("limited%d@example.org", turn))
+			for range 199 {
+				bulk(limited, 901)
+			}
+			bulk(limited, 301)
+			for range 3 {
+				refused := bulk(limited, 601)
+				if time.Now().Truncate(time.Minute).Equal(began) {
+					refused.wantKeys(t, http.StatusTooManyRequests, "message")
+					testkit.Equal(t, "remaining", refused.header.Get("X-RateLimit-Remaining"), "6")
+				}
+			}
+			taken, none := bulk(limited, 600), limited.get(t, "/api/v1/tags")
+			if time.Now().Truncate(time.Minute).Equal(began) { // all in one window
+				taken.want(t, http.StatusOK)
+				testkit.Equal(t, "remaining", taken.header.Get("X-RateLimit-Remaining"), "0")
+				none.wantKeys(t, http.StatusTooManyRequests, "message")
+				break
+			}
+		}
+	})
 	t.Run("POST links/bulk takes 4 MiB, and other paths do not", func(t *testing.T) {
 		padding := strings.Repeat(" ", 4<<20-60)
 		owner.request(t, http.MethodPost, pathBulk, `{"links":[{"long_url":"https://example.com/"}]`+padding+`}`).want(t, http.StatusOK)
@@ -99,7 +127,7 @@ func TestBulkOutage(t *testing.T) {
 			return schema.Errorf(schema.CodeUnavailable, "down")
 		}
 		return nil
-	}, "CreateLink"))
+	}, "CreateLinks"))
 	owner := s.caller(t, "a@example.org")
 	down.Store(true)
 	a := owner.request(t, http.MethodPost, pathBulk, `{"links":[{"long_url":"https://example.com/"},{"long_url":"x"}]}`)

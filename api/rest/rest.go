@@ -91,8 +91,9 @@ type call struct {
 	cancel  context.CancelFunc
 	http    *fasthttp.RequestCtx
 	pass    *admission.Pass
-	account int64  // 0 if the path needs no token
-	token   int64  // its ID; 0 if the path needs none
+	account int64 // 0 if the path needs no token
+	token   int64 // its ID; 0 if the path needs none
+	arrived time.Time
 	route   string // the pattern; OtherRoute until the router has found it
 }
 
@@ -147,7 +148,7 @@ func setHeaders(header *fasthttp.ResponseHeader) {
 // serve answers a request, with err if that is not nil. Below /api/v1 authentication comes first, then the rate limit, then the
 // body and everything else. So every answer to a valid token carries the rate limit headers, and nobody else's body is read.
 func (a *API) serve(http *fasthttp.RequestCtx, pass *admission.Pass, err error) {
-	c := &call{http: http, pass: pass, route: httpmetrics.OtherRoute}
+	c := &call{http: http, pass: pass, arrived: time.Now(), route: httpmetrics.OtherRoute}
 	c.setDeadline(callTimeout)
 	defer func() { c.cancel() }()
 	http.SetUserValue(callKey{}, c)
@@ -188,7 +189,7 @@ func (a *API) admit(c *call) error {
 	}
 	c.pass.Trust()
 	c.token = grant.TokenID
-	if err := a.count(c); err != nil {
+	if _, err := a.count(c, 1); err != nil {
 		return err
 	}
 	if grant.Suspended {
@@ -198,21 +199,24 @@ func (a *API) admit(c *call) error {
 	return nil
 }
 
-// count counts a request against the rate limit of the caller's token.
-func (a *API) count(c *call) error {
-	quota, err := a.limiter.Allow(c.ctx, c.token)
-	header := &c.http.Response.Header
+// count counts n requests against the rate limit of the caller's token, all or none.
+func (a *API) count(c *call, n int) (ratelimit.Quota, error) {
+	quota, err := a.limiter.AllowMany(c.ctx, c.token, n)
+	c.setQuota(quota)
+	switch {
+	case err != nil:
+		return quota, withOutage("The rate limit cannot be checked", err)
+	case !quota.OK:
+		c.http.Response.Header.Set("Retry-After", strconv.Itoa(int(quota.RetryAfter.Seconds())))
+		return quota, errTooMany
+	}
+	return quota, nil
+}
+
+func (c *call) setQuota(quota ratelimit.Quota) {
 	// fasthttp would write X-Ratelimit-Limit; some clients compare header names case-sensitively.
-	header.SetCanonical([]byte("X-RateLimit-Limit"), []byte(strconv.Itoa(quota.Limit)))
-	header.SetCanonical([]byte("X-RateLimit-Remaining"), []byte(strconv.Itoa(quota.Remaining)))
-	if err != nil {
-		return withOutage("The rate limit cannot be checked", err)
-	}
-	if !quota.OK {
-		header.Set("Retry-After", strconv.Itoa(int(quota.RetryAfter.Seconds())))
-		return errTooMany
-	}
-	return nil
+	c.http.Response.Header.SetCanonical([]byte("X-RateLimit-Limit"), []byte(strconv.Itoa(quota.Limit)))
+	c.http.Response.Header.SetCanonical([]byte("X-RateLimit-Remaining"), []byte(strconv.Itoa(quota.Remaining)))
 }
 
 // setDeadline lets the stores take a time from now on.

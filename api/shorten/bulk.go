@@ -3,14 +3,8 @@ package shorten
 import (
 	"context"
 
-	"golang.org/x/sync/errgroup"
-
 	"linkstream/schema"
 )
-
-// bulkParallel bounds the links of one call that are created at the same time. Stores insert those together, by one statement
-// or in one transaction.
-const bulkParallel = 256
 
 // Result is what became of one of many requests: a link, or the error of Create.
 type Result struct {
@@ -18,47 +12,38 @@ type Result struct {
 	Err  error
 }
 
-// CreateAll creates many links and returns what became of each request, in their order. Of requests for the same alias the
-// first valid one gets it. An error of a store ends the call: it is returned, and some links may have been created.
+// CreateAll creates the links of up to schema.MaxLinkBatch requests of one account in one transaction, in the order of the
+// requests, and returns what became of each. Of requests for the same alias the first valid one gets it. After an error no link
+// has been created, unless it is CodeUnavailable: then all or none have.
 func (s *Shortener) CreateAll(ctx context.Context, reqs []Request) ([]Result, error) {
-	results := make([]Result, len(reqs))
-	create := func(ctx context.Context, i int) error {
-		link, err := s.Create(ctx, reqs[i])
-		results[i] = Result{link, err}
-		if err != nil && !ofRequest(err) {
-			return err
-		}
-		return nil
+	if len(reqs) == 0 {
+		return nil, nil
 	}
-	type alias struct {
-		domain int64
-		hash   string
-	}
-	group, groupContext := errgroup.WithContext(ctx)
-	group.SetLimit(bulkParallel)
-	seen := map[alias]bool{}
-	var again []int // requests for an alias that an earlier one asks for, too
-	for i, req := range reqs {
-		if req.CustomAlias != nil {
-			key := alias{hash: *req.CustomAlias}
-			if req.DomainID != nil {
-				key.domain = *req.DomainID
-			}
-			if seen[key] {
-				again = append(again, i)
-				continue
-			}
-			seen[key] = true
-		}
-		group.Go(func() error { return create(groupContext, i) })
-	}
-	if err := group.Wait(); err != nil {
+	drafts, errs, err := s.validateAll(ctx, reqs)
+	if err != nil {
 		return nil, err
 	}
-	for _, i := range again {
-		if err := create(ctx, i); err != nil {
-			return nil, err
+	results := make([]Result, len(reqs))
+	batch := &schema.LinkBatch{AccountID: reqs[0].AccountID, NewHash: schema.NewHash}
+	var places []int // of the links in results
+	for i, d := range drafts {
+		if results[i].Err = errs[i]; errs[i] != nil {
+			continue
 		}
+		if d.req.CustomAlias != nil {
+			d.link.Hash = *d.req.CustomAlias
+		}
+		places = append(places, i)
+		batch.Links = append(batch.Links, d.link)
+	}
+	if len(places) == 0 {
+		return results, nil
+	}
+	if err := s.links.CreateLinks(ctx, batch); err != nil {
+		return nil, err
+	}
+	for n, i := range places {
+		results[i] = Result{batch.Links[n], rejection(batch.Errs[n])}
 	}
 	return results, nil
 }
@@ -66,18 +51,25 @@ func (s *Shortener) CreateAll(ctx context.Context, reqs []Request) ([]Result, er
 // CheckAll returns the error that CreateAll would give for each request, nil if there is none, and creates nothing. It does not
 // find out whether an alias is in use. An error of a store ends the call.
 func (s *Shortener) CheckAll(ctx context.Context, reqs []Request) ([]error, error) {
-	errs := make([]error, len(reqs))
-	for i, req := range reqs {
-		_, errs[i] = s.validate(ctx, req)
-		if errs[i] != nil && !ofRequest(errs[i]) {
-			return nil, errs[i]
-		}
-	}
-	return errs, nil
+	_, errs, err := s.validateAll(ctx, reqs)
+	return errs, err
 }
 
-// ofRequest reports whether an error of Create says what is wrong with the request.
-func ofRequest(err error) bool {
-	code := schema.ErrorCode(err)
-	return code == schema.CodeInvalid || code == schema.CodeUnsafeURL
+// validateAll validates an account's requests. A request without an error has a link that is ready.
+func (s *Shortener) validateAll(ctx context.Context, reqs []Request) ([]*draft, []error, error) {
+	drafts, errs := make([]*draft, len(reqs)), make([]error, len(reqs))
+	if len(reqs) == 0 {
+		return drafts, errs, nil
+	}
+	for i, req := range reqs {
+		drafts[i] = newDraft(req)
+	}
+	k, err := s.lookUpAll(ctx, reqs[0].AccountID, drafts)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, d := range drafts {
+		errs[i] = s.finish(d, k)
+	}
+	return drafts, errs, nil
 }

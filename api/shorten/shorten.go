@@ -23,10 +23,6 @@ const (
 	FieldForwardQuery = "forward_query"
 )
 
-// maxAttempts bounds the search for a free hash. With a billion links one random hash in 3500 is taken, so that many
-// taken hashes in a row have another cause.
-const maxAttempts = 8
-
 // Request describes the link to create.
 type Request struct {
 	AccountID   int64
@@ -79,43 +75,15 @@ func (s *Shortener) ShortURL(link schema.Link) string { return s.base.ShortURL(l
 // CodeUnsafeURL if all fields are valid but the host of the long URL or of the expired URL is on the blocklist. Of concurrent calls for one
 // alias exactly one succeeds.
 func (s *Shortener) Create(ctx context.Context, req Request) (schema.Link, error) {
-	link, err := s.validate(ctx, req)
+	d := newDraft(req)
+	known, err := s.lookUp(ctx, d)
 	if err != nil {
 		return schema.Link{}, err
 	}
-	return s.store(ctx, link, req.CustomAlias)
-}
-
-// validate returns the link that a request asks for, without a hash, or the error of Create.
-func (s *Shortener) validate(ctx context.Context, req Request) (schema.Link, error) {
-	v := newValidation(req.Malformed)
-	if err := s.validateURL(ctx, FieldLongURL, req.LongURL, v); err != nil {
+	if err := s.finish(d, known); err != nil {
 		return schema.Link{}, err
 	}
-	domain, err := s.validateDomain(ctx, req, v)
-	if err != nil {
-		return schema.Link{}, err
-	}
-	validateAlias(req, v)
-	now := time.Now().UTC().Truncate(time.Second) // as precise as the API shows it, so that every store returns the same
-	link := schema.Link{
-		AccountID: req.AccountID, DomainID: domain.ID, Host: domain.Host, URL: req.LongURL, Active: !req.Inactive, CreatedAt: now,
-		Title: req.Title, Tags: v.tags(req.Tags), ForwardQuery: req.ForwardQuery,
-	}
-	if !req.CreatedAt.IsZero() {
-		link.CreatedAt = req.CreatedAt.UTC().Truncate(time.Second)
-	}
-	v.title(req.Title)
-	if req.ExpiresAt != nil {
-		link.ExpiresAt = v.expiry(*req.ExpiresAt, now)
-	}
-	if req.ExpiredURL != nil {
-		link.ExpiredURL = *req.ExpiredURL
-		if err := s.validateURL(ctx, FieldExpiredURL, link.ExpiredURL, v); err != nil {
-			return schema.Link{}, err
-		}
-	}
-	return link, v.outcome()
+	return s.store(ctx, d.link, req.CustomAlias)
 }
 
 func invalidFields(fields map[string][]string) error {
@@ -126,26 +94,24 @@ func invalidFields(fields map[string][]string) error {
 func (s *Shortener) store(ctx context.Context, link schema.Link, alias *string) (schema.Link, error) {
 	if alias != nil {
 		link.Hash = *alias
-		err := s.create(ctx, &link)
-		if schema.ErrorCode(err) == schema.CodeConflict {
-			err = invalidFields(map[string][]string{FieldCustomAlias: {"The alias is already in use on this domain."}})
-		}
-		return link, err
+		return link, rejection(s.links.CreateLink(ctx, &link))
 	}
-	var err error
-	for range maxAttempts {
+	for range schema.MaxDraws {
 		link.Hash = schema.NewHash()
-		if err = s.create(ctx, &link); schema.ErrorCode(err) != schema.CodeConflict {
-			return link, err
+		if err := s.links.CreateLink(ctx, &link); schema.ErrorCode(err) != schema.CodeConflict {
+			return link, rejection(err)
 		}
 	}
-	return schema.Link{}, schema.Errorf(schema.CodeInternal, "no free hash in %d attempts: %w", maxAttempts, err)
+	return schema.Link{}, schema.ErrNoFreeHash
 }
 
-// create stores link. A domain that was deleted after validateDomain is an invalid field, as it was before that.
-func (s *Shortener) create(ctx context.Context, link *schema.Link) error {
-	err := s.links.CreateLink(ctx, link)
-	if schema.ErrorCode(err) == schema.CodeNotFound {
+// rejection returns the error for a link that the store has rejected. A domain that was deleted after validation is an invalid
+// field, as it was before that.
+func rejection(err error) error {
+	switch schema.ErrorCode(err) {
+	case schema.CodeConflict:
+		return invalidFields(map[string][]string{FieldCustomAlias: {"The alias is already in use on this domain."}})
+	case schema.CodeNotFound:
 		return invalidFields(map[string][]string{FieldDomainID: {domainProblem}})
 	}
 	return err

@@ -47,28 +47,43 @@ func (v *validation) outcome() error {
 
 // validateURL validates a URL that visitors are sent to.
 func (s *Shortener) validateURL(ctx context.Context, field, address string, v *validation) error {
-	if v.invalid[field] != nil {
+	to, ok := v.target(field, address)
+	if !ok {
 		return nil
+	}
+	own, err := s.owns(ctx, to)
+	if err == nil {
+		s.judge(field, to, own, v)
+	}
+	return err
+}
+
+// target returns where a URL leads. ok is false if it is not valid.
+func (v *validation) target(field, address string) (to target, ok bool) {
+	if v.invalid[field] != nil {
+		return target{}, false
 	}
 	to, problem := parseTarget(address)
-	if problem == "" {
-		own, err := s.owns(ctx, to)
-		if err != nil {
-			return err
-		}
-		if own {
-			problem = "The long URL must not lead to this service itself, or to localhost."
-		}
-	}
 	if problem != "" {
-		if field == FieldExpiredURL {
-			problem = strings.Replace(problem, "long URL", "expired URL", 1)
-		}
-		v.reject(field, problem)
-		return nil
+		v.rejectURL(field, problem)
+	}
+	return to, problem == ""
+}
+
+func (v *validation) rejectURL(field, problem string) {
+	if field == FieldExpiredURL {
+		problem = strings.Replace(problem, "long URL", "expired URL", 1)
+	}
+	v.reject(field, problem)
+}
+
+// judge rejects targets that no link may lead to. own says that this service serves the host.
+func (s *Shortener) judge(field string, to target, own bool, v *validation) {
+	if own {
+		v.rejectURL(field, "The long URL must not lead to this service itself, or to localhost.")
+		return
 	}
 	v.unsafe = v.unsafe || s.blocklist.Blocks(to.host)
-	return nil
 }
 
 func (v *validation) title(title string) {
@@ -125,21 +140,6 @@ func (s *Shortener) owns(ctx context.Context, to target) (bool, error) {
 
 // domainProblem is the same in all cases, so that nobody learns which domains other accounts have.
 const domainProblem = "The domain must be a verified domain of yours."
-
-// validateDomain returns the requested domain, the zero Domain for the default one.
-func (s *Shortener) validateDomain(ctx context.Context, req Request, v *validation) (schema.Domain, error) {
-	if v.invalid[FieldDomainID] != nil || req.DomainID == nil {
-		return schema.Domain{}, nil
-	}
-	domain, err := s.domains.Domain(ctx, *req.DomainID)
-	if err != nil && schema.ErrorCode(err) != schema.CodeNotFound {
-		return schema.Domain{}, err
-	}
-	if err != nil || domain.AccountID != req.AccountID || domain.VerifiedAt.IsZero() {
-		v.reject(FieldDomainID, domainProblem)
-	}
-	return domain, nil
-}
 
 func validateAlias(req Request, v *validation) {
 	switch alias := req.CustomAlias; {

@@ -79,7 +79,7 @@ func testManage(t *testing.T, s *system) {
 		}
 		s.click(t, "many-1")
 		owner.waitTotal(t, "many-1", 1)
-		for query, want := range map[string]string{"tag=many&sort=-clicks": "many-1",
+		for query, want := range map[string]string{"tag=many": "many-2", "tag=many&sort=-clicks": "many-1",
 			"q=" + url.QueryEscape(strings.ToUpper(s.edge)+"/MANY-1"): "many-1"} {
 			if items, _ := owner.page(t, "?"+query); len(items) == 0 || items[0]["hash"] != want {
 				t.Errorf("%s: %v, want %s first", query, items, want)

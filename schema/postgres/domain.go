@@ -18,6 +18,7 @@ const (
 	domainByID       = selectDomain + `WHERE id = $1`
 	domainsByHost    = selectDomain + `WHERE host = $1 ORDER BY id`
 	verifiedDomain   = selectDomain + `WHERE host = $1 AND verified_at IS NOT NULL`
+	verifiedHosts    = `SELECT host FROM domains WHERE host = ANY ($1) AND verified_at IS NOT NULL`
 	verifiedDomains  = selectDomain + `WHERE id > $1 AND verified_at IS NOT NULL ORDER BY id LIMIT $2`
 	domainsOfAccount = selectDomain + `WHERE account_id = $1 ORDER BY host COLLATE "C"`
 	// ORDER BY makes the planner use the index of these links: if almost all links are on one domain, it could expect to find
@@ -59,6 +60,15 @@ func (s *Store) DomainsByHost(ctx context.Context, host string) ([]schema.Domain
 func (s *Store) VerifiedDomain(ctx context.Context, host string) (schema.Domain, error) {
 	domain, err := scanDomain(s.pool.QueryRow(ctx, verifiedDomain, host))
 	return domain, wrap(err, "read verified domain of host %q", host)
+}
+
+// VerifiedHosts implements schema.DomainStore.
+func (s *Store) VerifiedHosts(ctx context.Context, hosts []string) (verified []string, err error) {
+	rows, err := s.pool.Query(ctx, verifiedHosts, hosts)
+	if err == nil {
+		verified, err = pgx.CollectRows(rows, pgx.RowTo[string])
+	}
+	return verified, wrap(err, "read which of %d hosts are verified", len(hosts))
 }
 
 // VerifiedDomains implements schema.DomainStore.

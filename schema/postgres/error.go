@@ -45,6 +45,12 @@ func codeOf(err error) schema.Code {
 	return schema.CodeInternal
 }
 
+// isDeadlock reports whether the server has ended a transaction because others wait for it.
+func isDeadlock(err error) bool {
+	var answer *pgconn.PgError
+	return errors.As(err, &answer) && answer.Code == "40P01" // deadlock_detected
+}
+
 // oneRow returns pgx.ErrNoRows for a statement that changed no row.
 func oneRow(tag pgconn.CommandTag, err error) error {
 	if err == nil && tag.RowsAffected() == 0 {

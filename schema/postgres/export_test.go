@@ -34,11 +34,12 @@ func MigrateTo(ctx context.Context, dsn string, version int64) error {
 var Queries = map[string]string{
 	"link by hash": linkByHash, "links by hash": linksByHash, "owned link": ownedLink, "page of links": linkPage, "links after": linksAfter, "gaps of links": linkGaps, "range of links": linkRange,
 	"changed link": updateLink, "deleted link": deleteLink, "link made anew": remakeLink, "token": tokenByDigest,
-	"domain": domainByID, "domains of a host": domainsByHost, "verified domain": verifiedDomain, "verified domains": verifiedDomains,
+	"domain": domainByID, "domains of a host": domainsByHost, "verified domain": verifiedDomain, "verified domains": verifiedDomains, "verified hosts": verifiedHosts,
 	"certificate file": certificateFile, "certificate files": certificateFiles,
 	"deleted certificate files": deleteCertificateFiles, "certificate lock": lockCertificate, "certificate unlock": unlockCertificate,
 	"certificate state": certificateState, "new certificate state": noteCertificate,
-	"domains": domainsOfAccount, "domains to check": domainsToCheck, "lost host": loseHost, "won host": winHost, "deleted domain": deleteDomain, "new link": createLink, "new links": createLinks, "links by ID": linksByID,
+	"domains": domainsOfAccount, "domains to check": domainsToCheck, "lost host": loseHost, "won host": winHost, "deleted domain": deleteDomain, "new link": createLink, "new links": createLinks, "locked domains": lockDomains, "locked account": lockOwner, "taken hashes": takenHashes,
+	"rests of links": clearDeleted, "inserted links": insertLinks, "links by ID": linksByID,
 	"tokens": tokensOfAccount, "use of tokens": useTokens, "session": sessionByDigest, "sessions": sessionsOfAccount,
 	"attempts": countAttempts, "search": searchLinks,
 }

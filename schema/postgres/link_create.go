@@ -153,17 +153,27 @@ func compareHash(call *groupcommit.Call[creation], link *schema.Link) int {
 
 // createLinksArgs returns the arguments of createLinks, an array per column.
 func createLinksArgs(calls []*groupcommit.Call[creation]) []any {
-	n := len(calls)
-	accounts, domains, hashes := make([]int64, n), make([]int64, n), make([]string, n)
-	urls, active, times := make([]string, n), make([]bool, n), make([]time.Time, n)
+	accounts, links := make([]int64, len(calls)), make([]*schema.Link, len(calls))
+	for i, call := range calls {
+		links[i] = &call.Value.link
+		accounts[i] = links[i].AccountID
+	}
+	return append([]any{accounts}, linkValues(links)...)
+}
+
+// linkValues returns what clients say about links, an array per column: domain_id, hash, url, active, created_at, title, tags,
+// expires_at, expired_url and forward_query.
+func linkValues(links []*schema.Link) []any {
+	n := len(links)
+	domains, hashes, urls := make([]int64, n), make([]string, n), make([]string, n)
+	active, times := make([]bool, n), make([]time.Time, n)
 	titles, tagged, expiries := make([]string, n), make([]string, n), make([]*time.Time, n)
 	expiredURLs, forward := make([]string, n), make([]bool, n)
-	for i, call := range calls {
-		link := &call.Value.link
-		accounts[i], domains[i], hashes[i] = link.AccountID, link.DomainID, link.Hash
-		urls[i], active[i], times[i] = link.URL, link.Active, link.CreatedAt
+	for i, link := range links {
+		domains[i], hashes[i], urls[i] = link.DomainID, link.Hash, link.URL
+		active[i], times[i] = link.Active, link.CreatedAt
 		titles[i], tagged[i], expiries[i] = link.Title, strings.Join(link.Tags, " "), nullIfZero(link.ExpiresAt)
 		expiredURLs[i], forward[i] = link.ExpiredURL, link.ForwardQuery
 	}
-	return []any{accounts, domains, hashes, urls, active, times, titles, tagged, expiries, expiredURLs, forward}
+	return []any{domains, hashes, urls, active, times, titles, tagged, expiries, expiredURLs, forward}
 }

@@ -15,7 +15,7 @@ import (
 // queryArgs are literals for the parameters of postgres.Queries.
 var queryArgs = map[string]string{
 	"link by hash": "0, 'link-7'", "links by hash": "'{0, 7}', '{link-7, link-8}'", "owned link": "1, 'link-7', NULL", "page of links": "1, 400, 20",
-	"token": `'\x07'`, "domain": "7", "domains of a host": "'7.example.org'", "verified domain": "'7.example.org'", "verified domains": "7, 100",
+	"token": `'\x07'`, "domain": "7", "domains of a host": "'7.example.org'", "verified domain": "'7.example.org'", "verified domains": "7, 100", "verified hosts": "'{7.example.org, 8.example.org}'",
 	"certificate file": "'a/b'", "certificate files": "'a/', 'a0'", "deleted certificate files": "'a', 'a/', 'a0'",
 	"certificate lock": "'name', 'holder', interval '1 minute'", "certificate unlock": "'name', 'holder'",
 	"certificate state": "'a.example'", "new certificate state": "'a.example', NULL, now(), ''",
@@ -23,6 +23,9 @@ var queryArgs = map[string]string{
 	"won host": "7, now(), now()", "deleted domain": "7", "new link": "7, 7, 'new', 'https://example.org/', true, now(), '', '', NULL, '', false",
 	"new links": `'{7, 8}', '{0, 7}', '{new, new}', '{https://example.org/, https://example.org/}', '{t, t}',
 		'{2026-11-21, 2026-11-21}', '{a, b}', '{a, b}', '{NULL, 2026-11-21}', '{a, b}', '{t, f}'`,
+	"locked domains": "'{7, 8}'", "locked account": "7", "taken hashes": "1, '{0, 0}', '{link-7, new}'", "rests of links": "1, '{0, 0}', '{gone, new}'",
+	"inserted links": `7, 2, '{0, 7}', '{new, new}', '{https://example.org/, https://example.org/}', '{t, t}', '{2026-11-21, 2026-11-21}',
+		'{a, b}', '{a, b}', '{NULL, 2026-11-21}', '{a, b}', '{t, f}', '{1, 2}', '{f, f}'`,
 	"links after": "1, 400, 20", "gaps of links": "1", "range of links": "1, 400, 380, 0, 20", "deleted link": "7, 1, now(), 1024",
 	"changed link":   "7, NULL, 'title', NULL, true, false, NULL, NULL, NULL, now()",
 	"link made anew": "1, 0, 'gone', 'https://example.org/', true, now(), '', '', NULL, '', false",

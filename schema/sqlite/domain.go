@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"time"
 
 	"linkstream/schema"
@@ -15,6 +16,7 @@ const (
 	domainByID       = selectDomain + `WHERE id = ?`
 	domainsByHost    = selectDomain + `WHERE host = ? ORDER BY id`
 	verifiedDomain   = selectDomain + `WHERE host = ? AND verified_at IS NOT NULL`
+	verifiedHosts    = `SELECT host FROM domains WHERE host IN (SELECT value FROM json_each(?)) AND verified_at IS NOT NULL`
 	verifiedDomains  = selectDomain + `WHERE id > ? AND verified_at IS NOT NULL ORDER BY id LIMIT ?`
 	domainsOfAccount = selectDomain + `WHERE account_id = ? ORDER BY host`
 	linkOnDomain     = `SELECT EXISTS (SELECT 1 FROM links WHERE domain_id = ? AND domain_id <> 0 AND ordinal > 0)`
@@ -56,6 +58,16 @@ func (s *Store) DomainsByHost(ctx context.Context, host string) ([]schema.Domain
 func (s *Store) VerifiedDomain(ctx context.Context, host string) (schema.Domain, error) {
 	domain, err := scanDomain(s.db.read.QueryRowContext(ctx, verifiedDomain, host))
 	return domain, wrap(err, "read verified domain of host %q", host)
+}
+
+// VerifiedHosts implements schema.DomainStore.
+func (s *Store) VerifiedHosts(ctx context.Context, hosts []string) ([]string, error) {
+	wanted, err := json.Marshal(hosts)
+	if err != nil {
+		return nil, err
+	}
+	verified, err := stringsOf(s.db.read.QueryContext(ctx, verifiedHosts, string(wanted)))
+	return verified, wrap(err, "read which of %d hosts are verified", len(hosts))
 }
 
 // VerifiedDomains implements schema.DomainStore.

@@ -43,11 +43,11 @@ var (
 		"changed link": updateLink, "ordinal": ordinalOf, "deleted link": deleteLink, "deleted links": countDeleted,
 		"rest of a link": clearDeleted, "token": tokenByDigest,
 		"account": accountByEmail, "domain": domainByID, "domains of a host": domainsByHost,
-		"verified domain": verifiedDomain, "verified domains": verifiedDomains,
+		"verified domain": verifiedDomain, "verified domains": verifiedDomains, "verified hosts": verifiedHosts,
 		"certificate file": certificateFile, "certificate files": certificateFiles,
 		"deleted certificate files": deleteCertificateFiles, "certificate unlock": unlockCertificate,
 		"certificate state": certificateState, "domains": domainsOfAccount, "domains to check": domainsToCheck, "lost host": loseHost, "won host": winHost, "link on a domain": linkOnDomain,
-		"new link": createLink, "count of links": countLink, "links by ID": linksByID, "search": searchLinks, "found links": countFound,
+		"new link": createLink, "account by ID": accountByID, "count of links": countLink, "links by ID": linksByID, "search": searchLinks, "found links": countFound,
 		"tokens": tokensOfAccount, "use of tokens": useTokens, "session": sessionByDigest, "sessions": sessionsOfAccount,
 		"old attempts": deleteAttempts,
 	}

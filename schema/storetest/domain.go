@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ var domainBehaviours = []behaviour[schema.Database]{
 	{"Domain does not find an unknown ID", missesDomain},
 	{"DomainsByHost returns the domains of all accounts, oldest first", listsClaims},
 	{"VerifiedDomain finds only the verified domain", findsVerified},
+	{"VerifiedHosts finds those of many hosts that are verified", findsVerifiedHosts},
 	{"VerifiedDomains returns all verified domains, page by page", listsVerified},
 	{"VerifyDomain verifies a domain and keeps the first time", verifies},
 	{"VerifyDomain does not find an unknown domain", verifiesUnknown},
@@ -194,4 +196,20 @@ func verifiesOne(t *testing.T, store schema.Database) {
 	got, err := store.VerifiedDomain(t.Context(), "go.example.org")
 	testkit.Must(t, err)
 	testkit.Equal(t, "domain", got, claims[winner])
+}
+
+func findsVerifiedHosts(t *testing.T, store schema.Database) {
+	a, b := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
+	addDomain(t, store, a.ID, "one.example.org", true)
+	addDomain(t, store, b.ID, "one.example.org", false)
+	addDomain(t, store, b.ID, "two.example.org", true)
+	addDomain(t, store, b.ID, "claimed.example.org", false)
+	addDomain(t, store, b.ID, "unasked.example.org", true)
+	asked := []string{"one.example.org", "claimed.example.org", "none.example.org", "two.example.org", "one.example.org", "'\"", ""}
+	for n, want := range map[int][]string{len(asked): {"one.example.org", "two.example.org"}, 3: {"one.example.org"}, 0: nil} {
+		got, err := store.VerifiedHosts(t.Context(), asked[:n])
+		testkit.Must(t, err)
+		slices.Sort(got)
+		testkit.Equal(t, "verified hosts", got, want, nilOrEmpty)
+	}
 }

@@ -69,6 +69,10 @@ func (f FaultyDatabase) CreateLink(ctx context.Context, link *schema.Link) error
 	return do(ctx, f.Fault, "CreateLink", func() error { return f.Database.CreateLink(ctx, link) })
 }
 
+func (f FaultyDatabase) CreateLinks(ctx context.Context, batch *schema.LinkBatch) error {
+	return do(ctx, f.Fault, "CreateLinks", func() error { return f.Database.CreateLinks(ctx, batch) })
+}
+
 func (f FaultyDatabase) UpdateLink(ctx context.Context, link *schema.Link, edit schema.LinkEdit, at time.Time) error {
 	return do(ctx, f.Fault, "UpdateLink", func() error { return f.Database.UpdateLink(ctx, link, edit, at) })
 }
@@ -251,6 +255,10 @@ func (f FaultyDatabase) VerifiedDomain(ctx context.Context, host string) (schema
 	return one(ctx, f.Fault, "VerifiedDomain", func() (schema.Domain, error) {
 		return f.Database.VerifiedDomain(ctx, host)
 	})
+}
+
+func (f FaultyDatabase) VerifiedHosts(ctx context.Context, hosts []string) ([]string, error) {
+	return one(ctx, f.Fault, "VerifiedHosts", func() ([]string, error) { return f.Database.VerifiedHosts(ctx, hosts) })
 }
 
 func (f FaultyDatabase) VerifiedDomains(ctx context.Context, after int64, limit int) ([]schema.Domain, error) {

@@ -1,0 +1,145 @@
+package shorten
+
+import (
+	"context"
+	"time"
+
+	"linkstream/schema"
+)
+
+// draft is a request under validation. newDraft checks what needs no store; lookUp or lookUpAll reads what the rest needs;
+// finish checks the rest.
+type draft struct {
+	req     Request
+	v       *validation
+	link    schema.Link
+	targets []fieldTarget // of the URLs that are valid by themselves
+}
+
+type fieldTarget struct {
+	field string
+	target
+}
+
+// known is what stores know of the requests of a call.
+type known struct {
+	own     map[schema.Host]bool // hosts that are verified domains of this service
+	domains map[int64]schema.Domain
+}
+
+func newDraft(req Request) *draft {
+	d := &draft{req: req, v: newValidation(req.Malformed)}
+	now := time.Now().UTC().Truncate(time.Second) // as precise as the API shows it, so that every store returns the same
+	d.link = schema.Link{
+		AccountID: req.AccountID, URL: req.LongURL, Active: !req.Inactive, CreatedAt: now, Title: req.Title, Tags: d.v.tags(req.Tags),
+		ForwardQuery: req.ForwardQuery,
+	}
+	if !req.CreatedAt.IsZero() {
+		d.link.CreatedAt = req.CreatedAt.UTC().Truncate(time.Second)
+	}
+	d.parse(FieldLongURL, req.LongURL)
+	validateAlias(req, d.v)
+	d.v.title(req.Title)
+	if req.ExpiresAt != nil {
+		d.link.ExpiresAt = d.v.expiry(*req.ExpiresAt, now)
+	}
+	if req.ExpiredURL != nil {
+		d.link.ExpiredURL = *req.ExpiredURL
+		d.parse(FieldExpiredURL, d.link.ExpiredURL)
+	}
+	return d
+}
+
+func (d *draft) parse(field, address string) {
+	if to, ok := d.v.target(field, address); ok {
+		d.targets = append(d.targets, fieldTarget{field, to})
+	}
+}
+
+// domainID returns the ID of the domain that has to be looked up. ok is false for the default domain, and if the field is
+// malformed.
+func (d *draft) domainID() (id int64, ok bool) {
+	if d.req.DomainID == nil || d.v.invalid[FieldDomainID] != nil {
+		return 0, false
+	}
+	return *d.req.DomainID, true
+}
+
+// finish returns the error of the request: CodeInvalid, else CodeUnsafeURL, else nil. Then its link is ready.
+func (s *Shortener) finish(d *draft, k known) error {
+	for _, to := range d.targets {
+		s.judge(to.field, to.target, s.own.contain(to.target) || k.own[to.host], d.v)
+	}
+	if id, ok := d.domainID(); ok {
+		domain, exists := k.domains[id]
+		if !exists || domain.AccountID != d.req.AccountID || domain.VerifiedAt.IsZero() {
+			d.v.reject(FieldDomainID, domainProblem)
+		}
+		d.link.DomainID, d.link.Host = domain.ID, domain.Host
+	}
+	return d.v.outcome()
+}
+
+// lookUp reads what the store knows of one request.
+func (s *Shortener) lookUp(ctx context.Context, d *draft) (known, error) {
+	k := known{own: map[schema.Host]bool{}, domains: map[int64]schema.Domain{}}
+	for _, to := range d.targets {
+		own, err := s.owns(ctx, to.target)
+		if err != nil {
+			return known{}, err
+		}
+		k.own[to.host] = own
+	}
+	if id, ok := d.domainID(); ok {
+		domain, err := s.domains.Domain(ctx, id)
+		if err == nil {
+			k.domains[id] = domain
+		} else if schema.ErrorCode(err) != schema.CodeNotFound {
+			return known{}, err
+		}
+	}
+	return k, nil
+}
+
+// lookUpAll reads what the store knows of an account's requests, by one query for all hosts and one for all domains.
+func (s *Shortener) lookUpAll(ctx context.Context, accountID int64, drafts []*draft) (known, error) {
+	k := known{own: map[schema.Host]bool{}, domains: map[int64]schema.Domain{}}
+	now := time.Now()
+	onDomains := false
+	asked := map[schema.Host]bool{}
+	var hosts []string
+	for _, d := range drafts {
+		_, onDomain := d.domainID()
+		onDomains = onDomains || onDomain
+		for _, to := range d.targets {
+			if !asked[to.host] && !s.own.contain(to.target) && !s.foreignHosts.contains(to.host, now) {
+				asked[to.host] = true
+				hosts = append(hosts, string(to.host))
+			}
+		}
+	}
+	if len(hosts) > 0 {
+		verified, err := s.domains.VerifiedHosts(ctx, hosts)
+		if err != nil {
+			return known{}, err
+		}
+		for _, host := range verified {
+			k.own[schema.Host(host)] = true
+		}
+		for host := range asked {
+			if !k.own[host] {
+				s.foreignHosts.add(host, now)
+			}
+		}
+	}
+	if onDomains {
+		domains, err := s.domains.Domains(ctx, accountID)
+		if err != nil {
+			return known{}, err
+		}
+		for _, domain := range domains {
+			k.domains[domain.ID] = domain
+		}
+	}
+	return k, nil
+}

@@ -1,0 +1,22 @@
+package schema
+
+// MaxLinkBatch is how many links one call of CreateLinks may create.
+const MaxLinkBatch = 1000
+
+// LinkBatch is links of one account that are created together.
+type LinkBatch struct {
+	AccountID int64
+	// Links are created in this order. CreateLinks sets what CreateLink sets, AccountID, and the Hash of a link that has none.
+	Links []Link
+	// NewHash draws a hash for a link that has none. It is called again if the hash is in use.
+	NewHash func() string
+	// Errs is what became of each link. CreateLinks sets it.
+	Errs []error
+}
+
+// MaxDraws bounds the search for a free hash. With a billion links one random hash in 3500 is taken, so that many taken hashes
+// in a row have another cause.
+const MaxDraws = 8
+
+// ErrNoFreeHash means that MaxDraws hashes were in use.
+var ErrNoFreeHash = Errorf(CodeInternal, "%d random hashes in a row are in use", MaxDraws)
