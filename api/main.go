@@ -7,11 +7,9 @@ import (
 	"io"
 	"log/slog"
 
-	"linkstream/api/admin"
 	"linkstream/api/apiservice"
 	"linkstream/api/dashboard"
 	"linkstream/schema"
-	"linkstream/schema/clickhouse"
 	"linkstream/schema/service"
 	"linkstream/schema/stream"
 )
@@ -28,9 +26,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return cfg.ops.Health(ctx, command)
 	}
 	if len(command) > 0 {
-		return withLinks(ctx, cfg, service.ReportToLog(log), log, func(db schema.Database, _ *stream.Client) error {
-			return admin.Run(ctx, db, cfg.admin, command, stdout)
-		})
+		return runCommand(ctx, cfg, command, stdout, stderr, log)
 	}
 	return service.RunLogged(ctx, log, func(ctx context.Context) error { return listen(ctx, cfg, stdout, log) })
 }
@@ -62,9 +58,7 @@ func listen(ctx context.Context, cfg settings, stdout io.Writer, log *slog.Logge
 func serve(ctx context.Context, cfg settings, db schema.Database, client *stream.Client, ops *service.Ops,
 	stdout io.Writer, log *slog.Logger) error {
 	report := ops.Report()
-	clicks, err := service.Await(ctx, report, "ClickHouse", func(ctx context.Context) (*clickhouse.ClickStore, error) {
-		return clickhouse.OpenClickStore(ctx, cfg.clicks)
-	})
+	clicks, err := openClicks(ctx, cfg, report)
 	if err != nil {
 		return err
 	}

@@ -1,5 +1,5 @@
 // Package admin implements the operator's commands for accounts, tokens, domains and links, and creates the first account. The
-// commands need only the stores, so they work while the services run; those see a change within a second.
+// commands need no running service, and work while the services run; those see a change within a second.
 package admin
 
 import (
@@ -17,13 +17,20 @@ import (
 type Config struct {
 	EdgeURL  schema.BaseURL // of short links, whose host is the default domain; set by the program
 	Verified bool           // domain add: store the domain as verified
-	Domain   string         // link off, link on: the host of the link; "": the default domain
+	Domain   string         // link off, link on: the host of the link; import: see transfer.Options; "": the default domain
+	DryRun   bool           // import: create nothing
+	Format   string         // import: the format of the file; "": recognized by its columns
+	Parts    Parts          // set by the program
 }
 
 // RegisterFlags binds the options to flags.
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.BoolVar(&c.Verified, "verified", c.Verified, "domain add: store the domain as verified, without checking DNS")
-	fs.StringVar(&c.Domain, "domain", c.Domain, "link off, link on: the `host` of the link (default the default domain)")
+	fs.StringVar(&c.Domain, "domain", c.Domain,
+		"link off, link on: the `host` of the link; import: that of links whose own host is no domain of the account (default the default domain)")
+	fs.BoolVar(&c.DryRun, "dry-run", c.DryRun, "import: say what would become of each row, and create nothing")
+	fs.StringVar(&c.Format, "format", c.Format,
+		"import: the `format` of the file: linkstream, shlink, kutt, yourls or bitly (default the one that its columns show)")
 }
 
 // Validate always succeeds.
@@ -45,8 +52,10 @@ type command struct {
 
 // runner runs commands.
 type runner struct {
-	stores  Stores
-	options Config
+	stores   Stores
+	options  Config
+	out      io.Writer
+	printErr error // the first of commands that print while they run
 }
 
 var commands = [...]command{
@@ -62,6 +71,8 @@ var commands = [...]command{
 	{"domain transfer", "HOST EMAIL", "give a host to another account, without DNS records, and print the id", (*runner).transferDomain},
 	{"link off", "HASH", "take a link down; --domain HOST: not on the default domain", (*runner).takeDownLink},
 	{"link on", "HASH", "undo link off", (*runner).putBackLink},
+	{"import", "EMAIL FILE", "create the links of a CSV file, - for standard input, and print what failed; --dry-run", (*runner).importLinks},
+	{"export", "EMAIL", "print the links of the account with their counts as CSV", (*runner).exportLinks},
 	{"migrate", "", "bring the databases up to date", (*runner).migrate},
 }
 
@@ -76,13 +87,14 @@ var Usage = func() string {
 }()
 
 // Run runs the command in args and prints its result, if there is one, as one line. CodeInvalid if args are not a command.
-// If the command fails, the error has the code of the failure, and nothing is printed.
+// If the command fails, the error has the code of the failure, and nothing is printed. Only import and export print more, and while
+// they run.
 func Run(ctx context.Context, stores Stores, options Config, args []string, out io.Writer) error {
 	c, args, err := find(args)
 	if err != nil {
 		return err
 	}
-	result, err := c.run(&runner{stores, options}, ctx, args...)
+	result, err := c.run(&runner{stores: stores, options: options, out: out}, ctx, args...)
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.name, err)
 	}

@@ -34,8 +34,13 @@ func openStore(t *testing.T, path string) *sqlite.Store {
 }
 
 func (c cli) run(t *testing.T, line string) (printed string, err error) {
+	return c.runWith(t, line, "")
+}
+
+// runWith runs a command with a standard input.
+func (c cli) runWith(t *testing.T, line, stdin string) (printed string, err error) {
 	t.Helper()
-	options := admin.Config{EdgeURL: schema.MustParseBaseURL("http://sho.rt:8080")}
+	options := admin.Config{EdgeURL: schema.MustParseBaseURL("http://sho.rt:8080"), Parts: parts(strings.NewReader(stdin))}
 	fs := flag.NewFlagSet("test", flag.ContinueOnError)
 	options.RegisterFlags(fs)
 	args, flags, _ := strings.Cut(line, " --")
@@ -111,6 +116,9 @@ func TestRunRefusesUnknownCommands(t *testing.T) {
 		"link off":                      "link off HASH",
 		"link on abc def":               "link on HASH",
 		"migrate now":                   "migrate",
+		"import":                        "import EMAIL FILE",
+		"import a@b.io":                 "import EMAIL FILE",
+		"export":                        "export EMAIL",
 		"domain add a@b.io  --verified": "domain add EMAIL HOST",
 	} {
 		t.Run(line, func(t *testing.T) { c.fails(t, line, schema.CodeInvalid, usage) })
@@ -121,7 +129,7 @@ func TestUsageListsEveryCommand(t *testing.T) {
 	for _, command := range []string{
 		"account add EMAIL", "account password EMAIL", "account suspend EMAIL", "account reinstate EMAIL", "token add EMAIL",
 		"token revoke ID", "domain add EMAIL HOST", "domain verify HOST", "domain remove HOST", "domain transfer HOST EMAIL",
-		"link off HASH", "link on HASH", "migrate",
+		"link off HASH", "link on HASH", "migrate", "import EMAIL FILE", "export EMAIL",
 	} {
 		if !strings.Contains(admin.Usage, "\n  "+command+" ") {
 			t.Errorf("%q is missing:\n%s", command, admin.Usage)

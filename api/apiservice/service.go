@@ -78,6 +78,27 @@ func New(cfg Config, links schema.Database, clicks Clicks, topics *stream.Client
 	return s, nil
 }
 
+// NewShortener returns the rules that a service with these settings has for links, for commands that create links.
+func NewShortener(
+	cfg Config, links schema.LinkStore, domains schema.DomainStore, log *slog.Logger,
+) (*shorten.Shortener, error) {
+	blocked, err := blocklist.Open(cfg.Blocklist, log)
+	if err != nil {
+		return nil, fmt.Errorf("-api.blocklist: %w", err)
+	}
+	own, err := cfg.ownAddresses()
+	if err != nil {
+		return nil, err
+	}
+	if !cfg.URL.IsZero() {
+		own = append(own, shorten.AddressOf(cfg.URL))
+	}
+	if listens, err := shorten.ParseAddress(cfg.Listen); err == nil { // a port of 0 is not known before the service listens
+		own = append(own, listens)
+	}
+	return shorten.New(cfg.EdgeURL, links, domains, blocked, own...), nil
+}
+
 // compose creates the API, the dashboard and the server of both.
 func (s *Service) compose(cfg Config) error {
 	requests := httpmetrics.NewRecorder(s.metrics)

@@ -56,7 +56,7 @@ func TestExport(t *testing.T) {
 				`2024-02-29T10:00:00+00:00,2099-01-02T03:04:05+00:00,https://example.com/over,true,%d`, 10*a.ID),
 			b.Ordinal: fmt.Sprintf(`https://go.example.com/-x,'-x,go.example.com,https://example.com/b,'=1+1,,false,%s,,,false,%d`,
 				b.CreatedAt.UTC().Format("2006-01-02T15:04:05-07:00"), 10*b.ID),
-			q.Ordinal: fmt.Sprintf(`https://sho.rt/q,q,,https://example.com/," ''=1+1 ",'-a b,true,2020-01-01T00:00:00+00:00,,,false,%d`, 10*q.ID),
+			q.Ordinal:     fmt.Sprintf(`https://sho.rt/q,q,,https://example.com/," ''=1+1 ",'-a b,true,2020-01-01T00:00:00+00:00,,,false,%d`, 10*q.ID),
 			title.Ordinal: fmt.Sprintf(`https://sho.rt/t,t,,https://example.com/t,''=1+1,,true,2020-01-01T00:00:00+00:00,,,false,%d`, 10*title.ID),
 		}
 		want := header

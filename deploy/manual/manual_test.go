@@ -27,6 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(engines.Of(m)) }
 // order is the sections whose commands TestManual runs, in this order, each with all of its blocks.
 var order = []string{
 	"One machine/With systemd",
+	"Import and export",
 	"Backup and restore/One machine",
 	"After an incident",
 	"Drills",

@@ -10,7 +10,9 @@ import (
 	"path/filepath"
 
 	"linkstream/api/admin"
+	"linkstream/api/apiservice"
 	"linkstream/api/invalidation"
+	"linkstream/api/shorten"
 	"linkstream/deploy/standalone/embedded"
 	"linkstream/edge/edgeservice"
 	"linkstream/schema"
@@ -21,7 +23,7 @@ import (
 
 // runCommand runs an admin command, also while the service runs. The service's caches learn of the changes by its broker.
 func runCommand(
-	ctx context.Context, cfg Config, options admin.Config, command []string, stdout io.Writer, log *slog.Logger,
+	ctx context.Context, cfg Config, options admin.Config, command []string, stdout, stderr io.Writer, log *slog.Logger,
 ) error {
 	if err := cfg.target().Check(); err != nil {
 		return err
@@ -30,10 +32,15 @@ func runCommand(
 	if err != nil {
 		return err
 	}
-	clicks, err := sqlite.OpenClickStore(ctx, cfg.dir().Clicks()) // only for migrate, which creates both files
+	clicks, err := sqlite.OpenClickStore(ctx, cfg.dir().Clicks()) // for export, and for migrate, which creates both files
 	if err != nil {
 		return errors.Join(err, links.Close())
 	}
+	options.Parts = admin.Parts{In: os.Stdin, Progress: stderr,
+		Shortener: func(links schema.LinkStore, domains schema.DomainStore) (*shorten.Shortener, error) {
+			return apiservice.NewShortener(cfg.API, links, domains, log)
+		},
+		Clicks: func(context.Context) (admin.ClickCounter, error) { return clicks, nil }}
 	run := func(db schema.Database) error { return admin.Run(ctx, db, options, command, stdout) }
 	return errors.Join(withPublishing(ctx, cfg, links, run, log), clicks.Close(), links.Close())
 }

@@ -48,7 +48,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return runVerify(ctx, cfg, check, stdout, log)
 	}
 	if len(command) > 0 {
-		return runCommand(ctx, cfg, options, command, stdout, log)
+		return runCommand(ctx, cfg, options, command, stdout, stderr, log)
 	}
 	return service.RunLogged(ctx, log, func(ctx context.Context) error { return serve(ctx, cfg, stdout, log) })
 }

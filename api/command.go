@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+
+	"linkstream/api/admin"
+	"linkstream/api/apiservice"
+	"linkstream/api/shorten"
+	"linkstream/schema"
+	"linkstream/schema/clickhouse"
+	"linkstream/schema/service"
+	"linkstream/schema/stream"
+)
+
+// runCommand runs a command of the operator.
+func runCommand(ctx context.Context, cfg settings, command []string, stdout, stderr io.Writer, log *slog.Logger) error {
+	report := service.ReportToLog(log)
+	return withLinks(ctx, cfg, report, log, func(db schema.Database, _ *stream.Client) error {
+		var clicks *clickhouse.ClickStore
+		cfg.admin.Parts = admin.Parts{In: os.Stdin, Progress: stderr,
+			Shortener: func(links schema.LinkStore, domains schema.DomainStore) (*shorten.Shortener, error) {
+				return apiservice.NewShortener(cfg.api, links, domains, log)
+			},
+			Clicks: func(ctx context.Context) (_ admin.ClickCounter, err error) {
+				clicks, err = openClicks(ctx, cfg, report)
+				return clicks, err
+			}}
+		err := admin.Run(ctx, db, cfg.admin, command, stdout)
+		if clicks != nil {
+			err = errors.Join(err, clicks.Close())
+		}
+		return err
+	})
+}
+
+// openClicks waits for ClickHouse.
+func openClicks(ctx context.Context, cfg settings, report service.WaitReport) (*clickhouse.ClickStore, error) {
+	return service.Await(ctx, report, "ClickHouse", func(ctx context.Context) (*clickhouse.ClickStore, error) {
+		return clickhouse.OpenClickStore(ctx, cfg.clicks)
+	})
+}
