@@ -173,8 +173,8 @@ func TestScenarios(t *testing.T) {
 				names[h.Name] = true
 			}
 		}
-		if len(names) != 17 {
-			t.Errorf("%d metrics, want 17: %v", len(names), names)
+		if len(names) != 18 {
+			t.Errorf("%d metrics, want 18: %v", len(names), names)
 		}
 	})
 }
@@ -188,6 +188,9 @@ func testEmbedded(t *testing.T, healthy chan<- []report.Health) {
 			"redirect: CPU per redirect, open loop: standalone / bare fasthttp",
 			"redirect: redirect latency p99.9, open loop: standalone", "redirect: resident memory: edge, spooling",
 			"connections: CPU per redirect: edge, spooling / bare fasthttp",
+			"connections: CPU per redirect: edge, spooling, full TLS handshake / bare fasthttp, full TLS handshake",
+			"connections: CPU per redirect: edge, spooling, resumed TLS session / bare fasthttp, resumed TLS session",
+			"connections: CPU per redirect: edge, spooling, lasting TLS connection / bare fasthttp, lasting TLS connection",
 			"connections: CPU per redirect, open loop: standalone"}},
 		{[]string{"pipeline", "freshness", "shorten"}, []string{
 			"pipeline: counted clicks per second, closed loop: worker",
@@ -215,7 +218,8 @@ func testAbuse(t *testing.T) {
 	t.Run("abuse", func(t *testing.T) {
 		t.Parallel()
 		wantMetrics(t, measure(t, "abuse", "-start"), "redirect latency p99: unknown hashes / quiet",
-			"shorten latency p50: sign-in from many networks / quiet", "connections per second of the attack: idle connections")
+			"shorten latency p50: sign-in from many networks / quiet", "connections per second of the attack: idle connections",
+			"redirect latency p99: handshakes from many networks / quiet")
 	})
 }
 

@@ -29,7 +29,18 @@ const (
 )
 
 // Roles returns the bare servers that run in processes of their own.
-func Roles() []proc.Role { return []proc.Role{{Name: bareRole, Run: serveBare}} }
+func Roles() []proc.Role {
+	return []proc.Role{{Name: bareRole, Run: serveBare}, {Name: bareTLSRole, Run: bareTLS}}
+}
+
+func bareTLS(ctx context.Context, args []string, stdout, _ io.Writer) error {
+	listener, err := service.Listen("127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(stdout, listener.Addr())
+	return serveBareTLS(ctx, listener, newBareHandler(), args)
+}
 
 // bareHandler answers every request with the status and the headers of an edge's redirect, and does nothing else.
 type bareHandler struct {

@@ -10,6 +10,7 @@ import (
 
 	"linkstream/bench/load"
 	"linkstream/bench/proc"
+	"linkstream/bench/system"
 )
 
 // Contender performs an operation that other contenders perform as well.
@@ -34,14 +35,23 @@ type Load struct {
 	Conns     int  // connections at the same time
 	Threads   int  // that generate the load
 	Reconnect bool // open a new connection for each request
+	TLS       bool // by HTTPS
+	Resume    bool // new connections resume the TLS session of an earlier one
 }
 
 // Server returns a contender that is an HTTP server.
 func (l Load) Server(name, addr string, source func(conn int) load.Source, processes ...proc.Process) *Contender {
 	c := &Contender{Name: name, Processes: processes}
 	c.Target = load.Target{Addr: addr, Conns: l.Conns, Threads: l.Threads, Reconnect: l.Reconnect, Source: source, Done: &c.Done}
+	if l.TLS {
+		c.Target.TLS, c.Target.Resume = system.ClientTLS(), l.Resume
+	}
 	c.Work = func(ctx context.Context, window time.Duration) (load.Result, error) {
-		return load.Closed(ctx, c.Target, window)
+		result, err := load.Closed(ctx, c.Target, window)
+		if first := int64(l.Conns); err == nil && l.Resume && result.Resumed < (result.Answers-first)/2 {
+			err = fmt.Errorf("%s resumes %d TLS sessions of %d", name, result.Resumed, result.Answers)
+		}
+		return result, err
 	}
 	return c
 }

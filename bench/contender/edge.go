@@ -27,8 +27,12 @@ const startTimeout = time.Minute
 // SpoolingEdge starts an edge without a broker: it measures the redirect itself, with its click in the spool. flags are added
 // to those of the edge.
 func (s *Starter) SpoolingEdge(ctx context.Context, flags ...string) (*Contender, *system.Counter, error) {
+	return s.spoolingEdge(ctx, spoolingName, flags...)
+}
+
+func (s *Starter) spoolingEdge(ctx context.Context, name string, flags ...string) (*Contender, *system.Counter, error) {
 	nowhere := system.Broker{Addrs: "127.0.0.1:1"} // nothing listens there
-	return s.edge(ctx, spoolingName, nowhere.Topics("spooling"), "linkstream_edge_clicks_recorded_total", flags...)
+	return s.edge(ctx, name, nowhere.Topics("spooling"), "linkstream_edge_clicks_recorded_total", flags...)
 }
 
 // ShippingEdge starts an edge that sends its clicks to a broker, where no worker counts them. flags are added to those

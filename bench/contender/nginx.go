@@ -2,6 +2,7 @@ package contender
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"os"
 	"os/exec"
@@ -19,13 +20,22 @@ events { worker_connections 8192; }
 http {
 	access_log off; keepalive_requests 1000000000; server_tokens off;
 	client_body_temp_path %[1]s; proxy_temp_path %[1]s; fastcgi_temp_path %[1]s; uwsgi_temp_path %[1]s; scgi_temp_path %[1]s;
+	%[4]s
 	server { listen %[2]s; add_header Cache-Control "private, no-store" always; location / { return 302 %[3]s; } }
 }
 `
 
+// nginxTLS has a key of session tickets that all workers share, as those of one nginx do.
+const nginxTLS = `ssl_certificate %[1]s; ssl_certificate_key %[2]s; ssl_protocols TLSv1.3; ssl_ecdh_curve X25519; ssl_session_ticket_key %[3]s;`
+
 // Nginx starts an nginx that redirects every request, with the given number of worker processes. It returns nil if nginx
 // is not installed.
 func (s *Starter) Nginx(ctx context.Context, workers int) (*Contender, error) {
+	return s.nginx(ctx, workers, nil)
+}
+
+// nginx is Nginx, by HTTPS if there is a certificate.
+func (s *Starter) nginx(ctx context.Context, workers int, cert *system.Certificate) (*Contender, error) {
 	program, err := exec.LookPath("nginx")
 	if err != nil {
 		s.Progress("nginx is not installed: continuing without it")
@@ -39,21 +49,29 @@ func (s *Starter) Nginx(ctx context.Context, workers int) (*Contender, error) {
 	if workers > 1 {
 		name, listen = fmt.Sprintf("nginx, %d workers", workers), addrs[0]+" reuseport"
 	}
+	kind, secure := "nginx", ""
+	if cert != nil {
+		tickets := s.Group.Path("nginx.tickets")
+		if err := os.WriteFile(tickets, []byte(rand.Text() + rand.Text() + rand.Text() + rand.Text())[:80], 0o600); err != nil {
+			return nil, err
+		}
+		kind, secure, listen = "nginx-tls", fmt.Sprintf(nginxTLS, cert.Cert, cert.Key, tickets), listen+" ssl"
+	}
 	processes := make([]proc.Process, workers)
 	for i := range processes {
-		dir := s.Group.Path(fmt.Sprintf("nginx-%d-%d", workers, i))
+		dir := s.Group.Path(fmt.Sprintf("%s-%d-%d", kind, workers, i))
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			return nil, err
 		}
 		config := dir + "/nginx.conf"
-		if err := os.WriteFile(config, fmt.Appendf(nil, nginxConfig, dir, listen, workload.BareURL), 0o600); err != nil {
+		if err := os.WriteFile(config, fmt.Appendf(nil, nginxConfig, dir, listen, workload.BareURL, secure), 0o600); err != nil {
 			return nil, err
 		}
 		worker := name
 		if workers > 1 {
 			worker = fmt.Sprintf("nginx, worker %d of %d", i+1, workers)
 		}
-		child, err := s.Group.Start(worker, nil, program, "-c", config, "-e", dir+"/nginx.log")
+		child, err := s.Group.Start(kind+" "+worker, nil, program, "-c", config, "-e", dir+"/nginx.log")
 		if err != nil {
 			return nil, err
 		}

@@ -3,6 +3,8 @@ package load
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"errors"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -16,15 +18,32 @@ const (
 
 // Flood is a load that is meant to do harm. It takes any answer, and connects again when it is thrown out.
 type Flood struct {
-	Addr  string // host:port
-	From  string // local address, so that the server knows the flood from others
-	Conns int
+	Addr   string // host:port
+	From   string // local address, so that the server knows the flood from others
+	Spread bool   // each connection has a local address of its own, instead of From
+	Conns  int
 	// Request appends the next request in wire format to dst; nil: the connections are idle. It is called concurrently.
 	Request func(dst []byte) []byte
 	// Pipeline is how many requests are sent at once. Answers to them are awaited together.
 	Pipeline int
-	Rate     float64       // requests per second of all connections; 0: as fast as they are answered
-	ByteGap  time.Duration // between the bytes of a request; 0: all are sent at once
+	// Once ends each connection after the first bytes of its answer, whatever they are.
+	Once    bool
+	Rate    float64       // requests per second of all connections; 0: as fast as they are answered
+	ByteGap time.Duration // between the bytes of a request; 0: all are sent at once
+}
+
+// ClientHello returns how a TLS client begins a handshake. It costs nothing to send it again and again, and the server computes a
+// handshake each time.
+func ClientHello(config *tls.Config) []byte {
+	near, far := net.Pipe()
+	go func() {
+		_ = tls.Client(near, config).Handshake() // until far is closed
+		near.Close()
+	}()
+	defer far.Close()
+	hello := make([]byte, 16<<10)
+	n, _ := far.Read(hello) // one record, in one call
+	return hello[:n]
 }
 
 // Harm is what a flood has done.
@@ -43,7 +62,11 @@ func (f Flood) Run(ctx context.Context) Harm {
 			if f.Rate > 0 {
 				turn = time.Duration(float64(f.Conns*f.Pipeline) / f.Rate * float64(time.Second))
 			}
-			a := &attacker{flood: f, turn: turn, next: time.Now().Add(turn * time.Duration(i) / time.Duration(f.Conns)),
+			from := net.ParseIP(f.From)
+			if f.Spread {
+				from = net.IPv4(127, 1, byte(i/250), byte(1+i%250))
+			}
+			a := &attacker{flood: f, from: from, turn: turn, next: time.Now().Add(turn * time.Duration(i) / time.Duration(f.Conns)),
 				connections: &connections, answers: &answers}
 			for ctx.Err() == nil {
 				a.connect(ctx)
@@ -58,6 +81,7 @@ func (f Flood) Run(ctx context.Context) Harm {
 // attacker is one connection of a flood after the other.
 type attacker struct {
 	flood                Flood
+	from                 net.IP
 	turn                 time.Duration
 	next                 time.Time // when to send next
 	out, in              []byte
@@ -66,7 +90,7 @@ type attacker struct {
 
 // connect serves one connection until it ends.
 func (a *attacker) connect(ctx context.Context) {
-	dialer := net.Dialer{Timeout: dialTimeout, LocalAddr: &net.TCPAddr{IP: net.ParseIP(a.flood.From)}}
+	dialer := net.Dialer{Timeout: dialTimeout, LocalAddr: &net.TCPAddr{IP: a.from}}
 	conn, err := dialer.DialContext(ctx, "tcp", a.flood.Addr)
 	if err != nil {
 		return
@@ -102,6 +126,13 @@ func (a *attacker) exchange(ctx context.Context, conn net.Conn) error {
 	if err := a.send(ctx, conn); err != nil {
 		return err
 	}
+	if a.flood.Once {
+		n, err := conn.Read(a.in)
+		if n > 0 {
+			a.answers.Add(1)
+		}
+		return errors.Join(err, errOnce)
+	}
 	for missing := a.flood.Pipeline; missing > 0; {
 		n, err := conn.Read(a.in)
 		got := bytes.Count(a.in[:n], []byte("HTTP/1.1 ")) // one that is cut in two is not counted, which costs a timeout at worst
@@ -113,6 +144,9 @@ func (a *attacker) exchange(ctx context.Context, conn net.Conn) error {
 	}
 	return nil
 }
+
+// errOnce ends a connection that is used once.
+var errOnce = errors.New("the connection was used")
 
 func (a *attacker) send(ctx context.Context, conn net.Conn) error {
 	if a.flood.ByteGap == 0 {

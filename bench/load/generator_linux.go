@@ -17,6 +17,9 @@ const maxWait = 20 * time.Millisecond
 
 // generate generates a load in t.Threads threads, and merges their results.
 func generate(ctx context.Context, t Target, p pace) (Result, error) {
+	if t.TLS != nil {
+		return generatePortable(ctx, t, p)
+	}
 	total := newResult()
 	threads := min(max(1, t.Threads), t.Conns)
 	generators := make([]*generator, threads)

@@ -8,6 +8,7 @@ package load
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -35,9 +36,13 @@ type Target struct {
 	// Reconnect opens a new connection for each request. The requests must say "Connection: close", and the server must
 	// close the connection after the answer: it keeps the TIME_WAIT states, and the client does not run out of ports.
 	Reconnect bool
-	Threads   int // that generate the load, each for its share of the connections; 0: one. Linux only
-	Source    func(conn int) Source
-	Done      *atomic.Int64 // counts answers, for charts
+	// TLS is how connections are secured; nil: not at all. Each connection has a goroutine then.
+	TLS *tls.Config
+	// Resume makes each connection but the first ones resume the TLS session of an earlier one.
+	Resume  bool
+	Threads int // that generate the load, each for its share of the connections; 0: one. Linux only
+	Source  func(conn int) Source
+	Done    *atomic.Int64 // counts answers, for charts
 }
 
 // Result is the outcome of a load.
@@ -48,6 +53,7 @@ type Result struct {
 	// SendDelay is the time from when a request was due until it was sent, in nanoseconds: because all connections were
 	// busy, or because the generator did not get a core. It is part of the latency. Open loops only.
 	SendDelay *hdrhistogram.Histogram
+	Resumed   int64 // TLS sessions
 	Unsent    int64 // requests that were due and dropped, because the server was too far behind
 }
 
@@ -103,6 +109,7 @@ func record(h *hdrhistogram.Histogram, d time.Duration) {
 func (r *Result) merge(other Result) {
 	r.Answers += other.Answers
 	r.Unsent += other.Unsent
+	r.Resumed += other.Resumed
 	r.Latency.Merge(other.Latency)
 	r.SendDelay.Merge(other.SendDelay)
 }

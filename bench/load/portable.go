@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -24,7 +25,7 @@ func generatePortable(ctx context.Context, t Target, p pace) (Result, error) {
 		}
 	}()
 	for i := range clients {
-		clients[i] = &client{target: t, source: t.Source(i), result: newResult()}
+		clients[i] = newClient(t, i)
 		if err := clients[i].connect(ctx); err != nil {
 			return total, err
 		}
@@ -90,6 +91,18 @@ type client struct {
 
 	mu   sync.Mutex // interrupt runs in another goroutine
 	conn net.Conn
+	tls  *tls.Config // nil without TLS
+}
+
+func newClient(t Target, conn int) *client {
+	c := &client{target: t, source: t.Source(conn), result: newResult()}
+	if t.TLS != nil {
+		c.tls = t.TLS.Clone()
+		if t.Resume { // a cache of its own, since a client uses a ticket once
+			c.tls.ClientSessionCache = tls.NewLRUClientSessionCache(1)
+		}
+	}
+	return c
 }
 
 func (c *client) runClosed(ctx context.Context, began time.Time, window time.Duration) error {
@@ -180,6 +193,9 @@ func grow(buf []byte) []byte {
 func (c *client) connect(ctx context.Context) error {
 	dialer := net.Dialer{Timeout: dialTimeout}
 	conn, err := dialer.DialContext(ctx, "tcp", c.target.Addr)
+	if err == nil && c.tls != nil {
+		conn, err = c.secure(ctx, conn)
+	}
 	if err != nil {
 		return fmt.Errorf("connect to %q: %w", c.target.Addr, err)
 	}
@@ -190,6 +206,22 @@ func (c *client) connect(ctx context.Context) error {
 	}
 	c.conn = conn
 	return nil
+}
+
+// secure begins TLS on a connection, and closes it if that fails.
+func (c *client) secure(ctx context.Context, conn net.Conn) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	secured := tls.Client(conn, c.tls)
+	if err := secured.HandshakeContext(ctx); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if secured.ConnectionState().DidResume {
+		c.result.Resumed++
+	}
+	return secured, nil
 }
 
 func (c *client) close() {

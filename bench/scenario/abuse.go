@@ -66,6 +66,8 @@ func attacks(s *system.Service, victim string) []attack {
 	badToken := func() string { return "Authorization: Bearer ls_" + rand.Text() + rand.Text() + "\r\n" }
 	hash := func() string { return rand.Text()[:7] }
 	large := strings.Repeat("a", bodyBytes)
+	hello := load.ClientHello(system.ClientTLS())
+	handshake := func(dst []byte) []byte { return append(dst, hello...) }
 	return []attack{
 		{"sign-in", load.Flood{Addr: api, Conns: anonymousConns, Pipeline: 1, Request: post("/dashboard/sign-in", form, noHeader, account)}},
 		{"sign-in from many networks", load.Flood{Addr: api, From: system.ProxyAddr, Conns: anonymousConns, Pipeline: 1,
@@ -88,6 +90,9 @@ func attacks(s *system.Service, victim string) []attack {
 		{"random referrers", load.Flood{Addr: edge, Conns: 16, Pipeline: 16, Rate: 5000, Request: get("GET /"+victim+
 			" HTTP/1.1\r\nHost: "+edge+"\r\nReferer: https://%s.example/\r\n\r\n", hash)}},
 		{"idle connections", load.Flood{Addr: edge, Conns: 2000}},
+		{"handshakes", load.Flood{Addr: s.EdgeTLS, Conns: 256, Pipeline: 1, Once: true, Request: handshake}},
+		{"handshakes from many networks", load.Flood{Addr: s.EdgeTLS, Spread: true, Conns: 256, Pipeline: 1, Once: true, Request: handshake}},
+		{"silent handshakes", load.Flood{Addr: s.EdgeTLS, Spread: true, Conns: 2000}},
 		{"slow senders", load.Flood{Addr: edge, Conns: 500, Pipeline: 1, ByteGap: 50 * time.Millisecond,
 			Request: get("GET /%s HTTP/1.1\r\nHost: "+edge+"\r\n\r\n", hash)}},
 	}
@@ -109,6 +114,11 @@ func runAbuse(ctx context.Context, r *run) error {
 	if _, err := chooseAttacks(attacks(&system.Service{API: &system.API{}}, ""), r.cfg.Attacks); err != nil {
 		return err // before anything is started
 	}
+	cert, err := system.NewCertificate(r.group)
+	if err != nil {
+		return err
+	}
+	r.launcher.ServeTLS(cert)
 	visits := workload.NewVisits(workload.NewLinks(r.cfg.Links), r.cfg.Links)
 	service, err := r.open(ctx, visits.Links)
 	if err != nil {

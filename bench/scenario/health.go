@@ -45,6 +45,7 @@ func bounds(cfg Config) []bound {
 		{subject: report.Build, name: "redirect latency p99 of " + whole + " at half of the closed loop's rate",
 			metric: "redirect: redirect latency p99, open loop: " + whole, value: 25},
 		cpu("connections", "redirect", "edge, spooling / "+contender.BareNet, 1.25),
+		cpu("connections", "redirect", "edge, spooling, full TLS handshake / "+contender.BareNet+", full TLS handshake", 1.25),
 		cpu("connections", "redirect", whole+" / "+contender.BareNet, 1.75),
 		cpu("pipeline", "shipped click", "shipper / bare kafka-go produce", 1),
 		cpu("pipeline", "counted click", "worker / "+counted, counting),

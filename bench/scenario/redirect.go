@@ -12,22 +12,31 @@ import (
 
 // runRedirect measures redirects on lasting connections, beside bare servers.
 func runRedirect(ctx context.Context, r *run) error {
-	return r.measureRedirects(ctx, workload.NewVisits(workload.NewLinks(r.cfg.Links), r.cfg.Links))
+	visits := workload.NewVisits(workload.NewLinks(r.cfg.Links), r.cfg.Links)
+	service, err := r.open(ctx, visits.Links)
+	if err != nil {
+		return err
+	}
+	return r.measureRedirects(ctx, service, visits)
 }
 
 // runConnections measures redirects on new connections, one per redirect, beside bare servers.
 func runConnections(ctx context.Context, r *run) error {
 	visits := workload.NewVisits(workload.NewLinks(r.cfg.Links), r.cfg.Links)
 	visits.Reconnect = true
-	return r.measureRedirects(ctx, visits)
-}
-
-// measureRedirects measures the whole service and, if the run has started it, the edge alone and bare servers.
-func (r *run) measureRedirects(ctx context.Context, visits *workload.Visits) error {
 	service, err := r.open(ctx, visits.Links)
 	if err != nil {
 		return err
 	}
+	if err := r.measureRedirects(ctx, service, visits); err != nil || !r.cfg.System.Start {
+		return err
+	}
+	return r.measureSecure(ctx, service.Engines, visits.Links)
+}
+
+// measureRedirects measures the whole service and, if the run has started it, the edge alone and bare servers.
+func (r *run) measureRedirects(ctx context.Context, service *system.Service, visits *workload.Visits) error {
+	var err error
 	whole := contender.Visited(service, visits, r.load(visits.Reconnect))
 	contenders, open := []*contender.Contender{whole}, []*contender.Contender{whole}
 	var counters []*system.Counter

@@ -31,7 +31,7 @@ func All() []Scenario {
 	return []Scenario{
 		{abuse, "redirects and new links while somebody floods the service: latency under each attack, beside a quiet time", runAbuse},
 		{cold, "redirects of links that are not in the edge's cache: CPU per redirect beside a bare look-up, latency", runCold},
-		{"connections", "redirects on new connections, one per redirect: CPU per redirect, redirects per second, latency", runConnections},
+		{"connections", "redirects on new connections, one per redirect, and by HTTPS: CPU per redirect, redirects per second, latency", runConnections},
 		{"freshness", "time from a redirect until its click is in the list of links, under load", runFreshness},
 		{"links", "first and last page of the list of links: CPU per call, calls per second, latency", runLinks},
 		{"memory", "an edge with all links in its cache: resident memory, CPU per redirect", runMemory},

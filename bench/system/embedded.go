@@ -99,8 +99,9 @@ func (e *embedded) start(ctx context.Context) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	child, err := e.launcher.group.Start(standalone, nil, program, "-data", e.data, "-edge.listen", s.Edge,
+	args := append(e.launcher.secureFlags(s), "-data", e.data, "-edge.listen", s.Edge,
 		"-api.listen", s.API.Addr(), "-api.trusted-proxies", ProxyAddr, "-ops.listen", s.ops.edge, "-log.level", "warn")
+	child, err := e.launcher.group.Start(standalone, nil, program, args...)
 	if err != nil {
 		return nil, err
 	}

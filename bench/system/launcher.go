@@ -16,11 +16,23 @@ type Launcher struct {
 	cfg      Config
 	group    *proc.Group
 	progress func(format string, args ...any)
+	cert     *Certificate // of a started edge that serves HTTPS; nil: it does not
 }
 
 // NewLauncher returns a launcher whose processes and files belong to group.
 func NewLauncher(cfg Config, group *proc.Group, progress func(format string, args ...any)) *Launcher {
-	return &Launcher{cfg, group, progress}
+	return &Launcher{cfg: cfg, group: group, progress: progress}
+}
+
+// ServeTLS makes the edge of a system that has yet to start serve HTTPS as well.
+func (l *Launcher) ServeTLS(cert Certificate) { l.cert = &cert }
+
+// secureFlags returns what the edge of a started system is to serve HTTPS with.
+func (l *Launcher) secureFlags(s *Service) []string {
+	if l.cert == nil {
+		return nil
+	}
+	return l.cert.Flags(s.EdgeTLS)
 }
 
 // StartEngines starts the engines that the configuration names.

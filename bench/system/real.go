@@ -279,7 +279,7 @@ func (r *realEngines) start(ctx context.Context) (*Service, error) {
 		{"ingest", [][]string{clicks, {"-ops.listen", s.ops.ingest, "-kafka.group", topics.Group}}},
 		{"api", [][]string{links, clicks, {"-api.listen", s.API.Addr(), "-api.trusted-proxies", ProxyAddr, "-ops.listen", s.ops.api,
 			"-bootstrap.email", ""}}},
-		{"edge", [][]string{links, {"-edge.listen", s.Edge, "-ops.listen", s.ops.edge, "-edge.url", "http://" + s.Edge, "-spool.dir",
+		{"edge", [][]string{links, r.launcher.secureFlags(s), {"-edge.listen", s.Edge, "-ops.listen", s.ops.edge, "-edge.url", "http://" + s.Edge, "-spool.dir",
 			r.launcher.group.Path("spool")}}},
 	} {
 		program, err := r.launcher.program(ctx, node.name)

@@ -27,7 +27,9 @@ const (
 type Service struct {
 	Name string
 	Edge string // host:port
-	API  *API
+	// EdgeTLS is where a started edge serves HTTPS, if it does.
+	EdgeTLS string
+	API     *API
 	// AtEdge and AtAPI are the processes that work for visitors and for API clients, first the one that answers. They
 	// are unknown, as are the fields below, if the system was running before.
 	AtEdge, AtAPI []proc.Process
@@ -47,7 +49,7 @@ func (s *Service) EdgeOperators() string { return "http://" + s.ops.edge }
 
 // newService returns a service with addresses and without processes. The services run in one process or in three.
 func newService(name string, oneProcess bool) (*Service, error) {
-	addrs, err := FreeAddrs(5)
+	addrs, err := FreeAddrs(6)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +57,7 @@ func newService(name string, oneProcess bool) (*Service, error) {
 	if oneProcess {
 		ops = operators{addrs[2], addrs[2], addrs[2]}
 	}
-	return &Service{Name: name, Edge: addrs[0], API: &API{base: "http://" + addrs[1]}, ops: ops,
+	return &Service{Name: name, Edge: addrs[0], EdgeTLS: addrs[5], API: &API{base: "http://" + addrs[1]}, ops: ops,
 		Counted: &Counter{Name: name, Base: "http://" + ops.ingest, Metric: "linkstream_ingest_clicks_counted_total"}}, nil
 }
 
