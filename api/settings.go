@@ -10,6 +10,7 @@ import (
 	"linkstream/schema/postgres"
 	"linkstream/schema/service"
 	"linkstream/schema/stream"
+	"linkstream/schema/tracing"
 )
 
 const usage = `Usage: api [flags] [command]
@@ -30,6 +31,7 @@ type settings struct {
 	topics       stream.Config
 	logs         service.LogConfig
 	ops          service.OpsConfig
+	traces       tracing.Config
 	admin        admin.Config
 }
 
@@ -38,11 +40,11 @@ func parseSettings(args []string, stderr io.Writer) (s settings, command []strin
 	s = settings{
 		api: apiservice.DefaultConfig(), links: postgres.DefaultConfig(),
 		clicks: clickhouse.DefaultConfig(), topics: stream.DefaultConfig(),
-		ops: service.OpsConfig{Listen: "127.0.0.1:9081"},
+		ops: service.OpsConfig{Listen: "127.0.0.1:9081"}, traces: tracing.DefaultConfig(),
 	}
 	s.api.EdgeURL = service.DefaultEdgeURL
 	command, err = service.ParseArgs("api", usage+admin.Usage, args, stderr,
-		apiSection{&s.api}, &s.firstAccount, &s.links, &s.clicks, &s.topics, &s.logs, &s.ops, &s.admin)
+		apiSection{&s.api}, &s.firstAccount, &s.links, &s.clicks, &s.topics, &s.logs, &s.ops, &s.traces, &s.admin)
 	s.admin.EdgeURL = s.api.EdgeURL
 	return s, command, err
 }

@@ -3,15 +3,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
-	"log/slog"
 
 	"linkstream/ingest/ingestservice"
 	"linkstream/ingest/verify"
 	"linkstream/schema/clickhouse"
 	"linkstream/schema/service"
 	"linkstream/schema/stream"
+	"linkstream/schema/tracing"
 )
 
 const usage = `Usage: ingest [flags] [verify | health [ready]]
@@ -30,8 +29,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	cfg, topics := ingestservice.DefaultConfig(), stream.DefaultConfig()
 	operators := service.OpsConfig{Listen: "127.0.0.1:9082"}
 	database, retention, logs := clickhouse.DefaultConfig(), clickhouse.DefaultRetention(), service.LogConfig{}
+	traces := tracing.DefaultConfig()
 	var check verify.Config
-	command, err := service.ParseArgs("ingest", usage, args, stderr, &cfg, &database, &retention, &topics, &logs, &operators, &check)
+	command, err := service.ParseArgs("ingest", usage, args, stderr, &cfg, &database, &retention, &topics, &logs, &operators, &traces, &check)
 	if err != nil {
 		return err
 	}
@@ -43,38 +43,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return runCommand(ctx, check, database, topics, command, stdout, log)
 	}
 	return service.RunLogged(ctx, log, func(ctx context.Context) error {
-		return serve(ctx, cfg, database, retention, topics, operators, log)
+		return serve(ctx, cfg, database, retention, topics, operators, traces, log)
 	})
-}
-
-func serve(ctx context.Context, cfg ingestservice.Config, database clickhouse.Config, retention clickhouse.Retention,
-	topics stream.Config, operators service.OpsConfig, log *slog.Logger) error {
-	ops, err := service.ListenOps(operators, log)
-	if err != nil {
-		return err
-	}
-	defer ops.Close() // last: operators see a slow stop
-	client, err := stream.New(topics, log)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	report := ops.Report()
-	clicks, err := service.Await(ctx, report, "ClickHouse", func(ctx context.Context) (*clickhouse.ClickStore, error) {
-		return clickhouse.OpenClickStore(ctx, database)
-	})
-	if err != nil {
-		return err
-	}
-	if err := service.AwaitOK(ctx, report, "Kafka", client.EnsureTopics); err != nil {
-		return errors.Join(err, clicks.Close())
-	}
-	ingest, err := ingestservice.New(cfg, clicks, client, log)
-	if err != nil {
-		return errors.Join(err, clicks.Close())
-	}
-	ingest.CompactDaily(clickhouse.NewCompactor(clicks, retention, log))
-	ops.Add(ingest.Ready, ingest.Metrics())
-	log.Info("counting clicks", "operators", ops.Addr())
-	return errors.Join(ingest.Run(ctx), clicks.Close())
 }

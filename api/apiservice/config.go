@@ -13,6 +13,7 @@ import (
 	"linkstream/schema"
 	"linkstream/schema/clientaddr"
 	"linkstream/schema/service"
+	"linkstream/schema/tracing"
 )
 
 // Config is the configuration of an api process.
@@ -27,7 +28,8 @@ type Config struct {
 	OwnHosts       string            // more addresses of the service, separated by commas: see shorten.ParseAddress
 	Own            []shorten.Address // still more; set by the program
 	Domains        customdomain.Config
-	PublicHealth   bool // answer /healthz; the program sets it from -ops.public
+	Tracer         *tracing.Tracer // of requests; nil: none; set by the program
+	PublicHealth   bool            // answer /healthz; the program sets it from -ops.public
 
 	MaxConnections           int
 	MaxConnectionsPerAddress int // of one IPv4 address or IPv6 /64, trusted proxies exempt; 0: no bound

@@ -12,8 +12,10 @@ import (
 	"linkstream/api/admission"
 	"linkstream/api/dashboard"
 	"linkstream/api/requestid"
+	"linkstream/api/requestspan"
 	"linkstream/schema/clientaddr"
 	"linkstream/schema/service"
+	"linkstream/schema/tracing"
 )
 
 // Limits of what one client may take of the server.
@@ -40,7 +42,8 @@ type router struct {
 	api, pages site
 	gate       *admission.Gate
 	proxies    clientaddr.Proxies
-	health     bool // /healthz is answered
+	tracer     *tracing.Tracer // nil: requests are not traced
+	health     bool            // /healthz is answered
 	log        *slog.Logger
 }
 
@@ -55,6 +58,7 @@ func (r *router) handle(http *fasthttp.RequestCtx) {
 // admit lets the owner of the request's path answer it, by refusal if that is not nil.
 func (r *router) admit(http *fasthttp.RequestCtx, refusal *admission.Refusal) {
 	requestid.Assign(http)
+	requestspan.Begin(http, r.tracer, r.tracer != nil && r.proxies.Contain(peer(http)))
 	defer r.end(http, time.Now())
 	defer admission.CloseUnread(http)
 	if refusal != nil {
@@ -80,6 +84,7 @@ func (r *router) admit(http *fasthttp.RequestCtx, refusal *admission.Refusal) {
 // end names an answered request to its client and, at level debug, in the log.
 func (r *router) end(http *fasthttp.RequestCtx, began time.Time) {
 	requestid.Answer(http)
+	requestspan.End(http)
 	if r.log.Enabled(context.Background(), slog.LevelDebug) {
 		r.log.Debug("request", "request_id", requestid.Of(http), "method", string(http.Method()), "path", string(http.URI().PathOriginal()),
 			"status", http.Response.StatusCode(), "took", time.Since(began))
@@ -87,11 +92,15 @@ func (r *router) end(http *fasthttp.RequestCtx, began time.Time) {
 }
 
 func (r *router) client(http *fasthttp.RequestCtx) netip.Addr {
-	peer := netip.Addr{}
+	return r.proxies.Client(peer(http), &http.Request.Header)
+}
+
+// peer returns the remote address of the connection.
+func peer(http *fasthttp.RequestCtx) netip.Addr {
 	if tcp, ok := http.RemoteAddr().(*net.TCPAddr); ok {
-		peer = tcp.AddrPort().Addr()
+		return tcp.AddrPort().Addr()
 	}
-	return r.proxies.Client(peer, &http.Request.Header)
+	return netip.Addr{}
 }
 
 // newServer returns a server of requests to r. Bodies are streamed, so that nobody's is read before it is known who sends it.

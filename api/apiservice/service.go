@@ -129,7 +129,7 @@ func (s *Service) compose(cfg Config) error {
 	api := rest.New(s.tokens, ratelimit.NewRequestLimiter(s.links), shortener, s.links, s.clicks,
 		rest.Reports{Store: s.clicks, CountedUntil: pages.CountedUntil}, requests, s.log)
 	s.server = newServer(&router{api: api, pages: pages, gate: admission.NewGate(s.metrics), proxies: cfg.TrustedProxies,
-		health: cfg.PublicHealth, log: s.log}, cfg.MaxConnections, s.log)
+		tracer: cfg.Tracer, health: cfg.PublicHealth, log: s.log}, cfg.MaxConnections, s.log)
 	s.clients = admission.NewListener(s.listener, admission.Limits{Connections: cfg.MaxConnections,
 		PerAddress: cfg.MaxConnectionsPerAddress, Exempt: cfg.TrustedProxies.Contain}, s.metrics, s.log)
 	return nil

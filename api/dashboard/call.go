@@ -12,6 +12,7 @@ import (
 
 	"linkstream/api/admission"
 	"linkstream/api/ratelimit"
+	"linkstream/api/requestspan"
 	"linkstream/schema"
 )
 
@@ -34,7 +35,7 @@ func (c *call) setDeadline() {
 	if c.cancel != nil {
 		c.cancel()
 	}
-	c.ctx, c.cancel = context.WithTimeout(context.Background(), callTimeout)
+	c.ctx, c.cancel = context.WithTimeout(requestspan.Context(c.http), callTimeout)
 }
 
 // signedIn reports whether the request has a valid session of an account that is not suspended.

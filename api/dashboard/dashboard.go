@@ -21,6 +21,7 @@ import (
 	"linkstream/api/customdomain"
 	"linkstream/api/httpmetrics"
 	"linkstream/api/ratelimit"
+	"linkstream/api/requestspan"
 	"linkstream/api/shorten"
 	"linkstream/schema"
 	"linkstream/schema/clientaddr"
@@ -229,6 +230,7 @@ func (d *Dashboard) handler(route string, admit guard, handle func(*call) error)
 	return func(http *fasthttp.RequestCtx) {
 		pass, _ := http.UserValue(passKey{}).(*admission.Pass)
 		c := &call{http: http, pass: pass, dashboard: d, route: route}
+		requestspan.Route(http, route)
 		c.setDeadline()
 		defer func() { c.cancel() }()
 		began := time.Now()

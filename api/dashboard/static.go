@@ -15,6 +15,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"linkstream/api/httpmetrics"
+	"linkstream/api/requestspan"
 )
 
 //go:embed static
@@ -87,6 +88,7 @@ func (d *Dashboard) serveAsset(http *fasthttp.RequestCtx) {
 		d.handler(httpmetrics.OtherRoute, admitNobody, func(*call) error { return errNoPage })(http)
 		return
 	}
+	requestspan.Route(http, assetRoot+"{file}")
 	defer func(began time.Time) {
 		d.requests.Observe(assetRoot+"{file}", http.Response.StatusCode(), began)
 	}(time.Now())

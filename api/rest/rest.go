@@ -19,6 +19,7 @@ import (
 	"linkstream/api/auth"
 	"linkstream/api/httpmetrics"
 	"linkstream/api/ratelimit"
+	"linkstream/api/requestspan"
 	"linkstream/api/shorten"
 	"linkstream/schema"
 )
@@ -107,6 +108,7 @@ func (a *API) route(method, path string, handle func(*call) error) {
 	handler := func(http *fasthttp.RequestCtx) {
 		c := callOf(http)
 		c.route = path
+		requestspan.Route(http, path)
 		if err := handle(c); err != nil {
 			a.fail(http, err)
 		}
@@ -224,7 +226,7 @@ func (c *call) setDeadline(timeout time.Duration) {
 	if c.cancel != nil {
 		c.cancel()
 	}
-	c.ctx, c.cancel = context.WithTimeout(context.Background(), timeout)
+	c.ctx, c.cancel = context.WithTimeout(requestspan.Context(c.http), timeout)
 }
 
 // readBody reads the body of an admitted request. The client may take longer than the stores may.

@@ -33,11 +33,13 @@ const onlySchemaModules = "schema imports the standard library, protobuf and idn
 // schemaImports lists what packages below schema/ import of this module, besides schema and their own subpackages.
 // In particular, the stores and schema/stream never import each other.
 var schemaImports = map[string][]string{
-	"schema/postgres":   {"schema/groupcommit", "schema/migration"},
+	"schema/postgres":   {"schema/groupcommit", "schema/migration", "schema/span"},
 	"schema/sqlite":     {"schema/filelock", "schema/groupcommit", "schema/migration", "schema/namebound"},
-	"schema/clickhouse": {"schema/migration", "schema/namebound"},
+	"schema/clickhouse": {"schema/migration", "schema/namebound", "schema/span"},
 	"schema/blocklist":  {"schema/filewatch"},
-	"schema/stream":     {},
+	"schema/stream":     {"schema/span"},
+	"schema/span":       {},
+	"schema/tracing":    {"schema/service", "schema/span"},
 	"schema/service":    {},
 	"schema/storetest":  {},
 }
@@ -45,7 +47,7 @@ var schemaImports = map[string][]string{
 // notLinked lists what a program must not link, whichever package imports it.
 var notLinked = map[string][]string{
 	"edge": {"linkstream/api", "linkstream/ingest", "linkstream/deploy", "linkstream/bench", "linkstream/schema/sqlite",
-		"linkstream/schema/clickhouse", argon2, clickhouseDriver, sqliteDriver, embeddedBroker, router, testingPackage},
+		"linkstream/schema/clickhouse", "linkstream/schema/tracing", argon2, clickhouseDriver, sqliteDriver, embeddedBroker, router, telemetry, testingPackage},
 	"api": {"linkstream/edge", "linkstream/ingest", "linkstream/deploy", "linkstream/bench", "linkstream/schema/sqlite",
 		sqliteDriver, embeddedBroker, testingPackage},
 	"ingest": {"linkstream/api", "linkstream/edge", "linkstream/deploy", "linkstream/bench", "linkstream/schema/sqlite",
@@ -64,6 +66,7 @@ const (
 	sqliteDriver     = "modernc.org/sqlite"
 	embeddedBroker   = "github.com/twmb/franz-go/pkg/kfake"
 	router           = "github.com/fasthttp/router"
+	telemetry        = "go.opentelemetry.io"
 	ristretto        = "github.com/dgraph-io/ristretto/v2"
 	testHelpers      = "schema/testkit" // it imports package testing, so no program may link it
 	testingPackage   = "testing"
@@ -254,6 +257,9 @@ var importCases = []struct {
 	{"schema/stream/streamtest", "streamtest", "linkstream/schema/testkit", true},
 	{"schema/service", "service", "linkstream/edge/redirect", false},
 	{"schema/service", "service", "linkstream/schema/postgres", false},
+	{"schema/service", "service", "linkstream/schema/tracing", false},
+	{"schema/postgres", "postgres", "linkstream/schema/tracing", false},
+	{"schema/clickhouse", "clickhouse", "linkstream/schema/span", true},
 	{"schema/service", "service", "linkstream/deploy/testengines", false},
 	{"schema/filewatch", "filewatch", "linkstream/schema/stream", false},
 	{"edge/redirect", "redirect", "linkstream/schema", true},
@@ -313,6 +319,10 @@ func TestLinkRules(t *testing.T) {
 		{"edge", "linkstream/api/auth", false},
 		{"edge", "linkstream/bench/load", false},
 		{"edge", "modernc.org/sqlite/lib", false},
+		{"edge", "linkstream/schema/span", true},
+		{"edge", "linkstream/schema/tracing", false},
+		{"edge", "go.opentelemetry.io/otel/trace", false},
+		{"ingest", "go.opentelemetry.io/otel/trace", true},
 		{"api", "linkstream/edge/spool", false},
 		{"api", "linkstream/schema/sqlite", false},
 		{"api", "linkstream/deploy/testengines", false},

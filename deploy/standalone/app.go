@@ -23,6 +23,7 @@ import (
 	"linkstream/schema/service"
 	"linkstream/schema/sqlite"
 	"linkstream/schema/stream"
+	"linkstream/schema/tracing"
 )
 
 const (
@@ -37,6 +38,7 @@ type App struct {
 	out       io.Writer
 	log       *slog.Logger
 	ops       *service.Ops
+	tracer    *tracing.Tracer
 	broker    *kfake.Cluster
 	client    *stream.Client
 	publisher *stream.InvalidationPublisher
@@ -68,6 +70,10 @@ func (a *App) start(ctx context.Context, log *slog.Logger) error {
 	if a.ops, err = service.ListenOps(a.cfg.Ops, log); err != nil {
 		return err
 	}
+	if a.tracer, err = tracing.Start(a.cfg.Traces, "standalone", a.ops.AddMetrics, log); err != nil {
+		return err
+	}
+	a.cfg.API.Tracer = a.tracer
 	service.AllowConnections(a.cfg.Edge.Connections.MaxConnections+a.cfg.API.MaxConnections, log)
 	links, err := sqlite.Open(ctx, a.cfg.dir().Links())
 	if err != nil {
@@ -162,6 +168,7 @@ func (a *App) abort(ctx context.Context) error {
 		services.Go(func() error { return a.edge.Run(ctx) })
 	}
 	err := services.Wait()
+	a.tracer.Close()
 	if a.ops != nil {
 		a.ops.Close()
 	}
@@ -173,12 +180,12 @@ func (a *App) abort(ctx context.Context) error {
 //  1. The edge and the API answer the requests under way, and the edge ships its pending clicks to the broker.
 //  2. Ingest completes the batches under way. Clicks that it has not fetched yet wait in the broker's log.
 //  3. The changes of links that are still queued are published.
-//  4. The operators' endpoints stop. Until now they have shown a slow shutdown.
+//  4. The traces are sent, and the operators' endpoints stop. Until now they have shown a slow shutdown.
 //  5. The engines are closed: client, broker, click store, link store, and at last the lock on the data.
 func (a *App) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	background := context.WithoutCancel(ctx)
+	background := a.tracer.Context(context.WithoutCancel(ctx))
 	stopPublishing := service.RunInBackground(background, a.publisher.Run)
 	stopTrimming := service.RunInBackground(background, a.trimLog)
 	counting, stopCounting := context.WithCancel(background)
@@ -201,6 +208,7 @@ func (a *App) Run(ctx context.Context) error {
 	// 3.
 	stopPublishing()
 	// 4.
+	a.tracer.Close()
 	a.ops.Close()
 	// 5.
 	return errors.Join(err, a.closeEngines())

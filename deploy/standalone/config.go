@@ -14,6 +14,7 @@ import (
 	"linkstream/ingest/ingestservice"
 	"linkstream/schema"
 	"linkstream/schema/service"
+	"linkstream/schema/tracing"
 )
 
 // Config is the configuration of the whole service in one process.
@@ -23,6 +24,7 @@ type Config struct {
 
 	FirstAccount admin.FirstAccount
 	Ops          service.OpsConfig
+	Traces       tracing.Config
 	Edge         edgeservice.Config
 	API          apiservice.Config
 	Ingest       ingestservice.Config
@@ -31,7 +33,7 @@ type Config struct {
 // DefaultConfig returns a configuration that works.
 func DefaultConfig() Config {
 	return Config{Data: "./data", FirstAccount: admin.FirstAccount{Email: admin.DefaultEmail},
-		Ops:  service.OpsConfig{Listen: "127.0.0.1:9080"},
+		Ops: service.OpsConfig{Listen: "127.0.0.1:9080"}, Traces: tracing.DefaultConfig(),
 		Edge: edgeservice.DefaultConfig(), API: apiservice.DefaultConfig(), Ingest: ingestservice.DefaultConfig()}
 }
 
@@ -41,6 +43,7 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	service.EdgeURLVar(fs, &c.EdgeURL)
 	c.FirstAccount.RegisterFlags(fs)
 	c.Ops.RegisterFlags(fs)
+	c.Traces.RegisterFlags(fs)
 	c.Edge.RegisterFlags(fs)
 	c.API.RegisterFlags(fs)
 	c.Ingest.RegisterFlags(fs)
@@ -73,7 +76,7 @@ func (c *Config) Validate() error {
 	c.Edge.Blocklist = cmp.Or(c.Edge.Blocklist, c.API.Blocklist)
 	c.Edge.Redirect.PublicHealth, c.API.PublicHealth = c.Ops.Public, c.Ops.Public
 	c.Edge.Spool.Dir = c.dir().Spool()
-	return errors.Join(append(errs, c.Ops.Validate(), c.Edge.Validate(), c.API.Validate(), c.Ingest.Validate())...)
+	return errors.Join(append(errs, c.Ops.Validate(), c.Traces.Validate(), c.Edge.Validate(), c.API.Validate(), c.Ingest.Validate())...)
 }
 
 // dir returns the data directory.

@@ -11,6 +11,7 @@ import (
 
 	"linkstream/ingest/enrich"
 	"linkstream/schema"
+	"linkstream/schema/span"
 	"linkstream/schema/stream"
 )
 
@@ -62,6 +63,7 @@ type Partition struct {
 	batch   schema.ClickBatch
 	dead    stream.Batch
 	results results      // of the batch
+	trace   trace        // of the batch
 	click   schema.Click // scratch
 }
 
@@ -89,7 +91,10 @@ func (p *Partition) Step(ctx context.Context) (next int64, err error) {
 	p.loaded = false // until this batch is inserted
 	p.results = results{}
 	p.dead.Reset(time.Now())
-	if err := p.fetchBatch(ctx); err != nil {
+	p.trace = trace{}
+	err = p.fetchBatch(ctx)
+	ctx = p.trace.built(ctx, p, err)
+	if err != nil {
 		return 0, err
 	}
 	if err := p.produceDead(ctx); err != nil {
@@ -113,7 +118,11 @@ func (p *Partition) insert(ctx context.Context) error {
 		return err
 	}
 	began := time.Now()
+	ctx, s := span.Start(ctx, "insert", span.Internal)
+	s.SetInt("linkstream.clicks", int64(clicks))
 	err := p.store.InsertClicks(ctx, b)
+	s.Fail(err)
+	s.End()
 	p.status.inserts.Observe(time.Since(began))
 	if err != nil {
 		return fmt.Errorf("insert %d clicks of partition %d from offset %d: %w", clicks, p.number, b.Base, err)
@@ -133,7 +142,9 @@ func (p *Partition) fetchBatch(ctx context.Context) error {
 	wait, started := p.cfg.IdleWait, time.Time{}
 	for p.batch.Len() < p.cfg.MaxBatch && wait > 0 {
 		before := p.batch.Next
-		lag, err := p.topic.Fetch(ctx, p.number, p.batch.Next, wait, p.addRecord)
+		p.trace.fetching()
+		lag, err := p.topic.Fetch(p.trace.within(ctx), p.number, p.batch.Next, wait, p.addRecord)
+		p.trace.fetched(ctx, lag)
 		if err == nil || errors.Is(err, errBatchFull) {
 			p.status.setLag(p.number, lag)
 		}
@@ -141,7 +152,7 @@ func (p *Partition) fetchBatch(ctx context.Context) error {
 		case errors.Is(err, errBatchFull):
 			return nil
 		case errors.Is(err, errNewLane):
-			if err := p.loadMark(ctx); err != nil {
+			if err := p.loadMark(p.trace.within(ctx)); err != nil {
 				return err
 			}
 		case errors.Is(err, errNewClick):
@@ -168,6 +179,7 @@ func (p *Partition) addRecord(r stream.Record) error {
 	if p.batch.Len() >= p.cfg.MaxBatch {
 		return errBatchFull
 	}
+	p.trace.record()
 	c := &p.click
 	if err := decode(r.Value, c); err != nil {
 		return p.addDead(r, err)

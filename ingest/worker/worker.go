@@ -42,6 +42,7 @@ import (
 
 	"linkstream/ingest/enrich"
 	"linkstream/schema"
+	"linkstream/schema/span"
 	"linkstream/schema/stream"
 )
 
@@ -133,19 +134,27 @@ func (w *Worker) countPartition(ctx context.Context, a stream.Assignment) {
 	for {
 		next, err := p.Step(ctx)
 		if ctx.Err() != nil {
+			p.trace.end(err)
 			return
 		}
 		w.status.setFailure(a.Partition, err)
 		if err != nil {
+			p.trace.end(err)
 			w.log.Warn("cannot count a batch, retrying from the stored position", "partition", a.Partition, "error", err)
 			stream.Sleep(ctx, pause.NextBackOff())
 			continue
 		}
 		pause.Reset()
 		if next == committed {
+			p.trace.end(nil)
 			continue
 		}
-		if err := a.Commit(next); err != nil { // only tools that show lag depend on it
+		_, s := span.Start(p.trace.batch(ctx), "commit", span.Client)
+		err = a.Commit(next)
+		s.Fail(err)
+		s.End()
+		p.trace.end(nil)
+		if err != nil { // only tools that show lag depend on it
 			w.log.Info("cannot commit an offset to the consumer group", "partition", a.Partition, "offset", next, "error", err)
 			continue
 		}

@@ -44,7 +44,7 @@ func OpenClickStore(ctx context.Context, cfg Config) (*ClickStore, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read ClickHouse DSN: %w", err)
 	}
-	c := newStore(conn, options, layout{Database: options.Auth.Database, Cluster: cfg.Cluster})
+	c := newStore(traced(ctx, conn), options, layout{Database: options.Auth.Database, Cluster: cfg.Cluster})
 	if err = ping(ctx, conn, options.DialTimeout); err == nil {
 		err = c.checkLayout(ctx)
 	}

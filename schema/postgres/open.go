@@ -12,6 +12,7 @@ import (
 
 	"linkstream/schema"
 	"linkstream/schema/groupcommit"
+	"linkstream/schema/span"
 )
 
 // Store is a schema.Database. Its methods may be called concurrently.
@@ -28,6 +29,9 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	config, err := cfg.pool()
 	if err != nil {
 		return nil, fmt.Errorf("read Postgres DSN: %w", err)
+	}
+	if span.Enabled(ctx) {
+		config.ConnConfig.Tracer = queryTracer{}
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {

@@ -145,6 +145,13 @@ func (o *Ops) Add(ready func(context.Context) error, set *metrics.Set) {
 	o.services++
 }
 
+// AddMetrics adds metrics of what is no service.
+func (o *Ops) AddMetrics(set *metrics.Set) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.sets = append(o.sets, set)
+}
+
 // Handle answers requests for a path by handler.
 func (o *Ops) Handle(path string, handler fasthttp.RequestHandler) {
 	o.mu.Lock()

@@ -12,6 +12,7 @@ import (
 	"github.com/segmentio/kafka-go"
 
 	"linkstream/schema"
+	"linkstream/schema/span"
 )
 
 const (
@@ -88,7 +89,13 @@ func (p *InvalidationPublisher) send(ctx context.Context, changes []schema.Chang
 		key := []byte(change.Key())
 		records[i] = kafka.Record{Time: now, Key: kafka.NewBytes(key), Value: kafka.NewBytes(key)}
 	}
+	ctx, s := span.Root(ctx, "publish changes", span.Producer, now)
+	defer s.End()
+	s.SetString("messaging.system", "kafka")
+	s.SetString("messaging.destination.name", p.client.cfg.Changes)
+	s.SetInt("messaging.batch.message_count", int64(len(changes)))
 	err := p.client.produceKeyed(ctx, p.client.cfg.Changes, 0, kafka.NewRecordReader(records...))
+	s.Fail(err)
 	if err != nil {
 		p.log.Warn("cannot publish changes", "changes", len(changes), "error", err)
 		return err

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
+
+	"linkstream/schema/span"
 )
 
 const (
@@ -63,8 +65,8 @@ func (c *Client) Consume(ctx context.Context, onAssigned func(context.Context, i
 		generation.Start(func(ctx context.Context) { onAssigned(ctx, len(assigned)) })
 		generation.Start(func(ctx context.Context) { partitions = c.awaitPartitionChange(ctx, partitions) })
 		for _, p := range assigned {
-			generation.Start(func(ctx context.Context) {
-				work(ctx, Assignment{Partition: p.ID, Commit: func(next int64) error {
+			generation.Start(func(running context.Context) {
+				work(span.Like(running, ctx), Assignment{Partition: p.ID, Commit: func(next int64) error {
 					return generation.CommitOffsets(map[string]map[int]int64{c.cfg.Clicks: {p.ID: next}})
 				}})
 			})

@@ -8,6 +8,8 @@ import (
 
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
+
+	"linkstream/schema/span"
 )
 
 // Errors that a repetition of the batch does not resolve.
@@ -32,7 +34,14 @@ const deadPartition = 0
 
 // ProduceDead appends the batch to the dead letter topic. Its outcomes are those of Produce.
 func (c *Client) ProduceDead(ctx context.Context, batch *Batch) error {
-	return c.produce(ctx, c.cfg.Dead, deadPartition, batch)
+	ctx, s := span.Start(ctx, "publish dead letters", span.Producer)
+	defer s.End()
+	s.SetString("messaging.system", "kafka")
+	s.SetString("messaging.destination.name", c.cfg.Dead)
+	s.SetInt("messaging.batch.message_count", int64(batch.Len()))
+	err := c.produce(ctx, c.cfg.Dead, deadPartition, batch)
+	s.Fail(err)
+	return err
 }
 
 func (c *Client) produce(ctx context.Context, topic string, partition int, batch *Batch) error {

@@ -1,0 +1,55 @@
+package clickhouse_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"linkstream/schema"
+	"linkstream/schema/clickhouse"
+	"linkstream/schema/span"
+	"linkstream/schema/storetest"
+	"linkstream/schema/testkit"
+	"linkstream/schema/tracing/tracingtest"
+)
+
+func TestTraces(t *testing.T) {
+	t.Parallel()
+	collector := tracingtest.Start(t)
+	tracer := collector.Tracer(t, "test")
+	background := tracer.Context(t.Context())
+	store, err := clickhouse.OpenClickStore(background, clickhouse.Config{DSN: engines.ClickHouse(t)})
+	testkit.Must(t, err)
+	defer store.Close()
+
+	batch, source := new(schema.ClickBatch), storetest.NewTraffic()
+	source.Fill(batch, 0, 10)
+	ctx, inserting := span.Root(background, "insert", span.Consumer, time.Now())
+	testkit.Must(t, store.InsertClicks(ctx, batch))
+	inserting.End()
+	ctx, reading := span.Root(background, "read", span.Server, time.Now())
+	_, err = store.LinkStats(ctx, storetest.HotLink)
+	testkit.Must(t, err)
+	_, err = store.ClickCounts(ctx, []int64{storetest.HotLink})
+	testkit.Must(t, err)
+	reading.End()
+	_, err = store.Position(background, 0)
+	testkit.Must(t, err)
+	tracer.Close()
+
+	below := func(name string) []string {
+		return collector.Below(collector.Await(t, name, func(s tracingtest.Span) bool { return s.Name == name }))
+	}
+	testkit.Equal(t, "statements of reads", below("read"), []string{"clickhouse SELECT", "clickhouse SELECT"})
+	if found := below("insert"); !slices.Contains(found, "clickhouse INSERT") || !slices.Contains(found, "clickhouse SELECT") {
+		t.Errorf("statements of an insert: %q", found)
+	}
+	for _, s := range collector.Spans() {
+		if s.Name == "clickhouse INSERT" {
+			testkit.Equal(t, "rows", s.Attributes["db.operation.batch.size"], "10")
+		}
+		if s.Failure != "" || s.Parent == "" && s.Name != "insert" && s.Name != "read" {
+			t.Errorf("%+v", s)
+		}
+	}
+}
