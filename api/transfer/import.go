@@ -15,9 +15,9 @@ import (
 
 // Sizes of an import.
 const (
-	chunkRows  = 1000    // rows that are looked up and created together
-	maxTries   = 8       // look-ups of a row
-	maxAliases = 1 << 20 // aliases that a preview remembers, 16 bytes each
+	chunkRows  = schema.MaxLinkBatch // rows that are looked up and created together
+	maxTries   = 8                   // look-ups of a row
+	maxAliases = 1 << 20             // aliases that a preview remembers
 )
 
 // session is an import on its way.

@@ -1,0 +1,312 @@
+package transfer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"linkstream/api/shorten"
+	"linkstream/api/transfer"
+	"linkstream/schema"
+	"linkstream/schema/testkit"
+)
+
+func TestImportRunsAgain(t *testing.T) {
+	f := newFixture(t)
+	file := lines("alias,domain,long_url,title", "one,,https://example.com/1,", "two,go.example.com,https://example.com/2,",
+		",,https://example.com/3,", ",go.example.com,https://example.com/3,", ",,https://example.com/3,again", "one,,https://example.com/1,again")
+	report := f.imports(t, file)
+	counts(t, report, 4, 2, 0)
+	derived := report.First[2].ShortURL
+	if report.First[4].ShortURL != derived || report.First[3].ShortURL == derived || len(derived) != len("https://sho.rt/1234567") {
+		t.Errorf("%+v", report.First)
+	}
+	_, hash, _ := strings.Cut(derived, "sho.rt/")
+	t.Run("links are in the order of the rows", func(t *testing.T) {
+		links, err := f.LinksAfter(t.Context(), f.account, 0, 10)
+		testkit.Must(t, err)
+		for i, link := range links {
+			if address := f.shortener.ShortURL(link); link.Ordinal != int64(i+1) || address != report.First[i].ShortURL {
+				t.Errorf("link %d is %s, row %+v", i+1, address, report.First[i])
+			}
+		}
+	})
+	t.Run("and finds every link", func(t *testing.T) {
+		counts(t, f.imports(t, file), 0, 6, 0)
+		counts(t, f.previews(t, file), 0, 6, 0)
+		if total := f.total(t); total != 4 {
+			t.Errorf("%d links", total)
+		}
+	})
+	t.Run("and finds a link without an alias whose long URL was changed", func(t *testing.T) {
+		link, elsewhere := f.link(t, 0, hash), "https://example.com/elsewhere"
+		testkit.Must(t, f.UpdateLink(t.Context(), &link, schema.LinkEdit{URL: &elsewhere}, time.Now()))
+		counts(t, f.imports(t, file), 0, 6, 0)
+	})
+	t.Run("and refuses a link with an alias whose long URL was changed", func(t *testing.T) {
+		link, elsewhere := f.link(t, 0, "one"), "https://example.com/elsewhere"
+		testkit.Must(t, f.UpdateLink(t.Context(), &link, schema.LinkEdit{URL: &elsewhere}, time.Now()))
+		report := f.imports(t, file)
+		counts(t, report, 0, 4, 2)
+		want := []transfer.RowError{{2, "alias", "You have a link with this alias on this domain that leads elsewhere."},
+			{7, "alias", "You have a link with this alias on this domain that leads elsewhere."}}
+		if !slices.Equal(report.Errors, want) {
+			t.Errorf("%+v", report.Errors)
+		}
+	})
+	t.Run("and creates deleted links anew", func(t *testing.T) {
+		for _, hash := range []string{"one", hash} {
+			testkit.Must(t, f.DeleteLink(t.Context(), f.link(t, 0, hash), time.Now()))
+		}
+		counts(t, f.previews(t, file), 2, 4, 0)
+		counts(t, f.imports(t, file), 2, 4, 0)
+		if link := f.link(t, 0, hash); link.URL != "https://example.com/3" || link.Stopped != schema.NotStopped {
+			t.Errorf("%+v", link)
+		}
+	})
+}
+
+// TestHashesOfRowsWithoutAlias holds hashes that must not change: see derivedHash.
+func TestHashesOfRowsWithoutAlias(t *testing.T) {
+	f := newFixture(t)
+	file := lines("url", "https://example.com/", "https://example.com/2")
+	report := f.previews(t, file)
+	for i, want := range []string{"https://sho.rt/yVmTvgl", "https://sho.rt/k2rZkuJ"} {
+		if got := report.First[i].ShortURL; got != want {
+			t.Errorf("row %d: %s, want %s", i+1, got, want)
+		}
+	}
+	// Another account has the first hash: the row gets the next one, and keeps it.
+	hash := strings.TrimPrefix(report.First[0].ShortURL, "https://sho.rt/")
+	_, err := f.shortener.Create(t.Context(), shorten.Request{AccountID: f.other, LongURL: "https://example.com/", CustomAlias: &hash, KeepHash: true})
+	testkit.Must(t, err)
+	previewed, first, second := f.previews(t, file), f.imports(t, file), f.imports(t, file)
+	counts(t, previewed, 2, 0, 0)
+	counts(t, first, 2, 0, 0)
+	counts(t, second, 0, 2, 0)
+	for _, report := range []transfer.Report{previewed, first, second} {
+		if got := report.First[0].ShortURL; got != "https://sho.rt/31qZZOt" {
+			t.Errorf("%s", got)
+		}
+	}
+}
+
+func TestErrorsOfRows(t *testing.T) {
+	const must = "The long URL must begin with http:// or https://."
+	for name, c := range map[string]struct {
+		file    string
+		created int64
+		errors  []transfer.RowError
+	}{
+		"rules of links": {lines("alias,long_url,tags,expires_at,domain",
+			"a b,ftp://example.com/,UPPER,2001-01-01,", "ok,https://example.com/,,,", "api,https://example.com/,,,",
+			",https://evil.example/,,,", ",https://sho.rt/x,,,", "0123456789012345678901,https://example.com/,,,"), 1, []transfer.RowError{
+			{2, "alias", "The alias must have 1 to 20 characters of A-Z, a-z, 0-9, _ and -."},
+			{2, "expires_at", "The time of expiry must be in the future, before the year 9999 ends."}, {2, "long_url", must},
+			{2, "tags", "Each tag must have 1 to 32 characters of a-z, 0-9, _ and -."}, {4, "alias", "The alias is reserved."},
+			{5, "long_url", "The long URL leads to a host that is known as unsafe."},
+			{6, "long_url", "The long URL must not lead to this service itself, or to localhost."},
+			{7, "alias", "The alias must have 1 to 20 characters of A-Z, a-z, 0-9, _ and -."}}},
+		"values that cannot be read": {lines("alias,long_url,expires_at,domain,is_active", "a,https://example.com/,tomorrow,,",
+			"b,https://example.com/,2099-01-01 00:00:00 XYZ,,", "c,https://example.com/,,no host,", "d,https://example.com/,,,maybe"), 0,
+			[]transfer.RowError{{2, "expires_at", "The time of expiry must be like 2030-12-31T23:59:59+00:00."},
+				{3, "expires_at", "The time of expiry must be like 2030-12-31T23:59:59+00:00."}, {4, "domain", "The domain is not a valid host."},
+				{5, "is_active", "The value must be true or false."}}},
+		"aliases in use": {lines("alias,long_url", "taken,https://example.com/", "twice,https://example.com/", "twice,https://example.com/2"), 1,
+			[]transfer.RowError{{2, "alias", "The alias is already in use on this domain."},
+				{4, "alias", "TWICE"}}},
+		"what is no CSV": {"\xef\xbb\xbfsep=;\r\nalias;long_url\r\n\"a\nb\";x\r\na\"b;y\r\nc;https://example.com/;\r\nd;https://example.com/;more\r\n" +
+			";\r\ne\r\nf;https://example.com/\xff\r\n\"g;https://example.com/", 1, []transfer.RowError{
+			{3, "alias", "The alias must have 1 to 20 characters of A-Z, a-z, 0-9, _ and -."}, {3, "long_url", must},
+			{5, "", "A quote stands within a cell that does not begin with one. Put the cell into quotes and double those within."},
+			{7, "", "The row has more cells than there are columns."}, {9, "long_url", "A long URL is required."},
+			{10, "long_url", "The text is not UTF-8. Save the file as CSV in UTF-8."},
+			{11, "", "A quoted cell does not end with its quote. Double the quotes within it."}}},
+		"passwords of Kutt": {lines("address,target,password", "a,https://example.com/,true", "b,https://example.com/,$2a$12$abc",
+			"c,https://example.com/,false"), 1, []transfer.RowError{
+			{2, "password", "The link is protected by a password, and would be open to everyone here."},
+			{3, "password", "The link is protected by a password, and would be open to everyone here."}}},
+		"short URLs": {lines("Link,Destination URL", "https://bit.ly/a%2Fb,https://example.com/", "https:///x,https://example.com/",
+			"bit.ly/%C3%A4,https://example.com/", "https://bit.ly/a/b,https://example.com/"), 1, []transfer.RowError{
+			{2, "Link", "The alias must have 1 to 20 characters of A-Z, a-z, 0-9, _ and -."},
+			{4, "Link", "The alias must have 1 to 20 characters of A-Z, a-z, 0-9, _ and -."},
+			{5, "Link", "The alias must have 1 to 20 characters of A-Z, a-z, 0-9, _ and -."}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, taken := newFixture(t), "taken"
+			_, err := f.shortener.Create(t.Context(), shorten.Request{AccountID: f.other, LongURL: "https://example.com/", CustomAlias: &taken})
+			testkit.Must(t, err)
+			for _, run := range []struct {
+				twice  string
+				report transfer.Report
+			}{
+				{"An earlier row has this alias for another long URL.", f.previews(t, c.file)},
+				{"You have a link with this alias on this domain that leads elsewhere.", f.imports(t, c.file)},
+			} {
+				want := slices.Clone(c.errors)
+				for i := range want {
+					want[i].Reason = strings.Replace(want[i].Reason, "TWICE", run.twice, 1)
+				}
+				if !slices.Equal(run.report.Errors, want) {
+					t.Errorf("got\n%+v\nwant\n%+v", run.report.Errors, want)
+				}
+				failed := map[int]bool{}
+				for _, e := range want {
+					failed[e.Line] = true
+				}
+				counts(t, run.report, c.created, 0, int64(len(failed)))
+			}
+		})
+	}
+}
+
+func TestReportIsBounded(t *testing.T) {
+	f := newFixture(t)
+	var file strings.Builder
+	file.WriteString("long_url,domain\n")
+	for i := range 2500 {
+		fmt.Fprintf(&file, "x,h%d.example.org\n", i)
+	}
+	var all []transfer.RowError
+	var progress []transfer.Progress
+	report, err := f.Import(t.Context(), f.account, strings.NewReader(file.String()), transfer.Options{
+		OnError:  func(e transfer.RowError) { all = append(all, e) },
+		Progress: func(p transfer.Progress) { progress = append(progress, p) },
+	})
+	testkit.Must(t, err)
+	counts(t, report, 0, 0, 2500)
+	if len(report.Errors) != transfer.MaxErrors || len(report.First) != transfer.MaxFirst || len(report.Hosts) != 50 {
+		t.Errorf("%d errors, %d rows, %d hosts", len(report.Errors), len(report.First), len(report.Hosts))
+	}
+	if len(all) != 2500 || all[2499].Line != 2501 || all[0] != report.Errors[0] {
+		t.Errorf("%d errors", len(all))
+	}
+	want := []int64{1000, 2000, 2500}
+	for i, p := range progress {
+		if len(progress) != 3 || p.Rows != want[i] || p.Failed != want[i] || p.Bytes <= int64(i) || p.Bytes > int64(file.Len()) {
+			t.Errorf("%+v", progress)
+		}
+	}
+	if progress[2] != report.Progress || report.Bytes != int64(file.Len()) {
+		t.Errorf("%+v at the end, %+v in the report", progress[2], report.Progress)
+	}
+}
+
+func TestHosts(t *testing.T) {
+	f := newFixture(t)
+	file := lines("domain,alias,long_url", "GO.example.com.,a,https://example.com/", "sho.rt,b,https://example.com/", ",c,https://example.com/",
+		"bit.ly,d,https://example.com/", "bit.ly,e,https://example.com/", "bit.ly:443,f,https://example.com/")
+	for domain, to := range map[*int64]string{nil: "sho.rt", &f.domain: "go.example.com"} {
+		report, err := f.Preview(t.Context(), f.account, strings.NewReader(file), transfer.Options{DomainID: domain})
+		testkit.Must(t, err)
+		want := []transfer.HostUse{{"go.example.com", "go.example.com", 1}, {"sho.rt", "sho.rt", 1}, {"", to, 1}, {"bit.ly", to, 3}}
+		if !slices.Equal(report.Hosts, want) {
+			t.Errorf("%+v, want %+v", report.Hosts, want)
+		}
+		for i, moved := range []bool{false, false, false, true} {
+			if report.Hosts[i].Moved() != moved {
+				t.Errorf("%+v: moved %t", report.Hosts[i], !moved)
+			}
+		}
+		if got := report.First[3].ShortURL; got != "https://"+to+"/d" {
+			t.Errorf("%s", got)
+		}
+	}
+	foreign := int64(999)
+	report, err := f.Preview(t.Context(), f.account, strings.NewReader(file), transfer.Options{DomainID: &foreign})
+	testkit.Must(t, err)
+	counts(t, report, 2, 0, 4)
+}
+
+func TestInterruptedImport(t *testing.T) {
+	f := newFixture(t)
+	file := manyRows(3500)
+	rest := file[len(file)/2:]
+	broken := errors.New("connection lost")
+	for name, interrupt := range map[string]func(cancel func(error)) (io.Reader, transfer.Options){
+		"by the file": func(func(error)) (io.Reader, transfer.Options) {
+			return io.MultiReader(strings.NewReader(file[:len(file)-len(rest)]), failingReader{broken}), transfer.Options{}
+		},
+		"by the caller": func(cancel func(error)) (io.Reader, transfer.Options) {
+			return strings.NewReader(file), transfer.Options{Progress: func(p transfer.Progress) {
+				if p.Rows == 2000 {
+					cancel(broken)
+				}
+			}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			r, opts := interrupt(cancel)
+			report, err := f.Import(ctx, f.account, r, opts)
+			if !errors.Is(err, broken) && !errors.Is(context.Cause(ctx), broken) {
+				t.Fatal(err)
+			}
+			if done := report.Created + report.Present; done != report.Rows || done < 1000 || done >= 3500 || f.total(t) < done {
+				t.Errorf("%+v, %d links", report.Progress, f.total(t))
+			}
+		})
+	}
+	report := f.imports(t, file)
+	if report.Created+report.Present != 3500 || report.Present < 2000 || f.total(t) != 3500 {
+		t.Errorf("%+v, %d links", report.Progress, f.total(t))
+	}
+	counts(t, f.imports(t, file), 0, 3500, 0)
+}
+
+// manyRows returns a file of n rows, every third without an alias.
+func manyRows(n int) string {
+	var file strings.Builder
+	file.WriteString("alias,long_url\n")
+	for i := range n {
+		alias := fmt.Sprintf("Row-%d", i)
+		if i%3 == 0 {
+			alias = ""
+		}
+		fmt.Fprintf(&file, "%s,https://example.com/%d\n", alias, i)
+	}
+	return file.String()
+}
+
+type failingReader struct{ err error }
+
+func (r failingReader) Read([]byte) (int, error) { return 0, r.err }
+
+func TestConcurrentImportsCreateLinksOnce(t *testing.T) {
+	f := newFixture(t)
+	file := manyRows(2500)
+	reports := make([]transfer.Report, 3)
+	var wg sync.WaitGroup
+	for i := range reports {
+		wg.Go(func() { reports[i] = f.imports(t, file) })
+	}
+	wg.Wait()
+	var created int64
+	for _, report := range reports {
+		created += report.Created
+		if report.Created+report.Present != 2500 {
+			t.Errorf("%+v, errors %+v", report.Progress, report.Errors)
+		}
+	}
+	if total := f.total(t); created != 2500 || total != 2500 {
+		t.Errorf("%d created, %d links", created, total)
+	}
+}
+
+func TestStoresThatFail(t *testing.T) {
+	f := newFixture(t)
+	f.Close()
+	for _, run := range []func(context.Context, int64, io.Reader, transfer.Options) (transfer.Report, error){f.Import, f.Preview} {
+		report, err := run(t.Context(), f.account, strings.NewReader(manyRows(3)), transfer.Options{})
+		if err == nil || !reflect.DeepEqual(report.Progress, transfer.Progress{}) {
+			t.Errorf("%+v, %v", report.Progress, err)
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package transfer_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+	"testing"
+
+	"linkstream/api/shorten"
+	"linkstream/api/transfer"
+	"linkstream/schema"
+	"linkstream/schema/blocklist"
+	"linkstream/schema/testkit"
+)
+
+// forgetful is a store that remembers nothing.
+type forgetful struct {
+	schema.Database
+	created int64
+}
+
+func (*forgetful) LinksByHash(context.Context, []schema.LinkKey) ([]schema.Link, error) { return nil, nil }
+func (*forgetful) Domains(context.Context, int64) ([]schema.Domain, error)              { return nil, nil }
+func (*forgetful) VerifiedHosts(context.Context, []string) ([]string, error) { return nil, nil }
+func (s *forgetful) CreateLinks(_ context.Context, batch *schema.LinkBatch) error {
+	s.created += int64(len(batch.Links))
+	batch.Errs = make([]error, len(batch.Links))
+	return nil
+}
+
+// Links and LinksAfter have forgetfulLinks links.
+func (s *forgetful) Links(context.Context, int64, int64) ([]schema.Link, int64, error) {
+	return []schema.Link{{Ordinal: forgetfulLinks}}, forgetfulLinks, nil
+}
+func (s *forgetful) LinksAfter(_ context.Context, _, ordinal int64, limit int) ([]schema.Link, error) {
+	links := make([]schema.Link, 0, limit)
+	for ordinal++; ordinal <= forgetfulLinks && len(links) < limit; ordinal++ {
+		links = append(links, schema.Link{ID: ordinal, Ordinal: ordinal, Hash: fmt.Sprint("h", ordinal), URL: longURL(ordinal)})
+	}
+	return links, nil
+}
+func (s *forgetful) ClickCounts(context.Context, []int64) (map[int64]int64, error) { return nil, nil }
+
+const forgetfulLinks = 100_000
+
+func longURL(i int64) string { return fmt.Sprintf("https://example.com/%0400d", i) }
+
+// TestMemoryIsBounded imports an export on its way, and measures what is in use after a tenth of the rows and after all of them.
+func TestMemoryIsBounded(t *testing.T) {
+	var early, late uint64
+	measure := func(rows int64) {
+		var stats runtime.MemStats
+		switch rows {
+		case forgetfulLinks / 10:
+			runtime.GC()
+			runtime.ReadMemStats(&stats)
+			early = stats.HeapAlloc
+		case forgetfulLinks:
+			runtime.GC()
+			runtime.ReadMemStats(&stats)
+			late = stats.HeapAlloc
+		}
+	}
+	store, base := &forgetful{}, schema.MustParseBaseURL("https://sho.rt")
+	list, err := blocklist.Open("", nil)
+	testkit.Must(t, err)
+	r, w := io.Pipe()
+	defer r.Close()
+	go func() {
+		_, err := transfer.NewExporter(base, store, store).Export(context.Background(), 1, w)
+		w.CloseWithError(err)
+	}()
+	importer := transfer.NewImporter(shorten.New(base, store, store, list), store, store)
+	report, err := importer.Import(t.Context(), 1, r, transfer.Options{Progress: func(p transfer.Progress) { measure(p.Rows) }})
+	testkit.Must(t, err)
+	counts(t, report, forgetfulLinks, 0, 0)
+	if store.created != forgetfulLinks {
+		t.Errorf("%d links created", store.created)
+	}
+	if early == 0 || late > early+(2<<20) {
+		t.Errorf("%d KiB in use after a tenth of the rows, %d KiB after all", early>>10, late>>10)
+	}
+}
