@@ -55,6 +55,7 @@ func FuzzImport(f *testing.F) {
 	}
 	f.Add([]byte("\xef\xbb\xbfsep=;\r\nalias;long_url\r\n\"a\nb\";x\r\na\"b;y\r\n;\r\n\"g;https://example.com/"))
 	f.Add([]byte("url\nhttps://example.com/\nhttps://example.com/\n"))
+	f.Add([]byte("url,expired_url\nhttps://example.com/\nhttps://example.com/,0\n"))
 	f.Add([]byte("long_url\tdomain\tshort_url\nhttps://example.com/\t[::1]:80\t://a/%zz/\n"))
 	list, err := blocklist.Open("", slog.New(slog.DiscardHandler))
 	testkit.Must(f, err)
@@ -83,8 +84,9 @@ func FuzzImport(f *testing.F) {
 		if created := int64(len(store.links)); created != report.Created {
 			t.Errorf("%d links created: %+v", created, report.Progress)
 		}
+		// A row that breaks a rule is present if an earlier one has created its link.
 		again, err := importer.Import(t.Context(), 1, bytes.NewReader(file), transfer.Options{})
-		if again.Created != 0 || again.Present != report.Created+report.Present || (err == nil) != (importErr == nil) {
+		if again.Created != 0 || again.Present < report.Created+report.Present || (err == nil) != (importErr == nil) {
 			t.Errorf("again %+v, %v, first %+v", again.Progress, err, report.Progress)
 		}
 	})

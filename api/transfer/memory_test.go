@@ -20,8 +20,10 @@ type forgetful struct {
 	created int64
 }
 
-func (*forgetful) LinksByHash(context.Context, []schema.LinkKey) ([]schema.Link, error) { return nil, nil }
-func (*forgetful) Domains(context.Context, int64) ([]schema.Domain, error)              { return nil, nil }
+func (*forgetful) LinksByHash(context.Context, []schema.LinkKey) ([]schema.Link, error) {
+	return nil, nil
+}
+func (*forgetful) Domains(context.Context, int64) ([]schema.Domain, error)   { return nil, nil }
 func (*forgetful) VerifiedHosts(context.Context, []string) ([]string, error) { return nil, nil }
 func (s *forgetful) CreateLinks(_ context.Context, batch *schema.LinkBatch) error {
 	s.created += int64(len(batch.Links))
