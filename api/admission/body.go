@@ -21,6 +21,11 @@ func (r *Refusal) Error() string { return r.Message }
 // ReadBody reads the whole body of a request from a server that streams bodies. It returns a *Refusal if the body has more than
 // limit bytes or cannot be read. Then, as when ReadBody is not called at all, CloseUnread must follow.
 func ReadBody(http *fasthttp.RequestCtx, limit int) error {
+	return readBody(http, limit, func(body io.Reader) io.Reader { return body })
+}
+
+// readBody is ReadBody with a reader around the body.
+func readBody(http *fasthttp.RequestCtx, limit int, around func(io.Reader) io.Reader) error {
 	stream := http.RequestBodyStream()
 	if stream == nil {
 		return nil
@@ -28,7 +33,7 @@ func ReadBody(http *fasthttp.RequestCtx, limit int) error {
 	if http.Request.Header.ContentLength() > limit {
 		return tooLarge(limit)
 	}
-	body, err := io.ReadAll(io.LimitReader(stream, int64(limit)+1))
+	body, err := io.ReadAll(io.LimitReader(around(stream), int64(limit)+1))
 	if err != nil {
 		return RefusalOf(err)
 	}
@@ -45,10 +50,13 @@ func tooLarge(limit int) *Refusal {
 
 // RefusalOf returns what to answer when reading a request has failed with err.
 func RefusalOf(err error) *Refusal {
+	var refusal *Refusal
 	var smallBuffer *fasthttp.ErrSmallBuffer
 	var timeout interface{ Timeout() bool }
 	var framing *service.FramingError
 	switch {
+	case errors.As(err, &refusal):
+		return refusal
 	case errors.As(err, &framing):
 		return &Refusal{framing.Status, framing.Message}
 	case errors.As(err, &smallBuffer):

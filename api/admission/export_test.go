@@ -20,3 +20,6 @@ func (g *Gate) Known() int { return len(g.known.until) }
 
 // MaxKnown is maxKnown.
 const MaxKnown = maxKnown
+
+// NewRoomOf returns a room of so many bytes.
+func NewRoomOf(all, ofAccount int) *Room { return newRoom(all, ofAccount) }

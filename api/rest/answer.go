@@ -94,6 +94,9 @@ func (a *API) explain(http *fasthttp.RequestCtx, err error) (status int, body fa
 	}
 	var unread *admission.Refusal
 	if errors.As(err, &unread) {
+		if unread.Status == fasthttp.StatusTooManyRequests || unread.Status == fasthttp.StatusServiceUnavailable { // no room
+			http.Response.Header.Set("Retry-After", busyRetryAfter)
+		}
 		return unread.Status, failure{Message: unread.Message}
 	}
 	var e *schema.Error

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -117,6 +118,34 @@ func TestBulk(t *testing.T) {
 		if err == nil {
 			a.wantKeys(t, http.StatusRequestEntityTooLarge, "message")
 		}
+	})
+}
+
+func TestBulkBodiesAreBounded(t *testing.T) {
+	s := start(t)
+	owner, other := s.caller(t, "a@example.org"), s.caller(t, "b@example.org")
+	large := `{"links":[{"long_url":"https://example.com/"}]` + strings.Repeat(" ", 1<<20) + `}`
+	owner.request(t, http.MethodPost, pathBulk, large).want(t, http.StatusOK)
+	var unfinished []net.Conn
+	testkit.Succeeds(t, func() error { // after a few bodies whose end does not come
+		conn, err := net.Dial("tcp", strings.TrimPrefix(s.base, "http://"))
+		testkit.Must(t, err)
+		unfinished = append(unfinished, conn)
+		_, _ = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"+
+			"Content-Length: %d\r\n\r\n%s", pathBulk, owner.token, 4<<20, strings.Repeat(" ", 4<<20-1)) // fails when there is no room
+		a := owner.request(t, http.MethodPost, pathBulk, large)
+		if a.status == http.StatusTooManyRequests && a.header.Get("Retry-After") == "" {
+			t.Error("no Retry-After")
+		}
+		return testkit.Mismatch("one too many", a.status, http.StatusTooManyRequests)
+	})
+	owner.link(t, map[string]any{"long_url": anyURL})
+	other.request(t, http.MethodPost, pathBulk, large).want(t, http.StatusOK)
+	for _, conn := range unfinished {
+		conn.Close()
+	}
+	testkit.Succeeds(t, func() error {
+		return testkit.Mismatch("there is room again", owner.request(t, http.MethodPost, pathBulk, large).status, http.StatusOK)
 	})
 }
 

@@ -55,6 +55,7 @@ type API struct {
 	links     schema.LinkStore
 	clicks    schema.ClickStore
 	reports   Reports
+	room      *admission.Room // for large bodies
 	router    *router.Router
 	requests  *httpmetrics.Recorder
 	log       *slog.Logger
@@ -65,7 +66,7 @@ func New(tokens *auth.Authenticator, limiter *ratelimit.RequestLimiter, shortene
 	clicks schema.ClickStore, reports Reports, requests *httpmetrics.Recorder, log *slog.Logger) *API {
 	a := &API{
 		tokens: tokens, limiter: limiter, shortener: shortener, links: links, clicks: clicks, reports: reports,
-		requests: requests, log: log,
+		room: admission.NewRoom(), requests: requests, log: log,
 	}
 	a.router = router.New()
 	a.router.RedirectTrailingSlash, a.router.RedirectFixedPath = false, false // each resource has exactly one path
@@ -90,6 +91,7 @@ func New(tokens *auth.Authenticator, limiter *ratelimit.RequestLimiter, shortene
 type call struct {
 	ctx     context.Context // for calls to the stores
 	cancel  context.CancelFunc
+	leave   func() // gives back the room of the body; nil: none
 	http    *fasthttp.RequestCtx
 	pass    *admission.Pass
 	account int64 // 0 if the path needs no token
@@ -152,7 +154,7 @@ func setHeaders(header *fasthttp.ResponseHeader) {
 func (a *API) serve(http *fasthttp.RequestCtx, pass *admission.Pass, err error) {
 	c := &call{http: http, pass: pass, arrived: time.Now(), route: httpmetrics.OtherRoute}
 	c.setDeadline(callTimeout)
-	defer func() { c.cancel() }()
+	defer c.end()
 	http.SetUserValue(callKey{}, c)
 	defer func(began time.Time) { a.requests.Observe(c.route, http.Response.StatusCode(), began) }(time.Now())
 	defer a.recover(http)
@@ -171,7 +173,7 @@ func (a *API) serve(http *fasthttp.RequestCtx, pass *admission.Pass, err error) 
 	case !inAPI:
 		err = errNoPath
 	case !public:
-		err = c.readBody()
+		err = a.readBody(c)
 	}
 	if err != nil {
 		a.fail(http, err)
@@ -230,12 +232,21 @@ func (c *call) setDeadline(timeout time.Duration) {
 }
 
 // readBody reads the body of an admitted request. The client may take longer than the stores may.
-func (c *call) readBody() error {
+func (a *API) readBody(c *call) (err error) {
 	defer c.setDeadline(callTimeout)
 	if string(c.http.URI().PathOriginal()) == pathBulk {
-		return admission.ReadBody(c.http, maxBulkBody)
+		c.leave, err = a.room.ReadBody(c.http, c.account, maxBulkBody)
+		return err
 	}
 	return admission.ReadBody(c.http, maxBody)
+}
+
+// end gives back what the call has taken.
+func (c *call) end() {
+	c.cancel()
+	if c.leave != nil {
+		c.leave()
+	}
 }
 
 // recover answers a request whose handler has panicked.
