@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -240,13 +241,30 @@ func stopKafka(t *testing.T, s *system) {
 	s.wantFiring(t, func() {}, "LinkstreamSpoolDamaged")
 }
 
+// fillDisk leaves little room on the disk of the tight edge, and then none, so that it cannot write the links that it caches.
 func fillDisk(t *testing.T, s *system) {
-	var stat unix.Statfs_t
-	testkit.Must(t, unix.Statfs(s.disk, &stat))
-	path := filepath.Join(s.disk, "other")
-	testkit.Must(t, os.WriteFile(path, make([]byte, int64(stat.Bavail)*stat.Bsize-64<<10), 0o600))
+	fill := func(name string, leave int64) {
+		var stat unix.Statfs_t
+		testkit.Must(t, unix.Statfs(s.disk, &stat))
+		testkit.Must(t, os.WriteFile(filepath.Join(s.disk, name), make([]byte, int64(stat.Bavail)*stat.Bsize-leave), 0o600))
+	}
+	fill("other", 64<<10)
 	s.wantFiring(t, func() {}, "LinkstreamDiskFull")
-	testkit.Must(t, os.Remove(path))
+	fill("rest", 0)
+	cached := 0
+	s.wantFiring(t, func() {
+		cached++
+		alias := fmt.Sprintf("cached%d", cached)
+		status, answer := s.call(t, http.MethodPost, "/api/v1/shorten",
+			fmt.Sprintf(`{"long_url":"https://example.com/%s","custom_alias":%q}`, strings.Repeat("x", 1000), alias))
+		if status != http.StatusCreated {
+			t.Fatalf("%d %s", status, answer)
+		}
+		testkit.Equal(t, "status of a visit", visit(t, s.tight, "/"+alias), http.StatusFound)
+	}, "LinkstreamSnapshotFails")
+	for _, name := range []string{"other", "rest"} {
+		testkit.Must(t, os.Remove(filepath.Join(s.disk, name)))
+	}
 }
 
 func replaceTopic(t *testing.T, s *system) {
