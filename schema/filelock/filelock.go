@@ -1,7 +1,8 @@
 // Package filelock locks files between processes, by flock(2).
 //
 // A lock belongs to the open file: it also excludes other holders in the same process. The kernel releases it when the
-// process ends, however it ends. The file stays, so that nobody can lock a file that another process has just removed.
+// process ends, however it ends: before wait(2) returns, but not before the process becomes a zombie, since other threads may
+// hold the file while they free the memory. The file stays, so that nobody can lock a file that another process has just removed.
 //
 // Do not lock a file that SQLite has open: POSIX drops all of a process's record locks on a file, SQLite's among them,
 // when the process closes any descriptor of it.
