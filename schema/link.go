@@ -55,6 +55,17 @@ type LinkKey struct {
 // Key returns the key of a link.
 func (l Link) Key() LinkKey { return LinkKey{l.DomainID, l.Hash} }
 
+// Destination is where a link leads, and whose it is: the fields of a Link that visitors are answered with.
+type Destination struct {
+	LinkID, AccountID int64
+	URL               string
+	Active            bool
+	ExpiresAt         time.Time
+	ExpiredURL        string
+	ForwardQuery      bool
+	Stopped           Stop
+}
+
 // Redirects reports whether visitors reach the long URL, unless the link has expired.
 func (l Link) Redirects() bool { return l.Active && l.Stopped == NotStopped }
 
@@ -102,7 +113,7 @@ type LinkStore interface {
 	// has both keeps to; "" for to removes the tag. UpdatedAt of the links becomes at. from and to are valid tags.
 	RenameTag(ctx context.Context, accountID int64, from, to string, at time.Time) (links int64, err error)
 	// DeleteLink deletes the link with link.ID of account link.AccountID. What is left of it keeps the hash reserved, and is
-	// found by Link and LinksByHash only. CodeNotFound if the account has no such link, or it was deleted before.
+	// found by Link, LinksByHash and Destinations only. CodeNotFound if the account has no such link, or it was deleted before.
 	DeleteLink(ctx context.Context, link Link, at time.Time) error
 	// Link returns the link with that hash on a domain, whether or not it is active or deleted. CodeNotFound if there is
 	// none.
@@ -110,6 +121,9 @@ type LinkStore interface {
 	// LinksByHash returns the links with the keys, as Link does, in any order. It leaves out keys without a link. The link
 	// of a key that is given twice may come twice.
 	LinksByHash(ctx context.Context, keys []LinkKey) ([]Link, error)
+	// Destinations returns what the edge needs of the links with the keys, in the order of the keys. A key without a link has the
+	// zero Destination.
+	Destinations(ctx context.Context, keys []LinkKey) ([]Destination, error)
 	// OwnedLink returns the account's link with that hash: if domainID is not nil, the one on that domain; otherwise
 	// the one on the default domain or, if there is none, the oldest. CodeNotFound if the account has no such link.
 	OwnedLink(ctx context.Context, accountID int64, hash string, domainID *int64) (Link, error)

@@ -110,7 +110,7 @@ func TestStoreErrorsStayInside(t *testing.T) {
 	// These serve the API, the admin commands and other services, and sessions that were not used for an hour.
 	others := []string{"CreateFirstAccount", "SetSuspended", "LeaseRequests", "UseTokens", "TokenByDigest", "Link",
 		"DomainsByHost", "ExtendSession", "Position", "InsertClicks", "LinkStats", "SetTakenDown", "TransferDomain", "ReleaseDomain",
-		"LaneMark", "LaneCounts", "LaneGaps", "LinksByHash", "VerifiedDomains", "VerifiedHosts", "CreateLinks", "SearchLinks", "PutCertificateFile", "CertificateFile",
+		"LaneMark", "LaneCounts", "LaneGaps", "LinksByHash", "Destinations", "VerifiedDomains", "VerifiedHosts", "CreateLinks", "SearchLinks", "PutCertificateFile", "CertificateFile",
 		"CertificateFiles", "DeleteCertificateFiles", "LockCertificate", "UnlockCertificate", "NoteCertificate"}
 	for _, method := range methods {
 		if method == "DomainsToCheck" { // called once a minute, whatever happens

@@ -41,13 +41,13 @@ func (l *LateLinks) Link(ctx context.Context, domainID int64, hash string) (sche
 	return store.Link(ctx, domainID, hash)
 }
 
-// LinksByHash implements Links.
-func (l *LateLinks) LinksByHash(ctx context.Context, keys []schema.LinkKey) ([]schema.Link, error) {
+// Destinations implements Links.
+func (l *LateLinks) Destinations(ctx context.Context, keys []schema.LinkKey) ([]schema.Destination, error) {
 	store, err := l.store()
 	if err != nil {
 		return nil, err
 	}
-	return store.LinksByHash(ctx, keys)
+	return store.Destinations(ctx, keys)
 }
 
 // VerifiedDomain implements Links.

@@ -31,7 +31,7 @@ const stopGrace = 5 * time.Second
 // Links is the link store as an edge uses it. Its methods are those of schema.Database.
 type Links interface {
 	Link(ctx context.Context, domainID int64, hash string) (schema.Link, error)
-	LinksByHash(ctx context.Context, keys []schema.LinkKey) ([]schema.Link, error)
+	Destinations(ctx context.Context, keys []schema.LinkKey) ([]schema.Destination, error)
 	certificate.Store
 }
 

@@ -106,11 +106,11 @@ func (l *links) Link(ctx context.Context, domainID int64, hash string) (schema.L
 	return l.store.Link(ctx, domainID, hash)
 }
 
-func (l *links) LinksByHash(ctx context.Context, keys []schema.LinkKey) ([]schema.Link, error) {
+func (l *links) Destinations(ctx context.Context, keys []schema.LinkKey) ([]schema.Destination, error) {
 	if err := l.begin(); err != nil {
 		return nil, err
 	}
-	return l.store.LinksByHash(ctx, keys)
+	return l.store.Destinations(ctx, keys)
 }
 
 // get requests a path on a connection of its own, and returns the status and the body.

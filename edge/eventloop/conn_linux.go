@@ -9,13 +9,14 @@ type conn struct {
 	generation uint32 // how often its place in the table was taken: an event for a former one is not for this one
 	state      connState
 	registered bool // with the poller
-	told       bool // of an event while a goroutine had it
+	told       bool // of an event while it was elsewhere
 	counted    bool // by address
 	peer       peer
 
 	since      time.Duration // when it was put into its list, since the server's start
 	prev, next *conn
 	handed     *handed // while a goroutine has it
+	waiter     *Waiter // while it is parked
 }
 
 type connState uint8
@@ -25,6 +26,7 @@ const (
 	fresh           // accepted, has sent nothing yet; in list fresh
 	idle            // between requests; in list idle
 	withGoroutine
+	parked // until the waiter's Done
 )
 
 // table has the connections of a loop by index. Places are used again, and never move.

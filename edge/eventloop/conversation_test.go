@@ -37,6 +37,13 @@ var conversations = []conversation{
 
 	{"two requests at once", get("/link") + get("/page"), "302 404"},
 	{"three requests, the second from the store", get("/link") + get("/store") + get("/link"), "302 200 302"},
+	{"a request that waits", get("/soon"), "302"},
+	{"HEAD that waits, closing", "HEAD /soon HTTP/1.1\r\nHost: a\r\n" + end, "302"},
+	{"requests that wait among others", get("/link") + get("/soon") + get("/soon") + get("/page") + get("/never") + get("/soon"), "302 302 302 404 200 302"},
+	{"a request that waits and half of the next", get("/soon") + "GET /page HTTP/1.1\r\nHo", "302 400"},
+	{"a hundred requests at once, every third waits", strings.Repeat(get("/link")+get("/page")+get("/soon"), 33),
+		strings.Repeat(" 302 404 302", 33)},
+	{"a large page and a request that waits", get("/large") + get("/soon") + get("/link"), "200 302 302"},
 	{"a request and a half", get("/link") + "GET /page HTTP/1.1\r\nHo", "302 400"},
 	{"from the store and half of the next", get("/store") + "GET /page HTTP/1.1\r\nHo", "200 400"},
 	{"requests after the last one", "GET /link HTTP/1.1\r\nHost: a\r\n" + end + get("/link"), "302"},

@@ -19,9 +19,11 @@
 //	               on the loop: parse, ─────────▶│    idle    │─ longest, and full ──▶ closed
 //	               TryServe, send      ◀─────────│ (no memory │
 //	                │        │            bytes  │  but conn) │
-//	    last answer │        │ anything else     └────────────┘
-//	                ▼        ▼                          ▲
-//	              closed   with a goroutine: ───────────┘ waits for the next request
+//	    last answer │        │                   └────────────┘
+//	                │        │ Await                   ▲ ▲
+//	                │        ├──────────▶ parked ──────┘ │ Done: TryServe again, send
+//	                ▼        ▼ anything else             │
+//	              closed   with a goroutine: ────────────┘ waits for the next request
 //	                       fasthttp.Server.ServeConn ───▶ closed
 //
 // A connection is in exactly one of these states, and belongs to exactly one loop (conn_linux.go). A loop is one goroutine;
@@ -34,8 +36,12 @@
 // memory. There is no second HTTP implementation: half a request, a body, chunks, Expect, Upgrade, errors of syntax, long
 // pipelines, a client that does not take its answer, all of these go to a goroutine with the bytes already read
 // (handed_linux.go), and fasthttp's server sees the connection as if the loop had never been there. When that server waits
-// for the next request, the connection goes back to its loop: one look-up in the store, or one request that came in two
-// packets, does not make it cost a goroutine for as long as it lasts. The same tests run against both ways.
+// for the next request, the connection goes back to its loop: a request that came in two
+// packets does not make it cost a goroutine for as long as it lasts. The same tests run against both ways.
+//
+// A request that only has to wait for something that tells when it is there, such as a look-up in the store, needs no goroutine:
+// TryServe gives its waiter away (Request.Await), and the connection is parked with the bytes already read until the waiter's
+// Done (wait_linux.go). However many are done at the same time, the loop is woken once.
 //
 // # Bounds
 //

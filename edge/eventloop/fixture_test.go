@@ -58,6 +58,8 @@ type app struct {
 
 	gate     chan struct{} // /wait is answered once it is closed
 	waiting  atomic.Int64
+	awaiting chan *eventloop.Waiter // gets the waiters of /await
+
 	hijacked chan net.Conn // gets the connection of /hijack, until release is closed
 	release  chan struct{}
 }
@@ -79,12 +81,38 @@ func (a *app) TryServe(r *eventloop.Request) bool {
 		r.SetStatusCode(fasthttp.StatusOK)
 		fmt.Fprint(r, r.Loop)
 		return true
+	case "/soon", "/await", "/never":
+		return a.await(r)
 	case "/page", "/large", "/goodbye":
 		a.tried.Add(1)
 		a.answer(r.RequestCtx)
 		return true
 	}
 	return false
+}
+
+// await answers a request after it has waited. /soon is told to go on before it is put aside, /await when the test does so, and
+// /never is left to Serve then.
+func (a *app) await(r *eventloop.Request) bool {
+	if r.Resumed == nil {
+		w := r.Waiter()
+		if string(r.Path()) == "/await" {
+			a.awaiting <- w
+		} else {
+			w.Done()
+		}
+		r.Await(a)
+		return false
+	}
+	if string(r.Path()) == "/never" || r.Resumed.Value != a {
+		return false
+	}
+	if a.tried.Add(1); string(r.Path()) == "/soon" {
+		r.SendHeader(fasthttp.StatusFound, locationLine, cacheLine)
+	} else {
+		a.answer(r.RequestCtx)
+	}
+	return true
 }
 
 func (a *app) Serve(ctx *fasthttp.RequestCtx) {
@@ -94,7 +122,7 @@ func (a *app) Serve(ctx *fasthttp.RequestCtx) {
 
 func (a *app) answer(ctx *fasthttp.RequestCtx) {
 	switch string(ctx.Path()) {
-	case "/link":
+	case "/link", "/soon":
 		ctx.SetStatusCode(fasthttp.StatusFound)
 		ctx.Response.Header.Set("Location", location)
 		ctx.Response.Header.Set("Cache-Control", "private, no-store")
@@ -164,7 +192,7 @@ type site struct {
 func start(t testing.TB, loops int, change func(*site)) *site {
 	t.Helper()
 	s := &site{
-		app:     &app{gate: make(chan struct{}), hijacked: make(chan net.Conn, 1), release: make(chan struct{})},
+		app:     &app{gate: make(chan struct{}), awaiting: make(chan *eventloop.Waiter, 100), hijacked: make(chan net.Conn, 1), release: make(chan struct{})},
 		cfg:     eventloop.DefaultConfig(),
 		grace:   testkit.Patience,
 		metrics: metrics.NewSet(),

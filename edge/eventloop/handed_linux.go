@@ -46,14 +46,14 @@ func (l *loop) handOver(c *conn, h *handed, told bool) {
 	}
 	h.loop, h.conn, h.fd, h.remote = l, c, c.fd, c.peer.tcpAddr()
 	c.state, c.told, c.handed = withGoroutine, told, h
-	l.handedOut++
+	l.elsewhere++
 	l.server.handedOver.Inc()
 	go h.serve()
 }
 
 // takeBack waits for the next request of a connection that a goroutine had.
 func (l *loop) takeBack(c *conn) {
-	l.handedOut--
+	l.elsewhere--
 	c.handed = nil
 	l.server.returned.Inc()
 	if l.draining {

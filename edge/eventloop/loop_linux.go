@@ -25,6 +25,9 @@ const (
 	longestRetry   = time.Second
 )
 
+// oneEvent is what is written to an eventfd.
+var oneEvent = [8]byte(binary.NativeEndian.AppendUint64(nil, 1))
+
 // loop is a goroutine and the connections it keeps. Others reach it by its inbox alone.
 type loop struct {
 	server   *Server
@@ -36,7 +39,8 @@ type loop struct {
 	table    table
 
 	fresh, idle list
-	handedOut   int // connections that goroutines have
+	elsewhere   int       // connections that goroutines have, or that are parked
+	waiters     []*Waiter // that no request has
 
 	now       time.Duration // when the turn began, since the server's start
 	balance   balance
@@ -71,8 +75,9 @@ type loop struct {
 // message is what others tell a loop.
 type message struct {
 	kind   messageKind
-	conn   *conn // comesBack, isGone: one of the loop's
-	passed conn  // passedOn: what is known of another loop's
+	conn   *conn   // comesBack, isGone: one of the loop's
+	passed conn    // passedOn: what is known of another loop's
+	waiter *Waiter // mayGoOn: its request
 }
 
 type messageKind uint8
@@ -82,6 +87,7 @@ const (
 	isGone                       // a goroutine's connection is closed
 	passedOn                     // another loop's connection is the loop's from now on
 	shedOne                      // the longest idle connection makes room
+	mayGoOn                      // what a request has waited for is there
 	wakeUp                       // see Server.stopping and loop.aborted
 )
 
@@ -95,7 +101,7 @@ func newLoop(s *Server, number, listener int, local net.Addr) (*loop, error) {
 	l.parser = bufio.NewReaderSize(nil, s.cfg.MaxHeaderBytes)
 	l.writer = bufio.NewWriter((*answers)(&l.request))
 	l.peer.local = local
-	l.request.Loop = number
+	l.request.Loop, l.request.newWaiter = number, l.newWaiter
 	l.request.RequestCtx = new(fasthttp.RequestCtx)
 	l.request.Init2(&l.peer, service.ConnLogger(s.log), false)
 	return l, nil
@@ -147,7 +153,7 @@ func (l *loop) run() error {
 }
 
 func (l *loop) finished() bool {
-	return l.draining && (l.handedOut == 0 || l.aborted.Load())
+	return l.draining && (l.elsewhere == 0 || l.aborted.Load())
 }
 
 // turn waits for events and deals with them.
@@ -184,8 +190,7 @@ func (l *loop) turn() error {
 	return l.keepTime()
 }
 
-// drain takes the connections that wait for accept, answers what has come, and closes every connection that a goroutine
-// does not have.
+// drain takes the connections that wait for accept, answers what has come, and closes every connection that is not elsewhere.
 func (l *loop) drain() error {
 	defer close(l.drained)
 	l.draining = true
@@ -203,7 +208,7 @@ func (l *loop) drain() error {
 // hear deals with an event of a connection.
 func (l *loop) hear(c *conn, events uint32) {
 	switch c.state {
-	case withGoroutine:
+	case withGoroutine, parked:
 		c.told = true
 	case fresh:
 		l.fresh.remove(c)
@@ -224,8 +229,7 @@ func (l *loop) post(m message) bool {
 	l.inbox = append(l.inbox, m)
 	l.posted.Store(true)
 	if l.sleeping.Swap(false) {
-		one := binary.NativeEndian.AppendUint64(nil, 1)
-		_, _ = unix.Write(l.wakeup, one) // fails only if the counter is at its end, which wakes as well
+		_, _ = unix.Write(l.wakeup, oneEvent[:]) // fails only if the counter is at its end, which wakes as well
 	}
 	return true
 }
@@ -243,10 +247,12 @@ func (l *loop) readInbox() {
 		case comesBack:
 			l.takeBack(m.conn)
 		case isGone:
-			l.handedOut--
+			l.elsewhere--
 			l.table.release(m.conn)
 		case passedOn:
 			l.takeOver(&m.passed)
+		case mayGoOn:
+			l.resume(m.waiter)
 		case shedOne:
 			l.shed()
 		}
@@ -274,8 +280,11 @@ func (l *loop) end() {
 		}
 	}
 	l.table.each(func(c *conn) {
-		if c.state == withGoroutine {
+		switch c.state {
+		case withGoroutine:
 			c.handed.abort()
+		case parked:
+			l.close(c)
 		}
 	})
 }

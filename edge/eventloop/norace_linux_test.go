@@ -23,7 +23,7 @@ func TestLoopAllocatesNothing(t *testing.T) {
 	}
 	lasting := connectRaw(t, addr)
 	defer unix.Close(lasting)
-	for _, path := range []string{"/link", "/page"} {
+	for _, path := range []string{"/link", "/page", "/soon"} {
 		request := []byte(get(path))
 		if allocs := testing.AllocsPerRun(2000, func() { exchange(lasting, request) }); allocs != 0 {
 			t.Errorf("%s on a lasting connection: %v allocations per request", path, allocs)

@@ -10,7 +10,8 @@ import (
 type Handler interface {
 	// TryServe answers r, or does nothing that can be seen and returns false. It runs on a loop that has thousands of other
 	// connections to serve, so it must not block: no channel, no I/O, no lock that is held during I/O. What needs any of
-	// these is not answered here: then Serve gets the request, from its start, on a goroutine.
+	// these is not answered here: then Serve gets the request, from its start, on a goroutine. A request that has to wait for
+	// something that tells when it is there needs no goroutine: see Request.Await.
 	TryServe(r *Request) bool
 	// Serve answers any request and may take its time.
 	Serve(ctx *fasthttp.RequestCtx)
@@ -27,6 +28,12 @@ type Request struct {
 	Now time.Time
 	// Loop is the loop's number, from 0. What loops write to is best kept apart by it.
 	Loop int
+	// Resumed is the waiter that the request was given when it was tried before; nil if this is the first time.
+	Resumed *Waiter
+
+	newWaiter func() *Waiter
+	unused    *Waiter // returned by Waiter, and not used yet
+	awaited   *Waiter // of the request at hand, after Await
 
 	out  []byte // the answers of this turn
 	sent bool   // SendHeader was called
@@ -35,6 +42,35 @@ type Request struct {
 	head       []byte
 	headStatus int
 	headSecond int64
+}
+
+// Waiter is a request whose connection is put aside until Done is called. It costs neither a goroutine nor a wake-up of its own:
+// the loop hears of all that are done in one turn.
+type Waiter struct {
+	// Value is the handler's, for the time when the request is tried again.
+	Value any
+
+	wake func(*Waiter)
+	waiterState
+}
+
+// Done has the loop try the request again. It is called once, by any goroutine, and may be called before Await.
+func (w *Waiter) Done() { w.wake(w) }
+
+// Waiter returns a waiter for the request. Only one whose Done will be called is given to Await; any other is used again.
+func (r *Request) Waiter() *Waiter {
+	if r.unused == nil {
+		r.unused = r.newWaiter()
+	}
+	return r.unused
+}
+
+// Await puts the request aside, once TryServe has returned false, until the Done of the waiter that Waiter has returned. Then
+// TryServe is called with the request again, and with its waiter as Resumed; other requests of the connection wait. Await
+// is for what ends in bounded time: no timeout of the server applies.
+func (r *Request) Await(value any) {
+	r.awaited, r.unused = r.unused, nil
+	r.awaited.Value = value
 }
 
 // SendHeader answers with a status and no body. It costs a fraction of what Response does. lines are the header lines of

@@ -34,11 +34,17 @@ func (l *loop) serve(c *conn, events uint32) {
 		l.close(c)
 		return
 	}
-	again := n == len(l.in) || events&unix.EPOLLRDHUP != 0 // there may be more, or the end, of which no event will tell
-	rest, closing := l.answer(c, l.in[:n])
+	// There may be more, or the end, of which no event will tell.
+	l.respond(c, l.in[:n], n == len(l.in) || events&unix.EPOLLRDHUP != 0)
+}
+
+// respond answers the requests that a connection in no list has sent. again says that there may be more to read.
+func (l *loop) respond(c *conn, in []byte, again bool) {
+	rest, closing := l.answer(c, in)
 	out := l.request.out
 	sent := 0
 	if len(out) > 0 {
+		var errno unix.Errno
 		sent, errno = send(c.fd, out, closing)
 		if errno != 0 && errno != unix.EAGAIN {
 			l.close(c)
@@ -51,6 +57,8 @@ func (l *loop) serve(c *conn, events uint32) {
 		l.handOver(c, &handed{out: slices.Clone(out[sent:]), in: slices.Clone(rest), closing: closing}, again)
 	case closing:
 		l.close(c)
+	case len(rest) > 0 && l.request.awaited != nil:
+		l.park(c, l.request.awaited, rest, again)
 	case len(rest) > 0:
 		l.handOver(c, &handed{in: slices.Clone(rest)}, again)
 	default:
@@ -62,7 +70,7 @@ func (l *loop) serve(c *conn, events uint32) {
 }
 
 // answer appends the answers to the requests at the front of in to request.out. It stops at the first one that a goroutine
-// has to answer and returns in from there. closing says that the last answer ends the connection.
+// has to answer, or that has to wait, and returns in from there. closing says that the last answer ends the connection.
 func (l *loop) answer(c *conn, in []byte) (rest []byte, closing bool) {
 	l.peer.set(&c.peer)
 	r := &l.request
@@ -75,14 +83,16 @@ func (l *loop) answer(c *conn, in []byte) (rest []byte, closing bool) {
 			return nil, false
 		}
 		rest = in[len(in)-left:]
-		r.sent = false
+		r.sent, r.awaited = false, nil
 		r.Request.Reset()
 		r.Response.Reset()
 		if r.Request.Header.Read(l.parser) != nil || !plain(&r.Request) {
 			return rest, false
 		}
 		before := len(r.out)
-		if !l.server.handler.TryServe(r) {
+		answered := l.server.handler.TryServe(r)
+		r.Resumed = nil
+		if !answered {
 			r.out = r.out[:before]
 			return rest, false
 		}
@@ -91,6 +101,7 @@ func (l *loop) answer(c *conn, in []byte) (rest []byte, closing bool) {
 		}
 	}
 	left := l.parser.Buffered() + l.reader.Len()
+	r.awaited = nil
 	return in[len(in)-left:], false
 }
 

@@ -12,6 +12,8 @@ import (
 
 type loop struct{}
 
+type waiterState struct{}
+
 // serveLoops serves nothing: there are no loops on this system.
 func (s *Server) serveLoops(context.Context, net.Listener, time.Duration) (served bool, err error) {
 	return false, nil

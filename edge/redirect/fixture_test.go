@@ -195,11 +195,18 @@ func (s *faultyStore) begin() error {
 	return nil
 }
 
-func (s *faultyStore) LinksByHash(ctx context.Context, keys []schema.LinkKey) ([]schema.Link, error) {
+func (s *faultyStore) Destinations(ctx context.Context, keys []schema.LinkKey) ([]schema.Destination, error) {
 	if err := s.begin(); err != nil {
 		return nil, err
 	}
-	return s.sqliteLinks.LinksByHash(ctx, keys)
+	return s.sqliteLinks.Destinations(ctx, keys)
+}
+
+func (s *faultyStore) Link(ctx context.Context, domainID int64, hash string) (schema.Link, error) {
+	if err := s.begin(); err != nil {
+		return schema.Link{}, err
+	}
+	return s.sqliteLinks.Link(ctx, domainID, hash)
 }
 
 func (s *faultyStore) VerifiedDomain(ctx context.Context, host string) (schema.Domain, error) {

@@ -7,8 +7,8 @@
 //	                          ├─ ErrTooMany ───────▶ 429 with Retry-After
 //	                          └─ CodeUnavailable ──▶ 503 with Retry-After
 //
-// A request that can be answered from memory is answered on an event loop, by Handler.TryServe; Handler.Serve answers every
-// other one, and those of servers without loops.
+// A request that can be answered from memory is answered on an event loop, by Handler.TryServe, and so is one for a link that has to
+// be looked up, once it was. Handler.Serve answers every other one, and those of servers without loops.
 //
 // The server writes an answer after the handler has returned. Therefore every click whose redirect was answered is in the
 // spool, unless the spool was full. HEAD requests and prefetches are redirected but are not clicks.
@@ -50,6 +50,7 @@ func NewHandler(
 		challenge: cfg.Challenge,
 		instant: instant{
 			cached:  resolver.Cached(),
+			lookups: resolver.Lookups(),
 			clicks:  spool.Instant(),
 			proxies: cfg.TrustedProxies,
 			health:  cfg.PublicHealth,
@@ -105,26 +106,11 @@ func (h *Handler) follow(ctx *fasthttp.RequestCtx, hash []byte) {
 	target, err := h.resolver.Resolve(ctx.Host(), hash, client, ctx.Time())
 	switch {
 	case err != nil:
-		h.answerError(ctx, err, client)
+		h.answerError(ctx, err, client, ctx.Time())
 	case len(target.Location) > 0:
 		h.redirect(ctx, target, client)
 	default:
 		h.answerGone(ctx, target.Stop)
-	}
-}
-
-// answerError says why a link was not found.
-func (h *Handler) answerError(ctx *fasthttp.RequestCtx, err error, client netip.Addr) {
-	switch {
-	case schema.ErrorCode(err) == schema.CodeNotFound:
-		h.notFound.Inc()
-		h.pages.notFound.answer(ctx)
-	case err == resolve.ErrTooMany:
-		h.refuse(ctx, h.cached.Wait(client, ctx.Time()))
-	default:
-		h.unavailable.Inc()
-		h.pages.unavailable.answer(ctx)
-		ctx.Response.Header.Set("Retry-After", "1")
 	}
 }
 
@@ -137,7 +123,7 @@ func (h *Handler) preview(ctx *fasthttp.RequestCtx, hash []byte) {
 	target, link, err := h.resolver.Preview(ctx.Host(), hash, client, ctx.Time())
 	switch {
 	case err != nil:
-		h.answerError(ctx, err, client)
+		h.answerError(ctx, err, client, ctx.Time())
 	case len(target.Location) == 0:
 		h.answerGone(ctx, target.Stop)
 	default:

@@ -22,9 +22,10 @@ import (
 )
 
 // instant is the part of a Handler that answers from memory. It may run on event loops, for it has no way to what a request
-// might have to wait for: to the link store, and to a spool that creates a segment.
+// might have to wait for: to the link store, whose look-ups it only begins, and to a spool that creates a segment.
 type instant struct {
 	cached  *resolve.Cached
+	lookups resolve.Lookups
 	clicks  spool.Instant
 	proxies clientaddr.Proxies
 	health  bool // whether /healthz is answered
@@ -68,25 +69,69 @@ func (i *instant) answer(r *eventloop.Request) (answered bool) {
 	if isPreview(hash) || isChallenge(r.Path()) {
 		return false
 	}
+	if r.Resumed != nil {
+		return i.resume(r)
+	}
 	target, err := i.cached.Resolve(r.Host(), hash, r.Now)
 	switch {
-	case err == resolve.ErrNotCached: // a flood of unknown links ends here
-		wait := i.cached.Wait(i.client(r.RequestCtx), r.Now)
-		if wait > 0 {
-			i.refuse(r.RequestCtx, wait)
-		}
-		return wait > 0
+	case err == resolve.ErrNotCached:
+		return i.lookUp(r, hash)
 	case err == resolve.ErrOutdated:
 		return false
 	case err != nil: // there is no such link
-		i.notFound.Inc()
-		i.pages.notFound.answer(r.RequestCtx)
+		i.answerError(r.RequestCtx, err, netip.Addr{}, r.Now)
 		return true
-	case len(target.Location) == 0:
+	}
+	return i.follow(r, target)
+}
+
+// lookUp begins the look-up of a request's link, and has the request wait for it. A flood of unknown links ends here.
+func (i *instant) lookUp(r *eventloop.Request, hash []byte) (answered bool) {
+	client := i.client(r.RequestCtx)
+	if wait := i.cached.Wait(client, r.Now); wait > 0 {
+		i.refuse(r.RequestCtx, wait)
+		return true
+	}
+	if lookup, ok := i.lookups.Begin(r.Host(), hash, client, r.Now, r.Waiter()); ok {
+		r.Await(lookup)
+	}
+	return false
+}
+
+// resume answers a request whose link was looked up.
+func (i *instant) resume(r *eventloop.Request) bool {
+	target, err := i.lookups.Result(r.Resumed.Value.(resolve.Lookup), r.Now)
+	switch {
+	case err == resolve.ErrOutdated:
+		return false
+	case err != nil:
+		i.answerError(r.RequestCtx, err, netip.Addr{}, r.Now)
+		return true
+	}
+	return i.follow(r, target)
+}
+
+// follow answers a request for a link that was found.
+func (i *instant) follow(r *eventloop.Request, target resolve.Target) bool {
+	if len(target.Location) == 0 {
 		i.answerGone(r.RequestCtx, target.Stop)
 		return true
+	}
+	return i.redirect(r, target)
+}
+
+// answerError says why a client's link was not found.
+func (i *instant) answerError(ctx *fasthttp.RequestCtx, err error, client netip.Addr, now time.Time) {
+	switch {
+	case schema.ErrorCode(err) == schema.CodeNotFound:
+		i.notFound.Inc()
+		i.pages.notFound.answer(ctx)
+	case err == resolve.ErrTooMany:
+		i.refuse(ctx, i.cached.Wait(client, now))
 	default:
-		return i.redirect(r, target)
+		i.unavailable.Inc()
+		i.pages.unavailable.answer(ctx)
+		ctx.Response.Header.Set("Retry-After", "1")
 	}
 }
 

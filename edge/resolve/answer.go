@@ -25,32 +25,33 @@ const (
 
 const expiryLen = 1 + 8 + 4
 
-// encodeAnswer returns the bytes of a link's entry.
-func encodeAnswer(link *schema.Link) []byte {
+// appendAnswer appends the bytes of a link's entry.
+func appendAnswer(dst []byte, d *schema.Destination) []byte {
 	switch {
-	case link.Stopped == schema.Deleted:
-		return []byte{isDeleted}
-	case link.Stopped != schema.NotStopped:
-		return []byte{isTakenDown}
-	case !link.Active:
-		return nil
+	case d.Stopped == schema.Deleted:
+		return append(dst, isDeleted)
+	case d.Stopped != schema.NotStopped:
+		return append(dst, isTakenDown)
+	case !d.Active:
+		return dst
 	}
-	location := encodeLocation(link.URL)
 	flags := byte(0)
-	if link.ForwardQuery {
+	if d.ForwardQuery {
 		flags |= forwards
 	}
-	if link.ExpiresAt.IsZero() {
-		if flags == 0 {
-			return location
+	if d.ExpiresAt.IsZero() {
+		if flags != 0 {
+			dst = append(dst, flags)
 		}
-		return append([]byte{flags}, location...)
+		return appendLocation(dst, d.URL)
 	}
-	after := encodeLocation(link.ExpiredURL)
-	answer := append(make([]byte, 0, expiryLen+len(location)+len(after)), flags|expires)
-	answer = binary.BigEndian.AppendUint64(answer, uint64(link.ExpiresAt.Unix()))
-	answer = binary.BigEndian.AppendUint32(answer, uint32(len(location)))
-	return append(append(answer, location...), after...)
+	dst = append(dst, flags|expires)
+	dst = binary.BigEndian.AppendUint64(dst, uint64(d.ExpiresAt.Unix()))
+	dst = append(dst, 0, 0, 0, 0)
+	begin := len(dst)
+	dst = appendLocation(dst, d.URL)
+	binary.BigEndian.PutUint32(dst[begin-4:], uint32(len(dst)-begin))
+	return appendLocation(dst, d.ExpiredURL)
 }
 
 // decodeAnswer returns where a link leads at the time now, or why it leads nowhere. It does not allocate.
@@ -90,7 +91,7 @@ func cutAnswer(answer []byte) (before, after []byte, expiry int64) {
 	return locations[:length:length], locations[length:], int64(binary.BigEndian.Uint64(answer[1:]))
 }
 
-// validAnswer reports whether encodeAnswer can have returned bytes that come from outside of the process.
+// validAnswer reports whether appendAnswer can have returned bytes that come from outside of the process.
 func validAnswer(answer []byte) bool {
 	switch {
 	case len(answer) == 0 || answer[0] > ' ':

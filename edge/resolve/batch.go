@@ -3,12 +3,17 @@ package resolve
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
 
 	"github.com/VictoriaMetrics/metrics"
 
 	"linkstream/schema"
-	"linkstream/schema/groupcommit"
 	"linkstream/schema/service"
 )
 
@@ -20,74 +25,229 @@ const (
 	maxWaiting     = 64 << 10 // look-ups; the server's connections are fewer
 )
 
+var (
+	errCrowded = errors.New("too many look-ups are waiting")
+	errTooLate = errors.New("the link store has not answered in time")
+)
+
 // linkQuery looks up many links at a time. A look-up that finds a query free begins at once; those that come while all are
 // busy share the next one. So the store is asked less often per link the more links are asked for, and nobody waits for a
-// timer.
+// timer. A look-up costs neither a goroutine nor a timer.
 type linkQuery struct {
 	links   linkStore
-	groups  [2]*groupcommit.Group[linkLookup] // for suspects, the second one: their look-ups never keep others waiting
+	cache   *cache[linkIDs]
+	limiter *limiter
+	lines   [2]line // for suspects, the second one: their look-ups never keep others waiting
 	queries *metrics.Counter
+	running sync.WaitGroup // goroutines that ask the store
 }
 
-// linkLookup is a key, and then what the store has there.
-type linkLookup struct {
-	key  schema.LinkKey
-	link schema.Link
+// line is look-ups in the order in which they began, and the queries that they are in.
+type line struct {
+	parallel int // queries at a time
+
+	mu      sync.Mutex
+	waiting []*flight[linkIDs]
+	running int
+	asked   [][]*flight[linkIDs] // by queries under way
+	timer   *time.Timer          // runs while any look-up is under way; nil before the first one
+	timed   bool
+	closed  bool
 }
 
-func newLinkQuery(cfg *Config, links linkStore, set *metrics.Set) *linkQuery {
+func newLinkQuery(links linkStore, c *cache[linkIDs], set *metrics.Set) *linkQuery {
 	service.Describe(set, "linkstream_edge_link_queries_total", "Queries in which links were looked up, up to 256 in each.")
-	q := &linkQuery{links: links, queries: set.NewCounter("linkstream_edge_link_queries_total")}
-	for i, parallel := range []int{linkQueries, suspectQueries} {
-		q.groups[i] = groupcommit.New(groupcommit.Limits{Batch: linksPerQuery, Queue: maxWaiting, Timeout: cfg.LookupTimeout,
-			Parallel: parallel}, q.run)
-	}
+	q := &linkQuery{links: links, cache: c, limiter: c.limiter, queries: set.NewCounter("linkstream_edge_link_queries_total")}
+	q.lines[0].parallel, q.lines[1].parallel = linkQueries, suspectQueries
 	return q
 }
 
-// lookup is a lookup of links.
-func (q *linkQuery) lookup(ctx context.Context, key string, suspect bool) (linkIDs, []byte, error) {
-	asked := schema.LinkKey{DomainID: int64(binary.BigEndian.Uint64([]byte(key[:8]))), Hash: key[8:]}
-	link, err := q.read(ctx, asked, suspect)
-	if err != nil {
-		return linkIDs{}, nil, fmt.Errorf("look up link %q: %w", asked.Hash, err)
+// begin is a cache's begin for links. It does not wait.
+func (q *linkQuery) begin(f *flight[linkIDs]) {
+	l := &q.lines[0]
+	if f.suspect {
+		l = &q.lines[1]
 	}
-	if link.Stopped == schema.HostLost { // whoever has the host now has other links
-		return linkIDs{}, nil, errNotFound
+	l.mu.Lock()
+	if l.closed || len(l.waiting) >= maxWaiting {
+		l.mu.Unlock()
+		q.fail([]*flight[linkIDs]{f}, errCrowded)
+		return
 	}
-	return linkIDs{link.ID, link.AccountID}, encodeAnswer(&link), nil
+	l.waiting = append(l.waiting, f)
+	if !l.timed {
+		l.timed = true
+		q.setTimer(l, q.limiter.timeout)
+	}
+	start := l.running < l.parallel
+	if start {
+		l.running++
+		q.running.Add(1)
+	}
+	l.mu.Unlock()
+	if start {
+		go q.run(l)
+	}
 }
 
-// read returns what the store has at a key.
-func (q *linkQuery) read(ctx context.Context, key schema.LinkKey, suspect bool) (schema.Link, error) {
-	group := q.groups[0]
-	if suspect {
-		group = q.groups[1]
-	}
-	found, err := group.Submit(ctx, linkLookup{key: key})
-	return found.link, err
-}
-
-// run looks up a batch in one query.
-func (q *linkQuery) run(ctx context.Context, batch []*groupcommit.Call[linkLookup]) error {
-	q.queries.Inc()
-	keys := make([]schema.LinkKey, len(batch))
-	for i, call := range batch {
-		keys[i] = call.Value.key
-	}
-	links, err := q.links.LinksByHash(ctx, keys)
-	if err != nil {
-		return err
-	}
-	found := make(map[schema.LinkKey]schema.Link, len(links))
-	for _, link := range links {
-		found[link.Key()] = link
-	}
-	for _, call := range batch {
-		var ok bool
-		if call.Value.link, ok = found[call.Value.key]; !ok {
-			call.Err = errNotFound
+// run asks the store until no look-up waits.
+func (q *linkQuery) run(l *line) {
+	defer q.running.Done()
+	for {
+		runtime.Gosched() // lets those that are about to begin join
+		batch := l.take()
+		if batch == nil {
+			return
+		}
+		// A look-up ends when its own time is over, the query when that of the last one is: see expire.
+		ctx, cancel := context.WithDeadline(q.limiter.ctx, batch[len(batch)-1].began.Add(q.limiter.timeout))
+		round := q.cache.round.Load() // before the query, so that changes during it are noticed
+		found, err := q.ask(ctx, batch)
+		cancel()
+		batch = l.finish(batch)
+		if err != nil {
+			q.fail(batch, err)
+		} else {
+			q.publish(batch, found, round)
 		}
 	}
-	return nil
+}
+
+// take removes the next batch from those that wait. If there is none it returns nil, and the caller must end.
+func (l *line) take() []*flight[linkIDs] {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := min(len(l.waiting), linksPerQuery)
+	if n == 0 {
+		l.running--
+		return nil
+	}
+	batch := slices.Clone(l.waiting[:n])
+	for i := range batch {
+		batch[i].number = i
+	}
+	l.waiting = slices.Delete(l.waiting, 0, n)
+	l.asked = append(l.asked, batch)
+	return batch
+}
+
+// finish returns those of a batch whose time is not over: their outcome is that of the query.
+func (l *line) finish(batch []*flight[linkIDs]) []*flight[linkIDs] {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.asked = slices.DeleteFunc(l.asked, func(b []*flight[linkIDs]) bool { return b[0] == batch[0] })
+	return slices.DeleteFunc(batch, func(f *flight[linkIDs]) bool { return f.expired })
+}
+
+// ask returns what the store has for each of a batch. It turns a panic into an error.
+func (q *linkQuery) ask(ctx context.Context, batch []*flight[linkIDs]) (found []schema.Destination, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = schema.Errorf(schema.CodeInternal, "panic: %v\n%s", cause, debug.Stack())
+		}
+	}()
+	q.queries.Inc()
+	keys := make([]schema.LinkKey, len(batch))
+	for i, f := range batch {
+		keys[i] = schema.LinkKey{DomainID: int64(binary.BigEndian.Uint64([]byte(f.key[:8]))), Hash: f.key[8:]}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	found, err = q.links.Destinations(ctx, keys)
+	if err != nil {
+		return nil, fmt.Errorf("look up %d links: %w", len(keys), err)
+	}
+	return found, nil
+}
+
+// publish ends a batch whose links were found, or not.
+func (q *linkQuery) publish(batch []*flight[linkIDs], found []schema.Destination, round uint32) {
+	var scratch []byte
+	for _, f := range batch {
+		d := &found[f.number]
+		if d.LinkID == 0 || d.Stopped == schema.HostLost { // whoever has the host now has other links
+			q.cache.publishNegative(f)
+			continue
+		}
+		scratch = appendAnswer(scratch[:0], d)
+		e := newEntry(linkIDs{d.LinkID, d.AccountID}, scratch)
+		e.reviewed.Store(pending(round))
+		q.cache.publish(f, e)
+	}
+	q.end(batch)
+}
+
+// fail ends look-ups that have no outcome.
+func (q *linkQuery) fail(batch []*flight[linkIDs], cause error) {
+	for _, f := range batch {
+		f.err = errUnavailable
+		q.limiter.report(fmt.Errorf("look up link %q: %w", f.key[8:], cause))
+	}
+	q.end(batch)
+}
+
+func (q *linkQuery) end(batch []*flight[linkIDs]) {
+	for _, f := range batch {
+		q.limiter.seconds.Observe(time.Since(f.began))
+	}
+	q.cache.end(batch)
+}
+
+// setTimer has expire called after a time. The caller holds l.mu.
+func (q *linkQuery) setTimer(l *line, after time.Duration) {
+	if l.timer == nil {
+		l.timer = time.AfterFunc(after, func() { q.expire(l) })
+	} else {
+		l.timer.Reset(after)
+	}
+}
+
+// expire ends the look-ups of a line whose time is over, and sets the timer for the oldest of the others. So a timer is set about
+// once per timeout, however many look-ups there are.
+func (q *linkQuery) expire(l *line) {
+	now := time.Now()
+	oldest := now
+	var late []*flight[linkIDs]
+	isLate := func(f *flight[linkIDs]) bool {
+		if now.Sub(f.began) < q.limiter.timeout {
+			if f.began.Before(oldest) {
+				oldest = f.began
+			}
+			return false
+		}
+		if !f.expired {
+			f.expired = true
+			late = append(late, f)
+		}
+		return true
+	}
+	l.mu.Lock()
+	l.waiting = slices.DeleteFunc(l.waiting, isLate)
+	for _, batch := range l.asked {
+		for _, f := range batch {
+			isLate(f)
+		}
+	}
+	if l.timed = len(l.waiting)+len(l.asked) > 0 && !l.closed; l.timed {
+		q.setTimer(l, max(time.Millisecond, q.limiter.timeout-now.Sub(oldest)))
+	}
+	l.mu.Unlock()
+	if len(late) > 0 {
+		q.fail(late, errTooLate)
+	}
+}
+
+// close waits for the look-ups under way, which the limiter has canceled. Later ones fail.
+func (q *linkQuery) close() {
+	for i := range q.lines {
+		l := &q.lines[i]
+		l.mu.Lock()
+		l.closed = true
+		if l.timer != nil {
+			l.timer.Stop()
+		}
+		l.mu.Unlock()
+	}
+	q.running.Wait()
 }

@@ -1,7 +1,6 @@
 package resolve
 
 import (
-	"context"
 	"fmt"
 	"hash/maphash"
 	"math/bits"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/VictoriaMetrics/metrics"
 
-	"linkstream/schema"
 	"linkstream/schema/service"
 )
 
@@ -28,7 +26,7 @@ const (
 type cache[V value] struct {
 	memory[V]
 	limiter     *limiter
-	lookup      lookup[V]
+	begin       func(f *flight[V]) // begins the look-up of a flight, and may wait for it; end ends it
 	saver       saver[V]
 	negativeTTL time.Duration
 	round       *atomic.Uint32 // of the review; entries carry the round in which their look-up began
@@ -54,22 +52,36 @@ type memory[V value] struct {
 // hasher returns two independent hashes of a key.
 type hasher func(key []byte) (hash, check uint64)
 
-// lookup returns what the store has at key. CodeNotFound if it has nothing. Look-ups for suspects, who have asked for keys
-// that do not exist, do not keep others waiting.
-type lookup[V value] func(ctx context.Context, key string, suspect bool) (v V, bytes []byte, err error)
-
 // flight is a look-up under way.
 type flight[V value] struct {
-	done    chan struct{} // closed when entry and err are final
-	entry   *entry[V]     // set under cache.mu; nil without an entry
-	err     error
-	dropped bool // the key was dropped during the look-up, whose result may be older; guarded by cache.mu
+	key     string
+	client  netip.Addr // whose request began it
+	suspect bool       // who has asked for keys that do not exist
+	now     time.Time  // the time of that request
+	began   time.Time
+
+	// Of the look-up.
+	number   int       // in its query
+	expired  bool      // its time is over, although its query is under way
+	hash     uint64    // of what was published
+	replaced *entry[V] // by what was published; may be nil
+
+	entry   *entry[V] // set under cache.mu; nil without an entry
+	err     error     // final once the flight has ended
+	dropped bool      // the key was dropped during the look-up, whose result may be older; guarded by cache.mu
+
+	// Who waits; guarded by cache.mu, and unchanged once the flight is not in cache.flights.
+	done    chan struct{} // closed at the end; nil if no goroutine waits
+	waiters []Waiter
 }
+
+// Waiter waits for a look-up without a goroutine. Done is called once, by another goroutine, when the look-up has ended; it must not
+// block.
+type Waiter interface{ Done() }
 
 // newCache returns a cache of maxBytes that is divided into shardCount shards.
 func newCache[V value](
-	name string, shardCount int, maxBytes int64, cfg *Config, r *Resolver, set *metrics.Set,
-	lookup lookup[V], saver saver[V],
+	name string, shardCount int, maxBytes int64, cfg *Config, r *Resolver, set *metrics.Set, saver saver[V],
 ) (*cache[V], error) {
 	// Two keys with equal hashes would be one to the cache. Nobody can construct such keys: the 128 bits depend on seeds
 	// that never leave the process.
@@ -90,7 +102,6 @@ func newCache[V value](
 		memory: memory[V]{hot, shards, newTimes(max(maxBytes/bytesPerNegative, minNegativeBytes)), hash, cfg.CacheTTL, &r.proven,
 			hits, stale},
 		limiter:     r.limiter,
-		lookup:      lookup,
 		saver:       saver,
 		negativeTTL: cfg.NegativeTTL,
 		round:       &r.review.round,
@@ -199,88 +210,109 @@ func (c *cache[V]) refresh(old *entry[V], key []byte, client netip.Addr, now tim
 
 // fetch looks key up in the store for a client. Requests for the same key at the same time share one look-up.
 func (c *cache[V]) fetch(key string, client netip.Addr, suspect bool, now time.Time) (*entry[V], error) {
-	c.mu.Lock()
-	f, joined := c.flights[key]
+	f, joined := c.join(key, client, suspect, now, nil)
 	if !joined {
-		f = &flight[V]{done: make(chan struct{})}
-		c.flights[key] = f
+		c.begin(f)
 	}
-	c.mu.Unlock()
-	if joined {
-		<-f.done
-		return f.entry, f.err
-	}
-	f.err = errUnavailable // in case the look-up panics
-	defer c.finishFlight(key, f)
-	f.err = c.limiter.do(func(ctx context.Context) error {
-		round := c.round.Load() // before the look-up, so that changes during the look-up are noticed
-		v, bytes, err := c.lookup(ctx, key, suspect)
-		switch {
-		case err == nil:
-			e := newEntry(v, bytes)
-			e.reviewed.Store(pending(round))
-			c.publish(f, key, e, now)
-		case schema.ErrorCode(err) == schema.CodeNotFound:
-			c.publishNegative(f, key, now)
-		default:
-			return err
-		}
-		return nil
-	})
-	if f.err == nil && f.entry == nil {
-		f.err = errNotFound
-		c.limiter.quota.charge(client, now)
-	}
+	<-f.done
 	return f.entry, f.err
 }
 
-// finishFlight ends a flight and wakes those who share it.
-func (c *cache[V]) finishFlight(key string, f *flight[V]) {
+// join returns the flight of a key. If it was not joined, because there was none, the caller must begin it. w is told of its end;
+// if w is nil, f.done is.
+func (c *cache[V]) join(key string, client netip.Addr, suspect bool, now time.Time, w Waiter) (f *flight[V], joined bool) {
 	c.mu.Lock()
-	if c.flights[key] == f { // after a Drop another flight may have taken the place of f
-		delete(c.flights, key)
+	defer c.mu.Unlock()
+	f, joined = c.flights[key]
+	if !joined {
+		f = &flight[V]{key: key, client: client, suspect: suspect, now: now, began: time.Now()}
+		c.flights[key] = f
+	}
+	switch {
+	case w != nil:
+		f.waiters = append(f.waiters, w)
+	case f.done == nil:
+		f.done = make(chan struct{})
+	}
+	return f, joined
+}
+
+// end ends flights, whose outcomes were published or are errors, and wakes those who share them.
+func (c *cache[V]) end(flights []*flight[V]) {
+	c.awaitPublished(flights)
+	c.mu.Lock()
+	for _, f := range flights {
+		if f.err == nil {
+			c.saver.save(f.key, f.entry, f.replaced)
+		}
+		if c.flights[f.key] == f { // after a Drop another flight may have taken the place of f
+			delete(c.flights, f.key)
+		}
 	}
 	c.mu.Unlock()
-	close(f.done)
+	for _, f := range flights {
+		if f.err == errNotFound {
+			c.limiter.quota.charge(f.client, f.now)
+		}
+		if f.done != nil {
+			close(f.done)
+		}
+		for _, w := range f.waiters {
+			w.Done()
+		}
+	}
+}
+
+// awaitPublished waits until requests can find what was published: the flights must not end before, as the next request would
+// begin a second flight.
+func (c *cache[V]) awaitPublished(flights []*flight[V]) {
+	for i := range c.shards {
+		shard := c.shards[i].cache
+		for _, f := range flights {
+			if f.err == nil && c.shards.of(f.hash) == shard {
+				shard.Wait()
+				break
+			}
+		}
+	}
 }
 
 // publish makes e the result of a flight and offers it to ristretto, which may decline it.
-func (c *cache[V]) publish(f *flight[V], key string, e *entry[V], now time.Time) {
-	hash, check := c.hash([]byte(key))
+func (c *cache[V]) publish(f *flight[V], e *entry[V]) {
+	key := []byte(f.key)
+	hash, check := c.hash(key)
+	f.hash = hash
 	e.check = check
-	e.state.setFresh(now.Add(c.ttl))
+	e.state.setFresh(f.now.Add(c.ttl))
 	c.mu.Lock()
-	f.entry = e // from here on drop finds e
+	f.entry, f.err = e, nil // from here on drop finds e
 	if f.dropped {
 		e.state.drop()
 	}
 	c.negative.clear(hash, check)
 	c.mu.Unlock()
 	shard := c.shards.of(hash)
-	old, _ := shard.Get([]byte(key)) // counts the request that missed, see shards.get
-	shard.Set([]byte(key), e, e.cost())
-	shard.Wait() // the flight must not end before requests can find e: the next one would begin a second flight
-	c.mu.Lock()
-	c.saver.save(key, e, old)
-	c.mu.Unlock()
+	f.replaced, _ = shard.Get(key) // counts the request that missed, see shards.get
+	shard.Set(key, e, e.cost())
 }
 
 // publishNegative makes the result of a flight that the key does not exist. It is remembered outside of ristretto, where
 // any number of such keys would evict existing ones.
-func (c *cache[V]) publishNegative(f *flight[V], key string, now time.Time) {
-	hash, check := c.hash([]byte(key))
+func (c *cache[V]) publishNegative(f *flight[V]) {
+	hash, check := c.hash([]byte(f.key))
+	f.err = errNotFound
 	c.mu.Lock() // so that a Drop either finds the negative entry or prevents it
 	dropped := f.dropped
 	if !dropped {
-		c.negative.put(hash, check, now.Add(c.negativeTTL).UnixNano())
-		c.saver.forget(key)
+		c.negative.put(hash, check, f.now.Add(c.negativeTTL).UnixNano())
+		c.saver.forget(f.key)
 	}
 	c.mu.Unlock()
 	if dropped {
 		return
 	}
-	if _, ok := c.shards.get(hash, []byte(key)); ok { // it existed before
-		c.shards.of(hash).Del([]byte(key))
+	if _, ok := c.shards.get(hash, []byte(f.key)); ok { // it existed before
+		c.shards.of(hash).Del([]byte(f.key))
 	}
 }
 

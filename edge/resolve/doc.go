@@ -13,8 +13,9 @@
 // The hot table (hottable.go) answers what was asked for a moment ago with one atomic read. The shards (shards.go) decide
 // what is worth keeping. The table of negative entries (times.go) has the keys that did not exist a moment ago. A flight
 // (cache.go) is a look-up under way, which all requests for its key share. Links are looked up by few queries at a time: a
-// look-up that finds all of them busy shares the next one with all others that wait (batch.go). The limiter (limiter.go)
-// bounds the duration of look-ups, and reports those that fail.
+// look-up that finds all of them busy shares the next one with all others that wait (batch.go). A look-up of a link costs neither
+// a goroutine nor a timer: Lookups (lookup.go) begins it for a request on an event loop, whose Waiter is told of its end, and all
+// look-ups of a query end together. The limiter (limiter.go) bounds the duration of look-ups of hosts, and reports those that fail.
 //
 // # Keys that do not exist
 //
@@ -24,7 +25,7 @@
 //     what exists, and does not hear of other keys, which would take the place of the counts of popular ones.
 //   - The quota (quota.go) refuses look-ups for a client that has had too many keys looked up that do not exist. Links that
 //     exist do not count, cached or not, and links that are cached are always answered, stale or dropped ones as well.
-//   - A refusal needs no goroutine: Cached.Wait tells it on an event loop.
+//   - Neither a refusal nor a look-up needs a goroutine: Cached.Wait tells an event loop of the one, Lookups begins the other.
 //   - Until its share is restored, the look-ups of such a client wait for queries of their own.
 //
 // # States of an entry
@@ -80,8 +81,8 @@
 //     after NegativeTTL. CacheTTL counts from the start of the process if that was later than the change.
 //  3. While the store fails, every link in the cache is served, however old. Negative entries are never served stale, for
 //     a link may have been created meanwhile.
-//  4. One look-up per key is under way, and a second one only after a Drop. At most 5 queries for links, and 64 look-ups of
-//     hosts, are under way altogether. A query begins after every look-up in it.
+//  4. One look-up per key is under way, and a second one only after a Drop. At most 5 queries for links, one for pages about
+//     links, and 64 look-ups of hosts, are under way altogether. A query begins after every look-up in it.
 //  5. A cached link costs no allocation and waits for nothing.
 //  6. Any entry may be forgotten at any time, or never be kept. That costs a look-up, and an answer only while the store
 //     fails.

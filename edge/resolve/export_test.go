@@ -10,8 +10,8 @@ import (
 	"linkstream/edge/snapshot"
 )
 
-// EncodeLocation is encodeLocation for tests.
-var EncodeLocation = encodeLocation
+// EncodeLocation returns what appendLocation appends.
+func EncodeLocation(longURL string) []byte { return appendLocation(nil, longURL) }
 
 // State is state for tests.
 type State = state

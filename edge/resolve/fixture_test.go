@@ -196,26 +196,33 @@ func (s *faultyStore) begin(ctx context.Context, keys ...schema.LinkKey) error {
 	return nil
 }
 
-func (s *faultyStore) LinksByHash(ctx context.Context, keys []schema.LinkKey) ([]schema.Link, error) {
+func (s *faultyStore) Link(ctx context.Context, domainID int64, hash string) (schema.Link, error) {
+	if err := s.begin(ctx, schema.LinkKey{DomainID: domainID, Hash: hash}); err != nil {
+		return schema.Link{}, err
+	}
+	return s.sqliteLinks.Link(ctx, domainID, hash)
+}
+
+func (s *faultyStore) Destinations(ctx context.Context, keys []schema.LinkKey) ([]schema.Destination, error) {
 	s.queries.Add(1)
 	if s.answered.Load() {
-		links, err := s.sqliteLinks.LinksByHash(ctx, keys)
-		return links, errors.Join(err, s.begin(ctx, keys...))
+		found, err := s.sqliteLinks.Destinations(ctx, keys)
+		return found, errors.Join(err, s.begin(ctx, keys...))
 	}
 	err := s.begin(ctx, keys...)
+	found := make([]schema.Destination, len(keys))
 	switch {
 	case schema.ErrorCode(err) == schema.CodeNotFound:
-		return nil, nil
+		return found, nil
 	case err != nil:
 		return nil, err
 	case !s.endless.Load():
-		return s.sqliteLinks.LinksByHash(ctx, keys)
+		return s.sqliteLinks.Destinations(ctx, keys)
 	}
-	links := make([]schema.Link, len(keys))
-	for i, key := range keys {
-		links[i] = schema.Link{ID: 1, AccountID: 1, DomainID: key.DomainID, Hash: key.Hash, URL: endlessURL, Active: true}
+	for i := range keys {
+		found[i] = schema.Destination{LinkID: 1, AccountID: 1, URL: endlessURL, Active: true}
 	}
-	return links, nil
+	return found, nil
 }
 
 func (s *faultyStore) VerifiedDomain(ctx context.Context, host string) (schema.Domain, error) {

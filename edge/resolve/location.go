@@ -6,18 +6,17 @@ import (
 	"linkstream/schema"
 )
 
-// encodeLocation returns a long URL in the form that a Location header requires (RFC 3986): visible ASCII only. A host
+// appendLocation appends a long URL in the form that a Location header requires (RFC 3986): visible ASCII only. A host
 // with other characters is converted to Punycode (UTS #46). Every other byte outside visible ASCII is percent-encoded.
 // Nothing else changes; existing escapes stay.
-func encodeLocation(longURL string) []byte {
+func appendLocation(dst []byte, longURL string) []byte {
 	before, host, after := cutHost(longURL)
-	location := make([]byte, 0, len(longURL)+16)
-	location = appendEscaped(location, before)
+	dst = appendEscaped(dst, before)
 	if ascii, err := schema.HostToASCII(host); err == nil {
 		host = ascii // otherwise it is percent-encoded, and the browser decides what to do with it
 	}
-	location = appendEscaped(location, host)
-	return appendEscaped(location, after)
+	dst = appendEscaped(dst, host)
+	return appendEscaped(dst, after)
 }
 
 // cutHost splits a URL into the part before its host, the host, and the rest, which begins with the port. If the URL has no

@@ -27,6 +27,8 @@ type Resolver struct {
 	hosts   *cache[domainID] // by hostname
 	links   *cache[linkIDs]  // by linkKey
 	queries *linkQuery
+	store   linkStore
+	preview chan struct{} // has an element while a page about a link is read
 
 	log      *snapshot.Log // nil: none
 	proven   atomic.Int64  // see memory
@@ -39,7 +41,8 @@ type Resolver struct {
 
 // linkStore is the part of schema.LinkStore that a resolver uses.
 type linkStore interface {
-	LinksByHash(ctx context.Context, keys []schema.LinkKey) ([]schema.Link, error)
+	Link(ctx context.Context, domainID int64, hash string) (schema.Link, error)
+	Destinations(ctx context.Context, keys []schema.LinkKey) ([]schema.Destination, error)
 }
 
 // domainStore is the part of schema.DomainStore that a resolver uses.
@@ -111,18 +114,20 @@ func New(
 	set.NewGauge("linkstream_edge_changes_current", func() float64 { return float64(min(1, r.proven.Load())) })
 	hostBytes := cfg.CacheBytes / 32
 	var err error
-	r.hosts, err = newCache("hosts", 1, hostBytes, &cfg, r, set, newHostQuery(domains).lookup, saver[domainID]{kind: kindHost,
-		drop: kindDropHost, dropAll: kindDropHosts, encode: encodeHost, isRecalled: func(*entry[domainID]) bool { return false }})
+	r.hosts, err = newCache("hosts", 1, hostBytes, &cfg, r, set, saver[domainID]{kind: kindHost, drop: kindDropHost,
+		dropAll: kindDropHosts, encode: encodeHost, isRecalled: func(*entry[domainID]) bool { return false }})
 	if err != nil {
 		return nil, err
 	}
-	r.queries = newLinkQuery(&cfg, links, set)
-	r.links, err = newCache("links", 4, cfg.CacheBytes-hostBytes, &cfg, r, set, r.queries.lookup,
+	r.hosts.begin = newHostQuery(domains, r.hosts).run
+	r.links, err = newCache("links", 4, cfg.CacheBytes-hostBytes, &cfg, r, set,
 		saver[linkIDs]{kind: kindLink, drop: kindDropLink, dropAll: kindDropLinks, encode: encodeLink, isRecalled: r.review.isRecalled})
 	if err != nil {
 		r.hosts.close()
 		return nil, err
 	}
+	r.queries = newLinkQuery(links, r.links, set)
+	r.links.begin, r.store, r.preview = r.queries.begin, links, make(chan struct{}, 1)
 	r.cached.defaultHost = string(cfg.URL.Host())
 	r.cached.hosts, r.cached.links, r.cached.quota = &r.hosts.memory, &r.links.memory, r.limiter.quota
 	r.cached.review = r.review
@@ -141,6 +146,7 @@ func New(
 // idempotent.
 func (r *Resolver) Close() {
 	r.limiter.close()
+	r.queries.close()
 	if r.log != nil {
 		r.log.Close()
 	}
@@ -190,10 +196,15 @@ func (r *Resolver) Preview(host, hash []byte, client netip.Addr, now time.Time) 
 		return Target{}, schema.Link{}, err
 	}
 	var link schema.Link
-	key := schema.LinkKey{DomainID: int64(domain), Hash: string(hash)}
 	err = r.limiter.do(func(ctx context.Context) (err error) {
-		link, err = r.queries.read(ctx, key, true)
-		return err
+		select {
+		case r.preview <- struct{}{}:
+			defer func() { <-r.preview }()
+			link, err = r.store.Link(ctx, int64(domain), string(hash))
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	})
 	return target, link, err
 }
@@ -330,6 +341,7 @@ func (r *Resolver) BlocklistChanged() { r.review.next(func(uint32) {}) }
 // hostQuery looks up hosts, one at a time for each of its slots.
 type hostQuery struct {
 	domains domainStore
+	cache   *cache[domainID]
 	slots   [2]chan struct{} // an element per look-up under way; the second one for suspects, see linkQuery
 }
 
@@ -338,12 +350,35 @@ const (
 	suspectHostQueries = 16
 )
 
-func newHostQuery(domains domainStore) *hostQuery {
-	return &hostQuery{domains, [2]chan struct{}{make(chan struct{}, hostQueries), make(chan struct{}, suspectHostQueries)}}
+func newHostQuery(domains domainStore, c *cache[domainID]) *hostQuery {
+	return &hostQuery{domains, c, [2]chan struct{}{make(chan struct{}, hostQueries), make(chan struct{}, suspectHostQueries)}}
 }
 
-// lookup is a lookup of hosts.
-func (q *hostQuery) lookup(ctx context.Context, host string, suspect bool) (domainID, []byte, error) {
+// run is a cache's begin for hosts. It waits for the look-up.
+func (q *hostQuery) run(f *flight[domainID]) {
+	f.err = errUnavailable // in case the look-up panics
+	defer func() { q.cache.end([]*flight[domainID]{f}) }()
+	f.err = q.cache.limiter.do(func(ctx context.Context) error {
+		round := q.cache.round.Load() // before the look-up, so that changes during the look-up are noticed
+		domain, err := q.lookup(ctx, f.key, f.suspect)
+		if err != nil && schema.ErrorCode(err) != schema.CodeNotFound {
+			return err
+		}
+		if err != nil {
+			q.cache.publishNegative(f)
+			return nil
+		}
+		e := newEntry(domain, nil)
+		e.reviewed.Store(pending(round))
+		q.cache.publish(f, e)
+		return nil
+	})
+	if f.err == nil && f.entry == nil {
+		f.err = errNotFound
+	}
+}
+
+func (q *hostQuery) lookup(ctx context.Context, host string, suspect bool) (domainID, error) {
 	slots := q.slots[0]
 	if suspect {
 		slots = q.slots[1]
@@ -352,11 +387,11 @@ func (q *hostQuery) lookup(ctx context.Context, host string, suspect bool) (doma
 	case slots <- struct{}{}:
 		defer func() { <-slots }()
 	case <-ctx.Done():
-		return 0, nil, fmt.Errorf("look up domain %q: %d look-ups are under way", host, cap(slots))
+		return 0, fmt.Errorf("look up domain %q: %d look-ups are under way", host, cap(slots))
 	}
 	domain, err := q.domains.VerifiedDomain(ctx, host)
 	if err != nil {
-		return 0, nil, fmt.Errorf("look up domain %q: %w", host, err)
+		return 0, fmt.Errorf("look up domain %q: %w", host, err)
 	}
-	return domainID(domain.ID), nil, nil
+	return domainID(domain.ID), nil
 }

@@ -22,13 +22,13 @@ type endlessLinks struct {
 	schema.DomainStore
 }
 
-func (endlessLinks) LinksByHash(_ context.Context, keys []schema.LinkKey) ([]schema.Link, error) {
-	links := make([]schema.Link, len(keys))
+func (endlessLinks) Destinations(_ context.Context, keys []schema.LinkKey) ([]schema.Destination, error) {
+	found := make([]schema.Destination, len(keys))
 	for i, key := range keys {
 		url := "https://shop.example.com/campaigns/autumn/collection/" + key.Hash + "?utm_source=newsletter&utm_medium=email&utm_content=hero"
-		links[i] = schema.Link{ID: 1, AccountID: 2, DomainID: key.DomainID, Hash: key.Hash, URL: url[:111], Active: true}
+		found[i] = schema.Destination{LinkID: 1, AccountID: 2, URL: url[:111], Active: true}
 	}
-	return links, nil
+	return found, nil
 }
 
 // BenchmarkCachedLink measures the memory of a link in the cache, with a million links.

@@ -16,6 +16,10 @@ const (
 	linkByHash  = selectLink + `WHERE l.domain_id = $1 AND l.hash = $2`
 	linksByHash = selectLink + `
 	JOIN unnest($1::bigint[], $2::text[]) k (domain_id, hash) ON l.domain_id = k.domain_id AND l.hash = k.hash`
+	destinations = `
+	SELECT k.number, l.id, l.account_id, l.url, l.active, coalesce(l.expires_at, ` + zeroTime + `), l.expired_url, l.forward_query, ` + stopOfLink + `
+	FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY k (domain_id, hash, number)
+	JOIN links l ON l.domain_id = k.domain_id AND l.hash = k.hash LEFT JOIN domains d ON d.id = l.domain_id`
 	ownedLink = selectLink + `
 	WHERE l.account_id = $1 AND l.hash = $2 AND ($3::bigint IS NULL OR l.domain_id = $3) AND l.ordinal > 0
 	ORDER BY l.domain_id <> 0, l.ordinal LIMIT 1`
@@ -80,6 +84,29 @@ func (s *Store) LinksByHash(ctx context.Context, keys []schema.LinkKey) ([]schem
 	}
 	links, err := pgx.CollectRows(rows, scanLink)
 	return links, wrap(err, "read %d links", len(keys))
+}
+
+// Destinations implements schema.LinkStore.
+func (s *Store) Destinations(ctx context.Context, keys []schema.LinkKey) ([]schema.Destination, error) {
+	domains, hashes := make([]int64, len(keys)), make([]string, len(keys))
+	for i, key := range keys {
+		domains[i], hashes[i] = key.DomainID, key.Hash
+	}
+	found := make([]schema.Destination, len(keys))
+	rows, err := s.pool.Query(ctx, destinations, domains, hashes)
+	if err == nil {
+		var number int64
+		var d schema.Destination
+		_, err = pgx.ForEachRow(rows, []any{&number, &d.LinkID, &d.AccountID, &d.URL, &d.Active, &d.ExpiresAt, &d.ExpiredURL,
+			&d.ForwardQuery, &d.Stopped}, func() error {
+			found[number-1] = d
+			return nil
+		})
+	}
+	if err != nil {
+		return nil, wrap(err, "read %d links", len(keys))
+	}
+	return found, nil
 }
 
 // OwnedLink implements schema.LinkStore.

@@ -68,6 +68,10 @@ func callsOf(links *postgres.Store, accountID int64) map[string]func(context.Con
 			_, err := links.LinksByHash(ctx, []schema.LinkKey{{Hash: "hash"}})
 			return err
 		},
+		"Destinations": func(ctx context.Context) error {
+			_, err := links.Destinations(ctx, []schema.LinkKey{{Hash: "hash"}})
+			return err
+		},
 		"OwnedLink": func(ctx context.Context) error { _, err := links.OwnedLink(ctx, accountID, "hash", nil); return err },
 		"Links":     func(ctx context.Context) error { _, _, err := links.Links(ctx, accountID, 1); return err },
 		"SetActive": func(ctx context.Context) error { return links.SetActive(ctx, 0, "hash", true) },

@@ -39,7 +39,7 @@ func migrateTo(ctx context.Context, path string, all fs.FS, version int64) error
 // Queries have their plans tested.
 var (
 	LinkQueries = map[string]string{
-		"link by hash": linkByHash, "links by hash": linksByHash, "owned link": ownedLink, "page of links": linkPage, "links after": linksAfter, "gaps of links": linkGaps, "link by ID": linkByID,
+		"link by hash": linkByHash, "links by hash": linksByHash, "destinations": destinations, "owned link": ownedLink, "page of links": linkPage, "links after": linksAfter, "gaps of links": linkGaps, "link by ID": linkByID,
 		"changed link": updateLink, "ordinal": ordinalOf, "deleted link": deleteLink, "deleted links": countDeleted,
 		"rest of a link": clearDeleted, "token": tokenByDigest,
 		"account": accountByEmail, "domain": domainByID, "domains of a host": domainsByHost,

@@ -15,7 +15,12 @@ const (
 	FROM links l LEFT JOIN domains d ON d.id = l.domain_id `
 	linkByHash  = selectLink + `WHERE l.domain_id = ? AND l.hash = ?`
 	linksByHash = selectLink + `WHERE (l.domain_id, l.hash) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?))`
-	ownedLink   = selectLink + `WHERE l.account_id = ?1 AND l.hash = ?2 AND (?3 IS NULL OR l.domain_id = ?3)
+	// CROSS JOIN makes SQLite find the links by the keys, in the order of these.
+	destinations = `
+	SELECT json_each.key, l.id, l.account_id, l.url, l.active, l.expires_at, l.expired_url, l.forward_query, ` + stopOfLink + `
+	FROM json_each(?) CROSS JOIN links l ON l.domain_id = json_each.value ->> 0 AND l.hash = json_each.value ->> 1
+		LEFT JOIN domains d ON d.id = l.domain_id`
+	ownedLink = selectLink + `WHERE l.account_id = ?1 AND l.hash = ?2 AND (?3 IS NULL OR l.domain_id = ?3)
 		AND l.ordinal > 0
 	ORDER BY l.domain_id <> 0, l.ordinal LIMIT 1`
 	linkGaps = `SELECT block, missing FROM link_gaps WHERE account_id = ? ORDER BY block DESC`
@@ -52,16 +57,42 @@ func (s *Store) Link(ctx context.Context, domainID int64, hash string) (schema.L
 
 // LinksByHash implements schema.LinkStore.
 func (s *Store) LinksByHash(ctx context.Context, keys []schema.LinkKey) ([]schema.Link, error) {
+	wanted, err := encodeKeys(keys)
+	if err != nil {
+		return nil, err
+	}
+	links, err := scanLinks(s.linksByHash.QueryContext(ctx, wanted))
+	return links, wrap(err, "read %d links", len(keys))
+}
+
+// encodeKeys returns keys as the parameter of linksByHash and destinations.
+func encodeKeys(keys []schema.LinkKey) (string, error) {
 	pairs := make([][2]any, len(keys))
 	for i, key := range keys {
 		pairs[i] = [2]any{key.DomainID, key.Hash}
 	}
-	wanted, err := json.Marshal(pairs)
+	encoded, err := json.Marshal(pairs)
+	return string(encoded), err
+}
+
+// Destinations implements schema.LinkStore.
+func (s *Store) Destinations(ctx context.Context, keys []schema.LinkKey) ([]schema.Destination, error) {
+	wanted, err := encodeKeys(keys)
 	if err != nil {
 		return nil, err
 	}
-	links, err := scanLinks(s.linksByHash.QueryContext(ctx, string(wanted)))
-	return links, wrap(err, "read %d links", len(keys))
+	found := make([]schema.Destination, len(keys))
+	rows, err := s.destinations.QueryContext(ctx, wanted)
+	err = forEachRow(rows, err, func() error {
+		var i int
+		var d schema.Destination
+		err := rows.Scan(&i, &d.LinkID, &d.AccountID, &d.URL, &d.Active, unixMillis{&d.ExpiresAt}, &d.ExpiredURL, &d.ForwardQuery, &d.Stopped)
+		if err == nil {
+			found[i] = d
+		}
+		return err
+	})
+	return found, wrap(err, "read %d links", len(keys))
 }
 
 // OwnedLink implements schema.LinkStore.

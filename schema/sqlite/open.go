@@ -18,8 +18,8 @@ import (
 type Store struct {
 	db *database
 	// The statements that the edge and the api execute most, prepared once per connection.
-	linkByHash, linksByHash, tokenByDigest, createLink, countLink *sql.Stmt
-	creations                                                     *groupcommit.Group[schema.Link]
+	linkByHash, linksByHash, destinations, tokenByDigest, createLink, countLink *sql.Stmt
+	creations                                                                   *groupcommit.Group[schema.Link]
 }
 
 var _ schema.Database = (*Store)(nil)
@@ -38,7 +38,7 @@ func Open(ctx context.Context, path string) (*Store, error) {
 		query    string
 		prepared **sql.Stmt
 	}{
-		{db.read, linkByHash, &s.linkByHash}, {db.read, linksByHash, &s.linksByHash}, {db.read, tokenByDigest, &s.tokenByDigest},
+		{db.read, linkByHash, &s.linkByHash}, {db.read, linksByHash, &s.linksByHash}, {db.read, destinations, &s.destinations}, {db.read, tokenByDigest, &s.tokenByDigest},
 		{db.write, createLink, &s.createLink}, {db.write, countLink, &s.countLink},
 	} {
 		if *statement.prepared, err = statement.db.PrepareContext(ctx, statement.query); err != nil {

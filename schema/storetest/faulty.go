@@ -93,6 +93,10 @@ func (f FaultyDatabase) LinksByHash(ctx context.Context, keys []schema.LinkKey) 
 	return one(ctx, f.Fault, "LinksByHash", func() ([]schema.Link, error) { return f.Database.LinksByHash(ctx, keys) })
 }
 
+func (f FaultyDatabase) Destinations(ctx context.Context, keys []schema.LinkKey) ([]schema.Destination, error) {
+	return one(ctx, f.Fault, "Destinations", func() ([]schema.Destination, error) { return f.Database.Destinations(ctx, keys) })
+}
+
 func (f FaultyDatabase) OwnedLink(
 	ctx context.Context, accountID int64, hash string, domainID *int64,
 ) (schema.Link, error) {

@@ -52,7 +52,9 @@ var linkBehaviours = []behaviour[schema.Database]{
 	{"Links returns nothing beyond the last page and without links", pagesBeyondLast},
 	{"Links returns page and total of one moment", pagesOfOneMoment},
 	{"LinksByHash returns what Link returns for each key", findsLinksByHash},
+	{"Destinations returns what Link returns for each key", findsDestinations},
 	{"LinksByHash returns many links at once", findsManyLinksByHash},
+	{"Destinations returns many links at once", findsManyDestinations},
 	{"SetActive deactivates and activates repeatedly", setsActive},
 	{"SetActive does not find an unknown link", setsActiveOfUnknown},
 }
@@ -293,6 +295,64 @@ func findsManyLinksByHash(t *testing.T, store schema.Database) {
 	got, err := store.LinksByHash(t.Context(), keys)
 	testkit.Must(t, err)
 	testkit.Equal(t, "links", len(got), links)
+}
+
+// destination is what Destinations returns of a link.
+func destination(l schema.Link) schema.Destination {
+	return schema.Destination{LinkID: l.ID, AccountID: l.AccountID, URL: l.URL, Active: l.Active, ExpiresAt: l.ExpiresAt,
+		ExpiredURL: l.ExpiredURL, ForwardQuery: l.ForwardQuery, Stopped: l.Stopped}
+}
+
+func findsDestinations(t *testing.T, store schema.Database) {
+	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
+	domain, claimed := addDomain(t, store, owner.ID, "go.example.org", true), addDomain(t, store, owner.ID, "later.example.org", false)
+	expiring := schema.Link{AccountID: owner.ID, Hash: "expiring", URL: "https://example.org/ü", Active: true, CreatedAt: time.Now(),
+		ExpiresAt: time.Now().Add(time.Hour).Truncate(time.Second).UTC(), ExpiredURL: "https://example.org/late", ForwardQuery: true}
+	testkit.Must(t, store.CreateLink(t.Context(), &expiring))
+	want := map[schema.LinkKey]schema.Destination{}
+	for _, l := range []schema.Link{
+		addLink(t, store, owner.ID, 0, "same"), addLink(t, store, owner.ID, domain.ID, "same"), addLink(t, store, owner.ID, 0, "SAME"),
+		addLink(t, store, owner.ID, claimed.ID, "lost"), addLink(t, store, other.ID, 0, "123"), addLink(t, store, other.ID, 0, "off"), expiring,
+	} {
+		testkit.Must(t, store.SetActive(t.Context(), l.DomainID, l.Hash, l.Hash != "off"))
+		link, err := store.Link(t.Context(), l.DomainID, l.Hash)
+		testkit.Must(t, err)
+		want[l.Key()] = destination(link)
+	}
+	addLink(t, store, owner.ID, 0, "unasked")
+	keys := []schema.LinkKey{{DomainID: 0, Hash: "none"}, {DomainID: domain.ID, Hash: "123"}, {DomainID: 0, Hash: "lost"}, {DomainID: 99, Hash: "same"},
+		{DomainID: 0, Hash: ""}, {DomainID: 0, Hash: "'\"\\"}, {DomainID: 0, Hash: "same"}, {DomainID: 0, Hash: "same"}}
+	for key := range want {
+		keys = append(keys, key)
+	}
+	for _, asked := range [][]schema.LinkKey{keys, keys[6:7], keys[:3], nil} {
+		got, err := store.Destinations(t.Context(), asked)
+		testkit.Must(t, err)
+		expected := make([]schema.Destination, len(asked))
+		for i, key := range asked {
+			expected[i] = want[key]
+		}
+		testkit.Equal(t, "destinations", got, expected)
+	}
+}
+
+func findsManyDestinations(t *testing.T, store schema.Database) {
+	owner := addAccount(t, store, "a@example.org")
+	const links, asked = 20, 256
+	keys, want := make([]schema.LinkKey, asked), make([]int64, asked)
+	for i := range keys {
+		keys[i].Hash = fmt.Sprintf("hash-%d", i)
+		if i < links {
+			want[i] = addLink(t, store, owner.ID, 0, keys[i].Hash).ID
+		}
+	}
+	found, err := store.Destinations(t.Context(), keys)
+	testkit.Must(t, err)
+	got := make([]int64, len(found))
+	for i, d := range found {
+		got[i] = d.LinkID
+	}
+	testkit.Equal(t, "links", got, want)
 }
 
 func setsActive(t *testing.T, store schema.Database) {

@@ -145,6 +145,9 @@ func wantDeleted(t *testing.T, store schema.LinkStore, link schema.Link, at time
 	testkit.Must(t, err)
 	testkit.Equal(t, "rests of the link", len(all), 1)
 	testkit.Equal(t, "stop", all[0].Stopped, schema.Deleted)
+	reserved, err := store.Destinations(t.Context(), []schema.LinkKey{link.Key()})
+	testkit.Must(t, err)
+	testkit.Equal(t, "destination", reserved, []schema.Destination{destination(want)})
 }
 
 func deletesLinks(t *testing.T, store schema.Database) {
