@@ -6,6 +6,8 @@ package proxy_test
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -20,6 +22,7 @@ import (
 	"linkstream/deploy/testengines"
 	"linkstream/edge/edgeservice"
 	"linkstream/schema"
+	"linkstream/schema/service"
 	"linkstream/schema/sqlite"
 	"linkstream/schema/stream"
 	"linkstream/schema/stream/streamtest"
@@ -30,7 +33,7 @@ import (
 var longest = "http://e.co/" + strings.Repeat("\U00020000", schema.MaxURLLen-len("http://e.co/"))
 
 // startEdge runs an edge behind proxies on this machine. Its links are /abc and /longest on go.example.
-func startEdge(t *testing.T) (addr string, client *stream.Client) {
+func startEdge(t *testing.T) (addr, operators string, client *stream.Client) {
 	t.Helper()
 	links, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "links.db"))
 	testkit.Must(t, err)
@@ -54,7 +57,11 @@ func startEdge(t *testing.T) (addr string, client *stream.Client) {
 	ran := make(chan error, 1)
 	go func() { ran <- edge.Run(ctx) }()
 	t.Cleanup(func() { cancel(); testkit.Must(t, <-ran) })
-	return edge.Addr(), client
+	ops, err := service.ListenOps(service.OpsConfig{Listen: "127.0.0.1:0"}, slog.New(slog.DiscardHandler))
+	testkit.Must(t, err)
+	t.Cleanup(ops.Close)
+	edge.Operate(ops)
+	return edge.Addr(), ops.Addr(), client
 }
 
 // configure writes a file of this folder to a folder, with other addresses and paths. Each text that is replaced must occur.
@@ -90,8 +97,8 @@ func run(t *testing.T, env []string, name string, args ...string) {
 }
 
 // get asks the proxy at addr.
-func get(addr string, authority *testkit.Authority, scheme, path string, forged string) (*http.Response, error) {
-	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: authority.Roots},
+func get(addr string, roots *x509.CertPool, scheme, path string, forged string) (*http.Response, error) {
+	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: roots},
 		MaxResponseHeaderBytes: 1 << 20,
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 7, 1)}}).DialContext(ctx, network, addr)
@@ -111,19 +118,19 @@ func get(addr string, authority *testkit.Authority, scheme, path string, forged 
 }
 
 // check follows links on a custom domain through a proxy, whose plain and secure addresses are given.
-func check(t *testing.T, authority *testkit.Authority, client *stream.Client, plain, secure string) {
+func check(t *testing.T, roots *x509.CertPool, client *stream.Client, plain, secure string) {
 	t.Helper()
 	testkit.Succeeds(t, func() error {
-		resp, err := get(secure, authority, "https", "/abc", "203.0.113.7")
+		resp, err := get(secure, roots, "https", "/abc", "203.0.113.7")
 		if err != nil {
 			return err
 		}
 		return testkit.Mismatch("location", resp.Header.Get("Location"), "https://example.com/")
 	})
-	resp, err := get(plain, authority, "http", "/abc", "203.0.113.7")
+	resp, err := get(plain, roots, "http", "/abc", "203.0.113.7")
 	testkit.Must(t, err)
 	testkit.Equal(t, "location by HTTP", resp.Header.Get("Location"), "https://example.com/")
-	resp, err = get(secure, authority, "https", "/longest", "")
+	resp, err = get(secure, roots, "https", "/longest", "")
 	testkit.Must(t, err)
 	testkit.Equal(t, "the longest location", len(resp.Header.Get("Location")), len("http://e.co/")+12*strings.Count(longest, "\U00020000"))
 	wantNetworks(t, client, 3)
@@ -158,7 +165,7 @@ func wantNetworks(t *testing.T, client *stream.Client, clicks int64) {
 func TestNginx(t *testing.T) {
 	dir, err := testengines.DebianPackages(t.Context(), slog.Default(), "nginx-light")
 	testkit.Must(t, err)
-	edge, client := startEdge(t)
+	edge, _, client := startEdge(t)
 	authority, work := testkit.NewAuthority(t), t.TempDir()
 	cert, key := authority.Files(t, work, "go.example")
 	plain, secure := testkit.FreeAddress(t), testkit.FreeAddress(t)
@@ -171,5 +178,34 @@ func TestNginx(t *testing.T) {
 	}
 	run(t, []string{"LD_LIBRARY_PATH=" + filepath.Join(dir, "usr/lib/x86_64-linux-gnu")}, filepath.Join(dir, "usr/sbin/nginx"),
 		"-p", work, "-e", "stderr", "-c", config, "-g", "daemon off; master_process off; error_log stderr; pid "+filepath.Join(work, "pid")+";")
-	check(t, authority, client, plain, secure)
+	check(t, authority.Roots, client, plain, secure)
+}
+
+// TestCaddy lets Caddy sign certificates itself, on demand as it would ask an authority for them.
+func TestCaddy(t *testing.T) {
+	dir, err := testengines.DebianPackages(t.Context(), slog.Default(), "caddy")
+	testkit.Must(t, err)
+	edge, operators, client := startEdge(t)
+	data, plain, secure := t.TempDir(), testkit.FreeAddress(t), testkit.FreeAddress(t)
+	port := func(addr string) string {
+		_, port, err := net.SplitHostPort(addr)
+		testkit.Must(t, err)
+		return port
+	}
+	own := "local_certs\n\tskip_install_trust\n\tadmin off\n\tdefault_bind 127.0.0.1\n\tstorage file_system " + data +
+		"\n\thttp_port " + port(plain) + "\n\thttps_port " + port(secure) + "\n"
+	config := configure(t, "Caddyfile", "email you@example.com\n", own, "127.0.0.1:8080 {", edge+" {", "http://127.0.0.1:9080/", "http://"+operators+"/")
+	run(t, []string{"HOME=" + data}, filepath.Join(dir, "usr/bin/caddy"), "run", "--adapter", "caddyfile", "--config", config)
+	roots := x509.NewCertPool()
+	testkit.Succeeds(t, func() error {
+		text, err := os.ReadFile(filepath.Join(data, "pki/authorities/local/root.crt"))
+		if err == nil && !roots.AppendCertsFromPEM(text) {
+			err = errors.New("the root is not written yet")
+		}
+		return err
+	})
+	check(t, roots, client, plain, secure)
+	if _, err := tls.Dial("tcp", secure, &tls.Config{ServerName: "unknown.example", RootCAs: roots}); err == nil {
+		t.Error("a name that the edge does not serve has a certificate")
+	}
 }
