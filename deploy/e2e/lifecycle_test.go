@@ -283,6 +283,7 @@ func testAdminCommands(t *testing.T, s *system) {
 			}
 		})
 	}
+	t.Run("import is completed after kill -9, and export prints its links", func(t *testing.T) { testImportAndExport(t, s) })
 	t.Run("migrate can run at any time", func(t *testing.T) {
 		s.admin(t, "migrate")
 		s.owner().page(t, "")
