@@ -23,3 +23,9 @@ const MaxKnown = maxKnown
 
 // NewRoomOf returns a room of so many bytes.
 func NewRoomOf(all, ofAccount int) *Room { return newRoom(all, ofAccount) }
+
+// MaxPaced is maxPaced.
+const MaxPaced = maxPaced
+
+// Kept returns how many are counted.
+func (p *Pace[K]) Kept() int { return len(p.used) }

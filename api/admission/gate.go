@@ -91,6 +91,22 @@ func (p *Pass) Trust() {
 // Distrust notes that the credential is not valid any more.
 func (p *Pass) Distrust() { p.gate.known.remove(p.credential) }
 
+// Slow makes the refusal of a request whose credential is known as slow as those of anonymous requests: it waits for a slot, or as long
+// as they do. So a client that ignores refusals takes no more than a flood of strangers.
+func (p *Pass) Slow() {
+	if p.inside {
+		return
+	}
+	wait, ok := p.gate.lineUp(p.network, maxWait)
+	if !ok {
+		time.Sleep(maxWait)
+		return
+	}
+	if p.inside = p.gate.await(wait, maxWait); !p.inside {
+		p.gate.stepOut(p.network)
+	}
+}
+
 // Leave gives the slot back, if the request has one. It may be called more than once.
 func (p *Pass) Leave() {
 	if p.inside {

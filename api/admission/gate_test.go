@@ -219,3 +219,36 @@ func TestNewGateRegistersMetrics(t *testing.T) {
 		t.Errorf("%v", names)
 	}
 }
+
+// A client with a valid credential that ignores refusals gets no more of them than strangers get answers, and does not keep others from
+// theirs.
+func TestPassSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := admission.NewGateOf(1)
+		pass, err := g.Enter(valid, here)
+		testkit.Must(t, err)
+		pass.Trust()
+		var refusals atomic.Int64
+		var wg sync.WaitGroup
+		stop := time.Now().Add(10 * time.Second)
+		for range 512 {
+			wg.Go(func() {
+				for time.Now().Before(stop) {
+					pass, err := g.Enter(valid, here)
+					testkit.Must(t, err)
+					pass.Slow()
+					pass.Leave()
+					refusals.Add(1)
+				}
+			})
+		}
+		stranger, err := g.Enter(admission.Credential{}, there)
+		testkit.Must(t, err)
+		stranger.Leave()
+		wg.Wait()
+		if n, most := refusals.Load(), int64(10_000+200+512*4*10); n > most || n < 1000 { // each waits 250 ms if the line is full
+			t.Errorf("%d refusals within 10 s, want at most %d", n, most)
+		}
+		testkit.Equal(t, "networks in line at the end", g.InLine(), 0)
+	})
+}

@@ -64,6 +64,7 @@ type Dashboard struct {
 	sessions  *auth.Sessions
 	attempts  *ratelimit.AttemptLimiter
 	passwords *auth.PasswordPool
+	pace      *admission.Pace[int64] // by account
 	pages     pages
 	busyPage  []byte
 	assets    assets
@@ -81,8 +82,8 @@ func New(cfg Config, parts Parts) (*Dashboard, error) {
 	d := &Dashboard{
 		Parts: parts, url: cfg.URL, unnamed: cfg.Unnamed, secure: cfg.URL.Scheme() == "https", signUp: cfg.SignUp,
 		proxies: cfg.TrustedProxies, sessions: auth.NewSessions(parts.DB), attempts: ratelimit.NewAttemptLimiter(parts.DB),
-		passwords: auth.NewPasswordPool(),
-		lag:       newLagWatch(parts.Clicks, parts.ClickLog, parts.Log), requests: parts.Requests,
+		passwords: auth.NewPasswordPool(), pace: admission.NewPace[int64](requestsPerSecond, paceOver),
+		lag: newLagWatch(parts.Clicks, parts.ClickLog, parts.Log), requests: parts.Requests,
 	}
 	var err error
 	if d.assets, err = newAssets(); err != nil {

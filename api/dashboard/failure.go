@@ -28,7 +28,9 @@ var (
 		"It does not belong to your current session, perhaps because you have signed in again since, or the address in your " +
 			"browser is not that of this service. Nothing was changed. Please go back, reload the page and try again."}
 	errSuspended = &failure{fasthttp.StatusForbidden, "Your account is suspended",
-		"Its short links still work, but nobody can manage them. Please contact the operator of this service."}
+		"Its short links do not work any more, and nobody can manage them. Please contact the operator of this service."}
+	errTooFast = &failure{fasthttp.StatusTooManyRequests, "Too many requests",
+		"Your account sends more requests than a person would. Please try again in a few seconds."}
 	errBusy = &failure{fasthttp.StatusServiceUnavailable, "The service is busy",
 		"Too many requests come at the moment from visitors who are not signed in. Please try again in a few seconds."}
 )
@@ -78,6 +80,9 @@ func (d *Dashboard) fail(c *call, err error) {
 func (d *Dashboard) explain(c *call, err error) *failure {
 	var page *failure
 	if errors.As(err, &page) {
+		if page == errTooFast {
+			c.http.Response.Header.Set(fasthttp.HeaderRetryAfter, "5")
+		}
 		return page
 	}
 	var unread *admission.Refusal

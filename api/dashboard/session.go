@@ -24,9 +24,14 @@ const (
 	// maxForm bounds the form of someone who is signed in, in bytes, and maxOpenForm that of anyone else.
 	maxForm     = 64 << 10
 	maxOpenForm = 8 << 10
+	// paceOver is the time over which an account may send requestsPerSecond on average. A page that is open sends one per
+	// second. Whoever sends more must not keep others from their links.
+	paceOver = 30 * time.Second
 	// maxNext bounds the path to go to after the sign-in, in bytes. With its escapes it fits into a header, and into an open form.
 	maxNext = 4 << 10
 )
+
+var requestsPerSecond = 20 // of an account, see paceOver
 
 // A guard reports whether a call may reach its handler. If not, it has answered the call or returns an error.
 type guard func(*call) (bool, error)
@@ -179,6 +184,10 @@ func (c *call) resume() error {
 	}
 	c.session, c.account, c.csrf = session, account, keyed(secret, "form")
 	c.pass.Trust()
+	if !c.dashboard.pace.Allow(account.ID) {
+		c.pass.Slow()
+		return errTooFast
+	}
 	return nil
 }
 

@@ -212,6 +212,7 @@ func (a *API) count(c *call, n int) (ratelimit.Quota, error) {
 		return quota, withOutage("The rate limit cannot be checked", err)
 	case !quota.OK:
 		c.http.Response.Header.Set("Retry-After", strconv.Itoa(int(quota.RetryAfter.Seconds())))
+		c.pass.Slow()
 		return quota, errTooMany
 	}
 	return quota, nil
