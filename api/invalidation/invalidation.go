@@ -9,9 +9,11 @@ import (
 	"linkstream/schema"
 )
 
-// Publisher sends a change to every process. Publish does not block and may drop changes under overload.
+// Publisher sends changes to every process, and may drop some under overload. Publish does not block. PublishNew is for links that
+// are created together: it leaves room for other changes, and may wait a moment.
 type Publisher interface {
 	Publish(change schema.Change)
+	PublishNew(changes []schema.Change)
 }
 
 // database publishes a change after the change is stored.
@@ -39,11 +41,13 @@ func (d database) CreateLinks(ctx context.Context, batch *schema.LinkBatch) erro
 	if err != nil {
 		return err
 	}
+	var created []schema.Change
 	for i, link := range batch.Links {
 		if batch.Errs[i] == nil {
-			d.publisher.Publish(schema.Change{DomainID: link.DomainID, Hash: link.Hash})
+			created = append(created, schema.Change{DomainID: link.DomainID, Hash: link.Hash})
 		}
 	}
+	d.publisher.PublishNew(created)
 	return nil
 }
 

@@ -24,6 +24,12 @@ func (r *recorder) Publish(change schema.Change) {
 	}
 }
 
+func (r *recorder) PublishNew(changes []schema.Change) {
+	for _, change := range changes {
+		r.Publish(change)
+	}
+}
+
 func TestChangesArePublished(t *testing.T) {
 	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "links.db"))
 	testkit.Must(t, err)

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	changesQueueLen   = 4096 // changes waiting to be sent
+	changesQueueLen   = 4096 // changes waiting to be sent, and as many of new links
 	changesMaxBatch   = 512  // changes per request
 	changesFetchWait  = 5 * time.Second
 	changesFirstWait  = 100 * time.Millisecond
@@ -24,6 +24,8 @@ const (
 	// changesLinger is how long a publisher waits for a batch to fill. Clients often create many links at once, and a
 	// request costs more than a record.
 	changesLinger = 20 * time.Millisecond
+	// changesNewWait is how long whoever creates many links waits for room in the queue.
+	changesNewWait = 100 * time.Millisecond
 )
 
 // InvalidationPublisher publishes changes to the changes topic, so that every node drops its cached copies. Publish never
@@ -31,13 +33,15 @@ const (
 type InvalidationPublisher struct {
 	client  *Client
 	queue   chan schema.Change
-	dropped atomic.Int64 // changes since the last successful send
+	created chan schema.Change // of new links: they never displace what is in queue
+	dropped atomic.Int64       // changes since the last successful send
 	log     *slog.Logger
 }
 
 // NewInvalidationPublisher returns a publisher. It sends nothing until Run is called.
 func NewInvalidationPublisher(client *Client, log *slog.Logger) *InvalidationPublisher {
-	return &InvalidationPublisher{client: client, queue: make(chan schema.Change, changesQueueLen), log: log}
+	return &InvalidationPublisher{client: client, queue: make(chan schema.Change, changesQueueLen),
+		created: make(chan schema.Change, changesQueueLen), log: log}
 }
 
 // Publish queues a change.
@@ -45,9 +49,36 @@ func (p *InvalidationPublisher) Publish(change schema.Change) {
 	select {
 	case p.queue <- change:
 	default:
-		if p.dropped.Add(1) == 1 { // log the first of possibly thousands per second
-			p.log.Warn("the queue of changes is full, dropping changes")
+		p.drop(1)
+	}
+}
+
+// PublishNew queues the changes of links that are new. They have a queue of their own and are sent after other changes, so that an
+// import delays no link that has to stop. If the queue is full it waits for 100 ms, and then drops the rest: few visitors come
+// before a link is there.
+func (p *InvalidationPublisher) PublishNew(changes []schema.Change) {
+	var timeout <-chan time.Time
+	for i, change := range changes {
+		select {
+		case p.created <- change:
+			continue
+		default:
 		}
+		if timeout == nil {
+			timeout = time.After(changesNewWait)
+		}
+		select {
+		case p.created <- change:
+		case <-timeout:
+			p.drop(int64(len(changes) - i))
+			return
+		}
+	}
+}
+
+func (p *InvalidationPublisher) drop(n int64) {
+	if p.dropped.Add(n) == n { // log the first of possibly thousands per second
+		p.log.Warn("the queue of changes is full, dropping changes")
 	}
 }
 
@@ -57,27 +88,38 @@ func (p *InvalidationPublisher) Run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
-			for len(p.queue) > 0 && p.send(sending, p.nextBatch(<-p.queue)) == nil {
+			for p.queued() > 0 && p.send(sending, p.nextBatch(nil)) == nil {
 				continue
 			}
 			return
 		case change := <-p.queue:
-			if len(p.queue) < changesMaxBatch {
-				Sleep(ctx, changesLinger)
-			}
-			changes := p.nextBatch(change)
-			for p.send(sending, changes) != nil && ctx.Err() == nil {
-				Sleep(ctx, changesRetryPause)
-			}
+			p.sendWith(ctx, change)
+		case change := <-p.created:
+			p.sendWith(ctx, change)
 		}
 	}
 }
 
-// nextBatch returns first and the queued changes that fit into one request with it.
-func (p *InvalidationPublisher) nextBatch(first schema.Change) []schema.Change {
-	changes := []schema.Change{first}
-	for len(p.queue) > 0 && len(changes) < changesMaxBatch {
-		changes = append(changes, <-p.queue)
+// queued returns the number of queued changes.
+func (p *InvalidationPublisher) queued() int { return len(p.queue) + len(p.created) }
+
+// sendWith sends a batch that begins with a change, until it succeeds or ctx is done.
+func (p *InvalidationPublisher) sendWith(ctx context.Context, first schema.Change) {
+	if p.queued() < changesMaxBatch {
+		Sleep(ctx, changesLinger)
+	}
+	changes := p.nextBatch([]schema.Change{first})
+	for p.send(context.WithoutCancel(ctx), changes) != nil && ctx.Err() == nil {
+		Sleep(ctx, changesRetryPause)
+	}
+}
+
+// nextBatch appends queued changes to a batch, as far as they fit into one request.
+func (p *InvalidationPublisher) nextBatch(changes []schema.Change) []schema.Change {
+	for _, queue := range []chan schema.Change{p.queue, p.created} {
+		for len(queue) > 0 && len(changes) < changesMaxBatch {
+			changes = append(changes, <-queue)
+		}
 	}
 	return changes
 }

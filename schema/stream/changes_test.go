@@ -185,6 +185,37 @@ func TestPublishLogsDroppedChanges(t *testing.T) {
 	})
 }
 
+func TestNewLinksLeaveRoomForOtherChanges(t *testing.T) {
+	t.Parallel()
+	const created, queueLen = 10_000, 4096
+	broker, log := streamtest.StartBroker(t), new(testkit.Buffer)
+	client := broker.CreateTopics(1)
+	publisher := stream.NewInvalidationPublisher(client, log.Logger())
+	running := stream.NewInvalidationPublisher(client, log.Logger())
+	runUntilEnd(t, running.Run)
+	node := follow(t, client, running)
+	many := make([]schema.Change, created)
+	for n := range many {
+		many[n] = schema.Change{Hash: fmt.Sprint("new", n)}
+	}
+	publisher.PublishNew(many)
+	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "dropping changes") {
+		t.Fatalf("the log does not say once that changes are dropped: %q", got)
+	}
+	stopped := schema.Change{Hash: "stopped"}
+	publisher.Publish(stopped)
+	runUntilEnd(t, publisher.Run)
+	node.await(t, stopped)
+	node.await(t, many[queueLen-1])
+	want := fmt.Sprintf("changes=%d\n", created-queueLen)
+	testkit.Succeeds(t, func() error {
+		if got := log.String(); !strings.Contains(got, want) {
+			return fmt.Errorf("the log is %q, and does not say how many changes were dropped", got)
+		}
+		return nil
+	})
+}
+
 func forget(nodes []*follower) {
 	for _, node := range nodes {
 		node.mu.Lock()
