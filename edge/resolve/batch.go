@@ -23,6 +23,9 @@ const (
 	linkQueries    = 4
 	suspectQueries = 1        // for clients that have just asked for keys that do not exist
 	maxWaiting     = 64 << 10 // look-ups; the server's connections are fewer
+	// gather is the least time from the beginning of a query to that of the next one beside it: in a query of their own, the few
+	// look-ups that came meanwhile would cost more than they gain.
+	gather = 500 * time.Microsecond
 )
 
 var (
@@ -30,9 +33,9 @@ var (
 	errTooLate = errors.New("the link store has not answered in time")
 )
 
-// linkQuery looks up many links at a time. A look-up that finds a query free begins at once; those that come while all are
-// busy share the next one. So the store is asked less often per link the more links are asked for, and nobody waits for a
-// timer. A look-up costs neither a goroutine nor a timer.
+// linkQuery looks up many links at a time. A look-up begins at once if none is under way. Those that come during a query share the
+// next one, which begins when gather has passed, beside the first one if that takes longer. So the store is asked less often per
+// link the more links are asked for. A look-up costs neither a goroutine nor a timer.
 type linkQuery struct {
 	links   linkStore
 	cache   *cache[linkIDs]
@@ -46,13 +49,15 @@ type linkQuery struct {
 type line struct {
 	parallel int // queries at a time
 
-	mu      sync.Mutex
-	waiting []*flight[linkIDs]
-	running int
-	asked   [][]*flight[linkIDs] // by queries under way
-	timer   *time.Timer          // runs while any look-up is under way; nil before the first one
-	timed   bool
-	closed  bool
+	mu        sync.Mutex
+	waiting   []*flight[linkIDs]
+	running   int                  // goroutines
+	gathering bool                 // one of them is about to take what waits
+	last      time.Time            // when a batch was taken
+	asked     [][]*flight[linkIDs] // by queries under way
+	timer     *time.Timer          // runs while any look-up is under way; nil before the first one
+	timed     bool
+	closed    bool
 }
 
 func newLinkQuery(links linkStore, c *cache[linkIDs], set *metrics.Set) *linkQuery {
@@ -79,56 +84,89 @@ func (q *linkQuery) begin(f *flight[linkIDs]) {
 		l.timed = true
 		q.setTimer(l, q.limiter.timeout)
 	}
-	start := l.running < l.parallel
-	if start {
+	q.start(l)
+	l.mu.Unlock()
+}
+
+// start has another goroutine ask the store for what waits, if there is room for it. The caller holds l.mu.
+func (q *linkQuery) start(l *line) {
+	if len(l.waiting) > 0 && !l.gathering && l.running < l.parallel {
+		l.gathering = true
 		l.running++
 		q.running.Add(1)
-	}
-	l.mu.Unlock()
-	if start {
 		go q.run(l)
 	}
 }
 
-// run asks the store until no look-up waits.
+// run asks the store until no look-up waits, or another goroutine is about to take those that do.
 func (q *linkQuery) run(l *line) {
 	defer q.running.Done()
 	for {
 		runtime.Gosched() // lets those that are about to begin join
-		batch := l.take()
-		if batch == nil {
-			return
+		batch, wait := q.take(l)
+		if wait > 0 {
+			time.Sleep(wait)
+			continue
 		}
-		// A look-up ends when its own time is over, the query when that of the last one is: see expire.
-		ctx, cancel := context.WithDeadline(q.limiter.ctx, batch[len(batch)-1].began.Add(q.limiter.timeout))
-		round := q.cache.round.Load() // before the query, so that changes during it are noticed
-		found, err := q.ask(ctx, batch)
-		cancel()
-		batch = l.finish(batch)
-		if err != nil {
-			q.fail(batch, err)
-		} else {
-			q.publish(batch, found, round)
+		if len(batch) > 0 {
+			q.lookUp(l, batch)
+		}
+		if !l.goOn() {
+			return
 		}
 	}
 }
 
-// take removes the next batch from those that wait. If there is none it returns nil, and the caller must end.
-func (l *line) take() []*flight[linkIDs] {
+// lookUp looks up a batch, and ends it.
+func (q *linkQuery) lookUp(l *line, batch []*flight[linkIDs]) {
+	// A look-up ends when its own time is over, the query when that of the last one is: see expire.
+	ctx, cancel := context.WithDeadline(q.limiter.ctx, batch[len(batch)-1].began.Add(q.limiter.timeout))
+	defer cancel()
+	round := q.cache.round.Load() // before the query, so that changes during it are noticed
+	found, err := q.ask(ctx, batch)
+	batch = l.finish(batch)
+	if err != nil {
+		q.fail(batch, err)
+	} else {
+		q.publish(batch, found, round)
+	}
+}
+
+// take removes the next batch from those that wait, perhaps an empty one, or returns how long it has to wait. What is left is for
+// another goroutine.
+func (q *linkQuery) take(l *line) (batch []*flight[linkIDs], wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := min(len(l.waiting), linksPerQuery)
-	if n == 0 {
-		l.running--
-		return nil
+	now := time.Now()
+	if wait = gather - now.Sub(l.last); wait > 0 && len(l.asked) > 0 && 0 < n && n < linksPerQuery {
+		return nil, wait
 	}
-	batch := slices.Clone(l.waiting[:n])
+	l.gathering = false
+	if n == 0 {
+		return nil, 0
+	}
+	batch = slices.Clone(l.waiting[:n])
 	for i := range batch {
 		batch[i].number = i
 	}
 	l.waiting = slices.Delete(l.waiting, 0, n)
 	l.asked = append(l.asked, batch)
-	return batch
+	l.last = now
+	q.start(l)
+	return batch, 0
+}
+
+// goOn reports whether the goroutine that calls it is to take what waits. If not, it must end.
+func (l *line) goOn() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.waiting) == 0 || l.gathering {
+		l.running--
+		return false
+	}
+	l.gathering = true
+	return true
 }
 
 // finish returns those of a batch whose time is not over: their outcome is that of the query.
