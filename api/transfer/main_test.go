@@ -12,13 +12,16 @@ import (
 
 	"linkstream/api/shorten"
 	"linkstream/api/transfer"
+	"linkstream/deploy/testengines/enginetest"
 	"linkstream/schema"
 	"linkstream/schema/blocklist"
 	"linkstream/schema/sqlite"
 	"linkstream/schema/testkit"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+var engines enginetest.Engines
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(engines.Of(m)) }
 
 // fixture has two accounts. go.example.com is a verified domain of the first one.
 type fixture struct {
