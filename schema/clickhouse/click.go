@@ -99,7 +99,7 @@ func (c *ClickStore) check(ctx context.Context, batch *schema.ClickBatch) (a adm
 
 // loadReferrers is a namebound.Load.
 func (c *ClickStore) loadReferrers(ctx context.Context, keys []namebound.Key, each func(namebound.Key, string)) error {
-	ctx = ch.Context(ctx, ch.WithSettings(lookupSettings("weighted_sources")))
+	ctx = ch.Context(ctx, ch.WithSettings(lookupSettings("link_referrers")))
 	for some := range slices.Chunk(keys, maxKeys) {
 		var links []int64
 		var days []string

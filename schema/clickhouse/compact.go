@@ -47,17 +47,17 @@ const (
 	compactTimeout = 6 * time.Hour      // of a run
 	compactStale   = 2 * compactTimeout // the holder of an older lock must have died
 	// upgradeGrace is the time from the schema's upgrade to the first compaction. Until then, programs of an earlier release
-	// may run, which would count a compacted row as one click.
+	// may run, which would count a compacted row as one click, or read a projection that is retired.
 	upgradeGrace = day
 
 	compactionLock  = "compaction_lock"
 	compactionQuery = "linkstream-compaction-" // prefix of query IDs
 	buildPrefix     = "clicks_compacted_"      // of tables in which months are compacted
-	weightsVersion  = 5                        // of the schema
+	narrowVersion   = 8                        // of the schema, the last one that retires projections
 )
 
 // retiredProjections are those that only programs of earlier releases read.
-var retiredProjections = []string{"counts", "positions", "sources", "accounts", "log_positions"}
+var retiredProjections = []string{"counts", "positions", "sources", "accounts", "log_positions", "weighted_sources", "link_systems"}
 
 const (
 	retired = `SELECT arrayJoin(?) AS name FROM system.tables
@@ -182,7 +182,7 @@ func (r *compaction) run(ctx context.Context, before uint32, grace time.Duration
 		return nil, fmt.Errorf("remove what earlier runs left over: %w", err)
 	}
 	var upgradedLongAgo bool
-	err = r.db.QueryRowContext(ctx, upgraded, weightsVersion, int64(grace.Seconds())).Scan(&upgradedLongAgo)
+	err = r.db.QueryRowContext(ctx, upgraded, narrowVersion, int64(grace.Seconds())).Scan(&upgradedLongAgo)
 	if err != nil || !upgradedLongAgo {
 		return nil, err
 	}

@@ -19,6 +19,17 @@ var Queries = map[string]string{
 	"lane counts": laneCounts,
 }
 
+// ReportText returns the query of a report on one server, and its settings.
+func ReportText(q schema.ReportQuery) (query string, args []any, settings ch.Settings) {
+	query, args = reportText(q, layout{})
+	return query, args, reportSettings(q)
+}
+
+// ReportScan returns the query of a report that reads rows only.
+func ReportScan(q schema.ReportQuery) (query string, args []any) {
+	return reportScan(q, layout{Cluster: "shards"})
+}
+
 // Retire drops the projections that only earlier releases read.
 var Retire = retire
 

@@ -16,13 +16,14 @@ import (
 func TestMigrations(t *testing.T) {
 	files := os.DirFS("migrations")
 	storetest.TestFrozenMigrations(t, files, map[string]string{
-		"00001_clicks.sql":        "a4c575dbdd8ee0e65c7baf0c277fe033f8c4d32dc34a3a92317b00f2083abd07",
-		"00002_reports.sql":       "0fd3ca8733c72fc5362c306a484f64f95094df2f2cea53149a48a159ae7ca2f0",
-		"00004_log_epochs.sql":    "bd4c4a9c030a0e7a9e0f40ff355f610671910f7b0eb9bc66f50deb55e044c62d",
-		"00005_weights.sql":       "891a0841854a78f35790716d776033e9b16e7015980641397bc133860046bddf",
-		"00006_gaps.sql":          "b979b40fdcc249486d02f864f2ff25efbdbed03f6e8fbba46b5907ea22859811",
-		"00007_dimensions.sql":    "b725c27068c83fc063b675fc4cb732eb87f765d16ffa827e2246850e674a0ba4",
-		"00003_insert_before.sql": "08af9e89ce93e733e6dba523893a734c7b92803bef083b018c91c0c15db590c8",
+		"00001_clicks.sql":             "a4c575dbdd8ee0e65c7baf0c277fe033f8c4d32dc34a3a92317b00f2083abd07",
+		"00002_reports.sql":            "0fd3ca8733c72fc5362c306a484f64f95094df2f2cea53149a48a159ae7ca2f0",
+		"00004_log_epochs.sql":         "bd4c4a9c030a0e7a9e0f40ff355f610671910f7b0eb9bc66f50deb55e044c62d",
+		"00005_weights.sql":            "891a0841854a78f35790716d776033e9b16e7015980641397bc133860046bddf",
+		"00006_gaps.sql":               "b979b40fdcc249486d02f864f2ff25efbdbed03f6e8fbba46b5907ea22859811",
+		"00007_dimensions.sql":         "b725c27068c83fc063b675fc4cb732eb87f765d16ffa827e2246850e674a0ba4",
+		"00008_narrow_projections.sql": "c95442be3dcbf68d677b33e57309c3e8ffe55e17019dd5dfb130bc88cbd9e118",
+		"00003_insert_before.sql":      "08af9e89ce93e733e6dba523893a734c7b92803bef083b018c91c0c15db590c8",
 	})
 	storetest.TestUpgrades(t, files, func(t *testing.T, from int64) []string {
 		dsn := engines.ClickHouse(t)
@@ -90,7 +91,7 @@ func TestUpgradedClicks(t *testing.T) {
 	storetest.TestUpgradedClicks(t, openClicks(t, dsn), old, func(t *testing.T) {
 		exec(t, raw, `SYSTEM START MERGES clicks`)
 		ofTable := ` WHERE database = currentDatabase() AND table = 'clicks' AND `
-		parts := `SELECT count() FROM system.projection_parts` + ofTable + `active AND name IN ('weighted_sources', 'weighted_accounts')`
+		parts := `SELECT count() FROM system.projection_parts` + ofTable + `active AND name IN ('link_referrers', 'weighted_accounts')`
 		running := `SELECT count() FROM system.mutations` + ofTable + `NOT is_done`
 		testkit.Eventually(t, "the mutations end", func() bool { return number(t, raw, running) == 0 })
 		if n := number(t, raw, parts); n < 2 || n%2 != 0 {

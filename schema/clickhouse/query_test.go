@@ -33,10 +33,10 @@ func TestQueryPlans(t *testing.T) {
 		"position": {nil, []string{"log_ends"}, []any{0}}, "last click": {nil, []string{"log_ends"}, []any{0}},
 		"last lane": {nil, []string{"lane_positions"}, []any{0}}, "mark": {nil, []string{"lane_positions"}, []any{"\x01" + strings.Repeat("\x00", 14) + "\x01", 3}},
 		"lane counts": {nil, []string{"lane_positions"}, nil},
-		"link report": {nil, []string{"weighted_counts", "weighted_sources"}, []any{
-			storetest.HotLink, "2026-11-21", storetest.HotLink, "2026-11-21", schema.TopNames,
+		"link report": {nil, []string{"weighted_counts", "link_referrers", "link_places"}, []any{
+			storetest.HotLink, "2026-11-21", storetest.HotLink, "2026-11-21", storetest.HotLink, "2026-11-21", schema.TopNames,
 		}},
-		"referrers": {clickhouse.LookupSettings("weighted_sources"), []string{"weighted_sources"}, []any{
+		"referrers": {clickhouse.LookupSettings("link_referrers"), []string{"link_referrers"}, []any{
 			[]int64{storetest.HotLink, 7919}, []string{"2026-11-21", "2026-11-22"}, schema.MaxNames,
 		}},
 		"account report": {nil, []string{"weighted_accounts"}, []any{storetest.HotAccount, "2026-11-21", schema.TopNames}},

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// The setting makes both projections be read from one snapshot, which only newer servers do by default.
+	// The setting makes all projections be read from one snapshot, which only newer servers do by default.
 	linkReport = `
 	SELECT kind, key, sum(people) AS of_people, sum(bots) AS of_bots
 	FROM (
@@ -19,12 +19,11 @@ const (
 		)
 		ARRAY JOIN ['day', 'device', 'browser'] AS kind, [toString(day), toString(device), toString(browser)] AS key
 		UNION ALL
-		SELECT kind, key, clicks AS people, 0 AS bots
-		FROM (
-			SELECT referrer, country, sumIf(weight, device != 'bot') AS clicks
-			FROM clicks WHERE link_id = ? AND toDate(clicked_at) >= ? GROUP BY referrer, country
-		)
-		ARRAY JOIN ['referrer', 'country'] AS kind, [toString(referrer), toString(country)] AS key
+		SELECT 'referrer' AS kind, toString(referrer) AS key, sumIf(weight, device != 'bot') AS people, 0 AS bots
+		FROM clicks WHERE link_id = ? AND toDate(clicked_at) >= ? GROUP BY referrer
+		UNION ALL
+		SELECT 'country' AS kind, toString(country) AS key, sumIf(weight, device != 'bot') AS people, 0 AS bots
+		FROM clicks WHERE link_id = ? AND toDate(clicked_at) >= ? GROUP BY country
 	)
 	GROUP BY kind, key
 	HAVING of_people > 0 OR kind IN ('day', 'device')
@@ -48,7 +47,7 @@ func (c *ClickStore) LinkReport(ctx context.Context, linkID int64, since time.Ti
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	report, day := schema.LinkReport{Devices: map[schema.Device]int64{}}, dateOf(since)
-	rows, err := c.conn.Query(ctx, linkReport, linkID, day, linkID, day, schema.TopNames)
+	rows, err := c.conn.Query(ctx, linkReport, linkID, day, linkID, day, linkID, day, schema.TopNames)
 	err = forEachRow(rows, err, func() error {
 		var kind, key string
 		var people, bots uint64

@@ -1,0 +1,70 @@
+package clickhouse_test
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"linkstream/schema"
+	"linkstream/schema/clickhouse"
+	"linkstream/schema/storetest"
+	"linkstream/schema/testkit"
+)
+
+var (
+	readFrom   = regexp.MustCompile(`ReadFrom\w+ \((?:\w+\.)?(\w+)\)`)
+	wholeTable = regexp.MustCompile(`PrimaryKey\s+Condition: true`)
+)
+
+// TestReportPlans checks what each kind of report reads: which projections, and rows only of hours around UTC midnights.
+func TestReportPlans(t *testing.T) {
+	dsn := engines.ClickHouse(t)
+	store, raw := openClicks(t, dsn), openRaw(t, dsn)
+	batch, source := new(schema.ClickBatch), storetest.NewTraffic()
+	for day := range 3 { // for a single row, all plans are alike
+		source.Day = source.Day.AddDate(0, 0, day)
+		source.Fill(batch, 0, 30_000)
+		testkit.Must(t, store.InsertClicks(t.Context(), batch))
+	}
+	utc, west := time.UTC, time.FixedZone("west", -5*3600)
+	link, some := []int64{storetest.HotLink}, []int64{storetest.HotLink, 7919}
+	filter := map[schema.Dimension]string{schema.ByCountry: "AZ"}
+	for name, c := range map[string]struct {
+		zone   *time.Location
+		links  []int64
+		filter map[schema.Dimension]string
+		top    bool
+		reads  string
+	}{
+		"a link":                       {utc, link, nil, false, "link_places link_quarters link_referrers weighted_counts"},
+		"a link in another zone":       {west, link, nil, false, "clicks link_places link_quarters link_referrers weighted_counts"},
+		"links":                        {utc, some, nil, true, "link_places link_quarters link_quarters link_referrers weighted_counts"},
+		"a filtered link":              {utc, link, filter, false, "dimensions dimensions"},
+		"a filtered link elsewhere":    {west, link, filter, false, "clicks clicks dimensions dimensions"},
+		"an account":                   {utc, nil, nil, true, "account_quarters dimensions weighted_accounts"},
+		"an account in another zone":   {west, nil, nil, true, "account_quarters account_rows account_rows dimensions weighted_accounts"},
+		"a filtered account":           {utc, nil, filter, true, "dimensions dimensions dimensions"},
+		"a filtered account elsewhere": {west, nil, filter, true, "account_rows account_rows account_rows dimensions dimensions dimensions"},
+	} {
+		t.Run(name+" reads "+c.reads, func(t *testing.T) {
+			q := schema.ReportQuery{AccountID: storetest.HotAccount, Links: c.links, Filter: c.filter, Limit: 10, TopLinks: c.top}
+			for i := range 4 {
+				q.Bounds = append(q.Bounds, time.Date(2026, time.November, 20+i, 0, 0, 0, 0, c.zone).UTC())
+			}
+			q.Previous = q.Bounds[0].AddDate(0, 0, -3)
+			query, args, settings := clickhouse.ReportText(q)
+			plan := explain(t, raw, settings, query, args...)
+			var reads []string
+			for _, read := range readFrom.FindAllStringSubmatch(plan, -1) {
+				reads = append(reads, read[1])
+			}
+			slices.Sort(reads)
+			testkit.Equal(t, "reads", strings.Join(reads, " "), c.reads)
+			if strings.Count(plan, "PrimaryKey") != len(reads) || wholeTable.MatchString(plan) {
+				t.Errorf("not only ranges are read:\n%s", plan)
+			}
+		})
+	}
+}

@@ -1,0 +1,308 @@
+package clickhouse
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"linkstream/schema"
+)
+
+// A report is one query, which adds up parts. Each part reads a projection:
+//
+//	series             link_quarters or account_quarters; with a filter dimensions
+//	names of links     weighted_counts, link_places and link_referrers for UTC days
+//	other names        dimensions for UTC days
+//	links              link_quarters, weighted_accounts, or with a filter dimensions
+//
+// A time that does not begin or end with a UTC day is counted as the UTC days nearest to it, plus or minus the clicks in between,
+// which are read as rows: those of the table for links, those of account_rows for an account. No part needs a subquery of other
+// rows, which a cluster would have to send to its nodes.
+
+// Kinds of a report's rows. The kinds of dimensions follow in the order of schema.Dimensions.
+const (
+	kindSeries = iota // clicks of the period that at is in
+	kindDay           // clicks of a UTC day
+	kindShift         // clicks that are not in the period that the nearest UTC days give them to
+	kindLink
+	kindName
+)
+
+const (
+	quarter = "toStartOfFifteenMinutes(clicked_at)"
+	people  = "sumIf(weight, device != 'bot')"
+	bots    = "sumIf(weight, device = 'bot')"
+	unixOf  = "toUInt32(toUnixTimestamp(%s))"
+)
+
+// maxShifts bounds the periods of a filtered report that are corrected one by one. The server compares each granule of rows with each
+// of them.
+const maxShifts = 100
+
+// reportText returns the query of a report. Names are arguments, everything else is numbers.
+func reportText(q schema.ReportQuery, l layout) (query string, args []any) {
+	b := newReportBuilder(q)
+	b.series()
+	b.ofNames()
+	if q.TopLinks {
+		b.ofLinks()
+	}
+	return b.sum(l)
+}
+
+// reportScan returns the query of a report that reads all clicks as rows, in one part.
+func reportScan(q schema.ReportQuery, l layout) (query string, args []any) {
+	b := newReportBuilder(q)
+	begins, links := []time.Time{q.Previous}, q.TopLinks
+	since := fmt.Sprintf("clicked_at >= fromUnixTimestamp64Milli(%d, 'UTC')", b.from.UnixMilli())
+	b.part(fmt.Sprintf(`SELECT if(grouping(begin) = 0, %d, %s) AS kind, %s AS name, begin AS at,
+	toInt64(if(grouping(begin) = 0, sumIf(weight, device != 'bot'), sumIf(weight, device != 'bot' AND %s))) AS p,
+	toInt64(if(grouping(begin) = 0, sumIf(weight, device = 'bot'), sumIf(weight, device = 'bot' AND %[4]s))) AS b
+FROM clicks WHERE %[5]s AND %[6]s%[7]s GROUP BY GROUPING SETS ((roundDown(toUnixTimestamp(%[8]s), %[9]s) AS begin), %[10]s)`,
+		kindSeries, kindOfSet(links), nameOfSet(links), since, b.ofRows(), between(q.Previous, b.to), b.filter, quarter,
+		unixTimes(append(begins, q.Bounds[:len(q.Bounds)-1]...)), sets(links)))
+	return b.sum(l)
+}
+
+// reportBuilder collects the parts of a report's query.
+type reportBuilder struct {
+	query    schema.ReportQuery
+	from, to time.Time
+	links    string // condition of the links; "" for all of the account
+	filter   string // condition that begins with AND, with names as arguments
+	names    []any
+	parts    []string
+	args     []any
+}
+
+func newReportBuilder(q schema.ReportQuery) *reportBuilder {
+	b := &reportBuilder{query: q, from: q.Bounds[0], to: q.Bounds[len(q.Bounds)-1]}
+	for _, by := range schema.Dimensions() {
+		if name, ok := q.Filter[by]; ok {
+			b.filter += " AND " + string(by) + " = ?"
+			b.names = append(b.names, name)
+		}
+	}
+	if q.Links != nil {
+		b.links = "link_id IN (" + strings.Trim(strings.Join(strings.Fields(fmt.Sprint(q.Links)), ", "), "[]") + ")"
+	}
+	return b
+}
+
+// sum returns the query that adds up the parts. On a cluster it has the totals of each kind, see consistent.
+func (b *reportBuilder) sum(l layout) (query string, args []any) {
+	query = fmt.Sprintf(`SELECT kind, name, at, sum(p) AS of_people, sum(b) AS of_bots
+FROM (
+%s
+)
+GROUP BY kind, name, at
+HAVING of_people > 0 OR kind < %d AND of_bots > 0`, strings.Join(b.parts, "\nUNION ALL\n"), kindName)
+	totals := ""
+	if l.Cluster != "" {
+		totals = ", sum(of_people) OVER (PARTITION BY kind), sum(of_bots) OVER (PARTITION BY kind)"
+	}
+	return fmt.Sprintf(`SELECT kind, name, at, of_people, of_bots%s
+FROM (
+%s
+)
+ORDER BY kind, of_people + if(kind = %d, of_bots, 0) DESC, if(kind = %[3]d, toInt64OrZero(name), 0), name
+LIMIT %[4]d BY kind, at`, totals, query, kindLink, b.query.Limit), b.args
+}
+
+// part adds a part. Each filter in it takes the names.
+func (b *reportBuilder) part(text string) {
+	b.parts = append(b.parts, text)
+	if b.filter != "" {
+		for range strings.Count(text, b.filter) {
+			b.args = append(b.args, b.names...)
+		}
+	}
+}
+
+// ofAccount is the condition for the clicks that the query selects in projections that begin with the account.
+func (b *reportBuilder) ofAccount() string {
+	if b.links == "" {
+		return fmt.Sprintf("account_id = %d", b.query.AccountID)
+	}
+	return fmt.Sprintf("account_id IN (%d, 0) AND %s", b.query.AccountID, b.links) // some clicks are without the account
+}
+
+// ofRows is the condition for the clicks that the query selects among rows.
+func (b *reportBuilder) ofRows() string {
+	if b.links == "" {
+		return b.ofAccount()
+	}
+	return b.links
+}
+
+// series adds the clicks of each period and of the time before.
+func (b *reportBuilder) series() {
+	bounds := append([]time.Time{b.query.Previous}, b.query.Bounds...)
+	rows, within := b.ofRows(), ""
+	switch shifts := windowsOf(bounds); {
+	case b.filter == "":
+		within = quarters(bounds[0], b.to)
+	case len(shifts) > maxShifts || len(bounds) > 2+int(b.to.Sub(bounds[0])/(20*time.Hour)): // by hour
+		within = between(bounds[0], b.to)
+	default:
+		b.part(fmt.Sprintf(`SELECT %d AS kind, '' AS name, `+unixOf+` AS at, toInt64(sumIf(n, device != 'bot')) AS p,
+	toInt64(sumIf(n, device = 'bot')) AS b
+FROM (SELECT toDate(clicked_at) AS date, device, sum(weight) AS n FROM clicks WHERE %s AND %s%s GROUP BY date, device) GROUP BY date`,
+			kindDay, "toDateTime(date, 'UTC')", b.ofAccount(), days(nearest(bounds[0]), nearest(b.to)), b.filter))
+		if len(shifts) > 0 {
+			b.part(fmt.Sprintf(`SELECT %d AS kind, '' AS name, `+unixOf+` AS at, toInt64(%s) AS p, toInt64(%s) AS b
+FROM clicks WHERE %s AND (%s)%s GROUP BY at`, kindShift, quarter, people, bots, rows, strings.Join(shifts, " OR "), b.filter))
+		}
+		return
+	}
+	b.part(fmt.Sprintf(`SELECT %d AS kind, '' AS name, begin AS at, toInt64(sum(of_people)) AS p, toInt64(sum(of_bots)) AS b
+FROM (
+	SELECT roundDown(toUnixTimestamp(%s), %s) AS begin, %s AS of_people, %s AS of_bots
+	FROM clicks WHERE %s AND %s%s GROUP BY begin
+) GROUP BY begin`, kindSeries, quarter, unixTimes(bounds[:len(bounds)-1]), people, bots, rows, within, b.filter))
+}
+
+// ofNames adds the names of all dimensions.
+func (b *reportBuilder) ofNames() {
+	within := days(nearest(b.from), nearest(b.to))
+	if b.links != "" && b.filter == "" {
+		b.narrow(within, people, schema.ByReferrer)
+		b.narrow(within, people, schema.ByOS, schema.ByLanguage, schema.ByCountry)
+		b.narrow(within+" AND device != 'bot'", "sum(weight)", schema.ByDevice, schema.ByBrowser)
+	} else {
+		// The projection is read once, for all dimensions together. Sets of groups are not found in projections.
+		b.part(fmt.Sprintf(`SELECT %s AS kind, %s AS name, 0 AS at, toInt64(sum(n)) AS p, 0 AS b
+FROM (SELECT %s, sum(weight) AS n FROM clicks WHERE %s AND %s AND device != 'bot'%s GROUP BY %[3]s)
+GROUP BY GROUPING SETS (%[7]s)`, kindOfSet(false), nameOfSet(false), strings.Join(dimensionColumns, ", "), b.ofAccount(), within, b.filter, sets(false)))
+	}
+	b.edges(sets(false), false)
+}
+
+// narrow adds the names of dimensions that one projection has.
+func (b *reportBuilder) narrow(within, sum string, dimensions ...schema.Dimension) {
+	var columns, names, kinds []string
+	for _, by := range dimensions {
+		columns, names = append(columns, string(by)), append(names, "toString("+string(by)+")")
+		kinds = append(kinds, fmt.Sprint(kindName+slices.Index(schema.Dimensions(), by)))
+	}
+	b.part(fmt.Sprintf(`SELECT kind, name, 0 AS at, toInt64(n) AS p, 0 AS b
+FROM (SELECT %s, %s AS n FROM clicks WHERE %s AND %s GROUP BY %[1]s)
+ARRAY JOIN [%[5]s] AS kind, [%[6]s] AS name`,
+		strings.Join(columns, ", "), sum, b.links, within, strings.Join(kinds, ", "), strings.Join(names, ", ")))
+}
+
+// ofLinks adds the clicks of each link.
+func (b *reportBuilder) ofLinks() {
+	const part = `SELECT %d AS kind, toString(link_id) AS name, 0 AS at, toInt64(%s) AS p, toInt64(%s) AS b
+FROM %s GROUP BY link_id`
+	switch {
+	case b.filter != "":
+		b.part(fmt.Sprintf(part, kindLink, "sumIf(n, device != 'bot')", "sumIf(n, device = 'bot')", fmt.Sprintf(
+			"(SELECT link_id, device, sum(weight) AS n FROM clicks WHERE %s AND %s%s GROUP BY link_id, device)",
+			b.ofAccount(), days(nearest(b.from), nearest(b.to)), b.filter)))
+	case b.links != "":
+		b.part(fmt.Sprintf(part, kindLink, people, bots, "clicks WHERE "+b.links+" AND "+quarters(b.from, b.to)))
+		return
+	default:
+		b.part(fmt.Sprintf(part, kindLink, people, bots, "clicks WHERE "+b.ofAccount()+" AND "+days(nearest(b.from), nearest(b.to))))
+	}
+	b.edges("(link_id)", true)
+}
+
+// edges adds the clicks between the UTC days nearest to the report's time and the time itself, negative for those outside of it.
+func (b *reportBuilder) edges(sets string, links bool) {
+	within := windowsOf([]time.Time{b.from, b.to})
+	if len(within) == 0 {
+		return
+	}
+	kind, name := kindOfSet(links), nameOfSet(links)
+	if links {
+		kind, name = fmt.Sprint(kindLink), "toString(link_id)"
+	}
+	b.part(fmt.Sprintf(`SELECT %s AS kind, %s AS name, 0 AS at, sumIf(n, device != 'bot') AS p, sumIf(n, device = 'bot') AS b
+FROM (
+	SELECT link_id, %s, toInt64(weight) * (toInt64(%s) - toInt64(%s)) AS n
+	FROM clicks WHERE %s AND (%s)%s
+) GROUP BY GROUPING SETS (%s)`, kind, name, strings.Join(dimensionColumns, ", "), between(b.from, b.to), days(nearest(b.from), nearest(b.to)),
+		b.ofRows(), strings.Join(within, " OR "), b.filter, sets))
+}
+
+// dimensionColumns has the columns of all dimensions.
+var dimensionColumns = func() (all []string) {
+	for _, by := range schema.Dimensions() {
+		all = append(all, string(by))
+	}
+	return all
+}()
+
+// sets returns a set of groups for each dimension, and one for links.
+func sets(links bool) string {
+	all := "(" + strings.Join(dimensionColumns, "), (") + ")"
+	if links {
+		all += ", (link_id)"
+	}
+	return all
+}
+
+// kindOfSet returns the kind of a row of such a set.
+func kindOfSet(links bool) string {
+	var cases []string
+	for i, column := range dimensionColumns {
+		cases = append(cases, fmt.Sprintf("grouping(%s) = 0, %d", column, kindName+i))
+	}
+	last := cases[len(cases)-1]
+	if links {
+		return "multiIf(" + strings.Join(cases, ", ") + fmt.Sprintf(", %d)", kindLink)
+	}
+	return "multiIf(" + strings.Join(cases[:len(cases)-1], ", ") + last[strings.LastIndex(last, ","):] + ")"
+}
+
+// nameOfSet returns the name of a row of such a set: all columns but one have their default.
+func nameOfSet(links bool) string {
+	name := "concat(" + strings.Join(dimensionColumns, ", ") + ")"
+	if links {
+		name = "if(grouping(link_id) = 0, toString(link_id), " + name + ")"
+	}
+	return name
+}
+
+// windowsOf returns the conditions for the clicks between times and the UTC midnights nearest to them.
+func windowsOf(times []time.Time) (conditions []string) {
+	for _, at := range times {
+		if from, to := at, nearest(at); from.Before(to) {
+			conditions = append(conditions, between(from, to))
+		} else if to.Before(from) {
+			conditions = append(conditions, between(to, from))
+		}
+	}
+	return conditions
+}
+
+// nearest returns the UTC midnight nearest to t.
+func nearest(t time.Time) time.Time { return t.UTC().Add(day / 2).Truncate(day) }
+
+// days is the condition for the UTC days from one to before another.
+func days(from, to time.Time) string {
+	return fmt.Sprintf("toDate(clicked_at) >= '%s' AND toDate(clicked_at) < '%s'", dateOf(from), dateOf(to))
+}
+
+// quarters is the condition for the clicks from one time to before another, in terms of projections.
+func quarters(from, to time.Time) string {
+	return fmt.Sprintf("%s >= toDateTime(%d, 'UTC') AND %[1]s < toDateTime(%[3]d, 'UTC')", quarter, from.Unix(), to.Unix())
+}
+
+// between is the condition for the clicks from one time to before another, in terms of rows.
+func between(from, to time.Time) string {
+	return fmt.Sprintf("clicked_at >= fromUnixTimestamp64Milli(%d, 'UTC') AND clicked_at < fromUnixTimestamp64Milli(%d, 'UTC')",
+		from.UnixMilli(), to.UnixMilli())
+}
+
+// unixTimes returns an array of times.
+func unixTimes(times []time.Time) string {
+	unix := make([]string, len(times))
+	for i, at := range times {
+		unix[i] = fmt.Sprint(at.Unix())
+	}
+	return "[" + strings.Join(unix, ", ") + "]::Array(UInt32)"
+}
