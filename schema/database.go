@@ -9,5 +9,6 @@ type Database interface {
 	AttemptStore
 	DomainStore
 	CertificateStore
+	UploadStore
 	RateStore
 }

@@ -21,6 +21,7 @@ func TestMigrations(t *testing.T) {
 		"00004_takedown.sql":     "8474e3e5d4c752dc15d0e9d91a301cf57428fb4ab286cc3dfd8c23f7894b4c96",
 		"00005_manage.sql":       "cee2cdbd9a8b7b471fbeb6c4b4848e230ce96e8e4b602b8b2b41efa5c3063abe",
 		"00006_certificates.sql": "34c2079c4623ef1d076a5fb3d834b057291a1a5514effd27bda67966a9a671f8",
+		"00007_uploads.sql":      "0ab794a7433a48c029bdc47804072a3c505ec780ddb2347cd62e2420bcb85b8a",
 	})
 	storetest.TestUpgrades(t, files, func(t *testing.T, from int64) []string {
 		dsn := engines.Postgres(t)

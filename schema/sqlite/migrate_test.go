@@ -22,6 +22,7 @@ func TestMigrations(t *testing.T) {
 			"00004_takedown.sql":     "d9baaeca5b3744e4db463a2507e6e318d4a7a0160b5f99ce06ef025f6422ddfa",
 			"00005_manage.sql":       "25b01b8af7d027b8b7c7259abcefc904114d6696920e3b398de97778938fc336",
 			"00006_certificates.sql": "88fa0e9430492e5484fbe66a5b3b4ef1445e6cea05839c126cb10a9253a41334",
+			"00007_uploads.sql":      "7a285930e02e66ed0a4061ffe943571b5a6560e4e0aa44c38b0cd7c6dfda27c4",
 		})
 		storetest.TestUpgrades(t, files, func(t *testing.T, from int64) []string {
 			path := filepath.Join(t.TempDir(), "links.db")

@@ -411,3 +411,29 @@ func (f FaultyClicks) Report(ctx context.Context, query schema.ReportQuery) (sch
 func (f FaultyClicks) ReportDetail(ctx context.Context) (schema.ReportDetail, error) {
 	return one(ctx, f.Fault, "ReportDetail", func() (schema.ReportDetail, error) { return f.ReportStore.ReportDetail(ctx) })
 }
+
+func (f FaultyDatabase) CreateUpload(
+	ctx context.Context, upload schema.Upload, holder string, lease time.Duration, old time.Time,
+) error {
+	return do(ctx, f.Fault, "CreateUpload", func() error { return f.Database.CreateUpload(ctx, upload, holder, lease, old) })
+}
+
+func (f FaultyDatabase) AddUploadPart(ctx context.Context, id string, number int, content []byte) error {
+	return do(ctx, f.Fault, "AddUploadPart", func() error { return f.Database.AddUploadPart(ctx, id, number, content) })
+}
+
+func (f FaultyDatabase) UploadPart(ctx context.Context, id string, number int) ([]byte, error) {
+	return one(ctx, f.Fault, "UploadPart", func() ([]byte, error) { return f.Database.UploadPart(ctx, id, number) })
+}
+
+func (f FaultyDatabase) Upload(ctx context.Context, accountID int64) (schema.Upload, error) {
+	return one(ctx, f.Fault, "Upload", func() (schema.Upload, error) { return f.Database.Upload(ctx, accountID) })
+}
+
+func (f FaultyDatabase) NoteUpload(ctx context.Context, id, holder string, note schema.UploadNote) (bool, error) {
+	return one(ctx, f.Fault, "NoteUpload", func() (bool, error) { return f.Database.NoteUpload(ctx, id, holder, note) })
+}
+
+func (f FaultyDatabase) UploadErrors(ctx context.Context, id string) (string, error) {
+	return one(ctx, f.Fault, "UploadErrors", func() (string, error) { return f.Database.UploadErrors(ctx, id) })
+}
