@@ -42,6 +42,7 @@ type Service struct {
 	tokens    *auth.Authenticator
 	blocklist *blocklist.List
 	domains   *customdomain.Manager
+	pages     *dashboard.Dashboard
 	links     schema.Database
 	clicks    Clicks
 	topics    *stream.Client
@@ -123,6 +124,7 @@ func (s *Service) compose(cfg Config) error {
 	if err != nil {
 		return err
 	}
+	s.pages = pages
 	if s.tokens, err = auth.NewAuthenticator(s.links); err != nil {
 		return err
 	}
@@ -158,8 +160,9 @@ func (s *Service) Ready(ctx context.Context) error {
 // Run serves until ctx is done or serving fails, and then stops in this order:
 //
 //  1. The listener is closed and the requests under way are answered, within shutdownTimeout.
-//  2. The last uses of tokens are written, those by the requests of step 1 included.
-//  3. The blocklist is no longer reloaded, domains are no longer checked, and the token cache is released.
+//  2. Imports are interrupted between two chunks of rows.
+//  3. The last uses of tokens are written, those by the requests of step 1 included.
+//  4. The blocklist is no longer reloaded, domains are no longer checked, and the token cache is released.
 //
 // Nothing uses the stores after Run has returned.
 func (s *Service) Run(ctx context.Context) error {
@@ -167,9 +170,11 @@ func (s *Service) Run(ctx context.Context) error {
 	background := context.WithoutCancel(ctx)
 	stopReloading := service.RunInBackground(background, func(ctx context.Context) { s.blocklist.Run(ctx, func() {}) })
 	stopChecking := service.RunInBackground(background, s.domains.Run)
+	stopImporting := service.RunInBackground(background, s.pages.Run)
 	stopWritingUses := service.RunInBackground(background, func(ctx context.Context) { s.tokens.Run(ctx, s.log) })
 
 	err := service.Serve(ctx, s.server, s.clients, shutdownTimeout)
+	stopImporting()
 	stopWritingUses()
 	stopReloading()
 	stopChecking()

@@ -20,6 +20,7 @@ import (
 type call struct {
 	ctx       context.Context // bounds all queries of the request
 	cancel    context.CancelFunc
+	leave     func() // gives back the room of a large form; nil: none
 	http      *fasthttp.RequestCtx
 	pass      *admission.Pass
 	dashboard *Dashboard
@@ -36,6 +37,14 @@ func (c *call) setDeadline() {
 		c.cancel()
 	}
 	c.ctx, c.cancel = context.WithTimeout(requestspan.Context(c.http), callTimeout)
+}
+
+// end gives back what the call has taken.
+func (c *call) end() {
+	c.cancel()
+	if c.leave != nil {
+		c.leave()
+	}
 }
 
 // signedIn reports whether the request has a valid session of an account that is not suspended.

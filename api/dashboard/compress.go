@@ -27,7 +27,7 @@ func compressing(handle fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(http *fasthttp.RequestCtx) {
 		handle(http)
 		header := &http.Response.Header
-		if len(header.ContentEncoding()) > 0 || !bytes.HasPrefix(header.ContentType(), []byte("text/")) {
+		if http.Response.IsBodyStream() || len(header.ContentEncoding()) > 0 || !bytes.HasPrefix(header.ContentType(), []byte("text/")) {
 			return
 		}
 		header.Set(fasthttp.HeaderVary, fasthttp.HeaderAcceptEncoding)

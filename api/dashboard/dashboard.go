@@ -6,6 +6,7 @@ package dashboard
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"log/slog"
 	"path"
@@ -20,9 +21,11 @@ import (
 	"linkstream/api/auth"
 	"linkstream/api/customdomain"
 	"linkstream/api/httpmetrics"
+	"linkstream/api/importjob"
 	"linkstream/api/ratelimit"
 	"linkstream/api/requestspan"
 	"linkstream/api/shorten"
+	"linkstream/api/transfer"
 	"linkstream/schema"
 	"linkstream/schema/clientaddr"
 )
@@ -75,6 +78,10 @@ type Dashboard struct {
 	kept      map[string][]string     // fields by route of POST, see keep
 	requests  *httpmetrics.Recorder
 	lag       *lagWatch
+	imports   *importjob.Manager
+	exporter  *transfer.Exporter
+	exports   chan struct{}   // a semaphore
+	room      *admission.Room // for large forms
 }
 
 // New returns a dashboard.
@@ -84,6 +91,9 @@ func New(cfg Config, parts Parts) (*Dashboard, error) {
 		proxies: cfg.TrustedProxies, sessions: auth.NewSessions(parts.DB), attempts: ratelimit.NewAttemptLimiter(parts.DB),
 		passwords: auth.NewPasswordPool(), pace: admission.NewPace[int64](requestsPerSecond, paceOver),
 		lag: newLagWatch(parts.Clicks, parts.ClickLog, parts.Log), requests: parts.Requests,
+		imports:  importjob.New(parts.DB, transfer.NewImporter(parts.Shortener, parts.DB, parts.DB), parts.Log),
+		exporter: transfer.NewExporter(parts.Shortener.Base(), parts.DB, parts.Clicks),
+		exports:  make(chan struct{}, maxExports), room: admission.NewRoom(),
 	}
 	var err error
 	if d.assets, err = newAssets(); err != nil {
@@ -106,6 +116,9 @@ func New(cfg Config, parts Parts) (*Dashboard, error) {
 	return d, nil
 }
 
+// Run imports files until ctx is done, and returns when nothing uses the stores any more but requests.
+func (d *Dashboard) Run(ctx context.Context) { d.imports.Run(ctx) }
+
 // routes registers all paths. Each noun's file adds its own.
 func (d *Dashboard) routes() {
 	d.openGet("/", func(c *call) error { return c.redirect(Root) })
@@ -117,6 +130,8 @@ func (d *Dashboard) routes() {
 	d.routeOverview()
 	d.routeLinks()
 	d.routeTags()
+	d.routeBulk()
+	d.routeTransfer()
 	d.routeReports()
 	d.routeDomains()
 	d.routeReloads()
@@ -233,7 +248,7 @@ func (d *Dashboard) handler(route string, admit guard, handle func(*call) error)
 		c := &call{http: http, pass: pass, dashboard: d, route: route}
 		requestspan.Route(http, route)
 		c.setDeadline()
-		defer func() { c.cancel() }()
+		defer func() { c.end() }()
 		began := time.Now()
 		defer func() { d.requests.Observe(route, http.Response.StatusCode(), began) }()
 		defer d.recover(c)

@@ -20,6 +20,7 @@ var (
 	QRSVG        = qrSVG
 	NewLagWatch  = newLagWatch
 	NextPath     = nextPath
+	ReadFileForm = readFileForm
 	WithScheme   = withScheme
 	WithCampaign = withCampaign
 	BrowserName  = browserName
@@ -30,6 +31,7 @@ var (
 	SignUpByAddress   = signUpByAddress
 	SignUpBySite      = signUpBySite
 	LinksByAccount    = linksByAccount
+	BulkByAccount     = bulkByAccount
 	PasswordByAccount = passwordByAccount
 )
 

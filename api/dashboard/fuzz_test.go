@@ -1,6 +1,7 @@
 package dashboard_test
 
 import (
+	"io"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -97,6 +98,33 @@ func FuzzForm(f *testing.F) {
 			if cookie != "" && !strings.Contains(cookie, session) && res.StatusCode == http.StatusOK && !open(path) {
 				t.Fatalf("%s %q: the cookie %q is enough", method, path, cookie)
 			}
+		}
+	})
+}
+
+// FuzzUpload checks that a form has a file or an error, whatever was sent, and no file without the session's token before it.
+func FuzzUpload(f *testing.F) {
+	const part = "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.csv\"\r\n\r\nno column\r\n--b--\r\n"
+	for _, seed := range []struct{ kind, body string }{
+		{"multipart/form-data; boundary=b", part}, {"multipart/form-data; boundary=b", "--b\r\nContent-Disposition: form-data; name=csrf\r\n\r\nright\r\n" + part}, {"multipart/form-data; boundary=b", "--b\r\nContent-Disposition: form-data; name=\"csrf\"\r\n\r\nx\r\n" + part},
+		{"multipart/form-data", part}, {"multipart/form-data; boundary=\"", ""}, {"multipart/mixed; boundary=b", part}, {"text/csv", "a,b\n"},
+		{"multipart/form-data; boundary=b", "--b\r\nContent-Disposition: form-data; name=\"domain_id\"\r\n\r\n-1\r\n--b\r\n\r\n\r\n--b"},
+	} {
+		f.Add(seed.kind, seed.body)
+	}
+	f.Fuzz(func(t *testing.T, kind, body string) {
+		file, domain, err := dashboard.ReadFileForm(strings.NewReader(body), kind, func(token []byte) bool { return string(token) == "right" })
+		if (file == nil) == (err == nil) || domain != nil && *domain <= 0 {
+			t.Fatalf("%q with %q: file %v, domain %v, error %v", kind, body, file, domain, err)
+		}
+		if file == nil {
+			return
+		}
+		if !strings.Contains(body, "right") {
+			t.Fatalf("%q with %q is taken without the token", kind, body)
+		}
+		if n, _ := io.Copy(io.Discard, file); n > int64(len(body)) {
+			t.Fatalf("%q with %q has a file of %d bytes", kind, body, n)
 		}
 	})
 }

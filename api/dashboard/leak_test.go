@@ -73,6 +73,8 @@ func TestStoreErrorsStayInside(t *testing.T) {
 	testkit.Must(t, s.links.CreateDomain(t.Context(), &claim))
 	resolver.Add(t, claim.Host+". CNAME sho.rt.", "_linkstream."+claim.Host+`. TXT "`+claim.Challenge+`"`)
 	owner := s.signedIn(t)
+	owner.upload("links.csv", "no column\n").want(t, http.StatusSeeOther)
+	owner.waitImport(t, "cannot be imported")
 
 	methods := slices.Concat(storetest.Methods[schema.Database](), storetest.Methods[schema.ClickStore](),
 		storetest.Methods[schema.ReportStore]())
@@ -113,7 +115,7 @@ func TestStoreErrorsStayInside(t *testing.T) {
 		"LaneMark", "LaneCounts", "LaneGaps", "LinksByHash", "Destinations", "VerifiedDomains", "VerifiedHosts", "CreateLinks", "SearchLinks", "PutCertificateFile", "CertificateFile",
 		"CertificateFiles", "DeleteCertificateFiles", "LockCertificate", "UnlockCertificate", "NoteCertificate"}
 	for _, method := range methods {
-		if method == "DomainsToCheck" { // called once a minute, whatever happens
+		if method == "DomainsToCheck" || method == "UploadPart" { // called in the background, whatever happens
 			continue
 		}
 		if _, failed := reached.Load(method); failed == slices.Contains(others, method) {
@@ -130,7 +132,7 @@ func TestStoreErrorsStayInside(t *testing.T) {
 func pagesByMethod(owner *browser, called *sync.Map, domain, verified schema.Domain) map[string][]string {
 	pages := map[string][]string{}
 	for _, path := range []string{"", "/links", "/links?q=known", "/links?sort=-clicks", "/links?page=2", "/links?made=0.known", "/links/0/known",
-		"/links/0/unknown", "/links/0/known/clicks.csv", "/links/0/known/qr.svg", "/links/0/known/edit", "/report", "/report?tag=word", "/links/0/known/report", "/tags", "/tags/word", "/domains", fmt.Sprintf("/domains/%d", domain.ID),
+		"/links/0/unknown", "/links/0/known/clicks.csv", "/links/0/known/qr.svg", "/links/0/known/edit", "/report", "/report?tag=word", "/links/0/known/report", "/tags", "/tags/word", "/bulk", "/import", "/import/errors.csv", "/export.csv", "/domains", fmt.Sprintf("/domains/%d", domain.ID),
 		fmt.Sprintf("/domains/%d", verified.ID),
 		"/tokens", "/account", "/none"} {
 		called.Clear()
@@ -170,6 +172,8 @@ func sendForms(owner, stranger *browser, method, visitor string, domain, claim s
 		post("/links", "long_url", "https://example.com/", "domain_id", id(domain.ID))
 	case "UpdateLink":
 		post("/links/0/known/edit", "long_url", "https://example.com/")
+	case "CreateUpload", "AddUploadPart", "NoteUpload":
+		answers = append(answers, owner.upload("links.csv", "no column\n"))
 	case "RenameTag":
 		post("/tags/word/rename", "new_tag", "other")
 		post("/tags/word/delete")

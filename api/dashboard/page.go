@@ -72,7 +72,7 @@ type navItem struct {
 // The sections of the dashboard, in order.
 var sections = []navItem{
 	{Path: Root, Label: "Overview"},
-	{Path: Root + "/links", Label: "Links", pages: []string{pathTags}},
+	{Path: Root + "/links", Label: "Links", pages: []string{pathTags, pathBulk, pathImport}},
 	{Path: pathReport, Label: "Report"},
 	{Path: Root + "/domains", Label: "Domains"},
 	{Path: Root + "/tokens", Label: "API", More: " settings"},
@@ -168,6 +168,7 @@ func functions(files assets) template.FuncMap {
 	return template.FuncMap{
 		"asset":    files.url,
 		"when":     when,
+		"dict":     dict,
 		"top":      func(links []topLink, during string) topList { return topList{links, during} },
 		"past":     func(at time.Time) bool { return at.Before(time.Now()) },
 		"number":   number,
@@ -199,6 +200,19 @@ func counted(n int64, singular, plural string) string {
 		return "1 " + singular
 	}
 	return number(n) + " " + plural
+}
+
+// dict returns a map of names and values that alternate, for templates that need more than one value.
+func dict(pairs ...any) (map[string]any, error) {
+	values := map[string]any{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		name, ok := pairs[i].(string)
+		if !ok {
+			return nil, fmt.Errorf("%v is no name", pairs[i])
+		}
+		values[name] = pairs[i+1]
+	}
+	return values, nil
 }
 
 // problem is the data of {{template "problem" (problem $ "field")}}, the message below a field.

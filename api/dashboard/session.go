@@ -24,6 +24,7 @@ const (
 	// maxForm bounds the form of someone who is signed in, in bytes, and maxOpenForm that of anyone else.
 	maxForm     = 64 << 10
 	maxOpenForm = 8 << 10
+	maxBulkForm = 2 << 20 // of many links
 	// paceOver is the time over which an account may send requestsPerSecond on average. A page that is open sends one per
 	// second. Whoever sends more must not keep others from their links.
 	paceOver = 30 * time.Second
@@ -55,12 +56,16 @@ func admitAnyone(c *call) (bool, error) {
 }
 
 // readForm reads the form of a POST. Those who are not signed in leave the gate meanwhile, because it may take its time.
-func (c *call) readForm() error {
+func (c *call) readForm() (err error) {
 	switch {
 	case !c.http.IsPost():
 		return nil
 	case c.signedIn():
 		defer c.setDeadline()
+		if c.route == pathBulk {
+			c.leave, err = c.dashboard.room.ReadBody(c.http, c.account.ID, maxBulkForm)
+			return err
+		}
 		return admission.ReadBody(c.http, maxForm)
 	}
 	defer c.setDeadline()
@@ -95,6 +100,23 @@ func admitSession(c *call) (bool, error) {
 	}
 	if c.http.IsPost() && !c.ownForm() {
 		return false, errForged
+	}
+	return true, nil
+}
+
+// admitUpload admits signed-in users whose account is not suspended. It does not read the form, whose token the handler checks.
+func admitUpload(c *call) (bool, error) {
+	if err := c.checkOrigin(); err != nil {
+		return false, err
+	}
+	err := c.resume()
+	switch {
+	case err != nil:
+		return false, err
+	case !c.signedIn():
+		return false, c.redirect(pathSignIn + "?notice=ended")
+	case c.account.Suspended:
+		return false, errSuspended
 	}
 	return true, nil
 }
@@ -192,8 +214,11 @@ func (c *call) resume() error {
 }
 
 // ownForm reports whether the form carries the session's CSRF token.
-func (c *call) ownForm() bool {
-	return hmac.Equal([]byte(unmask(c.http.PostArgs().Peek("csrf"))), []byte(c.csrf))
+func (c *call) ownForm() bool { return c.ownToken(c.http.PostArgs().Peek("csrf")) }
+
+// ownToken reports whether a masked token is the session's.
+func (c *call) ownToken(masked []byte) bool {
+	return hmac.Equal([]byte(unmask(masked)), []byte(c.csrf))
 }
 
 // mask returns the token combined with random bytes, so that no two pages have the same text for it. Otherwise the size of a

@@ -32,6 +32,8 @@ var (
 	signUpBySite      = ratelimit.AttemptLimit{Purpose: "sign up by /48", PerMinute: 40, PerHour: 240}
 	signUpByEmail     = ratelimit.AttemptLimit{Purpose: "sign up by email", PerMinute: 10, PerHour: 20}
 	linksByAccount    = ratelimit.AttemptLimit{Purpose: "create links", PerMinute: 120, PerHour: 2000}
+	bulkByAccount     = ratelimit.AttemptLimit{Purpose: "create many links", PerMinute: 10, PerHour: 60}
+	importsByAccount  = ratelimit.AttemptLimit{Purpose: "import links", PerMinute: 10, PerHour: 60}
 	passwordByAccount = ratelimit.AttemptLimit{Purpose: "change password", PerMinute: 10, PerHour: 50}
 )
 

@@ -23,6 +23,7 @@ var filledPages = []struct{ name, path, press string }{
 	{"tags", "/dashboard/tags", ""},
 	{"tag", "/dashboard/tags/newsletter", "Delete…"},
 	{"report", "/dashboard/report?device=mobile", "Show as a table"},
+	{"many links", "/dashboard/bulk", ""},
 	{"domains", "/dashboard/domains", ""},
 	{"domain", "/dashboard/domains/2", "Remove…"},
 	{"verified domain", "/dashboard/domains/1", ""},
@@ -83,6 +84,22 @@ func TestDashboardAccessibility(t *testing.T) {
 		b.page("/dashboard/links")
 		b.fill("Long URL", "ftp://example.com/")
 		b.follow("Create link")
+		b.passes(axe)
+	})
+	b.run("many links with errors", func(*testing.T) {
+		b.page("/dashboard/bulk")
+		b.fill("Long URLs, one per line", "https://example.org/"+strings.Repeat("a-path-that-goes-on/", 30)+" an-alias-of-20-signs\nnothing")
+		b.sees("Create links", "1 link is ready")
+		b.passes(axe)
+	})
+	b.run("import", func(*testing.T) {
+		b.page("/dashboard/import")
+		b.passes(axe)
+		b.chooseFile("links.csv", "alias,long_url,title,tags,domain,visits\nimport-1,https://example.org/"+strings.Repeat("a-path-that-goes-on/", 20)+
+			",A title,one two,old.example.org,41837613\nX Y,nothing,,,,\n")
+		b.sees("Upload and check", "Ready to import")
+		b.passes(axe)
+		b.sees("Import 1 link", "was imported")
 		b.passes(axe)
 	})
 	b.run("new token", func(*testing.T) {

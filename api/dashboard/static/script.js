@@ -82,6 +82,11 @@ if (instead) history.replaceState(null, "", instead.dataset.reload);
 // The first field with a problem is where the reader goes on, or what has just been made.
 (document.querySelector("[aria-invalid=true]") ?? document.getElementById("made"))?.focus();
 
+// Files that are too large are not sent.
+for (const field of document.querySelectorAll("input[type=file][data-max]"))
+  field.addEventListener("change", () =>
+    field.setCustomValidity(field.files[0]?.size > field.dataset.max ? "The file is larger than 32 MiB. Import it in parts." : ""));
+
 // Forms are sent once, however often the button is pressed.
 for (const form of document.querySelectorAll("form[method=post]")) {
   form.addEventListener("submit", (event) => {
@@ -101,6 +106,11 @@ let tag = live?.dataset.tag, pause = every, failures = 0, current = Date.now(), 
 
 function take(html) {
   for (const fresh of new DOMParser().parseFromString(html, "text/html").querySelectorAll("[data-part]")) {
+    if ("done" in fresh.dataset) { // nothing changes any more, and the whole page has what there is to do
+      over = true;
+      location.reload();
+      return;
+    }
     const old = document.getElementById(fresh.id);
     if (!old || parts.get(fresh.id) === fresh.innerHTML) continue;
     parts.set(fresh.id, fresh.innerHTML);

@@ -1,0 +1,262 @@
+package dashboard
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"linkstream/api/importjob"
+	"linkstream/schema"
+)
+
+const (
+	pathImport = Root + "/import"
+	pathExport = Root + "/export.csv"
+	partImport = "import"
+)
+
+// Limits of transfers.
+const (
+	maxExports   = 4                // at a time, of a process; each has a page of links in memory
+	maxTransfer  = 30 * time.Minute // for a file
+	partWithin   = time.Minute      // for each MiB of a file that is sent
+	maxMultipart = importjob.MaxFile + 64<<10
+	maxField     = 1 << 10 // of a form with a file
+)
+
+func (d *Dashboard) routeTransfer() {
+	d.get(pathImport, d.showImport)
+	d.route(fasthttp.MethodPost, pathImport, admitUpload, d.receiveFile)
+	d.post(pathImport+"/start", d.startImport)
+	d.get(pathImport+"/errors.csv", d.downloadErrors)
+	d.get(pathExport, d.exportLinks)
+}
+
+// importPage is the data of the page that imports files.
+type importPage struct {
+	Job     *importjob.Job // nil if the account has no file
+	Domains []option       // of links whose host is not a domain of the account
+}
+
+func (p importPage) live() (part, path string, every time.Duration) {
+	if p.Job == nil || !p.Job.Working() {
+		return partImport, "", 0
+	}
+	return partImport, pathImport + "?part=" + partImport, pollOften
+}
+
+func (d *Dashboard) importPage(c *call) (page importPage, err error) {
+	job, err := d.imports.Find(c.ctx, c.account.ID)
+	if err == nil {
+		page.Job = &job
+	}
+	if err != nil && schema.ErrorCode(err) != schema.CodeNotFound || c.query("part") == partImport {
+		return page, notFoundIsNil(err)
+	}
+	form, err := d.shortenForm(c, "")
+	for _, domain := range form.Domains {
+		page.Domains = append(page.Domains, option{Value: strconv.FormatInt(domain.ID, 10), Label: domain.Host})
+	}
+	page.Domains = append([]option{{Value: "0", Label: form.Default}}, page.Domains...)
+	return page, err
+}
+
+func notFoundIsNil(err error) error {
+	if schema.ErrorCode(err) == schema.CodeNotFound {
+		return nil
+	}
+	return err
+}
+
+func (d *Dashboard) showImport(c *call) error {
+	page, err := d.importPage(c)
+	if err != nil {
+		return err
+	}
+	return d.renderLive(c, "import", page)
+}
+
+// receiveFile stores a file of the form, and begins to check it.
+func (d *Dashboard) receiveFile(c *call) error {
+	wait, err := d.attempts.Allow(c.ctx, importsByAccount.By(strconv.FormatInt(c.account.ID, 10)))
+	if err != nil {
+		return err
+	}
+	if wait > 0 {
+		page, err := d.importPage(c)
+		return d.tooMany(c, "import", page, "Too many files.", wait, err)
+	}
+	file, domainID, err := c.formFile()
+	if err == nil {
+		ctx, cancel := context.WithTimeout(context.Background(), maxTransfer)
+		defer cancel()
+		err = d.imports.Receive(ctx, c.account.ID, file.FileName(), domainID, file, func() { c.keepAlive() })
+	}
+	if errors.Is(err, importjob.ErrTooLarge) {
+		c.discardRest()
+	}
+	c.setDeadline()
+	return d.importAnswer(c, err)
+}
+
+// discardRest reads more of a file that is too large: a browser that is still sending may not see the answer.
+func (c *call) discardRest() {
+	if stream := c.http.RequestBodyStream(); stream != nil {
+		c.keepAlive()
+		_, _ = io.CopyN(io.Discard, stream, maxMultipart)
+	}
+}
+
+// formFile returns the file of the request's form, and the domain that a field before it names.
+func (c *call) formFile() (file *multipart.Part, domainID *int64, err error) {
+	stream := c.http.RequestBodyStream()
+	switch {
+	case stream == nil:
+		return nil, nil, importjob.ErrEmpty
+	case c.http.Request.Header.ContentLength() > maxMultipart:
+		return nil, nil, importjob.ErrTooLarge
+	}
+	return readFileForm(stream, string(c.http.Request.Header.ContentType()), c.ownToken)
+}
+
+// readFileForm reads a form up to its file. The form's token, which own judges, must come before it.
+func readFileForm(
+	body io.Reader, contentType string, own func(token []byte) bool,
+) (file *multipart.Part, domainID *int64, err error) {
+	kind, parameters, err := mime.ParseMediaType(contentType)
+	if err != nil || kind != "multipart/form-data" {
+		return nil, nil, importjob.ErrEmpty
+	}
+	form := multipart.NewReader(io.MultiReader(io.LimitReader(body, maxMultipart), tooLarge{}), parameters["boundary"])
+	for trusted := false; ; {
+		part, err := form.NextRawPart()
+		if err != nil {
+			return nil, nil, importjob.ErrEmpty
+		}
+		if part.FormName() == "file" {
+			if !trusted {
+				return nil, nil, errForged
+			}
+			return part, domainID, nil
+		}
+		value, err := io.ReadAll(io.LimitReader(part, maxField))
+		if err != nil {
+			return nil, nil, importjob.ErrEmpty
+		}
+		switch part.FormName() {
+		case "csrf":
+			if trusted = own(value); !trusted {
+				return nil, nil, errForged
+			}
+		case "domain_id":
+			if id := parseID(clean(value)); id > 0 {
+				domainID = &id
+			}
+		}
+	}
+}
+
+// tooLarge is what is read beyond the limit.
+type tooLarge struct{}
+
+func (tooLarge) Read([]byte) (int, error) { return 0, importjob.ErrTooLarge }
+
+// keepAlive gives the client time for the next MiB of a file.
+func (c *call) keepAlive() { _ = c.http.Conn().SetReadDeadline(time.Now().Add(partWithin)) }
+
+// importAnswer leads to the page of imports, which says what is wrong if err is not nil.
+func (d *Dashboard) importAnswer(c *call, err error) error {
+	var told *schema.Error
+	if err == nil {
+		return c.redirect(pathImport)
+	}
+	for _, known := range []error{importjob.ErrBusy, importjob.ErrWorking, importjob.ErrTooLarge, importjob.ErrEmpty, importjob.ErrGone} {
+		if errors.Is(err, known) && errors.As(err, &told) {
+			page, err := d.importPage(c)
+			if err != nil {
+				return err
+			}
+			return d.invalid(c, "import", page, problems{"file": told.Message, "": told.Message})
+		}
+	}
+	var broken net.Error
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &broken) {
+		return &failure{fasthttp.StatusBadRequest, "The file did not arrive as a whole", "Please upload it again."}
+	}
+	return err
+}
+
+// startImport checks or imports the file that was uploaded.
+func (d *Dashboard) startImport(c *call) error {
+	phase := importjob.Checking
+	if c.form("phase") == string(importjob.Importing) {
+		phase = importjob.Importing
+	}
+	return d.importAnswer(c, d.imports.Start(c.ctx, c.account.ID, c.form("id"), phase))
+}
+
+func (d *Dashboard) downloadErrors(c *call) error {
+	lines, err := d.imports.Errors(c.ctx, c.account.ID)
+	if err != nil {
+		return err
+	}
+	c.attach("import-errors.csv", "text/csv; charset=utf-8; header=present")
+	c.http.SetBodyString(lines)
+	return nil
+}
+
+// exportLinks sends all links of the account while it reads them. If a store fails meanwhile, the connection ends before the file.
+func (d *Dashboard) exportLinks(c *call) error {
+	select {
+	case d.exports <- struct{}{}:
+	default:
+		return &failure{fasthttp.StatusServiceUnavailable, "Other exports are under way", "Please try again in a minute."}
+	}
+	read, write := io.Pipe()
+	conn, account := c.http.Conn(), c.account.ID
+	go func() {
+		defer func() { <-d.exports }()
+		ctx, cancel := context.WithTimeout(context.Background(), maxTransfer)
+		defer cancel()
+		_, err := d.exporter.Export(ctx, account, &patient{write, conn})
+		if err != nil && !errors.Is(err, io.ErrClosedPipe) {
+			d.Log.Warn("export interrupted", "account", account, "error", err)
+		}
+		_ = write.CloseWithError(err)
+	}()
+	first := make([]byte, 4<<10)
+	n, err := read.Read(first) // nothing was sent until here
+	if err != nil || c.http.IsHead() {
+		read.Close()
+	}
+	if err != nil {
+		return err
+	}
+	c.attach("links-"+time.Now().UTC().Format(time.DateOnly)+".csv", "text/csv; charset=utf-8; header=present")
+	if !c.http.IsHead() {
+		c.http.SetBodyStream(struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(bytes.NewReader(first[:n]), read), read}, -1)
+	}
+	return nil
+}
+
+// patient gives the client time for each write.
+type patient struct {
+	io.Writer
+	conn net.Conn
+}
+
+func (p *patient) Write(some []byte) (int, error) {
+	_ = p.conn.SetWriteDeadline(time.Now().Add(partWithin))
+	return p.Writer.Write(some)
+}
