@@ -23,6 +23,10 @@ const (
 	maxWait = 250 * time.Millisecond
 	// maxInLine bounds, per slot, the requests of one network that are in line or have a slot, so that others get their turn.
 	maxInLine = 64
+	// knownRate is how many requests with a known credential pass without a slot per second, on average over knownOver. It is more than
+	// any rate limit admits, so that it concerns clients alone that ignore refusals, or flood what has no rate limit.
+	knownRate = 100
+	knownOver = 20 * time.Second
 )
 
 // ErrBusy means that no slot has become free in time. Its code is CodeUnavailable.
@@ -30,11 +34,12 @@ var ErrBusy = schema.ClientErrorf(schema.CodeUnavailable, "Too many anonymous re
 
 // Gate lets anonymous requests do their work in a few slots, one per two CPUs, and no faster than a request per millisecond and
 // slot. So no flood of them takes the service from those who are known: a request whose credential, a token or a session, was
-// valid within the last ten minutes passes without a slot. The methods may be called concurrently.
+// valid within the last ten minutes passes without a slot, unless very many come with it. The methods may be called concurrently.
 type Gate struct {
 	slots    chan struct{} // an element per slot in use
 	interval time.Duration // between two requests, over all slots
 	known    known
+	pace     *Pace[Credential] // of those that are known
 	refused  *metrics.Counter
 
 	mu     sync.Mutex
@@ -52,6 +57,7 @@ func NewGate(set *metrics.Set) *Gate {
 func newGate(slots int, refused *metrics.Counter) *Gate {
 	return &Gate{
 		slots: make(chan struct{}, slots), interval: pace / time.Duration(slots), known: newKnown(),
+		pace:    NewPace[Credential](knownRate, knownOver),
 		refused: refused, inLine: map[netip.Prefix]int{},
 	}
 }
@@ -79,7 +85,9 @@ func (g *Gate) Enter(credential Credential, addr netip.Addr) (*Pass, error) {
 	return p, nil
 }
 
-func (p *Pass) isKnown() bool { return p.credential != Credential{} && p.gate.known.has(p.credential) }
+func (p *Pass) isKnown() bool {
+	return p.credential != Credential{} && p.gate.known.has(p.credential) && p.gate.pace.Allow(p.credential)
+}
 
 // Trust notes that the credential is valid. The slot is free again.
 func (p *Pass) Trust() {

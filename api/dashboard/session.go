@@ -27,7 +27,7 @@ const (
 	maxBulkForm = 2 << 20 // of many links
 	// paceOver is the time over which an account may send requestsPerSecond on average. A page that is open sends one per
 	// second. Whoever sends more must not keep others from their links.
-	paceOver = 30 * time.Second
+	paceOver = 10 * time.Second
 	// maxNext bounds the path to go to after the sign-in, in bytes. With its escapes it fits into a header, and into an open form.
 	maxNext = 4 << 10
 )
