@@ -107,10 +107,11 @@ func (e *edge) metric(t *testing.T, name string) int {
 }
 
 const (
-	metricIssued  = `linkstream_edge_acme_attempts_total{result="issued"}`
-	metricFailed  = `linkstream_edge_acme_attempts_total{result="failed"}`
-	metricRefused = `linkstream_edge_acme_attempts_total{result="refused"}`
-	metricUnknown = `linkstream_edge_tls_unknown_names_total`
+	metricIssued    = `linkstream_edge_acme_attempts_total{result="issued"}`
+	metricFailed    = `linkstream_edge_acme_attempts_total{result="failed"}`
+	metricRefused   = `linkstream_edge_acme_attempts_total{result="refused"}`
+	metricTicketKey = `linkstream_edge_tls_ticket_key_timestamp_seconds`
+	metricUnknown   = `linkstream_edge_tls_unknown_names_total`
 )
 
 // system is two edges on one Postgres and one broker.

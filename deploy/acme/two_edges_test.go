@@ -3,6 +3,7 @@ package acme_test
 import (
 	"crypto/tls"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -18,7 +19,7 @@ import (
 
 func TestTwoEdges(t *testing.T) {
 	t.Parallel()
-	s := startSystem(t, 24*time.Hour)
+	s, all := startSystem(t, 24*time.Hour), t
 	for _, e := range s.edges {
 		e.start(t)
 	}
@@ -41,6 +42,27 @@ func TestTwoEdges(t *testing.T) {
 		state(t, s.links, "go.example.org", "it is valid", func(c schema.CertificateState) bool {
 			return c.Error == "" && c.ExpiresAt.Equal(first.NotAfter)
 		})
+	})
+	t.Run("resume each other's sessions, also after a restart", func(t *testing.T) {
+		for _, e := range s.edges {
+			testkit.Eventually(t, "an edge has the keys of tickets", func() bool { return e.metric(t, metricTicketKey) > 0 })
+		}
+		config := &tls.Config{RootCAs: s.issuers, ServerName: defaultHost, ClientSessionCache: tls.NewLRUClientSessionCache(1)}
+		resumes := func(e *edge) bool {
+			conn, err := tls.Dial("tcp", e.secure, config)
+			testkit.Must(t, err)
+			defer conn.Close()
+			fmt.Fprintf(conn, "GET / HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", defaultHost)
+			_, err = io.Copy(io.Discard, conn) // the ticket comes before the answer
+			testkit.Must(t, err)
+			return conn.ConnectionState().DidResume
+		}
+		testkit.Equal(t, "the first visit", resumes(s.edges[0]), false)
+		testkit.Equal(t, "at the other edge", resumes(s.edges[1]), true)
+		s.edges[1].process.kill()
+		s.edges[1].start(all) // it runs on when this test ends
+		testkit.Eventually(t, "the edge has the keys of tickets again", func() bool { return s.edges[1].metric(t, metricTicketKey) > 0 })
+		testkit.Equal(t, "after a restart", resumes(s.edges[1]), true)
 	})
 	t.Run("redirect at once on the plain port", func(t *testing.T) {
 		request, err := http.NewRequest("GET", "http://"+s.edges[0].plain+"/abc", nil)
