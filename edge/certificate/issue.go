@@ -17,8 +17,12 @@ import (
 )
 
 const (
-	// maxHostAttempts is per hour and host, for all edges together: authorities refuse hosts that fail more often.
+	// maxHostAttempts is per hour and host, for all edges together.
 	maxHostAttempts = 5
+	// maxHostFailures is how many failed validations of a host Let's Encrypt accepts per hour. An attempt that fails takes two: acmez tries
+	// the second kind of challenge when the first one has failed.
+	maxHostFailures = 5
+	perFailure      = 2
 	noteTimeout     = 10 * time.Second
 )
 
@@ -85,6 +89,7 @@ func (a *acmeSource) onEvent(ctx context.Context, event string, data map[string]
 		a.failed.Inc()
 		err, _ := data["error"].(error)
 		a.note(ctx, host, time.Time{}, err)
+		a.countFailure(ctx, host, err)
 	case "cached_managed_cert":
 		if names, _ := data["sans"].([]string); len(names) > 0 {
 			a.noteCached(names[0])
@@ -115,34 +120,57 @@ func (a *acmeSource) admit(ctx context.Context, host string, renewal bool) error
 	}
 	type limit struct {
 		what string
+		key  string
+		n    int // that the attempt adds
 		most int
+		left int // that it may add later
+		unit string
 	}
-	limits := []limit{{"of this domain", maxHostAttempts}}
-	keys := []string{"host " + host}
+	limits := []limit{
+		{"of this domain", "host " + host, 1, maxHostAttempts, 0, "certificates"},
+		{"of this domain", failuresOf(host), 0, maxHostFailures, perFailure, "failed validations"},
+	}
 	if !renewal {
-		limits = append(limits, limit{"of this service", a.cfg.MaxPerHour})
-		keys = append(keys, "all")
+		limits = append(limits, limit{"of this service", "all", 1, a.cfg.MaxPerHour, 0, "certificates"})
 		if account != 0 {
-			limits = append(limits, limit{"of this account", max(1, a.cfg.MaxPerHour/2)})
-			keys = append(keys, fmt.Sprint("account ", account))
+			limits = append(limits, limit{"of this account", fmt.Sprint("account ", account), 1, max(1, a.cfg.MaxPerHour/2), 0, "certificates"})
 		}
 	}
-	window := time.Now().UTC().Truncate(time.Hour)
-	attempts := make([]schema.Attempts, len(keys))
-	for i, key := range keys {
-		attempts[i] = schema.Attempts{Key: sha256.Sum256([]byte("certificate " + key)), Window: window, N: 1}
+	hour := time.Now().UTC().Truncate(time.Hour)
+	attempts := make([]schema.Attempts, len(limits))
+	for i, l := range limits {
+		attempts[i] = attemptsOf(l.key, hour, l.n)
 	}
 	totals, err := a.store.CountAttempts(ctx, attempts)
 	if err != nil {
 		return err
 	}
-	for i, total := range totals {
-		if total > int64(limits[i].most) {
-			return refusal(fmt.Sprintf("The limit %s is reached: %d certificates per hour. The next attempt is possible at %s UTC.",
-				limits[i].what, limits[i].most, window.Add(time.Hour).Format("15:04")))
+	for i, l := range limits {
+		if totals[i]+int64(l.left) > int64(l.most) {
+			return refusal(fmt.Sprintf("The limit %s is reached: %d %s per hour. The next attempt is possible at %s UTC.",
+				l.what, l.most, l.unit, hour.Add(time.Hour).Format("15:04")))
 		}
 	}
 	return nil
+}
+
+func failuresOf(host string) string { return "failures of host " + host }
+
+func attemptsOf(key string, hour time.Time, n int) schema.Attempts {
+	return schema.Attempts{Key: sha256.Sum256([]byte("certificate " + key)), Window: hour, N: int64(n)}
+}
+
+// countFailure counts that the authority has refused an attempt: then both kinds of challenges may have failed.
+func (a *acmeSource) countFailure(ctx context.Context, host string, failure error) {
+	if _, refused := errors.AsType[acme.Problem](failure); !refused {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTimeout)
+	defer cancel()
+	hour := time.Now().UTC().Truncate(time.Hour)
+	if _, err := a.store.CountAttempts(ctx, []schema.Attempts{attemptsOf(failuresOf(host), hour, perFailure)}); err != nil {
+		a.log.Warn("cannot count a failed validation", "host", host, "error", err)
+	}
 }
 
 // note stores the outcome of an attempt for the host's owner. expiry is zero if there is no new certificate.

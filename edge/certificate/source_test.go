@@ -2,6 +2,7 @@ package certificate_test
 
 import (
 	"crypto/tls"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -10,14 +11,15 @@ import (
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
+	"github.com/mholt/acmez/v3/acme"
 
 	"linkstream/edge/certificate"
 	"linkstream/schema/testkit"
 )
 
-// TestUnknownNamesAreRefusedFirst shakes hands in ways that fail for another reason if the name is served.
-func TestUnknownNamesAreRefusedFirst(t *testing.T) {
-	t.Parallel()
+// openSource returns a source for the host sho.example.com, whose authority is away.
+func openSource(t *testing.T) (*certificate.Source, *metrics.Set) {
+	t.Helper()
 	store, set, log := openStore(t), metrics.NewSet(), slog.New(slog.DiscardHandler)
 	cfg := certificate.DefaultConfig()
 	cfg.ACME.Email, cfg.ACME.Key, cfg.ACME.Directory = "you@example.com", secret, "https://127.0.0.1:1/dir"
@@ -25,6 +27,13 @@ func TestUnknownNamesAreRefusedFirst(t *testing.T) {
 	source, err := certificate.Open(cfg, certificate.NewHosts("sho.example.com", store, set, log), store,
 		certificate.Ports{Plain: addr, Secure: addr}, set, log)
 	testkit.Must(t, err)
+	return source, set
+}
+
+// TestUnknownNamesAreRefusedFirst shakes hands in ways that fail for another reason if the name is served.
+func TestUnknownNamesAreRefusedFirst(t *testing.T) {
+	t.Parallel()
+	source, set := openSource(t)
 	shake := func(config *tls.Config) string {
 		near, far := net.Pipe()
 		go func() {
@@ -54,5 +63,33 @@ func TestUnknownNamesAreRefusedFirst(t *testing.T) {
 	set.WritePrometheus(&text)
 	if !strings.Contains(text.String(), "linkstream_edge_tls_unknown_names_total 2\n") {
 		t.Errorf("unknown names are not counted:\n%s", text.String())
+	}
+}
+
+// TestValidationsOfAHost counts what an authority may count against a host: two failed validations per attempt that it refuses.
+func TestValidationsOfAHost(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		failure  error
+		attempts int // that are admitted
+		refusal  string
+	}{{acme.Problem{Detail: "no such host"}, 2, "5 failed validations per hour"}, {errors.New("connection refused"), 5, "5 certificates per hour"}} {
+		hour := func() time.Time { return time.Now().Truncate(time.Hour) }
+		for began := (time.Time{}); began != hour(); { // again if the hour has passed meanwhile
+			began = hour()
+			source, _ := openSource(t)
+			admitted := 0
+			for range c.attempts + 2 {
+				err := source.Attempt(t.Context(), "sho.example.com", c.failure)
+				if err == nil {
+					admitted++
+				} else if !strings.Contains(err.Error(), c.refusal) {
+					t.Errorf("after %q: %v", c.failure, err)
+				}
+			}
+			if began == hour() {
+				testkit.Equal(t, "attempts after "+c.failure.Error(), admitted, c.attempts)
+			}
+		}
 	}
 }
