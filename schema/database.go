@@ -3,6 +3,7 @@ package schema
 // Database stores everything except clicks.
 type Database interface {
 	LinkStore
+	IdempotencyStore
 	AccountStore
 	TokenStore
 	SessionStore

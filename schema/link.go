@@ -105,6 +105,10 @@ type LinkStore interface {
 	// outcomes for them. Their ordinals follow each other in the order of batch.Links. Of links with the same hash on a domain
 	// the first gets it. After an error no link has been created, unless it is CodeUnavailable: then all or none have.
 	// CodeNotFound if there is no such account.
+	//
+	// The store keeps batch.Call in the same transaction. ErrCallRepeated if a call with the key has been recorded, ErrCallUnderWay
+	// if another process is about to, ErrTooManyKeys if the account has used MaxIdempotencyKeys. A few calls that are no longer
+	// remembered are deleted with each one that is recorded.
 	CreateLinks(ctx context.Context, batch *LinkBatch) error
 	// UpdateLink applies edit to the link with link.ID and sets *link to the result. UpdatedAt becomes at. Concurrent calls
 	// that change different fields all take effect. CodeNotFound if there is no such link, or it was deleted.

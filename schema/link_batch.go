@@ -10,6 +10,10 @@ type LinkBatch struct {
 	Links []Link
 	// NewHash draws a hash for a link that has none. It is called again if the hash is in use.
 	NewHash func() string
+	// Call is recorded with the links, unless it is nil. Answer returns what is recorded, given the links with their hashes, and
+	// what became of each; if that is nil, the call is not recorded. Answer may be called several times.
+	Call   *IdempotentCall
+	Answer func(links []Link, errs []error) ([]byte, error)
 	// Errs is what became of each link. CreateLinks sets it.
 	Errs []error
 }

@@ -3,6 +3,7 @@ package rest
 import (
 	"encoding/json"
 	"errors"
+	"io"
 
 	"github.com/valyala/fasthttp"
 
@@ -31,6 +32,7 @@ func (e *outage) Unwrap() error { return e.err }
 const (
 	readingLinks  = "Links cannot be read"
 	readingClicks = "Clicks cannot be read"
+	creatingLinks = "Links cannot be created"
 )
 
 // withOutage makes err an outage if its code is CodeUnavailable, and returns other errors unchanged.
@@ -66,12 +68,24 @@ var (
 	errTooMany   = &httpError{fasthttp.StatusTooManyRequests, "Too many requests: wait for the seconds in Retry-After."}
 )
 
-// answer writes body as JSON. It does not escape <, > and &, so that URLs read as they were given.
+// answer writes body as JSON.
 func answer(http *fasthttp.RequestCtx, status int, body any) error {
 	http.Response.ResetBody()
 	http.SetStatusCode(status)
 	http.SetContentType("application/json")
-	encoder := json.NewEncoder(http)
+	return encode(http, body)
+}
+
+// answerText writes an answer that has been encoded.
+func answerText(http *fasthttp.RequestCtx, status int, text []byte) {
+	http.SetStatusCode(status)
+	http.SetContentType("application/json")
+	http.Response.SetBodyRaw(text)
+}
+
+// encode writes body as JSON. It does not escape <, > and &, so that URLs read as they were given.
+func encode(w io.Writer, body any) error {
+	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	return encoder.Encode(body)
 }

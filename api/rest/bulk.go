@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"strconv"
@@ -34,34 +35,65 @@ type bulkFailure struct {
 
 // createLinks answers POST /api/v1/links/bulk.
 func (a *API) createLinks(c *call) error {
+	return a.once(c, fasthttp.StatusOK, func(record *shorten.Record) error {
+		bulk, err := decodeBulk(c)
+		if err != nil {
+			return err
+		}
+		if err := a.countLinks(c, len(bulk.reqs)); err != nil {
+			return err
+		}
+		var text bytes.Buffer // of the answer; it may have megabytes, so it is encoded once
+		if record != nil {
+			record.Answer = func(results []shorten.Result) ([]byte, error) {
+				text.Reset()
+				err := encode(&text, a.newBulkAnswer(bulk, results))
+				return compress(text.Bytes()), err
+			}
+		}
+		c.setDeadline(bulkTimeout)
+		results, err := a.shortener.CreateOnce(c.ctx, bulk.reqs, record)
+		if err == nil && record == nil {
+			err = encode(&text, a.newBulkAnswer(bulk, results))
+		}
+		if err != nil {
+			return withOutage(creatingLinks, err)
+		}
+		answerText(c.http, fasthttp.StatusOK, text.Bytes())
+		return nil
+	})
+}
+
+// bulk is the links of a bulk request.
+type bulk struct {
+	reqs      []shorten.Request
+	malformed []bool // elements that are not objects
+}
+
+func decodeBulk(c *call) (bulk, error) {
 	b, err := decodeBody(c)
 	if err != nil {
-		return err
+		return bulk{}, err
 	}
 	var elements []json.RawMessage
 	if err := json.Unmarshal(b.fields["links"], &elements); err != nil || len(elements) == 0 || len(elements) > maxBulk {
-		return invalidField("links", "The links must be an array of 1 to 1000 objects.")
+		return bulk{}, invalidField("links", "The links must be an array of 1 to 1000 objects.")
 	}
-	if err := a.countLinks(c, len(elements)); err != nil {
-		return err
-	}
-	reqs := make([]shorten.Request, len(elements))
-	malformed := make([]bool, len(elements))
+	links := bulk{make([]shorten.Request, len(elements)), make([]bool, len(elements))}
 	for i, element := range elements {
 		body := &body{malformed: map[string][]string{}}
-		malformed[i] = json.Unmarshal(element, &body.fields) != nil || body.fields == nil
-		reqs[i] = body.request()
-		reqs[i].AccountID = c.account
+		links.malformed[i] = json.Unmarshal(element, &body.fields) != nil || body.fields == nil
+		links.reqs[i] = body.request()
+		links.reqs[i].AccountID = c.account
 	}
-	c.setDeadline(bulkTimeout)
-	results, err := a.shortener.CreateAll(c.ctx, reqs)
-	if err != nil {
-		return withOutage("Links cannot be created", err)
-	}
+	return links, nil
+}
+
+func (a *API) newBulkAnswer(links bulk, results []shorten.Result) bulkAnswer {
 	body := bulkAnswer{Success: true, Results: make([]any, len(results))}
 	for i, result := range results {
 		switch {
-		case malformed[i]:
+		case links.malformed[i]:
 			result.Err = invalidField("", "The link must be an object.")
 			fallthrough
 		case result.Err != nil:
@@ -72,7 +104,7 @@ func (a *API) createLinks(c *call) error {
 			body.Results[i] = a.newCreatedLink(result.Link)
 		}
 	}
-	return answer(c.http, fasthttp.StatusOK, body)
+	return body
 }
 
 // countLinks counts the requests that the call stands for, all or none. One is counted already.

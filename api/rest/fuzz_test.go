@@ -40,7 +40,8 @@ func FuzzRequest(f *testing.F) {
 		{"GET", "/api/v1/links/abc/report?from=1990-01-01&to=9999-99-99&tz=../UTC&device=%ff&limit=-1", "", ""},
 		{"PUT", "/api/v2//../v1/links", "", ""},
 	} {
-		f.Add(seed.method, seed.path, seed.contentType, seed.body)
+		f.Add(seed.method, seed.path, seed.contentType, seed.body, "")
+		f.Add(seed.method, seed.path, seed.contentType, seed.body, "key\xff")
 	}
 	s := start(f)
 	owner := s.caller(f, "owner@example.org")
@@ -50,12 +51,16 @@ func FuzzRequest(f *testing.F) {
 			testkit.WantCode(tb, err, schema.CodeConflict)
 		}
 	}
-	f.Fuzz(func(t *testing.T, method, path, contentType, body string) {
+	f.Fuzz(func(t *testing.T, method, path, contentType, body, key string) {
 		if _, err := http.NewRequest(method, s.base+path, nil); err != nil || !strings.HasPrefix(path, "/") {
 			return // it cannot be sent
 		}
 		keep(t)
-		a, err := owner.try(t.Context(), method, path, body, "Content-Type", contentType)
+		header := []string{"Content-Type", contentType}
+		if key != "" {
+			header = append(header, headerKey, key)
+		}
+		a, err := owner.try(t.Context(), method, path, body, header...)
 		if a.status == http.StatusTooManyRequests {
 			owner.addToken(t)
 		}

@@ -74,6 +74,7 @@ func TestStoreErrorsStayInside(t *testing.T) {
 		hosts++
 		answers = append(answers, owner.request(t, http.MethodPost, pathBulk,
 			fmt.Sprintf(`{"links":[{"long_url":"https://host%d.example/","domain_id":%d}]}`, hosts, domain)))
+		answers = append(answers, owner.keyed(t, pathShorten, fmt.Sprint(hosts), fmt.Sprintf(`{"long_url":"https://host%d.example/"}`, hosts)))
 		answers = append(answers, owner.patch(t, "/api/v1/links/"+hash, `{"title":"x"}`))
 		doomed, _ := owner.shorten(t, map[string]any{"long_url": "https://example.com/"}).body["hash"].(string)
 		answers = append(answers, owner.request(t, http.MethodDelete, "/api/v1/links/"+doomed, ""))
@@ -103,7 +104,7 @@ func TestStoreErrorsStayInside(t *testing.T) {
 			}
 		})
 	}
-	for _, method := range []string{"TokenByDigest", "VerifiedDomain", "Domain", "CreateLink", "CreateLinks", "VerifiedHosts", "Links", "OwnedLink", "UpdateLink", "DeleteLink", "FindLinks",
+	for _, method := range []string{"TokenByDigest", "VerifiedDomain", "Domain", "CreateLink", "CreateLinks", "RecordedCall", "VerifiedHosts", "Links", "OwnedLink", "UpdateLink", "DeleteLink", "FindLinks",
 		"FindLinkIDs", "LinksAfter", "LinksByID", "Domains",
 		"LinkStats", "ClickCounts"} {
 		if !reached[method] {

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"bytes"
 	"strconv"
 	"time"
 
@@ -25,17 +26,41 @@ type createdLink struct {
 
 // createLink answers POST /api/v1/shorten.
 func (a *API) createLink(c *call) error {
-	body, err := decodeBody(c)
-	if err != nil {
-		return err
+	return a.once(c, fasthttp.StatusCreated, func(record *shorten.Record) error {
+		body, err := decodeBody(c)
+		if err != nil {
+			return err
+		}
+		req := body.request()
+		req.AccountID = c.account
+		var link schema.Link
+		if record == nil {
+			link, err = a.shortener.Create(c.ctx, req)
+		} else {
+			link, err = a.createRecorded(c, req, record)
+		}
+		if err != nil {
+			return withOutage(creatingLinks, err)
+		}
+		return answer(c.http, fasthttp.StatusCreated, a.newCreatedLink(link))
+	})
+}
+
+// createRecorded creates a link by a call that is recorded, unless it fails.
+func (a *API) createRecorded(c *call, req shorten.Request, record *shorten.Record) (schema.Link, error) {
+	record.Answer = func(results []shorten.Result) ([]byte, error) {
+		if results[0].Err != nil {
+			return nil, nil
+		}
+		var text bytes.Buffer
+		err := encode(&text, a.newCreatedLink(results[0].Link))
+		return compress(text.Bytes()), err
 	}
-	req := body.request()
-	req.AccountID = c.account
-	link, err := a.shortener.Create(c.ctx, req)
+	results, err := a.shortener.CreateOnce(c.ctx, []shorten.Request{req}, record)
 	if err != nil {
-		return withOutage("Links cannot be created", err)
+		return schema.Link{}, err
 	}
-	return answer(c.http, fasthttp.StatusCreated, a.newCreatedLink(link))
+	return results[0].Link, results[0].Err
 }
 
 func (a *API) newCreatedLink(link schema.Link) createdLink {

@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/fasthttp/router"
@@ -52,7 +53,8 @@ type API struct {
 	tokens    *auth.Authenticator
 	limiter   *ratelimit.RequestLimiter
 	shortener *shorten.Shortener
-	links     schema.LinkStore
+	links     linkStore
+	underWay  sync.Map // of keyedCall
 	clicks    schema.ClickStore
 	reports   Reports
 	room      *admission.Room // for large bodies
@@ -61,8 +63,14 @@ type API struct {
 	log       *slog.Logger
 }
 
+// linkStore is what the API needs of the store of links.
+type linkStore interface {
+	schema.LinkStore
+	schema.IdempotencyStore
+}
+
 // New returns an API that records its requests in set.
-func New(tokens *auth.Authenticator, limiter *ratelimit.RequestLimiter, shortener *shorten.Shortener, links schema.LinkStore,
+func New(tokens *auth.Authenticator, limiter *ratelimit.RequestLimiter, shortener *shorten.Shortener, links linkStore,
 	clicks schema.ClickStore, reports Reports, requests *httpmetrics.Recorder, log *slog.Logger) *API {
 	a := &API{
 		tokens: tokens, limiter: limiter, shortener: shortener, links: links, clicks: clicks, reports: reports,

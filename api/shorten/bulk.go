@@ -16,6 +16,19 @@ type Result struct {
 // requests, and returns what became of each. Of requests for the same alias the first valid one gets it. After an error no link
 // has been created, unless it is CodeUnavailable: then all or none have.
 func (s *Shortener) CreateAll(ctx context.Context, reqs []Request) ([]Result, error) {
+	return s.CreateOnce(ctx, reqs, nil)
+}
+
+// Record says how a call is recorded, so that it creates links once.
+type Record struct {
+	Call schema.IdempotentCall
+	// Answer returns what is recorded for the results. If it is nil, the call is not recorded. Answer may be called several times.
+	Answer func([]Result) ([]byte, error)
+}
+
+// CreateOnce is CreateAll for a call that is recorded with its links, unless record is nil. It creates nothing and returns
+// schema.ErrCallRepeated, ErrCallUnderWay or ErrTooManyKeys, in a chain, for a call that must not be made.
+func (s *Shortener) CreateOnce(ctx context.Context, reqs []Request, record *Record) ([]Result, error) {
 	if len(reqs) == 0 {
 		return nil, nil
 	}
@@ -36,16 +49,33 @@ func (s *Shortener) CreateAll(ctx context.Context, reqs []Request) ([]Result, er
 		places = append(places, i)
 		batch.Links = append(batch.Links, d.link)
 	}
+	if record != nil {
+		batch.Call = &record.Call
+		batch.Answer = func(links []schema.Link, errs []error) ([]byte, error) {
+			collect(results, places, links, errs)
+			return record.Answer(results)
+		}
+	}
 	if len(places) == 0 {
-		return results, nil
+		if record == nil {
+			return results, nil
+		}
+		if answer, err := record.Answer(results); answer == nil || err != nil {
+			return results, err
+		}
 	}
 	if err := s.links.CreateLinks(ctx, batch); err != nil {
 		return nil, err
 	}
-	for n, i := range places {
-		results[i] = Result{batch.Links[n], rejection(batch.Errs[n])}
-	}
+	collect(results, places, batch.Links, batch.Errs)
 	return results, nil
+}
+
+// collect puts what became of the links at places into results.
+func collect(results []Result, places []int, links []schema.Link, errs []error) {
+	for n, i := range places {
+		results[i] = Result{links[n], rejection(errs[n])}
+	}
 }
 
 // CheckAll returns the error that CreateAll would give for each request, nil if there is none, and creates nothing. It does not

@@ -39,7 +39,7 @@ func testKill(t *testing.T, s *system) {
 		targets[i].hash = owner.link(t, object{"long_url": fmt.Sprintf("https://example.com/%d", i)})["hash"].(string)
 	}
 	load := startLoad([]string{s.edge}, seed, visitPause, targets...)
-	author := startAuthor(t, owner)
+	author, repeater := startAuthor(t, owner), startRepeater(t, second)
 	for i := range kills {
 		victim := s.programs[i%len(s.programs)]
 		victim.awaitReady(t)
@@ -57,6 +57,7 @@ func testKill(t *testing.T, s *system) {
 		c.get(t, "/api/v1/links").want(t, http.StatusOK) // the tokens are still valid
 	}
 	targets, created := load.stop(t), author.stop()
+	calls := repeater.stop(t)
 	for _, link := range targets {
 		if link.refused > 0 {
 			t.Errorf("%d visits of %q were answered with 503 although the store was up", link.refused, link.hash)
@@ -73,6 +74,15 @@ func testKill(t *testing.T, s *system) {
 		for _, hash := range created {
 			owner.get(t, "/api/v1/stats/"+hash).want(t, http.StatusOK)
 			s.click(t, hash)
+		}
+	})
+	t.Run("calls with an Idempotency-Key that were repeated until they were answered have created their links once", func(t *testing.T) {
+		t.Logf("%d calls, %d repetitions, %d of them answered as before", calls, repeater.repeated, repeater.replayed)
+		if repeater.repeated == 0 {
+			t.Error("no call was repeated")
+		}
+		if _, meta := second.page(t, "?tag=once"); number(t, meta, "total") != int64(calls*repeatedLinks) {
+			t.Errorf("%v links of %d calls", meta["total"], calls)
 		}
 	})
 	t.Run("a clean restart does not change the totals", func(t *testing.T) {
@@ -243,4 +253,68 @@ func (a *author) stop() []string {
 	a.cancel()
 	a.wg.Wait()
 	return a.hashes
+}
+
+// repeatedLinks is the number of links that a call of a repeater creates.
+const repeatedLinks = 2
+
+// repeater creates links by calls with an Idempotency-Key, and repeats each call until it is answered.
+type repeater struct {
+	cancel             context.CancelFunc
+	wg                 sync.WaitGroup
+	calls              int
+	repeated, replayed int // requests that repeat a call; answers that had been given before
+	err                error
+}
+
+func startRepeater(t *testing.T, c caller) *repeater {
+	ctx, cancel := context.WithCancel(t.Context())
+	r := &repeater{cancel: cancel}
+	r.wg.Go(func() {
+		pace := time.NewTicker(40 * time.Millisecond) // stays below the rate limit
+		defer pace.Stop()
+		var given time.Time
+		for answered := true; !answered || ctx.Err() == nil; {
+			<-pace.C
+			if answered {
+				r.calls++
+				given = time.Now().Add(2 * testkit.Patience)
+			} else {
+				r.repeated++
+			}
+			if answered, r.err = r.call(t, c); r.err != nil || time.Now().After(given) {
+				return
+			}
+		}
+	})
+	return r
+}
+
+// call sends the current call.
+func (r *repeater) call(t *testing.T, c caller) (answered bool, err error) {
+	const link = `{"long_url":"https://example.com/%d/%d","tags":["once"]}`
+	body := fmt.Sprintf(`{"links":[`+link+`,`+link+`]}`, r.calls, 1, r.calls, 2)
+	a, err := c.try(t, http.MethodPost, "/api/v1/links/bulk", body, "Idempotency-Key", fmt.Sprintf("call-%d", r.calls))
+	switch {
+	case err != nil: // a program was killed
+		return false, nil
+	case a.status == http.StatusOK:
+		if a.header.Get("Idempotency-Replayed") != "" {
+			r.replayed++
+		}
+		return true, nil
+	case a.status == http.StatusConflict || a.status == http.StatusTooManyRequests || a.status == http.StatusServiceUnavailable:
+		return false, nil
+	}
+	return false, fmt.Errorf("a call with a key: %v", a)
+}
+
+// stop waits until the last call is answered and returns the number of calls.
+func (r *repeater) stop(t *testing.T) int {
+	t.Helper()
+	r.cancel()
+	if r.wg.Wait(); r.err != nil {
+		t.Error(r.err)
+	}
+	return r.calls
 }

@@ -75,13 +75,14 @@ func lostRace(err error) bool {
 }
 
 func (b *linkBatch) create(ctx context.Context, tx pgx.Tx) error {
-	if err := b.lock(ctx, tx); err != nil {
-		return err
+	for _, step := range []func(context.Context, pgx.Tx) error{
+		b.lockCall, b.lock, b.checkCall, b.claimHashes, b.insert, b.recordCall,
+	} {
+		if err := step(ctx, tx); err != nil {
+			return err
+		}
 	}
-	if err := b.claimHashes(ctx, tx); err != nil {
-		return err
-	}
-	return b.insert(ctx, tx)
+	return nil
 }
 
 // lock locks the account and the domains. Links on other domains fail.

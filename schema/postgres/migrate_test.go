@@ -22,6 +22,7 @@ func TestMigrations(t *testing.T) {
 		"00005_manage.sql":       "cee2cdbd9a8b7b471fbeb6c4b4848e230ce96e8e4b602b8b2b41efa5c3063abe",
 		"00006_certificates.sql": "34c2079c4623ef1d076a5fb3d834b057291a1a5514effd27bda67966a9a671f8",
 		"00007_uploads.sql":      "0ab794a7433a48c029bdc47804072a3c505ec780ddb2347cd62e2420bcb85b8a",
+		"00008_idempotency.sql":  "fb07b132814a8e52f47c0616ba6ab9917e53fecc6be7854f941402fe9502dd75",
 	})
 	storetest.TestUpgrades(t, files, func(t *testing.T, from int64) []string {
 		dsn := engines.Postgres(t)

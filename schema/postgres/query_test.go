@@ -23,6 +23,8 @@ var queryArgs = map[string]string{
 	"won host": "7, now(), now()", "deleted domain": "7", "new link": "7, 7, 'new', 'https://example.org/', true, now(), '', '', NULL, '', false",
 	"new links": `'{7, 8}', '{0, 7}', '{new, new}', '{https://example.org/, https://example.org/}', '{t, t}',
 		'{2026-11-21, 2026-11-21}', '{a, b}', '{a, b}', '{NULL, 2026-11-21}', '{a, b}', '{t, f}'`,
+	"recorded call": `7, '\x07', now()`, "repeated call": `7, '\x07', now()`, "forgotten call": `7, '\x07', now()`, "forgotten calls": "now() - interval '1 day', 16",
+	"new call":       `7, '\x0a', now(), '', '', 100000, now()`,
 	"locked domains": "'{7, 8}'", "locked account": "7", "taken hashes": "1, '{0, 0}', '{link-7, new}'", "rests of links": "1, '{0, 0}', '{gone, new}'",
 	"inserted links": `7, 2, '{0, 7}', '{new, new}', '{https://example.org/, https://example.org/}', '{t, t}', '{2026-11-21, 2026-11-21}',
 		'{a, b}', '{a, b}', '{NULL, 2026-11-21}', '{a, b}', '{t, f}', '{1, 2}', '{f, f}'`,
@@ -97,6 +99,8 @@ func fill(t testing.TB, raw *pgx.Conn, n int) {
 		`INSERT INTO certificate_files SELECT 'file/' || i, '', now() FROM generate_series(1, %d) i`,
 		`INSERT INTO certificate_locks SELECT 'lock-' || i, '', now() FROM generate_series(1, %d) i`,
 		`INSERT INTO certificate_states SELECT i || '.example', now(), now(), '' FROM generate_series(1, %d) i`,
+		`INSERT INTO idempotency_keys SELECT 1 + i %% 100, decode(to_hex(i), 'escape'), i, '', '', now() - i * interval '1 minute'
+			FROM generate_series(1, %d) i`,
 		`UPDATE accounts SET link_count = %d WHERE id = 1`,
 	} {
 		exec(t, raw, fmt.Sprintf(statement, n))

@@ -47,7 +47,8 @@ var (
 		"certificate file": certificateFile, "certificate files": certificateFiles,
 		"deleted certificate files": deleteCertificateFiles, "certificate unlock": unlockCertificate,
 		"certificate state": certificateState, "domains": domainsOfAccount, "domains to check": domainsToCheck, "lost host": loseHost, "won host": winHost, "link on a domain": linkOnDomain,
-		"new link": createLink, "account by ID": accountByID, "count of links": countLink, "links by ID": linksByID, "search": searchLinks, "found links": countFound,
+		"new link": createLink, "account by ID": accountByID,
+		"recorded call": recordedCall, "forgotten call": forgetCall, "forgotten calls": forgetOldCalls, "new call": recordCall, "count of links": countLink, "links by ID": linksByID, "search": searchLinks, "found links": countFound,
 		"tokens": tokensOfAccount, "use of tokens": useTokens, "session": sessionByDigest, "sessions": sessionsOfAccount,
 		"old attempts": deleteAttempts,
 	}

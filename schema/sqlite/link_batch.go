@@ -17,28 +17,41 @@ func (s *Store) CreateLinks(ctx context.Context, batch *schema.LinkBatch) error 
 		if err := tx.QueryRowContext(ctx, accountByID, batch.AccountID).Scan(new(int)); err != nil {
 			return err
 		}
-		chosen := map[schema.LinkKey]bool{} // which are not drawn for links before
-		for i := range links {
-			chosen[links[i].Key()] = true
+		if err := checkCall(ctx, tx, batch.Call); err != nil {
+			return err
 		}
-		create, count := tx.StmtContext(ctx, s.createLink), tx.StmtContext(ctx, s.countLink)
-		for i := range links {
-			links[i].AccountID = batch.AccountID
-			err := createDrawn(&links[i], chosen, batch.NewHash, func() error { return createOne(ctx, tx, create, count, &links[i]) })
-			if err != nil && !rejected(err) {
-				return err
-			}
-			errs[i] = wrap(err, "create link %q on domain %d", links[i].Hash, links[i].DomainID)
+		if err := s.createAll(ctx, tx, batch, links, errs); err != nil || batch.Call == nil {
+			return err
 		}
-		return nil
+		answer, err := batch.Answer(links, errs)
+		if err != nil {
+			return err
+		}
+		return keepCall(ctx, tx, batch.Call, answer)
 	})
 	if err != nil {
 		return wrap(err, "create %d links of account %d", len(links), batch.AccountID)
 	}
-	for i := range links {
-		links[i].UpdatedAt = links[i].CreatedAt
-	}
 	batch.Links, batch.Errs = links, errs
+	return nil
+}
+
+// createAll creates links in a transaction, and sets errs to what became of each.
+func (s *Store) createAll(ctx context.Context, tx *sql.Tx, batch *schema.LinkBatch, links []schema.Link, errs []error) error {
+	chosen := map[schema.LinkKey]bool{} // which are not drawn for links before
+	for i := range links {
+		chosen[links[i].Key()] = true
+	}
+	create, count := tx.StmtContext(ctx, s.createLink), tx.StmtContext(ctx, s.countLink)
+	for i := range links {
+		link := &links[i]
+		link.AccountID, link.UpdatedAt = batch.AccountID, link.CreatedAt
+		err := createDrawn(link, chosen, batch.NewHash, func() error { return createOne(ctx, tx, create, count, link) })
+		if err != nil && !rejected(err) {
+			return err
+		}
+		errs[i] = wrap(err, "create link %q on domain %d", link.Hash, link.DomainID)
+	}
 	return nil
 }
 

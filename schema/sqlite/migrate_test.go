@@ -23,6 +23,7 @@ func TestMigrations(t *testing.T) {
 			"00005_manage.sql":       "25b01b8af7d027b8b7c7259abcefc904114d6696920e3b398de97778938fc336",
 			"00006_certificates.sql": "88fa0e9430492e5484fbe66a5b3b4ef1445e6cea05839c126cb10a9253a41334",
 			"00007_uploads.sql":      "7a285930e02e66ed0a4061ffe943571b5a6560e4e0aa44c38b0cd7c6dfda27c4",
+			"00008_idempotency.sql":  "4bfac64c5314bbb2a7df231cbbef6548c12d579c6f2bbe32ef6912d05cfa956f",
 		})
 		storetest.TestUpgrades(t, files, func(t *testing.T, from int64) []string {
 			path := filepath.Join(t.TempDir(), "links.db")

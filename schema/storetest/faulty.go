@@ -157,6 +157,10 @@ func (f FaultyDatabase) SetTakenDown(ctx context.Context, domainID int64, hash s
 	})
 }
 
+func (f FaultyDatabase) RecordedCall(ctx context.Context, call schema.IdempotentCall) (schema.RecordedCall, error) {
+	return one(ctx, f.Fault, "RecordedCall", func() (schema.RecordedCall, error) { return f.Database.RecordedCall(ctx, call) })
+}
+
 func (f FaultyDatabase) CreateAccount(ctx context.Context, account *schema.Account) error {
 	return do(ctx, f.Fault, "CreateAccount", func() error { return f.Database.CreateAccount(ctx, account) })
 }

@@ -28,6 +28,7 @@ func TestDatabase(t *testing.T, open Open[schema.Database]) {
 	t.Run("managed links", func(t *testing.T) { run(t, open, linkManageBehaviours) })
 	t.Run("concurrent creation of links", func(t *testing.T) { run(t, open, linkConcurrencyBehaviours) })
 	t.Run("batches of links", func(t *testing.T) { run(t, open, linkBatchBehaviours) })
+	t.Run("calls with keys", func(t *testing.T) { run(t, open, idempotencyBehaviours) })
 	t.Run("rate limits", func(t *testing.T) { run(t, open, rateBehaviours) })
 	t.Run("search", func(t *testing.T) { run(t, open, searchBehaviours) })
 	t.Run("everything survives reopening", func(t *testing.T) { keepsLinks(t, open) })

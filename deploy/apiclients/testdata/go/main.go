@@ -46,13 +46,14 @@ func run(ctx context.Context) error {
 
 func create(ctx context.Context, api *client.ClientWithResponses, said map[string]any) error {
 	alias := os.Getenv("API_ALIAS")
-	made, err := api.CreateLinkWithResponse(ctx, client.LinkRequest{LongUrl: "https://example.com/ä?a=b&c", CustomAlias: &alias})
+	key := "key-" + alias
+	made, err := api.CreateLinkWithResponse(ctx, &client.CreateLinkParams{IdempotencyKey: &key}, client.LinkRequest{LongUrl: "https://example.com/ä?a=b&c", CustomAlias: &alias})
 	if err != nil || made.JSON201 == nil {
 		return fmt.Errorf("create: %v, %s", err, made.GetBody())
 	}
 	said["hash"], said["original_url"], said["year"] = made.JSON201.Hash, made.JSON201.OriginalUrl, made.JSON201.CreatedAt.Year()
 
-	invalid, err := api.CreateLinkWithResponse(ctx, client.LinkRequest{LongUrl: "nonsense"})
+	invalid, err := api.CreateLinkWithResponse(ctx, nil, client.LinkRequest{LongUrl: "nonsense"})
 	if err != nil || invalid.JSON422 == nil {
 		return fmt.Errorf("create with an invalid URL: %v, %s", err, invalid.GetBody())
 	}
@@ -61,7 +62,7 @@ func create(ctx context.Context, api *client.ClientWithResponses, said map[strin
 		return err
 	}
 	said["invalid"] = len(problems.Errors["long_url"])
-	unsafe, err := api.CreateLinkWithResponse(ctx, client.LinkRequest{LongUrl: "https://unsafe.example.com/"})
+	unsafe, err := api.CreateLinkWithResponse(ctx, nil, client.LinkRequest{LongUrl: "https://unsafe.example.com/"})
 	if err != nil || unsafe.JSON422 == nil {
 		return fmt.Errorf("create with an unsafe URL: %v, %s", err, unsafe.GetBody())
 	}
@@ -122,7 +123,7 @@ func manage(ctx context.Context, api *client.ClientWithResponses, said map[strin
 	}
 	link := edited.JSON200.Link
 	said["title"], said["tags"], said["expires"] = link.Title, len(link.Tags), link.ExpiresAt.Year()
-	bulk, err := api.CreateLinksWithResponse(ctx, client.BulkRequest{
+	bulk, err := api.CreateLinksWithResponse(ctx, nil, client.BulkRequest{
 		Links: []client.LinkRequest{{LongUrl: "https://example.com/1"}, {LongUrl: "x"}}})
 	if err != nil || bulk.JSON200 == nil {
 		return fmt.Errorf("bulk: %v, %s", err, bulk.GetBody())

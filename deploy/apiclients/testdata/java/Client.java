@@ -51,14 +51,15 @@ public class Client {
         Map<String, Object> said = new TreeMap<>();
 
         CreatedLink made = links.createLink(
-                new LinkRequest().longUrl("https://example.com/ä?a=b&c").customAlias(System.getenv("API_ALIAS")));
+                new LinkRequest().longUrl("https://example.com/ä?a=b&c").customAlias(System.getenv("API_ALIAS")),
+                "key-" + System.getenv("API_ALIAS"));
         said.put("hash", made.getHash());
         said.put("original_url", made.getOriginalUrl());
         said.put("year", made.getCreatedAt().getYear());
 
-        said.put("invalid", refusal(422, () -> links.createLink(new LinkRequest().longUrl("nonsense")))
+        said.put("invalid", refusal(422, () -> links.createLink(new LinkRequest().longUrl("nonsense"), null))
                 .get("errors").get("long_url").size());
-        said.put("unsafe", refusal(422, () -> links.createLink(new LinkRequest().longUrl("https://unsafe.example.com/")))
+        said.put("unsafe", refusal(422, () -> links.createLink(new LinkRequest().longUrl("https://unsafe.example.com/"), null))
                 .get("error"));
 
         Stats stats = analytics.linkStats("clicked", 0L).getStats();
@@ -84,7 +85,7 @@ public class Client {
         Link edited = links.editLink(made.getHash(), new LinkEdit().title("Edited").tags(Set.of("a"))
                 .expiresAt(OffsetDateTime.parse("2099-01-01T00:00:00+00:00")), null).getLink();
         said.put("bulk", links.createLinks(new BulkRequest().addLinksItem(new LinkRequest().longUrl("https://example.com/1"))
-                .addLinksItem(new LinkRequest().longUrl("x"))).getCreated());
+                .addLinksItem(new LinkRequest().longUrl("x")), null).getCreated());
         said.put("tagged", links.listTags().getData().get(0).getLinks());
         said.put("title", edited.getTitle());
         said.put("tags", edited.getTags().size());

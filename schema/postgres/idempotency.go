@@ -1,0 +1,97 @@
+package postgres
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+
+	"github.com/jackc/pgx/v5"
+
+	"linkstream/schema"
+)
+
+const (
+	recordedCall = `SELECT request, answer FROM idempotency_keys WHERE account_id = $1 AND key = $2 AND used_at > $3`
+	lockCall     = `SELECT pg_try_advisory_xact_lock($1)`
+	hasCall      = `SELECT EXISTS (SELECT FROM idempotency_keys WHERE account_id = $1 AND key = $2 AND used_at > $3)`
+	forgetCall   = `DELETE FROM idempotency_keys WHERE account_id = $1 AND key = $2 AND used_at <= $3`
+	// forgetOldCalls skips rows that another call is deleting, so that no call waits for another's clean-up.
+	forgetOldCalls = `
+	DELETE FROM idempotency_keys WHERE ctid = ANY (ARRAY(
+		SELECT ctid FROM idempotency_keys WHERE used_at <= $1 ORDER BY used_at LIMIT $2 FOR UPDATE SKIP LOCKED))`
+	// recordCall inserts nothing if the account's call that is $6 numbers older is still remembered. The lock on the account's
+	// row keeps numbers apart.
+	recordCall = `
+	INSERT INTO idempotency_keys (account_id, key, number, request, answer, used_at)
+	SELECT $1, $2, next.number, $4, $5, $7
+	FROM (SELECT coalesce(max(number), 0) + 1 AS number FROM idempotency_keys WHERE account_id = $1) next
+	WHERE NOT EXISTS (
+		SELECT FROM idempotency_keys k WHERE k.account_id = $1 AND k.number = next.number - $6 AND k.used_at > $3)`
+)
+
+// callsForgotten is how many old calls are deleted with each one that is recorded.
+const callsForgotten = 16
+
+// RecordedCall implements schema.IdempotencyStore.
+func (s *Store) RecordedCall(ctx context.Context, call schema.IdempotentCall) (recorded schema.RecordedCall, err error) {
+	var request []byte
+	row := s.pool.QueryRow(ctx, recordedCall, call.AccountID, call.Key[:], call.At.Add(-schema.IdempotencyTTL))
+	err = row.Scan(&request, &recorded.Answer)
+	copy(recorded.Request[:], request)
+	return recorded, wrap(err, "read recorded call of account %d", call.AccountID)
+}
+
+// lockCall lets one transaction at a time make the call. It does not wait for another one.
+func (b *linkBatch) lockCall(ctx context.Context, tx pgx.Tx) error {
+	if b.Call == nil {
+		return nil
+	}
+	digest := sha256.Sum256(binary.BigEndian.AppendUint64(b.Call.Key[:], uint64(b.AccountID)))
+	var locked bool
+	err := tx.QueryRow(ctx, lockCall, int64(binary.BigEndian.Uint64(digest[:]))).Scan(&locked)
+	if err == nil && !locked {
+		return schema.ErrCallUnderWay
+	}
+	return err
+}
+
+// checkCall finds out whether the call has been recorded. It follows the lock on the account, with which calls are recorded.
+func (b *linkBatch) checkCall(ctx context.Context, tx pgx.Tx) error {
+	if b.Call == nil {
+		return nil
+	}
+	var recorded bool
+	row := tx.QueryRow(ctx, hasCall, b.AccountID, b.Call.Key[:], b.Call.At.Add(-schema.IdempotencyTTL))
+	if err := row.Scan(&recorded); err != nil || !recorded {
+		return err
+	}
+	return schema.ErrCallRepeated
+}
+
+// recordCall records the call, unless it has no answer.
+func (b *linkBatch) recordCall(ctx context.Context, tx pgx.Tx) error {
+	if b.Call == nil {
+		return nil
+	}
+	answer, err := b.Answer(b.links, b.errs)
+	if err != nil || answer == nil {
+		return err
+	}
+	since := b.Call.At.Add(-schema.IdempotencyTTL)
+	var queries pgx.Batch
+	queries.Queue(forgetCall, b.AccountID, b.Call.Key[:], since)
+	queries.Queue(forgetOldCalls, since, callsForgotten)
+	queries.Queue(recordCall, b.AccountID, b.Call.Key[:], since, b.Call.Request[:], answer, schema.MaxIdempotencyKeys, b.Call.At)
+	results := tx.SendBatch(ctx, &queries)
+	defer results.Close()
+	for range 2 {
+		if _, err := results.Exec(); err != nil {
+			return err
+		}
+	}
+	tag, err := results.Exec()
+	if err == nil && tag.RowsAffected() == 0 {
+		err = schema.ErrTooManyKeys
+	}
+	return err
+}
