@@ -1,8 +1,10 @@
 package image_test
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -25,6 +27,7 @@ func TestMain(m *testing.M) {
 
 const (
 	composeFile = "../compose.yaml"
+	httpsFile   = "../compose.https.yaml"
 
 	// specification has the JSON schema of compose files, as docker compose itself uses it.
 	specification = "github.com/compose-spec/compose-go/v2@v2.9.1"
@@ -63,26 +66,33 @@ type composeService struct {
 	Logging struct{ Options map[string]string }
 }
 
-// readCompose checks compose.yaml against the specification and returns it with the variables' defaults.
-func readCompose(t *testing.T) composition {
+// required are the variables that compose.https.yaml does not have defaults of.
+var required = map[string]string{"LINKSTREAM_EDGE_URL": "https://sho.example.org", "LINKSTREAM_EDGE_ACME_EMAIL": "you@example.org"}
+
+// readCompose checks a file against the specification and returns it with the variables' defaults, or what is required.
+func readCompose(t *testing.T, path string) composition {
 	t.Helper()
 	var module struct{ Dir string }
 	testkit.Must(t, json.Unmarshal([]byte(run(t, "go", "mod", "download", "-modcacherw", "-json", specification)), &module))
 	const load = `
 import json, re, sys, jsonschema, yaml
+required = json.loads(sys.argv[3])
 text = re.sub(r'\$\{\w+:-([^}]*)\}', r'\1', open(sys.argv[1]).read())
+text = re.sub(r'\$\{(\w+):\?[^}]*\}', lambda m: required[m.group(1)], text)
 file = yaml.safe_load(text)
 jsonschema.validate(file, json.load(open(sys.argv[2])))
 json.dump(file, sys.stdout)
 `
-	out := run(t, python(t), "-c", load, composeFile, filepath.Join(module.Dir, "schema/compose-spec.json"))
+	values, err := json.Marshal(required)
+	testkit.Must(t, err)
+	out := run(t, python(t), "-c", load, path, filepath.Join(module.Dir, "schema/compose-spec.json"), string(values))
 	var c composition
 	testkit.Must(t, json.Unmarshal([]byte(out), &c))
 	return c
 }
 
 func TestCompose(t *testing.T) {
-	c := readCompose(t)
+	c := readCompose(t, composeFile)
 	t.Run("has its profiles", func(t *testing.T) {
 		instances := map[string]int{}
 		for name, s := range c.Services {
@@ -179,7 +189,9 @@ func TestCompose(t *testing.T) {
 		testkit.Must(t, os.WriteFile(path, script, 0o700))
 		read := func() (all string) {
 			run(t, path)
-			for name, s := range c.Secrets {
+			secrets := maps.Clone(readCompose(t, httpsFile).Secrets)
+			maps.Copy(secrets, c.Secrets)
+			for name, s := range secrets {
 				content, err := os.ReadFile(filepath.Join(dir, s.File))
 				testkit.Must(t, err)
 				if len(content) < 40 {
@@ -194,17 +206,60 @@ func TestCompose(t *testing.T) {
 	})
 }
 
+// TestComposeHTTPS reads the file that adds HTTPS to every edge.
+func TestComposeHTTPS(t *testing.T) {
+	base, https := readCompose(t, composeFile), readCompose(t, httpsFile)
+	published := map[string]bool{}
+	for name, s := range base.Services {
+		_, secured := https.Services[name]
+		testkit.Equal(t, name+" serves HTTPS", secured, strings.HasPrefix(name, "edge-") || name == "standalone")
+		for _, port := range s.Ports {
+			published[s.Profiles[0]+port[:strings.LastIndex(port, ":")]] = true
+		}
+	}
+	for name, s := range https.Services {
+		testkit.Equal(t, "settings of "+name, s.Environment, map[string]string{"LINKSTREAM_EDGE_TLS_LISTEN": ":8443",
+			"LINKSTREAM_EDGE_URL": required["LINKSTREAM_EDGE_URL"], "LINKSTREAM_EDGE_ACME_EMAIL": required["LINKSTREAM_EDGE_ACME_EMAIL"],
+			"LINKSTREAM_EDGE_ACME_DIRECTORY": "https://acme-v02.api.letsencrypt.org/directory", "LINKSTREAM_EDGE_ACME_KEY_FILE": "/run/secrets/acme_key"})
+		testkit.Equal(t, "secrets of "+name, s.Secrets, []string{"acme_key"})
+		secure := ""
+		for _, port := range s.Ports {
+			at := base.Services[name].Profiles[0] + port[:strings.LastIndex(port, ":")]
+			if published[at] || !strings.HasPrefix(port, "127.0.0.1:") {
+				t.Errorf("%s publishes %s, which is taken or open to everyone by default", name, port)
+			}
+			published[at] = true
+			if strings.HasSuffix(port, ":8443") {
+				secure = port
+			}
+		}
+		want := "127.0.0.1:443:8443"
+		if name == "edge-2" {
+			want = "127.0.0.1:8443:8443"
+		}
+		testkit.Equal(t, "HTTPS of "+name, secure, want)
+	}
+}
+
 // testCompose runs the programs of both profiles with their commands and environments. Only addresses differ: the containers of a
 // test share this machine's network, and the engines are those of the tests.
 func testCompose(t *testing.T, m *testmachine.Machine, image string, cfg config) {
-	compose := readCompose(t)
-	secrets := map[string]string{"postgres_dsn": engines.Postgres(t), "clickhouse_dsn": engines.ClickHouse(t)}
+	compose, https := readCompose(t, composeFile), readCompose(t, httpsFile)
+	secrets := map[string]string{"postgres_dsn": engines.Postgres(t), "clickhouse_dsn": engines.ClickHouse(t),
+		"acme_key": strings.Repeat("k", 32)}
 	brokers, topics := engines.Kafka(t), enginetest.Name()
 	for _, name := range []string{"standalone", "edge-1", "edge-2", "ingest", "api-1", "api-2"} {
 		t.Run(name, func(t *testing.T) {
 			s := compose.Services[name]
+			environment, secure := maps.Clone(s.Environment), testkit.FreeAddress(t)
+			if more, ok := https.Services[name]; ok {
+				maps.Copy(environment, more.Environment)
+				environment["LINKSTREAM_EDGE_TLS_LISTEN"] = secure
+				environment["LINKSTREAM_EDGE_ACME_DIRECTORY"] = "https://127.0.0.1:1/" // nobody is asked for certificates
+				s.Secrets = append(s.Secrets, more.Secrets...)
+			}
 			var env []string
-			for variable, value := range s.Environment {
+			for variable, value := range environment {
 				env = append(env, variable+"="+strings.ReplaceAll(value, "kafka:9092", brokers))
 			}
 			slices.Sort(env)
@@ -219,6 +274,12 @@ func testCompose(t *testing.T, m *testmachine.Machine, image string, cfg config)
 			}
 			c.start(t, s.Command...)
 			testkit.SucceedsWithin(t, 2*testkit.Patience, func() error { return c.exec(t, s.Healthcheck.Test[1:]...) })
+			if _, ok := https.Services[name]; ok {
+				_, err := tls.Dial("tcp", secure, &tls.Config{ServerName: "unknown.example.org"})
+				if err == nil || !strings.Contains(err.Error(), "unrecognized name") {
+					t.Errorf("by HTTPS: %v", err)
+				}
+			}
 			c.stop(t)
 		})
 	}

@@ -27,7 +27,7 @@ const (
 	release     = "1.37.0" // of Kubernetes
 )
 
-var overlays = []string{"standalone", "cluster", "watch", "operators"}
+var overlays = []string{"standalone", "cluster", "watch", "operators", "https"}
 
 // operators are the modules with the definitions of resources that overlays use, and the files with these.
 var operators = map[string][]string{
@@ -70,6 +70,7 @@ type object struct {
 		Name, Namespace string
 		Labels          map[string]string
 	}
+	Data map[string]string
 	Spec struct {
 		Selector                 json.RawMessage
 		Template                 struct{ Spec pod }
@@ -78,8 +79,15 @@ type object struct {
 		ScaleTargetRef           struct{ Kind, Name string }
 		MinReplicas, MaxReplicas int
 		ServiceName              string
-		Ports                    []struct{ TargetPort string }
+		Type                     string
+		Ports                    []servicePort
+		Ingress                  []struct{ Ports []struct{ Port string } }
 	}
+}
+
+type servicePort struct {
+	Name, TargetPort string
+	Port             int
 }
 
 type selector struct{ MatchLabels map[string]string }
@@ -99,8 +107,11 @@ type pod struct {
 	}
 	Containers []container
 	Volumes    []struct {
-		Name      string
-		Secret    struct{ SecretName string }
+		Name   string
+		Secret struct {
+			SecretName string
+			Items      []struct{ Path string }
+		}
 		Projected struct {
 			Sources []struct {
 				Secret struct {
@@ -116,7 +127,7 @@ type container struct {
 	Name, Image     string
 	Command         []string
 	Env             []struct{ Name, Value string }
-	Ports           []struct{ Name string }
+	Ports           []containerPort
 	SecurityContext struct {
 		AllowPrivilegeEscalation *bool
 		ReadOnlyRootFilesystem   bool
@@ -125,6 +136,11 @@ type container struct {
 	Resources struct{ Requests, Limits map[string]string }
 
 	StartupProbe, LivenessProbe, ReadinessProbe probe
+}
+
+type containerPort struct {
+	Name          string
+	ContainerPort int
 }
 
 type probe struct{ HTTPGet struct{ Path, Port string } }
@@ -156,6 +172,9 @@ func TestOverlays(t *testing.T) {
 			parse(t, python, manifests, &objects)
 			t.Run("every pod is restricted, watched and spread", func(t *testing.T) { testPods(t, objects) })
 			t.Run("objects refer to others that exist", func(t *testing.T) { testReferences(t, objects) })
+			if overlay == "https" {
+				t.Run("edges serve HTTPS", func(t *testing.T) { testHTTPS(t, objects) })
+			}
 		})
 	}
 }
@@ -300,6 +319,42 @@ func testPods(t *testing.T, objects []object) {
 	}
 }
 
+// testHTTPS requires that port 443 leads to the edges, which have what they need to serve it.
+func testHTTPS(t *testing.T, objects []object) {
+	service, edge := named(objects, "Service", "edge"), named(objects, "StatefulSet", "edge")
+	testkit.Equal(t, "type of the service", service.Spec.Type, "LoadBalancer")
+	for _, want := range []servicePort{{"edge", "edge", 80}, {"edge-tls", "edge-tls", 443}} {
+		if !slices.Contains(service.Spec.Ports, want) {
+			t.Errorf("the service has %v, not %v", service.Spec.Ports, want)
+		}
+	}
+	spec := edge.Spec.Template.Spec
+	if ports := spec.Containers[0].Ports; !slices.Contains(ports, containerPort{"edge-tls", 8443}) || !slices.Contains(ports, containerPort{"edge", 8080}) {
+		t.Errorf("the container has the ports %v", ports)
+	}
+	var files []string
+	for _, item := range spec.Volumes[0].Secret.Items {
+		files = append(files, "/secrets/"+item.Path)
+	}
+	for _, variable := range []string{"LINKSTREAM_EDGE_ACME_KEY_FILE", "LINKSTREAM_POSTGRES_DSN_FILE"} {
+		i := slices.IndexFunc(spec.Containers[0].Env, func(v struct{ Name, Value string }) bool { return v.Name == variable })
+		if i < 0 || !slices.Contains(files, spec.Containers[0].Env[i].Value) {
+			t.Errorf("%s is not one of the files %q", variable, files)
+		}
+	}
+	settings := named(objects, "ConfigMap", "linkstream").Data
+	if settings["LINKSTREAM_EDGE_TLS_LISTEN"] != ":8443" || settings["LINKSTREAM_EDGE_ACME_EMAIL"] == "" || settings["LINKSTREAM_KAFKA_BROKERS"] == "" {
+		t.Errorf("settings %v", settings)
+	}
+	var open []string
+	for _, rule := range named(objects, "NetworkPolicy", "edge").Spec.Ingress {
+		for _, port := range rule.Ports {
+			open = append(open, port.Port)
+		}
+	}
+	testkit.Equal(t, "open ports", open, []string{"edge", "edge-tls"})
+}
+
 func testReferences(t *testing.T, objects []object) {
 	workload := func(name string) *object {
 		for _, kind := range []string{"Deployment", "StatefulSet", "Job"} {
@@ -326,7 +381,7 @@ func testReferences(t *testing.T, objects []object) {
 				continue
 			}
 			for _, port := range o.Spec.Ports {
-				if !slices.ContainsFunc(w.Spec.Template.Spec.Containers[0].Ports, func(p struct{ Name string }) bool { return p.Name == port.TargetPort }) {
+				if !slices.ContainsFunc(w.Spec.Template.Spec.Containers[0].Ports, func(p containerPort) bool { return p.Name == port.TargetPort }) {
 					t.Errorf("the service %s has the port %s, which no pod has", o.Metadata.Name, port.TargetPort)
 				}
 			}

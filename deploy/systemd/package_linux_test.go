@@ -6,6 +6,7 @@
 package systemd_test
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -44,6 +45,9 @@ func TestPackage(t *testing.T) {
 		testkit.Must(t, err)
 		testkit.Equal(t, "equal", string(one) == string(two), true)
 	})
+	authority := testkit.NewAuthority(t)
+	cert, key := authority.Files(t, t.TempDir(), "sho.rt")
+	testkit.Must(t, errors.Join(os.Rename(cert, filepath.Join(dir, "tls.crt")), os.Rename(key, filepath.Join(dir, "tls.key"))))
 	m := testmachine.Start(t, []string{"lintian", "strace"}, map[string]string{"/packages": dir})
 	install := func(t *testing.T, deb string) { m.Run(t, `dpkg --install "$1"`, "/packages/"+filepath.Base(deb)) }
 	t.Run("lintian finds nothing", func(t *testing.T) {
@@ -82,7 +86,7 @@ $`)
 			}
 		})
 	}
-	t.Run("restarts refuse no connection", func(t *testing.T) { testRestarts(t, m) })
+	t.Run("restarts refuse no connection", func(t *testing.T) { testRestarts(t, m, authority.Roots) })
 	t.Run("the units allow the system calls of standalone", func(t *testing.T) { testSystemCalls(t, m) })
 	t.Run("data and settings survive", func(t *testing.T) { testData(t, m, func() { install(t, second) }, func() { install(t, first) }) })
 }

@@ -3,6 +3,8 @@ package systemd_test
 import (
 	"bufio"
 	"bytes"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -50,7 +52,9 @@ type running struct {
 	names   []string          // of sockets
 	addrs   map[string]string // of sockets, by name
 	ops     string
-	wrapper []string // of the program's command
+	wrapper []string       // of the program's command
+	more    []string       // environment, as of a file in /etc/linkstream
+	roots   *x509.CertPool // of its certificate
 	cmd     *exec.Cmd
 	log     testkit.Buffer
 }
@@ -59,7 +63,29 @@ type running struct {
 func start(t *testing.T, m *testmachine.Machine, program string, wrapper ...string) *running {
 	t.Helper()
 	s := &running{m: m, unit: readUnit(t, "linkstream-"+program+".service"), addrs: map[string]string{}, wrapper: wrapper}
-	for _, name := range strings.Fields(strings.Join(s.unit["Sockets"], " ")) {
+	s.open(t, program, strings.Fields(strings.Join(s.unit["Sockets"], " ")))
+	s.launch(t)
+	return s
+}
+
+// startSecure is start with the socket for HTTPS, which the operator enables, and certificates in files that the user of the service
+// can read. systemd passes it because it names the service.
+func startSecure(t *testing.T, m *testmachine.Machine, program string) *running {
+	t.Helper()
+	m.Run(t, `install -d -o root -g linkstream -m 750 /etc/linkstream/tls; install -o root -g linkstream -m 640 /packages/tls.* /etc/linkstream/tls`)
+	s := &running{m: m, unit: readUnit(t, "linkstream-"+program+".service"), addrs: map[string]string{},
+		more: []string{"LINKSTREAM_EDGE_TLS_CERT=/etc/linkstream/tls/tls.crt", "LINKSTREAM_EDGE_TLS_KEY=/etc/linkstream/tls/tls.key"}}
+	secure := "linkstream-" + program + "-edge-tls.socket"
+	testkit.Equal(t, "service of "+secure, strings.Join(readUnit(t, secure)["Service"], " "), "linkstream-"+program+".service")
+	s.open(t, program, append(strings.Fields(strings.Join(s.unit["Sockets"], " ")), secure))
+	s.launch(t)
+	return s
+}
+
+// open opens the sockets of units.
+func (s *running) open(t *testing.T, program string, units []string) {
+	t.Helper()
+	for _, name := range units {
 		socket := readUnit(t, name)
 		ln, err := net.Listen("tcp", "127.0.0.1:0") // its own port may be taken on this machine
 		testkit.Must(t, err)
@@ -79,8 +105,6 @@ func start(t *testing.T, m *testmachine.Machine, program string, wrapper ...stri
 			t.Logf("output of %s:\n%s", program, s.log.String())
 		}
 	})
-	s.launch(t)
-	return s
 }
 
 // launch starts the program of the unit as its user, with its environment.
@@ -90,6 +114,7 @@ func (s *running) launch(t *testing.T) {
 	environment := append(slices.Clone(s.unit["Environment"]), "PATH=/usr/bin:/bin", "LISTEN_FDS="+fmt.Sprint(len(s.sockets)),
 		"LISTEN_FDNAMES="+strings.Join(s.names, ":"), "LINKSTREAM_OPS_LISTEN="+s.ops, "LINKSTREAM_EDGE_URL=http://"+s.addrs["edge"],
 		"LINKSTREAM_BOOTSTRAP_TOKEN="+token)
+	environment = append(environment, s.more...)
 	for i, variable := range environment {
 		environment[i] = strings.ReplaceAll(variable, "%S", "/var/lib")
 	}
@@ -139,6 +164,20 @@ func (s *running) visit() error {
 		return err
 	}
 	defer conn.Close()
+	return s.follow(conn)
+}
+
+// visitSecurely is visit by HTTPS.
+func (s *running) visitSecurely() error {
+	conn, err := net.DialTimeout("tcp", s.addrs["edge-tls"], testkit.Patience)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	return s.follow(tls.Client(conn, &tls.Config{ServerName: "sho.rt", RootCAs: s.roots}))
+}
+
+func (s *running) follow(conn net.Conn) error {
 	if err := conn.SetDeadline(time.Now().Add(2 * testkit.Patience)); err != nil {
 		return err
 	}
@@ -189,12 +228,13 @@ func (s *running) awaitTotal(t *testing.T, want int64) {
 }
 
 // testRestarts restarts a service while visitors come. Every visit and every request must be answered as if it ran all the time.
-func testRestarts(t *testing.T, m *testmachine.Machine) {
-	s := start(t, m, "standalone")
+func testRestarts(t *testing.T, m *testmachine.Machine, roots *x509.CertPool) {
+	s := startSecure(t, m, "standalone")
+	s.roots = roots
 	s.click(t)
 	first, err := s.total()
 	testkit.Must(t, err)
-	var visits, requests atomic.Int64
+	var visits, secure, requests atomic.Int64
 	done := make(chan struct{})
 	var clients sync.WaitGroup
 	client := func(counter *atomic.Int64, act func() error) {
@@ -213,8 +253,9 @@ func testRestarts(t *testing.T, m *testmachine.Machine) {
 			}
 		})
 	}
-	for range 8 {
+	for range 5 {
 		client(&visits, s.visit)
+		client(&secure, s.visitSecurely)
 	}
 	client(&requests, func() error {
 		defer http.DefaultClient.CloseIdleConnections()
@@ -226,14 +267,14 @@ func testRestarts(t *testing.T, m *testmachine.Machine) {
 	})
 	for i := range 5 {
 		s.stop(t)
-		before := visits.Load()
+		before, securely := visits.Load(), secure.Load()
 		s.launch(t)
-		testkit.Eventually(t, fmt.Sprintf("visits after restart %d", i), func() bool { return visits.Load() > before+20 })
+		testkit.Eventually(t, fmt.Sprintf("visits after restart %d", i), func() bool { return visits.Load() > before+20 && secure.Load() > securely+20 })
 	}
 	close(done)
 	clients.Wait()
-	s.awaitTotal(t, first+visits.Load())
-	t.Logf("%d visits and %d requests during 5 restarts", visits.Load(), requests.Load())
+	s.awaitTotal(t, first+visits.Load()+secure.Load())
+	t.Logf("%d visits, %d by HTTPS, and %d requests during 5 restarts", visits.Load(), secure.Load(), requests.Load())
 	s.stop(t)
 }
 
