@@ -15,9 +15,9 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// TestClickStore checks what a click store promises on shards.
+// TestClickStore checks everything that a click store promises.
 func TestClickStore(t *testing.T) {
-	storetest.TestShards(t, func(t *testing.T) (storetest.ClickStores, func() storetest.ClickStores) {
+	storetest.TestClickStore(t, func(t *testing.T) (storetest.ClickStores, func() storetest.ClickStores) {
 		c := newCluster(t)
 		store := c.store(t)
 		return store, func() storetest.ClickStores {

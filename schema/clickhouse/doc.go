@@ -44,8 +44,7 @@
 //
 // With Config.Cluster, each node keeps rows in a ReplicatedMergeTree table, and a Distributed table unites them. The
 // configuration of the servers defines the cluster, with internal_replication, and the macros shard and replica. Two shards
-// without replicas pass the tests of deploy/shards. No replicated cluster has been tested yet, nor the queries of Report on shards:
-// they need GLOBAL IN, which the engine library does not execute.
+// without replicas pass the tests of deploy/shards. No replicated cluster has been tested yet.
 //
 // The sharding key is the Kafka partition and not the link: a batch whose clicks went to several shards could be counted
 // in part. The clicks of a link are therefore on all shards, whose projections are added up. Add shards only while no
@@ -59,6 +58,6 @@
 //   - select_sequential_consistency has no effect with parallel quorums. A replica that lags may return an old position;
 //     a batch from there has a token that Keeper knows, so it is rejected, and the worker reads the position again. Counts
 //     may lag as much as a replica does.
-//   - enable_shared_storage_snapshot_in_query works on one server. On a cluster, LinkReport reads days and referrers by
-//     one query per shard each, which may differ by a batch while clicks are inserted.
+//   - enable_shared_storage_snapshot_in_query works on one server. On a cluster, reports compare the totals of their parts,
+//     see ClickStore.Report.
 package clickhouse

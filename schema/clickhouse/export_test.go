@@ -15,7 +15,7 @@ import (
 // Queries have their plans tested.
 var Queries = map[string]string{
 	"stats": linkStats, "counts": clickCounts, "position": position, "mark": laneMark, "last click": lastClick, "last lane": lastLane,
-	"link report": linkReport, "account report": accountReport, "referrers": referrers,
+	"link report": fmt.Sprintf(linkReport, linkParts), "account report": accountReport, "referrers": referrers,
 	"lane counts": laneCounts,
 }
 
@@ -25,9 +25,23 @@ func ReportText(q schema.ReportQuery) (query string, args []any, settings ch.Set
 	return query, args, reportSettings(q)
 }
 
-// ReportScan returns the query of a report that reads rows only.
-func ReportScan(q schema.ReportQuery) (query string, args []any) {
-	return reportScan(q, layout{Cluster: "shards"})
+// ScanReport reads a report in the last way that a cluster tries.
+func (c *ClickStore) ScanReport(ctx context.Context, q schema.ReportQuery) (schema.Report, error) {
+	query, args := reportScan(q, c.layout)
+	r, err := c.readReport(ctx, q, query, args)
+	if err == nil && !r.consistent() {
+		err = schema.Errorf(schema.CodeInternal, "the totals of one part differ: %v", r.totals)
+	}
+	return r.report, err
+}
+
+// ScanLinkReport does so for a link's report.
+func (c *ClickStore) ScanLinkReport(ctx context.Context, link int64, since time.Time) (schema.LinkReport, error) {
+	report, consistent, err := c.readLinkReport(ctx, linkScan, link, dateOf(since), schema.TopNames)
+	if err == nil && !consistent {
+		err = schema.Errorf(schema.CodeInternal, "the totals of one part differ")
+	}
+	return report, err
 }
 
 // Retire drops the projections that only earlier releases read.

@@ -2,16 +2,15 @@ package clickhouse
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"linkstream/schema"
 )
 
 const (
-	// The setting makes all projections be read from one snapshot, which only newer servers do by default.
-	linkReport = `
-	SELECT kind, key, sum(people) AS of_people, sum(bots) AS of_bots
-	FROM (
+	// The parts of a link's report, each with link and day as arguments.
+	linkParts = `
 		SELECT kind, key, if(device = 'bot', 0, clicks) AS people, if(device = 'bot', clicks, 0) AS bots
 		FROM (
 			SELECT toDate(clicked_at) AS day, device, browser, sum(weight) AS clicks
@@ -23,7 +22,19 @@ const (
 		FROM clicks WHERE link_id = ? AND toDate(clicked_at) >= ? GROUP BY referrer
 		UNION ALL
 		SELECT 'country' AS kind, toString(country) AS key, sumIf(weight, device != 'bot') AS people, 0 AS bots
-		FROM clicks WHERE link_id = ? AND toDate(clicked_at) >= ? GROUP BY country
+		FROM clicks WHERE link_id = ? AND toDate(clicked_at) >= ? GROUP BY country`
+	// The same in one part, which reads rows.
+	linkScan = `
+		SELECT multiIf(grouping(day) = 0, 'day', grouping(device) = 0, 'device', grouping(browser) = 0, 'browser',
+				grouping(referrer) = 0, 'referrer', 'country') AS kind,
+			if(grouping(day) = 0, toString(day), concat(device, browser, referrer, country)) AS key,
+			sumIf(weight, device != 'bot') AS people, sumIf(weight, device = 'bot') AS bots
+		FROM clicks WHERE link_id = ? AND toDate(clicked_at) >= ?
+		GROUP BY GROUPING SETS ((toDate(clicked_at) AS day), (device), (browser), (referrer), (country))`
+	// With totals of each kind. The setting makes all projections be read from one snapshot, which only newer servers do by default.
+	linkReport = `
+	SELECT kind, key, sum(people) AS of_people, sum(bots) AS of_bots, sum(sum(people)) OVER (PARTITION BY kind)
+	FROM (%s
 	)
 	GROUP BY kind, key
 	HAVING of_people > 0 OR kind IN ('day', 'device')
@@ -42,18 +53,34 @@ const (
 	LIMIT ? BY of_link, day`
 )
 
-// LinkReport implements schema.ReportStore.
-func (c *ClickStore) LinkReport(ctx context.Context, linkID int64, since time.Time) (schema.LinkReport, error) {
+// LinkReport implements schema.ReportStore. See Report for what it does on a cluster.
+func (c *ClickStore) LinkReport(ctx context.Context, linkID int64, since time.Time) (report schema.LinkReport, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	report, day := schema.LinkReport{Devices: map[schema.Device]int64{}}, dateOf(since)
-	rows, err := c.conn.Query(ctx, linkReport, linkID, day, linkID, day, linkID, day, schema.TopNames)
+	day, consistent := dateOf(since), false
+	for reads := 1; reads <= maxReads && err == nil; reads++ {
+		report, consistent, err = c.readLinkReport(ctx, linkParts, linkID, day, linkID, day, linkID, day, schema.TopNames)
+		if consistent || c.layout.Cluster == "" {
+			return report, wrap(err, "read report of link %d", linkID)
+		}
+	}
+	if err == nil {
+		report, _, err = c.readLinkReport(ctx, linkScan, linkID, day, schema.TopNames)
+	}
+	return report, wrap(err, "read report of link %d", linkID)
+}
+
+// readLinkReport reports whether all kinds have as many clicks.
+func (c *ClickStore) readLinkReport(ctx context.Context, parts string, args ...any) (schema.LinkReport, bool, error) {
+	report, totals := schema.LinkReport{Devices: map[schema.Device]int64{}}, map[uint64]bool{}
+	rows, err := c.conn.Query(ctx, fmt.Sprintf(linkReport, parts), args...)
 	err = forEachRow(rows, err, func() error {
 		var kind, key string
-		var people, bots uint64
-		if err := rows.Scan(&kind, &key, &people, &bots); err != nil {
+		var people, bots, total uint64
+		if err := rows.Scan(&kind, &key, &people, &bots, &total); err != nil {
 			return err
 		}
+		totals[total] = true
 		name := schema.NameCount{Name: key, Total: int64(people)}
 		switch kind {
 		case "day":
@@ -69,7 +96,7 @@ func (c *ClickStore) LinkReport(ctx context.Context, linkID int64, since time.Ti
 		}
 		return nil
 	})
-	return report, wrap(err, "read report of link %d", linkID)
+	return report, len(totals) <= 1, err
 }
 
 // AccountReport implements schema.ReportStore.

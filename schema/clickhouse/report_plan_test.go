@@ -1,6 +1,7 @@
 package clickhouse_test
 
 import (
+	"context"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,7 +19,8 @@ var (
 	wholeTable = regexp.MustCompile(`PrimaryKey\s+Condition: true`)
 )
 
-// TestReportPlans checks what each kind of report reads: which projections, and rows only of hours around UTC midnights.
+// TestReportPlans checks what each kind of report reads: which projections, and rows only of hours around UTC midnights. The queries for
+// clusters, whose last way reads rows only, must count the same.
 func TestReportPlans(t *testing.T) {
 	dsn := engines.ClickHouse(t)
 	store, raw := openClicks(t, dsn), openRaw(t, dsn)
@@ -28,6 +30,9 @@ func TestReportPlans(t *testing.T) {
 		source.Fill(batch, 0, 30_000)
 		testkit.Must(t, store.InsertClicks(t.Context(), batch))
 	}
+	onCluster, err := clickhouse.OnCluster(clickhouse.Config{DSN: dsn, Cluster: "main"})
+	testkit.Must(t, err)
+	t.Cleanup(func() { testkit.Close(t, onCluster) })
 	utc, west := time.UTC, time.FixedZone("west", -5*3600)
 	link, some := []int64{storetest.HotLink}, []int64{storetest.HotLink, 7919}
 	filter := map[schema.Dimension]string{schema.ByCountry: "AZ"}
@@ -65,6 +70,27 @@ func TestReportPlans(t *testing.T) {
 			if strings.Count(plan, "PrimaryKey") != len(reads) || wholeTable.MatchString(plan) {
 				t.Errorf("not only ranges are read:\n%s", plan)
 			}
+			want, err := store.Report(t.Context(), q)
+			testkit.Must(t, err)
+			if len(want.Names) < len(schema.Dimensions()) {
+				t.Errorf("only %d dimensions have names", len(want.Names))
+			}
+			for name, read := range map[string]func(context.Context, schema.ReportQuery) (schema.Report, error){
+				"report of a cluster": onCluster.Report, "report from rows": onCluster.ScanReport,
+			} {
+				got, err := read(t.Context(), q)
+				testkit.Must(t, err)
+				testkit.Equal(t, name, got, want)
+			}
 		})
 	}
+	t.Run("a link's report from rows is the same", func(t *testing.T) {
+		for _, link := range some {
+			want, err := store.LinkReport(t.Context(), link, source.Day)
+			testkit.Must(t, err)
+			got, err := onCluster.ScanLinkReport(t.Context(), link, source.Day)
+			testkit.Must(t, err)
+			testkit.Equal(t, "report", got, want)
+		}
+	})
 }

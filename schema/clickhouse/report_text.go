@@ -42,18 +42,18 @@ const maxShifts = 100
 
 // reportText returns the query of a report. Names are arguments, everything else is numbers.
 func reportText(q schema.ReportQuery, l layout) (query string, args []any) {
-	b := newReportBuilder(q)
+	b := newReportBuilder(q, l)
 	b.series()
 	b.ofNames()
 	if q.TopLinks {
 		b.ofLinks()
 	}
-	return b.sum(l)
+	return b.sum()
 }
 
 // reportScan returns the query of a report that reads all clicks as rows, in one part.
 func reportScan(q schema.ReportQuery, l layout) (query string, args []any) {
-	b := newReportBuilder(q)
+	b := newReportBuilder(q, l)
 	begins, links := []time.Time{q.Previous}, q.TopLinks
 	since := fmt.Sprintf("clicked_at >= fromUnixTimestamp64Milli(%d, 'UTC')", b.from.UnixMilli())
 	b.part(fmt.Sprintf(`SELECT if(grouping(begin) = 0, %d, %s) AS kind, %s AS name, begin AS at,
@@ -62,12 +62,13 @@ func reportScan(q schema.ReportQuery, l layout) (query string, args []any) {
 FROM clicks WHERE %[5]s AND %[6]s%[7]s GROUP BY GROUPING SETS ((roundDown(toUnixTimestamp(%[8]s), %[9]s) AS begin), %[10]s)`,
 		kindSeries, kindOfSet(links), nameOfSet(links), since, b.ofRows(), between(q.Previous, b.to), b.filter, quarter,
 		unixTimes(append(begins, q.Bounds[:len(q.Bounds)-1]...)), sets(links)))
-	return b.sum(l)
+	return b.sum()
 }
 
 // reportBuilder collects the parts of a report's query.
 type reportBuilder struct {
 	query    schema.ReportQuery
+	layout   layout
 	from, to time.Time
 	links    string // condition of the links; "" for all of the account
 	filter   string // condition that begins with AND, with names as arguments
@@ -76,8 +77,8 @@ type reportBuilder struct {
 	args     []any
 }
 
-func newReportBuilder(q schema.ReportQuery) *reportBuilder {
-	b := &reportBuilder{query: q, from: q.Bounds[0], to: q.Bounds[len(q.Bounds)-1]}
+func newReportBuilder(q schema.ReportQuery, l layout) *reportBuilder {
+	b := &reportBuilder{query: q, layout: l, from: q.Bounds[0], to: q.Bounds[len(q.Bounds)-1]}
 	for _, by := range schema.Dimensions() {
 		if name, ok := q.Filter[by]; ok {
 			b.filter += " AND " + string(by) + " = ?"
@@ -91,23 +92,25 @@ func newReportBuilder(q schema.ReportQuery) *reportBuilder {
 }
 
 // sum returns the query that adds up the parts. On a cluster it has the totals of each kind, see consistent.
-func (b *reportBuilder) sum(l layout) (query string, args []any) {
+func (b *reportBuilder) sum() (query string, args []any) {
 	query = fmt.Sprintf(`SELECT kind, name, at, sum(p) AS of_people, sum(b) AS of_bots
 FROM (
 %s
 )
 GROUP BY kind, name, at
 HAVING of_people > 0 OR kind < %d AND of_bots > 0`, strings.Join(b.parts, "\nUNION ALL\n"), kindName)
-	totals := ""
-	if l.Cluster != "" {
-		totals = ", sum(of_people) OVER (PARTITION BY kind), sum(of_bots) OVER (PARTITION BY kind)"
+	if b.layout.Cluster != "" {
+		query = `SELECT *, sum(of_people) OVER (PARTITION BY kind), sum(of_bots) OVER (PARTITION BY kind)
+FROM (
+` + query + `
+)`
 	}
-	return fmt.Sprintf(`SELECT kind, name, at, of_people, of_bots%s
+	return fmt.Sprintf(`SELECT *
 FROM (
 %s
 )
-ORDER BY kind, of_people + if(kind = %d, of_bots, 0) DESC, if(kind = %[3]d, toInt64OrZero(name), 0), name
-LIMIT %[4]d BY kind, at`, totals, query, kindLink, b.query.Limit), b.args
+ORDER BY kind, of_people + if(kind = %d, of_bots, 0) DESC, if(kind = %[2]d, toInt64OrZero(name), 0), name
+LIMIT %[3]d BY kind, at`, query, kindLink, b.query.Limit), b.args
 }
 
 // part adds a part. Each filter in it takes the names.
@@ -143,6 +146,8 @@ func (b *reportBuilder) series() {
 	switch shifts := windowsOf(bounds); {
 	case b.filter == "":
 		within = quarters(bounds[0], b.to)
+	case len(shifts) > 0 && b.layout.Cluster != "": // no total shows that corrections are of another moment
+		within = between(bounds[0], b.to)
 	case len(shifts) > maxShifts || len(bounds) > 2+int(b.to.Sub(bounds[0])/(20*time.Hour)): // by hour
 		within = between(bounds[0], b.to)
 	default:

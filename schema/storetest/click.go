@@ -21,17 +21,10 @@ type ClickStores interface {
 // TestClickStore checks every outcome that ClickStore and ReportStore document, and accepts what the contracts leave open:
 // Position.Next may be less than the last batch's Next by the records that were dropped at its end.
 func TestClickStore(t *testing.T, open Open[ClickStores]) {
-	TestShards(t, open)
-	t.Run("reports while clicks are inserted", func(t *testing.T) { run(t, open, reportMomentBehaviours) })
-	t.Run("queries of reports", func(t *testing.T) { run(t, open, reportQueryBehaviours) })
-}
-
-// TestShards checks what holds on shards, too: LinkReport is not of one moment there, and engines of tests do not execute the queries
-// of Report for shards.
-func TestShards(t *testing.T, open Open[ClickStores]) {
 	t.Run("counting", func(t *testing.T) { run(t, open, clickBehaviours) })
 	t.Run("stats", func(t *testing.T) { run(t, open, statsBehaviours) })
 	t.Run("reports", func(t *testing.T) { run(t, open, reportBehaviours) })
+	t.Run("queries of reports", func(t *testing.T) { run(t, open, reportQueryBehaviours) })
 	t.Run("everything survives reopening", func(t *testing.T) { keepsClicks(t, open) })
 	t.Run("the names of referrers stay bounded after reopening", func(t *testing.T) { boundsReferrersAgain(t, open) })
 }

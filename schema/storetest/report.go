@@ -23,9 +23,6 @@ var reportBehaviours = []behaviour[ClickStores]{
 	{"AccountReport has the ten links with the most clicks, ties by ID", namesTopLinks},
 	{"AccountReport omits clicks without an account", leavesOutUnowned},
 	{"AccountReport is of one moment while clicks are inserted", reportsAccountWhileInserting},
-}
-
-var reportMomentBehaviours = []behaviour[ClickStores]{
 	{"LinkReport and LinkStats agree while clicks are inserted", reportsWhileInserting},
 }
 
