@@ -198,10 +198,12 @@ func testEmbedded(t *testing.T, healthy chan<- []report.Health) {
 			"pipeline: CPU per shipped click: shipper / bare kafka-go produce", "freshness: freshness p50",
 			"shorten: links per second, closed loop: standalone", "shorten: CPU per link: standalone / bare SQLite insert",
 			"shorten: link latency p99, open loop: standalone"}},
-		{[]string{"soak", "memory", "stats", "links"}, []string{
+		{[]string{"soak", "memory", "stats", "links", "reports"}, []string{
 			"soak: time to drain after the last redirect: standalone", "soak: resident memory, open loop: standalone",
 			"memory: resident memory: edge, shipping (edge)", "memory: look-ups per link",
 			"stats: CPU per stats call: most popular link / any link", "stats: stats call latency p99, open loop: any link",
+			"reports: CPU per report: month, most popular link / statistics, most popular link",
+			"reports: report latency p99, open loop: filtered month, any link",
 			"links: CPU per list call: page 10 / page 1", "links: list call latency p99, open loop: page 10"}},
 	} {
 		t.Run(strings.Join(group.scenarios, " "), func(t *testing.T) {

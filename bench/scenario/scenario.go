@@ -37,6 +37,7 @@ func All() []Scenario {
 		{"memory", "an edge with all links in its cache: resident memory, CPU per redirect", runMemory},
 		{"pipeline", "clicks from the spool to a topic, and from there to the store: CPU per click, clicks per second", runPipeline},
 		{"redirect", "redirects of the edge: CPU per redirect beside bare servers, redirects per second, latency", runRedirect},
+		{reports, "reports of a month of links, filtered and not: CPU per report beside statistics, reports per second, latency", runReports},
 		{restart, "edges restarted one after the other, with and without what they had cached: look-ups, queries of the store per second, latency", runRestart},
 		{"shorten", "creation of links: CPU per link beside a bare insert, links per second, latency", runShorten},
 		{soak, "visits and API calls at a fixed rate for -duration: latency, memory and lag over time", runSoak},

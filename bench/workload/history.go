@@ -24,8 +24,10 @@ const (
 type History struct {
 	Links  Links
 	Clicks []int64 // stored clicks of each link
+	Mobile []int64 // those from mobile devices
 
 	popularity *load.Popularity
+	begin      time.Time
 	hot        float64 // share of the clicks that are on the first link, in addition to its share by Zipf's law
 	random     *rand.Rand
 	sources    []enrich.Source // of the visitors
@@ -33,8 +35,9 @@ type History struct {
 
 // NewHistory returns an empty history.
 func NewHistory(links Links, hot float64) *History {
-	h := &History{Links: links, Clicks: make([]int64, links.Count), hot: hot, popularity: Popularity(links.Count),
-		random: Random(0)}
+	h := &History{Links: links, Clicks: make([]int64, links.Count), Mobile: make([]int64, links.Count), hot: hot, popularity: Popularity(links.Count),
+		random: Random(0),
+		begin:  time.Now().UTC().AddDate(0, 0, -historyDays)}
 	enricher := enrich.New(nil)
 	for _, v := range Visitors() {
 		click := schema.Click{UserAgent: []byte(v.UserAgent), Referrer: []byte(v.Referrer)}
@@ -51,6 +54,9 @@ func (h *History) Append(b *schema.ClickBatch, clicks int, start time.Time, spac
 			link = 0
 		}
 		h.Clicks[link]++
+		if source.Device == schema.Mobile {
+			h.Mobile[link]++
+		}
 		b.Offset, b.Lane, b.Seq = append(b.Offset, n), append(b.Lane, schema.Lane{}), append(b.Seq, uint64(n)+1)
 		b.LinkID = append(b.LinkID, int64(link)+1) // a new database numbers its links in the order of their creation
 		b.AccountID = append(b.AccountID, Account)
@@ -62,9 +68,12 @@ func (h *History) Append(b *schema.ClickBatch, clicks int, start time.Time, spac
 	}
 }
 
+// Begin returns the time of the first click.
+func (h *History) Begin() time.Time { return h.begin }
+
 // Store stores clicks of the last days.
 func (h *History) Store(ctx context.Context, store schema.ClickStore, clicks int) error {
-	begin := time.Now().UTC().AddDate(0, 0, -historyDays)
+	begin := h.Begin()
 	spacing := historyDays * 24 * time.Hour / time.Duration(clicks)
 	var batch schema.ClickBatch
 	for n := 0; n < clicks; n += batch.Len() {
