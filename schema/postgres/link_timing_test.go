@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
 
@@ -87,6 +88,78 @@ func BenchmarkCreateLinkParallel(b *testing.B) {
 				testkit.Must(b, group.Wait())
 			})
 		}
+	}
+}
+
+// insertManyBare inserts the rows that CreateLinks inserts, by one statement, with the checks of a bulk call: that the account
+// exists, that each hash is free, and that ordinals have no gaps.
+func insertManyBare(b *testing.B, raw *pgxpool.Pool, accountID int64, hashes, urls []string) {
+	tag, err := raw.Exec(b.Context(), `
+		WITH owner AS MATERIALIZED (SELECT link_count FROM accounts WHERE id = $1 FOR NO KEY UPDATE),
+			counted AS (UPDATE accounts SET link_count = link_count + $5 WHERE id = $1)
+		INSERT INTO links (account_id, domain_id, hash, url, active, ordinal, created_at)
+		SELECT $1, 0, w.hash, w.url, true, owner.link_count + w.place, $4
+		FROM unnest($2::text[], $3::text[]) WITH ORDINALITY AS w (hash, url, place), owner
+		ON CONFLICT (domain_id, hash) DO NOTHING`, accountID, hashes, urls, time.Now(), len(hashes))
+	testkit.Must(b, err)
+	if int(tag.RowsAffected()) != len(hashes) {
+		b.Fatalf("%d rows of %d are inserted", tag.RowsAffected(), len(hashes))
+	}
+}
+
+// copyMany copies the rows without any checks but those of the table.
+func copyMany(b *testing.B, raw *pgxpool.Pool, accountID, first int64, hashes, urls []string) {
+	now := time.Now()
+	n, err := raw.CopyFrom(b.Context(), pgx.Identifier{"links"},
+		[]string{"account_id", "domain_id", "hash", "url", "active", "ordinal", "created_at"},
+		pgx.CopyFromSlice(len(hashes), func(i int) ([]any, error) {
+			return []any{accountID, int64(0), hashes[i], urls[i], true, first + int64(i), now}, nil
+		}))
+	testkit.Must(b, err)
+	if int(n) != len(hashes) {
+		b.Fatalf("%d rows of %d are copied", n, len(hashes))
+	}
+}
+
+// BenchmarkCreateLinks alternates with a bare INSERT of as many rows with the same checks, and with a COPY, so that all use CPU and
+// disk under the same load.
+func BenchmarkCreateLinks(b *testing.B) {
+	for _, size := range []int{10, 100, schema.MaxLinkBatch} {
+		b.Run(fmt.Sprintf("links=%d", size), func(b *testing.B) {
+			links, raw, accountID := linksToCreate(b)
+			copied := schema.Account{Email: "copied@example.org", CreatedAt: time.Now()}
+			testkit.Must(b, links.CreateAccount(b.Context(), &copied))
+			var spent [3]time.Duration
+			hashes, urls := make([]string, size), make([]string, size)
+			n := int64(0)
+			for b.Loop() {
+				batch := &schema.LinkBatch{AccountID: accountID, NewHash: schema.NewHash, Links: make([]schema.Link, size)}
+				for i := range size {
+					batch.Links[i] = schema.Link{URL: longURL, Active: true, CreatedAt: time.Now()}
+				}
+				draw := func() {
+					for i := range size {
+						hashes[i], urls[i] = schema.NewHash(), longURL
+					}
+				}
+				for i, create := range []func(){
+					func() { testkit.Must(b, links.CreateLinks(b.Context(), batch)) },
+					func() { draw(); insertManyBare(b, raw, accountID, hashes, urls) },
+					func() { draw(); copyMany(b, raw, copied.ID, n*int64(size)+1, hashes, urls) },
+				} {
+					begin := time.Now()
+					create()
+					spent[i] += time.Since(begin)
+				}
+				n++
+			}
+			count := float64(n * int64(size))
+			for i, name := range []string{"CreateLinks", "INSERT", "COPY"} {
+				b.ReportMetric(count/spent[i].Seconds(), name+"/s")
+			}
+			b.ReportMetric(float64(spent[0])/float64(spent[1]), "ratio-to-INSERT")
+			b.ReportMetric(float64(spent[0])/float64(spent[2]), "ratio-to-COPY")
+		})
 	}
 }
 

@@ -139,6 +139,15 @@ func drawsHashes(t *testing.T, store schema.Database) {
 		testkit.Must(t, err)
 		testkit.Equal(t, "link", got, link)
 	}
+	draws = []string{"taken", "a", "b", "taken", "free-1", "c", "d", "e", "f"}
+	batch.Links, batch.Errs = newBatch(0, "", "", "").Links, nil
+	createBatch(t, store, batch)
+	for i, link := range batch.Links {
+		testkit.Equal(t, "ordinal", link.Ordinal, int64(i+6))
+		got, err := store.Link(t.Context(), 0, link.Hash)
+		testkit.Must(t, err)
+		testkit.Equal(t, "link", got, link)
+	}
 	testkit.Equal(t, "hashes", hashes, map[string]bool{"chosen": true, "free-1": true, "free-2": true, "free-3": true})
 }
 
