@@ -130,3 +130,23 @@ func TestPreview(t *testing.T) {
 		}
 	})
 }
+
+func TestPreviewsAreBounded(t *testing.T) {
+	eachWay(t, func(t *testing.T, loops int) {
+		e := newEdge(t, nil)
+		e.create(t, schema.Link{Hash: "abc", URL: "https://example.com/"})
+		addr := e.serve(t, loops)
+		answers := map[int]int{}
+		for range 300 {
+			resp, _ := send(t, addr, http.MethodGet, "http://sho.rt/abc+")
+			if answers[resp.StatusCode]++; resp.StatusCode == http.StatusTooManyRequests && resp.Header.Get("Retry-After") == "" {
+				t.Fatal("no Retry-After")
+			}
+		}
+		if answers[200] < 200 || answers[429] == 0 || answers[200]+answers[429] != 300 {
+			t.Errorf("answers by status: %v", answers)
+		}
+		resp, _ := send(t, addr, http.MethodGet, "http://sho.rt/abc")
+		testkit.Equal(t, "the link", resp.StatusCode, http.StatusFound)
+	})
+}

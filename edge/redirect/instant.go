@@ -66,7 +66,14 @@ func (i *instant) answer(r *eventloop.Request) (answered bool) {
 		return true
 	}
 	hash := r.Path()[1:]
-	if isPreview(hash) || isChallenge(r.Path()) {
+	switch {
+	case isPreview(hash): // a flood of pages ends here
+		wait := i.cached.WaitPreview(i.client(r.RequestCtx), r.Now)
+		if wait > 0 {
+			i.refuse(r.RequestCtx, wait)
+		}
+		return wait > 0
+	case isChallenge(r.Path()):
 		return false
 	}
 	if r.Resumed != nil {
@@ -237,7 +244,7 @@ func (i *instant) uncounted(header *fasthttp.RequestHeader) *metrics.Counter {
 	return nil
 }
 
-// refuse answers a client that has asked for too many unknown links.
+// refuse answers a client that has asked for too many unknown links, or pages about links.
 func (i *instant) refuse(ctx *fasthttp.RequestCtx, wait time.Duration) {
 	i.tooMany.Inc()
 	i.pages.tooMany.answer(ctx)

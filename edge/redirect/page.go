@@ -55,7 +55,7 @@ func newPages() *pages {
 		expired: newPage(t, fasthttp.StatusGone, "This link has expired",
 			"Its owner has set an end to this link, which has passed."),
 		tooMany: newPage(t, fasthttp.StatusTooManyRequests, "Too many requests",
-			"Too many links that do not exist were requested from your network. Please try again in a few seconds."),
+			"Too many links that do not exist, or pages about links, were requested from your network. Please try again in a few seconds."),
 		failed: newPage(t, fasthttp.StatusInternalServerError, "Something went wrong",
 			"An error occurred while opening this link. Please try again later."),
 		unavailable: newPage(t, fasthttp.StatusServiceUnavailable, "Temporarily unavailable",

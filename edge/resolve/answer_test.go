@@ -102,3 +102,43 @@ func TestPreview(t *testing.T) {
 		t.Errorf("deleted: %+v, %+v, %v", target, got, err)
 	}
 }
+
+// Each page about a link is a look-up, so a client gets only so many of them. It keeps its links.
+func TestPreviewsAreBounded(t *testing.T) {
+	e := newEnv(t, nil)
+	now := time.Now()
+	e.create(t, schema.Link{Hash: "abc", URL: "https://example.com/"})
+	pages := func(client string, now time.Time) (read, refused int) {
+		for range 1000 {
+			switch _, _, err := e.resolver.Preview([]byte("sho.rt"), []byte("abc"), netip.MustParseAddr(client), now); err {
+			case nil:
+				read++
+			case resolve.ErrTooMany:
+				refused++
+			default:
+				t.Fatal(err)
+			}
+		}
+		return read, refused
+	}
+	for _, c := range []struct {
+		client string
+		at     time.Time
+		want   int
+	}{
+		{"192.0.2.1", now, 200},
+		{"192.0.2.2", now, 200},
+		{"192.0.2.1", now.Add(time.Second), 20},
+	} {
+		if read, refused := pages(c.client, c.at); read != c.want || refused != 1000-c.want {
+			t.Errorf("%s gets %d pages, want %d; %d are refused", c.client, read, c.want, refused)
+		}
+	}
+	refused := netip.MustParseAddr("192.0.2.1")
+	if e.resolver.Cached().WaitPreview(refused, now) <= 0 || e.resolver.Cached().Wait(refused, now) != 0 {
+		t.Error("pages and links are not told apart")
+	}
+	if n := e.log.Count("pages about links refused"); n != 1 {
+		t.Errorf("said %d times:\n%s", n, e.log)
+	}
+}

@@ -47,7 +47,8 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.DurationVar(&c.LookupTimeout, "edge.lookup-timeout", c.LookupTimeout,
 		"maximum `time` of a look-up in the link store, including the wait for its turn")
 	fs.IntVar(&c.MaxUnknownRate, "edge.max-unknown-rate", c.MaxUnknownRate,
-		"most look-ups per `second`, on average over ten seconds, of hosts and links that do not exist, for one IPv4 address or IPv6 /48")
+		"most look-ups per `second`, on average over ten seconds, of hosts and links that do not exist, for one IPv4 address or IPv6 /48; also most pages about "+
+			"links")
 }
 
 // Validate returns every invalid setting.

@@ -87,7 +87,7 @@
 //  6. Any entry may be forgotten at any time, or never be kept. That costs a look-up, and an answer only while the store
 //     fails.
 //  7. Entries and ristretto's counters take about CacheBytes when the cache is full, within a few percent. The hot table
-//     adds 8 bytes per KiB, negative entries add 16, the quota adds 256 KiB and ristretto's buffers about 2 MB.
+//     adds 8 bytes per KiB, negative entries add 16, the quotas add 512 KiB and ristretto's buffers about 2 MB.
 //  8. A negative entry is stored while cache.mu is held, and only if there was no Drop during its look-up. So no negative
 //     entry for a link follows the Drop that announces it.
 //  9. Keys that do not exist neither evict entries nor change what is known of their popularity.

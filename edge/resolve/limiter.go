@@ -29,6 +29,7 @@ type limiter struct {
 	timeout time.Duration
 	running sync.RWMutex // held for reading during a look-up
 	quota   *quota
+	pages   *quota // of pages about links, each of which is a look-up
 
 	log      *slog.Logger
 	nextLog  atomic.Int64 // Unix nanoseconds
@@ -43,7 +44,8 @@ func newLimiter(cfg *Config, set *metrics.Set, log *slog.Logger) *limiter {
 		ctx:      ctx,
 		cancel:   cancel,
 		timeout:  cfg.LookupTimeout,
-		quota:    newQuota(cfg.MaxUnknownRate, log),
+		quota:    newQuota(cfg.MaxUnknownRate, "look-ups of unknown hosts and links", log),
+		pages:    newQuota(cfg.MaxUnknownRate, "pages about links", log),
 		log:      log,
 		failures: set.NewCounter("linkstream_edge_lookup_failures_total"),
 		seconds:  service.NewHistogram(set, "linkstream_edge_lookup_seconds", "Seconds that look-ups in the link store take, the wait for their turn included."),

@@ -14,7 +14,8 @@ import (
 // ErrTooMany means that the key is not cached, and that the client has had too many keys looked up that do not exist.
 var ErrTooMany = errors.New("too many unknown hosts and links")
 
-// quota bounds how many keys that do not exist a client may have looked up: rate per second on average over burst. It
+// quota bounds how many keys that do not exist a client may have looked up, or how many pages about links: rate per second on average
+// over burst. It
 // counts what look-ups did not find, not look-ups, so that clients of existing links are never refused, however many links
 // are not cached. A client is an IPv4 address or an IPv6 /48, the most that one customer of a provider gets.
 //
@@ -23,6 +24,7 @@ var ErrTooMany = errors.New("too many unknown hosts and links")
 type quota struct {
 	interval int64 // nanoseconds per key
 	seed     maphash.Seed
+	what     string // is refused, for the log
 	log      *slog.Logger
 	nextLog  atomic.Int64 // Unix nanoseconds
 
@@ -36,8 +38,8 @@ const (
 	quotaLogging = 10 * time.Second
 )
 
-func newQuota(rate int, log *slog.Logger) *quota {
-	return &quota{interval: int64(time.Second) / int64(rate), seed: maphash.MakeSeed(), log: log, used: newTimes(quotaBytes)}
+func newQuota(rate int, what string, log *slog.Logger) *quota {
+	return &quota{what: what, interval: int64(time.Second) / int64(rate), seed: maphash.MakeSeed(), log: log, used: newTimes(quotaBytes)}
 }
 
 // client returns the hashes of an address's client. It returns false for the zero Addr, which is not bounded.
@@ -99,7 +101,7 @@ func (q *quota) charge(addr netip.Addr, now time.Time) {
 func (q *quota) report(addr netip.Addr, now time.Time) {
 	next := q.nextLog.Load()
 	if now.UnixNano() >= next && q.nextLog.CompareAndSwap(next, now.Add(quotaLogging).UnixNano()) {
-		q.log.Warn("look-ups refused: a client asks for too many unknown hosts and links", "client", addr,
+		q.log.Warn(q.what+" refused: a client asks for too many", "client", addr,
 			"flag", "-edge.max-unknown-rate", "per_second", int64(time.Second)/q.interval)
 	}
 }

@@ -56,6 +56,7 @@ type Cached struct {
 	hosts       *memory[domainID]
 	links       *memory[linkIDs]
 	quota       *quota
+	pages       *quota
 	review      *review
 	keys        sync.Pool // of *linkKey
 }
@@ -129,7 +130,8 @@ func New(
 	r.queries = newLinkQuery(links, r.links, set)
 	r.links.begin, r.store, r.preview = r.queries.begin, links, make(chan struct{}, 1)
 	r.cached.defaultHost = string(cfg.URL.Host())
-	r.cached.hosts, r.cached.links, r.cached.quota = &r.hosts.memory, &r.links.memory, r.limiter.quota
+	r.cached.hosts, r.cached.links = &r.hosts.memory, &r.links.memory
+	r.cached.quota, r.cached.pages = r.limiter.quota, r.limiter.pages
 	r.cached.review = r.review
 	r.cached.keys.New = func() any { return new(linkKey) }
 	if cfg.Snapshot != "" {
@@ -185,7 +187,7 @@ func (r *Resolver) domain(host []byte, client netip.Addr, now time.Time) (domain
 }
 
 // Preview is Resolve for a page about the link. If the link redirects, Preview also reads it from the store. Such pages never
-// keep redirects waiting: one query for them is under way at a time.
+// keep redirects waiting: one query for them is under way at a time. ErrTooMany also if the client has asked for too many of them.
 func (r *Resolver) Preview(host, hash []byte, client netip.Addr, now time.Time) (Target, schema.Link, error) {
 	target, err := r.Resolve(host, hash, client, now)
 	if err != nil || len(target.Location) == 0 {
@@ -195,6 +197,10 @@ func (r *Resolver) Preview(host, hash []byte, client netip.Addr, now time.Time) 
 	if err != nil {
 		return Target{}, schema.Link{}, err
 	}
+	if r.limiter.pages.wait(client, now) > 0 {
+		return Target{}, schema.Link{}, ErrTooMany
+	}
+	r.limiter.pages.charge(client, now)
 	var link schema.Link
 	err = r.limiter.do(func(ctx context.Context) (err error) {
 		select {
@@ -288,6 +294,11 @@ func (f finding) failure() error {
 // Wait returns how long a client has to wait until Resolver.Resolve looks links up for it again; 0 if it does now.
 func (c *Cached) Wait(client netip.Addr, now time.Time) time.Duration {
 	return c.quota.wait(client, now)
+}
+
+// WaitPreview returns how long a client has to wait until Resolver.Preview reads links for it again; 0 if it does now.
+func (c *Cached) WaitPreview(client netip.Addr, now time.Time) time.Duration {
+	return c.pages.wait(client, now)
 }
 
 // domainName returns the name of the domain that a host stands for, unless that is the default domain. Addresses and
