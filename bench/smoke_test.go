@@ -162,6 +162,7 @@ func TestScenarios(t *testing.T) {
 		testAbuse(t)
 		testCold(t)
 		testRestart(t)
+		testScale(t)
 		testReal(t)
 		testRunning(t)
 	})
@@ -240,6 +241,16 @@ func testRestart(t *testing.T) {
 		t.Parallel()
 		wantMetrics(t, measure(t, "restart", "-start", "-quick", "-rate=300"), "store queries per second after a restart: warm",
 			"look-ups per redirect after a restart: cold", "redirect latency p99 after a restart: warm", "time to start: cold")
+	})
+}
+
+// testScale runs the scenario of several nodes, which is apart from the others.
+func testScale(t *testing.T) {
+	t.Run("scale", func(t *testing.T) {
+		t.Parallel()
+		wantMetrics(t, measure(t, "scale", "-start"), "CPU per redirect: 4 edges / 1 edge", "redirects per second, closed loop: 2 edges",
+			"CPU per counted click: 4 workers, 8 partitions / 1 worker, 8 partitions",
+			"CPU per counted click: 1 worker, 256 partitions / 1 worker, 8 partitions")
 	})
 }
 

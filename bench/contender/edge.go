@@ -80,6 +80,7 @@ type Edge struct {
 	program string
 	args    []string
 	spool   string
+	cpu     int         // that it runs on, or proc.AnyCPU
 	child   *proc.Child // nil while it does not run
 }
 
@@ -115,12 +116,13 @@ func (s *Starter) newEdge(ctx context.Context, name string, topics stream.Config
 	addr, ops, spool := addrs[0], addrs[1], s.Group.Path(name)
 	args = slices.Concat(args, flags, system.TopicFlags(topics), []string{"-spool.dir", spool,
 		"-spool.max-bytes", fmt.Sprint(16 << 30), "-edge.listen", addr, "-ops.listen", ops, "-edge.url", "http://" + addr, "-log.level", "error"})
-	return &Edge{Name: name, Addr: addr, Ops: "http://" + ops, group: s.Group, program: program, args: args, spool: spool}, nil
+	return &Edge{Name: name, Addr: addr, Ops: "http://" + ops, group: s.Group, program: program, args: args, spool: spool,
+		cpu: proc.AnyCPU}, nil
 }
 
 // Start starts the edge and waits until it answers. An edge without a broker answers, but it is never ready.
 func (e *Edge) Start(ctx context.Context) (err error) {
-	if e.child, err = e.group.Start(e.Name, nil, e.program, e.args...); err != nil {
+	if e.child, err = e.group.StartOn(e.cpu, e.Name, nil, e.program, e.args...); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
+	"golang.org/x/sync/errgroup"
 
 	"linkstream/bench/load"
 	"linkstream/bench/proc"
@@ -21,20 +23,21 @@ import (
 // Counting is a worker of ingest that counts all clicks of a topic, into a new store in every round.
 type Counting struct {
 	*Contender
-	Rounds int
-	Stored int64 // clicks in the stores of all rounds; complete after Close
+	Workers int // in one consumer group; set before the first round
+	Rounds  int
+	Stored  int64 // clicks in the stores of all rounds; complete after Close
 
 	topics  stream.Config
 	engines system.Engines
 	clicks  int64
 	links   int
 	store   system.ClickStore // of the last round
-	client  *stream.Client
+	clients []*stream.Client  // one per worker
 }
 
 // Count returns a worker that counts the clicks of a topic, whose links are numbered from 1 to links.
 func Count(topics stream.Config, on system.Engines, clicks, links int, broker []proc.Process) *Counting {
-	c := &Counting{topics: topics, engines: on, clicks: int64(clicks), links: links}
+	c := &Counting{Workers: 1, topics: topics, engines: on, clicks: int64(clicks), links: links}
 	c.Contender = &Contender{Name: "worker", Processes: append([]proc.Process{thisProcess()}, broker...),
 		Prepare: c.prepare, Work: c.work}
 	return c
@@ -47,10 +50,15 @@ func (c *Counting) prepare(ctx context.Context) (err error) {
 	}
 	c.Rounds++
 	topics := c.topics
-	round := fmt.Sprintf("round_%d", c.Rounds)
+	// Workers of several contenders, which have different names, share neither stores nor groups.
+	round := fmt.Sprintf("%s_%d", strings.NewReplacer(" ", "_", ",", "").Replace(c.Name), c.Rounds)
 	topics.Group += "." + round
-	if c.client, err = stream.New(topics, slog.New(slog.DiscardHandler)); err != nil {
-		return err
+	for range c.Workers {
+		client, err := stream.New(topics, slog.New(slog.DiscardHandler))
+		if err != nil {
+			return err
+		}
+		c.clients = append(c.clients, client)
 	}
 	c.store, err = c.engines.OpenClicks(ctx, round)
 	return err
@@ -75,7 +83,10 @@ func (c *Counting) Close(ctx context.Context) error {
 			c.Stored += n
 		}
 	}
-	c.client.Close()
+	for _, client := range c.clients {
+		client.Close()
+	}
+	c.clients = nil
 	err := c.store.Close()
 	c.store = nil
 	return err
@@ -85,8 +96,12 @@ func (c *Counting) work(ctx context.Context, _ time.Duration) (load.Result, erro
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	store := &timedStore{ClickStore: c.store, left: c.clicks, done: &c.Done, complete: cancel}
-	w := worker.New(worker.DefaultConfig(), c.client, store, nil, slog.New(slog.DiscardHandler), metrics.NewSet())
-	if err := w.Run(ctx); err != nil {
+	var workers errgroup.Group
+	for _, client := range c.clients {
+		w := worker.New(worker.DefaultConfig(), client, store, nil, slog.New(slog.DiscardHandler), metrics.NewSet())
+		workers.Go(func() error { return w.Run(ctx) })
+	}
+	if err := workers.Wait(); err != nil {
 		return load.Result{}, err
 	}
 	store.mu.Lock()

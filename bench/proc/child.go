@@ -27,9 +27,17 @@ type Child struct {
 	err   error         // of Wait; read it only after ended is closed
 }
 
+// AnyCPU is for processes that may run on all CPUs.
+const AnyCPU = -1
+
 // Start starts a program with the environment of this process, without the service's settings (LINKSTREAM_…), and with
 // env. Its standard error goes to the file log.
 func Start(log string, env []string, program string, args ...string) (*Child, error) {
+	return StartOn(AnyCPU, log, env, program, args...)
+}
+
+// StartOn is Start for a process that runs on one CPU only, which does not happen on systems other than Linux.
+func StartOn(cpu int, log string, env []string, program string, args ...string) (*Child, error) {
 	out, err := os.Create(log)
 	if err != nil {
 		return nil, fmt.Errorf("start %q: %w", program, err)
@@ -41,7 +49,7 @@ func Start(log string, env []string, program string, args ...string) (*Child, er
 	c.cmd.WaitDelay = time.Second // for its own children, which may hold its output open
 	isolate(c.cmd)
 	started := make(chan error)
-	go c.run(started)
+	go c.run(cpu, started)
 	if err := <-started; err != nil {
 		return nil, fmt.Errorf("start %q: %w", program, err)
 	}
@@ -50,11 +58,18 @@ func Start(log string, env []string, program string, args ...string) (*Child, er
 
 // run starts the program and holds its thread until the program has ended. The kernel kills the child when the thread
 // that started it exits, not when the process does.
-func (c *Child) run(started chan<- error) {
+func (c *Child) run(cpu int, started chan<- error) {
 	defer close(c.ended)
 	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	err := c.cmd.Start()
+	var err error
+	if cpu == AnyCPU {
+		defer runtime.UnlockOSThread()
+	} else {
+		err = pin(cpu) // the child inherits it; the thread ends with the goroutine
+	}
+	if err == nil {
+		err = c.cmd.Start()
+	}
 	started <- err
 	if err == nil {
 		c.err = c.cmd.Wait()

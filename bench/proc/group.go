@@ -73,7 +73,12 @@ func (g *Group) Close() error {
 // Start starts a program whose log goes to the group's directory. Close kills it. A child that must stop in order
 // needs its Stop registered with OnClose as well.
 func (g *Group) Start(name string, env []string, program string, args ...string) (*Child, error) {
-	child, err := Start(g.Path(strings.NewReplacer(" ", "-", "/", "-").Replace(name)+".log"), env, program, args...)
+	return g.StartOn(AnyCPU, name, env, program, args...)
+}
+
+// StartOn is Start for a process that runs on one CPU only: see StartOn.
+func (g *Group) StartOn(cpu int, name string, env []string, program string, args ...string) (*Child, error) {
+	child, err := StartOn(cpu, g.Path(strings.NewReplacer(" ", "-", "/", "-").Replace(name)+".log"), env, program, args...)
 	if err != nil {
 		return nil, err
 	}

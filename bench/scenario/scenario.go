@@ -39,6 +39,7 @@ func All() []Scenario {
 		{"redirect", "redirects of the edge: CPU per redirect beside bare servers, redirects per second, latency", runRedirect},
 		{reports, "reports of a month of links, filtered and not: CPU per report beside statistics, reports per second, latency", runReports},
 		{restart, "edges restarted one after the other, with and without what they had cached: look-ups, queries of the store per second, latency", runRestart},
+		{scale, "redirects of 1, 2 and 4 pinned edges, clicks counted by 1, 2 and 4 workers and from 8, 64 and 256 partitions: CPU per operation", runScale},
 		{"shorten", "creation of links: CPU per link beside a bare insert, links per second, latency", runShorten},
 		{soak, "visits and API calls at a fixed rate for -duration: latency, memory and lag over time", runSoak},
 		{"stats", "statistics of any link and of the most visited one: CPU per call, calls per second, latency", runStats},
