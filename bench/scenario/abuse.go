@@ -87,6 +87,8 @@ func attacks(s *system.Service, victim string) []attack {
 			Request: get("GET /%s HTTP/1.1\r\nHost: "+edge+"\r\n\r\n", hash)}},
 		{"random hosts", load.Flood{Addr: edge, Conns: 64, Pipeline: 16, Rate: 20_000,
 			Request: get("GET /abc HTTP/1.1\r\nHost: %s.example.com\r\n\r\n", hash)}},
+		{"pages about links", load.Flood{Addr: edge, Conns: 64, Pipeline: 16, Rate: 20_000,
+			Request: get("GET /" + victim + "+ HTTP/1.1\r\nHost: " + edge + "\r\n\r\n")}},
 		{"random referrers", load.Flood{Addr: edge, Conns: 16, Pipeline: 16, Rate: 5000, Request: get("GET /"+victim+
 			" HTTP/1.1\r\nHost: "+edge+"\r\nReferer: https://%s.example/\r\n\r\n", hash)}},
 		{"idle connections", load.Flood{Addr: edge, Conns: 2000}},
