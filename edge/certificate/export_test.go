@@ -45,6 +45,9 @@ func NewTickets(store schema.CertificateStore, secret string, config *tls.Config
 // Update is what an edge does from time to time.
 func (t Tickets) Update(ctx context.Context, now time.Time) error { return t.update(ctx, now) }
 
+// Run is run.
+func (t Tickets) Run(ctx context.Context) { t.run(ctx) }
+
 // Since is when the key in use began to be used, the zero time if that is Go's own.
 func (t Tickets) Since(now time.Time) time.Time { return t.since(now) }
 

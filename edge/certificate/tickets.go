@@ -58,15 +58,18 @@ func newTickets(files *storage, config *tls.Config, set *metrics.Set, log *slog.
 	return t
 }
 
-// run keeps the keys up to date until ctx is done.
+// run keeps the keys up to date until ctx is done. It complains once while the store is away.
 func (t *tickets) run(ctx context.Context) {
-	for {
-		wait := ticketLook
-		if err := t.update(ctx, time.Now()); ctx.Err() != nil {
+	for away := false; ; {
+		err := t.update(ctx, time.Now())
+		if ctx.Err() != nil {
 			return
-		} else if err != nil {
+		}
+		if err != nil && !away {
 			t.log.Warn("cannot share the keys of TLS session tickets, retrying", "error", err)
 		}
+		away = err != nil
+		wait := ticketLook
 		if t.since(time.Now()).IsZero() {
 			wait = ticketRetry
 		}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"linkstream/edge/certificate"
@@ -204,4 +205,22 @@ func TestTicketsWithoutStore(t *testing.T) {
 	v = f.visitor(0)
 	v.visits(t, a)
 	testkit.Equal(t, "resumed by another edge once the store is back", v.visits(t, b), true)
+}
+
+// nowhere is a store that is always away. It has no descriptors, so that time can pass at once.
+type nowhere struct{ schema.CertificateStore }
+
+func (nowhere) CertificateFile(context.Context, string) (schema.CertificateFile, error) {
+	return schema.CertificateFile{}, errAway
+}
+
+func TestTicketsComplainOnce(t *testing.T) {
+	f := newFleet(t, nowhere{})
+	synctest.Test(t, func(t *testing.T) {
+		a := f.edge(t, secret)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		a.Run(ctx)
+		testkit.Equal(t, "complaints in an hour", a.log.Count("session tickets"), 1)
+	})
 }
