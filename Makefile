@@ -14,7 +14,7 @@ TOOLS      = -toolexec 'env GOGC=400'
 # Packages that test the programs with tools of those who use or run them, with other releases, or on clusters, which takes
 # minutes: for make test-deploy. So are the installation and the failures of engines, and tests of programs under load while
 # engines fail or are restored.
-DEPLOYED   = /deploy/(acme|apiclients|image|kubernetes|manual|prometheus|proxy|release|shards|systemd|testengines(/.*)?|upgrade)$$
+DEPLOYED   = /deploy/(acme|apiclients|image|kubernetes|lighthouse|manual|prometheus|proxy|release|shards|systemd|testengines(/.*)?|upgrade)$$
 FAULTS     = ^Test(Faults|RestoredEngines)$$
 # The packages whose tests take longest start first, so that the others run beside them.
 LONGEST    = ./deploy/e2e ./schema/clickhouse ./deploy/simulation

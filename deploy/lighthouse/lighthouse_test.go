@@ -1,0 +1,197 @@
+// Package lighthouse_test lets Lighthouse, the auditor of web pages that Chromium's developers make, judge the dashboard.
+//
+// npm installs it, in the version of testdata/tools. Its judgement takes most of a minute per page, so make test-deploy runs this
+// test and make test does not.
+package lighthouse_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"linkstream/api/apiservice"
+	"linkstream/api/auth"
+	"linkstream/deploy/testengines"
+	"linkstream/deploy/testengines/enginetest"
+	"linkstream/schema"
+	"linkstream/schema/service"
+	"linkstream/schema/sqlite"
+	"linkstream/schema/testkit"
+)
+
+const (
+	email, password = "owner@example.org", "correct horse battery"
+	tries           = 5 // of a page: the score for performance is that of its quickest load, since others work on the machine, too
+)
+
+// categories are what pages are judged by.
+var categories = []string{"performance", "accessibility", "best-practices"}
+
+// TestPages requires the highest score of each page in each category, on an emulated phone with a slow network. Its CPU is that of this
+// machine, which is not slowed down: other tests do that.
+func TestPages(t *testing.T) {
+	modules, err := testengines.NPMPackages(t.Context(), slog.New(slog.NewTextHandler(t.Output(), nil)), "testdata/tools")
+	testkit.Must(t, err)
+	chromium := enginetest.Chromium(t)
+	base := start(t)
+	cookie := signIn(t, base)
+	for name, page := range map[string]struct{ path, cookie string }{
+		"sign-in":  {"/dashboard/sign-in", ""},
+		"overview": {"/dashboard", cookie},
+		"links":    {"/dashboard/links", cookie},
+		"link":     {"/dashboard/links/0/link-1", cookie},
+		"report":   {"/dashboard/report?totals=show", cookie},
+		"tags":     {"/dashboard/tags", cookie},
+		"import":   {"/dashboard/import", cookie},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var wrong string
+			for range tries {
+				if wrong = judge(t, modules, chromium, base+page.path, page.cookie); wrong == "" {
+					return
+				}
+				t.Log(wrong)
+			}
+			t.Error(wrong)
+		})
+	}
+}
+
+// report is the part of Lighthouse's report that the test reads.
+type report struct {
+	FinalURL   string `json:"finalDisplayedUrl"`
+	Categories map[string]struct {
+		Score     float64 `json:"score"`
+		AuditRefs []struct {
+			ID     string  `json:"id"`
+			Weight float64 `json:"weight"`
+		} `json:"auditRefs"`
+	} `json:"categories"`
+	Audits map[string]struct {
+		Score        *float64 `json:"score"`
+		Title        string   `json:"title"`
+		DisplayValue string   `json:"displayValue"`
+	} `json:"audits"`
+}
+
+// judge returns what keeps a page from the highest scores; "" if nothing does.
+func judge(t *testing.T, modules string, chromium *testengines.Chromium, page, cookie string) string {
+	t.Helper()
+	headers := filepath.Join(t.TempDir(), "headers.json")
+	content, err := json.Marshal(map[string]string{"Cookie": cookie})
+	testkit.Must(t, err)
+	testkit.Must(t, os.WriteFile(headers, content, 0o600))
+	cmd := exec.CommandContext(t.Context(), "node", filepath.Join(modules, "lighthouse/cli/index.js"), page, "--output=json", "--quiet",
+		"--no-enable-error-reporting", "--throttling.cpuSlowdownMultiplier=1", "--extra-headers="+headers, "--only-categories="+strings.Join(categories, ","),
+		"--chrome-flags=--headless=new --no-sandbox --disable-gpu --disable-component-update --user-data-dir="+t.TempDir())
+	cmd.Env = append(append(os.Environ(), chromium.Env...), "CHROME_PATH="+chromium.Path)
+	var problems strings.Builder
+	cmd.Stderr = &problems
+	output, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v: %v\n%s", cmd, err, problems.String())
+	}
+	var found report
+	testkit.Must(t, json.Unmarshal(output, &found))
+	if found.FinalURL != page {
+		t.Fatalf("%s was judged, not %s", found.FinalURL, page)
+	}
+	var wrong []string
+	for _, name := range categories {
+		category, judged := found.Categories[name]
+		if !judged {
+			t.Fatalf("no judgement of %s:\n%s", name, problems.String())
+		}
+		if category.Score == 1 {
+			continue
+		}
+		wrong = append(wrong, fmt.Sprintf("%s: %.0f", name, 100*category.Score))
+		for _, ref := range category.AuditRefs {
+			if audit := found.Audits[ref.ID]; ref.Weight > 0 && audit.Score != nil && *audit.Score < 1 {
+				wrong = append(wrong, fmt.Sprintf("  %s %.2f: %s %s", ref.ID, *audit.Score, audit.Title, audit.DisplayValue))
+			}
+		}
+	}
+	return strings.Join(wrong, "\n")
+}
+
+// start runs an api process with an account that has links, tags and clicks, and returns its base URL.
+func start(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	links, err := sqlite.Open(t.Context(), filepath.Join(dir, "links.db"))
+	testkit.Must(t, err)
+	clicks, err := sqlite.OpenClickStore(t.Context(), filepath.Join(dir, "clicks.db"))
+	testkit.Must(t, err)
+	fill(t, links, clicks)
+	cfg := apiservice.DefaultConfig()
+	cfg.EdgeURL, cfg.Listen = schema.MustParseBaseURL("https://sho.example"), "127.0.0.1:0"
+	node, err := apiservice.New(cfg, links, clicks, nil, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	testkit.Must(t, err)
+	stop := service.RunInBackground(context.Background(), func(ctx context.Context) {
+		if err := node.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() {
+		stop()
+		testkit.Must(t, clicks.Close())
+		testkit.Must(t, links.Close())
+	})
+	return "http://" + node.Addr()
+}
+
+func fill(t *testing.T, links *sqlite.Store, clicks *sqlite.ClickStore) {
+	t.Helper()
+	now := time.Now().UTC().Truncate(time.Second)
+	owner := schema.Account{Email: email, PasswordHash: auth.HashPassword(password), CreatedAt: now.AddDate(0, 0, -90)}
+	testkit.Must(t, links.CreateAccount(t.Context(), &owner))
+	var batch schema.ClickBatch
+	batch.Reset(0, 0)
+	batch.Time = now
+	devices := []schema.Device{schema.Mobile, schema.Desktop, schema.Mobile, schema.Bot}
+	for i := range 25 {
+		link := schema.Link{AccountID: owner.ID, Hash: fmt.Sprintf("link-%d", i), URL: fmt.Sprintf("https://example.org/a/page/%d", i), Active: true,
+			Title: fmt.Sprintf("Page %d", i), Tags: []string{"all", fmt.Sprintf("tag-%d", i%4)}, CreatedAt: now.AddDate(0, 0, -60).Add(time.Duration(i) * time.Hour)}
+		testkit.Must(t, links.CreateLink(t.Context(), &link))
+		for n := range 40 {
+			batch.Offset, batch.Lane = append(batch.Offset, batch.Next), append(batch.Lane, schema.Lane{Number: 1})
+			batch.Next++
+			batch.Seq, batch.LinkID, batch.AccountID = append(batch.Seq, uint64(batch.Next)), append(batch.LinkID, link.ID), append(batch.AccountID, owner.ID)
+			batch.ClickedAt = append(batch.ClickedAt, now.AddDate(0, 0, -n))
+			batch.Device, batch.Browser = append(batch.Device, devices[n%4]), append(batch.Browser, []string{"Safari", "Firefox", "Chrome"}[n%3])
+			batch.Referrer, batch.Country = append(batch.Referrer, []string{"", "news.example.org"}[n%2]), append(batch.Country, []string{"DE", "US", ""}[n%3])
+			batch.OS, batch.Language = append(batch.OS, []string{"iOS", "Windows"}[n%2]), append(batch.Language, []string{"de", "en"}[n%2])
+		}
+	}
+	testkit.Must(t, clicks.InsertClicks(t.Context(), &batch))
+}
+
+// signIn returns the Cookie header of a session.
+func signIn(t *testing.T, base string) string {
+	t.Helper()
+	form := url.Values{"email": {email}, "password": {password}}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+"/dashboard/sign-in", strings.NewReader(form.Encode()))
+	testkit.Must(t, err)
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	testkit.Must(t, err)
+	resp.Body.Close()
+	var cookies []string
+	for _, cookie := range resp.Cookies() {
+		cookies = append(cookies, cookie.Name+"="+cookie.Value)
+	}
+	if resp.StatusCode != http.StatusSeeOther || len(cookies) == 0 {
+		t.Fatalf("sign-in answers %s", resp.Status)
+	}
+	return strings.Join(cookies, "; ")
+}
