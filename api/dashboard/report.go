@@ -29,7 +29,8 @@ type reportPage struct {
 	Form    reportForm
 	Filters []reportFilter
 	Report  *clickReport  // nil if the form has problems, or the click store does not answer
-	Totals  *reportTotals // nil if the report is that of a link, or Report is nil
+	Totals  *reportTotals // nil if they were not asked for, or Report is nil
+	Show    string        // path of the page with Totals; "" if it has them, or cannot
 	Down    bool          // the click store does not answer
 	Self    string        // path of this page
 	Poll    time.Duration
@@ -56,6 +57,7 @@ type reportForm struct {
 	Tag     string
 	Domain  string   // ID; "" for any
 	Domains []option // empty in the report of a link
+	Totals  bool     // are shown
 }
 
 // reportFilter is a name that all counted clicks have.
@@ -146,7 +148,7 @@ func (d *Dashboard) showReport(c *call) error {
 	if page.Report, err = d.clickReport(c, page, asked, some); err != nil {
 		return d.reportWithout(c, page, asked, err)
 	}
-	if page.Link == nil && c.query("part") == "" {
+	if page.Form.Totals && c.query("part") == "" {
 		if page.Totals, err = d.reportTotals(c, page, asked, some); err != nil {
 			return d.reportWithout(c, page, asked, err)
 		}
@@ -167,6 +169,7 @@ func (p *reportPage) selectLinks(
 		return nil, err
 	}
 	p.Form.Tag, p.Form.Domain = cut(c.query(clickreport.FieldTag), maxAsked), cut(c.query(clickreport.FieldDomain), maxAsked)
+	p.Form.Totals = c.query(fieldTotals) == "show"
 	p.Form.Domains = linkFilter{Domain: p.Form.Domain}.domainOptions(form)
 	some, wrong, err := clickreport.SelectLinks(c.ctx, d.DB, c.account.ID, value)
 	maps.Copy(invalid, wrong)
@@ -198,6 +201,11 @@ func (p *reportPage) fill(c *call, asked clickreport.Request) {
 	p.Form.From, p.Form.To = text(clickreport.FieldFrom, day(asked.From)), text(clickreport.FieldTo, day(asked.To))
 	p.Form.Zone, p.Form.ByHour = text(clickreport.FieldZone, ""), asked.Interval == clickreport.Hour
 	p.Self = p.path(asked, nil)
+	if p.Link == nil && !p.Form.Totals {
+		with := *p
+		with.Form.Totals = true
+		p.Show = with.path(asked, nil)
+	}
 	for _, by := range schema.Dimensions() {
 		if value, is := asked.Filter[by]; is {
 			without := maps.Clone(asked.Filter)
@@ -226,6 +234,9 @@ func (p *reportPage) pathOf(action string, asked clickreport.Request, filters ma
 		if value != "" {
 			values.Set(field, value)
 		}
+	}
+	if p.Form.Totals {
+		values.Set(fieldTotals, "show")
 	}
 	if limit != clickreport.DefaultTop {
 		values.Set(clickreport.FieldLimit, strconv.Itoa(limit))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -111,6 +112,13 @@ func reportsTotals(t *testing.T) {
 	testkit.Must(t, s.links.DeleteLink(t.Context(), links[3], at))
 	b := s.signedIn(t)
 	page := b.get("/dashboard/report")
+	page.want(t, http.StatusOK, "Clicks 20", "Show totals by domain and by tag")
+	if !regexp.MustCompile(`href="/dashboard/report\?[^"]*totals=show`).MatchString(page.body) {
+		t.Errorf("no way to the totals:\n%s", page.body)
+	}
+	page.lacks(t, "Domains</h2>")
+	page = b.get("/dashboard/report?totals=show")
+	page.lacks(t, "Show totals")
 	page.want(t, http.StatusOK, "Clicks 20", "Domains Name Share Clicks sho.rt 70 % 14 go.example.org 25 % 5 Deleted links 5 % 1",
 		"Tags Name Share Clicks sale 60 % 12 print 40 % 8 web 25 % 5 No tag 10 % 2")
 	wantHarmless(t, page)
@@ -118,14 +126,14 @@ func reportsTotals(t *testing.T) {
 		"domain_id=0": "Clicks 14", "domain_id=0&tag=web": "Clicks 0", "tag=sale&browser=Firefox": "Clicks 8", "tag=&domain_id=": "Clicks 20"} {
 		b.get("/dashboard/report?"+query).want(t, http.StatusOK, want)
 	}
-	if to := `/dashboard/report?browser=Firefox&amp;`; !strings.Contains(b.get("/dashboard/report?tag=sale&domain_id=0").body, to) ||
+	if to := `/dashboard/report?browser=Firefox&amp;`; !strings.Contains(b.get("/dashboard/report?tag=sale&domain_id=0&totals=show").body, to) ||
 		!strings.Contains(b.seen.body, `domain_id=0&amp;`) || !strings.Contains(b.seen.body, `value="sale"`) {
 		t.Errorf("the page forgets its tag and domain:\n%s", b.seen.body)
 	}
 	b.get("/dashboard/report?tag=No+Tag&domain_id=x&from=y").want(t, http.StatusUnprocessableEntity, "The tag must have 1 to 32",
 		"The domain id must be", "The day must be a date")
-	b.get("/dashboard/report?limit=1").want(t, http.StatusOK, "sale 60 % 12 Show all")
-	if b.get("/dashboard/report?part=report"); strings.Contains(b.seen.body, "Domains") {
+	b.get("/dashboard/report?totals=show&limit=1").want(t, http.StatusOK, "sale 60 % 12 Show all")
+	if b.get("/dashboard/report?totals=show&part=report"); strings.Contains(b.seen.body, "Domains") {
 		t.Error("the totals are polled")
 	}
 }

@@ -11,8 +11,11 @@ import (
 	"linkstream/api/clickreport"
 )
 
-// reportTotals are the clicks of a report by domain and by tag. They are counted when the page is loaded and not polled, since they
-// read all links that have clicks.
+// fieldTotals asks for the totals of a report.
+const fieldTotals = "totals"
+
+// reportTotals are the clicks of a report by domain and by tag. They are counted when somebody asks for them and not polled, since
+// they read all links that have clicks.
 type reportTotals struct{ Domains, Tags ranking }
 
 // reportTotals counts the clicks of the links that were asked for, of all if some is nil.

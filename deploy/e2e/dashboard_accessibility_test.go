@@ -22,7 +22,7 @@ var filledPages = []struct{ name, path, press string }{
 	{"edit", "/dashboard/links/0/launch/edit", "Delete…"},
 	{"tags", "/dashboard/tags", ""},
 	{"tag", "/dashboard/tags/newsletter", "Delete…"},
-	{"report", "/dashboard/report?device=mobile", "Show as a table"},
+	{"report", "/dashboard/report?device=mobile&totals=show", "Show as a table"},
 	{"many links", "/dashboard/bulk", ""},
 	{"domains", "/dashboard/domains", ""},
 	{"domain", "/dashboard/domains/2", "Remove…"},
