@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"linkstream/api/shorten"
@@ -106,7 +105,7 @@ func (r *runner) printRowError(e transfer.RowError) {
 		r.print("line %d: %s", e.Line, e.Reason)
 		return
 	}
-	r.print("line %d, column %s: %s", e.Line, strings.ToValidUTF8(e.Column, "?"), e.Reason)
+	r.print("line %d, column %s: %s", e.Line, e.Column, e.Reason)
 }
 
 func (r *runner) printReport(report transfer.Report) {

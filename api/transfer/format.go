@@ -3,10 +3,11 @@ package transfer
 import (
 	"slices"
 	"strings"
-
-	"linkstream/schema"
+	"unicode"
+	"unicode/utf8"
 
 	"linkstream/api/shorten"
+	"linkstream/schema"
 )
 
 // Format is the layout of a file.
@@ -109,6 +110,16 @@ func recognize(names []string, wanted Format) (layout, bool) {
 	return layout{}, false
 }
 
+// printable returns the name of a column for a message: in UTF-8, without control characters.
+func printable(name string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || unicode.IsControl(r) {
+			return '?'
+		}
+		return r
+	}, name))
+}
+
 // columns returns what the columns are read as. Of columns for the same field the first one is read.
 func (l layout) columns(names []string) []Column {
 	columns, taken := make([]Column, len(names)), map[string]bool{}
@@ -118,7 +129,7 @@ func (l layout) columns(names []string) []Column {
 			field = ""
 		}
 		taken[field] = true
-		columns[i] = Column{Name: strings.TrimSpace(name), Field: field}
+		columns[i] = Column{Name: shortened(printable(name)), Field: field}
 	}
 	return columns
 }

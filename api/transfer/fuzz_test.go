@@ -5,7 +5,9 @@ import (
 	"context"
 	"log/slog"
 	"reflect"
+	"strings"
 	"testing"
+	"unicode"
 	"unicode/utf8"
 
 	"linkstream/api/shorten"
@@ -54,6 +56,7 @@ func FuzzImport(f *testing.F) {
 		f.Add([]byte(export.file))
 	}
 	f.Add([]byte("\xef\xbb\xbfsep=;\r\nalias;long_url\r\n\"a\nb\";x\r\na\"b;y\r\n;\r\n\"g;https://example.com/"))
+	f.Add([]byte("long_url,\x00\xff\n,\xff\nhttps://example.com/,\xff\n"))
 	f.Add([]byte("url\nhttps://example.com/\nhttps://example.com/\n"))
 	f.Add([]byte("url,expired_url\nhttps://example.com/\nhttps://example.com/,0\n"))
 	f.Add([]byte("long_url\tdomain\tshort_url\nhttps://example.com/\t[::1]:80\t://a/%zz/\n"))
@@ -100,7 +103,8 @@ func checkReport(t *testing.T, report transfer.Report, all []transfer.RowError) 
 	}
 	last := 0
 	for _, e := range all {
-		if e.Line < last || e.Line < 2 || e.Reason == "" {
+		text := e.Column + e.Reason
+		if e.Line < last || e.Line < 2 || e.Reason == "" || !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) {
 			t.Errorf("error %+v after line %d", e, last)
 		}
 		last = e.Line

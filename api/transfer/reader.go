@@ -107,7 +107,7 @@ func unknownColumns(found []string, wanted Format) error {
 		if !utf8.ValidString(name) {
 			return schema.ClientErrorf(schema.CodeInvalid, "The first line of the file is not UTF-8. Save it as CSV in UTF-8.")
 		}
-		found[i] = shortened(strings.TrimSpace(name))
+		found[i] = shortened(printable(name))
 	}
 	if wanted != "" {
 		return schema.ClientErrorf(schema.CodeInvalid, "The columns %s are not those of an export of %s.", strings.Join(found, ", "), wanted)

@@ -112,7 +112,7 @@ type Report struct {
 
 // Column is a column of a file.
 type Column struct {
-	Name  string // as in the file
+	Name  string // as in the file, but at most 64 bytes and without control characters
 	Field string // what it is read as, such as "long_url"; "": ignored
 }
 
@@ -135,7 +135,7 @@ type Note struct {
 // RowError is something wrong with a row. A row may have several.
 type RowError struct {
 	Line   int    // where the row begins in the file, from 1
-	Column string // as in the file; "": the whole row
+	Column string // the name of a Column; "": the whole row
 	Reason string // a sentence for the owner of the file
 }
 
