@@ -310,3 +310,40 @@ func TestStoresThatFail(t *testing.T) {
 		}
 	}
 }
+
+func TestRowsThatAreChanged(t *testing.T) {
+	f := newFixture(t)
+	next := time.Now().AddDate(1, 0, 0).Format(time.RFC3339)
+	report := f.imports(t, lines("shortCode,longUrl,title,tags,createdAt",
+		"a,https://example.com/,"+strings.Repeat("é", 250)+",,", "b,https://example.com/,\" one\ttwo\n\",,",
+		"c,https://example.com/,,Été|--|ÄÖ|a  b|A-B|"+strings.Repeat("x", 40)+",", "d,https://example.com/,,,"+next,
+		"e,https://example.com/,,,1970-01-01 00:00:00", "f,https://example.com/,,,last year", "g,https://example.com/,,,2020-01-01 00:00:00 CEST",
+		"h,https://example.com/,,1|2|3|4|5|6|7|8|9|10|11,"))
+	counts(t, report, 7, 0, 1)
+	if a, b := f.link(t, 0, "a"), f.link(t, 0, "b"); a.Title != strings.Repeat("é", 200) || b.Title != "one two" {
+		t.Errorf("titles %q and %q", a.Title, b.Title)
+	}
+	if c := f.link(t, 0, "c"); !slices.Equal(c.Tags, []string{"a-b", "t", strings.Repeat("x", 32)}) {
+		t.Errorf("tags %q", c.Tags)
+	}
+	for _, hash := range []string{"d", "e", "f", "g"} {
+		if link := f.link(t, 0, hash); time.Since(link.CreatedAt).Abs() > time.Hour {
+			t.Errorf("%q was created at %v", hash, link.CreatedAt)
+		}
+	}
+	rows := map[string]int64{}
+	for _, note := range report.Notes {
+		rows[strings.Fields(note.Text)[1]] = note.Rows
+	}
+	testkit.Equal(t, "rows by the second word of a note", rows, map[string]int64{"title": 2, "become": 1, "time": 4})
+}
+
+func TestImportOfUnreadableRowsEndsWithItsContext(t *testing.T) {
+	f := newFixture(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	file := "long_url\n" + strings.Repeat("a\"b\n", 2500)
+	report, err := f.Import(ctx, f.account, strings.NewReader(file), transfer.Options{Progress: func(transfer.Progress) { cancel() }})
+	if !errors.Is(err, context.Canceled) || report.Rows != 1000 {
+		t.Errorf("%+v, %v", report.Progress, err)
+	}
+}
