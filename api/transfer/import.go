@@ -16,6 +16,7 @@ import (
 // Sizes of an import.
 const (
 	chunkRows  = schema.MaxLinkBatch // rows that are looked up and created together
+	chunkBytes = 4 << 20             // of the file, approximately, after which a chunk ends
 	maxTries   = 8                   // look-ups of a row
 	maxAliases = 1 << 20             // aliases that a preview remembers
 )
@@ -95,8 +96,8 @@ func (s *session) chunk() (more bool, err error) {
 
 // read reads the rows of a chunk. It returns them with the error that ended the reading, nil if more may follow.
 func (s *session) read() (items []*item, err error) {
-	now := time.Now()
-	for len(items) < chunkRows {
+	now, from := time.Now(), s.reader.offset()
+	for len(items) < chunkRows && s.reader.offset()-from < chunkBytes {
 		rec, err := s.reader.next()
 		var bad *RowError
 		switch {

@@ -199,6 +199,17 @@ func TestReportIsBounded(t *testing.T) {
 	}
 }
 
+func TestChunksOfLongRowsAreShort(t *testing.T) {
+	f := newFixture(t)
+	var progress []int64
+	file := "long_url,other\n" + strings.Repeat("x,"+strings.Repeat("y", 60<<10)+"\n", 150)
+	_, err := f.Preview(t.Context(), f.account, strings.NewReader(file), transfer.Options{
+		Progress: func(p transfer.Progress) { progress = append(progress, p.Rows) }})
+	if testkit.Must(t, err); !slices.Equal(progress, []int64{69, 138, 150}) {
+		t.Errorf("%d", progress)
+	}
+}
+
 func TestHosts(t *testing.T) {
 	f := newFixture(t)
 	file := lines("domain,alias,long_url", "GO.example.com.,a,https://example.com/", "sho.rt,b,https://example.com/", ",c,https://example.com/",
