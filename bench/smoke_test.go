@@ -193,7 +193,8 @@ func testEmbedded(t *testing.T, healthy chan<- []report.Health) {
 			"connections: CPU per redirect: edge, spooling, resumed TLS session / bare fasthttp, resumed TLS session",
 			"connections: CPU per redirect: edge, spooling, lasting TLS connection / bare fasthttp, lasting TLS connection",
 			"connections: CPU per redirect, open loop: standalone"}},
-		{[]string{"pipeline", "freshness", "shorten"}, []string{
+		{[]string{"pipeline", "freshness", "shorten", "bulk"}, []string{
+			"bulk: links per second, closed loop: standalone", "bulk: CPU per link: standalone / bare SQLite insert of 1000 rows",
 			"pipeline: counted clicks per second, closed loop: worker",
 			"pipeline: CPU per counted click: worker / bare kafka-go fetch",
 			"pipeline: CPU per shipped click: shipper / bare kafka-go produce", "freshness: freshness p50",

@@ -39,35 +39,66 @@ func (instant) VerifiedDomain(context.Context, string) (schema.Domain, error) {
 
 func (instant) CreateLink(context.Context, *schema.Link) error { return nil }
 
+func (instant) VerifiedHosts(context.Context, []string) ([]string, error) { return nil, nil }
+
+func (instant) CreateLinks(_ context.Context, batch *schema.LinkBatch) error {
+	batch.Errs = make([]error, len(batch.Links))
+	for i := range batch.Links {
+		batch.Links[i].Hash = batch.NewHash()
+	}
+	return nil
+}
+
 // BenchmarkShorten measures a request without its network and its store.
 func BenchmarkShorten(b *testing.B) {
+	post := newBenchmark(b, "/api/v1/shorten", fasthttp.StatusCreated)
+	for n := 0; b.Loop(); n++ {
+		post(fmt.Appendf(nil, `{"long_url": "https://example.org/a/path/of/some/length?with=a&n=%d"}`, n))
+	}
+}
+
+// BenchmarkBulk measures a request for a thousand links without its network and its store.
+func BenchmarkBulk(b *testing.B) {
+	post := newBenchmark(b, pathBulk, fasthttp.StatusOK)
+	body := []byte(`{"links":[`)
+	for n := range schema.MaxLinkBatch {
+		body = fmt.Appendf(body, `{"long_url": "https://example.org/a/path/of/some/length?with=a&n=%d"},`, n)
+	}
+	body = append(body[:len(body)-1], "]}"...)
+	for b.Loop() {
+		post(body)
+	}
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/schema.MaxLinkBatch, "µs/link")
+}
+
+// newBenchmark returns a function that sends a request with a body.
+func newBenchmark(b *testing.B, path string, status int) (post func(body []byte)) {
 	log := slog.New(slog.DiscardHandler)
 	tokens, err := auth.NewAuthenticator(instant{})
 	testkit.Must(b, err)
-	defer tokens.Close()
+	b.Cleanup(tokens.Close)
 	blocked, err := blocklist.Open("", log)
 	testkit.Must(b, err)
 	shortener := shorten.New(schema.MustParseBaseURL(edgeURL), instant{}, instant{}, blocked)
-	testkit.Must(b, err)
 	api := rest.New(tokens, ratelimit.NewRequestLimiter(instant{}), shortener, instant{}, nil, rest.Reports{}, httpmetrics.NewRecorder(metrics.NewSet()), log)
 	secret, _ := auth.NewToken(1, "")
 	gate := admission.NewGate(metrics.NewSet())
 	var http fasthttp.RequestCtx
 	http.Request.Header.SetMethod(fasthttp.MethodPost)
-	http.Request.SetRequestURI("/api/v1/shorten")
+	http.Request.SetRequestURI(path)
 	http.Request.Header.SetContentType("application/json")
 	http.Request.Header.Set("Authorization", "Bearer "+secret)
 	b.ReportAllocs()
-	for n := 0; b.Loop(); n++ {
+	return func(body []byte) {
 		http.ResetUserValues()
 		http.Response.Reset()
-		http.Request.SetBody(fmt.Appendf(nil, `{"long_url": "https://example.org/a/path/of/some/length?with=a&n=%d"}`, n))
+		http.Request.SetBody(body)
 		pass, err := gate.Enter(api.Credential(&http), netip.Addr{})
 		testkit.Must(b, err)
 		api.Handle(&http, pass)
 		pass.Leave()
-		if status := http.Response.StatusCode(); status != fasthttp.StatusCreated {
-			b.Fatalf("status %d: %s", status, http.Response.Body())
+		if got := http.Response.StatusCode(); got != status {
+			b.Fatalf("status %d: %s", got, http.Response.Body())
 		}
 	}
 }

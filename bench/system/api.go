@@ -99,7 +99,7 @@ func (a *API) try(ctx context.Context, method, path string, body []byte) (
 	if err != nil {
 		return 0, 0, nil, err
 	}
-	req.Header.Set("Authorization", "Bearer "+a.token())
+	req.Header.Set("Authorization", "Bearer "+a.token(1))
 	req.Header.Set("Accept", "application/json")
 	if method == http.MethodPost {
 		req.Header.Set("Content-Type", "application/json")
@@ -114,9 +114,9 @@ func (a *API) try(ctx context.Context, method, path string, body []byte) (
 	return res.StatusCode, time.Duration(seconds) * time.Second, content, err
 }
 
-// token returns the next token once the current one has nearly used up its rate limit.
-func (a *API) token() string {
-	return a.tokens[int(a.calls.Add(1)/tokenTurn)%len(a.tokens)]
+// token returns the next token once the current one has nearly used up its rate limit, of which a call takes n requests.
+func (a *API) token(n int64) string {
+	return a.tokens[int(a.calls.Add(n)/tokenTurn)%len(a.tokens)]
 }
 
 // Addr returns the host:port of the API.
@@ -124,8 +124,13 @@ func (a *API) Addr() string { return strings.TrimPrefix(a.base, "http://") }
 
 // AppendRequest appends a request in wire format to dst, for a load.
 func (a *API) AppendRequest(dst []byte, method, path string, body []byte) []byte {
+	return a.AppendCounted(dst, 1, method, path, body)
+}
+
+// AppendCounted is AppendRequest for a request that counts as n of the rate limit.
+func (a *API) AppendCounted(dst []byte, n int64, method, path string, body []byte) []byte {
 	dst = fmt.Appendf(dst, "%s %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nAccept: application/json\r\n",
-		method, path, a.Addr(), a.token())
+		method, path, a.Addr(), a.token(n))
 	if body != nil {
 		dst = fmt.Appendf(dst, "Content-Type: application/json\r\nContent-Length: %d\r\n", len(body))
 	}

@@ -114,17 +114,10 @@ func (e *embedded) start(ctx context.Context) (*Service, error) {
 // BareLinkInsert returns transactions of one row each, synced to the disk. SQLite has one writer at a time, so one
 // goroutine is as fast as many.
 func (e *embedded) BareLinkInsert(ctx context.Context) (LinkCall, error) {
-	path := e.launcher.group.Path("bare.db")
-	account, err := e.createTables(ctx, path)
+	db, account, err := e.openBare(ctx, "bare.db")
 	if err != nil {
 		return LinkCall{}, err
 	}
-	db, err := sql.Open("sqlite", "file:"+path+"?_journal_mode=WAL&_synchronous=FULL")
-	if err != nil {
-		return LinkCall{}, fmt.Errorf("open %q: %w", path, err)
-	}
-	e.launcher.group.OnClose(db.Close)
-	db.SetMaxOpenConns(1)
 	insert, err := db.PrepareContext(ctx, insertLink)
 	if err != nil {
 		return LinkCall{}, err
@@ -134,6 +127,47 @@ func (e *embedded) BareLinkInsert(ctx context.Context) (LinkCall, error) {
 		_, err := insert.ExecContext(ctx, account, links.Hash(int(n)), links.URL(int(n)), n, now)
 		return err
 	}}, nil
+}
+
+// BareBulkInsert returns transactions of so many rows, synced to the disk.
+func (e *embedded) BareBulkInsert(ctx context.Context, rows int) (LinkCall, error) {
+	db, account, err := e.openBare(ctx, "bare-bulk.db")
+	if err != nil {
+		return LinkCall{}, err
+	}
+	insert, err := db.PrepareContext(ctx, insertLink)
+	if err != nil {
+		return LinkCall{}, err
+	}
+	links, now := workload.NewLinks(workload.MaxLinks), time.Now().UnixMilli()
+	return LinkCall{fmt.Sprintf("bare SQLite insert of %d rows", rows), 1, func(ctx context.Context, n int64) error {
+		tx, err := db.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback()
+		hashes, urls := bulkRows(links, rows, n)
+		for i, hash := range hashes {
+			if _, err := tx.StmtContext(ctx, insert).ExecContext(ctx, account, hash, urls[i], n*int64(rows)+int64(i), now); err != nil {
+				return err
+			}
+		}
+		return tx.Commit()
+	}}, nil
+}
+
+// openBare opens a file with the tables of a link store and one account, for one writer.
+func (e *embedded) openBare(ctx context.Context, name string) (db *sql.DB, account int64, err error) {
+	path := e.launcher.group.Path(name)
+	if account, err = e.createTables(ctx, path); err != nil {
+		return nil, 0, err
+	}
+	if db, err = sql.Open("sqlite", "file:"+path+"?_journal_mode=WAL&_synchronous=FULL"); err != nil {
+		return nil, 0, fmt.Errorf("open %q: %w", path, err)
+	}
+	e.launcher.group.OnClose(db.Close)
+	db.SetMaxOpenConns(1)
+	return db, account, nil
 }
 
 // BareLinkLookup returns look-ups of one row each, on connections of their own.
