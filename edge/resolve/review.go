@@ -89,11 +89,12 @@ func (r *review) judge(e *entry[linkIDs], now time.Time) verdict {
 		e.reviewed.Store(pending(round)) // after the drop: a concurrent request must not pass before it
 		return recalled
 	}
-	if location, _, _ := decodeAnswer(e.bytes(), now); r.blocks(location) {
-		return blocked
-	}
 	if before, after, _ := cutAnswer(e.bytes()); !r.blocks(before) && !r.blocks(after) {
 		e.reviewed.Store(passed(round))
+		return sound
+	}
+	if location, _, _ := decodeAnswer(e.bytes(), now); r.blocks(location) {
+		return blocked
 	}
 	return sound
 }
@@ -105,7 +106,7 @@ func (r *review) isRecalled(e *entry[linkIDs]) bool {
 
 // blocks reports whether a location leads to a blocked host.
 func (r *review) blocks(location []byte) bool {
-	if r.blocklist == nil || len(location) == 0 {
+	if len(location) == 0 || r.blocklist.IsEmpty() {
 		return false
 	}
 	host, err := schema.HostOfURL(string(location))

@@ -53,7 +53,7 @@ func (b *List) Run(ctx context.Context, changed func()) {
 
 // Blocks reports whether a host is listed, or is a subdomain of a listed one. A nil List blocks nothing.
 func (b *List) Blocks(host schema.Host) bool {
-	if b == nil || len(*b.hosts.Load()) == 0 {
+	if b.IsEmpty() {
 		return false
 	}
 	hosts := *b.hosts.Load()
@@ -64,6 +64,9 @@ func (b *List) Blocks(host schema.Host) bool {
 	}
 	return false
 }
+
+// IsEmpty reports whether nothing is blocked.
+func (b *List) IsEmpty() bool { return b == nil || len(*b.hosts.Load()) == 0 }
 
 // read replaces the list by the hosts in the files.
 func (b *List) read() error {
