@@ -5,7 +5,9 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"os"
 	"sync"
+	"time"
 
 	"github.com/VictoriaMetrics/metrics"
 
@@ -160,6 +162,7 @@ type shakingConn struct {
 	ready   chan struct{}
 	inTurn  bool
 	ahead   *readAhead // nil once it has been read
+	readBy  time.Time  // zero: any time
 }
 
 // readAhead is what has been read at once: crypto/tls would read the header of a record and its rest separately.
@@ -233,8 +236,23 @@ func (c *shakingConn) Read(p []byte) (int, error) {
 		}
 		a.begin, a.end = 0, n
 		c.enter()
+		if !c.readBy.IsZero() && time.Now().After(c.readBy) { // the client has gone while it waited for its turn
+			return 0, os.ErrDeadlineExceeded
+		}
 	}
 	n := copy(p, a.buf[a.begin:a.end])
 	a.begin += n
 	return n, nil
+}
+
+// SetReadDeadline implements net.Conn.
+func (c *shakingConn) SetReadDeadline(t time.Time) error {
+	c.readBy = t
+	return c.Conn.SetReadDeadline(t)
+}
+
+// SetDeadline implements net.Conn.
+func (c *shakingConn) SetDeadline(t time.Time) error {
+	c.readBy = t
+	return c.Conn.SetDeadline(t)
 }

@@ -101,10 +101,10 @@ type held struct {
 	goOn      chan struct{} // lets one go on
 }
 
-func startHeld(t *testing.T, cpus int) *held {
+func startHeld(t *testing.T, cpus int, timeout time.Duration) *held {
 	h := &held{computing: make(chan string), goOn: make(chan struct{})}
 	h.secureSite = startSecure(t, 1, func(s *site) {
-		s.cfg.HandshakeCPUs = cpus
+		s.cfg.HandshakeCPUs, s.cfg.ReadTimeout = cpus, timeout
 		s.secure = func(config *tls.Config) {
 			config.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 				name, _, _ := strings.Cut(hello.ServerName, ".")
@@ -140,7 +140,7 @@ func (h *held) shake(t *testing.T, addr, name string) (ended chan error) {
 
 func TestHandshakesTakeTurns(t *testing.T) {
 	t.Run("one network after the other", func(t *testing.T) {
-		h := startHeld(t, 1)
+		h := startHeld(t, 1, time.Hour)
 		var all []chan error
 		begin := func(addr, name string, waiting int) {
 			all = append(all, h.shake(t, addr, name))
@@ -168,7 +168,7 @@ func TestHandshakesTakeTurns(t *testing.T) {
 		}
 	})
 	t.Run("on as many CPUs as they may have", func(t *testing.T) {
-		h := startHeld(t, 2)
+		h := startHeld(t, 2, time.Hour)
 		first, second := h.shake(t, "127.0.0.1", "a"), h.shake(t, "127.0.0.1", "a")
 		<-h.computing
 		<-h.computing
@@ -180,12 +180,32 @@ func TestHandshakesTakeTurns(t *testing.T) {
 		testkit.Must(t, errors.Join(<-first, <-second))
 	})
 	t.Run("while they wait for the client or for something else, others compute", func(t *testing.T) {
-		h := startHeld(t, 1)
+		h := startHeld(t, 1, time.Hour)
 		h.dialSilent(t, 3, noHeader)
 		idle := h.shake(t, "127.0.0.1", "idle")
 		testkit.Equal(t, "waits", <-h.computing, "idle")
 		testkit.Must(t, <-h.shake(t, "127.0.0.1", "fast"))
 		h.goOn <- struct{}{}
 		testkit.Must(t, <-idle)
+	})
+	t.Run("whose time is over when its turn comes, does not compute", func(t *testing.T) {
+		h := startHeld(t, 1, time.Second)
+		first := h.shake(t, "127.0.0.1", "first")
+		testkit.Equal(t, "computing", <-h.computing, "first")
+		second := h.shake(t, "127.0.0.1", "second")
+		testkit.Eventually(t, "the second one waits", func() bool { return h.metric(t, metricHandshakesWait) == 1 })
+		began := time.Now()
+		testkit.Eventually(t, "its time is over", func() bool { return time.Since(began) > h.cfg.ReadTimeout })
+		h.goOn <- struct{}{}
+		select {
+		case name := <-h.computing:
+			t.Errorf("%s computes", name)
+			h.goOn <- struct{}{}
+		case err := <-second:
+			if err == nil {
+				t.Error("the second one shakes hands")
+			}
+		}
+		<-first
 	})
 }
