@@ -51,7 +51,7 @@ const (
 // linkFields returns where linkColumns are scanned to.
 func linkFields(link *schema.Link) []any {
 	return []any{&link.ID, &link.AccountID, &link.DomainID, &link.Host, &link.Hash, &link.URL, &link.Active, &link.Ordinal,
-		&link.CreatedAt, &link.UpdatedAt, &link.Title, tags{&link.Tags}, &link.ExpiresAt, &link.ExpiredURL,
+		&link.CreatedAt, &link.UpdatedAt, &link.Title, schema.TagsColumn{List: &link.Tags}, &link.ExpiresAt, &link.ExpiredURL,
 		&link.ForwardQuery, &link.Stopped}
 }
 

@@ -93,7 +93,7 @@ func (s *Store) CreateLink(ctx context.Context, link *schema.Link) error {
 // which keeps the ordinals dense. A hash in use may be of a deleted link, which a second statement finds out.
 func (s *Store) createOne(ctx context.Context, link *schema.Link) error {
 	args := []any{link.AccountID, link.DomainID, link.Hash, link.URL, link.Active, link.CreatedAt, link.Title,
-		tags{&link.Tags}, nullIfZero(link.ExpiresAt), link.ExpiredURL, link.ForwardQuery}
+		schema.TagsColumn{List: &link.Tags}, nullIfZero(link.ExpiresAt), link.ExpiredURL, link.ForwardQuery}
 	err := s.pool.QueryRow(ctx, createLink, args...).Scan(&link.ID, &link.Ordinal)
 	if err == nil || codeOf(err) != schema.CodeConflict {
 		return err

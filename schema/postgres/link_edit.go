@@ -36,7 +36,7 @@ func (s *Store) UpdateLink(ctx context.Context, link *schema.Link, edit schema.L
 	if edit.ExpiresAt != nil {
 		expiresAt = nullIfZero(*edit.ExpiresAt)
 	}
-	updated, err := s.oneLink(ctx, updateLink, link.ID, edit.URL, edit.Title, tags{edit.Tags}, edit.Active,
+	updated, err := s.oneLink(ctx, updateLink, link.ID, edit.URL, edit.Title, schema.TagsColumn{List: edit.Tags}, edit.Active,
 		edit.ExpiresAt != nil, expiresAt, edit.ExpiredURL, edit.ForwardQuery, at)
 	if err != nil {
 		return wrap(err, "update link %d", link.ID)

@@ -34,7 +34,7 @@ const (
 
 func scanLink(row interface{ Scan(...any) error }) (link schema.Link, err error) {
 	err = row.Scan(&link.ID, &link.AccountID, &link.DomainID, &link.Host, &link.Hash, &link.URL, &link.Active,
-		&link.Ordinal, unixMillis{&link.CreatedAt}, unixMillis{&link.UpdatedAt}, &link.Title, tags{&link.Tags},
+		&link.Ordinal, unixMillis{&link.CreatedAt}, unixMillis{&link.UpdatedAt}, &link.Title, schema.TagsColumn{List: &link.Tags},
 		unixMillis{&link.ExpiresAt}, &link.ExpiredURL, &link.ForwardQuery, &link.Stopped)
 	return link, err
 }

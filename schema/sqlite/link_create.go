@@ -54,7 +54,7 @@ func createOne(ctx context.Context, tx *sql.Tx, create, count *sql.Stmt, link *s
 	takenDown := false
 	insert := func() (sql.Result, error) {
 		return create.ExecContext(ctx, link.AccountID, link.DomainID, link.Hash, link.URL, link.Active,
-			unixMillis{&link.CreatedAt}, link.Title, tags{&link.Tags}, unixMillis{&link.ExpiresAt}, link.ExpiredURL,
+			unixMillis{&link.CreatedAt}, link.Title, schema.TagsColumn{List: &link.Tags}, unixMillis{&link.ExpiresAt}, link.ExpiredURL,
 			link.ForwardQuery, takenDown)
 	}
 	result, err := insert()

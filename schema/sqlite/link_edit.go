@@ -34,7 +34,7 @@ func (s *Store) UpdateLink(ctx context.Context, link *schema.Link, edit schema.L
 		expiresAt = new(time.Time)
 	}
 	err := s.db.update(ctx, func(tx *sql.Tx) error {
-		err := oneRow(tx.ExecContext(ctx, updateLink, link.ID, edit.URL, edit.Title, tags{edit.Tags}, edit.Active,
+		err := oneRow(tx.ExecContext(ctx, updateLink, link.ID, edit.URL, edit.Title, schema.TagsColumn{List: edit.Tags}, edit.Active,
 			edit.ExpiresAt != nil, unixMillis{expiresAt}, edit.ExpiredURL, edit.ForwardQuery, unixMillis{&at}))
 		if err == nil {
 			updated, err = scanLink(tx.QueryRowContext(ctx, linkByID, link.ID))
