@@ -111,7 +111,7 @@ func TestStoreErrorsStayInside(t *testing.T) {
 	}
 	// These serve the API, the admin commands and other services, and sessions that were not used for an hour.
 	others := []string{"CreateFirstAccount", "SetSuspended", "LeaseRequests", "UseTokens", "TokenByDigest", "Link",
-		"DomainsByHost", "ExtendSession", "Position", "InsertClicks", "LinkStats", "SetTakenDown", "TransferDomain", "ReleaseDomain",
+		"DomainsByHost", "ExtendSession", "Position", "InsertClicks", "LinkStats", "SetActive", "SetTakenDown", "TransferDomain", "ReleaseDomain",
 		"LaneMark", "LaneCounts", "LaneGaps", "LinksByHash", "Destinations", "VerifiedDomains", "VerifiedHosts", "CreateLinks", "RecordedCall", "SearchLinks", "PutCertificateFile", "CertificateFile",
 		"CertificateFiles", "DeleteCertificateFiles", "LockCertificate", "UnlockCertificate", "NoteCertificate"}
 	for _, method := range methods {
@@ -172,6 +172,7 @@ func sendForms(owner, stranger *browser, method, visitor string, domain, claim s
 		post("/links", "long_url", "https://example.com/", "domain_id", id(domain.ID))
 	case "UpdateLink":
 		post("/links/0/known/edit", "long_url", "https://example.com/")
+		post("/links/0/known/active", "active", "false")
 	case "CreateUpload", "AddUploadPart", "NoteUpload":
 		answers = append(answers, owner.upload("links.csv", "no column\n"))
 	case "RenameTag":
@@ -179,8 +180,6 @@ func sendForms(owner, stranger *browser, method, visitor string, domain, claim s
 		post("/tags/word/delete")
 	case "DeleteLink":
 		post("/links/0/known/delete")
-	case "SetActive":
-		post("/links/0/known/active", "active", "false")
 	case "CreateDomain":
 		post("/domains", "host", "new.example.org")
 	case "VerifyDomain":

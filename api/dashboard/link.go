@@ -9,6 +9,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"linkstream/api/shorten"
 	"linkstream/schema"
 )
 
@@ -138,7 +139,7 @@ func (d *Dashboard) setActive(c *call) error {
 		return err
 	}
 	active := c.form("active") == "true"
-	if err := d.DB.SetActive(c.ctx, link.DomainID, link.Hash, active); err != nil {
+	if _, err := d.Shortener.Edit(c.ctx, link.Link, shorten.Edit{IsActive: &active}); err != nil {
 		return err
 	}
 	back := c.back(link.Path)

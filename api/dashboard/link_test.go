@@ -138,7 +138,7 @@ func TestLinksOfOneHash(t *testing.T) {
 	domain := s.addDomain(t, "go.example.com", true)
 	s.addLink(t, "both", "https://default.example/")
 	custom := schema.Link{AccountID: s.account.ID, DomainID: domain.ID, Hash: "both", URL: "https://custom.example/",
-		Active: true, CreatedAt: time.Now()}
+		Active: true, CreatedAt: time.Now().Add(-time.Hour)}
 	testkit.Must(t, s.links.CreateLink(t.Context(), &custom))
 	b := s.signedIn(t)
 	b.get("/dashboard/links/0/both").want(t, http.StatusOK, "sho.rt/both", "leads to https://default.example/")
@@ -146,8 +146,12 @@ func TestLinksOfOneHash(t *testing.T) {
 	b.get(path).want(t, http.StatusOK, "go.example.com/both", "leads to https://custom.example/")
 	b.post(path+"/active", "active", "false")
 	for domainID, want := range map[int64]bool{0: true, domain.ID: false} {
-		if got, err := s.links.Link(t.Context(), domainID, "both"); err != nil || got.Active != want {
+		got, err := s.links.Link(t.Context(), domainID, "both")
+		if err != nil || got.Active != want {
 			t.Errorf("domain %d: active is %v, error %v", domainID, got.Active, err)
+		}
+		if got.UpdatedAt.After(got.CreatedAt) == want {
+			t.Errorf("domain %d: updated at %v", domainID, got.UpdatedAt)
 		}
 	}
 }
