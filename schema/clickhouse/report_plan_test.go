@@ -70,13 +70,24 @@ func TestReportPlans(t *testing.T) {
 			if strings.Count(plan, "PrimaryKey") != len(reads) || wholeTable.MatchString(plan) {
 				t.Errorf("not only ranges are read:\n%s", plan)
 			}
-			want, err := store.Report(t.Context(), q)
+			parts := clickhouse.QuickParts(q)
+			if quick := c.zone == utc && c.links != nil && c.filter == nil; quick != (len(parts) > 0) {
+				t.Errorf("is quick: %v", !quick)
+			}
+			for _, part := range parts {
+				plan := explain(t, raw, clickhouse.LookupSettings(part[0]), part[1])
+				if strings.Count(plan, "ReadFrom") != 1 || !strings.Contains(plan, "ReadFromMergeTree ("+part[0]+")") ||
+					!strings.Contains(plan, "PrimaryKey") || wholeTable.MatchString(plan) {
+					t.Errorf("not only ranges of %s are read:\n%s", part[0], plan)
+				}
+			}
+			want, err := onCluster.ScanReport(t.Context(), q)
 			testkit.Must(t, err)
 			if len(want.Names) < len(schema.Dimensions()) {
 				t.Errorf("only %d dimensions have names", len(want.Names))
 			}
 			for name, read := range map[string]func(context.Context, schema.ReportQuery) (schema.Report, error){
-				"report of a cluster": onCluster.Report, "report from rows": onCluster.ScanReport,
+				"report": store.Report, "report of a cluster": onCluster.Report, "report by one query": onCluster.JoinedReport,
 			} {
 				got, err := read(t.Context(), q)
 				testkit.Must(t, err)

@@ -11,14 +11,17 @@ import (
 	"linkstream/schema"
 )
 
-// maxReads is how often a report is read on a cluster until its parts are of one moment.
+// maxReads is how often a report is read until its parts are of one moment.
 const maxReads = 3
+
+// maxReportQuery bounds the bytes of a query: each part names the links.
+const maxReportQuery = 16 << 20
 
 // Report implements schema.ReportStore.
 //
-// One server reads all parts of a query from one snapshot. The nodes of a cluster do not, so the store compares the totals of the
-// parts: counts only grow, so parts with the same total are of one moment. If clicks of the report are counted during each read,
-// the last one reads all clicks in one part, which takes longer.
+// One server reads all parts of a query from one snapshot. The nodes of a cluster do not, nor are the parts of quickReport of one
+// moment. There the store compares the totals of the parts: counts only grow, so parts with the same total are of one moment. If
+// clicks of the report are counted during each read, the last one takes longer: it is one query, on a cluster one part.
 func (c *ClickStore) Report(ctx context.Context, q schema.ReportQuery) (schema.Report, error) {
 	if err := q.Check(); err != nil {
 		return schema.Report{}, err
@@ -28,17 +31,30 @@ func (c *ClickStore) Report(ctx context.Context, q schema.ReportQuery) (schema.R
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	for reads := 1; ; reads++ {
-		text := reportText
-		if reads > maxReads {
-			text = reportScan
+	r, err := c.readConsistently(ctx, q)
+	return r.report, wrap(err, "read report of account %d", q.AccountID)
+}
+
+func (c *ClickStore) readConsistently(ctx context.Context, q schema.ReportQuery) (r *reportReader, err error) {
+	quick, clustered := isQuick(q), c.layout.Cluster != ""
+	for range maxReads {
+		switch {
+		case quick:
+			r, err = c.quickReport(ctx, q)
+		default:
+			query, args := reportText(q, c.layout)
+			r, err = c.readReport(ctx, q, query, args)
 		}
-		query, args := text(q, c.layout)
-		r, err := c.readReport(ctx, q, query, args)
-		if err != nil || reads > maxReads || c.layout.Cluster == "" || r.consistent() {
-			return r.report, wrap(err, "read report of account %d", q.AccountID)
+		if err != nil || r.consistent() || !quick && !clustered {
+			return r, err
 		}
 	}
+	text := reportText
+	if clustered {
+		text = reportScan
+	}
+	query, args := text(q, c.layout)
+	return c.readReport(ctx, q, query, args)
 }
 
 // reportSettings are those of lookupSettings. A filter may match as many rows as several threads are worth.
@@ -46,7 +62,7 @@ func reportSettings(q schema.ReportQuery) ch.Settings {
 	settings := ch.Settings{
 		"optimize_use_implicit_projections": 0, "enable_analyzer": 0,
 		"enable_shared_storage_snapshot_in_query": 1, // the default of newer servers only
-		"max_query_size": 16 << 20, // each part names the links
+		"max_query_size": maxReportQuery,
 	}
 	if len(q.Links) == 1 && len(q.Filter) == 0 {
 		settings["max_threads"] = 1
@@ -68,9 +84,14 @@ func (c *ClickStore) readReport(ctx context.Context, q schema.ReportQuery, query
 		}
 		return r.add(&row)
 	})
+	r.finish()
+	return r, err
+}
+
+// finish puts the periods into the report.
+func (r *reportReader) finish() {
 	copy(r.report.Series, r.periods[1:])
 	r.report.Previous = r.periods[0]
-	return r, err
 }
 
 // reportReader adds up the rows of a report.
@@ -80,7 +101,7 @@ type reportReader struct {
 	bounds  []time.Time             // of periods, the first of which is the time before
 	nearest []time.Time             // UTC midnights
 	periods []schema.Period         // one less than bounds
-	totals  map[uint8]schema.Period // of names and links, on a cluster
+	totals  map[uint8]schema.Period // of names and links
 }
 
 type reportRow struct {

@@ -205,10 +205,13 @@ func queriesBounds(t *testing.T, store ClickStores) {
 
 func queriesWhileInserting(t *testing.T, store ClickStores) {
 	const each = 24 // of which eight are by bots
-	queries := []schema.ReportQuery{{Links: []int64{spreadLink}}, {Filter: map[schema.Dimension]string{schema.ByCountry: "DE"}}}
+	queries := []schema.ReportQuery{
+		{Links: []int64{spreadLink}}, {Filter: map[schema.Dimension]string{schema.ByCountry: "DE"}}, {Links: []int64{spreadLink}, TopLinks: true},
+	}
 	for i := range queries {
 		queries[i].AccountID, queries[i].Limit = 1, 10
-		queries[i].Bounds, queries[i].Previous = daysFrom(time.Date(2026, time.November, 20, 0, 0, 0, 0, time.FixedZone("", 3600)), 10)
+		zone := time.FixedZone("", 3600*(1-i/2)) // the last one has days of UTC
+		queries[i].Bounds, queries[i].Previous = daysFrom(time.Date(2026, time.November, 20, 0, 0, 0, 0, zone), 10)
 	}
 	whileInserting(t, store, each, func() {
 		for _, q := range queries {
