@@ -13,7 +13,7 @@
 // The hot table (hottable.go) answers what was asked for a moment ago with one atomic read. The shards (shards.go) decide
 // what is worth keeping. The table of negative entries (times.go) has the keys that did not exist a moment ago. A flight
 // (cache.go) is a look-up under way, which all requests for its key share. Links are looked up by few queries at a time: a
-// look-up that finds all of them busy shares the next one with all others that wait (batch.go). A look-up of a link costs neither
+// look-up that finds one under way shares the next one with all others that wait (batch.go). A look-up of a link costs neither
 // a goroutine nor a timer: Lookups (lookup.go) begins it for a request on an event loop, whose Waiter is told of its end, and all
 // look-ups of a query end together. The limiter (limiter.go) bounds the duration of look-ups of hosts, and reports those that fail.
 //
