@@ -238,7 +238,7 @@ func TestHosts(t *testing.T) {
 
 func TestInterruptedImport(t *testing.T) {
 	f := newFixture(t)
-	file := manyRows(3500)
+	file := manyRows(2200)
 	rest := file[len(file)/2:]
 	broken := errors.New("connection lost")
 	for name, interrupt := range map[string]func(cancel func(error)) (io.Reader, transfer.Options){
@@ -247,7 +247,7 @@ func TestInterruptedImport(t *testing.T) {
 		},
 		"by the caller": func(cancel func(error)) (io.Reader, transfer.Options) {
 			return strings.NewReader(file), transfer.Options{Progress: func(p transfer.Progress) {
-				if p.Rows == 2000 {
+				if p.Rows == 1000 {
 					cancel(broken)
 				}
 			}}
@@ -260,16 +260,16 @@ func TestInterruptedImport(t *testing.T) {
 			if !errors.Is(err, broken) && !errors.Is(context.Cause(ctx), broken) {
 				t.Fatal(err)
 			}
-			if done := report.Created + report.Present; done != report.Rows || done < 1000 || done >= 3500 || f.total(t) < done {
+			if done := report.Created + report.Present; done != report.Rows || done < 1000 || done >= 2200 || f.total(t) < done {
 				t.Errorf("%+v, %d links", report.Progress, f.total(t))
 			}
 		})
 	}
 	report := f.imports(t, file)
-	if report.Created+report.Present != 3500 || report.Present < 2000 || f.total(t) != 3500 {
+	if report.Created+report.Present != 2200 || report.Present < 1000 || f.total(t) != 2200 {
 		t.Errorf("%+v, %d links", report.Progress, f.total(t))
 	}
-	counts(t, f.imports(t, file), 0, 3500, 0)
+	counts(t, f.imports(t, file), 0, 2200, 0)
 }
 
 // manyRows returns a file of n rows, every third without an alias.
@@ -292,8 +292,8 @@ func (r failingReader) Read([]byte) (int, error) { return 0, r.err }
 
 func TestConcurrentImportsCreateLinksOnce(t *testing.T) {
 	f := newFixture(t)
-	file := manyRows(2500)
-	reports := make([]transfer.Report, 3)
+	file := manyRows(1100)
+	reports := make([]transfer.Report, 2)
 	var wg sync.WaitGroup
 	for i := range reports {
 		wg.Go(func() { reports[i] = f.imports(t, file) })
@@ -302,11 +302,11 @@ func TestConcurrentImportsCreateLinksOnce(t *testing.T) {
 	var created int64
 	for _, report := range reports {
 		created += report.Created
-		if report.Created+report.Present != 2500 {
+		if report.Created+report.Present != 1100 {
 			t.Errorf("%+v, errors %+v", report.Progress, report.Errors)
 		}
 	}
-	if total := f.total(t); created != 2500 || total != 2500 {
+	if total := f.total(t); created != 1100 || total != 1100 {
 		t.Errorf("%d created, %d links", created, total)
 	}
 }

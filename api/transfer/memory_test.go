@@ -46,7 +46,7 @@ func (s *forgetful) ClickCounts(context.Context, []int64) (map[int64]int64, erro
 
 const forgetfulLinks = 100_000
 
-func longURL(i int64) string { return fmt.Sprintf("https://example.com/%0400d", i) }
+func longURL(i int64) string { return fmt.Sprintf("https://example.com/%060d", i) }
 
 // TestMemoryIsBounded imports an export on its way, and measures what is in use after a tenth of the rows and after all of them.
 func TestMemoryIsBounded(t *testing.T) {
