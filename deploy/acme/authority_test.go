@@ -1,21 +1,16 @@
 package acme_test
 
 import (
-	"encoding/json"
+	"crypto/x509"
 	"io"
 	"net"
-	"net/http"
-	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"crypto/tls"
-	"crypto/x509"
-
 	"linkstream/api/customdomain/dnstest"
+	"linkstream/deploy/acme/pebble"
 	"linkstream/schema/testkit"
 )
 
@@ -30,44 +25,19 @@ type authority struct {
 	issuers    *x509.CertPool // of the certificates that it issues
 	roots      string         // file of the authority of its own HTTPS
 	directory  string
-	process    *process
 	eabID      string
 }
 
 // startAuthority starts an authority whose certificates are valid for the duration.
 func startAuthority(t *testing.T, valid time.Duration) *authority {
 	t.Helper()
-	dir, own := t.TempDir(), testkit.NewAuthority(t)
-	cert, key := own.Files(t, dir, "localhost")
-	a := &authority{door: forward(t), plain: forward(t), tls: forward(t), names: dnstest.Start(t),
-		roots: filepath.Join(dir, "roots.pem"), issuers: x509.NewCertPool(), eabID: "kid-1"}
-	testkit.Must(t, os.WriteFile(a.roots, own.PEM, 0o600))
-	listen, management := testkit.FreeAddress(t), testkit.FreeAddress(t)
-	config, err := json.Marshal(map[string]any{"pebble": map[string]any{
-		"listenAddress": listen, "managementListenAddress": management, "certificate": cert, "privateKey": key,
-		"httpPort": a.plain.port(), "tlsPort": a.tls.port(),
-		"externalAccountBindingRequired": true, "externalAccountMACKeys": map[string]string{a.eabID: eabKey},
-		"retryAfter": map[string]int{"authz": 1, "order": 1},
-		"profiles":   map[string]any{"default": map[string]any{"description": "", "validityPeriod": int(valid.Seconds())}},
-	}})
-	testkit.Must(t, err)
-	path := filepath.Join(dir, "pebble.json")
-	testkit.Must(t, os.WriteFile(path, config, 0o600))
-	a.process = start(t, installPebble(t), []string{"PEBBLE_VA_NOSLEEP=1"}, "-config", path, "-dnsserver", a.names.Addr())
-	a.door.to(listen)
+	a := &authority{door: forward(t), plain: forward(t), tls: forward(t), names: dnstest.Start(t), eabID: "kid-1"}
+	running := pebble.Start(t, pebble.Config{HTTPPort: a.plain.port(), TLSPort: a.tls.port(), Resolver: a.names.Addr(), Valid: valid,
+		Accounts: map[string]string{a.eabID: eabKey}})
+	a.issuers, a.roots = running.Issuers, running.Roots
+	a.door.to(running.Addr)
 	_, port, _ := net.SplitHostPort(a.door.addr())
 	a.directory = "https://localhost:" + port + "/dir"
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: own.Roots, ServerName: "localhost"}}}
-	testkit.Succeeds(t, func() error {
-		resp, err := client.Get("https://" + management + "/roots/0")
-		if err != nil {
-			return err
-		}
-		defer resp.Body.Close()
-		text, err := io.ReadAll(resp.Body)
-		a.issuers.AppendCertsFromPEM(text)
-		return err
-	})
 	return a
 }
 

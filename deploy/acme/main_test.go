@@ -7,7 +7,6 @@ package acme_test
 
 import (
 	"fmt"
-	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,13 +15,9 @@ import (
 
 	"go.uber.org/goleak"
 
-	"linkstream/deploy/testengines"
 	"linkstream/deploy/testengines/enginetest"
 	"linkstream/schema/testkit"
 )
-
-// pebble is the authority, in the version that is tested.
-const pebble = "github.com/letsencrypt/pebble/v2/cmd/pebble@v2.10.1"
 
 var engines enginetest.Engines
 
@@ -60,14 +55,6 @@ func program(t *testing.T, name string) string {
 	t.Helper()
 	testkit.Must(t, build())
 	return filepath.Join(builtDir, name)
-}
-
-// installPebble returns the path of pebble.
-func installPebble(t *testing.T) string {
-	t.Helper()
-	bin, err := testengines.GoPrograms(t.Context(), slog.Default(), pebble)
-	testkit.Must(t, err)
-	return filepath.Join(bin, "pebble")
 }
 
 // process is a program that runs until the test ends.

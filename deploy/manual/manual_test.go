@@ -15,6 +15,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"linkstream/deploy/testengines"
 	"linkstream/deploy/testengines/enginetest"
 	"linkstream/deploy/testmachine"
 	"linkstream/schema/testkit"
@@ -27,13 +28,16 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(engines.Of(m)) }
 // order is the sections whose commands TestManual runs, in this order, each with all of its blocks.
 var order = []string{
 	"One machine/With systemd",
+	"HTTPS on the edge/Certificates by ACME",
 	"Import and export",
 	"Backup and restore/One machine",
 	"After an incident",
 	"Drills",
+	"Upgrade and go back/The package",
 	"Several machines/With engines",
 	"From one machine to several",
 	"An edge that is gone",
+	"Alerts",
 	"Upgrade and go back",
 }
 
@@ -41,7 +45,9 @@ func TestManual(t *testing.T) {
 	e := newEngines(t)
 	source := t.TempDir()
 	copySource(t, source)
-	m := testmachine.Start(t, nil, map[string]string{"/src": source})
+	hasten(t, filepath.Join(source, "deploy/prometheus/alerts.yaml"))
+	e.obey(t, filepath.Join(source, "kafka.asked"))
+	m := testmachine.Start(t, []string{"prometheus"}, map[string]string{"/src": source})
 	stand := func(name string) {
 		content, err := os.ReadFile(filepath.Join("testdata", name))
 		testkit.Must(t, err)
@@ -58,6 +64,10 @@ func TestManual(t *testing.T) {
 	} {
 		m.Run(t, `mkdir -p /etc/stand-in; printf '%s' "$2" >"/etc/stand-in/$1.env"`, unit, settings+e.topics)
 	}
+	prepareHTTPS(t, m, ports)
+	m.Run(t, `printf '[Service]\nUser=linkstream\nExecStart=/usr/bin/prometheus --config.file=/etc/prometheus/prometheus.yml --storage.tsdb.path=/tmp/prometheus --web.listen-address=127.0.0.1:%s\n' "$1" \
+		>/usr/lib/systemd/system/prometheus.service; mkdir -p /etc/prometheus /run/systemd/system`, e.ports["9090"])
+	stand("deb-systemd-invoke")
 	var script strings.Builder
 	fmt.Fprintf(&script, preamble, strings.ReplaceAll(e.topics, "\nLINKSTREAM", "\nexport LINKSTREAM"), e.postgres, e.clickhouseHTTP, goFolder(t))
 	blocks, here := e.blocks(t, readManual(t)), e.replacer()
@@ -70,7 +80,7 @@ func TestManual(t *testing.T) {
 		}
 		fmt.Fprintf(&script, "echo '=== %d'\n%s\n", i, here.Replace(text))
 	}
-	out, err := m.Try(t, `printf '%s' "$1" >/tmp/commands; cd /src; exec timeout --kill-after 5 900 bash /tmp/commands`, script.String())
+	out, err := m.Try(t, `printf '%s' "$1" >/tmp/commands; cd /src; exec timeout --kill-after 5 1200 bash /tmp/commands`, script.String())
 	printed := regexp.MustCompile(`(?m)^=== (\d+)$`).Split(out, -1)
 	if len(printed)-1 > len(blocks) || err != nil {
 		at := max(len(printed)-2, 0)
@@ -129,7 +139,7 @@ func newPorts(t *testing.T, names ...string) ports {
 	return p
 }
 
-func standaloneOf(t *testing.T) ports { return newPorts(t, "8080", "8081", "9080") }
+func standaloneOf(t *testing.T) ports { return newPorts(t, "8080", "8081", "9080", "443") }
 
 // replace replaces the ports in commands.
 func (p ports) replace(text string) string {
@@ -151,6 +161,7 @@ func (p ports) settings(listeners string) (text string) {
 // engineNames are the addresses of the engines, and the names that the commands get there.
 type engineNames struct {
 	ports                                                 ports
+	broker                                                *testengines.Engine
 	postgres, clickhouse, clickhouseHTTP, kafka, database string
 	topics                                                string // variables, a line each
 	first                                                 int    // the first block that uses the services
@@ -159,8 +170,9 @@ type engineNames struct {
 func newEngines(t *testing.T) *engineNames {
 	t.Helper()
 	name := enginetest.Name()
-	e := &engineNames{ports: newPorts(t, "8080", "8081", "9080", "9081", "9082"), postgres: engines.Postgres(t), clickhouse: engines.ClickHouse(t),
-		clickhouseHTTP: engines.ClickHouseHTTP(t), kafka: engines.Kafka(t), database: name}
+	lent := engines.Lend(t) // Kafka is stopped
+	e := &engineNames{ports: newPorts(t, "8080", "8081", "9080", "9081", "9082", "9090"), postgres: lent.PostgresDatabase, clickhouse: lent.ClickHouseDatabase,
+		clickhouseHTTP: lent.ClickHouse.HTTPAddr, kafka: lent.Kafka.Addr, broker: lent.Kafka, database: name}
 	e.topics = fmt.Sprintf("LINKSTREAM_KAFKA_CLICKS_TOPIC=%[1]s.clicks\nLINKSTREAM_KAFKA_DEAD_TOPIC=%[1]s.dead\n"+
 		"LINKSTREAM_KAFKA_CHANGES_TOPIC=%[1]s.changes\nLINKSTREAM_KAFKA_GROUP=%[1]s", name)
 	return e
@@ -202,6 +214,12 @@ func (e *engineNames) blocks(t *testing.T, all []block) (ordered []block) {
 			defer func() { ordered = append(ordered, account) }()
 		case "Upgrade and go back":
 			ordered[before].text = release + ordered[before].text
+		case "HTTPS on the edge/Certificates by ACME":
+			ordered[before].text = "cat /etc/stand-in/https >>/etc/stand-in/linkstream-standalone.env\n" + ordered[before].text
+		case "Upgrade and go back/The package":
+			ordered[before].text = load + ordered[before].text + equalTotals
+		case "Alerts":
+			ordered[before].text = strings.ReplaceAll(ordered[before].text, "15s", "1s")
 		}
 		if len(ordered) == before {
 			t.Errorf("section %q has no commands", section)
