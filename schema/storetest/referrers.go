@@ -59,6 +59,12 @@ func boundsReferrers(t *testing.T, store ClickStores) {
 	report, err := store.LinkReport(t.Context(), 1, time.Time{})
 	testkit.Must(t, err)
 	testkit.Equal(t, "most frequent referrer", report.Referrers[0], schema.NameCount{Name: schema.OtherName, Total: 2 * most})
+	day := epoch.UTC().Truncate(24 * time.Hour) // a filter needs clicks that are counted with all dimensions together
+	filtered, err := store.Report(t.Context(), schema.ReportQuery{AccountID: 1, Links: []int64{1}, Limit: 1, Previous: day.AddDate(0, 0, -1),
+		Bounds: []time.Time{day, day.AddDate(0, 0, 1)}, Filter: map[schema.Dimension]string{schema.ByOS: "Linux"}})
+	testkit.Must(t, err)
+	testkit.Equal(t, "most frequent referrer of a filtered report", filtered.Names[schema.ByReferrer],
+		[]schema.NameCount{{Name: schema.OtherName, Total: 2 * most}})
 }
 
 // boundsReferrersAgain checks that a store that is opened again knows the names that it has counted.
