@@ -7,6 +7,7 @@ package kubernetes_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -81,7 +82,7 @@ type object struct {
 		ServiceName              string
 		Type                     string
 		Ports                    []servicePort
-		Ingress                  []struct{ Ports []struct{ Port string } }
+		Ingress                  []struct{ Ports []struct{ Port any } } // a name or a number
 	}
 }
 
@@ -349,7 +350,7 @@ func testHTTPS(t *testing.T, objects []object) {
 	var open []string
 	for _, rule := range named(objects, "NetworkPolicy", "edge").Spec.Ingress {
 		for _, port := range rule.Ports {
-			open = append(open, port.Port)
+			open = append(open, fmt.Sprint(port.Port))
 		}
 	}
 	testkit.Equal(t, "open ports", open, []string{"edge", "edge-tls"})
