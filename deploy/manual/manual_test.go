@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package manual_test runs the commands of the operator's manual, deploy/README.md, in a copy of this machine: a newcomer installs
 // the package, makes a link, backs up and restores, and moves to the engines. Other programs stand in for those that this
 // machine does not have: see testdata. It takes minutes, so make test-deploy runs it and make test does not.
