@@ -33,6 +33,7 @@ type Config struct {
 
 	MaxConnections           int
 	MaxConnectionsPerAddress int // of one IPv4 address or IPv6 /64, trusted proxies exempt; 0: no bound
+	PagesPerSecond           int // of the dashboard, by an account, on average over 10 s; not a flag
 }
 
 // Values of Config.SignUp.
@@ -44,7 +45,7 @@ const (
 // DefaultConfig returns a configuration that works once EdgeURL is set.
 func DefaultConfig() Config {
 	return Config{Listen: "127.0.0.1:8081", SignUp: signUpClosed, Domains: customdomain.DefaultConfig(),
-		MaxConnections: 16 << 10, MaxConnectionsPerAddress: 1 << 10}
+		MaxConnections: 16 << 10, MaxConnectionsPerAddress: 1 << 10, PagesPerSecond: 20}
 }
 
 // RegisterFlags binds the configuration to flags.

@@ -120,7 +120,8 @@ func (s *Service) compose(cfg Config) error {
 		parts.ClickLog = s.topics
 	}
 	pages, err := dashboard.New(
-		dashboard.Config{URL: s.url, Unnamed: cfg.URL.IsZero(), SignUp: cfg.SignUp == signUpOpen, TrustedProxies: cfg.TrustedProxies}, parts)
+		dashboard.Config{URL: s.url, Unnamed: cfg.URL.IsZero(), SignUp: cfg.SignUp == signUpOpen, TrustedProxies: cfg.TrustedProxies,
+			PagesPerSecond: cfg.PagesPerSecond}, parts)
 	if err != nil {
 		return err
 	}

@@ -42,6 +42,7 @@ type Config struct {
 	Unnamed        bool               // URL is not configured but that of the listener, which may have other names
 	SignUp         bool               // anyone may create an account
 	TrustedProxies clientaddr.Proxies // whose X-Forwarded-For is believed
+	PagesPerSecond int                // requests of an account, on average over paceOver
 }
 
 // Parts are the dashboard's dependencies.
@@ -89,7 +90,7 @@ func New(cfg Config, parts Parts) (*Dashboard, error) {
 	d := &Dashboard{
 		Parts: parts, url: cfg.URL, unnamed: cfg.Unnamed, secure: cfg.URL.Scheme() == "https", signUp: cfg.SignUp,
 		proxies: cfg.TrustedProxies, sessions: auth.NewSessions(parts.DB), attempts: ratelimit.NewAttemptLimiter(parts.DB),
-		passwords: auth.NewPasswordPool(), pace: admission.NewPace[int64](requestsPerSecond, paceOver),
+		passwords: auth.NewPasswordPool(), pace: admission.NewPace[int64](cfg.PagesPerSecond, paceOver),
 		lag: newLagWatch(parts.Clicks, parts.ClickLog, parts.Log), requests: parts.Requests,
 		imports:  importjob.New(parts.DB, transfer.NewImporter(parts.Shortener, parts.DB, parts.DB), parts.Log),
 		exporter: transfer.NewExporter(parts.Shortener.Base(), parts.DB, parts.Clicks),

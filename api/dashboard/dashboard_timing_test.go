@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"linkstream/api/dashboard"
 	"linkstream/schema"
 	"linkstream/schema/testkit"
 )
@@ -15,9 +14,7 @@ import (
 // BenchmarkPages measures pages of an account with 5000 links, the first of which has clicks on each day of eight years. CPU is that of
 // the whole process, the client included.
 func BenchmarkPages(b *testing.B) {
-	defer func(pace int) { *dashboard.RequestsPerSecond = pace }(*dashboard.RequestsPerSecond)
-	*dashboard.RequestsPerSecond = 1 << 20
-	s := start(b)
+	s := start(b, unpaced)
 	now := time.Now().UTC().Truncate(time.Second)
 	var first schema.Link
 	var batch schema.ClickBatch

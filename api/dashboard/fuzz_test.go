@@ -69,9 +69,7 @@ func FuzzForm(f *testing.F) {
 	} {
 		f.Add(seed.path, seed.cookie, seed.form)
 	}
-	*dashboard.RequestsPerSecond = 1e6
-	s := start(f)
-	*dashboard.RequestsPerSecond = 20
+	s := start(f, unpaced)
 	owner := s.signedIn(f)
 	csrf := csrfField.FindStringSubmatch(owner.get("/dashboard/account").body)[1]
 	session := "linkstream=" + owner.session()

@@ -54,7 +54,7 @@ func TestStoreErrorsStayInside(t *testing.T) {
 			return f.err
 		}
 		return nil
-	}, openSignUp, behindProxy, func(cfg *apiservice.Config) {
+	}, openSignUp, behindProxy, unpaced, func(cfg *apiservice.Config) {
 		cfg.Domains = customdomain.Config{Resolver: resolver.Addr(), Timeout: 2 * time.Second, Total: 8 * time.Second}
 	})
 	link := s.addLink(t, "known", "https://example.com/")

@@ -55,6 +55,9 @@ func behindTLS(cfg *apiservice.Config) {
 	cfg.URL = schema.MustParseBaseURL("https://links.example.org")
 }
 func openSignUp(cfg *apiservice.Config) { cfg.SignUp = "open" }
+
+// unpaced is for tests that send more requests than a person would.
+func unpaced(cfg *apiservice.Config) { cfg.PagesPerSecond = 1e6 }
 func behindProxy(cfg *apiservice.Config) {
 	if err := cfg.TrustedProxies.Set("127.0.0.1"); err != nil {
 		panic(err)

@@ -8,15 +8,14 @@ import (
 	"testing"
 	"time"
 
-	"linkstream/api/dashboard"
+	"linkstream/api/apiservice"
 	"linkstream/schema/testkit"
 )
 
 // An account that sends requests without end is refused before it costs much, and others notice nothing.
 func TestRequestsOfAnAccountArePaced(t *testing.T) {
-	*dashboard.RequestsPerSecond = 1 // 10 at once
-	s := start(t, openSignUp)
-	*dashboard.RequestsPerSecond = 20
+	t.Parallel()
+	s := start(t, openSignUp, func(cfg *apiservice.Config) { cfg.PagesPerSecond = 1 })
 	b := s.signedIn(t)
 	b.post("/dashboard/links", "long_url", "https://example.com/", "custom_alias", "mine").want(t, http.StatusSeeOther)
 	form := url.Values{"csrf": {csrfField.FindStringSubmatch(b.get("/dashboard/account").body)[1]}, "active": {"true"}}

@@ -25,14 +25,12 @@ const (
 	maxForm     = 64 << 10
 	maxOpenForm = 8 << 10
 	maxBulkForm = 2 << 20 // of many links
-	// paceOver is the time over which an account may send requestsPerSecond on average. A page that is open sends one per
+	// paceOver is the time over which an account may send Config.PagesPerSecond on average. A page that is open sends one per
 	// second. Whoever sends more must not keep others from their links.
 	paceOver = 10 * time.Second
 	// maxNext bounds the path to go to after the sign-in, in bytes. With its escapes it fits into a header, and into an open form.
 	maxNext = 4 << 10
 )
-
-var requestsPerSecond = 20 // of an account, see paceOver
 
 // A guard reports whether a call may reach its handler. If not, it has answered the call or returns an error.
 type guard func(*call) (bool, error)
