@@ -40,7 +40,7 @@ var operators = map[string][]string{
 }
 
 // withoutSchema are the kinds whose definitions no registry has. TestOperators checks Strimzi's with the operator's own classes. The
-// definition of Altinity's ClickHouseInstallation cannot be had, so only what refers to it is checked.
+// definition of Altinity's ClickHouseInstallation cannot be had; its fields are those of the operator's examples.
 var withoutSchema = []string{"Kafka", "KafkaNodePool", "KafkaTopic", "KafkaUser", "ClickHouseInstallation"}
 
 func TestEveryOverlayIsTested(t *testing.T) {

@@ -186,9 +186,8 @@ func testSecrets(t *testing.T, objects []object, settings map[string]string, of 
 		user:                       {"password"},
 		"linkstream":               {"clickhouse.dsn", "clickhouse.password"},
 	}
-	if reference := of("ClickHouseInstallation")[0].Spec.Configuration.Users["linkstream/k8s_secret_password"]; reference != "linkstream/clickhouse.password" {
-		t.Errorf("the password of ClickHouse is in %v", reference)
-	}
+	testkit.Equal(t, "the password of ClickHouse", of("ClickHouseInstallation")[0].Spec.Configuration.Users["linkstream/password"],
+		any(map[string]any{"valueFrom": map[string]any{"secretKeyRef": map[string]any{"name": "linkstream", "key": "clickhouse.password"}}}))
 	checked := 0
 	for _, o := range objects {
 		files := map[string]bool{}
