@@ -53,7 +53,7 @@ func startClickHouse(ctx context.Context, dir string, log *slog.Logger, source s
 	if err != nil {
 		return nil, fmt.Errorf("start clickhouse: %w", err)
 	}
-	ports, err := freePorts(2)
+	ports, err := claimPorts(2)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start clickhouse: %w", err), release())
 	}

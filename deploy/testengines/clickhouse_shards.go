@@ -27,7 +27,7 @@ func StartShards(ctx context.Context, dir string, log *slog.Logger) (shards []*E
 	if err != nil {
 		return nil, err
 	}
-	ports, err := freePorts(2 * count)
+	ports, err := claimPorts(2 * count)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,4 @@
 package testengines
 
-// Install and FreePort are exported to tests because which of them the engines use depends on the machine.
-var (
-	Install  = install
-	FreePort = freePort
-)
+// Install is exported to tests because whether the engines use it depends on the machine.
+var Install = install

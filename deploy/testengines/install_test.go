@@ -3,10 +3,8 @@ package testengines_test
 import (
 	"context"
 	"errors"
-	"net"
 	"os"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -90,20 +88,4 @@ func install(t *testing.T, fill filler) error {
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
-}
-
-// The kernel must not give the port to an outgoing connection while the engine is stopped.
-func TestFreePortIsBelowPortsOfOutgoingConnections(t *testing.T) {
-	port, err := testengines.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if port < 1024 || port >= 32768 {
-		t.Errorf("port %d is not from 1024 to 32767", port)
-	}
-	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener.Close()
 }

@@ -40,7 +40,7 @@ func StartKafka(ctx context.Context, dir string, log *slog.Logger) (*Engine, err
 	if err != nil {
 		return nil, fmt.Errorf("start kafka: %w", err)
 	}
-	ports, err := freePorts(3)
+	ports, err := claimPorts(3)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start kafka: %w", err), release())
 	}

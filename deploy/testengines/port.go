@@ -1,49 +1,22 @@
 package testengines
 
 import (
-	"fmt"
-	"math/rand/v2"
 	"net"
 	"net/url"
 	"strconv"
+
+	"linkstream/schema/testkit/port"
 )
 
-const (
-	loopback    = "127.0.0.1"
-	firstPort   = 12000 // the lowest port to try
-	portsToTry  = 100
-	usualLowest = 32768 // Linux's default for the lowest port of outgoing connections
-)
+const loopback = "127.0.0.1"
 
-// freePort returns a port that nothing listens on, below the ports of outgoing connections. A client that keeps dialing
-// a stopped engine would sooner or later get such a port for its own end and connect to itself, and the engine could
-// not listen on it again.
-func freePort() (int, error) {
-	end := lowestEphemeralPort()
-	if end < firstPort+portsToTry {
-		end = usualLowest // no ports are left below those of outgoing connections
-	}
-	for range portsToTry {
-		port := firstPort + rand.IntN(end-firstPort)
-		l, err := net.Listen("tcp", hostPort(port))
-		if err == nil {
-			return port, l.Close()
-		}
-	}
-	return 0, fmt.Errorf("find free port: %d of %d to %d are taken", portsToTry, firstPort, end-1)
-}
-
-// freePorts returns n different free ports.
-func freePorts(n int) ([]int, error) {
-	var ports []int
-	seen := map[int]bool{}
-	for len(ports) < n {
-		port, err := freePort()
-		if err != nil {
+// claimPorts returns n ports for an engine that may stop and start again: see port.Claim.
+func claimPorts(n int) ([]int, error) {
+	ports := make([]int, n)
+	for i := range ports {
+		var err error
+		if ports[i], err = port.Claim(); err != nil {
 			return nil, err
-		}
-		if !seen[port] {
-			seen[port], ports = true, append(ports, port)
 		}
 	}
 	return ports, nil

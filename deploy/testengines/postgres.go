@@ -17,6 +17,8 @@ import (
 	"syscall"
 
 	"github.com/jackc/pgx/v5"
+
+	"linkstream/schema/testkit/port"
 )
 
 // Postgres returns the Postgres that PostgresEnv names. If it names none, it calls StartPostgres.
@@ -74,7 +76,7 @@ func (pp *postgresPrograms) server(dir string, log *slog.Logger) (p *process, ad
 	if err != nil {
 		return nil, "", err
 	}
-	port, err := freePort()
+	port, err := port.Claim()
 	if err != nil {
 		return nil, "", err
 	}

@@ -100,13 +100,3 @@ func syncFilesystem(dir string) error {
 	defer f.Close()
 	return unix.Syncfs(int(f.Fd()))
 }
-
-// lowestEphemeralPort returns the lowest port that the kernel gives to outgoing connections.
-func lowestEphemeralPort() int {
-	var low int
-	line, _ := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")
-	if _, err := fmt.Sscan(string(line), &low); err != nil {
-		return usualLowest
-	}
-	return low
-}

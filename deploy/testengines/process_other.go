@@ -23,5 +23,3 @@ func syncFilesystem(string) error {
 	unix.Sync()
 	return nil
 }
-
-func lowestEphemeralPort() int { return usualLowest }

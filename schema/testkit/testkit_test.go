@@ -178,3 +178,38 @@ func TestBuffer(t *testing.T) {
 	testkit.Equal(t, "lines", log.Count("joined"), 2)
 	testkit.Equal(t, "lines in the text", strings.Count(log.String(), "\n"), 2)
 }
+
+func TestSameTime(t *testing.T) {
+	// taking returns a function that takes d, and longer for as many calls as the machine is busy.
+	taking := func(d time.Duration, busy int) func() {
+		return func() {
+			if busy > 0 {
+				busy--
+				time.Sleep(time.Minute)
+			}
+			time.Sleep(d)
+		}
+	}
+	for _, c := range []struct {
+		name       string
+		a, b       time.Duration
+		busyA      int
+		wantFailed bool
+	}{
+		{"accepts the same time", time.Second, time.Second, 0, false},
+		{"accepts three times as long", time.Second, 3 * time.Second, 0, false},
+		{"refuses more than three times as long", time.Second, 3*time.Second + 1, 0, true},
+		{"refuses more than three times as short", 3*time.Second + 1, time.Second, 0, true},
+		{"waits until the machine is less busy", time.Second, time.Second, 50, false},
+		{"is not fooled by a machine that is busy at first", time.Microsecond, time.Minute, 4, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				got, _ := failure(func(tb testing.TB) { testkit.SameTime(tb, taking(c.a, c.busyA), taking(c.b, 0)) })
+				if (got != "") != c.wantFailed {
+					t.Errorf("failure %q", got)
+				}
+			})
+		})
+	}
+}

@@ -4,9 +4,7 @@ package streamtest
 
 import (
 	"log/slog"
-	"math/rand/v2"
-	"net"
-	"strconv"
+	"net/netip"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -47,7 +45,7 @@ func (b *Broker) Start() {
 	options := []kfake.Opt{kfake.DataDir(b.Dir), kfake.NumBrokers(b.brokers)}
 	if b.brokers == 1 {
 		if b.port == 0 {
-			b.port = freePort(b.t)
+			b.port = int(netip.MustParseAddrPort(testkit.FreeAddress(b.t)).Port())
 		}
 		options = append(options, kfake.Ports(b.port))
 	}
@@ -56,21 +54,6 @@ func (b *Broker) Start() {
 		b.t.Fatalf("start broker: %v", err)
 	}
 	b.Cluster, b.Addr = cluster, cluster.ListenAddrs()[0]
-}
-
-// freePort returns a port below those of outgoing connections. Nothing takes it while the broker is stopped, not even a client
-// that tries to connect to the port itself.
-func freePort(t testing.TB) int {
-	t.Helper()
-	for {
-		port := 10_000 + rand.IntN(20_000)
-		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		if err != nil {
-			continue
-		}
-		testkit.Must(t, l.Close())
-		return port
-	}
 }
 
 // Stop closes the broker's connections and files. It does nothing if the broker is stopped.
