@@ -41,7 +41,11 @@ func newDraft(req Request) *draft {
 	validateAlias(req, d.v)
 	d.v.title(req.Title)
 	if req.ExpiresAt != nil {
-		d.link.ExpiresAt = d.v.expiry(*req.ExpiresAt, now)
+		after := now
+		if req.MayBeExpired {
+			after = time.Time{}
+		}
+		d.link.ExpiresAt = d.v.expiry(*req.ExpiresAt, after)
 	}
 	if req.ExpiredURL != nil {
 		d.link.ExpiredURL = *req.ExpiredURL

@@ -37,9 +37,10 @@ type Request struct {
 	ForwardQuery bool
 
 	// Links that come from elsewhere:
-	KeepHash  bool      // CustomAlias may be any valid hash that is not reserved in any letter case
-	CreatedAt time.Time // zero: now; fractions of a second are cut off
-	Inactive  bool      // the link is created as one that its owner has switched off
+	KeepHash     bool      // CustomAlias may be any valid hash that is not reserved in any letter case
+	CreatedAt    time.Time // zero: now; fractions of a second are cut off
+	Inactive     bool      // the link is created as one that its owner has switched off
+	MayBeExpired bool      // ExpiresAt may be in the past
 
 	// Malformed holds problems that the caller has found, by field: values of the wrong type. Create reports them with its
 	// own and does not validate these fields.

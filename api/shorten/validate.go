@@ -113,9 +113,9 @@ func (v *validation) tags(given []string) []string {
 var maxExpiry = time.Date(9999, time.December, 31, 0, 0, 0, 0, time.UTC)
 
 // expiry returns the time of expiry as it is stored.
-func (v *validation) expiry(at, now time.Time) time.Time {
+func (v *validation) expiry(at, after time.Time) time.Time {
 	at = at.UTC().Truncate(time.Second)
-	if !at.After(now) || at.After(maxExpiry) {
+	if !at.After(after) || at.After(maxExpiry) {
 		v.reject(FieldExpiresAt, "The time of expiry must be in the future, before the year 9999 ends.")
 	}
 	return at

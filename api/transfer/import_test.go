@@ -98,6 +98,34 @@ func TestHashesOfRowsWithoutAlias(t *testing.T) {
 	}
 }
 
+// An expired link still has an answer for its visitors, so it moves with the others.
+func TestImportOfExpiredLinks(t *testing.T) {
+	for format, file := range map[transfer.Format]string{
+		transfer.Linkstream: lines("alias,long_url,expires_at,expired_url", "over,https://example.com/a,2021-05-06T07:08:09+00:00,https://example.com/over"),
+		transfer.Kutt:       lines("address,target,expire_in", "over,https://example.com/a,2021-05-06T07:08:09.000Z"),
+	} {
+		t.Run(string(format), func(t *testing.T) {
+			f := newFixture(t)
+			for _, report := range []transfer.Report{f.previews(t, file), f.imports(t, file)} {
+				counts(t, report, 1, 0, 0)
+				if len(report.Notes) != 1 || !strings.Contains(report.Notes[0].Text, "has expired") {
+					t.Errorf("%+v", report.Notes)
+				}
+			}
+			if link := f.link(t, 0, "over"); !link.ExpiresAt.Equal(utc("2021-05-06T07:08:09Z")) || !link.ExpiredAt(time.Now()) {
+				t.Errorf("%+v", link)
+			}
+			exported := f.export(t, f.account)
+			counts(t, f.imports(t, exported), 0, 1, 0)
+			empty := newFixture(t)
+			counts(t, empty.imports(t, exported), 1, 0, 0)
+			if got, want := rowsOf(t, empty.export(t, empty.account)), rowsOf(t, exported); !slices.EqualFunc(got, want, slices.Equal) {
+				t.Errorf("got\n%q\nwant\n%q", got, want)
+			}
+		})
+	}
+}
+
 func TestErrorsOfRows(t *testing.T) {
 	const must = "The long URL must begin with http:// or https://."
 	for name, c := range map[string]struct {
@@ -106,7 +134,7 @@ func TestErrorsOfRows(t *testing.T) {
 		errors  []transfer.RowError
 	}{
 		"rules of links": {lines("alias,long_url,tags,expires_at,domain",
-			"a b,ftp://example.com/,UPPER,2001-01-01,", "ok,https://example.com/,,,", "api,https://example.com/,,,",
+			"a b,ftp://example.com/,UPPER,9999-12-31T12:00:00Z,", "ok,https://example.com/,,,", "api,https://example.com/,,,",
 			",https://evil.example/,,,", ",https://sho.rt/x,,,", "0123456789012345678901,https://example.com/,,,"), 1, []transfer.RowError{
 			{2, "alias", "The alias must have 1 to 20 characters of A-Z, a-z, 0-9, _ and -."},
 			{2, "expires_at", "The time of expiry must be in the future, before the year 9999 ends."}, {2, "long_url", must},
@@ -115,10 +143,11 @@ func TestErrorsOfRows(t *testing.T) {
 			{6, "long_url", "The long URL must not lead to this service itself, or to localhost."},
 			{7, "alias", "The alias must have 1 to 20 characters of A-Z, a-z, 0-9, _ and -."}}},
 		"values that cannot be read": {lines("alias,long_url,expires_at,domain,is_active", "a,https://example.com/,tomorrow,,",
-			"b,https://example.com/,2099-01-01 00:00:00 XYZ,,", "c,https://example.com/,,no host,", "d,https://example.com/,,,maybe"), 0,
+			"b,https://example.com/,2099-01-01 00:00:00 XYZ,,", "c,https://example.com/,,no host,", "d,https://example.com/,,,maybe", "e,https://example.com/,1970-01-01,,"), 0,
 			[]transfer.RowError{{2, "expires_at", "The time of expiry must be like 2030-12-31T23:59:59+00:00."},
 				{3, "expires_at", "The time of expiry must be like 2030-12-31T23:59:59+00:00."}, {4, "domain", "The domain is not a valid host."},
-				{5, "is_active", "The value must be true or false."}}},
+				{5, "is_active", "The value must be true or false."},
+				{6, "expires_at", "The time of expiry must be like 2030-12-31T23:59:59+00:00."}}},
 		"aliases in use": {lines("alias,long_url", "taken,https://example.com/", "twice,https://example.com/", "twice,https://example.com/2"), 1,
 			[]transfer.RowError{{2, "alias", "The alias is already in use on this domain."},
 				{4, "alias", "TWICE"}}},

@@ -19,6 +19,7 @@ const (
 	noteTitle     = "A title is cut to 200 characters, and its line breaks become spaces."
 	noteTags      = "Tags become lower-case letters, digits, _ and -, at most 32 of them."
 	noteAlias     = "A row without an alias gets a random-looking one, and always the same for its long URL."
+	noteExpired   = "A link whose time of expiry has passed is created as one that has expired."
 	noteBanned    = "A link that is banned is created as one that is switched off."
 )
 
@@ -56,7 +57,7 @@ func (r *reader) item(rec record, now time.Time) *item {
 		cells[column.Field] = cell
 	}
 	it := &item{line: rec.line, alias: cells[shorten.FieldCustomAlias]}
-	it.request = shorten.Request{LongURL: cells[shorten.FieldLongURL], KeepHash: true, Malformed: map[string][]string{}}
+	it.request = shorten.Request{LongURL: cells[shorten.FieldLongURL], KeepHash: true, MayBeExpired: true, Malformed: map[string][]string{}}
 	r.address(it, cells)
 	it.text(cells, r.layout.format)
 	it.times(cells, now)
@@ -198,11 +199,14 @@ func (it *item) times(cells fields, now time.Time) {
 	}
 	if text := cells[shorten.FieldExpiresAt]; text != "" {
 		at, ok := parseTime(text)
-		if !ok {
+		if !ok || at.Before(earliest) {
 			it.malformed(shorten.FieldExpiresAt, "The time of expiry must be like 2030-12-31T23:59:59+00:00.")
 			return
 		}
 		it.request.ExpiresAt = &at
+		if !at.After(now) {
+			it.note(noteExpired)
+		}
 	}
 }
 

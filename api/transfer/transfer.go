@@ -31,6 +31,7 @@
 //   - A domain that the account has verified is used. Links of other hosts come to Options.DomainID: by default the default
 //     domain. Report.Hosts says which.
 //   - The time of creation is kept. The place in lists, which are in the order in which links were added, is not.
+//   - A time of expiry may be in the past: such a link has an answer for its visitors, too.
 //   - Counts are ignored: the service promises exact counts of what it has redirected.
 //   - Titles are cut to 200 characters. Tags of other shorteners are made valid: "Summer sale" becomes "summer-sale".
 //   - A link of Kutt that has a password is an error, because it would be open to everyone here.
