@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/audits"
 	"github.com/chromedp/cdproto/cdp"
@@ -81,7 +80,7 @@ type tab struct {
 const canary = "canary"
 
 // pageWithin bounds how long a test waits for a page.
-const pageWithin = 20 * time.Second
+const pageWithin = testkit.Patience
 
 // tab opens a tab of the dashboard. Errors of its pages, violations of their content security policy and requests to
 // other hosts fail the test.

@@ -16,7 +16,7 @@ import (
 
 // client neither follows redirects nor keeps connections open.
 var client = &http.Client{
-	Timeout:       20 * time.Second,
+	Timeout:       testkit.Patience,
 	Transport:     &http.Transport{DisableKeepAlives: true, DisableCompression: true},
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/chromedp"
@@ -292,7 +291,7 @@ func TestDashboardWithoutScript(t *testing.T) {
 	b.sees("API settings", "no script")
 	b.press("Revoke no script")
 	b.sees("Revoke it", "was revoked")
-	testkit.SucceedsWithin(t, time.Second, func() error { return by.get(t, "/api/v1/links").isStatus(http.StatusUnauthorized) })
+	testkit.Succeeds(t, func() error { return by.get(t, "/api/v1/links").isStatus(http.StatusUnauthorized) })
 	b.sees("Sign out", "You are signed out.")
 	b.page("/dashboard/links")
 	b.shows("Sign in")

@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"linkstream/api/customdomain/dnstest"
 	"linkstream/schema/testkit"
@@ -70,7 +69,7 @@ func testCustomDomain(t *testing.T, s *system, dns *dnstest.Server) {
 		if short := owner.link(t, fields)["short_url"]; short != "http://"+host+"/there" {
 			t.Errorf("short_url is %v", short)
 		}
-		testkit.SucceedsWithin(t, 5*time.Second, func() error { return there().isStatus(http.StatusFound) })
+		testkit.Succeeds(t, func() error { return there().isStatus(http.StatusFound) })
 		if to := there().header.Get("Location"); to != "https://example.com/there" {
 			t.Errorf("Location is %q", to)
 		}

@@ -19,7 +19,7 @@ const outageEnv = "LINKSTREAM_TEST_OUTAGE"
 
 const (
 	defaultOutage = 12 * time.Second
-	errorWithin   = 5 * time.Second // for an answer that says that an engine is down
+	errorWithin   = 30 * time.Second // for an answer that says that an engine is down: the services give up after 5 s
 )
 
 // testEngineFaults takes each engine down. At last all of them are down when the services start.

@@ -191,7 +191,7 @@ func (v *visitor) visit(ctx context.Context, conn net.Conn) {
 	answers := bufio.NewReader(conn)
 	for ctx.Err() == nil {
 		link := &v.targets[v.random.IntN(len(v.targets))]
-		conn.SetDeadline(time.Now().Add(10 * time.Second))
+		conn.SetDeadline(time.Now().Add(testkit.Patience))
 		_, err := fmt.Fprintf(conn, "GET /%s HTTP/1.1\r\nHost: %s\r\n\r\n", link.hash, v.address)
 		var res *http.Response
 		var body []byte

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	exitWithin = 20 * time.Second // for an exit after SIGTERM, and for an admin command
+	exitWithin = testkit.Patience // for an exit after SIGTERM, and for an admin command
 	tailLines  = 60               // of a program's output that a failed test prints
 )
 

@@ -3,7 +3,6 @@ package e2e_test
 import (
 	"bufio"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -15,7 +14,8 @@ import (
 	"linkstream/schema/testkit"
 )
 
-func TestRedirect(t *testing.T) { t.Parallel(); onBothKinds(t, testRedirect) }
+// TestRedirect has long caches, which show that edges follow changes.
+func TestRedirect(t *testing.T) { t.Parallel(); onBothKinds(t, testRedirect, longCaches, longNegative) }
 
 func testRedirect(t *testing.T, s *system) {
 	owner := s.owner()
@@ -42,7 +42,7 @@ func testRedirect(t *testing.T, s *system) {
 	t.Run("a new link works at once, even if its hash was unknown before", func(t *testing.T) {
 		wantPage(t, s.visit(t, http.MethodGet, "/sooner"), http.StatusNotFound)
 		owner.alias(t, "sooner", "https://example.com/sooner")
-		testkit.SucceedsWithin(t, time.Second, func() error {
+		testkit.Succeeds(t, func() error {
 			return s.visit(t, http.MethodGet, "/sooner").isStatus(http.StatusFound)
 		})
 	})
@@ -74,10 +74,11 @@ func wantPage(t *testing.T, a answer, status int) {
 	}
 }
 
-// TestRedirectOfUnusualClients uses short timeouts and small limits, so that it does not take long.
+// TestRedirectOfUnusualClients uses short timeouts and small limits, so that it does not take long. The timeout has to be longer than
+// a client of the test may have to wait for a CPU.
 func TestRedirectOfUnusualClients(t *testing.T) {
 	t.Parallel()
-	s := startSystem(t, "LINKSTREAM_EDGE_READ_TIMEOUT=300ms", "LINKSTREAM_EDGE_MAX_HEADER_BYTES=4096")
+	s := startSystem(t, "LINKSTREAM_EDGE_READ_TIMEOUT=3s", "LINKSTREAM_EDGE_MAX_HEADER_BYTES=4096")
 	owner := s.owner()
 	owner.alias(t, "there", "https://example.com/there")
 	request := "GET /there HTTP/1.1\r\nHost: " + address(s.edge) + "\r\n\r\n"
@@ -137,11 +138,15 @@ func dial(t *testing.T, base string) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	conn.SetDeadline(time.Now().Add(20 * time.Second))
+	conn.SetDeadline(time.Now().Add(testkit.Patience))
 	return conn
 }
 
-func TestRedirectByHost(t *testing.T) { t.Parallel(); onBothKinds(t, testRedirectByHost) }
+// TestRedirectByHost has long caches, as TestRedirect does.
+func TestRedirectByHost(t *testing.T) {
+	t.Parallel()
+	onBothKinds(t, testRedirectByHost, longCaches, longNegative)
+}
 
 func testRedirectByHost(t *testing.T, s *system) {
 	owner := s.owner()
@@ -174,14 +179,16 @@ func testRedirectByHost(t *testing.T, s *system) {
 		wantPage(t, s.visit(t, http.MethodGet, "/later", later...), http.StatusNotFound)
 		s.admin(t, "domain", "verify", "later.example.org")
 		owner.link(t, object{"long_url": "https://example.com/later", "custom_alias": "later", "domain_id": id})
-		testkit.SucceedsWithin(t, 5*time.Second, func() error {
+		testkit.Succeeds(t, func() error {
 			return s.visit(t, http.MethodGet, "/later", later...).isStatus(http.StatusFound)
 		})
 	})
 }
 
-// TestRedirectCounts is not parallel to other tests, because it measures time.
-func TestRedirectCounts(t *testing.T) { onBothKinds(t, testRedirectCounts) }
+func TestRedirectCounts(t *testing.T) {
+	t.Parallel()
+	onBothKinds(t, testRedirectCounts, longCaches, longNegative)
+}
 
 func testRedirectCounts(t *testing.T, s *system) {
 	owner := s.owner()
@@ -210,21 +217,25 @@ func testRedirectCounts(t *testing.T, s *system) {
 		s.visit(t, http.MethodGet, "/errors")
 		owner.alias(t, "errors", "https://example.com/")
 		s.visit(t, http.MethodGet, "/errors", "Host", "unknown.example.org")
-		testkit.SucceedsWithin(t, 5*time.Second, func() error { return s.visit(t, "GET", "/errors").isStatus(http.StatusFound) })
+		testkit.Succeeds(t, func() error { return s.visit(t, "GET", "/errors").isStatus(http.StatusFound) })
 		owner.waitTotal(t, "errors", 1)
 	})
 	t.Run("a click is in the statistics and in the list within two seconds", func(t *testing.T) {
 		owner.alias(t, "fresh", "https://example.com/fresh")
-		for n := range int64(5) {
+		// A busy machine delays some clicks, a pipeline that waits for something delays all of them.
+		const promised, enough, most = 2 * time.Second, 5, 50
+		for n, quick := int64(0), 0; quick < enough; n++ {
+			if n == most {
+				t.Fatalf("%d of %d clicks were counted within %v", quick, n, promised)
+			}
 			s.click(t, "fresh")
 			answered := time.Now()
-			testkit.SucceedsWithin(t, 2*time.Second, func() error {
-				if got := owner.total(t, "fresh"); got != n+1 {
-					return fmt.Errorf("total_clicks is %d, want %d", got, n+1)
-				}
-				return nil
-			})
-			t.Logf("counted after %s", time.Since(answered).Round(time.Millisecond))
+			owner.waitTotal(t, "fresh", n+1)
+			if took := time.Since(answered); took <= promised {
+				quick++
+			} else {
+				t.Logf("counted after %v", took)
+			}
 			if items, _ := owner.page(t, ""); number(t, items[0], "clicks") != n+1 {
 				t.Errorf("the list counts %v clicks, the statistics %d", items[0]["clicks"], n+1)
 			}

@@ -68,15 +68,15 @@ type system struct {
 	env      []string   // variables of all nodes on real engines
 }
 
-// onBothKinds runs a test on a new system of each kind, both at the same time.
-func onBothKinds(t *testing.T, test func(t *testing.T, s *system)) {
+// onBothKinds runs a test on a new system of each kind, both at the same time. settings are variables.
+func onBothKinds(t *testing.T, test func(t *testing.T, s *system), settings ...string) {
 	t.Run("embedded", func(t *testing.T) {
 		t.Parallel()
-		test(t, startSystem(t))
+		test(t, startSystem(t, settings...))
 	})
 	t.Run("engines", func(t *testing.T) {
 		t.Parallel()
-		s := newServices(t, sharedEngines(t))
+		s := newServices(t, sharedEngines(t), settings...)
 		s.start(t)
 		test(t, s)
 	})
