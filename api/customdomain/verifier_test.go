@@ -306,7 +306,7 @@ func TestVerifyIsBoundedInTime(t *testing.T) {
 				t.Errorf("%+v", r)
 			}
 		}
-		if took := time.Since(begin); took > 5*time.Second {
+		if took := time.Since(begin); took > 30*time.Second {
 			t.Errorf("took %s", took)
 		}
 	})
@@ -316,7 +316,7 @@ func TestVerifyIsBoundedInTime(t *testing.T) {
 		if r := verify(t, verifierOf(t, cfg)).CNAME; r.Outcome != customdomain.Timeout {
 			t.Errorf("%+v", r)
 		}
-		if took := time.Since(begin); took > 5*time.Second {
+		if took := time.Since(begin); took > 30*time.Second {
 			t.Errorf("took %s", took)
 		}
 	})

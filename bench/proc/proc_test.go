@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 // start runs a shell script as a child.
 func start(t *testing.T, script string, env ...string) *proc.Child {

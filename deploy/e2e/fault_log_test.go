@@ -40,7 +40,7 @@ func (c *loadedCluster) replaceCounted(t *testing.T) {
 func (c *loadedCluster) kafkaClient() (client *kafka.Client, topic string, disconnect func()) {
 	transport := new(kafka.Transport)
 	client = &kafka.Client{Addr: kafka.TCP(strings.Split(c.setting("LINKSTREAM_KAFKA_BROKERS"), ",")...),
-		Timeout: 10 * time.Second, Transport: transport}
+		Timeout: time.Minute, Transport: transport}
 	return client, c.setting("LINKSTREAM_KAFKA_CLICKS_TOPIC"), transport.CloseIdleConnections
 }
 

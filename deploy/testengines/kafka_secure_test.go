@@ -57,7 +57,7 @@ func testSecure(t *testing.T, s *testengines.Secure) {
 			transport := &kafka.Transport{TLS: c.tls, SASL: c.sasl}
 			defer transport.CloseIdleConnections()
 			client := &kafka.Client{Addr: kafka.TCP(s.Addr), Transport: transport}
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
 			res, err := client.Metadata(ctx, &kafka.MetadataRequest{})
 			if (err == nil) != c.ok {

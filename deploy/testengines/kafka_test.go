@@ -86,7 +86,7 @@ func (s kafkaStore) read(ctx context.Context, e *testengines.Engine) (values []s
 
 func kafkaClient(e *testengines.Engine) (client *kafka.Client, done func()) {
 	transport := &kafka.Transport{}
-	return &kafka.Client{Addr: kafka.TCP(e.Addr), Timeout: 10 * time.Second, Transport: transport},
+	return &kafka.Client{Addr: kafka.TCP(e.Addr), Timeout: time.Minute, Transport: transport},
 		transport.CloseIdleConnections
 }
 

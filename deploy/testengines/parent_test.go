@@ -8,11 +8,11 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"linkstream/deploy/testengines"
+	"linkstream/schema/testkit"
 )
 
 func TestEngineDiesWithItsParent(t *testing.T) {
@@ -117,7 +117,7 @@ func (p *parent) kill(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = p.cmd.Wait() // "signal: killed"
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()
 	err := retry(ctx, func() error {
 		conn, err := net.Dial("tcp", hostPort(t, p.engine))

@@ -36,9 +36,9 @@ const RequireEnv = "LINKSTREAM_REQUIRE_ENGINES"
 const user = "linkstream"
 
 const (
-	startTimeout  = 2 * time.Minute  // from the start of a program to its first answer, including recovery
-	stopTimeout   = 30 * time.Second // from the signal to the end of the program
-	remoteTimeout = 10 * time.Second // for the first answer of an engine from the environment
+	startTimeout  = 5 * time.Minute // from the start of a program to its first answer, including recovery
+	stopTimeout   = 2 * time.Minute // from the signal to the end of the program
+	remoteTimeout = time.Minute     // for the first answer of an engine from the environment
 )
 
 // ErrNotOurs is returned by Start, Stop and Kill for an engine from the environment and for one that is closed.

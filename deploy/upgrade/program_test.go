@@ -240,7 +240,7 @@ func (p *program) metric(t *testing.T, name string) (value float64) {
 
 // client neither follows redirects nor keeps connections open, so it never repeats a request.
 var client = &http.Client{
-	Timeout:       20 * time.Second,
+	Timeout:       testkit.Patience,
 	Transport:     &http.Transport{DisableKeepAlives: true},
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }

@@ -198,7 +198,7 @@ func TestHTTPSSharesTheBounds(t *testing.T) {
 }
 
 func TestHTTPSStops(t *testing.T) {
-	s := startSecure(t, 1, nil)
+	s := startSecure(t, 1, func(s *site) { s.cfg.ReadTimeout = testkit.Patience })
 	idle, silent, busy := s.dialTLS(t), s.dial(t), s.dialTLS(t)
 	ask(t, idle, get("/link"))
 	io.WriteString(busy, get("/wait"))

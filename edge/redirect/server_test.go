@@ -23,7 +23,7 @@ func exchange(t *testing.T, addr string, write func(net.Conn)) (*http.Response, 
 	conn, err := net.Dial("tcp", addr)
 	testkit.Must(t, err)
 	defer conn.Close()
-	testkit.Must(t, conn.SetDeadline(time.Now().Add(10*time.Second)))
+	testkit.Must(t, conn.SetDeadline(time.Now().Add(testkit.Patience)))
 	var writing sync.WaitGroup
 	writing.Go(func() { write(conn) })
 	answer, err := io.ReadAll(conn)

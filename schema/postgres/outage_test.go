@@ -142,7 +142,7 @@ func createUntil(t *testing.T, links *postgres.Store, accountID int64, end func(
 	}
 	select {
 	case <-enough:
-	case <-time.After(20 * time.Second):
+	case <-time.After(testkit.Patience):
 		t.Error("links are not created fast enough")
 	}
 	if err := end(); err != nil {

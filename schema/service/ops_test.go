@@ -140,7 +140,7 @@ func TestReadiness(t *testing.T) {
 			t.Error("the metrics waited for the check")
 		default:
 		}
-		if got := <-answered; got != "link store" || time.Since(began) > 10*time.Second {
+		if got := <-answered; got != "link store" || time.Since(began) > testkit.Patience/2 {
 			t.Errorf("got %q after %v", got, time.Since(began))
 		}
 	})

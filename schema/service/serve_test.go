@@ -69,7 +69,7 @@ func (s *slow) awaitServed(t *testing.T) error {
 	select {
 	case err := <-s.served:
 		return err
-	case <-time.After(20 * time.Second):
+	case <-time.After(testkit.Patience):
 		t.Fatal("Serve does not return")
 		return nil
 	}
@@ -77,7 +77,7 @@ func (s *slow) awaitServed(t *testing.T) error {
 
 func TestServe(t *testing.T) {
 	t.Run("requests under way finish, and no connections are accepted", func(t *testing.T) {
-		s := startSlow(t, 20*time.Second)
+		s := startSlow(t, testkit.Patience)
 		answered := make(chan error, 1)
 		go func() {
 			body, err := s.get("/slow")
@@ -121,14 +121,14 @@ func TestServe(t *testing.T) {
 		if err := s.awaitServed(t); err != nil {
 			t.Errorf("Serve returned %v", err)
 		}
-		if took := time.Since(began); took < 200*time.Millisecond || took > 5*time.Second {
+		if took := time.Since(began); took < 200*time.Millisecond || took > testkit.Patience/2 {
 			t.Errorf("Serve took %v", took)
 		}
 		close(s.release)
 		<-answered
 	})
 	t.Run("idle connections do not delay the stop", func(t *testing.T) {
-		s := startSlow(t, 20*time.Second)
+		s := startSlow(t, testkit.Patience)
 		conn, err := net.Dial("tcp", s.ln.Addr().String())
 		if err != nil {
 			t.Fatal(err)
@@ -143,7 +143,7 @@ func TestServe(t *testing.T) {
 		if err := s.awaitServed(t); err != nil {
 			t.Errorf("Serve returned %v", err)
 		}
-		if took := time.Since(began); took > 5*time.Second {
+		if took := time.Since(began); took > testkit.Patience/2 {
 			t.Errorf("Serve took %v", took)
 		}
 	})

@@ -32,7 +32,7 @@ func startPort(t *testing.T) *service.Standby {
 
 // ask requests path on a new connection.
 func ask(addr net.Addr, path string) (status int, retryAfter, body string, err error) {
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 20 * time.Second}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: testkit.Patience}
 	res, err := client.Get(fmt.Sprintf("http://%s%s", addr, path))
 	if err != nil {
 		return 0, "", "", err

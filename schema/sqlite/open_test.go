@@ -142,7 +142,7 @@ func TestClose(t *testing.T) {
 		}
 		select {
 		case <-running:
-		case <-time.After(10 * time.Second):
+		case <-time.After(testkit.Patience):
 			t.Error("links are not created")
 		}
 		testkit.Must(t, links.Close())

@@ -9,8 +9,9 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// Promptly is how soon a store reports that its server does not answer.
-const Promptly = 8 * time.Second
+// Promptly is how soon a store reports that its server does not answer: it gives up after 5 s, and the machine may be busy. The kernel
+// gives up after minutes.
+const Promptly = 30 * time.Second
 
 // TestUnreachable checks that open, which opens a store on the server at an address, fails promptly as unavailable, with
 // each of the texts in its error, where the server does not answer or does not exist.

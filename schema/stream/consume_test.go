@@ -130,7 +130,7 @@ func TestConsume(t *testing.T) {
 		group.awaitOwners(map[string]int{"only": 3})
 		began := time.Now()
 		leave()
-		if took := time.Since(began); took > 3*time.Second {
+		if took := time.Since(began); took > 9*time.Second { // requests may take 10 s
 			t.Errorf("Consume took %v to return", took)
 		}
 		if group.ended != 3 {
@@ -189,7 +189,7 @@ func TestConsume(t *testing.T) {
 		broker.Stop()
 		began := time.Now()
 		leave()
-		if took := time.Since(began); took > 3*time.Second {
+		if took := time.Since(began); took > 9*time.Second { // requests may take 10 s
 			t.Errorf("Consume took %v to return", took)
 		}
 	})
@@ -287,7 +287,7 @@ func TestConsumeRetriesEverySecond(t *testing.T) {
 	newMembers(t).join("a", streamtest.NewClient(t, cfg))
 	began := time.Now()
 	testkit.Succeeds(t, func() error { return atLeast(10, int(attempts.Load())) })
-	if took := time.Since(began); took > 15*time.Second {
+	if took := time.Since(began); took > time.Minute { // pauses that double take longer
 		t.Errorf("the tenth attempt came after %v", took)
 	}
 }

@@ -78,7 +78,7 @@ func TestCallsFailWithoutABroker(t *testing.T) {
 			if err := call(t.Context()); err == nil {
 				t.Errorf("%s: got no error", name)
 			}
-			if took := time.Since(began); took > 12*time.Second {
+			if took := time.Since(began); took > 30*time.Second {
 				t.Errorf("%s took %v", name, took)
 			}
 		})
@@ -92,7 +92,7 @@ func TestCallsFailWithoutABroker(t *testing.T) {
 			if err := call(ctx); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("%s: got %v", name, err)
 			}
-			if took := time.Since(began); took > 2*time.Second {
+			if took := time.Since(began); took > 9*time.Second { // the request timeout is 10 s
 				t.Errorf("%s took %v", name, took)
 			}
 		})

@@ -21,16 +21,16 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/jackc/pgx/v5"
 
 	"linkstream/deploy/testengines"
+	"linkstream/schema/testkit"
 )
 
 // cleanupTimeout bounds the removal of a test's database.
-const cleanupTimeout = 30 * time.Second
+const cleanupTimeout = testkit.Patience
 
 // Engines are the engines that the tests of one binary share. Each is started for the first test that needs it. The zero
 // value is ready to use.
