@@ -42,13 +42,13 @@ func (s *Store) RecordedCall(ctx context.Context, call schema.IdempotentCall) (r
 }
 
 // lockCall lets one transaction at a time make the call. It does not wait for another one.
-func (b *linkBatch) lockCall(ctx context.Context, tx pgx.Tx) error {
+func (b *linkBatch) lockCall(ctx context.Context, db batchQuerier) error {
 	if b.Call == nil {
 		return nil
 	}
 	digest := sha256.Sum256(binary.BigEndian.AppendUint64(b.Call.Key[:], uint64(b.AccountID)))
 	var locked bool
-	err := tx.QueryRow(ctx, lockCall, int64(binary.BigEndian.Uint64(digest[:]))).Scan(&locked)
+	err := db.QueryRow(ctx, lockCall, int64(binary.BigEndian.Uint64(digest[:]))).Scan(&locked)
 	if err == nil && !locked {
 		return schema.ErrCallUnderWay
 	}
@@ -56,12 +56,12 @@ func (b *linkBatch) lockCall(ctx context.Context, tx pgx.Tx) error {
 }
 
 // checkCall finds out whether the call has been recorded. It follows the lock on the account, with which calls are recorded.
-func (b *linkBatch) checkCall(ctx context.Context, tx pgx.Tx) error {
+func (b *linkBatch) checkCall(ctx context.Context, db batchQuerier) error {
 	if b.Call == nil {
 		return nil
 	}
 	var recorded bool
-	row := tx.QueryRow(ctx, hasCall, b.AccountID, b.Call.Key[:], b.Call.At.Add(-schema.IdempotencyTTL))
+	row := db.QueryRow(ctx, hasCall, b.AccountID, b.Call.Key[:], b.Call.At.Add(-schema.IdempotencyTTL))
 	if err := row.Scan(&recorded); err != nil || !recorded {
 		return err
 	}
@@ -69,7 +69,7 @@ func (b *linkBatch) checkCall(ctx context.Context, tx pgx.Tx) error {
 }
 
 // recordCall records the call, unless it has no answer.
-func (b *linkBatch) recordCall(ctx context.Context, tx pgx.Tx) error {
+func (b *linkBatch) recordCall(ctx context.Context, db batchQuerier) error {
 	if b.Call == nil {
 		return nil
 	}
@@ -82,7 +82,7 @@ func (b *linkBatch) recordCall(ctx context.Context, tx pgx.Tx) error {
 	queries.Queue(forgetCall, b.AccountID, b.Call.Key[:], since)
 	queries.Queue(forgetOldCalls, since, callsForgotten)
 	queries.Queue(recordCall, b.AccountID, b.Call.Key[:], since, b.Call.Request[:], answer, schema.MaxIdempotencyKeys, b.Call.At)
-	results := tx.SendBatch(ctx, &queries)
+	results := db.SendBatch(ctx, &queries)
 	defer results.Close()
 	for range 2 {
 		if _, err := results.Exec(); err != nil {

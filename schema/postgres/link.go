@@ -20,8 +20,10 @@ const (
 	SELECT k.number, l.id, l.account_id, l.url, l.active, coalesce(l.expires_at, ` + zeroTime + `), l.expired_url, l.forward_query, ` + stopOfLink + `
 	FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY k (domain_id, hash, number)
 	JOIN links l ON l.domain_id = k.domain_id AND l.hash = k.hash LEFT JOIN domains d ON d.id = l.domain_id`
+	// The links of an account are on its own domains and on the default domain, so the index of hashes finds them.
 	ownedLink = selectLink + `
-	WHERE l.account_id = $1 AND l.hash = $2 AND ($3::bigint IS NULL OR l.domain_id = $3) AND l.ordinal > 0
+	WHERE l.account_id = $1 AND l.hash = $2 AND l.ordinal > 0 AND l.domain_id = ANY (CASE WHEN $3::bigint IS NULL
+		THEN ARRAY(SELECT id FROM domains WHERE account_id = $1) || 0::bigint ELSE ARRAY[$3] END)
 	ORDER BY l.domain_id <> 0, l.ordinal LIMIT 1`
 	// A page is a range of ordinals, which the index finds directly. One statement reads one snapshot. The page is right if
 	// the account has deleted no links; the second column says how many.

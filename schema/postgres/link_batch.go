@@ -3,10 +3,11 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"linkstream/schema"
 )
@@ -30,40 +31,63 @@ const (
 			SELECT id, account_id, ordinal FROM links WHERE domain_id = w.domain_id AND hash = w.hash LIMIT 1) l
 		WHERE l.account_id = $1 AND l.ordinal < 0))
 	RETURNING domain_id, hash, taken_down`
+	// insertLinks locks what createLink locks, in the same order, and inserts the links in their order, with ordinals by their
+	// places. It inserts nothing if the account or one of the domains does not exist. A column is NULL if all links have what
+	// the column has by default: most batches are a list of URLs.
 	insertLinks = `
-	WITH counted AS (UPDATE accounts SET link_count = $2 WHERE id = $1)
-	INSERT INTO links (account_id, domain_id, hash, url, active, created_at, title, tags, expires_at, expired_url, forward_query,
-		ordinal, taken_down)
-	SELECT $1, * FROM unnest($3::bigint[], $4::text[], $5::text[], $6::boolean[], $7::timestamptz[], $8::text[], $9::text[],
-		$10::timestamptz[], $11::text[], $12::boolean[], $13::bigint[], $14::boolean[])
+	WITH domain AS MATERIALIZED (SELECT id FROM domains WHERE id = ANY ($2::bigint[]) ORDER BY id FOR KEY SHARE),
+		owner AS MATERIALIZED (SELECT link_count FROM accounts
+			WHERE id = $1 AND (SELECT count(*) FROM domain) = cardinality($2::bigint[]) FOR NO KEY UPDATE),
+		counted AS (UPDATE accounts a SET link_count = owner.link_count + $3 FROM owner WHERE a.id = $1)
+	INSERT INTO links (account_id, ordinal, hash, url, domain_id, active, created_at, title, tags, expires_at, expired_url,
+		forward_query, taken_down)
+	SELECT $1, owner.link_count + w.place, w.hash, w.url, coalesce(w.domain_id, 0), coalesce(w.active, true),
+		coalesce(w.created_at, $4), coalesce(w.title, ''), coalesce(w.tags, ''), w.expires_at, coalesce(w.expired_url, ''),
+		coalesce(w.forward_query, false), coalesce(w.taken_down, false)
+	FROM owner, unnest($5::bigint[], $6::text[], $7::text[], $8::bigint[], $9::boolean[], $10::timestamptz[], $11::text[],
+		$12::text[], $13::timestamptz[], $14::text[], $15::boolean[], $16::boolean[])
+		AS w (place, hash, url, domain_id, active, created_at, title, tags, expires_at, expired_url, forward_query, taken_down)
 	RETURNING ordinal, id`
 )
 
-// batchAttempts bounds the transactions of one batch. Each but the last has failed because another process took one of the
+// batchAttempts bounds the attempts to create a batch. Each but the last has failed because another process took one of the
 // hashes, or locked some of them in another order, within milliseconds, or the first one because a drawn hash is in use.
 const batchAttempts = 8
 
-// linkBatch is a schema.LinkBatch in the transaction that creates its links.
+// batchQuerier is a transaction, or a pool whose statements are transactions of their own.
+type batchQuerier interface {
+	querier
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	SendBatch(ctx context.Context, queries *pgx.Batch) pgx.BatchResults
+}
+
+// linkBatch is a schema.LinkBatch in an attempt to create its links.
 type linkBatch struct {
 	*schema.LinkBatch
 	links     []schema.Link
 	errs      []error
-	trusting  bool                    // drawn hashes are not looked up: they are rarely in use, and then the insert fails
-	last      int64                   // the ordinal of the account's newest link
+	first     bool                    // of the attempts: drawn hashes are not looked up, because then the insert fails
+	atOnce    bool                    // without a transaction of several statements
 	takenDown map[schema.LinkKey]bool // of deleted links that are made anew
 }
 
-// CreateLinks implements schema.LinkStore. The lock on the account's row keeps the ordinals dense, also beside CreateLink.
+// CreateLinks implements schema.LinkStore. The lock on the account's row keeps the ordinals dense, also beside CreateLink. The
+// batches of an account wait for each other's locks, so the first attempt locks it in one statement, with no round trip until the
+// commit.
 func (s *Store) CreateLinks(ctx context.Context, batch *schema.LinkBatch) error {
 	var err error
 	for attempt := range batchAttempts {
-		b := &linkBatch{LinkBatch: batch, links: slices.Clone(batch.Links), errs: make([]error, len(batch.Links)), trusting: attempt == 0,
-			takenDown: map[schema.LinkKey]bool{}}
-		if err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error { return b.create(ctx, tx) }); err == nil {
+		b := &linkBatch{LinkBatch: batch, links: slices.Clone(batch.Links), errs: make([]error, len(batch.Links)), first: attempt == 0}
+		if b.atOnce = b.first && batch.Call == nil; b.atOnce {
+			err = b.createAtOnce(ctx, s.pool)
+		} else {
+			err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error { return b.create(ctx, tx) })
+		}
+		if err == nil {
 			batch.Links, batch.Errs = b.links, b.errs
 			return nil
 		}
-		if !lostRace(err) {
+		if !errors.Is(err, errNotAtOnce) && !lostRace(err) {
 			break
 		}
 	}
@@ -75,8 +99,20 @@ func lostRace(err error) bool {
 	return rejected(err) && (codeOf(err) == schema.CodeConflict || isDeadlock(err))
 }
 
+// errNotAtOnce means that a batch needs a transaction of several statements, and that nothing was created.
+var errNotAtOnce = errors.New("the batch needs a transaction")
+
+// createAtOnce creates the links by one statement, after hashes that clients have chosen were looked up. If somebody takes one of
+// them in between, the statement fails.
+func (b *linkBatch) createAtOnce(ctx context.Context, pool *pgxpool.Pool) error {
+	if err := b.claimHashes(ctx, pool); err != nil {
+		return err
+	}
+	return b.insert(ctx, pool)
+}
+
 func (b *linkBatch) create(ctx context.Context, tx pgx.Tx) error {
-	for _, step := range []func(context.Context, pgx.Tx) error{
+	for _, step := range []func(context.Context, batchQuerier) error{
 		b.lockCall, b.lock, b.checkCall, b.claimHashes, b.insert, b.recordCall,
 	} {
 		if err := step(ctx, tx); err != nil {
@@ -87,19 +123,12 @@ func (b *linkBatch) create(ctx context.Context, tx pgx.Tx) error {
 }
 
 // lock locks the account and the domains. Links on other domains fail.
-func (b *linkBatch) lock(ctx context.Context, tx pgx.Tx) error {
+func (b *linkBatch) lock(ctx context.Context, db batchQuerier) error {
 	var queries pgx.Batch
-	wanted := map[int64]bool{}
-	for i := range b.links {
-		wanted[b.links[i].DomainID] = true
-	}
+	wanted := b.domains()
 	exist := map[int64]bool{0: true}
-	if len(wanted) > 1 || !wanted[0] {
-		ids := make([]int64, 0, len(wanted))
-		for id := range wanted {
-			ids = append(ids, id)
-		}
-		queries.Queue(lockDomains, ids).Query(func(rows pgx.Rows) error {
+	if len(wanted) > 0 {
+		queries.Queue(lockDomains, wanted).Query(func(rows pgx.Rows) error {
 			var id int64
 			_, err := pgx.ForEachRow(rows, []any{&id}, func() error {
 				exist[id] = true
@@ -108,8 +137,8 @@ func (b *linkBatch) lock(ctx context.Context, tx pgx.Tx) error {
 			return err
 		})
 	}
-	queries.Queue(lockOwner, b.AccountID).QueryRow(func(row pgx.Row) error { return row.Scan(&b.last) })
-	err := tx.SendBatch(ctx, &queries).Close()
+	queries.Queue(lockOwner, b.AccountID).QueryRow(func(row pgx.Row) error { return row.Scan(new(int64)) })
+	err := db.SendBatch(ctx, &queries).Close()
 	for i := range b.links {
 		if !exist[b.links[i].DomainID] {
 			b.errs[i] = schema.Errorf(schema.CodeNotFound, "there is no domain %d", b.links[i].DomainID)
@@ -118,8 +147,19 @@ func (b *linkBatch) lock(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
+// domains returns the domains of the links that have not failed, without the default domain.
+func (b *linkBatch) domains() []int64 {
+	ids := []int64{}
+	for i := range b.links {
+		if id := b.links[i].DomainID; id != 0 && b.errs[i] == nil && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
 // claimHashes gives links that have no hash one that is free. Links whose hash is in use fail.
-func (b *linkBatch) claimHashes(ctx context.Context, tx pgx.Tx) error {
+func (b *linkBatch) claimHashes(ctx context.Context, db batchQuerier) error {
 	claimed := make(map[schema.LinkKey]bool, len(b.links))
 	claim := func(i int) bool {
 		key := b.links[i].Key()
@@ -152,10 +192,10 @@ func (b *linkBatch) claimHashes(ctx context.Context, tx pgx.Tx) error {
 				again = append(again, i)
 			}
 		}
-		if b.trusting && chosen == 0 && len(again) == 0 {
+		if b.first && chosen == 0 && len(again) == 0 {
 			return nil
 		}
-		taken, err := b.taken(ctx, tx, unchecked)
+		taken, err := b.taken(ctx, db, unchecked)
 		if err != nil {
 			return err
 		}
@@ -175,11 +215,11 @@ func (b *linkBatch) claimHashes(ctx context.Context, tx pgx.Tx) error {
 var errTaken = schema.Errorf(schema.CodeConflict, "the hash is in use on the domain")
 
 // taken returns which of the links have a hash that is in use. What is left of the account's own deleted links it removes.
-func (b *linkBatch) taken(ctx context.Context, tx pgx.Tx, links []int) (taken []int, err error) {
+func (b *linkBatch) taken(ctx context.Context, db batchQuerier, links []int) (taken []int, err error) {
 	var place int
 	var deleted bool
 	var rests []int
-	rows, err := tx.Query(ctx, takenHashes, append([]any{b.AccountID}, b.keys(links)...)...)
+	rows, err := db.Query(ctx, takenHashes, append([]any{b.AccountID}, b.keys(links)...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -194,12 +234,18 @@ func (b *linkBatch) taken(ctx context.Context, tx pgx.Tx, links []int) (taken []
 	if err != nil || len(rests) == 0 {
 		return taken, err
 	}
+	if b.atOnce {
+		return nil, errNotAtOnce
+	}
 	var key schema.LinkKey
 	var takenDown bool
-	if rows, err = tx.Query(ctx, clearDeleted, append([]any{b.AccountID}, b.keys(rests)...)...); err != nil {
+	if rows, err = db.Query(ctx, clearDeleted, append([]any{b.AccountID}, b.keys(rests)...)...); err != nil {
 		return nil, err
 	}
 	_, err = pgx.ForEachRow(rows, []any{&key.DomainID, &key.Hash, &takenDown}, func() error {
+		if b.takenDown == nil {
+			b.takenDown = map[schema.LinkKey]bool{}
+		}
 		b.takenDown[key] = takenDown
 		return nil
 	})
@@ -217,36 +263,38 @@ func (b *linkBatch) keys(links []int) []any {
 
 // insert inserts the links that have not failed, in order of domain and hash, so that batches of several processes that want
 // the same hashes do not deadlock.
-func (b *linkBatch) insert(ctx context.Context, tx pgx.Tx) error {
-	created := make([]*schema.Link, 0, len(b.links))
-	first := b.last + 1
+func (b *linkBatch) insert(ctx context.Context, db batchQuerier) error {
+	places := make([]int, 0, len(b.links)) // in links
 	for i := range b.links {
 		if link := &b.links[i]; b.errs[i] == nil {
-			b.last++
-			link.AccountID, link.Ordinal, link.UpdatedAt = b.AccountID, b.last, link.CreatedAt
-			created = append(created, link)
+			link.AccountID, link.UpdatedAt = b.AccountID, link.CreatedAt
+			places = append(places, i)
 		}
 	}
-	if len(created) == 0 {
+	if len(places) == 0 && !b.atOnce {
 		return nil
 	}
-	sorted := slices.Clone(created)
-	slices.SortFunc(sorted, func(x, y *schema.Link) int {
-		return cmp.Or(cmp.Compare(x.DomainID, y.DomainID), strings.Compare(x.Hash, y.Hash))
-	})
-	ordinals, takenDown := make([]int64, len(sorted)), make([]bool, len(sorted))
-	for i, link := range sorted {
-		ordinals[i], takenDown[i] = link.Ordinal, b.takenDown[link.Key()]
-	}
-	args := append([]any{b.AccountID, b.last}, linkValues(sorted)...)
-	rows, err := tx.Query(ctx, insertLinks, append(args, ordinals, takenDown)...)
+	rows, err := db.Query(ctx, insertLinks, b.insertArgs(places)...)
 	if err != nil {
 		return err
 	}
-	var ordinal, id int64
-	_, err = pgx.ForEachRow(rows, []any{&ordinal, &id}, func() error {
-		created[ordinal-first].ID = id
+	ids := make([]createdRow, 0, len(places))
+	var row createdRow
+	_, err = pgx.ForEachRow(rows, []any{&row.ordinal, &row.id}, func() error {
+		ids = append(ids, row)
 		return nil
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	if len(ids) != len(places) || len(ids) == 0 { // the account or a domain does not exist
+		return errNotAtOnce
+	}
+	slices.SortFunc(ids, func(x, y createdRow) int { return cmp.Compare(x.ordinal, y.ordinal) })
+	for n, i := range places {
+		b.links[i].Ordinal, b.links[i].ID = ids[n].ordinal, ids[n].id
+	}
+	return nil
 }
+
+type createdRow struct{ ordinal, id int64 }

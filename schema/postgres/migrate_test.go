@@ -23,6 +23,7 @@ func TestMigrations(t *testing.T) {
 		"00006_certificates.sql": "34c2079c4623ef1d076a5fb3d834b057291a1a5514effd27bda67966a9a671f8",
 		"00007_uploads.sql":      "0ab794a7433a48c029bdc47804072a3c505ec780ddb2347cd62e2420bcb85b8a",
 		"00008_idempotency.sql":  "fb07b132814a8e52f47c0616ba6ab9917e53fecc6be7854f941402fe9502dd75",
+		"00009_insert.sql":       "009fd39182c0bf1452a91d96c091627d07bbd61a74f7f8e94487b067f9217af8",
 	})
 	storetest.TestUpgrades(t, files, func(t *testing.T, from int64) []string {
 		dsn := engines.Postgres(t)

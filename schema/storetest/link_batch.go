@@ -60,6 +60,9 @@ func createsBatch(t *testing.T, store schema.Database) {
 		link.URL, link.Active = fmt.Sprintf("https://example.org/%d", i), i%5 > 0
 		link.Title, link.Tags = fmt.Sprintf("Nº '%d' 🙂", i), [][]string{nil, {"one"}, {"a_b", "c-d"}}[i%3]
 		link.ForwardQuery = i%2 == 0
+		if i%7 == 3 { // imported, from long ago
+			link.CreatedAt = hour(-i)
+		}
 		if i%6 > 2 {
 			link.ExpiresAt, link.ExpiredURL = hour(i), fmt.Sprintf("https://example.net/%d", i)
 		}
