@@ -78,6 +78,7 @@ func startFaulty(t testing.TB, fault storetest.Fault, options ...option) *testSe
 // startOn starts a service whose stores call fault before each method, and whose click log is topics.
 func startOn(t testing.TB, fault storetest.Fault, topics *stream.Client, options ...option) *testService {
 	t.Helper()
+	testkit.LeaveTime(t, 24*time.Hour, 2*time.Minute) // pages show the clicks of today
 	dir := t.TempDir()
 	links, err := sqlite.Open(t.Context(), filepath.Join(dir, "links.db"))
 	testkit.Must(t, err)

@@ -178,11 +178,7 @@ func (s *testService) attempt(t *testing.T, limit ratelimit.AttemptLimit, subjec
 // inOneMinute calls f when its minute has time left for it: limits begin anew with each.
 func inOneMinute(t *testing.T, f func()) {
 	t.Helper()
-	const enough = 15 * time.Second
-	if left := time.Until(time.Now().Truncate(time.Minute).Add(time.Minute)); left < enough {
-		t.Logf("the minute turns in %v: waiting for it", left)
-		<-time.After(left)
-	}
+	testkit.LeaveTime(t, time.Minute, 20*time.Second)
 	f()
 }
 

@@ -47,12 +47,13 @@ func TestClosedMonths(t *testing.T) {
 	dsn := engines.ClickHouse(t)
 	store, raw := openClicks(t, dsn), openRaw(t, dsn)
 	now, late := time.Now().UTC(), uint32(clickhouse.LateMonths)
-	this, closed := clickhouse.MonthOf(now), clickhouse.MonthOf(now.AddDate(0, 0, -100).AddDate(0, -1, 0))
+	open := now.AddDate(0, 0, -100) // its month is the oldest one
+	this, closed := clickhouse.MonthOf(now), clickhouse.MonthOf(open.AddDate(0, 0, -open.Day()))
 	for _, c := range []struct {
 		month    uint32
 		accepted bool
 	}{
-		{this, true}, {clickhouse.MonthOf(now.AddDate(0, 0, -99)), true}, {clickhouse.MonthOf(now.AddDate(0, 3, 0)), true},
+		{this, true}, {clickhouse.MonthOf(open.AddDate(0, 0, 1)), true}, {clickhouse.MonthOf(now.AddDate(0, 3, 0)), true},
 		{closed, false}, {197001, false}, {0, false}, {late + this, true}, {late + closed, false}, {late + this + 1, false},
 	} {
 		insert := fmt.Sprintf("INSERT INTO clicks (kafka_partition, month, insert_before) SELECT 9, %d, now() + 10", c.month)
