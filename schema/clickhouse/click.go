@@ -49,6 +49,11 @@ const (
 
 // Position implements schema.ClickStore.
 func (c *ClickStore) Position(ctx context.Context, partition int) (at schema.Position, err error) {
+	done, err := c.takeTurn(ctx)
+	if err != nil {
+		return at, wrap(err, "read position of partition %d", partition)
+	}
+	defer done()
 	ctx, cancel := context.WithTimeout(c.readContext(ctx), readTimeout)
 	defer cancel()
 	query, upgrading := lastClick, false
@@ -69,6 +74,11 @@ func (c *ClickStore) Position(ctx context.Context, partition int) (at schema.Pos
 
 // LaneMark implements schema.ClickStore.
 func (c *ClickStore) LaneMark(ctx context.Context, lane schema.Lane) (seq uint64, err error) {
+	done, err := c.takeTurn(ctx)
+	if err != nil {
+		return 0, wrap(err, "read mark of lane %d of %s", lane.Number, lane.Incarnation)
+	}
+	defer done()
 	ctx, cancel := context.WithTimeout(c.readContext(ctx), readTimeout)
 	defer cancel()
 	err = c.conn.QueryRow(ctx, laneMark, string(lane.Incarnation[:]), lane.Number).Scan(&seq)
@@ -125,9 +135,13 @@ func (c *ClickStore) loadReferrers(ctx context.Context, keys []namebound.Key, ea
 
 // InsertClicks implements schema.ClickStore.
 func (c *ClickStore) InsertClicks(ctx context.Context, batch *schema.ClickBatch) error {
-	ctx, cancel := context.WithTimeout(ctx, insertTimeout)
-	defer cancel()
-	err := c.insert(ctx, batch)
+	done, err := c.takeTurn(ctx)
+	if err == nil {
+		defer done()
+		ctx, cancel := context.WithTimeout(ctx, insertTimeout)
+		defer cancel()
+		err = c.insert(ctx, batch)
+	}
 	return wrap(err, "insert clicks of partition %d from offset %d", batch.Partition, batch.Base)
 }
 

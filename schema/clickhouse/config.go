@@ -58,6 +58,8 @@ func (c *Config) Validate() error {
 var clusterPattern = regexp.MustCompile(`^[A-Za-z0-9._{}-]*$`) // statements contain it without escaping
 
 const (
+	maxConns      = 10               // unless the DSN says otherwise
+	spareConns    = 2                // of them, for what workers do not call
 	dialTimeout   = 5 * time.Second  // of a connection, unless the DSN says otherwise
 	readTimeout   = 30 * time.Second // of a query
 	insertTimeout = time.Minute      // of a batch
@@ -81,6 +83,13 @@ func (c *Config) options() (*ch.Options, error) {
 	}
 	if options.DialTimeout == 0 {
 		options.DialTimeout = dialTimeout
+	}
+	// The driver closes what is above the number of idle connections after each call, and connects anew for the next.
+	if options.MaxOpenConns == 0 {
+		options.MaxOpenConns = max(maxConns, options.MaxIdleConns)
+	}
+	if options.MaxIdleConns == 0 {
+		options.MaxIdleConns = options.MaxOpenConns
 	}
 	// ClickHouse 26.2 and later collects inserts by default, so a batch would not stay one block.
 	options.Settings["async_insert"] = 0

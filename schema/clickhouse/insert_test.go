@@ -140,6 +140,26 @@ func TestCompetingWorkers(t *testing.T) {
 	}
 }
 
+// Workers of more partitions than there are connections wait for their turns.
+func TestManyWorkers(t *testing.T) {
+	t.Parallel()
+	const workers = 24
+	dsn := engines.ClickHouse(t)
+	openClicks(t, dsn)
+	// Together, the queries of all workers take longer on three connections than the driver waits for a connection.
+	store := openClicks(t, dsn+"?max_open_conns=3&dial_timeout=1s")
+	slow := ch.Context(t.Context(), ch.WithSettings(ch.Settings{"sleep_after_receiving_query_ms": 200}))
+	var group sync.WaitGroup
+	for n := range workers {
+		group.Go(func() {
+			if _, err := store.LaneMark(slow, schema.Lane{Number: uint32(n)}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+}
+
 func TestKill(t *testing.T) {
 	t.Run("kills a query that runs", func(t *testing.T) {
 		dsn := engines.ClickHouse(t)

@@ -23,6 +23,10 @@ type ClickStore struct {
 	within  time.Duration // insertWithin, or less in tests
 
 	referrers *namebound.Bound // names of referrers to count
+
+	// turns holds a value per call of a worker that is under way. There is a worker per partition, and the driver fails a call that
+	// does not get a connection within the timeout of dialing.
+	turns chan struct{}
 }
 
 var (
@@ -59,7 +63,8 @@ func OpenClickStore(ctx context.Context, cfg Config) (*ClickStore, error) {
 }
 
 func newStore(conn driver.Conn, options *ch.Options, l layout) *ClickStore {
-	c := &ClickStore{conn: conn, options: options, layout: l, within: insertWithin}
+	c := &ClickStore{conn: conn, options: options, layout: l, within: insertWithin,
+		turns: make(chan struct{}, max(1, options.MaxOpenConns-spareConns))}
 	c.referrers = namebound.New(c.loadReferrers)
 	return c
 }
@@ -83,6 +88,16 @@ func (c *ClickStore) checkLayout(ctx context.Context) error {
 		return schema.Errorf(schema.CodeInternal, "the table clicks is Distributed: -clickhouse.cluster is not set")
 	}
 	return schema.Errorf(schema.CodeInternal, "the table clicks has engine %s: it was created without -clickhouse.cluster", engine)
+}
+
+// takeTurn waits until a connection is left for a call of a worker, in the order of calls. The caller calls done at the end.
+func (c *ClickStore) takeTurn(ctx context.Context) (done func(), err error) {
+	select {
+	case c.turns <- struct{}{}:
+		return func() { <-c.turns }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // Close closes the connections. Later calls fail, and calls in progress may fail or succeed.
