@@ -43,9 +43,11 @@ func (s *Starter) ShippingEdge(ctx context.Context, flags ...string) (*Contender
 		return nil, nil, err
 	}
 	topics := broker.Topics("shipping")
-	if err := CreateTopics(ctx, topics); err != nil {
+	client, err := CreateTopics(ctx, topics)
+	if err != nil {
 		return nil, nil, err
 	}
+	client.Close()
 	edge, shipped, err := s.edge(ctx, shippingName, topics, "linkstream_edge_clicks_shipped_total", flags...)
 	if err != nil {
 		return nil, nil, err
@@ -91,9 +93,11 @@ func (s *Starter) Edges(ctx context.Context, count int, flags ...string) (edges 
 		return nil, err
 	}
 	topics := broker.Topics("edges")
-	if err := CreateTopics(ctx, topics); err != nil {
+	client, err := CreateTopics(ctx, topics)
+	if err != nil {
 		return nil, err
 	}
+	client.Close()
 	for i := range count {
 		e, err := s.newEdge(ctx, fmt.Sprint("edge ", i+1), topics, flags...)
 		if err != nil {
@@ -138,18 +142,26 @@ func (e *Edge) Stop(forget bool) error {
 	return os.Remove(filepath.Join(e.spool, "links.snapshot"))
 }
 
-// CreateTopics creates topics on a broker, and returns once every partition accepts records. Kafka needs a moment.
-func CreateTopics(ctx context.Context, topics stream.Config) error {
+// CreateTopics creates topics on a broker, and returns a client once every partition accepts records. Kafka needs a moment, and
+// other clients may not know the topics for a while. The caller closes the client.
+func CreateTopics(ctx context.Context, topics stream.Config) (*stream.Client, error) {
 	client, err := stream.New(topics, slog.New(slog.DiscardHandler))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer client.Close()
+	if err := createTopics(ctx, client, topics.Partitions); err != nil {
+		client.Close()
+		return nil, err
+	}
+	return client, nil
+}
+
+func createTopics(ctx context.Context, client *stream.Client, partitions int) error {
 	if err := client.EnsureTopics(ctx); err != nil {
 		return err
 	}
 	pause := backoff.NewExponentialBackOff()
-	for partition := range topics.Partitions {
+	for partition := range partitions {
 		_, err := backoff.Retry(ctx, func() (int64, error) {
 			_, next, err := client.Offsets(ctx, partition)
 			return next, err

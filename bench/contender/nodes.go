@@ -23,7 +23,7 @@ type Nodes struct {
 	answers []int64 // of each edge in the last round
 }
 
-// Nodes starts edges, each on one CPU; they share CPUs if there are fewer.
+// Nodes starts edges, each on one CPU; they share CPUs if there are fewer. Each has the load of one.
 func (s *Starter) Nodes(ctx context.Context, count int) (*Nodes, error) {
 	n := &Nodes{answers: make([]int64, count)}
 	nowhere := system.Broker{Addrs: "127.0.0.1:1"} // nothing listens there
@@ -37,10 +37,8 @@ func (s *Starter) Nodes(ctx context.Context, count int) (*Nodes, error) {
 		if err := e.Start(ctx); err != nil {
 			return nil, err
 		}
-		one := s.Load
-		one.Conns = max(1, s.Load.Conns/count)
 		n.edges = append(n.edges, e)
-		n.targets = append(n.targets, one.Server(e.Name, e.Addr, s.Visits.Uncounted(e.Addr)).Target)
+		n.targets = append(n.targets, s.Load.Server(e.Name, e.Addr, s.Visits.Uncounted(e.Addr)).Target)
 		n.Counters = append(n.Counters, &system.Counter{Name: e.Name, Base: e.Ops, Metric: "linkstream_edge_clicks_recorded_total"})
 		processes = append(processes, proc.Process{Name: e.Name, Usage: e.child.Usage})
 	}

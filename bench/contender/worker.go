@@ -26,6 +26,9 @@ type Counting struct {
 	Workers int // in one consumer group; set before the first round
 	Rounds  int
 	Stored  int64 // clicks in the stores of all rounds; complete after Close
+	// Inserts and FailedInserts are those of all rounds. Failure is the error of the first that failed.
+	Inserts, FailedInserts int64
+	Failure                error
 
 	topics  stream.Config
 	engines system.Engines
@@ -41,6 +44,14 @@ func Count(topics stream.Config, on system.Engines, clicks, links int, broker []
 	c.Contender = &Contender{Name: "worker", Processes: append([]proc.Process{thisProcess()}, broker...),
 		Prepare: c.prepare, Work: c.work}
 	return c
+}
+
+// AddStore adds the processes of the store, if they are known, to what a click costs.
+func (c *Counting) AddStore(processes []proc.Process) {
+	if len(processes) > 0 {
+		all := append(c.Processes[:1:1], processes...)
+		c.Processes = append([]proc.Process{proc.Sum("with the store", all...)}, all...)
+	}
 }
 
 // prepare opens a new store, and a client with a new consumer group.
@@ -95,10 +106,12 @@ func (c *Counting) Close(ctx context.Context) error {
 func (c *Counting) work(ctx context.Context, _ time.Duration) (load.Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	store := &timedStore{ClickStore: c.store, left: c.clicks, done: &c.Done, complete: cancel}
+	store := &timedStore{ClickStore: c.store, clicks: c.clicks, next: make([]int64, c.topics.Partitions), done: &c.Done, complete: cancel}
 	var workers errgroup.Group
-	for _, client := range c.clients {
-		w := worker.New(worker.DefaultConfig(), client, store, nil, slog.New(slog.DiscardHandler), metrics.NewSet())
+	start := newGate(len(c.clients), c.topics.Partitions)
+	for i, client := range c.clients {
+		member := &gatedMember{client, start, i}
+		w := worker.New(worker.DefaultConfig(), member, store, nil, slog.New(slog.DiscardHandler), metrics.NewSet())
 		workers.Go(func() error { return w.Run(ctx) })
 	}
 	if err := workers.Wait(); err != nil {
@@ -106,21 +119,31 @@ func (c *Counting) work(ctx context.Context, _ time.Duration) (load.Result, erro
 	}
 	store.mu.Lock()
 	defer store.mu.Unlock()
-	if store.left > 0 {
-		return load.Result{}, fmt.Errorf("%d clicks are not counted: %w", store.left, ctx.Err())
+	c.Inserts += store.inserts
+	c.FailedInserts += store.failed
+	if c.Failure == nil {
+		c.Failure = store.failure
+	}
+	if store.counted < c.clicks {
+		return load.Result{}, fmt.Errorf("%d of %d clicks are counted: %w", store.counted, c.clicks, ctx.Err())
 	}
 	return load.Result{Answers: c.clicks, Elapsed: store.end.Sub(store.began)}, nil
 }
 
-// timedStore measures the time from the first position that is read until the last click is stored.
+// timedStore measures the time from the first position that is read until the last click is stored. All records of the topic are
+// clicks, so the positions tell how many are stored: an insert may succeed although its caller gets an error.
 type timedStore struct {
 	schema.ClickStore
+	clicks   int64 // in the topic
 	done     *atomic.Int64
 	complete func() // called when all clicks are stored
 
-	mu         sync.Mutex
-	left       int64
-	began, end time.Time
+	mu              sync.Mutex
+	next            []int64 // position of each partition
+	counted         int64   // sum of next
+	inserts, failed int64
+	failure         error
+	began, end      time.Time
 }
 
 func (s *timedStore) Position(ctx context.Context, partition int) (schema.Position, error) {
@@ -129,20 +152,39 @@ func (s *timedStore) Position(ctx context.Context, partition int) (schema.Positi
 		s.began = time.Now()
 	}
 	s.mu.Unlock()
-	return s.ClickStore.Position(ctx, partition)
+	at, err := s.ClickStore.Position(ctx, partition)
+	if err == nil {
+		s.move(partition, at.Next)
+	}
+	return at, err
 }
 
-func (s *timedStore) InsertClicks(ctx context.Context, batch *schema.ClickBatch) error {
-	n := int64(batch.Len()) // after the insert, the worker owns the batch again
-	if err := s.ClickStore.InsertClicks(ctx, batch); err != nil {
-		return err
-	}
-	s.done.Add(n)
+// move notes the position of a partition.
+func (s *timedStore) move(partition int, next int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.left -= n; s.left <= 0 {
+	clicks := next - s.next[partition]
+	s.next[partition] = next
+	s.done.Add(clicks)
+	if s.counted += clicks; clicks > 0 && s.counted >= s.clicks {
 		s.end = time.Now()
 		s.complete()
 	}
-	return nil
+}
+
+func (s *timedStore) InsertClicks(ctx context.Context, batch *schema.ClickBatch) error {
+	partition, next := batch.Partition, batch.Next // after the insert, the worker owns the batch again
+	err := s.ClickStore.InsertClicks(ctx, batch)
+	s.mu.Lock()
+	s.inserts++
+	if err != nil {
+		if s.failed++; s.failure == nil {
+			s.failure = err
+		}
+	}
+	s.mu.Unlock()
+	if err == nil {
+		s.move(partition, next)
+	}
+	return err
 }

@@ -3,9 +3,10 @@ package scenario
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
+	"github.com/segmentio/kafka-go"
 	"golang.org/x/sync/errgroup"
 
 	"linkstream/bench/contender"
@@ -16,7 +17,10 @@ import (
 	"linkstream/schema/stream"
 )
 
-const produceBytes = 256 << 10 // of a batch
+const (
+	produceBytes  = 256 << 10   // of a batch
+	leaderTimeout = time.Minute // until a partition of a new topic has a leader
+)
 
 // runPipeline measures clicks on their way from a topic to the store, and from the spool to a topic.
 func runPipeline(ctx context.Context, r *run) error {
@@ -51,10 +55,7 @@ func runPipeline(ctx context.Context, r *run) error {
 // measureShipping measures clicks on their way from the spool to a topic.
 func (r *run) measureShipping(ctx context.Context, broker system.Broker) error {
 	topics := broker.Topics("shipped")
-	if err := contender.CreateTopics(ctx, topics); err != nil {
-		return err
-	}
-	client, err := stream.New(topics, slog.New(slog.DiscardHandler))
+	client, err := contender.CreateTopics(ctx, topics)
 	if err != nil {
 		return err
 	}
@@ -71,10 +72,7 @@ func (r *run) measureShipping(ctx context.Context, broker system.Broker) error {
 // fillTopic creates the topic of clicks and produces clicks to it, one lane per partition.
 func (r *run) fillTopic(ctx context.Context, topics stream.Config) error {
 	r.logf("producing %d clicks to a topic", r.cfg.Clicks)
-	if err := contender.CreateTopics(ctx, topics); err != nil {
-		return err
-	}
-	client, err := stream.New(topics, slog.New(slog.DiscardHandler))
+	client, err := contender.CreateTopics(ctx, topics)
 	if err != nil {
 		return err
 	}
@@ -105,10 +103,23 @@ func fillPartition(ctx context.Context, client *stream.Client, partition, partit
 		if batch.Size() < produceBytes && seq < share-1 {
 			continue
 		}
-		if err := client.Produce(ctx, partition, &batch); err != nil {
+		if err := produce(ctx, client, partition, &batch); err != nil {
 			return err
 		}
 		batch.Reset(time.Now())
 	}
 	return nil
+}
+
+// produce produces a batch. The brokers may not have agreed yet which of them leads a partition of a new topic.
+func produce(ctx context.Context, client *stream.Client, partition int, batch *stream.Batch) error {
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		err := client.Produce(ctx, partition, batch)
+		if err != nil && !errors.Is(err, kafka.NotLeaderForPartition) && !errors.Is(err, kafka.LeaderNotAvailable) &&
+			!errors.Is(err, stream.ErrNoPartition) {
+			err = backoff.Permanent(err) // the batch may have been appended
+		}
+		return struct{}{}, err
+	}, backoff.WithBackOff(backoff.NewExponentialBackOff()), backoff.WithMaxElapsedTime(leaderTimeout))
+	return err
 }

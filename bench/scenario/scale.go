@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"linkstream/bench/contender"
+	"linkstream/bench/report"
 	"linkstream/bench/system"
 	"linkstream/bench/workload"
 )
@@ -76,6 +77,7 @@ func (r *run) scaleWorkers(ctx context.Context, on system.Engines) (err error) {
 			}
 			c := contender.Count(topics, on, r.cfg.Clicks, r.cfg.Links, nil)
 			c.Workers, c.Name = workers, contender.Workers(workers, partitions)
+			c.AddStore(on.ClickProcesses())
 			all, contenders = append(all, c), append(contenders, c.Contender)
 		}
 	}
@@ -83,6 +85,11 @@ func (r *run) scaleWorkers(ctx context.Context, on system.Engines) (err error) {
 	for _, c := range all {
 		err = errors.Join(err, c.Close(ctx))
 		r.check("clicks in the stores of all rounds: "+c.Name, int64(r.cfg.Clicks)*int64(c.Rounds), c.Stored)
+		r.check("failed inserts: "+c.Name, 0, c.FailedInserts)
+		if c.Failure != nil {
+			r.logf("%s: the first failed insert: %v", c.Name, c.Failure)
+		}
+		r.report.Add("clicks per insert: "+c.Name, "", report.Higher, float64(c.Stored)/float64(max(1, c.Inserts)))
 	}
 	return err
 }

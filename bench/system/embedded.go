@@ -200,5 +200,8 @@ func (e *embedded) createTables(ctx context.Context, path string) (account int64
 	return a.ID, errors.Join(err, store.Close())
 }
 
+// ClickProcesses returns nil: SQLite is part of each program.
+func (e *embedded) ClickProcesses() []proc.Process { return nil }
+
 // BareClickInsert returns nil: SQLite keeps counters, and there is no bare form of them.
 func (e *embedded) BareClickInsert(context.Context) (ClickInsert, error) { return nil, nil }

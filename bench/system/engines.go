@@ -34,6 +34,9 @@ type Engines interface {
 	BareBulkInsert(ctx context.Context, rows int) (LinkCall, error)
 	// BareLinkLookup returns a look-up of any of the links, without any of the system's code.
 	BareLinkLookup(ctx context.Context, links workload.Links) (LinkCall, error)
+	// ClickProcesses returns the processes of the store of clicks. It returns nil if they are unknown, or if the store is part of
+	// the programs that use it.
+	ClickProcesses() []proc.Process
 	// BareClickInsert returns an insert of the first rows of a batch without any of the system's code, as the
 	// documentation of the engine's client describes it. It returns nil if there is no such form.
 	BareClickInsert(ctx context.Context) (ClickInsert, error)

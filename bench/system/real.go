@@ -42,6 +42,7 @@ type realEngines struct {
 	broker               Broker
 	versions             []string
 	pool                 *pgxpool.Pool // to the links, beside the store
+	clickProcesses       []proc.Process
 }
 
 func (l *Launcher) startReal(ctx context.Context) (Engines, error) {
@@ -79,6 +80,9 @@ func (r *realEngines) startAll(ctx context.Context) error {
 	}
 	r.launcher.group.OnClose(all.Close)
 	r.postgres, r.broker.Addrs, r.clickhouse = all.Postgres.Addr, all.Kafka.Addr, all.ClickHouse.Addr
+	if pid, ok := all.ClickHouse.PID(); ok {
+		r.clickProcesses = []proc.Process{{Name: "ClickHouse", Usage: func() (proc.Usage, error) { return proc.Read(pid) }}}
+	}
 	for _, e := range all.Engines() {
 		r.launcher.progress("%v", e)
 		r.versions = append(r.versions, e.Name+" "+e.Version)
@@ -255,6 +259,8 @@ func (r *realEngines) AwaitMerges(ctx context.Context) error {
 	}
 	return nil
 }
+
+func (r *realEngines) ClickProcesses() []proc.Process { return r.clickProcesses }
 
 func (r *realEngines) Broker(context.Context) (Broker, error) { return r.broker, nil }
 

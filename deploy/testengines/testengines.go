@@ -99,6 +99,18 @@ func (e *Engine) do(verb string, f func(server) error) error {
 	return nil
 }
 
+// PID returns the ID of the engine's process, for measurements. It returns false if the engine was not started here, does not run,
+// or has more processes than one, as Postgres has.
+func (e *Engine) PID() (pid int, ok bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	p, ok := e.server.(*process)
+	if !ok || p.mark != "" || p.running == nil || p.running.hasEnded() {
+		return 0, false
+	}
+	return p.running.cmd.Process.Pid, true
+}
+
 // Close stops the engine, if it was started here, and unlocks its folder, which stays. The engine cannot be started
 // again.
 func (e *Engine) Close() error {
