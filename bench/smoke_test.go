@@ -163,6 +163,7 @@ func TestScenarios(t *testing.T) {
 		testCold(t)
 		testRestart(t)
 		testScale(t)
+		testCatalogue(t)
 		testReal(t)
 		testRunning(t)
 	})
@@ -251,7 +252,17 @@ func testScale(t *testing.T) {
 		t.Parallel()
 		wantMetrics(t, measure(t, "scale", "-start"), "CPU per redirect: 4 edges / 1 edge", "redirects per second, closed loop: 2 edges",
 			"CPU per counted click: 4 workers, 8 partitions / 1 worker, 8 partitions",
-			"CPU per counted click: 1 worker, 256 partitions / 1 worker, 8 partitions")
+			"CPU per counted click: 1 worker, 256 partitions / 1 worker, 8 partitions", "clicks per insert: 1 worker, 64 partitions")
+	})
+}
+
+// testCatalogue runs the scenario of accounts with many links, which is apart from the others.
+func testCatalogue(t *testing.T) {
+	t.Run("catalogue", func(t *testing.T) {
+		t.Parallel()
+		wantMetrics(t, measure(t, "catalogue", "-start", "-rate=200"), "page latency p99, open loop: overview, 200 links",
+			"CPU per page, open loop: overview, 200 links / overview, 2 links", "page latency p50, open loop: last API page, 20 links",
+			"time until the first page: search, 200 links")
 	})
 }
 

@@ -31,6 +31,7 @@ func All() []Scenario {
 	return []Scenario{
 		{abuse, "redirects and new links while somebody floods the service: latency under each attack, beside a quiet time", runAbuse},
 		{"bulk", "creation of links by calls of a thousand: CPU per link beside a bare insert of as many rows, links per second", runBulk},
+		{catalogue, "overview and lists of the dashboard and the API, of accounts with 10,000, 100,000 and a million links", runCatalogue},
 		{cold, "redirects of links that are not in the edge's cache: CPU per redirect beside a bare look-up, latency", runCold},
 		{"connections", "redirects on new connections, one per redirect, and by HTTPS: CPU per redirect, redirects per second, latency", runConnections},
 		{"freshness", "time from a redirect until its click is in the list of links, under load", runFreshness},

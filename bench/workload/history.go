@@ -16,7 +16,8 @@ const Account = 1
 const (
 	historyDays  = 30
 	historyBatch = 100_000
-	// historyPartition is a partition that the topic does not have: the clicks of a history never were in the topic.
+	// historyPartition is a partition that the topic does not have: the clicks of a history never were in the topic. Each account
+	// has one of its own.
 	historyPartition = 1 << 20
 )
 
@@ -25,6 +26,10 @@ type History struct {
 	Links  Links
 	Clicks []int64 // stored clicks of each link
 	Mobile []int64 // those from mobile devices
+
+	// AccountID owns the links, which have the IDs from FirstID on. A new database numbers accounts and links from 1, in the order of
+	// their creation.
+	AccountID, FirstID int64
 
 	popularity *load.Popularity
 	begin      time.Time
@@ -35,9 +40,8 @@ type History struct {
 
 // NewHistory returns an empty history.
 func NewHistory(links Links, hot float64) *History {
-	h := &History{Links: links, Clicks: make([]int64, links.Count), Mobile: make([]int64, links.Count), hot: hot, popularity: Popularity(links.Count),
-		random: Random(0),
-		begin:  time.Now().UTC().AddDate(0, 0, -historyDays)}
+	h := &History{Links: links, Clicks: make([]int64, links.Count), Mobile: make([]int64, links.Count), AccountID: Account, FirstID: 1,
+		hot: hot, popularity: Popularity(links.Count), random: Random(0), begin: time.Now().UTC().AddDate(0, 0, -historyDays)}
 	enricher := enrich.New(nil)
 	for _, v := range Visitors() {
 		click := schema.Click{UserAgent: []byte(v.UserAgent), Referrer: []byte(v.Referrer)}
@@ -58,8 +62,7 @@ func (h *History) Append(b *schema.ClickBatch, clicks int, start time.Time, spac
 			h.Mobile[link]++
 		}
 		b.Offset, b.Lane, b.Seq = append(b.Offset, n), append(b.Lane, schema.Lane{}), append(b.Seq, uint64(n)+1)
-		b.LinkID = append(b.LinkID, int64(link)+1) // a new database numbers its links in the order of their creation
-		b.AccountID = append(b.AccountID, Account)
+		b.LinkID, b.AccountID = append(b.LinkID, h.FirstID+int64(link)), append(b.AccountID, h.AccountID)
 		b.ClickedAt = append(b.ClickedAt, start.Add(time.Duration(i)*spacing))
 		b.Device, b.Browser = append(b.Device, source.Device), append(b.Browser, source.Browser)
 		b.Referrer, b.Country = append(b.Referrer, source.Referrer), append(b.Country, source.Country)
@@ -77,7 +80,7 @@ func (h *History) Store(ctx context.Context, store schema.ClickStore, clicks int
 	spacing := historyDays * 24 * time.Hour / time.Duration(clicks)
 	var batch schema.ClickBatch
 	for n := 0; n < clicks; n += batch.Len() {
-		batch.Reset(historyPartition, int64(n))
+		batch.Reset(historyPartition+int(h.AccountID), int64(n))
 		batch.Time = begin.Add(time.Duration(n) * spacing)
 		h.Append(&batch, min(historyBatch, clicks-n), batch.Time, spacing)
 		if err := store.InsertClicks(ctx, &batch); err != nil {
