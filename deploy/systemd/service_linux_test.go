@@ -96,10 +96,7 @@ func (s *running) open(t *testing.T, program string, units []string) {
 		s.addrs[socket["FileDescriptorName"][0]] = ln.Addr().String()
 		ln.Close()
 	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	testkit.Must(t, err)
-	s.ops = ln.Addr().String()
-	ln.Close()
+	s.ops = testkit.FreeAddress(t)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("output of %s:\n%s", program, s.log.String())

@@ -18,16 +18,16 @@ const Promptly = 30 * time.Second
 func TestUnreachable(t *testing.T, open func(t *testing.T, addr string) error, texts ...string) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	testkit.Must(t, err)
-	check := func(t *testing.T) {
+	defer listener.Close()
+	check := func(t *testing.T, addr string) {
 		begin := time.Now()
-		err := open(t, listener.Addr().String())
+		err := open(t, addr)
 		testkit.WantError(t, err, schema.CodeUnavailable, texts...)
 		if took := time.Since(begin); took > Promptly {
 			t.Errorf("the error came after %v", took)
 		}
 	}
 	// The kernel accepts connections, and nobody reads from them.
-	t.Run("a server that does not answer is unavailable", check)
-	testkit.Must(t, listener.Close())
-	t.Run("a server that does not exist is unavailable", check)
+	t.Run("a server that does not answer is unavailable", func(t *testing.T) { check(t, listener.Addr().String()) })
+	t.Run("a server that does not exist is unavailable", func(t *testing.T) { check(t, testkit.FreeAddress(t)) })
 }

@@ -18,15 +18,6 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// closedPort returns a loopback address where nothing listens.
-func closedPort(t testing.TB) string {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	testkit.Must(t, err)
-	defer ln.Close()
-	return ln.Addr().String()
-}
-
 // silentPort returns a loopback address that accepts connections and never answers.
 func silentPort(t testing.TB) string {
 	t.Helper()
@@ -65,7 +56,7 @@ func TestCallsFailWithoutABroker(t *testing.T) {
 	}
 	t.Run("calls fail where nothing listens", func(t *testing.T) {
 		t.Parallel()
-		each(t, closedPort(t), func(name string, call func(context.Context) error) {
+		each(t, testkit.FreeAddress(t), func(name string, call func(context.Context) error) {
 			if err := call(t.Context()); err == nil {
 				t.Errorf("%s: got no error", name)
 			}
