@@ -30,8 +30,7 @@ func (l *loop) accept(most int) error {
 			l.server.acceptErrors.Inc()
 		}
 	}
-	l.server.enlistOne(int(l.server.accepting.Load())) // there may be more than this loop has time for
-	return nil
+	return nil // the poller tells of the others at the next turn
 }
 
 // runShort stops accepting for a while: the listener would be ready all the time.

@@ -9,8 +9,9 @@ import (
 
 // One loop that is busy costs less than two that are half so: each wake-up is a switch of threads, and a busy loop finds
 // several events at each. So the loops of a server take up work one after another. At first, the loop with number 0 accepts
-// all connections, and keeps them. When the loops that accept are busy, the next one joins them; and a loop that is busy
-// gives connections that it hears of often to the one that has least to do.
+// all connections, and keeps them. When the loops that accept are busy, the next one joins them, and stays if it is worth it
+// (crowd). A loop that is busy gives connections that it hears of often to the one that has least to do, and a loop that does not
+// accept any more gives away all of them.
 const (
 	window     = 20 * time.Millisecond // over which a loop's work is measured
 	busy       = 0.8                   // of a window
@@ -18,15 +19,18 @@ const (
 	unequal    = 0.3                   // two loops that differ by more share
 	maxGiven   = 1024                  // connections per window
 	staleAfter = 2 * window            // what a loop measured
+	recently   = time.Second           // used connections leave a loop that does not accept any more
 )
 
 // balance is what a loop knows of how busy it is.
 type balance struct {
-	began  time.Duration // the window
-	worked time.Duration // in it
+	began    time.Duration // the window
+	worked   time.Duration // in it
+	answered int           // requests in it
 
-	// What other loops may know: how busy it was in its last window, in thousandths, and when that ended.
+	// What other loops may know of its last window: how busy it was, in thousandths, its answers per second, and when it ended.
 	busyness atomic.Int64
+	rate     atomic.Int64
 	measured atomic.Int64
 }
 
@@ -38,14 +42,18 @@ func (l *loop) measure() {
 		return
 	}
 	share := min(float64(b.worked)/float64(passed), 1)
-	b.began, b.worked = l.now, 0
 	b.busyness.Store(int64(1000 * share))
+	b.rate.Store(int64(float64(b.answered) / passed.Seconds()))
 	b.measured.Store(int64(l.now))
+	b.began, b.worked, b.answered = l.now, 0, 0
 	if l.number == 0 {
 		l.enlist()
 	}
-	if share > busy {
-		l.give(share)
+	switch {
+	case l.number >= int(l.server.accepting.Load()):
+		l.giveAll()
+	case share > busy:
+		l.give(share, passed)
 	}
 }
 
@@ -61,15 +69,22 @@ func (l *loop) busyness(now time.Duration) float64 {
 func (l *loop) enlist() {
 	s := l.server
 	accepting := int(s.accepting.Load())
-	total := 0.0
+	total, rate := 0.0, 0.0
 	for _, other := range s.loops[:accepting] {
-		total += other.busyness(l.now)
+		if b := other.busyness(l.now); b > 0 {
+			total += b
+			rate += float64(other.balance.rate.Load())
+		}
 	}
-	switch {
-	case total > busy*float64(accepting):
+	switch l.crowd.judge(l.now, accepting, len(s.loops), total > busy*float64(accepting), rate) {
+	case oneMore:
 		s.enlistOne(accepting)
-	case accepting > 1 && total < unbusy*float64(accepting-1):
-		s.accepting.CompareAndSwap(int32(accepting), int32(accepting-1)) // the loop sees it at its next turn
+	case oneLess:
+		s.dismissOne(accepting)
+	default:
+		if accepting > 1 && total < unbusy*float64(accepting-1) {
+			s.dismissOne(accepting)
+		}
 	}
 }
 
@@ -80,12 +95,17 @@ func (s *Server) enlistOne(accepting int) {
 	}
 }
 
-// give passes connections on to the loop that has least to do: so many of those that were in use in the last window that
-// both loops have the same afterwards, if all are used alike.
-func (l *loop) give(share float64) {
+// dismissOne has one loop less accept. The loop sees it at its next turn.
+func (s *Server) dismissOne(accepting int) {
+	s.accepting.CompareAndSwap(int32(accepting), int32(accepting-1))
+}
+
+// give passes connections on to the loop that has least to do: so many of those that were in use in the last window, which took
+// a while, that both loops have the same afterwards, if all are used alike.
+func (l *loop) give(share float64, while time.Duration) {
 	to, least := l, share-unequal
-	for _, other := range l.server.loops {
-		if b := other.busyness(l.now); other != l && b < least {
+	for _, other := range l.server.loops[:l.server.accepting.Load()] {
+		if b := other.busyness(l.now); other != l && b < least && other.moves(l.now) {
 			to, least = other, b
 		}
 	}
@@ -93,11 +113,33 @@ func (l *loop) give(share float64) {
 		return
 	}
 	used := 0
-	for c := l.idle.last; c != nil && l.now-c.since < window && used < maxGiven; c = c.prev {
+	for c := l.idle.last; c != nil && l.now-c.since <= while && used < maxGiven; c = c.prev {
 		used++
 	}
-	given := int(float64(used) * (share - least) / (2 * share))
-	for c := l.idle.last; c != nil && given > 0; given-- {
+	l.passLast(int(float64(used)*(share-least)/(2*share)), while, to)
+}
+
+// giveAll passes the connections that were used recently on to the loop that has least to do of those that accept.
+func (l *loop) giveAll() {
+	var to *loop
+	for _, other := range l.server.loops[:l.server.accepting.Load()] {
+		if other.moves(l.now) && (to == nil || other.busyness(l.now) < to.busyness(l.now)) {
+			to = other
+		}
+	}
+	if to != nil {
+		l.passLast(maxGiven, recently, to)
+	}
+}
+
+// moves reports whether a loop waits for events or has measured a moment ago. Another one may be stuck.
+func (l *loop) moves(now time.Duration) bool {
+	return l.sleeping.Load() || now-time.Duration(l.balance.measured.Load()) <= staleAfter
+}
+
+// passLast passes on the connections that were used last, up to so many of those of the last while.
+func (l *loop) passLast(most int, while time.Duration, to *loop) {
+	for c := l.idle.last; c != nil && most > 0 && l.now-c.since <= while; most-- {
 		previous := c.prev
 		l.idle.remove(c)
 		l.pass(c, to)

@@ -53,7 +53,8 @@
 // # CPUs
 //
 // Loops take up work one after another, as it grows, since one busy loop costs less than two that are half busy
-// (balance_linux.go). A busy loop waits without telling Go's scheduler, and keeps its place to run; an idle one waits like
+// (balance_linux.go), and as long as one more serves more: where other programs need the CPUs, too, it may serve less
+// (crowd_linux.go). A busy loop waits without telling Go's scheduler, and keeps its place to run; an idle one waits like
 // any other goroutine and costs nothing (loop.wait). Config.ReserveCPUs gives the scheduler as many places more.
 //
 // A loop that is stuck, in a page fault of a slow disk for example, keeps its connections waiting, but no new ones: a watcher

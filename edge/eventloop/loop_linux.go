@@ -44,6 +44,7 @@ type loop struct {
 
 	now       time.Duration // when the turn began, since the server's start
 	balance   balance
+	crowd     crowd
 	hot       bool          // events follow one another so fast that it is worth to wait without the scheduler
 	spareCPUs bool          // there are more places to run at than loops
 	accepts   bool          // the listener is with the poller

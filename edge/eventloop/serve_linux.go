@@ -96,6 +96,7 @@ func (l *loop) answer(c *conn, in []byte) (rest []byte, closing bool) {
 			r.out = r.out[:before]
 			return rest, false
 		}
+		l.balance.answered++
 		if closing = l.finish(); closing {
 			return nil, true
 		}

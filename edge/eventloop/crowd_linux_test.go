@@ -1,0 +1,90 @@
+package eventloop_test
+
+import (
+	"testing"
+	"time"
+
+	"linkstream/edge/eventloop"
+	"linkstream/schema/testkit"
+)
+
+// loops are those of a server, of which 4 may accept.
+type loops struct {
+	eventloop.Crowd
+	count int
+	now   time.Duration
+}
+
+// run has the loops work for some windows in which they serve rate answers per second, and returns after how many of them their
+// number has changed, 0 if it has not.
+func (l *loops) run(windows int, full bool, rate float64) (changed int) {
+	for i := range windows {
+		l.now += eventloop.Window
+		if change := l.Judge(l.now, l.count, 4, full, rate); change != 0 {
+			l.count += change
+			return i + 1
+		}
+	}
+	return 0
+}
+
+func TestLoopsJoinIfItIsWorthIt(t *testing.T) {
+	const long = 1000 // windows
+	t.Run("none does while there is room", func(t *testing.T) {
+		l := loops{count: 1}
+		for range long {
+			testkit.Equal(t, "changed after", l.run(eventloop.Baseline-1, true, 100), 0)
+			testkit.Equal(t, "changed after", l.run(1, false, 100), 0)
+		}
+	})
+	t.Run("one joins after the others are busy for a while, and stays if all serve more", func(t *testing.T) {
+		l := loops{count: 1}
+		for i, rate := range []float64{100, 190, 270} {
+			testkit.Equal(t, "joined after", l.run(long, true, rate), eventloop.Baseline)
+			testkit.Equal(t, "loops", l.count, i+2)
+			testkit.Equal(t, "changed after", l.run(eventloop.Trial, true, rate+80), 0)
+		}
+		testkit.Equal(t, "changed when all have joined", l.run(long, true, 350), 0)
+	})
+	t.Run("it stays if there is room then", func(t *testing.T) {
+		l := loops{count: 1}
+		l.run(long, true, 100)
+		testkit.Equal(t, "changed after", l.run(long, false, 100), 0)
+		testkit.Equal(t, "loops", l.count, 2)
+	})
+	t.Run("it leaves if all serve no more, and the next trial is later each time", func(t *testing.T) {
+		l := loops{count: 1}
+		testkit.Equal(t, "joined after", l.run(long, true, 100), eventloop.Baseline)
+		testkit.Equal(t, "left after", l.run(long, true, 90), eventloop.Trial)
+		testkit.Equal(t, "loops", l.count, 1)
+		pause := int(eventloop.RetryMin / eventloop.Window)
+		testkit.Equal(t, "joined again after", l.run(long, true, 100), pause)
+		testkit.Equal(t, "left after", l.run(long, true, 104), eventloop.Trial)
+		testkit.Equal(t, "joined again after", l.run(long, true, 100), 2*pause)
+		testkit.Equal(t, "left after", l.run(eventloop.Trial, true, 200), 0)
+		testkit.Equal(t, "loops", l.count, 2)
+	})
+	t.Run("the pause ends at a minute", func(t *testing.T) {
+		l := loops{count: 1}
+		l.run(long, true, 100)
+		for range 20 {
+			l.run(long, true, 90)
+			if paused := l.run(10*long, true, 100); time.Duration(paused)*eventloop.Window > 65*time.Second {
+				t.Fatalf("%d windows", paused)
+			}
+		}
+	})
+	t.Run("a trial ends if the number changes for another reason", func(t *testing.T) {
+		l := loops{count: 1}
+		l.run(long, true, 100)
+		l.count = 1 // since there was little to do
+		testkit.Equal(t, "joined after", l.run(long, true, 100), eventloop.Baseline)
+		testkit.Equal(t, "loops", l.count, 2)
+	})
+	t.Run("there is no trial where goroutines answer", func(t *testing.T) {
+		l := loops{count: 1}
+		testkit.Equal(t, "joined after", l.run(long, true, 0), eventloop.Baseline)
+		testkit.Equal(t, "joined after", l.run(long, true, 0), eventloop.Baseline)
+		testkit.Equal(t, "loops", l.count, 3)
+	})
+}
