@@ -19,17 +19,23 @@ var Queries = map[string]string{
 	"lane counts": laneCounts,
 }
 
-// ReportText returns the query of a report on one server, and its settings.
-func ReportText(q schema.ReportQuery) (query string, args []any, settings ch.Settings) {
-	query, args = reportText(q, layout{})
-	return query, args, reportSettings(q)
+// WholeReport returns the query of a report on one server, and its settings.
+func WholeReport(q schema.ReportQuery) (query string, args []any, settings ch.Settings) {
+	text := wholeReport(q, layout{})
+	return text.query, text.args, reportSettings(q)
 }
 
-// QuickParts returns the queries of a quick report by projection, as pairs of both; none if the report is not quick.
-func QuickParts(q schema.ReportQuery) (all [][2]string) {
+// QuickPart is a query of a quick report. Projection is "" if it reads rows.
+type QuickPart struct {
+	Projection, Query string
+	Settings          ch.Settings
+}
+
+// QuickParts returns the queries of a quick report; none if the report is not quick.
+func QuickParts(q schema.ReportQuery) (all []QuickPart) {
 	if isQuick(q) {
-		for _, part := range quickParts(q) {
-			all = append(all, [2]string{part.projection, part.query})
+		for _, part := range newQuickReport(q).parts() {
+			all = append(all, QuickPart{part.projection, part.query, part.settings()})
 		}
 	}
 	return all
@@ -37,17 +43,15 @@ func QuickParts(q schema.ReportQuery) (all [][2]string) {
 
 // ScanReport reads a report in the last way that a cluster tries, JoinedReport in that of one server.
 func (c *ClickStore) ScanReport(ctx context.Context, q schema.ReportQuery) (schema.Report, error) {
-	query, args := reportScan(q, c.layout)
-	return c.checkedReport(ctx, q, query, args)
+	return c.checkedReport(ctx, q, reportScan(q, c.layout))
 }
 
 func (c *ClickStore) JoinedReport(ctx context.Context, q schema.ReportQuery) (schema.Report, error) {
-	query, args := reportText(q, c.layout)
-	return c.checkedReport(ctx, q, query, args)
+	return c.checkedReport(ctx, q, wholeReport(q, c.layout))
 }
 
-func (c *ClickStore) checkedReport(ctx context.Context, q schema.ReportQuery, query string, args []any) (schema.Report, error) {
-	r, err := c.readReport(ctx, q, query, args)
+func (c *ClickStore) checkedReport(ctx context.Context, q schema.ReportQuery, text reportText) (schema.Report, error) {
+	r, err := c.readReport(ctx, q, text)
 	if err == nil && !r.consistent() {
 		err = schema.Errorf(schema.CodeInternal, "the totals of a table that does not change differ: %v", r.totals)
 	}

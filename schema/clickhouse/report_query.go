@@ -4,9 +4,11 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
+	"golang.org/x/sync/errgroup"
 
 	"linkstream/schema"
 )
@@ -19,9 +21,9 @@ const maxReportQuery = 16 << 20
 
 // Report implements schema.ReportStore.
 //
-// One server reads all parts of a query from one snapshot. The nodes of a cluster do not, nor are the parts of quickReport of one
-// moment. There the store compares the totals of the parts: counts only grow, so parts with the same total are of one moment. If
-// clicks of the report are counted during each read, the last one takes longer: it is one query, on a cluster one part.
+// One server reads all parts of a query from one snapshot, the nodes of a cluster do not. A report is read by several queries at the same
+// time, and the store compares their totals: counts only grow, so parts with the same total are of one moment. If clicks of the report
+// are counted during each read, the last one takes longer: it is one query, on a cluster one part.
 func (c *ClickStore) Report(ctx context.Context, q schema.ReportQuery) (schema.Report, error) {
 	if err := q.Check(); err != nil {
 		return schema.Report{}, err
@@ -36,25 +38,22 @@ func (c *ClickStore) Report(ctx context.Context, q schema.ReportQuery) (schema.R
 }
 
 func (c *ClickStore) readConsistently(ctx context.Context, q schema.ReportQuery) (r *reportReader, err error) {
-	quick, clustered := isQuick(q), c.layout.Cluster != ""
+	consistent := false
 	for range maxReads {
-		switch {
-		case quick:
-			r, err = c.quickReport(ctx, q)
-		default:
-			query, args := reportText(q, c.layout)
-			r, err = c.readReport(ctx, q, query, args)
+		if isQuick(q) {
+			r, consistent, err = c.readQuickReport(ctx, q)
+		} else if r, err = c.readReport(ctx, q, splitReport(q, c.layout)...); err == nil {
+			consistent = r.consistent()
 		}
-		if err != nil || r.consistent() || !quick && !clustered {
+		if err != nil || consistent {
 			return r, err
 		}
 	}
-	text := reportText
-	if clustered {
-		text = reportScan
+	last := wholeReport
+	if c.layout.Cluster != "" {
+		last = reportScan
 	}
-	query, args := text(q, c.layout)
-	return c.readReport(ctx, q, query, args)
+	return c.readReport(ctx, q, last(q, c.layout))
 }
 
 // reportSettings are those of lookupSettings. A filter may match as many rows as several threads are worth.
@@ -70,20 +69,25 @@ func reportSettings(q schema.ReportQuery) ch.Settings {
 	return settings
 }
 
-func (c *ClickStore) readReport(ctx context.Context, q schema.ReportQuery, query string, args []any) (*reportReader, error) {
-	r := newReportReader(q)
-	var row reportRow
-	columns := []any{&row.kind, &row.name, &row.at, &row.people, &row.bots}
-	if c.layout.Cluster != "" {
-		columns = append(columns, &row.ofKind.People, &row.ofKind.Bots)
+// readReport reads the queries of a report at the same time.
+func (c *ClickStore) readReport(ctx context.Context, q schema.ReportQuery, texts ...reportText) (*reportReader, error) {
+	r, mu := newReportReader(q), sync.Mutex{}
+	reading, ctx := errgroup.WithContext(ctx)
+	for _, text := range texts {
+		reading.Go(func() error {
+			var row reportRow
+			rows, err := c.conn.Query(ch.Context(ctx, ch.WithSettings(reportSettings(q))), text.query, text.args...)
+			return forEachRow(rows, err, func() error {
+				if err := rows.Scan(&row.kind, &row.name, &row.at, &row.people, &row.bots, &row.ofKind.People, &row.ofKind.Bots); err != nil {
+					return err
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				return r.add(&row)
+			})
+		})
 	}
-	rows, err := c.conn.Query(ch.Context(ctx, ch.WithSettings(reportSettings(q))), query, args...)
-	err = forEachRow(rows, err, func() error {
-		if err := rows.Scan(columns...); err != nil {
-			return err
-		}
-		return r.add(&row)
-	})
+	err := reading.Wait()
 	r.finish()
 	return r, err
 }

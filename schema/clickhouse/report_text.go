@@ -9,7 +9,7 @@ import (
 	"linkstream/schema"
 )
 
-// A report is one query, which adds up parts. Each part reads a projection:
+// A report adds up parts. Each part reads a projection:
 //
 //	series             link_quarters or account_quarters; with a filter dimensions
 //	names of links     weighted_counts, link_places and link_referrers for UTC days
@@ -29,6 +29,11 @@ const (
 	kindName
 )
 
+// kindOf returns the kind of rows with the names of a dimension.
+func kindOf(by schema.Dimension) uint8 {
+	return uint8(kindName + slices.Index(schema.Dimensions(), by))
+}
+
 const (
 	quarter = "toStartOfFifteenMinutes(clicked_at)"
 	people  = "sumIf(weight, device != 'bot')"
@@ -40,8 +45,14 @@ const (
 // of them.
 const maxShifts = 100
 
-// reportText returns the query of a report. Names are arguments, everything else is numbers.
-func reportText(q schema.ReportQuery, l layout) (query string, args []any) {
+// reportText is a query of a report and its arguments. Names are arguments, everything else is numbers.
+type reportText struct {
+	query string
+	args  []any
+}
+
+// wholeReport returns one query.
+func wholeReport(q schema.ReportQuery, l layout) reportText {
 	b := newReportBuilder(q, l)
 	b.series()
 	b.ofNames()
@@ -51,9 +62,24 @@ func reportText(q schema.ReportQuery, l layout) (query string, args []any) {
 	return b.sum()
 }
 
+// splitReport returns a query each of periods, names and links, whose totals show whether all are of one moment.
+func splitReport(q schema.ReportQuery, l layout) (texts []reportText) {
+	read := []func(*reportBuilder){(*reportBuilder).series, (*reportBuilder).ofNames}
+	if q.TopLinks {
+		read = append(read, (*reportBuilder).ofLinks)
+	}
+	for _, add := range read {
+		b := newReportBuilder(q, l)
+		add(b)
+		texts = append(texts, b.sum())
+	}
+	return texts
+}
+
 // reportScan returns the query of a report that reads all clicks as rows, in one part.
-func reportScan(q schema.ReportQuery, l layout) (query string, args []any) {
+func reportScan(q schema.ReportQuery, l layout) reportText {
 	b := newReportBuilder(q, l)
+	b.ranked = true
 	begins, links := []time.Time{q.Previous}, q.TopLinks
 	since := fmt.Sprintf("clicked_at >= fromUnixTimestamp64Milli(%d, 'UTC')", b.from.UnixMilli())
 	b.part(fmt.Sprintf(`SELECT if(grouping(begin) = 0, %d, %s) AS kind, %s AS name, begin AS at,
@@ -75,6 +101,7 @@ type reportBuilder struct {
 	names    []any
 	parts    []string
 	args     []any
+	ranked   bool // whether parts have names or links
 }
 
 func newReportBuilder(q schema.ReportQuery, l layout) *reportBuilder {
@@ -86,31 +113,44 @@ func newReportBuilder(q schema.ReportQuery, l layout) *reportBuilder {
 		}
 	}
 	if q.Links != nil {
-		b.links = "link_id IN (" + strings.Trim(strings.Join(strings.Fields(fmt.Sprint(q.Links)), ", "), "[]") + ")"
+		b.links = linkCondition(q.Links)
 	}
 	return b
 }
 
-// sum returns the query that adds up the parts. On a cluster it has the totals of each kind, see consistent.
-func (b *reportBuilder) sum() (query string, args []any) {
-	query = fmt.Sprintf(`SELECT kind, name, at, sum(p) AS of_people, sum(b) AS of_bots
+func linkCondition(links []int64) string {
+	return "link_id IN (" + strings.Trim(strings.Join(strings.Fields(fmt.Sprint(links)), ", "), "[]") + ")"
+}
+
+// sum returns the query that adds up the parts. Names and links have the totals of each kind, see consistent, and only the first ones are
+// returned.
+func (b *reportBuilder) sum() reportText {
+	query := fmt.Sprintf(`SELECT kind, name, at, sum(p) AS of_people, sum(b) AS of_bots%s
 FROM (
 %s
 )
 GROUP BY kind, name, at
-HAVING of_people > 0 OR kind < %d AND of_bots > 0`, strings.Join(b.parts, "\nUNION ALL\n"), kindName)
-	if b.layout.Cluster != "" {
-		query = `SELECT *, sum(of_people) OVER (PARTITION BY kind), sum(of_bots) OVER (PARTITION BY kind)
-FROM (
-` + query + `
-)`
+HAVING of_people > 0 OR kind < %d AND of_bots > 0`, b.totals(), strings.Join(b.parts, "\nUNION ALL\n"), kindName)
+	if !b.ranked {
+		return reportText{query, b.args}
 	}
-	return fmt.Sprintf(`SELECT *
+	return reportText{fmt.Sprintf(`SELECT *
+FROM (
+SELECT *, sum(of_people) OVER (PARTITION BY kind), sum(of_bots) OVER (PARTITION BY kind)
 FROM (
 %s
 )
+)
 ORDER BY kind, of_people + if(kind = %d, of_bots, 0) DESC, if(kind = %[2]d, toInt64OrZero(name), 0), name
-LIMIT %[3]d BY kind, at`, query, kindLink, b.query.Limit), b.args
+LIMIT %[3]d BY kind, at`, query, kindLink, b.query.Limit), b.args}
+}
+
+// totals returns the columns of totals where there are none.
+func (b *reportBuilder) totals() string {
+	if b.ranked {
+		return ""
+	}
+	return ", toInt64(0), toInt64(0)"
 }
 
 // part adds a part. Each filter in it takes the names.
@@ -170,6 +210,7 @@ FROM (
 
 // ofNames adds the names of all dimensions.
 func (b *reportBuilder) ofNames() {
+	b.ranked = true
 	within := days(nearest(b.from), nearest(b.to))
 	if b.links != "" && b.filter == "" {
 		b.narrow(within, people, schema.ByReferrer)
@@ -177,7 +218,7 @@ func (b *reportBuilder) ofNames() {
 		b.narrow(within+" AND device != 'bot'", "sum(weight)", schema.ByDevice, schema.ByBrowser)
 	} else {
 		// The projection is read once, for all dimensions together. Sets of groups are not found in projections.
-		b.part(fmt.Sprintf(`SELECT %s AS kind, %s AS name, 0 AS at, toInt64(sum(n)) AS p, 0 AS b
+		b.part(fmt.Sprintf(`SELECT %s AS kind, %s AS name, toUInt32(0) AS at, toInt64(sum(n)) AS p, toInt64(0) AS b
 FROM (SELECT %s, sum(weight) AS n FROM clicks WHERE %s AND %s AND device != 'bot'%s GROUP BY %[3]s)
 GROUP BY GROUPING SETS (%[7]s)`, kindOfSet(false), nameOfSet(false), strings.Join(dimensionColumns, ", "), b.ofAccount(), within, b.filter, sets(false)))
 	}
@@ -189,9 +230,9 @@ func (b *reportBuilder) narrow(within, sum string, dimensions ...schema.Dimensio
 	var columns, names, kinds []string
 	for _, by := range dimensions {
 		columns, names = append(columns, string(by)), append(names, "toString("+string(by)+")")
-		kinds = append(kinds, fmt.Sprint(kindName+slices.Index(schema.Dimensions(), by)))
+		kinds = append(kinds, fmt.Sprint(kindOf(by)))
 	}
-	b.part(fmt.Sprintf(`SELECT kind, name, 0 AS at, toInt64(n) AS p, 0 AS b
+	b.part(fmt.Sprintf(`SELECT kind, name, toUInt32(0) AS at, toInt64(n) AS p, toInt64(0) AS b
 FROM (SELECT %s, %s AS n FROM clicks WHERE %s AND %s GROUP BY %[1]s)
 ARRAY JOIN [%[5]s] AS kind, [%[6]s] AS name`,
 		strings.Join(columns, ", "), sum, b.links, within, strings.Join(kinds, ", "), strings.Join(names, ", ")))
@@ -199,7 +240,8 @@ ARRAY JOIN [%[5]s] AS kind, [%[6]s] AS name`,
 
 // ofLinks adds the clicks of each link.
 func (b *reportBuilder) ofLinks() {
-	const part = `SELECT %d AS kind, toString(link_id) AS name, 0 AS at, toInt64(%s) AS p, toInt64(%s) AS b
+	b.ranked = true
+	const part = `SELECT %d AS kind, toString(link_id) AS name, toUInt32(0) AS at, toInt64(%s) AS p, toInt64(%s) AS b
 FROM %s GROUP BY link_id`
 	switch {
 	case b.filter != "":
@@ -225,7 +267,7 @@ func (b *reportBuilder) edges(sets string, links bool) {
 	if links {
 		kind, name = fmt.Sprint(kindLink), "toString(link_id)"
 	}
-	b.part(fmt.Sprintf(`SELECT %s AS kind, %s AS name, 0 AS at, sumIf(n, device != 'bot') AS p, sumIf(n, device = 'bot') AS b
+	b.part(fmt.Sprintf(`SELECT %s AS kind, %s AS name, toUInt32(0) AS at, sumIf(n, device != 'bot') AS p, sumIf(n, device = 'bot') AS b
 FROM (
 	SELECT link_id, %s, toInt64(weight) * (toInt64(%s) - toInt64(%s)) AS n
 	FROM clicks WHERE %s AND (%s)%s
