@@ -22,7 +22,8 @@ func startCluster(t *testing.T, settings ...string) *cluster {
 	t.Helper()
 	lent := engines.Lend(t)
 	c := &cluster{postgres: lent.Postgres, kafka: lent.Kafka, clickhouse: lent.ClickHouse}
-	c.system = newServices(t, engineSettings(lent.PostgresDatabase, lent.Kafka.Addr, lent.ClickHouseDatabase), settings...)
+	c.system = newServices(t, engineSettings(lent.PostgresDatabase, lent.Kafka.Addr, lent.ClickHouseDatabase),
+		append([]string{defaultLookups}, settings...)...)
 	c.start(t)
 	return c
 }

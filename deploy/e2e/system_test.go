@@ -98,6 +98,13 @@ func (s *system) preset() []string {
 		"LINKSTREAM_BOOTSTRAP_TOKEN=" + s.token}
 }
 
+// A visitor whose link is not in memory gets 503 if the look-up takes longer than this. On a busy machine it may take longer than the
+// default, with a store that answers. Tests of stores that do not answer keep the default.
+const (
+	patientLookups = "LINKSTREAM_EDGE_LOOKUP_TIMEOUT=1m"
+	defaultLookups = "LINKSTREAM_EDGE_LOOKUP_TIMEOUT=1s"
+)
+
 // newSystem returns a system on embedded engines that is not started yet. settings are variables.
 func newSystem(t *testing.T, settings ...string) *system {
 	t.Helper()
@@ -106,7 +113,7 @@ func newSystem(t *testing.T, settings ...string) *system {
 	s.programs = []*program{{name: "standalone", base: s.edge, ops: ops,
 		args: []string{"-data", s.data, "-edge.listen", address(s.edge), "-api.listen", address(s.api),
 			"-ops.listen", address(ops), "-edge.url", s.edge},
-		env: append(s.preset(), settings...)}}
+		env: slices.Concat(s.preset(), []string{patientLookups}, settings)}}
 	return s
 }
 
@@ -135,7 +142,7 @@ func newServices(t *testing.T, engines []string, settings ...string) *system {
 	t.Helper()
 	s := emptySystem(t)
 	topics := enginetest.Name()
-	s.env = slices.Concat(engines, s.preset(), []string{"LINKSTREAM_EDGE_URL=" + s.edge,
+	s.env = slices.Concat(engines, s.preset(), []string{patientLookups, "LINKSTREAM_EDGE_URL=" + s.edge,
 		"LINKSTREAM_KAFKA_CLICKS_TOPIC=" + topics + ".clicks", "LINKSTREAM_KAFKA_DEAD_TOPIC=" + topics + ".dead",
 		"LINKSTREAM_KAFKA_CHANGES_TOPIC=" + topics + ".changes", "LINKSTREAM_KAFKA_GROUP=" + topics}, settings)
 	s.add(t, "api", s.api)
