@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"cmp"
+	"context"
 	"slices"
 
 	"linkstream/schema"
@@ -10,28 +11,33 @@ import (
 // aggregate is a batch of clicks, added up: each row of a table that the batch changes has one entry. Its memory is used
 // again for the next batch.
 type aggregate struct {
-	counters counts[counterKey]
-	sources  counts[sourceKey]
-	owned    counts[ownedKey]
-	facts    counts[factKey]
-	lanes    map[schema.Lane]laneMark
-	names    []string // scratch
-	ids      nameIDs
+	recent []recentCount // in the order of the table's key, so that rows of one page change together
+	owned  []ownedCount  // likewise; a key may have several entries
+	lanes  map[schema.Lane]laneMark
+
+	row       map[recentKey]int32 // in recent
+	referrers []string            // by recentKey.referrer
+	referrer  map[string]int32
+	clients   []int64  // of the clicks
+	names     []string // scratch
+	ids       nameIDs
 }
 
-// counterKey is the primary key of table counters.
-type counterKey struct {
-	link, day int64
-	device    schema.Device
-	browser   string
+// recentKey is the primary key of table recent. The referrer is the number that it has in the batch.
+type recentKey struct {
+	link, quarter, account, client int64
+	referrer                       int32
 }
 
-// sourceKey is the primary key of table sources.
-type sourceKey struct {
-	link int64
-	kind sourceKind
-	day  int64
-	name string
+type recentCount struct {
+	recentKey
+	clicks int64
+}
+
+// ownedCount is a row of table owned.
+type ownedCount struct {
+	account, day, link int64
+	people, bots       int64
 }
 
 // sourceKind is a value of the column sources.kind.
@@ -44,12 +50,6 @@ const (
 	language sourceKind = 4
 )
 
-// ownedKey is the primary key of table owned, and which of the row's two counters is meant.
-type ownedKey struct {
-	account, day, link int64
-	bot                bool
-}
-
 // laneMark is the highest seq of a lane and the number of its clicks.
 type laneMark struct {
 	seq    uint64
@@ -58,100 +58,111 @@ type laneMark struct {
 
 func newAggregate() *aggregate {
 	return &aggregate{
-		counters: newCounts[counterKey](), sources: newCounts[sourceKey](), owned: newCounts[ownedKey](),
-		lanes: map[schema.Lane]laneMark{}, facts: newCounts[factKey](), ids: newNameIDs(),
+		lanes: map[schema.Lane]laneMark{}, row: map[recentKey]int32{}, referrer: map[string]int32{}, ids: newNameIDs(),
 	}
 }
 
-// fill replaces the aggregate by that of a batch, whose clicks have these referrers.
+// number fills clients. All names get a number.
+func (a *aggregate) number(ctx context.Context, db *database, b *schema.ClickBatch) (err error) {
+	var unknown []string
+	if a.clients, unknown = a.ids.clients(a.clients[:0], b); len(unknown) == 0 {
+		return nil
+	}
+	if err := a.ids.learn(ctx, db, unknown); err != nil {
+		return err
+	}
+	// What was known may be forgotten.
+	if a.clients, unknown = a.ids.clients(a.clients[:0], b); len(unknown) > 0 {
+		err = a.ids.learn(ctx, db, unknown)
+		a.clients, _ = a.ids.clients(a.clients[:0], b)
+	}
+	return err
+}
+
+// fill replaces the aggregate by that of a batch, whose clicks have these referrers and clients.
 func (a *aggregate) fill(b *schema.ClickBatch, referrers []string) {
-	a.counters.clear()
-	a.sources.clear()
-	a.owned.clear()
-	a.facts.clear()
+	a.recent, a.referrers = a.recent[:0], a.referrers[:0]
+	clear(a.row)
+	clear(a.referrer)
 	clear(a.lanes)
 	for i, link := range b.LinkID {
-		day, bot := schema.DayNumber(b.ClickedAt[i]), b.Device[i] == schema.Bot
-		a.counters.clicks[counterKey{link, day, b.Device[i], b.Browser[i]}]++
-		for kind, name := range [...]string{referrer: referrers[i], country: b.Country[i], system: b.OS[i], language: b.Language[i]} {
-			if name != "" && !bot {
-				a.sources.clicks[sourceKey{link, sourceKind(kind), day, name}]++
-			}
+		key := recentKey{link, quarterOf(b.ClickedAt[i]), b.AccountID[i], a.clients[i], a.referrerNumber(referrers[i])}
+		at, found := a.row[key]
+		if !found {
+			at = int32(len(a.recent))
+			a.row[key], a.recent = at, append(a.recent, recentCount{recentKey: key})
 		}
-		a.facts.clicks[factKey{
-			link, quarterOf(b.ClickedAt[i]), b.AccountID[i], string(b.Device[i]), b.Browser[i], b.OS[i], b.Language[i], b.Country[i],
-			referrers[i],
-		}]++
-		if b.AccountID[i] != 0 {
-			a.owned.clicks[ownedKey{b.AccountID[i], day, link, bot}]++
-		}
-		m := a.lanes[b.Lane[i]]
-		a.lanes[b.Lane[i]] = laneMark{max(m.seq, b.Seq[i]), m.clicks + 1}
+		a.recent[at].clicks++
 	}
-	a.counters.sort(counterKey.compare)
-	a.sources.sort(sourceKey.compare)
-	a.owned.sort(ownedKey.compare)
-	a.facts.sort(factKey.compare)
+	for first := 0; first < b.Len(); { // clicks of a lane come in runs
+		lane, end := b.Lane[first], first
+		m := a.lanes[lane]
+		for ; end < b.Len() && b.Lane[end] == lane; end++ {
+			m = laneMark{max(m.seq, b.Seq[end]), m.clicks + 1}
+		}
+		a.lanes[lane], first = m, end
+	}
+	slices.SortFunc(a.recent, func(x, y recentCount) int { return a.compare(&x.recentKey, &y.recentKey) })
+	a.fillOwned()
+}
+
+// referrerNumber returns the number that a referrer has in the batch.
+func (a *aggregate) referrerNumber(name string) int32 {
+	number, found := a.referrer[name]
+	if !found {
+		number = int32(len(a.referrers))
+		a.referrer[name], a.referrers = number, append(a.referrers, name)
+	}
+	return number
+}
+
+// fillOwned adds up neighbours of recent.
+func (a *aggregate) fillOwned() {
+	a.owned = a.owned[:0]
+	bot := a.ids.known[string(schema.Bot)]
+	for _, row := range a.recent {
+		if row.account == 0 {
+			continue
+		}
+		day := row.quarter / quartersPerDay
+		last := len(a.owned) - 1
+		if last < 0 || a.owned[last].link != row.link || a.owned[last].day != day || a.owned[last].account != row.account {
+			a.owned = append(a.owned, ownedCount{account: row.account, day: day, link: row.link})
+			last++
+		}
+		if deviceOf(row.client) == bot {
+			a.owned[last].bots += row.clicks
+		} else {
+			a.owned[last].people += row.clicks
+		}
+	}
+	slices.SortFunc(a.owned, ownedCount.compare)
 }
 
 // Keys are compared field by field, and the first field usually decides. cmp.Or would evaluate all comparisons.
 
-func (k counterKey) compare(o counterKey) int {
+func (a *aggregate) compare(k, o *recentKey) int {
 	if k.link != o.link {
 		return cmp.Compare(k.link, o.link)
 	}
-	if k.day != o.day {
-		return cmp.Compare(k.day, o.day)
+	if k.quarter != o.quarter {
+		return cmp.Compare(k.quarter, o.quarter)
 	}
-	if k.device != o.device {
-		return cmp.Compare(k.device, o.device)
-	}
-	return cmp.Compare(k.browser, o.browser)
-}
-
-func (k sourceKey) compare(o sourceKey) int {
-	if k.link != o.link {
-		return cmp.Compare(k.link, o.link)
-	}
-	if k.kind != o.kind {
-		return cmp.Compare(k.kind, o.kind)
-	}
-	if k.day != o.day {
-		return cmp.Compare(k.day, o.day)
-	}
-	return cmp.Compare(k.name, o.name)
-}
-
-// compare returns 0 for the keys of one row, whose clicks of people and of bots are counted separately.
-func (k ownedKey) compare(o ownedKey) int {
 	if k.account != o.account {
 		return cmp.Compare(k.account, o.account)
 	}
-	if k.day != o.day {
-		return cmp.Compare(k.day, o.day)
+	if k.client != o.client {
+		return cmp.Compare(k.client, o.client)
 	}
-	return cmp.Compare(k.link, o.link)
+	return cmp.Compare(a.referrers[k.referrer], a.referrers[o.referrer])
 }
 
-// counts counts the clicks of a batch per key.
-type counts[K comparable] struct {
-	clicks map[K]int64
-	sorted []count[K] // in the order of the table's key, so that rows of one page change together
-}
-
-type count[K comparable] struct {
-	key    K
-	clicks int64
-}
-
-func newCounts[K comparable]() counts[K] { return counts[K]{clicks: map[K]int64{}} }
-
-func (c *counts[K]) clear() { clear(c.clicks) }
-
-func (c *counts[K]) sort(compare func(a, b K) int) {
-	c.sorted = c.sorted[:0]
-	for key, clicks := range c.clicks {
-		c.sorted = append(c.sorted, count[K]{key, clicks})
+func (c ownedCount) compare(o ownedCount) int {
+	if c.account != o.account {
+		return cmp.Compare(c.account, o.account)
 	}
-	slices.SortFunc(c.sorted, func(a, b count[K]) int { return compare(a.key, b.key) })
+	if c.day != o.day {
+		return cmp.Compare(c.day, o.day)
+	}
+	return cmp.Compare(c.link, o.link)
 }

@@ -141,7 +141,7 @@ func TestSizeOf(t *testing.T) {
 		if want.Links == 0 {
 			testkit.Must(t, err)
 		}
-		_, err = openRaw(t, clicksPath).Exec(`INSERT OR REPLACE INTO totals VALUES (1, 10), (2, 20)`)
+		_, err = openRaw(t, clicksPath).Exec(`INSERT OR REPLACE INTO settled_totals VALUES (1, 10), (2, 20)`)
 		testkit.Must(t, err)
 	}
 }

@@ -73,7 +73,11 @@ func (c *ClickStore) insert(ctx context.Context, batch *schema.ClickBatch) error
 	if err != nil {
 		return err
 	}
+	if err := a.number(ctx, c.db, batch); err != nil {
+		return err
+	}
 	a.fill(batch, referrers)
+	done := c.settling
 	err = c.db.update(ctx, func(tx *sql.Tx) error {
 		// The transaction holds the write lock, so the position does not change until the commit.
 		at, err := readPosition(ctx, tx, batch.Partition)
@@ -92,9 +96,15 @@ func (c *ClickStore) insert(ctx context.Context, batch *schema.ClickBatch) error
 		if err := insertGaps(ctx, tx, batch); err != nil {
 			return err
 		}
-		return writePosition(ctx, tx, batch)
+		if err := writePosition(ctx, tx, batch); err != nil {
+			return err
+		}
+		done, err = c.settling.next(ctx, tx, len(a.recent), quarterOf(c.now()))
+		return err
 	})
-	a.ids.end(err == nil)
+	if err == nil {
+		c.settling = done
+	}
 	return err
 }
 
@@ -129,67 +139,23 @@ func writePosition(ctx context.Context, tx *sql.Tx, batch *schema.ClickBatch) er
 }
 
 func (c *ClickStore) insertCounts(ctx context.Context, tx *sql.Tx, a *aggregate) error {
-	if err := c.insertCounters(ctx, tx, a.counters.sorted); err != nil {
-		return err
-	}
-	sources := c.sources.begin(ctx, tx)
-	for _, row := range a.sources.sorted {
-		key := row.key
-		if err := sources.add(ctx, key.link, int64(key.kind), key.day, key.name, row.clicks); err != nil {
+	recent := c.recent.begin(ctx, tx)
+	for _, row := range a.recent {
+		err := recent.add(ctx, row.link, row.quarter, row.account, row.client, a.referrers[row.referrer], row.clicks)
+		if err != nil {
 			return err
 		}
 	}
-	if err := sources.flush(ctx); err != nil {
+	if err := recent.flush(ctx); err != nil {
 		return err
 	}
-	if err := c.insertFacts(ctx, tx, a); err != nil {
-		return err
-	}
-	return c.insertOwned(ctx, tx, a.owned.sorted)
-}
-
-func (c *ClickStore) insertCounters(ctx context.Context, tx *sql.Tx, sorted []count[counterKey]) error {
-	counters, totals := c.counters.begin(ctx, tx), c.totals.begin(ctx, tx)
-	total := int64(0) // of the link, whose counters are neighbours
-	for i, row := range sorted {
-		key := row.key
-		if err := counters.add(ctx, key.link, key.day, string(key.device), key.browser, row.clicks); err != nil {
+	owned := c.owned.begin(ctx, tx)
+	for _, row := range a.owned {
+		if err := owned.add(ctx, row.account, row.day, row.link, row.people, row.bots); err != nil {
 			return err
 		}
-		total += row.clicks
-		if i+1 < len(sorted) && sorted[i+1].key.link == key.link {
-			continue
-		}
-		if err := totals.add(ctx, key.link, total); err != nil {
-			return err
-		}
-		total = 0
 	}
-	if err := counters.flush(ctx); err != nil {
-		return err
-	}
-	return totals.flush(ctx)
-}
-
-func (c *ClickStore) insertOwned(ctx context.Context, tx *sql.Tx, sorted []count[ownedKey]) error {
-	rows := c.owned.begin(ctx, tx)
-	people, bots := int64(0), int64(0) // of the row, whose two counts are neighbours
-	for i, row := range sorted {
-		key := row.key
-		if key.bot {
-			bots += row.clicks
-		} else {
-			people += row.clicks
-		}
-		if i+1 < len(sorted) && sorted[i+1].key.compare(key) == 0 {
-			continue
-		}
-		if err := rows.add(ctx, key.account, key.day, key.link, people, bots); err != nil {
-			return err
-		}
-		people, bots = 0, 0
-	}
-	return rows.flush(ctx)
+	return owned.flush(ctx)
 }
 
 func (c *ClickStore) insertMarks(ctx context.Context, tx *sql.Tx, partition int, lanes map[schema.Lane]laneMark) error {

@@ -2,9 +2,13 @@ package sqlite_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
 	"testing"
+	"time"
 
+	"linkstream/bench/load"
+	"linkstream/ingest/enrich"
 	"linkstream/schema"
 	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
@@ -30,5 +34,61 @@ func BenchmarkInsertClicks(b *testing.B) {
 func BenchmarkClicks(b *testing.B) {
 	for _, days := range []int{1, 10, 100} {
 		storetest.BenchmarkClickStore(b, openClicks(b, filepath.Join(b.TempDir(), "clicks.db")), days, 20_000)
+	}
+}
+
+// visits makes batches as bench does: ten thousand links, and the visitors that public links have.
+type visits struct {
+	batch    schema.ClickBatch
+	visitors []load.Visitor
+	links    *load.Popularity
+	enricher *enrich.Enricher
+	random   *rand.Rand
+	next     int64
+	at       time.Time
+}
+
+func newVisits() *visits {
+	return &visits{visitors: load.Visitors(4096, 1), links: load.NewPopularity(10_000, 1), enricher: enrich.New(nil),
+		random: rand.New(rand.NewPCG(1, 2)), at: time.Now().UTC()}
+}
+
+// fill makes the next batch, of clicks that come at 70,000 per second.
+func (v *visits) fill(clicks int) *schema.ClickBatch {
+	b := &v.batch
+	b.Reset(0, v.next)
+	b.Time = v.at
+	for range clicks {
+		visitor := v.visitors[v.random.IntN(len(v.visitors))]
+		source := v.enricher.Enrich(&schema.Click{UserAgent: []byte(visitor.UserAgent), Referrer: []byte(visitor.Referrer),
+			Language: []byte("en-US")})
+		v.at = v.at.Add(14 * time.Microsecond)
+		b.Offset = append(b.Offset, v.next)
+		v.next++
+		b.Lane, b.Seq = append(b.Lane, schema.Lane{}), append(b.Seq, uint64(v.next))
+		b.LinkID, b.AccountID = append(b.LinkID, int64(v.links.Next())+1), append(b.AccountID, 1)
+		b.ClickedAt = append(b.ClickedAt, v.at)
+		b.Device, b.Browser = append(b.Device, source.Device), append(b.Browser, source.Browser)
+		b.Referrer, b.Country = append(b.Referrer, source.Referrer), append(b.Country, source.Country)
+		b.OS, b.Language = append(b.OS, source.OS), append(b.Language, source.Language)
+	}
+	b.Next = v.next
+	return b
+}
+
+// BenchmarkInsertVisits measures what standalone spends on batches of 0.2 s on two partitions.
+func BenchmarkInsertVisits(b *testing.B) {
+	for _, clicks := range []int{1_000, 8_000, 32_000} {
+		b.Run(fmt.Sprintf("clicks=%d", clicks), func(b *testing.B) {
+			store, source := openClicks(b, filepath.Join(b.TempDir(), "clicks.db")), newVisits()
+			b.ReportAllocs()
+			for b.Loop() {
+				b.StopTimer()
+				batch := source.fill(clicks)
+				b.StartTimer()
+				testkit.Must(b, store.InsertClicks(b.Context(), batch))
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*clicks), "ns/click")
+		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io/fs"
 	"testing/fstest"
+	"time"
 )
 
 // MigrateLinksTo creates a file of links at a version of the schema. Version 0 creates no file.
@@ -59,3 +60,6 @@ var (
 		"report's sources": reportSources, "account's days": accountDays, "account's links": accountLinks,
 	}
 )
+
+// SetNow makes the store take the time from now, from the next batch on.
+func (c *ClickStore) SetNow(now func() time.Time) { c.now = now }

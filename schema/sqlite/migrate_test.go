@@ -40,6 +40,7 @@ func TestMigrations(t *testing.T) {
 			"00003_log_epochs.sql":  "da8aff64e648bd490ce0c5a53156c4c7d9cb7cc48894e5461a7f7a000baaa5dc",
 			"00004_lane_counts.sql": "7479feafedbe6597a3a372cc078a00c8555c6c9f864ffbb0e0c76c608281068a",
 			"00005_dimensions.sql":  "28ca8bcde0e8002921cb789f105a75af0fd8acb9feaeeec2e17cb2cc9cfdfccb",
+			"00006_recent.sql":      "3a2b2224718e3298b6b098f4c7a65ace8c0399f69fab7223f564f92a5d5484f6",
 		})
 		storetest.TestUpgrades(t, files, func(t *testing.T, from int64) []string {
 			path := filepath.Join(t.TempDir(), "clicks.db")

@@ -13,10 +13,12 @@ import (
 // Each query returns a link, a day, and what is counted, ordered by link and day. The sources and the owners are sorted for
 // that, in temporary files if they are many.
 const (
-	exportClients = `SELECT link_id, day, 0, device, browser, total, 0 FROM counters ORDER BY link_id, day, device, browser`
-	exportSources = `SELECT link_id, day, kind, '', name, total, 0 FROM sources ORDER BY link_id, day, kind, name`
-	exportOwners  = `SELECT link_id, day, account_id, '', '', people, bots FROM owned ORDER BY link_id, day, account_id`
-	exportGaps    = `SELECT incarnation, lane, first, last, partition, offset, found FROM gaps`
+	exportClients = `SELECT link_id, day, 0, device, browser, sum(total), 0 FROM counters
+	GROUP BY link_id, day, device, browser ORDER BY link_id, day, device, browser`
+	exportSources = `SELECT link_id, day, kind, '', name, sum(total), 0 FROM sources
+	GROUP BY link_id, day, kind, name ORDER BY link_id, day, kind, name`
+	exportOwners = `SELECT link_id, day, account_id, '', '', people, bots FROM owned ORDER BY link_id, day, account_id`
+	exportGaps   = `SELECT incarnation, lane, first, last, partition, offset, found FROM gaps`
 )
 
 // exported is a row of these queries.

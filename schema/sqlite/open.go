@@ -8,6 +8,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"time"
 
 	"linkstream/schema"
 	"linkstream/schema/groupcommit"
@@ -54,10 +55,12 @@ func (s *Store) Close() error { return s.db.close() }
 // ClickStore is a schema.ClickStore and a schema.ReportStore in a file. Its methods may be called concurrently; batches
 // are inserted one after the other.
 type ClickStore struct {
-	db                                             *database
-	counters, totals, sources, owned, marks, facts *upsert
-	idle                                           chan *aggregate // holds the only one, unless a batch is being inserted
-	referrers                                      *namebound.Bound
+	db                   *database
+	recent, owned, marks *upsert
+	idle                 chan *aggregate // holds the only one, unless a batch is being inserted
+	settling             settling        // belongs to who holds the aggregate
+	now                  func() time.Time
+	referrers            *namebound.Bound
 }
 
 var (
@@ -74,7 +77,7 @@ func OpenClickStore(ctx context.Context, path string) (*ClickStore, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &ClickStore{db: db, idle: make(chan *aggregate, 1)}
+	c := &ClickStore{db: db, idle: make(chan *aggregate, 1), now: time.Now}
 	c.idle <- newAggregate()
 	c.referrers = namebound.New(c.loadReferrers)
 	if err := c.prepare(ctx); err != nil {
@@ -84,15 +87,11 @@ func OpenClickStore(ctx context.Context, path string) (*ClickStore, error) {
 }
 
 func (c *ClickStore) prepare(ctx context.Context) (err error) {
-	const addTotal = "total = total + excluded.total"
 	for _, into := range []struct {
 		upsert         **upsert
 		table, onMerge string
 	}{
-		{&c.counters, "counters (link_id, day, device, browser, total)", addTotal},
-		{&c.totals, "totals (link_id, total)", addTotal},
-		{&c.sources, "sources (link_id, kind, day, name, total)", addTotal},
-		{&c.facts, `facts (link_id, quarter, account_id, device_id, browser_id, os_id, language_id, country_id, referrer, total)`, addTotal},
+		{&c.recent, "recent (link_id, quarter, account_id, client, referrer, total)", "total = total + excluded.total"},
 		{&c.owned, "owned (account_id, day, link_id, people, bots)",
 			"people = people + excluded.people, bots = bots + excluded.bots"},
 		{&c.marks, "marks (partition, incarnation, lane, seq, clicks, known)",

@@ -13,7 +13,8 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// scansResult matches steps that scan the arguments or the result of another step, and not a table.
+// scansResult matches steps that scan the arguments or the result of another step, and not a table. The result of a view is that of
+// the co-routine with its name.
 var scansResult = regexp.MustCompile(`^SCAN (CONSTANT ROW|json_each|named|used|\(subquery)`)
 
 func TestQueryPlans(t *testing.T) {
@@ -28,7 +29,8 @@ func TestQueryPlans(t *testing.T) {
 			t.Run(name+" is found by a key", func(t *testing.T) {
 				plan := explain(t, raw, query)
 				for _, step := range plan {
-					if strings.HasPrefix(step, "SCAN") && !scansResult.MatchString(step) {
+					view, scanned := strings.CutPrefix(step, "SCAN ")
+					if scanned && !scansResult.MatchString(step) && !slices.Contains(plan, "CO-ROUTINE "+view) {
 						t.Fatalf("a table is scanned: %q", plan)
 					}
 				}

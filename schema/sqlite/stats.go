@@ -14,7 +14,8 @@ const (
 	clicksByBrowser = `SELECT browser, sum(total) FROM counters WHERE link_id = ?
 	GROUP BY browser ORDER BY sum(total) DESC, browser LIMIT ?`
 	// The links are one JSON array, so that one statement serves any number of them.
-	clickCounts = `SELECT link_id, total FROM totals WHERE link_id IN (SELECT value FROM json_each(?))`
+	clickCounts = `SELECT link_id, sum(total) FROM totals WHERE link_id IN (SELECT value FROM json_each(?))
+	GROUP BY link_id`
 )
 
 // LinkStats implements schema.ClickStore.
