@@ -63,18 +63,29 @@ type parser struct {
 
 func (p *parser) problem(field, text string) { p.problems[field] = append(p.problems[field], text) }
 
-// zone returns UTC if the zone is not valid. "Local", which is a zone for package time, is not.
+// zone returns UTC if the zone is not valid. "" and "Local", which are zones for package time, are not.
 func (p *parser) zone() *time.Location {
 	text, ok := p.value(FieldZone)
 	if !ok {
 		return time.UTC
 	}
-	zone, err := time.LoadLocation(text)
-	if err != nil || text == "" || text == "Local" {
+	zone, ok := findZone(text)
+	if !ok {
 		p.problem(FieldZone, "The time zone must be an IANA name, such as Europe/Berlin.")
 		return time.UTC
 	}
 	return zone
+}
+
+// ValidZone reports whether a report may be in the time zone with that name.
+func ValidZone(name string) bool {
+	_, ok := findZone(name)
+	return ok
+}
+
+func findZone(name string) (*time.Location, bool) {
+	zone, err := time.LoadLocation(name)
+	return zone, err == nil && name != "" && name != "Local"
 }
 
 // days reads the range. Without from it has the last 30 days up to to.

@@ -22,6 +22,7 @@ const (
 func (d *Dashboard) routeBulk() {
 	d.get(pathBulk, d.showBulk)
 	d.post(pathBulk, d.createMany)
+	d.keep(pathBulk, fieldLines, shorten.FieldTags, shorten.FieldDomainID)
 }
 
 // bulkPage is the data of the page that creates many links.
@@ -58,14 +59,16 @@ func (p bulkPage) ShortURLs() string {
 // Failed returns the number of lines that have failed.
 func (p bulkPage) Failed() int64 { return int64(len(p.Results)) - p.Created }
 
-func (d *Dashboard) bulkPage(c *call) (page bulkPage, err error) {
-	page.Lines, page.Tags, page.DomainID, page.Most = c.form(fieldLines), cut(c.form(shorten.FieldTags), maxAsked), c.formID(shorten.FieldDomainID), maxBulkLinks
+// bulkPage returns the page with what get knows of the fields.
+func (d *Dashboard) bulkPage(c *call, get func(field string) string) (page bulkPage, err error) {
+	page.Lines, page.Tags = get(fieldLines), cut(get(shorten.FieldTags), maxAsked)
+	page.DomainID, page.Most = parseID(get(shorten.FieldDomainID)), maxBulkLinks
 	page.Form, err = d.shortenForm(c, pathBulk)
 	return page, err
 }
 
 func (d *Dashboard) showBulk(c *call) error {
-	page, err := d.bulkPage(c)
+	page, err := d.bulkPage(c, c.query)
 	if err != nil {
 		return err
 	}
@@ -74,7 +77,7 @@ func (d *Dashboard) showBulk(c *call) error {
 
 // createMany creates the links of all lines that are right. The page shows what became of each, and keeps the others to be corrected.
 func (d *Dashboard) createMany(c *call) error {
-	page, err := d.bulkPage(c)
+	page, err := d.bulkPage(c, c.form)
 	if err != nil {
 		return err
 	}

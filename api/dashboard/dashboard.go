@@ -76,6 +76,7 @@ type Dashboard struct {
 	answer    fasthttp.RequestHandler // router, with compressed answers
 	forms     []string                // routes of POST
 	readable  map[string]bool         // routes of GET
+	above     map[string]int          // how far the page of a route of POST is above it, see routeReloads
 	kept      map[string][]string     // fields by route of POST, see keep
 	requests  *httpmetrics.Recorder
 	lag       *lagWatch
@@ -111,7 +112,7 @@ func New(cfg Config, parts Parts) (*Dashboard, error) {
 	d.router.HandleOPTIONS = false
 	d.router.NotFound = d.handler(httpmetrics.OtherRoute, admitAnyone, func(*call) error { return errNoPage })
 	d.router.MethodNotAllowed = d.handler(httpmetrics.OtherRoute, admitAnyone, func(*call) error { return errMethod })
-	d.readable, d.kept = map[string]bool{}, map[string][]string{}
+	d.readable, d.above, d.kept = map[string]bool{}, map[string]int{}, map[string][]string{}
 	d.routes()
 	d.answer = compressing(d.router.Handler)
 	return d, nil
@@ -149,6 +150,7 @@ func (d *Dashboard) routeReloads() {
 		if up == 0 {
 			continue
 		}
+		d.above[form] = up
 		d.get(form, func(c *call) error {
 			to := string(c.http.URI().PathOriginal())
 			for range up {

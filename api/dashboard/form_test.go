@@ -35,6 +35,6 @@ func TestFormsAreBounded(t *testing.T) {
 	})
 	t.Run("to nothing for forms without a session", func(t *testing.T) {
 		a := s.browser(t).send("POST", "/dashboard/links", fill(1<<20, url.Values{}))
-		a.wantTo(t, "/dashboard/sign-in?notice=ended")
+		a.wantTo(t, "/dashboard/sign-in?notice=ended&next=%2Fdashboard%2Flinks")
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"linkstream/api/dashboard"
 	"linkstream/schema"
@@ -91,6 +92,8 @@ func TestASearchOutlastsCreation(t *testing.T) {
 func TestTypedTextOutlastsTheSession(t *testing.T) {
 	s := start(t)
 	domain := s.addDomain(t, "go.example.com", true)
+	tagged := schema.Link{AccountID: s.account.ID, Hash: "tagged", URL: "https://example.org/", Tags: []string{"old"}, CreatedAt: time.Now().UTC()}
+	testkit.Must(t, s.links.CreateLink(t.Context(), &tagged))
 	for _, c := range []struct {
 		path, page string
 		form       url.Values
@@ -102,6 +105,9 @@ func TestTypedTextOutlastsTheSession(t *testing.T) {
 		{"/dashboard/links", "/dashboard", url.Values{"long_url": {"typed"}, "back": {"/dashboard"}}, []string{`value="typed"`}},
 		{"/dashboard/links", "/dashboard/links", url.Values{"long_url": {"typed"}, "back": {"/dashboard/links?page=1&q=x"}},
 			[]string{`value="typed"`, `type="search" placeholder="Search by alias, title, long URL or short link" value="x"`}},
+		{"/dashboard/bulk", "/dashboard/bulk", url.Values{"links": {"https://example.org/1 one\nexample.org/2"}, "tags": {"a b"}, "domain_id": {id(domain.ID)}},
+			[]string{">https://example.org/1 one\nexample.org/2</textarea>", `value="a b"`, fmt.Sprintf(`<option value="%d" selected>`, domain.ID)}},
+		{"/dashboard/tags/old/rename", "/dashboard/tags/old", url.Values{"new_tag": {"new"}}, []string{`value="new"`}},
 		{"/dashboard/domains", "/dashboard/domains", url.Values{"host": {"new.example.com"}}, []string{`value="new.example.com"`}},
 		{"/dashboard/tokens", "/dashboard/tokens", url.Values{"name": {"my script"}}, []string{`value="my script"`}},
 	} {
@@ -127,6 +133,17 @@ func TestTypedTextOutlastsTheSession(t *testing.T) {
 		}
 		wantHarmless(t, page)
 	}
+	t.Run("and leads back to the page of the form", func(t *testing.T) {
+		b := s.browser(t)
+		for path, page := range map[string]string{"/dashboard/links/0/x/delete": "/dashboard/links/0/x", "/dashboard/links/0/x/active": "/dashboard/links/0/x",
+			"/dashboard/tags/x/delete": "/dashboard/tags/x", "/dashboard/account/password": "/dashboard/account", "/dashboard/import": "/dashboard/import"} {
+			b.send(http.MethodPost, path, url.Values{}).wantTo(t, "/dashboard/sign-in?notice=ended&next="+url.QueryEscape(page))
+		}
+		b.send(http.MethodPost, "/dashboard/links/0/x/active", url.Values{"back": {"/dashboard/links?q=x"}}).wantTo(t,
+			"/dashboard/sign-in?notice=ended&next="+url.QueryEscape("/dashboard/links?q=x"))
+		b.send(http.MethodPost, "/dashboard/links/0/x/active", url.Values{"back": {"https://evil.example/"}}).wantTo(t,
+			"/dashboard/sign-in?notice=ended&next="+url.QueryEscape("/dashboard/links/0/x"))
+	})
 	t.Run("except what is too long for an address, and secrets", func(t *testing.T) {
 		b := s.browser(t)
 		for path, form := range map[string]url.Values{
@@ -134,6 +151,7 @@ func TestTypedTextOutlastsTheSession(t *testing.T) {
 			"/dashboard/domains":          {"host": {strings.Repeat("x", 8<<10)}},
 			"/dashboard/account/password": {"current": {password}, "new": {"another password"}},
 			"/dashboard/tokens":           {},
+			"/dashboard/bulk":             {"links": {strings.Repeat("https://example.org/\n", 400)}},
 		} {
 			to := b.send(http.MethodPost, path, form).header.Get("Location")
 			if want := "/dashboard/sign-in?notice="; !strings.HasPrefix(to, want) || strings.Contains(to, "pass") || len(to) > 200 {
@@ -142,7 +160,7 @@ func TestTypedTextOutlastsTheSession(t *testing.T) {
 		}
 		_, total, err := s.links.Links(t.Context(), s.account.ID, 1)
 		testkit.Must(t, err)
-		testkit.Equal(t, "links", total, 0)
+		testkit.Equal(t, "links", total, 1)
 	})
 }
 

@@ -93,7 +93,7 @@ func TestEdit(t *testing.T) {
 		past := utc("2026-01-02T03:04:05Z")
 		testkit.Must(t, s.links.UpdateLink(t.Context(), &link, schema.LinkEdit{ExpiresAt: &past}, time.Now()))
 		b.get("/dashboard/links").want(t, http.StatusOK, "expired")
-		b.get(path).want(t, http.StatusOK, "expired 2 Jan 2026, 03:04 UTC", "leads now to https://example.org/late")
+		b.get(path).want(t, http.StatusOK, "expired 2 Jan 2026, 03:04 UTC", "led to https://example.org/", "leads now to https://example.org/late")
 		b.post(path+"/edit", "long_url", "https://example.org/2", "expires_at", "2026-01-02T03:04:05").wantTo(t, path) // as it was
 		link, err = s.links.Link(t.Context(), 0, "sale")
 		if err != nil || !link.ExpiresAt.Equal(past) || link.ExpiredURL != "" || link.ForwardQuery || link.URL != "https://example.org/2" {

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"net/url"
@@ -119,8 +120,11 @@ func (d *Dashboard) showReport(c *call) error {
 		}
 		page.Link, page.Form.Action = &link, link.Path+"/report"
 	}
-	args := c.http.QueryArgs()
+	args, zone := c.http.QueryArgs(), c.reportZone()
 	value := func(field string) (string, bool) {
+		if field == clickreport.FieldZone {
+			return zone, zone != ""
+		}
 		value := c.query(field)
 		_, filter := dimensionTitles[schema.Dimension(field)]
 		return value, args.Has(field) && (filter || value != "") // an empty field of the form is one that was left out
@@ -134,10 +138,10 @@ func (d *Dashboard) showReport(c *call) error {
 		ctx, cancel := context.WithTimeout(c.ctx, clicksTimeout)
 		defer cancel()
 		if invalid, err = asked.CheckDetail(ctx, d.Reports); err != nil {
-			return d.reportWithout(c, page, asked, err)
+			return d.reportWithout(c, page, asked, zone, err)
 		}
 	}
-	page.fill(c, asked)
+	page.fill(c, asked, zone)
 	if len(invalid) > 0 {
 		p := problems{}
 		for field, messages := range invalid {
@@ -146,14 +150,27 @@ func (d *Dashboard) showReport(c *call) error {
 		return d.invalid(c, "report", page, p)
 	}
 	if page.Report, err = d.clickReport(c, page, asked, some); err != nil {
-		return d.reportWithout(c, page, asked, err)
+		return d.reportWithout(c, page, asked, zone, err)
 	}
 	if page.Form.Totals && c.query("part") == "" {
 		if page.Totals, err = d.reportTotals(c, page, asked, some); err != nil {
-			return d.reportWithout(c, page, asked, err)
+			return d.reportWithout(c, page, asked, zone, err)
 		}
 	}
 	return d.renderLive(c, "report", page)
+}
+
+// reportZone returns the time zone of a report: the one that is asked for, UTC if the form's field is empty. A request without the
+// field gets the reader's zone, which the script keeps in a cookie; "" if it is unknown.
+func (c *call) reportZone() string {
+	if c.http.QueryArgs().Has(clickreport.FieldZone) {
+		return cmp.Or(c.query(clickreport.FieldZone), "UTC")
+	}
+	name := clean(c.http.Request.Header.Cookie(zoneCookie))
+	if !clickreport.ValidZone(name) {
+		return ""
+	}
+	return name
 }
 
 // selectLinks reads the fields that select links of the account. It adds what is wrong with them to invalid.
@@ -177,15 +194,15 @@ func (p *reportPage) selectLinks(
 }
 
 // reportWithout shows the page without a report, because the click store does not answer.
-func (d *Dashboard) reportWithout(c *call, page reportPage, asked clickreport.Request, err error) error {
+func (d *Dashboard) reportWithout(c *call, page reportPage, asked clickreport.Request, zone string, err error) error {
 	d.Log.Warn("page without clicks", "page", "report", "error", err)
-	page.fill(c, asked)
+	page.fill(c, asked, zone)
 	page.Report, page.Down = nil, true
 	return d.render(c, "report", page)
 }
 
 // fill sets what the page says about the request.
-func (p *reportPage) fill(c *call, asked clickreport.Request) {
+func (p *reportPage) fill(c *call, asked clickreport.Request, zone string) {
 	text := func(field, other string) string {
 		if value := cut(c.query(field), maxAsked); value != "" {
 			return value
@@ -199,7 +216,7 @@ func (p *reportPage) fill(c *call, asked clickreport.Request) {
 		return at.Format(time.DateOnly)
 	}
 	p.Form.From, p.Form.To = text(clickreport.FieldFrom, day(asked.From)), text(clickreport.FieldTo, day(asked.To))
-	p.Form.Zone, p.Form.ByHour = text(clickreport.FieldZone, ""), asked.Interval == clickreport.Hour
+	p.Form.Zone, p.Form.ByHour = cut(zone, maxAsked), asked.Interval == clickreport.Hour
 	p.Self = p.path(asked, nil)
 	if p.Link == nil && !p.Form.Totals {
 		with := *p

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 	"sync/atomic"
@@ -67,6 +68,23 @@ func TestReport(t *testing.T) {
 			t.Errorf("%d bars: %s", bars, page.text())
 		}
 		b.get(of("&tz=Asia/Tokyo")).want(t, http.StatusOK, "Clicks 7", "days are in Asia/Tokyo") // the last hour is on the next day there
+	})
+	t.Run("has the time zone of the reader's browser, unless another is asked for", func(t *testing.T) {
+		reader := s.signedIn(t)
+		in := func(cookie, fields, zone string) {
+			t.Helper()
+			reader.fields.Set("Cookie", "linkstream-zone="+cookie)
+			reader.get(of(fields)).want(t, http.StatusOK, "days are in "+zone)
+			if zone != "UTC" && !strings.Contains(reader.seen.body, `tz=`+url.QueryEscape(zone)) {
+				t.Errorf("%s: links and polls are in another zone:\n%s", zone, reader.seen.body)
+			}
+		}
+		in("Asia/Tokyo", "", "Asia/Tokyo")
+		in("Asia/Tokyo", "&tz=America/New_York", "America/New_York")
+		in("Asia/Tokyo", "&tz=", "UTC")
+		for _, wrong := range []string{"Mars", "Local", "../../etc/passwd", "", strings.Repeat("x", 3000)} {
+			in(wrong, "", "UTC")
+		}
 	})
 	t.Run("says what is wrong beside each field", func(t *testing.T) {
 		for fields, problem := range map[string]string{"from=x": "The day must be a date", "tz=Mars": "The time zone must be an IANA name",

@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/url"
+	"path"
 	"strings"
 	"time"
 
@@ -112,7 +113,7 @@ func admitUpload(c *call) (bool, error) {
 	case err != nil:
 		return false, err
 	case !c.signedIn():
-		return false, c.redirect(pathSignIn + "?notice=ended")
+		return false, c.redirect(c.signInAgain())
 	case c.account.Suspended:
 		return false, errSuspended
 	}
@@ -122,21 +123,16 @@ func admitUpload(c *call) (bool, error) {
 // keep lets the GET of a form's page fill in what was typed into these fields before the session ended.
 func (d *Dashboard) keep(form string, fields ...string) { d.kept[form] = fields }
 
-// keepTyped returns the path of the sign-in page for a form whose session has ended. If the form has fields to keep, the sign-in
-// leads to the form's page with their values.
+// keepTyped returns the path of the sign-in page for a form whose session has ended. The sign-in leads to the form's page, with the
+// values of the fields to keep if there are any. The script keeps what is too long for an address.
 func (c *call) keepTyped() string {
-	const ended = pathSignIn + "?notice=ended"
 	fields := c.dashboard.kept[c.route]
-	if len(fields) == 0 || c.readForm() != nil {
-		return ended
+	if c.readForm() != nil || len(fields) == 0 {
+		return c.signInAgain()
 	}
-	page := string(c.http.URI().PathOriginal())
-	if back := c.form("back"); localPath(back) {
-		page = back
-	}
-	next, err := url.Parse(page)
+	next, err := url.Parse(c.formPage())
 	if err != nil {
-		return ended
+		return c.signInAgain()
 	}
 	typed := next.Query()
 	for _, field := range fields {
@@ -147,9 +143,28 @@ func (c *call) keepTyped() string {
 	next.RawQuery = typed.Encode()
 	escaped := url.QueryEscape(next.String())
 	if !localPath(next.String()) || len(escaped) > maxNext {
-		return ended
+		return c.signInAgain()
 	}
 	return pathSignIn + "?notice=kept&next=" + escaped
+}
+
+// signInAgain returns the path of the sign-in page that leads back to the page of the form.
+func (c *call) signInAgain() string {
+	const ended = pathSignIn + "?notice=ended"
+	page := c.formPage()
+	if escaped := url.QueryEscape(page); page != Root && localPath(page) && len(escaped) <= maxNext {
+		return ended + "&next=" + escaped
+	}
+	return ended
+}
+
+// formPage returns the path of the page that has sent the form.
+func (c *call) formPage() string {
+	page := string(c.http.URI().PathOriginal())
+	for range c.dashboard.above[c.route] {
+		page = path.Dir(page)
+	}
+	return c.back(page)
 }
 
 // typed returns what a form's field holds at first: what keepTyped has kept.
@@ -269,6 +284,7 @@ const (
 	sessionCookie = "linkstream"
 	browserCookie = "linkstream-browser"
 	noticeCookie  = "linkstream-notice"
+	zoneCookie    = "linkstream-zone" // the script sets it, with this name for https, too: it is no secret, and nothing depends on it
 )
 
 // cookieName returns the name of a cookie. With https it has the prefix __Host-, which binds the cookie to this host.

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -20,6 +21,7 @@ func (d *Dashboard) routeTags() {
 	d.get(pathTags, d.listTags)
 	d.get(pathTag, d.showTag)
 	d.post(pathTag+"/rename", d.renameTag)
+	d.keep(pathTag+"/rename", shorten.FieldNewTag)
 	d.post(pathTag+"/delete", d.deleteTag)
 }
 
@@ -89,7 +91,7 @@ func (d *Dashboard) showTag(c *call) error {
 	if err != nil {
 		return err
 	}
-	page.New = page.Tag
+	page.New = cmp.Or(c.typed(shorten.FieldNewTag), page.Tag)
 	return d.render(c, "tag", page)
 }
 

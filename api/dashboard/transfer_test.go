@@ -129,7 +129,7 @@ func TestImport(t *testing.T) {
 		b.sendBody("/dashboard/import", form.FormDataContentType(), struct{ io.Reader }{&body}).want(t, http.StatusUnprocessableEntity, "larger than 32 MiB")
 	})
 	t.Run("is not for visitors", func(t *testing.T) {
-		s.browser(t).upload("links.csv", file, "csrf", "x").wantTo(t, "/dashboard/sign-in?notice=ended")
+		s.browser(t).upload("links.csv", file, "csrf", "x").wantTo(t, "/dashboard/sign-in?notice=ended&next=%2Fdashboard%2Fimport")
 	})
 }
 

@@ -3,7 +3,12 @@ package e2e_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/network"
 
 	"linkstream/schema/testkit"
 )
@@ -102,6 +107,7 @@ func TestDashboardSessions(t *testing.T) {
 	t.Parallel()
 	s := startSystem(t)
 	t.Run("an open page says that it is not up to date", func(t *testing.T) { staysHonest(t, s) })
+	t.Run("what was typed outlasts the session, however long it is", func(t *testing.T) { keepsTyped(t, s) })
 	t.Run("what was typed outlasts the session", func(t *testing.T) {
 		b := s.tab(t).signIn(s)
 		b.fill("Long URL", "www.example.org/typed")
@@ -180,6 +186,30 @@ func staysHonest(t *testing.T, s *system) {
 	b.shows("Your session has ended. The numbers are those of")
 	b.hides("Counted up to now")
 	b.sees("Sign in again", "Email address")
+}
+
+// keepsTyped sends a form that is longer than an address can be, after the session has ended.
+func keepsTyped(t *testing.T, s *system) {
+	b := s.tab(t)
+	call1(b, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: "Asia/Tokyo"})
+	b.signIn(s)
+	b.sees("Report", "days are in Asia/Tokyo") // the browser's time zone, without being asked
+	b.page("/dashboard/bulk")
+	lines := strings.Repeat("https://example.org/a-line-of-many\n", 400) + "nothing"
+	b.fill("Long URLs, one per line", lines)
+	b.fill("Tags optional, of all these links", "typed")
+	call1(b, network.ClearBrowserCookies, cdp.Empty{})
+	b.sees("Create links", "Your session had ended, so nothing was changed.")
+	b.fill("Email address", s.email)
+	b.fill("Password", s.password)
+	b.sees("Sign in", "Create many links")
+	if text, tags := b.value("Long URLs, one per line"), b.value("Tags optional, of all these links"); text != lines || tags != "typed" {
+		t.Errorf("the form has %d characters and the tags %q", len(text), tags)
+	}
+	b.page("/dashboard/bulk")
+	if text := b.value("Long URLs, one per line"); text != "" {
+		t.Errorf("the next form has %d characters", len(text))
+	}
 }
 
 func TestDashboardSignUp(t *testing.T) {

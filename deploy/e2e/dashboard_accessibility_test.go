@@ -149,7 +149,7 @@ func (b *tab) scheme(name string) {
 func (b *tab) passesAxe(how string) {
 	b.t.Helper()
 	violations := evaluate[[]string](b, `axe.run(document, { resultTypes: ["violations"] }).then((results) =>
-		results.violations.flatMap((rule) => rule.programs.map((node) =>
+		results.violations.flatMap((rule) => rule.nodes.map((node) =>
 			rule.id + " (" + rule.impact + "): " + node.html.slice(0, 200) + " " + node.failureSummary)))`)
 	for _, violation := range violations {
 		b.t.Errorf("%s: %s", how, strings.Join(strings.Fields(violation), " "))

@@ -24,9 +24,9 @@ function showTimes() {
 showTimes();
 setInterval(showTimes, 30000);
 
-// The reader's time zone, where a form asks for one and has none.
-for (const field of document.querySelectorAll("input[data-zone]"))
-  if (!field.value && !location.search) field.value = Intl.DateTimeFormat().resolvedOptions().timeZone;
+// The reader's time zone, in which reports count.
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+if (zone) document.cookie = `linkstream-zone=${zone}; path=/dashboard; max-age=31536000; samesite=lax`;
 
 // On narrow screens the navigation scrolls: to where the reader is.
 document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
@@ -87,11 +87,41 @@ for (const field of document.querySelectorAll("input[type=file][data-max]"))
   field.addEventListener("change", () =>
     field.setCustomValidity(field.files[0]?.size > field.dataset.max ? "The file is larger than 32 MiB. Import it in parts." : ""));
 
+// What was typed outlasts a session that ends, however long it is: this tab keeps it until a page comes that is not the sign-in.
+function keepTyped(form) {
+  const fields = [...form.elements].filter((field) => field.name && field.type !== "hidden");
+  if (!fields.length || fields.some((field) => field.type === "password" || field.type === "file")) return;
+  const values = fields.map((field) => [field.name, field.type === "checkbox" ? field.checked : field.value]);
+  try {
+    sessionStorage.setItem("typed", JSON.stringify(
+      { page: location.pathname, action: form.getAttribute("action"), values: Object.fromEntries(values) }));
+  } catch { /* no room, or none allowed: what fits into an address is kept by the service */ }
+}
+
+function fillIn({ page, action, values }) {
+  const form = document.querySelector(`form[action="${action}"]`);
+  if (page !== location.pathname || !form || !document.referrer.startsWith(location.origin + "/dashboard/sign-in")) return;
+  for (const field of form.elements) {
+    if (!(field.name in values) || field.type === "hidden") continue;
+    if (field.type === "checkbox") field.checked = values[field.name];
+    else field.value = values[field.name];
+    if (field.value && field.type !== "checkbox") field.closest("details")?.setAttribute("open", "");
+  }
+}
+
+if (!location.pathname.startsWith("/dashboard/sign-"))
+  try {
+    const typed = sessionStorage.getItem("typed");
+    sessionStorage.removeItem("typed");
+    if (typed) fillIn(JSON.parse(typed));
+  } catch { /* none allowed */ }
+
 // Forms are sent once, however often the button is pressed.
 for (const form of document.querySelectorAll("form[method=post]")) {
   form.addEventListener("submit", (event) => {
     if (form.dataset.sent) event.preventDefault();
     form.dataset.sent = "yes";
+    keepTyped(form);
     setTimeout(() => { delete form.dataset.sent; }, 5000);
   });
 }
