@@ -378,6 +378,27 @@ func TestRowsThatAreChanged(t *testing.T) {
 	testkit.Equal(t, "rows by the second word of a note", rows, map[string]int64{"title": 2, "become": 1, "time": 4})
 }
 
+// What a file means does not depend on the zone of the machine that imports it.
+func TestTimesOnMachinesOfAnyZone(t *testing.T) {
+	local := time.Local
+	defer func() { time.Local = local }()
+	for zone, text := range map[string]string{"Europe/Berlin": "2020-07-01 12:00:00 CEST", "Africa/Casablanca": "2020-05-01 12:00:00+00:00"} {
+		var err error
+		time.Local, err = time.LoadLocation(zone)
+		testkit.Must(t, err)
+		f := newFixture(t)
+		report := f.imports(t, lines("long_url,hash,created_at", "https://example.com/,a,"+text))
+		counts(t, report, 1, 0, 0)
+		known := strings.HasSuffix(text, "+00:00")
+		if refused := len(report.Notes) == 1; refused == known {
+			t.Errorf("in %s, %s: notes %v", zone, text, report.Notes)
+		}
+		if at := f.link(t, 0, "a").CreatedAt; known && !at.Equal(time.Date(2020, time.May, 1, 12, 0, 0, 0, time.UTC)) {
+			t.Errorf("in %s, %s: created at %v", zone, text, at)
+		}
+	}
+}
+
 func TestImportOfUnreadableRowsEndsWithItsContext(t *testing.T) {
 	f := newFixture(t)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -175,7 +175,8 @@ var timeLayouts = []string{
 
 func parseTime(text string) (time.Time, bool) {
 	for _, layout := range timeLayouts {
-		if at, err := time.Parse(layout, text); err == nil {
+		// time.Parse would know the abbreviations of the zone that this machine is in.
+		if at, err := time.ParseInLocation(layout, text, time.UTC); err == nil {
 			if name, offset := at.Zone(); offset == 0 && name != "" && name != "UTC" && name != "GMT" {
 				return time.Time{}, false // an abbreviation that Go does not know stands for no offset
 			}
