@@ -3,7 +3,16 @@ package edgeservice
 import "linkstream/schema"
 
 // GCPercent is gcPercent for tests.
-var GCPercent = gcPercent
+func GCPercent(live uint64) int { return gcPercent(live, minGarbage) }
+
+// RelaxGarbage is relaxGarbage for tests.
+var RelaxGarbage = relaxGarbage
+
+// Unbounded calls f as if BoundGarbage had not been called.
+func Unbounded(f func()) {
+	defer bounds.Store(bounds.Swap(false))
+	f()
+}
 
 // Follows reports whether an edge follows the changes of links.
 func (s *Service) Follows() bool { return s.resolver.Position() != (schema.ChangePosition{}) }

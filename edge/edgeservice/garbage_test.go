@@ -16,6 +16,21 @@ func TestBoundGarbage(t *testing.T) {
 			testkit.Equal(t, "percent", edgeservice.GCPercent(live), want)
 		}
 	})
+	t.Run("elsewhere, the collector runs rarely while links are restored", func(t *testing.T) {
+		percent := func() int {
+			now := debug.SetGCPercent(100)
+			debug.SetGCPercent(now)
+			return now
+		}
+		edgeservice.Unbounded(func() {
+			one, other := edgeservice.RelaxGarbage(), edgeservice.RelaxGarbage()
+			testkit.Equal(t, "percent", percent(), 400)
+			one()
+			testkit.Equal(t, "percent while another edge restores", percent(), 400)
+			other()
+			testkit.Equal(t, "percent afterwards", percent(), 100)
+		})
+	})
 	t.Run("follows what is in use", func(t *testing.T) {
 		if os.Getenv("GOGC") != "" {
 			t.Fatal("GOGC is set")
@@ -31,6 +46,10 @@ func TestBoundGarbage(t *testing.T) {
 		testkit.Eventually(t, "the target is high", func() bool { return percent() > 100 })
 		inUse := make([]byte, 400<<20)
 		testkit.Eventually(t, "the target is low", func() bool { return percent() == 10 })
+		relaxed := edgeservice.RelaxGarbage()
+		testkit.Eventually(t, "the target is higher while links are restored", func() bool { return percent() > 20 })
+		relaxed()
+		testkit.Eventually(t, "the target is low again", func() bool { return percent() == 10 })
 		runtime.KeepAlive(inUse)
 		inUse = nil
 		testkit.Eventually(t, "the target is high again", func() bool { return percent() > 100 })

@@ -74,7 +74,9 @@ func New(cfg Config, links Links, client *stream.Client, log *slog.Logger) (*Ser
 	if cfg.Snapshot { // the spool is locked
 		cfg.Resolve.Snapshot = filepath.Join(cfg.Spool.Dir, SnapshotName)
 	}
+	relaxed := relaxGarbage()
 	resolver, err := resolve.New(cfg.Resolve, links, links, set, log)
+	relaxed()
 	if err != nil {
 		return nil, errors.Join(err, clicks.Close())
 	}
