@@ -13,12 +13,14 @@ import (
 
 	"linkstream/bench/proc"
 	"linkstream/bench/system"
+	"linkstream/bench/workload"
 	"linkstream/schema/stream"
 )
 
 // The names of edges in reports.
 const (
 	spoolingName = "edge, spooling"
+	ruledName    = "edge, spooling, links with rules"
 	shippingName = "edge, shipping"
 )
 
@@ -28,6 +30,13 @@ const startTimeout = time.Minute
 // to those of the edge.
 func (s *Starter) SpoolingEdge(ctx context.Context, flags ...string) (*Contender, *system.Counter, error) {
 	return s.spoolingEdge(ctx, spoolingName, flags...)
+}
+
+// RuledEdge is SpoolingEdge for visits to other links, which have rules.
+func (s *Starter) RuledEdge(ctx context.Context, links workload.Links) (*Contender, *system.Counter, error) {
+	ruled := *s
+	ruled.Visits = workload.NewVisits(links, links.Count)
+	return ruled.spoolingEdge(ctx, ruledName)
 }
 
 func (s *Starter) spoolingEdge(ctx context.Context, name string, flags ...string) (*Contender, *system.Counter, error) {

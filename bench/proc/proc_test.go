@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"linkstream/bench/proc"
+	"linkstream/schema/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -158,5 +160,21 @@ func TestThisMachine(t *testing.T) {
 	}
 	if strings.Contains(m.CPU+m.Kernel, name) {
 		t.Errorf("%+v names the machine %q", m, name)
+	}
+}
+
+func TestKernelMemory(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux tells the memory of the kernel")
+	}
+	bytes, err := proc.KernelMemory()
+	testkit.Must(t, err)
+	if bytes < 1<<20 || bytes > 1<<44 {
+		t.Errorf("the kernel has %d bytes", bytes)
+	}
+	files, err := proc.MaxFiles()
+	testkit.Must(t, err)
+	if files < 64 {
+		t.Errorf("%d files may be open", files)
 	}
 }

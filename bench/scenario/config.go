@@ -22,6 +22,7 @@ type Config struct {
 	Clicks     int
 	Hot        float64 // share of the clicks of a history that are on one link, in addition to Zipf's law
 	Conns      int
+	Idle       int     // connections without a request, of the scenario memory
 	Generators int     // threads that generate the load
 	Attacks    string  // of the scenario abuse, separated by commas; empty: all
 	Rate       float64 // operations per second of open loops; 0: half of the closed loop's rate
@@ -38,7 +39,7 @@ type Config struct {
 
 // DefaultConfig returns a configuration that works beside make run, once System.Tokens is set.
 func DefaultConfig() Config {
-	return Config{System: system.DefaultConfig(), Links: 10_000, Clicks: 500_000, Conns: 64, Generators: 1, Rounds: 5,
+	return Config{System: system.DefaultConfig(), Links: 10_000, Clicks: 500_000, Conns: 64, Idle: maxIdle, Generators: 1, Rounds: 5,
 		Round: 2 * time.Second, Duration: 10 * time.Second, Timeout: 10 * time.Minute}
 }
 
@@ -50,6 +51,7 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.IntVar(&c.Clicks, "clicks", c.Clicks, "`number` of clicks that are created first, in scenarios that need some")
 	fs.Float64Var(&c.Hot, "hot", c.Hot, "`share` of these clicks on one link, in addition to its share by Zipf's law; 0 to 1")
 	fs.IntVar(&c.Conns, "conns", c.Conns, "`number` of connections of the load")
+	fs.IntVar(&c.Idle, "idle", c.Idle, "`number` of idle connections of the scenario memory; fewer if the limit of open files is lower")
 	fs.IntVar(&c.Generators, "generators", c.Generators, "`number` of threads that generate the load, each for its share of -conns")
 	fs.StringVar(&c.Attacks, "attacks", c.Attacks, "`names` of the attacks of the scenario abuse, separated by commas; empty: all")
 	fs.Float64Var(&c.Rate, "rate", c.Rate, "operations per `second` of open loops; 0: half of the closed loop's rate")
@@ -77,6 +79,7 @@ func (c *Config) Validate() error {
 		{"-clicks", float64(c.Clicks), 1, maxClicks},
 		{"-hot", c.Hot, 0, 1},
 		{"-conns", float64(c.Conns), 1, 4096},
+		{"-idle", float64(c.Idle), 2, maxIdle},
 		{"-generators", float64(c.Generators), 1, 256},
 		{"-rate", c.Rate, 0, 1e6},
 		{"-rounds", float64(c.Rounds), 1, 100},
@@ -110,6 +113,7 @@ func (c *Config) applyQuick() {
 		}
 	}
 	shorten("links", func() { c.Links = 2000 })
+	shorten("idle", func() { c.Idle = 10_000 })
 	shorten("clicks", func() { c.Clicks = 100_000 })
 	shorten("round", func() { c.Round = 400 * time.Millisecond })
 	shorten("duration", func() { c.Duration = 4 * time.Second })

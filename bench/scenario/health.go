@@ -40,6 +40,7 @@ func bounds(cfg Config) []bound {
 		{subject: report.Machine, name: "synced inserts per second of a bare loop",
 			metric: "shorten: " + rateMetric("link", insert), value: 100, below: true},
 		cpu("redirect", "redirect", "edge, spooling / "+contender.BareNet, 1.25),
+		cpu("redirect", "redirect", "edge, spooling, links with rules / edge, spooling", 1.25),
 		cpu("redirect", "redirect", "edge, shipping / "+contender.BareNet, 1.5),
 		cpu("redirect", "redirect", whole+" / "+contender.BareNet, 2.5),
 		{subject: report.Build, name: "redirect latency p99 of " + whole + " at half of the closed loop's rate",
@@ -55,6 +56,10 @@ func bounds(cfg Config) []bound {
 		{subject: report.Build, name: "latency p99 of statistics", metric: "stats: stats call latency p99, open loop: any link",
 			value: 100},
 		{subject: report.Build, name: "look-ups per cached link", metric: "memory: look-ups per link", value: 1.05},
+		{subject: report.Build, name: "resident memory of an edge per idle connection", metric: "memory: resident memory per idle connection",
+			value: 1024},
+		{subject: report.Build, name: "goroutines of an edge per idle connection", metric: "memory: goroutines per idle connection",
+			value: 0.01},
 	}
 }
 

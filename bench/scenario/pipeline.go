@@ -19,6 +19,7 @@ import (
 
 const (
 	produceBytes  = 256 << 10   // of a batch
+	fillLimit     = 16          // partitions of a topic that are filled at the same time
 	leaderTimeout = time.Minute // until a partition of a new topic has a leader
 )
 
@@ -78,6 +79,7 @@ func (r *run) fillTopic(ctx context.Context, topics stream.Config) error {
 	}
 	defer client.Close()
 	var group errgroup.Group
+	group.SetLimit(fillLimit)
 	for partition := range topics.Partitions {
 		group.Go(func() error {
 			return fillPartition(ctx, client, partition, topics.Partitions, r.cfg.Clicks, r.cfg.Links)

@@ -10,14 +10,20 @@ import (
 	"linkstream/bench/workload"
 )
 
-// runRedirect measures redirects on lasting connections, beside bare servers.
+// runRedirect measures redirects on lasting connections, beside bare servers, and of as many links that have rules: they expire, and pass
+// on the query string of a visit.
 func runRedirect(ctx context.Context, r *run) error {
 	visits := workload.NewVisits(workload.NewLinks(r.cfg.Links), r.cfg.Links)
-	service, err := r.open(ctx, visits.Links)
+	ruled := workload.NewLinks(r.cfg.Links)
+	ruled.Ruled = true
+	service, err := r.openFilled(ctx, visits.Links, func(ctx context.Context, on system.Engines) error {
+		_, err := system.CreateCatalogue(ctx, on, int64(r.cfg.Links)+1, ruled)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	return r.measureRedirects(ctx, service, visits)
+	return r.measureRedirects(ctx, service, visits, ruled)
 }
 
 // runConnections measures redirects on new connections, one per redirect, beside bare servers.
@@ -34,8 +40,9 @@ func runConnections(ctx context.Context, r *run) error {
 	return r.measureSecure(ctx, service.Engines, visits.Links)
 }
 
-// measureRedirects measures the whole service and, if the run has started it, the edge alone and bare servers.
-func (r *run) measureRedirects(ctx context.Context, service *system.Service, visits *workload.Visits) error {
+// measureRedirects measures the whole service and, if the run has started it, the edge alone, also with the links of ruled, and bare
+// servers.
+func (r *run) measureRedirects(ctx context.Context, service *system.Service, visits *workload.Visits, ruled ...workload.Links) error {
 	var err error
 	whole := contender.Visited(service, visits, r.load(visits.Reconnect))
 	contenders, open := []*contender.Contender{whole}, []*contender.Contender{whole}
@@ -49,13 +56,22 @@ func (r *run) measureRedirects(ctx context.Context, service *system.Service, vis
 		if err != nil {
 			return err
 		}
+		contenders, counters = append(contenders, spooling), append(counters, recorded)
+		for _, links := range ruled {
+			spooling.Reference = true
+			edge, recorded, err := starter.RuledEdge(ctx, links)
+			if err != nil {
+				return err
+			}
+			contenders, counters = append(contenders, edge), append(counters, recorded)
+		}
 		shipping, shipped, err := starter.ShippingEdge(ctx)
 		if err != nil {
 			return err
 		}
 		// The latency of the bare server is the part that the machine has in every latency.
 		open = []*contender.Contender{contenders[0], shipping, whole}
-		contenders, counters = append(contenders, spooling, shipping, whole), []*system.Counter{recorded, shipped}
+		contenders, counters = append(contenders, shipping, whole), append(counters, shipped)
 	}
 	if err := r.closedLoop(ctx, "redirect", contenders); err != nil {
 		return err

@@ -58,6 +58,13 @@ func (e *embedded) InsertLinks(ctx context.Context, account int64, links workloa
 			return err
 		}
 	}
+	if links.Ruled {
+		_, err := tx.ExecContext(ctx, `UPDATE links SET tags = ?, expires_at = ?, forward_query = 1 WHERE account_id = ?`,
+			workload.Tags, time.Now().AddDate(1, 0, 0).UnixMilli(), account)
+		if err != nil {
+			return err
+		}
+	}
 	if _, err := tx.ExecContext(ctx, `UPDATE accounts SET link_count = ? WHERE id = ?`, links.Count, account); err != nil {
 		return err
 	}

@@ -174,14 +174,20 @@ func (r *realEngines) OpenLinks(ctx context.Context) (LinkStore, error) {
 // InsertLinks copies the links into the table.
 func (r *realEngines) InsertLinks(ctx context.Context, account int64, links workload.Links) error {
 	now, n := time.Now(), 0
+	var tags string
+	var expires *time.Time
+	if links.Ruled {
+		year := now.AddDate(1, 0, 0)
+		tags, expires = workload.Tags, &year
+	}
 	_, err := r.pool.CopyFrom(ctx, pgx.Identifier{"links"},
-		[]string{"account_id", "domain_id", "hash", "url", "active", "ordinal", "created_at"},
+		[]string{"account_id", "domain_id", "hash", "url", "active", "ordinal", "created_at", "tags", "expires_at", "forward_query"},
 		pgx.CopyFromFunc(func() ([]any, error) {
 			if n == links.Count {
 				return nil, nil
 			}
 			n++
-			return []any{account, int64(0), links.Hash(n - 1), links.URL(n - 1), true, int64(n), now}, nil
+			return []any{account, int64(0), links.Hash(n - 1), links.URL(n - 1), true, int64(n), now, tags, expires, links.Ruled}, nil
 		}))
 	if err != nil {
 		return err

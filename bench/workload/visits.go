@@ -119,13 +119,13 @@ func (v *visit) Append(dst []byte) []byte {
 	if v.warmed.Load() < int64(v.visits.Visited) {
 		v.link = int(v.warmed.Add(1)-1) % v.visits.Visited // several connections may pass the end at the same time
 	}
-	dst = v.visits.Links.AppendHash(append(dst, "GET /"...), v.link)
+	dst = v.visits.Links.appendPath(append(dst, "GET "...), v.link)
 	return append(dst, v.headers[v.random.IntN(len(v.headers))]...)
 }
 
 // Check implements load.Source.
 func (v *visit) Check(a load.Answer) error {
-	if v.url = v.visits.Links.AppendURL(v.url[:0], v.link); v.bare {
+	if v.url = v.visits.Links.appendLocation(v.url[:0], v.link); v.bare {
 		v.url = append(v.url[:0], BareURL...)
 	}
 	if a.Status != http.StatusFound || !bytes.Equal(a.Location, v.url) {

@@ -98,6 +98,22 @@ func TestVisits(t *testing.T) {
 			t.Error("another URL is right as well")
 		}
 	})
+	t.Run("of links with rules have a query string, which the destination gets", func(t *testing.T) {
+		ruled := links
+		ruled.Ruled = true
+		s := workload.NewVisits(ruled, count).Uncounted("go.example")(0)
+		text := string(s.Append(nil))
+		path, _, _ := strings.Cut(strings.TrimPrefix(text, "GET /"), " ")
+		hash, query, found := strings.Cut(path, "?")
+		link, ours := links.Index(hash)
+		if !found || !ours {
+			t.Fatalf("request %q", text)
+		}
+		testkit.Must(t, s.Check(redirect(links.URL(link)+"&"+query)))
+		if s.Check(redirect(links.URL(link))) == nil {
+			t.Error("a destination without the query string is right as well")
+		}
+	})
 	t.Run("ask for the end of the connection with Reconnect", func(t *testing.T) {
 		visits := workload.NewVisits(links, count)
 		visits.Reconnect = true
