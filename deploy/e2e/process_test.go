@@ -21,8 +21,9 @@ import (
 )
 
 const (
-	exitWithin = testkit.Patience // for an exit after SIGTERM, and for an admin command
-	tailLines  = 60               // of a program's output that a failed test prints
+	readyWithin = 5 * time.Minute  // from the start of a program, which may create or migrate its stores
+	exitWithin  = testkit.Patience // for an exit after SIGTERM, and for an admin command
+	tailLines   = 60               // of a program's output that a failed test prints
 )
 
 // moduleRoot is the folder of go.mod, relative to this package.
@@ -101,7 +102,7 @@ func (p *program) start(t *testing.T) {
 // awaitReady returns when the program is ready.
 func (p *program) awaitReady(t *testing.T) {
 	t.Helper()
-	testkit.Succeeds(t, func() error {
+	testkit.SucceedsWithin(t, readyWithin, func() error {
 		select {
 		case <-p.process.exited:
 			t.Fatalf("%s ended before it was ready: %v\n%s", p.name, p.process.err, p.process.tail())
