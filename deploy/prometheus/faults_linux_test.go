@@ -146,7 +146,7 @@ func expiring(t *testing.T) (certFile, keyFile string) {
 func (s *system) withKafka(use func(client *kafka.Client, clicks string)) {
 	transport := new(kafka.Transport)
 	defer transport.CloseIdleConnections()
-	use(&kafka.Client{Addr: kafka.TCP(s.engines.Kafka.Addr), Timeout: 10 * time.Second, Transport: transport}, s.topics+".clicks")
+	use(&kafka.Client{Addr: kafka.TCP(s.engines.Kafka.Addr), Timeout: time.Minute, Transport: transport}, s.topics+".clicks")
 }
 
 // createTopic creates the topic of clicks, which keeps them for 80 seconds.

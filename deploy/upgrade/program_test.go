@@ -22,7 +22,7 @@ import (
 
 const (
 	moduleRoot = "../.."
-	exitWithin = 20 * time.Second // for an exit after SIGTERM
+	exitWithin = testkit.Patience // for an exit after SIGTERM
 )
 
 // programs are the folders of the programs, in the release and in this source.
