@@ -193,6 +193,7 @@ const crowded = `(() => {
 	for (const e of document.querySelectorAll("main .alias"))
 		if (e.getClientRects().length > 1) say("it is broken", e);
 		else if (box(e).right > e.closest("td").getBoundingClientRect().right + 1) say("it is cut off", e);
+	for (const e of document.querySelectorAll("main td .problem")) if (box(e).height > 100) say("it is squeezed", e);
 	const labels = [...document.querySelectorAll(".chart-plot text")].map((e) => [e, e.getBoundingClientRect()])
 		.filter(([, at]) => at.width > 0).sort(([, a], [, b]) => a.left - b.left);
 	labels.forEach(([e, at], i) => { if (i > 0 && labels[i - 1][1].right + 2 > at.left) say("it covers the label before", e); });
