@@ -20,6 +20,8 @@ const (
 	firstYear, lastYear = 1970, 2148
 	// maxDeadBytes keeps a batch of dead letters below the brokers' default message.max.bytes of 1 MiB.
 	maxDeadBytes = 512 << 10
+	// A batch that has this share of MaxBatch when MaxWait is over is filled for busyWaits times MaxWait, while records come.
+	busyShare, busyWaits = 50, 4
 	// maxMarks bounds the lanes in memory. Every start of an edge begins new ones.
 	maxMarks = 100_000
 )
@@ -137,7 +139,7 @@ func (p *Partition) insert(ctx context.Context) error {
 	return nil
 }
 
-// fetchBatch fetches until the batch has MaxBatch clicks or MaxWait has passed since its first record.
+// fetchBatch fetches until the batch has MaxBatch clicks or its time is over, see waitAfter.
 func (p *Partition) fetchBatch(ctx context.Context) error {
 	wait, started := p.cfg.IdleWait, time.Time{}
 	for p.batch.Len() < p.cfg.MaxBatch && wait > 0 {
@@ -169,9 +171,19 @@ func (p *Partition) fetchBatch(ctx context.Context) error {
 		if started.IsZero() {
 			started = time.Now()
 		}
-		wait = p.cfg.MaxWait - time.Since(started)
+		wait = p.waitAfter(time.Since(started))
 	}
 	return nil
+}
+
+// waitAfter returns how long to wait for more records at an age of the batch, 0 or less if it is inserted now. Clicks of a busy
+// partition cost less in larger batches: more of them are on the same links.
+func (p *Partition) waitAfter(age time.Duration) time.Duration {
+	wait := p.cfg.MaxWait - age
+	if wait <= 0 && p.batch.Len() >= p.cfg.MaxBatch/busyShare {
+		wait = min(p.cfg.MaxWait, busyWaits*p.cfg.MaxWait-age)
+	}
+	return wait
 }
 
 // addRecord checks a record and adds its click to the batch, or drops it if its lane's mark has reached it.

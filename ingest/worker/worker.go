@@ -19,7 +19,8 @@
 //
 // The steps of a batch:
 //
-//   - fetch: records from the position on, until the batch has MaxBatch clicks or is MaxWait old.
+//   - fetch: records from the position on, until the batch has MaxBatch clicks or is MaxWait old. A batch that has a fiftieth of MaxBatch
+//     by then is filled for four times as long.
 //   - check: a record that does not decode as a click, or is out of range, goes to the dead letter topic.
 //   - drop: the mark of a lane is loaded when the lane is met. A lane's clicks are numbered from 1 without gaps. A number at or below the lane's high-water mark is a
 //     repetition. A gap is a loss, which is logged and counted.
@@ -55,7 +56,7 @@ const (
 // Config bounds a batch.
 type Config struct {
 	MaxBatch int           // clicks per batch
-	MaxWait  time.Duration // from a batch's first record to its insert
+	MaxWait  time.Duration // from a batch's first record to its insert, and up to four times as long on busy partitions
 	IdleWait time.Duration // for a batch's first record; not a flag
 }
 
@@ -67,7 +68,7 @@ func DefaultConfig() Config {
 // RegisterFlags binds the configuration to flags.
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.IntVar(&c.MaxBatch, "ingest.max-batch", c.MaxBatch, "maximum number of `clicks` per insert")
-	fs.DurationVar(&c.MaxWait, "ingest.max-wait", c.MaxWait, "maximum `time` that a click waits for its batch to fill")
+	fs.DurationVar(&c.MaxWait, "ingest.max-wait", c.MaxWait, "maximum `time` that a click waits for its batch to fill; four times as long if a fiftieth of -ingest.max-batch comes within it")
 }
 
 // Validate returns every invalid setting.
