@@ -35,7 +35,7 @@ type LinkCount struct {
 	Total  int64
 }
 
-// AccountReport holds the counts of all links of one account over some days, consistent with each other.
+// AccountReport holds the counts of all links of one account over some days, which are of one moment.
 type AccountReport struct {
 	Days  []DayReport // days that have clicks, ascending
 	Links []LinkCount // the TopNames links with the most clicks, including bots; ties ordered by ID
@@ -45,9 +45,9 @@ type AccountReport struct {
 type ReportStore interface {
 	// LinkReport reports a link's clicks from the UTC day of since on; the zero time means all.
 	LinkReport(ctx context.Context, linkID int64, since time.Time) (LinkReport, error)
-	// AccountReport reports the clicks of all links of an account in the same way. It leaves out clicks without
-	// AccountID.
-	AccountReport(ctx context.Context, accountID int64, since time.Time) (AccountReport, error)
+	// AccountReport reports the clicks of all links of an account in the same way, and the links with the most clicks from the UTC day
+	// of linksSince on, which is not before since. It leaves out clicks without AccountID.
+	AccountReport(ctx context.Context, accountID int64, since, linksSince time.Time) (AccountReport, error)
 	// Report reports the clicks that a query selects. All counts are of one moment. CodeInternal for a query that Check refuses.
 	// It returns approximate counts if the query needs more than what ReportDetail says is known.
 	Report(ctx context.Context, query ReportQuery) (Report, error)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"linkstream/schema"
@@ -115,24 +116,21 @@ func (d *Dashboard) overviewReport(c *call, now time.Time) (*overviewReport, err
 	ctx, cancel := context.WithTimeout(c.ctx, clicksTimeout)
 	defer cancel()
 	first := today(now).AddDate(0, 0, 1-overviewDays)
-	before, err := d.Reports.AccountReport(ctx, c.account.ID, first.AddDate(0, 0, -overviewDays))
+	got, err := d.Reports.AccountReport(ctx, c.account.ID, first.AddDate(0, 0, -overviewDays), first)
 	if err != nil {
 		return nil, ofClicks(err)
 	}
-	recent, err := d.Reports.AccountReport(ctx, c.account.ID, first) // the same period, for the links
-	if err != nil {
-		return nil, ofClicks(err)
-	}
-	report := &overviewReport{Sum: sumOf(recent.Days), Chart: newChart(everyDay(recent.Days, first, today(now))),
+	recent := slices.DeleteFunc(slices.Clone(got.Days), func(of schema.DayReport) bool { return of.Date < first.Format(time.DateOnly) })
+	report := &overviewReport{Sum: sumOf(recent), Chart: newChart(everyDay(recent, first, today(now))),
 		Counters: []counter{
-			newCounter("Today, UTC", "yesterday", before.Days, now, 1),
-			newCounter("7 days", "in the 7 days before", before.Days, now, 7),
-			newCounter("30 days", "in the 30 days before", before.Days, now, 30),
+			newCounter("Today, UTC", "yesterday", got.Days, now, 1),
+			newCounter("7 days", "in the 7 days before", got.Days, now, 7),
+			newCounter("30 days", "in the 30 days before", got.Days, now, 30),
 		}}
 	for i := range report.Counters {
 		report.Counters[i].compare(c.account.CreatedAt, now)
 	}
-	if report.Top, err = d.topLinks(c, recent.Links); err != nil {
+	if report.Top, err = d.topLinks(c, got.Links); err != nil {
 		return nil, err
 	}
 	report.Progress = d.lag.progress(c.ctx)

@@ -29,15 +29,15 @@ func (s *store) LinkReport(_ context.Context, linkID int64, since time.Time) (sc
 	return report, nil
 }
 
-func (s *store) AccountReport(_ context.Context, accountID int64, since time.Time) (schema.AccountReport, error) {
+func (s *store) AccountReport(_ context.Context, accountID int64, since, linksSince time.Time) (schema.AccountReport, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	rows := s.since(since, func(r row) bool { return accountID != 0 && r.account == accountID })
+	ofAccount := func(r row) bool { return accountID != 0 && r.account == accountID }
 	links := make(map[int64]int64)
-	for _, r := range rows {
+	for _, r := range s.since(linksSince, ofAccount) {
 		links[r.link]++
 	}
-	report := schema.AccountReport{Days: days(rows)}
+	report := schema.AccountReport{Days: days(s.since(since, ofAccount))}
 	for _, id := range top(links, schema.TopNames) {
 		report.Links = append(report.Links, schema.LinkCount{LinkID: id, Total: links[id]})
 	}

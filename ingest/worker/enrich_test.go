@@ -34,7 +34,7 @@ func TestReportsHoldTheSourceOfClicks(t *testing.T) {
 		Referrers: []schema.NameCount{{Name: "news.example", Total: 2}, {Name: "", Total: 1}},
 		Countries: []schema.NameCount{{Name: "GB", Total: 2}, {Name: "", Total: 1}}}
 	testkit.Equal(t, "link report", got, want)
-	owned, err := store.AccountReport(t.Context(), account, time.Time{})
+	owned, err := store.AccountReport(t.Context(), account, time.Time{}, time.Time{})
 	testkit.Must(t, err)
 	wantOwned := schema.AccountReport{Days: days, Links: []schema.LinkCount{{LinkID: link, Total: 4}}}
 	testkit.Equal(t, "account report", owned, wantOwned)

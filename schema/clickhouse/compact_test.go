@@ -118,7 +118,7 @@ func readResults(ctx context.Context, store *clickhouse.ClickStore) (r results, 
 	if r.Counts, err = store.ClickCounts(ctx, links); err != nil {
 		return r, err
 	}
-	if r.Account, err = store.AccountReport(ctx, compactedAccount, time.Time{}); err != nil {
+	if r.Account, err = store.AccountReport(ctx, compactedAccount, time.Time{}, time.Time{}); err != nil {
 		return r, err
 	}
 	first := monthsAgo(16)

@@ -15,7 +15,8 @@ import (
 // Queries have their plans tested.
 var Queries = map[string]string{
 	"stats": linkStats, "counts": clickCounts, "position": position, "mark": laneMark, "last click": lastClick, "last lane": lastLane,
-	"link report": fmt.Sprintf(linkReport, linkParts), "account report": accountReport, "referrers": referrers,
+	"link report": fmt.Sprintf(linkReport, linkParts), "account report": accountReport,
+	"days of an account": accountDays, "links of an account": accountLinks, "referrers": referrers,
 	"lane counts": laneCounts,
 }
 
@@ -65,6 +66,11 @@ func (c *ClickStore) ScanLinkReport(ctx context.Context, link int64, since time.
 		err = schema.Errorf(schema.CodeInternal, "the totals of one part differ")
 	}
 	return report, err
+}
+
+// JoinedAccountReport reads an account's report by one query.
+func (c *ClickStore) JoinedAccountReport(ctx context.Context, account int64, since, linksSince time.Time) (schema.AccountReport, error) {
+	return c.joinedAccountReport(ctx, account, dateOf(since), dateOf(linksSince))
 }
 
 // Retire drops the projections that only earlier releases read.

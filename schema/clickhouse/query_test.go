@@ -39,7 +39,13 @@ func TestQueryPlans(t *testing.T) {
 		"referrers": {clickhouse.LookupSettings("link_referrers"), []string{"link_referrers"}, []any{
 			[]int64{storetest.HotLink, 7919}, []string{"2026-11-21", "2026-11-22"}, schema.MaxNames,
 		}},
-		"account report": {nil, []string{"weighted_accounts"}, []any{storetest.HotAccount, "2026-11-21", schema.TopNames}},
+		"account report": {nil, []string{"weighted_accounts"}, []any{"2026-11-22", storetest.HotAccount, "2026-11-21", schema.TopNames}},
+		"days of an account": {clickhouse.LookupSettings("account_quarters"), []string{"account_quarters"}, []any{
+			storetest.HotAccount, "2026-11-21 00:00:00",
+		}},
+		"links of an account": {clickhouse.LookupSettings("weighted_accounts"), []string{"weighted_accounts"}, []any{
+			storetest.HotAccount, "2026-11-21", schema.TopNames,
+		}},
 	} {
 		t.Run(name+" reads only ranges of "+strings.Join(reads.projections, " and "), func(t *testing.T) {
 			text := explain(t, raw, reads.settings, clickhouse.Queries[name], reads.args...)

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	ch "github.com/ClickHouse/clickhouse-go/v2"
+	"golang.org/x/sync/errgroup"
+
 	"linkstream/schema"
 )
 
@@ -41,16 +44,31 @@ const (
 	ORDER BY if(kind = 'day', 0, of_people) DESC, key
 	LIMIT ? BY kind, if(kind IN ('day', 'device'), key, '')
 	SETTINGS enable_shared_storage_snapshot_in_query = 1`
-	// The days come first, in order, and then the links with the most clicks.
-	accountReport = `
-	SELECT grouping(link) = 0 AS of_link, day, link, sum(people) AS of_people, sum(bots) AS of_bots
+	// Two queries at the same time, each with its projection. The links have the total of all of them.
+	accountDays = `
+	SELECT toDate(toStartOfFifteenMinutes(clicked_at)) AS day, sumIf(weight, device != 'bot'), sumIf(weight, device = 'bot')
+	FROM clicks WHERE account_id = ? AND toStartOfFifteenMinutes(clicked_at) >= toDateTime(?, 'UTC') GROUP BY day ORDER BY day`
+	accountLinks = `
+	SELECT *, sum(clicks) OVER ()
 	FROM (
-		SELECT toDate(clicked_at) AS day, link_id AS link, sumIf(weight, device != 'bot') AS people, sumIf(weight, device = 'bot') AS bots
-		FROM clicks WHERE account_id = ? AND toDate(clicked_at) >= ? GROUP BY day, link
+		SELECT link_id AS link, sumIf(weight, device != 'bot') + sumIf(weight, device = 'bot') AS clicks
+		FROM clicks WHERE account_id = ? AND toDate(clicked_at) >= ? GROUP BY link_id
 	)
-	GROUP BY GROUPING SETS ((day), (link))
-	ORDER BY of_link, day, of_people + of_bots DESC, link
-	LIMIT ? BY of_link, day`
+	ORDER BY clicks DESC, link
+	LIMIT ?`
+	// The same by one query. The days come first, in order, and then the links with the most clicks.
+	accountReport = `
+	SELECT grouping(link) = 0 AS of_link, date, link, if(of_link, sumIf(people, recent), sum(people)) AS of_people,
+		if(of_link, sumIf(bots, recent), sum(bots)) AS of_bots
+	FROM (
+		SELECT toDate(clicked_at) AS date, link_id AS link, date >= ? AS recent, sumIf(weight, device != 'bot') AS people,
+			sumIf(weight, device = 'bot') AS bots
+		FROM clicks WHERE account_id = ? AND toDate(clicked_at) >= ? GROUP BY date, link
+	)
+	GROUP BY GROUPING SETS ((date), (link))
+	HAVING of_people + of_bots > 0
+	ORDER BY of_link, date, of_people + of_bots DESC, link
+	LIMIT ? BY of_link, date`
 )
 
 // LinkReport implements schema.ReportStore. See Report for what it does on a cluster.
@@ -99,33 +117,79 @@ func (c *ClickStore) readLinkReport(ctx context.Context, parts string, args ...a
 	return report, len(totals) <= 1, err
 }
 
-// AccountReport implements schema.ReportStore.
-func (c *ClickStore) AccountReport(ctx context.Context, accountID int64, since time.Time) (schema.AccountReport, error) {
-	var report schema.AccountReport
+// AccountReport implements schema.ReportStore. Both parts are of one moment if they have as many clicks since linksSince, as for Report.
+func (c *ClickStore) AccountReport(ctx context.Context, accountID int64, since, linksSince time.Time) (report schema.AccountReport, err error) {
 	if accountID == 0 { // not an account, but clicks on links without one
 		return report, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	rows, err := c.conn.Query(ctx, accountReport, accountID, dateOf(since), schema.TopNames)
+	consistent := false
+	for reads := 0; reads < maxReads && err == nil && !consistent; reads++ {
+		report, consistent, err = c.readAccountReport(ctx, accountID, dateOf(since), dateOf(linksSince))
+	}
+	if err == nil && !consistent {
+		report, err = c.joinedAccountReport(ctx, accountID, dateOf(since), dateOf(linksSince))
+	}
+	return report, wrap(err, "read report of account %d", accountID)
+}
+
+// readAccountReport reports whether its parts have as many clicks.
+func (c *ClickStore) readAccountReport(ctx context.Context, accountID int64, since, linksSince string) (schema.AccountReport, bool, error) {
+	var report schema.AccountReport
+	var recent, total uint64
+	reading, ctx := errgroup.WithContext(ctx)
+	reading.Go(func() error {
+		days := ch.Context(ctx, ch.WithSettings(lookupSettings("account_quarters")))
+		rows, err := c.conn.Query(days, accountDays, accountID, since+" 00:00:00")
+		return forEachRow(rows, err, func() error {
+			var day time.Time
+			var people, bots uint64
+			err := rows.Scan(&day, &people, &bots)
+			date := day.Format(time.DateOnly)
+			if date >= linksSince {
+				recent += people + bots
+			}
+			report.Days = append(report.Days, schema.DayReport{Date: date, People: int64(people), Bots: int64(bots)})
+			return err
+		})
+	})
+	reading.Go(func() error {
+		settings := lookupSettings("weighted_accounts")
+		delete(settings, "max_threads") // an account may have a million links
+		rows, err := c.conn.Query(ch.Context(ctx, ch.WithSettings(settings)), accountLinks, accountID, linksSince, schema.TopNames)
+		return forEachRow(rows, err, func() error {
+			var link schema.LinkCount
+			var clicks uint64
+			err := rows.Scan(&link.LinkID, &clicks, &total)
+			link.Total = int64(clicks)
+			report.Links = append(report.Links, link)
+			return err
+		})
+	})
+	err := reading.Wait()
+	return report, recent == total, err
+}
+
+func (c *ClickStore) joinedAccountReport(ctx context.Context, accountID int64, since, linksSince string) (report schema.AccountReport, _ error) {
+	rows, err := c.conn.Query(ctx, accountReport, linksSince, accountID, since, schema.TopNames)
 	err = forEachRow(rows, err, func() error {
-		var ofLink uint8
+		var ofLink bool
 		var day time.Time
 		var link int64
 		var people, bots uint64
 		if err := rows.Scan(&ofLink, &day, &link, &people, &bots); err != nil {
 			return err
 		}
-		if ofLink != 0 {
+		if ofLink {
 			report.Links = append(report.Links, schema.LinkCount{LinkID: link, Total: int64(people + bots)})
 			return nil
 		}
-		report.Days = append(report.Days, schema.DayReport{
-			Date: day.Format(time.DateOnly), People: int64(people), Bots: int64(bots),
-		})
+		of := schema.DayReport{Date: day.Format(time.DateOnly), People: int64(people), Bots: int64(bots)}
+		report.Days = append(report.Days, of)
 		return nil
 	})
-	return report, wrap(err, "read report of account %d", accountID)
+	return report, err
 }
 
 // dateOf returns the UTC date of t, or 1970-01-01, the first one that the type Date of ClickHouse has.

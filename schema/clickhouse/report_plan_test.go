@@ -107,4 +107,17 @@ func TestReportPlans(t *testing.T) {
 			testkit.Equal(t, "report", got, want)
 		}
 	})
+	t.Run("an account's report by one query is the same", func(t *testing.T) {
+		first := source.Day.AddDate(0, 0, -3)
+		for _, account := range []int64{storetest.HotAccount, 7} {
+			want, err := store.AccountReport(t.Context(), account, first, source.Day)
+			testkit.Must(t, err)
+			got, err := store.JoinedAccountReport(t.Context(), account, first, source.Day)
+			testkit.Must(t, err)
+			testkit.Equal(t, "report", got, want)
+			if len(want.Days) < 2 {
+				t.Errorf("account %d has %d days", account, len(want.Days))
+			}
+		}
+	})
 }

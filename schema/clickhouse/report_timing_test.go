@@ -53,11 +53,11 @@ func BenchmarkBigReads(b *testing.B) {
 			return err
 		}},
 		{"AccountReport", func(s *clickhouse.ClickStore) error {
-			_, err := s.AccountReport(b.Context(), storetest.HotAccount, all)
+			_, err := s.AccountReport(b.Context(), storetest.HotAccount, all, all)
 			return err
 		}},
 		{"AccountReport of a week", func(s *clickhouse.ClickStore) error {
-			_, err := s.AccountReport(b.Context(), storetest.HotAccount, week)
+			_, err := s.AccountReport(b.Context(), storetest.HotAccount, week, week)
 			return err
 		}},
 	} {

@@ -59,18 +59,17 @@ func (c *ClickStore) LinkReport(ctx context.Context, linkID int64, since time.Ti
 }
 
 // AccountReport implements schema.ReportStore.
-func (c *ClickStore) AccountReport(ctx context.Context, accountID int64, since time.Time) (schema.AccountReport, error) {
+func (c *ClickStore) AccountReport(ctx context.Context, accountID int64, since, linksSince time.Time) (schema.AccountReport, error) {
 	var report schema.AccountReport
 	if accountID == 0 {
 		return report, nil // not an account, but links without one
 	}
-	day := schema.DayNumber(since)
 	err := c.db.view(ctx, func(tx *sql.Tx) error {
-		rows, err := tx.QueryContext(ctx, accountDays, accountID, day)
+		rows, err := tx.QueryContext(ctx, accountDays, accountID, schema.DayNumber(since))
 		if report.Days, err = scanDays(rows, err); err != nil {
 			return err
 		}
-		rows, err = tx.QueryContext(ctx, accountLinks, accountID, day, schema.TopNames)
+		rows, err = tx.QueryContext(ctx, accountLinks, accountID, schema.DayNumber(linksSince), schema.TopNames)
 		return forEachRow(rows, err, func() error {
 			var link schema.LinkCount
 			err := rows.Scan(&link.LinkID, &link.Total)

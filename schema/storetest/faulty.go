@@ -361,10 +361,10 @@ func (f FaultyClicks) LinkReport(ctx context.Context, linkID int64, since time.T
 }
 
 func (f FaultyClicks) AccountReport(
-	ctx context.Context, accountID int64, since time.Time,
+	ctx context.Context, accountID int64, since, linksSince time.Time,
 ) (schema.AccountReport, error) {
 	return one(ctx, f.Fault, "AccountReport", func() (schema.AccountReport, error) {
-		return f.ReportStore.AccountReport(ctx, accountID, since)
+		return f.ReportStore.AccountReport(ctx, accountID, since, linksSince)
 	})
 }
 

@@ -47,10 +47,13 @@ func (m *model) checkLinkReport(t *testing.T, store ClickStores, link int64, sin
 
 func (m *model) checkAccountReport(t *testing.T, store ClickStores, account int64, since time.Time) {
 	t.Helper()
-	got, err := store.AccountReport(t.Context(), account, since)
-	testkit.Must(t, err)
-	testkit.Equal(t, fmt.Sprintf("report of account %d since %v", account, since), got,
-		m.accountReport(account, since), nilOrEmpty)
+	want := m.accountReport(account, since)
+	for _, first := range slices.Compact([]time.Time{since, {}}) {
+		got, err := store.AccountReport(t.Context(), account, first, since)
+		testkit.Must(t, err)
+		want.Days = daysOf(later(m.accounts[account], first))
+		testkit.Equal(t, fmt.Sprintf("report of account %d since %v, of links since %v", account, first, since), got, want, nilOrEmpty)
+	}
 }
 
 func (m *model) linkReport(link int64, since time.Time) (report schema.LinkReport) {
@@ -288,7 +291,7 @@ func namesTopLinks(t *testing.T, store ClickStores) {
 	model.insert(t, store, 0, clicks...)
 	model.check(t, store)
 	model.checkReports(t, store, epoch.AddDate(0, 0, 1))
-	report, err := store.AccountReport(t.Context(), 1, time.Time{})
+	report, err := store.AccountReport(t.Context(), 1, time.Time{}, time.Time{})
 	testkit.Must(t, err)
 	testkit.Equal(t, "links", len(report.Links), schema.TopNames)
 	testkit.Equal(t, "first", report.Links[0], schema.LinkCount{LinkID: 1<<40 - 5, Total: 5})
@@ -305,7 +308,7 @@ func leavesOutUnowned(t *testing.T, store ClickStores) {
 	model.insert(t, store, 0, clicks...)
 	model.check(t, store)
 	model.checkAccountReport(t, store, 0, time.Time{})
-	report, err := store.AccountReport(t.Context(), 1, time.Time{})
+	report, err := store.AccountReport(t.Context(), 1, time.Time{}, time.Time{})
 	testkit.Must(t, err)
 	testkit.Equal(t, "links", report.Links, []schema.LinkCount{{LinkID: 1, Total: 3}, {LinkID: 2, Total: 3}})
 }

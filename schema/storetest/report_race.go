@@ -64,7 +64,7 @@ func reportsAccountWhileInserting(t *testing.T, store ClickStores) {
 	const each = 24
 	whileInserting(t, store, each, func() {
 		before := countOf(t, store, spreadLink)
-		report, err := store.AccountReport(t.Context(), 1, time.Time{})
+		report, err := store.AccountReport(t.Context(), 1, time.Time{}, time.Time{})
 		testkit.Must(t, err)
 		after := countOf(t, store, spreadLink)
 		people, bots := sumDays(report.Days)

@@ -68,10 +68,13 @@ func BenchmarkClickStore(b *testing.B, store ClickStores, days, clicks int) {
 		testkit.Must(b, store.InsertClicks(b.Context(), batch))
 	}
 	for name, read := range map[string]func() error{
-		"Position":      func() error { _, err := store.Position(b.Context(), 0); return err },
-		"LinkStats":     func() error { _, err := store.LinkStats(b.Context(), HotLink); return err },
-		"LinkReport":    func() error { _, err := store.LinkReport(b.Context(), HotLink, time.Time{}); return err },
-		"AccountReport": func() error { _, err := store.AccountReport(b.Context(), HotAccount, time.Time{}); return err },
+		"Position":   func() error { _, err := store.Position(b.Context(), 0); return err },
+		"LinkStats":  func() error { _, err := store.LinkStats(b.Context(), HotLink); return err },
+		"LinkReport": func() error { _, err := store.LinkReport(b.Context(), HotLink, time.Time{}); return err },
+		"AccountReport": func() error {
+			_, err := store.AccountReport(b.Context(), HotAccount, time.Time{}, time.Time{})
+			return err
+		},
 	} {
 		b.Run(fmt.Sprintf("%s/days=%d", name, days), func(b *testing.B) {
 			b.ReportAllocs()
