@@ -44,7 +44,7 @@ func askAll(t *testing.T, store *sqlite.ClickStore, path string, day time.Time) 
 	}
 	a.Counts, err = store.ClickCounts(t.Context(), links)
 	testkit.Must(t, err)
-	a.Account, err = store.AccountReport(t.Context(), storetest.HotAccount, day)
+	a.Account, err = store.AccountReport(t.Context(), storetest.HotAccount, day, day)
 	testkit.Must(t, err)
 	for _, of := range [][]int64{nil, links} {
 		for _, filter := range []map[schema.Dimension]string{
