@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -65,8 +67,8 @@ func Start(t *testing.T, packages []string, folders map[string]string) *Machine 
 		testkit.Must(t, err)
 	}
 	args := []string{"-ec", setup, "setup", t.TempDir(), added}
-	for inside, outside := range folders {
-		args = append(args, outside, inside)
+	for _, inside := range slices.Sorted(maps.Keys(folders)) { // a folder before those in it
+		args = append(args, folders[inside], inside)
 	}
 	m := &Machine{init: exec.Command("sh", args...), log: new(testkit.Buffer)}
 	m.init.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID}
