@@ -185,6 +185,9 @@ func (h Host) IsAddr() bool { return HostIsAddr(string(h)) }
 
 // Addr returns the host as an IP address, the zero Addr if it is a name.
 func (h Host) Addr() netip.Addr {
+	if !h.IsAddr() {
+		return netip.Addr{} // netip would allocate its error
+	}
 	addr, _ := netip.ParseAddr(string(h))
 	return addr
 }

@@ -8,6 +8,9 @@ type LinkBatch struct {
 	AccountID int64
 	// Links are created in this order. CreateLinks sets what CreateLink sets, AccountID, and the Hash of a link that has none.
 	Links []Link
+	// Unused says that the caller has just found that no link has the hashes. It saves the store a look-up, and if somebody takes one
+	// meanwhile, the outcome is the same.
+	Unused bool
 	// NewHash draws a hash for a link that has none. It is called again if the hash is in use.
 	NewHash func() string
 	// Call is recorded with the links, unless it is nil. Answer returns what is recorded, given the links with their hashes, and

@@ -11,21 +11,71 @@ import (
 // body is the JSON object of a request. A field of the wrong type does not fail it: it is noted, and reported together with
 // the other invalid fields.
 type body struct {
-	fields    map[string]json.RawMessage // a map, because encoding/json matches struct fields regardless of case
+	fields    []member
 	malformed map[string][]string
 }
 
-// decodeBody decodes the body of a request.
+// decodeBody decodes the body of a request. It borrows the request's bytes.
 func decodeBody(c *call) (*body, error) {
 	contentType, _, err := mime.ParseMediaType(string(c.http.Request.Header.ContentType()))
 	if err != nil || contentType != "application/json" {
 		return nil, errType
 	}
-	b := &body{malformed: map[string][]string{}}
-	if err := json.Unmarshal(c.http.PostBody(), &b.fields); err != nil || b.fields == nil {
+	b, text, isObject := &body{}, c.http.PostBody(), false
+	if json.Valid(text) {
+		b.fields, isObject = appendMembers(nil, text, knownField)
+	}
+	if !isObject {
 		return nil, errBody
 	}
 	return b, nil
+}
+
+// knownField returns the name of a field that a request may have, "" for another one. Case matters.
+func knownField(name []byte) string {
+	switch string(name) {
+	case shorten.FieldLongURL:
+		return shorten.FieldLongURL
+	case shorten.FieldCustomAlias:
+		return shorten.FieldCustomAlias
+	case shorten.FieldDomainID:
+		return shorten.FieldDomainID
+	case shorten.FieldTitle:
+		return shorten.FieldTitle
+	case shorten.FieldTags:
+		return shorten.FieldTags
+	case shorten.FieldIsActive:
+		return shorten.FieldIsActive
+	case shorten.FieldExpiresAt:
+		return shorten.FieldExpiresAt
+	case shorten.FieldExpiredURL:
+		return shorten.FieldExpiredURL
+	case shorten.FieldForwardQuery:
+		return shorten.FieldForwardQuery
+	case fieldLinks:
+		return fieldLinks
+	}
+	return ""
+}
+
+// fieldLinks is the field of a bulk request.
+const fieldLinks = "links"
+
+// field returns the JSON text of a field, nil if it is not given.
+func (b *body) field(name string) []byte {
+	for i := range b.fields {
+		if b.fields[i].name == name {
+			return b.fields[i].value
+		}
+	}
+	return nil
+}
+
+func (b *body) reject(field, problem string) {
+	if b.malformed == nil {
+		b.malformed = map[string][]string{}
+	}
+	b.malformed[field] = []string{problem}
 }
 
 // What is wrong with fields of other types.
@@ -40,25 +90,47 @@ const (
 
 // decode decodes a field if it is given. What is null leaves into as it is.
 func (b *body) decode(field string, into any, problem string) {
-	if raw, given := b.fields[field]; given && json.Unmarshal(raw, into) != nil {
-		b.malformed[field] = []string{problem}
+	if text := b.field(field); text != nil && json.Unmarshal(text, into) != nil {
+		b.reject(field, problem)
 	}
 }
 
-// request returns the link that the body describes. Null counts as missing.
-func (b *body) request() shorten.Request {
-	req := shorten.Request{Malformed: b.malformed}
-	b.decode(shorten.FieldLongURL, &req.LongURL, badLongURL)
-	b.decode(shorten.FieldCustomAlias, &req.CustomAlias, "The alias must be a string.")
+// decodeString is decode for strings, which most fields are.
+func (b *body) decodeString(field string, into *string, problem string) {
+	text := b.field(field)
+	if text == nil {
+		return
+	}
+	if plain, ok := plainString(text); ok {
+		*into = plain
+	} else if json.Unmarshal(text, into) != nil {
+		b.reject(field, problem)
+	}
+}
+
+// decodeOptional is decode for strings that may be null.
+func (b *body) decodeOptional(field string, into **string, problem string) {
+	if text := b.field(field); text != nil && !isNull(text) {
+		value := new(string)
+		if b.decodeString(field, value, problem); b.malformed[field] == nil {
+			*into = value
+		}
+	}
+}
+
+// setRequest sets req to the link that the body describes. Null counts as missing.
+func (b *body) setRequest(req *shorten.Request) {
+	b.decodeString(shorten.FieldLongURL, &req.LongURL, badLongURL)
+	b.decodeOptional(shorten.FieldCustomAlias, &req.CustomAlias, "The alias must be a string.")
 	b.decode(shorten.FieldDomainID, &req.DomainID, "The domain id must be an integer.")
-	b.decode(shorten.FieldTitle, &req.Title, badTitle)
+	b.decodeString(shorten.FieldTitle, &req.Title, badTitle)
 	if tags := b.tags(); tags != nil {
 		req.Tags = *tags
 	}
 	req.ExpiresAt = b.time(shorten.FieldExpiresAt)
-	b.decode(shorten.FieldExpiredURL, &req.ExpiredURL, badExpired)
+	b.decodeOptional(shorten.FieldExpiredURL, &req.ExpiredURL, badExpired)
 	b.decode(shorten.FieldForwardQuery, &req.ForwardQuery, badActive)
-	return req
+	req.Malformed = b.malformed
 }
 
 // edit returns the change that the body describes. Null clears a field that can be null and is invalid for others.
@@ -68,32 +140,38 @@ func (b *body) edit() shorten.Edit {
 		shorten.FieldIsActive: badActive, shorten.FieldForwardQuery: badActive,
 	} {
 		if b.isNull(field) {
-			b.malformed[field] = []string{problem}
+			b.reject(field, problem)
 		}
 	}
-	edit := shorten.Edit{Malformed: b.malformed}
-	b.decode(shorten.FieldLongURL, &edit.LongURL, badLongURL)
-	b.decode(shorten.FieldTitle, &edit.Title, badTitle)
+	var edit shorten.Edit
+	b.decodeOptional(shorten.FieldLongURL, &edit.LongURL, badLongURL)
+	b.decodeOptional(shorten.FieldTitle, &edit.Title, badTitle)
 	edit.Tags = b.tags()
 	b.decode(shorten.FieldIsActive, &edit.IsActive, badActive)
 	b.decode(shorten.FieldForwardQuery, &edit.ForwardQuery, badActive)
 	if edit.ExpiresAt = b.time(shorten.FieldExpiresAt); b.isNull(shorten.FieldExpiresAt) {
 		edit.ExpiresAt = new(time.Time)
 	}
-	b.decode(shorten.FieldExpiredURL, &edit.ExpiredURL, badExpired)
+	b.decodeOptional(shorten.FieldExpiredURL, &edit.ExpiredURL, badExpired)
 	switch {
 	case b.isNull(shorten.FieldExpiredURL):
 		edit.ExpiredURL = new("")
 	case edit.ExpiredURL != nil && *edit.ExpiredURL == "":
-		b.malformed[shorten.FieldExpiredURL] = []string{"The expired URL must not be empty: null removes it."}
+		b.reject(shorten.FieldExpiredURL, "The expired URL must not be empty: null removes it.")
 	}
+	edit.Malformed = b.malformed
 	return edit
 }
 
-func (b *body) isNull(field string) bool { return string(b.fields[field]) == "null" }
+func (b *body) isNull(field string) bool { return isNull(b.field(field)) }
+
+func isNull(text []byte) bool { return string(text) == "null" }
 
 // tags decodes the tags. An element that is null is not a string.
 func (b *body) tags() *[]string {
+	if b.field(shorten.FieldTags) == nil {
+		return nil
+	}
 	var elements *[]*string
 	b.decode(shorten.FieldTags, &elements, badTags)
 	if elements == nil || b.malformed[shorten.FieldTags] != nil {
@@ -102,7 +180,7 @@ func (b *body) tags() *[]string {
 	tags := make([]string, len(*elements))
 	for i, element := range *elements {
 		if element == nil {
-			b.malformed[shorten.FieldTags] = []string{badTags}
+			b.reject(shorten.FieldTags, badTags)
 			return nil
 		}
 		tags[i] = *element
@@ -113,13 +191,12 @@ func (b *body) tags() *[]string {
 // time decodes a time.
 func (b *body) time(field string) *time.Time {
 	var text *string
-	b.decode(field, &text, badExpiry)
-	if text == nil || b.malformed[field] != nil {
+	if b.decodeOptional(field, &text, badExpiry); text == nil {
 		return nil
 	}
 	at, err := time.Parse(time.RFC3339, *text)
 	if err != nil {
-		b.malformed[field] = []string{badExpiry}
+		b.reject(field, badExpiry)
 		return nil
 	}
 	return &at

@@ -1,9 +1,8 @@
 package rest
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -21,13 +20,6 @@ const (
 	linksPerRequest = 100                 // of the rate limit
 )
 
-type bulkAnswer struct {
-	Success bool  `json:"success"`
-	Created int   `json:"created"`
-	Failed  int   `json:"failed"`
-	Results []any `json:"results"` // of createdLink and bulkFailure
-}
-
 type bulkFailure struct {
 	Success bool `json:"success"`
 	failure
@@ -43,23 +35,22 @@ func (a *API) createLinks(c *call) error {
 		if err := a.countLinks(c, len(bulk.reqs)); err != nil {
 			return err
 		}
-		var text bytes.Buffer // of the answer; it may have megabytes, so it is encoded once
+		var text []byte // of the answer; it may have megabytes, so it is encoded once
 		if record != nil {
 			record.Answer = func(results []shorten.Result) ([]byte, error) {
-				text.Reset()
-				err := encode(&text, a.newBulkAnswer(bulk, results))
-				return compress(text.Bytes()), err
+				text = a.appendBulkAnswer(text[:0], bulk, results)
+				return compress(text), nil
 			}
 		}
 		c.setDeadline(bulkTimeout)
 		results, err := a.shortener.CreateOnce(c.ctx, bulk.reqs, record)
 		if err == nil && record == nil {
-			err = encode(&text, a.newBulkAnswer(bulk, results))
+			text = a.appendBulkAnswer(nil, bulk, results)
 		}
 		if err != nil {
 			return withOutage(creatingLinks, err)
 		}
-		answerText(c.http, fasthttp.StatusOK, text.Bytes())
+		answerText(c.http, fasthttp.StatusOK, text)
 		return nil
 	})
 }
@@ -75,36 +66,63 @@ func decodeBulk(c *call) (bulk, error) {
 	if err != nil {
 		return bulk{}, err
 	}
-	var elements []json.RawMessage
-	if err := json.Unmarshal(b.fields["links"], &elements); err != nil || len(elements) == 0 || len(elements) > maxBulk {
-		return bulk{}, invalidField("links", "The links must be an array of 1 to 1000 objects.")
+	elements, isArray := appendElements(nil, b.field(fieldLinks), maxBulk)
+	if !isArray || len(elements) == 0 || len(elements) > maxBulk {
+		return bulk{}, invalidField(fieldLinks, "The links must be an array of 1 to 1000 objects.")
 	}
 	links := bulk{make([]shorten.Request, len(elements)), make([]bool, len(elements))}
+	var fields []member // of an element at a time
 	for i, element := range elements {
-		body := &body{malformed: map[string][]string{}}
-		links.malformed[i] = json.Unmarshal(element, &body.fields) != nil || body.fields == nil
-		links.reqs[i] = body.request()
+		var isObject bool
+		fields, isObject = appendMembers(fields[:0], element, knownField)
+		links.malformed[i] = !isObject
 		links.reqs[i].AccountID = c.account
+		(&body{fields: fields}).setRequest(&links.reqs[i])
 	}
 	return links, nil
 }
 
-func (a *API) newBulkAnswer(links bulk, results []shorten.Result) bulkAnswer {
-	body := bulkAnswer{Success: true, Results: make([]any, len(results))}
-	for i, result := range results {
-		switch {
-		case links.malformed[i]:
-			result.Err = invalidField("", "The link must be an object.")
-			fallthrough
-		case result.Err != nil:
-			body.Failed++
-			body.Results[i] = newBulkFailure(i, result.Err)
-		default:
-			body.Created++
-			body.Results[i] = a.newCreatedLink(result.Link)
+// appendBulkAnswer appends the answer as encode would write it.
+func (a *API) appendBulkAnswer(dst []byte, links bulk, results []shorten.Result) []byte {
+	failed := 0
+	for i := range results {
+		if links.malformed[i] {
+			results[i].Err = invalidField("", "The link must be an object.")
+		}
+		if results[i].Err != nil {
+			failed++
 		}
 	}
-	return body
+	const ofLink = 128 // bytes of a result beside its URLs
+	size := ofLink
+	for i := range results {
+		size += ofLink + len(a.shortener.Base().String()) + len(results[i].Link.URL)
+	}
+	dst = slices.Grow(dst, size)
+	dst = strconv.AppendInt(append(dst, `{"success":true,"created":`...), int64(len(results)-failed), 10)
+	dst = strconv.AppendInt(append(dst, `,"failed":`...), int64(failed), 10)
+	dst = append(dst, `,"results":[`...)
+	for i := range results {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		if err := results[i].Err; err == nil {
+			dst = a.appendCreatedLink(dst, &results[i].Link)
+		} else {
+			dst = appendJSON(dst, newBulkFailure(i, err))
+		}
+	}
+	return append(dst, "]}\n"...)
+}
+
+// appendCreatedLink appends a createdLink.
+func (a *API) appendCreatedLink(dst []byte, link *schema.Link) []byte {
+	created := a.newCreatedLink(*link)
+	dst = appendString(append(dst, `{"success":true,"short_url":`...), created.ShortURL)
+	dst = appendString(append(dst, `,"original_url":`...), created.OriginalURL)
+	dst = appendString(append(dst, `,"hash":`...), created.Hash)
+	dst = appendString(append(dst, `,"created_at":`...), created.CreatedAt)
+	return append(dst, '}')
 }
 
 // countLinks counts the requests that the call stands for, all or none. One is counted already.

@@ -31,8 +31,8 @@ func (a *API) createLink(c *call) error {
 		if err != nil {
 			return err
 		}
-		req := body.request()
-		req.AccountID = c.account
+		req := shorten.Request{AccountID: c.account}
+		body.setRequest(&req)
 		var link schema.Link
 		if record == nil {
 			link, err = a.shortener.Create(c.ctx, req)

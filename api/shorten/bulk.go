@@ -2,6 +2,7 @@ package shorten
 
 import (
 	"context"
+	"time"
 
 	"linkstream/schema"
 )
@@ -16,7 +17,12 @@ type Result struct {
 // requests, and returns what became of each. Of requests for the same alias the first valid one gets it. After an error no link
 // has been created, unless it is CodeUnavailable: then all or none have.
 func (s *Shortener) CreateAll(ctx context.Context, reqs []Request) ([]Result, error) {
-	return s.CreateOnce(ctx, reqs, nil)
+	return s.createAll(ctx, reqs, nil, false)
+}
+
+// CreateUnused is CreateAll for aliases that the caller has just found to be of no link, which is cheaper.
+func (s *Shortener) CreateUnused(ctx context.Context, reqs []Request) ([]Result, error) {
+	return s.createAll(ctx, reqs, nil, true)
 }
 
 // Record says how a call is recorded, so that it creates links once.
@@ -29,6 +35,10 @@ type Record struct {
 // CreateOnce is CreateAll for a call that is recorded with its links, unless record is nil. It creates nothing and returns
 // schema.ErrCallRepeated, ErrCallUnderWay or ErrTooManyKeys, in a chain, for a call that must not be made.
 func (s *Shortener) CreateOnce(ctx context.Context, reqs []Request, record *Record) ([]Result, error) {
+	return s.createAll(ctx, reqs, record, false)
+}
+
+func (s *Shortener) createAll(ctx context.Context, reqs []Request, record *Record, unused bool) ([]Result, error) {
 	if len(reqs) == 0 {
 		return nil, nil
 	}
@@ -37,9 +47,10 @@ func (s *Shortener) CreateOnce(ctx context.Context, reqs []Request, record *Reco
 		return nil, err
 	}
 	results := make([]Result, len(reqs))
-	batch := &schema.LinkBatch{AccountID: reqs[0].AccountID, NewHash: schema.NewHash}
-	var places []int // of the links in results
-	for i, d := range drafts {
+	batch := &schema.LinkBatch{AccountID: reqs[0].AccountID, Unused: unused, NewHash: schema.NewHash, Links: make([]schema.Link, 0, len(reqs))}
+	places := make([]int, 0, len(reqs)) // of the links in results
+	for i := range drafts {
+		d := &drafts[i]
 		if results[i].Err = errs[i]; errs[i] != nil {
 			continue
 		}
@@ -86,20 +97,21 @@ func (s *Shortener) CheckAll(ctx context.Context, reqs []Request) ([]error, erro
 }
 
 // validateAll validates an account's requests. A request without an error has a link that is ready.
-func (s *Shortener) validateAll(ctx context.Context, reqs []Request) ([]*draft, []error, error) {
-	drafts, errs := make([]*draft, len(reqs)), make([]error, len(reqs))
+func (s *Shortener) validateAll(ctx context.Context, reqs []Request) ([]draft, []error, error) {
+	drafts, errs := make([]draft, len(reqs)), make([]error, len(reqs))
 	if len(reqs) == 0 {
 		return drafts, errs, nil
 	}
-	for i, req := range reqs {
-		drafts[i] = newDraft(req)
+	now := time.Now()
+	for i := range reqs {
+		drafts[i].begin(&reqs[i], now)
 	}
 	k, err := s.lookUpAll(ctx, reqs[0].AccountID, drafts)
 	if err != nil {
 		return nil, nil, err
 	}
-	for i, d := range drafts {
-		errs[i] = s.finish(d, k)
+	for i := range drafts {
+		errs[i] = s.finish(&drafts[i], k)
 	}
 	return drafts, errs, nil
 }

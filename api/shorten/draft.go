@@ -10,10 +10,11 @@ import (
 // draft is a request under validation. newDraft checks what needs no store; lookUp or lookUpAll reads what the rest needs;
 // finish checks the rest.
 type draft struct {
-	req     Request
-	v       *validation
+	req     *Request
+	v       validation
 	link    schema.Link
-	targets []fieldTarget // of the URLs that are valid by themselves
+	targets []fieldTarget  // of the URLs that are valid by themselves
+	space   [2]fieldTarget // of targets
 }
 
 type fieldTarget struct {
@@ -27,9 +28,16 @@ type known struct {
 	domains map[int64]schema.Domain
 }
 
-func newDraft(req Request) *draft {
-	d := &draft{req: req, v: newValidation(req.Malformed)}
-	now := time.Now().UTC().Truncate(time.Second) // as precise as the API shows it, so that every store returns the same
+func newDraft(req *Request) *draft {
+	d := new(draft)
+	d.begin(req, time.Now())
+	return d
+}
+
+// begin is newDraft for one of many drafts.
+func (d *draft) begin(req *Request, now time.Time) {
+	d.req, d.v, d.targets = req, newValidation(req.Malformed), d.space[:0]
+	now = now.UTC().Truncate(time.Second) // as precise as the API shows it, so that every store returns the same
 	d.link = schema.Link{
 		AccountID: req.AccountID, URL: req.LongURL, Active: !req.Inactive, CreatedAt: now, Title: req.Title, Tags: d.v.tags(req.Tags),
 		ForwardQuery: req.ForwardQuery,
@@ -38,7 +46,7 @@ func newDraft(req Request) *draft {
 		d.link.CreatedAt = req.CreatedAt.UTC().Truncate(time.Second)
 	}
 	d.parse(FieldLongURL, req.LongURL)
-	validateAlias(req, d.v)
+	validateAlias(req, &d.v)
 	d.v.title(req.Title)
 	if req.ExpiresAt != nil {
 		after := now
@@ -51,7 +59,6 @@ func newDraft(req Request) *draft {
 		d.link.ExpiredURL = *req.ExpiredURL
 		d.parse(FieldExpiredURL, d.link.ExpiredURL)
 	}
-	return d
 }
 
 func (d *draft) parse(field, address string) {
@@ -72,7 +79,7 @@ func (d *draft) domainID() (id int64, ok bool) {
 // finish returns the error of the request: CodeInvalid, else CodeUnsafeURL, else nil. Then its link is ready.
 func (s *Shortener) finish(d *draft, k known) error {
 	for _, to := range d.targets {
-		s.judge(to.field, to.target, s.own.contain(to.target) || k.own[to.host], d.v)
+		s.judge(to.field, to.target, s.own.contain(to.target) || k.own[to.host], &d.v)
 	}
 	if id, ok := d.domainID(); ok {
 		domain, exists := k.domains[id]
@@ -106,13 +113,14 @@ func (s *Shortener) lookUp(ctx context.Context, d *draft) (known, error) {
 }
 
 // lookUpAll reads what the store knows of an account's requests, by one query for all hosts and one for all domains.
-func (s *Shortener) lookUpAll(ctx context.Context, accountID int64, drafts []*draft) (known, error) {
+func (s *Shortener) lookUpAll(ctx context.Context, accountID int64, drafts []draft) (known, error) {
 	k := known{own: map[schema.Host]bool{}, domains: map[int64]schema.Domain{}}
 	now := time.Now()
 	onDomains := false
 	asked := map[schema.Host]bool{}
 	var hosts []string
-	for _, d := range drafts {
+	for i := range drafts {
+		d := &drafts[i]
 		_, onDomain := d.domainID()
 		onDomains = onDomains || onDomain
 		for _, to := range d.targets {

@@ -26,7 +26,8 @@ const fieldBody = "body"
 // Edit changes a link and returns it as it is then. CodeInvalid names every invalid field, and an edit without a field is
 // invalid; CodeUnsafeURL as in Create; CodeNotFound if the link was deleted meanwhile.
 func (s *Shortener) Edit(ctx context.Context, link schema.Link, edit Edit) (schema.Link, error) {
-	v := newValidation(edit.Malformed)
+	checks := newValidation(edit.Malformed)
+	v := &checks
 	now := time.Now().UTC().Truncate(time.Second)
 	change := schema.LinkEdit{URL: edit.LongURL, Title: edit.Title, Active: edit.IsActive, ExpiredURL: edit.ExpiredURL,
 		ForwardQuery: edit.ForwardQuery}

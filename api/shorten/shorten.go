@@ -76,7 +76,7 @@ func (s *Shortener) ShortURL(link schema.Link) string { return s.base.ShortURL(l
 // CodeUnsafeURL if all fields are valid but the host of the long URL or of the expired URL is on the blocklist. Of concurrent calls for one
 // alias exactly one succeeds.
 func (s *Shortener) Create(ctx context.Context, req Request) (schema.Link, error) {
-	d := newDraft(req)
+	d := newDraft(&req)
 	known, err := s.lookUp(ctx, d)
 	if err != nil {
 		return schema.Link{}, err

@@ -20,15 +20,14 @@ type validation struct {
 }
 
 // newValidation begins with the fields that the caller has found to be invalid. They are not validated again.
-func newValidation(malformed map[string][]string) *validation {
-	v := &validation{invalid: maps.Clone(malformed)}
-	if v.invalid == nil {
-		v.invalid = map[string][]string{}
-	}
-	return v
+func newValidation(malformed map[string][]string) validation {
+	return validation{invalid: maps.Clone(malformed)}
 }
 
 func (v *validation) reject(field, problem string) {
+	if v.invalid == nil {
+		v.invalid = map[string][]string{}
+	}
 	if v.invalid[field] == nil {
 		v.invalid[field] = []string{problem}
 	}
@@ -97,6 +96,9 @@ func (v *validation) title(title string) {
 
 // tags returns the tags in the order in which they are stored.
 func (v *validation) tags(given []string) []string {
+	if len(given) == 0 {
+		return nil
+	}
 	tags := slices.Sorted(slices.Values(given))
 	switch {
 	case len(tags) > schema.MaxTags:
@@ -141,7 +143,7 @@ func (s *Shortener) owns(ctx context.Context, to target) (bool, error) {
 // domainProblem is the same in all cases, so that nobody learns which domains other accounts have.
 const domainProblem = "The domain must be a verified domain of yours."
 
-func validateAlias(req Request, v *validation) {
+func validateAlias(req *Request, v *validation) {
 	switch alias := req.CustomAlias; {
 	case alias == nil:
 	case req.KeepHash && !schema.ValidHash(*alias):

@@ -66,7 +66,7 @@ type linkBatch struct {
 	*schema.LinkBatch
 	links     []schema.Link
 	errs      []error
-	first     bool                    // of the attempts: drawn hashes are not looked up, because then the insert fails
+	first     bool                    // of the attempts: hashes that are most likely free are not looked up; else the insert fails
 	atOnce    bool                    // without a transaction of several statements
 	takenDown map[schema.LinkKey]bool // of deleted links that are made anew
 }
@@ -192,7 +192,7 @@ func (b *linkBatch) claimHashes(ctx context.Context, db batchQuerier) error {
 				again = append(again, i)
 			}
 		}
-		if b.first && chosen == 0 && len(again) == 0 {
+		if b.first && (chosen == 0 || b.Unused) && len(again) == 0 {
 			return nil
 		}
 		taken, err := b.taken(ctx, db, unchecked)
