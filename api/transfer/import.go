@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"linkstream/api/shorten"
@@ -52,10 +53,7 @@ func (im *Importer) run(ctx context.Context, accountID int64, file io.Reader, op
 	if s.domains, err = im.domainsByHost(ctx, accountID); err != nil {
 		return s.report, err
 	}
-	for more := true; more && err == nil; {
-		more, err = s.chunk()
-	}
-	return s.report, err
+	return s.report, s.storeAll()
 }
 
 // domainsByHost returns the IDs of the account's verified domains, and 0 for the default domain.
@@ -70,49 +68,100 @@ func (im *Importer) domainsByHost(ctx context.Context, accountID int64) (map[str
 	return byHost, err
 }
 
-// chunk reads and stores some rows. more is false after the last row.
-func (s *session) chunk() (more bool, err error) {
-	if err := s.ctx.Err(); err != nil {
-		return false, err
-	}
-	items, readErr := s.read()
-	if len(items) > 0 {
-		if err := s.store(items); err != nil {
-			return false, err
-		}
-	}
-	for _, it := range items {
-		s.count(it)
-	}
-	s.report.Bytes = s.reader.offset()
-	if s.options.Progress != nil && len(items) > 0 {
-		s.options.Progress(s.report.Progress)
-	}
-	if errors.Is(readErr, io.EOF) {
-		return false, nil
-	}
-	return readErr == nil, readErr
+// chunk is rows that are stored together.
+type chunk struct {
+	items  []*item
+	offset int64 // in the file, behind the rows
+	err    error // that ended the reading; nil if more may follow
 }
 
-// read reads the rows of a chunk. It returns them with the error that ended the reading, nil if more may follow.
-func (s *session) read() (items []*item, err error) {
+// storeAll stores the rows chunk by chunk. It reads the next one meanwhile, because a store makes it wait. When it returns, the file
+// is not read any more.
+func (s *session) storeAll() error {
+	chunks, stop := make(chan chunk), make(chan struct{})
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		for {
+			c := s.read(stop)
+			select {
+			case <-stop:
+				return
+			case chunks <- c:
+			}
+			if c.err != nil {
+				return
+			}
+		}
+	})
+	defer reading.Wait()
+	defer close(stop)
+	for {
+		select {
+		case <-s.ctx.Done():
+			return s.ctx.Err()
+		case c := <-chunks:
+			if err := s.storeChunk(c); err != nil {
+				return err
+			}
+			if errors.Is(c.err, io.EOF) {
+				return nil
+			}
+			if c.err != nil {
+				return c.err
+			}
+		}
+	}
+}
+
+// storeChunk stores rows and counts them.
+func (s *session) storeChunk(c chunk) error {
+	if err := s.ctx.Err(); err != nil {
+		return err
+	}
+	for _, it := range c.items {
+		if it.outcome == "" {
+			s.choose(it)
+		}
+	}
+	if len(c.items) > 0 {
+		if err := s.store(c.items); err != nil {
+			return err
+		}
+	}
+	for _, it := range c.items {
+		s.count(it)
+	}
+	s.report.Bytes = c.offset
+	if s.options.Progress != nil && len(c.items) > 0 {
+		s.options.Progress(s.report.Progress)
+	}
+	return nil
+}
+
+// read reads the rows of a chunk, or fewer after stop.
+func (s *session) read(stop <-chan struct{}) (c chunk) {
 	now, from := time.Now(), s.reader.offset()
-	for len(items) < chunkRows && s.reader.offset()-from < chunkBytes {
+	for len(c.items) < chunkRows && s.reader.offset()-from < chunkBytes {
+		select {
+		case <-stop:
+			return c
+		default:
+		}
 		rec, err := s.reader.next()
 		var bad *RowError
-		switch {
-		case errors.As(err, &bad):
-			items = append(items, &item{line: bad.Line, outcome: Failed, errors: []RowError{*bad}})
+		if errors.As(err, &bad) {
+			c.items = append(c.items, &item{line: bad.Line, outcome: Failed, errors: []RowError{*bad}})
 			continue
-		case err != nil:
-			return items, err
+		}
+		if c.err = err; err != nil {
+			break
 		}
 		it := s.reader.item(rec, now)
 		it.request.AccountID = s.account
-		s.choose(it)
-		items = append(items, it)
+		c.items = append(c.items, it)
 	}
-	return items, nil
+	c.offset = s.reader.offset()
+	return c
 }
 
 // choose decides on which domain the link of a row is.

@@ -2,10 +2,13 @@ package transfer_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
+	"strings"
 	"testing"
+	"testing/synctest"
 
 	"linkstream/api/shorten"
 	"linkstream/api/transfer"
@@ -82,5 +85,71 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	if early == 0 || late > early+(2<<20) {
 		t.Errorf("%d KiB in use after a tenth of the rows, %d KiB after all", early>>10, late>>10)
+	}
+}
+
+// broken is a store that cannot create links.
+type broken struct{ forgetful }
+
+var errBroken = errors.New("broken")
+
+func (*broken) CreateLinks(context.Context, *schema.LinkBatch) error { return errBroken }
+
+// slow is a file of which more rows than are stored together come at once, and its end when it is released.
+type slow struct {
+	reads    int
+	released chan struct{}
+}
+
+func (f *slow) Read(p []byte) (int, error) {
+	switch f.reads++; {
+	case f.reads == 1:
+		return copy(p, "long_url\n"), nil
+	case f.reads < 4:
+		return copy(p, strings.Repeat("https://example.com/\n", 1000)), nil
+	}
+	<-f.released
+	return 0, io.EOF
+}
+
+// TestImportEndsWithItsReading ends imports while rows are read ahead. Who opened the file may close it when Import returns.
+func TestImportEndsWithItsReading(t *testing.T) {
+	base := schema.MustParseBaseURL("https://sho.rt")
+	list, err := blocklist.Open("", nil)
+	testkit.Must(t, err)
+	for name, c := range map[string]struct {
+		store  schema.Database
+		cancel bool
+		want   error
+	}{
+		"after an error of the store":     {&broken{}, false, errBroken},
+		"after the end of its context":    {&forgetful{}, true, context.Canceled},
+		"after the end of a file's bytes": {&forgetful{}, false, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				file := &slow{released: make(chan struct{})}
+				ended := make(chan error, 1)
+				go func() {
+					_, err := transfer.NewImporter(shorten.New(base, c.store, c.store, list), c.store, c.store).
+						Import(ctx, 1, file, transfer.Options{})
+					ended <- err
+				}()
+				synctest.Wait()
+				if c.cancel {
+					cancel()
+					synctest.Wait()
+				}
+				if len(ended) > 0 {
+					t.Error("the import has ended while the file is read")
+				}
+				close(file.released)
+				if err := <-ended; !errors.Is(err, c.want) {
+					t.Errorf("got error %v, want %v", err, c.want)
+				}
+			})
+		})
 	}
 }

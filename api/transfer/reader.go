@@ -36,12 +36,13 @@ type reader struct {
 	layout    layout
 	separator rune
 	columns   []Column
-	before    int // lines before what csv reads
+	before    int    // lines before what csv reads
+	cells     fields // scratch of item
 }
 
 // openReader reads the first line. CodeInvalid, with a message, if it does not name the columns of a known format.
 func openReader(file io.Reader, wanted Format) (*reader, error) {
-	r := &reader{source: &boundedReader{source: file, allowed: maxRowBytes + 2*readBuffer}}
+	r := &reader{cells: fields{}, source: &boundedReader{source: file, allowed: maxRowBytes + 2*readBuffer}}
 	in := bufio.NewReaderSize(r.source, readBuffer)
 	head, err := in.Peek(readBuffer)
 	if err != nil && !errors.Is(err, io.EOF) {

@@ -42,7 +42,8 @@ type fields map[string]string
 
 // item returns what a record says. Cells that cannot be read are in the request's Malformed.
 func (r *reader) item(rec record, now time.Time) *item {
-	cells := make(fields, len(r.columns))
+	cells := r.cells // of the last row
+	clear(cells)
 	for i, column := range r.columns {
 		if column.Field == "" {
 			continue
@@ -57,7 +58,7 @@ func (r *reader) item(rec record, now time.Time) *item {
 		cells[column.Field] = cell
 	}
 	it := &item{line: rec.line, alias: cells[shorten.FieldCustomAlias]}
-	it.request = shorten.Request{LongURL: cells[shorten.FieldLongURL], KeepHash: true, MayBeExpired: true, Malformed: map[string][]string{}}
+	it.request = shorten.Request{LongURL: cells[shorten.FieldLongURL], KeepHash: true, MayBeExpired: true}
 	r.address(it, cells)
 	it.text(cells, r.layout.format)
 	it.times(cells, now)
@@ -77,7 +78,12 @@ func (r *reader) item(rec record, now time.Time) *item {
 func (it *item) note(text string) { it.notes = append(it.notes, text) }
 
 // malformed notes what is wrong with a field, for CreateAll to report together with the rest.
-func (it *item) malformed(field, problem string) { it.request.Malformed[field] = []string{problem} }
+func (it *item) malformed(field, problem string) {
+	if it.request.Malformed == nil {
+		it.request.Malformed = map[string][]string{}
+	}
+	it.request.Malformed[field] = []string{problem}
+}
 
 // address finds the host and the alias of a row.
 func (r *reader) address(it *item, cells fields) {

@@ -15,7 +15,7 @@ import (
 func (s *session) store(items []*item) error {
 	for range maxTries {
 		open, again, err := s.lookUp(items)
-		if err != nil || len(open) == 0 && !again {
+		if err != nil || len(open.items) == 0 && !again {
 			return err
 		}
 		if err := s.create(open); err != nil {
@@ -30,9 +30,15 @@ func (s *session) store(items []*item) error {
 	return nil
 }
 
+// openItems are rows that nobody has yet.
+type openItems struct {
+	items  []*item
+	unused bool // none has the address of a link, not even of a deleted one
+}
+
 // lookUp decides on the rows whose link is there already, or whose alias is in use. It returns those whose alias is free. again
 // says that there are others, which have got another hash.
-func (s *session) lookUp(items []*item) (open []*item, again bool, err error) {
+func (s *session) lookUp(items []*item) (open openItems, again bool, err error) {
 	var keys []schema.LinkKey
 	for _, it := range items {
 		if it.outcome == "" && it.findable() {
@@ -43,12 +49,13 @@ func (s *session) lookUp(items []*item) (open []*item, again bool, err error) {
 	if len(keys) > 0 {
 		links, err := s.links.LinksByHash(s.ctx, keys)
 		if err != nil {
-			return nil, false, err
+			return openItems{}, false, err
 		}
 		for _, link := range links {
 			found[link.Key()] = link
 		}
 	}
+	open.unused = true
 	for _, it := range items {
 		if it.outcome != "" {
 			continue
@@ -62,7 +69,8 @@ func (s *session) lookUp(items []*item) (open []*item, again bool, err error) {
 		case taken && it.alias == "" && link.AccountID != s.account:
 			it.attempt, it.refused, again = it.attempt+1, nil, true
 		default:
-			open = append(open, it)
+			open.items = append(open.items, it)
+			open.unused = open.unused && !taken
 		}
 	}
 	return open, again, nil
@@ -93,7 +101,8 @@ func aliasError(problem string) error {
 }
 
 // create creates the links of rows, or finds out in a preview which could be created.
-func (s *session) create(items []*item) error {
+func (s *session) create(open openItems) error {
+	items := open.items
 	requests := make([]shorten.Request, len(items))
 	for i, it := range items {
 		requests[i] = it.request
@@ -107,7 +116,11 @@ func (s *session) create(items []*item) error {
 		}
 		return err
 	}
-	results, err := s.shortener.CreateAll(s.ctx, requests)
+	createAll := s.shortener.CreateAll
+	if open.unused {
+		createAll = s.shortener.CreateUnused
+	}
+	results, err := createAll(s.ctx, requests)
 	for i, result := range results {
 		switch {
 		case result.Err == nil:
