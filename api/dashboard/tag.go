@@ -32,20 +32,21 @@ type tagsPage struct {
 	Page, Last     int64
 	Previous, Next string // paths
 	NoClicks       bool   // the click store does not answer
+	More           bool   // the account has other tags, which the list does not show
 }
 
 // listTags counts the links and clicks of each tag.
 func (d *Dashboard) listTags(c *call) error {
-	tags, err := d.Shortener.Tags(c.ctx, d.Clicks, c.account.ID)
+	tags, more, err := d.Shortener.Tags(c.ctx, d.Clicks, c.account.ID, "")
 	page := tagsPage{Page: c.page()}
 	if err != nil {
 		d.Log.Warn("page without clicks", "page", "tags", "error", err)
 		page.NoClicks = true
-		if tags, err = d.Shortener.Tags(c.ctx, nil, c.account.ID); err != nil {
+		if tags, more, err = d.Shortener.Tags(c.ctx, nil, c.account.ID, ""); err != nil {
 			return err
 		}
 	}
-	page.Total = int64(len(tags))
+	page.Total, page.More = int64(len(tags)), more
 	page.Last = max(1, (page.Total+tagsPerPage-1)/tagsPerPage)
 	page.Page = min(page.Page, page.Last)
 	page.Tags = tags[(page.Page-1)*tagsPerPage : min(page.Page*tagsPerPage, page.Total)]

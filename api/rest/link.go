@@ -162,7 +162,7 @@ type tagItem struct {
 
 // listTags answers GET /api/v1/tags.
 func (a *API) listTags(c *call) error {
-	tags, err := a.shortener.Tags(c.ctx, a.clicks, c.account)
+	tags, _, err := a.shortener.Tags(c.ctx, a.clicks, c.account, string(c.http.QueryArgs().Peek(shorten.FieldAfter)))
 	if err != nil {
 		return withOutage(readingLinks, err)
 	}

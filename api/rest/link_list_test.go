@@ -102,6 +102,8 @@ func TestFilteredList(t *testing.T) {
 		a := owner.get(t, "/api/v1/tags")
 		a.wantKeys(t, http.StatusOK, "success", "data")
 		testkit.Equal(t, "tags", a.body["data"].([]any), want)
+		testkit.Equal(t, "tags after one", owner.get(t, "/api/v1/tags?after=2026").body["data"].([]any), want[1:])
+		owner.get(t, "/api/v1/tags?after=A").wantInvalid(t, "after")
 		owner.request(t, http.MethodDelete, "/api/v1/links/spring?domain_id=0", "").want(t, http.StatusOK)
 		testkit.Equal(t, "tags", owner.get(t, "/api/v1/tags").body["data"].([]any)[0].(map[string]any)["tag"], any("sale"))
 		testkit.Equal(t, "tags of another", len(other.get(t, "/api/v1/tags").body["data"].([]any)), 0)

@@ -15,34 +15,56 @@ type TagCount struct {
 	Links, Clicks int64
 }
 
-// Tags returns the tags of an account's links, by name. The cost is proportional to the number of the account's links. Clicks are 0 if
-// clicks is nil.
-func (s *Shortener) Tags(ctx context.Context, clicks clickCounter, accountID int64) ([]TagCount, error) {
-	counts := map[string]*TagCount{}
-	for after := int64(0); ; {
-		links, err := s.links.LinksAfter(ctx, accountID, after, countChunk)
+// MaxTagCounts bounds the tags of one answer, because an account may have ten of its own on each link.
+const MaxTagCounts = 10_000
+
+// Tags returns the first MaxTagCounts tags of an account's links by name, of those after a tag; "" begins with the first one. more says
+// that others follow. The cost is proportional to the number of the account's links, what is in memory is not. Clicks are 0 if clicks
+// is nil. CodeInvalid if after is neither empty nor a tag.
+func (s *Shortener) Tags(ctx context.Context, clicks clickCounter, accountID int64, after string) (tags []TagCount, more bool, err error) {
+	if v := newValidation(nil); after != "" {
+		v.tag(FieldAfter, after)
+		if err := v.outcome(); err != nil {
+			return nil, false, err
+		}
+	}
+	counts := tagCounts{after: after, byTag: map[string]*TagCount{}}
+	for last := int64(0); ; {
+		links, err := s.links.LinksAfter(ctx, accountID, last, countChunk)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		if len(links) == 0 {
 			break
 		}
-		after = links[len(links)-1].Ordinal
-		if err := countTags(ctx, clicks, links, counts); err != nil {
-			return nil, err
+		last = links[len(links)-1].Ordinal
+		if err := counts.add(ctx, clicks, links); err != nil {
+			return nil, false, err
 		}
 	}
-	tags := make([]TagCount, 0, len(counts))
-	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		tags = append(tags, *counts[name])
+	names := slices.Sorted(maps.Keys(counts.byTag))
+	more = len(names) > MaxTagCounts
+	for _, name := range names[:min(len(names), MaxTagCounts)] {
+		tags = append(tags, *counts.byTag[name])
 	}
-	return tags, nil
+	return tags, more, nil
 }
 
-func countTags(ctx context.Context, clicks clickCounter, links []schema.Link, counts map[string]*TagCount) error {
+// FieldAfter names the tag after which Tags begins in its errors.
+const FieldAfter = "after"
+
+// tagCounts counts tags. Of too many it keeps those that come first.
+type tagCounts struct {
+	after, last string // tags up to after are not counted, nor those behind last; "" for last: none is too far behind
+	byTag       map[string]*TagCount
+}
+
+func (c *tagCounts) counts(tag string) bool { return tag > c.after && (c.last == "" || tag <= c.last) }
+
+func (c *tagCounts) add(ctx context.Context, clicks clickCounter, links []schema.Link) error {
 	var ids []int64
 	for _, link := range links {
-		if len(link.Tags) > 0 {
+		if slices.ContainsFunc(link.Tags, c.counts) {
 			ids = append(ids, link.ID)
 		}
 	}
@@ -58,14 +80,31 @@ func countTags(ctx context.Context, clicks clickCounter, links []schema.Link, co
 	}
 	for _, link := range links {
 		for _, tag := range link.Tags {
-			if counts[tag] == nil {
-				counts[tag] = &TagCount{Tag: tag}
+			if !c.counts(tag) {
+				continue
 			}
-			counts[tag].Links++
-			counts[tag].Clicks += totals[link.ID]
+			if c.byTag[tag] == nil {
+				c.byTag[tag] = &TagCount{Tag: tag}
+			}
+			c.byTag[tag].Links++
+			c.byTag[tag].Clicks += totals[link.ID]
 		}
 	}
+	c.shrink()
 	return nil
+}
+
+// shrink drops the tags behind the first ones and one more. Those that are dropped are never among the first ones again.
+func (c *tagCounts) shrink() {
+	const keep = MaxTagCounts + 1
+	if len(c.byTag) < 2*keep {
+		return
+	}
+	names := slices.Sorted(maps.Keys(c.byTag))
+	c.last = names[keep-1]
+	for _, name := range names[keep:] {
+		delete(c.byTag, name)
+	}
 }
 
 // FieldNewTag names the new tag in the errors of RenameTag.
