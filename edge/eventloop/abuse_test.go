@@ -14,7 +14,9 @@ import (
 	"linkstream/schema/testkit"
 )
 
-const short = 300 * time.Millisecond
+// short is the patience of servers in tests that wait until it ends. A client of a test has to be quicker, also where it waits for a CPU
+// between two steps.
+const short = 700 * time.Millisecond
 
 // Whatever clients do, others are answered meanwhile, and nothing of it is left when they are gone.
 func TestServerSurvives(t *testing.T) {
