@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/klauspost/compress/gzip"
 	"github.com/valyala/fasthttp"
 
 	"linkstream/api/importjob"
@@ -221,12 +222,12 @@ func (d *Dashboard) exportLinks(c *call) error {
 		return &failure{fasthttp.StatusServiceUnavailable, "Other exports are under way", "Please try again in a minute."}
 	}
 	read, write := io.Pipe()
-	conn, account := c.http.Conn(), c.account.ID
+	conn, account, zipped := c.http.Conn(), c.account.ID, acceptsGzip(c.http)
 	go func() {
 		defer func() { <-d.exports }()
 		ctx, cancel := context.WithTimeout(context.Background(), maxTransfer)
 		defer cancel()
-		_, err := d.exporter.Export(ctx, account, &patient{write, conn})
+		err := d.export(ctx, account, write, conn, zipped)
 		if err != nil && !errors.Is(err, io.ErrClosedPipe) {
 			d.Log.Warn("export interrupted", "account", account, "error", err)
 		}
@@ -240,6 +241,10 @@ func (d *Dashboard) exportLinks(c *call) error {
 	if err != nil {
 		return err
 	}
+	c.http.Response.Header.Set(fasthttp.HeaderVary, fasthttp.HeaderAcceptEncoding)
+	if zipped {
+		c.http.Response.Header.SetContentEncoding("gzip")
+	}
 	c.attach("links-"+time.Now().UTC().Format(time.DateOnly)+".csv", "text/csv; charset=utf-8; header=present")
 	if !c.http.IsHead() {
 		c.http.SetBodyStream(struct {
@@ -248,6 +253,21 @@ func (d *Dashboard) exportLinks(c *call) error {
 		}{io.MultiReader(bytes.NewReader(first[:n]), read), read}, -1)
 	}
 	return nil
+}
+
+// export writes all links of the account, zipped if that is asked for. After an error the zipped file has no end.
+func (d *Dashboard) export(ctx context.Context, account int64, to io.Writer, conn net.Conn, zipped bool) error {
+	if !zipped {
+		_, err := d.exporter.Export(ctx, account, &patient{to, conn})
+		return err
+	}
+	zip := compressors.Get().(*gzip.Writer)
+	defer compressors.Put(zip)
+	zip.Reset(to)
+	if _, err := d.exporter.Export(ctx, account, &patient{zip, conn}); err != nil {
+		return err
+	}
+	return zip.Close()
 }
 
 // patient gives the client time for each write.
