@@ -4,18 +4,21 @@ PROGRAMS   = $(patsubst %main.go,./%,$(wildcard */main.go deploy/*/main.go))
 BENCHMARKS = $(sort $(dir $(shell grep -rl --include='*_test.go' '^func Benchmark' .)))
 FUZZTIME   = 5s
 # The race detector leaves out SQLite, which is translated C under locks of its own and gets five times slower. Only a package
-# that instantiates no generic types may be left out: the linker may choose its copies of their methods for all others.
-RACE       = -race -gcflags=modernc.org/sqlite/lib=-race=false
+# that instantiates no generic types may be left out: the linker may choose its copies of their methods for all others. Debug
+# information, which go test does not link, takes an eighth of the compilers' CPU time.
+RACE       = -race -gcflags=all=-dwarf=false '-gcflags=modernc.org/sqlite/lib=-race=false -dwarf=false'
 # Tests often wait, so more packages than there are CPUs are tested at once; less so where engines run beside them.
 CPUS       = $$(getconf _NPROCESSORS_ONLN)
 PACKAGES   = -p $$(( $(CPUS) + 1 ))
 # Compilers and linters live briefly: collecting garbage less often saves a sixth of their CPU time.
 TOOLS      = -toolexec 'env GOGC=400'
+# The same for the linter and for what tests build.
+GOFLAGS_TOOLS = GOFLAGS="$$(go env GOFLAGS) '-toolexec=env GOGC=400'"
 # Packages that test the programs with tools of those who use or run them, with other releases, or on clusters, which takes
-# minutes: for make test-deploy. So are the installation and the failures of engines, and tests of programs under load while
-# engines fail or are restored.
+# minutes: for make test-deploy. So are the installation and the failures of engines, tests of programs under load while engines
+# fail or are restored, and that of the README's pictures.
 DEPLOYED   = /deploy/(acme|apiclients|image|kubernetes|lighthouse|manual|prometheus|proxy|release|shards|systemd|testengines(/.*)?|upgrade)$$
-FAULTS     = ^Test(Faults|RestoredEngines)$$
+FAULTS     = ^Test(Faults|RestoredEngines|DashboardPictures)$$
 # The packages whose tests take longest start first, so that the others run beside them.
 LONGEST    = ./deploy/e2e ./schema/clickhouse ./deploy/simulation
 # Packages whose tests start engines, browsers or whole programs: for make test, not for make quick.
@@ -50,7 +53,7 @@ quick: ## vet, then test what needs no engine and no browser; names what it leav
 	go test -vet=off $(TOOLS) -p $$(( 3 * $(CPUS) )) $$(go list ./... | grep -vE '$(ENGINES)|$(DEPLOYED)')
 
 test: ## check what check does, and test on embedded engines and on real ones, which it names; all but what test-deploy does
-	@$(MAKE) --no-print-directory -j 2 lint tests
+	@$(GOFLAGS_TOOLS) $(MAKE) --no-print-directory -j 2 lint tests
 
 # The tests wait for engines to be installed and started, and then often for programs: lint runs meanwhile.
 tests:
