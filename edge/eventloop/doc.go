@@ -66,6 +66,7 @@
 // A handshake takes a hundred times as long as a redirect, so loops would win nothing: Server.ServeTLS has goroutines serve HTTPS, with
 // the same handler, timeouts and bounds (secure.go). When all connections are taken, those of either kind make room. Handshakes have bounds
 // of their own, and compute in turns on some of the CPUs (handshake.go), so that a flood of them leaves the others to the loops.
+// Timers are set when deadlines come closer, not with each request (deadline.go).
 //
 // # Other systems
 //

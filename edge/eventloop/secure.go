@@ -89,6 +89,7 @@ func (s *Server) runShortSecure() {
 
 // admitSecure returns nil if a bound refuses the connection.
 func (s *Server) admitSecure(c net.Conn, config *tls.Config) net.Conn {
+	c = &lazyConn{Conn: c}
 	var addr netip.Addr
 	counted := false
 	if proxied := s.proxied(c, ""); proxied != nil {
