@@ -69,3 +69,26 @@ func BenchmarkClicks(b *testing.B) {
 		storetest.BenchmarkClickStore(b, openClicks(b, engines.ClickHouse(b)), days, 100_000)
 	}
 }
+
+// BenchmarkInsertSize reports what a click costs the server in inserts of different sizes, its merges included: a partition's batch is
+// what arrives within -ingest.max-wait, so more partitions, or less traffic, make smaller inserts.
+func BenchmarkInsertSize(b *testing.B) {
+	for _, clicks := range []int{250, 1000, 4000, 16_000, 100_000} {
+		b.Run(fmt.Sprintf("clicks=%d", clicks), func(b *testing.B) {
+			dsn := engines.ClickHouse(b)
+			store, raw := openClicks(b, dsn), openRaw(b, dsn)
+			batch, source := new(schema.ClickBatch), storetest.NewTraffic()
+			before := number(b, raw, serverCPU)
+			for b.Loop() {
+				source.Fill(batch, 0, clicks)
+				testkit.Must(b, store.InsertClicks(b.Context(), batch))
+			}
+			b.StopTimer()
+			testkit.Eventually(b, "merges have ended", func() bool {
+				return number(b, raw, `SELECT count() FROM system.merges WHERE database = currentDatabase()`) == 0
+			})
+			b.ReportMetric(float64(number(b, raw, serverCPU)-before)/float64(b.N*clicks), "server-cpu-µs/click")
+			b.ReportMetric(float64(number(b, raw, serverCPU)-before)/1000/float64(b.N), "server-cpu-ms/insert")
+		})
+	}
+}
