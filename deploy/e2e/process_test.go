@@ -178,10 +178,11 @@ func (p *program) fails(t *testing.T, args ...string) string {
 // command runs the program with args after its own flags to its end, and returns its output.
 func (p *program) command(t *testing.T, args ...string) (stdout, stderr string, exitCode int) {
 	t.Helper()
+	path := builtPath(t, p.name) // may build the programs first
 	ctx, cancel := context.WithTimeout(t.Context(), exitWithin)
 	defer cancel()
 	var out, errOut bytes.Buffer
-	cmd := exec.CommandContext(ctx, builtPath(t, p.name), append(p.args[:len(p.args):len(p.args)], args...)...)
+	cmd := exec.CommandContext(ctx, path, append(p.args[:len(p.args):len(p.args)], args...)...)
 	cmd.Env, cmd.Stdout, cmd.Stderr = append(cleanEnv(), p.env...), &out, &errOut
 	err := cmd.Run()
 	if exit := new(exec.ExitError); err != nil && (!errors.As(err, &exit) || ctx.Err() != nil) {

@@ -247,6 +247,12 @@ func (s *site) dial(t testing.TB) *net.TCPConn {
 	return conn.(*net.TCPConn)
 }
 
+// awaitMetric waits until a metric has a value: clients may hear of an event before it is counted.
+func (s *site) awaitMetric(t testing.TB, name string, want int) {
+	t.Helper()
+	testkit.Succeeds(t, func() error { return testkit.Mismatch(name, s.metric(t, name), want) })
+}
+
 // metric returns the value of a metric.
 func (s *site) metric(t testing.TB, name string) int {
 	t.Helper()

@@ -85,7 +85,7 @@ func TestProxyProtocolBoundsClients(t *testing.T) {
 	if err := tls.Client(dial(s.addr, v1), s.client).Handshake(); err == nil {
 		t.Error("one too many shakes hands")
 	}
-	testkit.Equal(t, "refused", s.metric(t, metricAddress), 2)
+	s.awaitMetric(t, metricAddress, 2)
 	testkit.Equal(t, "another client", ask(t, dial(s.plainAddr, v2(t, "203.0.113.9:1")), get("/link")).StatusCode(), 302)
 	first.Close()
 	testkit.Succeeds(t, func() error {

@@ -34,7 +34,7 @@ func TestLongestIdleMakesRoomWithoutLoops(t *testing.T) {
 					t.Errorf("a new client is answered %d", resp.StatusCode())
 				}
 			}
-			testkit.Equal(t, "connections that made room", s.metric(t, metricShed), 4)
+			s.awaitMetric(t, metricShed, 4)
 			close(s.gate)
 			for i, conn := range conns {
 				switch i {
