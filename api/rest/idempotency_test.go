@@ -196,6 +196,44 @@ func TestIdempotencyKeyOfOtherProcesses(t *testing.T) {
 	owner.wantLinks(t, 0)
 }
 
+// lostCommit is a store whose connection breaks after a commit, before its outcome arrives.
+type lostCommit struct {
+	schema.Database
+	broken atomic.Bool // from the next commit on
+}
+
+func (s *lostCommit) CreateLinks(ctx context.Context, batch *schema.LinkBatch) error {
+	if err := s.Database.CreateLinks(ctx, batch); err != nil || !s.broken.Swap(false) {
+		return err
+	}
+	return schema.Errorf(schema.CodeUnavailable, "the connection is broken")
+}
+
+func TestIdempotencyKeyAfterALostCommit(t *testing.T) {
+	var store lostCommit
+	s := startWrapped(t, nil, func(links schema.Database) schema.Database {
+		store.Database = links
+		return &store
+	})
+	owner := s.caller(t, "a@example.org")
+	for links, c := range []struct{ path, body string }{
+		{pathShorten, `{"long_url":"https://example.com/1"}`},
+		{pathBulk, `{"links":[{"long_url":"https://example.com/2"},{"long_url":"not a URL"}]}`},
+	} {
+		store.broken.Store(true)
+		wantOutage(t, owner.keyed(t, c.path, c.path, c.body), "Links cannot be created")
+		owner.wantLinks(t, int64(links+1))
+		again := owner.keyed(t, c.path, c.path, c.body)
+		testkit.Equal(t, "Idempotency-Replayed", again.header.Get("Idempotency-Replayed"), "true")
+		newest, _, err := s.links.Links(t.Context(), owner.account.ID, 1)
+		testkit.Must(t, err)
+		if !strings.Contains(again.raw, `"hash":"`+newest[0].Hash+`"`) {
+			t.Errorf("the answer is not about the link %q: %s", newest[0].Hash, again.raw)
+		}
+		owner.wantLinks(t, int64(links+1))
+	}
+}
+
 func TestIdempotencyKeyOutage(t *testing.T) {
 	s := startFaulty(t, storetest.FaultOf(down, "RecordedCall"))
 	owner := s.caller(t, "a@example.org")

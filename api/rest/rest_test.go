@@ -51,6 +51,12 @@ func start(t testing.TB) *testService {
 // startFaulty starts a service whose stores call fault before each method.
 func startFaulty(t testing.TB, fault storetest.Fault) *testService {
 	t.Helper()
+	return startWrapped(t, fault, func(links schema.Database) schema.Database { return links })
+}
+
+// startWrapped is startFaulty with what wrap makes of the link store.
+func startWrapped(t testing.TB, fault storetest.Fault, wrap func(schema.Database) schema.Database) *testService {
+	t.Helper()
 	dir := t.TempDir()
 	links, err := sqlite.Open(t.Context(), filepath.Join(dir, "links.db"))
 	testkit.Must(t, err)
@@ -61,7 +67,7 @@ func startFaulty(t testing.TB, fault storetest.Fault) *testService {
 	cfg.Listen, cfg.Blocklist = "127.0.0.1:0", filepath.Join(dir, "hosts")
 	testkit.Must(t, os.WriteFile(cfg.Blocklist, []byte("0.0.0.0 bad.example\n"), 0o600))
 	s := &testService{links: links, clicks: clicks, log: &testkit.Buffer{}, dir: dir}
-	api, err := apiservice.New(cfg, storetest.FaultyDatabase{Database: links, Fault: fault},
+	api, err := apiservice.New(cfg, storetest.FaultyDatabase{Database: wrap(links), Fault: fault},
 		storetest.FaultyClicks{ClickStore: clicks, ReportStore: clicks, Fault: fault}, nil, s.log.Logger())
 	testkit.Must(t, err)
 	s.base = "http://" + api.Addr()

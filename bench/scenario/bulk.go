@@ -27,31 +27,23 @@ func runBulk(ctx context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
-	before, err := service.API.Links(ctx, 1)
-	if err != nil {
-		return err
-	}
-	var created atomic.Int64
-	l := r.load(false)
-	l.Conns = min(l.Conns, bulkConns)
-	l.Threads = min(l.Threads, l.Conns)
-	whole := perLink(contender.Called(service.Name, service, l, func(int) load.Source {
-		return &bulkRequest{api: service.API, created: &created}
-	}))
-	contenders := []*contender.Contender{whole}
-	if r.cfg.System.Start {
-		insert, err := service.Engines.BareBulkInsert(ctx, schema.MaxLinkBatch)
-		if err != nil {
-			return err
+	return r.creating(ctx, service, func(created *atomic.Int64) error {
+		l := r.load(false)
+		l.Conns = min(l.Conns, bulkConns)
+		l.Threads = min(l.Threads, l.Conns)
+		whole := perLink(contender.Called(service.Name, service, l, func(int) load.Source {
+			return &bulkRequest{api: service.API, created: created}
+		}))
+		contenders := []*contender.Contender{whole}
+		if r.cfg.System.Start {
+			insert, err := service.Engines.BareBulkInsert(ctx, schema.MaxLinkBatch)
+			if err != nil {
+				return err
+			}
+			contenders = []*contender.Contender{perLink(contender.LinkCalls(insert)), whole}
 		}
-		contenders = []*contender.Contender{perLink(contender.LinkCalls(insert)), whole}
-	}
-	if err := r.closedLoop(ctx, "link", contenders); err != nil {
-		return err
-	}
-	after, err := service.API.Links(ctx, 1)
-	r.check("new links in the list", created.Load(), int64(after.Meta.Total-before.Meta.Total))
-	return err
+		return r.closedLoop(ctx, "link", contenders)
+	})
 }
 
 // perLink returns a contender of calls as one of links.

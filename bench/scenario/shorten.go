@@ -19,26 +19,33 @@ func runShorten(ctx context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
+	return r.creating(ctx, service, func(created *atomic.Int64) error {
+		whole := r.called(service.Name, service, func(int) load.Source {
+			return &shortenRequest{api: service.API, created: created}
+		})
+		contenders := []*contender.Contender{whole}
+		if r.cfg.System.Start {
+			insert, err := service.Engines.BareLinkInsert(ctx)
+			if err != nil {
+				return err
+			}
+			contenders = []*contender.Contender{contender.LinkCalls(insert), whole}
+		}
+		if err := r.closedLoop(ctx, "link", contenders); err != nil {
+			return err
+		}
+		return r.openLoop(ctx, "link", []*contender.Contender{whole})
+	})
+}
+
+// creating calls run, which counts the links that it creates, and checks that the account has as many more afterwards.
+func (r *run) creating(ctx context.Context, service *system.Service, run func(created *atomic.Int64) error) error {
 	before, err := service.API.Links(ctx, 1)
 	if err != nil {
 		return err
 	}
 	var created atomic.Int64
-	whole := r.called(service.Name, service, func(int) load.Source {
-		return &shortenRequest{api: service.API, created: &created}
-	})
-	contenders := []*contender.Contender{whole}
-	if r.cfg.System.Start {
-		insert, err := service.Engines.BareLinkInsert(ctx)
-		if err != nil {
-			return err
-		}
-		contenders = []*contender.Contender{contender.LinkCalls(insert), whole}
-	}
-	if err := r.closedLoop(ctx, "link", contenders); err != nil {
-		return err
-	}
-	if err := r.openLoop(ctx, "link", []*contender.Contender{whole}); err != nil {
+	if err := run(&created); err != nil {
 		return err
 	}
 	after, err := service.API.Links(ctx, 1)
