@@ -1,10 +1,12 @@
 package clickhouse
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"strings"
 
+	"github.com/ClickHouse/ch-go/proto"
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
@@ -33,13 +35,11 @@ var insertRows = func() string {
 	return "INSERT INTO clicks (" + strings.Join(names, ", ") + ")"
 }()
 
-// maxNames bounds the names that columns keep between batches.
-const maxNames = 10_000
-
 // columns are those columns of an insert that a batch does not have in the form that is sent. Their memory is used again.
 type columns struct {
-	device, browser, referrer, country, os, language []any
+	device, browser, referrer, country, os, language dictionary
 
+	encoded      []byte   // dictionaries, in their order in an insert
 	bounded      []string // scratch
 	partition    []int32
 	epoch        []uint32
@@ -48,17 +48,13 @@ type columns struct {
 	lane         []uint32
 	month        []uint32
 	insertBefore []int64 // Unix time; 0: never
-
-	// names has each device, browser and so on as an interface value, which is what clickhouse-go takes for
-	// LowCardinality columns. Making one from a string allocates, and there are few different strings.
-	names map[string]any
 }
 
 // fill returns the columns of a batch, which borrow from it.
 func (c *ClickStore) fill(ctx context.Context, b *schema.ClickBatch) (*columns, error) {
 	cs, ok := c.columns.Get().(*columns)
 	if !ok {
-		cs = &columns{names: map[string]any{}}
+		cs = new(columns)
 	}
 	referrers, err := c.referrers.Referrers(ctx, b, &cs.bounded)
 	if err != nil {
@@ -69,22 +65,19 @@ func (c *ClickStore) fill(ctx context.Context, b *schema.ClickBatch) (*columns, 
 }
 
 func (c *columns) fill(b *schema.ClickBatch, referrers []string) {
-	if len(c.names) > maxNames {
-		clear(c.names)
-	}
 	n := b.Len()
-	c.device, c.browser = resized(c.device, n), resized(c.browser, n)
-	c.referrer, c.country = resized(c.referrer, n), resized(c.country, n)
-	c.os, c.language = resized(c.os, n), resized(c.language, n)
+	fillNames(&c.device, b.Device)
+	fillNames(&c.browser, b.Browser)
+	fillNames(&c.referrer, referrers)
+	fillNames(&c.country, b.Country)
+	fillNames(&c.os, b.OS)
+	fillNames(&c.language, b.Language)
 	c.incarnation, c.lane = resized(c.incarnation, n), resized(c.lane, n)
 	c.partition, c.next, c.month = resized(c.partition, n), resized(c.next, n), resized(c.month, n)[:n]
 	c.insertBefore = resized(c.insertBefore, n)[:n]
 	clear(c.insertBefore)
 	c.epoch = resized(c.epoch, n)
 	for i := range n {
-		c.device, c.browser = c.appendName(c.device, string(b.Device[i])), c.appendName(c.browser, b.Browser[i])
-		c.referrer, c.country = c.appendName(c.referrer, referrers[i]), c.appendName(c.country, b.Country[i])
-		c.os, c.language = c.appendName(c.os, b.OS[i]), c.appendName(c.language, b.Language[i])
 		c.incarnation, c.lane = append(c.incarnation, b.Lane[i].Incarnation[:]), append(c.lane, b.Lane[i].Number)
 		c.partition, c.next = append(c.partition, int32(b.Partition)), append(c.next, 0)
 		c.epoch = append(c.epoch, b.Epoch)
@@ -103,26 +96,32 @@ func (c *columns) admit(a admission) {
 // resized returns an empty column with capacity for n values.
 func resized[T any](column []T, n int) []T { return slices.Grow(column[:0], n) }
 
-// appendName appends a name, which is often the same as the last one.
-func (c *columns) appendName(column []any, name string) []any {
-	if n := len(column); n > 0 && column[n-1] == any(name) {
-		return append(column, column[n-1])
+func fillNames[T ~string](column *dictionary, names []T) {
+	column.reset(len(names))
+	for _, name := range names {
+		column.add(string(name))
 	}
-	value, ok := c.names[name]
-	if !ok {
-		value = name
-		c.names[name] = value
-	}
-	return append(column, value)
 }
 
 // appendTo appends the batch in the order of insertColumns.
 func (c *columns) appendTo(to driver.Batch, b *schema.ClickBatch) error {
-	for i, column := range []any{
-		b.LinkID, b.ClickedAt, c.device, c.browser, c.partition, c.epoch, b.Offset, c.next, c.incarnation, c.lane, b.Seq, c.month,
-		c.insertBefore, b.AccountID, c.referrer, c.country, c.os, c.language,
-	} {
-		if err := to.Column(i).Append(column); err != nil {
+	values := [...]any{
+		b.LinkID, b.ClickedAt, &c.device, &c.browser, c.partition, c.epoch, b.Offset, c.next, c.incarnation, c.lane, b.Seq, c.month,
+		c.insertBefore, b.AccountID, &c.referrer, &c.country, &c.os, &c.language,
+	}
+	c.encoded = c.encoded[:0]
+	for _, column := range values {
+		if names, ok := column.(*dictionary); ok {
+			c.encoded = names.appendTo(c.encoded)
+		}
+	}
+	encoded, columns := proto.NewReader(bytes.NewReader(c.encoded)), to.Columns()
+	for i, column := range values {
+		if _, ok := column.(*dictionary); ok {
+			if err := columns[i].Decode(encoded, b.Len()); err != nil {
+				return err
+			}
+		} else if err := to.Column(i).Append(column); err != nil {
 			return err
 		}
 	}

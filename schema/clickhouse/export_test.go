@@ -140,7 +140,7 @@ func (c *ClickStore) Kill(ctx context.Context, id string, cause error) error {
 
 // FillColumns returns a function that prepares a batch for sending, always in the same memory.
 func FillColumns() func(*schema.ClickBatch) {
-	c := &columns{names: map[string]any{}}
+	c := new(columns)
 	return func(b *schema.ClickBatch) { c.fill(b, b.Referrer) }
 }
 
@@ -167,3 +167,11 @@ var InsertMonth = insertMonth
 
 // LateMonths is added to the month of the insert in the month of a late batch.
 const LateMonths = lateMonths
+
+// EncodeNames returns an encoded column LowCardinality(String).
+func EncodeNames(names []string) []byte {
+	var d dictionary
+	fillNames(&d, []string{"of", "a", "former", "batch"})
+	fillNames(&d, names)
+	return d.appendTo(nil)
+}
