@@ -15,7 +15,7 @@ type body struct {
 	malformed map[string][]string
 }
 
-// decodeBody decodes the body of a request. It borrows the request's bytes.
+// decodeBody decodes the body of a request.
 func decodeBody(c *call) (*body, error) {
 	contentType, _, err := mime.ParseMediaType(string(c.http.Request.Header.ContentType()))
 	if err != nil || contentType != "application/json" {
@@ -23,7 +23,7 @@ func decodeBody(c *call) (*body, error) {
 	}
 	b, text, isObject := &body{}, c.http.PostBody(), false
 	if json.Valid(text) {
-		b.fields, isObject = appendMembers(nil, text, knownField)
+		b.fields, isObject = appendMembers(nil, string(text))
 	}
 	if !isObject {
 		return nil, errBody
@@ -32,8 +32,8 @@ func decodeBody(c *call) (*body, error) {
 }
 
 // knownField returns the name of a field that a request may have, "" for another one. Case matters.
-func knownField(name []byte) string {
-	switch string(name) {
+func knownField(name string) string {
+	switch name {
 	case shorten.FieldLongURL:
 		return shorten.FieldLongURL
 	case shorten.FieldCustomAlias:
@@ -61,14 +61,14 @@ func knownField(name []byte) string {
 // fieldLinks is the field of a bulk request.
 const fieldLinks = "links"
 
-// field returns the JSON text of a field, nil if it is not given.
-func (b *body) field(name string) []byte {
+// field returns the JSON text of a field, "" if it is not given.
+func (b *body) field(name string) string {
 	for i := range b.fields {
 		if b.fields[i].name == name {
 			return b.fields[i].value
 		}
 	}
-	return nil
+	return ""
 }
 
 func (b *body) reject(field, problem string) {
@@ -90,7 +90,7 @@ const (
 
 // decode decodes a field if it is given. What is null leaves into as it is.
 func (b *body) decode(field string, into any, problem string) {
-	if text := b.field(field); text != nil && json.Unmarshal(text, into) != nil {
+	if text := b.field(field); text != "" && json.Unmarshal([]byte(text), into) != nil {
 		b.reject(field, problem)
 	}
 }
@@ -98,19 +98,19 @@ func (b *body) decode(field string, into any, problem string) {
 // decodeString is decode for strings, which most fields are.
 func (b *body) decodeString(field string, into *string, problem string) {
 	text := b.field(field)
-	if text == nil {
+	if text == "" {
 		return
 	}
 	if plain, ok := plainString(text); ok {
 		*into = plain
-	} else if json.Unmarshal(text, into) != nil {
+	} else if json.Unmarshal([]byte(text), into) != nil {
 		b.reject(field, problem)
 	}
 }
 
 // decodeOptional is decode for strings that may be null.
 func (b *body) decodeOptional(field string, into **string, problem string) {
-	if text := b.field(field); text != nil && !isNull(text) {
+	if text := b.field(field); text != "" && !isNull(text) {
 		value := new(string)
 		if b.decodeString(field, value, problem); b.malformed[field] == nil {
 			*into = value
@@ -165,11 +165,11 @@ func (b *body) edit() shorten.Edit {
 
 func (b *body) isNull(field string) bool { return isNull(b.field(field)) }
 
-func isNull(text []byte) bool { return string(text) == "null" }
+func isNull(text string) bool { return text == "null" }
 
 // tags decodes the tags. An element that is null is not a string.
 func (b *body) tags() *[]string {
-	if b.field(shorten.FieldTags) == nil {
+	if b.field(shorten.FieldTags) == "" {
 		return nil
 	}
 	var elements *[]*string

@@ -74,7 +74,7 @@ func decodeBulk(c *call) (bulk, error) {
 	var fields []member // of an element at a time
 	for i, element := range elements {
 		var isObject bool
-		fields, isObject = appendMembers(fields[:0], element, knownField)
+		fields, isObject = appendMembers(fields[:0], element)
 		links.malformed[i] = !isObject
 		links.reqs[i].AccountID = c.account
 		(&body{fields: fields}).setRequest(&links.reqs[i])

@@ -11,13 +11,15 @@ var (
 
 // Members returns the members of an object that have known names.
 func Members(object []byte) (map[string]json.RawMessage, bool) {
-	members, ok := appendMembers(nil, object, knownField)
+	members, ok := appendMembers(nil, string(object))
 	byName := map[string]json.RawMessage{}
 	for _, m := range members {
-		byName[m.name] = m.value
+		byName[m.name] = json.RawMessage(m.value)
 	}
 	return byName, ok
 }
 
 // Elements returns the elements of an array, at most one more than limit.
-func Elements(array []byte, limit int) ([][]byte, bool) { return appendElements(nil, array, limit) }
+func Elements(array []byte, limit int) ([]string, bool) {
+	return appendElements(nil, string(array), limit)
+}
