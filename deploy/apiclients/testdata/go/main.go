@@ -129,7 +129,7 @@ func manage(ctx context.Context, api *client.ClientWithResponses, said map[strin
 		return fmt.Errorf("bulk: %v, %s", err, bulk.GetBody())
 	}
 	said["bulk"] = bulk.JSON200.Created
-	tags200, err := api.ListTagsWithResponse(ctx)
+	tags200, err := api.ListTagsWithResponse(ctx, nil)
 	if err != nil || tags200.JSON200 == nil {
 		return fmt.Errorf("tags: %v, %s", err, tags200.GetBody())
 	}

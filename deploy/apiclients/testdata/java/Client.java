@@ -86,7 +86,7 @@ public class Client {
                 .expiresAt(OffsetDateTime.parse("2099-01-01T00:00:00+00:00")), null).getLink();
         said.put("bulk", links.createLinks(new BulkRequest().addLinksItem(new LinkRequest().longUrl("https://example.com/1"))
                 .addLinksItem(new LinkRequest().longUrl("x")), null).getCreated());
-        said.put("tagged", links.listTags().getData().get(0).getLinks());
+        said.put("tagged", links.listTags(null).getData().get(0).getLinks());
         said.put("title", edited.getTitle());
         said.put("tags", edited.getTags().size());
         said.put("expires", edited.getExpiresAt().getYear());
