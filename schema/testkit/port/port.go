@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"runtime"
 	"strconv"
 	"sync"
 )
@@ -27,7 +28,7 @@ var claims struct {
 // those of outgoing connections. A client that keeps dialing a stopped program would sooner or later get such a port for its own end
 // and connect to itself, and the program could not listen on it again.
 //
-// A claim is a UDP socket that is bound to the same number and never read.
+// A claim is a UDP socket that is bound to the same number of another address and never read. The program may serve HTTP/3 on its own.
 func Claim() (int, error) {
 	end := lowestOutgoing()
 	if end <= lowest+tries {
@@ -36,7 +37,7 @@ func Claim() (int, error) {
 	for range tries {
 		port := lowest + rand.IntN(end-lowest)
 		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-		claim, err := net.ListenPacket("udp", addr)
+		claim, err := net.ListenPacket("udp", net.JoinHostPort(claimHost(), strconv.Itoa(port)))
 		if err != nil {
 			continue
 		}
@@ -51,6 +52,14 @@ func Claim() (int, error) {
 		return port, l.Close()
 	}
 	return 0, fmt.Errorf("claim a port: %d of %d to %d are taken", tries, lowest, end-1)
+}
+
+// claimHost returns a loopback address that no program listens on. Only Linux has more than one.
+func claimHost() string {
+	if runtime.GOOS == "linux" {
+		return "127.255.0.1"
+	}
+	return "127.0.0.1"
 }
 
 // lowestOutgoing returns the lowest port that the kernel gives to outgoing connections.

@@ -50,6 +50,9 @@ func TestClaim(t *testing.T) {
 				l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(claimed)))
 				testkit.Must(t, err)
 				testkit.Close(t, l)
+				udp, err := net.ListenPacket("udp", net.JoinHostPort("127.0.0.1", strconv.Itoa(claimed))) // HTTP/3
+				testkit.Must(t, err)
+				testkit.Close(t, udp)
 			}
 			break
 		}
