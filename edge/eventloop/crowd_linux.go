@@ -5,12 +5,12 @@ import "time"
 // Loops that are busy all the time are not enough only if there is a CPU for one more. On a machine whose CPUs others need as
 // well, such as a proxy in front of the edge, one loop more makes all of them wait for CPUs and find fewer events at each wake-up:
 // they may serve less than before. A loop sees nothing of that but the result. So a loop that joins is on trial: it stays if
-// all of them together serve more.
+// all of them together serve more. As long as half of the CPUs are without a loop, none needs a trial.
 const (
 	baseline = 3               // windows in which the loops are busy before another one joins
 	settling = 3               // windows after it has joined that do not count: connections move
 	trial    = 8               // windows that count
-	worth    = 1.05            // all serve so many times what they served before, or the loop that joined leaves
+	worth    = 0.05            // of a loop's equal share of the answers before, which one that joins has to add, or it leaves
 	retryMin = 2 * time.Second // from a trial that failed to the next one; each further failure doubles it
 	retryMax = 64 * time.Second
 )
@@ -47,6 +47,10 @@ func (c *crowd) judge(now time.Duration, loops, most int, full bool, rate float6
 		c.begin(loops, 0)
 		return asBefore
 	}
+	if loops+1 <= most/2 {
+		c.begin(loops+1, 0)
+		return oneMore
+	}
 	c.windows++
 	c.rate += (rate - c.rate) / float64(min(c.windows, baseline))
 	if c.windows < baseline || now < c.retryAt || loops == most {
@@ -66,7 +70,7 @@ func (c *crowd) try(now time.Duration, full bool, rate float64) verdict {
 	if c.rate += (rate - c.rate) / float64(n); full && n < trial {
 		return asBefore
 	}
-	if !full || c.rate >= worth*c.before { // where there is room, it does not matter
+	if !full || c.rate >= c.before*(1+worth/float64(c.loops-1)) { // where there is room, it does not matter
 		c.begin(c.loops, 0)
 		c.retry = 0
 		return asBefore

@@ -8,11 +8,11 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// loops are those of a server, of which 4 may accept.
+// loops are those of a server, of which so many as most may accept.
 type loops struct {
 	eventloop.Crowd
-	count int
-	now   time.Duration
+	count, most int
+	now         time.Duration
 }
 
 // run has the loops work for some windows in which they serve rate answers per second, and returns after how many of them their
@@ -20,7 +20,7 @@ type loops struct {
 func (l *loops) run(windows int, full bool, rate float64) (changed int) {
 	for i := range windows {
 		l.now += eventloop.Window
-		if change := l.Judge(l.now, l.count, 4, full, rate); change != 0 {
+		if change := l.Judge(l.now, l.count, l.most, full, rate); change != 0 {
 			l.count += change
 			return i + 1
 		}
@@ -31,29 +31,42 @@ func (l *loops) run(windows int, full bool, rate float64) (changed int) {
 func TestLoopsJoinIfItIsWorthIt(t *testing.T) {
 	const long = 1000 // windows
 	t.Run("none does while there is room", func(t *testing.T) {
-		l := loops{count: 1}
+		l := loops{count: 1, most: 2}
 		for range long {
 			testkit.Equal(t, "changed after", l.run(eventloop.Baseline-1, true, 100), 0)
 			testkit.Equal(t, "changed after", l.run(1, false, 100), 0)
 		}
 	})
-	t.Run("one joins after the others are busy for a while, and stays if all serve more", func(t *testing.T) {
-		l := loops{count: 1}
-		for i, rate := range []float64{100, 190, 270} {
+	t.Run("one joins at once while half of the CPUs are without one", func(t *testing.T) {
+		l := loops{count: 1, most: 8}
+		for range 3 {
+			testkit.Equal(t, "joined after", l.run(1, true, 100), 1)
+		}
+		testkit.Equal(t, "changed after", l.run(eventloop.Baseline-1, true, 100), 0)
+		testkit.Equal(t, "loops", l.count, 4)
+	})
+	t.Run("one joins after the others are busy for a while, and stays if it adds to what they serve", func(t *testing.T) {
+		l := loops{count: 1, most: 3}
+		for i, rate := range []float64{1000, 1051} {
 			testkit.Equal(t, "joined after", l.run(long, true, rate), eventloop.Baseline)
 			testkit.Equal(t, "loops", l.count, i+2)
-			testkit.Equal(t, "changed after", l.run(eventloop.Trial, true, rate+80), 0)
+			testkit.Equal(t, "changed after", l.run(eventloop.Trial, true, rate*(1+0.051/float64(i+1))), 0)
 		}
-		testkit.Equal(t, "changed when all have joined", l.run(long, true, 350), 0)
+		testkit.Equal(t, "changed when all have joined", l.run(long, true, 1100), 0)
+	})
+	t.Run("it leaves if it adds less than a twentieth of their share", func(t *testing.T) {
+		l := loops{count: 2, most: 3}
+		testkit.Equal(t, "joined after", l.run(long, true, 1000), eventloop.Baseline)
+		testkit.Equal(t, "left after", l.run(long, true, 1024), eventloop.Trial)
 	})
 	t.Run("it stays if there is room then", func(t *testing.T) {
-		l := loops{count: 1}
+		l := loops{count: 1, most: 2}
 		l.run(long, true, 100)
 		testkit.Equal(t, "changed after", l.run(long, false, 100), 0)
 		testkit.Equal(t, "loops", l.count, 2)
 	})
 	t.Run("it leaves if all serve no more, and the next trial is later each time", func(t *testing.T) {
-		l := loops{count: 1}
+		l := loops{count: 1, most: 2}
 		testkit.Equal(t, "joined after", l.run(long, true, 100), eventloop.Baseline)
 		testkit.Equal(t, "left after", l.run(long, true, 90), eventloop.Trial)
 		testkit.Equal(t, "loops", l.count, 1)
@@ -65,7 +78,7 @@ func TestLoopsJoinIfItIsWorthIt(t *testing.T) {
 		testkit.Equal(t, "loops", l.count, 2)
 	})
 	t.Run("the pause ends at a minute", func(t *testing.T) {
-		l := loops{count: 1}
+		l := loops{count: 1, most: 2}
 		l.run(long, true, 100)
 		for range 20 {
 			l.run(long, true, 90)
@@ -75,14 +88,14 @@ func TestLoopsJoinIfItIsWorthIt(t *testing.T) {
 		}
 	})
 	t.Run("a trial ends if the number changes for another reason", func(t *testing.T) {
-		l := loops{count: 1}
+		l := loops{count: 1, most: 2}
 		l.run(long, true, 100)
 		l.count = 1 // since there was little to do
 		testkit.Equal(t, "joined after", l.run(long, true, 100), eventloop.Baseline)
 		testkit.Equal(t, "loops", l.count, 2)
 	})
 	t.Run("there is no trial where goroutines answer", func(t *testing.T) {
-		l := loops{count: 1}
+		l := loops{count: 1, most: 3}
 		testkit.Equal(t, "joined after", l.run(long, true, 0), eventloop.Baseline)
 		testkit.Equal(t, "joined after", l.run(long, true, 0), eventloop.Baseline)
 		testkit.Equal(t, "loops", l.count, 3)
