@@ -65,7 +65,7 @@ func claimHost() string {
 // lowestOutgoing returns the lowest port that the kernel gives to outgoing connections.
 func lowestOutgoing() int {
 	var low int
-	line, _ := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range") // there is none on other systems than Linux
+	line, _ := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range") // only Linux has this file
 	if _, err := fmt.Sscan(string(line), &low); err != nil {
 		return usualLowest
 	}
