@@ -31,31 +31,14 @@ func decodeBody(c *call) (*body, error) {
 	return b, nil
 }
 
-// knownField returns the name of a field that a request may have, "" for another one. Case matters.
-func knownField(name string) string {
+// isField reports whether a request may have a field of this name. Case matters.
+func isField(name string) bool {
 	switch name {
-	case shorten.FieldLongURL:
-		return shorten.FieldLongURL
-	case shorten.FieldCustomAlias:
-		return shorten.FieldCustomAlias
-	case shorten.FieldDomainID:
-		return shorten.FieldDomainID
-	case shorten.FieldTitle:
-		return shorten.FieldTitle
-	case shorten.FieldTags:
-		return shorten.FieldTags
-	case shorten.FieldIsActive:
-		return shorten.FieldIsActive
-	case shorten.FieldExpiresAt:
-		return shorten.FieldExpiresAt
-	case shorten.FieldExpiredURL:
-		return shorten.FieldExpiredURL
-	case shorten.FieldForwardQuery:
-		return shorten.FieldForwardQuery
-	case fieldLinks:
-		return fieldLinks
+	case shorten.FieldLongURL, shorten.FieldCustomAlias, shorten.FieldDomainID, shorten.FieldTitle, shorten.FieldTags, shorten.FieldIsActive,
+		shorten.FieldExpiresAt, shorten.FieldExpiredURL, shorten.FieldForwardQuery, fieldLinks:
+		return true
 	}
-	return ""
+	return false
 }
 
 // fieldLinks is the field of a bulk request.

@@ -4,7 +4,7 @@ import "encoding/json"
 
 // What reads and writes JSON text.
 var (
-	KnownField   = knownField
+	IsField      = isField
 	AppendString = appendString
 	PlainString  = plainString
 )

@@ -14,8 +14,8 @@ import (
 // member is a member of an object. Its value is a part of the text.
 type member struct{ name, value string }
 
-// appendMembers appends the members of an object that have the names of fields, by which knownField knows them. Of several with the same
-// name only the last one is kept, as encoding/json does. ok is false if the text is no object.
+// appendMembers appends the members of an object that are fields. Of several with the same name only the last one is kept, as
+// encoding/json does. ok is false if the text is no object.
 func appendMembers(dst []member, text string) (members []member, ok bool) {
 	object := gjson.Parse(text)
 	if !object.IsObject() {
@@ -23,8 +23,8 @@ func appendMembers(dst []member, text string) (members []member, ok bool) {
 	}
 	first := len(dst)
 	object.ForEach(func(name, value gjson.Result) bool {
-		if known := knownField(name.Str); known != "" {
-			dst = setMember(dst, first, member{known, value.Raw})
+		if isField(name.Str) {
+			dst = setMember(dst, first, member{name.Str, value.Raw})
 		}
 		return true
 	})
