@@ -44,6 +44,10 @@ type LinkEdit struct {
 	ExpiresAt    *time.Time // zero: never
 	ExpiredURL   *string    // "": none
 	ForwardQuery *bool
+
+	// Unchanged applies the edit only to the link as its author has seen it: with the URL, title, tags, expiry and forwarding of the
+	// link that UpdateLink is given.
+	Unchanged bool
 }
 
 // LinkKey is what names a link.
@@ -111,7 +115,8 @@ type LinkStore interface {
 	// remembered are deleted with each one that is recorded.
 	CreateLinks(ctx context.Context, batch *LinkBatch) error
 	// UpdateLink applies edit to the link with link.ID and sets *link to the result. UpdatedAt becomes at. Concurrent calls
-	// that change different fields all take effect. CodeNotFound if there is no such link, or it was deleted.
+	// that change different fields all take effect. CodeNotFound if there is no such link, or it was deleted; CodeConflict if
+	// edit.Unchanged is set and the link has changed.
 	UpdateLink(ctx context.Context, link *Link, edit LinkEdit, at time.Time) error
 	// RenameTag gives all links of an account that have the tag from the tag to instead, and returns how many these are. A link that
 	// has both keeps to; "" for to removes the tag. UpdatedAt of the links becomes at. from and to are valid tags.

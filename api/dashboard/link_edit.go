@@ -8,7 +8,6 @@ import (
 	"unicode"
 
 	"linkstream/api/shorten"
-	"linkstream/schema"
 )
 
 // linkFields are the fields of a link as text, in the form that creates it and in the one that edits it.
@@ -59,7 +58,8 @@ var campaignFields = []campaignField{
 
 // keptFields are the fields whose text outlasts the session.
 var keptFields = []string{shorten.FieldLongURL, shorten.FieldCustomAlias, shorten.FieldDomainID, shorten.FieldTitle,
-	shorten.FieldTags, shorten.FieldExpiresAt, shorten.FieldExpiredURL, shorten.FieldForwardQuery, "utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content"}
+	shorten.FieldTags, shorten.FieldExpiresAt, shorten.FieldExpiredURL, shorten.FieldForwardQuery, "utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content",
+	fieldVersion}
 
 // typedFields returns what get knows of the fields.
 func typedFields(get func(field string) string) linkFields {
@@ -124,12 +124,6 @@ func parseTags(text string) []string {
 	return slices.Compact(tags)
 }
 
-// editPage is the data of the page that edits a link.
-type editPage struct {
-	Link   linkView
-	Fields linkFields
-}
-
 // LinkFields returns the fields for the templates that both forms share.
 func (p editPage) LinkFields() linkFields { return p.Fields }
 
@@ -138,64 +132,3 @@ func (p linksPage) LinkFields() linkFields { return p.Form.linkFields }
 
 // LinkFields is like that of editPage.
 func (p overviewPage) LinkFields() linkFields { return p.Form.linkFields }
-
-func (d *Dashboard) showEdit(c *call) error {
-	link, err := d.ownLink(c)
-	if err != nil {
-		return err
-	}
-	page := editPage{Link: link, Fields: typedFields(c.query)}
-	if !c.http.QueryArgs().Has(shorten.FieldLongURL) {
-		page.Fields = linkFields{LongURL: link.URL, Title: link.Title, Tags: strings.Join(link.Tags, " "),
-			ExpiresAt: formatExpiry(link.ExpiresAt), ExpiredURL: link.ExpiredURL, ForwardQuery: link.ForwardQuery, Campaign: campaignFields}
-	}
-	return d.render(c, "edit", page)
-}
-
-func (d *Dashboard) editLink(c *call) error {
-	link, err := d.ownLink(c)
-	if err != nil {
-		return err
-	}
-	_, err = d.Shortener.Edit(c.ctx, link.Link, editOf(c, link.Link))
-	if p, invalid := linkProblems(err); invalid {
-		return d.invalid(c, "edit", editPage{link, typedFields(c.form)}, p)
-	}
-	if err != nil {
-		return err
-	}
-	return c.seeOther(link.Path, link.Name()+" was saved.")
-}
-
-// editOf returns the edit that a form asks for. An expiry that stays as it is may be in the past.
-func editOf(c *call, link schema.Link) shorten.Edit {
-	to, title, tags := longURL(c), c.form(shorten.FieldTitle), parseTags(c.form(shorten.FieldTags))
-	expired, forward := withScheme(c.form(shorten.FieldExpiredURL)), c.form(shorten.FieldForwardQuery) == "true"
-	edit := shorten.Edit{LongURL: &to, Title: &title, Tags: &tags, ExpiredURL: &expired, ForwardQuery: &forward}
-	if text := c.form(shorten.FieldExpiresAt); text != formatExpiry(link.ExpiresAt) {
-		at, err := parseExpiry(text)
-		if edit.ExpiresAt = &at; err != nil {
-			edit.Malformed = map[string][]string{shorten.FieldExpiresAt: {expiryMisspelled}}
-		}
-	}
-	return edit
-}
-
-// linkProblems returns what is wrong with the fields of a link.
-func linkProblems(err error) (problems, bool) {
-	if message := clientMessage(err, schema.CodeUnsafeURL); message != "" {
-		return problems{shorten.FieldLongURL: message}, true
-	}
-	return problemsOf(err)
-}
-
-func (d *Dashboard) deleteLink(c *call) error {
-	link, err := d.ownLink(c)
-	if err != nil {
-		return err
-	}
-	if err := d.Shortener.Delete(c.ctx, link.Link); err != nil {
-		return err
-	}
-	return c.seeOther(pathLinks, link.Name()+" was deleted. Visitors see that it is not active. Its alias stays reserved for you.")
-}

@@ -16,6 +16,8 @@ type Edit struct {
 	ExpiredURL     *string    // "": none
 	ForwardQuery   *bool
 
+	// Unchanged makes Edit return CodeConflict if another edit has changed the link since it was read.
+	Unchanged bool
 	// Malformed is that of a Request.
 	Malformed map[string][]string
 }
@@ -24,7 +26,7 @@ type Edit struct {
 const fieldBody = "body"
 
 // Edit changes a link and returns it as it is then. CodeInvalid names every invalid field, and an edit without a field is
-// invalid; CodeUnsafeURL as in Create; CodeNotFound if the link was deleted meanwhile.
+// invalid; CodeUnsafeURL as in Create; CodeNotFound if the link was deleted meanwhile; CodeConflict as Edit says.
 func (s *Shortener) Edit(ctx context.Context, link schema.Link, edit Edit) (schema.Link, error) {
 	checks := newValidation(edit.Malformed)
 	v := &checks
@@ -58,6 +60,7 @@ func (s *Shortener) Edit(ctx context.Context, link schema.Link, edit Edit) (sche
 	if err := v.outcome(); err != nil {
 		return schema.Link{}, err
 	}
+	change.Unchanged = edit.Unchanged
 	err := s.links.UpdateLink(ctx, &link, change, now)
 	return link, gone(err)
 }

@@ -2,7 +2,10 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"linkstream/schema"
 )
@@ -13,8 +16,11 @@ const (
 		UPDATE links SET url = coalesce($2, url), title = coalesce($3, title), tags = coalesce($4, tags),
 			active = coalesce($5, active), expires_at = CASE WHEN $6 THEN $7 ELSE expires_at END,
 			expired_url = coalesce($8, expired_url), forward_query = coalesce($9, forward_query), updated_at = $10
-		WHERE id = $1 AND ordinal > 0 RETURNING *)
+		WHERE id = $1 AND ordinal > 0 AND (NOT $11 OR (url, title, tags, expired_url, forward_query) = ($12, $13, $14, $15, $16)
+			AND expires_at IS NOT DISTINCT FROM $17)
+		RETURNING *)
 	SELECT ` + linkColumns + ` FROM l LEFT JOIN domains d ON d.id = l.domain_id`
+	linkExists = `SELECT EXISTS (SELECT FROM links WHERE id = $1 AND ordinal > 0)`
 	// deleteLink locks the account before the link, as statements that create links do. The ordinal of a link that exists
 	// never changes, so that old has it even if the link was edited after the statement's snapshot.
 	deleteLink = `
@@ -37,7 +43,17 @@ func (s *Store) UpdateLink(ctx context.Context, link *schema.Link, edit schema.L
 		expiresAt = nullIfZero(*edit.ExpiresAt)
 	}
 	updated, err := s.oneLink(ctx, updateLink, link.ID, edit.URL, edit.Title, schema.TagsColumn{List: edit.Tags}, edit.Active,
-		edit.ExpiresAt != nil, expiresAt, edit.ExpiredURL, edit.ForwardQuery, at)
+		edit.ExpiresAt != nil, expiresAt, edit.ExpiredURL, edit.ForwardQuery, at, edit.Unchanged, link.URL, link.Title,
+		schema.TagsColumn{List: &link.Tags}, link.ExpiredURL, link.ForwardQuery, nullIfZero(link.ExpiresAt))
+	if edit.Unchanged && errors.Is(err, pgx.ErrNoRows) {
+		exists := false
+		if err := s.pool.QueryRow(ctx, linkExists, link.ID).Scan(&exists); err != nil {
+			return wrap(err, "look for link %d", link.ID)
+		}
+		if exists {
+			return schema.Errorf(schema.CodeConflict, "update link %d: it has changed", link.ID)
+		}
+	}
 	if err != nil {
 		return wrap(err, "update link %d", link.ID)
 	}

@@ -14,6 +14,9 @@ const (
 		active = coalesce(?5, active), expires_at = iif(?6, ?7, expires_at), expired_url = coalesce(?8, expired_url),
 		forward_query = coalesce(?9, forward_query), updated_at = ?10
 	WHERE id = ?1 AND ordinal > 0`
+	linkUnchanged = `
+	SELECT (url, title, tags, expired_url, forward_query) = (?2, ?3, ?4, ?5, ?6) AND expires_at IS ?7
+	FROM links WHERE id = ?1 AND ordinal > 0`
 	linkByID   = selectLink + `WHERE l.id = ?`
 	ordinalOf  = `SELECT ordinal FROM links WHERE id = ? AND account_id = ? AND ordinal > 0`
 	deleteLink = `
@@ -34,6 +37,11 @@ func (s *Store) UpdateLink(ctx context.Context, link *schema.Link, edit schema.L
 		expiresAt = new(time.Time)
 	}
 	err := s.db.update(ctx, func(tx *sql.Tx) error {
+		if edit.Unchanged {
+			if err := unchanged(ctx, tx, *link); err != nil {
+				return err
+			}
+		}
 		err := oneRow(tx.ExecContext(ctx, updateLink, link.ID, edit.URL, edit.Title, schema.TagsColumn{List: edit.Tags}, edit.Active,
 			edit.ExpiresAt != nil, unixMillis{expiresAt}, edit.ExpiredURL, edit.ForwardQuery, unixMillis{&at}))
 		if err == nil {
@@ -46,6 +54,17 @@ func (s *Store) UpdateLink(ctx context.Context, link *schema.Link, edit schema.L
 	}
 	*link = updated
 	return nil
+}
+
+// unchanged returns CodeConflict if the fields of a link that its owner edits are not those of link, CodeNotFound if there is none.
+func unchanged(ctx context.Context, tx *sql.Tx, link schema.Link) error {
+	same := false
+	err := tx.QueryRowContext(ctx, linkUnchanged, link.ID, link.URL, link.Title, schema.TagsColumn{List: &link.Tags}, link.ExpiredURL,
+		link.ForwardQuery, unixMillis{&link.ExpiresAt}).Scan(&same)
+	if err == nil && !same {
+		err = schema.Errorf(schema.CodeConflict, "it has changed")
+	}
+	return err
 }
 
 // DeleteLink implements schema.LinkStore.

@@ -14,6 +14,8 @@ var linkManageBehaviours = []behaviour[schema.Database]{
 	{"CreateLink keeps title, tags, expiry and forwarding, alone and beside others", keepsDetails},
 	{"UpdateLink changes what it is given and nothing else", updatesLinks},
 	{"UpdateLink lets concurrent changes of different fields all take effect", updatesConcurrently},
+	{"UpdateLink does not change what has changed, if it is asked to", updatesUnchanged},
+	{"UpdateLink lets one of concurrent changes of what has not changed take effect", updatesUnchangedOnce},
 	{"UpdateLink does not find an unknown or deleted link", updatesUnknown},
 	{"RenameTag renames, merges and removes a tag of all links of an account", renamesTags},
 	{"RenameTag lets concurrent calls all take effect", renamesTagsConcurrently},
@@ -110,6 +112,47 @@ func updatesConcurrently(t *testing.T, store schema.Database) {
 	got, err := store.Link(t.Context(), 0, "hash")
 	testkit.Must(t, err)
 	testkit.Equal(t, "link", got, link)
+}
+
+func updatesUnchanged(t *testing.T, store schema.Database) {
+	owner := addAccount(t, store, "a@example.org")
+	seen := addLink(t, store, owner.ID, 0, "hash")
+	for _, by := range []schema.LinkEdit{{URL: new("https://new.example/")}, {Title: new("A title")}, {Tags: &[]string{"a", "b"}},
+		{ExpiresAt: new(hour(7))}, {ExpiresAt: new(hour(8))}, {ExpiredURL: new("https://late.example/")}, {ForwardQuery: new(true)},
+		{ExpiresAt: new(time.Time{})}} {
+		link := seen
+		testkit.Must(t, store.UpdateLink(t.Context(), &link, by, hour(1)))
+		again := seen
+		err := store.UpdateLink(t.Context(), &again, schema.LinkEdit{URL: new("https://lost.example/"), Unchanged: true}, hour(2))
+		testkit.Equal(t, "error", schema.ErrorCode(err), schema.CodeConflict)
+		got, err := store.Link(t.Context(), 0, "hash")
+		testkit.Must(t, err)
+		testkit.Equal(t, "link after the conflict", got, link)
+		seen = link
+	}
+	testkit.Must(t, store.SetActive(t.Context(), 0, "hash", false)) // is not what an edit sees
+	testkit.Must(t, store.UpdateLink(t.Context(), &seen, schema.LinkEdit{Title: new("changed"), Unchanged: true}, hour(3)))
+	testkit.Equal(t, "title", seen.Title, "changed")
+	testkit.Must(t, store.DeleteLink(t.Context(), seen, hour(4)))
+	err := store.UpdateLink(t.Context(), &seen, schema.LinkEdit{Title: new("deleted"), Unchanged: true}, hour(5))
+	testkit.Equal(t, "error for a deleted link", schema.ErrorCode(err), schema.CodeNotFound)
+}
+
+func updatesUnchangedOnce(t *testing.T, store schema.Database) {
+	owner := addAccount(t, store, "a@example.org")
+	link := addLink(t, store, owner.ID, 0, "hash")
+	edited := 0
+	for _, err := range concurrently(8, func(i int) error {
+		seen := link
+		return store.UpdateLink(t.Context(), &seen, schema.LinkEdit{Title: new(fmt.Sprintf("by %d", i)), Unchanged: true}, hour(1))
+	}) {
+		if err == nil {
+			edited++
+		} else {
+			testkit.Equal(t, "error", schema.ErrorCode(err), schema.CodeConflict)
+		}
+	}
+	testkit.Equal(t, "edits", edited, 1)
 }
 
 func updatesUnknown(t *testing.T, store schema.Database) {

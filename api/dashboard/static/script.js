@@ -88,8 +88,10 @@ for (const field of document.querySelectorAll("input[type=file][data-max]"))
     field.setCustomValidity(field.files[0]?.size > field.dataset.max ? "The file is larger than 32 MiB. Import it in parts." : ""));
 
 // What was typed outlasts a session that ends, however long it is: this tab keeps it until a page comes that is not the sign-in.
+const isTyped = (field) => field.type !== "hidden" || field.name === "version"; // which says what was edited
+
 function keepTyped(form) {
-  const fields = [...form.elements].filter((field) => field.name && field.type !== "hidden");
+  const fields = [...form.elements].filter((field) => field.name && isTyped(field));
   if (!fields.length || fields.some((field) => field.type === "password" || field.type === "file")) return;
   const values = fields.map((field) => [field.name, field.type === "checkbox" ? field.checked : field.value]);
   try {
@@ -102,7 +104,7 @@ function fillIn({ page, action, values }) {
   const form = document.querySelector(`form[action="${action}"]`);
   if (page !== location.pathname || !form || !document.referrer.startsWith(location.origin + "/dashboard/sign-in")) return;
   for (const field of form.elements) {
-    if (!(field.name in values) || field.type === "hidden") continue;
+    if (!(field.name in values) || !isTyped(field)) continue;
     if (field.type === "checkbox") field.checked = values[field.name];
     else field.value = values[field.name];
     if (field.value && field.type !== "checkbox") field.closest("details")?.setAttribute("open", "");

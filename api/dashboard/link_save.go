@@ -1,0 +1,130 @@
+package dashboard
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"strings"
+
+	"linkstream/api/shorten"
+	"linkstream/schema"
+)
+
+// editPage is the data of the page that edits a link.
+type editPage struct {
+	Link    linkView
+	Fields  linkFields
+	Version string // of the link that the fields are an edit of
+}
+
+// fieldVersion is the hidden field with the version of the link that a form has shown.
+const fieldVersion = "version"
+
+// fieldsOf returns what the form shows of a link.
+func fieldsOf(link schema.Link) linkFields {
+	return linkFields{LongURL: link.URL, Title: link.Title, Tags: strings.Join(link.Tags, " "), ExpiresAt: formatExpiry(link.ExpiresAt),
+		ExpiredURL: link.ExpiredURL, ForwardQuery: link.ForwardQuery, Campaign: campaignFields}
+}
+
+// versionOf returns a digest of what the form changes, so that a form does not overwrite what has changed since it was shown.
+func versionOf(link schema.Link) string {
+	f := fieldsOf(link)
+	digest := sha256.Sum256(fmt.Appendf(nil, "%q %t", []string{f.LongURL, f.Title, f.Tags, f.ExpiresAt, f.ExpiredURL}, f.ForwardQuery))
+	return base64.RawURLEncoding.EncodeToString(digest[:16])
+}
+
+func (d *Dashboard) showEdit(c *call) error {
+	link, err := d.ownLink(c)
+	if err != nil {
+		return err
+	}
+	page := editPage{link, fieldsOf(link.Link), versionOf(link.Link)}
+	if c.http.QueryArgs().Has(shorten.FieldLongURL) { // typed before the session expired
+		page.Fields, page.Version = typedFields(c.query), cut(c.query(fieldVersion), maxAsked)
+	}
+	return d.render(c, "edit", page)
+}
+
+func (d *Dashboard) editLink(c *call) error {
+	link, err := d.ownLink(c)
+	if err != nil {
+		return err
+	}
+	// A form without a version is one of an earlier release.
+	if version := c.form(fieldVersion); version != "" && version != versionOf(link.Link) {
+		return d.editedMeanwhile(c, link)
+	}
+	edit := editOf(c, link.Link)
+	edit.Unchanged = true
+	_, err = d.Shortener.Edit(c.ctx, link.Link, edit)
+	if p, invalid := linkProblems(err); invalid {
+		return d.invalid(c, "edit", editPage{link, typedFields(c.form), versionOf(link.Link)}, p)
+	}
+	if schema.ErrorCode(err) == schema.CodeConflict { // since it was read above
+		if link, err = d.ownLink(c); err == nil {
+			return d.editedMeanwhile(c, link)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return c.seeOther(link.Path, link.Name()+" was saved.")
+}
+
+// editedMeanwhile answers a form that would overwrite the edit of somebody else. It keeps what was typed, and says beside each field
+// what the link has now. Saved again, the form replaces that.
+func (d *Dashboard) editedMeanwhile(c *call, link linkView) error {
+	typed, now := typedFields(c.form), fieldsOf(link.Link)
+	p := problems{"": "This link was changed after you opened the form, perhaps in another tab. Nothing was saved yet. " +
+		"Your text is below. Save again to replace what the link has now."}
+	differs := func(field, typed, now string) {
+		switch {
+		case typed == now:
+		case now == "":
+			p[field] = "Now: nothing."
+		default:
+			p[field] = "Now: " + now
+		}
+	}
+	yesNo := map[bool]string{true: "yes", false: "no"}
+	differs(shorten.FieldLongURL, longURL(c), now.LongURL)
+	differs(shorten.FieldTitle, typed.Title, now.Title)
+	differs(shorten.FieldTags, strings.Join(parseTags(typed.Tags), " "), now.Tags)
+	differs(shorten.FieldExpiresAt, typed.ExpiresAt, now.ExpiresAt)
+	differs(shorten.FieldExpiredURL, withScheme(typed.ExpiredURL), now.ExpiredURL)
+	differs(shorten.FieldForwardQuery, yesNo[typed.ForwardQuery], yesNo[now.ForwardQuery])
+	return d.invalid(c, "edit", editPage{link, typed, versionOf(link.Link)}, p)
+}
+
+// editOf returns the edit that a form asks for. An expiry that stays as it is may be in the past.
+func editOf(c *call, link schema.Link) shorten.Edit {
+	to, title, tags := longURL(c), c.form(shorten.FieldTitle), parseTags(c.form(shorten.FieldTags))
+	expired, forward := withScheme(c.form(shorten.FieldExpiredURL)), c.form(shorten.FieldForwardQuery) == "true"
+	edit := shorten.Edit{LongURL: &to, Title: &title, Tags: &tags, ExpiredURL: &expired, ForwardQuery: &forward}
+	if text := c.form(shorten.FieldExpiresAt); text != formatExpiry(link.ExpiresAt) {
+		at, err := parseExpiry(text)
+		if edit.ExpiresAt = &at; err != nil {
+			edit.Malformed = map[string][]string{shorten.FieldExpiresAt: {expiryMisspelled}}
+		}
+	}
+	return edit
+}
+
+// linkProblems returns what is wrong with the fields of a link.
+func linkProblems(err error) (problems, bool) {
+	if message := clientMessage(err, schema.CodeUnsafeURL); message != "" {
+		return problems{shorten.FieldLongURL: message}, true
+	}
+	return problemsOf(err)
+}
+
+func (d *Dashboard) deleteLink(c *call) error {
+	link, err := d.ownLink(c)
+	if err != nil {
+		return err
+	}
+	if err := d.Shortener.Delete(c.ctx, link.Link); err != nil {
+		return err
+	}
+	return c.seeOther(pathLinks, link.Name()+" was deleted. Visitors see that it is not active. Its alias stays reserved for you.")
+}

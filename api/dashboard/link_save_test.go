@@ -1,0 +1,112 @@
+package dashboard_test
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"linkstream/schema"
+	"linkstream/schema/testkit"
+)
+
+var versionField = regexp.MustCompile(`name="version" value="([^"]+)"`)
+
+// version returns that of the link which a page's form edits.
+func (a answer) version(t *testing.T) string {
+	t.Helper()
+	found := versionField.FindStringSubmatch(a.body)
+	if found == nil {
+		t.Fatalf("no version in\n%s", a.body)
+	}
+	return found[1]
+}
+
+// TestEditConflict opens the form of a link twice.
+func TestEditConflict(t *testing.T) {
+	var meanwhile atomic.Pointer[func()] // is done before the next edit reaches the store
+	s := startFaulty(t, func(_ context.Context, method string) error {
+		if method != "UpdateLink" {
+			return nil
+		}
+		if do := meanwhile.Swap(nil); do != nil {
+			(*do)()
+		}
+		return nil
+	}, unpaced)
+	s.addLink(t, "sale", "https://example.org/")
+	b := s.signedIn(t)
+	const path = "/dashboard/links/0/sale"
+	link := func() schema.Link {
+		t.Helper()
+		link, err := s.links.Link(t.Context(), 0, "sale")
+		testkit.Must(t, err)
+		return link
+	}
+	seen := b.get(path + "/edit").version(t)
+	testkit.Equal(t, "version of the same link", b.get(path+"/edit").version(t), seen)
+	b.post(path+"/edit", "version", seen, "long_url", "https://first.example/", "title", "First", "tags", "a b", "expires_at", "2099-01-02T03:04",
+		"expired_url", "https://late.example/", "forward_query", "true").wantTo(t, path)
+
+	page := b.post(path+"/edit", "version", seen, "long_url", "second.example", "title", "Mine", "tags", "b, a")
+	page.want(t, http.StatusUnprocessableEntity, "This link was changed after you opened the form", "Now: https://first.example/",
+		"Now: First", "Now: 2099-01-02T03:04", "Now: https://late.example/", "Now: yes")
+	for _, part := range []string{">second.example</textarea>", `value="Mine"`, `value="b, a"`, `aria-describedby="forward_query-problem" aria-invalid="true"`} {
+		if !strings.Contains(page.body, part) {
+			t.Errorf("no %s in\n%s", part, page.body)
+		}
+	}
+	if strings.Contains(page.body, "tags-problem") {
+		t.Error("the tags are those of the link")
+	}
+	testkit.Equal(t, "long URL after the conflict", link().URL, "https://first.example/")
+
+	invalid := b.post(path+"/edit", "version", page.version(t), "long_url", "ftp://second.example/")
+	testkit.Equal(t, "version of a form with a mistake", invalid.version(t), page.version(t))
+	b.post(path+"/edit", "version", page.version(t), "long_url", "https://second.example/", "title", "Mine", "tags", "b, a").wantTo(t, path)
+	testkit.Equal(t, "title", link().Title, "Mine")
+
+	t.Run("is not what others change beside the form", func(t *testing.T) {
+		seen := b.get(path + "/edit").version(t)
+		testkit.Must(t, s.links.SetActive(t.Context(), 0, "sale", false))
+		b.post(path+"/edit", "version", seen, "long_url", "https://second.example/").wantTo(t, path)
+		if got := link(); got.Active || got.Title != "" {
+			t.Errorf("%+v", got)
+		}
+	})
+	t.Run("is each field that the form shows", func(t *testing.T) {
+		for _, edit := range []schema.LinkEdit{{Title: new("x")}, {Tags: &[]string{"x"}}, {ExpiresAt: new(utc("2099-03-01T12:30:00Z"))},
+			{ExpiresAt: new(utc("2099-03-01T12:30:01Z"))}, {ExpiredURL: new("https://x.example/")}, {ForwardQuery: new(true)}} {
+			seen := b.get(path + "/edit").version(t)
+			was := link()
+			testkit.Must(t, s.links.UpdateLink(t.Context(), &was, edit, time.Now()))
+			b.post(path+"/edit", "version", seen, "long_url", "https://lost.example/").want(t, http.StatusUnprocessableEntity, "This link was changed")
+		}
+	})
+	t.Run("is noticed after a session that ended", func(t *testing.T) {
+		seen := b.get(path + "/edit").version(t)
+		was := link()
+		testkit.Must(t, s.links.UpdateLink(t.Context(), &was, schema.LinkEdit{Title: new("while away")}, time.Now()))
+		window := s.browser(t)
+		window.get("/dashboard/sign-in")
+		answer := window.send(http.MethodPost, path+"/edit", url.Values{"version": {seen}, "long_url": {"https://typed.example/"}})
+		to, err := url.Parse(answer.header.Get("Location"))
+		testkit.Must(t, err)
+		page := b.get(to.Query().Get("next"))
+		page.want(t, http.StatusOK, "https://typed.example/")
+		b.post(path+"/edit", "version", page.version(t), "long_url", "https://typed.example/").want(t, http.StatusUnprocessableEntity, "Now: while away")
+	})
+	t.Run("is noticed between the look at the link and the edit", func(t *testing.T) {
+		seen := b.get(path + "/edit").version(t)
+		meanwhile.Store(new(func() {
+			was := link()
+			testkit.Must(t, s.links.UpdateLink(t.Context(), &was, schema.LinkEdit{Title: new("meanwhile")}, time.Now()))
+		}))
+		b.post(path+"/edit", "version", seen, "long_url", "https://lost.example/").want(t, http.StatusUnprocessableEntity, "Now: meanwhile")
+		testkit.Equal(t, "title", link().Title, "meanwhile")
+	})
+}
