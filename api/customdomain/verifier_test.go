@@ -300,25 +300,21 @@ func TestVerifyIsBoundedInTime(t *testing.T) {
 	defer silent.Close()
 	t.Run("per query", func(t *testing.T) {
 		cfg := customdomain.Config{Resolver: silent.LocalAddr().String(), Timeout: 50 * time.Millisecond, Total: time.Minute}
-		begin := time.Now()
-		for _, r := range verify(t, verifierOf(t, cfg)).Records() {
-			if r.Outcome != customdomain.Timeout || !strings.Contains(r.Explanation(), "in time") {
-				t.Errorf("%+v", r)
+		testkit.Takes(t, 5*time.Second, func(int) {
+			for _, r := range verify(t, verifierOf(t, cfg)).Records() {
+				if r.Outcome != customdomain.Timeout || !strings.Contains(r.Explanation(), "in time") {
+					t.Errorf("%+v", r)
+				}
 			}
-		}
-		if took := time.Since(begin); took > 30*time.Second {
-			t.Errorf("took %s", took)
-		}
+		})
 	})
 	t.Run("per verification", func(t *testing.T) {
 		cfg := customdomain.Config{Resolver: silent.LocalAddr().String(), Timeout: time.Minute, Total: 50 * time.Millisecond}
-		begin := time.Now()
-		if r := verify(t, verifierOf(t, cfg)).CNAME; r.Outcome != customdomain.Timeout {
-			t.Errorf("%+v", r)
-		}
-		if took := time.Since(begin); took > 30*time.Second {
-			t.Errorf("took %s", took)
-		}
+		testkit.Takes(t, 5*time.Second, func(int) {
+			if r := verify(t, verifierOf(t, cfg)).CNAME; r.Outcome != customdomain.Timeout {
+				t.Errorf("%+v", r)
+			}
+		})
 	})
 	t.Run("and sends a lost datagram again", func(t *testing.T) {
 		server := dnstest.Start(t)

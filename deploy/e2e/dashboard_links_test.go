@@ -197,7 +197,7 @@ func (b *tab) searchesLinks(t *testing.T, s *system, target string) {
 func TestDashboardDomains(t *testing.T) {
 	t.Parallel()
 	resolver := dnstest.Start(t)
-	s := newSystem(t, "LINKSTREAM_API_RESOLVER="+resolver.Addr())
+	s := newSystem(t, longCaches, longNegative, "LINKSTREAM_API_RESOLVER="+resolver.Addr())
 	s.programs[0].args = append(s.programs[0].args, "-edge.url", "http://sho.example:8080")
 	s.start(t)
 	b := s.tab(t).signIn(s)
@@ -252,7 +252,7 @@ func TestDashboardDomains(t *testing.T) {
 
 func TestDashboardWithoutScript(t *testing.T) {
 	t.Parallel()
-	s := startSystem(t)
+	s := startSystem(t, longCaches, longNegative)
 	b := s.tab(t, withoutScript).signIn(s)
 	if title := evaluate[string](b, "document.querySelector('script') ? document.title : ''"); title == "" {
 		t.Error("the page has no script, so this test proves nothing")

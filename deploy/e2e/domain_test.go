@@ -18,11 +18,10 @@ const shortHost = "sho.example" // the default domain, the target of CNAME recor
 func TestCustomDomain(t *testing.T) {
 	t.Parallel()
 	// The edge would look up an unknown link again after an hour. If it knows a new link sooner, a change was published.
-	const negativeTTL = "LINKSTREAM_EDGE_NEGATIVE_TTL=1h"
 	t.Run("embedded", func(t *testing.T) {
 		t.Parallel()
 		dns := dnstest.Start(t)
-		s := newSystem(t, negativeTTL, "LINKSTREAM_API_RESOLVER="+dns.Addr())
+		s := newSystem(t, longCaches, longNegative, "LINKSTREAM_API_RESOLVER="+dns.Addr())
 		s.programs[0].args = append(s.programs[0].args, "-edge.url", "http://"+shortHost)
 		s.start(t)
 		testCustomDomain(t, s, dns)
@@ -30,7 +29,7 @@ func TestCustomDomain(t *testing.T) {
 	t.Run("engines", func(t *testing.T) {
 		t.Parallel()
 		dns := dnstest.Start(t)
-		s := newServices(t, sharedEngines(t), negativeTTL, "LINKSTREAM_API_RESOLVER="+dns.Addr(),
+		s := newServices(t, sharedEngines(t), longCaches, longNegative, "LINKSTREAM_API_RESOLVER="+dns.Addr(),
 			"LINKSTREAM_EDGE_URL=http://"+shortHost)
 		s.start(t)
 		testCustomDomain(t, s, dns)

@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -12,9 +13,9 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// followsWithin is how long a test waits for an edge to follow a command. Its caches would keep a link for an hour.
+// Edges of tests that show how changes reach them have caches that would keep a link for an hour.
 const (
-	followsWithin = testkit.Patience
+	followsWithin = 5 * time.Second // for an edge that follows a command
 	longCaches    = "LINKSTREAM_EDGE_CACHE_TTL=1h"
 	longNegative  = "LINKSTREAM_EDGE_NEGATIVE_TTL=1h"
 )
@@ -39,22 +40,26 @@ func TestTakedown(t *testing.T) {
 	})
 }
 
-// answers requires that the edge answers a path with a status and a text within a time.
-func (s *system) answers(t *testing.T, within time.Duration, path string, status int, text string, header ...string) {
+// answer returns an error if the edge does not answer a path with a status and a text.
+func (s *system) answer(t *testing.T, path string, status int, text string, header ...string) error {
 	t.Helper()
-	testkit.SucceedsWithin(t, within, func() error {
-		a := s.visit(t, http.MethodGet, path, header...)
-		if a.status != status || !strings.Contains(a.raw, text) {
-			return fmt.Errorf("want %d and %q: %v", status, text, a)
-		}
-		return nil
-	})
+	a := s.visit(t, http.MethodGet, path, header...)
+	if a.status != status || !strings.Contains(a.raw, text) {
+		return fmt.Errorf("want %d and %q: %v", status, text, a)
+	}
+	return nil
+}
+
+// answers waits until the edge answers a path with a status and a text.
+func (s *system) answers(t *testing.T, path string, status int, text string, header ...string) {
+	t.Helper()
+	testkit.Succeeds(t, func() error { return s.answer(t, path, status, text, header...) })
 }
 
 // redirects requires that the edge soon redirects a path to a location.
 func (s *system) redirects(t *testing.T, path, location string, header ...string) {
 	t.Helper()
-	testkit.SucceedsWithin(t, followsWithin, func() error {
+	testkit.Succeeds(t, func() error {
 		a := s.visit(t, http.MethodGet, path, header...)
 		if got := a.header.Get("Location"); a.status != http.StatusFound || got != location {
 			return fmt.Errorf("location %q, want %q: %v", got, location, a)
@@ -81,63 +86,103 @@ func testTakedown(t *testing.T, s *system, blocklist string) {
 	t.Run("link off stops one link within seconds, link on lets it go on", func(t *testing.T) {
 		s.click(t, "down")
 		s.click(t, "down", onHost...)
-		s.admin(t, "link", "off", "down")
-		s.answers(t, followsWithin, "/down", http.StatusGone, "The operator of this service has taken down this link")
+		const said = "The operator of this service has taken down this link"
+		testkit.Follows(t, followsWithin, func(try int) func() error {
+			if try > 0 {
+				s.admin(t, "link", "on", "down")
+				s.answers(t, "/down", http.StatusFound, "")
+			}
+			s.admin(t, "link", "off", "down")
+			return func() error { return s.answer(t, "/down", http.StatusGone, said) }
+		})
 		s.click(t, "down", onHost...)
 		s.admin(t, "link", "off", "down", "--domain", host)
-		s.answers(t, followsWithin, "/down", http.StatusGone, "taken down", onHost...)
+		s.answers(t, "/down", http.StatusGone, "taken down", onHost...)
 		if active := isActive("down"); active != false {
 			t.Errorf("is_active is %v", active)
 		}
-		s.admin(t, "link", "on", "down")
-		s.answers(t, followsWithin, "/down", http.StatusFound, "")
+		testkit.Follows(t, followsWithin, func(try int) func() error {
+			if try > 0 {
+				s.admin(t, "link", "off", "down")
+				s.answers(t, "/down", http.StatusGone, said)
+			}
+			s.admin(t, "link", "on", "down")
+			return func() error { return s.answer(t, "/down", http.StatusFound, "") }
+		})
 		if active := isActive("down"); active != true {
 			t.Errorf("is_active is %v", active)
 		}
 	})
 	t.Run("account suspend stops all links of the account within seconds, reinstate lets them go on", func(t *testing.T) {
-		for command, status := range map[string]int{"suspend": http.StatusGone, "reinstate": http.StatusFound} {
-			if command == "reinstate" {
-				s.admin(t, "account", "suspend", email)
-			}
-			s.admin(t, "account", command, email)
+		links := func(status int, text string) error {
+			var errs []error
 			for i := range 5 {
-				s.answers(t, followsWithin, fmt.Sprintf("/other-%d", i), status, "")
+				errs = append(errs, s.answer(t, fmt.Sprintf("/other-%d", i), status, text))
 			}
+			return errors.Join(errs...)
 		}
+		suspended := func() error { return links(http.StatusGone, "taken down") }
+		reinstated := func() error { return links(http.StatusFound, "") }
+		testkit.Follows(t, followsWithin, func(try int) func() error {
+			if try > 0 {
+				s.admin(t, "account", "reinstate", email)
+				testkit.Succeeds(t, reinstated)
+			}
+			s.admin(t, "account", "suspend", email)
+			return suspended
+		})
+		testkit.Follows(t, followsWithin, func(try int) func() error {
+			if try > 0 {
+				s.admin(t, "account", "suspend", email)
+				testkit.Succeeds(t, suspended)
+			}
+			s.admin(t, "account", "reinstate", email)
+			return reinstated
+		})
 		s.admin(t, "account", "suspend", email)
-		s.answers(t, followsWithin, "/other-0", http.StatusGone, "taken down")
+		testkit.Succeeds(t, suspended)
 		s.click(t, "down") // another account's
 	})
 	t.Run("a host that gets onto the blocklist stops its links within seconds", func(t *testing.T) {
 		owner.alias(t, "unsafe", "https://www.bad.example/x")
 		s.click(t, "unsafe")
-		writeFile(t, blocklist, "0.0.0.0 bad.example\n")
-		s.answers(t, followsWithin, "/unsafe", http.StatusGone, "known as unsafe")
-		s.click(t, "down")
-		testkit.SucceedsWithin(t, followsWithin, func() error { // each program looks at the file at its own times
-			if a := owner.shorten(t, object{"long_url": "https://bad.example/"}); a.status != http.StatusUnprocessableEntity {
-				return fmt.Errorf("want 422: %v", a)
+		unsafe := func() error { // each program looks at the file at its own times
+			return errors.Join(s.answer(t, "/unsafe", http.StatusGone, "known as unsafe"),
+				owner.shorten(t, object{"long_url": "https://bad.example/"}).isStatus(http.StatusUnprocessableEntity))
+		}
+		safe := func() error { return s.answer(t, "/unsafe", http.StatusFound, "") }
+		testkit.Follows(t, 3*followsWithin, func(try int) func() error {
+			if try > 0 {
+				writeFile(t, blocklist, "other.example\n")
+				testkit.Succeeds(t, safe)
 			}
-			return nil
+			writeFile(t, blocklist, "0.0.0.0 bad.example\n")
+			return unsafe
 		})
-		writeFile(t, blocklist, "other.example # again\n")
-		s.answers(t, followsWithin, "/unsafe", http.StatusFound, "")
+		s.click(t, "down")
+		testkit.Follows(t, 3*followsWithin, func(try int) func() error {
+			if try > 0 {
+				writeFile(t, blocklist, "0.0.0.0 bad.example\n")
+				testkit.Succeeds(t, unsafe)
+			}
+			writeFile(t, blocklist, "other.example # again\n")
+			return safe
+		})
 	})
 	t.Run("a domain changes hands by command, and its old links stop within seconds", func(t *testing.T) {
 		s.admin(t, "link", "on", "down", "--domain", host)
-		s.answers(t, followsWithin, "/down", http.StatusFound, "", onHost...)
+		s.answers(t, "/down", http.StatusFound, "", onHost...)
 		third, thirdEmail := s.another(t, "third")
 		newID := decode(s.admin(t, "domain", "transfer", host, thirdEmail))
-		s.answers(t, followsWithin, "/down", http.StatusNotFound, "", onHost...)
+		s.answers(t, "/down", http.StatusNotFound, "", onHost...)
 		third.link(t, object{"long_url": "https://third.example/", "custom_alias": "down", "domain_id": newID})
-		s.answers(t, followsWithin, "/down", http.StatusFound, "", onHost...)
+		s.answers(t, "/down", http.StatusFound, "", onHost...)
 		if a := owner.get(t, fmt.Sprintf("/api/v1/stats/down?domain_id=%v", id)).want(t, http.StatusOK); a.body["is_active"] != false {
 			t.Errorf("the old link is active: %v", a)
 		}
 		owner.shorten(t, object{"long_url": "https://example.com/", "domain_id": id}).wantError(t, 422, "domain_id")
 		s.admin(t, "domain", "remove", host)
-		s.answers(t, followsWithin, "/down", http.StatusNotFound, "", onHost...)
+		s.answers(t, "/down", http.StatusNotFound, "", onHost...)
 	})
 	t.Run("what is stopped stays so when all programs are killed", func(t *testing.T) {
 		s.admin(t, "link", "off", "down")
@@ -145,9 +190,9 @@ func testTakedown(t *testing.T, s *system, blocklist string) {
 			p.kill(t)
 		}
 		s.start(t)
-		s.answers(t, followsWithin, "/down", http.StatusGone, "taken down")
-		s.answers(t, followsWithin, "/other-1", http.StatusGone, "taken down")
-		s.answers(t, followsWithin, "/down", http.StatusNotFound, "", onHost...)
+		s.answers(t, "/down", http.StatusGone, "taken down")
+		s.answers(t, "/other-1", http.StatusGone, "taken down")
+		s.answers(t, "/down", http.StatusNotFound, "", onHost...)
 	})
 }
 
@@ -163,7 +208,7 @@ func TestCommandsOfStandaloneWithoutService(t *testing.T) {
 	}
 	s.admin(t, "link", "off", "down")
 	s.start(t)
-	s.answers(t, 0, "/down", http.StatusGone, "taken down")
+	testkit.Must(t, s.answer(t, "/down", http.StatusGone, "taken down"))
 	wantPrivate(t, s.data)
 	s.stop(t)
 	if _, err := os.Stat(filepath.Join(s.data, "broker.addr")); !os.IsNotExist(err) {

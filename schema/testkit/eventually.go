@@ -34,7 +34,7 @@ func Succeeds(tb testing.TB, check func() error) {
 	SucceedsWithin(tb, Patience, check)
 }
 
-// SucceedsWithin is Succeeds for what has a promised duration.
+// SucceedsWithin is Succeeds with another patience than Patience. What has a promised duration is for Takes and Follows.
 func SucceedsWithin(tb testing.TB, d time.Duration, check func() error) {
 	tb.Helper()
 	if err := Poll(d, check); err != nil {

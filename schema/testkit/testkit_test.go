@@ -25,6 +25,8 @@ func (r *recorder) Helper() {}
 
 func (r *recorder) Errorf(format string, args ...any) { r.failure = fmt.Sprintf(format, args...) }
 
+func (r *recorder) Logf(string, ...any) {}
+
 func (r *recorder) Fatal(args ...any) { r.end(fmt.Sprint(args...)) }
 
 func (r *recorder) Fatalf(format string, args ...any) { r.end(fmt.Sprintf(format, args...)) }
