@@ -9,8 +9,8 @@ type LinkFilter struct {
 	OldestFirst bool
 }
 
-// LinkWord is a word of a search. A link matches it if its hash, URL or title contains one of Texts, which ignores the case of
-// ASCII letters, or if its key is Key but for the case of the hash.
+// LinkWord is a word of a search. A link matches it if its hash, URL, title or one of its tags contains one of Texts, which ignores
+// the case of ASCII letters, or if its key is Key but for the case of the hash.
 type LinkWord struct {
 	Texts []string
 	Key   *LinkKey // nil: none

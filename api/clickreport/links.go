@@ -3,6 +3,7 @@ package clickreport
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -15,8 +16,9 @@ const (
 	FieldDomain = "domain_id" // 0: the default domain
 )
 
-// linkFinder is the part of schema.LinkStore that SelectLinks needs.
+// linkFinder is the part of schema.LinkStore and schema.DomainStore that SelectLinks needs.
 type linkFinder interface {
+	Domains(ctx context.Context, accountID int64) ([]schema.Domain, error)
 	FindLinkIDs(ctx context.Context, accountID int64, filter schema.LinkFilter, limit int) ([]int64, error)
 }
 
@@ -33,8 +35,13 @@ func SelectLinks(
 	domain, byDomain := value(FieldDomain)
 	if byDomain {
 		id, err := strconv.ParseInt(domain, 10, 64)
-		if filter.DomainID = &id; err != nil {
+		filter.DomainID = &id
+		if err != nil {
 			problems[FieldDomain] = []string{"The domain id must be an integer."}
+		} else if known, err := hasDomain(ctx, store, accountID, id); err != nil {
+			return nil, nil, err
+		} else if !known {
+			problems[FieldDomain] = []string{"You have no domain with this id. The default domain has 0."}
 		}
 	}
 	if len(problems) > 0 || !byTag && !byDomain {
@@ -54,6 +61,15 @@ func SelectLinks(
 		problems[field] = []string{fmt.Sprintf("A report has at most %d links.", schema.MaxReportLinks)}
 	}
 	return some, problems, nil
+}
+
+// hasDomain reports whether an account has a domain, verified or not, or the domain is the default one.
+func hasDomain(ctx context.Context, store linkFinder, accountID, id int64) (bool, error) {
+	if id == 0 {
+		return true, nil
+	}
+	domains, err := store.Domains(ctx, accountID)
+	return slices.ContainsFunc(domains, func(d schema.Domain) bool { return d.ID == id }), err
 }
 
 // ByLink counts the clicks of each link of an account in the whole time of the report, or of some of them if links is not nil: of up to

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -44,8 +45,8 @@ func Parse(value func(field string) (string, bool), now time.Time) (r Request, p
 	p.days(&r, now)
 	for _, by := range schema.Dimensions() {
 		if name, ok := value(string(by)); ok {
-			if len(name) > maxNameLen || !utf8.ValidString(name) {
-				p.problem(string(by), fmt.Sprintf("The name must be valid UTF-8 of at most %d bytes.", maxNameLen))
+			if problem := problemOfName(by, name); problem != "" {
+				p.problem(string(by), problem)
 			}
 			if r.Filter == nil {
 				r.Filter = map[schema.Dimension]string{}
@@ -54,6 +55,27 @@ func Parse(value func(field string) (string, bool), now time.Time) (r Request, p
 		}
 	}
 	return r, p.problems
+}
+
+// problemOfName says why no click can have a name; "" if one may. Names of browsers and systems are those of releases.
+func problemOfName(by schema.Dimension, name string) string {
+	devices := []schema.Device{schema.Desktop, schema.Mobile, schema.Tablet, schema.Bot, schema.Other}
+	switch {
+	case len(name) > maxNameLen || !utf8.ValidString(name):
+		return fmt.Sprintf("The name must be valid UTF-8 of at most %d bytes.", maxNameLen)
+	case by == schema.ByDevice && !slices.Contains(devices, schema.Device(name)):
+		return "The device must be desktop, mobile, tablet, bot or other."
+	case by == schema.ByCountry && name != "" && !(len(name) == 2 && isCode(name, 'A', 'Z')):
+		return "The country must be a code of two capital letters (ISO 3166-1), such as DE, or empty for those that are not known."
+	case by == schema.ByLanguage && name != "" && name != schema.OtherName && !(len(name) <= 3 && isCode(name, 'a', 'z')):
+		return "The language must be a code of two or three small letters (ISO 639), such as de, or Other, or empty for none."
+	}
+	return ""
+}
+
+// isCode reports whether a name has only letters from first to last.
+func isCode(name string, first, last rune) bool {
+	return !strings.ContainsFunc(name, func(r rune) bool { return r < first || r > last })
 }
 
 type parser struct {

@@ -71,6 +71,7 @@ type reportFilter struct {
 // clickReport is what a report says.
 type clickReport struct {
 	Counter  counter
+	Nothing  string // why there is no click, if that may be a mistake of the reader
 	Chart    chart
 	Rankings []ranking
 	Top      []topLink
@@ -288,6 +289,9 @@ func (d *Dashboard) clickReport(c *call, page reportPage, asked clickreport.Requ
 	}
 	report.Counter = counter{Days: max(2, days), Sum: sum(got.Totals), Before: got.Previous.People + got.Previous.Bots,
 		Against: "in the " + counted(int64(days), "day", "days") + " before", Compared: !c.account.CreatedAt.After(asked.Previous())}
+	if report.Counter.Sum.Total() == 0 {
+		report.Nothing = page.nothing(some)
+	}
 	for _, by := range schema.Dimensions() {
 		report.Rankings = append(report.Rankings, page.ranking(asked, by, got.Names[by], got.Totals.People))
 	}
@@ -296,6 +300,25 @@ func (d *Dashboard) clickReport(c *call, page reportPage, asked clickreport.Requ
 		report.Top[i].Path = page.pathOf(report.Top[i].Path+"/report", asked, nil, asked.Limit)
 	}
 	return report, err
+}
+
+// nothing says why a report of some links has no click: whoever asked may have misspelt a name, or a tag.
+func (p *reportPage) nothing(some []int64) string {
+	switch tag := "the tag “" + p.Form.Tag + "”"; {
+	case some != nil && len(some) == 0 && p.Form.Tag == "":
+		return "You have no link on this domain."
+	case some != nil && len(some) == 0 && p.Form.Domain == "":
+		return "You have no link with " + tag + "."
+	case some != nil && len(some) == 0:
+		return "You have no link with " + tag + " on this domain."
+	case len(p.Filters) == 0:
+		return ""
+	}
+	var names []string
+	for _, f := range p.Filters {
+		names = append(names, "“"+f.Name+"”")
+	}
+	return "No click of these days has " + strings.Join(names, " and ") + "."
 }
 
 // pointsOf returns the periods of a series as the chart takes them.

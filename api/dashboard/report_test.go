@@ -148,6 +148,14 @@ func reportsTotals(t *testing.T) {
 		!strings.Contains(b.seen.body, `domain_id=0&amp;`) || !strings.Contains(b.seen.body, `value="sale"`) {
 		t.Errorf("the page forgets its tag and domain:\n%s", b.seen.body)
 	}
+	for query, want := range map[string]string{"tag=none": "You have no link with the tag “none”.", "domain_id=0&tag=web": "“web” on this domain.",
+		"browser=firefox&os=X": "No click of these days has “firefox” and “X”."} {
+		b.get("/dashboard/report?"+query).want(t, http.StatusOK, want)
+	}
+	b.get("/dashboard/report?from=2020-01-01&to=2020-01-01").lacks(t, "You have no link", "No click of these days")
+	b.get("/dashboard/report?domain_id=99&country=Germany").want(t, http.StatusUnprocessableEntity, "You have no domain with this id", "The country must be a code")
+	empty := s.addDomain(t, "empty.example.org", true)
+	b.get("/dashboard/report?domain_id="+id(empty.ID)).want(t, http.StatusOK, "You have no link on this domain.")
 	b.get("/dashboard/report?tag=No+Tag&domain_id=x&from=y").want(t, http.StatusUnprocessableEntity, "The tag must have 1 to 32",
 		"The domain id must be", "The day must be a date")
 	b.get("/dashboard/report?totals=show&limit=1").want(t, http.StatusOK, "sale 60 % 12 Show all")

@@ -67,6 +67,7 @@ type API struct {
 type linkStore interface {
 	schema.LinkStore
 	schema.IdempotencyStore
+	Domains(ctx context.Context, accountID int64) ([]schema.Domain, error)
 }
 
 // New returns an API that records its requests in set.

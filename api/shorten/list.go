@@ -28,7 +28,7 @@ const (
 // ListRequest describes a list of an account's links. Zero values select all links, the newest first.
 type ListRequest struct {
 	AccountID int64
-	Query     string // words, all of which a link matches: parts of hash, URL or title, or its short URL
+	Query     string // words, all of which a link matches: parts of hash, URL, title or a tag, or its short URL
 	Tag       string
 	DomainID  *int64 // 0: the default domain
 	IsActive  *bool

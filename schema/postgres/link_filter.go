@@ -33,7 +33,7 @@ func newCondition(accountID int64, filter schema.LinkFilter) *condition {
 		matches := []string{"false"}
 		for _, text := range word.Texts {
 			text := "lower(" + c.arg(text) + `::text COLLATE "C")`
-			for _, column := range []string{"l.hash", "l.url", "l.title"} {
+			for _, column := range []string{"l.hash", "l.url", "l.title", "l.tags"} {
 				matches = append(matches, fmt.Sprintf(`strpos(lower(%s COLLATE "C"), %s) > 0`, column, text))
 			}
 		}

@@ -28,7 +28,7 @@ func newCondition(accountID int64, filter schema.LinkFilter) *condition {
 	for _, word := range filter.Words {
 		either := &condition{terms: []string{"0"}}
 		for _, text := range word.Texts {
-			for _, column := range []string{"l.hash", "l.url", "l.title"} {
+			for _, column := range []string{"l.hash", "l.url", "l.title", "l.tags"} {
 				either.add("instr(lower("+column+"), lower(?)) > 0", text)
 			}
 		}

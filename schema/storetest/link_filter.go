@@ -35,6 +35,8 @@ func filtersLinks(t *testing.T, store schema.Database) {
 		"a word of the hash":       {schema.LinkFilter{Words: []schema.LinkWord{word("GSALE")}}, []int{0}},
 		"a word of the URL":        {schema.LinkFilter{Words: []schema.LinkWord{word("offers?ID")}}, []int{0}},
 		"a word of the title":      {schema.LinkFilter{Words: []schema.LinkWord{word("20% OFF")}}, []int{0}},
+		"a part of a tag as word":  {schema.LinkFilter{Words: []schema.LinkWord{word("ALE-2")}}, []int{2}},
+		"words of tag and URL":     {schema.LinkFilter{Words: []schema.LinkWord{word("sale-2"), word("blog")}}, []int{2}},
 		"nothing is special":       {schema.LinkFilter{Words: []schema.LinkWord{word("a_b")}}, []int{2}},
 		"several words":            {schema.LinkFilter{Words: []schema.LinkWord{word("SHOP"), word("summer")}}, []int{1}},
 		"a word with spellings":    {schema.LinkFilter{Words: []schema.LinkWord{word("ärger", "ÄRGER")}}, []int{1}},
