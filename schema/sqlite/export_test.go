@@ -41,7 +41,7 @@ func migrateTo(ctx context.Context, path string, all fs.FS, version int64) error
 var (
 	LinkQueries = map[string]string{
 		"link by hash": linkByHash, "links by hash": linksByHash, "destinations": destinations, "owned link": ownedLink, "page of links": linkPage, "links after": linksAfter, "gaps of links": linkGaps, "link by ID": linkByID,
-		"changed link": updateLink, "ordinal": ordinalOf, "deleted link": deleteLink, "deleted links": countDeleted,
+		"changed link": updateLink, "unchanged link": linkUnchanged, "ordinal": ordinalOf, "deleted link": deleteLink, "deleted links": countDeleted,
 		"rest of a link": clearDeleted, "token": tokenByDigest,
 		"account": accountByEmail, "domain": domainByID, "domains of a host": domainsByHost,
 		"verified domain": verifiedDomain, "verified domains": verifiedDomains, "verified hosts": verifiedHosts,
