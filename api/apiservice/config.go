@@ -7,6 +7,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"time"
 
 	"linkstream/api/customdomain"
 	"linkstream/api/shorten"
@@ -34,6 +35,8 @@ type Config struct {
 	MaxConnections           int
 	MaxConnectionsPerAddress int // of one IPv4 address or IPv6 /64, trusted proxies exempt; 0: no bound
 	PagesPerSecond           int // of the dashboard, by an account, on average over 10 s; not a flag
+
+	Now func() time.Time // by which the dashboard limits attempts such as sign-ins; nil: time.Now; not a flag
 }
 
 // Values of Config.SignUp.

@@ -121,7 +121,7 @@ func (s *Service) compose(cfg Config) error {
 	}
 	pages, err := dashboard.New(
 		dashboard.Config{URL: s.url, Unnamed: cfg.URL.IsZero(), SignUp: cfg.SignUp == signUpOpen, TrustedProxies: cfg.TrustedProxies,
-			PagesPerSecond: cfg.PagesPerSecond}, parts)
+			PagesPerSecond: cfg.PagesPerSecond, Now: cfg.Now}, parts)
 	if err != nil {
 		return err
 	}

@@ -65,7 +65,7 @@ type Manager struct {
 
 // NewManager returns a manager of the domains in store.
 func NewManager(store Store, verifier *Verifier) *Manager {
-	return &Manager{store: store, attempts: ratelimit.NewAttemptLimiter(store), verifier: verifier, log: verifier.log,
+	return &Manager{store: store, attempts: ratelimit.NewAttemptLimiter(store, nil), verifier: verifier, log: verifier.log,
 		now: func() time.Time { return time.Now().UTC() }}
 }
 

@@ -43,6 +43,7 @@ type Config struct {
 	SignUp         bool               // anyone may create an account
 	TrustedProxies clientaddr.Proxies // whose X-Forwarded-For is believed
 	PagesPerSecond int                // requests of an account, on average over paceOver
+	Now            func() time.Time   // by which attempts such as sign-ins are limited; nil: time.Now
 }
 
 // Parts are the dashboard's dependencies.
@@ -90,7 +91,7 @@ type Dashboard struct {
 func New(cfg Config, parts Parts) (*Dashboard, error) {
 	d := &Dashboard{
 		Parts: parts, url: cfg.URL, unnamed: cfg.Unnamed, secure: cfg.URL.Scheme() == "https", signUp: cfg.SignUp,
-		proxies: cfg.TrustedProxies, sessions: auth.NewSessions(parts.DB), attempts: ratelimit.NewAttemptLimiter(parts.DB),
+		proxies: cfg.TrustedProxies, sessions: auth.NewSessions(parts.DB), attempts: ratelimit.NewAttemptLimiter(parts.DB, cfg.Now),
 		passwords: auth.NewPasswordPool(), pace: admission.NewPace[int64](cfg.PagesPerSecond, paceOver),
 		lag: newLagWatch(parts.Clicks, parts.ClickLog, parts.Log), requests: parts.Requests,
 		imports:  importjob.New(parts.DB, transfer.NewImporter(parts.Shortener, parts.DB, parts.DB), parts.Log),

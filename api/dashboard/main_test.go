@@ -46,6 +46,7 @@ type testService struct {
 	clicks  *sqlite.ClickStore
 	account schema.Account
 	log     *testkit.Buffer
+	now     func() time.Time // by which attempts are limited: it stands still, so that no window ends during a test
 }
 
 // option changes how a service runs.
@@ -84,13 +85,15 @@ func startOn(t testing.TB, fault storetest.Fault, topics *stream.Client, options
 	testkit.Must(t, err)
 	clicks, err := sqlite.OpenClickStore(t.Context(), filepath.Join(dir, "clicks.db"))
 	testkit.Must(t, err)
-	s := &testService{links: links, clicks: clicks, log: new(testkit.Buffer)}
+	began := time.Now()
+	s := &testService{links: links, clicks: clicks, log: new(testkit.Buffer), now: func() time.Time { return began }}
 	t.Cleanup(func() {
 		testkit.Must(t, clicks.Close())
 		testkit.Must(t, links.Close())
 	})
 	s.base = run(t, storetest.FaultyDatabase{Database: links, Fault: fault},
-		storetest.FaultyClicks{ClickStore: clicks, ReportStore: clicks, Fault: fault}, topics, s.log, options...)
+		storetest.FaultyClicks{ClickStore: clicks, ReportStore: clicks, Fault: fault}, topics, s.log,
+		append([]option{func(cfg *apiservice.Config) { cfg.Now = s.now }}, options...)...)
 	s.account = schema.Account{Email: email, PasswordHash: passwordHash(), CreatedAt: time.Now().UTC().AddDate(0, 0, -100)}
 	testkit.Must(t, s.links.CreateAccount(t.Context(), &s.account))
 	return s

@@ -42,6 +42,7 @@ const maxKnownWindows = 1 << 16
 // the store again until the window ends. The methods may be called concurrently.
 type AttemptLimiter struct {
 	store schema.AttemptStore
+	now   func() time.Time
 	group *groupcommit.Group[[]counted]
 
 	mu    sync.Mutex
@@ -70,9 +71,12 @@ type counted struct {
 	total int64 // of the window with this attempt, when it has been counted
 }
 
-// NewAttemptLimiter returns a limiter that counts in store.
-func NewAttemptLimiter(store schema.AttemptStore) *AttemptLimiter {
-	a := &AttemptLimiter{store: store, known: map[window]*state{}}
+// NewAttemptLimiter returns a limiter that counts in store. Windows begin and end by now; nil: time.Now.
+func NewAttemptLimiter(store schema.AttemptStore, now func() time.Time) *AttemptLimiter {
+	if now == nil {
+		now = time.Now
+	}
+	a := &AttemptLimiter{store: store, now: now, known: map[window]*state{}}
 	a.group = groupcommit.New(attemptBatches, a.count)
 	return a
 }
@@ -80,7 +84,7 @@ func NewAttemptLimiter(store schema.AttemptStore) *AttemptLimiter {
 // Allow counts attempts, which are one attempt by several subjects. It returns 0 if all are within their limits, else the time
 // until the last window that is full ends, in whole seconds. Attempts that are refused from memory are not counted.
 func (a *AttemptLimiter) Allow(ctx context.Context, attempts ...Attempt) (wait time.Duration, err error) {
-	now := time.Now()
+	now := a.now()
 	windows := windowsOf(attempts, now)
 	if wait := a.claim(windows, now); wait > 0 {
 		return wait, nil

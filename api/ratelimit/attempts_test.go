@@ -50,7 +50,7 @@ func onProcesses(t *testing.T, name string, test func(t *testing.T, p processes)
 			for range 3 {
 				store := &attemptStore{AttemptStore: openStore(t, path)}
 				p.stores = append(p.stores, store)
-				p.limiters = append(p.limiters, ratelimit.NewAttemptLimiter(store))
+				p.limiters = append(p.limiters, ratelimit.NewAttemptLimiter(store, nil))
 			}
 			test(t, p)
 		})
@@ -93,6 +93,17 @@ func TestAttempts(t *testing.T) {
 				t.Errorf("attempt %d: wait %v, want %v", i, wait, step.wait)
 			}
 		}
+	})
+	onProcesses(t, "are limited by the clock that is given", func(t *testing.T, p processes) {
+		now := bubbleStart
+		limiter := ratelimit.NewAttemptLimiter(p.stores[0], func() time.Time { return now })
+		for range 3 {
+			attempt(t, limiter, attemptLimit.By("me"))
+		}
+		time.Sleep(time.Minute)
+		testkit.Equal(t, "wait while the clock stands still", attempt(t, limiter, attemptLimit.By("me")), time.Minute)
+		now = now.Add(time.Minute)
+		testkit.Equal(t, "wait in the next minute", attempt(t, limiter, attemptLimit.By("me")), 0)
 	})
 	onProcesses(t, "are counted by subject and purpose", func(t *testing.T, p processes) {
 		other := ratelimit.AttemptLimit{Purpose: "other", PerMinute: 3, PerHour: 5}
