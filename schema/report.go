@@ -48,6 +48,8 @@ type ReportStore interface {
 	// AccountReport reports the clicks of all links of an account in the same way, and the links with the most clicks from the UTC day
 	// of linksSince on, which is not before since. It leaves out clicks without AccountID.
 	AccountReport(ctx context.Context, accountID int64, since, linksSince time.Time) (AccountReport, error)
+	// AccountDays returns the days of AccountReport alone. Unlike those of the links, its cost does not grow with their number.
+	AccountDays(ctx context.Context, accountID int64, since time.Time) ([]DayReport, error)
 	// Report reports the clicks that a query selects. All counts are of one moment. CodeInternal for a query that Check refuses.
 	// It returns approximate counts if the query needs more than what ReportDetail says is known.
 	Report(ctx context.Context, query ReportQuery) (Report, error)

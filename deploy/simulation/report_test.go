@@ -44,6 +44,12 @@ func (s *store) AccountReport(_ context.Context, accountID int64, since, linksSi
 	return report, nil
 }
 
+func (s *store) AccountDays(_ context.Context, accountID int64, since time.Time) ([]schema.DayReport, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return days(s.since(since, func(r row) bool { return accountID != 0 && r.account == accountID })), nil
+}
+
 // since returns the wanted rows from the UTC day of at on.
 func (s *store) since(at time.Time, wanted func(row) bool) (rows []row) {
 	day := at.UTC().Format(time.DateOnly)

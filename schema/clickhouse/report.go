@@ -134,25 +134,38 @@ func (c *ClickStore) AccountReport(ctx context.Context, accountID int64, since, 
 	return report, wrap(err, "read report of account %d", accountID)
 }
 
+// AccountDays implements schema.ReportStore.
+func (c *ClickStore) AccountDays(ctx context.Context, accountID int64, since time.Time) ([]schema.DayReport, error) {
+	if accountID == 0 {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	days, err := c.readAccountDays(ctx, accountID, dateOf(since))
+	return days, wrap(err, "read days of account %d", accountID)
+}
+
+func (c *ClickStore) readAccountDays(ctx context.Context, accountID int64, since string) (all []schema.DayReport, _ error) {
+	ctx = ch.Context(ctx, ch.WithSettings(lookupSettings("account_quarters")))
+	rows, err := c.conn.Query(ctx, accountDays, accountID, since+" 00:00:00")
+	err = forEachRow(rows, err, func() error {
+		var day time.Time
+		var people, bots uint64
+		err := rows.Scan(&day, &people, &bots)
+		all = append(all, schema.DayReport{Date: day.Format(time.DateOnly), People: int64(people), Bots: int64(bots)})
+		return err
+	})
+	return all, err
+}
+
 // readAccountReport reports whether its parts have as many clicks.
 func (c *ClickStore) readAccountReport(ctx context.Context, accountID int64, since, linksSince string) (schema.AccountReport, bool, error) {
 	var report schema.AccountReport
-	var recent, total uint64
+	var total uint64
 	reading, ctx := errgroup.WithContext(ctx)
-	reading.Go(func() error {
-		days := ch.Context(ctx, ch.WithSettings(lookupSettings("account_quarters")))
-		rows, err := c.conn.Query(days, accountDays, accountID, since+" 00:00:00")
-		return forEachRow(rows, err, func() error {
-			var day time.Time
-			var people, bots uint64
-			err := rows.Scan(&day, &people, &bots)
-			date := day.Format(time.DateOnly)
-			if date >= linksSince {
-				recent += people + bots
-			}
-			report.Days = append(report.Days, schema.DayReport{Date: date, People: int64(people), Bots: int64(bots)})
-			return err
-		})
+	reading.Go(func() (err error) {
+		report.Days, err = c.readAccountDays(ctx, accountID, since)
+		return err
 	})
 	reading.Go(func() error {
 		settings := lookupSettings("weighted_accounts")
@@ -168,7 +181,13 @@ func (c *ClickStore) readAccountReport(ctx context.Context, accountID int64, sin
 		})
 	})
 	err := reading.Wait()
-	return report, recent == total, err
+	var recent int64
+	for _, day := range report.Days {
+		if day.Date >= linksSince {
+			recent += day.People + day.Bots
+		}
+	}
+	return report, uint64(recent) == total, err
 }
 
 func (c *ClickStore) joinedAccountReport(ctx context.Context, accountID int64, since, linksSince string) (report schema.AccountReport, _ error) {

@@ -149,13 +149,31 @@ func (c *ClickStore) insertCounts(ctx context.Context, tx *sql.Tx, a *aggregate)
 	if err := recent.flush(ctx); err != nil {
 		return err
 	}
-	owned := c.owned.begin(ctx, tx)
-	for _, row := range a.owned {
+	return c.insertOwned(ctx, tx, a.owned)
+}
+
+// insertOwned adds to the counts of each account's links, and to those of its days.
+func (c *ClickStore) insertOwned(ctx context.Context, tx *sql.Tx, rows []ownedCount) error {
+	owned, days := c.owned.begin(ctx, tx), c.ownedDays.begin(ctx, tx)
+	var sum ownedCount
+	for i, row := range rows {
 		if err := owned.add(ctx, row.account, row.day, row.link, row.people, row.bots); err != nil {
 			return err
 		}
+		sum.people += row.people
+		sum.bots += row.bots
+		if i+1 < len(rows) && rows[i+1].account == row.account && rows[i+1].day == row.day {
+			continue
+		}
+		if err := days.add(ctx, row.account, row.day, sum.people, sum.bots); err != nil {
+			return err
+		}
+		sum = ownedCount{}
 	}
-	return owned.flush(ctx)
+	if err := owned.flush(ctx); err != nil {
+		return err
+	}
+	return days.flush(ctx)
 }
 
 func (c *ClickStore) insertMarks(ctx context.Context, tx *sql.Tx, partition int, lanes map[schema.Lane]laneMark) error {

@@ -41,6 +41,7 @@ func TestMigrations(t *testing.T) {
 			"00004_lane_counts.sql": "7479feafedbe6597a3a372cc078a00c8555c6c9f864ffbb0e0c76c608281068a",
 			"00005_dimensions.sql":  "28ca8bcde0e8002921cb789f105a75af0fd8acb9feaeeec2e17cb2cc9cfdfccb",
 			"00006_recent.sql":      "3a2b2224718e3298b6b098f4c7a65ace8c0399f69fab7223f564f92a5d5484f6",
+			"00007_owned_days.sql":  "81448cd95d7bd5b2934fe3644f97edca8c3155b60ad81e27fa298fb6bafea07a",
 		})
 		storetest.TestUpgrades(t, files, func(t *testing.T, from int64) []string {
 			path := filepath.Join(t.TempDir(), "clicks.db")

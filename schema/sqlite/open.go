@@ -55,12 +55,14 @@ func (s *Store) Close() error { return s.db.close() }
 // ClickStore is a schema.ClickStore and a schema.ReportStore in a file. Its methods may be called concurrently; batches
 // are inserted one after the other.
 type ClickStore struct {
-	db                   *database
-	recent, owned, marks *upsert
-	idle                 chan *aggregate // holds the only one, unless a batch is being inserted
-	settling             settling        // belongs to who holds the aggregate
-	now                  func() time.Time
-	referrers            *namebound.Bound
+	db *database
+
+	recent, owned, ownedDays, marks *upsert
+
+	idle      chan *aggregate // holds the only one, unless a batch is being inserted
+	settling  settling        // belongs to who holds the aggregate
+	now       func() time.Time
+	referrers *namebound.Bound
 }
 
 var (
@@ -93,6 +95,8 @@ func (c *ClickStore) prepare(ctx context.Context) (err error) {
 	}{
 		{&c.recent, "recent (link_id, quarter, account_id, client, referrer, total)", "total = total + excluded.total"},
 		{&c.owned, "owned (account_id, day, link_id, people, bots)",
+			"people = people + excluded.people, bots = bots + excluded.bots"},
+		{&c.ownedDays, "owned_days (account_id, day, people, bots)",
 			"people = people + excluded.people, bots = bots + excluded.bots"},
 		{&c.marks, "marks (partition, incarnation, lane, seq, clicks, known)",
 			`unknown = unknown + seq - known, clicks = clicks + excluded.clicks,

@@ -21,8 +21,7 @@ const (
 	SELECT name, total FROM (
 		SELECT name, total FROM named UNION ALL SELECT '', ?4 - coalesce(sum(total), 0) FROM named)
 	WHERE total > 0 ORDER BY total DESC, name LIMIT ?5`
-	accountDays = `SELECT day, sum(people), sum(bots) FROM owned WHERE account_id = ? AND day >= ?
-	GROUP BY day ORDER BY day`
+	accountDays  = `SELECT day, people, bots FROM owned_days WHERE account_id = ? AND day >= ? ORDER BY day`
 	accountLinks = `SELECT link_id, sum(people + bots) AS total FROM owned WHERE account_id = ? AND day >= ?
 	GROUP BY link_id ORDER BY total DESC, link_id LIMIT ?`
 )
@@ -78,6 +77,16 @@ func (c *ClickStore) AccountReport(ctx context.Context, accountID int64, since, 
 		})
 	})
 	return report, wrap(err, "read report of account %d", accountID)
+}
+
+// AccountDays implements schema.ReportStore.
+func (c *ClickStore) AccountDays(ctx context.Context, accountID int64, since time.Time) ([]schema.DayReport, error) {
+	if accountID == 0 {
+		return nil, nil
+	}
+	rows, err := c.db.read.QueryContext(ctx, accountDays, accountID, schema.DayNumber(since))
+	days, err := scanDays(rows, err)
+	return days, wrap(err, "read days of account %d", accountID)
 }
 
 // scanDays scans rows of a day number, its clicks of people and its clicks of bots.

@@ -73,8 +73,7 @@ func (r *reportReader) read() error {
 	series, names, links := r.fromFacts(), r.fromFacts(), r.fromFacts()
 	if r.daily {
 		if series = r.fromDays("counters"); ofAccount {
-			series = r.fromDays("owned")
-			links = series
+			series, links = r.fromDays("owned_days"), r.fromDays("owned")
 		}
 		if !ofAccount || r.old {
 			names = r.fromDays("counters")
@@ -131,14 +130,14 @@ func (r *reportReader) fromFacts() clickRows {
 	return rows
 }
 
-// fromDays returns the rows of counters or owned.
+// fromDays returns the rows of counters, owned or owned_days.
 func (r *reportReader) fromDays(table string) clickRows {
 	rows := clickRows{
 		table: table, at: "day", unit: 24 * time.Hour, people: "coalesce(sum(total) FILTER (WHERE device <> 'bot'), 0)",
 		bots: "coalesce(sum(total) FILTER (WHERE device = 'bot'), 0)",
 	}
 	switch {
-	case table == "owned":
+	case table == "owned" || table == "owned_days":
 		rows.people, rows.bots, rows.where = "sum(people)", "sum(bots)", "account_id = ?"
 		rows.args = []any{r.query.AccountID}
 	case r.query.Links == nil:

@@ -368,6 +368,12 @@ func (f FaultyClicks) AccountReport(
 	})
 }
 
+func (f FaultyClicks) AccountDays(ctx context.Context, accountID int64, since time.Time) ([]schema.DayReport, error) {
+	return one(ctx, f.Fault, "AccountDays", func() ([]schema.DayReport, error) {
+		return f.ReportStore.AccountDays(ctx, accountID, since)
+	})
+}
+
 func (f FaultyDatabase) PutCertificateFile(ctx context.Context, key string, value []byte) error {
 	return do(ctx, f.Fault, "PutCertificateFile", func() error { return f.Database.PutCertificateFile(ctx, key, value) })
 }

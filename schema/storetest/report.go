@@ -53,6 +53,9 @@ func (m *model) checkAccountReport(t *testing.T, store ClickStores, account int6
 		testkit.Must(t, err)
 		want.Days = daysOf(later(m.accounts[account], first))
 		testkit.Equal(t, fmt.Sprintf("report of account %d since %v, of links since %v", account, first, since), got, want, nilOrEmpty)
+		days, err := store.AccountDays(t.Context(), account, first)
+		testkit.Must(t, err)
+		testkit.Equal(t, fmt.Sprintf("days of account %d since %v", account, first), days, want.Days, nilOrEmpty)
 	}
 }
 

@@ -66,12 +66,18 @@ func reportsAccountWhileInserting(t *testing.T, store ClickStores) {
 		before := countOf(t, store, spreadLink)
 		report, err := store.AccountReport(t.Context(), 1, time.Time{}, time.Time{})
 		testkit.Must(t, err)
+		days, err := store.AccountDays(t.Context(), 1, time.Time{})
+		testkit.Must(t, err)
 		after := countOf(t, store, spreadLink)
 		people, bots := sumDays(report.Days)
 		if total := people + bots; total < before || total > after {
 			t.Fatalf("the report says %d between counts of %d and %d", total, before, after)
 		}
 		testkit.Equal(t, "clicks of half a batch", (people+bots)%each, 0)
+		laterPeople, laterBots := sumDays(days)
+		if total := laterPeople + laterBots; total < people+bots || total > after || total%each != 0 {
+			t.Fatalf("the days have %d clicks between %d and %d, batches have %d", total, people+bots, after, each)
+		}
 		links := int64(0)
 		for _, link := range report.Links {
 			links += link.Total
