@@ -12,6 +12,7 @@ import (
 	"path"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/fasthttp/router"
@@ -81,6 +82,7 @@ type Dashboard struct {
 	kept      map[string][]string     // fields by route of POST, see keep
 	requests  *httpmetrics.Recorder
 	lag       *lagWatch
+	top       *topWatch
 	imports   *importjob.Manager
 	exporter  *transfer.Exporter
 	exports   chan struct{}   // a semaphore
@@ -94,6 +96,7 @@ func New(cfg Config, parts Parts) (*Dashboard, error) {
 		proxies: cfg.TrustedProxies, sessions: auth.NewSessions(parts.DB), attempts: ratelimit.NewAttemptLimiter(parts.DB, cfg.Now),
 		passwords: auth.NewPasswordPool(), pace: admission.NewPace[int64](cfg.PagesPerSecond, paceOver),
 		lag: newLagWatch(parts.Clicks, parts.ClickLog, parts.Log), requests: parts.Requests,
+		top:      newTopWatch(parts.Reports, parts.Log),
 		imports:  importjob.New(parts.DB, transfer.NewImporter(parts.Shortener, parts.DB, parts.DB), parts.Log),
 		exporter: transfer.NewExporter(parts.Shortener.Base(), parts.DB, parts.Clicks),
 		exports:  make(chan struct{}, maxExports), room: admission.NewRoom(),
@@ -120,7 +123,12 @@ func New(cfg Config, parts Parts) (*Dashboard, error) {
 }
 
 // Run imports files until ctx is done, and returns when nothing uses the stores any more but requests.
-func (d *Dashboard) Run(ctx context.Context) { d.imports.Run(ctx) }
+func (d *Dashboard) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	running.Go(func() { d.top.Run(ctx) })
+	d.imports.Run(ctx)
+	running.Wait()
+}
 
 // routes registers all paths. Each noun's file adds its own.
 func (d *Dashboard) routes() {

@@ -37,6 +37,8 @@ type overviewReport struct {
 	Sum      sum
 	Chart    chart
 	Top      []topLink
+	Ranked   string // the time of Top, if that is earlier than the page's
+	Ranking  bool   // Top is not known yet
 	Progress progress
 }
 
@@ -96,7 +98,7 @@ func (d *Dashboard) overview(c *call) (page overviewPage, err error) {
 		return page, err
 	}
 	if page.Links > 0 {
-		if page.Report, err = d.overviewReport(c, time.Now()); err != nil {
+		if page.Report, err = d.overviewReport(c, page.Links, time.Now()); err != nil {
 			d.Log.Warn("page without clicks", "page", "overview", "error", err)
 		}
 	}
@@ -112,29 +114,52 @@ func (d *Dashboard) overview(c *call) (page overviewPage, err error) {
 	return page, err
 }
 
-func (d *Dashboard) overviewReport(c *call, now time.Time) (*overviewReport, error) {
+func (d *Dashboard) overviewReport(c *call, links int64, now time.Time) (*overviewReport, error) {
 	ctx, cancel := context.WithTimeout(c.ctx, clicksTimeout)
 	defer cancel()
 	first := today(now).AddDate(0, 0, 1-overviewDays)
-	got, err := d.Reports.AccountReport(ctx, c.account.ID, first.AddDate(0, 0, -overviewDays), first)
+	days, top, err := d.overviewClicks(ctx, c.account.ID, links, first)
 	if err != nil {
 		return nil, ofClicks(err)
 	}
-	recent := slices.DeleteFunc(slices.Clone(got.Days), func(of schema.DayReport) bool { return of.Date < first.Format(time.DateOnly) })
+	recent := daysSince(days, first)
 	report := &overviewReport{Sum: sumOf(recent), Chart: newChart(everyDay(recent, first, today(now))),
 		Counters: []counter{
-			newCounter("Today, UTC", "yesterday", got.Days, now, 1),
-			newCounter("7 days", "in the 7 days before", got.Days, now, 7),
-			newCounter("30 days", "in the 30 days before", got.Days, now, 30),
+			newCounter("Today, UTC", "yesterday", days, now, 1),
+			newCounter("7 days", "in the 7 days before", days, now, 7),
+			newCounter("30 days", "in the 30 days before", days, now, 30),
 		}}
 	for i := range report.Counters {
 		report.Counters[i].compare(c.account.CreatedAt, now)
 	}
-	if report.Top, err = d.topLinks(c, got.Links); err != nil {
-		return nil, err
+	if report.Ranking = top == nil; !report.Ranking {
+		report.Ranked = top.Clock()
+		if report.Top, err = d.topLinks(c, top.links); err != nil {
+			return nil, err
+		}
 	}
 	report.Progress = d.lag.progress(c.ctx)
 	return report, nil
+}
+
+// overviewClicks returns the clicks from overviewDays before a day on, and the links with the most clicks since that day. The ranking of an
+// account with many links may be of an earlier time, or nil.
+func (d *Dashboard) overviewClicks(ctx context.Context, accountID, links int64, first time.Time) ([]schema.DayReport, *topCounts, error) {
+	before := first.AddDate(0, 0, -overviewDays)
+	if links <= rankedAtOnce {
+		got, err := d.Reports.AccountReport(ctx, accountID, before, first)
+		return got.Days, &topCounts{links: got.Links, exact: true}, err
+	}
+	days, err := d.Reports.AccountDays(ctx, accountID, before)
+	if err != nil {
+		return nil, nil, err
+	}
+	return days, d.top.of(ctx, accountID, first, sumOf(daysSince(days, first)).Total()), nil
+}
+
+// daysSince returns the days from one on.
+func daysSince(days []schema.DayReport, first time.Time) []schema.DayReport {
+	return slices.DeleteFunc(slices.Clone(days), func(of schema.DayReport) bool { return of.Date < first.Format(time.DateOnly) })
 }
 
 // newCounter counts the last n days, today included.
