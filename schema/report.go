@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TopNames is the maximum number of browsers, referrers, countries and links in a report.
+// TopNames is the maximum number of names of each kind and of links in a report.
 const TopNames = 10
 
 // DayReport counts the clicks of a UTC day. Clicks of device Bot are bots, all others are people.
@@ -26,7 +26,7 @@ type LinkReport struct {
 	Days    []DayReport // days that have clicks, ascending
 	Devices map[Device]int64
 	// The TopNames most frequent names among people's clicks, ties ordered by name; "" means unknown.
-	Browsers, Referrers, Countries []NameCount
+	Browsers, Systems, Languages, Referrers, Countries []NameCount
 }
 
 // LinkCount counts the clicks of a link.

@@ -52,6 +52,7 @@ type click struct {
 	times                      int
 	device                     schema.Device
 	browser, referrer, country string
+	os, language               string
 }
 
 // count has the store count clicks.
@@ -73,7 +74,7 @@ func (s *testService) count(t *testing.T, clicks ...click) {
 			b.AccountID, b.ClickedAt = append(b.AccountID, c.link.AccountID), append(b.ClickedAt, c.at.UTC())
 			b.Device, b.Browser = append(b.Device, c.device), append(b.Browser, c.browser)
 			b.Referrer, b.Country = append(b.Referrer, c.referrer), append(b.Country, c.country)
-			b.OS, b.Language = append(b.OS, ""), append(b.Language, "")
+			b.OS, b.Language = append(b.OS, c.os), append(b.Language, c.language)
 		}
 	}
 	testkit.Must(t, s.clicks.InsertClicks(t.Context(), &b))

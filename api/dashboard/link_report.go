@@ -21,6 +21,8 @@ type linkReport struct {
 	Chart    chart
 	Devices  ranking
 	Browsers ranking
+	Systems  ranking
+	Spoken   ranking // languages
 	From     ranking // referrers
 	Where    ranking // countries
 	Progress progress
@@ -82,6 +84,8 @@ func (d *Dashboard) linkReport(c *call, link schema.Link, asked period) (*linkRe
 	people := report.Sum.People
 	report.Devices = deviceRanking(got.Devices)
 	report.Browsers = newRanking("Browsers", got.Browsers, people, orElse("Unknown"))
+	report.Systems = newRanking("Operating systems", got.Systems, people, orElse("Unknown"))
+	report.Spoken = newRanking("Languages", got.Languages, people, func(name string) string { return nameOf(schema.ByLanguage, name) })
 	report.From = newRanking("Referrers", got.Referrers, people, orElse("Direct or unknown"))
 	report.Where = countryRanking(got.Countries, people)
 	report.Progress = d.lag.progress(c.ctx)

@@ -31,9 +31,10 @@ func TestLinkPage(t *testing.T) {
 	now := time.Now().UTC()
 	const evil = `<script>alert("x")</script>`
 	s.count(t,
-		click{link: link, at: now, times: 1200, browser: "Firefox", referrer: "news.example", country: "DE"},
+		click{link: link, at: now, times: 1200, browser: "Firefox", referrer: "news.example", country: "DE",
+			os: "Windows", language: "de"},
 		click{link: link, at: now.AddDate(0, 0, -3), times: 40, device: schema.Mobile,
-			browser: evil, referrer: evil, country: evil},
+			browser: evil, referrer: evil, country: evil, os: evil, language: evil},
 		click{link: link, at: now.AddDate(0, 0, -3), times: 7, device: schema.Bot,
 			browser: "Googlebot", referrer: "bot.example"},
 		click{link: link, at: now.AddDate(0, 0, -50), times: 5, device: schema.Other},
@@ -45,7 +46,7 @@ func TestLinkPage(t *testing.T) {
 		page.want(t, http.StatusOK, "sho.rt/sale", "on created",
 			"1,255 clicks since the link was created", "Clicks, 30 days 1,247 People, 30 days 1,240 Bots, 30 days 7",
 			"Desktop 97 % 1,200 Mobile 3 % 40 Bots (of all clicks) <1 % 7", "Firefox 97 % 1,200", "news.example 97 % 1,200",
-			"Germany 97 % 1,200", `leads to https://example.org/?q="><script>alert(1)</script>`)
+			"Germany 97 % 1,200", "Windows 97 % 1,200", "German 97 % 1,200", `leads to https://example.org/?q="><script>alert(1)</script>`)
 		if strings.Contains(page.text(), "Googlebot") || strings.Contains(page.text(), "bot.example") {
 			t.Error("a bot's browser or referrer is among people's")
 		}

@@ -14,18 +14,22 @@ func (s *store) LinkReport(_ context.Context, linkID int64, since time.Time) (sc
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	report := schema.LinkReport{Devices: make(map[schema.Device]int64)}
-	browsers, referrers, countries := make(map[string]int64), make(map[string]int64), make(map[string]int64)
+	browsers, systems, languages := make(map[string]int64), make(map[string]int64), make(map[string]int64)
+	referrers, countries := make(map[string]int64), make(map[string]int64)
 	rows := s.since(since, func(r row) bool { return r.link == linkID })
 	for _, r := range rows {
 		report.Devices[r.device]++
 		if r.device != schema.Bot {
 			browsers[r.browser]++
+			systems[r.os]++
+			languages[r.language]++
 			referrers[r.referrer]++
 			countries[r.country]++
 		}
 	}
 	report.Days = days(rows)
-	report.Browsers, report.Referrers, report.Countries = named(browsers), named(referrers), named(countries)
+	report.Browsers, report.Systems, report.Languages = named(browsers), named(systems), named(languages)
+	report.Referrers, report.Countries = named(referrers), named(countries)
 	return report, nil
 }
 

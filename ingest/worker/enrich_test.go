@@ -31,6 +31,8 @@ func TestReportsHoldTheSourceOfClicks(t *testing.T) {
 	testkit.Must(t, err)
 	want := schema.LinkReport{Days: days, Devices: map[schema.Device]int64{schema.Desktop: 3, schema.Bot: 1},
 		Browsers:  []schema.NameCount{{Name: "Firefox", Total: 3}},
+		Systems:   []schema.NameCount{{Name: "Linux", Total: 3}},
+		Languages: []schema.NameCount{{Name: "", Total: 3}},
 		Referrers: []schema.NameCount{{Name: "news.example", Total: 2}, {Name: "", Total: 1}},
 		Countries: []schema.NameCount{{Name: "GB", Total: 2}, {Name: "", Total: 1}}}
 	testkit.Equal(t, "link report", got, want)

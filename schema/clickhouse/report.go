@@ -24,16 +24,20 @@ const (
 		SELECT 'referrer' AS kind, toString(referrer) AS key, sumIf(weight, device != 'bot') AS people, 0 AS bots
 		FROM clicks WHERE link_id = ? AND toDate(clicked_at) >= ? GROUP BY referrer
 		UNION ALL
-		SELECT 'country' AS kind, toString(country) AS key, sumIf(weight, device != 'bot') AS people, 0 AS bots
-		FROM clicks WHERE link_id = ? AND toDate(clicked_at) >= ? GROUP BY country`
+		SELECT kind, key, clicks AS people, 0 AS bots
+		FROM (
+			SELECT os, language, country, sumIf(weight, device != 'bot') AS clicks
+			FROM clicks WHERE link_id = ? AND toDate(clicked_at) >= ? GROUP BY os, language, country
+		)
+		ARRAY JOIN ['os', 'language', 'country'] AS kind, [toString(os), toString(language), toString(country)] AS key`
 	// The same in one part, which reads rows.
 	linkScan = `
 		SELECT multiIf(grouping(day) = 0, 'day', grouping(device) = 0, 'device', grouping(browser) = 0, 'browser',
-				grouping(referrer) = 0, 'referrer', 'country') AS kind,
-			if(grouping(day) = 0, toString(day), concat(device, browser, referrer, country)) AS key,
+				grouping(os) = 0, 'os', grouping(language) = 0, 'language', grouping(referrer) = 0, 'referrer', 'country') AS kind,
+			if(grouping(day) = 0, toString(day), concat(device, browser, os, language, referrer, country)) AS key,
 			sumIf(weight, device != 'bot') AS people, sumIf(weight, device = 'bot') AS bots
 		FROM clicks WHERE link_id = ? AND toDate(clicked_at) >= ?
-		GROUP BY GROUPING SETS ((toDate(clicked_at) AS day), (device), (browser), (referrer), (country))`
+		GROUP BY GROUPING SETS ((toDate(clicked_at) AS day), (device), (browser), (os), (language), (referrer), (country))`
 	// With totals of each kind. The setting makes all projections be read from one snapshot, which only newer servers do by default.
 	linkReport = `
 	SELECT kind, key, sum(people) AS of_people, sum(bots) AS of_bots, sum(sum(people)) OVER (PARTITION BY kind)
@@ -107,6 +111,10 @@ func (c *ClickStore) readLinkReport(ctx context.Context, parts string, args ...a
 			report.Devices[schema.Device(key)] = int64(people + bots)
 		case "browser":
 			report.Browsers = append(report.Browsers, name)
+		case "os":
+			report.Systems = append(report.Systems, name)
+		case "language":
+			report.Languages = append(report.Languages, name)
 		case "referrer":
 			report.Referrers = append(report.Referrers, name)
 		case "country":

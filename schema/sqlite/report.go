@@ -46,13 +46,14 @@ func (c *ClickStore) LinkReport(ctx context.Context, linkID int64, since time.Ti
 		if report.Browsers, err = scanNames(rows, err); err != nil {
 			return err
 		}
-		rows, err = tx.QueryContext(ctx, reportSources, linkID, referrer, day, people, schema.TopNames)
-		if report.Referrers, err = scanNames(rows, err); err != nil {
-			return err
+		for kind, names := range map[sourceKind]*[]schema.NameCount{system: &report.Systems, language: &report.Languages,
+			referrer: &report.Referrers, country: &report.Countries} {
+			rows, err = tx.QueryContext(ctx, reportSources, linkID, kind, day, people, schema.TopNames)
+			if *names, err = scanNames(rows, err); err != nil {
+				return err
+			}
 		}
-		rows, err = tx.QueryContext(ctx, reportSources, linkID, country, day, people, schema.TopNames)
-		report.Countries, err = scanNames(rows, err)
-		return err
+		return nil
 	})
 	return report, wrap(err, "read report of link %d", linkID)
 }

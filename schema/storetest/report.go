@@ -65,16 +65,20 @@ func (m *model) linkReport(link int64, since time.Time) (report schema.LinkRepor
 	}
 	clicks := later(m.links[link].clicks, since)
 	report.Days, report.Devices = daysOf(clicks), map[schema.Device]int64{}
-	browsers, referrers, countries := map[string]int64{}, map[string]int64{}, map[string]int64{}
+	browsers, systems, languages := map[string]int64{}, map[string]int64{}, map[string]int64{}
+	referrers, countries := map[string]int64{}, map[string]int64{}
 	for _, c := range clicks {
 		report.Devices[c.device]++
 		if c.device != schema.Bot {
 			browsers[c.browser]++
+			systems[c.os]++
+			languages[c.language]++
 			referrers[c.referrer]++
 			countries[c.country]++
 		}
 	}
-	report.Browsers, report.Referrers, report.Countries = named(browsers), named(referrers), named(countries)
+	report.Browsers, report.Systems, report.Languages = named(browsers), named(systems), named(languages)
+	report.Referrers, report.Countries = named(referrers), named(countries)
 	return report
 }
 
