@@ -50,6 +50,12 @@ func TestQueryPlans(t *testing.T) {
 		}
 		wantUnsorted(t, plan)
 	})
+	t.Run("a few links are found by their IDs, and not among all of the account", func(t *testing.T) {
+		plan := explain(t, openRaw(t, filepath.Join(dir, "links.db")), sqlite.LinkQueries["links by ID"])
+		if !slices.Contains(plan, "SEARCH l USING INTEGER PRIMARY KEY (rowid=?)") {
+			t.Fatalf("they are not found by the key: %q", plan)
+		}
+	})
 	t.Run("a search reads the account's links in the order of the page", func(t *testing.T) {
 		plan := explain(t, openRaw(t, filepath.Join(dir, "links.db")), sqlite.LinkQueries["search"])
 		if !strings.Contains(plan[0], "(account_id=? AND ordinal>?)") {

@@ -13,7 +13,8 @@ const (
 	linkMatches = `WHERE l.account_id = ?1 AND l.ordinal > 0 AND (instr(lower(l.hash), lower(?2)) > 0 OR instr(lower(l.url), lower(?2)) > 0)`
 	countFound  = `SELECT count(*) FROM links l ` + linkMatches
 	searchLinks = selectLink + linkMatches + ` ORDER BY l.ordinal DESC LIMIT ?3 OFFSET ?4`
-	linksByID   = selectLink + `WHERE l.id IN (SELECT value FROM json_each(?)) AND l.account_id = ? AND l.ordinal > 0`
+	// The unary + keeps SQLite from reading all links of the account instead of those few.
+	linksByID = selectLink + `WHERE l.id IN (SELECT value FROM json_each(?)) AND +l.account_id = ? AND +l.ordinal > 0`
 )
 
 // SearchLinks implements schema.LinkStore.
