@@ -154,10 +154,11 @@ func TestErrorsOfRows(t *testing.T) {
 		"what is no CSV": {"\xef\xbb\xbfsep=;\r\nalias;long_url\r\n\"a\nb\";x\r\na\"b;y\r\nc;https://example.com/;\r\nd;https://example.com/;more\r\n" +
 			";\r\ne\r\nf;https://example.com/\xff\r\n\"g;https://example.com/", 1, []transfer.RowError{
 			{3, "alias", "The alias must have 1 to 20 characters of A-Z, a-z, 0-9, _ and -."}, {3, "long_url", must},
-			{5, "", "A quote stands within a cell that does not begin with one. Put the cell into quotes and double those within."},
+			{5, "", `A cell has a quotation mark in its text. Write such a cell as "…", and each quotation mark in it twice: "say ""hello""".`},
 			{7, "", "The row has more cells than there are columns."}, {9, "long_url", "A long URL is required."},
 			{10, "long_url", "The text is not UTF-8. Save the file as CSV in UTF-8."},
-			{11, "", "A quoted cell does not end with its quote. Double the quotes within it."}}},
+			{11, "", "A cell begins with a quotation mark, and the one that ends it is missing, or text follows it." +
+				` Write such a cell as "…", and each quotation mark in it twice: "say ""hello""".`}}},
 		"passwords of Kutt": {lines("address,target,password", "a,https://example.com/,true", "b,https://example.com/,$2a$12$abc",
 			"c,https://example.com/,false"), 1, []transfer.RowError{
 			{2, "password", "The link is protected by a password, and would be open to everyone here."},

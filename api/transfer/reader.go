@@ -74,6 +74,16 @@ func openReader(file io.Reader, wanted Format) (*reader, error) {
 	return r, nil
 }
 
+// otherKinds are files that people take for CSV, by their first bytes.
+var otherKinds = []struct{ begins, name, advice string }{
+	{"PK\x03\x04", "a workbook or an archive", "Open it, and save or export the table as CSV in UTF-8."},
+	{"\xd0\xcf\x11\xe0", "a workbook", "Open it, and save or export the table as CSV in UTF-8."},
+	{"\x1f\x8b", "compressed", "Unpack it first."},
+	{"{", "JSON", "Convert it to CSV with a first line that names the columns."},
+	{"[", "JSON", "Convert it to CSV with a first line that names the columns."},
+	{"<", "a web page or XML", "Perhaps it is an error page: download the file again."},
+}
+
 func newCSV(in io.Reader, separator rune) *csv.Reader {
 	c := csv.NewReader(in)
 	c.Comma, c.FieldsPerRecord, c.ReuseRecord = separator, -1, true
@@ -96,6 +106,11 @@ func (r *reader) readHeader(head []byte, separators []rune, wanted Format) error
 			found = names
 		}
 	}
+	for _, kind := range otherKinds {
+		if bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte(kind.begins)) {
+			return schema.ClientErrorf(schema.CodeInvalid, "The file is not CSV but %s. %s", kind.name, kind.advice)
+		}
+	}
 	return unknownColumns(found, wanted)
 }
 
@@ -111,10 +126,24 @@ func unknownColumns(found []string, wanted Format) error {
 		found[i] = shortened(printable(name))
 	}
 	if wanted != "" {
-		return schema.ClientErrorf(schema.CodeInvalid, "The columns %s are not those of an export of %s.", strings.Join(found, ", "), wanted)
+		return schema.ClientErrorf(schema.CodeInvalid, "The columns %s are not those of an export of %s, which has %s.",
+			strings.Join(found, ", "), wanted, neededBy(wanted))
 	}
 	return schema.ClientErrorf(schema.CodeInvalid,
 		"The columns %s are not known. The first line must name the columns, and one of them must be long_url.", strings.Join(found, ", "))
+}
+
+// neededBy names the columns without which a file is not of a format.
+func neededBy(format Format) string {
+	var sets []string
+	for _, l := range layouts {
+		for _, needed := range l.needs {
+			if l.format == format {
+				sets = append(sets, strings.Join(needed, " and "))
+			}
+		}
+	}
+	return strings.Join(sets, ", or ")
 }
 
 // shortened returns the beginning of a name that is too long for a message.
@@ -164,9 +193,10 @@ func (r *reader) explain(err error) error {
 	if !errors.As(err, &syntax) {
 		return unreadable(err)
 	}
-	reason := "A quote stands within a cell that does not begin with one. Put the cell into quotes and double those within."
+	const write = ` Write such a cell as "…", and each quotation mark in it twice: "say ""hello""".`
+	reason := "A cell has a quotation mark in its text." + write
 	if errors.Is(err, csv.ErrQuote) {
-		reason = "A quoted cell does not end with its quote. Double the quotes within it."
+		reason = "A cell begins with a quotation mark, and the one that ends it is missing, or text follows it." + write
 	}
 	return &RowError{Line: syntax.StartLine + r.before, Reason: reason}
 }

@@ -16,10 +16,17 @@
 //	            destination URL (or    engagements (or clicks)
 //	            long_url)
 //
-// Sources: shlink's are the columns of shlink-web-component's "Export" button (ExportShortUrlsBtn) and of shlink-importer's CSV
-// source. Kutt exports no CSV: its columns are those of its table links and of GET /api/v2/links. YOURLS's are those of its table
-// yourls_url, and of the export of the plugin YOURLS-Import-Export. Bitly's are those of the export of its Links page (Link,
-// Custom Link, Date created, Title, Destination URL, Engagements, Status), and the names of its API in exports by other tools.
+// Sources, looked up in November 2026:
+//   - Shlink: shlink-web-component, src/short-urls/helpers/ExportShortUrlsBtn.tsx, writes createdAt, domain, shortCode, shortUrl,
+//     longUrl, title, tags (separated by |) and visits. shlink-importer, src/Sources/Csv/CsvImporter.php, reads Long URL, Short code,
+//     Domain, Title and Tags, in any case and with spaces.
+//   - Kutt exports no CSV. The columns are those of its table (server/models/link.model.js: address, description, banned, password,
+//     expire_in, target, visit_count, created_at) and of GET /api/v2/links, which has the domain by its name.
+//   - YOURLS: the columns of its table yourls_url (keyword, url, title, timestamp, ip, clicks), and those of the plugin
+//     YOURLS-Import-Export (fileio/csv.php: source, which is /keyword/, target, hits).
+//   - Bitly publishes no list of columns. URLR's guide "Migration from Bitly" names Link, Custom Link and Destination URL of the export
+//     of Bitly's Links page. Title, Tags, Date created and Engagements are as users have described them, and are read if they are
+//     there. The other names are those of Bitly's API (link, long_url, title, tags, created_at), which exports by tools have.
 //
 // # From a row to a link
 //
