@@ -43,6 +43,15 @@
 // TryServe gives its waiter away (Request.Await), and the connection is parked with the bytes already read until the waiter's
 // Done (wait_linux.go). However many are done at the same time, the loop is woken once.
 //
+// # Header fields that came before
+//
+// Most visitors use one of few browsers, which send the same header fields. A loop keeps what the handler has made of header fields that
+// came twice (headercache_linux.go). When the same bytes follow a request line of the most common form, GET of a plain path by
+// HTTP/1.1, as the only request that was read, the handler gets the path and what it made of the fields (HeaderCacher), and nothing is
+// parsed. All new bytes are judged by fasthttp's parser, which reads fields without regard to the request line, but for its version.
+// The comparison is exact: no hash decides. Fields of more than 1 KiB are not kept, nor are those that came once, so that a flood of
+// them drives nothing out.
+//
 // # Bounds
 //
 // Connections idle in lists in order of time (time_linux.go), so that timeouts cost nothing until they pass and the one that

@@ -60,6 +60,7 @@ type loop struct {
 	reader  bytes.Reader
 	parser  *bufio.Reader
 	writer  *bufio.Writer // into request.out
+	headers headerCache
 
 	sleeping atomic.Bool // a message needs a wake-up
 	posted   atomic.Bool // there is a message
@@ -101,6 +102,7 @@ func newLoop(s *Server, number, listener int, local net.Addr) (*loop, error) {
 	l.in = make([]byte, s.cfg.MaxHeaderBytes)
 	l.parser = bufio.NewReaderSize(nil, s.cfg.MaxHeaderBytes)
 	l.writer = bufio.NewWriter((*answers)(&l.request))
+	l.headers = newHeaderCache(s.handler, s.cfg.loopCount())
 	l.peer.local = local
 	l.request.Loop, l.request.newWaiter = number, l.newWaiter
 	l.request.RequestCtx = new(fasthttp.RequestCtx)
@@ -185,6 +187,7 @@ func (l *loop) turn() error {
 		}
 	}
 	l.readInbox()
+	l.headers.report(l.server.cached)
 	if l.server.stopping.Load() && !l.draining {
 		return l.drain()
 	}

@@ -35,8 +35,9 @@ type Request struct {
 	unused    *Waiter // returned by Waiter, and not used yet
 	awaited   *Waiter // of the request at hand, after Await
 
-	out  []byte // the answers of this turn
-	sent bool   // SendHeader was called
+	out   []byte // the answers of this turn
+	sent  bool   // SendHeader was called
+	dirty bool   // the RequestCtx has something of a request in it
 
 	// The start of SendHeader's last answer, up to Date: it changes once per second.
 	head       []byte

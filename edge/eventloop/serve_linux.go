@@ -75,6 +75,10 @@ func (l *loop) answer(c *conn, in []byte) (rest []byte, closing bool) {
 	l.peer.set(&c.peer)
 	r := &l.request
 	r.out = r.out[:0]
+	answered, closing, fields, hash := l.tryCached(in)
+	if answered {
+		return nil, closing
+	}
 	l.reader.Reset(in)
 	l.parser.Reset(&l.reader)
 	for range maxPipeline {
@@ -84,8 +88,8 @@ func (l *loop) answer(c *conn, in []byte) (rest []byte, closing bool) {
 		}
 		rest = in[len(in)-left:]
 		r.sent, r.awaited = false, nil
-		r.Request.Reset()
-		r.Response.Reset()
+		l.clean()
+		r.dirty = true
 		if r.Request.Header.Read(l.parser) != nil || !plain(&r.Request) {
 			return rest, false
 		}
@@ -96,8 +100,11 @@ func (l *loop) answer(c *conn, in []byte) (rest []byte, closing bool) {
 			r.out = r.out[:before]
 			return rest, false
 		}
-		l.balance.answered++
-		if closing = l.finish(); closing {
+		if fields != nil && l.parser.Buffered()+l.reader.Len() == 0 {
+			l.headers.learn(r, fields, hash) // they were parsed to their end, and as the only request
+		}
+		fields = nil
+		if closing = l.finish(r.Request.Header.ConnectionClose()); closing {
 			return nil, true
 		}
 	}
@@ -126,10 +133,21 @@ var (
 	headerUpgrade = []byte("Upgrade")
 )
 
-// finish completes the answer to a request, and reports whether it is the last one of its connection.
-func (l *loop) finish() (closing bool) {
+// clean empties the request and the response of the one before.
+func (l *loop) clean() {
+	if r := &l.request; r.dirty {
+		r.dirty = false
+		r.Request.Reset()
+		r.Response.Reset()
+	}
+}
+
+// finish completes the answer to a request, and reports whether it is the last one of its connection: that is so if the client has
+// asked for it.
+func (l *loop) finish(asked bool) (closing bool) {
+	l.balance.answered++
 	r := &l.request
-	closing = r.Request.Header.ConnectionClose() || r.Response.Header.ConnectionClose() || l.server.stopping.Load()
+	closing = asked || r.Response.Header.ConnectionClose() || l.server.stopping.Load()
 	alive := !closing && !r.Request.Header.IsHTTP11() // who speaks HTTP/1.0 is told that the connection stays
 	if r.sent {
 		switch {
@@ -141,6 +159,7 @@ func (l *loop) finish() (closing bool) {
 		r.out = append(r.out, "\r\n"...)
 		return closing
 	}
+	r.dirty = true
 	header := &r.Response.Header
 	header.SetNoDefaultContentType(true)
 	switch {

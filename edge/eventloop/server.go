@@ -44,7 +44,7 @@ type Server struct {
 	stopping  atomic.Bool             // answers are the last ones of their connections
 	nextLog   atomic.Int64            // nanoseconds since started
 
-	handedOver, returned, shed, refusedFull, refusedAddress, acceptErrors, stuck *metrics.Counter
+	handedOver, returned, shed, refusedFull, refusedAddress, acceptErrors, stuck, cached *metrics.Counter
 }
 
 // New returns a server that has yet to Serve. Its metrics go to set.
@@ -71,6 +71,8 @@ func New(cfg Config, handler Handler, set *metrics.Set, log *slog.Logger) *Serve
 			"Connections that could not be accepted, and attempts for want of files or memory."),
 		stuck: counter("linkstream_edge_loops_stuck_total", "",
 			"Times that connections waited because every event loop that accepts was stuck."),
+		cached: counter("linkstream_edge_requests_not_parsed_total", "",
+			"Requests that were answered without parsing them, as their header fields had come before, byte by byte."),
 		refusedFull:    counter(refused, `{reason="full"}`, "Connections that were refused, by reason."),
 		refusedAddress: set.NewCounter(refused + `{reason="address"}`),
 	}

@@ -43,6 +43,7 @@ type edge struct {
 	spool     *spool.Spool
 	metrics   *metrics.Set
 	log       *testkit.Buffer
+	resolver  *resolve.Resolver
 	handler   *redirect.Handler
 }
 
@@ -77,6 +78,7 @@ func newEdge(t testing.TB, change func(*edge)) *edge {
 	resolver, err := resolve.New(cfg, e.store, e.store, e.metrics, log)
 	testkit.Must(t, err)
 	t.Cleanup(resolver.Close)
+	e.resolver = resolver
 	e.handler = redirect.NewHandler(e.cfg, resolver, e.spool, e.metrics, log)
 	return e
 }

@@ -141,10 +141,11 @@ var (
 
 // redirect records the click, if it is one, and answers with the link's location.
 func (h *Handler) redirect(ctx *fasthttp.RequestCtx, target resolve.Target, client netip.Addr) {
-	uncounted := h.uncounted(&ctx.Request.Header)
-	if uncounted == nil {
+	var v visitor
+	v.read(&ctx.Request.Header)
+	if uncounted := h.uncounted(&v); uncounted == nil {
 		var network [schema.MaxNetworkLen]byte
-		click := h.click(network[:0], ctx, target, client, ctx.Time())
+		click := v.click(network[:0], target, client, ctx.Time())
 		h.spool.Append(ctx.ConnID(), &click)
 	} else {
 		uncounted.Inc()

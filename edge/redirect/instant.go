@@ -174,17 +174,11 @@ var (
 
 // redirect records the click, if it is one, and answers with the link's location.
 func (i *instant) redirect(r *eventloop.Request, target resolve.Target) bool {
-	uncounted := i.uncounted(&r.Request.Header)
-	if uncounted == nil {
-		var network [schema.MaxNetworkLen]byte
-		click := i.click(network[:0], r.RequestCtx, target, i.client(r.RequestCtx), r.Now)
-		if !i.clicks.Append(uint64(r.Loop), &click) { // each loop fills a lane of its own
-			return false
-		}
-	} else {
-		uncounted.Inc()
+	var v visitor
+	v.read(&r.Request.Header)
+	if !i.record(r, &v, target, i.client(r.RequestCtx)) {
+		return false
 	}
-	i.redirected.Inc()
 	if target.Forward {
 		if query := r.URI().QueryString(); len(query) > 0 {
 			buffer := i.forwarded.Get().(*forwardBuffer)
@@ -196,18 +190,47 @@ func (i *instant) redirect(r *eventloop.Request, target resolve.Target) bool {
 	return true
 }
 
+// record records the click of a visitor, if it is one, and counts the redirect. It returns false if that would have to wait.
+func (i *instant) record(r *eventloop.Request, v *visitor, target resolve.Target, client netip.Addr) bool {
+	if uncounted := i.uncounted(v); uncounted == nil {
+		var network [schema.MaxNetworkLen]byte
+		click := v.click(network[:0], target, client, r.Now)
+		if !i.clicks.Append(uint64(r.Loop), &click) { // each loop fills a lane of its own
+			return false
+		}
+	} else {
+		uncounted.Inc()
+	}
+	i.redirected.Inc()
+	return true
+}
+
+// Paths that are the same on every host.
+const (
+	pathFront, pathRobots, pathIcon, pathHealth = "/", "/robots.txt", "/favicon.ico", "/healthz"
+)
+
+// isFixed reports whether a path may be one that is the same on every host.
+func isFixed(path []byte) bool {
+	switch string(path) {
+	case pathFront, pathRobots, pathIcon, pathHealth:
+		return true
+	}
+	return false
+}
+
 // fixed answers a request for a path that is the same on every host, and reports whether it is one.
 func (i *instant) fixed(ctx *fasthttp.RequestCtx) bool {
 	switch string(ctx.Path()) {
-	case "/":
+	case pathFront:
 		i.pages.front.answer(ctx)
-	case "/robots.txt":
+	case pathRobots:
 		ctx.SetContentType("text/plain; charset=utf-8")
 		ctx.SetBodyString("User-agent: *\nAllow: /$\nDisallow: /\n")
-	case "/favicon.ico":
+	case pathIcon:
 		ctx.Response.Header.Set("Cache-Control", "public, max-age=86400")
 		ctx.SetStatusCode(fasthttp.StatusNoContent)
-	case "/healthz":
+	case pathHealth:
 		return i.health && service.AnswerHealth(ctx)
 	default:
 		return false
@@ -226,20 +249,13 @@ func (i *instant) recover(ctx *fasthttp.RequestCtx, answered *bool) {
 	}
 }
 
-var (
-	purposeHeaders  = [][]byte{[]byte("Sec-Purpose"), []byte("Purpose"), []byte("X-Purpose"), []byte("X-Moz")}
-	purposePrefetch = []byte("prefetch")
-)
-
-// uncounted returns nil if a request is a click, and otherwise the counter of its kind.
-func (i *instant) uncounted(header *fasthttp.RequestHeader) *metrics.Counter {
-	if header.IsHead() {
+// uncounted returns nil if a visitor's request is a click, and otherwise the counter of its kind.
+func (i *instant) uncounted(v *visitor) *metrics.Counter {
+	switch {
+	case v.head:
 		return i.heads
-	}
-	for _, name := range purposeHeaders { // browsers load pages in advance
-		if bytes.Contains(header.PeekCanonical(name), purposePrefetch) {
-			return i.prefetches
-		}
+	case v.prefetch:
+		return i.prefetches
 	}
 	return nil
 }
@@ -255,46 +271,4 @@ func (i *instant) refuse(ctx *fasthttp.RequestCtx, wait time.Duration) {
 func (i *instant) client(ctx *fasthttp.RequestCtx) netip.Addr {
 	peer, _ := netip.AddrFromSlice(ctx.RemoteIP())
 	return i.proxies.Client(peer, &ctx.Request.Header)
-}
-
-// click returns the click of a request. It borrows the bytes of the request and of network, an empty buffer.
-func (i *instant) click(
-	network []byte, ctx *fasthttp.RequestCtx, target resolve.Target, client netip.Addr, now time.Time,
-) schema.Click {
-	return schema.Click{
-		LinkID:    target.LinkID,
-		AccountID: target.AccountID,
-		ClickedAt: now,
-		UserAgent: ctx.UserAgent(),
-		Referrer:  ctx.Referer(),
-		Network:   appendNetwork(network, client),
-		Language:  firstLanguage(ctx.Request.Header.PeekCanonical(headerAcceptLanguage)),
-	}
-}
-
-var headerAcceptLanguage = []byte("Accept-Language")
-
-// firstLanguage returns the first language range of Accept-Language, which browsers order by preference. It borrows the header's
-// bytes. Languages after it would say more about the visitor than statistics need.
-func firstLanguage(header []byte) []byte {
-	header = bytes.TrimLeft(header[:min(len(header), 2*schema.MaxLanguageLen)], " \t")
-	if end := bytes.IndexAny(header, ",; \t"); end >= 0 {
-		header = header[:end]
-	}
-	return header[:min(len(header), schema.MaxLanguageLen)]
-}
-
-// appendNetwork appends the network of a client's address, which is all that a click keeps of it: the /24 of an IPv4
-// address, the /48 of an IPv6 address, nothing if the address is unknown.
-func appendNetwork(dst []byte, client netip.Addr) []byte {
-	switch {
-	case !client.IsValid() || client.IsUnspecified():
-		return dst
-	case client.Is4():
-		a := client.As4()
-		return append(dst, a[:3]...)
-	default:
-		a := client.As16()
-		return append(dst, a[:6]...)
-	}
 }

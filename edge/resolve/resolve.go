@@ -233,21 +233,38 @@ func (r *Resolver) link(key []byte, client netip.Addr, now time.Time) (Target, e
 // Cached returns the part of the resolver that is in memory.
 func (r *Resolver) Cached() *Cached { return &r.cached }
 
+// Host is what a request's host stands for. It refers to the host's bytes.
+type Host struct {
+	name      []byte // of the domain
+	isDefault bool   // it is the default domain, and has no name
+	err       error  // it is none
+}
+
+// Host returns what the host of a request, in lower case, stands for. It stands for the same as long as c exists.
+func (c *Cached) Host(host []byte) (h Host) {
+	h.name, h.isDefault, h.err = c.domainName(host)
+	return h
+}
+
 // Resolve is Resolver.Resolve for callers that cannot wait. It fails with CodeNotFound if memory says that there is no such
 // link, and with ErrNotCached or ErrOutdated, without a trace in metrics, if Resolver.Resolve has to look it up.
 func (c *Cached) Resolve(host, hash []byte, now time.Time) (Target, error) {
+	return c.ResolveOn(c.Host(host), hash, now)
+}
+
+// ResolveOn is Resolve for a host of which it is known what it stands for.
+func (c *Cached) ResolveOn(host Host, hash []byte, now time.Time) (Target, error) {
 	if !schema.ValidHash(hash) {
 		return Target{}, errNotFound
 	}
 	var domain domainID
 	foundHost := missing
-	name, isDefault, err := c.domainName(host)
-	if err != nil {
-		return Target{}, err
+	if host.err != nil {
+		return Target{}, host.err
 	}
-	if !isDefault {
+	if !host.isDefault {
 		var e *entry[domainID]
-		e, foundHost = c.hosts.find(name, now)
+		e, foundHost = c.hosts.find(host.name, now)
 		if foundHost == unknown {
 			c.hosts.count(foundHost)
 		}
@@ -259,7 +276,7 @@ func (c *Cached) Resolve(host, hash []byte, now time.Time) (Target, error) {
 	key := c.keys.Get().(*linkKey)
 	defer c.keys.Put(key)
 	e, found := c.links.find(key.append(domain, hash), now)
-	err = found.failure()
+	err := found.failure()
 	v := sound
 	if err == nil {
 		if v = c.review.judge(e, now); v == recalled {
@@ -267,7 +284,7 @@ func (c *Cached) Resolve(host, hash []byte, now time.Time) (Target, error) {
 		}
 	}
 	if err == nil || err == errNotFound {
-		if !isDefault {
+		if !host.isDefault {
 			c.hosts.count(foundHost)
 		}
 		c.links.count(found)

@@ -1,0 +1,140 @@
+package redirect_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"linkstream/schema"
+	"linkstream/schema/testkit"
+)
+
+const (
+	notParsed   = "linkstream_edge_requests_not_parsed_total"
+	untilCached = 3 // times that a request comes until its header is cached and used
+)
+
+// visits returns what the server at addr says to a request each time it comes, and the clicks, without what differs by design.
+func (e *edge) visits(t testing.TB, addr, request string) (answers []string, clicks []schema.Click) {
+	t.Helper()
+	for range untilCached {
+		answers = append(answers, say(t, addr, request))
+	}
+	clicks = e.clicks(t)
+	for i := range clicks {
+		clicks[i].Seq, clicks[i].ClickedAt, clicks[i].Lane = 0, time.Time{}, schema.Lane{}
+	}
+	return answers, clicks
+}
+
+// sameVisits checks that loops say and record about a request, each time it comes, what goroutines do. It returns the number of clicks.
+func sameVisits(t testing.TB, goroutines, loops *edge, addrs [2]string, request string) (clicks int) {
+	t.Helper()
+	wantAnswers, wantClicks := goroutines.visits(t, addrs[0], request)
+	gotAnswers, gotClicks := loops.visits(t, addrs[1], request)
+	testkit.Equal(t, fmt.Sprintf("answers to %q", request), gotAnswers, wantAnswers)
+	testkit.Equal(t, fmt.Sprintf("clicks of %q", request), gotClicks, wantClicks)
+	return len(gotClicks)
+}
+
+// twoEdges returns edges that serve the same links, one by goroutines and one by a loop.
+func twoEdges(t testing.TB, change func(*edge)) (goroutines, loops *edge, addrs [2]string) {
+	goroutines, loops = newEdge(t, change), newEdge(t, change)
+	for i, e := range []*edge{goroutines, loops} {
+		e.link(t, 0, "abc", "https://example.com/")
+		e.link(t, 0, "off", "https://example.com/")
+		testkit.Must(t, e.store.SetActive(t.Context(), 0, "off", false))
+		e.create(t, schema.Link{Hash: "forward", URL: "https://example.com/?own=1", ForwardQuery: true})
+		e.link(t, e.domain(t, "go.example.com", true), "own", "https://own.example/")
+		addrs[i] = e.serve(t, i)
+	}
+	return goroutines, loops, addrs
+}
+
+// A visitor whose header fields came before gets the answers, and leaves the clicks, of one whose request is parsed.
+func TestCachedVisitor(t *testing.T) {
+	const fields = "User-Agent: Browser/1.0\r\nReferer: https://from.example/\u00fc\r\nAccept-Language: de-AT, en\r\nConnection: close\r\n\r\n"
+	goroutines, loops, addrs := twoEdges(t, func(e *edge) { e.cfg.PublicHealth = true })
+	cached := 0
+	for i, c := range []struct {
+		name, path, host, fields string
+		clicks, cached           int
+	}{
+		{"a link", "/abc", "sho.rt", fields, 3, 1},
+		{"in capital letters, with a port", "/abc", "SHO.rt:80", fields, 3, 1},
+		{"on a custom domain", "/own", "go.example.com", fields, 3, 1},
+		{"of the default domain on a custom one", "/abc", "go.example.com", fields, 0, 1},
+		{"on an unknown domain", "/abc", "other.example.com", fields, 0, 1},
+		{"on what is no domain", "/abc", "a_b", fields, 0, 1},
+		{"with nothing about the visitor", "/abc", "sho.rt", "\r\n", 3, 1},
+		{"with long fields", "/abc", "sho.rt", "Referer: " + strings.Repeat("y", 700) + "\r\n\r\n", 3, 1},
+		{"with a cookie", "/abc", "sho.rt", "cookie: a=b\r\n\r\n", 3, 0},
+		{"with a secret", "/abc", "sho.rt", "Authorization: a\r\n\r\n", 3, 0},
+		{"with an address", "/abc", "sho.rt", "X-Forwarded-For: 192.0.2.1\r\n\r\n", 3, 0},
+		{"a prefetch", "/abc", "sho.rt", "Sec-Purpose: prefetch;anonymous-client-ip\r\n\r\n", 0, 1},
+		{"a link that forwards queries, without one", "/forward", "sho.rt", fields, 3, 1},
+		{"a link that forwards queries", "/forward?a=b", "sho.rt", fields, 3, 0},
+		{"an inactive link", "/off", "sho.rt", fields, 0, 1},
+		{"an unknown link", "/unknown", "sho.rt", fields, 0, 1},
+		{"what cannot be a link", "/abcdefghijklmnopqrstuvwxyz", "sho.rt", fields, 0, 1},
+		{"the health", "/healthz", "sho.rt", fields, 0, 0},
+		{"the front page", "/", "sho.rt", fields, 0, 0},
+		{"the page about a link", "/abc+", "sho.rt", fields, 0, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			// The fields are new to the loop. What has to be looked up is not answered by a loop at once: so it is known before.
+			request := fmt.Sprintf("GET %s HTTP/1.1\r\nHost: %s\r\nX: %d\r\n%s", c.path, c.host, i, c.fields)
+			for _, addr := range addrs {
+				say(t, addr, strings.Replace(request, "X: ", "X-First: ", 1))
+			}
+			goroutines.clicks(t)
+			loops.clicks(t)
+			testkit.Equal(t, "clicks", sameVisits(t, goroutines, loops, addrs, request), c.clicks)
+			cached += c.cached
+			testkit.Succeeds(t, func() error { return testkit.Mismatch(notParsed, loops.metric(t, notParsed), cached) })
+		})
+	}
+}
+
+// Behind trusted proxies, the header fields say who the client is.
+func TestCachedVisitorBehindProxies(t *testing.T) {
+	goroutines, loops, addrs := twoEdges(t, func(e *edge) { testkit.Must(t, e.cfg.TrustedProxies.Set("127.0.0.0/8")) })
+	for _, forwarded := range []string{"", "X-Forwarded-For: 203.0.113.7\r\n"} {
+		request := "GET /abc HTTP/1.1\r\nHost: sho.rt\r\n" + forwarded + "\r\n"
+		for range 2 {
+			testkit.Equal(t, "clicks", sameVisits(t, goroutines, loops, addrs, request), untilCached)
+		}
+	}
+	testkit.Equal(t, notParsed, loops.metric(t, notParsed), 0)
+}
+
+// A link that changes leads elsewhere at once, also for visitors whose header fields came before.
+func TestCachedVisitorOfAChangedLink(t *testing.T) {
+	e := newEdge(t, nil)
+	e.link(t, 0, "abc", "https://example.com/")
+	addr := e.serve(t, 1)
+	const request = "GET /abc HTTP/1.1\r\nHost: sho.rt\r\n\r\n"
+	e.visits(t, addr, request)
+	e.visits(t, addr, request)
+	testkit.Must(t, e.store.SetActive(t.Context(), 0, "abc", false))
+	e.resolver.Drop(schema.Change{Hash: "abc"})
+	if answer := say(t, addr, request); !strings.HasPrefix(answer, "HTTP/1.1 410 ") {
+		t.Errorf("answered %q", answer)
+	}
+	testkit.Equal(t, "clicks", len(e.clicks(t)), 0)
+}
+
+// FuzzCachedVisitor checks that the clicks of visitors are those that come from parsing every request.
+func FuzzCachedVisitor(f *testing.F) {
+	f.Add("/abc", "Host: sho.rt\r\nUser-Agent: a\r\nUSER-AGENT: b\r\nReferer:c\r\nReferer: d\r\nAccept-Language: ;\r\n\r\n")
+	f.Add("/own", "Host: go.example.com:80\r\nPurpose: prefetch\r\nConnection: keep-alive\r\n\r\n")
+	f.Add("/off", "host: Sho.rt.\nSec-Purpose: a\n b\n\n")
+	f.Add("/forward?x", "Host: sho.rt\r\nX-Forwarded-For: 192.0.2.1\r\nAccept-Language: \t de\r\n\r\n")
+	goroutines, loops, addrs := twoEdges(f, nil)
+	f.Fuzz(func(t *testing.T, path, fields string) {
+		for range 2 { // the first time, the link may have to be looked up
+			sameVisits(t, goroutines, loops, addrs, "GET "+path+" HTTP/1.1\r\n"+fields)
+		}
+	})
+}
