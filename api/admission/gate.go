@@ -27,6 +27,8 @@ const (
 	// any rate limit admits, so that it concerns clients alone that ignore refusals, or flood what has no rate limit.
 	knownRate = 100
 	knownOver = 20 * time.Second
+	// maxLookUpWait bounds how long a request waits until the store is asked about its credential.
+	maxLookUpWait = 5 * time.Second
 )
 
 // ErrBusy means that no slot has become free in time. Its code is CodeUnavailable.
@@ -34,9 +36,11 @@ var ErrBusy = schema.ClientErrorf(schema.CodeUnavailable, "Too many anonymous re
 
 // Gate lets anonymous requests do their work in a few slots, one per two CPUs, and no faster than a request per millisecond and
 // slot. So no flood of them takes the service from those who are known: a request whose credential, a token or a session, was
-// valid within the last ten minutes passes without a slot, unless very many come with it. The methods may be called concurrently.
+// valid within the last ten minutes passes without a slot, unless very many come with it. Others wait in turn, without a slot, while a
+// few at a time ask the store about their credentials. The methods may be called concurrently.
 type Gate struct {
 	slots    chan struct{} // an element per slot in use
+	lookUps  places
 	interval time.Duration // between two requests, over all slots
 	known    known
 	pace     *Pace[Credential] // of those that are known
@@ -56,7 +60,7 @@ func NewGate(set *metrics.Set) *Gate {
 
 func newGate(slots int, refused *metrics.Counter) *Gate {
 	return &Gate{
-		slots: make(chan struct{}, slots), interval: pace / time.Duration(slots), known: newKnown(),
+		slots: make(chan struct{}, slots), lookUps: newPlaces(max(2, slots)), interval: pace / time.Duration(slots), known: newKnown(),
 		pace:    NewPace[Credential](knownRate, knownOver),
 		refused: refused, inLine: map[netip.Prefix]int{},
 	}
@@ -137,6 +141,23 @@ func (p *Pass) Outside(f func() error) error {
 	return nil
 }
 
+// LookUp runs f, which asks a store whether the credential is valid, as Outside does. Of all requests whose credentials are not known, as
+// many ask at a time as there are slots, at least two: at most half of the connections that a store has by default. Networks take
+// turns. LookUp returns ErrBusy without a call of f if it is not the request's turn in time.
+func (p *Pass) LookUp(f func() error) error {
+	if !p.anonymous || p.credential == (Credential{}) {
+		return f()
+	}
+	return p.Outside(func() error {
+		if !p.gate.lookUps.take(p.network, maxLookUpWait) {
+			p.gate.refused.Inc()
+			return ErrBusy
+		}
+		defer p.gate.lookUps.leave()
+		return f()
+	})
+}
+
 // take waits for a slot, or until the credential is known. It reports whether the request may go on.
 func (p *Pass) take() bool {
 	g, patience := p.gate, maxWait
@@ -177,6 +198,11 @@ func (g *Gate) await(turn, patience time.Duration) bool {
 	case g.slots <- struct{}{}:
 		return true
 	case <-timeout.C:
+	}
+	select { // the process may have waited for a CPU longer than for a slot
+	case g.slots <- struct{}{}:
+		return true
+	default:
 		return false
 	}
 }

@@ -281,3 +281,153 @@ func TestKnownCredentialsArePaced(t *testing.T) {
 		}
 	})
 }
+
+func TestPassLookUp(t *testing.T) {
+	const takes = 100 * time.Millisecond // for an answer of the store
+	token := func(i int) admission.Credential { return admission.Credential{1: byte(i), 2: byte(i >> 8), 3: 1} }
+	enter := func(g *admission.Gate, c admission.Credential, addr netip.Addr) *admission.Pass {
+		pass, err := g.Enter(c, addr)
+		testkit.Must(t, err)
+		return pass
+	}
+	// ask lets f ask the store about a credential.
+	ask := func(g *admission.Gate, c admission.Credential, addr netip.Addr, f func() error) error {
+		pass, err := g.Enter(c, addr)
+		if err != nil {
+			return err
+		}
+		defer pass.Leave()
+		return pass.LookUp(f)
+	}
+	// hold takes all look-ups until release is called.
+	hold := func(g *admission.Gate) (release func()) {
+		held := make(chan struct{})
+		for i := range 2 {
+			go ask(g, token(1000+i), here, func() error { <-held; return nil })
+		}
+		synctest.Wait()
+		return func() {
+			close(held)
+			synctest.Wait()
+		}
+	}
+	// call asks the store about a credential, and returns how long that took.
+	call := func(g *admission.Gate, c admission.Credential, addr netip.Addr, trusted bool) (time.Duration, error) {
+		began := time.Now()
+		pass, err := g.Enter(c, addr)
+		if err != nil {
+			return time.Since(began), err
+		}
+		defer pass.Leave()
+		err = pass.LookUp(func() error {
+			time.Sleep(takes)
+			if trusted {
+				pass.Trust()
+			}
+			return nil
+		})
+		return time.Since(began), err
+	}
+	inBubble(t, "refuses none of fifty that are new at the same time", func(t *testing.T) {
+		g := admission.NewGateOf(1)
+		var all sync.WaitGroup
+		began := time.Now()
+		for i := range 50 {
+			all.Go(func() {
+				_, err := call(g, token(i), here, true)
+				testkit.Must(t, err)
+			})
+		}
+		all.Wait()
+		testkit.Equal(t, "time of two at a time", time.Since(began), 50*takes/2)
+		testkit.Equal(t, "refused", g.Refused(), 0)
+	})
+	for slots, atATime := range map[int]int{1: 2, 2: 2, 4: 4} {
+		inBubble(t, fmt.Sprintf("asks about %d at a time with %d slots", atATime, slots), func(t *testing.T) {
+			g := admission.NewGateOf(slots)
+			var all sync.WaitGroup
+			var asks, most atomic.Int64
+			for i := range 20 {
+				all.Go(func() {
+					testkit.Must(t, ask(g, token(i), here, func() error {
+						most.Store(max(most.Load(), asks.Add(1))) // the others sleep
+						time.Sleep(takes)
+						asks.Add(-1)
+						return nil
+					}))
+				})
+			}
+			all.Wait()
+			testkit.Equal(t, "at a time", most.Load(), int64(atATime))
+		})
+	}
+	inBubble(t, "leaves the slot to others meanwhile, and takes one again", func(t *testing.T) {
+		g := admission.NewGateOf(1)
+		pass := enter(g, token(1), here)
+		testkit.Must(t, pass.LookUp(func() error {
+			began := time.Now()
+			enter(g, admission.Credential{}, there).Leave()
+			testkit.Equal(t, "wait of another one", time.Since(began), 0)
+			return nil
+		}))
+		if _, err := g.Enter(admission.Credential{}, there); !errors.Is(err, admission.ErrBusy) {
+			t.Errorf("two requests have the slot: %v", err)
+		}
+		pass.Leave()
+		enter(g, admission.Credential{}, there).Leave()
+		failure := errors.New("failure")
+		if err := enter(g, token(2), here).LookUp(func() error { return failure }); !errors.Is(err, failure) {
+			t.Error(err)
+		}
+		testkit.Equal(t, "networks in line", g.InLine(), 0)
+	})
+	inBubble(t, "waits no longer than five seconds", func(t *testing.T) {
+		g := admission.NewGateOf(1)
+		release := hold(g)
+		began := time.Now()
+		if err := ask(g, token(3), there, func() error { t.Error("it is asked"); return nil }); !errors.Is(err, admission.ErrBusy) {
+			t.Error(err)
+		}
+		testkit.Equal(t, "wait", time.Since(began), 5*time.Second)
+		testkit.Equal(t, "refused", g.Refused(), 1)
+		release()
+		took, err := call(g, token(4), there, true)
+		testkit.Must(t, err)
+		testkit.Equal(t, "time once the store answers", took, takes)
+	})
+	inBubble(t, "does not keep waiting who is known, or has no credential", func(t *testing.T) {
+		g := admission.NewGateOf(1)
+		enter(g, valid, here).Trust()
+		release := hold(g)
+		for _, c := range []admission.Credential{valid, {}} {
+			took, err := call(g, c, here, false)
+			testkit.Must(t, err)
+			testkit.Equal(t, "time", took, takes)
+		}
+		release()
+	})
+	inBubble(t, "lets 512 that are not valid delay nobody who is known, and others by a turn", func(t *testing.T) {
+		g := admission.NewGateOf(1)
+		enter(g, valid, here).Trust()
+		var attack sync.WaitGroup
+		stop, next := time.Now().Add(20*time.Second), atomic.Int64{}
+		for range 512 {
+			attack.Go(func() {
+				for time.Now().Before(stop) {
+					_, _ = call(g, token(int(next.Add(1))), here, false) // refused now and then
+				}
+			})
+		}
+		for i := range 20 {
+			time.Sleep(500 * time.Millisecond)
+			took, err := call(g, valid, here, true)
+			testkit.Must(t, err)
+			testkit.Equal(t, "time of one who is known", took, takes)
+			if took, err := call(g, admission.Credential{byte(i), 9}, there, true); err != nil || took > 3*takes {
+				t.Errorf("a new one of another network: %v after %v", err, took)
+			}
+		}
+		attack.Wait()
+		testkit.Equal(t, "networks in line", g.InLine(), 0)
+	})
+}

@@ -209,16 +209,24 @@ func (c *call) resume() error {
 	if secret == "" {
 		return nil
 	}
-	session, account, err := c.dashboard.sessions.Resume(c.ctx, secret)
-	switch {
-	case schema.ErrorCode(err) == schema.CodeUnauthorized:
-		c.pass.Distrust()
+	err := c.pass.LookUp(func() error {
+		c.setDeadline() // the store may take it from now on
+		session, account, err := c.dashboard.sessions.Resume(c.ctx, secret)
+		switch {
+		case schema.ErrorCode(err) == schema.CodeUnauthorized:
+			c.pass.Distrust()
+			return nil
+		case err != nil:
+			return err
+		}
+		c.session, c.account, c.csrf = session, account, keyed(secret, "form")
+		c.pass.Trust()
 		return nil
-	case err != nil:
+	})
+	if err != nil || !c.signedIn() {
 		return err
 	}
-	c.session, c.account, c.csrf = session, account, keyed(secret, "form")
-	c.pass.Trust()
+	account := c.account
 	if !c.dashboard.pace.Allow(account.ID) {
 		c.pass.Slow()
 		return errTooFast

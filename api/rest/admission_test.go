@@ -3,9 +3,12 @@ package rest_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -150,4 +153,36 @@ func TestRateLimitWithoutStore(t *testing.T) {
 			}
 		})
 	}
+}
+
+// While the store takes its time to say whether new tokens are valid, it is asked about a few at a time, and the others wait without
+// taking the place of anyone who needs no answer of the store.
+func TestNewTokensWaitForASlowStore(t *testing.T) {
+	const tokens = 20
+	var asks atomic.Int64
+	answers := make(chan struct{})
+	s := startFaulty(t, storetest.FaultOf(func(ctx context.Context) error {
+		asks.Add(1)
+		select {
+		case <-answers:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}, "TokenByDigest"))
+	var all sync.WaitGroup
+	for i := range tokens {
+		c := s.caller(t, fmt.Sprintf("%d@example.org", i))
+		all.Go(func() {
+			a, err := c.try(t.Context(), http.MethodGet, "/api/v1/links", "")
+			if err != nil || a.status != http.StatusOK {
+				t.Errorf("token %d: %v, error %v", i, a, err)
+			}
+		})
+	}
+	testkit.Eventually(t, "the store is asked about two", func() bool { return asks.Load() >= 2 })
+	caller{testService: s}.get(t, "/api/v1/links").want(t, http.StatusUnauthorized)
+	close(answers)
+	all.Wait()
+	testkit.Equal(t, "questions", asks.Load(), tokens)
 }

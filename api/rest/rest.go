@@ -5,6 +5,7 @@ package rest
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -193,8 +194,17 @@ func (a *API) serve(http *fasthttp.RequestCtx, pass *admission.Pass, err error) 
 
 // admit authenticates the caller and applies the rate limit.
 func (a *API) admit(c *call) error {
-	grant, err := a.tokens.Authenticate(c.ctx, c.http.Request.Header.Peek("Authorization"))
-	if err != nil {
+	var grant auth.Grant
+	err := c.pass.LookUp(func() (err error) {
+		c.setDeadline(callTimeout) // the stores may take it from now on
+		grant, err = a.tokens.Authenticate(c.ctx, c.http.Request.Header.Peek("Authorization"))
+		return err
+	})
+	switch {
+	case errors.Is(err, admission.ErrBusy):
+		c.http.Response.Header.Set("Retry-After", busyRetryAfter)
+		return errBusy
+	case err != nil:
 		if schema.ErrorCode(err) == schema.CodeUnauthorized {
 			c.pass.Distrust()
 		}
