@@ -29,12 +29,15 @@ type PasswordPool struct {
 	each    map[string]int // calls that wait, by network
 }
 
+// unknownHash returns the same hash to all pools of the process.
+var unknownHash = sync.OnceValue(func() string { return HashPassword(NewPassword()) })
+
 // NewPasswordPool returns a pool with one slot per two CPUs.
 func NewPasswordPool() *PasswordPool { return newPasswordPool(service.CPUs()) }
 
 func newPasswordPool(cpus int) *PasswordPool {
 	return &PasswordPool{
-		running: make(chan struct{}, max(1, cpus/2)), unknownHash: HashPassword(NewPassword()), each: map[string]int{},
+		running: make(chan struct{}, max(1, cpus/2)), unknownHash: unknownHash(), each: map[string]int{},
 	}
 }
 

@@ -2,6 +2,8 @@ package dashboard_test
 
 import (
 	"context"
+	"encoding/base64"
+	"fmt"
 	"html"
 	"io"
 	"log/slog"
@@ -17,9 +19,9 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"golang.org/x/crypto/argon2"
 
 	"linkstream/api/apiservice"
-	"linkstream/api/auth"
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
 	"linkstream/schema/storetest"
@@ -120,7 +122,11 @@ func run(t testing.TB, links schema.Database, clicks apiservice.Clicks, topics *
 	return "http://" + n.Addr()
 }
 
-var passwordHash = sync.OnceValue(func() string { return auth.HashPassword(password) })
+// passwordHash costs a check of the password as little as argon2 allows. Package auth tests the parameters of real accounts.
+var passwordHash = sync.OnceValue(func() string {
+	salt, text := []byte("salt of a test"), base64.RawStdEncoding.EncodeToString
+	return fmt.Sprintf("$argon2id$v=%d$m=8,t=1,p=1$%s$%s", argon2.Version, text(salt), text(argon2.IDKey([]byte(password), salt, 1, 8, 1, 32)))
+})
 
 func (s *testService) addAccount(t testing.TB, email string) schema.Account {
 	t.Helper()
