@@ -19,13 +19,21 @@ GOFLAGS_TOOLS = GOFLAGS="$$(go env GOFLAGS) '-toolexec=env GOGC=400'"
 # fail or are restored, and that of the README's pictures.
 DEPLOYED   = /deploy/(acme|apiclients|image|kubernetes|lighthouse|manual|prometheus|proxy|release|shards|systemd|testengines(/.*)?|upgrade)$$
 FAULTS     = ^Test(Faults|RestoredEngines|DashboardPictures)$$
+# Tests that take much CPU time and have a sibling in make test, see CONTRIBUTING.md: they and those of bench are for make test-deploy,
+# too, but with the race detector.
+SLOW       = ^TestClickStore$$/^HTTP$$|^TestClickStore$$/^native_protocol$$/^(queries_of_)?reports$$|^Test(KilledServer|KilledCompaction|Stop|DashboardAccessibility|DashboardHostileTexts)$$
+SLOW_IN    = ./schema/clickhouse ./deploy/e2e
+# Lighthouse measures, so it has the machine to itself.
+QUIET      = /deploy/lighthouse$$
+# The packages of make test.
+TESTED     = $$(go list ./... | grep -vE '$(DEPLOYED)|/bench$$')
 # The packages whose tests take longest start first, so that the others run beside them.
 LONGEST    = ./deploy/e2e ./schema/clickhouse ./deploy/simulation
 # Packages whose tests start engines, browsers or whole programs: for make test, not for make quick.
 ENGINES    = /api/apiservice$$|/bench$$|/deploy/e2e$$|/schema/(clickhouse|postgres|stream)$$|/ingest/worker$$
 
 .DEFAULT_GOAL := help
-.PHONY: help run up build check lint quick test tests test-deploy bench fuzz screenshots release
+.PHONY: help run up build check lint quick test compile tests test-deploy slow bench fuzz screenshots release
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,17 +60,28 @@ quick: ## vet, then test what needs no engine and no browser; names what it leav
 	@echo "left out, see make test:"; go list ./... | grep -E '$(ENGINES)|$(DEPLOYED)' | sed 's/^/  /'
 	go test -vet=off $(TOOLS) -p $$(( 3 * $(CPUS) )) $$(go list ./... | grep -vE '$(ENGINES)|$(DEPLOYED)')
 
-test: ## check what check does, and test on embedded engines and on real ones, which it names; all but what test-deploy does
-	@$(GOFLAGS_TOOLS) $(MAKE) --no-print-directory -j 2 lint tests
+test: ## test on embedded engines and on real ones, which it names; all but what check and test-deploy do
+	@mkdir -p build && rm -f build/compiled
+	@$(GOFLAGS_TOOLS) $(MAKE) --no-print-directory -j 2 compile tests
+	go test -vet=off $(TOOLS) -run 'Allocat|Popular' -v ./edge/redirect ./edge/resolve ./edge/eventloop # without the race detector, under which pools forget
 
-# The tests wait for engines to be installed and started, and then often for programs: lint runs meanwhile.
+# Tests are compiled while engines are installed and started, and begin when both are done.
+compile:
+	@CGO_ENABLED=1 go list $(RACE) -export -deps -test $(TESTED) >/dev/null; touch build/compiled
+
 tests:
-	CGO_ENABLED=1 go run ./deploy/testengines/engines go test -vet=all $(TOOLS) $(RACE) $(PACKAGES) -timeout 20m -skip '$(FAULTS)' $(LONGEST) $$(go list ./... | grep -vE '$(DEPLOYED)')
-	go test -vet=all -run 'Allocat|Popular' -v ./edge/redirect ./edge/resolve ./edge/eventloop # without the race detector, under which pools forget
+	CGO_ENABLED=1 go run ./deploy/testengines/engines sh -c 'until test -e build/compiled; do sleep 1; done; exec "$$@"' sh \
+		go test -vet=off $(RACE) $(PACKAGES) -timeout 20m -skip '$(FAULTS)|$(SLOW)' $(LONGEST) $(TESTED)
 
-test-deploy: ## make engines fail under load, get certificates, test generated clients, upgrade the last release, count on shards, and more; installs tools first
-	go run ./deploy/testengines/engines go test -count 1 -timeout 20m -run '$(FAULTS)' ./deploy/e2e
-	go test -vet=all -count 1 -timeout 30m $$(go list ./... | grep -E '$(DEPLOYED)')
+test-deploy: ## check, test what takes long, make engines fail under load, get certificates, test generated clients, upgrade the last release, count on shards, and more; installs tools first
+	@$(GOFLAGS_TOOLS) $(MAKE) --no-print-directory -j 2 check slow
+	go run ./deploy/testengines/engines go test -vet=off -count 1 -timeout 20m -run '$(FAULTS)' ./deploy/e2e
+	go test -vet=off $(PACKAGES) -count 1 -timeout 30m $$(go list ./... | grep -E '$(DEPLOYED)' | grep -vE '$(QUIET)')
+	go test -vet=off -count 1 -timeout 30m $$(go list ./... | grep -E '$(QUIET)')
+
+slow:
+	CGO_ENABLED=1 go run ./deploy/testengines/engines go test -vet=off $(RACE) -count 1 -timeout 20m -run '$(SLOW)' $(SLOW_IN)
+	CGO_ENABLED=1 go test -vet=off $(RACE) -count 1 -timeout 20m ./bench
 
 bench: ## run the benchmarks
 	go test -run '^$$' -bench . $(BENCHMARKS)
