@@ -21,7 +21,7 @@ DEPLOYED   = /deploy/(acme|apiclients|image|kubernetes|lighthouse|manual|prometh
 FAULTS     = ^Test(Faults|RestoredEngines|DashboardPictures)$$
 # Tests that take much CPU time and have a sibling in make test, see CONTRIBUTING.md: they and those of bench are for make test-deploy,
 # too, but with the race detector.
-SLOW       = ^TestClickStore$$/^HTTP$$|^TestClickStore$$/^native_protocol$$/^(queries_of_)?reports$$|^Test(KilledServer|KilledCompaction|Stop|DashboardAccessibility|DashboardHostileTexts)$$
+SLOW       = ^TestClickStore$$/^HTTP$$|^TestClickStore$$/^native_protocol$$/^(queries_of_)?reports$$|^Test(KilledServer|KilledCompaction|StopUnderLoad|DashboardAccessibility|DashboardHostileTexts)$$
 SLOW_IN    = ./schema/clickhouse ./deploy/e2e
 # Lighthouse measures, so it has the machine to itself.
 QUIET      = /deploy/lighthouse$$

@@ -125,7 +125,7 @@ func TestEnvironmentPresetsTheFirstAccount(t *testing.T) {
 // stopsWithin is how soon a system stops whose engines are up.
 const stopsWithin = 20 * time.Second
 
-func TestStop(t *testing.T) {
+func TestStopUnderLoad(t *testing.T) {
 	t.Parallel()
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		t.Run("loses no click: "+sig.String(), func(t *testing.T) {
