@@ -22,7 +22,7 @@ import (
 
 const (
 	readyWithin = 5 * time.Minute  // from the start of a program, which may create or migrate its stores
-	exitWithin  = testkit.Patience // for an exit after SIGTERM, which TestStop bounds, and for an admin command
+	exitWithin  = testkit.Patience // for an exit after SIGTERM, which TestStopUnderLoad bounds, and for an admin command
 	tailLines   = 60               // of a program's output that a failed test prints
 )
 
