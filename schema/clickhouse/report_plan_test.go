@@ -36,7 +36,7 @@ func TestReportPlans(t *testing.T) {
 	t.Cleanup(func() { testkit.Close(t, onCluster) })
 	utc, west := time.UTC, time.FixedZone("west", -5*3600)
 	link, some := []int64{storetest.HotLink}, []int64{storetest.HotLink, 7919}
-	filter := map[schema.Dimension]string{schema.ByCountry: "AZ"}
+	filter, common := map[schema.Dimension]string{schema.ByCountry: "AZ"}, map[schema.Dimension]string{schema.ByDevice: "mobile"}
 	for name, c := range map[string]struct {
 		zone   *time.Location
 		links  []int64
@@ -50,10 +50,13 @@ func TestReportPlans(t *testing.T) {
 		"links":                        {utc, some, nil, true, "link_places link_quarters link_quarters link_referrers weighted_counts", "link_places link_quarters link_referrers weighted_counts"},
 		"a filtered link":              {utc, link, filter, false, "dimensions dimensions", ""},
 		"a filtered link elsewhere":    {west, link, filter, false, "clicks clicks dimensions dimensions", ""},
-		"an account":                   {utc, nil, nil, true, "account_quarters dimensions weighted_accounts", ""},
-		"an account in another zone":   {west, nil, nil, true, "account_quarters account_rows account_rows dimensions weighted_accounts", ""},
+		"an account":                   {utc, nil, nil, true, "account_quarters dimensions dimensions weighted_accounts", ""},
+		"an account in another zone":   {west, nil, nil, true, "account_quarters account_rows account_rows account_rows dimensions dimensions weighted_accounts", ""},
 		"a filtered account":           {utc, nil, filter, true, "dimensions dimensions dimensions", ""},
 		"a filtered account elsewhere": {west, nil, filter, true, "account_rows account_rows account_rows dimensions dimensions dimensions", ""},
+		"an often filtered link":       {utc, link, common, false, "dimensions dimensions dimensions", ""},
+		"it elsewhere":                 {west, link, common, false, "clicks clicks clicks dimensions dimensions dimensions", ""},
+		"an often filtered account":    {west, nil, common, true, "account_rows account_rows account_rows account_rows dimensions dimensions dimensions dimensions", ""},
 	} {
 		t.Run(name+" reads "+c.reads, func(t *testing.T) {
 			q := schema.ReportQuery{AccountID: storetest.HotAccount, Links: c.links, Filter: c.filter, Limit: 10, TopLinks: c.top}

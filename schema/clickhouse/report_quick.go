@@ -156,14 +156,15 @@ func (r *quickReport) names(projection string, dimensions ...schema.Dimension) q
 // edges reads what names of UTC days lack of the report, or have beside it. Clicks that are in both windows are in neither.
 func (r *quickReport) edges(windows []string) quickPart {
 	var sets []string
-	for _, column := range dimensionColumns {
-		sets = append(sets, "(inside, "+column+")")
+	all := schema.Dimensions()
+	for _, by := range all {
+		sets = append(sets, "(inside, "+string(by)+")")
 	}
 	query := fmt.Sprintf(`SELECT toUInt8(%s) AS kind, %s AS name, inside, toInt64(sum(weight))
 FROM (
 	SELECT %s, weight, %s AS inside
 	FROM clicks WHERE %s AND (%s) AND device != 'bot' AND (%[4]s) != (%[7]s)
-) GROUP BY GROUPING SETS (%[8]s)`, kindOfSet(false), nameOfSet(false), strings.Join(dimensionColumns, ", "), between(r.from, r.to), r.ofLinks(),
+) GROUP BY GROUPING SETS (%[8]s)`, kindOfSet(false, all...), nameOfSet(false, all...), columnsOf(all), between(r.from, r.to), r.ofLinks(),
 		strings.Join(windows, " OR "), r.within, strings.Join(sets, ", "))
 	return quickPart{"", query, func(rows driver.Rows) error {
 		var kind, inside uint8

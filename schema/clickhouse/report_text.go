@@ -13,7 +13,7 @@ import (
 //
 //	series             link_quarters or account_quarters; with a filter dimensions
 //	names of links     weighted_counts, link_places and link_referrers for UTC days
-//	other names        dimensions for UTC days
+//	other names        dimensions for UTC days, referrers apart from the others
 //	links              link_quarters, weighted_accounts, or with a filter dimensions
 //
 // A time that does not begin or end with a UTC day is counted as the UTC days nearest to it, plus or minus the clicks in between,
@@ -54,21 +54,15 @@ type reportText struct {
 // wholeReport returns one query.
 func wholeReport(q schema.ReportQuery, l layout) reportText {
 	b := newReportBuilder(q, l)
-	b.series()
-	b.ofNames()
-	if q.TopLinks {
-		b.ofLinks()
+	for _, add := range b.pieces() {
+		add(b)
 	}
 	return b.sum()
 }
 
-// splitReport returns a query each of periods, names and links, whose totals show whether all are of one moment.
+// splitReport returns a query for each piece, whose totals show whether all are of one moment.
 func splitReport(q schema.ReportQuery, l layout) (texts []reportText) {
-	read := []func(*reportBuilder){(*reportBuilder).series, (*reportBuilder).ofNames}
-	if q.TopLinks {
-		read = append(read, (*reportBuilder).ofLinks)
-	}
-	for _, add := range read {
+	for _, add := range newReportBuilder(q, l).pieces() {
 		b := newReportBuilder(q, l)
 		add(b)
 		texts = append(texts, b.sum())
@@ -76,18 +70,39 @@ func splitReport(q schema.ReportQuery, l layout) (texts []reportText) {
 	return texts
 }
 
+// pieces are the periods, the names and the links of a report. Referrers are read apart from other names: a link with 300 of them has
+// hundreds of times as many groups with them as without, and adding these up takes twice as long as reading the rows twice. Where a
+// filter leaves few rows, it does not.
+func (b *reportBuilder) pieces() []func(*reportBuilder) {
+	all := []func(*reportBuilder){(*reportBuilder).series}
+	switch {
+	case b.links != "" && b.filter == "":
+		all = append(all, (*reportBuilder).ofNarrowNames)
+	case b.leavesFew():
+		all = append(all, func(b *reportBuilder) { b.ofNames(schema.Dimensions()...) })
+	default:
+		all = append(all, func(b *reportBuilder) {
+			b.ofNames(schema.ByDevice, schema.ByBrowser, schema.ByOS, schema.ByLanguage, schema.ByCountry)
+		}, func(b *reportBuilder) { b.ofNames(schema.ByReferrer) })
+	}
+	if b.query.TopLinks {
+		all = append(all, (*reportBuilder).ofLinks)
+	}
+	return all
+}
+
 // reportScan returns the query of a report that reads all clicks as rows, in one part.
 func reportScan(q schema.ReportQuery, l layout) reportText {
 	b := newReportBuilder(q, l)
 	b.ranked = true
-	begins, links := []time.Time{q.Previous}, q.TopLinks
+	begins, links, all := []time.Time{q.Previous}, q.TopLinks, schema.Dimensions()
 	since := fmt.Sprintf("clicked_at >= fromUnixTimestamp64Milli(%d, 'UTC')", b.from.UnixMilli())
 	b.part(fmt.Sprintf(`SELECT if(grouping(begin) = 0, %d, %s) AS kind, %s AS name, begin AS at,
 	toInt64(if(grouping(begin) = 0, sumIf(weight, device != 'bot'), sumIf(weight, device != 'bot' AND %s))) AS p,
 	toInt64(if(grouping(begin) = 0, sumIf(weight, device = 'bot'), sumIf(weight, device = 'bot' AND %[4]s))) AS b
 FROM clicks WHERE %[5]s AND %[6]s%[7]s GROUP BY GROUPING SETS ((roundDown(toUnixTimestamp(%[8]s), %[9]s) AS begin), %[10]s)`,
-		kindSeries, kindOfSet(links), nameOfSet(links), since, b.ofRows(), between(q.Previous, b.to), b.filter, quarter,
-		unixTimes(append(begins, q.Bounds[:len(q.Bounds)-1]...)), sets(links)))
+		kindSeries, kindOfSet(links, all...), nameOfSet(links, all...), since, b.ofRows(), between(q.Previous, b.to), b.filter, quarter,
+		unixTimes(append(begins, q.Bounds[:len(q.Bounds)-1]...)), sets(links, all...)))
 	return b.sum()
 }
 
@@ -116,6 +131,16 @@ func newReportBuilder(q schema.ReportQuery, l layout) *reportBuilder {
 		b.links = linkCondition(q.Links)
 	}
 	return b
+}
+
+// leavesFew reports whether the filter names one of many.
+func (b *reportBuilder) leavesFew() bool {
+	for _, by := range []schema.Dimension{schema.ByLanguage, schema.ByReferrer, schema.ByCountry} {
+		if _, ok := b.query.Filter[by]; ok {
+			return true
+		}
+	}
+	return false
 }
 
 func linkCondition(links []int64) string {
@@ -208,21 +233,25 @@ FROM (
 ) GROUP BY begin`, kindSeries, quarter, unixTimes(bounds[:len(bounds)-1]), people, bots, rows, within, b.filter))
 }
 
-// ofNames adds the names of all dimensions.
-func (b *reportBuilder) ofNames() {
+// ofNarrowNames adds the names of all dimensions from the projections of links.
+func (b *reportBuilder) ofNarrowNames() {
 	b.ranked = true
 	within := days(nearest(b.from), nearest(b.to))
-	if b.links != "" && b.filter == "" {
-		b.narrow(within, people, schema.ByReferrer)
-		b.narrow(within, people, schema.ByOS, schema.ByLanguage, schema.ByCountry)
-		b.narrow(within+" AND device != 'bot'", "sum(weight)", schema.ByDevice, schema.ByBrowser)
-	} else {
-		// The projection is read once, for all dimensions together. Sets of groups are not found in projections.
-		b.part(fmt.Sprintf(`SELECT %s AS kind, %s AS name, toUInt32(0) AS at, toInt64(sum(n)) AS p, toInt64(0) AS b
+	b.narrow(within, people, schema.ByReferrer)
+	b.narrow(within, people, schema.ByOS, schema.ByLanguage, schema.ByCountry)
+	b.narrow(within+" AND device != 'bot'", "sum(weight)", schema.ByDevice, schema.ByBrowser)
+	b.edges(false, schema.Dimensions()...)
+}
+
+// ofNames adds the names of dimensions from the projection that has all of them. It is read once for these dimensions together. Sets of
+// groups are not found in projections.
+func (b *reportBuilder) ofNames(dimensions ...schema.Dimension) {
+	b.ranked = true
+	b.part(fmt.Sprintf(`SELECT %s AS kind, %s AS name, toUInt32(0) AS at, toInt64(sum(n)) AS p, toInt64(0) AS b
 FROM (SELECT %s, sum(weight) AS n FROM clicks WHERE %s AND %s AND device != 'bot'%s GROUP BY %[3]s)
-GROUP BY GROUPING SETS (%[7]s)`, kindOfSet(false), nameOfSet(false), strings.Join(dimensionColumns, ", "), b.ofAccount(), within, b.filter, sets(false)))
-	}
-	b.edges(sets(false), false)
+GROUP BY GROUPING SETS (%[7]s)`, kindOfSet(false, dimensions...), nameOfSet(false, dimensions...), columnsOf(dimensions), b.ofAccount(),
+		days(nearest(b.from), nearest(b.to)), b.filter, sets(false, dimensions...)))
+	b.edges(false, dimensions...)
 }
 
 // narrow adds the names of dimensions that one projection has.
@@ -254,60 +283,70 @@ FROM %s GROUP BY link_id`
 	default:
 		b.part(fmt.Sprintf(part, kindLink, people, bots, "clicks WHERE "+b.ofAccount()+" AND "+days(nearest(b.from), nearest(b.to))))
 	}
-	b.edges("(link_id)", true)
+	b.edges(true)
 }
 
-// edges adds the clicks between the UTC days nearest to the report's time and the time itself, negative for those outside of it.
-func (b *reportBuilder) edges(sets string, links bool) {
+// edges adds the clicks between the UTC days nearest to the report's time and the time itself, negative for those outside of it: those of
+// links, or of the names of dimensions.
+func (b *reportBuilder) edges(links bool, dimensions ...schema.Dimension) {
 	within := windowsOf([]time.Time{b.from, b.to})
 	if len(within) == 0 {
 		return
 	}
-	kind, name := kindOfSet(links), nameOfSet(links)
-	if links {
-		kind, name = fmt.Sprint(kindLink), "toString(link_id)"
-	}
 	b.part(fmt.Sprintf(`SELECT %s AS kind, %s AS name, toUInt32(0) AS at, sumIf(n, device != 'bot') AS p, sumIf(n, device = 'bot') AS b
 FROM (
-	SELECT link_id, %s, toInt64(weight) * (toInt64(%s) - toInt64(%s)) AS n
+	SELECT %s, toInt64(weight) * (toInt64(%s) - toInt64(%s)) AS n
 	FROM clicks WHERE %s AND (%s)%s
-) GROUP BY GROUPING SETS (%s)`, kind, name, strings.Join(dimensionColumns, ", "), between(b.from, b.to), days(nearest(b.from), nearest(b.to)),
-		b.ofRows(), strings.Join(within, " OR "), b.filter, sets))
+) GROUP BY GROUPING SETS (%s)`, kindOfSet(links, dimensions...), nameOfSet(links, dimensions...),
+		columnsOf(append([]schema.Dimension{"link_id", schema.ByDevice}, dimensions...)), between(b.from, b.to),
+		days(nearest(b.from), nearest(b.to)), b.ofRows(), strings.Join(within, " OR "), b.filter, sets(links, dimensions...)))
 }
 
-// dimensionColumns has the columns of all dimensions.
-var dimensionColumns = func() (all []string) {
-	for _, by := range schema.Dimensions() {
-		all = append(all, string(by))
+// columnsOf returns the columns of dimensions, each once.
+func columnsOf(dimensions []schema.Dimension) string {
+	var columns []string
+	for _, by := range dimensions {
+		if !slices.Contains(columns, string(by)) {
+			columns = append(columns, string(by))
+		}
 	}
-	return all
-}()
+	return strings.Join(columns, ", ")
+}
 
 // sets returns a set of groups for each dimension, and one for links.
-func sets(links bool) string {
-	all := "(" + strings.Join(dimensionColumns, "), (") + ")"
-	if links {
-		all += ", (link_id)"
+func sets(links bool, dimensions ...schema.Dimension) string {
+	var all []string
+	for _, by := range dimensions {
+		all = append(all, "("+string(by)+")")
 	}
-	return all
+	if links {
+		all = append(all, "(link_id)")
+	}
+	return strings.Join(all, ", ")
 }
 
 // kindOfSet returns the kind of a row of such a set.
-func kindOfSet(links bool) string {
-	var cases []string
-	for i, column := range dimensionColumns {
-		cases = append(cases, fmt.Sprintf("grouping(%s) = 0, %d", column, kindName+i))
+func kindOfSet(links bool, dimensions ...schema.Dimension) string {
+	cases, kind := "", kindLink // of the last set
+	if !links {
+		last := len(dimensions) - 1
+		dimensions, kind = dimensions[:last], int(kindOf(dimensions[last]))
 	}
-	last := cases[len(cases)-1]
-	if links {
-		return "multiIf(" + strings.Join(cases, ", ") + fmt.Sprintf(", %d)", kindLink)
+	for _, by := range dimensions {
+		cases += fmt.Sprintf("grouping(%s) = 0, %d, ", by, kindOf(by))
 	}
-	return "multiIf(" + strings.Join(cases[:len(cases)-1], ", ") + last[strings.LastIndex(last, ","):] + ")"
+	if cases == "" {
+		return fmt.Sprint(kind)
+	}
+	return fmt.Sprintf("multiIf(%s%d)", cases, kind)
 }
 
 // nameOfSet returns the name of a row of such a set: all columns but one have their default.
-func nameOfSet(links bool) string {
-	name := "concat(" + strings.Join(dimensionColumns, ", ") + ")"
+func nameOfSet(links bool, dimensions ...schema.Dimension) string {
+	if len(dimensions) == 0 {
+		return "toString(link_id)"
+	}
+	name := "concat(" + columnsOf(dimensions) + ", '')"
 	if links {
 		name = "if(grouping(link_id) = 0, toString(link_id), " + name + ")"
 	}
