@@ -36,6 +36,9 @@ SELECT link, link % 1000 + 1, at, kind,
 FROM (SELECT number, toUInt64(?) AS rows FROM numbers(toUInt64(?)))
 SETTINGS max_threads = 1, async_insert = 0, max_block_size = 1000000, min_insert_block_size_rows = 1000000, max_insert_block_size = 1000000`
 
+// warmUp is how many reads are not measured: a server that has just started reads marks and opens files.
+const warmUp = 3
+
 // serverCPU is the CPU time of all queries and merges, in microseconds.
 const serverCPU = "SELECT toUInt64(value) FROM system.events WHERE event = 'OSCPUVirtualTimeMicroseconds'"
 
@@ -104,6 +107,9 @@ func BenchmarkReports(b *testing.B) {
 		{"account", month(nil, time.UTC, nil)}, {"account in Berlin", month(nil, berlin, nil)},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
+			for range warmUp {
+				testkit.Must(b, bench.read(store))
+			}
 			var took []time.Duration
 			before := number(b, raw, serverCPU)
 			for b.Loop() {
@@ -114,7 +120,7 @@ func BenchmarkReports(b *testing.B) {
 			b.ReportMetric(float64(number(b, raw, serverCPU)-before)/1000/float64(b.N), "server-cpu-ms")
 			slices.Sort(took)
 			b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
-			b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
+			b.ReportMetric(float64(took[(len(took)*99-1)/100].Microseconds())/1000, "p99-ms") // of 100 reads and more; else the slowest
 		})
 	}
 }
