@@ -29,6 +29,7 @@ QUIET      = /deploy/lighthouse$$
 TESTED     = $$(go list ./... | grep -vE '$(DEPLOYED)|/bench$$')
 # The packages whose tests take longest start first, so that the others run beside them.
 LONGEST    = ./deploy/e2e ./schema/clickhouse ./deploy/simulation
+LONG_QUICK = ./edge/eventloop ./api/dashboard ./api/rest ./edge/edgeservice
 # Packages whose tests start engines, browsers or whole programs: for make test, not for make quick.
 ENGINES    = /api/apiservice$$|/bench$$|/deploy/e2e$$|/schema/(clickhouse|postgres|stream)$$|/ingest/worker$$
 
@@ -58,7 +59,7 @@ lint:
 quick: ## vet, then test what needs no engine and no browser; names what it leaves out
 	go vet $(TOOLS) ./...
 	@echo "left out, see make test:"; go list ./... | grep -E '$(ENGINES)|$(DEPLOYED)' | sed 's/^/  /'
-	go test -vet=off $(TOOLS) -p $$(( 3 * $(CPUS) )) $$(go list ./... | grep -vE '$(ENGINES)|$(DEPLOYED)')
+	go test -vet=off $(TOOLS) -p $$(( 3 * $(CPUS) )) $(LONG_QUICK) $$(go list ./... | grep -vE '$(ENGINES)|$(DEPLOYED)')
 
 test: ## test on embedded engines and on real ones, which it names; all but what check and test-deploy do
 	@mkdir -p build && rm -f build/compiled
