@@ -124,7 +124,7 @@ var ErrStuck = errors.New("event loops are stuck")
 // grace to finish, and closes ln. It returns nil after such a stop, also when grace ran out, and an ErrStuck if a loop does
 // not end endGrace later. A Server serves once.
 //
-// Loops take connections from a listener of the kernel, by its descriptor. Goroutines serve any other listener, and all connections
+// Loops take connections from a listener of the kernel, by a descriptor of their own: ln itself is closed at once. Goroutines serve any other listener, and all connections
 // with Config.ProxyProtocol.
 func (s *Server) Serve(ctx context.Context, ln net.Listener, grace time.Duration) error {
 	if s.cfg.Loops != 0 && !s.cfg.ProxyProtocol {

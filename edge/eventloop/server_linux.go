@@ -22,6 +22,8 @@ func (s *Server) serveLoops(ctx context.Context, ln net.Listener, grace time.Dur
 	if err != nil {
 		return true, errors.Join(fmt.Errorf("serve on %s: %w", ln.Addr(), err), unix.Close(listener))
 	}
+	// As long as ln is open, Go's poller has it, and wakes a thread for each connection, for nothing. The socket goes on listening.
+	closed := ln.Close()
 	s.looping.Store(&s.loops)
 	s.accepting.Store(1)
 	ended := make(chan error, len(s.loops))
@@ -36,15 +38,15 @@ func (s *Server) serveLoops(ctx context.Context, ln net.Listener, grace time.Dur
 	case failed = <-ended:
 		running--
 	}
-	failed = errors.Join(failed, watcher.close())
-	if err := errors.Join(failed, s.stopLoops(ln, listener, ended, running, grace)); err != nil {
+	failed = errors.Join(closed, failed, watcher.close())
+	if err := errors.Join(failed, s.stopLoops(listener, ended, running, grace)); err != nil {
 		return true, fmt.Errorf("serve on %s: %w", ln.Addr(), err)
 	}
 	return true, nil
 }
 
-// stopLoops stops the loops that run and closes the listener. It does not wait for a loop longer than grace and endGrace.
-func (s *Server) stopLoops(ln net.Listener, listener int, ended <-chan error, running int, grace time.Duration) error {
+// stopLoops stops the loops that run and closes the listener's socket. It does not wait for a loop longer than grace and endGrace.
+func (s *Server) stopLoops(listener int, ended <-chan error, running int, grace time.Duration) error {
 	graceful, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
 	// 1. Connections that wait for accept are taken; what was received is answered; all but those of goroutines are closed.
@@ -59,9 +61,9 @@ func (s *Server) stopLoops(ln net.Listener, listener int, ended <-chan error, ru
 		}
 	}
 	// 2. No connection is queued for this listener any more. A loop that is not drained may yet use the descriptor.
-	failed := ln.Close()
+	var failed error
 	if drained {
-		failed = errors.Join(failed, unix.Close(listener))
+		failed = unix.Close(listener)
 	}
 	// 3. Requests under way may finish.
 	defer context.AfterFunc(graceful, func() {
