@@ -104,7 +104,7 @@ func TestTypedTextOutlastsTheSession(t *testing.T) {
 			fmt.Sprintf(`<option value="%d" selected>`, domain.ID)}},
 		{"/dashboard/links", "/dashboard", url.Values{"long_url": {"typed"}, "back": {"/dashboard"}}, []string{`value="typed"`}},
 		{"/dashboard/links", "/dashboard/links", url.Values{"long_url": {"typed"}, "back": {"/dashboard/links?page=1&q=x"}},
-			[]string{`value="typed"`, `type="search" placeholder="Search by alias, title, tag, long URL or short link" value="x"`}},
+			[]string{`value="typed"`, `type="search" placeholder="Alias, title, tag, long or short URL" value="x"`}},
 		{"/dashboard/bulk", "/dashboard/bulk", url.Values{"links": {"https://example.org/1 one\nexample.org/2"}, "tags": {"a b"}, "domain_id": {id(domain.ID)}},
 			[]string{">https://example.org/1 one\nexample.org/2</textarea>", `value="a b"`, fmt.Sprintf(`<option value="%d" selected>`, domain.ID)}},
 		{"/dashboard/tags/old/rename", "/dashboard/tags/old", url.Values{"new_tag": {"new"}}, []string{`value="new"`}},

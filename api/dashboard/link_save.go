@@ -87,7 +87,7 @@ func (d *Dashboard) editedMeanwhile(c *call, link linkView) error {
 		}
 	}
 	yesNo := map[bool]string{true: "yes", false: "no"}
-	differs(shorten.FieldLongURL, longURL(c), now.LongURL)
+	differs(shorten.FieldLongURL, withScheme(typed.LongURL), now.LongURL) // the campaign is beside it
 	differs(shorten.FieldTitle, typed.Title, now.Title)
 	differs(shorten.FieldTags, strings.Join(parseTags(typed.Tags), " "), now.Tags)
 	differs(shorten.FieldExpiresAt, typed.ExpiresAt, now.ExpiresAt)

@@ -65,6 +65,9 @@ func TestEditConflict(t *testing.T) {
 	}
 	testkit.Equal(t, "long URL after the conflict", link().URL, "https://first.example/")
 
+	campaign := b.post(path+"/edit", "version", seen, "long_url", "https://first.example/", "utm_source", "poster")
+	campaign.want(t, http.StatusUnprocessableEntity, "This link was changed", "Now: First")
+	campaign.lacks(t, "Now: https://first.example/")
 	invalid := b.post(path+"/edit", "version", page.version(t), "long_url", "ftp://second.example/")
 	testkit.Equal(t, "version of a form with a mistake", invalid.version(t), page.version(t))
 	b.post(path+"/edit", "version", page.version(t), "long_url", "https://second.example/", "title", "Mine", "tags", "b, a").wantTo(t, path)

@@ -144,7 +144,7 @@ func (d *Dashboard) showReport(c *call) error {
 	}
 	page.fill(c, asked, zone)
 	if len(invalid) > 0 {
-		p := problems{}
+		p := problems{"": "There is no report of these fields. Please correct the marked ones."}
 		for field, messages := range invalid {
 			p[field] = strings.Join(messages, " ")
 		}

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"cmp"
+	"context"
 	"strconv"
 	"strings"
 
@@ -37,8 +38,10 @@ type tagsPage struct {
 
 // listTags counts the links and clicks of each tag.
 func (d *Dashboard) listTags(c *call) error {
-	tags, more, err := d.Shortener.Tags(c.ctx, d.Clicks, c.account.ID, "")
 	page := tagsPage{Page: c.page()}
+	counting, cancel := context.WithTimeout(c.ctx, clicksTimeout) // which leaves time for the tags alone
+	defer cancel()
+	tags, more, err := d.Shortener.Tags(counting, d.Clicks, c.account.ID, "")
 	if err != nil {
 		d.Log.Warn("page without clicks", "page", "tags", "error", err)
 		page.NoClicks = true

@@ -24,6 +24,20 @@ func (s *testService) addTagged(t *testing.T, tags ...[]string) (links []schema.
 	return links
 }
 
+// TestTagsOfSlowClicks has a click store that does not answer in time.
+func TestTagsOfSlowClicks(t *testing.T) {
+	t.Parallel()
+	s := startFaulty(t, func(ctx context.Context, method string) error {
+		if method == "ClickCounts" {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		return nil
+	})
+	s.addTagged(t, []string{"print"})
+	s.signedIn(t).get("/dashboard/tags").want(t, http.StatusOK, "Clicks cannot be shown at the moment", "1 tag", "print 1")
+}
+
 func TestTags(t *testing.T) {
 	t.Parallel()
 	s := start(t)
