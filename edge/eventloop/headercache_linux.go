@@ -24,15 +24,21 @@ type headerCache struct {
 	handler HeaderCacher // nil: nothing is cached
 	seed    maphash.Seed
 	size    int // of sets
-	sets    [][headerWays]cachedHeader
+	sets    []headerSet
 	seen    []uint32 // by hash: a part of the hash of the fields that came last, odd, or one less if the handler refuses them
 	victim  uint8
+	unused  any // a value of the handler's that no header has; nil: none
 	used    int // requests that were answered by it in this turn
+}
+
+// headerSet has headers whose hashes have the same remainder. Hashes are kept apart, so that a search reads one line of memory.
+type headerSet struct {
+	hashes  [headerWays]uint64
+	headers [headerWays]cachedHeader
 }
 
 // cachedHeader is one header.
 type cachedHeader struct {
-	hash    uint64
 	fields  []byte // all bytes after the request line
 	closing bool   // the connection ends after the answer
 	value   any    // the handler's
@@ -54,9 +60,9 @@ func (c *headerCache) find(fields []byte) (*cachedHeader, uint64) {
 		return nil, hash
 	}
 	set := &c.sets[hash%uint64(c.size)]
-	for i := range set {
-		if h := &set[i]; h.hash == hash && bytes.Equal(h.fields, fields) {
-			return h, hash
+	for i, h := range set.hashes {
+		if h == hash && bytes.Equal(set.headers[i].fields, fields) {
+			return &set.headers[i], hash
 		}
 	}
 	return nil, hash
@@ -66,7 +72,7 @@ func (c *headerCache) find(fields []byte) (*cachedHeader, uint64) {
 // that come once each drives nothing out.
 func (c *headerCache) learn(r *Request, fields []byte, hash uint64) {
 	if c.sets == nil {
-		c.sets, c.seen = make([][headerWays]cachedHeader, c.size), make([]uint32, c.size*headerWays)
+		c.sets, c.seen = make([]headerSet, c.size), make([]uint32, c.size*headerWays)
 	}
 	seen := &c.seen[hash%uint64(len(c.seen))]
 	once := uint32(hash>>32) | 1
@@ -78,14 +84,16 @@ func (c *headerCache) learn(r *Request, fields []byte, hash uint64) {
 		*seen = once
 		return
 	}
-	h := &c.sets[hash%uint64(c.size)][c.victim%headerWays]
-	value := c.handler.CacheHeader(r, h.value)
+	value := c.handler.CacheHeader(r, c.unused)
 	if value == nil {
-		*h, *seen = cachedHeader{fields: h.fields[:0]}, refused
+		*seen = refused
 		return
 	}
+	set, way := &c.sets[hash%uint64(c.size)], c.victim%headerWays
 	c.victim++
-	*h = cachedHeader{hash, append(h.fields[:0], fields...), r.Request.Header.ConnectionClose(), value}
+	h := &set.headers[way]
+	c.unused, set.hashes[way] = h.value, hash
+	*h = cachedHeader{append(h.fields[:0], fields...), r.Request.Header.ConnectionClose(), value}
 }
 
 // report adds what the cache has done in a turn to a counter that all loops share.

@@ -72,7 +72,9 @@ var privateHeaders = [][]byte{[]byte("Cookie"), []byte("Authorization"), []byte(
 	[]byte("X-Real-Ip"), []byte("Forwarded")}
 
 // CacheHeader remembers a visitor for requests with the same header fields: see eventloop.HeaderCacher.
-func (i *instant) CacheHeader(r *eventloop.Request, unused any) any {
+func (i *instant) CacheHeader(r *eventloop.Request, unused any) (header any) {
+	var answered bool // the request is, already
+	defer i.recover(r.RequestCtx, &answered)
 	for _, name := range privateHeaders {
 		if len(r.Request.Header.PeekCanonical(name)) > 0 {
 			return nil
