@@ -7,7 +7,7 @@ FUZZTIME   = 5s
 # that instantiates no generic types may be left out: the linker may choose its copies of their methods for all others. Debug
 # information, which go test does not link, takes an eighth of the compilers' CPU time.
 RACE       = -race -gcflags=all=-dwarf=false '-gcflags=modernc.org/sqlite/lib=-race=false -dwarf=false'
-# Tests often wait, so more packages than there are CPUs are tested at once; less so where engines run beside them.
+# Tests often wait, so more packages than there are CPUs are tested at once; fewer by make test-deploy, where programs run under load.
 CPUS       = $$(getconf _NPROCESSORS_ONLN)
 PACKAGES   = -p $$(( $(CPUS) + 1 ))
 # Compilers and linters live briefly: collecting garbage less often saves a sixth of their CPU time.
@@ -20,21 +20,21 @@ GOFLAGS_TOOLS = GOFLAGS="$$(go env GOFLAGS) '-toolexec=env GOGC=400'"
 DEPLOYED   = /deploy/(acme|apiclients|image|kubernetes|lighthouse|manual|prometheus|proxy|release|shards|systemd|testengines(/.*)?|upgrade)$$
 FAULTS     = ^Test(Faults|RestoredEngines|DashboardPictures)$$
 # Tests that take much CPU time and have a sibling in make test, see CONTRIBUTING.md: they and those of bench are for make test-deploy,
-# too, but with the race detector.
-SLOW       = ^TestClickStore$$/^HTTP$$|^TestClickStore$$/^native_protocol$$/^(queries_of_)?reports$$|^Test(KilledServer|KilledCompaction|StopUnderLoad|DashboardAccessibility|DashboardHostileTexts)$$
+# too, but with the race detector. So are those of the simulation, which resumes one task at a time, and which make test runs without.
+SLOW       = ^TestClickStore$$/^HTTP$$|^TestClickStore$$/^native_protocol$$/^(queries_of_)?reports$$|^Test(KilledServer|KilledCompaction|StopUnderLoad|DashboardAccess|DashboardAccessibility|DashboardDomains|DashboardHostileTexts|DashboardSessions|DashboardWithoutScript)$$
 SLOW_IN    = ./schema/clickhouse ./deploy/e2e
 # Lighthouse measures, so it has the machine to itself.
 QUIET      = /deploy/lighthouse$$
 # The packages of make test.
-TESTED     = $$(go list ./... | grep -vE '$(DEPLOYED)|/bench$$')
+TESTED     = $$(go list ./... | grep -vE '$(DEPLOYED)|/bench$$|/deploy/simulation$$')
 # The packages whose tests take longest start first, so that the others run beside them.
-LONGEST    = ./deploy/e2e ./schema/clickhouse ./deploy/simulation
+LONGEST    = ./deploy/e2e ./schema/clickhouse
 LONG_QUICK = ./edge/eventloop ./api/dashboard ./api/rest ./edge/edgeservice
 # Packages whose tests start engines, browsers or whole programs: for make test, not for make quick.
 ENGINES    = /api/apiservice$$|/bench$$|/deploy/e2e$$|/schema/(clickhouse|postgres|stream)$$|/ingest/worker$$
 
 .DEFAULT_GOAL := help
-.PHONY: help run up build check lint quick test compile tests test-deploy slow bench fuzz screenshots release
+.PHONY: help run up build check lint quick test compile plain tests test-deploy slow bench fuzz screenshots release
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -63,16 +63,19 @@ quick: ## vet, then test what needs no engine and no browser; names what it leav
 
 test: ## test on embedded engines and on real ones, which it names; all but what check and test-deploy do
 	@mkdir -p build && rm -f build/compiled
-	@$(GOFLAGS_TOOLS) $(MAKE) --no-print-directory -j 2 compile tests
+	@$(GOFLAGS_TOOLS) $(MAKE) --no-print-directory -j 3 compile plain tests
 	go test -vet=off $(TOOLS) -run 'Allocat|Popular' -v ./edge/redirect ./edge/resolve ./edge/eventloop # without the race detector, under which pools forget
 
 # Tests are compiled while engines are installed and started, and begin when both are done.
 compile:
 	@CGO_ENABLED=1 go list $(RACE) -export -deps -test $(TESTED) >/dev/null; touch build/compiled
 
+plain:
+	go test -vet=off ./deploy/simulation
+
 tests:
 	CGO_ENABLED=1 go run ./deploy/testengines/engines sh -c 'until test -e build/compiled; do sleep 1; done; exec "$$@"' sh \
-		go test -vet=off $(RACE) $(PACKAGES) -timeout 20m -skip '$(FAULTS)|$(SLOW)' $(LONGEST) $(TESTED)
+		go test -vet=off $(RACE) -p $$(( $(CPUS) + 2 )) -timeout 20m -skip '$(FAULTS)|$(SLOW)' $(LONGEST) $(TESTED)
 
 test-deploy: ## check, test what takes long, make engines fail under load, get certificates, test generated clients, upgrade the last release, count on shards, and more; installs tools first
 	@$(GOFLAGS_TOOLS) $(MAKE) --no-print-directory -j 2 check slow
@@ -82,7 +85,7 @@ test-deploy: ## check, test what takes long, make engines fail under load, get c
 
 slow:
 	CGO_ENABLED=1 go run ./deploy/testengines/engines go test -vet=off $(RACE) -count 1 -timeout 20m -run '$(SLOW)' $(SLOW_IN)
-	CGO_ENABLED=1 go test -vet=off $(RACE) -count 1 -timeout 20m ./bench
+	CGO_ENABLED=1 go test -vet=off $(RACE) -count 1 -timeout 20m ./bench ./deploy/simulation
 
 bench: ## run the benchmarks
 	go test -run '^$$' -bench . $(BENCHMARKS)

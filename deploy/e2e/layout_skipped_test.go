@@ -27,12 +27,13 @@ func TestLayoutSkippedTests(t *testing.T) {
 			return &fstest.MapFile{Data: []byte("func " + name + "(t *testing.T) {\n")}
 		}
 		violations, err := skippedTests(fstest.MapFS{
-			"Makefile":       {Data: []byte("DEPLOYED = /deploy/(image)$$\nFAULTS = ^TestFaults$$\nSLOW = ^TestA$$/^B$$|^Test(Stop|Gone)$$\nSLOW_IN = ./edge\n")},
+			"Makefile":       {Data: []byte("DEPLOYED = /deploy/(image)$$\nFAULTS = ^TestFaults$$\nSLOW = ^TestA$$/^B$$|^Test(Stop|Gone)$$|^TestB(C)$$\nSLOW_IN = ./edge\n")},
 			"edge/a_test.go": test("TestStop"), "api/a_test.go": test("TestStop"), "schema/a_test.go": test("TestA"),
 			"deploy/e2e/a_test.go": test("TestFaults"), "deploy/image/a_test.go": test("TestFaults"),
 		})
 		testkit.Must(t, err)
-		testkit.Equal(t, "violations", violations, []string{"SLOW names TestGone, which ./edge does not have",
+		testkit.Equal(t, "violations", violations, []string{"SLOW has TestB(C)$, which is neither Test(A|B)$ nor a subtest",
+			"SLOW names TestGone, which ./edge does not have",
 			"SLOW names TestStop, which api has, too: make test skips it, and no other target runs it"})
 	})
 }
@@ -66,7 +67,11 @@ func skippedTests(tree fs.FS) (violations []string, err error) {
 		return nil, err
 	}
 	for variable, runIn := range map[string]string{"FAULTS": "./deploy/e2e", "SLOW": value("SLOW_IN")} {
-		for _, name := range namesOfTests(value(variable)) {
+		names, unread := namesOfTests(value(variable))
+		for _, pattern := range unread {
+			violations = append(violations, fmt.Sprintf("%s has %s, which is neither Test(A|B)$ nor a subtest", variable, pattern))
+		}
+		for _, name := range names {
 			there := slices.DeleteFunc(slices.Clone(packages[name]), func(p string) bool { return deployed.MatchString("/" + p) })
 			elsewhere := slices.DeleteFunc(slices.Clone(there), func(p string) bool { return slices.Contains(strings.Fields(runIn), "./"+p) })
 			if len(there) == len(elsewhere) {
@@ -82,12 +87,15 @@ func skippedTests(tree fs.FS) (violations []string, err error) {
 	return violations, err
 }
 
-// namesOfTests returns the names of whole tests in a pattern such as ^TestA$/^B$|^Test(C|D)$: here C and D.
-func namesOfTests(pattern string) (names []string) {
+// namesOfTests returns the names of whole tests in a pattern such as ^TestA$/^B$|^Test(C|D)$, here C and D, and the alternatives that
+// it cannot read.
+func namesOfTests(pattern string) (names, unread []string) {
 	for _, alternative := range strings.Split(pattern, "|^") {
 		match := testNames.FindStringSubmatch(strings.TrimPrefix(alternative, "^"))
 		switch {
-		case match == nil: // a subtest
+		case match == nil && strings.Contains(alternative, "$/"): // a subtest
+		case match == nil:
+			unread = append(unread, alternative)
 		case match[2] == "":
 			names = append(names, "Test"+match[1])
 		default:
@@ -96,7 +104,7 @@ func namesOfTests(pattern string) (names []string) {
 			}
 		}
 	}
-	return names
+	return names, unread
 }
 
 // packagesOfTests returns the folders that have a test, by its name.
