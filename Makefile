@@ -27,6 +27,8 @@ SLOW_IN    = ./schema/clickhouse ./deploy/e2e
 QUIET      = /deploy/lighthouse$$
 # The packages of make test.
 TESTED     = $$(go list ./... | grep -vE '$(DEPLOYED)|/bench$$|/deploy/simulation$$')
+# What make test builds without the race detector.
+PLAIN      = ./deploy/simulation ./deploy/standalone ./edge ./ingest ./api
 # The packages whose tests take longest start first, so that the others run beside them.
 LONGEST    = ./deploy/e2e ./schema/clickhouse
 LONG_QUICK = ./edge/eventloop ./api/dashboard ./api/rest ./edge/edgeservice
@@ -34,7 +36,7 @@ LONG_QUICK = ./edge/eventloop ./api/dashboard ./api/rest ./edge/edgeservice
 ENGINES    = /api/apiservice$$|/bench$$|/deploy/e2e$$|/schema/(clickhouse|postgres|stream)$$|/ingest/worker$$
 
 .DEFAULT_GOAL := help
-.PHONY: help run up build check lint quick test compile plain tests test-deploy slow bench fuzz screenshots release
+.PHONY: help run up build check lint quick test compile tests test-deploy slow bench fuzz screenshots release
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -63,14 +65,12 @@ quick: ## vet, then test what needs no engine and no browser; names what it leav
 
 test: ## test on embedded engines and on real ones, which it names; all but what check and test-deploy do
 	@mkdir -p build && rm -f build/compiled
-	@$(GOFLAGS_TOOLS) $(MAKE) --no-print-directory -j 3 compile plain tests
+	@$(GOFLAGS_TOOLS) $(MAKE) --no-print-directory -j 2 compile tests
 	go test -vet=off $(TOOLS) -run 'Allocat|Popular' -v ./edge/redirect ./edge/resolve ./edge/eventloop # without the race detector, under which pools forget
 
-# Tests are compiled while engines are installed and started, and begin when both are done.
+# Tests, and the programs that they start, are compiled while engines are installed and started. Tests begin when both are done.
 compile:
-	@CGO_ENABLED=1 go list $(RACE) -export -deps -test $(TESTED) >/dev/null; touch build/compiled
-
-plain:
+	@CGO_ENABLED=1 go list $(RACE) -export -deps -test $(TESTED) >/dev/null; go list -export -deps -test $(PLAIN) >/dev/null; touch build/compiled
 	go test -vet=off ./deploy/simulation
 
 tests:
