@@ -38,6 +38,10 @@ func testKill(t *testing.T, s *system) {
 	for i := range targets {
 		targets[i].hash = owner.link(t, object{"long_url": fmt.Sprintf("https://example.com/%d", i)})["hash"].(string)
 	}
+	keyed := func() answer {
+		return second.call(t, http.MethodPost, "/api/v1/shorten", `{"long_url":"https://example.com/keyed"}`, "Idempotency-Key", "keyed")
+	}
+	first := keyed().want(t, http.StatusCreated)
 	load := startLoad([]string{s.edge}, seed, visitPause, targets...)
 	author, repeater := startAuthor(t, owner), startRepeater(t, second)
 	for i := range kills {
@@ -83,6 +87,19 @@ func testKill(t *testing.T, s *system) {
 		}
 		if _, meta := second.page(t, "?tag=once"); number(t, meta, "total") != int64(calls*repeatedLinks) {
 			t.Errorf("%v links of %d calls", meta["total"], calls)
+		}
+	})
+	t.Run("a call with an Idempotency-Key that was answered before the kills is answered alike, and has created one link", func(t *testing.T) {
+		var again answer
+		testkit.Succeeds(t, func() error { // the repeater may have used up the rate limit
+			again = keyed()
+			return again.isStatus(http.StatusCreated)
+		})
+		if again.raw != first.raw || again.header.Get("Idempotency-Replayed") == "" {
+			t.Errorf("%v, before the kills %v", again, first)
+		}
+		if _, meta := second.page(t, "?q=example.com/keyed"); number(t, meta, "total") != 1 {
+			t.Errorf("%v links", meta["total"])
 		}
 	})
 	t.Run("a clean restart does not change the totals", func(t *testing.T) {
