@@ -152,8 +152,6 @@ type LinkStore interface {
 	LinksAfter(ctx context.Context, accountID, ordinal int64, limit int) ([]Link, error)
 	// LinksByID returns the account's links among those with the IDs, in any order.
 	LinksByID(ctx context.Context, accountID int64, ids []int64) ([]Link, error)
-	// SetActive activates or deactivates a link. Idempotent. CodeNotFound if there is no such link, or it was deleted.
-	SetActive(ctx context.Context, domainID int64, hash string, active bool) error
 	// SetTakenDown takes a link down or puts it back, for the operator of the service: it does not change Active.
 	// Idempotent. CodeNotFound if there is no such link.
 	SetTakenDown(ctx context.Context, domainID int64, hash string, takenDown bool) error

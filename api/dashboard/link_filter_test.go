@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"linkstream/schema"
+	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
 
@@ -24,7 +25,7 @@ func TestFilters(t *testing.T) {
 		testkit.Must(t, s.links.CreateLink(t.Context(), &l))
 		links = append(links, l)
 	}
-	testkit.Must(t, s.links.SetActive(t.Context(), 0, "second", false))
+	storetest.SetActive(t, s.links, 0, "second", false)
 	s.count(t, click{link: links[1], at: time.Now(), times: 5}, click{link: links[0], at: time.Now(), times: 2})
 	b := s.signedIn(t)
 	for query, want := range map[string]string{

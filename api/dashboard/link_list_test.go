@@ -14,6 +14,7 @@ import (
 
 	"linkstream/api/apiservice"
 	"linkstream/schema"
+	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
 
@@ -161,7 +162,7 @@ func TestListOfLinks(t *testing.T) {
 		links = append(links, s.addLink(t, fmt.Sprintf("link-%02d", i), fmt.Sprintf("https://example.org/%d", i)))
 	}
 	odd := s.addLink(t, "odd", `https://example.org/100%_off?q='<b>"&x=`+"\u202e")
-	testkit.Must(t, s.links.SetActive(t.Context(), 0, "link-44", false))
+	storetest.SetActive(t, s.links, 0, "link-44", false)
 	s.count(t, click{link: links[44], at: time.Now(), times: 1234},
 		click{link: links[43], at: time.Now(), device: schema.Bot})
 	b := s.signedIn(t)

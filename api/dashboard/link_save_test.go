@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"linkstream/schema"
+	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
 
@@ -75,7 +76,7 @@ func TestEditConflict(t *testing.T) {
 
 	t.Run("is not what others change beside the form", func(t *testing.T) {
 		seen := b.get(path + "/edit").version(t)
-		testkit.Must(t, s.links.SetActive(t.Context(), 0, "sale", false))
+		storetest.SetActive(t, s.links, 0, "sale", false)
 		b.post(path+"/edit", "version", seen, "long_url", "https://second.example/").wantTo(t, path)
 		if got := link(); got.Active || got.Title != "" {
 			t.Errorf("%+v", got)

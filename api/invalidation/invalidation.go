@@ -67,14 +67,6 @@ func (d database) DeleteLink(ctx context.Context, link schema.Link, at time.Time
 	return err
 }
 
-func (d database) SetActive(ctx context.Context, domainID int64, hash string, active bool) error {
-	err := d.Database.SetActive(ctx, domainID, hash, active)
-	if err == nil {
-		d.publisher.Publish(schema.Change{DomainID: domainID, Hash: hash})
-	}
-	return err
-}
-
 func (d database) SetTakenDown(ctx context.Context, domainID int64, hash string, takenDown bool) error {
 	err := d.Database.SetTakenDown(ctx, domainID, hash, takenDown)
 	if err == nil {

@@ -8,6 +8,7 @@ import (
 	"linkstream/api/invalidation"
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
 
@@ -51,7 +52,7 @@ func TestChangesArePublished(t *testing.T) {
 	t.Run("of links that are created and switched off", func(t *testing.T) {
 		testkit.Must(t, db.CreateLink(t.Context(), &link))
 		wantPublished(t, schema.Change{Hash: "known"})
-		testkit.Must(t, db.SetActive(t.Context(), 0, "known", false))
+		storetest.SetActive(t, db, 0, "known", false)
 		wantPublished(t, schema.Change{Hash: "known"})
 	})
 	t.Run("of links that are created together", func(t *testing.T) {
@@ -90,7 +91,7 @@ func TestChangesArePublished(t *testing.T) {
 		custom := schema.Link{AccountID: account.ID, DomainID: verified.ID, Hash: "custom", URL: "https://example.org/", CreatedAt: now}
 		testkit.Must(t, db.CreateLink(t.Context(), &custom))
 		wantPublished(t, schema.Change{DomainID: verified.ID, Hash: "custom"})
-		testkit.Must(t, db.SetActive(t.Context(), verified.ID, "custom", true))
+		storetest.SetActive(t, db, verified.ID, "custom", true)
 		wantPublished(t, schema.Change{DomainID: verified.ID, Hash: "custom"})
 	})
 	t.Run("of domains that change hands", func(t *testing.T) {
@@ -113,7 +114,7 @@ func TestChangesArePublished(t *testing.T) {
 		testkit.WantCode(t, db.CreateLink(t.Context(), &link), schema.CodeConflict)
 		nobody := &schema.LinkBatch{AccountID: account.ID + 1, Links: []schema.Link{{Hash: "free", CreatedAt: now}}}
 		testkit.WantCode(t, db.CreateLinks(t.Context(), nobody), schema.CodeNotFound)
-		testkit.WantCode(t, db.SetActive(t.Context(), 0, "none", true), schema.CodeNotFound)
+		testkit.WantCode(t, db.UpdateLink(t.Context(), &schema.Link{}, schema.LinkEdit{Active: new(true)}, now), schema.CodeNotFound)
 		again := verified
 		testkit.WantCode(t, db.CreateDomain(t.Context(), &again), schema.CodeConflict)
 		testkit.WantCode(t, db.VerifyDomain(t.Context(), domain.ID, now), schema.CodeNotFound)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"linkstream/schema"
+	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
 
@@ -257,7 +258,7 @@ func TestLinks(t *testing.T) {
 	t.Run("2 Link: is_active is false for an inactive link", func(t *testing.T) {
 		link, err := s.links.Link(t.Context(), domain, hashes[40])
 		testkit.Must(t, err)
-		testkit.Must(t, s.links.SetActive(t.Context(), link.DomainID, link.Hash, false))
+		storetest.SetActive(t, s.links, link.DomainID, link.Hash, false)
 		if items, _ := owner.page(t, "", 1, 3, 41); items[0]["is_active"] != false {
 			t.Errorf("got %v", items[0])
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"linkstream/schema"
+	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
 
@@ -64,7 +65,7 @@ func TestStats(t *testing.T) {
 		}
 	})
 	t.Run("4 GET stats: is_active is false for an inactive link", func(t *testing.T) {
-		testkit.Must(t, s.links.SetActive(t.Context(), link.DomainID, link.Hash, false))
+		storetest.SetActive(t, s.links, link.DomainID, link.Hash, false)
 		if a := owner.get(t, "/api/v1/stats/"+hash); a.body["is_active"] != false {
 			t.Error(a.raw)
 		}

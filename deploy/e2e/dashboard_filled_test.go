@@ -12,6 +12,7 @@ import (
 	"linkstream/api/auth"
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/storetest"
 )
 
 // filledDays is the number of days for which a filled system has clicks.
@@ -178,7 +179,7 @@ func (f *filler) links(store *sqlite.Store) (links []filledLink) {
 		f.must(store.CreateLink(f.t.Context(), &link))
 		links = append(links, filledLink{link, l.clicks})
 	}
-	f.must(store.SetActive(f.t.Context(), 0, "autumn-sale", false))
+	storetest.SetActive(f.t, store, 0, "autumn-sale", false)
 	return links
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"linkstream/schema"
+	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
 
@@ -66,7 +67,7 @@ func TestWhatIsAClick(t *testing.T) {
 		e := newEdge(t, nil)
 		e.link(t, 0, "abc", "https://example.com/")
 		e.link(t, 0, "off", "https://example.com/")
-		testkit.Must(t, e.store.SetActive(t.Context(), 0, "off", false))
+		storetest.SetActive(t, e.store, 0, "off", false)
 		addr := e.serve(t, loops)
 		for _, c := range []struct {
 			name, method, path string

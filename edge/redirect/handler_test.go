@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
 
@@ -22,7 +23,7 @@ func TestAnswers(t *testing.T) {
 		e.link(t, 0, "b_-9", "https://bücher.example/ß?q=ü%20x#é")
 		e.link(t, e.domain(t, "go.example.com", true), "own", "https://own.example/")
 		e.link(t, 0, "off", "https://example.com/")
-		testkit.Must(t, e.store.SetActive(t.Context(), 0, "off", false))
+		storetest.SetActive(t, e.store, 0, "off", false)
 		addr := e.serve(t, loops)
 
 		for _, c := range []struct {
@@ -125,7 +126,7 @@ func TestStoppedLinksSayWhy(t *testing.T) {
 		}
 		e.link(t, 0, "unsafe", "https://www.unsafe.example/")
 		testkit.Must(t, e.store.SetTakenDown(t.Context(), 0, "down", true))
-		testkit.Must(t, e.store.SetActive(t.Context(), 0, "off", false))
+		storetest.SetActive(t, e.store, 0, "off", false)
 		for range 2 { // from the store, then from memory
 			for hash, why := range map[string]string{"down": "operator", "off": "deactivated", "unsafe": "known as unsafe"} {
 				resp, body := send(t, addr, "GET", "http://sho.rt/"+hash)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"linkstream/schema"
+	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
 
@@ -56,7 +57,7 @@ func TestInstantAnswers(t *testing.T) {
 	e := newEdge(t, func(e *edge) { e.cfg.PublicHealth = true })
 	e.link(t, 0, "abc", "https://bücher.example/ß?q=ü%20x#é")
 	e.link(t, 0, "off", "https://example.com/")
-	testkit.Must(t, e.store.SetActive(t.Context(), 0, "off", false))
+	storetest.SetActive(t, e.store, 0, "off", false)
 	e.create(t, schema.Link{Hash: "expired", URL: "https://example.com/", ExpiresAt: time.Now()})
 	e.create(t, schema.Link{Hash: "forward", URL: "https://example.com/?own=1#part", ForwardQuery: true})
 	testkit.Must(t, e.store.DeleteLink(t.Context(), e.create(t, schema.Link{Hash: "deleted", URL: "https://example.com/"}), time.Now()))

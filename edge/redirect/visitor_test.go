@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"linkstream/schema"
+	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
 
@@ -44,7 +45,7 @@ func twoEdges(t testing.TB, change func(*edge)) (goroutines, loops *edge, addrs 
 	for i, e := range []*edge{goroutines, loops} {
 		e.link(t, 0, "abc", "https://example.com/")
 		e.link(t, 0, "off", "https://example.com/")
-		testkit.Must(t, e.store.SetActive(t.Context(), 0, "off", false))
+		storetest.SetActive(t, e.store, 0, "off", false)
 		e.create(t, schema.Link{Hash: "forward", URL: "https://example.com/?own=1", ForwardQuery: true})
 		e.link(t, e.domain(t, "go.example.com", true), "own", "https://own.example/")
 		addrs[i] = e.serve(t, i)
@@ -117,7 +118,7 @@ func TestCachedVisitorOfAChangedLink(t *testing.T) {
 	const request = "GET /abc HTTP/1.1\r\nHost: sho.rt\r\n\r\n"
 	e.visits(t, addr, request)
 	e.visits(t, addr, request)
-	testkit.Must(t, e.store.SetActive(t.Context(), 0, "abc", false))
+	storetest.SetActive(t, e.store, 0, "abc", false)
 	e.resolver.Drop(schema.Change{Hash: "abc"})
 	if answer := say(t, addr, request); !strings.HasPrefix(answer, "HTTP/1.1 410 ") {
 		t.Errorf("answered %q", answer)

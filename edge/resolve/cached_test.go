@@ -8,7 +8,7 @@ import (
 
 	"linkstream/edge/resolve"
 	"linkstream/schema"
-	"linkstream/schema/testkit"
+	"linkstream/schema/storetest"
 )
 
 // wantCached requires what memory alone says: a location, a code, or nothing, if notCached is true.
@@ -130,7 +130,7 @@ func TestCachedResolve(t *testing.T) {
 	})
 	t.Run("says what Resolve says in the same moment", func(t *testing.T) {
 		e := newEnv(t)
-		testkit.Must(t, e.store.SetActive(t.Context(), 0, "abc", false))
+		storetest.SetActive(t, e.store.sqliteLinks, 0, "abc", false)
 		for _, host := range []string{"sho.rt", "SHO.rt", "sho.rt.:80", "127.0.0.1", "[::1]", "go.example.com", "x..y", ""} {
 			for _, hash := range []string{"abc", "own", "none", "", "a/b"} {
 				location, code := e.resolve(host, hash, start)

@@ -21,6 +21,7 @@ import (
 	"linkstream/edge/resolve"
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
 
@@ -82,7 +83,7 @@ func (e *env) domain(t testing.TB, host string, verified bool) int64 {
 // setActive activates or deactivates a link without a Drop.
 func (e *env) setActive(t testing.TB, hash string, active bool) {
 	t.Helper()
-	testkit.Must(t, e.store.SetActive(t.Context(), 0, hash, active))
+	storetest.SetActive(t, e.store.sqliteLinks, 0, hash, active)
 }
 
 // resolve returns the link's location at the time now, or "" and the error's code.

@@ -67,13 +67,6 @@ func (s *Store) DeleteLink(ctx context.Context, link schema.Link, at time.Time) 
 	return wrap(err, "delete link %d of account %d", link.ID, link.AccountID)
 }
 
-// SetActive implements schema.LinkStore.
-func (s *Store) SetActive(ctx context.Context, domainID int64, hash string, active bool) error {
-	err := oneRow(s.pool.Exec(ctx, `UPDATE links SET active = $3 WHERE domain_id = $1 AND hash = $2 AND ordinal > 0`,
-		domainID, hash, active))
-	return wrap(err, "set active of link %q on domain %d", hash, domainID)
-}
-
 // SetTakenDown implements schema.LinkStore.
 func (s *Store) SetTakenDown(ctx context.Context, domainID int64, hash string, takenDown bool) error {
 	err := oneRow(s.pool.Exec(ctx, `UPDATE links SET taken_down = $3 WHERE domain_id = $1 AND hash = $2`,

@@ -74,7 +74,9 @@ func callsOf(links *postgres.Store, accountID int64) map[string]func(context.Con
 		},
 		"OwnedLink": func(ctx context.Context) error { _, err := links.OwnedLink(ctx, accountID, "hash", nil); return err },
 		"Links":     func(ctx context.Context) error { _, _, err := links.Links(ctx, accountID, 1); return err },
-		"SetActive": func(ctx context.Context) error { return links.SetActive(ctx, 0, "hash", true) },
+		"UpdateLink": func(ctx context.Context) error {
+			return links.UpdateLink(ctx, &schema.Link{ID: 1}, schema.LinkEdit{Active: new(true)}, time.Now())
+		},
 		"CreateFirstAccount": func(ctx context.Context) error {
 			return links.CreateFirstAccount(ctx, new(schema.Account), new(schema.Token))
 		},

@@ -86,13 +86,6 @@ func (s *Store) DeleteLink(ctx context.Context, link schema.Link, at time.Time) 
 	return wrap(err, "delete link %d of account %d", link.ID, link.AccountID)
 }
 
-// SetActive implements schema.LinkStore.
-func (s *Store) SetActive(ctx context.Context, domainID int64, hash string, active bool) error {
-	err := oneRow(s.db.write.ExecContext(ctx,
-		`UPDATE links SET active = ? WHERE domain_id = ? AND hash = ? AND ordinal > 0`, active, domainID, hash))
-	return wrap(err, "set active of link %q on domain %d", hash, domainID)
-}
-
 // SetTakenDown implements schema.LinkStore.
 func (s *Store) SetTakenDown(ctx context.Context, domainID int64, hash string, takenDown bool) error {
 	err := oneRow(s.db.write.ExecContext(ctx, `UPDATE links SET taken_down = ? WHERE domain_id = ? AND hash = ?`,

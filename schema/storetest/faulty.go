@@ -147,10 +147,6 @@ func (f FaultyDatabase) LinksByID(ctx context.Context, accountID int64, ids []in
 	})
 }
 
-func (f FaultyDatabase) SetActive(ctx context.Context, domainID int64, hash string, active bool) error {
-	return do(ctx, f.Fault, "SetActive", func() error { return f.Database.SetActive(ctx, domainID, hash, active) })
-}
-
 func (f FaultyDatabase) SetTakenDown(ctx context.Context, domainID int64, hash string, takenDown bool) error {
 	return do(ctx, f.Fault, "SetTakenDown", func() error {
 		return f.Database.SetTakenDown(ctx, domainID, hash, takenDown)

@@ -57,8 +57,7 @@ var linkBehaviours = []behaviour[schema.Database]{
 	{"Destinations returns what Link returns for each key", findsDestinations},
 	{"LinksByHash returns many links at once", findsManyLinksByHash},
 	{"Destinations returns many links at once", findsManyDestinations},
-	{"SetActive deactivates and activates repeatedly", setsActive},
-	{"SetActive does not find an unknown link", setsActiveOfUnknown},
+	{"UpdateLink deactivates and activates repeatedly", setsActive},
 }
 
 // addLink creates a link whose fields depend on its hash.
@@ -226,8 +225,9 @@ func findsLinks(t *testing.T, store schema.Database) {
 	for domainID, host := range map[int64]string{0: "", verified.ID: verified.Host, claimed.ID: claimed.Host} {
 		want := addLink(t, store, owner.ID, domainID, "hash")
 		want.Host = host
-		testkit.Must(t, store.SetActive(t.Context(), want.DomainID, want.Hash, false))
-		want.Active = false
+		edited := want
+		testkit.Must(t, store.UpdateLink(t.Context(), &edited, schema.LinkEdit{Active: new(false)}, hour(1)))
+		want.Active, want.UpdatedAt = false, hour(1)
 		if domainID == claimed.ID {
 			want.Stopped = schema.HostLost
 		}
@@ -256,7 +256,7 @@ func findsLinksByHash(t *testing.T, store schema.Database) {
 		addLink(t, store, owner.ID, 0, "same"), addLink(t, store, owner.ID, domain.ID, "same"), addLink(t, store, owner.ID, 0, "SAME"),
 		addLink(t, store, owner.ID, claimed.ID, "lost"), addLink(t, store, other.ID, 0, "123"), addLink(t, store, other.ID, 0, "off"),
 	} {
-		testkit.Must(t, store.SetActive(t.Context(), l.DomainID, l.Hash, l.Hash != "off"))
+		SetActive(t, store, l.DomainID, l.Hash, l.Hash != "off")
 		link, err := store.Link(t.Context(), l.DomainID, l.Hash)
 		testkit.Must(t, err)
 		want[l.Key()] = link
@@ -316,7 +316,7 @@ func findsDestinations(t *testing.T, store schema.Database) {
 		addLink(t, store, owner.ID, 0, "same"), addLink(t, store, owner.ID, domain.ID, "same"), addLink(t, store, owner.ID, 0, "SAME"),
 		addLink(t, store, owner.ID, claimed.ID, "lost"), addLink(t, store, other.ID, 0, "123"), addLink(t, store, other.ID, 0, "off"), expiring,
 	} {
-		testkit.Must(t, store.SetActive(t.Context(), l.DomainID, l.Hash, l.Hash != "off"))
+		SetActive(t, store, l.DomainID, l.Hash, l.Hash != "off")
 		link, err := store.Link(t.Context(), l.DomainID, l.Hash)
 		testkit.Must(t, err)
 		want[l.Key()] = destination(link)
@@ -360,22 +360,17 @@ func findsManyDestinations(t *testing.T, store schema.Database) {
 func setsActive(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	link, other := addLink(t, store, owner.ID, 0, "hash"), addLink(t, store, owner.ID, 0, "other")
-	for _, active := range []bool{false, false, true, true, false} {
-		testkit.Must(t, store.SetActive(t.Context(), link.DomainID, link.Hash, active))
-		link.Active = active
+	for i, active := range []bool{false, false, true, true, false} {
+		edited := link
+		testkit.Must(t, store.UpdateLink(t.Context(), &edited, schema.LinkEdit{Active: &active}, hour(i)))
 		got, err := store.Link(t.Context(), 0, "hash")
 		testkit.Must(t, err)
+		link.Active, link.UpdatedAt = active, hour(i)
 		testkit.Equal(t, "link", got, link)
 	}
 	got, err := store.Link(t.Context(), 0, "other")
 	testkit.Must(t, err)
 	testkit.Equal(t, "link", got, other)
-}
-
-func setsActiveOfUnknown(t *testing.T, store schema.Database) {
-	owner := addAccount(t, store, "a@example.org")
-	link := addLink(t, store, owner.ID, 0, "hash")
-	testkit.WantCode(t, store.SetActive(t.Context(), link.DomainID, "unknown", false), schema.CodeNotFound)
 }
 
 func pagesLinks(t *testing.T, store schema.Database) {

@@ -115,7 +115,7 @@ func filtersStopped(t *testing.T, store schema.Database) {
 		addLink(t, store, owner.ID, 0, hash)
 	}
 	addLink(t, store, owner.ID, domain.ID, "lost")
-	testkit.Must(t, store.SetActive(t.Context(), 0, "off", false))
+	SetActive(t, store, 0, "off", false)
 	testkit.Must(t, store.SetTakenDown(t.Context(), 0, "down", true))
 	testkit.Equal(t, "active", hashes(true), []string{"on"})
 	testkit.Equal(t, "inactive", hashes(false), []string{"down", "lost", "off"})

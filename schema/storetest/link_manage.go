@@ -130,7 +130,7 @@ func updatesUnchanged(t *testing.T, store schema.Database) {
 		testkit.Equal(t, "link after the conflict", got, link)
 		seen = link
 	}
-	testkit.Must(t, store.SetActive(t.Context(), 0, "hash", false)) // is not what an edit sees
+	SetActive(t, store, 0, "hash", false) // is not what an edit sees
 	testkit.Must(t, store.UpdateLink(t.Context(), &seen, schema.LinkEdit{Title: new("changed"), Unchanged: true}, hour(3)))
 	testkit.Equal(t, "title", seen.Title, "changed")
 	testkit.Must(t, store.DeleteLink(t.Context(), seen, hour(4)))
@@ -163,7 +163,7 @@ func updatesUnknown(t *testing.T, store schema.Database) {
 		edited := schema.Link{ID: id}
 		testkit.WantCode(t, store.UpdateLink(t.Context(), &edited, schema.LinkEdit{Title: new("x")}, hour(2)), schema.CodeNotFound)
 	}
-	testkit.WantCode(t, store.SetActive(t.Context(), 0, "hash", true), schema.CodeNotFound)
+	testkit.WantCode(t, store.UpdateLink(t.Context(), &link, schema.LinkEdit{Active: new(true)}, hour(2)), schema.CodeNotFound)
 }
 
 // wantDeleted requires that only a reserved hash is left of a link that was deleted at a time.

@@ -80,8 +80,8 @@ func keepsLinks(t *testing.T, open Open[schema.Database]) {
 	testkit.Must(t, store.DeleteDomain(t.Context(), deleted.ID))
 	domain := addDomain(t, store, owner.ID, "go.example.org", true)
 	link := addLink(t, store, owner.ID, domain.ID, "hash")
-	testkit.Must(t, store.SetActive(t.Context(), link.DomainID, link.Hash, false))
-	link.Host, link.Active = domain.Host, false
+	testkit.Must(t, store.UpdateLink(t.Context(), &link, schema.LinkEdit{Active: new(false)}, hour(1)))
+	link.Host = domain.Host
 
 	store = reopen()
 	gotToken, gotAccount, err := store.TokenByDigest(t.Context(), token.Digest)

@@ -48,7 +48,7 @@ func takesDown(t *testing.T, store schema.Database) {
 		stops(t, store, link, want)
 		stops(t, store, other, schema.NotStopped)
 	}
-	testkit.Must(t, store.SetActive(t.Context(), 0, "down", false)) // the owner's switch is another one
+	SetActive(t, store, 0, "down", false) // the owner's switch is another one
 	link.Active = false
 	stops(t, store, link, schema.TakenDown)
 	testkit.Must(t, store.SetTakenDown(t.Context(), 0, "down", false))
@@ -92,4 +92,12 @@ func lossStops(t *testing.T, store schema.Database) {
 	testkit.Must(t, store.TransferDomain(t.Context(), held.ID, hour(3), hour(4)))
 	stops(t, store, link, schema.NotStopped)
 	stops(t, store, taken, schema.HostLost)
+}
+
+// SetActive switches a link on or off, as its owner does, at the time of the last edit: nothing else of the link changes.
+func SetActive(tb testing.TB, store schema.LinkStore, domainID int64, hash string, active bool) {
+	tb.Helper()
+	link, err := store.Link(tb.Context(), domainID, hash)
+	testkit.Must(tb, err)
+	testkit.Must(tb, store.UpdateLink(tb.Context(), &link, schema.LinkEdit{Active: &active}, link.UpdatedAt))
 }

@@ -14,6 +14,7 @@ import (
 	"linkstream/api/invalidation"
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/storetest"
 	"linkstream/schema/stream"
 	"linkstream/schema/stream/streamtest"
 	"linkstream/schema/testkit"
@@ -120,7 +121,7 @@ func TestChanges(t *testing.T) {
 		testkit.Must(t, db.CreateLink(t.Context(), &link))
 		arrives(t, schema.Change{Hash: "made"})
 		forget(nodes)
-		testkit.Must(t, db.SetActive(t.Context(), 0, "made", false))
+		storetest.SetActive(t, db, 0, "made", false)
 		arrives(t, schema.Change{Hash: "made"})
 	})
 	t.Run("every node learns of a verified domain", func(t *testing.T) {
