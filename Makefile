@@ -36,7 +36,7 @@ LONG_QUICK = ./edge/eventloop ./api/dashboard ./api/rest ./edge/edgeservice
 ENGINES    = /api/apiservice$$|/bench$$|/deploy/e2e$$|/schema/(clickhouse|postgres|stream)$$|/ingest/worker$$
 
 .DEFAULT_GOAL := help
-.PHONY: help run up build check lint quick test compile tests test-deploy slow bench fuzz screenshots release
+.PHONY: help run up build check lint quick test compile beside tests test-deploy slow bench fuzz screenshots release
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,36 +56,41 @@ check: lint ## check format, code, imports and go.mod
 
 lint:
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; }
-	GOGC=400 go tool staticcheck ./...
+	go build $(TOOLS) -o build/ honnef.co/go/tools/cmd/staticcheck
+	CGO_ENABLED=1 GOGC=400 GOFLAGS="$$(go env GOFLAGS) $(RACE)" build/staticcheck ./... # which reads what make test has compiled
 
 quick: ## vet, then test what needs no engine and no browser; names what it leaves out
 	go vet $(TOOLS) ./...
 	@echo "left out, see make test:"; go list ./... | grep -E '$(ENGINES)|$(DEPLOYED)' | sed 's/^/  /'
 	go test -vet=off $(TOOLS) -p $$(( 3 * $(CPUS) )) $(LONG_QUICK) $$(go list ./... | grep -vE '$(ENGINES)|$(DEPLOYED)')
 
-test: ## test on embedded engines and on real ones, which it names; all but what check and test-deploy do
+test: ## check what check does, and test on embedded engines and on real ones, which it names; all but what test-deploy does
 	@mkdir -p build && rm -f build/compiled
-	@$(GOFLAGS_TOOLS) $(MAKE) --no-print-directory -j 2 compile tests
-	go test -vet=off $(TOOLS) -run 'Allocat|Popular' -v ./edge/redirect ./edge/resolve ./edge/eventloop # without the race detector, under which pools forget
+	@$(GOFLAGS_TOOLS) $(MAKE) --no-print-directory -j 2 beside tests
+	go test -vet=all $(TOOLS) -run 'Allocat|Popular' -v ./edge/redirect ./edge/resolve ./edge/eventloop # without the race detector, under which pools forget
 
 # Tests, and the programs that they start, are compiled while engines are installed and started. Tests begin when both are done.
 compile:
 	@CGO_ENABLED=1 go list $(RACE) -export -deps -test $(TESTED) >/dev/null; go list -export -deps -test $(PLAIN) >/dev/null; touch build/compiled
-	go test -vet=off ./deploy/simulation
+
+# The tests often wait for programs: this runs meanwhile.
+beside: compile
+	go test -vet=all ./deploy/simulation
+	@$(MAKE) --no-print-directory lint
 
 tests:
 	CGO_ENABLED=1 go run ./deploy/testengines/engines sh -c 'until test -e build/compiled; do sleep 1; done; exec "$$@"' sh \
-		go test -vet=off $(RACE) -p $$(( $(CPUS) + 2 )) -timeout 20m -skip '$(FAULTS)|$(SLOW)' $(LONGEST) $(TESTED)
+		go test -vet=all $(RACE) -p $$(( $(CPUS) + 2 )) -timeout 20m -skip '$(FAULTS)|$(SLOW)' $(LONGEST) $(TESTED)
 
-test-deploy: ## check, test what takes long, make engines fail under load, get certificates, test generated clients, upgrade the last release, count on shards, and more; installs tools first
-	@$(GOFLAGS_TOOLS) $(MAKE) --no-print-directory -j 2 check slow
+test-deploy: ## test what takes long, make engines fail under load, get certificates, test generated clients, upgrade the last release, count on shards, and more; installs tools first
+	@$(GOFLAGS_TOOLS) $(MAKE) --no-print-directory slow
 	go run ./deploy/testengines/engines go test -vet=off -count 1 -timeout 20m -run '$(FAULTS)' ./deploy/e2e
-	go test -vet=off $(PACKAGES) -count 1 -timeout 30m $$(go list ./... | grep -E '$(DEPLOYED)' | grep -vE '$(QUIET)')
-	go test -vet=off -count 1 -timeout 30m $$(go list ./... | grep -E '$(QUIET)')
+	go test -vet=all $(PACKAGES) -count 1 -timeout 30m $$(go list ./... | grep -E '$(DEPLOYED)' | grep -vE '$(QUIET)')
+	go test -vet=all -count 1 -timeout 30m $$(go list ./... | grep -E '$(QUIET)')
 
 slow:
 	CGO_ENABLED=1 go run ./deploy/testengines/engines go test -vet=off $(RACE) -count 1 -timeout 20m -run '$(SLOW)' $(SLOW_IN)
-	CGO_ENABLED=1 go test -vet=off $(RACE) -count 1 -timeout 20m ./bench ./deploy/simulation
+	CGO_ENABLED=1 go test -vet=all $(RACE) -count 1 -timeout 20m ./bench ./deploy/simulation
 
 bench: ## run the benchmarks
 	go test -run '^$$' -bench . $(BENCHMARKS)
