@@ -237,7 +237,7 @@ func (r *Resolver) Cached() *Cached { return &r.cached }
 type Host struct {
 	name      []byte // of the domain
 	isDefault bool   // it is the default domain, and has no name
-	err       error  // it is none
+	err       error  // why no domain can have this name
 }
 
 // Host returns what the host of a request, in lower case, stands for. It stands for the same as long as c exists.
@@ -252,7 +252,7 @@ func (c *Cached) Resolve(host, hash []byte, now time.Time) (Target, error) {
 	return c.ResolveOn(c.Host(host), hash, now)
 }
 
-// ResolveOn is Resolve for a host of which it is known what it stands for.
+// ResolveOn is Resolve with the result of Host.
 func (c *Cached) ResolveOn(host Host, hash []byte, now time.Time) (Target, error) {
 	if !schema.ValidHash(hash) {
 		return Target{}, errNotFound

@@ -56,7 +56,7 @@ func (s *Store) UpdateLink(ctx context.Context, link *schema.Link, edit schema.L
 	return nil
 }
 
-// unchanged returns CodeConflict if the fields of a link that its owner edits are not those of link, CodeNotFound if there is none.
+// unchanged returns CodeConflict if the fields of a link that its owner edits differ from those of link, and CodeNotFound if the link does not exist.
 func unchanged(ctx context.Context, tx *sql.Tx, link schema.Link) error {
 	same := false
 	err := tx.QueryRowContext(ctx, linkUnchanged, link.ID, link.URL, link.Title, schema.TagsColumn{List: &link.Tags}, link.ExpiredURL,
