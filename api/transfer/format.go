@@ -70,7 +70,8 @@ var layouts = []layout{
 		{"custombitlink", "longurl"}}, map[string]string{
 		"link": fieldShortURL, "bitlink": fieldShortURL, "customlink": fieldCustomURL, "custombitlink": fieldCustomURL,
 		"destinationurl": shorten.FieldLongURL, "longurl": shorten.FieldLongURL, "title": shorten.FieldTitle, "tags": shorten.FieldTags,
-		"datecreated": fieldCreatedAt, "createdat": fieldCreatedAt, "engagements": fieldClicks, "clicks": fieldClicks,
+		"keywordlink": fieldCustomURL, "datecreated": fieldCreatedAt, "createdat": fieldCreatedAt, "created": fieldCreatedAt,
+		"engagements": fieldClicks, "clicks": fieldClicks, "totalclicks": fieldClicks,
 	}},
 	{Linkstream, [][]string{{"longurl"}, {"url"}, {"originalurl"}}, map[string]string{
 		"longurl": shorten.FieldLongURL, "url": shorten.FieldLongURL, "originalurl": shorten.FieldLongURL,

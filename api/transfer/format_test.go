@@ -67,6 +67,16 @@ var exports = map[string]struct {
 			CreatedAt: utc("2026-06-01T08:30:00Z"), Active: true},
 		{Hash: "AbC124", URL: "https://example.com/q", CreatedAt: utc("2026-06-01T08:30:00Z"), Active: true},
 	}, []string{"Counts"}},
+	"bitly as others import it": {transfer.Bitly, lines(
+		`Bitlink,Title,Long URL,Tags,Created,Total Clicks,Campaign,Archived`,
+		`bit.ly/3abc,Launch,https://example.com/a,"One, two",2020-10-26,42,Q1,false`,
+	), []schema.Link{{Hash: "3abc", URL: "https://example.com/a", Title: "Launch", Tags: []string{"one", "two"},
+		CreatedAt: utc("2020-10-26T00:00:00Z"), Active: true}}, []string{"Counts", "Tags"}},
+	"bitly's API of version 3": {transfer.Bitly, lines(
+		`"keyword_link","link","tags","long_url"`,
+		`"http://bit.ly/mine","http://bit.ly/3abc","","https://example.com/a"`,
+		`"","http://bit.ly/3abd","","https://example.com/b"`,
+	), []schema.Link{{Hash: "mine", URL: "https://example.com/a", Active: true}, {Hash: "3abd", URL: "https://example.com/b", Active: true}}, nil},
 	"bitly's API": {transfer.Bitly, lines(
 		`long_url,custom_bitlink,title,archived,tags,created_at`,
 		`https://example.com/a,bit.ly/abc-1,T,false,"one,Two",2020-10-26T17:20:40+0000`,

@@ -12,8 +12,8 @@
 //	kutt        address, target        domain, description, created_at, expire_in, banned, password, visit_count
 //	yourls      keyword, url           title, timestamp, clicks
 //	            source, target         hits
-//	bitly       link (or bitlink),     custom link (or custom_bitlink), title, tags, date created (or created_at),
-//	            destination URL (or    engagements (or clicks)
+//	bitly       link (or bitlink),     custom link (or custom_bitlink, keyword_link), title, tags, date created
+//	            destination URL (or    (or created_at, created), engagements (or clicks, total clicks)
 //	            long_url)
 //
 // Sources, looked up in November 2026:
@@ -24,9 +24,11 @@
 //     expire_in, target, visit_count, created_at) and of GET /api/v2/links, which has the domain by its name.
 //   - YOURLS: the columns of its table yourls_url (keyword, url, title, timestamp, ip, clicks), and those of the plugin
 //     YOURLS-Import-Export (fileio/csv.php: source, which is /keyword/, target, hits).
-//   - Bitly publishes no list of columns. URLR's guide "Migration from Bitly" names Link, Custom Link and Destination URL of the export
-//     of Bitly's Links page. Title, Tags, Date created and Engagements are as users have described them, and are read if they are
-//     there. The other names are those of Bitly's API (link, long_url, title, tags, created_at), which exports by tools have.
+//   - Bitly publishes no list of columns, and no sample of its own was at hand: all names are those of third parties. URLR's guide
+//     "Migration from Bitly" (URLR/urlr-docs) names Link, Custom Link and Destination URL of the export of Bitly's Links page. Title,
+//     Tags, Date created and Engagements are as users have described them. The importer of DhananjayThomble/URL-Shortener-App
+//     (web/src/lib/import/sources/bitly.ts) reads Bitlink, Long URL, Title, Tags, Created and Total Clicks. Exports by tools have the
+//     names of Bitly's API: link, long_url, title, tags, created_at, and keyword_link in version 3 (tpherndon/bitly_api_examples).
 //
 // # From a row to a link
 //
