@@ -28,9 +28,10 @@ func SelectLinks(
 	ctx context.Context, store linkFinder, accountID int64, value func(field string) (string, bool),
 ) (some []int64, problems map[string][]string, err error) {
 	filter, problems := schema.LinkFilter{}, map[string][]string{}
-	tag, byTag := value(FieldTag)
+	tag, _ := value(FieldTag)
+	byTag := tag != "" // as in the list of links, an empty one is no filter
 	if filter.Tag = tag; byTag && !schema.ValidTag(tag) {
-		problems[FieldTag] = []string{"The tag must have 1 to 32 of the characters a-z, 0-9, _ and -."}
+		problems[FieldTag] = []string{"The tag must have 1 to 32 characters of a-z, 0-9, _ and -."}
 	}
 	domain, byDomain := value(FieldDomain)
 	if byDomain {
