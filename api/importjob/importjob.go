@@ -1,8 +1,8 @@
 // Package importjob imports uploaded files of links in the background: one file of an account at a time.
 //
 // The file and the progress are in the link store, so that every process of the api can show them, and take over. Who works on
-// a file holds a lease that it renews. If it is killed, the lease ends: the import was interrupted, and may be started again. That
-// makes no link twice, see package transfer.
+// a file holds a lease that it renews. If it is killed, the lease ends and the import counts as interrupted. Starting it again
+// creates no link twice, see package transfer.
 package importjob
 
 import (

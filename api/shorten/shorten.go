@@ -1,4 +1,4 @@
-// Package shorten has the rules of links: it creates, edits and deletes them. It validates requests, finds free hashes and
+// Package shorten creates, edits and deletes links, and knows the rules for them. It validates requests, finds free hashes and
 // stores the outcome.
 package shorten
 

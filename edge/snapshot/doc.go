@@ -21,8 +21,8 @@
 // # Writing
 //
 // Append copies a record to memory, and never waits for the disk. One goroutine writes what was appended, every flushInterval.
-// When the file has grown to twice the size that it had when it was made, the goroutine makes a new one, which has the
-// entries that are still cached, and puts it in the place of the old one. So a record is written about twice, and a file is at
+// When the file has grown to twice its initial size, the goroutine writes a new one, which has the
+// entries that are still cached, and replaces the old one. So a record is written about twice, and a file is at
 // most twice as long as what is cached, plus slack. At most bytesPerSecond are copied to a new file, so that redirects do not
 // wait for the disk or the processor.
 //

@@ -19,11 +19,11 @@
 //
 // The steps of a batch:
 //
-//   - fetch: records from the position on, until the batch has MaxBatch clicks or is MaxWait old. A batch that has a fiftieth of MaxBatch
-//     by then is filled for four times as long.
+//   - fetch: records from the position on, until the batch has MaxBatch clicks or is MaxWait old. If it has at least a
+//     fiftieth of MaxBatch by then, it is filled for four times as long.
 //   - check: a record that does not decode as a click, or is out of range, goes to the dead letter topic.
-//   - drop: the mark of a lane is loaded when the lane is met. A lane's clicks are numbered from 1 without gaps. A number at or below the lane's high-water mark is a
-//     repetition. A gap is a loss, which is logged and counted.
+//   - drop: a lane's clicks are numbered from 1 without gaps. A number at or below the lane's high-water mark, which is loaded
+//     when the lane is first met, is a repetition. A gap is a loss, which is logged and counted.
 //   - enrich: device, browser, referrer and country, from the click's headers and network.
 //   - insert: clicks, marks and the new position, all at once. The store refuses a batch that does not follow its
 //     position, so of two workers that count the same records one succeeds.

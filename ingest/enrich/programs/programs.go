@@ -1,9 +1,9 @@
 // Package programs tells agents of programs from those of people. Programs are crawlers, previews, monitors, scanners and HTTP
 // libraries; agents of people are browsers and apps that show pages.
 //
-// The patterns of known programs come from crawler-user-agents, a list that is maintained for such purposes: update.sh replaces
-// them by those of its newest release. Rules of our own find what no list can: agents that say what they are by a word, and
-// those that have not the form of a browser's.
+// The patterns of known programs come from crawler-user-agents, a maintained list; update.sh replaces them with those of its
+// newest release. Our own rules find what a list cannot: agents that name themselves with a word such as "monitor", and agents
+// that do not look like a browser's.
 package programs
 
 import (
