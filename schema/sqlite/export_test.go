@@ -30,6 +30,11 @@ func migrateTo(ctx context.Context, path string, all fs.FS, version int64) error
 		}
 		files[entry.Name()] = &fstest.MapFile{Data: text}
 	}
+	return ApplyMigrations(ctx, path, files)
+}
+
+// ApplyMigrations opens a file, which it creates if needed, and applies migrations that it lacks.
+func ApplyMigrations(ctx context.Context, path string, files fs.FS) error {
 	db, err := openFile(ctx, path, "NORMAL", files)
 	if err != nil {
 		return err

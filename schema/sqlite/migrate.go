@@ -34,7 +34,12 @@ func (db *database) migrate(ctx context.Context, migrations fs.FS) (err error) {
 	}
 	defer func() { err = errors.Join(err, lock.Release()) }()
 
-	provider, err := goose.NewProvider(goose.DialectSQLite3, db.write, migrations, goose.WithDisableGlobalRegistry(true))
+	all, err := migration.Files(migrations)
+	if err != nil {
+		return fmt.Errorf("read migrations: %w", err)
+	}
+	provider, err := goose.NewProvider(goose.DialectSQLite3, db.write, nil, goose.WithGoMigrations(all...),
+		goose.WithDisableGlobalRegistry(true))
 	if err != nil {
 		return fmt.Errorf("read migrations: %w", err)
 	}

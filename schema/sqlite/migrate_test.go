@@ -3,7 +3,9 @@ package sqlite_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"linkstream/schema"
@@ -50,6 +52,26 @@ func TestMigrations(t *testing.T) {
 			return catalogue(t, path)
 		})
 	})
+}
+
+func TestFailedMigrationChangesNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "links.db")
+	second := "-- a comment\nCREATE TABLE second (x INTEGER);\nINSERT INTO second VALUES (1), (2);\n"
+	files := fstest.MapFS{
+		"00001_first.sql":  {Data: []byte("CREATE TABLE first (x INTEGER);")},
+		"00002_second.sql": {Data: []byte(second + "INSERT INTO missing VALUES (1);")},
+	}
+	if err := sqlite.ApplyMigrations(t.Context(), path, files); err == nil || !strings.Contains(err.Error(), "missing") {
+		t.Errorf("error %v", err)
+	}
+	files["00002_second.sql"] = &fstest.MapFile{Data: []byte(second)}
+	testkit.Must(t, sqlite.ApplyMigrations(t.Context(), path, files))
+	testkit.Must(t, sqlite.ApplyMigrations(t.Context(), path, files)) // has nothing to do
+	var rows int
+	testkit.Must(t, openRaw(t, path).QueryRowContext(t.Context(), `SELECT count(*) FROM first, second`).Scan(&rows))
+	testkit.Equal(t, "rows of both tables", rows, 0)
+	testkit.Must(t, openRaw(t, path).QueryRowContext(t.Context(), `SELECT count(*) FROM second`).Scan(&rows))
+	testkit.Equal(t, "rows of the second table", rows, 2)
 }
 
 // catalogue returns the columns of all tables and the statements that made tables and indexes.
