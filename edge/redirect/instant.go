@@ -84,6 +84,9 @@ func (i *instant) answer(r *eventloop.Request) (answered bool) {
 	case err == resolve.ErrNotCached:
 		return i.lookUp(r, hash)
 	case err == resolve.ErrOutdated:
+		if lookup, ok := i.lookups.Refresh(r.Host(), hash, i.client(r.RequestCtx), r.Now, r.Waiter()); ok {
+			r.Await(lookup)
+		}
 		return false
 	case err != nil: // there is no such link
 		i.answerError(r.RequestCtx, err, netip.Addr{}, r.Now)

@@ -2,6 +2,7 @@ package redirect_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -125,6 +126,24 @@ func TestNobodyWaitsForLookups(t *testing.T) {
 	if n := len(e.clicks(t)); n != 11 {
 		t.Errorf("%d clicks, want 11", n)
 	}
+}
+
+// A link that has to be looked up again needs no goroutine, whether or not the store answers.
+func TestOutdatedLinksStayOnLoops(t *testing.T) {
+	e := newEdge(t, nil)
+	e.link(t, 0, "abc", "https://example.com/")
+	addr := e.serve(t, 1)
+	send(t, addr, "GET", "http://sho.rt/abc")
+	before := e.metric(t, handedOver)
+	for name, fault := range map[string]func() error{"up": nil, "down": func() error { return errors.New("down") }} {
+		e.resolver.Drop(schema.Change{Hash: "abc"})
+		e.store.inject(fault)
+		if resp, _ := send(t, addr, "GET", "http://sho.rt/abc"); resp.StatusCode != 302 {
+			t.Errorf("answered %d while the store is %s", resp.StatusCode, name)
+		}
+	}
+	testkit.Equal(t, "handed over", e.metric(t, handedOver), before)
+	testkit.Equal(t, "clicks", len(e.clicks(t)), 3)
 }
 
 // Where memory has no room for a click, Serve finds some, or drops the click and says so.

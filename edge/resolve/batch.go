@@ -22,10 +22,13 @@ const (
 	linksPerQuery  = 256
 	linkQueries    = 4
 	suspectQueries = 1        // for clients that have just asked for keys that do not exist
+	renewalQueries = 1        // for entries that answer requests for a while yet
 	maxWaiting     = 64 << 10 // look-ups; the server's connections are fewer
 	// gather is the least time from the beginning of a query to that of the next one beside it: in a query of their own, the few
 	// look-ups that came meanwhile would cost more than they gain.
 	gather = 500 * time.Microsecond
+	// gatherRenewals is how long a renewal waits for others, unless that would be more than a quarter of LookupTimeout.
+	gatherRenewals = 50 * time.Millisecond
 )
 
 var (
@@ -40,14 +43,22 @@ type linkQuery struct {
 	links   linkStore
 	cache   *cache[linkIDs]
 	limiter *limiter
-	lines   [2]line // for suspects, the second one: their look-ups never keep others waiting
+	lines   [3]line // the first one for most look-ups, which those of suspects and renewals never keep waiting
 	queries *metrics.Counter
 	running sync.WaitGroup // goroutines that ask the store
 }
 
+// The numbers of lines.
+const (
+	ordinary = iota
+	suspects
+	renewals
+)
+
 // line is look-ups in the order in which they began, and the queries that they are in.
 type line struct {
-	parallel int // queries at a time
+	parallel int           // queries at a time
+	patience time.Duration // of the first look-up that waits, if nobody waits for it; 0: gather
 
 	mu        sync.Mutex
 	waiting   []*flight[linkIDs]
@@ -63,15 +74,19 @@ type line struct {
 func newLinkQuery(links linkStore, c *cache[linkIDs], set *metrics.Set) *linkQuery {
 	service.Describe(set, "linkstream_edge_link_queries_total", "Queries in which links were looked up, up to 256 in each.")
 	q := &linkQuery{links: links, cache: c, limiter: c.limiter, queries: set.NewCounter("linkstream_edge_link_queries_total")}
-	q.lines[0].parallel, q.lines[1].parallel = linkQueries, suspectQueries
+	q.lines[ordinary].parallel, q.lines[suspects].parallel, q.lines[renewals].parallel = linkQueries, suspectQueries, renewalQueries
+	q.lines[renewals].patience = min(gatherRenewals, c.limiter.timeout/4)
 	return q
 }
 
 // begin is a cache's begin for links. It does not wait.
 func (q *linkQuery) begin(f *flight[linkIDs]) {
-	l := &q.lines[0]
-	if f.suspect {
-		l = &q.lines[1]
+	l := &q.lines[ordinary]
+	switch {
+	case f.renewal:
+		l = &q.lines[renewals]
+	case f.suspect:
+		l = &q.lines[suspects]
 	}
 	l.mu.Lock()
 	if l.closed || len(l.waiting) >= maxWaiting {
@@ -139,7 +154,7 @@ func (q *linkQuery) take(l *line) (batch []*flight[linkIDs], wait time.Duration)
 	defer l.mu.Unlock()
 	n := min(len(l.waiting), linksPerQuery)
 	now := time.Now()
-	if wait = gather - now.Sub(l.last); wait > 0 && len(l.asked) > 0 && 0 < n && n < linksPerQuery {
+	if wait = l.pause(now); wait > 0 && 0 < n && n < linksPerQuery {
 		return nil, wait
 	}
 	l.gathering = false
@@ -155,6 +170,17 @@ func (q *linkQuery) take(l *line) (batch []*flight[linkIDs], wait time.Duration)
 	l.last = now
 	q.start(l)
 	return batch, 0
+}
+
+// pause returns how long what waits is left to wait for more, 0 or less if it is not. The caller holds l.mu.
+func (l *line) pause(now time.Time) time.Duration {
+	switch {
+	case l.patience > 0 && len(l.waiting) > 0:
+		return l.patience - now.Sub(l.waiting[0].began)
+	case l.patience == 0 && len(l.asked) > 0:
+		return gather - now.Sub(l.last)
+	}
+	return 0
 }
 
 // goOn reports whether the goroutine that calls it is to take what waits. If not, it must end.
@@ -227,7 +253,9 @@ func (q *linkQuery) fail(batch []*flight[linkIDs], cause error) {
 
 func (q *linkQuery) end(batch []*flight[linkIDs]) {
 	for _, f := range batch {
-		q.limiter.seconds.Observe(time.Since(f.began))
+		if !f.renewal { // which waits without need
+			q.limiter.seconds.Observe(time.Since(f.began))
+		}
 	}
 	q.cache.end(batch)
 }

@@ -27,6 +27,7 @@ type cache[V value] struct {
 	memory[V]
 	limiter     *limiter
 	begin       func(f *flight[V]) // begins the look-up of a flight, and may wait for it; end ends it
+	renews      bool               // begin does not wait, and aging entries are looked up again
 	saver       saver[V]
 	negativeTTL time.Duration
 	round       *atomic.Uint32 // of the review; entries carry the round in which their look-up began
@@ -34,7 +35,7 @@ type cache[V value] struct {
 	mu      sync.Mutex
 	flights map[string]*flight[V] // look-ups under way, by key
 
-	misses *metrics.Counter
+	misses, renewals *metrics.Counter
 }
 
 // memory is the part of a cache that can be read without waiting. It has no way to the store.
@@ -57,6 +58,7 @@ type flight[V value] struct {
 	key     string
 	client  netip.Addr // whose request began it
 	suspect bool       // who has asked for keys that do not exist
+	renewal bool       // it was begun ahead of time, by a request that did not need it
 	now     time.Time  // the time of that request
 	began   time.Time
 
@@ -107,6 +109,7 @@ func newCache[V value](
 		round:       &r.review.round,
 		flights:     map[string]*flight[V]{},
 		misses:      counter("misses", "Look-ups that a cache could not answer, by cache."),
+		renewals:    counter("renewals", "Entries that were looked up again before they expired, by cache."),
 	}, nil
 }
 
@@ -117,6 +120,7 @@ const (
 	missing  finding = iota // nothing
 	unknown                 // a negative entry: the key does not exist, or did not a moment ago
 	fresh                   // an entry that answers the request
+	aging                   // the same, and it is time to look the key up again: see cache.renew
 	stale                   // the same, as others look the key up, or did a moment ago
 	outdated                // an entry that answers the request only if a look-up fails
 )
@@ -139,7 +143,11 @@ func (m *memory[V]) find(key []byte, now time.Time) (*entry[V], finding) {
 		}
 		return nil, missing
 	case e.state.fresh(now):
-		m.hot.put(hash, e, now, drops)
+		renewAt := m.renewAt(e, hash)
+		m.hot.put(hash, e, now, renewAt, drops)
+		if now.UnixNano() >= renewAt {
+			return e, aging
+		}
 		return e, fresh
 	}
 	if _, dropped := e.state.dropped(); !dropped && second(now) < e.refreshAfter.Load() {
@@ -152,9 +160,20 @@ func (m *memory[V]) find(key []byte, now time.Time) (*entry[V], finding) {
 // have, or half of it, so that not all of them are looked up again at the same time.
 func (m *memory[V]) prove(e *entry[V], hash uint64) {
 	if at := m.proven.Load(); at != 0 {
-		share, _ := bits.Mul64(hash<<32, uint64(m.ttl/2)) // the upper half of the hash chooses the shard
-		e.state.prove(at + int64(m.ttl/2) + int64(share))
+		e.state.prove(at + int64(m.ttl/2) + share(hash, m.ttl/2))
 	}
+}
+
+// share returns the share of a time that the hash of a key determines.
+func share(hash uint64, of time.Duration) int64 {
+	n, _ := bits.Mul64(hash<<32, uint64(of)) // the upper half of the hash chooses the shard
+	return int64(n)
+}
+
+// renewAt returns from when on a fresh entry is looked up again, in Unix nanoseconds: after half to seven eighths of CacheTTL, or
+// for one that was proven after none to seven eighths. So entries that came at the same time are not renewed at the same time.
+func (m *memory[V]) renewAt(e *entry[V], hash uint64) int64 {
+	return e.state.until() - int64(m.ttl/2) + share(hash, m.ttl*3/8)
 }
 
 // count counts a request that was answered with what find returned.
@@ -179,6 +198,8 @@ func (c *cache[V]) get(key []byte, client netip.Addr, now time.Time) (*entry[V],
 		return c.fetch(string(key), client, c.limiter.quota.suspects(client, now), now)
 	case outdated:
 		return c.refresh(e, key, client, now)
+	case aging:
+		c.renew(key, now)
 	}
 	c.count(found)
 	if found == unknown {
@@ -191,21 +212,58 @@ func (c *cache[V]) get(key []byte, client netip.Addr, now time.Time) (*entry[V],
 // the others get old. If old is dropped, all wait for the look-up. Whoever waited for a look-up that failed gets old. The
 // only error is errNotFound.
 func (c *cache[V]) refresh(old *entry[V], key []byte, client netip.Addr, now time.Time) (*entry[V], error) {
+	drop, next, ok := c.mayRefresh(old, now)
+	if !ok {
+		c.stale.Inc()
+		return old, nil
+	}
+	e, err := c.fetch(string(key), client, false, now)
+	if err == errUnavailable {
+		c.keepOld(old, drop, next)
+		return old, nil
+	}
+	c.misses.Inc()
+	return e, err
+}
+
+// mayRefresh reports whether a request has to look up the key of an entry that is stale or dropped. If that fails, keepOld takes the
+// other results.
+func (c *cache[V]) mayRefresh(old *entry[V], now time.Time) (drop int64, next uint32, ok bool) {
 	drop, dropped := old.state.dropped()
 	after := old.refreshAfter.Load()
-	next := second(now.Add(c.limiter.timeout + retryAfter))
-	if dropped || second(now) >= after && old.refreshAfter.CompareAndSwap(after, next) {
-		if e, err := c.fetch(string(key), client, false, now); err != errUnavailable {
-			c.misses.Inc()
-			return e, err
-		}
-		if dropped {
-			old.refreshAfter.Store(next)
-			old.state.setStale(drop)
-		}
+	next = second(now.Add(c.limiter.timeout + retryAfter))
+	if dropped {
+		return drop, next, true
+	}
+	return 0, next, second(now) >= after && old.refreshAfter.CompareAndSwap(after, next)
+}
+
+// keepOld makes an entry that was dropped stale, as its look-up has failed, and counts a request that is answered with it.
+func (c *cache[V]) keepOld(old *entry[V], drop int64, next uint32) {
+	if drop != 0 {
+		old.refreshAfter.Store(next)
+		old.state.setStale(drop)
 	}
 	c.stale.Inc()
-	return old, nil
+}
+
+// renew begins to look up the key of an aging entry, unless a look-up is under way. Nobody waits for it, and the request that begins it
+// is answered with the entry, which stays fresh if the look-up fails. So a link that has visitors is never outdated. The hot table
+// answers the next requests, so that one that fails is not repeated at once.
+func (c *cache[V]) renew(key []byte, now time.Time) {
+	if !c.renews {
+		return
+	}
+	c.mu.Lock()
+	if c.flights[string(key)] != nil {
+		c.mu.Unlock()
+		return
+	}
+	f := &flight[V]{key: string(key), renewal: true, now: now, began: time.Now()}
+	c.flights[f.key] = f
+	c.mu.Unlock()
+	c.renewals.Inc()
+	c.begin(f)
 }
 
 // fetch looks key up in the store for a client. Requests for the same key at the same time share one look-up.

@@ -28,6 +28,13 @@
 //   - Neither a refusal nor a look-up needs a goroutine: Cached.Wait tells an event loop of the one, Lookups begins the other.
 //   - Until its share is restored, the look-ups of such a client wait for queries of their own.
 //
+// # Renewal
+//
+// A link that has visitors is looked up again before it expires, after half to seven eighths of CacheTTL, as its hash says
+// (memory.renewAt). So links that were looked up at the same time, when an edge starts or gets busy, are not looked up at the same time
+// again. Renewals wait for 50 ms to share queries, which no other look-up waits for. The request that begins one is answered from
+// memory.
+//
 // # States of an entry
 //
 //	            found              CacheTTL passes
@@ -42,7 +49,7 @@
 //
 //   - missing: it waits for a look-up, and fails with CodeUnavailable if that fails. It fails with ErrTooMany instead if its
 //     client is over its quota.
-//   - fresh: it is answered.
+//   - fresh: it is answered. If it is time, the entry is renewed.
 //   - stale: it is answered, except for one request, which looks the key up and is answered with the stale entry if that
 //     fails. The next attempt follows one LookupTimeout and one second later at the earliest.
 //   - dropped: it waits for a look-up, and is answered with the dropped entry if that fails.
@@ -81,7 +88,7 @@
 //     after NegativeTTL. CacheTTL counts from the start of the process if that was later than the change.
 //  3. While the store fails, every link in the cache is served, however old. Negative entries are never served stale, for
 //     a link may have been created meanwhile.
-//  4. One look-up per key is under way, and a second one only after a Drop. At most 5 queries for links, one for pages about
+//  4. One look-up per key is under way, and a second one only after a Drop. At most 6 queries for links, one for pages about
 //     links, and 64 look-ups of hosts, are under way altogether. A query begins after every look-up in it.
 //  5. A cached link costs no allocation and waits for nothing.
 //  6. Any entry may be forgotten at any time, or never be kept. That costs a look-up, and an answer only while the store

@@ -82,6 +82,9 @@ func (s *state) prove(until int64) { s.word.CompareAndSwap(unproven, max(until, 
 // everDropped reports whether the entry was ever dropped.
 func (s *state) everDropped() bool { return s.word.Load() < 0 }
 
+// until returns until when a fresh entry is fresh, in Unix nanoseconds.
+func (s *state) until() int64 { return s.word.Load() }
+
 // fresh reports whether the entry is fresh at a time.
 func (s *state) fresh(now time.Time) bool { return now.UnixNano() < s.word.Load() }
 

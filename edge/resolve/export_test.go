@@ -46,7 +46,9 @@ func (h *HotTable) Drops() uint64 { return h.table.drops.Load() }
 func (h *HotTable) CountDrop() { h.table.drops.Add(1) }
 
 // Put puts the entry, found after the table had counted drops, into the table.
-func (h *HotTable) Put(now time.Time, drops uint64) { h.table.put(1<<40, h.entry, now, drops) }
+func (h *HotTable) Put(now time.Time, drops uint64) {
+	h.table.put(1<<40, h.entry, now, h.entry.state.until(), drops)
+}
 
 // Get reports whether the table has the entry.
 func (h *HotTable) Get(now time.Time) bool { return h.table.get(1<<40, 7, now) != nil }

@@ -38,10 +38,15 @@ func (t *hotTable[V]) get(hash, check uint64, now time.Time) *entry[V] {
 	return e
 }
 
-// put stores e, which was found in the shards after t.drops had the value drops. If any entry was dropped since, e is not
+// put stores e, which was found in the shards after t.drops had the value drops. The table has it until it is to be renewed, in Unix
+// nanoseconds, but not for longer than touchInterval. If any entry was dropped since, e is not
 // kept: the Drop may have been for e, at a time when e was neither in the table nor in the shards.
-func (t *hotTable[V]) put(hash uint64, e *entry[V], now time.Time, drops uint64) {
-	e.touchAfter.Store(second(now) + touchInterval)
+func (t *hotTable[V]) put(hash uint64, e *entry[V], now time.Time, renewAt int64, drops uint64) {
+	after := second(now) + touchInterval
+	if renewal := uint32(renewAt/int64(time.Second)) + 1; renewal > second(now) {
+		after = min(after, renewal)
+	}
+	e.touchAfter.Store(after)
 	slot := t.slot(hash)
 	if slot.Load() != e {
 		slot.Store(e)

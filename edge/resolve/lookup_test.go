@@ -161,14 +161,21 @@ func (s slowLinks) Destinations(ctx context.Context, keys []schema.LinkKey) ([]s
 	return s.endlessLinks.Destinations(ctx, keys)
 }
 
+// newSlow returns a resolver of slowLinks.
+func newSlow(t testing.TB) (*resolve.Resolver, slowLinks) {
+	t.Helper()
+	cfg := resolve.DefaultConfig()
+	cfg.URL = schema.MustParseBaseURL("https://sho.rt")
+	store := slowLinks{queries: new(atomic.Int64)}
+	r, err := resolve.New(cfg, store, store, metrics.NewSet(), slog.New(slog.DiscardHandler))
+	testkit.Must(t, err)
+	return r, store
+}
+
 // Those that come during a query share the next one, which begins soon.
 func TestLookupsGather(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cfg := resolve.DefaultConfig()
-		cfg.URL = schema.MustParseBaseURL("https://sho.rt")
-		store := slowLinks{queries: new(atomic.Int64)}
-		r, err := resolve.New(cfg, store, store, metrics.NewSet(), slog.New(slog.DiscardHandler))
-		testkit.Must(t, err)
+		r, store := newSlow(t)
 		defer r.Close()
 		e := &env{resolver: r}
 		var waiting []ended

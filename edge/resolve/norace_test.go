@@ -54,7 +54,7 @@ func TestPopularLinksStayCached(t *testing.T) {
 	const rounds, popular, once = 15, 100, 800 // the cache holds those of five rounds
 	for name, unknown := range map[string]int{"beside others": 0, "beside unknown ones": 20_000} {
 		t.Run(name, func(t *testing.T) {
-			e := newEnv(t, func(cfg *resolve.Config) { cfg.CacheBytes = 1 << 20 })
+			e := newEnv(t, func(cfg *resolve.Config) { cfg.CacheBytes, cfg.CacheTTL = 1<<20, time.Hour }) // no link is renewed
 			for round := range rounds {
 				now := start.Add(time.Duration(round) * 4 * time.Second)
 				e.store.endless.Store(true)

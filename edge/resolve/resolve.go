@@ -50,7 +50,8 @@ type domainStore interface {
 	VerifiedDomain(ctx context.Context, host string) (schema.Domain, error)
 }
 
-// Cached finds links in memory and does not wait: it has no way to the store. It is safe for concurrent use.
+// Cached finds links in memory and does not wait: all that it can ask of the store is to renew what it has found. It is safe for
+// concurrent use.
 type Cached struct {
 	defaultHost string
 	hosts       *memory[domainID]
@@ -58,7 +59,8 @@ type Cached struct {
 	quota       *quota
 	pages       *quota
 	review      *review
-	keys        sync.Pool // of *linkKey
+	renew       func(key []byte, now time.Time) // cache.renew
+	keys        sync.Pool                       // of *linkKey
 }
 
 // What Cached cannot answer.
@@ -128,11 +130,11 @@ func New(
 		return nil, err
 	}
 	r.queries = newLinkQuery(links, r.links, set)
-	r.links.begin, r.store, r.preview = r.queries.begin, links, make(chan struct{}, 1)
+	r.links.begin, r.links.renews, r.store, r.preview = r.queries.begin, true, links, make(chan struct{}, 1)
 	r.cached.defaultHost = string(cfg.URL.Host())
 	r.cached.hosts, r.cached.links = &r.hosts.memory, &r.links.memory
 	r.cached.quota, r.cached.pages = r.limiter.quota, r.limiter.pages
-	r.cached.review = r.review
+	r.cached.review, r.cached.renew = r.review, r.links.renew
 	r.cached.keys.New = func() any { return new(linkKey) }
 	if cfg.Snapshot != "" {
 		if err := r.openSnapshot(cfg.Snapshot, set, log); err != nil {
@@ -273,9 +275,10 @@ func (c *Cached) ResolveOn(host Host, hash []byte, now time.Time) (Target, error
 		}
 		domain = e.value
 	}
-	key := c.keys.Get().(*linkKey)
-	defer c.keys.Put(key)
-	e, found := c.links.find(key.append(domain, hash), now)
+	buffer := c.keys.Get().(*linkKey)
+	defer c.keys.Put(buffer)
+	key := buffer.append(domain, hash)
+	e, found := c.links.find(key, now)
 	err := found.failure()
 	v := sound
 	if err == nil {
@@ -291,6 +294,9 @@ func (c *Cached) ResolveOn(host Host, hash []byte, now time.Time) (Target, error
 	}
 	if err != nil {
 		return Target{}, err
+	}
+	if found == aging {
+		c.renew(key, now)
 	}
 	return target(e, v, now), nil
 }
