@@ -20,7 +20,7 @@ func TestCreateMany(t *testing.T) {
 	t.Run("creates a link per line, and keeps the lines that are wrong", func(t *testing.T) {
 		page := b.post("/dashboard/bulk", "links", "https://example.org/one\r\n\r\n  www.example.org/two second \nhttps://example.org/3 taken\nftp://x.org/\n"+
 			"https://example.org/ Third\na b c\nhttps://sho.rt/x <b>", "tags", "Print, web", "domain_id", "0")
-		page.want(t, http.StatusOK, "2 links are ready", "Copy all", "5 lines were left out", "3 https://www.example.org/two sho.rt/ second",
+		page.want(t, http.StatusOK, "2 links are ready", "Copy all", "5 lines were left out, of 7", "3 https://www.example.org/two sho.rt/ second",
 			"4 https://example.org/3 taken The alias is already in use", "An alias has small letters only, such as “third”", "A line has a URL and, after a space, an alias.",
 			"must not lead to this service itself", "Correct what was left out")
 		wantHarmless(t, page)

@@ -197,27 +197,47 @@ func shortNumber(n, top int64) string {
 	return number(n)
 }
 
-// datesBelow labels some bars, always the last one.
+// labelled is a range of bars that a label below them names: one bar, or a day of hours.
+type labelled struct {
+	name     string // of its first bar
+	first, n int
+}
+
+// labelledIn returns the ranges that may have labels. Hours of more than two days are labelled by day.
+func labelledIn(bars []bar, byDay bool) (all []labelled) {
+	for i, b := range bars {
+		if last := len(all) - 1; byDay && last >= 0 && all[last].name[:len(time.DateOnly)] == b.Name[:len(time.DateOnly)] {
+			all[last].n++
+			continue
+		}
+		all = append(all, labelled{b.Name, i, 1})
+	}
+	return all
+}
+
+// datesBelow labels some bars, always the last one, at the middle of what a label names.
 func datesBelow(bars []bar, unit string) (labels []dateLabel) {
 	layout, most, form := "Jan 2", maxDates, time.DateOnly
+	byDay := unit == "hour" && len(bars) > 2*25
 	switch {
 	case unit == "hour":
-		if form = hourLayout; len(bars) <= 2*25 {
+		if form = hourLayout; !byDay {
 			layout = "15:04"
 		}
 	case unit != "day" || len(bars) > 300:
 		layout, most = "Jan 2006", maxMonths
 	}
-	step := (len(bars) + most - 1) / most
-	if len(bars) <= 7 {
+	all := labelledIn(bars, byDay)
+	step := (len(all) + most - 1) / most
+	if len(all) <= 7 {
 		step = 1
 	}
-	for i := len(bars) - 1; i >= 0; i -= step {
-		at, err := time.Parse(form, bars[i].Name)
+	for i := len(all) - 1; i >= 0; i -= step {
+		at, err := time.Parse(form, all[i].name)
 		if err != nil {
 			continue
 		}
-		middle := 100 * (float64(i) + 0.5) / float64(len(bars))
+		middle := 100 * (float64(all[i].first) + float64(all[i].n)/2) / float64(len(bars))
 		label := dateLabel{X: percent(middle), Anchor: "middle", Label: at.Format(layout), Minor: len(labels)%2 == 1}
 		switch { // keep the text within the plot
 		case middle > 95:

@@ -9,6 +9,7 @@ import (
 
 	"linkstream/api/dashboard"
 	"linkstream/schema"
+	"linkstream/schema/testkit"
 )
 
 // daysFrom returns n days of which day i has people(i) and bots(i) clicks.
@@ -145,6 +146,28 @@ func TestDatesBelow(t *testing.T) {
 				}
 				left = begin
 			}
+		}
+	}
+}
+
+// A label of hours stands below the middle of its day, where it cannot be taken for the name of the next one.
+func TestDatesBelowHours(t *testing.T) {
+	for days := 3; days <= 31; days++ {
+		var hours []schema.DayReport
+		for i := range 24 * days {
+			at := time.Date(2026, 10, 24, i, 0, 0, 0, time.UTC)
+			hours = append(hours, schema.DayReport{Date: at.Format("2006-01-02 15:04"), People: 1})
+		}
+		left := math.Inf(1)
+		for _, d := range dashboard.NewChart(hours).Dates { // from the right
+			at, err := time.Parse("Jan 2", d.Label)
+			testkit.Must(t, err)
+			day := time.Date(2026, at.Month(), at.Day(), 0, 0, 0, 0, time.UTC).Sub(time.Date(2026, 10, 24, 0, 0, 0, 0, time.UTC)).Hours() / 24
+			middle := coordinate(t, d.X)
+			if want := 100 * (day + 0.5) / float64(days); d.Anchor == "middle" && math.Abs(middle-want) > 0.1 || middle >= left {
+				t.Fatalf("%d days of hours: %q is at %v, want %v", days, d.Label, middle, want)
+			}
+			left = middle
 		}
 	}
 }

@@ -85,7 +85,7 @@ func TestImport(t *testing.T) {
 		b.upload(`C:\My "links".csv`, file).wantTo(t, "/dashboard/import")
 		page := b.waitImport(t, "Ready to import")
 		page.want(t, http.StatusOK, "My \"links\".csv", "It has 2 new links. 1 row is there already. 2 rows are left out.", "Import 2 links", "The alias is already in use",
-			"http://sho.rt/first One, <b>bold</b> https://example.org/1", "go.example.org : 1 row", "Format linkstream")
+			"http://sho.rt/first One, <b>bold</b> https://example.org/1", "go.example.org stays: 1 row", "Format linkstream")
 		wantHarmless(t, page)
 		if _, total, err := s.links.Links(t.Context(), s.account.ID, 1); err != nil || total != 1 {
 			t.Errorf("%d links, error %v", total, err)
