@@ -37,6 +37,7 @@ func TestReportPlans(t *testing.T) {
 	utc, west := time.UTC, time.FixedZone("west", -5*3600)
 	link, some := []int64{storetest.HotLink}, []int64{storetest.HotLink, 7919}
 	filter, common := map[schema.Dimension]string{schema.ByCountry: "AZ"}, map[schema.Dimension]string{schema.ByDevice: "mobile"}
+	both := map[schema.Dimension]string{schema.ByDevice: "mobile", schema.ByBrowser: "Safari"}
 	for name, c := range map[string]struct {
 		zone   *time.Location
 		links  []int64
@@ -54,8 +55,9 @@ func TestReportPlans(t *testing.T) {
 		"an account in another zone":   {west, nil, nil, true, "account_quarters account_rows account_rows account_rows dimensions dimensions weighted_accounts", ""},
 		"a filtered account":           {utc, nil, filter, true, "dimensions dimensions dimensions", ""},
 		"a filtered account elsewhere": {west, nil, filter, true, "account_rows account_rows account_rows dimensions dimensions dimensions", ""},
-		"an often filtered link":       {utc, link, common, false, "dimensions dimensions dimensions", ""},
-		"it elsewhere":                 {west, link, common, false, "clicks clicks clicks dimensions dimensions dimensions", ""},
+		"an often filtered link":       {utc, link, common, false, "dimensions dimensions weighted_counts weighted_counts", ""},
+		"it elsewhere":                 {west, link, common, false, "clicks clicks clicks clicks dimensions dimensions weighted_counts weighted_counts", ""},
+		"often filtered links":         {utc, some, both, true, "dimensions dimensions weighted_counts weighted_counts weighted_counts", ""},
 		"an often filtered account":    {west, nil, common, true, "account_rows account_rows account_rows account_rows dimensions dimensions dimensions dimensions", ""},
 	} {
 		t.Run(name+" reads "+c.reads, func(t *testing.T) {

@@ -11,9 +11,9 @@ import (
 
 // A report adds up parts. Each part reads a projection:
 //
-//	series             link_quarters or account_quarters; with a filter dimensions
+//	series             link_quarters or account_quarters; with a filter dimensions, or weighted_counts if it has the filter's names
 //	names of links     weighted_counts, link_places and link_referrers for UTC days
-//	other names        dimensions for UTC days, referrers apart from the others
+//	other names        dimensions for UTC days, referrers apart from the others; weighted_counts as for the series
 //	links              link_quarters, weighted_accounts, or with a filter dimensions
 //
 // A time that does not begin or end with a UTC day is counted as the UTC days nearest to it, plus or minus the clicks in between,
@@ -78,6 +78,10 @@ func (b *reportBuilder) pieces() []func(*reportBuilder) {
 	switch {
 	case b.links != "" && b.filter == "":
 		all = append(all, (*reportBuilder).ofNarrowNames)
+	case b.ofCounts():
+		all = append(all, (*reportBuilder).ofCountedNames, func(b *reportBuilder) {
+			b.ofNames(schema.ByOS, schema.ByLanguage, schema.ByCountry)
+		}, func(b *reportBuilder) { b.ofNames(schema.ByReferrer) })
 	case b.leavesFew():
 		all = append(all, func(b *reportBuilder) { b.ofNames(schema.Dimensions()...) })
 	default:
@@ -143,6 +147,17 @@ func (b *reportBuilder) leavesFew() bool {
 	return false
 }
 
+// ofCounts reports whether weighted_counts has all names of the filter. Such a filter leaves many clicks, of which dimensions has thousands
+// of times as many rows.
+func (b *reportBuilder) ofCounts() bool {
+	for by := range b.query.Filter {
+		if by != schema.ByDevice && by != schema.ByBrowser {
+			return false
+		}
+	}
+	return b.links != "" && b.filter != ""
+}
+
 func linkCondition(links []int64) string {
 	return "link_id IN (" + strings.Trim(strings.Join(strings.Fields(fmt.Sprint(links)), ", "), "[]") + ")"
 }
@@ -196,6 +211,14 @@ func (b *reportBuilder) ofAccount() string {
 	return fmt.Sprintf("account_id IN (%d, 0) AND %s", b.query.AccountID, b.links) // some clicks are without the account
 }
 
+// ofDays is the condition for the filtered clicks that the query selects in the projection which has them by day, device and filter.
+func (b *reportBuilder) ofDays() string {
+	if b.ofCounts() {
+		return b.links
+	}
+	return b.ofAccount()
+}
+
 // ofRows is the condition for the clicks that the query selects among rows.
 func (b *reportBuilder) ofRows() string {
 	if b.links == "" {
@@ -219,7 +242,7 @@ func (b *reportBuilder) series() {
 		b.part(fmt.Sprintf(`SELECT %d AS kind, '' AS name, `+unixOf+` AS at, toInt64(sumIf(n, device != 'bot')) AS p,
 	toInt64(sumIf(n, device = 'bot')) AS b
 FROM (SELECT toDate(clicked_at) AS date, device, sum(weight) AS n FROM clicks WHERE %s AND %s%s GROUP BY date, device) GROUP BY date`,
-			kindDay, "toDateTime(date, 'UTC')", b.ofAccount(), days(nearest(bounds[0]), nearest(b.to)), b.filter))
+			kindDay, "toDateTime(date, 'UTC')", b.ofDays(), days(nearest(bounds[0]), nearest(b.to)), b.filter))
 		if len(shifts) > 0 {
 			b.part(fmt.Sprintf(`SELECT %d AS kind, '' AS name, `+unixOf+` AS at, toInt64(%s) AS p, toInt64(%s) AS b
 FROM clicks WHERE %s AND (%s)%s GROUP BY at`, kindShift, quarter, people, bots, rows, strings.Join(shifts, " OR "), b.filter))
@@ -243,6 +266,13 @@ func (b *reportBuilder) ofNarrowNames() {
 	b.edges(false, schema.Dimensions()...)
 }
 
+// ofCountedNames adds the names that weighted_counts has.
+func (b *reportBuilder) ofCountedNames() {
+	b.ranked = true
+	b.narrow(days(nearest(b.from), nearest(b.to))+" AND device != 'bot'", "sum(weight)", schema.ByDevice, schema.ByBrowser)
+	b.edges(false, schema.ByDevice, schema.ByBrowser)
+}
+
 // ofNames adds the names of dimensions from the projection that has all of them. It is read once for these dimensions together. Sets of
 // groups are not found in projections.
 func (b *reportBuilder) ofNames(dimensions ...schema.Dimension) {
@@ -262,9 +292,9 @@ func (b *reportBuilder) narrow(within, sum string, dimensions ...schema.Dimensio
 		kinds = append(kinds, fmt.Sprint(kindOf(by)))
 	}
 	b.part(fmt.Sprintf(`SELECT kind, name, toUInt32(0) AS at, toInt64(n) AS p, toInt64(0) AS b
-FROM (SELECT %s, %s AS n FROM clicks WHERE %s AND %s GROUP BY %[1]s)
-ARRAY JOIN [%[5]s] AS kind, [%[6]s] AS name`,
-		strings.Join(columns, ", "), sum, b.links, within, strings.Join(kinds, ", "), strings.Join(names, ", ")))
+FROM (SELECT %s, %s AS n FROM clicks WHERE %s AND %s%s GROUP BY %[1]s)
+ARRAY JOIN [%[6]s] AS kind, [%[7]s] AS name`,
+		strings.Join(columns, ", "), sum, b.links, within, b.filter, strings.Join(kinds, ", "), strings.Join(names, ", ")))
 }
 
 // ofLinks adds the clicks of each link.
@@ -276,7 +306,7 @@ FROM %s GROUP BY link_id`
 	case b.filter != "":
 		b.part(fmt.Sprintf(part, kindLink, "sumIf(n, device != 'bot')", "sumIf(n, device = 'bot')", fmt.Sprintf(
 			"(SELECT link_id, device, sum(weight) AS n FROM clicks WHERE %s AND %s%s GROUP BY link_id, device)",
-			b.ofAccount(), days(nearest(b.from), nearest(b.to)), b.filter)))
+			b.ofDays(), days(nearest(b.from), nearest(b.to)), b.filter)))
 	case b.links != "":
 		b.part(fmt.Sprintf(part, kindLink, people, bots, "clicks WHERE "+b.links+" AND "+quarters(b.from, b.to)))
 		return
