@@ -177,8 +177,8 @@ func TestScenarios(t *testing.T) {
 				names[h.Name] = true
 			}
 		}
-		if len(names) != 21 {
-			t.Errorf("%d metrics, want 21: %v", len(names), names)
+		if len(names) != 22 {
+			t.Errorf("%d metrics, want 22: %v", len(names), names)
 		}
 	})
 }

@@ -90,4 +90,19 @@ func TestLimitsOfChanges(t *testing.T) {
 			wantBeyond(t, limits(t, c.flag).CheckChanges(changes), c.want)
 		})
 	}
+	for name, fails := range map[string]bool{
+		"redirect: CPU per redirect: edge, spooling": true, "CPU per redirect: edge, spooling / bare fasthttp": true,
+		"CPU per redirect: bare, on edge/eventloop": true, "CPU per redirect: bare fasthttp, full TLS handshake": false,
+		"redirect: resident memory: nginx, 2 workers": false, "CPU per redirect: nginx / bare fasthttp": false,
+	} {
+		t.Run("fail, unless they are those of others: "+name, func(t *testing.T) {
+			changes, err := report.Compare(of(name, report.Lower, low...), of(name, report.Lower, high...))
+			testkit.Must(t, err)
+			want := ""
+			if fails {
+				want = name + " is worse by 10.0 %"
+			}
+			wantBeyond(t, limits(t, "-fail-worse=5").CheckChanges(changes), want)
+		})
+	}
 }
