@@ -1,58 +1,18 @@
 package rest_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 
 	"linkstream/schema/testkit"
 
 	"github.com/getkin/kin-openapi/openapi3"
-	"github.com/getkin/kin-openapi/openapi3filter"
-	"github.com/getkin/kin-openapi/routers"
-	"github.com/getkin/kin-openapi/routers/legacy"
 )
-
-// document returns a router of the OpenAPI document.
-var document = sync.OnceValues(func() (routers.Router, error) {
-	data, err := os.ReadFile("openapi.json")
-	if err != nil {
-		return nil, err
-	}
-	doc, err := openapi3.NewLoader().LoadFromData(data)
-	if err != nil {
-		return nil, err
-	}
-	doc.Servers = nil // the tests' servers have other addresses
-	return legacy.NewRouter(doc)
-})
-
-// checkAnswer returns how an answer differs from the document. It ignores paths and methods that the document lacks.
-func checkAnswer(ctx context.Context, req *http.Request, a answer) error {
-	router, err := document()
-	if err != nil {
-		return err
-	}
-	route, params, err := router.FindRoute(req)
-	// This router ignores a trailing slash, or the lack of one before an empty parameter. The API does not.
-	if hash, given := params["hash"]; err != nil || strings.HasSuffix(req.URL.Path, "/") || given && hash == "" {
-		return nil
-	}
-	output := &openapi3filter.ResponseValidationInput{
-		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: req, PathParams: params, Route: route},
-		Status:                 a.status,
-		Header:                 a.header,
-		Options:                &openapi3filter.Options{IncludeResponseStatus: true},
-	}
-	output.SetBodyBytes([]byte(a.raw))
-	return openapi3filter.ValidateResponse(ctx, output)
-}
 
 func TestOpenAPI(t *testing.T) {
 	s := start(t)
@@ -89,14 +49,14 @@ func TestOpenAPI(t *testing.T) {
 		a := owner.get(t, "/api/v1/links")
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.base+"/api/v1/links", nil)
 		testkit.Must(t, err)
-		testkit.Must(t, checkAnswer(t.Context(), req, a))
+		testkit.Must(t, checkAnswer(req, a))
 		for what, broken := range map[string]answer{
 			"an unknown status": {http.StatusTeapot, a.header, a.raw, a.body},
 			"an unknown field":  {a.status, a.header, strings.Replace(a.raw, "{", `{"extra":1,`, 1), a.body},
 			"a null list":       {a.status, a.header, strings.Replace(a.raw, "[]", "null", 1), a.body},
 			"a missing header":  {a.status, http.Header{"Content-Type": {"application/json"}}, a.raw, a.body},
 		} {
-			if checkAnswer(t.Context(), req, broken) == nil {
+			if checkAnswer(req, broken) == nil {
 				t.Errorf("%s passes", what)
 			}
 		}

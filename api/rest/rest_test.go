@@ -168,7 +168,7 @@ func (c caller) try(ctx context.Context, method, path, body string, header ...st
 	if decoder.Decode(&a.body) != nil {
 		a.body = nil
 	}
-	if err := checkAnswer(ctx, req, a); err != nil {
+	if err := checkAnswer(req, a); err != nil {
 		return answer{}, fmt.Errorf("answer to %s %s is not as documented: %w\n%d %.500s", method, path, err, a.status, a.raw)
 	}
 	return a, nil
