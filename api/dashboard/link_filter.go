@@ -40,6 +40,9 @@ func filterOf(get func(field string) string) linkFilter {
 // Narrowed reports whether the list may lack links.
 func (f linkFilter) Narrowed() bool { return f.Query+f.Tag+f.Domain+f.State != "" }
 
+// Filtered reports whether something besides the search may leave out links.
+func (f linkFilter) Filtered() bool { return f.Tag+f.Domain+f.State != "" }
+
 // Open reports whether more than the search is set.
 func (f linkFilter) Open() bool { return f.Tag+f.Domain+f.State+f.Sort != "" }
 

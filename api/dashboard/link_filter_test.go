@@ -48,6 +48,14 @@ func TestFilters(t *testing.T) {
 			t.Errorf("%q does not say that there is none: %s", query, page.text())
 		}
 	}
+	t.Run("are named beside a search that they narrow", func(t *testing.T) {
+		page := b.get("/dashboard/links?q=first&state=off")
+		page.want(t, http.StatusOK, "No link with this filter has “ first ” Search all links")
+		if !strings.Contains(page.body, `href="/dashboard/links?q=first"`) {
+			t.Errorf("no way to search all links:\n%s", page.body)
+		}
+		b.get("/dashboard/links?q=first&tag=print").want(t, http.StatusOK, "1 link with “ first ” and this filter")
+	})
 	t.Run("stay with the next action", func(t *testing.T) {
 		page := b.get("/dashboard/links?tag=print&sort=created_at")
 		const self = `value="/dashboard/links?page=1&amp;sort=created_at&amp;tag=print"`
