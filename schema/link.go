@@ -121,6 +121,11 @@ type LinkStore interface {
 	// RenameTag gives all links of an account that have the tag from the tag to instead, and returns how many these are. A link that
 	// has both keeps to; "" for to removes the tag. UpdatedAt of the links becomes at. from and to are valid tags.
 	RenameTag(ctx context.Context, accountID int64, from, to string, at time.Time) (links int64, err error)
+	// TagCounts counts the account's links with each tag: the first limit tags by name of those after a tag, "" for all. Its cost is
+	// proportional to the number of the account's links.
+	TagCounts(ctx context.Context, accountID int64, after string, limit int) ([]TagCount, error)
+	// TaggedLinks returns up to limit of the account's links that have tags and ordinals greater than ordinal, in this order.
+	TaggedLinks(ctx context.Context, accountID, ordinal int64, limit int) ([]TaggedLink, error)
 	// DeleteLink deletes the link with link.ID of account link.AccountID. What is left of it keeps the hash reserved, and is
 	// found by Link, LinksByHash and Destinations only. CodeNotFound if the account has no such link, or it was deleted before.
 	DeleteLink(ctx context.Context, link Link, at time.Time) error

@@ -6,6 +6,18 @@ import (
 	"strings"
 )
 
+// TagCount counts the links of an account with a tag.
+type TagCount struct {
+	Tag   string
+	Links int64
+}
+
+// TaggedLink is what a Link with tags is counted by.
+type TaggedLink struct {
+	ID, Ordinal int64
+	Tags        []string
+}
+
 // TagsColumn passes tags to and from a column of text of a database, where spaces separate them. A nil pointer is NULL.
 type TagsColumn struct{ List *[]string }
 

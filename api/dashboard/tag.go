@@ -39,20 +39,20 @@ type tagsPage struct {
 // listTags counts the links and clicks of each tag.
 func (d *Dashboard) listTags(c *call) error {
 	page := tagsPage{Page: c.page()}
-	counting, cancel := context.WithTimeout(c.ctx, clicksTimeout) // which leaves time for the tags alone
-	defer cancel()
-	tags, more, err := d.Shortener.Tags(counting, d.Clicks, c.account.ID, "")
+	tags, more, err := d.Shortener.Tags(c.ctx, c.account.ID, "")
 	if err != nil {
-		d.Log.Warn("page without clicks", "page", "tags", "error", err)
-		page.NoClicks = true
-		if tags, more, err = d.Shortener.Tags(c.ctx, nil, c.account.ID, ""); err != nil {
-			return err
-		}
+		return err
 	}
 	page.Total, page.More = int64(len(tags)), more
 	page.Last = max(1, (page.Total+tagsPerPage-1)/tagsPerPage)
 	page.Page = min(page.Page, page.Last)
 	page.Tags = tags[(page.Page-1)*tagsPerPage : min(page.Page*tagsPerPage, page.Total)]
+	counting, cancel := context.WithTimeout(c.ctx, clicksTimeout)
+	defer cancel()
+	if err := d.Shortener.CountClicks(counting, d.Clicks, c.account.ID, page.Tags); err != nil {
+		d.Log.Warn("page without clicks", "page", "tags", "error", err)
+		page.NoClicks = true
+	}
 	if page.Page > 1 {
 		page.Previous = pathTags + "?page=" + strconv.FormatInt(page.Page-1, 10)
 	}

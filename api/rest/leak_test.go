@@ -56,7 +56,7 @@ func TestStoreErrorsStayInside(t *testing.T) {
 	})
 	owner := s.caller(t, "a@example.org")
 	domain := owner.addDomain(t, "go.example.org", true)
-	hash := owner.link(t, map[string]any{"long_url": "https://example.com/"})
+	hash := owner.link(t, map[string]any{"long_url": "https://example.com/", "tags": []string{"tag"}})
 	hosts := 0 // each is looked up once in a while
 	requests := func(t *testing.T) (answers []answer) {
 		for _, path := range []string{"/api/v1/links", "/api/v1/links?page=2", "/api/v1/links?q=x", "/api/v1/links?sort=-clicks", "/api/v1/tags", "/api/v1/stats/" + hash,
@@ -105,7 +105,7 @@ func TestStoreErrorsStayInside(t *testing.T) {
 		})
 	}
 	for _, method := range []string{"TokenByDigest", "VerifiedDomain", "Domain", "CreateLink", "CreateLinks", "RecordedCall", "VerifiedHosts", "Links", "OwnedLink", "UpdateLink", "DeleteLink", "FindLinks",
-		"FindLinkIDs", "LinksAfter", "LinksByID", "Domains",
+		"FindLinkIDs", "TagCounts", "TaggedLinks", "LinksByID", "Domains",
 		"LinkStats", "ClickCounts"} {
 		if !reached[method] {
 			t.Errorf("%s never failed", method)

@@ -162,7 +162,10 @@ type tagItem struct {
 
 // listTags answers GET /api/v1/tags.
 func (a *API) listTags(c *call) error {
-	tags, _, err := a.shortener.Tags(c.ctx, a.clicks, c.account, string(c.http.QueryArgs().Peek(shorten.FieldAfter)))
+	tags, _, err := a.shortener.Tags(c.ctx, c.account, string(c.http.QueryArgs().Peek(shorten.FieldAfter)))
+	if err == nil {
+		err = a.shortener.CountClicks(c.ctx, a.clicks, c.account, tags)
+	}
 	if err != nil {
 		return withOutage(readingLinks, err)
 	}

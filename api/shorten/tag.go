@@ -2,7 +2,6 @@ package shorten
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"time"
 
@@ -18,93 +17,72 @@ type TagCount struct {
 // MaxTagCounts bounds the tags of one answer, because an account may have ten of its own on each link.
 const MaxTagCounts = 10_000
 
+// FieldAfter names the tag after which Tags begins in its errors.
+const FieldAfter = "after"
+
 // Tags returns the first MaxTagCounts tags of an account's links by name, of those after a tag; "" begins with the first one. more says
-// that others follow. The cost is proportional to the number of the account's links, what is in memory is not. Clicks are 0 if clicks
-// is nil. CodeInvalid if after is neither empty nor a tag.
-func (s *Shortener) Tags(ctx context.Context, clicks clickCounter, accountID int64, after string) (tags []TagCount, more bool, err error) {
+// that others follow. The tags have no clicks: see CountClicks. The cost is proportional to the number of the account's links.
+// CodeInvalid if after is neither empty nor a tag.
+func (s *Shortener) Tags(ctx context.Context, accountID int64, after string) (tags []TagCount, more bool, err error) {
 	if v := newValidation(nil); after != "" {
 		v.tag(FieldAfter, after)
 		if err := v.outcome(); err != nil {
 			return nil, false, err
 		}
 	}
-	counts := tagCounts{after: after, byTag: map[string]*TagCount{}}
-	for last := int64(0); ; {
-		links, err := s.links.LinksAfter(ctx, accountID, last, countChunk)
-		if err != nil {
-			return nil, false, err
-		}
-		if len(links) == 0 {
-			break
-		}
-		last = links[len(links)-1].Ordinal
-		if err := counts.add(ctx, clicks, links); err != nil {
-			return nil, false, err
-		}
+	counts, err := s.links.TagCounts(ctx, accountID, after, MaxTagCounts+1)
+	if err != nil {
+		return nil, false, err
 	}
-	names := slices.Sorted(maps.Keys(counts.byTag))
-	more = len(names) > MaxTagCounts
-	for _, name := range names[:min(len(names), MaxTagCounts)] {
-		tags = append(tags, *counts.byTag[name])
+	more = len(counts) > MaxTagCounts
+	for _, count := range counts[:min(len(counts), MaxTagCounts)] {
+		tags = append(tags, TagCount{Tag: count.Tag, Links: count.Links})
 	}
 	return tags, more, nil
 }
 
-// FieldAfter names the tag after which Tags begins in its errors.
-const FieldAfter = "after"
-
-// tagCounts counts tags. Of too many it keeps those that come first.
-type tagCounts struct {
-	after, last string // tags up to after are not counted, nor those behind last; "" for last: none is too far behind
-	byTag       map[string]*TagCount
-}
-
-func (c *tagCounts) counts(tag string) bool { return tag > c.after && (c.last == "" || tag <= c.last) }
-
-func (c *tagCounts) add(ctx context.Context, clicks clickCounter, links []schema.Link) error {
-	var ids []int64
-	for _, link := range links {
-		if slices.ContainsFunc(link.Tags, c.counts) {
-			ids = append(ids, link.ID)
-		}
-	}
-	if len(ids) == 0 {
+// CountClicks adds the clicks of an account's links to their tags, among those given. It reads all links that have tags, some at a time,
+// and costs many times as much as Tags. After an error some clicks are missing.
+func (s *Shortener) CountClicks(ctx context.Context, clicks clickCounter, accountID int64, tags []TagCount) error {
+	if len(tags) == 0 {
 		return nil
 	}
-	var totals map[int64]int64
-	if clicks != nil {
-		var err error
-		if totals, err = clicks.ClickCounts(ctx, ids); err != nil {
+	byTag := make(map[string]*TagCount, len(tags))
+	for i := range tags {
+		byTag[tags[i].Tag] = &tags[i]
+	}
+	for last := int64(0); ; {
+		links, err := s.links.TaggedLinks(ctx, accountID, last, countChunk)
+		if err != nil || len(links) == 0 {
+			return err
+		}
+		last = links[len(links)-1].Ordinal
+		links = slices.DeleteFunc(links, func(link schema.TaggedLink) bool {
+			return !slices.ContainsFunc(link.Tags, func(tag string) bool { return byTag[tag] != nil })
+		})
+		if err := addClicksOf(ctx, clicks, links, byTag); err != nil {
 			return err
 		}
 	}
-	for _, link := range links {
-		for _, tag := range link.Tags {
-			if !c.counts(tag) {
-				continue
-			}
-			if c.byTag[tag] == nil {
-				c.byTag[tag] = &TagCount{Tag: tag}
-			}
-			c.byTag[tag].Links++
-			c.byTag[tag].Clicks += totals[link.ID]
-		}
-	}
-	c.shrink()
-	return nil
 }
 
-// shrink drops the tags behind the first ones and one more. Those that are dropped are never among the first ones again.
-func (c *tagCounts) shrink() {
-	const keep = MaxTagCounts + 1
-	if len(c.byTag) < 2*keep {
-		return
+func addClicksOf(ctx context.Context, clicks clickCounter, links []schema.TaggedLink, byTag map[string]*TagCount) error {
+	if len(links) == 0 {
+		return nil
 	}
-	names := slices.Sorted(maps.Keys(c.byTag))
-	c.last = names[keep-1]
-	for _, name := range names[keep:] {
-		delete(c.byTag, name)
+	ids := make([]int64, len(links))
+	for i, link := range links {
+		ids[i] = link.ID
 	}
+	totals, err := clicks.ClickCounts(ctx, ids)
+	for _, link := range links {
+		for _, tag := range link.Tags {
+			if count := byTag[tag]; count != nil {
+				count.Clicks += totals[link.ID]
+			}
+		}
+	}
+	return err
 }
 
 // FieldNewTag names the new tag in the errors of RenameTag.

@@ -23,9 +23,18 @@ func (s taggedLinks) tagOf(link, n int64) string {
 	return fmt.Sprintf("t%06d", (link*10+n)*prime%(10*s.count))
 }
 
-func (s taggedLinks) LinksAfter(_ context.Context, _, ordinal int64, limit int) (links []schema.Link, err error) {
+func (s taggedLinks) TagCounts(_ context.Context, _ int64, after string, limit int) (tags []schema.TagCount, err error) {
+	for n := int64(0); n < 10*s.count && len(tags) < limit; n++ {
+		if tag := fmt.Sprintf("t%06d", n); tag > after {
+			tags = append(tags, schema.TagCount{Tag: tag, Links: 1})
+		}
+	}
+	return tags, nil
+}
+
+func (s taggedLinks) TaggedLinks(_ context.Context, _, ordinal int64, limit int) (links []schema.TaggedLink, err error) {
 	for ; ordinal < s.count && len(links) < limit; ordinal++ {
-		link := schema.Link{ID: ordinal + 1, Ordinal: ordinal + 1}
+		link := schema.TaggedLink{ID: ordinal + 1, Ordinal: ordinal + 1}
 		for n := range int64(10) {
 			link.Tags = append(link.Tags, s.tagOf(ordinal, n))
 		}
@@ -54,8 +63,9 @@ func TestManyTags(t *testing.T) {
 	slices.SortFunc(want, func(a, b shorten.TagCount) int { return compareTags(a, b) })
 	after := ""
 	for len(want) > 0 {
-		tags, more, err := s.Tags(t.Context(), store, 1, after)
+		tags, more, err := s.Tags(t.Context(), 1, after)
 		testkit.Must(t, err)
+		testkit.Must(t, s.CountClicks(t.Context(), store, 1, tags))
 		testkit.Equal(t, "tags", len(tags), shorten.MaxTagCounts)
 		if !slices.Equal(tags, want[:len(tags)]) {
 			t.Fatalf("after %q the tags are not the next %d ones", after, len(tags))
@@ -64,11 +74,11 @@ func TestManyTags(t *testing.T) {
 		testkit.Equal(t, "more", more, len(want) > 0)
 		after = tags[len(tags)-1].Tag
 	}
-	tags, more, err := s.Tags(t.Context(), store, 1, after)
+	tags, more, err := s.Tags(t.Context(), 1, after)
 	if len(tags) > 0 || more || err != nil {
 		t.Errorf("after the last tag: %d tags, more %v, error %v", len(tags), more, err)
 	}
-	_, _, err = s.Tags(t.Context(), store, 1, "A")
+	_, _, err = s.Tags(t.Context(), 1, "A")
 	testkit.WantCode(t, err, schema.CodeInvalid)
 }
 

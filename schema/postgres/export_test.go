@@ -40,7 +40,7 @@ var Queries = map[string]string{
 	"certificate state": certificateState, "new certificate state": noteCertificate,
 	"domains": domainsOfAccount, "domains to check": domainsToCheck, "lost host": loseHost, "won host": winHost, "deleted domain": deleteDomain, "new link": createLink, "recorded call": recordedCall, "repeated call": hasCall, "forgotten call": forgetCall, "forgotten calls": forgetOldCalls, "new call": recordCall,
 	"new links": createLinks, "locked domains": lockDomains, "locked account": lockOwner, "taken hashes": takenHashes,
-	"rests of links": clearDeleted, "inserted links": insertLinks, "links by ID": linksByID,
+	"rests of links": clearDeleted, "inserted links": insertLinks, "links by ID": linksByID, "counts of tags": tagCounts, "tagged links": taggedLinks,
 	"tokens": tokensOfAccount, "use of tokens": useTokens, "session": sessionByDigest, "sessions": sessionsOfAccount,
 	"attempts": countAttempts, "search": searchLinks,
 }

@@ -32,7 +32,7 @@ var queryArgs = map[string]string{
 	"unchanged link": "7",
 	"changed link":   "7, NULL, 'title', NULL, true, false, NULL, NULL, NULL, now(), true, 'https://example.org/', '', '', '', false, NULL",
 	"link made anew": "1, 0, 'gone', 'https://example.org/', true, now(), '', '', NULL, '', false",
-	"links by ID":    "1, '{7, 8}'", "tokens": "7", "use of tokens": "'{7, 8}', '{2026-11-21, 2026-11-21}'",
+	"links by ID":    "1, '{7, 8}'", "counts of tags": "1, 'sale', 100", "tagged links": "1, 400, 20", "tokens": "7", "use of tokens": "'{7, 8}', '{2026-11-21, 2026-11-21}'",
 	"session": `'\x07', now()`, "sessions": "7, now()", "attempts": `'{2026-11-21, 2026-11-21}', ARRAY['\x07', '\x08']::bytea[], '{1, 2}', now() - interval '1 day', 18`,
 	"search": "7, 0, 20, 'link'",
 }

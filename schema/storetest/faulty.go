@@ -81,6 +81,16 @@ func (f FaultyDatabase) RenameTag(ctx context.Context, accountID int64, from, to
 	return one(ctx, f.Fault, "RenameTag", func() (int64, error) { return f.Database.RenameTag(ctx, accountID, from, to, at) })
 }
 
+func (f FaultyDatabase) TagCounts(ctx context.Context, accountID int64, after string, limit int) ([]schema.TagCount, error) {
+	return one(ctx, f.Fault, "TagCounts", func() ([]schema.TagCount, error) { return f.Database.TagCounts(ctx, accountID, after, limit) })
+}
+
+func (f FaultyDatabase) TaggedLinks(ctx context.Context, accountID, ordinal int64, limit int) ([]schema.TaggedLink, error) {
+	return one(ctx, f.Fault, "TaggedLinks", func() ([]schema.TaggedLink, error) {
+		return f.Database.TaggedLinks(ctx, accountID, ordinal, limit)
+	})
+}
+
 func (f FaultyDatabase) DeleteLink(ctx context.Context, link schema.Link, at time.Time) error {
 	return do(ctx, f.Fault, "DeleteLink", func() error { return f.Database.DeleteLink(ctx, link, at) })
 }

@@ -19,6 +19,8 @@ var linkManageBehaviours = []behaviour[schema.Database]{
 	{"UpdateLink does not find an unknown or deleted link", updatesUnknown},
 	{"RenameTag renames, merges and removes a tag of all links of an account", renamesTags},
 	{"RenameTag lets concurrent calls all take effect", renamesTagsConcurrently},
+	{"TagCounts counts the links of an account by tag", countsTags},
+	{"TaggedLinks reads the links with tags in the order of their creation", readsTagged},
 	{"DeleteLink leaves only a reserved hash", deletesLinks},
 	{"DeleteLink does not find an unknown or deleted link, or that of another account", deletesUnknownLinks},
 	{"DeleteLink succeeds for exactly one of concurrent calls", deletesOnce},

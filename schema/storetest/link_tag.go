@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -59,6 +60,53 @@ func renamesTags(t *testing.T, store schema.Database) {
 	foreign, err := store.Link(t.Context(), 0, "foreign")
 	testkit.Must(t, err)
 	testkit.Equal(t, "tags of another account", foreign.Tags, []string{"old"})
+}
+
+func countsTags(t *testing.T, store schema.Database) {
+	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
+	for i, tags := range []string{"b z", "a b c", "", "b z", "a-1 a_1 a0", "b"} {
+		addTagged(t, store, owner.ID, fmt.Sprintf("hash-%d", i), tags)
+	}
+	addTagged(t, store, other.ID, "foreign", "a other")
+	testkit.Must(t, store.DeleteLink(t.Context(), addTagged(t, store, owner.ID, "gone", "b gone"), hour(1)))
+	all := []schema.TagCount{{Tag: "a", Links: 1}, {Tag: "a-1", Links: 1}, {Tag: "a0", Links: 1}, {Tag: "a_1", Links: 1}, {Tag: "b", Links: 4},
+		{Tag: "c", Links: 1}, {Tag: "z", Links: 2}}
+	for _, c := range []struct {
+		account int64
+		after   string
+		limit   int
+		want    []schema.TagCount
+	}{
+		{owner.ID, "", 100, all}, {owner.ID, "", 7, all}, {owner.ID, "", 2, all[:2]}, {owner.ID, "a-1", 3, all[2:5]}, {owner.ID, "aa", 100, all[4:]},
+		{owner.ID, "z", 100, nil}, {other.ID, "", 100, []schema.TagCount{{Tag: "a", Links: 1}, {Tag: "other", Links: 1}}}, {1 << 40, "", 100, nil},
+	} {
+		got, err := store.TagCounts(t.Context(), c.account, c.after, c.limit)
+		testkit.Must(t, err)
+		testkit.Equal(t, fmt.Sprintf("%d tags after %q", c.limit, c.after), got, c.want, nilOrEmpty)
+	}
+}
+
+func readsTagged(t *testing.T, store schema.Database) {
+	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
+	var want []schema.TaggedLink
+	for i := range 7 {
+		link := addTagged(t, store, owner.ID, fmt.Sprintf("hash-%d", i), []string{"one two", "", "three"}[i%3])
+		addTagged(t, store, other.ID, fmt.Sprintf("other-%d", i), "other")
+		if i == 3 {
+			testkit.Must(t, store.DeleteLink(t.Context(), link, hour(1)))
+		} else if len(link.Tags) > 0 {
+			want = append(want, schema.TaggedLink{ID: link.ID, Ordinal: link.Ordinal, Tags: link.Tags})
+		}
+	}
+	var got []schema.TaggedLink
+	for after := int64(math.MinInt64); ; after = got[len(got)-1].Ordinal {
+		links, err := store.TaggedLinks(t.Context(), owner.ID, after, 2)
+		testkit.Must(t, err)
+		if got = append(got, links...); len(links) == 0 {
+			break
+		}
+	}
+	testkit.Equal(t, "links", got, want)
 }
 
 func renamesTagsConcurrently(t *testing.T, store schema.Database) {
