@@ -46,8 +46,8 @@
 // # Header fields that came before
 //
 // Most visitors use one of few browsers, which send the same header fields. A loop keeps what the handler has made of header fields that
-// came twice (headercache_linux.go). When the same bytes follow a request line of the most common form, GET of a plain path by
-// HTTP/1.1, as the only request that was read, the handler gets the path and what it made of the fields (HeaderCacher), and nothing is
+// came twice (headercache_linux.go). When the same bytes follow a request line of the most common form, GET of a plain path, with or without
+// a query, by HTTP/1.1, as the only request that was read, the handler gets path, query and what it made of the fields (HeaderCacher), and nothing is
 // parsed. All new bytes are judged by fasthttp's parser, which reads fields without regard to the request line, but for its version.
 // The comparison is exact: no hash decides. Fields of more than 1 KiB are not kept, nor are those that came once, so that a flood of
 // them drives nothing out.

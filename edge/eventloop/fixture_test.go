@@ -115,12 +115,12 @@ func (a *app) CacheHeader(r *eventloop.Request, unused any) any {
 	return header
 }
 
-func (a *app) TryCached(r *eventloop.Request, path []byte, header any) bool {
+func (a *app) TryCached(r *eventloop.Request, path, query []byte, header any) bool {
 	switch string(path) {
 	case "/link":
 		r.SendHeader(fasthttp.StatusFound, locationLine, cacheLine)
 	case "/seen", "/seen-again":
-		fmt.Fprintf(r, "%s: %s", path, header.(*seenHeader).text)
+		fmt.Fprintf(r, "%s %q: %s", path, query, header.(*seenHeader).text)
 	default:
 		return false
 	}
@@ -186,7 +186,7 @@ func (a *app) answer(ctx *fasthttp.RequestCtx) {
 			<-a.release
 		})
 	case "/seen", "/seen-again":
-		fmt.Fprintf(ctx, "%s: %s", ctx.Path(), seen(ctx))
+		fmt.Fprintf(ctx, "%s %q: %s", ctx.Path(), ctx.URI().QueryString(), seen(ctx))
 	case "/address":
 		fmt.Fprint(ctx, ctx.RemoteAddr(), " to ", ctx.LocalAddr())
 	default:

@@ -11,6 +11,7 @@ import (
 const (
 	maxCachedHeader  = 1 << 10 // bytes of header fields
 	maxCachedPath    = 64      // bytes of a path
+	maxCachedQuery   = 1 << 10 // bytes of a query
 	headerWays       = 4       // headers per set
 	mostHeaders      = 1 << 13 // of all loops, unless each has least
 	leastHeaders     = 1 << 10 // of a loop
@@ -105,27 +106,49 @@ func (c *headerCache) report(cached *metrics.Counter) {
 }
 
 // cutRequest cuts bytes that begin with a request line of the most common form, a GET by HTTP/1.1 of a path from a small alphabet, into that
-// path and what follows the line. Fields are nil if the line is another one.
-func cutRequest(in []byte) (path, fields []byte) {
+// path, the query and what follows the line. Fields are nil if the line is another one.
+func cutRequest(in []byte) (path, query, fields []byte) {
 	const method, version = "GET ", " HTTP/1.1\r\n"
 	if len(in) < len(method)+2 || string(in[:len(method)+1]) != "GET /" {
-		return nil, nil
+		return nil, nil, nil
 	}
 	end := len(method) + 1
 	for limit := min(len(in), len(method)+maxCachedPath); end < limit && pathChar[in[end]]; {
 		end++
 	}
+	path = in[len(method):end]
+	if end < len(in) && in[end] == '?' {
+		end++
+		begin := end
+		for limit := min(len(in), begin+maxCachedQuery); end < limit && queryChar[in[end]]; {
+			end++
+		}
+		if query = in[begin:end]; bytes.Contains(query, colonSlashSlash) { // fasthttp may take it for the end of a scheme
+			return nil, nil, nil
+		}
+	}
 	rest := in[end:]
 	if len(rest) <= len(version) || len(rest) > len(version)+maxCachedHeader || string(rest[:len(version)]) != version {
-		return nil, nil
+		return nil, nil, nil
 	}
-	return in[len(method):end], rest[len(version):]
+	return path, query, rest[len(version):]
 }
+
+var colonSlashSlash = []byte("://")
 
 // pathChar has the characters of a path that stands for itself: fasthttp neither decodes nor normalizes it.
 var pathChar = func() (set [256]bool) {
 	for _, c := range []byte("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_-") {
 		set[c] = true
+	}
+	return set
+}()
+
+// queryChar has the characters of a query that ends where the request line's target does: visible ASCII without the beginning of a
+// fragment. fasthttp does not decode it.
+var queryChar = func() (set [256]bool) {
+	for c := '!'; c <= '~'; c++ {
+		set[c] = c != '#'
 	}
 	return set
 }()
@@ -137,7 +160,7 @@ func (l *loop) tryCached(in []byte) (answered, closing bool, fields []byte, hash
 	if c.handler == nil || l.request.Resumed != nil {
 		return false, false, nil, 0
 	}
-	path, fields := cutRequest(in)
+	path, query, fields := cutRequest(in)
 	if fields == nil {
 		return false, false, nil, 0
 	}
@@ -149,7 +172,7 @@ func (l *loop) tryCached(in []byte) (answered, closing bool, fields []byte, hash
 	l.clean()
 	r.sent, r.awaited = false, nil
 	before := len(r.out)
-	if !c.handler.TryCached(r, path, h.value) {
+	if !c.handler.TryCached(r, path, query, h.value) {
 		r.out, r.dirty = r.out[:before], true
 		return false, false, nil, 0
 	}

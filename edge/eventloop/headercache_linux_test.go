@@ -40,6 +40,11 @@ func TestHeaderCache(t *testing.T) {
 		askLink(t, with("X: a\r\n"), true)
 		askLink(t, with("X: a\r\n"), true)
 	})
+	t.Run("answers with any query", func(t *testing.T) {
+		for _, query := range []string{"", "a=b", "?a&%zz=/:@'<>\"\\^`{|}~", strings.Repeat("q", 1<<10)} {
+			askLink(t, strings.Replace(with("X: a\r\n"), "/link", "/link?"+query, 1), true)
+		}
+	})
 	t.Run("does not answer other bytes", func(t *testing.T) {
 		for _, request := range []string{
 			with("X: b\r\n"), with("x: a\r\n"), with("X:  a\r\n"), with("X: a\r\nX: a\r\n"),
@@ -49,7 +54,8 @@ func TestHeaderCache(t *testing.T) {
 	})
 	t.Run("does not answer other request lines", func(t *testing.T) {
 		for _, line := range []string{
-			"GET /link?a=b HTTP/1.1\r\n", "GET /link HTTP/1.1\n", "GET /%6cink HTTP/1.1\r\n", "GET /x/../link HTTP/1.1\r\n",
+			"GET /link?a=b#part HTTP/1.1\r\n", "GET /link?a=://b HTTP/1.1\r\n", "GET /link?\u00fc HTTP/1.1\r\n",
+			"GET /link?" + strings.Repeat("q", 1<<10+1) + " HTTP/1.1\r\n", "GET /link HTTP/1.1\n", "GET /%6cink HTTP/1.1\r\n", "GET /x/../link HTTP/1.1\r\n",
 			"GET http://a/link HTTP/1.1\r\n", "\r\nGET /link HTTP/1.1\r\n", "GET /link#part HTTP/1.1\r\n",
 		} {
 			request := line + "Host: a\r\nX: a\r\n\r\n"

@@ -39,6 +39,7 @@ type edge struct {
 	conns     eventloop.Config
 	store     *faultyStore
 	accountID int64
+	unknown   int // resolve.Config.MaxUnknownRate; 0: the default
 	spoolCfg  spool.Config
 	spool     *spool.Spool
 	metrics   *metrics.Set
@@ -71,6 +72,9 @@ func newEdge(t testing.TB, change func(*edge)) *edge {
 	t.Cleanup(func() { testkit.Close(t, e.spool) })
 	cfg := resolve.DefaultConfig()
 	cfg.URL, cfg.CacheBytes, cfg.NegativeTTL = schema.MustParseBaseURL("https://sho.rt"), 8<<20, time.Minute
+	if e.unknown > 0 {
+		cfg.MaxUnknownRate = e.unknown
+	}
 	blocked := filepath.Join(t.TempDir(), "hosts")
 	testkit.Must(t, os.WriteFile(blocked, []byte("unsafe.example"), 0o600))
 	cfg.Blocklist, err = blocklist.Open(blocked, log)

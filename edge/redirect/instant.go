@@ -182,15 +182,18 @@ func (i *instant) redirect(r *eventloop.Request, target resolve.Target) bool {
 	if !i.record(r, &v, target, i.client(r.RequestCtx)) {
 		return false
 	}
-	if target.Forward {
-		if query := r.URI().QueryString(); len(query) > 0 {
-			buffer := i.forwarded.Get().(*forwardBuffer)
-			defer i.forwarded.Put(buffer)
-			target.Location = buffer.forward(target.Location, query)
-		}
+	i.send(r, target, r.URI().QueryString())
+	return true
+}
+
+// send redirects to a target, with the query of the request if that is forwarded.
+func (i *instant) send(r *eventloop.Request, target resolve.Target, query []byte) {
+	if target.Forward && len(query) > 0 {
+		buffer := i.forwarded.Get().(*forwardBuffer)
+		defer i.forwarded.Put(buffer) // r has a copy
+		target.Location = buffer.forward(target.Location, query)
 	}
 	r.SendHeader(fasthttp.StatusFound, beforeLocation, target.Location, afterLocation)
-	return true
 }
 
 // record records the click of a visitor, if it is one, and counts the redirect. It returns false if that would have to wait.

@@ -90,7 +90,7 @@ func (i *instant) CacheHeader(r *eventloop.Request, unused any) (header any) {
 }
 
 // TryCached answers a visitor whose header fields are remembered, if the link is in memory.
-func (i *instant) TryCached(r *eventloop.Request, path []byte, header any) (answered bool) {
+func (i *instant) TryCached(r *eventloop.Request, path, query []byte, header any) (answered bool) {
 	defer i.recover(r.RequestCtx, &answered)
 	peer, _ := netip.AddrFromSlice(r.RemoteIP())
 	client := peer.Unmap()
@@ -109,7 +109,7 @@ func (i *instant) TryCached(r *eventloop.Request, path []byte, header any) (answ
 	case !i.record(r, v, target, client):
 		return false
 	default:
-		r.SendHeader(fasthttp.StatusFound, beforeLocation, target.Location, afterLocation)
+		i.send(r, target, query)
 	}
 	i.time(r.Now)
 	return true

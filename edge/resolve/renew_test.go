@@ -180,7 +180,10 @@ func TestRefresh(t *testing.T) {
 		t.Helper()
 		done := make(ended)
 		lookup, ok := e.resolver.Lookups().Refresh([]byte("sho.rt"), []byte(hash), nobody, stale, done)
-		return func(location string, code schema.Code) { t.Helper(); e.wantResult(t, lookup, done, stale, location, code) }, ok
+		return func(location string, code schema.Code) {
+			t.Helper()
+			e.wantResult(t, lookup, done, stale, location, code)
+		}, ok
 	}
 	t.Run("begins only if the link is outdated and no other request refreshes it", func(t *testing.T) {
 		e := newEnv(t)
