@@ -55,12 +55,22 @@ func TestOpenAPI(t *testing.T) {
 			"an unknown field":  {a.status, a.header, strings.Replace(a.raw, "{", `{"extra":1,`, 1), a.body},
 			"a null list":       {a.status, a.header, strings.Replace(a.raw, "[]", "null", 1), a.body},
 			"a missing header":  {a.status, http.Header{"Content-Type": {"application/json"}}, a.raw, a.body},
+			"a wrong header":    {a.status, with(a.header, "X-RateLimit-Limit", "1999"), a.raw, a.body},
+			"a word as number":  {a.status, with(a.header, "X-RateLimit-Remaining", "many"), a.raw, a.body},
+			"another type":      {a.status, with(a.header, "Content-Type", "text/html"), a.raw, a.body},
 		} {
 			if checkAnswer(req, broken) == nil {
 				t.Errorf("%s passes", what)
 			}
 		}
 	})
+}
+
+// with returns a copy of a header with another value of a field.
+func with(header http.Header, name, value string) http.Header {
+	header = header.Clone()
+	header.Set(name, value)
+	return header
 }
 
 // checkExamples sends the examples of all requests to a service without links, those that make something first.
