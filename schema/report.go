@@ -98,6 +98,8 @@ type ReportQuery struct {
 	Limit int
 	// TopLinks says whether links are returned.
 	TopLinks bool
+	// OnlyLinks leaves out names, which take most of the time of a report. Only with TopLinks.
+	OnlyLinks bool
 }
 
 // Check returns CodeInternal for a query that no store can answer.
@@ -108,6 +110,9 @@ func (q *ReportQuery) Check() error {
 	}
 	if n < 2 || q.Limit < 1 {
 		return Errorf(CodeInternal, "a report of %d bounds with %d names", n, q.Limit)
+	}
+	if q.OnlyLinks && !q.TopLinks {
+		return Errorf(CodeInternal, "a report of neither names nor links")
 	}
 	last := q.Previous.Add(-1)
 	for _, at := range append([]time.Time{q.Previous}, q.Bounds...) {

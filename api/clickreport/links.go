@@ -80,7 +80,8 @@ func (r Request) ByLink(
 ) (counts []schema.LinkCount, all int64, err error) {
 	q := r.query(account, links)
 	q.Bounds = []time.Time{q.Bounds[0], q.Bounds[len(q.Bounds)-1]}
-	q.TopLinks, q.Limit = true, schema.MaxReportLinks
+	q.Previous = q.Bounds[0].AddDate(0, 0, -1) // nothing is compared
+	q.TopLinks, q.OnlyLinks, q.Limit = true, true, schema.MaxReportLinks
 	got, err := store.Report(ctx, q)
 	if err != nil {
 		return nil, 0, err

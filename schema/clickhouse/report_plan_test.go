@@ -103,6 +103,38 @@ func TestReportPlans(t *testing.T) {
 			}
 		})
 	}
+	t.Run("reports of links only read no names", func(t *testing.T) {
+		for want, q := range map[string]schema.ReportQuery{
+			"account_quarters weighted_accounts": {},
+			"dimensions dimensions":              {Filter: filter},
+			"link_quarters link_quarters":        {Links: some},
+			"weighted_counts weighted_counts":    {Links: some, Filter: common},
+		} {
+			q.AccountID, q.Limit, q.TopLinks, q.OnlyLinks = storetest.HotAccount, 10, true, true
+			q.Previous, q.Bounds = source.Day.AddDate(0, 0, -4), []time.Time{source.Day.AddDate(0, 0, -3), source.Day.AddDate(0, 0, 1)}
+			query, args, settings := clickhouse.WholeReport(q)
+			var reads []string
+			for _, read := range readFrom.FindAllStringSubmatch(explain(t, raw, settings, query, args...), -1) {
+				reads = append(reads, read[1])
+			}
+			testkit.Equal(t, "reads", strings.Join(reads, " "), want)
+			named := q
+			named.OnlyLinks = false
+			all, err := store.Report(t.Context(), named)
+			testkit.Must(t, err)
+			all.Names = map[schema.Dimension][]schema.NameCount{}
+			for name, read := range map[string]func(context.Context, schema.ReportQuery) (schema.Report, error){
+				"report": store.Report, "report of a cluster": onCluster.Report, "report by one query": onCluster.JoinedReport, "report of rows": onCluster.ScanReport,
+			} {
+				got, err := read(t.Context(), q)
+				testkit.Must(t, err)
+				testkit.Equal(t, name, got, all)
+				if len(got.Links) == 0 {
+					t.Errorf("%s has no links", name)
+				}
+			}
+		}
+	})
 	t.Run("a link's report from rows is the same", func(t *testing.T) {
 		for _, link := range some {
 			want, err := store.LinkReport(t.Context(), link, source.Day)

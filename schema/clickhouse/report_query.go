@@ -172,7 +172,7 @@ func (r *reportReader) consistent() bool {
 		all.People += p.People
 		all.Bots += p.Bots
 	}
-	for i := range schema.Dimensions() {
+	for i := range namesOf(r.query) {
 		if r.totals[uint8(kindName+i)].People != all.People {
 			return false
 		}

@@ -64,6 +64,9 @@ func (r *quickReport) begins() []time.Time {
 // parts returns the queries. If all periods are of UTC days, they are read together with devices and browsers.
 func (r *quickReport) parts() (parts []quickPart) {
 	begins := r.begins()
+	if r.query.OnlyLinks {
+		return []quickPart{r.ofQuarters(begins), r.links()}
+	}
 	if slices.IndexFunc(begins, func(at time.Time) bool { return !nearest(at).Equal(at) }) < 0 {
 		parts = append(parts, r.ofDays(begins[0], begins[len(begins)-1]))
 	} else {
@@ -228,12 +231,12 @@ func (r *quickReport) consistent() bool {
 			outside[1] += sum.People
 		}
 	}
-	for _, by := range schema.Dimensions() {
+	for _, by := range namesOf(r.query) {
 		if r.counted[kindOf(by)] != onDays {
 			return false
 		}
 	}
-	return r.outside == outside
+	return r.query.OnlyLinks || r.outside == outside
 }
 
 // readQuickReport reports whether all counts are of one moment.

@@ -76,6 +76,7 @@ func splitReport(q schema.ReportQuery, l layout) (texts []reportText) {
 func (b *reportBuilder) pieces() []func(*reportBuilder) {
 	all := []func(*reportBuilder){(*reportBuilder).series}
 	switch {
+	case b.query.OnlyLinks:
 	case b.links != "" && b.filter == "":
 		all = append(all, (*reportBuilder).ofNarrowNames)
 	case b.ofCounts():
@@ -99,7 +100,7 @@ func (b *reportBuilder) pieces() []func(*reportBuilder) {
 func reportScan(q schema.ReportQuery, l layout) reportText {
 	b := newReportBuilder(q, l)
 	b.ranked = true
-	begins, links, all := []time.Time{q.Previous}, q.TopLinks, schema.Dimensions()
+	begins, links, all := []time.Time{q.Previous}, q.TopLinks, namesOf(q)
 	since := fmt.Sprintf("clicked_at >= fromUnixTimestamp64Milli(%d, 'UTC')", b.from.UnixMilli())
 	b.part(fmt.Sprintf(`SELECT if(grouping(begin) = 0, %d, %s) AS kind, %s AS name, begin AS at,
 	toInt64(if(grouping(begin) = 0, sumIf(weight, device != 'bot'), sumIf(weight, device != 'bot' AND %s))) AS p,
@@ -108,6 +109,14 @@ FROM clicks WHERE %[5]s AND %[6]s%[7]s GROUP BY GROUPING SETS ((roundDown(toUnix
 		kindSeries, kindOfSet(links, all...), nameOfSet(links, all...), since, b.ofRows(), between(q.Previous, b.to), b.filter, quarter,
 		unixTimes(append(begins, q.Bounds[:len(q.Bounds)-1]...)), sets(links, all...)))
 	return b.sum()
+}
+
+// namesOf returns the dimensions whose names a query asks for.
+func namesOf(q schema.ReportQuery) []schema.Dimension {
+	if q.OnlyLinks {
+		return nil
+	}
+	return schema.Dimensions()
 }
 
 // reportBuilder collects the parts of a report's query.

@@ -82,9 +82,11 @@ func (r *reportReader) read() error {
 	if err := r.readSeries(series); err != nil {
 		return err
 	}
-	for _, by := range schema.Dimensions() {
-		if err := r.readNames(names, by); err != nil {
-			return err
+	if !r.query.OnlyLinks {
+		for _, by := range schema.Dimensions() {
+			if err := r.readNames(names, by); err != nil {
+				return err
+			}
 		}
 	}
 	if r.query.TopLinks {

@@ -59,7 +59,7 @@ func (m *model) report(q schema.ReportQuery) schema.Report {
 		}
 		links[c.link]++
 		for by, counts := range names {
-			if c.device != schema.Bot {
+			if c.device != schema.Bot && !q.OnlyLinks {
 				counts[c.name(by)]++
 			}
 		}
@@ -116,6 +116,7 @@ func zones(t *testing.T) (all []*time.Location) {
 // randomQuery returns a query of clicks that randomClicks makes.
 func randomQuery(random *rand.Rand, zone *time.Location, sample click) schema.ReportQuery {
 	q := schema.ReportQuery{AccountID: sample.link % 5, Limit: 1 + random.IntN(6), TopLinks: random.IntN(2) == 0}
+	q.OnlyLinks = q.TopLinks && random.IntN(3) == 0
 	days := 1 + random.IntN(9)
 	begin := time.Date(2026, time.November, 15+random.IntN(25), 0, 0, 0, 0, zone)
 	q.Bounds, q.Previous = daysFrom(begin, days)
@@ -242,6 +243,7 @@ func refusesQueries(t *testing.T, store ClickStores) {
 		"an end before":            func(q *schema.ReportQuery) { q.Previous = q.Bounds[1] },
 		"a bound between quarters": func(q *schema.ReportQuery) { q.Bounds[1] = q.Bounds[1].Add(time.Minute) },
 		"an unknown dimension":     func(q *schema.ReportQuery) { q.Filter = map[schema.Dimension]string{"lane": "1"} },
+		"neither names nor links":  func(q *schema.ReportQuery) { q.OnlyLinks = true },
 		"the time before 1970":     func(q *schema.ReportQuery) { q.Previous = time.Time{} },
 	} {
 		q := good
