@@ -264,9 +264,14 @@ func testScale(t *testing.T) {
 func testCatalogue(t *testing.T) {
 	t.Run("catalogue", func(t *testing.T) {
 		t.Parallel()
-		wantMetrics(t, measure(t, "catalogue", "-start", "-rate=200"), "page latency p99, open loop: overview, 200 links",
+		r := measure(t, "catalogue", "-start", "-rate=200")
+		wantMetrics(t, r, "page latency p99, open loop: overview, 200 links",
 			"CPU per page, open loop: overview, 200 links / overview, 2 links", "page latency p50, open loop: last API page, 20 links",
 			"time until the first page: search, 200 links")
+		for _, curve := range r.Growth {
+			testkit.Equal(t, curve.Chart+" of "+curve.Name, curve.Sizes, []float64{2, 20, 200})
+		}
+		testkit.Equal(t, "curves", len(r.Growth), 3*6)
 	})
 }
 

@@ -86,12 +86,53 @@ func (p *palette) percentiles(title string, latencies []Latency) (figure, error)
 	for _, p := range []float64{0, 50, 90, 99, 99.9, 99.99, maxPercentile} {
 		c.XAxis.Ticks = append(c.XAxis.Ticks, chart.Tick{Value: nine(p), Label: fmt.Sprintf("%v%%", p)})
 	}
-	low, high = math.Floor(low), max(math.Floor(low)+1, math.Ceil(high))
-	c.YAxis.Range = &chart.ContinuousRange{Min: low, Max: high}
-	for at := low; at <= high; at++ {
-		c.YAxis.Ticks = append(c.YAxis.Ticks, chart.Tick{Value: at, Label: fmt.Sprintf("%g ms", math.Pow(10, at-3))})
-	}
+	c.YAxis = decades(low, high, func(at float64) string { return fmt.Sprintf("%g ms", math.Pow(10, at-3)) })
 	return p.render(title, c)
+}
+
+// decades returns a logarithmic axis from a power of ten to another one.
+func decades(low, high float64, label func(at float64) string) (axis chart.YAxis) {
+	low, high = math.Floor(low), max(math.Floor(low)+1, math.Ceil(high))
+	axis.Range = &chart.ContinuousRange{Min: low, Max: high}
+	for at := low; at <= high; at++ {
+		axis.Ticks = append(axis.Ticks, chart.Tick{Value: at, Label: label(at)})
+	}
+	return axis
+}
+
+// growth draws the curves of one chart. Both axes are logarithmic: what grows in proportion to the size is a diagonal, what does not
+// grow is level.
+func (p *palette) growth(title string, curves []Curve) (figure, error) {
+	const least = 1e-3 // of what a logarithm has
+	// The chart writes labels as they are.
+	of, unit := template.HTMLEscapeString(curves[0].Of), template.HTMLEscapeString(curves[0].Unit)
+	var c chart.Chart
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, curve := range curves {
+		var x, y []float64
+		for k, size := range curve.Sizes {
+			v := math.Log10(max(least, curve.Values[k]))
+			x, y = append(x, math.Log10(max(least, size))), append(y, v)
+			low, high = min(low, v), max(high, v)
+		}
+		c.Series = append(c.Series, p.line(curve.Name, x, y))
+	}
+	for _, size := range curves[0].Sizes {
+		c.XAxis.Ticks = append(c.XAxis.Ticks, chart.Tick{Value: math.Log10(max(least, size)), Label: shortSize(size) + " " + of})
+	}
+	c.YAxis = decades(low, high, func(at float64) string { return fmt.Sprintf("%g %s", math.Pow(10, at), unit) })
+	return p.render(title, c)
+}
+
+// shortSize returns a size of a few characters, such as 1M, so that the last label has room beside the chart.
+func shortSize(size float64) string {
+	switch {
+	case size >= 1e6:
+		return fmt.Sprintf("%gM", size/1e6)
+	case size >= 1e3:
+		return fmt.Sprintf("%gk", size/1e3)
+	}
+	return fmt.Sprintf("%g", size)
 }
 
 // nine returns the number of nines of a percentile, which is 3 for 99.9.

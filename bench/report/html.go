@@ -65,7 +65,7 @@ func (r *Report) rows() (rows []row) {
 	return rows
 }
 
-// figures returns one chart of all latencies, and one for each kind of series.
+// figures returns one chart of all latencies, and one for each kind of growth and of series.
 func (r *Report) figures() ([]figure, error) {
 	var titles []string
 	charts := map[string][]Series{}
@@ -88,6 +88,13 @@ func (r *Report) figures() ([]figure, error) {
 		}
 		figures = append(figures, f)
 	}
+	for _, curves := range r.growth() {
+		f, err := colors.growth(fmt.Sprintf("growth of %s", curves[0].Chart), curves)
+		if err != nil {
+			return nil, err
+		}
+		figures = append(figures, f)
+	}
 	for _, title := range titles {
 		f, err := colors.overTime(title, charts[title])
 		if err != nil {
@@ -96,4 +103,20 @@ func (r *Report) figures() ([]figure, error) {
 		figures = append(figures, f)
 	}
 	return figures, nil
+}
+
+// growth returns the curves by chart, without those that are no line.
+func (r *Report) growth() (charts [][]Curve) {
+	for _, c := range r.Growth {
+		if len(c.Sizes) < 2 || len(c.Sizes) != len(c.Values) {
+			continue
+		}
+		i := slices.IndexFunc(charts, func(curves []Curve) bool { return curves[0].Chart == c.Chart })
+		if i < 0 {
+			i = len(charts)
+			charts = append(charts, nil)
+		}
+		charts[i] = append(charts[i], c)
+	}
+	return charts
 }

@@ -25,6 +25,7 @@ type Report struct {
 	Metrics   []Metric     `json:"metrics"`
 	Latencies []Latency    `json:"latencies"`
 	Series    []Series     `json:"series"`
+	Growth    []Curve      `json:"growth,omitempty"`
 	Health    []Health     `json:"health,omitempty"` // only of runs of several scenarios
 }
 
@@ -61,6 +62,16 @@ type Series struct {
 	Values  []float64 `json:"values"`
 }
 
+// Curve is how a metric grows with the size of something.
+type Curve struct {
+	Chart  string    `json:"chart"` // all curves of a chart have the same unit and sizes
+	Name   string    `json:"name"`
+	Unit   string    `json:"unit"`
+	Of     string    `json:"of"` // what a size is a number of
+	Sizes  []float64 `json:"sizes"`
+	Values []float64 `json:"values"`
+}
+
 // Include adds everything that another report has, under the name of its scenario.
 func (r *Report) Include(other *Report) {
 	prefix := other.Scenario + ": "
@@ -79,6 +90,10 @@ func (r *Report) Include(other *Report) {
 	for _, s := range other.Series {
 		s.Chart = prefix + s.Chart
 		r.Series = append(r.Series, s)
+	}
+	for _, c := range other.Growth {
+		c.Chart = prefix + c.Chart
+		r.Growth = append(r.Growth, c)
 	}
 	r.Engines = other.Engines
 }

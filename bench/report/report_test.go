@@ -43,6 +43,11 @@ func sample(t *testing.T) *report.Report {
 		{Chart: "memory", Name: "edge", Unit: "MiB", Seconds: []float64{0, 1, 2}, Values: []float64{12000, 13000, 14000}},
 		{Chart: "memory", Name: "short-lived", Unit: "MiB", Seconds: []float64{1}, Values: []float64{1}},
 	}
+	r.Growth = []report.Curve{
+		{Chart: "page latency p50", Name: "overview", Unit: "ms", Of: "links", Sizes: []float64{10, 1e6}, Values: []float64{4, 5}},
+		{Chart: "page latency p50", Name: "search", Unit: "ms", Of: "links", Sizes: []float64{10, 1e6}, Values: []float64{0, 4000}},
+		{Chart: "of one size", Name: "overview", Unit: "<b>", Of: "<i>", Sizes: []float64{10}, Values: []float64{4}},
+	}
 	return r
 }
 
@@ -108,13 +113,21 @@ func TestPage(t *testing.T) {
 	t.Run("shows every metric, check and chart", func(t *testing.T) {
 		got := page(t, sample(t))
 		for _, want := range []string{"Some CPU &lt;1&gt;", "CPU per redirect", "redirects per second", "8.50", "7 of 7", "99.9%",
-			"standalone &amp; bare, 100/s", "CPU, cores", "memory, MiB", "short-lived"} {
-			if found := strings.Contains(got, want); found != (want != "short-lived") {
+			"standalone &amp; bare, 100/s", "CPU, cores", "memory, MiB", "growth of page latency p50", ">1M links<", ">10 links<", "10000 ms",
+			"short-lived", "of one size"} {
+			if found := strings.Contains(got, want); found != (want != "short-lived" && want != "of one size") {
 				t.Errorf("%q found: %v", want, found)
 			}
 		}
-		if n := strings.Count(got, "<figure>"); n != 3 {
+		if n := strings.Count(got, "<figure>"); n != 4 {
 			t.Errorf("%d charts", n)
+		}
+	})
+	t.Run("shows labels of a report as text", func(t *testing.T) {
+		r := sample(t)
+		r.Growth = []report.Curve{{Chart: "<u>", Name: "<u>", Unit: "<u>", Of: "<u>", Sizes: []float64{1, 2}, Values: []float64{1, 2}}}
+		if strings.Contains(page(t, r), "<u>") {
+			t.Error("a label is an element")
 		}
 	})
 	t.Run("refers to no other file", func(t *testing.T) {

@@ -105,8 +105,27 @@ func runCatalogue(ctx context.Context, r *run) error {
 		if err := r.openLoop(ctx, "page", contenders); err != nil {
 			return err
 		}
+		r.addGrowth(page, all)
 	}
 	return nil
+}
+
+// addGrowth adds how a page's latency and cost grow with the links of the account.
+func (r *run) addGrowth(page shownPage, all []system.Catalogue) {
+	for _, metric := range []string{"page latency p50", "page latency p99", "CPU per page"} {
+		curve := report.Curve{Chart: metric, Name: page.name, Of: "links"}
+		for _, c := range all {
+			m := r.report.Metric(metric + openLoop + ": " + page.of(c))
+			if len(m.Samples) == 0 { // CPU time is not known on all systems
+				break
+			}
+			curve.Unit = m.Unit
+			curve.Sizes, curve.Values = append(curve.Sizes, float64(c.Links.Count)), append(curve.Values, m.Median())
+		}
+		if len(curve.Sizes) == len(all) {
+			r.report.Growth = append(r.report.Growth, curve)
+		}
+	}
 }
 
 // openCatalogues starts the service with accounts of different sizes, the smallest first.
