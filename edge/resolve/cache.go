@@ -160,20 +160,21 @@ func (m *memory[V]) find(key []byte, now time.Time) (*entry[V], finding) {
 // have, or half of it, so that not all of them are looked up again at the same time.
 func (m *memory[V]) prove(e *entry[V], hash uint64) {
 	if at := m.proven.Load(); at != 0 {
-		e.state.prove(at + int64(m.ttl/2) + share(hash, m.ttl/2))
+		e.state.prove(at + int64(m.ttl/2) + share(uint32(hash), m.ttl/2))
 	}
 }
 
-// share returns the share of a time that the hash of a key determines.
-func share(hash uint64, of time.Duration) int64 {
-	n, _ := bits.Mul64(hash<<32, uint64(of)) // the upper half of the hash chooses the shard
+// share returns the share of a time that half of a key's hash determines.
+func share(half uint32, of time.Duration) int64 {
+	n, _ := bits.Mul64(uint64(half)<<32, uint64(of))
 	return int64(n)
 }
 
-// renewAt returns from when on a fresh entry is looked up again, in Unix nanoseconds: after half to seven eighths of CacheTTL, or
-// for one that was proven after none to seven eighths. So entries that came at the same time are not renewed at the same time.
+// renewAt returns from when on a fresh entry is looked up again, in Unix nanoseconds: after half to seven eighths of CacheTTL. So entries
+// that came at the same time are not renewed at the same time. Restored entries are proven for different times, of which the other
+// half of the hash decides: few of them are renewed soon after a start.
 func (m *memory[V]) renewAt(e *entry[V], hash uint64) int64 {
-	return e.state.until() - int64(m.ttl/2) + share(hash, m.ttl*3/8)
+	return e.state.until() - int64(m.ttl/2) + share(uint32(hash>>32), m.ttl*3/8)
 }
 
 // count counts a request that was answered with what find returned.
