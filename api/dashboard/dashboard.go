@@ -102,10 +102,10 @@ func New(cfg Config, parts Parts) (*Dashboard, error) {
 		exports:  make(chan struct{}, maxExports), room: admission.NewRoom(),
 	}
 	var err error
-	if d.assets, err = newAssets(); err != nil {
+	if d.assets, err = loadAssets(); err != nil {
 		return nil, err
 	}
-	if d.pages, err = newPages(d.assets); err != nil {
+	if d.pages, err = loadPages(); err != nil {
 		return nil, err
 	}
 	if d.busyPage, err = d.renderBusy(); err != nil {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -20,6 +21,15 @@ var templateFiles embed.FS
 
 // pages are the templates by name: templates/NAME.html with the layout. Each page defines "title" and "main".
 type pages map[string]*template.Template
+
+// loadPages returns the pages, which all dashboards of the process share: they never change.
+var loadPages = sync.OnceValues(func() (pages, error) {
+	files, err := loadAssets()
+	if err != nil {
+		return nil, err
+	}
+	return newPages(files)
+})
 
 func newPages(files assets) (pages, error) {
 	// Files that begin with an underscore are shared parts.

@@ -9,6 +9,7 @@ import (
 	"mime"
 	"path"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/klauspost/compress/gzip"
@@ -34,6 +35,9 @@ type asset struct {
 	content     []byte
 	gzipped     []byte
 }
+
+// loadAssets returns the assets, which all dashboards of the process share: they never change.
+var loadAssets = sync.OnceValues(newAssets)
 
 func newAssets() (assets, error) {
 	a := assets{map[string]string{}, map[string]asset{}}
