@@ -19,8 +19,8 @@ const (
 
 	restartEdges      = 10
 	quickRestartEdges = 2
-	restartRate       = 2000 // redirects per second at the restarted edge, unless -rate says otherwise
-	restartCache      = 64 << 20
+	restartRate       = 2000     // redirects per second at the restarted edge, unless -rate says otherwise
+	restartCache      = 64 << 20 // bytes, at least
 )
 
 // runRestart restarts edges one after the other, as an upgrade does: cold, without what they had cached, and warm. Each has
@@ -44,7 +44,7 @@ func runRestart(ctx context.Context, r *run) error {
 	if r.cfg.Quick {
 		count = quickRestartEdges
 	}
-	edges, err := starter.Edges(ctx, count, "-edge.cache-bytes", fmt.Sprint(restartCache), "-edge.lookup-timeout", "10s")
+	edges, err := starter.Edges(ctx, count, "-edge.cache-bytes", fmt.Sprint(max(restartCache, r.cfg.Links*cachedLinkBytes*5/4)), "-edge.lookup-timeout", "10s")
 	if err != nil {
 		return err
 	}
