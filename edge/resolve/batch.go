@@ -19,11 +19,13 @@ import (
 
 // Bounds of the queries for links under way.
 const (
-	linksPerQuery  = 256
-	linkQueries    = 4
-	suspectQueries = 1        // for clients that have just asked for keys that do not exist
-	renewalQueries = 1        // for entries that answer requests for a while yet
-	maxWaiting     = 64 << 10 // look-ups; the server's connections are fewer
+	linksPerQuery = 256
+	// renewalsPerQuery is less, so that the work of a renewal, for which nobody waits, does not take a CPU for long.
+	renewalsPerQuery = 64
+	linkQueries      = 4
+	suspectQueries   = 1        // for clients that have just asked for keys that do not exist
+	renewalQueries   = 1        // for entries that answer requests for a while yet
+	maxWaiting       = 64 << 10 // look-ups; the server's connections are fewer
 	// gather is the least time from the beginning of a query to that of the next one beside it: in a query of their own, the few
 	// look-ups that came meanwhile would cost more than they gain.
 	gather = 500 * time.Microsecond
@@ -58,6 +60,7 @@ const (
 // line is look-ups in the order in which they began, and the queries that they are in.
 type line struct {
 	parallel int           // queries at a time
+	most     int           // look-ups per query
 	patience time.Duration // of the first look-up that waits, if nobody waits for it; 0: gather
 
 	mu        sync.Mutex
@@ -75,6 +78,7 @@ func newLinkQuery(links linkStore, c *cache[linkIDs], set *metrics.Set) *linkQue
 	service.Describe(set, "linkstream_edge_link_queries_total", "Queries in which links were looked up, up to 256 in each.")
 	q := &linkQuery{links: links, cache: c, limiter: c.limiter, queries: set.NewCounter("linkstream_edge_link_queries_total")}
 	q.lines[ordinary].parallel, q.lines[suspects].parallel, q.lines[renewals].parallel = linkQueries, suspectQueries, renewalQueries
+	q.lines[ordinary].most, q.lines[suspects].most, q.lines[renewals].most = linksPerQuery, linksPerQuery, renewalsPerQuery
 	q.lines[renewals].patience = min(gatherRenewals, c.limiter.timeout/4)
 	return q
 }
@@ -152,9 +156,9 @@ func (q *linkQuery) lookUp(l *line, batch []*flight[linkIDs]) {
 func (q *linkQuery) take(l *line) (batch []*flight[linkIDs], wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n := min(len(l.waiting), linksPerQuery)
+	n := min(len(l.waiting), l.most)
 	now := time.Now()
-	if wait = l.pause(now); wait > 0 && 0 < n && n < linksPerQuery {
+	if wait = l.pause(now); wait > 0 && 0 < n && n < l.most {
 		return nil, wait
 	}
 	l.gathering = false

@@ -148,12 +148,12 @@ func TestRenewalsShareQueries(t *testing.T) {
 			}
 			synctest.Wait()
 		}
-		resolve(100)
+		resolve(60)
 		time.Sleep(time.Minute * 7 / 8)
 		before := store.queries.Load()
-		resolve(99)
+		resolve(59)
 		time.Sleep(49 * time.Millisecond)
-		resolve(100)
+		resolve(60)
 		testkit.Equal(t, "queries while renewals wait", store.queries.Load()-before, 0)
 		_, done := e.begin(t, netip.Addr{}, "sho.rt", schema.NewHash(), time.Now())
 		time.Sleep(10 * time.Millisecond) // of the store
@@ -161,8 +161,35 @@ func TestRenewalsShareQueries(t *testing.T) {
 		synctest.Wait()
 		testkit.Equal(t, "queries, one of them for all renewals", store.queries.Load()-before, 2)
 		time.Sleep(time.Minute / 8)
-		resolve(100)
+		resolve(60)
 		testkit.Equal(t, "queries after the first ones have expired", store.queries.Load()-before, 2)
+	})
+}
+
+// A query for many renewals would take a CPU for long.
+func TestRenewalsAreDivided(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, store := newSlow(t)
+		defer r.Close()
+		resolve := func(links int) {
+			for i := range links {
+				if _, err := r.Resolve([]byte("sho.rt"), fmt.Append(nil, "link", i), netip.Addr{}, time.Now()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			synctest.Wait()
+		}
+		resolve(200)
+		time.Sleep(time.Minute * 7 / 8)
+		before := store.queries.Load()
+		resolve(1) // for which the others are waited for
+		resolve(200)
+		time.Sleep(45 * time.Millisecond)
+		for want := range int64(5) {
+			synctest.Wait()
+			testkit.Equal(t, "queries", store.queries.Load()-before, want)
+			time.Sleep(10 * time.Millisecond) // of a query
+		}
 	})
 }
 
