@@ -42,8 +42,7 @@ func bounds(cfg Config) []bound {
 			metric: "shorten: " + rateMetric("link", insert), value: 100, below: true},
 		cpu("redirect", "redirect", "edge, spooling / "+contender.BareNet, 1.25),
 		cpu("redirect", "redirect", "edge, spooling, links with rules / "+contender.BareNet, 1.25),
-		// A request with a query is parsed each time, and others only once.
-		cpu("redirect", "redirect", "edge, spooling, links with rules / edge, spooling", 1.75),
+		cpu("redirect", "redirect", "edge, spooling, links with rules / edge, spooling", 1.25),
 		cpu("redirect", "redirect", "edge, shipping / "+contender.BareNet, 1.5),
 		cpu("redirect", "redirect", whole+" / "+contender.BareNet, 2.5),
 		{subject: report.Build, name: "redirect latency p99 of " + whole + " at half of the closed loop's rate",
