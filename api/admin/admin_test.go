@@ -12,6 +12,7 @@ import (
 	"linkstream/api/admin"
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/sqlite/sqlitetest"
 	"linkstream/schema/testkit"
 )
 
@@ -27,7 +28,7 @@ func newCLI(t *testing.T) cli {
 
 func openStore(t *testing.T, path string) *sqlite.Store {
 	t.Helper()
-	store, err := sqlite.Open(t.Context(), path)
+	store, err := sqlitetest.Open(t.Context(), path)
 	testkit.Must(t, err)
 	t.Cleanup(func() { store.Close() }) // again, if the test has closed it
 	return store

@@ -15,7 +15,7 @@ import (
 	"linkstream/api/ratelimit"
 	"linkstream/schema"
 	"linkstream/schema/postgres"
-	"linkstream/schema/sqlite"
+	"linkstream/schema/sqlite/sqlitetest"
 	"linkstream/schema/testkit"
 )
 
@@ -28,7 +28,7 @@ type database interface {
 func TestProcessesShareTheRateLimit(t *testing.T) {
 	t.Run("on SQLite", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "links.db")
-		testSharedRateLimit(t, func() (database, error) { return sqlite.Open(t.Context(), path) })
+		testSharedRateLimit(t, func() (database, error) { return sqlitetest.Open(t.Context(), path) })
 	})
 	t.Run("on Postgres", func(t *testing.T) {
 		dsn := engines.Postgres(t)
@@ -39,7 +39,7 @@ func TestProcessesShareTheRateLimit(t *testing.T) {
 // testSharedRateLimit runs three services, each on its own opened database, and sends them more requests with one token than the limit
 // leaves. Another process has taken most of it, so that they fit into a minute on a busy machine.
 func testSharedRateLimit(t *testing.T, open func() (database, error)) {
-	clicks, err := sqlite.OpenClickStore(t.Context(), filepath.Join(t.TempDir(), "clicks.db"))
+	clicks, err := sqlitetest.OpenClickStore(t.Context(), filepath.Join(t.TempDir(), "clicks.db"))
 	testkit.Must(t, err)
 	t.Cleanup(func() { testkit.Must(t, clicks.Close()) })
 	var links database

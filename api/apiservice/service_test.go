@@ -31,6 +31,7 @@ import (
 	"linkstream/schema"
 	"linkstream/schema/service"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/sqlite/sqlitetest"
 	"linkstream/schema/testkit"
 )
 
@@ -48,10 +49,10 @@ var discard = slog.New(slog.DiscardHandler)
 func openStores(t *testing.T) (*sqlite.Store, *sqlite.ClickStore) {
 	t.Helper()
 	dir := t.TempDir()
-	links, err := sqlite.Open(t.Context(), filepath.Join(dir, "links.db"))
+	links, err := sqlitetest.Open(t.Context(), filepath.Join(dir, "links.db"))
 	testkit.Must(t, err)
 	t.Cleanup(func() { testkit.Must(t, links.Close()) })
-	clicks, err := sqlite.OpenClickStore(t.Context(), filepath.Join(dir, "clicks.db"))
+	clicks, err := sqlitetest.OpenClickStore(t.Context(), filepath.Join(dir, "clicks.db"))
 	testkit.Must(t, err)
 	return links, clicks
 }

@@ -10,12 +10,12 @@ import (
 	"linkstream/api/apiservice"
 	"linkstream/api/shorten"
 	"linkstream/schema"
-	"linkstream/schema/sqlite"
+	"linkstream/schema/sqlite/sqlitetest"
 	"linkstream/schema/testkit"
 )
 
 func TestCommandsHaveTheRulesOfTheService(t *testing.T) {
-	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "links.db"))
+	store, err := sqlitetest.Open(t.Context(), filepath.Join(t.TempDir(), "links.db"))
 	testkit.Must(t, err)
 	t.Cleanup(func() { testkit.Close(t, store) })
 	account := schema.Account{Email: "a@example.org", CreatedAt: time.Now()}

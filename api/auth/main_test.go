@@ -10,6 +10,7 @@ import (
 	"linkstream/api/auth"
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/sqlite/sqlitetest"
 	"linkstream/schema/testkit"
 )
 
@@ -18,7 +19,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // openStore opens the store at path. Two stores at one path stand for two processes.
 func openStore(tb testing.TB, path string) *sqlite.Store {
 	tb.Helper()
-	store, err := sqlite.Open(tb.Context(), path)
+	store, err := sqlitetest.Open(tb.Context(), path)
 	testkit.Must(tb, err)
 	tb.Cleanup(func() { store.Close() }) // again, if the test has closed it
 	return store

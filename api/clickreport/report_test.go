@@ -12,7 +12,7 @@ import (
 
 	"linkstream/api/clickreport"
 	"linkstream/schema"
-	"linkstream/schema/sqlite"
+	"linkstream/schema/sqlite/sqlitetest"
 	"linkstream/schema/testkit"
 )
 
@@ -159,7 +159,7 @@ func TestCheckDetail(t *testing.T) {
 
 // TestOldZones has a zone whose offset was not a multiple of 15 minutes: the store is asked for the nearest quarter before.
 func TestOldZones(t *testing.T) {
-	store, err := sqlite.OpenClickStore(t.Context(), filepath.Join(t.TempDir(), "clicks.db"))
+	store, err := sqlitetest.OpenClickStore(t.Context(), filepath.Join(t.TempDir(), "clicks.db"))
 	testkit.Must(t, err)
 	defer testkit.Close(t, store)
 	for _, zone := range []string{"UTC", "Pacific/Apia", "Africa/Cairo", "Asia/Kathmandu", "Australia/Lord_Howe"} {

@@ -14,6 +14,7 @@ import (
 	"linkstream/api/customdomain/dnstest"
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/sqlite/sqlitetest"
 	"linkstream/schema/testkit"
 )
 
@@ -30,7 +31,7 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "links.db"))
+	store, err := sqlitetest.Open(t.Context(), filepath.Join(t.TempDir(), "links.db"))
 	testkit.Must(t, err)
 	t.Cleanup(func() { store.Close() })
 	f := &fixture{store: store, dns: dnstest.Start(t)}

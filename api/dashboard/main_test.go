@@ -24,6 +24,7 @@ import (
 	"linkstream/api/apiservice"
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/sqlite/sqlitetest"
 	"linkstream/schema/storetest"
 	"linkstream/schema/stream"
 	"linkstream/schema/testkit"
@@ -83,9 +84,9 @@ func startOn(t testing.TB, fault storetest.Fault, topics *stream.Client, options
 	t.Helper()
 	testkit.LeaveTime(t, 24*time.Hour, 2*time.Minute) // pages show the clicks of today
 	dir := t.TempDir()
-	links, err := sqlite.Open(t.Context(), filepath.Join(dir, "links.db"))
+	links, err := sqlitetest.Open(t.Context(), filepath.Join(dir, "links.db"))
 	testkit.Must(t, err)
-	clicks, err := sqlite.OpenClickStore(t.Context(), filepath.Join(dir, "clicks.db"))
+	clicks, err := sqlitetest.OpenClickStore(t.Context(), filepath.Join(dir, "clicks.db"))
 	testkit.Must(t, err)
 	began := time.Now()
 	s := &testService{links: links, clicks: clicks, log: new(testkit.Buffer), now: func() time.Time { return began }}

@@ -20,6 +20,7 @@ import (
 	"linkstream/schema/blocklist"
 	"linkstream/schema/service"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/sqlite/sqlitetest"
 	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
@@ -34,7 +35,7 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "links.db"))
+	store, err := sqlitetest.Open(t.Context(), filepath.Join(t.TempDir(), "links.db"))
 	testkit.Must(t, err)
 	t.Cleanup(func() { testkit.Must(t, store.Close()) })
 	account := schema.Account{Email: "a@example.org", CreatedAt: time.Now()}

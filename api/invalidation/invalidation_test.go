@@ -7,7 +7,7 @@ import (
 
 	"linkstream/api/invalidation"
 	"linkstream/schema"
-	"linkstream/schema/sqlite"
+	"linkstream/schema/sqlite/sqlitetest"
 	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
@@ -32,7 +32,7 @@ func (r *recorder) PublishNew(changes []schema.Change) {
 }
 
 func TestChangesArePublished(t *testing.T) {
-	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "links.db"))
+	store, err := sqlitetest.Open(t.Context(), filepath.Join(t.TempDir(), "links.db"))
 	testkit.Must(t, err)
 	t.Cleanup(func() { testkit.Close(t, store) })
 	published := &recorder{}

@@ -19,6 +19,7 @@ import (
 	"linkstream/api/auth"
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/sqlite/sqlitetest"
 	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
@@ -58,9 +59,9 @@ func startFaulty(t testing.TB, fault storetest.Fault) *testService {
 func startWrapped(t testing.TB, fault storetest.Fault, wrap func(schema.Database) schema.Database) *testService {
 	t.Helper()
 	dir := t.TempDir()
-	links, err := sqlite.Open(t.Context(), filepath.Join(dir, "links.db"))
+	links, err := sqlitetest.Open(t.Context(), filepath.Join(dir, "links.db"))
 	testkit.Must(t, err)
-	clicks, err := sqlite.OpenClickStore(t.Context(), filepath.Join(dir, "clicks.db"))
+	clicks, err := sqlitetest.OpenClickStore(t.Context(), filepath.Join(dir, "clicks.db"))
 	testkit.Must(t, err)
 	cfg := apiservice.DefaultConfig()
 	cfg.EdgeURL = schema.MustParseBaseURL(edgeURL)

@@ -21,6 +21,7 @@ import (
 	"linkstream/schema"
 	"linkstream/schema/blocklist"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/sqlite/sqlitetest"
 	"linkstream/schema/testkit"
 )
 
@@ -35,7 +36,7 @@ type fixture struct {
 
 func newFixture(t *testing.T, edgeURL string, blocked ...string) *fixture {
 	t.Helper()
-	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "links.db"))
+	store, err := sqlitetest.Open(t.Context(), filepath.Join(t.TempDir(), "links.db"))
 	testkit.Must(t, err)
 	t.Cleanup(func() { testkit.Close(t, store) })
 	f := &fixture{store: store, owner: addAccount(t, store, "a@example.org"), other: addAccount(t, store, "b@example.org")}
@@ -286,7 +287,7 @@ func (s *domainCalls) VerifiedDomain(ctx context.Context, host string) (schema.D
 func TestForeignHostsAreCached(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "links.db")
 	synctest.Test(t, func(t *testing.T) {
-		store, err := sqlite.Open(t.Context(), path)
+		store, err := sqlitetest.Open(t.Context(), path)
 		testkit.Must(t, err)
 		defer store.Close()
 		domains := &domainCalls{DomainStore: store}

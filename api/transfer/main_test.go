@@ -16,6 +16,7 @@ import (
 	"linkstream/schema"
 	"linkstream/schema/blocklist"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/sqlite/sqlitetest"
 	"linkstream/schema/testkit"
 )
 
@@ -34,7 +35,7 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "links.db"))
+	store, err := sqlitetest.Open(t.Context(), filepath.Join(t.TempDir(), "links.db"))
 	testkit.Must(t, err)
 	t.Cleanup(func() { store.Close() }) // again, if the test has closed it
 	f := &fixture{Store: store, account: addAccount(t, store, "a@example.org"), other: addAccount(t, store, "b@example.org")}
