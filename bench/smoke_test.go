@@ -424,6 +424,8 @@ func TestRefusals(t *testing.T) {
 		"an unknown scenario":       {[]string{"redirect", "speed"}, `no scenario "speed"`},
 		"attacks on a service":      {[]string{"abuse", "-token", "ls_a"}, "-start"},
 		"an unknown attack":         {[]string{"abuse", "-start", "-attacks=sign-in,earthquake"}, `"earthquake"`},
+		"a service elsewhere":       {[]string{"redirect", "-target", "192.0.2.1"}, "-i-own-this-target"},
+		"a target that is a URL":    {[]string{"redirect", "-target", "http://127.0.0.1:8080"}, "-target"},
 		"a target elsewhere":        {[]string{"redirect", "-edge", "http://192.0.2.1:80"}, "-i-own-this-target"},
 		"a target by name":          {[]string{"redirect", "-api", "http://linkstream.example:80"}, "-i-own-this-target"},
 		"a target that is no URL":   {[]string{"redirect", "-api", "127.0.0.1:8081"}, "-api"},

@@ -50,11 +50,22 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.StringVar(&c.Kafka, "kafka", c.Kafka, "`addresses` of Kafka brokers for -engines=real; empty: start one")
 	fs.StringVar(&c.ClickHouse, "clickhouse", c.ClickHouse,
 		"`URL` of an empty ClickHouse database, clickhouse://host:port/database, for -engines=real; empty: start one")
+	fs.Func("target", "`host` of a running service with the ports 8080 (edge) and 8081 (api); for other ports, set -edge and -api", c.setTarget)
 	fs.StringVar(&c.Edge, "edge", c.Edge, "`URL` of a running edge: http:// and host:port")
 	fs.StringVar(&c.API, "api", c.API, "`URL` of a running api: http:// and host:port")
 	fs.StringVar(&c.Tokens, "token", c.Tokens,
 		"API `tokens` of one account of the running service, separated by commas; each token allows 2000 requests per minute")
-	fs.BoolVar(&c.Own, "i-own-this-target", c.Own, "allow load on -edge and -api outside the loopback interface")
+	fs.BoolVar(&c.Own, "i-own-this-target", c.Own, "allow load on -target, -edge and -api outside the loopback interface")
+}
+
+// setTarget has the edge and the api on one host, with the ports of the default configuration.
+func (c *Config) setTarget(host string) error {
+	edge, api := "http://"+net.JoinHostPort(host, "8080"), "http://"+net.JoinHostPort(host, "8081")
+	if _, err := parseBase(edge); err != nil {
+		return fmt.Errorf("%q is not a host", host)
+	}
+	c.Edge, c.API = edge, api
+	return nil
 }
 
 // Validate returns every invalid setting.
@@ -76,11 +87,20 @@ func (c *Config) Validate() error {
 
 // checkTarget returns an error for a URL that the load generator does not speak, or that must not get any load.
 func (c *Config) checkTarget(base string) error {
-	u, err := schema.ParseBaseURL(base)
-	if err != nil || u.Scheme() != "http" || u.Port() == "" || u.String() != base {
-		return fmt.Errorf("%q is not http:// and host:port", base)
+	u, err := parseBase(base)
+	if err != nil {
+		return err
 	}
 	return c.checkHost(string(u.Host()))
+}
+
+// parseBase parses a URL that the load generator speaks.
+func parseBase(base string) (schema.BaseURL, error) {
+	u, err := schema.ParseBaseURL(base)
+	if err != nil || u.Scheme() != "http" || u.Port() == "" || u.String() != base {
+		return u, fmt.Errorf("%q is not http:// and host:port", base)
+	}
+	return u, nil
 }
 
 // checkHost returns an error for a host on another machine, unless the user has confirmed that it may get load.
