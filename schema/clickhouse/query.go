@@ -8,9 +8,13 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// insertContext returns a context for an insert of a batch. It sets what is not the default on every server.
+// insertContext returns a context for an insert of a batch. It sets what is not the default on every server. The projections of a block
+// are aggregated by one thread, for which splitting a large table of groups into 256 costs a tenth of the insert's CPU time.
 func (c *ClickStore) insertContext(ctx context.Context, id, token string) context.Context {
-	settings := ch.Settings{"async_insert": 0, "insert_deduplicate": 1, "insert_deduplication_token": token}
+	settings := ch.Settings{
+		"async_insert": 0, "insert_deduplicate": 1, "insert_deduplication_token": token,
+		"group_by_two_level_threshold": 0, "group_by_two_level_threshold_bytes": 0,
+	}
 	if c.layout.Cluster != "" {
 		settings["distributed_foreground_insert"] = 1
 		settings["insert_quorum"] = "auto"

@@ -149,7 +149,7 @@ func BenchmarkProjections(b *testing.B) {
 			before := number(b, raw, serverCPU)
 			for b.Loop() {
 				testkit.Must(b, raw.Exec(b.Context(), "INSERT INTO "+table+" SELECT * FROM made SETTINGS max_threads = 1, max_block_size = 1000000, "+
-					"min_insert_block_size_rows = 1000000"))
+					"min_insert_block_size_rows = 1000000, group_by_two_level_threshold = 0, group_by_two_level_threshold_bytes = 0"))
 			}
 			b.ReportMetric(float64(number(b, raw, serverCPU)-before)*1000/float64(b.N)/500_000, "server-cpu-ns/click")
 		})
