@@ -12,10 +12,13 @@ RACE       = -race -gcflags=all=-dwarf=false $(UNCHECKED:%='-gcflags=%=-race=fal
 # Tests often wait, so more packages than there are CPUs are tested at once; fewer by make test-deploy, where programs run under load.
 CPUS       = $$(getconf _NPROCESSORS_ONLN)
 PACKAGES   = -p $$(( $(CPUS) + 1 ))
-# Compilers and linters live briefly: collecting garbage less often saves a sixth of their CPU time.
+# Compilers and linters live briefly: collecting garbage less often saves a sixth of their CPU time. Where no program runs but they,
+# the variable itself saves a process per tool.
 TOOLS      = -toolexec 'env GOGC=400'
-# The same for the linter and for what tests build.
+# The same for what tests build.
 GOFLAGS_TOOLS = GOFLAGS="$$(go env GOFLAGS) '-toolexec=env GOGC=400'"
+# Programs that make test builds, among them those under test, have no debug information.
+GOFLAGS_TEST = GOFLAGS="$$(go env GOFLAGS) -gcflags=all=-dwarf=false -ldflags=-w"
 # Packages that test the programs with tools of those who use or run them, with other releases, or on clusters, which takes
 # minutes: for make test-deploy. So are the installation and the failures of engines, tests of programs under load while engines
 # fail or are restored, and that of the README's pictures.
@@ -29,10 +32,13 @@ SLOW_IN    = ./schema/clickhouse ./deploy/e2e
 QUIET      = /deploy/lighthouse$$
 # The packages of make test.
 TESTED     = $$(go list ./... | grep -vE '$(DEPLOYED)|/bench$$|/deploy/simulation$$')
+# Their tests of allocations run without the race detector, under which pools forget.
+POOLED     = ./edge/redirect ./edge/resolve ./edge/eventloop
 # What make test builds without the race detector.
-PLAIN      = ./deploy/simulation ./deploy/standalone ./edge ./ingest ./api
+PLAIN      = ./deploy/simulation ./deploy/standalone ./edge ./ingest ./api $(POOLED)
 # The packages whose tests take longest start first, so that the others run beside them.
-LONGEST    = ./deploy/e2e ./schema/clickhouse
+LONGEST    = ./deploy/e2e ./schema/clickhouse ./api/dashboard ./api/rest ./edge/eventloop ./schema/sqlite ./schema/postgres \
+	./schema/stream ./edge/resolve ./api/ratelimit ./api/auth ./schema/service
 LONG_QUICK = ./edge/eventloop ./api/dashboard ./api/rest ./edge/edgeservice
 # Packages whose tests start engines, browsers or whole programs: for make test, not for make quick.
 ENGINES    = /api/apiservice$$|/bench$$|/deploy/e2e$$|/schema/(clickhouse|postgres|stream)$$|/ingest/worker$$
@@ -59,7 +65,8 @@ check: lint ## check format, code, imports and go.mod
 lint:
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; }
 	go build $(TOOLS) -o build/ honnef.co/go/tools/cmd/staticcheck
-	CGO_ENABLED=1 GOGC=400 GOFLAGS="$$(go env GOFLAGS) $(RACE)" build/staticcheck ./... # which reads what make test has compiled
+	CGO_ENABLED=1 GOGC=off GOMEMLIMIT=2GiB GOFLAGS="$$(go env GOFLAGS) '-toolexec=env GOGC=400' $(RACE)" \
+		build/staticcheck ./... # which reads what make test has compiled
 
 quick: ## vet, then test what needs no engine and no browser; names what it leaves out
 	go vet $(TOOLS) ./...
@@ -68,21 +75,22 @@ quick: ## vet, then test what needs no engine and no browser; names what it leav
 
 test: ## check what check does, and test on embedded engines and on real ones, which it names; all but what test-deploy does
 	@mkdir -p build && rm -f build/compiled
-	@$(GOFLAGS_TOOLS) $(MAKE) --no-print-directory -j 2 beside tests
-	go test -vet=all $(TOOLS) -run 'Allocat|Popular' -v ./edge/redirect ./edge/resolve ./edge/eventloop # without the race detector, under which pools forget
+	@$(GOFLAGS_TEST) $(MAKE) --no-print-directory -j 2 beside tests
 
 # Tests, and the programs that they start, are compiled while engines are installed and started. Tests begin when both are done.
 compile:
-	@CGO_ENABLED=1 go list $(RACE) -export -deps -test $(TESTED) >/dev/null; go list -export -deps -test $(PLAIN) >/dev/null; touch build/compiled
+	@CGO_ENABLED=1 GOGC=400 go list $(RACE) -export -deps -test $(TESTED) >/dev/null; GOGC=400 go list -export -deps -test $(PLAIN) >/dev/null; \
+		touch build/compiled
 
 # The tests often wait for programs: this runs meanwhile.
 beside: compile
-	go test -vet=all ./deploy/simulation
+	go test -vet=all $(TOOLS) ./deploy/simulation
+	go test -vet=all $(TOOLS) -run 'Allocat|Popular' -v $(POOLED)
 	@$(MAKE) --no-print-directory lint
 
 tests:
-	CGO_ENABLED=1 go run ./deploy/testengines/engines sh -c 'until test -e build/compiled; do sleep 1; done; exec "$$@"' sh \
-		go test -vet=all $(RACE) -p $$(( $(CPUS) + 2 )) -timeout 20m -skip '$(FAULTS)|$(SLOW)' $(LONGEST) $(TESTED)
+	CGO_ENABLED=1 go run $(TOOLS) ./deploy/testengines/engines sh -c 'until test -e build/compiled; do sleep 1; done; exec "$$@"' sh \
+		go test -vet=all $(TOOLS) $(RACE) -p $$(( $(CPUS) + 3 )) -timeout 20m -skip '$(FAULTS)|$(SLOW)' $(LONGEST) $(TESTED)
 
 test-deploy: ## test what takes long, make engines fail under load, get certificates, test generated clients, upgrade the last release, count on shards, and more; installs tools first
 	@$(GOFLAGS_TOOLS) $(MAKE) --no-print-directory slow
