@@ -21,6 +21,7 @@ import (
 	"linkstream/schema"
 	"linkstream/schema/filelock"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/sqlite/sqlitetest"
 	"linkstream/schema/stream"
 	"linkstream/schema/stream/streamtest"
 	"linkstream/schema/testkit"
@@ -79,7 +80,7 @@ type store = sqlite.Store
 
 func openLinks(t *testing.T) *links {
 	t.Helper()
-	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "links.db"))
+	db, err := sqlitetest.Open(t.Context(), filepath.Join(t.TempDir(), "links.db"))
 	testkit.Must(t, err)
 	t.Cleanup(func() { testkit.Close(t, db) })
 	account := schema.Account{Email: "owner@example.com", CreatedAt: time.Now()}

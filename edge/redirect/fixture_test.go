@@ -22,6 +22,7 @@ import (
 	"linkstream/schema"
 	"linkstream/schema/blocklist"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/sqlite/sqlitetest"
 	"linkstream/schema/stream"
 	"linkstream/schema/testkit"
 )
@@ -60,7 +61,7 @@ func newEdge(t testing.TB, change func(*edge)) *edge {
 	}
 	testkit.Must(t, e.conns.Validate())
 	log := e.log.Logger()
-	links, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "links.db"))
+	links, err := sqlitetest.Open(t.Context(), filepath.Join(t.TempDir(), "links.db"))
 	testkit.Must(t, err)
 	t.Cleanup(func() { testkit.Close(t, links) })
 	e.store = &faultyStore{sqliteLinks: links}

@@ -21,6 +21,7 @@ import (
 	"linkstream/edge/resolve"
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/sqlite/sqlitetest"
 	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
@@ -47,7 +48,7 @@ func newEnv(t testing.TB, change func(*resolve.Config)) *env {
 		change(&e.cfg)
 	}
 	testkit.Must(t, e.cfg.Validate())
-	links, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "links.db"))
+	links, err := sqlitetest.Open(t.Context(), filepath.Join(t.TempDir(), "links.db"))
 	testkit.Must(t, err)
 	t.Cleanup(func() { testkit.Close(t, links) })
 	e.store = &faultyStore{sqliteLinks: links}

@@ -13,6 +13,7 @@ import (
 	"linkstream/schema"
 	"linkstream/schema/service"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/sqlite/sqlitetest"
 	"linkstream/schema/stream"
 	"linkstream/schema/stream/streamtest"
 	"linkstream/schema/testkit"
@@ -69,7 +70,7 @@ func (r *running) awaitEnd(t *testing.T) {
 
 func openStore(t *testing.T) *sqlite.ClickStore {
 	t.Helper()
-	store, err := sqlite.OpenClickStore(t.Context(), filepath.Join(t.TempDir(), "clicks.db"))
+	store, err := sqlitetest.OpenClickStore(t.Context(), filepath.Join(t.TempDir(), "clicks.db"))
 	testkit.Must(t, err)
 	t.Cleanup(func() { testkit.Close(t, store) })
 	return store

@@ -16,6 +16,7 @@ import (
 	"linkstream/ingest/worker"
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/sqlite/sqlitetest"
 	"linkstream/schema/stream"
 	"linkstream/schema/stream/streamtest"
 	"linkstream/schema/testkit"
@@ -52,7 +53,7 @@ func newService(t *testing.T, partitions int) *service {
 	t.Helper()
 	s := &service{t: t, broker: streamtest.StartBroker(t)}
 	s.client = s.broker.CreateTopics(partitions)
-	store, err := sqlite.OpenClickStore(t.Context(), filepath.Join(t.TempDir(), "clicks.db"))
+	store, err := sqlitetest.OpenClickStore(t.Context(), filepath.Join(t.TempDir(), "clicks.db"))
 	testkit.Must(t, err)
 	t.Cleanup(func() { testkit.Close(t, store) })
 	s.store = store

@@ -23,6 +23,7 @@ import (
 	"linkstream/ingest/worker"
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/sqlite/sqlitetest"
 	"linkstream/schema/stream"
 	"linkstream/schema/testkit"
 )
@@ -73,7 +74,7 @@ func produce(t testing.TB, client *stream.Client, partition int, values ...[]byt
 
 func openStore(t testing.TB) *sqlite.ClickStore {
 	t.Helper()
-	store, err := sqlite.OpenClickStore(t.Context(), filepath.Join(t.TempDir(), "clicks.db"))
+	store, err := sqlitetest.OpenClickStore(t.Context(), filepath.Join(t.TempDir(), "clicks.db"))
 	testkit.Must(t, err)
 	t.Cleanup(func() {
 		if err := store.Close(); err != nil {
