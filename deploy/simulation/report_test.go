@@ -131,7 +131,7 @@ func (s *store) Report(_ context.Context, q schema.ReportQuery) (schema.Report, 
 			if names[by] == nil {
 				names[by] = make(map[string]int64)
 			}
-			if r.device != schema.Bot {
+			if r.device != schema.Bot && !q.OnlyLinks {
 				names[by][name]++
 			}
 		}
