@@ -64,7 +64,7 @@ func (m *model) checkDays(t *testing.T, store ClickStores, random *rand.Rand, jo
 		}
 		q.Bounds = slices.DeleteFunc(q.Bounds, func(at time.Time) bool { return at.Hour() != 0 })
 		if !joint {
-			q.Filter, q.Links, q.TopLinks = nil, []int64{clicks[0].link}, false
+			q.Filter, q.Links, q.TopLinks, q.OnlyLinks = nil, []int64{clicks[0].link}, false, false
 		}
 		m.checkQuery(t, store, q)
 	}
