@@ -56,6 +56,7 @@ func (l *loop) respond(c *conn, in []byte, again bool) {
 	case sent < len(out):
 		l.handOver(c, &handed{out: slices.Clone(out[sent:]), in: slices.Clone(rest), closing: closing}, again)
 	case closing:
+		endSending(c.fd)
 		l.close(c)
 	case len(rest) > 0 && l.request.awaited != nil:
 		l.park(c, l.request.awaited, rest, again)

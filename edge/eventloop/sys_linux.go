@@ -24,8 +24,8 @@ func receive(fd int32, p []byte) (int, unix.Errno) {
 	}
 }
 
-// send writes what the kernel has room for. more says that the connection is closed next: the last bytes then leave in one
-// packet with the end of the connection.
+// send writes what the kernel has room for. more says that endSending is next: the last bytes then leave in one packet with the
+// end of the connection.
 func send(fd int32, p []byte, more bool) (int, unix.Errno) {
 	flags := uintptr(unix.MSG_DONTWAIT | unix.MSG_NOSIGNAL)
 	if more {
@@ -70,6 +70,12 @@ func accept(listener int, p *peer) (fd int32, errno unix.Errno) {
 		p.ip = [16]byte{10: 0xff, 11: 0xff, 12: v4[0], 13: v4[1], 14: v4[2], 15: v4[3]}
 	}
 	return int32(n), 0
+}
+
+// endSending sends what send has kept, and the end of the connection. Without it, close would drop both if the client has sent bytes
+// that nobody has read.
+func endSending(fd int32) {
+	_, _, _ = unix.RawSyscall(unix.SYS_SHUTDOWN, uintptr(fd), unix.SHUT_WR, 0)
 }
 
 func closeFD(fd int32) { _, _, _ = unix.RawSyscall(unix.SYS_CLOSE, uintptr(fd), 0, 0) }
