@@ -34,6 +34,8 @@ QUIET      = /deploy/lighthouse$$
 TESTED     = $$(go list ./... | grep -vE '$(DEPLOYED)|/bench$$|/deploy/simulation$$')
 # Their tests of allocations run without the race detector, under which pools forget.
 POOLED     = ./edge/redirect ./edge/resolve ./edge/eventloop
+# Packages of the standard library, with nearly all others below them, which are compiled while modules are downloaded.
+STANDARD   = net/http/httptest html/template database/sql encoding/xml os/exec testing/fstest testing/synctest
 # What make test builds without the race detector.
 PLAIN      = ./deploy/simulation ./deploy/standalone ./edge ./ingest ./api $(POOLED)
 # The packages whose tests take longest start first, so that the others run beside them.
@@ -79,7 +81,8 @@ test: ## check what check does, and test on embedded engines and on real ones, w
 
 # Tests, and the programs that they start, are compiled while engines are installed and started. Tests begin when both are done.
 compile:
-	@CGO_ENABLED=1 GOGC=400 go list $(RACE) -export -deps -test $(TESTED) >/dev/null; GOGC=400 go list -export -deps -test $(PLAIN) >/dev/null; \
+	@CGO_ENABLED=1 GOGC=400 go list $(RACE) -export -deps $(STANDARD) >/dev/null & \
+		CGO_ENABLED=1 GOGC=400 go list $(RACE) -export -deps -test $(TESTED) >/dev/null; wait; GOGC=400 go list -export -deps -test $(PLAIN) >/dev/null; \
 		touch build/compiled
 
 # The tests often wait for programs: this runs meanwhile.
