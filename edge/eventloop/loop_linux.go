@@ -66,7 +66,7 @@ type loop struct {
 	posted   atomic.Bool // there is a message
 	aborted  atomic.Bool // connections of goroutines are not waited for any longer
 	turns    atomic.Uint64
-	oldest   atomic.Int64 // when the longest idle connection became idle, as of the last turn; never if there is none
+	oldest   atomic.Int64 // start of the longest idle time among its connections, as of the last turn; never without idle ones
 
 	mu    sync.Mutex
 	inbox []message
