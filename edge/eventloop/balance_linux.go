@@ -1,6 +1,8 @@
 package eventloop
 
 import (
+	"bytes"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -27,9 +29,13 @@ type balance struct {
 	began    time.Duration // the window
 	worked   time.Duration // in it
 	answered int           // requests in it
+	thread   int           // that the loop ran on when it began
+	delay    time.Duration // of that thread, until it began
 
-	// What other loops may know of its last window: how busy it was, in thousandths, its answers per second, and when it ended.
+	// What other loops may know of its last window: how busy it was, and how much of it the loop was ready and waited for a CPU, in
+	// thousandths, its answers per second, and when it ended.
 	busyness atomic.Int64
+	waited   atomic.Int64
 	rate     atomic.Int64
 	measured atomic.Int64
 }
@@ -43,6 +49,7 @@ func (l *loop) measure() {
 	}
 	share := min(float64(b.worked)/float64(passed), 1)
 	b.busyness.Store(int64(1000 * share))
+	b.waited.Store(int64(1000 * b.delayed(passed)))
 	b.rate.Store(int64(float64(b.answered) / passed.Seconds()))
 	b.measured.Store(int64(l.now))
 	b.began, b.worked, b.answered = l.now, 0, 0
@@ -57,6 +64,43 @@ func (l *loop) measure() {
 	}
 }
 
+// delayed returns for how much of the time that passed since it was called last the loop was ready and waited for a CPU, or 0 if that is not
+// known.
+func (b *balance) delayed(passed time.Duration) float64 {
+	thread, delay, before := unix.Gettid(), runDelay(), b.delay
+	same := thread == b.thread // a loop changes threads rarely
+	b.thread, b.delay = thread, delay
+	if !same {
+		return 0
+	}
+	return float64(delay-before) / float64(passed)
+}
+
+// runDelay returns for how long the thread that calls it was ready and waited for a CPU since it started, or 0 if that is not known.
+func runDelay() time.Duration {
+	file, err := unix.Open("/proc/thread-self/schedstat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return 0
+	}
+	var stat [64]byte
+	n, _ := unix.Read(file, stat[:])
+	_ = unix.Close(file) // it was only read
+	return parseRunDelay(stat[:max(n, 0)])
+}
+
+// parseRunDelay reads a thread's schedstat: its nanoseconds on CPUs, those in which it waited for one, and how often it got one.
+func parseRunDelay(stat []byte) time.Duration {
+	fields := bytes.Fields(stat)
+	if len(fields) != 3 {
+		return 0
+	}
+	delay, err := strconv.ParseInt(string(fields[1]), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(delay)
+}
+
 // busyness returns how busy a loop was a moment ago. One that sleeps does not measure.
 func (l *loop) busyness(now time.Duration) float64 {
 	if now-time.Duration(l.balance.measured.Load()) > staleAfter {
@@ -69,14 +113,16 @@ func (l *loop) busyness(now time.Duration) float64 {
 func (l *loop) enlist() {
 	s := l.server
 	accepting := int(s.accepting.Load())
-	total, rate := 0.0, 0.0
+	total, did := 0.0, work{}
 	for _, other := range s.loops[:accepting] {
 		if b := other.busyness(l.now); b > 0 {
 			total += b
-			rate += float64(other.balance.rate.Load())
+			did.rate += float64(other.balance.rate.Load())
+			did.waited += float64(other.balance.waited.Load()) / 1000
 		}
 	}
-	switch l.crowd.judge(l.now, accepting, len(s.loops), total > busy*float64(accepting), rate) {
+	did.full = total > busy*float64(accepting)
+	switch l.crowd.judge(l.now, accepting, len(s.loops), did) {
 	case oneMore:
 		s.enlistOne(accepting)
 	case oneLess:

@@ -1,6 +1,8 @@
 package eventloop_test
 
 import (
+	"bytes"
+	"os"
 	"testing"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 type loops struct {
 	eventloop.Crowd
 	count, most int
+	waited      float64 // for CPUs
 	now         time.Duration
 }
 
@@ -20,7 +23,7 @@ type loops struct {
 func (l *loops) run(windows int, full bool, rate float64) (changed int) {
 	for i := range windows {
 		l.now += eventloop.Window
-		if change := l.Judge(l.now, l.count, l.most, full, rate); change != 0 {
+		if change := l.Judge(l.now, l.count, l.most, full, rate, l.waited); change != 0 {
 			l.count += change
 			return i + 1
 		}
@@ -65,6 +68,24 @@ func TestLoopsJoinIfItIsWorthIt(t *testing.T) {
 		testkit.Equal(t, "changed after", l.run(long, false, 100), 0)
 		testkit.Equal(t, "loops", l.count, 2)
 	})
+	t.Run("it leaves if there is room then, but none of a CPU", func(t *testing.T) {
+		l := loops{count: 1, most: 2, waited: 0.1}
+		l.run(long, true, 100)
+		l.waited += eventloop.Crowded
+		testkit.Equal(t, "left after", l.run(long, false, 100), eventloop.Trial)
+	})
+	t.Run("it stays if all wait for CPUs and serve more", func(t *testing.T) {
+		l := loops{count: 1, most: 2}
+		l.run(long, true, 100)
+		l.waited = 2
+		testkit.Equal(t, "changed after", l.run(long, false, 106), 0)
+	})
+	t.Run("it stays if they waited for CPUs as long before", func(t *testing.T) {
+		l := loops{count: 1, most: 2, waited: 0.5}
+		l.run(long, true, 100)
+		l.waited += eventloop.Crowded / 2
+		testkit.Equal(t, "changed after", l.run(long, false, 100), 0)
+	})
 	t.Run("it leaves if all serve no more, and the next trial is later each time", func(t *testing.T) {
 		l := loops{count: 1, most: 2}
 		testkit.Equal(t, "joined after", l.run(long, true, 100), eventloop.Baseline)
@@ -100,4 +121,14 @@ func TestLoopsJoinIfItIsWorthIt(t *testing.T) {
 		testkit.Equal(t, "joined after", l.run(long, true, 0), eventloop.Baseline)
 		testkit.Equal(t, "loops", l.count, 3)
 	})
+}
+
+func TestRunDelay(t *testing.T) {
+	testkit.Equal(t, "delay", eventloop.RunDelay([]byte("917817 59238 2\n")), 59238*time.Nanosecond)
+	for _, stat := range []string{"", "\n", "1", "1 2", "1 x 3\n", "1 2 3 4", "1 99999999999999999999 3"} {
+		testkit.Equal(t, stat, eventloop.RunDelay([]byte(stat)), 0)
+	}
+	stat, err := os.ReadFile("/proc/thread-self/schedstat")
+	testkit.Must(t, err)
+	testkit.Equal(t, "fields of the kernel's schedstat", len(bytes.Fields(stat)), 3)
 }

@@ -8,12 +8,16 @@ const (
 	Baseline = baseline
 	Trial    = settling + trial
 	RetryMin = retryMin
+	Crowded  = crowded
 )
 
 // Crowd is a crowd for tests.
 type Crowd struct{ crowd }
 
 // Judge returns by how many the number of loops changes.
-func (c *Crowd) Judge(now time.Duration, loops, most int, full bool, rate float64) int {
-	return map[verdict]int{oneMore: 1, oneLess: -1}[c.judge(now, loops, most, full, rate)]
+func (c *Crowd) Judge(now time.Duration, loops, most int, full bool, rate, waited float64) int {
+	return map[verdict]int{oneMore: 1, oneLess: -1}[c.judge(now, loops, most, work{full: full, rate: rate, waited: waited})]
 }
+
+// RunDelay parses a thread's schedstat.
+var RunDelay = parseRunDelay
