@@ -20,8 +20,9 @@ const (
 	SELECT json_each.key, l.id, l.account_id, l.url, l.active, l.expires_at, l.expired_url, l.forward_query, ` + stopOfLink + `
 	FROM json_each(?) CROSS JOIN links l ON l.domain_id = json_each.value ->> 0 AND l.hash = json_each.value ->> 1
 		LEFT JOIN domains d ON d.id = l.domain_id`
+	// The unary + keeps SQLite from reading all links of the account instead of those with the hash.
 	ownedLink = selectLink + `WHERE l.account_id = ?1 AND l.hash = ?2 AND (?3 IS NULL OR l.domain_id = ?3)
-		AND l.ordinal > 0
+		AND +l.ordinal > 0
 	ORDER BY l.domain_id <> 0, l.ordinal LIMIT 1`
 	linkGaps = `SELECT block, missing FROM link_gaps WHERE account_id = ? ORDER BY block DESC`
 	linkPage = selectLink + `WHERE l.account_id = ?1 AND l.ordinal <= ?2 AND l.ordinal >= ?3

@@ -56,6 +56,12 @@ func TestQueryPlans(t *testing.T) {
 			t.Fatalf("they are not found by the key: %q", plan)
 		}
 	})
+	t.Run("a link is found by its hash, and not among all of the account", func(t *testing.T) {
+		plan := explain(t, openRaw(t, filepath.Join(dir, "links.db")), sqlite.LinkQueries["owned link"])
+		if !slices.Contains(plan, "SEARCH l USING INDEX links_of_account (account_id=? AND hash=?)") {
+			t.Fatalf("it is not found by the key: %q", plan)
+		}
+	})
 	t.Run("a search reads the account's links in the order of the page", func(t *testing.T) {
 		plan := explain(t, openRaw(t, filepath.Join(dir, "links.db")), sqlite.LinkQueries["search"])
 		if !strings.Contains(plan[0], "(account_id=? AND ordinal>?)") {
