@@ -51,7 +51,7 @@ func (s *Store) CreateFirstAccount(ctx context.Context, account *schema.Account,
 
 // AccountByEmail implements schema.AccountStore.
 func (s *Store) AccountByEmail(ctx context.Context, email string) (account schema.Account, err error) {
-	err = s.db.read.QueryRowContext(ctx, accountByEmail, email).
+	err = s.db.queryRow(ctx, accountByEmail, email).
 		Scan(&account.ID, &account.Email, &account.PasswordHash, &account.Suspended, unixMillis{&account.CreatedAt})
 	return account, wrap(err, "read account %q", email)
 }

@@ -36,7 +36,7 @@ func (s *Store) PutCertificateFile(ctx context.Context, key string, value []byte
 
 // CertificateFile implements schema.CertificateStore.
 func (s *Store) CertificateFile(ctx context.Context, key string) (file schema.CertificateFile, err error) {
-	err = s.db.read.QueryRowContext(ctx, certificateFile, key).
+	err = s.db.queryRow(ctx, certificateFile, key).
 		Scan(&file.Key, &file.Value, &file.Size, unixMillis{&file.ModifiedAt})
 	return file, wrap(err, "read certificate file %q", key)
 }
@@ -47,7 +47,7 @@ func (s *Store) CertificateFiles(ctx context.Context, folder string) (files []sc
 	if folder != "" {
 		query, args = certificateFiles, []any{folder + "/", folder + "0"}
 	}
-	rows, err := s.db.read.QueryContext(ctx, query, args...)
+	rows, err := s.db.query(ctx, query, args...)
 	err = forEachRow(rows, err, func() error {
 		var file schema.CertificateFile
 		err := rows.Scan(&file.Key, &file.Size, unixMillis{&file.ModifiedAt})
@@ -89,7 +89,7 @@ func (s *Store) NoteCertificate(ctx context.Context, state schema.CertificateSta
 
 // CertificateState implements schema.CertificateStore.
 func (s *Store) CertificateState(ctx context.Context, host string) (state schema.CertificateState, err error) {
-	err = s.db.read.QueryRowContext(ctx, certificateState, host).
+	err = s.db.queryRow(ctx, certificateState, host).
 		Scan(&state.Host, unixMillis{&state.ExpiresAt}, unixMillis{&state.AttemptedAt}, &state.Error)
 	return state, wrap(err, "read certificate state of %q", host)
 }

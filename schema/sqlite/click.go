@@ -21,12 +21,12 @@ const (
 // Position implements schema.ClickStore.
 func (c *ClickStore) Position(ctx context.Context, partition int) (schema.Position, error) {
 	var at schema.Position
-	err := c.db.view(ctx, func(tx *sql.Tx) (err error) {
-		if at, err = readPosition(ctx, tx, partition); err != nil {
+	err := c.db.view(ctx, func(tx *snapshot) (err error) {
+		if at, err = readPosition(ctx, tx.Tx, partition); err != nil {
 			return err
 		}
 		lane := at.Last.Lane
-		return tx.QueryRowContext(ctx, lastSeq, partition, lane.Incarnation[:], lane.Number).Scan(&at.Last.Seq)
+		return tx.queryRow(ctx, lastSeq, partition, lane.Incarnation[:], lane.Number).Scan(&at.Last.Seq)
 	})
 	return at, wrap(err, "read position of partition %d", partition)
 }
@@ -46,8 +46,8 @@ func readPosition(ctx context.Context, tx *sql.Tx, partition int) (at schema.Pos
 // LaneMark implements schema.ClickStore.
 func (c *ClickStore) LaneMark(ctx context.Context, lane schema.Lane) (uint64, error) {
 	var seq int64
-	err := c.db.view(ctx, func(tx *sql.Tx) error {
-		return tx.QueryRowContext(ctx, markOfLane, lane.Incarnation[:], lane.Number).Scan(&seq)
+	err := c.db.view(ctx, func(tx *snapshot) error {
+		return tx.queryRow(ctx, markOfLane, lane.Incarnation[:], lane.Number).Scan(&seq)
 	})
 	return uint64(seq), wrap(err, "read mark of lane %d of %s", lane.Number, lane.Incarnation)
 }
@@ -110,9 +110,9 @@ func (c *ClickStore) insert(ctx context.Context, batch *schema.ClickBatch) error
 
 // loadReferrers is a namebound.Load.
 func (c *ClickStore) loadReferrers(ctx context.Context, keys []namebound.Key, each func(namebound.Key, string)) error {
-	return c.db.view(ctx, func(tx *sql.Tx) error {
+	return c.db.view(ctx, func(tx *snapshot) error {
 		for _, key := range keys {
-			rows, err := tx.QueryContext(ctx, names, key.Link, referrer, key.Day, schema.MaxNames)
+			rows, err := tx.query(ctx, names, key.Link, referrer, key.Day, schema.MaxNames)
 			err = forEachRow(rows, err, func() error {
 				var name string
 				err := rows.Scan(&name)

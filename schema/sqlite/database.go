@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"sync"
 
 	_ "modernc.org/sqlite" // registers the driver
 )
@@ -16,6 +17,7 @@ import (
 type database struct {
 	path        string
 	write, read *sql.DB
+	prepared    sync.Map // *sql.Stmt of read by text, see statement
 }
 
 // openFile opens or creates the file and brings its schema up to date. synchronous is the value of SQLite's pragma.
@@ -51,8 +53,84 @@ func (db *database) update(ctx context.Context, f func(*sql.Tx) error) error {
 }
 
 // view runs f in a transaction whose queries read one snapshot.
-func (db *database) view(ctx context.Context, f func(*sql.Tx) error) error {
-	return transact(ctx, db.read, &sql.TxOptions{ReadOnly: true}, f)
+func (db *database) view(ctx context.Context, f func(*snapshot) error) error {
+	s := &snapshot{db: db}
+	err := transact(ctx, db.read, &sql.TxOptions{ReadOnly: true}, func(tx *sql.Tx) error {
+		s.Tx = tx
+		return f(s)
+	})
+	for _, text := range s.unprepared {
+		_, _ = db.statement(ctx, text) // if it fails, the next transaction tries again
+	}
+	return err
+}
+
+// statement returns a query as read executes it. SQLite takes longer to parse and plan most queries than to execute them, so the text
+// must be a constant: it stays prepared, on each connection that has executed it, until the file is closed. The caller has no
+// connection yet: with all of them waiting here, there would be none to prepare on.
+func (db *database) statement(ctx context.Context, text string) (*sql.Stmt, error) {
+	if known, ok := db.prepared.Load(text); ok {
+		return known.(*sql.Stmt), nil
+	}
+	statement, err := db.read.PrepareContext(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	known, again := db.prepared.LoadOrStore(text, statement)
+	if again {
+		err = statement.Close()
+	}
+	return known.(*sql.Stmt), err
+}
+
+// query executes a constant query, see statement.
+func (db *database) query(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
+	statement, err := db.statement(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	return statement.QueryContext(ctx, args...)
+}
+
+// queryRow executes a constant query, see statement.
+func (db *database) queryRow(ctx context.Context, text string, args ...any) *sql.Row {
+	statement, err := db.statement(ctx, text)
+	if err != nil {
+		return db.read.QueryRowContext(ctx, text, args...) // only a query can return an error as a row
+	}
+	return statement.QueryRowContext(ctx, args...)
+}
+
+// snapshot is a transaction that reads.
+type snapshot struct {
+	*sql.Tx
+	db         *database
+	unprepared []string // constant queries that the next transaction finds prepared
+}
+
+// statement returns a constant query, see database.statement; nil if it is not prepared yet.
+func (s *snapshot) statement(ctx context.Context, text string) *sql.Stmt {
+	if known, ok := s.db.prepared.Load(text); ok {
+		return s.StmtContext(ctx, known.(*sql.Stmt))
+	}
+	s.unprepared = append(s.unprepared, text)
+	return nil
+}
+
+// query executes a constant query.
+func (s *snapshot) query(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
+	if statement := s.statement(ctx, text); statement != nil {
+		return statement.QueryContext(ctx, args...)
+	}
+	return s.QueryContext(ctx, text, args...)
+}
+
+// queryRow executes a constant query.
+func (s *snapshot) queryRow(ctx context.Context, text string, args ...any) *sql.Row {
+	if statement := s.statement(ctx, text); statement != nil {
+		return statement.QueryRowContext(ctx, args...)
+	}
+	return s.QueryRowContext(ctx, text, args...)
 }
 
 func transact(ctx context.Context, pool *sql.DB, options *sql.TxOptions, f func(*sql.Tx) error) error {

@@ -44,7 +44,7 @@ func (s *Store) CreateDomain(ctx context.Context, domain *schema.Domain) error {
 
 // Domain implements schema.DomainStore.
 func (s *Store) Domain(ctx context.Context, domainID int64) (schema.Domain, error) {
-	domain, err := scanDomain(s.db.read.QueryRowContext(ctx, domainByID, domainID))
+	domain, err := scanDomain(s.db.queryRow(ctx, domainByID, domainID))
 	return domain, wrap(err, "read domain %d", domainID)
 }
 
@@ -56,7 +56,7 @@ func (s *Store) DomainsByHost(ctx context.Context, host string) ([]schema.Domain
 
 // VerifiedDomain implements schema.DomainStore.
 func (s *Store) VerifiedDomain(ctx context.Context, host string) (schema.Domain, error) {
-	domain, err := scanDomain(s.db.read.QueryRowContext(ctx, verifiedDomain, host))
+	domain, err := scanDomain(s.db.queryRow(ctx, verifiedDomain, host))
 	return domain, wrap(err, "read verified domain of host %q", host)
 }
 
@@ -66,7 +66,7 @@ func (s *Store) VerifiedHosts(ctx context.Context, hosts []string) ([]string, er
 	if err != nil {
 		return nil, err
 	}
-	verified, err := stringsOf(s.db.read.QueryContext(ctx, verifiedHosts, string(wanted)))
+	verified, err := stringsOf(s.db.query(ctx, verifiedHosts, string(wanted)))
 	return verified, wrap(err, "read which of %d hosts are verified", len(hosts))
 }
 
@@ -90,7 +90,7 @@ func (s *Store) Domains(ctx context.Context, accountID int64) ([]schema.Domain, 
 }
 
 func (s *Store) domains(ctx context.Context, query string, args ...any) ([]schema.Domain, error) {
-	return scanDomains(s.db.read.QueryContext(ctx, query, args...))
+	return scanDomains(s.db.query(ctx, query, args...))
 }
 
 // scanDomains scans all rows. Its arguments are the results of a query.

@@ -59,10 +59,9 @@ var (
 		"old attempts": deleteAttempts,
 	}
 	ClickQueries = map[string]string{
-		"position": position, "last seq": lastSeq, "mark": markOfLane, "gaps": laneGaps, "days": clicksByDay, "devices": clicksByDevice,
-		"browsers": clicksByBrowser, "counts": clickCounts,
-		"report's days": reportDays, "report's devices": reportDevices, "report's browsers": reportBrowsers,
-		"report's sources": reportSources, "account's days": accountDays, "account's links": accountLinks,
+		"position": position, "last seq": lastSeq, "mark": markOfLane, "gaps": laneGaps, "counts": clickCounts,
+		"days of a link": linkDays, "clients of a link": linkClients, "sources of a link": linkSources, "recent clicks": linkRecent,
+		"account's days": accountDays, "account's links": accountLinks,
 	}
 )
 

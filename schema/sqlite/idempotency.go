@@ -28,7 +28,7 @@ const callsForgotten = 16
 func (s *Store) RecordedCall(ctx context.Context, call schema.IdempotentCall) (recorded schema.RecordedCall, err error) {
 	since := call.At.Add(-schema.IdempotencyTTL)
 	var request []byte
-	err = s.db.read.QueryRowContext(ctx, recordedCall, call.AccountID, call.Key[:], unixMillis{&since}).Scan(&request, &recorded.Answer)
+	err = s.db.queryRow(ctx, recordedCall, call.AccountID, call.Key[:], unixMillis{&since}).Scan(&request, &recorded.Answer)
 	copy(recorded.Request[:], request)
 	return recorded, wrap(err, "read recorded call of account %d", call.AccountID)
 }

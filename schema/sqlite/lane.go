@@ -18,8 +18,8 @@ const (
 
 // LaneCounts implements schema.ClickStore.
 func (c *ClickStore) LaneCounts(ctx context.Context, each func(schema.LaneCount) error) error {
-	err := c.db.view(ctx, func(tx *sql.Tx) error {
-		rows, err := tx.QueryContext(ctx, laneCounts)
+	err := c.db.view(ctx, func(tx *snapshot) error {
+		rows, err := tx.query(ctx, laneCounts)
 		return forEachRow(rows, err, func() error {
 			var incarnation sql.RawBytes
 			var lane schema.LaneCount
@@ -35,8 +35,8 @@ func (c *ClickStore) LaneCounts(ctx context.Context, each func(schema.LaneCount)
 
 // LaneGaps implements schema.ClickStore.
 func (c *ClickStore) LaneGaps(ctx context.Context, lane schema.Lane) (gaps []schema.Gap, err error) {
-	err = c.db.view(ctx, func(tx *sql.Tx) error {
-		rows, err := tx.QueryContext(ctx, laneGaps, lane.Incarnation[:], lane.Number, schema.MaxGaps)
+	err = c.db.view(ctx, func(tx *snapshot) error {
+		rows, err := tx.query(ctx, laneGaps, lane.Incarnation[:], lane.Number, schema.MaxGaps)
 		return forEachRow(rows, err, func() error {
 			gap, found := schema.Gap{Lane: lane}, int64(0)
 			err := rows.Scan(&gap.First, &gap.Last, &gap.Partition, &gap.Offset, &found)

@@ -52,7 +52,7 @@ func scanLinks(rows *sql.Rows, err error) (links []schema.Link, _ error) {
 
 // Link implements schema.LinkStore.
 func (s *Store) Link(ctx context.Context, domainID int64, hash string) (schema.Link, error) {
-	link, err := scanLink(s.linkByHash.QueryRowContext(ctx, domainID, hash))
+	link, err := scanLink(s.db.queryRow(ctx, linkByHash, domainID, hash))
 	return link, wrap(err, "read link %q on domain %d", hash, domainID)
 }
 
@@ -62,7 +62,7 @@ func (s *Store) LinksByHash(ctx context.Context, keys []schema.LinkKey) ([]schem
 	if err != nil {
 		return nil, err
 	}
-	links, err := scanLinks(s.linksByHash.QueryContext(ctx, wanted))
+	links, err := scanLinks(s.db.query(ctx, linksByHash, wanted))
 	return links, wrap(err, "read %d links", len(keys))
 }
 
@@ -83,7 +83,7 @@ func (s *Store) Destinations(ctx context.Context, keys []schema.LinkKey) ([]sche
 		return nil, err
 	}
 	found := make([]schema.Destination, len(keys))
-	rows, err := s.destinations.QueryContext(ctx, wanted)
+	rows, err := s.db.query(ctx, destinations, wanted)
 	err = forEachRow(rows, err, func() error {
 		var i int
 		var d schema.Destination
@@ -98,16 +98,16 @@ func (s *Store) Destinations(ctx context.Context, keys []schema.LinkKey) ([]sche
 
 // OwnedLink implements schema.LinkStore.
 func (s *Store) OwnedLink(ctx context.Context, accountID int64, hash string, domainID *int64) (schema.Link, error) {
-	link, err := scanLink(s.db.read.QueryRowContext(ctx, ownedLink, accountID, hash, domainID))
+	link, err := scanLink(s.db.queryRow(ctx, ownedLink, accountID, hash, domainID))
 	return link, wrap(err, "read link %q of account %d", hash, accountID)
 }
 
 // Links implements schema.LinkStore. A page is a range of ordinals, which the index finds directly.
 func (s *Store) Links(ctx context.Context, accountID int64, page int64) (links []schema.Link, total int64, err error) {
-	err = s.db.view(ctx, func(tx *sql.Tx) error {
+	err = s.db.view(ctx, func(tx *snapshot) error {
 		var last, deleted int64
 		const count = `SELECT link_count, deleted_links FROM accounts WHERE id = ?`
-		if err := tx.QueryRowContext(ctx, count, accountID).Scan(&last, &deleted); err != nil {
+		if err := tx.queryRow(ctx, count, accountID).Scan(&last, &deleted); err != nil {
 			return err
 		}
 		if total = last - deleted; page-1 > total/schema.PageSize {
@@ -120,7 +120,7 @@ func (s *Store) Links(ctx context.Context, accountID int64, page int64) (links [
 			}
 		}
 		newest, oldest, skip := schema.PageRange(last, gaps, (page-1)*schema.PageSize)
-		links, err = scanLinks(tx.QueryContext(ctx, linkPage, accountID, newest, oldest, skip, schema.PageSize))
+		links, err = scanLinks(tx.query(ctx, linkPage, accountID, newest, oldest, skip, schema.PageSize))
 		return err
 	})
 	if err != nil {
@@ -129,8 +129,8 @@ func (s *Store) Links(ctx context.Context, accountID int64, page int64) (links [
 	return links, total, nil
 }
 
-func readGaps(ctx context.Context, tx *sql.Tx, accountID int64) (gaps []schema.OrdinalGap, _ error) {
-	rows, err := tx.QueryContext(ctx, linkGaps, accountID)
+func readGaps(ctx context.Context, tx *snapshot, accountID int64) (gaps []schema.OrdinalGap, _ error) {
+	rows, err := tx.query(ctx, linkGaps, accountID)
 	err = forEachRow(rows, err, func() error {
 		var gap schema.OrdinalGap
 		err := rows.Scan(&gap.Block, &gap.Missing)

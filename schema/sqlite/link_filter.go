@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"strings"
 
 	"linkstream/schema"
@@ -66,7 +65,7 @@ func (s *Store) FindLinks(
 ) (links []schema.Link, total int64, err error) {
 	c := newCondition(accountID, filter)
 	where, order := c.where(filter)
-	err = s.db.view(ctx, func(tx *sql.Tx) error {
+	err = s.db.view(ctx, func(tx *snapshot) error {
 		if err := tx.QueryRowContext(ctx, "SELECT count(*)"+fromLinks+where, c.args...).Scan(&total); err != nil {
 			return err
 		}
@@ -102,6 +101,6 @@ func (s *Store) FindLinkIDs(
 
 // LinksAfter implements schema.LinkStore.
 func (s *Store) LinksAfter(ctx context.Context, accountID, ordinal int64, limit int) ([]schema.Link, error) {
-	links, err := scanLinks(s.db.read.QueryContext(ctx, linksAfter, accountID, ordinal, limit))
+	links, err := scanLinks(s.db.query(ctx, linksAfter, accountID, ordinal, limit))
 	return links, wrap(err, "read account %d's links after %d", accountID, ordinal)
 }

@@ -8,6 +8,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"linkstream/schema"
@@ -18,9 +19,9 @@ import (
 // Store is a schema.Database in a file. Its methods may be called concurrently.
 type Store struct {
 	db *database
-	// The statements that the edge and the api execute most, prepared once per connection.
-	linkByHash, linksByHash, destinations, tokenByDigest, createLink, countLink *sql.Stmt
-	creations                                                                   *groupcommit.Group[schema.Link]
+	// The statements that creating links takes, prepared once.
+	createLink, countLink *sql.Stmt
+	creations             *groupcommit.Group[schema.Link]
 }
 
 var _ schema.Database = (*Store)(nil)
@@ -34,15 +35,8 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	}
 	s := &Store{db: db}
 	s.creations = groupcommit.New(creationLimits, s.createBatch)
-	for _, statement := range []struct {
-		db       *sql.DB
-		query    string
-		prepared **sql.Stmt
-	}{
-		{db.read, linkByHash, &s.linkByHash}, {db.read, linksByHash, &s.linksByHash}, {db.read, destinations, &s.destinations}, {db.read, tokenByDigest, &s.tokenByDigest},
-		{db.write, createLink, &s.createLink}, {db.write, countLink, &s.countLink},
-	} {
-		if *statement.prepared, err = statement.db.PrepareContext(ctx, statement.query); err != nil {
+	for text, prepared := range map[string]**sql.Stmt{createLink: &s.createLink, countLink: &s.countLink} {
+		if *prepared, err = db.write.PrepareContext(ctx, text); err != nil {
 			return nil, errors.Join(wrap(err, "prepare queries of %q", path), db.close())
 		}
 	}
@@ -63,6 +57,7 @@ type ClickStore struct {
 	settling  settling        // belongs to who holds the aggregate
 	now       func() time.Time
 	referrers *namebound.Bound
+	names     atomic.Pointer[map[int64]string] // by number; for reading, see nameByID
 }
 
 var (

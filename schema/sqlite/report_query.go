@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -27,9 +26,9 @@ func (c *ClickStore) Report(ctx context.Context, q schema.ReportQuery) (schema.R
 	if err != nil {
 		return report, wrap(err, "encode link IDs")
 	}
-	err = c.db.view(ctx, func(tx *sql.Tx) error {
+	err = c.db.view(ctx, func(tx *snapshot) error {
 		var since int64
-		if err := tx.QueryRowContext(ctx, factsSince).Scan(&since); err != nil {
+		if err := tx.queryRow(ctx, factsSince).Scan(&since); err != nil {
 			return err
 		}
 		r := &reportReader{ctx: ctx, tx: tx, query: q, report: &report, links: string(ids)}
@@ -43,7 +42,7 @@ func (c *ClickStore) Report(ctx context.Context, q schema.ReportQuery) (schema.R
 // ReportDetail implements schema.ReportStore.
 func (c *ClickStore) ReportDetail(ctx context.Context) (detail schema.ReportDetail, err error) {
 	var since int64
-	if err := c.db.read.QueryRowContext(ctx, factsSince).Scan(&since); err != nil {
+	if err := c.db.queryRow(ctx, factsSince).Scan(&since); err != nil {
 		return detail, wrap(err, "read what is known about old clicks")
 	}
 	if since > 0 {
@@ -60,7 +59,7 @@ func isDay(t time.Time) bool { return t.Truncate(24 * time.Hour).Equal(t) }
 // reportReader reads one report.
 type reportReader struct {
 	ctx    context.Context
-	tx     *sql.Tx
+	tx     *snapshot
 	query  schema.ReportQuery
 	report *schema.Report
 	links  string // JSON

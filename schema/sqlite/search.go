@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 
 	"linkstream/schema"
@@ -21,15 +20,15 @@ const (
 func (s *Store) SearchLinks(
 	ctx context.Context, accountID int64, query string, page int64,
 ) (links []schema.Link, total int64, err error) {
-	err = s.db.view(ctx, func(tx *sql.Tx) error {
-		err := tx.QueryRowContext(ctx, countFound, accountID, query).Scan(&total)
+	err = s.db.view(ctx, func(tx *snapshot) error {
+		err := tx.queryRow(ctx, countFound, accountID, query).Scan(&total)
 		if err != nil {
 			return err
 		}
 		if page-1 > total/schema.PageSize {
 			return nil // the offset of a page far beyond the last would overflow
 		}
-		links, err = scanLinks(tx.QueryContext(ctx, searchLinks, accountID, query, schema.PageSize,
+		links, err = scanLinks(tx.query(ctx, searchLinks, accountID, query, schema.PageSize,
 			(page-1)*schema.PageSize))
 		return err
 	})
@@ -45,6 +44,6 @@ func (s *Store) LinksByID(ctx context.Context, accountID int64, ids []int64) ([]
 	if err != nil {
 		return nil, err
 	}
-	links, err := scanLinks(s.db.read.QueryContext(ctx, linksByID, string(wanted), accountID))
+	links, err := scanLinks(s.db.query(ctx, linksByID, string(wanted), accountID))
 	return links, wrap(err, "read %d links of account %d", len(ids), accountID)
 }

@@ -62,7 +62,7 @@ func (s *Store) SessionByDigest(
 	ctx context.Context, digest [32]byte, now time.Time,
 ) (schema.Session, schema.Account, error) {
 	var account schema.Account
-	session, err := scanSession(s.db.read.QueryRowContext(ctx, sessionByDigest, digest[:], unixMillis{&now}),
+	session, err := scanSession(s.db.queryRow(ctx, sessionByDigest, digest[:], unixMillis{&now}),
 		&account.Email, &account.PasswordHash, &account.Suspended, unixMillis{&account.CreatedAt})
 	account.ID = session.AccountID
 	return session, account, wrap(err, "read session")
@@ -70,7 +70,7 @@ func (s *Store) SessionByDigest(
 
 // Sessions implements schema.SessionStore.
 func (s *Store) Sessions(ctx context.Context, accountID int64, now time.Time) (sessions []schema.Session, err error) {
-	rows, err := s.db.read.QueryContext(ctx, sessionsOfAccount, accountID, unixMillis{&now})
+	rows, err := s.db.query(ctx, sessionsOfAccount, accountID, unixMillis{&now})
 	err = forEachRow(rows, err, func() error {
 		session, err := scanSession(rows)
 		sessions = append(sessions, session)

@@ -4,41 +4,37 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"time"
 
 	"linkstream/schema"
 )
 
 const (
-	clicksByDay     = `SELECT day, sum(total) FROM counters WHERE link_id = ? GROUP BY day ORDER BY day`
-	clicksByDevice  = `SELECT device, sum(total) FROM counters WHERE link_id = ? GROUP BY device`
-	clicksByBrowser = `SELECT browser, sum(total) FROM counters WHERE link_id = ?
-	GROUP BY browser ORDER BY sum(total) DESC, browser LIMIT ?`
 	// The links are one JSON array, so that one statement serves any number of them.
-	clickCounts = `SELECT link_id, sum(total) FROM totals WHERE link_id IN (SELECT value FROM json_each(?))
-	GROUP BY link_id`
+	clickCounts = `
+	SELECT value, coalesce((SELECT total FROM settled_totals WHERE link_id = value), 0) +
+		coalesce((SELECT sum(total) FROM recent WHERE link_id = value), 0) AS clicks
+	FROM json_each(?) WHERE clicks > 0`
 )
 
 // LinkStats implements schema.ClickStore.
 func (c *ClickStore) LinkStats(ctx context.Context, linkID int64) (schema.Stats, error) {
-	stats := schema.Stats{Devices: map[schema.Device]int64{}, Browsers: map[string]int64{}}
-	err := c.db.view(ctx, func(tx *sql.Tx) error {
-		rows, err := tx.QueryContext(ctx, clicksByDay, linkID)
-		err = forEachRow(rows, err, func() error {
-			var number, total int64
-			err := rows.Scan(&number, &total)
-			stats.ClicksByDay = append(stats.ClicksByDay, schema.DayCount{Date: dateOf(number), Total: total})
-			stats.TotalClicks += total
-			return err
-		})
+	stats := schema.Stats{Browsers: map[string]int64{}}
+	err := c.db.view(ctx, func(tx *snapshot) error {
+		clicks, err := c.readLink(ctx, tx, linkID, schema.DayNumber(time.Time{}), false)
 		if err != nil {
 			return err
 		}
-		rows, err = tx.QueryContext(ctx, clicksByDevice, linkID)
-		if err = scanCounts(rows, err, stats.Devices); err != nil {
-			return err
+		for _, day := range clicks.days {
+			total := day.people + day.bots
+			stats.ClicksByDay = append(stats.ClicksByDay, schema.DayCount{Date: dateOf(day.number), Total: total})
+			stats.TotalClicks += total
 		}
-		rows, err = tx.QueryContext(ctx, clicksByBrowser, linkID, schema.TopBrowsers)
-		return scanCounts(rows, err, stats.Browsers)
+		stats.Devices = clicks.devices()
+		for _, browser := range mostFrequent(clicks.browsers(true), schema.TopBrowsers) {
+			stats.Browsers[browser.Name] = browser.Total
+		}
+		return nil
 	})
 	return stats, wrap(err, "read stats of link %d", linkID)
 }
@@ -50,7 +46,7 @@ func (c *ClickStore) ClickCounts(ctx context.Context, linkIDs []int64) (map[int6
 		return nil, wrap(err, "encode link IDs")
 	}
 	counts := make(map[int64]int64, len(linkIDs))
-	rows, err := c.db.read.QueryContext(ctx, clickCounts, string(ids))
+	rows, err := c.db.query(ctx, clickCounts, string(ids))
 	return counts, wrap(scanCounts(rows, err, counts), "read counts of %d links", len(linkIDs))
 }
 

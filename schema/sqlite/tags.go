@@ -28,7 +28,7 @@ const (
 
 // TagCounts implements schema.LinkStore.
 func (s *Store) TagCounts(ctx context.Context, accountID int64, after string, limit int) (tags []schema.TagCount, err error) {
-	rows, err := s.db.read.QueryContext(ctx, tagCounts, accountID, after, limit)
+	rows, err := s.db.query(ctx, tagCounts, accountID, after, limit)
 	err = forEachRow(rows, err, func() error {
 		var tag schema.TagCount
 		err := rows.Scan(&tag.Tag, &tag.Links)
@@ -40,7 +40,7 @@ func (s *Store) TagCounts(ctx context.Context, accountID int64, after string, li
 
 // TaggedLinks implements schema.LinkStore.
 func (s *Store) TaggedLinks(ctx context.Context, accountID, ordinal int64, limit int) (links []schema.TaggedLink, err error) {
-	rows, err := s.db.read.QueryContext(ctx, taggedLinks, accountID, ordinal, limit)
+	rows, err := s.db.query(ctx, taggedLinks, accountID, ordinal, limit)
 	err = forEachRow(rows, err, func() error {
 		var link schema.TaggedLink
 		err := rows.Scan(&link.ID, &link.Ordinal, schema.TagsColumn{List: &link.Tags})

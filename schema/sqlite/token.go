@@ -52,7 +52,7 @@ func insertToken(ctx context.Context, db execer, accountID int64, token *schema.
 // TokenByDigest implements schema.TokenStore.
 func (s *Store) TokenByDigest(ctx context.Context, digest [32]byte) (schema.Token, schema.Account, error) {
 	var account schema.Account
-	token, err := scanToken(s.tokenByDigest.QueryRowContext(ctx, digest[:]),
+	token, err := scanToken(s.db.queryRow(ctx, tokenByDigest, digest[:]),
 		&account.Email, &account.PasswordHash, &account.Suspended, unixMillis{&account.CreatedAt})
 	account.ID = token.AccountID
 	return token, account, wrap(err, "read token")
@@ -67,7 +67,7 @@ func (s *Store) RevokeToken(ctx context.Context, tokenID int64, at time.Time) er
 
 // Tokens implements schema.TokenStore.
 func (s *Store) Tokens(ctx context.Context, accountID int64) (tokens []schema.Token, err error) {
-	rows, err := s.db.read.QueryContext(ctx, tokensOfAccount, accountID)
+	rows, err := s.db.query(ctx, tokensOfAccount, accountID)
 	err = forEachRow(rows, err, func() error {
 		token, err := scanToken(rows)
 		tokens = append(tokens, token)

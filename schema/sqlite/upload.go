@@ -51,14 +51,14 @@ func (s *Store) AddUploadPart(ctx context.Context, id string, number int, conten
 
 // UploadPart implements schema.UploadStore.
 func (s *Store) UploadPart(ctx context.Context, id string, number int) (content []byte, err error) {
-	err = s.db.read.QueryRowContext(ctx, uploadPart, id, number).Scan(&content)
+	err = s.db.queryRow(ctx, uploadPart, id, number).Scan(&content)
 	return content, wrap(err, "read part %d of upload %q", number, id)
 }
 
 // Upload implements schema.UploadStore.
 func (s *Store) Upload(ctx context.Context, accountID int64) (u schema.Upload, err error) {
 	now := time.Now()
-	err = s.db.read.QueryRowContext(ctx, selectUpload, unixMillis{&now}, accountID).
+	err = s.db.queryRow(ctx, selectUpload, unixMillis{&now}, accountID).
 		Scan(&u.ID, &u.AccountID, &u.FileName, unixMillis{&u.CreatedAt}, &u.Status, &u.Leased)
 	return u, wrap(err, "read upload of account %d", accountID)
 }
@@ -81,6 +81,6 @@ func (s *Store) NoteUpload(ctx context.Context, id, holder string, note schema.U
 
 // UploadErrors implements schema.UploadStore.
 func (s *Store) UploadErrors(ctx context.Context, id string) (lines string, err error) {
-	err = s.db.read.QueryRowContext(ctx, uploadErrors, id).Scan(&lines)
+	err = s.db.queryRow(ctx, uploadErrors, id).Scan(&lines)
 	return lines, wrap(err, "read errors of upload %q", id)
 }

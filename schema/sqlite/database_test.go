@@ -1,0 +1,27 @@
+package sqlite_test
+
+import (
+	"context"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"linkstream/schema/testkit"
+)
+
+// Transactions that are the first ones with their queries do not wait for each other's connections to prepare them.
+func TestFirstQueriesAtOnce(t *testing.T) {
+	store := openClicks(t, filepath.Join(t.TempDir(), "clicks.db"))
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
+	defer cancel()
+	var readers sync.WaitGroup
+	for link := range int64(32) {
+		readers.Go(func() {
+			if _, err := store.LinkReport(ctx, link, time.Time{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	readers.Wait()
+}
