@@ -38,6 +38,7 @@ func filtersLinks(t *testing.T, store schema.Database) {
 		"a part of a tag as word":  {schema.LinkFilter{Words: []schema.LinkWord{word("ALE-2")}}, []int{2}},
 		"words of tag and URL":     {schema.LinkFilter{Words: []schema.LinkWord{word("sale-2"), word("blog")}}, []int{2}},
 		"nothing is special":       {schema.LinkFilter{Words: []schema.LinkWord{word("a_b")}}, []int{2}},
+		"no escapes":               {schema.LinkFilter{Words: []schema.LinkWord{word(`20\% off`)}}, nil},
 		"several words":            {schema.LinkFilter{Words: []schema.LinkWord{word("SHOP"), word("summer")}}, []int{1}},
 		"a word with spellings":    {schema.LinkFilter{Words: []schema.LinkWord{word("ärger", "ÄRGER")}}, []int{1}},
 		"words of different links": {schema.LinkFilter{Words: []schema.LinkWord{word("offers"), word("blog")}}, nil},
