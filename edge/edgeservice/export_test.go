@@ -5,8 +5,11 @@ import "linkstream/schema"
 // GCPercent is gcPercent for tests.
 func GCPercent(live uint64) int { return gcPercent(live, minGarbage) }
 
-// RelaxGarbage is relaxGarbage for tests.
-var RelaxGarbage = relaxGarbage
+// What an edge does while it restores links, and while they settle.
+var (
+	StopCollecting = stopCollecting
+	CollectRarely  = collectRarely
+)
 
 // Unbounded calls f as if BoundGarbage had not been called.
 func Unbounded(f func()) {

@@ -16,17 +16,15 @@ const (
 	minGarbage   = 32 << 20 // bytes
 )
 
-// While an edge restores its cache, what is in use only grows. With the bounds above the collector would run thirty times for a
-// million links, and take longer than to restore them. A restored link makes about 200 bytes of garbage.
 const (
-	restoreGarbage   = 128 << 20 // bytes, where BoundGarbage was called
-	restorePercent   = 400       // elsewhere
+	settleGarbage    = 128 << 20 // bytes
 	percentByDefault = 100
 )
 
 var (
 	bounds    atomic.Bool  // BoundGarbage was called
 	restoring atomic.Int64 // edges of the process that restore their cache
+	settling  atomic.Int64 // edges whose restored links settle
 )
 
 // BoundGarbage sets the garbage collector's target for a process that is only an edge. GOGC in the environment takes
@@ -41,39 +39,51 @@ func BoundGarbage() {
 // boundGarbage sets the target for what is in use now, unless it is set already, and again after each collection.
 func boundGarbage(set int) { runtime.AddCleanup(new(collected), boundGarbage, boundNow(set)) }
 
-// boundNow sets the target for what is in use now, unless it is set already, and returns it.
+// boundNow sets the target for what is in use now, unless it is set already, and returns it. It returns 0 while the collector rests.
 func boundNow(set int) int {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
 	least := uint64(minGarbage)
-	if restoring.Load() > 0 {
-		least = restoreGarbage
+	if settling.Load() > 0 {
+		least = settleGarbage
 	}
 	percent := gcPercent(live[0].Value.Uint64(), least)
+	if restoring.Load() > 0 {
+		return 0
+	}
 	if percent != set {
 		debug.SetGCPercent(percent)
 	}
 	return percent
 }
 
-// relaxGarbage has the collector run rarely until end is called, once.
-func relaxGarbage() (end func()) {
-	switch {
-	case os.Getenv("GOGC") != "":
+// stopCollecting has the collector rest until end is called, once, unless GOMEMLIMIT is reached. While an edge restores its cache, what
+// is in use only grows, and the collector would take longer than to restore it. A restored link makes about 100 bytes of garbage.
+func stopCollecting() (end func()) {
+	if os.Getenv("GOGC") != "" {
 		return func() {}
-	case bounds.Load():
-		restoring.Add(1)
-		return func() {
-			restoring.Add(-1)
+	}
+	restoring.Add(1)
+	debug.SetGCPercent(-1)
+	return func() {
+		switch {
+		case restoring.Add(-1) > 0:
+		case bounds.Load():
 			boundNow(0)
+		default:
+			debug.SetGCPercent(percentByDefault)
 		}
 	}
-	if restoring.Add(1) == 1 {
-		debug.SetGCPercent(restorePercent)
-	}
+}
+
+// collectRarely has the collector run rarely until end is called, once, if BoundGarbage was called. While restored links settle, which
+// makes 150 bytes of garbage per link, it would run five times for a million of them, and take longer than they do.
+func collectRarely() (end func()) {
+	settling.Add(1)
 	return func() {
-		if restoring.Add(-1) == 0 {
-			debug.SetGCPercent(percentByDefault)
+		settling.Add(-1)
+		if bounds.Load() {
+			boundNow(0)
 		}
 	}
 }

@@ -16,17 +16,17 @@ func TestBoundGarbage(t *testing.T) {
 			testkit.Equal(t, "percent", edgeservice.GCPercent(live), want)
 		}
 	})
-	t.Run("elsewhere, the collector runs rarely while links are restored", func(t *testing.T) {
+	t.Run("elsewhere, the collector rests while links are restored", func(t *testing.T) {
 		percent := func() int {
 			now := debug.SetGCPercent(100)
 			debug.SetGCPercent(now)
 			return now
 		}
 		edgeservice.Unbounded(func() {
-			one, other := edgeservice.RelaxGarbage(), edgeservice.RelaxGarbage()
-			testkit.Equal(t, "percent", percent(), 400)
+			one, other := edgeservice.StopCollecting(), edgeservice.StopCollecting()
+			testkit.Equal(t, "percent", percent(), -1)
 			one()
-			testkit.Equal(t, "percent while another edge restores", percent(), 400)
+			testkit.Equal(t, "percent while another edge restores", percent(), -1)
 			other()
 			testkit.Equal(t, "percent afterwards", percent(), 100)
 		})
@@ -46,9 +46,12 @@ func TestBoundGarbage(t *testing.T) {
 		testkit.Eventually(t, "the target is high", func() bool { return percent() > 100 })
 		inUse := make([]byte, 400<<20)
 		testkit.Eventually(t, "the target is low", func() bool { return percent() == 10 })
-		relaxed := edgeservice.RelaxGarbage()
-		testkit.Eventually(t, "the target is higher while links are restored", func() bool { return percent() > 20 })
-		relaxed()
+		restored := edgeservice.StopCollecting()
+		testkit.Eventually(t, "the collector rests while links are restored", func() bool { return percent() == -1 })
+		settled := edgeservice.CollectRarely()
+		restored()
+		testkit.Eventually(t, "the target is higher while they settle", func() bool { return percent() > 20 })
+		settled()
 		testkit.Eventually(t, "the target is low again", func() bool { return percent() == 10 })
 		runtime.KeepAlive(inUse)
 		inUse = nil

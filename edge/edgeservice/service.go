@@ -74,9 +74,9 @@ func New(cfg Config, links Links, client *stream.Client, log *slog.Logger) (*Ser
 	if cfg.Snapshot { // the spool is locked
 		cfg.Resolve.Snapshot = filepath.Join(cfg.Spool.Dir, SnapshotName)
 	}
-	relaxed := relaxGarbage()
+	restored := stopCollecting()
 	resolver, err := resolve.New(cfg.Resolve, links, links, set, log)
-	relaxed()
+	restored()
 	if err != nil {
 		return nil, errors.Join(err, clicks.Close())
 	}
@@ -201,6 +201,11 @@ func (s *Service) Run(ctx context.Context) error {
 	defer stopShipping()
 	var following, shipper sync.WaitGroup
 	following.Go(func() { s.client.FollowChanges(ctx, s.resolver.Position(), caches{s.resolver, s.hosts}) })
+	following.Go(func() {
+		settled := collectRarely()
+		s.resolver.Settle(ctx)
+		settled()
+	})
 	following.Go(func() { s.hosts.Run(ctx) })
 	following.Go(func() { s.blocked.Run(ctx, s.resolver.BlocklistChanged) })
 	shipper.Go(func() { s.shipper.Run(shipping) })

@@ -42,7 +42,8 @@ type cache[V value] struct {
 type memory[V value] struct {
 	hot      *hotTable[V]
 	shards   shards[V]
-	negative *times // until when a key is known not to exist; written under cache.mu
+	backlog  atomic.Pointer[backlog[V]] // nil: none
+	negative *times                     // until when a key is known not to exist; written under cache.mu
 	hash     hasher
 	ttl      time.Duration
 	proven   *atomic.Int64 // when the restored entries were proven to be true, in Unix nanoseconds; 0: not yet
@@ -86,11 +87,11 @@ func newCache[V value](
 	name string, shardCount int, maxBytes int64, cfg *Config, r *Resolver, set *metrics.Set, saver saver[V],
 ) (*cache[V], error) {
 	// Two keys with equal hashes would be one to the cache. Nobody can construct such keys: the 128 bits depend on seeds
-	// that never leave the process.
+	// that never leave the process. Two keys of which only the first hash is equal take each other's place.
 	first, second := maphash.MakeSeed(), maphash.MakeSeed()
 	hash := func(key []byte) (hash, check uint64) { return maphash.Bytes(first, key), maphash.Bytes(second, key) }
 	hot := newHotTable[V](maxBytes)
-	shards, err := newShards[V](shardCount, maxBytes, hash, func(hash, check uint64) { hot.remove(hash, check) })
+	shards, err := newShards(shardCount, maxBytes, func(hash uint64, e *entry[V]) { hot.remove(hash, e.check) })
 	if err != nil {
 		return nil, fmt.Errorf("create cache of %s: %w", name, err)
 	}
@@ -101,8 +102,8 @@ func newCache[V value](
 	hits := counter("hits", "Look-ups that a cache answered, by cache.")
 	stale := counter("stale", "Expired entries that were served while the link store failed, by cache.")
 	return &cache[V]{
-		memory: memory[V]{hot, shards, newTimes(max(maxBytes/bytesPerNegative, minNegativeBytes)), hash, cfg.CacheTTL, &r.proven,
-			hits, stale},
+		memory: memory[V]{hot: hot, shards: shards, negative: newTimes(max(maxBytes/bytesPerNegative, minNegativeBytes)), hash: hash,
+			ttl: cfg.CacheTTL, proven: &r.proven, hits: hits, stale: stale},
 		limiter:     r.limiter,
 		saver:       saver,
 		negativeTTL: cfg.NegativeTTL,
@@ -132,12 +133,12 @@ func (m *memory[V]) find(key []byte, now time.Time) (*entry[V], finding) {
 		return e, fresh
 	}
 	drops := m.hot.drops.Load()
-	e, ok := m.shards.get(hash, key)
-	if ok && e.state.isUnproven() {
+	e := m.at(hash, check)
+	if e != nil && e.state.isUnproven() {
 		m.prove(e, hash)
 	}
 	switch {
-	case !ok:
+	case e == nil:
 		if until, ok := m.negative.get(hash, check); ok && now.UnixNano() < until {
 			return nil, unknown
 		}
@@ -154,6 +155,19 @@ func (m *memory[V]) find(key []byte, now time.Time) (*entry[V], finding) {
 		return e, stale
 	}
 	return e, outdated
+}
+
+// at returns the entry of a key that is in the shards, or is to be moved there, or nil.
+func (m *memory[V]) at(hash, check uint64) *entry[V] {
+	b := m.backlog.Load() // before the shards, which have all of it once there is none
+	e := m.shards.get(hash, check)
+	if e == nil {
+		e = b.get(hash, check)
+	}
+	if e == nil || e.state.isRetired() {
+		return nil
+	}
+	return e
 }
 
 // prove makes a restored entry fresh if it is known to be true: for the time that a look-up at the moment of the proof would
@@ -303,6 +317,9 @@ func (c *cache[V]) end(flights []*flight[V]) {
 	for _, f := range flights {
 		if f.err == nil {
 			c.saver.save(f.key, f.entry, f.replaced)
+			if f.replaced != nil {
+				f.replaced.state.retire()
+			}
 		}
 		if c.flights[f.key] == f { // after a Drop another flight may have taken the place of f
 			delete(c.flights, f.key)
@@ -338,8 +355,7 @@ func (c *cache[V]) awaitPublished(flights []*flight[V]) {
 
 // publish makes e the result of a flight and offers it to ristretto, which may decline it.
 func (c *cache[V]) publish(f *flight[V], e *entry[V]) {
-	key := []byte(f.key)
-	hash, check := c.hash(key)
+	hash, check := c.hash([]byte(f.key))
 	f.hash = hash
 	e.check = check
 	e.state.setFresh(f.now.Add(c.ttl))
@@ -350,9 +366,11 @@ func (c *cache[V]) publish(f *flight[V], e *entry[V]) {
 	}
 	c.negative.clear(hash, check)
 	c.mu.Unlock()
-	shard := c.shards.of(hash)
-	f.replaced, _ = shard.Get(key) // counts the request that missed, see shards.get
-	shard.Set(key, e, e.cost())
+	b := c.backlog.Load()
+	if f.replaced = c.shards.request(hash, check); f.replaced == nil { // which counts the request that missed
+		f.replaced = b.get(hash, check)
+	}
+	c.shards.set(hash, e)
 }
 
 // publishNegative makes the result of a flight that the key does not exist. It is remembered outside of ristretto, where
@@ -370,8 +388,9 @@ func (c *cache[V]) publishNegative(f *flight[V]) {
 	if dropped {
 		return
 	}
-	if _, ok := c.shards.get(hash, []byte(f.key)); ok { // it existed before
-		c.shards.of(hash).Del([]byte(f.key))
+	if e := c.at(hash, check); e != nil { // it existed before
+		e.state.retire()
+		c.shards.of(hash).Del(hash)
 	}
 }
 
@@ -393,7 +412,7 @@ func (c *cache[V]) drop(key []byte) {
 		delete(c.flights, string(key))
 	}
 	c.negative.clear(hash, check)
-	if e, ok := c.shards.get(hash, key); ok {
+	if e := c.at(hash, check); e != nil {
 		e.state.drop()
 	}
 	c.saver.forget(string(key))
@@ -415,11 +434,18 @@ func (c *cache[V]) dropAll() {
 	c.mu.Unlock()
 	// What is published from here on was looked up after the call.
 	c.hot.each(func(e *entry[V]) { e.state.drop() })
-	c.shards.each(func(e *entry[V]) { e.state.drop() })
+	c.each(func(e *entry[V]) { e.state.drop() })
+}
+
+// each calls visit for all entries, among them some that are added or removed meanwhile, and for some twice. Visit must not wait.
+func (c *cache[V]) each(visit func(*entry[V])) {
+	c.backlog.Load().each(visit) // before the shards, which have all of it once there is none
+	c.shards.each(visit)
 }
 
 // close removes all entries and frees the memory. No look-up is under way, and none begins.
 func (c *cache[V]) close() {
 	c.negative.clearAll()
+	c.backlog.Store(nil)
 	c.shards.close()
 }

@@ -58,6 +58,10 @@
 // # Snapshot
 //
 // With Config.Snapshot, entries outlive the process, in a log of what was published and dropped (snapshot.go, package snapshot).
+// New reads it into the backlog (backlog.go), where requests find what the shards do not have. Settle moves entries from there to the
+// shards in the background, which takes longer than to read them. An entry that a look-up has replaced meanwhile is retired: it is not
+// found any more, wherever it is.
+//
 // An entry that was restored is unproven. A request finds it
 //
 //   - as if it was dropped, until Reached says that every change since the log's position has been dropped;
@@ -94,7 +98,8 @@
 //  6. Any entry may be forgotten at any time, or never be kept. That costs a look-up, and an answer only while the store
 //     fails.
 //  7. Entries and ristretto's counters take about CacheBytes when the cache is full, within a few percent. The hot table
-//     adds 8 bytes per KiB, negative entries add 16, the quotas add 512 KiB and ristretto's buffers about 2 MB.
+//     adds 8 bytes per KiB, negative entries add 16, the quotas add 512 KiB and ristretto's buffers about 2 MB. Until Settle returns,
+//     links that were not restored may take as much as those that were, which take 20 to 40 bytes each more.
 //  8. A negative entry is stored while cache.mu is held, and only if there was no Drop during its look-up. So no negative
 //     entry for a link follows the Drop that announces it.
 //  9. Keys that do not exist neither evict entries nor change what is known of their popularity.

@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"bytes"
+	"math"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -60,6 +61,7 @@ func (e *entry[V]) cost() int64 { return entryOverhead + int64(unsafe.Sizeof(*e)
 //	1             unproven: restored, and treated as if it was dropped until it is proven to be true
 //	<= 0 and even stale
 //	< 0 and odd   dropped
+//	the smallest  retired: dropped for good, and not found any more, since a later look-up has replaced it
 //
 // After the entry has been fresh, every change makes the word smaller, and an unproven entry becomes fresh at most once. So a
 // word that is equal to an earlier one means that there was no Drop in between.
@@ -68,7 +70,10 @@ type state struct{ word atomic.Int64 }
 // setFresh makes the entry fresh until a time. It is called once, before others can see the entry.
 func (s *state) setFresh(until time.Time) { s.word.Store(until.UnixNano()) }
 
-const unproven = 1
+const (
+	unproven = 1
+	retired  = math.MinInt64 + 1
+)
 
 // setUnproven makes the entry unproven. It is called once, before others can see the entry.
 func (s *state) setUnproven() { s.word.Store(unproven) }
@@ -92,6 +97,9 @@ func (s *state) fresh(now time.Time) bool { return now.UnixNano() < s.word.Load(
 func (s *state) drop() {
 	for {
 		word := s.word.Load()
+		if word == retired {
+			return
+		}
 		below := min(word, 0)
 		if s.word.CompareAndSwap(word, below-1-below&1) { // the next odd number below
 			return
@@ -99,13 +107,23 @@ func (s *state) drop() {
 	}
 }
 
-// dropped reports whether the entry is dropped or unproven, and returns a token of this state for setStale.
+// retire makes the entry retired.
+func (s *state) retire() { s.word.Store(retired) }
+
+// isRetired reports whether the entry is retired.
+func (s *state) isRetired() bool { return s.word.Load() == retired }
+
+// dropped reports whether the entry is dropped, retired or unproven, and returns a token of this state for setStale.
 func (s *state) dropped() (token int64, ok bool) {
 	word := s.word.Load()
 	return word, word == unproven || word < 0 && word&1 != 0
 }
 
-// setStale makes a dropped or unproven entry stale, unless its state has changed since dropped returned the token.
-func (s *state) setStale(token int64) { s.word.CompareAndSwap(token, token-1) }
+// setStale makes a dropped or unproven entry stale, unless it is retired or its state has changed since dropped returned the token.
+func (s *state) setStale(token int64) {
+	if token != retired {
+		s.word.CompareAndSwap(token, token-1)
+	}
+}
 
 func second(t time.Time) uint32 { return uint32(t.Unix()) }

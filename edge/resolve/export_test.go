@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"time"
@@ -18,11 +19,13 @@ type State = state
 
 // The methods of State.
 var (
-	SetFresh = (*state).setFresh
-	Fresh    = (*state).fresh
-	Drop     = (*state).drop
-	Dropped  = (*state).dropped
-	SetStale = (*state).setStale
+	SetFresh  = (*state).setFresh
+	Fresh     = (*state).fresh
+	Drop      = (*state).drop
+	Dropped   = (*state).dropped
+	SetStale  = (*state).setStale
+	Retire    = (*state).retire
+	IsRetired = (*state).isRetired
 )
 
 // HotTable is a hot table of one entry, for tests.
@@ -87,9 +90,18 @@ var (
 
 // Restore does what a record of a snapshot says.
 func Restore(r *Resolver, record SnapshotRecord) error {
-	defer r.hosts.awaitRestored()
-	defer r.links.awaitRestored()
+	r.hosts.backlog.Store(newBacklog(r.hosts.shards))
+	r.links.backlog.Store(newBacklog(r.links.shards))
+	defer r.Settle(context.Background())
 	return r.restore(record)
+}
+
+// Unsettled returns the number of links that were restored and have not settled.
+func Unsettled(r *Resolver) int {
+	if b := r.links.backlog.Load(); b != nil {
+		return b.count
+	}
+	return 0
 }
 
 // WriteSnapshot writes a snapshot of n links.

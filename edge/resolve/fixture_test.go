@@ -36,6 +36,7 @@ type env struct {
 	metrics   *metrics.Set
 	log       *testkit.Buffer
 	resolver  *resolve.Resolver
+	settles   bool // open calls Settle
 }
 
 // newEnv returns an env. If change is not nil it may change the configuration first.

@@ -34,37 +34,6 @@ type saver[V value] struct {
 	drop, dropAll byte
 	encode        func(dst []byte, key string, e *entry[V]) []byte
 	isRecalled    func(e *entry[V]) bool // whether a recall has made the entry out of date
-	queued        queued                 // restored entries that ristretto may not have yet
-}
-
-// queued is a set of keys, among them some that were not added: a bit for part of the hash of each.
-type queued struct {
-	bits  []uint64
-	count int
-}
-
-const (
-	maxQueued     = 16 << 10 // keys, below what ristretto's queue holds
-	logQueuedBits = 21       // so that one key in 250 is taken for another one, on average
-)
-
-// add adds a key, or reports false if it may be there already.
-func (q *queued) add(hash uint64) bool {
-	if q.bits == nil {
-		q.bits = make([]uint64, 1<<logQueuedBits/64)
-	}
-	i := hash << 32 >> (64 - logQueuedBits) // the upper half of the hash chooses the shard
-	if q.bits[i/64]&(1<<(i%64)) != 0 {
-		return false
-	}
-	q.bits[i/64] |= 1 << (i % 64)
-	q.count++
-	return true
-}
-
-func (q *queued) clear() {
-	clear(q.bits)
-	q.count = 0
 }
 
 // save saves the entry that replaces old, which may be nil, unless the snapshot has the same already. The entry is in the
@@ -96,7 +65,7 @@ func (s *saver[V]) forgetAll() {
 	}
 }
 
-// restore adds an entry of the snapshot, which is not proven to be true yet.
+// restore adds an entry of the snapshot to the backlog, which is not proven to be true yet.
 func (c *cache[V]) restore(key []byte, v V, bytes []byte, number uint64, round uint32) {
 	hash, check := c.hash(key)
 	e := newEntry(v, bytes)
@@ -104,37 +73,18 @@ func (c *cache[V]) restore(key []byte, v V, bytes []byte, number uint64, round u
 	e.state.setUnproven()
 	e.reviewed.Store(pending(round))
 	e.saved.Store(number)
-	if c.saver.queued.count == maxQueued || !c.saver.queued.add(hash) { // ristretto would keep a value of the key in its queue
-		c.awaitRestored()
-		c.saver.queued.add(hash)
-	}
-	c.shards.of(hash).Set(key, e, e.cost())
-}
-
-// awaitRestored waits until requests can find what was restored.
-func (c *cache[V]) awaitRestored() {
-	for _, shard := range c.shards {
-		shard.cache.Wait()
-	}
-	c.saver.queued.clear()
+	c.backlog.Load().add(hash, e)
 }
 
 // unrestore removes an entry that a later record of the snapshot drops.
 func (c *cache[V]) unrestore(key []byte) {
 	hash, _ := c.hash(key)
-	c.shards.of(hash).Del(key)
-}
-
-func (c *cache[V]) unrestoreAll() {
-	c.awaitRestored()
-	for _, shard := range c.shards {
-		shard.cache.Clear()
-	}
+	c.backlog.Load().remove(hash)
 }
 
 // kept appends the numbers of the entries that a new file of the snapshot must have.
 func (c *cache[V]) kept(numbers []uint64) []uint64 {
-	c.shards.each(func(e *entry[V]) {
+	c.each(func(e *entry[V]) {
 		if n := e.saved.Load(); n > 0 && !e.state.everDropped() && !c.saver.isRecalled(e) {
 			numbers = append(numbers, n)
 		}
@@ -185,15 +135,15 @@ func cutKey(body []byte) (key, rest []byte, ok bool) {
 // openSnapshot restores what the snapshot at path has, and begins to save.
 func (r *Resolver) openSnapshot(path string, set *metrics.Set, log *slog.Logger) (err error) {
 	start := time.Now()
+	hosts, links := newBacklog(r.hosts.shards), newBacklog(r.links.shards)
+	r.hosts.backlog.Store(hosts)
+	r.links.backlog.Store(links)
 	r.log, err = snapshot.Open(path, r.restore, set, log)
 	if err != nil {
 		return err
 	}
-	r.hosts.awaitRestored()
-	r.links.awaitRestored()
-	r.hosts.saver.queued, r.links.saver.queued = queued{}, queued{}
 	r.hosts.saver.log, r.links.saver.log = r.log, r.log
-	restored := r.hosts.shards.count() + r.links.shards.count()
+	restored := hosts.count + links.count
 	service.Describe(set, "linkstream_edge_snapshot_restored", "Cached hosts and links that the process found in the snapshot when it started.")
 	set.NewGauge("linkstream_edge_snapshot_restored", func() float64 { return float64(restored) })
 	r.restored = restored
@@ -220,9 +170,9 @@ func (r *Resolver) restore(record snapshot.Record) error {
 	case kindDropHost:
 		r.hosts.unrestore(record.Body)
 	case kindDropLinks:
-		r.links.unrestoreAll()
+		r.links.backlog.Load().clear()
 	case kindDropHosts:
-		r.hosts.unrestoreAll()
+		r.hosts.backlog.Load().clear()
 	case kindRecall:
 		if account, n := binary.Uvarint(record.Body); n > 0 {
 			r.review.recall(int64(account))

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -32,7 +33,7 @@ func (e *env) restart(t testing.TB) {
 	e.open(t)
 }
 
-// open opens a resolver with the snapshot.
+// open opens a resolver with the snapshot, and settles what it has restored if e.settles.
 func (e *env) open(t testing.TB) {
 	t.Helper()
 	var err error
@@ -40,12 +41,21 @@ func (e *env) open(t testing.TB) {
 	e.resolver, err = resolve.New(e.cfg, e.store, e.store, e.metrics, e.log.Logger())
 	testkit.Must(t, err)
 	t.Cleanup(e.resolver.Close)
+	if e.settles {
+		e.resolver.Settle(t.Context())
+	}
 	e.store.lookups.Store(0)
 }
 
 var somePosition = schema.ChangePosition{Next: 7, Last: 9}
 
 func TestRestart(t *testing.T) {
+	t.Parallel()
+	t.Run("at once", func(t *testing.T) { testRestart(t, false) })
+	t.Run("settled", func(t *testing.T) { testRestart(t, true) })
+}
+
+func testRestart(t *testing.T, settles bool) {
 	t.Parallel()
 	const first, second = "https://example.com/1", "https://example.com/2"
 	now := time.Now()
@@ -57,6 +67,7 @@ func TestRestart(t *testing.T) {
 		t.Helper()
 		t.Parallel()
 		e := newSavedEnv(t)
+		e.settles = settles
 		e.link(t, 0, "abc", first)
 		find(t, e, "abc", first, "")
 		e.resolver.Reached(somePosition, true)
@@ -167,6 +178,7 @@ func TestRestart(t *testing.T) {
 	t.Run("links that were dropped, and found to be the same, are kept", func(t *testing.T) {
 		for _, change := range []schema.Change{{Hash: "abc"}, {AccountID: 1}} {
 			e := newSavedEnv(t)
+			e.settles = settles
 			e.link(t, 0, "abc", first)
 			find(t, e, "abc", first, "")
 			e.resolver.Drop(change)
@@ -176,6 +188,37 @@ func TestRestart(t *testing.T) {
 			find(t, e, "abc", first, "")
 			e.wantLookups(t, 0)
 		}
+	})
+	t.Run("a newer answer stays", func(t *testing.T) {
+		e := cached(t)
+		e.setActive(t, "abc", false)
+		e.restart(t)
+		e.wantActive(t, "abc", now, false)
+		e.resolver.Settle(t.Context())
+		e.resolver.Reached(somePosition, true)
+		e.wantActive(t, "abc", now, false)
+	})
+	t.Run("a link that is found to be gone does not come back", func(t *testing.T) {
+		e := cached(t)
+		e.restart(t)
+		e.store.inject(func(context.Context) error { return schema.Errorf(schema.CodeNotFound, "no such link") })
+		find(t, e, "abc", "", schema.CodeNotFound)
+		e.store.inject(down)
+		for range 2 {
+			e.want(t, "sho.rt", "abc", now.Add(e.cfg.CacheTTL), "", schema.CodeUnavailable)
+			e.resolver.Settle(t.Context())
+		}
+	})
+	t.Run("a new file has what was restored", func(t *testing.T) {
+		e := cached(t)
+		e.restart(t)
+		for i := range 1 << 14 { // 80 bytes each, together more than a file may grow
+			e.resolver.Drop(schema.Change{Hash: fmt.Sprintf("%064d", i)})
+		}
+		testkit.Eventually(t, "a new file", func() bool { return e.metric(t, "linkstream_edge_snapshot_rewrites_total") > 0 })
+		e.store.inject(down)
+		e.restart(t)
+		find(t, e, "abc", first, "")
 	})
 	t.Run("keys that do not exist are not kept", func(t *testing.T) {
 		e := cached(t)
@@ -198,6 +241,62 @@ func TestRestart(t *testing.T) {
 		testkit.Must(t, err)
 		testkit.Equal(t, "records", strings.Count(string(content), first), 1)
 	})
+}
+
+// TestChangesWhileSettling changes links while they are moved.
+func TestChangesWhileSettling(t *testing.T) {
+	t.Parallel()
+	e := newSavedEnv(t)
+	now := time.Now()
+	const links = 600
+	for i := range links {
+		e.link(t, 0, fmt.Sprint("link", i), "https://example.com/")
+		e.wantActive(t, fmt.Sprint("link", i), now, true)
+	}
+	e.restart(t)
+	testkit.Equal(t, "links that have not settled", resolve.Unsettled(e.resolver), links)
+	e.resolver.Reached(somePosition, true)
+	var settled sync.WaitGroup
+	settled.Go(func() { e.resolver.Settle(t.Context()) })
+	for i := range links {
+		if i%2 == 0 {
+			e.change(t, fmt.Sprint("link", i), false)
+		}
+		e.wantActive(t, fmt.Sprint("link", i), now, i%2 != 0)
+	}
+	settled.Wait()
+	testkit.Equal(t, "links that have not settled in the end", resolve.Unsettled(e.resolver), 0)
+	for i := range links {
+		e.wantActive(t, fmt.Sprint("link", i), now, i%2 != 0)
+	}
+}
+
+// TestRestoredMemory restores more links than the cache has room for.
+func TestRestoredMemory(t *testing.T) {
+	t.Parallel()
+	e := newSavedEnv(t)
+	e.resolver.Close()
+	e.cfg.CacheBytes = 1 << 20
+	const links, least, most = 10_000, 3000, 4000 // of about 300 bytes
+	testkit.Must(t, resolve.WriteSnapshot(e.cfg.Snapshot, links))
+	e.open(t)
+	if n := e.resolver.Restored(); n < least || n > most {
+		t.Errorf("%d links restored, want %d to %d", n, least, most)
+	}
+	e.store.inject(down)
+	served := func() (n int) {
+		for i := range links {
+			if _, code := e.resolve("sho.rt", fmt.Sprintf("%07d", i), time.Now()); code == "" {
+				n++
+			}
+		}
+		return n
+	}
+	testkit.Equal(t, "links served", served(), e.resolver.Restored())
+	e.resolver.Settle(t.Context())
+	if n := served(); n < least {
+		t.Errorf("%d links served after they have settled, want %d or more", n, least)
+	}
 }
 
 // feed is a store whose changes are announced, some time later.
@@ -284,7 +383,11 @@ func TestRestartShowsEveryChange(t *testing.T) {
 				testkit.Must(t, os.WriteFile(f.cfg.Snapshot, content[:cut], 0o600))
 				f.open(t)
 				restored += f.resolver.Restored()
+				var settled sync.WaitGroup
+				settled.Go(func() { f.resolver.Settle(t.Context()) })
 				f.replay()
+				f.compare(t, time.Now())
+				settled.Wait()
 				f.compare(t, time.Now())
 				f.resolver.Close()
 			}

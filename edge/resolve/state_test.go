@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"linkstream/edge/resolve"
+	"linkstream/schema/testkit"
 )
 
 func TestState(t *testing.T) {
@@ -45,6 +46,17 @@ func TestState(t *testing.T) {
 		resolve.Drop(&s)
 		resolve.SetStale(&s, first)
 		check(t, &s, false, true)
+	})
+	t.Run("retired for good", func(t *testing.T) {
+		var s resolve.State
+		resolve.Retire(&s)
+		for range 3 {
+			drop, _ := resolve.Dropped(&s)
+			resolve.SetStale(&s, drop)
+			check(t, &s, false, true)
+			resolve.Drop(&s)
+			testkit.Equal(t, "retired", resolve.IsRetired(&s), true)
+		}
 	})
 	t.Run("a failed look-up does not undo a drop after another failure", func(t *testing.T) {
 		var s resolve.State
