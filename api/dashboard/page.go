@@ -140,12 +140,15 @@ func (d *Dashboard) view(c *call, data any, p problems) view {
 	return v
 }
 
+// execute answers with a template of a page, which it writes into the answer, or returns an error.
 func (d *Dashboard) execute(c *call, status int, page, template string, v view) error {
-	body, err := d.html(page, template, v)
-	if err != nil {
-		return err
+	c.http.Response.ResetBody()
+	if err := d.pages[page].ExecuteTemplate(c.http.Response.BodyWriter(), template, v); err != nil {
+		c.http.Response.ResetBody()
+		return fmt.Errorf("render page %q: %w", page, err)
 	}
-	c.answer(status, body)
+	c.http.SetStatusCode(status)
+	c.http.SetContentType(htmlType)
 	return nil
 }
 
