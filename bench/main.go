@@ -21,7 +21,7 @@ const usage = `Usage: bench [flags] SCENARIO...
        bench -compare OLD.json NEW.json
        bench -merge GENERATOR.json GENERATOR.json ...
 
-Scenarios (all of them except abuse, catalogue, cold, reports, restart, scale and soak: all; several run one after the other, and one table says whether the build is healthy):
+Scenarios (all of them except abuse, catalogue, cold, history, reports, restart, scale and soak: all; several run one after the other, and one table says whether the build is healthy):
 %s
 By default, bench measures a service that is already running, such as that of make run. With -start it starts its own.
 The exit code is 1 if a run or one of its checks fails, and 2 if it succeeds but a metric is beyond a limit.

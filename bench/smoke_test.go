@@ -280,11 +280,15 @@ func testReal(t *testing.T) {
 	for scenario, metrics := range map[string][]string{
 		"pipeline": {"counted clicks per second, closed loop: worker", "CPU per counted click: worker / bare clickhouse-go insert"},
 		"redirect": {"CPU per redirect: services / bare fasthttp", "CPU per redirect: services (ingest)"},
+		"history -rate=200": {
+			"call latency p99, open loop: statistics, any link, 200000 clicks / statistics, any link, 20000 clicks",
+			"CPU per call: month, most popular link, 200000 clicks / month, most popular link, 20000 clicks",
+			"call latency p50, open loop: month, any link, 20000 clicks"},
 	} {
 		t.Run(scenario+" on real engines", func(t *testing.T) {
 			t.Parallel()
-			r := measure(t, scenario, "-start", "-engines=real", "-postgres", engines.Postgres(t), "-kafka", engines.Kafka(t),
-				"-clickhouse", engines.ClickHouse(t))
+			r := measure(t, append(strings.Fields(scenario), "-start", "-engines=real", "-postgres", engines.Postgres(t),
+				"-kafka", engines.Kafka(t), "-clickhouse", engines.ClickHouse(t))...)
 			wantMetrics(t, r, metrics...)
 			for _, address := range []string{"-postgres", "-kafka", "-clickhouse"} {
 				if strings.Contains(r.Command, address) {
@@ -422,6 +426,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		"no scenario":               {nil, "name a scenario"},
 		"an unknown scenario":       {[]string{"redirect", "speed"}, `no scenario "speed"`},
+		"a history on SQLite":       {[]string{"history", "-start"}, "-engines=real"},
 		"attacks on a service":      {[]string{"abuse", "-token", "ls_a"}, "-start"},
 		"an unknown attack":         {[]string{"abuse", "-start", "-attacks=sign-in,earthquake"}, `"earthquake"`},
 		"a service elsewhere":       {[]string{"redirect", "-target", "192.0.2.1"}, "-i-own-this-target"},

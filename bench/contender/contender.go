@@ -56,12 +56,28 @@ func (l Load) Server(name, addr string, source func(conn int) load.Source, proce
 	return c
 }
 
+// AddStore adds the processes of the store of clicks, if they are known, to what an operation costs.
+func (c *Contender) AddStore(processes []proc.Process) {
+	if len(processes) > 0 {
+		all := append(c.Processes[:1:1], processes...)
+		c.Processes = append([]proc.Process{proc.Sum("with the store", all...)}, all...)
+	}
+}
+
 // ProcessName returns the name of one of the processes in a report.
 func (c *Contender) ProcessName(p proc.Process) string {
 	if len(c.Processes) == 1 {
 		return c.Name
 	}
 	return fmt.Sprintf("%s (%s)", c.Name, p.Name)
+}
+
+// Comparable returns the name in a report of the process by which contenders are compared, or the contender's if it has none.
+func (c *Contender) Comparable() string {
+	if len(c.Processes) == 0 {
+		return c.Name
+	}
+	return c.ProcessName(c.Processes[0])
 }
 
 // Outcome is the result of one round.

@@ -46,14 +46,6 @@ func Count(topics stream.Config, on system.Engines, clicks, links int, broker []
 	return c
 }
 
-// AddStore adds the processes of the store, if they are known, to what a click costs.
-func (c *Counting) AddStore(processes []proc.Process) {
-	if len(processes) > 0 {
-		all := append(c.Processes[:1:1], processes...)
-		c.Processes = append([]proc.Process{proc.Sum("with the store", all...)}, all...)
-	}
-}
-
 // prepare opens a new store, and a client with a new consumer group.
 func (c *Counting) prepare(ctx context.Context) (err error) {
 	if err := c.Close(ctx); err != nil {

@@ -76,15 +76,9 @@ func runCatalogue(ctx context.Context, r *run) error {
 		return errors.New("catalogue: add -start, as it creates accounts")
 	}
 	r.cfg.Conns, r.cfg.Generators = 1, 1 // each page is the only one that is made
-	for flag, set := range map[string]func(){
-		"links":    func() { r.cfg.Links = catalogueLinks },
-		"rate":     func() { r.cfg.Rate = catalogueRate },
-		"duration": func() { r.cfg.Duration = catalogueDuration },
-	} {
-		if !r.cfg.isSet(flag) {
-			set()
-		}
-	}
+	r.cfg.unlessSet("links", func() { r.cfg.Links = catalogueLinks })
+	r.cfg.unlessSet("rate", func() { r.cfg.Rate = catalogueRate })
+	r.cfg.unlessSet("duration", func() { r.cfg.Duration = catalogueDuration })
 	service, all, err := r.openCatalogues(ctx)
 	if err != nil {
 		return err
@@ -93,6 +87,7 @@ func runCatalogue(ctx context.Context, r *run) error {
 	r.cfg.Duration /= time.Duration(len(pages))
 	for _, page := range pages {
 		var contenders []*contender.Contender
+		var sizes []float64
 		for _, c := range all {
 			api := service.API.Of(c)
 			if err := r.firstPage(ctx, page, api, c); err != nil {
@@ -101,31 +96,14 @@ func runCatalogue(ctx context.Context, r *run) error {
 			contenders = append(contenders, r.called(page.of(c), service, func(int) load.Source {
 				return &pageLoad{page: page, api: api, catalogue: c}
 			}))
+			sizes = append(sizes, float64(c.Links.Count))
 		}
 		if err := r.openLoop(ctx, "page", contenders); err != nil {
 			return err
 		}
-		r.addGrowth(page, all)
+		r.addGrowth("page", page.name, "links", sizes, contenders)
 	}
 	return nil
-}
-
-// addGrowth adds how a page's latency and cost grow with the links of the account.
-func (r *run) addGrowth(page shownPage, all []system.Catalogue) {
-	for _, metric := range []string{"page latency p50", "page latency p99", "CPU per page"} {
-		curve := report.Curve{Chart: metric, Name: page.name, Of: "links"}
-		for _, c := range all {
-			m := r.report.Metric(metric + openLoop + ": " + page.of(c))
-			if len(m.Samples) == 0 { // CPU time is not known on all systems
-				break
-			}
-			curve.Unit = m.Unit
-			curve.Sizes, curve.Values = append(curve.Sizes, float64(c.Links.Count)), append(curve.Values, m.Median())
-		}
-		if len(curve.Sizes) == len(all) {
-			r.report.Growth = append(r.report.Growth, curve)
-		}
-	}
 }
 
 // openCatalogues starts the service with accounts of different sizes, the smallest first.

@@ -107,16 +107,18 @@ func (c *Config) applyQuick() {
 	if !c.Quick {
 		return
 	}
-	shorten := func(name string, apply func()) {
-		if !c.isSet(name) {
-			apply()
-		}
+	c.unlessSet("links", func() { c.Links = 2000 })
+	c.unlessSet("idle", func() { c.Idle = 10_000 })
+	c.unlessSet("clicks", func() { c.Clicks = 100_000 })
+	c.unlessSet("round", func() { c.Round = 400 * time.Millisecond })
+	c.unlessSet("duration", func() { c.Duration = 4 * time.Second })
+}
+
+// unlessSet calls apply unless a flag was set.
+func (c *Config) unlessSet(name string, apply func()) {
+	if !c.isSet(name) {
+		apply()
 	}
-	shorten("links", func() { c.Links = 2000 })
-	shorten("idle", func() { c.Idle = 10_000 })
-	shorten("clicks", func() { c.Clicks = 100_000 })
-	shorten("round", func() { c.Round = 400 * time.Millisecond })
-	shorten("duration", func() { c.Duration = 4 * time.Second })
 }
 
 // isSet reports whether a flag was set.

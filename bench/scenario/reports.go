@@ -22,32 +22,31 @@ func runReports(ctx context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
-	popular := h.MostVisited()
-	r.logf("the most visited link has %d of %d clicks", h.Clicks[popular], r.cfg.Clicks)
-	thePopular := func(int) func() int { return func() int { return popular } }
-	anyLink := func(conn int) func() int {
-		random := workload.Random(uint64(conn))
-		return func() int { return random.IntN(h.Links.Count) }
-	}
-	days := fmt.Sprintf("from=%s&to=%s", h.Begin().Format(time.DateOnly), time.Now().UTC().AddDate(0, 0, 1).Format(time.DateOnly))
-	report := func(name, query string, next func(int) func() int, want []int64) *contender.Contender {
-		return r.called(name, service, func(conn int) load.Source {
-			return &reportRequest{api: service.API, links: h.Links, next: next(conn), query: "/report?" + query, want: want}
+	r.logf("the most visited link has %d of %d clicks", h.Clicks[h.MostVisited()], r.cfg.Clicks)
+	month := wholeMonth(h)
+	report := func(name, query string, next func() func() int, want []int64) *contender.Contender {
+		return r.called(name, service, func(int) load.Source {
+			return &reportRequest{api: service.API, links: h.Links, next: next(), query: query, want: want}
 		})
 	}
 	contenders := []*contender.Contender{
 		r.called("statistics, most popular link", service, func(int) load.Source {
-			return &statsRequest{api: service.API, history: h, next: thePopular(0)}
+			return &statsRequest{api: service.API, history: h, next: h.TheMostVisited()}
 		}),
-		report("month, most popular link", days, thePopular, h.Clicks),
-		report("month, any link", days, anyLink, h.Clicks),
-		report("filtered month, most popular link", days+"&device=mobile", thePopular, h.Mobile),
-		report("filtered month, any link", days+"&device=mobile", anyLink, h.Mobile),
+		report("month, most popular link", month, h.TheMostVisited, h.Clicks),
+		report("month, any link", month, h.AnyLink, h.Clicks),
+		report("filtered month, most popular link", month+"&device=mobile", h.TheMostVisited, h.Mobile),
+		report("filtered month, any link", month+"&device=mobile", h.AnyLink, h.Mobile),
 	}
 	if err := r.closedLoop(ctx, "report", contenders); err != nil {
 		return err
 	}
 	return r.openLoop(ctx, "report", contenders)
+}
+
+// wholeMonth returns the query of a report of all clicks of a history.
+func wholeMonth(h *workload.History) string {
+	return fmt.Sprintf("/report?from=%s&to=%s", h.Begin().Format(time.DateOnly), time.Now().UTC().AddDate(0, 0, 1).Format(time.DateOnly))
 }
 
 // reportRequest requests the reports of links.

@@ -176,4 +176,25 @@ func (r *run) openRound(ctx context.Context, c *openContender, rate float64, win
 	})
 }
 
+// addGrowth adds how latency and CPU time of an operation grow with the sizes of the contenders in the last open loop.
+func (r *run) addGrowth(op, name, of string, sizes []float64, contenders []*contender.Contender) {
+	latency := func(c *contender.Contender) string { return c.Name }
+	for _, m := range []struct {
+		name string
+		of   func(*contender.Contender) string
+	}{{op + " latency p50", latency}, {op + " latency p99", latency}, {cpuMetric(op), (*contender.Contender).Comparable}} {
+		curve := report.Curve{Chart: m.name, Name: name, Of: of, Sizes: sizes}
+		for _, c := range contenders {
+			measured := r.report.Metric(m.name + openLoop + ": " + m.of(c))
+			if len(measured.Samples) == 0 { // CPU time is not known on all systems
+				break
+			}
+			curve.Unit, curve.Values = measured.Unit, append(curve.Values, measured.Median())
+		}
+		if len(curve.Values) == len(contenders) {
+			r.report.Growth = append(r.report.Growth, curve)
+		}
+	}
+}
+
 func millis(nanoseconds int64) float64 { return float64(nanoseconds) / 1e6 }

@@ -35,6 +35,7 @@ func All() []Scenario {
 		{cold, "redirects of links that are not in the edge's cache: CPU per redirect beside a bare look-up, latency", runCold},
 		{"connections", "redirects on new connections, one per redirect, and by HTTPS: CPU per redirect, redirects per second, latency", runConnections},
 		{"freshness", "time from a redirect until its click is in the list of links, under load", runFreshness},
+		{history, "statistics and reports of a month, of 50 million clicks and of ten times as many: CPU per call, latency", runHistory},
 		{"links", "first and last page of the list of links: CPU per call, calls per second, latency", runLinks},
 		{"memory", "an edge with all links in its cache: resident memory, CPU per redirect", runMemory},
 		{"pipeline", "clicks from the spool to a topic, and from there to the store: CPU per click, clicks per second", runPipeline},

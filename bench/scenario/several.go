@@ -17,7 +17,7 @@ import (
 const all = "all"
 
 // apart are the scenarios that last, that need much data, or that load the machine in a way that says nothing of an idle one.
-var apart = []string{abuse, catalogue, cold, reports, restart, scale, soak}
+var apart = []string{abuse, catalogue, cold, history, reports, restart, scale, soak}
 
 // Run runs the scenarios with the given names one after the other. The name "all" stands for every scenario but
 // those in apart. The report of several scenarios has the metrics of each under its name, and the health of the build

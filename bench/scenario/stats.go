@@ -20,15 +20,13 @@ func runStats(ctx context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
-	popular := h.MostVisited()
-	r.logf("the most visited link has %d of %d clicks", h.Clicks[popular], r.cfg.Clicks)
+	r.logf("the most visited link has %d of %d clicks", h.Clicks[h.MostVisited()], r.cfg.Clicks)
 	contenders := []*contender.Contender{
-		r.called("any link", service, func(conn int) load.Source {
-			random := workload.Random(uint64(conn))
-			return &statsRequest{api: service.API, history: h, next: func() int { return random.IntN(h.Links.Count) }}
+		r.called("any link", service, func(int) load.Source {
+			return &statsRequest{api: service.API, history: h, next: h.AnyLink()}
 		}),
 		r.called("most popular link", service, func(int) load.Source {
-			return &statsRequest{api: service.API, history: h, next: func() int { return popular }}
+			return &statsRequest{api: service.API, history: h, next: h.TheMostVisited()}
 		}),
 	}
 	if err := r.closedLoop(ctx, "stats call", contenders); err != nil {

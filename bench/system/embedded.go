@@ -118,6 +118,10 @@ func (e *embedded) start(ctx context.Context) (*Service, error) {
 	return s, nil
 }
 
+func (e *embedded) multiply(context.Context, int) (*Service, error) {
+	return nil, errors.New("add -engines=real: ClickHouse does it")
+}
+
 // BareLinkInsert returns transactions of one row each, synced to the disk. SQLite has one writer at a time, so one
 // goroutine is as fast as many.
 func (e *embedded) BareLinkInsert(ctx context.Context) (LinkCall, error) {

@@ -43,6 +43,8 @@ type Engines interface {
 
 	// start starts the system on its data.
 	start(ctx context.Context) (*Service, error)
+	// multiply starts an api on the system's links, and on a store that has each of its clicks so many times.
+	multiply(ctx context.Context, times int) (*Service, error)
 }
 
 // LinkStore is an open store of links.

@@ -201,30 +201,46 @@ func (r *realEngines) OpenClicks(ctx context.Context, name string) (ClickStore, 
 	if name == "" {
 		return clickhouse.OpenClickStore(ctx, clickhouse.Config{DSN: r.clickhouse})
 	}
-	dsn, err := r.createDatabase(ctx, name)
+	db, err := r.createDatabase(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	return clickhouse.OpenClickStore(ctx, clickhouse.Config{DSN: dsn})
+	return clickhouse.OpenClickStore(ctx, clickhouse.Config{DSN: db.dsn})
 }
 
-// createDatabase creates a database of ClickHouse beside the system's own, and returns its DSN.
-func (r *realEngines) createDatabase(ctx context.Context, name string) (dsn string, err error) {
+// database is a database of ClickHouse beside the system's own.
+type database struct{ name, dsn string }
+
+// createDatabase creates an empty database.
+func (r *realEngines) createDatabase(ctx context.Context, name string) (db database, err error) {
 	u, err := url.Parse(r.clickhouse)
 	if err != nil {
-		return "", err
+		return db, err
 	}
-	name = strings.TrimPrefix(u.Path, "/") + "_" + name
-	if err := r.execClickHouse(ctx, "CREATE DATABASE `"+name+"`"); err != nil {
-		return "", err
+	db.name = strings.TrimPrefix(u.Path, "/") + "_" + name
+	if err := r.execClickHouse(ctx, "CREATE DATABASE `"+db.name+"`"); err != nil {
+		return db, err
 	}
 	r.launcher.group.OnClose(func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), cleanupTimeout)
 		defer cancel()
-		return r.execClickHouse(ctx, "DROP DATABASE `"+name+"`")
+		return r.execClickHouse(ctx, "DROP DATABASE `"+db.name+"`")
 	})
-	u.Path = "/" + name
-	return u.String(), nil
+	u.Path = "/" + db.name
+	db.dsn = u.String()
+	return db, nil
+}
+
+// createClicks creates a database with the tables of a store of clicks.
+func (r *realEngines) createClicks(ctx context.Context, name string) (db database, err error) {
+	if db, err = r.createDatabase(ctx, name); err != nil {
+		return db, err
+	}
+	store, err := clickhouse.OpenClickStore(ctx, clickhouse.Config{DSN: db.dsn})
+	if err != nil {
+		return db, err
+	}
+	return db, store.Close()
 }
 
 func (r *realEngines) execClickHouse(ctx context.Context, statement string) error {
@@ -273,42 +289,6 @@ func (r *realEngines) Broker(context.Context) (Broker, error) { return r.broker,
 func (r *realEngines) EdgeCommand(ctx context.Context) (program string, args []string, err error) {
 	program, err = r.launcher.program(ctx, "edge")
 	return program, []string{"-postgres.dsn", r.postgres}, err
-}
-
-func (r *realEngines) start(ctx context.Context) (*Service, error) {
-	s, err := newService("services", false)
-	if err != nil {
-		return nil, err
-	}
-	topics := r.broker.Topics("service")
-	links := []string{"-postgres.dsn", r.postgres}
-	clicks := []string{"-clickhouse.dsn", r.clickhouse}
-	var nodes []proc.Process
-	for _, node := range []struct {
-		name string
-		args [][]string
-	}{
-		{"ingest", [][]string{clicks, {"-ops.listen", s.ops.ingest, "-kafka.group", topics.Group}}},
-		{"api", [][]string{links, clicks, {"-api.listen", s.API.Addr(), "-api.trusted-proxies", ProxyAddr, "-ops.listen", s.ops.api,
-			"-bootstrap.email", ""}}},
-		{"edge", [][]string{links, r.launcher.secureFlags(s), {"-edge.listen", s.Edge, "-ops.listen", s.ops.edge, "-edge.url", "http://" + s.Edge, "-spool.dir",
-			r.launcher.group.Path("spool")}}},
-	} {
-		program, err := r.launcher.program(ctx, node.name)
-		if err != nil {
-			return nil, err
-		}
-		args := append(slices.Concat(node.args...), append(TopicFlags(topics), "-log.level", "warn")...)
-		child, err := r.launcher.group.Start(node.name, nil, program, args...)
-		if err != nil {
-			return nil, err
-		}
-		s.children = append(s.children, child)
-		nodes = append(nodes, proc.Process{Name: node.name, Usage: child.Usage})
-	}
-	ingest, api, edge := nodes[0], nodes[1], nodes[2]
-	s.AtEdge, s.AtAPI = []proc.Process{edge, ingest}, []proc.Process{api}
-	return s, nil
 }
 
 func (r *realEngines) BareLinkInsert(context.Context) (LinkCall, error) {
@@ -365,18 +345,11 @@ const insertClick = `INSERT INTO clicks (link_id, account_id, clicked_at, device
 
 // BareClickInsert inserts into a table like the system's own, in a database of its own.
 func (r *realEngines) BareClickInsert(ctx context.Context) (ClickInsert, error) {
-	dsn, err := r.createDatabase(ctx, "bare")
+	db, err := r.createClicks(ctx, "bare")
 	if err != nil {
 		return nil, err
 	}
-	store, err := clickhouse.OpenClickStore(ctx, clickhouse.Config{DSN: dsn}) // creates the table
-	if err != nil {
-		return nil, err
-	}
-	if err := store.Close(); err != nil {
-		return nil, err
-	}
-	conn, err := openClickHouse(dsn)
+	conn, err := openClickHouse(db.dsn)
 	if err != nil {
 		return nil, err
 	}

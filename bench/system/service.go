@@ -81,6 +81,16 @@ func (s *Service) await(ctx context.Context) error {
 	return nil
 }
 
+// Multiply starts another api for the same clients, on a store that has each click so many times.
+func (s *Service) Multiply(ctx context.Context, times int) (*Service, error) {
+	many, err := s.Engines.multiply(ctx, times)
+	if err != nil {
+		return nil, fmt.Errorf("multiply clicks: %w", err)
+	}
+	many.API.tokens, many.Engines = s.API.tokens, s.Engines
+	return many, many.await(ctx)
+}
+
 // find creates the links through the API of a running system.
 func (l *Launcher) find(ctx context.Context, links workload.Links) (*Service, error) {
 	s := &Service{Name: "running service", Edge: strings.TrimPrefix(l.cfg.Edge, "http://"), API: &API{base: l.cfg.API}}

@@ -3,6 +3,8 @@ package workload
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"linkstream/bench/load"
@@ -36,6 +38,7 @@ type History struct {
 	hot        float64 // share of the clicks that are on the first link, in addition to its share by Zipf's law
 	random     *rand.Rand
 	sources    []enrich.Source // of the visitors
+	streams    atomic.Uint64   // of random numbers, so far
 }
 
 // NewHistory returns an empty history.
@@ -88,6 +91,32 @@ func (h *History) Store(ctx context.Context, store schema.ClickStore, clicks int
 		}
 	}
 	return nil
+}
+
+// Times returns the history of a store that has each click of h so many times.
+func (h *History) Times(n int64) *History {
+	return &History{Links: h.Links, Clicks: times(h.Clicks, n), Mobile: times(h.Mobile, n), AccountID: h.AccountID, FirstID: h.FirstID,
+		begin: h.begin}
+}
+
+func times(counts []int64, n int64) []int64 {
+	many := slices.Clone(counts)
+	for i := range many {
+		many[i] *= n
+	}
+	return many
+}
+
+// AnyLink returns what chooses one of all links, differently each time that it is called.
+func (h *History) AnyLink() func() int {
+	random := Random(h.streams.Add(1))
+	return func() int { return random.IntN(h.Links.Count) }
+}
+
+// TheMostVisited returns what always chooses the link with the most clicks.
+func (h *History) TheMostVisited() func() int {
+	link := h.MostVisited()
+	return func() int { return link }
 }
 
 // MostVisited returns the link with the most clicks.

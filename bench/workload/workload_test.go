@@ -143,6 +143,9 @@ func TestHistory(t *testing.T) {
 		testkit.Equal(t, "counted clicks of a link", counts[id], history.Clicks[i])
 	}
 	most := history.MostVisited()
+	of := history.Clicks[most]
+	testkit.Equal(t, "clicks times 10", history.Times(10).Clicks[most], 10*of)
+	testkit.Equal(t, "clicks", history.Clicks[most], of)
 	if history.Clicks[most] < clicks/2 {
 		t.Errorf("%d clicks on the hot link %d", history.Clicks[most], most)
 	}
