@@ -13,38 +13,64 @@ import (
 	"linkstream/bench/system"
 )
 
-// Nodes are several edges that share the load. Their clicks stay in their spools.
+// Nodes are several servers that share the load, each on one CPU; they share CPUs if there are fewer. Each has the load of one.
 type Nodes struct {
 	*Contender
 	Counters []*system.Counter // of the clicks of each edge
 
-	edges   []*Edge
-	targets []load.Target
-	answers []int64 // of each edge in the last round
+	children  []*proc.Child
+	processes []proc.Process
+	targets   []load.Target
+	answers   []int64 // of each node in the last round
 }
 
-// Nodes starts edges, each on one CPU; they share CPUs if there are fewer. Each has the load of one.
+// Nodes starts edges. Their clicks stay in their spools.
 func (s *Starter) Nodes(ctx context.Context, count int) (*Nodes, error) {
-	n := &Nodes{answers: make([]int64, count)}
+	n := new(Nodes)
 	nowhere := system.Broker{Addrs: "127.0.0.1:1"} // nothing listens there
-	var processes []proc.Process
 	for i := range count {
 		e, err := s.newEdge(ctx, fmt.Sprintf("edge %d of %d", i+1, count), nowhere.Topics("nodes"))
 		if err != nil {
 			return nil, err
 		}
-		e.cpu = i % runtime.NumCPU()
+		e.cpu = cpuOf(i)
 		if err := e.Start(ctx); err != nil {
 			return nil, err
 		}
-		n.edges = append(n.edges, e)
-		n.targets = append(n.targets, s.Load.Server(e.Name, e.Addr, s.Visits.Uncounted(e.Addr)).Target)
+		n.add(e.Name, e.child, s.Load.Server(e.Name, e.Addr, s.Visits.Uncounted(e.Addr)).Target)
 		n.Counters = append(n.Counters, &system.Counter{Name: e.Name, Base: e.Ops, Metric: "linkstream_edge_clicks_recorded_total"})
-		processes = append(processes, proc.Process{Name: e.Name, Usage: e.child.Usage})
 	}
-	name := numbered(count, "edge")
-	n.Contender = &Contender{Name: name, Processes: []proc.Process{proc.Sum(name, processes...)}, Work: n.work, Settle: n.settle}
-	return n, nil
+	return n.named(numbered(count, "edge")), nil
+}
+
+// BareNodes starts bare servers on edge/eventloop. They show what sharing the machine with more processes and more load costs any server.
+func (s *Starter) BareNodes(ctx context.Context, count int) (*Nodes, error) {
+	n := new(Nodes)
+	for i := range count {
+		name := fmt.Sprintf("bare server %d of %d", i+1, count)
+		child, addr, err := s.Group.StartSelfOn(ctx, cpuOf(i), name, bareRole, BareEdge)
+		if err != nil {
+			return nil, err
+		}
+		n.add(name, child, s.Load.Server(name, addr, s.Visits.Bare(addr)).Target)
+	}
+	return n.named(numbered(count, "bare server")), nil
+}
+
+// cpuOf returns the CPU of a node.
+func cpuOf(node int) int { return node % runtime.NumCPU() }
+
+func (n *Nodes) add(name string, child *proc.Child, target load.Target) {
+	n.children, n.targets, n.answers = append(n.children, child), append(n.targets, target), append(n.answers, 0)
+	n.processes = append(n.processes, proc.Process{Name: name, Usage: child.Usage})
+}
+
+func (n *Nodes) named(name string) *Nodes {
+	n.Contender = &Contender{Name: name, Processes: []proc.Process{proc.Sum(name, n.processes...)}, Work: n.work}
+	if len(n.Counters) > 0 {
+		n.Settle = n.settle
+	}
+	return n
 }
 
 // numbered returns "1 edge", "2 edges", and so on.
@@ -93,9 +119,9 @@ func (n *Nodes) settle(ctx context.Context, _ int64) error {
 	return nil
 }
 
-// Kill ends the edges. A stop would wait for the broker that they do not have.
+// Kill ends the servers. A stop of edges would wait for the broker that they do not have.
 func (n *Nodes) Kill() {
-	for _, e := range n.edges {
-		e.child.Kill()
+	for _, child := range n.children {
+		child.Kill()
 	}
 }

@@ -89,11 +89,16 @@ func (g *Group) StartOn(cpu int, name string, env []string, program string, args
 
 // StartSelf starts this program with args and returns the first line that it writes.
 func (g *Group) StartSelf(ctx context.Context, name string, args ...string) (*Child, string, error) {
+	return g.StartSelfOn(ctx, AnyCPU, name, args...)
+}
+
+// StartSelfOn is StartSelf for a process that runs on one CPU only: see StartOn.
+func (g *Group) StartSelfOn(ctx context.Context, cpu int, name string, args ...string) (*Child, string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, "", err
 	}
-	child, err := g.Start(name, nil, self, args...)
+	child, err := g.StartOn(cpu, name, nil, self, args...)
 	if err != nil {
 		return nil, "", err
 	}

@@ -18,7 +18,7 @@ var (
 	scalePartitions = []int{8, 64, 256} // of the topic; the first one for several workers
 )
 
-// runScale measures what an operation costs on more nodes: redirects of edges that are pinned to CPUs, clicks counted by workers of
+// runScale measures what an operation costs on more nodes: redirects of edges that are pinned to CPUs, beside as many bare servers, clicks counted by workers of
 // one group, and by one worker from topics of more partitions.
 func runScale(ctx context.Context, r *run) error {
 	on, err := r.startEngines(ctx)
@@ -37,12 +37,15 @@ func (r *run) scaleEdges(ctx context.Context, on system.Engines) error {
 	starter := r.starter(on, visits)
 	var all []*contender.Nodes
 	var contenders []*contender.Contender
-	for _, count := range scaleNodes {
-		nodes, err := starter.Nodes(ctx, count)
-		if err != nil {
-			return err
+	for _, start := range []func(context.Context, int) (*contender.Nodes, error){starter.Nodes, starter.BareNodes} {
+		for i, count := range scaleNodes {
+			nodes, err := start(ctx, count)
+			if err != nil {
+				return err
+			}
+			nodes.Reference = i == 0
+			all, contenders = append(all, nodes), append(contenders, nodes.Contender)
 		}
-		all, contenders = append(all, nodes), append(contenders, nodes.Contender)
 	}
 	if err := r.closedLoop(ctx, "redirect", contenders); err != nil {
 		return err
