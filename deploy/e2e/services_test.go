@@ -12,10 +12,10 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// startServices starts a system of services on the shared engines. Its long caches show that edges follow changes.
+// startServices starts all services of a system at the same time, on empty databases. Its long caches show that edges follow changes.
 func startServices(t *testing.T) *system {
 	t.Helper()
-	s := newServices(t, sharedEngines(t), longCaches, longNegative)
+	s := newServices(t, emptyEngines(t), longCaches, longNegative)
 	s.start(t)
 	return s
 }
@@ -115,7 +115,7 @@ func TestServicesStartInAnyOrder(t *testing.T) {
 	t.Parallel()
 	for _, order := range [][]string{{"edge", "ingest", "api"}, {"ingest", "api", "edge"}} {
 		t.Run(strings.Join(order, ", "), func(t *testing.T) {
-			s := newServices(t, sharedEngines(t))
+			s := newServices(t, emptyEngines(t))
 			for _, service := range order {
 				s.program(service).start(t)
 			}

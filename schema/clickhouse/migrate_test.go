@@ -28,7 +28,7 @@ func TestMigrations(t *testing.T) {
 	storetest.TestUpgrades(t, files, func(t *testing.T, from int64) []string {
 		dsn := engines.ClickHouse(t)
 		testkit.Must(t, clickhouse.MigrateTo(t.Context(), openDB(t, dsn), from))
-		openClicks(t, dsn)
+		migrateClicks(t, dsn)
 		if from > 0 { // a new table does without what programs of earlier releases read
 			done, err := clickhouse.Retire(t.Context(), openDB(t, dsn))
 			if err != nil || !done {
@@ -37,6 +37,31 @@ func TestMigrations(t *testing.T) {
 		}
 		return catalogue(t, openRaw(t, dsn))
 	})
+}
+
+// migrateClicks executes the migrations of a database even if it is empty, unlike openClicks.
+func migrateClicks(t *testing.T, dsn string) {
+	t.Helper()
+	clicks, err := clickhouse.OpenClickStore(t.Context(), clickhouse.Config{DSN: dsn})
+	testkit.Must(t, err)
+	testkit.Must(t, clicks.Close())
+}
+
+// Most tests have tables that were not made by the migrations.
+func TestTablesOfTestsAreThoseOfTheMigrations(t *testing.T) {
+	migrated, first, next := engines.ClickHouse(t), engines.ClickHouse(t), engines.ClickHouse(t)
+	migrateClicks(t, migrated)
+	describe := func(dsn string) []string {
+		const versions = `SELECT arrayStringConcat(groupArray(concat(toString(version_id), ':', toString(is_applied))), ' ')
+			FROM (SELECT * FROM goose_db_version ORDER BY version_id)`
+		raw, applied := openRaw(t, dsn), ""
+		testkit.Must(t, raw.QueryRow(t.Context(), versions).Scan(&applied))
+		return append(catalogue(t, raw), applied)
+	}
+	for _, dsn := range []string{first, next} { // if it is the first of the process, it is migrated
+		openClicks(t, dsn)
+		testkit.Equal(t, "tables", describe(dsn), describe(migrated))
+	}
 }
 
 // catalogue returns the statements that would create the tables, and their columns and projections.
