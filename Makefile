@@ -32,7 +32,7 @@ SLOW_IN    = ./schema/clickhouse ./deploy/e2e
 QUIET      = /deploy/lighthouse$$
 # The packages of make test.
 TESTED     = $$(go list ./... | grep -vE '$(DEPLOYED)|/bench$$|/deploy/simulation$$')
-# Their tests of allocations run without the race detector, under which pools forget.
+# Packages whose tests of allocations run without the race detector, under which pools forget: those that call testkit.NeedsPools.
 POOLED     = ./edge/redirect ./edge/resolve ./edge/eventloop
 # Packages of the standard library, with nearly all others below them, which are compiled while modules are downloaded.
 STANDARD   = net/http/httptest html/template database/sql encoding/xml os/exec testing/fstest testing/synctest
@@ -85,10 +85,12 @@ compile:
 		CGO_ENABLED=1 GOGC=400 go list $(RACE) -export -deps -test $(TESTED) >/dev/null; wait; GOGC=400 go list -export -deps -test $(PLAIN) >/dev/null; \
 		touch build/compiled
 
-# The tests often wait for programs: this runs meanwhile.
+# The tests often wait for programs: this runs meanwhile. All packages are vetted as compiled for the race detector: vet would read all
+# dependencies a second time without it.
 beside: compile
-	go test -vet=all $(TOOLS) ./deploy/simulation
-	go test -vet=all $(TOOLS) -run 'Allocat|Popular' -v $(POOLED)
+	go test -vet=off $(TOOLS) ./deploy/simulation
+	go test -vet=off $(TOOLS) -run 'Allocat|Popular' -v $(POOLED)
+	CGO_ENABLED=1 go test -vet=all $(TOOLS) $(RACE) -run '^$$' ./deploy/simulation
 	@$(MAKE) --no-print-directory lint
 
 tests:

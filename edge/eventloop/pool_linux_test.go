@@ -1,14 +1,15 @@
-//go:build linux && !race
-
 package eventloop_test
 
 import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"linkstream/schema/testkit"
 )
 
 func TestLoopAllocatesNothing(t *testing.T) {
+	testkit.NeedsPools(t)
 	s := start(t, 1, nil)
 	addr := s.sockaddr(t)
 	answer := make([]byte, 1000)

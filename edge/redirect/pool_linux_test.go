@@ -1,7 +1,3 @@
-//go:build !race
-
-// Under the race detector a sync.Pool drops elements at random, and allocates again.
-
 package redirect_test
 
 import (
@@ -16,6 +12,7 @@ import (
 )
 
 func TestServeAllocatesNothing(t *testing.T) {
+	testkit.NeedsPools(t)
 	e := newEdge(t, func(e *edge) {
 		testkit.Must(t, e.cfg.TrustedProxies.Set("10.0.0.0/8"))
 	})
@@ -61,6 +58,7 @@ func TestServeAllocatesNothing(t *testing.T) {
 }
 
 func TestRedirectOnLoopAllocatesNothing(t *testing.T) {
+	testkit.NeedsPools(t)
 	e := newEdge(t, nil)
 	e.create(t, schema.Link{Hash: "abcdefg", URL: "https://example.com/some/page?with=query#part"})
 	e.create(t, schema.Link{Hash: "forward", URL: "https://example.com/some/page?with=query#part", ForwardQuery: true,
