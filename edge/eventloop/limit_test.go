@@ -1,6 +1,7 @@
 package eventloop_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -60,6 +61,26 @@ func TestConnectionsOfOneAddressAreBounded(t *testing.T) {
 			if resp := ask(t, s.dial(t), get("/link")); resp.StatusCode() != 302 {
 				t.Errorf("an address that is exempt is answered %d", resp.StatusCode())
 			}
+		}
+	})
+}
+
+// What the log says of one trouble does not keep it from telling of another one.
+func TestTroublesAreLoggedApart(t *testing.T) {
+	eachWay(t, func(t *testing.T, loops int) {
+		s := start(t, loops, func(s *site) { s.cfg.MaxConnections, s.cfg.MaxConnectionsPerAddress = 2, 1 })
+		defer close(s.gate)
+		for i, addr := range []string{"127.0.0.1", "127.0.0.2"} {
+			_, err := io.WriteString(s.dialFrom(t, addr), get("/wait"))
+			testkit.Must(t, err)
+			testkit.Eventually(t, "the request is under way", func() bool { return s.waiting.Load() == int64(i+1) })
+		}
+		for range 2 {
+			testkit.Equal(t, "the same address", ask(t, s.dialFrom(t, "127.0.0.1"), get("/link")).StatusCode(), 429)
+			testkit.Equal(t, "one too many", ask(t, s.dialFrom(t, "127.0.0.3"), get("/link")).StatusCode(), 503)
+		}
+		for _, flag := range []string{"-edge.max-connections-per-address ", "-edge.max-connections "} {
+			testkit.Equal(t, "times that the log names "+flag, s.log.Count(flag), 1)
 		}
 	})
 }
@@ -194,7 +215,10 @@ func TestLongestIdleMakesRoom(t *testing.T) {
 // childEnv makes the test program a server with few descriptors: it names the number of loops.
 const childEnv = "LINKSTREAM_TEST_FEW_DESCRIPTORS"
 
-const fewDescriptors = 64
+const (
+	fewDescriptors   = 64
+	outOfDescriptors = "too many open files" // says the server's log
+)
 
 func runChild() bool {
 	loops := os.Getenv(childEnv)
@@ -211,6 +235,15 @@ func runChild() bool {
 	t := &childTB{}
 	s := start(t, n, nil)
 	fmt.Println(s.addr)
+	if err := testkit.Poll(testkit.Patience, func() error {
+		if !s.log.Contains(outOfDescriptors) {
+			return errors.New("the log does not say what it has run out of")
+		}
+		return nil
+	}); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println("exhausted")
 	io.Copy(io.Discard, os.Stdin) // until the test is done
 	s.stop()
 	fmt.Println("stopped", s.log.String())
@@ -228,7 +261,9 @@ func (*childTB) Errorf(format string, args ...any) {
 }
 
 func TestServerOutlivesDescriptors(t *testing.T) {
+	t.Parallel()
 	eachWay(t, func(t *testing.T, loops int) {
+		t.Parallel()
 		child := exec.Command(os.Args[0])
 		child.Env = append(os.Environ(), fmt.Sprint(childEnv, "=", loops))
 		stdin, err := child.StdinPipe()
@@ -256,7 +291,10 @@ func TestServerOutlivesDescriptors(t *testing.T) {
 			conns = append(conns, conn)
 			answered.Go(func() { tryAsk(conn, get("/link")) })
 		}
-		time.Sleep(short)
+		var state string
+		if _, err := fmt.Fscan(stdout, &state); err != nil || state != "exhausted" {
+			t.Errorf("the server says %q, error %v", state, err)
+		}
 		for _, conn := range conns {
 			conn.Close()
 		}
@@ -271,7 +309,7 @@ func TestServerOutlivesDescriptors(t *testing.T) {
 		if err := child.Wait(); err != nil || !strings.Contains(string(last), "stopped") {
 			t.Errorf("the server ended with %v: %s", err, last)
 		}
-		if !strings.Contains(string(last), "too many open files") {
+		if !strings.Contains(string(last), outOfDescriptors) {
 			t.Errorf("the log does not say what it has run out of: %s", last)
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math"
 	"net"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -42,7 +43,7 @@ type Server struct {
 	accepting atomic.Int32            // how many loops, from the first, accept
 	open      atomic.Int64            // connections of loops, those that goroutines serve included
 	stopping  atomic.Bool             // answers are the last ones of their connections
-	nextLog   atomic.Int64            // nanoseconds since started
+	nextLogs  sync.Map                // by message, *atomic.Int64 in nanoseconds since started
 
 	handedOver, returned, shed, refusedFull, refusedAddress, acceptErrors, stuck, cached *metrics.Counter
 }
@@ -136,10 +137,15 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, grace time.Duration
 	return service.Serve(ctx, s.fast, &boundedListener{ln, s}, grace)
 }
 
-// complain logs trouble that connections make, unless it did so a moment ago.
+// complain logs trouble that connections make, unless it did so with the same message a moment ago.
 func (s *Server) complain(message string, args ...any) {
 	now := int64(time.Since(s.started))
-	if next := s.nextLog.Load(); now >= next && s.nextLog.CompareAndSwap(next, now+int64(logEvery)) {
+	entry, known := s.nextLogs.Load(message)
+	if !known {
+		entry, _ = s.nextLogs.LoadOrStore(message, new(atomic.Int64))
+	}
+	nextLog := entry.(*atomic.Int64)
+	if next := nextLog.Load(); now >= next && nextLog.CompareAndSwap(next, now+int64(logEvery)) {
 		s.log.Warn(message, args...)
 	}
 }
