@@ -41,6 +41,7 @@ func TestIdleServerCostsNothing(t *testing.T) {
 func heap() int {
 	var m runtime.MemStats
 	runtime.GC()
+	runtime.GC() // pools let go of what they have in the second one
 	runtime.ReadMemStats(&m)
 	return int(m.HeapAlloc + m.StackInuse)
 }
@@ -75,9 +76,7 @@ func TestIdleConnectionCostsLessThanAKilobyte(t *testing.T) {
 		}
 	}
 	each := (heap() - before) / conns
-	began := used(t)
-	time.Sleep(time.Second)
-	t.Logf("%d bytes per idle connection, %.2f %% of a CPU for %d of them", each, 100*(used(t)-began).Seconds(), conns)
+	t.Logf("%d bytes per idle connection of %d", each, conns)
 	if each >= 1<<10 {
 		t.Errorf("%d bytes per idle connection", each)
 	}

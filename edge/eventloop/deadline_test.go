@@ -32,6 +32,7 @@ func (c *countingConn) SetWriteDeadline(t time.Time) error {
 }
 
 func TestLazyDeadlines(t *testing.T) {
+	t.Parallel()
 	t.Run("are those of any connection", func(t *testing.T) {
 		nettest.TestConn(t, func() (one, other net.Conn, stop func(), err error) {
 			ln, err := net.Listen("tcp", "127.0.0.1:0")

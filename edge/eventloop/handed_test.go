@@ -15,6 +15,7 @@ import (
 
 // What a goroutine gets from a loop is a net.Conn in every respect.
 func TestHandedOverConnectionIsAConnection(t *testing.T) {
+	t.Parallel()
 	s := start(t, 1, nil)
 	t.Cleanup(func() { close(s.release) })
 	nettest.TestConn(t, func() (server, client net.Conn, stop func(), err error) {
@@ -99,16 +100,18 @@ func TestConnectionComesBack(t *testing.T) {
 
 // A goroutine's connection is in no list of the loop, which must not close it, however long its request takes.
 func TestRequestUnderWayIsNotIdle(t *testing.T) {
+	t.Parallel()
 	eachWay(t, func(t *testing.T, loops int) {
+		t.Parallel()
 		s := start(t, loops, func(s *site) {
-			s.cfg.ReadTimeout, s.cfg.IdleTimeout = 50*time.Millisecond, 50*time.Millisecond
+			s.cfg.ReadTimeout, s.cfg.IdleTimeout = short, short
 		})
 		conn := s.dial(t)
 		if _, err := io.WriteString(conn, get("/wait")); err != nil {
 			t.Fatal(err)
 		}
 		testkit.Eventually(t, "the request is under way", func() bool { return s.waiting.Load() == 1 })
-		time.Sleep(200 * time.Millisecond)
+		time.Sleep(2 * short)
 		close(s.gate)
 		if resp, err := readAnswer(conn); err != nil || string(resp.Body()) != "waited" {
 			t.Errorf("answered %v, error %v", resp, err)

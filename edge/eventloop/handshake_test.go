@@ -139,6 +139,7 @@ func (h *held) shake(t *testing.T, addr, name string) (ended chan error) {
 }
 
 func TestHandshakesTakeTurns(t *testing.T) {
+	t.Parallel()
 	t.Run("one network after the other", func(t *testing.T) {
 		h := startHeld(t, 1, time.Hour)
 		var all []chan error

@@ -117,8 +117,9 @@ func TestHTTPS(t *testing.T) {
 }
 
 func TestHTTPSTimeouts(t *testing.T) {
+	t.Parallel()
 	s := startSecure(t, 1, func(s *site) {
-		s.cfg.ReadTimeout, s.cfg.IdleTimeout = 200*time.Millisecond, 200*time.Millisecond
+		s.cfg.ReadTimeout, s.cfg.IdleTimeout = short, short
 	})
 	t.Run("of a handshake", func(t *testing.T) { wantEnd(t, s.dial(t), "") })
 	t.Run("of a request", func(t *testing.T) {
@@ -198,6 +199,7 @@ func TestHTTPSSharesTheBounds(t *testing.T) {
 }
 
 func TestHTTPSStops(t *testing.T) {
+	t.Parallel()
 	s := startSecure(t, 1, func(s *site) { s.cfg.ReadTimeout = testkit.Patience })
 	idle, silent, busy := s.dialTLS(t), s.dial(t), s.dialTLS(t)
 	ask(t, idle, get("/link"))

@@ -30,6 +30,7 @@ func wantStatuses(t *testing.T, conn net.Conn, statuses ...int) {
 }
 
 func TestRequestWaitsOnItsLoop(t *testing.T) {
+	t.Parallel()
 	t.Run("while others are answered, and without a goroutine", func(t *testing.T) {
 		s := start(t, 1, nil)
 		conn, other := s.dial(t), s.dial(t)
@@ -97,6 +98,7 @@ func TestRequestWaitsOnItsLoop(t *testing.T) {
 }
 
 func TestWaitingConnectionEnds(t *testing.T) {
+	t.Parallel()
 	t.Run("when the client goes away", func(t *testing.T) {
 		s := start(t, 1, nil)
 		conn := s.dial(t)
