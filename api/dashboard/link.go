@@ -44,23 +44,18 @@ func (d *Dashboard) routeLinks() {
 type linkView struct {
 	schema.Link
 	ShortURL string
+	Name     string // the short URL without its scheme
+	Prefix   string // what precedes the alias in Name, with the slash
 	Path     string // of its page
 	Clicks   int64  // 0 if unknown
 }
 
 func (d *Dashboard) linkView(link schema.Link) linkView {
-	return linkView{Link: link, ShortURL: d.Shortener.ShortURL(link),
+	shortURL := d.Shortener.ShortURL(link)
+	_, name, _ := strings.Cut(shortURL, "://")
+	return linkView{Link: link, ShortURL: shortURL, Name: name, Prefix: strings.TrimSuffix(name, link.Hash),
 		Path: pathLinks + "/" + strconv.FormatInt(link.DomainID, 10) + "/" + url.PathEscape(link.Hash)}
 }
-
-// Name returns the short URL without its scheme.
-func (l linkView) Name() string {
-	_, name, _ := strings.Cut(l.ShortURL, "://")
-	return name
-}
-
-// Prefix returns the part of Name before the alias, with the slash.
-func (l linkView) Prefix() string { return strings.TrimSuffix(l.Name(), l.Hash) }
 
 // LongURLIsLong reports whether pages show only the beginning of the long URL.
 func (l linkView) LongURLIsLong() bool { return len(l.URL) > 160 }
@@ -75,7 +70,7 @@ func (l linkView) fileName(suffix string) string {
 			return r
 		}
 		return '-'
-	}, l.Name()) + suffix
+	}, l.Name) + suffix
 }
 
 // ownLink returns the link that the path names. CodeNotFound if it does not belong to the account.
@@ -143,10 +138,10 @@ func (d *Dashboard) setActive(c *call) error {
 		return err
 	}
 	back := c.back(link.Path)
-	done := notice{Text: link.Name() + " is switched off. Visitors see that it is not active.",
+	done := notice{Text: link.Name + " is switched off. Visitors see that it is not active.",
 		Undo: &undo{link.Path + "/active", "active", strconv.FormatBool(!active), back}}
 	if active {
-		done.Text = link.Name() + " is switched on."
+		done.Text = link.Name + " is switched on."
 	}
 	c.setNotice(done)
 	return c.redirect(back)

@@ -28,7 +28,7 @@ type shortenForm struct {
 func (d *Dashboard) newShortenForm(back string, get func(field string) string) shortenForm {
 	return shortenForm{linkFields: typedFields(get), Alias: cut(get(shorten.FieldCustomAlias), maxAsked),
 		DomainID: parseID(get(shorten.FieldDomainID)), Back: back,
-		Default: strings.TrimSuffix(d.linkView(schema.Link{}).Name(), "/")}
+		Default: strings.TrimSuffix(d.linkView(schema.Link{}).Name, "/")}
 }
 
 // shortenForm returns the form of the page back, with what was typed before a session ended.

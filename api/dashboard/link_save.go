@@ -68,7 +68,7 @@ func (d *Dashboard) editLink(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.seeOther(link.Path, link.Name()+" was saved.")
+	return c.seeOther(link.Path, link.Name+" was saved.")
 }
 
 // editedMeanwhile answers a form that would overwrite the edit of somebody else. It keeps what was typed, and says beside each field
@@ -126,5 +126,5 @@ func (d *Dashboard) deleteLink(c *call) error {
 	if err := d.Shortener.Delete(c.ctx, link.Link); err != nil {
 		return err
 	}
-	return c.seeOther(pathLinks, link.Name()+" was deleted. Visitors see that it is not active. Its alias stays reserved for you.")
+	return c.seeOther(pathLinks, link.Name+" was deleted. Visitors see that it is not active. Its alias stays reserved for you.")
 }

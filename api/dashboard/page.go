@@ -194,8 +194,8 @@ func functions(files assets) template.FuncMap {
 // when returns a time element in UTC. The script shows it in the reader's time zone.
 func when(t time.Time) template.HTML {
 	t = t.UTC()
-	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s UTC">%s UTC</time>`,
-		t.Format(time.RFC3339), t.Format("Monday, 2 January 2006, 15:04:05"), t.Format("2 Jan 2006, 15:04")))
+	return template.HTML(`<time datetime="` + t.Format(time.RFC3339) + `" title="` + t.Format("Monday, 2 January 2006, 15:04:05") +
+		` UTC">` + t.Format("2 Jan 2006, 15:04") + ` UTC</time>`)
 }
 
 // number formats n with separators: 1,234,567.

@@ -42,7 +42,7 @@ func (d *Dashboard) reportTotals(c *call, page reportPage, asked clickreport.Req
 		delete(clicks, link.ID)
 		domain := strconv.FormatInt(link.DomainID, 10)
 		domains[domain] += n
-		names[domain] = strings.TrimSuffix(d.linkView(link).Prefix(), "/")
+		names[domain] = strings.TrimSuffix(d.linkView(link).Prefix, "/")
 		for _, tag := range link.Tags {
 			tags[tag] += n
 		}
