@@ -12,7 +12,7 @@ const (
 	settling = 3               // windows after it has joined that do not count: connections move
 	trial    = 8               // windows that count
 	worth    = 0.05            // of a loop's equal share of the answers before, which one that joins has to add
-	crowded  = 0.2             // of a CPU: loops that wait so much longer for one than before are too many
+	crowded  = 0.15            // of a CPU: loops that wait so much longer for one than before are too many
 	retryMin = 2 * time.Second // from a trial that failed to the next one; each further failure doubles it
 	retryMax = 64 * time.Second
 )
