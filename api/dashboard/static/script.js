@@ -36,13 +36,13 @@ function say(text) {
   document.getElementById("said").textContent = text;
 }
 
-// Copy: <button type="button" data-copy="ID of an element or input" hidden> copies its text. If it has elements, the first is
-// its label.
+// Copy: <button type="button" data-copy="ID of an element or input" hidden> copies its text; without an ID, the button's value is copied.
+// If the button has elements, the first is its label.
 for (const button of document.querySelectorAll("button[data-copy]")) {
   const label = button.firstElementChild ?? button, text = label.textContent;
   button.hidden = !navigator.clipboard;
   button.addEventListener("click", async () => {
-    const source = document.getElementById(button.dataset.copy);
+    const source = button.dataset.copy ? document.getElementById(button.dataset.copy) : button;
     try {
       await navigator.clipboard.writeText((source.value ?? source.textContent).trim());
       label.textContent = "Copied";
