@@ -73,7 +73,7 @@ func (b *balance) delayed(passed time.Duration) float64 {
 	if !same {
 		return 0
 	}
-	return float64(delay-before) / float64(passed)
+	return float64(max(delay-before, 0)) / float64(passed) // below 0 where one reading failed
 }
 
 // runDelay returns for how long the thread that calls it was ready and waited for a CPU since it started, or 0 if that is not known.

@@ -159,7 +159,7 @@ func (m *memory[V]) find(key []byte, now time.Time) (*entry[V], finding) {
 
 // at returns the entry of a key that is in the shards, or is to be moved there, or nil.
 func (m *memory[V]) at(hash, check uint64) *entry[V] {
-	b := m.backlog.Load() // before the shards, which have all of it once there is none
+	b := m.backlog.Load() // before the shards: when it is nil, they have all its entries
 	e := m.shards.get(hash, check)
 	if e == nil {
 		e = b.get(hash, check)
@@ -439,7 +439,7 @@ func (c *cache[V]) dropAll() {
 
 // each calls visit for all entries, among them some that are added or removed meanwhile, and for some twice. Visit must not wait.
 func (c *cache[V]) each(visit func(*entry[V])) {
-	c.backlog.Load().each(visit) // before the shards, which have all of it once there is none
+	c.backlog.Load().each(visit) // before the shards: when it is nil, they have all its entries
 	c.shards.each(visit)
 }
 
