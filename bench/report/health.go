@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"text/tabwriter"
 )
 
@@ -13,8 +12,7 @@ type Health struct {
 	Subject  Subject `json:"subject"`
 	Name     string  `json:"name"`
 	Unit     string  `json:"unit"`
-	Measured float64 `json:"measured"` // median of the rounds
-	Best     float64 `json:"best"`     // of the rounds
+	Measured float64 `json:"measured"`
 	Bound    float64 `json:"bound"`
 	Below    bool    `json:"below,omitempty"` // Measured must not be below the bound; otherwise not above
 }
@@ -29,17 +27,11 @@ const (
 )
 
 // OK reports whether the metric is within its bound.
-func (h Health) OK() bool { return h.within(h.Measured) }
-
-// Noise reports whether the metric of a build is beyond its bound by the median only. A build that is broken is beyond it in every round. A
-// machine has to be as it should be in most rounds.
-func (h Health) Noise() bool { return h.Subject == Build && !h.OK() && h.within(h.Best) }
-
-func (h Health) within(value float64) bool {
+func (h Health) OK() bool {
 	if h.Below {
-		return value >= h.Bound
+		return h.Measured >= h.Bound
 	}
-	return value <= h.Bound
+	return h.Measured <= h.Bound
 }
 
 // writeHealth writes the health of a report as a table.
@@ -48,10 +40,7 @@ func (r *Report) writeHealth(w io.Writer) error {
 	fmt.Fprint(table, "\tmeasured\tbound\t\n")
 	for _, h := range r.Health {
 		verdict, relation := "ok", "<="
-		switch {
-		case h.Noise():
-			verdict = "noise"
-		case !h.OK():
+		if !h.OK() {
 			verdict = "FAILED"
 		}
 		if h.Below {
@@ -76,32 +65,30 @@ func (r *Report) healthSummary() string {
 	if err := r.Failed(); err != nil {
 		exact = "Counts are WRONG."
 	}
-	build, machine, noise := r.beyond(Build), r.beyond(Machine), slices.ContainsFunc(r.Health, Health.Noise)
+	build, machine := r.beyond(Build), r.beyond(Machine)
 	switch {
-	case len(machine) > 0 && (len(build) > 0 || noise):
+	case len(machine) > 0 && len(build) > 0:
 		return exact + " The machine is too slow or too busy to judge the build: repeat the run on an idle machine."
 	case len(machine) > 0:
 		return exact + " The build is healthy, although the machine is slow or busy."
 	case len(build) > 0:
 		return exact + " The machine is healthy, the build is NOT."
-	case noise:
-		return exact + " The machine is healthy, the build is so in some rounds: repeat the run with more -rounds."
 	}
 	return exact + " The build and the machine are healthy."
 }
 
-// beyond returns the metrics of a subject that are beyond their bounds, and not by noise.
+// beyond returns the metrics of a subject that are beyond their bounds.
 func (r *Report) beyond(s Subject) (beyond []Health) {
 	for _, h := range r.Health {
-		if h.Subject == s && !h.OK() && !h.Noise() {
+		if h.Subject == s && !h.OK() {
 			beyond = append(beyond, h)
 		}
 	}
 	return beyond
 }
 
-// Unhealthy returns an error with the exit code 2 that names the metrics of the build that are beyond their bounds. Noise is not an error,
-// and neither is a machine that is slow or busy.
+// Unhealthy returns an error with the exit code 2 that names the metrics of the build that are beyond their bounds. A
+// machine that is slow or busy is not an error.
 func (r *Report) Unhealthy() error {
 	var errs []error
 	for _, h := range r.beyond(Build) {

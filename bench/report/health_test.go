@@ -11,32 +11,16 @@ import (
 
 func TestHealth(t *testing.T) {
 	upper := func(s report.Subject, measured float64) report.Health {
-		return report.Health{Subject: s, Name: "CPU per redirect", Unit: "µs", Measured: measured, Best: measured, Bound: 10}
-	}
-	mixed := func(s report.Subject) report.Health { // within its bound in some rounds only
-		h := upper(s, 11)
-		h.Best = 9
-		return h
+		return report.Health{Subject: s, Name: "CPU per redirect", Unit: "µs", Measured: measured, Bound: 10}
 	}
 	lower := func(measured float64) report.Health {
-		return report.Health{Subject: report.Machine, Name: "redirects per second", Unit: "1/s", Measured: measured, Best: measured, Bound: 10,
-			Below: true}
+		return report.Health{Subject: report.Machine, Name: "redirects per second", Unit: "1/s", Measured: measured, Bound: 10, Below: true}
 	}
 	t.Run("a metric is healthy up to its bound", func(t *testing.T) {
 		for h, want := range map[report.Health]bool{upper(report.Build, 9): true, upper(report.Build, 10): true,
 			upper(report.Build, 11): false, lower(9): false, lower(10): true, lower(11): true} {
 			if h.OK() != want {
 				t.Errorf("%+v: %v, want %v", h, h.OK(), want)
-			}
-		}
-	})
-	t.Run("a build that is within its bound in some rounds is noise, a machine is not", func(t *testing.T) {
-		below := lower(9)
-		below.Subject, below.Best = report.Build, 11
-		for h, want := range map[report.Health]bool{mixed(report.Build): true, mixed(report.Machine): false, below: true,
-			upper(report.Build, 9): false, upper(report.Build, 11): false, lower(9): false} {
-			if h.Noise() != want {
-				t.Errorf("%+v: %v, want %v", h, h.Noise(), want)
 			}
 		}
 	})
@@ -53,11 +37,6 @@ func TestHealth(t *testing.T) {
 		{"a slow build", []report.Health{upper(report.Build, 11), lower(11)}, exact, "The machine is healthy, the build is NOT.", true},
 		{"a slow machine", []report.Health{upper(report.Build, 9), lower(9)}, exact, "although the machine is slow or busy", false},
 		{"a slow build on a slow machine", []report.Health{upper(report.Build, 11), lower(9)}, exact, "to judge the build", true},
-		{"a build that is slow in some rounds", []report.Health{mixed(report.Build), lower(11)}, exact, "more -rounds", false},
-		{"it on a slow machine", []report.Health{mixed(report.Build), lower(9)}, exact, "to judge the build", false},
-		{"a machine that is slow in some rounds", []report.Health{upper(report.Build, 9), mixed(report.Machine)}, exact,
-			"although the machine is slow or busy", false},
-		{"a slow build beside noise", []report.Health{mixed(report.Build), upper(report.Build, 11)}, exact, "the build is NOT", true},
 		{"wrong counts", []report.Health{upper(report.Build, 9)}, wrong, "Counts are WRONG.", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -76,11 +55,10 @@ func TestHealth(t *testing.T) {
 		})
 	}
 	t.Run("the table shows measured value, bound and unit", func(t *testing.T) {
-		r := &report.Report{Health: []report.Health{upper(report.Build, 11), mixed(report.Build), lower(11)}}
+		r := &report.Report{Health: []report.Health{upper(report.Build, 11), lower(11)}}
 		var out bytes.Buffer
 		testkit.Must(t, r.WriteTable(&out))
 		for _, want := range []string{"FAILED      11.0  <= 10  build: CPU per redirect (µs)",
-			" noise      11.0  <= 10  build: CPU per redirect (µs)",
 			"    ok      11.0  >= 10  machine: redirects per second (1/s)"} {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("%q is not in\n%s", want, out.String())

@@ -72,14 +72,10 @@ func health(r *report.Report, cfg Config) (all []report.Health) {
 		if len(m.Samples) == 0 {
 			continue
 		}
-		low, high := m.Range()
-		h := report.Health{Subject: b.subject, Name: b.name, Unit: m.Unit, Measured: m.Median(), Best: low, Bound: b.value, Below: b.below}
-		if b.below {
-			h.Best = high
-		}
+		h := report.Health{Subject: b.subject, Name: b.name, Unit: m.Unit, Measured: m.Median(), Bound: b.value, Below: b.below}
 		if b.spread {
+			low, high := m.Range()
 			h.Unit, h.Measured = "ratio", (high-low)/m.Median()
-			h.Best = h.Measured
 		}
 		all = append(all, h)
 	}
