@@ -47,13 +47,31 @@ type linkView struct {
 	Name     string // the short URL without its scheme
 	Prefix   string // what precedes the alias in Name, with the slash
 	Path     string // of its page
-	Clicks   int64  // 0 if unknown
+	State    linkState
+	Clicks   string // as pages show them
+}
+
+// linkState is what pages say of whether a link works.
+type linkState struct{ Name, Class string }
+
+func stateOf(link schema.Link) linkState {
+	switch {
+	case link.Stopped == schema.TakenDown:
+		return linkState{"taken down", "bad"}
+	case link.Stopped == schema.HostLost:
+		return linkState{"domain lost", "bad"}
+	case !link.Active:
+		return linkState{"off", ""}
+	case link.ExpiredAt(time.Now()):
+		return linkState{"expired", "warn"}
+	}
+	return linkState{"on", "good"}
 }
 
 func (d *Dashboard) linkView(link schema.Link) linkView {
 	shortURL := d.Shortener.ShortURL(link)
 	_, name, _ := strings.Cut(shortURL, "://")
-	return linkView{Link: link, ShortURL: shortURL, Name: name, Prefix: strings.TrimSuffix(name, link.Hash),
+	return linkView{Link: link, ShortURL: shortURL, Name: name, Prefix: strings.TrimSuffix(name, link.Hash), State: stateOf(link),
 		Path: pathLinks + "/" + strconv.FormatInt(link.DomainID, 10) + "/" + url.PathEscape(link.Hash)}
 }
 

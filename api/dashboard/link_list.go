@@ -102,7 +102,7 @@ func (p *linksPage) address(page int64) string {
 	return pathLinks + "?" + values.Encode()
 }
 
-// withClicks returns the links with their clicks. If it returns an error, the links have no clicks.
+// withClicks returns the links with their clicks. If it returns an error, their clicks are a dash.
 func (d *Dashboard) withClicks(c *call, links []schema.Link) ([]linkView, error) {
 	views, ids := make([]linkView, len(links)), make([]int64, len(links))
 	for i, link := range links {
@@ -115,7 +115,9 @@ func (d *Dashboard) withClicks(c *call, links []schema.Link) ([]linkView, error)
 	defer cancel()
 	counts, err := d.Clicks.ClickCounts(ctx, ids)
 	for i := range views {
-		views[i].Clicks = counts[views[i].ID]
+		if views[i].Clicks = "–"; err == nil {
+			views[i].Clicks = number(counts[views[i].ID])
+		}
 	}
 	return views, ofClicks(err)
 }

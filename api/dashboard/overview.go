@@ -206,7 +206,7 @@ func (d *Dashboard) topLinks(c *call, counts []schema.LinkCount) ([]topLink, err
 	for _, count := range counts {
 		if link, ok := byID[count.LinkID]; ok {
 			view := d.linkView(link)
-			view.Clicks = count.Total
+			view.Clicks = number(count.Total)
 			top = append(top, topLink{view, newShare("", count.Total, counts[0].Total)})
 		}
 	}
