@@ -98,13 +98,15 @@ func (r *run) measureIdle(ctx context.Context, edge *contender.Contender, shippe
 	if after.kernel > 0 {
 		each("memory of the kernel, both ends,", "bytes", before.kernel, after.kernel)
 	}
+	r.report.Add("resident memory with all idle connections", "MiB", report.Lower, after.resident/(1<<20))
 	answered, err := idle.Ask(ctx)
 	if err != nil {
 		return err
 	}
 	r.check("idle connections that answer again", int64(conns), answered)
-	r.logf("%d idle connections: %.0f bytes each of the edge, %.0f of the kernel at both ends", conns,
-		last(r.report.Metric("resident memory per idle connection")), max(0, after.kernel-before.kernel)/float64(conns-first))
+	r.logf("%d idle connections: %.0f bytes each of the edge, which has %.0f MiB, %.0f of the kernel at both ends", conns,
+		last(r.report.Metric("resident memory per idle connection")), after.resident/(1<<20),
+		max(0, after.kernel-before.kernel)/float64(conns-first))
 	return shipped.Settle(ctx, int64(conns)+answered)
 }
 
