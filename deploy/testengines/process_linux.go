@@ -9,6 +9,7 @@ import (
 	osuser "os/user"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -89,6 +90,20 @@ func killMarked(ctx context.Context, mark string) error {
 			return fmt.Errorf("wait for the end of processes marked %q: %w", mark, ctx.Err())
 		}
 	}
+}
+
+// hasRoom reports whether both the file system of dir and the memory have that many bytes free. It is false where programs may not be
+// executed: chserver is beside its data.
+func hasRoom(dir string, bytes uint64) bool {
+	var stat unix.Statfs_t
+	if unix.Statfs(dir, &stat) != nil || stat.Flags&unix.MS_NOEXEC != 0 || stat.Bavail*uint64(stat.Bsize) < bytes {
+		return false
+	}
+	memory, _ := os.ReadFile("/proc/meminfo") // has what is needed in this form since Linux 3.14
+	_, available, _ := strings.Cut(string(memory), "MemAvailable:")
+	var kibibytes uint64
+	_, err := fmt.Sscan(available, &kibibytes)
+	return err == nil && kibibytes >= bytes>>10
 }
 
 // syncFilesystem writes the unwritten data of dir's file system to disk.

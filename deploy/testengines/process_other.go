@@ -19,6 +19,9 @@ func dropRoot(*exec.Cmd, string) error { return nil }
 // killMarked does nothing: without /proc there is no portable way to find the processes.
 func killMarked(context.Context, string) error { return nil }
 
+// hasRoom is false: other systems have no file system in memory that every user can write to.
+func hasRoom(string, uint64) bool { return false }
+
 func syncFilesystem(string) error {
 	unix.Sync()
 	return nil

@@ -37,10 +37,11 @@ func main() {
 
 func run(ctx context.Context, data string, command []string) (err error) {
 	if data == "" {
-		if data, err = os.MkdirTemp("", "linkstream-engines-"); err != nil {
+		var remove func() error
+		if data, remove, err = testengines.TempFolder(); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, os.RemoveAll(data)) }()
+		defer func() { err = errors.Join(err, remove()) }()
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	if len(command) > 0 {

@@ -13,6 +13,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -39,6 +40,7 @@ type Engines struct {
 
 	mu      sync.Mutex
 	dir     string             // of all engines, empty until one is started
+	remove  func() error       // removes dir
 	sets    int                // how many sets Lend has tried to start
 	started []*testengines.All // by Lend
 	idle    []*testengines.All // those of started that no test uses
@@ -74,8 +76,8 @@ func (e *Engines) close() error {
 	for _, engines := range all {
 		errs = append(errs, engines.Close())
 	}
-	if e.dir != "" {
-		errs = append(errs, os.RemoveAll(e.dir))
+	if e.remove != nil {
+		errs = append(errs, e.remove())
 	}
 	return errors.Join(errs...)
 }
@@ -149,15 +151,14 @@ func Name() string { return "test_" + strings.ToLower(rand.Text()[:12]) }
 func Own(tb testing.TB, start testengines.Starter) *testengines.Engine {
 	tb.Helper()
 	skipIfShort(tb)
-	engine, err := start(tb.Context(), tb.TempDir(), slog.New(slog.NewTextHandler(tb.Output(), nil)))
+	dir, remove, err := tempFolder()
+	testkit.Must(tb, err)
+	tb.Cleanup(func() { testkit.Must(tb, remove()) })
+	engine, err := start(tb.Context(), dir, slog.New(slog.NewTextHandler(tb.Output(), nil)))
 	if err != nil {
 		Unavailable(tb, err)
 	}
-	tb.Cleanup(func() {
-		if err := engine.Close(); err != nil {
-			tb.Error(err)
-		}
-	})
+	tb.Cleanup(func() { testkit.Must(tb, engine.Close()) })
 	return engine
 }
 
@@ -209,9 +210,17 @@ func (e *Engines) folder() (dir string, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.dir == "" {
-		e.dir, err = os.MkdirTemp("", "linkstream-engines-")
+		e.dir, e.remove, err = tempFolder()
 	}
 	return e.dir, err
+}
+
+// tempFolder creates a folder for engines: on disk for benchmarks, whose figures are of engines that write to disks.
+func tempFolder() (dir string, remove func() error, err error) {
+	if flag.Lookup("test.bench").Value.String() != "" {
+		return testengines.DiskFolder()
+	}
+	return testengines.TempFolder()
 }
 
 // skipIfShort skips a test that needs an engine or a browser if the flag -short is set.
