@@ -71,10 +71,10 @@ lint:
 	CGO_ENABLED=1 GOGC=off GOMEMLIMIT=2GiB GOFLAGS="$$(go env GOFLAGS) '-toolexec=env GOGC=400' $(RACE)" \
 		build/staticcheck ./... # which reads what make test has compiled
 
-quick: ## vet, then test what needs no engine and no browser; names what it leaves out
+quick: ## vet, then test what needs no engine and no browser, with fewer simulations; names what it leaves out
 	go vet $(TOOLS) ./...
 	@echo "left out, see make test:"; go list ./... | grep -E '$(ENGINES)|$(DEPLOYED)' | sed 's/^/  /'
-	go test -vet=off $(TOOLS) -p $$(( 3 * $(CPUS) )) $(LONG_QUICK) $$(go list ./... | grep -vE '$(ENGINES)|$(DEPLOYED)')
+	go test -short -vet=off $(TOOLS) -p $$(( 3 * $(CPUS) )) $(LONG_QUICK) $$(go list ./... | grep -vE '$(ENGINES)|$(DEPLOYED)')
 
 test: ## check what check does, and test on embedded engines and on real ones, which it names; all but what test-deploy does
 	@mkdir -p build && rm -f build/compiled
