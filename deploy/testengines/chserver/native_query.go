@@ -46,7 +46,9 @@ func (n *nativeConn) execute(ctx context.Context, q *chproto.Query) error {
 
 // insert tells the client the columns, reads the rows and inserts them.
 func (n *nativeConn) insert(ctx context.Context, r request, into *insert) error {
-	if err := n.writeColumns(ctx, r, into.selection()); err != nil {
+	// Without the insert's id and settings, which are new with each one, this can use an idle session.
+	columns := request{database: r.database}
+	if err := n.writeColumns(ctx, columns, into.selection()); err != nil {
 		return err
 	}
 	if err := n.flush(); err != nil {

@@ -15,7 +15,7 @@ import (
 const maxIdle = 16
 
 // readPattern matches what leaves a session as it was.
-var readPattern = regexp.MustCompile(`(?i)^\s*(?:SELECT|DESCRIBE)\b`)
+var readPattern = regexp.MustCompile(`(?i)^\s*(?:SELECT|WITH|DESCRIBE|EXPLAIN)\b`)
 
 // session is a connection that has a request's settings and database.
 type session struct {
