@@ -237,7 +237,7 @@ func takesManyLanes(t *testing.T, store ClickStores) {
 func takesBigBatch(t *testing.T, store ClickStores) {
 	model := newModel()
 	random := rand.New(rand.NewPCG(3, 4))
-	model.insert(t, store, 0, randomClicks(random, 50_000, 50)...)
+	model.insert(t, store, 0, randomClicks(random, 50_000, 20)...)
 	model.check(t, store)
 }
 
@@ -287,7 +287,7 @@ func countsWholeBatches(t *testing.T, store ClickStores) {
 	model := newModel()
 	random := rand.New(rand.NewPCG(11, 12))
 	for round := range 15 {
-		batch := model.batch(0, randomClicks(random, 5_000+round, 100)...)
+		batch := model.batch(0, randomClicks(random, 5_000+round, 10)...)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(round)*4*time.Millisecond)
 		err := store.InsertClicks(ctx, batch)
 		cancel()
@@ -309,8 +309,8 @@ func keepsClicks(t *testing.T, open Open[ClickStores]) {
 	random := rand.New(rand.NewPCG(5, 6))
 	for range 3 {
 		old := model.batch(1, clicksOf(1, 7)...)
-		model.insert(t, store, 0, randomClicks(random, 200, 20)...)
-		model.insert(t, store, 1, randomClicks(random, 300, 20)...)
+		model.insert(t, store, 0, randomClicks(random, 200, 10)...)
+		model.insert(t, store, 1, randomClicks(random, 300, 10)...)
 		store = reopen()
 		model.check(t, store)
 		testkit.WantCode(t, store.InsertClicks(t.Context(), old), schema.CodeConflict)
