@@ -23,6 +23,7 @@ func TestMigrations(t *testing.T) {
 		"00006_gaps.sql":               "b979b40fdcc249486d02f864f2ff25efbdbed03f6e8fbba46b5907ea22859811",
 		"00007_dimensions.sql":         "b725c27068c83fc063b675fc4cb732eb87f765d16ffa827e2246850e674a0ba4",
 		"00008_narrow_projections.sql": "c95442be3dcbf68d677b33e57309c3e8ffe55e17019dd5dfb130bc88cbd9e118",
+		"00009_small_blocks.sql":       "80fa971c498193921e0b6b16307b8e7930cf6918d963d96391d0493c54774b4a",
 		"00003_insert_before.sql":      "08af9e89ce93e733e6dba523893a734c7b92803bef083b018c91c0c15db590c8",
 	})
 	storetest.TestUpgrades(t, files, func(t *testing.T, from int64) []string {
