@@ -91,7 +91,18 @@ func tryEvaluate[T any](b *tab, expression string) (T, error) {
 // text returns the visible text of the page, with runs of white space replaced by one space.
 func (b *tab) text() string {
 	b.t.Helper()
-	text, err := tryEvaluate[string](b, "document.body.innerText")
+	return b.textOf("document.body.innerText")
+}
+
+// textSoon is text a quarter of a second later. It paces waits of many seconds.
+func (b *tab) textSoon() string {
+	b.t.Helper()
+	return b.textOf("new Promise((resolve) => setTimeout(() => resolve(document.body.innerText), 250))")
+}
+
+func (b *tab) textOf(expression string) string {
+	b.t.Helper()
+	text, err := tryEvaluate[string](b, expression)
 	if err != nil {
 		b.t.Logf("page without text: %v", err)
 	}

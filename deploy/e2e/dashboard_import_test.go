@@ -89,14 +89,14 @@ func TestDashboardImportKilled(t *testing.T) {
 		t.Fatalf("killed when %d links were made", made)
 	}
 	testkit.SucceedsWithin(t, 2*pageWithin, func() error { // by itself, once the lease of the killed program has ended
-		if shown := b.text(); !strings.Contains(shown, "was interrupted") {
+		if shown := b.textSoon(); !strings.Contains(shown, "was interrupted") {
 			return fmt.Errorf("the page shows %s", shown)
 		}
 		return nil
 	})
 	b.follow("Run it again")
 	testkit.SucceedsWithin(t, 2*pageWithin, func() error {
-		if shown := b.text(); !strings.Contains(shown, "was imported 40,000 rows: ") || !strings.Contains(shown, " there already, 0 left out.") {
+		if shown := b.textSoon(); !strings.Contains(shown, "was imported 40,000 rows: ") || !strings.Contains(shown, " there already, 0 left out.") {
 			return fmt.Errorf("the page shows %s", shown)
 		}
 		return nil
