@@ -27,7 +27,7 @@ DEPLOYED   = /deploy/(acme|apiclients|image|kubernetes|lighthouse|manual|prometh
 FAULTS     = ^Test(Faults|RestoredEngines|DashboardPictures)$$
 # Tests that take much CPU time and have a sibling in make test, see CONTRIBUTING.md: they and those of bench are for make test-deploy,
 # too, but with the race detector. So are those of the simulation, which resumes one task at a time, and which make test runs without.
-SLOW       = ^TestClickStore$$/^HTTP$$|^TestClickStore$$/^native_protocol$$/^(queries_of_)?reports$$|^Test(KilledServer|KilledCompaction|StopUnderLoad|DashboardAccess|DashboardAccessibility|DashboardDomains|DashboardHostileTexts|DashboardSessions|DashboardWithoutScript)$$
+SLOW       = ^TestClickStore$$/^HTTP$$|^TestClickStore$$/^native_protocol$$/^(queries_of_)?reports$$|^TestDashboardLinks$$/^embedded$$|^Test(KilledServer|KilledCompaction|StopUnderLoad|DashboardAccess|DashboardAccessibility|DashboardDomains|DashboardHostileTexts|DashboardSessions|DashboardWithoutScript)$$
 SLOW_IN    = ./schema/clickhouse ./deploy/e2e
 # Lighthouse measures, so it has the machine to itself.
 QUIET      = /deploy/lighthouse$$
@@ -80,10 +80,11 @@ test: ## check what check does, and test on embedded engines and on real ones, w
 	@mkdir -p build && rm -f build/compiled
 	@$(GOFLAGS_TEST) $(MAKE) --no-print-directory -j 2 beside tests
 
-# Tests, and the programs that they start, are compiled while engines are installed and started. Tests begin when both are done.
+# Tests, and the programs that they start, are compiled while engines are installed and started. Tests begin when both are done. The
+# go command that has downloaded the modules waits for the one that compiles: two would compile the same packages.
 compile:
-	@CGO_ENABLED=1 GOGC=400 go list $(RACE) -export -deps $(STANDARD) >/dev/null & \
-		CGO_ENABLED=1 GOGC=400 go list $(RACE) -export -deps -test $(TESTED) >/dev/null; wait; GOGC=400 go list -export -deps -test $(PLAIN) >/dev/null; \
+	@CGO_ENABLED=1 GOGC=400 go list $(RACE) -export -deps $(STANDARD) >/dev/null & go list -deps -test $(TESTED) >/dev/null; wait; \
+		CGO_ENABLED=1 GOGC=400 go list $(RACE) -export -deps -test $(TESTED) >/dev/null; GOGC=400 go list -export -deps -test $(PLAIN) >/dev/null; \
 		touch build/compiled
 
 # The tests often wait for programs: this runs meanwhile. All packages are vetted as compiled for the race detector: vet would read all
