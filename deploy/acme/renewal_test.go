@@ -1,6 +1,7 @@
 package acme_test
 
 import (
+	"crypto/x509"
 	"errors"
 	"path/filepath"
 	"testing"
@@ -17,12 +18,10 @@ func TestRenewal(t *testing.T) {
 	const valid = 90 * time.Second
 	a := startAuthority(t, valid)
 	a.host(t, defaultHost)
-	data := t.TempDir()
-	e := newEdge(t, a, "standalone", "-data="+data, "-api.listen="+testkit.FreeAddress(t), "-edge.acme-renew-every=500ms")
-	a.plain.to(e.plain)
-	a.tls.to(e.secure)
-	e.start(t)
-	first := e.serves(t, a, defaultHost)
+	data, e, first := startRenewing(t, a)
+	for first.SerialNumber.BitLen()%8 == 0 { // one of 256: pebble 2.10 does not find its order, as DER puts a byte before this number
+		data, e, first = startRenewing(t, a)
+	}
 	renewed := first
 	testkit.SucceedsWithin(t, 2*valid, func() (err error) {
 		if _, renewed, err = e.visit(a, defaultHost, "/"); err != nil {
@@ -64,3 +63,13 @@ func TestRenewal(t *testing.T) {
 }
 
 var errOld = errors.New("it is the old certificate")
+
+// startRenewing starts standalone with new data and returns its first certificate.
+func startRenewing(t *testing.T, a *authority) (data string, e *edge, first *x509.Certificate) {
+	data = t.TempDir()
+	e = newEdge(t, a, "standalone", "-data="+data, "-api.listen="+testkit.FreeAddress(t), "-edge.acme-renew-every=500ms")
+	a.plain.to(e.plain)
+	a.tls.to(e.secure)
+	e.start(t)
+	return data, e, e.serves(t, a, defaultHost)
+}
