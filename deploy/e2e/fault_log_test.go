@@ -66,6 +66,24 @@ func (c *loadedCluster) replaceTopic(t *testing.T) {
 	})
 }
 
+// awaitNoTopic returns when brokers have none of the deleted topic's partitions any more. The answer to the deletion does not say so:
+// they acknowledge clicks, and lose them, until they have heard of it.
+func (c *loadedCluster) awaitNoTopic(t *testing.T) {
+	t.Helper()
+	testkit.Succeeds(t, func() error {
+		ends, err := c.logEnds(t.Context())
+		if !errors.Is(err, kafka.UnknownTopicOrPartition) {
+			return fmt.Errorf("the deleted topic ends at %v, error %v", ends, err)
+		}
+		for p, end := range ends {
+			if end >= 0 {
+				return fmt.Errorf("partition %d of the deleted topic ends at %d", p, end)
+			}
+		}
+		return nil
+	})
+}
+
 // awaitCounted returns when everything that is in the topic is counted. Nothing is produced meanwhile. The offsets of the
 // consumer group do not say so: after the click store was set back, they are those from before.
 func (c *loadedCluster) awaitCounted(t *testing.T) {

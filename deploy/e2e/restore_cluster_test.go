@@ -137,6 +137,7 @@ func (c *loadedCluster) loseTopic(t *testing.T) {
 	res, err := client.DeleteTopics(t.Context(), &kafka.DeleteTopicsRequest{Topics: []string{topic}})
 	testkit.Must(t, err)
 	testkit.Must(t, res.Errors[topic])
+	c.awaitNoTopic(t)
 	for range later {
 		c.click(t, hash)
 	}
