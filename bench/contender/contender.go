@@ -22,6 +22,8 @@ type Contender struct {
 	Prepare func(ctx context.Context) error
 	// Work performs the operation repeatedly. Contenders that process a fixed number of clicks ignore window.
 	Work func(ctx context.Context, window time.Duration) (load.Result, error)
+	// Open performs rate operations per second, whether or not earlier ones are done. Contenders that are no servers have none.
+	Open func(ctx context.Context, rate float64, window time.Duration) (load.Result, error)
 	// Settle waits until all work is done that the operations have caused. It may be nil.
 	Settle func(ctx context.Context, operations int64) error
 	Target load.Target // of a contender that is a server
@@ -45,6 +47,9 @@ func (l Load) Server(name, addr string, source func(conn int) load.Source, proce
 	c.Target = load.Target{Addr: addr, Conns: l.Conns, Threads: l.Threads, Reconnect: l.Reconnect, Source: source, Done: &c.Done}
 	if l.TLS {
 		c.Target.TLS, c.Target.Resume = system.ClientTLS(), l.Resume
+	}
+	c.Open = func(ctx context.Context, rate float64, window time.Duration) (load.Result, error) {
+		return load.Open(ctx, c.Target, rate, window)
 	}
 	c.Work = func(ctx context.Context, window time.Duration) (load.Result, error) {
 		result, err := load.Closed(ctx, c.Target, window)

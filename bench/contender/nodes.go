@@ -66,7 +66,13 @@ func (n *Nodes) add(name string, child *proc.Child, target load.Target) {
 }
 
 func (n *Nodes) named(name string) *Nodes {
-	n.Contender = &Contender{Name: name, Processes: []proc.Process{proc.Sum(name, n.processes...)}, Work: n.work}
+	n.Contender = &Contender{Name: name, Processes: []proc.Process{proc.Sum(name, n.processes...)}}
+	n.Work = func(ctx context.Context, window time.Duration) (load.Result, error) {
+		return n.load(ctx, func(ctx context.Context, t load.Target) (load.Result, error) { return load.Closed(ctx, t, window) })
+	}
+	n.Open = func(ctx context.Context, rate float64, window time.Duration) (load.Result, error) {
+		return n.load(ctx, func(ctx context.Context, t load.Target) (load.Result, error) { return load.Open(ctx, t, rate, window) })
+	}
 	if len(n.Counters) > 0 {
 		n.Settle = n.settle
 	}
@@ -86,23 +92,23 @@ func Workers(workers, partitions int) string {
 	return fmt.Sprintf("%s, %d partitions", numbered(workers, "worker"), partitions)
 }
 
-// work loads all edges at the same time.
-func (n *Nodes) work(ctx context.Context, window time.Duration) (load.Result, error) {
+// load loads all nodes at the same time.
+func (n *Nodes) load(ctx context.Context, one func(context.Context, load.Target) (load.Result, error)) (load.Result, error) {
 	results := make([]load.Result, len(n.targets))
 	group, ctx := errgroup.WithContext(ctx)
 	for i, target := range n.targets {
 		group.Go(func() (err error) {
-			results[i], err = load.Closed(ctx, target, window)
+			results[i], err = one(ctx, target)
 			return err
 		})
 	}
 	if err := group.Wait(); err != nil {
 		return load.Result{}, fmt.Errorf("%s: %w", n.Name, err)
 	}
-	var sum load.Result
+	sum := load.NewResult()
 	for i, result := range results {
 		n.answers[i] = result.Answers
-		sum.Answers += result.Answers
+		sum.Merge(result)
 		sum.Elapsed = max(sum.Elapsed, result.Elapsed)
 	}
 	n.Done.Add(sum.Answers)

@@ -20,7 +20,7 @@ func generate(ctx context.Context, t Target, p pace) (Result, error) {
 	if t.TLS != nil {
 		return generatePortable(ctx, t, p)
 	}
-	total := newResult()
+	total := NewResult()
 	threads := min(max(1, t.Threads), t.Conns)
 	generators := make([]*generator, threads)
 	for i := range generators {
@@ -39,7 +39,7 @@ func generate(ctx context.Context, t Target, p pace) (Result, error) {
 	err := group.Wait()
 	total.Elapsed = time.Since(began)
 	for _, g := range generators {
-		total.merge(g.result)
+		total.Merge(g.result)
 	}
 	if err != nil {
 		return total, errors.Join(ctx.Err(), fmt.Errorf("load %s: %w", t.Addr, err))
@@ -68,7 +68,7 @@ type generator struct {
 
 // newGenerator returns the generator with the given index, and connects it unless each request gets a new connection.
 func newGenerator(t Target, p pace, index, threads int) (*generator, error) {
-	g := &generator{target: t, pace: p, next: int64(index), stride: int64(threads), result: newResult()}
+	g := &generator{target: t, pace: p, next: int64(index), stride: int64(threads), result: NewResult()}
 	var err error
 	if g.addr, err = resolve(t.Addr); err != nil {
 		return g, err

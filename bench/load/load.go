@@ -99,14 +99,16 @@ func NewHistogram() *hdrhistogram.Histogram {
 	return hdrhistogram.New(int64(time.Microsecond), int64(time.Minute), 3)
 }
 
-func newResult() Result { return Result{Latency: NewHistogram(), SendDelay: NewHistogram()} }
+// NewResult returns a result without answers.
+func NewResult() Result { return Result{Latency: NewHistogram(), SendDelay: NewHistogram()} }
 
 // record adds a duration. Longer ones than the histogram holds count as its maximum.
 func record(h *hdrhistogram.Histogram, d time.Duration) {
 	_ = h.RecordValue(min(max(0, int64(d)), h.HighestTrackableValue())) // fails only above the maximum
 }
 
-func (r *Result) merge(other Result) {
+// Merge adds the answers of another load at the same time.
+func (r *Result) Merge(other Result) {
 	r.Answers += other.Answers
 	r.Unsent += other.Unsent
 	r.Resumed += other.Resumed

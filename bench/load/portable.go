@@ -15,7 +15,7 @@ import (
 
 // generatePortable generates a load with a goroutine per connection.
 func generatePortable(ctx context.Context, t Target, p pace) (Result, error) {
-	total := newResult()
+	total := NewResult()
 	clients := make([]*client, t.Conns)
 	defer func() {
 		for _, c := range clients {
@@ -49,7 +49,7 @@ func generatePortable(ctx context.Context, t Target, p pace) (Result, error) {
 	err := group.Wait()
 	total.Elapsed = time.Since(began)
 	for _, c := range clients {
-		total.merge(c.result)
+		total.Merge(c.result)
 	}
 	if p.rate > 0 {
 		total.Unsent = p.count() - schedule.next
@@ -95,7 +95,7 @@ type client struct {
 }
 
 func newClient(t Target, conn int) *client {
-	c := &client{target: t, source: t.Source(conn), result: newResult()}
+	c := &client{target: t, source: t.Source(conn), result: NewResult()}
 	if t.TLS != nil {
 		c.tls = t.TLS.Clone()
 		if t.Resume { // a cache of its own, since a client uses a ticket once

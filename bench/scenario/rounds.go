@@ -164,7 +164,7 @@ func (r *run) openRound(ctx context.Context, c *openContender, rate float64, win
 	contender.Outcome, error,
 ) {
 	return c.Measure(ctx, func(ctx context.Context) (load.Result, error) {
-		result, err := load.Open(ctx, c.Target, rate, window)
+		result, err := c.Open(ctx, rate, window)
 		if err != nil {
 			return result, err
 		}

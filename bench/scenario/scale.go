@@ -13,6 +13,8 @@ import (
 
 const scale = "scale"
 
+const scaleRate = 8000 // redirects per second of each node in the open loop, unless -rate says otherwise
+
 var (
 	scaleNodes      = []int{1, 2, 4}
 	scalePartitions = []int{8, 64, 256} // of the topic; the first one for several workers
@@ -30,6 +32,7 @@ func runScale(ctx context.Context, r *run) error {
 
 func (r *run) scaleEdges(ctx context.Context, on system.Engines) error {
 	visits := workload.NewVisits(workload.NewLinks(r.cfg.Links), r.cfg.Links)
+	r.cfg.unlessSet("rate", func() { r.cfg.Rate = scaleRate })
 	r.logf("creating %d links", r.cfg.Links)
 	if _, err := system.CreateLinks(ctx, on, visits.Links); err != nil {
 		return err
@@ -48,6 +51,9 @@ func (r *run) scaleEdges(ctx context.Context, on system.Engines) error {
 		}
 	}
 	if err := r.closedLoop(ctx, "redirect", contenders); err != nil {
+		return err
+	}
+	if err := r.openLoop(ctx, "redirect", contenders); err != nil {
 		return err
 	}
 	for _, nodes := range all {

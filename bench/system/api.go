@@ -27,8 +27,18 @@ const (
 // API is a client of the API. It rotates through its tokens and waits where the rate limit requires it.
 type API struct {
 	base   string
-	tokens []string
-	calls  atomic.Int64
+	tokens *tokens // other clients may share them
+}
+
+// tokens are API tokens of one account.
+type tokens struct {
+	secrets []string
+	used    atomic.Int64 // requests of their rate limits
+}
+
+// use returns the next token once the current one has nearly used up its rate limit, of which a call takes n requests.
+func (t *tokens) use(n int64) string {
+	return t.secrets[int(t.used.Add(n)/tokenTurn)%len(t.secrets)]
 }
 
 // LinkPage is the part of a list page that a run reads.
@@ -101,7 +111,7 @@ func (a *API) try(ctx context.Context, method, path string, body []byte) (
 	if err != nil {
 		return 0, 0, nil, err
 	}
-	req.Header.Set("Authorization", "Bearer "+a.token(1))
+	req.Header.Set("Authorization", "Bearer "+a.tokens.use(1))
 	req.Header.Set("Accept", "application/json")
 	if method == http.MethodPost {
 		req.Header.Set("Content-Type", "application/json")
@@ -116,11 +126,6 @@ func (a *API) try(ctx context.Context, method, path string, body []byte) (
 	return res.StatusCode, time.Duration(seconds) * time.Second, content, err
 }
 
-// token returns the next token once the current one has nearly used up its rate limit, of which a call takes n requests.
-func (a *API) token(n int64) string {
-	return a.tokens[int(a.calls.Add(n)/tokenTurn)%len(a.tokens)]
-}
-
 // Addr returns the host:port of the API.
 func (a *API) Addr() string { return strings.TrimPrefix(a.base, "http://") }
 
@@ -132,7 +137,7 @@ func (a *API) AppendRequest(dst []byte, method, path string, body []byte) []byte
 // AppendCounted is AppendRequest for a request that counts as n of the rate limit.
 func (a *API) AppendCounted(dst []byte, n int64, method, path string, body []byte) []byte {
 	dst = fmt.Appendf(dst, "%s %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nAccept: application/json\r\n",
-		method, path, a.Addr(), a.token(n))
+		method, path, a.Addr(), a.tokens.use(n))
 	if body != nil {
 		dst = fmt.Appendf(dst, "Content-Type: application/json\r\nContent-Length: %d\r\n", len(body))
 	}
@@ -140,7 +145,7 @@ func (a *API) AppendCounted(dst []byte, n int64, method, path string, body []byt
 }
 
 // Of returns the client of the API that the owner of a catalogue uses.
-func (a *API) Of(c Catalogue) *API { return &API{base: a.base, tokens: c.tokens} }
+func (a *API) Of(c Catalogue) *API { return &API{base: a.base, tokens: &tokens{secrets: c.tokens}} }
 
 // AppendPage appends a request for a page of the dashboard to dst, from someone who has signed in.
 func (a *API) AppendPage(dst []byte, session, path string) []byte {

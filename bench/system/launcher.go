@@ -57,7 +57,7 @@ func (l *Launcher) Open(
 		return nil, err
 	}
 	l.progress("creating %d links", links.Count)
-	tokens, err := CreateLinks(ctx, on, links)
+	secrets, err := CreateLinks(ctx, on, links)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (l *Launcher) Open(
 	if err != nil {
 		return nil, err
 	}
-	s.API.tokens, s.Engines = tokens, on
+	s.API.tokens, s.Engines = &tokens{secrets: secrets}, on
 	for _, child := range s.children {
 		l.group.OnClose(child.Stop) // a service that loses clicks while it stops reports it
 	}

@@ -14,7 +14,7 @@ import (
 
 const (
 	accountEmail = "bench@localhost"
-	tokens       = 512 // of a started system, enough for a million requests per minute
+	tokenCount   = 512 // of a started system, enough for a million requests per minute
 )
 
 // CreateLinks fills the store of a system that has yet to start with an account, its API tokens and its links. It
@@ -33,7 +33,7 @@ func CreateLinks(ctx context.Context, on Engines, links workload.Links) (secrets
 	if err != nil {
 		return nil, err
 	}
-	more, err := createTokens(ctx, store, account.ID, tokens-1)
+	more, err := createTokens(ctx, store, account.ID, tokenCount-1)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func CreateCatalogue(ctx context.Context, on Engines, firstID int64, links workl
 	if c.Session, _, err = auth.NewSessions(store).Begin(ctx, account, "bench"); err != nil {
 		return c, err
 	}
-	if c.tokens, err = createTokens(ctx, store, account.ID, tokens/10); err != nil {
+	if c.tokens, err = createTokens(ctx, store, account.ID, tokenCount/10); err != nil {
 		return c, err
 	}
 	if err := on.InsertLinks(ctx, account.ID, links); err != nil {

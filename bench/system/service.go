@@ -94,8 +94,8 @@ func (s *Service) Multiply(ctx context.Context, times int) (*Service, error) {
 // find creates the links through the API of a running system.
 func (l *Launcher) find(ctx context.Context, links workload.Links) (*Service, error) {
 	s := &Service{Name: "running service", Edge: strings.TrimPrefix(l.cfg.Edge, "http://"), API: &API{base: l.cfg.API}}
-	s.API.tokens = strings.FieldsFunc(l.cfg.Tokens, func(r rune) bool { return r == ',' })
-	if len(s.API.tokens) == 0 {
+	s.API.tokens = &tokens{secrets: strings.FieldsFunc(l.cfg.Tokens, func(r rune) bool { return r == ',' })}
+	if len(s.API.tokens.secrets) == 0 {
 		return nil, errors.New("-token: name a token of the running service, or add -start")
 	}
 	if links.Count > maxCreated {
