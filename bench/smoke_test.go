@@ -254,7 +254,8 @@ func testRestart(t *testing.T) {
 func testScale(t *testing.T) {
 	t.Run("scale", func(t *testing.T) {
 		t.Parallel()
-		wantMetrics(t, measure(t, "scale", "-start"), "CPU per redirect: 4 edges / 1 edge",
+		wantMetrics(t, measure(t, "scale", "-start", "-rate=200"), "CPU per redirect: 4 edges / 1 edge",
+			"CPU per redirect, open loop: 4 edges / 1 edge", "CPU per redirect, open loop: 4 bare servers / 1 bare server",
 			"CPU per redirect: 4 bare servers / 1 bare server", "redirects per second, closed loop: 2 edges",
 			"CPU per counted click: 4 workers, 8 partitions / 1 worker, 8 partitions",
 			"CPU per counted click: 1 worker, 256 partitions / 1 worker, 8 partitions", "clicks per insert: 1 worker, 64 partitions")
