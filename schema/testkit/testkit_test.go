@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"linkstream/schema"
 	"linkstream/schema/testkit"
 )
@@ -89,6 +91,9 @@ func TestAssertions(t *testing.T) {
 		{"Equal accepts equal addresses", func(tb testing.TB) {
 			testkit.Equal(tb, "address", netip.MustParseAddr("::1"), netip.IPv6Loopback())
 		}, "", false},
+		{"Equal tells errors apart that have one text", func(tb testing.TB) {
+			testkit.Equal(tb, "error", errors.New("one text"), errors.New("one text"), cmpopts.EquateErrors())
+		}, "error: ", false},
 		{"Equal names the value", func(tb testing.TB) { testkit.Equal(tb, "count", 1, 2) }, "count: ", false},
 		{"Equal shows the difference", func(tb testing.TB) {
 			testkit.Equal(tb, "link", schema.Link{Hash: "got"}, schema.Link{Hash: "want"})
