@@ -5,13 +5,16 @@ import (
 	"testing"
 
 	"linkstream/schema/sqlite"
+	"linkstream/schema/sqlite/sqlitetest"
 	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
 
+// openClicks opens a file. A new one is a copy of a file that was migrated once; TestOpen, TestMigrate and TestProcesses open new files
+// without.
 func openClicks(t testing.TB, path string) *sqlite.ClickStore {
 	t.Helper()
-	clicks, err := sqlite.OpenClickStore(t.Context(), path)
+	clicks, err := sqlitetest.OpenClickStore(t.Context(), path)
 	testkit.Must(t, err)
 	t.Cleanup(func() { clicks.Close() })
 	return clicks

@@ -6,13 +6,15 @@ import (
 
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
+	"linkstream/schema/sqlite/sqlitetest"
 	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
 
+// openLinks is openClicks for links.
 func openLinks(t testing.TB, path string) *sqlite.Store {
 	t.Helper()
-	links, err := sqlite.Open(t.Context(), path)
+	links, err := sqlitetest.Open(t.Context(), path)
 	testkit.Must(t, err)
 	t.Cleanup(func() { links.Close() })
 	return links

@@ -21,15 +21,19 @@ func TestOpen(t *testing.T) {
 	t.Run("accepts any file name", func(t *testing.T) {
 		for _, name := range []string{"links.db", "a b?c=d&e#f%41.db", "ссылки;'\".db"} {
 			path := filepath.Join(t.TempDir(), name)
-			openLinks(t, path)
-			_, err := os.Stat(path)
+			links, err := sqlite.Open(t.Context(), path)
+			testkit.Must(t, err)
+			testkit.Must(t, links.Close())
+			_, err = os.Stat(path)
 			testkit.Must(t, err)
 		}
 	})
 	t.Run("accepts a relative path", func(t *testing.T) {
 		t.Chdir(t.TempDir())
-		openClicks(t, "clicks.db")
-		_, err := os.Stat("clicks.db")
+		clicks, err := sqlite.OpenClickStore(t.Context(), "clicks.db")
+		testkit.Must(t, err)
+		testkit.Must(t, clicks.Close())
+		_, err = os.Stat("clicks.db")
 		testkit.Must(t, err)
 	})
 	t.Run("names the file that cannot be opened", func(t *testing.T) {
