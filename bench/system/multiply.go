@@ -95,6 +95,11 @@ func (r *realEngines) copyClicks(ctx context.Context, merged, copies string, tim
 	if err != nil {
 		return err
 	}
+	return r.countParts(ctx, conn, copies)
+}
+
+// countParts says in how many parts the clicks and their copies are.
+func (r *realEngines) countParts(ctx context.Context, conn ch.Conn, copies string) error {
 	var smaller, larger uint64
 	if err := conn.QueryRow(ctx, activeParts, copies).Scan(&smaller, &larger); err != nil {
 		return fmt.Errorf("count parts: %w", err)
