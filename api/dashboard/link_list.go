@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"strconv"
 	"time"
@@ -36,6 +37,15 @@ func (p linksPage) live() (part, path string, every time.Duration) {
 		return partLinks, "", 0
 	}
 	return partLinks, p.Self + "&part=" + partLinks, pollOften
+}
+
+// counts implements countsPage.
+func (p linksPage) counts() []byte {
+	b := fmt.Appendf(nil, "%+v on %s\n", p.Progress, today(time.Now()))
+	for _, link := range p.Links {
+		b = fmt.Appendln(b, link.ID, link.Clicks)
+	}
+	return b
 }
 
 func (d *Dashboard) listLinks(c *call) error {

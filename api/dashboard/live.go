@@ -37,13 +37,19 @@ type livePage interface {
 	live() (part, path string, every time.Duration)
 }
 
+// countsPage is a livePage that shows the numbers of its part in places of its own: the part is rendered only when they have changed.
+type countsPage interface {
+	livePage
+	counts() []byte // what the part has, in any form
+}
+
 // live is the part of a page that the script polls.
 type live struct {
 	Path  string
-	HTML  template.HTML // what the page shows at first
-	Tag   string        // the ETag of HTML
+	HTML  template.HTML // what the page shows at first; a countsPage has none
+	Tag   string        // the ETag of the part
 	Every int64         // milliseconds
-	Now   time.Time     // when HTML was rendered
+	Now   time.Time     // when the part was read
 }
 
 // addLive renders the part that the script polls.
@@ -56,8 +62,13 @@ func (d *Dashboard) addLive(v *view, page string) error {
 	if path == "" {
 		return nil
 	}
+	v.Live = &live{Path: path, Every: every.Milliseconds(), Now: time.Now()}
+	if p, ok := from.(countsPage); ok {
+		v.Live.Tag = tagOf(p.counts())
+		return nil
+	}
 	html, err := d.html(page, part, *v)
-	v.Live = &live{path, template.HTML(html), tagOf(html), every.Milliseconds(), time.Now()}
+	v.Live.HTML, v.Live.Tag = template.HTML(html), tagOf(html)
 	return err
 }
 
@@ -68,22 +79,33 @@ func (d *Dashboard) renderLive(c *call, page string, data livePage) error {
 	if c.query("part") != part || path == "" {
 		return d.render(c, page, data)
 	}
+	counts, ok := data.(countsPage)
+	if ok && c.unchanged(tagOf(counts.counts())) {
+		return nil
+	}
 	html, err := d.html(page, part, d.view(c, data, nil))
 	if err != nil {
 		return err
 	}
 	c.answer(fasthttp.StatusOK, html)
-	tag := tagOf(html)
-	if string(c.http.Request.Header.Peek(fasthttp.HeaderIfNoneMatch)) == tag {
-		c.http.Response.ResetBody()
-		c.http.SetStatusCode(fasthttp.StatusNotModified)
+	if !ok {
+		c.unchanged(tagOf(html))
 	}
-	c.http.Response.Header.Set(fasthttp.HeaderETag, tag)
 	return nil
 }
 
+// unchanged sets the ETag of the answer. If the client has it already, the answer is 304.
+func (c *call) unchanged(tag string) bool {
+	c.http.Response.Header.Set(fasthttp.HeaderETag, tag)
+	if string(c.http.Request.Header.Peek(fasthttp.HeaderIfNoneMatch)) != tag {
+		return false
+	}
+	c.answer(fasthttp.StatusNotModified, nil)
+	return true
+}
+
 // tagOf returns the ETag of a part. It is weak, since the part may be compressed or not.
-func tagOf(html []byte) string {
-	digest := sha256.Sum256(html)
+func tagOf(part []byte) string {
+	digest := sha256.Sum256(part)
 	return `W/"` + hex.EncodeToString(digest[:12]) + `"`
 }
