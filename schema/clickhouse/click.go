@@ -54,17 +54,17 @@ func (c *ClickStore) Position(ctx context.Context, partition int) (at schema.Pos
 		return at, wrap(err, "read position of partition %d", partition)
 	}
 	defer done()
-	ctx, cancel := context.WithTimeout(c.readContext(ctx), readTimeout)
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	query, upgrading := lastClick, false
+	query, settings, upgrading := lastClick, projectionSettings("log_ends"), false
 	if err = c.conn.QueryRow(ctx, hasLogPositions, c.layout.Rows()).Scan(&upgrading); err != nil {
 		return at, wrap(err, "read position of partition %d", partition)
 	}
 	if upgrading {
-		query = lastLane
+		query, settings = lastLane, ch.Settings{}
 	}
 	last := &at.Last
-	err = c.conn.QueryRow(ctx, query, partition).
+	err = c.conn.QueryRow(c.readContext(ctx, settings), query, partition).
 		Scan(&at.Epoch, &at.Next, &last.Offset, &last.Lane.Incarnation, &last.Lane.Number, &last.Seq)
 	if errors.Is(err, sql.ErrNoRows) { // lastLane has a row per lane
 		err = nil
@@ -79,7 +79,7 @@ func (c *ClickStore) LaneMark(ctx context.Context, lane schema.Lane) (seq uint64
 		return 0, wrap(err, "read mark of lane %d of %s", lane.Number, lane.Incarnation)
 	}
 	defer done()
-	ctx, cancel := context.WithTimeout(c.readContext(ctx), readTimeout)
+	ctx, cancel := context.WithTimeout(c.readContext(ctx, projectionSettings("lane_positions")), readTimeout)
 	defer cancel()
 	err = c.conn.QueryRow(ctx, laneMark, string(lane.Incarnation[:]), lane.Number).Scan(&seq)
 	return seq, wrap(err, "read mark of lane %d of %s", lane.Number, lane.Incarnation)
@@ -96,7 +96,8 @@ func (c *ClickStore) check(ctx context.Context, batch *schema.ClickBatch) (a adm
 	var epoch uint32
 	var next int64
 	var now time.Time
-	if err = c.conn.QueryRow(c.readContext(ctx), position, batch.Partition).Scan(&epoch, &next, &now); err != nil {
+	ctx = c.readContext(ctx, projectionSettings("log_ends"))
+	if err = c.conn.QueryRow(ctx, position, batch.Partition).Scan(&epoch, &next, &now); err != nil {
 		return a, err
 	}
 	if epoch != batch.BaseEpoch || next != batch.Base {
@@ -234,7 +235,7 @@ func (c *ClickStore) kill(ctx context.Context, id string, cause error) error {
 func (c *ClickStore) counted(ctx context.Context, batch *schema.ClickBatch, month uint32) (bool, error) {
 	last := batch.Len() - 1
 	var rows uint64
-	err := c.conn.QueryRow(c.readContext(ctx), lastRow, batch.LinkID[last], batch.ClickedAt[last].UnixMilli(), month,
+	err := c.conn.QueryRow(c.readContext(ctx, rowSettings()), lastRow, batch.LinkID[last], batch.ClickedAt[last].UnixMilli(), month,
 		batch.Partition, batch.Epoch, batch.Next).Scan(&rows)
 	return rows > 0, err
 }

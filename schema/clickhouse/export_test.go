@@ -16,6 +16,7 @@ import (
 var Queries = map[string]string{
 	"stats": linkStats, "counts": clickCounts, "position": position, "mark": laneMark, "last click": lastClick, "last lane": lastLane,
 	"link report": fmt.Sprintf(linkReport, linkParts), "account report": accountReport,
+	"days of a link": linkDays, "places of a link": linkPlaces, "referrers of a link": linkReferrers,
 	"days of an account": accountDays, "links of an account": accountLinks, "referrers": referrers,
 	"lane counts": laneCounts,
 }
@@ -59,9 +60,18 @@ func (c *ClickStore) checkedReport(ctx context.Context, q schema.ReportQuery, te
 	return r.report, err
 }
 
-// ScanLinkReport does so for a link's report.
+// ScanLinkReport and JoinedLinkReport do so for a link's report.
 func (c *ClickStore) ScanLinkReport(ctx context.Context, link int64, since time.Time) (schema.LinkReport, error) {
-	report, consistent, err := c.readLinkReport(ctx, linkScan, link, dateOf(since), schema.TopNames)
+	return c.checkedLinkReport(ctx, linkScan, link, dateOf(since), schema.TopNames)
+}
+
+func (c *ClickStore) JoinedLinkReport(ctx context.Context, link int64, since time.Time) (schema.LinkReport, error) {
+	day := dateOf(since)
+	return c.checkedLinkReport(ctx, linkParts, link, day, link, day, link, day, schema.TopNames)
+}
+
+func (c *ClickStore) checkedLinkReport(ctx context.Context, parts string, args ...any) (schema.LinkReport, error) {
+	report, consistent, err := c.joinedLinkReport(ctx, parts, args...)
 	if err == nil && !consistent {
 		err = schema.Errorf(schema.CodeInternal, "the totals of one part differ")
 	}
@@ -79,8 +89,11 @@ var Retire = retire
 // MonthOf returns the month of a time, such as 202611.
 var MonthOf = monthOf
 
-// LookupSettings returns the settings of a query that reads a few rows of a projection.
-var LookupSettings = lookupSettings
+// Settings of queries that read a projection, or a few rows of one.
+var (
+	ProjectionSettings = projectionSettings
+	LookupSettings     = lookupSettings
+)
 
 // Statements returns all statements that create the schema on a cluster, or on one server if cluster is "".
 func Statements(cluster string) (all []string, err error) {

@@ -147,12 +147,13 @@ func TestManyWorkers(t *testing.T) {
 	dsn := engines.ClickHouse(t)
 	openClicks(t, dsn)
 	// Together, the queries of all workers take longer on three connections than the driver waits for a connection.
-	store := openClicks(t, dsn+"?max_open_conns=3&dial_timeout=1s")
-	slow := ch.Context(t.Context(), ch.WithSettings(ch.Settings{"sleep_after_receiving_query_ms": 200}))
+	store, err := clickhouse.OnCluster(clickhouse.Config{DSN: dsn + "?max_open_conns=3&dial_timeout=1s&sleep_after_receiving_query_ms=200"})
+	testkit.Must(t, err)
+	t.Cleanup(func() { testkit.Close(t, store) })
 	var group sync.WaitGroup
 	for n := range workers {
 		group.Go(func() {
-			if _, err := store.LaneMark(slow, schema.Lane{Number: uint32(n)}); err != nil {
+			if _, err := store.LaneMark(t.Context(), schema.Lane{Number: uint32(n)}); err != nil {
 				t.Error(err)
 			}
 		})

@@ -24,7 +24,7 @@ const lanesTimeout = 5 * time.Minute
 
 // LaneCounts implements schema.ClickStore.
 func (c *ClickStore) LaneCounts(ctx context.Context, each func(schema.LaneCount) error) error {
-	ctx, cancel := context.WithTimeout(c.readContext(ctx), lanesTimeout)
+	ctx, cancel := context.WithTimeout(c.readContext(ctx, projectionSettings("lane_positions")), lanesTimeout)
 	defer cancel()
 	rows, err := c.conn.Query(ctx, laneCounts)
 	err = forEachRow(rows, err, func() error {
@@ -39,7 +39,7 @@ func (c *ClickStore) LaneCounts(ctx context.Context, each func(schema.LaneCount)
 
 // LaneGaps implements schema.ClickStore.
 func (c *ClickStore) LaneGaps(ctx context.Context, lane schema.Lane) (gaps []schema.Gap, err error) {
-	ctx, cancel := context.WithTimeout(c.readContext(ctx), readTimeout)
+	ctx, cancel := context.WithTimeout(c.readContext(ctx, ch.Settings{}), readTimeout)
 	defer cancel()
 	rows, err := c.conn.Query(ctx, laneGaps, string(lane.Incarnation[:]), lane.Number, schema.MaxGaps)
 	err = forEachRow(rows, err, func() error {

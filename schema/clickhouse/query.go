@@ -24,22 +24,34 @@ func (c *ClickStore) insertContext(ctx context.Context, id, token string) contex
 	return ch.Context(ctx, ch.WithQueryID(id), ch.WithSettings(settings), ch.WithColumnNamesAndTypes(insertColumns))
 }
 
-// readContext returns a context for queries that must see earlier inserts.
-func (c *ClickStore) readContext(ctx context.Context) context.Context {
-	if c.layout.Cluster == "" {
-		return ctx
+// readContext returns a context for queries that must see earlier inserts. It may change settings.
+func (c *ClickStore) readContext(ctx context.Context, settings ch.Settings) context.Context {
+	if c.layout.Cluster != "" {
+		settings["load_balancing"] = "in_order"
 	}
-	return ch.Context(ctx, ch.WithSettings(ch.Settings{"load_balancing": "in_order"}))
+	return ch.Context(ctx, ch.WithSettings(settings))
 }
 
-// lookupSettings returns the settings of a query that reads a few rows of a projection. Several threads, and a search for
-// better plans, cost more than reading the rows. The projection is only preferred: in parts without it, rows are read.
-// The older analyzer is faster.
-func lookupSettings(projection string) ch.Settings {
+// projectionSettings returns the settings of a query that reads a projection. A search for better plans costs more than reading few
+// rows, and the older analyzer is faster. The projection is only preferred: in parts without it, rows are read.
+func projectionSettings(projection string) ch.Settings {
 	return ch.Settings{
-		"max_threads": 1, "optimize_use_implicit_projections": 0, "preferred_optimize_projection_name": projection,
-		"enable_analyzer": 0,
+		"optimize_use_implicit_projections": 0, "preferred_optimize_projection_name": projection, "enable_analyzer": 0,
 	}
+}
+
+// lookupSettings returns those of a query that reads so few rows of a projection that several threads would cost more.
+func lookupSettings(projection string) ch.Settings {
+	settings := projectionSettings(projection)
+	settings["max_threads"] = 1
+	return settings
+}
+
+// rowSettings returns those of a query that reads a few rows of the table.
+func rowSettings() ch.Settings {
+	settings := lookupSettings("")
+	settings["optimize_use_projections"] = 0
+	return settings
 }
 
 // forEachRow calls scan for each row and closes rows. Its first two arguments are the results of a query.

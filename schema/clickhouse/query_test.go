@@ -22,28 +22,35 @@ func TestQueryPlans(t *testing.T) {
 		source.Fill(batch, 0, 20_000)
 		testkit.Must(t, store.InsertClicks(t.Context(), batch))
 	}
-	lookingUp := clickhouse.LookupSettings("weighted_counts")
+	reading, lookingUp := clickhouse.ProjectionSettings, clickhouse.LookupSettings
 	for name, reads := range map[string]struct {
 		settings    ch.Settings
 		projections []string
 		args        []any
 	}{
-		"stats":    {lookingUp, []string{"weighted_counts"}, []any{storetest.HotLink}},
-		"counts":   {nil, []string{"weighted_counts"}, []any{[]int64{storetest.HotLink, 7919}}},
-		"position": {nil, []string{"log_ends"}, []any{0}}, "last click": {nil, []string{"log_ends"}, []any{0}},
-		"last lane": {nil, []string{"lane_positions"}, []any{0}}, "mark": {nil, []string{"lane_positions"}, []any{"\x01" + strings.Repeat("\x00", 14) + "\x01", 3}},
-		"lane counts": {nil, []string{"lane_positions"}, nil},
+		"stats":      {lookingUp("weighted_counts"), []string{"weighted_counts"}, []any{storetest.HotLink}},
+		"counts":     {reading("weighted_counts"), []string{"weighted_counts"}, []any{[]int64{storetest.HotLink, 7919}}},
+		"position":   {reading("log_ends"), []string{"log_ends"}, []any{0}},
+		"last click": {reading("log_ends"), []string{"log_ends"}, []any{0}},
+		"last lane":  {nil, []string{"lane_positions"}, []any{0}},
+		"mark": {reading("lane_positions"), []string{"lane_positions"}, []any{
+			"\x01" + strings.Repeat("\x00", 14) + "\x01", 3,
+		}},
+		"lane counts": {reading("lane_positions"), []string{"lane_positions"}, nil},
 		"link report": {nil, []string{"weighted_counts", "link_referrers", "link_places"}, []any{
 			storetest.HotLink, "2026-11-21", storetest.HotLink, "2026-11-21", storetest.HotLink, "2026-11-21", schema.TopNames,
 		}},
-		"referrers": {clickhouse.LookupSettings("link_referrers"), []string{"link_referrers"}, []any{
+		"days of a link":      {lookingUp("weighted_counts"), []string{"weighted_counts"}, []any{storetest.HotLink, "2026-11-21"}},
+		"places of a link":    {lookingUp("link_places"), []string{"link_places"}, []any{storetest.HotLink, "2026-11-21"}},
+		"referrers of a link": {reading("link_referrers"), []string{"link_referrers"}, []any{storetest.HotLink, "2026-11-21", schema.TopNames}},
+		"referrers": {lookingUp("link_referrers"), []string{"link_referrers"}, []any{
 			[]int64{storetest.HotLink, 7919}, []string{"2026-11-21", "2026-11-22"}, schema.MaxNames,
 		}},
 		"account report": {nil, []string{"weighted_accounts"}, []any{"2026-11-22", storetest.HotAccount, "2026-11-21", schema.TopNames}},
-		"days of an account": {clickhouse.LookupSettings("account_quarters"), []string{"account_quarters"}, []any{
+		"days of an account": {lookingUp("account_quarters"), []string{"account_quarters"}, []any{
 			storetest.HotAccount, "2026-11-21 00:00:00",
 		}},
-		"links of an account": {clickhouse.LookupSettings("weighted_accounts"), []string{"weighted_accounts"}, []any{
+		"links of an account": {reading("weighted_accounts"), []string{"weighted_accounts"}, []any{
 			storetest.HotAccount, "2026-11-21", schema.TopNames,
 		}},
 	} {

@@ -3,6 +3,8 @@ package clickhouse
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
@@ -12,7 +14,24 @@ import (
 )
 
 const (
-	// The parts of a link's report, each with link and day as arguments.
+	// Three queries at the same time, each with its projection. A server plans one query of all three for longer than it reads a link's
+	// rows. The store adds up names and days. The referrers have the total of all of them, for a link may have a thousand per day.
+	linkDays = `
+	SELECT toDate(clicked_at) AS day, device, browser, sum(weight)
+	FROM clicks WHERE link_id = ? AND toDate(clicked_at) >= ? GROUP BY day, device, browser`
+	linkPlaces = `
+	SELECT os, language, country, sumIf(weight, device != 'bot')
+	FROM clicks WHERE link_id = ? AND toDate(clicked_at) >= ? GROUP BY os, language, country`
+	linkReferrers = `
+	SELECT *, sum(people) OVER ()
+	FROM (
+		SELECT toString(referrer) AS name, sumIf(weight, device != 'bot') AS people
+		FROM clicks WHERE link_id = ? AND toDate(clicked_at) >= ? GROUP BY referrer
+	)
+	WHERE people > 0
+	ORDER BY people DESC, name
+	LIMIT ?`
+	// The same by one query, each of whose parts has link and day as arguments.
 	linkParts = `
 		SELECT kind, key, if(device = 'bot', 0, clicks) AS people, if(device = 'bot', clicks, 0) AS bots
 		FROM (
@@ -75,25 +94,86 @@ const (
 	LIMIT ? BY of_link, date`
 )
 
-// LinkReport implements schema.ReportStore. See Report for what it does on a cluster.
+// LinkReport implements schema.ReportStore. See Report for how its parts are of one moment.
 func (c *ClickStore) LinkReport(ctx context.Context, linkID int64, since time.Time) (report schema.LinkReport, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	day, consistent := dateOf(since), false
-	for reads := 1; reads <= maxReads && err == nil; reads++ {
-		report, consistent, err = c.readLinkReport(ctx, linkParts, linkID, day, linkID, day, linkID, day, schema.TopNames)
-		if consistent || c.layout.Cluster == "" {
-			return report, wrap(err, "read report of link %d", linkID)
-		}
+	for reads := 0; reads < maxReads && err == nil && !consistent; reads++ {
+		report, consistent, err = c.readLinkReport(ctx, linkID, day)
 	}
-	if err == nil {
-		report, _, err = c.readLinkReport(ctx, linkScan, linkID, day, schema.TopNames)
+	if err == nil && !consistent {
+		parts, args := linkParts, []any{linkID, day, linkID, day, linkID, day, schema.TopNames}
+		if c.layout.Cluster != "" {
+			parts, args = linkScan, []any{linkID, day, schema.TopNames}
+		}
+		report, _, err = c.joinedLinkReport(ctx, parts, args...)
 	}
 	return report, wrap(err, "read report of link %d", linkID)
 }
 
-// readLinkReport reports whether all kinds have as many clicks.
-func (c *ClickStore) readLinkReport(ctx context.Context, parts string, args ...any) (schema.LinkReport, bool, error) {
+// readLinkReport reports whether all kinds have as many clicks by people.
+func (c *ClickStore) readLinkReport(ctx context.Context, linkID int64, since string) (schema.LinkReport, bool, error) {
+	var ofDays, ofPlaces, ofReferrers int64 // people
+	report := schema.LinkReport{Devices: map[schema.Device]int64{}}
+	days, browsers := map[time.Time]schema.Period{}, map[string]int64{}
+	systems, languages, countries := map[string]int64{}, map[string]int64{}, map[string]int64{}
+	reading, ctx := errgroup.WithContext(ctx)
+	reading.Go(func() error {
+		rows, err := c.conn.Query(ch.Context(ctx, ch.WithSettings(lookupSettings("weighted_counts"))), linkDays, linkID, since)
+		return forEachRow(rows, err, func() error {
+			var day time.Time
+			var device, browser string
+			var total uint64
+			err := rows.Scan(&day, &device, &browser, &total)
+			n, of := int64(total), days[day]
+			if device == string(schema.Bot) {
+				of.Bots += n
+			} else {
+				of.People += n
+				browsers[browser] += n
+				ofDays += n
+			}
+			days[day] = of
+			report.Devices[schema.Device(device)] += n
+			return err
+		})
+	})
+	reading.Go(func() error {
+		rows, err := c.conn.Query(ch.Context(ctx, ch.WithSettings(lookupSettings("link_places"))), linkPlaces, linkID, since)
+		return forEachRow(rows, err, func() error {
+			var os, language, country string
+			var people uint64
+			err := rows.Scan(&os, &language, &country, &people)
+			n := int64(people)
+			systems[os], languages[language], countries[country] = systems[os]+n, languages[language]+n, countries[country]+n
+			ofPlaces += n
+			return err
+		})
+	})
+	reading.Go(func() error {
+		settings := projectionSettings("link_referrers")
+		rows, err := c.conn.Query(ch.Context(ctx, ch.WithSettings(settings)), linkReferrers, linkID, since, schema.TopNames)
+		return forEachRow(rows, err, func() error {
+			var name string
+			var people, total uint64
+			err := rows.Scan(&name, &people, &total)
+			report.Referrers = append(report.Referrers, schema.NameCount{Name: name, Total: int64(people)})
+			ofReferrers = int64(total)
+			return err
+		})
+	})
+	err := reading.Wait()
+	for _, day := range slices.SortedFunc(maps.Keys(days), time.Time.Compare) {
+		report.Days = append(report.Days, schema.DayReport{Date: day.Format(time.DateOnly), People: days[day].People, Bots: days[day].Bots})
+	}
+	report.Browsers, report.Systems = mostFrequent(browsers, schema.TopNames), mostFrequent(systems, schema.TopNames)
+	report.Languages, report.Countries = mostFrequent(languages, schema.TopNames), mostFrequent(countries, schema.TopNames)
+	return report, ofDays == ofPlaces && ofDays == ofReferrers, err
+}
+
+// joinedLinkReport reports whether all kinds have as many clicks.
+func (c *ClickStore) joinedLinkReport(ctx context.Context, parts string, args ...any) (schema.LinkReport, bool, error) {
 	report, totals := schema.LinkReport{Devices: map[schema.Device]int64{}}, map[uint64]bool{}
 	rows, err := c.conn.Query(ctx, fmt.Sprintf(linkReport, parts), args...)
 	err = forEachRow(rows, err, func() error {
@@ -176,8 +256,7 @@ func (c *ClickStore) readAccountReport(ctx context.Context, accountID int64, sin
 		return err
 	})
 	reading.Go(func() error {
-		settings := lookupSettings("weighted_accounts")
-		delete(settings, "max_threads") // an account may have a million links
+		settings := projectionSettings("weighted_accounts") // an account may have a million links
 		rows, err := c.conn.Query(ch.Context(ctx, ch.WithSettings(settings)), accountLinks, accountID, linksSince, schema.TopNames)
 		return forEachRow(rows, err, func() error {
 			var link schema.LinkCount

@@ -135,13 +135,17 @@ func TestReportPlans(t *testing.T) {
 			}
 		}
 	})
-	t.Run("a link's report from rows is the same", func(t *testing.T) {
+	t.Run("a link's report from rows, or by one query, is the same", func(t *testing.T) {
 		for _, link := range some {
 			want, err := store.LinkReport(t.Context(), link, source.Day)
 			testkit.Must(t, err)
-			got, err := onCluster.ScanLinkReport(t.Context(), link, source.Day)
-			testkit.Must(t, err)
-			testkit.Equal(t, "report", got, want)
+			for name, read := range map[string]func(context.Context, int64, time.Time) (schema.LinkReport, error){
+				"report of rows": onCluster.ScanLinkReport, "report by one query": store.JoinedLinkReport,
+			} {
+				got, err := read(t.Context(), link, source.Day)
+				testkit.Must(t, err)
+				testkit.Equal(t, name, got, want)
+			}
 		}
 	})
 	t.Run("an account's report by one query is the same", func(t *testing.T) {

@@ -268,7 +268,7 @@ func (c *ClickStore) readQuickReport(ctx context.Context, q schema.ReportQuery) 
 func (p *quickPart) settings() ch.Settings {
 	settings := lookupSettings(p.projection)
 	if p.projection == "" {
-		settings["optimize_use_projections"] = 0
+		settings = rowSettings()
 	}
 	settings["max_query_size"] = maxReportQuery
 	return settings

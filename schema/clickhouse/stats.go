@@ -25,7 +25,7 @@ const (
 func (c *ClickStore) LinkStats(ctx context.Context, linkID int64) (schema.Stats, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	stats := schema.Stats{Devices: map[schema.Device]int64{}}
+	stats := schema.Stats{Devices: map[schema.Device]int64{}, Browsers: map[string]int64{}}
 	days, browsers := map[time.Time]int64{}, map[string]int64{}
 	rows, err := c.conn.Query(ch.Context(ctx, ch.WithSettings(lookupSettings("weighted_counts"))), linkStats, linkID)
 	err = forEachRow(rows, err, func() error {
@@ -45,20 +45,23 @@ func (c *ClickStore) LinkStats(ctx context.Context, linkID int64) (schema.Stats,
 	for _, day := range slices.SortedFunc(maps.Keys(days), time.Time.Compare) {
 		stats.ClicksByDay = append(stats.ClicksByDay, schema.DayCount{Date: day.Format(time.DateOnly), Total: days[day]})
 	}
-	stats.Browsers = mostFrequent(browsers, schema.TopBrowsers)
+	for _, browser := range mostFrequent(browsers, schema.TopBrowsers) {
+		stats.Browsers[browser.Name] = browser.Total
+	}
 	return stats, wrap(err, "read stats of link %d", linkID)
 }
 
-// mostFrequent returns the n names with the most clicks, ties in order of the names.
-func mostFrequent(clicks map[string]int64, n int) map[string]int64 {
-	names := slices.SortedFunc(maps.Keys(clicks), func(a, b string) int {
-		return cmp.Or(cmp.Compare(clicks[b], clicks[a]), cmp.Compare(a, b))
-	})
-	top := map[string]int64{}
-	for _, name := range names[:min(n, len(names))] {
-		top[name] = clicks[name]
+// mostFrequent returns the n names with the most clicks, ties in order of the names. Names without clicks are left out.
+func mostFrequent(clicks map[string]int64, n int) (top []schema.NameCount) {
+	for name, total := range clicks {
+		if total > 0 {
+			top = append(top, schema.NameCount{Name: name, Total: total})
+		}
 	}
-	return top
+	slices.SortFunc(top, func(a, b schema.NameCount) int {
+		return cmp.Or(cmp.Compare(b.Total, a.Total), cmp.Compare(a.Name, b.Name))
+	})
+	return top[:min(n, len(top))]
 }
 
 // ClickCounts implements schema.ClickStore.
@@ -69,7 +72,7 @@ func (c *ClickStore) ClickCounts(ctx context.Context, linkIDs []int64) (map[int6
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	counts := make(map[int64]int64, len(linkIDs))
-	rows, err := c.conn.Query(ctx, clickCounts, linkIDs)
+	rows, err := c.conn.Query(ch.Context(ctx, ch.WithSettings(projectionSettings("weighted_counts"))), clickCounts, linkIDs)
 	err = forEachRow(rows, err, func() error {
 		var link int64
 		var total uint64
