@@ -240,7 +240,7 @@ const projectionsOfClicks = `SELECT count() FROM system.projections WHERE databa
 // TestCompactionBesideReadersAndInserts reads all the time while months are compacted and late clicks arrive.
 func TestCompactionBesideReadersAndInserts(t *testing.T) {
 	t.Parallel()
-	const months, latePartition, lateLink = 4, 5, 999
+	const months, latePartition, lateLink = 2, 5, 999
 	dsn := engines.ClickHouse(t)
 	store, raw := openClicks(t, dsn), openRaw(t, dsn)
 	for i := range months {

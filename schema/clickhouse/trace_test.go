@@ -7,6 +7,7 @@ import (
 
 	"linkstream/schema"
 	"linkstream/schema/clickhouse"
+	"linkstream/schema/clickhouse/clickhousetest"
 	"linkstream/schema/span"
 	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
@@ -18,7 +19,9 @@ func TestTraces(t *testing.T) {
 	collector := tracingtest.Start(t)
 	tracer := collector.Tracer(t, "test")
 	background := tracer.Context(t.Context())
-	store, err := clickhouse.OpenClickStore(background, clickhouse.Config{DSN: engines.ClickHouse(t)})
+	dsn := engines.ClickHouse(t)
+	testkit.Must(t, clickhousetest.Migrate(t.Context(), dsn))
+	store, err := clickhouse.OpenClickStore(background, clickhouse.Config{DSN: dsn})
 	testkit.Must(t, err)
 	defer store.Close()
 
