@@ -121,7 +121,7 @@ func TestServerSurvives(t *testing.T) {
 			together(10, func(int) {
 				conn := s.dial(t)
 				conn.SetReadBuffer(1)
-				fmt.Fprint(conn, strings.Repeat(get("/large"), 20))
+				fmt.Fprint(conn, strings.Repeat(get("/large"), 3))
 				for range 40 {
 					conn.Read(make([]byte, 1))
 					time.Sleep(short / 20)

@@ -52,6 +52,7 @@ func eachWay(t *testing.T, test func(t *testing.T, loops int)) {
 const location = "https://example.com/some/page?with=query"
 
 var (
+	largePage    = bytes.Repeat([]byte("large\n"), 20_000)
 	locationLine = []byte("Location: " + location + "\r\n")
 	cacheLine    = []byte("Cache-Control: private, no-store\r\n")
 )
@@ -174,7 +175,7 @@ func (a *app) answer(ctx *fasthttp.RequestCtx) {
 		ctx.SetBodyString("no such page\n")
 	case "/large":
 		ctx.SetContentType("text/plain")
-		ctx.SetBody(bytes.Repeat([]byte("large\n"), 20_000))
+		ctx.Response.SetBodyRaw(largePage)
 	case "/goodbye":
 		ctx.SetBodyString("goodbye")
 		ctx.SetConnectionClose()
