@@ -72,12 +72,7 @@ func TestStoreErrorsStayInside(t *testing.T) {
 	claim := customdomain.New(s.account.ID, held.Host)
 	testkit.Must(t, s.links.CreateDomain(t.Context(), &claim))
 	resolver.Add(t, claim.Host+". CNAME sho.rt.", "_linkstream."+claim.Host+`. TXT "`+claim.Challenge+`"`)
-	signIn := func() *browser {
-		b := s.signedIn(t)
-		b.fields.Set("Accept-Encoding", "identity") // compressing a thousand pages takes long: see TestCompression
-		return b
-	}
-	owner := signIn()
+	owner := s.signedIn(t)
 	owner.upload("links.csv", "no column\n").want(t, http.StatusSeeOther)
 	owner.waitImport(t, "cannot be imported")
 
@@ -108,8 +103,7 @@ func TestStoreErrorsStayInside(t *testing.T) {
 				failing.Store(nil)
 				if method == "EndSession" || method == "SetPassword" {
 					if owner.get("/dashboard/account").status != http.StatusOK { // the session has ended
-						owner = signIn()
-						owner.t = t
+						owner = s.signedIn(t)
 					}
 				}
 			}

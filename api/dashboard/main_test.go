@@ -159,7 +159,7 @@ func (s *testService) browser(t testing.TB) *browser {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
 	testkit.Must(t, err)
-	transport := &http.Transport{}
+	transport := &http.Transport{DisableCompression: true} // compressing pages takes long: see TestCompression
 	t.Cleanup(transport.CloseIdleConnections)
 	return &browser{t: t, base: s.base, agent: "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0",
 		fields: http.Header{"Origin": {s.base}, "Sec-Fetch-Site": {"same-origin"}},
