@@ -1,6 +1,8 @@
 package schema
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/hex"
 	"fmt"
 	"math"
@@ -90,6 +92,11 @@ func (l *Lane) UnmarshalText(text []byte) error {
 
 // String returns the lane's name, such as 0123456789abcdef0123456789abcdef/3.
 func (l Lane) String() string { return fmt.Sprintf("%s/%d", l.Incarnation, l.Number) }
+
+// Compare orders lanes by incarnation, and those of an incarnation by number.
+func (l Lane) Compare(other Lane) int {
+	return cmp.Or(bytes.Compare(l.Incarnation[:], other.Incarnation[:]), cmp.Compare(l.Number, other.Number))
+}
 
 // Validate returns CodeInvalid unless the numbers are possible.
 func (l *SpoolLane) Validate() error {

@@ -44,7 +44,7 @@ func Inspect(dir string) (schema.SpoolReport, error) {
 	for id, lane := range i.lanes {
 		report.Lanes = append(report.Lanes, lane.report(id))
 	}
-	slices.SortFunc(report.Lanes, func(a, b schema.SpoolLane) int { return cmp.Compare(a.Lane.String(), b.Lane.String()) })
+	slices.SortFunc(report.Lanes, func(a, b schema.SpoolLane) int { return a.Lane.Compare(b.Lane) })
 	report.Damaged = slices.Sorted(maps.Keys(i.damaged))
 	return report, nil
 }

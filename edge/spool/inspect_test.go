@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -30,7 +29,7 @@ func inspect(tb testing.TB, dir string) schema.SpoolReport {
 // wantLanes requires what a report says about lanes.
 func wantLanes(tb testing.TB, report schema.SpoolReport, want ...schema.SpoolLane) {
 	tb.Helper()
-	slices.SortFunc(want, func(a, b schema.SpoolLane) int { return strings.Compare(a.Lane.String(), b.Lane.String()) })
+	slices.SortFunc(want, func(a, b schema.SpoolLane) int { return a.Lane.Compare(b.Lane) })
 	if len(want) == 0 {
 		want = []schema.SpoolLane{}
 	}

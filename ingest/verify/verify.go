@@ -16,7 +16,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"linkstream/schema"
@@ -179,7 +178,7 @@ func (p *pass) balance(ctx context.Context) error {
 			}
 			return 1
 		}
-		return strings.Compare(a.Lane.String(), b.Lane.String())
+		return a.Lane.Compare(b.Lane)
 	})
 	if n := len(p.report.Lanes); n > maxLanes {
 		p.report.MoreLanes = uint64(n - maxLanes)
