@@ -1,11 +1,13 @@
 package clickhouse_test
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -160,5 +162,42 @@ func TestReportPlans(t *testing.T) {
 				t.Errorf("account %d has %d days", account, len(want.Days))
 			}
 		}
+	})
+}
+
+// TestLinkReportIsOfOneMoment counts clicks before each of a report's queries for referrers reaches the server, usually after the other
+// queries were answered.
+func TestLinkReportIsOfOneMoment(t *testing.T) {
+	t.Parallel()
+	dsn := engines.ClickHouse(t)
+	store := openClicks(t, dsn)
+	batch, source := new(schema.ClickBatch), storetest.NewTraffic()
+	count := func() error {
+		source.Fill(batch, 0, 10)
+		for i := range batch.LinkID {
+			batch.LinkID[i], batch.Device[i], batch.Browser[i], batch.Referrer[i] = storetest.HotLink, schema.Mobile, "Firefox", "a.example"
+			batch.OS[i], batch.Language[i], batch.Country[i] = "iOS", "de", "DE"
+		}
+		return store.InsertClicks(t.Context(), batch)
+	}
+	testkit.Must(t, count())
+	var counting sync.Mutex
+	_, behind := startProxy(t, dsn, func(sent []byte, _ func()) bool {
+		if bytes.Contains(sent, []byte("GROUP BY referrer")) {
+			counting.Lock()
+			defer counting.Unlock()
+			if err := count(); err != nil {
+				t.Error(err)
+			}
+		}
+		return true
+	})
+	report, err := openClicks(t, behind).LinkReport(t.Context(), storetest.HotLink, time.Time{})
+	testkit.Must(t, err)
+	n := report.Devices[schema.Mobile]
+	of := func(name string) []schema.NameCount { return []schema.NameCount{{Name: name, Total: n}} }
+	testkit.Equal(t, "report", report, schema.LinkReport{
+		Days: []schema.DayReport{{Date: source.Day.Format(time.DateOnly), People: n}}, Devices: map[schema.Device]int64{schema.Mobile: n},
+		Browsers: of("Firefox"), Systems: of("iOS"), Languages: of("de"), Referrers: of("a.example"), Countries: of("DE"),
 	})
 }
