@@ -29,15 +29,15 @@ func TestCompaction(t *testing.T, store ClickStores, compact func()) {
 		b.Next += 4 // records that were dropped
 		testkit.Must(t, store.InsertClicks(t.Context(), b))
 		model.count(b)
-		for range 2 {
-			compact()
-			model.check(t, store)
-			model.checkReports(t, store, epoch.AddDate(0, 0, 2))
-			model.checkAccountReport(t, store, 0, time.Time{})
-			model.checkDays(t, store, random, true)
-			for _, old := range []*schema.ClickBatch{counted, b} {
-				testkit.WantCode(t, store.InsertClicks(t.Context(), old), schema.CodeConflict)
-			}
+		compact()
+		model.check(t, store)
+		model.checkReports(t, store, epoch.AddDate(0, 0, 2))
+		model.checkAccountReport(t, store, 0, time.Time{})
+		model.checkDays(t, store, random, true)
+		compact() // which finds nothing to do
+		model.check(t, store)
+		for _, old := range []*schema.ClickBatch{counted, b} {
+			testkit.WantCode(t, store.InsertClicks(t.Context(), old), schema.CodeConflict)
 		}
 	}
 	for _, moved := range []schema.Lane{lane(spreadLink, 0), lane(1, 0)} {
