@@ -7,19 +7,23 @@ FUZZTIME   = 5s
 # the allocator below it, and argon2. Only a package may be left out whose generic types no other package instantiates: the linker
 # may choose its copies of their methods for all. The C library has those of a directory that is read, which one goroutine does.
 # Debug information, which go test does not link, takes an eighth of the compilers' CPU time, and inlining a fifth: only the standard
-# library and the project's own packages, which tests execute most, are worth it.
+# library and the project's own packages, which tests execute most, are worth it, and those that the race detector leaves out.
 UNCHECKED  = modernc.org/sqlite/lib modernc.org/libc modernc.org/memory golang.org/x/crypto/argon2
-RACE       = -race '-gcflags=all=-dwarf=false -l' -gcflags=std=-dwarf=false -gcflags=linkstream/...=-dwarf=false $(UNCHECKED:%='-gcflags=%=-race=false -dwarf=false')
+LEAN       = '-gcflags=all=-dwarf=false -l' -gcflags=std=-dwarf=false -gcflags=linkstream/...=-dwarf=false
+RACE       = -race $(LEAN) $(UNCHECKED:%='-gcflags=%=-race=false -dwarf=false')
 # Tests often wait, so more packages than there are CPUs are tested at once; fewer by make test-deploy, where programs run under load.
 CPUS       = $$(getconf _NPROCESSORS_ONLN)
 PACKAGES   = -p $$(( $(CPUS) + 1 ))
-# Compilers and linters live briefly: collecting garbage less often saves a sixth of their CPU time. Where no program runs but they,
-# the variable itself saves a process per tool.
-TOOLS      = -toolexec 'env GOGC=400'
+# Compilers and linters live briefly: collecting garbage less often saves a fifth of their CPU time. Where no program runs but they,
+# the variables themselves save a process per tool. The limit bounds the compiler of SQLite.
+RARE_GC    = GOGC=1600 GOMEMLIMIT=2GiB
+TOOLS      = -toolexec 'env $(RARE_GC)'
 # The same for what tests build.
-GOFLAGS_TOOLS = GOFLAGS="$$(go env GOFLAGS) '-toolexec=env GOGC=400'"
-# Programs that make test builds, among them those under test, have no debug information.
-GOFLAGS_TEST = GOFLAGS="$$(go env GOFLAGS) -gcflags=all=-dwarf=false -ldflags=-w"
+GOFLAGS_TOOLS = GOFLAGS="$$(go env GOFLAGS) '-toolexec=env $(RARE_GC)'"
+# Programs that make test builds, among them those under test and staticcheck, have no debug information. They inline more than tests:
+# the libraries of an edge, whose allocations are tested, and staticcheck's own.
+INLINED    = $(UNCHECKED) github.com/valyala/... github.com/dgraph-io/... honnef.co/... golang.org/x/tools/...
+GOFLAGS_TEST = GOFLAGS="$$(go env GOFLAGS) $(LEAN) $(INLINED:%=-gcflags=%=-dwarf=false) -ldflags=-w"
 # Packages that test the programs with tools of those who use or run them, with other releases, or on clusters, which takes
 # minutes: for make test-deploy. So are the installation and the failures of engines, tests of programs under load while engines
 # fail or are restored, and that of the README's pictures.
@@ -68,7 +72,7 @@ check: lint ## check format, code, imports and go.mod
 lint:
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; }
 	go build $(TOOLS) -o build/ honnef.co/go/tools/cmd/staticcheck
-	CGO_ENABLED=1 GOGC=off GOMEMLIMIT=2GiB GOFLAGS="$$(go env GOFLAGS) '-toolexec=env GOGC=400' $(RACE)" \
+	CGO_ENABLED=1 GOGC=off GOMEMLIMIT=2GiB GOFLAGS="$$(go env GOFLAGS) '-toolexec=env $(RARE_GC)' $(RACE)" \
 		build/staticcheck ./... # which reads what make test has compiled
 
 quick: ## vet, then test what needs no engine and no browser, with fewer simulations; names what it leaves out
@@ -83,8 +87,8 @@ test: ## check what check does, and test on embedded engines and on real ones, w
 # Tests, and the programs that they start, are compiled while engines are installed and started. Tests begin when both are done. The
 # go command that has downloaded the modules waits for the one that compiles: two would compile the same packages.
 compile:
-	@CGO_ENABLED=1 GOGC=400 go list $(RACE) -export -deps $(STANDARD) >/dev/null & go list -deps -test $(TESTED) >/dev/null; wait; \
-		CGO_ENABLED=1 GOGC=400 go list $(RACE) -export -deps -test $(TESTED) >/dev/null; GOGC=400 go list -export -deps -test $(PLAIN) >/dev/null; \
+	@CGO_ENABLED=1 $(RARE_GC) go list $(RACE) -export -deps $(STANDARD) >/dev/null & go list -deps -test $(TESTED) >/dev/null; wait; \
+		CGO_ENABLED=1 $(RARE_GC) go list $(RACE) -export -deps -test $(TESTED) >/dev/null; $(RARE_GC) go list -export -deps -test $(PLAIN) >/dev/null; \
 		touch build/compiled
 
 # The tests often wait for programs: this runs meanwhile. All packages are vetted as compiled for the race detector: vet would read all
