@@ -46,7 +46,7 @@ PLAIN      = ./deploy/simulation ./deploy/standalone ./edge ./ingest ./api $(POO
 # The packages whose tests take longest start first, so that the others run beside them.
 LONGEST    = ./deploy/e2e ./schema/clickhouse ./api/dashboard ./api/rest ./edge/eventloop ./schema/sqlite ./schema/postgres \
 	./schema/stream ./edge/resolve ./api/ratelimit ./api/auth ./schema/service
-LONG_QUICK = ./edge/eventloop ./api/dashboard ./api/rest ./edge/edgeservice
+LONG_QUICK = ./api/dashboard ./edge/eventloop ./edge/edgeservice ./api/rest ./edge/certificate ./deploy/standalone ./ingest/ingestservice
 # Packages whose tests start engines, browsers or whole programs: for make test, not for make quick.
 ENGINES    = /api/apiservice$$|/bench$$|/deploy/e2e$$|/schema/(clickhouse|postgres|stream)$$|/ingest/worker$$
 
@@ -78,7 +78,7 @@ lint:
 quick: ## vet, then test what needs no engine and no browser, with fewer simulations; names what it leaves out
 	go vet $(TOOLS) ./...
 	@echo "left out, see make test:"; go list ./... | grep -E '$(ENGINES)|$(DEPLOYED)' | sed 's/^/  /'
-	go test -short -vet=off $(TOOLS) -p $$(( 3 * $(CPUS) )) $(LONG_QUICK) $$(go list ./... | grep -vE '$(ENGINES)|$(DEPLOYED)')
+	go test -short -vet=off $(TOOLS) -p $$(( 4 * $(CPUS) )) $(LONG_QUICK) $$(go list ./... | grep -vE '$(ENGINES)|$(DEPLOYED)')
 
 test: ## check what check does, and test on embedded engines and on real ones, which it names; all but what test-deploy does
 	@mkdir -p build && rm -f build/compiled

@@ -27,12 +27,12 @@ func TestLoopAllocatesNothing(t *testing.T) {
 	for i, path := range []string{"/link", "/page", "/soon"} {
 		local := &unix.SockaddrInet4{Addr: [4]byte{127, 1, 1, byte(1 + i)}} // see connectFrom, which allocates
 		request := []byte(get(path))
-		if allocs := testing.AllocsPerRun(2000, func() { exchange(lasting, request) }); allocs != 0 {
+		if allocs := testing.AllocsPerRun(500, func() { exchange(lasting, request) }); allocs != 0 {
 			t.Errorf("%s on a lasting connection: %v allocations per request", path, allocs)
 		}
 		closing := []byte("GET " + path + " HTTP/1.1\r\nHost: a\r\n" + end)
 		for name, request := range map[string][]byte{"closing": closing, "idle": request} {
-			if allocs := testing.AllocsPerRun(2000, func() {
+			if allocs := testing.AllocsPerRun(500, func() {
 				fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 				if err != nil {
 					t.Fatal(err)
