@@ -46,7 +46,8 @@ PLAIN      = ./deploy/simulation ./deploy/standalone ./edge ./ingest ./api $(POO
 # The packages whose tests take longest start first, so that the others run beside them.
 LONGEST    = ./deploy/e2e ./schema/clickhouse ./api/dashboard ./api/rest ./edge/eventloop ./schema/sqlite ./schema/postgres \
 	./schema/stream ./edge/resolve ./api/ratelimit ./api/auth ./schema/service
-LONG_QUICK = ./api/dashboard ./edge/eventloop ./edge/edgeservice ./api/rest ./edge/certificate ./deploy/standalone ./ingest/ingestservice
+LONG_QUICK = ./api/dashboard ./edge/eventloop ./edge/edgeservice ./api/rest ./schema/sqlite ./edge/resolve ./edge/certificate ./deploy/simulation \
+	./deploy/standalone ./ingest/ingestservice
 # Packages whose tests start engines, browsers or whole programs: for make test, not for make quick.
 ENGINES    = /api/apiservice$$|/bench$$|/deploy/e2e$$|/schema/(clickhouse|postgres|stream)$$|/ingest/worker$$
 
