@@ -35,12 +35,8 @@ func (r *realEngines) multiply(ctx context.Context, times int) (*Service, error)
 	return s, r.startAPI(ctx, s, "api, "+name, copies.dsn)
 }
 
-// looseCopies are the copies of a month that has ended that are not merged with others. A server has about three parts of such a month
-// with ten times as many clicks, and ten of the month in progress: decision 16.
-const looseCopies = 2
-
-// copyClicks copies the clicks to one of two new databases, to as many parts as a server has that has stored so many. Merging copies
-// adds up their counts: projections have as many rows as one copy has. So the copies of the month in progress stay apart.
+// copyClicks merges the clicks to one part per month in one of two new databases, and copies these parts to the other one. They are not
+// merged there: that would add up their counts, and leave each projection with as few rows as one copy has.
 func (r *realEngines) copyClicks(ctx context.Context, merged, copies string, times int) (err error) {
 	conn, err := openClickHouse(r.clickhouse)
 	if err != nil {
@@ -68,38 +64,17 @@ func (r *realEngines) copyClicks(ctx context.Context, merged, copies string, tim
 	exec("SYSTEM STOP MERGES `%s`.clicks", copies)
 	// Parts that share their files share them in the page cache as well, as parts of different clicks would not.
 	exec("ALTER TABLE `%s`.clicks MODIFY SETTING always_use_copy_instead_of_hardlinks = 1", copies)
-	// merge merges so many more copies of a month.
-	merge := func(month uint32, more int) {
-		for range more {
-			exec("ALTER TABLE `%s`.clicks ATTACH PARTITION %d FROM clicks", merged, month)
-		}
+	for _, month := range months {
+		r.launcher.progress("merging the clicks of %d, and copying them %d times", month, times)
+		exec("ALTER TABLE `%s`.clicks ATTACH PARTITION %d FROM clicks", merged, month)
 		exec("OPTIMIZE TABLE `%s`.clicks PARTITION %d FINAL", merged, month)
-	}
-	copyMerged := func(month uint32, times int) {
 		for range times {
 			exec("ALTER TABLE `%s`.clicks ATTACH PARTITION %d FROM `%s`.clicks", copies, month, merged)
 		}
 	}
-	for i, month := range months {
-		r.launcher.progress("merging the clicks of %d, and copying them %d times", month, times)
-		merge(month, 1)
-		if ended := i+1 < len(months); !ended {
-			copyMerged(month, times)
-			continue
-		}
-		loose := min(looseCopies, times-1)
-		copyMerged(month, loose)
-		merge(month, times-loose-1)
-		copyMerged(month, 1)
-	}
 	if err != nil {
 		return err
 	}
-	return r.countParts(ctx, conn, copies)
-}
-
-// countParts says in how many parts the clicks and their copies are.
-func (r *realEngines) countParts(ctx context.Context, conn ch.Conn, copies string) error {
 	var smaller, larger uint64
 	if err := conn.QueryRow(ctx, activeParts, copies).Scan(&smaller, &larger); err != nil {
 		return fmt.Errorf("count parts: %w", err)
