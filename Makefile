@@ -78,8 +78,8 @@ lint:
 
 quick: ## vet, then test what needs no engine and no browser, with fewer simulations; names what it leaves out
 	go vet $(TOOLS) ./...
-	@echo "left out, see make test:"; go list ./... | grep -E '$(ENGINES)|$(DEPLOYED)' | sed 's/^/  /'
-	go test -short -vet=off $(TOOLS) -p $$(( 4 * $(CPUS) )) $(LONG_QUICK) $$(go list ./... | grep -vE '$(ENGINES)|$(DEPLOYED)')
+	@all=$$(go list ./...) && echo "left out, see make test:" && echo "$$all" | grep -E '$(ENGINES)|$(DEPLOYED)' | sed 's/^/  /' && \
+		go test -short -vet=off $(TOOLS) -p $$(( 4 * $(CPUS) )) $(LONG_QUICK) $$(echo "$$all" | grep -vE '$(ENGINES)|$(DEPLOYED)')
 
 test: ## check what check does, and test on embedded engines and on real ones, which it names; all but what test-deploy does
 	@mkdir -p build && rm -f build/compiled
