@@ -34,7 +34,7 @@ func randomHost(int) (host, hash string) {
 // Whoever asks for keys that do not exist costs the store little, and others nothing.
 func TestUnknownKeysAreBounded(t *testing.T) {
 	start := time.Now()
-	const rate, burst, flood = 20, 200, 4_000
+	const rate, burst, flood = 20, 200, 20_000
 	for name, key := range map[string]func(int) (string, string){"hashes": randomHash, "hosts": randomHost} {
 		t.Run("random "+name+" of one client", func(t *testing.T) {
 			e := newEnv(t, nil)
