@@ -14,7 +14,7 @@ RACE       = -race $(LEAN) $(UNCHECKED:%='-gcflags=%=-race=false -dwarf=false')
 # Tests often wait, so more packages than there are CPUs are tested at once; fewer by make test-deploy, where programs run under load.
 CPUS       = $$(getconf _NPROCESSORS_ONLN)
 PACKAGES   = -p $$(( $(CPUS) + 1 ))
-# Compilers and linters live briefly: collecting garbage less often saves a fifth of their CPU time. Where no program runs but they,
+# Compilers and linters live briefly: collecting garbage less often saves more than a sixth of their CPU time. Where no program runs but they,
 # the variables themselves save a process per tool. The limit bounds the compiler of SQLite.
 RARE_GC    = GOGC=1600 GOMEMLIMIT=2GiB
 TOOLS      = -toolexec 'env $(RARE_GC)'
