@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
+	"io"
+	"os"
+	"path/filepath"
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 )
@@ -27,6 +29,10 @@ func (r *realEngines) multiply(ctx context.Context, times int) (*Service, error)
 	if err := r.copyClicks(ctx, merged.name, copies.name, times); err != nil {
 		return nil, err
 	}
+	// The copies are hard links, and would share the page cache, as parts of different clicks do not.
+	if err := eachLinkFile(ctx, copies.dsn, unlinkFile); err != nil {
+		return nil, fmt.Errorf("copy what queries of links read: %w", err)
+	}
 	name := fmt.Sprintf("clicks times %d", times)
 	s, err := newService("services, "+name, true)
 	if err != nil {
@@ -43,7 +49,8 @@ func (r *realEngines) copyClicks(ctx context.Context, merged, copies string, tim
 		return err
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	if err := r.awaitMerges(ctx, conn); err != nil {
+	r.launcher.progress("waiting until the server merges no more")
+	if err := r.AwaitMerges(ctx); err != nil {
 		return err
 	}
 	var months []uint32
@@ -62,8 +69,6 @@ func (r *realEngines) copyClicks(ctx context.Context, merged, copies string, tim
 		}
 	}
 	exec("SYSTEM STOP MERGES `%s`.clicks", copies)
-	// Parts that share their files share them in the page cache as well, as parts of different clicks would not.
-	exec("ALTER TABLE `%s`.clicks MODIFY SETTING always_use_copy_instead_of_hardlinks = 1", copies)
 	for _, month := range months {
 		r.launcher.progress("merging the clicks of %d, and copying them %d times", month, times)
 		exec("ALTER TABLE `%s`.clicks ATTACH PARTITION %d FROM clicks", merged, month)
@@ -83,22 +88,54 @@ func (r *realEngines) copyClicks(ctx context.Context, merged, copies string, tim
 	return nil
 }
 
-// awaitMerges waits until the server merges no more of the clicks.
-func (r *realEngines) awaitMerges(ctx context.Context, conn ch.Conn) error {
-	r.launcher.progress("waiting until the server merges no more")
-	for idle := 0; idle < 5; {
-		var merges uint64
-		if err := conn.QueryRow(ctx, "SELECT count() FROM system.merges WHERE database = currentDatabase()").Scan(&merges); err != nil {
-			return fmt.Errorf("count merges: %w", err)
+// linkProjections finds what queries of links read of the clicks.
+const linkProjections = `SELECT path FROM system.projection_parts WHERE active AND database = currentDatabase() AND table = 'clicks'
+	AND name IN ('weighted_counts', 'link_quarters', 'link_referrers', 'link_places')`
+
+// eachLinkFile calls do for each file that queries of links read. The server is on this machine.
+func eachLinkFile(ctx context.Context, dsn string, do func(path string) error) (err error) {
+	conn, err := openClickHouse(dsn)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	var folders []struct {
+		Path string `ch:"path"`
+	}
+	if err := conn.Select(ctx, &folders, linkProjections); err != nil {
+		return fmt.Errorf("list projections: %w", err)
+	}
+	for _, folder := range folders {
+		files, err := os.ReadDir(folder.Path)
+		if err != nil {
+			return err
 		}
-		if idle++; merges > 0 {
-			idle = 0
-		}
-		select {
-		case <-time.After(time.Second):
-		case <-ctx.Done():
-			return ctx.Err()
+		for _, file := range files {
+			if err := errors.Join(ctx.Err(), do(filepath.Join(folder.Path, file.Name()))); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// readFile reads a file, so that it is in the page cache.
+func readFile(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	_, err = io.Copy(io.Discard, file)
+	return err
+}
+
+// unlinkFile replaces a hard link by a file of its own.
+func unlinkFile(path string) error {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	own := path + ".own"
+	return errors.Join(os.WriteFile(own, content, 0o644), os.Rename(own, path))
 }

@@ -33,7 +33,7 @@ func (r *realEngines) topics() stream.Config { return r.broker.Topics("service")
 func (r *realEngines) startAPI(ctx context.Context, s *Service, name, clicks string) error {
 	api, err := r.startNode(ctx, s, "api", name, "-postgres.dsn", r.postgres, "-clickhouse.dsn", clicks, "-api.listen", s.API.Addr(),
 		"-api.trusted-proxies", ProxyAddr, "-ops.listen", s.ops.api, "-bootstrap.email", "")
-	s.AtAPI = []proc.Process{api}
+	s.AtAPI, s.ReadClicks = []proc.Process{api}, func(ctx context.Context) error { return eachLinkFile(ctx, clicks, readFile) }
 	return err
 }
 

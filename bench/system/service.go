@@ -35,6 +35,8 @@ type Service struct {
 	AtEdge, AtAPI []proc.Process
 	Counted       *Counter // clicks in the store
 	Engines       Engines
+	// ReadClicks reads what queries of links read, so that it is in the page cache. It is nil without a store of its own process.
+	ReadClicks func(ctx context.Context) error
 
 	ops      operators
 	children []*proc.Child // in the order of their start
