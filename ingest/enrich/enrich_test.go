@@ -84,6 +84,9 @@ func TestEnricher(t *testing.T) {
 		if grown := heap() - before; grown > 32<<20 {
 			t.Errorf("the heap grew by %d bytes over 100,000 distinct clicks", grown)
 		}
+		if names := enrich.Overfull(e); len(names) > 0 { // the results of some are too small to show in the heap
+			t.Errorf("memos of %v have more results than they may", names)
+		}
 		runtime.KeepAlive(e)
 	})
 }
