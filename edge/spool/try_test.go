@@ -5,24 +5,21 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"linkstream/edge/spool"
 	"linkstream/schema/testkit"
 )
 
 func TestInstantAppend(t *testing.T) {
-	// appends requires an append at once. One that finds the lanes in use for a moment, by those who create segments, leaves no trace.
-	appends := func(t *testing.T, s *spool.Spool, link int64) {
-		t.Helper()
-		testkit.Eventually(t, "a click is appended at once", func() bool { return s.Instant().Append(0, click(link)) })
-	}
 	t.Run("appends as Append does", func(t *testing.T) {
-		s, _ := open(t, config(t.TempDir(), 1))
-		for link := int64(1); link <= 50; link += 2 {
-			appends(t, s, link)
-			appendClicks(t, s, 0, link+1, link+1)
-		}
-		lane := s.Lanes()[0]
-		isRun(t, read(t, lane), lane.ID(), 1, 1, 50)
+		synctest.Test(t, func(t *testing.T) {
+			s, _ := open(t, config(t.TempDir(), 1))
+			for link := int64(1); link <= 50; link += 2 {
+				synctest.Wait() // for those who create segments, and hold the lane meanwhile
+				testkit.Equal(t, "appended", s.Instant().Append(0, click(link)), true)
+				appendClicks(t, s, 0, link+1, link+1)
+			}
+			lane := s.Lanes()[0]
+			isRun(t, read(t, lane), lane.ID(), 1, 1, 50)
+		})
 	})
 	t.Run("leaves the creation of segments to others", func(t *testing.T) {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // they do not get to run while this goroutine appends
@@ -40,17 +37,20 @@ func TestInstantAppend(t *testing.T) {
 		isRun(t, read(t, lane), lane.ID(), 1, 1, link+1)
 	})
 	t.Run("takes another lane than one that is in use", func(t *testing.T) {
-		s, _ := open(t, config(t.TempDir(), 2))
-		release := s.Lanes()[0].Hold()
-		appends(t, s, 1)
-		releaseOther := s.Lanes()[1].Hold()
-		testkit.Equal(t, "appended", s.Instant().Append(0, click(2)), false)
-		release()
-		appends(t, s, 3)
-		releaseOther()
-		isRun(t, read(t, s.Lanes()[0]), s.Lanes()[0].ID(), 1, 3, 3)
-		isRun(t, read(t, s.Lanes()[1]), s.Lanes()[1].ID(), 1, 1, 1)
-		testkit.Equal(t, "dropped", s.Dropped(), 0)
+		synctest.Test(t, func(t *testing.T) {
+			s, _ := open(t, config(t.TempDir(), 2))
+			synctest.Wait() // for those who create segments, and hold a lane meanwhile
+			release := s.Lanes()[0].Hold()
+			testkit.Equal(t, "appended", s.Instant().Append(0, click(1)), true)
+			releaseOther := s.Lanes()[1].Hold()
+			testkit.Equal(t, "appended", s.Instant().Append(0, click(2)), false)
+			release()
+			testkit.Equal(t, "appended", s.Instant().Append(0, click(3)), true)
+			releaseOther()
+			isRun(t, read(t, s.Lanes()[0]), s.Lanes()[0].ID(), 1, 3, 3)
+			isRun(t, read(t, s.Lanes()[1]), s.Lanes()[1].ID(), 1, 1, 1)
+			testkit.Equal(t, "dropped", s.Dropped(), 0)
+		})
 	})
 	t.Run("leaves it to Append to drop clicks", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
