@@ -12,6 +12,7 @@ import (
 	"linkstream/api/shorten"
 	"linkstream/schema"
 	"linkstream/schema/clickhouse"
+	"linkstream/schema/postgres"
 	"linkstream/schema/service"
 	"linkstream/schema/stream"
 )
@@ -19,7 +20,11 @@ import (
 // runCommand runs a command of the operator.
 func runCommand(ctx context.Context, cfg settings, command []string, stdout, stderr io.Writer, log *slog.Logger) error {
 	report := service.ReportToLog(log)
-	return withLinks(ctx, cfg, report, log, func(db schema.Database, _ *stream.Client) error {
+	openLinks := postgres.Open
+	if admin.OnlyReads(cfg.admin, command) {
+		openLinks = postgres.OpenCurrent
+	}
+	return withLinks(ctx, cfg, openLinks, report, log, func(db schema.Database, _ *stream.Client) error {
 		var clicks *clickhouse.ClickStore
 		cfg.admin.Parts = admin.Parts{In: os.Stdin, Progress: stderr,
 			Shortener: func(links schema.LinkStore, domains schema.DomainStore) (*shorten.Shortener, error) {
@@ -37,9 +42,9 @@ func runCommand(ctx context.Context, cfg settings, command []string, stdout, std
 	})
 }
 
-// openClicks waits for ClickHouse.
+// openClicks waits for ClickHouse, which commands only read.
 func openClicks(ctx context.Context, cfg settings, report service.WaitReport) (*clickhouse.ClickStore, error) {
 	return service.Await(ctx, report, "ClickHouse", func(ctx context.Context) (*clickhouse.ClickStore, error) {
-		return clickhouse.OpenClickStore(ctx, cfg.clicks)
+		return clickhouse.OpenCurrentClickStore(ctx, cfg.clicks)
 	})
 }

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"time"
 
 	"linkstream/api/apiservice"
 	"linkstream/api/dashboard"
 	"linkstream/schema"
+	"linkstream/schema/clickhouse"
+	"linkstream/schema/postgres"
 	"linkstream/schema/service"
 	"linkstream/schema/stream"
 	"linkstream/schema/tracing"
@@ -27,7 +30,7 @@ func listen(ctx context.Context, cfg settings, stdout io.Writer, log *slog.Logge
 	}
 	defer tracer.Close()
 	ctx, cfg.api.Tracer = tracer.Context(ctx), tracer
-	service.AllowConnections(cfg.api.MaxConnections, log)
+	service.AllowConnections(log, &cfg.api.MaxConnections)
 	sockets, err := service.InheritSockets("api")
 	if err != nil {
 		return err
@@ -39,26 +42,46 @@ func listen(ctx context.Context, cfg settings, stdout io.Writer, log *slog.Logge
 	defer port.Close()
 	ops.Require(port.Ready)
 	cfg.api.Listener, cfg.api.PublicHealth = port, cfg.ops.Public
-	return withLinks(ctx, cfg, ops.Report(), log, func(db schema.Database, client *stream.Client) error {
+	return withLinks(ctx, cfg, postgres.Open, ops.Report(), log, func(db schema.Database, client *stream.Client) error {
 		return serve(ctx, cfg, db, client, ops, stdout, log)
 	})
 }
 
 func serve(ctx context.Context, cfg settings, db schema.Database, client *stream.Client, ops *service.Ops,
-	stdout io.Writer, log *slog.Logger) error {
+	stdout io.Writer, log *slog.Logger) (err error) {
 	report := ops.Report()
-	clicks, err := openClicks(ctx, cfg, report)
+	clicks, err := clickhouse.New(ctx, cfg.clicks)
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, clicks.Close()) }()
+	defer migrateClicks(ctx, clicks, report)()
 	api, err := apiservice.New(cfg.api, db, clicks, client, log)
 	if err != nil {
-		return errors.Join(err, clicks.Close())
+		return err
 	}
 	if err := cfg.firstAccount.AwaitAndPrint(ctx, report, db, api.URL(), stdout); err != nil {
-		return errors.Join(err, clicks.Close())
+		return err
 	}
 	ops.Add(api.Ready, api.Metrics())
 	log.Info("serving the API and the dashboard", "listen", api.Addr(), "operators", ops.Addr(), "dashboard", api.URL().String()+dashboard.Root)
-	return errors.Join(api.Run(ctx), clicks.Close())
+	return api.Run(ctx)
+}
+
+// clicksWait is how long the start waits for ClickHouse.
+const clicksWait = 10 * time.Second
+
+// migrateClicks brings the schema of ClickHouse up to date. It returns when that is done or after clicksWait, and goes on until stop.
+// Meanwhile calls that need ClickHouse get 503.
+func migrateClicks(ctx context.Context, clicks *clickhouse.ClickStore, report service.WaitReport) (stop func()) {
+	migrated := make(chan struct{})
+	stop = service.RunInBackground(ctx, func(ctx context.Context) {
+		defer close(migrated)
+		_ = service.AwaitOK(ctx, report, "ClickHouse", clicks.Migrate)
+	})
+	select {
+	case <-migrated:
+	case <-time.After(clicksWait):
+	}
+	return stop
 }

@@ -1,12 +1,14 @@
 // Bench measures linkstream: the CPU time of an operation beside a bare server or loop that does the least possible, the
-// highest rate, and the latency that clients see.
+// highest rate, and the latency of clients.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"linkstream/bench/contender"
@@ -18,31 +20,27 @@ import (
 
 const usage = `Usage: bench [flags] SCENARIO...
        bench all -quick
-       bench -compare OLD.json NEW.json
-       bench -merge GENERATOR.json GENERATOR.json ...
+       bench -html PAGE show REPORT.json [REPORT.json]
 
-Scenarios (all of them except abuse, catalogue, cold, history, reports, restart, scale and soak: all; several run one after the other, and one table says whether the build is healthy):
+Scenarios (all: every one except cold, abuse and scale; several run one after the other. Their bounds are judged, and those of abuse):
 %s
 By default, bench measures a service that is already running, such as that of make run. With -start it starts its own.
-The exit code is 1 if a run or one of its checks fails, and 2 if it succeeds but a metric is beyond a limit.
+The exit code is 1 if a run or one of its checks fails, and 2 if it succeeds but a metric is beyond a bound.
 `
+
+// show is the command that shows one or two reports instead of measuring.
+const show = "show"
 
 // config is everything that flags set.
 type config struct {
 	scenario.Config
-	files report.Files
+	json, html string
 }
 
 func (c *config) RegisterFlags(fs *flag.FlagSet) {
 	c.Config.RegisterFlags(fs)
-	c.files.RegisterFlags(fs)
-}
-
-func (c *config) Validate() error {
-	if c.files.Read() {
-		return nil
-	}
-	return c.Config.Validate()
+	fs.StringVar(&c.json, "json", "", "`file` for the report as JSON")
+	fs.StringVar(&c.html, "html", "", "`file` for the report as a page with plots")
 }
 
 func main() { service.Main("bench", run) }
@@ -59,15 +57,51 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	cfg := config{Config: scenario.DefaultConfig()}
 	operands, err := service.ParseArgs("bench", fmt.Sprintf(usage, names.String()), args, stderr, &cfg)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case cfg.files.Read():
-		return cfg.files.Process(operands, stdout)
+	}
+	if len(operands) > 0 && operands[0] == show {
+		return cfg.showReports(operands[1:], stdout)
 	}
 	r, err := scenario.Run(ctx, operands, cfg.Config, stderr)
 	if err != nil {
 		return err
 	}
-	return cfg.files.Write(r, stdout)
+	errs := []error{cfg.write(stdout, r)}
+	if cfg.json != "" {
+		errs = append(errs, r.Save(cfg.json))
+	}
+	if err := errors.Join(append(errs, r.Failed())...); err != nil {
+		return err // bounds of a wrong report mean nothing
+	}
+	return r.Unhealthy()
+}
+
+// showReports writes one saved report, or two side by side.
+func (c *config) showReports(paths []string, stdout io.Writer) error {
+	if len(paths) < 1 || len(paths) > 2 {
+		return errors.New("show: name one report or two")
+	}
+	var reports []*report.Report
+	for _, path := range paths {
+		r, err := report.Load(path)
+		if err != nil {
+			return err
+		}
+		reports = append(reports, r)
+	}
+	return c.write(stdout, reports...)
+}
+
+// write writes reports as text to stdout, and as a page if there is a file for it.
+func (c *config) write(stdout io.Writer, reports ...*report.Report) error {
+	err := report.WriteText(stdout, reports...)
+	if c.html == "" {
+		return err
+	}
+	page, pageErr := report.Page(reports...)
+	if err := errors.Join(err, pageErr); err != nil {
+		return err
+	}
+	return os.WriteFile(c.html, page, 0o644)
 }

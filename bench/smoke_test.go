@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,7 +27,7 @@ import (
 	"linkstream/bench/proc"
 	"linkstream/bench/report"
 	"linkstream/bench/system"
-	"linkstream/deploy/testengines/enginetest"
+	"linkstream/deploy/tools/engines/enginetest"
 	"linkstream/schema/testkit"
 )
 
@@ -48,6 +50,9 @@ func TestMain(m *testing.M) {
 		flag.Set("test.parallel", fmt.Sprint(minParallel))
 	}
 	code := engines.Of(m).Run()
+	if testing.Short() {
+		os.Exit(code)
+	}
 	if programs, err := buildOnce(); err == nil {
 		os.RemoveAll(programs)
 	}
@@ -85,6 +90,9 @@ func build() (programs string, err error) {
 // program returns the path of a built program.
 func program(t *testing.T, name string) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("-short leaves out tests of the built programs")
+	}
 	programs, err := buildOnce()
 	testkit.Must(t, err)
 	return filepath.Join(programs, name)
@@ -103,20 +111,13 @@ func bench(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	return out.String(), errOut.String(), err
 }
 
-// mayBeZero are metrics of an edge that has kept its cache, and of what is less than a page of memory.
-var mayBeZero = map[string]bool{
-	"memory: resident memory per idle connection": true, "memory: goroutines per idle connection": true,
-	"memory: memory of the kernel, both ends, per idle connection": true,
-	"look-ups per redirect after a restart: warm":                  true, "store queries per second after a restart: warm": true,
-}
-
 // measure runs scenarios with rounds as short as possible and returns the report.
 func measure(t *testing.T, args ...string) *report.Report {
 	t.Helper()
 	dir := t.TempDir()
 	path, page := filepath.Join(dir, "report.json"), filepath.Join(dir, "report.html")
 	args = append(args, "-programs", filepath.Dir(program(t, "bench")), "-rounds=1", "-round=100ms", "-duration=300ms",
-		"-links=200", "-clicks=20000", "-conns=8", "-idle=200", "-generators=2", "-json", path, "-html", page)
+		"-links=200", "-clicks=20000", "-conns=8", "-json", path, "-html", page)
 	out, errOut, err := bench(t, args...)
 	// Bounds of health mean nothing in so short a run beside other tests.
 	if exit, ok := errors.AsType[*exec.ExitError](err); err != nil && !(ok && exit.ExitCode() == 2) {
@@ -124,172 +125,101 @@ func measure(t *testing.T, args ...string) *report.Report {
 	}
 	r, err := report.Load(path)
 	testkit.Must(t, err)
-	if html, err := os.ReadFile(page); err != nil || !bytes.Contains(html, []byte("<figure>")) {
+	testkit.Must(t, r.Failed())
+	for _, s := range r.Scenarios {
+		if len(s.Checks) == 0 {
+			t.Errorf("%s has no checks", s.Name)
+		}
+		for _, m := range s.Metrics {
+			if len(m.Samples) == 0 || m.Samples[0] < 0 || math.IsInf(m.Samples[0], 0) {
+				t.Errorf("%s: %s: %v", m.Name, m.Of, m.Samples)
+			}
+			if !strings.Contains(out, m.Name+": "+m.Of) {
+				t.Errorf("%s: %s is not in the text\n%s", m.Name, m.Of, out)
+			}
+		}
+	}
+	if html, err := os.ReadFile(page); err != nil || !bytes.Contains(html, []byte(`class="bars"`)) {
 		t.Errorf("page of %d bytes, error %v", len(html), err)
-	}
-	if len(r.Checks) == 0 || r.Failed() != nil {
-		t.Errorf("checks %+v", r.Checks)
-	}
-	for _, m := range r.Metrics {
-		if len(m.Samples) != 1 || !(m.Samples[0] > 0 || m.Samples[0] == 0 && mayBeZero[m.Name]) || math.IsInf(m.Samples[0], 0) {
-			t.Errorf("%s: %v", m.Name, m.Samples)
-		}
-		if len(r.Health) == 0 && !strings.Contains(out, m.Name) {
-			t.Errorf("%s is not in the table\n%s", m.Name, out)
-		}
-	}
-	for _, h := range r.Health {
-		if !strings.Contains(out, h.Name) {
-			t.Errorf("%s is not in the table\n%s", h.Name, out)
-		}
 	}
 	return r
 }
 
-func wantMetrics(t *testing.T, r *report.Report, names ...string) {
+// wanted is a metric of a scenario.
+type wanted struct{ scenario, name, of string }
+
+func wantMetrics(t *testing.T, r *report.Report, all ...wanted) {
 	t.Helper()
-	for _, name := range names {
-		if len(r.Metric(name).Samples) == 0 {
-			t.Errorf("no metric %q in %+v", name, r.Metrics)
+	for _, w := range all {
+		if m := r.Scenario(w.scenario).Metric(w.name, w.of); m.Median() <= 0 {
+			t.Errorf("no metric %+v in %+v", w, r.Scenario(w.scenario).Metrics)
 		}
 	}
 }
 
-func TestScenarios(t *testing.T) {
-	t.Parallel()
-	// Several scenarios run in one process, and the groups side by side. Together they have the health of all.
-	healthy := make(chan []report.Health, 3)
-	t.Run("side by side", func(t *testing.T) {
-		testEmbedded(t, healthy)
-		testAbuse(t)
-		testCold(t)
-		testRestart(t)
-		testScale(t)
-		testCatalogue(t)
-		testReal(t)
-		testRunning(t)
-	})
-	close(healthy)
-	t.Run("health has a metric for each bound", func(t *testing.T) {
-		names := map[string]bool{}
-		for group := range healthy {
-			for _, h := range group {
-				names[h.Name] = true
-			}
-		}
-		if len(names) != 22 {
-			t.Errorf("%d metrics, want 22: %v", len(names), names)
-		}
-	})
-}
+const (
+	cpu     = "CPU per redirect"
+	perBare = " / bare fasthttp"
+)
 
-// testEmbedded runs all scenarios on embedded engines.
-func testEmbedded(t *testing.T, healthy chan<- []report.Health) {
-	for _, group := range []struct{ scenarios, metrics []string }{
-		{[]string{"redirect", "connections"}, []string{
-			"redirect: redirects per second, closed loop: standalone", "redirect: CPU per redirect: edge, spooling / bare fasthttp",
-			"redirect: CPU per redirect: edge, spooling, links with rules / edge, spooling",
-			"redirect: CPU per redirect: bare, on edge/eventloop / bare fasthttp", "redirect: CPU per redirect: edge, shipping (broker)",
-			"redirect: CPU per redirect, open loop: standalone / bare fasthttp",
-			"redirect: redirect latency p99.9, open loop: standalone", "redirect: resident memory: edge, spooling",
-			"connections: CPU per redirect: edge, spooling / bare fasthttp",
-			"connections: CPU per redirect: edge, spooling, full TLS handshake / bare fasthttp, full TLS handshake",
-			"connections: CPU per redirect: edge, spooling, resumed TLS session / bare fasthttp, resumed TLS session",
-			"connections: CPU per redirect: edge, spooling, lasting TLS connection / bare fasthttp, lasting TLS connection",
-			"connections: CPU per redirect, open loop: standalone"}},
-		{[]string{"pipeline", "freshness", "shorten", "bulk"}, []string{
-			"bulk: links per second, closed loop: standalone", "bulk: CPU per link: standalone / bare SQLite insert of 1000 rows",
-			"pipeline: counted clicks per second, closed loop: worker",
-			"pipeline: CPU per counted click: worker / bare kafka-go fetch",
-			"pipeline: CPU per shipped click: shipper / bare kafka-go produce", "freshness: freshness p50",
-			"shorten: links per second, closed loop: standalone", "shorten: CPU per link: standalone / bare SQLite insert",
-			"shorten: link latency p99, open loop: standalone"}},
-		{[]string{"soak", "memory", "stats", "links", "reports"}, []string{
-			"soak: time to drain after the last redirect: standalone", "soak: resident memory, open loop: standalone",
-			"memory: resident memory: edge, shipping (edge)", "memory: look-ups per link",
-			"memory: resident memory per idle connection",
-			"stats: CPU per stats call: most popular link / any link", "stats: stats call latency p99, open loop: any link",
-			"reports: CPU per report: month, most popular link / statistics, most popular link",
-			"reports: report latency p99, open loop: filtered month, any link",
-			"links: CPU per list call: page 10 / page 1", "links: list call latency p99, open loop: page 10"}},
+// TestEmbedded runs all scenarios on embedded engines.
+func TestEmbedded(t *testing.T) {
+	for _, group := range []struct {
+		args    []string
+		metrics []wanted
+		bounds  int
+	}{
+		{[]string{"redirect", "connections", "create", "-quick"}, []wanted{
+			{"redirect", "redirects per second, closed loop", "standalone"},
+			{"redirect", cpu, "edge, spooling" + perBare}, {"redirect", cpu + ", open loop", "standalone" + perBare},
+			{"redirect", "redirect latency p99.9, open loop", "standalone"}, {"redirect", "resident memory", "edge, spooling"},
+			{"connections", cpu, "edge, spooling" + perBare},
+			{"connections", "CPU per HTTPS redirect", "edge, spooling, full TLS handshake" + perBare + ", full TLS handshake"},
+			{"connections", "CPU per HTTPS redirect", "edge, spooling, resumed TLS session" + perBare + ", resumed TLS session"},
+			{"connections", "CPU per HTTPS redirect", "edge, spooling, lasting TLS connection" + perBare + ", lasting TLS connection"},
+			{"create", "CPU per link", "standalone / bare SQLite insert"}, {"create", "link latency p99, open loop", "standalone"},
+			{"create", "CPU per link of a bulk call", "standalone / bare SQLite insert of 1000 rows"}}, 11},
+		{[]string{"read", "pipeline", "-quick", "-rate=20"}, []wanted{
+			{"read", "CPU per stats call", "statistics, most popular link / statistics, any link"},
+			{"read", "stats call latency p99, open loop", "statistics, any link"},
+			{"read", "report latency p99, open loop", "month by mobile devices, most popular link"},
+			{"read", "CPU per report", "month, account / month, any link"}, {"read", "CPU per list call", "last page / first page"},
+			{"pipeline", "freshness p50", "standalone"}, {"pipeline", "CPU at 100 clicks per second", "standalone"}}, 4},
+		{[]string{"abuse", "-start"}, []wanted{
+			{"abuse", "redirect latency p99", "unknown hashes / quiet"}, {"abuse", "shorten latency p99", "sign-in from many networks / quiet"},
+			{"abuse", "connections of the attack", "idle connections"}, {"abuse", "redirect latency p99", "handshakes from many networks / quiet"},
+			{"abuse", "stats latency p99", "reports of one account / quiet"}, {"abuse", "report latency p99", "searches of one account / quiet"}}, 8},
+		{[]string{"cold", "-start", "-rate=500"}, []wanted{
+			{"cold", "CPU per cold redirect", "edge, spooling / bare SQLite look-up"},
+			{"cold", "cold redirect latency p99, open loop", "edge, spooling"}, {"cold", "look-ups per query, closed loop", "edge, spooling"}}, 0},
+		{[]string{"scale", "-start", "-rate=200"}, []wanted{
+			{"scale", cpu, "4 edges / 1 edge"}, {"scale", cpu + ", open loop", "4 bare servers / 1 bare server"},
+			{"scale", "redirects per second, closed loop", "2 edges"}}, 0},
 	} {
-		t.Run(strings.Join(group.scenarios, " "), func(t *testing.T) {
+		t.Run(strings.Join(group.args, " "), func(t *testing.T) {
 			t.Parallel()
-			r := measure(t, append(group.scenarios, "-quick")...)
+			r := measure(t, group.args...)
 			wantMetrics(t, r, group.metrics...)
-			healthy <- r.Health
+			testkit.Equal(t, "bounds", len(r.Bounds), group.bounds)
 		})
 	}
 }
 
-// testAbuse runs the scenario of attacks, which is apart from the others.
-func testAbuse(t *testing.T) {
-	t.Run("abuse", func(t *testing.T) {
-		t.Parallel()
-		wantMetrics(t, measure(t, "abuse", "-start"), "redirect latency p99: unknown hashes / quiet",
-			"shorten latency p50: sign-in from many networks / quiet", "connections per second of the attack: idle connections",
-			"redirect latency p99: handshakes from many networks / quiet")
-	})
-}
-
-// testCold runs the scenario of links that are not cached.
-func testCold(t *testing.T) {
-	t.Run("cold", func(t *testing.T) {
-		t.Parallel()
-		wantMetrics(t, measure(t, "cold", "-start", "-rate=500"), "CPU per cold redirect: edge, spooling / bare SQLite look-up",
-			"cold redirect latency p99, open loop: edge, spooling", "look-ups per query, closed loop")
-	})
-}
-
-// testRestart restarts edges, which is apart from the others.
-func testRestart(t *testing.T) {
-	t.Run("restart", func(t *testing.T) {
-		t.Parallel()
-		wantMetrics(t, measure(t, "restart", "-start", "-quick", "-rate=300"), "store queries per second after a restart: warm",
-			"look-ups per redirect after a restart: cold", "redirect latency p99 after a restart: warm", "time to start: cold")
-	})
-}
-
-// testScale runs the scenario of several nodes, which is apart from the others.
-func testScale(t *testing.T) {
-	t.Run("scale", func(t *testing.T) {
-		t.Parallel()
-		wantMetrics(t, measure(t, "scale", "-start", "-rate=200"), "CPU per redirect: 4 edges / 1 edge",
-			"CPU per redirect, open loop: 4 edges / 1 edge", "CPU per redirect, open loop: 4 bare servers / 1 bare server",
-			"CPU per redirect: 4 bare servers / 1 bare server", "redirects per second, closed loop: 2 edges",
-			"CPU per counted click: 4 workers, 8 partitions / 1 worker, 8 partitions",
-			"CPU per counted click: 1 worker, 256 partitions / 1 worker, 8 partitions", "clicks per insert: 1 worker, 64 partitions")
-	})
-}
-
-// testCatalogue runs the scenario of accounts with many links, which is apart from the others.
-func testCatalogue(t *testing.T) {
-	t.Run("catalogue", func(t *testing.T) {
-		t.Parallel()
-		r := measure(t, "catalogue", "-start", "-rate=200")
-		wantMetrics(t, r, "page latency p99, open loop: overview, 200 links",
-			"CPU per page, open loop: overview, 200 links / overview, 2 links", "page latency p50, open loop: last API page, 20 links",
-			"time until the first page: search, 200 links")
-		for _, curve := range r.Growth {
-			testkit.Equal(t, curve.Chart+" of "+curve.Name, curve.Sizes, []float64{2, 20, 200})
-		}
-		testkit.Equal(t, "curves", len(r.Growth), 3*6)
-	})
-}
-
-// testReal runs scenarios on real engines, which the tests share.
-func testReal(t *testing.T) {
-	for scenario, metrics := range map[string][]string{
-		"pipeline": {"counted clicks per second, closed loop: worker", "CPU per counted click: worker / bare clickhouse-go insert"},
-		"redirect": {"CPU per redirect: services / bare fasthttp", "CPU per redirect: services (ingest)"},
-		"history -rate=200": {
-			"call latency p99, open loop: statistics, any link, 200000 clicks / statistics, any link, 20000 clicks",
-			"CPU per call: month, most popular link, 200000 clicks / month, most popular link, 20000 clicks",
-			"call latency p50, open loop: month, any link, 20000 clicks"},
+// TestReal runs scenarios on real engines, which the tests share.
+func TestReal(t *testing.T) {
+	for args, metrics := range map[string][]wanted{
+		"pipeline": {{"pipeline", "CPU per counted click", "worker / bare clickhouse-go insert"},
+			{"pipeline", "CPU per shipped click", "shipper / bare kafka-go produce"}, {"pipeline", "freshness p99", "services"},
+			{"pipeline", "CPU at 5 clicks per second", "ingest"}, {"pipeline", "CPU at 10000 clicks per second", "ClickHouse"}},
+		"redirect": {{"redirect", cpu, "edge, shipping" + perBare}, {"redirect", cpu, "services (ingest)"}},
+		"read -rate=20": {{"read", "CPU per report", "month, most popular link (with the store)"},
+			{"read", "stats call latency p99, open loop", "statistics, any link"}},
+		"scale -rate=200": {{"scale", "CPU per counted click", "workers: 4, partitions: 8 / workers: 1, partitions: 8"},
+			{"scale", "clicks per insert", "workers: 1, partitions: 64"}},
 	} {
-		t.Run(scenario+" on real engines", func(t *testing.T) {
+		t.Run(args, func(t *testing.T) {
 			t.Parallel()
-			r := measure(t, append(strings.Fields(scenario), "-start", "-engines=real", "-postgres", engines.Postgres(t),
+			r := measure(t, append(strings.Fields(args), "-start", "-engines=real", "-postgres", engines.Postgres(t),
 				"-kafka", engines.Kafka(t), "-clickhouse", engines.ClickHouse(t))...)
 			wantMetrics(t, r, metrics...)
 			for _, address := range []string{"-postgres", "-kafka", "-clickhouse"} {
@@ -301,46 +231,17 @@ func testReal(t *testing.T) {
 	}
 }
 
-// testRunning measures a service that is already running.
-func testRunning(t *testing.T) {
-	t.Run("redirect of a service that already runs", func(t *testing.T) {
-		t.Parallel()
-		edge, api, token := startService(t)
-		r := measure(t, "redirect", "-edge", edge, "-api", api, "-token", token)
-		wantMetrics(t, r, "redirects per second, closed loop: running service",
-			"redirect latency p99, open loop: running service")
-		if strings.Contains(r.Command, token) || strings.Contains(r.Command, api) {
-			t.Errorf("the report shows secrets or addresses: %s", r.Command)
-		}
-	})
-}
-
-func TestGenerators(t *testing.T) {
+// TestRunning measures a service that is already running, and a peer.
+func TestRunning(t *testing.T) {
 	t.Parallel()
 	edge, api, token := startService(t)
-	dir := t.TempDir()
-	at := time.Now().Add(5 * time.Second).UTC().Format(time.RFC3339)
-	var running sync.WaitGroup
-	reports := []string{filepath.Join(dir, "0.json"), filepath.Join(dir, "1.json")}
-	for _, path := range reports {
-		running.Go(func() {
-			out, errOut, err := bench(t, "redirect", "-edge", edge, "-api", api, "-token", token, "-rounds=1", "-round=100ms",
-				"-duration=300ms", "-links=10", "-conns=4", "-at", at, "-json", path)
-			if err != nil {
-				t.Errorf("%v\n%s%s", err, errOut, out)
-			}
-		})
-	}
-	running.Wait()
-	out, errOut, err := bench(t, append([]string{"-merge"}, reports...)...)
-	for _, want := range []string{"2 generators: go run ./bench redirect", "redirect latency p99.9, open loop: running service",
-		"ok      generator 2: clicks of the newest 10 links in the list"} {
-		if err != nil || !strings.Contains(out, want) {
-			t.Errorf("error %v, %q is not in\n%s%s", err, want, errOut, out)
-		}
-	}
-	if strings.Contains(out, "-at") {
-		t.Errorf("the command repeats a time:\n%s", out)
+	peer := httptest.NewServer(http.RedirectHandler("https://example.com/", http.StatusMovedPermanently))
+	defer peer.Close()
+	r := measure(t, "redirect", "-edge", edge, "-api", api, "-token", token, "-peer", "other="+peer.URL+"/abc")
+	wantMetrics(t, r, wanted{"redirect", "redirects per second, closed loop", "running service"},
+		wanted{"redirect", "redirect latency p99, open loop", "running service"}, wanted{"redirect", cpu, "other"})
+	if strings.Contains(r.Command, token) || strings.Contains(r.Command, api) || strings.Contains(r.Command, peer.URL) {
+		t.Errorf("the report shows secrets or addresses: %s", r.Command)
 	}
 }
 
@@ -350,7 +251,7 @@ func startService(t *testing.T) (edge, api, token string) {
 	addrs, err := system.FreeAddrs(3)
 	testkit.Must(t, err)
 	token = "ls_" + rand.Text() + rand.Text()
-	child, err := proc.Start(filepath.Join(t.TempDir(), "log"), []string{"LINKSTREAM_BOOTSTRAP_TOKEN=" + token},
+	child, err := proc.Start(proc.AnyCPU, filepath.Join(t.TempDir(), "log"), []string{"LINKSTREAM_BOOTSTRAP_TOKEN=" + token},
 		program(t, "standalone"), "-data", filepath.Join(t.TempDir(), "data"), "-edge.listen", addrs[0], "-api.listen", addrs[1],
 		"-ops.listen", addrs[2])
 	testkit.Must(t, err)
@@ -387,38 +288,23 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-func TestCompare(t *testing.T) {
+func TestShow(t *testing.T) {
 	dir := t.TempDir()
+	var paths []string
 	for i, cpu := range []float64{10, 5} {
-		r := report.Report{Scenario: "redirect"}
-		for round := range 5 {
-			r.Add("CPU per redirect", "µs", report.Lower, cpu+float64(round)/10)
-		}
-		testkit.Must(t, r.Save(filepath.Join(dir, fmt.Sprint(i, ".json"))))
+		s := &report.Scenario{Name: "redirect"}
+		s.Add("CPU per redirect", "edge", "µs", cpu)
+		paths = append(paths, filepath.Join(dir, fmt.Sprint(i, ".json")))
+		testkit.Must(t, (&report.Report{Scenarios: []*report.Scenario{s}}).Save(paths[i]))
 	}
-	old, new := filepath.Join(dir, "0.json"), filepath.Join(dir, "1.json")
-	out, errOut, err := bench(t, "-compare", old, new)
-	if err != nil || !strings.Contains(out, "better  CPU per redirect (µs)") {
+	page := filepath.Join(dir, "page.html")
+	out, errOut, err := bench(t, "-html", page, "show", paths[0], paths[1])
+	if err != nil || !strings.Contains(out, "-50.0 %  CPU per redirect: edge (µs)") {
 		t.Errorf("error %v\n%s%s", err, errOut, out)
 	}
-	t.Run("writes a page", func(t *testing.T) {
-		page := filepath.Join(dir, "page.html")
-		if out, errOut, err := bench(t, "-compare", "-html", page, old, new); err != nil {
-			t.Fatalf("%v\n%s%s", err, errOut, out)
-		}
-		if html, err := os.ReadFile(page); err != nil || !bytes.Contains(html, []byte("CPU per redirect")) {
-			t.Errorf("error %v\n%s", err, html)
-		}
-	})
-	t.Run("exits with code 2 beyond a limit", func(t *testing.T) {
-		for _, args := range [][]string{{"-fail-worse=50", new, old}, {"-fail-above", "CPU per redirect=4", old, new}} {
-			out, errOut, err := bench(t, append([]string{"-compare"}, args...)...)
-			exit, ok := errors.AsType[*exec.ExitError](err)
-			if !ok || exit.ExitCode() != 2 || !strings.Contains(errOut, "beyond the limit") {
-				t.Errorf("%q: error %v\n%s%s", args, err, errOut, out)
-			}
-		}
-	})
+	if html, err := os.ReadFile(page); err != nil || !bytes.Contains(html, []byte("-50.0 %")) {
+		t.Errorf("error %v\n%s", err, html)
+	}
 }
 
 func TestRefusals(t *testing.T) {
@@ -428,25 +314,19 @@ func TestRefusals(t *testing.T) {
 	}{
 		"no scenario":               {nil, "name a scenario"},
 		"an unknown scenario":       {[]string{"redirect", "speed"}, `no scenario "speed"`},
-		"a history on SQLite":       {[]string{"history", "-start"}, "-engines=real"},
 		"attacks on a service":      {[]string{"abuse", "-token", "ls_a"}, "-start"},
 		"an unknown attack":         {[]string{"abuse", "-start", "-attacks=sign-in,earthquake"}, `"earthquake"`},
-		"a service elsewhere":       {[]string{"redirect", "-target", "192.0.2.1"}, "-i-own-this-target"},
-		"a target that is a URL":    {[]string{"redirect", "-target", "http://127.0.0.1:8080"}, "-target"},
+		"a peer elsewhere":          {[]string{"redirect", "-start", "-peer", "a=http://192.0.2.1:80/b"}, "-i-own-this-target"},
 		"a target elsewhere":        {[]string{"redirect", "-edge", "http://192.0.2.1:80"}, "-i-own-this-target"},
 		"a target by name":          {[]string{"redirect", "-api", "http://linkstream.example:80"}, "-i-own-this-target"},
 		"a target that is no URL":   {[]string{"redirect", "-api", "127.0.0.1:8081"}, "-api"},
 		"a target with TLS":         {[]string{"redirect", "-edge", "https://127.0.0.1:443"}, "-edge"},
 		"no token":                  {[]string{"redirect"}, "-token"},
-		"a begin in the past":       {[]string{"redirect", "-start", "-at=2026-01-01T00:00:00Z"}, "in the past"},
-		"a begin that is no time":   {[]string{"redirect", "-start", "-at=noon"}, "-at"},
-		"one report to merge":       {[]string{"-merge"}, "two or more"},
-		"merging and comparing":     {[]string{"-merge", "-compare"}, "name one"},
-		"no generators":             {[]string{"redirect", "-start", "-generators=0"}, "-generators"},
 		"too many links":            {[]string{"redirect", "-start", "-links=10000001"}, "-links"},
 		"a run without end":         {[]string{"redirect", "-start", "-duration=100h", "-conns=0"}, "-duration"},
-		"one report to compare":     {[]string{"-compare", "old.json"}, "name two reports"},
-		"a report that is missing":  {[]string{"-compare", "/no/such/old.json", "/no/such/new.json"}, "/no/such/old.json"},
+		"no report to show":         {[]string{"show"}, "name one report or two"},
+		"a report that is missing":  {[]string{"show", "/no/such/old.json"}, "/no/such/old.json"},
+		"a peer without a name":     {[]string{"redirect", "-start", "-peer", "http://127.0.0.1:80/"}, "name=URL"},
 		"one engine of three":       {[]string{"redirect", "-start", "-engines=real", "-kafka=127.0.0.1:9092"}, "name all three"},
 		"engines without real ones": {[]string{"redirect", "-start", "-postgres=a", "-kafka=a", "-clickhouse=a"}, "-engines=real"},
 		"engines elsewhere": {[]string{"redirect", "-start", "-engines=real", "-postgres=postgres://192.0.2.1:5432/a",

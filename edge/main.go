@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"sync/atomic"
 
 	"linkstream/edge/edgeservice"
 	"linkstream/schema/postgres"
@@ -37,7 +38,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 }
 
 func serve(ctx context.Context, cfg settings, database postgres.Config, topics stream.Config, operators service.OpsConfig,
-	log *slog.Logger) error {
+	log *slog.Logger) (err error) {
 	if err := service.KeepPrivate(cfg.Spool.Dir, log); err != nil {
 		return err
 	}
@@ -46,7 +47,7 @@ func serve(ctx context.Context, cfg settings, database postgres.Config, topics s
 		return err
 	}
 	defer ops.Close()
-	service.AllowConnections(cfg.Connections.MaxConnections, log)
+	service.AllowConnections(log, &cfg.Connections.MaxConnections)
 	port, err := openPort(&cfg, log)
 	if err != nil {
 		return err
@@ -63,22 +64,32 @@ func serve(ctx context.Context, cfg settings, database postgres.Config, topics s
 	defer service.RunInBackground(ctx, func(ctx context.Context) {
 		_ = service.AwaitOK(ctx, service.ReportToLog(log), "Kafka", client.EnsureTopics)
 	})()
-	links := new(edgeservice.LateLinks)
+	links, err := postgres.New(ctx, database)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, links.Close()) }()
+	defer migrate(ctx, links, ops, log)()
 	edge, err := edgeservice.New(cfg.Config, links, client, log)
 	if err != nil {
 		return err
 	}
-	err = edge.RunBefore(ctx, func(ctx context.Context) error {
-		store, err := service.Await(ctx, ops.Report(), "Postgres", func(ctx context.Context) (*postgres.Store, error) {
-			return postgres.Open(ctx, database)
-		})
-		if err == nil {
-			links.Set(store)
+	edge.Operate(ops)
+	log.Info("serving short links", "listen", edge.Addr(), "tls", edge.TLSAddr(), "operators", ops.Addr(), "url", cfg.Resolve.URL)
+	return edge.Run(ctx)
+}
+
+// migrate brings the schema up to date as soon as Postgres answers. The edge is not ready until then, but redirects visitors of the
+// links that it has restored.
+func migrate(ctx context.Context, links *postgres.Store, ops *service.Ops, log *slog.Logger) (stop func()) {
+	var migrated atomic.Bool
+	ops.Require(func(context.Context) error {
+		if migrated.Load() {
+			return nil
 		}
-		return err
-	}, func() {
-		edge.Operate(ops)
-		log.Info("serving short links", "listen", edge.Addr(), "tls", edge.TLSAddr(), "operators", ops.Addr(), "url", cfg.Resolve.URL)
+		return &service.Unready{What: "Postgres", Cause: errors.New("its schema is not known to be up to date")}
 	})
-	return errors.Join(err, links.Close())
+	return service.RunInBackground(ctx, func(ctx context.Context) {
+		migrated.Store(service.AwaitOK(ctx, service.ReportToLog(log), "Postgres", links.Migrate) == nil)
+	})
 }

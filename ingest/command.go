@@ -15,7 +15,7 @@ import (
 	"linkstream/schema/stream"
 )
 
-// openTimeout bounds how long a command waits for ClickHouse, migrations included.
+// openTimeout bounds how long a command waits for ClickHouse.
 const openTimeout = time.Minute
 
 // runCommand runs the command "verify".
@@ -31,7 +31,7 @@ func runCommand(ctx context.Context, cfg verify.Config, database clickhouse.Conf
 	defer client.Close()
 	opening, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	clicks, err := clickhouse.OpenClickStore(opening, database)
+	clicks, err := clickhouse.OpenCurrentClickStore(opening, database)
 	if err != nil {
 		return verify.Unknown(err)
 	}

@@ -8,7 +8,7 @@ import (
 // MaxCertificateErrorLen bounds CertificateState.Error in bytes.
 const MaxCertificateErrorLen = 1024
 
-// CertificateState is what the edges know of the certificate of a host.
+// CertificateState is the state of a host's certificate, as the edges know it.
 type CertificateState struct {
 	Host        string
 	ExpiresAt   time.Time // of the newest certificate; zero if there never was one
@@ -44,7 +44,7 @@ type CertificateStore interface {
 	// UnlockCertificate ends the lease of a holder. It succeeds if another one has the lock, or nobody.
 	UnlockCertificate(ctx context.Context, name, holder string) error
 
-	// NoteCertificate stores the state of a host's certificate. A zero ExpiresAt leaves that of an earlier state.
+	// NoteCertificate stores the state of a host's certificate. A zero ExpiresAt leaves the stored one.
 	NoteCertificate(ctx context.Context, state CertificateState) error
 	// CertificateState returns the state of a host's certificate. CodeNotFound if none was noted.
 	CertificateState(ctx context.Context, host string) (CertificateState, error)

@@ -33,12 +33,13 @@ type Click struct {
 	Lane      Lane
 	Seq       uint64 // from 1, without gaps in its lane
 	LinkID    int64
-	AccountID int64     // the link's owner; 0 in clicks recorded before the field existed
+	AccountID int64     // the link's owner
 	ClickedAt time.Time // to the millisecond
 	UserAgent []byte    // as sent by the client
 	Referrer  []byte    // as sent by the client
 	Network   []byte    // the client's address cut to /24 (3 bytes) or /48 (6 bytes); empty if unknown
 	Language  []byte    // the first language range of Accept-Language, as sent by the client; empty without one
+	Route     []byte    // the name of the rule or variant that has sent the visitor elsewhere; empty for the link's URL
 }
 
 // ClickBatch is a block of clicks from one partition, as columns: element i of each slice belongs to click i. Its
@@ -66,6 +67,7 @@ type ClickBatch struct {
 	Country   []string // ISO 3166-1 alpha-2, upper case; "" if unknown
 	OS        []string // operating system, from a list; "" if unknown
 	Language  []string // ISO 639, lower case, from a list; "" if unknown
+	Route     []string // the link's rule or variant; "" for its URL
 
 	Gaps []Gap // before clicks of the batch; any number
 }
@@ -79,9 +81,10 @@ func (b *ClickBatch) Reset(partition int, base int64) {
 	b.BaseEpoch, b.Epoch = 0, 0
 	b.Offset, b.Lane, b.Seq = b.Offset[:0], b.Lane[:0], b.Seq[:0]
 	b.LinkID, b.AccountID, b.ClickedAt = b.LinkID[:0], b.AccountID[:0], b.ClickedAt[:0]
-	b.Device, b.Browser = b.Device[:0], b.Browser[:0]
-	b.Referrer, b.Country = b.Referrer[:0], b.Country[:0]
-	b.OS, b.Language = b.OS[:0], b.Language[:0]
+	for _, d := range dimensions {
+		names := d.column(b)
+		*names = (*names)[:0]
+	}
 	b.Gaps = b.Gaps[:0]
 }
 
@@ -97,13 +100,10 @@ type Position struct {
 // CountedRecord is a counted click and where it is in its log. If it is the last counted one, Seq is its lane's high-water mark,
 // since the numbers of a lane only grow.
 type CountedRecord struct {
-	Offset int64 // UnknownOffset if a release counted it that did not store the offset
+	Offset int64
 	Lane   Lane
 	Seq    uint64
 }
-
-// UnknownOffset is no offset of any record.
-const UnknownOffset = -1
 
 // CheckEpoch returns CodeInternal unless the batch stays in its epoch or begins the next one.
 func (b *ClickBatch) CheckEpoch() error {
@@ -120,9 +120,9 @@ type ClickStore interface {
 	// than that of the last batch, but not lower than the offset after the last counted click: all records in between were
 	// dropped.
 	Position(ctx context.Context, partition int) (Position, error)
-	// LaneMark returns the highest of a lane's marks in all partitions, 0 for a lane without counted clicks. A lane has
-	// marks in several partitions if the topic has lost the one that the lane was bound to.
-	LaneMark(ctx context.Context, lane Lane) (uint64, error)
+	// LaneMarks returns the marks of lanes, in their order: of each the highest in all partitions, 0 for a lane without counted
+	// clicks. A lane has marks in several partitions if the topic has lost the one that the lane was bound to.
+	LaneMarks(ctx context.Context, lanes []Lane) ([]uint64, error)
 	// InsertClicks counts a batch with at least one click and advances the marks of its lanes and the partition's
 	// position, atomically. CodeConflict, and nothing is counted, if the partition's position is not batch.Base of
 	// batch.BaseEpoch: another worker has counted. Afterwards the position is batch.Next of batch.Epoch, also if Next is
@@ -132,13 +132,17 @@ type ClickStore interface {
 	// LaneCounts calls each once for every lane that has counted clicks, in any order, until each returns an error, which it
 	// returns. All counts are of one moment. It reads every lane: a command may take its time. each does not call the store.
 	LaneCounts(ctx context.Context, each func(LaneCount) error) error
-	// LaneGaps returns the gaps of a lane, in the order of their numbers: the first MaxGaps of them. Gaps that an earlier
-	// release found are not stored.
+	// ClickSums returns the number of clicks in each of the aggregates that statistics and reports are read from, by the names of the
+	// aggregates. Each is that of a moment during the call. It reads all of them: a command may take its time.
+	ClickSums(ctx context.Context) (map[string]uint64, error)
+	// LaneGaps returns the gaps of a lane, in the order of their numbers: the first MaxGaps of them.
 	LaneGaps(ctx context.Context, lane Lane) ([]Gap, error)
 	// LinkStats returns the counts of a link. They are zero for a link without clicks.
 	LinkStats(ctx context.Context, linkID int64) (Stats, error)
 	// ClickCounts returns the TotalClicks of each link that has clicks.
 	ClickCounts(ctx context.Context, linkIDs []int64) (map[int64]int64, error)
+	// Readers returns how many statistics and reports the store reads at the same time.
+	Readers() int
 }
 
 // CompactedMonth is a month of clicks whose rows a store has replaced by fewer ones that give the same results.

@@ -20,12 +20,12 @@ const (
 	fieldNetwork
 	fieldAccountID
 	fieldLanguage
+	fieldRoute
 )
 
-// MaxClickBodyLen is the maximum number of bytes that AppendClickBody appends: three varint fields and three byte
-// fields at their limits. The language is added where there is room for it. An edge of a release without languages would take a
-// longer record for the end of a segment, and lose the clicks after it.
-const MaxClickBodyLen = 3*11 + (3 + MaxUserAgentLen) + (3 + MaxReferrerLen) + (2 + MaxNetworkLen)
+// MaxClickBodyLen is the maximum number of bytes that AppendClickBody appends: three varint fields and five byte
+// fields at their limits.
+const MaxClickBodyLen = 3*11 + (3 + MaxUserAgentLen) + (3 + MaxReferrerLen) + (2 + MaxNetworkLen) + (2 + MaxLanguageLen) + (2 + MaxRouteLen)
 
 // MaxClickLen is the maximum length of an encoded click in bytes.
 const MaxClickLen = MaxClickBodyLen + (2 + len(Incarnation{})) + 6 + 11
@@ -45,17 +45,14 @@ func AppendClickIdentity(dst []byte, lane Lane, seq uint64) []byte {
 
 // AppendClickBody appends all other fields. It truncates byte fields to their limits.
 func AppendClickBody(dst []byte, c *Click) []byte {
-	begin := len(dst)
 	dst = appendVarint(dst, fieldLinkID, uint64(c.LinkID))
 	dst = appendVarint(dst, fieldClickedAt, uint64(c.ClickedAt.UnixMilli()))
 	dst = appendBytes(dst, fieldUserAgent, c.UserAgent, MaxUserAgentLen)
 	dst = appendBytes(dst, fieldReferrer, c.Referrer, MaxReferrerLen)
 	dst = appendBytes(dst, fieldNetwork, c.Network, MaxNetworkLen)
 	dst = appendVarint(dst, fieldAccountID, uint64(c.AccountID))
-	if language := c.Language[:min(len(c.Language), MaxLanguageLen)]; len(dst)-begin+2+len(language) <= MaxClickBodyLen {
-		dst = appendBytes(dst, fieldLanguage, language, MaxLanguageLen)
-	}
-	return dst
+	dst = appendBytes(dst, fieldLanguage, c.Language, MaxLanguageLen)
+	return appendBytes(dst, fieldRoute, c.Route, MaxRouteLen)
 }
 
 // proto3 omits fields that have their zero value.
@@ -92,7 +89,7 @@ func DecodeClick(data []byte, c *Click) error {
 		case typ == protowire.VarintType && (field >= fieldLane && field <= fieldClickedAt || field == fieldAccountID):
 			v, n = protowire.ConsumeVarint(data)
 		case typ == protowire.BytesType &&
-			(field == fieldIncarnation || field >= fieldUserAgent && field <= fieldNetwork || field == fieldLanguage):
+			(field == fieldIncarnation || field >= fieldUserAgent && field <= fieldNetwork || field >= fieldLanguage && field <= fieldRoute):
 			b, n = protowire.ConsumeBytes(data)
 		default: // unknown, or with another type than ours: proto3 parsers skip both
 			field, n = 0, protowire.ConsumeFieldValue(field, typ, data)
@@ -124,6 +121,8 @@ func DecodeClick(data []byte, c *Click) error {
 			c.AccountID = int64(v)
 		case fieldLanguage:
 			c.Language = b
+		case fieldRoute:
+			c.Route = b
 		}
 	}
 	if !identified || c.Seq == 0 {

@@ -11,7 +11,6 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"linkstream/schema"
-	"linkstream/schema/testkit"
 )
 
 // sampleClick has a value in every field.
@@ -26,6 +25,7 @@ func sampleClick() schema.Click {
 		Referrer:  []byte("https://example.org/page?\xff"),
 		Network:   []byte{203, 0, 113},
 		Language:  []byte("de-AT"),
+		Route:     []byte("phones"),
 	}
 }
 
@@ -42,6 +42,7 @@ func largestClick() schema.Click {
 	click.Referrer = bytes.Repeat([]byte("r"), 2*schema.MaxReferrerLen)
 	click.Network = bytes.Repeat([]byte("n"), 2*schema.MaxNetworkLen)
 	click.Language = bytes.Repeat([]byte("l"), 2*schema.MaxLanguageLen)
+	click.Route = bytes.Repeat([]byte("a"), 2*schema.MaxRouteLen)
 	return click
 }
 
@@ -77,20 +78,6 @@ func TestAppendClick(t *testing.T) {
 			t.Errorf("the largest click has %d bytes, MaxClickLen is %d", n, schema.MaxClickLen)
 		}
 	})
-	t.Run("leaves out the language where there is no room for it", func(t *testing.T) {
-		click := largestClick()
-		click.UserAgent, click.Language = click.UserAgent[:schema.MaxUserAgentLen-7], []byte("de-AT")
-		var got schema.Click
-		for range 2 {
-			testkit.Must(t, schema.DecodeClick(schema.AppendClick(nil, &click), &got))
-			testkit.Equal(t, "language", string(got.Language), string(click.Language))
-			testkit.Equal(t, "length of the user agent", len(got.UserAgent), len(click.UserAgent))
-			click.UserAgent, click.Language = click.UserAgent[:schema.MaxUserAgentLen-6], nil
-			with := click
-			with.Language = []byte("de-AT")
-			testkit.Equal(t, "bytes", schema.AppendClick(nil, &with), schema.AppendClick(nil, &click))
-		}
-	})
 	t.Run("does not allocate", func(t *testing.T) {
 		click := largestClick()
 		buf := make([]byte, 0, schema.MaxClickLen)
@@ -106,11 +93,7 @@ func withinLimits(c schema.Click) schema.Click {
 	c.Referrer = c.Referrer[:min(len(c.Referrer), schema.MaxReferrerLen)]
 	c.Network = c.Network[:min(len(c.Network), schema.MaxNetworkLen)]
 	c.Language = c.Language[:min(len(c.Language), schema.MaxLanguageLen)]
-	without := c
-	without.Language = nil
-	if len(schema.AppendClickBody(nil, &without))+2+len(c.Language) > schema.MaxClickBodyLen {
-		return without
-	}
+	c.Route = c.Route[:min(len(c.Route), schema.MaxRouteLen)]
 	return c
 }
 

@@ -78,6 +78,7 @@ func drawClick(t *rapid.T) schema.Click {
 		Referrer:  bytesTo(schema.MaxReferrerLen, "referrer"),
 		Network:   bytesTo(schema.MaxNetworkLen, "network"),
 		Language:  bytesTo(schema.MaxLanguageLen, "language"),
+		Route:     bytesTo(schema.MaxRouteLen, "route"),
 	})
 }
 
@@ -96,6 +97,7 @@ func messageOf(typ protoreflect.MessageDescriptor, c *schema.Click) *dynamicpb.M
 	set("referrer", c.Referrer)
 	set("network", c.Network)
 	set("language", c.Language)
+	set("route", c.Route)
 	return msg
 }
 
@@ -114,6 +116,7 @@ func clickOf(msg *dynamicpb.Message) schema.Click {
 		Referrer:  get("referrer").Bytes(),
 		Network:   get("network").Bytes(),
 		Language:  get("language").Bytes(),
+		Route:     get("route").Bytes(),
 	}
 	if b := get("incarnation").Bytes(); len(b) == len(click.Lane.Incarnation) {
 		click.Lane.Incarnation = schema.Incarnation(b)
@@ -130,7 +133,7 @@ func sameClick(t interface {
 	same := got.Lane == want.Lane && got.Seq == want.Seq && got.LinkID == want.LinkID &&
 		got.AccountID == want.AccountID && got.ClickedAt.Equal(want.ClickedAt) && bytes.Equal(got.UserAgent, want.UserAgent) &&
 		bytes.Equal(got.Referrer, want.Referrer) && bytes.Equal(got.Network, want.Network) &&
-		bytes.Equal(got.Language, want.Language)
+		bytes.Equal(got.Language, want.Language) && bytes.Equal(got.Route, want.Route)
 	if !same {
 		t.Fatalf("clicks differ:\n got %+v\nwant %+v", got, want)
 	}

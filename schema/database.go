@@ -12,4 +12,5 @@ type Database interface {
 	CertificateStore
 	UploadStore
 	RateStore
+	Outbox
 }

@@ -33,7 +33,7 @@ type DomainStore interface {
 	DomainsByHost(ctx context.Context, host string) ([]Domain, error)
 	// VerifiedDomain returns the verified domain with that host. CodeNotFound if there is none.
 	VerifiedDomain(ctx context.Context, host string) (Domain, error)
-	// VerifiedHosts returns those of the hosts that have a verified domain, in any order.
+	// VerifiedHosts returns the hosts that have a verified domain, in any order.
 	VerifiedHosts(ctx context.Context, hosts []string) ([]string, error)
 	// VerifiedDomains returns up to limit verified domains whose IDs are above after, in order of their IDs. Calls with the last
 	// ID of the call before return all domains that are verified meanwhile.
@@ -56,8 +56,8 @@ type DomainStore interface {
 	// ContestDomain sets ContestedBy and ContestedAt of a verified domain whose check fails; 0 and the zero time end a
 	// contest. CodeNotFound if there is no such domain, or its check does not fail.
 	ContestDomain(ctx context.Context, domainID, by int64, at time.Time) error
-	// TransferDomain verifies a domain, with its next check at checkAt. If another domain with the same host is verified,
-	// it no longer is, and has been lost at the time at. Visitors never see the host without a verified domain.
+	// TransferDomain verifies a domain, with its next check at checkAt. Another verified domain with the same host loses the
+	// host at the time at. Visitors never see the host without a verified domain.
 	// Idempotent. CodeNotFound if there is no such domain.
 	TransferDomain(ctx context.Context, domainID int64, at, checkAt time.Time) error
 	// ReleaseDomain takes the host from a verified domain, which has then been lost at the time at. CodeNotFound if there

@@ -17,6 +17,7 @@ const (
 	CodeConflict     Code = "conflict"     // the object exists already, or has changed in the meantime
 	CodeUnsafeURL    Code = "unsafe_url"   // the host of the long URL is on the blocklist
 	CodeUnavailable  Code = "unavailable"  // an engine does not answer; a retry may succeed
+	CodeBusy         Code = "busy"         // the account has too much under way, or asks for too much at once
 	CodeInternal     Code = "internal"     // anything else
 )
 

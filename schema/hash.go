@@ -2,6 +2,8 @@ package schema
 
 import (
 	"crypto/rand"
+	"encoding/binary"
+	"math"
 	"strings"
 )
 
@@ -12,24 +14,53 @@ const (
 	MaxAliasLen = 20 // characters, also the limit of all hashes
 )
 
-const hashAlphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+const (
+	hashAlphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	// automaticAlphabet leaves out what people take for another character: 0 and O, 1, l and I.
+	automaticAlphabet = "23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+)
 
-// NewHash returns a random hash of HashLen characters from [0-9A-Za-z]. There are 62^7 hashes, so a collision is rare,
-// but possible: the caller retries if the store returns CodeConflict.
+// NewHash returns a random hash of HashLen characters from [0-9A-Za-z] without 0, O, 1, l and I. There are 57^7 hashes, so a collision
+// is rare, but possible: the caller retries if the store returns CodeConflict.
 func NewHash() string {
-	var hash [HashLen]byte
-	var random [2 * HashLen]byte
-	for n := 0; n < HashLen; {
+	const n = uint64(len(automaticAlphabet))
+	const all = n * n * n * n * n * n * n // hashes
+	for {
+		var random [8]byte
 		rand.Read(random[:]) // never fails, see crypto/rand
-		for _, b := range random {
-			// Without this limit, the largest multiple of 62, some characters would be more frequent.
-			if b < 248 && n < HashLen {
-				hash[n] = hashAlphabet[b%62]
-				n++
-			}
+		// Without this limit, the largest multiple of all, some hashes would be more frequent.
+		if number := binary.BigEndian.Uint64(random[:]); number < math.MaxUint64/all*all {
+			return HashOf(number)
 		}
 	}
+}
+
+// HashOf returns the automatic hash that a number stands for. Numbers that differ by a multiple of 57^7 stand for the same hash.
+func HashOf(number uint64) string {
+	var hash [HashLen]byte
+	for i := range hash {
+		hash[i] = automaticAlphabet[number%uint64(len(automaticAlphabet))]
+		number /= uint64(len(automaticAlphabet))
+	}
 	return string(hash[:])
+}
+
+// AppendAlias appends the alias that a hash stands for if its letter case does not matter, and reports whether there is one: hash has
+// capitals, and in lower case it is an alias that no automatic hash can be. Otherwise capitals tell two links apart.
+func AppendAlias(dst, hash []byte) (alias []byte, ok bool) {
+	if len(hash) < MinAliasLen || !ValidHash(hash) {
+		return dst, false
+	}
+	capitals, automatic := false, len(hash) == HashLen
+	for _, c := range hash {
+		if 'A' <= c && c <= 'Z' {
+			capitals = true
+			c += 'a' - 'A'
+		}
+		automatic = automatic && strings.IndexByte(automaticAlphabet, c) >= 0
+		dst = append(dst, c)
+	}
+	return dst, capitals && !automatic
 }
 
 // ValidHash reports whether hash can be the hash of a link: 1 to MaxAliasLen characters from [0-9A-Za-z_-]. Other

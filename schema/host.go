@@ -32,7 +32,8 @@ type Host string
 //   - An IPv4 address has four decimal numbers. Clients read every name whose last label is a number as IPv4 (WHATWG
 //     URL Standard, "ends in a number"), but not all agree on 0177.1 or 2130706433: these are errors.
 //   - An IPv6 address may stand in brackets and has no zone. One that stands for an IPv4 address becomes that address:
-//     IPv4-mapped ::ffff:0:0/96, IPv4-compatible ::/96 (RFC 4291, section 2.5.5), and NAT64's 64:ff9b::/96 (RFC 6052).
+//     IPv4-mapped ::ffff:0:0/96, IPv4-compatible ::/96 (RFC 4291, section 2.5.5), NAT64's 64:ff9b::/96 (RFC 6052) and
+//     64:ff9b:1::/48 with the address at the end (RFC 8215), and 6to4's 2002::/16 (RFC 3056).
 func ParseHost(s string) (Host, error) {
 	if len(s) > maxGivenHostLen {
 		return "", errHostTooLong
@@ -84,11 +85,16 @@ func parseIPv6(s string) (Host, error) {
 	return Host(unembed(addr).String()), nil
 }
 
-// The prefixes, beside that of IPv4-mapped addresses, under which IPv6 addresses hold an IPv4 address in 32 bits.
-var (
-	compatible = netip.MustParsePrefix("::/96")
-	nat64      = netip.MustParsePrefix("64:ff9b::/96")
-)
+// embeddings are the prefixes, beside that of IPv4-mapped addresses, under which IPv6 addresses hold an IPv4 address.
+var embeddings = []struct {
+	prefix netip.Prefix
+	at     int // index of the first byte
+}{
+	{netip.MustParsePrefix("::/96"), 12},
+	{netip.MustParsePrefix("64:ff9b::/96"), 12},
+	{netip.MustParsePrefix("64:ff9b:1::/48"), 12},
+	{netip.MustParsePrefix("2002::/16"), 2},
+}
 
 // unembed returns the IPv4 address that an IPv6 address stands for, addr itself if it stands for none.
 func unembed(addr netip.Addr) netip.Addr {
@@ -96,9 +102,11 @@ func unembed(addr netip.Addr) netip.Addr {
 	if addr.IsUnspecified() || addr.IsLoopback() { // :: and ::1, which are in ::/96
 		return addr
 	}
-	if compatible.Contains(addr) || nat64.Contains(addr) {
-		bytes := addr.As16()
-		return netip.AddrFrom4([4]byte(bytes[12:]))
+	for _, e := range embeddings {
+		if e.prefix.Contains(addr) {
+			bytes := addr.As16()
+			return netip.AddrFrom4([4]byte(bytes[e.at:]))
+		}
 	}
 	return addr
 }

@@ -107,7 +107,8 @@ var hosts = []struct{ what, given, want string }{
 	{"IPv4-mapped in hexadecimal", "[::FFFF:7f00:1]", "127.0.0.1"},
 	{"IPv4-compatible", "::1.2.3.4", "1.2.3.4"},
 	{"IPv4 behind NAT64", "64:ff9b::192.0.2.33", "192.0.2.33"},
-	{"the local-use prefix of NAT64", "64:ff9b:1::1", "64:ff9b:1::1"},
+	{"IPv4 behind a local NAT64", "64:ff9b:1::192.0.2.33", "192.0.2.33"},
+	{"IPv4 behind 6to4", "2002:c000:221:1::1", "192.0.2.33"},
 	{"a zone", "fe80::1%eth0", ""},
 	{"a zone in brackets", "[fe80::1%25eth0]", ""},
 	{"a missing bracket", "[::1", ""},
@@ -152,9 +153,10 @@ func TestHostIsLocal(t *testing.T) {
 		"127.0.0.1": true, "127.255.0.1": true, "127.0.0.1.": true, "１２７.0.0.1": true, "0.0.0.0": true, "0.1.2.3": true,
 		"::1": true, "::": true, "[::1]": true, "0:0:0:0:0:0:0:1": true, "::ffff:127.0.0.1": true, "::ffff:7f00:1": true,
 		"::ffff:0.0.0.0": true, "::127.0.0.1": true, "64:ff9b::127.0.0.1": true, "64:ff9b::7f00:1": true, "64:ff9b::": true,
+		"64:ff9b:1::7f00:1": true, "64:ff9b:1:2::127.0.0.1": true, "2002:7f00:1::": true, "2002:7f00:1::1": true, "2002::1": true,
 		"mylocalhost": false, "localhost.example": false, "a.localhost.example": false, "128.0.0.1": false, "1.0.0.0": false,
 		"126.255.255.255": false, "10.0.0.1": false, "::2:0:0:1": false, "::ffff:128.0.0.1": false, "64:ff9b::a00:1": false,
-		"64:ff9b:1::7f00:1": false, "fe80::1": false, "2001:db8::1": false, "example.com": false,
+		"64:ff9b:1::a00:1": false, "64:ff9b:2::7f00:1": false, "2002:a00:1::": false, "2003:7f00:1::": false, "fe80::1": false, "2001:db8::1": false, "example.com": false,
 	} {
 		host, err := schema.ParseHost(given)
 		if err != nil || host.IsLocal() != local {
@@ -301,7 +303,7 @@ func FuzzParseHost(f *testing.F) {
 
 // embeds reports whether an IPv6 address stands for an IPv4 address.
 func embeds(addr netip.Addr) bool {
-	for _, prefix := range []string{"::/96", "64:ff9b::/96"} {
+	for _, prefix := range []string{"::/96", "64:ff9b::/96", "64:ff9b:1::/48", "2002::/16"} {
 		if netip.MustParsePrefix(prefix).Contains(addr) && addr != netip.IPv6Unspecified() && !addr.IsLoopback() {
 			return true
 		}

@@ -19,7 +19,7 @@ type IdempotentCall struct {
 	At        time.Time // when the call was made
 }
 
-// RecordedCall is what a store remembers of an IdempotentCall.
+// RecordedCall is the record of an IdempotentCall.
 type RecordedCall struct {
 	Request [32]byte
 	Answer  []byte

@@ -12,6 +12,10 @@ import (
 // MaxSeq is the highest number of a click that every store can represent.
 const MaxSeq = math.MaxInt64
 
+// MaxLead is how far the number of a click may be ahead of its lane's mark. Clicks may be lost, in a spool or in a topic, but no edge
+// records as many in one lane: at 100,000 per second, 127 days of them would be lost.
+const MaxLead = 1 << 40
+
 // SeqRange is the numbers First to Last of a lane.
 type SeqRange struct {
 	First uint64 `json:"first"`
@@ -22,26 +26,18 @@ type SeqRange struct {
 func (r SeqRange) Len() uint64 { return r.Last - r.First + 1 }
 
 // LaneCount is what a click store knows of a lane, in all partitions together. If no click is lost, set aside or counted twice,
-// Mark is Clicks plus Unknown.
+// Mark is Clicks.
 type LaneCount struct {
 	Lane   Lane
 	Mark   uint64 // the highest of its high-water marks
 	Clicks uint64 // counted
-	// Unknown is how many numbers belong to a release that stored the mark and not how many clicks it counted. It is too high for
-	// a lane with marks in several partitions.
-	Unknown uint64
 }
 
 // Missing returns how many numbers up to the mark are not counted: the clicks are lost or set aside.
-func (c LaneCount) Missing() uint64 { return c.Mark - min(c.Mark, c.Clicks+c.Unknown) }
+func (c LaneCount) Missing() uint64 { return c.Mark - min(c.Mark, c.Clicks) }
 
-// Repeated returns how many clicks are counted more than once, as far as it is known.
-func (c LaneCount) Repeated() uint64 {
-	if c.Unknown > 0 {
-		return 0
-	}
-	return c.Clicks - min(c.Mark, c.Clicks)
-}
+// Repeated returns how many clicks are counted more than once.
+func (c LaneCount) Repeated() uint64 { return c.Clicks - min(c.Mark, c.Clicks) }
 
 // Gap is numbers of a lane that a worker found missing when it counted the click after them.
 type Gap struct {

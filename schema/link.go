@@ -28,15 +28,16 @@ type Link struct {
 	UpdatedAt time.Time // of the last LinkEdit; CreatedAt before the first
 
 	Title        string
-	Tags         []string  // unique, in alphabetical order; nil if there are none
-	ExpiresAt    time.Time // from then on visitors do not reach URL; zero: never
-	ExpiredURL   string    // where they are sent instead; "": they are answered with 410
-	ForwardQuery bool      // the visitor's query string is appended to URL
+	Tags         []string   // unique, in alphabetical order; nil if there are none
+	ExpiresAt    time.Time  // from then on visitors do not reach URL; zero: never
+	ExpiredURL   string     // where they are sent instead; "": they are answered with 410
+	ForwardQuery bool       // the visitor's query string is appended to URL
+	Extension    *Extension // nil: none
 
 	Stopped Stop // set by the store when it reads
 }
 
-// LinkEdit is a change of a link. What is nil stays as it is.
+// LinkEdit is a change of a link. A nil field stays as it is.
 type LinkEdit struct {
 	URL, Title   *string
 	Tags         *[]string // unique, in alphabetical order
@@ -44,13 +45,15 @@ type LinkEdit struct {
 	ExpiresAt    *time.Time // zero: never
 	ExpiredURL   *string    // "": none
 	ForwardQuery *bool
+	// Extension takes the place of the extension that UpdateLink is given, and of no other one; an empty one removes it.
+	Extension *Extension
 
 	// Unchanged applies the edit only to the link as its author has seen it: with the URL, title, tags, expiry and forwarding of the
 	// link that UpdateLink is given.
 	Unchanged bool
 }
 
-// LinkKey is what names a link.
+// LinkKey names a link.
 type LinkKey struct {
 	DomainID int64
 	Hash     string
@@ -59,7 +62,7 @@ type LinkKey struct {
 // Key returns the key of a link.
 func (l Link) Key() LinkKey { return LinkKey{l.DomainID, l.Hash} }
 
-// Destination is where a link leads, and whose it is: the fields of a Link that visitors are answered with.
+// Destination has the fields of a Link that an edge needs to answer a visitor and to record the click.
 type Destination struct {
 	LinkID, AccountID int64
 	URL               string
@@ -67,7 +70,16 @@ type Destination struct {
 	ExpiresAt         time.Time
 	ExpiredURL        string
 	ForwardQuery      bool
+	Extension         *Extension
 	Stopped           Stop
+}
+
+// ExtensionText returns the text of the new extension, nil if it stays.
+func (e LinkEdit) ExtensionText() *string {
+	if e.Extension == nil {
+		return nil
+	}
+	return new(e.Extension.Text())
 }
 
 // Redirects reports whether visitors reach the long URL, unless the link has expired.
@@ -116,17 +128,17 @@ type LinkStore interface {
 	CreateLinks(ctx context.Context, batch *LinkBatch) error
 	// UpdateLink applies edit to the link with link.ID and sets *link to the result. UpdatedAt becomes at. Concurrent calls
 	// that change different fields all take effect. CodeNotFound if there is no such link, or it was deleted; CodeConflict if
-	// edit.Unchanged is set and the link has changed.
+	// edit.Unchanged is set and the link has changed, or edit.Extension is set and the link's is not that of link any more.
 	UpdateLink(ctx context.Context, link *Link, edit LinkEdit, at time.Time) error
 	// RenameTag gives all links of an account that have the tag from the tag to instead, and returns how many these are. A link that
 	// has both keeps to; "" for to removes the tag. UpdatedAt of the links becomes at. from and to are valid tags.
 	RenameTag(ctx context.Context, accountID int64, from, to string, at time.Time) (links int64, err error)
 	// TagCounts counts the account's links with each tag: the first limit tags by name of those after a tag, "" for all. Its cost is
-	// proportional to the number of the account's links.
+	// proportional to the number of the account's links with tags, which it does not read.
 	TagCounts(ctx context.Context, accountID int64, after string, limit int) ([]TagCount, error)
 	// TaggedLinks returns up to limit of the account's links that have tags and ordinals greater than ordinal, in this order.
 	TaggedLinks(ctx context.Context, accountID, ordinal int64, limit int) ([]TaggedLink, error)
-	// DeleteLink deletes the link with link.ID of account link.AccountID. What is left of it keeps the hash reserved, and is
+	// DeleteLink deletes the link with link.ID of account link.AccountID. Its row stays to reserve the hash, and is
 	// found by Link, LinksByHash and Destinations only. CodeNotFound if the account has no such link, or it was deleted before.
 	DeleteLink(ctx context.Context, link Link, at time.Time) error
 	// Link returns the link with that hash on a domain, whether or not it is active or deleted. CodeNotFound if there is
@@ -135,29 +147,27 @@ type LinkStore interface {
 	// LinksByHash returns the links with the keys, as Link does, in any order. It leaves out keys without a link. The link
 	// of a key that is given twice may come twice.
 	LinksByHash(ctx context.Context, keys []LinkKey) ([]Link, error)
-	// Destinations returns what the edge needs of the links with the keys, in the order of the keys. A key without a link has the
+	// Destinations returns the destinations of the links with the keys, in the order of the keys. A key without a link has the
 	// zero Destination.
 	Destinations(ctx context.Context, keys []LinkKey) ([]Destination, error)
 	// OwnedLink returns the account's link with that hash: if domainID is not nil, the one on that domain; otherwise
 	// the one on the default domain or, if there is none, the oldest. CodeNotFound if the account has no such link.
 	OwnedLink(ctx context.Context, accountID int64, hash string, domainID *int64) (Link, error)
-	// Links returns a page of the account's links, the newest first, PageSize per page, and the number of all its
-	// links, consistent with each other. Pages count from 1; a page after the last one is empty.
-	Links(ctx context.Context, accountID int64, page int64) (links []Link, total int64, err error)
-	// SearchLinks is like Links for the account's links whose hash or URL contains query. It ignores the case of ASCII
-	// letters. Its cost is proportional to the number of the account's links.
-	SearchLinks(ctx context.Context, accountID int64, query string, page int64) (links []Link, total int64, err error)
-	// FindLinks is like Links for the account's links that match filter, in its order. Its cost is proportional to the number
-	// of the account's links.
-	FindLinks(ctx context.Context, accountID int64, filter LinkFilter, page int64) (links []Link, total int64, err error)
-	// FindLinkIDs returns the IDs of the account's links that match filter, in its order: all of them, or the first limit. Its
-	// cost is that of FindLinks.
-	FindLinkIDs(ctx context.Context, accountID int64, filter LinkFilter, limit int) ([]int64, error)
-	// LinksAfter returns up to limit of the account's links whose ordinals are greater than ordinal, in this order.
-	LinksAfter(ctx context.Context, accountID, ordinal int64, limit int) ([]Link, error)
+	// Links returns a page of the account's links that match filter, in its order, PageSize per page, and the number of all that match,
+	// consistent with each other. Pages count from 1; a page after the last one is empty. With the zero filter each page costs the same;
+	// otherwise the cost is proportional to the number of the account's links.
+	Links(ctx context.Context, accountID int64, filter LinkFilter, page int64) (links []Link, total int64, err error)
+	// LinkIDs returns the IDs of the account's links that match filter, in its order: all of them, or the first limit. Its cost is
+	// proportional to the number of the account's links.
+	LinkIDs(ctx context.Context, accountID int64, filter LinkFilter, limit int) ([]int64, error)
+	// LinksAfter returns up to limit of the account's links that match filter and whose ordinals are greater than ordinal, in the order
+	// of their ordinals.
+	LinksAfter(ctx context.Context, accountID int64, filter LinkFilter, ordinal int64, limit int) ([]Link, error)
 	// LinksByID returns the account's links among those with the IDs, in any order.
 	LinksByID(ctx context.Context, accountID int64, ids []int64) ([]Link, error)
 	// SetTakenDown takes a link down or puts it back, for the operator of the service: it does not change Active.
 	// Idempotent. CodeNotFound if there is no such link.
 	SetTakenDown(ctx context.Context, domainID int64, hash string, takenDown bool) error
+	// Readers returns how many reads the store executes at the same time.
+	Readers() int
 }

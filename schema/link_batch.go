@@ -13,7 +13,7 @@ type LinkBatch struct {
 	Unused bool
 	// NewHash draws a hash for a link that has none. It is called again if the hash is in use.
 	NewHash func() string
-	// Call is recorded with the links, unless it is nil. Answer returns what is recorded, given the links with their hashes, and
+	// Call is recorded with the links, unless it is nil. Answer returns the record, given the links with their hashes, and
 	// what became of each; if that is nil, the call is not recorded. Answer may be called several times.
 	Call   *IdempotentCall
 	Answer func(links []Link, errs []error) ([]byte, error)

@@ -15,3 +15,8 @@ type LinkWord struct {
 	Texts []string
 	Key   *LinkKey // nil: none
 }
+
+// IsZero reports whether the filter lists all links, the newest first.
+func (f LinkFilter) IsZero() bool {
+	return len(f.Words) == 0 && f.Tag == "" && f.DomainID == nil && f.Redirects == nil && !f.OldestFirst
+}

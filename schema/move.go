@@ -3,6 +3,7 @@ package schema
 import (
 	"encoding/hex"
 	"iter"
+	"time"
 )
 
 // ErrMoved means that the data has moved to other engines: nothing changes any more in the store that was asked.
@@ -25,26 +26,10 @@ type TableRows struct {
 	Rows iter.Seq2[[]any, error]
 }
 
-// DayCounts is what a store that keeps sums has counted of the clicks on a link on one UTC day.
-type DayCounts struct {
-	LinkID, Day int64         // Day as of DayNumber
-	Clients     []ClientCount // of all clicks
-	Referrers   []NameCount   // of people's clicks that have one
-	Countries   []NameCount   // of people's clicks that have one
-	Systems     []NameCount   // of people's clicks that have one
-	Languages   []NameCount   // of people's clicks that have one
-	Owners      []OwnerCount  // of clicks that have an account
-}
-
-// ClientCount counts the clicks by a device and a browser.
-type ClientCount struct {
-	Device  Device
-	Browser string
-	Total   int64
-}
-
-// OwnerCount counts the clicks that belong to an account.
-type OwnerCount struct {
-	AccountID    int64
-	People, Bots int64
+// ClickCount counts the clicks on a link in a quarter of an hour with the same names. There may be several of the same kind.
+type ClickCount struct {
+	LinkID, AccountID int64
+	Begin             time.Time // of the quarter of an hour, UTC
+	Names             map[Dimension]string
+	Total             int64
 }

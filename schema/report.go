@@ -1,32 +1,16 @@
 package schema
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
 )
 
-// TopNames is the maximum number of names of each kind and of links in a report.
-const TopNames = 10
-
-// DayReport counts the clicks of a UTC day. Clicks of device Bot are bots, all others are people.
-type DayReport struct {
-	Date         string // 2006-01-02
-	People, Bots int64
-}
-
 // NameCount counts the clicks with a name.
 type NameCount struct {
 	Name  string
 	Total int64
-}
-
-// LinkReport holds the counts of one link over some days, consistent with each other.
-type LinkReport struct {
-	Days    []DayReport // days that have clicks, ascending
-	Devices map[Device]int64
-	// The TopNames most frequent names among people's clicks, ties ordered by name; "" means unknown.
-	Browsers, Systems, Languages, Referrers, Countries []NameCount
 }
 
 // LinkCount counts the clicks of a link.
@@ -35,21 +19,8 @@ type LinkCount struct {
 	Total  int64
 }
 
-// AccountReport holds the counts of all links of one account over some days, which are of one moment.
-type AccountReport struct {
-	Days  []DayReport // days that have clicks, ascending
-	Links []LinkCount // the TopNames links with the most clicks, including bots; ties ordered by ID
-}
-
 // ReportStore reports the clicks that a ClickStore has counted.
 type ReportStore interface {
-	// LinkReport reports a link's clicks from the UTC day of since on; the zero time means all.
-	LinkReport(ctx context.Context, linkID int64, since time.Time) (LinkReport, error)
-	// AccountReport reports the clicks of all links of an account in the same way, and the links with the most clicks from the UTC day
-	// of linksSince on, which is not before since. It leaves out clicks without AccountID.
-	AccountReport(ctx context.Context, accountID int64, since, linksSince time.Time) (AccountReport, error)
-	// AccountDays returns the days of AccountReport alone. Unlike those of the links, its cost does not grow with their number.
-	AccountDays(ctx context.Context, accountID int64, since time.Time) ([]DayReport, error)
 	// Report reports the clicks that a query selects. All counts are of one moment. CodeInternal for a query that Check refuses.
 	// It returns approximate counts if the query needs more than what ReportDetail says is known.
 	Report(ctx context.Context, query ReportQuery) (Report, error)
@@ -68,15 +39,46 @@ const (
 	ByLanguage Dimension = "language"
 	ByReferrer Dimension = "referrer"
 	ByCountry  Dimension = "country"
+	ByRoute    Dimension = "route"
 )
+
+// dimensions has the dimensions, in the order in which reports show them, and their columns. Stores, reports and pages iterate over it.
+var dimensions = []struct {
+	by     Dimension
+	column func(*ClickBatch) *[]string
+}{
+	{ByDevice, func(b *ClickBatch) *[]string { return &b.Device }},
+	{ByBrowser, func(b *ClickBatch) *[]string { return &b.Browser }},
+	{ByOS, func(b *ClickBatch) *[]string { return &b.OS }},
+	{ByLanguage, func(b *ClickBatch) *[]string { return &b.Language }},
+	{ByReferrer, func(b *ClickBatch) *[]string { return &b.Referrer }},
+	{ByCountry, func(b *ClickBatch) *[]string { return &b.Country }},
+	{ByRoute, func(b *ClickBatch) *[]string { return &b.Route }},
+}
 
 // Dimensions returns all dimensions, in the order in which reports show them.
 func Dimensions() []Dimension {
-	return []Dimension{ByDevice, ByBrowser, ByOS, ByLanguage, ByReferrer, ByCountry}
+	all := make([]Dimension, len(dimensions))
+	for i, d := range dimensions {
+		all[i] = d.by
+	}
+	return all
+}
+
+// Names returns the column of a dimension: element i is of click i.
+func (b *ClickBatch) Names(by Dimension) *[]string {
+	for _, d := range dimensions {
+		if d.by == by {
+			return d.column(b)
+		}
+	}
+	panic("no dimension " + by)
 }
 
 // ReportResolution divides every boundary of a report's periods: the offsets of all time zones are multiples of it.
 const ReportResolution = 15 * time.Minute
+
+const utcDay = 24 * time.Hour
 
 // MaxReportLinks bounds the links that a query names.
 const MaxReportLinks = 5000
@@ -85,10 +87,10 @@ const MaxReportLinks = 5000
 type ReportQuery struct {
 	// AccountID is the owner of the links.
 	AccountID int64
-	// Links are links of the account whose clicks are counted, in any order, at most MaxReportLinks; nil for all of them. Clicks without an account are
-	// counted only if the links are named.
+	// Links are links of the account whose clicks are counted, in any order, at most MaxReportLinks; nil for all of them.
 	Links []int64
-	// Bounds are the beginnings of the periods of the series, ascending, and the end of the last one.
+	// Bounds are the beginnings of the periods of the series, ascending, and the end of the last one. Each is a multiple of
+	// ReportResolution. A report whose bounds begin UTC days, and which has no filter, reads least.
 	Bounds []time.Time
 	// Previous is the beginning of the time before Bounds[0] to compare with.
 	Previous time.Time
@@ -98,8 +100,29 @@ type ReportQuery struct {
 	Limit int
 	// TopLinks says whether links are returned.
 	TopLinks bool
-	// OnlyLinks leaves out names, which take most of the time of a report. Only with TopLinks.
-	OnlyLinks bool
+	// NoNames leaves out names, which take most of the time of a report.
+	NoNames bool
+}
+
+// End returns the end of the last period.
+func (q *ReportQuery) End() time.Time { return q.Bounds[len(q.Bounds)-1] }
+
+// OfUTCDays reports whether all bounds begin UTC days.
+func (q *ReportQuery) OfUTCDays() bool {
+	return !slices.ContainsFunc(append([]time.Time{q.Previous}, q.Bounds...), func(at time.Time) bool { return !at.Truncate(utcDay).Equal(at) })
+}
+
+// Count adds clicks to the period of a time. Clicks before Bounds[0] are those of the time before.
+func (q *ReportQuery) Count(r *Report, at time.Time, clicks Period) {
+	i, begins := slices.BinarySearchFunc(q.Bounds, at, time.Time.Compare)
+	if !begins {
+		i--
+	}
+	sum := &r.Previous
+	if i >= 0 {
+		sum = &r.Series[i]
+	}
+	sum.Add(clicks)
 }
 
 // Check returns CodeInternal for a query that no store can answer.
@@ -110,9 +133,6 @@ func (q *ReportQuery) Check() error {
 	}
 	if n < 2 || q.Limit < 1 {
 		return Errorf(CodeInternal, "a report of %d bounds with %d names", n, q.Limit)
-	}
-	if q.OnlyLinks && !q.TopLinks {
-		return Errorf(CodeInternal, "a report of neither names nor links")
 	}
 	last := q.Previous.Add(-1)
 	for _, at := range append([]time.Time{q.Previous}, q.Bounds...) {
@@ -132,19 +152,44 @@ func (q *ReportQuery) Check() error {
 // Period counts clicks of a time. Clicks of device Bot are bots, all others are people.
 type Period struct{ People, Bots int64 }
 
+// Add adds the clicks of another time.
+func (p *Period) Add(more Period) {
+	p.People += more.People
+	p.Bots += more.Bots
+}
+
+// Total returns the number of clicks.
+func (p Period) Total() int64 { return p.People + p.Bots }
+
 // Report holds the counts of a query. Its names count people.
 type Report struct {
 	Series   []Period // Series[i] is the time from Bounds[i] to Bounds[i+1]
 	Previous Period
-	Names    map[Dimension][]NameCount // the most frequent ones, ties ordered by name; "" means unknown
+	Names    map[Dimension][]NameCount // the most frequent ones, ties ordered by name; "" means unknown, or the link's URL
 	Links    []LinkCount               // those with the most clicks, including bots; ties ordered by ID
 }
 
-// ReportDetail is the first UTC day from which a store knows more than counts of days by one dimension; the zero time stands for
-// all clicks.
+// NewReport returns an empty report for a query.
+func NewReport(q ReportQuery) Report {
+	return Report{Series: make([]Period, len(q.Bounds)-1), Names: map[Dimension][]NameCount{}}
+}
+
+// MostFrequent returns the n names with the most clicks, ties ordered by name. Names without clicks are left out.
+func MostFrequent(clicks map[string]int64, n int) (top []NameCount) {
+	for name, total := range clicks {
+		if total > 0 {
+			top = append(top, NameCount{Name: name, Total: total})
+		}
+	}
+	slices.SortFunc(top, func(a, b NameCount) int {
+		return cmp.Or(cmp.Compare(b.Total, a.Total), cmp.Compare(a.Name, b.Name))
+	})
+	return top[:min(n, len(top))]
+}
+
+// ReportDetail says what a store knows about old clicks.
 type ReportDetail struct {
-	// Hours is the first day whose clicks are known by the quarter of an hour. Earlier ones are counted as if at 00:00 UTC.
+	// Hours is the first UTC day whose clicks are known by the quarter of an hour, the zero time for all clicks. Earlier ones are counted
+	// as if at 00:00 UTC.
 	Hours time.Time
-	// Filters is the first day whose clicks are known with all dimensions together. Earlier ones do not match any filter.
-	Filters time.Time
 }

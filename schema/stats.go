@@ -2,8 +2,8 @@ package schema
 
 import "time"
 
-// Device is a kind of client.
-type Device string
+// Device is a kind of client: one of the names below.
+type Device = string
 
 // The devices. Every click has one.
 const (
@@ -17,17 +17,23 @@ const (
 // TopBrowsers is the maximum number of browsers in Stats.
 const TopBrowsers = 10
 
-// A link has at most about MaxNames referrers of a UTC day by name. The rest is counted as OtherName, which is no host.
+// A link has at most about MaxNames referrers of a UTC day by name, and about MaxCombinations combinations of the names of all
+// dimensions: by quarter of an hour, about MaxQuarterRows. The rest is counted as OtherName, which is no host.
 const (
-	MaxNames  = 1000
-	OtherName = "Other"
+	MaxNames = 1000
+	// A link that is popular all over the world has about 15,000 combinations in 50,000 clicks.
+	MaxCombinations = 20_000
+	MaxQuarterRows  = 5 * MaxCombinations
+	OtherName       = "Other"
 )
 
 // DayNumber returns the UTC day of t, counted from 1970-01-01.
 func DayNumber(t time.Time) int64 {
-	const day = 24 * time.Hour
-	return t.Truncate(day).Unix() / int64(day/time.Second)
+	return t.Truncate(utcDay).Unix() / int64(utcDay/time.Second)
 }
+
+// QuarterNumber returns the quarter of an hour of t, counted from 1970-01-01.
+func QuarterNumber(t time.Time) int64 { return t.Unix() / int64(ReportResolution/time.Second) }
 
 // DayCount counts the clicks of a UTC day.
 type DayCount struct {

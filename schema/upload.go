@@ -18,10 +18,16 @@ type Upload struct {
 	Leased    bool   // by the store's clock, somebody works on it; set by the store when it reads
 }
 
-// UploadNote is what who works on an upload has to say.
+// UploadsKept bounds the uploads that a store keeps.
+type UploadsKept struct {
+	Since time.Time // when they were created
+	Parts int       // of all together, and one more for each upload, with its errors; the newest are kept
+}
+
+// UploadNote is a report of progress by the process that works on an upload.
 type UploadNote struct {
 	Status string
-	// Errors are lines that are added to those of earlier notes; with Restart they take their place.
+	// Errors are lines that are added to the errors of previous notes; with Restart they replace them.
 	Errors  string
 	Restart bool
 	Lease   time.Duration // the holder goes on for at most this time; 0: it has ended
@@ -31,9 +37,9 @@ type UploadNote struct {
 // UploadStore keeps uploaded files, so that any process can work on them, and go on with them after another one was killed.
 type UploadStore interface {
 	// CreateUpload stores an upload without parts in place of the account's earlier one, and gives it to holder for the duration
-	// lease by the store's clock. CodeConflict if somebody works on the earlier one. It also deletes uploads of any account that
-	// were created before the time old, and that nobody works on.
-	CreateUpload(ctx context.Context, upload Upload, holder string, lease time.Duration, old time.Time) error
+	// lease by the store's clock. CodeConflict if somebody works on the earlier one. Of the uploads of all accounts that nobody works on,
+	// it also deletes those that keep does not name.
+	CreateUpload(ctx context.Context, upload Upload, holder string, lease time.Duration, keep UploadsKept) error
 	// AddUploadPart adds part number 0, 1, 2, … to the file, of at most MaxUploadPart bytes. CodeNotFound if the upload is gone,
 	// CodeConflict if it has this part.
 	AddUploadPart(ctx context.Context, id string, number int, content []byte) error

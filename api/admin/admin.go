@@ -107,6 +107,11 @@ func Run(ctx context.Context, stores Stores, options Config, args []string, out 
 	return nil
 }
 
+// OnlyReads reports whether the command in args changes nothing. The schema of the stores must not change for it either.
+func OnlyReads(options Config, args []string) bool {
+	return len(args) > 0 && (args[0] == "export" || args[0] == "import" && options.DryRun)
+}
+
 // find returns the command whose name words begin with, and the words after the name as its arguments.
 func find(words []string) (c command, args []string, err error) {
 	for _, c := range commands {

@@ -63,13 +63,13 @@ func (f FirstAccount) Create(ctx context.Context, accounts schema.AccountStore) 
 	}
 }
 
-// CreateAndPrint creates the account and writes the secrets that it generated to out. They are shown this once, so call it
-// last, when nothing else can fail. A secret that the operator chose is not printed: output ends up in logs. apiURL goes
-// into the example that is printed with them.
-func (f FirstAccount) CreateAndPrint(ctx context.Context, accounts schema.AccountStore, apiURL schema.BaseURL, out io.Writer) error {
+// CreateAndTell creates the account and returns a text with the secrets that it generated, "" if there is an account already. They
+// are told this once, so call it last, when nothing else can fail. A secret that the operator chose is not told: output ends up in
+// logs. apiURL goes into the example of the text.
+func (f FirstAccount) CreateAndTell(ctx context.Context, accounts schema.AccountStore, apiURL schema.BaseURL) (text string, err error) {
 	first, created, err := f.Create(ctx, accounts)
 	if err != nil || !created {
-		return err
+		return "", err
 	}
 	password, token, bearer := first.Password, first.Token, first.Token
 	if f.Password != "" {
@@ -78,36 +78,39 @@ func (f FirstAccount) CreateAndPrint(ctx context.Context, accounts schema.Accoun
 	if f.Token != "" {
 		token, bearer = asConfigured, tokenPlaceholder
 	}
-	_, err = fmt.Fprintf(out, firstStart, first.Email, password, token, apiURL, bearer)
-	return err
+	return fmt.Sprintf(firstStart, first.Email, password, token, apiURL, bearer), nil
 }
 
-// AwaitAndPrint is CreateAndPrint, retried while the store is unavailable.
+// AwaitAndPrint is CreateAndTell, retried while the store is unavailable, and writes the text to out.
 func (f FirstAccount) AwaitAndPrint(
 	ctx context.Context, report service.WaitReport, accounts schema.AccountStore, apiURL schema.BaseURL, out io.Writer,
 ) error {
 	return service.AwaitOK(ctx, report, "Postgres", func(ctx context.Context) error {
-		err := f.CreateAndPrint(ctx, accounts, apiURL, out)
+		text, err := f.CreateAndTell(ctx, accounts, apiURL)
 		if err != nil && schema.ErrorCode(err) != schema.CodeUnavailable {
 			err = backoff.Permanent(err)
+		}
+		if err == nil {
+			_, err = io.WriteString(out, text)
 		}
 		return err
 	})
 }
 
-// What is printed instead of a secret that the operator chose.
+// Placeholders are printed instead of secrets that the operator chose.
 const (
 	asConfigured     = "as configured"
 	tokenPlaceholder = "YOUR_TOKEN"
 )
 
-const firstStart = `This is the first start: an account was created. Generated secrets are shown only this once:
+const firstStart = `
+This is the first start: an account was created. Generated secrets are shown only this once:
 
   email        %s
   password     %s
   API token    %s
 
-Once linkstream is ready, create a short link:
+Create a short link:
 
   curl -s %s/api/v1/shorten -H 'Authorization: Bearer %s' -H 'Content-Type: application/json' -d '{"long_url": "https://go.dev/doc/"}'
 

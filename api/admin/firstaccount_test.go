@@ -132,9 +132,9 @@ func printed(t *testing.T, store *sqlite.Store, args ...string) string {
 	flags := flag.NewFlagSet("test", flag.ContinueOnError)
 	first.RegisterFlags(flags)
 	testkit.Must(t, flags.Parse(append(args, "-bootstrap.email", "me@example.org")))
-	var out strings.Builder
-	testkit.Must(t, first.CreateAndPrint(t.Context(), store, apiURL, &out))
-	return out.String()
+	text, err := first.CreateAndTell(t.Context(), store, apiURL)
+	testkit.Must(t, err)
+	return text
 }
 
 func TestFirstAccountIsPrinted(t *testing.T) {

@@ -133,7 +133,7 @@ func (r *runner) progress() func(transfer.Progress) {
 			return
 		}
 		last = time.Now()
-		// What is done does not depend on whether its progress can be printed.
+		// Errors of printing progress do not stop the transfer.
 		fmt.Fprintf(r.options.Parts.Progress, "rows %d, created %d, already there %d, failed %d\n", p.Rows, p.Created, p.Present, p.Failed)
 	}
 }
@@ -148,6 +148,6 @@ func (r *runner) exportLinks(ctx context.Context, args ...string) (string, error
 	if err != nil {
 		return "", err
 	}
-	_, err = transfer.NewExporter(r.options.EdgeURL, r.stores, clicks).Export(ctx, account.ID, r.out)
+	_, err = transfer.NewExporter(r.options.EdgeURL, r.stores, clicks).Export(ctx, account.ID, schema.LinkFilter{}, r.out)
 	return "", err
 }

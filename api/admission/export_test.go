@@ -8,12 +8,8 @@ func NewGateOf(slots int) *Gate { return newGate(slots, new(metrics.Counter)) }
 // Refused returns how many requests were refused.
 func (g *Gate) Refused() uint64 { return g.refused.Get() }
 
-// InLine returns the number of networks with requests in line.
-func (g *Gate) InLine() int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return len(g.inLine)
-}
+// Waiting returns how many requests wait for a slot or a look-up.
+func (g *Gate) Waiting() int { return g.slots.Waiting() + g.lookUps.Waiting() }
 
 // Known returns the number of credentials that the gate keeps.
 func (g *Gate) Known() int { return len(g.known.until) }
@@ -23,9 +19,3 @@ const MaxKnown = maxKnown
 
 // NewRoomOf returns a room of so many bytes.
 func NewRoomOf(all, ofAccount int) *Room { return newRoom(all, ofAccount) }
-
-// MaxPaced is maxPaced.
-const MaxPaced = maxPaced
-
-// Kept returns how many are counted.
-func (p *Pace[K]) Kept() int { return len(p.used) }

@@ -7,11 +7,11 @@ import (
 
 const (
 	knownFor     = 10 * time.Minute
-	knownRefresh = time.Minute // a credential in use is noted again this often
+	knownRefresh = time.Minute // how often the time of a credential in use is extended
 	maxKnown     = 1 << 16
 )
 
-// known is a bounded set of credentials that were valid a short time ago. It decides who waits, never who is admitted.
+// known is a bounded set of credentials that were valid within knownFor. It decides which requests wait; it authenticates nobody.
 type known struct {
 	mu    sync.RWMutex
 	until map[Credential]time.Time
@@ -41,7 +41,7 @@ func (k *known) add(c Credential) {
 	k.until[c] = now.Add(knownFor)
 }
 
-// makeRoom looks at a few credentials, in random order, and removes those that have expired, or else any one.
+// makeRoom looks at 32 credentials, in random order, and removes those that have expired, or any one if none has.
 func (k *known) makeRoom(now time.Time) {
 	looked, removed := 0, 0
 	for c, until := range k.until {

@@ -14,13 +14,14 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
 
+	"linkstream/schema/fair"
 	"linkstream/schema/service"
 )
 
 const (
 	lingerTime  = 2 * time.Second
 	lingerBytes = 1 << 20
-	maxRefusing = 64 // refused connections that are answered at the same time; further ones are just closed
+	maxRefusing = 64 // refused connections that are answered at the same time; others are closed without an answer
 	warnEvery   = 10 * time.Second
 )
 
@@ -31,20 +32,20 @@ type Limits struct {
 	Exempt      func(netip.Addr) bool // says which addresses PerAddress does not bound
 }
 
-// Listener accepts connections within limits. When all are in use, a new one takes the place of the one that has been idle for
-// longest. Its server must call Track.
+// Listener accepts connections within limits. When all are in use, it closes the connection that has been idle for longest in favour
+// of a new one. Its server must use Track as ConnState.
 type Listener struct {
 	net.Listener
-	limits   Limits
-	log      *slog.Logger
-	refusing chan struct{} // an element per connection that is being refused
+	limits    Limits
+	log       *slog.Logger
+	addresses *fair.Count
+	refusing  chan struct{} // an element per connection that is being refused
 	full, ofAddress,
 	shed *metrics.Counter
 
 	mu     sync.Mutex
 	open   int
-	from   map[netip.Prefix]int // by network
-	idle   list.List            // of *conn that wait for a request, the longest first
+	idle   list.List // of *conn that wait for a request, the longest first
 	warned time.Time
 }
 
@@ -55,8 +56,9 @@ func NewListener(inner net.Listener, limits Limits, set *metrics.Set, log *slog.
 	service.Describe(set, "linkstream_api_connections", "Open connections of clients.")
 	service.Describe(set, "linkstream_api_connections_shed_total", "Idle connections closed to make room for others.")
 	l := &Listener{
-		Listener: inner, limits: limits, log: log, refusing: make(chan struct{}, maxRefusing), from: map[netip.Prefix]int{},
-		full: set.NewCounter(refused + `{reason="full"}`), ofAddress: set.NewCounter(refused + `{reason="address"}`),
+		Listener: inner, limits: limits, log: log, refusing: make(chan struct{}, maxRefusing),
+		addresses: fair.NewCount(limits.PerAddress, fair.Subnet, limits.Exempt),
+		full:      set.NewCounter(refused + `{reason="full"}`), ofAddress: set.NewCounter(refused + `{reason="address"}`),
 		shed: set.NewCounter("linkstream_api_connections_shed_total"),
 	}
 	set.NewGauge("linkstream_api_connections", func() float64 {
@@ -74,7 +76,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		c := &conn{Conn: inner, listener: l}
+		c := &conn{Conn: inner, listener: l, addr: addrOf(inner)}
 		c.waiting.Store(true)
 		if refusal := l.admit(c); refusal == nil {
 			return c, nil
@@ -91,41 +93,32 @@ var (
 
 // admit counts a connection, or returns why it is refused.
 func (l *Listener) admit(c *conn) *Refusal {
-	addr, bounded := l.boundedAddress(c.Conn)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if bounded && l.from[addr] >= l.limits.PerAddress {
+	var ok bool
+	if c.counted, ok = l.addresses.Enter(c.addr); !ok {
 		l.ofAddress.Inc()
-		l.warn("connections of an address refused", "address", addr, "flag", "-api.max-connections-per-address",
+		l.warn("connections of an address refused", "address", c.addr, "flag", "-api.max-connections-per-address",
 			"max", l.limits.PerAddress)
 		return errOfAddress
 	}
 	if l.open >= l.limits.Connections && !l.makeRoom() {
+		l.leaveAddress(c)
 		l.full.Inc()
 		l.warn("connections refused: all are in use", "flag", "-api.max-connections", "max", l.limits.Connections)
 		return errFull
-	}
-	if bounded {
-		c.addr = addr
-		l.from[addr]++
 	}
 	l.open++
 	c.place = l.idle.PushBack(c)
 	return nil
 }
 
-// boundedAddress returns the network whose connections are counted with this one.
-func (l *Listener) boundedAddress(c net.Conn) (network netip.Prefix, bounded bool) {
-	tcp, ok := c.RemoteAddr().(*net.TCPAddr)
-	if !ok || l.limits.PerAddress == 0 {
-		return netip.Prefix{}, false
+// addrOf returns the address of a client, the zero Addr if it is not of TCP.
+func addrOf(c net.Conn) netip.Addr {
+	if tcp, ok := c.RemoteAddr().(*net.TCPAddr); ok {
+		return tcp.AddrPort().Addr().Unmap().WithZone("")
 	}
-	addr := tcp.AddrPort().Addr().Unmap().WithZone("")
-	if l.limits.Exempt != nil && l.limits.Exempt(addr) {
-		return netip.Prefix{}, false
-	}
-	network, err := addr.Prefix(min(addr.BitLen(), 64))
-	return network, err == nil
+	return netip.Addr{}
 }
 
 // makeRoom closes the connection that has been idle for longest. The caller holds mu.
@@ -149,14 +142,16 @@ func (l *Listener) remove(c *conn) {
 	}
 	c.removed = true
 	l.open--
-	if c.addr.IsValid() {
-		if l.from[c.addr]--; l.from[c.addr] == 0 {
-			delete(l.from, c.addr)
-		}
+	l.leaveAddress(c)
+}
+
+func (l *Listener) leaveAddress(c *conn) {
+	if c.counted {
+		l.addresses.Leave(c.addr)
 	}
 }
 
-// busy notes that a connection is not idle. The caller holds mu.
+// busy marks a connection as not idle. The caller holds mu.
 func (l *Listener) busy(c *conn) {
 	if c.place != nil {
 		l.idle.Remove(c.place)
@@ -164,7 +159,7 @@ func (l *Listener) busy(c *conn) {
 	}
 }
 
-// warn logs, now and then. The caller holds mu.
+// warn logs one message per warnEvery. The caller holds mu.
 func (l *Listener) warn(message string, args ...any) {
 	if now := time.Now(); now.Sub(l.warned) >= warnEvery {
 		l.warned = now
@@ -172,7 +167,7 @@ func (l *Listener) warn(message string, args ...any) {
 	}
 }
 
-// refuse answers the first request of a connection, since clients do not expect an answer before, and closes it.
+// refuse waits for the first byte of a request, because clients expect no answer before, answers it and closes the connection.
 func (l *Listener) refuse(inner net.Conn, refusal *Refusal) {
 	select {
 	case l.refusing <- struct{}{}:
@@ -227,17 +222,22 @@ func Track(nc net.Conn, state fasthttp.ConnState) {
 type conn struct {
 	net.Conn
 	listener *Listener
+	addr     netip.Addr  // of the client
 	unread   atomic.Bool // the client may still be sending when the connection is closed
 	waiting  atomic.Bool // the next byte begins a request
 
+	// Of the goroutine that serves the connection:
+	silent bool   // the next 100 Continue is left out
+	held   []byte // the beginning of it, perhaps
+
 	// The rest is guarded by listener.mu.
-	addr     netip.Prefix  // zero: not counted by address
+	counted  bool          // by its address
 	place    *list.Element // in listener.idle
 	received bool          // bytes have come
-	removed  bool          // it is not counted any more
+	removed  bool          // closed, and not counted
 }
 
-// Read notes that the connection is not idle any more.
+// Read marks the connection as busy when the first byte of a request arrives.
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if n > 0 && c.waiting.CompareAndSwap(true, false) {

@@ -10,17 +10,17 @@ import (
 const (
 	roomOfAll     = 64 << 20 // bytes
 	roomOfAccount = 8 << 20
-	// small is how many bytes of a body need no room: connections bound the memory of small bodies.
+	// small is the number of bytes of each body that are not counted: the bound of connections bounds their memory.
 	small = 64 << 10
 )
 
 var (
 	errNoRoom          = &Refusal{fasthttp.StatusServiceUnavailable, "Too many large requests at the moment."}
-	errNoRoomOfAccount = &Refusal{fasthttp.StatusTooManyRequests, "Too many large requests of this account at the same time."}
+	errNoRoomOfAccount = &Refusal{fasthttp.StatusTooManyRequests, "Too many large requests from this account at the same time."}
 )
 
-// Room bounds the memory that large bodies take, of all accounts and of each, so that many of them at the same time, sent slowly,
-// do not take it all. Bytes count when they arrive. The methods may be called concurrently.
+// Room bounds the memory of large request bodies, for each account and for all together, so that many slow uploads cannot exhaust
+// it. Bytes count when they arrive. The methods may be called concurrently.
 type Room struct {
 	ofAll, ofAccount int // limits in bytes
 
@@ -36,8 +36,8 @@ func newRoom(ofAll, ofAccount int) *Room {
 	return &Room{ofAll: ofAll, ofAccount: ofAccount, taken: map[int64]int{}}
 }
 
-// ReadBody is ReadBody for bodies that may be large. It also returns a *Refusal, with status 429 or 503, if there is no room. The
-// caller must call leave when the body is not used any more, also after an error.
+// ReadBody is the function ReadBody for large bodies. It returns a *Refusal with status 429 or 503 if there is no room. The caller
+// must call leave after the last use of the body, also after an error.
 func (r *Room) ReadBody(http *fasthttp.RequestCtx, account int64, limit int) (leave func(), err error) {
 	g := &guest{room: r, account: account}
 	err = readBody(http, limit, func(body io.Reader) io.Reader {
@@ -53,10 +53,10 @@ type guest struct {
 	account  int64
 	body     io.Reader
 	received int
-	counted  int // bytes that it takes of the room
+	counted  int // bytes in the room
 }
 
-// Read reads what there is room for.
+// Read returns a *Refusal if there is no room for the bytes.
 func (g *guest) Read(p []byte) (int, error) {
 	n, err := g.body.Read(p)
 	g.received += n
@@ -74,7 +74,7 @@ func (g *guest) leave() {
 	g.counted = 0
 }
 
-// enter takes bytes of the room, or gives them back if bytes is not above zero.
+// enter counts bytes. A negative number gives bytes back.
 func (r *Room) enter(account int64, bytes int) *Refusal {
 	r.mu.Lock()
 	defer r.mu.Unlock()

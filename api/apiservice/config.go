@@ -48,7 +48,7 @@ const (
 // DefaultConfig returns a configuration that works once EdgeURL is set.
 func DefaultConfig() Config {
 	return Config{Listen: "127.0.0.1:8081", SignUp: signUpClosed, Domains: customdomain.DefaultConfig(),
-		MaxConnections: 16 << 10, MaxConnectionsPerAddress: 1 << 10, PagesPerSecond: 20}
+		MaxConnections: service.DefaultConnections, MaxConnectionsPerAddress: 1 << 10, PagesPerSecond: 20}
 }
 
 // RegisterFlags binds the configuration to flags.
@@ -64,7 +64,7 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.StringVar(&c.OwnHosts, "api.own-hosts", c.OwnHosts,
 		"more `hosts`, host:port or :port of this service, separated by commas, to which no link may lead, such as those of load balancers and edges")
 	fs.IntVar(&c.MaxConnections, "api.max-connections", c.MaxConnections,
-		"most `connections` at the same time; a further one takes the place of the one that has been idle longest")
+		"most `connections` at the same time, fewer by default where the limit of open files is lower; a further one takes the place of the one that has been idle longest")
 	fs.IntVar(&c.MaxConnectionsPerAddress, "api.max-connections-per-address", c.MaxConnectionsPerAddress,
 		"most `connections` of one IPv4 address or IPv6 /64 at the same time, trusted proxies exempt; 0: no bound")
 	c.Domains.RegisterFlags(fs)

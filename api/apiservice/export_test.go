@@ -9,7 +9,7 @@ import (
 	"linkstream/api/admission"
 )
 
-// NewServer returns a server of one site, for tests in a synctest bubble.
-func NewServer(owner site, log *slog.Logger) *fasthttp.Server {
+// NewServer returns a server without a dashboard, for tests in a synctest bubble.
+func NewServer(owner bodySite, log *slog.Logger) *fasthttp.Server {
 	return newServer(&router{api: owner, gate: admission.NewGate(metrics.NewSet()), log: log}, 100, log)
 }

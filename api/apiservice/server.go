@@ -11,8 +11,7 @@ import (
 
 	"linkstream/api/admission"
 	"linkstream/api/dashboard"
-	"linkstream/api/requestid"
-	"linkstream/api/requestspan"
+	"linkstream/api/request"
 	"linkstream/schema/clientaddr"
 	"linkstream/schema/service"
 	"linkstream/schema/tracing"
@@ -37,14 +36,22 @@ type site interface {
 	RejectBusy(*fasthttp.RequestCtx)
 }
 
+// bodySite is a site that decides, before it has read the body of a request, whether it wants it.
+type bodySite interface {
+	site
+	// Ask returns true if Handle or Reject has to answer the request. Otherwise it has answered.
+	Ask(*fasthttp.RequestCtx, *admission.Pass) bool
+}
+
 // router passes requests through the gate to the API or the dashboard.
 type router struct {
-	api, pages site
-	gate       *admission.Gate
-	proxies    clientaddr.Proxies
-	tracer     *tracing.Tracer // nil: requests are not traced
-	health     bool            // /healthz is answered
-	log        *slog.Logger
+	api     bodySite
+	pages   site
+	gate    *admission.Gate
+	proxies clientaddr.Proxies
+	tracer  *tracing.Tracer // nil: requests are not traced
+	health  bool            // /healthz is answered
+	log     *slog.Logger
 }
 
 func (r *router) handle(http *fasthttp.RequestCtx) {
@@ -52,41 +59,79 @@ func (r *router) handle(http *fasthttp.RequestCtx) {
 		admission.CloseUnread(http)
 		return
 	}
-	r.admit(http, nil)
+	r.serve(http, nil)
 }
 
-// admit lets the owner of the request's path answer it, by refusal if that is not nil.
-func (r *router) admit(http *fasthttp.RequestCtx, refusal *admission.Refusal) {
-	requestid.Assign(http)
-	requestspan.Begin(http, r.tracer, r.tracer != nil && r.proxies.Contain(peer(http)))
-	defer r.end(http, time.Now())
+// visit is a request under way. It is among the request's user values.
+type visit struct {
+	began time.Time
+	owner site
+	pass  *admission.Pass // nil: the gate has refused the request
+}
+
+type visitKey struct{}
+
+// begin takes a request to the gate, unless ask has done so.
+func (r *router) begin(http *fasthttp.RequestCtx) *visit {
+	if v, begun := http.UserValue(visitKey{}).(*visit); begun {
+		return v
+	}
+	v := &visit{began: time.Now(), owner: r.api}
+	http.SetUserValue(visitKey{}, v)
+	request.AssignID(http)
+	request.BeginSpan(http, r.tracer, r.tracer != nil && r.proxies.Contain(peer(http)))
+	if dashboard.Owns(http) {
+		v.owner = r.pages
+	}
+	v.pass, _ = r.gate.Enter(v.owner.Credential(http), r.client(http)) // nil with its only error
+	return v
+}
+
+// ask reports whether the body of a request of the API is wanted. If not, it has answered the request. The dashboard takes small bodies
+// from everybody.
+func (r *router) ask(http *fasthttp.RequestCtx) bool {
+	if dashboard.Owns(http) {
+		return true
+	}
+	v := r.begin(http)
+	switch {
+	case v.pass == nil:
+		v.owner.RejectBusy(http)
+	case r.api.Ask(http, v.pass):
+		return true
+	default:
+		v.pass.Leave()
+	}
+	r.end(http, v.began)
+	return false
+}
+
+// serve lets the owner of the request's path answer it, by refusal if that is not nil.
+func (r *router) serve(http *fasthttp.RequestCtx, refusal *admission.Refusal) {
+	v := r.begin(http)
+	defer r.end(http, v.began)
 	defer admission.CloseUnread(http)
 	if refusal != nil {
 		admission.CloseGently(http)
 	}
-	owner := r.api
-	if dashboard.Owns(http) {
-		owner = r.pages
-	}
-	pass, err := r.gate.Enter(owner.Credential(http), r.client(http))
-	if err != nil {
-		owner.RejectBusy(http)
+	if v.pass == nil {
+		v.owner.RejectBusy(http)
 		return
 	}
-	defer pass.Leave()
+	defer v.pass.Leave()
 	if refusal != nil {
-		owner.Reject(http, pass, refusal)
+		v.owner.Reject(http, v.pass, refusal)
 		return
 	}
-	owner.Handle(http, pass)
+	v.owner.Handle(http, v.pass)
 }
 
 // end names an answered request to its client and, at level debug, in the log.
 func (r *router) end(http *fasthttp.RequestCtx, began time.Time) {
-	requestid.Answer(http)
-	requestspan.End(http)
+	request.AnswerID(http)
+	request.EndSpan(http)
 	if r.log.Enabled(context.Background(), slog.LevelDebug) {
-		r.log.Debug("request", "request_id", requestid.Of(http), "method", string(http.Method()), "path", string(http.URI().PathOriginal()),
+		r.log.Debug("request", "request_id", request.ID(http), "method", string(http.Method()), "path", string(http.URI().PathOriginal()),
 			"status", http.Response.StatusCode(), "took", time.Since(began))
 	}
 }
@@ -103,19 +148,18 @@ func peer(http *fasthttp.RequestCtx) netip.Addr {
 	return netip.Addr{}
 }
 
-// newServer returns a server of requests to r. Bodies are streamed, so that nobody's is read before it is known who sends it.
+// newServer returns a server of requests to r. Bodies are streamed: none is read before its sender is authenticated.
 func newServer(r *router, connections int, log *slog.Logger) *fasthttp.Server {
 	server := &fasthttp.Server{
-		Handler:      r.handle,
-		ErrorHandler: func(http *fasthttp.RequestCtx, err error) { r.admit(http, admission.RefusalOf(err)) },
-		Logger:       service.ConnLogger(log),
-		ConnState:    admission.Track,
+		Handler:   r.handle,
+		Logger:    service.ConnLogger(log),
+		ConnState: admission.Track,
 
 		ReadTimeout:        readTimeout,
 		WriteTimeout:       writeTimeout,
 		IdleTimeout:        idleTimeout,
 		ReadBufferSize:     maxHeaderBytes,
-		MaxRequestBodySize: 1, // bytes that are read before Handler; admission.ReadBody has the limits
+		MaxRequestBodySize: 1, // bytes that are read before Handler, but after ask; admission.ReadBody has the limits
 		StreamRequestBody:  true,
 		Concurrency:        2 * connections, // admission.Listener has the limit; closed connections may still have a goroutine
 
@@ -125,6 +169,7 @@ func newServer(r *router, connections int, log *slog.Logger) *fasthttp.Server {
 		DisablePreParseMultipartForm: true,
 		CloseOnShutdown:              true,
 	}
-	service.CheckRequests(server, server.ErrorHandler)
+	service.CheckRequests(server, func(http *fasthttp.RequestCtx, err error) { r.serve(http, admission.RefusalOf(err)) })
+	admission.AskFirst(server, r.ask)
 	return server
 }

@@ -13,26 +13,22 @@ import (
 
 	"linkstream/api/admission"
 	"linkstream/api/auth"
+	"linkstream/api/clickreport"
 	"linkstream/api/customdomain"
 	"linkstream/api/dashboard"
-	"linkstream/api/httpmetrics"
 	"linkstream/api/ratelimit"
+	"linkstream/api/request"
 	"linkstream/api/rest"
 	"linkstream/api/shorten"
+	"linkstream/api/transfer"
+	"linkstream/api/turns"
 	"linkstream/schema"
 	"linkstream/schema/blocklist"
 	"linkstream/schema/service"
-	"linkstream/schema/stream"
 )
 
 // shutdownTimeout bounds how long Run waits for the requests under way once it has to stop.
 const shutdownTimeout = 10 * time.Second
-
-// Clicks is the part of a click store that the API and the dashboard read.
-type Clicks interface {
-	schema.ClickStore
-	schema.ReportStore
-}
 
 // Service is an api process.
 type Service struct {
@@ -42,18 +38,20 @@ type Service struct {
 	tokens    *auth.Authenticator
 	blocklist *blocklist.List
 	domains   *customdomain.Manager
-	pages     *dashboard.Dashboard
-	links     schema.Database
-	clicks    Clicks
-	topics    *stream.Client
+	imports   *transfer.Uploads
+	rankings  *clickreport.Rankings
+	shortener *shorten.Shortener
+	links     schema.Database // its reads take turns
+	clicks    turns.Store
+	log       *slog.Logger
+	clickLog  clickreport.ClickLog
 	url       schema.BaseURL
 	metrics   *metrics.Set
-	log       *slog.Logger
 }
 
 // New reads the blocklist, listens, and returns a service that serves once Run is called. The caller closes the stores
-// after Run has returned. topics may be nil; without it the dashboard cannot tell how many clicks are still uncounted.
-func New(cfg Config, links schema.Database, clicks Clicks, topics *stream.Client, log *slog.Logger) (*Service, error) {
+// after Run has returned. waiting may be nil; without it the dashboard cannot tell how many clicks are still uncounted.
+func New(cfg Config, links schema.Database, clicks turns.Store, waiting clickreport.ClickLog, log *slog.Logger) (*Service, error) {
 	blocked, err := blocklist.Open(cfg.Blocklist, log)
 	if err != nil {
 		return nil, fmt.Errorf("-api.blocklist: %w", err)
@@ -62,9 +60,10 @@ func New(cfg Config, links schema.Database, clicks Clicks, topics *stream.Client
 	if err != nil {
 		return nil, err
 	}
+	set := metrics.NewSet()
 	s := &Service{
-		listener: listener, blocklist: blocked, links: links, clicks: clicks, topics: topics, log: log,
-		url: cfg.URL, metrics: metrics.NewSet(),
+		listener: listener, blocklist: blocked, links: turns.Links(links, set), clicks: clicks, clickLog: waiting, log: log,
+		url: cfg.URL, metrics: set,
 	}
 	if s.url.IsZero() {
 		s.url, err = service.LocalURL(listener.Addr())
@@ -102,7 +101,7 @@ func NewShortener(
 
 // compose creates the API, the dashboard and the server of both.
 func (s *Service) compose(cfg Config) error {
-	requests := httpmetrics.NewRecorder(s.metrics)
+	requests := request.NewRecorder(s.metrics)
 	own, err := cfg.ownAddresses()
 	if err != nil {
 		return err
@@ -111,26 +110,26 @@ func (s *Service) compose(cfg Config) error {
 	if err != nil {
 		return err
 	}
-	shortener := shorten.New(cfg.EdgeURL, s.links, s.links, s.blocklist, append(own, shorten.AddressOf(s.url), listener)...)
+	s.shortener = shorten.New(cfg.EdgeURL, s.links, s.links, s.blocklist, append(own, shorten.AddressOf(s.url), listener)...)
 	verifier := customdomain.NewVerifier(cfg.Domains, cfg.EdgeURL.Host(), s.metrics, s.log)
 	s.domains = customdomain.NewManager(s.links, verifier)
-	parts := dashboard.Parts{DB: s.links, Clicks: s.clicks, Reports: s.clicks, Shortener: shortener,
-		Domains: s.domains, Requests: requests, Log: s.log}
-	if s.topics != nil { // an interface that holds a nil pointer is not nil
-		parts.ClickLog = s.topics
-	}
+	lag := clickreport.NewLag(s.clicks, s.clickLog, s.log)
+	clicks := turns.NewClicks(s.clicks, s.metrics)
+	s.rankings = clickreport.NewRankings(clicks, s.log)
+	s.imports = transfer.NewUploads(s.links, transfer.NewImporter(s.shortener, s.links, s.links), s.log)
+	parts := dashboard.Parts{DB: s.links, Clicks: clicks, Lag: lag, Rankings: s.rankings, Shortener: s.shortener,
+		Domains: s.domains, Imports: s.imports, Requests: requests, Log: s.log}
 	pages, err := dashboard.New(
 		dashboard.Config{URL: s.url, Unnamed: cfg.URL.IsZero(), SignUp: cfg.SignUp == signUpOpen, TrustedProxies: cfg.TrustedProxies,
 			PagesPerSecond: cfg.PagesPerSecond, Now: cfg.Now}, parts)
 	if err != nil {
 		return err
 	}
-	s.pages = pages
 	if s.tokens, err = auth.NewAuthenticator(s.links); err != nil {
 		return err
 	}
-	api := rest.New(s.tokens, ratelimit.NewRequestLimiter(s.links), shortener, s.links, s.clicks,
-		rest.Reports{Store: s.clicks, CountedUntil: pages.CountedUntil}, requests, s.log)
+	api := rest.New(s.tokens, ratelimit.NewRequestLimiter(s.links), s.shortener, s.links, clicks,
+		lag.CountedUntil, requests, s.log)
 	s.server = newServer(&router{api: api, pages: pages, gate: admission.NewGate(s.metrics), proxies: cfg.TrustedProxies,
 		tracer: cfg.Tracer, health: cfg.PublicHealth, log: s.log}, cfg.MaxConnections, s.log)
 	s.clients = admission.NewListener(s.listener, admission.Limits{Connections: cfg.MaxConnections,
@@ -147,13 +146,11 @@ func (s *Service) URL() schema.BaseURL { return s.url }
 // Metrics returns the metrics of the API and the dashboard.
 func (s *Service) Metrics() *metrics.Set { return s.metrics }
 
-// Ready returns nil if both stores answer, or else a service.Unready.
+// Ready returns nil if the link store answers, or else a service.Unready. Without the click store links are created, changed and listed
+// in the dashboard; calls that need it answer 503.
 func (s *Service) Ready(ctx context.Context) error {
 	if _, err := s.links.Link(ctx, 0, ""); err != nil && schema.ErrorCode(err) != schema.CodeNotFound {
 		return &service.Unready{What: "link store", Cause: err}
-	}
-	if _, err := s.clicks.ClickCounts(ctx, []int64{0}); err != nil {
-		return &service.Unready{What: "click store", Cause: err}
 	}
 	return nil
 }
@@ -161,9 +158,9 @@ func (s *Service) Ready(ctx context.Context) error {
 // Run serves until ctx is done or serving fails, and then stops in this order:
 //
 //  1. The listener is closed and the requests under way are answered, within shutdownTimeout.
-//  2. Imports are interrupted between two chunks of rows.
+//  2. Imports are interrupted between two chunks of rows, and rankings of links and counts of tags.
 //  3. The last uses of tokens are written, those by the requests of step 1 included.
-//  4. The blocklist is no longer reloaded, domains are no longer checked, and the token cache is released.
+//  4. Reloads of the blocklist and checks of domains end, and the token cache is released.
 //
 // Nothing uses the stores after Run has returned.
 func (s *Service) Run(ctx context.Context) error {
@@ -171,11 +168,15 @@ func (s *Service) Run(ctx context.Context) error {
 	background := context.WithoutCancel(ctx)
 	stopReloading := service.RunInBackground(background, func(ctx context.Context) { s.blocklist.Run(ctx, func() {}) })
 	stopChecking := service.RunInBackground(background, s.domains.Run)
-	stopImporting := service.RunInBackground(background, s.pages.Run)
+	stopImporting := service.RunInBackground(background, s.imports.Run)
+	stopRanking := service.RunInBackground(background, s.rankings.Run)
+	stopCounting := service.RunInBackground(background, s.shortener.Run)
 	stopWritingUses := service.RunInBackground(background, func(ctx context.Context) { s.tokens.Run(ctx, s.log) })
 
 	err := service.Serve(ctx, s.server, s.clients, shutdownTimeout)
 	stopImporting()
+	stopRanking()
+	stopCounting()
 	stopWritingUses()
 	stopReloading()
 	stopChecking()

@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,13 +26,14 @@ import (
 	"linkstream/api/admission"
 	"linkstream/api/apiservice"
 	"linkstream/api/auth"
-	"linkstream/api/httpmetrics"
+	"linkstream/api/request"
 	"linkstream/api/rest"
-	"linkstream/deploy/testengines/enginetest"
+	"linkstream/deploy/tools/engines/enginetest"
 	"linkstream/schema"
 	"linkstream/schema/service"
 	"linkstream/schema/sqlite"
 	"linkstream/schema/sqlite/sqlitetest"
+	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
 
@@ -82,11 +84,23 @@ func get(t *testing.T, url, token string) (status int, body string) {
 	return status, body
 }
 
+func call(t *testing.T, method, url, token, body string) (status int, answer string) {
+	t.Helper()
+	status, answer, err := tryCall(t.Context(), method, url, token, body)
+	testkit.Must(t, err)
+	return status, answer
+}
+
 func tryGet(ctx context.Context, url, token string) (status int, body string, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	return tryCall(ctx, http.MethodGet, url, token, "")
+}
+
+func tryCall(ctx context.Context, method, url, token, text string) (status int, body string, err error) {
+	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(text))
 	if err != nil {
 		return 0, "", err
 	}
+	req.Header.Set("Content-Type", "application/json")
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
@@ -117,7 +131,15 @@ func page(s *apiservice.Service) string {
 
 func TestOperators(t *testing.T) {
 	links, clicks := openStores(t)
-	s, err := apiservice.New(config(), links, clicks, nil, discard)
+	defer clicks.Close()
+	var down atomic.Bool
+	s, err := apiservice.New(config(), links, storetest.FaultyClicks{ClickStore: clicks, ReportStore: clicks,
+		Fault: func(context.Context, string) error {
+			if down.Load() {
+				return schema.Errorf(schema.CodeUnavailable, "down")
+			}
+			return nil
+		}}, nil, discard)
 	testkit.Must(t, err)
 	stop := run(s)
 	base := "http://" + s.Addr()
@@ -150,12 +172,22 @@ func TestOperators(t *testing.T) {
 			}
 		}
 	})
-	t.Run("learn which store does not answer", func(t *testing.T) {
+	down.Store(true)
+	t.Run("keep an api whose link store answers", func(t *testing.T) {
 		testkit.Must(t, s.Ready(t.Context()))
-		testkit.Must(t, clicks.Close())
+		status, body := call(t, http.MethodPost, base+"/api/v1/shorten", token, `{"long_url": "https://example.com/", "custom_alias": "made"}`)
+		testkit.Equal(t, "shorten: "+body, status, http.StatusCreated)
+		for _, path := range []string{"/api/v1/stats/made", "/api/v1/links", "/api/v1/report"} {
+			if status, body := get(t, base+path, token); status != http.StatusServiceUnavailable || !strings.Contains(body, "Clicks cannot be read") {
+				t.Errorf("%s: %d %s", path, status, body)
+			}
+		}
+	})
+	testkit.Must(t, links.Close())
+	t.Run("learn that the link store does not answer", func(t *testing.T) {
 		var unready *service.Unready
-		if err := s.Ready(t.Context()); !errors.As(err, &unready) || unready.What != "click store" {
-			t.Errorf("without clicks: %v", err)
+		if err := s.Ready(t.Context()); !errors.As(err, &unready) || unready.What != "link store" {
+			t.Errorf("got %v", err)
 		}
 	})
 	testkit.Must(t, stop())
@@ -210,7 +242,7 @@ func TestTokensPassAFlood(t *testing.T) {
 	get(t, base+"/api/v1/links", token)
 	flooding, endFlood := context.WithCancel(t.Context())
 	var flood sync.WaitGroup
-	for range 200 {
+	for range 500 { // twice as many as the gate admits while one of them waits for its slot
 		flood.Go(func() {
 			client := &http.Client{Transport: &http.Transport{}} // has a connection of its own
 			defer client.CloseIdleConnections()
@@ -291,6 +323,9 @@ func TestConfig(t *testing.T) {
 // reader is an API that reads the bodies of all requests.
 type reader struct{ *rest.API }
 
+// Ask wants all bodies.
+func (reader) Ask(*fasthttp.RequestCtx, *admission.Pass) bool { return true }
+
 func (r reader) Handle(http *fasthttp.RequestCtx, pass *admission.Pass) {
 	pass.Leave()
 	var refusal *admission.Refusal
@@ -318,12 +353,13 @@ func TestSlowClients(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				api := rest.New(nil, nil, nil, nil, nil, rest.Reports{}, httpmetrics.NewRecorder(metrics.NewSet()), discard)
+				api := rest.New(nil, nil, nil, nil, nil, nil, request.NewRecorder(metrics.NewSet()), discard)
 				server := apiservice.NewServer(reader{api}, discard)
 				listener := fasthttputil.NewInmemoryListener()
 				ctx, cancel := context.WithCancel(t.Context())
 				served := make(chan error, 1)
-				go func() { served <- service.Serve(ctx, server, listener, time.Minute) }()
+				clients := admission.NewListener(listener, admission.Limits{Connections: 1}, metrics.NewSet(), discard)
+				go func() { served <- service.Serve(ctx, server, clients, time.Minute) }()
 				began := time.Now()
 				conn, err := listener.Dial()
 				testkit.Must(t, err)

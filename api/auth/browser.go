@@ -24,7 +24,7 @@ const (
 var browserEncoding = base64.RawURLEncoding.Strict()
 
 // NewBrowser returns a secret for a browser that has signed in to an account. A browser that shows it later is known, so its
-// attempts to sign in can be counted apart from those of strangers. It ends with the password: the key of its HMAC is the hash
+// attempts to sign in are counted separately from attempts by unknown browsers. It ends with the password: the key of its HMAC is the hash
 // of the password, so the store need not keep it.
 func NewBrowser(account schema.Account) string {
 	raw := make([]byte, browserIDLen, browserLen)

@@ -1,6 +1,11 @@
 package auth
 
-import "time"
+import (
+	"context"
+	"time"
+
+	"linkstream/schema/fair"
+)
 
 var ParseBearer = parseBearer
 
@@ -16,27 +21,34 @@ const (
 	MaxWaitingEach = maxWaitingEach
 )
 
+// occupant is the network that Occupy takes slots for.
+const occupant fair.Network = 1
+
 // Occupy takes every slot of the pool until release is called.
 func (p *PasswordPool) Occupy() (release func()) {
-	for range cap(p.running) {
-		p.running <- struct{}{}
-	}
+	slots := p.takeAll()
 	return func() {
-		for range cap(p.running) {
-			<-p.running
+		for range slots {
+			p.turns.Leave(occupant)
 		}
 	}
 }
 
-// Waiting returns the number of calls that wait.
-func (p *PasswordPool) Waiting() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.waiting
+// takeAll takes every slot, and returns their number.
+func (p *PasswordPool) takeAll() (slots int) {
+	done, cancel := context.WithCancel(context.Background())
+	cancel()
+	for p.turns.Take(done, occupant) == nil {
+		slots++
+	}
+	return slots
 }
 
+// Waiting returns the number of calls that wait.
+func (p *PasswordPool) Waiting() int { return p.turns.Waiting() }
+
 // PasswordSlots returns how many passwords a pool computes at the same time on so many CPUs.
-func PasswordSlots(cpus int) int { return cap(newPasswordPool(cpus).running) }
+func PasswordSlots(cpus int) int { return newPasswordPool(cpus).takeAll() }
 
 // MaxUses is maxUses.
 const MaxUses = maxUses

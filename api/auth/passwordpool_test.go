@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -11,16 +12,22 @@ import (
 
 	"linkstream/api/auth"
 	"linkstream/schema"
+	"linkstream/schema/fair"
 	"linkstream/schema/testkit"
+)
+
+var (
+	here  = fair.Site(netip.MustParseAddr("192.0.2.1"))
+	there = fair.Site(netip.MustParseAddr("192.0.2.2"))
 )
 
 func TestPasswordPool(t *testing.T) {
 	p := auth.NewPasswordPool()
-	hash, err := p.Hash(t.Context(), "here", "correct horse")
+	hash, err := p.Hash(t.Context(), here, "correct horse")
 	testkit.Must(t, err)
 	t.Run("verifies passwords", func(t *testing.T) {
 		for password, want := range map[string]bool{"correct horse": true, "correct hors": false, "": false} {
-			if ok, err := p.Verify(t.Context(), "here", hash, password); ok != want || err != nil {
+			if ok, err := p.Verify(t.Context(), here, hash, password); ok != want || err != nil {
 				t.Errorf("%q: %v, %v", password, ok, err)
 			}
 		}
@@ -28,7 +35,7 @@ func TestPasswordPool(t *testing.T) {
 	t.Run("refuses passwords of unknown accounts in the same time", func(t *testing.T) {
 		refuse := func(hash string) func() {
 			return func() {
-				if ok, err := p.Verify(t.Context(), "here", hash, "wrong"); ok || err != nil {
+				if ok, err := p.Verify(t.Context(), here, hash, "wrong"); ok || err != nil {
 					t.Fatalf("%v, %v", ok, err)
 				}
 			}
@@ -36,7 +43,7 @@ func TestPasswordPool(t *testing.T) {
 		testkit.SameTime(t, refuse(hash), refuse(""))
 	})
 	t.Run("reports a malformed hash", func(t *testing.T) {
-		if ok, err := p.Verify(t.Context(), "here", "secret", "secret"); ok || err == nil || errors.Is(err, auth.ErrBusy) {
+		if ok, err := p.Verify(t.Context(), here, "secret", "secret"); ok || err == nil || errors.Is(err, auth.ErrBusy) {
 			t.Errorf("%v, %v", ok, err)
 		}
 	})
@@ -45,7 +52,7 @@ func TestPasswordPool(t *testing.T) {
 			p := auth.NewPasswordPool()
 			release := p.Occupy()
 			began := time.Now()
-			_, err := p.Hash(t.Context(), "here", "correct horse")
+			_, err := p.Hash(t.Context(), here, "correct horse")
 			testkit.WantCode(t, err, schema.CodeUnavailable)
 			if took := time.Since(began); took != 5*time.Second {
 				t.Errorf("waited for %v", took)
@@ -53,12 +60,12 @@ func TestPasswordPool(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			began = time.Now()
-			_, err = p.Hash(ctx, "here", "correct horse")
+			_, err = p.Hash(ctx, here, "correct horse")
 			testkit.WantCode(t, err, schema.CodeUnavailable)
 			testkit.Equal(t, "wait for a cancelled call", time.Since(began), time.Second)
 			var waiting sync.WaitGroup
 			waiting.Go(func() {
-				if ok, err := p.Verify(t.Context(), "here", hash, "correct horse"); !ok || err != nil {
+				if ok, err := p.Verify(t.Context(), here, hash, "correct horse"); !ok || err != nil {
 					t.Errorf("after 4 seconds: %v, %v", ok, err)
 				}
 			})
@@ -73,10 +80,10 @@ func TestPasswordPool(t *testing.T) {
 		}
 	})
 	// wantBusy requires that a call is refused at once.
-	wantBusy := func(t *testing.T, p *auth.PasswordPool, network string) {
+	wantBusy := func(t *testing.T, p *auth.PasswordPool, client fair.Network) {
 		t.Helper()
 		began := time.Now()
-		_, err := p.Hash(t.Context(), network, "correct horse")
+		_, err := p.Hash(t.Context(), client, "correct horse")
 		if !errors.Is(err, auth.ErrBusy) || time.Since(began) > 0 {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
@@ -87,11 +94,11 @@ func TestPasswordPool(t *testing.T) {
 			release := p.Occupy()
 			var waiting sync.WaitGroup
 			for i := range auth.MaxWaiting * 2 {
-				waiting.Go(func() { _, _ = p.Hash(t.Context(), fmt.Sprint(i), "correct horse") })
+				waiting.Go(func() { _, _ = p.Hash(t.Context(), fair.Network(100+i), "correct horse") })
 			}
 			synctest.Wait()
 			testkit.Equal(t, "calls that wait", p.Waiting(), auth.MaxWaiting)
-			wantBusy(t, p, "here")
+			wantBusy(t, p, here)
 			waiting.Wait() // until they time out
 			testkit.Equal(t, "calls that wait at last", p.Waiting(), 0)
 			release()
@@ -103,15 +110,15 @@ func TestPasswordPool(t *testing.T) {
 			release := p.Occupy()
 			var waiting sync.WaitGroup
 			for range auth.MaxWaitingEach * 2 {
-				waiting.Go(func() { _, _ = p.Hash(t.Context(), "here", "correct horse") })
+				waiting.Go(func() { _, _ = p.Hash(t.Context(), here, "correct horse") })
 			}
-			waiting.Go(func() { _, _ = p.Verify(t.Context(), "there", hash, "correct horse") })
+			waiting.Go(func() { _, _ = p.Verify(t.Context(), there, hash, "correct horse") })
 			synctest.Wait()
 			testkit.Equal(t, "calls that wait", p.Waiting(), auth.MaxWaitingEach+1)
-			wantBusy(t, p, "here")
+			wantBusy(t, p, here)
 			waiting.Wait()
 			release()
-			_, err := p.Hash(t.Context(), "here", "correct horse")
+			_, err := p.Hash(t.Context(), here, "correct horse")
 			testkit.Must(t, err)
 		})
 	})

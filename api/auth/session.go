@@ -64,7 +64,7 @@ func (s *Sessions) Begin(ctx context.Context, account schema.Account, userAgent 
 // errNoSession is the same whatever is wrong, so that it tells an attacker nothing.
 var errNoSession = schema.ClientErrorf(schema.CodeUnauthorized, "The session was ended.")
 
-// SessionCredential returns the digest by which Resume looks up a session; zero for what is not the secret of a session.
+// SessionCredential returns the digest by which Resume looks up a session; zero if the text cannot be a session's secret.
 func SessionCredential(secret string) (digest [sha256.Size]byte) {
 	if validSecret(secret) {
 		digest = Digest(secret)
@@ -100,7 +100,7 @@ func (s *Sessions) Resume(ctx context.Context, secret string) (schema.Session, s
 	return session, account, nil
 }
 
-// truncateAgent returns what a session keeps of a User-Agent header: valid UTF-8 of bounded length.
+// truncateAgent returns a User-Agent header as valid UTF-8 of bounded length, for storage.
 func truncateAgent(userAgent string) string {
 	if len(userAgent) > schema.MaxSessionAgentLen {
 		userAgent = userAgent[:schema.MaxSessionAgentLen]

@@ -47,7 +47,7 @@ func newToken(accountID int64, name, secret string) schema.Token {
 	}
 }
 
-// Digest returns what a store keeps of a secret. A plain hash without salt is enough, because secrets are random.
+// Digest returns the digest by which stores know a secret. A plain hash without salt is enough, because secrets are random.
 func Digest(secret string) [sha256.Size]byte { return sha256.Sum256([]byte(secret)) }
 
 // validToken reports whether secret has the form of a token. Anything else is refused without a look-up.

@@ -31,7 +31,7 @@ func (u *uses) note(tokenID int64, at time.Time) {
 	}
 }
 
-// take empties the buffer and returns what was in it.
+// take empties the buffer and returns its content.
 func (u *uses) take() map[int64]time.Time {
 	u.mu.Lock()
 	defer u.mu.Unlock()

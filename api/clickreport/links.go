@@ -19,7 +19,7 @@ const (
 // linkFinder is the part of schema.LinkStore and schema.DomainStore that SelectLinks needs.
 type linkFinder interface {
 	Domains(ctx context.Context, accountID int64) ([]schema.Domain, error)
-	FindLinkIDs(ctx context.Context, accountID int64, filter schema.LinkFilter, limit int) ([]int64, error)
+	LinkIDs(ctx context.Context, accountID int64, filter schema.LinkFilter, limit int) ([]int64, error)
 }
 
 // SelectLinks returns the account's links that the fields of a query select, or nil if it has none of these fields. value is that of
@@ -48,7 +48,7 @@ func SelectLinks(
 	if len(problems) > 0 || !byTag && !byDomain {
 		return nil, problems, nil
 	}
-	if some, err = store.FindLinkIDs(ctx, accountID, filter, schema.MaxReportLinks+1); err != nil {
+	if some, err = store.LinkIDs(ctx, accountID, filter, schema.MaxReportLinks+1); err != nil {
 		return nil, nil, err
 	}
 	if some == nil {
@@ -81,10 +81,10 @@ func (r Request) ByLink(
 	q := r.query(account, links)
 	q.Bounds = []time.Time{q.Bounds[0], q.Bounds[len(q.Bounds)-1]}
 	q.Previous = q.Bounds[0].AddDate(0, 0, -1) // nothing is compared
-	q.TopLinks, q.OnlyLinks, q.Limit = true, true, schema.MaxReportLinks
+	q.TopLinks, q.NoNames, q.Limit = true, true, schema.MaxReportLinks
 	got, err := store.Report(ctx, q)
 	if err != nil {
 		return nil, 0, err
 	}
-	return got.Links, got.Series[0].People + got.Series[0].Bots, nil
+	return got.Links, got.Series[0].Total(), nil
 }

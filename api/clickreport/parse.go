@@ -66,9 +66,11 @@ func problemOfName(by schema.Dimension, name string) string {
 	case by == schema.ByDevice && !slices.Contains(devices, schema.Device(name)):
 		return "The device must be desktop, mobile, tablet, bot or other."
 	case by == schema.ByCountry && name != "" && !(len(name) == 2 && isCode(name, 'A', 'Z')):
-		return "The country must be a code of two capital letters (ISO 3166-1), such as DE, or empty for those that are not known."
+		return "The country must be a code of two uppercase letters (ISO 3166-1), such as DE, or empty for those that are not known."
 	case by == schema.ByLanguage && name != "" && name != schema.OtherName && !(len(name) <= 3 && isCode(name, 'a', 'z')):
-		return "The language must be a code of two or three small letters (ISO 639), such as de, or Other, or empty for none."
+		return "The language must be a code of two or three lowercase letters (ISO 639), such as de, or Other, or empty for none."
+	case by == schema.ByRoute && name != "" && name != schema.OtherName && !schema.ValidTag(name):
+		return "The route must be the name of a rule or variant, or empty for the long URL."
 	}
 	return ""
 }
@@ -187,12 +189,6 @@ func (r Request) CheckDetail(ctx context.Context, store details) (problems map[s
 		}
 		if !r.inUTC() {
 			problems[FieldZone] = []string{fmt.Sprintf(hint, "time zone", first)}
-		}
-	}
-	if r.From.Before(detail.Filters) {
-		for by := range r.Filter {
-			problems[string(by)] = []string{fmt.Sprintf("Older clicks cannot be filtered: with a filter the first day is %s.",
-				r.firstDay(detail.Filters))}
 		}
 	}
 	return problems, nil

@@ -9,7 +9,7 @@ import (
 	"linkstream/schema"
 )
 
-// Grace is how long the records of a verified domain have to be missing, and those of another account to be there instead,
+// Grace is how long the records of a verified domain must be missing, and another account's records be present instead,
 // before the other account gets the host. It starts when the other account proves its claim, and again with each proof of
 // the first one.
 const Grace = 7 * 24 * time.Hour
@@ -161,7 +161,7 @@ func (m *Manager) contest(ctx context.Context, claim schema.Domain) (schema.Doma
 		return claim, err
 	}
 	if held.CheckAt.IsZero() {
-		return claim, conflict("The records are right, but the operator of this service has given this domain to another account.")
+		return claim, conflict("The records are correct, but the operator of this service has given this domain to another account.")
 	}
 	result, err := m.verifier.Verify(ctx, held.Host, held.Challenge)
 	if err != nil {
@@ -171,10 +171,10 @@ func (m *Manager) contest(ctx context.Context, claim schema.Domain) (schema.Doma
 	case err != nil:
 		return claim, err
 	case result.TXT.OK():
-		return claim, conflict("The records are right, but another account has verified this domain, and its TXT record is " +
+		return claim, conflict("The records are correct, but another account has verified this domain, and its TXT record is " +
 			"still there. Remove that record to take the domain over.")
 	case held.FailingSince.IsZero() || !result.TXT.definite():
-		return claim, conflict("The records are right, but another account has verified this domain, and the look-up of its " +
+		return claim, conflict("The records are correct, but another account has verified this domain, and the look-up of its " +
 			"record failed. Try again in a moment.")
 	}
 	if held.ContestedBy != 0 {
@@ -187,7 +187,7 @@ func (m *Manager) contest(ctx context.Context, claim schema.Domain) (schema.Doma
 		case winner.ID == claim.ID:
 			return claim, contested(held.ContestedAt)
 		case winner.ID != 0:
-			return claim, conflict("The records are right, but a third account has claimed this domain before.")
+			return claim, conflict("The records are correct, but a third account has claimed this domain before.")
 		}
 	}
 	now := m.now()
@@ -204,7 +204,7 @@ func conflict(message string) error { return schema.ClientErrorf(schema.CodeConf
 
 // contested is the outcome for a claim that contests a domain since a time.
 func contested(since time.Time) error {
-	return schema.ClientErrorf(schema.CodeConflict, "The records are right. Another account has this domain, but its records "+
+	return schema.ClientErrorf(schema.CodeConflict, "The records are correct. Another account has this domain, but its records "+
 		"are gone. If nothing changes, you get the domain on %s.", since.Add(Grace).UTC().Format("2 January 2006, 15:04 UTC"))
 }
 

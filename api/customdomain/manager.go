@@ -150,7 +150,7 @@ func (m *Manager) Verify(ctx context.Context, domain schema.Domain) (schema.Doma
 	return domain, result, err
 }
 
-// verify marks a domain whose records are right as verified, or contests that of another account.
+// verify marks a domain whose records are correct as verified, or contests the domain of another account.
 func (m *Manager) verify(ctx context.Context, domain schema.Domain) (schema.Domain, error) {
 	now := m.now()
 	err := m.store.VerifyDomain(ctx, domain.ID, now)

@@ -38,7 +38,7 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 		"`address` (host:port) of the DNS resolver that verifies custom domains (default the system's)")
 }
 
-// Validate returns what is wrong with Resolver.
+// Validate returns an error if Resolver is not an address.
 func (c *Config) Validate() error {
 	if c.Resolver == "" {
 		return nil

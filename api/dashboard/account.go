@@ -60,7 +60,7 @@ func (d *Dashboard) showAccount(c *call) error {
 	return d.render(c, "account", page)
 }
 
-// changePassword also ends every session except a new one of this browser. Whoever knows the old password or has stolen a
+// changePassword also ends every session except a new one of this browser. A thief of the old password or of a
 // cookie is signed out.
 func (d *Dashboard) changePassword(c *call) error {
 	wait, err := d.attempts.Allow(c.ctx, passwordByAccount.By(strconv.FormatInt(c.account.ID, 10)))
@@ -73,7 +73,7 @@ func (d *Dashboard) changePassword(c *call) error {
 	}
 	password := c.secret("new")
 	p := problems{}
-	if ok, err := d.passwords.Verify(c.ctx, c.network(), c.account.PasswordHash, c.secret("current")); err != nil {
+	if ok, err := d.passwords.Verify(c.ctx, c.site(), c.account.PasswordHash, c.secret("current")); err != nil {
 		return err
 	} else if !ok {
 		p["current"] = "This is not your password."
@@ -90,7 +90,7 @@ func (d *Dashboard) changePassword(c *call) error {
 		}
 		return d.invalid(c, "account", page, p)
 	}
-	hash, err := d.passwords.Hash(c.ctx, c.network(), password)
+	hash, err := d.passwords.Hash(c.ctx, c.site(), password)
 	if err != nil {
 		return err
 	}

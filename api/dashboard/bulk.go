@@ -88,7 +88,7 @@ func (d *Dashboard) createMany(c *call) error {
 		return d.invalid(c, "bulk", page, problems{fieldLines: "Please paste at least one URL."})
 	case n > maxBulkLinks:
 		page.Results = nil
-		return d.invalid(c, "bulk", page, problems{fieldLines: fmt.Sprintf("These are %s lines. Create at most %d links at a time, or import a file.", number(int64(n)), maxBulkLinks)})
+		return d.invalid(c, "bulk", page, problems{fieldLines: fmt.Sprintf("There are %s lines. Create at most %d links at a time, or import a file.", number(int64(n)), maxBulkLinks)})
 	}
 	wait, err := d.attempts.Allow(c.ctx, bulkByAccount.By(strconv.FormatInt(c.account.ID, 10)))
 	if err != nil {
@@ -109,7 +109,7 @@ func (d *Dashboard) createMany(c *call) error {
 	}
 	page.Lines = strings.Join(failed, "\n")
 	if page.Created == 0 {
-		return d.invalid(c, "bulk", page, problems{fieldLines: "No link was created: see below what is wrong with each line."})
+		return d.invalid(c, "bulk", page, problems{fieldLines: "No links were created. What is wrong with each line is shown below."})
 	}
 	return d.render(c, "bulk", page)
 }
@@ -134,7 +134,7 @@ func (d *Dashboard) createLines(c *call, page *bulkPage) error {
 		req := shorten.Request{AccountID: c.account.ID, LongURL: withScheme(words[0]), Tags: slices.Clone(parseTags(page.Tags))}
 		switch {
 		case len(words) > 2:
-			result.Problem = "A line has a URL and, after a space, an alias."
+			result.Problem = "Each line must be a URL, or a URL, a space and an alias."
 			continue
 		case len(words) == 2:
 			req.CustomAlias = &words[1]
@@ -165,7 +165,7 @@ func (d *Dashboard) createLines(c *call, page *bulkPage) error {
 	return nil
 }
 
-// lineProblem joins what is wrong with the fields of a line.
+// lineProblem joins the problems of the fields of a line.
 func lineProblem(p problems, req shorten.Request) string {
 	var all []string
 	for _, field := range []string{shorten.FieldLongURL, shorten.FieldCustomAlias, shorten.FieldDomainID, shorten.FieldTags, ""} {

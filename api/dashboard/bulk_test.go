@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"linkstream/api/dashboard"
+	"linkstream/schema"
 	"linkstream/schema/testkit"
 )
 
@@ -20,11 +21,11 @@ func TestCreateMany(t *testing.T) {
 	t.Run("creates a link per line, and keeps the lines that are wrong", func(t *testing.T) {
 		page := b.post("/dashboard/bulk", "links", "https://example.org/one\r\n\r\n  www.example.org/two second \nhttps://example.org/3 taken\nftp://x.org/\n"+
 			"https://example.org/ Third\na b c\nhttps://sho.rt/x <b>", "tags", "Print, web", "domain_id", "0")
-		page.want(t, http.StatusOK, "2 links are ready", "Copy all", "5 lines were left out, of 7", "3 https://www.example.org/two sho.rt/ second",
-			"4 https://example.org/3 taken The alias is already in use", "An alias has small letters only, such as “third”", "A line has a URL and, after a space, an alias.",
-			"must not lead to this service itself", "Correct what was left out")
+		page.want(t, http.StatusOK, "2 links are ready", "Copy all", "5 of 7 lines skipped", "3 https://www.example.org/two sho.rt/ second",
+			"4 https://example.org/3 taken The alias is already in use", "An alias has lowercase letters only, such as “third”", "Each line must be a URL, or a URL, a space and an alias.",
+			"must not lead to this service itself", "Correct the skipped lines")
 		wantHarmless(t, page)
-		links, _, err := s.links.Links(t.Context(), s.account.ID, 1)
+		links, _, err := s.links.Links(t.Context(), s.account.ID, schema.LinkFilter{}, 1)
 		testkit.Must(t, err)
 		testkit.Equal(t, "links", len(links), 3)
 		for _, link := range links[:2] {
@@ -42,9 +43,9 @@ func TestCreateMany(t *testing.T) {
 	})
 	t.Run("says what is wrong with all of them", func(t *testing.T) {
 		b.post("/dashboard/bulk", "links", " \n ").want(t, http.StatusUnprocessableEntity, "Please paste at least one URL.")
-		b.post("/dashboard/bulk", "links", "x", "domain_id", "99").want(t, http.StatusUnprocessableEntity, "No link was created", "must be a verified domain")
+		b.post("/dashboard/bulk", "links", "x", "domain_id", "99").want(t, http.StatusUnprocessableEntity, "No links were created", "must be a verified domain")
 		b.post("/dashboard/bulk", "links", "https://example.org/", "tags", "Ä").want(t, http.StatusUnprocessableEntity, "Each tag must have 1 to 32")
-		b.post("/dashboard/bulk", "links", strings.Repeat("https://example.org/\n", 501)).want(t, http.StatusUnprocessableEntity, "These are 501 lines")
+		b.post("/dashboard/bulk", "links", strings.Repeat("https://example.org/\n", 501)).want(t, http.StatusUnprocessableEntity, "There are 501 lines")
 	})
 	t.Run("takes 500 long lines", func(t *testing.T) {
 		var lines []string

@@ -11,9 +11,9 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"linkstream/api/admission"
-	"linkstream/api/ratelimit"
-	"linkstream/api/requestspan"
+	"linkstream/api/request"
 	"linkstream/schema"
+	"linkstream/schema/fair"
 )
 
 // call is one request.
@@ -36,10 +36,10 @@ func (c *call) setDeadline() {
 	if c.cancel != nil {
 		c.cancel()
 	}
-	c.ctx, c.cancel = context.WithTimeout(requestspan.Context(c.http), callTimeout)
+	c.ctx, c.cancel = context.WithTimeout(request.Context(c.http), callTimeout)
 }
 
-// end gives back what the call has taken.
+// end releases the resources of the call.
 func (c *call) end() {
 	c.cancel()
 	if c.leave != nil {
@@ -103,8 +103,8 @@ func (c *call) client() netip.Addr {
 	return c.dashboard.proxies.Client(c.peer(), &c.http.Request.Header)
 }
 
-// network returns the network of the client, as far as one client can have it for itself.
-func (c *call) network() string { return ratelimit.Site(c.client()) }
+// site returns the network that the client can have for itself.
+func (c *call) site() fair.Network { return fair.Site(c.client()) }
 
 // redirect sends the browser to another page of the dashboard.
 func (c *call) redirect(path string) error {

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"linkstream/schema"
 )
 
 // This file and _chart.html draw the clicks per day. go-chart, which draws bench's charts, does not fit: its stacked bars
@@ -20,29 +18,51 @@ const (
 	plotTop, plotBottom = 12.0, 172.0
 	barShare            = 0.8 // of the space for one bar
 	minBar              = 1.5 // minimum height of a bar above 0
+	barGap              = 2.0 // between people and bots, so that their colors need not tell them apart
 	maxDates            = 6   // labels below the bars, unless there are only 7
 	maxMonths           = 4   // of them if they have the year
 )
 
-// A bar is a day; a week if there are more days than maxDays, and a month beyond that.
+// maxBars bounds the bars, so that each is two pixels wide on a phone.
+const maxBars = 125
+
+// Units of bars.
 const (
-	maxDayBars  = 400
-	maxWeekBars = 400
+	perHour, perSixHours      = "hour", "six hours"
+	perDay, perWeek, perMonth = "day", "week", "month"
 )
 
 // chart shows clicks over time, bots stacked on people.
 type chart struct {
-	Unit    string // of a bar: "hour", "day", "week" or "month"
+	Unit    string // of a bar
 	Zone    string // in which days begin
 	Summary string // text alternative
 	Bars    []bar
 	Ticks   []tick
 	Dates   []dateLabel
 	Bottom  string
+	Before  string // width of the time before the first link, "" if the chart begins later
 }
 
 // UnitTitle is the heading of the table's first column.
-func (c chart) UnitTitle() string { return strings.ToUpper(c.Unit[:1]) + c.Unit[1:] }
+func (c chart) UnitTitle() string {
+	title := strings.ToUpper(c.Unit[:1]) + c.Unit[1:]
+	if c.Unit == perSixHours {
+		title += " from"
+	}
+	return title
+}
+
+// Each says what a bar is.
+func (c chart) Each() string {
+	switch c.Unit {
+	case perSixHours:
+		return c.Unit
+	case perHour:
+		return "an " + c.Unit
+	}
+	return "a " + c.Unit
+}
 
 // Rows returns the bars, newest first.
 func (c chart) Rows() []bar {
@@ -53,7 +73,7 @@ func (c chart) Rows() []bar {
 
 // bar is the clicks of one unit, with its SVG coordinates.
 type bar struct {
-	Name         string // the hour, the day, or the first day of the week or month
+	Name         string // the hour, the first of six hours, the day, or the first day of the week or month
 	People, Bots int64
 
 	X, Width, Room, RoomX string
@@ -78,12 +98,12 @@ type dateLabel struct {
 	Minor            bool // hidden if the plot is narrow
 }
 
-// newChart returns the chart of consecutive days in UTC.
-func newChart(days []schema.DayReport) chart { return newChartIn("UTC", days) }
+// newChart returns the chart of consecutive days in UTC. since is the earliest time of a click.
+func newChart(days []dayClicks, since time.Time) chart { return newChartIn(time.UTC, days, since) }
 
 // newChartIn returns the chart of consecutive days or hours in a time zone.
-func newChartIn(zone string, days []schema.DayReport) chart {
-	c := chart{Bottom: px(plotBottom), Zone: zone}
+func newChartIn(zone *time.Location, days []dayClicks, since time.Time) chart {
+	c := chart{Bottom: px(plotBottom), Zone: zone.String()}
 	c.Unit, c.Bars = barsOf(days)
 	var most bar
 	for _, b := range c.Bars {
@@ -97,23 +117,33 @@ func newChartIn(zone string, days []schema.DayReport) chart {
 		c.Bars[i].place(i, len(c.Bars), top)
 	}
 	c.Dates = datesBelow(c.Bars, c.Unit)
-	c.Summary = summary(days, c.Unit, zone, most)
+	c.Summary = summary(days, c.Unit, c.Zone, most)
+	first := firstOf(c.Unit, since.In(zone).Format(hourLayout))
+	before := 0
+	for before < len(c.Bars) && c.Bars[before].Name < first {
+		before++
+	}
+	if before > 0 {
+		c.Before = percent(100 * float64(before) / float64(len(c.Bars)))
+	}
 	return c
 }
 
 // hourLayout is the form of a day's date where the day is an hour.
 const hourLayout = "2006-01-02 15:04"
 
-// barsOf groups days into bars. Hours are bars of their own.
-func barsOf(days []schema.DayReport) (unit string, bars []bar) {
-	unit = "day"
-	switch {
-	case len(days) > 0 && len(days[0].Date) == len(hourLayout):
-		unit = "hour"
-	case len(days) > 7*maxWeekBars:
-		unit = "month"
-	case len(days) > maxDayBars:
-		unit = "week"
+// barsOf groups days, or hours, into bars.
+func barsOf(days []dayClicks) (unit string, bars []bar) {
+	unit = perDay
+	switch hours := len(days) > 0 && len(days[0].Date) == len(hourLayout); {
+	case hours && len(days) > maxBars:
+		unit = perSixHours
+	case hours:
+		unit = perHour
+	case len(days) > 7*(maxBars-1): // a week may begin before the first day
+		unit = perMonth
+	case len(days) > maxBars:
+		unit = perWeek
 	}
 	for _, day := range days {
 		name := firstOf(unit, day.Date)
@@ -127,19 +157,24 @@ func barsOf(days []schema.DayReport) (unit string, bars []bar) {
 	return unit, bars
 }
 
-// firstOf returns the first day of the unit that contains day. Weeks start on Monday.
-func firstOf(unit, day string) string {
-	at, err := time.Parse(time.DateOnly, day)
+// firstOf returns the first day or hour of the unit that contains a day or an hour. Weeks start on Monday.
+func firstOf(unit, name string) string {
+	layout := hourLayout[:len(name)]
+	at, err := time.Parse(layout, name)
 	if err != nil {
-		return day
+		return name
 	}
-	switch unit {
-	case "week":
+	switch layout = time.DateOnly; unit {
+	case perHour:
+		at, layout = at.Truncate(time.Hour), hourLayout
+	case perSixHours:
+		at, layout = at.Truncate(6*time.Hour), hourLayout
+	case perWeek:
 		at = at.AddDate(0, 0, -(int(at.Weekday())+6)%7)
-	case "month":
+	case perMonth:
 		at = at.AddDate(0, 0, 1-at.Day())
 	}
-	return at.Format(time.DateOnly)
+	return at.Format(layout)
 }
 
 // place sets the coordinates of bar i of n. top is the end of the axis.
@@ -149,7 +184,11 @@ func (b *bar) place(i, n int, top int64) {
 	b.X, b.Width = percent((float64(i)+(1-barShare)/2)*room), percent(barShare*room)
 	people, bots := height(b.People, top), height(b.Bots, top)
 	b.PeopleY, b.PeopleH = px(plotBottom-people), px(people)
-	b.BotsY, b.BotsH = px(plotBottom-people-bots), px(bots)
+	b.BotsY = px(plotBottom - people - bots)
+	if people > 0 && bots >= 2*barGap {
+		bots -= barGap
+	}
+	b.BotsH = px(bots)
 }
 
 func height(n, top int64) float64 {
@@ -218,13 +257,13 @@ func labelledIn(bars []bar, byDay bool) (all []labelled) {
 // datesBelow labels some bars, always the last one, at the middle of what a label names.
 func datesBelow(bars []bar, unit string) (labels []dateLabel) {
 	layout, most, form := "Jan 2", maxDates, time.DateOnly
-	byDay := unit == "hour" && len(bars) > 2*25
+	byDay := unit == perHour && len(bars) > 2*25 || unit == perSixHours
 	switch {
-	case unit == "hour":
+	case unit == perHour || unit == perSixHours:
 		if form = hourLayout; !byDay {
 			layout = "15:04"
 		}
-	case unit != "day" || len(bars) > 300:
+	case unit != perDay:
 		layout, most = "Jan 2006", maxMonths
 	}
 	all := labelledIn(bars, byDay)
@@ -250,17 +289,17 @@ func datesBelow(bars []bar, unit string) (labels []dateLabel) {
 	return labels
 }
 
-func summary(days []schema.DayReport, unit, zone string, most bar) string {
+func summary(days []dayClicks, unit, zone string, most bar) string {
 	if len(days) == 0 {
 		return "No clicks"
 	}
 	all := sumOf(days)
-	text := fmt.Sprintf("Clicks by %s from %s to %s, %s: %s by people, %s by bots", unit,
+	text := fmt.Sprintf("Clicks per %s from %s to %s, %s: %s by people, %s by bots", unit,
 		days[0].Date, days[len(days)-1].Date, zone, number(all.People), number(all.Bots))
 	if most.Total() == 0 {
 		return text
 	}
-	return fmt.Sprintf("%s; the most, %s, on the %s of %s", text, number(most.Total()), unit, most.Name)
+	return fmt.Sprintf("%s; the most, %s, in the %s from %s", text, number(most.Total()), unit, most.Name)
 }
 
 func percent(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) + "%" }

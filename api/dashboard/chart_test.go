@@ -13,15 +13,15 @@ import (
 )
 
 // daysFrom returns n days of which day i has people(i) and bots(i) clicks.
-func daysFrom(first string, n int, clicks func(i int) (people, bots int64)) []schema.DayReport {
+func daysFrom(first string, n int, clicks func(i int) (people, bots int64)) []dashboard.Day {
 	at, err := time.Parse(time.DateOnly, first)
 	if err != nil {
 		panic(err)
 	}
-	days := make([]schema.DayReport, n)
+	days := make([]dashboard.Day, n)
 	for i := range days {
 		people, bots := clicks(i)
-		days[i] = schema.DayReport{Date: at.AddDate(0, 0, i).Format(time.DateOnly), People: people, Bots: bots}
+		days[i] = dashboard.Day{Date: at.AddDate(0, 0, i).Format(time.DateOnly), Period: schema.Period{People: people, Bots: bots}}
 	}
 	return days
 }
@@ -46,11 +46,11 @@ func TestChart(t *testing.T) {
 			t.Errorf("the axis ends at %s, want 80", end.Label)
 		}
 		people, bots := coordinate(t, b.PeopleH), coordinate(t, b.BotsH)
-		if people != 3*bots || people+bots != 160 {
-			t.Errorf("heights of 60 and 20 are %v and %v, want 120 and 40", people, bots)
+		if people != 120 || bots != 40-2 {
+			t.Errorf("heights of 60 and 20 are %v and %v, want 120 and 40 less a gap of 2", people, bots)
 		}
 		botsEnd, peopleBegin := coordinate(t, b.BotsY)+bots, coordinate(t, b.PeopleY)
-		if botsEnd != peopleBegin || peopleBegin+people != coordinate(t, c.Bottom) {
+		if botsEnd+2 != peopleBegin || peopleBegin+people != coordinate(t, c.Bottom) {
 			t.Errorf("bots end at %v, people begin at %v and end at %v above %s", botsEnd, peopleBegin,
 				peopleBegin+people, c.Bottom)
 		}
@@ -65,7 +65,7 @@ func TestChart(t *testing.T) {
 		}
 	})
 	t.Run("keeps bars and labels within the plot, however many days", func(t *testing.T) {
-		for _, n := range []int{1, 2, 7, 8, 30, 90, 366, 400, 401, 2800, 2801, 60_000} {
+		for _, n := range []int{1, 2, 7, 8, 30, 90, 125, 126, 366, 868, 869, 3660} {
 			staysWithinPlot(t, n)
 		}
 	})
@@ -82,12 +82,37 @@ func TestChart(t *testing.T) {
 			t.Errorf("%s: %+v", months.Unit, months.Bars[:2])
 		}
 	})
+	t.Run("sums six hours where hours are too many", func(t *testing.T) {
+		var hours []dashboard.Day
+		for i := range 23 * 24 {
+			at := time.Date(2026, 11, 1, i, 0, 0, 0, time.UTC)
+			hours = append(hours, dashboard.Day{Date: at.Format("2006-01-02 15:04"), Period: schema.Period{People: 1}})
+		}
+		c := dashboard.NewChart(hours)
+		if len(c.Bars) != 23*4 || c.Bars[1].Name != "2026-11-01 06:00" || c.Bars[1].People != 6 || c.UnitTitle() != "Six hours from" {
+			t.Errorf("%d bars of %s, the second: %+v", len(c.Bars), c.Unit, c.Bars[1])
+		}
+	})
+	t.Run("marks the days before the link existed", func(t *testing.T) {
+		one := func(int) (int64, int64) { return 1, 1 }
+		for _, of := range []struct {
+			days   int
+			since  string
+			before string
+		}{{10, "2026-11-05", "40.000%"}, {10, "2026-11-01", ""}, {10, "2020-01-01", ""}, {14 * 10, "2026-11-20", "14.286%"}} {
+			since, err := time.Parse(time.DateOnly, of.since)
+			testkit.Must(t, err)
+			if c := dashboard.ChartSince(daysFrom("2026-11-01", of.days, one), since.Add(23*time.Hour)); c.Before != of.before {
+				t.Errorf("%d days from 2026-11-01, since %s: %q, want %q", of.days, of.since, c.Before, of.before)
+			}
+		}
+	})
 	t.Run("says in words what it shows", func(t *testing.T) {
 		c := dashboard.NewChart(daysFrom("2026-11-19", 3, func(i int) (int64, int64) {
 			return 1000 * int64(i%2), 234 * int64(i%2)
 		}))
-		want := "Clicks by day from 2026-11-19 to 2026-11-21, UTC: 1,000 by people, 234 by bots; " +
-			"the most, 1,234, on the day of 2026-11-20"
+		want := "Clicks per day from 2026-11-19 to 2026-11-21, UTC: 1,000 by people, 234 by bots; " +
+			"the most, 1,234, in the day from 2026-11-20"
 		if c.Summary != want {
 			t.Errorf("got %q, want %q", c.Summary, want)
 		}
@@ -103,7 +128,7 @@ func staysWithinPlot(t *testing.T, n int) {
 	t.Helper()
 	total := int64(0)
 	c := dashboard.NewChart(daysFrom("2000-01-01", n, func(i int) (int64, int64) { return int64(i % 7), 1 }))
-	if len(c.Bars) == 0 || len(c.Bars) > 2000 {
+	if len(c.Bars) == 0 || len(c.Bars) > 125 {
 		t.Errorf("%d days: %d bars", n, len(c.Bars))
 	}
 	for _, b := range c.Bars {
@@ -153,10 +178,10 @@ func TestDatesBelow(t *testing.T) {
 // A label of hours stands below the middle of its day, where it cannot be taken for the name of the next one.
 func TestDatesBelowHours(t *testing.T) {
 	for days := 3; days <= 31; days++ {
-		var hours []schema.DayReport
+		var hours []dashboard.Day
 		for i := range 24 * days {
 			at := time.Date(2026, 10, 24, i, 0, 0, 0, time.UTC)
-			hours = append(hours, schema.DayReport{Date: at.Format("2006-01-02 15:04"), People: 1})
+			hours = append(hours, dashboard.Day{Date: at.Format("2006-01-02 15:04"), Period: schema.Period{People: 1}})
 		}
 		left := math.Inf(1)
 		for _, d := range dashboard.NewChart(hours).Dates { // from the right

@@ -2,12 +2,12 @@ package dashboard
 
 import (
 	"bytes"
-	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/valyala/fasthttp"
+
+	"linkstream/api/request"
 )
 
 // Answers are compressed by a library of its own: fasthttp's handler for it keeps goroutines that never end.
@@ -31,7 +31,7 @@ func compressing(handle fasthttp.RequestHandler) fasthttp.RequestHandler {
 			return
 		}
 		header.Set(fasthttp.HeaderVary, fasthttp.HeaderAcceptEncoding)
-		if body := http.Response.Body(); len(body) >= minCompressed && acceptsGzip(http) {
+		if body := http.Response.Body(); len(body) >= minCompressed && request.AcceptsGzip(http) {
 			w := compressors.Get().(*gzip.Writer)
 			defer compressors.Put(w)
 			http.Response.SetBodyRaw(gzipped(w, body))
@@ -46,28 +46,4 @@ func gzipped(w *gzip.Writer, content []byte) []byte {
 	_, _ = w.Write(content) // neither fails: a buffer takes everything
 	_ = w.Close()
 	return out.Bytes()
-}
-
-// acceptsGzip reports whether the client takes gzip (RFC 9110, section 12.5.3). "*" stands for gzip unless it is named.
-func acceptsGzip(http *fasthttp.RequestCtx) bool {
-	takes := false
-	for _, value := range http.Request.Header.PeekAll(fasthttp.HeaderAcceptEncoding) {
-		for item := range strings.SplitSeq(string(value), ",") {
-			name, parameters, _ := strings.Cut(item, ";")
-			switch strings.ToLower(strings.TrimSpace(name)) {
-			case "gzip", "x-gzip":
-				return !zeroQuality(parameters)
-			case "*":
-				takes = !zeroQuality(parameters)
-			}
-		}
-	}
-	return takes
-}
-
-// zeroQuality reports whether the parameters of a coding say that it is not acceptable: q=0, q=0.0 and so on.
-func zeroQuality(parameters string) bool {
-	name, value, _ := strings.Cut(parameters, "=")
-	quality, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
-	return strings.EqualFold(strings.TrimSpace(name), "q") && err == nil && quality == 0
 }

@@ -6,13 +6,11 @@ package dashboard
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"log/slog"
 	"path"
 	"runtime/debug"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/fasthttp/router"
@@ -20,15 +18,16 @@ import (
 
 	"linkstream/api/admission"
 	"linkstream/api/auth"
+	"linkstream/api/clickreport"
 	"linkstream/api/customdomain"
-	"linkstream/api/httpmetrics"
-	"linkstream/api/importjob"
 	"linkstream/api/ratelimit"
-	"linkstream/api/requestspan"
+	"linkstream/api/request"
 	"linkstream/api/shorten"
 	"linkstream/api/transfer"
+	"linkstream/api/turns"
 	"linkstream/schema"
 	"linkstream/schema/clientaddr"
+	"linkstream/schema/fair"
 )
 
 // Root is the path prefix of the dashboard.
@@ -50,12 +49,13 @@ type Config struct {
 // Parts are the dashboard's dependencies.
 type Parts struct {
 	DB        schema.Database
-	Clicks    schema.ClickStore
-	Reports   schema.ReportStore
-	ClickLog  clickLog // a *stream.Client; nil if the lag is unknown
+	Clicks    *turns.Clicks
+	Lag       *clickreport.Lag
+	Rankings  *clickreport.Rankings
 	Shortener *shorten.Shortener
 	Domains   *customdomain.Manager
-	Requests  *httpmetrics.Recorder
+	Imports   *transfer.Uploads
+	Requests  *request.Recorder
 	Log       *slog.Logger
 }
 
@@ -70,7 +70,7 @@ type Dashboard struct {
 	sessions  *auth.Sessions
 	attempts  *ratelimit.AttemptLimiter
 	passwords *auth.PasswordPool
-	pace      *admission.Pace[int64] // by account
+	pace      *fair.Pace[int64] // by account
 	pages     pages
 	busyPage  []byte
 	assets    assets
@@ -80,13 +80,8 @@ type Dashboard struct {
 	readable  map[string]bool         // routes of GET
 	above     map[string]int          // how far the page of a route of POST is above it, see routeReloads
 	kept      map[string][]string     // fields by route of POST, see keep
-	requests  *httpmetrics.Recorder
-	lag       *lagWatch
-	top       *topWatch
-	imports   *importjob.Manager
-	exporter  *transfer.Exporter
-	exports   chan struct{}   // a semaphore
-	room      *admission.Room // for large forms
+	exports   chan struct{}           // a semaphore
+	room      *admission.Room         // for large forms
 }
 
 // New returns a dashboard.
@@ -94,12 +89,8 @@ func New(cfg Config, parts Parts) (*Dashboard, error) {
 	d := &Dashboard{
 		Parts: parts, url: cfg.URL, unnamed: cfg.Unnamed, secure: cfg.URL.Scheme() == "https", signUp: cfg.SignUp,
 		proxies: cfg.TrustedProxies, sessions: auth.NewSessions(parts.DB), attempts: ratelimit.NewAttemptLimiter(parts.DB, cfg.Now),
-		passwords: auth.NewPasswordPool(), pace: admission.NewPace[int64](cfg.PagesPerSecond, paceOver),
-		lag: newLagWatch(parts.Clicks, parts.ClickLog, parts.Log), requests: parts.Requests,
-		top:      newTopWatch(parts.Reports, parts.Log),
-		imports:  importjob.New(parts.DB, transfer.NewImporter(parts.Shortener, parts.DB, parts.DB), parts.Log),
-		exporter: transfer.NewExporter(parts.Shortener.Base(), parts.DB, parts.Clicks),
-		exports:  make(chan struct{}, maxExports), room: admission.NewRoom(),
+		passwords: auth.NewPasswordPool(), pace: fair.NewPace[int64](cfg.PagesPerSecond, paceOver),
+		exports: make(chan struct{}, maxExports), room: admission.NewRoom(),
 	}
 	var err error
 	if d.assets, err = loadAssets(); err != nil {
@@ -114,20 +105,12 @@ func New(cfg Config, parts Parts) (*Dashboard, error) {
 	d.router = router.New()
 	d.router.RedirectTrailingSlash, d.router.RedirectFixedPath = false, false // each page has one path
 	d.router.HandleOPTIONS = false
-	d.router.NotFound = d.handler(httpmetrics.OtherRoute, admitAnyone, func(*call) error { return errNoPage })
-	d.router.MethodNotAllowed = d.handler(httpmetrics.OtherRoute, admitAnyone, func(*call) error { return errMethod })
+	d.router.NotFound = d.handler(request.OtherRoute, admitAnyone, func(*call) error { return errNoPage })
+	d.router.MethodNotAllowed = d.handler(request.OtherRoute, admitAnyone, func(*call) error { return errMethod })
 	d.readable, d.above, d.kept = map[string]bool{}, map[string]int{}, map[string][]string{}
 	d.routes()
 	d.answer = compressing(d.router.Handler)
 	return d, nil
-}
-
-// Run imports files until ctx is done, and returns when nothing uses the stores any more but requests.
-func (d *Dashboard) Run(ctx context.Context) {
-	var running sync.WaitGroup
-	running.Go(func() { d.top.Run(ctx) })
-	d.imports.Run(ctx)
-	running.Wait()
 }
 
 // routes registers all paths. Each noun's file adds its own.
@@ -216,7 +199,7 @@ func Owns(http *fasthttp.RequestCtx) bool {
 	}
 }
 
-// Credential returns what a request claims to be: a session. Without a session it is zero.
+// Credential returns the digest of the session that a request names, zero if it names none.
 func (d *Dashboard) Credential(http *fasthttp.RequestCtx) admission.Credential {
 	return auth.SessionCredential(string(http.Request.Header.Cookie(d.cookieName(sessionCookie))))
 }
@@ -238,13 +221,13 @@ func (d *Dashboard) Handle(http *fasthttp.RequestCtx, pass *admission.Pass) {
 func (d *Dashboard) Reject(http *fasthttp.RequestCtx, pass *admission.Pass, refusal *admission.Refusal) {
 	http.SetUserValue(passKey{}, pass)
 	d.setHeaders(&http.Response.Header)
-	d.handler(httpmetrics.OtherRoute, admitNobody, func(*call) error { return refusal })(http)
+	d.handler(request.OtherRoute, admitNobody, func(*call) error { return refusal })(http)
 }
 
 // RejectBusy answers a request that the gate has refused.
 func (d *Dashboard) RejectBusy(http *fasthttp.RequestCtx) {
 	defer func(began time.Time) {
-		d.requests.Observe(httpmetrics.OtherRoute, http.Response.StatusCode(), began)
+		d.Requests.Observe(request.OtherRoute, http.Response.StatusCode(), began)
 	}(time.Now())
 	d.setHeaders(&http.Response.Header)
 	http.Response.Header.Set(fasthttp.HeaderRetryAfter, "5")
@@ -258,11 +241,11 @@ func (d *Dashboard) handler(route string, admit guard, handle func(*call) error)
 	return func(http *fasthttp.RequestCtx) {
 		pass, _ := http.UserValue(passKey{}).(*admission.Pass)
 		c := &call{http: http, pass: pass, dashboard: d, route: route}
-		requestspan.Route(http, route)
+		request.SetRoute(http, route)
 		c.setDeadline()
 		defer func() { c.end() }()
 		began := time.Now()
-		defer func() { d.requests.Observe(route, http.Response.StatusCode(), began) }()
+		defer func() { d.Requests.Observe(route, http.Response.StatusCode(), began) }()
 		defer d.recover(c)
 		admitted, err := admit(c)
 		if err == nil && admitted {

@@ -27,6 +27,7 @@ func BenchmarkPages(b *testing.B) {
 		batch.ClickedAt, batch.Device = append(batch.ClickedAt, at), append(batch.Device, schema.Mobile)
 		batch.Browser, batch.Referrer, batch.Country = append(batch.Browser, "Safari"), append(batch.Referrer, ""), append(batch.Country, "DE")
 		batch.OS, batch.Language = append(batch.OS, "iOS"), append(batch.Language, "de")
+		batch.Route = append(batch.Route, "")
 	}
 	for i := range 5000 {
 		link := schema.Link{AccountID: s.account.ID, Hash: fmt.Sprintf("link-%d", i), URL: fmt.Sprintf("https://example.org/%d", i), Active: true,

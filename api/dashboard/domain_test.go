@@ -196,7 +196,7 @@ func TestDomainThatChangesHands(t *testing.T) {
 		s.dns.Remove("_linkstream." + held.Host)
 		s.one.post(pathOf(held)+"/verify").want(t, 200, "stays verified", "Since", "7 days later")
 		s.one.get("/dashboard/domains").want(t, 200, "Records missing")
-		s.one.get("/dashboard").want(t, 200, "go.example.com : its DNS records are missing since")
+		s.one.get("/dashboard").want(t, 200, "go.example.com : its DNS records have been missing since")
 	})
 	claim := s.domain(t, s.two, s.other, "go.example.com")
 	t.Run("tells both accounts when it will", func(t *testing.T) {
@@ -338,6 +338,6 @@ func TestCertificateOfDomain(t *testing.T) {
 	late.want(t, 200, "could not be renewed", "no answer", day)
 	late.lacks(t, "will be renewed")
 	over := note(schema.CertificateState{ExpiresAt: time.Date(2026, time.January, 31, 12, 0, 0, 0, time.UTC)})
-	over.want(t, 200, "The certificate has expired 31 Jan 2026")
+	over.want(t, 200, "The certificate expired on 31 Jan 2026")
 	over.lacks(t, "valid until", "will be renewed")
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"linkstream/api/admission"
-	"linkstream/api/requestid"
+	"linkstream/api/request"
 	"linkstream/schema"
 )
 
@@ -32,7 +32,7 @@ var (
 	errTooFast = &failure{fasthttp.StatusTooManyRequests, "Too many requests",
 		"Your account sends more requests than a person would. Please try again in a few seconds."}
 	errBusy = &failure{fasthttp.StatusServiceUnavailable, "The service is busy",
-		"Too many requests come at the moment from visitors who are not signed in. Please try again in a few seconds."}
+		"There are too many requests at the moment from visitors who are not signed in. Please try again in a few seconds."}
 )
 
 // storeError names the store that failed. Without it, explain assumes the link store.
@@ -54,6 +54,13 @@ func ofClicks(err error) error {
 func asError(err error) (*schema.Error, bool) {
 	var e *schema.Error
 	return e, errors.As(err, &e)
+}
+
+// warnWithout logs that a page lacks its clicks, unless the account itself has too much under way.
+func (d *Dashboard) warnWithout(page string, err error) {
+	if schema.ErrorCode(err) != schema.CodeBusy {
+		d.Log.Warn("page without clicks", "page", page, "error", err)
+	}
 }
 
 // clientMessage returns what err tells the client if it has the code; "" if it does not, or tells the client nothing.
@@ -94,11 +101,15 @@ func (d *Dashboard) explain(c *call, err error) *failure {
 		return page
 	}
 	code := schema.ErrorCode(err)
-	if code == schema.CodeNotFound {
+	switch code {
+	case schema.CodeNotFound:
 		return errNoPage
+	case schema.CodeBusy:
+		c.http.Response.Header.Set(fasthttp.HeaderRetryAfter, "5")
+		return &failure{fasthttp.StatusServiceUnavailable, "Your account is busy", clientMessage(err, code)}
 	}
 	method, path := string(c.http.Method()), string(c.http.URI().PathOriginal())
-	d.Log.Error("request failed", "request_id", requestid.Of(c.http), "method", method, "path", path, "error", err)
+	d.Log.Error("request failed", "request_id", request.ID(c.http), "method", method, "path", path, "error", err)
 	if code == schema.CodeUnavailable {
 		store := "link store"
 		var of *storeError

@@ -75,6 +75,13 @@ func FuzzForm(f *testing.F) {
 	session := "linkstream=" + owner.session()
 	client := &http.Client{Transport: owner.client.Transport, CheckRedirect: owner.client.CheckRedirect}
 	f.Fuzz(func(t *testing.T, path, cookie, form string) {
+		if path == "/dashboard/links/0/abc/edit" {
+			window := owner.copy()
+			window.t = t
+			if version := versionField.FindStringSubmatch(window.get(path).body); version != nil {
+				form = "version=" + version[1] + "&" + form
+			}
+		}
 		for _, method := range []string{http.MethodPost, http.MethodGet} {
 			req, err := http.NewRequestWithContext(t.Context(), method, s.base+path, strings.NewReader("csrf="+csrf+"&"+form))
 			if err != nil || !strings.HasPrefix(path, "/dashboard/") || method == http.MethodPost && costly.MatchString(path) {

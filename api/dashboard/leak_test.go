@@ -113,8 +113,8 @@ func TestStoreErrorsStayInside(t *testing.T) {
 	// (TestOverviewOfManyLinks).
 	others := []string{"CreateFirstAccount", "SetSuspended", "LeaseRequests", "UseTokens", "TokenByDigest", "Link",
 		"DomainsByHost", "ExtendSession", "Position", "InsertClicks", "LinkStats", "SetActive", "SetTakenDown", "TransferDomain", "ReleaseDomain",
-		"LaneMark", "LaneCounts", "LaneGaps", "LinksByHash", "Destinations", "VerifiedDomains", "VerifiedHosts", "CreateLinks", "RecordedCall", "SearchLinks", "PutCertificateFile", "CertificateFile",
-		"AccountDays", "CertificateFiles", "DeleteCertificateFiles", "LockCertificate", "UnlockCertificate", "NoteCertificate"}
+		"LaneMarks", "ClickSums", "LaneCounts", "LaneGaps", "LinksByHash", "Destinations", "VerifiedDomains", "VerifiedHosts", "CreateLinks", "RecordedCall", "PutCertificateFile", "CertificateFile",
+		"CertificateFiles", "DeleteCertificateFiles", "LockCertificate", "UnlockCertificate", "NoteCertificate", "PendingChanges", "TakeChanges"}
 	for _, method := range methods {
 		if method == "DomainsToCheck" || method == "UploadPart" { // called in the background, whatever happens
 			continue
@@ -172,7 +172,7 @@ func sendForms(owner, stranger *browser, method, visitor string, domain, claim s
 	case "Domain":
 		post("/links", "long_url", "https://example.com/", "domain_id", id(domain.ID))
 	case "UpdateLink":
-		post("/links/0/known/edit", "long_url", "https://example.com/")
+		answers = append(answers, owner.edit("/dashboard/links/0/known", "long_url", "https://example.com/"))
 		post("/links/0/known/active", "active", "false")
 	case "CreateUpload", "AddUploadPart", "NoteUpload":
 		answers = append(answers, owner.upload("links.csv", "no column\n"))

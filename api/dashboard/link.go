@@ -75,6 +75,14 @@ func (d *Dashboard) linkView(link schema.Link) linkView {
 		Path: pathLinks + "/" + strconv.FormatInt(link.DomainID, 10) + "/" + url.PathEscape(link.Hash)}
 }
 
+// at returns the path of a list with the fragment of the link's row, where browsers scroll to.
+func (l linkView) at(list string) string {
+	if to, err := url.Parse(list); err != nil || to.Path != pathLinks {
+		return list
+	}
+	return list + "#link-" + strconv.FormatInt(l.ID, 10)
+}
+
 // LongURLIsLong reports whether pages show only the beginning of the long URL.
 func (l linkView) LongURLIsLong() bool { return len(l.URL) > 160 }
 
@@ -140,7 +148,7 @@ func (d *Dashboard) showLink(c *call) error {
 		page.Periods = append(page.Periods, periodTab{p, link.Path + "?range=" + p.Key, p == asked})
 	}
 	if page.Report, err = d.linkReport(c, link.Link, asked); err != nil {
-		d.Log.Warn("page without clicks", "page", "link", "error", err)
+		d.warnWithout("link", err)
 	}
 	return d.renderLive(c, "link", page)
 }
@@ -162,7 +170,7 @@ func (d *Dashboard) setActive(c *call) error {
 		done.Text = link.Name + " is switched on."
 	}
 	c.setNotice(done)
-	return c.redirect(back)
+	return c.redirect(link.at(back))
 }
 
 // downloadClicks answers with the clicks per day of a period as CSV.

@@ -25,13 +25,16 @@ type shortenForm struct {
 	Back     string          // path of the page that has the form
 }
 
+// Typed reports whether a field has text.
+func (f shortenForm) Typed() bool { return f.LongURL+f.Alias != "" || f.HasMore() }
+
 func (d *Dashboard) newShortenForm(back string, get func(field string) string) shortenForm {
 	return shortenForm{linkFields: typedFields(get), Alias: cut(get(shorten.FieldCustomAlias), maxAsked),
 		DomainID: parseID(get(shorten.FieldDomainID)), Back: back,
 		Default: strings.TrimSuffix(d.linkView(schema.Link{}).Name, "/")}
 }
 
-// shortenForm returns the form of the page back, with what was typed before a session ended.
+// shortenForm returns the form of the page back, filled in as it was before a session ended.
 func (d *Dashboard) shortenForm(c *call, back string) (shortenForm, error) {
 	domains, err := d.DB.Domains(c.ctx, c.account.ID)
 	return d.shortenFormOf(c, back, domains), err
@@ -67,8 +70,16 @@ func (d *Dashboard) madeLink(c *call) (*linkView, error) {
 
 // createLink creates a link by the API's rules, for which tokens have a rate limit of their own. An empty optional field counts as absent.
 func (d *Dashboard) createLink(c *call) error {
+	if c.form(fieldRow) != "" {
+		name, page, err := d.filledPage(c)
+		if err != nil {
+			return err
+		}
+		return d.render(c, name, page)
+	}
 	req := shorten.Request{AccountID: c.account.ID, LongURL: longURL(c), Title: c.form(shorten.FieldTitle),
-		Tags: parseTags(c.form(shorten.FieldTags)), ForwardQuery: c.form(shorten.FieldForwardQuery) == "true"}
+		Tags: parseTags(c.form(shorten.FieldTags)), ForwardQuery: c.form(shorten.FieldForwardQuery) == "true",
+		Extension: typedBehaviour(c.form).extension(nil)}
 	if text := withScheme(c.form(shorten.FieldExpiredURL)); text != "" {
 		req.ExpiredURL = &text
 	}
@@ -110,7 +121,7 @@ func (d *Dashboard) createLink(c *call) error {
 	return c.redirect(withParam(c.back(pathLinks), paramMade, strconv.FormatInt(link.DomainID, 10)+"."+link.Hash))
 }
 
-// filledPage returns the page that has sent the form, by its template's name, with what was typed.
+// filledPage returns the page that has sent the form, by its template's name, with the form still filled in.
 func (d *Dashboard) filledPage(c *call) (name string, page any, err error) {
 	typed := func(form *shortenForm) {
 		domains := form.Domains
@@ -130,6 +141,7 @@ func (d *Dashboard) filledPage(c *call) (name string, page any, err error) {
 	}
 	err = d.fillLinksPage(c, &list)
 	typed(&list.Form)
+	list.Creating = true
 	return "links", list, err
 }
 
@@ -171,13 +183,13 @@ func withScheme(text string) string {
 	return "https://" + text
 }
 
-// aliasHint says what is wrong with an alias whose only fault is its capital letters; "" for others.
+// aliasHint explains that an alias must be lowercase, if that is its only fault; "" otherwise.
 func aliasHint(alias string) string {
 	small := strings.ToLower(alias)
 	if small == alias || !schema.ValidAlias(small) {
 		return ""
 	}
-	return "An alias has small letters only, such as “" + small + "”."
+	return "An alias has lowercase letters only, such as “" + small + "”."
 }
 
 // cut returns at most n characters of text.

@@ -49,7 +49,7 @@ func TestTypedText(t *testing.T) {
 	b.post("/dashboard/links", "long_url", "https://example.org/", "custom_alias", strings.Repeat("a", 21)).want(t,
 		http.StatusUnprocessableEntity, "The alias must have 3 to 20 characters")
 	b.post("/dashboard/links", "long_url", "https://example.org/", "custom_alias", "Launch-1").want(t,
-		http.StatusUnprocessableEntity, "An alias has small letters only, such as “launch-1”.")
+		http.StatusUnprocessableEntity, "An alias has lowercase letters only, such as “launch-1”.")
 	b.post("/dashboard/links", "long_url", "example.org/without?scheme", "custom_alias", "bare").want(t, http.StatusSeeOther)
 	if link, err := s.links.Link(t.Context(), 0, "bare"); err != nil || link.URL != "https://example.org/without?scheme" {
 		t.Errorf("%+v, %v", link, err)
@@ -104,7 +104,7 @@ func TestTypedTextOutlastsTheSession(t *testing.T) {
 			fmt.Sprintf(`<option value="%d" selected>`, domain.ID)}},
 		{"/dashboard/links", "/dashboard", url.Values{"long_url": {"typed"}, "back": {"/dashboard"}}, []string{`value="typed"`}},
 		{"/dashboard/links", "/dashboard/links", url.Values{"long_url": {"typed"}, "back": {"/dashboard/links?page=1&q=x"}},
-			[]string{`value="typed"`, `type="search" placeholder="Alias, title, tag, long or short URL" value="x"`}},
+			[]string{`value="typed"`, `type="search" placeholder="Alias, title, tag, URL" value="x"`}},
 		{"/dashboard/bulk", "/dashboard/bulk", url.Values{"links": {"https://example.org/1 one\nexample.org/2"}, "tags": {"a b"}, "domain_id": {id(domain.ID)}},
 			[]string{">https://example.org/1 one\nexample.org/2</textarea>", `value="a b"`, fmt.Sprintf(`<option value="%d" selected>`, domain.ID)}},
 		{"/dashboard/tags/old/rename", "/dashboard/tags/old", url.Values{"new_tag": {"new"}}, []string{`value="new"`}},
@@ -158,7 +158,7 @@ func TestTypedTextOutlastsTheSession(t *testing.T) {
 				t.Errorf("%s leads to %s", path, to)
 			}
 		}
-		_, total, err := s.links.Links(t.Context(), s.account.ID, 1)
+		_, total, err := s.links.Links(t.Context(), s.account.ID, schema.LinkFilter{}, 1)
 		testkit.Must(t, err)
 		testkit.Equal(t, "links", total, 1)
 	})

@@ -16,6 +16,7 @@ type linkFields struct {
 	ExpiresAt, ExpiredURL string
 	ForwardQuery          bool
 	Campaign              []campaignField
+	Behaviour             behaviour
 }
 
 // expiryLayout is what browsers send for a time; they leave out seconds that are 0. The time is in UTC.
@@ -57,16 +58,16 @@ var campaignFields = []campaignField{
 }
 
 // keptFields are the fields whose text outlasts the session.
-var keptFields = []string{shorten.FieldLongURL, shorten.FieldCustomAlias, shorten.FieldDomainID, shorten.FieldTitle,
+var keptFields = append([]string{shorten.FieldLongURL, shorten.FieldCustomAlias, shorten.FieldDomainID, shorten.FieldTitle,
 	shorten.FieldTags, shorten.FieldExpiresAt, shorten.FieldExpiredURL, shorten.FieldForwardQuery, "utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content",
-	fieldVersion}
+	fieldVersion}, behaviourFields...)
 
 // typedFields returns what get knows of the fields.
 func typedFields(get func(field string) string) linkFields {
 	short := func(field string) string { return cut(get(field), maxAsked) }
 	fields := linkFields{LongURL: short(shorten.FieldLongURL), Title: short(shorten.FieldTitle), Tags: short(shorten.FieldTags),
 		ExpiresAt: short(shorten.FieldExpiresAt), ExpiredURL: short(shorten.FieldExpiredURL),
-		ForwardQuery: get(shorten.FieldForwardQuery) == "true"}
+		ForwardQuery: get(shorten.FieldForwardQuery) == "true", Behaviour: typedBehaviour(get)}
 	for _, field := range campaignFields {
 		field.Text = short(field.Name)
 		fields.Campaign = append(fields.Campaign, field)
@@ -76,7 +77,8 @@ func typedFields(get func(field string) string) linkFields {
 
 // HasMore reports whether fields that are rarely needed have text.
 func (f linkFields) HasMore() bool {
-	return f.Title+f.Tags+f.ExpiresAt+f.ExpiredURL != "" || f.ForwardQuery || slices.ContainsFunc(f.Campaign, func(c campaignField) bool { return c.Text != "" })
+	return f.Title+f.Tags+f.ExpiresAt+f.ExpiredURL != "" || f.ForwardQuery || slices.ContainsFunc(f.Campaign, func(c campaignField) bool { return c.Text != "" }) ||
+		!f.Behaviour.IsEmpty()
 }
 
 // longURL returns the long URL that a form asks for.
@@ -125,10 +127,16 @@ func parseTags(text string) []string {
 }
 
 // LinkFields returns the fields for the templates that both forms share.
-func (p editPage) LinkFields() linkFields { return p.Fields }
+func (p editPage) LinkFields() linkFields { return p.Fields.onHost(p.Link.Prefix) }
 
-// LinkFields is like that of editPage.
-func (p linksPage) LinkFields() linkFields { return p.Form.linkFields }
+// LinkFields gives the template the fields, as editPage does.
+func (p linksPage) LinkFields() linkFields { return p.Form.onHost(p.Form.Default) }
 
-// LinkFields is like that of editPage.
-func (p overviewPage) LinkFields() linkFields { return p.Form.linkFields }
+// LinkFields gives the template the fields, as editPage does.
+func (p overviewPage) LinkFields() linkFields { return p.Form.onHost(p.Form.Default) }
+
+// onHost returns the fields of a link on a host.
+func (f linkFields) onHost(prefix string) linkFields {
+	f.Behaviour.Host = strings.TrimSuffix(prefix, "/")
+	return f
+}

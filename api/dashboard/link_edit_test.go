@@ -20,7 +20,7 @@ func TestEdit(t *testing.T) {
 	t.Run("changes the long URL, the title and the tags", func(t *testing.T) {
 		page := b.get(path + "/edit")
 		page.want(t, http.StatusOK, "Edit the link", "https://example.org/", "Delete the link")
-		b.post(path+"/edit", "long_url", "example.org/new?a=1", "title", " Spring <b>sale ", "tags", "Spring, print  spring",
+		b.edit(path, "long_url", "example.org/new?a=1", "title", " Spring <b>sale ", "tags", "Spring, print  spring",
 			"utm_source", "poster", "utm_campaign", "spring & more").wantTo(t, path)
 		b.follow().want(t, http.StatusOK, "sho.rt/sale was saved.", "Spring <b>sale", "print spring",
 			"leads to https://example.org/new?a=1&utm_source=poster&utm_campaign=spring+%26+more")
@@ -35,14 +35,14 @@ func TestEdit(t *testing.T) {
 		if !strings.Contains(page.body, `value="Spring &lt;b&gt;sale"`) || !strings.Contains(page.body, `value="print spring"`) {
 			t.Errorf("the form does not have what was saved:\n%s", page.body)
 		}
-		b.post(path+"/edit", "long_url", "https://example.org/", "title", "", "tags", "").wantTo(t, path)
+		b.edit(path, "long_url", "https://example.org/", "title", "", "tags", "").wantTo(t, path)
 		link, err = s.links.Link(t.Context(), 0, "sale")
 		if err != nil || link.Title != "" || len(link.Tags) > 0 || link.URL != "https://example.org/" {
 			t.Errorf("not cleared: %+v, %v", link, err)
 		}
 	})
 	t.Run("says beside each field what is wrong, and keeps the text", func(t *testing.T) {
-		page := b.post(path+"/edit", "long_url", "ftp://example.org/", "title", strings.Repeat("x", 201), "tags", "gut schön",
+		page := b.edit(path, "long_url", "ftp://example.org/", "title", strings.Repeat("x", 201), "tags", "gut schön",
 			"utm_source", "poster")
 		page.want(t, http.StatusUnprocessableEntity, "The long URL must begin with http", "The title must have at most 200",
 			"Each tag must have 1 to 32 characters")
@@ -70,10 +70,10 @@ func TestEdit(t *testing.T) {
 		}
 	})
 	t.Run("sets when it expires, what follows, and what is added", func(t *testing.T) {
-		b.post(path+"/edit", "long_url", "https://example.org/", "expires_at", "2099-03-01T12:30", "expired_url", "example.org/late",
+		b.edit(path, "long_url", "https://example.org/", "expires_at", "2099-03-01T12:30", "expired_url", "example.org/late",
 			"forward_query", "true").wantTo(t, path)
-		b.follow().want(t, http.StatusOK, "expires 1 Mar 2099, 12:30 UTC", "leads then to https://example.org/late",
-			"adds the query string of visitors")
+		b.follow().want(t, http.StatusOK, "expires 1 Mar 2099, 12:30 UTC", "then leads to https://example.org/late",
+			"passes on the visitor's query string")
 		link, err := s.links.Link(t.Context(), 0, "sale")
 		if err != nil || !link.ExpiresAt.Equal(utc("2099-03-01T12:30:00Z")) || link.ExpiredURL != "https://example.org/late" || !link.ForwardQuery {
 			t.Fatalf("%+v, %v", link, err)
@@ -84,7 +84,7 @@ func TestEdit(t *testing.T) {
 			}
 		}
 		for _, at := range []string{"2020-01-01T00:00", "tomorrow", "2099-03-01"} {
-			page := b.post(path+"/edit", "long_url", "https://example.org/", "expires_at", at)
+			page := b.edit(path, "long_url", "https://example.org/", "expires_at", at)
 			page.want(t, http.StatusUnprocessableEntity, "The time of expiry must")
 			if !strings.Contains(page.body, `value="`+at+`"`) || !strings.Contains(page.body, `id="expires_at-problem"`) {
 				t.Errorf("%q: %s", at, page.body)
@@ -93,13 +93,13 @@ func TestEdit(t *testing.T) {
 		past := utc("2026-01-02T03:04:05Z")
 		testkit.Must(t, s.links.UpdateLink(t.Context(), &link, schema.LinkEdit{ExpiresAt: &past}, time.Now()))
 		b.get("/dashboard/links").want(t, http.StatusOK, "expired")
-		b.get(path).want(t, http.StatusOK, "expired 2 Jan 2026, 03:04 UTC", "led to https://example.org/", "leads now to https://example.org/late")
-		b.post(path+"/edit", "long_url", "https://example.org/2", "expires_at", "2026-01-02T03:04:05").wantTo(t, path) // as it was
+		b.get(path).want(t, http.StatusOK, "expired 2 Jan 2026, 03:04 UTC", "led to https://example.org/", "now leads to https://example.org/late")
+		b.edit(path, "long_url", "https://example.org/2", "expires_at", "2026-01-02T03:04:05").wantTo(t, path) // as it was
 		link, err = s.links.Link(t.Context(), 0, "sale")
 		if err != nil || !link.ExpiresAt.Equal(past) || link.ExpiredURL != "" || link.ForwardQuery || link.URL != "https://example.org/2" {
 			t.Errorf("%+v, %v", link, err)
 		}
-		b.post(path+"/edit", "long_url", "https://example.org/", "expires_at", "").wantTo(t, path)
+		b.edit(path, "long_url", "https://example.org/", "expires_at", "").wantTo(t, path)
 		b.follow().want(t, http.StatusOK, "on created")
 		b.post("/dashboard/links", "long_url", "https://example.org/", "custom_alias", "soon-over", "expires_at", "2099-03-01T12:30:07",
 			"expired_url", "example.org").want(t, http.StatusSeeOther)

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"net/url"
+	"slices"
 	"strconv"
 
 	"linkstream/api/shorten"
@@ -13,7 +14,7 @@ type linkFilter struct {
 	Query, Tag string
 	Domain     string // ID; "" for any
 	State      string // "on", "off"; "" for any
-	Sort       string // one of shorten's orders; "" for the default
+	Sort       string // one of shorten's orders; "" for the newest first
 }
 
 // option is a choice of a list.
@@ -31,7 +32,7 @@ func filterOf(get func(field string) string) linkFilter {
 	if f.State != "on" && f.State != "off" {
 		f.State = ""
 	}
-	if f.Sort != shorten.SortOldest && f.Sort != shorten.SortClicks {
+	if !slices.Contains([]string{shorten.SortOldest, shorten.SortClicks, shorten.SortFewest}, f.Sort) {
 		f.Sort = ""
 	}
 	return f
@@ -40,13 +41,17 @@ func filterOf(get func(field string) string) linkFilter {
 // Narrowed reports whether the list may lack links.
 func (f linkFilter) Narrowed() bool { return f.Query+f.Tag+f.Domain+f.State != "" }
 
-// Filtered reports whether something besides the search may leave out links.
-func (f linkFilter) Filtered() bool { return f.Tag+f.Domain+f.State != "" }
+// Filters returns how many conditions besides the search are set.
+func (f linkFilter) Filters() (n int) {
+	for _, set := range []string{f.Tag, f.Domain, f.State} {
+		if set != "" {
+			n++
+		}
+	}
+	return n
+}
 
-// Open reports whether more than the search is set.
-func (f linkFilter) Open() bool { return f.Tag+f.Domain+f.State+f.Sort != "" }
-
-// add adds what is set to the values of a query.
+// add adds the fields that are not empty to the values of a query.
 func (f linkFilter) add(values url.Values) {
 	for field, value := range map[string]string{"q": f.Query, "tag": f.Tag, "domain": f.Domain, "state": f.State, "sort": f.Sort} {
 		if value != "" {
@@ -55,10 +60,9 @@ func (f linkFilter) add(values url.Values) {
 	}
 }
 
-// filteredLinks returns a page of links. While clicks cannot be read, links are not sorted by them.
-func (d *Dashboard) filteredLinks(c *call, page *linksPage) ([]schema.Link, int64, error) {
-	f := page.linkFilter
-	req := shorten.ListRequest{AccountID: c.account.ID, Query: f.Query, Tag: f.Tag, Sort: f.Sort, Page: page.Page}
+// request returns the request for all links of the list.
+func (f linkFilter) request(accountID int64) shorten.ListRequest {
+	req := shorten.ListRequest{AccountID: accountID, Query: f.Query, Tag: f.Tag, Sort: f.Sort}
 	if f.Domain != "" {
 		id := parseID(f.Domain)
 		req.DomainID = &id
@@ -67,22 +71,74 @@ func (d *Dashboard) filteredLinks(c *call, page *linksPage) ([]schema.Link, int6
 		active := f.State == "on"
 		req.IsActive = &active
 	}
-	links, total, err := d.Shortener.List(c.ctx, d.Clicks, req)
-	if _, invalid := problemsOf(err); err != nil && !invalid && f.Sort == shorten.SortClicks {
+	return req
+}
+
+// Export returns the path of the list as a file.
+func (f linkFilter) Export() string {
+	values := url.Values{}
+	f.add(values)
+	if len(values) == 0 {
+		return pathExport
+	}
+	return pathExport + "?" + values.Encode()
+}
+
+// filteredLinks returns a page of links. While clicks cannot be read, links are not sorted by them.
+func (d *Dashboard) filteredLinks(c *call, page *linksPage) ([]schema.Link, int64, error) {
+	f := page.linkFilter
+	req := f.request(c.account.ID)
+	req.Page = page.Page
+	links, total, err := d.Shortener.List(c.ctx, d.Clicks.Of(c.account.ID), req)
+	if _, invalid := problemsOf(err); err != nil && !invalid && (f.Sort == shorten.SortClicks || f.Sort == shorten.SortFewest) {
+		if schema.ErrorCode(err) == schema.CodeBusy {
+			return nil, 0, err
+		}
 		d.Log.Warn("links not sorted by clicks", "error", err)
 		req.Sort = ""
-		return d.Shortener.List(c.ctx, d.Clicks, req)
+		return d.Shortener.List(c.ctx, d.Clicks.Of(c.account.ID), req)
 	}
 	return links, total, err
 }
 
-func sortOptions(chosen string) []option {
-	return options(chosen, option{Label: "Newest first"}, option{Value: shorten.SortOldest, Label: "Oldest first"},
-		option{Value: shorten.SortClicks, Label: "Most clicks first"})
+// heading is the heading of a column by which the list can be sorted. Its link sorts by it, and reverses the order if the list is sorted
+// by it already.
+type heading struct {
+	Label, Class string
+	Order        string // value of aria-sort; "" if the list is sorted by another column
+	Path         string
+}
+
+func (f linkFilter) heading(label, class, descending, ascending string) heading {
+	h, next := heading{Label: label, Class: class}, descending
+	switch f.Sort {
+	case descending:
+		h.Order, next = "descending", ascending
+	case ascending:
+		h.Order = "ascending"
+	}
+	f.Sort = next
+	h.Path = f.address(1)
+	return h
+}
+
+// ByClicks returns the heading of the clicks.
+func (f linkFilter) ByClicks() heading {
+	return f.heading("Clicks", "number", shorten.SortClicks, shorten.SortFewest)
+}
+
+// ByCreated returns the heading of the times of creation.
+func (f linkFilter) ByCreated() heading { return f.heading("Created", "when", "", shorten.SortOldest) }
+
+// address returns the path of a page of the list.
+func (f linkFilter) address(page int64) string {
+	values := url.Values{"page": {strconv.FormatInt(page, 10)}}
+	f.add(values)
+	return pathLinks + "?" + values.Encode()
 }
 
 func stateOptions(chosen string) []option {
-	return options(chosen, option{Label: "On or off"}, option{Value: "on", Label: "On"}, option{Value: "off", Label: "Off"})
+	return options(chosen, option{Label: "Any"}, option{Value: "on", Label: "On"}, option{Value: "off", Label: "Off"})
 }
 
 func (f linkFilter) domainOptions(form shortenForm) []option {

@@ -1,9 +1,12 @@
 package dashboard_test
 
 import (
+	"cmp"
 	"fmt"
+	"html"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +15,8 @@ import (
 	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
+
+var heading = regexp.MustCompile(`<th scope="col" class="[a-z]+"(?: aria-sort=("[a-z]+"))?><a href="([^"]+)">(\w+)</a>`)
 
 func TestFilters(t *testing.T) {
 	s := start(t)
@@ -31,7 +36,7 @@ func TestFilters(t *testing.T) {
 	for query, want := range map[string]string{
 		"": "third second first", "tag=print": "second first", "tag=web": "second", "tag=none": "", "state=on": "third first",
 		"state=off": "second", "domain=0": "second first", fmt.Sprint("domain=", domain.ID): "third", "sort=created_at": "first second third",
-		"sort=-clicks": "second first third", "tag=print&state=on&sort=-clicks": "first", "q=spring+sale": "third",
+		"sort=-clicks": "second first third", "sort=clicks": "third first second", "tag=print&state=on&sort=-clicks": "first", "q=spring+sale": "third",
 		"q=" + url.QueryEscape("https://GO.example.com/third"): "third", "q=sho.rt/first": "first", "q=first&state=off": "",
 		"domain=x&state=x&sort=x": "third second first",
 	} {
@@ -44,13 +49,13 @@ func TestFilters(t *testing.T) {
 		if got := strings.Join(found, " "); got != want {
 			t.Errorf("%q lists %q, want %q", query, got, want)
 		}
-		if want == "" && !strings.Contains(page.text(), "No link") {
+		if want == "" && !strings.Contains(page.text(), "No matching links") && !strings.Contains(page.text(), "No links") {
 			t.Errorf("%q does not say that there is none: %s", query, page.text())
 		}
 	}
 	t.Run("are named beside a search that they narrow", func(t *testing.T) {
 		page := b.get("/dashboard/links?q=first&state=off")
-		page.want(t, http.StatusOK, "No link with this filter has “ first ” Search all links")
+		page.want(t, http.StatusOK, "No links with this filter match “ first ” Search all links")
 		if !strings.Contains(page.body, `href="/dashboard/links?q=first"`) {
 			t.Errorf("no way to search all links:\n%s", page.body)
 		}
@@ -62,11 +67,35 @@ func TestFilters(t *testing.T) {
 		if n := strings.Count(page.body, self); n != 2 { // the form for a new link, and that of all links
 			t.Errorf("%d forms lead back to the list", n)
 		}
-		if !strings.Contains(page.body, `href="/dashboard/links?tag=web"`) || !strings.Contains(page.body, `<option value="created_at" selected>`) {
-			t.Errorf("no way to other tags, or the order is not shown:\n%s", page.body)
+		if !strings.Contains(page.body, `href="/dashboard/links?tag=web"`) || !strings.Contains(page.body, `name="sort" value="created_at"`) {
+			t.Errorf("no way to other tags, or the search has another order:\n%s", page.body)
 		}
 		b.post("/dashboard/links", "long_url", "nothing", "back", "/dashboard/links?page=1&tag=web").want(t,
 			http.StatusUnprocessableEntity, "1 link")
+	})
+	t.Run("are kept by the headings, which sort in both directions", func(t *testing.T) {
+		for sort, want := range map[string]string{
+			"":           `clicks: -clicks, created descending: created_at`,
+			"created_at": `clicks: -clicks, created ascending: newest`,
+			"-clicks":    `clicks descending: clicks, created: newest`,
+			"clicks":     `clicks ascending: -clicks, created: newest`,
+		} {
+			page := b.get("/dashboard/links?tag=print&page=2&sort=" + sort)
+			page.want(t, http.StatusOK, "Page 2 does not exist")
+			page = b.get("/dashboard/links?tag=print&sort=" + sort)
+			var found []string
+			for _, m := range heading.FindAllStringSubmatch(page.body, -1) {
+				to, err := url.Parse(html.UnescapeString(m[2]))
+				testkit.Must(t, err)
+				if query := to.Query(); query.Get("tag") != "print" || query.Get("page") != "1" {
+					t.Errorf("a heading leads to %s", to)
+				}
+				found = append(found, strings.TrimSpace(strings.ToLower(m[3])+" "+m[1])+": "+cmp.Or(to.Query().Get("sort"), "newest"))
+			}
+			if got := strings.ReplaceAll(strings.Join(found, ", "), `"`, ""); got != want {
+				t.Errorf("sorted by %q the headings are %q, want %q", sort, got, want)
+			}
+		}
 	})
 	t.Run("say what is wrong with them", func(t *testing.T) {
 		b.get("/dashboard/links?tag=No+Tag").want(t, http.StatusUnprocessableEntity, "A tag has 1 to 32 characters")

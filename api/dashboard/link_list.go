@@ -3,8 +3,6 @@ package dashboard
 import (
 	"context"
 	"fmt"
-	"net/url"
-	"strconv"
 	"time"
 
 	"linkstream/schema"
@@ -26,10 +24,11 @@ type linksPage struct {
 	NoClicks   bool   // the click store does not answer
 	Progress   progress
 
-	Domains, States, Sorts []option // of the filter
+	Domains, States []option // of the filter
 
-	Form shortenForm
-	Made *linkView // the link that the form has just created, or nil
+	Form     shortenForm
+	Creating bool      // the form is open
+	Made     *linkView // the link that the form has just created, or nil
 }
 
 func (p linksPage) live() (part, path string, every time.Duration) {
@@ -76,14 +75,14 @@ func (d *Dashboard) fillLinksPage(c *call, page *linksPage) (err error) {
 	}
 	page.turn()
 	if page.Links, err = d.withClicks(c, links); err != nil {
-		d.Log.Warn("page without clicks", "page", "links", "error", err)
+		d.warnWithout("links", err)
 		page.NoClicks = true
 	}
-	page.Progress = d.lag.progress(c.ctx)
+	page.Progress = progress{d.Lag.Progress(c.ctx)}
 	if c.query("part") == partLinks {
 		return nil
 	}
-	page.Sorts, page.States = sortOptions(page.Sort), stateOptions(page.State)
+	page.States = stateOptions(page.State)
 	if page.Made, err = d.madeLink(c); err != nil {
 		return err
 	}
@@ -91,6 +90,7 @@ func (d *Dashboard) fillLinksPage(c *call, page *linksPage) (err error) {
 		return err
 	}
 	page.Domains = page.domainOptions(page.Form)
+	page.Creating = page.Total == 0 && !page.Narrowed() || page.Form.Typed()
 	return nil
 }
 
@@ -106,12 +106,6 @@ func (p *linksPage) turn() {
 	}
 }
 
-func (p *linksPage) address(page int64) string {
-	values := url.Values{"page": {strconv.FormatInt(page, 10)}}
-	p.linkFilter.add(values)
-	return pathLinks + "?" + values.Encode()
-}
-
 // withClicks returns the links with their clicks. If it returns an error, their clicks are a dash.
 func (d *Dashboard) withClicks(c *call, links []schema.Link) ([]linkView, error) {
 	views, ids := make([]linkView, len(links)), make([]int64, len(links))
@@ -123,7 +117,7 @@ func (d *Dashboard) withClicks(c *call, links []schema.Link) ([]linkView, error)
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, clicksTimeout)
 	defer cancel()
-	counts, err := d.Clicks.ClickCounts(ctx, ids)
+	counts, err := d.Clicks.Of(c.account.ID).ClickCounts(ctx, ids)
 	for i := range views {
 		if views[i].Clicks = "–"; err == nil {
 			views[i].Clicks = number(counts[views[i].ID])

@@ -21,7 +21,12 @@ import (
 // addLink stores a link of the service's account on the default domain.
 func (s *testService) addLink(t *testing.T, hash, longURL string) schema.Link {
 	t.Helper()
-	link := schema.Link{AccountID: s.account.ID, Hash: hash, URL: longURL, Active: true, CreatedAt: time.Now().UTC()}
+	return s.addLinkAt(t, hash, longURL, time.Now())
+}
+
+func (s *testService) addLinkAt(t *testing.T, hash, longURL string, created time.Time) schema.Link {
+	t.Helper()
+	link := schema.Link{AccountID: s.account.ID, Hash: hash, URL: longURL, Active: true, CreatedAt: created.UTC()}
 	testkit.Must(t, s.links.CreateLink(t.Context(), &link))
 	return link
 }
@@ -53,7 +58,7 @@ type click struct {
 	times                      int
 	device                     schema.Device
 	browser, referrer, country string
-	os, language               string
+	os, language, route        string
 }
 
 // count has the store count clicks.
@@ -76,6 +81,7 @@ func (s *testService) count(t *testing.T, clicks ...click) {
 			b.Device, b.Browser = append(b.Device, c.device), append(b.Browser, c.browser)
 			b.Referrer, b.Country = append(b.Referrer, c.referrer), append(b.Country, c.country)
 			b.OS, b.Language = append(b.OS, c.os), append(b.Language, c.language)
+			b.Route = append(b.Route, c.route)
 		}
 	}
 	testkit.Must(t, s.clicks.InsertClicks(t.Context(), &b))
@@ -101,7 +107,7 @@ func TestShortenForm(t *testing.T) {
 	t.Run("makes links, with and without an alias", func(t *testing.T) {
 		b.post("/dashboard/links", "long_url", " https://example.org/a ", "custom_alias", "", "domain_id", "0").
 			want(t, http.StatusSeeOther)
-		link, _, err := s.links.Links(t.Context(), s.account.ID, 1)
+		link, _, err := s.links.Links(t.Context(), s.account.ID, schema.LinkFilter{}, 1)
 		testkit.Must(t, err)
 		b.seen.wantTo(t, "/dashboard/links?made=0."+link[0].Hash)
 		b.follow().want(t, http.StatusOK, "Your link is ready http://sho.rt/"+link[0].Hash+" leads to https://example.org/a",
@@ -139,7 +145,7 @@ func TestShortenForm(t *testing.T) {
 			wantHarmless(t, page)
 		})
 	}
-	if _, total, err := s.links.Links(t.Context(), s.account.ID, 1); err != nil || total != 2 {
+	if _, total, err := s.links.Links(t.Context(), s.account.ID, schema.LinkFilter{}, 1); err != nil || total != 2 {
 		t.Errorf("there are %d links, want 2, error %v", total, err)
 	}
 }
@@ -169,7 +175,7 @@ func TestListOfLinks(t *testing.T) {
 
 	t.Run("has the newest first, with clicks, states and pages", func(t *testing.T) {
 		page := b.get("/dashboard/links")
-		page.want(t, http.StatusOK, "46 links", "sho.rt/odd", "sho.rt/link-44", "1,234", "off", "Page 1 of 3")
+		page.want(t, http.StatusOK, "46 links", "sho.rt/ odd", "sho.rt/ link-44", "1,234", "off", "Page 1 of 3")
 		if strings.Contains(page.body, "link-25") || strings.Contains(page.body, "theirs") {
 			t.Error("it has links of another page or account")
 		}
@@ -181,10 +187,22 @@ func TestListOfLinks(t *testing.T) {
 		wantPages(t, b.get("/dashboard/links?page=3"), "/dashboard/links?page=2", "")
 		wantHarmless(t, page)
 	})
+	t.Run("is small", func(t *testing.T) {
+		for i := range 20 {
+			link := schema.Link{AccountID: s.account.ID, Hash: fmt.Sprintf("usual-%02d", i), Active: true, CreatedAt: time.Now().UTC(),
+				URL:   "https://www.example.org/articles/2026/11/a-common-address?utm_source=newsletter",
+				Title: "An article with a title of fifty or so characters", Tags: []string{"newsletter", "november"}}
+			testkit.Must(t, s.links.CreateLink(t.Context(), &link))
+			defer func() { testkit.Must(t, s.links.DeleteLink(t.Context(), link, time.Now())) }()
+		}
+		if n := len(b.get("/dashboard/links").body); n > 40<<10 {
+			t.Errorf("the page has %d bytes", n)
+		}
+	})
 	t.Run("says that a page is beyond the last", func(t *testing.T) {
 		for _, n := range []string{"4", "9223372036854775807"} {
 			page := b.get("/dashboard/links?page=" + n)
-			page.want(t, http.StatusOK, "There is no page "+n, "The last one is page 3")
+			page.want(t, http.StatusOK, "Page "+n+" does not exist", "The last page is 3")
 			wantPages(t, page, "/dashboard/links?page=3", "")
 		}
 		for _, n := range []string{"", "0", "-1", "x", "99999999999999999999"} {
@@ -193,14 +211,14 @@ func TestListOfLinks(t *testing.T) {
 	})
 	t.Run("finds by hash and URL, and keeps the search on its pages", func(t *testing.T) {
 		for query, want := range map[string]string{"LINK-07": "1 link", "example.org/4": "6 links", "%_": "1 link",
-			"'<B>\"": "1 link", "100%_off": "1 link", "\\": "No link has", "_": "1 link", "%": "1 link",
-			"nothing": "No link has", " odd ": "1 link"} {
+			"'<B>\"": "1 link", "100%_off": "1 link", "\\": "No links match", "_": "1 link", "%": "1 link",
+			"nothing": "No links match", " odd ": "1 link"} {
 			page := b.get("/dashboard/links?q=" + url.QueryEscape(query))
 			page.want(t, http.StatusOK, want)
 			wantHarmless(t, page)
 		}
 		page := b.get("/dashboard/links?q=link-%25&page=1")
-		page.want(t, http.StatusOK, "No link has “ link-% ”")
+		page.want(t, http.StatusOK, "No links match “ link-% ”")
 		page = b.get("/dashboard/links?q=link-&page=2")
 		page.want(t, http.StatusOK, "45 links with “ link- ”", "Page 2 of 3")
 		wantPages(t, page, "/dashboard/links?page=1&q=link-", "/dashboard/links?page=3&q=link-")
@@ -211,7 +229,7 @@ func TestListOfLinks(t *testing.T) {
 	})
 	t.Run("gives the script the numbers alone", func(t *testing.T) {
 		page := b.get("/dashboard/links?page=1&part=counts")
-		page.want(t, http.StatusOK, "1,234", "clicks are counted")
+		page.want(t, http.StatusOK, "1,234", "Counting progress unknown")
 		if strings.Contains(page.body, "<html") || strings.Contains(page.body, "csrf") {
 			t.Errorf("got more than that:\n%s", page.body)
 		}

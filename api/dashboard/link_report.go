@@ -4,27 +4,28 @@ import (
 	"context"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/text/language"
 	"golang.org/x/text/language/display"
 
+	"linkstream/api/clickreport"
 	"linkstream/schema"
 )
 
 // linkReport is the data of a link's statistics.
 type linkReport struct {
-	Total    int64 // of all time
-	Days     int   // number of days
-	Sum      sum   // of the period
+	Total    int64         // of all time
+	Days     int           // number of days
+	Sum      schema.Period // of the period
 	Chart    chart
 	Devices  ranking
 	Browsers ranking
 	Systems  ranking
-	Spoken   ranking // languages
-	From     ranking // referrers
-	Where    ranking // countries
+	Spoken   ranking  // languages
+	From     ranking  // referrers
+	Where    ranking  // countries
+	Routes   *ranking // nil if all clicks led to the long URL
 	Progress progress
 }
 
@@ -62,53 +63,58 @@ func (s share) Percent() string {
 func (d *Dashboard) linkReport(c *call, link schema.Link, asked period) (*linkReport, error) {
 	ctx, cancel := context.WithTimeout(c.ctx, clicksTimeout)
 	defer cancel()
-	now := time.Now()
-	got, err := d.Reports.LinkReport(ctx, link.ID, asked.since(now))
+	days, got, err := daysOf(ctx, d.Clicks, schema.ReportQuery{Limit: clickreport.DefaultTop}, link, asked, time.Now())
 	if err != nil {
 		return nil, ofClicks(err)
 	}
-	days := linkDays(link, got.Days, asked, now)
-	report := &linkReport{Sum: sumOf(got.Days), Days: len(days)}
+	report := &linkReport{Sum: sumOf(days), Days: len(days)}
 	if asked.days == 0 {
 		days = atLeast(minChartDays, days)
 	}
-	report.Chart = newChart(days)
-	report.Total = report.Sum.Total()
-	if asked.days > 0 {
-		counts, err := d.Clicks.ClickCounts(ctx, []int64{link.ID})
-		if err != nil {
-			return nil, ofClicks(err)
-		}
-		report.Total = counts[link.ID]
-	}
-	people := report.Sum.People
-	report.Devices = deviceRanking(got.Devices)
-	report.Browsers = newRanking("Browsers", got.Browsers, people, orElse("Unknown"))
-	report.Systems = newRanking("Operating systems", got.Systems, people, orElse("Unknown"))
-	report.Spoken = newRanking("Languages", got.Languages, people, func(name string) string { return nameOf(schema.ByLanguage, name) })
-	report.From = newRanking("Referrers", got.Referrers, people, orElse("Direct or unknown"))
-	report.Where = countryRanking(got.Countries, people)
-	report.Progress = d.lag.progress(c.ctx)
-	return report, nil
-}
-
-// linkDays returns every day of a link's period.
-func (d *Dashboard) linkDays(c *call, link schema.Link, asked period) ([]schema.DayReport, error) {
-	now := time.Now()
-	got, err := d.Reports.LinkReport(c.ctx, link.ID, asked.since(now))
+	report.Chart = newChart(days, link.CreatedAt)
+	counts, err := d.Clicks.Of(c.account.ID).ClickCounts(ctx, []int64{link.ID})
 	if err != nil {
 		return nil, ofClicks(err)
 	}
-	return linkDays(link, got.Days, asked, now), nil
+	report.Total = counts[link.ID]
+	report.Devices = deviceRanking(got.Names[schema.ByDevice], report.Sum)
+	people := report.Sum.People
+	report.Browsers = newRanking("Browsers", got.Names[schema.ByBrowser], people, orElse("Unknown"))
+	report.Systems = newRanking("Operating systems", got.Names[schema.ByOS], people, orElse("Unknown"))
+	report.Spoken = newRanking("Languages", got.Names[schema.ByLanguage], people, func(name string) string { return nameOf(schema.ByLanguage, name) })
+	report.From = newRanking("Referrers", got.Names[schema.ByReferrer], people, orElse("Direct or unknown"))
+	report.Where = countryRanking(got.Names[schema.ByCountry], people)
+	if routes := got.Names[schema.ByRoute]; hasRoutes(routes) {
+		report.Routes = new(newRanking(dimensionTitles[schema.ByRoute], routes, people, func(name string) string { return nameOf(schema.ByRoute, name) }))
+	}
+	report.Progress = progress{d.Lag.Progress(c.ctx)}
+	return report, nil
 }
 
-// linkDays fills in days without clicks. "All" begins with the day on which the link was created.
-func linkDays(link schema.Link, days []schema.DayReport, asked period, now time.Time) []schema.DayReport {
+// hasRoutes reports whether a rule or variant has sent visitors elsewhere.
+func hasRoutes(routes []schema.NameCount) bool {
+	return slices.ContainsFunc(routes, func(n schema.NameCount) bool { return n.Name != "" })
+}
+
+// linkDays returns every day of a link's period.
+func (d *Dashboard) linkDays(c *call, link schema.Link, asked period) ([]dayClicks, error) {
+	days, _, err := daysOf(c.ctx, d.Clicks, schema.ReportQuery{Limit: 1, NoNames: true}, link, asked, time.Now())
+	if err != nil {
+		return nil, ofClicks(err)
+	}
+	return days, nil
+}
+
+// daysOf reads the days of a link's period. "All" begins with the day on which the link was created.
+func daysOf(
+	ctx context.Context, reports schema.ReportStore, q schema.ReportQuery, link schema.Link, asked period, now time.Time,
+) ([]dayClicks, schema.Report, error) {
+	q.AccountID, q.Links = link.AccountID, []int64{link.ID}
 	first := asked.since(now)
 	if first.IsZero() {
-		first = link.CreatedAt
+		return readDays(ctx, reports, q, today(link.CreatedAt), now, true)
 	}
-	return everyDay(days, first, today(now))
+	return readDays(ctx, reports, q, first, now, false)
 }
 
 // newRanking returns the names, most frequent first, and the remainder of all as "Others".
@@ -139,24 +145,10 @@ func orElse(unknown string) func(string) string {
 }
 
 // deviceRanking lists people's devices as shares of people, then bots as a share of all clicks.
-func deviceRanking(devices map[schema.Device]int64) ranking {
-	var people []schema.NameCount
-	sum := int64(0)
-	for device, total := range devices {
-		if device != schema.Bot {
-			people = append(people, schema.NameCount{Name: string(device), Total: total})
-			sum += total
-		}
-	}
-	slices.SortFunc(people, func(a, b schema.NameCount) int {
-		if a.Total != b.Total {
-			return int(max(-1, min(1, b.Total-a.Total)))
-		}
-		return strings.Compare(a.Name, b.Name)
-	})
-	r := newRanking("Devices", people, sum, func(name string) string { return strings.ToUpper(name[:1]) + name[1:] })
-	if bots := devices[schema.Bot]; bots > 0 {
-		row := newShare("Bots (of all clicks)", bots, sum+bots)
+func deviceRanking(devices []schema.NameCount, all schema.Period) ranking {
+	r := newRanking("Devices", devices, all.People, func(name string) string { return nameOf(schema.ByDevice, name) })
+	if all.Bots > 0 {
+		row := newShare("Bots (of all clicks)", all.Bots, all.Total())
 		row.Bots = true
 		r.Rows = append(r.Rows, row)
 	}

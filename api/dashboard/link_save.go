@@ -20,16 +20,17 @@ type editPage struct {
 // fieldVersion is the hidden field with the version of the link that a form has shown.
 const fieldVersion = "version"
 
-// fieldsOf returns what the form shows of a link.
+// fieldsOf returns the fields of a link as the form shows them.
 func fieldsOf(link schema.Link) linkFields {
 	return linkFields{LongURL: link.URL, Title: link.Title, Tags: strings.Join(link.Tags, " "), ExpiresAt: formatExpiry(link.ExpiresAt),
-		ExpiredURL: link.ExpiredURL, ForwardQuery: link.ForwardQuery, Campaign: campaignFields}
+		ExpiredURL: link.ExpiredURL, ForwardQuery: link.ForwardQuery, Campaign: campaignFields,
+		Behaviour: behaviourOf(link.Extension)}
 }
 
-// versionOf returns a digest of what the form changes, so that a form does not overwrite what has changed since it was shown.
+// versionOf returns a digest of the fields that the form changes, so that a form does not overwrite a later edit.
 func versionOf(link schema.Link) string {
 	f := fieldsOf(link)
-	digest := sha256.Sum256(fmt.Appendf(nil, "%q %t", []string{f.LongURL, f.Title, f.Tags, f.ExpiresAt, f.ExpiredURL}, f.ForwardQuery))
+	digest := sha256.Sum256(fmt.Appendf(nil, "%q %t", []string{f.LongURL, f.Title, f.Tags, f.ExpiresAt, f.ExpiredURL, link.Extension.Text()}, f.ForwardQuery))
 	return base64.RawURLEncoding.EncodeToString(digest[:16])
 }
 
@@ -50,8 +51,10 @@ func (d *Dashboard) editLink(c *call) error {
 	if err != nil {
 		return err
 	}
-	// A form without a version is one of an earlier release.
-	if version := c.form(fieldVersion); version != "" && version != versionOf(link.Link) {
+	if c.form(fieldRow) != "" {
+		return d.render(c, "edit", editPage{link, typedFields(c.form), cut(c.form(fieldVersion), maxAsked)})
+	}
+	if c.form(fieldVersion) != versionOf(link.Link) {
 		return d.editedMeanwhile(c, link)
 	}
 	edit := editOf(c, link.Link)
@@ -71,8 +74,8 @@ func (d *Dashboard) editLink(c *call) error {
 	return c.seeOther(link.Path, link.Name+" was saved.")
 }
 
-// editedMeanwhile answers a form that would overwrite the edit of somebody else. It keeps what was typed, and says beside each field
-// what the link has now. Saved again, the form replaces that.
+// editedMeanwhile answers a form that would overwrite a later edit. It keeps the typed text and shows the link's present value beside
+// each field that differs. If the form is saved again, it replaces these values.
 func (d *Dashboard) editedMeanwhile(c *call, link linkView) error {
 	typed, now := typedFields(c.form), fieldsOf(link.Link)
 	p := problems{"": "This link was changed after you opened the form, perhaps in another tab. Nothing was saved yet. " +
@@ -81,7 +84,7 @@ func (d *Dashboard) editedMeanwhile(c *call, link linkView) error {
 		switch {
 		case typed == now:
 		case now == "":
-			p[field] = "Now: nothing."
+			p[field] = "Now: empty."
 		default:
 			p[field] = "Now: " + now
 		}
@@ -93,6 +96,9 @@ func (d *Dashboard) editedMeanwhile(c *call, link linkView) error {
 	differs(shorten.FieldExpiresAt, typed.ExpiresAt, now.ExpiresAt)
 	differs(shorten.FieldExpiredURL, withScheme(typed.ExpiredURL), now.ExpiredURL)
 	differs(shorten.FieldForwardQuery, yesNo[typed.ForwardQuery], yesNo[now.ForwardQuery])
+	if typed.Behaviour.extension(link.Extension) != now.Behaviour.extension(link.Extension) {
+		p["behaviour"] = "The link has other rules, variants or another card now."
+	}
 	return d.invalid(c, "edit", editPage{link, typed, versionOf(link.Link)}, p)
 }
 
@@ -100,7 +106,8 @@ func (d *Dashboard) editedMeanwhile(c *call, link linkView) error {
 func editOf(c *call, link schema.Link) shorten.Edit {
 	to, title, tags := longURL(c), c.form(shorten.FieldTitle), parseTags(c.form(shorten.FieldTags))
 	expired, forward := withScheme(c.form(shorten.FieldExpiredURL)), c.form(shorten.FieldForwardQuery) == "true"
-	edit := shorten.Edit{LongURL: &to, Title: &title, Tags: &tags, ExpiredURL: &expired, ForwardQuery: &forward}
+	edit := shorten.Edit{LongURL: &to, Title: &title, Tags: &tags, ExpiredURL: &expired, ForwardQuery: &forward,
+		Extension: typedBehaviour(c.form).extension(link.Extension)}
 	if text := c.form(shorten.FieldExpiresAt); text != formatExpiry(link.ExpiresAt) {
 		at, err := parseExpiry(text)
 		if edit.ExpiresAt = &at; err != nil {
@@ -110,7 +117,7 @@ func editOf(c *call, link schema.Link) shorten.Edit {
 	return edit
 }
 
-// linkProblems returns what is wrong with the fields of a link.
+// linkProblems returns the problems of a link's fields.
 func linkProblems(err error) (problems, bool) {
 	if message := clientMessage(err, schema.CodeUnsafeURL); message != "" {
 		return problems{shorten.FieldLongURL: message}, true
@@ -126,5 +133,5 @@ func (d *Dashboard) deleteLink(c *call) error {
 	if err := d.Shortener.Delete(c.ctx, link.Link); err != nil {
 		return err
 	}
-	return c.seeOther(pathLinks, link.Name+" was deleted. Visitors see that it is not active. Its alias stays reserved for you.")
+	return c.seeOther(pathLinks, link.Name+" was deleted. Visitors are told that it is not active. Its alias stays reserved for you.")
 }

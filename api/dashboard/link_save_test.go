@@ -18,13 +18,19 @@ import (
 var versionField = regexp.MustCompile(`name="version" value="([^"]+)"`)
 
 // version returns that of the link which a page's form edits.
-func (a answer) version(t *testing.T) string {
+func (a answer) version(t testing.TB) string {
 	t.Helper()
 	found := versionField.FindStringSubmatch(a.body)
 	if found == nil {
 		t.Fatalf("no version in\n%s", a.body)
 	}
 	return found[1]
+}
+
+// edit sends the form of a link as it is shown now, with the fields.
+func (b *browser) edit(path string, fields ...string) answer {
+	b.t.Helper()
+	return b.post(path+"/edit", append(fields, "version", b.get(path+"/edit").version(b.t))...)
 }
 
 // TestEditConflict opens the form of a link twice.
@@ -74,6 +80,9 @@ func TestEditConflict(t *testing.T) {
 	b.post(path+"/edit", "version", page.version(t), "long_url", "https://second.example/", "title", "Mine", "tags", "b, a").wantTo(t, path)
 	testkit.Equal(t, "title", link().Title, "Mine")
 
+	t.Run("is asked for", func(t *testing.T) {
+		b.post(path+"/edit", "long_url", "https://lost.example/").want(t, http.StatusUnprocessableEntity, "This link was changed")
+	})
 	t.Run("is not what others change beside the form", func(t *testing.T) {
 		seen := b.get(path + "/edit").version(t)
 		storetest.SetActive(t, s.links, 0, "sale", false)

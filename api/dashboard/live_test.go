@@ -18,7 +18,7 @@ var liveAttributes = regexp.MustCompile(`data-live="([^"]+)" data-tag="([^"]+)" 
 // The first poll of a page is answered like any other: 304 if nothing has changed since the page was rendered.
 func TestFirstPoll(t *testing.T) {
 	s := start(t)
-	link := s.addLink(t, "sale", "https://example.org/")
+	link := s.addLinkAt(t, "sale", "https://example.org/", time.Now().AddDate(-2, 0, 0))
 	s.count(t, click{link: link, at: time.Now().AddDate(-2, 0, 0)})
 	b := s.signedIn(t)
 	for path, every := range map[string]string{"/dashboard": "1000", "/dashboard/links": "1000", "/dashboard/links?q=sale": "1000",

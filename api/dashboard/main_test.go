@@ -22,11 +22,12 @@ import (
 	"golang.org/x/crypto/argon2"
 
 	"linkstream/api/apiservice"
+	"linkstream/api/clickreport"
+	"linkstream/api/turns"
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
 	"linkstream/schema/sqlite/sqlitetest"
 	"linkstream/schema/storetest"
-	"linkstream/schema/stream"
 	"linkstream/schema/testkit"
 )
 
@@ -80,7 +81,7 @@ func startFaulty(t testing.TB, fault storetest.Fault, options ...option) *testSe
 }
 
 // startOn starts a service whose stores call fault before each method, and whose click log is topics.
-func startOn(t testing.TB, fault storetest.Fault, topics *stream.Client, options ...option) *testService {
+func startOn(t testing.TB, fault storetest.Fault, topics clickreport.ClickLog, options ...option) *testService {
 	t.Helper()
 	testkit.LeaveTime(t, 24*time.Hour, 2*time.Minute) // pages show the clicks of today
 	dir := t.TempDir()
@@ -103,7 +104,7 @@ func startOn(t testing.TB, fault storetest.Fault, topics *stream.Client, options
 }
 
 // run runs a node on stores, and returns its base.
-func run(t testing.TB, links schema.Database, clicks apiservice.Clicks, topics *stream.Client, log io.Writer,
+func run(t testing.TB, links schema.Database, clicks turns.Store, topics clickreport.ClickLog, log io.Writer,
 	options ...option) string {
 	t.Helper()
 	cfg := apiservice.DefaultConfig()

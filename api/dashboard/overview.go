@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
+	"linkstream/api/clickreport"
 	"linkstream/schema"
 )
 
@@ -34,7 +34,7 @@ func (p overviewPage) live() (part, path string, every time.Duration) {
 
 type overviewReport struct {
 	Counters []counter
-	Sum      sum
+	Sum      schema.Period
 	Chart    chart
 	Top      []topLink
 	Ranked   string // the time of Top, if that is earlier than the page's
@@ -46,7 +46,7 @@ type overviewReport struct {
 type counter struct {
 	Label   string
 	Days    int
-	Sum     sum
+	Sum     schema.Period
 	Before  int64
 	Against string // describes Before
 
@@ -94,12 +94,12 @@ func (d *Dashboard) showOverview(c *call) error {
 }
 
 func (d *Dashboard) overview(c *call) (page overviewPage, err error) {
-	if _, page.Links, err = d.DB.Links(c.ctx, c.account.ID, 1); err != nil {
+	if _, page.Links, err = d.DB.Links(c.ctx, c.account.ID, schema.LinkFilter{}, 1); err != nil {
 		return page, err
 	}
 	if page.Links > 0 {
 		if page.Report, err = d.overviewReport(c, page.Links, time.Now()); err != nil {
-			d.Log.Warn("page without clicks", "page", "overview", "error", err)
+			d.warnWithout("overview", err)
 		}
 	}
 	if c.query("part") == partReport {
@@ -118,52 +118,40 @@ func (d *Dashboard) overviewReport(c *call, links int64, now time.Time) (*overvi
 	ctx, cancel := context.WithTimeout(c.ctx, clicksTimeout)
 	defer cancel()
 	first := today(now).AddDate(0, 0, 1-overviewDays)
-	days, top, err := d.overviewClicks(ctx, c.account.ID, links, first)
+	q := schema.ReportQuery{AccountID: c.account.ID, Previous: first.AddDate(0, 0, -overviewDays), Limit: clickreport.DefaultTop,
+		NoNames: true, TopLinks: links <= clickreport.RankedAtOnce}
+	days, got, err := readDays(ctx, d.Clicks, q, first, now, false)
 	if err != nil {
 		return nil, ofClicks(err)
 	}
-	recent := daysSince(days, first)
-	report := &overviewReport{Sum: sumOf(recent), Chart: newChart(everyDay(recent, first, today(now))),
+	report := &overviewReport{Sum: sumOf(days), Chart: newChart(days, c.account.CreatedAt),
 		Counters: []counter{
 			newCounter("Today, UTC", "yesterday", days, now, 1),
-			newCounter("7 days", "in the 7 days before", days, now, 7),
-			newCounter("30 days", "in the 30 days before", days, now, 30),
+			newCounter("7 days", "in the previous 7 days", days, now, 7),
+			newCounter("30 days", "in the previous 30 days", days, now, overviewDays),
 		}}
+	report.Counters[2].Before = got.Previous.Total()
+	top := &clickreport.Ranking{Links: got.Links, Exact: true}
+	if !q.TopLinks { // the ranking of an account with many links may be of an earlier time
+		top = d.Rankings.Of(ctx, c.account.ID, first, report.Sum.Total())
+	}
 	for i := range report.Counters {
 		report.Counters[i].compare(c.account.CreatedAt, now)
 	}
 	if report.Ranking = top == nil; !report.Ranking {
-		report.Ranked = top.Clock()
-		if report.Top, err = d.topLinks(c, top.links); err != nil {
+		if !top.Exact {
+			report.Ranked = clock(top.At)
+		}
+		if report.Top, err = d.topLinks(c, top.Links); err != nil {
 			return nil, err
 		}
 	}
-	report.Progress = d.lag.progress(c.ctx)
+	report.Progress = progress{d.Lag.Progress(c.ctx)}
 	return report, nil
 }
 
-// overviewClicks returns the clicks from overviewDays before a day on, and the links with the most clicks since that day. The ranking of an
-// account with many links may be of an earlier time, or nil.
-func (d *Dashboard) overviewClicks(ctx context.Context, accountID, links int64, first time.Time) ([]schema.DayReport, *topCounts, error) {
-	before := first.AddDate(0, 0, -overviewDays)
-	if links <= rankedAtOnce {
-		got, err := d.Reports.AccountReport(ctx, accountID, before, first)
-		return got.Days, &topCounts{links: got.Links, exact: true}, err
-	}
-	days, err := d.Reports.AccountDays(ctx, accountID, before)
-	if err != nil {
-		return nil, nil, err
-	}
-	return days, d.top.of(ctx, accountID, first, sumOf(daysSince(days, first)).Total()), nil
-}
-
-// daysSince returns the days from one on.
-func daysSince(days []schema.DayReport, first time.Time) []schema.DayReport {
-	return slices.DeleteFunc(slices.Clone(days), func(of schema.DayReport) bool { return of.Date < first.Format(time.DateOnly) })
-}
-
-// newCounter counts the last n days, today included.
-func newCounter(label, against string, days []schema.DayReport, now time.Time, n int) counter {
+// newCounter counts the last n days, today included, and those of the n days before that are among days.
+func newCounter(label, against string, days []dayClicks, now time.Time, n int) counter {
 	c := counter{Label: label, Days: n, Against: against}
 	last := today(now).Format(time.DateOnly)
 	first := today(now).AddDate(0, 0, 1-n).Format(time.DateOnly)
@@ -171,10 +159,9 @@ func newCounter(label, against string, days []schema.DayReport, now time.Time, n
 	for _, day := range days {
 		switch {
 		case day.Date >= first && day.Date <= last:
-			c.Sum.People += day.People
-			c.Sum.Bots += day.Bots
+			c.Sum.Add(day.Period)
 		case day.Date >= before && day.Date < first:
-			c.Before += day.People + day.Bots
+			c.Before += day.Total()
 		}
 	}
 	return c

@@ -104,7 +104,7 @@ func navigation(path string) []navItem {
 	return items
 }
 
-// below reports whether a path is that of a page or one below it.
+// below reports whether a path is a page's path or below it.
 func below(path, page string) bool { return path == page || strings.HasPrefix(path, page+"/") }
 
 // render answers with a page.
@@ -112,7 +112,7 @@ func (d *Dashboard) render(c *call, page string, data any) error {
 	return d.write(c, fasthttp.StatusOK, page, data, nil)
 }
 
-// invalid answers an invalid form with its page. data repeats what the user typed.
+// invalid answers an invalid form with its page. data repeats the user's input.
 func (d *Dashboard) invalid(c *call, page string, data any, p problems) error {
 	return d.write(c, fasthttp.StatusUnprocessableEntity, page, data, p)
 }
@@ -127,7 +127,11 @@ func (d *Dashboard) write(c *call, status int, page string, data any, p problems
 		v.Notice = c.takeNotice()
 	}
 	if c.signedIn() && !c.account.Suspended {
-		v.Nav = navigation(v.Path)
+		at := v.Path
+		if page == "overview" { // which also answers its form, whose path is that of the list
+			at = Root
+		}
+		v.Nav = navigation(at)
 	}
 	return d.execute(c, status, page, "layout.html", v)
 }
@@ -194,8 +198,7 @@ func functions(files assets) template.FuncMap {
 // when returns a time element in UTC. The script shows it in the reader's time zone.
 func when(t time.Time) template.HTML {
 	t = t.UTC()
-	return template.HTML(`<time datetime="` + t.Format(time.RFC3339) + `" title="` + t.Format("Monday, 2 January 2006, 15:04:05") +
-		` UTC">` + t.Format("2 Jan 2006, 15:04") + ` UTC</time>`)
+	return template.HTML(`<time datetime="` + t.Format(time.RFC3339) + `">` + t.Format("2 Jan 2006, 15:04") + ` UTC</time>`)
 }
 
 // number formats n with separators: 1,234,567.

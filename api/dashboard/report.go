@@ -28,11 +28,13 @@ func (d *Dashboard) routeReports() {
 type reportPage struct {
 	Link    *linkView // nil: all links
 	Form    reportForm
+	Presets []preset
 	Filters []reportFilter
 	Report  *clickReport  // nil if the form has problems, or the click store does not answer
 	Totals  *reportTotals // nil if they were not asked for, or Report is nil
 	Show    string        // path of the page with Totals; "" if it has them, or cannot
 	Down    bool          // the click store does not answer
+	Busy    string        // why there is no Report, though it does; "" otherwise
 	Self    string        // path of this page
 	Poll    time.Duration
 }
@@ -42,6 +44,19 @@ func (p reportPage) live() (part, path string, every time.Duration) {
 		return partReport, "", 0
 	}
 	return partReport, p.Self + "&part=" + partReport, p.Poll
+}
+
+// Custom reports whether the period differs from every preset.
+func (p reportPage) Custom() bool {
+	return !slices.ContainsFunc(p.Presets, func(one preset) bool { return one.Current })
+}
+
+// since is the earliest time of a click.
+func (p reportPage) since(c *call) time.Time {
+	if p.Link != nil {
+		return p.Link.CreatedAt
+	}
+	return c.account.CreatedAt
 }
 
 // Narrowed reports whether links of the account may be left out.
@@ -80,13 +95,16 @@ type clickReport struct {
 
 // dimensionTitles are the headings of the dimensions.
 var dimensionTitles = map[schema.Dimension]string{schema.ByDevice: "Devices", schema.ByBrowser: "Browsers",
-	schema.ByOS: "Operating systems", schema.ByLanguage: "Languages", schema.ByReferrer: "Referrers", schema.ByCountry: "Countries"}
+	schema.ByOS: "Operating systems", schema.ByLanguage: "Languages", schema.ByReferrer: "Referrers", schema.ByCountry: "Countries",
+	schema.ByRoute: "Routes"}
 
 // nameOf returns a name of a dimension as people call it.
 func nameOf(by schema.Dimension, name string) string {
 	switch {
 	case name == "" && by == schema.ByReferrer:
 		return "Direct or unknown"
+	case name == "" && by == schema.ByRoute:
+		return "Long URL"
 	case name == "":
 		return "Unknown"
 	case by == schema.ByDevice:
@@ -138,13 +156,13 @@ func (d *Dashboard) showReport(c *call) error {
 	if len(invalid) == 0 {
 		ctx, cancel := context.WithTimeout(c.ctx, clicksTimeout)
 		defer cancel()
-		if invalid, err = asked.CheckDetail(ctx, d.Reports); err != nil {
+		if invalid, err = asked.CheckDetail(ctx, d.Clicks); err != nil {
 			return d.reportWithout(c, page, asked, zone, err)
 		}
 	}
 	page.fill(c, asked, zone)
 	if len(invalid) > 0 {
-		p := problems{"": "There is no report of these fields. Please correct the marked ones."}
+		p := problems{"": "Please correct the marked fields."}
 		for field, messages := range invalid {
 			p[field] = strings.Join(messages, " ")
 		}
@@ -194,11 +212,12 @@ func (p *reportPage) selectLinks(
 	return some, err
 }
 
-// reportWithout shows the page without a report, because the click store does not answer.
+// reportWithout shows the page without a report, because of err.
 func (d *Dashboard) reportWithout(c *call, page reportPage, asked clickreport.Request, zone string, err error) error {
-	d.Log.Warn("page without clicks", "page", "report", "error", err)
+	d.warnWithout("report", err)
 	page.fill(c, asked, zone)
-	page.Report, page.Down = nil, true
+	page.Report, page.Busy = nil, clientMessage(err, schema.CodeBusy)
+	page.Down = page.Busy == ""
 	return d.render(c, "report", page)
 }
 
@@ -219,6 +238,7 @@ func (p *reportPage) fill(c *call, asked clickreport.Request, zone string) {
 	p.Form.From, p.Form.To = text(clickreport.FieldFrom, day(asked.From)), text(clickreport.FieldTo, day(asked.To))
 	p.Form.Zone, p.Form.ByHour = cut(zone, maxAsked), asked.Interval == clickreport.Hour
 	p.Self = p.path(asked, nil)
+	p.Presets = p.presets(asked, p.since(c), time.Now())
 	if p.Link == nil && !p.Form.Totals {
 		with := *p
 		with.Form.Totals = true
@@ -275,24 +295,27 @@ func (d *Dashboard) clickReport(c *call, page reportPage, asked clickreport.Requ
 	var got clickreport.Result
 	var err error
 	if page.Link != nil {
-		got, err = asked.OfLink(ctx, d.Reports, page.Link.Link)
+		got, err = asked.OfLink(ctx, d.Clicks, page.Link.Link)
 	} else {
-		got, err = asked.OfAccount(ctx, d.Reports, c.account.ID, some)
+		got, err = asked.OfAccount(ctx, d.Clicks, c.account.ID, some)
 	}
 	if err != nil {
 		return nil, ofClicks(err)
 	}
-	report := &clickReport{Chart: newChartIn(asked.Zone.String(), pointsOf(got.Series, asked.Interval)), Progress: d.lag.progress(c.ctx)}
+	report := &clickReport{Chart: newChartIn(asked.Zone, pointsOf(got.Series, asked.Interval), page.since(c)), Progress: progress{d.Lag.Progress(c.ctx)}}
 	days := len(got.Series)
 	if asked.Interval == clickreport.Hour {
 		days = (days + 12) / 24
 	}
-	report.Counter = counter{Days: max(2, days), Sum: sum(got.Totals), Before: got.Previous.People + got.Previous.Bots,
-		Against: "in the " + counted(int64(days), "day", "days") + " before", Compared: !c.account.CreatedAt.After(asked.Previous())}
+	report.Counter = counter{Days: max(2, days), Sum: got.Totals, Before: got.Previous.Total(),
+		Against: "in the previous " + periodOf(days), Compared: !c.account.CreatedAt.After(asked.Previous())}
 	if report.Counter.Sum.Total() == 0 {
 		report.Nothing = page.nothing(some)
 	}
 	for _, by := range schema.Dimensions() {
+		if _, filtered := asked.Filter[by]; by == schema.ByRoute && !filtered && !hasRoutes(got.Names[by]) {
+			continue // most links have neither rules nor variants
+		}
 		report.Rankings = append(report.Rankings, page.ranking(asked, by, got.Names[by], got.Totals.People))
 	}
 	report.Top, err = d.topLinks(c, got.Links)
@@ -300,6 +323,14 @@ func (d *Dashboard) clickReport(c *call, page reportPage, asked clickreport.Requ
 		report.Top[i].Path = page.pathOf(report.Top[i].Path+"/report", asked, nil, asked.Limit)
 	}
 	return report, err
+}
+
+// periodOf names a number of days.
+func periodOf(days int) string {
+	if days == 1 {
+		return "day"
+	}
+	return counted(int64(days), "day", "days")
 }
 
 // nothing says why a report of some links has no click: whoever asked may have misspelt a name, or a tag.
@@ -318,18 +349,18 @@ func (p *reportPage) nothing(some []int64) string {
 	for _, f := range p.Filters {
 		names = append(names, "“"+f.Name+"”")
 	}
-	return "No click of these days has " + strings.Join(names, " and ") + "."
+	return "No clicks in this period match " + strings.Join(names, " and ") + "."
 }
 
 // pointsOf returns the periods of a series as the chart takes them.
-func pointsOf(series []clickreport.Point, interval clickreport.Interval) []schema.DayReport {
+func pointsOf(series []clickreport.Point, interval clickreport.Interval) []dayClicks {
 	layout := time.DateOnly
 	if interval == clickreport.Hour {
 		layout = hourLayout
 	}
-	points := make([]schema.DayReport, len(series))
+	points := make([]dayClicks, len(series))
 	for i, p := range series {
-		points[i] = schema.DayReport{Date: p.At.Format(layout), People: p.People, Bots: p.Bots}
+		points[i] = dayClicks{p.At.Format(layout), p.Period}
 	}
 	return points
 }

@@ -4,13 +4,11 @@ import (
 	"encoding/csv"
 	"io"
 	"strconv"
-
-	"linkstream/schema"
 )
 
 // writeCSV writes a header and a line per day. No cell holds text of users or visitors, so none can be a spreadsheet
 // formula.
-func writeCSV(w io.Writer, days []schema.DayReport) error {
+func writeCSV(w io.Writer, days []dayClicks) error {
 	out := csv.NewWriter(w)
 	lines := [][]string{{"date", "people", "bots", "total"}}
 	for _, day := range days {

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"context"
 	"time"
 
 	"linkstream/schema"
@@ -46,32 +47,47 @@ func (p period) fileName() string {
 
 func today(now time.Time) time.Time { return now.UTC().Truncate(24 * time.Hour) }
 
-// everyDay returns every day from first to last and fills in days without clicks. The range grows to include all days with
-// clicks, because the clocks of edges differ and the days must add up to the total.
-func everyDay(days []schema.DayReport, first, last time.Time) (all []schema.DayReport) {
-	if len(days) > 0 {
-		if day, err := time.Parse(time.DateOnly, days[0].Date); err == nil && (first.IsZero() || day.Before(first)) {
-			first = day
-		}
-		if day, err := time.Parse(time.DateOnly, days[len(days)-1].Date); err == nil && day.After(last) {
-			last = day
-		}
+// dayClicks is the clicks of a UTC day, or of another unit of a chart.
+type dayClicks struct {
+	Date string // 2006-01-02
+	schema.Period
+}
+
+// readDays reads a report by UTC day from first to today, and for as many days before that as the query's Previous says. The clocks of
+// edges differ, so a day of clicks is added after today, and before first if that day is open, as for "all".
+func readDays(ctx context.Context, reports schema.ReportStore, q schema.ReportQuery, first, now time.Time, open bool) ([]dayClicks, schema.Report, error) {
+	if open {
+		first = first.AddDate(0, 0, -1)
 	}
-	for day := today(first); !day.After(last); day = day.AddDate(0, 0, 1) {
-		at := schema.DayReport{Date: day.Format(time.DateOnly)}
-		if len(days) > 0 && days[0].Date == at.Date {
-			at, days = days[0], days[1:]
-		}
-		all = append(all, at)
+	last := today(now)
+	for at := first; !at.After(last.AddDate(0, 0, 2)); at = at.AddDate(0, 0, 1) {
+		q.Bounds = append(q.Bounds, at)
 	}
-	return all
+	if q.Previous.IsZero() {
+		q.Previous = first.AddDate(0, 0, -1)
+	}
+	got, err := reports.Report(ctx, q)
+	if err != nil {
+		return nil, got, err
+	}
+	days := make([]dayClicks, len(got.Series))
+	for i, clicks := range got.Series {
+		days[i] = dayClicks{q.Bounds[i].Format(time.DateOnly), clicks}
+	}
+	if days[len(days)-1].Total() == 0 {
+		days = days[:len(days)-1]
+	}
+	if open && days[0].Total() == 0 {
+		days = days[1:]
+	}
+	return days, got, nil
 }
 
 // minChartDays is the smallest number of days in a chart. A new link would otherwise have one bar, as wide as the page.
 const minChartDays = 14
 
 // atLeast adds days without clicks before the first one, so that there are at least n.
-func atLeast(n int, days []schema.DayReport) []schema.DayReport {
+func atLeast(n int, days []dayClicks) []dayClicks {
 	if len(days) == 0 || len(days) >= n {
 		return days
 	}
@@ -79,18 +95,16 @@ func atLeast(n int, days []schema.DayReport) []schema.DayReport {
 	if err != nil {
 		return days
 	}
-	return everyDay(days, first.AddDate(0, 0, len(days)-n), first)
+	var all []dayClicks
+	for i := len(days); i < n; i++ {
+		all = append(all, dayClicks{Date: first.AddDate(0, 0, i-n).Format(time.DateOnly)})
+	}
+	return append(all, days...)
 }
 
-// sum is the clicks of several days.
-type sum struct{ People, Bots int64 }
-
-func (s sum) Total() int64 { return s.People + s.Bots }
-
-func sumOf(days []schema.DayReport) (s sum) {
+func sumOf(days []dayClicks) (s schema.Period) {
 	for _, day := range days {
-		s.People += day.People
-		s.Bots += day.Bots
+		s.Add(day.Period)
 	}
 	return s
 }

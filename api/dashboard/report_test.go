@@ -12,18 +12,21 @@ import (
 	"time"
 
 	"linkstream/schema"
-	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
 
 func TestReport(t *testing.T) {
-	var down atomic.Bool
-	s := startFaulty(t, storetest.FaultOf(func(context.Context) error {
-		if down.Load() {
+	var down, slow atomic.Bool
+	s := startFaulty(t, func(ctx context.Context, method string) error {
+		if slow.Load() && method == "Report" {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		if down.Load() && (method == "Report" || method == "ReportDetail") {
 			return schema.Errorf(schema.CodeUnavailable, "down")
 		}
 		return nil
-	}, "Report", "ReportDetail"))
+	})
 	sale, other := s.addLink(t, "sale", "https://example.org/"), s.addLink(t, "other", "https://example.org/other")
 	s.addForeign(t)
 	at := time.Now().UTC().AddDate(0, 0, -2).Truncate(24 * time.Hour)
@@ -40,12 +43,46 @@ func TestReport(t *testing.T) {
 
 	t.Run("counts the days that were asked for", func(t *testing.T) {
 		page := b.get(of(""))
-		page.want(t, http.StatusOK, "Clicks on sho.rt/sale", "Clicks 19 +90 % from 10 in the 1 day before People 16 Bots 3", "Firefox 75 % 12",
+		page.want(t, http.StatusOK, "Clicks on sho.rt/sale", "Clicks 19 +90 % from 10 in the previous day People 16 Bots 3", "Firefox 75 % 12",
 			"Germany 75 % 12", "Desktop 75 % 12 Mobile 25 % 4", "news.example 75 % 12", "Operating systems", "Languages", "days are in UTC")
 		wantHarmless(t, page)
 		b.get("/dashboard/links/0/sale/report").want(t, http.StatusOK, "Clicks 29")
 		b.get("/dashboard/report?from="+day+"&to="+day).want(t, http.StatusOK, "Clicks on all links", "Clicks 49",
 			"sho.rt/ other https://example.org/other 30 sho.rt/ sale https://example.org/ 19")
+	})
+	t.Run("has presets that keep the filters, and are in the reader's time zone", func(t *testing.T) {
+		zone, err := time.LoadLocation("Pacific/Kiritimati") // 14 hours ahead
+		testkit.Must(t, err)
+		today := time.Now().In(zone)
+		path := "/dashboard/links/0/sale/report?"
+		page := b.get(path + "tz=Pacific/Kiritimati&country=DE&interval=day")
+		for label, days := range map[string][2]int{"Today": {0, 0}, "Yesterday": {-1, -1}, "7 days": {-6, 0}, "90 days": {-89, 0}, "This month": {1 - today.Day(), 0}} {
+			interval := "day"
+			if days[0] == days[1] && label != "This month" {
+				interval = "hour"
+			}
+			want := path + "country=DE&amp;from=" + today.AddDate(0, 0, days[0]).Format(time.DateOnly) + "&amp;interval=" + interval +
+				"&amp;to=" + today.AddDate(0, 0, days[1]).Format(time.DateOnly) + "&amp;tz=Pacific%2FKiritimati"
+			if !strings.Contains(page.body, `<a href="`+want+`">`+label+`</a>`) {
+				t.Errorf("%q is not a link to %s", label, want)
+			}
+		}
+		if !strings.Contains(page.body, ` aria-current="page">30 days</a>`) || strings.Contains(page.body, "<details class=\"more\" open>") {
+			t.Error("30 days is not the current preset")
+		}
+		if strings.Contains(page.body, ">All</a>") {
+			t.Error("a preset is longer than the link exists")
+		}
+		old := time.Now().UTC().AddDate(-2, 0, 0)
+		s.addLinkAt(t, "old", "https://example.org/", old)
+		want := `<a href="/dashboard/links/0/old/report?from=` + old.Format(time.DateOnly) + `&amp;interval=day&amp;to=` + time.Now().UTC().Format(time.DateOnly) +
+			`&amp;tz=UTC">All</a>`
+		if page := b.get("/dashboard/links/0/old/report?tz=Pacific/Kiritimati"); !strings.Contains(page.body, want) {
+			t.Errorf("no %s in\n%s", want, page.body)
+		}
+		if other := b.get(of("")); strings.Count(other.body, ` aria-current="page">`) > 1 || !strings.Contains(other.body, "<details class=\"more\" open>") {
+			t.Error("a day before yesterday is a preset")
+		}
 	})
 	t.Run("filters by a name, and leads back", func(t *testing.T) {
 		page := b.get(of(""))
@@ -63,7 +100,7 @@ func TestReport(t *testing.T) {
 	t.Run("of all links has totals by domain and tag, and is that of one of them", func(t *testing.T) { reportsTotals(t) })
 	t.Run("has hours, in the reader's time zone", func(t *testing.T) {
 		page := b.get(of("&interval=hour"))
-		page.want(t, http.StatusOK, "Clicks by hour", "each bar is an hour")
+		page.want(t, http.StatusOK, "Clicks per hour", "each bar is an hour")
 		if bars := strings.Count(page.body, `class="chart-bar"`); bars != 24 || !strings.Contains(page.text(), day+" 23:00: 12 people, 0 bots") {
 			t.Errorf("%d bars: %s", bars, page.text())
 		}
@@ -114,6 +151,13 @@ func TestReport(t *testing.T) {
 		defer down.Store(false)
 		b.get(of("")).want(t, http.StatusOK, "Clicks cannot be shown at the moment", "From", "Time zone")
 	})
+	t.Run("says what helps if it takes too long, and is not in the log then", func(t *testing.T) {
+		slow.Store(true)
+		defer slow.Store(false)
+		logged := s.log.String()
+		b.get(of("")).want(t, http.StatusOK, "This report takes too long: ask for a shorter range", "From", "Time zone")
+		testkit.Equal(t, "log", s.log.String(), logged)
+	})
 }
 
 // reportsTotals counts clicks on links with and without tags, on two domains, and on one that is deleted then.
@@ -149,7 +193,7 @@ func reportsTotals(t *testing.T) {
 		t.Errorf("the page forgets its tag and domain:\n%s", b.seen.body)
 	}
 	for query, want := range map[string]string{"tag=none": "You have no link with the tag “none”.", "domain_id=0&tag=web": "“web” on this domain.",
-		"browser=firefox&os=X": "No click of these days has “firefox” and “X”."} {
+		"browser=firefox&os=X": "No clicks in this period match “firefox” and “X”."} {
 		b.get("/dashboard/report?"+query).want(t, http.StatusOK, want)
 	}
 	b.get("/dashboard/report?from=2020-01-01&to=2020-01-01").lacks(t, "You have no link", "No click of these days")

@@ -22,7 +22,7 @@ type reportTotals struct{ Domains, Tags ranking }
 func (d *Dashboard) reportTotals(c *call, page reportPage, asked clickreport.Request, some []int64) (*reportTotals, error) {
 	ctx, cancel := context.WithTimeout(c.ctx, clicksTimeout)
 	defer cancel()
-	counts, all, err := asked.ByLink(ctx, d.Reports, c.account.ID, some)
+	counts, all, err := asked.ByLink(ctx, d.Clicks, c.account.ID, some)
 	if err != nil {
 		return nil, ofClicks(err)
 	}

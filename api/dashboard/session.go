@@ -22,12 +22,12 @@ import (
 const (
 	// maxNoticeLen bounds the text of a notice's cookie in bytes.
 	maxNoticeLen = 500
-	// maxForm bounds the form of someone who is signed in, in bytes, and maxOpenForm that of anyone else.
+	// maxForm bounds the form of a signed-in user, maxOpenForm any other form, in bytes.
 	maxForm     = 64 << 10
 	maxOpenForm = 8 << 10
 	maxBulkForm = 2 << 20 // of many links
 	// paceOver is the time over which an account may send Config.PagesPerSecond on average. A page that is open sends one per
-	// second. Whoever sends more must not keep others from their links.
+	// second. A client that sends more must not slow down others.
 	paceOver = 10 * time.Second
 	// maxNext bounds the path to go to after the sign-in, in bytes. With its escapes it fits into a header, and into an open form.
 	maxNext = 4 << 10
@@ -54,7 +54,7 @@ func admitAnyone(c *call) (bool, error) {
 	return err == nil, err
 }
 
-// readForm reads the form of a POST. Those who are not signed in leave the gate meanwhile, because it may take its time.
+// readForm reads the form of a POST. A client that is not signed in leaves the gate while it sends, which may be slow.
 func (c *call) readForm() (err error) {
 	switch {
 	case !c.http.IsPost():
@@ -124,7 +124,7 @@ func admitUpload(c *call) (bool, error) {
 func (d *Dashboard) keep(form string, fields ...string) { d.kept[form] = fields }
 
 // keepTyped returns the path of the sign-in page for a form whose session has ended. The sign-in leads to the form's page, with the
-// values of the fields to keep if there are any. The script keeps what is too long for an address.
+// values of the fields to keep if there are any. The script keeps values that are too long for an address.
 func (c *call) keepTyped() string {
 	fields := c.dashboard.kept[c.route]
 	if c.readForm() != nil || len(fields) == 0 {
@@ -167,11 +167,11 @@ func (c *call) formPage() string {
 	return c.back(page)
 }
 
-// typed returns what a form's field holds at first: what keepTyped has kept.
+// typed returns the initial value of a form's field: the value that keepTyped has kept.
 func (c *call) typed(field string) string { return cut(c.query(field), maxAsked) }
 
 // checkOrigin refuses unsafe methods from pages of another origin, as Sec-Fetch-Site and Origin tell it. Browsers send at
-// least one of them; who sends neither is not a browser, and cannot be made to send a form.
+// least one of them. A client without either is not a browser, which a foreign page could make send a form.
 func (c *call) checkOrigin() error {
 	if c.http.IsGet() || c.http.IsHead() || c.http.IsOptions() {
 		return nil

@@ -13,6 +13,7 @@ import (
 	"linkstream/api/auth"
 	"linkstream/api/ratelimit"
 	"linkstream/schema"
+	"linkstream/schema/fair"
 )
 
 const (
@@ -34,6 +35,8 @@ var (
 	linksByAccount    = ratelimit.AttemptLimit{Purpose: "create links", PerMinute: 120, PerHour: 2000}
 	bulkByAccount     = ratelimit.AttemptLimit{Purpose: "create many links", PerMinute: 10, PerHour: 60}
 	importsByAccount  = ratelimit.AttemptLimit{Purpose: "import links", PerMinute: 10, PerHour: 60}
+	importsByAddress  = ratelimit.AttemptLimit{Purpose: "import links by address", PerMinute: 20, PerHour: 120}
+	importsBySite     = ratelimit.AttemptLimit{Purpose: "import links by /48", PerMinute: 40, PerHour: 240}
 	passwordByAccount = ratelimit.AttemptLimit{Purpose: "change password", PerMinute: 10, PerHour: 50}
 )
 
@@ -117,7 +120,7 @@ func (d *Dashboard) authenticate(c *call, email, password string) (schema.Accoun
 		return schema.Account{}, false, err
 	}
 	c.pass.Leave()
-	ok, err := d.passwords.Verify(c.ctx, c.network(), account.PasswordHash, password)
+	ok, err := d.passwords.Verify(c.ctx, c.site(), account.PasswordHash, password)
 	return account, ok, err
 }
 
@@ -182,7 +185,7 @@ func (d *Dashboard) makeAccount(c *call) error {
 		return d.tooMany(c, "signup", page, "Too many attempts.", wait, err)
 	}
 	c.pass.Leave()
-	hash, err := d.passwords.Hash(c.ctx, c.network(), password)
+	hash, err := d.passwords.Hash(c.ctx, c.site(), password)
 	if err != nil {
 		return err
 	}
@@ -203,11 +206,11 @@ func (d *Dashboard) makeAccount(c *call) error {
 var passwordProblem = fmt.Sprintf("A password needs at least %d characters, and at most %d.",
 	auth.MinPasswordLen, auth.MaxPasswordLen)
 
-// byClient returns an attempt with that of the client's address, and of its site if that is more than the address.
+// byClient returns the attempts that count one by a client: by its subnet, attempt itself and, for IPv6, by its site.
 func (d *Dashboard) byClient(c *call, byAddress, bySite ratelimit.AttemptLimit, attempt ratelimit.Attempt) []ratelimit.Attempt {
-	attempts := []ratelimit.Attempt{byAddress.By(ratelimit.Network(c.client())), attempt}
+	attempts := []ratelimit.Attempt{byAddress.By(fair.Subnet(c.client()).String()), attempt}
 	if c.client().Is6() {
-		attempts = append(attempts, bySite.By(c.network()))
+		attempts = append(attempts, bySite.By(c.site().String()))
 	}
 	return attempts
 }

@@ -140,7 +140,7 @@ func TestSignInIsLimited(t *testing.T) {
 	t.Run("for an address, whichever accounts are tried", func(t *testing.T) {
 		s := start(t, behindProxy)
 		b := s.browser(t)
-		s.attempt(t, dashboard.SignInByAddress, "2001:db8::/64", 29)
+		s.attempt(t, dashboard.SignInByAddress, "2001:db8::", 29)
 		b.fields.Set("X-Forwarded-For", "2001:db8::1:2")
 		wrong(t, b, "some@example.org", http.StatusUnprocessableEntity)
 		b.fields.Set("X-Forwarded-For", "2001:db8::3:4") // of the same customer

@@ -15,8 +15,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/valyala/fasthttp"
 
-	"linkstream/api/httpmetrics"
-	"linkstream/api/requestspan"
+	"linkstream/api/request"
 )
 
 //go:embed static
@@ -89,17 +88,17 @@ func (d *Dashboard) serveAsset(http *fasthttp.RequestCtx) {
 	name, _ := http.UserValue("file").(string)
 	file, ok := d.assets.files[name]
 	if !ok {
-		d.handler(httpmetrics.OtherRoute, admitNobody, func(*call) error { return errNoPage })(http)
+		d.handler(request.OtherRoute, admitNobody, func(*call) error { return errNoPage })(http)
 		return
 	}
-	requestspan.Route(http, assetRoot+"{file}")
+	request.SetRoute(http, assetRoot+"{file}")
 	defer func(began time.Time) {
-		d.requests.Observe(assetRoot+"{file}", http.Response.StatusCode(), began)
+		d.Requests.Observe(assetRoot+"{file}", http.Response.StatusCode(), began)
 	}(time.Now())
 	http.SetContentType(file.contentType)
 	http.Response.Header.Set(fasthttp.HeaderCacheControl, "public, max-age=31536000, immutable")
 	http.Response.Header.Set(fasthttp.HeaderVary, fasthttp.HeaderAcceptEncoding)
-	if acceptsGzip(http) {
+	if request.AcceptsGzip(http) {
 		http.Response.Header.SetContentEncoding("gzip")
 		http.Response.SetBodyRaw(file.gzipped)
 		return

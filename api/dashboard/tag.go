@@ -49,8 +49,8 @@ func (d *Dashboard) listTags(c *call) error {
 	page.Tags = tags[(page.Page-1)*tagsPerPage : min(page.Page*tagsPerPage, page.Total)]
 	counting, cancel := context.WithTimeout(c.ctx, clicksTimeout)
 	defer cancel()
-	if err := d.Shortener.CountClicks(counting, d.Clicks, c.account.ID, page.Tags); err != nil {
-		d.Log.Warn("page without clicks", "page", "tags", "error", err)
+	if err := d.Shortener.CountClicks(counting, d.Clicks.Of(c.account.ID), c.account.ID, tags); err != nil {
+		d.warnWithout("tags", err)
 		page.NoClicks = true
 	}
 	if page.Page > 1 {
@@ -86,7 +86,7 @@ func (d *Dashboard) tagPage(c *call) (tagPage, error) {
 }
 
 func (d *Dashboard) countTagged(c *call, tag string) (int64, error) {
-	_, total, err := d.DB.FindLinks(c.ctx, c.account.ID, schema.LinkFilter{Tag: tag}, 1)
+	_, total, err := d.DB.Links(c.ctx, c.account.ID, schema.LinkFilter{Tag: tag}, 1)
 	return total, err
 }
 

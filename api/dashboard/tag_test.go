@@ -68,7 +68,7 @@ func TestTags(t *testing.T) {
 	})
 	t.Run("have names that are told what is wrong with them", func(t *testing.T) {
 		for name, problem := range map[string]string{"": "A tag has 1 to 32 characters", "two words": "A tag has", strings.Repeat("x", 33): "A tag has",
-			"web": "The new tag must be another one."} {
+			"web": "The new name must be different."} {
 			b.post("/dashboard/tags/web/rename", "new_tag", name).want(t, http.StatusUnprocessableEntity, problem)
 		}
 	})

@@ -84,7 +84,7 @@ func (d *Dashboard) createToken(c *call) error {
 }
 
 var tooManyTokens = fmt.Sprintf("You have %d tokens, which is the maximum. "+
-	"Revoke one that is no longer used.", maxTokens)
+	"Revoke one that you do not use.", maxTokens)
 
 // tokenProblems returns why a token cannot be created. newest is the ID of the newest token when the form was rendered.
 func tokenProblems(page tokensPage, newest int64) problems {
@@ -101,7 +101,7 @@ func tokenProblems(page tokensPage, newest int64) problems {
 	}
 	for _, token := range page.Tokens {
 		if token.ID > newest && token.Name == page.Name {
-			return problems{"": "This form was sent before, and the token was created then: see below. It was shown " +
+			return problems{"": "This form has already been sent, and the token was created: see below. It was shown " +
 				"once and cannot be shown again. If you have not saved it, revoke it and create another one."}
 		}
 	}

@@ -62,7 +62,7 @@ func TestTokens(t *testing.T) {
 	})
 	t.Run("is made once, though the page is reloaded", func(t *testing.T) {
 		b.post("/dashboard/tokens", "name", "My script", "newest", "0").
-			want(t, http.StatusUnprocessableEntity, "was sent before")
+			want(t, http.StatusUnprocessableEntity, "has already been sent")
 		tokens, err := s.links.Tokens(t.Context(), s.account.ID)
 		testkit.Must(t, err)
 		if len(tokens) != 1 {

@@ -5,16 +5,20 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"mime"
 	"mime/multipart"
 	"net"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/valyala/fasthttp"
 
-	"linkstream/api/importjob"
+	"linkstream/api/request"
+	"linkstream/api/transfer"
 	"linkstream/schema"
 )
 
@@ -29,7 +33,7 @@ const (
 	maxExports   = 4                // at a time, of a process; each has a page of links in memory
 	maxTransfer  = 30 * time.Minute // for a file
 	partWithin   = time.Minute      // for each MiB of a file that is sent
-	maxMultipart = importjob.MaxFile + 64<<10
+	maxMultipart = transfer.MaxFile + 64<<10
 	maxField     = 1 << 10 // of a form with a file
 )
 
@@ -43,8 +47,8 @@ func (d *Dashboard) routeTransfer() {
 
 // importPage is the data of the page that imports files.
 type importPage struct {
-	Job     *importjob.Job // nil if the account has no file
-	Domains []option       // of links whose host is not a domain of the account
+	Job     *transfer.Job // nil if the account has no file
+	Domains []option      // of links whose host is not a domain of the account
 }
 
 func (p importPage) live() (part, path string, every time.Duration) {
@@ -55,7 +59,7 @@ func (p importPage) live() (part, path string, every time.Duration) {
 }
 
 func (d *Dashboard) importPage(c *call) (page importPage, err error) {
-	job, err := d.imports.Find(c.ctx, c.account.ID)
+	job, err := d.Imports.Find(c.ctx, c.account.ID)
 	if err == nil {
 		page.Job = &job
 	}
@@ -87,7 +91,8 @@ func (d *Dashboard) showImport(c *call) error {
 
 // receiveFile stores a file of the form, and begins to check it.
 func (d *Dashboard) receiveFile(c *call) error {
-	wait, err := d.attempts.Allow(c.ctx, importsByAccount.By(strconv.FormatInt(c.account.ID, 10)))
+	attempts := d.byClient(c, importsByAddress, importsBySite, importsByAccount.By(strconv.FormatInt(c.account.ID, 10)))
+	wait, err := d.attempts.Allow(c.ctx, attempts...)
 	if err != nil {
 		return err
 	}
@@ -99,9 +104,9 @@ func (d *Dashboard) receiveFile(c *call) error {
 	if err == nil {
 		ctx, cancel := context.WithTimeout(context.Background(), maxTransfer)
 		defer cancel()
-		err = d.imports.Receive(ctx, c.account.ID, file.FileName(), domainID, file, func() { c.keepAlive() })
+		err = d.Imports.Receive(ctx, c.account.ID, file.FileName(), domainID, file, func() { c.keepAlive() })
 	}
-	if errors.Is(err, importjob.ErrTooLarge) {
+	if errors.Is(err, transfer.ErrTooLarge) {
 		c.discardRest()
 	}
 	c.setDeadline()
@@ -121,9 +126,9 @@ func (c *call) formFile() (file *multipart.Part, domainID *int64, err error) {
 	stream := c.http.RequestBodyStream()
 	switch {
 	case stream == nil:
-		return nil, nil, importjob.ErrEmpty
+		return nil, nil, transfer.ErrEmpty
 	case c.http.Request.Header.ContentLength() > maxMultipart:
-		return nil, nil, importjob.ErrTooLarge
+		return nil, nil, transfer.ErrTooLarge
 	}
 	return readFileForm(stream, string(c.http.Request.Header.ContentType()), c.ownToken)
 }
@@ -134,13 +139,13 @@ func readFileForm(
 ) (file *multipart.Part, domainID *int64, err error) {
 	kind, parameters, err := mime.ParseMediaType(contentType)
 	if err != nil || kind != "multipart/form-data" {
-		return nil, nil, importjob.ErrEmpty
+		return nil, nil, transfer.ErrEmpty
 	}
 	form := multipart.NewReader(io.MultiReader(io.LimitReader(body, maxMultipart), tooLarge{}), parameters["boundary"])
 	for trusted := false; ; {
 		part, err := form.NextRawPart()
 		if err != nil {
-			return nil, nil, importjob.ErrEmpty
+			return nil, nil, transfer.ErrEmpty
 		}
 		if part.FormName() == "file" {
 			if !trusted {
@@ -150,7 +155,7 @@ func readFileForm(
 		}
 		value, err := io.ReadAll(io.LimitReader(part, maxField))
 		if err != nil {
-			return nil, nil, importjob.ErrEmpty
+			return nil, nil, transfer.ErrEmpty
 		}
 		switch part.FormName() {
 		case "csrf":
@@ -165,21 +170,21 @@ func readFileForm(
 	}
 }
 
-// tooLarge is what is read beyond the limit.
+// tooLarge is the reader that follows the last permitted byte.
 type tooLarge struct{}
 
-func (tooLarge) Read([]byte) (int, error) { return 0, importjob.ErrTooLarge }
+func (tooLarge) Read([]byte) (int, error) { return 0, transfer.ErrTooLarge }
 
 // keepAlive gives the client time for the next MiB of a file.
 func (c *call) keepAlive() { _ = c.http.Conn().SetReadDeadline(time.Now().Add(partWithin)) }
 
-// importAnswer leads to the page of imports, which says what is wrong if err is not nil.
+// importAnswer redirects to the page of imports. If err is not nil, it answers with that page and the problem.
 func (d *Dashboard) importAnswer(c *call, err error) error {
 	var told *schema.Error
 	if err == nil {
 		return c.redirect(pathImport)
 	}
-	for _, known := range []error{importjob.ErrBusy, importjob.ErrWorking, importjob.ErrTooLarge, importjob.ErrEmpty, importjob.ErrGone} {
+	for _, known := range []error{transfer.ErrBusy, transfer.ErrWorking, transfer.ErrTooLarge, transfer.ErrEmpty, transfer.ErrGone} {
 		if errors.Is(err, known) && errors.As(err, &told) {
 			page, err := d.importPage(c)
 			if err != nil {
@@ -190,22 +195,22 @@ func (d *Dashboard) importAnswer(c *call, err error) error {
 	}
 	var broken net.Error
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &broken) {
-		return &failure{fasthttp.StatusBadRequest, "The file did not arrive as a whole", "Please upload it again."}
+		return &failure{fasthttp.StatusBadRequest, "The file was not received completely", "Please upload it again."}
 	}
 	return err
 }
 
 // startImport checks or imports the file that was uploaded.
 func (d *Dashboard) startImport(c *call) error {
-	phase := importjob.Checking
-	if c.form("phase") == string(importjob.Importing) {
-		phase = importjob.Importing
+	phase := transfer.PhaseChecking
+	if c.form("phase") == string(transfer.PhaseImporting) {
+		phase = transfer.PhaseImporting
 	}
-	return d.importAnswer(c, d.imports.Start(c.ctx, c.account.ID, c.form("id"), phase))
+	return d.importAnswer(c, d.Imports.Start(c.ctx, c.account.ID, c.form("id"), phase))
 }
 
 func (d *Dashboard) downloadErrors(c *call) error {
-	lines, err := d.imports.Errors(c.ctx, c.account.ID)
+	lines, err := d.Imports.Errors(c.ctx, c.account.ID)
 	if err != nil {
 		return err
 	}
@@ -214,20 +219,28 @@ func (d *Dashboard) downloadErrors(c *call) error {
 	return nil
 }
 
-// exportLinks sends all links of the account while it reads them. If a store fails meanwhile, the connection ends before the file.
+// exportLinks sends the links of the list, or all links of the account, while it reads them. If a store fails meanwhile, the connection ends before the file.
 func (d *Dashboard) exportLinks(c *call) error {
+	req := filterOf(c.query).request(c.account.ID)
+	filter, err := d.Shortener.Filter(c.ctx, req)
+	if p, invalid := problemsOf(err); invalid {
+		return &failure{fasthttp.StatusUnprocessableEntity, "These links cannot be exported", strings.Join(slices.Sorted(maps.Values(p)), " ")}
+	}
+	if err != nil {
+		return err
+	}
 	select {
 	case d.exports <- struct{}{}:
 	default:
 		return &failure{fasthttp.StatusServiceUnavailable, "Other exports are under way", "Please try again in a minute."}
 	}
 	read, write := io.Pipe()
-	conn, account, zipped := c.http.Conn(), c.account.ID, acceptsGzip(c.http)
+	conn, account, zipped := c.http.Conn(), c.account.ID, request.AcceptsGzip(c.http)
 	go func() {
 		defer func() { <-d.exports }()
 		ctx, cancel := context.WithTimeout(context.Background(), maxTransfer)
 		defer cancel()
-		err := d.export(ctx, account, write, conn, zipped)
+		err := d.export(ctx, account, filter, write, conn, zipped)
 		if err != nil && !errors.Is(err, io.ErrClosedPipe) {
 			d.Log.Warn("export interrupted", "account", account, "error", err)
 		}
@@ -255,16 +268,17 @@ func (d *Dashboard) exportLinks(c *call) error {
 	return nil
 }
 
-// export writes all links of the account, zipped if that is asked for. After an error the zipped file has no end.
-func (d *Dashboard) export(ctx context.Context, account int64, to io.Writer, conn net.Conn, zipped bool) error {
+// export writes the links of the account that match filter, zipped if that is asked for. After an error the zipped file has no end.
+func (d *Dashboard) export(ctx context.Context, account int64, filter schema.LinkFilter, to io.Writer, conn net.Conn, zipped bool) error {
+	exporter := transfer.NewExporter(d.Shortener.Base(), d.DB, d.Clicks.Of(account))
 	if !zipped {
-		_, err := d.exporter.Export(ctx, account, &patient{to, conn})
+		_, err := exporter.Export(ctx, account, filter, &patient{to, conn})
 		return err
 	}
 	zip := compressors.Get().(*gzip.Writer)
 	defer compressors.Put(zip)
 	zip.Reset(to)
-	if _, err := d.exporter.Export(ctx, account, &patient{zip, conn}); err != nil {
+	if _, err := exporter.Export(ctx, account, filter, &patient{zip, conn}); err != nil {
 		return err
 	}
 	return zip.Close()

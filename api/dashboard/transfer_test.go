@@ -3,6 +3,7 @@ package dashboard_test
 import (
 	"bytes"
 	"encoding/csv"
+	"html"
 	"io"
 	"mime/multipart"
 	"net/http"
@@ -84,16 +85,16 @@ func TestImport(t *testing.T) {
 	t.Run("checks a file before it creates anything", func(t *testing.T) {
 		b.upload(`C:\My "links".csv`, file).wantTo(t, "/dashboard/import")
 		page := b.waitImport(t, "Ready to import")
-		page.want(t, http.StatusOK, "My \"links\".csv", "It has 2 new links. 1 row is there already. 2 rows are left out.", "Import 2 links", "The alias is already in use",
+		page.want(t, http.StatusOK, "My \"links\".csv", "It has 2 new links. 1 row has a link already. 2 rows will be skipped.", "Import 2 links", "The alias is already in use",
 			"http://sho.rt/first One, <b>bold</b> https://example.org/1", "go.example.org stays: 1 row", "Format linkstream")
 		wantHarmless(t, page)
-		if _, total, err := s.links.Links(t.Context(), s.account.ID, 1); err != nil || total != 1 {
+		if _, total, err := s.links.Links(t.Context(), s.account.ID, schema.LinkFilter{}, 1); err != nil || total != 1 {
 			t.Errorf("%d links, error %v", total, err)
 		}
 	})
-	t.Run("imports it, and says what it left out", func(t *testing.T) {
+	t.Run("imports it, and says what it skipped", func(t *testing.T) {
 		b.startImport(t, "importing").wantTo(t, "/dashboard/import")
-		b.waitImport(t, "was imported").want(t, http.StatusOK, "5 rows: 2 created, 1 there already, 2 left out.", "See your links")
+		b.waitImport(t, "was imported").want(t, http.StatusOK, "5 rows: 2 created, 1 already there, 2 skipped.", "See your links")
 		link, err := s.links.Link(t.Context(), 0, "first")
 		testkit.Must(t, err)
 		testkit.Equal(t, "title", link.Title, "One, <b>bold</b>")
@@ -133,7 +134,7 @@ func TestImport(t *testing.T) {
 	})
 }
 
-// TestInterruptedImport has what a node leaves that is killed in mid-import: deploy/e2e kills one.
+// TestInterruptedImport has what a node leaves that is killed in mid-import: deploy/test/e2e kills one.
 func TestInterruptedImport(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -153,7 +154,7 @@ func TestInterruptedImport(t *testing.T) {
 	t.Run("looks as if it went on until the lease ends", func(t *testing.T) {
 		for phase, text := range map[string]string{"receiving": "Receiving “", "checking": "Checking “", "importing": "Importing “"} {
 			page := leave(phase, time.Hour)
-			page.want(t, http.StatusOK, text, "Show how far it is")
+			page.want(t, http.StatusOK, text, "Refresh")
 			page.lacks(t, "Upload a file", "Upload another")
 			if !strings.Contains(page.body, `data-live="/dashboard/import?part=import"`) {
 				t.Error("it is not polled")
@@ -164,11 +165,11 @@ func TestInterruptedImport(t *testing.T) {
 		b.upload("other.csv", "x").want(t, http.StatusUnprocessableEntity, "An import of your account is under way.")
 	})
 	t.Run("is said when it has ended", func(t *testing.T) {
-		leave("receiving", 0).want(t, http.StatusOK, "was interrupted", "It did not arrive as a whole.", "Upload another file")
+		leave("receiving", 0).want(t, http.StatusOK, "was interrupted", "It was not received completely.", "Upload another file")
 		leave("checking", 0).want(t, http.StatusOK, "was interrupted", "Nothing was imported yet.", "Check it again")
 		b.startImport(t, "checking").wantTo(t, "/dashboard/import")
 		b.waitImport(t, "Import 2 links")
-		leave("importing", 0).want(t, http.StatusOK, "was interrupted", "Run it again: rows whose links are there already are left alone")
+		leave("importing", 0).want(t, http.StatusOK, "was interrupted", "Run it again: rows whose links already exist are skipped")
 		if !strings.Contains(b.get("/dashboard/import?part=import").body, "data-done") {
 			t.Error("the script goes on to poll")
 		}
@@ -194,6 +195,18 @@ func TestExport(t *testing.T) {
 	if head := b.send(http.MethodHead, "/dashboard/export.csv", nil); head.status != http.StatusOK || head.body != "" {
 		t.Errorf("HEAD answers %d", head.status)
 	}
+	t.Run("has what the list has", func(t *testing.T) {
+		const filtered = "/dashboard/export.csv?q=SECOND&amp;state=on"
+		if !strings.Contains(b.get("/dashboard/links?q=SECOND&state=on").body, `href="`+filtered+`" download>Export 1 link<`) {
+			t.Errorf("the list does not lead to it:\n%s", b.seen.body)
+		}
+		lines, err := csv.NewReader(strings.NewReader(b.get(html.UnescapeString(filtered)).body)).ReadAll()
+		testkit.Must(t, err)
+		if len(lines) != 2 || lines[1][0] != "http://sho.rt/second" {
+			t.Errorf("got %q", lines)
+		}
+		b.get("/dashboard/export.csv?q=a+b+c+d+e+f+g+h+i").want(t, http.StatusUnprocessableEntity, "A search has at most 8 words")
+	})
 	t.Run("is imported by another account", func(t *testing.T) {
 		other := start(t)
 		b := other.signedIn(t)

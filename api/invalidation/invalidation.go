@@ -1,5 +1,5 @@
-// Package invalidation publishes the changes of links and domains, so that every edge and every api process drops the
-// cache entries that a change makes stale.
+// Package invalidation publishes the changes of links and domains, so that every edge drops the cache entries that a change makes
+// stale. The store's outbox has each change from its transaction on, so what is here decides only how soon edges hear of it.
 package invalidation
 
 import (
@@ -9,115 +9,62 @@ import (
 	"linkstream/schema"
 )
 
-// Publisher sends changes to every process, and may drop some under overload. Publish does not block. PublishNew is for links that
-// are created together: it leaves room for other changes, and may wait a moment.
-type Publisher interface {
-	Publish(change schema.Change)
-	PublishNew(changes []schema.Change)
-}
-
-// database publishes a change after the change is stored.
+// database says when the outbox may have a new change.
 type database struct {
 	schema.Database
-	publisher Publisher
+	changed func()
 }
 
-// Wrap returns a database that stores in db and publishes what it changes.
-func Wrap(db schema.Database, publisher Publisher) schema.Database {
-	return database{db, publisher}
-}
+// Wrap returns a database that calls changed after each method that has left a change in the outbox, before the method returns.
+func Wrap(db schema.Database, changed func()) schema.Database { return database{db, changed} }
 
-// CreateLink publishes too, because caches hold negative entries.
-func (d database) CreateLink(ctx context.Context, link *schema.Link) error {
-	err := d.Database.CreateLink(ctx, link)
+func (d database) after(err error) error {
 	if err == nil {
-		d.publisher.Publish(schema.Change{DomainID: link.DomainID, Hash: link.Hash})
+		d.changed()
 	}
 	return err
+}
+
+func (d database) CreateLink(ctx context.Context, link *schema.Link) error {
+	return d.after(d.Database.CreateLink(ctx, link))
 }
 
 func (d database) CreateLinks(ctx context.Context, batch *schema.LinkBatch) error {
-	err := d.Database.CreateLinks(ctx, batch)
-	if err != nil {
-		return err
-	}
-	var created []schema.Change
-	for i, link := range batch.Links {
-		if batch.Errs[i] == nil {
-			created = append(created, schema.Change{DomainID: link.DomainID, Hash: link.Hash})
-		}
-	}
-	d.publisher.PublishNew(created)
-	return nil
+	return d.after(d.Database.CreateLinks(ctx, batch))
 }
 
 func (d database) UpdateLink(ctx context.Context, link *schema.Link, edit schema.LinkEdit, at time.Time) error {
-	err := d.Database.UpdateLink(ctx, link, edit, at)
-	if err == nil {
-		d.publisher.Publish(schema.Change{DomainID: link.DomainID, Hash: link.Hash})
-	}
-	return err
+	return d.after(d.Database.UpdateLink(ctx, link, edit, at))
 }
 
 func (d database) DeleteLink(ctx context.Context, link schema.Link, at time.Time) error {
-	err := d.Database.DeleteLink(ctx, link, at)
-	if err == nil {
-		d.publisher.Publish(schema.Change{DomainID: link.DomainID, Hash: link.Hash})
-	}
-	return err
+	return d.after(d.Database.DeleteLink(ctx, link, at))
 }
 
 func (d database) SetTakenDown(ctx context.Context, domainID int64, hash string, takenDown bool) error {
-	err := d.Database.SetTakenDown(ctx, domainID, hash, takenDown)
-	if err == nil {
-		d.publisher.Publish(schema.Change{DomainID: domainID, Hash: hash})
-	}
-	return err
+	return d.after(d.Database.SetTakenDown(ctx, domainID, hash, takenDown))
 }
 
-// SetSuspended publishes that all links of the account have changed.
 func (d database) SetSuspended(ctx context.Context, accountID int64, suspended bool) error {
-	err := d.Database.SetSuspended(ctx, accountID, suspended)
-	if err == nil {
-		d.publisher.Publish(schema.Change{AccountID: accountID})
-	}
-	return err
+	return d.after(d.Database.SetSuspended(ctx, accountID, suspended))
 }
 
-// CreateDomain publishes verified domains only: no cache knows of the others.
 func (d database) CreateDomain(ctx context.Context, domain *schema.Domain) error {
-	err := d.Database.CreateDomain(ctx, domain)
-	if err == nil && !domain.VerifiedAt.IsZero() {
-		d.publisher.Publish(schema.Change{Host: domain.Host})
-	}
-	return err
+	return d.after(d.Database.CreateDomain(ctx, domain))
 }
 
 func (d database) VerifyDomain(ctx context.Context, domainID int64, at time.Time) error {
-	return d.changeHost(ctx, domainID, func() error { return d.Database.VerifyDomain(ctx, domainID, at) })
+	return d.after(d.Database.VerifyDomain(ctx, domainID, at))
 }
 
 func (d database) TransferDomain(ctx context.Context, domainID int64, at, checkAt time.Time) error {
-	return d.changeHost(ctx, domainID, func() error { return d.Database.TransferDomain(ctx, domainID, at, checkAt) })
+	return d.after(d.Database.TransferDomain(ctx, domainID, at, checkAt))
 }
 
 func (d database) ReleaseDomain(ctx context.Context, domainID int64, at time.Time) error {
-	return d.changeHost(ctx, domainID, func() error { return d.Database.ReleaseDomain(ctx, domainID, at) })
+	return d.after(d.Database.ReleaseDomain(ctx, domainID, at))
 }
 
 func (d database) DeleteDomain(ctx context.Context, domainID int64) error {
-	return d.changeHost(ctx, domainID, func() error { return d.Database.DeleteDomain(ctx, domainID) })
-}
-
-// changeHost calls change and publishes that the host of the domain has changed. It reads the domain first, because after
-// change it may be gone.
-func (d database) changeHost(ctx context.Context, domainID int64, change func() error) error {
-	domain, err := d.Database.Domain(ctx, domainID)
-	if err != nil {
-		return err
-	}
-	if err = change(); err == nil {
-		d.publisher.Publish(schema.Change{Host: domain.Host})
-	}
-	return err
+	return d.after(d.Database.DeleteDomain(ctx, domainID))
 }

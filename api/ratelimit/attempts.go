@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -205,21 +204,4 @@ func (a *AttemptLimiter) count(ctx context.Context, batch []*groupcommit.Call[[]
 		}
 	}
 	return nil
-}
-
-// Network returns the subject that attempts from addr are counted by: an IPv4 address itself, and the /64 of an IPv6
-// address, because whoever has one such address has 2^64 of them.
-func Network(addr netip.Addr) string { return prefixOf(addr, 64) }
-
-// Site returns a wider subject than Network: the /48 of an IPv6 address, because providers hand out that many networks to a
-// customer who asks. It is the address itself for IPv4.
-func Site(addr netip.Addr) string { return prefixOf(addr, 48) }
-
-func prefixOf(addr netip.Addr, bits int) string {
-	addr = addr.Unmap().WithZone("")
-	if addr.Is6() {
-		prefix, _ := addr.Prefix(bits) // fails only for too many bits
-		return prefix.String()
-	}
-	return addr.String()
 }

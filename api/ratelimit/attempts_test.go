@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -227,15 +226,4 @@ func TestAttemptMemory(t *testing.T) {
 		attempt(t, p.limiters[0], attemptLimit.By("you"))
 		testkit.Equal(t, "windows after the minute", p.limiters[0].KnownWindows(), 0)
 	})
-}
-
-func TestNetwork(t *testing.T) {
-	for addr, want := range map[string][2]string{
-		"192.0.2.1": {"192.0.2.1", "192.0.2.1"}, "::ffff:192.0.2.1": {"192.0.2.1", "192.0.2.1"},
-		"2001:db8:1:2:3:4:5:6": {"2001:db8:1:2::/64", "2001:db8:1::/48"}, "fe80::1%eth0": {"fe80::/64", "fe80::/48"},
-	} {
-		testkit.Equal(t, addr, ratelimit.Network(netip.MustParseAddr(addr)), want[0])
-		testkit.Equal(t, addr, ratelimit.Site(netip.MustParseAddr(addr)), want[1])
-	}
-	testkit.Equal(t, "no address", ratelimit.Network(netip.Addr{}), "invalid IP")
 }

@@ -8,18 +8,18 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"linkstream/api/admission"
-	"linkstream/api/requestid"
+	"linkstream/api/request"
 	"linkstream/schema"
 )
 
 const (
 	// storeRetryAfter is the Retry-After, in seconds, of answers about a store that is unavailable.
 	storeRetryAfter = "5"
-	// busyRetryAfter is that of requests that the gate has refused.
+	// busyRetryAfter is the Retry-After of requests that the gate has refused.
 	busyRetryAfter = "1"
 )
 
-// outage is the error of a store that is unavailable, with what the client cannot do meanwhile.
+// outage is the error of an unavailable store, with a message that names the operations that fail meanwhile.
 type outage struct {
 	what string // as in "Clicks cannot be read"
 	err  error
@@ -125,11 +125,14 @@ func (a *API) explain(http *fasthttp.RequestCtx, err error) (status int, body fa
 			return fasthttp.StatusNotFound, failure{Error: string(e.Code), Message: e.Message}
 		case schema.CodeInvalid:
 			return fasthttp.StatusUnprocessableEntity, failure{Message: e.Message, Errors: e.Fields}
+		case schema.CodeBusy:
+			http.Response.Header.Set("Retry-After", storeRetryAfter)
+			return fasthttp.StatusServiceUnavailable, failure{Message: e.Message}
 		case schema.CodeUnsafeURL:
 			return fasthttp.StatusUnprocessableEntity, failure{Error: string(e.Code), Message: e.Message}
 		}
 	}
-	a.log.Error("request failed", "request_id", requestid.Of(http), "method", string(http.Method()), "path", string(http.URI().PathOriginal()), "error", err)
+	a.log.Error("request failed", "request_id", request.ID(http), "method", string(http.Method()), "path", string(http.URI().PathOriginal()), "error", err)
 	if schema.ErrorCode(err) == schema.CodeUnavailable {
 		http.Response.Header.Set("Retry-After", storeRetryAfter)
 		cannot := &outage{what: "The service cannot answer"}

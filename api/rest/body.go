@@ -35,7 +35,8 @@ func decodeBody(c *call) (*body, error) {
 func isField(name string) bool {
 	switch name {
 	case shorten.FieldLongURL, shorten.FieldCustomAlias, shorten.FieldDomainID, shorten.FieldTitle, shorten.FieldTags, shorten.FieldIsActive,
-		shorten.FieldExpiresAt, shorten.FieldExpiredURL, shorten.FieldForwardQuery, fieldLinks:
+		shorten.FieldExpiresAt, shorten.FieldExpiredURL, shorten.FieldForwardQuery, shorten.FieldRules, shorten.FieldVariants,
+		shorten.FieldCard, fieldLinks:
 		return true
 	}
 	return false
@@ -61,7 +62,7 @@ func (b *body) reject(field, problem string) {
 	b.malformed[field] = []string{problem}
 }
 
-// What is wrong with fields of other types.
+// Messages for fields of the wrong type.
 const (
 	badTitle   = "The title must be a string."
 	badTags    = "The tags must be an array of strings."
@@ -71,7 +72,7 @@ const (
 	badLongURL = "The long URL must be a string."
 )
 
-// decode decodes a field if it is given. What is null leaves into as it is.
+// decode decodes a field if it is given. null leaves into unchanged.
 func (b *body) decode(field string, into any, problem string) {
 	if text := b.field(field); text != "" && json.Unmarshal([]byte(text), into) != nil {
 		b.reject(field, problem)
@@ -113,6 +114,7 @@ func (b *body) setRequest(req *shorten.Request) {
 	req.ExpiresAt = b.time(shorten.FieldExpiresAt)
 	b.decodeOptional(shorten.FieldExpiredURL, &req.ExpiredURL, badExpired)
 	b.decode(shorten.FieldForwardQuery, &req.ForwardQuery, badActive)
+	req.Extension = b.extension()
 	req.Malformed = b.malformed
 }
 
@@ -142,8 +144,14 @@ func (b *body) edit() shorten.Edit {
 	case edit.ExpiredURL != nil && *edit.ExpiredURL == "":
 		b.reject(shorten.FieldExpiredURL, "The expired URL must not be empty: null removes it.")
 	}
+	edit.Extension = b.extension()
 	edit.Malformed = b.malformed
 	return edit
+}
+
+// extension returns the texts of the fields of an extension.
+func (b *body) extension() shorten.Extension {
+	return shorten.Extension{Rules: b.field(shorten.FieldRules), Variants: b.field(shorten.FieldVariants), Card: b.field(shorten.FieldCard)}
 }
 
 func (b *body) isNull(field string) bool { return isNull(b.field(field)) }

@@ -140,7 +140,7 @@ func (a *API) countLinks(c *call, links int) error {
 	return err
 }
 
-// newBulkFailure says what is wrong with one of the links, with its fields named as in the request.
+// newBulkFailure returns the error of one of the links, with its fields named as in the request.
 func newBulkFailure(i int, err error) bulkFailure {
 	var e *schema.Error
 	errors.As(err, &e)

@@ -41,7 +41,7 @@ func (a answer) wantReplay(t *testing.T, first answer) {
 // wantLinks requires the number of the account's links.
 func (c caller) wantLinks(t *testing.T, want int64) {
 	t.Helper()
-	_, total, err := c.links.Links(t.Context(), c.account.ID, 1)
+	_, total, err := c.links.Links(t.Context(), c.account.ID, schema.LinkFilter{}, 1)
 	testkit.Must(t, err)
 	testkit.Equal(t, "links", total, want)
 }
@@ -225,7 +225,7 @@ func TestIdempotencyKeyAfterALostCommit(t *testing.T) {
 		owner.wantLinks(t, int64(links+1))
 		again := owner.keyed(t, c.path, c.path, c.body)
 		testkit.Equal(t, "Idempotency-Replayed", again.header.Get("Idempotency-Replayed"), "true")
-		newest, _, err := s.links.Links(t.Context(), owner.account.ID, 1)
+		newest, _, err := s.links.Links(t.Context(), owner.account.ID, schema.LinkFilter{}, 1)
 		testkit.Must(t, err)
 		if !strings.Contains(again.raw, `"hash":"`+newest[0].Hash+`"`) {
 			t.Errorf("the answer is not about the link %q: %s", newest[0].Hash, again.raw)

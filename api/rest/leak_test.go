@@ -57,7 +57,7 @@ func TestStoreErrorsStayInside(t *testing.T) {
 	owner := s.caller(t, "a@example.org")
 	requests := requestsOf(t, &owner)
 	// A request that does not call a method is answered alike whether or not the method fails.
-	calls := map[string][]request{}
+	calls := map[string][]exchange{}
 	for _, send := range requests {
 		owner.addToken(t) // so that it is looked up
 		called.Clear()
@@ -90,8 +90,8 @@ func TestStoreErrorsStayInside(t *testing.T) {
 			}
 		})
 	}
-	for _, method := range []string{"TokenByDigest", "VerifiedDomain", "Domain", "CreateLink", "CreateLinks", "RecordedCall", "VerifiedHosts", "Links", "OwnedLink", "UpdateLink", "DeleteLink", "FindLinks",
-		"FindLinkIDs", "TagCounts", "TaggedLinks", "LinksByID", "Domains",
+	for _, method := range []string{"TokenByDigest", "VerifiedDomain", "Domain", "CreateLink", "CreateLinks", "RecordedCall", "VerifiedHosts", "Links", "OwnedLink", "UpdateLink", "DeleteLink",
+		"LinkIDs", "TagCounts", "TaggedLinks", "LinksByID", "Domains",
 		"LinkStats", "ClickCounts"} {
 		if !reached[method] {
 			t.Errorf("%s never failed", method)
@@ -104,11 +104,11 @@ func TestStoreErrorsStayInside(t *testing.T) {
 	owner.get(t, "/api/v1/links").want(t, http.StatusOK)
 }
 
-// request sends a request. It makes what it needs, so it may be sent often.
-type request func(t *testing.T) answer
+// exchange sends a request. It makes what it needs, so it may be sent often.
+type exchange func(t *testing.T) answer
 
 // requestsOf returns requests that call all methods of stores that the API calls.
-func requestsOf(t *testing.T, owner *caller) (requests []request) {
+func requestsOf(t *testing.T, owner *caller) (requests []exchange) {
 	t.Helper()
 	domain := owner.addDomain(t, "go.example.org", true)
 	hash := owner.link(t, map[string]any{"long_url": "https://example.com/", "tags": []string{"tag"}})

@@ -98,7 +98,8 @@ type linkPage struct {
 // listLinks answers GET /api/v1/links.
 func (a *API) listLinks(c *call) error {
 	req := listRequest(c)
-	links, total, err := a.shortener.List(c.ctx, a.clicks, req)
+	counts := a.clicks.Of(c.account)
+	links, total, err := a.shortener.List(c.ctx, counts, req)
 	if err != nil {
 		return withOutage(readingLinks, err)
 	}
@@ -106,7 +107,7 @@ func (a *API) listLinks(c *call) error {
 	for i, link := range links {
 		ids[i] = link.ID
 	}
-	clicks, err := a.clicks.ClickCounts(c.ctx, ids)
+	clicks, err := counts.ClickCounts(c.ctx, ids)
 	if err != nil {
 		return withOutage(readingClicks, err)
 	}
@@ -121,22 +122,17 @@ func (a *API) listLinks(c *call) error {
 			CreatedAt:   formatTime(link.CreatedAt),
 		}
 	}
-	lastPage := max(1, (total+schema.PageSize-1)/schema.PageSize) // an empty list has one page
-	return answer(c.http, fasthttp.StatusOK, linkPage{
-		Success: true, Data: items, Meta: pageMeta{req.Page, lastPage, schema.PageSize, total},
-	})
+	return answer(c.http, fasthttp.StatusOK, linkPage{Success: true, Data: items, Meta: newPageMeta(req.Page, total)})
 }
 
 // listRequest decodes the query of a list.
 func listRequest(c *call) shorten.ListRequest {
 	args, invalid := c.http.QueryArgs(), map[string][]string{}
-	req := shorten.ListRequest{AccountID: c.account, Page: 1, Query: string(args.Peek("q")), Tag: string(args.Peek("tag")),
+	req := shorten.ListRequest{AccountID: c.account, Query: string(args.Peek("q")), Tag: string(args.Peek("tag")),
 		Sort: string(args.Peek("sort"))}
-	if args.Has("page") {
-		n, err := strconv.ParseUint(string(args.Peek("page")), 10, 63)
-		if req.Page = int64(n); err != nil || n == 0 {
-			invalid["page"] = []string{"The page must be a positive integer."}
-		}
+	var ok bool
+	if req.Page, ok = pageNumber(c); !ok {
+		invalid["page"] = []string{badPage}
 	}
 	if args.Has("domain_id") {
 		id, err := strconv.ParseInt(string(args.Peek("domain_id")), 10, 64)
@@ -164,7 +160,7 @@ type tagItem struct {
 func (a *API) listTags(c *call) error {
 	tags, _, err := a.shortener.Tags(c.ctx, c.account, string(c.http.QueryArgs().Peek(shorten.FieldAfter)))
 	if err == nil {
-		err = a.shortener.CountClicks(c.ctx, a.clicks, c.account, tags)
+		err = a.shortener.CountClicks(c.ctx, a.clicks.Of(c.account), c.account, tags)
 	}
 	if err != nil {
 		return withOutage(readingLinks, err)

@@ -12,19 +12,22 @@ import (
 
 // fullLink is a link with all its fields.
 type fullLink struct {
-	Hash         string   `json:"hash"`
-	ShortURL     string   `json:"short_url"`
-	OriginalURL  string   `json:"original_url"`
-	DomainID     *int64   `json:"domain_id"`
-	Title        string   `json:"title"`
-	Tags         []string `json:"tags"`
-	IsActive     bool     `json:"is_active"`
-	ExpiresAt    *string  `json:"expires_at"`
-	ExpiredURL   *string  `json:"expired_url"`
-	ForwardQuery bool     `json:"forward_query"`
-	Clicks       int64    `json:"clicks"`
-	CreatedAt    string   `json:"created_at"`
-	UpdatedAt    string   `json:"updated_at"`
+	Hash         string           `json:"hash"`
+	ShortURL     string           `json:"short_url"`
+	OriginalURL  string           `json:"original_url"`
+	DomainID     *int64           `json:"domain_id"`
+	Title        string           `json:"title"`
+	Tags         []string         `json:"tags"`
+	IsActive     bool             `json:"is_active"`
+	ExpiresAt    *string          `json:"expires_at"`
+	ExpiredURL   *string          `json:"expired_url"`
+	ForwardQuery bool             `json:"forward_query"`
+	Rules        []schema.Rule    `json:"rules"`
+	Variants     []schema.Variant `json:"variants"`
+	Card         *schema.Card     `json:"card"`
+	Clicks       int64            `json:"clicks"`
+	CreatedAt    string           `json:"created_at"`
+	UpdatedAt    string           `json:"updated_at"`
 }
 
 type linkAnswer struct {
@@ -92,7 +95,7 @@ func (a *API) ownedLink(c *call) (schema.Link, error) {
 
 // answerLink answers with a link and its clicks.
 func (a *API) answerLink(c *call, link schema.Link) error {
-	clicks, err := a.clicks.ClickCounts(c.ctx, []int64{link.ID})
+	clicks, err := a.clicks.Of(c.account).ClickCounts(c.ctx, []int64{link.ID})
 	if err != nil {
 		return withOutage(readingClicks, err)
 	}
@@ -112,6 +115,10 @@ func (a *API) answerLink(c *call, link schema.Link) error {
 	}
 	if link.ExpiredURL != "" {
 		full.ExpiredURL = &link.ExpiredURL
+	}
+	full.Rules = []schema.Rule{}
+	if e := link.Extension; e != nil {
+		full.Rules, full.Variants, full.Card = append(full.Rules, e.Rules...), e.Variants, e.Card
 	}
 	return answer(c.http, fasthttp.StatusOK, linkAnswer{true, full})
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +45,9 @@ func (c caller) patch(t *testing.T, path, body string) answer {
 
 const anyURL = "https://example.com/"
 
+// isoTime is ISO 8601 with a numeric UTC offset, so not Z.
+var isoTime = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00$`)
+
 func TestFullLink(t *testing.T) {
 	s := start(t)
 	owner, other := s.caller(t, "a@example.org"), s.caller(t, "b@example.org")
@@ -52,7 +56,8 @@ func TestFullLink(t *testing.T) {
 	t.Run("GET links/{hash}: a link without anything has exactly these fields", func(t *testing.T) {
 		link := owner.get(t, "/api/v1/links/bare").fullLink(t)
 		want := map[string]any{"hash": "bare", "short_url": edgeURL + "/bare", "original_url": anyURL, "domain_id": nil, "title": "",
-			"tags": []any{}, "is_active": true, "expires_at": nil, "expired_url": nil, "forward_query": false, "clicks": json.Number("0")}
+			"tags": []any{}, "is_active": true, "expires_at": nil, "expired_url": nil, "forward_query": false, "rules": []any{},
+			"variants": nil, "card": nil, "clicks": json.Number("0")}
 		wantLink(t, link, want)
 		if at, _ := link["created_at"].(string); len(link) != len(want)+2 || !isoTime.MatchString(at) || link["updated_at"] != at {
 			t.Errorf("%v", link)

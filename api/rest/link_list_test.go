@@ -50,6 +50,7 @@ func TestFilteredList(t *testing.T) {
 		"newest first":                  {"sort=-created_at", "quiet spring summer spring"},
 		"oldest first":                  {"sort=created_at", "spring summer spring quiet"},
 		"most clicks first":             {"sort=-clicks", "summer quiet spring spring"},
+		"fewest clicks first":           {"sort=clicks", "spring spring quiet summer"},
 		"most clicks first, filtered":   {"sort=-clicks&q=spring", "quiet spring spring"},
 		"a word":                        {"q=OFFERS", "spring"},
 		"words":                         {"q=sale+shop", "spring"},
@@ -79,9 +80,12 @@ func TestFilteredList(t *testing.T) {
 		})
 	}
 	t.Run("GET links: all invalid parameters give one 422", func(t *testing.T) {
-		owner.get(t, "/api/v1/links?page=0&domain_id=x&is_active=1&sort=clicks&tag=A&q=1+2+3+4+5+6+7+8+9").
+		owner.get(t, "/api/v1/links?page=0&domain_id=x&is_active=1&sort=hits&tag=A&q=1+2+3+4+5+6+7+8+9").
 			wantInvalid(t, "page", "domain_id", "is_active", "sort", "tag", "q")
 		owner.get(t, "/api/v1/links?q="+strings.Repeat("x", 2049)).wantInvalid(t, "q")
+		for _, path := range []string{"/api/v1/links", "/api/v1/report"} {
+			owner.get(t, fmt.Sprintf("%s?domain_id=%v", path, others)).wantInvalid(t, "domain_id")
+		}
 	})
 	t.Run("GET links pages through what is sorted by clicks", func(t *testing.T) {
 		many := s.caller(t, "many@example.org")

@@ -9,9 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"linkstream/schema/testkit"
-
 	"github.com/getkin/kin-openapi/openapi3"
+
+	"linkstream/api/rest/resttest"
+	"linkstream/schema/testkit"
 )
 
 func TestOpenAPI(t *testing.T) {
@@ -20,7 +21,8 @@ func TestOpenAPI(t *testing.T) {
 
 	t.Run("the document is served without a token", func(t *testing.T) {
 		a := nobody.get(t, "/api/v1/openapi.json")
-		a.want(t, http.StatusOK)
+		testkit.Equal(t, "status", a.status, http.StatusOK)
+		testkit.Equal(t, "Cache-Control", a.header.Get("Cache-Control"), "no-cache")
 		data, err := os.ReadFile("openapi.json")
 		testkit.Must(t, err)
 		if a.raw != string(data) {
@@ -28,6 +30,17 @@ func TestOpenAPI(t *testing.T) {
 		}
 		if a.header.Get("X-RateLimit-Limit") != "" {
 			t.Error("it counts against the rate limit")
+		}
+	})
+	t.Run("the document is compressed, and sent again only if it has changed", func(t *testing.T) {
+		for _, coding := range []string{"", "gzip"} {
+			a := resttest.Call(t, http.MethodGet, s.base+"/api/v1/openapi.json", "", "Accept-Encoding", coding)
+			testkit.Equal(t, "coding", a.Header.Get("Content-Encoding"), coding)
+			testkit.Equal(t, "Vary", a.Header.Get("Vary"), "Accept-Encoding")
+			a = resttest.Call(t, http.MethodGet, s.base+"/api/v1/openapi.json", "", "Accept-Encoding", coding, "If-None-Match", `"x", `+a.Header.Get("ETag"))
+			if a.Status != http.StatusNotModified || a.Raw != "" {
+				t.Errorf("status %d with %d bytes", a.Status, len(a.Raw))
+			}
 		}
 	})
 	t.Run("the document is valid OpenAPI 3.1, its examples included", func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"linkstream/schema"
@@ -69,5 +70,54 @@ func TestOutageOfClicks(t *testing.T) {
 			}
 			owner.get(t, "/api/v1/stats/unknown").want(t, http.StatusNotFound)
 		})
+	}
+}
+
+// Reports of one account that take too long do not delay others. The answers say what helps, and no line of the log is about them.
+func TestReportsOfOneAccount(t *testing.T) {
+	const reports = 20
+	var reading atomic.Int64
+	begun := make(chan struct{})
+	s := startFaulty(t, storetest.FaultOf(func(ctx context.Context) error {
+		switch reading.Add(1) {
+		case 1:
+			close(begun)
+		case 2, 3: // the reports of the other account, unless those of the first do not wait for their turn
+			return nil
+		}
+		return hang(ctx)
+	}, "Report"))
+	owner, other := s.caller(t, "owner@example.org"), s.caller(t, "other@example.org")
+	hash := other.link(t, map[string]any{"long_url": "https://example.com/"})
+	answers := make(chan answer, reports)
+	for range reports {
+		go func() {
+			a, err := owner.try(t.Context(), http.MethodGet, "/api/v1/report?"+days, "")
+			if err != nil {
+				t.Error(err)
+			}
+			answers <- a
+		}()
+	}
+	<-begun
+	for _, path := range []string{"/api/v1/report?" + days, "/api/v1/links/" + hash + "/report?" + days, "/api/v1/stats/" + hash, "/api/v1/links"} {
+		other.get(t, path).want(t, http.StatusOK)
+	}
+	told := map[bool]int{} // by whether other reports were the cause
+	for range reports {
+		a := <-answers
+		a.wantKeys(t, http.StatusServiceUnavailable, "message")
+		testkit.Equal(t, "Retry-After", a.header.Get("Retry-After"), "5")
+		message := a.body["message"].(string)
+		if !strings.Contains(message, "ask for") || !strings.Contains(message, "shorter range") {
+			t.Errorf("message %q", message)
+		}
+		told[strings.HasPrefix(message, "Other reports of your account are still under way")]++
+	}
+	if told[true] < reports/2 || told[false] == 0 {
+		t.Errorf("messages %v", told)
+	}
+	if strings.Contains(s.log.String(), "ERROR") {
+		t.Errorf("log %s", s.log)
 	}
 }

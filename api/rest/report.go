@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"context"
 	"errors"
 	"maps"
 	"time"
@@ -11,13 +10,6 @@ import (
 	"linkstream/api/clickreport"
 	"linkstream/schema"
 )
-
-// Reports is what the reports of the API are made from.
-type Reports struct {
-	Store schema.ReportStore
-	// CountedUntil returns the time up to which all clicks are counted; false if that is not known.
-	CountedUntil func(context.Context) (time.Time, bool)
-}
 
 type reportBody struct {
 	Success      bool                 `json:"success"`
@@ -36,6 +28,7 @@ type reportBody struct {
 	Languages    []nameClicks         `json:"languages"`
 	Referrers    []nameClicks         `json:"referrers"`
 	Countries    []nameClicks         `json:"countries"`
+	Routes       []nameClicks         `json:"routes"`
 }
 
 type accountReportBody struct {
@@ -78,7 +71,7 @@ func (a *API) linkReport(c *call) error {
 	if err != nil {
 		return err
 	}
-	result, err := asked.OfLink(c.ctx, a.reports.Store, link)
+	result, err := asked.OfLink(c.ctx, a.clicks, link)
 	if err != nil {
 		return withOutage(readingClicks, err)
 	}
@@ -97,7 +90,7 @@ func (a *API) accountReport(c *call) error {
 	if err != nil {
 		return err
 	}
-	result, err := asked.OfAccount(c.ctx, a.reports.Store, c.account, some)
+	result, err := asked.OfAccount(c.ctx, a.clicks, c.account, some)
 	if err != nil {
 		return withOutage(readingClicks, err)
 	}
@@ -108,7 +101,7 @@ func (a *API) accountReport(c *call) error {
 	return answer(c.http, fasthttp.StatusOK, accountReportBody{a.reportBody(c, asked, result), links})
 }
 
-// reportLinks returns the links that a query names by tag and domain, nil if it names none, and what is invalid.
+// reportLinks returns the links that a query names by tag and domain, nil if it names none, and the problems of its fields.
 func (a *API) reportLinks(c *call) (some []int64, invalid *schema.Error, err error) {
 	args := c.http.QueryArgs()
 	some, problems, err := clickreport.SelectLinks(c.ctx, a.links, c.account, func(field string) (string, bool) {
@@ -123,7 +116,7 @@ func (a *API) reportLinks(c *call) (some []int64, invalid *schema.Error, err err
 	return some, invalid, nil
 }
 
-// readReport reads the query of a report. What is invalid besides is answered together with its invalid fields.
+// readReport reads the query of a report. Problems found by the caller are answered together with those of the query.
 func (a *API) readReport(c *call, besides *schema.Error) (clickreport.Request, error) {
 	args := c.http.QueryArgs()
 	asked, problems := clickreport.Parse(func(field string) (string, bool) {
@@ -131,7 +124,7 @@ func (a *API) readReport(c *call, besides *schema.Error) (clickreport.Request, e
 	}, time.Now())
 	if len(problems) == 0 {
 		var err error
-		if problems, err = asked.CheckDetail(c.ctx, a.reports.Store); err != nil {
+		if problems, err = asked.CheckDetail(c.ctx, a.clicks); err != nil {
 			return asked, withOutage(readingClicks, err)
 		}
 	}
@@ -151,12 +144,12 @@ func (a *API) reportBody(c *call, asked clickreport.Request, result clickreport.
 		Series:  make([]reportPoint, len(result.Series)),
 		Devices: newNames(result, schema.ByDevice), Browsers: newNames(result, schema.ByBrowser), OS: newNames(result, schema.ByOS),
 		Languages: newNames(result, schema.ByLanguage), Referrers: newNames(result, schema.ByReferrer),
-		Countries: newNames(result, schema.ByCountry),
+		Countries: newNames(result, schema.ByCountry), Routes: newNames(result, schema.ByRoute),
 	}
 	for i, p := range result.Series {
 		body.Series[i] = reportPoint{p.At.Format(timeLayout), p.People, p.Bots}
 	}
-	if at, known := a.reports.CountedUntil(c.ctx); known {
+	if at, known := a.countedUntil(c.ctx); known {
 		text := formatTime(at)
 		body.CountedUntil = &text
 	}
@@ -173,7 +166,7 @@ func newNames(result clickreport.Result, by schema.Dimension) []nameClicks {
 	return names
 }
 
-// linkClicks names links that are counted. It leaves out those that are gone.
+// linkClicks names links that are counted. It leaves out deleted links.
 func (a *API) linkClicks(c *call, counts []schema.LinkCount) ([]linkClicks, error) {
 	ids := make([]int64, len(counts))
 	for i, count := range counts {

@@ -1,16 +1,12 @@
 package rest_test
 
 import (
-	"database/sql"
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
-	"linkstream/schema"
 	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
@@ -37,7 +33,7 @@ func TestLinkReport(t *testing.T) {
 		t.Helper()
 		a := owner.get(t, "/api/v1/links/"+hash+"/report?"+query)
 		a.wantKeys(t, http.StatusOK, "success", "hash", "from", "to", "tz", "interval", "counted_until", "totals", "previous", "series",
-			"devices", "browsers", "os", "languages", "referrers", "countries")
+			"devices", "browsers", "os", "languages", "referrers", "countries", "routes")
 		return a.body
 	}
 
@@ -46,7 +42,7 @@ func TestLinkReport(t *testing.T) {
 		testkit.Equal(t, "report", encode(t, body), `{"browsers":[{"clicks":4,"name":"Chrome"},{"clicks":1,"name":"Firefox"}],"counted_until":null,`+
 			`"countries":[{"clicks":5,"name":""}],"devices":[{"clicks":4,"name":"desktop"},{"clicks":1,"name":"mobile"}],"from":"2026-11-20",`+
 			`"hash":"`+hash+`","interval":"day","languages":[{"clicks":5,"name":""}],"os":[{"clicks":5,"name":""}],"previous":{"bots":0,"clicks":0,"people":0},`+
-			`"referrers":[{"clicks":5,"name":""}],"series":[{"at":"2026-11-20T00:00:00+00:00","bots":0,"people":4},`+
+			`"referrers":[{"clicks":5,"name":""}],"routes":[{"clicks":5,"name":""}],"series":[{"at":"2026-11-20T00:00:00+00:00","bots":0,"people":4},`+
 			`{"at":"2026-11-21T00:00:00+00:00","bots":0,"people":1}],"success":true,"to":"2026-11-21","totals":{"bots":0,"clicks":5,"people":5},"tz":"UTC"}`)
 	})
 	t.Run("has no gaps, and begins with the days of the time zone", func(t *testing.T) {
@@ -105,7 +101,7 @@ func TestAccountReport(t *testing.T) {
 	}
 	a := owner.get(t, "/api/v1/report?limit=2&"+days)
 	a.wantKeys(t, http.StatusOK, "success", "from", "to", "tz", "interval", "counted_until", "totals", "previous", "series",
-		"devices", "browsers", "os", "languages", "referrers", "countries", "links")
+		"devices", "browsers", "os", "languages", "referrers", "countries", "routes", "links")
 	testkit.Equal(t, "totals", encode(t, a.body["totals"]), `{"bots":0,"clicks":9,"people":9}`)
 	testkit.Equal(t, "links", encode(t, a.body["links"]), `[{"clicks":4,"domain_id":null,"hash":"`+hashes[2]+`","short_url":"https://sho.rt/`+hashes[2]+`"},`+
 		`{"clicks":3,"domain_id":null,"hash":"`+hashes[1]+`","short_url":"https://sho.rt/`+hashes[1]+`"}]`)
@@ -141,22 +137,4 @@ func TestOutageOfReports(t *testing.T) {
 		s := startFaulty(t, storetest.FaultOf(down, method))
 		wantOutage(t, s.caller(t, "owner@example.org").get(t, "/api/v1/report"), what)
 	}
-}
-
-// TestReportOfOldClicks asks for more than a store knows of the clicks that an earlier release has counted.
-func TestReportOfOldClicks(t *testing.T) {
-	s := start(t)
-	owner := s.caller(t, "owner@example.org")
-	raw, err := sql.Open("sqlite", filepath.Join(s.dir, "clicks.db"))
-	testkit.Must(t, err)
-	defer testkit.Close(t, raw)
-	_, err = raw.Exec("UPDATE facts_since SET day = ?", schema.DayNumber(time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)))
-	testkit.Must(t, err)
-	a := owner.get(t, "/api/v1/report?interval=hour&os=iOS&tz=Europe/Berlin&"+days)
-	a.wantInvalid(t, "interval", "tz", "os")
-	if strings.Count(a.raw, "the first day is 2026-11-22") != 3 {
-		t.Errorf("it does not say what works: %s", a.raw)
-	}
-	owner.get(t, "/api/v1/report?interval=hour&os=iOS&tz=Europe/Berlin&from=2026-11-22&to=2026-11-23").want(t, http.StatusOK)
-	owner.get(t, "/api/v1/report?"+days).want(t, http.StatusOK)
 }

@@ -3,8 +3,11 @@
 package rest
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	_ "embed"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -15,14 +18,15 @@ import (
 	"time"
 
 	"github.com/fasthttp/router"
+	"github.com/klauspost/compress/gzip"
 	"github.com/valyala/fasthttp"
 
 	"linkstream/api/admission"
 	"linkstream/api/auth"
-	"linkstream/api/httpmetrics"
 	"linkstream/api/ratelimit"
-	"linkstream/api/requestspan"
+	"linkstream/api/request"
 	"linkstream/api/shorten"
+	"linkstream/api/turns"
 	"linkstream/schema"
 )
 
@@ -33,6 +37,7 @@ const (
 	pathLink       = root + "/links/{hash}"
 	pathBulk       = root + "/links/bulk"
 	pathTags       = root + "/tags"
+	pathDomains    = root + "/domains"
 	pathStats      = root + "/stats/{hash}"
 	pathLinkReport = root + "/links/{hash}/report"
 	pathReport     = root + "/report"
@@ -56,26 +61,27 @@ type API struct {
 	shortener *shorten.Shortener
 	links     linkStore
 	underWay  sync.Map // of keyedCall
-	clicks    schema.ClickStore
-	reports   Reports
-	room      *admission.Room // for large bodies
-	router    *router.Router
-	requests  *httpmetrics.Recorder
-	log       *slog.Logger
+	clicks    *turns.Clicks
+	// countedUntil returns the time up to which all clicks are counted; false if that is not known.
+	countedUntil func(context.Context) (time.Time, bool)
+	room         *admission.Room // for large bodies
+	router       *router.Router
+	requests     *request.Recorder
+	log          *slog.Logger
 }
 
-// linkStore is what the API needs of the store of links.
+// linkStore is the part of schema.Database that the API needs.
 type linkStore interface {
 	schema.LinkStore
 	schema.IdempotencyStore
 	Domains(ctx context.Context, accountID int64) ([]schema.Domain, error)
 }
 
-// New returns an API that records its requests in set.
+// New returns an API. countedUntil returns the time up to which all clicks are counted; false if that is not known.
 func New(tokens *auth.Authenticator, limiter *ratelimit.RequestLimiter, shortener *shorten.Shortener, links linkStore,
-	clicks schema.ClickStore, reports Reports, requests *httpmetrics.Recorder, log *slog.Logger) *API {
+	clicks *turns.Clicks, countedUntil func(context.Context) (time.Time, bool), requests *request.Recorder, log *slog.Logger) *API {
 	a := &API{
-		tokens: tokens, limiter: limiter, shortener: shortener, links: links, clicks: clicks, reports: reports,
+		tokens: tokens, limiter: limiter, shortener: shortener, links: links, clicks: clicks, countedUntil: countedUntil,
 		room: admission.NewRoom(), requests: requests, log: log,
 	}
 	a.router = router.New()
@@ -84,6 +90,7 @@ func New(tokens *auth.Authenticator, limiter *ratelimit.RequestLimiter, shortene
 	a.route(fasthttp.MethodGet, pathLinks, a.listLinks)
 	a.route(fasthttp.MethodPost, pathBulk, a.createLinks)
 	a.route(fasthttp.MethodGet, pathTags, a.listTags)
+	a.route(fasthttp.MethodGet, pathDomains, a.listDomains)
 	a.route(fasthttp.MethodGet, pathLink, a.getLink)
 	a.route(fasthttp.MethodPatch, pathLink, a.editLink)
 	a.route(fasthttp.MethodDelete, pathLink, a.deleteLink)
@@ -108,6 +115,9 @@ type call struct {
 	token   int64 // its ID; 0 if the path needs none
 	arrived time.Time
 	route   string // the pattern; OtherRoute until the router has found it
+
+	inAPI     bool // the path is below root
+	takesBody bool // the path needs a token
 }
 
 // callKey is the key of the call among a request's user values.
@@ -120,7 +130,7 @@ func (a *API) route(method, path string, handle func(*call) error) {
 	handler := func(http *fasthttp.RequestCtx) {
 		c := callOf(http)
 		c.route = path
-		requestspan.Route(http, path)
+		request.SetRoute(http, path)
 		if err := handle(c); err != nil {
 			a.fail(http, err)
 		}
@@ -131,7 +141,7 @@ func (a *API) route(method, path string, handle func(*call) error) {
 	}
 }
 
-// Credential returns what a request claims to be: its API token. It is zero without a well-formed token.
+// Credential returns the digest of a request's API token, zero without a well-formed token.
 func (a *API) Credential(http *fasthttp.RequestCtx) admission.Credential {
 	return auth.Credential(http.Request.Header.Peek("Authorization"))
 }
@@ -147,7 +157,7 @@ func (a *API) Reject(http *fasthttp.RequestCtx, pass *admission.Pass, refusal *a
 // RejectBusy answers a request that the gate has refused.
 func (a *API) RejectBusy(http *fasthttp.RequestCtx) {
 	defer func(began time.Time) {
-		a.requests.Observe(httpmetrics.OtherRoute, http.Response.StatusCode(), began)
+		a.requests.Observe(request.OtherRoute, http.Response.StatusCode(), began)
 	}(time.Now())
 	setHeaders(&http.Response.Header)
 	http.Response.Header.Set("Retry-After", busyRetryAfter)
@@ -159,37 +169,64 @@ func setHeaders(header *fasthttp.ResponseHeader) {
 	header.Set("Cache-Control", "no-store")
 }
 
+// Ask reports whether the body of a request is wanted, which Handle or Reject then answers. Otherwise it has answered the request.
+// Handle need not be asked first.
+func (a *API) Ask(http *fasthttp.RequestCtx, pass *admission.Pass) (wanted bool) {
+	defer a.recover(http)
+	c, err := a.open(http, pass)
+	if err == nil && c.takesBody {
+		return true
+	}
+	a.answer(c, err)
+	return false
+}
+
 // serve answers a request, with err if that is not nil. Below /api/v1 authentication comes first, then the rate limit, then the
 // body and everything else. So every answer to a valid token carries the rate limit headers, and nobody else's body is read.
 func (a *API) serve(http *fasthttp.RequestCtx, pass *admission.Pass, err error) {
-	c := &call{http: http, pass: pass, arrived: time.Now(), route: httpmetrics.OtherRoute}
-	c.setDeadline(callTimeout)
-	defer c.end()
-	http.SetUserValue(callKey{}, c)
-	defer func(began time.Time) { a.requests.Observe(c.route, http.Response.StatusCode(), began) }(time.Now())
 	defer a.recover(http)
-
-	setHeaders(&http.Response.Header)
-	path := string(http.URI().PathOriginal())
-	inAPI := path == root || strings.HasPrefix(path, root+"/")
-	public := path == pathOpenAPI && (http.IsGet() || http.IsHead())
-	if inAPI && !public {
-		if denied := a.admit(c); denied != nil {
+	c, asked := http.UserValue(callKey{}).(*call)
+	if !asked {
+		var denied error
+		if c, denied = a.open(http, pass); denied != nil {
 			err = denied
 		}
 	}
+	a.answer(c, err)
+}
+
+// open begins a call, which answer ends. It returns why the caller is denied.
+func (a *API) open(http *fasthttp.RequestCtx, pass *admission.Pass) (*call, error) {
+	c := &call{http: http, pass: pass, arrived: time.Now(), route: request.OtherRoute}
+	c.setDeadline(callTimeout)
+	http.SetUserValue(callKey{}, c)
+	setHeaders(&http.Response.Header)
+	path := string(http.URI().PathOriginal())
+	c.inAPI = path == root || strings.HasPrefix(path, root+"/")
+	c.takesBody = c.inAPI && (path != pathOpenAPI || !http.IsGet() && !http.IsHead())
+	if c.takesBody {
+		return c, a.admit(c)
+	}
+	return c, nil
+}
+
+// answer reads the body of a request and answers it, with err if that is not nil.
+func (a *API) answer(c *call, err error) {
+	defer c.end()
+	defer func() { a.requests.Observe(c.route, c.http.Response.StatusCode(), c.arrived) }()
+	defer a.recover(c.http)
 	switch {
 	case err != nil:
-	case !inAPI:
+	case !c.inAPI:
 		err = errNoPath
-	case !public:
+	case c.takesBody:
 		err = a.readBody(c)
 	}
 	if err != nil {
-		a.fail(http, err)
+		a.fail(c.http, err)
 		return
 	}
-	a.router.Handler(http)
+	a.router.Handler(c.http)
 }
 
 // admit authenticates the caller and applies the rate limit.
@@ -248,7 +285,7 @@ func (c *call) setDeadline(timeout time.Duration) {
 	if c.cancel != nil {
 		c.cancel()
 	}
-	c.ctx, c.cancel = context.WithTimeout(requestspan.Context(c.http), timeout)
+	c.ctx, c.cancel = context.WithTimeout(request.Context(c.http), timeout)
 }
 
 // readBody reads the body of an admitted request. The client may take longer than the stores may.
@@ -261,7 +298,7 @@ func (a *API) readBody(c *call) (err error) {
 	return admission.ReadBody(c.http, maxBody)
 }
 
-// end gives back what the call has taken.
+// end releases the resources of the call.
 func (c *call) end() {
 	c.cancel()
 	if c.leave != nil {
@@ -276,10 +313,37 @@ func (a *API) recover(http *fasthttp.RequestCtx) {
 	}
 }
 
-// describe answers GET /api/v1/openapi.json.
+// document is the OpenAPI document as it is sent.
+var document = sync.OnceValue(func() (d struct {
+	zipped []byte
+	tag    string
+}) {
+	digest := sha256.Sum256(openAPI)
+	d.tag = `W/"` + hex.EncodeToString(digest[:8]) + `"` // weak: one for both codings
+	var out bytes.Buffer
+	zip := gzip.NewWriter(&out)
+	_, _ = zip.Write(openAPI) // neither fails: a buffer takes everything
+	_ = zip.Close()
+	d.zipped = out.Bytes()
+	return d
+})
+
+// describe answers GET /api/v1/openapi.json. Clients may keep the document, and ask whether it has changed.
 func (a *API) describe(c *call) error {
+	header, document := &c.http.Response.Header, document()
+	header.Set(fasthttp.HeaderCacheControl, "no-cache")
+	header.Set(fasthttp.HeaderVary, fasthttp.HeaderAcceptEncoding)
+	header.Set(fasthttp.HeaderETag, document.tag)
+	if strings.Contains(string(c.http.Request.Header.Peek(fasthttp.HeaderIfNoneMatch)), document.tag) {
+		c.http.SetStatusCode(fasthttp.StatusNotModified)
+		return nil
+	}
 	c.http.SetStatusCode(fasthttp.StatusOK)
 	c.http.SetContentType("application/json")
 	c.http.Response.SetBodyRaw(openAPI)
+	if request.AcceptsGzip(c.http) {
+		header.SetContentEncoding("gzip")
+		c.http.Response.SetBodyRaw(document.zipped)
+	}
 	return nil
 }

@@ -33,7 +33,7 @@ func (a *API) linkStats(c *call) error {
 	if err != nil {
 		return err
 	}
-	counts, err := a.clicks.LinkStats(c.ctx, link.ID)
+	counts, err := a.clicks.Of(c.account).LinkStats(c.ctx, link.ID)
 	if err != nil {
 		return withOutage(readingClicks, err)
 	}

@@ -28,7 +28,7 @@ func (s *Shortener) CreateUnused(ctx context.Context, reqs []Request) ([]Result,
 // Record says how a call is recorded, so that it creates links once.
 type Record struct {
 	Call schema.IdempotentCall
-	// Answer returns what is recorded for the results. If it is nil, the call is not recorded. Answer may be called several times.
+	// Answer returns the record of the results. If it is nil, the call is not recorded. Answer may be called several times.
 	Answer func([]Result) ([]byte, error)
 }
 

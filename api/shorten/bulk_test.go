@@ -65,7 +65,7 @@ func TestCreateAll(t *testing.T) {
 				wantInvalid(t, result.Err, want)
 			}
 		}
-		listed, _, err := f.store.Links(t.Context(), f.owner, 1)
+		listed, _, err := f.store.Links(t.Context(), f.owner, schema.LinkFilter{}, 1)
 		testkit.Must(t, err)
 		for i, url := range created {
 			testkit.Equal(t, "link in the list", listed[len(created)-1-i].URL, url)
@@ -113,7 +113,7 @@ func TestCreateAllAsksLittle(t *testing.T) {
 		_, err := s.CreateAll(t.Context(), requests(method))
 		testkit.WantCode(t, err, schema.CodeUnavailable)
 	}
-	_, total, err := f.store.Links(t.Context(), f.owner, 1)
+	_, total, err := f.store.Links(t.Context(), f.owner, schema.LinkFilter{}, 1)
 	testkit.Must(t, err)
 	testkit.Equal(t, "links", total, 300)
 }

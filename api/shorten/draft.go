@@ -7,7 +7,7 @@ import (
 	"linkstream/schema"
 )
 
-// draft is a request under validation. newDraft checks what needs no store; lookUp or lookUpAll reads what the rest needs;
+// draft is a request under validation. newDraft checks the fields that need no store; lookUp or lookUpAll reads domains and hosts for the others;
 // finish checks the rest.
 type draft struct {
 	req     *Request
@@ -59,6 +59,9 @@ func (d *draft) begin(req *Request, now time.Time) {
 		d.link.ExpiredURL = *req.ExpiredURL
 		d.parse(FieldExpiredURL, d.link.ExpiredURL)
 	}
+	if !req.Extension.isZero() {
+		d.link.Extension = d.v.extension(req.Extension, nil, d.parse)
+	}
 }
 
 func (d *draft) parse(field, address string) {
@@ -91,7 +94,7 @@ func (s *Shortener) finish(d *draft, k known) error {
 	return d.v.outcome()
 }
 
-// lookUp reads what the store knows of one request.
+// lookUp reads the domains and hosts of one request.
 func (s *Shortener) lookUp(ctx context.Context, d *draft) (known, error) {
 	k := known{own: map[schema.Host]bool{}, domains: map[int64]schema.Domain{}}
 	for _, to := range d.targets {
@@ -112,7 +115,7 @@ func (s *Shortener) lookUp(ctx context.Context, d *draft) (known, error) {
 	return k, nil
 }
 
-// lookUpAll reads what the store knows of an account's requests, by one query for all hosts and one for all domains.
+// lookUpAll reads the domains and hosts of an account's requests, by one query for all hosts and one for all domains.
 func (s *Shortener) lookUpAll(ctx context.Context, accountID int64, drafts []draft) (known, error) {
 	k := known{own: map[schema.Host]bool{}, domains: map[int64]schema.Domain{}}
 	now := time.Now()

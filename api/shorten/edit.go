@@ -7,7 +7,7 @@ import (
 	"linkstream/schema"
 )
 
-// Edit is a change of a link. What is nil stays as it is.
+// Edit is a change of a link. A nil field stays as it is.
 type Edit struct {
 	LongURL, Title *string
 	Tags           *[]string // in any order
@@ -15,10 +15,11 @@ type Edit struct {
 	ExpiresAt      *time.Time // zero: never; fractions of a second are cut off
 	ExpiredURL     *string    // "": none
 	ForwardQuery   *bool
+	Extension
 
 	// Unchanged makes Edit return CodeConflict if another edit has changed the link since it was read.
 	Unchanged bool
-	// Malformed is that of a Request.
+	// Malformed has the problems of fields that could not be parsed, as in a Request.
 	Malformed map[string][]string
 }
 
@@ -28,20 +29,42 @@ const fieldBody = "body"
 // Edit changes a link and returns it as it is then. CodeInvalid names every invalid field, and an edit without a field is
 // invalid; CodeUnsafeURL as in Create; CodeNotFound if the link was deleted meanwhile; CodeConflict as Edit says.
 func (s *Shortener) Edit(ctx context.Context, link schema.Link, edit Edit) (schema.Link, error) {
-	checks := newValidation(edit.Malformed)
-	v := &checks
 	now := time.Now().UTC().Truncate(time.Second)
-	change := schema.LinkEdit{URL: edit.LongURL, Title: edit.Title, Active: edit.IsActive, ExpiredURL: edit.ExpiredURL,
-		ForwardQuery: edit.ForwardQuery}
-	if edit.LongURL != nil {
-		if err := s.validateURL(ctx, FieldLongURL, *edit.LongURL, v); err != nil {
+	for try := 1; ; try++ {
+		change, err := s.change(ctx, link, edit, now)
+		if err != nil {
 			return schema.Link{}, err
+		}
+		seen := link
+		err = s.links.UpdateLink(ctx, &link, change, now)
+		if edit.Unchanged || change.Extension == nil || schema.ErrorCode(err) != schema.CodeConflict || try == maxEdits {
+			return link, gone(err)
+		}
+		// Another edit has changed another part of the extension.
+		if link, err = s.links.Link(ctx, seen.DomainID, seen.Hash); err == nil && link.ID != seen.ID {
+			err = NotFound()
+		}
+		if err != nil {
+			return schema.Link{}, gone(err)
 		}
 	}
+}
+
+// maxEdits bounds how often Edit begins again.
+const maxEdits = 8
+
+// change validates an edit of a link.
+func (s *Shortener) change(ctx context.Context, link schema.Link, edit Edit, now time.Time) (schema.LinkEdit, error) {
+	checks := newValidation(edit.Malformed)
+	v := &checks
+	change := schema.LinkEdit{URL: edit.LongURL, Title: edit.Title, Active: edit.IsActive, ExpiredURL: edit.ExpiredURL,
+		ForwardQuery: edit.ForwardQuery, Unchanged: edit.Unchanged}
+	var urls []fieldURL
+	if edit.LongURL != nil {
+		urls = append(urls, fieldURL{FieldLongURL, *edit.LongURL})
+	}
 	if edit.ExpiredURL != nil && *edit.ExpiredURL != "" {
-		if err := s.validateURL(ctx, FieldExpiredURL, *edit.ExpiredURL, v); err != nil {
-			return schema.Link{}, err
-		}
+		urls = append(urls, fieldURL{FieldExpiredURL, *edit.ExpiredURL})
 	}
 	if edit.Title != nil {
 		v.title(*edit.Title)
@@ -54,16 +77,26 @@ func (s *Shortener) Edit(ctx context.Context, link schema.Link, edit Edit) (sche
 			*change.ExpiresAt = v.expiry(*edit.ExpiresAt, now)
 		}
 	}
-	if change == (schema.LinkEdit{}) && len(v.invalid) == 0 {
+	if !edit.Extension.isZero() {
+		change.Extension = v.extension(edit.Extension, link.Extension, func(field, address string) {
+			urls = append(urls, fieldURL{field, address})
+		})
+		if change.Extension == nil {
+			change.Extension = new(schema.Extension)
+		}
+	}
+	for _, u := range urls {
+		if err := s.validateURL(ctx, u.field, u.address, v); err != nil {
+			return change, err
+		}
+	}
+	if change == (schema.LinkEdit{Unchanged: edit.Unchanged}) && len(v.invalid) == 0 {
 		v.reject(fieldBody, "At least one field of the link is required.")
 	}
-	if err := v.outcome(); err != nil {
-		return schema.Link{}, err
-	}
-	change.Unchanged = edit.Unchanged
-	err := s.links.UpdateLink(ctx, &link, change, now)
-	return link, gone(err)
+	return change, v.outcome()
 }
+
+type fieldURL struct{ field, address string }
 
 // Delete deletes a link of an account. Its hash stays reserved for the account. CodeNotFound if it was deleted meanwhile.
 func (s *Shortener) Delete(ctx context.Context, link schema.Link) error {

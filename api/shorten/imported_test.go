@@ -59,7 +59,7 @@ func TestCheckAll(t *testing.T) {
 		t.Fatalf("%v", errs)
 	}
 	wantInvalid(t, errs[1], "domain_id", "long_url", "title")
-	if _, total, err := f.store.Links(t.Context(), f.owner, 1); err != nil || total != 1 {
+	if _, total, err := f.store.Links(t.Context(), f.owner, schema.LinkFilter{}, 1); err != nil || total != 1 {
 		t.Errorf("%d links, %v", total, err)
 	}
 	f.store.Close()

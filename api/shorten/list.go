@@ -16,6 +16,7 @@ const (
 	SortNewest = "-created_at"
 	SortOldest = "created_at"
 	SortClicks = "-clicks" // the most first, then the newest
+	SortFewest = "clicks"  // the fewest first, then the newest
 )
 
 // Limits of lists. What they bound is read at once.
@@ -35,7 +36,7 @@ type ListRequest struct {
 	Sort      string
 	Page      int64 // from 1
 
-	// Malformed is that of a Request.
+	// Malformed has the problems of fields that could not be parsed, as in a Request.
 	Malformed map[string][]string
 }
 
@@ -48,23 +49,21 @@ type clickCounter interface {
 // invalid field, also sort if more than MaxSorted links would have to be sorted by clicks. Without a filter each page costs
 // the same; otherwise the cost is proportional to the number of the account's links.
 func (s *Shortener) List(ctx context.Context, clicks clickCounter, req ListRequest) ([]schema.Link, int64, error) {
-	filter, err := s.filter(ctx, req)
+	filter, err := s.Filter(ctx, req)
 	switch {
 	case err != nil:
 		return nil, 0, err
-	case req.Sort == SortClicks:
+	case req.Sort == SortClicks || req.Sort == SortFewest:
 		return s.listByClicks(ctx, clicks, req, filter)
-	case req.Sort != SortOldest && len(filter.Words) == 0 && req.Tag == "" && req.DomainID == nil && req.IsActive == nil:
-		return s.links.Links(ctx, req.AccountID, req.Page)
 	}
-	return s.links.FindLinks(ctx, req.AccountID, filter, req.Page)
+	return s.links.Links(ctx, req.AccountID, filter, req.Page)
 }
 
 // listByClicks sorts the IDs of all links that match, and reads only those of the page.
 func (s *Shortener) listByClicks(
 	ctx context.Context, clicks clickCounter, req ListRequest, filter schema.LinkFilter,
 ) ([]schema.Link, int64, error) {
-	ids, err := s.links.FindLinkIDs(ctx, req.AccountID, filter, MaxSorted+1)
+	ids, err := s.links.LinkIDs(ctx, req.AccountID, filter, MaxSorted+1)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -80,7 +79,12 @@ func (s *Shortener) listByClicks(
 		}
 		maps.Copy(counts, some)
 	}
-	slices.SortStableFunc(ids, func(a, b int64) int { return cmp.Compare(counts[b], counts[a]) })
+	slices.SortStableFunc(ids, func(a, b int64) int {
+		if req.Sort == SortFewest {
+			a, b = b, a
+		}
+		return cmp.Compare(counts[b], counts[a])
+	})
 	total := int64(len(ids))
 	if req.Page-1 > total/schema.PageSize {
 		return nil, total, nil
@@ -97,28 +101,38 @@ func (s *Shortener) listByClicks(
 	return links, total, err
 }
 
-// filter returns the filter of a request.
-func (s *Shortener) filter(ctx context.Context, req ListRequest) (schema.LinkFilter, error) {
+// Filter returns the filter of a request. CodeInvalid names every invalid field.
+func (s *Shortener) Filter(ctx context.Context, req ListRequest) (schema.LinkFilter, error) {
 	v := newValidation(req.Malformed)
 	filter := schema.LinkFilter{Tag: req.Tag, DomainID: req.DomainID, Redirects: req.IsActive, OldestFirst: req.Sort == SortOldest}
 	if req.Tag != "" {
 		v.tag("tag", req.Tag)
 	}
-	if !slices.Contains([]string{"", SortNewest, SortOldest, SortClicks}, req.Sort) {
-		v.reject("sort", "The list is sorted by -created_at, created_at or -clicks.")
+	if !slices.Contains([]string{"", SortNewest, SortOldest, SortClicks, SortFewest}, req.Sort) {
+		v.reject("sort", "The list is sorted by -created_at, created_at, -clicks or clicks.")
 	}
 	words := strings.Fields(req.Query)
 	if len(words) > maxWords || utf8.RuneCountInString(req.Query) > schema.MaxURLLen {
 		v.reject("q", "A search has at most 8 words and 2048 characters.")
 	}
-	if err := v.outcome(); err != nil || len(words) == 0 {
+	onDomain := req.DomainID != nil && *req.DomainID != 0 && v.invalid[FieldDomainID] == nil
+	var domains []schema.Domain
+	if onDomain || len(words) > 0 {
+		var err error
+		if domains, err = s.domains.Domains(ctx, req.AccountID); err != nil {
+			return filter, err
+		}
+	}
+	if onDomain && !slices.ContainsFunc(domains, func(d schema.Domain) bool { return d.ID == *req.DomainID }) {
+		v.reject(FieldDomainID, "You have no domain with this id. The default domain has 0.")
+	}
+	if err := v.outcome(); err != nil {
 		return filter, err
 	}
-	domains, err := s.domains.Domains(ctx, req.AccountID)
 	for _, word := range words {
 		filter.Words = append(filter.Words, schema.LinkWord{Texts: spellings(word), Key: s.keyOf(word, domains)})
 	}
-	return filter, err
+	return filter, nil
 }
 
 // keyOf returns the key of the link whose short URL a word is, with or without scheme and port; nil if it is none.

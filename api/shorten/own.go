@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 
 	"linkstream/schema"
@@ -53,7 +54,7 @@ func (own ownAddresses) contain(to target) bool {
 		return true
 	}
 	for _, a := range own {
-		if a.host == to.host && (a.port == "" || a.port == to.port) {
+		if a.host == to.host && (a.port == "" || own.listenOn(to.port)) {
 			return true
 		}
 	}
@@ -61,14 +62,14 @@ func (own ownAddresses) contain(to target) bool {
 	return addr.IsValid() && own.usePort(to.port) && ofThisMachine(addr)
 }
 
+// listenOn reports whether an address of the service has the port.
+func (own ownAddresses) listenOn(port string) bool {
+	return slices.ContainsFunc(own, func(a Address) bool { return a.port == port })
+}
+
 // usePort reports whether a port is one of the service's.
 func (own ownAddresses) usePort(port string) bool {
-	for _, a := range own {
-		if a.port == port || a.port == "" && (port == "80" || port == "443") {
-			return true
-		}
-	}
-	return false
+	return own.listenOn(port) || own.listenOn("") && (port == "80" || port == "443")
 }
 
 // ofThisMachine reports whether a network interface has the address. Interfaces may change while a program runs, and few

@@ -32,11 +32,12 @@ func TestCreateRefusesLinksToItself(t *testing.T) {
 		"https://api.example:8443/x", "http://API.example.:8443", "http://lb.example", "https://lb.example:4711/",
 		"http://198.51.100.7:8080/", "http://[::ffff:198.51.100.7]:8080/", "http://[64:ff9b::c633:6407]:8080/",
 		"http://[::198.51.100.7]:8080/", "http://[2001:db8::7]:8080/", "http://[2001:DB8:0::0007]:8080/",
+		"http://198.51.100.7:8081/", // a port of this service on a host of this service
 	}
 	accepted := []string{
 		"http://localhost.example", "http://mylocalhost/", "http://128.0.0.1/", "http://1.0.0.0", "http://[::2:0:0:1]/",
 		"https://api.example/", "https://api.example:8444/", "http://x.lb.example", "http://198.51.100.7/",
-		"http://198.51.100.7:8081/", "http://[2001:db8::8]:8080/", "http://10.255.255.254:8081/",
+		"http://198.51.100.7:8084/", "http://[2001:db8::8]:8080/", "http://10.255.255.254:8081/",
 	}
 	for _, addr := range interfaceAddresses(t) {
 		for _, port := range []string{"8081", "8082", "8083", "8080", "80"} { // 80 is a port of https://sho.rt, perhaps by a proxy

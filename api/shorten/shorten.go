@@ -6,6 +6,7 @@ import (
 	"context"
 	"time"
 
+	"linkstream/api/slowread"
 	"linkstream/schema"
 	"linkstream/schema/blocklist"
 )
@@ -21,6 +22,9 @@ const (
 	FieldExpiresAt    = "expires_at"
 	FieldExpiredURL   = "expired_url"
 	FieldForwardQuery = "forward_query"
+	FieldRules        = "rules"
+	FieldVariants     = "variants"
+	FieldCard         = "card"
 )
 
 // Request describes the link to create.
@@ -35,6 +39,7 @@ type Request struct {
 	ExpiresAt    *time.Time // nil: never; fractions of a second are cut off
 	ExpiredURL   *string    // nil: none
 	ForwardQuery bool
+	Extension
 
 	// Links that come from elsewhere:
 	KeepHash     bool      // CustomAlias may be any valid hash that is not reserved in any letter case
@@ -55,6 +60,7 @@ type Shortener struct {
 	domains      schema.DomainStore
 	blocklist    *blocklist.List
 	foreignHosts negativeCache
+	tagClicks    *slowread.Results[tagRange, map[string]int64]
 }
 
 // New returns a Shortener whose links on the default domain are below base. own are more addresses of the service; no link
@@ -63,7 +69,8 @@ func New(
 	base schema.BaseURL, links schema.LinkStore, domains schema.DomainStore, blocklist *blocklist.List, own ...Address,
 ) *Shortener {
 	all := append(ownAddresses{AddressOf(base)}, own...)
-	return &Shortener{base: base, own: all, links: links, domains: domains, blocklist: blocklist}
+	return &Shortener{base: base, own: all, links: links, domains: domains, blocklist: blocklist,
+		tagClicks: slowread.New[tagRange, map[string]int64](countLimits)}
 }
 
 // Base returns the base of short links on the default domain.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"linkstream/api/slowread"
 	"linkstream/schema"
 )
 
@@ -41,48 +42,99 @@ func (s *Shortener) Tags(ctx context.Context, accountID int64, after string) (ta
 	return tags, more, nil
 }
 
-// CountClicks adds the clicks of an account's links to their tags, among those given. It reads all links that have tags, some at a time,
-// and costs many times as much as Tags. After an error some clicks are missing.
+// countedAtOnce is how many links with tags an account may have so that their clicks are counted by each call. A link with two tags counts
+// twice.
+const countedAtOnce = 50_000
+
+// countLimits are those of counts of more links.
+var countLimits = slowread.Limits{Timeout: time.Minute, Pause: time.Second, Share: 10, Age: 5 * time.Minute, Keys: 50, AtOnce: 2}
+
+// tagRange is the tags that one call of Tags returns.
+type tagRange struct {
+	account int64
+	first   string
+}
+
+// CountClicks adds the clicks of an account's links to their tags, which Tags has returned. It reads all links that have tags, some at a
+// time. If there are many of them, the clicks are those of the last count, and the next one goes on in the background: CodeBusy if
+// the first one has not ended when ctx is done.
 func (s *Shortener) CountClicks(ctx context.Context, clicks clickCounter, accountID int64, tags []TagCount) error {
-	if len(tags) == 0 {
+	links := int64(0)
+	for _, tag := range tags {
+		links += tag.Links
+	}
+	asked := slices.Clone(tags) // a count may outlast the call
+	count := func(ctx context.Context) (map[string]int64, error) { return s.clicksOf(ctx, clicks, accountID, asked) }
+	if links <= countedAtOnce {
+		sums, err := count(ctx)
+		setClicks(tags, sums)
+		return err
+	}
+	judge := func(counted slowread.Result[map[string]int64]) slowread.Use {
+		for _, tag := range tags {
+			if _, known := counted.Value[tag.Tag]; !known {
+				return slowread.Useless
+			}
+		}
+		return slowread.Old
+	}
+	counted, err := s.tagClicks.Of(ctx, tagRange{accountID, tags[0].Tag}, judge, count)
+	switch {
+	case counted != nil:
+		setClicks(tags, counted.Value)
 		return nil
+	case err == nil:
+		err = errCounting
 	}
-	byTag := make(map[string]*TagCount, len(tags))
+	return err
+}
+
+var errCounting = schema.ClientErrorf(schema.CodeBusy, "The clicks of your tags are being counted: try again in a few seconds.")
+
+func setClicks(tags []TagCount, clicks map[string]int64) {
 	for i := range tags {
-		byTag[tags[i].Tag] = &tags[i]
-	}
-	for last := int64(0); ; {
-		links, err := s.links.TaggedLinks(ctx, accountID, last, countChunk)
-		if err != nil || len(links) == 0 {
-			return err
-		}
-		last = links[len(links)-1].Ordinal
-		links = slices.DeleteFunc(links, func(link schema.TaggedLink) bool {
-			return !slices.ContainsFunc(link.Tags, func(tag string) bool { return byTag[tag] != nil })
-		})
-		if err := addClicksOf(ctx, clicks, links, byTag); err != nil {
-			return err
-		}
+		tags[i].Clicks = clicks[tags[i].Tag]
 	}
 }
 
-func addClicksOf(ctx context.Context, clicks clickCounter, links []schema.TaggedLink, byTag map[string]*TagCount) error {
-	if len(links) == 0 {
-		return nil
+// Run returns when ctx is done and no count is under way any more.
+func (s *Shortener) Run(ctx context.Context) { s.tagClicks.Run(ctx) }
+
+// clicksOf returns the clicks of each of some tags. After an error some clicks are missing.
+func (s *Shortener) clicksOf(ctx context.Context, clicks clickCounter, accountID int64, tags []TagCount) (map[string]int64, error) {
+	sums := make(map[string]int64, len(tags))
+	for _, tag := range tags {
+		sums[tag.Tag] = 0
 	}
-	ids := make([]int64, len(links))
-	for i, link := range links {
-		ids[i] = link.ID
-	}
-	totals, err := clicks.ClickCounts(ctx, ids)
-	for _, link := range links {
-		for _, tag := range link.Tags {
-			if count := byTag[tag]; count != nil {
-				count.Clicks += totals[link.ID]
+	for last := int64(0); len(tags) > 0; {
+		links, err := s.links.TaggedLinks(ctx, accountID, last, countChunk)
+		if err != nil || len(links) == 0 {
+			return sums, err
+		}
+		last = links[len(links)-1].Ordinal
+		links = slices.DeleteFunc(links, func(link schema.TaggedLink) bool {
+			return !slices.ContainsFunc(link.Tags, func(tag string) bool { _, asked := sums[tag]; return asked })
+		})
+		ids := make([]int64, 0, len(links))
+		for _, link := range links {
+			ids = append(ids, link.ID)
+		}
+		if len(ids) == 0 {
+			continue
+		}
+		totals, err := clicks.ClickCounts(ctx, ids)
+		for _, link := range links {
+			for _, tag := range link.Tags {
+				if _, asked := sums[tag]; asked {
+					sums[tag] += totals[link.ID]
+				}
 			}
 		}
+		if err != nil {
+			return sums, err
+		}
 	}
-	return err
+	return sums, nil
 }
 
 // FieldNewTag names the new tag in the errors of RenameTag.
@@ -95,7 +147,7 @@ func (s *Shortener) RenameTag(ctx context.Context, accountID int64, from, to str
 	v.tag("tag", from)
 	v.tag(FieldNewTag, to)
 	if v.invalid[FieldNewTag] == nil && from == to {
-		v.reject(FieldNewTag, "The new tag must be another one.")
+		v.reject(FieldNewTag, "The new name must be different.")
 	}
 	if err := v.outcome(); err != nil {
 		return 0, err

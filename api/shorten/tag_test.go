@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"linkstream/api/shorten"
 	"linkstream/schema"
@@ -80,6 +82,109 @@ func TestManyTags(t *testing.T) {
 	}
 	_, _, err = s.Tags(t.Context(), 1, "A")
 	testkit.WantCode(t, err, schema.CodeInvalid)
+}
+
+// manyAlike is a store of n links with the tags a and b, whose counts of clicks take a while. Each link has as many clicks as counts have
+// begun.
+type manyAlike struct {
+	schema.LinkStore
+	n      int64
+	tags   []string
+	takes  time.Duration
+	counts int64
+}
+
+func (s *manyAlike) TagCounts(context.Context, int64, string, int) (tags []schema.TagCount, err error) {
+	for _, tag := range s.tags {
+		tags = append(tags, schema.TagCount{Tag: tag, Links: s.n})
+	}
+	return tags, nil
+}
+
+func (s *manyAlike) TaggedLinks(ctx context.Context, _, ordinal int64, limit int) (links []schema.TaggedLink, err error) {
+	if ordinal == 0 {
+		s.counts++
+		select {
+		case <-time.After(s.takes):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	for ; ordinal < s.n && len(links) < limit; ordinal++ {
+		links = append(links, schema.TaggedLink{ID: ordinal + 1, Ordinal: ordinal + 1, Tags: s.tags})
+	}
+	return links, nil
+}
+
+func (s *manyAlike) ClickCounts(_ context.Context, ids []int64) (map[int64]int64, error) {
+	counts := map[int64]int64{}
+	for _, id := range ids {
+		counts[id] = s.counts
+	}
+	return counts, nil
+}
+
+// countTags returns the clicks of the tags of a store, for a caller that has some time.
+func countTags(t *testing.T, s *shorten.Shortener, store *manyAlike, patience time.Duration) (clicks []int64, err error) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	tags, _, err := s.Tags(ctx, 1, "")
+	testkit.Must(t, err)
+	err = s.CountClicks(ctx, store, 1, tags)
+	for _, tag := range tags {
+		clicks = append(clicks, tag.Clicks)
+	}
+	return clicks, err
+}
+
+func TestTagsOfManyLinks(t *testing.T) {
+	const takes, links = 7 * time.Second, 30_000
+	for name, test := range map[string]func(t *testing.T, s *shorten.Shortener, store *manyAlike){
+		"are counted on while nobody waits": func(t *testing.T, s *shorten.Shortener, store *manyAlike) {
+			_, err := countTags(t, s, store, 5*time.Second)
+			testkit.WantCode(t, err, schema.CodeBusy)
+			clicks, err := countTags(t, s, store, 5*time.Second)
+			testkit.Must(t, err)
+			testkit.Equal(t, "clicks", clicks, []int64{links, links})
+			testkit.Equal(t, "counts", store.counts, 1)
+		},
+		"are those of the last count": func(t *testing.T, s *shorten.Shortener, store *manyAlike) {
+			for range 10 {
+				clicks, err := countTags(t, s, store, time.Minute)
+				testkit.Must(t, err)
+				testkit.Equal(t, "clicks", clicks, []int64{links, links})
+			}
+		},
+		"are counted again for a new tag": func(t *testing.T, s *shorten.Shortener, store *manyAlike) {
+			_, err := countTags(t, s, store, time.Minute)
+			testkit.Must(t, err)
+			store.tags = []string{"a", "b", "c"}
+			clicks, err := countTags(t, s, store, time.Minute)
+			testkit.Must(t, err)
+			testkit.Equal(t, "clicks", clicks, []int64{2 * links, 2 * links, 2 * links})
+		},
+		"are counted each time if they are few": func(t *testing.T, s *shorten.Shortener, store *manyAlike) {
+			store.n = 25_000
+			for n := range int64(3) {
+				clicks, err := countTags(t, s, store, time.Minute)
+				testkit.Must(t, err)
+				testkit.Equal(t, "clicks", clicks, []int64{(n + 1) * store.n, (n + 1) * store.n})
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := &manyAlike{n: links, tags: []string{"a", "b"}, takes: takes}
+				s := shorten.New(schema.MustParseBaseURL("https://sho.rt"), store, nil, nil)
+				ctx, cancel := context.WithCancel(t.Context())
+				stopped := make(chan struct{})
+				go func() { s.Run(ctx); close(stopped) }()
+				test(t, s, store)
+				cancel()
+				<-stopped
+			})
+		})
+	}
 }
 
 func compareTags(a, b shorten.TagCount) int {

@@ -13,7 +13,7 @@ import (
 	"linkstream/schema"
 )
 
-// validation collects what is wrong with a request.
+// validation collects the problems of a request.
 type validation struct {
 	invalid map[string][]string // sentences by field
 	unsafe  bool                // a URL leads to a host on the blocklist
@@ -70,8 +70,12 @@ func (v *validation) target(field, address string) (to target, ok bool) {
 }
 
 func (v *validation) rejectURL(field, problem string) {
-	if field == FieldExpiredURL {
+	switch field {
+	case FieldLongURL:
+	case FieldExpiredURL:
 		problem = strings.Replace(problem, "long URL", "expired URL", 1)
+	default:
+		problem = strings.Replace(problem, "long URL", "URL", 1)
 	}
 	v.reject(field, problem)
 }

@@ -2,8 +2,8 @@ package transfer
 
 import "strings"
 
-// Guard returns a cell that no spreadsheet takes for a formula (OWASP, "CSV Injection"): one that begins like a formula gets an
-// apostrophe in front. So does one that would then look like that, so that Unguard gives every cell back.
+// Guard returns a cell that no spreadsheet takes for a formula (OWASP, "CSV Injection"): a cell that begins like a formula gets an
+// apostrophe in front. So does a cell that looks guarded already, so that Unguard restores every cell.
 func Guard(cell string) string {
 	if formula(strings.TrimLeft(cell, "'")) {
 		return "'" + cell

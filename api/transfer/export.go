@@ -3,6 +3,7 @@ package transfer
 import (
 	"context"
 	"encoding/csv"
+	"encoding/json"
 	"io"
 	"slices"
 	"strconv"
@@ -16,13 +17,14 @@ import (
 // exportPage is the number of links that an export has in memory, 12 MiB if all of them are as long as can be.
 const exportPage = 1000
 
-// timeLayout is that of the API.
+// timeLayout is the layout of times in the API.
 const timeLayout = "2006-01-02T15:04:05-07:00"
 
 // exportColumns are the columns of format Linkstream.
 var exportColumns = []string{
 	fieldShortURL, "alias", fieldHost, shorten.FieldLongURL, shorten.FieldTitle, shorten.FieldTags, shorten.FieldIsActive,
-	fieldCreatedAt, shorten.FieldExpiresAt, shorten.FieldExpiredURL, shorten.FieldForwardQuery, fieldClicks,
+	fieldCreatedAt, shorten.FieldExpiresAt, shorten.FieldExpiredURL, shorten.FieldForwardQuery, shorten.FieldRules,
+	shorten.FieldVariants, shorten.FieldCard, fieldClicks,
 }
 
 // Exporter writes links to files. Its methods may be called concurrently.
@@ -34,8 +36,8 @@ type Exporter struct {
 
 // linkLister is the part of schema.LinkStore that exports need.
 type linkLister interface {
-	Links(ctx context.Context, accountID int64, page int64) (links []schema.Link, total int64, err error)
-	LinksAfter(ctx context.Context, accountID, ordinal int64, limit int) ([]schema.Link, error)
+	Links(ctx context.Context, accountID int64, filter schema.LinkFilter, page int64) (links []schema.Link, total int64, err error)
+	LinksAfter(ctx context.Context, accountID int64, filter schema.LinkFilter, ordinal int64, limit int) ([]schema.Link, error)
 }
 
 // clickCounter is the part of schema.ClickStore that exports need.
@@ -48,12 +50,12 @@ func NewExporter(base schema.BaseURL, links linkLister, clicks clickCounter) *Ex
 	return &Exporter{base, links, clicks}
 }
 
-// Export writes the links that an account has when the export begins, the oldest first, with their counts, as a CSV file of format
+// Export writes the links that match filter and that an account has when the export begins, the oldest first, with their counts, as a CSV file of format
 // Linkstream in UTF-8 with a line break of "\r\n" (RFC 4180). It returns the number of links written. Cells that a spreadsheet may
 // take for formulas are guarded. A link that is deleted meanwhile may be left out. A link on the default domain has no domain, so
-// that the file can be imported by a service with another default domain. is_active is what the owner has set.
-func (e *Exporter) Export(ctx context.Context, accountID int64, w io.Writer) (links int64, err error) {
-	newest, _, err := e.links.Links(ctx, accountID, 1)
+// that the file can be imported by a service with another default domain. is_active is the owner's setting.
+func (e *Exporter) Export(ctx context.Context, accountID int64, filter schema.LinkFilter, w io.Writer) (links int64, err error) {
+	newest, _, err := e.links.Links(ctx, accountID, schema.LinkFilter{}, 1)
 	if err != nil {
 		return 0, err
 	}
@@ -67,12 +69,12 @@ func (e *Exporter) Export(ctx context.Context, accountID int64, w io.Writer) (li
 		last = newest[0].Ordinal
 	}
 	for after := int64(0); after < last; {
-		page, err := e.links.LinksAfter(ctx, accountID, after, exportPage)
+		page, err := e.links.LinksAfter(ctx, accountID, filter, after, exportPage)
 		if err != nil {
 			return links, err
 		}
 		if len(page) == 0 {
-			break // the newest link was deleted meanwhile
+			break // no other link matches, or the newest one was deleted meanwhile
 		}
 		after = page[len(page)-1].Ordinal
 		page = slices.DeleteFunc(page, func(l schema.Link) bool { return l.Ordinal > last })
@@ -105,11 +107,25 @@ func (e *Exporter) writePage(ctx context.Context, out *csv.Writer, links []schem
 
 // cells returns the cells of exportColumns. Only what users write needs a guard.
 func (e *Exporter) cells(link schema.Link, clicks int64) []string {
+	var extension schema.Extension
+	if link.Extension != nil {
+		extension = *link.Extension
+	}
 	return []string{
 		e.base.ShortURL(link), Guard(link.Hash), link.Host, Guard(link.URL), Guard(link.Title), Guard(strings.Join(link.Tags, " ")),
 		strconv.FormatBool(link.Active), formatTime(link.CreatedAt), formatTime(link.ExpiresAt), Guard(link.ExpiredURL),
-		strconv.FormatBool(link.ForwardQuery), strconv.FormatInt(clicks, 10),
+		strconv.FormatBool(link.ForwardQuery), formatJSON(extension.Rules), formatJSON(extension.Variants), formatJSON(extension.Card),
+		strconv.FormatInt(clicks, 10),
 	}
+}
+
+// formatJSON returns a part of an extension in the form of the API, and "" for a missing part.
+func formatJSON(part any) string {
+	text, _ := json.Marshal(part) // strings and numbers can be encoded
+	if string(text) == "null" {
+		return ""
+	}
+	return string(text)
 }
 
 // formatTime returns "" for the zero time.
@@ -118,26 +134,4 @@ func formatTime(at time.Time) string {
 		return ""
 	}
 	return at.UTC().Format(timeLayout)
-}
-
-// ErrorWriter writes the errors of an import as a CSV file with the columns line, column and reason.
-type ErrorWriter struct{ out *csv.Writer }
-
-// NewErrorWriter returns an ErrorWriter, which has written the names of the columns to its buffer.
-func NewErrorWriter(w io.Writer) *ErrorWriter {
-	out := csv.NewWriter(w)
-	out.UseCRLF = true
-	out.Write([]string{"line", "column", "reason"}) // Flush returns the error
-	return &ErrorWriter{out}
-}
-
-// Write writes an error of a row to the buffer. It may be the value of Options.OnError.
-func (w *ErrorWriter) Write(e RowError) {
-	w.out.Write([]string{strconv.Itoa(e.Line), Guard(e.Column), Guard(e.Reason)}) // Flush returns the error
-}
-
-// Flush writes what is buffered, and returns the first error of all writes.
-func (w *ErrorWriter) Flush() error {
-	w.out.Flush()
-	return w.out.Error()
 }

@@ -31,14 +31,14 @@ func (c *clicks) ClickCounts(_ context.Context, ids []int64) (map[int64]int64, e
 func (f *fixture) export(t *testing.T, accountID int64) (file string) {
 	t.Helper()
 	var out bytes.Buffer
-	_, err := transfer.NewExporter(f.shortener.Base(), f.Store, &clicks{}).Export(t.Context(), accountID, &out)
+	_, err := transfer.NewExporter(f.shortener.Base(), f.Store, &clicks{}).Export(t.Context(), accountID, schema.LinkFilter{}, &out)
 	testkit.Must(t, err)
 	return out.String()
 }
 
 func TestExport(t *testing.T) {
 	f := newFixture(t)
-	const header = "short_url,alias,domain,long_url,title,tags,is_active,created_at,expires_at,expired_url,forward_query,clicks\r\n"
+	const header = "short_url,alias,domain,long_url,title,tags,is_active,created_at,expires_at,expired_url,forward_query,rules,variants,card,clicks\r\n"
 	if file := f.export(t, f.account); file != header {
 		t.Errorf("%q of an empty account", file)
 	}
@@ -53,11 +53,11 @@ func TestExport(t *testing.T) {
 		a, b, q, title := f.link(t, 0, "aBc1234"), f.link(t, f.domain, "-x"), f.link(t, 0, "q"), f.link(t, 0, "t")
 		rows := map[int64]string{
 			a.Ordinal: fmt.Sprintf(`https://sho.rt/aBc1234,aBc1234,,https://example.com/a?x=1&y=2,"A, ""quoted"" title",go news,true,`+
-				`2024-02-29T10:00:00+00:00,2099-01-02T03:04:05+00:00,https://example.com/over,true,%d`, 10*a.ID),
-			b.Ordinal: fmt.Sprintf(`https://go.example.com/-x,'-x,go.example.com,https://example.com/b,'=1+1,,false,%s,,,false,%d`,
+				`2024-02-29T10:00:00+00:00,2099-01-02T03:04:05+00:00,https://example.com/over,true,%s,%d`, extensionCells, 10*a.ID),
+			b.Ordinal: fmt.Sprintf(`https://go.example.com/-x,'-x,go.example.com,https://example.com/b,'=1+1,,false,%s,,,false,,,,%d`,
 				b.CreatedAt.UTC().Format("2006-01-02T15:04:05-07:00"), 10*b.ID),
-			q.Ordinal:     fmt.Sprintf(`https://sho.rt/q,q,,https://example.com/," ''=1+1 ",'-a b,true,2020-01-01T00:00:00+00:00,,,false,%d`, 10*q.ID),
-			title.Ordinal: fmt.Sprintf(`https://sho.rt/t,t,,https://example.com/t,''=1+1,,true,2020-01-01T00:00:00+00:00,,,false,%d`, 10*title.ID),
+			q.Ordinal:     fmt.Sprintf(`https://sho.rt/q,q,,https://example.com/," ''=1+1 ",'-a b,true,2020-01-01T00:00:00+00:00,,,false,,,,%d`, 10*q.ID),
+			title.Ordinal: fmt.Sprintf(`https://sho.rt/t,t,,https://example.com/t,''=1+1,,true,2020-01-01T00:00:00+00:00,,,false,,,,%d`, 10*title.ID),
 		}
 		want := header
 		for ordinal := range int64(10) {
@@ -84,11 +84,11 @@ func TestExport(t *testing.T) {
 	})
 	t.Run("reports errors of the stores and of the file", func(t *testing.T) {
 		full := errors.New("disk full")
-		if _, err := transfer.NewExporter(f.shortener.Base(), f.Store, &clicks{}).Export(t.Context(), f.account, failing{full}); !errors.Is(err, full) {
+		if _, err := transfer.NewExporter(f.shortener.Base(), f.Store, &clicks{}).Export(t.Context(), f.account, schema.LinkFilter{}, failing{full}); !errors.Is(err, full) {
 			t.Errorf("%v", err)
 		}
 		f.Close()
-		if _, err := transfer.NewExporter(f.shortener.Base(), f.Store, &clicks{}).Export(t.Context(), f.account, &bytes.Buffer{}); err == nil {
+		if _, err := transfer.NewExporter(f.shortener.Base(), f.Store, &clicks{}).Export(t.Context(), f.account, schema.LinkFilter{}, &bytes.Buffer{}); err == nil {
 			t.Error("no error of the store")
 		}
 	})
@@ -117,13 +117,13 @@ type growing struct {
 	added int
 }
 
-func (g *growing) LinksAfter(ctx context.Context, accountID, ordinal int64, limit int) ([]schema.Link, error) {
+func (g *growing) LinksAfter(ctx context.Context, accountID int64, filter schema.LinkFilter, ordinal int64, limit int) ([]schema.Link, error) {
 	g.added++
 	if g.added > 10 {
 		return nil, errors.New("the export does not end")
 	}
 	g.imports(g.t, lines("alias,long_url", fmt.Sprintf("new-%d,https://example.com/", g.added)))
-	return g.fixture.LinksAfter(ctx, accountID, ordinal, limit)
+	return g.fixture.LinksAfter(ctx, accountID, filter, ordinal, limit)
 }
 
 func TestExportReadsPages(t *testing.T) {
@@ -136,7 +136,7 @@ func TestExportReadsPages(t *testing.T) {
 	f.imports(t, file.String())
 	var out bytes.Buffer
 	counter := &clicks{}
-	links, err := transfer.NewExporter(f.shortener.Base(), &growing{fixture: f, t: t}, counter).Export(t.Context(), f.account, &out)
+	links, err := transfer.NewExporter(f.shortener.Base(), &growing{fixture: f, t: t}, counter).Export(t.Context(), f.account, schema.LinkFilter{}, &out)
 	if err != nil || links != 2001 || !slices.Equal(counter.asked, []int{1000, 1000, 1}) {
 		t.Errorf("%d links, %v, counts of %d", links, err, counter.asked)
 	}
@@ -153,19 +153,5 @@ func TestGuard(t *testing.T) {
 		if got := transfer.Guard(cell); got != want || transfer.Unguard(got) != cell {
 			t.Errorf("Guard(%q) = %q, want %q; Unguard %q", cell, got, want, transfer.Unguard(got))
 		}
-	}
-}
-
-func TestErrorWriter(t *testing.T) {
-	var out bytes.Buffer
-	w := transfer.NewErrorWriter(&out)
-	w.Write(transfer.RowError{Line: 7, Column: "=long_url", Reason: `It's "bad", very.`})
-	testkit.Must(t, w.Flush())
-	if want := "line,column,reason\r\n7,'=long_url,\"It's \"\"bad\"\", very.\"\r\n"; out.String() != want {
-		t.Errorf("%q", out.String())
-	}
-	full := errors.New("disk full")
-	if err := transfer.NewErrorWriter(failing{full}).Flush(); !errors.Is(err, full) {
-		t.Errorf("%v", err)
 	}
 }

@@ -79,6 +79,7 @@ var layouts = []layout{
 		"domain": fieldHost, "shorturl": fieldShortURL, "title": shorten.FieldTitle, "tags": shorten.FieldTags,
 		"isactive": shorten.FieldIsActive, "createdat": fieldCreatedAt, "expiresat": shorten.FieldExpiresAt,
 		"expiredurl": shorten.FieldExpiredURL, "forwardquery": shorten.FieldForwardQuery, "clicks": fieldClicks,
+		"rules": shorten.FieldRules, "variants": shorten.FieldVariants, "card": shorten.FieldCard,
 	}},
 }
 
@@ -121,7 +122,7 @@ func printable(name string) string {
 	}, name))
 }
 
-// columns returns what the columns are read as. Of columns for the same field the first one is read.
+// columns returns the field that each column is read as. Of several columns for a field the first one is read.
 func (l layout) columns(names []string) []Column {
 	columns, taken := make([]Column, len(names)), map[string]bool{}
 	for i, name := range names {

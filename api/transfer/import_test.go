@@ -30,7 +30,7 @@ func TestImportRunsAgain(t *testing.T) {
 	}
 	_, hash, _ := strings.Cut(derived, "sho.rt/")
 	t.Run("links are in the order of the rows", func(t *testing.T) {
-		links, err := f.LinksAfter(t.Context(), f.account, 0, 10)
+		links, err := f.LinksAfter(t.Context(), f.account, schema.LinkFilter{}, 0, 10)
 		testkit.Must(t, err)
 		for i, link := range links {
 			if address := f.shortener.ShortURL(link); link.Ordinal != int64(i+1) || address != report.First[i].ShortURL {
@@ -78,7 +78,7 @@ func TestHashesOfRowsWithoutAlias(t *testing.T) {
 	f := newFixture(t)
 	file := lines("url", "https://example.com/", "https://example.com/2")
 	report := f.previews(t, file)
-	for i, want := range []string{"https://sho.rt/yVmTvgl", "https://sho.rt/k2rZkuJ"} {
+	for i, want := range []string{"https://sho.rt/iWCn2Cx", "https://sho.rt/jjnKEpA"} {
 		if got := report.First[i].ShortURL; got != want {
 			t.Errorf("row %d: %s, want %s", i+1, got, want)
 		}
@@ -92,7 +92,7 @@ func TestHashesOfRowsWithoutAlias(t *testing.T) {
 	counts(t, first, 2, 0, 0)
 	counts(t, second, 0, 2, 0)
 	for _, report := range []transfer.Report{previewed, first, second} {
-		if got := report.First[0].ShortURL; got != "https://sho.rt/31qZZOt" {
+		if got := report.First[0].ShortURL; got != "https://sho.rt/JSHq2DP" {
 			t.Errorf("%s", got)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 	"linkstream/api/shorten"
 	"linkstream/api/transfer"
-	"linkstream/deploy/testengines/enginetest"
+	"linkstream/deploy/tools/engines/enginetest"
 	"linkstream/schema"
 	"linkstream/schema/blocklist"
 	"linkstream/schema/sqlite"
@@ -100,7 +100,7 @@ func (f *fixture) link(t *testing.T, domainID int64, hash string) schema.Link {
 
 func (f *fixture) total(t *testing.T) int64 {
 	t.Helper()
-	_, total, err := f.Links(t.Context(), f.account, 1)
+	_, total, err := f.Links(t.Context(), f.account, schema.LinkFilter{}, 1)
 	testkit.Must(t, err)
 	return total
 }

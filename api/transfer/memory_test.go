@@ -35,10 +35,10 @@ func (s *forgetful) CreateLinks(_ context.Context, batch *schema.LinkBatch) erro
 }
 
 // Links and LinksAfter have forgetfulLinks links.
-func (s *forgetful) Links(context.Context, int64, int64) ([]schema.Link, int64, error) {
+func (s *forgetful) Links(context.Context, int64, schema.LinkFilter, int64) ([]schema.Link, int64, error) {
 	return []schema.Link{{Ordinal: forgetfulLinks}}, forgetfulLinks, nil
 }
-func (s *forgetful) LinksAfter(_ context.Context, _, ordinal int64, limit int) ([]schema.Link, error) {
+func (s *forgetful) LinksAfter(_ context.Context, _ int64, _ schema.LinkFilter, ordinal int64, limit int) ([]schema.Link, error) {
 	links := make([]schema.Link, 0, limit)
 	for ordinal++; ordinal <= forgetfulLinks && len(links) < limit; ordinal++ {
 		links = append(links, schema.Link{ID: ordinal, Ordinal: ordinal, Hash: fmt.Sprint("h", ordinal), URL: longURL(ordinal)})
@@ -73,7 +73,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	r, w := io.Pipe()
 	defer r.Close()
 	go func() {
-		_, err := transfer.NewExporter(base, store, store).Export(context.Background(), 1, w)
+		_, err := transfer.NewExporter(base, store, store).Export(context.Background(), 1, schema.LinkFilter{}, w)
 		w.CloseWithError(err)
 	}()
 	importer := transfer.NewImporter(shorten.New(base, store, store, list), store, store)

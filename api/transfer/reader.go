@@ -13,14 +13,14 @@ import (
 	"linkstream/schema"
 )
 
-// Limits of what is read.
+// Limits of a file.
 const (
 	maxRowBytes = 64 << 10
 	maxColumns  = 64
 	readBuffer  = 32 << 10 // also the longest first line
 )
 
-// maxColumnName bounds what a message repeats of a file.
+// maxColumnName bounds the names of columns in messages.
 const maxColumnName = 64
 
 // record is a row of a file: a cell for each column.
@@ -187,7 +187,7 @@ func (r *reader) next() (record, error) {
 	}
 }
 
-// explain turns an error of the CSV reader into that of next.
+// explain turns an error of the CSV reader into an error for the client.
 func (r *reader) explain(err error) error {
 	var syntax *csv.ParseError
 	if !errors.As(err, &syntax) {
@@ -211,7 +211,7 @@ func unreadable(err error) error {
 // offset returns how many bytes were read, up to the end of the last record.
 func (r *reader) offset() int64 { return r.csv.InputOffset() }
 
-// boundedReader bounds what the CSV reader takes for one row, which it has in memory as a whole.
+// boundedReader bounds the bytes of one row, which the CSV reader has in memory as a whole.
 type boundedReader struct {
 	source        io.Reader
 	read, allowed int64

@@ -40,7 +40,7 @@ type item struct {
 // fields are the cells of a record by their field.
 type fields map[string]string
 
-// item returns what a record says. Cells that cannot be read are in the request's Malformed.
+// item returns the link that a record describes. Cells that cannot be read are in the request's Malformed.
 func (r *reader) item(rec record, now time.Time) *item {
 	cells := r.cells // of the last row
 	clear(cells)
@@ -66,6 +66,8 @@ func (r *reader) item(rec record, now time.Time) *item {
 	if expired := cells[shorten.FieldExpiredURL]; expired != "" {
 		it.request.ExpiredURL = &expired
 	}
+	it.request.Extension = shorten.Extension{Rules: cells[shorten.FieldRules], Variants: cells[shorten.FieldVariants],
+		Card: cells[shorten.FieldCard]}
 	if it.alias == "" {
 		it.note(noteAlias)
 	}
@@ -77,7 +79,7 @@ func (r *reader) item(rec record, now time.Time) *item {
 
 func (it *item) note(text string) { it.notes = append(it.notes, text) }
 
-// malformed notes what is wrong with a field, for CreateAll to report together with the rest.
+// malformed notes the problem of a field, which CreateAll reports together with its own.
 func (it *item) malformed(field, problem string) {
 	if it.request.Malformed == nil {
 		it.request.Malformed = map[string][]string{}

@@ -182,16 +182,9 @@ func (it *item) hash() string {
 //
 // It must not change: otherwise an import that is run again by a newer release creates its links a second time.
 func derivedHash(accountID, domainID int64, longURL string, attempt int) string {
-	const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	text := strconv.AppendInt([]byte("linkstream import 1\x00"), accountID, 10)
 	text = strconv.AppendInt(append(text, 0), domainID, 10)
 	text = strconv.AppendInt(append(text, 0), int64(attempt), 10)
 	sum := sha256.Sum256(append(append(text, 0), longURL...))
-	number := binary.BigEndian.Uint64(sum[:8])
-	var hash [schema.HashLen]byte
-	for i := range hash {
-		hash[i] = alphabet[number%uint64(len(alphabet))]
-		number /= uint64(len(alphabet))
-	}
-	return string(hash[:])
+	return schema.HashOf(binary.BigEndian.Uint64(sum[:8]))
 }

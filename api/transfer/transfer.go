@@ -7,7 +7,8 @@
 //
 //	format      needs                  also reads
 //	linkstream  long_url (or url,      alias (or custom_alias, hash), domain, title, tags, is_active, created_at,
-//	            original_url)          expires_at, expired_url, forward_query, short_url, clicks
+//	            original_url)          expires_at, expired_url, forward_query, rules, variants,
+//	                                   card (as JSON), short_url, clicks
 //	shlink      shortCode, longUrl     domain, shortUrl, title, tags, createdAt, visits
 //	kutt        address, target        domain, description, created_at, expire_in, banned, password, visit_count
 //	yourls      keyword, url           title, timestamp, clicks
@@ -79,7 +80,7 @@ type domainReader interface {
 	Domains(ctx context.Context, accountID int64) ([]schema.Domain, error)
 }
 
-// NewImporter returns an Importer. The stores are those of the Shortener.
+// NewImporter returns an Importer. links and domains are the stores of the Shortener.
 func NewImporter(shortener *shorten.Shortener, links linkReader, domains domainReader) *Importer {
 	return &Importer{shortener, links, domains}
 }

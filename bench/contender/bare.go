@@ -2,106 +2,117 @@ package contender
 
 import (
 	"context"
-	"errors"
+	"crypto/tls"
 	"fmt"
 	"io"
-	"log/slog"
+	"net"
+	"runtime"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
 
 	"linkstream/bench/proc"
+	"linkstream/bench/system"
 	"linkstream/bench/workload"
-	"linkstream/edge/eventloop"
 	"linkstream/schema/service"
 )
 
-// The names of the bare servers. The first is what every other contender of a redirect is compared with.
-const (
-	BareNet  = "bare fasthttp"
-	BareEdge = "bare, on edge/eventloop"
-)
+// Bare is the name of the server with which every other contender of a redirect is compared.
+const Bare = "bare fasthttp"
 
 const (
 	bareRole  = "serve-bare"
 	stopGrace = time.Second // for the requests under way when a server stops
 )
 
+// Starter starts the servers that answer redirects.
+type Starter struct {
+	Group    *proc.Group
+	Engines  system.Engines
+	Visits   *workload.Visits
+	Load     Load
+	Progress func(format string, args ...any)
+}
+
 // Roles returns the bare servers that run in processes of their own.
-func Roles() []proc.Role {
-	return []proc.Role{{Name: bareRole, Run: serveBare}, {Name: bareTLSRole, Run: bareTLS}}
-}
+func Roles() []proc.Role { return []proc.Role{{Name: bareRole, Run: serveBare}} }
 
-func bareTLS(ctx context.Context, args []string, stdout, _ io.Writer) error {
-	listener, err := service.Listen("127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	fmt.Fprintln(stdout, listener.Addr())
-	return serveBareTLS(ctx, listener, newBareHandler(), args)
-}
-
-// bareHandler answers every request with the status and the headers of an edge's redirect, and does nothing else.
-type bareHandler struct {
-	location, cacheControl, target, privateNoStore []byte
-	lines                                          []byte
-}
-
-func newBareHandler() *bareHandler {
-	return &bareHandler{
-		[]byte("Location"), []byte("Cache-Control"), []byte(workload.BareURL), []byte("private, no-store"),
-		[]byte("Location: " + workload.BareURL + "\r\nCache-Control: private, no-store\r\n"),
-	}
-}
-
-// Serve answers on package net.
-func (b *bareHandler) Serve(http *fasthttp.RequestCtx) {
-	http.SetStatusCode(fasthttp.StatusFound)
-	http.Response.Header.SetCanonical(b.location, b.target)
-	http.Response.Header.SetCanonical(b.cacheControl, b.privateNoStore)
-}
-
-// TryServe answers on an event loop.
-func (b *bareHandler) TryServe(r *eventloop.Request) bool {
-	r.SendHeader(fasthttp.StatusFound, b.lines)
-	return true
-}
-
-// Reject answers what is not a request.
-func (b *bareHandler) Reject(http *fasthttp.RequestCtx, _ error) {
-	http.SetStatusCode(fasthttp.StatusBadRequest)
-}
-
-// serveBare is a bare server on the connection layer that belongs to its name.
+// serveBare answers every request with the status and the headers of an edge's redirect, and does nothing else. With the
+// files of a certificate and its key as arguments, it serves HTTPS by crypto/tls.
 func serveBare(ctx context.Context, args []string, stdout, _ io.Writer) error {
-	if len(args) != 1 {
-		return errors.New(bareRole + ": name the bare server")
-	}
 	listener, err := service.Listen("127.0.0.1:0")
 	if err != nil {
 		return err
 	}
-	handler := newBareHandler()
 	fmt.Fprintln(stdout, listener.Addr())
-	switch name := args[0]; name {
-	case BareNet:
-		server := &fasthttp.Server{Handler: handler.Serve, NoDefaultServerHeader: true, NoDefaultContentType: true}
-		return service.Serve(ctx, server, listener, stopGrace)
-	case BareEdge:
-		cfg := eventloop.DefaultConfig() // as an edge's
-		cfg.ReserveCPUs()
-		return eventloop.New(cfg, handler, metrics.NewSet(), slog.New(slog.DiscardHandler)).Serve(ctx, listener, stopGrace)
-	default:
-		return fmt.Errorf("%s: there is no connection layer %q", bareRole, name)
+	if len(args) == 2 {
+		cert, err := tls.LoadX509KeyPair(args[0], args[1])
+		if err != nil {
+			return err
+		}
+		listener = net.Listener(tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{cert}}))
 	}
+	location, cacheControl := []byte("Location"), []byte("Cache-Control")
+	target, noStore := []byte(workload.BareURL), []byte("private, no-store")
+	server := &fasthttp.Server{NoDefaultServerHeader: true, NoDefaultContentType: true, Handler: func(http *fasthttp.RequestCtx) {
+		http.SetStatusCode(fasthttp.StatusFound)
+		http.Response.Header.SetCanonical(location, target)
+		http.Response.Header.SetCanonical(cacheControl, noStore)
+	}}
+	return service.Serve(ctx, server, listener, stopGrace)
 }
 
-// Bare starts a server that redirects every request and does nothing else: BareNet or BareEdge.
-func (s *Starter) Bare(ctx context.Context, name string) (*Contender, error) {
-	child, addr, err := s.Group.StartSelf(ctx, name, bareRole, name)
+// Bare starts the bare server. With a certificate it serves HTTPS.
+func (s *Starter) Bare(ctx context.Context, cert *system.Certificate) (*Contender, error) {
+	child, addr, err := s.startBare(ctx, proc.AnyCPU, Bare, cert)
 	if err != nil {
 		return nil, err
 	}
-	return s.Load.Server(name, addr, s.Visits.Bare(addr), proc.Process{Name: name, Usage: child.Usage}), nil
+	return s.redirects(Bare, addr, bare(addr), proc.Process{Name: Bare, Usage: child.Usage}), nil
+}
+
+// bare returns the visits to a server that always redirects to workload.BareURL.
+func bare(addr string) func(*workload.Visits) Source {
+	return func(v *workload.Visits) Source { return v.Bare(addr) }
+}
+
+// redirects returns a server under the starter's load.
+func (s *Starter) redirects(name, addr string, sources func(*workload.Visits) Source, processes ...proc.Process) *Contender {
+	c := s.Load.Server(name, addr, sources(s.Visits), processes...)
+	c.Sources = sources
+	return c
+}
+
+// Again returns the same server under other visits.
+func (s *Starter) Again(c *Contender, kind string) *Contender {
+	again := s.redirects(c.Name+", "+kind, c.Target.Addr, c.Sources, c.Processes...)
+	again.Settle, again.Reference = c.Settle, c.Reference
+	return again
+}
+
+func (s *Starter) startBare(ctx context.Context, cpu int, name string, cert *system.Certificate) (*proc.Child, string, error) {
+	args := []string{bareRole}
+	if cert != nil {
+		name, args = name+", TLS", append(args, cert.Cert, cert.Key)
+	}
+	return s.Group.StartSelf(ctx, cpu, name, args...)
+}
+
+// SecureServers starts servers of HTTPS with one certificate: the bare one, nginx if it is installed, and an edge that
+// spools its clicks, whose counter is the second result.
+func (s *Starter) SecureServers(ctx context.Context, cert system.Certificate) ([]*Contender, *system.Counter, error) {
+	bare, err := s.Bare(ctx, &cert)
+	if err != nil {
+		return nil, nil, err
+	}
+	nginx, err := s.Nginx(ctx, runtime.NumCPU(), &cert)
+	if err != nil {
+		return nil, nil, err
+	}
+	edge, recorded, err := s.SecureEdge(ctx, cert)
+	if err != nil || nginx == nil {
+		return []*Contender{bare, edge}, recorded, err
+	}
+	nginx.Reference = true
+	return []*Contender{bare, nginx, edge}, recorded, nil
 }

@@ -1,16 +1,15 @@
-// Package contender has everything that is measured: parts of linkstream, and the bare servers and loops that they are
-// measured beside.
+// Package contender has everything that is measured: parts of linkstream, and the bare servers and loops beside them.
 package contender
 
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"linkstream/bench/load"
 	"linkstream/bench/proc"
 	"linkstream/bench/system"
+	"linkstream/bench/workload"
 )
 
 // Contender performs an operation that other contenders perform as well.
@@ -22,29 +21,32 @@ type Contender struct {
 	Prepare func(ctx context.Context) error
 	// Work performs the operation repeatedly. Contenders that process a fixed number of clicks ignore window.
 	Work func(ctx context.Context, window time.Duration) (load.Result, error)
-	// Open performs rate operations per second, whether or not earlier ones are done. Contenders that are no servers have none.
+	// Open performs rate operations per second, whether or not earlier ones are done. It is nil for loops.
 	Open func(ctx context.Context, rate float64, window time.Duration) (load.Result, error)
 	// Settle waits until all work is done that the operations have caused. It may be nil.
 	Settle func(ctx context.Context, operations int64) error
 	Target load.Target // of a contender that is a server
-	// Reference says that the CPU time of the contenders after this one is compared with it, as it is with the first one.
+	// Sources returns the requests of visits to a server that redirects.
+	Sources func(*workload.Visits) Source
+	// Reference makes the later contenders compared with this one, in addition to the first one.
 	Reference bool
-	Done      atomic.Int64 // operations so far, for the charts over time
 }
+
+// Source returns the requests of a connection.
+type Source = func(conn int) load.Source
 
 // Load is the load on each of the servers that are compared with each other.
 type Load struct {
 	Conns     int  // connections at the same time
-	Threads   int  // that generate the load
 	Reconnect bool // open a new connection for each request
-	TLS       bool // by HTTPS
+	TLS       bool
 	Resume    bool // new connections resume the TLS session of an earlier one
 }
 
 // Server returns a contender that is an HTTP server.
-func (l Load) Server(name, addr string, source func(conn int) load.Source, processes ...proc.Process) *Contender {
+func (l Load) Server(name, addr string, source Source, processes ...proc.Process) *Contender {
 	c := &Contender{Name: name, Processes: processes}
-	c.Target = load.Target{Addr: addr, Conns: l.Conns, Threads: l.Threads, Reconnect: l.Reconnect, Source: source, Done: &c.Done}
+	c.Target = load.Target{Addr: addr, Conns: l.Conns, Reconnect: l.Reconnect, Source: source}
 	if l.TLS {
 		c.Target.TLS, c.Target.Resume = system.ClientTLS(), l.Resume
 	}
@@ -61,9 +63,23 @@ func (l Load) Server(name, addr string, source func(conn int) load.Source, proce
 	return c
 }
 
-// AddStore adds the processes of the store of clicks, if they are known, to what an operation costs.
+// Visited returns the whole system as its visitors use it. It has settled when all clicks are counted.
+func Visited(s *system.Service, visits *workload.Visits, l Load) *Contender {
+	c := l.Server(s.Name, s.Edge, visits.Counted(s.Edge), s.AtEdge...)
+	if s.Counted != nil {
+		c.Settle = s.Counted.Settle
+	}
+	return c
+}
+
+// Called returns the whole system as the clients of its API use it.
+func Called(name string, s *system.Service, l Load, source Source) *Contender {
+	return l.Server(name, s.API.Addr(), source, s.AtAPI...)
+}
+
+// AddStore adds the processes of the store of clicks, if they are known, to the cost of an operation.
 func (c *Contender) AddStore(processes []proc.Process) {
-	if len(processes) > 0 {
+	if len(c.Processes) > 0 && len(processes) > 0 {
 		all := append(c.Processes[:1:1], processes...)
 		c.Processes = append([]proc.Process{proc.Sum("with the store", all...)}, all...)
 	}
@@ -75,14 +91,6 @@ func (c *Contender) ProcessName(p proc.Process) string {
 		return c.Name
 	}
 	return fmt.Sprintf("%s (%s)", c.Name, p.Name)
-}
-
-// Comparable returns the name in a report of the process by which contenders are compared, or the contender's if it has none.
-func (c *Contender) Comparable() string {
-	if len(c.Processes) == 0 {
-		return c.Name
-	}
-	return c.ProcessName(c.Processes[0])
 }
 
 // Outcome is the result of one round.
@@ -101,7 +109,7 @@ func (o Outcome) CPU() float64 {
 	return o.Costs[0].CPU
 }
 
-// Cost is what a process used in a round.
+// Cost is the usage of a process in a round.
 type Cost struct {
 	CPU    float64 // microseconds per operation
 	Memory float64 // resident at the end, in MiB
@@ -114,7 +122,7 @@ func (c *Contender) Measure(ctx context.Context, work func(context.Context) (loa
 			return Outcome{}, err
 		}
 	}
-	m, err := startMeter(c.Processes)
+	before, err := proc.ReadAll(c.Processes)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -123,41 +131,14 @@ func (c *Contender) Measure(ctx context.Context, work func(context.Context) (loa
 	if err == nil && c.Settle != nil {
 		err = c.Settle(ctx, result.Answers)
 	}
-	settled := time.Since(ended)
+	o := Outcome{Rate: float64(result.Answers) / result.Elapsed.Seconds(), Settled: time.Since(ended)}
 	if err != nil {
 		return Outcome{}, err
 	}
-	costs, err := m.stop(result.Answers)
-	return Outcome{float64(result.Answers) / result.Elapsed.Seconds(), costs, settled}, err
-}
-
-// meter measures the CPU time of processes.
-type meter struct {
-	processes []proc.Process
-	before    []time.Duration
-}
-
-func startMeter(processes []proc.Process) (*meter, error) {
-	m := &meter{processes: processes}
-	for _, p := range processes {
-		usage, err := p.Usage()
-		if err != nil {
-			return nil, err
-		}
-		m.before = append(m.before, usage.CPU)
+	after, err := proc.ReadAll(c.Processes)
+	for i := range after {
+		cpu := float64((after[i].CPU - before[i].CPU).Nanoseconds()) / 1e3
+		o.Costs = append(o.Costs, Cost{cpu / float64(max(1, result.Answers)), float64(after[i].RSS) / (1 << 20)})
 	}
-	return m, nil
-}
-
-// stop returns the cost of each process, divided by the operations.
-func (m *meter) stop(operations int64) (costs []Cost, err error) {
-	for i, p := range m.processes {
-		usage, err := p.Usage()
-		if err != nil {
-			return nil, err
-		}
-		cpu := float64((usage.CPU - m.before[i]).Nanoseconds()) / 1e3
-		costs = append(costs, Cost{cpu / float64(max(1, operations)), float64(usage.RSS) / (1 << 20)})
-	}
-	return costs, nil
+	return o, err
 }

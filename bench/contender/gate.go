@@ -7,8 +7,8 @@ import (
 	"linkstream/schema/stream"
 )
 
-// gate keeps the workers of a consumer group from counting until the group has divided all partitions among all of them. Each worker
-// that joins makes the others begin again, which is not what counting costs.
+// gate keeps the workers of a consumer group from counting until the group has divided all partitions among all of them.
+// Each worker that joins restarts the others, which is not part of the cost of counting.
 type gate struct {
 	partitions int
 	open       chan struct{}
@@ -21,7 +21,7 @@ func newGate(workers, partitions int) *gate {
 	return &gate{partitions: partitions, open: make(chan struct{}), assigned: make([]int, workers)}
 }
 
-// assign notes how many partitions a worker has.
+// assign records the number of partitions of a worker.
 func (g *gate) assign(worker, partitions int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -49,7 +49,7 @@ type gatedMember struct {
 	worker int
 }
 
-// Consume hides that of the client.
+// Consume replaces the client's.
 func (m *gatedMember) Consume(
 	ctx context.Context, onAssigned func(context.Context, int), work func(context.Context, stream.Assignment),
 ) error {

@@ -24,7 +24,8 @@ func LinkCalls(calls system.LinkCall) *Contender {
 	c := &Contender{Name: calls.Name, Processes: []proc.Process{thisProcess()}}
 	var started atomic.Int64
 	c.Work = func(ctx context.Context, window time.Duration) (load.Result, error) {
-		before, began := c.Done.Load(), time.Now()
+		var done atomic.Int64
+		began := time.Now()
 		group, ctx := errgroup.WithContext(ctx)
 		for range calls.Goroutines {
 			group.Go(func() error {
@@ -32,13 +33,13 @@ func LinkCalls(calls system.LinkCall) *Contender {
 					if err := calls.Call(ctx, started.Add(1)); err != nil {
 						return fmt.Errorf("%s: %w", calls.Name, err)
 					}
-					c.Done.Add(1)
+					done.Add(1)
 				}
 				return nil
 			})
 		}
 		err := group.Wait()
-		return load.Result{Answers: c.Done.Load() - before, Elapsed: time.Since(began)}, err
+		return load.Result{Answers: done.Load(), Elapsed: time.Since(began)}, err
 	}
 	return c
 }
@@ -58,9 +59,19 @@ func ClickInserts(insert system.ClickInsert, clicks int, links workload.Links) *
 				return load.Result{}, err
 			}
 			n += rows
-			c.Done.Add(int64(rows))
 		}
 		return load.Result{Answers: int64(clicks), Elapsed: time.Since(began)}, nil
+	}
+	return c
+}
+
+// PerLink returns a contender of calls of many links each as a contender of links.
+func PerLink(c *Contender, links int64) *Contender {
+	work := c.Work
+	c.Work = func(ctx context.Context, window time.Duration) (load.Result, error) {
+		result, err := work(ctx, window)
+		result.Answers *= links
+		return result, err
 	}
 	return c
 }

@@ -25,17 +25,12 @@ http {
 }
 `
 
-// nginxTLS has a key of session tickets that all workers share, as those of one nginx do.
+// nginxTLS has one key of session tickets for all workers, like a single nginx.
 const nginxTLS = `ssl_certificate %[1]s; ssl_certificate_key %[2]s; ssl_protocols TLSv1.3; ssl_ecdh_curve X25519; ssl_session_ticket_key %[3]s;`
 
-// Nginx starts an nginx that redirects every request, with the given number of worker processes. It returns nil if nginx
-// is not installed.
-func (s *Starter) Nginx(ctx context.Context, workers int) (*Contender, error) {
-	return s.nginx(ctx, workers, nil)
-}
-
-// nginx is Nginx, by HTTPS if there is a certificate.
-func (s *Starter) nginx(ctx context.Context, workers int, cert *system.Certificate) (*Contender, error) {
+// Nginx starts an nginx that redirects every request, with the given number of worker processes. With a certificate it
+// serves HTTPS. It returns nil if nginx is not installed.
+func (s *Starter) Nginx(ctx context.Context, workers int, cert *system.Certificate) (*Contender, error) {
 	program, err := exec.LookPath("nginx")
 	if err != nil {
 		s.Progress("nginx is not installed: continuing without it")
@@ -71,7 +66,7 @@ func (s *Starter) nginx(ctx context.Context, workers int, cert *system.Certifica
 		if workers > 1 {
 			worker = fmt.Sprintf("nginx, worker %d of %d", i+1, workers)
 		}
-		child, err := s.Group.Start(kind+" "+worker, nil, program, "-c", config, "-e", dir+"/nginx.log")
+		child, err := s.Group.Start(proc.AnyCPU, kind+" "+worker, nil, program, "-c", config, "-e", dir+"/nginx.log")
 		if err != nil {
 			return nil, err
 		}
@@ -84,5 +79,5 @@ func (s *Starter) nginx(ctx context.Context, workers int, cert *system.Certifica
 		}
 		processes[i] = proc.Process{Name: worker, Usage: child.Usage}
 	}
-	return s.Load.Server(name, addrs[0], s.Visits.Bare(addrs[0]), proc.Sum(name, processes...)), nil
+	return s.redirects(name, addrs[0], bare(addrs[0]), proc.Sum(name, processes...)), nil
 }

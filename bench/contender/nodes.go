@@ -13,68 +13,57 @@ import (
 	"linkstream/bench/system"
 )
 
-// Nodes are several servers that share the load, each on one CPU; they share CPUs if there are fewer. Each has the load of one.
+// Nodes are several servers, each pinned to one CPU and with the load of one. With fewer CPUs than servers, they share.
 type Nodes struct {
 	*Contender
 	Counters []*system.Counter // of the clicks of each edge
 
-	children  []*proc.Child
-	processes []proc.Process
-	targets   []load.Target
-	answers   []int64 // of each node in the last round
+	nodes   []*Contender
+	answers []int64 // of each node in the last round
 }
 
-// Nodes starts edges. Their clicks stay in their spools.
-func (s *Starter) Nodes(ctx context.Context, count int) (*Nodes, error) {
+// Edges starts edges whose clicks stay in their spools.
+func (s *Starter) Edges(ctx context.Context, count int) (*Nodes, error) {
 	n := new(Nodes)
-	nowhere := system.Broker{Addrs: "127.0.0.1:1"} // nothing listens there
 	for i := range count {
-		e, err := s.newEdge(ctx, fmt.Sprintf("edge %d of %d", i+1, count), nowhere.Topics("nodes"))
+		name := fmt.Sprintf("edge %d of %d", i+1, count)
+		e, err := s.startEdgeOn(ctx, i%runtime.NumCPU(), name, noBroker.Topics("nodes"))
 		if err != nil {
 			return nil, err
 		}
-		e.cpu = cpuOf(i)
-		if err := e.Start(ctx); err != nil {
-			return nil, err
-		}
-		n.add(e.Name, e.child, s.Load.Server(e.Name, e.Addr, s.Visits.Uncounted(e.Addr)).Target)
-		n.Counters = append(n.Counters, &system.Counter{Name: e.Name, Base: e.Ops, Metric: "linkstream_edge_clicks_recorded_total"})
+		n.nodes = append(n.nodes, s.Load.Server(name, e.addr, s.Visits.Uncounted(e.addr), proc.Process{Name: name, Usage: e.Usage}))
+		n.Counters = append(n.Counters, &system.Counter{Name: name, Base: e.ops, Metric: "linkstream_edge_clicks_recorded_total"})
 	}
 	return n.named(numbered(count, "edge")), nil
 }
 
-// BareNodes starts bare servers on edge/eventloop. They show what sharing the machine with more processes and more load costs any server.
-func (s *Starter) BareNodes(ctx context.Context, count int) (*Nodes, error) {
+// BareServers starts bare servers. They show the cost of more processes and more load on one machine to any server.
+func (s *Starter) BareServers(ctx context.Context, count int) (*Nodes, error) {
 	n := new(Nodes)
 	for i := range count {
 		name := fmt.Sprintf("bare server %d of %d", i+1, count)
-		child, addr, err := s.Group.StartSelfOn(ctx, cpuOf(i), name, bareRole, BareEdge)
+		child, addr, err := s.startBare(ctx, i%runtime.NumCPU(), name, nil)
 		if err != nil {
 			return nil, err
 		}
-		n.add(name, child, s.Load.Server(name, addr, s.Visits.Bare(addr)).Target)
+		n.nodes = append(n.nodes, s.Load.Server(name, addr, s.Visits.Bare(addr), proc.Process{Name: name, Usage: child.Usage}))
 	}
 	return n.named(numbered(count, "bare server")), nil
 }
 
-// cpuOf returns the CPU of a node.
-func cpuOf(node int) int { return node % runtime.NumCPU() }
-
-func (n *Nodes) add(name string, child *proc.Child, target load.Target) {
-	n.children, n.targets, n.answers = append(n.children, child), append(n.targets, target), append(n.answers, 0)
-	n.processes = append(n.processes, proc.Process{Name: name, Usage: child.Usage})
-}
-
+// named makes the nodes one contender.
 func (n *Nodes) named(name string) *Nodes {
-	n.Contender = &Contender{Name: name, Processes: []proc.Process{proc.Sum(name, n.processes...)}}
+	var processes []proc.Process
+	for _, node := range n.nodes {
+		processes = append(processes, node.Processes...)
+	}
+	n.answers = make([]int64, len(n.nodes))
+	n.Contender = &Contender{Name: name, Processes: []proc.Process{proc.Sum(name, processes...)}, Settle: n.settle}
 	n.Work = func(ctx context.Context, window time.Duration) (load.Result, error) {
-		return n.load(ctx, func(ctx context.Context, t load.Target) (load.Result, error) { return load.Closed(ctx, t, window) })
+		return n.load(ctx, func(ctx context.Context, c *Contender) (load.Result, error) { return c.Work(ctx, window) })
 	}
 	n.Open = func(ctx context.Context, rate float64, window time.Duration) (load.Result, error) {
-		return n.load(ctx, func(ctx context.Context, t load.Target) (load.Result, error) { return load.Open(ctx, t, rate, window) })
-	}
-	if len(n.Counters) > 0 {
-		n.Settle = n.settle
+		return n.load(ctx, func(ctx context.Context, c *Contender) (load.Result, error) { return c.Open(ctx, rate, window) })
 	}
 	return n
 }
@@ -87,18 +76,13 @@ func numbered(n int, noun string) string {
 	return fmt.Sprint(n, " ", noun, "s")
 }
 
-// Workers names workers that count a topic of so many partitions.
-func Workers(workers, partitions int) string {
-	return fmt.Sprintf("%s, %d partitions", numbered(workers, "worker"), partitions)
-}
-
 // load loads all nodes at the same time.
-func (n *Nodes) load(ctx context.Context, one func(context.Context, load.Target) (load.Result, error)) (load.Result, error) {
-	results := make([]load.Result, len(n.targets))
+func (n *Nodes) load(ctx context.Context, one func(context.Context, *Contender) (load.Result, error)) (load.Result, error) {
+	results := make([]load.Result, len(n.nodes))
 	group, ctx := errgroup.WithContext(ctx)
-	for i, target := range n.targets {
+	for i, node := range n.nodes {
 		group.Go(func() (err error) {
-			results[i], err = one(ctx, target)
+			results[i], err = one(ctx, node)
 			return err
 		})
 	}
@@ -111,11 +95,10 @@ func (n *Nodes) load(ctx context.Context, one func(context.Context, load.Target)
 		sum.Merge(result)
 		sum.Elapsed = max(sum.Elapsed, result.Elapsed)
 	}
-	n.Done.Add(sum.Answers)
 	return sum, nil
 }
 
-// settle waits until all clicks are recorded.
+// settle waits until all clicks are recorded. Bare servers record none.
 func (n *Nodes) settle(ctx context.Context, _ int64) error {
 	for i, counter := range n.Counters {
 		if err := counter.Settle(ctx, n.answers[i]); err != nil {
@@ -123,11 +106,4 @@ func (n *Nodes) settle(ctx context.Context, _ int64) error {
 		}
 	}
 	return nil
-}
-
-// Kill ends the servers. A stop of edges would wait for the broker that they do not have.
-func (n *Nodes) Kill() {
-	for _, child := range n.children {
-		child.Kill()
-	}
 }

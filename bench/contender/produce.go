@@ -3,7 +3,6 @@ package contender
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -21,17 +20,14 @@ const produceRecords = 2048
 
 // Produce returns a loop that produces records with kafka-go and does nothing else. The records are as large as those of
 // a shipper. Each partition has one batch in flight, as a shipper has.
-func Produce(topics stream.Config, clicks int, broker []proc.Process) *Contender {
-	c := &Contender{Name: "bare kafka-go produce", Processes: append([]proc.Process{thisProcess()}, broker...)}
-	p := &produceLoop{topics, clicks, &c.Done}
-	c.Work = p.work
-	return c
+func Produce(topics stream.Config, clicks int) *Contender {
+	p := &produceLoop{topics, clicks}
+	return &Contender{Name: "bare kafka-go produce", Processes: []proc.Process{thisProcess()}, Work: p.work}
 }
 
 type produceLoop struct {
 	topics stream.Config
 	clicks int
-	done   *atomic.Int64
 }
 
 func (p *produceLoop) work(ctx context.Context, _ time.Duration) (load.Result, error) {
@@ -71,7 +67,6 @@ func (p *produceLoop) produce(ctx context.Context, client *kafka.Client, partiti
 			return fmt.Errorf("produce: %w", err)
 		}
 		sent += n
-		p.done.Add(int64(n))
 	}
 	return nil
 }

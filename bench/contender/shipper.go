@@ -34,9 +34,9 @@ type Shipping struct {
 }
 
 // Ship returns a shipper that ships clicks from spools in dir.
-func Ship(client *stream.Client, dir string, clicks int, broker []proc.Process) *Shipping {
+func Ship(client *stream.Client, dir string, clicks int) *Shipping {
 	s := &Shipping{client: client, dir: dir, clicks: clicks}
-	s.Contender = &Contender{Name: "shipper", Processes: append([]proc.Process{thisProcess()}, broker...),
+	s.Contender = &Contender{Name: "shipper", Processes: []proc.Process{thisProcess()},
 		Prepare: s.prepare, Work: s.work}
 	return s
 }
@@ -67,8 +67,8 @@ func (s *Shipping) work(ctx context.Context, _ time.Duration) (load.Result, erro
 	go func() { shipper.Run(running); close(ended) }()
 	tick := time.NewTicker(shippedPoll)
 	defer tick.Stop()
-	for before := s.Done.Load(); s.spool.Pending() > 0 && ctx.Err() == nil; <-tick.C {
-		s.Done.Store(before + int64(shipper.Shipped()))
+	for s.spool.Pending() > 0 && ctx.Err() == nil {
+		<-tick.C
 	}
 	elapsed := time.Since(began)
 	stop()

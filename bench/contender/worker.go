@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
@@ -26,7 +25,7 @@ type Counting struct {
 	Workers int // in one consumer group; set before the first round
 	Rounds  int
 	Stored  int64 // clicks in the stores of all rounds; complete after Close
-	// Inserts and FailedInserts are those of all rounds. Failure is the error of the first that failed.
+	// Inserts and FailedInserts count the inserts of all rounds. Failure is the first error.
 	Inserts, FailedInserts int64
 	Failure                error
 
@@ -39,9 +38,9 @@ type Counting struct {
 }
 
 // Count returns a worker that counts the clicks of a topic, whose links are numbered from 1 to links.
-func Count(topics stream.Config, on system.Engines, clicks, links int, broker []proc.Process) *Counting {
+func Count(topics stream.Config, on system.Engines, clicks, links int) *Counting {
 	c := &Counting{Workers: 1, topics: topics, engines: on, clicks: int64(clicks), links: links}
-	c.Contender = &Contender{Name: "worker", Processes: append([]proc.Process{thisProcess()}, broker...),
+	c.Contender = &Contender{Name: "worker", Processes: []proc.Process{thisProcess()},
 		Prepare: c.prepare, Work: c.work}
 	return c
 }
@@ -54,7 +53,7 @@ func (c *Counting) prepare(ctx context.Context) (err error) {
 	c.Rounds++
 	topics := c.topics
 	// Workers of several contenders, which have different names, share neither stores nor groups.
-	round := fmt.Sprintf("%s_%d", strings.NewReplacer(" ", "_", ",", "").Replace(c.Name), c.Rounds)
+	round := fmt.Sprintf("%s_%d", strings.NewReplacer(" ", "_", ",", "", ":", "").Replace(c.Name), c.Rounds)
 	topics.Group += "." + round
 	for range c.Workers {
 		client, err := stream.New(topics, slog.New(slog.DiscardHandler))
@@ -98,7 +97,7 @@ func (c *Counting) Close(ctx context.Context) error {
 func (c *Counting) work(ctx context.Context, _ time.Duration) (load.Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	store := &timedStore{ClickStore: c.store, clicks: c.clicks, next: make([]int64, c.topics.Partitions), done: &c.Done, complete: cancel}
+	store := &timedStore{ClickStore: c.store, clicks: c.clicks, next: make([]int64, c.topics.Partitions), complete: cancel}
 	var workers errgroup.Group
 	start := newGate(len(c.clients), c.topics.Partitions)
 	for i, client := range c.clients {
@@ -122,12 +121,11 @@ func (c *Counting) work(ctx context.Context, _ time.Duration) (load.Result, erro
 	return load.Result{Answers: c.clicks, Elapsed: store.end.Sub(store.began)}, nil
 }
 
-// timedStore measures the time from the first position that is read until the last click is stored. All records of the topic are
-// clicks, so the positions tell how many are stored: an insert may succeed although its caller gets an error.
+// timedStore measures the time from the first read of a position until the last click is stored. All records of the topic
+// are clicks, so the number of stored clicks follows from the positions, even if an insert succeeds with an error.
 type timedStore struct {
 	schema.ClickStore
-	clicks   int64 // in the topic
-	done     *atomic.Int64
+	clicks   int64  // in the topic
 	complete func() // called when all clicks are stored
 
 	mu              sync.Mutex
@@ -151,13 +149,12 @@ func (s *timedStore) Position(ctx context.Context, partition int) (schema.Positi
 	return at, err
 }
 
-// move notes the position of a partition.
+// move records the position of a partition.
 func (s *timedStore) move(partition int, next int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clicks := next - s.next[partition]
 	s.next[partition] = next
-	s.done.Add(clicks)
 	if s.counted += clicks; clicks > 0 && s.counted >= s.clicks {
 		s.end = time.Now()
 		s.complete()

@@ -12,7 +12,7 @@ const (
 	maxBodyBytes   = 1 << 20
 )
 
-// Answer is what a source checks of an HTTP answer. The bytes are valid until Check returns.
+// Answer is the part of an HTTP answer that sources check. The bytes are valid until Check returns.
 type Answer struct {
 	Status   int
 	Location []byte

@@ -16,7 +16,7 @@ const (
 	floodTimeout   = 10 * time.Second      // without an answer, after which a flood connects again
 )
 
-// Flood is a load that is meant to do harm. It takes any answer, and connects again when it is thrown out.
+// Flood is a hostile load. It accepts any answer, and connects again when the server closes a connection.
 type Flood struct {
 	Addr   string // host:port
 	From   string // local address, so that the server knows the flood from others
@@ -32,8 +32,8 @@ type Flood struct {
 	ByteGap time.Duration // between the bytes of a request; 0: all are sent at once
 }
 
-// ClientHello returns how a TLS client begins a handshake. It costs nothing to send it again and again, and the server computes a
-// handshake each time.
+// ClientHello returns the first bytes of a TLS client. Sending them again costs nothing, and makes the server compute a
+// handshake.
 func ClientHello(config *tls.Config) []byte {
 	near, far := net.Pipe()
 	go func() {
@@ -46,7 +46,7 @@ func ClientHello(config *tls.Config) []byte {
 	return hello[:n]
 }
 
-// Harm is what a flood has done.
+// Harm counts the work of a flood.
 type Harm struct {
 	Connections int64 // that were opened
 	Answers     int64
@@ -113,7 +113,7 @@ func (a *attacker) connect(ctx context.Context) {
 func (a *attacker) exchange(ctx context.Context, conn net.Conn) error {
 	wait(ctx, time.Until(a.next))
 	a.next = a.next.Add(a.turn)
-	if now := time.Now(); a.next.Before(now) { // what could not be sent in time is left out
+	if now := time.Now(); a.next.Before(now) { // late requests are left out
 		a.next = now.Add(a.turn)
 	}
 	a.out = a.out[:0]
@@ -135,7 +135,7 @@ func (a *attacker) exchange(ctx context.Context, conn net.Conn) error {
 	}
 	for missing := a.flood.Pipeline; missing > 0; {
 		n, err := conn.Read(a.in)
-		got := bytes.Count(a.in[:n], []byte("HTTP/1.1 ")) // one that is cut in two is not counted, which costs a timeout at worst
+		got := bytes.Count(a.in[:n], []byte("HTTP/1.1 ")) // an answer that is split there is missed, which costs a timeout at worst
 		missing -= got
 		a.answers.Add(int64(got))
 		if err != nil {

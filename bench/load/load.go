@@ -1,16 +1,13 @@
 // Package load is a load generator for one HTTP server. Closed finds the highest rate: each connection sends its next
 // request when the previous one is answered. Open measures latency as clients see it: requests are due at a fixed rate,
 // whether or not earlier ones are answered.
-//
-// On Linux, one thread sends, receives and keeps the pace (generator_linux.go), so that it disturbs a server on the same
-// machine as little as possible. On other systems, each connection has a goroutine (portable.go).
+// Each connection has a goroutine.
 package load
 
 import (
 	"context"
 	"crypto/tls"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -36,13 +33,11 @@ type Target struct {
 	// Reconnect opens a new connection for each request. The requests must say "Connection: close", and the server must
 	// close the connection after the answer: it keeps the TIME_WAIT states, and the client does not run out of ports.
 	Reconnect bool
-	// TLS is how connections are secured; nil: not at all. Each connection has a goroutine then.
+	// TLS is how connections are secured; nil: not at all.
 	TLS *tls.Config
 	// Resume makes each connection but the first ones resume the TLS session of an earlier one.
-	Resume  bool
-	Threads int // that generate the load, each for its share of the connections; 0: one. Linux only
-	Source  func(conn int) Source
-	Done    *atomic.Int64 // counts answers, for charts
+	Resume bool
+	Source func(conn int) Source
 }
 
 // Result is the outcome of a load.

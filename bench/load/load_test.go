@@ -56,7 +56,7 @@ func (p *pages) Check(a load.Answer) error {
 }
 
 func target(addr string, conns int) load.Target {
-	return load.Target{Addr: addr, Conns: conns, Done: new(atomic.Int64), Source: func(int) load.Source { return new(pages) }}
+	return load.Target{Addr: addr, Conns: conns, Source: func(int) load.Source { return new(pages) }}
 }
 
 // reconnecting returns a target with a new connection for each request.
@@ -67,44 +67,24 @@ func reconnecting(addr string, conns int) load.Target {
 	return t
 }
 
-// eachGenerator runs a test with every implementation of a load.
-func eachGenerator(t *testing.T, test func(*testing.T, load.Generator)) {
-	for name, g := range load.Generators {
-		t.Run(name, func(t *testing.T) { test(t, g) })
-	}
-}
-
 func TestClosed(t *testing.T) {
-	eachGenerator(t, testClosed)
-	t.Run("a function of the package", func(t *testing.T) {
-		result, err := load.Closed(t.Context(), target(serve(t, redirectTo("https://example.com/")), 4), 50*time.Millisecond)
-		if err != nil || result.Answers == 0 {
-			t.Errorf("%d answers, error %v", result.Answers, err)
-		}
-	})
-}
-
-func testClosed(t *testing.T, g load.Generator) {
 	const window = 100 * time.Millisecond
-	counted := func(t *testing.T, make func(addr string, conns int) load.Target, threads int) {
+	counted := func(t *testing.T, make func(addr string, conns int) load.Target) {
 		t.Helper()
 		var served atomic.Int64
 		redirect := redirectTo("https://example.com/")
 		target := make(serve(t, func(w http.ResponseWriter, r *http.Request) { served.Add(1); redirect(w, r) }), 5)
-		target.Threads = threads
-		result, err := g.Closed(t.Context(), target, window)
+		result, err := load.Closed(t.Context(), target, window)
 		testkit.Must(t, err)
-		if n := served.Load(); n == 0 || result.Answers != n || result.Latency.TotalCount() != n || target.Done.Load() != n {
-			t.Errorf("served %d, result %d, histogram %d, done %d", n, result.Answers, result.Latency.TotalCount(),
-				target.Done.Load())
+		if n := served.Load(); n == 0 || result.Answers != n || result.Latency.TotalCount() != n {
+			t.Errorf("served %d, result %d, histogram %d", n, result.Answers, result.Latency.TotalCount())
 		}
 		if result.Elapsed < window {
 			t.Errorf("took %v", result.Elapsed)
 		}
 	}
-	t.Run("counts the answers", func(t *testing.T) { counted(t, target, 0) })
-	t.Run("merges the answers of several threads", func(t *testing.T) { counted(t, target, 3) })
-	t.Run("counts the answers of new connections", func(t *testing.T) { counted(t, reconnecting, 0) })
+	t.Run("counts the answers", func(t *testing.T) { counted(t, target) })
+	t.Run("counts the answers of new connections", func(t *testing.T) { counted(t, reconnecting) })
 	t.Run("reads answers that come in pieces", func(t *testing.T) {
 		addr := serve(t, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Location", "https://example.com/")
@@ -115,7 +95,7 @@ func testClosed(t *testing.T, g load.Generator) {
 				io.WriteString(w, r.URL.Path[i:i+1])
 			}
 		})
-		result, err := g.Closed(t.Context(), target(addr, 2), window)
+		result, err := load.Closed(t.Context(), target(addr, 2), window)
 		if err != nil || result.Answers == 0 {
 			t.Errorf("%d answers, error %v", result.Answers, err)
 		}
@@ -128,14 +108,14 @@ func testClosed(t *testing.T, g load.Generator) {
 		})
 		large := target(addr, 1)
 		large.Source = func(int) load.Source { return largeRequests{} }
-		result, err := g.Closed(t.Context(), large, window)
+		result, err := load.Closed(t.Context(), large, window)
 		if err != nil || result.Answers == 0 {
 			t.Errorf("%d answers, error %v", result.Answers, err)
 		}
 	})
 	t.Run("ends at a wrong answer", func(t *testing.T) {
 		addr := serve(t, redirectTo("https://example.org/"))
-		_, err := g.Closed(t.Context(), target(addr, 2), time.Minute)
+		_, err := load.Closed(t.Context(), target(addr, 2), time.Minute)
 		if err == nil || !strings.Contains(err.Error(), "https://example.org/") {
 			t.Errorf("error %v", err)
 		}
@@ -144,7 +124,7 @@ func testClosed(t *testing.T, g load.Generator) {
 		ctx, cancel := context.WithCancel(t.Context())
 		released := make(chan struct{})
 		addr := serve(t, func(http.ResponseWriter, *http.Request) { cancel(); <-released })
-		_, err := g.Closed(ctx, target(addr, 2), time.Minute)
+		_, err := load.Closed(ctx, target(addr, 2), time.Minute)
 		close(released)
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v", err)
@@ -152,7 +132,7 @@ func testClosed(t *testing.T, g load.Generator) {
 	})
 	t.Run("fails if nobody listens", func(t *testing.T) {
 		for _, make := range []func(string, int) load.Target{target, reconnecting} {
-			if _, err := g.Closed(t.Context(), make("127.0.0.1:1", 1), time.Minute); err == nil {
+			if _, err := load.Closed(t.Context(), make("127.0.0.1:1", 1), time.Minute); err == nil {
 				t.Error("no error")
 			}
 		}
@@ -160,7 +140,7 @@ func testClosed(t *testing.T, g load.Generator) {
 	t.Run("fails if the server closes a connection without an answer", func(t *testing.T) {
 		addr := serve(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 		for _, make := range []func(string, int) load.Target{target, reconnecting} {
-			if _, err := g.Closed(t.Context(), make(addr, 1), time.Minute); err == nil {
+			if _, err := load.Closed(t.Context(), make(addr, 1), time.Minute); err == nil {
 				t.Error("no error")
 			}
 		}
@@ -169,7 +149,7 @@ func testClosed(t *testing.T, g load.Generator) {
 	t.Run("fails if the server sends more than an answer", func(t *testing.T) {
 		for _, make := range []func(string, int) load.Target{target, reconnecting} {
 			addr := serveRaw(t, answer+answer)
-			if _, err := g.Closed(t.Context(), make(addr, 1), time.Minute); err == nil {
+			if _, err := load.Closed(t.Context(), make(addr, 1), time.Minute); err == nil {
 				t.Error("no error")
 			}
 		}
@@ -177,27 +157,44 @@ func testClosed(t *testing.T, g load.Generator) {
 	t.Run("fails if the server sends more after the last answer of a connection", func(t *testing.T) {
 		target := reconnecting(serveRaw(t, answer, "more"), 1)
 		target.Source = func(int) load.Source { return new(first) }
-		if _, err := g.Closed(t.Context(), target, window); err == nil {
+		if _, err := load.Closed(t.Context(), target, window); err == nil {
 			t.Error("no error")
 		}
 	})
 	t.Run("waits until the server closes the connection", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		target := reconnecting(serveRaw(t, answer), 1)
+		target, checked := reconnecting(serveRaw(t, answer), 1), new(atomic.Int64)
+		target.Source = func(int) load.Source { return &counting{checked: checked} }
 		time.AfterFunc(2*window, func() {
 			_ = testkit.Poll(testkit.Patience, func() error {
-				if n := target.Done.Load(); n != 1 {
+				if n := checked.Load(); n != 1 {
 					return fmt.Errorf("%d answers", n)
 				}
 				return nil
 			})
 			cancel()
 		})
-		result, err := g.Closed(ctx, target, window)
+		result, err := load.Closed(ctx, target, window)
 		if result.Answers != 1 || !errors.Is(err, context.Canceled) {
 			t.Errorf("%d answers, error %v", result.Answers, err)
 		}
 	})
+}
+
+// counting counts the answers, each on a connection of its own.
+type counting struct {
+	pages
+	checked *atomic.Int64
+}
+
+func (c *counting) Append(dst []byte) []byte {
+	c.more = "Connection: close\r\n"
+	return c.pages.Append(dst)
+}
+
+func (c *counting) Check(a load.Answer) error {
+	c.checked.Add(1)
+	return c.pages.Check(a)
 }
 
 // first requests the same page again and again.
@@ -259,22 +256,17 @@ func serveRaw(t *testing.T, parts ...string) string {
 }
 
 func TestOpen(t *testing.T) {
-	eachGenerator(t, testOpen)
 	t.Run("refuses a rate of zero", func(t *testing.T) {
 		if _, err := load.Open(t.Context(), target("127.0.0.1:1", 1), 0, time.Second); err == nil {
 			t.Error("no error")
 		}
 	})
-}
-
-func testOpen(t *testing.T, g load.Generator) {
 	t.Run("sends as many requests as the rate requires", func(t *testing.T) {
 		addr := serve(t, redirectTo("https://example.com/"))
 		for _, threads := range []int{1, 3} {
 			for _, make := range []func(string, int) load.Target{target, reconnecting} {
 				target := make(addr, 8)
-				target.Threads = threads
-				result, err := g.Open(t.Context(), target, 1000, 100*time.Millisecond, grace)
+				result, err := load.OpenWithin(t.Context(), target, 1000, 100*time.Millisecond, grace)
 				if err != nil || result.Answers != 100 || result.Unsent != 0 || result.SendDelay.TotalCount() != 100 {
 					t.Errorf("%d threads: %d answers, %d unsent, error %v", threads, result.Answers, result.Unsent, err)
 				}
@@ -292,7 +284,7 @@ func testOpen(t *testing.T, g load.Generator) {
 			redirect(w, r)
 		})
 		const interval = 20 * time.Millisecond
-		_, err := g.Open(t.Context(), target(addr, 8), float64(time.Second/interval), 10*interval, grace)
+		_, err := load.OpenWithin(t.Context(), target(addr, 8), float64(time.Second/interval), 10*interval, grace)
 		testkit.Must(t, err)
 		mu.Lock()
 		defer mu.Unlock()
@@ -306,7 +298,7 @@ func testOpen(t *testing.T, g load.Generator) {
 	t.Run("sends requests when they are due", func(t *testing.T) {
 		addr := serve(t, redirectTo("https://example.com/"))
 		testkit.Succeeds(t, func() error { // the machine may be busy
-			result, err := g.Open(t.Context(), target(addr, 8), 1000, 50*time.Millisecond, grace)
+			result, err := load.OpenWithin(t.Context(), target(addr, 8), 1000, 50*time.Millisecond, grace)
 			delay := time.Duration(result.SendDelay.ValueAtPercentile(50))
 			if err == nil && delay > 3*time.Millisecond {
 				err = fmt.Errorf("median send delay %v", delay)
@@ -328,7 +320,7 @@ func testOpen(t *testing.T, g load.Generator) {
 	t.Run("counts latency from when a request was due", func(t *testing.T) {
 		// With one connection, the first answer delays all others. The requests that were due in the first half of the stall
 		// are late by at least a third of it, although each is answered at once when it is sent.
-		result, err := g.Open(t.Context(), target(stalling(t), 1), 100, stall, grace)
+		result, err := load.OpenWithin(t.Context(), target(stalling(t), 1), 100, stall, grace)
 		testkit.Must(t, err)
 		latency, delay := time.Duration(result.Latency.ValueAtPercentile(50)), time.Duration(result.SendDelay.ValueAtPercentile(50))
 		if latency < stall/3 || delay < stall/3 {
@@ -339,7 +331,7 @@ func testOpen(t *testing.T, g load.Generator) {
 		}
 	})
 	t.Run("drops and counts requests that are too late", func(t *testing.T) {
-		result, err := g.Open(t.Context(), target(stalling(t), 1), 100, stall, stall/10)
+		result, err := load.OpenWithin(t.Context(), target(stalling(t), 1), 100, stall, stall/10)
 		testkit.Must(t, err)
 		if result.Unsent < 10 || result.Answers+result.Unsent != 30 {
 			t.Errorf("%d answers, %d unsent", result.Answers, result.Unsent)

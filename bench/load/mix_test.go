@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"linkstream/bench/load"
-	"linkstream/ingest/enrich"
 	"linkstream/schema"
+	"linkstream/schema/enrich"
 )
 
 func TestPopularity(t *testing.T) {

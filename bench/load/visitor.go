@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Visitor is what a request says of who sends it.
+// Visitor is the client that a request describes.
 type Visitor struct{ UserAgent, Referrer string }
 
 // Visitors returns n visitors in the shares that public links see: phones before desktops, apps of social networks, some

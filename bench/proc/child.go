@@ -30,14 +30,9 @@ type Child struct {
 // AnyCPU is for processes that may run on all CPUs.
 const AnyCPU = -1
 
-// Start starts a program with the environment of this process, without the service's settings (LINKSTREAM_…), and with
-// env. Its standard error goes to the file log.
-func Start(log string, env []string, program string, args ...string) (*Child, error) {
-	return StartOn(AnyCPU, log, env, program, args...)
-}
-
-// StartOn is Start for a process that runs on one CPU only, which does not happen on systems other than Linux.
-func StartOn(cpu int, log string, env []string, program string, args ...string) (*Child, error) {
+// Start starts a program with env and the environment of this process, without the settings of the service (LINKSTREAM_…).
+// On Linux it runs on the given CPU only, unless that is AnyCPU. Its standard error goes to the file log.
+func Start(cpu int, log string, env []string, program string, args ...string) (*Child, error) {
 	out, err := os.Create(log)
 	if err != nil {
 		return nil, fmt.Errorf("start %q: %w", program, err)

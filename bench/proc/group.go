@@ -37,20 +37,31 @@ func Sum(name string, processes ...Process) Process {
 	}}
 }
 
+// ReadAll returns the usage of each process.
+func ReadAll(processes []Process) (all []Usage, err error) {
+	for _, p := range processes {
+		usage, err := p.Usage()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, usage)
+	}
+	return all, nil
+}
+
 // Group holds the child processes and the files of one run. Its methods must not be called concurrently.
 type Group struct {
 	dir     string
-	started func(Process)
 	closers []func() error
 }
 
-// NewGroup returns a group with an empty directory. It calls started for every child that it starts.
-func NewGroup(started func(Process)) (*Group, error) {
+// NewGroup returns a group with an empty directory.
+func NewGroup() (*Group, error) {
 	dir, err := os.MkdirTemp("", "linkstream-bench-")
 	if err != nil {
 		return nil, fmt.Errorf("create directory of a run: %w", err)
 	}
-	return &Group{dir: dir, started: started}, nil
+	return &Group{dir: dir}, nil
 }
 
 // Path returns a path inside the group's directory, which Close removes.
@@ -70,35 +81,24 @@ func (g *Group) Close() error {
 	return errors.Join(append(errs, os.RemoveAll(g.dir))...)
 }
 
-// Start starts a program whose log goes to the group's directory. Close kills it. A child that must stop in order
-// needs its Stop registered with OnClose as well.
-func (g *Group) Start(name string, env []string, program string, args ...string) (*Child, error) {
-	return g.StartOn(AnyCPU, name, env, program, args...)
-}
-
-// StartOn is Start for a process that runs on one CPU only: see StartOn.
-func (g *Group) StartOn(cpu int, name string, env []string, program string, args ...string) (*Child, error) {
-	child, err := StartOn(cpu, g.Path(strings.NewReplacer(" ", "-", "/", "-").Replace(name)+".log"), env, program, args...)
+// Start starts a program whose log goes to the group's directory, see the function Start. Close kills the child. A child
+// that must stop in order needs its Stop registered with OnClose as well.
+func (g *Group) Start(cpu int, name string, env []string, program string, args ...string) (*Child, error) {
+	child, err := Start(cpu, g.Path(strings.NewReplacer(" ", "-", "/", "-").Replace(name)+".log"), env, program, args...)
 	if err != nil {
 		return nil, err
 	}
 	g.OnClose(func() error { child.Kill(); return nil })
-	g.started(Process{name, child.Usage})
 	return child, nil
 }
 
 // StartSelf starts this program with args and returns the first line that it writes.
-func (g *Group) StartSelf(ctx context.Context, name string, args ...string) (*Child, string, error) {
-	return g.StartSelfOn(ctx, AnyCPU, name, args...)
-}
-
-// StartSelfOn is StartSelf for a process that runs on one CPU only: see StartOn.
-func (g *Group) StartSelfOn(ctx context.Context, cpu int, name string, args ...string) (*Child, string, error) {
+func (g *Group) StartSelf(ctx context.Context, cpu int, name string, args ...string) (*Child, string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, "", err
 	}
-	child, err := g.StartOn(cpu, name, nil, self, args...)
+	child, err := g.Start(cpu, name, nil, self, args...)
 	if err != nil {
 		return nil, "", err
 	}
@@ -108,8 +108,8 @@ func (g *Group) StartSelfOn(ctx context.Context, cpu int, name string, args ...s
 	return child, line, err
 }
 
-// Role is something that this program does as a child of itself, in a process of its own, so that its CPU time is known.
-// It writes its address to stdout once it serves, and runs until ctx is done.
+// Role is a server that this program runs as a child of itself, so that its CPU time is known. It writes its address to
+// stdout once it serves, and runs until ctx is done.
 type Role struct {
 	Name string
 	Run  func(ctx context.Context, args []string, stdout, stderr io.Writer) error

@@ -3,6 +3,7 @@ package proc_test
 import (
 	"context"
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -24,7 +25,7 @@ const patience = 2 * time.Minute
 // start runs a shell script as a child.
 func start(t *testing.T, script string, env ...string) *proc.Child {
 	t.Helper()
-	child, err := proc.Start(filepath.Join(t.TempDir(), "log"), env, "sh", "-c", script)
+	child, err := proc.Start(proc.AnyCPU, filepath.Join(t.TempDir(), "log"), env, "sh", "-c", script)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +98,7 @@ func TestChild(t *testing.T) {
 		}
 	})
 	t.Run("a missing program is an error", func(t *testing.T) {
-		if _, err := proc.Start(filepath.Join(t.TempDir(), "log"), nil, "/no/such/program"); err == nil {
+		if _, err := proc.Start(proc.AnyCPU, filepath.Join(t.TempDir(), "log"), nil, "/no/such/program"); err == nil {
 			t.Error("no error")
 		}
 	})
@@ -163,18 +164,42 @@ func TestThisMachine(t *testing.T) {
 	}
 }
 
-func TestKernelMemory(t *testing.T) {
+func TestListening(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("only Linux tells the memory of the kernel")
+		t.Skip("only Linux tells the processes of a port")
 	}
-	bytes, err := proc.KernelMemory()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	testkit.Must(t, err)
-	if bytes < 8<<20 || bytes > 1<<44 { // a number in KiB or pages would be less
-		t.Errorf("the kernel has %d bytes", bytes)
-	}
-	files, err := proc.MaxFiles()
-	testkit.Must(t, err)
-	if files < 64 {
-		t.Errorf("%d files may be open", files)
-	}
+	defer listener.Close()
+	addr := listener.Addr().String()
+	t.Run("finds the process and its descendants", func(t *testing.T) {
+		p, err := proc.Listening("this", addr)
+		testkit.Must(t, err)
+		alone, err := p.Usage()
+		testkit.Must(t, err)
+		if alone.CPU <= 0 {
+			t.Errorf("usage %+v", alone)
+		}
+		c := start(t, `i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; echo done; exec sleep 60`)
+		firstLine(t, c)
+		child, err := c.Usage()
+		testkit.Must(t, err)
+		both, err := p.Usage()
+		testkit.Must(t, err)
+		if both.CPU < alone.CPU+child.CPU {
+			t.Errorf("%+v with a child of %+v", both, child)
+		}
+		c.Kill()
+		const rounded = 20 * time.Millisecond // of user and system time
+		if without, err := p.Usage(); err != nil || without.CPU < alone.CPU+child.CPU-rounded {
+			t.Errorf("%+v, error %v, when a child of %+v has ended", without, err, child)
+		}
+	})
+	t.Run("fails for addresses elsewhere and for ports without a process", func(t *testing.T) {
+		for _, addr := range []string{"192.0.2.1:80", "127.0.0.1:1", "127.0.0.1"} {
+			if _, err := proc.Listening("nobody", addr); err == nil {
+				t.Errorf("found a process at %s", addr)
+			}
+		}
+	})
 }

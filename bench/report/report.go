@@ -1,134 +1,127 @@
-// Package report is the result of a run: metrics, checks, latencies and charts. It writes them as a table, as JSON and as
-// a page, and compares the reports of two runs.
+// Package report is the result of a run: metrics, latencies and checks of each scenario. It is written as text, as JSON
+// and as a page with plots.
 package report
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
+	"strconv"
 	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"linkstream/bench/proc"
 )
 
-// Report is the result of one run of a scenario.
+// Report is the result of one command.
 type Report struct {
-	Scenario  string       `json:"scenario"`
 	Command   string       `json:"command"` // repeats the run
 	Began     time.Time    `json:"began"`
 	Seconds   float64      `json:"seconds"`
+	Commit    string       `json:"commit,omitempty"` // of the measured tree, if the program knows it
 	Machine   proc.Machine `json:"machine"`
 	Engines   []string     `json:"engines,omitempty"` // names and versions of separate engines
-	Checks    []Check      `json:"checks"`
-	Metrics   []Metric     `json:"metrics"`
-	Latencies []Latency    `json:"latencies"`
-	Series    []Series     `json:"series"`
-	Growth    []Curve      `json:"growth,omitempty"`
-	Health    []Health     `json:"health,omitempty"` // only of runs of several scenarios
+	Scenarios []*Scenario  `json:"scenarios"`
+	Bounds    []Bound      `json:"bounds,omitempty"` // not of a single scenario that is part of all
 }
 
-// Check is a count that must be exact. If a check fails, the metrics of the run are worthless.
+// Scenario is the result of one scenario.
+type Scenario struct {
+	Name      string    `json:"name"`
+	Summary   string    `json:"summary"`
+	Metrics   []Metric  `json:"metrics"`
+	Latencies []Latency `json:"latencies,omitempty"`
+	Checks    []Check   `json:"checks,omitempty"`
+}
+
+// Metric is a measured quantity with one sample per round. Name and Of are unique together in a scenario.
+type Metric struct {
+	Name    string    `json:"name"` // such as "CPU per redirect"
+	Of      string    `json:"of"`   // the contender, or two of them as "a / b"
+	Unit    string    `json:"unit"`
+	Samples []float64 `json:"samples"` // in the order of the rounds
+}
+
+// Latency is the latency distribution of a contender in an open loop, over all rounds.
+type Latency struct {
+	Operation string       `json:"operation"`
+	Contender string       `json:"contender"`
+	Rate      float64      `json:"rate"`   // operations per second
+	Points    [][2]float64 `json:"points"` // percentile and milliseconds, ascending
+}
+
+// Check is a count that must be exact. If a check fails, the metrics of its scenario are worthless.
 type Check struct {
 	Name string `json:"name"`
 	Want int64  `json:"want"`
 	Got  int64  `json:"got"`
 }
 
-// Direction tells which values of a metric are better.
-type Direction string
+// OK reports whether the count is exact.
+func (c Check) OK() bool { return c.Got == c.Want }
 
-// The directions.
-const (
-	Lower  Direction = "lower"
-	Higher Direction = "higher"
-)
-
-// Metric is a measured quantity with one sample per round.
-type Metric struct {
-	Name    string    `json:"name"` // unique in a report
-	Unit    string    `json:"unit"`
-	Better  Direction `json:"better"`
-	Samples []float64 `json:"samples"` // in the order of the rounds
-}
-
-// Series is a quantity over the time of the run.
-type Series struct {
-	Chart   string    `json:"chart"` // all series of a chart have the same unit
-	Name    string    `json:"name"`
-	Unit    string    `json:"unit"`
-	Seconds []float64 `json:"seconds"` // since the start of the run
-	Values  []float64 `json:"values"`
-}
-
-// Curve is how a metric grows with the size of something.
-type Curve struct {
-	Chart  string    `json:"chart"` // all curves of a chart have the same unit and sizes
-	Name   string    `json:"name"`
-	Unit   string    `json:"unit"`
-	Of     string    `json:"of"` // what a size is a number of
-	Sizes  []float64 `json:"sizes"`
-	Values []float64 `json:"values"`
-}
-
-// Include adds everything that another report has, under the name of its scenario.
-func (r *Report) Include(other *Report) {
-	prefix := other.Scenario + ": "
-	for _, c := range other.Checks {
-		c.Name = prefix + c.Name
-		r.Checks = append(r.Checks, c)
-	}
-	for _, m := range other.Metrics {
-		m.Name = prefix + m.Name
-		r.Metrics = append(r.Metrics, m)
-	}
-	for _, l := range other.Latencies {
-		l.Name = prefix + l.Name
-		r.Latencies = append(r.Latencies, l)
-	}
-	for _, s := range other.Series {
-		s.Chart = prefix + s.Chart
-		r.Series = append(r.Series, s)
-	}
-	for _, c := range other.Growth {
-		c.Chart = prefix + c.Chart
-		r.Growth = append(r.Growth, c)
-	}
-	r.Engines = other.Engines
-}
-
-// Add adds the sample of a round to the metric with the given name. It creates the metric if necessary.
-func (r *Report) Add(name, unit string, better Direction, value float64) {
-	i := slices.IndexFunc(r.Metrics, func(m Metric) bool { return m.Name == name })
+// Add adds the sample of a round to a metric. It creates the metric if necessary.
+func (s *Scenario) Add(name, of, unit string, value float64) {
+	i := slices.IndexFunc(s.Metrics, func(m Metric) bool { return m.Name == name && m.Of == of })
 	if i < 0 {
-		i = len(r.Metrics)
-		r.Metrics = append(r.Metrics, Metric{Name: name, Unit: unit, Better: better})
+		i = len(s.Metrics)
+		s.Metrics = append(s.Metrics, Metric{Name: name, Of: of, Unit: unit})
 	}
-	r.Metrics[i].Samples = append(r.Metrics[i].Samples, value)
+	s.Metrics[i].Samples = append(s.Metrics[i].Samples, round(value))
 }
 
-// Metric returns the metric with the given name, or an empty one.
-func (r *Report) Metric(name string) Metric {
-	if i := slices.IndexFunc(r.Metrics, func(m Metric) bool { return m.Name == name }); i >= 0 {
-		return r.Metrics[i]
+// Metric returns a metric, or an empty one.
+func (s *Scenario) Metric(name, of string) Metric {
+	if i := slices.IndexFunc(s.Metrics, func(m Metric) bool { return m.Name == name && m.Of == of }); i >= 0 {
+		return s.Metrics[i]
 	}
 	return Metric{}
+}
+
+// AddLatency adds a distribution of nanoseconds.
+func (s *Scenario) AddLatency(operation, contender string, rate float64, h *hdrhistogram.Histogram) {
+	s.Latencies = append(s.Latencies, Latency{operation, contender, round(rate), Points(h)})
+}
+
+// pointsPerNine is the number of points between two percentiles such as 99 and 99.9.
+const pointsPerNine = 5
+
+// Points returns percentiles of a histogram of nanoseconds, up to the last that at least one sample is above.
+func Points(h *hdrhistogram.Histogram) (points [][2]float64) {
+	for i := 0; ; i++ {
+		above := math.Pow(10, -float64(i)/pointsPerNine)
+		if above*float64(h.TotalCount()) < 1 {
+			return points
+		}
+		percentile := 100 * (1 - above)
+		points = append(points, [2]float64{math.Round(percentile*1e5) / 1e5, round(float64(h.ValueAtPercentile(percentile)) / 1e6)})
+	}
+}
+
+// Scenario returns the result of a scenario, or an empty one.
+func (r *Report) Scenario(name string) *Scenario {
+	if i := slices.IndexFunc(r.Scenarios, func(s *Scenario) bool { return s.Name == name }); i >= 0 {
+		return r.Scenarios[i]
+	}
+	return &Scenario{Name: name}
 }
 
 // Failed returns an error that names the failed checks, or nil.
 func (r *Report) Failed() error {
 	var errs []error
-	for _, c := range r.Checks {
-		if !c.OK() {
-			errs = append(errs, fmt.Errorf("%s: got %d, want %d", c.Name, c.Got, c.Want))
+	for _, s := range r.Scenarios {
+		for _, c := range s.Checks {
+			if !c.OK() {
+				errs = append(errs, fmt.Errorf("%s: %s: got %d, want %d", s.Name, c.Name, c.Got, c.Want))
+			}
 		}
 	}
 	return errors.Join(errs...)
 }
-
-// OK reports whether the count is exact.
-func (c Check) OK() bool { return c.Got == c.Want }
 
 // Median returns the median of the rounds, or 0 without rounds.
 func (m Metric) Median() float64 {
@@ -154,13 +147,10 @@ func (r *Report) Save(path string) error {
 	if err != nil {
 		return fmt.Errorf("encode report: %w", err)
 	}
-	if err := os.WriteFile(path, append(data, '\n'), 0o644); err != nil {
-		return fmt.Errorf("write report: %w", err)
-	}
-	return nil
+	return os.WriteFile(path, append(data, '\n'), 0o644)
 }
 
-// Load reads a report that Save wrote, also with an earlier version of this package.
+// Load reads a report that Save wrote.
 func Load(path string) (*Report, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -170,6 +160,26 @@ func Load(path string) (*Report, error) {
 	if err := json.Unmarshal(data, r); err != nil {
 		return nil, fmt.Errorf("read report %q: %w", path, err)
 	}
-	r.rename()
 	return r, nil
+}
+
+// setting describes the machine and the engines of the run.
+func (r *Report) setting() []string {
+	m := r.Machine
+	return append([]string{m.CPU, fmt.Sprintf("%d cores", m.Cores), m.Kernel, m.Go}, r.Engines...)
+}
+
+// round rounds to four significant digits.
+func round(v float64) float64 {
+	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 4, 64), 64)
+	return rounded
+}
+
+// number formats a value with three significant digits, and with all digits before the decimal point.
+func number(v float64) string {
+	if v == 0 || math.IsInf(v, 0) || math.IsNaN(v) {
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	decimals := max(0, 2-int(math.Floor(math.Log10(math.Abs(v)))))
+	return strconv.FormatFloat(v, 'f', min(decimals, 6), 64)
 }

@@ -6,41 +6,45 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
 	"golang.org/x/sync/errgroup"
 
 	"linkstream/bench/load"
-	"linkstream/bench/report"
 	"linkstream/bench/system"
 	"linkstream/bench/workload"
 )
 
 const (
-	abuse = "abuse"
-
-	abuseFrom      = "127.0.0.2" // attackers have an address of their own, as they do not share their victims'
+	abuseFrom      = "127.0.0.2" // attackers do not share the address of their victims
 	abuseLead      = 200 * time.Millisecond
 	visitRate      = 2000 // redirects per second of links that exist
 	visitConns     = 32
 	shortenRate    = 50 // links per second that are created with a good token
-	shortenConns   = 8
+	readRate       = 20 // statistics, lists and reports per second, each
+	apiConns       = 8  // of each kind of call
 	bodyBytes      = 60 << 10
 	anonymousConns = 512
+	calmCall       = 50 * time.Millisecond // longest time of a call of a calm service
+	calmCalls      = 5                     // quick calls in a row
+	calmTimeout    = 30 * time.Second
+	leastWindow    = 250 * time.Millisecond
+	readers        = 20 // heavy reads of one account at the same time
+	bigAccount     = 3  // times -links and -clicks, of the account with heavy reads
 )
 
-// attack is a flood and what it is called.
+// attack is a flood with a name.
 type attack struct {
 	name string
 	load.Flood
 }
 
-// attacks returns what anybody can do who may connect. victim is a link that exists.
+// attacks returns the floods of anybody who may connect. victim is a link.
 func attacks(s *system.Service, victim string) []attack {
 	edge, api := s.Edge, s.API.Addr()
 	post := func(path, contentType string, header, body func() string) func([]byte) []byte {
@@ -91,12 +95,36 @@ func attacks(s *system.Service, victim string) []attack {
 			Request: get("GET /" + victim + "+ HTTP/1.1\r\nHost: " + edge + "\r\n\r\n")}},
 		{"random referrers", load.Flood{Addr: edge, Conns: 16, Pipeline: 16, Rate: 5000, Request: get("GET /"+victim+
 			" HTTP/1.1\r\nHost: "+edge+"\r\nReferer: https://%s.example/\r\n\r\n", hash)}},
+		{"combinations of names", load.Flood{Addr: edge, Conns: 16, Pipeline: 16, Rate: 5000, Request: combinations(edge, victim)}},
 		{"idle connections", load.Flood{Addr: edge, Conns: 2000}},
 		{"handshakes", load.Flood{Addr: s.EdgeTLS, Conns: 256, Pipeline: 1, Once: true, Request: handshake}},
 		{"handshakes from many networks", load.Flood{Addr: s.EdgeTLS, Spread: true, Conns: 256, Pipeline: 1, Once: true, Request: handshake}},
 		{"silent handshakes", load.Flood{Addr: s.EdgeTLS, Spread: true, Conns: 2000}},
 		{"slow senders", load.Flood{Addr: edge, Conns: 500, Pipeline: 1, ByteGap: 50 * time.Millisecond,
 			Request: get("GET /%s HTTP/1.1\r\nHost: "+edge+"\r\n\r\n", hash)}},
+	}
+}
+
+// combinations returns visits of a link, hardly two of which have the same referrer, language and agent.
+func combinations(edge, victim string) func([]byte) []byte {
+	visits, agents := new(atomic.Int64), load.Visitors(20, 1)
+	return func(dst []byte) []byte {
+		n := visits.Add(1)
+		return fmt.Appendf(dst, "GET /%s HTTP/1.1\r\nHost: %s\r\nReferer: https://r%d.example/\r\nAccept-Language: %c%c\r\nUser-Agent: %s\r\n\r\n",
+			victim, edge, n%990, 'a'+rune(n%26), 'a'+rune(n/26%26), agents[n%int64(len(agents))].UserAgent)
+	}
+}
+
+// heavyReads returns the calls that the owner of an account with many links may make at the same time.
+func heavyReads(owner *system.API) []attack {
+	read := func(path string) load.Flood {
+		return load.Flood{Addr: owner.Addr(), Conns: readers, Pipeline: 1, Request: func(dst []byte) []byte {
+			return owner.AppendRequest(dst, http.MethodGet, path, nil)
+		}}
+	}
+	return []attack{
+		{"reports of one account", read("/api/v1/report" + wholeMonth(time.Now().UTC().AddDate(-1, 0, 1)) + "&limit=1000")},
+		{"searches of one account", read("/api/v1/links?q=articles%2F2026")},
 	}
 }
 
@@ -107,13 +135,13 @@ func randomNetwork() string {
 	return netip.AddrFrom16(addr).String()
 }
 
-// runAbuse measures what visitors and clients of the API notice while somebody floods the service: each attack beside a
-// quiet time just before it.
+// runAbuse measures the latency that visitors and clients of the API see while somebody floods the service. Each attack is
+// compared with a quiet time just before it.
 func runAbuse(ctx context.Context, r *run) error {
 	if !r.cfg.System.Start {
 		return errors.New("abuse: add -start, as attacks are not for a service that others use")
 	}
-	if _, err := chooseAttacks(attacks(&system.Service{API: &system.API{}}, ""), r.cfg.Attacks); err != nil {
+	if _, err := chooseAttacks(append(attacks(&system.Service{API: new(system.API)}, ""), heavyReads(new(system.API))...), r.cfg.Attacks); err != nil {
 		return err // before anything is started
 	}
 	cert, err := system.NewCertificate(r.group)
@@ -122,7 +150,11 @@ func runAbuse(ctx context.Context, r *run) error {
 	}
 	r.launcher.ServeTLS(cert)
 	visits := workload.NewVisits(workload.NewLinks(r.cfg.Links), r.cfg.Links)
-	service, err := r.open(ctx, visits.Links)
+	var big system.Catalogue
+	service, err := r.open(ctx, visits.Links, func(ctx context.Context, on system.Engines) (err error) {
+		big, err = r.fillBigAccount(ctx, on)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -130,23 +162,35 @@ func runAbuse(ctx context.Context, r *run) error {
 	if err := service.API.Shorten(ctx, victim, workload.BareURL); err != nil {
 		return err
 	}
-	l := newLiveLoad(service, visits)
-	if _, err := load.Closed(ctx, l.visits, r.cfg.Round); err != nil { // each link once, so that all are cached
+	chosen, err := chooseAttacks(append(attacks(service, victim), heavyReads(service.API.Of(big))...), r.cfg.Attacks)
+	if err != nil {
 		return err
 	}
-	chosen, err := chooseAttacks(attacks(service, victim), r.cfg.Attacks)
-	if err != nil {
+	victims := victimsOf(service, visits)
+	if _, err := load.Closed(ctx, victims[0].target, r.cfg.Round); err != nil { // each link once, so that all are cached
 		return err
 	}
 	for round := range r.cfg.Rounds {
 		for _, a := range chosen {
-			if err := r.attack(ctx, l, a); err != nil {
+			err := errors.Join(awaitCalm(ctx, service.API), r.attack(ctx, victims, a))
+			if err != nil {
 				return fmt.Errorf("round %d, %s: %w", round+1, a.name, err)
 			}
 		}
 	}
 	service.Counted = nil // has the clicks of the attack as well
 	return r.verify(ctx, service, visits)
+}
+
+// fillBigAccount creates another account, with many links and clicks, for heavy reads.
+func (r *run) fillBigAccount(ctx context.Context, on system.Engines) (system.Catalogue, error) {
+	big, err := system.CreateCatalogue(ctx, on, int64(r.cfg.Links)+1, workload.NewLinks(bigAccount*r.cfg.Links))
+	if err != nil {
+		return big, err
+	}
+	many := workload.NewHistory(big.Links, 0)
+	many.AccountID, many.FirstID = big.Account, big.FirstID
+	return big, r.store(ctx, on, many, bigAccount*r.cfg.Clicks)
 }
 
 // chooseAttacks returns the attacks that names lists, separated by commas, or all if names is empty.
@@ -169,10 +213,89 @@ func chooseAttacks(all []attack, names string) ([]attack, error) {
 	return chosen, nil
 }
 
+// victim is a load of somebody who does nothing wrong.
+type victim struct {
+	op      string
+	target  load.Target
+	rate    float64
+	refused *atomic.Int64 // calls with another status than the good one
+}
+
+// victimsOf returns visitors and clients of the API.
+func victimsOf(s *system.Service, visits *workload.Visits) []victim {
+	all := []victim{{op: "redirect", rate: visitRate, refused: new(atomic.Int64),
+		target: load.Target{Addr: s.Edge, Conns: visitConns, Source: visits.Counted(s.Edge)}}}
+	add := func(op string, rate float64, status int, request func(dst []byte) []byte) {
+		v := victim{op: op, rate: rate, refused: new(atomic.Int64)}
+		v.target = load.Target{Addr: s.API.Addr(), Conns: apiConns, Source: func(int) load.Source {
+			return &victimCall{request, status, v.refused}
+		}}
+		all = append(all, v)
+	}
+	get := func(op, path string) {
+		add(op, readRate, http.StatusOK, func(dst []byte) []byte { return s.API.AppendRequest(dst, http.MethodGet, path, nil) })
+	}
+	add("shorten", shortenRate, http.StatusCreated, func(dst []byte) []byte {
+		return s.API.AppendRequest(dst, http.MethodPost, "/api/v1/shorten", fmt.Appendf(nil, `{"long_url": %q}`, workload.UniqueURL(time.Now().UnixNano())))
+	})
+	hash := visits.Links.Hash(0)
+	get("stats", "/api/v1/stats/"+hash)
+	get("list", "/api/v1/links")
+	get("report", "/api/v1/links/"+hash+"/report"+wholeMonth(time.Now().UTC().AddDate(0, 0, -30)))
+	return all
+}
+
+// victimCall is the calls of one connection. A refusal is counted, and does not end the load.
+type victimCall struct {
+	request func(dst []byte) []byte
+	status  int
+	refused *atomic.Int64
+}
+
+// Append implements load.Source.
+func (v *victimCall) Append(dst []byte) []byte { return v.request(dst) }
+
+// Check implements load.Source.
+func (v *victimCall) Check(a load.Answer) error {
+	if a.Status != v.status {
+		v.refused.Add(1)
+	}
+	return nil
+}
+
+// visit loads the service with all victims for a while, and returns the result of each.
+func visit(ctx context.Context, victims []victim, window time.Duration) ([]load.Result, error) {
+	results := make([]load.Result, len(victims))
+	group, ctx := errgroup.WithContext(ctx)
+	for i, v := range victims {
+		v.refused.Store(0)
+		group.Go(func() (err error) {
+			results[i], err = load.Open(ctx, v.target, v.rate, window)
+			return err
+		})
+	}
+	return results, group.Wait()
+}
+
+// awaitCalm waits until the service has finished the work of the last attack, or until calmTimeout.
+func awaitCalm(ctx context.Context, api *system.API) error {
+	for began, calls := time.Now(), 0; calls < calmCalls && time.Since(began) < calmTimeout; calls++ {
+		called := time.Now()
+		if _, err := api.Links(ctx, 1); err != nil || time.Since(called) > calmCall {
+			calls = -1
+			time.Sleep(calmCall)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
 // attack measures a quiet time and then an attack.
-func (r *run) attack(ctx context.Context, l *liveLoad, a attack) error {
-	window := r.cfg.Round / 2
-	visited, created, err := l.run(ctx, window)
+func (r *run) attack(ctx context.Context, victims []victim, a attack) error {
+	window := max(r.cfg.Round/2, leastWindow)
+	quiet, err := visit(ctx, victims, window)
 	if err != nil {
 		return fmt.Errorf("before: %w", err)
 	}
@@ -183,54 +306,27 @@ func (r *run) attack(ctx context.Context, l *liveLoad, a attack) error {
 	began := time.Now()
 	go func() { harm <- a.Run(attacking) }()
 	time.Sleep(abuseLead)
-	visitedThen, createdThen, err := l.run(ctx, window)
+	during, err := visit(ctx, victims, window)
 	stop()
 	done, lasted := <-harm, time.Since(began).Seconds()
 	if err != nil {
 		return err
 	}
-	add := func(op string, p float64, quiet, then *hdrhistogram.Histogram) {
-		before, during := quiet.ValueAtPercentile(p), then.ValueAtPercentile(p)
-		name := fmt.Sprintf("%s latency p%v", op, p)
-		r.report.Add(name+": before "+a.name, "ms", report.Lower, millis(before))
-		r.report.Add(name+": "+a.name, "ms", report.Lower, millis(during))
-		r.report.Add(fmt.Sprintf("%s: %s / quiet", name, a.name), "ratio", report.Lower, float64(during)/float64(before))
-		r.logf("%s: %s %.2f ms, quiet %.2f ms", a.name, name, millis(during), millis(before))
+	for i, v := range victims {
+		p := 99.0
+		before, then := quiet[i].Latency.ValueAtPercentile(p), during[i].Latency.ValueAtPercentile(p)
+		name := v.op + " latency p99"
+		r.Add(name, "quiet, before "+a.name, "ms", millis(before))
+		r.Add(name, a.name, "ms", millis(then))
+		r.Add(name, a.name+" / quiet", "ratio", float64(then)/float64(before))
+		r.Add(v.op+" calls refused", a.name, "%", 100*float64(v.refused.Load())/float64(max(1, during[i].Answers)))
+		r.check(v.op+" calls due but not sent: "+a.name, 0, during[i].Unsent)
+		r.logf("%s: %s %.2f ms, quiet %.2f ms, %d of %d refused", a.name, name, millis(then), millis(before), v.refused.Load(),
+			during[i].Answers)
 	}
-	add("redirect", 50, visited, visitedThen)
-	add("redirect", 99, visited, visitedThen)
-	add("shorten", 50, created, createdThen)
-	r.report.Add("connections per second of the attack: "+a.name, "1/s", report.Higher, float64(done.Connections)/lasted)
+	r.Add("connections of the attack", a.name, "1/s", float64(done.Connections)/lasted)
 	if done.Answers > 0 {
-		r.report.Add("answers per second to the attack: "+a.name, "1/s", report.Higher, float64(done.Answers)/lasted)
+		r.Add("answers to the attack", a.name, "1/s", float64(done.Answers)/lasted)
 	}
 	return nil
-}
-
-// liveLoad is visitors and a client of the API, who do nothing wrong.
-type liveLoad struct{ visits, shorten load.Target }
-
-func newLiveLoad(s *system.Service, visits *workload.Visits) *liveLoad {
-	visited := load.Target{Addr: s.Edge, Conns: visitConns, Source: visits.Counted(s.Edge)}
-	shorten := load.Target{Addr: s.API.Addr(), Conns: shortenConns, Source: func(int) load.Source {
-		return &shortenRequest{api: s.API, created: new(atomic.Int64)}
-	}}
-	visited.Done, shorten.Done = new(atomic.Int64), new(atomic.Int64)
-	return &liveLoad{visited, shorten}
-}
-
-// run returns the latencies of a while.
-func (l *liveLoad) run(ctx context.Context, window time.Duration) (visited, created *hdrhistogram.Histogram, err error) {
-	var visits, links load.Result
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() (err error) {
-		visits, err = load.Open(ctx, l.visits, visitRate, window)
-		return err
-	})
-	group.Go(func() (err error) {
-		links, err = load.Open(ctx, l.shorten, shortenRate, window)
-		return err
-	})
-	err = group.Wait()
-	return visits.Latency, links.Latency, err
 }

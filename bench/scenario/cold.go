@@ -5,26 +5,21 @@ import (
 	"fmt"
 
 	"linkstream/bench/contender"
-	"linkstream/bench/report"
 	"linkstream/bench/system"
 	"linkstream/bench/workload"
 )
 
 const (
-	cold = "cold"
-
 	coldLinks    = 200_000 // unless -links says otherwise
-	minColdLinks = 50_000  // of which the cache holds less than a tenth
+	minColdLinks = 50_000  // the cache holds less than a tenth of them
 	coldCache    = 1 << 20
 	coldRate     = 5000 // redirects per second in the open loop, unless -rate says otherwise
 )
 
-// runCold measures redirects of links that an edge with the smallest cache does not have, beside bare look-ups of one link
-// each.
+// runCold measures redirects of links that are not in the cache of the edge, which is the smallest one, beside bare
+// look-ups.
 func runCold(ctx context.Context, r *run) error {
-	if !r.cfg.isSet("links") {
-		r.cfg.Links = coldLinks
-	}
+	r.cfg.unlessSet("links", func() { r.cfg.Links = coldLinks })
 	r.cfg.Links = max(r.cfg.Links, minColdLinks)
 	if r.cfg.Rate == 0 {
 		r.cfg.Rate = coldRate
@@ -57,11 +52,10 @@ func runCold(ctx context.Context, r *run) error {
 	if err := r.openLoop(ctx, "cold redirect", []*contender.Contender{edge}); err != nil {
 		return err
 	}
-	return r.checkCounter(ctx, recorded)
+	return r.checkCounters(ctx, recorded)
 }
 
-// addLookups adds how many of an edge's redirects so far were of links that it did not have, and how many look-ups shared a
-// query.
+// addLookups adds the cache misses per redirect of an edge, and the look-ups per query.
 func (r *run) addLookups(ctx context.Context, edge *system.Counter) error {
 	var values [2]float64
 	for i, metric := range []string{"linkstream_edge_cache_misses_total", "linkstream_edge_link_queries_total"} {
@@ -71,7 +65,7 @@ func (r *run) addLookups(ctx context.Context, edge *system.Counter) error {
 		}
 	}
 	misses, queries := values[0], values[1]
-	r.report.Add("look-ups per redirect", "", report.Lower, misses/float64(max(1, edge.Want)))
-	r.report.Add("look-ups per query, closed loop", "", report.Higher, misses/max(1, queries))
+	r.Add("look-ups per redirect, closed loop", edge.Name, "", misses/float64(max(1, edge.Want)))
+	r.Add("look-ups per query, closed loop", edge.Name, "", misses/max(1, queries))
 	return nil
 }

@@ -4,34 +4,33 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
 
+	"linkstream/bench/contender"
 	"linkstream/bench/system"
 	"linkstream/bench/workload"
 )
 
-const maxClicks = 100_000_000
+const maxClicks = 1_000_000_000
 
 // Config is the system under test, and how it is measured.
 type Config struct {
 	System system.Config
 
-	Links      int
-	Clicks     int
-	Hot        float64 // share of the clicks of a history that are on one link, in addition to Zipf's law
-	Conns      int
-	Idle       int     // connections without a request, of the scenario memory
-	Generators int     // threads that generate the load
-	Attacks    string  // of the scenario abuse, separated by commas; empty: all
-	Rate       float64 // operations per second of open loops; 0: half of the closed loop's rate
+	Links   int
+	Clicks  int
+	Conns   int
+	Attacks string           // of the scenario abuse, separated by commas; empty: all
+	Peers   []contender.Peer // of the scenarios redirect and connections
+	Rate    float64          // operations per second of open loops; 0: half of the closed loop's rate
 
 	Quick    bool // short rounds and small data sets, unless a flag says otherwise
 	Rounds   int
 	Round    time.Duration
 	Duration time.Duration
-	At       time.Time // begin of the load, so that several generators load a service together; zero: at once
 	Timeout  time.Duration
 
 	flags *flag.FlagSet
@@ -39,7 +38,7 @@ type Config struct {
 
 // DefaultConfig returns a configuration that works beside make run, once System.Tokens is set.
 func DefaultConfig() Config {
-	return Config{System: system.DefaultConfig(), Links: 10_000, Clicks: 500_000, Conns: 64, Idle: maxIdle, Generators: 1, Rounds: 5,
+	return Config{System: system.DefaultConfig(), Links: 10_000, Clicks: 500_000, Conns: 64, Rounds: 5,
 		Round: 2 * time.Second, Duration: 10 * time.Second, Timeout: 10 * time.Minute}
 }
 
@@ -49,23 +48,26 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	c.System.RegisterFlags(fs)
 	fs.IntVar(&c.Links, "links", c.Links, "`number` of links that are created and visited by Zipf's law")
 	fs.IntVar(&c.Clicks, "clicks", c.Clicks, "`number` of clicks that are created first, in scenarios that need some")
-	fs.Float64Var(&c.Hot, "hot", c.Hot, "`share` of these clicks on one link, in addition to its share by Zipf's law; 0 to 1")
 	fs.IntVar(&c.Conns, "conns", c.Conns, "`number` of connections of the load")
-	fs.IntVar(&c.Idle, "idle", c.Idle, "`number` of idle connections of the scenario memory; fewer if the limit of open files is lower")
-	fs.IntVar(&c.Generators, "generators", c.Generators, "`number` of threads that generate the load, each for its share of -conns")
 	fs.StringVar(&c.Attacks, "attacks", c.Attacks, "`names` of the attacks of the scenario abuse, separated by commas; empty: all")
+	fs.Func("peer", "`name=URL` of a running program that redirects, for redirect and connections; repeatable", c.addPeer)
 	fs.Float64Var(&c.Rate, "rate", c.Rate, "operations per `second` of open loops; 0: half of the closed loop's rate")
-	fs.BoolVar(&c.Quick, "quick", c.Quick,
-		"short rounds and small data sets, unless other flags say otherwise: a look at all scenarios in minutes")
+	fs.BoolVar(&c.Quick, "quick", c.Quick, "short rounds and small data sets, unless other flags say otherwise")
 	fs.IntVar(&c.Rounds, "rounds", c.Rounds, "`number` of rounds; five or more to tell a change from noise")
 	fs.DurationVar(&c.Round, "round", c.Round, "`time` of one round of a closed loop")
 	fs.DurationVar(&c.Duration, "duration", c.Duration, "`time` of an open loop, all rounds together")
-	fs.Func("at", "`time`, RFC 3339, at which the load begins, so that several generators load one service together",
-		func(s string) (err error) {
-			c.At, err = time.Parse(time.RFC3339, s)
-			return err
-		})
-	fs.DurationVar(&c.Timeout, "timeout", c.Timeout, "longest `time` of the whole run")
+	fs.DurationVar(&c.Timeout, "timeout", c.Timeout, "longest `time` of each scenario")
+}
+
+// addPeer adds a contender of the form name=URL.
+func (c *Config) addPeer(s string) error {
+	name, text, _ := strings.Cut(s, "=")
+	u, err := url.Parse(text)
+	if err != nil || name == "" || u.Scheme != "http" && u.Scheme != "https" || u.Port() == "" {
+		return fmt.Errorf("%q is not name=URL with a port", s)
+	}
+	c.Peers = append(c.Peers, contender.Peer{Name: name, URL: text})
+	return nil
 }
 
 // Validate returns every invalid setting.
@@ -77,10 +79,7 @@ func (c *Config) Validate() error {
 	}{
 		{"-links", float64(c.Links), 1, workload.MaxLinks},
 		{"-clicks", float64(c.Clicks), 1, maxClicks},
-		{"-hot", c.Hot, 0, 1},
 		{"-conns", float64(c.Conns), 1, 4096},
-		{"-idle", float64(c.Idle), 2, maxIdle},
-		{"-generators", float64(c.Generators), 1, 256},
 		{"-rate", c.Rate, 0, 1e6},
 		{"-rounds", float64(c.Rounds), 1, 100},
 	} {
@@ -88,8 +87,14 @@ func (c *Config) Validate() error {
 			errs = append(errs, fmt.Errorf("%s: %v is not %v to %v", n.flag, n.value, n.low, n.high))
 		}
 	}
-	if !c.At.IsZero() && time.Now().After(c.At) {
-		errs = append(errs, fmt.Errorf("-at: %v is in the past", c.At.Format(time.RFC3339)))
+	for _, p := range c.Peers {
+		u, err := url.Parse(p.URL)
+		if err == nil {
+			err = c.System.CheckHost(u.Hostname())
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("-peer: %w", err))
+		}
 	}
 	for _, d := range []struct {
 		flag  string
@@ -108,8 +113,8 @@ func (c *Config) applyQuick() {
 		return
 	}
 	c.unlessSet("links", func() { c.Links = 2000 })
-	c.unlessSet("idle", func() { c.Idle = 10_000 })
 	c.unlessSet("clicks", func() { c.Clicks = 100_000 })
+	c.unlessSet("rounds", func() { c.Rounds = 3 })
 	c.unlessSet("round", func() { c.Round = 400 * time.Millisecond })
 	c.unlessSet("duration", func() { c.Duration = 4 * time.Second })
 }
@@ -127,12 +132,10 @@ func (c *Config) isSet(name string) (set bool) {
 	return set
 }
 
-// command returns the command that repeats the run. It leaves out addresses, tokens and files, because reports are
-// published, and limits.
-func (c *Config) command(scenario string) string {
-	leftOut := []string{"edge", "api", "token", "postgres", "kafka", "clickhouse", "json", "html", "programs", "at",
-		"fail-above", "fail-below", "fail-worse"}
-	command := "go run ./bench " + scenario
+// command returns the command that repeats the run. It leaves out addresses, tokens and files, since reports are published.
+func (c *Config) command(scenarios []string) string {
+	leftOut := []string{"edge", "api", "token", "postgres", "kafka", "clickhouse", "json", "html", "programs", "peer"}
+	command := "go run ./bench " + strings.Join(scenarios, " ")
 	c.flags.Visit(func(f *flag.Flag) {
 		if !slices.Contains(leftOut, f.Name) {
 			command += fmt.Sprintf(" -%s=%s", f.Name, f.Value)

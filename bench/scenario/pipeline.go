@@ -3,6 +3,7 @@ package scenario
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -11,6 +12,7 @@ import (
 
 	"linkstream/bench/contender"
 	"linkstream/bench/load"
+	"linkstream/bench/proc"
 	"linkstream/bench/system"
 	"linkstream/bench/workload"
 	"linkstream/schema"
@@ -23,46 +25,112 @@ const (
 	leaderTimeout = time.Minute // until a partition of a new topic has a leader
 )
 
-// runPipeline measures clicks on their way from a topic to the store, and from the spool to a topic.
+// clickRates are the rates at which the CPU time of all processes is measured, in clicks per second.
+var clickRates = []float64{0, 5, 100, 10_000}
+
+// runPipeline measures clicks on their way to the statistics: with a broker, from the spool to a topic and from there to
+// the store, beside bare loops; then the whole service.
 func runPipeline(ctx context.Context, r *run) error {
-	on, err := r.startEngines(ctx)
+	links := workload.NewLinks(r.cfg.Links + probes)
+	visits := workload.NewVisits(links, r.cfg.Links)
+	service, err := r.open(ctx, links, nil)
 	if err != nil {
 		return err
 	}
-	broker, err := on.Broker(ctx)
+	if on := service.Engines; on != nil && on.Broker() != nil {
+		if err := errors.Join(r.measureCounting(ctx, on), r.measureShipping(ctx, on.Broker())); err != nil {
+			return err
+		}
+	}
+	if err := r.measureFreshness(ctx, service, visits); err != nil {
+		return err
+	}
+	if err := r.measureRates(ctx, service, visits); err != nil {
+		return err
+	}
+	return r.verify(ctx, service, visits)
+}
+
+// measureRates measures the CPU time of each process of a started service, engines included, at fixed rates of clicks.
+func (r *run) measureRates(ctx context.Context, service *system.Service, visits *workload.Visits) error {
+	if len(service.Processes) == 0 {
+		return nil
+	}
+	target := contender.Visited(service, visits, r.load(false)).Target
+	for round := range r.cfg.Rounds {
+		for _, rate := range clickRates {
+			before, err := proc.ReadAll(service.Processes)
+			if err != nil {
+				return err
+			}
+			began := time.Now()
+			if err := r.visitAt(ctx, service, target, rate); err != nil {
+				return err
+			}
+			after, err := proc.ReadAll(service.Processes)
+			if err != nil {
+				return err
+			}
+			var sum float64
+			name := fmt.Sprintf("CPU at %.0f clicks per second", rate)
+			for i, p := range service.Processes {
+				used := max(0, after[i].CPU-before[i].CPU) // when descendants end, their CPU time is rounded down
+				share := 100 * used.Seconds() / time.Since(began).Seconds()
+				sum += share
+				r.Add(name, p.Name, "% of a core", share)
+			}
+			r.logf("%s: %s: %.1f %% of a core", r.roundName(round+1), name, sum)
+		}
+	}
+	return nil
+}
+
+// visitAt visits links at a rate for half of -duration, and waits until the clicks are counted.
+func (r *run) visitAt(ctx context.Context, service *system.Service, target load.Target, rate float64) error {
+	window := r.cfg.Duration / 2
+	if rate == 0 {
+		select {
+		case <-time.After(window):
+		case <-ctx.Done():
+		}
+		return ctx.Err()
+	}
+	target.Conns = min(target.Conns, max(1, int(rate)))
+	result, err := load.Open(ctx, target, rate, window)
 	if err != nil {
 		return err
 	}
-	topics := broker.Topics("counted")
+	r.check(fmt.Sprintf("redirects due at %.0f per second but not sent", rate), 0, result.Unsent)
+	return service.Counted.Settle(ctx, result.Answers)
+}
+
+// measureCounting measures workers that count the clicks of a topic into the store.
+func (r *run) measureCounting(ctx context.Context, on system.Engines) error {
+	topics := on.Broker().Topics("counted")
 	if err := r.fillTopic(ctx, topics); err != nil {
 		return err
 	}
-	fetch := contender.Fetch(topics, r.cfg.Clicks, broker.Processes)
-	contenders := []*contender.Contender{fetch}
 	insert, err := on.BareClickInsert(ctx)
 	if err != nil {
 		return err
 	}
-	if insert != nil {
-		bare := contender.ClickInserts(insert, r.cfg.Clicks, workload.NewLinks(r.cfg.Links))
-		contenders = []*contender.Contender{bare, fetch}
-	}
-	count := contender.Count(topics, on, r.cfg.Clicks, r.cfg.Links, broker.Processes)
-	err = errors.Join(r.closedLoop(ctx, "counted click", append(contenders, count.Contender)), count.Close(ctx))
+	bare := contender.ClickInserts(insert, r.cfg.Clicks, workload.NewLinks(r.cfg.Links))
+	count := contender.Count(topics, on, r.cfg.Clicks, r.cfg.Links)
+	err = errors.Join(r.closedLoop(ctx, "counted click", []*contender.Contender{bare, count.Contender}), count.Close(ctx))
 	r.check("clicks in the stores of all rounds", int64(r.cfg.Clicks)*int64(count.Rounds), count.Stored)
-	return errors.Join(err, r.measureShipping(ctx, broker))
+	return err
 }
 
 // measureShipping measures clicks on their way from the spool to a topic.
-func (r *run) measureShipping(ctx context.Context, broker system.Broker) error {
+func (r *run) measureShipping(ctx context.Context, broker *system.Broker) error {
 	topics := broker.Topics("shipped")
 	client, err := contender.CreateTopics(ctx, topics)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	ship := contender.Ship(client, r.group.Path("shipping"), r.cfg.Clicks, broker.Processes)
-	bare := contender.Produce(topics, r.cfg.Clicks, broker.Processes)
+	ship := contender.Ship(client, r.group.Path("shipping"), r.cfg.Clicks)
+	bare := contender.Produce(topics, r.cfg.Clicks)
 	if err := r.closedLoop(ctx, "shipped click", []*contender.Contender{bare, ship.Contender}); err != nil {
 		return err
 	}

@@ -10,15 +10,13 @@ import (
 	"linkstream/bench/workload"
 )
 
-// runRedirect measures redirects on lasting connections, beside bare servers, and of as many links that have rules: they expire, and pass
-// on the query string of a visit.
+// runRedirect measures redirects on lasting connections.
 func runRedirect(ctx context.Context, r *run) error {
 	visits := workload.NewVisits(workload.NewLinks(r.cfg.Links), r.cfg.Links)
-	ruled := workload.NewLinks(r.cfg.Links)
-	ruled.Ruled = true
-	service, err := r.openFilled(ctx, visits.Links, func(ctx context.Context, on system.Engines) error {
-		_, err := system.CreateCatalogue(ctx, on, int64(r.cfg.Links)+1, ruled)
-		return err
+	links := min(r.cfg.Links, ruledLinks)
+	ruled := workload.NewVisits(workload.NewLinks(links), links)
+	service, err := r.open(ctx, visits.Links, func(ctx context.Context, on system.Engines) error {
+		return system.CreateRuledLinks(ctx, on, ruled.Links)
 	})
 	if err != nil {
 		return err
@@ -26,52 +24,61 @@ func runRedirect(ctx context.Context, r *run) error {
 	return r.measureRedirects(ctx, service, visits, ruled)
 }
 
-// runConnections measures redirects on new connections, one per redirect, beside bare servers.
+// ruledLinks bounds the links with rules, which are created one at a time.
+const ruledLinks = 1000
+
+// runConnections measures redirects on new connections, one per redirect, and by HTTPS.
 func runConnections(ctx context.Context, r *run) error {
 	visits := workload.NewVisits(workload.NewLinks(r.cfg.Links), r.cfg.Links)
 	visits.Reconnect = true
-	service, err := r.open(ctx, visits.Links)
+	service, err := r.open(ctx, visits.Links, nil)
 	if err != nil {
 		return err
 	}
-	if err := r.measureRedirects(ctx, service, visits); err != nil || !r.cfg.System.Start {
+	if err := r.measureRedirects(ctx, service, visits, nil); err != nil || !r.cfg.System.Start {
 		return err
 	}
 	return r.measureSecure(ctx, service.Engines, visits.Links)
 }
 
-// measureRedirects measures the whole service and, if the run has started it, the edge alone, also with the links of ruled, and bare
-// servers.
-func (r *run) measureRedirects(ctx context.Context, service *system.Service, visits *workload.Visits, ruled ...workload.Links) error {
-	var err error
+// measureRedirects measures the whole service and peers and, if the run has started the service, bare servers and the
+// edge alone. ruled are visits to links with rules, nil for none.
+func (r *run) measureRedirects(ctx context.Context, service *system.Service, visits, ruled *workload.Visits) error {
 	whole := contender.Visited(service, visits, r.load(visits.Reconnect))
-	contenders, open := []*contender.Contender{whole}, []*contender.Contender{whole}
+	starter := r.starter(service.Engines, visits)
+	peers, err := r.peers(starter, false)
+	if err != nil {
+		return err
+	}
+	contenders, open := append(peers, whole), []*contender.Contender{whole}
 	var counters []*system.Counter
 	if r.cfg.System.Start {
-		starter := r.starter(service.Engines, visits)
-		if contenders, err = bareServers(ctx, starter); err != nil {
+		servers, err := bareServers(ctx, starter)
+		if err != nil {
 			return err
 		}
 		spooling, recorded, err := starter.SpoolingEdge(ctx)
 		if err != nil {
 			return err
 		}
-		contenders, counters = append(contenders, spooling), append(counters, recorded)
-		for _, links := range ruled {
-			spooling.Reference = true
-			edge, recorded, err := starter.RuledEdge(ctx, links)
+		// The latency of the bare server is the part that the machine has in every latency.
+		contenders, counters, open = slices.Concat(servers, peers), append(counters, recorded), append(servers[:1:1], peers...)
+		contenders, open = append(contenders, spooling), append(open, spooling)
+		if ruled != nil {
+			edge, recorded, err := r.starter(service.Engines, ruled).RuledEdge(ctx)
 			if err != nil {
 				return err
 			}
 			contenders, counters = append(contenders, edge), append(counters, recorded)
 		}
-		shipping, shipped, err := starter.ShippingEdge(ctx)
-		if err != nil {
-			return err
+		if service.Engines.Broker() != nil {
+			shipping, shipped, err := starter.ShippingEdge(ctx)
+			if err != nil {
+				return err
+			}
+			contenders, counters, open = append(contenders, shipping), append(counters, shipped), append(open, shipping)
 		}
-		// The latency of the bare server is the part that the machine has in every latency.
-		open = []*contender.Contender{contenders[0], shipping, whole}
-		contenders, counters = append(contenders, shipping, whole), append(counters, shipped)
+		contenders, open = append(contenders, whole), append(open, whole)
 	}
 	if err := r.closedLoop(ctx, "redirect", contenders); err != nil {
 		return err
@@ -79,34 +86,81 @@ func (r *run) measureRedirects(ctx context.Context, service *system.Service, vis
 	if err := r.openLoop(ctx, "redirect", open); err != nil {
 		return err
 	}
-	for _, c := range counters {
-		if err := r.checkCounter(ctx, c); err != nil {
-			return err
-		}
+	if err := r.checkCounters(ctx, counters...); err != nil {
+		return err
 	}
 	return r.verify(ctx, service, visits)
 }
 
 // bareServers starts the servers that redirect and do nothing else. All contenders are compared with the first one, and
 // with an nginx that has as many workers as an edge has threads.
-func bareServers(ctx context.Context, starter *contender.Starter) (servers []*contender.Contender, err error) {
-	for _, name := range []string{contender.BareNet, contender.BareEdge} {
-		bare, err := starter.Bare(ctx, name)
+func bareServers(ctx context.Context, starter *contender.Starter) ([]*contender.Contender, error) {
+	bare, err := starter.Bare(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	nginx, err := starter.Nginx(ctx, runtime.NumCPU(), nil)
+	if err != nil || nginx == nil {
+		return []*contender.Contender{bare}, err
+	}
+	nginx.Reference = true
+	return []*contender.Contender{bare, nginx}, nil
+}
+
+// peers returns the configured programs that serve HTTPS, or those that serve HTTP.
+func (r *run) peers(starter *contender.Starter, secure bool) (all []*contender.Contender, err error) {
+	for _, p := range r.cfg.Peers {
+		if p.Secure() != secure {
+			continue
+		}
+		c, err := starter.Peer(p)
 		if err != nil {
 			return nil, err
 		}
-		servers = append(servers, bare)
+		c.Reference = true
+		all = append(all, c)
 	}
-	for _, workers := range slices.Compact([]int{1, runtime.NumCPU()}) {
-		nginx, err := starter.Nginx(ctx, workers)
-		if err != nil {
-			return nil, err
-		}
-		if nginx == nil {
-			return servers, nil
-		}
-		nginx.Reference = workers == runtime.NumCPU()
-		servers = append(servers, nginx)
+	return all, nil
+}
+
+// secureLoads are the kinds of visits by HTTPS.
+var secureLoads = []struct {
+	name              string
+	reconnect, resume bool
+}{
+	{"full TLS handshake", true, false},
+	{"resumed TLS session", true, true},
+	{"lasting TLS connection", false, false},
+}
+
+// measureSecure measures redirects by HTTPS: TLS 1.3, X25519, an ECDSA certificate on P-256.
+func (r *run) measureSecure(ctx context.Context, on system.Engines, links workload.Links) error {
+	cert, err := system.NewCertificate(r.group)
+	if err != nil {
+		return err
 	}
-	return servers, nil
+	starter := r.starter(on, workload.NewVisits(links, r.cfg.Links))
+	starter.Load.TLS = true
+	servers, recorded, err := starter.SecureServers(ctx, cert)
+	if err != nil {
+		return err
+	}
+	peers, err := r.peers(starter, true)
+	if err != nil {
+		return err
+	}
+	servers = slices.Insert(servers, len(servers)-1, peers...)
+	for _, kind := range secureLoads {
+		starter.Visits = workload.NewVisits(links, r.cfg.Links)
+		starter.Visits.Reconnect = kind.reconnect
+		starter.Load.Reconnect, starter.Load.Resume = kind.reconnect, kind.resume
+		var contenders []*contender.Contender
+		for _, server := range servers {
+			contenders = append(contenders, starter.Again(server, kind.name))
+		}
+		if err := r.closedLoop(ctx, "HTTPS redirect", contenders); err != nil {
+			return err
+		}
+	}
+	return r.checkCounters(ctx, recorded)
 }

@@ -6,12 +6,9 @@ import (
 	"fmt"
 
 	"linkstream/bench/contender"
-	"linkstream/bench/report"
 	"linkstream/bench/system"
 	"linkstream/bench/workload"
 )
-
-const scale = "scale"
 
 const scaleRate = 8000 // redirects per second of each node in the open loop, unless -rate says otherwise
 
@@ -20,14 +17,17 @@ var (
 	scalePartitions = []int{8, 64, 256} // of the topic; the first one for several workers
 )
 
-// runScale measures what an operation costs on more nodes: redirects of edges that are pinned to CPUs, beside as many bare servers, clicks counted by workers of
-// one group, and by one worker from topics of more partitions.
+// runScale measures the cost of an operation on more nodes: redirects of edges that are pinned to CPUs, beside as many bare
+// servers, and clicks counted by the workers of a group, and by one worker from more partitions.
 func runScale(ctx context.Context, r *run) error {
 	on, err := r.startEngines(ctx)
 	if err != nil {
 		return err
 	}
-	return errors.Join(r.scaleEdges(ctx, on), r.scaleWorkers(ctx, on))
+	if err := r.scaleEdges(ctx, on); err != nil || on.Broker() == nil {
+		return err
+	}
+	return r.scaleWorkers(ctx, on)
 }
 
 func (r *run) scaleEdges(ctx context.Context, on system.Engines) error {
@@ -38,16 +38,16 @@ func (r *run) scaleEdges(ctx context.Context, on system.Engines) error {
 		return err
 	}
 	starter := r.starter(on, visits)
-	var all []*contender.Nodes
+	var counters []*system.Counter
 	var contenders []*contender.Contender
-	for _, start := range []func(context.Context, int) (*contender.Nodes, error){starter.Nodes, starter.BareNodes} {
+	for _, start := range []func(context.Context, int) (*contender.Nodes, error){starter.Edges, starter.BareServers} {
 		for i, count := range scaleNodes {
 			nodes, err := start(ctx, count)
 			if err != nil {
 				return err
 			}
 			nodes.Reference = i == 0
-			all, contenders = append(all, nodes), append(contenders, nodes.Contender)
+			counters, contenders = append(counters, nodes.Counters...), append(contenders, nodes.Contender)
 		}
 	}
 	if err := r.closedLoop(ctx, "redirect", contenders); err != nil {
@@ -56,26 +56,14 @@ func (r *run) scaleEdges(ctx context.Context, on system.Engines) error {
 	if err := r.openLoop(ctx, "redirect", contenders); err != nil {
 		return err
 	}
-	for _, nodes := range all {
-		for _, counter := range nodes.Counters {
-			if err := r.checkCounter(ctx, counter); err != nil {
-				return err
-			}
-		}
-		nodes.Kill()
-	}
-	return nil
+	return r.checkCounters(ctx, counters...)
 }
 
 func (r *run) scaleWorkers(ctx context.Context, on system.Engines) (err error) {
-	broker, err := on.Broker(ctx)
-	if err != nil {
-		return err
-	}
 	var all []*contender.Counting
 	var contenders []*contender.Contender
 	for i, partitions := range scalePartitions {
-		topics := broker.Topics(fmt.Sprint("scale-", partitions))
+		topics := on.Broker().Topics(fmt.Sprint("scale-", partitions))
 		topics.Partitions = partitions
 		if err := r.fillTopic(ctx, topics); err != nil {
 			return err
@@ -84,8 +72,8 @@ func (r *run) scaleWorkers(ctx context.Context, on system.Engines) (err error) {
 			if i > 0 && workers > 1 {
 				break
 			}
-			c := contender.Count(topics, on, r.cfg.Clicks, r.cfg.Links, nil)
-			c.Workers, c.Name = workers, contender.Workers(workers, partitions)
+			c := contender.Count(topics, on, r.cfg.Clicks, r.cfg.Links)
+			c.Workers, c.Name = workers, fmt.Sprintf("workers: %d, partitions: %d", workers, partitions)
 			c.AddStore(on.ClickProcesses())
 			all, contenders = append(all, c), append(contenders, c.Contender)
 		}
@@ -94,11 +82,11 @@ func (r *run) scaleWorkers(ctx context.Context, on system.Engines) (err error) {
 	for _, c := range all {
 		err = errors.Join(err, c.Close(ctx))
 		r.check("clicks in the stores of all rounds: "+c.Name, int64(r.cfg.Clicks)*int64(c.Rounds), c.Stored)
-		r.check("failed inserts: "+c.Name, 0, c.FailedInserts)
+		r.Add("failed inserts", c.Name, "", float64(c.FailedInserts)) // each was repeated, as the clicks in the stores show
 		if c.Failure != nil {
 			r.logf("%s: the first failed insert: %v", c.Name, c.Failure)
 		}
-		r.report.Add("clicks per insert: "+c.Name, "", report.Higher, float64(c.Stored)/float64(max(1, c.Inserts)))
+		r.Add("clicks per insert", c.Name, "", float64(c.Stored)/float64(max(1, c.Inserts)))
 	}
 	return err
 }

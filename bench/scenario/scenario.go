@@ -1,4 +1,4 @@
-// Package scenario has the scenarios of the bench. Each measures its contenders in rounds, in turn, and fills one report.
+// Package scenario has the scenarios of the bench. Each measures its contenders in rounds, in turn.
 package scenario
 
 import (
@@ -6,7 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
+	"runtime/debug"
+	"slices"
 	"time"
 
 	"linkstream/bench/contender"
@@ -17,135 +18,165 @@ import (
 	"linkstream/bench/workload"
 )
 
-const sampleInterval = 200 * time.Millisecond // of the charts over time
+const all = "all"
 
 // Scenario is something that can be measured.
 type Scenario struct {
 	Name    string
 	Summary string
+	apart   bool // not part of all: it takes long, or it needs more CPUs than it measures
 	run     func(context.Context, *run) error
 }
 
-// All returns the scenarios by name.
+// All returns the scenarios.
 func All() []Scenario {
 	return []Scenario{
-		{abuse, "redirects and new links while somebody floods the service: latency under each attack, beside a quiet time", runAbuse},
-		{"bulk", "creation of links by calls of a thousand: CPU per link beside a bare insert of as many rows, links per second", runBulk},
-		{catalogue, "overview and lists of the dashboard and the API, of accounts with 10,000, 100,000 and a million links", runCatalogue},
-		{cold, "redirects of links that are not in the edge's cache: CPU per redirect beside a bare look-up, latency", runCold},
-		{"connections", "redirects on new connections, one per redirect, and by HTTPS: CPU per redirect, redirects per second, latency", runConnections},
-		{"freshness", "time from a redirect until its click is in the list of links, under load", runFreshness},
-		{history, "statistics and reports of a month, of 50 million clicks and of ten times as many: CPU per call, latency", runHistory},
-		{"links", "first and last page of the list of links: CPU per call, calls per second, latency", runLinks},
-		{"memory", "an edge with all links in its cache: resident memory, CPU per redirect", runMemory},
-		{"pipeline", "clicks from the spool to a topic, and from there to the store: CPU per click, clicks per second", runPipeline},
-		{"redirect", "redirects of the edge: CPU per redirect beside bare servers, redirects per second, latency", runRedirect},
-		{reports, "reports of a month of links, filtered and not: CPU per report beside statistics, reports per second, latency", runReports},
-		{restart, "edges restarted one after the other, with and without what they had cached: look-ups, queries of the store per second, latency", runRestart},
-		{scale, "redirects of 1, 2 and 4 pinned edges, clicks counted by 1, 2 and 4 workers and from 8, 64 and 256 partitions: CPU per operation", runScale},
-		{"shorten", "creation of links: CPU per link beside a bare insert, links per second, latency", runShorten},
-		{soak, "visits and API calls at a fixed rate for -duration: latency, memory and lag over time", runSoak},
-		{"stats", "statistics of any link and of the most visited one: CPU per call, calls per second, latency", runStats},
+		{"redirect", "redirects on lasting connections, beside bare servers and peers", false, runRedirect},
+		{"connections", "redirects on new connections, and by HTTPS, beside bare servers and peers", false, runConnections},
+		{"cold", "redirects of links that are not in the edge's cache, beside a bare look-up", true, runCold},
+		{"create", "new links, one per call and 1000 per call, beside a bare insert", false, runCreate},
+		{"read", "statistics, reports and lists of an account with -clicks", false, runRead},
+		{"pipeline", "clicks from the redirect to the statistics: CPU per click beside bare loops, freshness, CPU at low rates", false, runPipeline},
+		{"abuse", "latency of others while somebody floods the service, beside a quiet time", true, runAbuse},
+		{"scale", "redirects of 1, 2 and 4 edges, clicks counted by 1, 2 and 4 workers and from 8, 64 and 256 partitions", true, runScale},
 	}
 }
 
-// measure runs the scenario. It writes its progress to progress. If there is no error, the report is complete, even if
-// some of its checks failed.
-func (s Scenario) measure(ctx context.Context, cfg Config, progress io.Writer) (*report.Report, error) {
-	ctx, cancel := context.WithTimeout(ctx, cfg.Timeout)
-	defer cancel()
-	r := &run{cfg: cfg, progress: progress, recorder: report.NewRecorder(sampleInterval), report: &report.Report{
-		Scenario: s.Name, Command: cfg.command(s.Name), Began: time.Now().UTC(), Machine: proc.ThisMachine()}}
-	group, err := proc.NewGroup(r.watch)
+// Run runs the scenarios with the given names one after the other, each with engines and services of its own. The name
+// "all" stands for every scenario that is not apart. If there is no error, the report is complete, even if checks failed.
+func Run(ctx context.Context, names []string, cfg Config, progress io.Writer) (r *report.Report, err error) {
+	scenarios, err := find(names)
 	if err != nil {
 		return nil, err
 	}
-	r.group, r.launcher = group, system.NewLauncher(cfg.System, group, r.logf)
-	r.watch(proc.This("bench"))
-	sampling, stop := context.WithCancel(ctx)
-	var sampled sync.WaitGroup
-	sampled.Go(func() { r.recorder.Run(sampling) })
-	err = s.run(ctx, r)
-	stop()
-	sampled.Wait()
-	r.report.Series, r.report.Seconds = r.recorder.Series(), time.Since(r.report.Began).Seconds()
-	if err := errors.Join(err, group.Close()); err != nil {
-		return nil, fmt.Errorf("run scenario %s: %w", s.Name, err)
+	cfg.applyQuick()
+	r = &report.Report{Command: cfg.command(names), Began: time.Now().UTC(), Commit: commit(), Machine: proc.ThisMachine()}
+	group, err := proc.NewGroup()
+	if err != nil {
+		return nil, err
 	}
-	return r.report, nil
+	defer func() { err = errors.Join(err, group.Close()) }()
+	if len(scenarios) > 1 {
+		cfg.System.Start = cfg.System.Start || cfg.System.Tokens == ""
+		if cfg.System.Start && cfg.System.Programs == "" { // build once for all
+			fmt.Fprintln(progress, "building the programs")
+			cfg.System.Programs = group.Path("programs")
+			if err := system.Build(ctx, cfg.System); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, s := range scenarios {
+		fmt.Fprintf(progress, "\n%s: %s\n", s.Name, s.Summary)
+		one := &run{cfg: cfg, progress: progress, began: time.Now(), Scenario: &report.Scenario{Name: s.Name, Summary: s.Summary}}
+		if err := one.measure(ctx, s); err != nil {
+			return nil, fmt.Errorf("run scenario %s: %w", s.Name, err)
+		}
+		r.Scenarios, r.Engines = append(r.Scenarios, one.Scenario), one.engines
+	}
+	r.Seconds = time.Since(r.Began).Seconds()
+	if len(scenarios) > 1 || scenarios[0].apart {
+		r.Bounds = bounds(r, cfg)
+	}
+	return r, nil
 }
 
-// run is one run of a scenario.
+// find returns the scenarios with the given names.
+func find(names []string) (found []Scenario, err error) {
+	if len(names) == 0 {
+		return nil, errors.New("name a scenario")
+	}
+	for _, name := range names {
+		before := len(found)
+		for _, s := range All() {
+			if s.Name == name || name == all && !s.apart {
+				found = append(found, s)
+			}
+		}
+		if len(found) == before {
+			return nil, fmt.Errorf("there is no scenario %q", name)
+		}
+	}
+	return found, nil
+}
+
+// commit returns the commit of this program, if the go command has noted it.
+func commit() string {
+	info, _ := debug.ReadBuildInfo()
+	var revision, modified string
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			revision = s.Value[:min(len(s.Value), 7)]
+		case "vcs.modified":
+			modified = map[string]string{"true": " with changes"}[s.Value]
+		}
+	}
+	return revision + modified
+}
+
+// run is one run of a scenario, whose result it fills.
 type run struct {
+	*report.Scenario
 	cfg      Config
 	group    *proc.Group
 	launcher *system.Launcher
-	report   *report.Report
-	recorder *report.Recorder
+	engines  []string
 	progress io.Writer
+	began    time.Time
+}
+
+func (r *run) measure(ctx context.Context, s Scenario) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
+	defer cancel()
+	if r.group, err = proc.NewGroup(); err != nil {
+		return err
+	}
+	r.launcher = system.NewLauncher(r.cfg.System, r.group, r.logf)
+	return errors.Join(s.run(ctx, r), r.group.Close())
 }
 
 // logf writes a line of progress.
 func (r *run) logf(format string, args ...any) {
-	fmt.Fprintf(r.progress, "%6.1fs  %s\n", time.Since(r.report.Began).Seconds(), fmt.Sprintf(format, args...))
-}
-
-// watch adds a process to the charts over time.
-func (r *run) watch(p proc.Process) {
-	r.recorder.Rate("CPU", p.Name, "cores", func() (float64, bool) {
-		usage, err := p.Usage()
-		return usage.CPU.Seconds(), err == nil
-	})
-	r.recorder.Gauge("memory", p.Name, "MiB", func() (float64, bool) {
-		usage, err := p.Usage()
-		return float64(usage.RSS) / (1 << 20), err == nil
-	})
+	fmt.Fprintf(r.progress, "%6.1fs  %s\n", time.Since(r.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
 // startEngines starts the engines without the service.
 func (r *run) startEngines(ctx context.Context) (system.Engines, error) {
 	on, err := r.launcher.StartEngines(ctx)
 	if err == nil {
-		r.report.Engines = on.Versions()
+		r.engines = on.Versions()
 	}
 	return on, err
 }
 
-// open starts or finds the whole service.
-func (r *run) open(ctx context.Context, links workload.Links) (*system.Service, error) {
-	return r.openFilled(ctx, links, nil)
-}
-
-// openWithHistory opens the service with clicks in its store. A running service has none: its links are new.
-func (r *run) openWithHistory(ctx context.Context, h *workload.History) (*system.Service, error) {
-	return r.openFilled(ctx, h.Links, func(ctx context.Context, on system.Engines) error {
-		r.logf("storing %d clicks", r.cfg.Clicks)
-		store, err := on.OpenClicks(ctx, "")
-		if err != nil {
-			return err
-		}
-		return errors.Join(h.Store(ctx, store, r.cfg.Clicks), store.Close(), on.AwaitMerges(ctx))
-	})
-}
-
-func (r *run) openFilled(
-	ctx context.Context, links workload.Links, fill func(context.Context, system.Engines) error,
-) (*system.Service, error) {
+// open starts or finds the whole service. fill, if not nil, fills the stores of a service that has yet to start.
+func (r *run) open(ctx context.Context, links workload.Links, fill func(context.Context, system.Engines) error) (*system.Service, error) {
 	s, err := r.launcher.Open(ctx, links, fill)
 	if err == nil && s.Engines != nil {
-		r.report.Engines = s.Engines.Versions()
+		r.engines = s.Engines.Versions()
 	}
 	return s, err
 }
 
-// starter returns what starts the servers beside the service.
+// store stores the clicks of a history.
+func (r *run) store(ctx context.Context, on system.Engines, h *workload.History, clicks int) error {
+	r.logf("storing %d clicks", clicks)
+	store, err := on.OpenClicks(ctx, "")
+	if err != nil {
+		return err
+	}
+	return errors.Join(h.Store(ctx, store, clicks), store.Close(), on.AwaitMerges(ctx))
+}
+
+// starter returns the starter of servers beside the service.
 func (r *run) starter(on system.Engines, visits *workload.Visits) *contender.Starter {
 	return &contender.Starter{Group: r.group, Engines: on, Visits: visits, Load: r.load(visits.Reconnect), Progress: r.logf}
 }
 
 // load returns the load on each server.
 func (r *run) load(reconnect bool) contender.Load {
-	return contender.Load{Conns: r.cfg.Conns, Threads: r.cfg.Generators, Reconnect: reconnect}
+	return contender.Load{Conns: r.cfg.Conns, Reconnect: reconnect}
 }
 
 // called returns the whole service as the clients of its API use it.
@@ -153,33 +184,19 @@ func (r *run) called(name string, s *system.Service, source func(conn int) load.
 	return contender.Called(name, s, r.load(false), source)
 }
 
-// awaitStart waits until the load may begin.
-func (r *run) awaitStart(ctx context.Context) error {
-	if r.cfg.At.IsZero() {
-		return nil
-	}
-	wait := time.Until(r.cfg.At)
-	if wait < 0 {
-		return fmt.Errorf("-at: the load was ready %.1f s too late", -wait.Seconds())
-	}
-	r.logf("waiting until %s", r.cfg.At.Format(time.RFC3339))
-	r.cfg.At = time.Time{} // later loops of the run follow without a pause
-	select {
-	case <-time.After(wait):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// check adds a count that must be right.
+// check adds a count that must be exact.
 func (r *run) check(name string, want, got int64) {
-	r.report.Checks = append(r.report.Checks, report.Check{Name: name, Want: want, Got: got})
+	r.Checks = append(r.Checks, report.Check{Name: name, Want: want, Got: got})
 }
 
-// checkCounter checks that a metric has counted each click exactly once.
-func (r *run) checkCounter(ctx context.Context, c *system.Counter) error {
-	got, err := c.Read(ctx)
-	r.check("clicks counted: "+c.Name, c.Want, got)
-	return err
+// checkCounters checks that metrics have counted each click exactly once.
+func (r *run) checkCounters(ctx context.Context, counters ...*system.Counter) error {
+	for _, c := range slices.DeleteFunc(counters, func(c *system.Counter) bool { return c == nil }) {
+		got, err := c.Read(ctx)
+		if err != nil {
+			return err
+		}
+		r.check("clicks counted: "+c.Name, c.Want, got)
+	}
+	return nil
 }

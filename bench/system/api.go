@@ -1,14 +1,12 @@
 package system
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -146,33 +144,6 @@ func (a *API) AppendCounted(dst []byte, n int64, method, path string, body []byt
 
 // Of returns the client of the API that the owner of a catalogue uses.
 func (a *API) Of(c Catalogue) *API { return &API{base: a.base, tokens: &tokens{secrets: c.tokens}} }
-
-// AppendPage appends a request for a page of the dashboard to dst, from someone who has signed in.
-func (a *API) AppendPage(dst []byte, session, path string) []byte {
-	return fmt.Appendf(dst, "GET %s HTTP/1.1\r\nHost: %s\r\nCookie: linkstream=%s\r\n\r\n", path, a.Addr(), session)
-}
-
-// Send sends a request in wire format on a new connection, and returns the answer.
-func (a *API) Send(ctx context.Context, request []byte) (status int, body []byte, err error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", a.Addr())
-	if err != nil {
-		return 0, nil, err
-	}
-	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	if _, err := conn.Write(request); err != nil {
-		return 0, nil, err
-	}
-	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer res.Body.Close()
-	body, err = io.ReadAll(io.LimitReader(res.Body, maxAnswer))
-	return res.StatusCode, body, err
-}
 
 // StatusError returns the error for an answer with an unexpected status.
 func StatusError(a load.Answer) error {

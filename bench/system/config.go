@@ -50,22 +50,11 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.StringVar(&c.Kafka, "kafka", c.Kafka, "`addresses` of Kafka brokers for -engines=real; empty: start one")
 	fs.StringVar(&c.ClickHouse, "clickhouse", c.ClickHouse,
 		"`URL` of an empty ClickHouse database, clickhouse://host:port/database, for -engines=real; empty: start one")
-	fs.Func("target", "`host` of a running service with the ports 8080 (edge) and 8081 (api); for other ports, set -edge and -api", c.setTarget)
 	fs.StringVar(&c.Edge, "edge", c.Edge, "`URL` of a running edge: http:// and host:port")
 	fs.StringVar(&c.API, "api", c.API, "`URL` of a running api: http:// and host:port")
 	fs.StringVar(&c.Tokens, "token", c.Tokens,
 		"API `tokens` of one account of the running service, separated by commas; each token allows 2000 requests per minute")
-	fs.BoolVar(&c.Own, "i-own-this-target", c.Own, "allow load on -target, -edge and -api outside the loopback interface")
-}
-
-// setTarget has the edge and the api on one host, with the ports of the default configuration.
-func (c *Config) setTarget(host string) error {
-	edge, api := "http://"+net.JoinHostPort(host, "8080"), "http://"+net.JoinHostPort(host, "8081")
-	if _, err := parseBase(edge); err != nil {
-		return fmt.Errorf("%q is not a host", host)
-	}
-	c.Edge, c.API = edge, api
-	return nil
+	fs.BoolVar(&c.Own, "i-own-this-target", c.Own, "allow load on -edge, -api and -peer outside the loopback interface")
 }
 
 // Validate returns every invalid setting.
@@ -91,7 +80,7 @@ func (c *Config) checkTarget(base string) error {
 	if err != nil {
 		return err
 	}
-	return c.checkHost(string(u.Host()))
+	return c.CheckHost(string(u.Host()))
 }
 
 // parseBase parses a URL that the load generator speaks.
@@ -103,15 +92,15 @@ func parseBase(base string) (schema.BaseURL, error) {
 	return u, nil
 }
 
-// checkHost returns an error for a host on another machine, unless the user has confirmed that it may get load.
-func (c *Config) checkHost(host string) error {
+// CheckHost returns an error for a host on another machine, unless the user has confirmed that it may get load.
+func (c *Config) CheckHost(host string) error {
 	if ip := net.ParseIP(host); c.Own || host == "localhost" || ip != nil && ip.IsLoopback() {
 		return nil
 	}
 	return fmt.Errorf("%q is not on the loopback interface: add -i-own-this-target if you may put load on it", host)
 }
 
-// checkEngines returns what is wrong with the addresses of engines.
+// checkEngines returns an error for invalid addresses of engines.
 func (c *Config) checkEngines() error {
 	if c.Postgres == "" && c.Kafka == "" && c.ClickHouse == "" {
 		return nil
@@ -127,7 +116,7 @@ func (c *Config) checkEngines() error {
 		if err == nil {
 			for _, part := range strings.Split(u.Host, ",") {
 				host, _, split := net.SplitHostPort(part)
-				err = errors.Join(err, split, c.checkHost(host))
+				err = errors.Join(err, split, c.CheckHost(host))
 			}
 		}
 		if err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// settlePoll is how often a counter is read. Each read costs the process CPU time that is measured.
+	// settlePoll is the pause between reads of a counter. Each read costs the measured process CPU time.
 	settlePoll = 50 * time.Millisecond
 	// SettleTimeout bounds the time until clicks are counted after the last request.
 	SettleTimeout = 2 * time.Minute

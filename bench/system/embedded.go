@@ -19,7 +19,7 @@ import (
 // standalone is the program with everything in one process, and its name in reports.
 const standalone = "standalone"
 
-// embedded is SQLite and the embedded broker, in one process with the services.
+// embedded is SQLite, in one process with the services.
 type embedded struct {
 	launcher *Launcher
 	data     string // directory
@@ -58,13 +58,6 @@ func (e *embedded) InsertLinks(ctx context.Context, account int64, links workloa
 			return err
 		}
 	}
-	if links.Ruled {
-		_, err := tx.ExecContext(ctx, `UPDATE links SET tags = ?, expires_at = ?, forward_query = 1 WHERE account_id = ?`,
-			workload.Tags, time.Now().AddDate(1, 0, 0).UnixMilli(), account)
-		if err != nil {
-			return err
-		}
-	}
 	if _, err := tx.ExecContext(ctx, `UPDATE accounts SET link_count = ? WHERE id = ?`, links.Count, account); err != nil {
 		return err
 	}
@@ -81,15 +74,8 @@ func (e *embedded) OpenClicks(ctx context.Context, name string) (ClickStore, err
 // AwaitMerges returns at once: SQLite has no background work.
 func (e *embedded) AwaitMerges(context.Context) error { return nil }
 
-// Broker starts the embedded broker in a process of its own.
-func (e *embedded) Broker(ctx context.Context) (Broker, error) {
-	group := e.launcher.group
-	child, addr, err := group.StartSelf(ctx, "broker", brokerRole, group.Path("broker"))
-	if err != nil {
-		return Broker{}, err
-	}
-	return Broker{Addrs: addr, Processes: []proc.Process{{Name: "broker", Usage: child.Usage}}}, nil
-}
+// Broker returns no broker: the standalone program counts its clicks itself.
+func (e *embedded) Broker() *Broker { return nil }
 
 // EdgeCommand returns this program in a role, because the edge's own program does not open SQLite.
 func (e *embedded) EdgeCommand(context.Context) (program string, args []string, err error) {
@@ -108,18 +94,14 @@ func (e *embedded) start(ctx context.Context) (*Service, error) {
 	}
 	args := append(e.launcher.secureFlags(s), "-data", e.data, "-edge.listen", s.Edge,
 		"-api.listen", s.API.Addr(), "-api.trusted-proxies", ProxyAddr, "-ops.listen", s.ops.edge, "-log.level", "warn")
-	child, err := e.launcher.group.Start(standalone, nil, program, args...)
+	child, err := e.launcher.group.Start(proc.AnyCPU, standalone, nil, program, args...)
 	if err != nil {
 		return nil, err
 	}
 	s.children = []*proc.Child{child}
 	s.AtEdge = []proc.Process{{Name: standalone, Usage: child.Usage}}
-	s.AtAPI = s.AtEdge
+	s.AtAPI, s.Processes = s.AtEdge, s.AtEdge
 	return s, nil
-}
-
-func (e *embedded) multiply(context.Context, int) (*Service, error) {
-	return nil, errors.New("add -engines=real: ClickHouse does it")
 }
 
 // BareLinkInsert returns transactions of one row each, synced to the disk. SQLite has one writer at a time, so one
@@ -214,5 +196,7 @@ func (e *embedded) createTables(ctx context.Context, path string) (account int64
 // ClickProcesses returns nil: SQLite is part of each program.
 func (e *embedded) ClickProcesses() []proc.Process { return nil }
 
-// BareClickInsert returns nil: SQLite keeps counters, and there is no bare form of them.
-func (e *embedded) BareClickInsert(context.Context) (ClickInsert, error) { return nil, nil }
+// BareClickInsert fails: SQLite keeps counters, which have no bare form.
+func (e *embedded) BareClickInsert(context.Context) (ClickInsert, error) {
+	return nil, errors.ErrUnsupported
+}

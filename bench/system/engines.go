@@ -10,7 +10,7 @@ import (
 	"linkstream/schema/stream"
 )
 
-// Engines is what a started system keeps its data in. Contenders work on the same engines.
+// Engines are the stores and the broker of a started system. Contenders work on the same engines.
 type Engines interface {
 	// Versions returns the names and versions of engines in processes of their own.
 	Versions() []string
@@ -23,8 +23,8 @@ type Engines interface {
 	OpenClicks(ctx context.Context, name string) (ClickStore, error)
 	// AwaitMerges waits until the system's store of clicks has finished its background work.
 	AwaitMerges(ctx context.Context) error
-	// Broker returns a broker on which the system has no topics.
-	Broker(ctx context.Context) (Broker, error)
+	// Broker returns the broker, or nil if the system has none.
+	Broker() *Broker
 	// EdgeCommand returns the program of an edge and the arguments that lead it to the links.
 	EdgeCommand(ctx context.Context) (program string, args []string, err error)
 	// BareLinkInsert returns an insert of one link without any of the system's code.
@@ -34,17 +34,15 @@ type Engines interface {
 	BareBulkInsert(ctx context.Context, rows int) (LinkCall, error)
 	// BareLinkLookup returns a look-up of any of the links, without any of the system's code.
 	BareLinkLookup(ctx context.Context, links workload.Links) (LinkCall, error)
-	// ClickProcesses returns the processes of the store of clicks. It returns nil if they are unknown, or if the store is part of
-	// the programs that use it.
+	// ClickProcesses returns the processes of the store of clicks. It returns nil if they are unknown, or if the store is part
+	// of the programs that use it.
 	ClickProcesses() []proc.Process
 	// BareClickInsert returns an insert of the first rows of a batch without any of the system's code, as the
-	// documentation of the engine's client describes it. It returns nil if there is no such form.
+	// documentation of the engine's client describes it. Only systems with a broker have it.
 	BareClickInsert(ctx context.Context) (ClickInsert, error)
 
 	// start starts the system on its data.
 	start(ctx context.Context) (*Service, error)
-	// multiply starts an api on the system's links, and on a store that has each of its clicks so many times.
-	multiply(ctx context.Context, times int) (*Service, error)
 }
 
 // LinkStore is an open store of links.
@@ -71,9 +69,8 @@ type ClickInsert func(ctx context.Context, batch *schema.ClickBatch, rows int) e
 
 // Broker is a broker for contenders.
 type Broker struct {
-	Addrs     string
-	Processes []proc.Process // empty if they are unknown
-	prefix    string         // of the names of topics and groups, different in each run
+	Addrs  string
+	prefix string // of the names of topics and groups, different in each run
 }
 
 // Topics returns a set of topics. Contenders with different names do not share topics.

@@ -27,7 +27,7 @@ func NewLauncher(cfg Config, group *proc.Group, progress func(format string, arg
 // ServeTLS makes the edge of a system that has yet to start serve HTTPS as well.
 func (l *Launcher) ServeTLS(cert Certificate) { l.cert = &cert }
 
-// secureFlags returns what the edge of a started system is to serve HTTPS with.
+// secureFlags returns the flags of HTTPS for the edge of a started system.
 func (l *Launcher) secureFlags(s *Service) []string {
 	if l.cert == nil {
 		return nil

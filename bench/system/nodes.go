@@ -17,25 +17,21 @@ func (r *realEngines) start(ctx context.Context) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.startAPI(ctx, s, "api", r.clickhouse); err != nil {
+	api, err := r.startNode(ctx, s, "api", "api", "-postgres.dsn", r.postgres, "-clickhouse.dsn", r.clickhouse, "-api.listen",
+		s.API.Addr(), "-api.trusted-proxies", ProxyAddr, "-ops.listen", s.ops.api, "-bootstrap.email", "")
+	if err != nil {
 		return nil, err
 	}
+	s.AtAPI = []proc.Process{api}
 	edge, err := r.startNode(ctx, s, "edge", "edge", append(r.launcher.secureFlags(s), "-postgres.dsn", r.postgres, "-edge.listen", s.Edge,
 		"-ops.listen", s.ops.edge, "-edge.url", "http://"+s.Edge, "-spool.dir", r.launcher.group.Path("spool"))...)
 	s.AtEdge = []proc.Process{edge, ingest}
+	s.Processes = append([]proc.Process{edge, ingest, s.AtAPI[0]}, r.processes...)
 	return s, err
 }
 
 // topics returns the topics that all nodes share.
 func (r *realEngines) topics() stream.Config { return r.broker.Topics("service") }
-
-// startAPI starts an api of a service on a database of clicks.
-func (r *realEngines) startAPI(ctx context.Context, s *Service, name, clicks string) error {
-	api, err := r.startNode(ctx, s, "api", name, "-postgres.dsn", r.postgres, "-clickhouse.dsn", clicks, "-api.listen", s.API.Addr(),
-		"-api.trusted-proxies", ProxyAddr, "-ops.listen", s.ops.api, "-bootstrap.email", "")
-	s.AtAPI, s.ReadClicks = []proc.Process{api}, func(ctx context.Context) error { return eachLinkFile(ctx, clicks, readFile) }
-	return err
-}
 
 // startNode starts one of the programs of a service, under a name of its own.
 func (r *realEngines) startNode(ctx context.Context, s *Service, program, name string, args ...string) (proc.Process, error) {
@@ -44,7 +40,7 @@ func (r *realEngines) startNode(ctx context.Context, s *Service, program, name s
 		return proc.Process{}, err
 	}
 	args = append(append(args, TopicFlags(r.topics())...), "-log.level", "warn")
-	child, err := r.launcher.group.Start(name, nil, path, args...)
+	child, err := r.launcher.group.Start(proc.AnyCPU, name, nil, path, args...)
 	if err != nil {
 		return proc.Process{}, err
 	}

@@ -21,13 +21,15 @@ import (
 
 	"linkstream/bench/proc"
 	"linkstream/bench/workload"
-	"linkstream/deploy/testengines"
+	"linkstream/deploy/tools/engines/testengines"
 	"linkstream/schema"
 	"linkstream/schema/clickhouse"
 	"linkstream/schema/postgres"
 )
 
 const (
+	clickHouse = "ClickHouse"
+
 	mergeTimeout = 5 * time.Minute
 	mergePause   = 5 // seconds without a merge, after which no more are expected
 	bareConns    = 4 // connections of a bare loop to Postgres, the default of pgxpool
@@ -41,8 +43,8 @@ type realEngines struct {
 	postgres, clickhouse string // URLs of empty databases
 	broker               Broker
 	versions             []string
-	pool                 *pgxpool.Pool // to the links, beside the store
-	clickProcesses       []proc.Process
+	pool                 *pgxpool.Pool  // to the links, beside the store
+	processes            []proc.Process // of the engines, as far as they are known
 }
 
 func (l *Launcher) startReal(ctx context.Context) (Engines, error) {
@@ -61,6 +63,7 @@ func (l *Launcher) startReal(ctx context.Context) (Engines, error) {
 	}
 	l.group.OnClose(func() error { pool.Close(); return nil })
 	r.pool = pool
+	r.findProcesses()
 	return r, nil
 }
 
@@ -80,14 +83,29 @@ func (r *realEngines) startAll(ctx context.Context) error {
 	}
 	r.launcher.group.OnClose(all.Close)
 	r.postgres, r.broker.Addrs, r.clickhouse = all.Postgres.Addr, all.Kafka.Addr, all.ClickHouse.Addr
-	if pid, ok := all.ClickHouse.PID(); ok {
-		r.clickProcesses = []proc.Process{{Name: "ClickHouse", Usage: func() (proc.Usage, error) { return proc.Read(pid) }}}
-	}
 	for _, e := range all.Engines() {
 		r.launcher.progress("%v", e)
 		r.versions = append(r.versions, e.Name+" "+e.Version)
 	}
 	return nil
+}
+
+// findProcesses finds the processes of engines on this machine by their ports.
+func (r *realEngines) findProcesses() {
+	for _, e := range []struct{ name, url string }{
+		{"Postgres", r.postgres}, {"Kafka", "kafka://" + r.broker.Addrs}, {clickHouse, r.clickhouse},
+	} {
+		u, err := url.Parse(e.url)
+		if err != nil {
+			continue
+		}
+		p, err := proc.Listening(e.name, u.Host)
+		if err != nil {
+			r.launcher.progress("%s: without CPU time: %v", e.name, err)
+			continue
+		}
+		r.processes = append(r.processes, p)
+	}
 }
 
 // checkEmpty returns an error if a named database is in use: a run would mix its rows with those of others. When the run
@@ -174,20 +192,14 @@ func (r *realEngines) OpenLinks(ctx context.Context) (LinkStore, error) {
 // InsertLinks copies the links into the table.
 func (r *realEngines) InsertLinks(ctx context.Context, account int64, links workload.Links) error {
 	now, n := time.Now(), 0
-	var tags string
-	var expires *time.Time
-	if links.Ruled {
-		year := now.AddDate(1, 0, 0)
-		tags, expires = workload.Tags, &year
-	}
 	_, err := r.pool.CopyFrom(ctx, pgx.Identifier{"links"},
-		[]string{"account_id", "domain_id", "hash", "url", "active", "ordinal", "created_at", "tags", "expires_at", "forward_query"},
+		[]string{"account_id", "domain_id", "hash", "url", "active", "ordinal", "created_at"},
 		pgx.CopyFromFunc(func() ([]any, error) {
 			if n == links.Count {
 				return nil, nil
 			}
 			n++
-			return []any{account, int64(0), links.Hash(n - 1), links.URL(n - 1), true, int64(n), now, tags, expires, links.Ruled}, nil
+			return []any{account, int64(0), links.Hash(n - 1), links.URL(n - 1), true, int64(n), now}, nil
 		}))
 	if err != nil {
 		return err
@@ -201,46 +213,27 @@ func (r *realEngines) OpenClicks(ctx context.Context, name string) (ClickStore, 
 	if name == "" {
 		return clickhouse.OpenClickStore(ctx, clickhouse.Config{DSN: r.clickhouse})
 	}
-	db, err := r.createDatabase(ctx, name)
+	dsn, err := r.createDatabase(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	return clickhouse.OpenClickStore(ctx, clickhouse.Config{DSN: db.dsn})
+	return clickhouse.OpenClickStore(ctx, clickhouse.Config{DSN: dsn})
 }
 
-// database is a database of ClickHouse beside the system's own.
-type database struct{ name, dsn string }
-
-// createDatabase creates an empty database.
-func (r *realEngines) createDatabase(ctx context.Context, name string) (db database, err error) {
+// createDatabase creates an empty database and returns its DSN. It is dropped at the end of the run.
+func (r *realEngines) createDatabase(ctx context.Context, name string) (dsn string, err error) {
 	u, err := url.Parse(r.clickhouse)
 	if err != nil {
-		return db, err
+		return "", err
 	}
-	db.name = strings.TrimPrefix(u.Path, "/") + "_" + name
-	if err := r.execClickHouse(ctx, "CREATE DATABASE `"+db.name+"`"); err != nil {
-		return db, err
-	}
+	u.Path += "_" + name
+	quoted := "`" + u.Path[1:] + "`"
 	r.launcher.group.OnClose(func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), cleanupTimeout)
 		defer cancel()
-		return r.execClickHouse(ctx, "DROP DATABASE `"+db.name+"`")
+		return r.execClickHouse(ctx, "DROP DATABASE IF EXISTS "+quoted)
 	})
-	u.Path = "/" + db.name
-	db.dsn = u.String()
-	return db, nil
-}
-
-// createClicks creates a database with the tables of a store of clicks.
-func (r *realEngines) createClicks(ctx context.Context, name string) (db database, err error) {
-	if db, err = r.createDatabase(ctx, name); err != nil {
-		return db, err
-	}
-	store, err := clickhouse.OpenClickStore(ctx, clickhouse.Config{DSN: db.dsn})
-	if err != nil {
-		return db, err
-	}
-	return db, store.Close()
+	return u.String(), r.execClickHouse(ctx, "CREATE DATABASE "+quoted)
 }
 
 func (r *realEngines) execClickHouse(ctx context.Context, statement string) error {
@@ -282,9 +275,16 @@ func (r *realEngines) AwaitMerges(ctx context.Context) error {
 	return nil
 }
 
-func (r *realEngines) ClickProcesses() []proc.Process { return r.clickProcesses }
+func (r *realEngines) ClickProcesses() (all []proc.Process) {
+	for _, p := range r.processes {
+		if p.Name == clickHouse {
+			all = append(all, p)
+		}
+	}
+	return all
+}
 
-func (r *realEngines) Broker(context.Context) (Broker, error) { return r.broker, nil }
+func (r *realEngines) Broker() *Broker { return &r.broker }
 
 func (r *realEngines) EdgeCommand(ctx context.Context) (program string, args []string, err error) {
 	program, err = r.launcher.program(ctx, "edge")
@@ -345,11 +345,18 @@ const insertClick = `INSERT INTO clicks (link_id, account_id, clicked_at, device
 
 // BareClickInsert inserts into a table like the system's own, in a database of its own.
 func (r *realEngines) BareClickInsert(ctx context.Context) (ClickInsert, error) {
-	db, err := r.createClicks(ctx, "bare")
+	dsn, err := r.createDatabase(ctx, "bare")
 	if err != nil {
 		return nil, err
 	}
-	conn, err := openClickHouse(db.dsn)
+	store, err := clickhouse.OpenClickStore(ctx, clickhouse.Config{DSN: dsn}) // creates the tables
+	if err != nil {
+		return nil, err
+	}
+	if err := store.Close(); err != nil {
+		return nil, err
+	}
+	conn, err := openClickHouse(dsn)
 	if err != nil {
 		return nil, err
 	}

@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"io"
-
-	"github.com/twmb/franz-go/pkg/kfake"
 
 	"linkstream/bench/proc"
 	"linkstream/edge/edgeservice"
@@ -16,15 +13,10 @@ import (
 	"linkstream/schema/stream"
 )
 
-const (
-	edgeRole   = "serve-edge"
-	brokerRole = "serve-broker"
-)
+const edgeRole = "serve-edge"
 
 // Roles returns the parts of an embedded system that run in processes of their own.
-func Roles() []proc.Role {
-	return []proc.Role{{Name: edgeRole, Run: serveEdge}, {Name: brokerRole, Run: serveBroker}}
-}
+func Roles() []proc.Role { return []proc.Role{{Name: edgeRole, Run: serveEdge}} }
 
 // edgeConfig is the configuration of an edge whose links are in SQLite.
 type edgeConfig struct {
@@ -70,19 +62,4 @@ func serveEdge(ctx context.Context, args []string, _, stderr io.Writer) error {
 	}
 	ops.Add(edge.Ready, edge.Metrics())
 	return errors.Join(edge.Run(ctx), links.Close())
-}
-
-// serveBroker is the embedded broker as deploy/standalone runs it, with its log in the named directory.
-func serveBroker(ctx context.Context, args []string, stdout, _ io.Writer) error {
-	if len(args) != 1 {
-		return errors.New(brokerRole + ": name a directory")
-	}
-	broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.DataDir(args[0]), kfake.SyncWrites())
-	if err != nil {
-		return fmt.Errorf("start broker: %w", err)
-	}
-	defer broker.Close()
-	fmt.Fprintln(stdout, broker.ListenAddrs()[0])
-	<-ctx.Done()
-	return nil
 }

@@ -55,16 +55,15 @@ func createTokens(ctx context.Context, store schema.TokenStore, account int64, c
 	return secrets, nil
 }
 
-// Catalogue is the links of an account, and what its owner presents to the dashboard and the API.
+// Catalogue is an account beside the first one, with its links and API tokens.
 type Catalogue struct {
 	Account, FirstID int64 // of the account, and of its first link
 	Links            workload.Links
-	Session          string // secret of a session of the dashboard
 	tokens           []string
 }
 
-// CreateCatalogue adds an account with links to the store of a system that has yet to start. firstID is the ID that its first link
-// gets.
+// CreateCatalogue adds an account with links to the store of a system that has yet to start. firstID is the ID of its first
+// link.
 func CreateCatalogue(ctx context.Context, on Engines, firstID int64, links workload.Links) (c Catalogue, err error) {
 	store, err := on.OpenLinks(ctx)
 	if err != nil {
@@ -77,9 +76,6 @@ func CreateCatalogue(ctx context.Context, on Engines, firstID int64, links workl
 		return c, err
 	}
 	c = Catalogue{Account: account.ID, FirstID: firstID, Links: links}
-	if c.Session, _, err = auth.NewSessions(store).Begin(ctx, account, "bench"); err != nil {
-		return c, err
-	}
 	if c.tokens, err = createTokens(ctx, store, account.ID, tokenCount/10); err != nil {
 		return c, err
 	}
@@ -89,10 +85,34 @@ func CreateCatalogue(ctx context.Context, on Engines, firstID int64, links workl
 	return c, checkLinks(ctx, store, account.ID, firstID, links)
 }
 
+// CreateRuledLinks adds an account whose links have rules to the store of a system that has yet to start. The rules ask what most rules
+// ask, and lead where the link's URL leads.
+func CreateRuledLinks(ctx context.Context, on Engines, links workload.Links) (err error) {
+	store, err := on.OpenLinks(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	account := schema.Account{Email: "rules@localhost", PasswordHash: auth.HashPassword(auth.NewPassword()), CreatedAt: time.Now().UTC()}
+	if err := store.CreateAccount(ctx, &account); err != nil {
+		return err
+	}
+	for i := range links.Count {
+		rules := []schema.Rule{{Name: "phones", If: schema.Conditions{Device: []string{"mobile"}, OS: []string{"iOS"}}, URL: links.URL(i)},
+			{Name: "germans", If: schema.Conditions{Language: []string{"de"}}, URL: links.URL(i)}}
+		link := schema.Link{AccountID: account.ID, Hash: links.Hash(i), URL: links.URL(i), Active: true, CreatedAt: account.CreatedAt,
+			Extension: &schema.Extension{Rules: rules}}
+		if err := store.CreateLink(ctx, &link); err != nil {
+			return fmt.Errorf("create link with rules %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
 // checkLinks reads the inserted rows through the store, which fails if the tables have changed since InsertLinks was
 // written.
 func checkLinks(ctx context.Context, store schema.LinkStore, account, firstID int64, links workload.Links) error {
-	newest, total, err := store.Links(ctx, account, 1)
+	newest, total, err := store.Links(ctx, account, schema.LinkFilter{}, 1)
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ const (
 type Service struct {
 	Name string
 	Edge string // host:port
-	// EdgeTLS is where a started edge serves HTTPS, if it does.
+	// EdgeTLS is the address of a started edge for HTTPS, if it has one.
 	EdgeTLS string
 	API     *API
 	// AtEdge and AtAPI are the processes that work for visitors and for API clients, first the one that answers. They
@@ -35,8 +35,8 @@ type Service struct {
 	AtEdge, AtAPI []proc.Process
 	Counted       *Counter // clicks in the store
 	Engines       Engines
-	// ReadClicks reads what queries of links read, so that it is in the page cache. It is nil without a store of its own process.
-	ReadClicks func(ctx context.Context) error
+	// Processes are all processes of a started system, engines included.
+	Processes []proc.Process
 
 	ops      operators
 	children []*proc.Child // in the order of their start
@@ -45,9 +45,6 @@ type Service struct {
 // operators are the addresses, host:port, on which the services tell their readiness and metrics. Services in one process
 // have the same.
 type operators struct{ edge, api, ingest string }
-
-// EdgeOperators returns the base URL of the edge's metrics.
-func (s *Service) EdgeOperators() string { return "http://" + s.ops.edge }
 
 // newService returns a service with addresses and without processes. The services run in one process or in three.
 func newService(name string, oneProcess bool) (*Service, error) {
@@ -81,16 +78,6 @@ func (s *Service) await(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// Multiply starts another api for the same clients, on a store that has each click so many times.
-func (s *Service) Multiply(ctx context.Context, times int) (*Service, error) {
-	many, err := s.Engines.multiply(ctx, times)
-	if err != nil {
-		return nil, fmt.Errorf("multiply clicks: %w", err)
-	}
-	many.API.tokens, many.Engines = s.API.tokens, s.Engines
-	return many, many.await(ctx)
 }
 
 // find creates the links through the API of a running system.

@@ -3,9 +3,7 @@ package system_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -61,24 +59,6 @@ func TestConfig(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func TestTarget(t *testing.T) {
-	for host, edge := range map[string]string{"localhost": "http://localhost:8080", "::1": "http://[::1]:8080", "192.0.2.1": "http://192.0.2.1:8080"} {
-		cfg := system.DefaultConfig()
-		fs := flag.NewFlagSet("bench", flag.ContinueOnError)
-		fs.SetOutput(io.Discard)
-		cfg.RegisterFlags(fs)
-		testkit.Must(t, fs.Parse([]string{"-target", host}))
-		testkit.Equal(t, "edge", cfg.Edge, edge)
-		testkit.Equal(t, "api", cfg.API, strings.Replace(edge, "8080", "8081", 1))
-		for _, wrong := range []string{"http://127.0.0.1", "a:b", "127.0.0.1:8080", ""} {
-			if err := fs.Parse([]string{"-target", wrong}); err == nil {
-				t.Errorf("%q is taken for a host", wrong)
-			}
-		}
-		testkit.Equal(t, "edge after errors", cfg.Edge, edge)
 	}
 }
 

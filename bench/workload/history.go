@@ -3,13 +3,12 @@ package workload
 import (
 	"context"
 	"math/rand/v2"
-	"slices"
 	"sync/atomic"
 	"time"
 
 	"linkstream/bench/load"
-	"linkstream/ingest/enrich"
 	"linkstream/schema"
+	"linkstream/schema/enrich"
 )
 
 // Account is the account of all links and clicks: the first one of a new database.
@@ -18,8 +17,8 @@ const Account = 1
 const (
 	historyDays  = 30
 	historyBatch = 100_000
-	// historyPartition is a partition that the topic does not have: the clicks of a history never were in the topic. Each account
-	// has one of its own.
+	// historyPartition is a partition that no topic has, since the clicks of a history come from no topic. Each account has
+	// its own partition.
 	historyPartition = 1 << 20
 )
 
@@ -27,15 +26,14 @@ const (
 type History struct {
 	Links  Links
 	Clicks []int64 // stored clicks of each link
-	Mobile []int64 // those from mobile devices
 
-	// AccountID owns the links, which have the IDs from FirstID on. A new database numbers accounts and links from 1, in the order of
-	// their creation.
+	// AccountID owns the links, whose IDs begin at FirstID. A new database numbers accounts and links from 1, in the order
+	// of their creation.
 	AccountID, FirstID int64
 
 	popularity *load.Popularity
 	begin      time.Time
-	hot        float64 // share of the clicks that are on the first link, in addition to its share by Zipf's law
+	hot        float64 // share of the clicks on the first link, in addition to its share by Zipf's law
 	random     *rand.Rand
 	sources    []enrich.Source // of the visitors
 	streams    atomic.Uint64   // of random numbers, so far
@@ -43,7 +41,7 @@ type History struct {
 
 // NewHistory returns an empty history.
 func NewHistory(links Links, hot float64) *History {
-	h := &History{Links: links, Clicks: make([]int64, links.Count), Mobile: make([]int64, links.Count), AccountID: Account, FirstID: 1,
+	h := &History{Links: links, Clicks: make([]int64, links.Count), AccountID: Account, FirstID: 1,
 		hot: hot, popularity: Popularity(links.Count), random: Random(0), begin: time.Now().UTC().AddDate(0, 0, -historyDays)}
 	enricher := enrich.New(nil)
 	for _, v := range Visitors() {
@@ -61,15 +59,13 @@ func (h *History) Append(b *schema.ClickBatch, clicks int, start time.Time, spac
 			link = 0
 		}
 		h.Clicks[link]++
-		if source.Device == schema.Mobile {
-			h.Mobile[link]++
-		}
 		b.Offset, b.Lane, b.Seq = append(b.Offset, n), append(b.Lane, schema.Lane{}), append(b.Seq, uint64(n)+1)
 		b.LinkID, b.AccountID = append(b.LinkID, h.FirstID+int64(link)), append(b.AccountID, h.AccountID)
 		b.ClickedAt = append(b.ClickedAt, start.Add(time.Duration(i)*spacing))
 		b.Device, b.Browser = append(b.Device, source.Device), append(b.Browser, source.Browser)
 		b.Referrer, b.Country = append(b.Referrer, source.Referrer), append(b.Country, source.Country)
 		b.OS, b.Language = append(b.OS, source.OS), append(b.Language, source.Language)
+		b.Route = append(b.Route, source.Route)
 		b.Next = n + 1
 	}
 }
@@ -93,27 +89,13 @@ func (h *History) Store(ctx context.Context, store schema.ClickStore, clicks int
 	return nil
 }
 
-// Times returns the history of a store that has each click of h so many times.
-func (h *History) Times(n int64) *History {
-	return &History{Links: h.Links, Clicks: times(h.Clicks, n), Mobile: times(h.Mobile, n), AccountID: h.AccountID, FirstID: h.FirstID,
-		begin: h.begin}
-}
-
-func times(counts []int64, n int64) []int64 {
-	many := slices.Clone(counts)
-	for i := range many {
-		many[i] *= n
-	}
-	return many
-}
-
-// AnyLink returns what chooses one of all links, differently each time that it is called.
+// AnyLink returns a function that chooses one of all links. Each has its own sequence.
 func (h *History) AnyLink() func() int {
 	random := Random(h.streams.Add(1))
 	return func() int { return random.IntN(h.Links.Count) }
 }
 
-// TheMostVisited returns what always chooses the link with the most clicks.
+// TheMostVisited returns a function that always chooses the link with the most clicks.
 func (h *History) TheMostVisited() func() int {
 	link := h.MostVisited()
 	return func() int { return link }

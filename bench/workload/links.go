@@ -1,4 +1,4 @@
-// Package workload generates what the load is made of: the links of a run, the visits to them, and a history of clicks.
+// Package workload generates the links of a run, the visits to them, and a history of clicks.
 package workload
 
 import (
@@ -23,18 +23,9 @@ const BareURL = urlStart + "00000" + urlEnd
 // Links is the links of a run, numbered from 0 to Count-1. Hashes and URLs are computed from the number, so that ten
 // million of them need no memory.
 type Links struct {
-	Count int
-	// Ruled links have tags, expire in a year and pass on the query string of a visit.
-	Ruled bool
-
+	Count  int
 	prefix string // of each hash, different in each run
 }
-
-// visitQuery is the query string of visits to ruled links.
-const visitQuery = "utm_term=autumn+shoes&gclid=EAIaIQobChMI3aHr"
-
-// Tags of ruled links.
-const Tags = "autumn newsletter"
 
 // NewLinks returns links whose hashes have a new random prefix.
 func NewLinks(count int) Links {
@@ -62,22 +53,6 @@ func (l Links) Index(hash string) (link int, ok bool) {
 	digits, ours := strings.CutPrefix(hash, l.prefix)
 	n, err := strconv.ParseUint(digits, 36, 32)
 	return int(n), ours && err == nil && len(digits) == hashDigits && int(n) < l.Count
-}
-
-// appendPath appends the path and the query string of a visit to a link to dst.
-func (l Links) appendPath(dst []byte, link int) []byte {
-	if dst = l.AppendHash(append(dst, '/'), link); l.Ruled {
-		dst = append(append(dst, '?'), visitQuery...)
-	}
-	return dst
-}
-
-// appendLocation appends where such a visit leads to dst.
-func (l Links) appendLocation(dst []byte, link int) []byte {
-	if dst = l.AppendURL(dst, link); l.Ruled {
-		dst = append(append(dst, '&'), visitQuery...)
-	}
-	return dst
 }
 
 // UniqueURL returns a URL that differs for each n.

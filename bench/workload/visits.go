@@ -14,7 +14,7 @@ const (
 	visitors = 4096 // each visits again and again
 	seed     = 2026
 	// maxWarmed is the largest number of links that are each visited once first, so that caches hold them during the
-	// measured rounds. With more links, some look-ups are part of what is measured.
+	// measured rounds. With more links, some look-ups are measured as well.
 	maxWarmed = 20_000
 )
 
@@ -36,7 +36,6 @@ type Visits struct {
 	Reconnect bool
 	Uniform   bool // visitors follow all links alike, instead of by Zipf's law
 
-	warmed   int // up to this number of links, each is visited once first
 	visitors []load.Visitor
 	seeds    atomic.Uint64
 	clicks   []atomic.Uint32 // answers of each link, of servers whose clicks the service counts
@@ -44,12 +43,9 @@ type Visits struct {
 
 // NewVisits returns visits to the first visited links.
 func NewVisits(links Links, visited int) *Visits {
-	return &Visits{Links: links, Visited: visited, warmed: maxWarmed, visitors: Visitors(),
+	return &Visits{Links: links, Visited: visited, visitors: Visitors(),
 		clicks: make([]atomic.Uint32, links.Count)}
 }
-
-// WarmAll makes each server's load begin with a visit to every link, however many there are.
-func (v *Visits) WarmAll() { v.warmed = v.Visited }
 
 // Counted returns the requests to a system that counts its clicks. Their answers are counted here as well.
 func (v *Visits) Counted(addr string) func(conn int) load.Source { return v.source(addr, true, false) }
@@ -57,6 +53,16 @@ func (v *Visits) Counted(addr string) func(conn int) load.Source { return v.sour
 // Uncounted returns the requests to an edge whose clicks no worker counts.
 func (v *Visits) Uncounted(addr string) func(conn int) load.Source {
 	return v.source(addr, false, false)
+}
+
+// To returns requests of one path from the same visitors. check checks each answer.
+func (v *Visits) To(addr, path string, check func(load.Answer) error) func(conn int) load.Source {
+	source := v.source(addr, false, false)
+	return func(conn int) load.Source {
+		one := source(conn).(*visit)
+		one.path, one.check = path, check
+		return one
+	}
 }
 
 // Bare returns the same requests for a server that always redirects to BareURL.
@@ -88,7 +94,7 @@ func (v *Visits) source(addr string, counted, bare bool) func(int) load.Source {
 		headers[i] = visitor.AppendHeader([]byte(first), addr)
 	}
 	warmed := new(atomic.Int64)
-	if v.Visited > v.warmed {
+	if v.Visited > maxWarmed {
 		warmed.Store(int64(v.Visited))
 	}
 	return func(int) load.Source {
@@ -106,6 +112,8 @@ type visit struct {
 	popularity    *load.Popularity
 	counted, bare bool
 	warmed        *atomic.Int64 // links visited so far, from the first one on, by all connections to the server
+	path          string        // of every request, instead of a link's
+	check         func(load.Answer) error
 
 	link int
 	url  []byte // scratch
@@ -119,13 +127,20 @@ func (v *visit) Append(dst []byte) []byte {
 	if v.warmed.Load() < int64(v.visits.Visited) {
 		v.link = int(v.warmed.Add(1)-1) % v.visits.Visited // several connections may pass the end at the same time
 	}
-	dst = v.visits.Links.appendPath(append(dst, "GET "...), v.link)
+	if dst = append(dst, "GET "...); v.path != "" {
+		dst = append(dst, v.path...)
+	} else {
+		dst = v.visits.Links.AppendHash(append(dst, '/'), v.link)
+	}
 	return append(dst, v.headers[v.random.IntN(len(v.headers))]...)
 }
 
 // Check implements load.Source.
 func (v *visit) Check(a load.Answer) error {
-	if v.url = v.visits.Links.appendLocation(v.url[:0], v.link); v.bare {
+	if v.check != nil {
+		return v.check(a)
+	}
+	if v.url = v.visits.Links.AppendURL(v.url[:0], v.link); v.bare {
 		v.url = append(v.url[:0], BareURL...)
 	}
 	if a.Status != http.StatusFound || !bytes.Equal(a.Location, v.url) {

@@ -98,21 +98,14 @@ func TestVisits(t *testing.T) {
 			t.Error("another URL is right as well")
 		}
 	})
-	t.Run("of links with rules have a query string, which the destination gets", func(t *testing.T) {
-		ruled := links
-		ruled.Ruled = true
-		s := workload.NewVisits(ruled, count).Uncounted("go.example")(0)
-		text := string(s.Append(nil))
-		path, _, _ := strings.Cut(strings.TrimPrefix(text, "GET /"), " ")
-		hash, query, found := strings.Cut(path, "?")
-		link, ours := links.Index(hash)
-		if !found || !ours {
-			t.Fatalf("request %q", text)
+	t.Run("of a peer have one path and a check of its own", func(t *testing.T) {
+		var checked int
+		s := workload.NewVisits(links, count).To("go.example", "/abc?d", func(a load.Answer) error { checked = a.Status; return nil })(0)
+		if text := string(s.Append(nil)); !strings.HasPrefix(text, "GET /abc?d HTTP/1.1\r\nHost: go.example\r\n") {
+			t.Errorf("request %q", text)
 		}
-		testkit.Must(t, s.Check(redirect(links.URL(link)+"&"+query)))
-		if s.Check(redirect(links.URL(link))) == nil {
-			t.Error("a destination without the query string is right as well")
-		}
+		testkit.Must(t, s.Check(load.Answer{Status: 418}))
+		testkit.Equal(t, "status that is checked", checked, 418)
 	})
 	t.Run("ask for the end of the connection with Reconnect", func(t *testing.T) {
 		visits := workload.NewVisits(links, count)
@@ -143,9 +136,6 @@ func TestHistory(t *testing.T) {
 		testkit.Equal(t, "counted clicks of a link", counts[id], history.Clicks[i])
 	}
 	most := history.MostVisited()
-	of := history.Clicks[most]
-	testkit.Equal(t, "clicks times 10", history.Times(10).Clicks[most], 10*of)
-	testkit.Equal(t, "clicks", history.Clicks[most], of)
 	if history.Clicks[most] < clicks/2 {
 		t.Errorf("%d clicks on the hot link %d", history.Clicks[most], most)
 	}

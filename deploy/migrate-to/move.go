@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
 	"linkstream/deploy/standalone/embedded"
@@ -21,42 +22,34 @@ import (
 	"linkstream/schema/stream"
 )
 
-const (
-	lockWait = 10 * time.Second       // for a deletion of counted records to end
-	look     = 200 * time.Millisecond // between two looks whether the service runs
-)
+// look is the time between two looks whether the service runs.
+const look = 200 * time.Millisecond
 
 // move moves the data of a service. Each of its steps may be repeated, and each begins only when the one before is durable:
 //
-//  1. A lock stops the deletion of counted records: the old log keeps everything that follows.
-//  2. The click store is frozen. What it has counted does not change any more, so the copy is the same whenever it is made.
-//  3. The copy is put in place in one step, together with the marks of all lanes: from now on the new workers drop what was
-//     counted before.
-//  4. The link store is frozen and copied in one transaction.
-//  5. The records of the old topic are sent to the new one, those of a partition in their order and always to the same partition,
-//     all of them again after a restart: the new workers know by the marks which ones are repetitions. Clicks of the spool reach
-//     the new topic through the old one, so a lane's clicks stay in their order.
+//  1. The click store is frozen: a transaction that counts is either before, and as a whole in the copy, or is refused, and its clicks
+//     stay in the spool. What the store has counted does not change any more, so the copy is the same whenever it is made.
+//  2. The copy is put in place in one step, together with the marks of all lanes: from now on workers drop what was counted before.
+//  3. The link store is frozen and copied in one transaction.
+//  4. When the service has stopped, its spool is sent to Kafka as an edge sends it: each lane in its order, to one partition, from the
+//     last click that was released. What is counted is released only after the commit, so nothing is missing between the marks and the
+//     spool, and the marks drop what is in both. A move that is killed sends again from there.
 type move struct {
 	from   embedded.Dir
 	links  *postgres.Store
 	clicks *clickhouse.ClickStore
-	topic  targetTopic
+	topic  spool.Topic
 	out    io.Writer
 	log    *slog.Logger
-
-	partitions int               // of the new topic when the move began: a partition of the old topic belongs to one of them
-	shipments  map[int]*shipment // by partition of the old topic
 }
 
 func (m *move) run(ctx context.Context) error {
-	for _, path := range []string{m.from.Links(), m.from.Clicks(), m.from.Broker()} {
+	for _, path := range []string{m.from.Links(), m.from.Clicks()} {
 		if _, err := os.Stat(path); err != nil {
 			return fmt.Errorf("%q is not the data directory of a service: %w", string(m.from), err)
 		}
 	}
-	wait, cancel := context.WithTimeout(ctx, lockWait)
-	defer cancel()
-	lock, err := filelock.Acquire(wait, m.from.BackupLock()) // 1.
+	lock, err := filelock.TryAcquire(m.from.BackupLock())
 	if err != nil {
 		return fmt.Errorf("a backup, a restore or another migrate-to runs: %w", err)
 	}
@@ -68,30 +61,21 @@ func (m *move) run(ctx context.Context) error {
 	if err := m.moveLinks(ctx, id); err != nil {
 		return err
 	}
-	return m.moveRecords(ctx)
+	return m.moveSpool(ctx)
 }
 
 // moveClicks freezes and copies the click store.
 func (m *move) moveClicks(ctx context.Context) (id schema.MoveID, err error) {
 	began := time.Now()
-	partitions, err := m.topic.Partitions(ctx)
-	if err != nil {
+	if id, err = sqlite.Freeze(ctx, m.from.Clicks(), schema.MoveID{}); err != nil {
 		return id, err
 	}
-	frozen, err := sqlite.Freeze(ctx, m.from.Clicks(), sqlite.Move{Partitions: partitions})
-	if err != nil {
-		return id, err
-	}
-	if partitions < frozen.Partitions {
-		return id, fmt.Errorf("the topic has %d partitions, and had %d when the move began: is it the same?", partitions, frozen.Partitions)
-	}
-	m.partitions = frozen.Partitions
 	from, err := sqlite.OpenClickStore(ctx, m.from.Clicks())
 	if err != nil {
 		return id, err
 	}
-	clicks, err := m.clicks.Import(ctx, frozen.ID, clickhouse.Counted{
-		Days: func(ctx context.Context, each func(*schema.DayCounts) error) error {
+	clicks, err := m.clicks.Import(ctx, id, clickhouse.Counted{
+		Clicks: func(ctx context.Context, each func(*schema.ClickCount) error) error {
 			return sqlite.ExportClicks(ctx, m.from.Clicks(), each)
 		},
 		Lanes: from.LaneCounts,
@@ -100,13 +84,13 @@ func (m *move) moveClicks(ctx context.Context) (id schema.MoveID, err error) {
 	if err == nil {
 		m.say("%d counted clicks are in ClickHouse, after %v", clicks, time.Since(began).Round(time.Millisecond))
 	}
-	return frozen.ID, errors.Join(err, from.Close())
+	return id, errors.Join(err, from.Close())
 }
 
 // moveLinks freezes and copies the link store.
 func (m *move) moveLinks(ctx context.Context, id schema.MoveID) error {
 	began := time.Now()
-	if _, err := sqlite.Freeze(ctx, m.from.Links(), sqlite.Move{ID: id, Partitions: m.partitions}); err != nil {
+	if _, err := sqlite.Freeze(ctx, m.from.Links(), id); err != nil {
 		return err
 	}
 	m.say("the API of the old service is read-only from now on")
@@ -120,92 +104,34 @@ func (m *move) moveLinks(ctx context.Context, id schema.MoveID) error {
 	return err
 }
 
-// moveRecords sends the records of the old topic, first while the service runs, then what it has left behind.
-func (m *move) moveRecords(ctx context.Context) error {
-	m.shipments = map[int]*shipment{}
+// moveSpool sends the clicks that wait in the spool when the service has stopped, and stay there until then.
+func (m *move) moveSpool(ctx context.Context) error {
 	for {
 		lock, err := filelock.TryAcquire(m.from.Lock())
 		if err == nil {
-			return errors.Join(m.moveRest(ctx), lock.Release())
+			return errors.Join(m.drain(ctx), lock.Release())
 		}
 		if !errors.Is(err, filelock.ErrHeld) {
 			return err
 		}
-		if addr, ok := m.from.RunningBroker(); ok {
-			if err := m.moveWhile(ctx, addr); err != nil {
-				return err
-			}
-		}
 		if stream.Sleep(ctx, look); ctx.Err() != nil {
-			return fmt.Errorf("stopped after %d records, start it again to go on: %w", m.shipped(), ctx.Err())
+			return fmt.Errorf("stopped before the clicks of the spool were sent, start it again to go on: %w", ctx.Err())
 		}
 	}
 }
 
-// moveWhile sends records until the broker of the service goes away.
-func (m *move) moveWhile(ctx context.Context, addr string) error {
-	client, err := m.openOld(addr)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go func() {
-		defer cancel()
-		for ctx.Err() == nil {
-			if now, ok := m.from.RunningBroker(); !ok || now != addr {
-				return
-			}
-			stream.Sleep(ctx, look)
-		}
-	}()
-	return m.ship(ctx, client, false)
-}
-
-// moveRest sends everything that a service has left behind which does not run. The caller has its lock.
-func (m *move) moveRest(ctx context.Context) error {
-	secret, err := m.from.Secret()
-	if err != nil {
-		return err
-	}
-	broker, err := m.from.StartBroker(secret, m.log.With("service", "broker"))
-	if err != nil {
-		return err
-	}
-	defer broker.Close()
-	client, err := m.openOld(broker.ListenAddrs()[0])
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	drained := m.drain(ctx, client)
-	if err := errors.Join(m.ship(ctx, client, true), ctx.Err()); err != nil {
-		return errors.Join(fmt.Errorf("stopped after %d records, start it again to go on: %w", m.shipped(), err), drained)
-	}
-	if drained != nil {
-		return drained
-	}
-	m.say("all %d records of the old topic are in the new one: everything has moved", m.shipped())
-	return nil
-}
-
-// drain sends the clicks in the spool to the old topic.
-func (m *move) drain(ctx context.Context, client *stream.Client) error {
+// drain sends the clicks in the spool. The caller has the lock of the service.
+func (m *move) drain(ctx context.Context) error {
 	cfg := spool.DefaultConfig()
 	cfg.Dir = m.from.Spool()
-	if _, err := os.Stat(cfg.Dir); errors.Is(err, fs.ErrNotExist) {
-		return nil
+	sent := new(strings.Builder)
+	if _, err := os.Stat(cfg.Dir); !errors.Is(err, fs.ErrNotExist) {
+		if err := edgeservice.Drain(ctx, cfg, m.topic, sent, m.log); err != nil {
+			return fmt.Errorf("send the spool, start it again to go on: %w", err)
+		}
 	}
-	return edgeservice.Drain(ctx, cfg, client, io.Discard, m.log)
-}
-
-func (m *move) openOld(addr string) (*stream.Client, error) {
-	secret, err := m.from.Secret()
-	if err != nil {
-		return nil, err
-	}
-	return stream.New(embedded.StreamConfig([]string{addr}, secret), m.log)
+	m.say("%sall clicks of the spool are in Kafka: everything has moved", sent)
+	return nil
 }
 
 func (m *move) say(format string, args ...any) {

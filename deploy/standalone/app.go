@@ -6,50 +6,48 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
+	"runtime/debug"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kfake"
 	"golang.org/x/sync/errgroup"
 
 	"linkstream/api/apiservice"
 	"linkstream/api/dashboard"
 	"linkstream/api/invalidation"
-	"linkstream/deploy/standalone/embedded"
 	"linkstream/edge/edgeservice"
+	"linkstream/ingest/count"
 	"linkstream/ingest/ingestservice"
 	"linkstream/schema"
 	"linkstream/schema/filelock"
 	"linkstream/schema/service"
 	"linkstream/schema/sqlite"
-	"linkstream/schema/stream"
 	"linkstream/schema/tracing"
 )
 
 const (
-	startTimeout = time.Minute // for the embedded broker to create its topics
 	readyPoll    = 50 * time.Millisecond
 	waitingEvery = time.Minute // between two logs of what is not ready
 )
 
-// App is the embedded engines and the three services in one process.
+// App is the stores and the three services in one process. There is no broker: the edge's shipper sends clicks to a writer that counts
+// them, and the edge reads changes of links from the outbox of the link store.
 type App struct {
-	cfg       Config
-	out       io.Writer
-	log       *slog.Logger
-	ops       *service.Ops
-	tracer    *tracing.Tracer
-	broker    *kfake.Cluster
-	client    *stream.Client
-	publisher *stream.InvalidationPublisher
-	edge      *edgeservice.Service
-	api       *apiservice.Service
-	ingest    *ingestservice.Service
-	engines   []func() error // close the engines, in the order in which they were opened
+	cfg     Config
+	out     io.Writer
+	log     *slog.Logger
+	ops     *service.Ops
+	tracer  *tracing.Tracer
+	edge    *edgeservice.Service
+	api     *apiservice.Service
+	ingest  *ingestservice.Local
+	relay   *invalidation.Relay
+	engines []func() error // close the stores and the lock, in the order in which they were opened
+
+	firstAccount string // what to tell of the account that the first start has created, or ""
 }
 
-// Start opens the engines, creates the services, which listen from then on, and on the first start creates an account,
-// whose secrets it prints to out. The caller must call Run.
+// Start opens the stores, creates the services, which listen from then on, and on the first start creates an account,
+// whose secrets Run prints to out. The caller must call Run.
 func Start(ctx context.Context, cfg Config, out io.Writer, log *slog.Logger) (*App, error) {
 	app := &App{cfg: cfg, out: out, log: log}
 	if err := app.start(ctx, log); err != nil {
@@ -74,7 +72,7 @@ func (a *App) start(ctx context.Context, log *slog.Logger) error {
 		return err
 	}
 	a.cfg.API.Tracer = a.tracer
-	service.AllowConnections(a.cfg.Edge.Connections.MaxConnections+a.cfg.API.MaxConnections, log)
+	service.AllowConnections(log, &a.cfg.Edge.Connections.MaxConnections, &a.cfg.API.MaxConnections)
 	links, err := sqlite.Open(ctx, a.cfg.dir().Links())
 	if err != nil {
 		return err
@@ -85,59 +83,49 @@ func (a *App) start(ctx context.Context, log *slog.Logger) error {
 		return err
 	}
 	a.onClose(clicks.Close)
-	if err := a.openTopics(ctx, log); err != nil {
-		return err
-	}
 	return a.createServices(ctx, links, clicks, log)
 }
 
 func (a *App) createServices(ctx context.Context, links *sqlite.Store, clicks *sqlite.ClickStore, log *slog.Logger) (err error) {
-	a.publisher = stream.NewInvalidationPublisher(a.client, log)
-	if a.ingest, err = ingestservice.New(a.cfg.Ingest, clicks, a.client, log.With("service", "ingest")); err != nil {
+	if a.ingest, err = ingestservice.NewLocal(a.cfg.Ingest, clicks, log.With("service", "ingest")); err != nil {
 		return err
 	}
-	if a.api, err = apiservice.New(a.cfg.API, invalidation.Wrap(links, a.publisher), clicks, a.client, log.With("service", "api")); err != nil {
+	topics := struct {
+		*count.Writer
+		changes
+	}{Writer: a.ingest.Writer}
+	if a.cfg.Edge.GeoIP == "" {
+		a.cfg.Edge.Redirect.Countries = a.ingest.Countries()
+	}
+	a.cfg.Edge.Spool.BatchBytes, a.cfg.Edge.Spool.Await = count.BatchBytes, a.ingest.Writer.Await
+	if a.edge, err = edgeservice.New(a.cfg.Edge, links, topics, log.With("service", "edge")); err != nil {
 		return err
 	}
-	if a.edge, err = edgeservice.New(a.cfg.Edge, links, a.client, log.With("service", "edge")); err != nil {
+	drop := dropper{a.edge, log}
+	a.relay = invalidation.NewRelay(links, drop.publish, log)
+	published := invalidation.Wrap(links, drop.changed)
+	if a.api, err = apiservice.New(a.cfg.API, published, clicks, clickLog{a.edge}, log.With("service", "api")); err != nil {
+		return err
+	}
+	if a.firstAccount, err = a.cfg.FirstAccount.CreateAndTell(ctx, links, a.api.URL()); err != nil {
 		return err
 	}
 	a.ops.Add(a.counting, a.ingest.Metrics())
 	a.ops.Add(a.api.Ready, a.api.Metrics())
 	a.edge.Operate(a.ops)
-	return a.cfg.FirstAccount.CreateAndPrint(ctx, links, a.api.URL(), a.out)
+	return nil
 }
 
-// openTopics starts the broker and opens a client of it.
-func (a *App) openTopics(ctx context.Context, log *slog.Logger) error {
-	secret, err := a.cfg.dir().Secret()
-	if err != nil {
-		return err
+// clickLog says how many clicks wait in the spool.
+type clickLog struct{ edge *edgeservice.Service }
+
+// Lag implements clickreport.ClickLog.
+func (l clickLog) Lag(context.Context, func(context.Context, int) (int64, error)) (clicks int64, oldest time.Time, err error) {
+	waiting, oldest := l.edge.Waiting()
+	if waiting > 0 && oldest.IsZero() { // recorded a moment ago
+		oldest = time.Now()
 	}
-	a.broker, err = a.cfg.dir().StartBroker(secret, log.With("service", "broker"))
-	if err != nil {
-		return err
-	}
-	a.onClose(func() error { a.broker.Close(); return nil })
-	addrs := a.broker.ListenAddrs()
-	a.client, err = stream.New(embedded.StreamConfig(addrs, secret), log)
-	if err != nil {
-		return err
-	}
-	a.onClose(func() error { a.client.Close(); return nil })
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	if err := a.client.EnsureTopics(ctx); err != nil {
-		return err
-	}
-	if err := a.client.KeepClicks(ctx); err != nil {
-		return err
-	}
-	if err := os.WriteFile(a.cfg.dir().BrokerAddr(), []byte(addrs[0]), 0o600); err != nil {
-		return fmt.Errorf("write broker address: %w", err)
-	}
-	a.onClose(func() error { return os.Remove(a.cfg.dir().BrokerAddr()) })
-	return nil
+	return int64(waiting), oldest, nil
 }
 
 func (a *App) onClose(f func() error) { a.engines = append(a.engines, f) }
@@ -158,9 +146,6 @@ func (a *App) abort(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	cancel()
 	var services errgroup.Group
-	if a.ingest != nil {
-		services.Go(func() error { return a.ingest.Run(ctx) })
-	}
 	if a.api != nil {
 		services.Go(func() error { return a.api.Run(ctx) })
 	}
@@ -177,40 +162,26 @@ func (a *App) abort(ctx context.Context) error {
 
 // Run serves until ctx is done or a service fails. Then it stops in the order that loses nothing:
 //
-//  1. The edge and the API answer the requests under way, and the edge ships its pending clicks to the broker.
-//  2. Ingest completes the batches under way. Clicks that it has not fetched yet wait in the broker's log.
-//  3. The changes of links that are still queued are published.
-//  4. The traces are sent, and the operators' endpoints stop. Until now they have shown a slow shutdown.
-//  5. The engines are closed: client, broker, click store, link store, and at last the lock on the data.
+//  1. The edge and the API answer the requests under way, and the edge's clicks are counted. Clicks for which there is no time wait in
+//     the spool.
+//  2. The traces are sent, and the operators' endpoints stop. Until now they have shown a slow shutdown.
+//  3. The stores are closed, and at last the lock on the data is released.
 func (a *App) Run(ctx context.Context) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
 	background := a.tracer.Context(context.WithoutCancel(ctx))
-	stopPublishing := service.RunInBackground(background, a.publisher.Run)
-	stopTrimming := service.RunInBackground(background, a.trimLog)
-	counting, stopCounting := context.WithCancel(background)
-	defer stopCounting()
-	counted := make(chan error, 1)
-	go func() {
-		defer stop() // if ingest fails, everything stops
-		counted <- a.ingest.Run(counting)
-	}()
+	stopCounting := service.RunInBackground(background, a.ingest.Run)
+	stopPublishing := service.RunInBackground(background, a.relay.Run)
 	serving, ctx := errgroup.WithContext(ctx)
 	serving.Go(func() error { return a.edge.Run(ctx) })
 	serving.Go(func() error { return a.api.Run(ctx) })
 	serving.Go(func() error { a.printWhenReady(ctx); return nil })
 	// 1.
 	err := serving.Wait()
-	// 2.
-	stopCounting()
-	err = errors.Join(err, <-counted)
-	stopTrimming()
-	// 3.
 	stopPublishing()
-	// 4.
+	stopCounting()
+	// 2.
 	a.tracer.Close()
 	a.ops.Close()
-	// 5.
+	// 3.
 	return errors.Join(err, a.closeEngines())
 }
 
@@ -224,10 +195,11 @@ func (a *App) counting(ctx context.Context) error {
 	return err
 }
 
-// printWhenReady waits until all services are ready and prints their addresses. It waits as long as ctx allows and logs what
-// is missing, because a service that is not ready still does what it can: links are redirected, for example, while a
-// partition cannot be counted.
+// printWhenReady waits until all services are ready, returns the memory that only the start has used, and prints the addresses. It
+// waits as long as ctx allows and logs what is missing, because a service that is not ready still does what it can: links are
+// redirected, for example, while clicks cannot be counted. The secrets of the first account come last, in any case.
 func (a *App) printWhenReady(ctx context.Context) {
+	defer func() { fmt.Fprint(a.out, a.firstAccount) }()
 	logAt := time.Now().Add(waitingEvery)
 	for {
 		err := errors.Join(a.edge.Ready(ctx), a.api.Ready(ctx), a.counting(ctx))
@@ -244,6 +216,7 @@ func (a *App) printWhenReady(ctx context.Context) {
 		case <-time.After(readyPoll):
 		}
 	}
+	debug.FreeOSMemory()
 	fmt.Fprintf(a.out, addresses, a.cfg.EdgeURL, a.api.URL().String()+dashboard.Root, a.api.URL(), a.ops.Addr(), a.cfg.Data)
 }
 

@@ -25,9 +25,6 @@ const backupUsage = `  backup DIR                 copy all data to DIR, which mu
   restore DIR                put the data of a backup back; the service must not run. --replace: keep what is there aside
 `
 
-// backupLockWait bounds the wait of a backup for the deletion of counted records.
-const backupLockWait = 10 * time.Second
-
 // BackupConfig holds the options of the commands backup and restore.
 type BackupConfig struct {
 	Replace bool
@@ -108,30 +105,27 @@ func runBackup(ctx context.Context, cfg Config, dir string, out io.Writer) error
 // backup copies the data directory to dir. The service may run meanwhile, or start, or end. If before is not nil, backup calls
 // it with the name of each part before it copies the part.
 //
-// A click moves from the spool to the broker's log and from there to the click store, and each deletes what the next one has.
-// The order of the copies makes sure that no click is missing and that the copies fit each other:
+// The order of the copies makes sure that each click is in one of them, and that they fit each other:
 //
-//  1. The lock stops the deletion of counted records from the log until the end. So the log keeps what the copy of the
-//     click store has not counted yet, and the last click that it has counted.
-//  2. The spool comes before the log: what is not in the spool any more is in the log. Clicks that are in both are counted
-//     once, as always, by their numbers.
-//  3. The click store comes before the log, so that its position is within the log.
-//  4. The link store comes last: each click in the other copies is on a link in this one. Otherwise new links would get the
-//     numbers of links that have clicks already.
+//  1. The spool. A click that is not in it any more is in the click store: the spool releases clicks that are counted, on the disk.
+//  2. The click store, later. So it has every click that the copy of the spool does not have because it was released. Clicks that are
+//     in both are counted once: the lane's mark, copied in the same snapshot as the counts, is at or above their numbers. A click that
+//     was recorded after its lane was copied is in the click store, or it belongs to what comes after the backup: the next
+//     process begins lanes of its own, so no number is used twice.
+//  3. The link store: each click in the other copies is on a link in this one. Otherwise new links would get the numbers of links
+//     that have clicks already.
 func (c *Config) backup(ctx context.Context, dir string, before func(part string)) (*backup.Manifest, error) {
 	if err := c.target().Check(); err != nil {
 		return nil, err
 	}
-	for _, path := range []string{c.dir().Links(), c.dir().Clicks(), c.dir().Broker()} {
+	for _, path := range []string{c.dir().Links(), c.dir().Clicks()} {
 		if _, err := os.Stat(path); err != nil {
 			return nil, fmt.Errorf("%q is not the data directory of a service: %w", c.Data, err)
 		}
 	}
-	wait, cancel := context.WithTimeout(ctx, backupLockWait)
-	defer cancel()
-	lock, err := filelock.Acquire(wait, c.dir().BackupLock()) // 1.
+	lock, err := filelock.TryAcquire(c.dir().BackupLock()) // a restore replaces what is copied
 	if err != nil {
-		return nil, fmt.Errorf("another backup or a restore runs: %w", err)
+		return nil, fmt.Errorf("another backup, a restore or a migrate-to runs: %w", err)
 	}
 	m, err := backup.Create(ctx, dir, func(dir string) (*backup.Manifest, error) {
 		to := Config{Data: dir}
@@ -140,11 +134,9 @@ func (c *Config) backup(ctx context.Context, dir string, before func(part string
 			name string
 			copy func() error
 		}{
-			{"spool", func() error { return spool.Copy(c.dir().Spool(), to.dir().Spool()) }},                // 2.
-			{"clicks", func() error { return sqlite.Copy(ctx, c.dir().Clicks(), to.dir().Clicks()) }},       // 3.
-			{"broker", func() error { return copyBroker(c.dir().Broker(), to.dir().Broker()) }},             //
-			{"secret", func() error { return copySecret(c.dir().BrokerSecret(), to.dir().BrokerSecret()) }}, //
-			{"links", func() error { return sqlite.Copy(ctx, c.dir().Links(), to.dir().Links()) }},          // 4.
+			{"spool", func() error { return spool.Copy(c.dir().Spool(), to.dir().Spool()) }},
+			{"clicks", func() error { return sqlite.Copy(ctx, c.dir().Clicks(), to.dir().Clicks()) }},
+			{"links", func() error { return sqlite.Copy(ctx, c.dir().Links(), to.dir().Links()) }},
 			{"size", func() error { return measure(ctx, to.dir().Links(), to.dir().Clicks(), m) }},
 		} {
 			if before != nil {
@@ -157,14 +149,6 @@ func (c *Config) backup(ctx context.Context, dir string, before func(part string
 		return m, nil
 	})
 	return m, errors.Join(err, lock.Release())
-}
-
-func copySecret(from, to string) error {
-	err := copyPart(from, to, wholeFile)
-	if errors.Is(err, fs.ErrNotExist) { // the next start makes a new one
-		return nil
-	}
-	return err
 }
 
 // measure completes the manifest when everything is copied.

@@ -27,14 +27,14 @@ type Config struct {
 	Traces       tracing.Config
 	Edge         edgeservice.Config
 	API          apiservice.Config
-	Ingest       ingestservice.Config
+	Ingest       ingestservice.LocalConfig
 }
 
 // DefaultConfig returns a configuration that works.
 func DefaultConfig() Config {
 	return Config{Data: "./data", FirstAccount: admin.FirstAccount{Email: admin.DefaultEmail},
 		Ops: service.OpsConfig{Listen: "127.0.0.1:9080"}, Traces: tracing.DefaultConfig(),
-		Edge: edgeservice.DefaultConfig(), API: apiservice.DefaultConfig(), Ingest: ingestservice.DefaultConfig()}
+		Edge: edgeservice.DefaultConfig(), API: apiservice.DefaultConfig()}
 }
 
 // RegisterFlags binds the configuration to flags.
@@ -76,6 +76,7 @@ func (c *Config) Validate() error {
 	c.Edge.Blocklist = cmp.Or(c.Edge.Blocklist, c.API.Blocklist)
 	c.Edge.Redirect.PublicHealth, c.API.PublicHealth = c.Ops.Public, c.Ops.Public
 	c.Edge.Spool.Dir = c.dir().Spool()
+	c.Edge.Snapshot = false // what was cached may have changed, and the store is as near
 	return errors.Join(append(errs, c.Ops.Validate(), c.Traces.Validate(), c.Edge.Validate(), c.API.Validate(), c.Ingest.Validate())...)
 }
 

@@ -1,5 +1,23 @@
-// Standalone is linkstream in one process on embedded engines: SQLite for links and clicks, and a broker that speaks
-// Kafka's protocol. The services are the same as on several machines, only the addresses differ.
+// Standalone is linkstream in one process on one machine: SQLite stores links and counted clicks, and the spool is the log of clicks that
+// wait to be counted. There is no broker. The services are those of several machines; what decodes, checks, enriches and batches a
+// click is the same code (package count).
+//
+// # From the spool to the row
+//
+// The edge's shipper sends each lane of the spool to a count.Writer, with one batch in flight. The writer counts the batches of several
+// lanes and the marks of these lanes in one transaction of clicks.db, which SQLite syncs at its commit (synchronous=FULL): a sync
+// covers all lanes that have waited. The more clicks a transaction has, the later the next one begins: after 50 ms with few clicks, after
+// 0.7 s at most. So there are at most twenty per second, and much traffic changes each row less often.
+//
+// Only after the commit the shipper releases what the transaction has counted. So at any instant, also after kill -9 or a power
+// failure, each click is in the spool or counted, and the mark says which of those in the spool are counted. A click is counted if and
+// only if its number is at or below its lane's mark.
+//
+// # Changes of links
+//
+// A change of a link enters the outbox of links.db in its transaction. Before a change of the API is answered, the edge reads it there
+// and drops what it has cached; changes of commands, which are other processes, it reads within 250 ms. An edge on one machine begins
+// with an empty cache: what it serves after kill -9 is what the store says.
 package main
 
 import (
@@ -45,7 +63,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return runBackupCommand(ctx, cfg, backups, command, stdout, log)
 	}
 	if len(command) == 1 && command[0] == verify.Command {
-		return runVerify(ctx, cfg, check, stdout, log)
+		return runVerify(ctx, cfg, check, stdout)
 	}
 	if len(command) > 0 {
 		return runCommand(ctx, cfg, options, command, stdout, stderr, log)

@@ -23,14 +23,14 @@ import (
 )
 
 const (
-	issueTimeout  = 3 * time.Minute  // of an attempt to get a certificate
-	issueWait     = 20 * time.Second // for which a visitor waits for it
-	issueAtOnce   = 8                // attempts
-	loadAtOnce    = 64               // certificates that are read from the store
-	waitAtOnce    = 256              // visitors
-	pauseFailed   = time.Minute      // of a host whose attempt has failed
-	pauseAway     = 2 * time.Second  // of a host whose certificate could not be read, since the link store was away
-	maxPaused     = 10_000           // hosts that pause; beyond it, those whose pause is over are forgotten
+	issueTimeout  = 3 * time.Minute  // of one attempt to get a certificate
+	issueWait     = 20 * time.Second // longest wait of a visitor for a certificate
+	issueAtOnce   = 8                // concurrent attempts
+	loadAtOnce    = 64               // concurrent reads of certificates in the store
+	waitAtOnce    = 256              // visitors that wait for certificates
+	pauseFailed   = time.Minute      // of a host after a failed attempt
+	pauseAway     = 2 * time.Second  // of a host whose certificate could not be read because the link store was away
+	maxPaused     = 10_000           // paused hosts, after which those whose pause is over are removed
 	maxCached     = 10_000           // certificates in memory; others are read from the store again
 	cleanInterval = 24 * time.Hour   // between two deletions of old files
 	keepExpired   = 30 * 24 * time.Hour
@@ -43,16 +43,16 @@ type Store interface {
 	CountAttempts(ctx context.Context, attempts []schema.Attempts) (totals []int64, err error)
 }
 
-// acmeSource gets certificates from an authority by ACME (RFC 8555), on demand and for Hosts only. All edges share them, and the
-// authority's challenges, through the link store: whichever edge the authority asks can answer. certmagic orders, renews and staples;
-// what a stranger may cause is decided here.
+// acmeSource gets certificates from an authority by ACME (RFC 8555), on demand and for Hosts only. All edges share the certificates
+// and the authority's challenges through the link store, so that any edge can answer the authority. certmagic orders, renews and
+// staples; acmeSource limits the orders and look-ups that visitors can cause.
 //
-// A handshake goes through these steps, each of which may end it:
+// A handshake takes these steps:
 //
-//  1. The name is one of Hosts, which is known in memory.
-//  2. Its certificate is in memory: most handshakes end here.
-//  3. A flight for the host, one at a time, reads it from the store, or gets it from the authority if admit allows that. The
-//     handshake waits for it, for issueWait. A host whose flight has failed pauses.
+//  1. If the name is not one of Hosts, which are in memory, the handshake ends.
+//  2. If the certificate is in memory, it is used: the usual case.
+//  3. Otherwise a flight, one per host at a time, reads the certificate from the store or, if admit allows it, gets one from the
+//     authority. The handshake waits for the flight for up to issueWait. After a failed flight the host pauses.
 type acmeSource struct {
 	cfg    ACMEConfig
 	hosts  *Hosts
@@ -65,14 +65,14 @@ type acmeSource struct {
 	cancel context.CancelFunc
 	grace  time.Duration // for the rest of a handshake that has waited
 
-	issuing, loading, waiting chan struct{} // an element for each that is under way
+	issuing, loading, waiting chan struct{} // semaphores of issueAtOnce, loadAtOnce and waitAtOnce
 	lookups                   perSecond     // of challenges in the store
 
-	mu       sync.Mutex
-	flights  map[string]*flight
-	running  sync.WaitGroup
-	paused   map[string]time.Time // until when
-	expiries map[string]time.Time // of certificates in memory
+	mu          sync.Mutex
+	flights     map[string]*flight
+	running     sync.WaitGroup
+	paused      map[string]time.Time // until when
+	cachedHosts map[string]struct{}  // whose certificates are in memory, and may have been removed there since
 
 	issued, failed, refused, unknown *metrics.Counter
 }
@@ -92,14 +92,14 @@ func openACME(cfg ACMEConfig, hosts *Hosts, store Store, ports Ports, set *metri
 	a := &acmeSource{
 		cfg: cfg, hosts: hosts, store: store, log: log, grace: cfg.HandshakeTimeout,
 		issuing: make(chan struct{}, issueAtOnce), loading: make(chan struct{}, loadAtOnce), waiting: make(chan struct{}, waitAtOnce),
-		flights: map[string]*flight{}, paused: map[string]time.Time{}, expiries: map[string]time.Time{},
+		flights: map[string]*flight{}, paused: map[string]time.Time{}, cachedHosts: map[string]struct{}{},
 	}
 	a.ctx, a.cancel = context.WithCancel(context.Background())
 	a.registerMetrics(set)
 	logger := zapLogger(log)
 	template := certmagic.ACMEIssuer{
 		CA: cfg.Directory, Email: cfg.Email, Agreed: true, Logger: logger,
-		// certmagic finds these ports taken, by this edge, which answers its challenges.
+		// certmagic finds that these ports are in use: by this edge, which answers the challenges.
 		AltHTTPPort: port(ports.Plain), AltTLSALPNPort: port(ports.Secure),
 	}
 	if cfg.EABID != "" {
@@ -156,8 +156,7 @@ func port(addr net.Addr) int {
 	return n
 }
 
-// run gets the default domain's certificate, and deletes old files from time to time, until ctx is done. Then it ends what is under
-// way.
+// run gets the default domain's certificate, and deletes old files every cleanInterval, until ctx is done. Then it ends all flights.
 func (a *acmeSource) run(ctx context.Context) {
 	if qualifies(a.hosts.defaultHost) {
 		a.begin(a.hosts.defaultHost)
@@ -194,7 +193,7 @@ func qualifies(host string) bool {
 	return certmagic.SubjectQualifiesForPublicCert(host) && !schema.HostIsAddr(host)
 }
 
-// serves returns the name that a client asks for, and whether it is one of the hosts. The zero name is the default domain's.
+// serves returns the name that a client asks for, and whether it is served. A client without a name asks for the default domain.
 func (a *acmeSource) serves(hello *tls.ClientHelloInfo) (name string, ok bool) {
 	if hello.ServerName == "" {
 		return a.hosts.defaultHost, qualifies(a.hosts.defaultHost)
@@ -229,7 +228,7 @@ func (a *acmeSource) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, 
 	return a.magic.GetCertificate(hello)
 }
 
-// cached returns the certificate of a host if it is in memory. certmagic would also build a logger and an event for each handshake.
+// cached returns the certificate of a host if it is in memory. certmagic's own look-up also builds a logger and an event.
 func (a *acmeSource) cached(hello *tls.ClientHelloInfo, name string) *tls.Certificate {
 	for _, cert := range a.cache.AllMatchingCertificates(name) {
 		if !cert.Expired() && hello.SupportsCertificate(&cert.Certificate) == nil {
@@ -239,7 +238,7 @@ func (a *acmeSource) cached(hello *tls.ClientHelloInfo, name string) *tls.Certif
 	return nil
 }
 
-// isChallenge reports whether an authority validates a name by this handshake (RFC 8737).
+// isChallenge reports whether this handshake is an authority's validation of a name (RFC 8737).
 func isChallenge(hello *tls.ClientHelloInfo) bool {
 	return len(hello.SupportedProtos) == 1 && hello.SupportedProtos[0] == acmez.ACMETLS1Protocol
 }
@@ -272,16 +271,16 @@ func (a *acmeSource) await(hello *tls.ClientHelloInfo, name string) error {
 	return a.awaitFlight(hello, f)
 }
 
-// handshakeConn is a connection whose handshake takes one of the slots that computing handshakes have.
+// handshakeConn is a connection whose handshake has one of the places to compute.
 type handshakeConn interface {
-	// Idle runs f, which waits, without the slot.
+	// Idle gives the place back while f, which waits, runs.
 	Idle(f func())
 }
 
 func (a *acmeSource) awaitFlight(hello *tls.ClientHelloInfo, f *flight) error {
 	patience := time.NewTimer(issueWait)
 	defer patience.Stop()
-	// The handshake's own timeout is for clients that are slow, not for those who wait.
+	// The handshake's own timeout bounds slow clients, not this wait.
 	_ = hello.Conn.SetDeadline(time.Now().Add(issueWait + a.grace))
 	select {
 	case <-f.done:
@@ -294,7 +293,7 @@ func (a *acmeSource) awaitFlight(hello *tls.ClientHelloInfo, f *flight) error {
 	}
 }
 
-// begin returns the flight for a host, a new one if there is none, or nil if the host pauses.
+// begin returns the flight of a host, which it starts if there is none, or nil while the host pauses.
 func (a *acmeSource) begin(name string) *flight {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -337,16 +336,13 @@ func (a *acmeSource) end(name string, f *flight) {
 	close(f.done)
 }
 
-// hostChanged learns that a host was verified or lost.
+// hostChanged is called when a host was verified or lost.
 func (a *acmeSource) hostChanged(host string, known bool) {
 	if !known {
 		a.cache.RemoveManaged([]certmagic.SubjectIssuer{{Subject: host}})
-		a.mu.Lock()
-		delete(a.expiries, host)
-		a.mu.Unlock()
 		return
 	}
-	if qualifies(host) { // before the first visitor comes; other edges wait for the one that is first
+	if qualifies(host) { // get the certificate before the first visitor comes; edges do so one after the other
 		a.mu.Lock()
 		delete(a.paused, host)
 		a.mu.Unlock()
@@ -354,7 +350,7 @@ func (a *acmeSource) hostChanged(host string, known bool) {
 	}
 }
 
-// perSecond bounds how often something is done in a second.
+// perSecond counts events within the current second.
 type perSecond struct {
 	mu     sync.Mutex
 	second int64

@@ -33,6 +33,15 @@ func (s *Source) Attempt(ctx context.Context, host string, failure error) error 
 	return s.acme.onEvent(ctx, "cert_failed", data)
 }
 
+// Fetch puts the certificate of a host into memory, for which it asks issuer instead of the authority.
+func (s *Source) Fetch(ctx context.Context, host string, issuer certmagic.Issuer) error {
+	s.acme.magic.Issuers = []certmagic.Issuer{issuer}
+	return s.acme.fetch(ctx, host)
+}
+
+// Hosts returns the names that the source serves.
+func (s *Source) Hosts() *Hosts { return s.acme.hosts }
+
 // Tickets is tickets for tests.
 type Tickets struct{ *tickets }
 
@@ -42,16 +51,16 @@ func NewTickets(store schema.CertificateStore, secret string, config *tls.Config
 	return Tickets{newTickets(files, config, metrics.NewSet(), log)}, err
 }
 
-// Update is what an edge does from time to time.
+// Update is update for tests.
 func (t Tickets) Update(ctx context.Context, now time.Time) error { return t.update(ctx, now) }
 
 // Run is run.
 func (t Tickets) Run(ctx context.Context) { t.run(ctx) }
 
-// Since is when the key in use began to be used, the zero time if that is Go's own.
+// Since is since for tests.
 func (t Tickets) Since(now time.Time) time.Time { return t.since(now) }
 
-// What the tests compute with.
+// Constants for tests.
 const (
 	TicketUse  = ticketUse
 	TicketLife = ticketLife

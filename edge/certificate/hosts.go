@@ -18,10 +18,10 @@ import (
 const (
 	hostsPage      = 10_000
 	hostsTimeout   = 30 * time.Second // of a query
-	reloadEvery    = time.Minute      // at least
-	reloadShare    = 100              // loading takes at most this part of the time
+	reloadEvery    = time.Minute      // shortest time between two loads of all hosts
+	reloadShare    = 100              // loading takes at most 1/reloadShare of the time
 	reloadRetry    = 2 * time.Second  // after a failure
-	pendingChanges = 1024             // beyond it, all hosts are loaded again
+	pendingChanges = 1024             // if more are pending, all hosts are loaded again
 )
 
 // HostStore is the link store as Hosts use it.
@@ -65,8 +65,8 @@ func NewHosts(defaultHost schema.Host, store HostStore, set *metrics.Set, log *s
 	return h
 }
 
-// Known reports whether name, in lower case and without a dot at its end, is one of the hosts. loaded says whether all of them have
-// been read from the store: until then, others than the default domain may be known a moment later.
+// Known reports whether name, in lower case and without a dot at its end, is one of the hosts. Until loaded is true, not all hosts
+// have been read from the store, and an unknown name may turn out to be a host.
 func (h *Hosts) Known(name string) (known, loaded bool) {
 	if name == h.defaultHost {
 		return true, true
@@ -77,7 +77,7 @@ func (h *Hosts) Known(name string) (known, loaded bool) {
 	return known, h.loaded
 }
 
-// Drop has a host that was verified, or lost, looked up again.
+// Drop makes Run look up a host again that was verified or lost.
 func (h *Hosts) Drop(change schema.Change) {
 	if change.Host == "" || change.Hash != "" {
 		return
@@ -89,7 +89,7 @@ func (h *Hosts) Drop(change schema.Change) {
 	}
 }
 
-// Missed has all hosts loaded again, as changes may have been missed.
+// Missed makes Run load all hosts again, because changes may have been missed.
 func (h *Hosts) Missed() { h.reloadSoon() }
 
 func (h *Hosts) reloadSoon() {
@@ -177,8 +177,8 @@ func (h *Hosts) lookUp(ctx context.Context, host string) error {
 	return nil
 }
 
-// Answer answers GET /tls/ask?domain=: 200 if the host may have a certificate, 404 if not, 503 while that is not known. It never
-// asks the store.
+// Answer answers GET /tls/ask?domain=: 200 if the host may have a certificate, 404 if it may not, 503 before all hosts are loaded. It
+// never queries the store.
 func (h *Hosts) Answer(ctx *fasthttp.RequestCtx) {
 	ctx.SetContentType("text/plain; charset=utf-8")
 	host, err := schema.ParseHost(string(ctx.QueryArgs().Peek("domain")))
@@ -199,7 +199,7 @@ func (h *Hosts) Answer(ctx *fasthttp.RequestCtx) {
 	}
 }
 
-// serverName returns the canonical form of the name that a client asks for, "" if that is not a name of a host.
+// serverName returns the canonical form of the name that a client asks for, "" if the name is not valid.
 func serverName(name string) string {
 	name = strings.ToLower(strings.TrimSuffix(name, "."))
 	if !schema.ValidHostName(name) {

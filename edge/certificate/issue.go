@@ -26,7 +26,7 @@ const (
 	noteTimeout     = 10 * time.Second
 )
 
-// fetch puts the certificate of a host into memory: from the store, or else from the authority.
+// fetch puts the certificate of a host into memory, from the store if it is there, otherwise from the authority.
 func (a *acmeSource) fetch(ctx context.Context, name string) error {
 	if err := enter(ctx, a.loading); err != nil {
 		return err
@@ -34,7 +34,7 @@ func (a *acmeSource) fetch(ctx context.Context, name string) error {
 	cert, err := a.magic.CacheManagedCertificate(ctx, name)
 	leave(a.loading)
 	switch {
-	case err == nil && !cert.Expired(): // it is renewed in time, without a visitor who waits
+	case err == nil && !cert.Expired(): // certmagic renews it in time, in the background
 		return nil
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
@@ -67,7 +67,7 @@ func enter(ctx context.Context, slots chan struct{}) error {
 
 func leave(slots chan struct{}) { <-slots }
 
-// onEvent is told by certmagic what it does. It holds the host's lock meanwhile, so no other edge does the same.
+// onEvent receives certmagic's events. certmagic holds the host's lock meanwhile, so no other edge orders for the same host.
 func (a *acmeSource) onEvent(ctx context.Context, event string, data map[string]any) error {
 	host, _ := data["identifier"].(string)
 	switch event {
@@ -105,8 +105,8 @@ func (r refusal) Error() string { return string(r) }
 
 const errNotVerified refusal = "The domain is not verified."
 
-// admit returns an error unless the authority may be asked for a certificate now. Renewals are bounded by host alone, so that new
-// hosts do not take their place.
+// admit returns an error unless a certificate may be ordered now. Only the limits of the host apply to renewals, so that new hosts
+// cannot use up their share.
 func (a *acmeSource) admit(ctx context.Context, host string, renewal bool) error {
 	var account int64
 	if host != a.hosts.defaultHost {
@@ -121,9 +121,9 @@ func (a *acmeSource) admit(ctx context.Context, host string, renewal bool) error
 	type limit struct {
 		what string
 		key  string
-		n    int // that the attempt adds
+		n    int // that the attempt adds now
 		most int
-		left int // that it may add later
+		left int // that the attempt may add later
 		unit string
 	}
 	limits := []limit{
@@ -160,7 +160,7 @@ func attemptsOf(key string, hour time.Time, n int) schema.Attempts {
 	return schema.Attempts{Key: sha256.Sum256([]byte("certificate " + key)), Window: hour, N: int64(n)}
 }
 
-// countFailure counts that the authority has refused an attempt: then both kinds of challenges may have failed.
+// countFailure counts perFailure failed validations if the authority has refused an attempt.
 func (a *acmeSource) countFailure(ctx context.Context, host string, failure error) {
 	if _, refused := errors.AsType[acme.Problem](failure); !refused {
 		return
@@ -183,7 +183,7 @@ func (a *acmeSource) note(ctx context.Context, host string, expiry time.Time, fa
 	}
 }
 
-// explain says why an attempt has failed, without what is only for the operator: that is in the log.
+// explain returns the reason of a failed attempt for the host's owner. Details for the operator are in the log only.
 func explain(err error) (text string) {
 	var problem acme.Problem
 	var refused refusal
@@ -224,29 +224,34 @@ func (a *acmeSource) expiryOf(ctx context.Context, path string) time.Time {
 	return leaf.NotAfter
 }
 
-// noteCached remembers when the certificate of a host expires that is in memory now.
+// noteCached remembers that memory has a certificate of a host.
 func (a *acmeSource) noteCached(host string) {
-	var newest time.Time
-	for _, cert := range a.cache.AllMatchingCertificates(host) {
-		if cert.Leaf != nil && cert.Leaf.NotAfter.After(newest) {
-			newest = cert.Leaf.NotAfter
-		}
-	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.expiries) >= 2*maxCached { // of hosts that memory has no certificate of any more
-		clear(a.expiries)
+	if len(a.cachedHosts) >= 2*maxCached { // most are those of certificates that have been removed
+		clear(a.cachedHosts)
 	}
-	a.expiries[host] = newest
+	a.cachedHosts[host] = struct{}{}
 }
 
-// expiry returns when the first of the certificates in memory expires, the zero time if there is none.
+// expiry returns when the first host that is served from memory is without a valid certificate, the zero time if there is no host. It asks
+// the cache, since certmagic replaces renewed certificates there without an event. A host that was lost may still be in the cache.
 func (a *acmeSource) expiry() (first time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, at := range a.expiries {
-		if first.IsZero() || at.Before(first) {
-			first = at
+	for host := range a.cachedHosts {
+		var newest time.Time
+		for _, cert := range a.cache.AllMatchingCertificates(host) {
+			if cert.Leaf != nil && cert.Leaf.NotAfter.After(newest) {
+				newest = cert.Leaf.NotAfter
+			}
+		}
+		if newest.IsZero() { // certmagic has made room for other certificates
+			delete(a.cachedHosts, host)
+			continue
+		}
+		if known, _ := a.hosts.Known(host); known && (first.IsZero() || newest.Before(first)) {
+			first = newest
 		}
 	}
 	return first

@@ -4,6 +4,22 @@
 //	                  └──▶ acmeSource: the host is one of Hosts ─▶ memory ─▶ link store ─▶ authority
 //
 // Hosts also answers /tls/ask, for proxies that get certificates themselves.
+//
+// # On demand
+//
+// An unknown name costs a hash: the names of all verified hosts are 64-bit hashes in memory. A host has one order at a time, of all edges:
+// the edge that orders holds a lease of 30 s in the link store, and looks first whether the certificate is there already. A challenge
+// is in the store before the authority is told to validate, so any edge answers it, on port 80 or 443. Meanwhile up to 256 visitors wait,
+// for at most 20 s. A host whose order has failed pauses for a minute on that edge. Attempts per host, per account and per hour
+// are counted in the store.
+//
+// An edge renews the certificates in its memory when a third of their validity is left, or in the window that the authority suggests (ARI),
+// and serves the old one while that fails. A certificate that no edge has in memory is renewed when the next visitor comes.
+//
+// # Limits
+//
+// certmagic keeps locks without fencing, so an edge that is suspended for longer than its lease may order a certificate a second
+// time; both are valid.
 package certificate
 
 import (
@@ -12,6 +28,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"strings"
 	"sync"
 	"time"
 
@@ -80,8 +97,7 @@ func (s *Source) Run(ctx context.Context) {
 }
 
 // TLSConfig returns the configuration of a server that uses the certificates. It must not be changed. With -edge.acme-key all edges
-// have the same keys of session tickets. Without, Go makes them, and new ones every day: a ticket is good at the process that
-// issued it.
+// have the same keys for session tickets. Without it, Go makes keys every day, and only the process that issued a ticket resumes it.
 func (s *Source) TLSConfig() *tls.Config { return s.config }
 
 func (s *Source) newTLSConfig() *tls.Config {
@@ -89,6 +105,7 @@ func (s *Source) newTLSConfig() *tls.Config {
 		GetConfigForClient: s.admit,
 		GetCertificate:     s.certificate,
 		MinVersion:         tls.VersionTLS12,
+		CipherSuites:       authenticatedSuites(),
 		NextProtos:         []string{"http/1.1"},
 	}
 	if s.acme != nil {
@@ -97,16 +114,26 @@ func (s *Source) newTLSConfig() *tls.Config {
 	return config
 }
 
+// authenticatedSuites returns Go's suites of TLS 1.2 without those in CBC mode.
+func authenticatedSuites() (ids []uint16) {
+	for _, suite := range tls.CipherSuites() {
+		if !strings.Contains(suite.Name, "_CBC_") {
+			ids = append(ids, suite.ID)
+		}
+	}
+	return ids
+}
+
 var errUnknownName = errors.New("the name is not served")
 
-// unrecognizedName is a TLS record with the fatal alert 112 (RFC 6066, section 3). Its version is the one that all versions of TLS
-// write before they have agreed on one.
+// unrecognizedName is a TLS record with the fatal alert 112 (RFC 6066, section 3). Its version is that of records before the
+// negotiation of a version.
 var unrecognizedName = []byte{21, 3, 1, 0, 2, 2, 112}
 
-// admit is a tls.Config's GetConfigForClient. It refuses names that are not served before any key is computed: crypto/tls would
-// exchange keys first, and would resume sessions without asking for a certificate.
+// admit is a tls.Config's GetConfigForClient. It refuses names that are not served before any key is computed. GetCertificate alone
+// would be too late: crypto/tls calls it after the key exchange, and not at all for resumed sessions.
 func (s *Source) admit(hello *tls.ClientHelloInfo) (*tls.Config, error) {
-	if s.acme == nil || s.files.First() != nil { // who asks for another name gets the first certificate of the files
+	if s.acme == nil || s.files.First() != nil { // clients that ask for other names get the first certificate of the files
 		return nil, nil
 	}
 	if _, ok := s.acme.serves(hello); ok {
@@ -117,8 +144,8 @@ func (s *Source) admit(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 	return nil, errUnknownName
 }
 
-// certificate is a tls.Config's GetCertificate. A client whose host has no certificate gets the first one of the files: it learns
-// that this is the wrong host, which says more than the end of the connection.
+// certificate is a tls.Config's GetCertificate. A client whose host has no certificate gets the first one of the files: an error
+// about the wrong host says more than a closed connection.
 func (s *Source) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if cert := s.files.Find(hello); cert != nil && !isChallenge(hello) {
 		return cert, nil
@@ -128,5 +155,5 @@ func (s *Source) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, erro
 			return cert, err
 		}
 	}
-	return s.files.First(), nil // without one, the client is told that the name is unknown
+	return s.files.First(), nil // nil: crypto/tls sends the alert unrecognized_name
 }

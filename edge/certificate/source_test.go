@@ -14,15 +14,24 @@ import (
 	"github.com/mholt/acmez/v3/acme"
 
 	"linkstream/edge/certificate"
+	"linkstream/schema/sqlite"
 	"linkstream/schema/testkit"
 )
 
 // openSource returns a source for the host sho.example.com, whose authority is away.
-func openSource(t *testing.T) (*certificate.Source, *metrics.Set) {
+func openSource(t *testing.T, change ...func(*certificate.Config)) (*certificate.Source, *metrics.Set) {
 	t.Helper()
-	store, set, log := openStore(t), metrics.NewSet(), slog.New(slog.DiscardHandler)
+	return openSourceOn(t, openStore(t), change...)
+}
+
+func openSourceOn(t *testing.T, store *sqlite.Store, change ...func(*certificate.Config)) (*certificate.Source, *metrics.Set) {
+	t.Helper()
+	set, log := metrics.NewSet(), slog.New(slog.DiscardHandler)
 	cfg := certificate.DefaultConfig()
 	cfg.ACME.Email, cfg.ACME.Key, cfg.ACME.Directory = "you@example.com", secret, "https://127.0.0.1:1/dir"
+	for _, f := range change {
+		f(&cfg)
+	}
 	addr := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}
 	source, err := certificate.Open(cfg, certificate.NewHosts("sho.example.com", store, set, log), store,
 		certificate.Ports{Plain: addr, Secure: addr}, set, log)
@@ -90,6 +99,29 @@ func TestValidationsOfAHost(t *testing.T) {
 			if began == hour() {
 				testkit.Equal(t, "attempts after "+c.failure.Error(), admitted, c.attempts)
 			}
+		}
+	}
+}
+
+func TestSuitesWithoutAuthenticatedEncryptionAreRefused(t *testing.T) {
+	t.Parallel()
+	a := testkit.NewAuthority(t)
+	source, _ := openSource(t, func(cfg *certificate.Config) { cfg.Cert, cfg.Key = a.Files(t, t.TempDir(), "sho.example.com") })
+	shake := func(suite uint16) error {
+		near, far := net.Pipe()
+		defer near.Close()
+		go func() {
+			_ = tls.Server(far, source.TLSConfig()).Handshake()
+			far.Close()
+		}()
+		testkit.Must(t, near.SetDeadline(time.Now().Add(testkit.Patience)))
+		return tls.Client(near, &tls.Config{ServerName: "sho.example.com", RootCAs: a.Roots, MaxVersion: tls.VersionTLS12,
+			CipherSuites: []uint16{suite}}).Handshake()
+	}
+	testkit.Must(t, shake(tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256))
+	for _, suite := range []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA, tls.TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA} {
+		if shake(suite) == nil {
+			t.Errorf("%s is accepted", tls.CipherSuiteName(suite))
 		}
 	}
 }

@@ -22,29 +22,29 @@ const (
 	ticketFile  = "tickets/keys" // in the link store, encrypted as the keys of certificates are
 	ticketLock  = "tickets"
 	ticketSize  = 32             // bytes of a key
-	ticketUse   = 12 * time.Hour // in which a key encrypts new tickets
+	ticketUse   = 12 * time.Hour // during which a key encrypts new tickets
 	ticketsKept = 3              // keys that decrypt tickets: the one in use and those before it
 	ticketLife  = ticketsKept * ticketUse
-	// ticketLead is how long a key is in the store before it is used: all edges have it when the first ticket comes.
+	// ticketLead is the time between storing a key and using it, in which every edge reads it.
 	ticketLead  = 10 * time.Minute
-	ticketLook  = 2 * time.Minute // between two looks into the store
-	ticketRetry = 2 * time.Second // while there is no key yet
+	ticketLook  = 2 * time.Minute // between two reads of the store
+	ticketRetry = 2 * time.Second // the same, as long as there is no key
 )
 
-// tickets gives all edges the same keys of session tickets (RFC 8446, section 4.6.1; RFC 5077), so that a visitor's TLS session is
-// resumed by whichever edge it meets, also after a restart. An edge adds a key every ticketUse, under a lock, and deletes the fourth
-// last: tickets of a deleted key do not resume, and whoever gets hold of the store and its secret later cannot decrypt old
-// connections. No key is logged.
+// tickets gives all edges the same keys for session tickets (RFC 8446, section 4.6.1; RFC 5077), so that any edge can resume a
+// visitor's TLS session, also after a restart. Every ticketUse one edge, under a lock, adds a key and deletes those older than
+// ticketLife. Tickets of a deleted key do not resume, and somebody who obtains the store and its secret later cannot decrypt old
+// connections. Keys are never logged.
 type tickets struct {
 	files  *storage
 	config *tls.Config
 	log    *slog.Logger
 
 	mu   sync.Mutex
-	keys []ticketKey // the newest first; none: Go's own are in use
+	keys []ticketKey // the newest first; empty: Go's own keys are in use
 }
 
-// ticketKey encrypts tickets from a time on, until the next key does.
+// ticketKey encrypts tickets from From until the next key takes over.
 type ticketKey struct {
 	From time.Time `json:"from"`
 	Key  []byte    `json:"key"`
@@ -58,7 +58,7 @@ func newTickets(files *storage, config *tls.Config, set *metrics.Set, log *slog.
 	return t
 }
 
-// run keeps the keys up to date until ctx is done. It complains once while the store is away.
+// run keeps the keys up to date until ctx is done. It logs one warning for each time that the store is away.
 func (t *tickets) run(ctx context.Context) {
 	for away := false; ; {
 		err := t.update(ctx, time.Now())
@@ -81,38 +81,38 @@ func (t *tickets) run(ctx context.Context) {
 	}
 }
 
-// update uses the keys in the store, and adds one if it is time. While the store is away, the edge goes on with the keys that it
-// has, and adds keys of its own in time.
+// update sets the keys that are in the store, and adds a key when one is due. While the store is away, the edge continues with its
+// known keys and adds keys of its own when they are due.
 func (t *tickets) update(ctx context.Context, now time.Time) error {
 	keys, err := t.load(ctx)
 	if err == nil && due(keys, now.Add(ticketLead)) {
 		keys, err = t.add(ctx, keys, now)
 	}
 	if err != nil {
-		t.goOn(now)
+		t.setKnown(now)
 		return err
 	}
 	if len(keys) > 0 {
-		t.use(keys, now)
+		t.setKeys(keys, now)
 	}
 	return nil
 }
 
-// goOn uses the keys that are known.
-func (t *tickets) goOn(now time.Time) {
+// setKnown sets the known keys again, and a new one if it is overdue.
+func (t *tickets) setKnown(now time.Time) {
 	t.mu.Lock()
 	keys := slices.Clone(t.keys)
 	t.mu.Unlock()
 	if len(keys) == 0 {
 		return
 	}
-	if due(keys, now.Add(-ticketLead)) { // an edge that has the store would have added one by now
+	if due(keys, now.Add(-ticketLead)) { // no edge has been able to store a key
 		keys = slices.Insert(keys, 0, newTicketKey(now))
 	}
-	t.use(keys, now)
+	t.setKeys(keys, now)
 }
 
-// due reports whether the newest key has been in use for long enough at a time, or there is none.
+// due reports whether there is no key, or whether the newest one will have been in use for ticketUse at a given time.
 func due(keys []ticketKey, at time.Time) bool {
 	return len(keys) == 0 || !at.Before(keys[0].From.Add(ticketUse))
 }
@@ -138,7 +138,7 @@ func (t *tickets) load(ctx context.Context) (keys []ticketKey, err error) {
 	return keys, nil
 }
 
-// add adds a key to those in the store. If another edge does so at the moment, it returns keys, those before.
+// add stores a further key and returns all keys. If another edge holds the lock, add returns keys unchanged.
 func (t *tickets) add(ctx context.Context, keys []ticketKey, now time.Time) (_ []ticketKey, err error) {
 	ctx, cancel := context.WithTimeout(ctx, lockLease)
 	defer cancel()
@@ -150,7 +150,7 @@ func (t *tickets) add(ctx context.Context, keys []ticketKey, now time.Time) (_ [
 		return keys, err
 	}
 	from := now
-	if keys = alive(keys, now); len(keys) > 0 { // which is used until then
+	if keys = alive(keys, now); len(keys) > 0 { // the newest key is used until from
 		from = later(keys[0].From.Add(ticketUse), now.Add(ticketLead))
 	}
 	keys = slices.Insert(keys, 0, newTicketKey(from))
@@ -174,12 +174,12 @@ func newTicketKey(from time.Time) ticketKey {
 	return key
 }
 
-// alive returns the keys that still decrypt tickets.
+// alive returns the keys younger than ticketLife, which decrypt tickets.
 func alive(keys []ticketKey, now time.Time) []ticketKey {
 	return slices.DeleteFunc(keys, func(key ticketKey) bool { return now.Sub(key.From) >= ticketLife })
 }
 
-// current returns the index of the key that encrypts: the newest whose time has come, or else the oldest.
+// current returns the index of the key that encrypts tickets: the newest with From in the past, or the oldest if there is none.
 func current(keys []ticketKey, now time.Time) int {
 	for i, key := range keys {
 		if !key.From.After(now) {
@@ -189,8 +189,8 @@ func current(keys []ticketKey, now time.Time) int {
 	return len(keys) - 1
 }
 
-// use has connections use the keys from now on. It takes over keys, which are not empty.
-func (t *tickets) use(keys []ticketKey, now time.Time) {
+// setKeys makes new connections use keys, which are not empty and belong to tickets from now on.
+func (t *tickets) setKeys(keys []ticketKey, now time.Time) {
 	if keys = alive(keys, now); len(keys) == 0 {
 		keys = []ticketKey{newTicketKey(now)}
 	}
@@ -207,7 +207,7 @@ func (t *tickets) use(keys []ticketKey, now time.Time) {
 	t.config.SetSessionTicketKeys(all)
 }
 
-// since returns since when the key in use encrypts tickets, the zero time if that is Go's own.
+// since returns the From of the key that encrypts tickets, the zero time if Go's own keys are in use.
 func (t *tickets) since(now time.Time) time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()

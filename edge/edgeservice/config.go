@@ -27,6 +27,7 @@ type Config struct {
 	Spool       spool.Config
 	Snapshot    bool   // keep what is cached over restarts, in the spool's directory
 	Blocklist   string // paths of blocklist files, separated by commas
+	GeoIP       string // path of a MaxMind database; "": countries are unknown
 }
 
 // DefaultConfig returns a configuration that works once Resolve.URL and Spool.Dir are set.
@@ -43,6 +44,8 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	c.Certificate.RegisterFlags(fs)
 	fs.StringVar(&c.Blocklist, "edge.blocklist", c.Blocklist,
 		"`files` of unsafe hosts in the format of /etc/hosts, separated by commas, to which links are not followed; reloaded when they change")
+	fs.StringVar(&c.GeoIP, "edge.geoip", c.GeoIP,
+		"MaxMind database `file` (.mmdb) of countries or cities for links whose rules ask for a country, loaded again when it changes")
 	fs.BoolVar(&c.Snapshot, "edge.snapshot", c.Snapshot,
 		"keep what is cached over restarts, in a file in the spool's directory of up to three times the size of the cached links")
 	c.Connections.RegisterFlags(fs)

@@ -9,18 +9,17 @@ import (
 	"strings"
 
 	"linkstream/edge/spool"
-	"linkstream/schema/stream"
 )
 
 // Drain ships the clicks in the spool of an edge that is gone, and prints their number to out. It repeats what fails until ctx
 // is done. The error says what is left in the directory, or lost: clicks that are still pending, files that were set aside,
 // and segments that could not be read to their end. filelock.ErrHeld if the spool is in use.
-func Drain(ctx context.Context, cfg spool.Config, client *stream.Client, out io.Writer, log *slog.Logger) error {
+func Drain(ctx context.Context, cfg spool.Config, topic spool.Topic, out io.Writer, log *slog.Logger) error {
 	left, err := spool.OpenLeft(cfg, log)
 	if err != nil {
 		return err
 	}
-	shipper := spool.NewShipper(left, client, log)
+	shipper := spool.NewShipper(left, topic, log)
 	shipper.Run(ctx)
 	pending := left.Pending()
 	if err := left.Close(); err != nil {

@@ -3,13 +3,10 @@ package edgeservice
 import "linkstream/schema"
 
 // GCPercent is gcPercent for tests.
-func GCPercent(live uint64) int { return gcPercent(live, minGarbage) }
+func GCPercent(live uint64) int { return gcPercent(live) }
 
-// What an edge does while it restores links, and while they settle.
-var (
-	StopCollecting = stopCollecting
-	CollectRarely  = collectRarely
-)
+// StopCollecting is stopCollecting for tests.
+var StopCollecting = stopCollecting
 
 // Unbounded calls f as if BoundGarbage had not been called.
 func Unbounded(f func()) {

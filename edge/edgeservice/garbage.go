@@ -16,15 +16,11 @@ const (
 	minGarbage   = 32 << 20 // bytes
 )
 
-const (
-	settleGarbage    = 128 << 20 // bytes
-	percentByDefault = 100
-)
+const percentByDefault = 100
 
 var (
 	bounds    atomic.Bool  // BoundGarbage was called
 	restoring atomic.Int64 // edges of the process that restore their cache
-	settling  atomic.Int64 // edges whose restored links settle
 )
 
 // BoundGarbage sets the garbage collector's target for a process that is only an edge. GOGC in the environment takes
@@ -43,11 +39,7 @@ func boundGarbage(set int) { runtime.AddCleanup(new(collected), boundGarbage, bo
 func boundNow(set int) int {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
-	least := uint64(minGarbage)
-	if settling.Load() > 0 {
-		least = settleGarbage
-	}
-	percent := gcPercent(live[0].Value.Uint64(), least)
+	percent := gcPercent(live[0].Value.Uint64())
 	if restoring.Load() > 0 {
 		return 0
 	}
@@ -76,24 +68,12 @@ func stopCollecting() (end func()) {
 	}
 }
 
-// collectRarely has the collector run rarely until end is called, once, if BoundGarbage was called. While restored links settle, which
-// makes 150 bytes of garbage per link, it would run five times for a million of them, and take longer than they do.
-func collectRarely() (end func()) {
-	settling.Add(1)
-	return func() {
-		settling.Add(-1)
-		if bounds.Load() {
-			boundNow(0)
-		}
-	}
-}
-
 // collected is garbage at once: its cleanup runs after the next collection. It holds a pointer, as small objects without one
 // may share their memory with others that live.
 type collected struct{ _ *collected }
 
-// gcPercent returns the target for so many bytes in use, and at least so many bytes of garbage.
-func gcPercent(live, least uint64) int {
+// gcPercent returns the target for so many bytes in use.
+func gcPercent(live uint64) int {
 	const rarely = 1000 // percent, before anything is in use
-	return int(min(max(garbageShare, 100*least/max(live, 1)), rarely))
+	return int(min(max(garbageShare, 100*minGarbage/max(live, 1)), rarely))
 }

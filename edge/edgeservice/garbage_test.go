@@ -48,10 +48,7 @@ func TestBoundGarbage(t *testing.T) {
 		testkit.Eventually(t, "the target is low", func() bool { return percent() == 10 })
 		restored := edgeservice.StopCollecting()
 		testkit.Eventually(t, "the collector rests while links are restored", func() bool { return percent() == -1 })
-		settled := edgeservice.CollectRarely()
 		restored()
-		testkit.Eventually(t, "the target is higher while they settle", func() bool { return percent() > 20 })
-		settled()
 		testkit.Eventually(t, "the target is low again", func() bool { return percent() == 10 })
 		runtime.KeepAlive(inUse)
 		inUse = nil

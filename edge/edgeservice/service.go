@@ -21,6 +21,7 @@ import (
 	"linkstream/edge/spool"
 	"linkstream/schema"
 	"linkstream/schema/blocklist"
+	"linkstream/schema/enrich"
 	"linkstream/schema/service"
 	"linkstream/schema/stream"
 )
@@ -32,7 +33,14 @@ const stopGrace = 5 * time.Second
 type Links interface {
 	Link(ctx context.Context, domainID int64, hash string) (schema.Link, error)
 	Destinations(ctx context.Context, keys []schema.LinkKey) ([]schema.Destination, error)
+	PendingChanges(ctx context.Context, after int64) (schema.Pending, error)
 	certificate.Store
+}
+
+// Topics are where an edge sends clicks and hears of changes: a *stream.Client, or what stands for it on a machine without a broker.
+type Topics interface {
+	spool.Topic
+	FollowChanges(ctx context.Context, from schema.ChangePosition, follower stream.ChangeFollower)
 }
 
 // proofPatience is how long an edge waits to hear which of its restored links have changed, before it serves them and looks up
@@ -44,33 +52,42 @@ const SnapshotName = "links.snapshot"
 
 // Service is an edge.
 type Service struct {
-	listener net.Listener
-	secure   net.Listener        // for HTTPS; nil if that is not served
-	certs    *certificate.Source // nil without secure
-	hosts    *certificate.Hosts
-	server   *eventloop.Server
-	resolver *resolve.Resolver
-	spool    *spool.Spool
-	shipper  *spool.Shipper
-	client   *stream.Client
-	blocked  *blocklist.List
-	links    Links
-	metrics  *metrics.Set
+	listener  net.Listener
+	secure    net.Listener        // for HTTPS; nil if that is not served
+	certs     *certificate.Source // nil without secure
+	hosts     *certificate.Hosts
+	server    *eventloop.Server
+	resolver  *resolve.Resolver
+	spool     *spool.Spool
+	shipper   *spool.Shipper
+	topics    Topics
+	blocked   *blocklist.List
+	countries *enrich.Countries
+	links     Links
+	pending   *pending
+	metrics   *metrics.Set
 }
 
 // New reads the blocklist, opens the spool, restores what an earlier process had cached, and listens. The caller must call Run,
-// which releases all of it, but not links and client.
-func New(cfg Config, links Links, client *stream.Client, log *slog.Logger) (*Service, error) {
+// which releases all of it, but not links and topics.
+func New(cfg Config, links Links, topics Topics, log *slog.Logger) (*Service, error) {
 	set := metrics.NewSet()
 	blocked, err := blocklist.Open(cfg.Blocklist, log)
 	if err != nil {
 		return nil, fmt.Errorf("-edge.blocklist: %w", err)
+	}
+	countries, err := enrich.OpenCountries(cfg.GeoIP, log)
+	if err != nil {
+		return nil, fmt.Errorf("-edge.geoip: %w", err)
 	}
 	clicks, err := spool.Open(cfg.Spool, log)
 	if err != nil {
 		return nil, err
 	}
 	cfg.Resolve.Blocklist = blocked
+	if cfg.Redirect.Countries == nil {
+		cfg.Redirect.Countries = countries
+	}
 	if cfg.Snapshot { // the spool is locked
 		cfg.Resolve.Snapshot = filepath.Join(cfg.Spool.Dir, SnapshotName)
 	}
@@ -81,15 +98,17 @@ func New(cfg Config, links Links, client *stream.Client, log *slog.Logger) (*Ser
 		return nil, errors.Join(err, clicks.Close())
 	}
 	s := &Service{
-		resolver: resolver,
-		spool:    clicks,
-		shipper:  spool.NewShipper(clicks, client, log),
-		client:   client,
-		blocked:  blocked,
-		links:    links,
-		metrics:  set,
-		hosts:    certificate.NewHosts(cfg.Resolve.URL.Host(), links, set, log),
+		resolver:  resolver,
+		spool:     clicks,
+		shipper:   spool.NewShipper(clicks, topics, log),
+		topics:    topics,
+		blocked:   blocked,
+		countries: countries,
+		links:     links,
+		metrics:   set,
+		hosts:     certificate.NewHosts(cfg.Resolve.URL.Host(), links, set, log),
 	}
+	s.pending = &pending{store: links, caches: caches{resolver, s.hosts}, log: log}
 	if err := s.listen(cfg, log); err != nil {
 		resolver.Close()
 		return nil, errors.Join(err, clicks.Close())
@@ -169,8 +188,8 @@ func (s *Service) Operate(ops *service.Ops) {
 	ops.Handle("/tls/ask", s.hosts.Answer)
 }
 
-// Restored returns how many cached hosts and links an earlier process has left.
-func (s *Service) Restored() int { return s.resolver.Restored() }
+// Waiting returns how many clicks are in the spool, and when the oldest of them was recorded, as far as known.
+func (s *Service) Waiting() (clicks uint64, oldest time.Time) { return s.spool.Waiting() }
 
 // Metrics returns the edge's metrics.
 func (s *Service) Metrics() *metrics.Set { return s.metrics }
@@ -200,14 +219,11 @@ func (s *Service) Run(ctx context.Context) error {
 	shipping, stopShipping := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopShipping()
 	var following, shipper sync.WaitGroup
-	following.Go(func() { s.client.FollowChanges(ctx, s.resolver.Position(), caches{s.resolver, s.hosts}) })
-	following.Go(func() {
-		settled := collectRarely()
-		s.resolver.Settle(ctx)
-		settled()
-	})
+	following.Go(func() { s.followChanges(ctx) })
+	following.Go(func() { s.pending.run(ctx) })
 	following.Go(func() { s.hosts.Run(ctx) })
 	following.Go(func() { s.blocked.Run(ctx, s.resolver.BlocklistChanged) })
+	following.Go(func() { s.countries.Run(ctx) })
 	shipper.Go(func() { s.shipper.Run(shipping) })
 	if s.certs != nil {
 		following.Go(func() { s.certs.Run(ctx) })
@@ -227,6 +243,19 @@ func (s *Service) Run(ctx context.Context) error {
 	// 3.
 	return errors.Join(err, s.spool.Close())
 }
+
+// followChanges drops what changes until ctx is done. What waits in the link store comes first: a change that is not there any more is
+// in the topic, so both together prove the entries of
+// the snapshot. If the store does not answer, the topic alone does, as links are served from memory then.
+func (s *Service) followChanges(ctx context.Context) {
+	first, cancel := context.WithTimeout(ctx, proofPatience/2)
+	_ = s.pending.drop(first) // run tries again, and logs
+	cancel()
+	s.topics.FollowChanges(ctx, s.resolver.Position(), caches{s.resolver, s.hosts})
+}
+
+// DropPending drops what waits in the link store at once, for a process that has changed it and serves visitors, too.
+func (s *Service) DropPending(ctx context.Context) error { return s.pending.drop(ctx) }
 
 // serve serves both listeners until ctx is done or one of them fails.
 func (s *Service) serve(ctx context.Context) error {

@@ -50,13 +50,19 @@ type edge struct {
 // start starts an edge. If change is not nil it may change the configuration first.
 func start(t *testing.T, change func(*edgeservice.Config)) *edge {
 	t.Helper()
-	e := &edge{cfg: edgeservice.DefaultConfig(), links: openLinks(t), broker: streamtest.StartBroker(t)}
+	e := edge{cfg: edgeservice.DefaultConfig(), links: openLinks(t), broker: streamtest.StartBroker(t)}
 	e.client = e.broker.CreateTopics(1)
 	e.cfg.Listen, e.cfg.Resolve.URL, e.cfg.Spool.Dir = "127.0.0.1:0", baseURL, t.TempDir()
 	e.cfg.Spool.Lanes, e.cfg.Spool.SegmentBytes, e.cfg.Spool.MaxBytes = 1, 16<<10, 64<<10
 	if change != nil {
 		change(&e.cfg)
 	}
+	return e.restart(t)
+}
+
+// restart starts an edge with the parts of one that has stopped or not started.
+func (e edge) restart(t *testing.T) *edge {
+	t.Helper()
 	var err error
 	e.Service, err = edgeservice.New(e.cfg, e.links, e.client, slog.New(slog.DiscardHandler))
 	testkit.Must(t, err)
@@ -66,13 +72,14 @@ func start(t *testing.T, change func(*edgeservice.Config)) *edge {
 	e.cancel = cancel
 	e.stop = sync.OnceValue(func() error { cancel(); return <-ran })
 	t.Cleanup(func() { testkit.Must(t, e.stop()) })
-	return e
+	return &e
 }
 
 // links is a link store whose look-ups call a hook first.
 type links struct {
 	*store
-	hook atomic.Pointer[func() error]
+	hook     atomic.Pointer[func() error]
+	overflow atomic.Bool // too many changes wait to be read
 }
 
 // store renames sqlite.Store, so that it can be embedded beside a method Store.
@@ -105,6 +112,14 @@ func (l *links) Link(ctx context.Context, domainID int64, hash string) (schema.L
 		return schema.Link{}, err
 	}
 	return l.store.Link(ctx, domainID, hash)
+}
+
+func (l *links) PendingChanges(ctx context.Context, after int64) (schema.Pending, error) {
+	pending, err := l.store.PendingChanges(ctx, after)
+	if l.overflow.Load() {
+		pending.Changes, pending.Missed = nil, true
+	}
+	return pending, err
 }
 
 func (l *links) Destinations(ctx context.Context, keys []schema.LinkKey) ([]schema.Destination, error) {
@@ -271,65 +286,21 @@ func TestRestart(t *testing.T) {
 	testkit.Eventually(t, "changes are followed", e.Follows) // what is cached before may miss some
 	e.want(t, "/abc", http.StatusFound)
 	testkit.Must(t, e.stop())
-	serve := func(t *testing.T, links edgeservice.Links, open func(context.Context) error) (*edge, <-chan struct{}) {
-		t.Helper()
-		again, begun := &edge{cfg: e.cfg, broker: e.broker, client: e.client}, make(chan struct{})
-		var err error
-		again.Service, err = edgeservice.New(e.cfg, links, e.client, slog.New(slog.DiscardHandler))
-		testkit.Must(t, err)
-		ctx, cancel := context.WithCancel(context.Background())
-		ran := make(chan error, 1)
-		go func() { ran <- again.RunBefore(ctx, open, func() { close(begun) }) }()
-		again.stop = sync.OnceValue(func() error { cancel(); return <-ran })
-		t.Cleanup(func() { testkit.Must(t, again.stop()) })
-		return again, begun
-	}
-	never := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
-	t.Run("cached links are served while the link store cannot be opened", func(t *testing.T) {
-		again, begun := serve(t, new(edgeservice.LateLinks), never)
-		<-begun
+	e.links.before(func() error { return schema.Errorf(schema.CodeUnavailable, "the store is away") })
+	again := e.restart(t)
+	t.Run("cached links are served while the link store is away", func(t *testing.T) {
 		again.want(t, "/abc", http.StatusFound)
 		again.want(t, "/other", http.StatusServiceUnavailable)
 		if err := again.Ready(t.Context()); err == nil {
 			t.Error("the edge is ready")
 		}
 	})
-	t.Run("others are once it is open", func(t *testing.T) {
-		links, opens := new(edgeservice.LateLinks), make(chan struct{})
-		again, begun := serve(t, links, func(ctx context.Context) error {
-			select {
-			case <-opens:
-				links.Set(e.links)
-				return nil
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		})
-		<-begun
-		again.want(t, "/other", http.StatusServiceUnavailable)
-		close(opens)
+	t.Run("others are once it answers", func(t *testing.T) {
+		e.links.before(func() error { return nil })
 		testkit.Eventually(t, "the store is asked", func() bool {
 			status, _, err := again.get("/other")
 			return err == nil && status == http.StatusNotFound
 		})
 		testkit.Must(t, again.Ready(t.Context()))
-	})
-	t.Run("an edge without cached links waits for the store", func(t *testing.T) {
-		e.cfg.Snapshot = false
-		again, begun := serve(t, new(edgeservice.LateLinks), never)
-		testkit.Must(t, again.stop())
-		select {
-		case <-begun:
-			t.Error("the edge has begun to serve")
-		default:
-		}
-	})
-	t.Run("an error of the store ends the edge", func(t *testing.T) {
-		last, err := edgeservice.New(e.cfg, e.links, e.client, slog.New(slog.DiscardHandler))
-		testkit.Must(t, err)
-		wrong := errors.New("password authentication failed")
-		if err := last.RunBefore(t.Context(), func(context.Context) error { return wrong }, func() {}); !errors.Is(err, wrong) {
-			t.Errorf("error %v", err)
-		}
 	})
 }

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// accept takes up to most connections that wait and answers what each has sent: the listener gives out a connection when its first
-// bytes are there (TCP_DEFER_ACCEPT), so that most visitors are answered without ever being registered with the poller.
+// accept accepts at most so many connections and answers their requests. The listener gives out a connection when its first bytes have
+// arrived (TCP_DEFER_ACCEPT), so most visitors are answered without being registered with the poller.
 func (l *loop) accept(most int) error {
 	for range most {
 		var from peer
@@ -30,10 +30,10 @@ func (l *loop) accept(most int) error {
 			l.server.acceptErrors.Inc()
 		}
 	}
-	return nil // the poller tells of the others at the next turn
+	return nil // the poller reports the others at the next turn
 }
 
-// runShort stops accepting for a while: the listener would be ready all the time.
+// runShort stops accepting for a while, because the listener stays ready and would keep the loop busy.
 func (l *loop) runShort(errno unix.Errno) {
 	l.server.acceptErrors.Inc()
 	for range shedPerShortage {
@@ -44,13 +44,13 @@ func (l *loop) runShort(errno unix.Errno) {
 	l.retry = min(max(2*l.retry, shortestRetry), longestRetry)
 	l.acceptAt = l.now + l.retry
 	l.stopAccepting()
-	l.server.complain("connections have to wait: the system has run out of something", "error", errno)
+	l.server.complain("connections have to wait: the system is out of files or memory", "error", errno)
 }
 
-// admit makes room for a connection, if need be, and serves it. It is not in the table until it has to be kept.
+// admit makes room for a new connection if necessary, and serves it. The connection enters the table when it has to be kept.
 func (l *loop) admit(fd int32, from peer) {
 	s := l.server
-	counted, ok := s.addresses.enter(from.addr())
+	counted, ok := s.addresses.Enter(from.addr())
 	if !ok {
 		s.refuseAddress(from.addr().String())
 		refuse(fd, tooManyPerAddress)
@@ -69,21 +69,21 @@ func (l *loop) admit(fd int32, from peer) {
 // refuse answers a connection and closes it.
 func refuse(fd int32, answer string) {
 	var discarded [1024]byte
-	_, _ = receive(fd, discarded[:]) // what is left unread would make the kernel reset the connection, and take the answer back
+	_, _ = receive(fd, discarded[:]) // unread bytes would make the kernel reset the connection and drop the answer
 	_, _ = send(fd, []byte(answer), true)
 	closeFD(fd)
 }
 
-// leave gives a closed connection's place to the next one.
+// leave stops counting a connection that is closed.
 func (s *Server) leave(c *conn) {
 	s.open.Add(-1)
 	if c.counted {
-		s.addresses.leave(c.peer.addr())
+		s.addresses.Leave(c.peer.addr())
 	}
 }
 
-// makeRoom has the connection of a loop closed that has been idle for longest, and reports whether there is any. If another loop has
-// it, there is one connection too many until it does.
+// makeRoom closes the connection that has been idle for longest, and reports whether there is one. If it belongs to another loop, there
+// is one connection too many until that loop closes it.
 func (s *Server) makeRoom(l *loop) bool {
 	l.oldest.Store(int64(min(since(l.fresh.first), since(l.idle.first))))
 	longest := s.longestIdle(s.loops)
@@ -96,7 +96,7 @@ func (s *Server) makeRoom(l *loop) bool {
 	return longest.askToShed()
 }
 
-// shedLooped is makeRoom for those who are not a loop.
+// shedLooped is makeRoom for goroutines that are not a loop.
 func (s *Server) shedLooped() bool {
 	loops := s.looping.Load()
 	if loops == nil {
@@ -118,7 +118,7 @@ func (s *Server) longestIdle(loops []*loop) *loop {
 	return longest
 }
 
-// askToShed has another goroutine's loop shed. Until that loop's next turn, its next oldest is taken to be a little younger.
+// askToShed asks a loop to shed, from another goroutine. Until the loop's next turn, its oldest connection counts as a little younger.
 func (l *loop) askToShed() bool {
 	if oldest := l.oldest.Load(); oldest != never {
 		l.oldest.CompareAndSwap(oldest, oldest+int64(time.Millisecond))

@@ -2,6 +2,7 @@ package eventloop
 
 import (
 	"bytes"
+	"os"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -9,34 +10,32 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// One loop that is busy costs less than two that are half so: each wake-up is a switch of threads, and a busy loop finds
-// several events at each. So the loops of a server take up work one after another. At first, the loop with number 0 accepts
-// all connections, and keeps them. When the loops that accept are busy, the next one joins them, and stays if it is worth it
-// (crowd). A loop that is busy gives connections that it hears of often to the one that has least to do, and a loop that does not
-// accept any more gives away all of them.
+// One busy loop costs less than two half-busy ones: each wake-up is a switch of threads, and a busy loop finds several events at each.
+// So the loops of a server take up work one after another. At first, loop 0 accepts all connections, and keeps them. When all loops that
+// accept are busy and a CPU is idle, the next one joins them: without an idle CPU, as beside a proxy on the same machine, one loop more
+// would make all of them wait for CPUs, and serve less. A busy loop gives connections that it hears of often to the least busy loop, and a
+// loop that does not accept any more gives all of them away.
 const (
 	window     = 20 * time.Millisecond // over which a loop's work is measured
 	busy       = 0.8                   // of a window
 	unbusy     = 0.5                   // below this, the accepting loops become one less
 	unequal    = 0.3                   // two loops that differ by more share
 	maxGiven   = 1024                  // connections per window
-	staleAfter = 2 * window            // what a loop measured
+	staleAfter = 2 * window            // age of a measurement that does not count any more
 	recently   = time.Second           // used connections leave a loop that does not accept any more
+
+	idleWindow = 5 * window // over which idle CPUs are measured
+	spareCPU   = 0.5        // a loop joins if so much of a CPU is idle
 )
 
 // balance is what a loop knows of how busy it is.
 type balance struct {
-	began    time.Duration // the window
-	worked   time.Duration // in it
-	answered int           // requests in it
-	thread   int           // that the loop ran on when it began
-	delay    time.Duration // of that thread, until it began
+	began  time.Duration // the window
+	worked time.Duration // in it
+	spare  spare         // of loop 0
 
-	// What other loops may know of its last window: how busy it was, and how much of it the loop was ready and waited for a CPU, in
-	// thousandths, its answers per second, and when it ended.
+	// For other loops: how busy the last window was, in thousandths, and when it ended.
 	busyness atomic.Int64
-	waited   atomic.Int64
-	rate     atomic.Int64
 	measured atomic.Int64
 }
 
@@ -49,10 +48,8 @@ func (l *loop) measure() {
 	}
 	share := min(float64(b.worked)/float64(passed), 1)
 	b.busyness.Store(int64(1000 * share))
-	b.waited.Store(int64(1000 * b.delayed(passed)))
-	b.rate.Store(int64(float64(b.answered) / passed.Seconds()))
 	b.measured.Store(int64(l.now))
-	b.began, b.worked, b.answered = l.now, 0, 0
+	b.began, b.worked = l.now, 0
 	if l.number == 0 {
 		l.enlist()
 	}
@@ -64,41 +61,41 @@ func (l *loop) measure() {
 	}
 }
 
-// delayed returns for how much of the time that passed since it was called last the loop was ready and waited for a CPU, or 0 if that is not
-// known.
-func (b *balance) delayed(passed time.Duration) float64 {
-	thread, delay, before := unix.Gettid(), runDelay(), b.delay
-	same := thread == b.thread // a loop changes threads rarely
-	b.thread, b.delay = thread, delay
-	if !same {
-		return 0
-	}
-	return float64(max(delay-before, 0)) / float64(passed) // below 0 where one reading failed
+// spare measures how many CPUs are idle while all loops that accept are busy.
+type spare struct {
+	measuring bool
+	began     time.Duration
+	idle      time.Duration // of all CPUs, when it began
 }
 
-// runDelay returns for how long the thread that calls it was ready and waited for a CPU since it started, or 0 if that is not known.
-func runDelay() time.Duration {
-	file, err := unix.Open("/proc/thread-self/schedstat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return 0
+// found is told in each window whether all loops are busy, and reports whether a CPU was idle for an idleWindow in which they were. idle
+// returns for how long CPUs have been idle in total.
+func (s *spare) found(now time.Duration, busy bool, idle func() time.Duration) bool {
+	if !busy || !s.measuring {
+		s.measuring = busy
+		if busy {
+			s.began, s.idle = now, idle()
+		}
+		return false
 	}
-	var stat [64]byte
-	n, _ := unix.Read(file, stat[:])
-	_ = unix.Close(file) // it was only read
-	return parseRunDelay(stat[:max(n, 0)])
+	passed := now - s.began
+	if passed < idleWindow {
+		return false
+	}
+	s.measuring = false
+	return float64(idle()-s.idle) >= spareCPU*float64(passed)
 }
 
-// parseRunDelay reads a thread's schedstat: its nanoseconds on CPUs, those in which it waited for one, and how often it got one.
-func parseRunDelay(stat []byte) time.Duration {
-	fields := bytes.Fields(stat)
-	if len(fields) != 3 {
-		return 0
+// idleCPUs returns for how long the CPUs have been idle since the system started, in total: see proc_uptime(5). Where that is not known,
+// it returns the time for which one CPU would have been idle.
+var idleCPUs = func() time.Duration {
+	text, err := os.ReadFile("/proc/uptime")
+	_, idle, _ := bytes.Cut(bytes.TrimSpace(text), []byte(" "))
+	seconds, parseErr := strconv.ParseFloat(string(idle), 64)
+	if err != nil || parseErr != nil {
+		return time.Duration(time.Now().UnixNano())
 	}
-	delay, err := strconv.ParseInt(string(fields[1]), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return time.Duration(delay)
+	return time.Duration(seconds * float64(time.Second))
 }
 
 // busyness returns how busy a loop was a moment ago. One that sleeps does not measure.
@@ -113,24 +110,16 @@ func (l *loop) busyness(now time.Duration) float64 {
 func (l *loop) enlist() {
 	s := l.server
 	accepting := int(s.accepting.Load())
-	total, did := 0.0, work{}
+	total := 0.0
 	for _, other := range s.loops[:accepting] {
-		if b := other.busyness(l.now); b > 0 {
-			total += b
-			did.rate += float64(other.balance.rate.Load())
-			did.waited += float64(other.balance.waited.Load()) / 1000
-		}
+		total += other.busyness(l.now)
 	}
-	did.full = total > busy*float64(accepting)
-	switch l.crowd.judge(l.now, accepting, len(s.loops), did) {
-	case oneMore:
+	full := total > busy*float64(accepting) && accepting < len(s.loops)
+	switch {
+	case l.balance.spare.found(l.now, full, idleCPUs):
 		s.enlistOne(accepting)
-	case oneLess:
+	case accepting > 1 && total < unbusy*float64(accepting-1):
 		s.dismissOne(accepting)
-	default:
-		if accepting > 1 && total < unbusy*float64(accepting-1) {
-			s.dismissOne(accepting)
-		}
 	}
 }
 

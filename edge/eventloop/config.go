@@ -12,14 +12,14 @@ import (
 	"linkstream/schema/service"
 )
 
-// Config is what a Server grants its clients.
+// Config has the bounds of a Server.
 type Config struct {
-	Loops int // AutoLoops: one per CPU; 0: none, connections are served by goroutines on package net
+	Loops          int           // AutoLoops: one per CPU; 0: none, connections are served by goroutines on package net; not a flag
+	ReadTimeout    time.Duration // for a request, from its first byte, or from accept; not a flag
+	WriteTimeout   time.Duration // for an answer; not a flag
+	IdleTimeout    time.Duration // between an answer and the next request; not a flag
+	MaxHeaderBytes int           // of a request; not a flag
 
-	ReadTimeout              time.Duration // for a request, from its first byte, or from accept
-	WriteTimeout             time.Duration // for an answer
-	IdleTimeout              time.Duration // between an answer and the next request
-	MaxHeaderBytes           int
 	MaxConnections           int
 	MaxConnectionsPerAddress int                   // of one IPv4 address or IPv6 /64; 0: no bound
 	Exempt                   func(netip.Addr) bool // says which addresses MaxConnectionsPerAddress does not bound; nil: none
@@ -42,7 +42,7 @@ func DefaultConfig() Config {
 		WriteTimeout:   5 * time.Second,
 		IdleTimeout:    75 * time.Second, // more than the minute after which load balancers drop idle connections
 		MaxHeaderBytes: 8 << 10,
-		MaxConnections: 16 << 10,
+		MaxConnections: service.DefaultConnections,
 		// An office or a mobile network behind one address stays below this, as each visitor has one connection for a moment.
 		MaxConnectionsPerAddress: 1 << 10,
 		MaxHandshakes:            4 << 10,
@@ -53,15 +53,8 @@ func DefaultConfig() Config {
 
 // RegisterFlags binds the configuration to flags.
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
-	fs.IntVar(&c.Loops, "edge.loops", c.Loops,
-		"`number` of event loops, each of which takes a CPU when busy; -1: one per CPU; 0: serve each connection by a goroutine")
-	fs.DurationVar(&c.ReadTimeout, "edge.read-timeout", c.ReadTimeout, "longest `time` a client may take to send a request")
-	fs.DurationVar(&c.WriteTimeout, "edge.write-timeout", c.WriteTimeout,
-		"longest `time` a client may take to receive an answer")
-	fs.DurationVar(&c.IdleTimeout, "edge.idle-timeout", c.IdleTimeout, "`time` after which an idle connection is closed")
-	fs.IntVar(&c.MaxHeaderBytes, "edge.max-header-bytes", c.MaxHeaderBytes, "most `bytes` of a request's header")
 	fs.IntVar(&c.MaxConnections, "edge.max-connections", c.MaxConnections,
-		"most `connections` at the same time; a further one takes the place of the one that has been idle longest")
+		"most `connections` at the same time, fewer by default where the limit of open files is lower; a further one takes the place of the one that has been idle longest")
 	fs.IntVar(&c.MaxConnectionsPerAddress, "edge.max-connections-per-address", c.MaxConnectionsPerAddress,
 		"most `connections` of one IPv4 address or IPv6 /64 at the same time, trusted proxies exempt; 0: no bound")
 	fs.IntVar(&c.MaxHandshakes, "edge.max-handshakes", c.MaxHandshakes,
@@ -77,12 +70,6 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 // Validate returns every invalid setting.
 func (c *Config) Validate() error {
 	var errs []error
-	if c.Loops < AutoLoops {
-		errs = append(errs, fmt.Errorf("-edge.loops: %d is below -1", c.Loops))
-	}
-	if c.MaxHeaderBytes < 1<<10 {
-		errs = append(errs, fmt.Errorf("-edge.max-header-bytes: %d is less than 1 KiB", c.MaxHeaderBytes))
-	}
 	if c.MaxConnections < 1 {
 		errs = append(errs, fmt.Errorf("-edge.max-connections: %d is not above zero", c.MaxConnections))
 	}
@@ -98,22 +85,10 @@ func (c *Config) Validate() error {
 	if c.HandshakeCPUs < 0 {
 		errs = append(errs, fmt.Errorf("-edge.handshake-cpus: %d is below zero", c.HandshakeCPUs))
 	}
-	for _, d := range []struct {
-		flag  string
-		value time.Duration
-	}{
-		{"-edge.read-timeout", c.ReadTimeout},
-		{"-edge.write-timeout", c.WriteTimeout},
-		{"-edge.idle-timeout", c.IdleTimeout},
-	} {
-		if d.value <= 0 {
-			errs = append(errs, fmt.Errorf("%s: %v is not above zero", d.flag, d.value))
-		}
-	}
 	return errors.Join(errs...)
 }
 
-// loopCount returns how many loops there are to be.
+// loopCount returns the number of loops.
 func (c *Config) loopCount() int {
 	if c.Loops == AutoLoops {
 		return service.CPUs()
@@ -129,9 +104,9 @@ func (c *Config) handshakeCPUs() int {
 	return c.HandshakeCPUs
 }
 
-// ReserveCPUs lets Go run a goroutine per CPU beside the loops: a loop that is busy keeps its place to run while it waits. It is
-// for a program's main, as it concerns the whole process. GOMAXPROCS in the environment takes precedence; without places to
-// spare, loops wait as all goroutines do, which costs more.
+// ReserveCPUs raises GOMAXPROCS so that Go can run a goroutine per CPU beside the loops, which keep their Ps while they wait. A
+// program's main calls it, as it concerns the whole process. GOMAXPROCS in the environment takes precedence; without spare Ps, loops
+// wait through the scheduler, which costs more.
 func (c *Config) ReserveCPUs() {
 	if os.Getenv("GOMAXPROCS") == "" && runtime.GOOS == "linux" && c.Loops != 0 {
 		runtime.GOMAXPROCS(service.CPUs() + c.loopCount())

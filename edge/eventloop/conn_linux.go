@@ -2,14 +2,14 @@ package eventloop
 
 import "time"
 
-// conn is a connection that a loop keeps. It has no memory but this.
+// conn is a connection of a loop. While it is idle, it has no other memory.
 type conn struct {
 	fd         int32
 	index      int32  // in the table
-	generation uint32 // how often its place in the table was taken: an event for a former one is not for this one
+	generation uint32 // how often its place in the table was taken, which tells events of earlier connections apart
 	state      connState
 	registered bool // with the poller
-	told       bool // of an event while it was elsewhere
+	told       bool // the poller has reported an event while it was elsewhere
 	counted    bool // by address
 	peer       peer
 
@@ -29,7 +29,7 @@ const (
 	parked // until the waiter's Done
 )
 
-// table has the connections of a loop by index. Places are used again, and never move.
+// table has the connections of a loop by index. Places are reused, and never move.
 type table struct {
 	chunks [][]conn
 	free   *conn // linked by next
@@ -57,7 +57,7 @@ func (t *table) grow() {
 	t.chunks = append(t.chunks, chunk)
 }
 
-// at returns the connection that an event is for, or nil if it is no more.
+// at returns the connection that an event is for, or nil if it is closed.
 func (t *table) at(index int32, generation uint32) *conn {
 	c := &t.chunks[index/chunkConns][index%chunkConns]
 	if c.generation != generation || c.state == free {
@@ -82,7 +82,7 @@ func (t *table) release(c *conn) {
 	t.free = c
 }
 
-// list is a list of connections in order of the time they were put into it, the longest ago first.
+// list is a list of connections in the order in which they entered it.
 type list struct{ first, last *conn }
 
 func (l *list) push(c *conn, now time.Duration) {

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"linkstream/edge/eventloop"
 	"linkstream/schema/testkit"
 )
 
@@ -127,6 +128,7 @@ func connectFrom(t testing.TB, addr *unix.SockaddrInet4, host byte) (fd int) {
 
 // A loop that is busy lets others accept, and gives them connections it has.
 func TestBusyLoopsShare(t *testing.T) {
+	defer eventloop.PretendIdle()()
 	for _, c := range []struct {
 		name string
 		ask  func(conn net.Conn, s *site) (net.Conn, string, error)

@@ -36,21 +36,12 @@
 // memory. There is no second HTTP implementation: half a request, a body, chunks, Expect, Upgrade, errors of syntax, long
 // pipelines, a client that does not take its answer, all of these go to a goroutine with the bytes already read
 // (handed_linux.go), and fasthttp's server sees the connection as if the loop had never been there. When that server waits
-// for the next request, the connection goes back to its loop: a request that came in two
-// packets does not make it cost a goroutine for as long as it lasts. The same tests run against both ways.
+// for the next request, the connection goes back to its loop: one request in two packets does
+// not cost a goroutine for as long as the connection lasts. The same tests run against both ways.
 //
-// A request that only has to wait for something that tells when it is there, such as a look-up in the store, needs no goroutine:
-// TryServe gives its waiter away (Request.Await), and the connection is parked with the bytes already read until the waiter's
-// Done (wait_linux.go). However many are done at the same time, the loop is woken once.
-//
-// # Header fields that came before
-//
-// Most visitors use one of few browsers, which send the same header fields. A loop keeps what the handler has made of header fields that
-// came twice (headercache_linux.go). When the same bytes follow a request line of the most common form, GET of a plain path, with or without
-// a query, by HTTP/1.1, as the only request that was read, the handler gets path, query and what it made of the fields (HeaderCacher), and nothing is
-// parsed. All new bytes are judged by fasthttp's parser, which reads fields without regard to the request line, but for its version.
-// The comparison is exact: no hash decides. Fields of more than 1 KiB are not kept, nor are those that came once, so that a flood of
-// them drives nothing out.
+// A request that only waits for an event, such as the end of a look-up in the store, needs no goroutine: TryServe has the event call a
+// waiter's Done (Request.Await), and the connection is parked with the bytes already read until then (wait_linux.go). Any number of
+// waiters that are done at the same time wake the loop once.
 //
 // # Bounds
 //
@@ -61,14 +52,13 @@
 //
 // # CPUs
 //
-// Loops take up work one after another, as it grows, since one busy loop costs less than two that are half busy
-// (balance_linux.go), and as long as one more serves more: where other programs need the CPUs, too, it may serve less
-// (crowd_linux.go). A busy loop waits without telling Go's scheduler, and keeps its place to run; an idle one waits like
-// any other goroutine and costs nothing (loop.wait). Config.ReserveCPUs gives the scheduler as many places more.
+// One busy loop costs less than two half-busy ones. So loops take up work one after another, when those that accept are busy and a CPU is
+// idle (balance_linux.go). A busy loop waits without telling Go's scheduler, and keeps its place to run; an idle one waits like any other
+// goroutine and costs nothing (loop.wait). Config.ReserveCPUs gives the scheduler as many places more.
 //
-// A loop that is stuck, in a page fault of a slow disk for example, keeps its connections waiting, but no new ones: a watcher
-// has another loop accept (watch_linux.go). When the server stops, it waits for a stuck loop no longer than for requests under
-// way, and returns ErrStuck (server_linux.go).
+// A loop that is stuck, in a page fault of a slow disk for example, delays its own connections, but no new ones: a watcher has another loop
+// accept (watch_linux.go). When the server stops, it waits for a stuck loop no longer than for requests under way, and returns ErrStuck
+// (server_linux.go).
 //
 // # HTTPS
 //

@@ -2,22 +2,23 @@ package eventloop
 
 import "time"
 
-// The number of windows of a trial, the first ones included, and of those before it.
-const (
-	Window   = window
-	Baseline = baseline
-	Trial    = settling + trial
-	RetryMin = retryMin
-	Crowded  = crowded
-)
+// IdleWindow is idleWindow.
+const IdleWindow = idleWindow
 
-// Crowd is a crowd for tests.
-type Crowd struct{ crowd }
+// Spare is spare for tests.
+type Spare struct{ spare }
 
-// Judge returns by how many the number of loops changes.
-func (c *Crowd) Judge(now time.Duration, loops, most int, full bool, rate, waited float64) int {
-	return map[verdict]int{oneMore: 1, oneLess: -1}[c.judge(now, loops, most, work{full: full, rate: rate, waited: waited})]
+// Found is told whether all loops are busy at a time, and for how long CPUs have been idle in total.
+func (s *Spare) Found(now time.Duration, busy bool, idle time.Duration) bool {
+	return s.found(now, busy, func() time.Duration { return idle })
 }
 
-// RunDelay parses a thread's schedstat.
-var RunDelay = parseRunDelay
+// IdleCPUs is idleCPUs.
+func IdleCPUs() time.Duration { return idleCPUs() }
+
+// PretendIdle has servers find an idle CPU all the time, until the function that it returns is called.
+func PretendIdle() (restore func()) {
+	before := idleCPUs
+	idleCPUs = func() time.Duration { return time.Duration(time.Now().UnixNano()) }
+	return func() { idleCPUs = before }
+}

@@ -59,7 +59,7 @@ var (
 
 // app answers /link and /page from memory and everything else from its store. Both ways give the same answers.
 type app struct {
-	tried, asked, cached, served, rejected atomic.Int64
+	tried, served, rejected atomic.Int64
 
 	gate     chan struct{} // /wait is answered once it is closed
 	waiting  atomic.Int64
@@ -87,51 +87,12 @@ func (a *app) TryServe(r *eventloop.Request) bool {
 		return true
 	case "/soon", "/await", "/never":
 		return a.await(r)
-	case "/page", "/large", "/goodbye", "/seen", "/seen-again":
+	case "/page", "/large", "/goodbye":
 		a.tried.Add(1)
 		a.answer(r.RequestCtx)
 		return true
 	}
 	return false
-}
-
-// seen is what a request's header fields mean.
-func seen(ctx *fasthttp.RequestCtx) string {
-	text := fmt.Appendf(nil, "to %s:", ctx.Host())
-	for name, value := range ctx.Request.Header.All() {
-		text = fmt.Appendf(text, " %q: %q", name, value)
-	}
-	return string(text)
-}
-
-// seenHeader is seen of a cached header.
-type seenHeader struct{ text string }
-
-func (a *app) CacheHeader(r *eventloop.Request, unused any) any {
-	a.asked.Add(1)
-	if len(r.Request.Header.Peek("X-Secret")) > 0 {
-		return nil
-	}
-	header, ok := unused.(*seenHeader)
-	if !ok {
-		header = new(seenHeader)
-	}
-	header.text = seen(r.RequestCtx)
-	return header
-}
-
-func (a *app) TryCached(r *eventloop.Request, path, query []byte, header any) bool {
-	switch string(path) {
-	case "/link":
-		r.SendHeader(fasthttp.StatusFound, locationLine, cacheLine)
-	case "/seen", "/seen-again":
-		fmt.Fprintf(r, "%s %q: %s", path, query, header.(*seenHeader).text)
-	default:
-		return false
-	}
-	a.tried.Add(1)
-	a.cached.Add(1)
-	return true
 }
 
 // await answers a request after it has waited. /soon is told to go on before it is put aside, /await when the test does so, and
@@ -190,8 +151,6 @@ func (a *app) answer(ctx *fasthttp.RequestCtx) {
 			a.hijacked <- conn
 			<-a.release
 		})
-	case "/seen", "/seen-again":
-		fmt.Fprintf(ctx, "%s %q: %s", ctx.Path(), ctx.URI().QueryString(), seen(ctx))
 	case "/address":
 		fmt.Fprint(ctx, ctx.RemoteAddr(), " to ", ctx.LocalAddr())
 	default:

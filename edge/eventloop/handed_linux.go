@@ -13,33 +13,32 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// handed is a loop's connection while a goroutine serves it. It yields the bytes that the loop has read already, then those
-// of the kernel. Between requests, when the server has nothing to do but to wait for the next one, it ends: the server sees
-// the end of the connection, and Close gives it back to the loop.
+// handed is a loop's connection while a goroutine serves it. Read returns the bytes that the loop has read, then those of the kernel.
+// Between two requests Read returns io.EOF, so that fasthttp's server ends, and Close gives the connection back to the loop.
 //
-// Most of them are here for one look-up in the store: they read what the loop has read, write an answer and come back. So
-// the descriptor is made known to Go's poller only when there is something to wait for.
+// Many connections are here for one answer, without waiting for their client. So the descriptor is registered with Go's poller only
+// when a read or write has to wait.
 type handed struct {
 	loop    *loop
 	conn    *conn // whose other fields are the loop's
 	fd      int32
 	remote  *net.TCPAddr
 	closing bool // the connection ends after out
-	late    bool // no request has come in time
+	late    bool // no request arrived in time
 
 	mu      sync.Mutex
-	in      []byte // yet to be read
-	out     []byte // answers of the loop that are yet to be written
-	between bool   // two requests, says the server
-	done    bool   // the server wants to wait for the next request
+	in      []byte // bytes that are not read yet
+	out     []byte // answers of the loop that are not written yet
+	between bool   // the server waits between two requests
+	done    bool   // the loop is to wait for the next request
 	file    *os.File
 	readBy  time.Time
 	writeBy time.Time
 	closed  bool
 }
 
-// handOver has a goroutine serve a connection that is in no list. h has what the loop has read and not written; told says
-// that the poller has told of more.
+// handOver starts a goroutine that serves a connection that is in no list. h has the bytes that the loop has read and the answers that
+// it has not written; told means that the poller has reported more bytes.
 func (l *loop) handOver(c *conn, h *handed, told bool) {
 	if c == &l.guest {
 		c = l.settle(c)
@@ -51,7 +50,7 @@ func (l *loop) handOver(c *conn, h *handed, told bool) {
 	go h.serve()
 }
 
-// takeBack waits for the next request of a connection that a goroutine had.
+// takeBack keeps a connection that a goroutine has given back, until its next request.
 func (l *loop) takeBack(c *conn) {
 	l.elsewhere--
 	c.handed = nil
@@ -82,7 +81,7 @@ func (h *handed) serve() {
 	}
 }
 
-// giveBack is for a connection that came for its answers only.
+// giveBack returns a connection to its loop after the answers are written.
 func (h *handed) giveBack() {
 	h.mu.Lock()
 	h.done = true
@@ -90,7 +89,7 @@ func (h *handed) giveBack() {
 	_ = h.Close()
 }
 
-// noteIdle learns from the server where a connection is: see fasthttp.ConnState.
+// noteIdle records whether a connection waits between two requests: see fasthttp.ConnState.
 func noteIdle(c net.Conn, state fasthttp.ConnState) {
 	if h, ok := c.(*handed); ok {
 		h.mu.Lock()
@@ -99,7 +98,7 @@ func noteIdle(c net.Conn, state fasthttp.ConnState) {
 	}
 }
 
-// Read reads what the loop has read, then what the kernel has.
+// Read returns the bytes that the loop has read, then those of the kernel.
 func (h *handed) Read(p []byte) (int, error) {
 	if n, err := h.readHere(p); n > 0 || err != nil {
 		return n, err
@@ -115,7 +114,7 @@ func (h *handed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readHere reads without the kernel, if it can.
+// readHere is Read without the kernel. It returns 0 and nil if the kernel has to be asked.
 func (h *handed) readHere(p []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -153,7 +152,7 @@ func (h *handed) Write(p []byte) (int, error) {
 	return n + rest, err
 }
 
-// writeNow writes what the kernel has room for, unless that takes more than one system call.
+// writeNow writes as much as the kernel's buffer takes in one system call.
 func (h *handed) writeNow(p []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -174,7 +173,7 @@ func (h *handed) writeNow(p []byte) (int, error) {
 	}
 }
 
-// open makes the connection known to Go's poller, by a descriptor of its own: the loop's stays as it is.
+// open registers a copy of the descriptor with Go's poller. The loop's descriptor stays as it is.
 func (h *handed) open() (*os.File, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -192,7 +191,7 @@ func (h *handed) open() (*os.File, error) {
 	return h.file, errors.Join(h.file.SetReadDeadline(h.readBy), h.file.SetWriteDeadline(h.writeBy))
 }
 
-// Close closes the connection or, if the server wanted to wait for the next request, gives it back to its loop.
+// Close closes the connection, or gives it back to its loop between two requests.
 func (h *handed) Close() error {
 	h.mu.Lock()
 	if h.closed {
@@ -216,7 +215,7 @@ func (h *handed) Close() error {
 	return err
 }
 
-// abort ends what the goroutine waits for.
+// abort ends reads and writes of the goroutine.
 func (h *handed) abort() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

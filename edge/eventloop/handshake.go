@@ -2,6 +2,7 @@ package eventloop
 
 import (
 	chain "container/list"
+	"context"
 	"errors"
 	"net"
 	"net/netip"
@@ -11,23 +12,24 @@ import (
 
 	"github.com/VictoriaMetrics/metrics"
 
+	"linkstream/schema/fair"
 	"linkstream/schema/service"
 )
 
 // A handshake costs the server a hundred times as much as a redirect, and its client next to nothing. So handshakes are bounded:
 //
-//   - Config.MaxHandshakes are under way. A further one takes the place of the one that began first.
-//   - Config.MaxHandshakesPerAddress of them belong to one network. A further one is refused.
-//   - They compute on Config.HandshakeCPUs, one network after the other (turns): a flood leaves the other CPUs to redirects, and
-//     visitors wait for one handshake of each network that floods.
+//   - At most Config.MaxHandshakes are under way. One more ends the handshake that began first.
+//   - At most Config.MaxHandshakesPerAddress of them belong to one network. One more is refused.
+//   - They compute on Config.HandshakeCPUs, and networks take turns. A flood leaves the other CPUs to redirects, and a visitor waits for
+//     one handshake of each network that floods.
 //   - Config.ReadTimeout ends them.
 type handshakes struct {
-	turns    turns
+	turns    *fair.Turns[fair.Network]
 	max      int
-	networks *addresses // with handshakes under way
+	networks *fair.Count // of handshakes under way
 
 	mu       sync.Mutex
-	underWay chain.List // of *secureConn, the one that began first in front
+	underWay chain.List // of *secureConn, in the order in which they began
 
 	refusedFull, refusedAddress *metrics.Counter
 }
@@ -36,26 +38,26 @@ func newHandshakes(cfg Config, set *metrics.Set) *handshakes {
 	const refused = "linkstream_edge_tls_handshakes_refused_total"
 	service.Describe(set, refused, "TLS handshakes that were ended for the sake of others, by the limit: full or address.")
 	h := &handshakes{
-		turns: turns{free: cfg.handshakeCPUs()}, max: cfg.MaxHandshakes, networks: newAddresses(cfg.MaxHandshakesPerAddress, cfg.Exempt),
+		turns: fair.NewTurns[fair.Network](fair.Limits{Places: cfg.handshakeCPUs()}), max: cfg.MaxHandshakes,
+		networks:    fair.NewCount(cfg.MaxHandshakesPerAddress, fair.Site, cfg.Exempt),
 		refusedFull: set.NewCounter(refused + `{reason="full"}`), refusedAddress: set.NewCounter(refused + `{reason="address"}`),
 	}
 	const waiting = "linkstream_edge_tls_handshakes_waiting"
 	service.Describe(set, waiting, "TLS handshakes that wait for a CPU.")
-	set.NewGauge(waiting, func() float64 { return float64(h.turns.count()) })
+	set.NewGauge(waiting, func() float64 { return float64(h.turns.Waiting()) })
 	return h
 }
 
 var errManyHandshakes = errors.New("its network has too many TLS handshakes under way")
 
-// begin admits the handshake of a connection, whose network must leave when it has ended, if that is counted.
+// begin admits the handshake of a connection from addr. end must follow with the same arguments and counted.
 func (h *handshakes) begin(c *secureConn, addr netip.Addr) (counted bool, err error) {
-	network := networkOf(addr)
-	counted, ok := h.networks.enterAs(addr, network)
+	counted, ok := h.networks.Enter(addr)
 	if !ok {
 		h.refusedAddress.Inc()
 		return false, errManyHandshakes
 	}
-	c.shaking.begin(&h.turns, addressKey(network))
+	c.shaking.begin(h.turns, fair.Site(addr))
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c.underWay = h.underWay.PushBack(c)
@@ -64,7 +66,7 @@ func (h *handshakes) begin(c *secureConn, addr netip.Addr) (counted bool, err er
 	}
 	first := h.underWay.Remove(h.underWay.Front()).(*secureConn)
 	first.underWay = nil
-	_ = first.NetConn().Close() // its goroutine notices
+	_ = first.NetConn().Close() // ends its goroutine
 	h.refusedFull.Inc()
 	return counted, nil
 }
@@ -73,7 +75,7 @@ func (h *handshakes) begin(c *secureConn, addr netip.Addr) (counted bool, err er
 func (h *handshakes) end(c *secureConn, addr netip.Addr, counted bool) {
 	c.shaking.end()
 	if counted {
-		h.networks.leave(networkOf(addr))
+		h.networks.Leave(addr)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -83,89 +85,18 @@ func (h *handshakes) end(c *secureConn, addr netip.Addr, counted bool) {
 	}
 }
 
-// networkOf returns the IPv4 address, or the /48 of an IPv6 address, which is what one client can have.
-func networkOf(addr netip.Addr) netip.Addr {
-	if addr = addr.Unmap(); !addr.Is6() {
-		return addr
-	}
-	b := addr.As16()
-	clear(b[6:])
-	return netip.AddrFrom16(b)
-}
-
-// turns are places to compute, given to one network after the other.
-type turns struct {
-	mu      sync.Mutex
-	free    int
-	waiting map[uint64]*chain.List // of chan struct{}, by network
-	order   chain.List             // of networks that wait, the next one in front
-}
-
-// count returns how many wait.
-func (t *turns) count() (n int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, line := range t.waiting {
-		n += line.Len()
-	}
-	return n
-}
-
-// take waits for a place. ready has room for one element.
-func (t *turns) take(network uint64, ready chan struct{}) {
-	t.mu.Lock()
-	if t.free > 0 {
-		t.free--
-		t.mu.Unlock()
-		return
-	}
-	if t.waiting == nil {
-		t.waiting = map[uint64]*chain.List{}
-	}
-	line := t.waiting[network]
-	if line == nil {
-		line = chain.New()
-		t.waiting[network] = line
-		t.order.PushBack(network)
-	}
-	line.PushBack(ready)
-	t.mu.Unlock()
-	<-ready
-}
-
-// give gives a place back, or to the next network.
-func (t *turns) give() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	next := t.order.Front()
-	if next == nil {
-		t.free++
-		return
-	}
-	network := t.order.Remove(next).(uint64)
-	line := t.waiting[network]
-	ready := line.Remove(line.Front()).(chan struct{})
-	if line.Len() > 0 {
-		t.order.PushBack(network)
-	} else {
-		delete(t.waiting, network)
-	}
-	ready <- struct{}{}
-}
-
-// shakingConn lets crypto/tls compute in turns while it shakes hands: it has a turn from when bytes of the client have come until
-// it reads the next ones. Only the goroutine that shakes hands reads meanwhile.
+// shakingConn makes crypto/tls compute in turns during a handshake: it has a turn from the arrival of bytes until the next read. Only
+// the goroutine of the handshake reads meanwhile.
 type shakingConn struct {
 	net.Conn
-	turns   *turns // nil before and after the handshake
-	network uint64
-	ready   chan struct{}
+	turns   *fair.Turns[fair.Network] // nil before and after the handshake
+	network fair.Network
 	inTurn  bool
 	ahead   *readAhead // nil once it has been read
 	readBy  time.Time  // zero: any time
 }
 
-// readAhead is what has been read at once: crypto/tls would read the header of a record and its rest separately.
+// readAhead buffers one read of the kernel: crypto/tls reads the header of a record and its rest separately.
 type readAhead struct {
 	buf        [4 << 10]byte
 	begin, end int
@@ -173,7 +104,7 @@ type readAhead struct {
 
 var readAheads = sync.Pool{New: func() any { return new(readAhead) }}
 
-func (c *shakingConn) begin(t *turns, network uint64) {
+func (c *shakingConn) begin(t *fair.Turns[fair.Network], network fair.Network) {
 	c.turns, c.network = t, network
 	c.ahead = readAheads.Get().(*readAhead)
 	c.ahead.begin, c.ahead.end = 0, 0
@@ -193,21 +124,18 @@ func (c *shakingConn) release() {
 }
 
 func (c *shakingConn) enter() {
-	if c.ready == nil {
-		c.ready = make(chan struct{}, 1)
-	}
-	c.turns.take(c.network, c.ready)
+	_ = c.turns.Take(context.Background(), c.network) // cannot fail: the number of calls that wait is not bounded
 	c.inTurn = true
 }
 
 func (c *shakingConn) leave() {
 	if c.inTurn {
 		c.inTurn = false
-		c.turns.give()
+		c.turns.Leave(c.network)
 	}
 }
 
-// Idle runs f, which waits for something else than the client, without a turn.
+// Idle runs f without a turn. f waits for something other than the client.
 func (c *shakingConn) Idle(f func()) {
 	if !c.inTurn {
 		f()
@@ -218,7 +146,7 @@ func (c *shakingConn) Idle(f func()) {
 	f()
 }
 
-// Read reads what the client has sent.
+// Read implements net.Conn.
 func (c *shakingConn) Read(p []byte) (int, error) {
 	a := c.ahead
 	if a == nil {
@@ -236,7 +164,7 @@ func (c *shakingConn) Read(p []byte) (int, error) {
 		}
 		a.begin, a.end = 0, n
 		c.enter()
-		if !c.readBy.IsZero() && time.Now().After(c.readBy) { // the client has gone while it waited for its turn
+		if !c.readBy.IsZero() && time.Now().After(c.readBy) { // the deadline passed while it waited for its turn
 			return 0, os.ErrDeadlineExceeded
 		}
 	}

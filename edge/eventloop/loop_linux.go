@@ -44,7 +44,6 @@ type loop struct {
 
 	now       time.Duration // when the turn began, since the server's start
 	balance   balance
-	crowd     crowd
 	hot       bool          // events follow one another so fast that it is worth to wait without the scheduler
 	spareCPUs bool          // there are more places to run at than loops
 	accepts   bool          // the listener is with the poller
@@ -60,7 +59,6 @@ type loop struct {
 	reader  bytes.Reader
 	parser  *bufio.Reader
 	writer  *bufio.Writer // into request.out
-	headers headerCache
 
 	sleeping atomic.Bool // a message needs a wake-up
 	posted   atomic.Bool // there is a message
@@ -102,7 +100,6 @@ func newLoop(s *Server, number, listener int, local net.Addr) (*loop, error) {
 	l.in = make([]byte, s.cfg.MaxHeaderBytes)
 	l.parser = bufio.NewReaderSize(nil, s.cfg.MaxHeaderBytes)
 	l.writer = bufio.NewWriter((*answers)(&l.request))
-	l.headers = newHeaderCache(s.handler, s.cfg.loopCount())
 	l.peer.local = local
 	l.request.Loop, l.request.newWaiter = number, l.newWaiter
 	l.request.RequestCtx = new(fasthttp.RequestCtx)
@@ -187,7 +184,6 @@ func (l *loop) turn() error {
 		}
 	}
 	l.readInbox()
-	l.headers.report(l.server.cached)
 	if l.server.stopping.Load() && !l.draining {
 		return l.drain()
 	}

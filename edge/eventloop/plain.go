@@ -11,13 +11,13 @@ import (
 	"linkstream/schema/service"
 )
 
-// plainHTTP is the part of a Server that serves HTTP by goroutines only: where there are no loops, and behind the PROXY protocol.
+// plainHTTP is the part of a Server that serves HTTP on goroutines: without loops, and behind the PROXY protocol.
 type plainHTTP struct {
 	mu      sync.Mutex
-	waiting chain.List // of *boundedConn that have sent no request, or no further one, the one that has waited longest first
+	waiting chain.List // of *boundedConn that wait for a request, longest wait first
 }
 
-// boundedListener keeps the bounds where there are no loops.
+// boundedListener admits connections within the bounds.
 type boundedListener struct {
 	net.Listener
 	server *Server
@@ -51,20 +51,20 @@ func (s *Server) runShortPlain() {
 	}
 }
 
-// admitPlain makes c a connection that counts, or returns what to tell its client.
+// admitPlain makes c a counted connection, or returns the answer that refuses it.
 func (s *Server) admitPlain(c *net.Conn) (refusal string) {
 	bounded := &boundedConn{Conn: *c, server: s}
 	if proxied := s.proxied(*c, tooManyPerAddress); proxied != nil {
 		bounded.Conn = proxied
 	} else if remote, ok := (*c).RemoteAddr().(*net.TCPAddr); ok {
 		addr := remote.AddrPort().Addr().Unmap()
-		counted, ok := s.addresses.enter(addr)
+		counted, ok := s.addresses.Enter(addr)
 		if !ok {
 			s.refuseAddress(addr.String())
 			return tooManyPerAddress
 		}
 		if counted {
-			bounded.leave = func() { s.addresses.leave(addr) }
+			bounded.leave = func() { s.addresses.Leave(addr) }
 		}
 	}
 	if s.open.Add(1) > int64(s.cfg.MaxConnections) && !s.shedPlain() && !s.shedSecure() {
@@ -80,7 +80,7 @@ func (s *Server) admitPlain(c *net.Conn) (refusal string) {
 	return ""
 }
 
-// shedPlain closes the connection of HTTP that has waited for its client longest, and reports whether there was one.
+// shedPlain closes the HTTP connection that has waited longest for a request, and reports whether there was one.
 func (s *Server) shedPlain() bool {
 	if s.shedLooped() {
 		return true
@@ -93,12 +93,12 @@ func (s *Server) shedPlain() bool {
 	}
 	longest := first.Value.(*boundedConn)
 	longest.leaveLine()
-	_ = longest.Conn.Close() // its goroutine notices
+	_ = longest.Conn.Close() // ends its goroutine
 	s.shed.Inc()
 	return true
 }
 
-// notePlain learns from fasthttp where a connection is.
+// notePlain records whether a connection waits for a request.
 func (s *Server) notePlain(c net.Conn, state fasthttp.ConnState) {
 	b, ok := c.(*boundedConn)
 	if !ok {
@@ -108,12 +108,12 @@ func (s *Server) notePlain(c net.Conn, state fasthttp.ConnState) {
 	switch state {
 	case fasthttp.StateIdle:
 		b.wait()
-	case fasthttp.StateActive: // also told of a new connection, before its first byte
+	case fasthttp.StateActive: // fasthttp also reports a new connection as active, before its first byte
 		b.work(false)
 	}
 }
 
-// boundedConn gives its place back when it is closed.
+// boundedConn is a connection that stops counting when it is closed.
 type boundedConn struct {
 	net.Conn
 	server  *Server
@@ -123,10 +123,10 @@ type boundedConn struct {
 
 	// The rest is guarded by server.plain.mu.
 	place    *chain.Element // in plain.waiting, or nil
-	received bool           // bytes of the client have come
+	received bool           // bytes of the client have arrived
 }
 
-// wait notes that the connection waits for a request.
+// wait puts the connection at the end of those that wait for a request.
 func (c *boundedConn) wait() {
 	p := &c.server.plain
 	p.mu.Lock()
@@ -136,7 +136,7 @@ func (c *boundedConn) wait() {
 	c.waiting.Store(true)
 }
 
-// work notes that the connection has a request, if it is received or that was so before.
+// work removes the connection from those that wait, once bytes of its client have arrived. received means that they just have.
 func (c *boundedConn) work(received bool) {
 	c.server.plain.mu.Lock()
 	defer c.server.plain.mu.Unlock()
@@ -145,7 +145,7 @@ func (c *boundedConn) work(received bool) {
 	}
 }
 
-// leaveLine takes the connection from those that wait. The caller holds plain.mu.
+// leaveLine removes the connection from those that wait. The caller holds plain.mu.
 func (c *boundedConn) leaveLine() {
 	if c.place != nil {
 		c.server.plain.waiting.Remove(c.place)
@@ -153,7 +153,7 @@ func (c *boundedConn) leaveLine() {
 	}
 }
 
-// Read notes that the connection does not wait any more.
+// Read ends the wait for a request.
 func (c *boundedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n > 0 && c.waiting.CompareAndSwap(true, false) {

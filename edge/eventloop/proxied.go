@@ -55,7 +55,7 @@ func (c *proxiedConn) enter() error {
 		return nil
 	}
 	addr := remote.AddrPort().Addr().Unmap()
-	counted, ok := c.server.addresses.enter(addr)
+	counted, ok := c.server.addresses.Enter(addr)
 	if !ok {
 		c.server.refuseAddress(addr.String())
 		_, _ = io.WriteString(c.Conn, c.refusal)
@@ -67,9 +67,9 @@ func (c *proxiedConn) enter() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		c.server.addresses.leave(addr)
+		c.server.addresses.Leave(addr)
 	} else {
-		c.leave = func() { c.server.addresses.leave(addr) }
+		c.leave = func() { c.server.addresses.Leave(addr) }
 	}
 	return nil
 }

@@ -8,25 +8,24 @@ import (
 
 // Handler is what a Server serves.
 type Handler interface {
-	// TryServe answers r, or does nothing that can be seen and returns false. It runs on a loop that has thousands of other
-	// connections to serve, so it must not block: no channel, no I/O, no lock that is held during I/O. What needs any of
-	// these is not answered here: then Serve gets the request, from its start, on a goroutine. A request that has to wait for
-	// something that tells when it is there needs no goroutine: see Request.Await.
+	// TryServe answers r and returns true, or returns false without a visible effect. It runs on a loop that has thousands of other
+	// connections to serve, so it must not block: no channel, no I/O, no lock that is held during I/O. After false, Serve gets the
+	// request, from its start, on a goroutine, unless TryServe has called r.Await.
 	TryServe(r *Request) bool
 	// Serve answers any request and may take its time.
 	Serve(ctx *fasthttp.RequestCtx)
-	// Reject answers bytes that are not a request, or one that is too large or too slow. The connection is closed after it.
+	// Reject answers bytes that are not a request, or a request that is too large or too slow. The connection is closed after it.
 	Reject(ctx *fasthttp.RequestCtx, err error)
 }
 
-// Request is a request on a loop: a GET or HEAD without a body. It belongs to the loop, as does every byte it gives out, and
-// is used again once TryServe returns. Its Response is the answer unless SendHeader is called; a body stream, Hijack and
+// Request is a request on a loop: a GET or HEAD without a body. The loop owns it and every byte it gives out, and uses it again once
+// TryServe returns. Its Response is the answer unless SendHeader is called; a body stream, Hijack and
 // TimeoutError are for Serve only. ConnID, ConnTime and ConnRequestNum mean nothing, and Time is not set: see Now.
 type Request struct {
 	*fasthttp.RequestCtx
 	// Now is when the loop was told of the request, or a little later.
 	Now time.Time
-	// Loop is the loop's number, from 0. What loops write to is best kept apart by it.
+	// Loop is the loop's number, from 0. Loops that write to different places do not slow each other down.
 	Loop int
 	// Resumed is the waiter that the request was given when it was tried before; nil if this is the first time.
 	Resumed *Waiter
@@ -45,10 +44,9 @@ type Request struct {
 	headSecond int64
 }
 
-// Waiter is a request whose connection is put aside until Done is called. It costs neither a goroutine nor a wake-up of its own:
-// the loop hears of all that are done in one turn.
+// Waiter is a request whose connection is parked until Done is called. It costs neither a goroutine nor a wake-up of its own.
 type Waiter struct {
-	// Value is the handler's, for the time when the request is tried again.
+	// Value is the value of Await.
 	Value any
 
 	wake func(*Waiter)
@@ -58,7 +56,8 @@ type Waiter struct {
 // Done has the loop try the request again. It is called once, by any goroutine, and may be called before Await.
 func (w *Waiter) Done() { w.wake(w) }
 
-// Waiter returns a waiter for the request. Only one whose Done will be called is given to Await; any other is used again.
+// Waiter returns a waiter for the request. Call Await if, and only if, something will call the waiter's Done. An unused waiter is returned
+// again.
 func (r *Request) Waiter() *Waiter {
 	if r.unused == nil {
 		r.unused = r.newWaiter()
@@ -66,9 +65,9 @@ func (r *Request) Waiter() *Waiter {
 	return r.unused
 }
 
-// Await puts the request aside, once TryServe has returned false, until the Done of the waiter that Waiter has returned. Then
-// TryServe is called with the request again, and with its waiter as Resumed; other requests of the connection wait. Await
-// is for what ends in bounded time: no timeout of the server applies.
+// Await parks the request, once TryServe has returned false, until the Done of the waiter that Waiter has returned. Then TryServe is
+// called with the request again, and with the waiter as Resumed; other requests of the connection wait. No timeout of the server applies,
+// so the wait must be bounded.
 func (r *Request) Await(value any) {
 	r.awaited, r.unused = r.unused, nil
 	r.awaited.Value = value

@@ -17,16 +17,16 @@ import (
 	"linkstream/schema/service"
 )
 
-// freshGrace is how long clients that have connected before a stop have to send their request.
+// freshGrace is how long clients that connected before a stop may take to send their request.
 const freshGrace = time.Second
 
-// secure is the part of a Server that serves HTTPS: by goroutines, since a handshake takes a hundred times as long as a redirect.
+// secure is the part of a Server that serves HTTPS, on goroutines, since a handshake takes a hundred times as long as a redirect.
 type secure struct {
 	fast       *fasthttp.Server
 	handshakes *handshakes
 
 	mu      sync.Mutex
-	waiting chain.List // of *secureConn that have sent no request, or no further one, the one that has waited longest first
+	waiting chain.List // of *secureConn that wait for a request, longest wait first
 
 	full, resumed, failed *metrics.Counter
 }
@@ -61,7 +61,7 @@ type secureListener struct {
 	config *tls.Config
 }
 
-// Accept waits for the next connection of a client that does not have its share already.
+// Accept waits for the next connection that the bounds admit.
 func (l *secureListener) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()
@@ -74,7 +74,7 @@ func (l *secureListener) Accept() (net.Conn, error) {
 		if secured := l.server.admitSecure(c, l.config); secured != nil {
 			return secured, nil
 		}
-		_ = c.Close() // without a word: there is no TLS yet, and nobody to say it to
+		_ = c.Close() // without an answer: there is no TLS session yet
 	}
 }
 
@@ -96,7 +96,7 @@ func (s *Server) admitSecure(c net.Conn, config *tls.Config) net.Conn {
 		c = proxied
 	} else if remote, ok := c.RemoteAddr().(*net.TCPAddr); ok {
 		addr = remote.AddrPort().Addr().Unmap()
-		if counted, ok = s.addresses.enter(addr); !ok {
+		if counted, ok = s.addresses.Enter(addr); !ok {
 			s.refuseAddress(addr.String())
 			return nil
 		}
@@ -104,7 +104,7 @@ func (s *Server) admitSecure(c net.Conn, config *tls.Config) net.Conn {
 	if s.open.Add(1) > int64(s.cfg.MaxConnections) && !s.shedSecure() && !s.shedPlain() {
 		s.open.Add(-1)
 		if counted {
-			s.addresses.leave(addr)
+			s.addresses.Leave(addr)
 		}
 		s.refuseFull()
 		return nil
@@ -112,12 +112,12 @@ func (s *Server) admitSecure(c net.Conn, config *tls.Config) net.Conn {
 	secured := &secureConn{server: s, shaking: shakingConn{Conn: c}}
 	secured.Conn = tls.Server(&secured.shaking, config)
 	if counted {
-		secured.leave = func() { s.addresses.leave(addr) }
+		secured.leave = func() { s.addresses.Leave(addr) }
 	}
 	return secured
 }
 
-// noteSecure learns from fasthttp where a connection is.
+// noteSecure records whether a connection waits for a request.
 func (s *Server) noteSecure(c net.Conn, state fasthttp.ConnState) {
 	secured, ok := c.(*secureConn)
 	if !ok {
@@ -134,7 +134,7 @@ func (s *Server) noteSecure(c net.Conn, state fasthttp.ConnState) {
 	}
 }
 
-// shedSecure closes the TLS connection that has waited for its client longest, and reports whether there was one.
+// shedSecure closes the TLS connection that has waited longest for a request, and reports whether there was one.
 func (s *Server) shedSecure() bool {
 	s.secure.mu.Lock()
 	defer s.secure.mu.Unlock()
@@ -144,13 +144,13 @@ func (s *Server) shedSecure() bool {
 	}
 	longest := s.secure.waiting.Remove(first).(*secureConn)
 	longest.place = nil
-	// Its goroutine notices. Closing the TLS connection itself could wait for the client.
+	// Its goroutine ends then. Closing the TLS connection itself could wait for the client.
 	_ = longest.NetConn().Close()
 	s.shed.Inc()
 	return true
 }
 
-// secureConn is a TLS connection that gives its place back when it is closed.
+// secureConn is a TLS connection that stops counting when it is closed.
 type secureConn struct {
 	*tls.Conn
 	server   *Server
@@ -182,7 +182,7 @@ func (c *secureConn) Handshake() error {
 	return err
 }
 
-// shakeHands shakes hands within the bounds. If it fails, the client gets nothing more.
+// shakeHands makes the handshake within the bounds. If it fails, the connection is closed.
 func (c *secureConn) shakeHands() (resumed bool, err error) {
 	handshakes := c.server.secure.handshakes
 	var addr netip.Addr

@@ -256,3 +256,20 @@ func TestHTTPSStops(t *testing.T) {
 		t.Errorf("a silent client delays the stop for %v", took)
 	}
 }
+
+// A browser opens connections that it may never use, and waits longer on others than the server waits for it to take an answer.
+func TestHTTPSRefusalAfterIdling(t *testing.T) {
+	const timeout = 50 * time.Millisecond
+	s := startSecure(t, 1, func(s *site) { s.cfg.WriteTimeout, s.cfg.ReadTimeout = timeout, 8*timeout })
+	t.Run("of a connection that is never used", func(t *testing.T) {
+		answer, err := readAnswer(s.dialTLS(t))
+		testkit.Must(t, err)
+		testkit.Equal(t, "status", answer.StatusCode(), 408)
+	})
+	t.Run("of a request that cannot be read", func(t *testing.T) {
+		conn := s.dialTLS(t)
+		ask(t, conn, get("/link"))
+		time.Sleep(2 * timeout)
+		testkit.Equal(t, "status", ask(t, conn, "nonsense\r\n\r\n").StatusCode(), 400)
+	})
+}

@@ -18,8 +18,7 @@ const (
 	maxKeptOut = 64 << 10
 )
 
-// serve reads once from a connection that is in no list, and answers what it got. An event of it says more than that there
-// are bytes: events has what.
+// serve reads once from a connection that is in no list, and answers the requests. events are those of the connection.
 func (l *loop) serve(c *conn, events uint32) {
 	n, errno := receive(c.fd, l.in)
 	switch {
@@ -34,11 +33,11 @@ func (l *loop) serve(c *conn, events uint32) {
 		l.close(c)
 		return
 	}
-	// There may be more, or the end, of which no event will tell.
+	// If the buffer is full, or the client has closed its side, no event will tell of the rest.
 	l.respond(c, l.in[:n], n == len(l.in) || events&unix.EPOLLRDHUP != 0)
 }
 
-// respond answers the requests that a connection in no list has sent. again says that there may be more to read.
+// respond answers the requests that a connection in no list has sent. again means that there may be more to read.
 func (l *loop) respond(c *conn, in []byte, again bool) {
 	rest, closing := l.answer(c, in)
 	out := l.request.out
@@ -76,10 +75,6 @@ func (l *loop) answer(c *conn, in []byte) (rest []byte, closing bool) {
 	l.peer.set(&c.peer)
 	r := &l.request
 	r.out = r.out[:0]
-	answered, closing, fields, hash := l.tryCached(in)
-	if answered {
-		return nil, closing
-	}
 	l.reader.Reset(in)
 	l.parser.Reset(&l.reader)
 	for range maxPipeline {
@@ -101,10 +96,6 @@ func (l *loop) answer(c *conn, in []byte) (rest []byte, closing bool) {
 			r.out = r.out[:before]
 			return rest, false
 		}
-		if fields != nil && l.parser.Buffered()+l.reader.Len() == 0 {
-			l.headers.learn(r, fields, hash) // they were parsed to their end, and as the only request
-		}
-		fields = nil
 		if closing = l.finish(r.Request.Header.ConnectionClose()); closing {
 			return nil, true
 		}
@@ -120,13 +111,17 @@ func plain(r *fasthttp.Request) bool {
 	h := &r.Header
 	return (h.IsGet() || h.IsHead()) && h.ContentLength() == -2 && // neither Content-Length nor chunks
 		len(r.URI().PathOriginal()) > 0 && // it is empty where the target or Host cannot be parsed
-		len(h.PeekCanonical(headerExpect)) == 0 && len(h.PeekCanonical(headerUpgrade)) == 0 && inNoDoubt(h)
+		len(h.PeekCanonical(headerExpect)) == 0 && len(h.PeekCanonical(headerUpgrade)) == 0 && framed(h)
 }
 
-// inNoDoubt reports whether the request ends where every server sees its end: see service.CheckFraming.
-func inNoDoubt(h *fasthttp.RequestHeader) bool {
+// framed reports whether every server sees the end of the request at the same place, and lets ConnectionClose say whether the client
+// wants the connection to end: see service.CheckFraming.
+func framed(h *fasthttp.RequestHeader) bool {
 	closing, err := service.CheckFraming(h)
-	return err == nil && !closing
+	if closing {
+		h.SetConnectionClose()
+	}
+	return err == nil
 }
 
 var (
@@ -143,13 +138,12 @@ func (l *loop) clean() {
 	}
 }
 
-// finish completes the answer to a request, and reports whether it is the last one of its connection: that is so if the client has
-// asked for it.
+// finish completes the answer to a request, and reports whether it is the last one of its connection. asked means that the client wants
+// it to be.
 func (l *loop) finish(asked bool) (closing bool) {
-	l.balance.answered++
 	r := &l.request
 	closing = asked || r.Response.Header.ConnectionClose() || l.server.stopping.Load()
-	alive := !closing && !r.Request.Header.IsHTTP11() // who speaks HTTP/1.0 is told that the connection stays
+	alive := !closing && !r.Request.Header.IsHTTP11() // clients of HTTP/1.0 are told that the connection stays
 	if r.sent {
 		switch {
 		case closing:
@@ -184,8 +178,8 @@ func (a *answers) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// keep waits for the next bytes of a connection: the first ones, or those of the next request. again says that some may
-// have come of which the poller has told already.
+// keep waits for the next bytes of a connection: the first ones, or those of the next request. again means that the poller may already
+// have told of bytes that have not been read.
 func (l *loop) keep(c *conn, state connState, again bool) {
 	if l.draining {
 		l.close(c)

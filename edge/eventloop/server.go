@@ -13,21 +13,22 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
 
+	"linkstream/schema/fair"
 	"linkstream/schema/service"
 )
 
 const (
-	// maxBodyBytes is for clients that send a body with their GET; none is of use.
+	// maxBodyBytes bounds the body of a GET, which is read and ignored.
 	maxBodyBytes = 1 << 10
-	// logEvery bounds how often the same trouble with connections is logged.
+	// logEvery is the pause between two log lines of the same message about connections.
 	logEvery = 10 * time.Second
-	// shedPerShortage is how many idle connections are closed for want of descriptors.
+	// shedPerShortage is how many idle connections are closed when descriptors run out.
 	shedPerShortage = 8
-	// endGrace is for loops to end after requests under way are not waited for any longer.
+	// endGrace is how long loops may take to end after the grace for requests under way.
 	endGrace = time.Second
 )
 
-// Server serves a Handler on event loops or, where there are none, on goroutines.
+// Server serves a Handler on event loops or, without them, on goroutines.
 type Server struct {
 	cfg       Config
 	handler   Handler
@@ -35,17 +36,17 @@ type Server struct {
 	fast      *fasthttp.Server
 	secure    secure
 	plain     plainHTTP
-	addresses *addresses
+	addresses *fair.Count // of connections
 	started   time.Time
 
 	loops     []*loop
-	looping   atomic.Pointer[[]*loop] // loops, for those who do not know whether they have been made yet
-	accepting atomic.Int32            // how many loops, from the first, accept
+	looping   atomic.Pointer[[]*loop] // loops, for other goroutines; nil before Serve
+	accepting atomic.Int32            // how many loops accept, counted from the first
 	open      atomic.Int64            // connections of loops, those that goroutines serve included
 	stopping  atomic.Bool             // answers are the last ones of their connections
 	nextLogs  sync.Map                // by message, *atomic.Int64 in nanoseconds since started
 
-	handedOver, returned, shed, refusedFull, refusedAddress, acceptErrors, stuck, cached *metrics.Counter
+	handedOver, returned, shed, refusedFull, refusedAddress, acceptErrors, stuck *metrics.Counter
 }
 
 // New returns a server that has yet to Serve. Its metrics go to set.
@@ -59,7 +60,7 @@ func New(cfg Config, handler Handler, set *metrics.Set, log *slog.Logger) *Serve
 		cfg:       cfg,
 		handler:   handler,
 		log:       log,
-		addresses: newAddresses(cfg.MaxConnectionsPerAddress, cfg.Exempt),
+		addresses: fair.NewCount(cfg.MaxConnectionsPerAddress, fair.Subnet, cfg.Exempt),
 		started:   time.Now(),
 
 		handedOver: counter("linkstream_edge_connections_handed_over_total", "",
@@ -72,8 +73,6 @@ func New(cfg Config, handler Handler, set *metrics.Set, log *slog.Logger) *Serve
 			"Connections that could not be accepted, and attempts for want of files or memory."),
 		stuck: counter("linkstream_edge_loops_stuck_total", "",
 			"Times that connections waited because every event loop that accepts was stuck."),
-		cached: counter("linkstream_edge_requests_not_parsed_total", "",
-			"Requests that were answered without parsing them, as their header fields had come before, byte by byte."),
 		refusedFull:    counter(refused, `{reason="full"}`, "Connections that were refused, by reason."),
 		refusedAddress: set.NewCounter(refused + `{reason="address"}`),
 	}
@@ -85,22 +84,21 @@ func New(cfg Config, handler Handler, set *metrics.Set, log *slog.Logger) *Serve
 	return s
 }
 
-// newFast returns a server for the goroutines.
+// newFast returns the server of connections on goroutines.
 func (s *Server) newFast(noteState func(net.Conn, fasthttp.ConnState)) *fasthttp.Server {
 	fast := &fasthttp.Server{
-		Handler:      s.serve,
-		ErrorHandler: s.handler.Reject,
-		ConnState:    noteState,
-		Logger:       service.ConnLogger(s.log),
+		Handler:   s.serve,
+		ConnState: noteState,
+		Logger:    service.ConnLogger(s.log),
 
 		ReadTimeout:        s.cfg.ReadTimeout,
 		WriteTimeout:       s.cfg.WriteTimeout,
 		IdleTimeout:        s.cfg.IdleTimeout,
 		ReadBufferSize:     s.cfg.MaxHeaderBytes,
 		MaxRequestBodySize: maxBodyBytes,
-		Concurrency:        math.MaxInt32, // listeners keep the bounds; this one would have the goroutine that accepts talk to the client
+		Concurrency:        math.MaxInt32, // the listeners bound connections; this bound would write to clients on the accepting goroutine
 
-		SecureErrorLogMessage:        true, // headers are nobody's business
+		SecureErrorLogMessage:        true, // no headers in logs
 		NoDefaultServerHeader:        true,
 		NoDefaultContentType:         true,
 		DisablePreParseMultipartForm: true,
@@ -118,15 +116,15 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 	}
 }
 
-// ErrStuck means that a loop did not end, as its handler does not return. It may still use whatever handlers use.
+// ErrStuck means that a loop did not end, because its handler does not return. The handler may still use everything that it was given.
 var ErrStuck = errors.New("event loops are stuck")
 
-// Serve serves the connections of ln until ctx is done. Then it answers what was received, gives requests under way up to
-// grace to finish, and closes ln. It returns nil after such a stop, also when grace ran out, and an ErrStuck if a loop does
-// not end endGrace later. A Server serves once.
+// Serve serves the connections of ln until ctx is done. Then it answers received requests, gives requests under way up to grace to
+// finish, and closes ln. It returns nil after such a stop, also if grace runs out, and ErrStuck if a loop does not end endGrace later.
+// Serve is called once.
 //
-// Loops take connections from a listener of the kernel, by a descriptor of their own: ln itself is closed at once. Goroutines serve any other listener, and all connections
-// with Config.ProxyProtocol.
+// Loops accept from a kernel's listener by a descriptor of their own, and ln is closed at once. Goroutines serve any other listener, and
+// all connections with Config.ProxyProtocol.
 func (s *Server) Serve(ctx context.Context, ln net.Listener, grace time.Duration) error {
 	if s.cfg.Loops != 0 && !s.cfg.ProxyProtocol {
 		if served, err := s.serveLoops(ctx, ln, grace); served {
@@ -137,7 +135,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, grace time.Duration
 	return service.Serve(ctx, s.fast, &boundedListener{ln, s}, grace)
 }
 
-// complain logs trouble that connections make, unless it did so with the same message a moment ago.
+// complain logs a warning about connections, once per logEvery for each message.
 func (s *Server) complain(message string, args ...any) {
 	now := int64(time.Since(s.started))
 	entry, known := s.nextLogs.Load(message)

@@ -22,7 +22,7 @@ func (s *Server) serveLoops(ctx context.Context, ln net.Listener, grace time.Dur
 	if err != nil {
 		return true, errors.Join(fmt.Errorf("serve on %s: %w", ln.Addr(), err), unix.Close(listener))
 	}
-	// As long as ln is open, Go's poller has it, and wakes a thread for each connection, for nothing. The socket goes on listening.
+	// While ln is open, Go's poller wakes a thread for each connection in vain. The loops' descriptor keeps the socket listening.
 	closed := ln.Close()
 	s.looping.Store(&s.loops)
 	s.accepting.Store(1)
@@ -45,11 +45,11 @@ func (s *Server) serveLoops(ctx context.Context, ln net.Listener, grace time.Dur
 	return true, nil
 }
 
-// stopLoops stops the loops that run and closes the listener's socket. It does not wait for a loop longer than grace and endGrace.
+// stopLoops stops the loops and closes the listener's socket. It waits for a loop no longer than grace and endGrace.
 func (s *Server) stopLoops(listener int, ended <-chan error, running int, grace time.Duration) error {
 	graceful, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
-	// 1. Connections that wait for accept are taken; what was received is answered; all but those of goroutines are closed.
+	// 1. Waiting connections are accepted; received requests are answered; all connections but those of goroutines are closed.
 	s.stopping.Store(true)
 	s.wakeLoops()
 	drained := true
@@ -60,7 +60,7 @@ func (s *Server) stopLoops(listener int, ended <-chan error, running int, grace 
 			drained = false
 		}
 	}
-	// 2. No connection is queued for this listener any more. A loop that is not drained may yet use the descriptor.
+	// 2. The listener queues no more connections. A loop that is not drained may still use the descriptor.
 	var failed error
 	if drained {
 		failed = unix.Close(listener)
@@ -112,7 +112,7 @@ func (s *Server) wakeLoops() {
 	}
 }
 
-// borrow returns a descriptor of ln, or -1 if it has none. Its connections inherit the options that are set here.
+// borrow returns a descriptor of ln, or -1 if it has none, and sets options that connections inherit.
 func borrow(ln net.Listener) (fd int, err error) {
 	kernel, ok := ln.(syscall.Conn)
 	if _, tcp := ln.Addr().(*net.TCPAddr); !ok || !tcp {
@@ -128,7 +128,7 @@ func borrow(ln net.Listener) (fd int, err error) {
 			failed = os.NewSyscallError("fcntl", failed)
 			return
 		}
-		// Both save time and can be done without: an MPTCP socket, for one, may refuse the first.
+		// Both options save time and are not essential: an MPTCP socket, for example, may refuse the first.
 		_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_DEFER_ACCEPT, 1)
 		_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 	})

@@ -9,11 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The system calls of this file return at once, as their descriptors do not block (wait aside, which says what it does). So
-// they are made without telling Go's scheduler, which would prepare for a call that takes long, and at times hand the
-// loop's place over to another thread.
+// The system calls of this file, except wait, return at once, because their descriptors do not block. They are made without Go's
+// scheduler, which prepares for long calls and may give the loop's P to another thread.
 
-// receive reads what has come, without waiting. 0 bytes and no error mean that the client has said its last word.
+// receive reads without waiting. 0 bytes and no error mean that the client has closed its side.
 func receive(fd int32, p []byte) (int, unix.Errno) {
 	for {
 		n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(p))),
@@ -24,8 +23,7 @@ func receive(fd int32, p []byte) (int, unix.Errno) {
 	}
 }
 
-// send writes what the kernel has room for. more says that endSending is next: the last bytes then leave in one packet with the
-// end of the connection.
+// send writes as much as the kernel's buffer takes. more means that endSending follows: the last bytes then share a packet with the FIN.
 func send(fd int32, p []byte, more bool) (int, unix.Errno) {
 	flags := uintptr(unix.MSG_DONTWAIT | unix.MSG_NOSIGNAL)
 	if more {
@@ -53,7 +51,7 @@ func (p *peer) tcpAddr() *net.TCPAddr {
 	return net.TCPAddrFromAddrPort(netip.AddrPortFrom(p.addr(), p.port))
 }
 
-// accept takes the next connection of a listener, which does not block either.
+// accept accepts the next connection of a listener, without waiting.
 func accept(listener int, p *peer) (fd int32, errno unix.Errno) {
 	var sa unix.RawSockaddrInet6 // has room for IPv4's
 	length := uint32(unsafe.Sizeof(sa))
@@ -72,8 +70,7 @@ func accept(listener int, p *peer) (fd int32, errno unix.Errno) {
 	return int32(n), 0
 }
 
-// endSending sends what send has kept, and the end of the connection. Without it, close would drop both if the client has sent bytes
-// that nobody has read.
+// endSending sends the bytes that send has held back, and the FIN. Without it, close would drop both if bytes of the client are unread.
 func endSending(fd int32) {
 	_, _, _ = unix.RawSyscall(unix.SYS_SHUTDOWN, uintptr(fd), unix.SHUT_WR, 0)
 }
@@ -86,13 +83,13 @@ type poller struct {
 	events [256]unix.EpollEvent
 }
 
-// What an event is about, in place of a connection's index.
+// Values in place of a connection's index.
 const (
 	aboutListener = -1
 	aboutWakeup   = -2
 )
 
-// edges are the events of connections. They are told once, when they occur: see epoll(7) on EPOLLET.
+// edges are the events of connections. Each is reported once, when it occurs: see EPOLLET in epoll(7).
 const edges = unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET
 
 func (p *poller) control(operation int, fd int32, events uint32, index int32, generation uint32) error {
@@ -100,7 +97,7 @@ func (p *poller) control(operation int, fd int32, events uint32, index int32, ge
 	return unix.EpollCtl(p.fd, operation, int(fd), &unix.EpollEvent{Events: events, Fd: index, Pad: int32(generation)})
 }
 
-// wait waits for up to timeout milliseconds, or for ever if it is below zero, with the scheduler's knowledge.
+// wait waits through Go's scheduler for at most timeout milliseconds, without a bound if it is below zero.
 func (p *poller) wait(timeout int) (int, error) {
 	n, err := unix.EpollWait(p.fd, p.events[:], timeout)
 	if errors.Is(err, unix.EINTR) {
@@ -109,14 +106,14 @@ func (p *poller) wait(timeout int) (int, error) {
 	return n, err
 }
 
-// waitRaw waits without the scheduler's knowledge: see loop.wait.
+// waitRaw waits in a raw system call: see loop.wait.
 func (p *poller) waitRaw(timeout int) (int, error) {
 	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(p.fd), uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)),
 		uintptr(timeout), 0, 0)
 	switch errno {
 	case 0:
 		return int(n), nil
-	case unix.EINTR: // the scheduler wants this thread to stop: the next call of a function does
+	case unix.EINTR: // the scheduler stops this thread at the next function call
 		return 0, nil
 	default:
 		return 0, errno

@@ -7,23 +7,22 @@ import (
 )
 
 const (
-	// hotWait bounds how long a loop waits without the scheduler's knowledge, in milliseconds.
+	// hotWait bounds a wait that Go's scheduler does not know of, in milliseconds.
 	hotWait = 1
 	never   = math.MaxInt64
 )
 
 // wait waits for the next events and returns how many there are, perhaps none.
 //
-// A wait that the scheduler knows of is a fifth of a redirect's cost: whenever it lasts, the loop's place to run (its P) is
-// given to another thread, and another one has to be found afterwards. So while events follow one another fast, the loop
-// waits without telling, and keeps its place. That is harmless if there are places for other goroutines (ReserveCPUs) and
-// as it is short: after a millisecond without an event the loop waits as everyone else does. When the scheduler has
-// to stop all goroutines it sends the thread a signal, which ends the wait.
+// A wait through Go's scheduler costs a fifth of a redirect: the scheduler gives the loop's P to another thread, and the loop needs
+// another P afterwards. While events follow one another fast, the loop therefore waits in a raw system call and keeps its P. Other
+// goroutines run on the reserved Ps (ReserveCPUs). After a millisecond without an event the loop waits through the scheduler. To stop
+// the world, the scheduler sends the thread a signal, which ends a raw wait.
 func (l *loop) wait() (int, error) {
 	l.balance.worked += time.Since(l.server.started) - l.now
 	timeout := l.untilNext()
 	l.sleeping.Store(true)
-	if l.posted.Load() { // a message that came before sleeping was set wakes nobody
+	if l.posted.Load() { // a message that was posted before sleeping was set writes no wake-up
 		timeout = 0
 	}
 	var n int
@@ -48,7 +47,7 @@ func (l *loop) wait() (int, error) {
 	return n, err
 }
 
-// untilNext returns the milliseconds until something is due, rounded up; below zero if nothing ever is.
+// untilNext returns the milliseconds until the next timeout, rounded up; below zero without one.
 func (l *loop) untilNext() int {
 	next := l.nextDue()
 	if next == never {
@@ -72,11 +71,11 @@ func (l *loop) nextDue() time.Duration {
 	return next
 }
 
-// keepTime does what is due.
+// keepTime handles timeouts, and starts or stops accepting.
 func (l *loop) keepTime() error {
 	for c := l.fresh.first; c != nil && l.now >= c.since+l.server.cfg.ReadTimeout; c = l.fresh.first {
 		l.fresh.remove(c)
-		l.handOver(c, &handed{late: true}, false) // which says so to the client
+		l.handOver(c, &handed{late: true}, false) // which answers 408
 	}
 	for c := l.idle.first; c != nil && l.now >= c.since+l.server.cfg.IdleTimeout; c = l.idle.first {
 		l.idle.remove(c)
@@ -88,7 +87,7 @@ func (l *loop) keepTime() error {
 		return l.startAccepting()
 	case !accepting && l.accepts:
 		l.stopAccepting()
-		return l.accept(acceptsAtEnd) // of those that wait, other loops may not be told again
+		return l.accept(acceptsAtEnd) // the poller may not report waiting connections to other loops again
 	}
 	return nil
 }

@@ -14,10 +14,9 @@ const (
 	stuckAfter = 50 * time.Millisecond
 )
 
-// watcher lets one loop more accept when a connection waits and no accepting loop has done anything for a while. A loop cannot
-// do this itself: it may be stuck in a page fault of a spool on a slow disk, in a handler that breaks its promise, or for want
-// of a CPU. The watcher sleeps until a connection comes, and looks after it no more often than every watchEvery, so that it
-// costs an idle server nothing and a busy one next to nothing.
+// watcher lets one more loop accept when a connection waits and no accepting loop makes progress. A loop may be stuck in a page fault
+// of a spool on a slow disk, in a handler that blocks, or for lack of a CPU. The watcher sleeps until a connection waits, and looks
+// again every watchEvery at most, so it costs an idle server nothing and a busy one next to nothing.
 type watcher struct {
 	server   *Server
 	listener int
@@ -100,7 +99,7 @@ func (w *watcher) lookAfter() bool {
 	}
 }
 
-// moved reports whether a loop that accepts has done anything since the last call.
+// moved reports whether an accepting loop has begun a turn since the last call.
 func (w *watcher) moved() (moved bool) {
 	for i, l := range w.server.loops[:w.server.accepting.Load()] {
 		turns := l.turns.Load()

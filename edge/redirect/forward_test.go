@@ -106,7 +106,7 @@ func TestPreview(t *testing.T) {
 		addr := e.serve(t, loops)
 		resp, body := send(t, addr, http.MethodGet, "http://sho.rt/abc+")
 		for _, want := range []string{"<h1>Books &amp; &lt;more&gt;</h1>", `href="https://xn--bcher-kva.example/%3ci%3e?a=b&amp;c"`,
-			">https://xn--bcher-kva.example/&lt;i&gt;?a=b&amp;c<", "4 March 2026"} {
+			">https://xn--bcher-kva.example/&lt;i&gt;?a=b&amp;c<", "Created on 2026-03-04"} {
 			if resp.StatusCode != http.StatusOK || !strings.Contains(body, want) {
 				t.Errorf("%d without %q: %s", resp.StatusCode, want, body)
 			}

@@ -1,14 +1,14 @@
 // Package redirect answers requests for short links: it looks up the link, records the click, and sends a redirect.
 //
-//	request ─▶ Handler ─▶ resolve.Resolver ─▶ spool.Append ─▶ 302
-//	                          │
-//	                          ├─ CodeNotFound ─────▶ 404
-//	                          ├─ stopped ──────────▶ 410
-//	                          ├─ ErrTooMany ───────▶ 429 with Retry-After
-//	                          └─ CodeUnavailable ──▶ 503 with Retry-After
+//	request ─▶ Handler.answer ─▶ resolve.Resolver ─▶ Handler.follow ─▶ spool ─▶ 302
+//	                                 │                    │
+//	                                 ├─ CodeNotFound ─────┼─▶ 404
+//	                                 ├─ stopped ──────────┼─▶ 410
+//	                                 ├─ ErrTooMany ───────┼─▶ 429 with Retry-After
+//	                                 └─ CodeUnavailable ──┴─▶ 503 with Retry-After
 //
-// A request that can be answered from memory is answered on an event loop, by Handler.TryServe, and so is one for a link that has to
-// be looked up, once it was. Handler.Serve answers every other one, and those of servers without loops.
+// One function, Handler.answer, decides about every request (answer.go). On an event loop it runs as TryServe, which parks a request
+// that has to wait for a look-up, and leaves one that needs anything else to Serve. On a goroutine, Serve is the same and waits.
 //
 // The server writes an answer after the handler has returned. Therefore every click whose redirect was answered is in the
 // spool, unless the spool was full. HEAD requests and prefetches are redirected but are not clicks.
@@ -20,145 +20,108 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"time"
 
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
 
+	"linkstream/edge/eventloop"
 	"linkstream/edge/resolve"
 	"linkstream/edge/spool"
-	"linkstream/schema"
+	"linkstream/schema/clientaddr"
+	"linkstream/schema/enrich"
 	"linkstream/schema/service"
 )
 
 // Handler answers HTTP requests. It is safe for concurrent use.
 type Handler struct {
-	instant
 	resolver  *resolve.Resolver
 	spool     *spool.Spool
+	clicks    spool.Instant // of spool, for event loops
 	challenge func(*fasthttp.RequestCtx) bool
+	proxies   clientaddr.Proxies
+	health    bool // whether /healthz is answered
+	robots    string
+	pages     *pages
+	log       *slog.Logger
+
+	forwarded sync.Pool // of *forwardBuffer
+	visits    sync.Pool // of *visit
+
+	redirected, previewed, notFound, gone, tooMany, failed, unavailable *metrics.Counter
+	heads, prefetches                                                   *metrics.Counter
+	seconds                                                             *service.Histogram
 }
 
 // NewHandler returns a handler that records clicks in spool. It registers its metrics with set.
 func NewHandler(
 	cfg Config, resolver *resolve.Resolver, spool *spool.Spool, set *metrics.Set, log *slog.Logger,
 ) *Handler {
+	if cfg.Robots.name == "" {
+		_ = cfg.Robots.Set(robotsAllow) // needs no file
+	}
 	service.Describe(set, "linkstream_edge_answers_total", "Answers to requests for short links, by status.")
 	service.Describe(set, "linkstream_edge_uncounted_total", "Redirects that are not clicks, by reason.")
 	return &Handler{
 		resolver:  resolver,
 		spool:     spool,
+		clicks:    spool.Instant(),
 		challenge: cfg.Challenge,
-		instant: instant{
-			cached:  resolver.Cached(),
-			lookups: resolver.Lookups(),
-			clicks:  spool.Instant(),
-			proxies: cfg.TrustedProxies,
-			health:  cfg.PublicHealth,
-			pages:   newPages(),
-			log:     log,
+		proxies:   cfg.TrustedProxies,
+		health:    cfg.PublicHealth,
+		robots:    cfg.Robots.text,
+		pages:     newPages(),
+		log:       log,
 
-			forwarded: sync.Pool{New: func() any { return new(forwardBuffer) }},
+		forwarded: sync.Pool{New: func() any { return new(forwardBuffer) }},
+		visits:    sync.Pool{New: func() any { return &visit{enricher: enrich.NewSmall(cfg.Countries)} }},
 
-			redirected:  set.NewCounter(`linkstream_edge_answers_total{status="302"}`),
-			previewed:   set.NewCounter(`linkstream_edge_answers_total{status="200"}`),
-			notFound:    set.NewCounter(`linkstream_edge_answers_total{status="404"}`),
-			gone:        set.NewCounter(`linkstream_edge_answers_total{status="410"}`),
-			tooMany:     set.NewCounter(`linkstream_edge_answers_total{status="429"}`),
-			failed:      set.NewCounter(`linkstream_edge_answers_total{status="500"}`),
-			unavailable: set.NewCounter(`linkstream_edge_answers_total{status="503"}`),
-			heads:       set.NewCounter(`linkstream_edge_uncounted_total{reason="head"}`),
-			prefetches:  set.NewCounter(`linkstream_edge_uncounted_total{reason="prefetch"}`),
-			seconds: service.NewHistogram(set, "linkstream_edge_answer_seconds",
-				"Seconds from a request's arrival until its answer is ready, of one request in 64."),
-		},
+		redirected:  set.NewCounter(`linkstream_edge_answers_total{status="302"}`),
+		previewed:   set.NewCounter(`linkstream_edge_answers_total{status="200"}`),
+		notFound:    set.NewCounter(`linkstream_edge_answers_total{status="404"}`),
+		gone:        set.NewCounter(`linkstream_edge_answers_total{status="410"}`),
+		tooMany:     set.NewCounter(`linkstream_edge_answers_total{status="429"}`),
+		failed:      set.NewCounter(`linkstream_edge_answers_total{status="500"}`),
+		unavailable: set.NewCounter(`linkstream_edge_answers_total{status="503"}`),
+		heads:       set.NewCounter(`linkstream_edge_uncounted_total{reason="head"}`),
+		prefetches:  set.NewCounter(`linkstream_edge_uncounted_total{reason="prefetch"}`),
+		seconds: service.NewHistogram(set, "linkstream_edge_answer_seconds",
+			"Seconds from a request's arrival until its answer is ready, of one request in 64."),
 	}
+}
+
+// TryServe answers a request from memory, or returns false: see eventloop.Handler.
+func (h *Handler) TryServe(r *eventloop.Request) bool {
+	q := request{RequestCtx: r.RequestCtx, now: r.Now, client: h.client(r.RequestCtx), loop: r}
+	q.lane = uint64(r.Loop) // each loop fills a lane of its own
+	answered := h.answer(&q)
+	if answered {
+		h.time(r.Now)
+	}
+	return answered
 }
 
 // Serve answers one request. It does not allocate for a redirect to a cached link.
 func (h *Handler) Serve(ctx *fasthttp.RequestCtx) {
-	h.answer(ctx)
+	h.answer(&request{RequestCtx: ctx, now: ctx.Time(), lane: ctx.ConnID(), client: h.client(ctx)})
 	h.time(ctx.Time())
 }
 
-func (h *Handler) answer(ctx *fasthttp.RequestCtx) {
-	answered := true
-	defer h.recover(ctx, &answered)
-	if !ctx.IsGet() && !ctx.IsHead() {
-		h.pages.badMethod.answer(ctx)
-		ctx.Response.Header.Set("Allow", "GET, HEAD")
-		return
-	}
-	if h.challenge != nil && isChallenge(ctx.Path()) && h.challenge(ctx) {
-		return
-	}
-	if !h.fixed(ctx) {
-		if hash := ctx.Path()[1:]; isPreview(hash) {
-			h.preview(ctx, hash[:len(hash)-1])
-		} else {
-			h.follow(ctx, hash)
-		}
-	}
+// client returns the address of the client, the zero Addr if it is unknown.
+func (h *Handler) client(ctx *fasthttp.RequestCtx) netip.Addr {
+	peer, _ := netip.AddrFromSlice(ctx.RemoteIP())
+	return h.proxies.Client(peer, &ctx.Request.Header)
 }
 
-// follow answers a request for a short link.
-func (h *Handler) follow(ctx *fasthttp.RequestCtx, hash []byte) {
-	client := h.client(ctx)
-	target, err := h.resolver.Resolve(ctx.Host(), hash, client, ctx.Time())
-	switch {
-	case err != nil:
-		h.answerError(ctx, err, client, ctx.Time())
-	case len(target.Location) > 0:
-		h.redirect(ctx, target, client)
-	default:
-		h.answerGone(ctx, target.Stop)
-	}
-}
+// unsampled are the bits of a request's time that are zero in the requests that are timed, one in 64. The lowest bits of a clock in
+// nanoseconds are as good as random. So most requests need neither a second reading of the clock nor a counter that all CPUs share.
+const unsampled = 1<<6 - 1
 
-// isPreview reports whether a path without its slash asks for the page about a link: its hash and a plus sign.
-func isPreview(path []byte) bool { return len(path) > 1 && path[len(path)-1] == '+' }
-
-// preview shows where a link leads. It is no click.
-func (h *Handler) preview(ctx *fasthttp.RequestCtx, hash []byte) {
-	client := h.client(ctx)
-	target, link, err := h.resolver.Preview(ctx.Host(), hash, client, ctx.Time())
-	switch {
-	case err != nil:
-		h.answerError(ctx, err, client, ctx.Time())
-	case len(target.Location) == 0:
-		h.answerGone(ctx, target.Stop)
-	default:
-		h.previewed.Inc()
-		h.pages.preview(target, link).answer(ctx)
+// time records how long an answer took, of one request in 64.
+func (h *Handler) time(began time.Time) {
+	if began.Nanosecond()&unsampled == 0 && !began.IsZero() {
+		h.seconds.Observe(time.Since(began))
 	}
-}
-
-// Header names in canonical form, which fasthttp does not have to normalize.
-var (
-	headerLocation     = []byte("Location")
-	headerCacheControl = []byte("Cache-Control")
-	privateNoStore     = []byte("private, no-store") // a cached redirect would hide the next click
-)
-
-// redirect records the click, if it is one, and answers with the link's location.
-func (h *Handler) redirect(ctx *fasthttp.RequestCtx, target resolve.Target, client netip.Addr) {
-	var v visitor
-	v.read(&ctx.Request.Header)
-	if uncounted := h.uncounted(&v); uncounted == nil {
-		var network [schema.MaxNetworkLen]byte
-		click := v.click(network[:0], target, client, ctx.Time())
-		h.spool.Append(ctx.ConnID(), &click)
-	} else {
-		uncounted.Inc()
-	}
-	h.redirected.Inc()
-	ctx.SetStatusCode(fasthttp.StatusFound)
-	if query := ctx.URI().QueryString(); target.Forward && len(query) > 0 {
-		buffer := h.forwarded.Get().(*forwardBuffer)
-		defer h.forwarded.Put(buffer) // the header has a copy
-		target.Location = buffer.forward(target.Location, query)
-	}
-	ctx.Response.Header.SetCanonical(headerLocation, target.Location)
-	ctx.Response.Header.SetCanonical(headerCacheControl, privateNoStore)
 }
 
 // Reject answers a request that cannot be read. The server then closes the connection.
@@ -169,7 +132,7 @@ func (h *Handler) Reject(ctx *fasthttp.RequestCtx, err error) {
 	switch {
 	case errors.As(err, &framing) && framing.Status == fasthttp.StatusHTTPVersionNotSupported:
 		h.pages.badVersion.answer(ctx)
-	case errors.As(err, &framing):
+	case errors.As(err, &framing) && framing.Status == fasthttp.StatusNotImplemented:
 		h.pages.badCoding.answer(ctx)
 	case errors.As(err, &tooLarge):
 		h.pages.headerTooLarge.answer(ctx)

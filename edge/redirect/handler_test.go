@@ -9,9 +9,14 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/valyala/fasthttp"
+
+	"linkstream/edge/redirect"
 	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
@@ -22,6 +27,7 @@ func TestAnswers(t *testing.T) {
 		e.link(t, 0, "abc", "https://example.com/a?b=c#d")
 		e.link(t, 0, "b_-9", "https://bücher.example/ß?q=ü%20x#é")
 		e.link(t, e.domain(t, "go.example.com", true), "own", "https://own.example/")
+		e.link(t, 0, "abcdefg", "https://example.com/automatic")
 		e.link(t, 0, "off", "https://example.com/")
 		storetest.SetActive(t, e.store, 0, "off", false)
 		addr := e.serve(t, loops)
@@ -42,7 +48,8 @@ func TestAnswers(t *testing.T) {
 			{"an unknown host", "GET", "http://other.example.com/abc", 404, ""},
 			{"an unknown hash", "GET", "http://sho.rt/nothing", 404, ""},
 			{"HEAD of an unknown hash", "HEAD", "http://sho.rt/nothing", 404, ""},
-			{"other case", "GET", "http://sho.rt/ABC", 404, ""},
+			{"an alias in capitals", "GET", "http://sho.rt/aBC", 302, "https://example.com/a?b=c#d"},
+			{"capitals of a hash that may be automatic", "GET", "http://sho.rt/ABCDEFG", 404, ""},
 			{"an invalid hash", "GET", "http://sho.rt/wp-login.php", 404, ""},
 			{"a slash after the hash", "GET", "http://sho.rt/abc/", 404, ""},
 			{"a second segment", "GET", "http://sho.rt/abc/def", 404, ""},
@@ -144,7 +151,7 @@ func TestStoppedLinksSayWhy(t *testing.T) {
 
 func TestAnswerHeaders(t *testing.T) {
 	eachWay(t, func(t *testing.T, loops int) {
-		e := newEdge(t, nil)
+		e := newEdge(t, func(e *edge) { e.cfg.Challenge = func(*fasthttp.RequestCtx) bool { panic("a bug") } })
 		addr := e.serve(t, loops)
 		t.Run("405 has Allow", func(t *testing.T) {
 			resp, _ := send(t, addr, "PUT", "http://sho.rt/abc")
@@ -165,19 +172,22 @@ func TestAnswerHeaders(t *testing.T) {
 			}
 		})
 		t.Run("a panic fails only its request", func(t *testing.T) {
-			e.link(t, 0, "abc", "https://example.com/")
-			e.store.inject(func() error { panic("a bug") })
-			resp, body := send(t, addr, "GET", "http://go.example.com/abc")
+			resp, body := send(t, addr, "GET", "http://sho.rt/.well-known/acme-challenge/panic")
 			if resp.StatusCode != 500 || strings.Contains(body, "a bug") {
 				t.Errorf("%d: %s", resp.StatusCode, body)
 			}
 			checkPage(t, "GET", resp, body)
-			if log := e.log.String(); !strings.Contains(log, "panic: a bug") || !strings.Contains(log, "resolve.go") {
+			if log := e.log.String(); !strings.Contains(log, "panic: a bug") || !strings.Contains(log, "answer.go") {
 				t.Errorf("logged %s", log)
 			}
-			// A look-up of links serves many requests: none of them is at fault.
-			if resp, _ := send(t, addr, "GET", "http://sho.rt/abc"); resp.StatusCode != 503 {
-				t.Errorf("a panic in a look-up of links: %d", resp.StatusCode)
+		})
+		t.Run("a panic in a look-up is a look-up that fails", func(t *testing.T) {
+			e.link(t, 0, "abc", "https://example.com/")
+			e.store.inject(func() error { panic("a bug") })
+			for _, host := range []string{"sho.rt", "go.example.com"} {
+				if resp, _ := send(t, addr, "GET", "http://"+host+"/abc"); resp.StatusCode != 503 {
+					t.Errorf("%s: %d", host, resp.StatusCode)
+				}
 			}
 			e.store.inject(nil)
 			for host, want := range map[string]int{"sho.rt": 302, "go.example.com": 404} {
@@ -186,12 +196,33 @@ func TestAnswerHeaders(t *testing.T) {
 				}
 			}
 		})
-		t.Run("robots.txt allows only the front page", func(t *testing.T) {
-			if _, body := send(t, addr, "GET", "http://sho.rt/robots.txt"); body != "User-agent: *\nAllow: /$\nDisallow: /\n" {
-				t.Errorf("robots.txt:\n%s", body)
+	})
+}
+
+func TestRobots(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "robots.txt")
+	testkit.Must(t, os.WriteFile(file, []byte("User-agent: GPTBot\nDisallow: /\n"), 0o600))
+	for set, want := range map[string]string{
+		"": "User-agent: *\nAllow: /\n", "allow": "User-agent: *\nAllow: /\n", "deny": "User-agent: *\nAllow: /$\nDisallow: /\n",
+		file: "User-agent: GPTBot\nDisallow: /\n",
+	} {
+		t.Run(filepath.Base(set), func(t *testing.T) {
+			e := newEdge(t, func(e *edge) {
+				if set != "" {
+					testkit.Must(t, e.cfg.Robots.Set(set))
+				}
+			})
+			addr := e.serve(t, 1)
+			for _, host := range []string{"sho.rt", "go.example.com"} {
+				if resp, body := send(t, addr, "GET", "http://"+host+"/robots.txt"); body != want || resp.StatusCode != 200 {
+					t.Errorf("%s: %d\n%s", host, resp.StatusCode, body)
+				}
 			}
 		})
-	})
+	}
+	if new(redirect.Robots).Set(file+"2") == nil {
+		t.Error("a file that is not there is accepted")
+	}
 }
 
 func TestPublicHealth(t *testing.T) {

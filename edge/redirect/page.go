@@ -2,13 +2,16 @@ package redirect
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
 	"fmt"
 	"html/template"
+	"time"
 
 	"github.com/valyala/fasthttp"
+	"golang.org/x/text/language"
 
 	"linkstream/edge/resolve"
 	"linkstream/schema"
@@ -17,101 +20,132 @@ import (
 //go:embed page.html
 var pageHTML string
 
+//go:embed card.html
+var cardHTML string
+
 // page is a complete answer for people to read.
 type page struct {
-	status int
-	body   []byte
-	csp    string
+	status   int
+	language string // "": that of the link's owner
+	body     []byte
+	csp      string
 }
 
-// pages are all pages. They are rendered once.
+// pages are all pages. They are rendered once, except for those about links.
 type pages struct {
-	template *template.Template
+	template, cardTemplate *template.Template
+
+	matcher language.Matcher
+	visitor []visitorPages // in the order of languages
+
+	badMethod, badRequest, badVersion, badCoding page
+	timeout, bodyTooLarge, headerTooLarge        page
+}
+
+// visitorPages are the pages that visitors see, in one language.
+type visitorPages struct {
+	text texts
 
 	front, notFound, gone, takenDown, unsafe page
 	deleted, expired                         page
-	tooMany, failed, unavailable, badMethod  page
-	badRequest, badVersion, badCoding        page
-	timeout, bodyTooLarge, headerTooLarge    page
+	tooMany, failed, unavailable             page
 }
 
 func newPages() *pages {
 	t := template.Must(template.New("page").Parse(pageHTML))
-	return &pages{
-		template: t,
-
-		front: newPage(t, fasthttp.StatusOK, "Short links",
-			"This host serves short links. Each of them redirects to another address on the web."),
-		notFound: newPage(t, fasthttp.StatusNotFound, "Link not found",
-			"There is no link at this address. Please check that you copied all of it."),
-		gone: newPage(t, fasthttp.StatusGone, "This link is inactive",
-			"This link has been deactivated."),
-		takenDown: newPage(t, fasthttp.StatusGone, "This link was taken down",
-			"The operator of this service has taken down this link."),
-		unsafe: newPage(t, fasthttp.StatusGone, "This link leads to an unsafe site",
-			"This link was stopped for your protection, because the site it leads to is known as unsafe."),
-		deleted: newPage(t, fasthttp.StatusGone, "This link was deleted",
-			"Its owner has deleted this link."),
-		expired: newPage(t, fasthttp.StatusGone, "This link has expired",
-			"Its owner has set an end to this link, which has passed."),
-		tooMany: newPage(t, fasthttp.StatusTooManyRequests, "Too many requests",
-			"Too many links that do not exist, or pages about links, were requested from your network. Please try again in a few seconds."),
-		failed: newPage(t, fasthttp.StatusInternalServerError, "Something went wrong",
-			"An error occurred while opening this link. Please try again later."),
-		unavailable: newPage(t, fasthttp.StatusServiceUnavailable, "Temporarily unavailable",
-			"This link cannot be looked up right now. Please try again in a few seconds."),
-		badMethod: newPage(t, fasthttp.StatusMethodNotAllowed, "Method not allowed",
-			"Short links support the methods GET and HEAD."),
-		badRequest: newPage(t, fasthttp.StatusBadRequest, "Invalid request",
-			"This is not a valid HTTP request."),
-		badVersion: newPage(t, fasthttp.StatusHTTPVersionNotSupported, "Version not supported",
-			"Short links support the versions 1.0 and 1.1 of HTTP."),
-		badCoding: newPage(t, fasthttp.StatusNotImplemented, "Transfer coding not supported",
-			"Short links support no transfer coding but chunked."),
-		timeout: newPage(t, fasthttp.StatusRequestTimeout, "Request timeout",
-			"The request took too long to arrive. Please try again."),
-		bodyTooLarge: newPage(t, fasthttp.StatusRequestEntityTooLarge, "Request too large",
-			"The body of this request is too large. Short links need no body."),
-		headerTooLarge: newPage(t, fasthttp.StatusRequestHeaderFieldsTooLarge, "Request too large",
-			"The header of this request is too large."),
+	english := func(status int, title, text string) page {
+		return newPage(t, languages[0], status, message{title, text})
 	}
+	p := &pages{
+		template: t, cardTemplate: template.Must(template.New("card").Parse(cardHTML)),
+		matcher: language.NewMatcher(languages),
+
+		badMethod:  english(fasthttp.StatusMethodNotAllowed, "Method not allowed", "Short links support the methods GET and HEAD."),
+		badRequest: english(fasthttp.StatusBadRequest, "Invalid request", "This is not a valid HTTP request."),
+		badVersion: english(fasthttp.StatusHTTPVersionNotSupported, "Version not supported",
+			"Short links support the versions 1.0 and 1.1 of HTTP."),
+		badCoding: english(fasthttp.StatusNotImplemented, "Transfer coding not supported",
+			"Short links support no transfer coding but chunked."),
+		timeout: english(fasthttp.StatusRequestTimeout, "Request timeout", "The request took too long to arrive. Please try again."),
+		bodyTooLarge: english(fasthttp.StatusRequestEntityTooLarge, "Request too large",
+			"The body of this request is too large. Short links need no body."),
+		headerTooLarge: english(fasthttp.StatusRequestHeaderFieldsTooLarge, "Request too large", "The header of this request is too large."),
+	}
+	for _, tag := range languages {
+		p.visitor = append(p.visitor, newVisitorPages(t, tag))
+	}
+	return p
+}
+
+func newVisitorPages(t *template.Template, tag language.Tag) visitorPages {
+	text := readTexts(tag)
+	in := func(status int, m message) page { return newPage(t, tag, status, m) }
+	return visitorPages{
+		text:        text,
+		front:       in(fasthttp.StatusOK, text.Front),
+		notFound:    in(fasthttp.StatusNotFound, text.NotFound),
+		gone:        in(fasthttp.StatusGone, text.Gone),
+		takenDown:   in(fasthttp.StatusGone, text.TakenDown),
+		unsafe:      in(fasthttp.StatusGone, text.Unsafe),
+		deleted:     in(fasthttp.StatusGone, text.Deleted),
+		expired:     in(fasthttp.StatusGone, text.Expired),
+		tooMany:     in(fasthttp.StatusTooManyRequests, text.TooMany),
+		failed:      in(fasthttp.StatusInternalServerError, text.Failed),
+		unavailable: in(fasthttp.StatusServiceUnavailable, text.Unavailable),
+	}
+}
+
+// forVisitor returns the pages in the language of a request.
+func (p *pages) forVisitor(ctx *fasthttp.RequestCtx) *visitorPages {
+	return &p.visitor[matchLanguage(p.matcher, ctx.Request.Header.Peek(fasthttp.HeaderAcceptLanguage))]
 }
 
 // content is what the template of a page takes.
 type content struct {
+	Language        string
 	Title, Text     string
 	Target, Created string // of the page about a link
 }
 
 // newPage renders a page that is always the same.
-func newPage(t *template.Template, status int, title, text string) page {
-	return render(t, status, content{Title: title, Text: text})
+func newPage(t *template.Template, tag language.Tag, status int, m message) page {
+	return render(t, tag.String(), status, content{Language: tag.String(), Title: m.Title, Text: m.Text})
 }
 
 // preview renders the page about a link. It shows the address in the form that browsers are sent to, so that look-alike
 // characters of other scripts are seen.
-func (p *pages) preview(target resolve.Target, link schema.Link) *page {
-	c := content{Title: link.Title, Text: "This short link leads to", Target: string(target.Location),
-		Created: link.CreatedAt.UTC().Format("2 January 2006")}
-	if c.Title == "" {
-		c.Title = "Where this link leads"
-	}
-	page := render(p.template, fasthttp.StatusOK, c)
+func (p *pages) preview(ctx *fasthttp.RequestCtx, target resolve.Target, link schema.Link) *page {
+	in := matchLanguage(p.matcher, ctx.Request.Header.Peek(fasthttp.HeaderAcceptLanguage))
+	text := &p.visitor[in].text
+	tag := languages[in].String()
+	page := render(p.template, tag, fasthttp.StatusOK, content{Language: tag, Title: cmp.Or(link.Title, text.Preview.Title),
+		Text: text.Preview.Text, Target: string(target.Location), Created: text.Created + " " + link.CreatedAt.UTC().Format(time.DateOnly)})
+	return &page
+}
+
+// card renders the page that programs get which draw previews (https://ogp.me, and Twitter's summary cards). location is where the
+// link leads.
+func (p *pages) card(card resolve.Card, location []byte) *page {
+	page := render(p.cardTemplate, "", fasthttp.StatusOK, struct {
+		resolve.Card
+		Target string
+	}{card, string(location)})
 	return &page
 }
 
 // render renders a page. Its content security policy forbids everything except for its own style element.
-func render(t *template.Template, status int, c content) page {
+func render(t *template.Template, language string, status int, content any) page {
 	var body bytes.Buffer
-	if err := t.Execute(&body, c); err != nil {
-		panic(fmt.Sprintf("render page %q: %v", c.Title, err)) // the template is a constant, and the buffer takes everything
+	if err := t.Execute(&body, content); err != nil {
+		panic(fmt.Sprintf("render page %q: %v", t.Name(), err)) // the template is a constant, and the buffer takes everything
 	}
 	_, style, _ := bytes.Cut(body.Bytes(), []byte("<style>"))
 	style, _, _ = bytes.Cut(style, []byte("</style>"))
 	digest := sha256.Sum256(style)
 	return page{
-		status: status,
-		body:   body.Bytes(),
+		status:   status,
+		language: language,
+		body:     body.Bytes(),
 		csp: fmt.Sprintf("default-src 'none'; style-src 'sha256-%s'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 			base64.StdEncoding.EncodeToString(digest[:])),
 	}
@@ -123,6 +157,10 @@ func (p *page) answer(ctx *fasthttp.RequestCtx) {
 	ctx.SetContentType("text/html; charset=utf-8")
 	header := &ctx.Response.Header
 	header.Set("Cache-Control", "no-store")
+	if p.language != "" {
+		header.Set("Content-Language", p.language)
+		header.Set("Vary", "Accept-Language")
+	}
 	header.Set("Content-Security-Policy", p.csp)
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("X-Robots-Tag", "noindex")

@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 	"golang.org/x/sys/unix"
 
+	"linkstream/schema"
 	"linkstream/schema/testkit"
 )
 
@@ -30,7 +31,7 @@ const benchTarget = "https://example.com/some/page?with=query"
 
 // BenchmarkRedirect measures a redirect to a cached link, including the append of its click. The bare variants answer the same
 // and do nothing else.
-//   - handler: only the handler.
+//   - handler: only the handler; rules are those of a link whose third one matches.
 //   - request: all work of the server, on a keep-alive connection in memory.
 func BenchmarkRedirect(b *testing.B) {
 	e := newEdge(b, func(e *edge) { e.spoolCfg.MaxBytes, e.spoolCfg.SegmentBytes = 16<<30, 16<<20 })
@@ -38,8 +39,12 @@ func BenchmarkRedirect(b *testing.B) {
 	server := &fasthttp.Server{Handler: e.handler.Serve, NoDefaultServerHeader: true, NoDefaultContentType: true}
 	bareServer := &fasthttp.Server{Handler: bare, NoDefaultServerHeader: true, NoDefaultContentType: true}
 
-	b.Run("handler/redirect", func(b *testing.B) { benchHandler(b, e.handler.Serve) })
-	b.Run("handler/bare", func(b *testing.B) { benchHandler(b, bare) })
+	e.extend(b, "ruled", schema.Extension{Rules: rules(schema.Conditions{Device: []string{"mobile"}},
+		schema.Conditions{Language: []string{"de"}}, schema.Conditions{Browser: []string{"Firefox"}})})
+
+	b.Run("handler/redirect", func(b *testing.B) { benchHandler(b, e.handler.Serve, "abcdefg") })
+	b.Run("handler/rules", func(b *testing.B) { benchHandler(b, e.handler.Serve, "ruled") })
+	b.Run("handler/bare", func(b *testing.B) { benchHandler(b, bare, "abcdefg") })
 	b.Run("request/redirect", func(b *testing.B) { benchServer(b, server) })
 	b.Run("request/bare", func(b *testing.B) { benchServer(b, bareServer) })
 	if n := e.spool.Dropped(); n > 0 {
@@ -64,11 +69,11 @@ func reportCPU(b *testing.B) (stop func()) {
 	return func() { b.ReportMetric(float64(used()-before)/float64(b.N), "cpu-ns/op") }
 }
 
-func benchHandler(b *testing.B, handler fasthttp.RequestHandler) {
+func benchHandler(b *testing.B, handler fasthttp.RequestHandler, hash string) {
 	b.ReportAllocs()
 	defer reportCPU(b)()
 	b.RunParallel(func(pb *testing.PB) {
-		ctx := request("http://sho.rt/abcdefg", benchPeer, benchFields...)
+		ctx := request("http://sho.rt/"+hash, benchPeer, benchFields...)
 		for pb.Next() {
 			ctx.Response.Reset()
 			handler(ctx)

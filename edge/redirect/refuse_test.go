@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,7 +44,7 @@ func TestFloodOfUnknownLinks(t *testing.T) {
 		statuses := map[int]int{}
 		before := e.metric(t, handedOver)
 		for range flood {
-			resp := ask("192.0.2.1", schema.NewHash())
+			resp := ask("192.0.2.1", strings.ToLower(schema.NewHash()))
 			statuses[resp.StatusCode]++
 			if after := resp.Header.Get("Retry-After"); resp.StatusCode == 429 && after != "1" {
 				t.Fatalf("Retry-After: %q", after)

@@ -99,7 +99,7 @@ func TestServerFraming(t *testing.T) {
 	})
 }
 
-// documented is the size of a proxy's buffer that deploy/README.md asks for.
+// documented is the size of a proxy's buffer that deploy/manual/install.md asks for.
 const documented = 32 << 10
 
 // The longest Location is that of a URL of characters that UTF-8 writes in four bytes, each of which is escaped.
@@ -116,7 +116,7 @@ func TestLongestLocation(t *testing.T) {
 		var header bytes.Buffer
 		testkit.Must(t, resp.Header.Write(&header))
 		if header.Len() < 23<<10 || header.Len() > documented-4<<10 {
-			t.Errorf("the header has %d bytes: does it fit the buffer of %d in deploy/README.md?", header.Len(), documented)
+			t.Errorf("the header has %d bytes: does it fit the buffer of %d in deploy/manual/install.md?", header.Len(), documented)
 		}
 	})
 }

@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"encoding/binary"
+	"math"
 	"time"
 
 	"linkstream/schema"
@@ -13,17 +14,21 @@ import (
 //	isTakenDown, isDeleted        a byte
 //	a location                    which begins with a visible character
 //	forwards, location            a byte before the location: the visitor's query string is appended to it
-//	expires [| forwards], time in Unix seconds (8 bytes), length of the location (4 bytes), location, location after that time
+//	long [| forwards], time of expiry in Unix seconds (8 bytes), length of the location (4 bytes), length of the location after that
+//	    time (4 bytes), location, location after that time, extension
 //
-// So a link without expiry and forwarding takes no more memory than its location.
+// So a link without expiry, forwarding and extension takes no more memory than its location.
 const (
 	isTakenDown = 0
 	isDeleted   = 1
 	forwards    = 4 // flags
-	expires     = 8
+	long        = 8
 )
 
-const expiryLen = 1 + 8 + 4
+const longLen = 1 + 8 + 4 + 4
+
+// never is the expiry of links that do not expire.
+const never = math.MaxInt64
 
 // appendAnswer appends the bytes of a link's entry.
 func appendAnswer(dst []byte, d *schema.Destination) []byte {
@@ -39,19 +44,26 @@ func appendAnswer(dst []byte, d *schema.Destination) []byte {
 	if d.ForwardQuery {
 		flags |= forwards
 	}
-	if d.ExpiresAt.IsZero() {
+	if d.ExpiresAt.IsZero() && d.Extension == nil {
 		if flags != 0 {
 			dst = append(dst, flags)
 		}
 		return appendLocation(dst, d.URL)
 	}
-	dst = append(dst, flags|expires)
-	dst = binary.BigEndian.AppendUint64(dst, uint64(d.ExpiresAt.Unix()))
-	dst = append(dst, 0, 0, 0, 0)
+	expiry := int64(never)
+	if !d.ExpiresAt.IsZero() {
+		expiry = d.ExpiresAt.Unix()
+	}
+	dst = append(dst, flags|long)
+	dst = binary.BigEndian.AppendUint64(dst, uint64(expiry))
+	dst = append(dst, 0, 0, 0, 0, 0, 0, 0, 0)
 	begin := len(dst)
 	dst = appendLocation(dst, d.URL)
-	binary.BigEndian.PutUint32(dst[begin-4:], uint32(len(dst)-begin))
-	return appendLocation(dst, d.ExpiredURL)
+	binary.BigEndian.PutUint32(dst[begin-8:], uint32(len(dst)-begin))
+	after := len(dst)
+	dst = appendLocation(dst, d.ExpiredURL)
+	binary.BigEndian.PutUint32(dst[begin-4:], uint32(len(dst)-after))
+	return appendExtension(dst, d.Extension)
 }
 
 // decodeAnswer returns where a link leads at the time now, or why it leads nowhere. It does not allocate.
@@ -66,29 +78,43 @@ func decodeAnswer(answer []byte, now time.Time) (location []byte, forward bool, 
 	case answer[0] == isDeleted:
 		return nil, false, Deleted
 	}
-	before, after, expiry := cutAnswer(answer)
+	a := cutAnswer(answer)
 	switch {
-	case answer[0]&expires == 0 || now.Unix() < expiry:
-		return before, answer[0]&forwards != 0, NotStopped
-	case len(after) > 0:
-		return after, false, NotStopped
+	case now.Unix() >= a.expiry && len(a.after) > 0:
+		return a.after, false, NotStopped
+	case now.Unix() >= a.expiry:
+		return nil, false, Expired
+	case len(a.extension) > 0:
+		return nil, a.forward, Extended
 	}
-	return nil, false, Expired
+	return a.before, a.forward, NotStopped
 }
 
-// cutAnswer returns the locations before and after the expiry, which are empty if there are none.
-func cutAnswer(answer []byte) (before, after []byte, expiry int64) {
+// answerParts are the parts of a link's entry. They belong to the entry.
+type answerParts struct {
+	before, after []byte // locations, empty if there are none
+	expiry        int64  // when before stops being the answer, in Unix seconds
+	forward       bool
+	extension     Extension
+}
+
+// cutAnswer returns the parts of the answer of a link that is not stopped. They are zero for others.
+func cutAnswer(answer []byte) answerParts {
 	switch {
 	case len(answer) == 0 || answer[0] == isTakenDown || answer[0] == isDeleted:
-		return nil, nil, 0
+		return answerParts{}
 	case answer[0] > ' ':
-		return answer, nil, 0
-	case answer[0]&expires == 0:
-		return answer[1:], nil, 0
+		return answerParts{before: answer, expiry: never}
 	}
-	length := binary.BigEndian.Uint32(answer[9:])
-	locations := answer[expiryLen:]
-	return locations[:length:length], locations[length:], int64(binary.BigEndian.Uint64(answer[1:]))
+	forward := answer[0]&forwards != 0
+	if answer[0]&long == 0 {
+		return answerParts{before: answer[1:], expiry: never, forward: forward}
+	}
+	before, after := binary.BigEndian.Uint32(answer[9:]), binary.BigEndian.Uint32(answer[13:])
+	rest := answer[longLen:]
+	end := before + after
+	return answerParts{before: rest[:before:before], after: rest[before:end:end], expiry: int64(binary.BigEndian.Uint64(answer[1:])),
+		forward: forward, extension: Extension(rest[end:])}
 }
 
 // validAnswer reports whether appendAnswer can have returned bytes that come from outside of the process.
@@ -98,10 +124,13 @@ func validAnswer(answer []byte) bool {
 		return true
 	case answer[0] == isTakenDown || answer[0] == isDeleted:
 		return len(answer) == 1
-	case answer[0]&^(forwards|expires) != 0:
+	case answer[0]&^(forwards|long) != 0:
 		return false
-	case answer[0]&expires == 0:
+	case answer[0]&long == 0:
 		return len(answer) > 1
+	case len(answer) <= longLen:
+		return false
 	}
-	return len(answer) > expiryLen && uint64(binary.BigEndian.Uint32(answer[9:])) <= uint64(len(answer)-expiryLen)
+	locations := uint64(binary.BigEndian.Uint32(answer[9:])) + uint64(binary.BigEndian.Uint32(answer[13:]))
+	return locations <= uint64(len(answer)-longLen) && Extension(answer[longLen+int(locations):]).valid()
 }

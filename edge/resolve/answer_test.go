@@ -30,8 +30,8 @@ func (e *env) wantTarget(t testing.TB, hash string, now time.Time, location stri
 	}
 	got, err := e.resolver.Resolve([]byte("sho.rt"), []byte(hash), netip.Addr{}, now)
 	check("Resolve", got, err)
-	got, err = e.resolver.Cached().Resolve([]byte("sho.rt"), []byte(hash), now)
-	check("Cached", got, err)
+	got, err = e.resolver.Resolve([]byte("sho.rt"), []byte(hash), netip.Addr{}, now)
+	check("memory", got, err)
 }
 
 func TestExpiry(t *testing.T) {
@@ -130,7 +130,7 @@ func TestPreviewsAreBounded(t *testing.T) {
 		}
 	}
 	refused := netip.MustParseAddr("192.0.2.1")
-	if e.resolver.Cached().WaitPreview(refused, now) <= 0 || e.resolver.Cached().Wait(refused, now) != 0 {
+	if e.resolver.WaitPreview(refused, now) <= 0 || e.resolver.Wait(refused, now) != 0 {
 		t.Error("pages and links are not told apart")
 	}
 	if n := e.log.Count("pages about links refused"); n != 1 {

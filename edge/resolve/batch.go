@@ -19,18 +19,13 @@ import (
 
 // Bounds of the queries for links under way.
 const (
-	linksPerQuery = 256
-	// renewalsPerQuery is less, so that the work of a renewal, for which nobody waits, does not take a CPU for long.
-	renewalsPerQuery = 64
-	linkQueries      = 4
-	suspectQueries   = 1        // for clients that have just asked for keys that do not exist
-	renewalQueries   = 1        // for entries that answer requests for a while yet
-	maxWaiting       = 64 << 10 // look-ups; the server's connections are fewer
-	// gather is the least time from the beginning of a query to that of the next one beside it: in a query of their own, the few
-	// look-ups that came meanwhile would cost more than they gain.
+	linksPerQuery  = 256
+	linkQueries    = 4
+	suspectQueries = 1        // for clients that have just asked for keys that do not exist
+	maxWaiting     = 64 << 10 // look-ups; the server's connections are fewer
+	// gather is the minimum interval between the starts of queries under way together: shorter ones would carry too few look-ups to pay for
+	// themselves.
 	gather = 500 * time.Microsecond
-	// gatherRenewals is how long a renewal waits for others, unless that would be more than a quarter of LookupTimeout.
-	gatherRenewals = 50 * time.Millisecond
 )
 
 var (
@@ -45,7 +40,7 @@ type linkQuery struct {
 	links   linkStore
 	cache   *cache[linkIDs]
 	limiter *limiter
-	lines   [3]line // the first one for most look-ups, which those of suspects and renewals never keep waiting
+	lines   [2]line // ordinary look-ups, and those of suspects, which never delay the others
 	queries *metrics.Counter
 	running sync.WaitGroup // goroutines that ask the store
 }
@@ -54,14 +49,11 @@ type linkQuery struct {
 const (
 	ordinary = iota
 	suspects
-	renewals
 )
 
 // line is look-ups in the order in which they began, and the queries that they are in.
 type line struct {
-	parallel int           // queries at a time
-	most     int           // look-ups per query
-	patience time.Duration // of the first look-up that waits, if nobody waits for it; 0: gather
+	parallel int // queries at a time
 
 	mu        sync.Mutex
 	waiting   []*flight[linkIDs]
@@ -77,19 +69,14 @@ type line struct {
 func newLinkQuery(links linkStore, c *cache[linkIDs], set *metrics.Set) *linkQuery {
 	service.Describe(set, "linkstream_edge_link_queries_total", "Queries in which links were looked up, up to 256 in each.")
 	q := &linkQuery{links: links, cache: c, limiter: c.limiter, queries: set.NewCounter("linkstream_edge_link_queries_total")}
-	q.lines[ordinary].parallel, q.lines[suspects].parallel, q.lines[renewals].parallel = linkQueries, suspectQueries, renewalQueries
-	q.lines[ordinary].most, q.lines[suspects].most, q.lines[renewals].most = linksPerQuery, linksPerQuery, renewalsPerQuery
-	q.lines[renewals].patience = min(gatherRenewals, c.limiter.timeout/4)
+	q.lines[ordinary].parallel, q.lines[suspects].parallel = linkQueries, suspectQueries
 	return q
 }
 
 // begin is a cache's begin for links. It does not wait.
 func (q *linkQuery) begin(f *flight[linkIDs]) {
 	l := &q.lines[ordinary]
-	switch {
-	case f.renewal:
-		l = &q.lines[renewals]
-	case f.suspect:
+	if f.suspect {
 		l = &q.lines[suspects]
 	}
 	l.mu.Lock()
@@ -141,13 +128,12 @@ func (q *linkQuery) lookUp(l *line, batch []*flight[linkIDs]) {
 	// A look-up ends when its own time is over, the query when that of the last one is: see expire.
 	ctx, cancel := context.WithDeadline(q.limiter.ctx, batch[len(batch)-1].began.Add(q.limiter.timeout))
 	defer cancel()
-	round := q.cache.round.Load() // before the query, so that changes during it are noticed
 	found, err := q.ask(ctx, batch)
 	batch = l.finish(batch)
 	if err != nil {
 		q.fail(batch, err)
 	} else {
-		q.publish(batch, found, round)
+		q.publish(batch, found)
 	}
 }
 
@@ -156,9 +142,9 @@ func (q *linkQuery) lookUp(l *line, batch []*flight[linkIDs]) {
 func (q *linkQuery) take(l *line) (batch []*flight[linkIDs], wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n := min(len(l.waiting), l.most)
+	n := min(len(l.waiting), linksPerQuery)
 	now := time.Now()
-	if wait = l.pause(now); wait > 0 && 0 < n && n < l.most {
+	if wait = gather - now.Sub(l.last); wait > 0 && len(l.asked) > 0 && 0 < n && n < linksPerQuery {
 		return nil, wait
 	}
 	l.gathering = false
@@ -174,17 +160,6 @@ func (q *linkQuery) take(l *line) (batch []*flight[linkIDs], wait time.Duration)
 	l.last = now
 	q.start(l)
 	return batch, 0
-}
-
-// pause returns how long what waits is left to wait for more, 0 or less if it is not. The caller holds l.mu.
-func (l *line) pause(now time.Time) time.Duration {
-	switch {
-	case l.patience > 0 && len(l.waiting) > 0:
-		return l.patience - now.Sub(l.waiting[0].began)
-	case l.patience == 0 && len(l.asked) > 0:
-		return gather - now.Sub(l.last)
-	}
-	return 0
 }
 
 // goOn reports whether the goroutine that calls it is to take what waits. If not, it must end.
@@ -230,7 +205,7 @@ func (q *linkQuery) ask(ctx context.Context, batch []*flight[linkIDs]) (found []
 }
 
 // publish ends a batch whose links were found, or not.
-func (q *linkQuery) publish(batch []*flight[linkIDs], found []schema.Destination, round uint32) {
+func (q *linkQuery) publish(batch []*flight[linkIDs], found []schema.Destination) {
 	var scratch []byte
 	for _, f := range batch {
 		d := &found[f.number]
@@ -239,9 +214,7 @@ func (q *linkQuery) publish(batch []*flight[linkIDs], found []schema.Destination
 			continue
 		}
 		scratch = appendAnswer(scratch[:0], d)
-		e := newEntry(linkIDs{d.LinkID, d.AccountID}, scratch)
-		e.reviewed.Store(pending(round))
-		q.cache.publish(f, e)
+		q.cache.publish(f, newEntry(linkIDs{d.LinkID, d.AccountID}, scratch))
 	}
 	q.end(batch)
 }
@@ -257,9 +230,7 @@ func (q *linkQuery) fail(batch []*flight[linkIDs], cause error) {
 
 func (q *linkQuery) end(batch []*flight[linkIDs]) {
 	for _, f := range batch {
-		if !f.renewal { // which waits without need
-			q.limiter.seconds.Observe(time.Since(f.began))
-		}
+		q.limiter.seconds.Observe(time.Since(f.began))
 	}
 	q.cache.end(batch)
 }

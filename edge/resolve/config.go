@@ -17,7 +17,7 @@ type Config struct {
 	URL           schema.BaseURL // of short links, whose host is the default domain; set from -edge.url
 	CacheBytes    int64          // memory for cached hosts and links
 	CacheTTL      time.Duration  // how long an entry is fresh
-	NegativeTTL   time.Duration  // how long an unknown host or hash is remembered
+	NegativeTTL   time.Duration  // how long an unknown host or hash is remembered; 0: a sixtieth of CacheTTL; not a flag
 	LookupTimeout time.Duration  // bounds one look-up, including the wait for its turn
 	// MaxUnknownRate bounds, per second and client, the look-ups of hosts and hashes that do not exist: see quota.
 	MaxUnknownRate int
@@ -30,7 +30,6 @@ func DefaultConfig() Config {
 	return Config{
 		CacheBytes:    256 << 20,
 		CacheTTL:      time.Minute,
-		NegativeTTL:   time.Second,
 		LookupTimeout: time.Second,
 		// A visitor mistypes a few addresses. A crawler of dead links gets the rest of its answers later.
 		MaxUnknownRate: 20,
@@ -41,9 +40,7 @@ func DefaultConfig() Config {
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.Int64Var(&c.CacheBytes, "edge.cache-bytes", c.CacheBytes, "maximum memory in `bytes` for cached links")
 	fs.DurationVar(&c.CacheTTL, "edge.cache-ttl", c.CacheTTL,
-		"maximum `time` until a changed link is noticed without a message on the topic of changes")
-	fs.DurationVar(&c.NegativeTTL, "edge.negative-ttl", c.NegativeTTL,
-		"maximum `time` until a new link is found that was requested before it existed")
+		"maximum `time` until a changed link is noticed without a message on the topic of changes; a sixtieth of it for a new link that was requested before it existed")
 	fs.DurationVar(&c.LookupTimeout, "edge.lookup-timeout", c.LookupTimeout,
 		"maximum `time` of a look-up in the link store, including the wait for its turn")
 	fs.IntVar(&c.MaxUnknownRate, "edge.max-unknown-rate", c.MaxUnknownRate,
@@ -63,17 +60,18 @@ func (c *Config) Validate() error {
 	if c.MaxUnknownRate < 1 || c.MaxUnknownRate > maxUnknownRate {
 		errs = append(errs, fmt.Errorf("-edge.max-unknown-rate: %d is not 1 to %d", c.MaxUnknownRate, maxUnknownRate))
 	}
-	for _, d := range []struct {
-		flag  string
-		value time.Duration
-	}{
-		{"-edge.cache-ttl", c.CacheTTL},
-		{"-edge.negative-ttl", c.NegativeTTL},
-		{"-edge.lookup-timeout", c.LookupTimeout},
-	} {
-		if d.value <= 0 {
-			errs = append(errs, fmt.Errorf("%s: %v is not positive", d.flag, d.value))
-		}
+	if c.CacheTTL <= 0 {
+		errs = append(errs, fmt.Errorf("-edge.cache-ttl: %v is not positive", c.CacheTTL))
+	}
+	if c.LookupTimeout <= 0 {
+		errs = append(errs, fmt.Errorf("-edge.lookup-timeout: %v is not positive", c.LookupTimeout))
 	}
 	return errors.Join(errs...)
+}
+
+func (c *Config) negativeTTL() time.Duration {
+	if c.NegativeTTL > 0 {
+		return c.NegativeTTL
+	}
+	return c.CacheTTL / 60
 }

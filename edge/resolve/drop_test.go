@@ -51,6 +51,13 @@ func TestDrop(t *testing.T) {
 		e.resolver.Drop(schema.Change{Host: "go.example.org"})
 		e.want(t, "go.example.org", "abc", start, "https://example.com/", "")
 	})
+	t.Run("unknown hashes are looked up again when changes may have been missed", func(t *testing.T) {
+		e := newEnv(t, nil)
+		e.want(t, "sho.rt", "abc", start, "", schema.CodeNotFound)
+		e.link(t, 0, "abc", "https://example.com/")
+		e.resolver.Missed()
+		e.want(t, "sho.rt", "abc", start, "https://example.com/", "")
+	})
 	t.Run("the result of a look-up under way is not fresh", func(t *testing.T) {
 		e := newEnv(t, nil)
 		e.link(t, 0, "abc", "https://example.com/")
@@ -174,6 +181,51 @@ func TestDropConcurrently(t *testing.T) {
 		release()
 		before.Wait()
 		e.wantActive(t, "abc", start, false)
+	})
+	t.Run("a second drop counts, whatever the look-up that began before the first one does", func(t *testing.T) {
+		e := newEnv(t, func(cfg *resolve.Config) { cfg.LookupTimeout = time.Minute })
+		e.link(t, 0, "abc", "https://example.com/")
+		e.store.answered.Store(true) // what a look-up returns is older than the changes that follow
+		begin := func(n int64) (l *tried, release func()) {
+			fault, release := held()
+			e.store.inject(fault)
+			l = e.begin(t, netip.Addr{}, "abc", start)
+			testkit.Eventually(t, "another look-up under way", func() bool { return e.store.running.Load() == n })
+			return l, release
+		}
+		first, releaseFirst := begin(1)
+		e.resolver.Drop(schema.Change{Hash: "abc"})
+		second, releaseSecond := begin(2)
+		releaseFirst()
+		first.want(t, "https://example.com/", "")
+		e.store.inject(nil)
+		e.change(t, "abc", false)
+		releaseSecond()
+		second.want(t, "https://example.com/", "")
+		e.wantActive(t, "abc", start, false)
+	})
+	t.Run("a change that comes between the end of a look-up and the cache counts", func(t *testing.T) {
+		e := newEnv(t, nil)
+		for i := range 100 { // the cache takes entries at a time of its own
+			hash := fmt.Sprint("link-", i)
+			e.link(t, 0, hash, "https://example.com/")
+			found := schema.Destination{LinkID: int64(i + 1), AccountID: e.accountID, URL: "https://example.com/", Active: true}
+			resolve.ChangeAfterLookup(e.resolver, hash, found, func() { e.change(t, hash, false) })
+			e.wantActive(t, hash, start, false)
+		}
+	})
+	t.Run("a link that is created while a look-up finds nothing is found", func(t *testing.T) {
+		e := newEnv(t, nil)
+		e.store.answered.Store(true) // what the look-up returns is older than the link
+		fault, release := held()
+		e.store.inject(fault)
+		before := e.begin(t, netip.Addr{}, "abc", start)
+		testkit.Eventually(t, "one look-up under way", func() bool { return e.store.running.Load() == 1 })
+		e.link(t, 0, "abc", "https://example.com/")
+		e.resolver.Drop(schema.Change{Hash: "abc"})
+		release()
+		before.want(t, "", schema.CodeNotFound)
+		e.want(t, "sho.rt", "abc", start, "https://example.com/", "")
 	})
 	t.Run("the next request sees a change, whatever concurrent requests do", func(t *testing.T) {
 		e := newEnv(t, nil)

@@ -2,15 +2,14 @@ package resolve
 
 import (
 	"bytes"
-	"math"
 	"sync/atomic"
 	"time"
 	"unsafe"
 )
 
-// entryOverhead is what ristretto needs per entry: a slot of 64 bytes in its map of values and one of 18 bytes in its map
-// of costs. A third of the slots is empty, in a small cache half of them.
-const entryOverhead = 160
+// entryOverhead is what ristretto needs per entry: a slot of 64 bytes in its map of values and one of 18 bytes in its map of costs. Both
+// maps grow in steps, so up to half of the slots are empty.
+const entryOverhead = 176
 
 // value is the fixed part of an entry. It holds no pointers, see newEntry.
 type value interface{ domainID | linkIDs }
@@ -22,9 +21,9 @@ type entry[V value] struct {
 	state        state
 	value        V
 	refreshAfter atomic.Uint32 // Unix seconds; a stale entry is not looked up again before
-	touchAfter   atomic.Uint32 // Unix seconds; requests for a hot entry do not reach ristretto before
+	renewAfter   atomic.Uint32 // Unix seconds; a fresh entry is not looked up again before
 	length       uint32        // of the bytes that follow the entry in memory
-	reviewed     atomic.Uint32 // see review
+	listed       atomic.Bool   // one of its locations leads to a host on the blocklist
 	saved        atomic.Uint64 // number of the record in the snapshot that has the same; 0: none
 }
 
@@ -57,73 +56,55 @@ func (e *entry[V]) cost() int64 { return entryOverhead + int64(unsafe.Sizeof(*e)
 
 // state says whether an entry is fresh, stale or dropped, in one word that requests read without a lock:
 //
-//	> 1           fresh until this Unix time in nanoseconds, then stale
-//	1             unproven: restored, and treated as if it was dropped until it is proven to be true
-//	<= 0 and even stale
-//	< 0 and odd   dropped
-//	the smallest  retired: dropped for good, and not found any more, since a later look-up has replaced it
+//	above 0        fresh until this Unix time in nanoseconds, then stale
+//	-1             restored: treated as dropped until prove makes it fresh
+//	odd, below -1  dropped: the next request looks the key up
+//	even, below 0  stale: dropped or restored, and a look-up has failed since
 //
-// After the entry has been fresh, every change makes the word smaller, and an unproven entry becomes fresh at most once. So a
-// word that is equal to an earlier one means that there was no Drop in between.
+// Every change of an entry that was dropped makes the word smaller. So a word that is equal to an earlier one means that there was no
+// drop in between, and a restored entry becomes fresh at most once.
 type state struct{ word atomic.Int64 }
+
+const restored = -1
 
 // setFresh makes the entry fresh until a time. It is called once, before others can see the entry.
 func (s *state) setFresh(until time.Time) { s.word.Store(until.UnixNano()) }
 
-const (
-	unproven = 1
-	retired  = math.MinInt64 + 1
-)
+// setRestored makes the entry restored. It is called once, before others can see the entry.
+func (s *state) setRestored() { s.word.Store(restored) }
 
-// setUnproven makes the entry unproven. It is called once, before others can see the entry.
-func (s *state) setUnproven() { s.word.Store(unproven) }
-
-// isUnproven reports whether the entry is unproven.
-func (s *state) isUnproven() bool { return s.word.Load() == unproven }
-
-// prove makes an unproven entry fresh until a time.
-func (s *state) prove(until int64) { s.word.CompareAndSwap(unproven, max(until, unproven+1)) }
-
-// everDropped reports whether the entry was ever dropped.
-func (s *state) everDropped() bool { return s.word.Load() < 0 }
-
-// until returns until when a fresh entry is fresh, in Unix nanoseconds.
-func (s *state) until() int64 { return s.word.Load() }
+// prove makes a restored entry fresh until a time.
+func (s *state) prove(until time.Time) { s.word.CompareAndSwap(restored, until.UnixNano()) }
 
 // fresh reports whether the entry is fresh at a time.
 func (s *state) fresh(now time.Time) bool { return now.UnixNano() < s.word.Load() }
+
+// freshUntil reports whether the entry is fresh at a time, but not after a while longer.
+func (s *state) freshUntil(now time.Time, while time.Duration) bool {
+	return s.fresh(now) && !s.fresh(now.Add(while))
+}
 
 // drop makes the entry dropped.
 func (s *state) drop() {
 	for {
 		word := s.word.Load()
-		if word == retired {
-			return
-		}
-		below := min(word, 0)
+		below := min(word, restored)
 		if s.word.CompareAndSwap(word, below-1-below&1) { // the next odd number below
 			return
 		}
 	}
 }
 
-// retire makes the entry retired.
-func (s *state) retire() { s.word.Store(retired) }
+// wasDropped reports whether the entry was ever dropped.
+func (s *state) wasDropped() bool { return s.word.Load() < restored-1 }
 
-// isRetired reports whether the entry is retired.
-func (s *state) isRetired() bool { return s.word.Load() == retired }
-
-// dropped reports whether the entry is dropped, retired or unproven, and returns a token of this state for setStale.
-func (s *state) dropped() (token int64, ok bool) {
+// mustLookUp reports whether the entry is dropped or restored, and returns a token of this state for setStale.
+func (s *state) mustLookUp() (token int64, yes bool) {
 	word := s.word.Load()
-	return word, word == unproven || word < 0 && word&1 != 0
+	return word, word < 0 && word&1 != 0
 }
 
-// setStale makes a dropped or unproven entry stale, unless it is retired or its state has changed since dropped returned the token.
-func (s *state) setStale(token int64) {
-	if token != retired {
-		s.word.CompareAndSwap(token, token-1)
-	}
-}
+// setStale makes a dropped or restored entry stale, unless its state has changed since mustLookUp returned the token.
+func (s *state) setStale(token int64) { s.word.CompareAndSwap(token, token-1) }
 
 func second(t time.Time) uint32 { return uint32(t.Unix()) }

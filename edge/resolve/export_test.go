@@ -1,82 +1,23 @@
 package resolve
 
 import (
-	"context"
+	"encoding/binary"
 	"fmt"
 	"log/slog"
+	"net/netip"
+	"runtime"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
 
-	"linkstream/edge/snapshot"
+	"linkstream/edge/resolve/snapshot"
+	"linkstream/schema"
 )
 
 // EncodeLocation returns what appendLocation appends.
 func EncodeLocation(longURL string) []byte { return appendLocation(nil, longURL) }
-
-// State is state for tests.
-type State = state
-
-// The methods of State.
-var (
-	SetFresh  = (*state).setFresh
-	Fresh     = (*state).fresh
-	Drop      = (*state).drop
-	Dropped   = (*state).dropped
-	SetStale  = (*state).setStale
-	Retire    = (*state).retire
-	IsRetired = (*state).isRetired
-)
-
-// HotTable is a hot table of one entry, for tests.
-type HotTable struct {
-	table *hotTable[linkIDs]
-	entry *entry[linkIDs]
-}
-
-// NewHotTable returns an empty table and an entry that is fresh until a time.
-func NewHotTable(until time.Time) *HotTable {
-	h := &HotTable{newHotTable[linkIDs](1 << 20), newEntry(linkIDs{1, 2}, nil)}
-	h.entry.check = 7
-	h.entry.state.setFresh(until)
-	return h
-}
-
-// Drops returns what Put expects.
-func (h *HotTable) Drops() uint64 { return h.table.drops.Load() }
-
-// CountDrop counts a Drop of an entry that is neither in the table nor in the shards.
-func (h *HotTable) CountDrop() { h.table.drops.Add(1) }
-
-// Put puts the entry, found after the table had counted drops, into the table.
-func (h *HotTable) Put(now time.Time, drops uint64) {
-	h.table.put(1<<40, h.entry, now, h.entry.state.until(), drops)
-}
-
-// Get reports whether the table has the entry.
-func (h *HotTable) Get(now time.Time) bool { return h.table.get(1<<40, 7, now) != nil }
-
-// Remove removes the entry and reports whether the table had it.
-func (h *HotTable) Remove() bool { return h.table.remove(1<<40, 7) != nil }
-
-// Times is a table of times, for tests.
-type Times = times
-
-// NewTimes returns a table of times.
-var NewTimes = newTimes
-
-// The methods of Times.
-var (
-	GetTime   = (*times).get
-	PutTime   = (*times).put
-	ClearTime = (*times).clear
-)
-
-// MaxRecalls is maxRecalls.
-const MaxRecalls = maxRecalls
-
-// Recalls returns the number of accounts whose changes are remembered.
-func Recalls(r *Resolver) int { return len(r.review.accounts.Load().rounds) }
 
 // SnapshotRecord is a record of a snapshot.
 type SnapshotRecord = snapshot.Record
@@ -85,23 +26,27 @@ type SnapshotRecord = snapshot.Record
 var (
 	SavedLink = SnapshotRecord{Kind: kindLink,
 		Body: encodeLink(nil, "\x00\x00\x00\x00\x00\x00\x00\x00abc", newEntry(linkIDs{1, 2}, []byte("https://example.com/")))}
+	SavedExtended = SnapshotRecord{Kind: kindLink, Body: encodeLink(nil, "\x00\x00\x00\x00\x00\x00\x00\x00abc", newEntry(linkIDs{1, 2},
+		appendAnswer(nil, &schema.Destination{URL: "https://example.com/", Active: true, ExpiredURL: "https://late.example/", Extension: &someExtension})))}
 	SavedHost = SnapshotRecord{Kind: kindHost, Body: encodeHost(nil, "go.example.com", newEntry(domainID(3), nil))}
 )
 
-// Restore does what a record of a snapshot says.
-func Restore(r *Resolver, record SnapshotRecord) error {
-	r.hosts.backlog.Store(newBacklog(r.hosts.shards))
-	r.links.backlog.Store(newBacklog(r.links.shards))
-	defer r.Settle(context.Background())
-	return r.restore(record)
+// someExtension has every field.
+var someExtension = schema.Extension{
+	Rules: []schema.Rule{{Name: "a", URL: "https://example.com/a", If: schema.Conditions{Device: []string{"mobile"}, OS: []string{"iOS"},
+		Browser: []string{"Safari"}, Language: []string{"de"}, Country: []string{"AT"}, Query: map[string]string{"a": "b", "c": AnyValue},
+		From: 1, Until: 4_000_000_000}}},
+	Variants: []schema.Variant{{Name: "x", URL: "https://example.com/x", Weight: 50}, {Name: "y", URL: "https://example.com/y", Weight: 50}},
+	Shares:   strings.Repeat("ab", 50),
+	Card:     &schema.Card{Title: "title", Description: "description", Image: new("https://example.com/i")},
 }
 
-// Unsettled returns the number of links that were restored and have not settled.
-func Unsettled(r *Resolver) int {
-	if b := r.links.backlog.Load(); b != nil {
-		return b.count
-	}
-	return 0
+// Restore does what a snapshot of one record says.
+func Restore(r *Resolver, record SnapshotRecord) error {
+	s := newRestoring()
+	err := r.apply(s, record)
+	r.load(s)
+	return err
 }
 
 // WriteSnapshot writes a snapshot of n links.
@@ -122,4 +67,33 @@ func WriteSnapshot(path string, n int) error {
 	}
 	log.Close()
 	return nil
+}
+
+// KeptAround calls keep and, wherever keep waits for the position, change. It returns the new position and whether an entry is kept.
+func KeptAround(r *Resolver, change func() schema.ChangePosition) (position schema.ChangePosition, kept bool) {
+	r.reaching.Lock()
+	var keeping sync.WaitGroup
+	keeping.Go(func() {
+		first, numbers := r.keep()
+		position, kept = decodePosition(first[0].Body), len(numbers) > 0
+	})
+	for range 1000 { // keep may go on until it waits
+		runtime.Gosched()
+	}
+	r.position = change()
+	r.reaching.Unlock()
+	keeping.Wait()
+	return position, kept
+}
+
+// ChangeAfterLookup calls change when a look-up on the default domain has found a link, and requests do not find it in the cache yet.
+func ChangeAfterLookup(r *Resolver, hash string, found schema.Destination, change func()) {
+	c := r.links
+	look := c.begin
+	c.begin = func(*flight[linkIDs]) {}
+	f := c.join(string(binary.BigEndian.AppendUint64(nil, 0))+hash, netip.Addr{}, false, time.Now(), nil)
+	c.begin = look
+	c.publish(f, newEntry(linkIDs{found.LinkID, found.AccountID}, appendAnswer(nil, &found)))
+	change()
+	c.end([]*flight[linkIDs]{f})
 }

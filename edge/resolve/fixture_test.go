@@ -36,7 +36,6 @@ type env struct {
 	metrics   *metrics.Set
 	log       *testkit.Buffer
 	resolver  *resolve.Resolver
-	settles   bool // open calls Settle
 }
 
 // newEnv returns an env. If change is not nil it may change the configuration first.
@@ -44,7 +43,7 @@ func newEnv(t testing.TB, change func(*resolve.Config)) *env {
 	t.Helper()
 	e := &env{cfg: resolve.DefaultConfig(), metrics: metrics.NewSet(), log: new(testkit.Buffer)}
 	e.cfg.URL = schema.MustParseBaseURL("https://sho.rt")
-	e.cfg.CacheBytes = 8 << 20
+	e.cfg.CacheBytes, e.cfg.NegativeTTL = 8<<20, time.Second
 	if change != nil {
 		change(&e.cfg)
 	}

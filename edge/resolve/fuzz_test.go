@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"linkstream/edge/resolve"
 	"linkstream/schema"
 )
 
@@ -33,8 +32,8 @@ func FuzzResolve(f *testing.F) {
 		if code := schema.ErrorCode(err); code != "" && code != schema.CodeNotFound {
 			t.Errorf("%q on %q: error %v", hash, host, err)
 		}
-		again, errAgain := e.resolver.Cached().Resolve([]byte(host), []byte(hash), now)
-		if errAgain == resolve.ErrNotCached || string(again.Location) != string(first.Location) || (err == nil) != (errAgain == nil) {
+		again, lookup, errAgain := e.resolver.TryResolve([]byte(host), []byte(hash), netip.Addr{}, now, nil, make(ended))
+		if lookup != nil || string(again.Location) != string(first.Location) || (err == nil) != (errAgain == nil) {
 			t.Errorf("%q on %q: memory says %s, error %v; want %s, error %v", hash, host, again.Location, errAgain, first.Location, err)
 		}
 	})

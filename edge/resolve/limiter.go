@@ -21,8 +21,7 @@ var (
 	errUnavailable = schema.Errorf(schema.CodeUnavailable, "the link store does not answer")
 )
 
-// limiter bounds the duration of look-ups, and reports those that fail. Requests wait for look-ups on goroutines of their own;
-// the server bounds the number of those.
+// limiter bounds the duration of look-ups, and reports those that fail.
 type limiter struct {
 	ctx     context.Context // canceled by close
 	cancel  context.CancelFunc

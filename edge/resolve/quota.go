@@ -1,7 +1,6 @@
 package resolve
 
 import (
-	"encoding/binary"
 	"errors"
 	"hash/maphash"
 	"log/slog"
@@ -9,15 +8,16 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"linkstream/schema/fair"
 )
 
-// ErrTooMany means that the key is not cached, and that the client has had too many keys looked up that do not exist.
-var ErrTooMany = errors.New("too many unknown hosts and links")
+// ErrTooMany means that a look-up is refused, because the client has asked for too many keys that do not exist, or pages about links.
+var ErrTooMany = errors.New("too many unknown hosts and links, or pages about links")
 
-// quota bounds how many keys that do not exist a client may have looked up, or how many pages about links: rate per second on average
-// over burst. It
-// counts what look-ups did not find, not look-ups, so that clients of existing links are never refused, however many links
-// are not cached. A client is an IPv4 address or an IPv6 /48, the most that one customer of a provider gets.
+// quota bounds how many keys that do not exist, or how many pages about links, a client may have looked up: rate per second on average
+// over burst. Look-ups of existing links do not count, so that their clients are never refused, however many links are not cached. A
+// client is a fair.Site.
 //
 // The quota is a token bucket in the form of one time per client (the virtual scheduling algorithm of ITU-T I.371): until
 // when the client has used up its share. A client that is over its quota is refused until that time is less than burst away.
@@ -47,12 +47,7 @@ func (q *quota) client(addr netip.Addr) (hash, check uint64, ok bool) {
 	if !addr.IsValid() {
 		return 0, 0, false
 	}
-	b := addr.As16()
-	if addr.Is4() || addr.Is4In6() {
-		check = uint64(binary.BigEndian.Uint32(b[12:])) // no /48 in use begins with 32 zero bits
-	} else {
-		check = binary.BigEndian.Uint64(b[:]) &^ 0xffff
-	}
+	check = uint64(fair.Site(addr))
 	return maphash.Comparable(q.seed, check), check, true
 }
 

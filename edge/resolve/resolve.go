@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"errors"
-	"fmt"
 	"log/slog"
 	"net/netip"
 	"sync"
@@ -14,24 +12,27 @@ import (
 
 	"github.com/VictoriaMetrics/metrics"
 
-	"linkstream/edge/snapshot"
+	"linkstream/edge/resolve/snapshot"
 	"linkstream/schema"
+	"linkstream/schema/blocklist"
 	"linkstream/schema/service"
 )
 
 // Resolver finds links. It is safe for concurrent use.
 type Resolver struct {
-	cached  Cached
-	review  *review
-	limiter *limiter
-	hosts   *cache[domainID] // by hostname
-	links   *cache[linkIDs]  // by linkKey
-	queries *linkQuery
-	store   linkStore
-	preview chan struct{} // has an element while a page about a link is read
+	defaultHost string
+	hosts       *cache[domainID] // by hostname
+	links       *cache[linkIDs]  // by linkKey
+	limiter     *limiter
+	queries     *linkQuery
+	blocklist   *blocklist.List // nil: nothing is blocked
+	store       linkStore
+	preview     chan struct{} // has an element while a page about a link is read
+	keys        sync.Pool     // of *linkKey
+	waiting     sync.Pool     // of waiting
 
 	log      *snapshot.Log // nil: none
-	proven   atomic.Int64  // see memory
+	proven   atomic.Bool   // see Reached
 	isProven chan struct{} // closed when proven is set
 	missed   *metrics.Counter
 	restored int
@@ -50,27 +51,6 @@ type domainStore interface {
 	VerifiedDomain(ctx context.Context, host string) (schema.Domain, error)
 }
 
-// Cached finds links in memory and does not wait: all that it can ask of the store is to renew what it has found. It is safe for
-// concurrent use.
-type Cached struct {
-	defaultHost string
-	hosts       *memory[domainID]
-	links       *memory[linkIDs]
-	quota       *quota
-	pages       *quota
-	review      *review
-	renew       func(key []byte, now time.Time) // cache.renew
-	keys        sync.Pool                       // of *linkKey
-}
-
-// What Cached cannot answer.
-var (
-	// ErrNotCached means that Resolver.Resolve has to look the link up, which it may refuse: see Cached.Wait.
-	ErrNotCached = errors.New("the link is not cached")
-	// ErrOutdated means that the link is cached, and that Resolver.Resolve has to look it up again.
-	ErrOutdated = errors.New("the link is cached, and has to be looked up again")
-)
-
 // Target is where a link leads.
 type Target struct {
 	LinkID    int64
@@ -80,6 +60,16 @@ type Target struct {
 	Location []byte
 	Forward  bool // the visitor's query string is appended to Location
 	Stop     Stop // why Location is empty
+
+	domain domainID
+	entry  *entry[linkIDs]
+}
+
+// Extended returns where a link with Stop Extended leads beside its rules and variants, and its extension. They belong to the cache, as
+// Location does.
+func (t *Target) Extended() (location []byte, x Extension) {
+	a := cutAnswer(t.entry.bytes())
+	return a.before, a.extension
 }
 
 // Stop says why a link does not redirect.
@@ -93,6 +83,7 @@ const (
 	Unsafe          // it leads to a host on the blocklist
 	Deleted         // by its owner
 	Expired         // and its owner has not said where it leads then
+	Extended        // it is not stopped, but has an extension that decides where it leads
 )
 
 type (
@@ -103,39 +94,49 @@ type (
 // linkKey holds the key of a link: the domain's ID in 8 bytes, then the hash.
 type linkKey [8 + schema.MaxAliasLen]byte
 
+// append returns the key of a link. It needs a buffer on the heap, as ristretto lets keys escape.
+func (k *linkKey) append(domain domainID, hash []byte) []byte {
+	return append(binary.BigEndian.AppendUint64(k[:0], uint64(domain)), hash...)
+}
+
 // New returns a resolver of the links in a store. The host of cfg.URL is the default domain. With cfg.Snapshot it has what an
 // earlier resolver had cached.
 func New(
 	cfg Config, links linkStore, domains domainStore, set *metrics.Set, log *slog.Logger,
 ) (*Resolver, error) {
-	r := &Resolver{limiter: newLimiter(&cfg, set, log), review: newReview(cfg.Blocklist), isProven: make(chan struct{})}
 	service.Describe(set, "linkstream_edge_changes_missed_total",
 		"How often changes may have been missed, so that all cached links are looked up again; 1 after the first start.")
-	r.missed = set.NewCounter("linkstream_edge_changes_missed_total")
 	service.Describe(set, "linkstream_edge_changes_current",
 		"1 once all changes before the start are taken into account: cached links from before need no look-up then.")
-	set.NewGauge("linkstream_edge_changes_current", func() float64 { return float64(min(1, r.proven.Load())) })
+	r := &Resolver{
+		defaultHost: string(cfg.URL.Host()),
+		limiter:     newLimiter(&cfg, set, log),
+		blocklist:   cfg.Blocklist,
+		store:       links,
+		preview:     make(chan struct{}, 1),
+		keys:        sync.Pool{New: func() any { return new(linkKey) }},
+		waiting:     sync.Pool{New: func() any { return make(waiting, 1) }},
+		isProven:    make(chan struct{}),
+		missed:      set.NewCounter("linkstream_edge_changes_missed_total"),
+	}
+	set.NewGauge("linkstream_edge_changes_current", func() float64 {
+		if r.proven.Load() {
+			return 1
+		}
+		return 0
+	})
 	hostBytes := cfg.CacheBytes / 32
 	var err error
-	r.hosts, err = newCache("hosts", 1, hostBytes, &cfg, r, set, saver[domainID]{kind: kindHost, drop: kindDropHost,
-		dropAll: kindDropHosts, encode: encodeHost, isRecalled: func(*entry[domainID]) bool { return false }})
-	if err != nil {
+	if r.hosts, err = newCache("hosts", hostBytes, &cfg, r.limiter, set, hostSaver); err != nil {
 		return nil, err
 	}
-	r.hosts.begin = newHostQuery(domains, r.hosts).run
-	r.links, err = newCache("links", 4, cfg.CacheBytes-hostBytes, &cfg, r, set,
-		saver[linkIDs]{kind: kindLink, drop: kindDropLink, dropAll: kindDropLinks, encode: encodeLink, isRecalled: r.review.isRecalled})
-	if err != nil {
+	if r.links, err = newCache("links", cfg.CacheBytes-hostBytes, &cfg, r.limiter, set, linkSaver); err != nil {
 		r.hosts.close()
 		return nil, err
 	}
 	r.queries = newLinkQuery(links, r.links, set)
-	r.links.begin, r.links.renews, r.store, r.preview = r.queries.begin, true, links, make(chan struct{}, 1)
-	r.cached.defaultHost = string(cfg.URL.Host())
-	r.cached.hosts, r.cached.links = &r.hosts.memory, &r.links.memory
-	r.cached.quota, r.cached.pages = r.limiter.quota, r.limiter.pages
-	r.cached.review, r.cached.renew = r.review, r.links.renew
-	r.cached.keys.New = func() any { return new(linkKey) }
+	r.hosts.begin, r.links.begin = newHostQuery(domains, r.hosts).begin, r.queries.begin
+	r.links.judge = r.judge
 	if cfg.Snapshot != "" {
 		if err := r.openSnapshot(cfg.Snapshot, set, log); err != nil {
 			r.Close()
@@ -158,48 +159,186 @@ func (r *Resolver) Close() {
 	r.links.close()
 }
 
-// Resolve returns the link that a hash on a host stands for at the time now. The host is that of a request, in lower
-// case. CodeNotFound if there is no such link; CodeUnavailable if the link is not cached and the store does not answer;
-// ErrTooMany if the link is not cached and the client has asked for too many that do not exist. The zero Addr is a client
-// that is not bounded. For a cached link Resolve neither allocates nor waits. It does not retain host and hash.
-func (r *Resolver) Resolve(host, hash []byte, client netip.Addr, now time.Time) (Target, error) {
+// Lookup is a look-up of a host or of a link that a request waits for.
+type Lookup struct {
+	host   pending[domainID]
+	link   pending[linkIDs] // if there is no flight of a host
+	domain domainID         // of the link
+	alias  bool             // it is of the alias that the hash stands for: see schema.AppendAlias
+}
+
+// TryResolve returns the link that a hash on a host stands for at the time now, from memory: the link with this hash or, if there is none,
+// with the alias that the hash stands for if its letter case does not matter. The host is that of a request, in lower case. CodeNotFound if
+// there is no such link; ErrTooMany if the link is not cached and the client has asked for too many that do not
+// exist. The zero Addr is a client that is not bounded.
+//
+// If the host or the link has to be looked up, TryResolve begins the look-up and returns it, and w.Done is called once when it has
+// ended, perhaps before TryResolve returns. The caller then calls TryResolve again, with the look-up as waited and a w that is not in
+// use. CodeUnavailable if the look-up failed and nothing is cached. For a cached link TryResolve does not allocate. It neither waits nor
+// retains host and hash.
+func (r *Resolver) TryResolve(host, hash []byte, client netip.Addr, now time.Time, waited *Lookup, w Waiter) (Target, *Lookup, error) {
+	if waited == nil || !waited.alias {
+		t, lookup, err := r.tryHash(host, hash, client, now, waited, w)
+		if err != errNotFound {
+			return t, lookup, err
+		}
+		waited = nil
+	}
+	var buffer [schema.MaxAliasLen]byte
+	if len(hash) > len(buffer) {
+		return Target{}, nil, errNotFound
+	}
+	alias, ok := schema.AppendAlias(buffer[:0], hash)
+	if !ok {
+		return Target{}, nil, errNotFound
+	}
+	// The look-up of the hash itself has counted against the client's quota.
+	t, lookup, err := r.tryHash(host, alias, netip.Addr{}, now, waited, w)
+	if lookup != nil {
+		lookup.alias = true
+	}
+	return t, lookup, err
+}
+
+// tryHash is TryResolve for one spelling of the hash.
+func (r *Resolver) tryHash(host, hash []byte, client netip.Addr, now time.Time, waited *Lookup, w Waiter) (Target, *Lookup, error) {
+	if waited != nil && waited.link.flight != nil {
+		e, err := r.links.outcome(&waited.link)
+		return r.target(waited.domain, e, err, now)
+	}
 	if !schema.ValidHash(hash) {
-		return Target{}, errNotFound
+		return Target{}, nil, errNotFound
 	}
-	domain, err := r.domain(host, client, now)
+	domain, p, err := r.tryDomain(host, client, now, waited, w)
 	if err != nil {
-		return Target{}, err
+		return Target{}, nil, err
 	}
-	key := r.cached.keys.Get().(*linkKey)
-	defer r.cached.keys.Put(key)
-	return r.link(key.append(domain, hash), client, now)
+	if p.flight != nil {
+		return Target{}, &Lookup{host: p}, nil
+	}
+	buffer := r.keys.Get().(*linkKey)
+	defer r.keys.Put(buffer)
+	e, q, err := r.links.get(buffer.append(domain, hash), client, now, w)
+	if q.flight != nil {
+		return Target{}, &Lookup{link: q, domain: domain}, nil
+	}
+	return r.target(domain, e, err, now)
 }
 
-// domain returns the ID of the domain that a host stands for.
-func (r *Resolver) domain(host []byte, client netip.Addr, now time.Time) (domainID, error) {
-	name, isDefault, err := r.cached.domainName(host)
-	if err != nil || isDefault {
-		return 0, err
+// tryDomain returns the ID of the domain that a host stands for, or its look-up.
+func (r *Resolver) tryDomain(
+	host []byte, client netip.Addr, now time.Time, waited *Lookup, w Waiter,
+) (domain domainID, p pending[domainID], err error) {
+	var e *entry[domainID]
+	if waited != nil {
+		e, err = r.hosts.outcome(&waited.host)
+	} else {
+		name, isDefault, err := r.domainName(host)
+		if err != nil || isDefault {
+			return 0, p, err
+		}
+		if e, p, err = r.hosts.get(name, client, now, w); p.flight != nil || err != nil {
+			return 0, p, err
+		}
 	}
-	e, err := r.hosts.get(name, client, now)
 	if err != nil {
-		return 0, err
+		return 0, p, err
 	}
-	return e.value, nil
+	return e.value, p, nil
 }
 
-// Preview is Resolve for a page about the link. If the link redirects, Preview also reads it from the store. Such pages never
-// keep redirects waiting: one query for them is under way at a time. ErrTooMany also if the client has asked for too many of them.
+// domainName returns the name of the domain that a host stands for, unless that is the default domain. Addresses and
+// localhost stand for the default domain, so that the service can be tried without a domain name.
+func (r *Resolver) domainName(host []byte) (name []byte, isDefault bool, err error) {
+	name, _ = schema.CutPort(host)
+	name = bytes.TrimSuffix(name, []byte("."))
+	switch {
+	case string(name) == r.defaultHost || string(name) == "localhost" || schema.HostIsAddr(name):
+		return nil, true, nil
+	case !schema.ValidHostName(name):
+		return nil, false, errNotFound
+	}
+	return name, false, nil
+}
+
+// target returns where the link of an entry leads at the time now.
+func (r *Resolver) target(domain domainID, e *entry[linkIDs], err error, now time.Time) (Target, *Lookup, error) {
+	if err != nil {
+		return Target{}, nil, err
+	}
+	t := Target{LinkID: e.value.link, AccountID: e.value.account, domain: domain, entry: e}
+	t.Location, t.Forward, t.Stop = decodeAnswer(e.bytes(), now)
+	if r.Blocks(&t) {
+		t.Location, t.Stop = nil, Unsafe
+	}
+	return t, nil, nil
+}
+
+// Blocks reports whether the location of a target leads to a blocked host.
+func (r *Resolver) Blocks(t *Target) bool { return t.entry.listed.Load() && r.blocks(t.Location) }
+
+// judge notes whether a link may lead to a blocked host, for any visitor at any time.
+func (r *Resolver) judge(e *entry[linkIDs]) {
+	a := cutAnswer(e.bytes())
+	listed := r.blocks(a.before) || r.blocks(a.after)
+	a.extension.locations(func(location []byte) bool {
+		listed = listed || r.blocks(location)
+		return !listed
+	})
+	e.listed.Store(listed)
+}
+
+// blocks reports whether a location leads to a blocked host.
+func (r *Resolver) blocks(location []byte) bool {
+	if len(location) == 0 || r.blocklist.IsEmpty() {
+		return false
+	}
+	host, err := schema.HostOfURL(string(location))
+	return err == nil && r.blocklist.Blocks(host)
+}
+
+// waiting is a Waiter of a goroutine.
+type waiting chan struct{}
+
+// Done implements Waiter.
+func (w waiting) Done() { w <- struct{}{} }
+
+// Resolve is TryResolve, and waits for look-ups.
+func (r *Resolver) Resolve(host, hash []byte, client netip.Addr, now time.Time) (Target, error) {
+	w := r.waiting.Get().(waiting)
+	defer r.waiting.Put(w)
+	for waited := (*Lookup)(nil); ; <-w {
+		t, lookup, err := r.TryResolve(host, hash, client, now, waited, w)
+		if lookup == nil {
+			return t, err
+		}
+		waited = lookup
+	}
+}
+
+// Wait returns how long a client has to wait until look-ups are made for it again; 0 if they are now.
+func (r *Resolver) Wait(client netip.Addr, now time.Time) time.Duration {
+	return r.limiter.quota.wait(client, now)
+}
+
+// WaitPreview returns how long a client has to wait until Preview reads links for it again; 0 if it does now.
+func (r *Resolver) WaitPreview(client netip.Addr, now time.Time) time.Duration {
+	return r.limiter.pages.wait(client, now)
+}
+
+// Preview is Resolve for a page about the link. If the link redirects, Preview also reads it from the store. Such pages never delay
+// redirects: one query for them is under way at a time. ErrTooMany also if the client has asked for too many of them.
 func (r *Resolver) Preview(host, hash []byte, client netip.Addr, now time.Time) (Target, schema.Link, error) {
 	target, err := r.Resolve(host, hash, client, now)
+	if err == nil && target.Stop == Extended {
+		if target.Location, _ = target.Extended(); r.Blocks(&target) {
+			target.Location, target.Stop = nil, Unsafe
+		}
+	}
 	if err != nil || len(target.Location) == 0 {
 		return target, schema.Link{}, err
 	}
-	domain, err := r.domain(host, client, now)
-	if err != nil {
-		return Target{}, schema.Link{}, err
-	}
-	if r.limiter.pages.wait(client, now) > 0 {
+	if r.WaitPreview(client, now) > 0 {
 		return Target{}, schema.Link{}, ErrTooMany
 	}
 	r.limiter.pages.charge(client, now)
@@ -208,7 +347,10 @@ func (r *Resolver) Preview(host, hash []byte, client netip.Addr, now time.Time) 
 		select {
 		case r.preview <- struct{}{}:
 			defer func() { <-r.preview }()
-			link, err = r.store.Link(ctx, int64(domain), string(hash))
+			link, err = r.store.Link(ctx, int64(target.domain), string(hash))
+			if alias, ok := schema.AppendAlias(nil, hash); schema.ErrorCode(err) == schema.CodeNotFound && ok {
+				link, err = r.store.Link(ctx, int64(target.domain), string(alias))
+			}
 			return err
 		case <-ctx.Done():
 			return ctx.Err()
@@ -217,151 +359,13 @@ func (r *Resolver) Preview(host, hash []byte, client netip.Addr, now time.Time) 
 	return target, link, err
 }
 
-// maxRecalled is how often a request looks a link up again because all links of its account have changed meanwhile.
-const maxRecalled = 2
-
-func (r *Resolver) link(key []byte, client netip.Addr, now time.Time) (Target, error) {
-	for tries := 0; ; tries++ {
-		e, err := r.links.get(key, client, now)
-		if err != nil {
-			return Target{}, err
-		}
-		if v := r.review.judge(e, now); v != recalled || tries == maxRecalled {
-			return target(e, v, now), nil
-		}
-	}
-}
-
-// Cached returns the part of the resolver that is in memory.
-func (r *Resolver) Cached() *Cached { return &r.cached }
-
-// Host is what a request's host stands for. It refers to the host's bytes.
-type Host struct {
-	name      []byte // of the domain
-	isDefault bool   // it is the default domain, and has no name
-	err       error  // why no domain can have this name
-}
-
-// Host returns what the host of a request, in lower case, stands for. It stands for the same as long as c exists.
-func (c *Cached) Host(host []byte) (h Host) {
-	h.name, h.isDefault, h.err = c.domainName(host)
-	return h
-}
-
-// Resolve is Resolver.Resolve for callers that cannot wait. It fails with CodeNotFound if memory says that there is no such
-// link, and with ErrNotCached or ErrOutdated, without a trace in metrics, if Resolver.Resolve has to look it up.
-func (c *Cached) Resolve(host, hash []byte, now time.Time) (Target, error) {
-	return c.ResolveOn(c.Host(host), hash, now)
-}
-
-// ResolveOn is Resolve with the result of Host.
-func (c *Cached) ResolveOn(host Host, hash []byte, now time.Time) (Target, error) {
-	if !schema.ValidHash(hash) {
-		return Target{}, errNotFound
-	}
-	var domain domainID
-	foundHost := missing
-	if host.err != nil {
-		return Target{}, host.err
-	}
-	if !host.isDefault {
-		var e *entry[domainID]
-		e, foundHost = c.hosts.find(host.name, now)
-		if foundHost == unknown {
-			c.hosts.count(foundHost)
-		}
-		if err := foundHost.failure(); err != nil {
-			return Target{}, err
-		}
-		domain = e.value
-	}
-	buffer := c.keys.Get().(*linkKey)
-	defer c.keys.Put(buffer)
-	key := buffer.append(domain, hash)
-	e, found := c.links.find(key, now)
-	err := found.failure()
-	v := sound
-	if err == nil {
-		if v = c.review.judge(e, now); v == recalled {
-			return Target{}, ErrOutdated
-		}
-	}
-	if err == nil || err == errNotFound {
-		if !host.isDefault {
-			c.hosts.count(foundHost)
-		}
-		c.links.count(found)
-	}
-	if err != nil {
-		return Target{}, err
-	}
-	if found == aging {
-		c.renew(key, now)
-	}
-	return target(e, v, now), nil
-}
-
-// failure returns why memory alone cannot give an entry, or nil if it can.
-func (f finding) failure() error {
-	switch f {
-	case missing:
-		return ErrNotCached
-	case outdated:
-		return ErrOutdated
-	case unknown:
-		return errNotFound
-	}
-	return nil
-}
-
-// Wait returns how long a client has to wait until Resolver.Resolve looks links up for it again; 0 if it does now.
-func (c *Cached) Wait(client netip.Addr, now time.Time) time.Duration {
-	return c.quota.wait(client, now)
-}
-
-// WaitPreview returns how long a client has to wait until Resolver.Preview reads links for it again; 0 if it does now.
-func (c *Cached) WaitPreview(client netip.Addr, now time.Time) time.Duration {
-	return c.pages.wait(client, now)
-}
-
-// domainName returns the name of the domain that a host stands for, unless that is the default domain. Addresses and
-// localhost stand for the default domain, so that the service can be tried without a domain name.
-func (c *Cached) domainName(host []byte) (name []byte, isDefault bool, err error) {
-	name, _ = schema.CutPort(host)
-	name = bytes.TrimSuffix(name, []byte("."))
-	switch {
-	case string(name) == c.defaultHost || string(name) == "localhost" || schema.HostIsAddr(name):
-		return nil, true, nil
-	case !schema.ValidHostName(name):
-		return nil, false, errNotFound
-	}
-	return name, false, nil
-}
-
-// append returns the key of a link. It needs a buffer on the heap, as ristretto lets keys escape.
-func (k *linkKey) append(domain domainID, hash []byte) []byte {
-	return append(binary.BigEndian.AppendUint64(k[:0], uint64(domain)), hash...)
-}
-
-// target returns the target of an entry with a verdict at the time now.
-func target(e *entry[linkIDs], v verdict, now time.Time) Target {
-	t := Target{LinkID: e.value.link, AccountID: e.value.account}
-	t.Location, t.Forward, t.Stop = decodeAnswer(e.bytes(), now)
-	if v == blocked {
-		t.Location, t.Stop = nil, Unsafe
-	}
-	return t
-}
-
 // Drop makes requests that begin after it look up again what has changed. While the store does not answer, they get what
 // was cached before.
 func (r *Resolver) Drop(change schema.Change) {
 	switch {
 	case change.AccountID != 0:
-		r.review.recall(change.AccountID)
-		if r.log != nil { // after the recall: see saver.save
-			r.log.Append(kindRecall, binary.AppendUvarint(nil, uint64(change.AccountID)))
-		}
+		r.links.dropEach(func() { r.links.saver.recall(change.AccountID) },
+			func(e *entry[linkIDs]) bool { return e.value.account == change.AccountID })
 	case change.Hash == "":
 		r.hosts.drop([]byte(change.Host))
 	default:
@@ -369,63 +373,13 @@ func (r *Resolver) Drop(change schema.Change) {
 	}
 }
 
+// Missed says that changes may have been missed: everything is looked up again. While the store does not answer, requests get
+// what was cached before.
+func (r *Resolver) Missed() {
+	r.missed.Inc()
+	r.hosts.dropEach(r.hosts.saver.forgetAll, func(*entry[domainID]) bool { return true })
+	r.links.dropEach(r.links.saver.forgetAll, func(*entry[linkIDs]) bool { return true })
+}
+
 // BlocklistChanged makes requests that begin after it consult the blocklist again.
-func (r *Resolver) BlocklistChanged() { r.review.next(func(uint32) {}) }
-
-// hostQuery looks up hosts, one at a time for each of its slots.
-type hostQuery struct {
-	domains domainStore
-	cache   *cache[domainID]
-	slots   [2]chan struct{} // an element per look-up under way; the second one for suspects, see linkQuery
-}
-
-const (
-	hostQueries        = 48
-	suspectHostQueries = 16
-)
-
-func newHostQuery(domains domainStore, c *cache[domainID]) *hostQuery {
-	return &hostQuery{domains, c, [2]chan struct{}{make(chan struct{}, hostQueries), make(chan struct{}, suspectHostQueries)}}
-}
-
-// run is a cache's begin for hosts. It waits for the look-up.
-func (q *hostQuery) run(f *flight[domainID]) {
-	f.err = errUnavailable // in case the look-up panics
-	defer func() { q.cache.end([]*flight[domainID]{f}) }()
-	f.err = q.cache.limiter.do(func(ctx context.Context) error {
-		round := q.cache.round.Load() // before the look-up, so that changes during the look-up are noticed
-		domain, err := q.lookup(ctx, f.key, f.suspect)
-		if err != nil && schema.ErrorCode(err) != schema.CodeNotFound {
-			return err
-		}
-		if err != nil {
-			q.cache.publishNegative(f)
-			return nil
-		}
-		e := newEntry(domain, nil)
-		e.reviewed.Store(pending(round))
-		q.cache.publish(f, e)
-		return nil
-	})
-	if f.err == nil && f.entry == nil {
-		f.err = errNotFound
-	}
-}
-
-func (q *hostQuery) lookup(ctx context.Context, host string, suspect bool) (domainID, error) {
-	slots := q.slots[0]
-	if suspect {
-		slots = q.slots[1]
-	}
-	select {
-	case slots <- struct{}{}:
-		defer func() { <-slots }()
-	case <-ctx.Done():
-		return 0, fmt.Errorf("look up domain %q: %d look-ups are under way", host, cap(slots))
-	}
-	domain, err := q.domains.VerifiedDomain(ctx, host)
-	if err != nil {
-		return 0, fmt.Errorf("look up domain %q: %w", host, err)
-	}
-	return domainID(domain.ID), nil
-}
+func (r *Resolver) BlocklistChanged() { r.links.judgeAll() }

@@ -88,7 +88,8 @@ func TestResolveCache(t *testing.T) {
 		e.link(t, 0, "abc", "https://example.com/2")
 		e.want(t, "sho.rt", "AbC", start, "https://example.com/1", "")
 		e.want(t, "sho.rt", "abc", start, "https://example.com/2", "")
-		e.want(t, "sho.rt", "ABC", start, "", schema.CodeNotFound)
+		e.link(t, 0, "AbCdefg", "https://example.com/3")
+		e.want(t, "sho.rt", "ABCdefg", start, "", schema.CodeNotFound)
 	})
 	t.Run("an unannounced change shows after CacheTTL", func(t *testing.T) {
 		e := newEnv(t, nil)

@@ -5,11 +5,12 @@ import (
 	"encoding/binary"
 	"fmt"
 	"log/slog"
+	"maps"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
 
-	"linkstream/edge/snapshot"
+	"linkstream/edge/resolve/snapshot"
 	"linkstream/schema"
 	"linkstream/schema/service"
 )
@@ -23,73 +24,140 @@ const (
 	kindDropHost  = 2                  // host
 	kindDropLinks = 3                  // all links
 	kindDropHosts = 4                  // all hosts
-	kindRecall    = 5                  // account ID: the same of all its links
+	kindRecall    = 5                  // account ID: the same for all its links
 	kindPosition  = 6                  // schema.ChangePosition: changes before it are taken into account in all records before
 )
 
-// saver writes what a cache publishes to a snapshot. The zero saver writes nothing.
+// saver writes what a cache publishes to a snapshot. Without a log it writes nothing. Callers hold cache.mu, so that records have the
+// order of the changes in memory.
 type saver[V value] struct {
 	log           *snapshot.Log
 	kind          byte // of an entry
 	drop, dropAll byte
 	encode        func(dst []byte, key string, e *entry[V]) []byte
-	isRecalled    func(e *entry[V]) bool // whether a recall has made the entry out of date
 }
 
-// save saves the entry that replaces old, which may be nil, unless the snapshot has the same already. The entry is in the
-// shards. The caller holds cache.mu, so that drop comes before or after, in memory as in the snapshot.
+var (
+	hostSaver = saver[domainID]{kind: kindHost, drop: kindDropHost, dropAll: kindDropHosts, encode: encodeHost}
+	linkSaver = saver[linkIDs]{kind: kindLink, drop: kindDropLink, dropAll: kindDropLinks, encode: encodeLink}
+)
+
+// save saves the entry that replaces old, which may be nil, unless the snapshot has the same already. The entry is in the store.
 func (s *saver[V]) save(key string, e, old *entry[V]) {
-	if s.log == nil || e.state.everDropped() {
+	if s.log == nil || e.state.wasDropped() {
 		return
 	}
-	if old != nil && e.equals(old) && !old.state.everDropped() && !s.isRecalled(old) && old.saved.Load() >= max(1, s.log.SavedSince()) {
+	if old != nil && e.equals(old) && !old.state.wasDropped() && old.saved.Load() >= max(1, s.log.SavedSince()) {
 		e.saved.Store(old.saved.Load())
 		return
 	}
 	e.saved.Store(s.log.Append(s.kind, s.encode(nil, key, e)))
-	if s.isRecalled(e) { // perhaps its record follows that of the recall
-		s.forget(key)
-	}
 }
 
-// forget saves that what was saved of a key is not true any more. The caller holds cache.mu.
-func (s *saver[V]) forget(key string) {
+// forget saves that earlier records of a key are not true any more.
+func (s *saver[V]) forget(key string) { s.note(s.drop, []byte(key)) }
+
+// forgetAll saves that no earlier record is true any more.
+func (s *saver[V]) forgetAll() { s.note(s.dropAll, nil) }
+
+// recall saves that earlier records of an account's links are not true any more.
+func (s *saver[V]) recall(account int64) {
+	s.note(kindRecall, binary.AppendUvarint(nil, uint64(account)))
+}
+
+func (s *saver[V]) note(kind byte, body []byte) {
 	if s.log != nil {
-		s.log.Append(s.drop, []byte(key))
+		s.log.Append(kind, body)
 	}
-}
-
-func (s *saver[V]) forgetAll() {
-	if s.log != nil {
-		s.log.Append(s.dropAll, nil)
-	}
-}
-
-// restore adds an entry of the snapshot to the backlog, which is not proven to be true yet.
-func (c *cache[V]) restore(key []byte, v V, bytes []byte, number uint64, round uint32) {
-	hash, check := c.hash(key)
-	e := newEntry(v, bytes)
-	e.check = check
-	e.state.setUnproven()
-	e.reviewed.Store(pending(round))
-	e.saved.Store(number)
-	c.backlog.Load().add(hash, e)
-}
-
-// unrestore removes an entry that a later record of the snapshot drops.
-func (c *cache[V]) unrestore(key []byte) {
-	hash, _ := c.hash(key)
-	c.backlog.Load().remove(hash)
 }
 
 // kept appends the numbers of the entries that a new file of the snapshot must have.
 func (c *cache[V]) kept(numbers []uint64) []uint64 {
-	c.each(func(e *entry[V]) {
-		if n := e.saved.Load(); n > 0 && !e.state.everDropped() && !c.saver.isRecalled(e) {
+	c.store.each(func(e *entry[V]) {
+		if n := e.saved.Load(); n > 0 && !e.state.wasDropped() {
 			numbers = append(numbers, n)
 		}
 	})
 	return numbers
+}
+
+// restoring is the entries that a snapshot has up to some record, by the first hashes of their keys.
+type restoring struct {
+	hosts  map[uint64]*entry[domainID]
+	links  map[uint64]*entry[linkIDs]
+	last   uint64           // number of the last entry
+	recall map[int64]uint64 // by account, the number of the last entry before its links changed
+}
+
+func newRestoring() *restoring {
+	return &restoring{map[uint64]*entry[domainID]{}, map[uint64]*entry[linkIDs]{}, 0, map[int64]uint64{}}
+}
+
+// apply does what a record says. It fails if it does not know the kind.
+func (r *Resolver) apply(s *restoring, record snapshot.Record) error {
+	s.last = max(s.last, record.Number)
+	switch record.Kind {
+	case kindLink:
+		if key, ids, answer, ok := decodeLink(record.Body); ok {
+			r.links.restore(s.links, key, newEntry(ids, answer), record.Number)
+		}
+	case kindHost:
+		if host, domain, ok := decodeHost(record.Body); ok {
+			r.hosts.restore(s.hosts, host, newEntry(domain, nil), record.Number)
+		}
+	case kindDropLink:
+		hash, _ := r.links.store.hash(record.Body)
+		delete(s.links, hash)
+	case kindDropHost:
+		hash, _ := r.hosts.store.hash(record.Body)
+		delete(s.hosts, hash)
+	case kindDropLinks:
+		clear(s.links)
+	case kindDropHosts:
+		clear(s.hosts)
+	case kindRecall:
+		if account, n := binary.Uvarint(record.Body); n > 0 {
+			s.recall[int64(account)] = s.last
+		}
+	case kindPosition:
+		r.position = decodePosition(record.Body)
+	default:
+		return fmt.Errorf("kind %d is that of another release", record.Kind)
+	}
+	return nil
+}
+
+// restore adds an entry of the snapshot, which is dropped until Reached says that it is true.
+func (c *cache[V]) restore(to map[uint64]*entry[V], key []byte, e *entry[V], number uint64) {
+	var hash uint64
+	hash, e.check = c.store.hash(key)
+	e.state.setRestored()
+	e.saved.Store(number)
+	to[hash] = e
+}
+
+// setsAtOnce is how many entries are given to ristretto's queue, which has room for twice as many, before load waits for it.
+const setsAtOnce = 16 << 10
+
+// load puts restored entries into the store, and returns how many of them there is room for.
+func (c *cache[V]) load(entries map[uint64]*entry[V]) (kept int) {
+	n := 0
+	for hash, e := range entries {
+		c.judge(e)
+		c.store.set(hash, e)
+		if n++; n%setsAtOnce == 0 {
+			c.store.wait()
+		}
+	}
+	c.store.wait()
+	c.store.each(func(*entry[V]) { kept++ })
+	return kept
+}
+
+// load puts what was restored into the caches.
+func (r *Resolver) load(s *restoring) {
+	maps.DeleteFunc(s.links, func(_ uint64, e *entry[linkIDs]) bool { return e.saved.Load() <= s.recall[e.value.account] })
+	r.restored = r.hosts.load(s.hosts) + r.links.load(s.links)
 }
 
 func encodeHost(dst []byte, host string, e *entry[domainID]) []byte {
@@ -135,53 +203,19 @@ func cutKey(body []byte) (key, rest []byte, ok bool) {
 // openSnapshot restores what the snapshot at path has, and begins to save.
 func (r *Resolver) openSnapshot(path string, set *metrics.Set, log *slog.Logger) (err error) {
 	start := time.Now()
-	hosts, links := newBacklog(r.hosts.shards), newBacklog(r.links.shards)
-	r.hosts.backlog.Store(hosts)
-	r.links.backlog.Store(links)
-	r.log, err = snapshot.Open(path, r.restore, set, log)
+	s := newRestoring()
+	r.log, err = snapshot.Open(path, func(record snapshot.Record) error { return r.apply(s, record) }, set, log)
 	if err != nil {
 		return err
 	}
+	r.load(s)
 	r.hosts.saver.log, r.links.saver.log = r.log, r.log
-	restored := hosts.count + links.count
 	service.Describe(set, "linkstream_edge_snapshot_restored", "Cached hosts and links that the process found in the snapshot when it started.")
-	set.NewGauge("linkstream_edge_snapshot_restored", func() float64 { return float64(restored) })
-	r.restored = restored
-	if restored > 0 {
-		log.Info("cached links restored", "entries", restored, "seconds", time.Since(start).Seconds())
+	set.NewGauge("linkstream_edge_snapshot_restored", func() float64 { return float64(r.restored) })
+	if r.restored > 0 {
+		log.Info("cached links restored", "entries", r.restored, "seconds", time.Since(start).Seconds())
 	}
 	r.log.Start(r.keep)
-	return nil
-}
-
-// restore does what a record says. It fails if it does not know the kind.
-func (r *Resolver) restore(record snapshot.Record) error {
-	switch record.Kind {
-	case kindLink:
-		if key, ids, answer, ok := decodeLink(record.Body); ok {
-			r.links.restore(key, ids, answer, record.Number, r.review.round.Load())
-		}
-	case kindHost:
-		if host, domain, ok := decodeHost(record.Body); ok {
-			r.hosts.restore(host, domain, nil, record.Number, 0)
-		}
-	case kindDropLink:
-		r.links.unrestore(record.Body)
-	case kindDropHost:
-		r.hosts.unrestore(record.Body)
-	case kindDropLinks:
-		r.links.backlog.Load().clear()
-	case kindDropHosts:
-		r.hosts.backlog.Load().clear()
-	case kindRecall:
-		if account, n := binary.Uvarint(record.Body); n > 0 {
-			r.review.recall(int64(account))
-		}
-	case kindPosition:
-		r.position = decodePosition(record.Body)
-	default:
-		return fmt.Errorf("kind %d is that of another release", record.Kind)
-	}
 	return nil
 }
 
@@ -226,7 +260,10 @@ func (r *Resolver) Reached(p schema.ChangePosition, current bool) {
 		}
 	}
 	r.reaching.Unlock()
-	if current && r.proven.CompareAndSwap(0, time.Now().UnixNano()) {
+	if current && r.proven.CompareAndSwap(false, true) {
+		now := time.Now()
+		r.hosts.prove(now)
+		r.links.prove(now)
 		close(r.isProven)
 	}
 }
@@ -243,12 +280,4 @@ func (r *Resolver) AwaitProof(ctx context.Context, most time.Duration) {
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-}
-
-// Missed says that changes may have been missed: everything is looked up again. While the store does not answer, requests get
-// what was cached before.
-func (r *Resolver) Missed() {
-	r.missed.Inc()
-	r.hosts.dropAll()
-	r.links.dropAll()
 }

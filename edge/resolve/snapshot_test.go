@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -17,6 +16,8 @@ import (
 
 	"linkstream/edge/resolve"
 	"linkstream/schema"
+	"linkstream/schema/blocklist"
+	"linkstream/schema/enrich"
 	"linkstream/schema/testkit"
 )
 
@@ -33,7 +34,7 @@ func (e *env) restart(t testing.TB) {
 	e.open(t)
 }
 
-// open opens a resolver with the snapshot, and settles what it has restored if e.settles.
+// open opens a resolver with the snapshot.
 func (e *env) open(t testing.TB) {
 	t.Helper()
 	var err error
@@ -41,21 +42,12 @@ func (e *env) open(t testing.TB) {
 	e.resolver, err = resolve.New(e.cfg, e.store, e.store, e.metrics, e.log.Logger())
 	testkit.Must(t, err)
 	t.Cleanup(e.resolver.Close)
-	if e.settles {
-		e.resolver.Settle(t.Context())
-	}
 	e.store.lookups.Store(0)
 }
 
 var somePosition = schema.ChangePosition{Next: 7, Last: 9}
 
 func TestRestart(t *testing.T) {
-	t.Parallel()
-	t.Run("at once", func(t *testing.T) { testRestart(t, false) })
-	t.Run("settled", func(t *testing.T) { testRestart(t, true) })
-}
-
-func testRestart(t *testing.T, settles bool) {
 	t.Parallel()
 	const first, second = "https://example.com/1", "https://example.com/2"
 	now := time.Now()
@@ -67,7 +59,6 @@ func testRestart(t *testing.T, settles bool) {
 		t.Helper()
 		t.Parallel()
 		e := newSavedEnv(t)
-		e.settles = settles
 		e.link(t, 0, "abc", first)
 		find(t, e, "abc", first, "")
 		e.resolver.Reached(somePosition, true)
@@ -105,11 +96,10 @@ func testRestart(t *testing.T, settles bool) {
 			e.want(t, "sho.rt", "abc", now, first, "")
 		}()
 		testkit.Eventually(t, "a look-up", func() bool { return e.store.running.Load() == 1 })
-		if _, err := e.resolver.Cached().Resolve([]byte("sho.rt"), []byte("abc"), now); err != resolve.ErrOutdated {
-			t.Errorf("another request: error %v", err)
-		}
+		other := e.begin(t, netip.Addr{}, "abc", now)
 		release()
 		<-answered
+		other.want(t, first, "")
 	})
 	t.Run("links are not looked up once changes are followed, until their time has passed", func(t *testing.T) {
 		e := cached(t)
@@ -178,7 +168,6 @@ func testRestart(t *testing.T, settles bool) {
 	t.Run("links that were dropped, and found to be the same, are kept", func(t *testing.T) {
 		for _, change := range []schema.Change{{Hash: "abc"}, {AccountID: 1}} {
 			e := newSavedEnv(t)
-			e.settles = settles
 			e.link(t, 0, "abc", first)
 			find(t, e, "abc", first, "")
 			e.resolver.Drop(change)
@@ -194,9 +183,32 @@ func testRestart(t *testing.T, settles bool) {
 		e.setActive(t, "abc", false)
 		e.restart(t)
 		e.wantActive(t, "abc", now, false)
-		e.resolver.Settle(t.Context())
 		e.resolver.Reached(somePosition, true)
 		e.wantActive(t, "abc", now, false)
+	})
+	t.Run("what a look-up has found before a change does not come back", func(t *testing.T) {
+		for name, change := range map[string]func(e *env){
+			"of the link":        func(e *env) { e.resolver.Drop(schema.Change{Hash: "abc"}) },
+			"of its account":     func(e *env) { e.resolver.Drop(schema.Change{AccountID: e.accountID}) },
+			"that may be missed": func(e *env) { e.resolver.Missed() },
+		} {
+			e := newSavedEnv(t)
+			e.link(t, 0, "abc", first)
+			e.store.answered.Store(true)
+			fault, release := held()
+			e.store.inject(fault)
+			before := e.begin(t, netip.Addr{}, "abc", now)
+			testkit.Eventually(t, "a look-up", func() bool { return e.store.running.Load() == 1 })
+			change(e)
+			release()
+			before.wait(t)
+			e.store.inject(down)
+			e.restart(t)
+			e.resolver.Reached(somePosition, true)
+			if location, code := e.resolve("sho.rt", "abc", now); code != schema.CodeUnavailable {
+				t.Errorf("a change %s: %q, code %q", name, location, code)
+			}
+		}
 	})
 	t.Run("a link that is found to be gone does not come back", func(t *testing.T) {
 		e := cached(t)
@@ -204,10 +216,7 @@ func testRestart(t *testing.T, settles bool) {
 		e.store.inject(func(context.Context) error { return schema.Errorf(schema.CodeNotFound, "no such link") })
 		find(t, e, "abc", "", schema.CodeNotFound)
 		e.store.inject(down)
-		for range 2 {
-			e.want(t, "sho.rt", "abc", now.Add(e.cfg.CacheTTL), "", schema.CodeUnavailable)
-			e.resolver.Settle(t.Context())
-		}
+		e.want(t, "sho.rt", "abc", now.Add(e.cfg.CacheTTL), "", schema.CodeUnavailable)
 	})
 	t.Run("a new file has what was restored", func(t *testing.T) {
 		e := cached(t)
@@ -219,6 +228,53 @@ func testRestart(t *testing.T, settles bool) {
 		e.store.inject(down)
 		e.restart(t)
 		find(t, e, "abc", first, "")
+	})
+	t.Run("a new file has no link that was dropped", func(t *testing.T) {
+		e := cached(t)
+		for i := range 1 << 14 {
+			e.resolver.Drop(schema.Change{Hash: fmt.Sprintf("%064d", i)})
+			if i == 0 {
+				e.resolver.Drop(schema.Change{Hash: "abc"})
+			}
+		}
+		testkit.Eventually(t, "a new file", func() bool { return e.metric(t, "linkstream_edge_snapshot_rewrites_total") > 0 })
+		e.store.inject(down)
+		e.restart(t)
+		e.resolver.Reached(somePosition, true)
+		find(t, e, "abc", "", schema.CodeUnavailable)
+	})
+	t.Run("a new file that is as new as a change has no link from before", func(t *testing.T) {
+		e := cached(t)
+		later := schema.ChangePosition{Next: 8, Last: 9}
+		for range 20 { // when the link is dropped, keep has begun in most of them
+			find(t, e, "abc", first, "")
+			position, kept := resolve.KeptAround(e.resolver, func() schema.ChangePosition {
+				e.resolver.Drop(schema.Change{Hash: "abc"})
+				return later
+			})
+			if position == later && kept {
+				t.Fatal("it has the link")
+			}
+		}
+	})
+	t.Run("links of an account that changed, and that nobody has asked for since, do not come back", func(t *testing.T) {
+		e := cached(t)
+		e.resolver.Drop(schema.Change{AccountID: e.accountID})
+		e.restart(t)
+		e.store.inject(down)
+		e.resolver.Reached(somePosition, true)
+		find(t, e, "abc", "", schema.CodeUnavailable)
+	})
+	t.Run("a restored link to a host that was blocked meanwhile is not followed", func(t *testing.T) {
+		e := cached(t)
+		list := filepath.Join(t.TempDir(), "hosts")
+		testkit.Must(t, os.WriteFile(list, []byte("example.com"), 0o600))
+		var err error
+		e.cfg.Blocklist, err = blocklist.Open(list, e.log.Logger())
+		testkit.Must(t, err)
+		e.restart(t)
+		e.resolver.Reached(somePosition, true)
+		e.wantCachedStop(t, "abc", now, resolve.Unsafe)
 	})
 	t.Run("keys that do not exist are not kept", func(t *testing.T) {
 		e := cached(t)
@@ -243,34 +299,6 @@ func testRestart(t *testing.T, settles bool) {
 	})
 }
 
-// TestChangesWhileSettling changes links while they are moved.
-func TestChangesWhileSettling(t *testing.T) {
-	t.Parallel()
-	e := newSavedEnv(t)
-	now := time.Now()
-	const links = 600
-	for i := range links {
-		e.link(t, 0, fmt.Sprint("link", i), "https://example.com/")
-		e.wantActive(t, fmt.Sprint("link", i), now, true)
-	}
-	e.restart(t)
-	testkit.Equal(t, "links that have not settled", resolve.Unsettled(e.resolver), links)
-	e.resolver.Reached(somePosition, true)
-	var settled sync.WaitGroup
-	settled.Go(func() { e.resolver.Settle(t.Context()) })
-	for i := range links {
-		if i%2 == 0 {
-			e.change(t, fmt.Sprint("link", i), false)
-		}
-		e.wantActive(t, fmt.Sprint("link", i), now, i%2 != 0)
-	}
-	settled.Wait()
-	testkit.Equal(t, "links that have not settled in the end", resolve.Unsettled(e.resolver), 0)
-	for i := range links {
-		e.wantActive(t, fmt.Sprint("link", i), now, i%2 != 0)
-	}
-}
-
 // TestRestoredMemory restores more links than the cache has room for.
 func TestRestoredMemory(t *testing.T) {
 	t.Parallel()
@@ -293,10 +321,6 @@ func TestRestoredMemory(t *testing.T) {
 		return n
 	}
 	testkit.Equal(t, "links served", served(), e.resolver.Restored())
-	e.resolver.Settle(t.Context())
-	if n := served(); n < least {
-		t.Errorf("%d links served after they have settled, want %d or more", n, least)
-	}
 }
 
 // feed is a store whose changes are announced, some time later.
@@ -383,11 +407,7 @@ func TestRestartShowsEveryChange(t *testing.T) {
 				testkit.Must(t, os.WriteFile(f.cfg.Snapshot, content[:cut], 0o600))
 				f.open(t)
 				restored += f.resolver.Restored()
-				var settled sync.WaitGroup
-				settled.Go(func() { f.resolver.Settle(t.Context()) })
 				f.replay()
-				f.compare(t, time.Now())
-				settled.Wait()
 				f.compare(t, time.Now())
 				f.resolver.Close()
 			}
@@ -432,8 +452,39 @@ func (e *env) awaitWritten(t *testing.T, mark string) {
 	})
 }
 
+// anybody is a visitor of the class n.
+type anybody struct{ n uint64 }
+
+func (anybody) Agent() enrich.Agent {
+	return enrich.Agent{Device: schema.Mobile, Browser: "Safari", OS: "iOS"}
+}
+func (anybody) Country() string        { return "AT" }
+func (anybody) Language() []byte       { return []byte("de-AT") }
+func (a anybody) Has(_, _ []byte) bool { return a.n < 50 }
+func (anybody) Unix() int64            { return 2_000_000_000 }
+func (a anybody) Hash() uint64         { return a.n }
+
+// A link decides about visitors after a restart as it did before.
+func TestRestartOfExtendedLinks(t *testing.T) {
+	t.Parallel()
+	e := newEnv(t, nil)
+	e.store.inject(down)
+	record := resolve.SavedExtended
+	record.Number = 1
+	testkit.Must(t, resolve.Restore(e.resolver, record))
+	target, err := e.resolver.Resolve([]byte("sho.rt"), []byte("abc"), netip.Addr{}, time.Now())
+	testkit.Must(t, err)
+	location, x := target.Extended()
+	testkit.Equal(t, "location", string(location), "https://example.com/")
+	for n, want := range map[uint64]string{0: "https://example.com/a a", 50: "https://example.com/x x", 51: "https://example.com/y y"} {
+		location, name := x.Route(anybody{n})
+		testkit.Equal(t, "route", string(location)+" "+string(name), want)
+	}
+	testkit.Equal(t, "card", x.Card(), resolve.Card{Title: "title", Description: "description", Image: "https://example.com/i"})
+}
+
 func FuzzRestore(f *testing.F) {
-	for _, record := range []resolve.SnapshotRecord{resolve.SavedLink, resolve.SavedHost} {
+	for _, record := range []resolve.SnapshotRecord{resolve.SavedLink, resolve.SavedExtended, resolve.SavedHost} {
 		f.Add(record.Kind, record.Body)
 	}
 	for kind := range byte(8) {
@@ -454,6 +505,15 @@ func FuzzRestore(f *testing.F) {
 		if !slices.Equal(body, before) {
 			t.Error("the record was changed")
 		}
-		_, _ = e.resolver.Resolve([]byte("sho.rt"), []byte("abc"), netip.Addr{}, now)
+		target, err := e.resolver.Resolve([]byte("sho.rt"), []byte("abc"), netip.Addr{}, now)
+		if err == nil && target.Stop == resolve.Extended {
+			_, x := target.Extended()
+			for n := range uint64(101) {
+				x.Route(anybody{n})
+			}
+			if x.HasCard() {
+				x.Card()
+			}
+		}
 	})
 }

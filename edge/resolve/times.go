@@ -3,10 +3,11 @@ package resolve
 import (
 	"math/bits"
 	"sync/atomic"
+	"time"
 )
 
-// times holds a time for each of many keys, in memory of a fixed size. A set of ways slots that is full loses the key whose
-// time is the earliest. Reads take no lock; callers of set and clear hold one.
+// times holds a time for each of many keys, in memory of a fixed size. A full set loses the key with the earliest time. Reads take no
+// lock; callers of put and clear hold one.
 type times struct{ sets []timeSet }
 
 const ways = 4
@@ -40,6 +41,12 @@ func (t *times) get(hash, check uint64) (until int64, ok bool) {
 		}
 	}
 	return 0, false
+}
+
+// after reports whether the time of a key is after now.
+func (t *times) after(hash, check uint64, now time.Time) bool {
+	until, ok := t.get(hash, check)
+	return ok && now.UnixNano() < until
 }
 
 // put sets the time of a key.

@@ -14,8 +14,8 @@ import (
 
 // Suffixes of files with clicks that the spool could not ship. They stay until an operator removes them.
 const (
-	damagedSuffix = ".damaged" // a segment whose header fails its check
-	refusedSuffix = ".refused" // clicks that the broker refused for good: for each one its length in 4 bytes, and the click
+	damagedSuffix = ".damaged" // a segment with a header or records that fail their check
+	refusedSuffix = ".refused" // clicks that are never accepted: for each one its length in 4 bytes, and the click
 )
 
 // setAside writes a click that the broker refuses for good to the lane's file of such clicks. It fails with errFull if the

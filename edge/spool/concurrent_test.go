@@ -3,12 +3,15 @@ package spool_test
 import (
 	"context"
 	"log/slog"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"linkstream/edge/spool"
+	"linkstream/schema/stream"
 	"linkstream/schema/testkit"
 )
 
@@ -59,4 +62,39 @@ func TestConcurrentAppends(t *testing.T) {
 	testkit.Equal(t, "different clicks", len(slices.Compact(links)), handlers*clicks)
 	closeSpool()
 	testkit.Equal(t, "segments", len(files(t, cfg.Dir, ".segment")), 0)
+}
+
+// TestReadIsInterrupted reads while clicks are appended, on one CPU: the kernel's timer interrupts the reader anywhere, and then segments
+// are filled before it goes on.
+func TestReadIsInterrupted(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	cfg := config(memoryDir(t), 1)
+	cfg.MaxBytes, cfg.Sync = 64<<20, time.Hour
+	s, log, _ := openLogged(t, cfg)
+	lane := s.Lanes()[0]
+	const interrupts, clicks = 150, 150 // more than a segment has
+	last := uint64(interrupts * clicks)
+	var appending sync.WaitGroup
+	appending.Go(func() {
+		for range interrupts {
+			for range clicks {
+				s.Append(0, click(1))
+			}
+			runtime.Gosched() // until the reader is interrupted again
+		}
+	})
+	var batch stream.Batch
+	seq := uint64(0)
+	for seq < last && !log.Contains("damaged") {
+		batch.Reset(time.Time{})
+		lane.Read(&batch, 1<<30)
+		for _, c := range decode(t, &batch) {
+			if seq++; c.Seq != seq {
+				t.Fatalf("click %d comes after click %d", c.Seq, seq-1)
+			}
+		}
+		testkit.Must(t, lane.Acknowledge())
+	}
+	appending.Wait()
+	testkit.Equal(t, "damaged segments", s.Damaged(), 0)
 }

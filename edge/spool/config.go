@@ -1,6 +1,8 @@
 package spool
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -11,6 +13,10 @@ import (
 
 const (
 	minSegments     = 4 // per lane: one active, one spare, and some to ship
+	minSegmentBytes = 4 << 10
+	maxSegmentBytes = 2 << 20
+	// defaultSegments is how many segments of a lane a spool has room for, unless they would be larger than maxSegmentBytes.
+	defaultSegments = 64
 	maxDefaultLanes = 8 // more lanes would only make batches smaller
 )
 
@@ -18,9 +24,14 @@ const (
 type Config struct {
 	Dir          string        // set by the program
 	MaxBytes     int64         // of all segments together
-	SegmentBytes int           // of one segment
-	Lanes        int           // 0: one per CPU, at most 8
+	SegmentBytes int           // of one segment; 0: 2 MiB, less in a small spool; not a flag
+	Lanes        int           // 0: one per CPU, at most 8; not a flag
 	Sync         time.Duration // how often clicks are written to the disk
+
+	// BatchBytes is about how many bytes a batch of clicks has at most; 0: less than what brokers accept by default. Not a flag.
+	BatchBytes int
+	// Await, if it is not nil, waits before each batch of a lane until the topic wants it, or until ctx is done.
+	Await func(ctx context.Context)
 
 	// OnSync, if it is not nil, is called when the first size bytes of a file, or the names in a folder, are on the disk.
 	OnSync func(path string, size int)
@@ -34,15 +45,13 @@ type Config struct {
 
 // DefaultConfig returns a configuration that works once Dir is set.
 func DefaultConfig() Config {
-	return Config{MaxBytes: 1 << 30, SegmentBytes: 2 << 20, Sync: time.Second}
+	return Config{MaxBytes: 1 << 30, Sync: time.Second}
 }
 
 // RegisterFlags binds the configuration to flags.
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.Int64Var(&c.MaxBytes, "spool.max-bytes", c.MaxBytes,
 		"maximum disk `bytes` for clicks that wait for the broker; when they are used up, clicks are dropped")
-	fs.IntVar(&c.SegmentBytes, "spool.segment-bytes", c.SegmentBytes, "size in `bytes` of a spool file")
-	fs.IntVar(&c.Lanes, "spool.lanes", c.Lanes, "`number` of spool lanes, which are shipped independently; 0: one per CPU, at most 8")
 	fs.DurationVar(&c.Sync, "spool.sync", c.Sync,
 		"`interval` at which clicks are written to the disk; a power failure may lose the clicks of one interval")
 }
@@ -50,15 +59,11 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 // Validate returns every invalid setting.
 func (c *Config) Validate() error {
 	var errs []error
-	if c.Lanes < 0 || c.Lanes > 64 {
-		errs = append(errs, fmt.Errorf("-spool.lanes: %d is not between 0 and 64", c.Lanes))
+	if least := minSegments * c.laneCount() * c.segmentBytes(); c.MaxBytes < int64(least) {
+		errs = append(errs, fmt.Errorf("-spool.max-bytes: %d is less than %d", c.MaxBytes, least))
 	}
-	if c.SegmentBytes < 4<<10 || c.SegmentBytes > 1<<30 {
-		errs = append(errs, fmt.Errorf("-spool.segment-bytes: %d is not between 4 KiB and 1 GiB", c.SegmentBytes))
-	}
-	if c.MaxBytes < minSegments*int64(c.laneCount())*int64(c.SegmentBytes) {
-		errs = append(errs, fmt.Errorf("-spool.max-bytes: %d is less than %d spool files for each of %d lanes",
-			c.MaxBytes, minSegments, c.laneCount()))
+	if c.SegmentBytes > maxFileLen {
+		errs = append(errs, fmt.Errorf("a segment of %d bytes is larger than %d", c.SegmentBytes, maxFileLen))
 	}
 	if c.Sync <= 0 {
 		errs = append(errs, fmt.Errorf("-spool.sync: %v is not positive", c.Sync))
@@ -73,6 +78,17 @@ func (c *Config) now() time.Time {
 	}
 	return time.Now().Round(0)
 }
+
+// segmentBytes returns SegmentBytes, or the default: a multiple of minSegmentBytes.
+func (c *Config) segmentBytes() int {
+	if c.SegmentBytes > 0 {
+		return c.SegmentBytes
+	}
+	size := c.MaxBytes / int64(defaultSegments*c.laneCount())
+	return int(min(max(size-size%minSegmentBytes, minSegmentBytes), maxSegmentBytes))
+}
+
+func (c *Config) batchBytes() int { return cmp.Or(c.BatchBytes, maxBatchBytes) }
 
 func (c *Config) laneCount() int {
 	if c.Lanes > 0 {

@@ -144,21 +144,16 @@ func copySegment(from, to string) error {
 	if err != nil {
 		return err
 	}
-	size := headerLen
-	fault := guarded(func() {
-		for {
-			var body []byte
-			if body, err = s.record(size); body == nil || err != nil {
-				return
-			}
-			size += recordLen(len(body))
-		}
-	})
-	if err != nil || fault != nil {
+	end, damaged := start, false
+	for r, next := range s.all() {
+		damaged = damaged || r.pos > end.pos
+		end = next
+	}
+	if _, tail := s.rest(end); damaged || tail {
 		return errors.Join(copyFile(from, to), s.unmap())
 	}
 	// A write from a page that the kernel cannot provide returns an error.
-	return errors.Join(os.WriteFile(to, s.data[:size], 0o600), s.unmap())
+	return errors.Join(os.WriteFile(to, s.data[:end.pos], 0o600), s.unmap())
 }
 
 // copyFile copies a file if it exists.

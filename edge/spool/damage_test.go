@@ -1,9 +1,12 @@
 package spool_test
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"errors"
+	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"os"
 	"slices"
@@ -71,7 +74,7 @@ func firstSeq(tb testing.TB, path string) uint64 {
 // record returns record n of a segment, from its length to its last byte.
 func record(data []byte, n int) []byte {
 	for at := headerLen; ; n-- {
-		length := 8 + int(binary.LittleEndian.Uint32(data[at:])) - 1
+		length := 8 + int(binary.LittleEndian.Uint32(data[at:])&0xfff) - 1
 		if n == 0 {
 			return data[at : at+length]
 		}
@@ -79,61 +82,153 @@ func record(data []byte, n int) []byte {
 	}
 }
 
+// withoutRun requires that clicks are those on links 1 to leftClicks of a lane, without those on links first to last.
+func withoutRun(tb testing.TB, clicks []schema.Click, id schema.Lane, first, last int64) {
+	tb.Helper()
+	testkit.Equal(tb, "clicks", int64(len(clicks)), leftClicks-(last-first+1))
+	isRun(tb, clicks[:first-1], id, 1, 1, first-1)
+	isRun(tb, clicks[first-1:], id, uint64(last)+1, last+1, leftClicks)
+}
+
 func TestDamagedRecord(t *testing.T) {
-	t.Run("the rest of the segment is skipped and reported", func(t *testing.T) {
+	t.Run("it alone is skipped and reported, and a copy of its segment is kept", func(t *testing.T) {
 		for name, change := range map[string]func(record []byte){
-			"body":   func(r []byte) { r[len(r)-1] ^= 1 },
-			"check":  func(r []byte) { r[4] ^= 0x80 },
-			"length": func(r []byte) { r[0]++ },
-			"huge":   func(r []byte) { r[3] = 0xff },
-			"zeros":  func(r []byte) { clear(r[4:]) },
+			"body":         func(r []byte) { r[len(r)-1] ^= 1 },
+			"check":        func(r []byte) { r[4] ^= 0x80 },
+			"length":       func(r []byte) { r[0]++ },
+			"huge":         func(r []byte) { r[1] ^= 0xf },
+			"index":        func(r []byte) { r[2] ^= 1 },
+			"no length":    func(r []byte) { clear(r[:4]) },
+			"zeros":        func(r []byte) { clear(r[4:]) },
+			"all is zeros": func(r []byte) { clear(r) },
 		} {
 			cfg, id, segments := left(t, smallest)
 			damage(t, segments[1], func(data []byte) { change(record(data, 5)) })
+			damaged, err := os.ReadFile(segments[1])
+			testkit.Must(t, err)
 			s, log, closeSpool := openLogged(t, cfg)
-			clicks := read(t, recovered(s)[0])
-			testkit.Equal(t, "reported damage of "+name, log.Contains("is damaged"), true)
-			second, third := int64(firstSeq(t, segments[1])), int64(firstSeq(t, segments[2]))
-			isRun(t, clicks[:second+4], id, 1, 1, second+4)
-			isRun(t, clicks[second+4:], id, uint64(third), third, leftClicks)
+			lost := int64(firstSeq(t, segments[1])) + 5
+			withoutRun(t, read(t, recovered(s)[0]), id, lost, lost)
+			testkit.Equal(t, "reported damage of "+name, log.Contains(fmt.Sprintf("first=%d last=%d", lost, lost)), true)
+			testkit.Equal(t, "damaged segments", s.Damaged(), 1)
+			testkit.Must(t, recovered(s)[0].Acknowledge())
 			closeSpool()
+			copies := files(t, cfg.Dir, ".damaged")
+			testkit.Equal(t, "copies", copies, []string{segments[1] + ".damaged"})
+			kept, err := os.ReadFile(copies[0])
+			testkit.Must(t, err)
+			testkit.Equal(t, "the copy has the records", bytes.Equal(kept[headerLen:], damaged[headerLen:]), true)
 		}
+	})
+	t.Run("damage of several records costs these", func(t *testing.T) {
+		cfg, id, segments := left(t, smallest)
+		damage(t, segments[1], func(data []byte) {
+			for n := 7; n <= 30; n++ {
+				record(data, n)[9] ^= 1
+			}
+		})
+		s, _ := open(t, cfg)
+		first := int64(firstSeq(t, segments[1]))
+		withoutRun(t, read(t, recovered(s)[0]), id, first+7, first+30)
+	})
+	t.Run("the last record of a segment that has a successor is noticed", func(t *testing.T) {
+		cfg, id, segments := left(t, smallest)
+		lost := int64(firstSeq(t, segments[1])) - 1
+		damage(t, segments[0], func(data []byte) { clear(record(data, int(lost)-1)[:4]) })
+		s, log, _ := openLogged(t, cfg)
+		withoutRun(t, read(t, recovered(s)[0]), id, lost, lost)
+		testkit.Equal(t, "reported", log.Contains(fmt.Sprintf("first=%d last=%d", lost, lost)), true)
+		testkit.Equal(t, "damaged segments", s.Damaged(), 1)
+	})
+	t.Run("bytes of a visitor do not pass for a record", func(t *testing.T) {
+		cfg := config(t.TempDir(), 1)
+		s, closeSpool := open(t, cfg)
+		appendClicks(t, s, 0, 1, 3)
+		for n := range uint32(8) { // at each alignment: a click that would be the next one
+			forged, body := click(4), schema.AppendClickBody(nil, click(99))
+			forged.Referrer = binary.LittleEndian.AppendUint32(make([]byte, n), (3+n+1)<<12|uint32(len(body)+1))
+			forged.Referrer = binary.LittleEndian.AppendUint32(forged.Referrer, crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)))
+			forged.Referrer = append(forged.Referrer, body...)
+			s.Append(0, forged)
+		}
+		appendClicks(t, s, 0, 12, 20)
+		killed := kill(t, cfg)
+		closeSpool()
+		damage(t, onlySegment(t, killed.Dir), func(data []byte) {
+			for n := 3; n < 11; n++ {
+				record(data, n)[0] ^= 1
+			}
+		})
+		s, _ = open(t, killed)
+		clicks := read(t, recovered(s)[0])
+		id := recovered(s)[0].ID()
+		isRun(t, clicks[:3], id, 1, 1, 3)
+		isRun(t, clicks[3:], id, 12, 12, 20)
 	})
 	t.Run("damage at the end of a lane does not keep its segments", func(t *testing.T) {
 		cfg, id, segments := left(t, smallest)
-		last := segments[len(segments)-1]
-		damage(t, last, func(data []byte) { clear(record(data, 3)[4:]) })
+		damage(t, segments[len(segments)-1], func(data []byte) { clear(record(data, leftClicks-int(firstSeq(t, segments[len(segments)-1])))[4:]) })
 		s, log, closeSpool := openLogged(t, cfg)
-		end := int64(firstSeq(t, last)) + 2
-		isRun(t, read(t, recovered(s)[0]), id, 1, 1, end)
-		testkit.Equal(t, "reported", log.Contains("is damaged"), true)
+		isRun(t, read(t, recovered(s)[0]), id, 1, 1, leftClicks-1)
+		testkit.Equal(t, "reported", log.Contains("are damaged"), true)
 		testkit.Must(t, recovered(s)[0].Acknowledge())
 		testkit.Equal(t, "pending", s.Pending(), 0)
 		closeSpool()
 		testkit.Equal(t, "segments", len(files(t, cfg.Dir, ".segment")), 0)
+		testkit.Equal(t, "copies", len(files(t, cfg.Dir, ".damaged")), 1)
 	})
 	t.Run("a lane is kept until its damage is reported", func(t *testing.T) {
-		cfg, _, segments := left(t, 64<<10)
-		damage(t, segments[0], func(data []byte) { record(data, 0)[8] ^= 1 })
+		cfg := config(t.TempDir(), 1)
+		s, closeFirst := open(t, cfg)
+		appendClicks(t, s, 0, 1, 1)
+		cfg = kill(t, cfg)
+		closeFirst()
+		damage(t, onlySegment(t, cfg.Dir), func(data []byte) { record(data, 0)[8] ^= 1 })
 		_, _, closeSpool := openLogged(t, cfg)
 		closeSpool()
 		s, log, _ := openLogged(t, cfg)
 		testkit.Equal(t, "recovered lanes", len(recovered(s)), 1)
 		testkit.Equal(t, "clicks", len(read(t, recovered(s)[0])), 0)
-		testkit.Equal(t, "reported", log.Contains("is damaged"), true)
+		testkit.Equal(t, "reported", log.Contains("are damaged"), true)
 	})
-	t.Run("later clicks of the running process keep their seqs", func(t *testing.T) {
+	t.Run("clicks of the running process keep their seqs", func(t *testing.T) {
 		dir := t.TempDir()
-		s, log, _ := openLogged(t, config(dir, 1))
+		s, log, closeSpool := openLogged(t, config(dir, 1))
 		lane := s.Lanes()[0]
 		appendClicks(t, s, 0, 1, 10)
 		damage(t, segmentsIn(t, dir)[0], func(data []byte) { record(data, 6)[8] ^= 1 })
-		isRun(t, read(t, lane), lane.ID(), 1, 1, 6)
-		testkit.Equal(t, "reported", log.Contains("is damaged"), true)
+		clicks := read(t, lane)
+		isRun(t, clicks[:6], lane.ID(), 1, 1, 6)
+		isRun(t, clicks[6:], lane.ID(), 8, 8, 10)
+		testkit.Equal(t, "reported", log.Contains("first=7 last=7"), true)
 		appendClicks(t, s, 0, 11, 300)
-		second := int64(firstSeq(t, segmentsIn(t, dir)[1]))
-		isRun(t, read(t, lane), lane.ID(), uint64(second), second, 300)
+		isRun(t, read(t, lane), lane.ID(), 11, 11, 300)
+		testkit.Must(t, lane.Acknowledge())
+		testkit.Equal(t, "pending", s.Pending(), 0)
+		closeSpool()
+		testkit.Equal(t, "copies", len(files(t, dir, ".damaged")), 1)
 	})
+	t.Run("copies do not take the room of clicks", func(t *testing.T) {
+		cfg, _, segments := left(t, smallest)
+		cfg.MaxBytes = int64(len(segments)+4) * smallest
+		for _, path := range segments {
+			damage(t, path, func(data []byte) { record(data, 1)[8] ^= 1 })
+		}
+		s, closeSpool := open(t, cfg)
+		read(t, recovered(s)[0])
+		testkit.Must(t, recovered(s)[0].Acknowledge())
+		closeSpool()
+		if n := len(files(t, cfg.Dir, ".damaged")); int64(n)*smallest > cfg.MaxBytes/2 || n == 0 {
+			t.Errorf("%d copies in a spool of %d bytes", n, cfg.MaxBytes)
+		}
+	})
+}
+
+func fileContent(tb testing.TB, path string) []byte {
+	tb.Helper()
+	data, err := os.ReadFile(path)
+	testkit.Must(tb, err)
+	return data
 }
 
 func TestDamagedHeader(t *testing.T) {

@@ -1,5 +1,5 @@
 // Package spool stores clicks on the edge's disk from the moment a redirect is answered until the broker has
-// acknowledged them.
+// acknowledged them, or, on a machine without a broker, until they are counted on the disk.
 //
 // # Use
 //
@@ -14,6 +14,9 @@
 //	handler ─┘                                    └─▶ lane 1 …           └─── Acknowledge ◀──┘
 //
 // # Identity
+//
+// While few clicks come, all go to the first lane: each lane with clicks costs its partition an insert into the click store, however few
+// they are. The shipper sees from its batches how many come.
 //
 // Every process start draws a random incarnation. A click is identified by (incarnation, lane, seq); seq counts 1, 2, 3,
 // … in the lane. A process appends only to segments of its own incarnation. It ships what earlier processes have left
@@ -33,17 +36,23 @@
 //	       ┌───────┬─────────────┬──────┬─────────────┬───────────┬──────────────────┬─────┬───────┐
 //	header │ magic │ incarnation │ lane │ partition+1 │ first seq │ acknowledged seq │ crc │ zeros │
 //	       └───────┴─────────────┴──────┴─────────────┴───────────┴──────────────────┴─────┴───────┘
-//	       ┌──────────┬───────┬──────────────┬────────────────────────────┐
-//	record │ length+1 │  crc  │ body         │ zeros to a multiple of 8   │   the body is a click without its identity
-//	       └──────────┴───────┴──────────────┴────────────────────────────┘
-//	       0          4       8
+//	       ┌─────────────────┬─────┬──────┬──────────────────────────┐
+//	record │ index, length+1 │ crc │ body │ zeros to a multiple of 8 │   the body is a click without its identity
+//	       └─────────────────┴─────┴──────┴──────────────────────────┘
+//	       0                 4     8
 //
 // The checksum of the header covers incarnation, lane and first seq, which never change. Partition and acknowledged seq
 // change while the segment is in use, each by one atomic write.
 //
-// A record exists once its length is not zero. The length is stored last, by one atomic write. So a process that is
-// killed at any instant leaves whole records, followed by zeros. After a power failure pages may be missing; the
-// checksum of a record finds that, and the rest of its segment is skipped.
+// The first word of a record has the length in its low 12 bits and the record's index in the segment above them: its seq is the
+// first seq plus the index. The checksum of a record begins with that of the header plus the index, so a record is valid only in
+// its segment and under its number, and nobody who does not know the incarnation can write bytes that pass for one.
+//
+// A record exists once its first word is not zero. The word is stored last, by one atomic write. So a process that is
+// killed at any instant leaves whole records, followed by at most one unfinished one and zeros. After a power failure pages may be
+// missing, and a disk may return other bytes than were written. A record whose check fails is skipped: the next one is the first
+// place behind it whose check succeeds under a higher index. Clicks keep their numbers, so consumers see the gap. The segment is
+// renamed to *.damaged when its other clicks are acknowledged, unless the spool is more than half full.
 //
 // # Life of a segment
 //
@@ -54,7 +63,7 @@
 //	  │ next process              ▼                            │  │ are acknowledged
 //	  │                       recovered ◀──────────────────────┘  │
 //	  │                        │     │                            │
-//	  │        the lane is     │     │ header fails its check     │
+//	  │        the lane is     │     │ a check fails              │
 //	  │        shipped to its  │     │                            │
 //	  ▼        end             ▼     ▼                            ▼
 //	removed                removed  renamed to *.damaged       removed

@@ -2,7 +2,6 @@ package spool
 
 import (
 	"context"
-	"io"
 	"os"
 
 	"linkstream/schema"
@@ -15,9 +14,12 @@ const MaxEnded = maxEnded
 var EncodeEnd = encodeEnd
 
 // ScanSegment calls scanSegment and returns the first seq, 0 for none, and the number of clicks.
-func ScanSegment(r io.Reader) (lane schema.Lane, firstSeq, clicks uint64, err error) {
-	lane, s, err := scanSegment(r)
-	return lane, s.firstSeq, s.end - s.firstSeq, err
+func ScanSegment(data []byte) (lane schema.Lane, firstSeq, clicks uint64, err error) {
+	lane, s, err := scanSegment(data)
+	for _, r := range s.clicks {
+		clicks += r.Len()
+	}
+	return lane, s.firstSeq, clicks, err
 }
 
 // ScanRefused is scanRefused.
@@ -39,10 +41,12 @@ func (l *Lane) HasSpare() bool {
 	return l.spare != nil
 }
 
-// OnFsync calls f before each fsync(2) from now on.
-func (s *Spool) OnFsync(f func(path string)) {
+// OnFsync calls f before each fsync(2) from now on, which fails with f's error.
+func (s *Spool) OnFsync(f func(path string) error) {
 	s.fsync = func(file *os.File) error {
-		f(file.Name())
+		if err := f(file.Name()); err != nil {
+			return err
+		}
 		return file.Sync()
 	}
 }

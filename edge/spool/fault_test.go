@@ -95,7 +95,7 @@ func TestPagesThatCannotBeHad(t *testing.T) {
 		second := int64(firstSeq(t, segmentsIn(t, cfg.Dir)[1]))
 		truncate(t, path, 0)
 		isRun(t, read(t, lane), lane.ID(), uint64(second), second, 500)
-		testkit.Equal(t, "reported", log.Contains("is damaged"), true)
+		testkit.Equal(t, "reported", log.Contains("are damaged"), true)
 		testkit.Equal(t, "damaged", s.Damaged(), 1)
 		testkit.Must(t, lane.Acknowledge())
 	})

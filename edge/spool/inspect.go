@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"io/fs"
 	"maps"
@@ -63,8 +62,11 @@ type inspectedLane struct {
 	ended    uint64 // the last seq, if it was noted
 }
 
-// inspectedSegment is the clicks firstSeq to end-1.
-type inspectedSegment struct{ firstSeq, end, acknowledged uint64 }
+// inspectedSegment is clicks from firstSeq to end-1: all of them, unless some are damaged.
+type inspectedSegment struct {
+	firstSeq, end, acknowledged uint64
+	clicks                      []schema.SeqRange
+}
 
 func (i *inspection) lane(id schema.Lane) *inspectedLane {
 	if i.lanes[id] == nil {
@@ -192,14 +194,13 @@ func isDamage(err error) bool {
 	return errors.Is(err, errDamagedHeader) || errors.Is(err, errDamagedRecord)
 }
 
-// readSegment adds a segment to its lane, up to the first record that is damaged.
+// readSegment adds a segment to its lane.
 func (i *inspection) readSegment(path string) error {
-	f, err := os.Open(path)
+	data, err := readFile(path)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	id, s, err := scanSegment(f)
+	id, s, err := scanSegment(data)
 	if s.firstSeq > 0 {
 		l := i.lane(id)
 		l.segments = slices.DeleteFunc(l.segments, func(o inspectedSegment) bool { return o.firstSeq == s.firstSeq }) // of another attempt
@@ -208,34 +209,42 @@ func (i *inspection) readSegment(path string) error {
 	return err
 }
 
-// scanSegment reads a segment as a file, without mapping it: the file may become shorter at any time. It returns the clicks
-// before the first damaged record, and firstSeq 0 for a spare or if the header is damaged.
-func scanSegment(file io.Reader) (id schema.Lane, s inspectedSegment, err error) {
-	r := bufio.NewReaderSize(file, 64<<10)
-	header := make([]byte, headerLen)
-	n, err := io.ReadFull(r, header)
-	header = header[:n]
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return id, s, err
+// readFile reads a file as a segment can be.
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
 	}
-	if !headerValid(header) {
-		unused, err := isZero(r)
-		if err == nil && !(unused && (n < len(magic) || [8]byte(header) == [8]byte{})) {
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxFileLen))
+}
+
+// scanSegment looks at the content of a segment's file, which is not mapped: it may become shorter at any time. It returns the whole
+// records, and firstSeq 0 for a spare or if the header is damaged.
+func scanSegment(data []byte) (id schema.Lane, found inspectedSegment, err error) {
+	s := &segment{data: data}
+	if !headerValid(data) {
+		if len(data) > 0 && s.used() {
 			err = errDamagedHeader
 		}
-		return id, s, err
+		return id, found, err
 	}
-	if id, s = decodeHeader(header); s.firstSeq == 0 || s.firstSeq > schema.MaxSeq/2 {
+	if id, found = decodeHeader(data); found.firstSeq == 0 || found.firstSeq > schema.MaxSeq/2 {
 		return id, inspectedSegment{}, errDamagedHeader
 	}
-	record := make([]byte, maxRecordLen)
-	for {
-		found, err := scanRecord(r, record)
-		if err != nil || !found {
-			return id, s, err
+	s.firstSeq, s.seed = found.firstSeq, headerChecksum(data)
+	end := start
+	for at, next := range s.all() {
+		if at.pos > end.pos {
+			err = errDamagedRecord
 		}
-		s.end++
+		seq := s.firstSeq + uint64(at.index)
+		found.clicks, found.end, end = appendRange(found.clicks, seq, seq), seq+1, next
 	}
+	if _, damaged := s.rest(end); damaged {
+		err = errDamagedRecord
+	}
+	return id, found, err
 }
 
 // decodeHeader returns what a header says.
@@ -246,50 +255,12 @@ func decodeHeader(header []byte) (id schema.Lane, s inspectedSegment) {
 	return id, inspectedSegment{firstSeq: first, end: first, acknowledged: binary.LittleEndian.Uint64(header[offAcknowledged:])}
 }
 
-// scanRecord reads the next record and reports whether there is one.
-func scanRecord(r io.Reader, scratch []byte) (found bool, err error) {
-	head := scratch[:recordHeaderLen]
-	if _, err := io.ReadFull(r, head); err != nil {
-		return false, atEnd(err, nil)
-	}
-	n := int(binary.LittleEndian.Uint32(head)) - 1
-	sum := binary.LittleEndian.Uint32(head[4:])
-	if n < 0 {
-		return false, nil
-	}
-	if n > schema.MaxClickBodyLen {
-		return false, errDamagedRecord
-	}
-	padded := scratch[:recordLen(n)-recordHeaderLen]
-	if _, err := io.ReadFull(r, padded); err != nil {
-		return false, atEnd(err, errDamagedRecord)
-	}
-	if crc32.Checksum(padded[:n], castagnoli) != sum {
-		return false, errDamagedRecord
-	}
-	return true, nil
-}
-
 // atEnd returns end if err says that a file has ended, else err.
 func atEnd(err, end error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return end
 	}
 	return err
-}
-
-// isZero reports whether all that follows is zeros.
-func isZero(r io.Reader) (bool, error) {
-	buffer := make([]byte, 32<<10)
-	for {
-		n, err := r.Read(buffer)
-		if slices.ContainsFunc(buffer[:n], func(b byte) bool { return b != 0 }) {
-			return false, nil
-		}
-		if err != nil {
-			return true, atEnd(err, nil)
-		}
-	}
 }
 
 // readRefused adds the clicks of a file that setAside writes.
@@ -340,9 +311,11 @@ func (l *inspectedLane) report(id schema.Lane) schema.SpoolLane {
 	report := schema.SpoolLane{Lane: id, Recorded: max(l.recorded, l.ended)}
 	segments, acknowledged := l.inOrder()
 	for _, s := range segments {
-		first, last := max(s.firstSeq, acknowledged+1, lastOf(report.Pending)+1), min(s.end-1, l.recorded)
-		if first <= last {
-			report.Pending = appendRange(report.Pending, first, last)
+		for _, r := range s.clicks {
+			first, last := max(r.First, acknowledged+1, lastOf(report.Pending)+1), min(r.Last, l.recorded)
+			if first <= last {
+				report.Pending = appendRange(report.Pending, first, last)
+			}
 		}
 	}
 	for _, seq := range slices.Sorted(maps.Keys(l.refused)) {

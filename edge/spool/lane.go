@@ -38,8 +38,10 @@ type Lane struct {
 
 	// Owned by the shipper.
 	readSegment int           // index in segments
-	readPos     int           // offset in that segment
+	readAt      place         // of the next record in that segment
+	readFrom    uint64        // the first seq in that segment that is not acknowledged
 	readSeq     uint64        // of the last click read
+	skipped     uint64        // the last damaged click that was reported
 	head        []byte        // scratch
 	maxBatch    int           // bytes of a batch that the topic accepts, as far as known
 	lost        bool          // the topic does not have the lane's partition
@@ -47,7 +49,7 @@ type Lane struct {
 }
 
 func newLane(s *Spool, id schema.Lane) *Lane {
-	return &Lane{id: id, spool: s, readPos: headerLen, maxBatch: maxBatchBytes, arrived: make(chan struct{}, 1)}
+	return &Lane{id: id, spool: s, readAt: start, maxBatch: s.cfg.batchBytes(), arrived: make(chan struct{}, 1)}
 }
 
 // ID returns the lane's identity.
@@ -158,22 +160,19 @@ func (l *Lane) setSpare(s *segment) bool {
 
 // Read appends the clicks after the last one read to batch, in order, until batch holds at least maxBytes or there are no
 // more clicks. It returns the number of clicks appended. It copies them, so batch stays valid after Acknowledge. It skips
-// and logs what is damaged. Only one goroutine may call Read and Acknowledge.
+// and logs damaged clicks; the others keep their seqs. Only one goroutine may call Read and Acknowledge.
 func (l *Lane) Read(batch *stream.Batch, maxBytes int) int {
 	before := batch.Len()
 	for s := l.segment(l.readSegment); s != nil && batch.Size() < maxBytes; {
-		if l.readPos == headerLen {
+		if l.readAt == start {
 			l.readSeq = s.firstSeq - 1 // the segment before may have been damaged or lost
+			l.readFrom = s.acknowledgedSeq() + 1
 		}
 		sealed := s.sealed.Load() // before readRecord, which then sees every record of a sealed segment
-		found, err := l.readRecord(s, batch)
 		switch {
-		case err != nil:
-			l.spool.damaged.Add(1)
-			l.spool.log.Error("spool segment is damaged, skipping the rest of it", "path", s.path, "error", err)
-			s = l.readNext()
-		case found:
+		case l.readRecord(s, batch):
 		case sealed:
+			l.checkEnd(s)
 			s = l.readNext()
 		default:
 			return batch.Len() - before
@@ -183,30 +182,57 @@ func (l *Lane) Read(batch *stream.Batch, maxBytes int) int {
 }
 
 // readRecord reads the next record of s, if there is one, and appends it to batch unless it is acknowledged.
-func (l *Lane) readRecord(s *segment, batch *stream.Batch) (found bool, err error) {
-	fault := guarded(func() {
-		var body []byte
-		if body, err = s.record(l.readPos); body == nil || err != nil {
-			return
+func (l *Lane) readRecord(s *segment, batch *stream.Batch) bool {
+	body, at := s.next(l.readAt)
+	if body == nil {
+		return false
+	}
+	seq := s.firstSeq + uint64(at.index)
+	if at.pos > l.readAt.pos {
+		l.skip(s, seq-1)
+	}
+	if seq >= l.readFrom {
+		l.head = schema.AppendClickIdentity(l.head[:0], l.id, seq)
+		if guarded(func() { batch.Append(l.head, body) }) != nil {
+			l.skip(s, seq)
 		}
-		if seq := l.readSeq + 1; seq > s.acknowledged().Load() {
-			l.head = schema.AppendClickIdentity(l.head[:0], l.id, seq)
-			batch.Append(l.head, body)
-		}
-		l.readPos += recordLen(len(body))
-		l.readSeq++
-		found = true
-	})
-	return found, errors.Join(err, fault)
+	}
+	l.readAt, l.readSeq = place{at.pos + recordLen(len(body)), at.index + 1}, seq
+	return true
+}
+
+// checkEnd reports damage behind the last record of a segment that gets no more.
+func (l *Lane) checkEnd(s *segment) {
+	unfinished, damaged := s.rest(l.readAt)
+	last := l.readSeq
+	if next := l.segment(l.readSegment + 1); next != nil {
+		last = max(last, next.firstSeq-1)
+	}
+	if damaged || unfinished && last > l.readSeq {
+		l.skip(s, max(last, l.readSeq+1))
+	}
+}
+
+// skip reports that the clicks after the last one read, up to the one with the seq last, are damaged. Their segment is set aside when it
+// is released.
+func (l *Lane) skip(s *segment, last uint64) {
+	if !s.damaged.Swap(true) {
+		l.spool.damaged.Add(1)
+	}
+	if last > l.skipped { // else Read began again
+		l.skipped = last
+		l.spool.log.Error("clicks in a spool segment are damaged, skipping them", "path", s.path, "lane", l.id.Number,
+			"incarnation", l.id.Incarnation, "first", l.readSeq+1, "last", last)
+	}
 }
 
 // rewind lets Read begin again after the last click acknowledged.
-func (l *Lane) rewind() { l.readSegment, l.readPos = 0, headerLen }
+func (l *Lane) rewind() { l.readSegment, l.readAt = 0, start }
 
 // readNext moves to the next segment and returns it, or nil if there is none yet.
 func (l *Lane) readNext() *segment {
 	l.readSegment++
-	l.readPos = headerLen
+	l.readAt = start
 	return l.segment(l.readSegment)
 }
 
@@ -290,7 +316,7 @@ func (l *Lane) close() error {
 	var errs []error
 	for _, seg := range l.segments {
 		if seg == l.spare || shipped {
-			errs = append(errs, seg.remove())
+			errs = append(errs, l.spool.removeSegment(seg))
 		} else {
 			errs = append(errs, seg.unmap())
 		}

@@ -54,13 +54,22 @@ func (s *Spool) recorded() (n uint64) {
 }
 
 // oldest returns the age of the oldest click that waits for the broker.
-func (s *Spool) oldest() (age time.Duration) {
+func (s *Spool) oldest() time.Duration {
+	if _, at := s.Waiting(); !at.IsZero() {
+		return max(0, s.cfg.now().Sub(at))
+	}
+	return 0
+}
+
+// Waiting returns the number of clicks that are not acknowledged, and the time of the oldest one that was sent, zero if none was.
+func (s *Spool) Waiting() (clicks uint64, oldest time.Time) {
 	for _, l := range s.Lanes() {
-		if since := l.oldest.Load(); since != 0 {
-			age = max(age, s.cfg.now().Sub(time.UnixMilli(since)))
+		clicks += l.Pending()
+		if ms := l.oldest.Load(); ms != 0 && (oldest.IsZero() || ms < oldest.UnixMilli()) {
+			oldest = time.UnixMilli(ms)
 		}
 	}
-	return age
+	return clicks, oldest
 }
 
 // room is the space of a file system in bytes.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"linkstream/schema"
 )
@@ -43,10 +44,13 @@ func (s *Spool) recoverFolder(dir string) error {
 	}
 	lanes := make(map[schema.Lane]*Lane)
 	for _, e := range entries {
-		if filepath.Ext(e.Name()) != ".segment" {
+		path := filepath.Join(dir, e.Name())
+		if strings.HasSuffix(path, damagedSuffix) {
+			s.used.Add(fileSize(e))
+		}
+		if filepath.Ext(path) != ".segment" {
 			continue
 		}
-		path := filepath.Join(dir, e.Name())
 		seg, id, err := openSegment(path, s.cfg.OnSync)
 		switch {
 		case errors.Is(err, errUnused):
@@ -54,6 +58,7 @@ func (s *Spool) recoverFolder(dir string) error {
 		case errors.Is(err, errDamagedHeader):
 			s.damaged.Add(1)
 			s.log.Error("spool segment is damaged, setting it aside", "path", path+damagedSuffix, "error", err)
+			s.used.Add(fileSize(e))
 			err = os.Rename(path, path+damagedSuffix)
 		case err == nil:
 			if lanes[id] == nil {
@@ -82,22 +87,24 @@ func (s *Spool) recoverFolder(dir string) error {
 	return nil
 }
 
+// fileSize returns 0 for a file that is removed meanwhile.
+func fileSize(e os.DirEntry) int64 {
+	if info, err := e.Info(); err == nil {
+		return info.Size()
+	}
+	return 0
+}
+
 // recover derives the state of a lane from its segments.
 func (l *Lane) recover() {
 	slices.SortFunc(l.segments, func(a, b *segment) int { return cmp.Compare(a.firstSeq, b.firstSeq) })
 	first, last := l.segments[0], l.segments[len(l.segments)-1]
 	l.readSeq = first.firstSeq - 1
-	l.acked.Store(max(l.readSeq, first.acknowledged().Load()))
+	l.acked.Store(max(l.readSeq, first.acknowledgedSeq()))
 	seq := last.firstSeq - 1
-	_ = guarded(func() { // Read reports a fault
-		for pos := headerLen; ; seq++ {
-			body, err := last.record(pos)
-			if body == nil || err != nil {
-				break
-			}
-			pos += recordLen(len(body))
-		}
-	})
+	for r := range last.all() {
+		seq = last.firstSeq + uint64(r.index)
+	}
 	l.seq.Store(max(seq, l.acked.Load()))
 	for _, s := range l.segments {
 		if p := s.partition(); p > 0 {

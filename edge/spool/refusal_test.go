@@ -38,7 +38,7 @@ func TestBatchesThatTheTopicDoesNotAccept(t *testing.T) {
 				return errAway
 			}
 			if size > max {
-				return stream.ErrTooLarge
+				return stream.ErrRefused
 			}
 			return nil
 		}

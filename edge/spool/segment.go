@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"iter"
 	"os"
 	"sync/atomic"
 	"unsafe"
@@ -17,6 +18,7 @@ import (
 
 // Offsets and sizes of the format that the package documentation describes.
 const (
+	pageBytes       = 4 << 10
 	headerLen       = 64
 	offIncarnation  = 8
 	offLane         = 24
@@ -25,9 +27,17 @@ const (
 	offAcknowledged = 40
 	offChecksum     = 48
 
+	recordAlign     = 8
 	recordHeaderLen = 8
-	maxRecordLen    = recordHeaderLen + (schema.MaxClickBodyLen+7)&^7
+	minRecordLen    = recordHeaderLen + recordAlign
+	maxRecordLen    = recordHeaderLen + (schema.MaxClickBodyLen+recordAlign-1)&^(recordAlign-1)
+
+	// The first word of a record has the length of its body plus one in its low bits, and the record's index in the segment above them.
+	lengthBits = 12
+	maxFileLen = minRecordLen << (32 - lengthBits) // more records would need larger indexes
 )
+
+var _ = [1<<lengthBits - 1 - schema.MaxClickBodyLen]struct{}{} // its length plus one has room
 
 var (
 	magic      = [8]byte{'L', 'S', 'S', 'P', 'O', 'O', 'L', '1'}
@@ -35,7 +45,7 @@ var (
 
 	errUnused        = errors.New("segment has never been active")
 	errDamagedHeader = errors.New("header of segment is damaged")
-	errDamagedRecord = errors.New("record is damaged")
+	errDamagedRecord = errors.New("records are damaged")
 )
 
 // onSync is Config.OnSync; it may be nil.
@@ -53,9 +63,12 @@ type segment struct {
 	data     []byte        // the mapped file; nil once it is unmapped
 	written  atomic.Uint32 // bytes of header and records; 0 if recovered
 	synced   uint32        // how many of written are on the disk
+	records  uint32        // how many were appended
 	sealed   atomic.Bool   // no record will be appended
 	faulty   atomic.Bool   // an append has failed because the kernel has no page for it
+	damaged  atomic.Bool   // clicks could not be read
 	firstSeq uint64
+	seed     uint32 // where the checksums of records begin
 	onSync   onSync
 }
 
@@ -105,7 +118,7 @@ func (s *segment) activate(lane schema.Lane, partition uint32, firstSeq uint64) 
 	if err != nil {
 		return err
 	}
-	s.firstSeq = firstSeq
+	s.firstSeq, s.seed = firstSeq, headerChecksum(s.data)
 	s.written.Store(headerLen)
 	return nil
 }
@@ -140,7 +153,7 @@ func openSegment(path string, onSync onSync) (s *segment, lane schema.Lane, err 
 		default:
 			lane.Incarnation = schema.Incarnation(data[offIncarnation:])
 			lane.Number = binary.LittleEndian.Uint32(data[offLane:])
-			s.firstSeq = binary.LittleEndian.Uint64(data[offFirstSeq:])
+			s.firstSeq, s.seed = binary.LittleEndian.Uint64(data[offFirstSeq:]), headerChecksum(data)
 		}
 	})
 	if fault != nil {
@@ -156,7 +169,7 @@ func openSegment(path string, onSync onSync) (s *segment, lane schema.Lane, err 
 // failure may lose the first page and keep others.
 func (s *segment) used() bool {
 	records := s.data[min(headerLen, len(s.data)):]
-	return !bytes.HasPrefix(s.data, make([]byte, len(magic))) || bytes.Count(records, []byte{0}) < len(records)
+	return !bytes.HasPrefix(s.data, make([]byte, len(magic))) || !isZero(records)
 }
 
 // headerValid reports whether data begins with the header of a segment that was active.
@@ -181,6 +194,12 @@ func (s *segment) acknowledged() *atomic.Uint64 {
 	return (*atomic.Uint64)(unsafe.Pointer(&s.data[offAcknowledged]))
 }
 
+// acknowledgedSeq returns the seq of the last click acknowledged, 0 if that is not known.
+func (s *segment) acknowledgedSeq() (seq uint64) {
+	_ = guarded(func() { seq = s.acknowledged().Load() })
+	return seq
+}
+
 // append encodes a click as the next record and reports whether there was room. Callers hold the lane's mu. After a fault
 // there is none: what was written of the click would look like a record behind a shorter one.
 func (s *segment) append(c *schema.Click) bool {
@@ -190,9 +209,10 @@ func (s *segment) append(c *schema.Click) bool {
 	}
 	err := guarded(func() {
 		body := schema.AppendClickBody(s.data[pos+recordHeaderLen:pos+recordHeaderLen], c)
-		binary.LittleEndian.PutUint32(s.data[pos+4:], crc32.Checksum(body, castagnoli))
-		s.word(pos).Store(uint32(len(body)) + 1) // zero means that there is no record
+		binary.LittleEndian.PutUint32(s.data[pos+4:], s.checksum(s.records, body))
+		s.word(pos).Store(s.records<<lengthBits | uint32(len(body)+1)) // zero means that there is no record
 		s.written.Store(uint32(pos + recordLen(len(body))))
+		s.records++
 	})
 	if err != nil {
 		s.faulty.Store(true)
@@ -200,27 +220,116 @@ func (s *segment) append(c *schema.Click) bool {
 	return err == nil
 }
 
-// record returns the body of the record at pos, or nil if there is no record yet. The body is valid until the segment is
-// unmapped. record fails with errDamagedRecord if the length or the checksum is wrong. Callers are guarded.
-func (s *segment) record(pos int) ([]byte, error) {
-	if written := int(s.written.Load()); written > 0 && pos >= written || len(s.data)-pos < recordHeaderLen {
-		return nil, nil
-	}
-	n := int(s.word(pos).Load()) - 1
-	if n < 0 {
-		return nil, nil
-	}
-	if n > schema.MaxClickBodyLen || len(s.data)-pos < recordLen(n) {
-		return nil, errDamagedRecord
-	}
-	body := s.data[pos+recordHeaderLen : pos+recordHeaderLen+n]
-	if crc32.Checksum(body, castagnoli) != binary.LittleEndian.Uint32(s.data[pos+4:]) {
-		return nil, errDamagedRecord
-	}
-	return body, nil
+// checksum returns the checksum of a record. Nobody who has not read the header can write bytes that pass for a record.
+func (s *segment) checksum(index uint32, body []byte) uint32 {
+	return crc32.Update(s.seed+index, castagnoli, body)
 }
 
-func recordLen(body int) int { return recordHeaderLen + (body+7)&^7 }
+// place is a record's offset and index.
+type place struct {
+	pos   int
+	index uint32
+}
+
+// start is the place of a segment's first record.
+var start = place{pos: headerLen}
+
+// end returns where the records end, as far as known.
+func (s *segment) end() int {
+	if written := s.written.Load(); written > 0 {
+		return int(written)
+	}
+	return len(s.data)
+}
+
+// next returns the body of the record at a place, which is valid until the segment is unmapped. If the record is damaged, next
+// returns the first whole one behind it, which its checksum and index tell from other bytes. The body is nil if there is none.
+func (s *segment) next(from place) (body []byte, at place) {
+	end := s.end()
+	for at = from; at.pos+recordHeaderLen <= end; {
+		fault := guarded(func() {
+			for ; body == nil && at.pos+recordHeaderLen <= end; at.pos += recordAlign {
+				if body, at.index = s.record(from, at.pos, end); body != nil {
+					break
+				}
+			}
+		})
+		if fault != nil {
+			at.pos = (at.pos/pageBytes + 1) * pageBytes
+			continue
+		}
+		if body != nil && at.pos > from.pos && s.appended(from, end) { // by another process since it was looked at
+			body, at = nil, from
+			continue
+		}
+		break
+	}
+	return body, at
+}
+
+// all returns the place of each record, and that behind it.
+func (s *segment) all() iter.Seq2[place, place] {
+	return func(yield func(at, next place) bool) {
+		for from := start; ; {
+			body, at := s.next(from)
+			if body == nil {
+				return
+			}
+			from = place{at.pos + recordLen(len(body)), at.index + 1}
+			if !yield(at, from) {
+				return
+			}
+		}
+	}
+}
+
+// appended reports whether there is a record at a place.
+func (s *segment) appended(at place, end int) (found bool) {
+	_ = guarded(func() { body, _ := s.record(at, at.pos, end); found = body != nil })
+	return found
+}
+
+// record returns the body and the index of the record at pos. The body is nil if there is no whole record that can stand there if the
+// record of another place stands at that place. Callers are guarded.
+func (s *segment) record(from place, pos, end int) (body []byte, index uint32) {
+	word := s.word(pos).Load()
+	n := int(word&(1<<lengthBits-1)) - 1
+	index = word >> lengthBits
+	if n < 0 || n > schema.MaxClickBodyLen || pos+recordLen(n) > end {
+		return nil, 0
+	}
+	least, most := from.index, from.index+uint32(pos-from.pos)/minRecordLen
+	if pos > from.pos {
+		least++
+	}
+	if index < least || index > most {
+		return nil, 0
+	}
+	body = s.data[pos+recordHeaderLen : pos+recordHeaderLen+n]
+	if s.checksum(index, body) != binary.LittleEndian.Uint32(s.data[pos+4:]) {
+		return nil, 0
+	}
+	return body, index
+}
+
+// rest looks at what follows the last record. A process that is killed while it appends a click leaves bytes behind a word of zeros:
+// unfinished. damaged if there is more, or a record was there.
+func (s *segment) rest(at place) (unfinished, damaged bool) {
+	if written := int(s.written.Load()); written > 0 {
+		return false, at.pos < written
+	}
+	fault := guarded(func() {
+		data := s.data[min(at.pos, len(s.data)):]
+		near := data[:min(len(data), maxRecordLen)]
+		unfinished = !isZero(near)
+		damaged = !isZero(data[len(near):]) || !isZero(near[:min(len(near), 4)])
+	})
+	return unfinished, damaged || fault != nil
+}
+
+func isZero(data []byte) bool { return bytes.Count(data, []byte{0}) == len(data) }
+
+func recordLen(body int) int { return recordHeaderLen + (body+recordAlign-1)&^(recordAlign-1) }
 
 // sync writes the records that were appended since the last call to the disk.
 func (s *segment) sync() error {
@@ -263,9 +372,4 @@ func (s *segment) unmap() error {
 		return fmt.Errorf("unmap segment %q: %w", s.path, err)
 	}
 	return nil
-}
-
-// remove removes the file and unmaps it.
-func (s *segment) remove() error {
-	return errors.Join(os.Remove(s.path), s.unmap())
 }

@@ -22,6 +22,8 @@ const (
 	// does not pause. One without clicks waits for the next one and ships it at once.
 	linger  = 20 * time.Millisecond
 	backlog = 4096
+	// A batch of at most fewClicks makes all clicks go to the first lane, one of manyClicks or more to all lanes.
+	fewClicks, manyClicks = 16, 256
 	// drainTimeout bounds how long Run ships pending clicks after it was told to stop.
 	drainTimeout = 10 * time.Second
 	maxPause     = 2 * time.Second // between attempts while the broker does not answer
@@ -32,12 +34,12 @@ const (
 	rebindAfter = time.Minute
 )
 
-// producer writes to the topic of clicks.
-type producer interface {
+// Topic is the topic of clicks, or what stands for it on a machine without a broker.
+type Topic interface {
 	// Partitions returns the number of partitions.
 	Partitions(ctx context.Context) (int, error)
 	// Produce appends the batch to a partition and returns nil only once the batch is durable. After an error the batch
-	// may or may not be there, or may arrive later. stream.ErrTooLarge if the topic never accepts it, and
+	// may or may not be there, or may arrive later. stream.ErrRefused if the batch is never accepted as it is, and
 	// stream.ErrNoPartition if the topic does not have the partition, as far as known.
 	Produce(ctx context.Context, partition int, batch *stream.Batch) error
 }
@@ -51,15 +53,15 @@ type producer interface {
 // consumers do then.
 type Shipper struct {
 	spool    *Spool
-	producer producer
+	topic    Topic
 	log      *slog.Logger
 	shipped  atomic.Uint64
 	failures atomic.Uint64
 }
 
 // NewShipper returns a shipper of spool's clicks.
-func NewShipper(spool *Spool, producer producer, log *slog.Logger) *Shipper {
-	return &Shipper{spool: spool, producer: producer, log: log}
+func NewShipper(spool *Spool, topic Topic, log *slog.Logger) *Shipper {
+	return &Shipper{spool: spool, topic: topic, log: log}
 }
 
 // Shipped returns the number of clicks that the broker has acknowledged.
@@ -107,7 +109,12 @@ func (s *Shipper) runLane(ctx, sending context.Context, lane *Lane) {
 			pause.Reset()
 		}
 		switch {
-		case n > 0 && lane.Pending() >= backlog:
+		case n >= manyClicks:
+			s.spool.quiet.Store(false)
+		case n > 0 && n <= fewClicks:
+			s.spool.quiet.Store(true)
+		}
+		switch {
 		case n == 0 && lane.Recovered():
 			if err := lane.retire(); err != nil {
 				s.log.Error("cannot remove recovered spool lane", "error", err)
@@ -117,8 +124,11 @@ func (s *Shipper) runLane(ctx, sending context.Context, lane *Lane) {
 			return
 		case n == 0 && lane.seq.Load() == last: // an idle lane costs nothing
 			lane.awaitClick(ctx, last)
-		default:
+		case n == 0 || lane.Pending() < backlog:
 			stream.Sleep(ctx, linger)
+		}
+		if await := s.spool.cfg.Await; await != nil {
+			await(ctx)
 		}
 	}
 }
@@ -143,7 +153,7 @@ func (s *Shipper) Ship(ctx context.Context, lane *Lane, batch *stream.Batch) (in
 	if err != nil {
 		return 0, err
 	}
-	if err := s.producer.Produce(ctx, partition, batch); err != nil {
+	if err := s.topic.Produce(ctx, partition, batch); err != nil {
 		return 0, s.resolve(ctx, lane, batch, err)
 	}
 	lane.lost = false
@@ -168,7 +178,7 @@ func (l *Lane) noteOldest(batch *stream.Batch) {
 // resolve changes what would make the next attempt fail as the last one, whose error it returns.
 func (s *Shipper) resolve(ctx context.Context, lane *Lane, batch *stream.Batch, err error) error {
 	switch {
-	case errors.Is(err, stream.ErrTooLarge):
+	case errors.Is(err, stream.ErrRefused):
 		return errors.Join(err, s.split(lane, batch))
 	case errors.Is(err, stream.ErrNoPartition):
 		return errors.Join(err, s.rebind(ctx, lane))
@@ -190,7 +200,7 @@ func (s *Shipper) split(lane *Lane, batch *stream.Batch) error {
 	}
 	s.log.Error("the topic does not accept a click, setting it aside", "lane", lane.id.Number, "incarnation", lane.id.Incarnation,
 		"bytes", batch.Size())
-	lane.maxBatch = maxBatchBytes
+	lane.maxBatch = s.spool.cfg.batchBytes()
 	batch.Drop()
 	return lane.Acknowledge()
 }
@@ -198,7 +208,7 @@ func (s *Shipper) split(lane *Lane, batch *stream.Batch) error {
 // rebind gives the lane another partition if the topic has not had the lane's for some time: it was created again with fewer
 // partitions.
 func (s *Shipper) rebind(ctx context.Context, lane *Lane) error {
-	count, err := s.producer.Partitions(ctx)
+	count, err := s.topic.Partitions(ctx)
 	bound, _ := lane.Partition()
 	if err != nil || count < 1 || count > bound {
 		lane.lost = false
@@ -222,7 +232,7 @@ func (s *Shipper) partition(ctx context.Context, lane *Lane) (int, error) {
 	if p, ok := lane.Partition(); ok {
 		return p, nil
 	}
-	count, err := s.producer.Partitions(ctx)
+	count, err := s.topic.Partitions(ctx)
 	if err != nil {
 		return 0, err
 	}

@@ -112,6 +112,24 @@ func TestPartition(t *testing.T) {
 			testkit.Equal(t, "partition after a restart", topicLater.attempts[0].partition, topic.attempts[0].partition)
 		}
 	})
+	t.Run("nothing is sent before it is on the disk", func(t *testing.T) {
+		cfg := config(t.TempDir(), 1)
+		s, topic, shipper := shipping(t, cfg)
+		lane, batch := s.Lanes()[0], new(stream.Batch)
+		appendClicks(t, s, 0, 1, 10)
+		topic.partitions = noAnswer
+		if _, err := shipper.Ship(t.Context(), lane, batch); err == nil { // which reads the clicks
+			t.Fatal("no error")
+		}
+		topic.partitions = 4
+		truncate(t, onlySegment(t, cfg.Dir), 0) // the header cannot be written
+		for range 3 {
+			if _, err := shipper.Ship(t.Context(), lane, batch); err == nil {
+				t.Error("no error")
+			}
+			testkit.Equal(t, "batches sent", len(topic.attempts), 0)
+		}
+	})
 	t.Run("none is chosen while their number is unknown", func(t *testing.T) {
 		s, topic, shipper := shipping(t, config(t.TempDir(), 1))
 		for _, topic.partitions = range []int{noAnswer, 0} {
@@ -123,6 +141,44 @@ func TestPartition(t *testing.T) {
 				t.Fatal("the lane is bound")
 			}
 		}
+	})
+}
+
+func TestFewClicksFillOneLane(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := config(t.TempDir(), 3)
+		cfg.MaxBytes, cfg.SegmentBytes = 8<<20, 256<<10
+		s, topic, shipper := shipping(t, cfg)
+		topic.produce = func(context.Context, attempt) error { time.Sleep(time.Millisecond); return nil } // until all clicks are appended
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { shipper.Run(ctx); close(done) }()
+		lanes, before := s.Lanes(), make([]int, 3)
+		// want appends clicks with each hint, the first ones in a batch of their own, and requires that this many are in each lane.
+		want := func(clicks int64, in ...int) {
+			t.Helper()
+			for _, n := range []int64{1, clicks - 1} {
+				for hint := range lanes {
+					appendClicks(t, s, uint64(hint), 1, n)
+				}
+				synctest.Wait()
+			}
+			time.Sleep(time.Second)
+			counted := topic.counted(t)
+			for i, l := range lanes {
+				all := len(counted[l.ID()])
+				testkit.Equal(t, fmt.Sprintf("clicks in lane %d", i), all-before[i], in[i])
+				before[i] = all
+			}
+		}
+		want(1, 1, 1, 1) // nothing is known
+		want(1, 3, 0, 0)
+		want(100, 300, 0, 0)
+		want(300, 300, 300, 300)
+		want(1, 1, 1, 1)
+		want(1, 3, 0, 0)
+		cancel()
+		<-done
 	})
 }
 
@@ -156,6 +212,27 @@ func TestShipperRun(t *testing.T) {
 			t.Fatalf("%d batches for 100 clicks in 100 ms", n)
 		}
 		isRun(t, topic.counted(t)[s.Lanes()[0].ID()], s.Lanes()[0].ID(), 1, 1, 100)
+	})
+	bubble("each batch waits until the topic wants it, and may be as large as the topic allows", func(t *testing.T) {
+		cfg := config(t.TempDir(), 1)
+		cfg.SegmentBytes, cfg.MaxBytes, cfg.BatchBytes = 256<<10, 8<<20, 4<<20
+		cfg.Await = func(ctx context.Context) { stream.Sleep(ctx, time.Second) }
+		s, topic, shipper := shipping(t, cfg)
+		run(t, s, shipper, func() {
+			time.Sleep(5 * time.Second) // now the lane is idle
+			synctest.Wait()
+			before := len(topic.attempts)
+			c := click(1)
+			c.UserAgent = make([]byte, 512)
+			for range 3000 {
+				s.Append(0, c)
+				time.Sleep(100 * time.Microsecond)
+			}
+			time.Sleep(time.Second)
+			synctest.Wait()
+			testkit.Equal(t, "batches", len(topic.attempts)-before, 1)
+			testkit.Equal(t, "clicks in it", len(topic.attempts[before].values), 3000)
+		})
 	})
 	bubble("an idle lane costs nothing, and ships the next click at once", func(t *testing.T) {
 		cfg := config(t.TempDir(), 1)
@@ -314,16 +391,16 @@ func TestShipperRecoveredLanes(t *testing.T) {
 	})
 	bubble("damage does not stop a lane", func(t *testing.T) {
 		cfg, id, segments := left(t, smallest)
-		last := firstSeq(t, segments[len(segments)-1])
 		for _, path := range segments[1:] {
 			damage(t, path, func(data []byte) { record(data, 2)[8] ^= 1 })
 		}
 		s, topic, shipper := shipping(t, cfg)
 		shipAll(t, shipper)
 		clicks := topic.counted(t)[id]
-		testkit.Equal(t, "last seq", clicks[len(clicks)-1].Seq, last+1)
+		testkit.Equal(t, "clicks", len(clicks), leftClicks-(len(segments)-1))
+		testkit.Equal(t, "last seq", clicks[len(clicks)-1].Seq, leftClicks)
 		testkit.Equal(t, "pending", s.Pending(), 0)
-		testkit.Equal(t, "folders", folders(t, cfg.Dir), 1)
+		testkit.Equal(t, "segments", len(files(t, cfg.Dir, ".segment"))-len(s.Lanes()[len(recovered(s)):]), 0)
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -36,6 +37,7 @@ type Spool struct {
 	created  atomic.Uint64 // number of segments created, from which file names are made
 	dropped  atomic.Uint64 // number of clicks dropped
 	tally    tally         // the same since the directory was created
+	quiet    atomic.Bool   // few clicks come: they all go to the first lane
 	damaged  atomic.Uint64 // number of segments of which clicks could not be read
 	refused  atomic.Uint64 // number of clicks that the broker refused for good
 	faults   atomic.Uint64 // number of segments that could not be written to their end
@@ -76,6 +78,7 @@ func OpenLeft(cfg Config, log *slog.Logger) (*Spool, error) {
 }
 
 func open(cfg Config, log *slog.Logger, lanes int) (s *Spool, err error) {
+	cfg.SegmentBytes = cfg.segmentBytes()
 	s = &Spool{cfg: cfg, log: log, fsync: (*os.File).Sync, stop: make(chan struct{})}
 	s.tally.path = filepath.Join(cfg.Dir, tallyName)
 	if cfg.Uptime == nil {
@@ -99,7 +102,12 @@ func (s *Spool) open(lanes int) error {
 	if err := s.recover(); err != nil {
 		return err
 	}
-	if err := s.syncDir(s.cfg.Dir); err != nil {
+	// Otherwise a power failure could lose the folder with all that is in it.
+	parent := s.syncDir(filepath.Dir(s.cfg.Dir))
+	if errors.Is(parent, fs.ErrPermission) { // who made the folder has another user
+		parent = nil
+	}
+	if err := errors.Join(s.syncDir(s.cfg.Dir), parent); err != nil {
 		return fmt.Errorf("sync spool: %w", err)
 	}
 	s.spareRequests = make(chan *Lane, lanes)
@@ -124,12 +132,12 @@ func (s *Spool) open(lanes int) error {
 func (s *Spool) dir() string { return filepath.Join(s.cfg.Dir, s.incarnation.String()) }
 
 // Append records c and reports whether there was room. It copies the bytes of c and ignores c.Lane and c.Seq, which the
-// spool assigns. hint selects the lane; concurrent callers should pass different hints, so that they do not wait for each
-// other. If no lane has room, Append drops the click, counts it, and returns false.
+// spool assigns. hint selects the lane while many clicks come; concurrent callers should pass different hints, so that they do not
+// wait for each other. If no lane has room, Append drops the click, counts it, and returns false.
 func (s *Spool) Append(hint uint64, c *schema.Click) bool {
 	n := uint64(len(s.lanes))
 	for i := range n {
-		if s.lanes[(hint+i)%n].append(c) {
+		if s.lanes[(s.first(hint)+i)%n].append(c) {
 			return true
 		}
 	}
@@ -138,18 +146,26 @@ func (s *Spool) Append(hint uint64, c *schema.Click) bool {
 	return false
 }
 
+// first returns the number of the lane to try first. Each lane that has clicks costs a partition an insert, however few they are.
+func (s *Spool) first(hint uint64) uint64 {
+	if s.quiet.Load() {
+		return 0
+	}
+	return hint
+}
+
 // Instant returns the part of the spool that does not wait.
-func (s *Spool) Instant() Instant { return Instant{s.lanes} }
+func (s *Spool) Instant() Instant { return Instant{s} }
 
 // Instant records clicks at once or not at all.
-type Instant struct{ lanes []*Lane }
+type Instant struct{ spool *Spool }
 
 // Append is Spool.Append for callers that must not wait. It returns false, without a trace, if every lane is in use by others
 // or needs a segment that has yet to be created: then Spool.Append may have room.
 func (i Instant) Append(hint uint64, c *schema.Click) bool {
-	n := uint64(len(i.lanes))
+	n := uint64(len(i.spool.lanes))
 	for k := range n {
-		if i.lanes[(hint+k)%n].tryAppend(c) {
+		if i.spool.lanes[(i.spool.first(hint)+k)%n].tryAppend(c) {
 			return true
 		}
 	}
@@ -159,7 +175,7 @@ func (i Instant) Append(hint uint64, c *schema.Click) bool {
 // Refused returns the number of clicks that the broker refused for good since the start.
 func (s *Spool) Refused() uint64 { return s.refused.Load() }
 
-// Damaged returns the number of segments since the start of which clicks could not be read.
+// Damaged returns the number of segments with clicks that could not be read since the start.
 func (s *Spool) Damaged() uint64 { return s.damaged.Load() }
 
 // Lanes returns all lanes: first those of earlier processes, then those of this process.
@@ -224,12 +240,17 @@ func (s *Spool) createDir() error {
 	return nil
 }
 
+// removeSegment removes a segment. One with damaged clicks is set aside instead, unless the spool is more than half full.
 func (s *Spool) removeSegment(seg *segment) error {
 	s.syncing.Lock()
 	defer s.syncing.Unlock()
-	s.used.Add(-int64(len(seg.data)))
 	defer s.unsynced.Store(true)
-	return seg.remove()
+	if seg.damaged.Load() && s.used.Load() <= s.cfg.MaxBytes/2 {
+		s.log.Error("setting a damaged spool segment aside", "path", seg.path+damagedSuffix)
+		return errors.Join(os.Rename(seg.path, seg.path+damagedSuffix), seg.unmap())
+	}
+	s.used.Add(-int64(len(seg.data)))
+	return errors.Join(os.Remove(seg.path), seg.unmap())
 }
 
 // requestSpare asks createSpares for a spare segment.

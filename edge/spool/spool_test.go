@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"math"
@@ -14,6 +15,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"linkstream/edge/spool"
 	"linkstream/schema"
@@ -184,11 +187,25 @@ func TestFullSpool(t *testing.T) {
 func TestOpen(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	t.Run("every invalid setting is in the error", func(t *testing.T) {
-		_, err := spool.Open(spool.Config{Dir: t.TempDir(), Lanes: 65, SegmentBytes: 100}, log)
-		for _, flag := range []string{"-spool.lanes", "-spool.segment-bytes", "-spool.max-bytes", "-spool.sync"} {
+		_, err := spool.Open(spool.Config{Dir: t.TempDir()}, log)
+		for _, flag := range []string{"-spool.max-bytes", "-spool.sync"} {
 			if err == nil || !strings.Contains(err.Error(), flag) {
 				t.Errorf("%s is not in %v", flag, err)
 			}
+		}
+	})
+	t.Run("a small spool has small segments", func(t *testing.T) {
+		for maxBytes, want := range map[int64]int64{1 << 30: 2 << 20, 128 << 20: 1 << 20, 1 << 20: 8 << 10, 64 << 10: 4 << 10} {
+			cfg := spool.DefaultConfig()
+			cfg.Dir, cfg.MaxBytes, cfg.Lanes = t.TempDir(), maxBytes, 2
+			s, closeIt := open(t, cfg)
+			appendClicks(t, s, 0, 1, 1)
+			files, err := filepath.Glob(filepath.Join(cfg.Dir, "*", "*.segment"))
+			testkit.Must(t, err)
+			info, err := os.Stat(files[0])
+			testkit.Must(t, err)
+			testkit.Equal(t, fmt.Sprint("bytes of a segment of ", maxBytes), info.Size(), want)
+			closeIt()
 		}
 	})
 	t.Run("a directory in use is refused and not changed", func(t *testing.T) {
@@ -272,17 +289,52 @@ func TestFoldersReachTheDisk(t *testing.T) {
 	cfg.Sync = time.Hour
 	s, topic, shipper := shipping(t, cfg)
 	var synced []string
-	s.OnFsync(func(path string) { synced = append(synced, path) })
+	s.OnFsync(func(path string) error {
+		synced = append(synced, path)
+		return nil
+	})
 	appendClicks(t, s, 0, 1, 300)
 	testkit.Must(t, s.Sync())
 	lane := s.Lanes()[0]
 	folder := filepath.Join(cfg.Dir, lane.ID().Incarnation.String())
 	testkit.Equal(t, "synced", synced, []string{folder})
 
-	topic.produce = func(context.Context, attempt) error { return stream.ErrTooLarge }
+	topic.produce = func(context.Context, attempt) error { return stream.ErrRefused }
 	synced = nil
 	shipUntil(t, shipper, lane, func() bool { return s.Refused() > 0 })
 	testkit.Equal(t, "synced when a click is set aside", synced, []string{filepath.Join(folder, "00.refused"), folder})
+}
+
+// No click is recorded in a folder whose name may not be on the disk.
+func TestFolderThatDoesNotReachTheDisk(t *testing.T) {
+	cfg := config(t.TempDir(), 1)
+	cfg.Sync = time.Hour
+	full, uptime, fault := true, time.Duration(0), errors.New("input/output error")
+	cfg.OnSegment = func(bool) error {
+		if full {
+			return unix.ENOSPC
+		}
+		return nil
+	}
+	cfg.Uptime = func() time.Duration { return uptime }
+	s, _ := open(t, cfg) // without a folder
+	full = false
+	synced := 0
+	s.OnFsync(func(path string) error {
+		if path == cfg.Dir {
+			synced++
+		}
+		return fault
+	})
+	for try := range 3 {
+		uptime += time.Minute
+		testkit.Equal(t, "recorded", s.Append(0, click(1)), false)
+		testkit.Equal(t, "attempts to sync", synced, try+1)
+	}
+	fault = nil
+	uptime += time.Minute
+	appendClicks(t, s, 0, 2, 2)
+	testkit.Equal(t, "attempts to sync", synced, 4)
 }
 
 func TestAppendDoesNotAllocate(t *testing.T) {

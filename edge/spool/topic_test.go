@@ -96,6 +96,8 @@ func (p *topic) setProduce(produce func(context.Context, attempt) error) {
 // counted returns the acknowledged clicks per lane.
 func (p *topic) counted(tb testing.TB) map[schema.Lane][]schema.Click {
 	tb.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	clicks := make(map[schema.Lane][]schema.Click)
 	for _, a := range p.attempts {
 		if a.refused {

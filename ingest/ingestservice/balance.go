@@ -21,13 +21,18 @@ const (
 // balanceWatch compares the marks of all lanes with the clicks counted in them. Unlike the worker's counters, the result outlives
 // processes and includes all workers. The command verify says which clicks they are.
 type balanceWatch struct {
-	clicks schema.ClickStore
+	clicks laneCounts
 	log    *slog.Logger
 
 	missing, repeated atomic.Uint64
 }
 
-func newBalanceWatch(clicks schema.ClickStore, log *slog.Logger, set *metrics.Set) *balanceWatch {
+// laneCounts is the part of a click store that is measured.
+type laneCounts interface {
+	LaneCounts(ctx context.Context, each func(schema.LaneCount) error) error
+}
+
+func newBalanceWatch(clicks laneCounts, log *slog.Logger, set *metrics.Set) *balanceWatch {
 	w := &balanceWatch{clicks: clicks, log: log}
 	for name, gauge := range map[string]struct {
 		help  string

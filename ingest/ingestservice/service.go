@@ -10,9 +10,9 @@ import (
 
 	"github.com/VictoriaMetrics/metrics"
 
-	"linkstream/ingest/enrich"
 	"linkstream/ingest/worker"
 	"linkstream/schema"
+	"linkstream/schema/enrich"
 	"linkstream/schema/service"
 	"linkstream/schema/stream"
 )
@@ -28,19 +28,24 @@ func DefaultConfig() Config { return Config{Worker: worker.DefaultConfig()} }
 
 // RegisterFlags binds the configuration to flags.
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
-	fs.StringVar(&c.GeoIP, "ingest.geoip", c.GeoIP,
-		"MaxMind database `file` (.mmdb) of countries or cities, loaded again when it changes; without it countries are unknown")
+	registerGeoIP(fs, &c.GeoIP)
 	c.Worker.RegisterFlags(fs)
 }
 
-// Validate returns every invalid setting. It loads the countries too: New does so only after the engines answer, too late
-// to report a wrong path.
-func (c *Config) Validate() error {
-	var errs []error
-	if _, err := enrich.OpenCountries(c.GeoIP, slog.New(slog.DiscardHandler)); err != nil {
-		errs = append(errs, fmt.Errorf("-ingest.geoip: %w", err))
+func registerGeoIP(fs *flag.FlagSet, path *string) {
+	fs.StringVar(path, "ingest.geoip", *path,
+		"MaxMind database `file` (.mmdb) of countries or cities, loaded again when it changes; without it countries are unknown")
+}
+
+// Validate returns every invalid setting.
+func (c *Config) Validate() error { return errors.Join(checkGeoIP(c.GeoIP), c.Worker.Validate()) }
+
+// checkGeoIP loads the countries: New does so only after the engines answer, too late to report a wrong path.
+func checkGeoIP(path string) error {
+	if _, err := enrich.OpenCountries(path, slog.New(slog.DiscardHandler)); err != nil {
+		return fmt.Errorf("-ingest.geoip: %w", err)
 	}
-	return errors.Join(append(errs, c.Worker.Validate())...)
+	return nil
 }
 
 // Service is an ingest process. It does not own the click store and the client: close them after Run.
@@ -84,9 +89,6 @@ func (s *Service) Ready(context.Context) error {
 	}
 	return nil
 }
-
-// LastCounted returns, by partition, the offset of the last counted click; see worker.Worker.
-func (s *Service) LastCounted() map[int]int64 { return s.worker.LastCounted() }
 
 // Run counts clicks until ctx is done. When it returns, no insert is under way: what was fetched is counted, or is fetched
 // again by the next worker.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"linkstream/ingest/enrich/enrichtest"
 	"linkstream/ingest/ingestservice"
+	"linkstream/schema/enrich/enrichtest"
 	"linkstream/schema/testkit"
 )
 

@@ -20,7 +20,6 @@ type Lane struct {
 	Lane     schema.Lane `json:"lane"`
 	Recorded uint64      `json:"recorded"`
 	Counted  uint64      `json:"counted"`  // once
-	Unknown  uint64      `json:"unknown"`  // passed by an earlier release, which did not store how many it counted
 	Spool    uint64      `json:"in_spool"` // wait for the broker
 	Topic    uint64      `json:"in_topic"` // wait to be counted
 	Aside    uint64      `json:"set_aside"`
@@ -47,13 +46,14 @@ type Gap struct {
 func (l *Lane) addsUp() bool { return l.Missing == 0 && l.Repeated == 0 }
 
 // notable reports whether there is anything to say beyond "all are counted".
-func (l *Lane) notable() bool { return l.Counted+l.Unknown != l.Recorded || l.Repeated > 0 }
+func (l *Lane) notable() bool { return l.Counted != l.Recorded || l.Repeated > 0 }
 
 // balance computes the lane's balance. Numbers up to the mark are counted by the store, those above it must be elsewhere.
 func (s *laneState) balance(id schema.Lane) Lane {
 	mark := s.count.Mark
-	l := Lane{Lane: id, Recorded: max(mark, s.recorded, s.topic.highest()), Counted: min(s.count.Clicks, mark)}
-	l.Unknown, l.Repeated = min(s.count.Unknown, mark-l.Counted), s.count.Repeated()
+	topic := s.topic.between(1, mark+schema.MaxLead) // what is further ahead is forged
+	l := Lane{Lane: id, Recorded: max(mark, s.recorded, topic.highest()), Counted: min(s.count.Clicks, mark)}
+	l.Repeated = s.count.Repeated()
 	uncounted := s.count.Missing()
 	l.Aside = min(uncounted, s.aside.between(1, mark).size())
 	l.Missing = uncounted - l.Aside
@@ -68,7 +68,7 @@ func (s *laneState) balance(id schema.Lane) Lane {
 		return before - rest.size()
 	}
 	l.Aside += take(s.aside) // the position does not move past a dead letter alone, so the topic has it, too
-	l.Topic = take(s.topic)
+	l.Topic = take(topic)
 	l.Spool = take(s.spool)
 	l.Missing += rest.size()
 	l.gone = rest

@@ -2,6 +2,7 @@ package verify_test
 
 import (
 	"context"
+	"database/sql"
 	"log/slog"
 	"path/filepath"
 	"sync"
@@ -46,6 +47,7 @@ type service struct {
 	broker *streamtest.Broker
 	client *stream.Client
 	store  *sqlite.ClickStore
+	path   string
 	spools []schema.SpoolReport
 }
 
@@ -53,7 +55,8 @@ func newService(t *testing.T, partitions int) *service {
 	t.Helper()
 	s := &service{t: t, broker: streamtest.StartBroker(t)}
 	s.client = s.broker.CreateTopics(partitions)
-	store, err := sqlitetest.OpenClickStore(t.Context(), filepath.Join(t.TempDir(), "clicks.db"))
+	s.path = filepath.Join(t.TempDir(), "clicks.db")
+	store, err := sqlitetest.OpenClickStore(t.Context(), s.path)
 	testkit.Must(t, err)
 	t.Cleanup(func() { testkit.Close(t, store) })
 	s.store = store
@@ -97,6 +100,16 @@ func (s *service) count(total int64) {
 		}
 		return testkit.Mismatch("counted", counts[42], total)
 	})
+}
+
+// exec changes the click store's file.
+func (s *service) exec(statement string) {
+	s.t.Helper()
+	db, err := sql.Open("sqlite", s.path)
+	testkit.Must(s.t, err)
+	defer testkit.Close(s.t, db)
+	_, err = db.ExecContext(s.t.Context(), statement)
+	testkit.Must(s.t, err)
 }
 
 func (s *service) sources() verify.Sources {

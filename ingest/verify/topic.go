@@ -98,7 +98,7 @@ func (p *pass) compareLog(ctx context.Context, number int, at schema.Position, s
 		return "", nil
 	case at.Next > end:
 		return fmt.Sprintf("the log ends before the position %d: it was replaced, or lost its end", at.Next), nil
-	case at.Last.Offset < start: // deleted, or an earlier release did not store it
+	case at.Last.Offset < start: // deleted
 		return "", nil
 	}
 	same := false

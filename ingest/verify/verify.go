@@ -10,11 +10,18 @@
 // and the counts at last. A click that was acknowledged when the spool was read was in the topic by then. If its record is before
 // the position, the counts that are read later include it. Therefore no click is missed by mistake, whatever runs at the time. A
 // second look a moment later confirms what is missing nevertheless.
+//
+// Users see aggregates and not lanes. The clicks in each aggregate are those that the lanes have counted: at least what they had counted
+// before the aggregate was read, and at most what they have counted afterwards.
+//
+// On a machine without a broker there is no topic, and an acknowledged click is counted: the spools are compared with the marks.
 package verify
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -32,7 +39,7 @@ const maxLanes = 1000
 type Sources struct {
 	// Spools returns reports about spools. It may return the same ones in each call: an older report holds no less.
 	Spools func() ([]schema.SpoolReport, error)
-	Topic  Topic
+	Topic  Topic // nil on a machine without a broker
 	Clicks schema.ClickStore
 }
 
@@ -41,7 +48,6 @@ type Totals struct {
 	Lanes    uint64 `json:"lanes"`
 	Recorded uint64 `json:"recorded"` // Dropped included
 	Counted  uint64 `json:"counted"`
-	Unknown  uint64 `json:"unknown"`
 	Spool    uint64 `json:"in_spool"`
 	Topic    uint64 `json:"in_topic"`
 	Aside    uint64 `json:"set_aside"`
@@ -61,7 +67,18 @@ type Report struct {
 	DeadLetters uint64      `json:"dead_letters"`         // records in the dead letter topic
 	Spools      []Spool     `json:"spools"`
 	Partitions  []Partition `json:"partitions"`
+	Sums        []Sum       `json:"wrong_sums,omitempty"`
 	Notes       []string    `json:"notes,omitempty"`
+
+	counted uint64 // by the lanes, also more than once
+}
+
+// Sum is the clicks in an aggregate of the click store, which differ from those that lanes have counted meanwhile.
+type Sum struct {
+	Name   string `json:"name"`
+	Clicks uint64 `json:"clicks"`
+	Least  uint64 `json:"least"`
+	Most   uint64 `json:"most"`
 }
 
 // Spool is a spool that was read.
@@ -96,7 +113,11 @@ type pass struct {
 func look(ctx context.Context, sources Sources, suspect map[schema.Lane]bool) (*pass, error) {
 	p := &pass{Sources: sources, lanes: make(map[schema.Lane]*laneState), failing: make(map[schema.Lane]bool), suspect: suspect,
 		report: &Report{At: time.Now().UTC(), Lanes: []Lane{}, Spools: []Spool{}, Partitions: []Partition{}}}
-	for _, step := range []func(context.Context) error{p.readSpools, p.readTopic, p.readCounts, p.readDead, p.balance} {
+	steps := []func(context.Context) error{p.readSpools, p.readTopic, p.readCounts, p.readSums, p.readDead, p.balance}
+	if sources.Topic == nil {
+		steps = []func(context.Context) error{p.readSpools, p.readCounts, p.readSums, p.balance}
+	}
+	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return p, err
 		}
@@ -133,9 +154,9 @@ func (p *pass) readSpools(context.Context) error {
 // readCounts keeps the counts of lanes that are to be looked at, and adds up the others.
 func (p *pass) readCounts(ctx context.Context) error {
 	return p.Clicks.LaneCounts(ctx, func(c schema.LaneCount) error {
+		p.report.counted += c.Clicks
 		if p.lanes[c.Lane] == nil && c.Missing() == 0 && c.Repeated() == 0 {
-			counted := min(c.Clicks, c.Mark)
-			p.add(&Lane{Recorded: c.Mark, Counted: counted, Unknown: c.Mark - counted})
+			p.add(&Lane{Recorded: c.Mark, Counted: c.Clicks})
 			return nil
 		}
 		p.lane(c.Lane).count = c
@@ -143,12 +164,30 @@ func (p *pass) readCounts(ctx context.Context) error {
 	})
 }
 
+// readSums compares what statistics and reports are read from with what the lanes had counted before and have counted afterwards:
+// counts only grow.
+func (p *pass) readSums(ctx context.Context) error {
+	sums, err := p.Clicks.ClickSums(ctx)
+	if err != nil {
+		return err
+	}
+	most := uint64(0)
+	if err := p.Clicks.LaneCounts(ctx, func(c schema.LaneCount) error { most += c.Clicks; return nil }); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(sums)) {
+		if n := sums[name]; n < p.report.counted || n > most {
+			p.report.Sums = append(p.report.Sums, Sum{Name: name, Clicks: n, Least: p.report.counted, Most: most})
+		}
+	}
+	return nil
+}
+
 func (p *pass) add(l *Lane) {
 	t := &p.report.Totals
 	t.Lanes++
 	t.Recorded += l.Recorded
 	t.Counted += l.Counted
-	t.Unknown += l.Unknown
 	t.Spool += l.Spool
 	t.Topic += l.Topic
 	t.Aside += l.Aside
@@ -184,7 +223,7 @@ func (p *pass) balance(ctx context.Context) error {
 		p.report.MoreLanes = uint64(n - maxLanes)
 		p.report.Lanes = p.report.Lanes[:maxLanes]
 	}
-	p.report.AddsUp, p.report.Failing = len(p.failing) == 0, len(p.failing)
+	p.report.AddsUp, p.report.Failing = len(p.failing) == 0 && p.report.damaged() == 0 && len(p.report.Sums) == 0, len(p.failing)
 	for i := range p.report.Lanes {
 		l := &p.report.Lanes[i]
 		if l.Missing == 0 {
@@ -204,6 +243,24 @@ func (r *Report) Err() error {
 	if r.AddsUp {
 		return nil
 	}
-	return fmt.Errorf("it does not add up: %d clicks are missing and %d are counted more than once, in %d lanes",
-		r.Totals.Missing, r.Totals.Repeated, r.Failing)
+	var errs []error
+	if r.Failing > 0 {
+		errs = append(errs, fmt.Errorf("%d clicks are missing and %d are counted more than once, in %d lanes",
+			r.Totals.Missing, r.Totals.Repeated, r.Failing))
+	}
+	if n := r.damaged(); n > 0 {
+		errs = append(errs, fmt.Errorf("%d files of spools have clicks that cannot be read", n))
+	}
+	for _, s := range r.Sums {
+		errs = append(errs, fmt.Errorf("%s in the click store has %d clicks, and lanes have counted %d", s.Name, s.Clicks, s.Most))
+	}
+	return fmt.Errorf("it does not add up: %w", errors.Join(errs...))
+}
+
+// damaged returns how many files of spools have clicks that cannot be read. The last ones of a lane are not known to be missing.
+func (r *Report) damaged() (files int) {
+	for _, s := range r.Spools {
+		files += len(s.Damaged)
+	}
+	return files
 }

@@ -106,6 +106,32 @@ func TestWhatDoesNotAddUp(t *testing.T) {
 			Gaps: []verify.Gap{{First: 11, Last: 14, Partition: 0, Offset: 10}}}, visibleOnly)
 		testkit.Equal(t, "totals", report.Totals, verify.Totals{Lanes: 2, Recorded: 25, Counted: 21, Missing: 4})
 	})
+	t.Run("an aggregate that lost clicks", func(t *testing.T) {
+		t.Parallel()
+		for _, query := range []string{"UPDATE settled_facts SET total = total / 2", "DELETE FROM owned", "UPDATE owned_quarters SET people = people - 1",
+			"INSERT INTO settled_totals VALUES (1, 1)", "INSERT INTO settled_names VALUES (1, 2, 1, 1, 1, 0)"} {
+			s := newService(t, 1)
+			s.produce(0, clicks(lane(1), 1, 10)...)
+			s.count(10)
+			testkit.Equal(t, "adds up before", s.look().AddsUp, true)
+			s.exec(query)
+			if report := s.look(); report.AddsUp || len(report.Sums) == 0 || report.Err() == nil {
+				t.Errorf("%s is not noticed: %v", query, report.Sums)
+			}
+		}
+	})
+	t.Run("a file of a spool that cannot be read to its end", func(t *testing.T) {
+		t.Parallel()
+		s := newService(t, 1)
+		s.recorded(schema.SpoolLane{Lane: lane(1), Recorded: 2, Pending: []schema.SeqRange{{First: 1, Last: 2}}})
+		s.spools[0].Damaged = []string{"a.segment.damaged"}
+		report, err := verify.Run(t.Context(), s.sources())
+		testkit.Must(t, err)
+		testkit.Equal(t, "adds up", report.AddsUp, false)
+		if err := report.Err(); err == nil || !strings.Contains(err.Error(), "1 files of spools have clicks that cannot be read") {
+			t.Errorf("error %v", err)
+		}
+	})
 	t.Run("a replaced topic that took clicks with it", func(t *testing.T) {
 		t.Parallel()
 		s := newService(t, 1)

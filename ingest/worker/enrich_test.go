@@ -2,9 +2,9 @@ package worker_test
 
 import (
 	"testing"
-	"time"
 
 	"linkstream/schema"
+	"linkstream/schema/storetest"
 	"linkstream/schema/stream/streamtest"
 	"linkstream/schema/testkit"
 )
@@ -26,18 +26,21 @@ func TestReportsHoldTheSourceOfClicks(t *testing.T) {
 	startWith(t, openCountries(t), quick(), client, store)
 	awaitTotal(t, store, 4)
 
-	days := []schema.DayReport{{Date: "2026-11-21", People: 3, Bots: 1}}
-	got, err := store.LinkReport(t.Context(), link, time.Time{})
-	testkit.Must(t, err)
-	want := schema.LinkReport{Days: days, Devices: map[schema.Device]int64{schema.Desktop: 3, schema.Bot: 1},
-		Browsers:  []schema.NameCount{{Name: "Firefox", Total: 3}},
-		Systems:   []schema.NameCount{{Name: "Linux", Total: 3}},
-		Languages: []schema.NameCount{{Name: "", Total: 3}},
-		Referrers: []schema.NameCount{{Name: "news.example", Total: 2}, {Name: "", Total: 1}},
-		Countries: []schema.NameCount{{Name: "GB", Total: 2}, {Name: "", Total: 1}}}
-	testkit.Equal(t, "link report", got, want)
-	owned, err := store.AccountReport(t.Context(), account, time.Time{}, time.Time{})
-	testkit.Must(t, err)
-	wantOwned := schema.AccountReport{Days: days, Links: []schema.LinkCount{{LinkID: link, Total: 4}}}
-	testkit.Equal(t, "account report", owned, wantOwned)
+	for _, links := range [][]int64{{link}, nil} {
+		got, err := store.Report(t.Context(), storetest.Days(account, links, noon, 1))
+		testkit.Must(t, err)
+		want := schema.Report{Series: []schema.Period{{People: 3, Bots: 1}}, Names: map[schema.Dimension][]schema.NameCount{
+			schema.ByDevice:   {{Name: schema.Desktop, Total: 3}},
+			schema.ByBrowser:  {{Name: "Firefox", Total: 3}},
+			schema.ByOS:       {{Name: "Linux", Total: 3}},
+			schema.ByLanguage: {{Name: "", Total: 3}},
+			schema.ByReferrer: {{Name: "news.example", Total: 2}, {Name: "", Total: 1}},
+			schema.ByCountry:  {{Name: "GB", Total: 2}, {Name: "", Total: 1}},
+			schema.ByRoute:    {{Name: "", Total: 3}},
+		}}
+		if links == nil {
+			want.Links = []schema.LinkCount{{LinkID: link, Total: 4}}
+		}
+		testkit.Equal(t, "report", got, want)
+	}
 }

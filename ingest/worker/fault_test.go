@@ -1,8 +1,10 @@
 package worker_test
 
 import (
+	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -186,4 +188,65 @@ func TestWorkerSkipsToTheEndOfAnEmptyLog(t *testing.T) {
 	awaitTotal(t, store, 10)
 	awaitPosition(t, store, 0, 60)
 	w.wantMetrics(map[string]int{"records_deleted_total": 50, "failures_total": 0})
+}
+
+// countingStore counts how often it is asked for marks.
+type countingStore struct {
+	schema.ClickStore
+	asked atomic.Int64
+}
+
+func (s *countingStore) LaneMarks(ctx context.Context, lanes []schema.Lane) ([]uint64, error) {
+	s.asked.Add(1)
+	return s.ClickStore.LaneMarks(ctx, lanes)
+}
+
+func TestManyNewLanes(t *testing.T) {
+	t.Parallel()
+	const lanes = 4000
+	client, store := streamtest.StartBroker(t).CreateTopics(1), &countingStore{ClickStore: openStore(t)}
+	var values [][]byte
+	for seq := uint64(1); seq <= 2; seq++ {
+		for n := range uint32(lanes) {
+			values = append(values, encoded(schema.Lane{Incarnation: schema.Incarnation{1}, Number: n}, seq, seq)...)
+		}
+	}
+	produce(t, client, 0, values...)
+	cfg := quick()
+	cfg.MaxBatch = 100_000
+	w := start(t, cfg, client, store)
+	awaitTotal(t, store, 2*lanes)
+	w.wantMetrics(map[string]int{"clicks_repeated_total": 0, "clicks_missing_total": 0})
+	if n := store.asked.Load(); n > 10 {
+		t.Errorf("the store was asked for marks %d times", n)
+	}
+}
+
+// A number that no edge has reached does not move its lane's mark: the clicks behind it are counted.
+func TestForgedNumbers(t *testing.T) {
+	t.Parallel()
+	client, store := streamtest.StartBroker(t).CreateTopics(1), openStore(t)
+	forged := func(seq uint64) []byte { return encoded(lane(1), seq, seq)[0] }
+	produce(t, client, 0, encoded(lane(1), 1, 10)...)
+	produce(t, client, 0, forged(schema.MaxSeq), forged(11+schema.MaxLead))
+	produce(t, client, 0, encoded(lane(1), 11, 20)...)
+	w := start(t, quick(), client, store)
+	awaitTotal(t, store, 20)
+	w.wantMetrics(map[string]int{"records_dead_total": 2, "records_forged_total": 2, "clicks_missing_total": 0})
+	_, dead, err := client.DeadOffsets(t.Context())
+	testkit.Must(t, err)
+	testkit.Equal(t, "dead letters", dead, 2)
+	w.stop()
+
+	// They stand before the position, and are no reason to count the log again.
+	produce(t, client, 0, forged(schema.MaxSeq))
+	produce(t, client, 0, encoded(lane(2), 1, 1)...)
+	produce(t, client, 0, forged(schema.MaxSeq))
+	w = start(t, quick(), client, store)
+	awaitTotal(t, store, 21)
+	w.stop()
+	w = start(t, quick(), client, store)
+	produce(t, client, 0, forged(21+schema.MaxLead-1)) // as far as a lane can be
+	awaitTotal(t, store, 22)
+	w.wantMetrics(map[string]int{"log_epochs_total": 0, "clicks_missing_total": schema.MaxLead - 1})
 }

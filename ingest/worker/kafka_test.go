@@ -6,7 +6,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
-	"linkstream/deploy/testengines/enginetest"
+	"linkstream/deploy/tools/engines/enginetest"
 	"linkstream/schema/stream"
 	"linkstream/schema/stream/streamtest"
 	"linkstream/schema/testkit"

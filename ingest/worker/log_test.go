@@ -2,12 +2,14 @@ package worker_test
 
 import (
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"linkstream/ingest/worker"
 	"linkstream/schema/sqlite"
 	"linkstream/schema/stream"
 	"linkstream/schema/stream/streamtest"
@@ -24,7 +26,7 @@ func produceAt(t testing.TB, client *stream.Client, at time.Time, values ...[]by
 	testkit.Succeeds(t, func() error { return client.Produce(t.Context(), 0, &batch) })
 }
 
-// The topic's retention deletes the last batch of an idle partition. After a restart the embedded broker's log starts at
+// The topic's retention deletes the last batch of an idle partition. After a restart this broker's log starts at
 // offset 0 again.
 func TestClicksAfterAnIdleWeekAreCounted(t *testing.T) {
 	t.Parallel()
@@ -68,6 +70,56 @@ func TestClicksOfAReplacedTopicAreCounted(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A worker that begins where another one has ended reads on, whatever retention has deleted of what was counted.
+func TestTheSameLogIsNotCountedAgain(t *testing.T) {
+	t.Parallel()
+	for name, deleted := range map[string]int64{"nothing is deleted": 0, "the last counted click is left": 19, "nothing is left": 20} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			broker := streamtest.StartBroker(t)
+			client, store, log := broker.CreateTopics(1), openStore(t), new(testkit.Buffer)
+			clicks := encoded(lane(1), 1, 50)
+			produce(t, client, 0, clicks[:20]...)
+			_, err := worker.NewPartition(0, quick(), client, store, nil, log.Logger()).Step(t.Context())
+			testkit.Must(t, err)
+			testkit.Must(t, broker.DeleteRecords(stream.DefaultConfig().Clicks, 0, deleted))
+			again := worker.NewPartition(0, quick(), client, store, nil, log.Logger())
+			for _, values := range [][][]byte{nil, clicks[20:]} {
+				if len(values) > 0 {
+					produce(t, client, 0, values...)
+				}
+				_, err := again.Step(t.Context())
+				testkit.Must(t, err)
+			}
+			testkit.Equal(t, "counted clicks", total(t, store), 50)
+			if log.Contains("level=ERROR") {
+				t.Errorf("log:\n%s", log.String())
+			}
+		})
+	}
+}
+
+// A topic is created again between two batches, and filled beyond the position by new lanes: their first clicks are missing there.
+func TestClicksOfATopicThatIsReplacedBetweenBatchesAreCounted(t *testing.T) {
+	t.Parallel()
+	broker := streamtest.StartBroker(t)
+	topic, store := &struct{ *stream.Client }{broker.CreateTopics(1)}, openStore(t)
+	p := worker.NewPartition(0, quick(), topic, store, nil, slog.New(slog.DiscardHandler))
+	produce(t, topic.Client, 0, encoded(lane(1), 1, 40)...)
+	_, err := p.Step(t.Context())
+	testkit.Must(t, err)
+	testkit.Must(t, broker.DeleteTopic(stream.DefaultConfig().Clicks))
+	topic.Client = broker.CreateTopics(1)
+	produce(t, topic.Client, 0, encoded(lane(2), 1, 100)...)
+	if next, err := p.Step(t.Context()); err == nil {
+		t.Errorf("a batch that follows a gap in another log is counted, up to %d", next)
+	}
+	testkit.Equal(t, "counted clicks", total(t, store), 40)
+	_, err = p.Step(t.Context())
+	testkit.Must(t, err)
+	testkit.Equal(t, "counted clicks", total(t, store), 140)
 }
 
 // A broker that loses power may lose the end of its log. Other clicks then get the offsets of those lost.
@@ -179,53 +231,4 @@ func openStoreAt(t testing.TB, path string) *sqlite.ClickStore {
 	store, err := sqlite.OpenClickStore(t.Context(), path)
 	testkit.Must(t, err)
 	return store
-}
-
-// TestCountedRecordsMayBeDeleted deletes what comes before the last counted click, as the standalone program does, and
-// restarts broker and worker.
-func TestCountedRecordsMayBeDeleted(t *testing.T) {
-	t.Parallel()
-	broker := streamtest.StartBroker(t)
-	client, store := broker.CreateTopics(1), openStore(t)
-	testkit.Must(t, client.KeepClicks(t.Context()))
-	clicks := encoded(lane(1), 1, 60)
-	for first := 0; first < 60; first += 20 {
-		for i := first; i < first+20; i += 5 {
-			produceAt(t, client, time.Now().Add(-30*24*time.Hour), clicks[i:i+5]...)
-		}
-		w := start(t, quick(), client, store)
-		awaitTotal(t, store, int64(first+20))
-		last := int64(first + 19)
-		w.awaitLastCounted(map[int]int64{0: last})
-		testkit.Must(t, broker.DeleteRecords(stream.DefaultConfig().Clicks, 0, last))
-		broker.ApplyRetention()
-		w.stop()
-		w.wantMetrics(map[string]int{"log_epochs_total": 0, "clicks_missing_total": 0, "records_deleted_total": 0})
-		broker.Stop()
-		broker.Start()
-	}
-}
-
-// TestUnverifiedLogKeepsItsRecords begins a new epoch in a log without clicks: nothing says what of it is needed.
-func TestUnverifiedLogKeepsItsRecords(t *testing.T) {
-	t.Parallel()
-	broker := streamtest.StartBroker(t)
-	client, store := broker.CreateTopics(1), openStore(t)
-	produce(t, client, 0, encoded(lane(1), 1, 20)...)
-	first := start(t, quick(), client, store)
-	awaitTotal(t, store, 20)
-	first.stop()
-	testkit.Must(t, broker.DeleteTopic(stream.DefaultConfig().Clicks))
-	again := broker.CreateTopics(1)
-	second := start(t, quick(), again, store)
-	second.awaitReady()
-	second.awaitLastCounted(map[int]int64{})
-	produce(t, again, 0, encoded(lane(2), 1, 5)...)
-	awaitTotal(t, store, 25)
-	second.awaitLastCounted(map[int]int64{0: 4})
-}
-
-func (r *running) awaitLastCounted(want map[int]int64) {
-	r.t.Helper()
-	testkit.Succeeds(r.t, func() error { return testkit.Mismatch("last counted clicks", r.LastCounted(), want) })
 }

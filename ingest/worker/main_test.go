@@ -18,10 +18,10 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 	"go.uber.org/goleak"
 
-	"linkstream/ingest/enrich"
-	"linkstream/ingest/enrich/enrichtest"
 	"linkstream/ingest/worker"
 	"linkstream/schema"
+	"linkstream/schema/enrich"
+	"linkstream/schema/enrich/enrichtest"
 	"linkstream/schema/sqlite"
 	"linkstream/schema/sqlite/sqlitetest"
 	"linkstream/schema/stream"

@@ -5,32 +5,34 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
 
-	"linkstream/ingest/enrich"
+	"linkstream/ingest/count"
 	"linkstream/schema"
+	"linkstream/schema/enrich"
 	"linkstream/schema/span"
 	"linkstream/schema/stream"
 )
 
 const (
-	// Limits that every store can represent.
-	firstYear, lastYear = 1970, 2148
 	// maxDeadBytes keeps a batch of dead letters below the brokers' default message.max.bytes of 1 MiB.
 	maxDeadBytes = 512 << 10
-	// A batch that has this share of MaxBatch when MaxWait is over is filled for busyWaits times MaxWait, while records come.
-	busyShare, busyWaits = 50, 4
-	// maxMarks bounds the lanes in memory. Every start of an edge begins new ones.
-	maxMarks = 100_000
+	// A batch of fewClicks waits for a part of MaxWait only, and one that has a busyShare-th of MaxBatch for another part: see waitAfter.
+	fewClicks, fewPart  = 32, 5
+	busyShare, busyPart = 50, 2
+	// maxNewLanes bounds the lanes whose marks are loaded together. They are looked for in at most MaxBatch records.
+	maxNewLanes = 10_000
 )
 
 var (
-	errBatchFull  = errors.New("batch is full") // ends a fetch; its other records belong to the next batch
-	errNewLane    = errors.New("new lane")      // ends a fetch; it is repeated when the lane's mark is known
-	errNewClick   = errors.New("new click before the position")
-	errOutOfRange = fmt.Errorf("clicked_at_ms is not in %d to %d, or seq is above %d", firstYear, lastYear, uint64(schema.MaxSeq))
+	errBatchFull = errors.New("batch is full") // ends a fetch; its other records belong to the next batch
+	errNewLanes  = errors.New("new lanes")     // ends a fetch; it is repeated when their marks are known
+	errNewClick  = errors.New("new click before the position")
+	errForged    = fmt.Errorf("the click's number is more than %d ahead of its lane's mark", schema.MaxLead)
 )
 
 // topic is the part of stream.Client that a Partition uses.
@@ -48,21 +50,19 @@ type topic interface {
 // Partition counts the clicks of one partition, one batch at a time. Its state is a copy of the store's, and is loaded
 // again whenever the two may differ. It belongs to one goroutine.
 type Partition struct {
-	number   int
-	cfg      Config
-	topic    topic
-	store    schema.ClickStore
-	enricher *enrich.Enricher
-	log      *slog.Logger
-	status   *status
+	number int
+	cfg    Config
+	topic  topic
+	store  schema.ClickStore
+	log    *slog.Logger
+	status *status
 
-	loaded  bool                   // last and the batch's base are the store's
-	last    schema.CountedRecord   // the last click that the store has counted
-	marks   map[schema.Lane]uint64 // of lanes that were met, ahead of the store while a batch is built; lane's own is in mark
-	inLane  bool                   // lane and mark are set
-	lane    schema.Lane            // lane of the last click; clicks of a lane arrive in runs
-	mark    uint64
-	batch   schema.ClickBatch
+	loaded  bool                 // last and the batch's base are the store's
+	last    schema.CountedRecord // the last click that the store has counted
+	read    int64                // the offset after the last record that a fetch has passed on
+	builder *count.Builder
+	batch   *schema.ClickBatch   // the builder's
+	lanes   map[schema.Lane]bool // whose marks are loaded next: those of the record at batch.Next, and of others behind it
 	dead    stream.Batch
 	results results      // of the batch
 	trace   trace        // of the batch
@@ -77,8 +77,10 @@ func NewPartition(number int, cfg Config, topic topic, store schema.ClickStore, 
 
 func newPartition(number int, cfg Config, topic topic, store schema.ClickStore, countries *enrich.Countries,
 	log *slog.Logger, status *status) *Partition {
-	return &Partition{number: number, cfg: cfg, topic: topic, store: store, enricher: enrich.New(countries),
-		log: log.With("partition", number), status: status}
+	log = log.With("partition", number)
+	builder := count.NewBuilder(countries, log)
+	return &Partition{number: number, cfg: cfg, topic: topic, store: store, builder: builder, batch: &builder.Batch, log: log,
+		status: status, lanes: make(map[schema.Lane]bool)}
 }
 
 // Step counts one batch: it fetches the records at the partition's position, drops clicks at or below their lane's mark,
@@ -91,7 +93,8 @@ func (p *Partition) Step(ctx context.Context) (next int64, err error) {
 		}
 	}
 	p.loaded = false // until this batch is inserted
-	p.results = results{}
+	p.results, p.builder.Missing = results{}, 0
+	clear(p.lanes)
 	p.dead.Reset(time.Now())
 	p.trace = trace{}
 	err = p.fetchBatch(ctx)
@@ -108,14 +111,16 @@ func (p *Partition) Step(ctx context.Context) (next int64, err error) {
 			return 0, err
 		}
 	}
+	p.results.missing = p.builder.Missing
 	p.status.add(p.results)
+	p.status.setNext(p.number, p.batch.Next)
 	p.loaded = true
 	return p.batch.Next, nil
 }
 
 // insert counts the batch and begins the next one.
 func (p *Partition) insert(ctx context.Context) error {
-	b, clicks := &p.batch, p.batch.Len()
+	b, clicks := p.batch, p.batch.Len()
 	if err := p.checkGaps(ctx); err != nil {
 		return err
 	}
@@ -125,16 +130,13 @@ func (p *Partition) insert(ctx context.Context) error {
 	err := p.store.InsertClicks(ctx, b)
 	s.Fail(err)
 	s.End()
-	p.status.inserts.Observe(time.Since(began))
+	p.status.Inserts.Observe(time.Since(began))
 	if err != nil {
 		return fmt.Errorf("insert %d clicks of partition %d from offset %d: %w", clicks, p.number, b.Base, err)
 	}
 	p.results.counted = clicks
 	p.last = schema.CountedRecord{Offset: b.Offset[clicks-1], Lane: b.Lane[clicks-1], Seq: b.Seq[clicks-1]}
-	if len(p.marks) > maxMarks { // the store has them
-		p.forgetMarks()
-	}
-	p.status.setCounted(p.number, p.last.Offset)
+	p.builder.Stored()
 	p.resetBatch(b.Epoch, b.Next)
 	return nil
 }
@@ -145,16 +147,17 @@ func (p *Partition) fetchBatch(ctx context.Context) error {
 	for p.batch.Len() < p.cfg.MaxBatch && wait > 0 {
 		before := p.batch.Next
 		p.trace.fetching()
-		lag, err := p.topic.Fetch(p.trace.within(ctx), p.number, p.batch.Next, wait, p.addRecord)
+		p.read = before
+		lag, err := p.topic.Fetch(p.trace.within(ctx), p.number, p.batch.Next, wait, p.readRecord)
 		p.trace.fetched(ctx, lag)
 		if err == nil || errors.Is(err, errBatchFull) {
-			p.status.setLag(p.number, lag)
+			p.status.setEnd(p.number, p.read+lag)
 		}
 		switch {
 		case errors.Is(err, errBatchFull):
 			return nil
-		case errors.Is(err, errNewLane):
-			if err := p.loadMark(p.trace.within(ctx)); err != nil {
+		case (err == nil || errors.Is(err, errNewLanes)) && len(p.lanes) > 0:
+			if err := p.loadMarks(p.trace.within(ctx)); err != nil {
 				return err
 			}
 		case errors.Is(err, errNewClick):
@@ -171,19 +174,47 @@ func (p *Partition) fetchBatch(ctx context.Context) error {
 		if started.IsZero() {
 			started = time.Now()
 		}
+		if lag == 0 && p.batch.Next > before {
+			stream.Sleep(ctx, min(p.cfg.Pause, p.waitAfter(time.Since(started))))
+		}
 		wait = p.waitAfter(time.Since(started))
 	}
 	return nil
 }
 
-// waitAfter returns how long to wait for more records at an age of the batch, 0 or less if it is inserted now. Clicks of a busy
-// partition cost less in larger batches: more of them are on the same links.
+// waitAfter returns how long to wait for more records at an age of the batch, 0 or less if it is inserted now. An insert of one click
+// costs the store as much as one of a hundred. So a batch waits the longer the fewer clicks it has, which at low rates keeps the store
+// idle. Clicks of a busy partition cost less in larger batches, too: more of them are on the same links.
 func (p *Partition) waitAfter(age time.Duration) time.Duration {
-	wait := p.cfg.MaxWait - age
-	if wait <= 0 && p.batch.Len() >= p.cfg.MaxBatch/busyShare {
-		wait = min(p.cfg.MaxWait, busyWaits*p.cfg.MaxWait-age)
+	wait := p.cfg.MaxWait
+	switch clicks := p.batch.Len(); {
+	case clicks >= max(fewClicks, p.cfg.MaxBatch/busyShare):
+		wait /= busyPart
+	case clicks >= fewClicks:
+		wait /= fewPart
 	}
-	return wait
+	return wait - age
+}
+
+// readRecord adds a record to the batch. Behind the first record of a new lane it looks for other new lanes only.
+func (p *Partition) readRecord(r stream.Record) error {
+	var err error
+	if len(p.lanes) == 0 {
+		err = p.addRecord(r)
+	} else {
+		if count.Decode(r.Value, &p.click) == nil {
+			if _, known := p.builder.Counted(&p.click); !known {
+				p.lanes[p.click.Lane] = true
+			}
+		}
+		if len(p.lanes) >= maxNewLanes || r.Offset-p.batch.Next >= int64(p.cfg.MaxBatch) {
+			err = errNewLanes
+		}
+	}
+	if err == nil {
+		p.read = r.Offset + 1
+	}
+	return err
 }
 
 // addRecord checks a record and adds its click to the batch, or drops it if its lane's mark has reached it.
@@ -193,95 +224,66 @@ func (p *Partition) addRecord(r stream.Record) error {
 	}
 	p.trace.record()
 	c := &p.click
-	if err := decode(r.Value, c); err != nil {
+	if err := count.Decode(r.Value, c); err != nil {
 		return p.addDead(r, err)
 	}
+	counted, known := p.builder.Counted(c)
 	passed := p.passed(r.Offset)
-	if !p.inLane || c.Lane != p.lane {
-		mark, known := p.marks[c.Lane]
-		if !known {
-			return errNewLane
-		}
-		if p.inLane {
-			p.marks[p.lane] = p.mark
-		}
-		p.inLane, p.lane, p.mark = true, c.Lane, mark
-	}
-	if c.Seq > p.mark && passed {
+	switch {
+	case !known:
+		p.lanes[c.Lane] = true
+		return nil
+	case !counted && p.builder.Forged(c):
+		return p.addDead(r, errForged)
+	case !counted && passed:
 		return errNewClick
 	}
 	p.batch.Next = r.Offset + 1
-	if c.Seq <= p.mark {
-		if !passed {
-			p.results.repeated++
-		}
-		return nil
+	switch {
+	case !counted:
+		p.builder.Add(c, count.Record{Partition: p.number, Offset: r.Offset, Time: r.Time})
+	case !passed:
+		p.results.repeated++
 	}
-	b := &p.batch
-	if c.Seq > p.mark+1 {
-		p.results.missing += int(c.Seq - p.mark - 1)
-		b.Gaps = append(b.Gaps, schema.Gap{Lane: c.Lane, SeqRange: schema.SeqRange{First: p.mark + 1, Last: c.Seq - 1},
-			Partition: p.number, Offset: r.Offset, Found: time.Now()})
-		p.log.Error("clicks are missing from the topic", "lane", c.Lane.Number, "incarnation", c.Lane.Incarnation,
-			"after", p.mark, "before", c.Seq, "offset", r.Offset)
-	}
-	p.mark = c.Seq
-	source := p.enricher.Enrich(c)
-	if b.Len() == 0 {
-		b.Time = r.Time
-	}
-	b.Offset = append(b.Offset, r.Offset)
-	b.Lane, b.Seq = append(b.Lane, c.Lane), append(b.Seq, c.Seq)
-	b.LinkID, b.AccountID = append(b.LinkID, c.LinkID), append(b.AccountID, c.AccountID)
-	b.ClickedAt = append(b.ClickedAt, c.ClickedAt)
-	b.Device, b.Browser = append(b.Device, source.Device), append(b.Browser, source.Browser)
-	b.Referrer, b.Country = append(b.Referrer, source.Referrer), append(b.Country, source.Country)
-	b.OS, b.Language = append(b.OS, source.OS), append(b.Language, source.Language)
 	return nil
 }
 
-// decode decodes a record that every store can count.
-func decode(value []byte, c *schema.Click) error {
-	err := schema.DecodeClick(value, c)
-	if year := c.ClickedAt.Year(); err == nil && (year < firstYear || year > lastYear || c.Seq > schema.MaxSeq) {
-		err = errOutOfRange
-	}
-	return err
-}
-
-// loadMark loads the mark of the lane of p.click, which is met for the first time. There may be a million lanes, of which
-// few are in use, so each is loaded when it is met. The mark is that of all partitions: the lane may have been bound to another
-// one that the topic has lost, and clicks that were counted there may come again here.
+// loadMarks loads the marks of the lanes that are met for the first time. There may be a million lanes, of which few are in use, so
+// each is loaded when it is met, together with those that follow in the same fetch. The mark is that of all partitions: the lane may
+// have been bound to another one that the topic has lost, and clicks that were counted there may come again here.
 //
-// The mark may be of a later moment than the position. Then another worker has counted, and the insert fails.
-func (p *Partition) loadMark(ctx context.Context) error {
-	mark, err := p.store.LaneMark(ctx, p.click.Lane)
+// A mark may be of a later moment than the position. Then another worker has counted, and the insert fails.
+func (p *Partition) loadMarks(ctx context.Context) error {
+	lanes := slices.Collect(maps.Keys(p.lanes))
+	slices.SortFunc(lanes, schema.Lane.Compare)
+	marks, err := p.store.LaneMarks(ctx, lanes)
 	if err != nil {
 		return err
 	}
-	p.marks[p.click.Lane] = mark
+	for i, lane := range lanes {
+		p.builder.Learn(lane, marks[i])
+	}
+	clear(p.lanes)
 	return nil
 }
 
-// forgetMarks forgets the marks that were loaded, which must not be ahead of the store, or must be discarded.
-func (p *Partition) forgetMarks() {
-	p.marks, p.inLane = make(map[schema.Lane]uint64), false
-}
-
-// addDead adds a record that is not a click to the dead letters.
+// addDead adds a record that cannot be counted to the dead letters.
 func (p *Partition) addDead(r stream.Record, cause error) error {
 	if p.passed(r.Offset) { // it is there already
 		p.batch.Next = r.Offset + 1
 		return nil
 	}
 	if p.dead.Len() == 0 {
-		p.log.Warn("moving records that are not clicks to the dead letter topic", "first", r.Offset,
+		p.log.Warn("moving records that cannot be counted to the dead letter topic", "first", r.Offset,
 			"bytes", len(r.Value), "error", cause)
 	} else if p.dead.Size()+len(r.Value) > maxDeadBytes {
 		return errBatchFull
 	}
 	p.dead.Append(nil, r.Value)
 	p.results.dead++
+	if errors.Is(cause, errForged) {
+		p.results.forged++
+	}
 	p.batch.Next = r.Offset + 1
 	return nil
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
+	"linkstream/ingest/count"
 	"linkstream/schema"
 	"linkstream/schema/stream"
 )
@@ -32,7 +34,7 @@ func (p *Partition) loadPosition(ctx context.Context) error {
 		return fmt.Errorf("read position of partition %d: %w", p.number, err)
 	}
 	p.last = position.Last
-	p.forgetMarks()
+	p.builder.Forget()
 	p.resetBatch(position.Epoch, position.Next)
 	doubt, start, err := p.verifyLog(ctx)
 	if err != nil {
@@ -41,15 +43,12 @@ func (p *Partition) loadPosition(ctx context.Context) error {
 	switch {
 	case doubt != "":
 		p.beginEpoch(start, doubt)
-		p.status.setCounted(p.number, -1)
 	case position.Next > start:
 		// What follows the last counted click was dropped. It is read again, because the log may have ended in between and
 		// have other records there now.
 		p.batch.Next = p.last.Offset + 1
-		p.status.setCounted(p.number, p.last.Offset)
-	default: // the log has nothing that was counted
-		p.status.setCounted(p.number, -1)
 	}
+	p.status.setNext(p.number, p.batch.Next)
 	return nil
 }
 
@@ -80,7 +79,6 @@ func (p *Partition) beginEpochAfterNewClick(ctx context.Context) error {
 		return err
 	}
 	p.beginEpoch(start, "it has another click between the last counted one and the position")
-	p.status.setCounted(p.number, -1)
 	return nil
 }
 
@@ -100,10 +98,6 @@ func (p *Partition) verifyLog(ctx context.Context) (doubt string, start int64, e
 		return "", start, nil
 	case next > end:
 		return fmt.Sprintf("it ends at offset %d", end), start, nil
-	case p.last.Offset == schema.UnknownOffset:
-		if found, err := p.findLast(ctx, start); err != nil || !found {
-			return "the last counted click is not found", start, err
-		}
 	case p.last.Offset < start:
 		return "the last counted click is deleted", start, nil
 	}
@@ -111,61 +105,23 @@ func (p *Partition) verifyLog(ctx context.Context) (doubt string, start int64, e
 	return doubt, start, err
 }
 
-// findLast finds the last counted click of a position that an earlier release stored without the click's offset: the last click
-// before the position whose number is its lane's mark. In a log that has lost its end it may find an earlier click. The records
-// up to the position are read again in any case, so a click among them that was not counted is noticed.
-func (p *Partition) findLast(ctx context.Context, start int64) (found bool, err error) {
-	var click schema.Click
-	var clicks []schema.CountedRecord
-	for next := max(start, p.batch.Base-verifyRecords); next < p.batch.Base && err == nil; {
-		before := next
-		_, err = p.topic.Fetch(ctx, p.number, next, verifyWait, func(r stream.Record) error {
-			if r.Offset >= p.batch.Base {
-				return errVerified
-			}
-			if decode(r.Value, &click) == nil {
-				clicks = append(clicks, schema.CountedRecord{Offset: r.Offset, Lane: click.Lane, Seq: click.Seq})
-			}
-			next = r.Offset + 1
-			return nil
-		})
-		if err == nil && next == before {
-			err = fmt.Errorf("partition %d has no record at offset %d", p.number, next)
-		}
-	}
-	if err != nil && !errors.Is(err, errVerified) {
-		return false, err
-	}
-	for _, c := range slices.Backward(clicks) {
-		mark, err := p.store.LaneMark(ctx, c.Lane)
-		if err != nil {
-			return false, err
-		}
-		if c.Seq == mark {
-			p.last = c
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
 // compareLog returns why the records from an offset to the last counted click are not those that were counted, "" if they are.
 // The last click alone is not enough: its producer may repeat it in a log that has lost its end, and it may get the same
 // offset again. Then clicks that were not counted stand before it.
 func (p *Partition) compareLog(ctx context.Context, from int64) (doubt string, err error) {
 	var click schema.Click
-	highest := make(map[schema.Lane]uint64)
+	seqs := make(map[schema.Lane][]uint64)
 	found, same := false, false
 	for next := from; !found && err == nil; {
 		before := next
 		_, err = p.topic.Fetch(ctx, p.number, next, verifyWait, func(r stream.Record) error {
-			valid := decode(r.Value, &click) == nil
+			valid := count.Decode(r.Value, &click) == nil
 			if r.Offset >= p.last.Offset {
 				found, same = true, valid && r.Offset == p.last.Offset && click.Lane == p.last.Lane && click.Seq == p.last.Seq
 				return errVerified
 			}
 			if valid {
-				highest[click.Lane] = max(highest[click.Lane], click.Seq)
+				seqs[click.Lane] = append(seqs[click.Lane], click.Seq)
 			}
 			next = r.Offset + 1
 			return nil
@@ -180,13 +136,16 @@ func (p *Partition) compareLog(ctx context.Context, from int64) (doubt string, e
 	case !same:
 		return "it has another record in place of the last counted click", nil
 	}
-	for lane, seq := range highest {
-		mark, err := p.store.LaneMark(ctx, lane) // not from memory, which may be ahead
-		if err != nil {
-			return "", err
-		}
-		if seq > mark {
-			return "it has a click before the last counted one that was not counted", nil
+	lanes := slices.Collect(maps.Keys(seqs))
+	marks, err := p.store.LaneMarks(ctx, lanes) // not from memory, which may be ahead
+	if err != nil {
+		return "", err
+	}
+	for i, lane := range lanes {
+		for _, seq := range seqs[lane] {
+			if seq > marks[i] && seq-marks[i] <= schema.MaxLead/2 { // others are dead letters: their marks were lower then
+				return "it has a click before the last counted one that was not counted", nil
+			}
 		}
 	}
 	return "", nil
@@ -194,7 +153,7 @@ func (p *Partition) compareLog(ctx context.Context, from int64) (doubt string, e
 
 // checkGaps verifies the log before clicks after a gap are counted: another log may be longer than the position.
 func (p *Partition) checkGaps(ctx context.Context) error {
-	if p.results.missing == 0 || p.batch.Epoch != p.batch.BaseEpoch {
+	if p.builder.Missing == 0 || p.batch.Epoch != p.batch.BaseEpoch {
 		return nil
 	}
 	doubt, _, err := p.verifyLog(ctx)

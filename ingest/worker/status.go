@@ -7,13 +7,14 @@ import (
 
 	"github.com/VictoriaMetrics/metrics"
 
+	"linkstream/ingest/count"
 	"linkstream/schema/service"
 )
 
 // status holds a worker's metrics and readiness.
 type status struct {
-	counted, repeated, missing, dead, deleted, epochs, failures *metrics.Counter
-	inserts                                                     *service.Histogram
+	count.Metrics
+	dead, forged, deleted, epochs *metrics.Counter
 
 	mu         sync.Mutex
 	partitions map[int]partitionStatus // whose position is loaded, or whose first Step failed
@@ -26,33 +27,25 @@ type results struct {
 	counted  int // clicks inserted
 	repeated int // clicks dropped because they were counted before
 	missing  int // sequence numbers of a lane that the topic does not have
-	dead     int // records that are not clicks
+	dead     int // records that cannot be counted
+	forged   int // those of them whose number no edge has reached
 	deleted  int // records that retention deleted before they were counted
 }
 
 type partitionStatus struct {
-	lag     int64 // records after the last one fetched
+	next    int64 // the position, as last known
+	end     int64 // the log end offset, as last known
 	failure error // of the last Step
-	counted int64 // offset of the last counted click, if the log is known to have it
-	known   bool
 }
 
 func newStatus(set *metrics.Set) *status {
-	counter := func(name, help string) *metrics.Counter {
-		name = "linkstream_ingest_" + name + "_total"
-		service.Describe(set, name, help)
-		return set.NewCounter(name)
-	}
 	s := &status{
-		counted:  counter("clicks_counted", "Clicks inserted into the click store."),
-		repeated: counter("clicks_repeated", "Clicks dropped because they were counted before."),
-		missing:  counter("clicks_missing", "Clicks that a gap in a lane shows to be lost."),
-		dead:     counter("records_dead", "Records that are not clicks, moved to the dead letter topic."),
-		deleted:  counter("records_deleted", "Records that retention deleted before they were counted."),
-		epochs:   counter("log_epochs", "Logs that a worker counted from their start because it did not recognize them."),
-		failures: counter("failures", "Attempts to count a batch that failed and are repeated."),
-		inserts: service.NewHistogram(set, "linkstream_ingest_insert_seconds",
-			"Seconds that the click store takes to insert a batch, failures included."),
+		Metrics: count.NewMetrics(set),
+		dead:    count.Counter(set, "records_dead", "Records that cannot be counted, moved to the dead letter topic."),
+		forged:  count.Counter(set, "records_forged", "Those of them that no edge has sent: their numbers are too high."),
+		deleted: count.Counter(set, "records_deleted", "Records that retention deleted before they were counted."),
+		epochs: count.Counter(set, "log_epochs",
+			"Logs that a worker counted from their start because it did not recognize them."),
 		partitions: make(map[int]partitionStatus),
 	}
 	service.Describe(set, "linkstream_ingest_partitions", "Partitions that this worker counts.")
@@ -63,10 +56,11 @@ func newStatus(set *metrics.Set) *status {
 }
 
 func (s *status) add(r results) {
-	s.counted.Add(r.counted)
-	s.repeated.Add(r.repeated)
-	s.missing.Add(r.missing)
+	s.Counted.Add(r.counted)
+	s.Repeated.Add(r.repeated)
+	s.Missing.Add(r.missing)
 	s.dead.Add(r.dead)
+	s.forged.Add(r.forged)
 	s.deleted.Add(r.deleted)
 }
 
@@ -74,7 +68,7 @@ func (s *status) totals() (partitions int, lag int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range s.partitions {
-		lag += p.lag
+		lag += max(0, p.end-p.next)
 	}
 	return len(s.partitions), lag
 }
@@ -109,13 +103,23 @@ func (s *status) left() {
 	s.member = false
 }
 
-func (s *status) setLag(partition int, lag int64) {
-	s.update(partition, func(p *partitionStatus) { p.lag = lag })
+// setNext sets the position. It adds a partition, and keeps a failure: only a Step that succeeds clears it.
+func (s *status) setNext(partition int, next int64) {
+	s.update(partition, func(p *partitionStatus) { p.next = next })
+}
+
+func (s *status) setEnd(partition int, end int64) {
+	s.update(partition, func(p *partitionStatus) { p.end = end })
+}
+
+// uncounted sets the end, and the position if it is not known.
+func (s *status) uncounted(partition int, next, end int64) {
+	s.update(partition, func(p *partitionStatus) { p.next, p.end = max(p.next, next), end })
 }
 
 func (s *status) setFailure(partition int, err error) {
 	if err != nil {
-		s.failures.Inc()
+		s.Failures.Inc()
 	}
 	s.update(partition, func(p *partitionStatus) { p.failure = err })
 }
@@ -126,29 +130,6 @@ func (s *status) update(partition int, change func(*partitionStatus)) {
 	p := s.partitions[partition]
 	change(&p)
 	s.partitions[partition] = p
-}
-
-// setCounted adds a partition, or sets the offset of its last counted click: -1 if the log may not have it. It keeps a
-// failure: only a Step that succeeds clears it.
-func (s *status) setCounted(partition int, offset int64) {
-	s.mu.Lock() // without update, whose argument allocates
-	defer s.mu.Unlock()
-	p := s.partitions[partition]
-	p.counted, p.known = offset, offset >= 0
-	s.partitions[partition] = p
-}
-
-// lastCounted returns the offset of each partition's last counted click, of partitions whose log is known to have it.
-func (s *status) lastCounted() map[int]int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	offsets := make(map[int]int64)
-	for n, p := range s.partitions {
-		if p.known {
-			offsets[n] = p.counted
-		}
-	}
-	return offsets
 }
 
 func (s *status) removePartition(partition int) {

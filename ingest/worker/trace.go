@@ -66,7 +66,7 @@ func (t *trace) built(ctx context.Context, p *Partition, err error) context.Cont
 	}
 	t.all.Fail(err)
 	t.all.End()
-	b := &p.batch
+	b := p.batch
 	t.root.SetString("messaging.system", "kafka")
 	t.root.SetInt("linkstream.partition", int64(p.number))
 	t.root.SetInt("linkstream.offset", b.Base)

@@ -13,29 +13,32 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// pacedTopic has some clicks every 10 ms, until none is left.
+// pacedTopic gets a click at fixed intervals, until there are enough.
 type pacedTopic struct {
 	endlessTopic
-	clicks, left int
+	every  time.Duration
+	clicks int // in all
+
+	began time.Time
+}
+
+// after returns how many clicks there are from an offset on.
+func (p *pacedTopic) after(offset int64) int64 {
+	return min(int64(p.clicks), int64(time.Since(p.began)/p.every)) - offset
 }
 
 func (p *pacedTopic) Fetch(ctx context.Context, partition int, offset int64, wait time.Duration,
 	each func(stream.Record) error) (int64, error) {
-	if p.left == 0 {
-		time.Sleep(wait)
-		return 0, nil
+	for deadline := time.Now().Add(wait); p.after(offset) == 0 && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
 	}
-	time.Sleep(min(wait, 10*time.Millisecond))
-	for range min(p.clicks, p.left) {
-		p.value = append(schema.AppendClickIdentity(p.value[:0], lane(1), p.seq+1), p.bodies[0]...)
+	for ; p.after(offset) > 0; offset++ {
+		p.value = append(schema.AppendClickIdentity(p.value[:0], lane(1), uint64(offset)+1), p.bodies[0]...)
 		if err := each(stream.Record{Offset: offset, Time: noon, Value: p.value}); err != nil {
-			return 0, err
+			return p.after(offset), err
 		}
-		p.left--
-		p.seq++
-		offset++
 	}
-	return int64(p.left), nil
+	return 0, nil
 }
 
 // batchStore notes the clicks of the first batch.
@@ -50,30 +53,38 @@ func (s *batchStore) InsertClicks(_ context.Context, batch *schema.ClickBatch) e
 }
 
 func TestWaitOfABatch(t *testing.T) {
+	const ms = time.Millisecond
 	for _, test := range []struct {
-		name         string
-		paced        pacedTopic
-		maxBatch     int
-		clicks       int
-		after, until time.Duration
+		name          string
+		every         time.Duration
+		clicks        int
+		maxBatch      int
+		counted       int
+		after, within time.Duration
 	}{
-		{"on a quiet partition", pacedTopic{clicks: 1, left: 1000}, 1050, 20, 200, 210},
-		{"on a busy partition", pacedTopic{clicks: 1, left: 1000}, 1000, 80, 800, 810},
-		{"until it is full", pacedTopic{clicks: 10, left: 1000}, 500, 500, 490, 510},
-		{"while records come", pacedTopic{clicks: 1, left: 40}, 1000, 40, 590, 610},
+		{"of one click", time.Hour, 1, 10_000, 1, time.Hour + 1500*ms, 5 * ms},
+		{"of few clicks", 100 * ms, 1000, 10_000, 16, 1600 * ms, 50 * ms},
+		{"that gets more than a few", 20 * ms, 1000, 10_000, 32, 640 * ms, 50 * ms},
+		{"of more than a few", 5 * ms, 1000, 10_000, 51, 305 * ms, 5 * ms},
+		{"of many clicks", ms, 1000, 10_000, 701, 751 * ms, 5 * ms},
+		{"of many clicks, the last ones", ms, 250, 10_000, 250, 751 * ms, 5 * ms},
+		{"that is full", ms, 1000, 500, 500, 500 * ms, 50 * ms},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				topic, store := test.paced, new(batchStore)
-				topic.bodies = visitorClicks(1)
-				cfg := worker.Config{MaxBatch: test.maxBatch, MaxWait: 200 * time.Millisecond, IdleWait: time.Hour}
-				p := worker.NewPartition(0, cfg, &topic, store, nil, slog.New(slog.DiscardHandler))
 				began := time.Now()
+				topic, store := pacedTopic{every: test.every, clicks: test.clicks, began: began}, new(batchStore)
+				topic.bodies = visitorClicks(1)
+				cfg := worker.Config{MaxBatch: test.maxBatch, MaxWait: 1500 * ms, IdleWait: 2 * time.Hour, Pause: 50 * ms}
+				p := worker.NewPartition(0, cfg, &topic, store, nil, slog.New(slog.DiscardHandler))
 				_, err := p.Step(t.Context())
 				testkit.Must(t, err)
-				took := time.Since(began) / time.Millisecond
-				if store.clicks != test.clicks || took < test.after || took > test.until {
-					t.Errorf("%d clicks after %d ms, want %d after %d to %d ms", store.clicks, took, test.clicks, test.after, test.until)
+				took := time.Since(began)
+				if more := store.clicks - test.counted; more < 0 || more > int(test.within/test.every) {
+					t.Errorf("%d clicks, want %d", store.clicks, test.counted)
+				}
+				if took < test.after || took > test.after+test.within {
+					t.Errorf("inserted after %v, want %v", took, test.after)
 				}
 			})
 		})

@@ -17,17 +17,23 @@
 //	                                    ▼           │
 //	consumer group ◀─── offset ────── commit ───────┘
 //
-// The steps of a batch:
+// The steps of a batch, of which check, drop and enrich are those of package count:
 //
-//   - fetch: records from the position on, until the batch has MaxBatch clicks or is MaxWait old. If it has at least a
-//     fiftieth of MaxBatch by then, it is filled for four times as long.
-//   - check: a record that does not decode as a click, or is out of range, goes to the dead letter topic.
+//   - fetch: records from the position on, until the batch has MaxBatch clicks or is MaxWait old. A batch of 32 clicks waits for a
+//     fifth of MaxWait, one of a fiftieth of MaxBatch for half of it.
+//   - check: a record that does not decode as a click, is out of range, or has a number that no edge can have reached (forged), goes
+//     to the dead letter topic.
 //   - drop: a lane's clicks are numbered from 1 without gaps. A number at or below the lane's high-water mark, which is loaded
-//     when the lane is first met, is a repetition. A gap is a loss, which is logged and counted.
-//   - enrich: device, browser, referrer and country, from the click's headers and network.
+//     when the lane is first met, is a repetition. A gap is a loss, which is logged and counted, or means that the log was replaced:
+//     the worker looks for the last counted click before it inserts what follows a gap.
+//   - enrich: device, browser, system, language, referrer and country, from the click's headers and network.
 //   - insert: clicks, marks and the new position, all at once. The store refuses a batch that does not follow its
 //     position, so of two workers that count the same records one succeeds.
 //   - commit: the offset, for tools that show lag. A worker never resumes from it: the store's position is the truth.
+//
+// Partitions do not share an insert. The store accepts one insert that follows a position, by a token that names this position. An insert
+// of several partitions would need one token that also meets the token of another worker's insert of any one of them. So at low rates
+// edges use one lane each, and batches wait.
 package worker
 
 import (
@@ -41,8 +47,8 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/cenkalti/backoff/v5"
 
-	"linkstream/ingest/enrich"
 	"linkstream/schema"
+	"linkstream/schema/enrich"
 	"linkstream/schema/span"
 	"linkstream/schema/stream"
 )
@@ -56,19 +62,20 @@ const (
 // Config bounds a batch.
 type Config struct {
 	MaxBatch int           // clicks per batch
-	MaxWait  time.Duration // from a batch's first record to its insert, and up to four times as long on busy partitions
+	MaxWait  time.Duration // from a batch's first record to its insert; less if it has more than a few clicks
 	IdleWait time.Duration // for a batch's first record; not a flag
+	Pause    time.Duration // between two fetches of a batch: those of single records cost as much as their inserts; not a flag
 }
 
 // DefaultConfig returns a configuration that works.
 func DefaultConfig() Config {
-	return Config{MaxBatch: 100_000, MaxWait: 200 * time.Millisecond, IdleWait: idleWait}
+	return Config{MaxBatch: 100_000, MaxWait: 1500 * time.Millisecond, IdleWait: idleWait, Pause: 50 * time.Millisecond}
 }
 
 // RegisterFlags binds the configuration to flags.
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.IntVar(&c.MaxBatch, "ingest.max-batch", c.MaxBatch, "maximum number of `clicks` per insert")
-	fs.DurationVar(&c.MaxWait, "ingest.max-wait", c.MaxWait, "maximum `time` that a click waits for its batch to fill; four times as long if a fiftieth of -ingest.max-batch comes within it")
+	fs.DurationVar(&c.MaxWait, "ingest.max-wait", c.MaxWait, "maximum `time` that a click waits for its batch to fill; a fifth of it once there are 32 clicks, half of it on a busy partition")
 }
 
 // Validate returns every invalid setting.
@@ -109,10 +116,6 @@ func New(cfg Config, group group, store schema.ClickStore, countries *enrich.Cou
 // without a partition is ready: it stands by for the others.
 func (w *Worker) Ready() error { return w.status.ready() }
 
-// LastCounted returns, by partition, the offset of the last counted click. Records before it are not needed any more; the
-// record itself identifies the log. Partitions whose log was not verified are left out.
-func (w *Worker) LastCounted() map[int]int64 { return w.status.lastCounted() }
-
 // Run counts until ctx is done. It returns when no insert is under way. A batch that was fetched and not inserted is
 // fetched again by the next worker.
 func (w *Worker) Run(ctx context.Context) error {
@@ -141,6 +144,7 @@ func (w *Worker) countPartition(ctx context.Context, a stream.Assignment) {
 		w.status.setFailure(a.Partition, err)
 		if err != nil {
 			p.trace.end(err)
+			w.refreshLag(ctx, a)
 			w.log.Warn("cannot count a batch, retrying from the stored position", "partition", a.Partition, "error", err)
 			stream.Sleep(ctx, pause.NextBackOff())
 			continue
@@ -160,5 +164,14 @@ func (w *Worker) countPartition(ctx context.Context, a stream.Assignment) {
 			continue
 		}
 		committed = next
+	}
+}
+
+// refreshLag updates the lag while nothing is counted. Before the position is known it is what the group has committed.
+func (w *Worker) refreshLag(ctx context.Context, a stream.Assignment) {
+	ctx, cancel := context.WithTimeout(ctx, maxPause)
+	defer cancel()
+	if start, end, err := w.group.Offsets(ctx, a.Partition); err == nil {
+		w.status.uncounted(a.Partition, max(start, a.Committed), end)
 	}
 }

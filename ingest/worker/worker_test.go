@@ -208,16 +208,31 @@ func TestBatchLimits(t *testing.T) {
 			t.Errorf("got batches of %v, want %v", got, want)
 		}
 	})
-	t.Run("the lag does not include the records of a full batch", func(t *testing.T) {
+	t.Run("the lag is what waits to be counted, also while the store is down", func(t *testing.T) {
 		t.Parallel()
 		client, store := streamtest.StartBroker(t).CreateTopics(1), &faultyStore{ClickStore: openStore(t)}
-		produce(t, client, 0, encoded(lane(1), 1, 47)...)
-		store.set(faults{insert: errDown})
+		produce(t, client, 0, encoded(lane(1), 1, 40)...)
 		cfg := quick()
 		cfg.MaxBatch = 10
 		w := start(t, cfg, client, store)
-		w.awaitFailing(errDown.Error())
-		w.wantMetrics(map[string]int{"lag_records": 37})
+		awaitTotal(t, store, 40)
+		lag := func(w *running, want int) {
+			t.Helper()
+			testkit.Succeeds(t, func() error { return testkit.Mismatch("lag", w.metric("lag_records"), want) })
+		}
+		lag(w, 0)
+		store.set(faults{insert: errDown})
+		produce(t, client, 0, encoded(lane(1), 41, 70)...)
+		lag(w, 30)
+		store.set(faults{position: errDown})
+		produce(t, client, 0, encoded(lane(1), 71, 75)...)
+		lag(w, 35)
+		w.stop()
+		w = start(t, cfg, client, store) // has not seen the position
+		lag(w, 35)
+		store.set(faults{})
+		awaitTotal(t, store, 75)
+		lag(w, 0)
 	})
 	t.Run("a click waits at most MaxWait for others", func(t *testing.T) {
 		t.Parallel()

@@ -44,7 +44,9 @@ type discardStore struct{ schema.ClickStore }
 func (discardStore) Position(context.Context, int) (schema.Position, error) {
 	return schema.Position{}, nil
 }
-func (discardStore) LaneMark(context.Context, schema.Lane) (uint64, error) { return 0, nil }
+func (discardStore) LaneMarks(_ context.Context, lanes []schema.Lane) ([]uint64, error) {
+	return make([]uint64, len(lanes)), nil
+}
 
 func (discardStore) InsertClicks(_ context.Context, batch *schema.ClickBatch) error { return nil }
 

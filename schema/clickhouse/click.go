@@ -3,10 +3,10 @@ package clickhouse
 import (
 	"context"
 	"crypto/rand"
-	"database/sql"
-	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
@@ -16,30 +16,25 @@ import (
 )
 
 const (
-	// The tuple is that of the projection: a shorter one would be computed from the rows.
-	position = `WITH max((kafka_epoch, kafka_next, kafka_offset)) AS last
-	SELECT last.1, last.2, now('UTC') FROM clicks WHERE kafka_partition = ?`
-	lastClick = `WITH max((kafka_epoch, kafka_next, kafka_offset, incarnation, lane, seq)) AS last
-	SELECT last.1, last.2, last.3, last.4, last.5, last.6 FROM clicks WHERE kafka_partition = ?`
-	// The same from log_positions, a projection of earlier releases. It reads all lanes, while lastClick reads the rows of parts
-	// that do not have log_ends yet.
-	lastLane = `WITH max((kafka_epoch, kafka_next, kafka_offset)) AS last
-	SELECT last.1, last.2, last.3, incarnation, lane, max(seq) FROM clicks WHERE kafka_partition = ?
-	GROUP BY incarnation, lane ORDER BY last DESC LIMIT 1`
-	hasLogPositions = `SELECT countIf(position(create_table_query, 'PROJECTION log_positions ') > 0) > 0 FROM system.tables
-	WHERE database = currentDatabase() AND name = ?` // any user may read system.tables
-	laneMark = `SELECT max(seq) FROM clicks WHERE incarnation = ? AND lane = ?`
+	// lastRow is the last row of a partition's batches: the greatest by kafka_epoch, then by kafka_next.
+	lastRow      = `maxIf((kafka_epoch, kafka_next, kafka_offset, incarnation, lane, seq), kafka_next > 0)`
+	lastPosition = `WITH ` + lastRow + ` AS last
+	SELECT last.1, last.2, last.3, last.4, last.5, last.6, now('UTC') FROM clicks WHERE kafka_partition = ?`
+	// Its rows are of more lanes than these: of each incarnation all of the numbers.
+	laneMarks = `SELECT incarnation, lane, max(seq) FROM clicks WHERE incarnation IN (?) AND lane IN (?) GROUP BY incarnation, lane`
 	// The last row of a batch, by the primary key of the table.
-	lastRow = `SELECT count() FROM clicks WHERE link_id = ? AND clicked_at = fromUnixTimestamp64Milli(?, 'UTC')
+	rowOfBatch = `SELECT count() FROM clicks WHERE link_id = ? AND clicked_at = fromUnixTimestamp64Milli(?, 'UTC')
 	AND month = ? AND kafka_partition = ? AND kafka_epoch = ? AND kafka_next = ?`
-	referrers = `SELECT link_id, toDate(clicked_at) AS day, toString(referrer) AS name FROM clicks
-	WHERE link_id IN (?) AND toDate(clicked_at) IN (?) AND name != '' GROUP BY link_id, day, name LIMIT ? BY link_id, day`
 )
+
+var combinations = `SELECT account_id, link_id, toDate(clicked_at) AS day, [toString(` + strings.Join(strings.Split(allNames, ", "), "), toString(") + `)]
+	FROM clicks WHERE account_id IN (?) AND toDate(clicked_at) IN (?) AND link_id IN (?) GROUP BY account_id, day, link_id, ` + allNames
 
 const (
 	maxRows   = 500_000                // of a batch: more could become several blocks
 	maxSends  = 10                     // of a batch
-	maxKeys   = 100                    // links and days of a query of names
+	maxKeys   = 10                     // links and days of a query of names
+	maxLanes  = 1000                   // of a query of marks
 	sendPause = 200 * time.Millisecond // between two sends of a batch
 	// insertWithin bounds the time from the check of the position to the insert. The server measures it with its own
 	// clock: the process may be suspended in between, together with its timers. In this time a partition must not have
@@ -56,33 +51,53 @@ func (c *ClickStore) Position(ctx context.Context, partition int) (at schema.Pos
 	defer done()
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	query, settings, upgrading := lastClick, projectionSettings("log_ends"), false
-	if err = c.conn.QueryRow(ctx, hasLogPositions, c.layout.Rows()).Scan(&upgrading); err != nil {
-		return at, wrap(err, "read position of partition %d", partition)
-	}
-	if upgrading {
-		query, settings = lastLane, ch.Settings{}
-	}
-	last := &at.Last
-	err = c.conn.QueryRow(c.readContext(ctx, settings), query, partition).
-		Scan(&at.Epoch, &at.Next, &last.Offset, &last.Lane.Incarnation, &last.Lane.Number, &last.Seq)
-	if errors.Is(err, sql.ErrNoRows) { // lastLane has a row per lane
-		err = nil
-	}
+	at, _, err = c.position(ctx, partition)
 	return at, wrap(err, "read position of partition %d", partition)
 }
 
-// LaneMark implements schema.ClickStore.
-func (c *ClickStore) LaneMark(ctx context.Context, lane schema.Lane) (seq uint64, err error) {
+// position returns a partition's position and the server's time.
+func (c *ClickStore) position(ctx context.Context, partition int) (at schema.Position, now time.Time, err error) {
+	last := &at.Last
+	err = c.conn.QueryRow(c.readContext(ctx, lookupSettings("log_ends")), lastPosition, partition).
+		Scan(&at.Epoch, &at.Next, &last.Offset, &last.Lane.Incarnation, &last.Lane.Number, &last.Seq, &now)
+	return at, now, err
+}
+
+// LaneMarks implements schema.ClickStore.
+func (c *ClickStore) LaneMarks(ctx context.Context, lanes []schema.Lane) (marks []uint64, err error) {
 	done, err := c.takeTurn(ctx)
 	if err != nil {
-		return 0, wrap(err, "read mark of lane %d of %s", lane.Number, lane.Incarnation)
+		return nil, wrap(err, "read marks of %d lanes", len(lanes))
 	}
 	defer done()
-	ctx, cancel := context.WithTimeout(c.readContext(ctx, projectionSettings("lane_positions")), readTimeout)
+	known := make(map[schema.Lane]uint64)
+	for some := range slices.Chunk(lanes, maxLanes) {
+		if err := c.readMarks(ctx, some, known); err != nil {
+			return nil, wrap(err, "read marks of %d lanes", len(lanes))
+		}
+	}
+	for _, lane := range lanes {
+		marks = append(marks, known[lane])
+	}
+	return marks, nil
+}
+
+// readMarks adds the marks of lanes, and perhaps those of some others.
+func (c *ClickStore) readMarks(ctx context.Context, lanes []schema.Lane, marks map[schema.Lane]uint64) error {
+	ctx, cancel := context.WithTimeout(c.readContext(ctx, lookupSettings("lane_marks")), readTimeout)
 	defer cancel()
-	err = c.conn.QueryRow(ctx, laneMark, string(lane.Incarnation[:]), lane.Number).Scan(&seq)
-	return seq, wrap(err, "read mark of lane %d of %s", lane.Number, lane.Incarnation)
+	incarnations, numbers := make(map[string]bool), make(map[uint32]bool)
+	for _, lane := range lanes {
+		incarnations[string(lane.Incarnation[:])], numbers[lane.Number] = true, true
+	}
+	rows, err := c.conn.Query(ctx, laneMarks, slices.Collect(maps.Keys(incarnations)), slices.Collect(maps.Keys(numbers)))
+	return forEachRow(rows, err, func() error {
+		var lane schema.Lane
+		var mark uint64
+		err := rows.Scan(&lane.Incarnation, &lane.Number, &mark)
+		marks[lane] = mark
+		return err
+	})
 }
 
 // admission is what the server allows after a check of the position.
@@ -93,38 +108,36 @@ type admission struct {
 
 // check admits an insert of the batch. CodeConflict if the partition is not where the batch begins.
 func (c *ClickStore) check(ctx context.Context, batch *schema.ClickBatch) (a admission, err error) {
-	var epoch uint32
-	var next int64
-	var now time.Time
-	ctx = c.readContext(ctx, projectionSettings("log_ends"))
-	if err = c.conn.QueryRow(ctx, position, batch.Partition).Scan(&epoch, &next, &now); err != nil {
+	at, now, err := c.position(ctx, batch.Partition)
+	if err != nil {
 		return a, err
 	}
-	if epoch != batch.BaseEpoch || next != batch.Base {
-		return a, schema.Errorf(schema.CodeConflict, "the partition is at offset %d of epoch %d", next, epoch)
+	if at.Epoch != batch.BaseEpoch || at.Next != batch.Base {
+		return a, schema.Errorf(schema.CodeConflict, "the partition is at offset %d of epoch %d", at.Next, at.Epoch)
 	}
 	a.expires = now.Add(c.within)
 	a.month, err = insertMonth(batch.Time, now)
 	return a, err
 }
 
-// loadReferrers is a namebound.Load.
-func (c *ClickStore) loadReferrers(ctx context.Context, keys []namebound.Key, each func(namebound.Key, string)) error {
-	ctx = ch.Context(ctx, ch.WithSettings(lookupSettings("link_referrers")))
+// loadNames is a namebound.Load.
+func (c *ClickStore) loadNames(ctx context.Context, keys []namebound.Key, each func(namebound.Key, int64, []string)) error {
+	ctx = ch.Context(ctx, ch.WithSettings(lookupSettings("dimensions")))
 	for some := range slices.Chunk(keys, maxKeys) {
-		var links []int64
+		var accounts, links []int64
 		var days []string
 		for _, key := range some {
-			links, days = append(links, key.Link), append(days, time.Unix(key.Day*24*60*60, 0).UTC().Format(time.DateOnly))
+			accounts, links = append(accounts, key.Account), append(links, key.Link)
+			days = append(days, time.Unix(key.Day*24*60*60, 0).UTC().Format(time.DateOnly))
 		}
-		rows, err := c.conn.Query(ctx, referrers, links, days, schema.MaxNames)
+		rows, err := c.conn.Query(ctx, combinations, accounts, days, links)
 		err = forEachRow(rows, err, func() error {
 			var key namebound.Key
 			var day time.Time
-			var name string
-			err := rows.Scan(&key.Link, &day, &name)
+			var names []string
+			err := rows.Scan(&key.Account, &key.Link, &day, &names)
 			key.Day = schema.DayNumber(day)
-			each(key, name)
+			each(key, namebound.AllDay, names)
 			return err
 		})
 		if err != nil {
@@ -187,13 +200,10 @@ func (c *ClickStore) insert(ctx context.Context, batch *schema.ClickBatch) error
 // token returns the deduplication token of a batch, which is the same for all batches from its Base: also for one that stays
 // in a log and one that begins the next epoch. lost is the number of such tokens that the server knows, although it lost
 // their parts when it died. On a cluster the token is always the first one, because a part that is missing may be late on
-// the replica that was asked. Epoch 0 has the tokens of releases without epochs.
+// the replica that was asked.
 func (c *ClickStore) token(batch *schema.ClickBatch, lost int) string {
 	if c.layout.Cluster != "" {
 		lost = 0
-	}
-	if batch.BaseEpoch == 0 {
-		return fmt.Sprintf("%d/%d/%d", batch.Partition, batch.Base, lost)
 	}
 	return fmt.Sprintf("%d/%d.%d/%d", batch.Partition, batch.BaseEpoch, batch.Base, lost)
 }
@@ -235,7 +245,7 @@ func (c *ClickStore) kill(ctx context.Context, id string, cause error) error {
 func (c *ClickStore) counted(ctx context.Context, batch *schema.ClickBatch, month uint32) (bool, error) {
 	last := batch.Len() - 1
 	var rows uint64
-	err := c.conn.QueryRow(c.readContext(ctx, rowSettings()), lastRow, batch.LinkID[last], batch.ClickedAt[last].UnixMilli(), month,
+	err := c.conn.QueryRow(c.readContext(ctx, rowSettings()), rowOfBatch, batch.LinkID[last], batch.ClickedAt[last].UnixMilli(), month,
 		batch.Partition, batch.Epoch, batch.Next).Scan(&rows)
 	return rows > 0, err
 }

@@ -11,21 +11,25 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"linkstream/schema"
+	"linkstream/schema/namebound"
 )
 
 // insertColumns are the columns of an insert, in the order of appendTo. Without them, clickhouse-go over HTTP would query
 // them before each insert, with the query ID of the insert.
-var insertColumns = []ch.ColumnNameAndType{
-	{Name: "link_id", Type: "Int64"}, {Name: "clicked_at", Type: "DateTime64(3, 'UTC')"},
-	{Name: "device", Type: "LowCardinality(String)"}, {Name: "browser", Type: "LowCardinality(String)"},
-	{Name: "kafka_partition", Type: "Int32"}, {Name: "kafka_epoch", Type: "UInt32"},
-	{Name: "kafka_offset", Type: "Int64"}, {Name: "kafka_next", Type: "Int64"},
-	{Name: "incarnation", Type: "FixedString(16)"}, {Name: "lane", Type: "UInt32"}, {Name: "seq", Type: "UInt64"},
-	{Name: "month", Type: "UInt32"}, {Name: "insert_before", Type: "DateTime('UTC')"},
-	{Name: "account_id", Type: "Int64"},
-	{Name: "referrer", Type: "LowCardinality(String)"}, {Name: "country", Type: "LowCardinality(String)"},
-	{Name: "os", Type: "LowCardinality(String)"}, {Name: "language", Type: "LowCardinality(String)"},
-}
+var insertColumns = func() []ch.ColumnNameAndType {
+	all := []ch.ColumnNameAndType{
+		{Name: "link_id", Type: "Int64"}, {Name: "clicked_at", Type: "DateTime64(3, 'UTC')"},
+		{Name: "kafka_partition", Type: "Int32"}, {Name: "kafka_epoch", Type: "UInt32"},
+		{Name: "kafka_offset", Type: "Int64"}, {Name: "kafka_next", Type: "Int64"},
+		{Name: "incarnation", Type: "FixedString(16)"}, {Name: "lane", Type: "UInt32"}, {Name: "seq", Type: "UInt64"},
+		{Name: "month", Type: "UInt32"}, {Name: "insert_before", Type: "DateTime('UTC')"},
+		{Name: "account_id", Type: "Int64"},
+	}
+	for _, by := range schema.Dimensions() {
+		all = append(all, ch.ColumnNameAndType{Name: string(by), Type: "LowCardinality(String)"})
+	}
+	return all
+}()
 
 var insertRows = func() string {
 	names := make([]string, len(insertColumns))
@@ -37,10 +41,10 @@ var insertRows = func() string {
 
 // columns are those columns of an insert that a batch does not have in the form that is sent. Their memory is used again.
 type columns struct {
-	device, browser, referrer, country, os, language dictionary
+	names []dictionary // by dimension
 
-	encoded      []byte   // dictionaries, in their order in an insert
-	bounded      []string // scratch
+	encoded      []byte // dictionaries, in their order in an insert
+	bounded      namebound.Memory
 	partition    []int32
 	epoch        []uint32
 	next         []int64
@@ -56,22 +60,22 @@ func (c *ClickStore) fill(ctx context.Context, b *schema.ClickBatch) (*columns, 
 	if !ok {
 		cs = new(columns)
 	}
-	referrers, err := c.referrers.Referrers(ctx, b, &cs.bounded)
+	b, err := c.names.Apply(ctx, b, &cs.bounded)
 	if err != nil {
 		return nil, err
 	}
-	cs.fill(b, referrers)
+	cs.fill(b)
 	return cs, nil
 }
 
-func (c *columns) fill(b *schema.ClickBatch, referrers []string) {
+func (c *columns) fill(b *schema.ClickBatch) {
 	n := b.Len()
-	fillNames(&c.device, b.Device)
-	fillNames(&c.browser, b.Browser)
-	fillNames(&c.referrer, referrers)
-	fillNames(&c.country, b.Country)
-	fillNames(&c.os, b.OS)
-	fillNames(&c.language, b.Language)
+	if c.names == nil {
+		c.names = make([]dictionary, len(dimensions))
+	}
+	for i, by := range dimensions {
+		fillNames(&c.names[i], *b.Names(by))
+	}
 	c.incarnation, c.lane = resized(c.incarnation, n), resized(c.lane, n)
 	c.partition, c.next, c.month = resized(c.partition, n), resized(c.next, n), resized(c.month, n)[:n]
 	c.insertBefore = resized(c.insertBefore, n)[:n]
@@ -96,18 +100,21 @@ func (c *columns) admit(a admission) {
 // resized returns an empty column with capacity for n values.
 func resized[T any](column []T, n int) []T { return slices.Grow(column[:0], n) }
 
-func fillNames[T ~string](column *dictionary, names []T) {
+func fillNames(column *dictionary, names []string) {
 	column.reset(len(names))
 	for _, name := range names {
-		column.add(string(name))
+		column.add(name)
 	}
 }
 
 // appendTo appends the batch in the order of insertColumns.
 func (c *columns) appendTo(to driver.Batch, b *schema.ClickBatch) error {
-	values := [...]any{
-		b.LinkID, b.ClickedAt, &c.device, &c.browser, c.partition, c.epoch, b.Offset, c.next, c.incarnation, c.lane, b.Seq, c.month,
-		c.insertBefore, b.AccountID, &c.referrer, &c.country, &c.os, &c.language,
+	values := []any{
+		b.LinkID, b.ClickedAt, c.partition, c.epoch, b.Offset, c.next, c.incarnation, c.lane, b.Seq, c.month,
+		c.insertBefore, b.AccountID,
+	}
+	for i := range c.names {
+		values = append(values, &c.names[i])
 	}
 	c.encoded = c.encoded[:0]
 	for _, column := range values {

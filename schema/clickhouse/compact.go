@@ -46,39 +46,28 @@ func (r *Retention) Validate() error {
 const (
 	compactTimeout = 6 * time.Hour      // of a run
 	compactStale   = 2 * compactTimeout // the holder of an older lock must have died
-	// upgradeGrace is the time from the schema's upgrade to the first compaction. Until then, programs of an earlier release
-	// may run, which would count a compacted row as one click, or read a projection that is retired.
-	upgradeGrace = day
 
 	compactionLock  = "compaction_lock"
 	compactionQuery = "linkstream-compaction-" // prefix of query IDs
 	buildPrefix     = "clicks_compacted_"      // of tables in which months are compacted
-	narrowVersion   = 8                        // of the schema, the last one that retires projections
 )
 
-// retiredProjections are those that only programs of earlier releases read.
-var retiredProjections = []string{"counts", "positions", "sources", "accounts", "log_positions", "weighted_sources", "link_systems"}
-
 const (
-	retired = `SELECT arrayJoin(?) AS name FROM system.tables
-	WHERE database = currentDatabase() AND system.tables.name = 'clicks' AND position(create_table_query, 'PROJECTION ' || name || ' ') > 0`
-	mutations = `SELECT count() FROM system.mutations WHERE database = currentDatabase() AND table = 'clicks' AND NOT is_done`
-	upgraded  = `SELECT count() > 0 FROM goose_db_version WHERE version_id = ? AND is_applied AND tstamp <= now() - ?`
 	builds    = `SELECT name FROM system.tables WHERE database = currentDatabase() AND startsWith(name, ?)`
 	killBuild = `KILL QUERY WHERE startsWith(query_id, ?) AND current_database = currentDatabase() SYNC`
 	// Late months are compacted by the time of the insert.
 	dueMonths = `SELECT month FROM clicks WHERE (month < ? OR month >= ? AND month < ?) AND weight > 0 AND lane_clicks > 0
 	GROUP BY month ORDER BY month`
+)
 
+var (
 	buildTable = `CREATE TABLE %s AS clicks`
 	// A month is replaced by hard links to the parts of the table, also to merged ones, and the old parts are removed at once.
 	syncMerges = `ALTER TABLE %s MODIFY SETTING min_rows_to_fsync_after_merge = 1, min_compressed_bytes_to_fsync_after_merge = 1`
-	aggregates = `INSERT INTO %s (link_id, account_id, clicked_at, device, browser, referrer, country, os, language, weight,
-		lane_clicks, kafka_partition, month)
-	SELECT link_id, account_id, toDateTime64(toDate(clicked_at) AS day, 3, 'UTC'), device, browser, referrer, country,
-		os, language, sum(clicks.weight), 0, -1, ?
+	aggregates = `INSERT INTO %s (link_id, account_id, clicked_at, weight, lane_clicks, kafka_partition, month, ` + allNames + `)
+	SELECT link_id, account_id, toDateTime64(toDate(clicked_at) AS day, 3, 'UTC'), sum(clicks.weight), 0, -1, ?, ` + allNames + `
 	FROM clicks WHERE month = ? AND clicks.weight > 0
-	GROUP BY link_id, day, account_id, device, browser, referrer, country, os, language`
+	GROUP BY link_id, day, account_id, ` + allNames
 	// The marks of a partition include the month's last position of it.
 	marks = `INSERT INTO %s (link_id, weight, lane_clicks, kafka_partition, kafka_epoch, kafka_next, kafka_offset,
 		incarnation, lane, seq, month)
@@ -89,8 +78,7 @@ const (
 	// What must be the same in a month and its compacted form: the clicks with their dimensions, and each lane.
 	checksum = `
 	SELECT toString((
-		SELECT (sum(weight), sum(weight * cityHash64(link_id, account_id, toDate(clicked_at), device, browser, referrer, country, os,
-			language)))
+		SELECT (sum(weight), sum(weight * cityHash64(link_id, account_id, toDate(clicked_at), ` + allNames + `)))
 		FROM %[1]s WHERE month = %[2]d AND weight > 0
 	)) || toString((
 		SELECT (count(), sum(n), sum(cityHash64(kafka_partition, kafka_epoch, incarnation, lane, last, mark, n))) FROM (
@@ -100,8 +88,6 @@ const (
 			GROUP BY kafka_partition, kafka_epoch, incarnation, lane
 		)
 	))`
-	listCompacted = `INSERT INTO compacted_months (month, hours_since)
-	SELECT DISTINCT month, ` + nextMonth + ` FROM clicks WHERE (month < ? OR month >= ? AND month < ?) AND weight > 0 AND lane_clicks = 0 AND month NOT IN (SELECT month FROM compacted_months)`
 	// Before the month is replaced: a report that is refused too early does no harm.
 	listMonth    = `INSERT INTO compacted_months (month, hours_since) SELECT toUInt32(?) AS month, ` + nextMonth
 	nextMonth    = `addMonths(makeDate(intDiv(month % 1000000, 100), month % 100, 1), 1)`
@@ -113,7 +99,6 @@ type Compactor struct {
 	store     *ClickStore
 	retention Retention
 	stale     time.Duration // compactStale, or less in tests
-	grace     time.Duration // upgradeGrace, or less in tests
 }
 
 // NewCompactor returns a compactor. On a cluster it does nothing: there, replacing a month has not been tried.
@@ -121,7 +106,7 @@ func NewCompactor(store *ClickStore, retention Retention, log *slog.Logger) *Com
 	if store.layout.Cluster != "" && retention.Raw > 0 {
 		log.Warn("old clicks are not compacted: that is not supported on a cluster", "cluster", store.layout.Cluster)
 	}
-	return &Compactor{store, retention, compactStale, upgradeGrace}
+	return &Compactor{store, retention, compactStale}
 }
 
 // Compact compacts the months that are older than the retention, and returns those that it has compacted, also with an
@@ -138,7 +123,7 @@ func (c *Compactor) Compact(ctx context.Context) ([]schema.CompactedMonth, error
 		if err != nil {
 			return nil, err
 		}
-		return r.run(ctx, before, c.grace)
+		return r.run(ctx, before)
 	})
 	return done, wrap(err, "compact clicks")
 }
@@ -177,21 +162,9 @@ func (r *compaction) oldest(ctx context.Context, retention time.Duration) (month
 }
 
 // run compacts the months before one.
-func (r *compaction) run(ctx context.Context, before uint32, grace time.Duration) (done []schema.CompactedMonth, err error) {
+func (r *compaction) run(ctx context.Context, before uint32) (done []schema.CompactedMonth, err error) {
 	if err := r.removeBuilds(ctx); err != nil {
 		return nil, fmt.Errorf("remove what earlier runs left over: %w", err)
-	}
-	var upgradedLongAgo bool
-	err = r.db.QueryRowContext(ctx, upgraded, narrowVersion, int64(grace.Seconds())).Scan(&upgradedLongAgo)
-	if err != nil || !upgradedLongAgo {
-		return nil, err
-	}
-	if _, err := retire(r.context(ctx), r.db); err != nil {
-		return nil, fmt.Errorf("drop projections of earlier releases: %w", err)
-	}
-	// An earlier release, which may run beside this one, does not list what it compacts.
-	if err := r.exec(ctx, listCompacted, before, lateMonths, lateMonths+before); err != nil {
-		return nil, fmt.Errorf("list compacted months: %w", err)
 	}
 	months, err := scanAll[uint32](r.db.QueryContext(ctx, dueMonths, before, lateMonths, lateMonths+before))
 	if err != nil {
@@ -222,21 +195,6 @@ func (r *compaction) removeBuilds(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// retire drops the projections that only earlier releases read, and reports whether none is left. That is a mutation, which
-// cannot run beside those of migrations: then it does nothing.
-func retire(ctx context.Context, db *sql.DB) (done bool, err error) {
-	names, err := scanAll[string](db.QueryContext(ctx, retired, retiredProjections))
-	if err != nil || len(names) == 0 {
-		return true, err
-	}
-	var running uint64
-	if err := db.QueryRowContext(ctx, mutations).Scan(&running); err != nil || running > 0 {
-		return false, err
-	}
-	_, err = db.ExecContext(ctx, "ALTER TABLE clicks DROP PROJECTION IF EXISTS "+strings.Join(names, ", DROP PROJECTION IF EXISTS "))
-	return err == nil, err
 }
 
 // compact replaces a month by its compacted form. Nothing is inserted into the month meanwhile, because it is closed. If

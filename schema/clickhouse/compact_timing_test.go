@@ -8,6 +8,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"linkstream/schema/clickhouse"
+	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
 
@@ -81,8 +82,11 @@ func BenchmarkFiveYears(b *testing.B) {
 			testkit.Must(b, err)
 		}
 		for name, read := range map[string]func() error{
-			"LinkStats":  func() error { _, err := store.LinkStats(b.Context(), link); return err },
-			"LinkReport": func() error { _, err := store.LinkReport(b.Context(), link, time.Time{}); return err },
+			"LinkStats": func() error { _, err := store.LinkStats(b.Context(), link); return err },
+			"Report": func() error {
+				_, err := store.Report(b.Context(), storetest.Days(1, []int64{link}, monthsAgo(15), 480))
+				return err
+			},
 		} {
 			b.Run(fmt.Sprintf("%s/compacted=%v", name, compacted), func(b *testing.B) {
 				for b.Loop() {

@@ -20,7 +20,7 @@ type Config struct {
 	// DSN is clickhouse://user:password@host:9000,host:9000/database for the native protocol, or begins with http:// or
 	// https://. Several hosts are nodes of the cluster. Options are secure=true for TLS, also with https,
 	// skip_verify, tls_server_name, compress=lz4, max_open_conns, dial_timeout and connection_open_strategy. All other
-	// parameters are settings of each query.
+	// parameters are settings of each query, such as max_threads of those of reports.
 	DSN string
 	// CAFile has the trusted certificate authorities in PEM. If it is "", the system's are trusted. It requires TLS.
 	CAFile string
@@ -58,8 +58,10 @@ func (c *Config) Validate() error {
 var clusterPattern = regexp.MustCompile(`^[A-Za-z0-9._{}-]*$`) // statements contain it without escaping
 
 const (
-	maxConns      = 10               // unless the DSN says otherwise
+	maxConns      = 16               // unless the DSN says otherwise
 	spareConns    = 2                // of them, for what workers do not call
+	reportConns   = 2                // that one report uses at the same time
+	reportThreads = 1                // of each in the server, unless the DSN has max_threads: more gain little beside other queries
 	dialTimeout   = 5 * time.Second  // of a connection, unless the DSN says otherwise
 	readTimeout   = 30 * time.Second // of a query
 	insertTimeout = time.Minute      // of a batch

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"linkstream/deploy/testengines/enginetest"
+	"linkstream/deploy/tools/engines/enginetest"
 	"linkstream/schema/clickhouse"
 	"linkstream/schema/testkit"
 )

@@ -53,6 +53,7 @@ const (
 
 // transientExceptions are those of a server or a cluster that cannot work at the moment.
 var transientExceptions = map[int32]bool{
+	60:  true, // UNKNOWN_TABLE: before Migrate
 	159: true, // TIMEOUT_EXCEEDED
 	160: true, // TOO_SLOW
 	202: true, // TOO_MANY_SIMULTANEOUS_QUERIES

@@ -31,8 +31,16 @@ func TestErrors(t *testing.T) {
 			}
 		}
 	})
-	t.Run("a missing table is an internal error, not an unavailable server", func(t *testing.T) {
+	t.Run("a missing table is unavailable, as before Migrate", func(t *testing.T) {
 		exec(t, raw, "DROP TABLE clicks")
+		for name, call := range callsOf(store, batch) {
+			if err := call(t.Context()); schema.ErrorCode(err) != schema.CodeUnavailable {
+				t.Errorf("%s: got error %v", name, err)
+			}
+		}
+	})
+	t.Run("another table is an internal error, not an unavailable server", func(t *testing.T) {
+		exec(t, raw, "CREATE TABLE clicks (other Int8) ENGINE = Memory")
 		for name, call := range callsOf(store, batch) {
 			if err := call(t.Context()); schema.ErrorCode(err) != schema.CodeInternal {
 				t.Errorf("%s: got error %v", name, err)

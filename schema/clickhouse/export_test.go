@@ -14,77 +14,44 @@ import (
 
 // Queries have their plans tested.
 var Queries = map[string]string{
-	"stats": linkStats, "counts": clickCounts, "position": position, "mark": laneMark, "last click": lastClick, "last lane": lastLane,
-	"link report": fmt.Sprintf(linkReport, linkParts), "account report": accountReport,
-	"days of a link": linkDays, "places of a link": linkPlaces, "referrers of a link": linkReferrers,
-	"days of an account": accountDays, "links of an account": accountLinks, "referrers": referrers,
+	"stats": linkStats, "counts": clickCounts, "position": lastPosition, "marks": laneMarks, "combinations": combinations,
 	"lane counts": laneCounts,
 }
 
-// WholeReport returns the query of a report on one server, and its settings.
-func WholeReport(q schema.ReportQuery) (query string, args []any, settings ch.Settings) {
-	text := wholeReport(q, layout{})
-	return text.query, text.args, reportSettings(q)
+// LastRow is the last row of a partition's batches.
+const LastRow = lastRow
+
+// ReportPart is a query of a report.
+type ReportPart struct {
+	Query    string
+	Args     []any
+	Settings ch.Settings
 }
 
-// QuickPart is a query of a quick report. Projection is "" if it reads rows.
-type QuickPart struct {
-	Projection, Query string
-	Settings          ch.Settings
-}
-
-// QuickParts returns the queries of a quick report; none if the report is not quick.
-func QuickParts(q schema.ReportQuery) (all []QuickPart) {
-	if isQuick(q) {
-		for _, part := range newQuickReport(q).parts() {
-			all = append(all, QuickPart{part.projection, part.query, part.settings()})
-		}
+// ReportParts returns the queries of a report, in order of their groups.
+func ReportParts(q schema.ReportQuery) (all []ReportPart) {
+	for _, part := range partsOf(q) {
+		all = append(all, ReportPart{part.query, part.args, part.settings})
 	}
 	return all
 }
 
+// RankedDays is the longest time in days whose names of links are not ranked by the server.
+const RankedDays = rankedDays
+
 // ScanReport reads a report in the last way that a cluster tries, JoinedReport in that of one server.
 func (c *ClickStore) ScanReport(ctx context.Context, q schema.ReportQuery) (schema.Report, error) {
-	return c.checkedReport(ctx, q, reportScan(q, c.layout))
+	r, err := c.readParts(ctx, q, scanOf(q))
+	return r.report(), err
 }
 
 func (c *ClickStore) JoinedReport(ctx context.Context, q schema.ReportQuery) (schema.Report, error) {
-	return c.checkedReport(ctx, q, wholeReport(q, c.layout))
-}
-
-func (c *ClickStore) checkedReport(ctx context.Context, q schema.ReportQuery, text reportText) (schema.Report, error) {
-	r, err := c.readReport(ctx, q, text)
+	r, err := c.readParts(ctx, q, joined(partsOf(q)))
 	if err == nil && !r.consistent() {
 		err = schema.Errorf(schema.CodeInternal, "the totals of a table that does not change differ: %v", r.totals)
 	}
-	return r.report, err
+	return r.report(), err
 }
-
-// ScanLinkReport and JoinedLinkReport do so for a link's report.
-func (c *ClickStore) ScanLinkReport(ctx context.Context, link int64, since time.Time) (schema.LinkReport, error) {
-	return c.checkedLinkReport(ctx, linkScan, link, dateOf(since), schema.TopNames)
-}
-
-func (c *ClickStore) JoinedLinkReport(ctx context.Context, link int64, since time.Time) (schema.LinkReport, error) {
-	day := dateOf(since)
-	return c.checkedLinkReport(ctx, linkParts, link, day, link, day, link, day, schema.TopNames)
-}
-
-func (c *ClickStore) checkedLinkReport(ctx context.Context, parts string, args ...any) (schema.LinkReport, error) {
-	report, consistent, err := c.joinedLinkReport(ctx, parts, args...)
-	if err == nil && !consistent {
-		err = schema.Errorf(schema.CodeInternal, "the totals of one part differ")
-	}
-	return report, err
-}
-
-// JoinedAccountReport reads an account's report by one query.
-func (c *ClickStore) JoinedAccountReport(ctx context.Context, account int64, since, linksSince time.Time) (schema.AccountReport, error) {
-	return c.joinedAccountReport(ctx, account, dateOf(since), dateOf(linksSince))
-}
-
-// Retire drops the projections that only earlier releases read.
-var Retire = retire
 
 // MonthOf returns the month of a time, such as 202611.
 var MonthOf = monthOf
@@ -154,7 +121,7 @@ func (c *ClickStore) Kill(ctx context.Context, id string, cause error) error {
 // FillColumns returns a function that prepares a batch for sending, always in the same memory.
 func FillColumns() func(*schema.ClickBatch) {
 	c := new(columns)
-	return func(b *schema.ClickBatch) { c.fill(b, b.Referrer) }
+	return func(b *schema.ClickBatch) { c.fill(b) }
 }
 
 // OnCluster returns a store of a cluster without creating its tables.
@@ -167,12 +134,12 @@ func OnCluster(cfg Config) (*ClickStore, error) {
 	return newStore(conn, options, layout{Database: options.Auth.Database, Cluster: cfg.Cluster}), err
 }
 
-// Hurry makes the compactor take the lock from others at once, and compact right after the schema's upgrade.
-func (c *Compactor) Hurry() { c.stale, c.grace = 0, 0 }
+// Hurry makes the compactor take the lock from others at once.
+func (c *Compactor) Hurry() { c.stale = 0 }
 
 // CompactAll compacts all months, also those that are open. Nothing may be inserted meanwhile.
 func (c *Compactor) CompactAll(ctx context.Context) ([]schema.CompactedMonth, error) {
-	return c.locked(ctx, func(r *compaction) ([]schema.CompactedMonth, error) { return r.run(ctx, lateMonths-1, 0) })
+	return c.locked(ctx, func(r *compaction) ([]schema.CompactedMonth, error) { return r.run(ctx, lateMonths-1) })
 }
 
 // InsertMonth returns the month for the rows of a batch of a time that is inserted at another time.

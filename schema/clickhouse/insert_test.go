@@ -153,7 +153,7 @@ func TestManyWorkers(t *testing.T) {
 	var group sync.WaitGroup
 	for n := range workers {
 		group.Go(func() {
-			if _, err := store.LaneMark(t.Context(), schema.Lane{Number: uint32(n)}); err != nil {
+			if _, err := store.LaneMarks(t.Context(), []schema.Lane{{Number: uint32(n)}}); err != nil {
 				t.Error(err)
 			}
 		})

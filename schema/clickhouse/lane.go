@@ -10,11 +10,9 @@ import (
 )
 
 const (
-	// All partitions, in terms of the projection: aggregates of compacted months have partition -1. Marks that were moved from
-	// another store have -2.
-	laneCounts = `SELECT incarnation, lane, max(seq), sum(lane_clicks) FROM clicks WHERE kafka_partition != -1
-	GROUP BY incarnation, lane`
-	laneGaps = `SELECT first, last, kafka_partition, kafka_offset, found FROM click_gaps FINAL
+	// Aggregates of compacted months are of no lane.
+	laneCounts = `SELECT incarnation, lane, max(seq), sum(lane_clicks) AS clicks FROM clicks GROUP BY incarnation, lane HAVING clicks > 0`
+	laneGaps   = `SELECT first, last, kafka_partition, kafka_offset, found FROM click_gaps FINAL
 	WHERE incarnation = ? AND lane = ? ORDER BY first LIMIT ?`
 	addGaps = `INSERT INTO click_gaps (incarnation, lane, first, last, kafka_partition, kafka_offset, found)`
 )
@@ -24,7 +22,7 @@ const lanesTimeout = 5 * time.Minute
 
 // LaneCounts implements schema.ClickStore.
 func (c *ClickStore) LaneCounts(ctx context.Context, each func(schema.LaneCount) error) error {
-	ctx, cancel := context.WithTimeout(c.readContext(ctx, projectionSettings("lane_positions")), lanesTimeout)
+	ctx, cancel := context.WithTimeout(c.readContext(ctx, projectionSettings("lane_marks")), lanesTimeout)
 	defer cancel()
 	rows, err := c.conn.Query(ctx, laneCounts)
 	err = forEachRow(rows, err, func() error {
@@ -35,6 +33,31 @@ func (c *ClickStore) LaneCounts(ctx context.Context, each func(schema.LaneCount)
 		return each(lane)
 	})
 	return wrap(err, "read counts of lanes")
+}
+
+// ClickSums implements schema.ClickStore.
+func (c *ClickStore) ClickSums(ctx context.Context) (map[string]uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, lanesTimeout)
+	defer cancel()
+	rows := rowSettings()
+	delete(rows, "max_threads")
+	reads := map[string]ch.Settings{"rows": rows}
+	names := []string{"account_links", "link_quarters", "account_quarters", "dimensions"}
+	for _, group := range linkGroups {
+		names = append(names, group.Projection)
+	}
+	for _, name := range names {
+		reads[name] = projectionSettings(name)
+	}
+	sums := make(map[string]uint64)
+	for name, settings := range reads {
+		var clicks uint64
+		if err := c.conn.QueryRow(c.readContext(ctx, settings), `SELECT `+people+` + `+bots+` FROM clicks`).Scan(&clicks); err != nil {
+			return nil, wrap(err, "read sum of clicks in %s", name)
+		}
+		sums[name] = clicks
+	}
+	return sums, nil
 }
 
 // LaneGaps implements schema.ClickStore.

@@ -26,8 +26,8 @@ func BenchmarkLanes(b *testing.B) {
 		lane := schema.Lane{Number: 1}
 		copy(lane.Incarnation[:], incarnation)
 		for name, read := range map[string]func() error{
-			"Position": func() error { _, err := store.Position(b.Context(), 0); return err },
-			"LaneMark": func() error { _, err := store.LaneMark(b.Context(), lane); return err },
+			"Position":  func() error { _, err := store.Position(b.Context(), 0); return err },
+			"LaneMarks": func() error { _, err := store.LaneMarks(b.Context(), []schema.Lane{lane}); return err },
 		} {
 			b.Run(fmt.Sprintf("%s/starts=%d", name, starts), func(b *testing.B) {
 				b.ReportAllocs()

@@ -22,9 +22,8 @@ import (
 var migrationFiles embed.FS
 
 const (
-	migrateTimeout = time.Minute           // of all migrations together
-	lockStale      = 2 * migrateTimeout    // the holder of an older lock must have died
-	mutationPause  = 20 * time.Millisecond // between two looks whether the migrations' mutations have ended
+	migrateTimeout = time.Minute        // of all migrations together
+	lockStale      = 2 * migrateTimeout // the holder of an older lock must have died
 )
 
 // layout has the values for the templates of migrations.
@@ -70,31 +69,18 @@ func migrate(ctx context.Context, options *ch.Options, l layout) (err error) {
 	if err != nil {
 		return fmt.Errorf("read migrations: %w", err)
 	}
-	existed, err := l.hasTable(ctx, db, "clicks")
-	if err != nil {
-		return fmt.Errorf("look for tables: %w", err)
-	}
-	if err := migration.Up(ctx, provider); err != nil || existed || l.Cluster != "" {
-		return err
-	}
-	return retireAtOnce(ctx, db)
+	return migration.Up(ctx, provider)
 }
 
-// retireAtOnce drops the projections of earlier releases from a new table, which no program of those reads. An upgraded table
-// has them for another day: see Compactor. Inserts take about half of the CPU time without them.
-func retireAtOnce(ctx context.Context, db *sql.DB) error {
-	for {
-		done, err := retire(ctx, db)
-		if done || exceptionCode(err) != 0 { // another program that starts is doing so; at the latest, a Compactor does
-			return nil
-		}
-		if err == nil {
-			err = sleep(ctx, mutationPause)
-		}
-		if err != nil {
-			return fmt.Errorf("drop projections of earlier releases: %w", err)
-		}
+// checkSchema returns an error unless the database has exactly the migrations that the program has.
+func checkSchema(ctx context.Context, options *ch.Options) (err error) {
+	files, err := fs.Sub(migrationFiles, "migrations")
+	if err != nil {
+		return err
 	}
+	db := ch.OpenDB(options)
+	defer func() { err = errors.Join(err, db.Close()) }()
+	return migration.Check(ctx, goose.DialectClickHouse, db, files)
 }
 
 // ensureVersionTable creates the version table on a cluster. A statement for all nodes fails while any of them is down, so a
@@ -103,19 +89,15 @@ func (l layout) ensureVersionTable(ctx context.Context, db *sql.DB) error {
 	if l.Cluster == "" {
 		return nil // goose creates it
 	}
-	if exists, err := l.hasTable(ctx, db, goose.DefaultTablename); err != nil || exists {
+	const count = `SELECT count() > 0 FROM system.tables WHERE database = currentDatabase() AND name = ?`
+	var exists bool
+	if err := db.QueryRowContext(ctx, count, goose.DefaultTablename).Scan(&exists); err != nil || exists {
 		return err
 	}
 	return l.exec(ctx, db, versionTable)
 }
 
-func (l layout) hasTable(ctx context.Context, db *sql.DB, name string) (exists bool, err error) {
-	const count = `SELECT count() > 0 FROM system.tables WHERE database = currentDatabase() AND name = ?`
-	err = db.QueryRowContext(ctx, count, name).Scan(&exists)
-	return exists, err
-}
-
-// migrations returns a migration per file. The files are frozen: see TestMigrations.
+// migrations returns a migration per file.
 func (l layout) migrations() ([]*goose.Migration, error) {
 	files, err := fs.Glob(migrationFiles, "migrations/*.sql")
 	if err != nil {

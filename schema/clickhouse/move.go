@@ -2,8 +2,10 @@ package clickhouse
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
-	"maps"
+	"hash/maphash"
+	"strings"
 	"time"
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
@@ -28,24 +30,23 @@ const (
 	createMovedFrom = `CREATE TABLE IF NOT EXISTS moved_from (source FixedString(16)) ENGINE = MergeTree ORDER BY source`
 	selectMovedFrom = `SELECT countIf(source = ?), countIf(source != ?) FROM moved_from`
 	insertMovedFrom = `INSERT INTO moved_from (source) VALUES (?)`
-	insertMovedRows = `INSERT INTO ` + movedBuild + ` (link_id, account_id, clicked_at, device, browser, referrer, country, os, language,
-		weight, lane_clicks, kafka_partition, incarnation, lane, seq, month)`
-	movedRows = `SELECT link_id, account_id, toDate(clicked_at), toString(device), toString(browser), toString(referrer), toString(country), toString(os), toString(language), weight
-	FROM %s WHERE month = ? AND weight > 0 ORDER BY link_id, clicked_at`
-	// Neither the hours of the clicks are known, nor which dimensions belong together.
-	listMoved = `INSERT INTO compacted_months SELECT month, max(toDate(clicked_at)) + 1 AS since, since FROM ` + movedBuild + `
-	WHERE month = ? AND weight > 0 GROUP BY month`
-	movedLanes = `SELECT incarnation, lane, max(seq), sum(lane_clicks) FROM %s WHERE month = ? AND weight = 0 GROUP BY incarnation, lane`
+	movedLanes      = `SELECT incarnation, lane, max(seq), sum(lane_clicks) FROM %s WHERE month = ? AND weight = 0 GROUP BY incarnation, lane`
+)
+
+var (
+	insertMovedRows = `INSERT INTO ` + movedBuild + ` (link_id, account_id, clicked_at, weight, lane_clicks, kafka_partition, incarnation, lane, seq, month, ` + allNames + `)`
+	movedRows       = `SELECT link_id, account_id, clicked_at, weight, [` + strings.ReplaceAll(allNames, ",", "::String,") + `::String] FROM %s
+	WHERE month = ? AND weight > 0`
 )
 
 // Counted is what another store has counted and does not change any more. Each of its functions may be called several times.
 type Counted struct {
-	Days  func(ctx context.Context, each func(*schema.DayCounts) error) error // ordered by link and day
-	Lanes func(ctx context.Context, each func(schema.LaneCount) error) error
-	Gaps  func(ctx context.Context) ([]schema.Gap, error)
+	Clicks func(ctx context.Context, each func(*schema.ClickCount) error) error
+	Lanes  func(ctx context.Context, each func(schema.LaneCount) error) error
+	Gaps   func(ctx context.Context) ([]schema.Gap, error)
 }
 
-// Import makes the store count what another store has counted: clicks by link and day with their dimensions, and the marks of
+// Import makes the store count what another store has counted: clicks by quarter of an hour with all dimensions, and the marks of
 // lanes. Readers see all of it or nothing. If the store has it already, from a move with this ID, Import only compares.
 // CodeConflict if the store has clicks of another service; CodeInvalid on a cluster. It returns the number of clicks.
 func (c *ClickStore) Import(ctx context.Context, id schema.MoveID, from Counted) (clicks int64, err error) {
@@ -126,9 +127,6 @@ func (m *movement) fill(ctx context.Context) error {
 	if err := m.store.insertGaps(ctx, &schema.ClickBatch{Gaps: gaps}); err != nil {
 		return err
 	}
-	if err := m.exec(ctx, listMoved, movedMonth); err != nil {
-		return err
-	}
 	if err := m.exec(ctx, fmt.Sprintf(replaceMonth, movedMonth, movedBuild)); err != nil {
 		return err
 	}
@@ -137,19 +135,23 @@ func (m *movement) fill(ctx context.Context) error {
 
 // build inserts the rows of the month into the table of the build.
 func (m *movement) build(ctx context.Context) error {
-	err := m.from.Days(ctx, func(day *schema.DayCounts) error {
-		at := time.Unix(day.Day*24*60*60, 0).UTC()
-		return spread(day, func(r spreadRow) error {
-			return m.append(ctx, day.LinkID, r.account, at, string(r.device), r.browser, r.referrer, r.country, r.os, r.language, uint64(r.clicks),
-				uint64(0), int32(-1), "", uint32(0), uint64(0), uint32(movedMonth))
-		})
+	dimensions := schema.Dimensions()
+	names := make([]any, len(dimensions))
+	err := m.from.Clicks(ctx, func(c *schema.ClickCount) error {
+		for i, by := range dimensions {
+			names[i] = c.Names[by]
+		}
+		return m.append(ctx, names, c.LinkID, c.AccountID, c.Begin, uint64(c.Total), uint64(0), int32(-1), "", uint32(0), uint64(0), uint32(movedMonth))
 	})
 	if err != nil {
 		return err
 	}
+	for i := range names {
+		names[i] = ""
+	}
 	err = m.from.Lanes(ctx, func(lane schema.LaneCount) error {
-		return m.append(ctx, int64(0), int64(0), time.Unix(0, 0).UTC(), "", "", "", "", "", "", uint64(0), lane.Clicks+lane.Unknown,
-			int32(movedPartition), string(lane.Lane.Incarnation[:]), lane.Lane.Number, lane.Mark, uint32(movedMonth))
+		return m.append(ctx, names, int64(0), int64(0), time.Unix(0, 0).UTC(), uint64(0), lane.Clicks, int32(movedPartition),
+			string(lane.Lane.Incarnation[:]), lane.Lane.Number, lane.Mark, uint32(movedMonth))
 	})
 	if err != nil || m.rows == nil {
 		return err
@@ -157,14 +159,14 @@ func (m *movement) build(ctx context.Context) error {
 	return m.flush()
 }
 
-// append adds a row, and inserts the rows once there are enough of them.
-func (m *movement) append(ctx context.Context, row ...any) (err error) {
+// append adds a row, which ends with names, and inserts the rows once there are enough of them.
+func (m *movement) append(ctx context.Context, names []any, row ...any) (err error) {
 	if m.rows == nil {
 		if m.rows, err = m.store.conn.PrepareBatch(m.context(ctx), insertMovedRows); err != nil {
 			return err
 		}
 	}
-	if err := m.rows.Append(row...); err != nil {
+	if err := m.rows.Append(append(row, names...)...); err != nil {
 		return err
 	}
 	if m.rows.Rows() < movedRowsPerInsert {
@@ -189,38 +191,57 @@ func (m *movement) context(ctx context.Context) context.Context {
 		"max_execution_time": int(movedTimeout.Seconds()), "max_partition_size_to_drop": 0, "max_table_size_to_drop": 0}))
 }
 
+// clickSum is a number of clicks and a checksum of them, which does not depend on the order and the grouping of the rows.
+type clickSum struct {
+	clicks int64
+	hash   uint64
+}
+
+var clickSeed = maphash.MakeSeed()
+
+func (s *clickSum) add(link, account int64, at time.Time, names []string, clicks int64) {
+	key := binary.LittleEndian.AppendUint64(nil, uint64(link))
+	key = binary.LittleEndian.AppendUint64(key, uint64(account))
+	key = binary.LittleEndian.AppendUint64(key, uint64(at.UnixMilli()))
+	for _, name := range names {
+		key = append(binary.AppendUvarint(key, uint64(len(name))), name...)
+	}
+	s.clicks += clicks
+	s.hash += maphash.Bytes(clickSeed, key) * uint64(clicks)
+}
+
 // compare returns an error unless a table has in its month exactly what the source has counted.
 func (m *movement) compare(ctx context.Context, table string) error {
-	days, stop, err := m.readDays(ctx, table)
-	if err != nil {
-		return err
-	}
-	defer stop()
-	m.clicks = 0
-	err = m.from.Days(ctx, func(want *schema.DayCounts) error {
-		got, err := days()
-		if err != nil {
-			return err
+	var want, got clickSum
+	dimensions := schema.Dimensions()
+	names := make([]string, len(dimensions))
+	err := m.from.Clicks(ctx, func(c *schema.ClickCount) error {
+		for i, by := range dimensions {
+			names[i] = c.Names[by]
 		}
-		sums := sumsOf(want)
-		if got == nil || got.link != want.LinkID || got.day != want.Day || !maps.Equal(got.sums, sums) {
-			return schema.Errorf(schema.CodeInternal, "link %d has other counts on day %d: nothing was put in place", want.LinkID, want.Day)
-		}
-		for _, client := range want.Clients {
-			m.clicks += client.Total
-		}
+		want.add(c.LinkID, c.AccountID, c.Begin, names, c.Total)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	more, err := days()
+	rows, err := m.store.conn.Query(m.context(ctx), fmt.Sprintf(movedRows, table), movedMonth)
+	err = forEachRow(rows, err, func() error {
+		var link, account int64
+		var at time.Time
+		var weight uint64
+		err := rows.Scan(&link, &account, &at, &weight, &names)
+		got.add(link, account, at, names, int64(weight))
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	if more != nil {
-		return schema.Errorf(schema.CodeInternal, "link %d has clicks on day %d, and none in the source", more.link, more.day)
+	if got != want {
+		return schema.Errorf(schema.CodeInternal, "%d clicks were copied and %d are in the source, or they differ: nothing was put in place",
+			got.clicks, want.clicks)
 	}
+	m.clicks = want.clicks
 	return m.compareLanes(ctx, table)
 }
 
@@ -239,7 +260,7 @@ func (m *movement) compareLanes(ctx context.Context, table string) error {
 	err = m.from.Lanes(ctx, func(want schema.LaneCount) error {
 		got, ok := here[want.Lane]
 		delete(here, want.Lane)
-		if !ok || got.Mark != want.Mark || got.Clicks != want.Clicks+want.Unknown {
+		if !ok || got.Mark != want.Mark || got.Clicks != want.Clicks {
 			return schema.Errorf(schema.CodeInternal, "lane %s has mark %d, and %d in the source: nothing was put in place",
 				want.Lane, got.Mark, want.Mark)
 		}

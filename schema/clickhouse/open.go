@@ -22,7 +22,7 @@ type ClickStore struct {
 	columns sync.Pool     // of *columns
 	within  time.Duration // insertWithin, or less in tests
 
-	referrers *namebound.Bound // names of referrers to count
+	names *namebound.Bound // names of referrers to count
 
 	// turns holds a value per call of a worker that is under way. There is a worker per partition, and the driver fails a call that
 	// does not get a connection within the timeout of dialing.
@@ -34,9 +34,9 @@ var (
 	_ schema.ReportStore = (*ClickStore)(nil)
 )
 
-// OpenClickStore connects to the servers and brings the schema up to date. The database must exist. It returns
-// CodeUnavailable if no server answers.
-func OpenClickStore(ctx context.Context, cfg Config) (*ClickStore, error) {
+// New returns a store that connects to the servers when it is used. The database must exist. It may lack the schema until Migrate
+// succeeds: methods return CodeUnavailable as long as no server answers or the tables are missing.
+func New(ctx context.Context, cfg Config) (*ClickStore, error) {
 	options, err := cfg.options()
 	if err != nil {
 		return nil, fmt.Errorf("read ClickHouse DSN: %w", err)
@@ -48,24 +48,54 @@ func OpenClickStore(ctx context.Context, cfg Config) (*ClickStore, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read ClickHouse DSN: %w", err)
 	}
-	c := newStore(traced(ctx, conn), options, layout{Database: options.Auth.Database, Cluster: cfg.Cluster})
-	if err = ping(ctx, conn, options.DialTimeout); err == nil {
+	return newStore(traced(ctx, conn), options, layout{Database: options.Auth.Database, Cluster: cfg.Cluster}), nil
+}
+
+// OpenClickStore is New followed by Migrate.
+func OpenClickStore(ctx context.Context, cfg Config) (*ClickStore, error) {
+	return open(ctx, cfg, (*ClickStore).Migrate)
+}
+
+// OpenCurrentClickStore opens a database without changing it, and refuses the schema of another release. It returns CodeUnavailable if no
+// server answers.
+func OpenCurrentClickStore(ctx context.Context, cfg Config) (*ClickStore, error) {
+	return open(ctx, cfg, func(c *ClickStore, ctx context.Context) error {
+		return c.whenUp(ctx, func() error { return checkSchema(ctx, c.options) })
+	})
+}
+
+func open(ctx context.Context, cfg Config, check func(*ClickStore, context.Context) error) (*ClickStore, error) {
+	c, err := New(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := check(c, ctx); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// Migrate brings the schema up to date. Several processes may do so at once. It returns CodeUnavailable if no server answers.
+func (c *ClickStore) Migrate(ctx context.Context) error {
+	return c.whenUp(ctx, func() error { return migrate(ctx, c.options, c.layout) })
+}
+
+// whenUp calls f if a server answers whose tables have the layout of the store.
+func (c *ClickStore) whenUp(ctx context.Context, f func() error) error {
+	err := ping(ctx, c.conn, c.options.DialTimeout)
+	if err == nil {
 		err = c.checkLayout(ctx)
 	}
 	if err == nil {
-		err = migrate(ctx, options, c.layout)
+		err = f()
 	}
-	if err != nil {
-		err = errors.Join(err, conn.Close())
-		return nil, wrap(err, "open database %q at %v", options.Auth.Database, options.Addr)
-	}
-	return c, nil
+	return wrap(err, "open database %q at %v", c.options.Auth.Database, c.options.Addr)
 }
 
 func newStore(conn driver.Conn, options *ch.Options, l layout) *ClickStore {
 	c := &ClickStore{conn: conn, options: options, layout: l, within: insertWithin,
 		turns: make(chan struct{}, max(1, options.MaxOpenConns-spareConns))}
-	c.referrers = namebound.New(c.loadReferrers)
+	c.names = namebound.New(c.loadNames)
 	return c
 }
 
@@ -99,6 +129,9 @@ func (c *ClickStore) takeTurn(ctx context.Context) (done func(), err error) {
 		return nil, ctx.Err()
 	}
 }
+
+// Readers implements schema.ClickStore. A report takes reportConns connections.
+func (c *ClickStore) Readers() int { return max(1, c.options.MaxOpenConns/2) }
 
 // Close closes the connections. Later calls fail, and calls in progress may fail or succeed.
 func (c *ClickStore) Close() error { return c.conn.Close() }

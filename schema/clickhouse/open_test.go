@@ -54,6 +54,22 @@ func number(t testing.TB, raw driver.Conn, query string) (n uint64) {
 	return n
 }
 
+func TestNew(t *testing.T) {
+	store, err := clickhouse.New(t.Context(), clickhouse.Config{DSN: engines.ClickHouse(t)})
+	testkit.Must(t, err)
+	defer testkit.Close(t, store)
+	for name, read := range map[string]func() error{
+		"ClickCounts": func() error { _, err := store.ClickCounts(t.Context(), []int64{1}); return err },
+		"LinkStats":   func() error { _, err := store.LinkStats(t.Context(), 1); return err },
+		"Report":      func() error { _, err := store.Report(t.Context(), storetest.Days(1, nil, time.Now(), 3)); return err },
+	} {
+		t.Run(name+" is unavailable before Migrate", func(t *testing.T) { testkit.WantCode(t, read(), schema.CodeUnavailable) })
+	}
+	testkit.Must(t, store.Migrate(t.Context()))
+	_, err = store.ClickCounts(t.Context(), []int64{1})
+	testkit.Must(t, err)
+}
+
 func TestOpen(t *testing.T) {
 	t.Run("several processes migrate an empty database once", func(t *testing.T) {
 		dsn := engines.ClickHouse(t)

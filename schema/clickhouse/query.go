@@ -35,10 +35,10 @@ func (c *ClickStore) readContext(ctx context.Context, settings ch.Settings) cont
 // projectionSettings returns the settings of a query that reads a projection. A search for better plans costs more than reading few
 // rows, and the older analyzer is faster. The projection is only preferred: in parts without it, rows are read.
 func projectionSettings(projection string) ch.Settings {
-	return ch.Settings{
-		"optimize_use_implicit_projections": 0, "preferred_optimize_projection_name": projection, "enable_analyzer": 0,
-	}
+	return ch.Settings{"optimize_use_implicit_projections": 0, preferredProjection: projection, "enable_analyzer": 0}
 }
+
+const preferredProjection = "preferred_optimize_projection_name"
 
 // lookupSettings returns those of a query that reads so few rows of a projection that several threads would cost more.
 func lookupSettings(projection string) ch.Settings {

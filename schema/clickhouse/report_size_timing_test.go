@@ -135,8 +135,8 @@ func BenchmarkProjections(b *testing.B) {
 	testkit.Must(b, raw.Exec(b.Context(), "SYSTEM STOP MERGES clicks"))
 	testkit.Must(b, raw.Exec(b.Context(), madeClicks, 50_000_000, 0, 500_000, 500_000))
 	testkit.Must(b, raw.Exec(b.Context(), source))
-	tables := []string{"", "none", "weighted_counts", "link_places", "link_referrers", "link_quarters", "dimensions", "weighted_accounts",
-		"account_quarters", "account_rows", "log_ends", "lane_positions"}
+	tables := []string{"", "none", "link_clients", "link_places", "link_referrers", "link_quarters", "dimensions", "account_links",
+		"account_quarters", "account_rows", "log_ends", "lane_marks"}
 	for i, without := range tables {
 		table := fmt.Sprintf("clicks_%d", i)
 		testkit.Must(b, raw.Exec(b.Context(), "CREATE TABLE "+table+" AS clicks"))

@@ -2,414 +2,310 @@ package clickhouse
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	ch "github.com/ClickHouse/clickhouse-go/v2"
 
 	"linkstream/schema"
 )
 
-// A report adds up parts. Each part reads a projection:
-//
-//	series             link_quarters or account_quarters; with a filter dimensions, or weighted_counts if it has the filter's names
-//	names of links     weighted_counts, link_places and link_referrers for UTC days
-//	other names        dimensions for UTC days, referrers apart from the others; weighted_counts as for the series
-//	links              link_quarters, weighted_accounts, or with a filter dimensions
-//
-// A time that does not begin or end with a UTC day is counted as the UTC days nearest to it, plus or minus the clicks in between,
-// which are read as rows: those of the table for links, those of account_rows for an account. No part needs a subquery of other
-// rows, which a cluster would have to send to its nodes.
+// The queries of a report. "Reports" in the package documentation says which projections they read.
 
-// Kinds of a report's rows. The kinds of dimensions follow in the order of schema.Dimensions.
-const (
-	kindSeries = iota // clicks of the period that at is in
-	kindDay           // clicks of a UTC day
-	kindShift         // clicks that are not in the period that the nearest UTC days give them to
-	kindLink
-	kindName
-)
+const linkColumn = "link_id"
 
-// kindOf returns the kind of rows with the names of a dimension.
-func kindOf(by schema.Dimension) uint8 {
-	return uint8(kindName + slices.Index(schema.Dimensions(), by))
+// reportPart is a query of a report, whose rows are reportRows. Names are arguments, everything else is numbers.
+type reportPart struct {
+	query    string
+	args     []any
+	settings ch.Settings
+}
+
+// reportGroup is what a query counts clicks by.
+type reportGroup struct {
+	series  bool     // by the periods of the report, and the time before
+	columns []string // by their names
+	// ranked says whether the server returns only the names with the most clicks. An account may have a million links, and a link
+	// a thousand referrers per day. There are fewer names of columns that stand together.
+	ranked bool
+}
+
+// names returns the names of a row as an array.
+func (g reportGroup) names() string {
+	if len(g.columns) == 0 {
+		return "[]::Array(String)"
+	}
+	return "[toString(" + strings.Join(g.columns, "), toString(") + ")]"
+}
+
+// rankedDays is the longest time in days whose names of links the server returns without ranking them. To plan a ranking takes the server
+// half as long as to read the names of a month.
+const rankedDays = 100
+
+// reportGroups returns the groups of a report, the series first. Each column is in one group. A series of UTC days is counted together with
+// the first names if both come from the same projection.
+func reportGroups(q schema.ReportQuery) []reportGroup {
+	groups := []reportGroup{{series: true}}
+	ranked := q.Links == nil || q.End().Sub(q.Bounds[0]) > rankedDays*day
+	for i, of := range linkGroups {
+		columns := strings.Split(of.Columns(), ", ")
+		switch {
+		case q.NoNames:
+		case i == 0 && q.OfUTCDays() && (q.Links != nil || len(q.Filter) > 0):
+			groups[0].columns = columns
+		default:
+			groups = append(groups, reportGroup{columns: columns, ranked: ranked && len(columns) == 1})
+		}
+	}
+	if q.TopLinks {
+		groups = append(groups, reportGroup{columns: []string{linkColumn}, ranked: ranked})
+	}
+	return groups
+}
+
+// partsOf returns the queries of a report: one per group, and one of the edges of the groups that the server does not rank.
+func partsOf(q schema.ReportQuery) []reportPart {
+	b := newReportBuilder(q)
+	parts := []reportPart{b.series()}
+	scanned := map[int]reportGroup{}
+	for number, group := range b.groups {
+		if number == 0 {
+			continue
+		}
+		if !group.ranked {
+			scanned[number] = group
+		}
+		if group.ranked || b.hasDays() {
+			parts = append(parts, b.names(number, group))
+		}
+	}
+	if edges := b.edges(); edges != "" && len(scanned) > 0 {
+		parts = append(parts, b.scan(scanned, "("+edges+")"))
+	}
+	return parts
+}
+
+// scanOf returns one query that reads the clicks of a report, with those of the time before, as rows.
+func scanOf(q schema.ReportQuery) reportPart {
+	b, all := newReportBuilder(q), map[int]reportGroup{}
+	for number, group := range b.groups {
+		all[number] = group
+	}
+	return b.scan(all, between(q.Previous, b.to))
+}
+
+// maxReportQuery bounds the bytes of a query, which names the links several times.
+const maxReportQuery = 16 << 20
+
+// reportBuilder makes the queries of a report.
+type reportBuilder struct {
+	query           schema.ReportQuery
+	groups          []reportGroup
+	from, to        time.Time
+	begins          string // of the time before and of the periods
+	account, links  string // conditions; no links for all of the account
+	filter          string // condition that begins with AND
+	args            []any  // of the filter
+	firstDay, after time.Time
+}
+
+func newReportBuilder(q schema.ReportQuery) *reportBuilder {
+	b := &reportBuilder{query: q, groups: reportGroups(q), from: q.Bounds[0], to: q.End(), account: fmt.Sprintf("account_id = %d", q.AccountID)}
+	b.begins = unixTimes(append([]time.Time{q.Previous}, q.Bounds[:len(q.Bounds)-1]...))
+	if q.Links != nil {
+		b.links = "link_id IN (" + strings.Trim(strings.Join(strings.Fields(fmt.Sprint(q.Links)), ", "), "[]") + ")"
+	}
+	for _, by := range dimensions {
+		if name, ok := q.Filter[by]; ok {
+			b.filter += " AND " + string(by) + " = ?"
+			b.args = append(b.args, name)
+		}
+	}
+	b.firstDay, b.after = b.from.Add(day-1).Truncate(day), b.to.Truncate(day)
+	return b
+}
+
+// hasDays reports whether the report has whole UTC days.
+func (b *reportBuilder) hasDays() bool { return b.firstDay.Before(b.after) }
+
+// part returns a query of a projection, or of the table if it is "".
+func (b *reportBuilder) part(projection, query string) reportPart {
+	part := reportPart{query: query, settings: projectionSettings(projection)}
+	part.settings["max_query_size"] = maxReportQuery
+	if projection == "" {
+		part.settings["optimize_use_projections"] = 0
+	}
+	if b.filter != "" {
+		for range strings.Count(query, b.filter) {
+			part.args = append(part.args, b.args...)
+		}
+	}
+	return part
+}
+
+// ofDays returns the smallest projection that has a group by UTC day, and the condition for the clicks of the report in it.
+func (b *reportBuilder) ofDays(group reportGroup) (projection, where string) {
+	ofLinks := slices.Equal(group.columns, []string{linkColumn})
+	switch {
+	case b.filter == "" && b.links != "":
+		for _, of := range linkGroups {
+			if ofLinks || of.Columns() == strings.Join(group.columns, ", ") {
+				return of.Projection, b.links
+			}
+		}
+	case b.filter == "" && ofLinks:
+		return "account_links", b.account
+	case b.links != "":
+		return "dimensions", b.account + " AND " + b.links
+	}
+	return "dimensions", b.account
+}
+
+// ofRows returns the projection that has rows in the order of the account, or none for links, and the condition for the clicks of the
+// report among them.
+func (b *reportBuilder) ofRows() (projection, where string) {
+	if b.links != "" {
+		return "", b.links
+	}
+	return "account_rows", b.account
 }
 
 const (
 	quarter = "toStartOfFifteenMinutes(clicked_at)"
-	people  = "sumIf(weight, device != 'bot')"
-	bots    = "sumIf(weight, device = 'bot')"
-	unixOf  = "toUInt32(toUnixTimestamp(%s))"
+	noTotal = "toInt64(0) AS all_people, toInt64(0) AS all_bots"
 )
 
-// maxShifts bounds the periods of a filtered report that are corrected one by one. The server compares each granule of rows with each
-// of them.
-const maxShifts = 100
-
-// reportText is a query of a report and its arguments. Names are arguments, everything else is numbers.
-type reportText struct {
-	query string
-	args  []any
-}
-
-// wholeReport returns one query.
-func wholeReport(q schema.ReportQuery, l layout) reportText {
-	b := newReportBuilder(q, l)
-	for _, add := range b.pieces() {
-		add(b)
+// series counts the clicks of each period and of the time before; those of UTC days by the day, which the store adds up.
+func (b *reportBuilder) series() reportPart {
+	group, key, begin := b.groups[0], "begin", b.beginOf(quarter)
+	projection, where := "account_quarters", b.account
+	if b.links != "" {
+		projection, where = "link_quarters", b.links
 	}
-	return b.sum()
-}
-
-// splitReport returns a query for each piece, whose totals show whether all are of one moment.
-func splitReport(q schema.ReportQuery, l layout) (texts []reportText) {
-	for _, add := range newReportBuilder(q, l).pieces() {
-		b := newReportBuilder(q, l)
-		add(b)
-		texts = append(texts, b.sum())
-	}
-	return texts
-}
-
-// pieces are the periods, the names and the links of a report. Referrers are read apart from other names: a link with 300 of them has
-// hundreds of times as many groups with them as without, and adding these up takes twice as long as reading the rows twice. Where a
-// filter leaves few rows, it does not.
-func (b *reportBuilder) pieces() []func(*reportBuilder) {
-	all := []func(*reportBuilder){(*reportBuilder).series}
+	window := quarters(b.query.Previous, b.to)
 	switch {
-	case b.query.OnlyLinks:
-	case b.links != "" && b.filter == "":
-		all = append(all, (*reportBuilder).ofNarrowNames)
-	case b.ofCounts():
-		all = append(all, (*reportBuilder).ofCountedNames, func(b *reportBuilder) {
-			b.ofNames(schema.ByOS, schema.ByLanguage, schema.ByCountry)
-		}, func(b *reportBuilder) { b.ofNames(schema.ByReferrer) })
-	case b.leavesFew():
-		all = append(all, func(b *reportBuilder) { b.ofNames(schema.Dimensions()...) })
-	default:
-		all = append(all, func(b *reportBuilder) {
-			b.ofNames(schema.ByDevice, schema.ByBrowser, schema.ByOS, schema.ByLanguage, schema.ByCountry)
-		}, func(b *reportBuilder) { b.ofNames(schema.ByReferrer) })
+	case len(group.columns) > 0 || b.filter != "" && b.query.OfUTCDays():
+		projection, where = b.ofDays(group)
+		key, begin, window = "toDate(clicked_at)", "toUnixTimestamp(toDateTime(toDate(clicked_at), 'UTC'))", days(b.query.Previous, b.to)
+	case b.filter != "":
+		projection, where = b.ofRows()
+		window = between(b.query.Previous, b.to)
 	}
-	if b.query.TopLinks {
-		all = append(all, (*reportBuilder).ofLinks)
+	head := fmt.Sprintf("toUInt8(0) AS number, %s AS names, %s AS begin", group.names(), begin)
+	return b.part(projection, b.counts(head, append([]string{key}, group.columns...), where+" AND "+window))
+}
+
+// beginOf returns the beginning of the period that has a time.
+func (b *reportBuilder) beginOf(at string) string {
+	return fmt.Sprintf("roundDown(toUnixTimestamp(%s), %s)", at, b.begins)
+}
+
+// counts counts clicks by keys.
+func (b *reportBuilder) counts(head string, keys []string, where string) string {
+	return fmt.Sprintf("SELECT %s, toInt64(%s) AS people, toInt64(%s) AS bots, %s FROM clicks WHERE %s%s GROUP BY %s",
+		head, people, bots, noTotal, where, b.filter, strings.Join(keys, ", "))
+}
+
+// names counts the clicks of each name of a group on whole UTC days. If the server ranks the names, it has to count those of the edges,
+// too.
+func (b *reportBuilder) names(number int, group reportGroup) reportPart {
+	projection, where := b.ofDays(group)
+	where += " AND " + days(b.firstDay, b.after)
+	head := fmt.Sprintf("toUInt8(%d) AS number, %s AS names, toUInt32(0) AS begin", number, group.names())
+	if !group.ranked {
+		return b.part(projection, b.counts(head, group.columns, where))
 	}
-	return all
-}
-
-// reportScan returns the query of a report that reads all clicks as rows, in one part.
-func reportScan(q schema.ReportQuery, l layout) reportText {
-	b := newReportBuilder(q, l)
-	b.ranked = true
-	begins, links, all := []time.Time{q.Previous}, q.TopLinks, namesOf(q)
-	since := fmt.Sprintf("clicked_at >= fromUnixTimestamp64Milli(%d, 'UTC')", b.from.UnixMilli())
-	b.part(fmt.Sprintf(`SELECT if(grouping(begin) = 0, %d, %s) AS kind, %s AS name, begin AS at,
-	toInt64(if(grouping(begin) = 0, sumIf(weight, device != 'bot'), sumIf(weight, device != 'bot' AND %s))) AS p,
-	toInt64(if(grouping(begin) = 0, sumIf(weight, device = 'bot'), sumIf(weight, device = 'bot' AND %[4]s))) AS b
-FROM clicks WHERE %[5]s AND %[6]s%[7]s GROUP BY GROUPING SETS ((roundDown(toUnixTimestamp(%[8]s), %[9]s) AS begin), %[10]s)`,
-		kindSeries, kindOfSet(links, all...), nameOfSet(links, all...), since, b.ofRows(), between(q.Previous, b.to), b.filter, quarter,
-		unixTimes(append(begins, q.Bounds[:len(q.Bounds)-1]...)), sets(links, all...)))
-	return b.sum()
-}
-
-// namesOf returns the dimensions whose names a query asks for.
-func namesOf(q schema.ReportQuery) []schema.Dimension {
-	if q.OnlyLinks {
-		return nil
+	column, rank := group.columns[0], "people"
+	if column == linkColumn {
+		rank = "people + bots"
 	}
-	return schema.Dimensions()
+	var sums []string
+	if b.hasDays() {
+		sums = append(sums, b.counts(column, group.columns, where))
+	}
+	if edges := b.edges(); edges != "" {
+		_, where = b.ofRows()
+		sums = append(sums, b.counts(column, group.columns, where+" AND ("+edges+")"))
+	}
+	from := strings.Join(sums, "\nUNION ALL\n")
+	if len(sums) > 1 {
+		from = fmt.Sprintf("SELECT %s, sum(people) AS people, sum(bots) AS bots FROM (%s) GROUP BY %[1]s", column, from)
+	}
+	return b.part(projection, fmt.Sprintf(`SELECT %s, people, bots, all_people, all_bots
+FROM (SELECT %s, people, bots, sum(people) OVER () AS all_people, sum(bots) OVER () AS all_bots FROM (%s))
+ORDER BY %s DESC, %[2]s LIMIT %[5]d`, head, column, from, rank, b.query.Limit))
 }
 
-// reportBuilder collects the parts of a report's query.
-type reportBuilder struct {
-	query    schema.ReportQuery
-	layout   layout
-	from, to time.Time
-	links    string // condition of the links; "" for all of the account
-	filter   string // condition that begins with AND, with names as arguments
-	names    []any
-	parts    []string
-	args     []any
-	ranked   bool // whether parts have names or links
+// edges is the condition for the report's clicks that are not of whole UTC days; "" if there are none.
+func (b *reportBuilder) edges() string {
+	if !b.hasDays() {
+		return between(b.from, b.to)
+	}
+	var windows []string
+	if b.from.Before(b.firstDay) {
+		windows = append(windows, between(b.from, b.firstDay))
+	}
+	if b.after.Before(b.to) {
+		windows = append(windows, between(b.after, b.to))
+	}
+	return strings.Join(windows, " OR ")
 }
 
-func newReportBuilder(q schema.ReportQuery, l layout) *reportBuilder {
-	b := &reportBuilder{query: q, layout: l, from: q.Bounds[0], to: q.Bounds[len(q.Bounds)-1]}
-	for _, by := range schema.Dimensions() {
-		if name, ok := q.Filter[by]; ok {
-			b.filter += " AND " + string(by) + " = ?"
-			b.names = append(b.names, name)
+// scan counts the clicks of a time by several groups in one pass over rows. Sets of groups are not found in projections.
+func (b *reportBuilder) scan(groups map[int]reportGroup, window string) reportPart {
+	number, names := "0", "[]::Array(String)"
+	columns, begin, sum := []string{"weight", "device"}, "toUInt32(0) AS begin", "toInt64(sumIf(weight, device %[1]s 'bot'))"
+	if groups[0].series {
+		columns = append(columns, b.beginOf(quarter)+" AS begin", fmt.Sprintf("begin >= %d AS inside", b.from.Unix()))
+		begin, sum = "begin", "toInt64(if(grouping(begin) = 0, sumIf(weight, device %[1]s 'bot'), sumIf(weight, device %[1]s 'bot' AND inside)))"
+	}
+	var sets []string
+	for _, i := range slices.Sorted(maps.Keys(groups)) {
+		set := groups[i].columns
+		for _, column := range set {
+			if column != string(schema.ByDevice) {
+				columns = append(columns, column)
+			}
+		}
+		if groups[i].series {
+			set = append([]string{"begin"}, set...)
+		}
+		sets = append(sets, "("+strings.Join(set, ", ")+")")
+		number = fmt.Sprintf("if(grouping(%s) = 0, %d, %s)", set[0], i, number)
+		names = fmt.Sprintf("if(grouping(%s) = 0, %s, %s)", set[0], groups[i].names(), names)
+	}
+	projection, where := b.ofRows()
+	return b.part(projection, fmt.Sprintf(`SELECT toUInt8(%s) AS number, %s AS names, %s, %s AS people, %s AS bots, %s
+FROM (SELECT %s FROM clicks WHERE %s AND %s%s)
+GROUP BY GROUPING SETS (%s)%s`, number, names, begin, fmt.Sprintf(sum, "!="), fmt.Sprintf(sum, "="), noTotal,
+		strings.Join(columns, ", "), where, window, b.filter, strings.Join(sets, ", "), b.first(groups)))
+}
+
+// first leaves the first names of each ranked group of a scan.
+func (b *reportBuilder) first(groups map[int]reportGroup) string {
+	ranked, ofLinks := []string{}, -1
+	for i, group := range groups {
+		if group.ranked {
+			ranked = append(ranked, strconv.Itoa(i))
+		}
+		if slices.Equal(group.columns, []string{linkColumn}) {
+			ofLinks = i
 		}
 	}
-	if q.Links != nil {
-		b.links = linkCondition(q.Links)
-	}
-	return b
-}
-
-// leavesFew reports whether the filter names one of many.
-func (b *reportBuilder) leavesFew() bool {
-	for _, by := range []schema.Dimension{schema.ByLanguage, schema.ByReferrer, schema.ByCountry} {
-		if _, ok := b.query.Filter[by]; ok {
-			return true
-		}
-	}
-	return false
-}
-
-// ofCounts reports whether weighted_counts has all names of the filter. Such a filter leaves many clicks, of which dimensions has thousands
-// of times as many rows.
-func (b *reportBuilder) ofCounts() bool {
-	for by := range b.query.Filter {
-		if by != schema.ByDevice && by != schema.ByBrowser {
-			return false
-		}
-	}
-	return b.links != "" && b.filter != ""
-}
-
-func linkCondition(links []int64) string {
-	return "link_id IN (" + strings.Trim(strings.Join(strings.Fields(fmt.Sprint(links)), ", "), "[]") + ")"
-}
-
-// sum returns the query that adds up the parts. Names and links have the totals of each kind, see consistent, and only the first ones are
-// returned.
-func (b *reportBuilder) sum() reportText {
-	query := fmt.Sprintf(`SELECT kind, name, at, sum(p) AS of_people, sum(b) AS of_bots%s
-FROM (
-%s
-)
-GROUP BY kind, name, at
-HAVING of_people > 0 OR kind < %d AND of_bots > 0`, b.totals(), strings.Join(b.parts, "\nUNION ALL\n"), kindName)
-	if !b.ranked {
-		return reportText{query, b.args}
-	}
-	return reportText{fmt.Sprintf(`SELECT *
-FROM (
-SELECT *, sum(of_people) OVER (PARTITION BY kind), sum(of_bots) OVER (PARTITION BY kind)
-FROM (
-%s
-)
-)
-ORDER BY kind, of_people + if(kind = %d, of_bots, 0) DESC, if(kind = %[2]d, toInt64OrZero(name), 0), name
-LIMIT %[3]d BY kind, at`, query, kindLink, b.query.Limit), b.args}
-}
-
-// totals returns the columns of totals where there are none.
-func (b *reportBuilder) totals() string {
-	if b.ranked {
+	if len(ranked) == 0 {
 		return ""
 	}
-	return ", toInt64(0), toInt64(0)"
+	return fmt.Sprintf(`
+ORDER BY number, people + if(number = %d, bots, 0) DESC, if(number = %[1]d, toInt64OrZero(names[1]), 0), names
+LIMIT %[2]d BY number, begin, if(number IN (%[3]s), [], names)`, ofLinks, b.query.Limit, strings.Join(ranked, ", "))
 }
-
-// part adds a part. Each filter in it takes the names.
-func (b *reportBuilder) part(text string) {
-	b.parts = append(b.parts, text)
-	if b.filter != "" {
-		for range strings.Count(text, b.filter) {
-			b.args = append(b.args, b.names...)
-		}
-	}
-}
-
-// ofAccount is the condition for the clicks that the query selects in projections that begin with the account.
-func (b *reportBuilder) ofAccount() string {
-	if b.links == "" {
-		return fmt.Sprintf("account_id = %d", b.query.AccountID)
-	}
-	return fmt.Sprintf("account_id IN (%d, 0) AND %s", b.query.AccountID, b.links) // some clicks are without the account
-}
-
-// ofDays is the condition for the filtered clicks that the query selects in the projection which has them by day, device and filter.
-func (b *reportBuilder) ofDays() string {
-	if b.ofCounts() {
-		return b.links
-	}
-	return b.ofAccount()
-}
-
-// ofRows is the condition for the clicks that the query selects among rows.
-func (b *reportBuilder) ofRows() string {
-	if b.links == "" {
-		return b.ofAccount()
-	}
-	return b.links
-}
-
-// series adds the clicks of each period and of the time before.
-func (b *reportBuilder) series() {
-	bounds := append([]time.Time{b.query.Previous}, b.query.Bounds...)
-	rows, within := b.ofRows(), ""
-	switch shifts := windowsOf(bounds); {
-	case b.filter == "":
-		within = quarters(bounds[0], b.to)
-	case len(shifts) > 0 && b.layout.Cluster != "": // no total shows that corrections are of another moment
-		within = between(bounds[0], b.to)
-	case len(shifts) > maxShifts || len(bounds) > 2+int(b.to.Sub(bounds[0])/(20*time.Hour)): // by hour
-		within = between(bounds[0], b.to)
-	default:
-		b.part(fmt.Sprintf(`SELECT %d AS kind, '' AS name, `+unixOf+` AS at, toInt64(sumIf(n, device != 'bot')) AS p,
-	toInt64(sumIf(n, device = 'bot')) AS b
-FROM (SELECT toDate(clicked_at) AS date, device, sum(weight) AS n FROM clicks WHERE %s AND %s%s GROUP BY date, device) GROUP BY date`,
-			kindDay, "toDateTime(date, 'UTC')", b.ofDays(), days(nearest(bounds[0]), nearest(b.to)), b.filter))
-		if len(shifts) > 0 {
-			b.part(fmt.Sprintf(`SELECT %d AS kind, '' AS name, `+unixOf+` AS at, toInt64(%s) AS p, toInt64(%s) AS b
-FROM clicks WHERE %s AND (%s)%s GROUP BY at`, kindShift, quarter, people, bots, rows, strings.Join(shifts, " OR "), b.filter))
-		}
-		return
-	}
-	b.part(fmt.Sprintf(`SELECT %d AS kind, '' AS name, begin AS at, toInt64(sum(of_people)) AS p, toInt64(sum(of_bots)) AS b
-FROM (
-	SELECT roundDown(toUnixTimestamp(%s), %s) AS begin, %s AS of_people, %s AS of_bots
-	FROM clicks WHERE %s AND %s%s GROUP BY begin
-) GROUP BY begin`, kindSeries, quarter, unixTimes(bounds[:len(bounds)-1]), people, bots, rows, within, b.filter))
-}
-
-// ofNarrowNames adds the names of all dimensions from the projections of links.
-func (b *reportBuilder) ofNarrowNames() {
-	b.ranked = true
-	within := days(nearest(b.from), nearest(b.to))
-	b.narrow(within, people, schema.ByReferrer)
-	b.narrow(within, people, schema.ByOS, schema.ByLanguage, schema.ByCountry)
-	b.narrow(within+" AND device != 'bot'", "sum(weight)", schema.ByDevice, schema.ByBrowser)
-	b.edges(false, schema.Dimensions()...)
-}
-
-// ofCountedNames adds the names that weighted_counts has.
-func (b *reportBuilder) ofCountedNames() {
-	b.ranked = true
-	b.narrow(days(nearest(b.from), nearest(b.to))+" AND device != 'bot'", "sum(weight)", schema.ByDevice, schema.ByBrowser)
-	b.edges(false, schema.ByDevice, schema.ByBrowser)
-}
-
-// ofNames adds the names of dimensions from the projection that has all of them. It is read once for these dimensions together. Sets of
-// groups are not found in projections.
-func (b *reportBuilder) ofNames(dimensions ...schema.Dimension) {
-	b.ranked = true
-	b.part(fmt.Sprintf(`SELECT %s AS kind, %s AS name, toUInt32(0) AS at, toInt64(sum(n)) AS p, toInt64(0) AS b
-FROM (SELECT %s, sum(weight) AS n FROM clicks WHERE %s AND %s AND device != 'bot'%s GROUP BY %[3]s)
-GROUP BY GROUPING SETS (%[7]s)`, kindOfSet(false, dimensions...), nameOfSet(false, dimensions...), columnsOf(dimensions), b.ofAccount(),
-		days(nearest(b.from), nearest(b.to)), b.filter, sets(false, dimensions...)))
-	b.edges(false, dimensions...)
-}
-
-// narrow adds the names of dimensions that one projection has.
-func (b *reportBuilder) narrow(within, sum string, dimensions ...schema.Dimension) {
-	var columns, names, kinds []string
-	for _, by := range dimensions {
-		columns, names = append(columns, string(by)), append(names, "toString("+string(by)+")")
-		kinds = append(kinds, fmt.Sprint(kindOf(by)))
-	}
-	b.part(fmt.Sprintf(`SELECT kind, name, toUInt32(0) AS at, toInt64(n) AS p, toInt64(0) AS b
-FROM (SELECT %s, %s AS n FROM clicks WHERE %s AND %s%s GROUP BY %[1]s)
-ARRAY JOIN [%[6]s] AS kind, [%[7]s] AS name`,
-		strings.Join(columns, ", "), sum, b.links, within, b.filter, strings.Join(kinds, ", "), strings.Join(names, ", ")))
-}
-
-// ofLinks adds the clicks of each link.
-func (b *reportBuilder) ofLinks() {
-	b.ranked = true
-	const part = `SELECT %d AS kind, toString(link_id) AS name, toUInt32(0) AS at, toInt64(%s) AS p, toInt64(%s) AS b
-FROM %s GROUP BY link_id`
-	switch {
-	case b.filter != "":
-		b.part(fmt.Sprintf(part, kindLink, "sumIf(n, device != 'bot')", "sumIf(n, device = 'bot')", fmt.Sprintf(
-			"(SELECT link_id, device, sum(weight) AS n FROM clicks WHERE %s AND %s%s GROUP BY link_id, device)",
-			b.ofDays(), days(nearest(b.from), nearest(b.to)), b.filter)))
-	case b.links != "":
-		b.part(fmt.Sprintf(part, kindLink, people, bots, "clicks WHERE "+b.links+" AND "+quarters(b.from, b.to)))
-		return
-	default:
-		b.part(fmt.Sprintf(part, kindLink, people, bots, "clicks WHERE "+b.ofAccount()+" AND "+days(nearest(b.from), nearest(b.to))))
-	}
-	b.edges(true)
-}
-
-// edges adds the clicks between the UTC days nearest to the report's time and the time itself, negative for those outside of it: those of
-// links, or of the names of dimensions.
-func (b *reportBuilder) edges(links bool, dimensions ...schema.Dimension) {
-	within := windowsOf([]time.Time{b.from, b.to})
-	if len(within) == 0 {
-		return
-	}
-	b.part(fmt.Sprintf(`SELECT %s AS kind, %s AS name, toUInt32(0) AS at, sumIf(n, device != 'bot') AS p, sumIf(n, device = 'bot') AS b
-FROM (
-	SELECT %s, toInt64(weight) * (toInt64(%s) - toInt64(%s)) AS n
-	FROM clicks WHERE %s AND (%s)%s
-) GROUP BY GROUPING SETS (%s)`, kindOfSet(links, dimensions...), nameOfSet(links, dimensions...),
-		columnsOf(append([]schema.Dimension{"link_id", schema.ByDevice}, dimensions...)), between(b.from, b.to),
-		days(nearest(b.from), nearest(b.to)), b.ofRows(), strings.Join(within, " OR "), b.filter, sets(links, dimensions...)))
-}
-
-// columnsOf returns the columns of dimensions, each once.
-func columnsOf(dimensions []schema.Dimension) string {
-	var columns []string
-	for _, by := range dimensions {
-		if !slices.Contains(columns, string(by)) {
-			columns = append(columns, string(by))
-		}
-	}
-	return strings.Join(columns, ", ")
-}
-
-// sets returns a set of groups for each dimension, and one for links.
-func sets(links bool, dimensions ...schema.Dimension) string {
-	var all []string
-	for _, by := range dimensions {
-		all = append(all, "("+string(by)+")")
-	}
-	if links {
-		all = append(all, "(link_id)")
-	}
-	return strings.Join(all, ", ")
-}
-
-// kindOfSet returns the kind of a row of such a set.
-func kindOfSet(links bool, dimensions ...schema.Dimension) string {
-	cases, kind := "", kindLink // of the last set
-	if !links {
-		last := len(dimensions) - 1
-		dimensions, kind = dimensions[:last], int(kindOf(dimensions[last]))
-	}
-	for _, by := range dimensions {
-		cases += fmt.Sprintf("grouping(%s) = 0, %d, ", by, kindOf(by))
-	}
-	if cases == "" {
-		return fmt.Sprint(kind)
-	}
-	return fmt.Sprintf("multiIf(%s%d)", cases, kind)
-}
-
-// nameOfSet returns the name of a row of such a set: all columns but one have their default.
-func nameOfSet(links bool, dimensions ...schema.Dimension) string {
-	if len(dimensions) == 0 {
-		return "toString(link_id)"
-	}
-	name := "concat(" + columnsOf(dimensions) + ", '')"
-	if links {
-		name = "if(grouping(link_id) = 0, toString(link_id), " + name + ")"
-	}
-	return name
-}
-
-// windowsOf returns the conditions for the clicks between times and the UTC midnights nearest to them.
-func windowsOf(times []time.Time) (conditions []string) {
-	for _, at := range times {
-		if from, to := at, nearest(at); from.Before(to) {
-			conditions = append(conditions, between(from, to))
-		} else if to.Before(from) {
-			conditions = append(conditions, between(to, from))
-		}
-	}
-	return conditions
-}
-
-// nearest returns the UTC midnight nearest to t.
-func nearest(t time.Time) time.Time { return t.UTC().Add(day / 2).Truncate(day) }
 
 // days is the condition for the UTC days from one to before another.
 func days(from, to time.Time) string {
-	return fmt.Sprintf("toDate(clicked_at) >= '%s' AND toDate(clicked_at) < '%s'", dateOf(from), dateOf(to))
+	return fmt.Sprintf("toDate(clicked_at) >= '%s' AND toDate(clicked_at) < '%s'", from.Format(time.DateOnly), to.Format(time.DateOnly))
 }
 
 // quarters is the condition for the clicks from one time to before another, in terms of projections.

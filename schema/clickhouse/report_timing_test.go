@@ -27,7 +27,13 @@ func BenchmarkBigReads(b *testing.B) {
 		}
 		testkit.Must(b, store.InsertClicks(b.Context(), batch))
 	}
-	all, week := time.Time{}, source.Day.AddDate(0, 0, days-7)
+	all, week := source.Day, source.Day.AddDate(0, 0, days-7)
+	report := func(links []int64, first time.Time, days int) func(*clickhouse.ClickStore) error {
+		return func(s *clickhouse.ClickStore) error {
+			_, err := s.Report(b.Context(), storetest.Days(storetest.HotAccount, links, first, days))
+			return err
+		}
+	}
 	for _, bench := range []struct {
 		name string
 		read func(*clickhouse.ClickStore) error
@@ -40,26 +46,11 @@ func BenchmarkBigReads(b *testing.B) {
 			_, err := s.LinkStats(b.Context(), storetest.TrafficLinks/2)
 			return err
 		}},
-		{"LinkReport", func(s *clickhouse.ClickStore) error {
-			_, err := s.LinkReport(b.Context(), storetest.HotLink, all)
-			return err
-		}},
-		{"LinkReport of a week", func(s *clickhouse.ClickStore) error {
-			_, err := s.LinkReport(b.Context(), storetest.HotLink, week)
-			return err
-		}},
-		{"LinkReport of a cold link", func(s *clickhouse.ClickStore) error {
-			_, err := s.LinkReport(b.Context(), storetest.TrafficLinks/2, all)
-			return err
-		}},
-		{"AccountReport", func(s *clickhouse.ClickStore) error {
-			_, err := s.AccountReport(b.Context(), storetest.HotAccount, all, all)
-			return err
-		}},
-		{"AccountReport of a week", func(s *clickhouse.ClickStore) error {
-			_, err := s.AccountReport(b.Context(), storetest.HotAccount, week, week)
-			return err
-		}},
+		{"report of a link", report([]int64{storetest.HotLink}, all, days)},
+		{"report of a week of a link", report([]int64{storetest.HotLink}, week, 7)},
+		{"report of a cold link", report([]int64{storetest.TrafficLinks / 2}, all, days)},
+		{"report of an account", report(nil, all, days)},
+		{"report of a week of an account", report(nil, week, 7)},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
 			var took []time.Duration
@@ -72,5 +63,18 @@ func BenchmarkBigReads(b *testing.B) {
 			b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
 			b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
 		})
+	}
+}
+
+func BenchmarkFlood(b *testing.B) {
+	const clicks = 1_000_000
+	dsn := engines.ClickHouse(b)
+	storetest.BenchmarkFlood(b, openClicks(b, dsn), clicks)
+	raw := openRaw(b, dsn)
+	for name, query := range map[string]string{
+		"rows of the projection dimensions": "SELECT sum(rows) FROM system.projection_parts WHERE name = 'dimensions' AND",
+		"KiB":                               "SELECT intDiv(sum(bytes_on_disk), 1024) FROM system.parts WHERE",
+	} {
+		b.Logf("%d %s of %d clicks", number(b, raw, query+" database = currentDatabase() AND table = 'clicks' AND active"), name, clicks)
 	}
 }

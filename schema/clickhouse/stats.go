@@ -1,7 +1,6 @@
 package clickhouse
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -16,9 +15,9 @@ const (
 	// One query, so that all counts are of one moment. The store adds up its few rows per day, which is faster than another
 	// level of the query.
 	linkStats = `
-	SELECT toDate(clicked_at) AS day, device, browser, sum(weight)
+	SELECT toDate(clicked_at) AS day, device, browser, ` + people + ` + ` + bots + `
 	FROM clicks WHERE link_id = ? GROUP BY day, device, browser`
-	clickCounts = `SELECT link_id, sum(weight) FROM clicks WHERE link_id IN (?) GROUP BY link_id`
+	clickCounts = `SELECT link_id, ` + people + ` + ` + bots + ` FROM clicks WHERE link_id IN (?) GROUP BY link_id`
 )
 
 // LinkStats implements schema.ClickStore.
@@ -27,7 +26,7 @@ func (c *ClickStore) LinkStats(ctx context.Context, linkID int64) (schema.Stats,
 	defer cancel()
 	stats := schema.Stats{Devices: map[schema.Device]int64{}, Browsers: map[string]int64{}}
 	days, browsers := map[time.Time]int64{}, map[string]int64{}
-	rows, err := c.conn.Query(ch.Context(ctx, ch.WithSettings(lookupSettings("weighted_counts"))), linkStats, linkID)
+	rows, err := c.conn.Query(ch.Context(ctx, ch.WithSettings(lookupSettings("link_clients"))), linkStats, linkID)
 	err = forEachRow(rows, err, func() error {
 		var day time.Time
 		var device, browser string
@@ -45,23 +44,10 @@ func (c *ClickStore) LinkStats(ctx context.Context, linkID int64) (schema.Stats,
 	for _, day := range slices.SortedFunc(maps.Keys(days), time.Time.Compare) {
 		stats.ClicksByDay = append(stats.ClicksByDay, schema.DayCount{Date: day.Format(time.DateOnly), Total: days[day]})
 	}
-	for _, browser := range mostFrequent(browsers, schema.TopBrowsers) {
+	for _, browser := range schema.MostFrequent(browsers, schema.TopBrowsers) {
 		stats.Browsers[browser.Name] = browser.Total
 	}
 	return stats, wrap(err, "read stats of link %d", linkID)
-}
-
-// mostFrequent returns the n names with the most clicks, ties in order of the names. Names without clicks are left out.
-func mostFrequent(clicks map[string]int64, n int) (top []schema.NameCount) {
-	for name, total := range clicks {
-		if total > 0 {
-			top = append(top, schema.NameCount{Name: name, Total: total})
-		}
-	}
-	slices.SortFunc(top, func(a, b schema.NameCount) int {
-		return cmp.Or(cmp.Compare(b.Total, a.Total), cmp.Compare(a.Name, b.Name))
-	})
-	return top[:min(n, len(top))]
 }
 
 // ClickCounts implements schema.ClickStore.
@@ -72,7 +58,7 @@ func (c *ClickStore) ClickCounts(ctx context.Context, linkIDs []int64) (map[int6
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	counts := make(map[int64]int64, len(linkIDs))
-	rows, err := c.conn.Query(ch.Context(ctx, ch.WithSettings(projectionSettings("weighted_counts"))), clickCounts, linkIDs)
+	rows, err := c.conn.Query(ch.Context(ctx, ch.WithSettings(projectionSettings("link_clients"))), clickCounts, linkIDs)
 	err = forEachRow(rows, err, func() error {
 		var link int64
 		var total uint64

@@ -1,17 +1,24 @@
-// Package namebound bounds the names that clients write: the referrers under which a store counts the clicks of a link on
-// one UTC day. The first schema.MaxNames of them keep their names, all others are counted as schema.OtherName.
+// Package namebound bounds what a store keeps of the clicks of a link on one UTC day:
+//
+//   - Referrers, whose names clients write. The first schema.MaxNames of them keep their names, all others are counted as
+//     schema.OtherName.
+//   - Combinations of the names of all dimensions. A client chooses most of them: a thousand referrers, two hundred languages and some
+//     user agents make millions, and a report with a filter reads a row for each. The first schema.MaxCombinations of them are counted
+//     as they are. All other clicks keep device, country and route, which the visitor does not write, and are counted as schema.OtherName
+//     in every other dimension. So each breakdown adds up to the total, with or without a filter.
+//   - Combinations by quarter of an hour, which are rows of some stores: the first schema.MaxQuarterRows of them, likewise.
 //
 // A Bound only chooses names. Which clicks are counted, and that each is counted once, does not depend on it: a batch that is
 // built again, by the same worker or another one, may get other names, and the store counts one of the two batches as a
 // whole. So what a Bound remembers need not be exact, and need not survive its process:
 //
-//   - It ignores a link and day until it has seen suspicious clicks with a referrer on it. Most have fewer, and cost neither
-//     a query nor memory for names.
-//   - From then on it keeps hashes of the names, the ones in the store to begin with.
+//   - It ignores a link and day until it has seen suspicious clicks on it. Most have fewer, and cost neither a query nor memory for
+//     names.
+//   - From then on it keeps hashes of the referrers and of the combinations, those in the store to begin with.
 //   - When its memory is full, it forgets everything and begins again.
 //
-// A link and day may therefore have more than schema.MaxNames names: up to suspicious more for each time that a process
-// starts or forgets, and up to schema.MaxNames more for each further process that counts the link at the same moment.
+// A link and day may therefore have more than that: up to suspicious more for each time that a process starts or forgets, and up to as
+// many again for each further process that counts the link at the same moment.
 package namebound
 
 import (
@@ -25,23 +32,36 @@ import (
 )
 
 const (
-	suspicious = schema.MaxNames / 4
-	// The memory of a Bound: about 8 MB for links and days, and 20 MB for hashes of names.
+	suspicious = schema.MaxNames / 2
+	// The memory of a Bound: about 10 MB for links and days, and 40 MB for hashes.
 	maxKeys   = 1 << 17
-	maxHashes = 1 << 20
+	maxHashes = 1 << 21
+)
+
+var (
+	// kept are the dimensions that a click beyond schema.MaxCombinations keeps: visitors have few names of them to choose from.
+	kept = []schema.Dimension{schema.ByDevice, schema.ByCountry, schema.ByRoute}
+
+	dimensions = schema.Dimensions()
+	referrer   = slices.Index(dimensions, schema.ByReferrer)
 )
 
 // Key is a link on a UTC day.
 type Key struct {
-	Link int64
-	Day  int64 // since 1970-01-01
+	Account int64 // the link's owner
+	Link    int64
+	Day     int64 // since 1970-01-01
 }
 
-// Load calls each for referrers that a store has counted for the given links and days: all of them or schema.MaxNames per
-// link and day. It may also call each for other links and days.
-type Load func(ctx context.Context, keys []Key, each func(key Key, referrer string)) error
+// Load calls each for the combinations that a store has counted for the given links and days, by quarter of an hour if it has rows for
+// these, and otherwise with AllDay: all of them, or at least schema.MaxCombinations per link and day. names has a name per dimension, in
+// the order of schema.Dimensions, and is valid during the call. Load may also call each for other links and days.
+type Load func(ctx context.Context, keys []Key, each func(key Key, quarter int64, names []string)) error
 
-// Bound chooses the names of referrers. Its methods may be called concurrently.
+// AllDay stands for the quarters of an hour of a day.
+const AllDay = -1
+
+// Bound chooses the names of clicks. Its methods may be called concurrently.
 type Bound struct {
 	load Load
 	seed maphash.Seed
@@ -53,8 +73,8 @@ type Bound struct {
 
 // state is what a Bound knows of a link and day.
 type state struct {
-	clicks uint32              // with a referrer, up to suspicious
-	names  map[uint64]struct{} // hashes of the names; nil until clicks are suspicious
+	clicks                        uint32              // up to suspicious
+	referrers, combinations, rows map[uint64]struct{} // hashes; nil until clicks are suspicious
 }
 
 // New returns a Bound of the names in a store.
@@ -62,38 +82,30 @@ func New(load Load) *Bound {
 	return &Bound{load: load, seed: maphash.MakeSeed(), keys: map[Key]state{}}
 }
 
-// Referrers returns the names by which to count the clicks of a batch: batch.Referrer itself or, if some are replaced, a
-// copy in scratch. It returns an error if names cannot be loaded from the store.
-func (b *Bound) Referrers(ctx context.Context, batch *schema.ClickBatch, scratch *[]string) ([]string, error) {
-	names := column{batch.Referrer, scratch}
-	if unknown := b.replaceKnown(&names, batch); len(unknown) > 0 {
+// Apply returns a batch with the names by which to count the clicks of a batch: the batch itself or, if names are replaced, one with
+// copies of columns in memory. It returns an error if names cannot be loaded from the store.
+func (b *Bound) Apply(ctx context.Context, batch *schema.ClickBatch, memory *Memory) (*schema.ClickBatch, error) {
+	memory.reset(batch)
+	if unknown := b.replaceKnown(memory); len(unknown) > 0 {
 		if err := b.learn(ctx, unknown); err != nil {
 			return nil, err
 		}
-		b.replaceOf(unknown, &names, batch)
+		b.replaceOf(unknown, memory)
 	}
-	return names.now, nil
+	return memory.result(), nil
 }
 
 // replaceKnown replaces names of the links and days whose names are known. It returns those that have become suspicious.
-func (b *Bound) replaceKnown(names *column, batch *schema.ClickBatch) (unknown map[Key]bool) {
+func (b *Bound) replaceKnown(m *Memory) (unknown map[Key]bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.keys) > maxKeys || b.hashes > maxHashes {
-		clear(b.keys)
-		b.hashes = 0
-	}
-	for i, name := range batch.Referrer {
-		if name == "" {
-			continue
-		}
-		key := keyOf(batch, i)
+	b.makeRoom()
+	for i := range m.batch.LinkID {
+		key := keyOf(m.batch, i)
 		s := b.keys[key]
 		switch {
-		case s.names != nil:
-			if !b.admit(s, name) {
-				names.replace(i, batch)
-			}
+		case s.combinations != nil:
+			b.replace(s, m, i)
 		case s.clicks < suspicious:
 			s.clicks++
 			b.keys[key] = s
@@ -107,15 +119,33 @@ func (b *Bound) replaceKnown(names *column, batch *schema.ClickBatch) (unknown m
 	return unknown
 }
 
+// makeRoom forgets links and days with few clicks if there are many, and everything if that is not enough.
+func (b *Bound) makeRoom() {
+	if len(b.keys) > maxKeys {
+		maps.DeleteFunc(b.keys, func(_ Key, s state) bool { return s.combinations == nil })
+	}
+	if len(b.keys) > maxKeys || b.hashes > maxHashes {
+		clear(b.keys)
+		b.hashes = 0
+	}
+}
+
 // learn loads the names of suspicious links and days.
 func (b *Bound) learn(ctx context.Context, unknown map[Key]bool) error {
-	loaded := make(map[Key]map[uint64]struct{}, len(unknown))
+	loaded := make(map[Key]state, len(unknown))
 	for key := range unknown {
-		loaded[key] = map[uint64]struct{}{}
+		loaded[key] = state{suspicious, map[uint64]struct{}{}, map[uint64]struct{}{}, map[uint64]struct{}{}}
 	}
-	err := b.load(ctx, slices.Collect(maps.Keys(unknown)), func(key Key, referrer string) {
-		if names := loaded[key]; names != nil && referrer != schema.OtherName {
-			names[b.hash(referrer)] = struct{}{}
+	err := b.load(ctx, slices.Collect(maps.Keys(unknown)), func(key Key, quarter int64, names []string) {
+		if s, ok := loaded[key]; ok {
+			if bounded(names[referrer]) {
+				s.referrers[b.hash(names[referrer])] = struct{}{}
+			}
+			combination := b.hash(names...)
+			s.combinations[combination] = struct{}{}
+			if quarter != AllDay {
+				s.rows[b.row(combination, quarter)] = struct{}{}
+			}
 		}
 	})
 	if err != nil {
@@ -123,59 +153,140 @@ func (b *Bound) learn(ctx context.Context, unknown map[Key]bool) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for key, names := range loaded {
-		if b.keys[key].names == nil {
-			b.keys[key] = state{suspicious, names}
-			b.hashes += len(names)
+	for key, s := range loaded {
+		if b.keys[key].combinations == nil {
+			b.keys[key] = s
+			b.hashes += len(s.referrers) + len(s.combinations) + len(s.rows)
 		}
 	}
 	return nil
 }
 
 // replaceOf replaces names of some links and days, in the whole batch.
-func (b *Bound) replaceOf(some map[Key]bool, names *column, batch *schema.ClickBatch) {
+func (b *Bound) replaceOf(some map[Key]bool, m *Memory) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for i, name := range batch.Referrer {
-		if name == "" {
-			continue
-		}
-		if key := keyOf(batch, i); some[key] && !b.admit(b.keys[key], name) {
-			names.replace(i, batch)
+	for i := range m.batch.LinkID {
+		if key := keyOf(m.batch, i); some[key] && b.keys[key].combinations != nil { // not forgotten meanwhile
+			b.replace(b.keys[key], m, i)
 		}
 	}
 }
 
-// admit reports whether a name may be counted: it was counted before, or there is room for it.
-func (b *Bound) admit(s state, name string) bool {
-	hash := b.hash(name)
-	if _, known := s.names[hash]; known || s.names == nil {
-		return true
+// replace replaces names of a click that may not be counted. A referrer, combination or row may be if it was counted before, or if there is
+// room for it.
+func (b *Bound) replace(s state, m *Memory, i int) {
+	names, quarter := m.row(i), schema.QuarterNumber(m.batch.ClickedAt[i])
+	combination := b.hash(names...)
+	if counted(s.rows, b.row(combination, quarter)) {
+		return
 	}
-	if len(s.names) >= schema.MaxNames {
-		return false
+	name := b.hash(names[referrer])
+	newReferrer := bounded(names[referrer]) && !counted(s.referrers, name)
+	if newReferrer && len(s.referrers) >= schema.MaxNames {
+		newReferrer, names[referrer] = false, schema.OtherName
+		combination = b.hash(names...)
 	}
-	s.names[hash] = struct{}{}
+	known, row := counted(s.combinations, combination), b.row(combination, quarter)
+	switch {
+	case counted(s.rows, row):
+	case len(s.rows) < schema.MaxQuarterRows && (known || len(s.combinations) < schema.MaxCombinations):
+		b.add(s.rows, row)
+		if !known {
+			b.add(s.combinations, combination)
+		}
+		if newReferrer {
+			b.add(s.referrers, name)
+		}
+	default:
+		for d, by := range dimensions {
+			if !slices.Contains(kept, by) {
+				names[d] = schema.OtherName
+			}
+		}
+	}
+	m.set(i, names)
+}
+
+func counted(set map[uint64]struct{}, hash uint64) bool {
+	_, found := set[hash]
+	return found
+}
+
+func (b *Bound) add(set map[uint64]struct{}, hash uint64) {
+	set[hash] = struct{}{}
 	b.hashes++
-	return true
 }
 
-func (b *Bound) hash(name string) uint64 { return maphash.String(b.seed, name) }
+// row returns the hash of a combination in a quarter of an hour.
+func (b *Bound) row(combination uint64, quarter int64) uint64 {
+	return maphash.Comparable(b.seed, [2]uint64{combination, uint64(quarter)})
+}
+
+// bounded reports whether a referrer counts as one of schema.MaxNames.
+func bounded(referrer string) bool { return referrer != "" && referrer != schema.OtherName }
+
+func (b *Bound) hash(names ...string) uint64 {
+	var h maphash.Hash
+	h.SetSeed(b.seed)
+	for _, name := range names {
+		_, _ = h.WriteString(name)
+		_ = h.WriteByte(0)
+	}
+	return h.Sum64()
+}
 
 func keyOf(b *schema.ClickBatch, i int) Key {
-	return Key{b.LinkID[i], schema.DayNumber(b.ClickedAt[i])}
+	return Key{b.AccountID[i], b.LinkID[i], schema.DayNumber(b.ClickedAt[i])}
 }
 
-// column is a batch's column Referrer, or a copy of it once a name is replaced: the batch belongs to its builder.
-type column struct {
-	now     []string
-	scratch *[]string
+// Memory is used again for each batch. The batch that Apply returns is valid until then.
+type Memory struct {
+	batch    *schema.ClickBatch // given to Apply; its builder owns the columns
+	replaced schema.ClickBatch  // with copies of some columns
+	columns  []*[]string        // of replaced, by dimension
+	copied   []bool             // by dimension
+	copies   [][]string         // by dimension
+	names    []string           // of a click
 }
 
-func (c *column) replace(i int, batch *schema.ClickBatch) {
-	if &c.now[0] == &batch.Referrer[0] {
-		*c.scratch = append((*c.scratch)[:0], batch.Referrer...)
-		c.now = *c.scratch
+func (m *Memory) reset(batch *schema.ClickBatch) {
+	if m.columns == nil {
+		for _, by := range dimensions {
+			m.columns = append(m.columns, m.replaced.Names(by))
+		}
+		m.copied, m.copies = make([]bool, len(dimensions)), make([][]string, len(dimensions))
+		m.names = make([]string, len(dimensions))
 	}
-	c.now[i] = schema.OtherName
+	m.batch, m.replaced = batch, *batch
+	clear(m.copied)
+}
+
+// row returns the names of a click.
+func (m *Memory) row(i int) []string {
+	for d, column := range m.columns {
+		m.names[d] = (*column)[i]
+	}
+	return m.names
+}
+
+// set sets the names of a click.
+func (m *Memory) set(i int, names []string) {
+	for d, column := range m.columns {
+		if (*column)[i] == names[d] {
+			continue
+		}
+		if !m.copied[d] {
+			m.copied[d], m.copies[d] = true, append(m.copies[d][:0], *column...)
+			*column = m.copies[d]
+		}
+		(*column)[i] = names[d]
+	}
+}
+
+func (m *Memory) result() *schema.ClickBatch {
+	if slices.Contains(m.copied, true) {
+		return &m.replaced
+	}
+	return m.batch
 }

@@ -22,7 +22,7 @@ const (
 	verifiedDomains  = selectDomain + `WHERE id > $1 AND verified_at IS NOT NULL ORDER BY id LIMIT $2`
 	domainsOfAccount = selectDomain + `WHERE account_id = $1 ORDER BY host COLLATE "C"`
 	// ORDER BY makes the planner use the index of these links: if almost all links are on one domain, it could expect to find
-	// a link of any domain soon in a scan of the table. What is left of deleted links stays, and nobody finds it any more.
+	// a link of any domain soon in a scan of the table. Rows of deleted links stay; nothing finds them.
 	deleteDomain = `
 	DELETE FROM domains WHERE id = $1
 		AND (SELECT ordinal FROM links WHERE domain_id = $1 AND domain_id <> 0 AND ordinal > 0 ORDER BY ordinal LIMIT 1) IS NULL`

@@ -37,6 +37,8 @@ func codeOf(err error) schema.Code {
 		return schema.CodeConflict
 	case "22021": // character_not_in_repertoire: no row can have the text, such as bytes that are not UTF-8
 		return schema.CodeNotFound
+	case "42P01", "42703": // undefined_table, undefined_column: before Migrate
+		return schema.CodeUnavailable
 	}
 	switch answer.Code[:2] { // the class of the SQLSTATE; see PostgreSQL, appendix A
 	case "08", "53", "57", "58": // connection exception, insufficient resources, operator intervention, system error

@@ -6,6 +6,8 @@ import (
 	"testing/fstest"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"linkstream/schema"
 )
 
 // MigrateTo brings an empty database to a version of the schema. Version 0 leaves it empty.
@@ -32,7 +34,7 @@ func MigrateTo(ctx context.Context, dsn string, version int64) error {
 
 // Queries have their plans tested.
 var Queries = map[string]string{
-	"link by hash": linkByHash, "links by hash": linksByHash, "destinations": destinations, "owned link": ownedLink, "page of links": linkPage, "links after": linksAfter, "gaps of links": linkGaps, "range of links": linkRange,
+	"link by hash": linkByHash, "links by hash": linksByHash, "destinations": destinations, "owned link": ownedLink, "page of links": linkPage, "gaps of links": linkGaps, "range of links": linkRange,
 	"changed link": updateLink, "unchanged link": linkExists, "deleted link": deleteLink, "link made anew": remakeLink, "token": tokenByDigest,
 	"domain": domainByID, "domains of a host": domainsByHost, "verified domain": verifiedDomain, "verified domains": verifiedDomains, "verified hosts": verifiedHosts,
 	"certificate file": certificateFile, "certificate files": certificateFiles,
@@ -42,5 +44,10 @@ var Queries = map[string]string{
 	"new links": createLinks, "locked domains": lockDomains, "locked account": lockOwner, "taken hashes": takenHashes,
 	"rests of links": clearDeleted, "inserted links": insertLinks, "links by ID": linksByID, "counts of tags": tagCounts, "tagged links": taggedLinks,
 	"tokens": tokensOfAccount, "use of tokens": useTokens, "session": sessionByDigest, "sessions": sessionsOfAccount,
-	"attempts": countAttempts, "search": searchLinks,
+	"attempts": countAttempts,
+}
+
+func init() {
+	Queries["links after"], _ = linksAfter(1, schema.LinkFilter{}, 400, 20)
+	Queries["search"], _ = filteredPage(7, schema.LinkFilter{Words: []schema.LinkWord{{Texts: []string{"link"}}}}, 1)
 }

@@ -29,7 +29,7 @@ const (
 		SELECT FROM idempotency_keys k WHERE k.account_id = $1 AND k.number = next.number - $6 AND k.used_at > $3)`
 )
 
-// callsForgotten is how many old calls are deleted with each one that is recorded.
+// callsForgotten is the number of old calls that are deleted with each recorded one.
 const callsForgotten = 16
 
 // RecordedCall implements schema.IdempotencyStore.

@@ -12,12 +12,13 @@ const (
 	selectLink  = `SELECT ` + linkColumns + ` FROM links l LEFT JOIN domains d ON d.id = l.domain_id `
 	linkColumns = `l.id, l.account_id, l.domain_id, coalesce(d.host, ''), l.hash, l.url, l.active, l.ordinal, l.created_at,
 		coalesce(l.updated_at, l.created_at), l.title, l.tags, coalesce(l.expires_at, ` + zeroTime + `), l.expired_url,
-		l.forward_query, ` + stopOfLink
+		l.forward_query, l.extension, ` + stopOfLink
 	linkByHash  = selectLink + `WHERE l.domain_id = $1 AND l.hash = $2`
 	linksByHash = selectLink + `
 	JOIN unnest($1::bigint[], $2::text[]) k (domain_id, hash) ON l.domain_id = k.domain_id AND l.hash = k.hash`
 	destinations = `
-	SELECT k.number, l.id, l.account_id, l.url, l.active, coalesce(l.expires_at, ` + zeroTime + `), l.expired_url, l.forward_query, ` + stopOfLink + `
+	SELECT k.number, l.id, l.account_id, l.url, l.active, coalesce(l.expires_at, ` + zeroTime + `), l.expired_url, l.forward_query,
+		l.extension, ` + stopOfLink + `
 	FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY k (domain_id, hash, number)
 	JOIN links l ON l.domain_id = k.domain_id AND l.hash = k.hash LEFT JOIN domains d ON d.id = l.domain_id`
 	// The links of an account are on its own domains and on the default domain, so the index of hashes finds them.
@@ -39,11 +40,12 @@ const (
 		coalesce(l.hash, ''), coalesce(l.url, ''), coalesce(l.active, false), coalesce(l.ordinal, 0),
 		coalesce(l.created_at, ` + zeroTime + `), coalesce(l.updated_at, l.created_at, ` + zeroTime + `),
 		coalesce(l.title, ''), coalesce(l.tags, ''), coalesce(l.expires_at, ` + zeroTime + `), coalesce(l.expired_url, ''),
-		coalesce(l.forward_query, false), ` + stopOfLink
+		coalesce(l.forward_query, false), coalesce(l.extension, ''), ` + stopOfLink
 	// The links of linkPage if the account has deleted some: see schema.PageRange.
 	linkGaps  = `SELECT block, missing FROM link_gaps WHERE account_id = $1 ORDER BY block DESC`
 	linkRange = selectLink + `
 	WHERE l.account_id = $1 AND l.ordinal <= $2 AND l.ordinal >= $3 ORDER BY l.ordinal DESC OFFSET $4 LIMIT $5`
+	linksByID = selectLink + `WHERE l.id = ANY ($2::bigint[]) AND l.account_id = $1 AND l.ordinal > 0`
 	// stopOfLink is the schema.Stop of link l on domain d.
 	stopOfLink = `CASE WHEN l.ordinal < 0 THEN 'deleted' WHEN l.taken_down THEN 'taken_down'
 		WHEN (SELECT suspended FROM accounts WHERE id = l.account_id) THEN 'suspended'
@@ -54,7 +56,7 @@ const (
 func linkFields(link *schema.Link) []any {
 	return []any{&link.ID, &link.AccountID, &link.DomainID, &link.Host, &link.Hash, &link.URL, &link.Active, &link.Ordinal,
 		&link.CreatedAt, &link.UpdatedAt, &link.Title, schema.TagsColumn{List: &link.Tags}, &link.ExpiresAt, &link.ExpiredURL,
-		&link.ForwardQuery, &link.Stopped}
+		&link.ForwardQuery, schema.ExtensionColumn{Of: &link.Extension}, &link.Stopped}
 }
 
 func scanLink(row pgx.CollectableRow) (link schema.Link, err error) {
@@ -100,7 +102,7 @@ func (s *Store) Destinations(ctx context.Context, keys []schema.LinkKey) ([]sche
 		var number int64
 		var d schema.Destination
 		_, err = pgx.ForEachRow(rows, []any{&number, &d.LinkID, &d.AccountID, &d.URL, &d.Active, &d.ExpiresAt, &d.ExpiredURL,
-			&d.ForwardQuery, &d.Stopped}, func() error {
+			&d.ForwardQuery, schema.ExtensionColumn{Of: &d.Extension}, &d.Stopped}, func() error {
 			found[number-1] = d
 			return nil
 		})
@@ -118,7 +120,12 @@ func (s *Store) OwnedLink(ctx context.Context, accountID int64, hash string, dom
 }
 
 // Links implements schema.LinkStore.
-func (s *Store) Links(ctx context.Context, accountID int64, page int64) (links []schema.Link, total int64, err error) {
+func (s *Store) Links(
+	ctx context.Context, accountID int64, filter schema.LinkFilter, page int64,
+) (links []schema.Link, total int64, err error) {
+	if !filter.IsZero() {
+		return s.filteredLinks(ctx, accountID, filter, page)
+	}
 	var deleted int64
 	rows, err := s.pool.Query(ctx, linkPage, accountID, offset(page), schema.PageSize)
 	if err == nil {
@@ -180,4 +187,14 @@ func scanPage(rows pgx.Rows, counts ...any) (links []schema.Link, err error) {
 		err = pgx.ErrNoRows
 	}
 	return links, err
+}
+
+// LinksByID implements schema.LinkStore.
+func (s *Store) LinksByID(ctx context.Context, accountID int64, ids []int64) ([]schema.Link, error) {
+	rows, err := s.pool.Query(ctx, linksByID, accountID, ids)
+	if err != nil {
+		return nil, wrap(err, "read %d links of account %d", len(ids), accountID)
+	}
+	links, err := pgx.CollectRows(rows, scanLink)
+	return links, wrap(err, "read %d links of account %d", len(ids), accountID)
 }

@@ -23,7 +23,7 @@ const (
 	FROM unnest($2::bigint[], $3::text[]) WITH ORDINALITY AS w (domain_id, hash, place)
 	CROSS JOIN LATERAL (
 		SELECT account_id, ordinal FROM links WHERE domain_id = w.domain_id AND hash = w.hash LIMIT 1) l`
-	// clearDeleted removes what is left of deleted links, so that their hashes can be used again.
+	// clearDeleted removes the rows of deleted links, so that their hashes can be used again.
 	clearDeleted = `
 	DELETE FROM links WHERE id = ANY (ARRAY(
 		SELECT l.id FROM unnest($2::bigint[], $3::text[]) w (domain_id, hash)
@@ -40,13 +40,14 @@ const (
 			WHERE id = $1 AND (SELECT count(*) FROM domain) = cardinality($2::bigint[]) FOR NO KEY UPDATE),
 		counted AS (UPDATE accounts a SET link_count = owner.link_count + $3 FROM owner WHERE a.id = $1)
 	INSERT INTO links (account_id, ordinal, hash, url, domain_id, active, created_at, title, tags, expires_at, expired_url,
-		forward_query, taken_down)
+		forward_query, taken_down, extension)
 	SELECT $1, owner.link_count + w.place, w.hash, w.url, coalesce(w.domain_id, 0), coalesce(w.active, true),
 		coalesce(w.created_at, $4), coalesce(w.title, ''), coalesce(w.tags, ''), w.expires_at, coalesce(w.expired_url, ''),
-		coalesce(w.forward_query, false), coalesce(w.taken_down, false)
+		coalesce(w.forward_query, false), coalesce(w.taken_down, false), coalesce(w.extension, '')
 	FROM owner, unnest($5::bigint[], $6::text[], $7::text[], $8::bigint[], $9::boolean[], $10::timestamptz[], $11::text[],
-		$12::text[], $13::timestamptz[], $14::text[], $15::boolean[], $16::boolean[])
-		AS w (place, hash, url, domain_id, active, created_at, title, tags, expires_at, expired_url, forward_query, taken_down)
+		$12::text[], $13::timestamptz[], $14::text[], $15::boolean[], $16::boolean[], $17::text[])
+		AS w (place, hash, url, domain_id, active, created_at, title, tags, expires_at, expired_url, forward_query, taken_down,
+			extension)
 	RETURNING ordinal, id`
 )
 
@@ -158,7 +159,7 @@ func (b *linkBatch) domains() []int64 {
 	return ids
 }
 
-// claimHashes gives links that have no hash one that is free. Links whose hash is in use fail.
+// claimHashes gives links without a hash a free one. Links whose hash is in use fail.
 func (b *linkBatch) claimHashes(ctx context.Context, db batchQuerier) error {
 	claimed := make(map[schema.LinkKey]bool, len(b.links))
 	claim := func(i int) bool {
@@ -214,7 +215,7 @@ func (b *linkBatch) claimHashes(ctx context.Context, db batchQuerier) error {
 // errTaken is the outcome of links whose hash is in use.
 var errTaken = schema.Errorf(schema.CodeConflict, "the hash is in use on the domain")
 
-// taken returns which of the links have a hash that is in use. What is left of the account's own deleted links it removes.
+// taken returns which of the links have a hash that is in use. It removes the rows of the account's own deleted links.
 func (b *linkBatch) taken(ctx context.Context, db batchQuerier, links []int) (taken []int, err error) {
 	var place int
 	var deleted bool

@@ -15,8 +15,9 @@ const (
 	WITH l AS (
 		UPDATE links SET url = coalesce($2, url), title = coalesce($3, title), tags = coalesce($4, tags),
 			active = coalesce($5, active), expires_at = CASE WHEN $6 THEN $7 ELSE expires_at END,
-			expired_url = coalesce($8, expired_url), forward_query = coalesce($9, forward_query), updated_at = $10
-		WHERE id = $1 AND ordinal > 0 AND (NOT $11 OR (url, title, tags, expired_url, forward_query) = ($12, $13, $14, $15, $16)
+			expired_url = coalesce($8, expired_url), forward_query = coalesce($9, forward_query),
+			extension = coalesce($18, extension), updated_at = $10
+		WHERE id = $1 AND ordinal > 0 AND ($18::text IS NULL OR extension = $19) AND (NOT $11 OR (url, title, tags, expired_url, forward_query) = ($12, $13, $14, $15, $16)
 			AND expires_at IS NOT DISTINCT FROM $17)
 		RETURNING *)
 	SELECT ` + linkColumns + ` FROM l LEFT JOIN domains d ON d.id = l.domain_id`
@@ -27,7 +28,7 @@ const (
 	WITH owner AS MATERIALIZED (SELECT id FROM accounts WHERE id = $2 FOR NO KEY UPDATE),
 		deleted AS (
 			UPDATE links l SET ordinal = -l.id, url = '', title = '', tags = '', active = false, expires_at = NULL,
-				expired_url = '', forward_query = false, updated_at = $3
+				expired_url = '', forward_query = false, extension = '', updated_at = $3
 			FROM owner, links old
 			WHERE l.id = $1 AND old.id = $1 AND l.account_id = owner.id AND l.ordinal > 0 RETURNING old.ordinal),
 		gap AS (
@@ -44,8 +45,9 @@ func (s *Store) UpdateLink(ctx context.Context, link *schema.Link, edit schema.L
 	}
 	updated, err := s.oneLink(ctx, updateLink, link.ID, edit.URL, edit.Title, schema.TagsColumn{List: edit.Tags}, edit.Active,
 		edit.ExpiresAt != nil, expiresAt, edit.ExpiredURL, edit.ForwardQuery, at, edit.Unchanged, link.URL, link.Title,
-		schema.TagsColumn{List: &link.Tags}, link.ExpiredURL, link.ForwardQuery, nullIfZero(link.ExpiresAt))
-	if edit.Unchanged && errors.Is(err, pgx.ErrNoRows) {
+		schema.TagsColumn{List: &link.Tags}, link.ExpiredURL, link.ForwardQuery, nullIfZero(link.ExpiresAt), edit.ExtensionText(),
+		link.Extension.Text())
+	if (edit.Unchanged || edit.Extension != nil) && errors.Is(err, pgx.ErrNoRows) {
 		exists := false
 		if err := s.pool.QueryRow(ctx, linkExists, link.ID).Scan(&exists); err != nil {
 			return wrap(err, "look for link %d", link.ID)

@@ -10,10 +10,7 @@ import (
 	"linkstream/schema"
 )
 
-// linksAfter reads a range of an index.
-const linksAfter = selectLink + `WHERE l.account_id = $1 AND l.ordinal > greatest($2::bigint, 0) ORDER BY l.ordinal LIMIT $3`
-
-// condition is a WHERE clause that grows. Its first argument is the account.
+// condition is a WHERE clause that grows. Its first arguments are the account and the ordinal after which its links are.
 type condition struct {
 	terms []string
 	args  []any
@@ -25,10 +22,10 @@ func (c *condition) arg(value any) string {
 	return fmt.Sprintf("$%d", len(c.args))
 }
 
-// newCondition returns the condition that an account's links l on domains d match filter. With collation C, lower changes
+// newCondition returns the condition that an account's links l on domains d, after an ordinal, match filter. With collation C, lower changes
 // ASCII letters only.
-func newCondition(accountID int64, filter schema.LinkFilter) *condition {
-	c := &condition{terms: []string{"l.account_id = $1", "l.ordinal > 0"}, args: []any{accountID}}
+func newCondition(accountID, after int64, filter schema.LinkFilter) *condition {
+	c := &condition{terms: []string{"l.account_id = $1", "l.ordinal > $2::bigint"}, args: []any{accountID, max(after, 0)}}
 	for _, word := range filter.Words {
 		matches := []string{"false"}
 		for _, text := range word.Texts {
@@ -55,6 +52,13 @@ func newCondition(accountID int64, filter schema.LinkFilter) *condition {
 	return c
 }
 
+// linksAfter returns a query that reads a range of an index, and its arguments.
+func linksAfter(accountID int64, filter schema.LinkFilter, ordinal int64, limit int) (query string, args []any) {
+	c := newCondition(accountID, ordinal, filter)
+	query = selectLink + "WHERE " + strings.Join(c.terms, " AND ") + " ORDER BY l.ordinal LIMIT " + c.arg(limit)
+	return query, c.args
+}
+
 // found returns the query for a column of the links that match.
 func (c *condition) found(column string) string {
 	return "SELECT l." + column + " FROM links l LEFT JOIN domains d ON d.id = l.domain_id WHERE " + strings.Join(c.terms, " AND ")
@@ -67,12 +71,11 @@ func order(filter schema.LinkFilter) string {
 	return "ordinal DESC"
 }
 
-// FindLinks implements schema.LinkStore. One pass over the account's links finds the page and the total.
-func (s *Store) FindLinks(
-	ctx context.Context, accountID int64, filter schema.LinkFilter, page int64,
-) (links []schema.Link, total int64, err error) {
-	c := newCondition(accountID, filter)
-	query := fmt.Sprintf(`
+// filteredPage returns a query for a page of the account's links that match filter, and its arguments. One pass over the account's links
+// finds the page and the total.
+func filteredPage(accountID int64, filter schema.LinkFilter, page int64) (query string, args []any) {
+	c := newCondition(accountID, 0, filter)
+	query = fmt.Sprintf(`
 	WITH found AS MATERIALIZED (%[1]s),
 	page AS (SELECT ordinal FROM found ORDER BY %[2]s OFFSET %[3]s LIMIT %[4]s)
 	SELECT t.total, %[5]s
@@ -81,7 +84,15 @@ func (s *Store) FindLinks(
 	LEFT JOIN links l ON l.account_id = $1 AND l.ordinal = p.ordinal
 	LEFT JOIN domains d ON d.id = l.domain_id
 	ORDER BY l.%[2]s`, c.found("ordinal"), order(filter), c.arg(offset(page)), c.arg(schema.PageSize), pageColumns)
-	rows, err := s.pool.Query(ctx, query, c.args...)
+	return query, c.args
+}
+
+// filteredLinks returns a page of the account's links that match filter.
+func (s *Store) filteredLinks(
+	ctx context.Context, accountID int64, filter schema.LinkFilter, page int64,
+) (links []schema.Link, total int64, err error) {
+	query, args := filteredPage(accountID, filter, page)
+	rows, err := s.pool.Query(ctx, query, args...)
 	if err == nil {
 		links, err = scanPage(rows, &total)
 	}
@@ -92,11 +103,11 @@ func (s *Store) FindLinks(
 	return links, total, err
 }
 
-// FindLinkIDs implements schema.LinkStore.
-func (s *Store) FindLinkIDs(
+// LinkIDs implements schema.LinkStore.
+func (s *Store) LinkIDs(
 	ctx context.Context, accountID int64, filter schema.LinkFilter, limit int,
 ) (ids []int64, err error) {
-	c := newCondition(accountID, filter)
+	c := newCondition(accountID, 0, filter)
 	rows, err := s.pool.Query(ctx, c.found("id")+" ORDER BY l."+order(filter)+" LIMIT "+c.arg(limit), c.args...)
 	if err == nil {
 		ids, err = pgx.CollectRows(rows, pgx.RowTo[int64])
@@ -109,10 +120,17 @@ func (s *Store) FindLinkIDs(
 }
 
 // LinksAfter implements schema.LinkStore.
-func (s *Store) LinksAfter(ctx context.Context, accountID, ordinal int64, limit int) (links []schema.Link, err error) {
-	rows, err := s.pool.Query(ctx, linksAfter, accountID, ordinal, limit)
+func (s *Store) LinksAfter(
+	ctx context.Context, accountID int64, filter schema.LinkFilter, ordinal int64, limit int,
+) (links []schema.Link, err error) {
+	query, args := linksAfter(accountID, filter, ordinal, limit)
+	rows, err := s.pool.Query(ctx, query, args...)
 	if err == nil {
 		links, err = pgx.CollectRows(rows, scanLink)
 	}
-	return links, wrap(err, "read account %d's links after %d", accountID, ordinal)
+	err = wrap(err, "read account %d's links after %d", accountID, ordinal)
+	if schema.ErrorCode(err) == schema.CodeNotFound { // no link can have the text
+		return nil, nil
+	}
+	return links, err
 }

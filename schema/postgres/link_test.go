@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"linkstream/deploy/testengines/enginetest"
+	"linkstream/deploy/tools/engines/enginetest"
 	"linkstream/schema"
 	"linkstream/schema/postgres"
 	"linkstream/schema/storetest"
@@ -64,6 +64,7 @@ func openFresh(t *testing.T) storetest.Open[schema.Database] {
 	return func(t *testing.T) (schema.Database, func() schema.Database) {
 		exec(t, raw, "UPDATE accounts SET link_count = 0") // an account with links is not deleted
 		exec(t, raw, empty)
+		exec(t, raw, "DELETE FROM outbox") // what triggers have written meanwhile
 		links := openLinks(t, dsn)
 		return links, func() schema.Database {
 			testkit.Must(t, links.Close())

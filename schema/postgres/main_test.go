@@ -5,7 +5,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"linkstream/deploy/testengines/enginetest"
+	"linkstream/deploy/tools/engines/enginetest"
 )
 
 var engines enginetest.Engines

@@ -18,7 +18,7 @@ import (
 //go:embed migrations
 var migrationFiles embed.FS
 
-// migrations returns the files of all migrations, which are frozen: see TestMigrations.
+// migrations returns the files of all migrations.
 func migrations() fs.FS {
 	files, err := fs.Sub(migrationFiles, "migrations")
 	if err != nil {
@@ -41,4 +41,11 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, files fs.FS) (err error) {
 		return fmt.Errorf("read migrations: %w", err)
 	}
 	return migration.Up(ctx, provider)
+}
+
+// checkSchema returns an error unless the database has exactly the migrations that the program has.
+func checkSchema(ctx context.Context, pool *pgxpool.Pool) (err error) {
+	db := stdlib.OpenDBFromPool(pool)
+	defer func() { err = errors.Join(err, db.Close()) }() // the pool stays open
+	return migration.Check(ctx, goose.DialectPostgres, db, migrations())
 }

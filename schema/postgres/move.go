@@ -24,8 +24,11 @@ const (
 	columnTypes  = `SELECT column_name, data_type FROM information_schema.columns
 		WHERE table_schema = current_schema() AND table_name = $1`
 	tablesHere = `SELECT table_name FROM information_schema.tables
-		WHERE table_schema = current_schema() AND table_type = 'BASE TABLE' AND table_name NOT IN ('moved_from', 'goose_db_version')
+		WHERE table_schema = current_schema() AND table_type = 'BASE TABLE' AND table_name NOT IN ('moved_from', 'outbox', 'goose_db_version')
 		ORDER BY table_name`
+	// Caches of edges have nothing of the rows that are imported.
+	stopNoting  = `ALTER TABLE links DISABLE TRIGGER USER; ALTER TABLE domains DISABLE TRIGGER USER`
+	goOnNoting  = `ALTER TABLE links ENABLE TRIGGER USER; ALTER TABLE domains ENABLE TRIGGER USER`
 	setSequence = `SELECT setval(pg_get_serial_sequence($1, 'id'), $2)`
 )
 
@@ -43,6 +46,9 @@ func (s *Store) Import(ctx context.Context, id schema.MoveID, export func(each f
 		if err != nil {
 			return err
 		}
+		if _, err := tx.Exec(ctx, stopNoting); err != nil {
+			return err
+		}
 		err = export(func(table schema.TableRows) error {
 			missing = slices.DeleteFunc(missing, func(name string) bool { return name == table.Name })
 			if err := importTable(ctx, tx, table); err != nil {
@@ -52,6 +58,9 @@ func (s *Store) Import(ctx context.Context, id schema.MoveID, export func(each f
 		})
 		if err == nil && len(missing) > 0 {
 			err = schema.Errorf(schema.CodeInternal, "the other store has no tables %q", missing)
+		}
+		if err == nil {
+			_, err = tx.Exec(ctx, goOnNoting)
 		}
 		return err
 	})

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"testing"
 
-	"linkstream/deploy/testengines"
-	"linkstream/deploy/testengines/enginetest"
+	"linkstream/deploy/tools/engines/enginetest"
+	"linkstream/deploy/tools/engines/testengines"
 	"linkstream/schema"
 	"linkstream/schema/postgres"
 	"linkstream/schema/storetest"
@@ -60,6 +60,18 @@ func TestOpen(t *testing.T) {
 			t.Fatalf("got error %v", err)
 		}
 	})
+}
+
+func TestNew(t *testing.T) {
+	t.Parallel()
+	links, err := postgres.New(t.Context(), postgres.Config{DSN: engines.Postgres(t)})
+	testkit.Must(t, err)
+	defer testkit.Close(t, links)
+	_, err = links.Link(t.Context(), 0, "abc")
+	testkit.WantCode(t, err, schema.CodeUnavailable)
+	testkit.Must(t, links.Migrate(t.Context()))
+	_, err = links.Link(t.Context(), 0, "abc")
+	testkit.WantCode(t, err, schema.CodeNotFound)
 }
 
 func TestOpenWithoutServer(t *testing.T) {

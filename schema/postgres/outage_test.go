@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"linkstream/deploy/testengines"
-	"linkstream/deploy/testengines/enginetest"
+	"linkstream/deploy/tools/engines/enginetest"
+	"linkstream/deploy/tools/engines/testengines"
 	"linkstream/schema"
 	"linkstream/schema/postgres"
 	"linkstream/schema/storetest"
@@ -45,7 +45,7 @@ func TestOutage(t *testing.T) {
 				t.Fatalf("got %+v, error %v, created %+v", got, err, link)
 			}
 		}
-		_, total, err := links.Links(t.Context(), owner.ID, 1)
+		_, total, err := links.Links(t.Context(), owner.ID, schema.LinkFilter{}, 1)
 		if err != nil || total < int64(len(created)) {
 			t.Fatalf("got %d links, created %d, error %v", total, len(created), err)
 		}
@@ -73,15 +73,18 @@ func callsOf(links *postgres.Store, accountID int64) map[string]func(context.Con
 			return err
 		},
 		"OwnedLink": func(ctx context.Context) error { _, err := links.OwnedLink(ctx, accountID, "hash", nil); return err },
-		"Links":     func(ctx context.Context) error { _, _, err := links.Links(ctx, accountID, 1); return err },
+		"Links": func(ctx context.Context) error {
+			_, _, err := links.Links(ctx, accountID, schema.LinkFilter{}, 1)
+			return err
+		},
 		"UpdateLink": func(ctx context.Context) error {
 			return links.UpdateLink(ctx, &schema.Link{ID: 1}, schema.LinkEdit{Active: new(true)}, time.Now())
 		},
 		"CreateFirstAccount": func(ctx context.Context) error {
 			return links.CreateFirstAccount(ctx, new(schema.Account), new(schema.Token))
 		},
-		"SearchLinks": func(ctx context.Context) error {
-			_, _, err := links.SearchLinks(ctx, accountID, "hash", 1)
+		"filtered Links": func(ctx context.Context) error {
+			_, _, err := links.Links(ctx, accountID, schema.LinkFilter{Tag: "hash"}, 1)
 			return err
 		},
 		"LinksByID":    func(ctx context.Context) error { _, err := links.LinksByID(ctx, accountID, []int64{1}); return err },

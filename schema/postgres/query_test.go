@@ -20,21 +20,21 @@ var queryArgs = map[string]string{
 	"certificate lock": "'name', 'holder', interval '1 minute'", "certificate unlock": "'name', 'holder'",
 	"certificate state": "'a.example'", "new certificate state": "'a.example', NULL, now(), ''",
 	"domains": "7", "domains to check": "now(), now() + interval '1 hour', 16", "lost host": "7, now()",
-	"won host": "7, now(), now()", "deleted domain": "7", "new link": "7, 7, 'new', 'https://example.org/', true, now(), '', '', NULL, '', false",
+	"won host": "7, now(), now()", "deleted domain": "7", "new link": "7, 7, 'new', 'https://example.org/', true, now(), '', '', NULL, '', false, ''",
 	"new links": `'{7, 8}', '{0, 7}', '{new, new}', '{https://example.org/, https://example.org/}', '{t, t}',
-		'{2026-11-21, 2026-11-21}', '{a, b}', '{a, b}', '{NULL, 2026-11-21}', '{a, b}', '{t, f}'`,
+		'{2026-11-21, 2026-11-21}', '{a, b}', '{a, b}', '{NULL, 2026-11-21}', '{a, b}', '{t, f}', '{a, b}'`,
 	"recorded call": `7, '\x07', now()`, "repeated call": `7, '\x07', now()`, "forgotten call": `7, '\x07', now()`, "forgotten calls": "now() - interval '1 day', 16",
 	"new call":       `7, '\x0a', now(), '', '', 100000, now()`,
 	"locked domains": "'{7, 8}'", "locked account": "7", "taken hashes": "1, '{0, 0}', '{link-7, new}'", "rests of links": "1, '{0, 0}', '{gone, new}'",
 	"inserted links": `7, '{7}', 2, now(), '{1, 2}', '{new, new}', '{https://example.org/, https://example.org/}', '{0, 7}', NULL, NULL,
-		'{a, b}', '{a, b}', '{NULL, 2026-11-21}', '{a, b}', '{t, f}', NULL`,
+		'{a, b}', '{a, b}', '{NULL, 2026-11-21}', '{a, b}', '{t, f}', NULL, NULL`,
 	"links after": "1, 400, 20", "gaps of links": "1", "range of links": "1, 400, 380, 0, 20", "deleted link": "7, 1, now(), 1024",
 	"unchanged link": "7",
-	"changed link":   "7, NULL, 'title', NULL, true, false, NULL, NULL, NULL, now(), true, 'https://example.org/', '', '', '', false, NULL",
-	"link made anew": "1, 0, 'gone', 'https://example.org/', true, now(), '', '', NULL, '', false",
+	"changed link":   "7, NULL, 'title', NULL, true, false, NULL, NULL, NULL, now(), true, 'https://example.org/', '', '', '', false, NULL, NULL, ''",
+	"link made anew": "1, 0, 'gone', 'https://example.org/', true, now(), '', '', NULL, '', false, ''",
 	"links by ID":    "1, '{7, 8}'", "counts of tags": "1, 'sale', 100", "tagged links": "1, 400, 20", "tokens": "7", "use of tokens": "'{7, 8}', '{2026-11-21, 2026-11-21}'",
 	"session": `'\x07', now()`, "sessions": "7, now()", "attempts": `'{2026-11-21, 2026-11-21}', ARRAY['\x07', '\x08']::bytea[], '{1, 2}', now() - interval '1 day', 18`,
-	"search": "7, 0, 20, 'link'",
+	"search": "7, 0, 'link', 0, 20",
 }
 
 func TestQueryPlans(t *testing.T) {
@@ -62,6 +62,12 @@ func TestQueryPlans(t *testing.T) {
 		few := regexp.MustCompile(`Index Scan using attempts_pkey .*actual rows=18 .*\n\s*Index Cond: \(begins_at < `)
 		if !few.MatchString(plan) || !strings.Contains(plan, "Conflict Arbiter Indexes: attempts_pkey") {
 			t.Fatalf("attempts are not found by their key:\n%s", plan)
+		}
+	})
+	t.Run("tags are counted in an index that has them", func(t *testing.T) {
+		plan := explain(t, raw, "counts of tags", postgres.Queries["counts of tags"])
+		if !strings.Contains(plan, "Index Only Scan using links_by_tags") {
+			t.Fatalf("links are read:\n%s", plan)
 		}
 	})
 	t.Run("a search reads only the account's links", func(t *testing.T) {

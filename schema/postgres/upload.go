@@ -12,9 +12,11 @@ import (
 
 const (
 	ended = `(leased_until IS NULL OR leased_until <= clock_timestamp())`
-	// deleteOldUploads leaves those that another call deletes.
+	// deleteOldUploads skips uploads that another call is deleting.
 	deleteOldUploads = `
-	DELETE FROM uploads WHERE id IN (SELECT id FROM uploads WHERE created_at < $1 AND ` + ended + ` FOR UPDATE SKIP LOCKED)`
+	DELETE FROM uploads WHERE id IN (SELECT id FROM uploads WHERE (created_at < $1 OR id IN (SELECT id FROM (
+		SELECT id, sum(1 + (SELECT count(*) FROM upload_parts WHERE upload_id = u.id)) OVER (ORDER BY created_at DESC, id) AS parts
+		FROM uploads AS u) AS newest WHERE parts > $2)) AND ` + ended + ` FOR UPDATE SKIP LOCKED)`
 	deleteUpload = `DELETE FROM uploads WHERE account_id = $1 AND ` + ended
 	createUpload = `
 	INSERT INTO uploads (id, account_id, file_name, created_at, status, errors, holder, leased_until)
@@ -31,9 +33,9 @@ const (
 )
 
 // CreateUpload implements schema.UploadStore.
-func (s *Store) CreateUpload(ctx context.Context, upload schema.Upload, holder string, lease time.Duration, old time.Time) error {
+func (s *Store) CreateUpload(ctx context.Context, upload schema.Upload, holder string, lease time.Duration, keep schema.UploadsKept) error {
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, deleteOldUploads, old); err != nil {
+		if _, err := tx.Exec(ctx, deleteOldUploads, keep.Since, keep.Parts); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, deleteUpload, upload.AccountID); err != nil {

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"net"
@@ -64,24 +65,49 @@ func warn(log fasthttp.Logger, message string, err error) {
 	}
 }
 
-// spareFiles is the number of files reserved for databases, brokers, segments and logs.
-const spareFiles = 256
+const (
+	// DefaultConnections is how many connections of clients a service takes unless it is told otherwise.
+	DefaultConnections = 16 << 10
+	// spareFiles is the number of files for databases, brokers, segments and logs.
+	spareFiles = 256
+)
 
-// AllowConnections raises the process's limit of open files so that it suffices for this many client connections. If the
-// limit cannot be raised, AllowConnections logs that: further connections, and possibly those to engines, will wait.
-func AllowConnections(connections int, log *slog.Logger) {
+// AllowConnections raises the process's limit of open files so that it suffices for all client connections. If that is not permitted,
+// it lowers the bounds of connections to what the limit allows. It logs that as a warning if a bound is not DefaultConnections:
+// somebody has asked for it.
+func AllowConnections(log *slog.Logger, bounds ...*int) {
+	connections, level := 0, slog.LevelDebug
+	for _, bound := range bounds {
+		if connections += *bound; *bound != DefaultConnections {
+			level = slog.LevelWarn
+		}
+	}
 	need := uint64(connections + spareFiles)
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+	limit, err := raiseFiles(need)
+	if err != nil {
 		log.Warn("cannot read the limit of open files", "error", err)
 		return
 	}
-	if limit.Cur >= need {
+	if limit >= need {
 		return
 	}
-	raised := syscall.Rlimit{Cur: need, Max: max(need, limit.Max)}
-	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &raised); err != nil {
-		log.Warn("the limit of open files is too low for the connections: raise it, or lower -edge.max-connections or -api.max-connections",
-			"limit", limit.Cur, "need", need, "error", err)
+	possible := int(limit - min(spareFiles, limit/2))
+	for _, bound := range bounds {
+		*bound = max(1, int(int64(*bound)*int64(possible)/int64(connections)))
 	}
+	log.Log(context.Background(), level, "the limit of open files allows fewer connections", "limit", limit, "need", need, "connections", possible)
+}
+
+// raiseFiles raises the limit of open files to need, or as far as is permitted, and returns it.
+func raiseFiles(need uint64) (uint64, error) {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Cur >= need {
+		return limit.Cur, err
+	}
+	for _, raised := range []syscall.Rlimit{{Cur: need, Max: max(need, limit.Max)}, {Cur: limit.Max, Max: limit.Max}} {
+		if syscall.Setrlimit(syscall.RLIMIT_NOFILE, &raised) == nil {
+			return raised.Cur, nil
+		}
+	}
+	return limit.Cur, nil
 }

@@ -24,6 +24,7 @@ const (
 	scarceRole = "scarce"
 	raiseRole  = "raise"
 	deniedRole = "denied"
+	askedRole  = "asked"
 	roleEnv    = "LINKSTREAM_TEST_ROLE"
 )
 
@@ -90,8 +91,8 @@ func TestServeWithoutDescriptors(t *testing.T) {
 	}
 }
 
-// allowConnections is a program that calls AllowConnections and prints its log and the new limit of open files.
-func allowConnections(hard uint64, user int) {
+// allowConnections is a program that calls AllowConnections and prints its log, the new limit of open files and the bounds of connections.
+func allowConnections(hard uint64, user int, bounds ...int) {
 	check := func(err error) {
 		if err != nil {
 			fmt.Println(err)
@@ -102,10 +103,14 @@ func allowConnections(hard uint64, user int) {
 	if user != 0 && os.Getuid() == 0 { // root may raise any limit
 		check(syscall.Setuid(user))
 	}
-	service.AllowConnections(1000, slog.New(slog.NewTextHandler(os.Stdout, nil)))
+	var pointers []*int
+	for i := range bounds {
+		pointers = append(pointers, &bounds[i])
+	}
+	service.AllowConnections(slog.New(slog.NewTextHandler(os.Stdout, nil)), pointers...)
 	var limit syscall.Rlimit
 	check(syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))
-	fmt.Println("limit", limit.Cur)
+	fmt.Println("limit", limit.Cur, "connections", bounds)
 }
 
 func TestAllowConnections(t *testing.T) {
@@ -120,10 +125,14 @@ func TestAllowConnections(t *testing.T) {
 		return string(out)
 	}
 	t.Run("raises the limit of open files", func(t *testing.T) {
-		testkit.Equal(t, "output", run(t, raiseRole), "limit 1256\n")
+		testkit.Equal(t, "output", run(t, raiseRole), "limit 1256 connections [1000]\n")
 	})
-	t.Run("logs that it may not", func(t *testing.T) {
-		if out := run(t, deniedRole); !strings.Contains(out, "limit 64\n") || !strings.Contains(out, "limit=64 need=1256") {
+	t.Run("lowers what it may not allow, without a word if nobody has asked for it", func(t *testing.T) {
+		testkit.Equal(t, "output", run(t, deniedRole), "limit 128 connections [32 32]\n")
+	})
+	t.Run("says so if somebody has asked for it", func(t *testing.T) {
+		out := run(t, askedRole)
+		if !strings.Contains(out, "limit=128 need=17640 connections=64\n") || !strings.HasSuffix(out, "limit 128 connections [3 60]\n") {
 			t.Errorf("output %q", out)
 		}
 	})

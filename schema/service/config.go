@@ -51,6 +51,7 @@ func Parse(fs *flag.FlagSet, args []string, sections ...Section) (positional []s
 	if err := ff.Parse(fs, nil, ff.WithEnvVarPrefix("LINKSTREAM")); err != nil {
 		return nil, err
 	}
+	fs.Visit(func(f *flag.Flag) { invalid = append(invalid, checkAddressFlag(f.Name)) })
 	for _, f := range files {
 		invalid = append(invalid, f.load(fs, inArgs))
 	}

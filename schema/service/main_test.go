@@ -15,10 +15,13 @@ func TestMain(m *testing.M) {
 		scarceServer()
 		return
 	case raiseRole:
-		allowConnections(2000, 0)
+		allowConnections(2000, 0, 1000)
 		return
 	case deniedRole:
-		allowConnections(fewFiles, 65534)
+		allowConnections(2*fewFiles, 65534, service.DefaultConnections, service.DefaultConnections)
+		return
+	case askedRole:
+		allowConnections(2*fewFiles, 65534, 1000, service.DefaultConnections)
 		return
 	case socketsRole:
 		inheritSockets()

@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	readyTimeout   = 2 * time.Second // of all checks: an engine that hangs is not ready
-	readyTTL       = time.Second     // time for which the outcome of the checks is reused, to bound the load on the engines
+	readyTimeout   = 2 * time.Second // of all checks together: an engine that hangs is not ready
+	readyTTL       = time.Second     // the result of the checks is reused for this long, to bound the load on the engines
 	opsTimeout     = 5 * time.Second // to read a request, and to write its answer
 	opsConnections = 64
 	opsGrace       = time.Second // for requests under way when the program stops
 
-	metricsPatience = 200 * time.Millisecond // for the checks that a request for metrics begins
+	metricsPatience = 200 * time.Millisecond // longest wait of a request for metrics for the checks that it starts
 )
 
 // OpsConfig is the Section of the operators' listener.
@@ -62,9 +62,8 @@ func (e *Unready) Error() string { return fmt.Sprintf("%s: %v", e.What, e.Cause)
 
 func (e *Unready) Unwrap() error { return e.Cause }
 
-// Ops serves the operators of a program: /healthz (the program runs), /readyz (all its services can do their work),
-// /metrics (of the process and of all services) and profiles. It serves from before the program waits for its engines until
-// after its services have stopped.
+// Ops serves operators: /healthz (the program runs), /readyz (all its services can do their work), /metrics (of the process and of
+// all services) and profiles. It starts before the program waits for its engines and stops after its services.
 type Ops struct {
 	listener net.Listener
 	log      *slog.Logger
@@ -72,20 +71,20 @@ type Ops struct {
 	close    func()
 
 	mu       sync.Mutex
-	waiting  string // what the program waits for; used until there is a service
+	waiting  string // the engine that the program waits for; used until the first service is added
 	services int
 	checks   []func(context.Context) error
 	sets     []*metrics.Set
 	handlers map[string]fasthttp.RequestHandler // by path
 
 	checking  sync.Mutex // held while the checks run, so that concurrent requests share one run
-	checkedAt time.Time  // of the last run, like the fields below
+	checkedAt time.Time  // the time of the last run, whose results the next fields have
 	checked   int        // number of checks
-	unready   []string   // what was missing
-	logged    string     // the error
+	unready   []string   // missing engines and services
+	logged    string     // text of the error
 
-	known      atomic.Pointer[[]string] // what was missing when that was looked at last
-	background sync.WaitGroup           // checks for metrics
+	known      atomic.Pointer[[]string] // result of the last call of missing; nil before the first
+	background sync.WaitGroup           // checks that requests for metrics have started
 }
 
 // ListenOps listens on cfg.Listen and serves until Close.
@@ -145,14 +144,14 @@ func (o *Ops) Add(ready func(context.Context) error, set *metrics.Set) {
 	o.services++
 }
 
-// AddMetrics adds metrics of what is no service.
+// AddMetrics adds metrics of a part of the program that is not a service.
 func (o *Ops) AddMetrics(set *metrics.Set) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.sets = append(o.sets, set)
 }
 
-// Handle answers requests for a path by handler.
+// Handle makes handler answer requests for a path.
 func (o *Ops) Handle(path string, handler fasthttp.RequestHandler) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -186,7 +185,7 @@ func (o *Ops) handle(ctx *fasthttp.RequestCtx) {
 		sets := slices.Clone(o.sets)
 		o.mu.Unlock()
 		writeMetrics(ctx, sets)
-	case o.pprof && strings.HasPrefix(path, "/debug/pprof/"):
+	case o.pprof && strings.HasPrefix(path, "/debug/pprof/") && !strings.HasPrefix(path, "/debug/pprof/cmdline"): // flags may have secrets
 		pprofhandler.PprofHandler(ctx)
 	default:
 		if handler := o.handler(path); handler != nil {
@@ -197,8 +196,7 @@ func (o *Ops) handle(ctx *fasthttp.RequestCtx) {
 	}
 }
 
-// writeReadiness writes what /readyz says as metrics. It does not wait long: while an engine hangs, it writes what was known
-// before, and nothing if nothing was.
+// writeReadiness writes the result of /readyz as metrics. While a check hangs, it writes the previous result, if there is one.
 func (o *Ops) writeReadiness(w io.Writer) {
 	checked := make(chan struct{})
 	o.background.Go(func() { o.missing(); close(checked) })
@@ -234,8 +232,8 @@ func AnswerHealth(ctx *fasthttp.RequestCtx) bool {
 	return true
 }
 
-// Unready returns what the program is missing to do its work, "" if it is ready. The text names kinds of engines, but no
-// addresses, users or errors: those are in the log.
+// Unready returns a list of the missing engines and services, "" if the program is ready. The text has no addresses, users or errors:
+// the log has these.
 func (o *Ops) Unready() string {
 	started, missing := o.missing()
 	text := strings.Join(missing, ", ")
@@ -245,7 +243,7 @@ func (o *Ops) Unready() string {
 	return text
 }
 
-// missing returns what the program is missing, and whether it has waited for its engines.
+// missing returns the names of missing engines and services. started is false while the program waits for its engines.
 func (o *Ops) missing() (started bool, missing []string) {
 	o.checking.Lock()
 	defer o.checking.Unlock()
@@ -265,7 +263,7 @@ func (o *Ops) missing() (started bool, missing []string) {
 	return true, missing
 }
 
-// runChecks returns what is missing, without duplicates, and the errors.
+// runChecks returns the names of missing engines and services, without duplicates, and the errors.
 func runChecks(checks []func(context.Context) error) (missing []string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)
 	defer cancel()
@@ -286,7 +284,7 @@ func runChecks(checks []func(context.Context) error) (missing []string, err erro
 	return missing, errors.Join(errs...)
 }
 
-// logChange logs err if it differs from the last error, and when there is no error any more.
+// logChange logs err if it differs from the last error, and the return to readiness.
 func (o *Ops) logChange(err error) {
 	text := ""
 	if err != nil {

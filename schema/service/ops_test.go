@@ -153,6 +153,7 @@ func TestOpsPaths(t *testing.T) {
 	t.Run("profiles are served if they are enabled", func(t *testing.T) {
 		ops, _ := startOps(t, service.OpsConfig{Pprof: true})
 		wantOps(t, ops, "/debug/pprof/goroutine?debug=1", 200, "goroutine profile: total")
+		wantOps(t, ops, "/debug/pprof/cmdline", 404, "not found") // the flags may have secrets
 	})
 }
 

@@ -17,6 +17,22 @@ const firstSocket = 3
 // maxSockets bounds LISTEN_FDS.
 const maxSockets = 64
 
+// addressFlags has, for each name of a socket, the flag of the address on which a program listens without it.
+var addressFlags = map[string]string{"edge": "edge.listen", "edge-tls": "edge.tls-listen", "api": "api.listen"}
+
+// checkAddressFlag returns an error if the user has set the flag of an address that the socket of the service manager has anyway.
+func checkAddressFlag(flag string) error {
+	if os.Getenv("LISTEN_PID") != strconv.Itoa(os.Getpid()) {
+		return nil
+	}
+	for name := range strings.SplitSeq(os.Getenv("LISTEN_FDNAMES"), ":") {
+		if addressFlags[name] == flag {
+			return fmt.Errorf("-%s (or %s) has no effect on the socket of systemd: set ListenStream of that socket unit instead", flag, variable(flag))
+		}
+	}
+	return nil
+}
+
 // Sockets are the listening sockets that the service manager opened and passed to this process, by name. They stay open in the
 // manager while the program restarts, so that clients wait and are not refused.
 type Sockets map[string]net.Listener

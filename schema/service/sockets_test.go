@@ -2,8 +2,8 @@ package service_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
-
 	"log/slog"
 	"net"
 	"os"
@@ -22,6 +22,13 @@ const socketsRole = "sockets"
 
 // inheritSockets is a program that inherits sockets. It prints what it has inherited.
 func inheritSockets() {
+	fs := flag.NewFlagSet("program", flag.ContinueOnError)
+	fs.String("edge.listen", "127.0.0.1:8080", "")
+	fs.String("api.listen", "127.0.0.1:8081", "")
+	if _, err := service.Parse(fs, os.Args[1:]); err != nil {
+		fmt.Println(err)
+		return
+	}
 	sockets, err := service.InheritSockets("edge", "api")
 	fmt.Printf("error %v\n", err)
 	for _, name := range []string{"edge", "api"} {
@@ -41,8 +48,14 @@ func inheritSockets() {
 // managed runs the program of inheritSockets as systemd does, and returns what it prints.
 func managed(t *testing.T, pid, count, names string, sockets ...*os.File) string {
 	t.Helper()
+	return managedWith(t, "", pid, count, names, sockets...)
+}
+
+// managedWith is managed with a setting in the environment.
+func managedWith(t *testing.T, setting, pid, count, names string, sockets ...*os.File) string {
+	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", `export LISTEN_PID=`+pid+`; exec "$0"`, os.Args[0])
-	cmd.Env = append(os.Environ(), roleEnv+"="+socketsRole, "LISTEN_FDS="+count, "LISTEN_FDNAMES="+names)
+	cmd.Env = append(os.Environ(), roleEnv+"="+socketsRole, "LISTEN_FDS="+count, "LISTEN_FDNAMES="+names, setting)
 	cmd.ExtraFiles = sockets
 	out, err := cmd.CombinedOutput()
 	testkit.Must(t, err)
@@ -80,6 +93,17 @@ func TestInheritSockets(t *testing.T) {
 	t.Run("sockets of another process are ignored", func(t *testing.T) {
 		if out := managed(t, "1", "1", "api", one); strings.Contains(out, first) || strings.Contains(out, "LISTEN_") {
 			t.Errorf("printed\n%s", out)
+		}
+	})
+	t.Run("an address in the settings is refused for a socket that was passed", func(t *testing.T) {
+		out := managedWith(t, "LINKSTREAM_EDGE_LISTEN=:80", "$$", "2", "api:edge", one, two)
+		if !strings.Contains(out, "LINKSTREAM_EDGE_LISTEN") || !strings.Contains(out, "ListenStream") || strings.Contains(out, "API") {
+			t.Errorf("printed\n%s", out)
+		}
+		for _, c := range []struct{ setting, pid string }{{"LINKSTREAM_EDGE_LISTEN=127.0.0.1:0", "$$"}, {"LINKSTREAM_API_LISTEN=127.0.0.1:0", "1"}} {
+			if out := managedWith(t, c.setting, c.pid, "1", "api", one); strings.Contains(out, "ListenStream") {
+				t.Errorf("printed\n%s", out)
+			}
 		}
 	})
 	packets, err := net.ListenPacket("udp", "127.0.0.1:0")

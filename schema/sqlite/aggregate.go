@@ -6,27 +6,30 @@ import (
 	"slices"
 
 	"linkstream/schema"
+	"linkstream/schema/namebound"
 )
 
 // aggregate is a batch of clicks, added up: each row of a table that the batch changes has one entry. Its memory is used
 // again for the next batch.
 type aggregate struct {
 	recent []recentCount // in the order of the table's key, so that rows of one page change together
-	owned  []ownedCount  // likewise; a key may have several entries
-	lanes  map[schema.Lane]laneMark
+	owned  []ownedCount  // likewise, by day
+	// Those of all links of an account, by quarter.
+	quarters []ownedCount
+	lanes    map[schema.Lane]laneMark
 
-	row       map[recentKey]int32 // in recent
-	referrers []string            // by recentKey.referrer
-	referrer  map[string]int32
-	clients   []int64  // of the clicks
-	names     []string // scratch
-	ids       nameIDs
+	row     map[recentKey]int32 // in recent
+	names   []string            // by number: referrers and routes
+	number  map[string]int32    // of names in the batch
+	clients []int64             // of the clicks
+	bounded namebound.Memory
+	ids     nameIDs
 }
 
-// recentKey is the primary key of table recent. The referrer is the number that it has in the batch.
+// recentKey is the primary key of table recent. Referrer and route are the numbers that they have in the batch.
 type recentKey struct {
 	link, quarter, account, client int64
-	referrer                       int32
+	referrer, route                int32
 }
 
 type recentCount struct {
@@ -34,36 +37,27 @@ type recentCount struct {
 	clicks int64
 }
 
-// ownedCount is a row of table owned.
+// ownedCount is a row of table owned, or of owned_quarters without a link.
 type ownedCount struct {
-	account, day, link int64
-	people, bots       int64
+	account, at, link int64 // at is the day or the quarter
+	people, bots      int64
 }
 
-// sourceKind is a value of the column sources.kind.
-type sourceKind int64
-
-const (
-	referrer sourceKind = 1
-	country  sourceKind = 2
-	system   sourceKind = 3
-	language sourceKind = 4
-)
-
-// laneMark is the highest seq of a lane and the number of its clicks.
+// laneMark is the lowest and the highest seq of a lane and the number of its clicks.
 type laneMark struct {
-	seq    uint64
-	clicks int64
+	first, seq uint64
+	clicks     int64
 }
 
 func newAggregate() *aggregate {
 	return &aggregate{
-		lanes: map[schema.Lane]laneMark{}, row: map[recentKey]int32{}, referrer: map[string]int32{}, ids: newNameIDs(),
+		lanes: map[schema.Lane]laneMark{}, row: map[recentKey]int32{}, number: map[string]int32{},
+		ids: nameIDs{known: map[string]int64{}},
 	}
 }
 
-// number fills clients. All names get a number.
-func (a *aggregate) number(ctx context.Context, db *database, b *schema.ClickBatch) (err error) {
+// fillClients numbers the names from lists. All names get a number.
+func (a *aggregate) fillClients(ctx context.Context, db *database, b *schema.ClickBatch) (err error) {
 	var unknown []string
 	if a.clients, unknown = a.ids.clients(a.clients[:0], b); len(unknown) == 0 {
 		return nil
@@ -79,14 +73,14 @@ func (a *aggregate) number(ctx context.Context, db *database, b *schema.ClickBat
 	return err
 }
 
-// fill replaces the aggregate by that of a batch, whose clicks have these referrers and clients.
-func (a *aggregate) fill(b *schema.ClickBatch, referrers []string) {
-	a.recent, a.referrers = a.recent[:0], a.referrers[:0]
+// fill replaces the aggregate by that of a batch, whose clicks have the numbered clients.
+func (a *aggregate) fill(b *schema.ClickBatch) {
+	a.recent, a.names = a.recent[:0], a.names[:0]
 	clear(a.row)
-	clear(a.referrer)
+	clear(a.number)
 	clear(a.lanes)
 	for i, link := range b.LinkID {
-		key := recentKey{link, quarterOf(b.ClickedAt[i]), b.AccountID[i], a.clients[i], a.referrerNumber(referrers[i])}
+		key := recentKey{link, quarterOf(b.ClickedAt[i]), b.AccountID[i], a.clients[i], a.numberOf(b.Referrer[i]), a.numberOf(b.Route[i])}
 		at, found := a.row[key]
 		if !found {
 			at = int32(len(a.recent))
@@ -96,9 +90,12 @@ func (a *aggregate) fill(b *schema.ClickBatch, referrers []string) {
 	}
 	for first := 0; first < b.Len(); { // clicks of a lane come in runs
 		lane, end := b.Lane[first], first
-		m := a.lanes[lane]
+		m, found := a.lanes[lane]
+		if !found {
+			m.first = b.Seq[first]
+		}
 		for ; end < b.Len() && b.Lane[end] == lane; end++ {
-			m = laneMark{max(m.seq, b.Seq[end]), m.clicks + 1}
+			m = laneMark{min(m.first, b.Seq[end]), max(m.seq, b.Seq[end]), m.clicks + 1}
 		}
 		a.lanes[lane], first = m, end
 	}
@@ -106,37 +103,50 @@ func (a *aggregate) fill(b *schema.ClickBatch, referrers []string) {
 	a.fillOwned()
 }
 
-// referrerNumber returns the number that a referrer has in the batch.
-func (a *aggregate) referrerNumber(name string) int32 {
-	number, found := a.referrer[name]
+// numberOf returns the number that a referrer or route has in the batch.
+func (a *aggregate) numberOf(name string) int32 {
+	number, found := a.number[name]
 	if !found {
-		number = int32(len(a.referrers))
-		a.referrer[name], a.referrers = number, append(a.referrers, name)
+		number = int32(len(a.names))
+		a.number[name], a.names = number, append(a.names, name)
 	}
 	return number
 }
 
-// fillOwned adds up neighbours of recent.
+// fillOwned adds up recent.
 func (a *aggregate) fillOwned() {
-	a.owned = a.owned[:0]
-	bot := a.ids.known[string(schema.Bot)]
+	a.owned, a.quarters = a.owned[:0], a.quarters[:0]
 	for _, row := range a.recent {
-		if row.account == 0 {
-			continue
+		count := ownedCount{account: row.account, people: row.clicks}
+		if isBot(row.client) {
+			count.people, count.bots = 0, row.clicks
 		}
-		day := row.quarter / quartersPerDay
-		last := len(a.owned) - 1
-		if last < 0 || a.owned[last].link != row.link || a.owned[last].day != day || a.owned[last].account != row.account {
-			a.owned = append(a.owned, ownedCount{account: row.account, day: day, link: row.link})
-			last++
-		}
-		if deviceOf(row.client) == bot {
-			a.owned[last].bots += row.clicks
-		} else {
-			a.owned[last].people += row.clicks
-		}
+		count.at = row.quarter
+		a.quarters = appendCount(a.quarters, count)
+		count.at, count.link = row.quarter/quartersPerDay, row.link
+		a.owned = appendCount(a.owned, count)
 	}
-	slices.SortFunc(a.owned, ownedCount.compare)
+	a.owned, a.quarters = addedUp(a.owned), addedUp(a.quarters)
+}
+
+// appendCount adds to the last count if it has the same key.
+func appendCount(counts []ownedCount, c ownedCount) []ownedCount {
+	if last := len(counts) - 1; last >= 0 && counts[last].compare(c) == 0 {
+		counts[last].people += c.people
+		counts[last].bots += c.bots
+		return counts
+	}
+	return append(counts, c)
+}
+
+// addedUp sorts counts and adds up those of a key, in the same memory.
+func addedUp(counts []ownedCount) []ownedCount {
+	slices.SortFunc(counts, ownedCount.compare)
+	sums := counts[:0]
+	for _, c := range counts {
+		sums = appendCount(sums, c)
+	}
+	return sums
 }
 
 // Keys are compared field by field, and the first field usually decides. cmp.Or would evaluate all comparisons.
@@ -154,15 +164,18 @@ func (a *aggregate) compare(k, o *recentKey) int {
 	if k.client != o.client {
 		return cmp.Compare(k.client, o.client)
 	}
-	return cmp.Compare(a.referrers[k.referrer], a.referrers[o.referrer])
+	if k.referrer != o.referrer {
+		return cmp.Compare(a.names[k.referrer], a.names[o.referrer])
+	}
+	return cmp.Compare(a.names[k.route], a.names[o.route])
 }
 
 func (c ownedCount) compare(o ownedCount) int {
 	if c.account != o.account {
 		return cmp.Compare(c.account, o.account)
 	}
-	if c.day != o.day {
-		return cmp.Compare(c.day, o.day)
+	if c.at != o.at {
+		return cmp.Compare(c.at, o.at)
 	}
 	return cmp.Compare(c.link, o.link)
 }

@@ -38,7 +38,7 @@ func SizeOf(ctx context.Context, links, clicks string) (size Size, err error) {
 		to          *int64
 	}{
 		{links, "SELECT count(*) FROM links WHERE ordinal > 0", &size.Links},
-		{clicks, "SELECT coalesce(sum(total), 0) FROM totals", &size.Clicks},
+		{clicks, "SELECT (SELECT coalesce(sum(total), 0) FROM settled_totals) + (SELECT coalesce(sum(total), 0) FROM recent)", &size.Clicks},
 	} {
 		err := withExisting(count.path, func(db *sql.DB) error { return db.QueryRowContext(ctx, count.query).Scan(count.to) })
 		if err != nil {

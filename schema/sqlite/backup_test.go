@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"linkstream/schema"
@@ -74,10 +75,11 @@ func TestCopy(t *testing.T) {
 		testkit.Must(t, openRaw(t, to).QueryRow(`SELECT count(*) FROM accounts`).Scan(&accounts))
 		testkit.Equal(t, "accounts", accounts, 1)
 	})
-	t.Run("has the schema of an earlier release, which stays as it is", func(t *testing.T) {
+	t.Run("has the schema of its source, whichever that is", func(t *testing.T) {
 		dir := t.TempDir()
-		from, to := filepath.Join(dir, "clicks.db"), filepath.Join(dir, "copy.db")
-		testkit.Must(t, sqlite.MigrateClicksTo(t.Context(), from, 1))
+		from, to := filepath.Join(dir, "links.db"), filepath.Join(dir, "copy.db")
+		older := fstest.MapFS{"00001_first.sql": {Data: []byte("CREATE TABLE first (x INTEGER);")}}
+		testkit.Must(t, sqlite.ApplyMigrations(t.Context(), from, older))
 		before := catalogue(t, from)
 		testkit.Must(t, sqlite.Copy(t.Context(), from, to))
 		testkit.Equal(t, "schema", catalogue(t, from), before)

@@ -10,12 +10,13 @@ import (
 )
 
 const (
-	position = `SELECT epoch, next, last_offset, incarnation, lane FROM positions WHERE partition = ?`
-	lastSeq  = `SELECT coalesce(max(seq), 0) FROM marks WHERE partition = ? AND incarnation = ? AND lane = ?`
-	names    = `SELECT name FROM sources WHERE link_id = ? AND kind = ? AND day = ? LIMIT ?`
+	position       = `SELECT epoch, next, last_offset, incarnation, lane FROM positions WHERE partition = ?`
+	lastSeq        = `SELECT coalesce(max(seq), 0) FROM marks WHERE partition = ? AND incarnation = ? AND lane = ?`
+	combinationsOf = `SELECT quarter, client, referrer, route FROM settled_facts WHERE link_id = ?1 AND quarter >= ?2 * 96 AND quarter < (?2 + 1) * 96
+		UNION ALL SELECT quarter, client, referrer, route FROM recent WHERE link_id = ?1 AND quarter >= ?2 * 96 AND quarter < (?2 + 1) * 96`
 	// One look-up per partition by the primary key of marks.
-	markOfLane = `SELECT coalesce(max(m.seq), 0) FROM positions p CROSS JOIN marks m ON m.partition = p.partition
-		WHERE m.incarnation = ? AND m.lane = ?`
+	markOfLane = `SELECT max(coalesce((SELECT seq FROM marks WHERE partition = 0 AND incarnation = ?1 AND lane = ?2), 0), coalesce(max(m.seq), 0))
+		FROM positions p CROSS JOIN marks m ON m.partition = p.partition WHERE m.incarnation = ?1 AND m.lane = ?2`
 )
 
 // Position implements schema.ClickStore.
@@ -43,13 +44,18 @@ func readPosition(ctx context.Context, tx *sql.Tx, partition int) (at schema.Pos
 	return at, err
 }
 
-// LaneMark implements schema.ClickStore.
-func (c *ClickStore) LaneMark(ctx context.Context, lane schema.Lane) (uint64, error) {
-	var seq int64
+// LaneMarks implements schema.ClickStore.
+func (c *ClickStore) LaneMarks(ctx context.Context, lanes []schema.Lane) ([]uint64, error) {
+	marks := make([]uint64, len(lanes))
 	err := c.db.view(ctx, func(tx *snapshot) error {
-		return tx.queryRow(ctx, markOfLane, lane.Incarnation[:], lane.Number).Scan(&seq)
+		for i, lane := range lanes {
+			if err := tx.queryRow(ctx, markOfLane, lane.Incarnation[:], lane.Number).Scan(&marks[i]); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
-	return uint64(seq), wrap(err, "read mark of lane %d of %s", lane.Number, lane.Incarnation)
+	return marks, wrap(err, "read marks of %d lanes", len(lanes))
 }
 
 // InsertClicks implements schema.ClickStore.
@@ -58,10 +64,46 @@ func (c *ClickStore) InsertClicks(ctx context.Context, batch *schema.ClickBatch)
 	return wrap(err, "insert clicks of partition %d from offset %d", batch.Partition, batch.Base)
 }
 
+// InsertLanes counts a batch and moves the marks of its lanes, atomically. CodeConflict, and nothing is counted, if a click is at or
+// below its lane's mark. When it returns nil, both are on the disk.
+func (c *ClickStore) InsertLanes(ctx context.Context, batch *schema.ClickBatch) error {
+	err := c.insertWith(ctx, batch, func(tx *sql.Tx, a *aggregate) error { return c.checkMarks(ctx, tx, a.lanes) }, nil)
+	return wrap(err, "insert %d clicks", batch.Len())
+}
+
+// checkMarks compares the first click of each lane with the lane's mark.
+func (c *ClickStore) checkMarks(ctx context.Context, tx *sql.Tx, lanes map[schema.Lane]laneMark) error {
+	of := tx.StmtContext(ctx, c.markOf)
+	for lane, m := range lanes {
+		var mark int64
+		err := of.QueryRowContext(ctx, lane.Incarnation[:], lane.Number).Scan(&mark)
+		if err != nil {
+			return err
+		}
+		if m.first <= uint64(mark) {
+			return schema.Errorf(schema.CodeConflict, "lane %s is counted up to %d", lane, mark)
+		}
+	}
+	return nil
+}
+
 func (c *ClickStore) insert(ctx context.Context, batch *schema.ClickBatch) error {
 	if err := batch.CheckEpoch(); err != nil {
 		return err
 	}
+	return c.insertWith(ctx, batch, func(tx *sql.Tx, _ *aggregate) error {
+		at, err := readPosition(ctx, tx, batch.Partition)
+		if err == nil && (at.Epoch != batch.BaseEpoch || at.Next != batch.Base) {
+			err = schema.Errorf(schema.CodeConflict, "the partition is at offset %d of epoch %d", at.Next, at.Epoch)
+		}
+		return err
+	}, func(tx *sql.Tx) error { return writePosition(ctx, tx, batch) })
+}
+
+// insertWith counts a batch in a transaction that check begins. The transaction holds the write lock, so what check has read does not
+// change until the commit.
+func (c *ClickStore) insertWith(ctx context.Context, batch *schema.ClickBatch, check func(*sql.Tx, *aggregate) error,
+	end func(*sql.Tx) error) error {
 	var a *aggregate
 	select {
 	case a = <-c.idle:
@@ -69,23 +111,18 @@ func (c *ClickStore) insert(ctx context.Context, batch *schema.ClickBatch) error
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	referrers, err := c.referrers.Referrers(ctx, batch, &a.names)
+	batch, err := c.names.Apply(ctx, batch, &a.bounded)
 	if err != nil {
 		return err
 	}
-	if err := a.number(ctx, c.db, batch); err != nil {
+	if err := a.fillClients(ctx, c.db, batch); err != nil {
 		return err
 	}
-	a.fill(batch, referrers)
+	a.fill(batch)
 	done := c.settling
 	err = c.db.update(ctx, func(tx *sql.Tx) error {
-		// The transaction holds the write lock, so the position does not change until the commit.
-		at, err := readPosition(ctx, tx, batch.Partition)
-		if err != nil {
+		if err := check(tx, a); err != nil {
 			return err
-		}
-		if at.Epoch != batch.BaseEpoch || at.Next != batch.Base {
-			return schema.Errorf(schema.CodeConflict, "the partition is at offset %d of epoch %d", at.Next, at.Epoch)
 		}
 		if err := c.insertCounts(ctx, tx, a); err != nil {
 			return err
@@ -96,8 +133,10 @@ func (c *ClickStore) insert(ctx context.Context, batch *schema.ClickBatch) error
 		if err := insertGaps(ctx, tx, batch); err != nil {
 			return err
 		}
-		if err := writePosition(ctx, tx, batch); err != nil {
-			return err
+		if end != nil {
+			if err := end(tx); err != nil {
+				return err
+			}
 		}
 		done, err = c.settling.next(ctx, tx, len(a.recent), quarterOf(c.now()))
 		return err
@@ -108,15 +147,25 @@ func (c *ClickStore) insert(ctx context.Context, batch *schema.ClickBatch) error
 	return err
 }
 
-// loadReferrers is a namebound.Load.
-func (c *ClickStore) loadReferrers(ctx context.Context, keys []namebound.Key, each func(namebound.Key, string)) error {
+// loadNames is a namebound.Load.
+func (c *ClickStore) loadNames(ctx context.Context, keys []namebound.Key, each func(namebound.Key, int64, []string)) error {
 	return c.db.view(ctx, func(tx *snapshot) error {
+		of, err := readNames(tx.query(ctx, allNames))
+		if err != nil {
+			return err
+		}
+		var names []string
 		for _, key := range keys {
-			rows, err := tx.query(ctx, names, key.Link, referrer, key.Day, schema.MaxNames)
+			rows, err := tx.query(ctx, combinationsOf, key.Link, key.Day)
 			err = forEachRow(rows, err, func() error {
-				var name string
-				err := rows.Scan(&name)
-				each(key, name)
+				var quarter int64
+				var row factNames
+				err := rows.Scan(&quarter, &row.client, &row.referrer, &row.route)
+				names = names[:0]
+				for _, by := range schema.Dimensions() {
+					names = append(names, of.name(by, &row))
+				}
+				each(key, quarter, names)
 				return err
 			})
 			if err != nil {
@@ -141,7 +190,7 @@ func writePosition(ctx context.Context, tx *sql.Tx, batch *schema.ClickBatch) er
 func (c *ClickStore) insertCounts(ctx context.Context, tx *sql.Tx, a *aggregate) error {
 	recent := c.recent.begin(ctx, tx)
 	for _, row := range a.recent {
-		err := recent.add(ctx, row.link, row.quarter, row.account, row.client, a.referrers[row.referrer], row.clicks)
+		err := recent.add(ctx, row.link, row.quarter, row.account, row.client, a.names[row.referrer], a.names[row.route], row.clicks)
 		if err != nil {
 			return err
 		}
@@ -149,37 +198,28 @@ func (c *ClickStore) insertCounts(ctx context.Context, tx *sql.Tx, a *aggregate)
 	if err := recent.flush(ctx); err != nil {
 		return err
 	}
-	return c.insertOwned(ctx, tx, a.owned)
-}
-
-// insertOwned adds to the counts of each account's links, and to those of its days.
-func (c *ClickStore) insertOwned(ctx context.Context, tx *sql.Tx, rows []ownedCount) error {
-	owned, days := c.owned.begin(ctx, tx), c.ownedDays.begin(ctx, tx)
-	var sum ownedCount
-	for i, row := range rows {
-		if err := owned.add(ctx, row.account, row.day, row.link, row.people, row.bots); err != nil {
+	owned := c.owned.begin(ctx, tx)
+	for _, row := range a.owned {
+		if err := owned.add(ctx, row.account, row.at, row.link, row.people, row.bots); err != nil {
 			return err
 		}
-		sum.people += row.people
-		sum.bots += row.bots
-		if i+1 < len(rows) && rows[i+1].account == row.account && rows[i+1].day == row.day {
-			continue
-		}
-		if err := days.add(ctx, row.account, row.day, sum.people, sum.bots); err != nil {
-			return err
-		}
-		sum = ownedCount{}
 	}
 	if err := owned.flush(ctx); err != nil {
 		return err
 	}
-	return days.flush(ctx)
+	quarters := c.ownedQuarters.begin(ctx, tx)
+	for _, row := range a.quarters {
+		if err := quarters.add(ctx, row.account, row.at, row.people, row.bots); err != nil {
+			return err
+		}
+	}
+	return quarters.flush(ctx)
 }
 
 func (c *ClickStore) insertMarks(ctx context.Context, tx *sql.Tx, partition int, lanes map[schema.Lane]laneMark) error {
 	rows := c.marks.begin(ctx, tx)
 	for lane, m := range lanes {
-		if err := rows.add(ctx, partition, lane.Incarnation[:], lane.Number, int64(m.seq), m.clicks, int64(m.seq)); err != nil {
+		if err := rows.add(ctx, partition, lane.Incarnation[:], lane.Number, int64(m.seq), m.clicks); err != nil {
 			return err
 		}
 	}

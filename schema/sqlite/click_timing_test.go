@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"linkstream/bench/load"
-	"linkstream/ingest/enrich"
 	"linkstream/schema"
+	"linkstream/schema/enrich"
 	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
@@ -71,6 +71,7 @@ func (v *visits) fill(clicks int) *schema.ClickBatch {
 		b.Device, b.Browser = append(b.Device, source.Device), append(b.Browser, source.Browser)
 		b.Referrer, b.Country = append(b.Referrer, source.Referrer), append(b.Country, source.Country)
 		b.OS, b.Language = append(b.OS, source.OS), append(b.Language, source.Language)
+		b.Route = append(b.Route, source.Route)
 	}
 	b.Next = v.next
 	return b

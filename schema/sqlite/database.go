@@ -6,25 +6,46 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"sync"
 
+	"github.com/pressly/goose/v3"
 	_ "modernc.org/sqlite" // registers the driver
+
+	"linkstream/schema/migration"
 )
 
 // database is an open file: one connection that writes, because SQLite has one writer at a time, and a few that read
-// what was committed before their transaction began.
+// the state committed before their transaction began.
 type database struct {
 	path        string
 	write, read *sql.DB
 	prepared    sync.Map // *sql.Stmt of read by text, see statement
 }
 
-// openFile opens or creates the file and brings its schema up to date. synchronous is the value of SQLite's pragma.
+// openFile opens or creates the file and brings its schema up to date.
 func openFile(ctx context.Context, path, synchronous string, migrations fs.FS) (*database, error) {
+	return open(path, synchronous, func(db *database) error { return db.migrate(ctx, migrations) })
+}
+
+// openCurrent opens the file if it exists and its schema is that of migrations. It changes nothing.
+func openCurrent(ctx context.Context, path, synchronous string, migrations fs.FS) (*database, error) {
+	if _, err := os.Stat(path); err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	return open(path, synchronous, func(db *database) error { return migration.Check(ctx, goose.DialectSQLite3, db.read, migrations) })
+}
+
+// open opens or creates the file and calls check with it. synchronous is the value of SQLite's pragma. What a process has committed that
+// was killed before the sync is visible to all later ones, so it is synced first: they rely on it.
+func open(path, synchronous string, check func(*database) error) (*database, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
+	}
+	if err := syncLog(path); err != nil {
+		return nil, fmt.Errorf("open database %q: %w", path, err)
 	}
 	db := &database{path: path}
 	if db.write, err = sql.Open("sqlite", writerDSN(path, synchronous)); err != nil {
@@ -36,10 +57,27 @@ func openFile(ctx context.Context, path, synchronous string, migrations fs.FS) (
 	}
 	db.read.SetMaxOpenConns(readers)
 	db.read.SetMaxIdleConns(readers)
-	if err := db.migrate(ctx, migrations); err != nil {
+	if err := check(db); err != nil {
 		return nil, fmt.Errorf("open database %q: %w", path, errors.Join(err, db.close()))
 	}
 	return db, nil
+}
+
+// syncLog syncs the write-ahead log of a file, if there is one. The file itself needs no sync: SQLite syncs it before it reuses the log.
+func syncLog(path string) error {
+	for _, path := range []string{path + "-wal", filepath.Dir(path)} {
+		f, err := os.Open(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(f.Sync(), f.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // close closes the writer last: the last connection moves the write-ahead log into the file.

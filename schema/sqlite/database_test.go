@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"linkstream/schema/storetest"
 	"linkstream/schema/testkit"
 )
 
@@ -18,7 +19,7 @@ func TestFirstQueriesAtOnce(t *testing.T) {
 	var readers sync.WaitGroup
 	for link := range int64(32) {
 		readers.Go(func() {
-			if _, err := store.LinkReport(ctx, link, time.Time{}); err != nil {
+			if _, err := store.Report(ctx, storetest.Days(1, []int64{link}, time.Now(), 3)); err != nil {
 				t.Error(err)
 			}
 		})

@@ -103,7 +103,7 @@ func scanDomains(rows *sql.Rows, err error) (domains []schema.Domain, _ error) {
 	return domains, err
 }
 
-// DeleteDomain implements schema.DomainStore. It and CreateLink hold the write lock while they read what the other one
+// DeleteDomain implements schema.DomainStore. It and CreateLink hold the write lock while they read rows that the other one
 // changes.
 func (s *Store) DeleteDomain(ctx context.Context, domainID int64) error {
 	err := s.db.update(ctx, func(tx *sql.Tx) error {

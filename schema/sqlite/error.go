@@ -17,7 +17,7 @@ func wrap(err error, format string, args ...any) error {
 		return nil
 	}
 	if failure := new(*sqlite.Error); errors.As(err, failure) && (*failure).Code() == sqlite3.SQLITE_CONSTRAINT_TRIGGER {
-		err = schema.ErrMoved // the only triggers are those of frozen stores
+		err = schema.ErrMoved // only triggers of frozen stores refuse anything
 	}
 	return schema.Errorf(codeOf(err), format+": %w", append(args, err)...)
 }

@@ -2,9 +2,12 @@ package sqlite
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"testing/fstest"
 	"time"
+
+	"linkstream/schema"
 )
 
 // MigrateLinksTo creates a file of links at a version of the schema. Version 0 creates no file.
@@ -45,7 +48,7 @@ func ApplyMigrations(ctx context.Context, path string, files fs.FS) error {
 // Queries have their plans tested.
 var (
 	LinkQueries = map[string]string{
-		"link by hash": linkByHash, "links by hash": linksByHash, "destinations": destinations, "owned link": ownedLink, "page of links": linkPage, "links after": linksAfter, "gaps of links": linkGaps, "link by ID": linkByID,
+		"link by hash": linkByHash, "links by hash": linksByHash, "destinations": destinations, "owned link": ownedLink, "page of links": linkPage, "gaps of links": linkGaps, "link by ID": linkByID,
 		"changed link": updateLink, "unchanged link": linkUnchanged, "ordinal": ordinalOf, "deleted link": deleteLink, "deleted links": countDeleted,
 		"rest of a link": clearDeleted, "token": tokenByDigest,
 		"account": accountByEmail, "domain": domainByID, "domains of a host": domainsByHost,
@@ -54,16 +57,35 @@ var (
 		"deleted certificate files": deleteCertificateFiles, "certificate unlock": unlockCertificate,
 		"certificate state": certificateState, "domains": domainsOfAccount, "domains to check": domainsToCheck, "lost host": loseHost, "won host": winHost, "link on a domain": linkOnDomain,
 		"new link": createLink, "account by ID": accountByID,
-		"recorded call": recordedCall, "forgotten call": forgetCall, "forgotten calls": forgetOldCalls, "new call": recordCall, "count of links": countLink, "links by ID": linksByID, "counts of tags": tagCounts, "tagged links": taggedLinks, "search": searchLinks, "found links": countFound,
+		"recorded call": recordedCall, "forgotten call": forgetCall, "forgotten calls": forgetOldCalls, "new call": recordCall, "count of links": countLink, "links by ID": linksByID, "counts of tags": tagCounts, "tagged links": taggedLinks,
 		"tokens": tokensOfAccount, "use of tokens": useTokens, "session": sessionByDigest, "sessions": sessionsOfAccount,
 		"old attempts": deleteAttempts,
 	}
 	ClickQueries = map[string]string{
 		"position": position, "last seq": lastSeq, "mark": markOfLane, "gaps": laneGaps, "counts": clickCounts,
-		"days of a link": linkDays, "clients of a link": linkClients, "sources of a link": linkSources, "recent clicks": linkRecent,
-		"account's days": accountDays, "account's links": accountLinks,
+		"combinations of a day": combinationsOf, "days of a link": linkDays, "devices of a link": linkDevices, "browsers of a link": linkBrowsers,
 	}
 )
+
+func init() {
+	filter := schema.LinkFilter{Words: []schema.LinkWord{{Texts: []string{"link"}}}}
+	where, order := newCondition(7, 0, filter).where(filter)
+	LinkQueries["search"] = selectLink + where + order + " LIMIT ? OFFSET ?"
+	where, order = newCondition(7, 400, schema.LinkFilter{}).where(schema.LinkFilter{OldestFirst: true})
+	LinkQueries["links after"] = selectLink + where + order + " LIMIT ?"
+	for _, by := range schema.Dimensions() {
+		for name, tables := range map[string][]clickTable{
+			"of links": linkTables(byName(by), true), "of an account": ownedNames(byName(by), true),
+			"of links with a filter": factTables(ofQueryLinks, byName(by)), "of an account with a filter": factTables(ofOwned, byName(by)),
+		} {
+			ClickQueries[string(by)+" "+name] = topSums(tables, shownName(by), "people")
+		}
+	}
+	ClickQueries["links of an account"] = topSums(ownedLinks(true), "key", "people + bots")
+	for _, ofLinks := range []bool{true, false} {
+		ClickQueries[fmt.Sprint("series of links: ", ofLinks)] = sums(seriesTables(ofLinks, byQuarter))
+	}
+}
 
 // SetNow makes the store take the time from now, from the next batch on.
 func (c *ClickStore) SetNow(now func() time.Time) { c.now = now }

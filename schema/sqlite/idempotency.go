@@ -21,7 +21,7 @@ const (
 		SELECT 1 FROM idempotency_keys k WHERE k.account_id = ?1 AND k.number = used.number + 1 - ?6 AND k.used_at > ?3)`
 )
 
-// callsForgotten is how many old calls are deleted with each one that is recorded.
+// callsForgotten is the number of old calls that are deleted with each recorded one.
 const callsForgotten = 16
 
 // RecordedCall implements schema.IdempotencyStore.

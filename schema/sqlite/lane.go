@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"time"
 
 	"linkstream/schema"
@@ -10,7 +11,7 @@ import (
 
 const (
 	// A lane has rows in several partitions if the topic has lost the one that it was bound to.
-	laneCounts = `SELECT incarnation, lane, max(seq), sum(clicks), sum(unknown + seq - known) FROM marks GROUP BY incarnation, lane`
+	laneCounts = `SELECT incarnation, lane, max(seq), sum(clicks) FROM marks GROUP BY incarnation, lane`
 	laneGaps   = `SELECT first, last, partition, offset, found FROM gaps WHERE incarnation = ? AND lane = ? ORDER BY first LIMIT ?`
 	addGap     = `INSERT INTO gaps (incarnation, lane, first, last, partition, offset, found) VALUES (?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT DO NOTHING`
@@ -23,7 +24,7 @@ func (c *ClickStore) LaneCounts(ctx context.Context, each func(schema.LaneCount)
 		return forEachRow(rows, err, func() error {
 			var incarnation sql.RawBytes
 			var lane schema.LaneCount
-			if err := rows.Scan(&incarnation, &lane.Lane.Number, &lane.Mark, &lane.Clicks, &lane.Unknown); err != nil {
+			if err := rows.Scan(&incarnation, &lane.Lane.Number, &lane.Mark, &lane.Clicks); err != nil {
 				return err
 			}
 			copy(lane.Lane.Incarnation[:], incarnation)
@@ -31,6 +32,43 @@ func (c *ClickStore) LaneCounts(ctx context.Context, each func(schema.LaneCount)
 		})
 	})
 	return wrap(err, "read counts of lanes")
+}
+
+// clickSums are queries of all clicks in a table. Rows of recent belong to each settled table.
+var clickSums = func() map[string]string {
+	const all = `SELECT coalesce(sum(people + bots), 0) FROM `
+	settled := func(query string) string {
+		return `SELECT coalesce((` + query + `), 0) + coalesce((SELECT sum(total) FROM recent), 0)`
+	}
+	queries := map[string]string{
+		"owned": all + "owned", "owned_quarters": all + "owned_quarters",
+		"settled_facts":    settled(`SELECT sum(total) FROM settled_facts`),
+		"settled_totals":   settled(`SELECT sum(total) FROM settled_totals`),
+		"settled_quarters": settled(`SELECT sum(people + bots) FROM settled_quarters`),
+	}
+	for _, by := range schema.Dimensions() {
+		for _, table := range []string{"settled_names", "settled_owned_names"} {
+			queries[table+" by "+string(by)] = settled(
+				fmt.Sprintf(`SELECT sum(people + bots) FROM %s WHERE dimension = %d`, table, dimensionNumber(by)))
+		}
+	}
+	return queries
+}()
+
+// ClickSums implements schema.ClickStore.
+func (c *ClickStore) ClickSums(ctx context.Context) (map[string]uint64, error) {
+	sums := make(map[string]uint64)
+	err := c.db.view(ctx, func(tx *snapshot) error {
+		for name, query := range clickSums {
+			var clicks int64
+			if err := tx.queryRow(ctx, query).Scan(&clicks); err != nil {
+				return err
+			}
+			sums[name] = uint64(max(0, clicks))
+		}
+		return nil
+	})
+	return sums, wrap(err, "read sums of clicks")
 }
 
 // LaneGaps implements schema.ClickStore.

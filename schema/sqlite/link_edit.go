@@ -12,16 +12,17 @@ const (
 	updateLink = `
 	UPDATE links SET url = coalesce(?2, url), title = coalesce(?3, title), tags = coalesce(?4, tags),
 		active = coalesce(?5, active), expires_at = iif(?6, ?7, expires_at), expired_url = coalesce(?8, expired_url),
-		forward_query = coalesce(?9, forward_query), updated_at = ?10
+		forward_query = coalesce(?9, forward_query), extension = coalesce(?11, extension), updated_at = ?10
 	WHERE id = ?1 AND ordinal > 0`
 	linkUnchanged = `
 	SELECT (url, title, tags, expired_url, forward_query) = (?2, ?3, ?4, ?5, ?6) AND expires_at IS ?7
 	FROM links WHERE id = ?1 AND ordinal > 0`
-	linkByID   = selectLink + `WHERE l.id = ?`
-	ordinalOf  = `SELECT ordinal FROM links WHERE id = ? AND account_id = ? AND ordinal > 0`
-	deleteLink = `
+	extensionUnchanged = `SELECT extension = ?2 FROM links WHERE id = ?1 AND ordinal > 0`
+	linkByID           = selectLink + `WHERE l.id = ?`
+	ordinalOf          = `SELECT ordinal FROM links WHERE id = ? AND account_id = ? AND ordinal > 0`
+	deleteLink         = `
 	UPDATE links SET ordinal = -id, url = '', title = '', tags = '', active = 0, expires_at = NULL, expired_url = '',
-		forward_query = 0, updated_at = ?2
+		forward_query = 0, extension = '', updated_at = ?2
 	WHERE id = ?1`
 	countGap = `
 	INSERT INTO link_gaps (account_id, block, missing) VALUES (?, ?, 1)
@@ -38,12 +39,19 @@ func (s *Store) UpdateLink(ctx context.Context, link *schema.Link, edit schema.L
 	}
 	err := s.db.update(ctx, func(tx *sql.Tx) error {
 		if edit.Unchanged {
-			if err := unchanged(ctx, tx, *link); err != nil {
+			if err := unchanged(ctx, tx, linkUnchanged, link.ID, link.URL, link.Title, schema.TagsColumn{List: &link.Tags}, link.ExpiredURL,
+				link.ForwardQuery, unixMillis{&link.ExpiresAt}); err != nil {
+				return err
+			}
+		}
+		if edit.Extension != nil {
+			if err := unchanged(ctx, tx, extensionUnchanged, link.ID, link.Extension.Text()); err != nil {
 				return err
 			}
 		}
 		err := oneRow(tx.ExecContext(ctx, updateLink, link.ID, edit.URL, edit.Title, schema.TagsColumn{List: edit.Tags}, edit.Active,
-			edit.ExpiresAt != nil, unixMillis{expiresAt}, edit.ExpiredURL, edit.ForwardQuery, unixMillis{&at}))
+			edit.ExpiresAt != nil, unixMillis{expiresAt}, edit.ExpiredURL, edit.ForwardQuery, unixMillis{&at},
+			edit.ExtensionText()))
 		if err == nil {
 			updated, err = scanLink(tx.QueryRowContext(ctx, linkByID, link.ID))
 		}
@@ -56,11 +64,10 @@ func (s *Store) UpdateLink(ctx context.Context, link *schema.Link, edit schema.L
 	return nil
 }
 
-// unchanged returns CodeConflict if the fields of a link that its owner edits differ from those of link, and CodeNotFound if the link does not exist.
-func unchanged(ctx context.Context, tx *sql.Tx, link schema.Link) error {
+// unchanged returns CodeConflict if a query says that a link is not as it was, and CodeNotFound if the link does not exist.
+func unchanged(ctx context.Context, tx *sql.Tx, query string, args ...any) error {
 	same := false
-	err := tx.QueryRowContext(ctx, linkUnchanged, link.ID, link.URL, link.Title, schema.TagsColumn{List: &link.Tags}, link.ExpiredURL,
-		link.ForwardQuery, unixMillis{&link.ExpiresAt}).Scan(&same)
+	err := tx.QueryRowContext(ctx, query, args...).Scan(&same)
 	if err == nil && !same {
 		err = schema.Errorf(schema.CodeConflict, "it has changed")
 	}

@@ -9,9 +9,6 @@ import (
 	"linkstream/schema"
 )
 
-// linksAfter reads a range of an index.
-const linksAfter = selectLink + `WHERE l.account_id = ? AND l.ordinal > max(?, 0) ORDER BY l.ordinal LIMIT ?`
-
 // condition is a WHERE clause that grows.
 type condition struct {
 	terms []string
@@ -25,11 +22,11 @@ func (c *condition) add(term string, args ...any) {
 // likeEscaper makes LIKE take each character of a text for itself.
 var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 
-// newCondition returns the condition that an account's links l on domains d match filter. LIKE ignores the case of ASCII letters, as lower
+// newCondition returns the condition that an account's links l on domains d, after an ordinal, match filter. LIKE ignores the case of ASCII letters, as lower
 // does, and takes half as long.
-func newCondition(accountID int64, filter schema.LinkFilter) *condition {
+func newCondition(accountID, after int64, filter schema.LinkFilter) *condition {
 	c := &condition{}
-	c.add("l.account_id = ? AND l.ordinal > 0", accountID)
+	c.add("l.account_id = ? AND l.ordinal > ?", accountID, max(after, 0))
 	for _, word := range filter.Words {
 		either := &condition{terms: []string{"0"}}
 		for _, text := range word.Texts {
@@ -68,11 +65,11 @@ func (c *condition) where(filter schema.LinkFilter) (clause, order string) {
 
 const fromLinks = " FROM links l LEFT JOIN domains d ON d.id = l.domain_id "
 
-// FindLinks implements schema.LinkStore.
-func (s *Store) FindLinks(
+// filteredPage returns a page of the links that match filter.
+func (s *Store) filteredPage(
 	ctx context.Context, accountID int64, filter schema.LinkFilter, page int64,
 ) (links []schema.Link, total int64, err error) {
-	c := newCondition(accountID, filter)
+	c := newCondition(accountID, 0, filter)
 	where, order := c.where(filter)
 	const lastPage = 1 << 50 // the offsets of later pages, which are empty too, would overflow
 	skip := min(page-1, lastPage) * schema.PageSize
@@ -86,17 +83,14 @@ func (s *Store) FindLinks(
 		}
 		return tx.QueryRowContext(ctx, "SELECT count(*)"+fromLinks+where, c.args...).Scan(&total)
 	})
-	if err != nil {
-		return nil, 0, wrap(err, "find page %d of account %d's links", page, accountID)
-	}
-	return links, total, nil
+	return links, total, err
 }
 
-// FindLinkIDs implements schema.LinkStore.
-func (s *Store) FindLinkIDs(
+// LinkIDs implements schema.LinkStore.
+func (s *Store) LinkIDs(
 	ctx context.Context, accountID int64, filter schema.LinkFilter, limit int,
 ) (ids []int64, err error) {
-	c := newCondition(accountID, filter)
+	c := newCondition(accountID, 0, filter)
 	where, order := c.where(filter)
 	rows, err := s.db.read.QueryContext(ctx, "SELECT l.id"+fromLinks+where+order+" LIMIT ?", append(c.args, limit)...)
 	err = forEachRow(rows, err, func() error {
@@ -109,7 +103,12 @@ func (s *Store) FindLinkIDs(
 }
 
 // LinksAfter implements schema.LinkStore.
-func (s *Store) LinksAfter(ctx context.Context, accountID, ordinal int64, limit int) ([]schema.Link, error) {
-	links, err := scanLinks(s.db.query(ctx, linksAfter, accountID, ordinal, limit))
+func (s *Store) LinksAfter(
+	ctx context.Context, accountID int64, filter schema.LinkFilter, ordinal int64, limit int,
+) ([]schema.Link, error) {
+	filter.OldestFirst = true
+	c := newCondition(accountID, ordinal, filter)
+	where, order := c.where(filter)
+	links, err := scanLinks(s.db.read.QueryContext(ctx, selectLink+where+order+" LIMIT ?", append(c.args, limit)...))
 	return links, wrap(err, "read account %d's links after %d", accountID, ordinal)
 }

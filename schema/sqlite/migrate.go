@@ -16,7 +16,7 @@ import (
 //go:embed migrations
 var migrationFiles embed.FS
 
-// migrations returns the files of all migrations of "links" or "clicks", which are frozen: see TestMigrations.
+// migrations returns the files of all migrations of "links" or "clicks".
 func migrations(of string) fs.FS {
 	files, err := fs.Sub(migrationFiles, "migrations/"+of)
 	if err != nil {

@@ -16,11 +16,11 @@ import (
 // that creates them on. So whatever was answered before is in the copy, and nothing is answered that is not.
 
 const (
-	createMoved = `CREATE TABLE IF NOT EXISTS moved (id BLOB NOT NULL, partitions INTEGER NOT NULL) STRICT`
-	selectMoved = `SELECT id, partitions FROM moved`
-	insertMoved = `INSERT INTO moved (id, partitions) VALUES (?, ?)`
+	createMoved = `CREATE TABLE IF NOT EXISTS moved (id BLOB NOT NULL) STRICT`
+	selectMoved = `SELECT id FROM moved`
+	insertMoved = `INSERT INTO moved (id) VALUES (?)`
 	tableNames  = `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'
-		AND name NOT IN ('moved', 'goose_db_version') ORDER BY name`
+		AND name NOT IN ('moved', 'outbox', 'goose_db_version') ORDER BY name`
 	columnNames  = `SELECT name FROM pragma_table_info(?) ORDER BY cid`
 	parentTables = `SELECT DISTINCT "table" FROM pragma_foreign_key_list(?)`
 	lastID       = `SELECT seq FROM sqlite_sequence WHERE name = ?`
@@ -34,15 +34,9 @@ var (
 	freelyUpdated = map[string][]string{"tokens": {"used_at"}, "sessions": {"seen_at", "expires_at"}}
 )
 
-// Move is what a frozen store knows of its move.
-type Move struct {
-	ID         schema.MoveID
-	Partitions int // of the topic that the clicks move to
-}
-
-// Freeze makes the store in the file at path refuse changes with schema.ErrMoved, for good. It returns the move that the store
+// Freeze makes the store in the file at path refuse changes with schema.ErrMoved, for good. It returns the ID of the move that the store
 // belongs to, which is the given one unless the store was frozen before. A zero ID is replaced by a random one.
-func Freeze(ctx context.Context, path string, move Move) (Move, error) {
+func Freeze(ctx context.Context, path string, move schema.MoveID) (schema.MoveID, error) {
 	err := withExisting(path, func(db *sql.DB) error {
 		if _, err := db.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil { // there is one connection
 			return err
@@ -57,22 +51,22 @@ func Freeze(ctx context.Context, path string, move Move) (Move, error) {
 	return move, wrap(err, "freeze %q", path)
 }
 
-func freeze(ctx context.Context, db *sql.DB, move *Move) error {
+func freeze(ctx context.Context, db *sql.DB, move *schema.MoveID) error {
 	if _, err := db.ExecContext(ctx, createMoved); err != nil {
 		return err
 	}
 	var id []byte
-	err := db.QueryRowContext(ctx, selectMoved).Scan(&id, &move.Partitions)
+	err := db.QueryRowContext(ctx, selectMoved).Scan(&id)
 	switch {
 	case err == nil:
-		copy(move.ID[:], id)
+		copy(move[:], id)
 	case !errors.Is(err, sql.ErrNoRows):
 		return err
 	default:
-		if move.ID == (schema.MoveID{}) {
-			_, _ = rand.Read(move.ID[:]) // never fails
+		if *move == (schema.MoveID{}) {
+			_, _ = rand.Read(move[:]) // never fails
 		}
-		if _, err := db.ExecContext(ctx, insertMoved, move.ID[:], move.Partitions); err != nil {
+		if _, err := db.ExecContext(ctx, insertMoved, move[:]); err != nil {
 			return err
 		}
 	}

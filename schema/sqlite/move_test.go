@@ -32,12 +32,12 @@ func TestFreeze(t *testing.T) {
 		testkit.Must(t, open.CreateLink(t.Context(), &link))
 		session := schema.Session{AccountID: account.ID, Digest: [32]byte{2}, CreatedAt: now, SeenAt: now, ExpiresAt: now.Add(time.Hour)}
 		testkit.Must(t, open.CreateSession(t.Context(), &session, account.PasswordHash))
-		first, err := sqlite.Freeze(t.Context(), path, sqlite.Move{Partitions: 3})
+		first, err := sqlite.Freeze(t.Context(), path, schema.MoveID{})
 		testkit.Must(t, err)
-		again, err := sqlite.Freeze(t.Context(), path, sqlite.Move{ID: schema.MoveID{9}, Partitions: 7})
+		again, err := sqlite.Freeze(t.Context(), path, schema.MoveID{9})
 		testkit.Must(t, err)
 		testkit.Equal(t, "the move", again, first)
-		if first.ID == (schema.MoveID{}) || first.Partitions != 3 {
+		if first == (schema.MoveID{}) {
 			t.Errorf("the move is %v", first)
 		}
 		for _, store := range []*sqlite.Store{open, openLinks(t, path)} {
@@ -67,31 +67,31 @@ func TestFreeze(t *testing.T) {
 		batch := &schema.ClickBatch{Next: 1, Offset: []int64{0}, Lane: make([]schema.Lane, 1), Seq: []uint64{1}, LinkID: []int64{1},
 			AccountID: []int64{1}, ClickedAt: []time.Time{time.Now().UTC()}, Device: []schema.Device{schema.Mobile},
 			Browser: []string{"Firefox"}, Referrer: []string{""}, Country: []string{""},
-			OS: []string{""}, Language: []string{""}}
-		_, err := sqlite.Freeze(t.Context(), path, sqlite.Move{})
+			OS: []string{""}, Language: []string{""}, Route: []string{""}}
+		_, err := sqlite.Freeze(t.Context(), path, schema.MoveID{})
 		testkit.Must(t, err)
 		wantMovedError(t, store.InsertClicks(t.Context(), batch))
 		at, err := store.Position(t.Context(), 0)
 		testkit.Must(t, err)
 		testkit.Equal(t, "position", at.Next, 0)
 	})
-	t.Run("guards every table except for limits", func(t *testing.T) {
+	t.Run("guards every table except for limits and the outbox", func(t *testing.T) {
 		t.Parallel()
-		for name, unguarded := range map[string]int{"links.db": 2, "clicks.db": 0} {
+		for name, unguarded := range map[string]int{"links.db": 3, "clicks.db": 0} {
 			path := filepath.Join(t.TempDir(), name)
 			if name == "links.db" {
 				openLinks(t, path)
 			} else {
 				openClicks(t, path)
 			}
-			_, err := sqlite.Freeze(t.Context(), path, sqlite.Move{})
+			_, err := sqlite.Freeze(t.Context(), path, schema.MoveID{})
 			testkit.Must(t, err)
 			db, err := sql.Open("sqlite", path)
 			testkit.Must(t, err)
 			defer testkit.Close(t, db)
 			var tables, triggers int
 			testkit.Must(t, db.QueryRow(`SELECT count(*) FILTER (WHERE type = 'table' AND name NOT LIKE 'sqlite_%'),
-				count(*) FILTER (WHERE type = 'trigger') FROM sqlite_schema WHERE tbl_name NOT IN ('moved', 'goose_db_version')`).Scan(&tables, &triggers))
+				count(*) FILTER (WHERE type = 'trigger' AND name LIKE 'moved_%') FROM sqlite_schema WHERE tbl_name NOT IN ('moved', 'goose_db_version')`).Scan(&tables, &triggers))
 			testkit.Equal(t, "triggers of "+name, triggers, 3*(tables-unguarded))
 		}
 	})

@@ -8,7 +8,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"sync/atomic"
+	"io/fs"
 	"time"
 
 	"linkstream/schema"
@@ -27,9 +27,19 @@ type Store struct {
 var _ schema.Database = (*Store)(nil)
 
 // Open opens the file at path, which it creates if needed in an existing folder, and brings its schema up to date.
-func Open(ctx context.Context, path string) (*Store, error) {
+func Open(ctx context.Context, path string) (*Store, error) { return openStore(ctx, path, openFile) }
+
+// OpenCurrent opens the existing file at path without changing it, and refuses the schema of another release.
+func OpenCurrent(ctx context.Context, path string) (*Store, error) {
+	return openStore(ctx, path, openCurrent)
+}
+
+// opener is openFile or openCurrent.
+type opener func(ctx context.Context, path, synchronous string, migrations fs.FS) (*database, error)
+
+func openStore(ctx context.Context, path string, open opener) (*Store, error) {
 	// FULL syncs the write-ahead log at each commit: a link that was answered with 201 survives a power failure.
-	db, err := openFile(ctx, path, "FULL", migrations("links"))
+	db, err := open(ctx, path, "FULL", migrations("links"))
 	if err != nil {
 		return nil, err
 	}
@@ -46,18 +56,21 @@ func Open(ctx context.Context, path string) (*Store, error) {
 // Close closes the file. Later calls fail, and calls in progress may fail or succeed.
 func (s *Store) Close() error { return s.db.close() }
 
+// Readers implements schema.LinkStore.
+func (s *Store) Readers() int { return readers }
+
 // ClickStore is a schema.ClickStore and a schema.ReportStore in a file. Its methods may be called concurrently; batches
 // are inserted one after the other.
 type ClickStore struct {
 	db *database
 
-	recent, owned, ownedDays, marks *upsert
+	recent, owned, ownedQuarters, marks *upsert
+	markOf                              *sql.Stmt // of the connection that writes
 
-	idle      chan *aggregate // holds the only one, unless a batch is being inserted
-	settling  settling        // belongs to who holds the aggregate
-	now       func() time.Time
-	referrers *namebound.Bound
-	names     atomic.Pointer[map[int64]string] // by number; for reading, see nameByID
+	idle     chan *aggregate // holds the only one, unless a batch is being inserted
+	settling settling        // belongs to who holds the aggregate
+	now      func() time.Time
+	names    *namebound.Bound
 }
 
 var (
@@ -68,15 +81,23 @@ var (
 // OpenClickStore opens the file at path, which it creates if needed in an existing folder, and brings its schema up to
 // date.
 func OpenClickStore(ctx context.Context, path string) (*ClickStore, error) {
-	// NORMAL does not sync the write-ahead log at each commit. A power failure may undo the last batches, but as a whole
-	// and in order: the positions go back with the counts, and the records after them are read from the topic again.
-	db, err := openFile(ctx, path, "NORMAL", migrations("clicks"))
+	return openClickStore(ctx, path, openFile)
+}
+
+// OpenCurrentClickStore opens the existing file at path without changing it, and refuses the schema of another release.
+func OpenCurrentClickStore(ctx context.Context, path string) (*ClickStore, error) {
+	return openClickStore(ctx, path, openCurrent)
+}
+
+func openClickStore(ctx context.Context, path string, open opener) (*ClickStore, error) {
+	// FULL syncs the write-ahead log at each commit: the spool releases clicks after it, so they must survive a power failure.
+	db, err := open(ctx, path, "FULL", migrations("clicks"))
 	if err != nil {
 		return nil, err
 	}
 	c := &ClickStore{db: db, idle: make(chan *aggregate, 1), now: time.Now}
 	c.idle <- newAggregate()
-	c.referrers = namebound.New(c.loadReferrers)
+	c.names = namebound.New(c.loadNames)
 	if err := c.prepare(ctx); err != nil {
 		return nil, errors.Join(wrap(err, "prepare statements of %q", path), db.close())
 	}
@@ -84,18 +105,20 @@ func OpenClickStore(ctx context.Context, path string) (*ClickStore, error) {
 }
 
 func (c *ClickStore) prepare(ctx context.Context) (err error) {
+	if c.markOf, err = c.db.write.PrepareContext(ctx, markOfLane); err != nil {
+		return err
+	}
 	for _, into := range []struct {
 		upsert         **upsert
 		table, onMerge string
 	}{
-		{&c.recent, "recent (link_id, quarter, account_id, client, referrer, total)", "total = total + excluded.total"},
+		{&c.recent, "recent (link_id, quarter, account_id, client, referrer, route, total)", "total = total + excluded.total"},
 		{&c.owned, "owned (account_id, day, link_id, people, bots)",
 			"people = people + excluded.people, bots = bots + excluded.bots"},
-		{&c.ownedDays, "owned_days (account_id, day, people, bots)",
+		{&c.ownedQuarters, "owned_quarters (account_id, quarter, people, bots)",
 			"people = people + excluded.people, bots = bots + excluded.bots"},
-		{&c.marks, "marks (partition, incarnation, lane, seq, clicks, known)",
-			`unknown = unknown + seq - known, clicks = clicks + excluded.clicks,
-			seq = max(seq, excluded.seq), known = max(seq, excluded.seq)`},
+		{&c.marks, "marks (partition, incarnation, lane, seq, clicks)",
+			"seq = max(seq, excluded.seq), clicks = clicks + excluded.clicks"},
 	} {
 		if *into.upsert, err = prepareUpsert(ctx, c.db.write, into.table, into.onMerge); err != nil {
 			return err
@@ -106,3 +129,6 @@ func (c *ClickStore) prepare(ctx context.Context) (err error) {
 
 // Close closes the file. Later calls fail, and calls in progress may fail or succeed.
 func (c *ClickStore) Close() error { return c.db.close() }
+
+// Readers implements schema.ClickStore.
+func (c *ClickStore) Readers() int { return readers }

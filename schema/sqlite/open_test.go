@@ -111,14 +111,15 @@ func TestContext(t *testing.T) {
 	})
 }
 
-// wantTotal requires that the counters add up to want, and the totals too.
+// wantTotal requires that the facts add up to want, and the totals too.
 func wantTotal(t *testing.T, path string, want int64) {
 	t.Helper()
-	var counters, totals int64
-	err := openRaw(t, path).QueryRow(`SELECT (SELECT coalesce(sum(total), 0) FROM counters),
-		(SELECT coalesce(sum(total), 0) FROM totals)`).Scan(&counters, &totals)
-	if err != nil || counters != want || totals != want {
-		t.Fatalf("got %d clicks in counters and %d in totals, want %d, error %v", counters, totals, want, err)
+	var facts, totals int64
+	err := openRaw(t, path).QueryRow(`WITH r(total) AS (SELECT coalesce(sum(total), 0) FROM recent)
+		SELECT (SELECT coalesce(sum(total), 0) FROM settled_facts) + total, (SELECT coalesce(sum(total), 0) FROM settled_totals) + total FROM r`).
+		Scan(&facts, &totals)
+	if err != nil || facts != want || totals != want {
+		t.Fatalf("got %d clicks in facts and %d in totals, want %d, error %v", facts, totals, want, err)
 	}
 }
 
@@ -154,7 +155,7 @@ func TestClose(t *testing.T) {
 		if _, err := links.Link(t.Context(), 0, "0-0"); err == nil {
 			t.Fatal("a closed store answers")
 		}
-		_, total, err := openLinks(t, path).Links(t.Context(), account.ID, 1)
+		_, total, err := openLinks(t, path).Links(t.Context(), account.ID, schema.LinkFilter{}, 1)
 		if err != nil || total < created.Load() {
 			t.Fatalf("%d of %d created links are in the file, error %v", total, created.Load(), err)
 		}

@@ -181,7 +181,7 @@ func wantLinks(t *testing.T, path string, hashes map[string]bool) {
 		testkit.Must(t, err)
 		accountID = link.AccountID
 	}
-	_, total, err := links.Links(t.Context(), accountID, 1)
+	_, total, err := links.Links(t.Context(), accountID, schema.LinkFilter{}, 1)
 	if err != nil || total < int64(len(hashes)) {
 		t.Fatalf("got %d links, created %d, error %v", total, len(hashes), err)
 	}

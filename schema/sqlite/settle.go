@@ -4,26 +4,29 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"math"
+
+	"linkstream/schema"
 )
 
-// settling moves rows of table recent to the settled tables, a few links with each batch. It is where a pass over all links has
-// come to. Nothing depends on it: a row may settle at any time, and every transaction sees it in one of the places.
+// settling is the progress of a pass that moves rows of table recent to the settled tables, a few links with each batch. It may be lost:
+// a row may settle at any time, and every transaction sees it in exactly one of the two places.
 type settling struct {
 	before int64 // rows of earlier quarters settle in this pass
-	link   int64 // the last link that was looked at
+	link   int64 // the last link of which rows have settled
 	ended  bool
 }
 
 const (
-	// settledRows is about how many rows a pass looks at with a batch. All rows of a link settle together.
+	// settledRows is about how many rows settle with a batch, at least. All rows of a link settle together.
 	settledRows = 1000
-	// settledPerRow is how many rows a pass looks at for each one of the batch, at least: it ends before as many new rows are there.
+	// settledPerRow is about how many rows settle for each row of a batch, so that a pass finishes before it can fall behind.
 	settledPerRow = 3
 )
 
-// next settles rows of a few links with a batch of some rows, at a time that is given by its quarter of an hour. Rows of that
-// quarter still change. Each quarter has a pass of its own.
+// next settles the rows of a few links, with a batch that has so many rows. now is the current quarter of an hour, whose rows still
+// change and do not settle. Each quarter has one pass over all links.
 func (s settling) next(ctx context.Context, tx *sql.Tx, rows int, now int64) (settling, error) {
 	if now != s.before {
 		s = settling{before: now, link: math.MinInt64}
@@ -53,24 +56,27 @@ const (
 	ofLinks     = ` WHERE link_id > ?1 AND link_id <= ?2 AND quarter < ?3`
 )
 
-// settle are the statements that settle rows of earlier quarters of some links. They read what the views read.
-var settle = []string{
-	`INSERT INTO settled_facts SELECT link_id, quarter, account_id, device_id, browser_id, os_id, language_id, country_id, referrer, total
-	FROM recent_facts` + ofLinks + addSettled,
-	`INSERT INTO settled_counters SELECT link_id, day, (SELECT name FROM names WHERE id = device_id) AS device,
-	(SELECT name FROM names WHERE id = browser_id) AS browser, sum(total)
-	FROM recent_facts` + ofLinks + ` GROUP BY link_id, day, device_id, browser_id` + addSettled,
-	`INSERT INTO settled_totals SELECT link_id, sum(total) FROM recent` + ofLinks + ` GROUP BY link_id` + addSettled,
-	settleSources("1", "referrer"),
-	settleSources("2", "(SELECT name FROM names WHERE id = country_id)"),
-	settleSources("3", "(SELECT name FROM names WHERE id = os_id)"),
-	settleSources("4", "(SELECT name FROM names WHERE id = language_id)"),
-	`DELETE FROM recent` + ofLinks,
-}
+// settle are the statements that settle the rows of earlier quarters of some links.
+var settle = func() []string {
+	statements := []string{
+		`INSERT INTO settled_facts SELECT link_id, quarter, account_id, client, referrer, route, total FROM recent` + ofLinks + addTotal,
+		`INSERT INTO settled_totals SELECT link_id, sum(total) FROM recent` + ofLinks + ` GROUP BY link_id` + addTotal,
+	}
+	counts := fmt.Sprintf("sum(%s), sum(%s) FROM recent", peopleOf, botsOf) + ofLinks
+	const add = ` ON CONFLICT DO UPDATE SET people = people + excluded.people, bots = bots + excluded.bots`
+	statements = append(statements, `INSERT INTO settled_quarters SELECT link_id, quarter, `+counts+` GROUP BY link_id, quarter`+add)
+	for _, by := range schema.Dimensions() {
+		names := fmt.Sprintf(`%d, quarter / 96 AS day, %s AS name, `, dimensionNumber(by), nameOf(by)) + counts
+		statements = append(statements, `INSERT INTO settled_names SELECT link_id, `+names+` GROUP BY link_id, day, name`+add,
+			`INSERT INTO settled_owned_names SELECT account_id, `+names+` GROUP BY account_id, day, name`+add)
+	}
+	return append(statements, `DELETE FROM recent`+ofLinks)
+}()
 
-const addSettled = ` ON CONFLICT DO UPDATE SET total = total + excluded.total`
+const addTotal = ` ON CONFLICT DO UPDATE SET total = total + excluded.total`
 
-func settleSources(kind, name string) string {
-	return `INSERT INTO settled_sources SELECT link_id, ` + kind + `, day, ` + name + ` AS name, sum(total) FROM recent_facts` + ofLinks +
-		` AND name <> '' AND device_id IS NOT (SELECT id FROM names WHERE name = 'bot') GROUP BY link_id, day, 4` + addSettled
-}
+// The clicks of people and of bots in a row of recent or settled_facts.
+var (
+	peopleOf = fmt.Sprintf("iif(client & %d = %d, 0, total)", maxNameID, botID)
+	botsOf   = fmt.Sprintf("iif(client & %d = %d, total, 0)", maxNameID, botID)
+)

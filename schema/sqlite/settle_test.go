@@ -1,6 +1,7 @@
 package sqlite_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"testing"
 	"time"
@@ -15,16 +16,15 @@ import (
 type answers struct {
 	Stats   []schema.Stats
 	Counts  map[int64]int64
-	Links   []schema.LinkReport
-	Account schema.AccountReport
 	Reports []schema.Report
-	Days    []schema.DayCounts
+	Export  map[string]int64
 	Clicks  int64
 }
 
 // askAll asks for everything that is known about a few links and their account.
 func askAll(t *testing.T, store *sqlite.ClickStore, path string, day time.Time) (a answers) {
 	t.Helper()
+	a.Export = map[string]int64{}
 	links := []int64{storetest.HotLink}
 	counted, err := store.LinkStats(t.Context(), storetest.HotLink)
 	testkit.Must(t, err)
@@ -38,13 +38,11 @@ func askAll(t *testing.T, store *sqlite.ClickStore, path string, day time.Time) 
 	}
 	testkit.Must(t, rows.Err())
 	for _, id := range links[1:] {
-		report, err := store.LinkReport(t.Context(), id, day)
+		report, err := store.Report(t.Context(), storetest.Days(storetest.HotAccount, []int64{id}, day, 3))
 		testkit.Must(t, err)
-		a.Links = append(a.Links, report)
+		a.Reports = append(a.Reports, report)
 	}
 	a.Counts, err = store.ClickCounts(t.Context(), links)
-	testkit.Must(t, err)
-	a.Account, err = store.AccountReport(t.Context(), storetest.HotAccount, day, day)
 	testkit.Must(t, err)
 	for _, of := range [][]int64{nil, links} {
 		for _, filter := range []map[schema.Dimension]string{
@@ -59,16 +57,9 @@ func askAll(t *testing.T, store *sqlite.ClickStore, path string, day time.Time) 
 			}
 		}
 	}
-	testkit.Must(t, sqlite.ExportClicks(t.Context(), path, func(d *schema.DayCounts) error {
-		day := schema.DayCounts{LinkID: d.LinkID, Day: d.Day}
-		day.Clients = append(day.Clients, d.Clients...)
-		day.Referrers, day.Countries = append(day.Referrers, d.Referrers...), append(day.Countries, d.Countries...)
-		day.Systems, day.Languages = append(day.Systems, d.Systems...), append(day.Languages, d.Languages...)
-		day.Owners = append(day.Owners, d.Owners...)
-		for _, c := range day.Clients {
-			a.Clicks += c.Total
-		}
-		a.Days = append(a.Days, day)
+	testkit.Must(t, sqlite.ExportClicks(t.Context(), path, func(c *schema.ClickCount) error {
+		a.Clicks += c.Total
+		a.Export[fmt.Sprint(c.LinkID, c.AccountID, c.Begin, c.Names)] += c.Total
 		return nil
 	}))
 	return a
@@ -151,7 +142,7 @@ func TestNames(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "clicks.db")
 	store, source, batch := openClicks(t, path), storetest.NewTraffic(), new(schema.ClickBatch)
-	_, err := openRaw(t, path).Exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 4091)
+	_, err := openRaw(t, path).Exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1019)
 		INSERT INTO names (name) SELECT 'name ' || i FROM n`)
 	testkit.Must(t, err)
 	source.Fill(batch, 0, 100)
@@ -160,9 +151,9 @@ func TestNames(t *testing.T) {
 		batch.Language[i], batch.Country[i] = "", "new"
 	}
 	testkit.Must(t, store.InsertClicks(t.Context(), batch))
-	report, err := store.LinkReport(t.Context(), 1, source.Day)
+	report, err := store.Report(t.Context(), storetest.Days(1, []int64{1}, source.Day, 1))
 	testkit.Must(t, err)
-	testkit.Equal(t, "browsers", report.Browsers, []schema.NameCount{{Name: "name 7", Total: 100}})
-	testkit.Equal(t, "countries", report.Countries, []schema.NameCount{{Name: schema.OtherName, Total: 100}})
-	testkit.Equal(t, "devices", report.Devices, map[schema.Device]int64{schema.Desktop: 100})
+	testkit.Equal(t, "browsers", report.Names[schema.ByBrowser], []schema.NameCount{{Name: "name 7", Total: 100}})
+	testkit.Equal(t, "countries", report.Names[schema.ByCountry], []schema.NameCount{{Name: schema.OtherName, Total: 100}})
+	testkit.Equal(t, "devices", report.Names[schema.ByDevice], []schema.NameCount{{Name: schema.Desktop, Total: 100}})
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"time"
+	"maps"
+	"math"
+	"slices"
 
 	"linkstream/schema"
 )
@@ -17,25 +19,43 @@ const (
 	FROM json_each(?) WHERE clicks > 0`
 )
 
+// The statistics of a link ?1, with the arguments of a report of all time.
+var (
+	linkDays     = sums(dayTables(ofLink, byDay))
+	linkDevices  = topSums(dayTables(ofLink, byName(schema.ByDevice)), shownName(schema.ByDevice), "people + bots")
+	linkBrowsers = topSums(dayTables(ofLink, byName(schema.ByBrowser)), shownName(schema.ByBrowser), "people + bots")
+)
+
+const ofLink = "link_id = ?1"
+
 // LinkStats implements schema.ClickStore.
 func (c *ClickStore) LinkStats(ctx context.Context, linkID int64) (schema.Stats, error) {
-	stats := schema.Stats{Browsers: map[string]int64{}}
+	stats := schema.Stats{Devices: map[schema.Device]int64{}, Browsers: map[string]int64{}}
+	days := map[int64]int64{}
+	args := []any{linkID, 0, math.MinInt64, math.MaxInt64, schema.TopBrowsers, math.MinInt64, math.MaxInt64}
 	err := c.db.view(ctx, func(tx *snapshot) error {
-		clicks, err := c.readLink(ctx, tx, linkID, schema.DayNumber(time.Time{}), false)
+		rows, err := tx.query(ctx, linkDays, args...)
+		err = forEachRow(rows, err, func() error {
+			var day int64
+			var clicks schema.Period
+			err := rows.Scan(&day, &clicks.People, &clicks.Bots)
+			days[day] += clicks.Total()
+			return err
+		})
 		if err != nil {
 			return err
 		}
-		for _, day := range clicks.days {
-			total := day.people + day.bots
-			stats.ClicksByDay = append(stats.ClicksByDay, schema.DayCount{Date: dateOf(day.number), Total: total})
-			stats.TotalClicks += total
+		rows, err = tx.query(ctx, linkDevices, args...)
+		if err := scanCounts(rows, err, stats.Devices); err != nil {
+			return err
 		}
-		stats.Devices = clicks.devices()
-		for _, browser := range mostFrequent(clicks.browsers(true), schema.TopBrowsers) {
-			stats.Browsers[browser.Name] = browser.Total
-		}
-		return nil
+		rows, err = tx.query(ctx, linkBrowsers, args...)
+		return scanCounts(rows, err, stats.Browsers)
 	})
+	for _, day := range slices.Sorted(maps.Keys(days)) {
+		stats.ClicksByDay = append(stats.ClicksByDay, schema.DayCount{Date: dateOf(day), Total: days[day]})
+		stats.TotalClicks += days[day]
+	}
 	return stats, wrap(err, "read stats of link %d", linkID)
 }
 

@@ -10,9 +10,12 @@ import (
 )
 
 const (
-	deleteOldUploads = `DELETE FROM uploads WHERE created_at < ? AND coalesce(leased_until, 0) <= ?`
-	deleteUpload     = `DELETE FROM uploads WHERE account_id = ? AND coalesce(leased_until, 0) <= ?`
-	createUpload     = `
+	deleteOldUploads = `
+	DELETE FROM uploads WHERE coalesce(leased_until, 0) <= ? AND (created_at < ? OR id IN (SELECT id FROM (
+		SELECT id, sum(1 + (SELECT count(*) FROM upload_parts WHERE upload_id = u.id)) OVER (ORDER BY created_at DESC, id) AS parts
+		FROM uploads AS u) WHERE parts > ?))`
+	deleteUpload = `DELETE FROM uploads WHERE account_id = ? AND coalesce(leased_until, 0) <= ?`
+	createUpload = `
 	INSERT INTO uploads (id, account_id, file_name, created_at, status, errors, holder, leased_until) VALUES (?, ?, ?, ?, ?, '', ?, ?)`
 	addUploadPart = `INSERT INTO upload_parts (upload_id, number, content) SELECT id, ?, ? FROM uploads WHERE id = ?`
 	uploadPart    = `SELECT content FROM upload_parts WHERE upload_id = ? AND number = ?`
@@ -26,11 +29,11 @@ const (
 )
 
 // CreateUpload implements schema.UploadStore.
-func (s *Store) CreateUpload(ctx context.Context, upload schema.Upload, holder string, lease time.Duration, old time.Time) error {
+func (s *Store) CreateUpload(ctx context.Context, upload schema.Upload, holder string, lease time.Duration, keep schema.UploadsKept) error {
 	now := time.Now()
 	until := now.Add(lease)
 	err := s.db.update(ctx, func(tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, deleteOldUploads, unixMillis{&old}, unixMillis{&now}); err != nil {
+		if _, err := tx.ExecContext(ctx, deleteOldUploads, unixMillis{&now}, unixMillis{&keep.Since}, keep.Parts); err != nil {
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, deleteUpload, upload.AccountID, unixMillis{&now}); err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -36,7 +37,8 @@ var clickBehaviours = []behaviour[ClickStores]{
 	{"InsertClicks accepts gaps of dropped records", passesDroppedRecords},
 	{"InsertClicks keeps the highest seq of each lane", keepsHighestMarks},
 	{"InsertClicks counts each partition separately, even for the same lane", keepsPartitionsApart},
-	{"LaneMark is the highest of all partitions", findsHighestMark},
+	{"the mark of a lane is the highest of all partitions", findsHighestMark},
+	{"marks of many lanes are read at once, each once and in their order", findsManyMarks},
 	{"LaneCounts has each lane once, all partitions together", countsLanes},
 	{"LaneGaps returns the gaps of a lane in order, each once", keepsGaps},
 	{"InsertClicks accepts many lanes and extreme numbers", takesManyLanes},
@@ -53,6 +55,7 @@ var clickBehaviours = []behaviour[ClickStores]{
 	{"InsertClicks counts each record once while workers compete", countsOnceWhileWorkersFight},
 	{"InsertClicks counts several partitions concurrently", countsPartitionsAtOnce},
 	{"InsertClicks bounds the names of a link's referrers per day, and counts the rest as Other", boundsReferrers},
+	{"InsertClicks bounds the combinations of names of a link and day, and counts the rest as Other", boundsCombinations},
 }
 
 // lane returns lane n of an incarnation with zero bytes.
@@ -72,8 +75,10 @@ func clicksOf(link int64, n int) []click {
 	return clicks
 }
 
-// randomClicks returns n clicks with popular and rare links, browsers, referrers, countries and days. Some links have
-// clicks with an account and some without.
+// randomLink is the first link of randomClicks.
+const randomLink = 101
+
+// randomClicks returns n clicks with popular and rare links, browsers, referrers, countries and days.
 func randomClicks(random *rand.Rand, n, links int) []click {
 	devices := []schema.Device{schema.Desktop, schema.Mobile, schema.Tablet, schema.Bot, schema.Other}
 	popular := rand.NewZipf(random, 1.2, 2, uint64(links-1))
@@ -81,7 +86,7 @@ func randomClicks(random *rand.Rand, n, links int) []click {
 	for i := range clicks {
 		clicks[i] = click{
 			lane:     lane(byte(random.IntN(3)), uint32(random.IntN(4))),
-			link:     int64(popular.Uint64()) + 1,
+			link:     int64(popular.Uint64()) + randomLink,
 			at:       epoch.Add(time.Duration(random.IntN(20*24*60)) * time.Minute),
 			device:   devices[random.IntN(len(devices))],
 			browser:  fmt.Sprintf("Browser %d", min(random.IntN(30), random.IntN(30))),
@@ -89,10 +94,9 @@ func randomClicks(random *rand.Rand, n, links int) []click {
 			country:  []string{"", "AT", "CH", "DE", "FR", "JP", "US"}[min(random.IntN(7), random.IntN(7))],
 			os:       []string{"", "Android", "iOS", "Windows", "macOS"}[min(random.IntN(5), random.IntN(5))],
 			language: []string{"", "de", "en", "fr", "Other"}[min(random.IntN(5), random.IntN(5))],
+			route:    []string{"", "phones", "red", "de"}[min(random.IntN(4), random.IntN(4))],
 		}
-		if clicks[i].account = clicks[i].link % 5; random.IntN(10) == 0 {
-			clicks[i].account = 0
-		}
+		clicks[i].account = 2 + clicks[i].link%5
 	}
 	return clicks
 }
@@ -178,12 +182,42 @@ func keepsHighestMarks(t *testing.T, store ClickStores) {
 	model.check(t, store)
 }
 
+func findsManyMarks(t *testing.T, store ClickStores) {
+	model := newModel()
+	var lanes []schema.Lane
+	var want []uint64
+	batch := new(schema.ClickBatch)
+	batch.Reset(0, 0)
+	for link := range int64(3000) { // more than a store asks for in one query; of a third there are no clicks
+		c := clicksOf(1+link, 1)[0]
+		c.lane = schema.Lane{Incarnation: schema.Incarnation{byte(link / 3), byte(link / 3 >> 8), 15: 0xee}, Number: uint32(link % 3)}
+		if link%3 != 1 {
+			appendClick(batch, batch.Next, uint64(link)+1, c)
+		}
+		lanes, want = append(lanes, c.lane), append(want, uint64(link)+1)
+		if link%3 == 1 {
+			want[link] = 0
+		}
+	}
+	testkit.Must(t, store.InsertClicks(t.Context(), batch))
+	model.count(batch)
+	lanes, want = append(lanes, lanes[0]), append(want, want[0])
+	slices.Reverse(lanes)
+	slices.Reverse(want)
+	got, err := store.LaneMarks(t.Context(), lanes)
+	testkit.Must(t, err)
+	testkit.Equal(t, "marks", got, want)
+	none, err := store.LaneMarks(t.Context(), nil)
+	testkit.Must(t, err)
+	testkit.Equal(t, "marks of no lanes", len(none), 0)
+}
+
 func findsHighestMark(t *testing.T, store ClickStores) {
 	want := func(lane schema.Lane, seq uint64) {
 		t.Helper()
-		got, err := store.LaneMark(t.Context(), lane)
+		got, err := store.LaneMarks(t.Context(), []schema.Lane{lane})
 		testkit.Must(t, err)
-		testkit.Equal(t, "mark", got, seq)
+		testkit.Equal(t, "mark", got, []uint64{seq})
 	}
 	model := newModel()
 	moved := lane(1, 0) // the lane of clicksOf(1, …)

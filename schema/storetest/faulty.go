@@ -37,10 +37,12 @@ type FaultyClicks struct {
 	Fault Fault
 }
 
-// Methods returns the names of the methods of the interface S, such as schema.Database.
+// Methods returns the names of the methods of the interface S, such as schema.Database, that may fail.
 func Methods[S any]() (names []string) {
 	for method := range reflect.TypeFor[S]().Methods() {
-		names = append(names, method.Name)
+		if method.Type.NumIn() > 0 && method.Type.In(0) == reflect.TypeFor[context.Context]() {
+			names = append(names, method.Name)
+		}
 	}
 	return names
 }
@@ -115,39 +117,25 @@ func (f FaultyDatabase) OwnedLink(
 	})
 }
 
-func (f FaultyDatabase) Links(ctx context.Context, accountID int64, page int64) ([]schema.Link, int64, error) {
-	return two(ctx, f.Fault, "Links", func() ([]schema.Link, int64, error) {
-		return f.Database.Links(ctx, accountID, page)
-	})
-}
-
-func (f FaultyDatabase) SearchLinks(
-	ctx context.Context, accountID int64, query string, page int64,
-) ([]schema.Link, int64, error) {
-	return two(ctx, f.Fault, "SearchLinks", func() ([]schema.Link, int64, error) {
-		return f.Database.SearchLinks(ctx, accountID, query, page)
-	})
-}
-
-func (f FaultyDatabase) FindLinks(
+func (f FaultyDatabase) Links(
 	ctx context.Context, accountID int64, filter schema.LinkFilter, page int64,
 ) ([]schema.Link, int64, error) {
-	return two(ctx, f.Fault, "FindLinks", func() ([]schema.Link, int64, error) {
-		return f.Database.FindLinks(ctx, accountID, filter, page)
+	return two(ctx, f.Fault, "Links", func() ([]schema.Link, int64, error) {
+		return f.Database.Links(ctx, accountID, filter, page)
 	})
 }
 
-func (f FaultyDatabase) FindLinkIDs(
+func (f FaultyDatabase) LinkIDs(
 	ctx context.Context, accountID int64, filter schema.LinkFilter, limit int,
 ) ([]int64, error) {
-	return one(ctx, f.Fault, "FindLinkIDs", func() ([]int64, error) {
-		return f.Database.FindLinkIDs(ctx, accountID, filter, limit)
+	return one(ctx, f.Fault, "LinkIDs", func() ([]int64, error) {
+		return f.Database.LinkIDs(ctx, accountID, filter, limit)
 	})
 }
 
-func (f FaultyDatabase) LinksAfter(ctx context.Context, accountID, ordinal int64, limit int) ([]schema.Link, error) {
+func (f FaultyDatabase) LinksAfter(ctx context.Context, accountID int64, filter schema.LinkFilter, ordinal int64, limit int) ([]schema.Link, error) {
 	return one(ctx, f.Fault, "LinksAfter", func() ([]schema.Link, error) {
-		return f.Database.LinksAfter(ctx, accountID, ordinal, limit)
+		return f.Database.LinksAfter(ctx, accountID, filter, ordinal, limit)
 	})
 }
 
@@ -333,9 +321,12 @@ func (f FaultyClicks) Position(ctx context.Context, partition int) (schema.Posit
 	})
 }
 
-func (f FaultyClicks) LaneMark(ctx context.Context, lane schema.Lane) (seq uint64, err error) {
-	err = do(ctx, f.Fault, "LaneMark", func() (err error) { seq, err = f.ClickStore.LaneMark(ctx, lane); return err })
-	return seq, err
+func (f FaultyClicks) LaneMarks(ctx context.Context, lanes []schema.Lane) ([]uint64, error) {
+	return one(ctx, f.Fault, "LaneMarks", func() ([]uint64, error) { return f.ClickStore.LaneMarks(ctx, lanes) })
+}
+
+func (f FaultyClicks) ClickSums(ctx context.Context) (map[string]uint64, error) {
+	return one(ctx, f.Fault, "ClickSums", func() (map[string]uint64, error) { return f.ClickStore.ClickSums(ctx) })
 }
 
 func (f FaultyClicks) InsertClicks(ctx context.Context, batch *schema.ClickBatch) error {
@@ -357,26 +348,6 @@ func (f FaultyClicks) LinkStats(ctx context.Context, linkID int64) (schema.Stats
 func (f FaultyClicks) ClickCounts(ctx context.Context, linkIDs []int64) (map[int64]int64, error) {
 	return one(ctx, f.Fault, "ClickCounts", func() (map[int64]int64, error) {
 		return f.ClickStore.ClickCounts(ctx, linkIDs)
-	})
-}
-
-func (f FaultyClicks) LinkReport(ctx context.Context, linkID int64, since time.Time) (schema.LinkReport, error) {
-	return one(ctx, f.Fault, "LinkReport", func() (schema.LinkReport, error) {
-		return f.ReportStore.LinkReport(ctx, linkID, since)
-	})
-}
-
-func (f FaultyClicks) AccountReport(
-	ctx context.Context, accountID int64, since, linksSince time.Time,
-) (schema.AccountReport, error) {
-	return one(ctx, f.Fault, "AccountReport", func() (schema.AccountReport, error) {
-		return f.ReportStore.AccountReport(ctx, accountID, since, linksSince)
-	})
-}
-
-func (f FaultyClicks) AccountDays(ctx context.Context, accountID int64, since time.Time) ([]schema.DayReport, error) {
-	return one(ctx, f.Fault, "AccountDays", func() ([]schema.DayReport, error) {
-		return f.ReportStore.AccountDays(ctx, accountID, since)
 	})
 }
 
@@ -429,9 +400,9 @@ func (f FaultyClicks) ReportDetail(ctx context.Context) (schema.ReportDetail, er
 }
 
 func (f FaultyDatabase) CreateUpload(
-	ctx context.Context, upload schema.Upload, holder string, lease time.Duration, old time.Time,
+	ctx context.Context, upload schema.Upload, holder string, lease time.Duration, keep schema.UploadsKept,
 ) error {
-	return do(ctx, f.Fault, "CreateUpload", func() error { return f.Database.CreateUpload(ctx, upload, holder, lease, old) })
+	return do(ctx, f.Fault, "CreateUpload", func() error { return f.Database.CreateUpload(ctx, upload, holder, lease, keep) })
 }
 
 func (f FaultyDatabase) AddUploadPart(ctx context.Context, id string, number int, content []byte) error {
@@ -452,4 +423,12 @@ func (f FaultyDatabase) NoteUpload(ctx context.Context, id, holder string, note 
 
 func (f FaultyDatabase) UploadErrors(ctx context.Context, id string) (string, error) {
 	return one(ctx, f.Fault, "UploadErrors", func() (string, error) { return f.Database.UploadErrors(ctx, id) })
+}
+
+func (f FaultyDatabase) PendingChanges(ctx context.Context, after int64) (schema.Pending, error) {
+	return one(ctx, f.Fault, "PendingChanges", func() (schema.Pending, error) { return f.Database.PendingChanges(ctx, after) })
+}
+
+func (f FaultyDatabase) TakeChanges(ctx context.Context, publish func([]schema.Change) error) (bool, error) {
+	return one(ctx, f.Fault, "TakeChanges", func() (bool, error) { return f.Database.TakeChanges(ctx, publish) })
 }

@@ -30,6 +30,7 @@ func TestDatabase(t *testing.T, open Open[schema.Database]) {
 	t.Run("batches of links", func(t *testing.T) { run(t, open, linkBatchBehaviours) })
 	t.Run("calls with keys", func(t *testing.T) { run(t, open, idempotencyBehaviours) })
 	t.Run("rate limits", func(t *testing.T) { run(t, open, rateBehaviours) })
+	t.Run("outbox", func(t *testing.T) { run(t, open, outboxBehaviours) })
 	t.Run("search", func(t *testing.T) { run(t, open, searchBehaviours) })
 	t.Run("everything survives reopening", func(t *testing.T) { keepsLinks(t, open) })
 	t.Run("leases survive reopening", func(t *testing.T) { keepsLeases(t, open) })
@@ -130,7 +131,7 @@ func refusesTakenHash(t *testing.T, store schema.Database) {
 	testkit.Equal(t, "link", got, taken)
 	testkit.Equal(t, "next ordinal of a", addLink(t, store, a.ID, 0, "free").Ordinal, 2)
 	testkit.Equal(t, "next ordinal of b", addLink(t, store, b.ID, 0, "free2").Ordinal, 1)
-	_, total, err := store.Links(t.Context(), b.ID, 1)
+	_, total, err := store.Links(t.Context(), b.ID, schema.LinkFilter{}, 1)
 	testkit.Must(t, err)
 	testkit.Equal(t, "total of b", total, 1)
 }
@@ -207,7 +208,7 @@ func sameOrdinals(t *testing.T, store schema.LinkStore, accountID, total int64) 
 	t.Helper()
 	want := total
 	for page := int64(1); want > 0; page++ {
-		links, gotTotal, err := store.Links(t.Context(), accountID, page)
+		links, gotTotal, err := store.Links(t.Context(), accountID, schema.LinkFilter{}, page)
 		testkit.Must(t, err)
 		testkit.Equal(t, "total", gotTotal, total)
 		testkit.Equal(t, "length of the page", int64(len(links)), min(want, schema.PageSize))
@@ -302,14 +303,15 @@ func findsManyLinksByHash(t *testing.T, store schema.Database) {
 // destination is what Destinations returns of a link.
 func destination(l schema.Link) schema.Destination {
 	return schema.Destination{LinkID: l.ID, AccountID: l.AccountID, URL: l.URL, Active: l.Active, ExpiresAt: l.ExpiresAt,
-		ExpiredURL: l.ExpiredURL, ForwardQuery: l.ForwardQuery, Stopped: l.Stopped}
+		ExpiredURL: l.ExpiredURL, ForwardQuery: l.ForwardQuery, Extension: l.Extension, Stopped: l.Stopped}
 }
 
 func findsDestinations(t *testing.T, store schema.Database) {
 	owner, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
 	domain, claimed := addDomain(t, store, owner.ID, "go.example.org", true), addDomain(t, store, owner.ID, "later.example.org", false)
 	expiring := schema.Link{AccountID: owner.ID, Hash: "expiring", URL: "https://example.org/ü", Active: true, CreatedAt: time.Now(),
-		ExpiresAt: time.Now().Add(time.Hour).Truncate(time.Second).UTC(), ExpiredURL: "https://example.org/late", ForwardQuery: true}
+		ExpiresAt: time.Now().Add(time.Hour).Truncate(time.Second).UTC(), ExpiredURL: "https://example.org/late", ForwardQuery: true,
+		Extension: extension("ü")}
 	testkit.Must(t, store.CreateLink(t.Context(), &expiring))
 	want := map[schema.LinkKey]schema.Destination{}
 	for _, l := range []schema.Link{
@@ -388,7 +390,7 @@ func pagesLinks(t *testing.T, store schema.Database) {
 	}
 	sameOrdinals(t, store, a.ID, total)
 	for page := range 3 {
-		links, _, err := store.Links(t.Context(), a.ID, int64(page)+1)
+		links, _, err := store.Links(t.Context(), a.ID, schema.LinkFilter{}, int64(page)+1)
 		testkit.Must(t, err)
 		for i, link := range links {
 			testkit.Equal(t, "link", link, created[total-1-page*schema.PageSize-i])
@@ -403,12 +405,12 @@ func pagesBeyondLast(t *testing.T, store schema.Database) {
 	}
 	// The ordinals of the last two pages overflow. Those of 1<<62 + 1 would wrap around to those of page 1.
 	for _, page := range []int64{2, 3, 5000, 1<<62 + 1, math.MaxInt64} {
-		links, total, err := store.Links(t.Context(), owner.ID, page)
+		links, total, err := store.Links(t.Context(), owner.ID, schema.LinkFilter{}, page)
 		testkit.Must(t, err)
 		testkit.Equal(t, "links of the page", len(links), 0)
 		testkit.Equal(t, "total", total, schema.PageSize)
 	}
-	links, total, err := store.Links(t.Context(), without.ID, 1)
+	links, total, err := store.Links(t.Context(), without.ID, schema.LinkFilter{}, 1)
 	testkit.Must(t, err)
 	testkit.Equal(t, "links without links", len(links), 0)
 	testkit.Equal(t, "total without links", total, 0)
@@ -431,7 +433,7 @@ func pagesOfOneMoment(t *testing.T, store schema.Database) {
 	}()
 	var errs []error
 	for errs == nil {
-		links, total, err := store.Links(t.Context(), owner.ID, 1)
+		links, total, err := store.Links(t.Context(), owner.ID, schema.LinkFilter{}, 1)
 		testkit.Must(t, err)
 		testkit.Equal(t, "length of page 1", int64(len(links)), min(total, schema.PageSize))
 		for i, link := range links {

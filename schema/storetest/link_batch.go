@@ -60,6 +60,9 @@ func createsBatch(t *testing.T, store schema.Database) {
 		link.URL, link.Active = fmt.Sprintf("https://example.org/%d", i), i%5 > 0
 		link.Title, link.Tags = fmt.Sprintf("Nº '%d' 🙂", i), [][]string{nil, {"one"}, {"a_b", "c-d"}}[i%3]
 		link.ForwardQuery = i%2 == 0
+		if i%8 == 5 {
+			link.Extension = extension(fmt.Sprint(i))
+		}
 		if i%7 == 3 { // imported, from long ago
 			link.CreatedAt = hour(-i)
 		}
@@ -196,7 +199,7 @@ func remakesBatch(t *testing.T, store schema.Database) {
 		got.Host = ""
 		testkit.Equal(t, "link", got, link)
 	}
-	_, total, err := store.Links(t.Context(), owner.ID, 1)
+	_, total, err := store.Links(t.Context(), owner.ID, schema.LinkFilter{}, 1)
 	testkit.Must(t, err)
 	testkit.Equal(t, "total", total, 4)
 }
@@ -269,7 +272,7 @@ func showsBatchAtOnce(t *testing.T, store schema.Database) {
 			return nil
 		}
 		for total := int64(0); total < batches*each; {
-			_, now, err := store.Links(t.Context(), owner.ID, 1)
+			_, now, err := store.Links(t.Context(), owner.ID, schema.LinkFilter{}, 1)
 			if err != nil {
 				return err
 			}

@@ -108,7 +108,7 @@ func cancelsSomeOfMany(t *testing.T, store schema.Database) {
 	}
 	// A canceled call may have created its link, or may still create it: so each page is compared with its own total.
 	for page, skipped := int64(1), int64(0); skipped < created.Load(); page, skipped = page+1, skipped+schema.PageSize {
-		links, total, err := store.Links(t.Context(), owner.ID, page)
+		links, total, err := store.Links(t.Context(), owner.ID, schema.LinkFilter{}, page)
 		testkit.Must(t, err)
 		testkit.Equal(t, "length of the page", int64(len(links)), min(total-skipped, schema.PageSize))
 		for i, link := range links {

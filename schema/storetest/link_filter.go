@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -11,10 +12,10 @@ import (
 )
 
 var linkFilterBehaviours = []behaviour[schema.Database]{
-	{"FindLinks and FindLinkIDs find what matches, in the order of the filter", filtersLinks},
-	{"FindLinks finds by what visitors are answered", filtersStopped},
-	{"FindLinks pages through its results", pagesFiltered},
-	{"FindLinks finds nothing with a text that no link can have", filtersUnstorable},
+	{"Links with a filter and LinkIDs find what matches, in the order of the filter", filtersLinks},
+	{"Links with a filter finds by what visitors are answered", filtersStopped},
+	{"Links with a filter pages through its results", pagesFiltered},
+	{"Links with a filter finds nothing with a text that no link can have", filtersUnstorable},
 	{"LinksAfter reads all links in the order of their creation", readsAfter},
 }
 
@@ -60,15 +61,31 @@ func filtersLinks(t *testing.T, store schema.Database) {
 		for i, n := range c.want {
 			want[i], wantIDs[i] = all[n], all[n].ID
 		}
-		got, total, err := store.FindLinks(t.Context(), owner.ID, c.filter, 1)
+		got, total, err := store.Links(t.Context(), owner.ID, c.filter, 1)
 		testkit.Must(t, err)
 		testkit.Equal(t, name, got, want, nilOrEmpty)
 		testkit.Equal(t, "total of "+name, total, int64(len(want)))
+		readsAfterEach(t, store, owner, c.filter, want)
 		for limit := range len(want) + 2 {
-			ids, err := store.FindLinkIDs(t.Context(), owner.ID, c.filter, limit)
+			ids, err := store.LinkIDs(t.Context(), owner.ID, c.filter, limit)
 			testkit.Must(t, err)
 			testkit.Equal(t, name, ids, wantIDs[:min(limit, len(want))], nilOrEmpty)
 		}
+	}
+}
+
+// readsAfterEach requires that LinksAfter reads the links that match filter, from the first on and after each.
+func readsAfterEach(t *testing.T, store schema.Database, owner schema.Account, filter schema.LinkFilter, links []schema.Link) {
+	t.Helper()
+	want := slices.SortedFunc(slices.Values(links), func(a, b schema.Link) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
+	for i, after := 0, int64(0); ; i++ {
+		got, err := store.LinksAfter(t.Context(), owner.ID, filter, after, len(want)+1)
+		testkit.Must(t, err)
+		testkit.Equal(t, "links after one", got, want[i:], nilOrEmpty)
+		if i == len(want) {
+			return
+		}
+		after = want[i].Ordinal
 	}
 }
 
@@ -102,7 +119,7 @@ func filtersStopped(t *testing.T, store schema.Database) {
 	domain := addDomain(t, store, owner.ID, "later.example.org", false)
 	hashes := func(redirects bool) (found []string) {
 		t.Helper()
-		links, total, err := store.FindLinks(t.Context(), owner.ID, schema.LinkFilter{Redirects: &redirects}, 1)
+		links, total, err := store.Links(t.Context(), owner.ID, schema.LinkFilter{Redirects: &redirects}, 1)
 		testkit.Must(t, err)
 		testkit.Equal(t, "total", total, int64(len(links)))
 		for _, link := range links {
@@ -135,7 +152,7 @@ func pagesFiltered(t *testing.T, store schema.Database) {
 		filter := schema.LinkFilter{Words: []schema.LinkWord{{Texts: []string{"found"}}}, OldestFirst: oldest}
 		var hashes []string
 		for page := range int64(4) {
-			links, total, err := store.FindLinks(t.Context(), owner.ID, filter, page+1)
+			links, total, err := store.Links(t.Context(), owner.ID, filter, page+1)
 			testkit.Must(t, err)
 			testkit.Equal(t, "total", total, n)
 			testkit.Equal(t, "length", len(links), []int{schema.PageSize, schema.PageSize, 1, 0}[page])
@@ -149,7 +166,7 @@ func pagesFiltered(t *testing.T, store schema.Database) {
 		for i, hash := range hashes {
 			testkit.Equal(t, "hash", hash, fmt.Sprintf("found-%d", i))
 		}
-		links, total, err := store.FindLinks(t.Context(), owner.ID, filter, math.MaxInt64)
+		links, total, err := store.Links(t.Context(), owner.ID, filter, math.MaxInt64)
 		testkit.Must(t, err)
 		testkit.Equal(t, "links and total of the last page", []int64{int64(len(links)), total}, []int64{0, n})
 	}
@@ -160,9 +177,9 @@ func filtersUnstorable(t *testing.T, store schema.Database) {
 	addLink(t, store, owner.ID, 0, "hash")
 	for _, text := range []string{"a\x00b", "\xff"} {
 		filter := schema.LinkFilter{Words: []schema.LinkWord{{Texts: []string{text}}}}
-		links, total, err := store.FindLinks(t.Context(), owner.ID, filter, 1)
+		links, total, err := store.Links(t.Context(), owner.ID, filter, 1)
 		testkit.Must(t, err)
-		ids, err := store.FindLinkIDs(t.Context(), owner.ID, filter, 10)
+		ids, err := store.LinkIDs(t.Context(), owner.ID, filter, 10)
 		testkit.Must(t, err)
 		testkit.Equal(t, "found", len(links)+len(ids)+int(total), 0)
 	}
@@ -182,7 +199,7 @@ func readsAfter(t *testing.T, store schema.Database) {
 	}
 	var got []schema.Link
 	for after := int64(math.MinInt64); ; after = got[len(got)-1].Ordinal {
-		links, err := store.LinksAfter(t.Context(), owner.ID, after, 2)
+		links, err := store.LinksAfter(t.Context(), owner.ID, schema.LinkFilter{}, after, 2)
 		testkit.Must(t, err)
 		if got = append(got, links...); len(links) == 0 {
 			break

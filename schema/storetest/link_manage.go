@@ -13,6 +13,7 @@ import (
 var linkManageBehaviours = []behaviour[schema.Database]{
 	{"CreateLink keeps title, tags, expiry and forwarding, alone and beside others", keepsDetails},
 	{"UpdateLink changes what it is given and nothing else", updatesLinks},
+	{"UpdateLink replaces only the extension that its caller has seen", updatesExtensions},
 	{"UpdateLink lets concurrent changes of different fields all take effect", updatesConcurrently},
 	{"UpdateLink does not change what has changed, if it is asked to", updatesUnchanged},
 	{"UpdateLink lets one of concurrent changes of what has not changed take effect", updatesUnchangedOnce},
@@ -40,6 +41,9 @@ func keepsDetails(t *testing.T, store schema.Database) {
 		links[i].Title = fmt.Sprintf("Überschrift '%d' 🙂", i)
 		links[i].Tags = [][]string{nil, {"one"}, {"a_b", "c-d", "z"}}[i%3]
 		links[i].ForwardQuery = i%2 == 0
+		if i%5 == 1 {
+			links[i].Extension = extension(fmt.Sprint(i))
+		}
 		if i%4 > 0 {
 			links[i].ExpiresAt = epoch.Add(time.Duration(i) * time.Hour)
 		}
@@ -50,7 +54,7 @@ func keepsDetails(t *testing.T, store schema.Database) {
 	}) {
 		testkit.Must(t, err)
 	}
-	page, _, err := store.Links(t.Context(), owner.ID, 1)
+	page, _, err := store.Links(t.Context(), owner.ID, schema.LinkFilter{}, 1)
 	testkit.Must(t, err)
 	testkit.Equal(t, "links of the page", len(page), n)
 	for _, want := range links {
@@ -96,6 +100,48 @@ func updatesLinks(t *testing.T, store schema.Database) {
 	got, err := store.Link(t.Context(), 0, "hash")
 	testkit.Must(t, err)
 	testkit.Equal(t, "other link", got, other)
+}
+
+// extension returns an extension of every kind.
+func extension(text string) *schema.Extension {
+	e := &schema.Extension{
+		Rules: []schema.Rule{{Name: "phones", URL: "https://example.org/m?" + text, If: schema.Conditions{Device: []string{"mobile"},
+			Query: map[string]string{"a": "*", "b": text + "'\"\\<&"}, From: 1_800_000_000, Until: 1_900_000_000}}},
+		Variants: []schema.Variant{{Name: "a", URL: "https://example.org/a", Weight: 30}, {Name: "b", URL: "https://example.org/b", Weight: 70}},
+		Card:     &schema.Card{Title: text, Image: new("https://example.org/i.png")},
+	}
+	e.Share(nil)
+	return e
+}
+
+func updatesExtensions(t *testing.T, store schema.Database) {
+	owner := addAccount(t, store, "a@example.org")
+	link := addLink(t, store, owner.ID, 0, "hash")
+	plain, second := link, extension("second")
+	for _, next := range []*schema.Extension{extension("first"), second, {}, extension("last")} {
+		seen := link
+		link.Extension, link.UpdatedAt = next, hour(1)
+		if next.IsZero() {
+			link.Extension = nil
+		}
+		got := seen
+		testkit.Must(t, store.UpdateLink(t.Context(), &got, schema.LinkEdit{Extension: next}, hour(1)))
+		testkit.Equal(t, "link", got, link)
+		for _, stale := range []schema.Link{plain, {ID: link.ID, Extension: second}} {
+			if stale.Extension.Text() != link.Extension.Text() {
+				edit := schema.LinkEdit{Extension: extension("lost"), Title: new("lost")}
+				testkit.WantCode(t, store.UpdateLink(t.Context(), &stale, edit, hour(2)), schema.CodeConflict)
+			}
+		}
+	}
+	edits := []schema.LinkEdit{{Extension: extension("one")}, {Extension: extension("other")}}
+	onlyOne(t, concurrently(2, func(i int) error {
+		seen := link
+		return store.UpdateLink(t.Context(), &seen, edits[i], hour(3))
+	}), schema.CodeConflict)
+	testkit.Must(t, store.DeleteLink(t.Context(), link, hour(4)))
+	wantDeleted(t, store, link, hour(4))
+	testkit.WantCode(t, store.UpdateLink(t.Context(), &link, edits[0], hour(5)), schema.CodeNotFound)
 }
 
 func updatesConcurrently(t *testing.T, store schema.Database) {
@@ -177,7 +223,7 @@ func wantDeleted(t *testing.T, store schema.LinkStore, link schema.Link, at time
 	testkit.WantCode(t, err, schema.CodeNotFound)
 	byID, err := store.LinksByID(t.Context(), link.AccountID, []int64{link.ID})
 	testkit.Must(t, err)
-	found, total, err := store.SearchLinks(t.Context(), link.AccountID, link.Hash, 1)
+	found, total, err := store.Links(t.Context(), link.AccountID, withWord(link.Hash), 1)
 	testkit.Must(t, err)
 	testkit.Equal(t, "found links", len(byID)+len(found)+int(total), 0)
 	want := schema.Link{ID: link.ID, AccountID: link.AccountID, DomainID: link.DomainID, Host: link.Host, Hash: link.Hash,
@@ -207,7 +253,7 @@ func deletesLinks(t *testing.T, store schema.Database) {
 	last := addLink(t, store, owner.ID, 0, "last")
 	testkit.Must(t, store.DeleteLink(t.Context(), link, hour(2)))
 	wantDeleted(t, store, link, hour(2))
-	page, total, err := store.Links(t.Context(), owner.ID, 1)
+	page, total, err := store.Links(t.Context(), owner.ID, schema.LinkFilter{}, 1)
 	testkit.Must(t, err)
 	testkit.Equal(t, "links", page, []schema.Link{last, first})
 	testkit.Equal(t, "total", total, 2)
@@ -224,7 +270,7 @@ func deletesUnknownLinks(t *testing.T, store schema.Database) {
 	}
 	wantDeleted(t, store, link, hour(1))
 	sameOrdinals(t, store, other.ID, 1)
-	_, total, err := store.Links(t.Context(), owner.ID, 1)
+	_, total, err := store.Links(t.Context(), owner.ID, schema.LinkFilter{}, 1)
 	testkit.Must(t, err)
 	testkit.Equal(t, "total", total, 0)
 }
@@ -235,7 +281,7 @@ func deletesOnce(t *testing.T, store schema.Database) {
 	for round := range 5 {
 		link := addLink(t, store, owner.ID, 0, fmt.Sprintf("hash-%d", round))
 		onlyOne(t, concurrently(8, func(int) error { return store.DeleteLink(t.Context(), link, hour(1)) }), schema.CodeNotFound)
-		_, total, err := store.Links(t.Context(), owner.ID, 1)
+		_, total, err := store.Links(t.Context(), owner.ID, schema.LinkFilter{}, 1)
 		testkit.Must(t, err)
 		testkit.Equal(t, "total", total, 1)
 	}
@@ -270,7 +316,7 @@ func remakesLinks(t *testing.T, store schema.Database) {
 		testkit.Must(t, err)
 		testkit.Equal(t, "stop of a link that was taken down, deleted and made anew", got.Stopped, schema.TakenDown)
 	}
-	_, total, err := store.Links(t.Context(), owner.ID, 1)
+	_, total, err := store.Links(t.Context(), owner.ID, schema.LinkFilter{}, 1)
 	testkit.Must(t, err)
 	testkit.Equal(t, "total", total, 2)
 }
@@ -329,7 +375,7 @@ func pagesRemaining(t *testing.T, store schema.Database) {
 	wantPages := func(want []schema.Link) {
 		t.Helper()
 		for page := range int64(n/schema.PageSize + 3) {
-			got, total, err := store.Links(t.Context(), owner.ID, page+1)
+			got, total, err := store.Links(t.Context(), owner.ID, schema.LinkFilter{}, page+1)
 			testkit.Must(t, err)
 			testkit.Equal(t, "total", total, int64(len(want)))
 			from, to := min(page*schema.PageSize, total), min((page+1)*schema.PageSize, total)
@@ -338,7 +384,7 @@ func pagesRemaining(t *testing.T, store schema.Database) {
 	}
 	var left []schema.Link
 	for page := range int64(n/schema.PageSize + 1) {
-		links, _, err := store.Links(t.Context(), owner.ID, page+1)
+		links, _, err := store.Links(t.Context(), owner.ID, schema.LinkFilter{}, page+1)
 		testkit.Must(t, err)
 		left = append(left, links...)
 	}
@@ -365,7 +411,7 @@ func deletesEmptiedDomain(t *testing.T, store schema.Database) {
 	testkit.WantCode(t, store.CreateLink(t.Context(), &gone), schema.CodeNotFound)
 	again := addDomain(t, store, owner.ID, "go.example.org", true)
 	addLink(t, store, owner.ID, again.ID, "one")
-	_, total, err := store.Links(t.Context(), owner.ID, 1)
+	_, total, err := store.Links(t.Context(), owner.ID, schema.LinkFilter{}, 1)
 	testkit.Must(t, err)
 	testkit.Equal(t, "total", total, 1)
 }

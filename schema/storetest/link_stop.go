@@ -24,13 +24,13 @@ func stops(t *testing.T, store schema.LinkStore, link schema.Link, want schema.S
 	got, err = store.OwnedLink(t.Context(), link.AccountID, link.Hash, &link.DomainID)
 	testkit.Must(t, err)
 	testkit.Equal(t, "OwnedLink", got, link)
-	page, _, err := store.Links(t.Context(), link.AccountID, 1)
+	page, _, err := store.Links(t.Context(), link.AccountID, schema.LinkFilter{}, 1)
 	testkit.Must(t, err)
-	found, _, err := store.SearchLinks(t.Context(), link.AccountID, link.Hash, 1)
+	found, _, err := store.Links(t.Context(), link.AccountID, withWord(link.Hash), 1)
 	testkit.Must(t, err)
 	byID, err := store.LinksByID(t.Context(), link.AccountID, []int64{link.ID})
 	testkit.Must(t, err)
-	for method, links := range map[string][]schema.Link{"Links": page, "SearchLinks": found, "LinksByID": byID} {
+	for method, links := range map[string][]schema.Link{"Links": page, "Links by a word": found, "LinksByID": byID} {
 		testkit.Equal(t, method, links, []schema.Link{link})
 	}
 	testkit.Equal(t, "Redirects", got.Redirects(), link.Active && want == schema.NotStopped)

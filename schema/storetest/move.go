@@ -13,13 +13,15 @@ import (
 func TestMove(t *testing.T, from, to ClickStores, move func()) {
 	model := newModel()
 	random := rand.New(rand.NewPCG(15, 16))
+	var clicks []click
 	for partition := range 2 {
-		model.insert(t, from, partition, randomClicks(random, 400, 6)...)
+		clicks = append(clicks, randomClicks(random, 400, 6)...)
+		model.insert(t, from, partition, clicks[400*partition:]...)
 		model.insert(t, from, partition, spread(40)...)
 	}
-	unowned := clicksOf(spreadLink, 3)
-	unowned[0].account, unowned[1].lane = 0, lane(7, 99)
-	b := model.nextEpoch(2, 0, unowned...)
+	more := clicksOf(spreadLink, 3)
+	more[1].lane = lane(7, 99)
+	b := model.nextEpoch(2, 0, more...)
 	testkit.Must(t, from.InsertClicks(t.Context(), b))
 	model.count(b)
 	model.check(t, from)
@@ -30,7 +32,9 @@ func TestMove(t *testing.T, from, to ClickStores, move func()) {
 		}
 		model.check(t, to)
 		model.checkReports(t, to, epoch.AddDate(0, 0, 2))
-		model.checkDays(t, to, random, false)
+		for _, zone := range zones(t) {
+			model.checkQuery(t, to, randomQuery(random, zone, clicks[random.IntN(len(clicks))]))
+		}
 	}
 	model.insert(t, to, 1, randomClicks(random, 100, 6)...)
 	move()

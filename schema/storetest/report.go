@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -13,135 +12,76 @@ import (
 )
 
 var reportBehaviours = []behaviour[ClickStores]{
-	{"LinkReport and AccountReport are zero without clicks", reportsWithoutClicks},
-	{"LinkReport and AccountReport begin with the UTC day of since", reportsSinceDay},
-	{"LinkReport and AccountReport separate people and bots", reportsBotsApart},
-	{"LinkReport has the ten names most frequent among people, ties by name", namesTopOfPeople},
-	{"LinkReport ranks clicks without referrer or country like others", ranksUnknown},
-	{"LinkReport returns any referrer unchanged", keepsReferrers},
-	{"AccountReport adds up the account's links", sumsOverLinks},
-	{"AccountReport has the ten links with the most clicks, ties by ID", namesTopLinks},
-	{"AccountReport omits clicks without an account", leavesOutUnowned},
-	{"AccountReport is of one moment while clicks are inserted", reportsAccountWhileInserting},
-	{"LinkReport and LinkStats agree while clicks are inserted", reportsWhileInserting},
+	{"Report is zero without clicks", reportsWithoutClicks},
+	{"Report begins and ends with UTC days", reportsDays},
+	{"Report separates people and bots", reportsBotsApart},
+	{"Report has the names most frequent among people, ties by name", namesTopOfPeople},
+	{"Report ranks clicks without referrer or country like others", ranksUnknown},
+	{"Report returns any referrer unchanged", keepsReferrers},
+	{"Report of an account adds up its links", sumsOverLinks},
+	{"Report has the links with the most clicks, ties by ID", namesTopLinks},
+	{"Report of an account is of one moment while clicks are inserted", reportsAccountWhileInserting},
+	{"Report and LinkStats agree while clicks are inserted", reportsWhileInserting},
 }
 
-// checkReports compares the reports of all links and accounts with the model.
+// topNames is how many names the reports of these tests have.
+const topNames = 10
+
+// Days returns a query of the clicks of UTC days, and of as many days before. No links stand for all of the account.
+func Days(account int64, links []int64, first time.Time, days int) schema.ReportQuery {
+	q := schema.ReportQuery{AccountID: account, Links: links, Limit: topNames, TopLinks: links == nil}
+	q.Bounds, q.Previous = daysFrom(first.UTC().Truncate(24*time.Hour), days)
+	return q
+}
+
+// checkReports compares the reports of all links and accounts from a UTC day on with the model, all days if since is zero.
 func (m *model) checkReports(t *testing.T, store ClickStores, since time.Time) {
 	t.Helper()
-	for link := range m.links {
-		m.checkLinkReport(t, store, link, since)
+	for link, sum := range m.links {
+		m.checkDaysOf(t, store, Days(sum.clicks[0].account, []int64{link}, since, 1), sum.clicks)
 	}
-	for account := range m.accounts {
-		m.checkAccountReport(t, store, account, since)
+	for account, clicks := range m.accounts {
+		m.checkDaysOf(t, store, Days(account, nil, since, 1), clicks)
 	}
 }
 
-func (m *model) checkLinkReport(t *testing.T, store ClickStores, link int64, since time.Time) {
+// checkDaysOf compares the report of a query whose days go from that of its first one, or that of the first click if it is the zero time,
+// to that of the last click.
+func (m *model) checkDaysOf(t *testing.T, store ClickStores, q schema.ReportQuery, clicks []click) {
 	t.Helper()
-	got, err := store.LinkReport(t.Context(), link, since)
-	testkit.Must(t, err)
-	testkit.Equal(t, fmt.Sprintf("report of link %d since %v", link, since), got, m.linkReport(link, since),
-		nilOrEmpty)
-}
-
-func (m *model) checkAccountReport(t *testing.T, store ClickStores, account int64, since time.Time) {
-	t.Helper()
-	want := m.accountReport(account, since)
-	for _, first := range slices.Compact([]time.Time{since, {}}) {
-		got, err := store.AccountReport(t.Context(), account, first, since)
-		testkit.Must(t, err)
-		want.Days = daysOf(later(m.accounts[account], first))
-		testkit.Equal(t, fmt.Sprintf("report of account %d since %v, of links since %v", account, first, since), got, want, nilOrEmpty)
-		days, err := store.AccountDays(t.Context(), account, first)
-		testkit.Must(t, err)
-		testkit.Equal(t, fmt.Sprintf("days of account %d since %v", account, first), days, want.Days, nilOrEmpty)
-	}
-}
-
-func (m *model) linkReport(link int64, since time.Time) (report schema.LinkReport) {
-	if m.links[link] == nil {
-		return report
-	}
-	clicks := later(m.links[link].clicks, since)
-	report.Days, report.Devices = daysOf(clicks), map[schema.Device]int64{}
-	browsers, systems, languages := map[string]int64{}, map[string]int64{}, map[string]int64{}
-	referrers, countries := map[string]int64{}, map[string]int64{}
-	for _, c := range clicks {
-		report.Devices[c.device]++
-		if c.device != schema.Bot {
-			browsers[c.browser]++
-			systems[c.os]++
-			languages[c.language]++
-			referrers[c.referrer]++
-			countries[c.country]++
+	first, last := q.Bounds[0], epoch
+	for i, c := range clicks {
+		if i == 0 || c.at.After(last) {
+			last = c.at
 		}
 	}
-	report.Browsers, report.Systems, report.Languages = named(browsers), named(systems), named(languages)
-	report.Referrers, report.Countries = named(referrers), named(countries)
-	return report
-}
-
-func (m *model) accountReport(account int64, since time.Time) schema.AccountReport {
-	clicks := later(m.accounts[account], since)
-	report, totals := schema.AccountReport{Days: daysOf(clicks)}, map[int64]int64{}
-	for _, c := range clicks {
-		totals[c.link]++
-	}
-	for _, link := range top(totals, schema.TopNames) {
-		report.Links = append(report.Links, schema.LinkCount{LinkID: link, Total: totals[link]})
-	}
-	return report
-}
-
-// later returns the clicks of the UTC day of since and of later ones.
-func later(clicks []click, since time.Time) (all []click) {
-	for _, c := range clicks {
-		if c.at.UTC().Format(time.DateOnly) >= since.UTC().Format(time.DateOnly) {
-			all = append(all, c)
+	if first.Unix() < 0 {
+		first = last
+		for _, c := range clicks {
+			first = slices.MinFunc([]time.Time{first, c.at}, time.Time.Compare)
 		}
 	}
-	return all
-}
-
-func daysOf(clicks []click) (all []schema.DayReport) {
-	days := map[string]schema.DayReport{}
-	for _, c := range clicks {
-		day := days[c.at.UTC().Format(time.DateOnly)]
-		if day.Date = c.at.UTC().Format(time.DateOnly); c.device == schema.Bot {
-			day.Bots++
-		} else {
-			day.People++
-		}
-		days[day.Date] = day
+	first = first.Truncate(24 * time.Hour)
+	days := int(last.Sub(first)/(24*time.Hour)) + 1
+	if last.Before(first) {
+		days = 1
 	}
-	for _, date := range slices.Sorted(maps.Keys(days)) {
-		all = append(all, days[date])
-	}
-	return all
-}
-
-func named(counts map[string]int64) (all []schema.NameCount) {
-	for _, name := range top(counts, schema.TopNames) {
-		all = append(all, schema.NameCount{Name: name, Total: counts[name]})
-	}
-	return all
+	q.Bounds, q.Previous = daysFrom(first, days)
+	m.checkQuery(t, store, q)
 }
 
 func reportsWithoutClicks(t *testing.T, store ClickStores) {
 	model := newModel()
 	for range 2 { // in an empty store, and then in one with clicks on another link
-		for _, since := range []time.Time{{}, epoch} {
-			model.checkLinkReport(t, store, unknownLink, since)
-			model.checkAccountReport(t, store, unknownLink, since)
-			model.checkAccountReport(t, store, 0, since)
+		for _, links := range [][]int64{nil, {unknownLink}} {
+			model.checkQuery(t, store, Days(unknownLink, links, epoch, 3))
 		}
 		model.insert(t, store, 0, clicksOf(1, 3)...)
 	}
 	model.checkReports(t, store, epoch.AddDate(0, 0, 1)) // no clicks since then
 }
 
-func reportsSinceDay(t *testing.T, store ClickStores) {
+func reportsDays(t *testing.T, store ClickStores) {
 	midnight := time.Date(2026, time.December, 1, 0, 0, 0, 0, time.UTC)
 	model := newModel()
 	clicks := clicksOf(1, 7)
@@ -152,18 +92,13 @@ func reportsSinceDay(t *testing.T, store ClickStores) {
 		clicks[i].at, clicks[i].referrer, clicks[i].browser = midnight.Add(at), fmt.Sprintf("host-%d", i%2), fmt.Sprint(i%3)
 	}
 	model.insert(t, store, 0, clicks...)
-	east, west := time.FixedZone("east", 14*3600), time.FixedZone("west", -12*3600)
-	for _, since := range []time.Time{
-		{}, midnight.AddDate(-50, 0, 0), midnight.Add(-time.Millisecond), midnight, midnight.Add(time.Hour).In(west),
-		midnight.Add(24*time.Hour - time.Millisecond).In(east), midnight.Add(24 * time.Hour), midnight.AddDate(1, 0, 0),
-	} {
+	for _, since := range []time.Time{{}, midnight.AddDate(0, 0, -1), midnight, midnight.AddDate(0, 0, 1), midnight.AddDate(1, 0, 0)} {
 		model.checkReports(t, store, since)
 	}
-	report, err := store.LinkReport(t.Context(), 1, midnight.Add(23*time.Hour))
+	report, err := store.Report(t.Context(), Days(1, []int64{1}, midnight, 2))
 	testkit.Must(t, err)
-	testkit.Equal(t, "days", report.Days, []schema.DayReport{
-		{Date: "2026-12-01", People: 3}, {Date: "2026-12-02", People: 1}, {Date: "2027-03-11", People: 1},
-	})
+	testkit.Equal(t, "days", report.Series, []schema.Period{{People: 3}, {People: 1}})
+	testkit.Equal(t, "days before", report.Previous, schema.Period{People: 2})
 }
 
 func reportsBotsApart(t *testing.T, store ClickStores) {
@@ -181,11 +116,9 @@ func reportsBotsApart(t *testing.T, store ClickStores) {
 	model.insert(t, store, 0, append(clicks, onlyBots...)...)
 	model.check(t, store)
 	model.checkReports(t, store, epoch.AddDate(0, 0, 3))
-	report, err := store.LinkReport(t.Context(), 6, time.Time{})
+	report, err := store.Report(t.Context(), Days(1, []int64{6}, epoch.AddDate(0, 0, 10), 1))
 	testkit.Must(t, err)
-	testkit.Equal(t, "report of bots", report, schema.LinkReport{
-		Days: []schema.DayReport{{Date: "2026-12-01", Bots: 4}}, Devices: map[schema.Device]int64{schema.Bot: 4},
-	}, nilOrEmpty)
+	testkit.Equal(t, "report of bots", report, schema.Report{Series: []schema.Period{{Bots: 4}}}, nilOrEmpty)
 }
 
 // rank returns clicks with twelve names that have n clicks each, a later name with 2n clicks and an earlier one with 1.
@@ -220,9 +153,9 @@ func namesTopOfPeople(t *testing.T, store ClickStores) {
 		model.insert(t, store, partition, append(rank(5+partition, set), bots...)...)
 		model.check(t, store)
 	}
-	report, err := store.LinkReport(t.Context(), 1, epoch)
+	report, err := store.Report(t.Context(), Days(1, []int64{1}, epoch, 1))
 	testkit.Must(t, err)
-	testkit.Equal(t, "referrers", report.Referrers, []schema.NameCount{
+	testkit.Equal(t, "referrers", report.Names[schema.ByReferrer], []schema.NameCount{
 		{Name: "news.example.org", Total: 170}, {Name: "zz", Total: 12}, {Name: "A-tie", Total: 6}, {Name: "B-tie", Total: 6},
 		{Name: "C-tie", Total: 6}, {Name: "K-tie", Total: 6}, {Name: "M-tie", Total: 6}, {Name: "Z-tie", Total: 6},
 		{Name: "a-tie", Total: 6}, {Name: "b-tie", Total: 6},
@@ -298,24 +231,9 @@ func namesTopLinks(t *testing.T, store ClickStores) {
 	model.insert(t, store, 0, clicks...)
 	model.check(t, store)
 	model.checkReports(t, store, epoch.AddDate(0, 0, 1))
-	report, err := store.AccountReport(t.Context(), 1, time.Time{}, time.Time{})
+	report, err := store.Report(t.Context(), Days(1, nil, epoch, 20))
 	testkit.Must(t, err)
-	testkit.Equal(t, "links", len(report.Links), schema.TopNames)
+	testkit.Equal(t, "links", len(report.Links), topNames)
 	testkit.Equal(t, "first", report.Links[0], schema.LinkCount{LinkID: 1<<40 - 5, Total: 5})
 	testkit.Equal(t, "second", report.Links[1], schema.LinkCount{LinkID: 1<<40 - 14, Total: 4})
-}
-
-// leavesOutUnowned counts clicks on one link with and without its account, as they occur while edges are upgraded.
-func leavesOutUnowned(t *testing.T, store ClickStores) {
-	model := newModel()
-	clicks := append(clicksOf(1, 7), clicksOf(2, 3)...)
-	for i := range 4 {
-		clicks[i].account = 0
-	}
-	model.insert(t, store, 0, clicks...)
-	model.check(t, store)
-	model.checkAccountReport(t, store, 0, time.Time{})
-	report, err := store.AccountReport(t.Context(), 1, time.Time{}, time.Time{})
-	testkit.Must(t, err)
-	testkit.Equal(t, "links", report.Links, []schema.LinkCount{{LinkID: 1, Total: 3}, {LinkID: 2, Total: 3}})
 }

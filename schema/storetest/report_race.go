@@ -1,9 +1,9 @@
 package storetest
 
 import (
+	"fmt"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"linkstream/schema"
 	"linkstream/schema/testkit"
@@ -38,25 +38,19 @@ func reportsWhileInserting(t *testing.T, store ClickStores) {
 	whileInserting(t, store, each, func() {
 		before, err := store.LinkStats(t.Context(), spreadLink)
 		testkit.Must(t, err)
-		report, err := store.LinkReport(t.Context(), spreadLink, time.Time{})
+		report, err := store.Report(t.Context(), Days(1, []int64{spreadLink}, epoch, 6))
 		testkit.Must(t, err)
 		after, err := store.LinkStats(t.Context(), spreadLink)
 		testkit.Must(t, err)
-		people, bots := sumDays(report.Days)
-		if total := people + bots; total < before.TotalClicks || total > after.TotalClicks {
+		all := sumPeriods(report.Series)
+		if total := all.Total(); total < before.TotalClicks || total > after.TotalClicks {
 			t.Fatalf("the report says %d between stats of %d and %d", total, before.TotalClicks, after.TotalClicks)
 		}
-		testkit.Equal(t, "clicks of half a batch", (people+bots)%each, 0)
-		testkit.Equal(t, "bots", bots, (people+bots)/3)
-		testkit.Equal(t, "bots among devices", report.Devices[schema.Bot], bots)
-		devices := int64(0)
-		for _, n := range report.Devices {
-			devices += n
+		testkit.Equal(t, "clicks of half a batch", all.Total()%each, 0)
+		testkit.Equal(t, "bots", all.Bots, all.Total()/3)
+		for by, names := range report.Names {
+			testkit.Equal(t, fmt.Sprintf("sum of %s", by), sumNames(names), all.People)
 		}
-		testkit.Equal(t, "sum of devices", devices, people+bots)
-		testkit.Equal(t, "sum of browsers", sumNames(report.Browsers), people)
-		testkit.Equal(t, "sum of referrers", sumNames(report.Referrers), people)
-		testkit.Equal(t, "sum of countries", sumNames(report.Countries), people)
 	})
 }
 
@@ -64,34 +58,30 @@ func reportsAccountWhileInserting(t *testing.T, store ClickStores) {
 	const each = 24
 	whileInserting(t, store, each, func() {
 		before := countOf(t, store, spreadLink)
-		report, err := store.AccountReport(t.Context(), 1, time.Time{}, time.Time{})
-		testkit.Must(t, err)
-		days, err := store.AccountDays(t.Context(), 1, time.Time{})
+		report, err := store.Report(t.Context(), Days(1, nil, epoch, 6))
 		testkit.Must(t, err)
 		after := countOf(t, store, spreadLink)
-		people, bots := sumDays(report.Days)
-		if total := people + bots; total < before || total > after {
+		all := sumPeriods(report.Series)
+		if total := all.Total(); total < before || total > after {
 			t.Fatalf("the report says %d between counts of %d and %d", total, before, after)
 		}
-		testkit.Equal(t, "clicks of half a batch", (people+bots)%each, 0)
-		laterPeople, laterBots := sumDays(days)
-		if total := laterPeople + laterBots; total < people+bots || total > after || total%each != 0 {
-			t.Fatalf("the days have %d clicks between %d and %d, batches have %d", total, people+bots, after, each)
-		}
+		testkit.Equal(t, "clicks of half a batch", all.Total()%each, 0)
 		links := int64(0)
 		for _, link := range report.Links {
 			links += link.Total
 		}
-		testkit.Equal(t, "sum of links", links, people+bots)
+		testkit.Equal(t, "sum of links", links, all.Total())
+		for by, names := range report.Names {
+			testkit.Equal(t, fmt.Sprintf("sum of %s", by), sumNames(names), all.People)
+		}
 	})
 }
 
-func sumDays(days []schema.DayReport) (people, bots int64) {
-	for _, day := range days {
-		people += day.People
-		bots += day.Bots
+func sumPeriods(series []schema.Period) (all schema.Period) {
+	for _, p := range series {
+		all.Add(p)
 	}
-	return people, bots
+	return all
 }
 
 func sumNames(names []schema.NameCount) (total int64) {

@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"fmt"
-	"math"
 	"testing"
 
 	"linkstream/schema"
@@ -10,14 +9,15 @@ import (
 )
 
 var searchBehaviours = []behaviour[schema.Database]{
-	{"SearchLinks finds parts of hash and URL, ignoring the case of ASCII letters", searchesText},
-	{"SearchLinks treats no character specially", searchesLiterally},
-	{"SearchLinks finds all links with an empty query", searchesEverything},
-	{"SearchLinks finds nothing with a text that no link can have", searchesUnstorableText},
-	{"SearchLinks pages through its results, newest first", pagesFound},
-	{"SearchLinks does not find links of other accounts", searchesOwnLinks},
+	{"Links finds parts of hash and URL, ignoring the case of ASCII letters", searchesText},
+	{"Links treats no character of a word specially", searchesLiterally},
 	{"LinksByID returns only the account's links", findsLinksByID},
 	{"LinksByID returns nothing for no IDs", findsLinksByNoID},
+}
+
+// withWord returns a filter for links that match a word.
+func withWord(text string) schema.LinkFilter {
+	return schema.LinkFilter{Words: []schema.LinkWord{{Texts: []string{text}}}}
 }
 
 func addLinkTo(t *testing.T, store schema.LinkStore, accountID int64, hash, url string) schema.Link {
@@ -31,7 +31,7 @@ func addLinkTo(t *testing.T, store schema.LinkStore, accountID int64, hash, url 
 // wantFound requires that the results are want, in this order, all on page 1.
 func wantFound(t *testing.T, store schema.LinkStore, accountID int64, query string, want ...schema.Link) {
 	t.Helper()
-	got, total, err := store.SearchLinks(t.Context(), accountID, query, 1)
+	got, total, err := store.Links(t.Context(), accountID, withWord(query), 1)
 	testkit.Must(t, err)
 	testkit.Equal(t, fmt.Sprintf("total by %q", query), total, int64(len(want)))
 	testkit.Equal(t, fmt.Sprintf("links by %q", query), len(got), len(want))
@@ -75,57 +75,6 @@ func searchesLiterally(t *testing.T, store schema.Database) {
 	for _, query := range []string{`\%`, `\_`, `\\`, `a.c`, `a*c`, `.*`, `^`, `' OR '1'='1`} {
 		wantFound(t, store, owner.ID, query)
 	}
-}
-
-func searchesEverything(t *testing.T, store schema.Database) {
-	owner := addAccount(t, store, "a@example.org")
-	wantFound(t, store, owner.ID, "")
-	first, second := addLink(t, store, owner.ID, 0, "one"), addLink(t, store, owner.ID, 0, "two")
-	wantFound(t, store, owner.ID, "", second, first)
-}
-
-func searchesUnstorableText(t *testing.T, store schema.Database) {
-	owner := addAccount(t, store, "a@example.org")
-	addLinkTo(t, store, owner.ID, "hash", "https://example.org/ü")
-	for _, query := range []string{"\x00", "ash\x00", "\xff", "hash\xed\xa0\x80"} {
-		wantFound(t, store, owner.ID, query)
-	}
-}
-
-func pagesFound(t *testing.T, store schema.Database) {
-	owner := addAccount(t, store, "a@example.org")
-	domain := addDomain(t, store, owner.ID, "go.example.org", true)
-	var found []schema.Link
-	for i := range 2*schema.PageSize + 1 {
-		link := addLink(t, store, owner.ID, int64(i%2)*domain.ID, fmt.Sprintf("found-%d", i))
-		if i%2 == 1 {
-			link.Host = domain.Host
-		}
-		found = append(found, link)
-		addLink(t, store, owner.ID, 0, fmt.Sprintf("other-%d", i))
-	}
-	for page, length := range []int{schema.PageSize, schema.PageSize, 1, 0} {
-		links, total, err := store.SearchLinks(t.Context(), owner.ID, "Found-", int64(page)+1)
-		testkit.Must(t, err)
-		testkit.Equal(t, "total", total, int64(len(found)))
-		testkit.Equal(t, "length of the page", len(links), length)
-		for i, link := range links {
-			testkit.Equal(t, "link", link, found[len(found)-1-page*schema.PageSize-i])
-		}
-	}
-	for _, page := range []int64{5000, 1<<62 + 1, math.MaxInt64} {
-		links, total, err := store.SearchLinks(t.Context(), owner.ID, "found-", page)
-		testkit.Must(t, err)
-		testkit.Equal(t, "links beyond the last page", len(links), 0)
-		testkit.Equal(t, "total", total, int64(len(found)))
-	}
-}
-
-func searchesOwnLinks(t *testing.T, store schema.Database) {
-	a, b := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
-	ofA, ofB := addLink(t, store, a.ID, 0, "same-a"), addLink(t, store, b.ID, 0, "same-b")
-	wantFound(t, store, a.ID, "same", ofA)
-	wantFound(t, store, b.ID, "same", ofB)
 }
 
 func findsLinksByID(t *testing.T, store schema.Database) {

@@ -38,7 +38,7 @@ func BenchmarkLinkStores(b *testing.B, store schema.Database, accountID int64) {
 		b.Run(fmt.Sprintf("Links/page=%d", page), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				links, _, err := store.Links(b.Context(), accountID, page)
+				links, _, err := store.Links(b.Context(), accountID, schema.LinkFilter{}, page)
 				testkit.Must(b, err)
 				if len(links) != schema.PageSize {
 					b.Fatalf("%d links", len(links))
@@ -47,9 +47,9 @@ func BenchmarkLinkStores(b *testing.B, store schema.Database, accountID int64) {
 		})
 	}
 	for query, found := range map[string]int64{"n=7777": 11, "link-": TimedLinks} {
-		b.Run(fmt.Sprintf("SearchLinks/found=%d", found), func(b *testing.B) {
+		b.Run(fmt.Sprintf("Links/found=%d", found), func(b *testing.B) {
 			for b.Loop() {
-				_, total, err := store.SearchLinks(b.Context(), accountID, query, 1)
+				_, total, err := store.Links(b.Context(), accountID, withWord(query), 1)
 				testkit.Must(b, err)
 				if total != found {
 					b.Fatalf("%d links are found", total)
@@ -62,19 +62,20 @@ func BenchmarkLinkStores(b *testing.B, store schema.Database, accountID int64) {
 // BenchmarkClickStore times the reads of a store after days of Traffic, with so many clicks a day.
 func BenchmarkClickStore(b *testing.B, store ClickStores, days, clicks int) {
 	batch, traffic := new(schema.ClickBatch), NewTraffic()
+	first := traffic.Day.AddDate(0, 0, 1)
 	for range days {
 		traffic.Day = traffic.Day.AddDate(0, 0, 1)
 		traffic.Fill(batch, 0, clicks)
 		testkit.Must(b, store.InsertClicks(b.Context(), batch))
 	}
 	for name, read := range map[string]func() error{
-		"Position":   func() error { _, err := store.Position(b.Context(), 0); return err },
-		"LinkStats":  func() error { _, err := store.LinkStats(b.Context(), HotLink); return err },
-		"LinkReport": func() error { _, err := store.LinkReport(b.Context(), HotLink, time.Time{}); return err },
-		"AccountReport": func() error {
-			_, err := store.AccountReport(b.Context(), HotAccount, time.Time{}, time.Time{})
+		"Position":  func() error { _, err := store.Position(b.Context(), 0); return err },
+		"LinkStats": func() error { _, err := store.LinkStats(b.Context(), HotLink); return err },
+		"report of a link": func() error {
+			_, err := store.Report(b.Context(), Days(HotAccount, []int64{HotLink}, first, days))
 			return err
 		},
+		"report of an account": func() error { _, err := store.Report(b.Context(), Days(HotAccount, nil, first, days)); return err },
 	} {
 		b.Run(fmt.Sprintf("%s/days=%d", name, days), func(b *testing.B) {
 			b.ReportAllocs()
@@ -94,6 +95,68 @@ func BenchmarkClickStore(b *testing.B, store ClickStores, days, clicks int) {
 				_, err := store.ClickCounts(b.Context(), ids)
 				testkit.Must(b, err)
 			}
+		})
+	}
+}
+
+// BenchmarkFlood times the reads of an account after a visitor has clicked on one of its links with as many names as possible, and checks
+// that nothing is lost and that the other links' counts are as they were.
+func BenchmarkFlood(b *testing.B, store ClickStores, clicks int) {
+	const account, link, others, each = 1, 1, 100, 50_000
+	batch, n, at := new(schema.ClickBatch), 0, NewTraffic().Day
+	for n < clicks {
+		batch.Reset(0, int64(n))
+		batch.Time = at
+		for range each {
+			c := click{link: link, account: account, at: at.Add(time.Duration(n%7200) * time.Second), device: schema.Mobile, country: "DE",
+				referrer: fmt.Sprint(n % 990), language: fmt.Sprint(n % 676), browser: fmt.Sprint(n % 20), os: fmt.Sprint(n % 10)}
+			if n%100 == 0 {
+				c = click{link: int64(n/100%others) + link + 1, account: account, at: c.at, device: schema.Mobile, browser: "Safari"}
+			}
+			appendClick(batch, int64(n), uint64(n)+1, c)
+			n++
+		}
+		testkit.Must(b, store.InsertClicks(b.Context(), batch))
+	}
+	counts, err := store.ClickCounts(b.Context(), []int64{link, link + 1, link + others})
+	testkit.Must(b, err)
+	testkit.Equal(b, "clicks", counts, map[int64]int64{link: int64(n - n/100), link + 1: int64(n / 100 / others), link + others: int64(n / 100 / others)})
+	zone := func(q schema.ReportQuery, filter map[schema.Dimension]string, offset time.Duration) schema.ReportQuery {
+		for i := range q.Bounds {
+			q.Bounds[i] = q.Bounds[i].Add(offset)
+		}
+		q.Previous, q.Filter, q.Limit = q.Previous.Add(offset), filter, 1000
+		return q
+	}
+	month, all := at.AddDate(0, 0, -27), map[schema.Dimension]string(nil)
+	mobile, safari := map[schema.Dimension]string{schema.ByDevice: schema.Mobile}, map[schema.Dimension]string{schema.ByBrowser: "Safari"}
+	for name, q := range map[string]schema.ReportQuery{
+		"account":                zone(Days(account, nil, month, 30), all, 0),
+		"account in a zone":      zone(Days(account, nil, month, 30), all, -3*time.Hour),
+		"account, filter":        zone(Days(account, nil, month, 30), mobile, 0),
+		"account, rare filter":   zone(Days(account, nil, month, 30), safari, 0),
+		"account, filter, zone":  zone(Days(account, nil, month, 30), mobile, -3*time.Hour),
+		"link":                   zone(Days(account, []int64{link}, month, 30), all, 0),
+		"link in a zone":         zone(Days(account, []int64{link}, month, 30), all, -3*time.Hour),
+		"link, filter, zone":     zone(Days(account, []int64{link}, month, 30), mobile, -3*time.Hour),
+		"another link in a zone": zone(Days(account, []int64{link + 1}, month, 30), all, -3*time.Hour),
+	} {
+		b.Run(name, func(b *testing.B) {
+			var sum int64
+			for b.Loop() {
+				report, err := store.Report(b.Context(), q)
+				testkit.Must(b, err)
+				sum = 0
+				for _, p := range report.Series {
+					sum += p.Total()
+				}
+				var browsers int64
+				for _, name := range report.Names[schema.ByBrowser] {
+					browsers += name.Total
+				}
+				testkit.Equal(b, "sum of browsers", browsers, sum)
+			}
+			b.ReportMetric(float64(sum), "clicks")
 		})
 	}
 }

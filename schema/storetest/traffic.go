@@ -84,6 +84,7 @@ func (tr *Traffic) Fill(b *schema.ClickBatch, partition, clicks int) {
 			country = int(tr.Next / 5 % 20)
 		}
 		b.Language = append(b.Language, trafficLanguages[country])
+		b.Route = append(b.Route, "")
 	}
 	b.Next = tr.Next
 }

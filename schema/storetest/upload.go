@@ -2,6 +2,8 @@ package storetest
 
 import (
 	"bytes"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -14,6 +16,7 @@ var uploadBehaviours = []behaviour[schema.Database]{
 	{"uploads take the place of the account's earlier one, unless somebody works on it", replacesUploads},
 	{"uploads are given to one holder until its lease ends", leasesUploads},
 	{"uploads that are old are deleted with the next one of any account", deletesOldUploads},
+	{"uploads of all accounts are bounded together", boundsUploads},
 }
 
 const longLease = time.Hour
@@ -21,9 +24,11 @@ const longLease = time.Hour
 func addUpload(t *testing.T, store schema.Database, accountID int64, id string, lease time.Duration) schema.Upload {
 	t.Helper()
 	upload := schema.Upload{ID: id, AccountID: accountID, FileName: "Links “2026”.csv", CreatedAt: hour(1).UTC(), Status: `{"phase": "receiving"}`}
-	testkit.Must(t, store.CreateUpload(t.Context(), upload, "holder of "+id, lease, hour(0)))
+	testkit.Must(t, store.CreateUpload(t.Context(), upload, "holder of "+id, lease, keptSince(hour(0))))
 	return upload
 }
+
+func keptSince(at time.Time) schema.UploadsKept { return schema.UploadsKept{Since: at, Parts: 1 << 20} }
 
 func wantNoted(t *testing.T, store schema.Database, id, holder string, note schema.UploadNote, want bool) {
 	t.Helper()
@@ -83,12 +88,12 @@ func replacesUploads(t *testing.T, store schema.Database) {
 	testkit.Must(t, store.AddUploadPart(t.Context(), "first", 0, []byte("x")))
 	addUpload(t, store, other.ID, "foreign", longLease)
 	second := schema.Upload{ID: "second", AccountID: owner.ID, CreatedAt: hour(2)}
-	testkit.WantCode(t, store.CreateUpload(t.Context(), second, "holder", longLease, hour(0)), schema.CodeConflict)
+	testkit.WantCode(t, store.CreateUpload(t.Context(), second, "holder", longLease, keptSince(hour(0))), schema.CodeConflict)
 	wantNoted(t, store, "first", "holder of first", schema.UploadNote{}, true)
 	errs := concurrently(4, func(i int) error {
 		second := second
 		second.ID += string(rune('a' + i))
-		return store.CreateUpload(t.Context(), second, second.ID, longLease, hour(0))
+		return store.CreateUpload(t.Context(), second, second.ID, longLease, keptSince(hour(0)))
 	})
 	onlyOne(t, errs, schema.CodeConflict)
 	_, err := store.UploadPart(t.Context(), "first", 0)
@@ -125,7 +130,7 @@ func deletesOldUploads(t *testing.T, store schema.Database) {
 	wantNoted(t, store, old.Email, "holder of "+old.Email, schema.UploadNote{}, true)
 	create := func(id string, before time.Time) {
 		upload := schema.Upload{ID: id, AccountID: owner.ID, CreatedAt: hour(3)}
-		testkit.Must(t, store.CreateUpload(t.Context(), upload, id, longLease, before))
+		testkit.Must(t, store.CreateUpload(t.Context(), upload, id, longLease, keptSince(before)))
 		wantNoted(t, store, id, id, schema.UploadNote{}, true)
 	}
 	create("before", hour(1))
@@ -137,5 +142,36 @@ func deletesOldUploads(t *testing.T, store schema.Database) {
 	for _, account := range []schema.Account{busy, recent, owner} {
 		_, err := store.Upload(t.Context(), account.ID)
 		testkit.Must(t, err)
+	}
+}
+
+func boundsUploads(t *testing.T, store schema.Database) {
+	ids := map[string]int64{}
+	for i, id := range []string{"busy", "oldest", "older", "newest"} {
+		account := addAccount(t, store, id+"@example.org")
+		ids[id] = account.ID
+		upload := schema.Upload{ID: id, AccountID: account.ID, CreatedAt: hour(i + 1)}
+		testkit.Must(t, store.CreateUpload(t.Context(), upload, id, longLease, keptSince(hour(0))))
+		for part := range 2 {
+			testkit.Must(t, store.AddUploadPart(t.Context(), id, part, []byte("x")))
+		}
+		if id != "busy" {
+			wantNoted(t, store, id, id, schema.UploadNote{}, true)
+		}
+	}
+	for i, c := range []struct {
+		parts int
+		gone  []string
+	}{ // each call adds an upload without parts
+		{12, nil}, {10, nil}, {10, []string{"oldest"}}, {9, []string{"oldest"}}, {9, []string{"oldest", "older"}},
+		{0, []string{"oldest", "older", "newest"}},
+	} {
+		last := addAccount(t, store, fmt.Sprintf("last%d@example.org", i))
+		upload := schema.Upload{ID: last.Email, AccountID: last.ID, CreatedAt: hour(9)}
+		testkit.Must(t, store.CreateUpload(t.Context(), upload, "holder", longLease, schema.UploadsKept{Since: hour(0), Parts: c.parts}))
+		for id, account := range ids {
+			_, err := store.Upload(t.Context(), account)
+			testkit.Equal(t, fmt.Sprintf("upload %s is gone with %d parts", id, c.parts), schema.ErrorCode(err) == schema.CodeNotFound, slices.Contains(c.gone, id))
+		}
 	}
 }

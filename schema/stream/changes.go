@@ -5,8 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/fnv"
-	"log/slog"
-	"sync/atomic"
+	"slices"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -16,139 +15,35 @@ import (
 )
 
 const (
-	changesQueueLen   = 4096 // changes waiting to be sent, and as many of new links
-	changesMaxBatch   = 512  // changes per request
+	changesMaxBatch   = 512 // changes per request
 	changesFetchWait  = 5 * time.Second
 	changesFirstWait  = 100 * time.Millisecond
 	changesRetryPause = 500 * time.Millisecond
-	// changesLinger is how long a publisher waits for a batch to fill. Clients often create many links at once, and a
-	// request costs more than a record.
-	changesLinger = 20 * time.Millisecond
-	// changesNewWait is how long whoever creates many links waits for room in the queue.
-	changesNewWait = 100 * time.Millisecond
 )
 
-// InvalidationPublisher publishes changes to the changes topic, so that every node drops its cached copies. Publish never
-// blocks: when the queue is full it drops the change, and the caches' TTL bounds how long their entries stay stale.
-type InvalidationPublisher struct {
-	client  *Client
-	queue   chan schema.Change
-	created chan schema.Change // of new links: they never displace what is in queue
-	dropped atomic.Int64       // changes since the last successful send
-	log     *slog.Logger
-}
-
-// NewInvalidationPublisher returns a publisher. It sends nothing until Run is called.
-func NewInvalidationPublisher(client *Client, log *slog.Logger) *InvalidationPublisher {
-	return &InvalidationPublisher{client: client, queue: make(chan schema.Change, changesQueueLen),
-		created: make(chan schema.Change, changesQueueLen), log: log}
-}
-
-// Publish queues a change.
-func (p *InvalidationPublisher) Publish(change schema.Change) {
-	select {
-	case p.queue <- change:
-	default:
-		p.drop(1)
-	}
-}
-
-// PublishNew queues the changes of links that are new. They have a queue of their own and are sent after other changes, so that an
-// import delays no link that has to stop. If the queue is full it waits for 100 ms, and then drops the rest: few visitors come
-// before a link is there.
-func (p *InvalidationPublisher) PublishNew(changes []schema.Change) {
-	var timeout <-chan time.Time
-	for i, change := range changes {
-		select {
-		case p.created <- change:
-			continue
-		default:
-		}
-		if timeout == nil {
-			timeout = time.After(changesNewWait)
-		}
-		select {
-		case p.created <- change:
-		case <-timeout:
-			p.drop(int64(len(changes) - i))
-			return
-		}
-	}
-}
-
-func (p *InvalidationPublisher) drop(n int64) {
-	if p.dropped.Add(n) == n { // log the first of possibly thousands per second
-		p.log.Warn("the queue of changes is full, dropping changes")
-	}
-}
-
-// Run sends queued changes until ctx is done, then sends the rest of the queue unless a send fails.
-func (p *InvalidationPublisher) Run(ctx context.Context) {
-	sending := context.WithoutCancel(ctx)
-	for {
-		select {
-		case <-ctx.Done():
-			for p.queued() > 0 && p.send(sending, p.nextBatch(nil)) == nil {
-				continue
-			}
-			return
-		case change := <-p.queue:
-			p.sendWith(ctx, change)
-		case change := <-p.created:
-			p.sendWith(ctx, change)
-		}
-	}
-}
-
-// queued returns the number of queued changes.
-func (p *InvalidationPublisher) queued() int { return len(p.queue) + len(p.created) }
-
-// sendWith sends a batch that begins with a change, until it succeeds or ctx is done.
-func (p *InvalidationPublisher) sendWith(ctx context.Context, first schema.Change) {
-	if p.queued() < changesMaxBatch {
-		Sleep(ctx, changesLinger)
-	}
-	changes := p.nextBatch([]schema.Change{first})
-	for p.send(context.WithoutCancel(ctx), changes) != nil && ctx.Err() == nil {
-		Sleep(ctx, changesRetryPause)
-	}
-}
-
-// nextBatch appends queued changes to a batch, as far as they fit into one request.
-func (p *InvalidationPublisher) nextBatch(changes []schema.Change) []schema.Change {
-	for _, queue := range []chan schema.Change{p.queue, p.created} {
-		for len(queue) > 0 && len(changes) < changesMaxBatch {
-			changes = append(changes, <-queue)
-		}
-	}
-	return changes
-}
-
-func (p *InvalidationPublisher) send(ctx context.Context, changes []schema.Change) error {
+// PublishChanges appends changes to the topic of changes, for every edge. If it fails, the topic may have some of them.
+func (c *Client) PublishChanges(ctx context.Context, changes []schema.Change) error {
 	now := time.Now()
-	records := make([]kafka.Record, len(changes))
-	for i, change := range changes {
-		key := []byte(change.Key())
-		records[i] = kafka.Record{Time: now, Key: kafka.NewBytes(key), Value: kafka.NewBytes(key)}
-	}
 	ctx, s := span.Root(ctx, "publish changes", span.Producer, now)
 	defer s.End()
 	s.SetString("messaging.system", "kafka")
-	s.SetString("messaging.destination.name", p.client.cfg.Changes)
+	s.SetString("messaging.destination.name", c.cfg.Changes)
 	s.SetInt("messaging.batch.message_count", int64(len(changes)))
-	err := p.client.produceKeyed(ctx, p.client.cfg.Changes, 0, kafka.NewRecordReader(records...))
-	s.Fail(err)
-	if err != nil {
-		p.log.Warn("cannot publish changes", "changes", len(changes), "error", err)
-		return err
-	}
-	if n := p.dropped.Swap(0); n > 0 {
-		p.log.Warn("publishing changes again, some were dropped", "changes", n)
+	for batch := range slices.Chunk(changes, changesMaxBatch) {
+		records := make([]kafka.Record, len(batch))
+		for i, change := range batch {
+			key := []byte(change.Key())
+			records[i] = kafka.Record{Time: now, Key: kafka.NewBytes(key), Value: kafka.NewBytes(key)}
+		}
+		if err := c.produceKeyed(ctx, c.cfg.Changes, 0, kafka.NewRecordReader(records...)); err != nil {
+			s.Fail(err)
+			return err
+		}
 	}
 	return nil
 }
 
-// ChangeFollower is told what changes. Its methods are called by one goroutine.
+// ChangeFollower is told what changes.
 type ChangeFollower interface {
 	// Drop is called for every change, perhaps more than once.
 	Drop(schema.Change)

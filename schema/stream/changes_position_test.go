@@ -2,7 +2,6 @@ package stream_test
 
 import (
 	"context"
-	"log/slog"
 	"testing"
 
 	"linkstream/schema"
@@ -31,16 +30,12 @@ func resume(t *testing.T, client *stream.Client, from schema.ChangePosition) *fo
 	return f
 }
 
-// publish publishes changes and waits until the broker has them.
+// publish publishes changes, one by one.
 func publish(t *testing.T, client *stream.Client, hashes ...string) {
 	t.Helper()
-	publisher := stream.NewInvalidationPublisher(client, slog.New(slog.DiscardHandler))
 	for _, hash := range hashes {
-		publisher.Publish(schema.Change{Hash: hash})
+		testkit.Must(t, client.PublishChanges(t.Context(), []schema.Change{{Hash: hash}}))
 	}
-	stopped, cancel := context.WithCancel(t.Context())
-	cancel()
-	publisher.Run(stopped)
 }
 
 func TestFollowChangesFromAPosition(t *testing.T) {

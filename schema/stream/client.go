@@ -33,7 +33,7 @@ func New(cfg Config, log *slog.Logger) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	encoder, err := newEncoder(codecs[cfg.Compression])
+	encoder, err := newEncoder()
 	if err != nil {
 		return nil, fmt.Errorf("create zstd encoder: %w", err)
 	}

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/sasl"
 	"github.com/segmentio/kafka-go/sasl/plain"
 	"github.com/segmentio/kafka-go/sasl/scram"
@@ -30,15 +29,14 @@ type Config struct {
 	Username string
 	Password string
 
-	Clicks      string        // topic of click events
-	Dead        string        // dead letter topic: values of Clicks that do not decode
-	Changes     string        // topic of cache invalidations
-	Group       string        // consumer group of the ingest workers
-	Session     time.Duration // session.timeout.ms: silence after which the group removes a member
-	Partitions  int           // of Clicks, if it is created
-	Retention   time.Duration // of records in Clicks and Dead, if they are created; 0: for ever
-	Replicas    int           // replication factor of created topics; -1: 3 where there are 3 brokers, else the brokers' default
-	Compression string        // "none", "gzip", "snappy", "lz4" or "zstd"
+	Clicks     string        // topic of click events
+	Dead       string        // dead letter topic: values of Clicks that do not decode
+	Changes    string        // topic of cache invalidations
+	Group      string        // consumer group of the ingest workers
+	Session    time.Duration // session.timeout.ms: silence after which the group removes a member
+	Partitions int           // of Clicks, if it is created
+	Retention  time.Duration // of records in Clicks and Dead, if they are created; 0: for ever
+	Replicas   int           // replication factor of created topics; -1: 3 where there are 3 brokers, else the brokers' default
 }
 
 // minRetention leaves time to notice and repair an ingest that does not count.
@@ -54,7 +52,7 @@ const (
 // DefaultConfig returns the configuration for a broker on this machine.
 func DefaultConfig() Config {
 	return Config{Brokers: "127.0.0.1:9092", Clicks: "clicks", Dead: "clicks.dead", Changes: "changes",
-		Group: "linkstream.ingest", Session: 10 * time.Second, Partitions: 4, Retention: 7 * 24 * time.Hour, Replicas: -1, Compression: "zstd"}
+		Group: "linkstream.ingest", Session: 10 * time.Second, Partitions: 4, Retention: 7 * 24 * time.Hour, Replicas: -1}
 }
 
 // RegisterFlags binds the configuration to flags.
@@ -77,7 +75,6 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.DurationVar(&c.Retention, "kafka.retention", c.Retention,
 		"`time` that topics of click events keep records, used when they are created; 0: for ever")
 	fs.IntVar(&c.Replicas, "kafka.replicas", c.Replicas, "replication `factor` of topics, used when they are created; -1: 3 where there are 3 brokers, else the brokers' default")
-	fs.StringVar(&c.Compression, "kafka.compression", c.Compression, "compression `codec` of produced batches: none, gzip, snappy, lz4 or zstd")
 }
 
 // Validate returns every invalid setting.
@@ -108,9 +105,6 @@ func (c *Config) Validate() error {
 	if c.Replicas != -1 && (c.Replicas < 1 || c.Replicas > 100) {
 		invalid("-kafka.replicas: %d is not -1 or between 1 and 100", c.Replicas)
 	}
-	if _, ok := codecs[c.Compression]; !ok {
-		invalid("-kafka.compression: %q is not none, gzip, snappy, lz4 or zstd", c.Compression)
-	}
 	if _, err := c.security(); err != nil {
 		errs = append(errs, err)
 	}
@@ -118,10 +112,6 @@ func (c *Config) Validate() error {
 }
 
 func (c *Config) brokers() []string { return strings.Split(c.Brokers, ",") }
-
-var codecs = map[string]kafka.Compression{
-	"none": 0, "gzip": kafka.Gzip, "snappy": kafka.Snappy, "lz4": kafka.Lz4, "zstd": kafka.Zstd,
-}
 
 // security holds the TLS configuration and the SASL mechanism of a connection; nil without.
 type security struct {

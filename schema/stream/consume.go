@@ -19,6 +19,7 @@ const (
 // Assignment is a partition that the group assigns to this member. It ends with the context it came with.
 type Assignment struct {
 	Partition int
+	Committed int64 // the offset that was committed last, below 0 if none was
 	// Commit tells the group the offset of the next record to count. Nothing resumes from it: it is for tools that show
 	// lag.
 	Commit func(next int64) error
@@ -66,7 +67,7 @@ func (c *Client) Consume(ctx context.Context, onAssigned func(context.Context, i
 		generation.Start(func(ctx context.Context) { partitions = c.awaitPartitionChange(ctx, partitions) })
 		for _, p := range assigned {
 			generation.Start(func(running context.Context) {
-				work(span.Like(running, ctx), Assignment{Partition: p.ID, Commit: func(next int64) error {
+				work(span.Like(running, ctx), Assignment{Partition: p.ID, Committed: p.Offset, Commit: func(next int64) error {
 					return generation.CommitOffsets(map[string]map[int]int64{c.cfg.Clicks: {p.ID: next}})
 				}})
 			})

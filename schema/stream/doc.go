@@ -1,6 +1,6 @@
 // Package stream is the client of the click log. It creates the topics, produces and fetches record batches, joins the
 // consumer group and measures lag, all on kafka-go. Any broker that speaks Kafka's protocol serves: Kafka, Redpanda or
-// the embedded broker.
+// the broker of tests.
 //
 // # Topics
 //

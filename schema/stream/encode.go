@@ -1,9 +1,7 @@
 package stream
 
 import (
-	"bytes"
 	"encoding/binary"
-	"fmt"
 	"hash/crc32"
 	"time"
 
@@ -31,40 +29,30 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // encoder encodes batches. kafka-go could do so too, but takes twice the CPU time: it encodes through interfaces and
 // streams, and compresses at zstd's default level.
 type encoder struct {
-	codec kafka.Compression
-	zstd  *zstd.Encoder // fastest level: clicks are much alike, so a higher level saves only a tenth more
+	zstd *zstd.Encoder // fastest level: clicks are much alike, so a higher level saves only a tenth more
 }
 
-func newEncoder(codec kafka.Compression) (*encoder, error) {
-	e := &encoder{codec: codec}
-	if codec != kafka.Zstd {
-		return e, nil
-	}
-	var err error
-	e.zstd, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(false),
+func newEncoder() (*encoder, error) {
+	w, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(false),
 		zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true)) // batches are smaller than the window
-	return e, err
+	return &encoder{zstd: w}, err
 }
 
 // encode returns the batch as it stands in a produce request. The bytes belong to the batch and are valid until its next
 // Append or Reset. A batch that is encoded again yields the same bytes.
-func (e *encoder) encode(b *Batch) ([]byte, error) {
+func (e *encoder) encode(b *Batch) []byte {
 	if len(b.encoded) > 0 {
-		return b.encoded, nil
+		return b.encoded
 	}
 	b.records = b.records[:0]
 	for i := range b.ends {
 		b.records = appendRecord(b.records, i, b.Value(i))
 	}
-	dst := append(b.encoded[:0], make([]byte, batchHeaderLen)...)
-	dst, err := e.appendCompressed(dst, b.records)
-	if err != nil {
-		return nil, fmt.Errorf("compress %d records: %w", b.Len(), err)
-	}
+	dst := e.zstd.EncodeAll(b.records, append(b.encoded[:0], make([]byte, batchHeaderLen)...))
 	binary.BigEndian.PutUint32(dst, uint32(len(dst)-sizeLen))
 	binary.BigEndian.PutUint32(dst[batchLengthOffset:], uint32(len(dst)-batchLengthOffset-4))
 	dst[magicOffset] = 2
-	binary.BigEndian.PutUint16(dst[attributesOffset:], uint16(e.codec))
+	binary.BigEndian.PutUint16(dst[attributesOffset:], uint16(kafka.Zstd))
 	binary.BigEndian.PutUint32(dst[lastDeltaOffset:], uint32(b.Len()-1))
 	at := b.Time
 	if at.IsZero() {
@@ -78,23 +66,7 @@ func (e *encoder) encode(b *Batch) ([]byte, error) {
 	binary.BigEndian.PutUint32(dst[recordsCountOffset:], uint32(b.Len()))
 	binary.BigEndian.PutUint32(dst[crcOffset:], crc32.Checksum(dst[attributesOffset:], castagnoli))
 	b.encoded = dst
-	return dst, nil
-}
-
-func (e *encoder) appendCompressed(dst, records []byte) ([]byte, error) {
-	switch {
-	case e.zstd != nil:
-		return e.zstd.EncodeAll(records, dst), nil
-	case e.codec == 0:
-		return append(dst, records...), nil
-	}
-	out := bytes.NewBuffer(dst)
-	w := e.codec.Codec().NewWriter(out)
-	if _, err := w.Write(records); err != nil {
-		return nil, err
-	}
-	err := w.Close()
-	return out.Bytes(), err
+	return dst
 }
 
 // appendRecord appends record i of a batch.

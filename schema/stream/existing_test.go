@@ -29,7 +29,12 @@ func TestEnsureTopicsWarnsOfAShortRetention(t *testing.T) {
 	if !log.Contains("level=WARN") || !log.Contains("retention.ms=3600000") {
 		t.Errorf("the log does not warn: %q", log)
 	}
-	testkit.Must(t, client.KeepClicks(t.Context()))
+	kept, err := admin.IncrementalAlterConfigs(t.Context(), &kafka.IncrementalAlterConfigsRequest{
+		Resources: []kafka.IncrementalAlterConfigsRequestResource{{ResourceType: kafka.ResourceTypeTopic, ResourceName: cfg.Clicks,
+			Configs: []kafka.IncrementalAlterConfigsRequestConfig{
+				{Name: "retention.ms", Value: "-1", ConfigOperation: kafka.ConfigOperationSet}}}}})
+	testkit.Must(t, err)
+	testkit.Must(t, kept.Resources[0].Error)
 	before := log.Count("retention.ms")
 	testkit.Must(t, client.EnsureTopics(t.Context()))
 	if log.Count("retention.ms") != before {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
-	"linkstream/deploy/testengines/enginetest"
+	"linkstream/deploy/tools/engines/enginetest"
 	"linkstream/schema/stream"
 	"linkstream/schema/stream/streamtest"
 	"linkstream/schema/testkit"
@@ -16,7 +16,7 @@ import (
 
 func TestLag(t *testing.T) {
 	t.Parallel()
-	t.Run("on the embedded broker", func(t *testing.T) {
+	t.Run("on the broker of tests", func(t *testing.T) {
 		t.Parallel()
 		testLag(t, streamtest.StartBroker(t).Config(3))
 	})

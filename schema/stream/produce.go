@@ -14,8 +14,9 @@ import (
 
 // Errors that a repetition of the batch does not resolve.
 var (
-	// ErrTooLarge means that the topic does not accept a batch of this size.
-	ErrTooLarge = errors.New("the batch is larger than the topic's max.message.bytes")
+	// ErrRefused means that the batch is never accepted as it is: it is larger than the topic's max.message.bytes, or, on a
+	// machine without a broker, has a record that is not a click.
+	ErrRefused = errors.New("the batch is never accepted")
 	// ErrNoPartition means that the topic does not have the partition, as far as the client knows: it may have been created
 	// a moment ago.
 	ErrNoPartition = errors.New("the topic does not have the partition")
@@ -23,7 +24,7 @@ var (
 
 // Produce appends the batch to a partition of the clicks topic with acks=all: nil means that every in-sync replica has
 // it. After an error the batch may have been appended, or may still be appended later. After a context ends, the request
-// may go on and read the batch: do not Append to it or Reset it then; SetTime and Drop are allowed. ErrTooLarge and
+// may go on and read the batch: do not Append to it or Reset it then; SetTime and Drop are allowed. ErrRefused and
 // ErrNoPartition mean that this attempt has failed for good.
 func (c *Client) Produce(ctx context.Context, partition int, batch *Batch) error {
 	return c.produce(ctx, c.cfg.Clicks, partition, batch)
@@ -48,15 +49,11 @@ func (c *Client) produce(ctx context.Context, topic string, partition int, batch
 	if batch.Len() == 0 {
 		return nil
 	}
-	encoded, err := c.encoder.encode(batch)
-	if err != nil {
-		return fmt.Errorf("produce to %s/%d: %w", topic, partition, err)
-	}
 	res, err := c.client.RawProduce(ctx, &kafka.RawProduceRequest{
 		Topic:        topic,
 		Partition:    partition,
 		RequiredAcks: kafka.RequireAll,
-		RawRecords:   protocol.RawRecordSet{Reader: bytes.NewReader(encoded)},
+		RawRecords:   protocol.RawRecordSet{Reader: bytes.NewReader(c.encoder.encode(batch))},
 	})
 	return produceError(topic, partition, res, err)
 }
@@ -86,7 +83,7 @@ func produceError(topic string, partition int, res *kafka.ProduceResponse, err e
 func explainProduce(err error) error {
 	switch {
 	case errors.Is(err, kafka.MessageSizeTooLarge), errors.Is(err, kafka.RecordListTooLarge):
-		return fmt.Errorf("%w: %w", ErrTooLarge, err)
+		return fmt.Errorf("%w: %w", ErrRefused, err)
 	case errors.Is(err, kafka.UnknownTopicOrPartition), errors.Is(err, protocol.ErrNoPartition):
 		return fmt.Errorf("%w: %w", ErrNoPartition, err)
 	case errors.Is(err, kafka.InvalidTimestamp):

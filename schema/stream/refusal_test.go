@@ -28,7 +28,7 @@ func TestProduceSaysWhatARepetitionDoesNotResolve(t *testing.T) {
 		for i := range noise {
 			noise[i] = byte(rand.Uint32())
 		}
-		if err := client.Produce(t.Context(), 0, batchOf(string(noise))); !errors.Is(err, stream.ErrTooLarge) {
+		if err := client.Produce(t.Context(), 0, batchOf(string(noise))); !errors.Is(err, stream.ErrRefused) {
 			t.Errorf("error %v", err)
 		}
 		testkit.Must(t, client.Produce(t.Context(), 0, batchOf(string(noise[:500]))))

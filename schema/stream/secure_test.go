@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"linkstream/deploy/testengines"
-	"linkstream/deploy/testengines/enginetest"
+	"linkstream/deploy/tools/engines/enginetest"
+	"linkstream/deploy/tools/engines/testengines"
 	"linkstream/schema/stream"
 	"linkstream/schema/stream/streamtest"
 	"linkstream/schema/testkit"

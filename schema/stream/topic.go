@@ -12,9 +12,6 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// keptSegment is the segment.bytes of a clicks topic whose records are deleted explicitly. Brokers free whole segments.
-const keptSegment = 16 << 20
-
 // safeReplicas is the replication factor of created topics where there are as many brokers. Two of the replicas must have a
 // record before it is acknowledged: it survives any one broker, and one broker may be away.
 const (
@@ -22,8 +19,8 @@ const (
 	safeInSync   = 2
 )
 
-// EnsureTopics creates the topics that do not exist. It leaves existing topics as they are, and warns of a clicks
-// topic whose configuration may lose clicks.
+// EnsureTopics creates the topics that do not exist. It leaves existing topics as they are, as well as those that the user may not create,
+// and warns of a clicks topic whose configuration may lose clicks.
 func (c *Client) EnsureTopics(ctx context.Context) error {
 	brokers, err := c.brokerCount(ctx)
 	if err != nil {
@@ -48,11 +45,12 @@ func (c *Client) EnsureTopics(ctx context.Context) error {
 		return fmt.Errorf("create topics: %w", c.explain(ctx, err))
 	}
 	for topic, err := range res.Errors {
-		if err != nil && !errors.Is(err, kafka.TopicAlreadyExists) {
+		// A broker that does not let a user create a topic does not say whether the topic exists.
+		if err != nil && !errors.Is(err, kafka.TopicAlreadyExists) && !errors.Is(err, kafka.TopicAuthorizationFailed) {
 			return fmt.Errorf("create topic %q: %w", topic, err)
 		}
 	}
-	if res.Errors[c.cfg.Clicks] != nil { // it existed
+	if res.Errors[c.cfg.Clicks] != nil { // it was not created
 		c.warnOfClicksTopic(ctx, brokers)
 	}
 	return nil
@@ -151,22 +149,4 @@ func (c *Client) clicksReplicas(ctx context.Context) int {
 		return 0
 	}
 	return len(res.Topics[0].Partitions[0].Replicas)
-}
-
-// KeepClicks makes the brokers keep the records of the clicks topic until they are deleted explicitly.
-func (c *Client) KeepClicks(ctx context.Context) error {
-	set := func(name, value string) kafka.IncrementalAlterConfigsRequestConfig {
-		return kafka.IncrementalAlterConfigsRequestConfig{Name: name, Value: value, ConfigOperation: kafka.ConfigOperationSet}
-	}
-	res, err := c.client.IncrementalAlterConfigs(ctx, &kafka.IncrementalAlterConfigsRequest{
-		Resources: []kafka.IncrementalAlterConfigsRequestResource{{ResourceType: kafka.ResourceTypeTopic,
-			ResourceName: c.cfg.Clicks, Configs: []kafka.IncrementalAlterConfigsRequestConfig{
-				set("retention.ms", retentionMillis(0)), set("segment.bytes", fmt.Sprint(keptSegment))}}}})
-	for i := 0; err == nil && i < len(res.Resources); i++ {
-		err = res.Resources[i].Error
-	}
-	if err != nil {
-		return fmt.Errorf("configure topic %q: %w", c.cfg.Clicks, err)
-	}
-	return nil
 }

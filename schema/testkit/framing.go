@@ -33,6 +33,13 @@ func TestFraming(t *testing.T, addr, path string, status int) {
 		{"the coding identity in other letters", get("HTTP/1.1", "tRANSFER-eNCODING:\tIDENTITY"), http.StatusNotImplemented},
 		{"another coding", get("HTTP/1.1", "Transfer-Encoding: gzip, chunked") + "0\r\n\r\n", http.StatusBadRequest},
 		{"chunks in HTTP/1.0", get("HTTP/1.0", "Connection: keep-alive", chunked) + "0\r\n\r\n", http.StatusBadRequest},
+		// RFC 9112, section 9.6: the client wants no further answer.
+		{"close in other letters", get("HTTP/1.1", "Connection: Close"), status},
+		{"close in a list", get("HTTP/1.1", "connection: TE , CLOSE,x", "TE: trailers"), status},
+		{"close in a second line", get("HTTP/1.1", "Connection: TE", "Connection:close"), status},
+		// RFC 9110, section 7.2: a host has no user information.
+		{"a user in Host", "GET " + path + " HTTP/1.1\r\nHost: user@a.example\r\n\r\n", http.StatusBadRequest},
+		{"a user in the target", "GET http://user:secret@a.example" + path + " HTTP/1.1\r\nHost: a.example\r\n\r\n", http.StatusBadRequest},
 		{"HTTP/0.9", get("HTTP/0.9"), http.StatusHTTPVersionNotSupported},
 		{"HTTP/1.2", get("HTTP/1.2"), http.StatusHTTPVersionNotSupported},
 		{"HTTP/2.0 that stays", get("HTTP/2.0", "Connection: keep-alive"), http.StatusHTTPVersionNotSupported},
@@ -47,7 +54,8 @@ func TestFraming(t *testing.T, addr, path string, status int) {
 	}
 	t.Run("what is in no doubt is answered as ever", func(t *testing.T) {
 		for _, request := range []string{get("HTTP/1.1"), get("HTTP/1.1", chunked) + "0\r\n\r\n", get("HTTP/1.1", "TE: trailers"),
-			get("HTTP/1.1", "Content-Length: 0"), get("HTTP/1.1", "X: y", " Transfer-Encoding: identity")} {
+			get("HTTP/1.1", "Content-Length: 0"), get("HTTP/1.1", "X: y", " Transfer-Encoding: identity"),
+			"GET http://a.example" + path + "?a@b HTTP/1.1\r\nHost: a.example\r\n\r\n"} {
 			answers := askRaw(t, addr, request+get("HTTP/1.1", "Connection: close"))
 			if len(answers) == 0 || answers[0].StatusCode != status {
 				t.Errorf("%q is answered %q, want status %d", request, show(answers), status)

@@ -15,14 +15,14 @@ import (
 	"linkstream/schema"
 )
 
-// Config says where spans are sent. The standard variables of OpenTelemetry are used for what is not set: OTEL_EXPORTER_OTLP_ENDPOINT
+// Config says where spans are sent. OpenTelemetry's standard variables replace settings that are empty: OTEL_EXPORTER_OTLP_ENDPOINT
 // and OTEL_EXPORTER_OTLP_HEADERS, and their forms for traces.
 type Config struct {
 	Endpoint string        // URL that takes OTLP by HTTP; "": nothing is traced
 	Headers  string        // of each request: name=value, separated by commas
 	Sample   float64       // share of the traces that are recorded, from 0 to 1
-	Timeout  time.Duration // for a batch of spans, and at last for those that are left when the program stops; not a flag
-	Queue    int           // spans that wait to be sent; further ones are dropped; not a flag
+	Timeout  time.Duration // of a batch of spans, and of sending the rest when the program stops; not a flag
+	Queue    int           // most spans that wait to be sent; others are dropped; not a flag
 }
 
 // DefaultConfig returns a configuration that traces nothing.
@@ -52,7 +52,7 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// tracesPath follows an address that is not of traces alone.
+// tracesPath is appended to an endpoint for all signals.
 const tracesPath = "/v1/traces"
 
 // endpoint returns the URL to which spans are posted, "" for none.

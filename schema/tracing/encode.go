@@ -55,7 +55,7 @@ func flags(of api.SpanContext, remote bool) uint32 {
 	return encoded
 }
 
-// text returns a text as protobuf takes it: one that is not UTF-8, such as the method of a hostile request, would lose the whole batch.
+// text returns valid UTF-8: a collector refuses a whole batch for one invalid text, such as the method of a hostile request.
 func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 func nanoseconds(t time.Time) uint64 { return uint64(max(t.UnixNano(), 0)) }
@@ -74,8 +74,8 @@ func encodeKind(kind api.SpanKind) otlp.Span_SpanKind {
 	return otlp.Span_SPAN_KIND_INTERNAL
 }
 
-// encodeAttributes encodes integers as such, and all other values as text: spans have only these, and a resource may have what the
-// environment says.
+// encodeAttributes encodes integers as integers and all other values as text. Spans have only these two kinds; the attributes of a
+// resource may come from the environment.
 func encodeAttributes(attributes []attribute.KeyValue) (encoded []*common.KeyValue) {
 	for _, a := range attributes {
 		value := &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: text(a.Value.String())}}

@@ -15,10 +15,10 @@ import (
 const (
 	maxBatch = 512         // spans of a request
 	maxDelay = time.Second // from the end of a span to its request, while the collector keeps up
-	logEvery = time.Minute // between two logs of spans that were dropped
+	logEvery = time.Minute // between two log lines about dropped spans
 )
 
-// queue holds the spans that have ended and are not sent yet. It is the processor of the SDK, which calls OnEnd from any goroutine.
+// queue holds ended spans until they are sent. It is the SDK's span processor, whose OnEnd is called by any goroutine.
 type queue struct {
 	spans   chan trace.ReadOnlySpan
 	sender  exporter
@@ -28,10 +28,10 @@ type queue struct {
 	sent, full, failed *metrics.Counter
 
 	closing sync.Once
-	closed  chan struct{} // no span is queued any more
-	ended   chan struct{} // the run is over
+	closed  chan struct{} // closed by close: OnEnd drops spans from then on
+	ended   chan struct{} // closed when run returns
 	finish  context.Context
-	cancel  context.CancelFunc // of finish: what is left is dropped
+	cancel  context.CancelFunc // of finish: unsent spans are dropped
 }
 
 // exporter sends spans.
@@ -76,7 +76,7 @@ func (q *queue) Shutdown(context.Context) error { return nil }
 // ForceFlush implements trace.SpanProcessor.
 func (q *queue) ForceFlush(context.Context) error { return nil }
 
-// close sends what is queued, for at most timeout.
+// close sends the queued spans for at most timeout and drops the rest.
 func (q *queue) close(timeout time.Duration) {
 	q.closing.Do(func() { close(q.closed) })
 	timer := time.AfterFunc(timeout, q.cancel)
@@ -111,12 +111,12 @@ func (q *queue) run(context.Context) {
 	}
 }
 
-// next waits for spans and appends up to maxBatch to batch. It appends none when the queue is closed and empty.
+// next waits for spans and appends up to maxBatch of them to batch. It appends none if the queue is closed and empty.
 func (q *queue) next(batch []trace.ReadOnlySpan) []trace.ReadOnlySpan {
 	var delay <-chan time.Time
 	closed := q.closed
 	for len(batch) < maxBatch {
-		if closed == nil { // take what there is
+		if closed == nil { // the queue is closed: do not wait for more
 			select {
 			case s := <-q.spans:
 				batch = append(batch, s)

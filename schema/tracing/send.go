@@ -35,7 +35,7 @@ type sender struct {
 	client  *http.Client
 }
 
-// send posts the spans, and again while the collector is away or asks for it, until ctx ends.
+// send posts the spans. It repeats the request while the collector is away or asks for a repetition, until ctx is done.
 func (s *sender) send(ctx context.Context, spans []trace.ReadOnlySpan) error {
 	body, err := proto.Marshal(encode(spans))
 	if err != nil {
@@ -88,11 +88,11 @@ func (s *sender) post(ctx context.Context, body []byte) error {
 	return backoff.Permanent(fmt.Errorf("the collector answers %s", res.Status))
 }
 
-// refused returns an error if the collector has taken the request and not its spans.
+// refused returns an error if the collector has accepted the request and rejected spans.
 func refused(answer []byte) error {
 	var res collector.ExportTraceServiceResponse
 	if err := proto.Unmarshal(answer, &res); err != nil {
-		return nil // not every collector answers as it should
+		return nil // some collectors answer with something else
 	}
 	if rejected := res.GetPartialSuccess().GetRejectedSpans(); rejected > 0 {
 		return backoff.Permanent(errors.New("the collector has refused spans"))

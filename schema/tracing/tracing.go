@@ -1,9 +1,9 @@
 // Package tracing records the spans of a program with the SDK of OpenTelemetry, and sends them to a collector by OTLP, as protobuf over
 // HTTP.
 //
-// Recording never waits for the collector: a span that ends goes to a bounded queue, which one goroutine sends in batches. What does
-// not fit into the queue, or what the collector does not take within a time, is dropped and counted. The exporter of OpenTelemetry
-// itself would link gRPC also for HTTP.
+// Recording never waits for the collector: ended spans go to a bounded queue, from which one goroutine sends batches. Spans that do not
+// fit into the queue, or that the collector does not accept in time, are dropped and counted. OpenTelemetry's own exporter is not used
+// because it links gRPC even for HTTP.
 package tracing
 
 import (
@@ -67,7 +67,7 @@ func Start(cfg Config, program string, register func(*metrics.Set), log *slog.Lo
 	return t, nil
 }
 
-// describe returns what all spans of the program have in common. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES come last.
+// describe returns the attributes that all spans of the program share. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES override them.
 func describe(program string) (*resource.Resource, error) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -90,20 +90,20 @@ func (t *Tracer) Context(ctx context.Context) context.Context {
 	return span.With(ctx, t)
 }
 
-// Close sends what has been recorded, for at most the time of the configuration, and drops the rest.
+// Close sends the recorded spans for at most Config.Timeout and drops the rest.
 func (t *Tracer) Close() {
 	if t == nil {
 		return
 	}
 	t.queue.close(t.timeout)
 	t.stop()
-	// The queue has nothing left: this ends the provider, whose processor it is.
+	// The queue is empty: this ends the provider.
 	_ = t.provider.Shutdown(context.Background())
 }
 
 // Continue returns a context whose next span belongs to the trace of the client's headers traceparent and tracestate, as W3C's Trace
-// Context defines them. A client that is not trusted could force us to record, or mix its spans with those of others, so its request
-// begins a trace of its own, with a link to the client's. Headers that are not valid have no effect.
+// Context defines them. An untrusted client could force recording, or mix its spans with those of others, so its request
+// begins a trace of its own, with a link to the client's. Invalid headers have no effect.
 func (t *Tracer) Continue(ctx context.Context, traceparent, tracestate string, trusted bool) context.Context {
 	if traceparent == "" {
 		return ctx
@@ -119,7 +119,7 @@ func (t *Tracer) Continue(ctx context.Context, traceparent, tracestate string, t
 	return context.WithValue(ctx, linkKey{}, remote)
 }
 
-// linkKey is the key of a span context that the next span has a link to.
+// linkKey is the context key of the span context that the next span links to.
 type linkKey struct{}
 
 var kinds = map[span.Kind]api.SpanKind{span.Internal: api.SpanKindInternal, span.Server: api.SpanKindServer,

@@ -37,21 +37,38 @@ function say(text) {
 }
 
 // Copy: <button type="button" data-copy="ID of an element or input" hidden> copies its text; without an ID, the button's value is copied.
-// If the button has elements, the first is its label.
 for (const button of document.querySelectorAll("button[data-copy]")) {
-  const label = button.firstElementChild ?? button, text = label.textContent;
-  button.hidden = !navigator.clipboard;
+  const label = button.textContent;
+  button.hidden = false;
   button.addEventListener("click", async () => {
     const source = button.dataset.copy ? document.getElementById(button.dataset.copy) : button;
-    try {
-      await navigator.clipboard.writeText((source.value ?? source.textContent).trim());
-      label.textContent = "Copied";
-    } catch {
-      label.textContent = "Not copied";
-    }
-    say(label.textContent);
-    setTimeout(() => { label.textContent = text; say(""); }, 2000);
+    button.textContent = await copy((source.value ?? source.textContent).trim(), button) ? "Copied" : "Press Ctrl+C";
+    say(button.textContent);
+    setTimeout(() => { button.textContent = label; say(""); }, 2000);
   });
+}
+
+// copy puts a text on the clipboard. Pages of plain http have no navigator.clipboard: there a field with the text is selected and
+// copied. If the browser refuses that, too, the field stays until it loses the focus, so that the reader can copy it.
+async function copy(text, button) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch { /* missing, or not allowed */ }
+  const field = document.createElement("textarea");
+  field.className = "to-copy";
+  field.readOnly = true;
+  field.value = text;
+  field.setAttribute("aria-label", "Text to copy");
+  button.before(field);
+  field.select();
+  if (!document.execCommand("copy")) {
+    field.addEventListener("blur", () => field.remove());
+    return false;
+  }
+  field.remove();
+  button.focus({ preventScroll: true });
+  return true;
 }
 
 // Show: <button type="button" data-show="IDs of password fields" aria-pressed="false" hidden> shows what was typed.
@@ -64,23 +81,114 @@ for (const button of document.querySelectorAll("button[data-show]")) {
   });
 }
 
-// Confirmations close like menus do.
-function closeConfirms(except) {
-  for (const open of document.querySelectorAll("details.confirm[open]")) if (!open.contains(except)) open.open = false;
+// Menus and confirmations close when the reader goes elsewhere. In a menu the arrow keys, Home and End move between its items.
+const popups = "details.menu[open], details.confirm[open]";
+
+function closeOthers(target) {
+  for (const open of document.querySelectorAll(popups)) if (!open.contains(target)) open.open = false;
 }
-document.addEventListener("click", (event) => closeConfirms(event.target));
-document.addEventListener("keydown", (event) => {
-  if (event.key !== "Escape") return;
-  document.activeElement.closest("details.confirm[open]")?.querySelector("summary").focus();
-  closeConfirms(null);
+
+function moveInMenu(event) {
+  const menu = event.target.closest("details.menu:has(> .items)");
+  if (!menu || !["ArrowDown", "ArrowUp", "Home", "End"].includes(event.key)) return;
+  event.preventDefault();
+  menu.open = true;
+  const items = [...menu.querySelectorAll(".items :is(a, button, summary)")].filter((item) => item.checkVisibility());
+  const at = items.indexOf(event.target), last = items.length - 1;
+  const to = { ArrowDown: at < last ? at + 1 : 0, ArrowUp: at > 0 ? at - 1 : last, Home: 0, End: last }[event.key];
+  items[to].focus();
+}
+
+document.addEventListener("click", (event) => closeOthers(event.target));
+document.addEventListener("focusout", (event) => {
+  if (event.relatedTarget && event.target.closest(popups)) closeOthers(event.relatedTarget);
 });
+document.addEventListener("keydown", (event) => {
+  moveInMenu(event);
+  const popup = event.key === "Escape" && document.activeElement.closest(popups);
+  if (!popup) return;
+  popup.querySelector("summary").focus();
+  popup.open = false;
+});
+
+// The form for a new link opens with the focus on its first field, also by the key C. Readers who dictate can switch that key off
+// (WCAG 2.1.4); this browser remembers it.
+const create = document.getElementById("create"), toggle = document.querySelector("[data-shortcut]");
+
+function openCreate() {
+  create.open = true;
+  create.querySelector("[name=long_url]").focus();
+}
+
+function shortcutIsOn() {
+  try {
+    return localStorage.getItem("shortcut") !== "off";
+  } catch { // no storage allowed
+    return true;
+  }
+}
+
+function showShortcut() {
+  toggle.hidden = false;
+  toggle.textContent = shortcutIsOn() ? "Switch off key C" : "Switch on key C";
+  toggle.title = "C opens the form for a new link";
+}
+
+create?.querySelector("summary").addEventListener("click", (event) => {
+  if (create.open) return;
+  event.preventDefault();
+  openCreate();
+});
+if (toggle) {
+  showShortcut();
+  toggle.addEventListener("click", () => {
+    try {
+      localStorage.setItem("shortcut", shortcutIsOn() ? "off" : "on");
+    } catch { /* it stays on */ }
+    showShortcut();
+    say(shortcutIsOn() ? "Key C is on" : "Key C is off");
+  });
+  document.addEventListener("keydown", (event) => {
+    const typing = event.target.closest("input, select, textarea, [contenteditable]");
+    if (event.key !== "c" || event.ctrlKey || event.metaKey || event.altKey || typing || !shortcutIsOn()) return;
+    event.preventDefault();
+    openCreate();
+  });
+}
 
 // A page that answers a form: reloading it gets the page instead of sending the form again.
 const instead = document.querySelector("[data-reload]");
 if (instead) history.replaceState(null, "", instead.dataset.reload);
 
-// The first field with a problem is where the reader goes on, or what has just been made.
-(document.querySelector("[aria-invalid=true]") ?? document.getElementById("made"))?.focus();
+// The first field with a problem is where the reader goes on, or the button that copies what has just been made.
+(document.querySelector("[aria-invalid=true]") ?? document.querySelector("#made [data-copy]"))?.focus();
+
+// An action on a row of a list leads back to the list: the row stays where it was on the screen, and has the focus. Where it is gone,
+// the next row has it.
+const rows = [...document.querySelectorAll(".links tbody tr")];
+for (const row of rows) row.tabIndex = -1;
+
+function keepPlace(button) {
+  const row = button?.closest(".links tbody tr");
+  if (!row) return;
+  const place = { page: location.pathname, row: rows.indexOf(row), top: row.getBoundingClientRect().top };
+  try {
+    sessionStorage.setItem("place", JSON.stringify(place));
+  } catch { /* the address names the row */ }
+}
+
+function findPlace() {
+  const named = rows.find((row) => "#" + row.id === location.hash);
+  let place = {};
+  try {
+    place = JSON.parse(sessionStorage.getItem("place")) ?? {};
+    sessionStorage.removeItem("place");
+  } catch { /* none allowed */ }
+  const row = named ?? (place.page === location.pathname ? rows[Math.min(place.row, rows.length - 1)] : null);
+  if (row && place.page === location.pathname) scrollBy(0, row.getBoundingClientRect().top - place.top);
+  row?.focus({ preventScroll: place.page === location.pathname });
+}
+findPlace();
 
 // Files that are too large are not sent.
 for (const field of document.querySelectorAll("input[type=file][data-max]"))
@@ -107,7 +215,8 @@ function fillIn({ page, action, values }) {
     if (!(field.name in values) || !isTyped(field)) continue;
     if (field.type === "checkbox") field.checked = values[field.name];
     else field.value = values[field.name];
-    if (field.value && field.type !== "checkbox") field.closest("details")?.setAttribute("open", "");
+    if (field.value && field.type !== "checkbox")
+      for (let place = field.closest("details"); place; place = place.parentElement.closest("details")) place.open = true;
   }
 }
 
@@ -124,9 +233,42 @@ for (const form of document.querySelectorAll("form[method=post]")) {
     if (form.dataset.sent) event.preventDefault();
     form.dataset.sent = "yes";
     keepTyped(form);
+    keepPlace(event.submitter);
     setTimeout(() => { delete form.dataset.sent; }, 5000);
   });
 }
+
+// Charts: the numbers of a bar are shown when it is tapped or pointed at, or chosen by the arrow keys as on a slider.
+function readCharts(at) {
+  for (const plot of document.querySelectorAll(".chart-plot:not([tabindex])")) {
+    const bars = plot.querySelectorAll(".chart-bar"), value = plot.closest(".chart").querySelector(".chart-value");
+    if (bars.length === 0) continue;
+    const choose = (at) => {
+      plot.querySelector(".chosen")?.classList.remove("chosen");
+      bars[at].classList.add("chosen");
+      value.textContent = bars[at].querySelector("title").textContent;
+      plot.setAttribute("aria-valuenow", at);
+      plot.setAttribute("aria-valuetext", value.textContent);
+    };
+    const moves = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -7, PageUp: 7, Home: -bars.length, End: bars.length };
+    const last = bars.length - 1, chosen = () => Number(plot.getAttribute("aria-valuenow"));
+    for (const [name, text] of [["role", "slider"], ["tabindex", "0"], ["aria-valuemin", "0"], ["aria-valuemax", last], ["aria-valuenow", last],
+      ["aria-valuetext", bars[last].querySelector("title").textContent]]) plot.setAttribute(name, text);
+    value.hidden = false;
+    if (at) choose(Math.min(at, last));
+    plot.addEventListener("focus", () => choose(chosen()));
+    plot.addEventListener("keydown", (event) => {
+      if (!(event.key in moves)) return;
+      event.preventDefault();
+      choose(Math.max(0, Math.min(last, chosen() + moves[event.key])));
+    });
+    for (const kind of ["pointerover", "pointerdown"]) plot.addEventListener(kind, (event) => {
+      const at = [...bars].indexOf(event.target.closest(".chart-bar"));
+      if (at >= 0) choose(at);
+    });
+  }
+}
+readCharts();
 
 // Live: the parts of a page that count are fetched again while somebody can see them, as often as the page says. A part is an
 // element with an ID and data-part; what is open in it stays open, and the focus where it is. A page that is not up to date says
@@ -149,10 +291,12 @@ function take(html) {
     const open = [...old.querySelectorAll("details[open]")].map((details) => details.id);
     const scrolled = old.querySelector(".chart-scroll")?.scrollTop;
     const focused = old.contains(document.activeElement) && document.activeElement;
+    const chosen = old.querySelector(".chosen")?.closest(".chart-plot").getAttribute("aria-valuenow");
     old.innerHTML = fresh.innerHTML;
+    readCharts(chosen);
     for (const id of open) document.getElementById(id)?.setAttribute("open", "");
     if (scrolled) old.querySelector(".chart-scroll").scrollTop = scrolled;
-    if (focused) [...old.querySelectorAll(focused.localName)].find((element) => element.className === focused.className &&
+    if (focused) [...old.querySelectorAll(focused.localName)].find((element) => element.getAttribute("class") === focused.getAttribute("class") &&
       element.getAttribute("href") === focused.getAttribute("href"))?.focus({ preventScroll: true });
   }
   showTimes();

@@ -5,8 +5,21 @@ CREATE TABLE accounts (
     password_hash text        NOT NULL,
     suspended     boolean     NOT NULL,
     link_count    bigint      NOT NULL DEFAULT 0, -- the ordinal of the account's newest link
+    deleted_links bigint      NOT NULL DEFAULT 0, -- of the links that link_count counts
     created_at    timestamptz NOT NULL
 ) WITH (fillfactor = 70); -- link_count changes with each link: leave room for the new row version on the same page
+
+CREATE TABLE sessions (
+    id         bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    account_id bigint      NOT NULL REFERENCES accounts (id),
+    digest     bytea       NOT NULL UNIQUE,
+    user_agent text        NOT NULL,
+    created_at timestamptz NOT NULL,
+    seen_at    timestamptz NOT NULL,
+    expires_at timestamptz NOT NULL
+) WITH (fillfactor = 70); -- a row changes while the session is used
+
+CREATE INDEX sessions_of_account ON sessions (account_id);
 
 CREATE TABLE tokens (
     id         bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -15,33 +28,202 @@ CREATE TABLE tokens (
     prefix     text        NOT NULL,
     digest     bytea       NOT NULL UNIQUE,
     created_at timestamptz NOT NULL,
+    used_at    timestamptz,
     revoked_at timestamptz
-);
+) WITH (fillfactor = 70); -- a row changes while the token is used
+
+CREATE INDEX tokens_of_account ON tokens (account_id, id) WHERE revoked_at IS NULL;
+
+-- Leases of each token's rate limit by api nodes: one row per token, for its latest window.
+CREATE TABLE rate_windows (
+    token_id  bigint      PRIMARY KEY REFERENCES tokens (id),
+    begins_at timestamptz NOT NULL,
+    leases    bigint      NOT NULL
+) WITH (fillfactor = 50); -- a row changes with each lease
+
+-- Failed sign-ins and the like. The key begins with the window, so that it also finds the old rows.
+CREATE TABLE attempts (
+    begins_at timestamptz NOT NULL,
+    key       bytea       NOT NULL,
+    attempts  bigint      NOT NULL,
+    PRIMARY KEY (begins_at, key)
+) WITH (fillfactor = 70);
 
 CREATE TABLE domains (
-    id          bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    account_id  bigint      NOT NULL REFERENCES accounts (id),
-    host        text        NOT NULL,
-    challenge   text        NOT NULL,
-    created_at  timestamptz NOT NULL,
-    verified_at timestamptz,
+    id            bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    account_id    bigint      NOT NULL REFERENCES accounts (id),
+    host          text        NOT NULL,
+    challenge     text        NOT NULL,
+    created_at    timestamptz NOT NULL,
+    verified_at   timestamptz,
+    lost_at       timestamptz, -- when another account got the host, or the operator took it away
+    -- Of a verified domain, whose DNS records are looked up from time to time:
+    check_at      timestamptz, -- next; NULL: never
+    failing_since timestamptz,
+    contested_by  bigint      NOT NULL DEFAULT 0, -- the domain with the same host whose records are there
+    contested_at  timestamptz,
     UNIQUE (host, account_id)
 );
 
 -- Many accounts may claim a host, and one may have it verified.
 CREATE UNIQUE INDEX domains_verified ON domains (host) WHERE verified_at IS NOT NULL;
+CREATE INDEX domains_to_check ON domains (check_at) WHERE check_at IS NOT NULL;
+-- Ordered by bytes as in SQLite, whatever the collation of the database.
+CREATE INDEX domains_of_account ON domains (account_id, host COLLATE "C");
 
+-- A deleted link keeps its row, which reserves its hash. Its ordinal is its id times -1, so that no list meets it.
 CREATE TABLE links (
-    id         bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    account_id bigint      NOT NULL REFERENCES accounts (id),
-    domain_id  bigint      NOT NULL, -- 0: the default domain, which has no row
-    hash       text        COLLATE "C" NOT NULL,
-    url        text        NOT NULL,
-    active     boolean     NOT NULL,
-    ordinal    bigint      NOT NULL,
-    created_at timestamptz NOT NULL,
-    UNIQUE (domain_id, hash),
+    id            bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    account_id    bigint      NOT NULL, -- see keep_owner
+    domain_id     bigint      NOT NULL, -- 0: the default domain, which has no row
+    hash          text        COLLATE "C" NOT NULL,
+    url           text        NOT NULL,
+    title         text        NOT NULL DEFAULT '',
+    tags          text        NOT NULL DEFAULT '', -- separated by spaces
+    active        boolean     NOT NULL,
+    taken_down    boolean     NOT NULL DEFAULT false, -- by the operator
+    forward_query boolean     NOT NULL DEFAULT false,
+    expires_at    timestamptz, -- NULL: never
+    expired_url   text        NOT NULL DEFAULT '', -- '': none
+    extension     text        NOT NULL DEFAULT '', -- see schema.Extension; '': none
+    ordinal       bigint      NOT NULL,
+    created_at    timestamptz NOT NULL,
+    updated_at    timestamptz, -- NULL: not since created_at
+    UNIQUE (domain_id, hash), -- also finds the links of an account: see ownedLink
     UNIQUE (account_id, ordinal)
 );
 
-CREATE INDEX links_of_account ON links (account_id, hash);
+CREATE INDEX links_of_domain ON links (domain_id, ordinal) WHERE domain_id <> 0 AND ordinal > 0;
+CREATE INDEX links_by_tags ON links (account_id, tags) WHERE tags <> '';
+
+-- A foreign key from links to accounts would be half of the cost of a new link. Every statement that creates links locks the row of
+-- their account, and creates none without it, so a trigger that keeps accounts with links is enough.
+-- +goose StatementBegin
+CREATE FUNCTION keep_owner() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'account % has links', OLD.id USING ERRCODE = 'foreign_key_violation';
+END $$;
+-- +goose StatementEnd
+CREATE TRIGGER keep_owner BEFORE DELETE ON accounts FOR EACH ROW WHEN (OLD.link_count > 0) EXECUTE FUNCTION keep_owner();
+
+-- The number of deleted links in each block of 1024 ordinals: see schema.OrdinalGap.
+CREATE TABLE link_gaps (
+    account_id bigint NOT NULL REFERENCES accounts (id),
+    block      bigint NOT NULL,
+    missing    bigint NOT NULL,
+    PRIMARY KEY (account_id, block)
+) WITH (fillfactor = 70);
+
+-- Calls that their clients may repeat, with the answers. Both digests are SHA-256.
+CREATE TABLE idempotency_keys (
+    account_id bigint      NOT NULL REFERENCES accounts (id),
+    key        bytea       NOT NULL,
+    number     bigint      NOT NULL, -- grows by 1 with each key of the account
+    request    bytea       NOT NULL,
+    answer     bytea       NOT NULL, -- compressed by the api
+    used_at    timestamptz NOT NULL,
+    PRIMARY KEY (account_id, key),
+    UNIQUE (account_id, number)
+);
+ALTER TABLE idempotency_keys ALTER COLUMN answer SET STORAGE EXTERNAL;
+
+CREATE INDEX idempotency_keys_by_age ON idempotency_keys (used_at);
+
+-- Files of links that accounts import, one per account.
+CREATE TABLE uploads (
+    id           text        PRIMARY KEY,
+    account_id   bigint      NOT NULL UNIQUE REFERENCES accounts (id),
+    file_name    text        NOT NULL,
+    created_at   timestamptz NOT NULL,
+    status       text        NOT NULL,
+    errors       text        NOT NULL,
+    holder       text        NOT NULL,
+    leased_until timestamptz -- NULL: nobody works on it
+);
+
+CREATE TABLE upload_parts (
+    upload_id text   NOT NULL REFERENCES uploads (id) ON DELETE CASCADE,
+    number    bigint NOT NULL,
+    content   bytea  NOT NULL,
+    PRIMARY KEY (upload_id, number)
+);
+
+-- Files of the edges' certificates, encrypted by the edges. A key is a path.
+CREATE TABLE certificate_files (
+    key         text COLLATE "C" PRIMARY KEY,
+    value       bytea       NOT NULL,
+    modified_at timestamptz NOT NULL
+);
+
+-- Who is getting a certificate.
+CREATE TABLE certificate_locks (
+    name       text        PRIMARY KEY,
+    holder     text        NOT NULL,
+    expires_at timestamptz NOT NULL
+);
+
+CREATE TABLE certificate_states (
+    host         text        PRIMARY KEY,
+    expires_at   timestamptz, -- of the certificate; NULL: there never was one
+    attempted_at timestamptz NOT NULL,
+    error        text        NOT NULL -- of the last attempt
+);
+
+-- What has changed and is not published yet: see schema.Outbox. Triggers write it, so that no change is left out.
+CREATE TABLE outbox (
+    xact    bigint NOT NULL DEFAULT pg_current_xact_id()::text::bigint, -- of the change
+    id      bigint GENERATED ALWAYS AS IDENTITY,
+    changes text   NOT NULL, -- a key of schema.Change per line
+    PRIMARY KEY (xact, id)
+);
+
+-- +goose StatementBegin
+CREATE FUNCTION note_new_links() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO outbox (changes)
+    SELECT string_agg('link/' || domain_id || '/' || hash, E'\n') FROM made HAVING count(*) > 0;
+    RETURN NULL;
+END $$;
+-- +goose StatementEnd
+-- Caches may know that a link does not exist. One entry per statement costs next to nothing per link of a batch.
+CREATE TRIGGER note_new_links AFTER INSERT ON links REFERENCING NEW TABLE AS made
+    FOR EACH STATEMENT EXECUTE FUNCTION note_new_links();
+
+-- +goose StatementBegin
+CREATE FUNCTION note_link() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO outbox (changes) VALUES ('link/' || NEW.domain_id || '/' || NEW.hash);
+    RETURN NULL;
+END $$;
+-- +goose StatementEnd
+-- Edges keep no titles, tags and times of edits.
+CREATE TRIGGER note_link AFTER UPDATE ON links FOR EACH ROW WHEN (
+    (OLD.id, OLD.account_id, OLD.url, OLD.active, OLD.taken_down, OLD.forward_query, OLD.expires_at, OLD.expired_url, OLD.extension, OLD.ordinal)
+    IS DISTINCT FROM
+    (NEW.id, NEW.account_id, NEW.url, NEW.active, NEW.taken_down, NEW.forward_query, NEW.expires_at, NEW.expired_url, NEW.extension, NEW.ordinal))
+    EXECUTE FUNCTION note_link();
+
+-- +goose StatementBegin
+CREATE FUNCTION note_account() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO outbox (changes) VALUES ('account/' || NEW.id);
+    RETURN NULL;
+END $$;
+-- +goose StatementEnd
+CREATE TRIGGER note_account AFTER UPDATE OF suspended ON accounts
+    FOR EACH ROW WHEN (OLD.suspended <> NEW.suspended) EXECUTE FUNCTION note_account();
+
+-- +goose StatementBegin
+CREATE FUNCTION note_host() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO outbox (changes) VALUES ('host/' || coalesce(NEW.host, OLD.host));
+    RETURN NULL;
+END $$;
+-- +goose StatementEnd
+-- Edges know verified hosts only.
+CREATE TRIGGER note_new_host AFTER INSERT ON domains
+    FOR EACH ROW WHEN (NEW.verified_at IS NOT NULL) EXECUTE FUNCTION note_host();
+CREATE TRIGGER note_host AFTER UPDATE OF verified_at ON domains
+    FOR EACH ROW WHEN (OLD.verified_at IS DISTINCT FROM NEW.verified_at) EXECUTE FUNCTION note_host();
+CREATE TRIGGER note_deleted_host AFTER DELETE ON domains
+    FOR EACH ROW WHEN (OLD.verified_at IS NOT NULL) EXECUTE FUNCTION note_host();

@@ -1,4 +1,4 @@
-// Package streamtest runs the embedded broker in tests: on its own port and with a data directory, so a test can stop
+// Package streamtest runs kfake, a broker for tests: on its own port and with a data directory, so a test can stop
 // and restart it.
 package streamtest
 

@@ -1,31 +1,126 @@
 -- +goose Up
--- The offset of the next record of each partition.
+-- How far each partition has been counted: the epoch of its log, the offset of the next record, and the last counted click.
 CREATE TABLE positions (
-    partition INTEGER PRIMARY KEY,
-    next      INTEGER NOT NULL
+    partition   INTEGER PRIMARY KEY,
+    epoch       INTEGER NOT NULL,
+    next        INTEGER NOT NULL,
+    last_offset INTEGER NOT NULL,
+    incarnation BLOB    NOT NULL,
+    lane        INTEGER NOT NULL
 ) STRICT;
 
--- The highest seq counted of each lane.
+-- The highest seq counted of each lane, and the number of clicks counted in it, for those who check that none is missing.
 CREATE TABLE marks (
     partition   INTEGER NOT NULL,
     incarnation BLOB    NOT NULL,
     lane        INTEGER NOT NULL,
     seq         INTEGER NOT NULL,
+    clicks      INTEGER NOT NULL,
     PRIMARY KEY (partition, incarnation, lane)
 ) STRICT, WITHOUT ROWID;
 
--- The number of clicks. day is the UTC day, counted from 1970-01-01.
-CREATE TABLE counters (
-    link_id INTEGER NOT NULL,
-    day     INTEGER NOT NULL,
-    device  TEXT    NOT NULL,
-    browser TEXT    NOT NULL,
-    total   INTEGER NOT NULL,
-    PRIMARY KEY (link_id, day, device, browser)
+-- Numbers of a lane that were missing when the click after them was counted, at offset of partition. found is Unix time.
+CREATE TABLE gaps (
+    incarnation BLOB    NOT NULL,
+    lane        INTEGER NOT NULL,
+    first       INTEGER NOT NULL,
+    last        INTEGER NOT NULL,
+    partition   INTEGER NOT NULL,
+    offset      INTEGER NOT NULL,
+    found       INTEGER NOT NULL,
+    PRIMARY KEY (incarnation, lane, first)
 ) STRICT, WITHOUT ROWID;
 
--- The sum of a link's counters, for lists of links. It changes in the same transactions as they do.
-CREATE TABLE totals (
+-- Names that come from lists: devices, browsers, operating systems, languages and countries. The numbers of bots and of names that are
+-- not in the lists are fixed.
+CREATE TABLE names (
+    id   INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE
+) STRICT;
+
+INSERT INTO names (id, name) VALUES (1, 'bot'), (2, 'Other');
+
+-- The clicks on each account's links. The rows of an account and a day are neighbours, so a batch, whose clicks are
+-- mostly of one day, changes few pages. day is the UTC day, counted from 1970-01-01.
+CREATE TABLE owned (
+    account_id INTEGER NOT NULL,
+    day        INTEGER NOT NULL,
+    link_id    INTEGER NOT NULL,
+    people     INTEGER NOT NULL,
+    bots       INTEGER NOT NULL,
+    PRIMARY KEY (account_id, day, link_id)
+) STRICT, WITHOUT ROWID;
+
+-- The clicks on all links of an account by quarter of an hour (Unix time / 900), for reports of any time zone: reading them does not take
+-- longer with more links. They change in the same transactions as owned.
+CREATE TABLE owned_quarters (
+    account_id INTEGER NOT NULL,
+    quarter    INTEGER NOT NULL,
+    people     INTEGER NOT NULL,
+    bots       INTEGER NOT NULL,
+    PRIMARY KEY (account_id, quarter)
+) STRICT, WITHOUT ROWID;
+
+-- Clicks are counted in recent first. When their quarter of an hour is over, they move to the settled tables in one
+-- transaction. So a click on a busy link changes one row instead of eight, most of which are the same from batch to batch.
+-- client has the numbers of the click's names, 10 bits each, the device in the lowest bits; see listed in dimension.go.
+CREATE TABLE recent (
+    link_id    INTEGER NOT NULL,
+    quarter    INTEGER NOT NULL,
+    account_id INTEGER NOT NULL,
+    client     INTEGER NOT NULL,
+    referrer   TEXT    NOT NULL,
+    route      TEXT    NOT NULL,
+    total      INTEGER NOT NULL,
+    PRIMARY KEY (link_id, quarter, account_id, client, referrer, route)
+) STRICT, WITHOUT ROWID;
+
+-- The rows of recent whose quarter is over: the clicks with all dimensions, for filters and for parts of UTC days.
+CREATE TABLE settled_facts (
+    link_id    INTEGER NOT NULL,
+    quarter    INTEGER NOT NULL,
+    account_id INTEGER NOT NULL,
+    client     INTEGER NOT NULL,
+    referrer   TEXT    NOT NULL,
+    route      TEXT    NOT NULL,
+    total      INTEGER NOT NULL,
+    PRIMARY KEY (link_id, quarter, account_id, client, referrer, route)
+) STRICT, WITHOUT ROWID;
+
+-- The sums of settled_facts by link, day and name of one dimension: 0 for referrers and -1 for routes, which are stored themselves,
+-- and 1 and up for the dimensions in a client, whose names are rows of table names.
+CREATE TABLE settled_names (
+    link_id   INTEGER NOT NULL,
+    dimension INTEGER NOT NULL,
+    day       INTEGER NOT NULL,
+    name      ANY     NOT NULL,
+    people    INTEGER NOT NULL,
+    bots      INTEGER NOT NULL,
+    PRIMARY KEY (link_id, dimension, day, name)
+) STRICT, WITHOUT ROWID;
+
+-- The same by account, for reports of all its links.
+CREATE TABLE settled_owned_names (
+    account_id INTEGER NOT NULL,
+    dimension  INTEGER NOT NULL,
+    day        INTEGER NOT NULL,
+    name       ANY     NOT NULL,
+    people     INTEGER NOT NULL,
+    bots       INTEGER NOT NULL,
+    PRIMARY KEY (account_id, dimension, day, name)
+) STRICT, WITHOUT ROWID;
+
+-- The sums of settled_facts by link and quarter of an hour, for the series of a report.
+CREATE TABLE settled_quarters (
+    link_id INTEGER NOT NULL,
+    quarter INTEGER NOT NULL,
+    people  INTEGER NOT NULL,
+    bots    INTEGER NOT NULL,
+    PRIMARY KEY (link_id, quarter)
+) STRICT, WITHOUT ROWID;
+
+-- The sums of settled_facts by link, for lists of links.
+CREATE TABLE settled_totals (
     link_id INTEGER PRIMARY KEY,
     total   INTEGER NOT NULL
 ) STRICT;

@@ -8,8 +8,21 @@ CREATE TABLE accounts (
     password_hash TEXT    NOT NULL,
     suspended     INTEGER NOT NULL CHECK (suspended IN (0, 1)),
     link_count    INTEGER NOT NULL DEFAULT 0, -- the ordinal of the account's newest link
+    deleted_links INTEGER NOT NULL DEFAULT 0, -- of the links that link_count counts
     created_at    INTEGER NOT NULL
 ) STRICT;
+
+CREATE TABLE sessions (
+    id         INTEGER PRIMARY KEY AUTOINCREMENT,
+    account_id INTEGER NOT NULL REFERENCES accounts (id),
+    digest     BLOB    NOT NULL UNIQUE,
+    user_agent TEXT    NOT NULL,
+    created_at INTEGER NOT NULL,
+    seen_at    INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX sessions_of_account ON sessions (account_id);
 
 CREATE TABLE tokens (
     id         INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -18,33 +31,179 @@ CREATE TABLE tokens (
     prefix     TEXT    NOT NULL,
     digest     BLOB    NOT NULL UNIQUE,
     created_at INTEGER NOT NULL,
+    used_at    INTEGER,
     revoked_at INTEGER
 ) STRICT;
 
+CREATE INDEX tokens_of_account ON tokens (account_id, id) WHERE revoked_at IS NULL;
+
+-- Leases of each token's rate limit by api nodes: one row per token, for its latest window.
+CREATE TABLE rate_windows (
+    token_id  INTEGER PRIMARY KEY REFERENCES tokens (id),
+    begins_at INTEGER NOT NULL,
+    leases    INTEGER NOT NULL
+) STRICT;
+
+-- Failed sign-ins and the like. The key begins with the window, so that it also finds the old rows.
+CREATE TABLE attempts (
+    begins_at INTEGER NOT NULL,
+    key       BLOB    NOT NULL,
+    attempts  INTEGER NOT NULL,
+    PRIMARY KEY (begins_at, key)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE domains (
-    id          INTEGER PRIMARY KEY AUTOINCREMENT,
-    account_id  INTEGER NOT NULL REFERENCES accounts (id),
-    host        TEXT    NOT NULL,
-    challenge   TEXT    NOT NULL,
-    created_at  INTEGER NOT NULL,
-    verified_at INTEGER,
+    id            INTEGER PRIMARY KEY AUTOINCREMENT,
+    account_id    INTEGER NOT NULL REFERENCES accounts (id),
+    host          TEXT    NOT NULL,
+    challenge     TEXT    NOT NULL,
+    created_at    INTEGER NOT NULL,
+    verified_at   INTEGER,
+    lost_at       INTEGER, -- when another account got the host, or the operator took it away
+    -- Of a verified domain, whose DNS records are looked up from time to time:
+    check_at      INTEGER, -- next; NULL: never
+    failing_since INTEGER,
+    contested_by  INTEGER NOT NULL DEFAULT 0, -- the domain with the same host whose records are there
+    contested_at  INTEGER,
     UNIQUE (host, account_id)
 ) STRICT;
 
 -- Many accounts may claim a host, and one may have it verified.
 CREATE UNIQUE INDEX domains_verified ON domains (host) WHERE verified_at IS NOT NULL;
+CREATE INDEX domains_to_check ON domains (check_at) WHERE check_at IS NOT NULL;
+CREATE INDEX domains_of_account ON domains (account_id, host);
 
+-- A deleted link keeps its row, which reserves its hash. Its ordinal is its id times -1, so that no list meets it.
 CREATE TABLE links (
-    id         INTEGER PRIMARY KEY AUTOINCREMENT,
-    account_id INTEGER NOT NULL REFERENCES accounts (id),
-    domain_id  INTEGER NOT NULL, -- 0: the default domain, which has no row
-    hash       TEXT    NOT NULL,
-    url        TEXT    NOT NULL,
-    active     INTEGER NOT NULL CHECK (active IN (0, 1)),
-    ordinal    INTEGER NOT NULL,
-    created_at INTEGER NOT NULL,
+    id            INTEGER PRIMARY KEY AUTOINCREMENT,
+    account_id    INTEGER NOT NULL REFERENCES accounts (id),
+    domain_id     INTEGER NOT NULL, -- 0: the default domain, which has no row
+    hash          TEXT    NOT NULL,
+    url           TEXT    NOT NULL,
+    title         TEXT    NOT NULL DEFAULT '',
+    tags          TEXT    NOT NULL DEFAULT '', -- separated by spaces
+    active        INTEGER NOT NULL CHECK (active IN (0, 1)),
+    taken_down    INTEGER NOT NULL DEFAULT 0 CHECK (taken_down IN (0, 1)), -- by the operator
+    forward_query INTEGER NOT NULL DEFAULT 0 CHECK (forward_query IN (0, 1)),
+    expires_at    INTEGER, -- NULL: never
+    expired_url   TEXT    NOT NULL DEFAULT '', -- '': none
+    extension     TEXT    NOT NULL DEFAULT '', -- see schema.Extension; '': none
+    ordinal       INTEGER NOT NULL,
+    created_at    INTEGER NOT NULL,
+    updated_at    INTEGER, -- NULL: not since created_at
     UNIQUE (domain_id, hash),
     UNIQUE (account_id, ordinal)
 ) STRICT;
 
 CREATE INDEX links_of_account ON links (account_id, hash);
+CREATE INDEX links_of_domain ON links (domain_id, ordinal) WHERE domain_id <> 0 AND ordinal > 0;
+CREATE INDEX links_by_tags ON links (account_id, tags) WHERE tags <> '';
+
+-- The number of deleted links in each block of 1024 ordinals: see schema.OrdinalGap.
+CREATE TABLE link_gaps (
+    account_id INTEGER NOT NULL REFERENCES accounts (id),
+    block      INTEGER NOT NULL,
+    missing    INTEGER NOT NULL,
+    PRIMARY KEY (account_id, block)
+) STRICT, WITHOUT ROWID;
+
+-- Calls that their clients may repeat, with the answers. Both digests are SHA-256.
+CREATE TABLE idempotency_keys (
+    account_id INTEGER NOT NULL REFERENCES accounts (id),
+    key        BLOB    NOT NULL,
+    number     INTEGER NOT NULL, -- grows by 1 with each key of the account
+    request    BLOB    NOT NULL,
+    answer     BLOB    NOT NULL,
+    used_at    INTEGER NOT NULL,
+    PRIMARY KEY (account_id, key),
+    UNIQUE (account_id, number)
+) STRICT;
+
+CREATE INDEX idempotency_keys_by_age ON idempotency_keys (used_at);
+
+-- Files of links that accounts import, one per account.
+CREATE TABLE uploads (
+    id           TEXT    NOT NULL PRIMARY KEY,
+    account_id   INTEGER NOT NULL UNIQUE REFERENCES accounts (id),
+    file_name    TEXT    NOT NULL,
+    created_at   INTEGER NOT NULL,
+    status       TEXT    NOT NULL,
+    errors       TEXT    NOT NULL,
+    holder       TEXT    NOT NULL,
+    leased_until INTEGER -- NULL: nobody works on it
+) STRICT;
+
+CREATE TABLE upload_parts (
+    upload_id TEXT    NOT NULL REFERENCES uploads (id) ON DELETE CASCADE,
+    number    INTEGER NOT NULL,
+    content   BLOB    NOT NULL,
+    PRIMARY KEY (upload_id, number)
+) STRICT;
+
+-- Files of the edges' certificates, encrypted by the edges. A key is a path.
+CREATE TABLE certificate_files (
+    key         TEXT    NOT NULL PRIMARY KEY,
+    value       BLOB    NOT NULL,
+    modified_at INTEGER NOT NULL
+) STRICT;
+
+-- Who is getting a certificate.
+CREATE TABLE certificate_locks (
+    name       TEXT    NOT NULL PRIMARY KEY,
+    holder     TEXT    NOT NULL,
+    expires_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE certificate_states (
+    host         TEXT    NOT NULL PRIMARY KEY,
+    expires_at   INTEGER, -- of the certificate; NULL: there never was one
+    attempted_at INTEGER NOT NULL,
+    error        TEXT    NOT NULL -- of the last attempt
+) STRICT, WITHOUT ROWID;
+
+-- What has changed and is not published yet: see schema.Outbox. Triggers write it, so that no change is left out.
+CREATE TABLE outbox (
+    id      INTEGER PRIMARY KEY AUTOINCREMENT,
+    changes TEXT    NOT NULL -- a key of schema.Change per line
+) STRICT;
+
+-- Caches may know that a link does not exist.
+-- +goose StatementBegin
+CREATE TRIGGER note_new_link AFTER INSERT ON links BEGIN
+    INSERT INTO outbox (changes) VALUES ('link/' || new.domain_id || '/' || new.hash);
+END;
+-- +goose StatementEnd
+
+-- Edges keep no titles, tags and times of edits.
+-- +goose StatementBegin
+CREATE TRIGGER note_link AFTER UPDATE ON links WHEN
+    (old.id, old.account_id, old.url, old.active, old.taken_down, old.forward_query, old.expires_at, old.expired_url, old.extension, old.ordinal)
+    IS NOT
+    (new.id, new.account_id, new.url, new.active, new.taken_down, new.forward_query, new.expires_at, new.expired_url, new.extension, new.ordinal)
+BEGIN
+    INSERT INTO outbox (changes) VALUES ('link/' || new.domain_id || '/' || new.hash);
+END;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE TRIGGER note_account AFTER UPDATE OF suspended ON accounts WHEN old.suspended <> new.suspended BEGIN
+    INSERT INTO outbox (changes) VALUES ('account/' || new.id);
+END;
+-- +goose StatementEnd
+
+-- Edges know verified hosts only.
+-- +goose StatementBegin
+CREATE TRIGGER note_new_host AFTER INSERT ON domains WHEN new.verified_at IS NOT NULL BEGIN
+    INSERT INTO outbox (changes) VALUES ('host/' || new.host);
+END;
+-- +goose StatementEnd
+-- +goose StatementBegin
+CREATE TRIGGER note_host AFTER UPDATE OF verified_at ON domains WHEN old.verified_at IS NOT new.verified_at BEGIN
+    INSERT INTO outbox (changes) VALUES ('host/' || new.host);
+END;
+-- +goose StatementEnd
+-- +goose StatementBegin
+CREATE TRIGGER note_deleted_host AFTER DELETE ON domains WHEN old.verified_at IS NOT NULL BEGIN
+    INSERT INTO outbox (changes) VALUES ('host/' || old.host);
+END;
+-- +goose StatementEnd

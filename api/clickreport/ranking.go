@@ -1,0 +1,87 @@
+package clickreport
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"linkstream/api/slowread"
+	"linkstream/schema"
+)
+
+// RankedAtOnce is how many links an account may have so that its ranking is part of each report of it.
+const RankedAtOnce = 1000
+
+// rankWait is how long a page waits for the first ranking.
+const rankWait = 50 * time.Millisecond
+
+var rankLimits = slowread.Limits{Timeout: 10 * time.Second, Pause: 2 * time.Second, Share: 20, Age: 10 * time.Minute, Keys: 1000, AtOnce: 2}
+
+// Ranking has the links of an account with the most clicks of some days.
+type Ranking struct {
+	Links []schema.LinkCount
+	At    time.Time // counts are of this moment or a later one
+	Exact bool      // no clicks were counted since
+}
+
+// Rankings finds the links with the most clicks where finding them takes long: all links that have clicks are read for it. Pages get the
+// last ranking, while a new one is read in the background. Clicks are only ever added, so a ranking is still true as long as the account
+// has as many clicks as at its time.
+type Rankings struct {
+	reports schema.ReportStore
+	read    *slowread.Results[int64, ranked] // by account
+	log     *slog.Logger
+}
+
+// ranked is a ranking as it was read.
+type ranked struct {
+	links []schema.LinkCount
+	since time.Time // the first day
+	total int64     // clicks on all links
+}
+
+// NewRankings returns rankings, which somebody has to Run.
+func NewRankings(reports schema.ReportStore, log *slog.Logger) *Rankings {
+	return &Rankings{reports, slowread.New[int64, ranked](rankLimits), log}
+}
+
+// Run returns when ctx is done and no reading is under way any more. Later pages get what is known.
+func (r *Rankings) Run(ctx context.Context) { r.read.Run(ctx) }
+
+// Of returns the ranking of an account that has total clicks since a day; nil if none is known yet. It takes at most rankWait.
+func (r *Rankings) Of(ctx context.Context, accountID int64, since time.Time, total int64) *Ranking {
+	if total == 0 {
+		return &Ranking{Exact: true}
+	}
+	ctx, cancel := context.WithTimeout(ctx, rankWait)
+	defer cancel()
+	judge := func(found slowread.Result[ranked]) slowread.Use {
+		if found.Value.since.Equal(since) && found.Value.total == total {
+			return slowread.Fresh
+		}
+		return slowread.Old
+	}
+	found, _ := r.read.Of(ctx, accountID, judge, func(ctx context.Context) (ranked, error) {
+		report, err := r.reports.Report(ctx, rankingQuery(accountID, since, time.Now()))
+		if err != nil {
+			if !errors.Is(ctx.Err(), context.Canceled) {
+				r.log.Warn("links with the most clicks are unknown", "account", accountID, "error", err)
+			}
+			return ranked{}, err
+		}
+		return ranked{report.Links, since, report.Series[0].Total()}, nil
+	})
+	if found == nil {
+		return nil
+	}
+	return &Ranking{Links: found.Value.links, At: found.At.UTC(), Exact: judge(*found) == slowread.Fresh}
+}
+
+// rankingQuery asks for the links with the most clicks from a UTC day on. The clocks of edges may be ahead, so tomorrow is part of it.
+func rankingQuery(accountID int64, since, now time.Time) schema.ReportQuery {
+	return schema.ReportQuery{
+		AccountID: accountID, Previous: since.AddDate(0, 0, -1), Bounds: []time.Time{since, now.UTC().Truncate(24*time.Hour).AddDate(0, 0, 2)},
+		Limit: DefaultTop, TopLinks: true, NoNames: true,
+	}
+}

@@ -1,0 +1,329 @@
+package dashboard
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"linkstream/api/shorten"
+	"linkstream/schema"
+)
+
+// fieldRow is the name of the buttons that add, remove and move rows of the behaviour's form. Their values are an action, a list and
+// the number of a row, such as "up rules 2". The service answers with the page, so that the buttons work without the script.
+const fieldRow = "row"
+
+// behaviour is what a link does beside redirecting to its long URL, as text: rows of rules and variants, and the fields of a card.
+type behaviour struct {
+	Rules, Variants []behaviourRow
+	Card            []behaviourInput
+	Host            string // of the short link, which previews name
+}
+
+// behaviourRow is a rule or a variant.
+type behaviourRow struct {
+	Field  string // such as rules.0
+	Title  string
+	Inputs []behaviourInput
+	At     string // list and number, for the buttons
+	First  bool
+	Last   bool
+}
+
+// behaviourInput is a field of a row, or of the card. Key is what the API calls it.
+type behaviourInput struct {
+	Key, Label, Type, Example, Text string
+	Name                            string // of the field in the form, and in the API's errors
+	Focus                           bool
+}
+
+var (
+	ruleInputs = []behaviourInput{
+		{Key: "name", Label: "Name", Example: "phones"},
+		{Key: "url", Label: "Redirect to", Example: "https://m.example.com/"},
+		{Key: "if.device", Label: "Devices", Example: "mobile, tablet"},
+		{Key: "if.os", Label: "Operating systems", Example: "Android, iOS"},
+		{Key: "if.browser", Label: "Browsers", Example: "Firefox, Chrome"},
+		{Key: "if.language", Label: "Languages", Example: "de, fr-CH"},
+		{Key: "if.country", Label: "Countries", Example: "AT, DE"},
+		{Key: "if.query", Label: "Query", Example: "ref=newsletter&id=*"},
+		{Key: "if.from", Label: "From (UTC)", Type: "datetime-local"},
+		{Key: "if.until", Label: "Until (UTC)", Type: "datetime-local"},
+	}
+	variantInputs = []behaviourInput{
+		{Key: "name", Label: "Name", Example: "red"},
+		{Key: "url", Label: "Redirect to", Example: "https://example.com/red"},
+		{Key: "weight", Label: "Percent of visitors", Example: "50"},
+	}
+	cardInputs = []behaviourInput{
+		{Key: "title", Label: "Title"}, {Key: "description", Label: "Description"}, {Key: "image", Label: "Image URL", Example: "https://example.com/image.png"},
+	}
+	// behaviourFields are the names of all fields of the form.
+	behaviourFields = func() (names []string) {
+		for i := range schema.MaxRules {
+			names = append(names, namesOf(rowField(shorten.FieldRules, i), ruleInputs)...)
+		}
+		for i := range schema.MaxVariants {
+			names = append(names, namesOf(rowField(shorten.FieldVariants, i), variantInputs)...)
+		}
+		return append(names, namesOf(shorten.FieldCard, cardInputs)...)
+	}()
+)
+
+func rowField(list string, i int) string { return list + "." + strconv.Itoa(i) }
+
+func namesOf(field string, inputs []behaviourInput) (names []string) {
+	for _, input := range inputs {
+		names = append(names, field+"."+input.Key)
+	}
+	return names
+}
+
+// typedBehaviour returns what get knows of the fields, after the action that fieldRow asks for. Empty rows are left out.
+func typedBehaviour(get func(field string) string) (b behaviour) {
+	action, at, _ := strings.Cut(get(fieldRow), " ")
+	read := func(list string, inputs []behaviourInput, most int) []behaviourRow {
+		rows := make([]behaviourRow, most)
+		for i := range rows {
+			rows[i].Inputs = typedInputs(get, rowField(list, i), inputs)
+		}
+		asked, number, _ := strings.Cut(at, " ")
+		if i, err := strconv.Atoi(number); asked == list && err == nil && i >= 0 && i < most {
+			rows = moved(rows, action, i)
+		}
+		rows = slices.DeleteFunc(rows, func(r behaviourRow) bool { return textOf(r.Inputs) == "" })
+		if asked == list && action == "add" {
+			rows = added(rows, list, inputs, most)
+		}
+		return numbered(rows, list)
+	}
+	b.Rules = read(shorten.FieldRules, ruleInputs, schema.MaxRules)
+	b.Variants = read(shorten.FieldVariants, variantInputs, schema.MaxVariants)
+	b.Card = typedInputs(get, shorten.FieldCard, cardInputs)
+	return b
+}
+
+func typedInputs(get func(field string) string, field string, inputs []behaviourInput) []behaviourInput {
+	typed := slices.Clone(inputs)
+	for i := range typed {
+		typed[i].Name = field + "." + typed[i].Key
+		typed[i].Text = cut(get(typed[i].Name), maxAsked)
+	}
+	return typed
+}
+
+// textOf returns all texts of inputs.
+func textOf(inputs []behaviourInput) (text string) {
+	for _, input := range inputs {
+		text += input.Text
+	}
+	return text
+}
+
+// moved removes row i, or changes its place with a neighbour.
+func moved(rows []behaviourRow, action string, i int) []behaviourRow {
+	switch {
+	case action == "remove":
+		return slices.Delete(rows, i, i+1)
+	case action == "up" && i > 0:
+		rows[i-1], rows[i] = rows[i], rows[i-1]
+	case action == "down" && i+1 < len(rows):
+		rows[i+1], rows[i] = rows[i], rows[i+1]
+	}
+	return rows
+}
+
+// added adds an empty row where there is room. The first variants come in a pair of equal weights.
+func added(rows []behaviourRow, list string, inputs []behaviourInput, most int) []behaviourRow {
+	first := len(rows)
+	for range max(1, map[string]int{shorten.FieldVariants: schema.MinVariants}[list]-len(rows)) {
+		if len(rows) < most {
+			rows = append(rows, behaviourRow{Inputs: slices.Clone(inputs)})
+		}
+	}
+	if first == len(rows) {
+		return rows
+	}
+	rows[first].Inputs[0].Focus = true
+	if list == shorten.FieldVariants && first == 0 {
+		for i := range rows {
+			rows[i].Inputs[2].Text = strconv.Itoa(100 / schema.MinVariants)
+		}
+	}
+	return rows
+}
+
+// numbered sets what depends on the place of a row.
+func numbered(rows []behaviourRow, list string) []behaviourRow {
+	title := map[string]string{shorten.FieldRules: "Rule", shorten.FieldVariants: "Variant"}[list]
+	for i := range rows {
+		r := &rows[i]
+		r.Field, r.At, r.Title = rowField(list, i), fmt.Sprint(list, " ", i), fmt.Sprint(title, " ", i+1)
+		r.First, r.Last = i == 0, i == len(rows)-1
+		for j := range r.Inputs {
+			r.Inputs[j].Name = r.Field + "." + r.Inputs[j].Key
+		}
+	}
+	return rows
+}
+
+// behaviourOf returns the behaviour of a link as the form shows it.
+func behaviourOf(e *schema.Extension) behaviour {
+	texts := map[string]string{}
+	if e == nil {
+		e = new(schema.Extension)
+	}
+	for i, rule := range e.Rules {
+		c := rule.If
+		for key, text := range map[string]string{"name": rule.Name, "url": rule.URL, "if.device": strings.Join(c.Device, ", "),
+			"if.os": strings.Join(c.OS, ", "), "if.browser": strings.Join(c.Browser, ", "), "if.language": strings.Join(c.Language, ", "),
+			"if.country": strings.Join(c.Country, ", "), "if.query": formatQuery(c.Query), "if.from": formatMoment(c.From),
+			"if.until": formatMoment(c.Until)} {
+			texts[rowField(shorten.FieldRules, i)+"."+key] = text
+		}
+	}
+	for i, v := range e.Variants {
+		field := rowField(shorten.FieldVariants, i) + "."
+		texts[field+"name"], texts[field+"url"], texts[field+"weight"] = v.Name, v.URL, strconv.Itoa(v.Weight)
+	}
+	if card := e.Card; card != nil {
+		texts["card.title"], texts["card.description"] = card.Title, card.Description
+		if card.Image != nil {
+			texts["card.image"] = *card.Image
+		}
+	}
+	return typedBehaviour(func(field string) string { return texts[field] })
+}
+
+// formatMoment returns the time of a condition as text, and "" for no time.
+func formatMoment(at schema.Moment) string {
+	if at == 0 {
+		return ""
+	}
+	return formatExpiry(time.Unix(int64(at), 0))
+}
+
+// formatQuery writes query conditions as the query that meets them.
+func formatQuery(conditions map[string]string) string {
+	query := url.Values{}
+	for name, value := range conditions {
+		query.Set(name, value)
+	}
+	return strings.ReplaceAll(query.Encode(), "%2A", "*")
+}
+
+// extension returns what the form asks for, in the form of the API. Parts that neither the form nor the link has are left out.
+func (b behaviour) extension(old *schema.Extension) (x shorten.Extension) {
+	if old == nil {
+		old = new(schema.Extension)
+	}
+	var rules, variants []any
+	for _, row := range b.Rules {
+		rules = append(rules, ruleObject(row.Inputs))
+	}
+	for _, row := range b.Variants {
+		v := row.Inputs
+		var weight any = v[2].Text
+		if n, err := strconv.Atoi(v[2].Text); err == nil {
+			weight = n
+		}
+		variants = append(variants, map[string]any{"name": v[0].Text, "url": withScheme(v[1].Text), "weight": weight})
+	}
+	if len(rules)+len(old.Rules) > 0 {
+		x.Rules = jsonText(rules)
+	}
+	if len(variants)+len(old.Variants) > 0 {
+		x.Variants = jsonText(variants)
+	}
+	switch image := withScheme(b.Card[2].Text); {
+	case textOf(b.Card) != "":
+		card := map[string]any{"title": b.Card[0].Text, "description": b.Card[1].Text}
+		if image != "" {
+			card["image"] = image
+		}
+		x.Card = jsonText(card)
+	case old.Card != nil:
+		x.Card = "null"
+	}
+	return x
+}
+
+// ruleObject returns a rule in the form of the API. Text that cannot be read is passed on, so that the API's rules say what is wrong.
+func ruleObject(inputs []behaviourInput) map[string]any {
+	rule, conditions := map[string]any{}, map[string]any{}
+	for _, input := range inputs {
+		condition, is := strings.CutPrefix(input.Key, "if.")
+		switch {
+		case input.Key == "url":
+			rule["url"] = withScheme(input.Text)
+		case !is:
+			rule[input.Key] = input.Text
+		case input.Text != "":
+			conditions[condition] = conditionValue(condition, input.Text)
+		}
+	}
+	rule["if"] = conditions
+	return rule
+}
+
+func conditionValue(condition, text string) any {
+	switch condition {
+	case "from", "until":
+		if at, err := parseExpiry(text); err == nil {
+			return at
+		}
+		return text
+	case "query":
+		query, err := url.ParseQuery(text)
+		values := map[string]string{}
+		for name, all := range query {
+			if values[name] = all[0]; len(all) > 1 {
+				return text
+			}
+		}
+		if err != nil {
+			return text
+		}
+		return values
+	case "device":
+		text = strings.ToLower(text)
+	case "country":
+		text = strings.ToUpper(text)
+	}
+	var list []string
+	for part := range strings.SplitSeq(text, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			list = append(list, part)
+		}
+	}
+	return list
+}
+
+func jsonText(value any) string {
+	text, _ := json.Marshal(value) // strings, numbers and times of four-digit years can be encoded
+	return string(text)
+}
+
+// IsEmpty reports whether the form has nothing but empty fields.
+func (b behaviour) IsEmpty() bool { return len(b.Rules)+len(b.Variants) == 0 && textOf(b.Card) == "" }
+
+// Shares returns the variants with their shares of the visitors, for a bar.
+func (b behaviour) Shares() (shares []behaviourShare) {
+	x := 0
+	for i, row := range b.Variants {
+		weight, err := strconv.Atoi(row.Inputs[2].Text)
+		if err != nil || weight < 0 || weight > 100 {
+			weight = 0
+		}
+		shares = append(shares, behaviourShare{Name: row.Inputs[0].Text, Class: fmt.Sprint("share-", i), X: percent(float64(x)), Width: percent(float64(weight))})
+		x += weight
+	}
+	return shares
+}
+
+// behaviourShare is a part of the bar, in SVG lengths.
+type behaviourShare struct{ Name, Class, X, Width string }

@@ -1,0 +1,117 @@
+package dashboard_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"linkstream/schema"
+	"linkstream/schema/testkit"
+)
+
+// ruled are the fields of a form with a rule, two variants and a card.
+var ruled = []string{
+	"rules.0.name", "phones", "rules.0.url", "m.example.org/", "rules.0.if.device", "Mobile, tablet", "rules.0.if.country", "at",
+	"rules.0.if.query", "ref=a+b&id=*", "rules.0.if.from", "2030-01-31T12:00",
+	"variants.0.name", "red", "variants.0.url", "example.org/red", "variants.0.weight", "70",
+	"variants.1.name", "blue", "variants.1.url", "example.org/blue", "variants.1.weight", "30",
+	"card.title", "A card", "card.image", "example.org/i.png",
+}
+
+// wantInput requires a field of a page with a value.
+func wantInput(t *testing.T, page answer, name, value string) {
+	t.Helper()
+	_, input, found := strings.Cut(page.body, `<input id="`+name+`"`)
+	input, _, _ = strings.Cut(input, ">")
+	if !found || !strings.Contains(input, `value="`+value+`"`) {
+		t.Errorf("no field %s with %q", name, value)
+	}
+}
+
+func TestBehaviour(t *testing.T) {
+	s := start(t)
+	b := s.signedIn(t)
+	const path = "/dashboard/links/0/ruled"
+	extension := func(t *testing.T) *schema.Extension {
+		t.Helper()
+		link, err := s.links.Link(t.Context(), 0, "ruled")
+		testkit.Must(t, err)
+		return link.Extension
+	}
+	t.Run("is created with a link", func(t *testing.T) {
+		b.post("/dashboard/links", append([]string{"long_url", "https://example.org/", "custom_alias", "ruled"}, ruled...)...).want(t, http.StatusSeeOther)
+		e := extension(t)
+		testkit.Equal(t, "rule", e.Rules, []schema.Rule{{Name: "phones", URL: "https://m.example.org/", If: schema.Conditions{
+			Device: []string{"mobile", "tablet"}, Country: []string{"AT"}, Query: map[string]string{"ref": "a b", "id": "*"}, From: 1896091200}}})
+		image := "https://example.org/i.png"
+		testkit.Equal(t, "card", e.Card, &schema.Card{Title: "A card", Image: &image})
+		testkit.Equal(t, "variants", e.Variants, []schema.Variant{{Name: "red", URL: "https://example.org/red", Weight: 70},
+			{Name: "blue", URL: "https://example.org/blue", Weight: 30}})
+	})
+	t.Run("is in the form as it was saved, with shares and a preview", func(t *testing.T) {
+		page := b.get(path + "/edit")
+		page.want(t, http.StatusOK, "Rule 1", "Variant 2", "Image: https://example.org/i.png", "sho.rt")
+		for name, value := range map[string]string{"rules.0.if.device": "mobile, tablet", "rules.0.if.query": "id=*&amp;ref=a&#43;b",
+			"rules.0.if.from": "2030-01-31T12:00", "variants.1.weight": "30", "card.title": "A card"} {
+			wantInput(t, page, name, value)
+		}
+		if !strings.Contains(page.body, `x="70.000%" width="30.000%"`) || strings.Contains(page.body, "rules.1.name") {
+			t.Errorf("shares or rows are missing:\n%s", page.body)
+		}
+	})
+	t.Run("stays as it is if the form is sent as it was", func(t *testing.T) {
+		before := extension(t).Text()
+		b.edit(path, append([]string{"long_url", "https://example.org/other"}, ruled...)...).wantTo(t, path)
+		testkit.Equal(t, "extension", extension(t).Text(), before)
+	})
+	t.Run("has buttons that add, move and remove rows, save nothing and keep the text", func(t *testing.T) {
+		typed := append([]string{"long_url", "typed", "rules.1.name", "others", "rules.1.if.os", "iOS"}, ruled...)
+		act := func(row string) answer {
+			page := b.edit(path, append([]string{"row", row}, typed...)...)
+			page.want(t, http.StatusOK, "Edit the link")
+			if !strings.Contains(page.body, ">typed</textarea>") {
+				t.Error("the text is gone")
+			}
+			return page
+		}
+		before := extension(t).Text()
+		wantInput(t, act("add rules"), "rules.2.name", "")
+		wantInput(t, act("add variants"), "variants.2.weight", "")
+		moved := act("up rules 1")
+		wantInput(t, moved, "rules.0.name", "others")
+		wantInput(t, moved, "rules.1.if.device", "Mobile, tablet")
+		wantInput(t, act("down rules 0"), "rules.0.name", "others")
+		removed := act("remove rules 0")
+		wantInput(t, removed, "rules.0.if.os", "iOS")
+		if strings.Contains(removed.body, "rules.1.name") {
+			t.Error("the rule is still there")
+		}
+		for _, nonsense := range []string{"up rules 0", "down rules 1", "remove rules 99", "add", "x"} {
+			wantInput(t, act(nonsense), "rules.0.name", "phones")
+		}
+		testkit.Equal(t, "extension", extension(t).Text(), before)
+		page := b.post("/dashboard/links", "long_url", "typed", "row", "add variants", "back", "/dashboard")
+		page.want(t, http.StatusOK, "Overview")
+		wantInput(t, page, "variants.1.weight", "50")
+	})
+	t.Run("says beside each field what is wrong", func(t *testing.T) {
+		page := b.edit(path, "long_url", "https://example.org/", "rules.0.name", "Phones", "rules.0.if.os", "BeOS", "rules.1.name", "all",
+			"variants.0.name", "red", "variants.0.weight", "most", "card.description", "no title")
+		page.want(t, http.StatusUnprocessableEntity)
+		for _, field := range []string{"rules.0.name", "rules.0.if.os", "rules.0.url", "rules.1.if", "variants", "card.title"} {
+			if !strings.Contains(page.body, `id="`+field+`-problem"`) {
+				t.Errorf("no problem of %s in\n%s", field, page.text())
+			}
+		}
+	})
+	t.Run("is not lost to an edit of another tab", func(t *testing.T) {
+		page := b.post(path+"/edit", append([]string{"version", "stale", "long_url", "https://example.org/other", "rules.1.name", "late"}, ruled...)...)
+		page.want(t, http.StatusUnprocessableEntity, "other rules, variants or another card")
+	})
+	t.Run("is removed with its rows", func(t *testing.T) {
+		b.edit(path, "long_url", "https://example.org/").wantTo(t, path)
+		if e := extension(t); !e.IsZero() {
+			t.Errorf("%+v", e)
+		}
+	})
+}

@@ -1,0 +1,38 @@
+package dashboard
+
+import (
+	"time"
+
+	"linkstream/api/clickreport"
+)
+
+// progress says up to when clicks are counted, in words.
+type progress struct{ clickreport.Progress }
+
+// Stamp formats UpTo for programs.
+func (p progress) Stamp() string { return p.UpTo.Format(time.RFC3339) }
+
+// Clock formats UpTo for people.
+func (p progress) Clock() string { return clock(p.UpTo) }
+
+// clock formats a time for people, with the date unless it is today.
+func clock(at time.Time) string {
+	if today(time.Now()).Equal(today(at)) {
+		return at.Format("15:04:05 UTC")
+	}
+	return at.Format("2 Jan 2006, 15:04:05 UTC")
+}
+
+// Wait describes how many clicks wait.
+func (p progress) Wait() string { return counted(p.Waiting, "click waits", "clicks wait") }
+
+// State returns the CSS class.
+func (p progress) State() string {
+	switch {
+	case !p.Known:
+		return "unknown"
+	case p.Waiting > 0:
+		return "behind"
+	}
+	return "now"
+}

@@ -1,0 +1,87 @@
+package invalidation
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"linkstream/schema"
+	"linkstream/schema/stream"
+)
+
+const (
+	// relayEvery is how often a relay looks for changes of other processes: of those that were killed, and of commands.
+	relayEvery = 250 * time.Millisecond
+	// relayLinger is how long a relay waits for more changes. Clients often create many links at once, and a transaction costs more
+	// than a change.
+	relayLinger  = 20 * time.Millisecond
+	relayTimeout = 15 * time.Second // of a transaction
+	relayPause   = 500 * time.Millisecond
+)
+
+// Relay publishes what is in an outbox. Several processes may do so: each change is published by at least one.
+type Relay struct {
+	outbox  schema.Outbox
+	publish func(context.Context, []schema.Change) error
+	wake    chan struct{}
+	log     *slog.Logger
+}
+
+// NewRelay returns a relay. It publishes nothing until Run is called.
+func NewRelay(outbox schema.Outbox, publish func(context.Context, []schema.Change) error, log *slog.Logger) *Relay {
+	return &Relay{outbox: outbox, publish: publish, wake: make(chan struct{}, 1), log: log}
+}
+
+// Wake says that the outbox may have changes. It does not wait.
+func (r *Relay) Wake() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run publishes changes until ctx is done, then the rest, unless that fails. Changes that it cannot publish wait in the outbox.
+func (r *Relay) Run(ctx context.Context) {
+	every := time.NewTicker(relayEvery)
+	defer every.Stop()
+	failing := false
+	for ctx.Err() == nil {
+		select {
+		case <-r.wake:
+			stream.Sleep(ctx, relayLinger)
+		case <-every.C:
+		case <-ctx.Done():
+		}
+		err := r.drain(ctx)
+		switch {
+		case ctx.Err() != nil:
+		case err == nil && failing:
+			r.log.Info("publishing changes again")
+		case err != nil && !failing:
+			r.log.Warn("cannot publish changes, retrying: edges read them from the link store meanwhile", "error", err)
+		}
+		if failing = err != nil; failing {
+			stream.Sleep(ctx, relayPause)
+		}
+	}
+	if err := r.drain(context.WithoutCancel(ctx)); err != nil {
+		r.log.Warn("cannot publish the last changes: they wait in the link store for another process", "error", err)
+	}
+}
+
+// drain publishes changes until nothing waits.
+func (r *Relay) drain(ctx context.Context) error {
+	for taken := true; taken; {
+		var err error
+		if taken, err = r.take(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Relay) take(ctx context.Context) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, relayTimeout)
+	defer cancel()
+	return r.outbox.TakeChanges(ctx, func(changes []schema.Change) error { return r.publish(ctx, changes) })
+}

@@ -1,0 +1,23 @@
+//go:build !linux
+
+package proc
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+)
+
+func isolate(*exec.Cmd) {}
+
+func pin(int) error { return nil }
+
+// Read returns errors.ErrUnsupported: it is implemented for Linux only.
+func Read(pid int) (Usage, error) {
+	return Usage{}, fmt.Errorf("read usage of process %d: %w", pid, errors.ErrUnsupported)
+}
+
+// Listening returns errors.ErrUnsupported: it is implemented for Linux only.
+func Listening(_, addr string) (Process, error) {
+	return Process{}, fmt.Errorf("find the process at %s: %w", addr, errors.ErrUnsupported)
+}

@@ -1,0 +1,255 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"linkstream/deploy/tools/engines/enginetest"
+)
+
+// filledPages are the pages of a filled system. press is a control that opens hidden content.
+var filledPages = []struct{ name, path, press string }{
+	{"overview", "/dashboard", "Show as a table"},
+	{"links", "/dashboard/links", ""},
+	{"menu of a link", "/dashboard/links", "Actions for sho.example/launch"},
+	{"filter", "/dashboard/links?state=on&sort=-clicks", "Filter 1"},
+	{"more", "/dashboard/links", "More"},
+	{"new link in the list", "/dashboard/links", "Create link"},
+	{"search", "/dashboard/links?q=nothing", ""},
+	{"link", "/dashboard/links/0/launch", "Show as a table"},
+	{"edit", "/dashboard/links/0/launch/edit", "Delete…"},
+	{"tags", "/dashboard/tags", ""},
+	{"tag", "/dashboard/tags/newsletter", "Delete…"},
+	{"report", "/dashboard/report?device=mobile&totals=show", "Show as a table"},
+	{"many links", "/dashboard/bulk", ""},
+	{"domains", "/dashboard/domains", ""},
+	{"domain", "/dashboard/domains/2", "Remove…"},
+	{"verified domain", "/dashboard/domains/1", ""},
+	{"API settings", "/dashboard/tokens", "Revoke Website"},
+	{"account", "/dashboard/account", ""},
+	{"missing page", "/dashboard/nothing", ""},
+}
+
+// widths are those of a desktop screen and of a small phone. layoutWidths are all at which pages are measured: the layout changes
+// between them.
+var (
+	widths       = []int64{1280, 360}
+	layoutWidths = []int64{1920, 870, 760, 650, 390}
+)
+
+// TestDashboardAccessibility checks the pages with axe-core, measures them, and goes through them by keyboard.
+func TestDashboardAccessibility(t *testing.T) {
+	t.Parallel()
+	axe := enginetest.AxeCore(t)
+	s := filledSystem(t)
+	b := s.tab(t)
+	b.run("sign-in", func(*testing.T) {
+		b.page("/dashboard/sign-in")
+		b.passes(axe)
+	})
+	b.signIn(s)
+	b.run("new link", func(*testing.T) {
+		b.page("/dashboard")
+		b.fill("Long URL", "www.example.org/"+strings.Repeat("a-path-that-goes-on-and-on/", 70))
+		b.fill("Alias optional", "a-link-to-a-long-url")
+		b.press("Title, tags, expiry, campaign")
+		b.fill("Title optional", "A title that is as long as titles are, and not a word longer")
+		b.fill("Tags optional", "spring-sale newsletter print poster a-tag-that-is-as-long-as-can-be")
+		b.choose("Domain", "go.example.org")
+		b.sees("Create link", "Your link is ready", "https://go.example.org/a-link-to-a-long-url")
+		b.passes(axe)
+		b.page("/dashboard/links/1/a-link-to-a-long-url?range=7")
+		if y := evaluate[float64](b, `document.querySelector(".figures").getBoundingClientRect().top`); y > 700 {
+			t.Errorf("a long URL moves the numbers down to %v", y)
+		}
+		b.press("Show the whole long URL")
+		b.fits()
+		for _, period := range []string{"30", "90", "all"} {
+			b.page("/dashboard/links/0/launch?range=" + period)
+			b.fits()
+		}
+	})
+	for _, p := range filledPages {
+		b.run(p.name, func(*testing.T) {
+			b.open(p.path)
+			if p.press != "" {
+				b.press(p.press)
+			}
+			b.passes(axe)
+		})
+	}
+	b.run("form with errors", func(*testing.T) {
+		b.page("/dashboard/links")
+		b.press("Create link")
+		b.fill("Long URL", "ftp://example.com/")
+		b.follow("Create link")
+		b.passes(axe)
+	})
+	b.run("many links with errors", func(*testing.T) {
+		b.page("/dashboard/bulk")
+		b.fill("Long URLs, one per line", "https://example.org/"+strings.Repeat("a-path-that-goes-on/", 30)+" an-alias-of-20-signs\nnothing")
+		b.sees("Create links", "1 link is ready")
+		b.passes(axe)
+	})
+	b.run("import", func(*testing.T) {
+		b.page("/dashboard/import")
+		b.passes(axe)
+		b.chooseFile("links.csv", "alias,long_url,title,tags,domain,visits\nimport-1,https://example.org/"+strings.Repeat("a-path-that-goes-on/", 20)+
+			",A title,one two,old.example.org,41837613\nX Y,nothing,,,,\n")
+		b.sees("Upload and check", "Ready to import")
+		b.passes(axe)
+		b.sees("Import 1 link", "was imported")
+		b.passes(axe)
+	})
+	b.run("new token", func(*testing.T) {
+		b.page("/dashboard/tokens")
+		b.fill("Name", "Another")
+		b.sees("Create token", "Your new token")
+		b.passes(axe)
+	})
+}
+
+// passes checks the current page, light and dark, wide and narrow.
+func (b *tab) passes(axe string) {
+	b.t.Helper()
+	b.hasStructure()
+	evaluate[*struct{}](b, "(() => {"+axe+"; return null })()")
+	for _, width := range widths {
+		b.size(width, 900)
+		b.fitsWidth()
+		b.reachableByKeyboard()
+		for _, scheme := range []string{"light", "dark"} {
+			b.scheme(scheme)
+			b.passesAxe(fmt.Sprintf("%s at %d pixels", scheme, width))
+		}
+	}
+	b.scheme("light")
+	b.fits()
+}
+
+// fits measures the page at all widths.
+func (b *tab) fits() {
+	b.t.Helper()
+	for _, width := range layoutWidths {
+		b.size(width, 900)
+		b.fitsWidth()
+	}
+	b.size(widths[0], 900)
+}
+
+// scheme emulates a reader's preference for "light" or "dark" colours.
+func (b *tab) scheme(name string) {
+	b.t.Helper()
+	call1(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name},
+			{Name: "prefers-reduced-motion", Value: "reduce"}}}) // otherwise colours are measured while they change
+}
+
+func (b *tab) passesAxe(how string) {
+	b.t.Helper()
+	violations := evaluate[[]string](b, `axe.run(document, { resultTypes: ["violations"] }).then((results) =>
+		results.violations.flatMap((rule) => rule.nodes.map((node) =>
+			rule.id + " (" + rule.impact + "): " + node.html.slice(0, 200) + " " + node.failureSummary)))`)
+	for _, violation := range violations {
+		b.t.Errorf("%s: %s", how, strings.Join(strings.Fields(violation), " "))
+	}
+}
+
+// hasStructure requires what screen readers navigate by: a language, a title, one main heading, landmarks.
+func (b *tab) hasStructure() {
+	b.t.Helper()
+	for what, expression := range map[string]string{
+		"one h1":                 `document.querySelectorAll("h1").length === 1`,
+		"a title of its own":     `/^.+ · linkstream$/.test(document.title)`,
+		"a language":             `document.documentElement.lang === "en"`,
+		"one main":               `document.querySelectorAll("main").length === 1`,
+		"a header":               `document.querySelectorAll("body > header").length === 1`,
+		"a name for each nav":    `[...document.querySelectorAll("nav")].every((nav) => nav.getAttribute("aria-label"))`,
+		"a link past the header": `document.querySelector("a").getAttribute("href") === "#main"`,
+	} {
+		if !evaluate[bool](b, expression) {
+			b.t.Errorf("the page does not have %s", what)
+		}
+	}
+}
+
+// crowded are texts that are not whole, or that cover another, if all clicks were tens of millions.
+const crowded = `(() => {
+	const wrong = [], say = (what, e) => wrong.push(what + ": " + e.outerHTML.slice(0, 150));
+	const changed = [...document.querySelectorAll("main .number:not(th), main .figure dd:first-of-type, .ranking td.strong")].map((e) =>
+		[e.firstElementChild ?? e, (e.firstElementChild ?? e).textContent]);
+	for (const [e] of changed) e.textContent = "41,837,613";
+	const over = document.documentElement.scrollWidth - innerWidth;
+	if (over > 0) {
+		wrong.push("the page is " + over + " pixels too wide");
+		for (const e of document.querySelectorAll("main *")) if (e.getBoundingClientRect().right > innerWidth) say("it reaches out", e);
+	}
+	const box = (e) => { const range = document.createRange(); range.selectNodeContents(e); return range.getBoundingClientRect(); };
+	for (const [e] of changed) {
+		const text = box(e), room = e.closest("td, .figure").getBoundingClientRect();
+		if (text.width > 0 && (text.left < room.left - 1 || text.right > room.right + 1 || text.height > 60)) say("it is cut off", e);
+	}
+	for (const e of document.querySelectorAll("main .alias"))
+		if (e.getClientRects().length > 1) say("it is broken", e);
+		else if (box(e).right > e.closest("td, th").getBoundingClientRect().right + 1) say("it is cut off", e);
+	for (const e of document.querySelectorAll("main td .problem")) if (box(e).height > 100) say("it is squeezed", e);
+	const labels = [...document.querySelectorAll(".chart-plot text")].map((e) => [e, e.getBoundingClientRect()])
+		.filter(([, at]) => at.width > 0).sort(([, a], [, b]) => a.left - b.left);
+	labels.forEach(([e, at], i) => { if (i > 0 && labels[i - 1][1].right + 2 > at.left) say("it covers the label before", e); });
+	changed.forEach(([e, text]) => { e.textContent = text; });
+	return wrong.join("\n");
+})()`
+
+// fitsWidth requires that the page is not wider than the window, and that numbers, aliases and labels are whole.
+func (b *tab) fitsWidth() {
+	b.t.Helper()
+	if wrong := evaluate[string](b, crowded); wrong != "" {
+		b.t.Errorf("at %d pixels: %.2000s", evaluate[int](b, "innerWidth"), wrong)
+	}
+}
+
+// focusable are the elements that the keyboard must reach.
+const focusable = `[...document.querySelectorAll(
+	"a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex='0']")]
+	.filter((e) => e.checkVisibility({ visibilityProperty: true }) && !e.disabled)`
+
+// focused notes that the focused element was reached. It returns the element if its focus is not visible, "" otherwise.
+const focused = `(() => {
+	unreached.delete(document.activeElement);
+	const style = getComputedStyle(document.activeElement);
+	const visible = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2;
+	return visible || document.activeElement === document.body ? "" : document.activeElement.outerHTML.slice(0, 200);
+})()`
+
+// reachableByKeyboard presses Tab until it has gone through the page. It requires that each element that can be used gets
+// the focus, and that the focus is visible. Elements that scripts replace meanwhile do not count.
+func (b *tab) reachableByKeyboard() {
+	b.t.Helper()
+	n := evaluate[int](b, "(window.unreached = new Set("+focusable+")).size")
+	parts := 8 * evaluate[int](b, `document.querySelectorAll("input[type^=date]").length`) // at most, each of which takes the focus
+	evaluate[*struct{}](b, "document.activeElement.blur(), getSelection().collapse(document.body, 0), null")
+	b.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		for range n + parts + 5 {
+			if _, err := chromedp.KeyEvent(kb.Tab)(ctx, t); err != nil {
+				return err
+			}
+			invisible, err := chromedp.Evaluate[string](focused)(ctx, t)
+			if err != nil {
+				return err
+			}
+			if invisible != "" {
+				b.t.Errorf("the focus is not visible on %s", invisible)
+			}
+		}
+		return nil
+	}))
+	for _, element := range evaluate[[]string](b, "[...unreached].filter((e) => e.isConnected).map((e) => e.outerHTML.slice(0, 200))") {
+		b.t.Errorf("the keyboard does not reach %s", element)
+	}
+}

@@ -1,0 +1,214 @@
+package e2e_test
+
+import (
+	"testing"
+
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// key presses a key where the focus is.
+func (b *tab) key(keys string, modifiers ...chromedp.Modifier) {
+	b.t.Helper()
+	b.do(chromedp.KeyEvent(keys, chromedp.KeyModifiers(modifiers...)))
+}
+
+// paste inserts a text where the focus is.
+func (b *tab) paste(text string) {
+	b.t.Helper()
+	call1(b, input.InsertText, input.InsertTextParams{Text: text})
+}
+
+// hasFocus requires that the element with the focus is named so, by its label, its text or its ID.
+func (b *tab) hasFocus(name string) {
+	b.t.Helper()
+	got := evaluate[string](b, `(() => { const e = document.activeElement; return e.labels?.[0]?.textContent || e.ariaLabel || e.id || e.textContent.trim(); })()`)
+	if got != name {
+		b.t.Fatalf("the focus is on %q, want %q", got, name)
+	}
+}
+
+// TestDashboardListOfLinks requires that the list shows links rather than forms, and that it can be used by keyboard.
+func TestDashboardListOfLinks(t *testing.T) {
+	t.Parallel()
+	s := filledSystem(t)
+	b := s.tab(t).signIn(s)
+	b.run("many links fit on a screen", func(t *testing.T) {
+		for _, screen := range []struct{ width, height, rows int64 }{{1440, 900, 10}, {768, 1024, 12}, {375, 812, 6}} {
+			b.size(screen.width, screen.height)
+			b.page("/dashboard/links")
+			rows := evaluate[[]struct{ Bottom, Height float64 }](b, `[...document.querySelectorAll("tbody tr")].map((row) => {
+				const box = row.getBoundingClientRect();
+				return { Bottom: box.bottom, Height: box.height };
+			})`)
+			visible := int64(0)
+			for i, row := range rows {
+				if row.Height > 60 {
+					t.Errorf("at %d pixels row %d is %v high", screen.width, i, row.Height)
+				}
+				if row.Bottom <= float64(screen.height) {
+					visible++
+				}
+			}
+			if visible < screen.rows {
+				t.Errorf("%d rows are visible at %d×%d, want %d", visible, screen.width, screen.height, screen.rows)
+			}
+			if display := evaluate[string](b, `getComputedStyle(document.querySelector("tbody tr")).display`); screen.width >= 768 && display != "table-row" {
+				t.Errorf("at %d pixels rows are %s", screen.width, display)
+			}
+		}
+		b.size(1280, 900)
+	})
+	b.run("a link is created and copied by keyboard", func(t *testing.T) {
+		b.key("c")
+		b.hasFocus("Long URL")
+		b.paste("www.example.org/by-keyboard")
+		b.load(chromedp.KeyEvent(kb.Enter))
+		b.shows("Your link is ready")
+		b.hasFocus("Copy")
+		b.key(kb.Enter)
+		b.shows("Copied")
+	})
+	b.run("the key is a letter in fields, belongs to the browser with modifiers, and can be switched off", func(t *testing.T) {
+		opens := func(want bool) {
+			t.Helper()
+			if open := evaluate[bool](b, `document.getElementById("create").open`); open != want {
+				t.Errorf("the form is open: %v", open)
+			}
+		}
+		b.page("/dashboard/links")
+		b.key("c", chromedp.ModifierCtrl)
+		opens(false)
+		b.fill("Search links", "")
+		b.key("c")
+		opens(false)
+		if text := b.value("Search links"); text != "c" {
+			t.Errorf("the field has %q", text)
+		}
+		b.press("More")
+		b.press("Switch off key C")
+		b.page("/dashboard/links")
+		b.key("c")
+		opens(false)
+		b.press("More")
+		b.press("Switch on key C")
+		b.page("/dashboard/links")
+		b.key("c")
+		opens(true)
+	})
+	b.run("headings sort", func(t *testing.T) {
+		b.page("/dashboard/links")
+		first := func() string { return evaluate[string](b, `document.querySelector("tbody .alias").textContent`) }
+		b.follow("Clicks")
+		if alias := first(); alias != "launch" {
+			t.Errorf("%s has the most clicks", alias)
+		}
+		b.follow("Clicks")
+		if count := evaluate[string](b, `document.querySelector("tbody .number").textContent`); count != "0" {
+			t.Errorf("the fewest clicks are %s", count)
+		}
+		b.follow("Created")
+		b.follow("Created")
+		if alias := first(); alias != "handbook" {
+			t.Errorf("%s is the oldest", alias)
+		}
+	})
+	b.run("a menu has the keys of menus", func(t *testing.T) { b.usesMenu(t) })
+	b.run("an action keeps the place", func(t *testing.T) { b.keepsPlace(t) })
+}
+
+// usesMenu opens the menu of a link and moves in it.
+func (b *tab) usesMenu(t *testing.T) {
+	b.page("/dashboard/links")
+	const name = "Actions for sho.example/launch"
+	evaluate[*struct{}](b, `document.querySelector("[aria-label='`+name+`']").focus(), null`)
+	for _, step := range []struct{ key, focus string }{{kb.ArrowDown, "Copy"}, {kb.ArrowDown, "QR code"}, {kb.End, "Delete…"},
+		{kb.ArrowDown, "Copy"}, {kb.ArrowUp, "Delete…"}, {kb.ArrowUp, "Switch off"}, {kb.Home, "Copy"}, {kb.Escape, name}} {
+		b.key(step.key)
+		b.hasFocus(step.focus)
+	}
+	if open := evaluate[int](b, `document.querySelectorAll("details.menu[open]").length`); open > 0 {
+		t.Errorf("%d menus are open", open)
+	}
+	b.press(name)
+	b.press("Filter")
+	if open := evaluate[string](b, `[...document.querySelectorAll("details.menu[open]")].map((menu) => menu.id).join()`); open != "filter" {
+		t.Errorf("the menus %q are open", open)
+	}
+}
+
+// keepsPlace switches off, back on and deletes a link at the end of the list.
+func (b *tab) keepsPlace(t *testing.T) {
+	const alias, name = "newsletter", "Actions for sho.example/newsletter"
+	b.size(1280, 500)
+	defer b.size(1280, 900)
+	b.page("/dashboard/links")
+	top := func() float64 {
+		return evaluate[float64](b, `document.querySelector("a[href$='/`+alias+`']").getBoundingClientRect().top`)
+	}
+	focused := func() string {
+		return evaluate[string](b, `document.activeElement.querySelector("tr .alias")?.textContent ?? document.activeElement.outerHTML.slice(0, 100)`)
+	}
+	b.press(name)
+	before := top()
+	b.sees("Switch off", "is switched off", "Undo")
+	if after := top(); after < before-2 || after > before+2 {
+		t.Errorf("the row went from %v to %v", before, after)
+	}
+	if row := focused(); row != alias {
+		t.Errorf("the focus is on %s", row)
+	}
+	b.sees("Undo", "is switched on")
+	if row := focused(); row != alias {
+		t.Errorf("the focus is on %s after Undo", row)
+	}
+	b.press(name)
+	b.press("Delete…")
+	b.sees("Delete for good", "was deleted")
+	if row := focused(); row != "handbook" { // the next one
+		t.Errorf("the focus is on %s after the link was deleted", row)
+	}
+}
+
+// TestDashboardListWithoutScript requires that a menu works and that the browser scrolls to the row of an action.
+func TestDashboardListWithoutScript(t *testing.T) {
+	t.Parallel()
+	s := filledSystem(t)
+	b := s.tab(t, withoutScript).signIn(s)
+	b.size(1280, 500)
+	b.page("/dashboard/links")
+	b.press("Actions for sho.example/newsletter")
+	b.sees("Switch off", "is switched off")
+	if row := evaluate[string](b, `document.querySelector("tr:target .alias")?.textContent`); row != "newsletter" {
+		t.Errorf("the address leads to %q", row)
+	}
+	if y := evaluate[float64](b, `document.querySelector("tr:target").getBoundingClientRect().top`); y < 0 || y > 450 {
+		t.Errorf("the row is at %v", y)
+	}
+	b.press("Create link")
+	b.fill("Long URL", "www.example.org/without")
+	b.sees("Create link", "Your link is ready")
+}
+
+// TestDashboardCopyOverPlainHTTP copies without navigator.clipboard, which browsers hide from plain http at other machines' addresses.
+func TestDashboardCopyOverPlainHTTP(t *testing.T) {
+	t.Parallel()
+	s := filledSystem(t)
+	b := s.tab(t, func(b *tab) {
+		call1(b, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{
+			Source: `Object.defineProperty(Navigator.prototype, "clipboard", { get: () => undefined })`})
+	}).signIn(s)
+	b.page("/dashboard/links")
+	if evaluate[bool](b, "!!navigator.clipboard") {
+		t.Fatal("the page has a clipboard, so this test proves nothing")
+	}
+	// The clipboard itself belongs to all tabs, of other tests, too.
+	evaluate[*struct{}](b, `addEventListener("copy", ({target}) => { window.copied = target.value.slice(target.selectionStart, target.selectionEnd) }), null`)
+	b.press("Copy sho.example/launch")
+	b.shows("Copied")
+	if text := evaluate[string](b, "window.copied"); text != "https://sho.example/launch" {
+		t.Errorf("%q is copied", text)
+	}
+}

@@ -1,0 +1,242 @@
+package e2e_test
+
+import (
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"linkstream/schema"
+	"linkstream/schema/stream"
+	"linkstream/schema/testkit"
+)
+
+const (
+	faultLinks = 5
+	// faultPause is longer than visitPause: faults last long, and what a click costs all programs and engines is most of what the
+	// tests cost.
+	faultPause = 15 * time.Millisecond
+)
+
+// loadedCluster is a system whose links visitors follow.
+type loadedCluster struct {
+	*cluster
+	random  *rand.Rand
+	visits  []target // of all links that are followed, with the outcomes so far
+	links   []string // hashes of the links that the visitors follow
+	load    *load    // nil while there are no visitors
+	allowed []string // metrics of losses that the faults so far may cause
+	lost    float64  // clicks that ended programs have counted as lost
+}
+
+// startLoadedCluster starts services on engines that no other test uses, and visitors.
+func startLoadedCluster(t *testing.T, settings ...string) *loadedCluster {
+	t.Helper()
+	return startLoaded(t, startCluster(t, settings...))
+}
+
+// startLoaded creates links on a system that is ready and starts visitors. The links are in the edge's cache.
+func startLoaded(t *testing.T, of *cluster) *loadedCluster {
+	t.Helper()
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	c := &loadedCluster{cluster: of, random: rand.New(rand.NewPCG(seed, 0))}
+	for i := range faultLinks {
+		hash := c.owner().Link(t, object{"long_url": fmt.Sprintf("https://example.com/%d", i)})["hash"].(string)
+		c.links = append(c.links, hash)
+	}
+	c.warmCache(t)
+	c.startVisitors()
+	return c
+}
+
+// startVisitors starts visitors unless there are any.
+func (c *loadedCluster) startVisitors() {
+	if c.load == nil {
+		targets := make([]target, len(c.links))
+		for i, hash := range c.links {
+			targets[i].hash = hash
+		}
+		c.load = startLoad([]string{c.edge}, c.random.Uint64(), faultPause, targets...)
+	}
+}
+
+// stopVisitors stops the visitors, if there are any.
+func (c *loadedCluster) stopVisitors(t *testing.T) {
+	t.Helper()
+	if c.load == nil {
+		return
+	}
+	for _, visited := range c.load.stop(t) {
+		if visited.refused > 0 {
+			t.Errorf("%d visits of %q, which was cached, were answered with 503", visited.refused, visited.hash)
+		}
+		c.note(visited)
+	}
+	c.load = nil
+}
+
+// note adds the outcomes of visits.
+func (c *loadedCluster) note(visited target) {
+	for i := range c.visits {
+		if c.visits[i].hash == visited.hash {
+			c.visits[i].answered += visited.answered
+			c.visits[i].cut += visited.cut
+			return
+		}
+	}
+	c.visits = append(c.visits, visited)
+}
+
+// invalidateLinks publishes a change of each link, though none has changed, and returns when the edge has dropped a
+// link from its cache. This can happen in production: changes are published when the broker is back, whether Postgres
+// answers or not.
+func (c *loadedCluster) invalidateLinks(t *testing.T) {
+	t.Helper()
+	cfg := stream.DefaultConfig()
+	cfg.Brokers, cfg.Changes = c.setting("LINKSTREAM_KAFKA_BROKERS"), c.setting("LINKSTREAM_KAFKA_CHANGES_TOPIC")
+	client, err := stream.New(cfg, slog.New(slog.DiscardHandler))
+	testkit.Must(t, err)
+	defer client.Close()
+	edge := c.program("edge")
+	before := edge.metric(t, counterStale)
+	var changes []schema.Change
+	for _, hash := range c.links {
+		changes = append(changes, schema.Change{Hash: hash})
+	}
+	testkit.Must(t, client.PublishChanges(t.Context(), changes))
+	edge.awaitMetric(t, counterStale, func(n float64) bool { return n > before })
+}
+
+// warmCache makes the edge look up the links. HEAD is not counted as a click.
+func (c *loadedCluster) warmCache(t *testing.T) {
+	t.Helper()
+	for _, hash := range c.links {
+		if err := c.visit(t, http.MethodHead, "/"+hash).IsStatus(http.StatusFound); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// createAndFollow creates a link and follows it once.
+func (c *loadedCluster) createAndFollow(t *testing.T) {
+	t.Helper()
+	hash := c.owner().Link(t, object{"long_url": "https://example.com/extra"})["hash"].(string)
+	c.click(t, hash)
+	c.note(target{hash: hash, answered: 1})
+}
+
+// pause waits for a random time below most, so that the next fault happens at a random point of the services' work.
+func (c *loadedCluster) pause(most time.Duration) {
+	<-time.After(time.Duration(c.random.Int64N(int64(most))))
+}
+
+// allow says that a fault may cause losses that these metrics count.
+func (c *loadedCluster) allow(metrics ...string) { c.allowed = append(c.allowed, metrics...) }
+
+// crash kills a program that is ready. It must not have lost clicks before, except those that it may lose: its counters die
+// with it.
+func (c *loadedCluster) crash(t *testing.T, p *program) {
+	t.Helper()
+	c.lost += c.losses(t, p)
+	p.kill(t)
+}
+
+// losses returns how many clicks a program has counted as lost since its start. All of them must be allowed.
+func (c *loadedCluster) losses(t *testing.T, p *program) (clicks float64) {
+	t.Helper()
+	for _, name := range p.having(losses) {
+		value := p.metric(t, name)
+		if value != 0 && !slices.Contains(c.allowed, name) {
+			t.Errorf("%s of %s is %v, want 0", name, p.name, value)
+		}
+		if slices.Contains(lostClicks, name) {
+			clicks += value
+		}
+	}
+	return clicks
+}
+
+// settle stops the visitors and requires that all programs recover, that each answered redirect is counted once, in the
+// statistics and in the list, and that no other click is lost than those that the metrics say.
+func (c *loadedCluster) settle(t *testing.T) {
+	t.Helper()
+	defer func() {
+		if t.Failed() {
+			out, errOut, _ := c.verify(t) // which clicks are missing, and where
+			t.Logf("%s%s", out, errOut)
+		}
+	}()
+	c.stopVisitors(t)
+	begin := time.Now()
+	c.awaitReady(t)
+	for _, p := range c.programs {
+		for _, name := range p.having(backlogs) {
+			p.awaitMetric(t, name, func(n float64) bool { return n == 0 })
+		}
+	}
+	for _, p := range c.programs {
+		c.losses(t, p) // those that are not allowed
+	}
+	if lost := c.countLost(t); lost == 0 {
+		checkTotals(t, c.owner(), c.visits)
+		c.wantVerified(t)
+	} else {
+		c.checkSum(t)
+	}
+	t.Logf("all clicks were counted %v after the last visit", time.Since(begin).Round(time.Millisecond))
+	c.checkList(t)
+}
+
+// checkList requires that the newest links have as many clicks in the list as in their statistics.
+func (c *loadedCluster) checkList(t *testing.T) {
+	t.Helper()
+	items, _ := c.owner().Page(t, "")
+	testkit.Equal(t, "links in the list", len(items), min(len(c.visits), 20))
+	for _, item := range items {
+		hash := item["hash"].(string)
+		if listed, total := number(t, item, "clicks"), c.owner().Total(t, hash); listed != total {
+			t.Errorf("%q has %d clicks in the list, %d in its statistics", hash, listed, total)
+		}
+	}
+}
+
+// countLost returns how many clicks the programs have counted as lost.
+func (c *loadedCluster) countLost(t *testing.T) int64 {
+	t.Helper()
+	lost := c.lost
+	for _, p := range c.programs {
+		for _, name := range p.having(losses) {
+			if slices.Contains(lostClicks, name) {
+				lost += p.metric(t, name)
+			}
+		}
+	}
+	return int64(lost)
+}
+
+// checkSum is checkTotals where clicks are lost, of whatever links.
+func (c *loadedCluster) checkSum(t *testing.T) {
+	t.Helper()
+	var answered, cut, total, lost int64
+	for _, link := range c.visits {
+		answered, cut = answered+link.answered, cut+link.cut
+	}
+	testkit.SucceedsWithin(t, 2*testkit.Patience, func() error {
+		total, lost = 0, c.countLost(t)
+		for _, link := range c.visits {
+			total += c.owner().Total(t, link.hash)
+		}
+		if total+lost < answered {
+			return fmt.Errorf("%d clicks are counted and %d lost, %d were answered", total, lost, answered)
+		}
+		return nil
+	})
+	if total+lost > answered+cut {
+		t.Errorf("%d clicks are counted and %d lost, only %d were answered and %d interrupted", total, lost, answered, cut)
+	}
+	t.Logf("answered %d, interrupted %d, counted %d, lost %d", answered, cut, total, lost)
+}

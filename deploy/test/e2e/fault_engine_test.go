@@ -1,0 +1,184 @@
+package e2e_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"linkstream/deploy/tools/engines/testengines"
+	"linkstream/schema/testkit"
+)
+
+// outageEnv is an environment variable: how long the broker is down in its test, such as 1m.
+const outageEnv = "LINKSTREAM_TEST_OUTAGE"
+
+const (
+	defaultOutage = 12 * time.Second
+	errorWithin   = 5 * time.Second // for an answer that says that an engine is down
+)
+
+// testEngineFaults takes each engine down. At last all of them are down when the services start.
+func testEngineFaults(t *testing.T) {
+	c := startLoadedCluster(t, segmentSetting)
+	c.causeEach(t,
+		fault{"broker stopped", func() { c.stopBroker(t) }},
+		fault{"broker killed", func() {
+			for range 2 {
+				c.pause(2 * time.Second)
+				c.takeDown(t, c.kafka, (*testengines.Engine).Kill)
+			}
+		}},
+		fault{"broker's disk full", func() { c.fillBrokerDisk(t) }},
+		fault{"edge killed while the broker is down", func() {
+			testkit.Must(t, c.kafka.Stop())
+			c.killEdge(t)
+			testkit.Must(t, c.kafka.Start(t.Context()))
+		}},
+		fault{"ClickHouse down", func() { c.stopClickHouse(t) }},
+		fault{"ClickHouse's disk full", func() { c.fillClickHouseDisk(t) }},
+		fault{"Postgres down", func() { c.stopPostgres(t) }},
+	)
+	c.restartWithoutEngines(t)
+	c.settle(t)
+}
+
+// takeDown stops or kills an engine for some time.
+func (c *loadedCluster) takeDown(t *testing.T, engine *testengines.Engine, how func(*testengines.Engine) error) {
+	t.Helper()
+	testkit.Must(t, how(engine))
+	c.pause(time.Second)
+	testkit.Must(t, engine.Start(t.Context()))
+}
+
+// stopBroker stops the broker for a long time: the spool grows, and links are created and followed as before.
+func (c *loadedCluster) stopBroker(t *testing.T) {
+	outage := defaultOutage
+	if value := os.Getenv(outageEnv); value != "" {
+		var err error
+		outage, err = time.ParseDuration(value)
+		testkit.Must(t, err)
+	}
+	edge := c.program("edge")
+	c.pause(time.Second)
+	testkit.Must(t, c.kafka.Stop())
+	var pending float64
+	for range 2 {
+		<-time.After(outage / 2)
+		now := edge.metric(t, gaugePending)
+		if now <= pending {
+			t.Errorf("%v clicks are in the spool, %v were before", now, pending)
+		}
+		pending = now
+		c.createAndFollow(t)
+	}
+	t.Logf("%v clicks are in the spool when the broker starts again", pending)
+	testkit.Must(t, c.kafka.Start(t.Context()))
+	edge.awaitMetric(t, gaugePending, func(now float64) bool { return now < pending/10 })
+}
+
+// fillBrokerDisk fills the broker's disk, so that it ends itself, and starts it again with room.
+func (c *loadedCluster) fillBrokerDisk(t *testing.T) {
+	testkit.Must(t, c.kafka.LimitFiles(1))
+	c.awaitRise(t, "edge", counterShipping, 1)
+	c.awaitRise(t, "edge", gaugePending, 100)
+	testkit.Must(t, c.kafka.Kill())
+	testkit.Must(t, c.kafka.Start(t.Context()))
+}
+
+// fillClickHouseDisk fills ClickHouse's disk, and starts ClickHouse again with room. Without a restart, some versions keep parts whose
+// marks they could not write: see deploy/manual/backup.md.
+func (c *loadedCluster) fillClickHouseDisk(t *testing.T) {
+	c.pause(time.Second)
+	testkit.Must(t, c.clickhouse.LimitFiles(1))
+	c.awaitRise(t, "ingest", counterFailures, 1)
+	testkit.Must(t, c.clickhouse.Kill()) // whatever is left of it
+	testkit.Must(t, c.clickhouse.Start(t.Context()))
+}
+
+func (c *loadedCluster) stopClickHouse(t *testing.T) {
+	restarted := false // the api, without ClickHouse
+	for _, takeDown := range []func() error{c.clickhouse.Stop, c.clickhouse.Kill} {
+		c.pause(time.Second)
+		testkit.Must(t, takeDown())
+		for range 2 {
+			c.wantUnavailable(t, http.MethodGet, "/api/v1/links", "", "Clicks")
+			c.wantUnavailable(t, http.MethodGet, "/api/v1/stats/"+c.links[0], "", "Clicks")
+			c.createAndFollow(t) // needs no ClickHouse, nor does the readiness of the api
+			testkit.Must(t, call(t, http.MethodGet, c.program("api").ops+"/readyz", "").IsStatus(http.StatusOK))
+			c.pause(time.Second)
+			if api := c.program("api"); !restarted {
+				api.stop(t)
+				api.start(t)
+				restarted = true
+			}
+		}
+		testkit.Must(t, c.clickhouse.Start(t.Context()))
+		testkit.Succeeds(t, func() error { return c.owner().Get(t, "/api/v1/links").IsStatus(http.StatusOK) })
+	}
+}
+
+// stopPostgres also invalidates links in the edge's cache while the edge cannot look them up again.
+func (c *loadedCluster) stopPostgres(t *testing.T) {
+	for _, takeDown := range []func() error{c.postgres.Stop, c.postgres.Kill} {
+		c.pause(time.Second)
+		testkit.Must(t, takeDown())
+		c.invalidateLinks(t)
+		for range 2 {
+			c.wantUnknown(t, http.StatusServiceUnavailable)
+			// Which of them the answer names depends on what the API has cached of the token and its limit.
+			what := []string{"Links", "API tokens", "The rate limit"}
+			c.wantUnavailable(t, http.MethodGet, "/api/v1/links", "", what...)
+			c.wantUnavailable(t, http.MethodGet, "/api/v1/stats/"+c.links[0], "", what...)
+			c.wantUnavailable(t, http.MethodPost, "/api/v1/shorten", `{"long_url":"https://example.com/"}`, what...)
+			c.pause(time.Second)
+		}
+		testkit.Must(t, c.postgres.Start(t.Context()))
+		for _, service := range []string{"edge", "api"} {
+			c.program(service).awaitReady(t)
+		}
+		c.wantUnknown(t, http.StatusNotFound)
+		c.createAndFollow(t)
+	}
+}
+
+// wantUnavailable requires that the API answers in time with 503, a message that begins with one of what, and
+// Retry-After.
+func (c *loadedCluster) wantUnavailable(t *testing.T, method, path, body string, what ...string) {
+	t.Helper()
+	var a answer
+	testkit.Takes(t, errorWithin, func(int) {
+		a = c.owner().Call(t, method, path, body).Want(t, http.StatusServiceUnavailable)
+	})
+	message, _ := a.Body["message"].(string)
+	if !slices.ContainsFunc(what, func(w string) bool { return strings.HasPrefix(message, w+" cannot be ") }) {
+		t.Errorf("the message begins with none of %q: %v", what, a)
+	}
+	wantRetryAfter(t, a)
+}
+
+// wantUnknown requires that the edge answers a visit of an unknown link in time and with this status.
+func (c *loadedCluster) wantUnknown(t *testing.T, status int) {
+	t.Helper()
+	var a answer
+	testkit.Takes(t, errorWithin, func(int) {
+		a = c.visit(t, http.MethodGet, fmt.Sprintf("/unknown%d", c.random.Uint32()))
+		if err := a.IsStatus(status); err != nil {
+			t.Error(err)
+		}
+	})
+	if status == http.StatusServiceUnavailable {
+		wantRetryAfter(t, a)
+	}
+}
+
+func wantRetryAfter(t *testing.T, a answer) {
+	t.Helper()
+	if _, err := strconv.Atoi(a.Header.Get("Retry-After")); err != nil {
+		t.Errorf("Retry-After: %v: %v", err, a)
+	}
+}

@@ -1,0 +1,188 @@
+package e2e_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"linkstream/schema/testkit"
+)
+
+// startServices starts all services of a system at the same time, on empty databases. Its long caches show that edges follow changes.
+func startServices(t *testing.T) *system {
+	t.Helper()
+	s := newServices(t, emptyEngines(t), longCaches)
+	s.start(t)
+	return s
+}
+
+func TestSeveralProgramsOfEachServiceAreOneSystem(t *testing.T) {
+	t.Parallel()
+	s := startServices(t)
+	otherEdge, edge := s.startAnother(t, "edge")
+	_, api := s.startAnother(t, "api")
+	otherIngest, _ := s.startAnother(t, "ingest")
+	here, there := s.owner(), caller{API: api, Token: s.token}
+	here.Alias(t, "shared", "https://example.com/")
+	edges := []string{s.edge, edge}
+
+	visit := func(base, hash string) answer {
+		return call(t, http.MethodGet, base+"/"+hash, "", "Host", address(s.edge))
+	}
+	answers := func(hash string, status int) error {
+		var errs []error
+		for _, base := range edges {
+			errs = append(errs, visit(base, hash).IsStatus(status))
+		}
+		return errors.Join(errs...)
+	}
+	t.Run("a link is listed by every api and works on every edge", func(t *testing.T) {
+		if items, _ := there.Page(t, ""); len(items) != 1 || items[0]["hash"] != "shared" {
+			t.Errorf("the other api lists %v", items)
+		}
+		testkit.Must(t, answers("shared", http.StatusFound))
+	})
+	t.Run("every api reports the sum of the clicks of all edges", func(t *testing.T) {
+		const more = 50
+		for range more {
+			for _, base := range edges {
+				visit(base, "shared")
+			}
+		}
+		for _, c := range []caller{here, there} {
+			c.WaitTotal(t, "shared", 2+2*more)
+		}
+	})
+	t.Run("a link that was unknown works on every edge within a second of its creation", func(t *testing.T) {
+		testkit.Follows(t, time.Second, func(try int) func() error {
+			hash := fmt.Sprint("sooner-", try)
+			for _, base := range edges {
+				wantPage(t, visit(base, hash), http.StatusNotFound)
+			}
+			there.Alias(t, hash, "https://example.com/")
+			return func() error { return answers(hash, http.StatusFound) }
+		})
+	})
+	t.Run("a link that is taken down, or whose account is suspended, stops on every edge within seconds", func(t *testing.T) {
+		other, email := s.another(t, "other")
+		other.Alias(t, "harmful", "https://example.com/")
+		testkit.Follows(t, followsWithin, func(try int) func() error {
+			if try > 0 {
+				s.admin(t, "account", "reinstate", email)
+			}
+			hash := fmt.Sprint("down-", try)
+			there.Alias(t, hash, "https://example.com/")
+			testkit.Succeeds(t, func() error {
+				return errors.Join(answers("harmful", http.StatusFound), answers(hash, http.StatusFound))
+			})
+			s.admin(t, "account", "suspend", email)
+			s.admin(t, "link", "off", hash)
+			return func() error {
+				return errors.Join(answers("harmful", http.StatusGone), answers(hash, http.StatusGone))
+			}
+		})
+		testkit.Must(t, answers("shared", http.StatusFound))
+	})
+	t.Run("clicks of an edge that stops are counted, even if an ingest stops, too", func(t *testing.T) {
+		there.Alias(t, "last", "https://example.com/")
+		for range 20 {
+			call(t, http.MethodGet, edge+"/last", "", "Host", address(s.edge))
+		}
+		otherEdge.stop(t)
+		otherIngest.stop(t)
+		here.WaitTotal(t, "last", 20)
+	})
+	t.Run("a revoked token is refused by every api", func(t *testing.T) {
+		testkit.Follows(t, 2*time.Second, func(int) func() error {
+			token := s.admin(t, "token", "add", s.email)
+			here, there := caller{API: s.api, Token: token}, caller{API: api, Token: token}
+			here.Page(t, "")
+			there.Page(t, "")
+			s.admin(t, "token", "revoke", token)
+			return func() error {
+				return errors.Join(here.Get(t, "/api/v1/links").IsStatus(http.StatusUnauthorized),
+					there.Get(t, "/api/v1/links").IsStatus(http.StatusUnauthorized))
+			}
+		})
+	})
+}
+
+func TestServicesStartInAnyOrder(t *testing.T) {
+	t.Parallel()
+	for _, order := range [][]string{{"edge", "ingest", "api"}, {"ingest", "api", "edge"}} {
+		t.Run(strings.Join(order, ", "), func(t *testing.T) {
+			s := newServices(t, emptyEngines(t))
+			for _, service := range order {
+				s.program(service).start(t)
+			}
+			s.owner().Alias(t, "known", "https://example.com/")
+			s.click(t, "known")
+			s.owner().WaitTotal(t, "known", 1)
+		})
+	}
+}
+
+func TestSecondEdgeOnTheSameSpoolFails(t *testing.T) {
+	t.Parallel()
+	s := startServices(t)
+	other := &program{name: "edge", env: append(slices.Clone(s.program("edge").env), "LINKSTREAM_EDGE_LISTEN="+testkit.FreeAddress(t),
+		"LINKSTREAM_OPS_LISTEN="+testkit.FreeAddress(t))}
+	if out := other.fails(t); !strings.Contains(out, "spool") || strings.Contains(out, "goroutine ") {
+		t.Errorf("the error does not name the spool folder:\n%s", out)
+	}
+	s.owner().Alias(t, "known", "https://example.com/")
+	s.click(t, "known") // the first edge still works
+}
+
+// invalidSettings are variables with invalid values, and the flags of these settings.
+var invalidSettings = []struct{ service, variable, flag string }{
+	{"edge", "LINKSTREAM_EDGE_LISTEN=nonsense", "edge.listen"},
+	{"edge", "LINKSTREAM_EDGE_URL=ftp://example.com", "edge.url"},
+	{"edge", "LINKSTREAM_SPOOL_SYNC=-1s", "spool.sync"},
+	{"edge", "LINKSTREAM_POSTGRES_DSN=postgres://127.0.0.1:x/", "postgres.dsn"},
+	{"edge", "LINKSTREAM_KAFKA_BROKERS=nonsense", "kafka.brokers"},
+	{"api", "LINKSTREAM_API_LISTEN=nonsense", "api.listen"},
+	{"api", "LINKSTREAM_EDGE_URL=ftp://example.com", "edge.url"},
+	{"api", "LINKSTREAM_POSTGRES_DSN=postgres://127.0.0.1:x/", "postgres.dsn"},
+	{"api", "LINKSTREAM_CLICKHOUSE_DSN=nonsense", "clickhouse.dsn"},
+	{"api", "LINKSTREAM_KAFKA_SASL=nonsense", "kafka.sasl"},
+	{"ingest", "LINKSTREAM_OPS_LISTEN=nonsense", "ops.listen"},
+	{"ingest", "LINKSTREAM_INGEST_MAX_BATCH=many", "ingest.max-batch"},
+	{"ingest", "LINKSTREAM_CLICKHOUSE_DSN=nonsense", "clickhouse.dsn"},
+	{"ingest", "LINKSTREAM_KAFKA_RETENTION=1s", "kafka.retention"},
+}
+
+func TestInvalidSettingsOfServices(t *testing.T) {
+	t.Parallel()
+	for _, service := range []string{"edge", "api", "ingest"} {
+		t.Run(service+" reports all invalid settings in one error", func(t *testing.T) {
+			p := &program{name: service}
+			for _, s := range invalidSettings {
+				if s.service == service {
+					p.env = append(p.env, s.variable)
+				}
+			}
+			out := p.fails(t)
+			for _, s := range invalidSettings {
+				if s.service == service && !strings.Contains(out, s.flag) {
+					t.Errorf("-%s is not reported in:\n%s", s.flag, out)
+				}
+			}
+		})
+		t.Run(service+" reports an unknown flag", func(t *testing.T) {
+			if out := (&program{name: service}).fails(t, "-no.such.flag"); !strings.Contains(out, "no.such.flag") {
+				t.Errorf("printed:\n%s", out)
+			}
+		})
+		t.Run(service+" prints its flags and their variables", func(t *testing.T) {
+			_, help, code := (&program{name: service}).command(t, "-h")
+			if code != 0 || !strings.Contains(help, "-ops.listen") || !strings.Contains(help, "LINKSTREAM_") {
+				t.Errorf("exit code %d, printed:\n%s", code, help)
+			}
+		})
+	}
+}

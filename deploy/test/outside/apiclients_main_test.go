@@ -1,0 +1,101 @@
+package outside_test
+
+import (
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"linkstream/deploy/test/launch"
+	"linkstream/deploy/tools/engines/testengines"
+	"linkstream/schema/testkit"
+)
+
+// The tests of the API's description, api/rest/openapi.json, use the tools of those who use it: generators of clients, a linter and a
+// generator of requests. The clients are compiled and call the running program.
+
+const (
+	description = "../../../api/rest/openapi.json"
+	clientTools = "testdata/apiclients/tools"
+	clientToken = "ls_apiclients0apiclients0apiclients0apiclients0apiclients"
+)
+
+// The folders of installed tools. Each is installed when a test first asks for it.
+
+func npm(t *testing.T) (modules string) {
+	return installed(t)(testengines.NPMPackages(t.Context(), logger(t), clientTools))
+}
+
+func maven(t *testing.T) (libs string) {
+	return installed(t)(testengines.MavenLibraries(t.Context(), logger(t), filepath.Join(clientTools, "pom.xml")))
+}
+
+func installed(t *testing.T) func(path string, err error) string {
+	return func(path string, err error) string {
+		t.Helper()
+		testkit.Must(t, err)
+		return path
+	}
+}
+
+// absolute returns the absolute form of a path.
+func absolute(t *testing.T, path string) string {
+	t.Helper()
+	path, err := filepath.Abs(path)
+	testkit.Must(t, err)
+	return path
+}
+
+// clientService is a running standalone program with one account.
+type clientService struct{ edge, api string } // base URLs
+
+// startClientService starts the program. It knows one unsafe host, unsafe.example.com.
+func startClientService(t *testing.T) clientService {
+	t.Helper()
+	dir := t.TempDir()
+	blocklist := filepath.Join(dir, "blocklist")
+	testkit.Must(t, os.WriteFile(blocklist, []byte("0.0.0.0 unsafe.example.com\n"), 0o600))
+	edge, api, ops := testkit.FreeAddress(t), testkit.FreeAddress(t), testkit.FreeAddress(t)
+
+	p := launch.Start(t, launch.Command(launch.Program(t, "standalone"), []string{"LINKSTREAM_BOOTSTRAP_TOKEN=" + clientToken},
+		"-data", filepath.Join(dir, "data"), "-edge.listen", edge, "-api.listen", api, "-ops.listen", ops, "-api.blocklist", blocklist))
+	p.AwaitReady(t, "http://"+ops)
+	return clientService{edge: "http://" + edge, api: "http://" + api}
+}
+
+// click creates the link "clicked" and follows it once, with Firefox on a desktop. It returns when the click is counted.
+func (s clientService) click(t *testing.T) {
+	t.Helper()
+	status, body := s.call(t, http.MethodPost, "/api/v1/shorten", `{"long_url": "https://example.com/", "custom_alias": "clicked"}`)
+	if status != http.StatusCreated {
+		t.Fatalf("%d %s", status, body)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.edge+"/clicked", nil)
+	testkit.Must(t, err)
+	req.Header.Set("User-Agent", "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0")
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	testkit.Must(t, err)
+	resp.Body.Close()
+	testkit.Eventually(t, "the click is counted", func() bool {
+		_, body := s.call(t, http.MethodGet, "/api/v1/stats/clicked", "")
+		return strings.Contains(body, `"total_clicks":1`)
+	})
+}
+
+func (s clientService) call(t *testing.T, method, path, body string) (status int, answer string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, s.api+path, strings.NewReader(body))
+	testkit.Must(t, err)
+	req.Header.Set("Authorization", "Bearer "+clientToken)
+	req.Header.Set("Content-Type", "application/json")
+	client := http.Client{Timeout: time.Minute}
+	resp, err := client.Do(req)
+	testkit.Must(t, err)
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	testkit.Must(t, err)
+	return resp.StatusCode, string(text)
+}

@@ -1,0 +1,124 @@
+package outside_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"linkstream/schema/testkit"
+)
+
+// A client is a program in testdata that uses what a generator has made from the description. It calls every operation,
+// runs into the errors that clients have to tell apart, and prints what it understood as one JSON object.
+type client struct {
+	name string
+	// prepare generates, compiles and returns the program and its arguments. dir has a copy of testdata/name.
+	prepare func(t *testing.T, dir string) []string
+}
+
+var clients = []client{
+	{"java", prepareJava},
+	{"python", preparePython},
+	{"go", prepareGo},
+	{"typescript-fetch", prepareTypeScriptFetch},
+	{"openapi-typescript", prepareOpenAPITypeScript},
+}
+
+func TestClients(t *testing.T) {
+	t.Parallel()
+	s := startClientService(t)
+	s.click(t)
+	for _, c := range clients {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			testkit.Must(t, os.CopyFS(dir, os.DirFS(filepath.Join("testdata/apiclients", c.name))))
+			command := c.prepare(t, dir)
+			recorder := record(t, s)
+			alias := "c-" + c.name // of at most 20 characters
+			out := runIn(t, dir, []string{"API_URL=" + recorder.url, "API_TOKEN=" + clientToken, "API_ALIAS=" + alias}, command[0], command[1:]...)
+			var said map[string]any
+			testkit.Must(t, json.Unmarshal([]byte(out), &said))
+			now := time.Now().UTC()
+			testkit.Equal(t, "what the client says", said, map[string]any{
+				"hash": alias, "original_url": "https://example.com/ä?a=b&c", "year": float64(now.Year()),
+				"invalid": 1.0, "unsafe": "unsafe_url", "unknown": "not_found", "denied": "The API token is missing or invalid.",
+				"clicks": 1.0, "day": now.Format(time.DateOnly), "on_day": 1.0, "desktop": 1.0, "firefox": 1.0,
+				"first": alias, "active": true, "per_page": 20.0,
+				"title": "Edited", "tags": 1.0, "expires": 2099.0, "forever": true, "deleted": true, "gone": "not_found", "tagged": 1.0, "domains": 0.0, "bulk": 1.0,
+				"people": 1.0, "system": "Linux", "most": "clicked", "openapi": "3.1.0",
+			})
+			if missing := recorder.missing(t); len(missing) > 0 {
+				t.Errorf("the client does not call %q", missing)
+			}
+		})
+	}
+}
+
+// generate has openapi-generator make a client in dir/generated.
+func generate(t *testing.T, dir, generator string, options ...string) (libs string) {
+	t.Helper()
+	libs = maven(t)
+	jars, err := filepath.Glob(filepath.Join(libs, "openapi-generator-cli-*.jar"))
+	if err != nil || len(jars) != 1 {
+		t.Fatalf("%q, %v", jars, err)
+	}
+	runIn(t, dir, nil, "java", append([]string{"-jar", jars[0], "generate", "--input-spec", absolute(t, description),
+		"--generator-name", generator, "--output", filepath.Join(dir, "generated")}, options...)...)
+	return libs
+}
+
+func prepareJava(t *testing.T, dir string) []string {
+	libs := generate(t, dir, "java", "--library", "native", "--global-property", "apiTests=false,modelTests=false")
+	sources, err := filepath.Glob(filepath.Join(dir, "generated/src/main/java/org/openapitools/client/*.java"))
+	testkit.Must(t, err)
+	for _, folder := range []string{"api", "model"} {
+		more, err := filepath.Glob(filepath.Join(dir, "generated/src/main/java/org/openapitools/client", folder, "*.java"))
+		testkit.Must(t, err)
+		sources = append(sources, more...)
+	}
+	classes, jars := filepath.Join(dir, "classes"), filepath.Join(libs, "*")
+	runIn(t, dir, nil, "javac", append([]string{"-encoding", "UTF-8", "-nowarn", "-cp", jars, "-d", classes, "Client.java"}, sources...)...)
+	return []string{"java", "-cp", classes + string(filepath.ListSeparator) + jars, "Client"}
+}
+
+func preparePython(t *testing.T, dir string) []string {
+	generate(t, dir, "python")
+	testkit.Must(t, os.Rename(filepath.Join(dir, "generated/openapi_client"), filepath.Join(dir, "openapi_client")))
+	return []string{python(t), "client.py"}
+}
+
+func prepareGo(t *testing.T, dir string) []string {
+	testkit.Must(t, os.Mkdir(filepath.Join(dir, "client"), 0o700))
+	runIn(t, dir, nil, "go", "tool", "oapi-codegen", "-generate", "types,client", "-package", "client",
+		"-o", "client/client.go", absolute(t, description))
+	runIn(t, dir, nil, "go", "vet", "./...")
+	runIn(t, dir, nil, "go", "build", "-o", "program", ".")
+	return []string{filepath.Join(dir, "program")}
+}
+
+func prepareTypeScriptFetch(t *testing.T, dir string) []string {
+	generate(t, dir, "typescript-fetch", "--additional-properties", "importFileExtension=.js")
+	return compileTypeScript(t, dir)
+}
+
+func prepareOpenAPITypeScript(t *testing.T, dir string) []string {
+	runIn(t, dir, nil, "node", filepath.Join(npm(t), ".bin/openapi-typescript"), absolute(t, description), "--output",
+		"generated/schema.d.ts")
+	return compileTypeScript(t, dir)
+}
+
+// compileTypeScript compiles dir/client.ts with the strictest checks.
+func compileTypeScript(t *testing.T, dir string) []string {
+	t.Helper()
+	modules := npm(t)
+	testkit.Must(t, os.Symlink(modules, filepath.Join(dir, "node_modules")))
+	for _, name := range []string{"package.json", "tsconfig.json"} {
+		content, err := os.ReadFile(filepath.Join(clientTools, name))
+		testkit.Must(t, err)
+		testkit.Must(t, os.WriteFile(filepath.Join(dir, name), content, 0o600))
+	}
+	runIn(t, dir, nil, "node", filepath.Join(modules, ".bin/tsc"), "--project", dir)
+	return []string{"node", "out/client.js"}
+}

@@ -1,0 +1,101 @@
+// Package outside_test tests what ships with the tools of those who use it or run it, as they would: the image and the files of compose,
+// the manifests for Kubernetes, the Debian package with its units, the alerts and the dashboard, the proxies' configurations, the
+// commands of the manual, the release, the API's description, certificates from an authority, a cluster of ClickHouse.
+//
+// The tests install these tools by the machine's package clients, in the versions that testdata lists. Some need root, to make copies of
+// the machine. They take long, so make test-deploy runs them and make test does not.
+package outside_test
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"linkstream/deploy/test/launch"
+	"linkstream/deploy/tools/engines/enginetest"
+	"linkstream/deploy/tools/engines/testengines"
+	"linkstream/schema/testkit"
+)
+
+// engines are the real engines that the tests share.
+var engines enginetest.Engines
+
+// parallelTests is the default of the flag -parallel. The tests that run in parallel wait most of the time: for faults to last, for
+// certificates to expire, for programs.
+const parallelTests = "4"
+
+func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", parallelTests); err != nil {
+		panic(err)
+	}
+	if flag.Parse(); testing.Short() {
+		fmt.Println("SKIPPED: -short leaves out all tests of what ships")
+		return
+	}
+	goleak.VerifyTestMain(launch.Of(withShards{engines.Of(m)}),
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
+}
+
+func logger(t *testing.T) *slog.Logger { return slog.New(slog.NewTextHandler(t.Output(), nil)) }
+
+// python returns an interpreter with the packages that the tests need.
+func python(t *testing.T) (interpreter string) {
+	t.Helper()
+	interpreter, err := testengines.PythonPackages(t.Context(), logger(t), "testdata/requirements.txt")
+	testkit.Must(t, err)
+	return interpreter
+}
+
+// run runs a program to its end, which must be a success, and returns what it prints to stdout, without space around it.
+func run(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	return runIn(t, ".", nil, name, args...)
+}
+
+// runIn is run in a folder, with more variables.
+func runIn(t *testing.T, dir string, env []string, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
+	return strings.TrimSpace(output(t, cmd))
+}
+
+// output runs a command to its end, which must be a success, and returns what it prints to stdout.
+func output(t *testing.T, cmd *exec.Cmd) string {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%q: %v\n%s%s", cmd.Args, err, stdout.String(), stderr.String())
+	}
+	return stdout.String()
+}
+
+// copySource copies the files of the module, without what belongs to git or was built, to a folder of the test.
+func copySource(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "another", "folder")
+	files := runIn(t, launch.Root(), nil, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	for name := range strings.SplitSeq(strings.TrimRight(files, "\x00"), "\x00") {
+		content, err := os.ReadFile(filepath.Join(launch.Root(), name))
+		if errors.Is(err, fs.ErrNotExist) { // removed and not committed
+			continue
+		}
+		testkit.Must(t, err)
+		info, err := os.Stat(filepath.Join(launch.Root(), name))
+		testkit.Must(t, err)
+		testkit.Must(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
+		testkit.Must(t, os.WriteFile(filepath.Join(dir, name), content, info.Mode().Perm()))
+	}
+	return dir
+}

@@ -1,0 +1,185 @@
+// Command main uses the client that oapi-codegen generates from the API's description. See ../../clients_test.go.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"apiclient/client"
+)
+
+func main() {
+	if err := run(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func connect(token string) (*client.ClientWithResponses, error) {
+	return client.NewClientWithResponses(os.Getenv("API_URL"), client.WithRequestEditorFn(
+		func(_ context.Context, req *http.Request) error {
+			req.Header.Set("Authorization", "Bearer "+token)
+			return nil
+		}))
+}
+
+func run(ctx context.Context) error {
+	api, err := connect(os.Getenv("API_TOKEN"))
+	if err != nil {
+		return err
+	}
+	said := map[string]any{}
+	for _, part := range []func(context.Context, *client.ClientWithResponses, map[string]any) error{
+		create, readStats, readReports, list, manage, describe, deny,
+	} {
+		if err := part(ctx, api, said); err != nil {
+			return err
+		}
+	}
+	return json.NewEncoder(os.Stdout).Encode(said)
+}
+
+func create(ctx context.Context, api *client.ClientWithResponses, said map[string]any) error {
+	alias := os.Getenv("API_ALIAS")
+	key := "key-" + alias
+	made, err := api.CreateLinkWithResponse(ctx, &client.CreateLinkParams{IdempotencyKey: &key}, client.LinkRequest{LongUrl: "https://example.com/ä?a=b&c", CustomAlias: &alias})
+	if err != nil || made.JSON201 == nil {
+		return fmt.Errorf("create: %v, %s", err, made.GetBody())
+	}
+	said["hash"], said["original_url"], said["year"] = made.JSON201.Hash, made.JSON201.OriginalUrl, made.JSON201.CreatedAt.Year()
+
+	invalid, err := api.CreateLinkWithResponse(ctx, nil, client.LinkRequest{LongUrl: "nonsense"})
+	if err != nil || invalid.JSON422 == nil {
+		return fmt.Errorf("create with an invalid URL: %v, %s", err, invalid.GetBody())
+	}
+	problems, err := invalid.JSON422.AsValidationFailure()
+	if err != nil {
+		return err
+	}
+	said["invalid"] = len(problems.Errors["long_url"])
+	unsafe, err := api.CreateLinkWithResponse(ctx, nil, client.LinkRequest{LongUrl: "https://unsafe.example.com/"})
+	if err != nil || unsafe.JSON422 == nil {
+		return fmt.Errorf("create with an unsafe URL: %v, %s", err, unsafe.GetBody())
+	}
+	refused, err := unsafe.JSON422.AsUnsafeURLFailure()
+	said["unsafe"] = refused.Error
+	return err
+}
+
+func readStats(ctx context.Context, api *client.ClientWithResponses, said map[string]any) error {
+	domain := int64(0)
+	stats, err := api.LinkStatsWithResponse(ctx, "clicked", &client.LinkStatsParams{DomainId: &domain})
+	if err != nil || stats.JSON200 == nil {
+		return fmt.Errorf("stats: %v, %s", err, stats.GetBody())
+	}
+	s := stats.JSON200.Stats
+	said["clicks"], said["on_day"], said["desktop"], said["firefox"] =
+		s.TotalClicks, s.ClicksByDay[0].Total, s.Devices["desktop"], s.Browsers["Firefox"]
+	said["day"] = s.ClicksByDay[0].Date.String()
+	unknown, err := api.LinkStatsWithResponse(ctx, "unknown", nil)
+	if err != nil || unknown.JSON404 == nil {
+		return fmt.Errorf("stats of an unknown link: %v, %s", err, unknown.GetBody())
+	}
+	said["unknown"] = unknown.JSON404.Error
+	return nil
+}
+
+func readReports(ctx context.Context, api *client.ClientWithResponses, said map[string]any) error {
+	report, err := api.LinkReportWithResponse(ctx, "clicked", nil)
+	if err != nil || report.JSON200 == nil {
+		return fmt.Errorf("report of a link: %v, %s", err, report.GetBody())
+	}
+	said["people"], said["system"] = report.JSON200.Totals.People, report.JSON200.Os[0].Name
+	all, err := api.AccountReportWithResponse(ctx, nil)
+	if err != nil || all.JSON200 == nil {
+		return fmt.Errorf("report: %v, %s", err, all.GetBody())
+	}
+	said["most"] = all.JSON200.Links[0].Hash
+	return nil
+}
+
+func list(ctx context.Context, api *client.ClientWithResponses, said map[string]any) error {
+	page := int64(1)
+	links, err := api.ListLinksWithResponse(ctx, &client.ListLinksParams{Page: &page})
+	if err != nil || links.JSON200 == nil {
+		return fmt.Errorf("list: %v, %s", err, links.GetBody())
+	}
+	said["first"], said["active"], said["per_page"] =
+		links.JSON200.Data[0].Hash, links.JSON200.Data[0].IsActive, links.JSON200.Meta.PerPage
+	return nil
+}
+
+func manage(ctx context.Context, api *client.ClientWithResponses, said map[string]any) error {
+	hash, _ := said["hash"].(string)
+	title, tags, expiry := "Edited", []client.Tag{"a"}, time.Date(2099, time.January, 1, 0, 0, 0, 0, time.UTC)
+	edited, err := api.EditLinkWithResponse(ctx, hash, nil, client.LinkEdit{Title: &title, Tags: &tags, ExpiresAt: &expiry})
+	if err != nil || edited.JSON200 == nil {
+		return fmt.Errorf("edit: %v, %s", err, edited.GetBody())
+	}
+	link := edited.JSON200.Link
+	said["title"], said["tags"], said["expires"] = link.Title, len(link.Tags), link.ExpiresAt.Year()
+	bulk, err := api.CreateLinksWithResponse(ctx, nil, client.BulkRequest{
+		Links: []client.LinkRequest{{LongUrl: "https://example.com/1"}, {LongUrl: "x"}}})
+	if err != nil || bulk.JSON200 == nil {
+		return fmt.Errorf("bulk: %v, %s", err, bulk.GetBody())
+	}
+	said["bulk"] = bulk.JSON200.Created
+	tags200, err := api.ListTagsWithResponse(ctx, nil)
+	if err != nil || tags200.JSON200 == nil {
+		return fmt.Errorf("tags: %v, %s", err, tags200.GetBody())
+	}
+	said["tagged"] = tags200.JSON200.Data[0].Links
+	domains, err := api.ListDomainsWithResponse(ctx, nil)
+	if err != nil || domains.JSON200 == nil {
+		return fmt.Errorf("domains: %v, %s", err, domains.GetBody())
+	}
+	said["domains"] = domains.JSON200.Meta.Total
+	forever, err := api.EditLinkWithBodyWithResponse(ctx, hash, nil, "application/json", strings.NewReader(`{"expires_at":null}`))
+	if err != nil || forever.JSON200 == nil {
+		return fmt.Errorf("edit: %v, %s", err, forever.GetBody())
+	}
+	domain := int64(0)
+	got, err := api.GetLinkWithResponse(ctx, hash, &client.GetLinkParams{DomainId: &domain})
+	if err != nil || got.JSON200 == nil {
+		return fmt.Errorf("get: %v, %s", err, got.GetBody())
+	}
+	said["forever"] = got.JSON200.Link.ExpiresAt == nil
+	deleted, err := api.DeleteLinkWithResponse(ctx, hash, nil)
+	if err != nil || deleted.JSON200 == nil {
+		return fmt.Errorf("delete: %v, %s", err, deleted.GetBody())
+	}
+	said["deleted"] = deleted.JSON200.Success
+	gone, err := api.GetLinkWithResponse(ctx, hash, nil)
+	if err != nil || gone.JSON404 == nil {
+		return fmt.Errorf("get a deleted link: %v, %s", err, gone.GetBody())
+	}
+	said["gone"] = gone.JSON404.Error
+	return nil
+}
+
+func describe(ctx context.Context, api *client.ClientWithResponses, said map[string]any) error {
+	document, err := api.DescribeWithResponse(ctx)
+	if err != nil || document.JSON200 == nil {
+		return fmt.Errorf("describe: %v, %s", err, document.GetBody())
+	}
+	said["openapi"] = document.JSON200.Openapi
+	return nil
+}
+
+func deny(ctx context.Context, _ *client.ClientWithResponses, said map[string]any) error {
+	stranger, err := connect("wrong")
+	if err != nil {
+		return err
+	}
+	denied, err := stranger.ListLinksWithResponse(ctx, nil)
+	if err != nil || denied.JSON401 == nil {
+		return fmt.Errorf("list with a wrong token: %v, %s", err, denied.GetBody())
+	}
+	said["denied"] = denied.JSON401.Message
+	return nil
+}

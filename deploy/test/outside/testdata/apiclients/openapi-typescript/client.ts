@@ -1,0 +1,90 @@
+// Uses the types that openapi-typescript makes, with openapi-fetch. See ../../clients_test.go.
+import createClient from "openapi-fetch";
+import type { components, paths } from "./generated/schema.js";
+
+const env = (globalThis as unknown as { process: { env: Record<string, string> } }).process.env;
+
+function connect(token: string) {
+  return createClient<paths>({ baseUrl: env["API_URL"]!, headers: { Authorization: `Bearer ${token}` } });
+}
+
+function must<T>(value: T | undefined): T {
+  if (value === undefined) {
+    throw new Error("another answer than expected");
+  }
+  return value;
+}
+
+const api = connect(env["API_TOKEN"]!);
+const said: Record<string, unknown> = {};
+
+const made = must(
+  (await api.POST("/api/v1/shorten", {
+    body: { long_url: "https://example.com/ä?a=b&c", custom_alias: env["API_ALIAS"]! },
+  })).data,
+);
+said["hash"] = made.hash;
+said["original_url"] = made.original_url;
+said["year"] = new Date(made.created_at).getUTCFullYear();
+
+const invalid = must((await api.POST("/api/v1/shorten", { body: { long_url: "nonsense" } })).error);
+if (!("errors" in invalid)) {
+  throw new Error(invalid.message);
+}
+said["invalid"] = invalid.errors["long_url"]!.length;
+const unsafe = must((await api.POST("/api/v1/shorten", { body: { long_url: "https://unsafe.example.com/" } })).error);
+if (!("error" in unsafe)) {
+  throw new Error(unsafe.message);
+}
+said["unsafe"] = unsafe.error;
+
+const { stats } = must(
+  (await api.GET("/api/v1/stats/{hash}", { params: { path: { hash: "clicked" }, query: { domain_id: 0 } } })).data,
+);
+said["clicks"] = stats.total_clicks;
+said["day"] = stats.clicks_by_day[0]!.date;
+said["on_day"] = stats.clicks_by_day[0]!.total;
+said["desktop"] = stats.devices["desktop"];
+said["firefox"] = stats.browsers["Firefox"];
+const unknown = must((await api.GET("/api/v1/stats/{hash}", { params: { path: { hash: "unknown" } } })).error);
+if (!("error" in unknown)) {
+  throw new Error("no kind of error");
+}
+said["unknown"] = unknown.error;
+
+const report = must(
+  (await api.GET("/api/v1/links/{hash}/report", { params: { path: { hash: "clicked" } } })).data,
+);
+said["people"] = report.totals.people;
+said["system"] = report.os[0]!.name;
+said["most"] = must((await api.GET("/api/v1/report")).data).links[0]!.hash;
+
+const page = must((await api.GET("/api/v1/links", { params: { query: { page: 1 } } })).data);
+said["first"] = page.data[0]!.hash;
+said["active"] = page.data[0]!.is_active;
+said["per_page"] = page.meta.per_page;
+
+const path = { hash: made.hash };
+const edit = (body: components["schemas"]["LinkEdit"]) => api.PATCH("/api/v1/links/{hash}", { params: { path }, body });
+const edited = must((await edit({ title: "Edited", tags: ["a"], expires_at: "2099-01-01T00:00:00+00:00" })).data).link;
+const bulk = { links: [{ long_url: "https://example.com/1" }, { long_url: "x" }] };
+said["bulk"] = must((await api.POST("/api/v1/links/bulk", { body: bulk })).data).created;
+said["tagged"] = must((await api.GET("/api/v1/tags")).data).data[0]!.links;
+said["domains"] = must((await api.GET("/api/v1/domains")).data).meta.total;
+said["title"] = edited.title;
+said["tags"] = edited.tags.length;
+said["expires"] = new Date(edited.expires_at!).getUTCFullYear();
+must((await edit({ expires_at: null })).data);
+const link = must((await api.GET("/api/v1/links/{hash}", { params: { path, query: { domain_id: 0 } } })).data).link;
+said["forever"] = link.expires_at === null;
+said["deleted"] = must((await api.DELETE("/api/v1/links/{hash}", { params: { path } })).data).success;
+const gone = must((await api.GET("/api/v1/links/{hash}", { params: { path } })).error);
+if (!("error" in gone)) {
+  throw new Error("no kind of error");
+}
+said["gone"] = gone.error;
+
+said["openapi"] = must((await api.GET("/api/v1/openapi.json")).data).openapi;
+
+said["denied"] = must((await connect("wrong").GET("/api/v1/links")).error).message;
+console.log(JSON.stringify(said));

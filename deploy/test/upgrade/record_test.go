@@ -1,0 +1,285 @@
+package upgrade_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"linkstream/deploy/test/launch"
+	"linkstream/deploy/tools/engines/testengines"
+	"linkstream/edge/spool"
+	"linkstream/schema/testkit"
+)
+
+var record = flag.String("record", "", "`commit` or tag to make the fixtures of, see testdata/README.md")
+
+// TestRecord makes the fixtures of a release: its source, and the data that its programs leave behind when they are killed
+// with clicks at each stage.
+func TestRecord(t *testing.T) {
+	if *record == "" {
+		t.Skip("only with -record")
+	}
+	into := filepath.Join(fixtures, *record)
+	source := sourceOf(t, *record)
+	writeArchive(t, filepath.Join(into, "source.tar.zst"), source)
+	dir := t.TempDir()
+	writeFiles(t, dir, source)
+	programs := build(t, dir)
+	t.Run("embedded", func(t *testing.T) { recordEmbedded(t, into, programs) })
+	t.Run("engines", func(t *testing.T) { recordEngines(t, into, programs) })
+}
+
+// sourceOf returns the files of a commit from which the programs are built.
+func sourceOf(t *testing.T, commit string) map[string][]byte {
+	t.Helper()
+	archive, err := exec.Command("git", "-C", launch.Root(), "archive", "--format=tar", commit).Output()
+	testkit.Must(t, err)
+	all := map[string][]byte{}
+	for r := tar.NewReader(bytes.NewReader(archive)); ; {
+		header, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		testkit.Must(t, err)
+		if header.Typeflag == tar.TypeReg {
+			all[header.Name], err = io.ReadAll(r)
+			testkit.Must(t, err)
+		}
+	}
+	dir := t.TempDir()
+	writeFiles(t, dir, all)
+	type goPackage struct {
+		Dir                                 string
+		GoFiles, IgnoredGoFiles, EmbedFiles []string
+		Module                              *struct{ Main bool }
+	}
+	list := exec.Command("go", append([]string{"list", "-deps", "-json=Dir,GoFiles,IgnoredGoFiles,EmbedFiles,Module"}, launch.Programs...)...)
+	list.Dir, list.Env = dir, append(os.Environ(), "GOWORK=off", "GOFLAGS=")
+	out, err := list.Output()
+	testkit.Must(t, err)
+	used := map[string][]byte{"go.mod": all["go.mod"], "go.sum": all["go.sum"], "LICENSE": all["LICENSE"]}
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p goPackage
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return used
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if p.Module == nil || !p.Module.Main {
+			continue
+		}
+		folder, err := filepath.Rel(dir, p.Dir)
+		testkit.Must(t, err)
+		for _, file := range slices.Concat(p.GoFiles, p.IgnoredGoFiles, p.EmbedFiles) {
+			if name := path.Join(filepath.ToSlash(folder), file); !strings.HasSuffix(name, "_test.go") {
+				used[name] = all[name]
+			}
+		}
+	}
+}
+
+const (
+	countedClicks = 120
+	topicClicks   = 60
+	spoolClicks   = 60
+)
+
+// createLinks creates links on the default domain and one on a custom domain.
+func createLinks(t *testing.T, s *system) (links []link) {
+	t.Helper()
+	for _, hash := range []string{"first", "second", "third"} {
+		testkit.Must(t, shorten(s.api, hash, map[string]any{}))
+		links = append(links, link{hash, defaultDomain})
+	}
+	p := s.program("api")
+	add := exec.Command(filepath.Join(string(p.version), p.service), "domain", "add", email, customDomain, "--verified")
+	for name, value := range p.env {
+		add.Env = append(add.Env, "LINKSTREAM_"+name+"="+value)
+	}
+	id, err := add.Output()
+	testkit.Must(t, err)
+	testkit.Must(t, shorten(s.api, "branded", map[string]any{"domain_id": json.Number(strings.TrimSpace(string(id)))}))
+	return append(links, link{"branded", customDomain})
+}
+
+// click follows the links in turn, one visit after the other, and returns at once after the last answer.
+func click(t *testing.T, s *system, links []link, clicks int) {
+	t.Helper()
+	for i := range clicks {
+		by := agents[i%len(agents)]
+		testkit.Must(t, links[i%len(links)].visit(s.edges[0], by.agent, by.referrer))
+	}
+}
+
+func (s *system) sum(t *testing.T) (clicks int64) {
+	t.Helper()
+	for _, n := range s.listed(t) {
+		clicks += n
+	}
+	return clicks
+}
+
+func (s *system) awaitSum(t *testing.T, want int64) {
+	t.Helper()
+	testkit.Eventually(t, fmt.Sprintf("%d clicks are counted", want), func() bool { return s.sum(t) == want })
+}
+
+func (s *system) awaitShipped(t *testing.T) {
+	t.Helper()
+	testkit.Eventually(t, "the spool is empty", func() bool { return s.program("edge").metric(t, "linkstream_edge_spool_pending_clicks") == 0 })
+}
+
+// reports returns what the API says about each link, and requires that all clicks are counted.
+func (s *system) reports(t *testing.T, links []link) map[string]map[string]any {
+	t.Helper()
+	s.awaitSum(t, countedClicks+topicClicks+spoolClicks)
+	reports := map[string]map[string]any{}
+	for _, l := range links {
+		report, err := s.report(l.Hash)
+		testkit.Must(t, err)
+		reports[l.Hash] = report
+	}
+	return reports
+}
+
+// pendingIn returns how many clicks the files of a spool have.
+func pendingIn(t *testing.T, files map[string][]byte) int64 {
+	t.Helper()
+	cfg := spool.DefaultConfig()
+	cfg.Dir = t.TempDir()
+	writeFiles(t, cfg.Dir, files)
+	s, err := spool.Open(cfg, slog.New(slog.DiscardHandler))
+	testkit.Must(t, err)
+	defer testkit.Close(t, s)
+	return int64(s.Pending())
+}
+
+// writeRecorded writes a fixture.
+func writeRecorded(t *testing.T, into, kind string, was recorded, files map[string][]byte) {
+	t.Helper()
+	wantStages(t, was)
+	writeArchive(t, filepath.Join(into, kind+".tar.zst"), files)
+	writeJSON(t, filepath.Join(into, kind+".json"), was)
+}
+
+func recordEmbedded(t *testing.T, into string, by version) {
+	data := filepath.Join(t.TempDir(), "data")
+	s := embedded(t, data)
+	p := s.programs[0]
+	p.start(t, by)
+	links := createLinks(t, s)
+	click(t, s, links, countedClicks)
+	s.awaitSum(t, countedClicks)
+	p.stop(t)
+	p.launch(t, by, map[string]string{"INGEST_MAX_WAIT": "1m"}) // nothing is counted for so long
+	p.awaitReady(t)
+	click(t, s, links, topicClicks+spoolClicks)
+	p.kill(t)
+	files := readFiles(t, data)
+	maps.DeleteFunc(files, func(name string, _ []byte) bool { return strings.HasSuffix(name, "-shm") })
+	was := recorded{Counted: countedClicks, InSpool: pendingIn(t, spoolOf(files)), Links: links}
+	was.InTopic = countedClicks + topicClicks + spoolClicks - was.Counted - was.InSpool
+	s.start(t, by)
+	was.Reports = s.reports(t, links)
+	s.stop(t)
+	writeRecorded(t, into, "embedded", was, files)
+}
+
+func recordEngines(t *testing.T, into string, by version) {
+	lent := engines.Lend(t)
+	e := installationOn(t, lent.PostgresDatabase, lent.Kafka.Addr, lent.ClickHouseDatabase)
+	s := e.services(t)
+	edge, ingest := s.program("edge"), s.program("ingest")
+	s.start(t, by)
+	links := createLinks(t, s)
+	click(t, s, links, countedClicks)
+	s.awaitSum(t, countedClicks)
+	ingest.stop(t)
+	click(t, s, links, topicClicks)
+	s.awaitShipped(t)
+	testkit.Must(t, lent.Kafka.Stop())
+	click(t, s, links, spoolClicks)
+	for _, p := range []*program{edge, s.program("api")} {
+		p.kill(t)
+	}
+	waiting := readFiles(t, e.spool)
+	files := map[string][]byte{}
+	for name, content := range waiting {
+		files[spoolFile+name] = content
+	}
+	files[postgresFile] = dumpPostgres(t, lent.Postgres, e.postgres)
+	clickhouse := e.openClickHouse(t)
+	for _, table := range tables(t, clickhouse) {
+		files[clickhouseFile+table+".sql"], files[clickhouseFile+table+".tsv"] = dumpTable(t, clickhouse, table)
+	}
+	testkit.Must(t, lent.Kafka.Start(t.Context()))
+	records := e.readTopic(t)
+	var topic bytes.Buffer
+	for _, r := range records {
+		testkit.Must(t, json.NewEncoder(&topic).Encode(r))
+	}
+	files[topicFile] = topic.Bytes()
+	was := recorded{Counted: countedClicks, InTopic: int64(len(records)) - countedClicks, InSpool: pendingIn(t, waiting), Links: links}
+	s.start(t, by)
+	was.Reports = s.reports(t, links)
+	s.stop(t)
+	writeRecorded(t, into, "engines", was, files)
+}
+
+// dumpPostgres returns the statements that make a database.
+func dumpPostgres(t *testing.T, postgres *testengines.Engine, dsn string) []byte {
+	t.Helper()
+	cmd := exec.Command(filepath.Join(postgres.Source, "pg_dump"), "--inserts", "--no-owner", "--no-privileges", dsn)
+	cmd.Env = append(os.Environ(), postgres.ToolEnv...)
+	out, err := cmd.Output()
+	testkit.Must(t, err)
+	var dump bytes.Buffer
+	for line := range bytes.Lines(out) {
+		if !bytes.HasPrefix(line, []byte(`\`)) && !bytes.HasPrefix(line, []byte("--")) { // commands of psql, comments
+			dump.Write(line)
+		}
+	}
+	return dump.Bytes()
+}
+
+// tables returns the names of all tables.
+func tables(t *testing.T, conn driver.Conn) (names []string) {
+	t.Helper()
+	testkit.Must(t, conn.QueryRow(t.Context(), "SELECT groupArray(name) FROM system.tables WHERE database = currentDatabase()").Scan(&names))
+	return names
+}
+
+// dumpTable returns the statement that makes a table, without its database, and the rows for insertRows.
+func dumpTable(t *testing.T, conn driver.Conn, table string) (statement, rows []byte) {
+	t.Helper()
+	var database, create string
+	testkit.Must(t, conn.QueryRow(t.Context(), "SELECT currentDatabase()").Scan(&database))
+	testkit.Must(t, conn.QueryRow(t.Context(), "SHOW CREATE TABLE "+table).Scan(&create))
+	asText, _, _ := columns(t, conn, table)
+	lines, err := conn.Query(t.Context(), fmt.Sprintf("SELECT formatRow('TSV', %s) FROM %s ORDER BY ALL", asText, table))
+	testkit.Must(t, err)
+	defer testkit.Close(t, lines)
+	var text bytes.Buffer
+	for lines.Next() {
+		var line string
+		testkit.Must(t, lines.Scan(&line))
+		text.WriteString(line)
+	}
+	testkit.Must(t, lines.Err())
+	return []byte(strings.ReplaceAll(create, database+".", "") + "\n"), text.Bytes()
+}

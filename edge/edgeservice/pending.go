@@ -1,0 +1,68 @@
+package edgeservice
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"linkstream/schema"
+)
+
+const (
+	// pendingEvery is how often an edge reads which changes wait in the link store. So it hears of them within a second also while the
+	// broker or every api process is away.
+	pendingEvery   = 250 * time.Millisecond
+	pendingTimeout = 5 * time.Second
+)
+
+// pending drops what waits in the outbox of the link store.
+type pending struct {
+	store interface {
+		PendingChanges(ctx context.Context, after int64) (schema.Pending, error)
+	}
+	log *slog.Logger
+
+	mu     sync.Mutex
+	caches caches
+	next   int64 // position in the outbox
+}
+
+// drop drops what has entered the outbox since the last call.
+func (p *pending) drop(ctx context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	read, err := p.store.PendingChanges(ctx, p.next)
+	if err != nil {
+		return err
+	}
+	p.next = read.Next
+	if read.Missed {
+		p.caches.Missed()
+	}
+	for _, change := range read.Changes {
+		p.caches.Drop(change)
+	}
+	return nil
+}
+
+// run drops changes until ctx is done.
+func (p *pending) run(ctx context.Context) {
+	every := time.NewTicker(pendingEvery)
+	defer every.Stop()
+	failing := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+		}
+		reading, cancel := context.WithTimeout(ctx, pendingTimeout)
+		err := p.drop(reading)
+		cancel()
+		if err != nil && !failing && ctx.Err() == nil {
+			p.log.Warn("cannot read which changes wait in the link store, retrying", "error", err)
+		}
+		failing = err != nil
+	}
+}

@@ -1,0 +1,52 @@
+package edgeservice_test
+
+import (
+	"net/http"
+	"testing"
+
+	"linkstream/schema/storetest"
+	"linkstream/schema/testkit"
+)
+
+// Nobody publishes what the tests change.
+func TestPending(t *testing.T) {
+	t.Parallel()
+	e := start(t, nil)
+	restart := func() { e = e.restart(t) }                   // the edge outlives a subtest
+	testkit.Eventually(t, "changes are followed", e.Follows) // what is cached before may miss some
+	e.want(t, "/abc", http.StatusFound)
+	t.Run("a change is dropped at once by DropPending", func(t *testing.T) {
+		storetest.SetActive(t, e.links, 0, "abc", false)
+		testkit.Must(t, e.DropPending(t.Context()))
+		e.want(t, "/abc", http.StatusGone)
+	})
+	t.Run("a change reaches the edge while the broker is away", func(t *testing.T) {
+		e.broker.Stop()
+		defer e.broker.Start()
+		storetest.SetActive(t, e.links, 0, "abc", true)
+		testkit.Eventually(t, "the link is looked up again", func() bool {
+			status, _, err := e.get("/abc")
+			return err == nil && status == http.StatusFound
+		})
+	})
+	t.Run("a change that nobody has published is not missed by a snapshot", func(t *testing.T) {
+		testkit.Must(t, e.stop())
+		storetest.SetActive(t, e.links, 0, "abc", false)
+		restart()
+		testkit.Eventually(t, "the snapshot is proven", e.Follows)
+		e.want(t, "/abc", http.StatusGone)
+	})
+	t.Run("too many changes are all changes", func(t *testing.T) {
+		e.links.overflow.Store(true)
+		storetest.SetActive(t, e.links, 0, "abc", true)
+		testkit.Eventually(t, "the link is looked up again", func() bool {
+			status, _, err := e.get("/abc")
+			return err == nil && status == http.StatusFound
+		})
+	})
+	t.Run("nothing is dropped once the edge has stopped", func(t *testing.T) {
+		testkit.Must(t, e.stop())
+		storetest.SetActive(t, e.links, 0, "abc", false)
+		testkit.Must(t, e.DropPending(t.Context()))
+	})
+}

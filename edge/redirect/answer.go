@@ -1,0 +1,251 @@
+package redirect
+
+import (
+	"bytes"
+	"fmt"
+	"net/netip"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+	"github.com/valyala/fasthttp"
+
+	"linkstream/edge/eventloop"
+	"linkstream/edge/resolve"
+	"linkstream/schema"
+	"linkstream/schema/service"
+)
+
+// request is a request on an event loop or on a goroutine.
+type request struct {
+	*fasthttp.RequestCtx
+	now    time.Time
+	lane   uint64             // of the spool
+	client netip.Addr         // the zero Addr if it is unknown
+	loop   *eventloop.Request // nil on a goroutine, which may wait
+}
+
+// answer decides what a request is answered. It is the only place that does, for event loops and goroutines. It returns false on an
+// event loop if the request has to wait for a look-up (Request.Await), or if a goroutine has to answer it.
+func (h *Handler) answer(q *request) (answered bool) {
+	defer h.recover(q.RequestCtx, &answered)
+	path := q.Path()
+	switch {
+	case !q.IsGet() && !q.IsHead():
+		h.pages.badMethod.answer(q.RequestCtx)
+		q.Response.Header.Set("Allow", "GET, HEAD")
+		return true
+	case h.fixed(q.RequestCtx):
+		return true
+	case isChallenge(path):
+		if q.loop != nil {
+			return false
+		}
+		if h.challenge != nil && h.challenge(q.RequestCtx) {
+			return true
+		}
+	}
+	hash := path[1:]
+	if isPreview(hash) {
+		return h.preview(q, hash[:len(hash)-1])
+	}
+	target, err, found := h.find(q, hash)
+	return found && h.follow(q, target, err)
+}
+
+// find returns the link of a request. It returns false on an event loop if the request has to wait for a look-up.
+func (h *Handler) find(q *request, hash []byte) (target resolve.Target, err error, found bool) {
+	if q.loop == nil {
+		target, err = h.resolver.Resolve(q.Host(), hash, q.client, q.now)
+		return target, err, true
+	}
+	var waited *resolve.Lookup
+	if q.loop.Resumed != nil {
+		waited = q.loop.Resumed.Value.(*resolve.Lookup)
+	}
+	target, lookup, err := h.resolver.TryResolve(q.Host(), hash, q.client, q.now, waited, q.loop.Waiter())
+	if lookup != nil {
+		q.loop.Await(lookup)
+		return target, nil, false
+	}
+	return target, err, true
+}
+
+// follow answers a request for a link that was found, or not. Whatever decides about a visit (a stop, an expiry, an extension, a
+// forwarded query) decides here, before the click is recorded. It returns false if the click has to wait for a goroutine.
+func (h *Handler) follow(q *request, target resolve.Target, err error) bool {
+	switch {
+	case err != nil:
+		h.answerError(q, err)
+	case len(target.Location) == 0 && target.Stop == resolve.Extended:
+		return h.extended(q, target)
+	case len(target.Location) == 0:
+		h.answerGone(q.RequestCtx, target.Stop)
+	case !h.record(q, target, nil, h.redirected):
+		return false
+	default:
+		h.redirect(q, target)
+	}
+	return true
+}
+
+// record records the click of a request, if it is one, with the name of the rule or variant that decides, and counts the answer. It returns false on an event loop if the spool would
+// have to wait.
+func (h *Handler) record(q *request, target resolve.Target, route []byte, answered *metrics.Counter) bool {
+	var v visitor
+	v.read(&q.Request.Header)
+	if uncounted := h.uncounted(&v); uncounted != nil {
+		uncounted.Inc()
+		answered.Inc()
+		return true
+	}
+	var network [schema.MaxNetworkLen]byte
+	click := v.click(network[:0], target, route, q.client, q.now)
+	if q.loop == nil {
+		h.spool.Append(q.lane, &click)
+	} else if !h.clicks.Append(q.lane, &click) {
+		return false
+	}
+	answered.Inc()
+	return true
+}
+
+// Header names and lines of a redirect.
+var (
+	headerLocation     = []byte("Location")
+	headerCacheControl = []byte("Cache-Control")
+	privateNoStore     = []byte("private, no-store") // a cached redirect would hide the next click
+	beforeLocation     = []byte("Location: ")
+	afterLocation      = []byte("\r\nCache-Control: private, no-store\r\n")
+)
+
+// redirect sends a visitor to a target, with the query of the request if that is forwarded.
+func (h *Handler) redirect(q *request, target resolve.Target) {
+	location := target.Location
+	if query := q.URI().QueryString(); target.Forward && len(query) > 0 {
+		buffer := h.forwarded.Get().(*forwardBuffer)
+		defer h.forwarded.Put(buffer) // the answer has a copy
+		location = buffer.forward(location, query)
+	}
+	if q.loop != nil {
+		q.loop.SendHeader(fasthttp.StatusFound, beforeLocation, location, afterLocation)
+		return
+	}
+	q.SetStatusCode(fasthttp.StatusFound)
+	q.Response.Header.SetCanonical(headerLocation, location)
+	q.Response.Header.SetCanonical(headerCacheControl, privateNoStore)
+}
+
+// uncounted returns nil if a visitor's request is a click, and otherwise the counter of its kind.
+func (h *Handler) uncounted(v *visitor) *metrics.Counter {
+	switch {
+	case v.head:
+		return h.heads
+	case v.prefetch:
+		return h.prefetches
+	}
+	return nil
+}
+
+// isPreview reports whether a path without its slash asks for the page about a link: its hash and a plus sign.
+func isPreview(path []byte) bool { return len(path) > 1 && path[len(path)-1] == '+' }
+
+// preview shows where a link leads. It is no click. It returns false on an event loop, unless the client has seen too many such pages.
+func (h *Handler) preview(q *request, hash []byte) bool {
+	if q.loop != nil {
+		wait := h.resolver.WaitPreview(q.client, q.now)
+		if wait > 0 {
+			h.refuse(q.RequestCtx, wait)
+		}
+		return wait > 0
+	}
+	target, link, err := h.resolver.Preview(q.Host(), hash, q.client, q.now)
+	switch {
+	case err != nil:
+		h.answerError(q, err)
+	case len(target.Location) == 0:
+		h.answerGone(q.RequestCtx, target.Stop)
+	default:
+		h.previewed.Inc()
+		h.pages.preview(q.RequestCtx, target, link).answer(q.RequestCtx)
+	}
+	return true
+}
+
+// answerError says why a link was not found.
+func (h *Handler) answerError(q *request, err error) {
+	switch {
+	case schema.ErrorCode(err) == schema.CodeNotFound:
+		h.notFound.Inc()
+		h.pages.forVisitor(q.RequestCtx).notFound.answer(q.RequestCtx)
+	case err == resolve.ErrTooMany:
+		h.refuse(q.RequestCtx, h.resolver.Wait(q.client, q.now))
+	default:
+		h.unavailable.Inc()
+		h.pages.forVisitor(q.RequestCtx).unavailable.answer(q.RequestCtx)
+		q.Response.Header.Set("Retry-After", "1")
+	}
+}
+
+// refuse answers a client that has asked for too many unknown links, or pages about links.
+func (h *Handler) refuse(ctx *fasthttp.RequestCtx, wait time.Duration) {
+	h.tooMany.Inc()
+	h.pages.forVisitor(ctx).tooMany.answer(ctx)
+	ctx.Response.Header.Set("Retry-After", strconv.Itoa(int(max(1, (wait+time.Second-1)/time.Second))))
+}
+
+// answerGone says why a link does not redirect.
+func (h *Handler) answerGone(ctx *fasthttp.RequestCtx, stop resolve.Stop) {
+	h.gone.Inc()
+	pages := h.pages.forVisitor(ctx)
+	switch stop {
+	case resolve.TakenDown:
+		pages.takenDown.answer(ctx)
+	case resolve.Unsafe:
+		pages.unsafe.answer(ctx)
+	case resolve.Deleted:
+		pages.deleted.answer(ctx)
+	case resolve.Expired:
+		pages.expired.answer(ctx)
+	default:
+		pages.gone.answer(ctx)
+	}
+}
+
+// fixed answers a request for a path that is the same on every host, and reports whether it is one.
+func (h *Handler) fixed(ctx *fasthttp.RequestCtx) bool {
+	switch string(ctx.Path()) {
+	case "/":
+		h.pages.forVisitor(ctx).front.answer(ctx)
+	case "/robots.txt":
+		ctx.SetContentType("text/plain; charset=utf-8")
+		ctx.SetBodyString(h.robots)
+	case "/favicon.ico":
+		ctx.Response.Header.Set("Cache-Control", "public, max-age=86400")
+		ctx.SetStatusCode(fasthttp.StatusNoContent)
+	case "/healthz":
+		return h.health && service.AnswerHealth(ctx)
+	default:
+		return false
+	}
+	return true
+}
+
+var challengePath = []byte("/.well-known/acme-challenge/")
+
+// isChallenge reports whether a path is one by which an authority validates a host (RFC 8555, section 8.3).
+func isChallenge(path []byte) bool {
+	return len(path) > 1 && path[1] == '.' && bytes.HasPrefix(path, challengePath) // the second byte decides for most paths
+}
+
+// recover answers a request whose handler panicked, so that a panic does not end the process.
+func (h *Handler) recover(ctx *fasthttp.RequestCtx, answered *bool) {
+	if cause := recover(); cause != nil {
+		h.failed.Inc()
+		h.log.Error("request failed", "error", fmt.Sprintf("panic: %v\n%s", cause, debug.Stack()))
+		ctx.Response.Reset()
+		h.pages.forVisitor(ctx).failed.answer(ctx)
+		*answered = true
+	}
+}

@@ -1,0 +1,340 @@
+package resolve_test
+
+import (
+	"context"
+	"log/slog"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+
+	"linkstream/edge/resolve"
+	"linkstream/schema"
+	"linkstream/schema/storetest"
+	"linkstream/schema/testkit"
+)
+
+// ended is a resolve.Waiter.
+type ended chan struct{}
+
+func (e ended) Done() { close(e) } // panics if it is called twice
+
+// tried is a request by TryResolve.
+type tried struct {
+	env        *env
+	client     netip.Addr
+	host, hash string
+	now        time.Time
+	lookup     *resolve.Lookup // nil: the request is answered
+	done       ended           // of lookup
+	target     resolve.Target
+	err        error
+}
+
+func (e *env) try(client netip.Addr, host, hash string, now time.Time) *tried {
+	r := &tried{env: e, client: client, host: host, hash: hash, now: now}
+	r.goOn()
+	return r
+}
+
+func (r *tried) goOn() {
+	r.done = make(ended)
+	r.target, r.lookup, r.err = r.env.resolver.TryResolve([]byte(r.host), []byte(r.hash), r.client, r.now, r.lookup, r.done)
+}
+
+// wait waits until the request is answered.
+func (r *tried) wait(t testing.TB) {
+	t.Helper()
+	for r.lookup != nil {
+		select {
+		case <-r.done:
+			r.goOn()
+		case <-time.After(testkit.Patience):
+			t.Fatal("the look-up does not end")
+		}
+	}
+}
+
+// want waits for the answer, and requires its location or the code of its error.
+func (r *tried) want(t testing.TB, location string, code schema.Code) {
+	t.Helper()
+	r.wait(t)
+	if string(r.target.Location) != location || r.err != nil && schema.ErrorCode(r.err) != code || (r.err == nil) != (code == "") {
+		t.Errorf("%q on %q: %q, error %v; want %q, code %q", r.hash, r.host, r.target.Location, r.err, location, code)
+	}
+}
+
+// begin is try for a link on the default domain that has to be looked up.
+func (e *env) begin(t testing.TB, client netip.Addr, hash string, now time.Time) *tried {
+	t.Helper()
+	r := e.try(client, "sho.rt", hash, now)
+	if r.lookup == nil {
+		t.Fatalf("%q is not looked up: %+v, error %v", hash, r.target, r.err)
+	}
+	return r
+}
+
+// wantCached requires an answer from memory.
+func (e *env) wantCached(t testing.TB, host, hash string, now time.Time, location string, code schema.Code) {
+	t.Helper()
+	r := e.try(netip.Addr{}, host, hash, now)
+	if r.lookup != nil {
+		t.Errorf("%q on %q is looked up", hash, host)
+	}
+	r.want(t, location, code)
+}
+
+func TestTryResolve(t *testing.T) {
+	now, nobody := time.Now(), netip.Addr{}
+	const there, own = "https://example.com/", "https://own.example/"
+	newEnv := func(t *testing.T, change func(*resolve.Config)) *env {
+		e := newEnv(t, change)
+		e.link(t, 0, "abc", there)
+		e.link(t, e.domain(t, "go.example.com", true), "own", own)
+		return e
+	}
+	t.Run("looks up a host and a link once, and answers from memory then", func(t *testing.T) {
+		e := newEnv(t, nil)
+		for _, c := range []struct {
+			host, hash, location string
+			code                 schema.Code
+		}{{"sho.rt", "abc", there, ""}, {"go.example.com:80", "own", own, ""}, {"sho.rt", "none", "", schema.CodeNotFound},
+			{"none.example.com", "abc", "", schema.CodeNotFound}} {
+			r := e.try(netip.Addr{}, c.host, c.hash, now)
+			testkit.Equal(t, "waits", r.lookup != nil, true)
+			r.want(t, c.location, c.code)
+			e.wantCached(t, c.host, c.hash, now, c.location, c.code)
+		}
+		e.wantLookups(t, 5)
+		e.wantCached(t, "sho.rt", "no hash", now, "", schema.CodeNotFound)
+		e.wantCached(t, "no host", "abc", now, "", schema.CodeNotFound)
+		e.wantLookups(t, 5)
+	})
+	t.Run("answers as Resolve does", func(t *testing.T) {
+		e, other := newEnv(t, nil), newEnv(t, nil)
+		for _, e := range []*env{e, other} {
+			storetest.SetActive(t, e.store.sqliteLinks, 0, "abc", false)
+		}
+		for _, host := range []string{"sho.rt", "SHO.rt", "sho.rt.:80", "127.0.0.1", "[::1]", "go.example.com", "x..y", ""} {
+			for _, hash := range []string{"abc", "own", "none", "", "a/b"} {
+				location, code := e.resolve(host, hash, now)
+				other.try(nobody, host, hash, now).want(t, location, code)
+			}
+		}
+	})
+	t.Run("shares look-ups with all who wait, with and without a goroutine", func(t *testing.T) {
+		e := newEnv(t, nil)
+		fault, release := held()
+		e.store.inject(fault)
+		first := e.begin(t, nobody, "abc", now)
+		var others sync.WaitGroup
+		others.Go(func() { e.want(t, "sho.rt", "abc", now, there, "") })
+		second := e.begin(t, nobody, "abc", now)
+		testkit.Eventually(t, "3 misses", func() bool { return e.metric(t, `linkstream_edge_cache_misses_total{cache="links"}`) == 3 })
+		release()
+		others.Wait()
+		first.want(t, there, "")
+		second.want(t, there, "")
+		e.wantLookups(t, 1)
+	})
+	t.Run("counts unknown links against the client's quota", func(t *testing.T) {
+		e := newEnv(t, nil)
+		client := netip.MustParseAddr("192.0.2.1")
+		for i := range e.cfg.MaxUnknownRate*10 + 1 { // ten seconds of it
+			r := e.try(client, "sho.rt", schema.NewHash(), now)
+			r.wait(t)
+			if refused := r.err == resolve.ErrTooMany; refused != (i >= e.cfg.MaxUnknownRate*10) {
+				t.Fatalf("look-up %d: error %v", i, r.err)
+			}
+		}
+	})
+	t.Run("fails with the store, each look-up in its own time", func(t *testing.T) {
+		e := newEnv(t, func(cfg *resolve.Config) { cfg.LookupTimeout = 100 * time.Millisecond })
+		e.store.inject(down)
+		e.begin(t, nobody, "abc", now).want(t, "", schema.CodeUnavailable)
+		released := make(chan struct{})
+		e.store.inject(func(context.Context) error { <-released; return nil }) // ignores the end of its context
+		for range 10 {
+			r := e.begin(t, nobody, schema.NewHash(), now)
+			defer r.want(t, "", schema.CodeUnavailable)
+			time.Sleep(e.cfg.LookupTimeout / 50) // so that some are in queries, and others wait
+		}
+		testkit.Eventually(t, "all look-ups have failed", func() bool {
+			return e.metric(t, "linkstream_edge_lookup_failures_total") == 11
+		})
+		close(released)
+	})
+	t.Run("ends when the resolver is closed", func(t *testing.T) {
+		e := newEnv(t, func(cfg *resolve.Config) { cfg.LookupTimeout = time.Minute })
+		e.store.inject(hang)
+		r := e.begin(t, nobody, "abc", now)
+		testkit.Eventually(t, "the look-up is under way", func() bool { return e.store.running.Load() == 1 })
+		e.resolver.Close()
+		r.want(t, "", schema.CodeUnavailable)
+		e.begin(t, nobody, "abc", now).want(t, "", schema.CodeUnavailable)
+		testkit.Equal(t, "log", e.log.String(), "")
+	})
+	t.Run("counts each answer once", func(t *testing.T) {
+		e := newEnv(t, nil)
+		for range 3 {
+			e.try(nobody, "go.example.com", "own", now).want(t, own, "")
+		}
+		for _, cache := range []string{"hosts", "links"} {
+			testkit.Equal(t, "hits of "+cache, e.metric(t, `linkstream_edge_cache_hits_total{cache="`+cache+`"}`), 2)
+			testkit.Equal(t, "misses of "+cache, e.metric(t, `linkstream_edge_cache_misses_total{cache="`+cache+`"}`), 1)
+		}
+	})
+}
+
+// A link that is not fresh is looked up again.
+func TestTryResolveAgain(t *testing.T) {
+	start, nobody := time.Now(), netip.Addr{}
+	const there = "https://example.com/"
+	stale := start.Add(time.Minute)
+	newEnv := func(t *testing.T) *env {
+		e := newEnv(t, nil)
+		e.link(t, 0, "abc", there)
+		e.want(t, "sho.rt", "abc", start, there, "")
+		return e
+	}
+	t.Run("by one request, while others get what is cached", func(t *testing.T) {
+		e := newEnv(t)
+		fault, release := held()
+		e.store.inject(fault)
+		r := e.begin(t, nobody, "abc", stale)
+		e.wantCached(t, "sho.rt", "abc", stale, there, "")
+		release()
+		r.want(t, there, "")
+		e.wantCached(t, "sho.rt", "abc", stale.Add(time.Second), there, "")
+		e.wantLookups(t, 2)
+	})
+	t.Run("by all requests after a Drop, which share the look-up and see the change", func(t *testing.T) {
+		e := newEnv(t)
+		e.change(t, "abc", false)
+		fault, release := held()
+		e.store.inject(fault)
+		first, second := e.begin(t, nobody, "abc", start), e.begin(t, nobody, "abc", start)
+		release()
+		first.want(t, "", "")
+		second.want(t, "", "")
+		e.wantLookups(t, 2)
+	})
+	t.Run("and what is cached answers if the store is down", func(t *testing.T) {
+		for name, drop := range map[string]bool{"stale": false, "dropped": true} {
+			e := newEnv(t)
+			if drop {
+				e.resolver.Drop(schema.Change{Hash: "abc"})
+			}
+			e.store.inject(down)
+			e.begin(t, nobody, "abc", stale).want(t, there, "")
+			e.wantCached(t, "sho.rt", "abc", stale, there, "")
+			e.begin(t, nobody, "abc", stale.Add(e.cfg.LookupTimeout+2*time.Second)).want(t, there, "")
+			e.wantLookups(t, 3)
+			testkit.Equal(t, name+": stale answers", e.metric(t, `linkstream_edge_cache_stale_total{cache="links"}`), 3)
+		}
+	})
+	t.Run("and is not found if it is gone", func(t *testing.T) {
+		e := newEnv(t)
+		e.store.inject(func(context.Context) error { return schema.Errorf(schema.CodeNotFound, "no such link") })
+		e.begin(t, nobody, "abc", stale).want(t, "", schema.CodeNotFound)
+		e.wantCached(t, "sho.rt", "abc", stale, "", schema.CodeNotFound)
+	})
+}
+
+// slowLinks is a store that has a link at every hash, and takes 10 ms to find any number of them.
+type slowLinks struct {
+	endlessLinks
+	queries *atomic.Int64
+}
+
+func (s slowLinks) Destinations(ctx context.Context, keys []schema.LinkKey) ([]schema.Destination, error) {
+	s.queries.Add(1)
+	time.Sleep(10 * time.Millisecond)
+	return s.endlessLinks.Destinations(ctx, keys)
+}
+
+// newSlow returns a resolver of slowLinks.
+func newSlow(t testing.TB) (*resolve.Resolver, slowLinks) {
+	t.Helper()
+	cfg := resolve.DefaultConfig()
+	cfg.URL = schema.MustParseBaseURL("https://sho.rt")
+	store := slowLinks{queries: new(atomic.Int64)}
+	r, err := resolve.New(cfg, store, store, metrics.NewSet(), slog.New(slog.DiscardHandler))
+	testkit.Must(t, err)
+	return r, store
+}
+
+// Look-ups that begin during a query share the next one, which begins soon.
+func TestLookupsGather(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, store := newSlow(t)
+		defer r.Close()
+		e := &env{resolver: r}
+		var waiting []*tried
+		begin := func(lookups int, wantQueries int64) {
+			t.Helper()
+			for range lookups {
+				waiting = append(waiting, e.begin(t, netip.Addr{}, schema.NewHash(), time.Now()))
+				synctest.Wait()
+			}
+			testkit.Equal(t, "queries", store.queries.Load(), wantQueries)
+		}
+		begin(1, 1)
+		begin(50, 1)
+		time.Sleep(time.Millisecond)
+		begin(0, 2)
+		begin(1, 3) // the last query began long ago
+		begin(20, 3)
+		time.Sleep(20 * time.Millisecond)
+		begin(0, 4)
+		begin(1, 5) // none is under way
+		for _, r := range waiting {
+			<-r.done
+		}
+	})
+}
+
+// A hash whose letter case does not matter stands for an alias, in every way that a request can take.
+func TestCapitalsOfAliases(t *testing.T) {
+	now := time.Now()
+	e := newEnv(t, nil)
+	own := e.domain(t, "go.example.com", true)
+	e.link(t, 0, "sale", "https://sale.example/")
+	e.link(t, 0, "Both", "https://capitals.example/")
+	e.link(t, 0, "both", "https://lower.example/")
+	e.link(t, 0, "abcdefg", "https://automatic.example/")
+	e.link(t, own, "own-sale", "https://own.example/")
+	for round := range 2 { // from the store, then from memory
+		for _, c := range []struct{ host, hash, location string }{
+			{"sho.rt", "SALE", "https://sale.example/"}, {"sho.rt", "Sale", "https://sale.example/"},
+			{"sho.rt", "Both", "https://capitals.example/"}, {"sho.rt", "BOTH", "https://lower.example/"},
+			{"sho.rt", "ABCDEFG", ""}, {"sho.rt", "OWN-SALE", ""}, {"sho.rt", "None", ""},
+			{"go.example.com", "Own-Sale", "https://own.example/"}, {"go.example.com", "Sale", ""},
+		} {
+			r := e.try(netip.Addr{}, c.host, c.hash, now)
+			if round == 1 && r.lookup != nil {
+				t.Errorf("%s on %s is looked up again", c.hash, c.host)
+			}
+			r.wait(t)
+			testkit.Equal(t, c.hash, string(r.target.Location), c.location)
+			testkit.Equal(t, c.hash+" is not found", r.err != nil, c.location == "")
+			code := schema.Code("")
+			if c.location == "" {
+				code = schema.CodeNotFound
+			}
+			e.want(t, c.host, c.hash, now, c.location, code)
+		}
+	}
+	lookups := e.store.lookups.Load()
+	e.link(t, 0, "none", "https://new.example/")
+	e.resolver.Drop(schema.Change{Hash: "none"})
+	e.want(t, "sho.rt", "None", now, "https://new.example/", "")
+	e.wantLookups(t, lookups+1)
+	testkit.Must(t, e.store.SetTakenDown(t.Context(), 0, "sale", true))
+	e.resolver.Drop(schema.Change{Hash: "sale"})
+	e.wantActive(t, "SALE", now, false)
+}

@@ -1,0 +1,182 @@
+package count
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+
+	"linkstream/schema"
+	"linkstream/schema/enrich"
+	"linkstream/schema/groupcommit"
+	"linkstream/schema/stream"
+)
+
+// writes bound the transactions of a Writer.
+var writes = groupcommit.Limits{Batch: 16, Queue: 1 << 16, Timeout: time.Minute}
+
+// From the beginning of a transaction to that of the next one pass minPause and pausePerClick for each of its clicks, at most maxPause.
+// With little traffic a click is counted at once. With much, a transaction has more clicks, which change each row less often.
+const (
+	minPause      = 50 * time.Millisecond
+	pausePerClick = 50 * time.Microsecond
+	maxPause      = 700 * time.Millisecond
+	// readTime is how long before the end of the pause shippers begin to read their next batches.
+	readTime = 10 * time.Millisecond
+)
+
+// BatchBytes is how many bytes the batch of a lane should have at most. After a transaction with such a batch there is no pause.
+const BatchBytes = 8 << 20
+
+// LaneStore is the part of a click store that a Writer uses.
+type LaneStore interface {
+	// LaneMarks returns the highest number of each lane's counted clicks, 0 without any.
+	LaneMarks(ctx context.Context, lanes []schema.Lane) ([]uint64, error)
+	// InsertLanes counts a batch and moves the marks of its lanes, atomically. When it returns nil, both are on the disk.
+	InsertLanes(ctx context.Context, batch *schema.ClickBatch) error
+}
+
+// Writer counts the clicks of a spool on a machine without a broker. To the spool's shipper it is the topic of clicks: a batch is
+// accepted once its clicks and the mark of its lane are on the disk. A shipper that did not hear of that sends the batch again,
+// and the mark drops it. There are no positions: a click is counted if and only if its number is at or below the mark.
+type Writer struct {
+	store   LaneStore
+	builder *Builder        // of the transaction under way
+	lanes   []*stream.Batch // of the transaction under way
+	group   *groupcommit.Group[*stream.Batch]
+	metrics Metrics
+	failure atomic.Pointer[error] // of the last transaction; nil if it succeeded
+	next    atomic.Int64          // when the next transaction may begin: time since epoch
+	epoch   time.Time
+}
+
+// NewWriter returns a writer that registers its metrics in set. countries may be nil.
+func NewWriter(store LaneStore, countries *enrich.Countries, log *slog.Logger, set *metrics.Set) *Writer {
+	w := &Writer{store: store, builder: NewBuilder(countries, log), metrics: NewMetrics(set), epoch: time.Now()}
+	w.group = groupcommit.New(writes, func(ctx context.Context, lanes []*groupcommit.Call[*stream.Batch]) error {
+		for _, lane := range lanes {
+			w.lanes = append(w.lanes, lane.Value)
+		}
+		errs := w.Count(ctx, w.lanes...)
+		for i, lane := range lanes {
+			lane.Err = errs[i]
+		}
+		w.lanes = w.lanes[:0]
+		return nil
+	})
+	return w
+}
+
+// Ready returns nil unless the last transaction has failed.
+func (w *Writer) Ready() error {
+	if failure := w.failure.Load(); failure != nil {
+		return *failure
+	}
+	return nil
+}
+
+// Partitions returns 1: lanes are counted one by one, wherever they come from.
+func (w *Writer) Partitions(context.Context) (int, error) { return 1, nil }
+
+// Produce counts a batch of one lane. It returns nil only once the batch is on the disk. stream.ErrRefused if the batch has a record
+// that is not a click; the clicks before it may be counted.
+func (w *Writer) Produce(ctx context.Context, _ int, batch *stream.Batch) error {
+	w.sleep(ctx, 0) // callers that wait for the same transaction wake up together
+	_, err := w.group.Submit(ctx, batch)
+	return err
+}
+
+// Await waits until a shipper should read a lane's next batch: what it reads earlier would only wait in Produce, while more clicks come.
+func (w *Writer) Await(ctx context.Context) { w.sleep(ctx, readTime) }
+
+// sleep waits until so long before the next transaction may begin.
+func (w *Writer) sleep(ctx context.Context, before time.Duration) {
+	if wait := time.Duration(w.next.Load()) - time.Since(w.epoch) - before; wait > 0 {
+		stream.Sleep(ctx, wait)
+	}
+}
+
+// pause sets when the next transaction may begin, after one that counts the builder's batch.
+func (w *Writer) pause(began time.Time, lanes []*stream.Batch) {
+	pause := min(minPause+time.Duration(w.builder.Batch.Len())*pausePerClick, maxPause)
+	if slices.ContainsFunc(lanes, func(lane *stream.Batch) bool { return lane.Size() >= BatchBytes }) {
+		pause = 0
+	}
+	w.next.Store(int64(began.Add(pause).Sub(w.epoch)))
+}
+
+// Count counts the batches of some lanes in one transaction, and returns the outcome of each: those of Produce. Calls do not overlap.
+func (w *Writer) Count(ctx context.Context, lanes ...*stream.Batch) []error {
+	b, began := w.builder, time.Now()
+	b.Batch.Reset(0, 0)
+	b.Missing = 0
+	stored := false
+	defer func() {
+		if !stored { // also after a panic: the marks are ahead of the store
+			b.Forget()
+		}
+	}()
+	errs, repeated := make([]error, len(lanes)), 0
+	for i, lane := range lanes {
+		n, err := w.add(ctx, lane)
+		repeated, errs[i] = repeated+n, err
+	}
+	w.pause(began, lanes)
+	if b.Batch.Len() > 0 {
+		if err := w.insert(ctx); err != nil {
+			return slices.Repeat([]error{err}, len(lanes))
+		}
+	}
+	stored = true
+	w.metrics.Repeated.Add(repeated)
+	return errs
+}
+
+// add adds the clicks of a lane that are not counted, and returns how many are. After an error, clicks before the failure are in
+// the batch, as they would be if the lane had sent them alone.
+func (w *Writer) add(ctx context.Context, lane *stream.Batch) (repeated int, err error) {
+	var click schema.Click
+	for i := range lane.Len() {
+		if err := Decode(lane.Value(i), &click); err != nil {
+			return repeated, fmt.Errorf("record %d of %d is not a click: %w: %w", i+1, lane.Len(), stream.ErrRefused, err)
+		}
+		counted, known := w.builder.Counted(&click)
+		if !known {
+			marks, err := w.store.LaneMarks(ctx, []schema.Lane{click.Lane})
+			if err != nil {
+				return repeated, err
+			}
+			w.builder.Learn(click.Lane, marks[0])
+			counted, _ = w.builder.Counted(&click)
+		}
+		if counted {
+			repeated++
+		} else {
+			w.builder.Add(&click, Record{Time: lane.Time})
+		}
+	}
+	return repeated, nil
+}
+
+// insert counts the batch.
+func (w *Writer) insert(ctx context.Context) error {
+	b := w.builder
+	began := time.Now()
+	err := w.store.InsertLanes(ctx, &b.Batch)
+	w.metrics.Inserts.Observe(time.Since(began))
+	if err != nil {
+		w.metrics.Failures.Inc()
+		err = fmt.Errorf("count %d clicks: %w", b.Batch.Len(), err)
+		w.failure.Store(&err)
+		return err
+	}
+	w.failure.Store(nil)
+	w.metrics.Counted.Add(b.Batch.Len())
+	w.metrics.Missing.Add(b.Missing)
+	b.Stored()
+	return nil
+}

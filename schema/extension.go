@@ -1,0 +1,189 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Limits of an Extension.
+const (
+	MaxRules              = 10
+	MinVariants           = 2
+	MaxVariants           = 8
+	MaxQueryConditions    = 5         // of one rule
+	MaxCardTitleLen       = 200       // characters
+	MaxCardDescriptionLen = 300       // characters
+	MaxExtensionLen       = 16 << 10  // what Len returns
+	MaxRouteLen           = MaxTagLen // of the name of a rule or variant, which is made like a tag
+	shares                = 100
+	firstShare            = 'a'
+)
+
+// Extension is what a link does at the moment of a click beside redirecting to its URL. Most links have none. The first rule that
+// matches decides where a visitor is sent, else one of the variants, else the link's URL. Its JSON form is that of the API, and that of
+// the stores.
+type Extension struct {
+	Rules    []Rule    `json:"rules,omitempty"`
+	Variants []Variant `json:"variants,omitempty"`
+	// Shares says which variant each of the 100 classes of visitors gets: a letter for each class, 'a' for the first variant.
+	Shares string `json:"shares,omitempty"`
+	Card   *Card  `json:"card,omitempty"`
+}
+
+// Rule sends the visitors who meet all its conditions to a URL.
+type Rule struct {
+	Name string     `json:"name"` // unique among the rules and variants of the link
+	If   Conditions `json:"if"`
+	URL  string     `json:"url"`
+}
+
+// Conditions are what a rule asks of a visitor. Of a list one element has to match. Empty conditions ask nothing.
+type Conditions struct {
+	Device   []string          `json:"device,omitempty"`   // of type Device
+	OS       []string          `json:"os,omitempty"`       // as in reports
+	Browser  []string          `json:"browser,omitempty"`  // as in reports
+	Language []string          `json:"language,omitempty"` // language ranges (RFC 4647)
+	Country  []string          `json:"country,omitempty"`  // ISO 3166-1 alpha-2, upper case
+	Query    map[string]string `json:"query,omitempty"`    // parameters and their values; "*": any value
+	From     Moment            `json:"from,omitzero"`      // the first moment
+	Until    Moment            `json:"until,omitzero"`     // the moment after the last
+}
+
+// Variant gets a share of the visitors whom no rule matches.
+type Variant struct {
+	Name   string `json:"name"`
+	URL    string `json:"url"`
+	Weight int    `json:"weight"` // percent
+}
+
+// Card is what previews of the link show.
+type Card struct {
+	Title       string  `json:"title"`
+	Description string  `json:"description"`
+	Image       *string `json:"image"` // a URL
+}
+
+// Moment is a time in Unix seconds. Its JSON form is ISO 8601 with a numeric offset.
+type Moment int64
+
+const momentLayout = "2006-01-02T15:04:05-07:00"
+
+// MarshalJSON implements json.Marshaler.
+func (m Moment) MarshalJSON() ([]byte, error) {
+	return time.Unix(int64(m), 0).UTC().AppendFormat(nil, `"`+momentLayout+`"`), nil
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (m *Moment) UnmarshalJSON(text []byte) error {
+	at, err := time.Parse(`"`+time.RFC3339+`"`, string(text))
+	*m = Moment(at.Unix())
+	return err
+}
+
+// IsZero reports whether the link has no extension.
+func (e *Extension) IsZero() bool {
+	return e == nil || len(e.Rules) == 0 && len(e.Variants) == 0 && e.Card == nil
+}
+
+// Len returns the bytes that the extension takes, in a form whose URLs have nothing but ASCII characters. It is an upper bound for the
+// form in which an edge keeps the extension.
+func (e *Extension) Len() int {
+	text := e.Text()
+	length := len(text)
+	for i := range len(text) {
+		if text[i] >= 0x80 {
+			length += 2 // as %XX
+		}
+	}
+	return length
+}
+
+// Share gives the variants their shares of the visitors. A visitor keeps the variant that they have by old, which may be nil, unless
+// the variant is gone or its share has become smaller.
+func (e *Extension) Share(old *Extension) {
+	if len(e.Variants) == 0 {
+		e.Shares = ""
+		return
+	}
+	left := make([]int, len(e.Variants))
+	for i, v := range e.Variants {
+		left[i] = v.Weight
+	}
+	classes := bytes.Repeat([]byte{0}, shares)
+	if old != nil && len(old.Shares) == shares {
+		for class := range classes {
+			name := old.Variants[old.Shares[class]-firstShare].Name
+			i := slices.IndexFunc(e.Variants, func(v Variant) bool { return v.Name == name })
+			if i >= 0 && left[i] > 0 {
+				left[i]--
+				classes[class] = firstShare + byte(i)
+			}
+		}
+	}
+	next := 0
+	for class := range classes {
+		if classes[class] != 0 {
+			continue
+		}
+		for left[next] == 0 {
+			next++
+		}
+		left[next]--
+		classes[class] = firstShare + byte(next)
+	}
+	e.Shares = string(classes)
+}
+
+// Check returns an error unless the weights sum up to 100 and Shares gives each variant its share.
+func (e *Extension) Check() error {
+	if len(e.Variants) == 0 && e.Shares == "" {
+		return nil
+	}
+	if len(e.Shares) != shares || len(e.Variants) > MaxVariants {
+		return errors.New("an extension without a share for each class of visitors")
+	}
+	for i, v := range e.Variants {
+		if n := bytes.Count([]byte(e.Shares), []byte{firstShare + byte(i)}); n != v.Weight {
+			return fmt.Errorf("variant %q has %d percent of the visitors, want %d", v.Name, n, v.Weight)
+		}
+	}
+	return nil
+}
+
+// Text returns the extension as stores keep it, "" for none.
+func (e *Extension) Text() string {
+	if e.IsZero() {
+		return ""
+	}
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(e) // strings and numbers can be encoded, and the buffer takes everything
+	return string(bytes.TrimSpace(text.Bytes()))
+}
+
+// ExtensionColumn reads an extension from a column of text of a database.
+type ExtensionColumn struct{ Of **Extension }
+
+// Scan implements sql.Scanner. It fails for an extension of another release: a condition that is not known must not be skipped.
+func (c ExtensionColumn) Scan(column any) error {
+	text, ok := column.(string)
+	if !ok {
+		return fmt.Errorf("scan %T as an extension", column)
+	}
+	if *c.Of = nil; text == "" {
+		return nil
+	}
+	decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
+	decoder.DisallowUnknownFields()
+	e := new(Extension)
+	if err := decoder.Decode(e); err != nil {
+		return fmt.Errorf("scan extension: %w", err)
+	}
+	*c.Of = e
+	return e.Check()
+}

@@ -1,0 +1,131 @@
+package storetest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"linkstream/schema"
+	"linkstream/schema/testkit"
+)
+
+// flood returns a click per referrer, each of which is a name of its own: flood-from to flood-(to-1).
+func flood(link int64, from, to int) []click {
+	clicks := clicksOf(link, to-from)
+	for i := range clicks {
+		clicks[i].referrer = fmt.Sprintf("flood-%d.example.org", from+i)
+	}
+	return clicks
+}
+
+// insertBounded inserts clicks, of which those whose index is not below named are counted as schema.OtherName in some dimensions.
+func (m *model) insertBounded(t *testing.T, store ClickStores, partition, named int, other []schema.Dimension, clicks ...click) {
+	t.Helper()
+	b := m.batch(partition, clicks...)
+	testkit.Must(t, store.InsertClicks(t.Context(), b))
+	testkit.Equal(t, "batch of the caller", b, m.batch(partition, clicks...))
+	for _, by := range other {
+		names := *b.Names(by)
+		for i := named; i < len(names); i++ {
+			names[i] = schema.OtherName
+		}
+	}
+	m.count(b)
+}
+
+var onlyReferrer = []schema.Dimension{schema.ByReferrer}
+
+func boundsReferrers(t *testing.T, store ClickStores) {
+	const most = schema.MaxNames
+	model := newModel()
+	model.insertBounded(t, store, 0, most-10, onlyReferrer, flood(1, 0, most-10)...)
+	model.insertBounded(t, store, 1, 10, onlyReferrer, flood(1, most-10, 3*most)...) // the bound is that of all partitions
+	model.check(t, store)
+
+	known := flood(1, 0, most)
+	model.insert(t, store, 0, append(known, known...)...) // names that were counted before keep their names
+	model.check(t, store)
+
+	model.insert(t, store, 0, flood(2, 0, most)...) // another link
+	tomorrow := flood(1, 3*most, 4*most)
+	for i := range tomorrow {
+		tomorrow[i].at = epoch.AddDate(0, 0, 1)
+	}
+	model.insert(t, store, 0, tomorrow...)
+	bots := flood(3, 0, 2*most)
+	for i := range bots {
+		bots[i].device = schema.Bot
+	}
+	model.insertBounded(t, store, 0, most, onlyReferrer, bots...)
+	model.check(t, store)
+
+	report, err := store.Report(t.Context(), Days(1, []int64{1}, epoch, 2))
+	testkit.Must(t, err)
+	testkit.Equal(t, "most frequent referrer", report.Names[schema.ByReferrer][0], schema.NameCount{Name: schema.OtherName, Total: 2 * most})
+	day := epoch.UTC().Truncate(24 * time.Hour) // a filter needs clicks that are counted with all dimensions together
+	filtered, err := store.Report(t.Context(), schema.ReportQuery{AccountID: 1, Links: []int64{1}, Limit: 1, Previous: day.AddDate(0, 0, -1),
+		Bounds: []time.Time{day, day.AddDate(0, 0, 1)}, Filter: map[schema.Dimension]string{schema.ByOS: "Linux"}})
+	testkit.Must(t, err)
+	testkit.Equal(t, "most frequent referrer of a filtered report", filtered.Names[schema.ByReferrer],
+		[]schema.NameCount{{Name: schema.OtherName, Total: 2 * most}})
+}
+
+// boundsReferrersAgain checks that a store that is opened again knows the names that it has counted.
+func boundsReferrersAgain(t *testing.T, open Open[ClickStores]) {
+	store, reopen := open(t)
+	model := newModel()
+	model.insertBounded(t, store, 0, schema.MaxNames, onlyReferrer, flood(1, 0, schema.MaxNames+5)...)
+	for range 3 {
+		store = reopen()
+		model.insertBounded(t, store, 0, schema.MaxNames, onlyReferrer, flood(1, 0, 2*schema.MaxNames)...)
+	}
+	model.check(t, store)
+}
+
+// mixture returns a click per combination of names, which are few in each dimension: the combinations from to to-1.
+func mixture(link int64, from, to int) []click {
+	clicks := clicksOf(link, to-from)
+	for i := range clicks {
+		c, n := &clicks[i], from+i
+		pick := func(dimension, names int) string {
+			name := fmt.Sprintf("%s-%d", "rlbs"[dimension:dimension+1], n%names)
+			n /= names
+			return name
+		}
+		c.referrer, c.language, c.browser, c.os = pick(0, 40), pick(1, 40), pick(2, 20), pick(3, 10)
+		c.device, c.country = []schema.Device{schema.Mobile, schema.Bot, schema.Desktop}[i%3], []string{"DE", "FR"}[i%2]
+		c.route = []string{"", "red", "blue"}[i%3]
+		c.at = epoch.Add(time.Duration(i%1000) * time.Minute) // ends before the UTC day
+	}
+	return clicks
+}
+
+func boundsCombinations(t *testing.T, store ClickStores) {
+	const most = schema.MaxCombinations
+	var other []schema.Dimension // those of which a visitor chooses the names
+	for _, by := range schema.Dimensions() {
+		if by != schema.ByDevice && by != schema.ByCountry && by != schema.ByRoute {
+			other = append(other, by)
+		}
+	}
+	model := newModel()
+	model.insertBounded(t, store, 0, most-10, nil, mixture(1, 0, most-10)...)
+	model.insertBounded(t, store, 1, 10, other, mixture(1, most-10, most+5000)...)
+	model.insert(t, store, 0, mixture(1, 0, 1000)...) // combinations that were counted before
+	model.insert(t, store, 0, mixture(2, 0, 1000)...) // another link
+	tomorrow := mixture(1, most+5000, most+6000)
+	for i := range tomorrow {
+		tomorrow[i].at = tomorrow[i].at.AddDate(0, 0, 1)
+	}
+	model.insert(t, store, 0, tomorrow...)
+	model.check(t, store)
+	for _, filter := range []map[schema.Dimension]string{
+		{schema.ByCountry: "FR"}, {schema.ByBrowser: schema.OtherName}, {schema.ByOS: "s-3", schema.ByDevice: schema.Mobile},
+	} {
+		for _, links := range [][]int64{{1}, nil} {
+			q := Days(1, links, epoch, 2)
+			q.Filter = filter
+			model.checkQuery(t, store, q)
+		}
+	}
+}
