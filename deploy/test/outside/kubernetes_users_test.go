@@ -5,7 +5,10 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -30,6 +33,7 @@ func TestKafkaUsers(t *testing.T) {
 	testkit.Must(t, err)
 	var resources []resource
 	parseManifests(t, python(t), pipe(t, nil, filepath.Join(bin, "kustomize"), "build", "../../kubernetes/overlays/operators"), &resources)
+	testManualGrantsTheSame(t, resources)
 	brokers := startKafkaWithUsers(t, resources)
 	edge, api := testkit.FreeAddress(t), testkit.FreeAddress(t)
 	postgres, clickhouse := "-postgres.dsn="+engines.Postgres(t), "-clickhouse.dsn="+engines.ClickHouse(t)
@@ -82,6 +86,28 @@ func TestKafkaUsers(t *testing.T) {
 			t.Errorf("%s writes clicks: error %v", program, err)
 		}
 	}
+}
+
+// testManualGrantsTheSame compares the commands of the manual with the users of the overlay.
+func testManualGrantsTheSame(t *testing.T, resources []resource) {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join(launch.Root(), "deploy/manual/scale.md"))
+	testkit.Must(t, err)
+	var want, got []string
+	for _, granted := range regexp.MustCompile(`(?m)^acl (\S+) '(.*)' --(topic|group) (\S+)$`).FindAllStringSubmatch(string(page), -1) {
+		got = append(got, strings.Join(granted[1:], " "))
+	}
+	for _, r := range resources {
+		if r.Kind == "KafkaUser" {
+			for _, acl := range r.Spec.Authorization.ACLs {
+				want = append(want, strings.Join([]string{strings.TrimPrefix(r.Metadata.Name, "linkstream-"), strings.Join(acl.Operations, " "),
+					acl.Resource.Type, acl.Resource.Name}, " "))
+			}
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	testkit.Equal(t, "ACLs in the manual", got, want)
 }
 
 // send returns the status of the answer to a request.
