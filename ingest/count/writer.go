@@ -45,8 +45,7 @@ type LaneStore interface {
 // and the mark drops it. There are no positions: a click is counted if and only if its number is at or below the mark.
 type Writer struct {
 	store   LaneStore
-	builder *Builder        // of the transaction under way
-	lanes   []*stream.Batch // of the transaction under way
+	builder *Builder // of the transaction under way
 	group   *groupcommit.Group[*stream.Batch]
 	metrics Metrics
 	failure atomic.Pointer[error] // of the last transaction; nil if it succeeded
@@ -58,14 +57,13 @@ type Writer struct {
 func NewWriter(store LaneStore, countries *enrich.Countries, log *slog.Logger, set *metrics.Set) *Writer {
 	w := &Writer{store: store, builder: NewBuilder(countries, log), metrics: NewMetrics(set), epoch: time.Now()}
 	w.group = groupcommit.New(writes, func(ctx context.Context, lanes []*groupcommit.Call[*stream.Batch]) error {
-		for _, lane := range lanes {
-			w.lanes = append(w.lanes, lane.Value)
-		}
-		errs := w.Count(ctx, w.lanes...)
+		batches := make([]*stream.Batch, len(lanes))
 		for i, lane := range lanes {
-			lane.Err = errs[i]
+			batches[i] = lane.Value
 		}
-		w.lanes = w.lanes[:0]
+		for i, err := range w.Count(ctx, batches...) {
+			lanes[i].Err = err
+		}
 		return nil
 	})
 	return w
