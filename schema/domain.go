@@ -2,6 +2,7 @@ package schema
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 )
 
@@ -20,6 +21,51 @@ type Domain struct {
 	FailingSince time.Time // the first look-up of those that did not find the records; zero if the last one did
 	ContestedBy  int64     // the unverified domain with the same host that has the records instead, or 0
 	ContestedAt  time.Time // since when; zero without ContestedBy
+
+	Site
+	HasAppLinks bool // whether AppLinks has a document
+}
+
+// Site says where visitors of a domain are sent if no link does. An empty URL sends them nowhere.
+type Site struct {
+	RootURL     string // instead of the front page
+	NotFoundURL string // if there is no such link
+	ExpiredURL  string // if a link has expired that has no such URL of its own
+}
+
+// AppLinks are the JSON documents of a domain that let apps open its links; "": none.
+type AppLinks struct {
+	Apple   string // universal links of iOS
+	Android string // app links of Android
+}
+
+// The paths of AppLinks on a domain, and the most bytes of each.
+const (
+	AppleLinksPath   = "/.well-known/apple-app-site-association"
+	AndroidLinksPath = "/.well-known/assetlinks.json"
+	MaxAppLinks      = 128 << 10
+)
+
+// At returns the document at a path.
+func (l *AppLinks) At(path string) string {
+	switch path {
+	case AppleLinksPath:
+		return l.Apple
+	case AndroidLinksPath:
+		return l.Android
+	}
+	return ""
+}
+
+// CheckAppLinks returns an error with a message for the client if a document is longer than MaxAppLinks, or neither JSON nor "".
+func CheckAppLinks(document string) error {
+	switch {
+	case len(document) > MaxAppLinks:
+		return ClientErrorf(CodeInvalid, "The document must have at most %d KiB.", MaxAppLinks>>10)
+	case document != "" && !json.Valid([]byte(document)):
+		return ClientErrorf(CodeInvalid, "The document is not valid JSON.")
+	}
+	return nil
 }
 
 // DomainStore stores domains.
@@ -46,6 +92,11 @@ type DomainStore interface {
 	// DeleteDomain deletes a domain. CodeNotFound if there is no such domain, CodeConflict if it has links: of
 	// concurrent calls of DeleteDomain and of CreateLink on the domain, at most one succeeds.
 	DeleteDomain(ctx context.Context, domainID int64) error
+
+	// SetSite sets what visitors of a domain get besides its links. CodeNotFound if there is no such domain.
+	SetSite(ctx context.Context, domainID int64, site Site, links AppLinks) error
+	// AppLinks returns the documents of a domain. CodeNotFound if there is no such domain.
+	AppLinks(ctx context.Context, domainID int64) (AppLinks, error)
 
 	// DomainsToCheck returns up to limit verified domains whose CheckAt is not after now, the longest due first, and sets
 	// their CheckAt to again. Concurrent calls, also of other processes, return different domains.

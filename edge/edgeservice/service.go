@@ -33,6 +33,7 @@ const stopGrace = 5 * time.Second
 type Links interface {
 	Link(ctx context.Context, domainID int64, hash string) (schema.Link, error)
 	Destinations(ctx context.Context, keys []schema.LinkKey) ([]schema.Destination, error)
+	AppLinks(ctx context.Context, domainID int64) (schema.AppLinks, error)
 	PendingChanges(ctx context.Context, after int64) (schema.Pending, error)
 	certificate.Store
 }

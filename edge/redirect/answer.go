@@ -38,11 +38,11 @@ func (h *Handler) answer(q *request) (answered bool) {
 		return true
 	case h.fixed(q.RequestCtx):
 		return true
-	case isChallenge(path):
+	case isWellKnown(path):
 		if q.loop != nil {
 			return false
 		}
-		if h.challenge != nil && h.challenge(q.RequestCtx) {
+		if h.wellKnown(q, path) {
 			return true
 		}
 	}
@@ -77,7 +77,7 @@ func (h *Handler) find(q *request, hash []byte) (target resolve.Target, err erro
 func (h *Handler) follow(q *request, target resolve.Target, err error) bool {
 	switch {
 	case err != nil:
-		h.answerError(q, err)
+		h.answerError(q, target, err)
 	case len(target.Location) == 0 && target.Stop == resolve.Extended:
 		return h.extended(q, target)
 	case len(target.Location) == 0:
@@ -163,7 +163,7 @@ func (h *Handler) preview(q *request, hash []byte) bool {
 	target, link, err := h.resolver.Preview(q.Host(), hash, q.client, q.now)
 	switch {
 	case err != nil:
-		h.answerError(q, err)
+		h.answerError(q, target, err)
 	case len(target.Location) == 0:
 		h.answerGone(q.RequestCtx, target.Stop)
 	default:
@@ -174,17 +174,34 @@ func (h *Handler) preview(q *request, hash []byte) bool {
 }
 
 // answerError says why a link was not found.
-func (h *Handler) answerError(q *request, err error) {
+func (h *Handler) answerError(q *request, target resolve.Target, err error) {
 	switch {
 	case schema.ErrorCode(err) == schema.CodeNotFound:
-		h.notFound.Inc()
-		h.pages.forVisitor(q.RequestCtx).notFound.answer(q.RequestCtx)
+		h.answerNoLink(q, target)
 	case err == resolve.ErrTooMany:
 		h.refuse(q.RequestCtx, h.resolver.Wait(q.client, q.now))
 	default:
 		h.unavailable.Inc()
 		h.pages.forVisitor(q.RequestCtx).unavailable.answer(q.RequestCtx)
 		q.Response.Header.Set("Retry-After", "1")
+	}
+}
+
+// answerNoLink answers a request for the front page of a host, or for a link that does not exist, as the domain says.
+func (h *Handler) answerNoLink(q *request, target resolve.Target) {
+	isRoot, url := len(q.Path()) == 1, resolve.NotFoundURL
+	if isRoot {
+		url = resolve.RootURL
+	}
+	switch location := h.resolver.SiteLocation(&target, url); {
+	case len(location) > 0:
+		h.sites.of(h.resolver.HostName(q.Host()), isRoot).Inc()
+		h.redirect(q, resolve.Target{Location: location})
+	case isRoot:
+		h.pages.forVisitor(q.RequestCtx).front.answer(q.RequestCtx)
+	default:
+		h.notFound.Inc()
+		h.pages.forVisitor(q.RequestCtx).notFound.answer(q.RequestCtx)
 	}
 }
 
@@ -216,8 +233,6 @@ func (h *Handler) answerGone(ctx *fasthttp.RequestCtx, stop resolve.Stop) {
 // fixed answers a request for a path that is the same on every host, and reports whether it is one.
 func (h *Handler) fixed(ctx *fasthttp.RequestCtx) bool {
 	switch string(ctx.Path()) {
-	case "/":
-		h.pages.forVisitor(ctx).front.answer(ctx)
 	case "/robots.txt":
 		ctx.SetContentType("text/plain; charset=utf-8")
 		ctx.SetBodyString(h.robots)
@@ -232,12 +247,34 @@ func (h *Handler) fixed(ctx *fasthttp.RequestCtx) bool {
 	return true
 }
 
-var challengePath = []byte("/.well-known/acme-challenge/")
+var wellKnownPath = []byte("/.well-known/")
 
-// isChallenge reports whether a path is one by which an authority validates a host (RFC 8555, section 8.3).
-func isChallenge(path []byte) bool {
-	return len(path) > 1 && path[1] == '.' && bytes.HasPrefix(path, challengePath) // the second byte decides for most paths
+// isWellKnown reports whether a path is one of those that a host has for programs (RFC 8615).
+func isWellKnown(path []byte) bool {
+	return len(path) > 1 && path[1] == '.' && bytes.HasPrefix(path, wellKnownPath) // the second byte decides for most paths
 }
+
+// wellKnown answers a request for a well-known path, and reports whether there is anything: what an authority validates a host by
+// (RFC 8555, section 8.3), or a document that lets apps open links.
+func (h *Handler) wellKnown(q *request, path []byte) bool {
+	switch name := string(path); name {
+	case schema.AppleLinksPath, schema.AndroidLinksPath:
+		document, err := h.resolver.AppLinks(q.Host(), name, q.client, q.now)
+		if err != nil {
+			h.answerError(q, resolve.Target{}, err)
+		} else if document != "" {
+			q.SetContentType("application/json")
+			q.Response.Header.Set("Cache-Control", "no-cache")
+			q.Response.Header.Set("X-Content-Type-Options", "nosniff")
+			q.SetBodyString(document)
+		}
+		return err != nil || document != ""
+	default:
+		return h.challenge != nil && bytes.HasPrefix(path, challengePath) && h.challenge(q.RequestCtx)
+	}
+}
+
+var challengePath = []byte("/.well-known/acme-challenge/")
 
 // recover answers a request whose handler panicked, so that a panic does not end the process.
 func (h *Handler) recover(ctx *fasthttp.RequestCtx, answered *bool) {

@@ -40,7 +40,9 @@ type edge struct {
 	conns     eventloop.Config
 	store     *faultyStore
 	accountID int64
-	unknown   int // resolve.Config.MaxUnknownRate; 0: the default
+	unknown   int             // resolve.Config.MaxUnknownRate; 0: the default
+	site      schema.Site     // of the default domain
+	appLinks  schema.AppLinks // of the default domain
 	spoolCfg  spool.Config
 	spool     *spool.Spool
 	metrics   *metrics.Set
@@ -73,6 +75,7 @@ func newEdge(t testing.TB, change func(*edge)) *edge {
 	t.Cleanup(func() { testkit.Close(t, e.spool) })
 	cfg := resolve.DefaultConfig()
 	cfg.URL, cfg.CacheBytes, cfg.NegativeTTL = schema.MustParseBaseURL("https://sho.rt"), 8<<20, time.Minute
+	cfg.Site, cfg.AppLinks = e.site, e.appLinks
 	if e.unknown > 0 {
 		cfg.MaxUnknownRate = e.unknown
 	}
@@ -233,4 +236,11 @@ func request(url string, peer net.Addr, fields ...string) *fasthttp.RequestCtx {
 	ctx := &fasthttp.RequestCtx{}
 	ctx.Init(&req, peer, nil)
 	return ctx
+}
+
+func (s *faultyStore) AppLinks(ctx context.Context, domainID int64) (schema.AppLinks, error) {
+	if err := s.begin(); err != nil {
+		return schema.AppLinks{}, err
+	}
+	return s.sqliteLinks.AppLinks(ctx, domainID)
 }

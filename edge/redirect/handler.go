@@ -51,6 +51,7 @@ type Handler struct {
 	redirected, previewed, notFound, gone, tooMany, failed, unavailable *metrics.Counter
 	heads, prefetches                                                   *metrics.Counter
 	seconds                                                             *service.Histogram
+	sites                                                               siteCounters
 }
 
 // NewHandler returns a handler that records clicks in spool. It registers its metrics with set.
@@ -85,6 +86,7 @@ func NewHandler(
 		unavailable: set.NewCounter(`linkstream_edge_answers_total{status="503"}`),
 		heads:       set.NewCounter(`linkstream_edge_uncounted_total{reason="head"}`),
 		prefetches:  set.NewCounter(`linkstream_edge_uncounted_total{reason="prefetch"}`),
+		sites:       newSiteCounters(set),
 		seconds: service.NewHistogram(set, "linkstream_edge_answer_seconds",
 			"Seconds from a request's arrival until its answer is ready, of one request in 64."),
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net/url"
+	"os"
 	"time"
 
 	"linkstream/schema"
@@ -22,6 +24,8 @@ type Config struct {
 	// MaxUnknownRate bounds, per second and client, the look-ups of hosts and hashes that do not exist: see quota.
 	MaxUnknownRate int
 	Blocklist      *blocklist.List // hosts that no link may lead to; nil: none; set by the service
+	Site           schema.Site     // of the default domain
+	AppLinks       schema.AppLinks // of the default domain
 	Snapshot       string          // file that keeps what is cached over restarts, which nobody else uses; "": none; set by the service
 }
 
@@ -46,6 +50,30 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.IntVar(&c.MaxUnknownRate, "edge.max-unknown-rate", c.MaxUnknownRate,
 		"most look-ups per `second`, on average over ten seconds, of hosts and links that do not exist, for one IPv4 address or IPv6 /48; also most pages about "+
 			"links")
+	for _, f := range []struct {
+		name, what string
+		url        *string
+	}{
+		{"root-url", "the front page of the default domain", &c.Site.RootURL},
+		{"not-found-url", "unknown links of the default domain", &c.Site.NotFoundURL},
+		{"expired-url", "expired links of the default domain that have no such URL of their own", &c.Site.ExpiredURL},
+	} {
+		fs.StringVar(f.url, "edge."+f.name, *f.url, "`URL` to which visitors of "+f.what+" are sent; a page if empty")
+	}
+	fs.Func("edge.apple-app-site-association", "JSON `file` that the default domain serves at "+schema.AppleLinksPath, readAppLinks(&c.AppLinks.Apple))
+	fs.Func("edge.assetlinks", "JSON `file` that the default domain serves at "+schema.AndroidLinksPath, readAppLinks(&c.AppLinks.Android))
+}
+
+// readAppLinks returns a function that reads a document from a file, which Validate checks.
+func readAppLinks(to *string) func(name string) error {
+	return func(name string) error {
+		if *to = ""; name == "" {
+			return nil
+		}
+		document, err := os.ReadFile(name)
+		*to = string(document)
+		return err
+	}
 }
 
 // Validate returns every invalid setting.
@@ -53,6 +81,17 @@ func (c *Config) Validate() error {
 	var errs []error
 	if c.URL.IsZero() {
 		errs = append(errs, errors.New("-edge.url: is not set"))
+	}
+	for name, url := range map[string]string{
+		"root-url": c.Site.RootURL, "not-found-url": c.Site.NotFoundURL, "expired-url": c.Site.ExpiredURL} {
+		if err := c.checkSiteURL(url); err != nil {
+			errs = append(errs, fmt.Errorf("-edge.%s: %w", name, err))
+		}
+	}
+	for name, document := range map[string]string{"apple-app-site-association": c.AppLinks.Apple, "assetlinks": c.AppLinks.Android} {
+		if err := schema.CheckAppLinks(document); err != nil {
+			errs = append(errs, fmt.Errorf("-edge.%s: %w", name, err))
+		}
 	}
 	if c.CacheBytes < 1<<20 {
 		errs = append(errs, fmt.Errorf("-edge.cache-bytes: %d is less than 1 MiB", c.CacheBytes))
@@ -67,6 +106,27 @@ func (c *Config) Validate() error {
 		errs = append(errs, fmt.Errorf("-edge.lookup-timeout: %v is not positive", c.LookupTimeout))
 	}
 	return errors.Join(errs...)
+}
+
+// checkSiteURL returns an error if visitors cannot be sent to a URL of the default domain's site. "" is none.
+func (c *Config) checkSiteURL(longURL string) error {
+	if longURL == "" {
+		return nil
+	}
+	u, err := url.Parse(longURL)
+	if err != nil {
+		return err
+	}
+	host, err := schema.ParseHost(u.Hostname())
+	switch {
+	case err != nil:
+		return err
+	case u.Scheme != "http" && u.Scheme != "https":
+		return fmt.Errorf("%q does not begin with http:// or https://", longURL)
+	case host == c.URL.Host():
+		return fmt.Errorf("%q is on the default domain itself", longURL)
+	}
+	return nil
 }
 
 func (c *Config) negativeTTL() time.Duration {

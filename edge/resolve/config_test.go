@@ -2,6 +2,8 @@ package resolve_test
 
 import (
 	"flag"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -20,18 +22,23 @@ func TestConfig(t *testing.T) {
 		}
 	})
 	t.Run("flags change settings", func(t *testing.T) {
+		document := filepath.Join(t.TempDir(), "assetlinks.json")
+		testkit.Must(t, os.WriteFile(document, []byte("[]"), 0o600))
 		cfg := resolve.DefaultConfig()
 		fs := flag.NewFlagSet("edge", flag.ContinueOnError)
 		cfg.RegisterFlags(fs)
-		testkit.Must(t, fs.Parse([]string{"-edge.cache-ttl=5s", "-edge.cache-bytes=2000000"}))
+		testkit.Must(t, fs.Parse([]string{"-edge.cache-ttl=5s", "-edge.cache-bytes=2000000", "-edge.root-url=https://example.com/",
+			"-edge.assetlinks=" + document}))
 		want := resolve.DefaultConfig()
+		want.Site.RootURL, want.AppLinks.Android = "https://example.com/", "[]"
 		want.CacheTTL, want.CacheBytes = 5*time.Second, 2_000_000
 		if cfg != want {
 			t.Errorf("got %+v, want %+v", cfg, want)
 		}
 	})
 	t.Run("every invalid setting is named by its flag", func(t *testing.T) {
-		var cfg resolve.Config
+		cfg := resolve.Config{Site: schema.Site{RootURL: "sho.rt", NotFoundURL: "ftp://example.com/", ExpiredURL: "https:///late"},
+			AppLinks: schema.AppLinks{Apple: "{", Android: "none"}}
 		fs := flag.NewFlagSet("edge", flag.ContinueOnError)
 		cfg.RegisterFlags(fs)
 		err := cfg.Validate()
@@ -40,6 +47,13 @@ func TestConfig(t *testing.T) {
 				t.Errorf("-%s is not in\n%v", f.Name, err)
 			}
 		})
+	})
+	t.Run("the default domain's site does not lead to itself", func(t *testing.T) {
+		cfg := resolve.DefaultConfig()
+		cfg.URL, cfg.Site.NotFoundURL = schema.MustParseBaseURL("https://sho.rt"), "https://sho.rt/none"
+		if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), "-edge.not-found-url: ") {
+			t.Errorf("error %v", err)
+		}
 	})
 	t.Run("a base URL that is not set is an error", func(t *testing.T) {
 		cfg := resolve.DefaultConfig()

@@ -28,7 +28,8 @@ var (
 		Body: encodeLink(nil, "\x00\x00\x00\x00\x00\x00\x00\x00abc", newEntry(linkIDs{1, 2}, []byte("https://example.com/")))}
 	SavedExtended = SnapshotRecord{Kind: kindLink, Body: encodeLink(nil, "\x00\x00\x00\x00\x00\x00\x00\x00abc", newEntry(linkIDs{1, 2},
 		appendAnswer(nil, &schema.Destination{URL: "https://example.com/", Active: true, ExpiredURL: "https://late.example/", Extension: &someExtension})))}
-	SavedHost = SnapshotRecord{Kind: kindHost, Body: encodeHost(nil, "go.example.com", newEntry(domainID(3), nil))}
+	SavedHost = SnapshotRecord{Kind: kindHost, Body: encodeHost(nil, "go.example.com", newEntry(domainID(3), appendSite(nil, &schema.Site{RootURL: "https://example.com/",
+		NotFoundURL: "https://example.com/404", ExpiredURL: "https://example.com/late"}, true)))}
 )
 
 // someExtension has every field.

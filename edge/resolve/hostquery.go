@@ -33,7 +33,7 @@ func (q *hostQuery) run(f *flight[domainID]) {
 		domain, err := q.lookup(ctx, f.key, f.suspect)
 		switch {
 		case err == nil:
-			q.cache.publish(f, newEntry(domain, nil))
+			q.cache.publish(f, newEntry(domainID(domain.ID), appendSite(nil, &domain.Site, domain.HasAppLinks)))
 		case schema.ErrorCode(err) == schema.CodeNotFound:
 			q.cache.publishNegative(f)
 		default:
@@ -46,7 +46,7 @@ func (q *hostQuery) run(f *flight[domainID]) {
 	}
 }
 
-func (q *hostQuery) lookup(ctx context.Context, host string, suspect bool) (_ domainID, err error) {
+func (q *hostQuery) lookup(ctx context.Context, host string, suspect bool) (domain schema.Domain, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = schema.Errorf(schema.CodeInternal, "panic: %v\n%s", cause, debug.Stack())
@@ -60,11 +60,10 @@ func (q *hostQuery) lookup(ctx context.Context, host string, suspect bool) (_ do
 	case slots <- struct{}{}:
 		defer func() { <-slots }()
 	case <-ctx.Done():
-		return 0, fmt.Errorf("look up domain %q: %d look-ups are under way", host, cap(slots))
+		return domain, fmt.Errorf("look up domain %q: %d look-ups are under way", host, cap(slots))
 	}
-	domain, err := q.domains.VerifiedDomain(ctx, host)
-	if err != nil {
-		return 0, fmt.Errorf("look up domain %q: %w", host, err)
+	if domain, err = q.domains.VerifiedDomain(ctx, host); err != nil {
+		return domain, fmt.Errorf("look up domain %q: %w", host, err)
 	}
-	return domainID(domain.ID), nil
+	return domain, nil
 }

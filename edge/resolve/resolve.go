@@ -21,13 +21,16 @@ import (
 // Resolver finds links. It is safe for concurrent use.
 type Resolver struct {
 	defaultHost string
+	home        *entry[domainID] // of the default domain
+	homeLinks   schema.AppLinks  // of the default domain
 	hosts       *cache[domainID] // by hostname
 	links       *cache[linkIDs]  // by linkKey
 	limiter     *limiter
 	queries     *linkQuery
 	blocklist   *blocklist.List // nil: nothing is blocked
 	store       linkStore
-	preview     chan struct{} // has an element while a page about a link is read
+	domains     domainStore
+	page        chan struct{} // has an element while the store is read for readPage
 	keys        sync.Pool     // of *linkKey
 	waiting     sync.Pool     // of waiting
 
@@ -49,6 +52,7 @@ type linkStore interface {
 // domainStore is the part of schema.DomainStore that a resolver uses.
 type domainStore interface {
 	VerifiedDomain(ctx context.Context, host string) (schema.Domain, error)
+	AppLinks(ctx context.Context, domainID int64) (schema.AppLinks, error)
 }
 
 // Target is where a link leads.
@@ -61,8 +65,8 @@ type Target struct {
 	Forward  bool // the visitor's query string is appended to Location
 	Stop     Stop // why Location is empty
 
-	domain domainID
-	entry  *entry[linkIDs]
+	host  *entry[domainID] // also of a link that is not found; nil: unknown
+	entry *entry[linkIDs]
 }
 
 // Extended returns where a link with Stop Extended leads beside its rules and variants, and its extension. They belong to the cache, as
@@ -110,10 +114,13 @@ func New(
 		"1 once all changes before the start are taken into account: cached links from before need no look-up then.")
 	r := &Resolver{
 		defaultHost: string(cfg.URL.Host()),
+		home:        newEntry(domainID(0), appendSite(nil, &cfg.Site, false)),
+		homeLinks:   cfg.AppLinks,
 		limiter:     newLimiter(&cfg, set, log),
 		blocklist:   cfg.Blocklist,
 		store:       links,
-		preview:     make(chan struct{}, 1),
+		domains:     domains,
+		page:        make(chan struct{}, 1),
 		keys:        sync.Pool{New: func() any { return new(linkKey) }},
 		waiting:     sync.Pool{New: func() any { return make(waiting, 1) }},
 		isProven:    make(chan struct{}),
@@ -136,7 +143,7 @@ func New(
 	}
 	r.queries = newLinkQuery(links, r.links, set)
 	r.hosts.begin, r.links.begin = newHostQuery(domains, r.hosts).begin, r.queries.begin
-	r.links.judge = r.judge
+	r.hosts.judge, r.links.judge = r.judgeHost, r.judge
 	if cfg.Snapshot != "" {
 		if err := r.openSnapshot(cfg.Snapshot, set, log); err != nil {
 			r.Close()
@@ -163,7 +170,7 @@ func (r *Resolver) Close() {
 type Lookup struct {
 	host   pending[domainID]
 	link   pending[linkIDs] // if there is no flight of a host
-	domain domainID         // of the link
+	domain *entry[domainID] // of the link
 	alias  bool             // it is of the alias that the hash stands for: see schema.AppendAlias
 }
 
@@ -177,20 +184,22 @@ type Lookup struct {
 // use. CodeUnavailable if the look-up failed and nothing is cached. For a cached link TryResolve does not allocate. It neither waits nor
 // retains host and hash.
 func (r *Resolver) TryResolve(host, hash []byte, client netip.Addr, now time.Time, waited *Lookup, w Waiter) (Target, *Lookup, error) {
+	var t Target
 	if waited == nil || !waited.alias {
-		t, lookup, err := r.tryHash(host, hash, client, now, waited, w)
-		if err != errNotFound {
+		var lookup *Lookup
+		var err error
+		if t, lookup, err = r.tryHash(host, hash, client, now, waited, w); err != errNotFound {
 			return t, lookup, err
 		}
 		waited = nil
 	}
 	var buffer [schema.MaxAliasLen]byte
 	if len(hash) > len(buffer) {
-		return Target{}, nil, errNotFound
+		return t, nil, errNotFound
 	}
 	alias, ok := schema.AppendAlias(buffer[:0], hash)
 	if !ok {
-		return Target{}, nil, errNotFound
+		return t, nil, errNotFound
 	}
 	// The look-up of the hash itself has counted against the client's quota.
 	t, lookup, err := r.tryHash(host, alias, netip.Addr{}, now, waited, w)
@@ -206,9 +215,6 @@ func (r *Resolver) tryHash(host, hash []byte, client netip.Addr, now time.Time, 
 		e, err := r.links.outcome(&waited.link)
 		return r.target(waited.domain, e, err, now)
 	}
-	if !schema.ValidHash(hash) {
-		return Target{}, nil, errNotFound
-	}
 	domain, p, err := r.tryDomain(host, client, now, waited, w)
 	if err != nil {
 		return Target{}, nil, err
@@ -216,35 +222,31 @@ func (r *Resolver) tryHash(host, hash []byte, client netip.Addr, now time.Time, 
 	if p.flight != nil {
 		return Target{}, &Lookup{host: p}, nil
 	}
+	if !schema.ValidHash(hash) {
+		return Target{host: domain}, nil, errNotFound
+	}
 	buffer := r.keys.Get().(*linkKey)
 	defer r.keys.Put(buffer)
-	e, q, err := r.links.get(buffer.append(domain, hash), client, now, w)
+	e, q, err := r.links.get(buffer.append(domain.value, hash), client, now, w)
 	if q.flight != nil {
 		return Target{}, &Lookup{link: q, domain: domain}, nil
 	}
 	return r.target(domain, e, err, now)
 }
 
-// tryDomain returns the ID of the domain that a host stands for, or its look-up.
+// tryDomain returns the entry of the domain that a host stands for, or its look-up.
 func (r *Resolver) tryDomain(
 	host []byte, client netip.Addr, now time.Time, waited *Lookup, w Waiter,
-) (domain domainID, p pending[domainID], err error) {
-	var e *entry[domainID]
+) (domain *entry[domainID], p pending[domainID], err error) {
 	if waited != nil {
-		e, err = r.hosts.outcome(&waited.host)
-	} else {
-		name, isDefault, err := r.domainName(host)
-		if err != nil || isDefault {
-			return 0, p, err
-		}
-		if e, p, err = r.hosts.get(name, client, now, w); p.flight != nil || err != nil {
-			return 0, p, err
-		}
+		domain, err = r.hosts.outcome(&waited.host)
+		return domain, p, err
 	}
-	if err != nil {
-		return 0, p, err
+	name, isDefault, err := r.domainName(host)
+	if err != nil || isDefault {
+		return r.home, p, err
 	}
-	return e.value, p, nil
+	return r.hosts.get(name, client, now, w)
 }
 
 // domainName returns the name of the domain that a host stands for, unless that is the default domain. Addresses and
@@ -262,12 +264,17 @@ func (r *Resolver) domainName(host []byte) (name []byte, isDefault bool, err err
 }
 
 // target returns where the link of an entry leads at the time now.
-func (r *Resolver) target(domain domainID, e *entry[linkIDs], err error, now time.Time) (Target, *Lookup, error) {
+func (r *Resolver) target(host *entry[domainID], e *entry[linkIDs], err error, now time.Time) (Target, *Lookup, error) {
 	if err != nil {
-		return Target{}, nil, err
+		return Target{host: host}, nil, err
 	}
-	t := Target{LinkID: e.value.link, AccountID: e.value.account, domain: domain, entry: e}
+	t := Target{LinkID: e.value.link, AccountID: e.value.account, host: host, entry: e}
 	t.Location, t.Forward, t.Stop = decodeAnswer(e.bytes(), now)
+	if t.Stop == Expired {
+		if location := r.SiteLocation(&t, ExpiredURL); len(location) > 0 {
+			t.Location, t.Stop = location, NotStopped
+		}
+	}
 	if r.Blocks(&t) {
 		t.Location, t.Stop = nil, Unsafe
 	}
@@ -338,25 +345,33 @@ func (r *Resolver) Preview(host, hash []byte, client netip.Addr, now time.Time) 
 	if err != nil || len(target.Location) == 0 {
 		return target, schema.Link{}, err
 	}
+	var link schema.Link
+	err = r.readPage(client, now, func(ctx context.Context) (err error) {
+		domain := int64(target.host.value)
+		link, err = r.store.Link(ctx, domain, string(hash))
+		if alias, ok := schema.AppendAlias(nil, hash); schema.ErrorCode(err) == schema.CodeNotFound && ok {
+			link, err = r.store.Link(ctx, domain, string(alias))
+		}
+		return err
+	})
+	return target, link, err
+}
+
+// readPage reads from the store what no entry has. One such query is under way at a time, and a client gets only so many of them.
+func (r *Resolver) readPage(client netip.Addr, now time.Time, read func(context.Context) error) error {
 	if r.WaitPreview(client, now) > 0 {
-		return Target{}, schema.Link{}, ErrTooMany
+		return ErrTooMany
 	}
 	r.limiter.pages.charge(client, now)
-	var link schema.Link
-	err = r.limiter.do(func(ctx context.Context) (err error) {
+	return r.limiter.do(func(ctx context.Context) error {
 		select {
-		case r.preview <- struct{}{}:
-			defer func() { <-r.preview }()
-			link, err = r.store.Link(ctx, int64(target.domain), string(hash))
-			if alias, ok := schema.AppendAlias(nil, hash); schema.ErrorCode(err) == schema.CodeNotFound && ok {
-				link, err = r.store.Link(ctx, int64(target.domain), string(alias))
-			}
-			return err
+		case r.page <- struct{}{}:
+			defer func() { <-r.page }()
+			return read(ctx)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	})
-	return target, link, err
 }
 
 // Drop makes requests that begin after it look up again what has changed. While the store does not answer, they get what
@@ -382,4 +397,7 @@ func (r *Resolver) Missed() {
 }
 
 // BlocklistChanged makes requests that begin after it consult the blocklist again.
-func (r *Resolver) BlocklistChanged() { r.links.judgeAll() }
+func (r *Resolver) BlocklistChanged() {
+	r.hosts.judgeAll()
+	r.links.judgeAll()
+}

@@ -19,7 +19,7 @@ import (
 // may read the old one as well: a record of a kind that is not known ends what is restored.
 const (
 	kindLink      = snapshot.Entry | 1 // length of the key, key, link ID, account ID, location; integers are uvarints
-	kindHost      = snapshot.Entry | 2 // length of the host, host, domain ID
+	kindHost      = snapshot.Entry | 2 // length of the host, host, domain ID, site
 	kindDropLink  = 1                  // key: what was saved of it before is not true any more
 	kindDropHost  = 2                  // host
 	kindDropLinks = 3                  // all links
@@ -102,8 +102,8 @@ func (r *Resolver) apply(s *restoring, record snapshot.Record) error {
 			r.links.restore(s.links, key, newEntry(ids, answer), record.Number)
 		}
 	case kindHost:
-		if host, domain, ok := decodeHost(record.Body); ok {
-			r.hosts.restore(s.hosts, host, newEntry(domain, nil), record.Number)
+		if host, domain, site, ok := decodeHost(record.Body); ok {
+			r.hosts.restore(s.hosts, host, newEntry(domain, site), record.Number)
 		}
 	case kindDropLink:
 		hash, _ := r.links.store.hash(record.Body)
@@ -162,13 +162,16 @@ func (r *Resolver) load(s *restoring) {
 
 func encodeHost(dst []byte, host string, e *entry[domainID]) []byte {
 	dst = append(binary.AppendUvarint(dst, uint64(len(host))), host...)
-	return binary.AppendUvarint(dst, uint64(e.value))
+	return append(binary.AppendUvarint(dst, uint64(e.value)), e.bytes()...)
 }
 
-func decodeHost(body []byte) (host []byte, domain domainID, ok bool) {
+func decodeHost(body []byte) (host []byte, domain domainID, site []byte, ok bool) {
 	host, body, ok = cutKey(body)
 	id, n := binary.Uvarint(body)
-	return host, domainID(id), ok && n > 0 && n == len(body)
+	if !ok || n <= 0 || !validFields(body[n:], fieldAppLinks) {
+		return nil, 0, nil, false
+	}
+	return host, domainID(id), body[n:], true
 }
 
 func encodeLink(dst []byte, key string, e *entry[linkIDs]) []byte {

@@ -14,7 +14,8 @@ const (
 	selectDomain  = `SELECT ` + domainColumns + ` FROM domains `
 	domainColumns = `id, account_id, host, challenge, created_at, coalesce(verified_at, ` + zeroTime + `),
 		coalesce(lost_at, ` + zeroTime + `), coalesce(check_at, ` + zeroTime + `),
-		coalesce(failing_since, ` + zeroTime + `), contested_by, coalesce(contested_at, ` + zeroTime + `)`
+		coalesce(failing_since, ` + zeroTime + `), contested_by, coalesce(contested_at, ` + zeroTime + `),
+		root_url, not_found_url, expired_url, apple_links <> '' OR android_links <> ''`
 	domainByID       = selectDomain + `WHERE id = $1`
 	domainsByHost    = selectDomain + `WHERE host = $1 ORDER BY id`
 	verifiedDomain   = selectDomain + `WHERE host = $1 AND verified_at IS NOT NULL`
@@ -30,7 +31,8 @@ const (
 
 func scanDomain(row pgx.Row) (domain schema.Domain, err error) {
 	err = row.Scan(&domain.ID, &domain.AccountID, &domain.Host, &domain.Challenge, &domain.CreatedAt, &domain.VerifiedAt,
-		&domain.LostAt, &domain.CheckAt, &domain.FailingSince, &domain.ContestedBy, &domain.ContestedAt)
+		&domain.LostAt, &domain.CheckAt, &domain.FailingSince, &domain.ContestedBy, &domain.ContestedAt, &domain.RootURL,
+		&domain.NotFoundURL, &domain.ExpiredURL, &domain.HasAppLinks)
 	return domain, err
 }
 
@@ -112,4 +114,19 @@ func (s *Store) DeleteDomain(ctx context.Context, domainID int64) error {
 		return err
 	})
 	return wrap(err, "delete domain %d", domainID)
+}
+
+// SetSite implements schema.DomainStore.
+func (s *Store) SetSite(ctx context.Context, domainID int64, site schema.Site, links schema.AppLinks) error {
+	err := oneRow(s.pool.Exec(ctx, `
+		UPDATE domains SET root_url = $2, not_found_url = $3, expired_url = $4, apple_links = $5, android_links = $6 WHERE id = $1`,
+		domainID, site.RootURL, site.NotFoundURL, site.ExpiredURL, links.Apple, links.Android))
+	return wrap(err, "set site of domain %d", domainID)
+}
+
+// AppLinks implements schema.DomainStore.
+func (s *Store) AppLinks(ctx context.Context, domainID int64) (links schema.AppLinks, err error) {
+	err = s.pool.QueryRow(ctx, `SELECT apple_links, android_links FROM domains WHERE id = $1`, domainID).
+		Scan(&links.Apple, &links.Android)
+	return links, wrap(err, "read app links of domain %d", domainID)
 }

@@ -12,7 +12,8 @@ import (
 const (
 	selectDomain  = `SELECT ` + domainColumns + ` FROM domains `
 	domainColumns = `id, account_id, host, challenge, created_at, verified_at, lost_at, check_at, failing_since,
-		contested_by, contested_at`
+		contested_by, contested_at,
+		root_url, not_found_url, expired_url, apple_links <> '' OR android_links <> ''`
 	domainByID       = selectDomain + `WHERE id = ?`
 	domainsByHost    = selectDomain + `WHERE host = ? ORDER BY id`
 	verifiedDomain   = selectDomain + `WHERE host = ? AND verified_at IS NOT NULL`
@@ -25,7 +26,8 @@ const (
 func scanDomain(row interface{ Scan(...any) error }) (domain schema.Domain, err error) {
 	err = row.Scan(&domain.ID, &domain.AccountID, &domain.Host, &domain.Challenge, unixMillis{&domain.CreatedAt},
 		unixMillis{&domain.VerifiedAt}, unixMillis{&domain.LostAt}, unixMillis{&domain.CheckAt},
-		unixMillis{&domain.FailingSince}, &domain.ContestedBy, unixMillis{&domain.ContestedAt})
+		unixMillis{&domain.FailingSince}, &domain.ContestedBy, unixMillis{&domain.ContestedAt}, &domain.RootURL,
+		&domain.NotFoundURL, &domain.ExpiredURL, &domain.HasAppLinks)
 	return domain, err
 }
 
@@ -118,4 +120,19 @@ func (s *Store) DeleteDomain(ctx context.Context, domainID int64) error {
 		return err
 	})
 	return wrap(err, "delete domain %d", domainID)
+}
+
+// SetSite implements schema.DomainStore.
+func (s *Store) SetSite(ctx context.Context, domainID int64, site schema.Site, links schema.AppLinks) error {
+	err := oneRow(s.db.write.ExecContext(ctx, `
+		UPDATE domains SET root_url = ?, not_found_url = ?, expired_url = ?, apple_links = ?, android_links = ? WHERE id = ?`,
+		site.RootURL, site.NotFoundURL, site.ExpiredURL, links.Apple, links.Android, domainID))
+	return wrap(err, "set site of domain %d", domainID)
+}
+
+// AppLinks implements schema.DomainStore.
+func (s *Store) AppLinks(ctx context.Context, domainID int64) (links schema.AppLinks, err error) {
+	err = s.db.queryRow(ctx, `SELECT apple_links, android_links FROM domains WHERE id = ?`, domainID).
+		Scan(&links.Apple, &links.Android)
+	return links, wrap(err, "read app links of domain %d", domainID)
 }

@@ -3,6 +3,7 @@ package storetest
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,6 +24,7 @@ var domainBehaviours = []behaviour[schema.Database]{
 	{"VerifyDomain verifies a domain and keeps the first time", verifies},
 	{"VerifyDomain does not find an unknown domain", verifiesUnknown},
 	{"VerifyDomain rejects a host that another account has verified", refusesHeldHost},
+	{"SetSite sets what visitors get, and nothing else", setsSite},
 	{"VerifyDomain succeeds for exactly one of concurrent calls for a host", verifiesOne},
 }
 
@@ -212,4 +214,34 @@ func findsVerifiedHosts(t *testing.T, store schema.Database) {
 		slices.Sort(got)
 		testkit.Equal(t, "verified hosts", got, want, nilOrEmpty)
 	}
+}
+
+func setsSite(t *testing.T, store schema.Database) {
+	owner := addAccount(t, store, "a@example.org")
+	domain := addDomain(t, store, owner.ID, "go.example.org", true)
+	other := addDomain(t, store, owner.ID, "other.example.org", true)
+	for _, set := range []struct {
+		site  schema.Site
+		links schema.AppLinks
+	}{
+		{schema.Site{RootURL: "https://example.org/", NotFoundURL: "https://example.org/404", ExpiredURL: "https://example.org/ü"},
+			schema.AppLinks{Apple: "{}", Android: strings.Repeat(" ", schema.MaxAppLinks-2) + "[]"}},
+		{schema.Site{ExpiredURL: "https://example.org/late"}, schema.AppLinks{Apple: "{}"}},
+		{schema.Site{}, schema.AppLinks{Android: "[]"}},
+		{},
+	} {
+		testkit.Must(t, store.SetSite(t.Context(), domain.ID, set.site, set.links))
+		domain.Site, domain.HasAppLinks = set.site, set.links != schema.AppLinks{}
+		hasDomain(t, store, domain)
+		verified, err := store.VerifiedDomain(t.Context(), domain.Host)
+		testkit.Must(t, err)
+		testkit.Equal(t, "verified domain", verified, domain)
+		links, err := store.AppLinks(t.Context(), domain.ID)
+		testkit.Must(t, err)
+		testkit.Equal(t, "app links", links, set.links)
+	}
+	hasDomain(t, store, other)
+	testkit.WantCode(t, store.SetSite(t.Context(), domain.ID+1000, schema.Site{}, schema.AppLinks{}), schema.CodeNotFound)
+	_, err := store.AppLinks(t.Context(), domain.ID+1000)
+	testkit.WantCode(t, err, schema.CodeNotFound)
 }

@@ -100,6 +100,13 @@ func leavesChanges(t *testing.T, store schema.Database) {
 	wantPending(t, "a released domain", store, "host/go.example.org")
 	verified := addDomain(t, store, a.ID, "verified.example.org", true)
 	wantPending(t, "a domain that is verified at once", store, "host/verified.example.org")
+	for _, links := range []schema.AppLinks{{}, {Apple: "{}"}} {
+		site := schema.Site{RootURL: "https://example.org/"}
+		testkit.Must(t, store.SetSite(t.Context(), verified.ID, site, links))
+		wantPending(t, "a site", store, "host/verified.example.org")
+		testkit.Must(t, store.SetSite(t.Context(), verified.ID, site, links))
+		wantPending(t, "the same site", store)
+	}
 	custom := addLink(t, store, a.ID, verified.ID, "custom")
 	wantPending(t, "a link on a domain", store, fmt.Sprintf("link/%d/custom", verified.ID))
 	testkit.Must(t, store.DeleteLink(t.Context(), custom, hour(7)))

@@ -62,6 +62,11 @@ CREATE TABLE domains (
     failing_since timestamptz,
     contested_by  bigint      NOT NULL DEFAULT 0, -- the domain with the same host whose records are there
     contested_at  timestamptz,
+    root_url      text        NOT NULL DEFAULT '', -- '': none, as below
+    not_found_url text        NOT NULL DEFAULT '',
+    expired_url   text        NOT NULL DEFAULT '', -- of links without one
+    apple_links   text        NOT NULL DEFAULT '', -- see schema.AppLinks
+    android_links text        NOT NULL DEFAULT '',
     UNIQUE (host, account_id)
 );
 
@@ -220,10 +225,14 @@ BEGIN
     RETURN NULL;
 END $$;
 -- +goose StatementEnd
--- Edges know verified hosts only.
+-- Edges know verified hosts only, and what their visitors get.
 CREATE TRIGGER note_new_host AFTER INSERT ON domains
     FOR EACH ROW WHEN (NEW.verified_at IS NOT NULL) EXECUTE FUNCTION note_host();
-CREATE TRIGGER note_host AFTER UPDATE OF verified_at ON domains
-    FOR EACH ROW WHEN (OLD.verified_at IS DISTINCT FROM NEW.verified_at) EXECUTE FUNCTION note_host();
+CREATE TRIGGER note_host AFTER UPDATE OF verified_at, root_url, not_found_url, expired_url, apple_links, android_links ON domains
+    FOR EACH ROW WHEN (
+    (OLD.verified_at, OLD.root_url, OLD.not_found_url, OLD.expired_url, OLD.apple_links, OLD.android_links)
+    IS DISTINCT FROM
+    (NEW.verified_at, NEW.root_url, NEW.not_found_url, NEW.expired_url, NEW.apple_links, NEW.android_links))
+    EXECUTE FUNCTION note_host();
 CREATE TRIGGER note_deleted_host AFTER DELETE ON domains
     FOR EACH ROW WHEN (OLD.verified_at IS NOT NULL) EXECUTE FUNCTION note_host();

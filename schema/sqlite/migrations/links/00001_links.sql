@@ -65,6 +65,11 @@ CREATE TABLE domains (
     failing_since INTEGER,
     contested_by  INTEGER NOT NULL DEFAULT 0, -- the domain with the same host whose records are there
     contested_at  INTEGER,
+    root_url      TEXT    NOT NULL DEFAULT '', -- '': none, as below
+    not_found_url TEXT    NOT NULL DEFAULT '',
+    expired_url   TEXT    NOT NULL DEFAULT '', -- of links without one
+    apple_links   TEXT    NOT NULL DEFAULT '', -- see schema.AppLinks
+    android_links TEXT    NOT NULL DEFAULT '',
     UNIQUE (host, account_id)
 ) STRICT;
 
@@ -191,14 +196,18 @@ CREATE TRIGGER note_account AFTER UPDATE OF suspended ON accounts WHEN old.suspe
 END;
 -- +goose StatementEnd
 
--- Edges know verified hosts only.
+-- Edges know verified hosts only, and what their visitors get.
 -- +goose StatementBegin
 CREATE TRIGGER note_new_host AFTER INSERT ON domains WHEN new.verified_at IS NOT NULL BEGIN
     INSERT INTO outbox (changes) VALUES ('host/' || new.host);
 END;
 -- +goose StatementEnd
 -- +goose StatementBegin
-CREATE TRIGGER note_host AFTER UPDATE OF verified_at ON domains WHEN old.verified_at IS NOT new.verified_at BEGIN
+CREATE TRIGGER note_host AFTER UPDATE OF verified_at, root_url, not_found_url, expired_url, apple_links, android_links ON domains WHEN
+    (old.verified_at, old.root_url, old.not_found_url, old.expired_url, old.apple_links, old.android_links)
+    IS NOT
+    (new.verified_at, new.root_url, new.not_found_url, new.expired_url, new.apple_links, new.android_links)
+BEGIN
     INSERT INTO outbox (changes) VALUES ('host/' || new.host);
 END;
 -- +goose StatementEnd
