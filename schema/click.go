@@ -141,6 +141,9 @@ type ClickStore interface {
 	LinkStats(ctx context.Context, linkID int64) (Stats, error)
 	// ClickCounts returns the TotalClicks of each link that has clicks.
 	ClickCounts(ctx context.Context, linkIDs []int64) (map[int64]int64, error)
+	// ClickTotals returns the clicks of each of these links, and of all links of each of these accounts, without those that have none. All
+	// of them are read at the same time, however many they are.
+	ClickTotals(ctx context.Context, links, accounts []int64) (ofLinks, ofAccounts map[int64]Period, err error)
 	// Readers returns how many statistics and reports the store reads at the same time.
 	Readers() int
 }

@@ -26,6 +26,8 @@ type TokenStore interface {
 	TokenByDigest(ctx context.Context, digest [32]byte) (Token, Account, error)
 	// RevokeToken makes a token permanently invalid. Idempotent. CodeNotFound if there is no such token.
 	RevokeToken(ctx context.Context, tokenID int64, at time.Time) error
+	// ValidTokens returns those of the tokens with these IDs that are valid and whose account is not suspended, in any order.
+	ValidTokens(ctx context.Context, ids []int64) ([]int64, error)
 	// Tokens returns the account's valid tokens, the newest first.
 	Tokens(ctx context.Context, accountID int64) ([]Token, error)
 	// UseTokens sets UsedAt of tokens, by ID, unless it is later already. Unknown IDs are no error.

@@ -16,6 +16,7 @@ import (
 	"linkstream/api/clickreport"
 	"linkstream/api/customdomain"
 	"linkstream/api/dashboard"
+	"linkstream/api/live"
 	"linkstream/api/ratelimit"
 	"linkstream/api/request"
 	"linkstream/api/rest"
@@ -40,6 +41,7 @@ type Service struct {
 	domains   *customdomain.Manager
 	imports   *transfer.Uploads
 	rankings  *clickreport.Rankings
+	live      *live.Hub
 	shortener *shorten.Shortener
 	links     schema.Database // its reads take turns
 	clicks    turns.Store
@@ -116,6 +118,7 @@ func (s *Service) compose(cfg Config) error {
 	lag := clickreport.NewLag(s.clicks, s.clickLog, s.log)
 	clicks := turns.NewClicks(s.clicks, s.metrics)
 	s.rankings = clickreport.NewRankings(clicks, s.log)
+	s.live = live.NewHub(s.clicks, s.links, lag.CountedUntil, cfg.MaxConnections/2, s.metrics, s.log)
 	s.imports = transfer.NewUploads(s.links, transfer.NewImporter(s.shortener, s.links, s.links), s.log)
 	parts := dashboard.Parts{DB: s.links, Clicks: clicks, Lag: lag, Rankings: s.rankings, Shortener: s.shortener,
 		Domains: s.domains, Imports: s.imports, Requests: requests, Log: s.log}
@@ -129,7 +132,7 @@ func (s *Service) compose(cfg Config) error {
 		return err
 	}
 	api := rest.New(s.tokens, ratelimit.NewRequestLimiter(s.links), s.shortener, s.links, clicks,
-		lag.CountedUntil, requests, s.log)
+		lag.CountedUntil, s.live, requests, s.log)
 	s.server = newServer(&router{api: api, pages: pages, gate: admission.NewGate(s.metrics), proxies: cfg.TrustedProxies,
 		tracer: cfg.Tracer, health: cfg.PublicHealth, log: s.log}, cfg.MaxConnections, s.log)
 	s.clients = admission.NewListener(s.listener, admission.Limits{Connections: cfg.MaxConnections,
@@ -157,7 +160,7 @@ func (s *Service) Ready(ctx context.Context) error {
 
 // Run serves until ctx is done or serving fails, and then stops in this order:
 //
-//  1. The listener is closed and the requests under way are answered, within shutdownTimeout.
+//  1. The listener is closed, live streams end, and the requests under way are answered, within shutdownTimeout.
 //  2. Imports are interrupted between two chunks of rows, and rankings of links and counts of tags.
 //  3. The last uses of tokens are written, those by the requests of step 1 included.
 //  4. Reloads of the blocklist and checks of domains end, and the token cache is released.
@@ -171,9 +174,11 @@ func (s *Service) Run(ctx context.Context) error {
 	stopImporting := service.RunInBackground(background, s.imports.Run)
 	stopRanking := service.RunInBackground(background, s.rankings.Run)
 	stopCounting := service.RunInBackground(background, s.shortener.Run)
+	stopStreaming := service.RunInBackground(ctx, s.live.Run)
 	stopWritingUses := service.RunInBackground(background, func(ctx context.Context) { s.tokens.Run(ctx, s.log) })
 
 	err := service.Serve(ctx, s.server, s.clients, shutdownTimeout)
+	stopStreaming()
 	stopImporting()
 	stopRanking()
 	stopCounting()

@@ -23,6 +23,7 @@ import (
 
 	"linkstream/api/admission"
 	"linkstream/api/auth"
+	"linkstream/api/live"
 	"linkstream/api/ratelimit"
 	"linkstream/api/request"
 	"linkstream/api/shorten"
@@ -41,6 +42,8 @@ const (
 	pathStats      = root + "/stats/{hash}"
 	pathLinkReport = root + "/links/{hash}/report"
 	pathReport     = root + "/report"
+	pathLinkLive   = root + "/links/{hash}/live"
+	pathLive       = root + "/live"
 	pathOpenAPI    = root + "/openapi.json"
 )
 
@@ -64,6 +67,7 @@ type API struct {
 	clicks    *turns.Clicks
 	// countedUntil returns the time up to which all clicks are counted; false if that is not known.
 	countedUntil func(context.Context) (time.Time, bool)
+	live         *live.Hub
 	room         *admission.Room // for large bodies
 	router       *router.Router
 	requests     *request.Recorder
@@ -79,10 +83,11 @@ type linkStore interface {
 
 // New returns an API. countedUntil returns the time up to which all clicks are counted; false if that is not known.
 func New(tokens *auth.Authenticator, limiter *ratelimit.RequestLimiter, shortener *shorten.Shortener, links linkStore,
-	clicks *turns.Clicks, countedUntil func(context.Context) (time.Time, bool), requests *request.Recorder, log *slog.Logger) *API {
+	clicks *turns.Clicks, countedUntil func(context.Context) (time.Time, bool), streams *live.Hub, requests *request.Recorder,
+	log *slog.Logger) *API {
 	a := &API{
 		tokens: tokens, limiter: limiter, shortener: shortener, links: links, clicks: clicks, countedUntil: countedUntil,
-		room: admission.NewRoom(), requests: requests, log: log,
+		live: streams, room: admission.NewRoom(), requests: requests, log: log,
 	}
 	a.router = router.New()
 	a.router.RedirectTrailingSlash, a.router.RedirectFixedPath = false, false // each resource has exactly one path
@@ -97,6 +102,8 @@ func New(tokens *auth.Authenticator, limiter *ratelimit.RequestLimiter, shortene
 	a.route(fasthttp.MethodGet, pathStats, a.linkStats)
 	a.route(fasthttp.MethodGet, pathLinkReport, a.linkReport)
 	a.route(fasthttp.MethodGet, pathReport, a.accountReport)
+	a.route(fasthttp.MethodGet, pathLinkLive, a.linkLive)
+	a.route(fasthttp.MethodGet, pathLive, a.accountLive)
 	a.route(fasthttp.MethodGet, pathOpenAPI, a.describe)
 	a.router.NotFound = func(http *fasthttp.RequestCtx) { a.fail(http, errNoPath) }
 	a.router.MethodNotAllowed = func(http *fasthttp.RequestCtx) { a.fail(http, errMethod) } // the router has set Allow

@@ -15,7 +15,7 @@ import (
 // Queries have their plans tested.
 var Queries = map[string]string{
 	"stats": linkStats, "counts": clickCounts, "position": lastPosition, "marks": laneMarks, "combinations": combinations,
-	"lane counts": laneCounts,
+	"lane counts": laneCounts, "totals": linkTotals + unionAll + accountTotals,
 }
 
 // LastRow is the last row of a partition's batches.
@@ -60,6 +60,7 @@ var MonthOf = monthOf
 var (
 	ProjectionSettings = projectionSettings
 	LookupSettings     = lookupSettings
+	TotalsSettings     = totalsSettings
 )
 
 // Statements returns all statements that create the schema on a cluster, or on one server if cluster is "".

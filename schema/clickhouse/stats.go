@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
@@ -18,6 +19,10 @@ const (
 	SELECT toDate(clicked_at) AS day, device, browser, ` + people + ` + ` + bots + `
 	FROM clicks WHERE link_id = ? GROUP BY day, device, browser`
 	clickCounts = `SELECT link_id, ` + people + ` + ` + bots + ` FROM clicks WHERE link_id IN (?) GROUP BY link_id`
+	linkTotals  = `SELECT toUInt8(0) AS of_account, link_id AS id, toInt64(` + people + `), toInt64(` + bots + `)
+	FROM clicks WHERE link_id IN (?) GROUP BY link_id`
+	accountTotals = `SELECT toUInt8(1) AS of_account, account_id AS id, toInt64(` + people + `), toInt64(` + bots + `)
+	FROM clicks WHERE account_id IN (?) GROUP BY account_id`
 )
 
 // LinkStats implements schema.ClickStore.
@@ -67,4 +72,48 @@ func (c *ClickStore) ClickCounts(ctx context.Context, linkIDs []int64) (map[int6
 		return err
 	})
 	return counts, wrap(err, "read counts of %d links", len(linkIDs))
+}
+
+const unionAll = "\nUNION ALL\n"
+
+// totalsSettings lets the server find the projection of each part of a query, with which a single preferred one does not agree.
+func totalsSettings() ch.Settings {
+	settings := lookupSettings("")
+	delete(settings, preferredProjection)
+	settings["max_query_size"] = maxReportQuery
+	return settings
+}
+
+// ClickTotals implements schema.ClickStore.
+func (c *ClickStore) ClickTotals(
+	ctx context.Context, links, accounts []int64,
+) (ofLinks, ofAccounts map[int64]schema.Period, err error) {
+	ofLinks, ofAccounts = map[int64]schema.Period{}, map[int64]schema.Period{}
+	var queries []string
+	var args []any
+	if len(links) > 0 {
+		queries, args = append(queries, linkTotals), append(args, links)
+	}
+	if len(accounts) > 0 {
+		queries, args = append(queries, accountTotals), append(args, accounts)
+	}
+	if len(queries) == 0 {
+		return ofLinks, ofAccounts, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	rows, err := c.conn.Query(ch.Context(ctx, ch.WithSettings(totalsSettings())), strings.Join(queries, unionAll), args...)
+	err = forEachRow(rows, err, func() error {
+		var ofAccount uint8
+		var id int64
+		var clicks schema.Period
+		err := rows.Scan(&ofAccount, &id, &clicks.People, &clicks.Bots)
+		if ofAccount == 1 {
+			ofAccounts[id] = clicks
+		} else {
+			ofLinks[id] = clicks
+		}
+		return err
+	})
+	return ofLinks, ofAccounts, wrap(err, "read clicks of %d links and %d accounts", len(links), len(accounts))
 }

@@ -15,6 +15,9 @@ const (
 	SELECT ` + sessionColumns + `, a.email, a.password_hash, a.suspended, a.created_at
 	FROM sessions s JOIN accounts a ON a.id = s.account_id
 	WHERE s.digest = $1 AND s.expires_at > $2`
+	validSessions = `
+	SELECT s.id FROM sessions s JOIN accounts a ON a.id = s.account_id
+	WHERE s.id = ANY ($1) AND s.expires_at > $2 AND NOT a.suspended`
 	sessionsOfAccount = `
 	SELECT ` + sessionColumns + ` FROM sessions s
 	WHERE s.account_id = $1 AND s.expires_at > $2 ORDER BY s.seen_at DESC, s.id DESC`
@@ -52,6 +55,12 @@ func (s *Store) SessionByDigest(
 		&account.Email, &account.PasswordHash, &account.Suspended, &account.CreatedAt)
 	account.ID = session.AccountID
 	return session, account, wrap(err, "read session")
+}
+
+// ValidSessions implements schema.SessionStore.
+func (s *Store) ValidSessions(ctx context.Context, ids []int64, now time.Time) ([]int64, error) {
+	valid, err := s.ids(ctx, validSessions, ids, now)
+	return valid, wrap(err, "read which of %d sessions are valid", len(ids))
 }
 
 // Sessions implements schema.SessionStore.

@@ -40,6 +40,9 @@ const (
 	SELECT ` + tokenColumns + `, a.email, a.password_hash, a.suspended, a.created_at
 	FROM tokens t JOIN accounts a ON a.id = t.account_id
 	WHERE t.digest = $1 AND t.revoked_at IS NULL`
+	validTokens = `
+	SELECT t.id FROM tokens t JOIN accounts a ON a.id = t.account_id
+	WHERE t.id = ANY ($1) AND t.revoked_at IS NULL AND NOT a.suspended`
 	tokensOfAccount = `
 	SELECT ` + tokenColumns + ` FROM tokens t WHERE t.account_id = $1 AND t.revoked_at IS NULL ORDER BY t.id DESC`
 	// Rows are locked in order of their IDs, so that calls with several tokens in common do not deadlock.
@@ -72,6 +75,21 @@ func (s *Store) TokenByDigest(ctx context.Context, digest [32]byte) (schema.Toke
 func (s *Store) RevokeToken(ctx context.Context, tokenID int64, at time.Time) error {
 	err := oneRow(s.pool.Exec(ctx, `UPDATE tokens SET revoked_at = coalesce(revoked_at, $2) WHERE id = $1`, tokenID, at))
 	return wrap(err, "revoke token %d", tokenID)
+}
+
+// ValidTokens implements schema.TokenStore.
+func (s *Store) ValidTokens(ctx context.Context, ids []int64) ([]int64, error) {
+	valid, err := s.ids(ctx, validTokens, ids)
+	return valid, wrap(err, "read which of %d tokens are valid", len(ids))
+}
+
+// ids returns the IDs that a query selects.
+func (s *Store) ids(ctx context.Context, query string, args ...any) ([]int64, error) {
+	rows, err := s.pool.Query(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[int64])
 }
 
 // Tokens implements schema.TokenStore.

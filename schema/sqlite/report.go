@@ -66,6 +66,7 @@ type clickKey struct {
 var (
 	byDay     = clickKey{"day", "quarter / 96", schema.ByDevice}
 	byQuarter = clickKey{"quarter", "quarter", schema.ByDevice}
+	byAccount = clickKey{"account_id", "account_id", schema.ByDevice}
 	byLink    = clickKey{"link_id", "link_id", schema.ByDevice}
 	// byDayOfQuarter counts by the UTC day in tables of quarters.
 	byDayOfQuarter = clickKey{"quarter / 96", "quarter / 96", schema.ByDevice}

@@ -14,6 +14,9 @@ const (
 	SELECT ` + sessionColumns + `, a.email, a.password_hash, a.suspended, a.created_at
 	FROM sessions s JOIN accounts a ON a.id = s.account_id
 	WHERE s.digest = ? AND s.expires_at > ?`
+	validSessions = `
+	SELECT s.id FROM sessions s JOIN accounts a ON a.id = s.account_id
+	WHERE s.id IN (SELECT value FROM json_each(?)) AND s.expires_at > ? AND NOT a.suspended`
 	sessionsOfAccount = `
 	SELECT ` + sessionColumns + ` FROM sessions s
 	WHERE s.account_id = ? AND s.expires_at > ? ORDER BY s.seen_at DESC, s.id DESC`
@@ -66,6 +69,12 @@ func (s *Store) SessionByDigest(
 		&account.Email, &account.PasswordHash, &account.Suspended, unixMillis{&account.CreatedAt})
 	account.ID = session.AccountID
 	return session, account, wrap(err, "read session")
+}
+
+// ValidSessions implements schema.SessionStore.
+func (s *Store) ValidSessions(ctx context.Context, ids []int64, now time.Time) ([]int64, error) {
+	valid, err := s.ids(ctx, validSessions, ids, unixMillis{&now})
+	return valid, wrap(err, "read which of %d sessions are valid", len(ids))
 }
 
 // Sessions implements schema.SessionStore.

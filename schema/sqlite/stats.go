@@ -26,6 +26,12 @@ var (
 	linkBrowsers = topSums(dayTables(ofLink, byName(schema.ByBrowser)), shownName(schema.ByBrowser), "people + bots")
 )
 
+// The clicks of links ?1, and of accounts ?1, of all time.
+var (
+	linkTotals    = sums(dayTables(ofQueryLinks, byLink))
+	accountTotals = sums([]clickTable{sumTable("owned_quarters", "account_id IN (SELECT value FROM json_each(?1))"+inQuarters, byAccount)})
+)
+
 const ofLink = "link_id = ?1"
 
 // LinkStats implements schema.ClickStore.
@@ -68,6 +74,44 @@ func (c *ClickStore) ClickCounts(ctx context.Context, linkIDs []int64) (map[int6
 	counts := make(map[int64]int64, len(linkIDs))
 	rows, err := c.db.query(ctx, clickCounts, string(ids))
 	return counts, wrap(scanCounts(rows, err, counts), "read counts of %d links", len(linkIDs))
+}
+
+// ClickTotals implements schema.ClickStore.
+func (c *ClickStore) ClickTotals(
+	ctx context.Context, links, accounts []int64,
+) (ofLinks, ofAccounts map[int64]schema.Period, err error) {
+	ofLinks, ofAccounts = map[int64]schema.Period{}, map[int64]schema.Period{}
+	err = c.db.view(ctx, func(tx *snapshot) error {
+		for _, read := range []struct {
+			query string
+			ids   []int64
+			sums  map[int64]schema.Period
+		}{{linkTotals, links, ofLinks}, {accountTotals, accounts, ofAccounts}} {
+			if len(read.ids) == 0 {
+				continue
+			}
+			ids, err := json.Marshal(read.ids)
+			if err != nil {
+				return err
+			}
+			args := []any{string(ids), 0, math.MinInt64, math.MaxInt64, 0, math.MinInt64, math.MaxInt64}
+			rows, err := tx.query(ctx, read.query, args...)
+			err = forEachRow(rows, err, func() error {
+				var id int64
+				var clicks schema.Period
+				err := rows.Scan(&id, &clicks.People, &clicks.Bots)
+				sum := read.sums[id]
+				sum.Add(clicks)
+				read.sums[id] = sum
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return ofLinks, ofAccounts, wrap(err, "read clicks of %d links and %d accounts", len(links), len(accounts))
 }
 
 // scanCounts scans rows of a key and its count into counts.

@@ -15,6 +15,9 @@ const (
 	SELECT ` + tokenColumns + `, a.email, a.password_hash, a.suspended, a.created_at
 	FROM tokens t JOIN accounts a ON a.id = t.account_id
 	WHERE t.digest = ? AND t.revoked_at IS NULL`
+	validTokens = `
+	SELECT t.id FROM tokens t JOIN accounts a ON a.id = t.account_id
+	WHERE t.id IN (SELECT value FROM json_each(?)) AND t.revoked_at IS NULL AND NOT a.suspended`
 	tokensOfAccount = `
 	SELECT ` + tokenColumns + ` FROM tokens t WHERE t.account_id = ? AND t.revoked_at IS NULL ORDER BY t.id DESC`
 	// useTokens takes a JSON object of times by ID.
@@ -63,6 +66,28 @@ func (s *Store) RevokeToken(ctx context.Context, tokenID int64, at time.Time) er
 	err := oneRow(s.db.write.ExecContext(ctx, `UPDATE tokens SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?`,
 		unixMillis{&at}, tokenID))
 	return wrap(err, "revoke token %d", tokenID)
+}
+
+// ValidTokens implements schema.TokenStore.
+func (s *Store) ValidTokens(ctx context.Context, ids []int64) ([]int64, error) {
+	valid, err := s.ids(ctx, validTokens, ids)
+	return valid, wrap(err, "read which of %d tokens are valid", len(ids))
+}
+
+// ids returns the IDs that a query of some IDs, which are its first argument as JSON, selects.
+func (s *Store) ids(ctx context.Context, query string, of []int64, args ...any) (found []int64, err error) {
+	list, err := json.Marshal(of)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.db.query(ctx, query, append([]any{string(list)}, args...)...)
+	err = forEachRow(rows, err, func() error {
+		var id int64
+		err := rows.Scan(&id)
+		found = append(found, id)
+		return err
+	})
+	return found, err
 }
 
 // Tokens implements schema.TokenStore.

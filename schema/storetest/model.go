@@ -150,6 +150,38 @@ func (m *model) checkCounts(t *testing.T, store ClickStores) {
 	for id, want := range m.links {
 		testkit.Equal(t, "ClickCounts", counts[id], want.total)
 	}
+	m.checkTotals(t, store, ids)
+}
+
+// checkTotals compares the clicks of people and bots of links and of all accounts, asked for together and alone.
+func (m *model) checkTotals(t *testing.T, store ClickStores, links []int64) {
+	t.Helper()
+	ofLinks, ofAccounts := map[int64]schema.Period{}, map[int64]schema.Period{}
+	for account, clicks := range m.accounts {
+		for _, c := range clicks {
+			one := schema.Period{People: 1}
+			if c.device == schema.Bot {
+				one = schema.Period{Bots: 1}
+			}
+			for sums, key := range map[*map[int64]schema.Period]int64{&ofLinks: c.link, &ofAccounts: account} {
+				sum := (*sums)[key]
+				sum.Add(one)
+				(*sums)[key] = sum
+			}
+		}
+	}
+	accounts := append(slices.Collect(maps.Keys(m.accounts)), unknownLink)
+	links = append(links, unknownLink)
+	none := map[int64]schema.Period{}
+	for _, c := range []struct {
+		links, accounts         []int64
+		wantLinks, wantAccounts map[int64]schema.Period
+	}{{links, accounts, ofLinks, ofAccounts}, {links, nil, ofLinks, none}, {nil, accounts, none, ofAccounts}, {nil, nil, none, none}} {
+		gotLinks, gotAccounts, err := store.ClickTotals(t.Context(), c.links, c.accounts)
+		testkit.Must(t, err)
+		testkit.Equal(t, "totals of links", gotLinks, c.wantLinks)
+		testkit.Equal(t, "totals of accounts", gotAccounts, c.wantAccounts)
+	}
 }
 
 // unknownLink has no clicks in any test.

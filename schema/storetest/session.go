@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"crypto/sha256"
+	"slices"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ var sessionBehaviours = []behaviour[schema.Database]{
 	{"SessionByDigest does not find an unknown digest", missesSession},
 	{"SessionByDigest does not find an expired session", missesExpiredSession},
 	{"SessionByDigest finds the session of a suspended account", findsSessionOfSuspended},
+	{"ValidSessions returns those that are open and not of a suspended account", tellsValidSessions},
 	{"Sessions returns those that have not expired, last seen first", listsSessions},
 	{"ExtendSession sets SeenAt and ExpiresAt", extendsSession},
 	{"ExtendSession does not find an ended session", extendsEnded},
@@ -268,4 +270,21 @@ func setsPasswordsConcurrently(t *testing.T, store schema.Database) {
 		}
 	}
 	testkit.Must(t, store.CreateSession(t.Context(), &sessions[0], "$argon2id$new"))
+}
+
+func tellsValidSessions(t *testing.T, store schema.Database) {
+	a, b := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
+	first, second, ended := addSession(t, store, a, "1"), addSession(t, store, b, "2"), addSession(t, store, a, "3")
+	testkit.Must(t, store.EndSession(t.Context(), a.ID, ended.ID))
+	want := func(now time.Time, want ...int64) {
+		t.Helper()
+		got, err := store.ValidSessions(t.Context(), []int64{ended.ID, second.ID, first.ID}, now)
+		testkit.Must(t, err)
+		slices.Sort(got)
+		testkit.Equal(t, "valid sessions", got, want, nilOrEmpty)
+	}
+	want(epoch, first.ID, second.ID)
+	want(first.ExpiresAt)
+	testkit.Must(t, store.SetSuspended(t.Context(), a.ID, true))
+	want(epoch, second.ID)
 }

@@ -3,6 +3,7 @@ package storetest
 import (
 	"crypto/sha256"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ var tokenBehaviours = []behaviour[schema.Database]{
 	{"TokenByDigest finds the token of a suspended account", findsTokenOfSuspended},
 	{"RevokeToken makes one token invalid for good", revokesToken},
 	{"RevokeToken does not find an unknown token", revokesUnknown},
+	{"ValidTokens returns those that are valid and not of a suspended account", tellsValidTokens},
 	{"Tokens returns the account's valid tokens, newest first", listsTokens},
 	{"UseTokens records the latest use of each token", usesTokens},
 	{"UseTokens records the latest use of concurrent calls", usesTokensConcurrently},
@@ -100,6 +102,24 @@ func revokesUnknown(t *testing.T, store schema.Database) {
 	owner := addAccount(t, store, "a@example.org")
 	token := addToken(t, store, owner.ID, "secret")
 	testkit.WantCode(t, store.RevokeToken(t.Context(), token.ID+1000, epoch), schema.CodeNotFound)
+}
+
+func tellsValidTokens(t *testing.T, store schema.Database) {
+	a, b := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
+	first, second, revoked := addToken(t, store, a.ID, "1"), addToken(t, store, b.ID, "2"), addToken(t, store, a.ID, "3")
+	testkit.Must(t, store.RevokeToken(t.Context(), revoked.ID, epoch))
+	want := func(want ...int64) {
+		t.Helper()
+		got, err := store.ValidTokens(t.Context(), []int64{revoked.ID, second.ID, first.ID, revoked.ID + 1000})
+		testkit.Must(t, err)
+		slices.Sort(got)
+		testkit.Equal(t, "valid tokens", got, want, nilOrEmpty)
+	}
+	want(first.ID, second.ID)
+	testkit.Must(t, store.SetSuspended(t.Context(), a.ID, true))
+	want(second.ID)
+	testkit.Must(t, store.SetSuspended(t.Context(), a.ID, false))
+	want(first.ID, second.ID)
 }
 
 // wantTokens requires that the account's tokens are want, in this order.

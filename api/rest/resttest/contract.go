@@ -39,6 +39,8 @@ func Test(t *testing.T, s System) {
 		"4 GET stats: domains":        testStatsOfDomains,
 		"4 GET links":                 testLinks,
 		"4 GET domains":               testDomains,
+		"additions: GET live":         testLive,
+		"additions: GET live ends":    testLiveEnds,
 		"5 Authentication":            testAuthentication,
 		"7 Errors":                    testErrors,
 		"7 Suspended accounts":        testSuspension,

@@ -242,6 +242,29 @@ func (s *store) ClickCounts(_ context.Context, linkIDs []int64) (map[int64]int64
 	return counts, nil
 }
 
+func (s *store) ClickTotals(_ context.Context, links, accounts []int64) (ofLinks, ofAccounts map[int64]schema.Period, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ofLinks, ofAccounts = map[int64]schema.Period{}, map[int64]schema.Period{}
+	for _, r := range s.rows {
+		one := schema.Period{People: 1}
+		if r.device == schema.Bot {
+			one = schema.Period{Bots: 1}
+		}
+		if slices.Contains(links, r.link) {
+			sum := ofLinks[r.link]
+			sum.Add(one)
+			ofLinks[r.link] = sum
+		}
+		if slices.Contains(accounts, r.account) {
+			sum := ofAccounts[r.account]
+			sum.Add(one)
+			ofAccounts[r.account] = sum
+		}
+	}
+	return ofLinks, ofAccounts, nil
+}
+
 // The model passes the suite of the real stores.
 func TestModelStore(t *testing.T) {
 	for name, lowPosition := range map[string]bool{"highest position": false, "lowest position": true} {

@@ -1,0 +1,85 @@
+package rest
+
+import (
+	"encoding/json"
+	"errors"
+	"strconv"
+
+	"github.com/valyala/fasthttp"
+
+	"linkstream/api/clickreport"
+	"linkstream/api/live"
+)
+
+// liveCounts is the data of an event.
+type liveCounts struct {
+	Hash         string  `json:"hash,omitempty"`
+	TotalClicks  int64   `json:"total_clicks"`
+	People       int64   `json:"people"`
+	Bots         int64   `json:"bots"`
+	CountedUntil *string `json:"counted_until"`
+}
+
+// streamRetryAfter is the Retry-After, in seconds, of a stream beyond those of an account.
+const streamRetryAfter = "5"
+
+var errStreams = &httpError{fasthttp.StatusTooManyRequests, "Your account has " + strconv.Itoa(live.MaxStreams) +
+	" live streams open, or too many links in them: close one first."}
+
+// linkLive answers GET /api/v1/links/{hash}/live.
+func (a *API) linkLive(c *call) error {
+	link, err := a.ownedLink(c)
+	if err != nil {
+		return err
+	}
+	return a.stream(c, live.Topic{Account: c.account, Link: link.ID}, []int64{link.ID}, link.Hash)
+}
+
+// accountLive answers GET /api/v1/live.
+func (a *API) accountLive(c *call) error {
+	some, invalid, err := a.reportLinks(c)
+	switch {
+	case err != nil:
+		return err
+	case invalid != nil:
+		invalid.Message = "The request has invalid fields."
+		return invalid
+	}
+	topic, args := live.Topic{Account: c.account}, c.http.QueryArgs()
+	if some != nil {
+		topic.Tag, topic.ByDomain = string(args.Peek(clickreport.FieldTag)), args.Has(clickreport.FieldDomain)
+		topic.Domain, _ = strconv.ParseInt(string(args.Peek(clickreport.FieldDomain)), 10, 64) // 0 without one; reportLinks has checked it
+	}
+	return a.stream(c, topic, some, "")
+}
+
+// stream answers with the counts of a topic, now and whenever they change.
+func (a *API) stream(c *call, topic live.Topic, links []int64, hash string) error {
+	if c.http.IsHead() {
+		live.SetHeaders(c.http)
+		return nil
+	}
+	s, err := a.live.Open(c.ctx, topic, links, live.Holder{Token: c.token})
+	if errors.Is(err, live.ErrTooMany) {
+		c.http.Response.Header.Set("Retry-After", streamRetryAfter)
+		return errStreams
+	}
+	if err != nil {
+		return withOutage(readingClicks, err)
+	}
+	s.Serve(c.http, func(dst []byte, counts live.Counts) ([]byte, string) { return appendCounts(dst, hash, counts) })
+	return nil
+}
+
+func appendCounts(dst []byte, hash string, counts live.Counts) (data []byte, id string) {
+	event := liveCounts{Hash: hash, TotalClicks: counts.Total(), People: counts.People, Bots: counts.Bots}
+	if !counts.Until.IsZero() {
+		id = formatTime(counts.Until)
+		event.CountedUntil = &id
+	}
+	data, err := json.Marshal(event)
+	if err != nil {
+		panic(err) // it has strings and numbers only
+	}
+	return append(dst, data...), id
+}
