@@ -57,15 +57,15 @@ func (l *AppLinks) At(path string) string {
 	return ""
 }
 
-// CheckAppLinks returns an error with a message for the client if a document is longer than MaxAppLinks, or neither JSON nor "".
-func CheckAppLinks(document string) error {
+// AppLinksProblem says in a sentence for its author why a document cannot be one of AppLinks; "": it can.
+func AppLinksProblem(document string) string {
 	switch {
 	case len(document) > MaxAppLinks:
-		return ClientErrorf(CodeInvalid, "The document must have at most %d KiB.", MaxAppLinks>>10)
+		return "The document must have at most 128 KiB."
 	case document != "" && !json.Valid([]byte(document)):
-		return ClientErrorf(CodeInvalid, "The document is not valid JSON.")
+		return "The document is not valid JSON."
 	}
-	return nil
+	return ""
 }
 
 // DomainStore stores domains.

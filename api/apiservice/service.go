@@ -113,6 +113,11 @@ func (s *Service) compose(cfg Config) error {
 		return err
 	}
 	s.shortener = shorten.New(cfg.EdgeURL, s.links, s.links, s.blocklist, append(own, shorten.AddressOf(s.url), listener)...)
+	for _, address := range own {
+		if ip := address.IP(); ip.IsValid() {
+			cfg.Domains.Addresses = append(cfg.Domains.Addresses, ip)
+		}
+	}
 	verifier := customdomain.NewVerifier(cfg.Domains, cfg.EdgeURL.Host(), s.metrics, s.log)
 	s.domains = customdomain.NewManager(s.links, verifier)
 	lag := clickreport.NewLag(s.clicks, s.clickLog, s.log)

@@ -4,6 +4,8 @@
 //	go.example.com.              CNAME  the default domain
 //	_linkstream.go.example.com.  TXT    "linkstream-verification=…", the challenge of this account
 //
+// A domain without a label in front, the apex of its zone, leads to the addresses of the default domain instead (Alias).
+//
 // Several accounts may add the same host. Each has its own challenge, and one of them at most is verified. Its records are
 // looked up once a day. While they are missing the domain stays verified, for its links are in use, and the owner is warned;
 // but another account that proves its own claim gets the host after a grace period.
@@ -122,9 +124,9 @@ func (m *Manager) Domain(ctx context.Context, accountID, domainID int64) (schema
 // Target is Verifier.Target.
 func (m *Manager) Target() (host string, usable bool) { return m.verifier.Target() }
 
-// Expected returns the records that the domain needs, without looking them up.
-func (m *Manager) Expected(domain schema.Domain) Result {
-	return m.verifier.Expected(domain.Host, domain.Challenge)
+// Expected returns the records that the domain needs, without looking them up: see Verifier.Expected.
+func (m *Manager) Expected(ctx context.Context, domain schema.Domain) Result {
+	return m.verifier.Expected(ctx, domain.Host, domain.Challenge)
 }
 
 // Verify looks up the domain's records and, if both are right, marks the domain as verified. It returns the domain as it
@@ -133,11 +135,11 @@ func (m *Manager) Expected(domain schema.Domain) Result {
 func (m *Manager) Verify(ctx context.Context, domain schema.Domain) (schema.Domain, Result, error) {
 	wait, err := m.attempts.Allow(ctx, verifyLimit.By(strconv.FormatInt(domain.AccountID, 10)))
 	if err != nil {
-		return domain, m.Expected(domain), err
+		return domain, m.Expected(ctx, domain), err
 	}
 	if wait > 0 {
 		text := fmt.Sprintf("You have verified domains too often. Try again in %d seconds.", int(wait.Seconds()))
-		return domain, m.Expected(domain), &NotCheckedError{Message: text, Wait: wait}
+		return domain, m.Expected(ctx, domain), &NotCheckedError{Message: text, Wait: wait}
 	}
 	result, err := m.verifier.Verify(ctx, domain.Host, domain.Challenge)
 	switch {

@@ -26,9 +26,11 @@ const (
 
 // Record is a DNS record that an owner has to set, with the result of its look-up.
 type Record struct {
-	Type  string // "CNAME" or "TXT"
+	Type  string // "CNAME", Alias or "TXT"
 	Name  string
 	Value string // the required value
+	// Own is, for Alias, the addresses of the service that everyone may know. The name's addresses may be any of them.
+	Own []string
 
 	Outcome Outcome
 	// Values is what DNS holds: for CNAME the chain of names in order, for TXT the texts. Names that are not public, and what is
@@ -39,6 +41,14 @@ type Record struct {
 	HasAddress bool
 	Addresses  []string
 }
+
+// Alias is the type of the record that leads visitors of an apex to the default domain. The name at the apex of a zone has other records,
+// so it cannot have a CNAME record (RFC 1034, section 3.6.2). DNS providers know substitutes, whose addresses are those of the
+// default domain, under names such as ALIAS, ANAME and CNAME flattening.
+const Alias = "ALIAS"
+
+// IsAlias reports whether the record is of type Alias.
+func (r Record) IsAlias() bool { return r.Type == Alias }
 
 // OK reports whether the record exists with the right value.
 func (r Record) OK() bool { return r.Outcome == Found }
@@ -79,10 +89,7 @@ func (r Record) Explanation() string {
 	case Unchecked:
 		return "Not checked yet."
 	case Found:
-		if r.Type == "CNAME" && len(r.Values) > 1 {
-			return "The record exists and reaches the default domain through other names."
-		}
-		return "The record exists."
+		return r.explainFound()
 	case NoName:
 		return r.explainNoName()
 	case NoRecord:
@@ -105,6 +112,16 @@ func (r Record) Explanation() string {
 	return "The look-up failed. Try again in a moment."
 }
 
+func (r Record) explainFound() string {
+	switch {
+	case r.HasAddress:
+		return "The name leads to this service."
+	case r.Type != "TXT" && len(r.Values) > 1:
+		return "The record exists and reaches the default domain through other names."
+	}
+	return "The record exists."
+}
+
 func (r Record) explainNoName() string {
 	if len(r.Values) > 0 {
 		return "It points to a name that does not exist (NXDOMAIN)."
@@ -117,20 +134,25 @@ func (r Record) explainNoRecord() string {
 		return "The name has addresses (A or AAAA records) but no CNAME record. The apex of a zone cannot have one, " +
 			"and the proxy of a DNS provider hides it."
 	}
+	if r.Type == Alias {
+		return "The name exists but has no addresses (A or AAAA records). A new record may take some minutes to appear."
+	}
 	return fmt.Sprintf("The name exists but has no %s record. A new record may take some minutes to appear.", r.Type)
 }
 
 func (r Record) explainOther() string {
-	if r.Type == "CNAME" {
+	switch {
+	case r.HasAddress:
+		return "The name has addresses that are not those of this service."
+	case r.Type != "TXT":
 		return "It points to another name, not to the default domain."
-	}
-	if len(r.Values) > 1 {
+	case len(r.Values) > 1:
 		return "There are TXT records, but none has this value."
 	}
 	return "There is a TXT record, but it has another value."
 }
 
-// Result is the result of a verification.
+// Result is the result of a verification. For an apex, CNAME is of type Alias.
 type Result struct{ CNAME, TXT Record }
 
 // OK reports whether both records are right.

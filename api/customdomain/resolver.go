@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"strconv"
 	"strings"
@@ -25,6 +26,8 @@ type Config struct {
 	System   string        // file in the format of resolv.conf(5)
 	Timeout  time.Duration // of one query to one server
 	Total    time.Duration // of all queries of a verification
+	// Addresses are those of the service, besides what the default domain's name leads to; set by the service.
+	Addresses []netip.Addr
 }
 
 // DefaultConfig returns a configuration that works.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -34,6 +33,7 @@ type Verifier struct {
 	resolver *resolver
 	cfg      Config
 	slots    chan struct{} // holds one element per verification in progress
+	own      ownAddresses
 	metrics  *metrics.Set
 	log      *slog.Logger
 }
@@ -52,10 +52,25 @@ func (v *Verifier) Target() (host string, usable bool) {
 	return v.target, !schema.HostIsAddr(v.target) && strings.Contains(v.target, ".")
 }
 
-// Expected returns the required records, without looking them up.
-func (v *Verifier) Expected(host, challenge string) Result {
+// Expected returns the required records, without looking them up. For an apex it may look up the service's addresses, within
+// Config.Timeout.
+func (v *Verifier) Expected(ctx context.Context, host, challenge string) Result {
+	result := expected(host, challenge, v.target)
+	if result.CNAME.Type == Alias && v.resolver.err == nil {
+		ctx, cancel := context.WithTimeout(ctx, v.cfg.Timeout)
+		defer cancel()
+		_, result.CNAME.Own, _ = v.ownAddresses(ctx)
+	}
+	return result
+}
+
+func expected(host, challenge, target string) Result {
+	kind := "CNAME"
+	if apex, err := publicsuffix.EffectiveTLDPlusOne(host); err == nil && apex == host {
+		kind = Alias
+	}
 	return Result{
-		CNAME: Record{Type: "CNAME", Name: host, Value: v.target},
+		CNAME: Record{Type: kind, Name: host, Value: target},
 		TXT:   Record{Type: "TXT", Name: txtPrefix + host, Value: challenge},
 	}
 }
@@ -63,7 +78,7 @@ func (v *Verifier) Expected(host, challenge string) Result {
 // Verify looks up both records within Config.Total. Missing records and failing name servers are outcomes, not errors.
 // NotCheckedError if there is no resolver, or too many verifications are in progress.
 func (v *Verifier) Verify(ctx context.Context, host, challenge string) (Result, error) {
-	result := v.Expected(host, challenge)
+	result := expected(host, challenge, v.target)
 	if v.resolver.err != nil {
 		const message = "Domains cannot be verified: no DNS resolver is configured."
 		return result, &NotCheckedError{Message: message, Err: v.resolver.err}
@@ -133,28 +148,6 @@ func (v *Verifier) fail(r *Record, a answer) {
 	r.Outcome = a.outcome
 	if a.err != nil {
 		v.log.Warn("DNS look-up failed", "name", r.Name, "type", r.Type, "error", a.err)
-	}
-}
-
-// lookUpAddresses sets the addresses of r.Name. Private addresses are left out: the resolver may know names of an internal
-// network that the account must not learn about.
-func (v *Verifier) lookUpAddresses(ctx context.Context, r *Record) {
-	for _, kind := range [...]uint16{dns.TypeA, dns.TypeAAAA} {
-		for _, record := range v.resolver.query(ctx, r.Name, kind).records {
-			var addr netip.Addr
-			switch record := record.(type) {
-			case *dns.A:
-				addr, _ = netip.AddrFromSlice(record.A.To4())
-			case *dns.AAAA:
-				addr, _ = netip.AddrFromSlice(record.AAAA)
-			default:
-				continue
-			}
-			r.HasAddress = true
-			if addr.IsGlobalUnicast() && !addr.IsPrivate() && len(r.Addresses) < maxRecords {
-				r.Addresses = append(r.Addresses, addr.Unmap().String())
-			}
-		}
 	}
 }
 

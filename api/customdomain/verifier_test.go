@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -162,6 +163,62 @@ func TestVerifyCNAME(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestVerifyApex(t *testing.T) {
+	const apex = "example.com"
+	own := []string{"sho.example. A 192.0.2.1", "sho.example. A 192.0.2.2", "sho.example. AAAA 2001:db8::1", "sho.example. A 10.0.0.1"}
+	for name, c := range map[string]struct {
+		records []string
+		want    customdomain.Outcome
+		says    string
+	}{
+		"all addresses of the default domain":  {[]string{"A 192.0.2.1", "A 192.0.2.2", "AAAA 2001:db8::1"}, customdomain.Found, "leads to this service"},
+		"one of them":                          {[]string{"AAAA 2001:db8::1"}, customdomain.Found, "leads to this service"},
+		"one that the operator has named":      {[]string{"A 192.0.2.2", "A 198.51.100.1"}, customdomain.Found, "leads to this service"},
+		"another one":                          {[]string{"A 203.0.113.1"}, customdomain.OtherValue, "not those of this service"},
+		"another one besides":                  {[]string{"A 192.0.2.1", "AAAA 2001:db8::2"}, customdomain.OtherValue, "not those of this service"},
+		"a private one besides":                {[]string{"A 192.0.2.1", "A 10.1.2.3"}, customdomain.OtherValue, "not those of this service"},
+		"a CNAME record":                       {[]string{"CNAME sho.example."}, customdomain.Found, "exists"},
+		"a CNAME record that leads to another": {[]string{"CNAME other.example."}, customdomain.NoName, "does not exist"},
+		"no addresses":                         {[]string{`TXT "x"`}, customdomain.NoRecord, "no addresses"},
+		"nothing":                              {nil, customdomain.NoName, "NXDOMAIN"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := dnstest.Start(t)
+			server.Add(t, own...)
+			server.Add(t, "_linkstream."+apex+`. TXT "`+challenge+`"`)
+			for _, record := range c.records {
+				server.Add(t, apex+". "+record)
+			}
+			cfg := customdomain.DefaultConfig()
+			cfg.Resolver, cfg.Addresses = server.Addr(), []netip.Addr{netip.MustParseAddr("198.51.100.1")}
+			v := verifierOf(t, cfg)
+			shown := []string{"198.51.100.1", "192.0.2.1", "192.0.2.2", "2001:db8::1"}
+			testkit.Equal(t, "addresses to set", v.Expected(t.Context(), apex, challenge).CNAME.Own, shown)
+			result, err := v.Verify(t.Context(), apex, challenge)
+			testkit.Must(t, err)
+			r := result.CNAME
+			if r.Type != customdomain.Alias || r.Value != target || r.Outcome != c.want || result.OK() != (c.want == customdomain.Found) {
+				t.Errorf("%+v", r)
+			}
+			if !strings.Contains(r.Explanation(), c.says) {
+				t.Errorf("explanation %q does not contain %q", r.Explanation(), c.says)
+			}
+		})
+	}
+	t.Run("the default domain's addresses are not known", func(t *testing.T) {
+		server := dnstest.Start(t)
+		server.Add(t, apex+". A 192.0.2.1")
+		result, err := newVerifier(t, server.Addr()).Verify(t.Context(), apex, challenge)
+		testkit.Must(t, err)
+		testkit.Equal(t, "outcome", result.CNAME.Outcome, customdomain.Failed) // says nothing about the owner's records
+	})
+	t.Run("a name below another one needs a CNAME record", func(t *testing.T) {
+		server := dnstest.Start(t)
+		server.Add(t, append(own, host+". A 192.0.2.1")...)
+		testkit.Equal(t, "outcome", verify(t, newVerifier(t, server.Addr())).CNAME.Outcome, customdomain.NoRecord)
+	})
 }
 
 func TestVerifyTXT(t *testing.T) {

@@ -11,7 +11,10 @@ import (
 	"linkstream/schema"
 )
 
-const pathDomains = Root + "/domains"
+const (
+	pathDomains = Root + "/domains"
+	pathSite    = pathDomains + "/{id}/site"
+)
 
 func (d *Dashboard) routeDomains() {
 	d.get(pathDomains, d.listDomains)
@@ -19,6 +22,7 @@ func (d *Dashboard) routeDomains() {
 	d.keep(pathDomains, customdomain.FieldHost)
 	d.get(pathDomains+"/{id}", d.showDomain)
 	d.post(pathDomains+"/{id}/verify", d.verifyDomain)
+	d.post(pathSite, d.setSite)
 	d.post(pathDomains+"/{id}/remove", d.removeDomain)
 }
 
@@ -115,14 +119,19 @@ type domainPage struct {
 
 	TakeoverAt time.Time // when the domain changes hands if DNS stays as it is; zero: not at all
 	GraceDays  int
+
+	Site siteForm
 }
 
 func (d *Dashboard) domainPage(c *call, domain schema.Domain) (domainPage, error) {
-	page := domainPage{domainItem: itemOf(domain), Result: d.Domains.Expected(domain),
+	page := domainPage{domainItem: itemOf(domain), Result: d.Domains.Expected(c.ctx, domain),
 		GraceDays: int(customdomain.Grace / (24 * time.Hour))}
 	page.Target, page.Usable = d.Domains.Target()
 	var err error
 	if page.TakeoverAt, err = d.Domains.TakeoverAt(c.ctx, domain); err != nil || !page.Verified() {
+		return page, err
+	}
+	if page.Site, err = d.site(c, domain); err != nil {
 		return page, err
 	}
 	switch state, err := d.DB.CertificateState(c.ctx, domain.Host); {

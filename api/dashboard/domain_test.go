@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -28,8 +30,11 @@ type domainSite struct {
 func newDomainSite(t *testing.T) *domainSite {
 	t.Helper()
 	resolver := dnstest.Start(t)
+	blocklist := filepath.Join(t.TempDir(), "unsafe")
+	testkit.Must(t, os.WriteFile(blocklist, []byte("unsafe.example"), 0o600))
 	s := &domainSite{dns: resolver, testService: start(t, func(cfg *apiservice.Config) {
 		cfg.Domains = customdomain.Config{Resolver: resolver.Addr(), Timeout: 2 * time.Second, Total: 8 * time.Second}
+		cfg.Blocklist = blocklist
 	})}
 	s.other = s.addAccount(t, "other@example.org")
 	s.one, s.two = s.signedIn(t), s.browser(t)
@@ -123,6 +128,55 @@ func TestDomains(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+func TestSiteOfDomain(t *testing.T) {
+	s := newDomainSite(t)
+	domain := s.domain(t, s.one, s.account, "go.example.com")
+	site := pathOf(domain) + "/site"
+	s.one.get(pathOf(domain)).lacks(t, `name="root_url"`)
+	testkit.Must(t, s.links.VerifyDomain(t.Context(), domain.ID, time.Now()))
+	document := `{"applinks": "` + strings.Repeat("<&>", 43_000) + `"}` // most of 128 KiB, which escapes make three times as long
+	fields := []string{"root_url", "https://example.com/", "not_found_url", " https://example.com/404 ", "expired_url", "https://example.com/late",
+		"apple_app_site_association", document, "assetlinks", "[]"}
+	wantSite := func(want schema.Site, links schema.AppLinks) {
+		t.Helper()
+		got, err := s.links.Domain(t.Context(), domain.ID)
+		testkit.Must(t, err)
+		testkit.Equal(t, "site", got.Site, want)
+		stored, err := s.links.AppLinks(t.Context(), domain.ID)
+		testkit.Must(t, err)
+		testkit.Equal(t, "app links", stored, links)
+	}
+	s.one.post(site, fields...).wantTo(t, pathOf(domain))
+	set := schema.Site{RootURL: "https://example.com/", NotFoundURL: "https://example.com/404", ExpiredURL: "https://example.com/late"}
+	wantSite(set, schema.AppLinks{Apple: document, Android: "[]"})
+	s.one.follow().want(t, 200, "was saved", `{"applinks": "<&>`, "Unknown links")
+	for _, value := range []string{`value="https://example.com/404"`, `value="https://example.com/late"`} {
+		if !strings.Contains(s.one.seen.body, value) {
+			t.Errorf("no %s", value)
+		}
+	}
+	s.one.post(site, "root_url", "ftp://example.com/", "not_found_url", "https://sho.rt/abc", "expired_url", "https://unsafe.example/",
+		"apple_app_site_association", "{", "assetlinks", `"`+strings.Repeat("x", 128<<10)+`"`).want(t, http.StatusUnprocessableEntity,
+		"must begin with http:// or https://", "must not lead to this service itself", "known as unsafe", "not valid JSON", "at most 128 KiB")
+	s.two.post(site, fields...).want(t, http.StatusNotFound)
+	wantSite(set, schema.AppLinks{Apple: document, Android: "[]"})
+	s.one.post(site).wantTo(t, pathOf(domain))
+	wantSite(schema.Site{}, schema.AppLinks{})
+}
+
+func TestApexDomain(t *testing.T) {
+	s := newDomainSite(t)
+	s.dns.Add(t, "sho.rt. A 192.0.2.1", "sho.rt. AAAA 2001:db8::1")
+	domain := s.domain(t, s.one, s.account, "example.net")
+	s.one.get(pathOf(domain)).want(t, 200, "ALIAS record, or A and AAAA records", "192.0.2.1", "2001:db8::1", "no label in front")
+	s.dns.Add(t, "example.net. A 192.0.2.9", `_linkstream.example.net. TXT "`+domain.Challenge+`"`)
+	s.one.post(pathOf(domain)+"/verify").want(t, 200, "not verified yet", "192.0.2.9", "not those of this service")
+	s.dns.Remove("example.net")
+	s.dns.Add(t, "example.net. A 192.0.2.1")
+	s.one.post(pathOf(domain)+"/verify").wantTo(t, pathOf(domain))
+	s.one.follow().want(t, 200, "example.net is verified")
 }
 
 func TestDomainsAreRemoved(t *testing.T) {

@@ -65,6 +65,7 @@ func TestStoreErrorsStayInside(t *testing.T) {
 	domain := s.addDomain(t, "go.example.org", false)
 	resolver.Add(t, domain.Host+". CNAME sho.rt.", "_linkstream."+domain.Host+`. TXT "`+domain.Challenge+`"`)
 	verified := s.addDomain(t, "verified.example.org", true)
+	testkit.Must(t, s.links.SetSite(t.Context(), verified.ID, schema.Site{}, schema.AppLinks{Apple: "{}"}))
 	holder := s.addAccount(t, "holder@example.org")
 	held := customdomain.New(holder.ID, "held.example.org")
 	held.VerifiedAt, held.CheckAt = time.Now(), time.Now().Add(time.Hour)
@@ -187,6 +188,8 @@ func sendForms(owner, stranger *browser, method, visitor string, domain, claim s
 		post(fmt.Sprintf("/domains/%d/verify", domain.ID))
 	case "NoteDomainCheck", "ContestDomain":
 		post(fmt.Sprintf("/domains/%d/verify", claim.ID))
+	case "SetSite":
+		post(fmt.Sprintf("/domains/%d/site", domain.ID))
 	case "DeleteDomain":
 		post(fmt.Sprintf("/domains/%d/remove", domain.ID))
 	case "CreateToken":

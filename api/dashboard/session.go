@@ -25,7 +25,7 @@ const (
 	// maxForm bounds the form of a signed-in user, maxOpenForm any other form, in bytes.
 	maxForm     = 64 << 10
 	maxOpenForm = 8 << 10
-	maxBulkForm = 2 << 20 // of many links
+	maxBulkForm = 2 << 20 // of many links, or of documents
 	// paceOver is the time over which an account may send Config.PagesPerSecond on average. A page that is open sends one per
 	// second. A client that sends more must not slow down others.
 	paceOver = 10 * time.Second
@@ -61,7 +61,7 @@ func (c *call) readForm() (err error) {
 		return nil
 	case c.signedIn():
 		defer c.setDeadline()
-		if c.route == pathBulk {
+		if c.route == pathBulk || c.route == pathSite {
 			c.leave, err = c.dashboard.room.ReadBody(c.http, c.account.ID, maxBulkForm)
 			return err
 		}

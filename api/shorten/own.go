@@ -44,6 +44,9 @@ func ParseAddress(s string) (Address, error) {
 // AddressOf returns the address of a public base. Without a port it stands for all ports of its host.
 func AddressOf(base schema.BaseURL) Address { return Address{base.Host(), base.Port()} }
 
+// IP returns the host if it is an IP address; the zero Addr otherwise.
+func (a Address) IP() netip.Addr { return a.host.Addr() }
+
 // ownAddresses are the addresses of this service.
 type ownAddresses []Address
 

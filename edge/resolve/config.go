@@ -89,8 +89,8 @@ func (c *Config) Validate() error {
 		}
 	}
 	for name, document := range map[string]string{"apple-app-site-association": c.AppLinks.Apple, "assetlinks": c.AppLinks.Android} {
-		if err := schema.CheckAppLinks(document); err != nil {
-			errs = append(errs, fmt.Errorf("-edge.%s: %w", name, err))
+		if problem := schema.AppLinksProblem(document); problem != "" {
+			errs = append(errs, fmt.Errorf("-edge.%s: %s", name, problem))
 		}
 	}
 	if c.CacheBytes < 1<<20 {

@@ -273,6 +273,14 @@ func (f FaultyDatabase) VerifyDomain(ctx context.Context, domainID int64, at tim
 	return do(ctx, f.Fault, "VerifyDomain", func() error { return f.Database.VerifyDomain(ctx, domainID, at) })
 }
 
+func (f FaultyDatabase) SetSite(ctx context.Context, domainID int64, site schema.Site, links schema.AppLinks) error {
+	return do(ctx, f.Fault, "SetSite", func() error { return f.Database.SetSite(ctx, domainID, site, links) })
+}
+
+func (f FaultyDatabase) AppLinks(ctx context.Context, domainID int64) (schema.AppLinks, error) {
+	return one(ctx, f.Fault, "AppLinks", func() (schema.AppLinks, error) { return f.Database.AppLinks(ctx, domainID) })
+}
+
 func (f FaultyDatabase) Domains(ctx context.Context, accountID int64) ([]schema.Domain, error) {
 	return one(ctx, f.Fault, "Domains", func() ([]schema.Domain, error) { return f.Database.Domains(ctx, accountID) })
 }

@@ -1,0 +1,42 @@
+package shorten
+
+import (
+	"context"
+
+	"linkstream/schema"
+)
+
+// Names of a site's fields in validation errors.
+const (
+	FieldRootURL      = "root_url"
+	FieldNotFoundURL  = "not_found_url"
+	FieldAppleLinks   = "apple_app_site_association"
+	FieldAndroidLinks = "assetlinks"
+)
+
+// SetSite sets what visitors of a domain get whom no link leads anywhere, and the domain's documents for apps. CodeInvalid names every
+// invalid field; URLs obey the rules of links.
+func (s *Shortener) SetSite(ctx context.Context, domainID int64, site schema.Site, links schema.AppLinks) error {
+	var v validation
+	for _, u := range []fieldURL{{FieldRootURL, site.RootURL}, {FieldNotFoundURL, site.NotFoundURL}, {FieldExpiredURL, site.ExpiredURL}} {
+		if u.address == "" {
+			continue
+		}
+		if err := s.validateURL(ctx, u.field, u.address, &v); err != nil {
+			return err
+		}
+		if v.unsafe {
+			v.unsafe = false
+			v.rejectURL(u.field, "The long URL leads to a host that is known as unsafe.")
+		}
+	}
+	for field, document := range map[string]string{FieldAppleLinks: links.Apple, FieldAndroidLinks: links.Android} {
+		if problem := schema.AppLinksProblem(document); problem != "" {
+			v.reject(field, problem)
+		}
+	}
+	if err := v.outcome(); err != nil {
+		return err
+	}
+	return s.domains.SetSite(ctx, domainID, site, links)
+}
