@@ -12,8 +12,8 @@ import (
 // CreateAccount implements schema.AccountStore.
 func (s *Store) CreateAccount(ctx context.Context, account *schema.Account) error {
 	err := s.pool.QueryRow(ctx, `
-		INSERT INTO accounts (email, password_hash, suspended, created_at) VALUES ($1, $2, $3, $4) RETURNING id`,
-		account.Email, account.PasswordHash, account.Suspended, account.CreatedAt).Scan(&account.ID)
+		INSERT INTO accounts (email, password_hash, suspended, time_zone, created_at) VALUES ($1, $2, $3, $4, $5) RETURNING id`,
+		account.Email, account.PasswordHash, account.Suspended, account.TimeZone, account.CreatedAt).Scan(&account.ID)
 	return wrap(err, "create account %q", account.Email)
 }
 
@@ -25,9 +25,9 @@ func (s *Store) CreateFirstAccount(ctx context.Context, account *schema.Account,
 			return err
 		}
 		err := tx.QueryRow(ctx, `
-			INSERT INTO accounts (email, password_hash, suspended, created_at)
-			SELECT $1, $2, $3, $4 WHERE NOT EXISTS (SELECT 1 FROM accounts) RETURNING id`,
-			account.Email, account.PasswordHash, account.Suspended, account.CreatedAt).Scan(&accountID)
+			INSERT INTO accounts (email, password_hash, suspended, time_zone, created_at)
+			SELECT $1, $2, $3, $4, $5 WHERE NOT EXISTS (SELECT 1 FROM accounts) RETURNING id`,
+			account.Email, account.PasswordHash, account.Suspended, account.TimeZone, account.CreatedAt).Scan(&accountID)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return schema.Errorf(schema.CodeConflict, "an account exists")
 		}
@@ -47,8 +47,8 @@ func (s *Store) CreateFirstAccount(ctx context.Context, account *schema.Account,
 // AccountByEmail implements schema.AccountStore.
 func (s *Store) AccountByEmail(ctx context.Context, email string) (account schema.Account, err error) {
 	err = s.pool.QueryRow(ctx, `
-		SELECT id, email, password_hash, suspended, created_at FROM accounts WHERE email = $1`, email).
-		Scan(&account.ID, &account.Email, &account.PasswordHash, &account.Suspended, &account.CreatedAt)
+		SELECT id, email, password_hash, suspended, time_zone, created_at FROM accounts WHERE email = $1`, email).
+		Scan(&account.ID, &account.Email, &account.PasswordHash, &account.Suspended, &account.TimeZone, &account.CreatedAt)
 	return account, wrap(err, "read account %q", email)
 }
 
@@ -56,6 +56,12 @@ func (s *Store) AccountByEmail(ctx context.Context, email string) (account schem
 func (s *Store) SetSuspended(ctx context.Context, accountID int64, suspended bool) error {
 	err := oneRow(s.pool.Exec(ctx, `UPDATE accounts SET suspended = $2 WHERE id = $1`, accountID, suspended))
 	return wrap(err, "set suspended of account %d", accountID)
+}
+
+// SetTimeZone implements schema.AccountStore.
+func (s *Store) SetTimeZone(ctx context.Context, accountID int64, zone string) error {
+	err := oneRow(s.pool.Exec(ctx, `UPDATE accounts SET time_zone = $2 WHERE id = $1`, accountID, zone))
+	return wrap(err, "set time zone of account %d", accountID)
 }
 
 // SetPassword implements schema.AccountStore.

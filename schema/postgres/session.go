@@ -12,7 +12,7 @@ import (
 const (
 	sessionColumns  = `s.id, s.account_id, s.digest, s.user_agent, s.created_at, s.seen_at, s.expires_at`
 	sessionByDigest = `
-	SELECT ` + sessionColumns + `, a.email, a.password_hash, a.suspended, a.created_at
+	SELECT ` + sessionColumns + `, a.email, a.password_hash, a.suspended, a.time_zone, a.created_at
 	FROM sessions s JOIN accounts a ON a.id = s.account_id
 	WHERE s.digest = $1 AND s.expires_at > $2`
 	validSessions = `
@@ -52,7 +52,7 @@ func (s *Store) SessionByDigest(
 ) (schema.Session, schema.Account, error) {
 	var account schema.Account
 	session, err := scanSession(s.pool.QueryRow(ctx, sessionByDigest, digest[:], now),
-		&account.Email, &account.PasswordHash, &account.Suspended, &account.CreatedAt)
+		&account.Email, &account.PasswordHash, &account.Suspended, &account.TimeZone, &account.CreatedAt)
 	account.ID = session.AccountID
 	return session, account, wrap(err, "read session")
 }

@@ -37,7 +37,7 @@ const (
 	tokenColumns = `t.id, t.account_id, t.name, t.prefix, t.digest, t.created_at, coalesce(t.used_at, ` + zeroTime + `)`
 
 	tokenByDigest = `
-	SELECT ` + tokenColumns + `, a.email, a.password_hash, a.suspended, a.created_at
+	SELECT ` + tokenColumns + `, a.email, a.password_hash, a.suspended, a.time_zone, a.created_at
 	FROM tokens t JOIN accounts a ON a.id = t.account_id
 	WHERE t.digest = $1 AND t.revoked_at IS NULL`
 	validTokens = `
@@ -66,7 +66,7 @@ func scanToken(row pgx.Row, more ...any) (token schema.Token, err error) {
 func (s *Store) TokenByDigest(ctx context.Context, digest [32]byte) (schema.Token, schema.Account, error) {
 	var account schema.Account
 	token, err := scanToken(s.pool.QueryRow(ctx, tokenByDigest, digest[:]),
-		&account.Email, &account.PasswordHash, &account.Suspended, &account.CreatedAt)
+		&account.Email, &account.PasswordHash, &account.Suspended, &account.TimeZone, &account.CreatedAt)
 	account.ID = token.AccountID
 	return token, account, wrap(err, "read token")
 }

@@ -7,7 +7,7 @@ import (
 	"linkstream/schema"
 )
 
-const accountByEmail = `SELECT id, email, password_hash, suspended, created_at FROM accounts WHERE email = ?`
+const accountByEmail = `SELECT id, email, password_hash, suspended, time_zone, created_at FROM accounts WHERE email = ?`
 
 // CreateAccount implements schema.AccountStore.
 func (s *Store) CreateAccount(ctx context.Context, account *schema.Account) error {
@@ -20,8 +20,8 @@ func (s *Store) CreateAccount(ctx context.Context, account *schema.Account) erro
 }
 
 func insertAccount(ctx context.Context, db execer, account *schema.Account) (id int64, err error) {
-	return insertedID(db.ExecContext(ctx, `INSERT INTO accounts (email, password_hash, suspended, created_at)
-		VALUES (?, ?, ?, ?)`, account.Email, account.PasswordHash, account.Suspended, unixMillis{&account.CreatedAt}))
+	return insertedID(db.ExecContext(ctx, `INSERT INTO accounts (email, password_hash, suspended, time_zone, created_at)
+		VALUES (?, ?, ?, ?, ?)`, account.Email, account.PasswordHash, account.Suspended, account.TimeZone, unixMillis{&account.CreatedAt}))
 }
 
 // CreateFirstAccount implements schema.AccountStore.
@@ -52,7 +52,7 @@ func (s *Store) CreateFirstAccount(ctx context.Context, account *schema.Account,
 // AccountByEmail implements schema.AccountStore.
 func (s *Store) AccountByEmail(ctx context.Context, email string) (account schema.Account, err error) {
 	err = s.db.queryRow(ctx, accountByEmail, email).
-		Scan(&account.ID, &account.Email, &account.PasswordHash, &account.Suspended, unixMillis{&account.CreatedAt})
+		Scan(&account.ID, &account.Email, &account.PasswordHash, &account.Suspended, &account.TimeZone, unixMillis{&account.CreatedAt})
 	return account, wrap(err, "read account %q", email)
 }
 
@@ -60,6 +60,12 @@ func (s *Store) AccountByEmail(ctx context.Context, email string) (account schem
 func (s *Store) SetSuspended(ctx context.Context, accountID int64, suspended bool) error {
 	err := oneRow(s.db.write.ExecContext(ctx, `UPDATE accounts SET suspended = ? WHERE id = ?`, suspended, accountID))
 	return wrap(err, "set suspended of account %d", accountID)
+}
+
+// SetTimeZone implements schema.AccountStore.
+func (s *Store) SetTimeZone(ctx context.Context, accountID int64, zone string) error {
+	err := oneRow(s.db.write.ExecContext(ctx, `UPDATE accounts SET time_zone = ? WHERE id = ?`, zone, accountID))
+	return wrap(err, "set time zone of account %d", accountID)
 }
 
 // SetPassword implements schema.AccountStore.

@@ -12,7 +12,7 @@ const (
 	tokenColumns = `t.id, t.account_id, t.name, t.prefix, t.digest, t.created_at, t.used_at`
 
 	tokenByDigest = `
-	SELECT ` + tokenColumns + `, a.email, a.password_hash, a.suspended, a.created_at
+	SELECT ` + tokenColumns + `, a.email, a.password_hash, a.suspended, a.time_zone, a.created_at
 	FROM tokens t JOIN accounts a ON a.id = t.account_id
 	WHERE t.digest = ? AND t.revoked_at IS NULL`
 	validTokens = `
@@ -56,7 +56,7 @@ func insertToken(ctx context.Context, db execer, accountID int64, token *schema.
 func (s *Store) TokenByDigest(ctx context.Context, digest [32]byte) (schema.Token, schema.Account, error) {
 	var account schema.Account
 	token, err := scanToken(s.db.queryRow(ctx, tokenByDigest, digest[:]),
-		&account.Email, &account.PasswordHash, &account.Suspended, unixMillis{&account.CreatedAt})
+		&account.Email, &account.PasswordHash, &account.Suspended, &account.TimeZone, unixMillis{&account.CreatedAt})
 	account.ID = token.AccountID
 	return token, account, wrap(err, "read token")
 }

@@ -16,6 +16,7 @@ var accountBehaviours = []behaviour[schema.Database]{
 	{"CreateFirstAccount stores nothing if an account exists", refusesSecondFirstAccount},
 	{"CreateFirstAccount succeeds for exactly one of concurrent calls", createsOneFirstAccount},
 	{"AccountByEmail does not find an unknown email", missesAccount},
+	{"SetTimeZone replaces the time zone", setsTimeZone},
 	{"SetSuspended suspends and reinstates repeatedly", suspends},
 	{"SetSuspended does not find an unknown account", suspendsUnknown},
 }
@@ -34,7 +35,7 @@ func newAccount(email string) schema.Account {
 func createsAccounts(t *testing.T, store schema.Database) {
 	first := addAccount(t, store, "a@example.org")
 	second := newAccount("jürgen@example.org")
-	second.Suspended = true
+	second.Suspended, second.TimeZone = true, "Europe/Vienna"
 	testkit.Must(t, store.CreateAccount(t.Context(), &second))
 	if first.ID == 0 || first.ID == second.ID {
 		t.Fatalf("got IDs %d and %d", first.ID, second.ID)
@@ -117,6 +118,25 @@ func missesAccount(t *testing.T, store schema.Database) {
 		_, err := store.AccountByEmail(t.Context(), email)
 		testkit.WantCode(t, err, schema.CodeNotFound)
 	}
+}
+
+func setsTimeZone(t *testing.T, store schema.Database) {
+	account, other := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
+	session, token := addSession(t, store, account, "session"), addToken(t, store, account.ID, "token")
+	account.TimeZone = "America/Argentina/Buenos_Aires"
+	testkit.Must(t, store.SetTimeZone(t.Context(), account.ID, account.TimeZone))
+	for _, want := range []schema.Account{account, other} {
+		got, err := store.AccountByEmail(t.Context(), want.Email)
+		testkit.Must(t, err)
+		testkit.Equal(t, "account", got, want)
+	}
+	_, ofSession, err := store.SessionByDigest(t.Context(), session.Digest, session.CreatedAt)
+	testkit.Must(t, err)
+	testkit.Equal(t, "account of the session", ofSession, account)
+	_, ofToken, err := store.TokenByDigest(t.Context(), token.Digest)
+	testkit.Must(t, err)
+	testkit.Equal(t, "account of the token", ofToken, account)
+	testkit.WantCode(t, store.SetTimeZone(t.Context(), other.ID+1000, "UTC"), schema.CodeNotFound)
 }
 
 func suspends(t *testing.T, store schema.Database) {

@@ -175,6 +175,10 @@ func (f FaultyDatabase) SetSuspended(ctx context.Context, accountID int64, suspe
 	return do(ctx, f.Fault, "SetSuspended", func() error { return f.Database.SetSuspended(ctx, accountID, suspended) })
 }
 
+func (f FaultyDatabase) SetTimeZone(ctx context.Context, accountID int64, zone string) error {
+	return do(ctx, f.Fault, "SetTimeZone", func() error { return f.Database.SetTimeZone(ctx, accountID, zone) })
+}
+
 func (f FaultyDatabase) SetPassword(
 	ctx context.Context, accountID int64, passwordHash string, keepSessionID int64,
 ) error {

@@ -4,6 +4,7 @@ CREATE TABLE accounts (
     email         text        NOT NULL UNIQUE,
     password_hash text        NOT NULL,
     suspended     boolean     NOT NULL,
+    time_zone     text        NOT NULL DEFAULT '', -- an IANA name
     link_count    bigint      NOT NULL DEFAULT 0, -- the ordinal of the account's newest link
     deleted_links bigint      NOT NULL DEFAULT 0, -- of the links that link_count counts
     created_at    timestamptz NOT NULL

@@ -7,6 +7,7 @@ CREATE TABLE accounts (
     email         TEXT    NOT NULL UNIQUE,
     password_hash TEXT    NOT NULL,
     suspended     INTEGER NOT NULL CHECK (suspended IN (0, 1)),
+    time_zone     TEXT    NOT NULL DEFAULT '', -- an IANA name
     link_count    INTEGER NOT NULL DEFAULT 0, -- the ordinal of the account's newest link
     deleted_links INTEGER NOT NULL DEFAULT 0, -- of the links that link_count counts
     created_at    INTEGER NOT NULL
