@@ -21,7 +21,10 @@ const (
 	FieldLimit    = "limit"
 )
 
-const maxNameLen = 1000 // bytes of a filter, more than any name has
+const (
+	maxNameLen = 1000 // bytes of a filter, more than any name has
+	maxZoneLen = 64
+)
 
 // Parse reads a report from the fields of a query. value returns a field, and whether it was given. now decides what the last days
 // are. The problems of all fields are returned at once, by field, in words for the client.
@@ -93,7 +96,7 @@ func (p *parser) zone() *time.Location {
 	if !ok {
 		return time.UTC
 	}
-	zone, ok := findZone(text)
+	zone, ok := FindZone(text)
 	if !ok {
 		p.problem(FieldZone, "The time zone must be an IANA name, such as Europe/Berlin.")
 		return time.UTC
@@ -101,15 +104,13 @@ func (p *parser) zone() *time.Location {
 	return zone
 }
 
-// ValidZone reports whether a report may be in the time zone with that name.
-func ValidZone(name string) bool {
-	_, ok := findZone(name)
-	return ok
-}
-
-func findZone(name string) (*time.Location, bool) {
+// FindZone returns the time zone with that name, if reports may be in it.
+func FindZone(name string) (*time.Location, bool) {
+	if name == "" || name == "Local" || len(name) > maxZoneLen {
+		return nil, false
+	}
 	zone, err := time.LoadLocation(name)
-	return zone, err == nil && name != "" && name != "Local"
+	return zone, err == nil
 }
 
 // days reads the range. Without from it has the last 30 days up to to.
@@ -196,10 +197,9 @@ func (r Request) CheckDetail(ctx context.Context, store details) (problems map[s
 
 // firstDay returns the date of the first day of the zone that does not begin before a time.
 func (r Request) firstDay(from time.Time) string {
-	local := from.In(r.Zone)
-	day := startOfDay(local.Year(), local.Month(), local.Day(), r.Zone)
+	day := DayOf(from.In(r.Zone))
 	if day.Before(from) {
-		day = addDays(day, 1)
+		day = AddDays(day, 1)
 	}
 	return day.Format(time.DateOnly)
 }

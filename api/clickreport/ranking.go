@@ -78,10 +78,10 @@ func (r *Rankings) Of(ctx context.Context, accountID int64, since time.Time, tot
 	return &Ranking{Links: found.Value.links, At: found.At.UTC(), Exact: judge(*found) == slowread.Fresh}
 }
 
-// rankingQuery asks for the links with the most clicks from a UTC day on. The clocks of edges may be ahead, so tomorrow is part of it.
+// rankingQuery asks for the links with the most clicks from a day on. The clocks of edges may be ahead, so tomorrow is part of it.
 func rankingQuery(accountID int64, since, now time.Time) schema.ReportQuery {
 	return schema.ReportQuery{
-		AccountID: accountID, Previous: since.AddDate(0, 0, -1), Bounds: []time.Time{since, now.UTC().Truncate(24*time.Hour).AddDate(0, 0, 2)},
+		AccountID: accountID, Previous: Bound(AddDays(since, -1)), Bounds: []time.Time{Bound(since), Bound(AddDays(now.In(since.Location()), 2))},
 		Limit: DefaultTop, TopLinks: true, NoNames: true,
 	}
 }

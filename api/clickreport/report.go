@@ -53,7 +53,7 @@ type Result struct {
 
 // Bounds returns the beginnings of the periods and the end of the last one, in the zone of the request.
 func (r Request) Bounds() (bounds []time.Time) {
-	end := addDays(r.To, 1)
+	end := AddDays(r.To, 1)
 	for at, n := r.From, 0; at.Before(end); n++ {
 		if len(bounds) == 0 || at.After(bounds[len(bounds)-1]) { // a zone that crosses the date line has no such day
 			bounds = append(bounds, at)
@@ -62,7 +62,7 @@ func (r Request) Bounds() (bounds []time.Time) {
 			// Hours are those of the clock: where a zone sets it by half an hour, one of them is shorter.
 			at = at.Add(time.Hour - time.Duration(at.Minute())*time.Minute)
 		} else {
-			at = addDays(r.From, n+1)
+			at = AddDays(r.From, n+1)
 		}
 	}
 	return append(bounds, end)
@@ -70,7 +70,7 @@ func (r Request) Bounds() (bounds []time.Time) {
 
 // Previous returns the beginning of the time of as many days before the report.
 func (r Request) Previous() time.Time {
-	return addDays(r.From, -r.days())
+	return AddDays(r.From, -r.days())
 }
 
 // days returns the number of days.
@@ -80,8 +80,11 @@ func (r Request) days() (n int) {
 	return int(to.Sub(from)/(24*time.Hour)) + 1
 }
 
-// addDays returns the beginning of the day that is n days later.
-func addDays(midnight time.Time, n int) time.Time {
+// DayOf returns the beginning of the day of a time, in the zone of the time.
+func DayOf(at time.Time) time.Time { return startOfDay(at.Year(), at.Month(), at.Day(), at.Location()) }
+
+// AddDays returns the beginning of the day that is n days after the day of a time, in the zone of the time.
+func AddDays(midnight time.Time, n int) time.Time {
 	noon := time.Date(midnight.Year(), midnight.Month(), midnight.Day()+n, 12, 0, 0, 0, midnight.Location())
 	return startOfDay(noon.Year(), noon.Month(), noon.Day(), midnight.Location())
 }
@@ -96,14 +99,15 @@ func startOfDay(year int, month time.Month, day int, zone *time.Location) time.T
 	return at
 }
 
-// query returns the query of the store. All times are in UTC, and divided by its resolution, which the offsets of zones were not
-// before they were standardized.
+// Bound returns a time as a query of the store has it: in UTC, and divided by the store's resolution, which the offsets of zones were
+// not before they were standardized.
+func Bound(at time.Time) time.Time { return at.UTC().Truncate(schema.ReportResolution) }
+
+// query returns the query of the store.
 func (r Request) query(account int64, links []int64) schema.ReportQuery {
-	q := schema.ReportQuery{
-		AccountID: account, Links: links, Previous: r.Previous().UTC().Truncate(schema.ReportResolution), Filter: r.Filter, Limit: r.Limit,
-	}
+	q := schema.ReportQuery{AccountID: account, Links: links, Previous: Bound(r.Previous()), Filter: r.Filter, Limit: r.Limit}
 	for _, at := range r.Bounds() {
-		q.Bounds = append(q.Bounds, at.UTC().Truncate(schema.ReportResolution))
+		q.Bounds = append(q.Bounds, Bound(at))
 	}
 	return q
 }

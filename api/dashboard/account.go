@@ -13,6 +13,7 @@ import (
 const (
 	pathAccount    = Root + "/account"
 	pathPassword   = pathAccount + "/password"
+	pathZone       = pathAccount + "/time-zone"
 	pathEndSession = pathAccount + "/sessions/end"
 	pathEndOthers  = pathAccount + "/sessions/end-others"
 )
@@ -20,13 +21,18 @@ const (
 func (d *Dashboard) routeAccount() {
 	d.get(pathAccount, d.showAccount)
 	d.post(pathPassword, d.changePassword)
+	d.post(pathZone, d.changeZone)
 	d.post(pathEndSession, d.endSession)
 	d.post(pathEndOthers, d.endOtherSessions)
 }
 
+// fieldZone is the field of the account's time zone.
+const fieldZone = "time_zone"
+
 // accountPage is the data of the account page.
 type accountPage struct {
 	Account  schema.Account
+	Zone     string // as the form has it; "" for the browser's
 	Sessions []sessionItem
 }
 
@@ -44,7 +50,7 @@ func (d *Dashboard) accountPage(c *call) (accountPage, error) {
 	if err != nil {
 		return accountPage{}, err
 	}
-	page := accountPage{Account: c.account}
+	page := accountPage{Account: c.account, Zone: c.account.TimeZone}
 	for _, s := range sessions {
 		item := sessionItem{s.ID, browserName(s.UserAgent), s.CreatedAt, s.SeenAt, s.ID == c.session.ID}
 		page.Sessions = append(page.Sessions, item)

@@ -204,7 +204,7 @@ func formatMoment(at schema.Moment) string {
 	if at == 0 {
 		return ""
 	}
-	return formatExpiry(time.Unix(int64(at), 0))
+	return formatExpiry(time.Unix(int64(at), 0), time.UTC)
 }
 
 // formatQuery writes query conditions as the query that meets them.
@@ -273,7 +273,7 @@ func ruleObject(inputs []behaviourInput) map[string]any {
 func conditionValue(condition, text string) any {
 	switch condition {
 	case "from", "until":
-		if at, err := parseExpiry(text); err == nil {
+		if at, err := parseExpiry(text, time.UTC); err == nil {
 			return at
 		}
 		return text

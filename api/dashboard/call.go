@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -29,6 +30,8 @@ type call struct {
 	account schema.Account // the zero value unless signedIn
 	session schema.Session
 	csrf    string // the session's CSRF token; every form carries it
+
+	location *time.Location // see zone; nil until it is asked for
 }
 
 // setDeadline lets the queries of the request take callTimeout from now on.

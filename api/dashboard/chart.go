@@ -98,11 +98,8 @@ type dateLabel struct {
 	Minor            bool // hidden if the plot is narrow
 }
 
-// newChart returns the chart of consecutive days in UTC. since is the earliest time of a click.
-func newChart(days []dayClicks, since time.Time) chart { return newChartIn(time.UTC, days, since) }
-
-// newChartIn returns the chart of consecutive days or hours in a time zone.
-func newChartIn(zone *time.Location, days []dayClicks, since time.Time) chart {
+// newChart returns the chart of consecutive days or hours in a time zone. since is the earliest time of a click.
+func newChart(zone *time.Location, days []dayClicks, since time.Time) chart {
 	c := chart{Bottom: px(plotBottom), Zone: zone.String()}
 	c.Unit, c.Bars = barsOf(days)
 	var most bar

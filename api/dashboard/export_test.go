@@ -4,8 +4,8 @@ import "time"
 
 // For tests of what pages are made of.
 var (
-	NewChart     = func(days []dayClicks) chart { return newChart(days, time.Time{}) }
-	ChartSince   = newChart
+	NewChart     = func(days []dayClicks) chart { return newChart(time.UTC, days, time.Time{}) }
+	ChartSince   = func(days []dayClicks, since time.Time) chart { return newChart(time.UTC, days, since) }
 	TicksTo      = ticksTo
 	Number       = number
 	DaysOf       = daysOf

@@ -163,6 +163,8 @@ func sendForms(owner, stranger *browser, method, visitor string, domain, claim s
 			url.Values{"email": {"new." + visitor}, "password": {password}}))
 	case "SetPassword":
 		post("/account/password", "current", password, "new", password+"2", "again", password+"2")
+	case "SetTimeZone":
+		post("/account/time-zone", "time_zone", "Europe/Vienna")
 	case "EndSession":
 		post("/account/sessions/end", "session", "4711")
 		post("/account/sessions/end-others")

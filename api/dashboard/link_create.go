@@ -84,7 +84,7 @@ func (d *Dashboard) createLink(c *call) error {
 		req.ExpiredURL = &text
 	}
 	if text := c.form(shorten.FieldExpiresAt); text != "" {
-		at, err := parseExpiry(text)
+		at, err := parseExpiry(text, c.zone())
 		if req.ExpiresAt = &at; err != nil {
 			req.Malformed = map[string][]string{shorten.FieldExpiresAt: {expiryMisspelled}}
 		}

@@ -19,31 +19,31 @@ type linkFields struct {
 	Behaviour             behaviour
 }
 
-// expiryLayout is what browsers send for a time; they leave out seconds that are 0. The time is in UTC.
+// expiryLayout is what browsers send for a time; they leave out seconds that are 0. The time is in the zone of the page.
 const (
 	expiryLayout      = "2006-01-02T15:04:05"
 	shortExpiryLayout = "2006-01-02T15:04"
 	expiryMisspelled  = "The time of expiry must look like 2027-01-31T18:00."
 )
 
-// formatExpiry returns a time of expiry as text; "" for the zero time.
-func formatExpiry(at time.Time) string {
+// formatExpiry returns a time of expiry as text, in a zone; "" for the zero time.
+func formatExpiry(at time.Time, zone *time.Location) string {
 	switch {
 	case at.IsZero():
 		return ""
 	case at.Second() == 0:
-		return at.UTC().Format(shortExpiryLayout)
+		return at.In(zone).Format(shortExpiryLayout)
 	}
-	return at.UTC().Format(expiryLayout)
+	return at.In(zone).Format(expiryLayout)
 }
 
-// parseExpiry returns the time that a text names; the zero time for "".
-func parseExpiry(text string) (at time.Time, err error) {
+// parseExpiry returns the time that a text names in a zone; the zero time for "".
+func parseExpiry(text string, zone *time.Location) (at time.Time, err error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
-	if at, err = time.Parse(shortExpiryLayout, text); err != nil {
-		at, err = time.Parse(expiryLayout, text)
+	if at, err = time.ParseInLocation(shortExpiryLayout, text, zone); err != nil {
+		at, err = time.ParseInLocation(expiryLayout, text, zone)
 	}
 	return at, err
 }

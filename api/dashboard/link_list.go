@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"linkstream/api/clickreport"
 	"linkstream/schema"
 )
 
@@ -40,7 +41,7 @@ func (p linksPage) live() (part, path string, every time.Duration) {
 
 // counts implements countsPage.
 func (p linksPage) counts() []byte {
-	b := fmt.Appendf(nil, "%+v on %s\n", p.Progress, today(time.Now()))
+	b := fmt.Appendf(nil, "%+v on %s\n", p.Progress.Progress, clickreport.DayOf(p.Progress.now))
 	for _, link := range p.Links {
 		b = fmt.Appendln(b, link.ID, link.Clicks)
 	}
@@ -78,7 +79,7 @@ func (d *Dashboard) fillLinksPage(c *call, page *linksPage) (err error) {
 		d.warnWithout("links", err)
 		page.NoClicks = true
 	}
-	page.Progress = progress{d.Lag.Progress(c.ctx)}
+	page.Progress = d.progress(c)
 	if c.query("part") == partLinks {
 		return nil
 	}

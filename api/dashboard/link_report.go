@@ -63,7 +63,7 @@ func (s share) Percent() string {
 func (d *Dashboard) linkReport(c *call, link schema.Link, asked period) (*linkReport, error) {
 	ctx, cancel := context.WithTimeout(c.ctx, clicksTimeout)
 	defer cancel()
-	days, got, err := daysOf(ctx, d.Clicks, schema.ReportQuery{Limit: clickreport.DefaultTop}, link, asked, time.Now())
+	days, got, err := daysOf(ctx, d.Clicks, schema.ReportQuery{Limit: clickreport.DefaultTop}, link, asked, c.now())
 	if err != nil {
 		return nil, ofClicks(err)
 	}
@@ -71,7 +71,7 @@ func (d *Dashboard) linkReport(c *call, link schema.Link, asked period) (*linkRe
 	if asked.days == 0 {
 		days = atLeast(minChartDays, days)
 	}
-	report.Chart = newChart(days, link.CreatedAt)
+	report.Chart = newChart(asked.zone(link, c.now()), days, link.CreatedAt)
 	counts, err := d.Clicks.Of(c.account.ID).ClickCounts(ctx, []int64{link.ID})
 	if err != nil {
 		return nil, ofClicks(err)
@@ -87,7 +87,7 @@ func (d *Dashboard) linkReport(c *call, link schema.Link, asked period) (*linkRe
 	if routes := got.Names[schema.ByRoute]; hasRoutes(routes) {
 		report.Routes = new(newRanking(dimensionTitles[schema.ByRoute], routes, people, func(name string) string { return nameOf(schema.ByRoute, name) }))
 	}
-	report.Progress = progress{d.Lag.Progress(c.ctx)}
+	report.Progress = d.progress(c)
 	return report, nil
 }
 
@@ -98,7 +98,7 @@ func hasRoutes(routes []schema.NameCount) bool {
 
 // linkDays returns every day of a link's period.
 func (d *Dashboard) linkDays(c *call, link schema.Link, asked period) ([]dayClicks, error) {
-	days, _, err := daysOf(c.ctx, d.Clicks, schema.ReportQuery{Limit: 1, NoNames: true}, link, asked, time.Now())
+	days, _, err := daysOf(c.ctx, d.Clicks, schema.ReportQuery{Limit: 1, NoNames: true}, link, asked, c.now())
 	if err != nil {
 		return nil, ofClicks(err)
 	}
@@ -112,9 +112,22 @@ func daysOf(
 	q.AccountID, q.Links = link.AccountID, []int64{link.ID}
 	first := asked.since(now)
 	if first.IsZero() {
-		return readDays(ctx, reports, q, today(link.CreatedAt), now, true)
+		return readDays(ctx, reports, q, clickreport.DayOf(link.CreatedAt.In(asked.zone(link, now))), now, true)
 	}
 	return readDays(ctx, reports, q, first, now, false)
+}
+
+// zone returns the zone of the days of a link's period: that of now, but UTC if there may be days that are known in UTC only.
+func (p period) zone(link schema.Link, now time.Time) *time.Location {
+	if p.days == 0 && link.CreatedAt.Before(knownSince(now)) {
+		return time.UTC
+	}
+	return now.Location()
+}
+
+// knownSince returns a day from which on clicks are known by the quarter of an hour.
+func knownSince(now time.Time) time.Time {
+	return time.Date(now.Year(), now.Month()-12, 1, 0, 0, 0, 0, now.Location())
 }
 
 // newRanking returns the names, most frequent first, and the remainder of all as "Others".

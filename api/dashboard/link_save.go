@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"strings"
+	"time"
 
 	"linkstream/api/shorten"
 	"linkstream/schema"
@@ -20,16 +21,16 @@ type editPage struct {
 // fieldVersion is the hidden field with the version of the link that a form has shown.
 const fieldVersion = "version"
 
-// fieldsOf returns the fields of a link as the form shows them.
-func fieldsOf(link schema.Link) linkFields {
-	return linkFields{LongURL: link.URL, Title: link.Title, Tags: strings.Join(link.Tags, " "), ExpiresAt: formatExpiry(link.ExpiresAt),
+// fieldsOf returns the fields of a link as the form shows them in a time zone.
+func fieldsOf(link schema.Link, zone *time.Location) linkFields {
+	return linkFields{LongURL: link.URL, Title: link.Title, Tags: strings.Join(link.Tags, " "), ExpiresAt: formatExpiry(link.ExpiresAt, zone),
 		ExpiredURL: link.ExpiredURL, ForwardQuery: link.ForwardQuery, Campaign: campaignFields,
 		Behaviour: behaviourOf(link.Extension)}
 }
 
 // versionOf returns a digest of the fields that the form changes, so that a form does not overwrite a later edit.
 func versionOf(link schema.Link) string {
-	f := fieldsOf(link)
+	f := fieldsOf(link, time.UTC)
 	digest := sha256.Sum256(fmt.Appendf(nil, "%q %t", []string{f.LongURL, f.Title, f.Tags, f.ExpiresAt, f.ExpiredURL, link.Extension.Text()}, f.ForwardQuery))
 	return base64.RawURLEncoding.EncodeToString(digest[:16])
 }
@@ -39,7 +40,7 @@ func (d *Dashboard) showEdit(c *call) error {
 	if err != nil {
 		return err
 	}
-	page := editPage{link, fieldsOf(link.Link), versionOf(link.Link)}
+	page := editPage{link, fieldsOf(link.Link, c.zone()), versionOf(link.Link)}
 	if c.http.QueryArgs().Has(shorten.FieldLongURL) { // typed before the session expired
 		page.Fields, page.Version = typedFields(c.query), cut(c.query(fieldVersion), maxAsked)
 	}
@@ -77,7 +78,7 @@ func (d *Dashboard) editLink(c *call) error {
 // editedMeanwhile answers a form that would overwrite a later edit. It keeps the typed text and shows the link's present value beside
 // each field that differs. If the form is saved again, it replaces these values.
 func (d *Dashboard) editedMeanwhile(c *call, link linkView) error {
-	typed, now := typedFields(c.form), fieldsOf(link.Link)
+	typed, now := typedFields(c.form), fieldsOf(link.Link, c.zone())
 	p := problems{"": "This link was changed after you opened the form, perhaps in another tab. Nothing was saved yet. " +
 		"Your text is below. Save again to replace what the link has now."}
 	differs := func(field, typed, now string) {
@@ -108,8 +109,8 @@ func editOf(c *call, link schema.Link) shorten.Edit {
 	expired, forward := withScheme(c.form(shorten.FieldExpiredURL)), c.form(shorten.FieldForwardQuery) == "true"
 	edit := shorten.Edit{LongURL: &to, Title: &title, Tags: &tags, ExpiredURL: &expired, ForwardQuery: &forward,
 		Extension: typedBehaviour(c.form).extension(link.Extension)}
-	if text := c.form(shorten.FieldExpiresAt); text != formatExpiry(link.ExpiresAt) {
-		at, err := parseExpiry(text)
+	if text := c.form(shorten.FieldExpiresAt); text != formatExpiry(link.ExpiresAt, c.zone()) {
+		at, err := parseExpiry(text, c.zone())
 		if edit.ExpiresAt = &at; err != nil {
 			edit.Malformed = map[string][]string{shorten.FieldExpiresAt: {expiryMisspelled}}
 		}

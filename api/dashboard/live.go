@@ -49,7 +49,7 @@ type live struct {
 	HTML  template.HTML // what the page shows at first; a countsPage has none
 	Tag   string        // the ETag of the part
 	Every int64         // milliseconds
-	Now   time.Time     // when the part was read
+	Now   template.HTML // when the part was read
 }
 
 // addLive renders the part that the script polls.
@@ -62,7 +62,7 @@ func (d *Dashboard) addLive(v *view, page string) error {
 	if path == "" {
 		return nil
 	}
-	v.Live = &live{Path: path, Every: every.Milliseconds(), Now: time.Now()}
+	v.Live = &live{Path: path, Every: every.Milliseconds(), Now: timeElement(time.Now().In(v.Zone))}
 	if p, ok := from.(countsPage); ok {
 		v.Live.Tag = tagOf(p.counts())
 		return nil

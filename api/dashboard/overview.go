@@ -98,7 +98,7 @@ func (d *Dashboard) overview(c *call) (page overviewPage, err error) {
 		return page, err
 	}
 	if page.Links > 0 {
-		if page.Report, err = d.overviewReport(c, page.Links, time.Now()); err != nil {
+		if page.Report, err = d.overviewReport(c, page.Links, c.now()); err != nil {
 			d.warnWithout("overview", err)
 		}
 	}
@@ -117,16 +117,16 @@ func (d *Dashboard) overview(c *call) (page overviewPage, err error) {
 func (d *Dashboard) overviewReport(c *call, links int64, now time.Time) (*overviewReport, error) {
 	ctx, cancel := context.WithTimeout(c.ctx, clicksTimeout)
 	defer cancel()
-	first := today(now).AddDate(0, 0, 1-overviewDays)
-	q := schema.ReportQuery{AccountID: c.account.ID, Previous: first.AddDate(0, 0, -overviewDays), Limit: clickreport.DefaultTop,
+	first := clickreport.AddDays(now, 1-overviewDays)
+	q := schema.ReportQuery{AccountID: c.account.ID, Previous: clickreport.Bound(clickreport.AddDays(first, -overviewDays)), Limit: clickreport.DefaultTop,
 		NoNames: true, TopLinks: links <= clickreport.RankedAtOnce}
 	days, got, err := readDays(ctx, d.Clicks, q, first, now, false)
 	if err != nil {
 		return nil, ofClicks(err)
 	}
-	report := &overviewReport{Sum: sumOf(days), Chart: newChart(days, c.account.CreatedAt),
+	report := &overviewReport{Sum: sumOf(days), Chart: newChart(c.zone(), days, c.account.CreatedAt),
 		Counters: []counter{
-			newCounter("Today, UTC", "yesterday", days, now, 1),
+			newCounter("Today", "yesterday", days, now, 1),
 			newCounter("7 days", "in the previous 7 days", days, now, 7),
 			newCounter("30 days", "in the previous 30 days", days, now, overviewDays),
 		}}
@@ -140,22 +140,21 @@ func (d *Dashboard) overviewReport(c *call, links int64, now time.Time) (*overvi
 	}
 	if report.Ranking = top == nil; !report.Ranking {
 		if !top.Exact {
-			report.Ranked = clock(top.At)
+			report.Ranked = clock(top.At, now)
 		}
 		if report.Top, err = d.topLinks(c, top.Links); err != nil {
 			return nil, err
 		}
 	}
-	report.Progress = progress{d.Lag.Progress(c.ctx)}
+	report.Progress = d.progress(c)
 	return report, nil
 }
 
 // newCounter counts the last n days, today included, and those of the n days before that are among days.
 func newCounter(label, against string, days []dayClicks, now time.Time, n int) counter {
 	c := counter{Label: label, Days: n, Against: against}
-	last := today(now).Format(time.DateOnly)
-	first := today(now).AddDate(0, 0, 1-n).Format(time.DateOnly)
-	before := today(now).AddDate(0, 0, 1-2*n).Format(time.DateOnly)
+	date := func(days int) string { return clickreport.AddDays(now, days).Format(time.DateOnly) }
+	last, first, before := date(0), date(1-n), date(1-2*n)
 	for _, day := range days {
 		switch {
 		case day.Date >= first && day.Date <= last:
@@ -169,7 +168,7 @@ func newCounter(label, against string, days []dayClicks, now time.Time, n int) c
 
 // compare allows the comparison with the days before if the account existed then.
 func (c *counter) compare(created, now time.Time) {
-	c.Compared = !created.After(today(now).AddDate(0, 0, 1-2*c.Days))
+	c.Compared = !created.After(clickreport.AddDays(now, 1-2*c.Days))
 }
 
 // topLinks returns the counted links, most clicks first.

@@ -59,15 +59,16 @@ func newPages(files assets) (pages, error) {
 
 // view is the data of every template: "." in "title" and "main", "$" within them.
 type view struct {
-	Data      any      // the page's own
-	Problems  problems // of the submitted form
-	Notice    notice   // confirms the last action
-	Live      *live    // nil if the page has no part that the script polls
-	Email     string   // "" if nobody is signed in
-	CSRF      string   // the session's CSRF token, masked; {{template "csrf" $}} puts it into a form
-	Path      string   // of the request
-	SignUp    bool     // anyone may sign up
-	Suspended bool     // the account
+	Data      any            // the page's own
+	Problems  problems       // of the submitted form
+	Notice    notice         // confirms the last action
+	Live      *live          // nil if the page has no part that the script polls
+	Email     string         // "" if nobody is signed in
+	CSRF      string         // the session's CSRF token, masked; {{template "csrf" $}} puts it into a form
+	Path      string         // of the request
+	SignUp    bool           // anyone may sign up
+	Suspended bool           // the account
+	Zone      *time.Location // of all times on the page
 	Nav       []navItem
 }
 
@@ -137,9 +138,9 @@ func (d *Dashboard) write(c *call, status int, page string, data any, p problems
 }
 
 func (d *Dashboard) view(c *call, data any, p problems) view {
-	v := view{Data: data, Problems: p, Path: string(c.http.URI().PathOriginal()), SignUp: d.signUp}
+	v := view{Data: data, Problems: p, Path: string(c.http.URI().PathOriginal()), SignUp: d.signUp, Zone: time.UTC}
 	if c.signedIn() {
-		v.Email, v.CSRF, v.Suspended = c.account.Email, mask(c.csrf), c.account.Suspended
+		v.Email, v.CSRF, v.Suspended, v.Zone = c.account.Email, mask(c.csrf), c.account.Suspended, c.zone()
 	}
 	return v
 }
@@ -177,14 +178,13 @@ const htmlType = "text/html; charset=utf-8"
 
 // renderBusy returns the page for requests that the gate refuses, which must cost next to nothing.
 func (d *Dashboard) renderBusy() ([]byte, error) {
-	return d.html("failure", "layout.html", view{Data: errBusy, SignUp: d.signUp})
+	return d.html("failure", "layout.html", view{Data: errBusy, SignUp: d.signUp, Zone: time.UTC})
 }
 
 // functions are available in all templates. Those that need the view take it as the first argument: $.
 func functions(files assets) template.FuncMap {
 	return template.FuncMap{
 		"asset":    files.url,
-		"when":     when,
 		"dict":     dict,
 		"top":      func(links []topLink, during string) topList { return topList{links, during} },
 		"past":     func(at time.Time) bool { return at.Before(time.Now()) },
@@ -195,11 +195,8 @@ func functions(files assets) template.FuncMap {
 	}
 }
 
-// when returns a time element in UTC. The script shows it in the reader's time zone.
-func when(t time.Time) template.HTML {
-	t = t.UTC()
-	return template.HTML(`<time datetime="` + t.Format(time.RFC3339) + `">` + t.Format("2 Jan 2006, 15:04") + ` UTC</time>`)
-}
+// When returns a time element in the zone of the page.
+func (v view) When(t time.Time) template.HTML { return timeElement(t.In(v.Zone)) }
 
 // number formats n with separators: 1,234,567.
 func number(n int64) string {

@@ -64,10 +64,11 @@ func (p reportPage) Narrowed() bool { return p.Form.Tag+p.Form.Domain != "" }
 
 // reportForm is what the form holds.
 type reportForm struct {
-	Action         string
-	From, To, Zone string
-	ByHour         bool
-	Filters        []reportFilter // repeated by hidden fields
+	Action   string
+	From, To string
+	Zone     string // "" for the account's
+	ByHour   bool
+	Filters  []reportFilter // repeated by hidden fields
 
 	// Of the report of all links.
 	Tag     string
@@ -139,10 +140,10 @@ func (d *Dashboard) showReport(c *call) error {
 		}
 		page.Link, page.Form.Action = &link, link.Path+"/report"
 	}
-	args, zone := c.http.QueryArgs(), c.reportZone()
+	args, zone := c.http.QueryArgs(), cmp.Or(c.query(clickreport.FieldZone), c.zone().String())
 	value := func(field string) (string, bool) {
 		if field == clickreport.FieldZone {
-			return zone, zone != ""
+			return zone, true
 		}
 		value := c.query(field)
 		_, filter := dimensionTitles[schema.Dimension(field)]
@@ -157,39 +158,34 @@ func (d *Dashboard) showReport(c *call) error {
 		ctx, cancel := context.WithTimeout(c.ctx, clicksTimeout)
 		defer cancel()
 		if invalid, err = asked.CheckDetail(ctx, d.Clicks); err != nil {
-			return d.reportWithout(c, page, asked, zone, err)
+			return d.reportWithout(c, page, asked, err)
+		}
+		if len(invalid[clickreport.FieldZone]) > 0 { // clicks of so long ago are known by UTC day only
+			delete(invalid, clickreport.FieldZone)
+			zone = time.UTC.String()
+			asked, _ = clickreport.Parse(value, time.Now())
 		}
 	}
-	page.fill(c, asked, zone)
+	page.fill(c, asked)
 	if len(invalid) > 0 {
 		p := problems{"": "Please correct the marked fields."}
 		for field, messages := range invalid {
+			if field == clickreport.FieldZone { // the form does not have it
+				field = ""
+			}
 			p[field] = strings.Join(messages, " ")
 		}
 		return d.invalid(c, "report", page, p)
 	}
 	if page.Report, err = d.clickReport(c, page, asked, some); err != nil {
-		return d.reportWithout(c, page, asked, zone, err)
+		return d.reportWithout(c, page, asked, err)
 	}
 	if page.Form.Totals && c.query("part") == "" {
 		if page.Totals, err = d.reportTotals(c, page, asked, some); err != nil {
-			return d.reportWithout(c, page, asked, zone, err)
+			return d.reportWithout(c, page, asked, err)
 		}
 	}
 	return d.renderLive(c, "report", page)
-}
-
-// reportZone returns the time zone of a report: the one that is asked for, UTC if the form's field is empty. A request without the
-// field gets the reader's zone, which the script keeps in a cookie; "" if it is unknown.
-func (c *call) reportZone() string {
-	if c.http.QueryArgs().Has(clickreport.FieldZone) {
-		return cmp.Or(c.query(clickreport.FieldZone), "UTC")
-	}
-	name := clean(c.http.Request.Header.Cookie(zoneCookie))
-	if !clickreport.ValidZone(name) {
-		return ""
-	}
-	return name
 }
 
 // selectLinks reads the fields that select links of the account. It adds what is wrong with them to invalid.
@@ -213,16 +209,16 @@ func (p *reportPage) selectLinks(
 }
 
 // reportWithout shows the page without a report, because of err.
-func (d *Dashboard) reportWithout(c *call, page reportPage, asked clickreport.Request, zone string, err error) error {
+func (d *Dashboard) reportWithout(c *call, page reportPage, asked clickreport.Request, err error) error {
 	d.warnWithout("report", err)
-	page.fill(c, asked, zone)
+	page.fill(c, asked)
 	page.Report, page.Busy = nil, clientMessage(err, schema.CodeBusy)
 	page.Down = page.Busy == ""
 	return d.render(c, "report", page)
 }
 
 // fill sets what the page says about the request.
-func (p *reportPage) fill(c *call, asked clickreport.Request, zone string) {
+func (p *reportPage) fill(c *call, asked clickreport.Request) {
 	text := func(field, other string) string {
 		if value := cut(c.query(field), maxAsked); value != "" {
 			return value
@@ -236,9 +232,9 @@ func (p *reportPage) fill(c *call, asked clickreport.Request, zone string) {
 		return at.Format(time.DateOnly)
 	}
 	p.Form.From, p.Form.To = text(clickreport.FieldFrom, day(asked.From)), text(clickreport.FieldTo, day(asked.To))
-	p.Form.Zone, p.Form.ByHour = cut(zone, maxAsked), asked.Interval == clickreport.Hour
+	p.Form.Zone, p.Form.ByHour = text(clickreport.FieldZone, ""), asked.Interval == clickreport.Hour
 	p.Self = p.path(asked, nil)
-	p.Presets = p.presets(asked, p.since(c), time.Now())
+	p.Presets = p.presets(asked, p.since(c), c.now())
 	if p.Link == nil && !p.Form.Totals {
 		with := *p
 		with.Form.Totals = true
@@ -302,7 +298,7 @@ func (d *Dashboard) clickReport(c *call, page reportPage, asked clickreport.Requ
 	if err != nil {
 		return nil, ofClicks(err)
 	}
-	report := &clickReport{Chart: newChartIn(asked.Zone, pointsOf(got.Series, asked.Interval), page.since(c)), Progress: progress{d.Lag.Progress(c.ctx)}}
+	report := &clickReport{Chart: newChart(asked.Zone, pointsOf(got.Series, asked.Interval), page.since(c)), Progress: d.progress(c)}
 	days := len(got.Series)
 	if asked.Interval == clickreport.Hour {
 		days = (days + 12) / 24

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"linkstream/api/clickreport"
 	"linkstream/schema"
 )
 
@@ -29,12 +30,12 @@ func findPeriod(key string) (found period) {
 	return found
 }
 
-// since returns the first UTC day of the period, or the zero time for "all".
+// since returns the first day of the period, or the zero time for "all".
 func (p period) since(now time.Time) time.Time {
 	if p.days == 0 {
 		return time.Time{}
 	}
-	return today(now).AddDate(0, 0, 1-p.days)
+	return clickreport.AddDays(now, 1-p.days)
 }
 
 // fileName returns the period's part of a file name.
@@ -45,26 +46,29 @@ func (p period) fileName() string {
 	return p.Key + "-days"
 }
 
-func today(now time.Time) time.Time { return now.UTC().Truncate(24 * time.Hour) }
-
-// dayClicks is the clicks of a UTC day, or of another unit of a chart.
+// dayClicks is the clicks of a day, or of another unit of a chart.
 type dayClicks struct {
 	Date string // 2006-01-02
 	schema.Period
 }
 
-// readDays reads a report by UTC day from first to today, and for as many days before that as the query's Previous says. The clocks of
-// edges differ, so a day of clicks is added after today, and before first if that day is open, as for "all".
+// readDays reads a report by day from first, in its zone, to today, and for the time before that as the query's Previous says. The clocks
+// of edges differ, so a day of clicks is added after today, and before first if that day is open, as for "all".
 func readDays(ctx context.Context, reports schema.ReportStore, q schema.ReportQuery, first, now time.Time, open bool) ([]dayClicks, schema.Report, error) {
 	if open {
-		first = first.AddDate(0, 0, -1)
+		first = clickreport.AddDays(first, -1)
 	}
-	last := today(now)
-	for at := first; !at.After(last.AddDate(0, 0, 2)); at = at.AddDate(0, 0, 1) {
-		q.Bounds = append(q.Bounds, at)
+	var names []string
+	end := clickreport.AddDays(now.In(first.Location()), 2)
+	for n, at := 0, first; !at.After(end); n, at = n+1, clickreport.AddDays(first, n+1) {
+		bound := clickreport.Bound(at)
+		if n > 0 && !bound.After(q.Bounds[len(q.Bounds)-1]) {
+			continue // a zone that crosses the date line has no such day
+		}
+		q.Bounds, names = append(q.Bounds, bound), append(names, at.Format(time.DateOnly))
 	}
 	if q.Previous.IsZero() {
-		q.Previous = first.AddDate(0, 0, -1)
+		q.Previous = clickreport.Bound(clickreport.AddDays(first, -1))
 	}
 	got, err := reports.Report(ctx, q)
 	if err != nil {
@@ -72,7 +76,7 @@ func readDays(ctx context.Context, reports schema.ReportStore, q schema.ReportQu
 	}
 	days := make([]dayClicks, len(got.Series))
 	for i, clicks := range got.Series {
-		days[i] = dayClicks{q.Bounds[i].Format(time.DateOnly), clicks}
+		days[i] = dayClicks{names[i], clicks}
 	}
 	if days[len(days)-1].Total() == 0 {
 		days = days[:len(days)-1]

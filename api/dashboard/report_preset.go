@@ -12,40 +12,36 @@ type preset struct {
 	Current     bool // the report is of this period
 }
 
-// presets returns the usual periods up to now, in the zone of the report. since is the earliest time of a click.
+// presets returns the usual periods up to now, in the zone of now. since is the earliest time of a click.
 func (p *reportPage) presets(asked clickreport.Request, since, now time.Time) []preset {
-	now = now.In(asked.Zone)
 	day := func(months, days int) time.Time {
-		return time.Date(now.Year(), now.Month()+time.Month(months), now.Day()+days, 0, 0, 0, 0, asked.Zone)
+		return time.Date(now.Year(), now.Month()+time.Month(months), now.Day()+days, 0, 0, 0, 0, now.Location())
 	}
 	today, yesterday := day(0, 0), day(0, -1)
 	all := []preset{
-		p.preset("Today", asked, today, today, clickreport.Hour),
-		p.preset("Yesterday", asked, yesterday, yesterday, clickreport.Hour),
-		p.preset("7 days", asked, day(0, -6), today, clickreport.Day),
-		p.preset("30 days", asked, day(0, -29), today, clickreport.Day),
-		p.preset("90 days", asked, day(0, -89), today, clickreport.Day),
-		p.preset("This month", asked, day(0, 1-now.Day()), today, clickreport.Day),
-		p.preset("12 months", asked, day(-12, 1), today, clickreport.Day),
+		p.preset("Today", "", asked, today, today, clickreport.Hour),
+		p.preset("Yesterday", "", asked, yesterday, yesterday, clickreport.Hour),
+		p.preset("7 days", "", asked, day(0, -6), today, clickreport.Day),
+		p.preset("30 days", "", asked, day(0, -29), today, clickreport.Day),
+		p.preset("90 days", "", asked, day(0, -89), today, clickreport.Day),
+		p.preset("This month", "", asked, day(0, 1-now.Day()), today, clickreport.Day),
+		p.preset("12 months", "", asked, day(-12, 1), today, clickreport.Day),
 	}
-	if since.Before(day(-12, 1)) { // only UTC days are known of all months
+	if since.Before(knownSince(now)) { // earlier clicks may be known by UTC day only
 		first, last := since.UTC(), now.UTC()
 		if earliest := last.AddDate(0, 0, 1-clickreport.MaxDays); first.Before(earliest) {
 			first = earliest
 		}
-		asked.Zone = time.UTC
-		all = append(all, p.preset("All", asked, first, last, clickreport.Day))
+		all = append(all, p.preset("All", "UTC", asked, first, last, clickreport.Day))
 	}
 	return all
 }
 
-func (p *reportPage) preset(label string, asked clickreport.Request, from, to time.Time, by clickreport.Interval) preset {
+func (p *reportPage) preset(label, zone string, asked clickreport.Request, from, to time.Time, by clickreport.Interval) preset {
 	as := *p
 	as.Form.From, as.Form.To = from.Format(time.DateOnly), to.Format(time.DateOnly)
-	if asked.Zone == time.UTC {
-		as.Form.Zone = "UTC"
-	}
-	current := p.Form.From == as.Form.From && p.Form.To == as.Form.To && asked.Interval == by
+	as.Form.Zone = zone
+	current := p.Form.From == as.Form.From && p.Form.To == as.Form.To && p.Form.Zone == zone && asked.Interval == by
 	asked.Interval = by
 	return preset{label, as.path(asked, nil), current}
 }

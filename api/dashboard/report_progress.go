@@ -7,20 +7,25 @@ import (
 )
 
 // progress says up to when clicks are counted, in words.
-type progress struct{ clickreport.Progress }
+type progress struct {
+	clickreport.Progress
+	now time.Time // in the zone of the page
+}
+
+func (d *Dashboard) progress(c *call) progress { return progress{d.Lag.Progress(c.ctx), c.now()} }
 
 // Stamp formats UpTo for programs.
 func (p progress) Stamp() string { return p.UpTo.Format(time.RFC3339) }
 
 // Clock formats UpTo for people.
-func (p progress) Clock() string { return clock(p.UpTo) }
+func (p progress) Clock() string { return clock(p.UpTo, p.now) }
 
-// clock formats a time for people, with the date unless it is today.
-func clock(at time.Time) string {
-	if today(time.Now()).Equal(today(at)) {
-		return at.Format("15:04:05 UTC")
+// clock formats a time for people in the zone of now, with the date unless it is today.
+func clock(at, now time.Time) string {
+	if at = at.In(now.Location()); clickreport.DayOf(at).Equal(clickreport.DayOf(now)) {
+		return at.Format("15:04:05")
 	}
-	return at.Format("2 Jan 2006, 15:04:05 UTC")
+	return at.Format("2 Jan 2006, 15:04:05")
 }
 
 // Wait describes how many clicks wait.

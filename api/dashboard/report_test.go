@@ -50,19 +50,21 @@ func TestReport(t *testing.T) {
 		b.get("/dashboard/report?from="+day+"&to="+day).want(t, http.StatusOK, "Clicks on all links", "Clicks 49",
 			"sho.rt/ other https://example.org/other 30 sho.rt/ sale https://example.org/ 19")
 	})
-	t.Run("has presets that keep the filters, and are in the reader's time zone", func(t *testing.T) {
+	t.Run("has presets that keep the filters, and are in the account's time zone", func(t *testing.T) {
 		zone, err := time.LoadLocation("Pacific/Kiritimati") // 14 hours ahead
 		testkit.Must(t, err)
 		today := time.Now().In(zone)
 		path := "/dashboard/links/0/sale/report?"
-		page := b.get(path + "tz=Pacific/Kiritimati&country=DE&interval=day")
+		testkit.Must(t, s.links.SetTimeZone(t.Context(), s.account.ID, zone.String()))
+		defer func() { testkit.Must(t, s.links.SetTimeZone(t.Context(), s.account.ID, "")) }()
+		page := b.get(path + "country=DE&interval=day")
 		for label, days := range map[string][2]int{"Today": {0, 0}, "Yesterday": {-1, -1}, "7 days": {-6, 0}, "90 days": {-89, 0}, "This month": {1 - today.Day(), 0}} {
 			interval := "day"
 			if days[0] == days[1] && label != "This month" {
 				interval = "hour"
 			}
 			want := path + "country=DE&amp;from=" + today.AddDate(0, 0, days[0]).Format(time.DateOnly) + "&amp;interval=" + interval +
-				"&amp;to=" + today.AddDate(0, 0, days[1]).Format(time.DateOnly) + "&amp;tz=Pacific%2FKiritimati"
+				"&amp;to=" + today.AddDate(0, 0, days[1]).Format(time.DateOnly)
 			if !strings.Contains(page.body, `<a href="`+want+`">`+label+`</a>`) {
 				t.Errorf("%q is not a link to %s", label, want)
 			}
@@ -77,7 +79,7 @@ func TestReport(t *testing.T) {
 		s.addLinkAt(t, "old", "https://example.org/", old)
 		want := `<a href="/dashboard/links/0/old/report?from=` + old.Format(time.DateOnly) + `&amp;interval=day&amp;to=` + time.Now().UTC().Format(time.DateOnly) +
 			`&amp;tz=UTC">All</a>`
-		if page := b.get("/dashboard/links/0/old/report?tz=Pacific/Kiritimati"); !strings.Contains(page.body, want) {
+		if page := b.get("/dashboard/links/0/old/report"); !strings.Contains(page.body, want) {
 			t.Errorf("no %s in\n%s", want, page.body)
 		}
 		if other := b.get(of("")); strings.Count(other.body, ` aria-current="page">`) > 1 || !strings.Contains(other.body, "<details class=\"more\" open>") {
@@ -98,7 +100,7 @@ func TestReport(t *testing.T) {
 		b.get(of("&country=")).want(t, http.StatusOK, "Countries: Unknown remove", "Clicks 3")
 	})
 	t.Run("of all links has totals by domain and tag, and is that of one of them", func(t *testing.T) { reportsTotals(t) })
-	t.Run("has hours, in the reader's time zone", func(t *testing.T) {
+	t.Run("has hours, in the time zone that is asked for", func(t *testing.T) {
 		page := b.get(of("&interval=hour"))
 		page.want(t, http.StatusOK, "Clicks per hour", "each bar is an hour")
 		if bars := strings.Count(page.body, `class="chart-bar"`); bars != 24 || !strings.Contains(page.text(), day+" 23:00: 12 people, 0 bots") {
@@ -106,25 +108,28 @@ func TestReport(t *testing.T) {
 		}
 		b.get(of("&tz=Asia/Tokyo")).want(t, http.StatusOK, "Clicks 7", "days are in Asia/Tokyo") // the last hour is on the next day there
 	})
-	t.Run("has the time zone of the reader's browser, unless another is asked for", func(t *testing.T) {
+	t.Run("has the account's time zone, else that of the browser, unless another is asked for", func(t *testing.T) {
 		reader := s.signedIn(t)
 		in := func(cookie, fields, zone string) {
 			t.Helper()
 			reader.fields.Set("Cookie", "linkstream-zone="+cookie)
 			reader.get(of(fields)).want(t, http.StatusOK, "days are in "+zone)
-			if zone != "UTC" && !strings.Contains(reader.seen.body, `tz=`+url.QueryEscape(zone)) {
+			if fields != "" && !strings.Contains(reader.seen.body, `tz=`+url.QueryEscape(zone)) {
 				t.Errorf("%s: links and polls are in another zone:\n%s", zone, reader.seen.body)
 			}
 		}
 		in("Asia/Tokyo", "", "Asia/Tokyo")
 		in("Asia/Tokyo", "&tz=America/New_York", "America/New_York")
-		in("Asia/Tokyo", "&tz=", "UTC")
+		in("Asia/Tokyo", "&tz=UTC", "UTC")
 		for _, wrong := range []string{"Mars", "Local", "../../etc/passwd", "", strings.Repeat("x", 3000)} {
 			in(wrong, "", "UTC")
 		}
+		testkit.Must(t, s.links.SetTimeZone(t.Context(), s.account.ID, "Europe/Vienna"))
+		defer func() { testkit.Must(t, s.links.SetTimeZone(t.Context(), s.account.ID, "")) }()
+		in("Asia/Tokyo", "", "Europe/Vienna")
 	})
 	t.Run("says what is wrong beside each field", func(t *testing.T) {
-		for fields, problem := range map[string]string{"from=x": "The day must be a date", "tz=Mars": "The time zone must be an IANA name",
+		for fields, problem := range map[string]string{"from=x": "The day must be a date",
 			"from=2026-01-02&to=2026-01-01": "must not be before", "from=2020-01-01&interval=hour": "at most 31 days"} {
 			page := b.get("/dashboard/report?" + fields)
 			page.want(t, http.StatusUnprocessableEntity, problem)
@@ -133,6 +138,9 @@ func TestReport(t *testing.T) {
 			}
 			wantHarmless(t, page)
 		}
+	})
+	t.Run("says that a time zone does not exist", func(t *testing.T) {
+		b.get("/dashboard/report?tz=Mars").want(t, http.StatusUnprocessableEntity, "The time zone must be an IANA name")
 	})
 	t.Run("is polled, by its part", func(t *testing.T) {
 		page := b.get(of("&part=report"))
@@ -149,13 +157,13 @@ func TestReport(t *testing.T) {
 	t.Run("says that clicks cannot be shown", func(t *testing.T) {
 		down.Store(true)
 		defer down.Store(false)
-		b.get(of("")).want(t, http.StatusOK, "Clicks cannot be shown at the moment", "From", "Time zone")
+		b.get(of("")).want(t, http.StatusOK, "Clicks cannot be shown at the moment", "From", "Other days")
 	})
 	t.Run("says what helps if it takes too long, and is not in the log then", func(t *testing.T) {
 		slow.Store(true)
 		defer slow.Store(false)
 		logged := s.log.String()
-		b.get(of("")).want(t, http.StatusOK, "This report takes too long: ask for a shorter range", "From", "Time zone")
+		b.get(of("")).want(t, http.StatusOK, "This report takes too long: ask for a shorter range", "From", "Other days")
 		testkit.Equal(t, "log", s.log.String(), logged)
 	})
 }

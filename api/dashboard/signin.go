@@ -11,6 +11,7 @@ import (
 
 	"linkstream/api/admission"
 	"linkstream/api/auth"
+	"linkstream/api/clickreport"
 	"linkstream/api/ratelimit"
 	"linkstream/schema"
 	"linkstream/schema/fair"
@@ -190,6 +191,9 @@ func (d *Dashboard) makeAccount(c *call) error {
 		return err
 	}
 	account := schema.Account{Email: email, PasswordHash: hash, CreatedAt: time.Now().UTC()}
+	if _, ok := clickreport.FindZone(c.browserZone()); ok {
+		account.TimeZone = c.browserZone()
+	}
 	err = d.DB.CreateAccount(c.ctx, &account)
 	if schema.ErrorCode(err) == schema.CodeConflict {
 		return d.invalid(c, "signup", page, problems{"email": "This email address has an account. Sign in instead."})

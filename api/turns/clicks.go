@@ -2,6 +2,7 @@ package turns
 
 import (
 	"context"
+	"time"
 
 	"github.com/VictoriaMetrics/metrics"
 
@@ -36,9 +37,12 @@ func (c *Clicks) Report(ctx context.Context, q schema.ReportQuery) (schema.Repor
 	return read(ctx, c.turns, c.turns.long, ofReports, q.AccountID, report)
 }
 
-// readsLittle reports whether a query counts only the clicks of UTC days, of an account or of a link.
+// shortRange is how many days a report in any time zone may have as a short read: stores have sums by the quarter of an hour.
+const shortRange = 100 * 24 * time.Hour
+
+// readsLittle reports whether a query counts only the clicks by day, of an account or of a link.
 func readsLittle(q schema.ReportQuery) bool {
-	return q.NoNames && !q.TopLinks && len(q.Filter) == 0 && len(q.Links) <= 1 && q.OfUTCDays()
+	return q.NoNames && !q.TopLinks && len(q.Filter) == 0 && len(q.Links) <= 1 && (q.OfUTCDays() || q.End().Sub(q.Previous) <= shortRange)
 }
 
 // ReportDetail implements schema.ReportStore. It takes no turn.

@@ -1,9 +1,16 @@
 // What makes the pages nicer. All of them work without it.
 "use strict";
 
-// Times: the reader's own terms, with the exact moment on hover. Without the script they stand in UTC.
-const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
-const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
+// Times: the reader's own terms, with the exact moment on hover, in the time zone of the page.
+const exact = dates({ dateStyle: "full", timeStyle: "long" }), day = dates({ dateStyle: "medium" });
+
+function dates(style) {
+  try {
+    return new Intl.DateTimeFormat(undefined, { ...style, timeZone: document.documentElement.dataset.zone });
+  } catch { // a zone that the browser does not know
+    return new Intl.DateTimeFormat(undefined, style);
+  }
+}
 const relative = new Intl.RelativeTimeFormat(document.documentElement.lang, { numeric: "auto" });
 const units = [["day", 86400], ["hour", 3600], ["minute", 60]];
 
@@ -24,9 +31,10 @@ function showTimes() {
 showTimes();
 setInterval(showTimes, 30000);
 
-// The reader's time zone, in which reports count.
+// The browser's time zone, which counts unless the account names another one.
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 if (zone) document.cookie = `linkstream-zone=${zone}; path=/dashboard; max-age=31536000; samesite=lax`;
+for (const list of document.querySelectorAll("#zones")) list.append(...Intl.supportedValuesOf("timeZone").map((name) => new Option(name)));
 
 // On narrow screens the navigation scrolls: to where the reader is.
 document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });

@@ -1,0 +1,52 @@
+package dashboard
+
+import (
+	"html/template"
+	"time"
+
+	"linkstream/api/clickreport"
+)
+
+// zone returns the time zone of all days and times on the pages of the account: the one that the account names, else the browser's, which
+// the script keeps in a cookie, else UTC.
+func (c *call) zone() *time.Location {
+	if c.location == nil {
+		var found bool
+		if c.location, found = clickreport.FindZone(c.account.TimeZone); !found {
+			c.location = time.UTC
+			if zone, ok := clickreport.FindZone(c.browserZone()); ok {
+				c.location = zone
+			}
+		}
+	}
+	return c.location
+}
+
+// browserZone returns the name of the browser's time zone; "" if it is unknown.
+func (c *call) browserZone() string { return clean(c.http.Request.Header.Cookie(zoneCookie)) }
+
+// now returns the time in the account's zone.
+func (c *call) now() time.Time { return time.Now().In(c.zone()) }
+
+// timeElement returns a time for people, in its zone. The script shows it in the reader's words.
+func timeElement(t time.Time) template.HTML {
+	return template.HTML(`<time datetime="` + t.UTC().Format(time.RFC3339) + `">` + t.Format("2 Jan 2006, 15:04") + `</time>`)
+}
+
+// changeZone sets the account's time zone.
+func (d *Dashboard) changeZone(c *call) error {
+	name := c.form(fieldZone)
+	if _, ok := clickreport.FindZone(name); name != "" && !ok {
+		page, err := d.accountPage(c)
+		if err != nil {
+			return err
+		}
+		page.Zone = cut(name, maxAsked)
+		return d.invalid(c, "account", page, problems{fieldZone: "A time zone has a name such as Europe/Berlin or America/New_York."})
+	}
+	if err := d.DB.SetTimeZone(c.ctx, c.account.ID, name); err != nil {
+		return err
+	}
+	c.account.TimeZone, c.location = name, nil
+	return c.seeOther(pathAccount, "Days and times are now in "+c.zone().String()+".")
+}
