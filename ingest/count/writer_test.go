@@ -182,14 +182,16 @@ func TestWriterPauses(t *testing.T) {
 	}
 }
 
-func TestWriterTellsWhatIsMissing(t *testing.T) {
+func TestWriterTellsWhatIsMissingAndRepeated(t *testing.T) {
 	t.Parallel()
 	store, set := openStore(t, filepath.Join(t.TempDir(), "clicks.db")), metrics.NewSet()
 	t.Cleanup(func() { testkit.Close(t, store) })
 	w := count.NewWriter(store, nil, slog.New(slog.DiscardHandler), set)
 	testkit.Must(t, w.Produce(t.Context(), 0, batch(lane(1), 1, 10)))
 	testkit.Must(t, w.Produce(t.Context(), 0, batch(lane(1), 14, 20)))
-	wantTotal(t, store, 17)
+	testkit.Must(t, w.Produce(t.Context(), 0, batch(lane(1), 14, 25)))
+	wantTotal(t, store, 22)
+	testkit.Equal(t, "repeated", set.GetOrCreateCounter("linkstream_ingest_clicks_repeated_total").Get(), 7)
 	testkit.Equal(t, "missing", set.GetOrCreateCounter("linkstream_ingest_clicks_missing_total").Get(), 3)
 	gaps, err := store.LaneGaps(t.Context(), lane(1))
 	testkit.Must(t, err)

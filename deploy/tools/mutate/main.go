@@ -14,6 +14,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"math"
 	"os"
 	"os/exec"
@@ -188,7 +189,7 @@ func changesOf(path string, source []byte) (changes []change, err error) {
 				continue
 			}
 			replace(s, s, "drop", "")
-			if i+1 < len(statements) && simple(statements[i+1]) {
+			if i+1 < len(statements) && simple(statements[i+1]) && !independent(s, statements[i+1], text) {
 				next := statements[i+1]
 				replace(s, next, "swap with the next", text(next)+string(source[at(s.End()):at(next.Pos())])+text(s))
 			}
@@ -227,6 +228,48 @@ func simple(s ast.Stmt) bool {
 		return s.Init != nil // if err := f(); err != nil
 	}
 	return false
+}
+
+// independent reports whether two assignments have the same effect in either order: they call no function but those of the language,
+// and neither names what the other one assigns.
+func independent(a, b ast.Stmt, text func(ast.Node) string) bool {
+	assigned, named := [2]map[string]bool{{}, {}}, [2]map[string]bool{{}, {}}
+	for i, s := range []ast.Stmt{a, b} {
+		assignment, is := s.(*ast.AssignStmt)
+		if !is {
+			return false
+		}
+		for _, to := range assignment.Lhs {
+			assigned[i][text(to)+"."] = true
+		}
+		pure := true
+		ast.Inspect(s, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.CallExpr:
+				f, is := n.Fun.(*ast.Ident)
+				pure = pure && is && types.Universe.Lookup(f.Name) != nil
+			case *ast.StarExpr, *ast.IndexExpr, *ast.FuncLit, *ast.UnaryExpr:
+				pure = false
+			case *ast.Ident, *ast.SelectorExpr:
+				named[i][text(n)+"."] = true
+				return false
+			}
+			return true
+		})
+		if !pure {
+			return false
+		}
+	}
+	for i := range assigned {
+		for to := range assigned[i] {
+			for name := range named[1-i] {
+				if strings.HasPrefix(name, to) || strings.HasPrefix(to, name) {
+					return false
+				}
+			}
+		}
+	}
+	return true
 }
 
 // result is what the tests say of a change.
