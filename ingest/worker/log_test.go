@@ -1,6 +1,8 @@
 package worker_test
 
 import (
+	"context"
+	"errors"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -68,6 +70,15 @@ func TestClicksOfAReplacedTopicAreCounted(t *testing.T) {
 			if !second.log.Contains("level=ERROR") || !second.log.Contains("the log may not be the one that was counted") {
 				t.Error("the log does not say that the topic was replaced")
 			}
+			// The new log goes on like any other, also for the worker after.
+			produce(t, again, 0, encoded(lane(2), n+1, n+10)...)
+			awaitTotal(t, store, 30+int64(n))
+			second.wantMetrics(map[string]int{"log_epochs_total": 1, "failures_total": 0})
+			second.stop()
+			third := start(t, quick(), again, store)
+			produce(t, again, 0, encoded(lane(2), n+11, n+20)...)
+			awaitTotal(t, store, 40+int64(n))
+			third.wantMetrics(map[string]int{"log_epochs_total": 0, "failures_total": 0})
 		})
 	}
 }
@@ -99,6 +110,42 @@ func TestTheSameLogIsNotCountedAgain(t *testing.T) {
 			}
 		})
 	}
+}
+
+// slowTopic gives one record per fetch, as a broker does whose batches are large.
+type slowTopic struct{ *stream.Client }
+
+var errOneRecord = errors.New("one record")
+
+func (s slowTopic) Fetch(ctx context.Context, partition int, offset int64, wait time.Duration, each func(stream.Record) error) (int64, error) {
+	read := false
+	lag, err := s.Client.Fetch(ctx, partition, offset, wait, func(r stream.Record) error {
+		if read {
+			return errOneRecord
+		}
+		read = true
+		return each(r)
+	})
+	if errors.Is(err, errOneRecord) {
+		err = nil
+	}
+	return lag, err
+}
+
+func TestTheSameLogIsRecognizedRecordByRecord(t *testing.T) {
+	t.Parallel()
+	client, store, log := streamtest.StartBroker(t).CreateTopics(1), openStore(t), new(testkit.Buffer)
+	produce(t, client, 0, encoded(lane(1), 1, 20)...)
+	_, err := worker.NewPartition(0, quick(), client, store, nil, log.Logger()).Step(t.Context())
+	testkit.Must(t, err)
+	produce(t, client, 0, encoded(lane(1), 21, 22)...)
+	again := worker.NewPartition(0, quick(), slowTopic{client}, store, nil, log.Logger())
+	testkit.Eventually(t, "all clicks are counted", func() bool {
+		_, err := again.Step(t.Context())
+		testkit.Must(t, err)
+		return total(t, store) == 22
+	})
+	testkit.Equal(t, "log", log.String(), "")
 }
 
 // A topic is created again between two batches, and filled beyond the position by new lanes: their first clicks are missing there.
