@@ -53,14 +53,28 @@ func TestPagesThatCannotBeHad(t *testing.T) {
 	})
 	t.Run("clicks are dropped while no segment can be written, and recorded afterwards", func(t *testing.T) {
 		cfg := paged(t)
+		var uptime, created atomic.Int64
+		cfg.Uptime = func() time.Duration { return time.Duration(uptime.Load()) }
+		cfg.OnSegment = func(ahead bool) error {
+			if !ahead {
+				created.Add(1)
+			}
+			return nil
+		}
 		s, _ := open(t, cfg)
 		appendClicks(t, s, 0, 1, 10)
 		testkit.Eventually(t, "there is a spare", s.Lanes()[0].HasSpare)
 		for _, path := range files(t, cfg.Dir, ".segment") {
 			truncate(t, path, 0)
 		}
-		testkit.Equal(t, "room", s.Append(0, click(11)), false)
-		testkit.Equal(t, "dropped", s.Dropped(), 1)
+		before := created.Load()
+		for range 2 { // the second one does not try again at once, as that takes I/O
+			testkit.Equal(t, "room", s.Append(0, click(11)), false)
+		}
+		testkit.Equal(t, "segments created for these clicks", created.Load()-before, 0)
+		testkit.Equal(t, "dropped", s.Dropped(), 2)
+		testkit.Equal(t, "files", len(files(t, cfg.Dir, ".segment")), 1) // the spare was of no use
+		uptime.Store(int64(time.Second))
 		testkit.Eventually(t, "there is room", func() bool { return s.Append(0, click(12)) })
 	})
 	t.Run("what a click leaves that does not fit is not taken for another one", func(t *testing.T) {
