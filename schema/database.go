@@ -12,5 +12,6 @@ type Database interface {
 	CertificateStore
 	UploadStore
 	RateStore
+	WebhookStore
 	Outbox
 }

@@ -19,6 +19,7 @@ func TestDatabase(t *testing.T, open Open[schema.Database]) {
 	t.Run("attempts", func(t *testing.T) { run(t, open, attemptBehaviours) })
 	t.Run("certificates", func(t *testing.T) { run(t, open, certificateBehaviours) })
 	t.Run("uploads", func(t *testing.T) { run(t, open, uploadBehaviours) })
+	t.Run("webhooks", func(t *testing.T) { run(t, open, webhookBehaviours) })
 	t.Run("domains", func(t *testing.T) { run(t, open, domainBehaviours) })
 	t.Run("deleted domains", func(t *testing.T) { run(t, open, domainDeleteBehaviours) })
 	t.Run("checked domains", func(t *testing.T) { run(t, open, domainCheckBehaviours) })

@@ -237,3 +237,140 @@ CREATE TRIGGER note_host AFTER UPDATE OF verified_at, root_url, not_found_url, e
     EXECUTE FUNCTION note_host();
 CREATE TRIGGER note_deleted_host AFTER DELETE ON domains
     FOR EACH ROW WHEN (OLD.verified_at IS NOT NULL) EXECUTE FUNCTION note_host();
+
+CREATE TABLE webhooks (
+    id               bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    account_id       bigint      NOT NULL REFERENCES accounts (id),
+    url              text        NOT NULL,
+    events           text        NOT NULL, -- separated by spaces
+    domain_id        bigint      NOT NULL, -- of hash
+    hash             text        NOT NULL, -- '': any link
+    tag              text        NOT NULL, -- '': links with any tags or none
+    people_only      boolean     NOT NULL,
+    active           boolean     NOT NULL,
+    off_reason       text        NOT NULL DEFAULT '', -- why the service has switched it off
+    secret           text        NOT NULL,
+    old_secret       text        NOT NULL DEFAULT '',
+    old_secret_until timestamptz,
+    created_at       timestamptz NOT NULL,
+    updated_at       timestamptz NOT NULL,
+    -- What changes with each event and delivery:
+    waiting          bigint      NOT NULL DEFAULT 0, -- bytes of data that wait; 0: no delivery waits
+    dropped          bigint      NOT NULL DEFAULT 0,
+    failing_since    timestamptz,
+    next_at          timestamptz NOT NULL, -- no attempt before
+    holder           text        NOT NULL DEFAULT '',
+    leased_until     timestamptz
+) WITH (fillfactor = 50);
+
+CREATE INDEX webhooks_of_account ON webhooks (account_id, id);
+CREATE INDEX webhooks_to_send ON webhooks (next_at) WHERE waiting > 0;
+
+CREATE TABLE webhook_deliveries (
+    id         bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    webhook_id bigint      NOT NULL REFERENCES webhooks (id) ON DELETE CASCADE,
+    message    text        NOT NULL, -- webhook-id
+    event      text        NOT NULL,
+    at         timestamptz NOT NULL,
+    data       text        NOT NULL, -- see schema.Delivery
+    status     text        NOT NULL DEFAULT 'waiting',
+    attempts   bigint      NOT NULL DEFAULT 0,
+    error      text        NOT NULL DEFAULT ''
+);
+
+CREATE INDEX deliveries_of_webhook ON webhook_deliveries (webhook_id, id);
+CREATE INDEX deliveries_waiting ON webhook_deliveries (webhook_id, id) WHERE status = 'waiting';
+
+-- deliver makes a delivery of every webhook that hears of an event and has room: see schema.MaxWebhookWaiting. The lock on the webhook
+-- gives its deliveries IDs in the order of the commits. Locks are taken in the order accounts, links, webhooks.
+-- +goose StatementBegin
+CREATE FUNCTION deliver(of_event text, of_account bigint, of_domain bigint, of_link text, with_tags text, with_data text)
+RETURNS void LANGUAGE sql AS $$
+    WITH hooks AS MATERIALIZED (
+            SELECT id, waiting + octet_length(with_data) <= 67108864 AS has_room FROM webhooks
+            WHERE account_id = of_account AND active AND position(' ' || of_event || ' ' IN ' ' || events || ' ') > 0
+                AND (hash = '' OR hash = of_link AND domain_id = of_domain)
+                AND (tag = '' OR position(' ' || tag || ' ' IN ' ' || with_tags || ' ') > 0)
+            ORDER BY id FOR NO KEY UPDATE),
+        made AS (
+            INSERT INTO webhook_deliveries (webhook_id, message, event, at, data)
+            SELECT id, 'msg_' || replace(gen_random_uuid()::text, '-', ''), of_event, clock_timestamp(), with_data FROM hooks WHERE has_room)
+    UPDATE webhooks w SET waiting = waiting + CASE WHEN has_room THEN octet_length(with_data) ELSE 0 END,
+        dropped = dropped + CASE WHEN has_room THEN 0 ELSE 1 END
+    FROM hooks WHERE hooks.id = w.id;
+$$;
+-- +goose StatementEnd
+
+-- A link and a domain as in the data of events: see schema.LinkEvent and schema.DomainEvent.
+-- +goose StatementBegin
+CREATE FUNCTION link_event(l links) RETURNS text LANGUAGE sql AS $$
+    SELECT json_build_object('id', l.id, 'domain_id', l.domain_id,
+        'host', coalesce((SELECT host FROM domains WHERE id = l.domain_id), ''), 'hash', l.hash, 'url', l.url, 'title', l.title,
+        'tags', l.tags, 'active', l.active::int, 'taken_down', l.taken_down::int, 'forward_query', l.forward_query::int,
+        'expires_at', floor(extract(epoch FROM l.expires_at) * 1000)::bigint, 'expired_url', l.expired_url, 'extension', l.extension,
+        'created_at', floor(extract(epoch FROM l.created_at) * 1000)::bigint,
+        'updated_at', floor(extract(epoch FROM l.updated_at) * 1000)::bigint)::text
+$$;
+-- +goose StatementEnd
+-- +goose StatementBegin
+CREATE FUNCTION domain_event(d domains, deleted int) RETURNS text LANGUAGE sql AS $$
+    SELECT json_build_object('id', d.id, 'host', d.host, 'verified', (d.verified_at IS NOT NULL)::int,
+        'created_at', floor(extract(epoch FROM d.created_at) * 1000)::bigint, 'deleted', deleted)::text
+$$;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE FUNCTION tell_new_links() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT FROM webhooks WHERE account_id IN (SELECT account_id FROM made)) THEN
+        PERFORM deliver('link.created', l.account_id, l.domain_id, l.hash, l.tags, link_event(l))
+        FROM links l WHERE l.id IN (SELECT m.id FROM made m WHERE EXISTS (SELECT FROM webhooks w WHERE w.account_id = m.account_id))
+        ORDER BY l.account_id, l.ordinal;
+    END IF;
+    RETURN NULL;
+END $$;
+-- +goose StatementEnd
+CREATE TRIGGER tell_new_links AFTER INSERT ON links REFERENCING NEW TABLE AS made
+    FOR EACH STATEMENT EXECUTE FUNCTION tell_new_links();
+
+-- A deleted link that is made anew keeps its row.
+-- +goose StatementBegin
+CREATE FUNCTION tell_link() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM webhooks WHERE account_id = NEW.account_id) THEN
+        RETURN NULL;
+    END IF;
+    CASE
+    WHEN NEW.ordinal < 0 THEN
+        PERFORM deliver('link.deleted', OLD.account_id, OLD.domain_id, OLD.hash, OLD.tags, link_event(OLD));
+    WHEN OLD.ordinal < 0 THEN
+        PERFORM deliver('link.created', NEW.account_id, NEW.domain_id, NEW.hash, NEW.tags, link_event(NEW));
+    ELSE
+        PERFORM deliver('link.updated', NEW.account_id, NEW.domain_id, NEW.hash, OLD.tags || ' ' || NEW.tags, link_event(NEW));
+    END CASE;
+    RETURN NULL;
+END $$;
+-- +goose StatementEnd
+CREATE TRIGGER tell_link AFTER UPDATE ON links FOR EACH ROW WHEN ((OLD.ordinal > 0 OR NEW.ordinal > 0) AND
+    (OLD.ordinal, OLD.url, OLD.title, OLD.tags, OLD.active, OLD.taken_down, OLD.forward_query, OLD.expires_at, OLD.expired_url, OLD.extension, OLD.updated_at)
+    IS DISTINCT FROM
+    (NEW.ordinal, NEW.url, NEW.title, NEW.tags, NEW.active, NEW.taken_down, NEW.forward_query, NEW.expires_at, NEW.expired_url, NEW.extension, NEW.updated_at))
+    EXECUTE FUNCTION tell_link();
+
+-- +goose StatementBegin
+CREATE FUNCTION tell_domain() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    it domains := coalesce(NEW, OLD);
+BEGIN
+    IF EXISTS (SELECT FROM webhooks WHERE account_id = it.account_id) THEN
+        PERFORM deliver('domain.changed', it.account_id, it.id, '', '', domain_event(it, (TG_OP = 'DELETE')::int));
+    END IF;
+    RETURN NULL;
+END $$;
+-- +goose StatementEnd
+CREATE TRIGGER tell_new_domain AFTER INSERT OR DELETE ON domains FOR EACH ROW EXECUTE FUNCTION tell_domain();
+CREATE TRIGGER tell_domain AFTER UPDATE ON domains FOR EACH ROW WHEN (
+    (OLD.verified_at, OLD.lost_at, OLD.root_url, OLD.not_found_url, OLD.expired_url, OLD.apple_links, OLD.android_links)
+    IS DISTINCT FROM
+    (NEW.verified_at, NEW.lost_at, NEW.root_url, NEW.not_found_url, NEW.expired_url, NEW.apple_links, NEW.android_links))
+    EXECUTE FUNCTION tell_domain();

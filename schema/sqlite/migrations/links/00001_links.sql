@@ -217,3 +217,119 @@ CREATE TRIGGER note_deleted_host AFTER DELETE ON domains WHEN old.verified_at IS
     INSERT INTO outbox (changes) VALUES ('host/' || old.host);
 END;
 -- +goose StatementEnd
+
+CREATE TABLE webhooks (
+    id               INTEGER PRIMARY KEY AUTOINCREMENT,
+    account_id       INTEGER NOT NULL REFERENCES accounts (id),
+    url              TEXT    NOT NULL,
+    events           TEXT    NOT NULL, -- separated by spaces
+    domain_id        INTEGER NOT NULL, -- of hash
+    hash             TEXT    NOT NULL, -- '': any link
+    tag              TEXT    NOT NULL, -- '': links with any tags or none
+    people_only      INTEGER NOT NULL CHECK (people_only IN (0, 1)),
+    active           INTEGER NOT NULL CHECK (active IN (0, 1)),
+    off_reason       TEXT    NOT NULL DEFAULT '', -- why the service has switched it off
+    secret           TEXT    NOT NULL,
+    old_secret       TEXT    NOT NULL DEFAULT '',
+    old_secret_until INTEGER,
+    created_at       INTEGER NOT NULL,
+    updated_at       INTEGER NOT NULL,
+    -- What changes with each event and delivery:
+    waiting          INTEGER NOT NULL DEFAULT 0, -- bytes of data that wait; 0: no delivery waits
+    dropped          INTEGER NOT NULL DEFAULT 0,
+    failing_since    INTEGER,
+    next_at          INTEGER NOT NULL, -- no attempt before
+    holder           TEXT    NOT NULL DEFAULT '',
+    leased_until     INTEGER
+) STRICT;
+
+CREATE INDEX webhooks_of_account ON webhooks (account_id, id);
+CREATE INDEX webhooks_to_send ON webhooks (next_at) WHERE waiting > 0;
+
+CREATE TABLE webhook_deliveries (
+    id         INTEGER PRIMARY KEY AUTOINCREMENT,
+    webhook_id INTEGER NOT NULL REFERENCES webhooks (id) ON DELETE CASCADE,
+    message    TEXT    NOT NULL, -- webhook-id
+    event      TEXT    NOT NULL,
+    at         INTEGER NOT NULL,
+    data       TEXT    NOT NULL, -- see schema.Delivery
+    status     TEXT    NOT NULL DEFAULT 'waiting',
+    attempts   INTEGER NOT NULL DEFAULT 0,
+    error      TEXT    NOT NULL DEFAULT ''
+) STRICT;
+
+CREATE INDEX deliveries_of_webhook ON webhook_deliveries (webhook_id, id);
+CREATE INDEX deliveries_waiting ON webhook_deliveries (webhook_id, id) WHERE status = 'waiting';
+
+-- Inserted into, a row of events becomes a delivery of every webhook that hears of it and has room: see schema.MaxWebhookWaiting.
+CREATE VIEW events AS SELECT '' AS event, 0 AS account_id, 0 AS domain_id, '' AS hash, '' AS tags, '' AS data;
+-- +goose StatementBegin
+CREATE TRIGGER deliver_event INSTEAD OF INSERT ON events BEGIN
+    INSERT INTO webhook_deliveries (webhook_id, message, event, at, data)
+    SELECT id, 'msg_' || lower(hex(randomblob(16))), new.event, CAST(unixepoch('subsec') * 1000 AS INTEGER), new.data FROM webhooks
+    WHERE account_id = new.account_id AND active AND instr(' ' || events || ' ', ' ' || new.event || ' ') > 0
+        AND (hash = '' OR hash = new.hash AND domain_id = new.domain_id)
+        AND (tag = '' OR instr(' ' || new.tags || ' ', ' ' || tag || ' ') > 0)
+        AND waiting + octet_length(new.data) <= 67108864;
+    UPDATE webhooks SET waiting = waiting + iif(waiting + octet_length(new.data) <= 67108864, octet_length(new.data), 0),
+        dropped = dropped + iif(waiting + octet_length(new.data) <= 67108864, 0, 1)
+    WHERE account_id = new.account_id AND active AND instr(' ' || events || ' ', ' ' || new.event || ' ') > 0
+        AND (hash = '' OR hash = new.hash AND domain_id = new.domain_id)
+        AND (tag = '' OR instr(' ' || new.tags || ' ', ' ' || tag || ' ') > 0);
+END;
+-- +goose StatementEnd
+
+-- A link and a domain as in the data of events: see schema.LinkEvent and schema.DomainEvent.
+CREATE VIEW link_events AS SELECT l.id, json_object('id', l.id, 'domain_id', l.domain_id,
+    'host', coalesce((SELECT host FROM domains WHERE id = l.domain_id), ''), 'hash', l.hash, 'url', l.url, 'title', l.title,
+    'tags', l.tags, 'active', l.active, 'taken_down', l.taken_down, 'forward_query', l.forward_query, 'expires_at', l.expires_at,
+    'expired_url', l.expired_url, 'extension', l.extension, 'created_at', l.created_at, 'updated_at', l.updated_at) AS data
+FROM links l;
+CREATE VIEW domain_events AS SELECT id, json_object('id', id, 'host', host, 'verified', verified_at IS NOT NULL,
+    'created_at', created_at, 'deleted', 0) AS data
+FROM domains;
+
+-- +goose StatementBegin
+CREATE TRIGGER tell_new_link AFTER INSERT ON links WHEN EXISTS (SELECT 1 FROM webhooks WHERE account_id = new.account_id) BEGIN
+    INSERT INTO events SELECT 'link.created', new.account_id, new.domain_id, new.hash, new.tags, data FROM link_events WHERE id = new.id;
+END;
+-- +goose StatementEnd
+-- +goose StatementBegin
+CREATE TRIGGER tell_link AFTER UPDATE ON links WHEN old.ordinal > 0 AND new.ordinal > 0 AND
+    (old.url, old.title, old.tags, old.active, old.taken_down, old.forward_query, old.expires_at, old.expired_url, old.extension, old.updated_at)
+    IS NOT
+    (new.url, new.title, new.tags, new.active, new.taken_down, new.forward_query, new.expires_at, new.expired_url, new.extension, new.updated_at)
+    AND EXISTS (SELECT 1 FROM webhooks WHERE account_id = new.account_id)
+BEGIN
+    INSERT INTO events SELECT 'link.updated', new.account_id, new.domain_id, new.hash, old.tags || ' ' || new.tags, data
+    FROM link_events WHERE id = new.id;
+END;
+-- +goose StatementEnd
+-- A deleted link has lost its contents when the statement has ended.
+-- +goose StatementBegin
+CREATE TRIGGER tell_deleted_link BEFORE UPDATE OF ordinal ON links WHEN old.ordinal > 0 AND new.ordinal < 0
+    AND EXISTS (SELECT 1 FROM webhooks WHERE account_id = new.account_id)
+BEGIN
+    INSERT INTO events SELECT 'link.deleted', old.account_id, old.domain_id, old.hash, old.tags, data FROM link_events WHERE id = old.id;
+END;
+-- +goose StatementEnd
+-- +goose StatementBegin
+CREATE TRIGGER tell_new_domain AFTER INSERT ON domains WHEN EXISTS (SELECT 1 FROM webhooks WHERE account_id = new.account_id) BEGIN
+    INSERT INTO events SELECT 'domain.changed', new.account_id, new.id, '', '', data FROM domain_events WHERE id = new.id;
+END;
+-- +goose StatementEnd
+-- +goose StatementBegin
+CREATE TRIGGER tell_domain AFTER UPDATE ON domains WHEN
+    (old.verified_at, old.lost_at, old.root_url, old.not_found_url, old.expired_url, old.apple_links, old.android_links)
+    IS NOT
+    (new.verified_at, new.lost_at, new.root_url, new.not_found_url, new.expired_url, new.apple_links, new.android_links)
+    AND EXISTS (SELECT 1 FROM webhooks WHERE account_id = new.account_id)
+BEGIN
+    INSERT INTO events SELECT 'domain.changed', new.account_id, new.id, '', '', data FROM domain_events WHERE id = new.id;
+END;
+-- +goose StatementEnd
+-- +goose StatementBegin
+CREATE TRIGGER tell_deleted_domain BEFORE DELETE ON domains WHEN EXISTS (SELECT 1 FROM webhooks WHERE account_id = old.account_id) BEGIN
+    INSERT INTO events SELECT 'domain.changed', old.account_id, old.id, '', '', json_set(data, '$.deleted', 1) FROM domain_events WHERE id = old.id;
+END;
+-- +goose StatementEnd

@@ -1,0 +1,195 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"linkstream/schema"
+)
+
+// Networks are blocks of addresses that may be called though they are not public, also by http. They are the flag -api.webhook-allow.
+type Networks []netip.Prefix
+
+var _ flag.Value = (*Networks)(nil)
+
+// Set parses CIDR blocks that are separated by commas.
+func (n *Networks) Set(s string) error {
+	*n = nil
+	for field := range strings.FieldsFuncSeq(s, func(r rune) bool { return r == ',' || r == ' ' }) {
+		prefix, err := netip.ParsePrefix(field)
+		if err != nil {
+			return fmt.Errorf("%q is not a CIDR block", field)
+		}
+		*n = append(*n, prefix.Masked())
+	}
+	return nil
+}
+
+func (n *Networks) String() string {
+	var blocks []string
+	for _, prefix := range *n {
+		blocks = append(blocks, prefix.String())
+	}
+	return strings.Join(blocks, ",")
+}
+
+func (n Networks) contain(addr netip.Addr) bool {
+	return slices.ContainsFunc(n, func(p netip.Prefix) bool { return p.Contains(addr) })
+}
+
+// special are blocks that are not for the public (IANA's registries of special-purpose addresses), beside those that netip knows.
+var special = func() (all Networks) {
+	if err := all.Set("0.0.0.0/8,100.64.0.0/10,192.0.0.0/24,192.0.2.0/24,192.88.99.0/24,198.18.0.0/15,198.51.100.0/24,203.0.113.0/24," +
+		"240.0.0.0/4,64:ff9b:1::/48,2001::/23,2001:db8::/32,3fff::/20"); err != nil {
+		panic(err)
+	}
+	return all
+}()
+
+var (
+	errNotPublic = errors.New("the address of the receiver is not public")
+	errOwn       = errors.New("the address of the receiver is one of this service")
+	errPlain     = errors.New("http is for receivers in networks that the operator allows")
+	globalIPv6   = netip.MustParsePrefix("2000::/3")
+	nat64        = netip.MustParsePrefix("64:ff9b::/96")
+)
+
+// plainAddr returns the IPv4 address that an IPv6 address stands for, or addr itself: see schema.ParseHost.
+func plainAddr(addr netip.Addr) netip.Addr {
+	host, err := schema.ParseHost(addr.WithZone("").String())
+	if err != nil {
+		return netip.Addr{}
+	}
+	return host.Addr()
+}
+
+// isPublic reports whether packets to an address reach the Internet.
+func isPublic(addr netip.Addr) bool {
+	addr = addr.WithZone("").Unmap()
+	if addr.Is6() && !nat64.Contains(addr) && !globalIPv6.Contains(addr) || special.contain(addr) {
+		return false
+	}
+	addr = plainAddr(addr)
+	return addr.IsValid() && addr.IsGlobalUnicast() && !addr.IsPrivate() && !special.contain(addr)
+}
+
+// dialer decides which addresses a sender connects to.
+type dialer struct {
+	allow  Networks
+	own    func(netip.Addr) bool // of this service
+	secure bool                  // for https
+}
+
+// check returns nil if the dialer may connect to an address.
+func (d *dialer) check(addr netip.Addr) error {
+	addr = addr.WithZone("").Unmap()
+	switch plain := plainAddr(addr); {
+	case d.allow.contain(addr) || plain.IsValid() && d.allow.contain(plain):
+		return nil
+	case !d.secure:
+		return errPlain
+	case !isPublic(addr):
+		return errNotPublic
+	case d.own(plain):
+		return errOwn
+	}
+	return nil
+}
+
+// control is called with the address of each connection before it is opened, whichever of its answers the resolver has put first.
+func (d *dialer) control(_, address string, _ syscall.RawConn) error {
+	to, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	return d.check(to.Addr())
+}
+
+// newTransport returns a transport that connects to what the dialer permits.
+func newTransport(d *dialer) *http.Transport {
+	connect := net.Dialer{Timeout: connectTimeout, Control: d.control}
+	return &http.Transport{
+		DialContext: connect.DialContext, TLSHandshakeTimeout: connectTimeout, ResponseHeaderTimeout: answerTimeout,
+		MaxResponseHeaderBytes: 16 << 10, MaxIdleConns: maxSending, MaxIdleConnsPerHost: 1, IdleConnTimeout: 30 * time.Second,
+		DisableCompression: true,
+	}
+}
+
+// ownHosts finds the addresses of hosts of the service. Names may get others, so they are looked up every minute.
+type ownHosts struct {
+	hosts []schema.Host
+	mu    sync.Mutex
+	addrs []netip.Addr
+	until time.Time
+}
+
+func (o *ownHosts) contain(addr netip.Addr) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if now := time.Now(); now.After(o.until) {
+		o.addrs, o.until = o.lookUp(), now.Add(time.Minute)
+	}
+	return slices.Contains(o.addrs, addr)
+}
+
+func (o *ownHosts) lookUp() (all []netip.Addr) {
+	ctx, cancel := context.WithTimeout(context.Background(), connectTimeout)
+	defer cancel()
+	for _, host := range o.hosts {
+		if host.IsAddr() {
+			all = append(all, host.Addr())
+			continue
+		}
+		addrs, _ := net.DefaultResolver.LookupNetIP(ctx, "ip", string(host)) // a name without addresses has none to call
+		for _, addr := range addrs {
+			all = append(all, plainAddr(addr))
+		}
+	}
+	if interfaces, err := net.InterfaceAddrs(); err == nil {
+		for _, i := range interfaces {
+			if prefix, err := netip.ParsePrefix(i.String()); err == nil {
+				all = append(all, prefix.Addr().Unmap())
+			}
+		}
+	}
+	return all
+}
+
+// CheckURL returns the rule that the URL of a webhook breaks, "" if none. It looks nothing up: a name is checked when it is called.
+func (s *Sender) CheckURL(text string) (problem string) {
+	u, err := url.Parse(text)
+	switch {
+	case len(text) > schema.MaxURLLen:
+		return "The URL must have at most 2048 characters."
+	case err != nil || u.Host == "" || u.Fragment != "" || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r == 0x7f }):
+		return "The URL is not a valid URL of a receiver."
+	case u.User != nil:
+		return "The URL must not contain a user name or password."
+	case u.Scheme != "https" && (u.Scheme != "http" || len(s.plain.allow) == 0):
+		return "The URL must begin with https://."
+	}
+	host, err := schema.ParseHost(u.Hostname())
+	if err != nil {
+		return "The host of the URL is not valid."
+	}
+	d := s.secure
+	if u.Scheme == "http" {
+		d = s.plain
+	}
+	switch addr := host.Addr(); {
+	case addr.IsValid() && d.check(addr) != nil, host.IsLocal() && len(d.allow) == 0, slices.Contains(s.own.hosts, host):
+		return "The URL must lead to a public address that is not one of this service."
+	}
+	return ""
+}

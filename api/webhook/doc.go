@@ -1,0 +1,18 @@
+// Package webhook tells other programs what happens to an account's links and domains, as Standard Webhooks
+// (https://www.standardwebhooks.com).
+//
+//	change of a link ─trigger, same transaction─▶ webhook_deliveries ─claim─▶ Sender ─POST─▶ receiver
+//
+// A delivery is in the link store once the change is, and keeps its random webhook-id over all attempts: a receiver that remembers the
+// IDs hears of each event exactly once, whatever is killed. Deliveries of one webhook are sent in their order, one at a time: a failure
+// holds up those behind it, which is what order means. Another webhook never waits for it, because each has a goroutine of its own.
+//
+// Any number of processes send. A process claims webhooks that have something to send under a lease, which each noted outcome extends.
+// A process that is killed or suspended loses its lease, and the next one repeats at most the delivery under way, with the same ID.
+//
+// A failed delivery is repeated after growing pauses, or later if the receiver asks by Retry-After. The answer 410 switches the webhook
+// off, and so does failing for three days. What waits is bounded by the store, what is dropped is counted there.
+//
+// A sender connects to public addresses and to networks that the operator allows, and to none of the service's own. It checks the
+// address of the connection, not that of an earlier look-up, so a name that changes its addresses gains nothing. It follows no redirect.
+package webhook

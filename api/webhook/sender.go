@@ -1,0 +1,325 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	randv2 "math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"linkstream/schema"
+	"linkstream/schema/service"
+	"linkstream/schema/stream"
+)
+
+const (
+	pollEvery      = 500 * time.Millisecond
+	maxSending     = 512 // webhooks that one process sends to at the same time
+	readAhead      = 8   // deliveries of a webhook that are read together
+	turn           = 16  // of these, before others take their turn
+	connectTimeout = 5 * time.Second
+	answerTimeout  = 15 * time.Second
+	sendTimeout    = 20 * time.Second
+	lease          = time.Minute // longer than an attempt and the note of it
+	noteTimeout    = 10 * time.Second
+	maxAnswer      = 64 << 10       // bytes that are read, so that the connection can be used again
+	giveUp         = 72 * time.Hour // of failures, before a webhook is switched off
+	maxRetryAfter  = 24 * time.Hour
+)
+
+// pauses are those after the first, second, … failed attempt; the last one repeats.
+var pauses = []time.Duration{5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour,
+	2 * time.Hour, 4 * time.Hour, 8 * time.Hour}
+
+// SecretOverlap is how long a former secret signs beside its successor.
+const SecretOverlap = 24 * time.Hour
+
+// NewSecret returns a random secret of Standard Webhooks.
+func NewSecret() string {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // never fails
+	return "whsec_" + base64.StdEncoding.EncodeToString(key)
+}
+
+// Config is what a sender may call.
+type Config struct {
+	Allow Networks
+	Own   []schema.Host // of this service
+}
+
+// Sender sends what waits for webhooks.
+type Sender struct {
+	store         schema.WebhookStore
+	link          func(schema.Link) any // a link as the API shows it
+	holder        string
+	plain, secure *dialer
+	own           *ownHosts
+	http, https   *http.Transport
+	slots         chan struct{}
+	log           *slog.Logger
+
+	delivered, failed, switchedOff *metrics.Counter
+}
+
+// New returns a sender. link returns a link as the API shows it. It sends nothing until Run is called.
+func New(cfg Config, store schema.WebhookStore, link func(schema.Link) any, set *metrics.Set, log *slog.Logger) *Sender {
+	own := &ownHosts{hosts: cfg.Own}
+	s := &Sender{store: store, link: link, holder: rand.Text(), own: own, slots: make(chan struct{}, maxSending), log: log,
+		plain: &dialer{allow: cfg.Allow, own: own.contain}, secure: &dialer{allow: cfg.Allow, own: own.contain, secure: true}}
+	s.http, s.https = newTransport(s.plain), newTransport(s.secure)
+	counter := func(name, help string) *metrics.Counter {
+		name = "linkstream_api_webhook_" + name + "_total"
+		service.Describe(set, name, help)
+		return set.NewCounter(name)
+	}
+	s.delivered = counter("deliveries", "Deliveries that receivers have accepted.")
+	s.failed = counter("failures", "Attempts to deliver that have failed.")
+	s.switchedOff = counter("switched_off", "Webhooks switched off because they were gone or failing.")
+	return s
+}
+
+// Run sends until ctx is done, and then waits for the attempts under way, whose outcomes it still notes.
+func (s *Sender) Run(ctx context.Context) {
+	var sending sync.WaitGroup
+	defer func() {
+		sending.Wait()
+		s.http.CloseIdleConnections()
+		s.https.CloseIdleConnections()
+	}()
+	failing := false
+	for ctx.Err() == nil {
+		free := maxSending - len(s.slots) // only this goroutine fills slots
+		hooks, err := s.claim(ctx, free)
+		if err != nil && !failing && ctx.Err() == nil && !errors.Is(err, schema.ErrMoved) {
+			s.log.Warn("cannot look for webhooks, retrying", "error", err)
+		}
+		failing = err != nil
+		for _, hook := range hooks {
+			s.slots <- struct{}{}
+			sending.Go(func() {
+				defer func() { <-s.slots }()
+				s.send(ctx, hook)
+			})
+		}
+		stream.Sleep(ctx, pollEvery)
+	}
+}
+
+func (s *Sender) claim(ctx context.Context, limit int) ([]schema.Webhook, error) {
+	if limit == 0 {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, noteTimeout)
+	defer cancel()
+	return s.store.ClaimWebhooks(ctx, s.holder, lease, limit)
+}
+
+// send sends deliveries of a webhook that this process holds, until none waits, one fails, or others take their turn.
+func (s *Sender) send(ctx context.Context, hook schema.Webhook) {
+	noting := context.WithoutCancel(ctx)
+	release := true
+	defer func() {
+		if release {
+			ctx, cancel := context.WithTimeout(noting, noteTimeout)
+			defer cancel()
+			_ = s.store.ReleaseWebhook(ctx, hook.ID, s.holder) // otherwise the lease ends by itself
+		}
+	}()
+	for range turn {
+		deliveries, err := s.waiting(ctx, hook.ID)
+		for _, d := range deliveries {
+			if ctx.Err() != nil {
+				return
+			}
+			note, held := s.attempt(noting, hook, d), false
+			if held, err = s.note(noting, hook, d, note); err != nil || !held || !note.Delivered {
+				release = err != nil // after a failure that was noted the lease has ended, or is another one's
+				break
+			}
+		}
+		if err != nil && ctx.Err() == nil && !errors.Is(err, schema.ErrMoved) {
+			s.log.Warn("cannot read or note deliveries, retrying", "webhook", hook.ID, "error", err)
+		}
+		if err != nil || !release || len(deliveries) < readAhead {
+			return
+		}
+	}
+}
+
+func (s *Sender) waiting(ctx context.Context, id int64) ([]schema.Delivery, error) {
+	ctx, cancel := context.WithTimeout(ctx, noteTimeout)
+	defer cancel()
+	return s.store.WaitingDeliveries(ctx, id, readAhead)
+}
+
+func (s *Sender) note(ctx context.Context, hook schema.Webhook, d schema.Delivery, note schema.DeliveryNote) (bool, error) {
+	switch {
+	case note.Delivered:
+		s.delivered.Inc()
+	case note.Off != "":
+		s.switchedOff.Inc()
+		s.log.Warn("webhook switched off", "webhook", hook.ID, "account", hook.AccountID, "reason", note.Off, "error", note.Error)
+		fallthrough
+	default:
+		s.failed.Inc()
+	}
+	ctx, cancel := context.WithTimeout(ctx, noteTimeout)
+	defer cancel()
+	return s.store.NoteDelivery(ctx, hook.ID, s.holder, d, note)
+}
+
+// attempt sends a delivery once and returns the outcome.
+func (s *Sender) attempt(ctx context.Context, hook schema.Webhook, d schema.Delivery) schema.DeliveryNote {
+	answer, err := s.post(ctx, hook, d)
+	if err == nil && answer.StatusCode/100 == 2 {
+		return schema.DeliveryNote{Delivered: true, Lease: lease}
+	}
+	pause := pauses[min(d.Attempts, len(pauses)-1)]
+	note := schema.DeliveryNote{Pause: pause + randv2.N(pause/5)} // receivers that fail together are not called together
+	switch {
+	case err != nil:
+		note.Error = explain(err)
+	default:
+		note.Error = fmt.Sprintf("The receiver answered %d.", answer.StatusCode)
+		note.Pause = max(note.Pause, retryAfter(answer.Header, time.Now()))
+		if answer.StatusCode == http.StatusGone {
+			note.Off = schema.OffGone
+		}
+	}
+	if note.Off == "" && !hook.FailingSince.IsZero() && time.Since(hook.FailingSince) > giveUp {
+		note.Off = schema.OffFailing
+	}
+	return note
+}
+
+// post sends a delivery. It has read the answer.
+func (s *Sender) post(ctx context.Context, hook schema.Webhook, d schema.Delivery) (*http.Response, error) {
+	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
+	defer cancel()
+	body, err := s.body(d)
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, hook.URL, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	signatures, err := sign(hook, d.Message, now, body)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("User-Agent", "linkstream")
+	req.Header.Set(standardwebhooks.HeaderWebhookID, d.Message)
+	req.Header.Set(standardwebhooks.HeaderWebhookTimestamp, strconv.FormatInt(now.Unix(), 10))
+	req.Header.Set(standardwebhooks.HeaderWebhookSignature, signatures)
+	transport := s.https
+	if req.URL.Scheme == "http" {
+		transport = s.http
+	}
+	answer, err := transport.RoundTrip(req) // unlike a client, it follows no redirect
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	_, _ = io.CopyN(io.Discard, answer.Body, maxAnswer) // the status has said all
+	return answer, nil
+}
+
+// sign returns the signatures of all secrets that are valid.
+func sign(hook schema.Webhook, message string, at time.Time, body []byte) (string, error) {
+	secrets := []string{hook.Secret}
+	if hook.OldSecret != "" && at.Before(hook.OldSecretUntil) {
+		secrets = append(secrets, hook.OldSecret)
+	}
+	signatures := make([]string, len(secrets))
+	for i, secret := range secrets {
+		signer, err := standardwebhooks.NewWebhook(secret)
+		if err != nil {
+			return "", err
+		}
+		if signatures[i], err = signer.Sign(message, at, body); err != nil {
+			return "", err
+		}
+	}
+	return strings.Join(signatures, " "), nil
+}
+
+// body returns what is sent. It is the same at each attempt.
+func (s *Sender) body(d schema.Delivery) ([]byte, error) {
+	message := struct {
+		Type      string         `json:"type"`
+		Timestamp string         `json:"timestamp"`
+		Data      map[string]any `json:"data"`
+	}{d.Event, d.At.UTC().Format("2006-01-02T15:04:05.000-07:00"), map[string]any{}}
+	switch d.Event {
+	case schema.EventTest:
+	case schema.EventDomainChanged:
+		domain, err := schema.DomainOfEvent(d.Data)
+		if err != nil {
+			return nil, err
+		}
+		message.Data["domain"] = map[string]any{"id": domain.ID, "host": domain.Host, "verified": domain.Verified != 0,
+			"deleted": domain.Deleted != 0}
+	default:
+		link, err := schema.LinkOfEvent(d.Data)
+		if err != nil {
+			return nil, err
+		}
+		message.Data["link"] = s.link(link)
+	}
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(message)
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), err
+}
+
+// retryAfter returns how long a receiver asks to be left alone: Retry-After has seconds or a date (RFC 9110, section 10.2.3).
+func retryAfter(header http.Header, now time.Time) time.Duration {
+	value, pause := header.Get("Retry-After"), time.Duration(0)
+	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
+		pause = time.Duration(seconds) * time.Second
+	} else if at, err := http.ParseTime(value); err == nil {
+		pause = at.Sub(now)
+	}
+	return min(max(pause, 0), maxRetryAfter)
+}
+
+// explain returns why an attempt has failed, in words for the owner of the webhook. They name no address that only this service sees.
+func explain(err error) string {
+	for _, known := range []error{errNotPublic, errOwn, errPlain} {
+		if errors.Is(err, known) {
+			text := known.Error()
+			return strings.ToUpper(text[:1]) + text[1:] + "."
+		}
+	}
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case errors.Is(err, context.DeadlineExceeded) || isTimeout(err):
+		return "The receiver did not answer in time."
+	case errors.As(err, &certificate):
+		return "The certificate of the receiver is not valid."
+	}
+	return "The receiver could not be reached."
+}
+
+func isTimeout(err error) bool {
+	var timeout interface{ Timeout() bool }
+	return errors.As(err, &timeout) && timeout.Timeout()
+}
