@@ -11,6 +11,7 @@ import (
 
 	"linkstream/api/customdomain"
 	"linkstream/api/shorten"
+	"linkstream/api/webhook"
 	"linkstream/schema"
 	"linkstream/schema/clientaddr"
 	"linkstream/schema/service"
@@ -29,8 +30,9 @@ type Config struct {
 	OwnHosts       string            // more addresses of the service, separated by commas: see shorten.ParseAddress
 	Own            []shorten.Address // still more; set by the program
 	Domains        customdomain.Config
-	Tracer         *tracing.Tracer // of requests; nil: none; set by the program
-	PublicHealth   bool            // answer /healthz; the program sets it from -ops.public
+	WebhookAllow   webhook.Networks // that receivers of webhooks may be in though they are not public
+	Tracer         *tracing.Tracer  // of requests; nil: none; set by the program
+	PublicHealth   bool             // answer /healthz; the program sets it from -ops.public
 
 	MaxConnections           int
 	MaxConnectionsPerAddress int // of one IPv4 address or IPv6 /64, trusted proxies exempt; 0: no bound
@@ -63,6 +65,8 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 		"`files` of unsafe hosts in the format of /etc/hosts, separated by commas; reloaded when they change")
 	fs.StringVar(&c.OwnHosts, "api.own-hosts", c.OwnHosts,
 		"more `hosts`, host:port or :port of this service, separated by commas, to which no link may lead, such as those of load balancers and edges")
+	fs.Var(&c.WebhookAllow, "api.webhook-allow",
+		"`networks` (CIDR blocks, separated by commas) that webhooks may call though they are not public, also by http")
 	fs.IntVar(&c.MaxConnections, "api.max-connections", c.MaxConnections,
 		"most `connections` at the same time, fewer by default where the limit of open files is lower; a further one takes the place of the one that has been idle longest")
 	fs.IntVar(&c.MaxConnectionsPerAddress, "api.max-connections-per-address", c.MaxConnectionsPerAddress,

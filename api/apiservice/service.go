@@ -23,6 +23,7 @@ import (
 	"linkstream/api/shorten"
 	"linkstream/api/transfer"
 	"linkstream/api/turns"
+	"linkstream/api/webhook"
 	"linkstream/schema"
 	"linkstream/schema/blocklist"
 	"linkstream/schema/service"
@@ -43,6 +44,7 @@ type Service struct {
 	rankings  *clickreport.Rankings
 	live      *live.Hub
 	shortener *shorten.Shortener
+	webhooks  *webhook.Sender
 	links     schema.Database // its reads take turns
 	clicks    turns.Store
 	log       *slog.Logger
@@ -125,6 +127,13 @@ func (s *Service) compose(cfg Config) error {
 	s.rankings = clickreport.NewRankings(clicks, s.log)
 	s.live = live.NewHub(s.clicks, s.links, lag.CountedUntil, cfg.MaxConnections/2, s.metrics, s.log)
 	s.imports = transfer.NewUploads(s.links, transfer.NewImporter(s.shortener, s.links, s.links), s.log)
+	receivers := webhook.Config{Allow: cfg.WebhookAllow, Own: []schema.Host{cfg.EdgeURL.Host(), s.url.Host()}}
+	for _, address := range own {
+		if address.Host() != "" {
+			receivers.Own = append(receivers.Own, address.Host())
+		}
+	}
+	s.webhooks = webhook.New(receivers, s.links, func(link schema.Link) any { return rest.LinkFields(s.shortener, link) }, s.metrics, s.log)
 	parts := dashboard.Parts{DB: s.links, Clicks: clicks, Lag: lag, Rankings: s.rankings, Shortener: s.shortener,
 		Domains: s.domains, Imports: s.imports, Requests: requests, Log: s.log}
 	pages, err := dashboard.New(
@@ -137,7 +146,7 @@ func (s *Service) compose(cfg Config) error {
 		return err
 	}
 	api := rest.New(s.tokens, ratelimit.NewRequestLimiter(s.links), s.shortener, s.links, clicks,
-		lag.CountedUntil, s.live, requests, s.log)
+		lag.CountedUntil, s.live, s.webhooks, requests, s.log)
 	s.server = newServer(&router{api: api, pages: pages, gate: admission.NewGate(s.metrics), proxies: cfg.TrustedProxies,
 		tracer: cfg.Tracer, health: cfg.PublicHealth, log: s.log}, cfg.MaxConnections, s.log)
 	s.clients = admission.NewListener(s.listener, admission.Limits{Connections: cfg.MaxConnections,
@@ -166,7 +175,8 @@ func (s *Service) Ready(ctx context.Context) error {
 // Run serves until ctx is done or serving fails, and then stops in this order:
 //
 //  1. The listener is closed, live streams end, and the requests under way are answered, within shutdownTimeout.
-//  2. Imports are interrupted between two chunks of rows, and rankings of links and counts of tags.
+//  2. Deliveries to webhooks end, within 5 s. Imports are interrupted between two chunks of rows, and rankings of links and counts of
+//     tags.
 //  3. The last uses of tokens are written, those by the requests of step 1 included.
 //  4. Reloads of the blocklist and checks of domains end, and the token cache is released.
 //
@@ -180,10 +190,12 @@ func (s *Service) Run(ctx context.Context) error {
 	stopRanking := service.RunInBackground(background, s.rankings.Run)
 	stopCounting := service.RunInBackground(background, s.shortener.Run)
 	stopStreaming := service.RunInBackground(ctx, s.live.Run)
+	stopSending := service.RunInBackground(ctx, s.webhooks.Run)
 	stopWritingUses := service.RunInBackground(background, func(ctx context.Context) { s.tokens.Run(ctx, s.log) })
 
 	err := service.Serve(ctx, s.server, s.clients, shutdownTimeout)
 	stopStreaming()
+	stopSending()
 	stopImporting()
 	stopRanking()
 	stopCounting()

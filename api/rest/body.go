@@ -36,7 +36,7 @@ func isField(name string) bool {
 	switch name {
 	case shorten.FieldLongURL, shorten.FieldCustomAlias, shorten.FieldDomainID, shorten.FieldTitle, shorten.FieldTags, shorten.FieldIsActive,
 		shorten.FieldExpiresAt, shorten.FieldExpiredURL, shorten.FieldForwardQuery, shorten.FieldRules, shorten.FieldVariants,
-		shorten.FieldCard, fieldLinks:
+		shorten.FieldCard, fieldLinks, fieldURL, fieldEvents, fieldHash, fieldTag, fieldPeopleOnly:
 		return true
 	}
 	return false

@@ -12,6 +12,12 @@ import (
 
 // fullLink is a link with all its fields.
 type fullLink struct {
+	linkFields
+	Clicks int64 `json:"clicks"`
+}
+
+// linkFields are the fields of a link that belong to the link itself.
+type linkFields struct {
 	Hash         string           `json:"hash"`
 	ShortURL     string           `json:"short_url"`
 	OriginalURL  string           `json:"original_url"`
@@ -25,7 +31,6 @@ type fullLink struct {
 	Rules        []schema.Rule    `json:"rules"`
 	Variants     []schema.Variant `json:"variants"`
 	Card         *schema.Card     `json:"card"`
-	Clicks       int64            `json:"clicks"`
 	CreatedAt    string           `json:"created_at"`
 	UpdatedAt    string           `json:"updated_at"`
 }
@@ -70,9 +75,7 @@ func (a *API) deleteLink(c *call) error {
 	if err := a.shortener.Delete(c.ctx, link); err != nil {
 		return withOutage("Links cannot be deleted", err)
 	}
-	return answer(c.http, fasthttp.StatusOK, struct {
-		Success bool `json:"success"`
-	}{true})
+	return answer(c.http, fasthttp.StatusOK, done{true})
 }
 
 // ownedLink returns the caller's link with the hash in the path, on the domain in the query if there is one.
@@ -99,9 +102,18 @@ func (a *API) answerLink(c *call, link schema.Link) error {
 	if err != nil {
 		return withOutage(readingClicks, err)
 	}
-	full := fullLink{
-		Hash: link.Hash, ShortURL: a.shortener.ShortURL(link), OriginalURL: link.URL, Title: link.Title, Tags: link.Tags,
-		IsActive: link.Redirects(), ForwardQuery: link.ForwardQuery, Clicks: clicks[link.ID],
+	return answer(c.http, fasthttp.StatusOK, linkAnswer{true, fullLink{newLinkFields(a.shortener, link), clicks[link.ID]}})
+}
+
+// LinkFields returns the fields of a link, as in answers about it, for events.
+func LinkFields(shortener *shorten.Shortener, link schema.Link) any {
+	return newLinkFields(shortener, link)
+}
+
+func newLinkFields(shortener *shorten.Shortener, link schema.Link) linkFields {
+	full := linkFields{
+		Hash: link.Hash, ShortURL: shortener.ShortURL(link), OriginalURL: link.URL, Title: link.Title, Tags: link.Tags,
+		IsActive: link.Redirects(), ForwardQuery: link.ForwardQuery,
 		CreatedAt: formatTime(link.CreatedAt), UpdatedAt: formatTime(link.UpdatedAt),
 	}
 	if link.DomainID != 0 {
@@ -120,5 +132,5 @@ func (a *API) answerLink(c *call, link schema.Link) error {
 	if e := link.Extension; e != nil {
 		full.Rules, full.Variants, full.Card = append(full.Rules, e.Rules...), e.Variants, e.Card
 	}
-	return answer(c.http, fasthttp.StatusOK, linkAnswer{true, full})
+	return full
 }

@@ -3,9 +3,11 @@ package rest_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -92,9 +94,9 @@ func checkExamples(t *testing.T, owner caller) {
 	doc, err := openapi3.NewLoader().LoadFromFile("openapi.json")
 	testkit.Must(t, err)
 	for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodPatch, http.MethodDelete} {
-		for path, item := range doc.Paths.Map() {
-			operation := item.GetOperation(method)
-			if operation == nil {
+		for _, path := range slices.Sorted(maps.Keys(doc.Paths.Map())) {
+			operation := doc.Paths.Value(path).GetOperation(method)
+			if operation == nil || operation.OperationID == "resendDelivery" { // no delivery has a known id
 				continue
 			}
 			target, method := exampleTarget(t, path, operation), method

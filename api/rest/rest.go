@@ -28,6 +28,7 @@ import (
 	"linkstream/api/request"
 	"linkstream/api/shorten"
 	"linkstream/api/turns"
+	"linkstream/api/webhook"
 	"linkstream/schema"
 )
 
@@ -44,6 +45,8 @@ const (
 	pathReport     = root + "/report"
 	pathLinkLive   = root + "/links/{hash}/live"
 	pathLive       = root + "/live"
+	pathWebhooks   = root + "/webhooks"
+	pathWebhook    = root + "/webhooks/{id}"
 	pathOpenAPI    = root + "/openapi.json"
 )
 
@@ -68,6 +71,7 @@ type API struct {
 	// countedUntil returns the time up to which all clicks are counted; false if that is not known.
 	countedUntil func(context.Context) (time.Time, bool)
 	live         *live.Hub
+	webhooks     *webhook.Sender
 	room         *admission.Room // for large bodies
 	router       *router.Router
 	requests     *request.Recorder
@@ -78,16 +82,17 @@ type API struct {
 type linkStore interface {
 	schema.LinkStore
 	schema.IdempotencyStore
+	schema.WebhookStore
 	Domains(ctx context.Context, accountID int64) ([]schema.Domain, error)
 }
 
 // New returns an API. countedUntil returns the time up to which all clicks are counted; false if that is not known.
 func New(tokens *auth.Authenticator, limiter *ratelimit.RequestLimiter, shortener *shorten.Shortener, links linkStore,
-	clicks *turns.Clicks, countedUntil func(context.Context) (time.Time, bool), streams *live.Hub, requests *request.Recorder,
-	log *slog.Logger) *API {
+	clicks *turns.Clicks, countedUntil func(context.Context) (time.Time, bool), streams *live.Hub, webhooks *webhook.Sender,
+	requests *request.Recorder, log *slog.Logger) *API {
 	a := &API{
 		tokens: tokens, limiter: limiter, shortener: shortener, links: links, clicks: clicks, countedUntil: countedUntil,
-		live: streams, room: admission.NewRoom(), requests: requests, log: log,
+		live: streams, webhooks: webhooks, room: admission.NewRoom(), requests: requests, log: log,
 	}
 	a.router = router.New()
 	a.router.RedirectTrailingSlash, a.router.RedirectFixedPath = false, false // each resource has exactly one path
@@ -104,6 +109,7 @@ func New(tokens *auth.Authenticator, limiter *ratelimit.RequestLimiter, shortene
 	a.route(fasthttp.MethodGet, pathReport, a.accountReport)
 	a.route(fasthttp.MethodGet, pathLinkLive, a.linkLive)
 	a.route(fasthttp.MethodGet, pathLive, a.accountLive)
+	a.routeWebhooks()
 	a.route(fasthttp.MethodGet, pathOpenAPI, a.describe)
 	a.router.NotFound = func(http *fasthttp.RequestCtx) { a.fail(http, errNoPath) }
 	a.router.MethodNotAllowed = func(http *fasthttp.RequestCtx) { a.fail(http, errMethod) } // the router has set Allow

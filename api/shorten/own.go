@@ -41,6 +41,9 @@ func ParseAddress(s string) (Address, error) {
 	return Address{host, port}, nil
 }
 
+// Host returns the host, "" for every address of this machine.
+func (a Address) Host() schema.Host { return a.host }
+
 // AddressOf returns the address of a public base. Without a port it stands for all ports of its host.
 func AddressOf(base schema.BaseURL) Address { return Address{base.Host(), base.Port()} }
 

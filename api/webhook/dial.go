@@ -166,7 +166,8 @@ func (o *ownHosts) lookUp() (all []netip.Addr) {
 	return all
 }
 
-// CheckURL returns the rule that the URL of a webhook breaks, "" if none. It looks nothing up: a name is checked when it is called.
+// CheckURL returns the rule that the URL of a webhook breaks, "" if none. It does not look up a name, whose addresses are checked when it
+// is called.
 func (s *Sender) CheckURL(text string) (problem string) {
 	u, err := url.Parse(text)
 	switch {
@@ -187,8 +188,8 @@ func (s *Sender) CheckURL(text string) (problem string) {
 	if u.Scheme == "http" {
 		d = s.plain
 	}
-	switch addr := host.Addr(); {
-	case addr.IsValid() && d.check(addr) != nil, host.IsLocal() && len(d.allow) == 0, slices.Contains(s.own.hosts, host):
+	addr := host.Addr()
+	if addr.IsValid() && d.check(addr) != nil || !addr.IsValid() && (host.IsLocal() && len(d.allow) == 0 || slices.Contains(s.own.hosts, host)) {
 		return "The URL must lead to a public address that is not one of this service."
 	}
 	return ""

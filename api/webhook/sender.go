@@ -36,6 +36,7 @@ const (
 	sendTimeout    = 20 * time.Second
 	lease          = time.Minute // longer than an attempt and the note of it
 	noteTimeout    = 10 * time.Second
+	drainTimeout   = 5 * time.Second
 	maxAnswer      = 64 << 10       // bytes that are read, so that the connection can be used again
 	giveUp         = 72 * time.Hour // of failures, before a webhook is switched off
 	maxRetryAfter  = 24 * time.Hour
@@ -92,10 +93,14 @@ func New(cfg Config, store schema.WebhookStore, link func(schema.Link) any, set 
 	return s
 }
 
-// Run sends until ctx is done, and then waits for the attempts under way, whose outcomes it still notes.
+// Run sends until ctx is done. Attempts that are then under way may take drainTimeout. Those that take longer are abandoned: the next
+// process repeats them.
 func (s *Sender) Run(ctx context.Context) {
+	attempts, abandon := context.WithCancel(context.WithoutCancel(ctx))
+	defer abandon()
 	var sending sync.WaitGroup
 	defer func() {
+		defer time.AfterFunc(drainTimeout, abandon).Stop()
 		sending.Wait()
 		s.http.CloseIdleConnections()
 		s.https.CloseIdleConnections()
@@ -112,7 +117,7 @@ func (s *Sender) Run(ctx context.Context) {
 			s.slots <- struct{}{}
 			sending.Go(func() {
 				defer func() { <-s.slots }()
-				s.send(ctx, hook)
+				s.send(ctx, attempts, hook)
 			})
 		}
 		stream.Sleep(ctx, pollEvery)
@@ -129,7 +134,7 @@ func (s *Sender) claim(ctx context.Context, limit int) ([]schema.Webhook, error)
 }
 
 // send sends deliveries of a webhook that this process holds, until none waits, one fails, or others take their turn.
-func (s *Sender) send(ctx context.Context, hook schema.Webhook) {
+func (s *Sender) send(ctx, attempts context.Context, hook schema.Webhook) {
 	noting := context.WithoutCancel(ctx)
 	release := true
 	defer func() {
@@ -145,7 +150,10 @@ func (s *Sender) send(ctx context.Context, hook schema.Webhook) {
 			if ctx.Err() != nil {
 				return
 			}
-			note, held := s.attempt(noting, hook, d), false
+			note, held := s.attempt(attempts, hook, d), false
+			if attempts.Err() != nil && !note.Delivered {
+				return
+			}
 			if held, err = s.note(noting, hook, d, note); err != nil || !held || !note.Delivered {
 				release = err != nil // after a failure that was noted the lease has ended, or is another one's
 				break

@@ -41,6 +41,7 @@ func Test(t *testing.T, s System) {
 		"4 GET domains":               testDomains,
 		"additions: GET live":         testLive,
 		"additions: GET live ends":    testLiveEnds,
+		"additions: webhooks":         testWebhooks,
 		"5 Authentication":            testAuthentication,
 		"7 Errors":                    testErrors,
 		"7 Suspended accounts":        testSuspension,

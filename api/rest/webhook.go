@@ -1,0 +1,372 @@
+package rest
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"linkstream/api/shorten"
+	"linkstream/api/webhook"
+	"linkstream/schema"
+)
+
+// Names of fields of a webhook, beside those of links.
+const (
+	fieldURL        = "url"
+	fieldEvents     = "events"
+	fieldHash       = "hash"
+	fieldTag        = "tag"
+	fieldPeopleOnly = "people_only"
+)
+
+const (
+	badEvents = "The events must be some of domain.changed, link.created, link.deleted and link.updated."
+	noWebhook = "There is no such webhook."
+	noClicks  = "Clicks cannot be heard of: the events are domain.changed, link.created, link.deleted and link.updated."
+)
+
+type webhookItem struct {
+	ID           int64    `json:"id"`
+	URL          string   `json:"url"`
+	Events       []string `json:"events"`
+	Hash         *string  `json:"hash"`
+	DomainID     *int64   `json:"domain_id"`
+	Tag          *string  `json:"tag"`
+	PeopleOnly   bool     `json:"people_only"`
+	IsActive     bool     `json:"is_active"`
+	OffReason    *string  `json:"off_reason"`
+	FailingSince *string  `json:"failing_since"`
+	WaitingBytes int64    `json:"waiting_bytes"`
+	Dropped      int64    `json:"dropped"`
+	CreatedAt    string   `json:"created_at"`
+	UpdatedAt    string   `json:"updated_at"`
+}
+
+type webhookAnswer struct {
+	Success bool        `json:"success"`
+	Webhook webhookItem `json:"webhook"`
+	Secret  string      `json:"secret,omitempty"`
+}
+
+// orNil returns a pointer to s, nil for "".
+func orNil(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func newWebhookItem(h schema.Webhook) webhookItem {
+	item := webhookItem{ID: h.ID, URL: h.URL, Events: h.Events, Hash: orNil(h.Hash), Tag: orNil(h.Tag), PeopleOnly: h.PeopleOnly,
+		IsActive: h.Active, OffReason: orNil(h.OffReason), WaitingBytes: h.Waiting, Dropped: h.Dropped,
+		CreatedAt: formatTime(h.CreatedAt), UpdatedAt: formatTime(h.UpdatedAt)}
+	if h.DomainID != 0 {
+		item.DomainID = &h.DomainID
+	}
+	if !h.FailingSince.IsZero() {
+		item.FailingSince = new(formatTime(h.FailingSince))
+	}
+	return item
+}
+
+func (a *API) routeWebhooks() {
+	a.route(fasthttp.MethodPost, pathWebhooks, a.createWebhook)
+	a.route(fasthttp.MethodGet, pathWebhooks, a.listWebhooks)
+	a.route(fasthttp.MethodGet, pathWebhook, a.getWebhook)
+	a.route(fasthttp.MethodPatch, pathWebhook, a.editWebhook)
+	a.route(fasthttp.MethodDelete, pathWebhook, a.deleteWebhook)
+	a.route(fasthttp.MethodPost, pathWebhook+"/test", a.testWebhook)
+	a.route(fasthttp.MethodPost, pathWebhook+"/rotate", a.rotateSecret)
+	a.route(fasthttp.MethodGet, pathWebhook+"/deliveries", a.listDeliveries)
+	a.route(fasthttp.MethodPost, pathWebhook+"/deliveries/{delivery}/resend", a.resendDelivery)
+}
+
+// createWebhook answers POST /api/v1/webhooks.
+func (a *API) createWebhook(c *call) error {
+	body, err := decodeBody(c)
+	if err != nil {
+		return err
+	}
+	now := time.Now().UTC()
+	hook := schema.Webhook{AccountID: c.account, PeopleOnly: true, Active: true, Secret: webhook.NewSecret(), CreatedAt: now, UpdatedAt: now}
+	for _, field := range []string{fieldURL, fieldEvents} {
+		if body.field(field) == "" {
+			body.reject(field, "This is required.")
+		}
+	}
+	if err := a.setWebhook(c, &hook, body); err != nil {
+		return err
+	}
+	err = a.links.CreateWebhook(c.ctx, &hook)
+	if schema.ErrorCode(err) == schema.CodeConflict {
+		return invalidField(fieldURL, "An account has at most "+strconv.Itoa(schema.MaxWebhooks)+" webhooks.")
+	}
+	if err != nil {
+		return withOutage(webhookOutage, err)
+	}
+	return answer(c.http, fasthttp.StatusCreated, webhookAnswer{true, newWebhookItem(hook), hook.Secret})
+}
+
+const webhookOutage = "Webhooks cannot be read or changed"
+
+// setWebhook sets hook to what a body asks for.
+func (a *API) setWebhook(c *call, hook *schema.Webhook, body *body) error {
+	for _, field := range []string{fieldURL, fieldEvents, fieldPeopleOnly, shorten.FieldIsActive} {
+		if body.isNull(field) {
+			body.reject(field, "This must not be null.")
+		}
+	}
+	body.decodeString(fieldURL, &hook.URL, "The URL must be a string.")
+	body.decode(fieldPeopleOnly, &hook.PeopleOnly, badActive)
+	body.decode(shorten.FieldIsActive, &hook.Active, badActive)
+	if body.field(fieldURL) != "" && body.malformed[fieldURL] == nil {
+		if problem := a.webhooks.CheckURL(hook.URL); problem != "" {
+			body.reject(fieldURL, problem)
+		}
+	}
+	setEvents(hook, body)
+	if err := a.setScope(c, hook, body); err != nil {
+		return err
+	}
+	if len(body.malformed) > 0 {
+		return &schema.Error{Code: schema.CodeInvalid, Message: "The request has invalid fields.", Fields: body.malformed}
+	}
+	return nil
+}
+
+func setEvents(hook *schema.Webhook, body *body) {
+	if body.field(fieldEvents) == "" {
+		return
+	}
+	var events []string
+	body.decode(fieldEvents, &events, badEvents)
+	slices.Sort(events)
+	hook.Events = slices.Compact(events)
+	if len(events) == 0 {
+		body.reject(fieldEvents, badEvents)
+	}
+	for _, event := range events {
+		switch event {
+		case schema.EventLinkCreated, schema.EventLinkUpdated, schema.EventLinkDeleted, schema.EventDomainChanged:
+		case "link.clicked":
+			body.reject(fieldEvents, noClicks)
+			return
+		default:
+			body.reject(fieldEvents, badEvents)
+		}
+	}
+}
+
+// setScope sets what links the webhook hears of: one of the caller's, those with a tag, or all.
+func (a *API) setScope(c *call, hook *schema.Webhook, body *body) error {
+	var hash, tag *string
+	body.decodeOptional(fieldHash, &hash, "The hash must be a string or null.")
+	body.decodeOptional(fieldTag, &tag, "The tag must be a string or null.")
+	var domainID *int64
+	body.decode(shorten.FieldDomainID, &domainID, "The domain id must be an integer.")
+	if body.isNull(fieldHash) {
+		hook.Hash, hook.DomainID = "", 0
+	}
+	if body.isNull(fieldTag) {
+		hook.Tag = ""
+	}
+	if tag != nil {
+		hook.Tag = *tag
+		if !schema.ValidTag(*tag) {
+			body.reject(fieldTag, "A tag has 1 to 32 characters of a-z, 0-9, _ and -.")
+		}
+	}
+	switch {
+	case hash == nil && domainID != nil:
+		body.reject(shorten.FieldDomainID, "The domain id says on which domain the hash is: give both.")
+	case hash != nil:
+		link, err := a.shortener.OwnedLink(c.ctx, c.account, *hash, domainID)
+		switch {
+		case schema.ErrorCode(err) == schema.CodeNotFound:
+			body.reject(fieldHash, "You have no such link.")
+		case err != nil:
+			return withOutage(readingLinks, err)
+		}
+		hook.Hash, hook.DomainID = link.Hash, link.DomainID
+	}
+	if hook.Hash != "" && hook.Tag != "" {
+		body.reject(fieldTag, "A webhook hears of one link, or of the links with one tag: clear the hash or the tag.")
+	}
+	return nil
+}
+
+// listWebhooks answers GET /api/v1/webhooks.
+func (a *API) listWebhooks(c *call) error {
+	page, ok := pageNumber(c)
+	if !ok {
+		return invalidField("page", badPage)
+	}
+	hooks, err := a.links.Webhooks(c.ctx, c.account)
+	if err != nil {
+		return withOutage(webhookOutage, err)
+	}
+	items := []webhookItem{}
+	for _, hook := range hooks {
+		if page == 1 { // the only one: schema.MaxWebhooks is less than a page
+			items = append(items, newWebhookItem(hook))
+		}
+	}
+	return answer(c.http, fasthttp.StatusOK, struct {
+		Success bool          `json:"success"`
+		Data    []webhookItem `json:"data"`
+		Meta    pageMeta      `json:"meta"`
+	}{true, items, newPageMeta(page, int64(len(hooks)))})
+}
+
+// ownedWebhook returns the webhook whose ID is in the path.
+func (a *API) ownedWebhook(c *call) (schema.Webhook, error) {
+	id, err := strconv.ParseInt(c.http.UserValue("id").(string), 10, 64)
+	if err != nil {
+		return schema.Webhook{}, schema.ClientErrorf(schema.CodeNotFound, noWebhook)
+	}
+	hook, err := a.links.Webhook(c.ctx, c.account, id)
+	return hook, webhookError(err)
+}
+
+// webhookError is the error of a call with the ID of a webhook.
+func webhookError(err error) error {
+	if schema.ErrorCode(err) == schema.CodeNotFound {
+		return schema.ClientErrorf(schema.CodeNotFound, noWebhook)
+	}
+	return withOutage(webhookOutage, err)
+}
+
+// getWebhook answers GET /api/v1/webhooks/{id}.
+func (a *API) getWebhook(c *call) error {
+	hook, err := a.ownedWebhook(c)
+	if err != nil {
+		return err
+	}
+	return answer(c.http, fasthttp.StatusOK, webhookAnswer{Success: true, Webhook: newWebhookItem(hook)})
+}
+
+// editWebhook answers PATCH /api/v1/webhooks/{id}.
+func (a *API) editWebhook(c *call) error {
+	hook, err := a.ownedWebhook(c)
+	if err != nil {
+		return err
+	}
+	body, err := decodeBody(c)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(body.fields, func(m member) bool {
+		return slices.Contains([]string{fieldURL, fieldEvents, fieldHash, fieldTag, fieldPeopleOnly, shorten.FieldDomainID, shorten.FieldIsActive}, m.name)
+	}) {
+		return invalidField(fieldURL, "Give at least one field to change.")
+	}
+	if err := a.setWebhook(c, &hook, body); err != nil {
+		return err
+	}
+	hook.UpdatedAt = time.Now().UTC()
+	if err := a.links.UpdateWebhook(c.ctx, hook); err != nil {
+		return webhookError(err)
+	}
+	return a.getWebhook(c)
+}
+
+// deleteWebhook answers DELETE /api/v1/webhooks/{id}.
+func (a *API) deleteWebhook(c *call) error {
+	hook, err := a.ownedWebhook(c)
+	if err != nil {
+		return err
+	}
+	if err := a.links.DeleteWebhook(c.ctx, c.account, hook.ID); err != nil {
+		return webhookError(err)
+	}
+	return answer(c.http, fasthttp.StatusOK, done{true})
+}
+
+type done struct {
+	Success bool `json:"success"`
+}
+
+// testWebhook answers POST /api/v1/webhooks/{id}/test.
+func (a *API) testWebhook(c *call) error {
+	hook, err := a.ownedWebhook(c)
+	if err != nil {
+		return err
+	}
+	err = a.links.TestWebhook(c.ctx, c.account, hook.ID)
+	if schema.ErrorCode(err) == schema.CodeNotFound {
+		return invalidField(shorten.FieldIsActive, "The webhook is off, or has no room for another delivery.")
+	}
+	if err != nil {
+		return withOutage(webhookOutage, err)
+	}
+	return answer(c.http, fasthttp.StatusAccepted, done{true})
+}
+
+// rotateSecret answers POST /api/v1/webhooks/{id}/rotate.
+func (a *API) rotateSecret(c *call) error {
+	hook, err := a.ownedWebhook(c)
+	if err != nil {
+		return err
+	}
+	secret := webhook.NewSecret()
+	if err := a.links.RotateSecret(c.ctx, c.account, hook.ID, secret, time.Now().Add(webhook.SecretOverlap)); err != nil {
+		return webhookError(err)
+	}
+	return answer(c.http, fasthttp.StatusOK, webhookAnswer{true, newWebhookItem(hook), secret})
+}
+
+type deliveryItem struct {
+	ID            string  `json:"id"`
+	At            string  `json:"at"`
+	Event         string  `json:"event"`
+	Status        string  `json:"status"`
+	Attempts      int     `json:"attempts"`
+	NextAttemptAt *string `json:"next_attempt_at"`
+	Error         *string `json:"error"`
+}
+
+// listDeliveries answers GET /api/v1/webhooks/{id}/deliveries.
+func (a *API) listDeliveries(c *call) error {
+	hook, err := a.ownedWebhook(c)
+	if err != nil {
+		return err
+	}
+	deliveries, err := a.links.Deliveries(c.ctx, hook.ID)
+	if err != nil {
+		return withOutage(webhookOutage, err)
+	}
+	items := []deliveryItem{}
+	for _, d := range deliveries {
+		item := deliveryItem{ID: d.Message, At: formatTime(d.At), Event: d.Event, Status: d.Status, Attempts: d.Attempts, Error: orNil(d.Error)}
+		if d.Status == schema.DeliveryWaiting {
+			item.NextAttemptAt = new(formatTime(hook.NextAt)) // those behind the first one follow it
+		}
+		items = append(items, item)
+	}
+	return answer(c.http, fasthttp.StatusOK, struct {
+		Success bool           `json:"success"`
+		Data    []deliveryItem `json:"data"`
+	}{true, items})
+}
+
+// resendDelivery answers POST /api/v1/webhooks/{id}/deliveries/{delivery}/resend.
+func (a *API) resendDelivery(c *call) error {
+	hook, err := a.ownedWebhook(c)
+	if err != nil {
+		return err
+	}
+	if !hook.Active {
+		return invalidField(shorten.FieldIsActive, "The webhook is off.")
+	}
+	err = a.links.ResendDelivery(c.ctx, hook.ID, strings.ToValidUTF8(c.http.UserValue("delivery").(string), ""))
+	if schema.ErrorCode(err) == schema.CodeNotFound {
+		return schema.ClientErrorf(schema.CodeNotFound, "There is no such delivery.")
+	}
+	if err != nil {
+		return withOutage(webhookOutage, err)
+	}
+	return answer(c.http, fasthttp.StatusAccepted, done{true})
+}
