@@ -42,8 +42,8 @@ const (
 	maxRetryAfter  = 24 * time.Hour
 )
 
-// pauses are those after the first, second, … failed attempt; the last one repeats.
-var pauses = []time.Duration{5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour,
+// retries are the pauses after the first, second, … failed attempt; the last one repeats.
+var retries = []time.Duration{5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour,
 	2 * time.Hour, 4 * time.Hour, 8 * time.Hour}
 
 // SecretOverlap is how long a former secret signs beside its successor.
@@ -71,6 +71,7 @@ type Sender struct {
 	own           *ownHosts
 	http, https   *http.Transport
 	slots         chan struct{}
+	pauses        []time.Duration
 	log           *slog.Logger
 
 	delivered, failed, switchedOff *metrics.Counter
@@ -79,7 +80,7 @@ type Sender struct {
 // New returns a sender. link returns a link as the API shows it. It sends nothing until Run is called.
 func New(cfg Config, store schema.WebhookStore, link func(schema.Link) any, set *metrics.Set, log *slog.Logger) *Sender {
 	own := &ownHosts{hosts: cfg.Own}
-	s := &Sender{store: store, link: link, holder: rand.Text(), own: own, slots: make(chan struct{}, maxSending), log: log,
+	s := &Sender{store: store, link: link, holder: rand.Text(), own: own, slots: make(chan struct{}, maxSending), pauses: retries, log: log,
 		plain: &dialer{allow: cfg.Allow, own: own.contain}, secure: &dialer{allow: cfg.Allow, own: own.contain, secure: true}}
 	s.http, s.https = newTransport(s.plain), newTransport(s.secure)
 	counter := func(name, help string) *metrics.Counter {
@@ -196,8 +197,8 @@ func (s *Sender) attempt(ctx context.Context, hook schema.Webhook, d schema.Deli
 	if err == nil && answer.StatusCode/100 == 2 {
 		return schema.DeliveryNote{Delivered: true, Lease: lease}
 	}
-	pause := pauses[min(d.Attempts, len(pauses)-1)]
-	note := schema.DeliveryNote{Pause: pause + randv2.N(pause/5)} // receivers that fail together are not called together
+	pause := s.pauses[min(d.Attempts, len(s.pauses)-1)]
+	note := schema.DeliveryNote{Pause: pause + randv2.N(pause/5+1)} // receivers that fail together are not called together
 	switch {
 	case err != nil:
 		note.Error = explain(err)
