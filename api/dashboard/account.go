@@ -34,6 +34,7 @@ type accountPage struct {
 	Account  schema.Account
 	Zone     string // as the form has it; "" for the browser's
 	Sessions []sessionItem
+	Webhooks []schema.Webhook
 }
 
 // sessionItem is a session as shown to its owner.
@@ -50,7 +51,11 @@ func (d *Dashboard) accountPage(c *call) (accountPage, error) {
 	if err != nil {
 		return accountPage{}, err
 	}
-	page := accountPage{Account: c.account, Zone: c.account.TimeZone}
+	hooks, err := d.DB.Webhooks(c.ctx, c.account.ID)
+	if err != nil {
+		return accountPage{}, err
+	}
+	page := accountPage{Account: c.account, Zone: c.account.TimeZone, Webhooks: hooks}
 	for _, s := range sessions {
 		item := sessionItem{s.ID, browserName(s.UserAgent), s.CreatedAt, s.SeenAt, s.ID == c.session.ID}
 		page.Sessions = append(page.Sessions, item)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"linkstream/api/clickreport"
@@ -22,7 +23,8 @@ type overviewPage struct {
 	Form   shortenForm
 	Made   *linkView // the link that the form has just created, or nil
 
-	Troubled []domainItem // domains whose records are missing, or that are lost
+	Troubled []domainItem     // domains whose records are missing, or that are lost
+	Off      []schema.Webhook // webhooks that the service has switched off
 }
 
 func (p overviewPage) live() (part, path string, every time.Duration) {
@@ -110,6 +112,11 @@ func (d *Dashboard) overview(c *call) (page overviewPage, err error) {
 		return page, err
 	}
 	page.Troubled, page.Form = troubled(domains, time.Now()), d.shortenFormOf(c, Root, domains)
+	hooks, err := d.DB.Webhooks(c.ctx, c.account.ID)
+	if err != nil {
+		return page, err
+	}
+	page.Off = slices.DeleteFunc(hooks, func(h schema.Webhook) bool { return h.OffReason == "" })
 	page.Made, err = d.madeLink(c)
 	return page, err
 }

@@ -34,7 +34,7 @@ const (
 	connectTimeout = 5 * time.Second
 	answerTimeout  = 15 * time.Second
 	sendTimeout    = 20 * time.Second
-	lease          = time.Minute // longer than an attempt and the note of it
+	lease          = 25 * time.Second // longer than an attempt; it bounds the delay after a kill
 	noteTimeout    = 10 * time.Second
 	drainTimeout   = 5 * time.Second
 	maxAnswer      = 64 << 10       // bytes that are read, so that the connection can be used again

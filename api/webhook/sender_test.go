@@ -159,11 +159,11 @@ func TestSenderSendsEachEventInOrder(t *testing.T) {
 	want := addLinks(t, store, owner, 0, 10)
 	stop := run(t, store)
 	await(t, steady, want)
-	await(t, half, want)
-	await(t, dying, want)
 	if n := len(hanging.got()); n > 1 {
 		t.Errorf("a receiver that has not answered has %d messages", n)
 	}
+	await(t, half, want)
+	await(t, dying, want)
 	await(t, hanging, want) // once the attempt has ended without an answer
 
 	stop() // others go on
