@@ -42,6 +42,8 @@ func Test(t *testing.T, s System) {
 		"additions: GET live":         testLive,
 		"additions: GET live ends":    testLiveEnds,
 		"additions: webhooks":         testWebhooks,
+		"additions: others' webhooks": testWebhooksOfOthers,
+		"additions: invalid webhooks": testInvalidWebhooks,
 		"5 Authentication":            testAuthentication,
 		"7 Errors":                    testErrors,
 		"7 Suspended accounts":        testSuspension,
