@@ -357,6 +357,14 @@ func (f FaultyClicks) LinkStats(ctx context.Context, linkID int64) (schema.Stats
 	return one(ctx, f.Fault, "LinkStats", func() (schema.Stats, error) { return f.ClickStore.LinkStats(ctx, linkID) })
 }
 
+func (f FaultyClicks) ClickTotals(ctx context.Context, links, accounts []int64) (ofLinks, ofAccounts map[int64]schema.Period, err error) {
+	err = do(ctx, f.Fault, "ClickTotals", func() (err error) {
+		ofLinks, ofAccounts, err = f.ClickStore.ClickTotals(ctx, links, accounts)
+		return err
+	})
+	return ofLinks, ofAccounts, err
+}
+
 func (f FaultyClicks) ClickCounts(ctx context.Context, linkIDs []int64) (map[int64]int64, error) {
 	return one(ctx, f.Fault, "ClickCounts", func() (map[int64]int64, error) {
 		return f.ClickStore.ClickCounts(ctx, linkIDs)
@@ -415,6 +423,14 @@ func (f FaultyDatabase) CreateUpload(
 	ctx context.Context, upload schema.Upload, holder string, lease time.Duration, keep schema.UploadsKept,
 ) error {
 	return do(ctx, f.Fault, "CreateUpload", func() error { return f.Database.CreateUpload(ctx, upload, holder, lease, keep) })
+}
+
+func (f FaultyDatabase) ValidSessions(ctx context.Context, ids []int64, now time.Time) ([]int64, error) {
+	return one(ctx, f.Fault, "ValidSessions", func() ([]int64, error) { return f.Database.ValidSessions(ctx, ids, now) })
+}
+
+func (f FaultyDatabase) ValidTokens(ctx context.Context, ids []int64) ([]int64, error) {
+	return one(ctx, f.Fault, "ValidTokens", func() ([]int64, error) { return f.Database.ValidTokens(ctx, ids) })
 }
 
 func (f FaultyDatabase) AddUploadPart(ctx context.Context, id string, number int, content []byte) error {
