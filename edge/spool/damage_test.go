@@ -140,6 +140,15 @@ func TestDamagedRecord(t *testing.T) {
 		testkit.Equal(t, "reported", log.Contains(fmt.Sprintf("first=%d last=%d", lost, lost)), true)
 		testkit.Equal(t, "damaged segments", s.Damaged(), 1)
 	})
+	t.Run("the clicks of a segment that is gone are not taken for damaged", func(t *testing.T) {
+		cfg, _, segments := left(t, smallest)
+		first := firstSeq(t, segments[2])
+		testkit.Must(t, os.Remove(segments[1]))
+		damage(t, segments[2], func(data []byte) { record(data, 0)[8] ^= 1 })
+		s, log, _ := openLogged(t, cfg)
+		read(t, recovered(s)[0])
+		testkit.Equal(t, "reported", log.Contains(fmt.Sprintf("first=%d last=%d", first, first)), true)
+	})
 	t.Run("bytes of a visitor do not pass for a record", func(t *testing.T) {
 		cfg := config(t.TempDir(), 1)
 		s, closeSpool := open(t, cfg)
