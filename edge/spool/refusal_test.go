@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -53,6 +54,16 @@ func TestBatchesThatTheTopicDoesNotAccept(t *testing.T) {
 			isRun(t, topic.counted(t)[lane.ID()], lane.ID(), 1, 1, last)
 		}
 		testkit.Equal(t, "refused", s.Refused(), 0)
+	})
+	t.Run("damage among them is reported once, however often they are read", func(t *testing.T) {
+		cfg, id, segments := left(t, smallest)
+		damage(t, segments[0], func(data []byte) { record(data, 4)[8] ^= 1 })
+		s, log, _ := openLogged(t, cfg)
+		topic := &topic{partitions: 4}
+		limited(topic, 1000)
+		shipUntil(t, spool.NewShipper(s, topic, log.Logger()), recovered(s)[0], func() bool { return recovered(s)[0].Acknowledged() == leftClicks })
+		withoutRun(t, topic.counted(t)[id], id, 5, 5)
+		testkit.Equal(t, "reports of damage", strings.Count(log.String(), "are damaged"), 1)
 	})
 	t.Run("a click that is too large by itself is set aside", func(t *testing.T) {
 		cfg := config(t.TempDir(), 1)
