@@ -134,7 +134,7 @@ func (s *Service) compose(cfg Config) error {
 		}
 	}
 	s.webhooks = webhook.New(receivers, s.links, func(link schema.Link) any { return rest.LinkFields(s.shortener, link) }, s.metrics, s.log)
-	parts := dashboard.Parts{DB: s.links, Clicks: clicks, Lag: lag, Rankings: s.rankings, Shortener: s.shortener,
+	parts := dashboard.Parts{DB: s.links, Clicks: clicks, Lag: lag, Rankings: s.rankings, Live: s.live, Shortener: s.shortener,
 		Domains: s.domains, Imports: s.imports, Requests: requests, Log: s.log}
 	pages, err := dashboard.New(
 		dashboard.Config{URL: s.url, Unnamed: cfg.URL.IsZero(), SignUp: cfg.SignUp == signUpOpen, TrustedProxies: cfg.TrustedProxies,

@@ -20,6 +20,7 @@ import (
 	"linkstream/api/auth"
 	"linkstream/api/clickreport"
 	"linkstream/api/customdomain"
+	"linkstream/api/live"
 	"linkstream/api/ratelimit"
 	"linkstream/api/request"
 	"linkstream/api/shorten"
@@ -52,6 +53,7 @@ type Parts struct {
 	Clicks    *turns.Clicks
 	Lag       *clickreport.Lag
 	Rankings  *clickreport.Rankings
+	Live      *live.Hub
 	Shortener *shorten.Shortener
 	Domains   *customdomain.Manager
 	Imports   *transfer.Uploads
@@ -128,6 +130,7 @@ func (d *Dashboard) routes() {
 	d.routeTransfer()
 	d.routeReports()
 	d.routeDomains()
+	d.get(pathStream, d.answerStream)
 	d.routeReloads()
 }
 

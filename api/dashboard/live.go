@@ -3,14 +3,19 @@ package dashboard
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"html/template"
+	"strconv"
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"linkstream/api/live"
 )
 
-// A page shows clicks soon after they were counted: the script polls the part of the page that has them. The page carries the tag
-// of its part, so that already the first poll is answered with 304 if nothing has changed.
+// A page shows clicks soon after they were counted: the script asks for the part of the page that has them when a stream tells that they
+// have changed, and without the stream as often as the page says. The page carries the tag of its part, so that already the first poll is
+// answered with 304 if nothing has changed.
 
 // How often the script polls a report over so many days. The query costs in proportion to them.
 const (
@@ -37,19 +42,73 @@ type livePage interface {
 	live() (part, path string, every time.Duration)
 }
 
+// streamPage is a livePage whose part changes with the clicks of links.
+type streamPage interface {
+	livePage
+	stream() string // path of the stream that tells when they were counted
+}
+
 // countsPage is a livePage that shows the numbers of its part in places of its own: the part is rendered only when they have changed.
 type countsPage interface {
 	livePage
 	counts() []byte // what the part has, in any form
 }
 
-// live is the part of a page that the script polls.
-type live struct {
-	Path  string
-	HTML  template.HTML // what the page shows at first; a countsPage has none
-	Tag   string        // the ETag of the part
-	Every int64         // milliseconds
-	Now   template.HTML // when the part was read
+// livePart is the part of a page that the script polls.
+type livePart struct {
+	Path   string
+	Stream string        // "" for none
+	HTML   template.HTML // what the page shows at first; a countsPage has none
+	Tag    string        // the ETag of the part
+	Every  int64         // milliseconds
+	Now    template.HTML // when the part was read
+}
+
+const (
+	pathStream = Root + "/live"
+	ofLink     = "link" // parameter of pathStream: the ID of a link
+)
+
+func (p overviewPage) stream() string { return pathStream }
+func (p linksPage) stream() string    { return pathStream }
+func (p linkPage) stream() string     { return streamOf(&p.Link) }
+func (p reportPage) stream() string   { return streamOf(p.Link) }
+
+// streamOf returns the path of the stream of a link, or of all links of the account if it is nil.
+func streamOf(link *linkView) string {
+	if link == nil {
+		return pathStream
+	}
+	return pathStream + "?" + ofLink + "=" + strconv.FormatInt(link.ID, 10)
+}
+
+// answerStream tells the script of a page whenever clicks have been counted. The page has the counts.
+func (d *Dashboard) answerStream(c *call) error {
+	topic, links := live.Topic{Account: c.account.ID, Link: parseID(c.query(ofLink))}, []int64(nil)
+	if c.query(ofLink) != "" {
+		links = []int64{topic.Link}
+		found, err := d.DB.LinksByID(c.ctx, c.account.ID, links)
+		if err != nil {
+			return err
+		}
+		if len(found) == 0 {
+			return errNoPage
+		}
+	}
+	if c.http.IsHead() {
+		live.SetHeaders(c.http)
+		return nil
+	}
+	s, err := d.Live.Open(c.ctx, topic, links, live.Holder{Session: c.session.ID})
+	if errors.Is(err, live.ErrTooMany) {
+		c.answer(fasthttp.StatusTooManyRequests, nil) // the script polls
+		return nil
+	}
+	if err != nil {
+		return ofClicks(err)
+	}
+	s.Serve(c.http, func(dst []byte, _ live.Counts) ([]byte, string) { return dst, "" })
+	return nil
 }
 
 // addLive renders the part that the script polls.
@@ -62,7 +121,10 @@ func (d *Dashboard) addLive(v *view, page string) error {
 	if path == "" {
 		return nil
 	}
-	v.Live = &live{Path: path, Every: every.Milliseconds(), Now: timeElement(time.Now().In(v.Zone))}
+	v.Live = &livePart{Path: path, Every: every.Milliseconds(), Now: timeElement(time.Now().In(v.Zone))}
+	if p, ok := from.(streamPage); ok {
+		v.Live.Stream = p.stream()
+	}
 	if p, ok := from.(countsPage); ok {
 		v.Live.Tag = tagOf(p.counts())
 		return nil

@@ -1,6 +1,7 @@
 package dashboard_test
 
 import (
+	"bufio"
 	"compress/gzip"
 	"html"
 	"io"
@@ -75,4 +76,32 @@ func TestCompression(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestStream(t *testing.T) {
+	s := start(t)
+	s.addLink(t, "sale", "https://example.org/")
+	b := s.signedIn(t)
+	streamed := regexp.MustCompile(`data-stream="([^"]+)"`)
+	for _, path := range []string{"/dashboard", "/dashboard/links", "/dashboard/links/0/sale", "/dashboard/report"} {
+		found := streamed.FindStringSubmatch(b.get(path).body)
+		if found == nil {
+			t.Fatalf("%s: no stream", path)
+		}
+		open := func(client *http.Client) *http.Response {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.base+found[1], nil)
+			testkit.Must(t, err)
+			res, err := client.Do(req)
+			testkit.Must(t, err)
+			t.Cleanup(func() { res.Body.Close() })
+			return res
+		}
+		res := open(b.client)
+		lines := bufio.NewScanner(res.Body)
+		if !lines.Scan() || lines.Text() != "event: counts" || res.Header.Get("Content-Security-Policy") == "" {
+			t.Errorf("%s: %d %v %q", found[1], res.StatusCode, res.Header, lines.Text())
+		}
+		testkit.Equal(t, "status without a session", open(s.browser(t).client).StatusCode, http.StatusSeeOther)
+	}
+	testkit.Equal(t, "status of another's link", b.get("/dashboard/live?link=4711").status, http.StatusNotFound)
 }

@@ -62,7 +62,7 @@ type view struct {
 	Data      any            // the page's own
 	Problems  problems       // of the submitted form
 	Notice    notice         // confirms the last action
-	Live      *live          // nil if the page has no part that the script polls
+	Live      *livePart      // nil if the page has no part that the script polls
 	Email     string         // "" if nobody is signed in
 	CSRF      string         // the session's CSRF token, masked; {{template "csrf" $}} puts it into a form
 	Path      string         // of the request

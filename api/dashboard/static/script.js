@@ -278,13 +278,35 @@ function readCharts(at) {
 }
 readCharts();
 
-// Live: the parts of a page that count are fetched again while somebody can see them, as often as the page says. A part is an
-// element with an ID and data-part; what is open in it stays open, and the focus where it is. A page that is not up to date says
-// so. Errors make the polls slower, the end of the session stops them.
+// Live: the parts of a page that count are fetched again while somebody can see them: when a stream says that clicks have been counted,
+// at most as often as the page says, and without the stream as often as that. A part is an element with an ID and data-part; what is open
+// in it stays open, and the focus where it is. A page that is not up to date says so. Errors make the polls slower, the end of the session
+// stops them, and the reader may pause them.
 const live = document.querySelector("[data-live]");
 const parts = new Map();
-const every = Number(live?.dataset.every), slowest = 30000, patience = 5000;
-let tag = live?.dataset.tag, pause = every, failures = 0, current = Date.now(), timer, polling = false, over = false;
+const every = Number(live?.dataset.every), calm = 5000, slowest = 30000, patience = 5000;
+let tag = live?.dataset.tag, pause = every, failures = 0, current = Date.now(), timer, polling = false, over = false, paused = false;
+let stream, news = false, asked = Date.now(), deaf = 0; // deaf: no stream until then
+
+// listen opens the stream. A page that nobody sees has none: browsers have few connections for all pages of a service.
+function listen() {
+  if (stream || !live.dataset.stream || Date.now() < deaf) return;
+  const end = () => {
+    deafen();
+    deaf = Date.now() + slowest;
+  };
+  stream = new EventSource(live.dataset.stream);
+  for (const [type, before] of [["counts", () => {}], ["error", end]]) stream.addEventListener(type, () => {
+    before();
+    news = true;
+    if (!polling && failures === 0) schedule();
+  });
+}
+
+function deafen() {
+  stream?.close();
+  stream = undefined;
+}
 
 function take(html) {
   for (const fresh of new DOMParser().parseFromString(html, "text/html").querySelectorAll("[data-part]")) {
@@ -332,6 +354,8 @@ function tellAge(why, label, path) {
 
 async function refresh() {
   polling = true;
+  news = false;
+  asked = Date.now();
   try {
     const answer = await fetch(live.dataset.live,
       { headers: { "If-None-Match": tag }, redirect: "manual", signal: AbortSignal.timeout(patience) });
@@ -350,7 +374,7 @@ async function refresh() {
       pause = every;
       failures = 0;
       current = Date.now();
-      tellAge("");
+      if (!paused) tellAge("");
     }
   } catch {
     if (document.hidden) return; // browsers may stop requests of pages that nobody sees
@@ -364,17 +388,37 @@ async function refresh() {
 
 function schedule() {
   clearTimeout(timer);
-  if (!over && !document.hidden) timer = setTimeout(refresh, pause);
+  if (over || paused || document.hidden) {
+    deafen();
+    return;
+  }
+  listen();
+  let wait = pause;
+  if (failures === 0 && news) wait = Math.max(0, asked + every - Date.now());
+  else if (failures === 0 && stream) wait = Math.max(every, calm);
+  timer = setTimeout(refresh, wait);
 }
 
-// refreshNow asks at once when the reader comes back, or the network does.
+// refreshNow asks at once when the reader comes back or goes on, or the network does.
 function refreshNow() {
+  if (over || polling || paused || document.hidden) {
+    if (!polling) schedule();
+    return;
+  }
   clearTimeout(timer);
-  if (!over && !polling && !document.hidden) refresh();
+  refresh();
 }
 
 if (live) {
   document.addEventListener("visibilitychange", refreshNow);
   addEventListener("online", refreshNow);
+  const place = document.getElementById("pause"), button = place?.querySelector("button");
+  if (place) place.hidden = false;
+  button?.addEventListener("click", () => {
+    paused = !paused;
+    button.textContent = paused ? "Resume updates" : "Pause updates";
+    tellAge(paused ? "Updates are paused." : "");
+    refreshNow();
+  });
   schedule();
 }

@@ -174,8 +174,23 @@ func staysHonest(t *testing.T, s *system) {
 	away(false)
 	b.shows("1 click since", "All clicks counted")
 
+	b.press("Pause updates")
+	b.shows("Resume updates", "Updates are paused. The numbers are those of")
+	s.click(t, "open")
+	s.owner().WaitTotal(t, "open", 2)
+	b.shows("1 click since")
+	b.press("Resume updates")
+	b.shows("Pause updates", "2 clicks since", "All clicks counted")
+	b.hides("Updates are paused.")
+	polls = evaluate[int](b, "polls")
+	s.click(t, "open")
+	b.shows("3 clicks since")
+	if now := evaluate[int](b, "polls"); now > polls+5 {
+		t.Errorf("a page with a stream has asked %d times", now-polls)
+	}
+
 	evaluate[bool](b, "window.gone = true")
-	b.shows("The service does not answer. The numbers are those of", "1 click since")
+	b.shows("The service does not answer. The numbers are those of", "3 clicks since")
 	b.hides("All clicks counted")
 	evaluate[bool](b, "window.gone = false, true")
 	b.shows("All clicks counted")
