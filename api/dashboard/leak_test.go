@@ -110,7 +110,7 @@ func TestStoreErrorsStayInside(t *testing.T) {
 			}
 		})
 	}
-	// These serve the API, the admin commands and other services, sessions that were not used for an hour, and accounts with many links
+	// These serve live streams, the API, the admin commands and other services, sessions that were not used for an hour, and accounts with many links
 	// (TestOverviewOfManyLinks).
 	others := []string{"CreateFirstAccount", "SetSuspended", "LeaseRequests", "UseTokens", "TokenByDigest", "Link",
 		"DomainsByHost", "ExtendSession", "Position", "InsertClicks", "LinkStats", "SetActive", "SetTakenDown", "TransferDomain", "ReleaseDomain",

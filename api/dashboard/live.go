@@ -45,7 +45,7 @@ type livePage interface {
 // streamPage is a livePage whose part changes with the clicks of links.
 type streamPage interface {
 	livePage
-	stream() string // path of the stream that tells when they were counted
+	stream() (link string) // the ID of the link, "" for all links of the account
 }
 
 // countsPage is a livePage that shows the numbers of its part in places of its own: the part is rendered only when they have changed.
@@ -56,12 +56,13 @@ type countsPage interface {
 
 // livePart is the part of a page that the script polls.
 type livePart struct {
-	Path   string
-	Stream string        // "" for none
-	HTML   template.HTML // what the page shows at first; a countsPage has none
-	Tag    string        // the ETag of the part
-	Every  int64         // milliseconds
-	Now    template.HTML // when the part was read
+	Path    string
+	Streams bool          // pathStream tells when clicks have been counted
+	Link    string        // the ID of the stream's link; "" for all links
+	HTML    template.HTML // what the page shows at first; a countsPage has none
+	Tag     string        // the ETag of the part
+	Every   int64         // milliseconds
+	Now     template.HTML // when the part was read
 }
 
 const (
@@ -69,17 +70,14 @@ const (
 	ofLink     = "link" // parameter of pathStream: the ID of a link
 )
 
-func (p overviewPage) stream() string { return pathStream }
-func (p linksPage) stream() string    { return pathStream }
-func (p linkPage) stream() string     { return streamOf(&p.Link) }
-func (p reportPage) stream() string   { return streamOf(p.Link) }
-
-// streamOf returns the path of the stream of a link, or of all links of the account if it is nil.
-func streamOf(link *linkView) string {
-	if link == nil {
-		return pathStream
+func (p overviewPage) stream() string { return "" }
+func (p linksPage) stream() string    { return "" }
+func (p linkPage) stream() string     { return strconv.FormatInt(p.Link.ID, 10) }
+func (p reportPage) stream() string {
+	if p.Link == nil {
+		return ""
 	}
-	return pathStream + "?" + ofLink + "=" + strconv.FormatInt(link.ID, 10)
+	return strconv.FormatInt(p.Link.ID, 10)
 }
 
 // answerStream tells the script of a page whenever clicks have been counted. The page has the counts.
@@ -123,7 +121,7 @@ func (d *Dashboard) addLive(v *view, page string) error {
 	}
 	v.Live = &livePart{Path: path, Every: every.Milliseconds(), Now: timeElement(time.Now().In(v.Zone))}
 	if p, ok := from.(streamPage); ok {
-		v.Live.Stream = p.stream()
+		v.Live.Streams, v.Live.Link = true, p.stream()
 	}
 	if p, ok := from.(countsPage); ok {
 		v.Live.Tag = tagOf(p.counts())

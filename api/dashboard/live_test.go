@@ -82,14 +82,19 @@ func TestStream(t *testing.T) {
 	s := start(t)
 	s.addLink(t, "sale", "https://example.org/")
 	b := s.signedIn(t)
-	streamed := regexp.MustCompile(`data-stream="([^"]+)"`)
-	for _, path := range []string{"/dashboard", "/dashboard/links", "/dashboard/links/0/sale", "/dashboard/report"} {
-		found := streamed.FindStringSubmatch(b.get(path).body)
+	streamed := regexp.MustCompile(`data-stream="([^"]*)"`)
+	for _, page := range []string{"/dashboard", "/dashboard/links", "/dashboard/links/0/sale", "/dashboard/report"} {
+		found := streamed.FindStringSubmatch(b.get(page).body)
 		if found == nil {
-			t.Fatalf("%s: no stream", path)
+			t.Fatalf("%s: no stream", page)
+		}
+		link, path := found[1], ""
+		testkit.Equal(t, "a link is streamed on "+page, link != "", page == "/dashboard/links/0/sale")
+		if link != "" {
+			path = "?link=" + link
 		}
 		open := func(client *http.Client) *http.Response {
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.base+found[1], nil)
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.base+"/dashboard/live"+path, nil)
 			testkit.Must(t, err)
 			res, err := client.Do(req)
 			testkit.Must(t, err)
@@ -99,7 +104,7 @@ func TestStream(t *testing.T) {
 		res := open(b.client)
 		lines := bufio.NewScanner(res.Body)
 		if !lines.Scan() || lines.Text() != "event: counts" || res.Header.Get("Content-Security-Policy") == "" {
-			t.Errorf("%s: %d %v %q", found[1], res.StatusCode, res.Header, lines.Text())
+			t.Errorf("%s: %d %v %q", page, res.StatusCode, res.Header, lines.Text())
 		}
 		testkit.Equal(t, "status without a session", open(s.browser(t).client).StatusCode, http.StatusSeeOther)
 	}

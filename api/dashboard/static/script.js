@@ -290,12 +290,13 @@ let stream, news = false, asked = Date.now(), deaf = 0; // deaf: no stream until
 
 // listen opens the stream. A page that nobody sees has none: browsers have few connections for all pages of a service.
 function listen() {
-  if (stream || !live.dataset.stream || Date.now() < deaf) return;
+  const link = live.dataset.stream; // "": all links
+  if (stream || link === undefined || Date.now() < deaf) return;
   const end = () => {
     deafen();
     deaf = Date.now() + slowest;
   };
-  stream = new EventSource(live.dataset.stream);
+  stream = new EventSource(`/dashboard/live${link && `?link=${link}`}`);
   for (const [type, before] of [["counts", () => {}], ["error", end]]) stream.addEventListener(type, () => {
     before();
     news = true;
@@ -412,9 +413,14 @@ function refreshNow() {
 if (live) {
   document.addEventListener("visibilitychange", refreshNow);
   addEventListener("online", refreshNow);
-  const place = document.getElementById("pause"), button = place?.querySelector("button");
-  if (place) place.hidden = false;
-  button?.addEventListener("click", () => {
+  const place = document.createElement("p"), button = document.createElement("button");
+  place.className = "actions";
+  button.className = "quiet small";
+  button.type = "button";
+  button.textContent = "Pause updates";
+  place.append(button);
+  document.getElementById("age").after(place);
+  button.addEventListener("click", () => {
     paused = !paused;
     button.textContent = paused ? "Resume updates" : "Pause updates";
     tellAge(paused ? "Updates are paused." : "");
