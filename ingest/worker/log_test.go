@@ -209,6 +209,32 @@ func TestClicksAfterATruncationAreCounted(t *testing.T) {
 	}
 }
 
+// The clicks that this worker has counted since it began tell it that the log is another one, not only those before.
+func TestClicksAfterATruncationBetweenBatchesAreCounted(t *testing.T) {
+	t.Parallel()
+	broker := streamtest.StartBroker(t)
+	client, store := broker.CreateTopics(1), openStore(t)
+	clicks := encoded(lane(1), 1, 40)
+	produceAt(t, client, noon, clicks[:10]...)
+	p := worker.NewPartition(0, quick(), client, store, nil, slog.New(slog.DiscardHandler))
+	for _, partition := range []*worker.Partition{worker.NewPartition(0, quick(), client, store, nil, slog.New(slog.DiscardHandler)), p} {
+		_, err := partition.Step(t.Context())
+		testkit.Must(t, err)
+	}
+	produceAt(t, client, noon, clicks[10:]...)
+	_, err := p.Step(t.Context())
+	testkit.Must(t, err)
+	testkit.Equal(t, "counted clicks", total(t, store), 40)
+	broker.Stop()
+	testkit.Must(t, truncateAfterFirstBatch(broker.Dir))
+	broker.Start()
+	produceAt(t, client, noon, encoded(lane(2), 1, 60)...)
+	testkit.Eventually(t, "all clicks are counted", func() bool {
+		_, _ = p.Step(t.Context())
+		return total(t, store) == 100
+	})
+}
+
 // truncateAfterFirstBatch removes what follows the first batch of the clicks topic in a data directory of the broker.
 func truncateAfterFirstBatch(dir string) error {
 	return filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
