@@ -29,6 +29,8 @@ type settings struct {
 func (s *settings) RegisterFlags(fs *flag.FlagSet) {
 	s.Config.RegisterFlags(fs)
 	service.EdgeURLVar(fs, &s.Resolve.URL)
+	fs.TextVar(&s.API, "edge.api", s.API,
+		"base `URL` of an api, which edges ask about passwords of links (default the -api.url that an api has stored with the links)")
 	fs.StringVar(&s.Spool.Dir, "spool.dir", "./spool", "`directory` for clicks that wait for the broker")
 }
 

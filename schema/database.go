@@ -13,5 +13,6 @@ type Database interface {
 	UploadStore
 	RateStore
 	WebhookStore
+	SharedStore
 	Outbox
 }

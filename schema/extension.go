@@ -32,6 +32,8 @@ type Extension struct {
 	// Shares says which variant each of the 100 classes of visitors gets: a letter for each class, 'a' for the first variant.
 	Shares string `json:"shares,omitempty"`
 	Card   *Card  `json:"card,omitempty"`
+	// Password is the version of the password that visitors are asked for, which nobody can guess; 0: they are asked for none.
+	Password int64 `json:"password,omitempty"`
 }
 
 // Rule sends the visitors who meet all its conditions to a URL.
@@ -86,7 +88,7 @@ func (m *Moment) UnmarshalJSON(text []byte) error {
 
 // IsZero reports whether the link has no extension.
 func (e *Extension) IsZero() bool {
-	return e == nil || len(e.Rules) == 0 && len(e.Variants) == 0 && e.Card == nil
+	return e == nil || len(e.Rules) == 0 && len(e.Variants) == 0 && e.Card == nil && e.Password == 0
 }
 
 // Len returns the bytes that the extension takes, in a form whose URLs have nothing but ASCII characters. It is an upper bound for the

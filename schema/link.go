@@ -33,6 +33,9 @@ type Link struct {
 	ExpiredURL   string     // where they are sent instead; "": they are answered with 410
 	ForwardQuery bool       // the visitor's query string is appended to URL
 	Extension    *Extension // nil: none
+	// PasswordHash is an argon2id hash of the password with the version Extension.Password. Stores take it from whoever creates a
+	// link, and return it by LinkPassword only.
+	PasswordHash string
 
 	Stopped Stop // set by the store when it reads
 }
@@ -46,7 +49,8 @@ type LinkEdit struct {
 	ExpiredURL   *string    // "": none
 	ForwardQuery *bool
 	// Extension takes the place of the extension that UpdateLink is given, and of no other one; an empty one removes it.
-	Extension *Extension
+	Extension    *Extension
+	PasswordHash *string // belongs to Extension.Password; "": none
 
 	// Unchanged applies the edit only to the link as its author has seen it: with the URL, title, tags, expiry and forwarding of the
 	// link that UpdateLink is given.
@@ -165,6 +169,9 @@ type LinkStore interface {
 	LinksAfter(ctx context.Context, accountID int64, filter LinkFilter, ordinal int64, limit int) ([]Link, error)
 	// LinksByID returns the account's links among those with the IDs, in any order.
 	LinksByID(ctx context.Context, accountID int64, ids []int64) ([]Link, error)
+	// LinkPassword returns the argon2id hash of the password of the link with an ID, and its version; "" and 0 if the link asks for
+	// none. CodeNotFound if there is no such link, or it was deleted.
+	LinkPassword(ctx context.Context, id int64) (hash string, version int64, err error)
 	// SetTakenDown takes a link down or puts it back, for the operator of the service: it does not change Active.
 	// Idempotent. CodeNotFound if there is no such link.
 	SetTakenDown(ctx context.Context, domainID int64, hash string, takenDown bool) error

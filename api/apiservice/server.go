@@ -11,6 +11,7 @@ import (
 
 	"linkstream/api/admission"
 	"linkstream/api/dashboard"
+	"linkstream/api/linkpassword"
 	"linkstream/api/request"
 	"linkstream/schema/clientaddr"
 	"linkstream/schema/service"
@@ -45,13 +46,14 @@ type bodySite interface {
 
 // router passes requests through the gate to the API or the dashboard.
 type router struct {
-	api     bodySite
-	pages   site
-	gate    *admission.Gate
-	proxies clientaddr.Proxies
-	tracer  *tracing.Tracer // nil: requests are not traced
-	health  bool            // /healthz is answered
-	log     *slog.Logger
+	api       bodySite
+	pages     site
+	passwords site
+	gate      *admission.Gate
+	proxies   clientaddr.Proxies
+	tracer    *tracing.Tracer // nil: requests are not traced
+	health    bool            // /healthz is answered
+	log       *slog.Logger
 }
 
 func (r *router) handle(http *fasthttp.RequestCtx) {
@@ -80,17 +82,20 @@ func (r *router) begin(http *fasthttp.RequestCtx) *visit {
 	http.SetUserValue(visitKey{}, v)
 	request.AssignID(http)
 	request.BeginSpan(http, r.tracer, r.tracer != nil && r.proxies.Contain(peer(http)))
-	if dashboard.Owns(http) {
+	switch {
+	case dashboard.Owns(http):
 		v.owner = r.pages
+	case linkpassword.Owns(http):
+		v.owner = r.passwords
 	}
 	v.pass, _ = r.gate.Enter(v.owner.Credential(http), r.client(http)) // nil with its only error
 	return v
 }
 
-// ask reports whether the body of a request of the API is wanted. If not, it has answered the request. The dashboard takes small bodies
-// from everybody.
+// ask reports whether the body of a request of the API is wanted. If not, it has answered the request. The others take small
+// bodies from everybody.
 func (r *router) ask(http *fasthttp.RequestCtx) bool {
-	if dashboard.Owns(http) {
+	if dashboard.Owns(http) || linkpassword.Owns(http) {
 		return true
 	}
 	v := r.begin(http)

@@ -16,6 +16,7 @@ import (
 	"linkstream/api/clickreport"
 	"linkstream/api/customdomain"
 	"linkstream/api/dashboard"
+	"linkstream/api/linkpassword"
 	"linkstream/api/live"
 	"linkstream/api/ratelimit"
 	"linkstream/api/request"
@@ -45,6 +46,7 @@ type Service struct {
 	live      *live.Hub
 	shortener *shorten.Shortener
 	webhooks  *webhook.Sender
+	passwords *linkpassword.Checker
 	links     schema.Database // its reads take turns
 	clicks    turns.Store
 	log       *slog.Logger
@@ -147,7 +149,8 @@ func (s *Service) compose(cfg Config) error {
 	}
 	api := rest.New(s.tokens, ratelimit.NewRequestLimiter(s.links), s.shortener, s.links, clicks,
 		lag.CountedUntil, s.live, s.webhooks, requests, s.log)
-	s.server = newServer(&router{api: api, pages: pages, gate: admission.NewGate(s.metrics), proxies: cfg.TrustedProxies,
+	s.passwords = linkpassword.New(s.links, s.shortener.Passwords(), cfg.Now, requests, s.log)
+	s.server = newServer(&router{api: api, pages: pages, passwords: s.passwords, gate: admission.NewGate(s.metrics), proxies: cfg.TrustedProxies,
 		tracer: cfg.Tracer, health: cfg.PublicHealth, log: s.log}, cfg.MaxConnections, s.log)
 	s.clients = admission.NewListener(s.listener, admission.Limits{Connections: cfg.MaxConnections,
 		PerAddress: cfg.MaxConnectionsPerAddress, Exempt: cfg.TrustedProxies.Contain}, s.metrics, s.log)
@@ -156,6 +159,11 @@ func (s *Service) compose(cfg Config) error {
 
 // Addr returns the address of the listener.
 func (s *Service) Addr() string { return s.listener.Addr().String() }
+
+// CheckPassword says what becomes of an attempt at a link's password.
+func (s *Service) CheckPassword(ctx context.Context, attempt schema.PasswordAttempt) (schema.PasswordVerdict, error) {
+	return s.passwords.Check(ctx, attempt)
+}
 
 // URL returns the public base of the API and the dashboard.
 func (s *Service) URL() schema.BaseURL { return s.url }
@@ -192,10 +200,12 @@ func (s *Service) Run(ctx context.Context) error {
 	stopStreaming := service.RunInBackground(ctx, s.live.Run)
 	stopSending := service.RunInBackground(ctx, s.webhooks.Run)
 	stopWritingUses := service.RunInBackground(background, func(ctx context.Context) { s.tokens.Run(ctx, s.log) })
+	stopNaming := service.RunInBackground(background, func(ctx context.Context) { s.passwords.Name(ctx, s.url) })
 
 	err := service.Serve(ctx, s.server, s.clients, shutdownTimeout)
 	stopStreaming()
 	stopSending()
+	stopNaming()
 	stopImporting()
 	stopRanking()
 	stopCounting()

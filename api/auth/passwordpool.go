@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// maxWaiting bounds all waiting calls, maxWaitingEach the waiting calls of one network. Further calls are refused at once.
+	// maxWaiting bounds all waiting calls, maxWaitingEach the waiting calls of one client. Further calls are refused at once.
 	maxWaiting     = 256
 	maxWaitingEach = 4
 	// maxWait bounds how long they wait.
@@ -19,9 +19,9 @@ const (
 )
 
 // PasswordPool hashes and verifies passwords on at most half of the CPUs, because each computation takes 19 MiB and a CPU for 20
-// ms. Networks take turns. Its methods may be called concurrently.
+// ms. Clients take turns: networks, accounts, or whatever a caller tells them apart by. Its methods may be called concurrently.
 type PasswordPool struct {
-	turns       *fair.Turns[fair.Network]
+	turns       *fair.Turns[any]
 	unknownHash string // the hash of a random password; stands in for accounts that do not exist
 }
 
@@ -32,20 +32,20 @@ var unknownHash = sync.OnceValue(func() string { return HashPassword(NewPassword
 func NewPasswordPool() *PasswordPool { return newPasswordPool(service.CPUs()) }
 
 func newPasswordPool(cpus int) *PasswordPool {
-	return &PasswordPool{unknownHash: unknownHash(), turns: fair.NewTurns[fair.Network](fair.Limits{
+	return &PasswordPool{unknownHash: unknownHash(), turns: fair.NewTurns[any](fair.Limits{
 		Places: max(1, cpus/2), Waiting: maxWaiting, WaitingEach: maxWaitingEach,
 	})}
 }
 
 // Hash is HashPassword in the pool. ErrBusy if the pool has no room.
-func (p *PasswordPool) Hash(ctx context.Context, client fair.Network, password string) (hash string, err error) {
+func (p *PasswordPool) Hash(ctx context.Context, client any, password string) (hash string, err error) {
 	err = p.compute(ctx, client, func() error { hash = HashPassword(password); return nil })
 	return hash, err
 }
 
 // Verify is VerifyPassword in the pool. An empty hash stands for an account that does not exist: Verify takes as long and
 // returns false. ErrBusy if the pool has no room.
-func (p *PasswordPool) Verify(ctx context.Context, client fair.Network, hash, password string) (ok bool, err error) {
+func (p *PasswordPool) Verify(ctx context.Context, client any, hash, password string) (ok bool, err error) {
 	known := hash != ""
 	if !known {
 		hash = p.unknownHash
@@ -57,7 +57,7 @@ func (p *PasswordPool) Verify(ctx context.Context, client fair.Network, hash, pa
 // ErrBusy means that too many passwords are being computed. Its code is CodeUnavailable.
 var ErrBusy = schema.ClientErrorf(schema.CodeUnavailable, "Too many passwords are being checked at the moment.")
 
-func (p *PasswordPool) compute(ctx context.Context, client fair.Network, f func() error) error {
+func (p *PasswordPool) compute(ctx context.Context, client any, f func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
 	if p.turns.Take(ctx, client) != nil {

@@ -17,11 +17,21 @@ import (
 // the number of a row, such as "up rules 2". The service answers with the page, so that the buttons work without the script.
 const fieldRow = "row"
 
+// Fields of the form about the password of a link.
+const (
+	fieldHasPassword = "has_password" // hidden
+	fieldOpen        = "open"         // a check box that removes the password
+)
+
 // behaviour is what a link does beside redirecting to its long URL, as text: rows of rules and variants, and the fields of a card.
 type behaviour struct {
 	Rules, Variants []behaviourRow
 	Card            []behaviourInput
-	Host            string // of the short link, which previews name
+	// Password is a new password. It is not among behaviourFields, which outlast the session in the address of a page.
+	Password    behaviourInput
+	HasPassword bool   // the link has one
+	Open        bool   // it is to have none any more
+	Host        string // of the short link, which previews name
 }
 
 // behaviourRow is a rule or a variant.
@@ -39,6 +49,7 @@ type behaviourInput struct {
 	Key, Label, Type, Example, Text string
 	Name                            string // of the field in the form, and in the API's errors
 	Focus                           bool
+	Prose                           bool // text in a language
 }
 
 var (
@@ -60,7 +71,7 @@ var (
 		{Key: "weight", Label: "Percent of visitors", Example: "50"},
 	}
 	cardInputs = []behaviourInput{
-		{Key: "title", Label: "Title"}, {Key: "description", Label: "Description"}, {Key: "image", Label: "Image URL", Example: "https://example.com/image.png"},
+		{Key: "title", Label: "Title", Prose: true}, {Key: "description", Label: "Description", Prose: true}, {Key: "image", Label: "Image URL", Example: "https://example.com/image.png"},
 	}
 	// behaviourFields are the names of all fields of the form.
 	behaviourFields = func() (names []string) {
@@ -104,6 +115,11 @@ func typedBehaviour(get func(field string) string) (b behaviour) {
 	b.Rules = read(shorten.FieldRules, ruleInputs, schema.MaxRules)
 	b.Variants = read(shorten.FieldVariants, variantInputs, schema.MaxVariants)
 	b.Card = typedInputs(get, shorten.FieldCard, cardInputs)
+	b.Password = behaviourInput{Name: shorten.FieldPassword, Label: "Password for visitors", Text: cut(get(shorten.FieldPassword), maxAsked)}
+	b.HasPassword, b.Open = get(fieldHasPassword) == "true", get(fieldOpen) == "true"
+	if b.HasPassword {
+		b.Password.Label = "Password, kept if empty"
+	}
 	return b
 }
 
@@ -196,6 +212,9 @@ func behaviourOf(e *schema.Extension) behaviour {
 			texts["card.image"] = *card.Image
 		}
 	}
+	if e.Password != 0 {
+		texts[fieldHasPassword] = "true"
+	}
 	return typedBehaviour(func(field string) string { return texts[field] })
 }
 
@@ -248,6 +267,12 @@ func (b behaviour) extension(old *schema.Extension) (x shorten.Extension) {
 		x.Card = jsonText(card)
 	case old.Card != nil:
 		x.Card = "null"
+	}
+	switch {
+	case b.Open && old.Password != 0:
+		x.Password = "null"
+	case b.Password.Text != "":
+		x.Password = jsonText(b.Password.Text)
 	}
 	return x
 }
@@ -309,7 +334,9 @@ func jsonText(value any) string {
 }
 
 // IsEmpty reports whether the form has nothing but empty fields.
-func (b behaviour) IsEmpty() bool { return len(b.Rules)+len(b.Variants) == 0 && textOf(b.Card) == "" }
+func (b behaviour) IsEmpty() bool {
+	return len(b.Rules)+len(b.Variants) == 0 && textOf(b.Card)+b.Password.Text == "" && !b.HasPassword
+}
 
 // Shares returns the variants with their shares of the visitors, for a bar.
 func (b behaviour) Shares() (shares []behaviourShare) {

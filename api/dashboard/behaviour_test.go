@@ -104,6 +104,28 @@ func TestBehaviour(t *testing.T) {
 			}
 		}
 	})
+	t.Run("asks for a password, keeps it, changes it and removes it", func(t *testing.T) {
+		version := int64(0)
+		for _, step := range []struct {
+			fields []string
+			want   string // of the version
+		}{{[]string{"password", "open sesame"}, "new"}, {nil, "kept"}, {[]string{"password", "another"}, "new"}, {[]string{"open", "true"}, "none"}} {
+			b.edit(path, append(append([]string{"long_url", "https://example.org/"}, step.fields...), ruled...)...).wantTo(t, path)
+			now := extension(t).Password
+			got := map[bool]string{true: "kept", false: "new"}[now == version]
+			if now == 0 {
+				got = "none"
+			}
+			testkit.Equal(t, "version", got, step.want)
+			version = now
+			page := b.get(path + "/edit")
+			if has := strings.Contains(page.body, "Remove the password"); has != (now != 0) || strings.Contains(page.body, "sesame") {
+				t.Error("the form says otherwise, or shows the password")
+			}
+		}
+		page := b.edit(path, append([]string{"long_url", "https://example.org/", "password", "abc"}, ruled...)...)
+		page.want(t, http.StatusUnprocessableEntity, "The password must have 4 to 128 characters")
+	})
 	t.Run("is not lost to an edit of another tab", func(t *testing.T) {
 		page := b.post(path+"/edit", append([]string{"version", "stale", "long_url", "https://example.org/other", "rules.1.name", "late"}, ruled...)...)
 		page.want(t, http.StatusUnprocessableEntity, "other rules, variants or another card")

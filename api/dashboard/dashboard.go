@@ -91,7 +91,7 @@ func New(cfg Config, parts Parts) (*Dashboard, error) {
 	d := &Dashboard{
 		Parts: parts, url: cfg.URL, unnamed: cfg.Unnamed, secure: cfg.URL.Scheme() == "https", signUp: cfg.SignUp,
 		proxies: cfg.TrustedProxies, sessions: auth.NewSessions(parts.DB), attempts: ratelimit.NewAttemptLimiter(parts.DB, cfg.Now),
-		passwords: auth.NewPasswordPool(), pace: fair.NewPace[int64](cfg.PagesPerSecond, paceOver),
+		passwords: parts.Shortener.Passwords(), pace: fair.NewPace[int64](cfg.PagesPerSecond, paceOver),
 		exports: make(chan struct{}, maxExports), room: admission.NewRoom(),
 	}
 	var err error

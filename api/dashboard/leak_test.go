@@ -117,7 +117,7 @@ func TestStoreErrorsStayInside(t *testing.T) {
 		"LaneMarks", "ClickSums", "LaneCounts", "LaneGaps", "LinksByHash", "Destinations", "VerifiedDomains", "VerifiedHosts", "CreateLinks", "RecordedCall", "PutCertificateFile", "CertificateFile",
 		"CertificateFiles", "DeleteCertificateFiles", "LockCertificate", "UnlockCertificate", "NoteCertificate", "PendingChanges", "TakeChanges",
 		"ValidSessions", "ValidTokens", "ClickTotals", "CreateWebhook", "Webhook", "UpdateWebhook", "RotateSecret", "DeleteWebhook", "TestWebhook",
-		"Deliveries", "ResendDelivery", "WaitingDeliveries", "NoteDelivery", "ReleaseWebhook"}
+		"Deliveries", "ResendDelivery", "WaitingDeliveries", "NoteDelivery", "ReleaseWebhook", "LinkPassword", "SharedValue", "SetSharedValue"}
 	for _, method := range methods {
 		if method == "DomainsToCheck" || method == "UploadPart" || method == "ClaimWebhooks" { // called in the background, whatever happens
 			continue

@@ -97,7 +97,9 @@ func (d *Dashboard) editedMeanwhile(c *call, link linkView) error {
 	differs(shorten.FieldExpiresAt, typed.ExpiresAt, now.ExpiresAt)
 	differs(shorten.FieldExpiredURL, withScheme(typed.ExpiredURL), now.ExpiredURL)
 	differs(shorten.FieldForwardQuery, yesNo[typed.ForwardQuery], yesNo[now.ForwardQuery])
-	if typed.Behaviour.extension(link.Extension) != now.Behaviour.extension(link.Extension) {
+	other := typed.Behaviour.extension(link.Extension)
+	other.Password = "" // which nobody sees
+	if other != now.Behaviour.extension(link.Extension) {
 		p["behaviour"] = "The link has other rules, variants or another card now."
 	}
 	return d.invalid(c, "edit", editPage{link, typed, versionOf(link.Link)}, p)

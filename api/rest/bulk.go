@@ -17,6 +17,7 @@ const (
 	maxBulk         = schema.MaxLinkBatch // links
 	maxBulkBody     = 4 << 20             // bytes
 	bulkTimeout     = 30 * time.Second    // for calls to the stores
+	maxPasswords    = 100                 // different ones, each of which takes 20 ms of CPU to hash
 	linksPerRequest = 100                 // of the rate limit
 )
 
@@ -71,13 +72,23 @@ func decodeBulk(c *call) (bulk, error) {
 		return bulk{}, invalidField(fieldLinks, "The links must be an array of 1 to 1000 objects.")
 	}
 	links := bulk{make([]shorten.Request, len(elements)), make([]bool, len(elements))}
+	passwords := map[string]bool{}
 	var fields []member // of an element at a time
 	for i, element := range elements {
 		var isObject bool
 		fields, isObject = appendMembers(fields[:0], element)
 		links.malformed[i] = !isObject
 		links.reqs[i].AccountID = c.account
-		(&body{fields: fields}).setRequest(&links.reqs[i])
+		b, req := &body{fields: fields}, &links.reqs[i]
+		b.setRequest(req)
+		switch {
+		case req.Password == "" || passwords[req.Password]:
+		case len(passwords) == maxPasswords:
+			b.reject(shorten.FieldPassword, "A request may have up to 100 different passwords.")
+			req.Malformed = b.malformed
+		default:
+			passwords[req.Password] = true
+		}
 	}
 	return links, nil
 }

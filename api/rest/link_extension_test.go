@@ -2,7 +2,9 @@ package rest_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"linkstream/schema/testkit"
@@ -63,6 +65,34 @@ func TestLinkExtension(t *testing.T) {
 		owner.patch(t, path, `{"variants":`+variants+`,"rules":[]}`).fullLink(t)
 		all["rules"], all["variants"] = "[]", variants
 		want(t, all)
+	})
+	t.Run("password is taken and cleared, and never shown", func(t *testing.T) {
+		const secret = "open sesame ü"
+		for _, change := range []struct {
+			body string
+			has  bool
+		}{{`{"password":"` + secret + `"}`, true}, {`{"title":"again"}`, true}, {`{"card":` + card + `,"password":"abcd"}`, true},
+			{`{"password":null}`, false}, {`{"password":"` + strings.Repeat("ü", 128) + `"}`, true}, {`{"variants":null}`, true}} {
+			a := owner.patch(t, path, change.body)
+			testkit.Equal(t, change.body, a.fullLink(t)["has_password"], any(change.has))
+			if strings.Contains(a.raw, "argon2") || strings.Contains(a.raw, `"password"`) {
+				t.Error(a.raw)
+			}
+		}
+		for _, wrong := range []string{`"abc"`, `"` + strings.Repeat("ü", 129) + `"`, `12345`, `""`, `"a\u0000bcd"`, `["abcd"]`} {
+			owner.patch(t, path, `{"password":`+wrong+`}`).wantInvalid(t, "password")
+		}
+	})
+	t.Run("POST links/bulk takes up to 100 passwords", func(t *testing.T) {
+		links := make([]string, 102)
+		for i := range links {
+			links[i] = fmt.Sprintf(`{"long_url":"https://example.com/","password":"secret %d"}`, i%101)
+		}
+		a := owner.request(t, http.MethodPost, "/api/v1/links/bulk", `{"links":[`+strings.Join(links, ",")+`]}`)
+		a.want(t, http.StatusOK)
+		testkit.Equal(t, "created", a.body["created"], any(json.Number("101")))
+		hash := a.body["results"].([]any)[101].(map[string]any)["hash"].(string)
+		testkit.Equal(t, "has_password", owner.get(t, "/api/v1/links/"+hash).fullLink(t)["has_password"], any(true))
 	})
 	t.Run("POST links/bulk takes them, and names their problems", func(t *testing.T) {
 		a := owner.request(t, http.MethodPost, "/api/v1/links/bulk", `{"links":[{"long_url":"https://example.com/","card":`+card+`},

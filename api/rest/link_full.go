@@ -31,6 +31,7 @@ type linkFields struct {
 	Rules        []schema.Rule    `json:"rules"`
 	Variants     []schema.Variant `json:"variants"`
 	Card         *schema.Card     `json:"card"`
+	HasPassword  bool             `json:"has_password"`
 	CreatedAt    string           `json:"created_at"`
 	UpdatedAt    string           `json:"updated_at"`
 }
@@ -131,6 +132,7 @@ func newLinkFields(shortener *shorten.Shortener, link schema.Link) linkFields {
 	full.Rules = []schema.Rule{}
 	if e := link.Extension; e != nil {
 		full.Rules, full.Variants, full.Card = append(full.Rules, e.Rules...), e.Variants, e.Card
+		full.HasPassword = e.Password != 0
 	}
 	return full
 }

@@ -47,6 +47,9 @@ func (s *Shortener) createAll(ctx context.Context, reqs []Request, record *Recor
 		return nil, err
 	}
 	results := make([]Result, len(reqs))
+	if err := s.hashPasswords(ctx, valid(drafts, errs)); err != nil {
+		return nil, err
+	}
 	batch := &schema.LinkBatch{AccountID: reqs[0].AccountID, Unused: unused, NewHash: schema.NewHash, Links: make([]schema.Link, 0, len(reqs))}
 	places := make([]int, 0, len(reqs)) // of the links in results
 	for i := range drafts {
@@ -80,6 +83,16 @@ func (s *Shortener) createAll(ctx context.Context, reqs []Request, record *Recor
 	}
 	collect(results, places, batch.Links, batch.Errs)
 	return results, nil
+}
+
+// valid returns the drafts without an error.
+func valid(drafts []draft, errs []error) (valid []*draft) {
+	for i := range drafts {
+		if errs[i] == nil {
+			valid = append(valid, &drafts[i])
+		}
+	}
+	return valid
 }
 
 // collect puts what became of the links at places into results.

@@ -94,6 +94,26 @@ func (s *Shortener) finish(d *draft, k known) error {
 	return d.v.outcome()
 }
 
+// hashPasswords sets the password hashes of an account's drafts. Links that are created together with one password share its hash.
+func (s *Shortener) hashPasswords(ctx context.Context, drafts []*draft) error {
+	hashes := map[string]string{}
+	for _, d := range drafts {
+		if d.v.newPassword == nil || *d.v.newPassword == "" {
+			continue
+		}
+		hash, known := hashes[*d.v.newPassword]
+		if !known {
+			var err error
+			if hash, err = s.passwords.Hash(ctx, d.link.AccountID, *d.v.newPassword); err != nil {
+				return err
+			}
+			hashes[*d.v.newPassword] = hash
+		}
+		d.link.PasswordHash = hash
+	}
+	return nil
+}
+
 // lookUp reads the domains and hosts of one request.
 func (s *Shortener) lookUp(ctx context.Context, d *draft) (known, error) {
 	k := known{own: map[schema.Host]bool{}, domains: map[int64]schema.Domain{}}

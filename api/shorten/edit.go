@@ -30,11 +30,19 @@ const fieldBody = "body"
 // invalid; CodeUnsafeURL as in Create; CodeNotFound if the link was deleted meanwhile; CodeConflict as Edit says.
 func (s *Shortener) Edit(ctx context.Context, link schema.Link, edit Edit) (schema.Link, error) {
 	now := time.Now().UTC().Truncate(time.Second)
+	var passwordHash *string
 	for try := 1; ; try++ {
-		change, err := s.change(ctx, link, edit, now)
+		change, password, err := s.change(ctx, link, edit, now)
+		if err == nil && password != nil && passwordHash == nil {
+			passwordHash = new("")
+			if *password != "" {
+				*passwordHash, err = s.passwords.Hash(ctx, link.AccountID, *password)
+			}
+		}
 		if err != nil {
 			return schema.Link{}, err
 		}
+		change.PasswordHash = passwordHash
 		seen := link
 		err = s.links.UpdateLink(ctx, &link, change, now)
 		if edit.Unchanged || change.Extension == nil || schema.ErrorCode(err) != schema.CodeConflict || try == maxEdits {
@@ -53,11 +61,11 @@ func (s *Shortener) Edit(ctx context.Context, link schema.Link, edit Edit) (sche
 // maxEdits bounds how often Edit begins again.
 const maxEdits = 8
 
-// change validates an edit of a link.
-func (s *Shortener) change(ctx context.Context, link schema.Link, edit Edit, now time.Time) (schema.LinkEdit, error) {
+// change validates an edit of a link. password is the new one, "" for none, nil if it stays.
+func (s *Shortener) change(ctx context.Context, link schema.Link, edit Edit, now time.Time) (change schema.LinkEdit, password *string, err error) {
 	checks := newValidation(edit.Malformed)
 	v := &checks
-	change := schema.LinkEdit{URL: edit.LongURL, Title: edit.Title, Active: edit.IsActive, ExpiredURL: edit.ExpiredURL,
+	change = schema.LinkEdit{URL: edit.LongURL, Title: edit.Title, Active: edit.IsActive, ExpiredURL: edit.ExpiredURL,
 		ForwardQuery: edit.ForwardQuery, Unchanged: edit.Unchanged}
 	var urls []fieldURL
 	if edit.LongURL != nil {
@@ -87,13 +95,13 @@ func (s *Shortener) change(ctx context.Context, link schema.Link, edit Edit, now
 	}
 	for _, u := range urls {
 		if err := s.validateURL(ctx, u.field, u.address, v); err != nil {
-			return change, err
+			return change, nil, err
 		}
 	}
 	if change == (schema.LinkEdit{Unchanged: edit.Unchanged}) && len(v.invalid) == 0 {
 		v.reject(fieldBody, "At least one field of the link is required.")
 	}
-	return change, v.outcome()
+	return change, v.newPassword, v.outcome()
 }
 
 type fieldURL struct{ field, address string }

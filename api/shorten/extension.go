@@ -3,6 +3,8 @@ package shorten
 import (
 	"encoding/json"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"regexp"
 	"strings"
 	"time"
@@ -17,10 +19,16 @@ import (
 
 // Extension is what a request says about a link's schema.Extension: the JSON texts of its parts, in the form of the API. "" leaves a
 // part as it is, null removes it.
-type Extension struct{ Rules, Variants, Card string }
+type Extension struct{ Rules, Variants, Card, Password string }
 
 // isZero reports whether the request leaves the extension as it is.
 func (x Extension) isZero() bool { return x == Extension{} }
+
+// Limits of a link's password, in characters.
+const (
+	MinPasswordLen = 4
+	MaxPasswordLen = schema.MaxLinkPasswordLen
+)
 
 // Limits of the query conditions of a rule, in characters.
 const (
@@ -42,6 +50,9 @@ func (v *validation) extension(given Extension, old *schema.Extension, eachURL f
 	}
 	if given.Card != "" {
 		e.Card = v.card(given.Card)
+	}
+	if given.Password != "" {
+		e.Password = v.password(given.Password)
 	}
 	v.routeNames(given, e)
 	if e.Len() > schema.MaxExtensionLen {
@@ -281,12 +292,29 @@ func (v *validation) card(text string) *schema.Card {
 	return card
 }
 
+// password decodes a password, or null, and returns its version. It leaves the password in v.
+func (v *validation) password(text string) (version int64) {
+	v.newPassword = new("")
+	if text == "null" {
+		return 0
+	}
+	problem := fmt.Sprintf("The password must have %d to %d characters, and no control characters.", MinPasswordLen, MaxPasswordLen)
+	password, ok := parse[string](v, FieldPassword, json.RawMessage(text), problem)
+	length := utf8.RuneCountInString(password)
+	if ok && (length < MinPasswordLen || length > MaxPasswordLen || strings.ContainsFunc(password, unprintable)) {
+		v.reject(FieldPassword, problem)
+	}
+	*v.newPassword = password
+	return 1 + rand.Int64N(math.MaxInt64)
+}
+
+func unprintable(r rune) bool { return r == utf8.RuneError || unicode.IsControl(r) }
+
 // cardText decodes a text of a card.
 func (v *validation) cardText(name string, text json.RawMessage, least, most int) string {
 	field, problem := FieldCard+"."+name, fmt.Sprintf("The %s must have %d to %d characters, and no control characters.", name, least, most)
 	value, ok := parse[string](v, field, text, problem)
 	length := utf8.RuneCountInString(value)
-	unprintable := func(r rune) bool { return r == utf8.RuneError || unicode.IsControl(r) }
 	if ok && (length < least || length > most || strings.ContainsFunc(value, unprintable)) {
 		v.reject(field, problem)
 	}

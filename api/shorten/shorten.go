@@ -6,6 +6,7 @@ import (
 	"context"
 	"time"
 
+	"linkstream/api/auth"
 	"linkstream/api/slowread"
 	"linkstream/schema"
 	"linkstream/schema/blocklist"
@@ -25,6 +26,7 @@ const (
 	FieldRules        = "rules"
 	FieldVariants     = "variants"
 	FieldCard         = "card"
+	FieldPassword     = "password"
 )
 
 // Request describes the link to create.
@@ -60,6 +62,7 @@ type Shortener struct {
 	domains      schema.DomainStore
 	blocklist    *blocklist.List
 	foreignHosts negativeCache
+	passwords    *auth.PasswordPool
 	tagClicks    *slowread.Results[tagRange, map[string]int64]
 }
 
@@ -70,8 +73,11 @@ func New(
 ) *Shortener {
 	all := append(ownAddresses{AddressOf(base)}, own...)
 	return &Shortener{base: base, own: all, links: links, domains: domains, blocklist: blocklist,
-		tagClicks: slowread.New[tagRange, map[string]int64](countLimits)}
+		passwords: auth.NewPasswordPool(), tagClicks: slowread.New[tagRange, map[string]int64](countLimits)}
 }
+
+// Passwords returns what computes all hashes of passwords in this process.
+func (s *Shortener) Passwords() *auth.PasswordPool { return s.passwords }
 
 // Base returns the base of short links on the default domain.
 func (s *Shortener) Base() schema.BaseURL { return s.base }
@@ -89,6 +95,9 @@ func (s *Shortener) Create(ctx context.Context, req Request) (schema.Link, error
 		return schema.Link{}, err
 	}
 	if err := s.finish(d, known); err != nil {
+		return schema.Link{}, err
+	}
+	if err := s.hashPasswords(ctx, []*draft{d}); err != nil {
 		return schema.Link{}, err
 	}
 	return s.store(ctx, d.link, req.CustomAlias)

@@ -17,6 +17,8 @@ import (
 type validation struct {
 	invalid map[string][]string // sentences by field
 	unsafe  bool                // a URL leads to a host on the blocklist
+
+	newPassword *string // "": the link has none any more; nil: as before
 }
 
 // newValidation begins with the fields that the caller has found to be invalid. They are not validated again.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"linkstream/api/auth"
 	"linkstream/api/transfer"
 	"linkstream/schema"
 	"linkstream/schema/testkit"
@@ -38,7 +39,7 @@ func (f *fixture) export(t *testing.T, accountID int64) (file string) {
 
 func TestExport(t *testing.T) {
 	f := newFixture(t)
-	const header = "short_url,alias,domain,long_url,title,tags,is_active,created_at,expires_at,expired_url,forward_query,rules,variants,card,clicks\r\n"
+	const header = "short_url,alias,domain,long_url,title,tags,is_active,created_at,expires_at,expired_url,forward_query,rules,variants,card,has_password,clicks\r\n"
 	if file := f.export(t, f.account); file != header {
 		t.Errorf("%q of an empty account", file)
 	}
@@ -53,11 +54,11 @@ func TestExport(t *testing.T) {
 		a, b, q, title := f.link(t, 0, "aBc1234"), f.link(t, f.domain, "-x"), f.link(t, 0, "q"), f.link(t, 0, "t")
 		rows := map[int64]string{
 			a.Ordinal: fmt.Sprintf(`https://sho.rt/aBc1234,aBc1234,,https://example.com/a?x=1&y=2,"A, ""quoted"" title",go news,true,`+
-				`2024-02-29T10:00:00+00:00,2099-01-02T03:04:05+00:00,https://example.com/over,true,%s,%d`, extensionCells, 10*a.ID),
-			b.Ordinal: fmt.Sprintf(`https://go.example.com/-x,'-x,go.example.com,https://example.com/b,'=1+1,,false,%s,,,false,,,,%d`,
+				`2024-02-29T10:00:00+00:00,2099-01-02T03:04:05+00:00,https://example.com/over,true,%s,false,%d`, extensionCells, 10*a.ID),
+			b.Ordinal: fmt.Sprintf(`https://go.example.com/-x,'-x,go.example.com,https://example.com/b,'=1+1,,false,%s,,,false,,,,false,%d`,
 				b.CreatedAt.UTC().Format("2006-01-02T15:04:05-07:00"), 10*b.ID),
-			q.Ordinal:     fmt.Sprintf(`https://sho.rt/q,q,,https://example.com/," ''=1+1 ",'-a b,true,2020-01-01T00:00:00+00:00,,,false,,,,%d`, 10*q.ID),
-			title.Ordinal: fmt.Sprintf(`https://sho.rt/t,t,,https://example.com/t,''=1+1,,true,2020-01-01T00:00:00+00:00,,,false,,,,%d`, 10*title.ID),
+			q.Ordinal:     fmt.Sprintf(`https://sho.rt/q,q,,https://example.com/," ''=1+1 ",'-a b,true,2020-01-01T00:00:00+00:00,,,false,,,,false,%d`, 10*q.ID),
+			title.Ordinal: fmt.Sprintf(`https://sho.rt/t,t,,https://example.com/t,''=1+1,,true,2020-01-01T00:00:00+00:00,,,false,,,,false,%d`, 10*title.ID),
 		}
 		want := header
 		for ordinal := range int64(10) {
@@ -76,6 +77,21 @@ func TestExport(t *testing.T) {
 			t.Errorf("got\n%q\nwant\n%q", got, want)
 		}
 		counts(t, empty.imports(t, file), 0, 4, 0)
+	})
+	t.Run("says which links have a password and needs it in an import", func(t *testing.T) {
+		f := newFixture(t)
+		counts(t, f.imports(t, lines("alias,long_url,password", `p,https://example.com/," öpen "`)), 1, 0, 0)
+		link := f.link(t, 0, "p")
+		hash, _, err := f.LinkPassword(t.Context(), link.ID)
+		testkit.Must(t, err)
+		if ok, err := auth.VerifyPassword(hash, " öpen "); !ok || link.Extension == nil || link.Extension.Password == 0 {
+			t.Error(link.Extension, hash, err)
+		}
+		file := f.export(t, f.account)
+		if strings.Contains(file, "argon2") || !strings.Contains(file, ",true,") {
+			t.Errorf("%q", file)
+		}
+		counts(t, newFixture(t).imports(t, file), 0, 0, 1)
 	})
 	t.Run("has the links of one account", func(t *testing.T) {
 		if file := f.export(t, f.other); file != header {

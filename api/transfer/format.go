@@ -41,7 +41,9 @@ const (
 	fieldCreatedAt = "created_at"
 	fieldClicks    = "clicks"
 	fieldBanned    = "banned"
-	fieldPassword  = "password"
+	fieldPassword  = shorten.FieldPassword
+	// fieldHasPassword says that the link has a password, which no export knows.
+	fieldHasPassword = "has_password"
 )
 
 // layout says how the columns of a format are called, after plainName.
@@ -80,6 +82,7 @@ var layouts = []layout{
 		"isactive": shorten.FieldIsActive, "createdat": fieldCreatedAt, "expiresat": shorten.FieldExpiresAt,
 		"expiredurl": shorten.FieldExpiredURL, "forwardquery": shorten.FieldForwardQuery, "clicks": fieldClicks,
 		"rules": shorten.FieldRules, "variants": shorten.FieldVariants, "card": shorten.FieldCard,
+		"password": shorten.FieldPassword, "haspassword": fieldHasPassword,
 	}},
 }
 

@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"encoding/json"
 	"net/url"
 	"slices"
 	"strings"
@@ -52,7 +53,7 @@ func (r *reader) item(rec record, now time.Time) *item {
 		if r.layout.format == Linkstream {
 			cell = Unguard(cell)
 		}
-		if r.layout.format != Linkstream || column.Field != shorten.FieldTitle { // an export has titles as they are
+		if r.layout.format != Linkstream || column.Field != shorten.FieldTitle && column.Field != fieldPassword { // which are as they are
 			cell = strings.TrimSpace(cell)
 		}
 		cells[column.Field] = cell
@@ -68,6 +69,7 @@ func (r *reader) item(rec record, now time.Time) *item {
 	}
 	it.request.Extension = shorten.Extension{Rules: cells[shorten.FieldRules], Variants: cells[shorten.FieldVariants],
 		Card: cells[shorten.FieldCard]}
+	it.password(cells, r.layout.format)
 	if it.alias == "" {
 		it.note(noteAlias)
 	}
@@ -239,8 +241,19 @@ func (it *item) switches(cells fields) {
 		it.request.Inactive = true
 		it.note(noteBanned)
 	}
-	// The API says true or false, the table has a hash of the password.
-	if password := strings.ToLower(cells[fieldPassword]); !slices.Contains([]string{"", "false", "f", "0", "null", "no"}, password) {
+}
+
+// password reads the password of a link. A link whose password is not known is not created, since it would be open to everyone.
+func (it *item) password(cells fields, format Format) {
+	password, has := cells[fieldPassword], cells[fieldHasPassword]
+	if format != Linkstream { // Kutt's API says true or false, its table has a hash of the password
+		password, has = "", password
+	}
+	if !slices.Contains([]string{"", "false", "f", "0", "null", "no"}, strings.ToLower(has)) && password == "" {
 		it.malformed(fieldPassword, "The link is protected by a password, and would be open to everyone here.")
+	}
+	if password != "" {
+		text, _ := json.Marshal(password) // a string can be encoded
+		it.request.Password = string(text)
 	}
 }

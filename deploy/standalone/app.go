@@ -98,6 +98,9 @@ func (a *App) createServices(ctx context.Context, links *sqlite.Store, clicks *s
 		a.cfg.Edge.Redirect.Countries = a.ingest.Countries()
 	}
 	a.cfg.Edge.Spool.BatchBytes, a.cfg.Edge.Spool.Await = count.BatchBytes, a.ingest.Writer.Await
+	a.cfg.Edge.Passwords = func(ctx context.Context, attempt schema.PasswordAttempt) (schema.PasswordVerdict, error) {
+		return a.api.CheckPassword(ctx, attempt)
+	}
 	if a.edge, err = edgeservice.New(a.cfg.Edge, links, topics, log.With("service", "edge")); err != nil {
 		return err
 	}

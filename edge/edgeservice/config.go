@@ -8,9 +8,11 @@ import (
 
 	"linkstream/edge/certificate"
 	"linkstream/edge/eventloop"
+	"linkstream/edge/password"
 	"linkstream/edge/redirect"
 	"linkstream/edge/resolve"
 	"linkstream/edge/spool"
+	"linkstream/schema"
 	"linkstream/schema/service"
 )
 
@@ -25,9 +27,11 @@ type Config struct {
 	Resolve     resolve.Config
 	Redirect    redirect.Config
 	Spool       spool.Config
-	Snapshot    bool   // keep what is cached over restarts, in the spool's directory
-	Blocklist   string // paths of blocklist files, separated by commas
-	GeoIP       string // path of a MaxMind database; "": countries are unknown
+	Snapshot    bool             // keep what is cached over restarts, in the spool's directory
+	Blocklist   string           // paths of blocklist files, separated by commas
+	GeoIP       string           // path of a MaxMind database; "": countries are unknown
+	API         schema.BaseURL   // of an api that checks passwords of links; zero: the one that the link store names; not a flag
+	Passwords   password.Checker // checks them in this process; nil: an api does; not a flag
 }
 
 // DefaultConfig returns a configuration that works once Resolve.URL and Spool.Dir are set.

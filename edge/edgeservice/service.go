@@ -16,6 +16,7 @@ import (
 
 	"linkstream/edge/certificate"
 	"linkstream/edge/eventloop"
+	"linkstream/edge/password"
 	"linkstream/edge/redirect"
 	"linkstream/edge/resolve"
 	"linkstream/edge/spool"
@@ -36,6 +37,7 @@ type Links interface {
 	AppLinks(ctx context.Context, domainID int64) (schema.AppLinks, error)
 	PendingChanges(ctx context.Context, after int64) (schema.Pending, error)
 	certificate.Store
+	password.Store
 }
 
 // Topics are where an edge sends clicks and hears of changes: a *stream.Client, or what stands for it on a machine without a broker.
@@ -119,6 +121,8 @@ func New(cfg Config, links Links, topics Topics, log *slog.Logger) (*Service, er
 	if s.certs != nil {
 		cfg.Redirect.Challenge = s.certs.AnswerChallenge
 	}
+	cfg.Redirect.Passwords = password.New(links, cfg.Passwords, cfg.API)
+	cfg.Redirect.Secure = cfg.Resolve.URL.Scheme() == "https"
 	handler := redirect.NewHandler(cfg.Redirect, resolver, clicks, set, log)
 	cfg.Connections.Exempt = cfg.Redirect.TrustedProxies.Contain
 	s.server = eventloop.New(cfg.Connections, handler, set, log)

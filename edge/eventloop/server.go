@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// maxBodyBytes bounds the body of a GET, which is read and ignored.
-	maxBodyBytes = 1 << 10
+	// maxBodyBytes bounds the body of a request: the form with a link's password, up to 128 characters that take 12 bytes each.
+	maxBodyBytes = 1600
 	// logEvery is the pause between two log lines of the same message about connections.
 	logEvery = 10 * time.Second
 	// shedPerShortage is how many idle connections are closed when descriptors run out.

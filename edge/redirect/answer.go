@@ -33,9 +33,7 @@ func (h *Handler) answer(q *request) (answered bool) {
 	path := q.Path()
 	switch {
 	case !q.IsGet() && !q.IsHead():
-		h.pages.badMethod.answer(q.RequestCtx)
-		q.Response.Header.Set("Allow", "GET, HEAD")
-		return true
+		return h.otherMethod(q)
 	case h.fixed(q.RequestCtx):
 		return true
 	case isWellKnown(path):
@@ -133,6 +131,9 @@ func (h *Handler) redirect(q *request, target resolve.Target) {
 		return
 	}
 	q.SetStatusCode(fasthttp.StatusFound)
+	if q.IsPost() {
+		q.SetStatusCode(fasthttp.StatusSeeOther) // else some clients would send the password on
+	}
 	q.Response.Header.SetCanonical(headerLocation, location)
 	q.Response.Header.SetCanonical(headerCacheControl, privateNoStore)
 }
@@ -166,6 +167,8 @@ func (h *Handler) preview(q *request, hash []byte) bool {
 		h.answerError(q, target, err)
 	case len(target.Location) == 0:
 		h.answerGone(q.RequestCtx, target.Stop)
+	case asksPassword(target):
+		h.pages.forVisitor(q.RequestCtx).locked.answer(q.RequestCtx)
 	default:
 		h.previewed.Inc()
 		h.pages.preview(q.RequestCtx, target, link).answer(q.RequestCtx)
@@ -181,9 +184,7 @@ func (h *Handler) answerError(q *request, target resolve.Target, err error) {
 	case err == resolve.ErrTooMany:
 		h.refuse(q.RequestCtx, h.resolver.Wait(q.client, q.now))
 	default:
-		h.unavailable.Inc()
-		h.pages.forVisitor(q.RequestCtx).unavailable.answer(q.RequestCtx)
-		q.Response.Header.Set("Retry-After", "1")
+		h.answerUnavailable(q)
 	}
 }
 
@@ -203,6 +204,12 @@ func (h *Handler) answerNoLink(q *request, target resolve.Target) {
 		h.notFound.Inc()
 		h.pages.forVisitor(q.RequestCtx).notFound.answer(q.RequestCtx)
 	}
+}
+
+func (h *Handler) answerUnavailable(q *request) {
+	h.unavailable.Inc()
+	h.pages.forVisitor(q.RequestCtx).unavailable.answer(q.RequestCtx)
+	q.Response.Header.Set("Retry-After", "1")
 }
 
 // refuse answers a client that has asked for too many unknown links, or pages about links.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"linkstream/edge/password"
 	"linkstream/schema/clientaddr"
 	"linkstream/schema/enrich"
 )
@@ -19,6 +20,8 @@ type Config struct {
 	Countries    *enrich.Countries // for rules that ask for the visitor's country; nil: unknown, or, in a service, those of -edge.geoip
 	PublicHealth bool              // answer /healthz; the program sets it from -ops.public
 	Robots       Robots            // of every host
+	Passwords    *password.Gate    // of links that ask for one; set by the service
+	Secure       bool              // visitors use HTTPS, so cookies are for HTTPS only; set by the service
 }
 
 // Robots is a /robots.txt. The zero Robots allows crawlers to follow short links.

@@ -14,9 +14,9 @@ import (
 	"linkstream/schema/enrich/programs"
 )
 
-// extended answers a request for a link with an extension, in this order: a program that draws a preview gets the card; else the first
-// rule that matches, a variant or the link's URL says where the visitor is sent. It returns false if the click has to wait for a
-// goroutine.
+// extended answers a request for a link with an extension, in this order: a visitor without the link's password is asked for it; a
+// program that draws a preview gets the card; else the first rule that matches, a variant or the link's URL says where the visitor is
+// sent. It returns false if a goroutine has to answer.
 func (h *Handler) extended(q *request, target resolve.Target) bool {
 	location, extension := target.Extended()
 	v := h.visits.Get().(*visit)
@@ -28,9 +28,16 @@ func (h *Handler) extended(q *request, target resolve.Target) bool {
 	if target.Location = to; len(to) == 0 {
 		target.Location = location
 	}
-	switch {
-	case h.resolver.Blocks(&target):
+	if h.resolver.Blocks(&target) {
 		h.answerGone(q.RequestCtx, resolve.Unsafe)
+		return true
+	}
+	if version := extension.Password(); version != 0 {
+		if admitted, answered := h.admit(q, target.LinkID, version); !admitted {
+			return answered
+		}
+	}
+	switch {
 	case drawsCard:
 		if !h.record(q, target, route, h.previewed) {
 			return false

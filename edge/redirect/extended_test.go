@@ -247,6 +247,9 @@ func TestExtendedInstantAnswers(t *testing.T) {
 		if weight := 1 + random.IntN(99); random.IntN(2) == 0 && weight < 100 {
 			x.Variants = []schema.Variant{{Name: "a", URL: "https://example.com/a#f", Weight: weight}, {Name: "b", URL: "https://example.com/b", Weight: 100 - weight}}
 		}
+		if random.IntN(6) == 0 {
+			x.Password = 1 + random.Int64N(1<<62)
+		}
 		if random.IntN(2) == 0 || x.IsZero() {
 			x.Card = &schema.Card{Title: "title"}
 		}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"linkstream/edge/eventloop"
+	"linkstream/edge/password"
 	"linkstream/edge/redirect"
 	"linkstream/edge/resolve"
 	"linkstream/edge/spool"
@@ -47,6 +49,7 @@ type edge struct {
 	spool     *spool.Spool
 	metrics   *metrics.Set
 	log       *testkit.Buffer
+	check     password.Checker // nil: none can be asked
 	resolver  *resolve.Resolver
 	handler   *redirect.Handler
 }
@@ -87,6 +90,7 @@ func newEdge(t testing.TB, change func(*edge)) *edge {
 	testkit.Must(t, err)
 	t.Cleanup(resolver.Close)
 	e.resolver = resolver
+	e.cfg.Passwords = password.New(e.store, e.check, schema.BaseURL{})
 	e.handler = redirect.NewHandler(e.cfg, resolver, e.spool, e.metrics, log)
 	return e
 }
@@ -147,8 +151,17 @@ func (e *edge) serve(t testing.TB, loops int) string {
 // send sends a request to addr and returns the response and its body. fields are names and values of header fields.
 func send(t testing.TB, addr, method, url string, fields ...string) (*http.Response, string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, url, nil)
+	return sendBody(t, addr, method, url, "", fields...)
+}
+
+// sendBody is send with the text of a form.
+func sendBody(t testing.TB, addr, method, url, body string, fields ...string) (*http.Response, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 	testkit.Must(t, err)
+	if body != "" {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
 	for i := 0; i < len(fields); i += 2 {
 		req.Header.Add(fields[i], fields[i+1])
 	}
@@ -159,9 +172,9 @@ func send(t testing.TB, addr, method, url string, fields ...string) (*http.Respo
 	resp, err := transport.RoundTrip(req)
 	testkit.Must(t, err)
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
+	text, err := io.ReadAll(resp.Body)
 	testkit.Must(t, err)
-	return resp, string(body)
+	return resp, string(text)
 }
 
 // clicks returns the clicks that were recorded since the last call.

@@ -4,6 +4,7 @@
 //	                                 │                    │
 //	                                 ├─ CodeNotFound ─────┼─▶ 404
 //	                                 ├─ stopped ──────────┼─▶ 410
+//	                                 ├─ password ─────────┼─▶ 200, the page that asks for it
 //	                                 ├─ ErrTooMany ───────┼─▶ 429 with Retry-After
 //	                                 └─ CodeUnavailable ──┴─▶ 503 with Retry-After
 //
@@ -26,6 +27,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"linkstream/edge/eventloop"
+	"linkstream/edge/password"
 	"linkstream/edge/resolve"
 	"linkstream/edge/spool"
 	"linkstream/schema/clientaddr"
@@ -39,6 +41,8 @@ type Handler struct {
 	spool     *spool.Spool
 	clicks    spool.Instant // of spool, for event loops
 	challenge func(*fasthttp.RequestCtx) bool
+	passwords *password.Gate
+	secure    bool // cookies are for HTTPS only
 	proxies   clientaddr.Proxies
 	health    bool // whether /healthz is answered
 	robots    string
@@ -68,6 +72,8 @@ func NewHandler(
 		spool:     spool,
 		clicks:    spool.Instant(),
 		challenge: cfg.Challenge,
+		passwords: cfg.Passwords,
+		secure:    cfg.Secure,
 		proxies:   cfg.TrustedProxies,
 		health:    cfg.PublicHealth,
 		robots:    cfg.Robots.text,

@@ -29,6 +29,17 @@ type texts struct {
 	Unavailable message `json:"unavailable"`
 	Preview     message `json:"preview"`
 	Created     string  `json:"created"` // before a date
+
+	Password passwordTexts `json:"password"`
+}
+
+// passwordTexts are those of the pages that ask for a link's password.
+type passwordTexts struct {
+	message
+	Label  string `json:"label"`
+	Button string `json:"button"`
+	Wrong  string `json:"wrong"`
+	Wait   string `json:"wait"`
 }
 
 type message struct {

@@ -23,6 +23,7 @@ func TestLanguages(t *testing.T) {
 	e.link(t, 0, "off", "https://example.com/")
 	e.link(t, 0, "down", "https://example.com/")
 	e.link(t, 0, "unsafe", "https://unsafe.example/")
+	e.create(t, schema.Link{Hash: "secret", URL: "https://example.com/", Extension: &schema.Extension{Password: 1}})
 	e.create(t, schema.Link{Hash: "expired", URL: "https://example.com/", ExpiresAt: time.Now().Add(-time.Hour)})
 	deleted := e.create(t, schema.Link{Hash: "deleted", URL: "https://example.com/"})
 	testkit.Must(t, e.store.DeleteLink(t.Context(), deleted, time.Now()))
@@ -39,7 +40,7 @@ func TestLanguages(t *testing.T) {
 		return append(texts, paragraph.FindAllString(body, -1)...)
 	}
 	all := []string{"en", "de", "fr", "es", "pt", "it", "nl", "pl", "ja", "zh"}
-	for _, path := range []string{"/", "/nothing", "/off", "/down", "/unsafe", "/deleted", "/expired", "/there+"} {
+	for _, path := range []string{"/", "/nothing", "/off", "/down", "/unsafe", "/deleted", "/expired", "/there+", "/secret"} {
 		t.Run("each page is in each language: "+path, func(t *testing.T) {
 			seen := map[string]string{}
 			for _, tag := range all {

@@ -49,6 +49,8 @@ type visitorPages struct {
 	front, notFound, gone, takenDown, unsafe page
 	deleted, expired                         page
 	tooMany, failed, unavailable             page
+
+	password, wrongPassword, waitPassword, locked page
 }
 
 func newPages() *pages {
@@ -92,6 +94,11 @@ func newVisitorPages(t *template.Template, tag language.Tag) visitorPages {
 		tooMany:     in(fasthttp.StatusTooManyRequests, text.TooMany),
 		failed:      in(fasthttp.StatusInternalServerError, text.Failed),
 		unavailable: in(fasthttp.StatusServiceUnavailable, text.Unavailable),
+
+		password:      text.Password.page(t, tag, fasthttp.StatusOK, ""),
+		wrongPassword: text.Password.page(t, tag, fasthttp.StatusOK, text.Password.Wrong),
+		waitPassword:  text.Password.page(t, tag, fasthttp.StatusTooManyRequests, text.Password.Wait),
+		locked:        in(fasthttp.StatusOK, text.Password.message),
 	}
 }
 
@@ -105,11 +112,21 @@ type content struct {
 	Language        string
 	Title, Text     string
 	Target, Created string // of the page about a link
+	Form            *passwordForm
 }
+
+// passwordForm is the form of the page that asks for a link's password.
+type passwordForm struct{ Label, Button, Problem string }
 
 // newPage renders a page that is always the same.
 func newPage(t *template.Template, tag language.Tag, status int, m message) page {
 	return render(t, tag.String(), status, content{Language: tag.String(), Title: m.Title, Text: m.Text})
+}
+
+// page renders a page that asks for a link's password.
+func (p *passwordTexts) page(t *template.Template, tag language.Tag, status int, problem string) page {
+	return render(t, tag.String(), status, content{Language: tag.String(), Title: p.Title, Text: p.Text,
+		Form: &passwordForm{p.Label, p.Button, problem}})
 }
 
 // preview renders the page about a link. It shows the address in the form that browsers are sent to, so that look-alike
@@ -142,12 +159,16 @@ func render(t *template.Template, language string, status int, content any) page
 	_, style, _ := bytes.Cut(body.Bytes(), []byte("<style>"))
 	style, _, _ = bytes.Cut(style, []byte("</style>"))
 	digest := sha256.Sum256(style)
+	formAction := "form-action 'none'; "
+	if bytes.Contains(body.Bytes(), []byte("<form")) {
+		formAction = "" // browsers apply it also to where the answer redirects
+	}
 	return page{
 		status:   status,
 		language: language,
 		body:     body.Bytes(),
-		csp: fmt.Sprintf("default-src 'none'; style-src 'sha256-%s'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-			base64.StdEncoding.EncodeToString(digest[:])),
+		csp: fmt.Sprintf("default-src 'none'; style-src 'sha256-%s'; base-uri 'none'; %sframe-ancestors 'none'",
+			base64.StdEncoding.EncodeToString(digest[:]), formAction),
 	}
 }
 

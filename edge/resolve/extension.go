@@ -14,12 +14,13 @@ import (
 // without one have nothing of it. An edge that finds a field in a snapshot that it does not know looks the link up again.
 type Extension []byte
 
-// The fields of an extension, in this order.
+// The fields of an extension, in this order but for the last.
 const (
 	fieldRule protowire.Number = 1 + iota
 	fieldShares
 	fieldVariant
 	fieldCard
+	fieldPassword // the version, before all others
 )
 
 // The fields of a rule and of a variant. Conditions of one kind follow each other.
@@ -57,6 +58,9 @@ const classes = 100
 func appendExtension(dst []byte, e *schema.Extension) []byte {
 	if e == nil {
 		return dst
+	}
+	if e.Password != 0 {
+		dst = protowire.AppendVarint(protowire.AppendTag(dst, fieldPassword, protowire.VarintType), uint64(e.Password))
 	}
 	var part []byte
 	for i := range e.Rules {
@@ -223,6 +227,14 @@ func match(rule []byte, v Visitor) (location, name []byte, matches bool) {
 	return location, name, asked == met
 }
 
+// Password returns the version of the password that visitors are asked for, 0 if they are asked for none.
+func (x Extension) Password() int64 {
+	if first, _ := next(x); first.number == fieldPassword {
+		return first.value
+	}
+	return 0
+}
+
 // Card is what previews of a link show.
 type Card struct{ Title, Description, Image string }
 
@@ -291,6 +303,8 @@ func (x Extension) valid() bool {
 			ok = validRoute(f.bytes, fieldLocation) && last > 0
 		case fieldCard:
 			ok = validFields(f.bytes, fieldImage)
+		case fieldPassword:
+			ok = f.value > 0
 		}
 		if !ok {
 			return false

@@ -26,8 +26,8 @@ const (
 		owner AS (UPDATE accounts SET link_count = link_count + 1
 			WHERE id = $1 AND ($2 = 0 OR EXISTS (SELECT 1 FROM domain)) RETURNING link_count)
 	INSERT INTO links (account_id, domain_id, hash, url, active, ordinal, created_at, title, tags, expires_at, expired_url,
-		forward_query, extension)
-	SELECT $1, $2, $3, $4, $5, link_count, $6, $7, $8, $9, $10, $11, $12 FROM owner
+		forward_query, extension, password_hash)
+	SELECT $1, $2, $3, $4, $5, link_count, $6, $7, $8, $9, $10, $11, $12, $13 FROM owner
 	RETURNING id, ordinal`
 	// remakeLink turns the row of a deleted link of the account into the link. It locks the account before the link.
 	remakeLink = `
@@ -36,7 +36,7 @@ const (
 			WHERE id = $1 AND ($2 = 0 OR EXISTS (SELECT 1 FROM domain)) FOR NO KEY UPDATE),
 		remade AS (
 			UPDATE links l SET id = DEFAULT, url = $4, active = $5, ordinal = owner.ordinal, created_at = $6, title = $7, tags = $8,
-				expires_at = $9, expired_url = $10, forward_query = $11, extension = $12, updated_at = NULL
+				expires_at = $9, expired_url = $10, forward_query = $11, extension = $12, password_hash = $13, updated_at = NULL
 			FROM owner
 			WHERE l.domain_id = $2 AND l.hash = $3 AND l.account_id = owner.id AND l.ordinal < 0 RETURNING l.id, l.ordinal),
 		counted AS (UPDATE accounts a SET link_count = remade.ordinal FROM remade WHERE a.id = $1)
@@ -49,9 +49,9 @@ const (
 	createLinks = `
 	WITH wanted AS (
 			SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::boolean[], $6::timestamptz[],
-				$7::text[], $8::text[], $9::timestamptz[], $10::text[], $11::boolean[], $12::text[])
+				$7::text[], $8::text[], $9::timestamptz[], $10::text[], $11::boolean[], $12::text[], $13::text[])
 				WITH ORDINALITY AS w (account_id, domain_id, hash, url, active, created_at, title, tags, expires_at, expired_url,
-					forward_query, extension, place)),
+					forward_query, extension, password_hash, place)),
 		domain AS MATERIALIZED (SELECT id FROM domains WHERE id = ANY ($2) ORDER BY id FOR KEY SHARE),
 		owner AS MATERIALIZED (SELECT id, link_count FROM accounts WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE),
 		free AS MATERIALIZED (
@@ -63,8 +63,9 @@ const (
 			UPDATE accounts a SET link_count = f.ordinal
 			FROM (SELECT account_id, max(ordinal) AS ordinal FROM free GROUP BY account_id) f WHERE a.id = f.account_id)
 	INSERT INTO links (account_id, domain_id, hash, url, active, ordinal, created_at, title, tags, expires_at, expired_url,
-		forward_query, extension)
-	SELECT account_id, domain_id, hash, url, active, ordinal, created_at, title, tags, expires_at, expired_url, forward_query, extension
+		forward_query, extension, password_hash)
+	SELECT account_id, domain_id, hash, url, active, ordinal, created_at, title, tags, expires_at, expired_url, forward_query, extension,
+		password_hash
 	FROM free ORDER BY place
 	RETURNING domain_id, hash, id, ordinal`
 )
@@ -93,7 +94,8 @@ func (s *Store) CreateLink(ctx context.Context, link *schema.Link) error {
 // which keeps the ordinals dense. A hash in use may be of a deleted link, which a second statement finds out.
 func (s *Store) createOne(ctx context.Context, link *schema.Link) error {
 	args := []any{link.AccountID, link.DomainID, link.Hash, link.URL, link.Active, link.CreatedAt, link.Title,
-		schema.TagsColumn{List: &link.Tags}, nullIfZero(link.ExpiresAt), link.ExpiredURL, link.ForwardQuery, link.Extension.Text()}
+		schema.TagsColumn{List: &link.Tags}, nullIfZero(link.ExpiresAt), link.ExpiredURL, link.ForwardQuery, link.Extension.Text(),
+		link.PasswordHash}
 	err := s.pool.QueryRow(ctx, createLink, args...).Scan(&link.ID, &link.Ordinal)
 	if err == nil || codeOf(err) != schema.CodeConflict {
 		return err
@@ -162,18 +164,19 @@ func createLinksArgs(calls []*groupcommit.Call[creation]) []any {
 }
 
 // linkValues returns what clients say about links, an array per column: domain_id, hash, url, active, created_at, title, tags,
-// expires_at, expired_url, forward_query and extension.
+// expires_at, expired_url, forward_query, extension and password_hash.
 func linkValues(links []*schema.Link) []any {
 	n := len(links)
 	domains, hashes, urls := make([]int64, n), make([]string, n), make([]string, n)
 	active, times := make([]bool, n), make([]time.Time, n)
 	titles, tagged, expiries := make([]string, n), make([]string, n), make([]*time.Time, n)
-	expiredURLs, forward, extensions := make([]string, n), make([]bool, n), make([]string, n)
+	expiredURLs, forward, extensions, passwords := make([]string, n), make([]bool, n), make([]string, n), make([]string, n)
 	for i, link := range links {
 		domains[i], hashes[i], urls[i] = link.DomainID, link.Hash, link.URL
 		active[i], times[i] = link.Active, link.CreatedAt
 		titles[i], tagged[i], expiries[i] = link.Title, strings.Join(link.Tags, " "), nullIfZero(link.ExpiresAt)
-		expiredURLs[i], forward[i], extensions[i] = link.ExpiredURL, link.ForwardQuery, link.Extension.Text()
+		expiredURLs[i], forward[i] = link.ExpiredURL, link.ForwardQuery
+		extensions[i], passwords[i] = link.Extension.Text(), link.PasswordHash
 	}
-	return []any{domains, hashes, urls, active, times, titles, tagged, expiries, expiredURLs, forward, extensions}
+	return []any{domains, hashes, urls, active, times, titles, tagged, expiries, expiredURLs, forward, extensions, passwords}
 }

@@ -16,19 +16,20 @@ const (
 		UPDATE links SET url = coalesce($2, url), title = coalesce($3, title), tags = coalesce($4, tags),
 			active = coalesce($5, active), expires_at = CASE WHEN $6 THEN $7 ELSE expires_at END,
 			expired_url = coalesce($8, expired_url), forward_query = coalesce($9, forward_query),
-			extension = coalesce($18, extension), updated_at = $10
+			extension = coalesce($18, extension), password_hash = coalesce($20, password_hash), updated_at = $10
 		WHERE id = $1 AND ordinal > 0 AND ($18::text IS NULL OR extension = $19) AND (NOT $11 OR (url, title, tags, expired_url, forward_query) = ($12, $13, $14, $15, $16)
 			AND expires_at IS NOT DISTINCT FROM $17)
 		RETURNING *)
 	SELECT ` + linkColumns + ` FROM l LEFT JOIN domains d ON d.id = l.domain_id`
-	linkExists = `SELECT EXISTS (SELECT FROM links WHERE id = $1 AND ordinal > 0)`
+	linkPassword = `SELECT password_hash, extension FROM links WHERE id = $1 AND ordinal > 0`
+	linkExists   = `SELECT EXISTS (SELECT FROM links WHERE id = $1 AND ordinal > 0)`
 	// deleteLink locks the account before the link, as statements that create links do. The ordinal of a link that exists
 	// never changes, so that old has it even if the link was edited after the statement's snapshot.
 	deleteLink = `
 	WITH owner AS MATERIALIZED (SELECT id FROM accounts WHERE id = $2 FOR NO KEY UPDATE),
 		deleted AS (
 			UPDATE links l SET ordinal = -l.id, url = '', title = '', tags = '', active = false, expires_at = NULL,
-				expired_url = '', forward_query = false, extension = '', updated_at = $3
+				expired_url = '', forward_query = false, extension = '', password_hash = '', updated_at = $3
 			FROM owner, links old
 			WHERE l.id = $1 AND old.id = $1 AND l.account_id = owner.id AND l.ordinal > 0 RETURNING old.ordinal),
 		gap AS (
@@ -46,7 +47,7 @@ func (s *Store) UpdateLink(ctx context.Context, link *schema.Link, edit schema.L
 	updated, err := s.oneLink(ctx, updateLink, link.ID, edit.URL, edit.Title, schema.TagsColumn{List: edit.Tags}, edit.Active,
 		edit.ExpiresAt != nil, expiresAt, edit.ExpiredURL, edit.ForwardQuery, at, edit.Unchanged, link.URL, link.Title,
 		schema.TagsColumn{List: &link.Tags}, link.ExpiredURL, link.ForwardQuery, nullIfZero(link.ExpiresAt), edit.ExtensionText(),
-		link.Extension.Text())
+		link.Extension.Text(), edit.PasswordHash)
 	if (edit.Unchanged || edit.Extension != nil) && errors.Is(err, pgx.ErrNoRows) {
 		exists := false
 		if err := s.pool.QueryRow(ctx, linkExists, link.ID).Scan(&exists); err != nil {
@@ -67,6 +68,16 @@ func (s *Store) UpdateLink(ctx context.Context, link *schema.Link, edit schema.L
 func (s *Store) DeleteLink(ctx context.Context, link schema.Link, at time.Time) error {
 	err := oneRow(s.pool.Exec(ctx, deleteLink, link.ID, link.AccountID, at, schema.OrdinalBlock))
 	return wrap(err, "delete link %d of account %d", link.ID, link.AccountID)
+}
+
+// LinkPassword implements schema.LinkStore.
+func (s *Store) LinkPassword(ctx context.Context, id int64) (hash string, version int64, err error) {
+	var extension *schema.Extension
+	err = s.pool.QueryRow(ctx, linkPassword, id).Scan(&hash, schema.ExtensionColumn{Of: &extension})
+	if extension != nil {
+		version = extension.Password
+	}
+	return hash, version, wrap(err, "read password of link %d", id)
 }
 
 // SetTakenDown implements schema.LinkStore.

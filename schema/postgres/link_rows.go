@@ -43,7 +43,7 @@ func (b *linkBatch) insertArgs(places []int) []any {
 	domains, active, times := column[int64]{rows: n}, column[bool]{rows: n}, column[*time.Time]{rows: n}
 	titles, tags, expiries := column[string]{rows: n}, column[string]{rows: n}, column[*time.Time]{rows: n}
 	expiredURLs, forward, takenDown := column[string]{rows: n}, column[bool]{rows: n}, column[bool]{rows: n}
-	extensions := column[string]{rows: n}
+	extensions, passwords := column[string]{rows: n}, column[string]{rows: n}
 	for i, place := range order {
 		link := &b.links[places[place-1]]
 		hashes[i], urls[i] = link.Hash, link.URL
@@ -74,10 +74,14 @@ func (b *linkBatch) insertArgs(places []int) []any {
 		if text := link.Extension.Text(); text != "" {
 			extensions.set(i, text, "")
 		}
+		if link.PasswordHash != "" {
+			passwords.set(i, link.PasswordHash, "")
+		}
 		if b.takenDown[link.Key()] {
 			takenDown.set(i, true, false)
 		}
 	}
 	return []any{b.AccountID, b.domains(), n, createdAt, order, hashes, urls, domains.values, active.values, times.values, titles.values,
-		tags.values, expiries.values, expiredURLs.values, forward.values, takenDown.values, extensions.values}
+		tags.values, expiries.values, expiredURLs.values, forward.values, takenDown.values, extensions.values,
+		passwords.values}
 }

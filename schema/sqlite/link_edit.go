@@ -12,17 +12,19 @@ const (
 	updateLink = `
 	UPDATE links SET url = coalesce(?2, url), title = coalesce(?3, title), tags = coalesce(?4, tags),
 		active = coalesce(?5, active), expires_at = iif(?6, ?7, expires_at), expired_url = coalesce(?8, expired_url),
-		forward_query = coalesce(?9, forward_query), extension = coalesce(?11, extension), updated_at = ?10
+		forward_query = coalesce(?9, forward_query), extension = coalesce(?11, extension),
+		password_hash = coalesce(?12, password_hash), updated_at = ?10
 	WHERE id = ?1 AND ordinal > 0`
 	linkUnchanged = `
 	SELECT (url, title, tags, expired_url, forward_query) = (?2, ?3, ?4, ?5, ?6) AND expires_at IS ?7
 	FROM links WHERE id = ?1 AND ordinal > 0`
 	extensionUnchanged = `SELECT extension = ?2 FROM links WHERE id = ?1 AND ordinal > 0`
+	linkPassword       = `SELECT password_hash, extension FROM links WHERE id = ? AND ordinal > 0`
 	linkByID           = selectLink + `WHERE l.id = ?`
 	ordinalOf          = `SELECT ordinal FROM links WHERE id = ? AND account_id = ? AND ordinal > 0`
 	deleteLink         = `
 	UPDATE links SET ordinal = -id, url = '', title = '', tags = '', active = 0, expires_at = NULL, expired_url = '',
-		forward_query = 0, extension = '', updated_at = ?2
+		forward_query = 0, extension = '', password_hash = '', updated_at = ?2
 	WHERE id = ?1`
 	countGap = `
 	INSERT INTO link_gaps (account_id, block, missing) VALUES (?, ?, 1)
@@ -51,7 +53,7 @@ func (s *Store) UpdateLink(ctx context.Context, link *schema.Link, edit schema.L
 		}
 		err := oneRow(tx.ExecContext(ctx, updateLink, link.ID, edit.URL, edit.Title, schema.TagsColumn{List: edit.Tags}, edit.Active,
 			edit.ExpiresAt != nil, unixMillis{expiresAt}, edit.ExpiredURL, edit.ForwardQuery, unixMillis{&at},
-			edit.ExtensionText()))
+			edit.ExtensionText(), edit.PasswordHash))
 		if err == nil {
 			updated, err = scanLink(tx.QueryRowContext(ctx, linkByID, link.ID))
 		}
@@ -91,6 +93,16 @@ func (s *Store) DeleteLink(ctx context.Context, link schema.Link, at time.Time) 
 		return err
 	})
 	return wrap(err, "delete link %d of account %d", link.ID, link.AccountID)
+}
+
+// LinkPassword implements schema.LinkStore.
+func (s *Store) LinkPassword(ctx context.Context, id int64) (hash string, version int64, err error) {
+	var extension *schema.Extension
+	err = s.db.read.QueryRowContext(ctx, linkPassword, id).Scan(&hash, schema.ExtensionColumn{Of: &extension})
+	if extension != nil {
+		version = extension.Password
+	}
+	return hash, version, wrap(err, "read password of link %d", id)
 }
 
 // SetTakenDown implements schema.LinkStore.

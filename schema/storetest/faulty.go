@@ -145,6 +145,10 @@ func (f FaultyDatabase) LinksByID(ctx context.Context, accountID int64, ids []in
 	})
 }
 
+func (f FaultyDatabase) LinkPassword(ctx context.Context, id int64) (string, int64, error) {
+	return two(ctx, f.Fault, "LinkPassword", func() (string, int64, error) { return f.Database.LinkPassword(ctx, id) })
+}
+
 func (f FaultyDatabase) SetTakenDown(ctx context.Context, domainID int64, hash string, takenDown bool) error {
 	return do(ctx, f.Fault, "SetTakenDown", func() error {
 		return f.Database.SetTakenDown(ctx, domainID, hash, takenDown)
@@ -403,6 +407,14 @@ func (f FaultyDatabase) UnlockCertificate(ctx context.Context, name, holder stri
 
 func (f FaultyDatabase) NoteCertificate(ctx context.Context, state schema.CertificateState) error {
 	return do(ctx, f.Fault, "NoteCertificate", func() error { return f.Database.NoteCertificate(ctx, state) })
+}
+
+func (f FaultyDatabase) SharedValue(ctx context.Context, name string, first []byte) ([]byte, error) {
+	return one(ctx, f.Fault, "SharedValue", func() ([]byte, error) { return f.Database.SharedValue(ctx, name, first) })
+}
+
+func (f FaultyDatabase) SetSharedValue(ctx context.Context, name string, value []byte) error {
+	return do(ctx, f.Fault, "SetSharedValue", func() error { return f.Database.SetSharedValue(ctx, name, value) })
 }
 
 func (f FaultyDatabase) CertificateState(ctx context.Context, host string) (schema.CertificateState, error) {

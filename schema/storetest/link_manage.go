@@ -14,6 +14,7 @@ var linkManageBehaviours = []behaviour[schema.Database]{
 	{"CreateLink keeps title, tags, expiry and forwarding, alone and beside others", keepsDetails},
 	{"UpdateLink changes what it is given and nothing else", updatesLinks},
 	{"UpdateLink replaces only the extension that its caller has seen", updatesExtensions},
+	{"LinkPassword returns the password hash that a link was created or changed with", keepsPasswords},
 	{"UpdateLink lets concurrent changes of different fields all take effect", updatesConcurrently},
 	{"UpdateLink does not change what has changed, if it is asked to", updatesUnchanged},
 	{"UpdateLink lets one of concurrent changes of what has not changed take effect", updatesUnchangedOnce},
@@ -142,6 +143,56 @@ func updatesExtensions(t *testing.T, store schema.Database) {
 	testkit.Must(t, store.DeleteLink(t.Context(), link, hour(4)))
 	wantDeleted(t, store, link, hour(4))
 	testkit.WantCode(t, store.UpdateLink(t.Context(), &link, edits[0], hour(5)), schema.CodeNotFound)
+}
+
+func keepsPasswords(t *testing.T, store schema.Database) {
+	owner := addAccount(t, store, "a@example.org")
+	want := func(what string, id int64, hash string, version int64) {
+		t.Helper()
+		gotHash, gotVersion, err := store.LinkPassword(t.Context(), id)
+		testkit.Must(t, err)
+		if gotHash != hash || gotVersion != version {
+			t.Errorf("%s: hash %q of version %d, want %q of %d", what, gotHash, gotVersion, hash, version)
+		}
+	}
+	with := func(hash string, version int64) schema.Link {
+		return schema.Link{AccountID: owner.ID, Hash: "hash" + hash, URL: "https://example.org/", Active: true, CreatedAt: epoch,
+			Extension: &schema.Extension{Password: version}, PasswordHash: hash}
+	}
+	one := with("1", 1<<62)
+	testkit.Must(t, store.CreateLink(t.Context(), &one))
+	want("a link", one.ID, "1", 1<<62)
+	several := []schema.Link{with("2", 2), with("3", 3), with("4", 4)}
+	for i, err := range concurrently(len(several), func(i int) error { return store.CreateLink(t.Context(), &several[i]) }) {
+		testkit.Must(t, err)
+		want("a link of several", several[i].ID, several[i].PasswordHash, several[i].Extension.Password)
+	}
+	batch := &schema.LinkBatch{AccountID: owner.ID, Links: []schema.Link{with("5", 5), {Hash: "open", URL: "https://example.org/", CreatedAt: epoch}}}
+	testkit.Must(t, store.CreateLinks(t.Context(), batch))
+	want("a link of a batch", batch.Links[0].ID, "5", 5)
+	want("an open link", batch.Links[1].ID, "", 0)
+	got, err := store.Link(t.Context(), 0, one.Hash)
+	testkit.Must(t, err)
+	testkit.Equal(t, "hash that a link is read with", got.PasswordHash, "")
+
+	testkit.Must(t, store.UpdateLink(t.Context(), &got, schema.LinkEdit{Title: new("title")}, hour(1)))
+	want("another edit", one.ID, "1", 1<<62)
+	edit := schema.LinkEdit{Extension: &schema.Extension{Password: 9}, PasswordHash: new("9")}
+	testkit.Must(t, store.UpdateLink(t.Context(), &got, edit, hour(2)))
+	want("a new password", one.ID, "9", 9)
+	testkit.Must(t, store.UpdateLink(t.Context(), &got, schema.LinkEdit{Extension: &schema.Extension{}, PasswordHash: new("")}, hour(3)))
+	want("no password", one.ID, "", 0)
+	testkit.Must(t, store.DeleteLink(t.Context(), batch.Links[0], hour(4)))
+	_, _, err = store.LinkPassword(t.Context(), batch.Links[0].ID)
+	testkit.WantCode(t, err, schema.CodeNotFound)
+	again := with("5", 0)
+	again.PasswordHash, again.Extension = "", nil
+	testkit.Must(t, store.CreateLink(t.Context(), &again))
+	want("a link made anew", again.ID, "", 0)
+	testkit.Must(t, store.DeleteLink(t.Context(), again, hour(5)))
+	again = with("5", 6)
+	testkit.Must(t, store.CreateLink(t.Context(), &again))
+	want("a link made anew with a password", again.ID, "5", 6)
 }
 
 func updatesConcurrently(t *testing.T, store schema.Database) {

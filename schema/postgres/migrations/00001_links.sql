@@ -92,6 +92,7 @@ CREATE TABLE links (
     expires_at    timestamptz, -- NULL: never
     expired_url   text        NOT NULL DEFAULT '', -- '': none
     extension     text        NOT NULL DEFAULT '', -- see schema.Extension; '': none
+    password_hash text        NOT NULL DEFAULT '', -- of the password with the version that extension has; '': none
     ordinal       bigint      NOT NULL,
     created_at    timestamptz NOT NULL,
     updated_at    timestamptz, -- NULL: not since created_at
@@ -173,6 +174,12 @@ CREATE TABLE certificate_states (
     expires_at   timestamptz, -- of the certificate; NULL: there never was one
     attempted_at timestamptz NOT NULL,
     error        text        NOT NULL -- of the last attempt
+);
+
+-- What all processes of the service share.
+CREATE TABLE shared_values (
+    name  text  PRIMARY KEY,
+    value bytea NOT NULL
 );
 
 -- What has changed and is not published yet: see schema.Outbox. Triggers write it, so that no change is left out.

@@ -94,6 +94,7 @@ CREATE TABLE links (
     expires_at    INTEGER, -- NULL: never
     expired_url   TEXT    NOT NULL DEFAULT '', -- '': none
     extension     TEXT    NOT NULL DEFAULT '', -- see schema.Extension; '': none
+    password_hash TEXT    NOT NULL DEFAULT '', -- of the password with the version that extension has; '': none
     ordinal       INTEGER NOT NULL,
     created_at    INTEGER NOT NULL,
     updated_at    INTEGER, -- NULL: not since created_at
@@ -165,6 +166,12 @@ CREATE TABLE certificate_states (
     expires_at   INTEGER, -- of the certificate; NULL: there never was one
     attempted_at INTEGER NOT NULL,
     error        TEXT    NOT NULL -- of the last attempt
+) STRICT, WITHOUT ROWID;
+
+-- What all processes of the service share.
+CREATE TABLE shared_values (
+    name  TEXT NOT NULL PRIMARY KEY,
+    value BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- What has changed and is not published yet: see schema.Outbox. Triggers write it, so that no change is left out.

@@ -1,0 +1,226 @@
+// Package linkpassword checks for edges what visitors enter for links that ask for a password.
+package linkpassword
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/valyala/fasthttp"
+
+	"linkstream/api/admission"
+	"linkstream/api/auth"
+	"linkstream/api/ratelimit"
+	"linkstream/api/request"
+	"linkstream/schema"
+	"linkstream/schema/fair"
+)
+
+// Limits of attempts. Many people may share an address. The limit of a link is that of a guesser with many networks: it is above what
+// the visitors of a link need, and a random password of four small letters lasts for days.
+var (
+	byLinkAndAddress = ratelimit.AttemptLimit{Purpose: "password of a link by address", PerMinute: 10, PerHour: 60}
+	byLinkAndSite    = ratelimit.AttemptLimit{Purpose: "password of a link by /48", PerMinute: 40, PerHour: 240}
+	byAddress        = ratelimit.AttemptLimit{Purpose: "passwords of links by address", PerMinute: 60, PerHour: 600}
+	bySite           = ratelimit.AttemptLimit{Purpose: "passwords of links by /48", PerMinute: 240, PerHour: 2400}
+	byLink           = ratelimit.AttemptLimit{Purpose: "password of a link", PerMinute: 3000, PerHour: 3000}
+)
+
+const (
+	callTimeout = 8 * time.Second // less than edges wait
+	maxBody     = 4 << 10         // bytes of an attempt
+	keySize     = 32
+	reloadEvery = time.Second
+)
+
+// underWay bounds the attempts that wait to be computed. Links take turns, and all of them are one client of the pool of passwords, so
+// that a flood of attempts at one link delays neither other links nor sign-ins by more than a computation or two.
+var underWay = fair.Limits{Places: 2, Waiting: 1024, WaitingEach: 128}
+
+// visitors is the client of the pool that all attempts are.
+type visitors struct{}
+
+// Store is the part of schema.Database that a Checker uses.
+type Store interface {
+	schema.AttemptStore
+	LinkPassword(ctx context.Context, id int64) (hash string, version int64, err error)
+	schema.SharedStore
+}
+
+// Checker checks attempts. Its methods may be called concurrently.
+type Checker struct {
+	store    Store
+	pool     *auth.PasswordPool
+	attempts *ratelimit.AttemptLimiter
+	turns    *fair.Turns[int64]
+	requests *request.Recorder
+	log      *slog.Logger
+
+	mu       sync.Mutex
+	token    [sha256.Size]byte // of the edges' token; zero: not read yet
+	loadedAt time.Time
+}
+
+// New returns a Checker. Attempts are limited by the windows of now; nil: time.Now.
+func New(store Store, pool *auth.PasswordPool, now func() time.Time, requests *request.Recorder, log *slog.Logger) *Checker {
+	return &Checker{store: store, pool: pool, attempts: ratelimit.NewAttemptLimiter(store, now), turns: fair.NewTurns[int64](underWay),
+		requests: requests, log: log}
+}
+
+// Check returns what becomes of an attempt. A link without a password takes any.
+func (c *Checker) Check(ctx context.Context, attempt schema.PasswordAttempt) (schema.PasswordVerdict, error) {
+	if len(attempt.Password) > utf8.UTFMax*schema.MaxLinkPasswordLen {
+		return schema.PasswordVerdict{}, nil
+	}
+	wait, err := c.attempts.Allow(ctx, limits(attempt)...)
+	if err != nil || wait > 0 {
+		return schema.PasswordVerdict{Wait: int(wait / time.Second)}, err
+	}
+	hash, version, err := c.store.LinkPassword(ctx, attempt.LinkID)
+	switch {
+	case schema.ErrorCode(err) == schema.CodeNotFound:
+		return schema.PasswordVerdict{}, nil
+	case err != nil:
+		return schema.PasswordVerdict{}, err
+	case hash == "":
+		return schema.PasswordVerdict{Right: true}, nil
+	}
+	if c.turns.Take(ctx, attempt.LinkID) != nil {
+		return schema.PasswordVerdict{Wait: 1}, nil
+	}
+	defer c.turns.Leave(attempt.LinkID)
+	right, err := c.pool.Verify(ctx, visitors{}, hash, attempt.Password)
+	if err != nil {
+		return schema.PasswordVerdict{}, err
+	}
+	return schema.PasswordVerdict{Right: right, Version: version}, nil
+}
+
+// limits returns what an attempt counts as.
+func limits(a schema.PasswordAttempt) []ratelimit.Attempt {
+	subnet, link := fair.Subnet(a.Client).String(), fmt.Sprint(a.LinkID)
+	all := []ratelimit.Attempt{byLinkAndAddress.By(link + " " + subnet), byAddress.By(subnet), byLink.By(link)}
+	if a.Client.Is6() && !a.Client.Is4In6() {
+		site := fair.Site(a.Client).String()
+		all = append(all, byLinkAndSite.By(link+" "+site), bySite.By(site))
+	}
+	return all
+}
+
+// nameEvery is how often an api names itself to edges, so that they find another one soon after an api was killed.
+const nameEvery = 5 * time.Second
+
+// Name tells edges, through the store, the base URL of this api until ctx is done.
+func (c *Checker) Name(ctx context.Context, base schema.BaseURL) {
+	own := []byte(base.String())
+	for away := false; ; {
+		named, err := c.store.SharedValue(ctx, schema.SharedAPI, own)
+		if err == nil && !bytes.Equal(named, own) {
+			err = c.store.SetSharedValue(ctx, schema.SharedAPI, own)
+		}
+		if errors.Is(err, schema.ErrMoved) || ctx.Err() != nil {
+			return
+		}
+		if err != nil && !away {
+			c.log.Warn("cannot tell edges where passwords of links are checked, retrying", "error", err)
+		}
+		away = err != nil
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(nameEvery):
+		}
+	}
+}
+
+// Owns reports whether a request is for a Checker.
+func Owns(http *fasthttp.RequestCtx) bool {
+	return string(http.URI().PathOriginal()) == schema.PasswordPath
+}
+
+// Credential returns the digest of a request's token.
+func (c *Checker) Credential(http *fasthttp.RequestCtx) admission.Credential {
+	return sha256.Sum256([]byte(strings.TrimPrefix(string(http.Request.Header.Peek(fasthttp.HeaderAuthorization)), "Bearer ")))
+}
+
+// Handle answers an edge that asks about an attempt.
+func (c *Checker) Handle(http *fasthttp.RequestCtx, pass *admission.Pass) {
+	began := time.Now()
+	defer func() { c.requests.Observe(schema.PasswordPath, http.Response.StatusCode(), began) }()
+	ctx, cancel := context.WithTimeout(request.Context(http), callTimeout)
+	defer cancel()
+	http.Response.Header.Set(fasthttp.HeaderCacheControl, "no-store")
+	if known, err := c.knows(ctx, http, pass); err != nil {
+		c.fail(http, err)
+		return
+	} else if !known || !http.IsPost() {
+		pass.Distrust()
+		http.SetStatusCode(fasthttp.StatusUnauthorized)
+		return
+	}
+	pass.Trust()
+	var attempt schema.PasswordAttempt
+	if admission.ReadBody(http, maxBody) != nil || json.Unmarshal(http.PostBody(), &attempt) != nil {
+		http.SetStatusCode(fasthttp.StatusBadRequest)
+		return
+	}
+	verdict, err := c.Check(ctx, attempt)
+	if err != nil {
+		c.fail(http, err)
+		return
+	}
+	text, _ := json.Marshal(verdict) // numbers can be encoded
+	http.SetContentType("application/json")
+	http.SetBody(text)
+}
+
+func (c *Checker) fail(http *fasthttp.RequestCtx, err error) {
+	c.log.Warn("cannot check the password of a link", "request_id", request.ID(http), "error", err)
+	http.SetStatusCode(fasthttp.StatusServiceUnavailable)
+}
+
+// knows reports whether a request has the edges' token.
+func (c *Checker) knows(ctx context.Context, http *fasthttp.RequestCtx, pass *admission.Pass) (bool, error) {
+	given := c.Credential(http)
+	c.mu.Lock()
+	token, stale := c.token, time.Since(c.loadedAt) > reloadEvery
+	c.mu.Unlock()
+	if equal(given, token) || !stale {
+		return equal(given, token), nil
+	}
+	err := pass.LookUp(func() error { // nothing was read yet, or the store was restored
+		first := make([]byte, keySize)
+		_, _ = rand.Read(first) // never fails, see crypto/rand
+		key, err := c.store.SharedValue(ctx, schema.SharedPasswordKey, first)
+		if err == nil {
+			token = sha256.Sum256([]byte(schema.PasswordToken(key)))
+			c.mu.Lock()
+			c.token, c.loadedAt = token, time.Now()
+			c.mu.Unlock()
+		}
+		return err
+	})
+	return err == nil && equal(given, token), err
+}
+
+func equal(a, b [sha256.Size]byte) bool { return subtle.ConstantTimeCompare(a[:], b[:]) == 1 }
+
+// Reject answers a request that could not be read.
+func (c *Checker) Reject(http *fasthttp.RequestCtx, _ *admission.Pass, refusal *admission.Refusal) {
+	http.SetStatusCode(refusal.Status)
+}
+
+// RejectBusy answers a request that the gate has refused.
+func (c *Checker) RejectBusy(http *fasthttp.RequestCtx) {
+	http.SetStatusCode(fasthttp.StatusServiceUnavailable)
+}

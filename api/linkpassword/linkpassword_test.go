@@ -1,0 +1,71 @@
+package linkpassword_test
+
+import (
+	"log/slog"
+	"net/netip"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+
+	"linkstream/api/auth"
+	"linkstream/api/linkpassword"
+	"linkstream/api/request"
+	"linkstream/schema"
+	"linkstream/schema/sqlite/sqlitetest"
+	"linkstream/schema/testkit"
+)
+
+func TestCheck(t *testing.T) {
+	store, err := sqlitetest.Open(t.Context(), filepath.Join(t.TempDir(), "links.db"))
+	testkit.Must(t, err)
+	t.Cleanup(func() { testkit.Close(t, store) })
+	account := schema.Account{Email: "a@example.org", CreatedAt: time.Now()}
+	testkit.Must(t, store.CreateAccount(t.Context(), &account))
+	pool, now := auth.NewPasswordPool(), time.Date(2026, time.November, 21, 9, 30, 0, 0, time.UTC)
+	hash, err := pool.Hash(t.Context(), account.ID, "open sesame")
+	testkit.Must(t, err)
+	add := func(alias string, version int64, hash string) int64 {
+		link := schema.Link{AccountID: account.ID, Hash: alias, URL: "https://example.org/", Active: true, CreatedAt: now,
+			Extension: &schema.Extension{Password: version}, PasswordHash: hash}
+		testkit.Must(t, store.CreateLink(t.Context(), &link))
+		return link.ID
+	}
+	locked, other, open := add("locked", 7, hash), add("other", 8, hash), add("open", 0, "")
+	c := linkpassword.New(store, pool, func() time.Time { return now }, request.NewRecorder(metrics.NewSet()), slog.New(slog.DiscardHandler))
+	check := func(t *testing.T, link int64, client, password string) schema.PasswordVerdict {
+		t.Helper()
+		verdict, err := c.Check(t.Context(), schema.PasswordAttempt{LinkID: link, Client: netip.MustParseAddr(client), Password: password})
+		testkit.Must(t, err)
+		return verdict
+	}
+	t.Run("says what is right", func(t *testing.T) {
+		for _, a := range []struct {
+			link     int64
+			password string
+			want     schema.PasswordVerdict
+		}{
+			{locked, "open sesame", schema.PasswordVerdict{Right: true, Version: 7}}, {locked, "open", schema.PasswordVerdict{Version: 7}},
+			{other, "open sesame", schema.PasswordVerdict{Right: true, Version: 8}}, {open, "any", schema.PasswordVerdict{Right: true}},
+			{1 << 40, "open sesame", schema.PasswordVerdict{}},
+		} {
+			testkit.Equal(t, a.password, check(t, a.link, "192.0.2.1", a.password), a.want)
+		}
+	})
+	t.Run("limits attempts per link and network", func(t *testing.T) {
+		for range 5 {
+			for range 10 {
+				testkit.Equal(t, "wait", check(t, open, "2001:db8:0:1::7", "x").Wait, 0)
+			}
+			testkit.Equal(t, "wait of the 11th in a minute", check(t, open, "2001:db8:0:1::8", "x").Wait, 60)
+			testkit.Equal(t, "wait for another link", check(t, other, "2001:db8:0:1::7", "x").Wait, 0)
+			testkit.Equal(t, "wait of another network", check(t, open, "2001:db8:0:2::7", "x").Wait, 0)
+			now = now.Add(time.Minute)
+		}
+		for range 10 {
+			testkit.Equal(t, "wait", check(t, open, "2001:db8:0:1::7", "x").Wait, 0)
+		}
+		testkit.Equal(t, "wait of the 61st in an hour", check(t, open, "2001:db8:0:1::7", "x").Wait, 25*60)
+	})
+}

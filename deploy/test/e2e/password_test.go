@@ -1,0 +1,169 @@
+package e2e_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"linkstream/schema/testkit"
+)
+
+// TestLinkPassword has links that ask for a password.
+func TestLinkPassword(t *testing.T) {
+	t.Parallel()
+	const proxies = "LINKSTREAM_EDGE_TRUSTED_PROXIES=127.0.0.0/8"
+	t.Run("embedded", func(t *testing.T) {
+		t.Parallel()
+		s := startSystem(t, proxies, longCaches)
+		testLinkPassword(t, s, s.edge)
+	})
+	t.Run("engines", func(t *testing.T) {
+		t.Parallel()
+		s := newServices(t, sharedEngines(t), proxies, longCaches)
+		s.start(t)
+		_, other := s.startAnother(t, "edge")
+		testLinkPassword(t, s, other)
+	})
+}
+
+// enter sends the form of the page that asks for a link's password, from a client's address.
+func enter(t *testing.T, edge, hash, password, client string, header ...string) answer {
+	t.Helper()
+	form := url.Values{"password": {password}}.Encode()
+	return call(t, http.MethodPost, edge+"/"+hash, form,
+		append(header, "X-Forwarded-For", client, "Content-Type", "application/x-www-form-urlencoded")...)
+}
+
+// testLinkPassword uses another edge, too, which may be the same.
+func testLinkPassword(t *testing.T, s *system, other string) {
+	const (
+		secret, target = "öpen & sesame+", "https://example.com/"
+		asks           = `<input id="password"`
+	)
+	owner, clicks, whole := s.owner(), int64(0), t // programs outlive subtests
+	for _, hash := range []string{"secret", "another"} {
+		owner.Shorten(t, object{"long_url": target + hash, "custom_alias": hash, "password": secret, "forward_query": true,
+			"card": object{"title": "A card"}}).Want(t, http.StatusCreated)
+	}
+	wantPage := func(t *testing.T, a answer, text string) {
+		t.Helper()
+		if a.Status != http.StatusOK || !strings.Contains(a.Raw, asks) || !strings.Contains(a.Raw, text) || a.Header.Get("X-Robots-Tag") != "noindex" ||
+			strings.Contains(fmt.Sprint(a), target) {
+			t.Error(a)
+		}
+	}
+	t.Run("everybody is asked, in their language, and nothing is counted", func(t *testing.T) {
+		for range 2 { // looked up, and from memory
+			wantPage(t, s.visit(t, http.MethodGet, "/secret"), "This link asks for a password")
+			wantPage(t, s.visit(t, http.MethodGet, "/secret", "Accept-Language", "pl"), "Ten link wymaga hasła")
+			wantPage(t, s.visit(t, http.MethodGet, "/secret", "User-Agent", unfurlers[0]), "")
+			testkit.Equal(t, "status of HEAD", s.visit(t, http.MethodHead, "/secret").Status, http.StatusOK)
+		}
+		if a := s.visit(t, http.MethodGet, "/secret+"); a.Status != http.StatusOK || strings.Contains(a.Raw, target) {
+			t.Error(a)
+		}
+		wantPage(t, enter(t, s.edge, "secret", "sesame", "192.0.2.1", "Accept-Language", "fr"), "Ce mot de passe est incorrect.")
+	})
+	grant := ""
+	t.Run("the right password leads to the target, and that is the click", func(t *testing.T) {
+		a := enter(t, s.edge, "secret?a=b", secret, "192.0.2.1", "User-Agent", desktop)
+		testkit.Equal(t, "answer", fmt.Sprint(a.Status, a.Header.Get("Location")), "303"+target+"secret?a=b")
+		clicks++
+		grant, _, _ = strings.Cut(a.Header.Get("Set-Cookie"), ";")
+		owner.WaitTotal(t, "secret", clicks)
+	})
+	follows := func(edge string, hash string) error {
+		a := call(t, http.MethodGet, edge+"/"+hash, "", "Cookie", grant, "User-Agent", desktop)
+		if a.Status != http.StatusFound {
+			return fmt.Errorf("not redirected: %v", a)
+		}
+		clicks++
+		return nil
+	}
+	t.Run("the grant works on every edge, after kill -9, and not for another link", func(t *testing.T) {
+		testkit.Must(t, follows(s.edge, "secret"))
+		testkit.Must(t, follows(other, "secret"))
+		edge := s.all("edge")[0]
+		edge.kill(whole)
+		edge.start(whole)
+		testkit.Must(t, follows(s.edge, "secret"))
+		wantPage(t, s.visit(t, http.MethodGet, "/another", "Cookie", grant), "")
+		owner.WaitTotal(t, "secret", clicks)
+	})
+	t.Run("an api is killed", func(t *testing.T) {
+		api := s.all("api")[0]
+		api.kill(whole)
+		if len(s.programs) > 1 {
+			testkit.Equal(t, "status without an api", enter(t, s.edge, "secret", secret, "192.0.2.3").Status, http.StatusServiceUnavailable)
+			testkit.Must(t, follows(s.edge, "secret"))
+		}
+		api.start(whole)
+		testkit.Equal(t, "status", enter(t, s.edge, "another", secret, "192.0.2.3").Status, http.StatusSeeOther)
+	})
+	t.Run("attempts are limited per link and network", func(t *testing.T) {
+		refused := 0
+		for range 21 { // two windows may meet
+			if a := enter(t, s.edge, "secret", "wrong", "198.51.100.1"); a.Status == http.StatusTooManyRequests {
+				refused++
+				if a.Header.Get("Retry-After") == "" || !strings.Contains(a.Raw, asks) {
+					t.Error(a)
+				}
+			}
+		}
+		if refused == 0 {
+			t.Error("none of 21 attempts was refused")
+		}
+		testkit.Equal(t, "status of another link", enter(t, s.edge, "another", secret, "198.51.100.1").Status, http.StatusSeeOther)
+		testkit.Equal(t, "status of another network", enter(t, other, "another", secret, "198.51.100.2").Status, http.StatusSeeOther)
+	})
+	t.Run("1000 wrong attempts from many networks delay nobody else", func(t *testing.T) {
+		var next, redirected atomic.Int64
+		var guessers sync.WaitGroup
+		defer guessers.Wait()
+		for range 8 {
+			guessers.Go(func() {
+				for n := next.Add(1); n <= 1000; n = next.Add(1) {
+					a := enter(t, s.edge, "secret", fmt.Sprint("wrong", n), fmt.Sprintf("10.%d.%d.1", n>>8, n&255))
+					if a.Status == http.StatusSeeOther {
+						redirected.Add(1)
+					}
+				}
+			})
+		}
+		for _, hash := range []string{"another", "secret"} {
+			testkit.Takes(t, time.Second, func(try int) {
+				a := enter(t, other, hash, secret, fmt.Sprint("203.0.113.", try))
+				testkit.Equal(t, "status", a.Status, http.StatusSeeOther)
+			})
+		}
+		testkit.Equal(t, "wrong attempts meanwhile", next.Load() < 1000, true)
+		guessers.Wait()
+		testkit.Equal(t, "wrong attempts that were let through", redirected.Load(), int64(0))
+	})
+	t.Run("a changed password ends the grant within a second, none at all opens the link", func(t *testing.T) {
+		change := func(password any, want int) {
+			t.Helper()
+			testkit.Follows(t, time.Second, func(int) func() error {
+				link := owner.Call(t, http.MethodPatch, "/api/v1/links/secret", fmt.Sprintf(`{"password":%s}`, password)).Want(t, http.StatusOK)
+				testkit.Equal(t, "has_password", link.Body["link"].(object)["has_password"], any(password != "null"))
+				return func() error {
+					for _, edge := range []string{s.edge, other} {
+						if a := call(t, http.MethodHead, edge+"/secret", "", "Cookie", grant); a.Status != want {
+							return fmt.Errorf("status %d: %v", want, a)
+						}
+					}
+					return nil
+				}
+			})
+		}
+		change(`"other word"`, http.StatusOK)
+		a := enter(t, s.edge, "secret", "other word", "203.0.113.77")
+		testkit.Equal(t, "status", a.Status, http.StatusSeeOther)
+		change("null", http.StatusFound)
+	})
+}

@@ -1,0 +1,117 @@
+package redirect
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"linkstream/edge/password"
+	"linkstream/edge/resolve"
+	"linkstream/schema"
+)
+
+const (
+	// grantCookie is the cookie that lets a visitor through who has entered the password of a link. It is sent to that link only.
+	grantCookie   = "linkstream_grant"
+	fieldPassword = "password"
+)
+
+// otherMethod answers a request that is neither GET nor HEAD: a POST is an attempt at a link's password. It returns false on an event
+// loop if a goroutine has to answer.
+func (h *Handler) otherMethod(q *request) bool {
+	path := q.Path()
+	if q.IsPost() && len(path) > 1 {
+		if q.loop != nil {
+			return false
+		}
+		target, err, _ := h.find(q, path[1:])
+		if err != nil && schema.ErrorCode(err) != schema.CodeNotFound {
+			h.answerError(q, target, err)
+			return true
+		}
+		if err == nil && asksPassword(target) {
+			return h.follow(q, target, nil)
+		}
+	}
+	h.pages.badMethod.answer(q.RequestCtx)
+	q.Response.Header.Set("Allow", "GET, HEAD")
+	return true
+}
+
+// asksPassword reports whether a link asks for a password.
+func asksPassword(target resolve.Target) bool {
+	if target.Stop != resolve.Extended {
+		return false
+	}
+	_, extension := target.Extended()
+	return extension.Password() != 0
+}
+
+// admit reports whether a visitor has entered the password of a link with a version, lately or by this request. Otherwise it answers
+// with the page that asks for it, which is no click, or returns false for answered if a goroutine has to answer.
+func (h *Handler) admit(q *request, link, version int64) (admitted, answered bool) {
+	if q.IsPost() {
+		return h.tryPassword(q, link), true
+	}
+	if grant := q.Request.Header.Cookie(grantCookie); len(grant) > 0 {
+		if !h.passwords.Ready() {
+			if q.loop != nil {
+				return false, false
+			}
+			if err := h.passwords.Load(context.Background()); err != nil {
+				h.passwordsAway(q, err)
+				return false, true
+			}
+		}
+		if h.passwords.Admits(grant, link, version, q.now) {
+			return true, true
+		}
+	}
+	h.previewed.Inc()
+	h.pages.forVisitor(q.RequestCtx).password.answer(q.RequestCtx)
+	return false, true
+}
+
+// tryPassword reports whether a request has the right password, and answers it otherwise. A right one lets the visitor through for a
+// while.
+func (h *Handler) tryPassword(q *request, link int64) (right bool) {
+	attempt := schema.PasswordAttempt{LinkID: link, Client: q.client, Password: string(q.PostArgs().Peek(fieldPassword))}
+	verdict, err := h.passwords.Try(context.Background(), attempt)
+	pages := h.pages.forVisitor(q.RequestCtx)
+	switch {
+	case err != nil:
+		h.passwordsAway(q, err)
+	case verdict.Wait > 0:
+		h.tooMany.Inc()
+		pages.waitPassword.answer(q.RequestCtx)
+		q.Response.Header.Set("Retry-After", strconv.Itoa(verdict.Wait))
+	case !verdict.Right:
+		h.previewed.Inc()
+		pages.wrongPassword.answer(q.RequestCtx)
+	default:
+		h.grant(q, link, verdict.Version)
+		q.Request.Header.Del(fasthttp.HeaderReferer) // which is the page that has asked
+		return true
+	}
+	return false
+}
+
+func (h *Handler) grant(q *request, link, version int64) {
+	var cookie fasthttp.Cookie
+	cookie.SetKey(grantCookie)
+	cookie.SetValue(h.passwords.Grant(link, version, q.now))
+	cookie.SetPathBytes(q.Path())
+	cookie.SetMaxAge(int(password.Life / time.Second))
+	cookie.SetHTTPOnly(true)
+	cookie.SetSecure(h.secure || q.IsTLS())
+	cookie.SetSameSite(fasthttp.CookieSameSiteLaxMode)
+	q.Response.Header.SetCookie(&cookie)
+}
+
+// passwordsAway answers while no password can be checked.
+func (h *Handler) passwordsAway(q *request, err error) {
+	h.log.Warn("cannot check the password of a link", "error", err)
+	h.answerUnavailable(q)
+}
