@@ -22,7 +22,7 @@ var writes = groupcommit.Limits{Batch: 16, Queue: 1 << 16, Timeout: time.Minute}
 // From the beginning of a transaction to that of the next one pass minPause and pausePerClick for each of its clicks, at most maxPause.
 // With little traffic a click is counted at once. With much, a transaction has more clicks, which change each row less often.
 const (
-	minPause      = 50 * time.Millisecond
+	minPause      = 100 * time.Millisecond
 	pausePerClick = 50 * time.Microsecond
 	maxPause      = 700 * time.Millisecond
 	// readTime is how long before the end of the pause shippers begin to read their next batches.

@@ -157,8 +157,8 @@ func TestWriterPauses(t *testing.T) {
 		lanes uint32        // that send a click at the same time as the batch; without a pause, each may have a transaction of its own
 		want  time.Duration // until their clicks are counted
 	}{
-		{"few clicks are counted at once", batch(lane(1), 1, 20), 3, 51 * time.Millisecond},
-		{"more clicks wait longer", batch(lane(1), 1, 5_000), 3, 300 * time.Millisecond},
+		{"few clicks are counted at once", batch(lane(1), 1, 20), 3, 101 * time.Millisecond},
+		{"more clicks wait longer", batch(lane(1), 1, 5_000), 3, 350 * time.Millisecond},
 		{"no click waits long", batch(lane(1), 1, 50_000), 3, 700 * time.Millisecond},
 		{"a backlog is counted without a pause", full, 1, 0},
 	}

@@ -108,7 +108,7 @@ func TestWhatDoesNotAddUp(t *testing.T) {
 	})
 	t.Run("an aggregate that lost clicks", func(t *testing.T) {
 		t.Parallel()
-		for _, query := range []string{"UPDATE settled_facts SET total = total / 2", "DELETE FROM owned", "UPDATE owned_quarters SET people = people - 1",
+		for _, query := range []string{"UPDATE settled_facts SET total = total / 2", "DELETE FROM settled_owned", "UPDATE owned_quarters SET people = people - 1",
 			"INSERT INTO settled_totals VALUES (1, 1)", "INSERT INTO settled_names VALUES (1, 2, 1, 1, 1, 0)"} {
 			s := newService(t, 1)
 			s.produce(0, clicks(lane(1), 1, 10)...)

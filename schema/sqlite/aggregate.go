@@ -13,10 +13,9 @@ import (
 // again for the next batch.
 type aggregate struct {
 	recent []recentCount // in the order of the table's key, so that rows of one page change together
-	owned  []ownedCount  // likewise, by day
-	// Those of all links of an account, by quarter.
-	quarters []ownedCount
-	lanes    map[schema.Lane]laneMark
+	lanes  map[schema.Lane]laneMark
+	// quarters are the clicks on all links of an account.
+	quarters map[ownedKey]schema.Period
 
 	row     map[recentKey]int32 // in recent
 	names   []string            // by number: referrers and routes
@@ -32,15 +31,12 @@ type recentKey struct {
 	referrer, route                int32
 }
 
+// ownedKey is the primary key of table owned_quarters.
+type ownedKey struct{ account, quarter int64 }
+
 type recentCount struct {
 	recentKey
 	clicks int64
-}
-
-// ownedCount is a row of table owned, or of owned_quarters without a link.
-type ownedCount struct {
-	account, at, link int64 // at is the day or the quarter
-	people, bots      int64
 }
 
 // laneMark is the lowest and the highest seq of a lane and the number of its clicks.
@@ -51,7 +47,7 @@ type laneMark struct {
 
 func newAggregate() *aggregate {
 	return &aggregate{
-		lanes: map[schema.Lane]laneMark{}, row: map[recentKey]int32{}, number: map[string]int32{},
+		lanes: map[schema.Lane]laneMark{}, quarters: map[ownedKey]schema.Period{}, row: map[recentKey]int32{}, number: map[string]int32{},
 		ids: nameIDs{known: map[string]int64{}},
 	}
 }
@@ -75,10 +71,11 @@ func (a *aggregate) fillClients(ctx context.Context, db *database, b *schema.Cli
 
 // fill replaces the aggregate by that of a batch, whose clicks have the numbered clients.
 func (a *aggregate) fill(b *schema.ClickBatch) {
-	a.recent, a.names = a.recent[:0], a.names[:0]
+	a.recent, a.names = a.recent[:0], append(a.names[:0], "")
 	clear(a.row)
 	clear(a.number)
 	clear(a.lanes)
+	clear(a.quarters)
 	for i, link := range b.LinkID {
 		key := recentKey{link, quarterOf(b.ClickedAt[i]), b.AccountID[i], a.clients[i], a.numberOf(b.Referrer[i]), a.numberOf(b.Route[i])}
 		at, found := a.row[key]
@@ -99,12 +96,23 @@ func (a *aggregate) fill(b *schema.ClickBatch) {
 		}
 		a.lanes[lane], first = m, end
 	}
+	for _, row := range a.recent {
+		clicks := schema.Period{People: row.clicks}
+		if isBot(row.client) {
+			clicks = schema.Period{Bots: row.clicks}
+		}
+		key := ownedKey{row.account, row.quarter}
+		clicks.Add(a.quarters[key])
+		a.quarters[key] = clicks
+	}
 	slices.SortFunc(a.recent, func(x, y recentCount) int { return a.compare(&x.recentKey, &y.recentKey) })
-	a.fillOwned()
 }
 
-// numberOf returns the number that a referrer or route has in the batch.
+// numberOf returns the number that a referrer or route has in the batch: 0 for none, as most clicks have.
 func (a *aggregate) numberOf(name string) int32 {
+	if name == "" {
+		return 0
+	}
 	number, found := a.number[name]
 	if !found {
 		number = int32(len(a.names))
@@ -113,53 +121,11 @@ func (a *aggregate) numberOf(name string) int32 {
 	return number
 }
 
-// fillOwned adds up recent.
-func (a *aggregate) fillOwned() {
-	a.owned, a.quarters = a.owned[:0], a.quarters[:0]
-	for _, row := range a.recent {
-		count := ownedCount{account: row.account, people: row.clicks}
-		if isBot(row.client) {
-			count.people, count.bots = 0, row.clicks
-		}
-		count.at = row.quarter
-		a.quarters = appendCount(a.quarters, count)
-		count.at, count.link = row.quarter/quartersPerDay, row.link
-		a.owned = appendCount(a.owned, count)
-	}
-	a.owned, a.quarters = addedUp(a.owned), addedUp(a.quarters)
-}
-
-// appendCount adds to the last count if it has the same key.
-func appendCount(counts []ownedCount, c ownedCount) []ownedCount {
-	if last := len(counts) - 1; last >= 0 && counts[last].compare(c) == 0 {
-		counts[last].people += c.people
-		counts[last].bots += c.bots
-		return counts
-	}
-	return append(counts, c)
-}
-
-// addedUp sorts counts and adds up those of a key, in the same memory.
-func addedUp(counts []ownedCount) []ownedCount {
-	slices.SortFunc(counts, ownedCount.compare)
-	sums := counts[:0]
-	for _, c := range counts {
-		sums = appendCount(sums, c)
-	}
-	return sums
-}
-
 // Keys are compared field by field, and the first field usually decides. cmp.Or would evaluate all comparisons.
 
 func (a *aggregate) compare(k, o *recentKey) int {
 	if k.link != o.link {
 		return cmp.Compare(k.link, o.link)
-	}
-	if k.quarter != o.quarter {
-		return cmp.Compare(k.quarter, o.quarter)
-	}
-	if k.account != o.account {
-		return cmp.Compare(k.account, o.account)
 	}
 	if k.client != o.client {
 		return cmp.Compare(k.client, o.client)
@@ -167,15 +133,11 @@ func (a *aggregate) compare(k, o *recentKey) int {
 	if k.referrer != o.referrer {
 		return cmp.Compare(a.names[k.referrer], a.names[o.referrer])
 	}
-	return cmp.Compare(a.names[k.route], a.names[o.route])
-}
-
-func (c ownedCount) compare(o ownedCount) int {
-	if c.account != o.account {
-		return cmp.Compare(c.account, o.account)
+	if k.route != o.route {
+		return cmp.Compare(a.names[k.route], a.names[o.route])
 	}
-	if c.at != o.at {
-		return cmp.Compare(c.at, o.at)
+	if k.quarter != o.quarter {
+		return cmp.Compare(k.quarter, o.quarter)
 	}
-	return cmp.Compare(c.link, o.link)
+	return cmp.Compare(k.account, o.account)
 }

@@ -198,18 +198,9 @@ func (c *ClickStore) insertCounts(ctx context.Context, tx *sql.Tx, a *aggregate)
 	if err := recent.flush(ctx); err != nil {
 		return err
 	}
-	owned := c.owned.begin(ctx, tx)
-	for _, row := range a.owned {
-		if err := owned.add(ctx, row.account, row.at, row.link, row.people, row.bots); err != nil {
-			return err
-		}
-	}
-	if err := owned.flush(ctx); err != nil {
-		return err
-	}
 	quarters := c.ownedQuarters.begin(ctx, tx)
-	for _, row := range a.quarters {
-		if err := quarters.add(ctx, row.account, row.at, row.people, row.bots); err != nil {
+	for key, clicks := range a.quarters {
+		if err := quarters.add(ctx, key.account, key.quarter, clicks.People, clicks.Bots); err != nil {
 			return err
 		}
 	}

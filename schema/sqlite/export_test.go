@@ -76,7 +76,7 @@ func init() {
 	for _, by := range schema.Dimensions() {
 		for name, tables := range map[string][]clickTable{
 			"of links": linkTables(byName(by), true), "of an account": ownedNames(byName(by), true),
-			"of links with a filter": factTables(ofQueryLinks, byName(by)), "of an account with a filter": factTables(ofOwned, byName(by)),
+			"of links with a filter": factTables(ofQueryLinks, "", byName(by)), "of an account with a filter": factTables(ofOwned, "", byName(by)),
 		} {
 			ClickQueries[string(by)+" "+name] = topSums(tables, shownName(by), "people")
 		}

@@ -36,15 +36,16 @@ func (c *ClickStore) LaneCounts(ctx context.Context, each func(schema.LaneCount)
 
 // clickSums are queries of all clicks in a table. Rows of recent belong to each settled table.
 var clickSums = func() map[string]string {
-	const all = `SELECT coalesce(sum(people + bots), 0) FROM `
 	settled := func(query string) string {
 		return `SELECT coalesce((` + query + `), 0) + coalesce((SELECT sum(total) FROM recent), 0)`
 	}
 	queries := map[string]string{
-		"owned": all + "owned", "owned_quarters": all + "owned_quarters",
-		"settled_facts":    settled(`SELECT sum(total) FROM settled_facts`),
-		"settled_totals":   settled(`SELECT sum(total) FROM settled_totals`),
-		"settled_quarters": settled(`SELECT sum(people + bots) FROM settled_quarters`),
+		"owned_quarters": `SELECT coalesce(sum(people + bots), 0) FROM owned_quarters`,
+		"settled_facts":  settled(`SELECT sum(total) FROM settled_facts`),
+		"settled_totals": settled(`SELECT sum(total) FROM settled_totals`),
+	}
+	for _, table := range []string{"settled_quarters", "settled_owned"} {
+		queries[table] = settled(`SELECT sum(people + bots) FROM ` + table)
 	}
 	for _, by := range schema.Dimensions() {
 		for _, table := range []string{"settled_names", "settled_owned_names"} {

@@ -64,8 +64,8 @@ func (s *Store) Readers() int { return readers }
 type ClickStore struct {
 	db *database
 
-	recent, owned, ownedQuarters, marks *upsert
-	markOf                              *sql.Stmt // of the connection that writes
+	recent, ownedQuarters, marks *upsert
+	markOf                       *sql.Stmt // of the connection that writes
 
 	idle     chan *aggregate // holds the only one, unless a batch is being inserted
 	settling settling        // belongs to who holds the aggregate
@@ -113,8 +113,6 @@ func (c *ClickStore) prepare(ctx context.Context) (err error) {
 		table, onMerge string
 	}{
 		{&c.recent, "recent (link_id, quarter, account_id, client, referrer, route, total)", "total = total + excluded.total"},
-		{&c.owned, "owned (account_id, day, link_id, people, bots)",
-			"people = people + excluded.people, bots = bots + excluded.bots"},
 		{&c.ownedQuarters, "owned_quarters (account_id, quarter, people, bots)",
 			"people = people + excluded.people, bots = bots + excluded.bots"},
 		{&c.marks, "marks (partition, incarnation, lane, seq, clicks)",

@@ -14,15 +14,15 @@ import (
 
 // A report adds up the rows of a few tables:
 //
-//	                   without a filter                             with a filter
-//	series             settled_quarters, recent                     settled_facts, recent
-//	  of an account    owned_quarters
-//	names              settled_names, recent, edges                 settled_facts, recent
-//	  of an account    settled_owned_names, recent, edges
-//	links              settled_names, recent, edges                 settled_facts, recent
-//	  of an account    owned, edges
+//	                   without a filter                  with a filter
+//	series             settled_quarters                  settled_facts
+//	  of an account    owned_quarters alone              settled_facts
+//	names              settled_names, edges              settled_facts
+//	  of an account    settled_owned_names, edges        settled_facts
+//	links              settled_names, edges              settled_facts
+//	  of an account    settled_owned, edges              settled_facts
 //
-// Edges are the parts of UTC days where the time begins and ends, from settled_facts, and from recent beside owned.
+// and recent. Edges are the parts of UTC days where the time begins and ends, from settled_facts.
 //
 // The arguments of all queries are:
 //
@@ -36,10 +36,10 @@ import (
 const (
 	ofQueryLinks = "link_id IN (SELECT value FROM json_each(?1))"
 	ofAccount    = "account_id = ?2"
-	// Every click on a link is of the link's owner. Links without clicks at the time are not looked up.
-	ofOwned = "link_id IN (SELECT link_id FROM owned WHERE account_id = ?2 AND day >= ?3 / 96 AND day <= ?4 / 96)"
-	ofFront = "link_id IN (SELECT link_id FROM owned WHERE account_id = ?2 AND day >= ?3 / 96 AND day <= ?6 / 96)"
-	ofBack  = "link_id IN (SELECT link_id FROM owned WHERE account_id = ?2 AND day >= ?7 / 96 AND day <= ?4 / 96)"
+	// Every click on a link is of the link's owner. Links without settled clicks at the time are not looked up.
+	ofOwned = "link_id IN (SELECT link_id FROM settled_owned WHERE account_id = ?2 AND day >= ?3 / 96 AND day <= ?4 / 96)"
+	ofFront = "link_id IN (SELECT link_id FROM settled_owned WHERE account_id = ?2 AND day >= ?3 / 96 AND day <= ?6 / 96)"
+	ofBack  = "link_id IN (SELECT link_id FROM settled_owned WHERE account_id = ?2 AND day >= ?7 / 96 AND day <= ?4 / 96)"
 
 	inDays     = " AND day >= ?6 / 96 AND day < ?7 / 96"
 	inQuarters = " AND quarter >= ?3 AND quarter < ?4"
@@ -84,9 +84,11 @@ func factTable(name, where string, key clickKey) clickTable {
 	return clickTable{name, where, key.fact, peopleOf, botsOf}
 }
 
-// factTables returns the tables that have all dimensions by quarter of an hour.
-func factTables(where string, key clickKey) []clickTable {
-	return []clickTable{factTable("settled_facts", where+inQuarters, key), factTable("recent", where+inQuarters, key)}
+// factTables returns the tables that have all dimensions by quarter of an hour. links says which links settled_facts is read of.
+func factTables(links, filter string, key clickKey) []clickTable {
+	return []clickTable{
+		factTable("settled_facts", links+filter+inQuarters, key), factTable("recent", ofQueryLinks+filter+inQuarters, key),
+	}
 }
 
 // dayTables returns the tables of some links that have the names of each dimension by UTC day, and recent.
@@ -120,11 +122,9 @@ func ownedNames(key clickKey, edges bool) []clickTable {
 
 // ownedLinks says which tables the links of an account's report without a filter are in.
 func ownedLinks(edges bool) []clickTable {
-	tables := []clickTable{sumTable("owned", ofAccount+inDays, byLink)}
+	tables := []clickTable{sumTable("settled_owned", ofAccount+inDays, byLink), factTable("recent", ofQueryLinks+inQuarters, byLink)}
 	if edges {
-		for _, name := range []string{"settled_facts", "recent"} {
-			tables = append(tables, factTable(name, ofFront+inFront, byLink), factTable(name, ofBack+inBack, byLink))
-		}
+		tables = append(tables, factTable("settled_facts", ofFront+inFront, byLink), factTable("settled_facts", ofBack+inBack, byLink))
 	}
 	return tables
 }
@@ -202,21 +202,21 @@ func (r *reportReader) read() error {
 	if r.query.OfUTCDays() {
 		at, unit = byDayOfQuarter, quartersPerDay*secondsPerQuarter
 	}
-	where := ofOwned + filter
-	if ofLinks {
-		where = ofQueryLinks + filter
+	of := ofQueryLinks
+	if !ofLinks {
+		of = ofOwned
+		if err := r.tx.queryRow(r.ctx, recentLinks, r.args...).Scan(&r.args[0]); err != nil {
+			return err
+		}
 	}
 	series, edges := seriesTables(ofLinks, at), r.setDays()
 	names := func(key clickKey) []clickTable { return linkTables(key, edges) }
 	links := names(byLink)
 	switch {
 	case filter != "":
-		names = func(key clickKey) []clickTable { return factTables(where, key) }
+		names = func(key clickKey) []clickTable { return factTables(of, filter, key) }
 		series, links = names(at), names(byLink)
 	case !ofLinks:
-		if err := r.tx.queryRow(r.ctx, recentLinks, r.args...).Scan(&r.args[0]); err != nil {
-			return err
-		}
 		names = func(key clickKey) []clickTable { return ownedNames(key, edges) }
 		links = ownedLinks(edges)
 	}
@@ -233,7 +233,7 @@ func (r *reportReader) read() error {
 		return nil
 	}
 	if filter != "" {
-		return r.readCombinations(where)
+		return r.readCombinations(factTables(of, filter, byLink))
 	}
 	for _, by := range schema.Dimensions() {
 		if err := r.readNames(names(byName(by)), by); err != nil {
@@ -301,7 +301,7 @@ func (r *reportReader) readNames(tables []clickTable, by schema.Dimension) error
 }
 
 // readCombinations reads the names of a report with a filter: all dimensions in one pass over the facts.
-func (r *reportReader) readCombinations(where string) error {
+func (r *reportReader) readCombinations(tables []clickTable) error {
 	names, err := readNames(r.tx.query(r.ctx, allNames))
 	if err != nil {
 		return err
@@ -311,8 +311,8 @@ func (r *reportReader) readCombinations(where string) error {
 		counts[by] = map[string]int64{}
 	}
 	var all []string
-	for _, table := range []string{"settled_facts", "recent"} {
-		all = append(all, fmt.Sprintf("SELECT client, referrer, route, sum(total) FROM %s WHERE %s GROUP BY client, referrer, route", table, where+inQuarters))
+	for _, t := range tables {
+		all = append(all, fmt.Sprintf("SELECT client, referrer, route, sum(total) FROM %s WHERE %s GROUP BY client, referrer, route", t.name, t.where))
 	}
 	rows, err := r.rows(strings.Join(all, "\nUNION ALL\n"))
 	err = forEachRow(rows, err, func() error {

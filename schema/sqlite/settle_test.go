@@ -29,7 +29,7 @@ func askAll(t *testing.T, store *sqlite.ClickStore, path string, day time.Time) 
 	counted, err := store.LinkStats(t.Context(), storetest.HotLink)
 	testkit.Must(t, err)
 	a.Stats = append(a.Stats, counted)
-	rows, err := openRaw(t, path).Query(`SELECT DISTINCT link_id FROM owned WHERE account_id = ? ORDER BY 1 LIMIT 50`, storetest.HotAccount)
+	rows, err := openRaw(t, path).Query(`SELECT link_id FROM settled_facts WHERE account_id = ?1 UNION SELECT link_id FROM recent WHERE account_id = ?1 ORDER BY 1 LIMIT 50`, storetest.HotAccount)
 	testkit.Must(t, err)
 	for rows.Next() {
 		var id int64

@@ -40,19 +40,8 @@ CREATE TABLE names (
 
 INSERT INTO names (id, name) VALUES (1, 'bot'), (2, 'Other');
 
--- The clicks on each account's links. The rows of an account and a day are neighbours, so a batch, whose clicks are
--- mostly of one day, changes few pages. day is the UTC day, counted from 1970-01-01.
-CREATE TABLE owned (
-    account_id INTEGER NOT NULL,
-    day        INTEGER NOT NULL,
-    link_id    INTEGER NOT NULL,
-    people     INTEGER NOT NULL,
-    bots       INTEGER NOT NULL,
-    PRIMARY KEY (account_id, day, link_id)
-) STRICT, WITHOUT ROWID;
-
--- The clicks on all links of an account by quarter of an hour (Unix time / 900), for reports of any time zone: reading them does not take
--- longer with more links. They change in the same transactions as owned.
+-- The clicks on all links of an account by quarter of an hour (Unix time / 900), for reports of any time zone and live counts: reading
+-- them does not take longer with more links. They change with each batch, in few rows.
 CREATE TABLE owned_quarters (
     account_id INTEGER NOT NULL,
     quarter    INTEGER NOT NULL,
@@ -62,7 +51,8 @@ CREATE TABLE owned_quarters (
 ) STRICT, WITHOUT ROWID;
 
 -- Clicks are counted in recent first. When their quarter of an hour is over, they move to the settled tables in one
--- transaction. So a click on a busy link changes one row instead of eight, most of which are the same from batch to batch.
+-- transaction. So a click on a busy link changes one row instead of twenty, most of which are the same from batch to batch. The last columns of the key
+-- are those that hardly differ among the rows of a link: fewer columns are compared.
 -- client has the numbers of the click's names, 10 bits each, the device in the lowest bits; see listed in dimension.go.
 CREATE TABLE recent (
     link_id    INTEGER NOT NULL,
@@ -72,7 +62,7 @@ CREATE TABLE recent (
     referrer   TEXT    NOT NULL,
     route      TEXT    NOT NULL,
     total      INTEGER NOT NULL,
-    PRIMARY KEY (link_id, quarter, account_id, client, referrer, route)
+    PRIMARY KEY (link_id, client, referrer, route, quarter, account_id)
 ) STRICT, WITHOUT ROWID;
 
 -- The rows of recent whose quarter is over: the clicks with all dimensions, for filters and for parts of UTC days.
@@ -124,3 +114,13 @@ CREATE TABLE settled_totals (
     link_id INTEGER PRIMARY KEY,
     total   INTEGER NOT NULL
 ) STRICT;
+
+-- The same by account, UTC day and link, for its most clicked links. The rows of an account and a day are neighbours.
+CREATE TABLE settled_owned (
+    account_id INTEGER NOT NULL,
+    day        INTEGER NOT NULL,
+    link_id    INTEGER NOT NULL,
+    people     INTEGER NOT NULL,
+    bots       INTEGER NOT NULL,
+    PRIMARY KEY (account_id, day, link_id)
+) STRICT, WITHOUT ROWID;
