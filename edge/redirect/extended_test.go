@@ -253,14 +253,19 @@ func TestExtendedInstantAnswers(t *testing.T) {
 		if random.IntN(2) == 0 || x.IsZero() {
 			x.Card = &schema.Card{Title: "title"}
 		}
-		e.extend(t, fmt.Sprint("x", i), x)
+		link := e.extend(t, fmt.Sprint("x", i), x)
+		if random.IntN(5) == 0 {
+			edit := schema.LinkEdit{ExpiresAt: new(time.Now().Add(time.Duration(random.IntN(3)-1) * time.Hour)), ExpiredURL: new(pick("", "https://late.example/#f"))}
+			testkit.Must(t, e.store.UpdateLink(t.Context(), &link, edit, time.Now()))
+		}
 	}
 	addr := e.serve(t, 1)
 	destinations := map[string]bool{}
 	for range 400 {
-		request := fmt.Sprintf("%s /x%d?%s HTTP/1.1\r\nHost: sho.rt\r\nUser-Agent: %s\r\nAccept-Language: %s\r\nX-Forwarded-For: %s\r\nConnection: close\r\n",
+		request := fmt.Sprintf("%s /x%d?%s HTTP/1.1\r\nHost: sho.rt\r\nUser-Agent: %s\r\nAccept-Language: %s\r\nX-Forwarded-For: %s\r\n%sConnection: close\r\n",
 			pick("GET", "GET", "HEAD"), random.IntN(60), pick("", "a=1", "b=&a=%31", "&&;=%"), pick(iPhone, firefox, pixel, crawler, discord, ""),
-			pick("de-AT", "en;q=1", "", "*"), pick("192.0.2.7", "2001:db8::9", "198.51.100.3", ""))
+			pick("de-AT", "en;q=1", "", "*"), pick("192.0.2.7", "2001:db8::9", "198.51.100.3", ""),
+			pick("", "", "Sec-Purpose: prefetch\r\n"))
 		whole := say(t, addr, request+"Expect: nothing\r\n\r\n") // which loops leave alone
 		before := e.metric(t, handedOver)
 		if got := say(t, addr, request+"\r\n"); got != whole || len(got) == 0 {

@@ -2,6 +2,8 @@ package redirect_test
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -75,4 +77,24 @@ func TestLanguages(t *testing.T) {
 			t.Errorf("%q", texts)
 		}
 	})
+}
+
+func TestNoLanguageLacksAText(t *testing.T) {
+	field := regexp.MustCompile(`"(\w+)": (?:"(.*)"|\{)`)
+	read := func(path string) (names []string) {
+		file, err := os.ReadFile(path)
+		testkit.Must(t, err)
+		for _, m := range field.FindAllStringSubmatch(string(file), -1) {
+			if names = append(names, m[1]); m[2] == "" && !strings.HasSuffix(m[0], "{") {
+				t.Errorf("%s: %s is empty", path, m[1])
+			}
+		}
+		return names
+	}
+	files, err := filepath.Glob("languages/*.json")
+	testkit.Must(t, err)
+	testkit.Equal(t, "languages", len(files), 10)
+	for _, path := range files {
+		testkit.Equal(t, path, read(path), read("languages/en.json"))
+	}
 }

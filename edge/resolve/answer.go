@@ -81,9 +81,9 @@ func decodeAnswer(answer []byte, now time.Time) (location []byte, forward bool, 
 	a := cutAnswer(answer)
 	switch {
 	case now.Unix() >= a.expiry && len(a.after) > 0:
-		return a.after, false, NotStopped
+		return a.after, a.forward, NotStopped
 	case now.Unix() >= a.expiry:
-		return nil, false, Expired
+		return nil, a.forward, Expired
 	case len(a.extension) > 0:
 		return nil, a.forward, Extended
 	}

@@ -48,7 +48,7 @@ func TestExpiry(t *testing.T) {
 		}
 		for _, after := range []time.Time{expiry, expiry.Add(time.Hour)} {
 			e.wantTarget(t, "gone", after, "", false, resolve.Expired)
-			e.wantTarget(t, "moved", after, "https://late.example/%C3%BC", false, resolve.NotStopped)
+			e.wantTarget(t, "moved", after, "https://late.example/%C3%BC", true, resolve.NotStopped)
 			e.wantTarget(t, "forward", after, "https://example.com/", true, resolve.NotStopped)
 		}
 	}

@@ -57,9 +57,12 @@ func testExtension(t *testing.T, s *system) {
 	clicks := int64(0)
 	want := func(t *testing.T, agent, language, address, query, location string) {
 		t.Helper()
-		clicks++
-		a := s.click(t, hash+query, "User-Agent", agent, "Accept-Language", language, "X-Forwarded-For", address)
-		testkit.Equal(t, "Location", a.Header.Get("Location"), location+query)
+		visitor := []string{"User-Agent", agent, "Accept-Language", language, "X-Forwarded-For", address}
+		for _, a := range []answer{s.visit(t, http.MethodHead, "/"+hash+query, visitor...),
+			s.visit(t, http.MethodGet, "/"+hash+query, append(visitor, "Sec-Purpose", "prefetch")...), s.click(t, hash+query, visitor...)} {
+			testkit.Equal(t, "Location", a.Header.Get("Location"), location+query)
+		}
+		clicks++ // the last one
 	}
 	t.Run("the first rule decides whose conditions hold", func(t *testing.T) {
 		for range 2 { // looked up, and from memory
