@@ -65,7 +65,7 @@ func (own ownAddresses) contain(to target) bool {
 		}
 	}
 	addr := to.host.Addr()
-	return addr.IsValid() && own.usePort(to.port) && ofThisMachine(addr)
+	return addr.IsValid() && own.usePort(to.port) && OfThisMachine(addr)
 }
 
 // listenOn reports whether an address of the service has the port.
@@ -78,9 +78,9 @@ func (own ownAddresses) usePort(port string) bool {
 	return own.listenOn(port) || own.listenOn("") && (port == "80" || port == "443")
 }
 
-// ofThisMachine reports whether a network interface has the address. Interfaces may change while a program runs, and few
+// OfThisMachine reports whether a network interface has the address. Interfaces may change while a program runs, and few
 // links lead to addresses, so each time it asks the system.
-func ofThisMachine(addr netip.Addr) bool {
+func OfThisMachine(addr netip.Addr) bool {
 	interfaces, err := net.InterfaceAddrs()
 	if err != nil {
 		return false

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"linkstream/api/shorten"
 	"linkstream/schema"
 )
 
@@ -126,44 +127,46 @@ func newTransport(d *dialer) *http.Transport {
 	}
 }
 
-// ownHosts finds the addresses of hosts of the service. Names may get others, so they are looked up every minute.
+// ownHosts finds the addresses of hosts of the service. Names may get others, so they are looked up every minute. While the resolver does
+// not answer, a name keeps the addresses that it had.
 type ownHosts struct {
 	hosts []schema.Host
 	mu    sync.Mutex
-	addrs []netip.Addr
-	until time.Time
+	named map[schema.Host][]netip.Addr
+	until time.Time // the next look-up
 }
 
 func (o *ownHosts) contain(addr netip.Addr) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if now := time.Now(); now.After(o.until) {
-		o.addrs, o.until = o.lookUp(), now.Add(time.Minute)
+		o.lookUp()
+		o.until = now.Add(time.Minute)
 	}
-	return slices.Contains(o.addrs, addr)
+	for _, host := range o.hosts {
+		if host.Addr() == addr || slices.Contains(o.named[host], addr) {
+			return true
+		}
+	}
+	return shorten.OfThisMachine(addr)
 }
 
-func (o *ownHosts) lookUp() (all []netip.Addr) {
+func (o *ownHosts) lookUp() {
 	ctx, cancel := context.WithTimeout(context.Background(), connectTimeout)
 	defer cancel()
 	for _, host := range o.hosts {
 		if host.IsAddr() {
-			all = append(all, host.Addr())
 			continue
 		}
-		addrs, _ := net.DefaultResolver.LookupNetIP(ctx, "ip", string(host)) // a name without addresses has none to call
+		addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", string(host))
+		if unknown := new(net.DNSError); err != nil && !(errors.As(err, &unknown) && unknown.IsNotFound) {
+			continue
+		}
+		o.named[host] = nil
 		for _, addr := range addrs {
-			all = append(all, plainAddr(addr))
+			o.named[host] = append(o.named[host], plainAddr(addr))
 		}
 	}
-	if interfaces, err := net.InterfaceAddrs(); err == nil {
-		for _, i := range interfaces {
-			if prefix, err := netip.ParsePrefix(i.String()); err == nil {
-				all = append(all, prefix.Addr().Unmap())
-			}
-		}
-	}
-	return all
 }
 
 // CheckURL returns the rule that the URL of a webhook breaks, "" if none. It does not look up a name, whose addresses are checked when it

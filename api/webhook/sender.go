@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	randv2 "math/rand/v2"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"strings"
 	"sync"
@@ -79,7 +80,7 @@ type Sender struct {
 
 // New returns a sender. link returns a link as the API shows it. It sends nothing until Run is called.
 func New(cfg Config, store schema.WebhookStore, link func(schema.Link) any, set *metrics.Set, log *slog.Logger) *Sender {
-	own := &ownHosts{hosts: cfg.Own}
+	own := &ownHosts{hosts: cfg.Own, named: map[schema.Host][]netip.Addr{}}
 	s := &Sender{store: store, link: link, holder: rand.Text(), own: own, slots: make(chan struct{}, maxSending), pauses: retries, log: log,
 		plain: &dialer{allow: cfg.Allow, own: own.contain}, secure: &dialer{allow: cfg.Allow, own: own.contain, secure: true}}
 	s.http, s.https = newTransport(s.plain), newTransport(s.secure)
