@@ -28,7 +28,8 @@ import (
 )
 
 const (
-	pollEvery      = 500 * time.Millisecond
+	pollEvery      = 100 * time.Millisecond // while webhooks have something to send
+	idleEvery      = 2 * time.Second
 	maxSending     = 512 // webhooks that one process sends to at the same time
 	readAhead      = 8   // deliveries of a webhook that are read together
 	turn           = 16  // of these, before others take their turn
@@ -107,7 +108,7 @@ func (s *Sender) Run(ctx context.Context) {
 		s.http.CloseIdleConnections()
 		s.https.CloseIdleConnections()
 	}()
-	failing := false
+	failing, idle := false, idleEvery
 	for ctx.Err() == nil {
 		free := maxSending - len(s.slots) // only this goroutine fills slots
 		hooks, err := s.claim(ctx, free)
@@ -122,7 +123,12 @@ func (s *Sender) Run(ctx context.Context) {
 				s.send(ctx, attempts, hook)
 			})
 		}
-		stream.Sleep(ctx, pollEvery)
+		if len(hooks) > 0 {
+			idle = pollEvery
+		} else {
+			idle = min(2*idle, idleEvery)
+		}
+		stream.Sleep(ctx, idle)
 	}
 }
 
