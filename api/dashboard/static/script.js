@@ -413,13 +413,11 @@ function refreshNow() {
 if (live) {
   document.addEventListener("visibilitychange", refreshNow);
   addEventListener("online", refreshNow);
-  const place = document.createElement("p"), button = document.createElement("button");
-  place.className = "actions";
-  button.className = "quiet small";
+  const button = document.createElement("button");
+  button.className = "button quiet small";
   button.type = "button";
   button.textContent = "Pause updates";
-  place.append(button);
-  document.getElementById("age").after(place);
+  document.querySelector(".list-count, .link-head .actions, .page-head").append(button);
   button.addEventListener("click", () => {
     paused = !paused;
     button.textContent = paused ? "Resume updates" : "Pause updates";
