@@ -21,6 +21,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
@@ -51,6 +52,8 @@ type Handler struct {
 
 	forwarded sync.Pool // of *forwardBuffer
 	visits    sync.Pool // of *visit
+
+	unchecked atomic.Bool // the last password could not be checked
 
 	redirected, previewed, notFound, gone, tooMany, failed, unavailable *metrics.Counter
 	heads, prefetches                                                   *metrics.Counter

@@ -79,6 +79,9 @@ func (h *Handler) admit(q *request, link, version int64) (admitted, answered boo
 func (h *Handler) tryPassword(q *request, link int64) (right bool) {
 	attempt := schema.PasswordAttempt{LinkID: link, Client: q.client, Password: string(q.PostArgs().Peek(fieldPassword))}
 	verdict, err := h.passwords.Try(context.Background(), attempt)
+	if err == nil {
+		h.unchecked.Store(false)
+	}
 	pages := h.pages.forVisitor(q.RequestCtx)
 	switch {
 	case err != nil:
@@ -110,8 +113,10 @@ func (h *Handler) grant(q *request, link, version int64) {
 	q.Response.Header.SetCookie(&cookie)
 }
 
-// passwordsAway answers while no password can be checked.
+// passwordsAway answers while no password can be checked. It logs the first failure: visitors decide how many there are.
 func (h *Handler) passwordsAway(q *request, err error) {
-	h.log.Warn("cannot check the password of a link", "error", err)
+	if !h.unchecked.Swap(true) {
+		h.log.Warn("passwords of links cannot be checked", "error", err)
+	}
 	h.answerUnavailable(q)
 }

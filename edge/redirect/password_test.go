@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,11 +22,24 @@ func TestPassword(t *testing.T) {
 			version = int64(1) << 40
 			page    = `<input id="password"`
 		)
+		var mu sync.Mutex // guards asked and away, which the server uses, too
 		var asked []schema.PasswordAttempt
 		var away error
+		setAway := func(err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			away = err
+		}
+		attempts := func() []schema.PasswordAttempt {
+			mu.Lock()
+			defer mu.Unlock()
+			return slices.Clone(asked)
+		}
 		e := newEdge(t, func(e *edge) {
 			testkit.Must(t, e.cfg.TrustedProxies.Set("127.0.0.0/8"))
 			e.check = func(_ context.Context, a schema.PasswordAttempt) (schema.PasswordVerdict, error) {
+				mu.Lock()
+				defer mu.Unlock()
 				asked = append(asked, a)
 				wait := map[bool]int{true: 30}[a.Password == "again"]
 				return schema.PasswordVerdict{Right: a.Password == "öpen & sesame", Version: version, Wait: wait}, away
@@ -77,18 +92,18 @@ func TestPassword(t *testing.T) {
 			if resp.StatusCode != 200 || strings.Contains(body, "example.com") || strings.Contains(body, page) {
 				t.Error(resp.StatusCode, body)
 			}
-			testkit.Equal(t, "attempts", len(asked), 0)
+			testkit.Equal(t, "attempts", len(attempts()), 0)
 		})
 		t.Run("wrong passwords get the page again, too many 429, and an outage 503", func(t *testing.T) {
 			resp, body := sendBody(t, addr, "POST", "http://sho.rt/secret", "password=nonsense", "X-Forwarded-For", "192.0.2.7", "Accept-Language", "de")
 			wantPage(t, resp, body, "Dieses Passwort ist falsch.")
-			testkit.Equal(t, "attempt", asked[0], schema.PasswordAttempt{LinkID: link.ID, Client: netip.MustParseAddr("192.0.2.7"), Password: "nonsense"})
+			testkit.Equal(t, "attempt", attempts()[0], schema.PasswordAttempt{LinkID: link.ID, Client: netip.MustParseAddr("192.0.2.7"), Password: "nonsense"})
 			resp, body = sendBody(t, addr, "POST", "http://sho.rt/secret", "password=again")
 			if resp.StatusCode != 429 || resp.Header.Get("Retry-After") != "30" || !strings.Contains(body, page) {
 				t.Error(resp, body)
 			}
-			away = schema.Errorf(schema.CodeNotFound, "no api")
-			defer func() { away = nil }()
+			setAway(schema.Errorf(schema.CodeNotFound, "no api"))
+			defer setAway(nil)
 			resp, _ = sendBody(t, addr, "POST", "http://sho.rt/secret", "password=x")
 			if resp.StatusCode != 503 || resp.Header.Get("Retry-After") == "" {
 				t.Error(resp)
