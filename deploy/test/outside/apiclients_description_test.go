@@ -24,6 +24,7 @@ func TestRequestsFromDescription(t *testing.T) {
 		"run", absolute(t, description), "--url", s.api, "--header", "Authorization: Bearer "+clientToken,
 		"--phases", "examples,coverage,fuzzing,stateful", "--checks", "all",
 		"--exclude-checks", "allow_header_conformance", // the path of bulk is also that of a link with this hash: Allow has the methods of both
+		"--exclude-operation-id", "linkLive", "--exclude-operation-id", "accountLive", // whose answers do not end
 		"--max-examples", "100", "--seed", "1",
 		"--rate-limit", "auto", "--request-timeout", "10", "--continue-on-failure")
 	for _, phase := range []string{"Examples", "Coverage", "Fuzzing", "Stateful"} {
