@@ -91,7 +91,7 @@ func TestSites(t *testing.T) {
 	})
 }
 
-// A site that leads to a blocked host is none; expired links say so.
+// A site URL that leads to a blocked host is ignored; expired links answer 410.
 func TestBlockedSite(t *testing.T) {
 	e, domain := newSiteEdge(t)
 	const unsafe = "https://unsafe.example/"

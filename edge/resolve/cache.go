@@ -162,7 +162,7 @@ func (c *cache[V]) outcome(p *pending[V]) (*entry[V], error) {
 	return p.old, nil
 }
 
-// join has w, which may be nil, told of the end of the flight of a key, which it begins if there is none.
+// join adds a waiter, which may be nil, to the flight of a key. It begins the flight if the key has no flight.
 func (c *cache[V]) join(key string, client netip.Addr, suspect bool, now time.Time, w Waiter) *flight[V] {
 	c.mu.Lock()
 	f, joined := c.flights[key]

@@ -108,7 +108,7 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// checkSiteURL returns an error if visitors cannot be sent to a URL of the default domain's site. "" is none.
+// checkSiteURL returns an error if visitors cannot be sent to a URL of the default domain's site. "" means no URL.
 func (c *Config) checkSiteURL(longURL string) error {
 	if longURL == "" {
 		return nil
