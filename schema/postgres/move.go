@@ -24,7 +24,8 @@ const (
 	columnTypes  = `SELECT column_name, data_type FROM information_schema.columns
 		WHERE table_schema = current_schema() AND table_name = $1`
 	tablesHere = `SELECT table_name FROM information_schema.tables
-		WHERE table_schema = current_schema() AND table_type = 'BASE TABLE' AND table_name NOT IN ('moved_from', 'outbox', 'goose_db_version')
+		WHERE table_schema = current_schema() AND table_type = 'BASE TABLE'
+			AND table_name NOT IN ('moved_from', 'outbox', 'shared_values', 'goose_db_version')
 		ORDER BY table_name`
 	// Caches of edges have nothing of the rows that are imported.
 	stopNoting  = `ALTER TABLE links DISABLE TRIGGER USER; ALTER TABLE domains DISABLE TRIGGER USER`

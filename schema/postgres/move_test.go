@@ -44,7 +44,7 @@ func fillTables(t *testing.T, path string) (tables []string) {
 		testkit.Must(t, rows.Err())
 		return all
 	}
-	for _, table := range queryAll(`SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT IN ('outbox', 'goose_db_version')`) {
+	for _, table := range queryAll(`SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT IN ('outbox', 'shared_values', 'goose_db_version')`) {
 		tables = append(tables, table[0])
 		for n := 1; n <= rowsPerTable; n++ {
 			var names, values []string

@@ -19,8 +19,9 @@ const (
 	createMoved = `CREATE TABLE IF NOT EXISTS moved (id BLOB NOT NULL) STRICT`
 	selectMoved = `SELECT id FROM moved`
 	insertMoved = `INSERT INTO moved (id) VALUES (?)`
-	tableNames  = `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'
-		AND name NOT IN ('moved', 'outbox', 'goose_db_version') ORDER BY name`
+	// The services at the new place share values of their own from their start on, and those here go on with theirs.
+	tableNames = `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'
+		AND name NOT IN ('moved', 'outbox', 'shared_values', 'goose_db_version') ORDER BY name`
 	columnNames  = `SELECT name FROM pragma_table_info(?) ORDER BY cid`
 	parentTables = `SELECT DISTINCT "table" FROM pragma_foreign_key_list(?)`
 	lastID       = `SELECT seq FROM sqlite_sequence WHERE name = ?`
