@@ -35,7 +35,7 @@ func run(ctx context.Context) error {
 	}
 	said := map[string]any{}
 	for _, part := range []func(context.Context, *client.ClientWithResponses, map[string]any) error{
-		create, readStats, readReports, list, manage, describe, deny,
+		create, readStats, readReports, list, manage, hear, describe, deny,
 	} {
 		if err := part(ctx, api, said); err != nil {
 			return err
@@ -159,6 +159,58 @@ func manage(ctx context.Context, api *client.ClientWithResponses, said map[strin
 		return fmt.Errorf("get a deleted link: %v, %s", err, gone.GetBody())
 	}
 	said["gone"] = gone.JSON404.Error
+	return nil
+}
+
+func hear(ctx context.Context, api *client.ClientWithResponses, said map[string]any) error {
+	made, err := api.CreateWebhookWithResponse(ctx, client.WebhookRequest{
+		Url: "https://hooks.example.com/", Events: []client.WebhookRequestEvents{client.WebhookRequestEventsLinkCreated}})
+	if err != nil || made.JSON201 == nil {
+		return fmt.Errorf("create a webhook: %v, %s", err, made.GetBody())
+	}
+	id := made.JSON201.Webhook.Id
+	rotated, err := api.RotateWebhookSecretWithResponse(ctx, id)
+	if err != nil || rotated.JSON200 == nil {
+		return fmt.Errorf("rotate its secret: %v, %s", err, rotated.GetBody())
+	}
+	said["rotated"] = rotated.JSON200.Secret != made.JSON201.Secret
+	asked, err := api.TestWebhookWithResponse(ctx, id)
+	if err != nil || asked.JSON202 == nil {
+		return fmt.Errorf("test it: %v, %s", err, asked.GetBody())
+	}
+	said["asked"] = asked.JSON202.Success
+	deliveries, err := api.ListDeliveriesWithResponse(ctx, id)
+	if err != nil || deliveries.JSON200 == nil {
+		return fmt.Errorf("list its deliveries: %v, %s", err, deliveries.GetBody())
+	}
+	delivery := deliveries.JSON200.Data[0]
+	said["delivery"] = delivery.Event
+	resent, err := api.ResendDeliveryWithResponse(ctx, id, delivery.Id)
+	if err != nil || resent.JSON202 == nil {
+		return fmt.Errorf("send it again: %v, %s", err, resent.GetBody())
+	}
+	said["resent"] = resent.JSON202.Success
+	off := false
+	edited, err := api.EditWebhookWithResponse(ctx, id, client.WebhookEdit{IsActive: &off})
+	if err != nil || edited.JSON200 == nil {
+		return fmt.Errorf("switch it off: %v, %s", err, edited.GetBody())
+	}
+	said["hook_off"] = !edited.JSON200.Webhook.IsActive
+	got, err := api.GetWebhookWithResponse(ctx, id)
+	if err != nil || got.JSON200 == nil {
+		return fmt.Errorf("get it: %v, %s", err, got.GetBody())
+	}
+	said["hook_url"] = got.JSON200.Webhook.Url
+	all, err := api.ListWebhooksWithResponse(ctx, nil)
+	if err != nil || all.JSON200 == nil {
+		return fmt.Errorf("list webhooks: %v, %s", err, all.GetBody())
+	}
+	said["hooks"] = all.JSON200.Meta.Total
+	deleted, err := api.DeleteWebhookWithResponse(ctx, id)
+	if err != nil || deleted.JSON200 == nil {
+		return fmt.Errorf("delete it: %v, %s", err, deleted.GetBody())
+	}
+	said["unhooked"] = deleted.JSON200.Success
 	return nil
 }
 

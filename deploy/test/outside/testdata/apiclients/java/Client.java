@@ -10,14 +10,19 @@ import org.openapitools.client.api.AboutApi;
 import org.openapitools.client.api.AnalyticsApi;
 import org.openapitools.client.api.DomainsApi;
 import org.openapitools.client.api.LinksApi;
+import org.openapitools.client.api.WebhooksApi;
 import org.openapitools.client.model.BulkRequest;
 import org.openapitools.client.model.CreatedLink;
+import org.openapitools.client.model.Delivery;
 import org.openapitools.client.model.Link;
 import org.openapitools.client.model.LinkEdit;
 import org.openapitools.client.model.LinkPage;
 import org.openapitools.client.model.LinkReport;
 import org.openapitools.client.model.LinkRequest;
 import org.openapitools.client.model.Stats;
+import org.openapitools.client.model.WebhookEdit;
+import org.openapitools.client.model.WebhookRequest;
+import org.openapitools.client.model.WebhookSecret;
 
 /** Uses the client that openapi-generator makes for Java. See ../../clients_test.go. */
 public class Client {
@@ -96,6 +101,20 @@ public class Client {
         said.put("forever", links.getLink(made.getHash(), 0L).getLink().getExpiresAt() == null);
         said.put("deleted", links.deleteLink(made.getHash(), null).getSuccess());
         said.put("gone", refusal(404, () -> links.getLink(made.getHash(), null)).get("error"));
+
+        WebhooksApi hooks = new WebhooksApi(client);
+        WebhookSecret secret = hooks.createWebhook(new WebhookRequest().url("https://hooks.example.com/")
+                .addEventsItem(WebhookRequest.EventsEnum.LINK_CREATED));
+        long hook = secret.getWebhook().getId();
+        said.put("rotated", !hooks.rotateWebhookSecret(hook).getSecret().equals(secret.getSecret()));
+        said.put("asked", hooks.testWebhook(hook).getSuccess());
+        Delivery delivery = hooks.listDeliveries(hook).getData().get(0);
+        said.put("delivery", delivery.getEvent());
+        said.put("resent", hooks.resendDelivery(hook, delivery.getId()).getSuccess());
+        said.put("hook_off", !hooks.editWebhook(hook, new WebhookEdit().isActive(false)).getWebhook().getIsActive());
+        said.put("hook_url", hooks.getWebhook(hook).getWebhook().getUrl());
+        said.put("hooks", hooks.listWebhooks(1L).getMeta().getTotal());
+        said.put("unhooked", hooks.deleteWebhook(hook).getSuccess());
 
         said.put("openapi", new AboutApi(client).describe().getOpenapi());
 

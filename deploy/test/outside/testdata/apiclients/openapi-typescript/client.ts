@@ -84,6 +84,20 @@ if (!("error" in gone)) {
 }
 said["gone"] = gone.error;
 
+const request = { url: "https://hooks.example.com/", events: ["link.created" as const] };
+const secret = must((await api.POST("/api/v1/webhooks", { body: request })).data);
+const hook = { params: { path: { id: secret.webhook.id } } };
+said["rotated"] = must((await api.POST("/api/v1/webhooks/{id}/rotate", hook)).data).secret !== secret.secret;
+said["asked"] = must((await api.POST("/api/v1/webhooks/{id}/test", hook)).data).success;
+const delivery = must((await api.GET("/api/v1/webhooks/{id}/deliveries", hook)).data).data[0]!;
+said["delivery"] = delivery.event;
+const again = { params: { path: { id: secret.webhook.id, delivery: delivery.id } } };
+said["resent"] = must((await api.POST("/api/v1/webhooks/{id}/deliveries/{delivery}/resend", again)).data).success;
+said["hook_off"] = !must((await api.PATCH("/api/v1/webhooks/{id}", { ...hook, body: { is_active: false } })).data).webhook.is_active;
+said["hook_url"] = must((await api.GET("/api/v1/webhooks/{id}", hook)).data).webhook.url;
+said["hooks"] = must((await api.GET("/api/v1/webhooks")).data).meta.total;
+said["unhooked"] = must((await api.DELETE("/api/v1/webhooks/{id}", hook)).data).success;
+
 said["openapi"] = must((await api.GET("/api/v1/openapi.json")).data).openapi;
 
 said["denied"] = must((await connect("wrong").GET("/api/v1/links")).error).message;

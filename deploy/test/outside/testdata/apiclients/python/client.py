@@ -60,6 +60,19 @@ said["forever"] = links.get_link(made.hash, domain_id=0).link.expires_at is None
 said["deleted"] = links.delete_link(made.hash).success
 said["gone"] = refusal(NotFoundException, lambda: links.get_link(made.hash)).data.error
 
+hooks = openapi_client.WebhooksApi(api)
+secret = hooks.create_webhook(openapi_client.WebhookRequest(url="https://hooks.example.com/", events=["link.created"]))
+hook = secret.webhook.id
+said["rotated"] = hooks.rotate_webhook_secret(hook).secret != secret.secret
+said["asked"] = hooks.test_webhook(hook).success
+delivery = hooks.list_deliveries(hook).data[0]
+said["delivery"] = delivery.event
+said["resent"] = hooks.resend_delivery(hook, delivery.id).success
+said["hook_off"] = not hooks.edit_webhook(hook, openapi_client.WebhookEdit(is_active=False)).webhook.is_active
+said["hook_url"] = hooks.get_webhook(hook).webhook.url
+said["hooks"] = hooks.list_webhooks().meta.total
+said["unhooked"] = hooks.delete_webhook(hook).success
+
 said["openapi"] = about.describe().openapi
 
 stranger = openapi_client.LinksApi(connect("wrong"))

@@ -1,5 +1,5 @@
 // Uses the client that openapi-generator makes for TypeScript. See ../../clients_test.go.
-import { AboutApi, AnalyticsApi, Configuration, DomainsApi, LinksApi, ResponseError } from "./generated/index.js";
+import { AboutApi, AnalyticsApi, Configuration, DomainsApi, LinksApi, ResponseError, WebhooksApi } from "./generated/index.js";
 
 const env = (globalThis as unknown as { process: { env: Record<string, string> } }).process.env;
 
@@ -70,6 +70,19 @@ await links.editLink({ hash, linkEdit: { expiresAt: null } });
 said["forever"] = (await links.getLink({ hash, domainId: 0 })).link.expiresAt === null;
 said["deleted"] = (await links.deleteLink({ hash })).success;
 said["gone"] = (await refusal(404, () => links.getLink({ hash }))).error;
+
+const hooks = new WebhooksApi(api);
+const secret = await hooks.createWebhook({ webhookRequest: { url: "https://hooks.example.com/", events: ["link.created"] } });
+const { id } = secret.webhook;
+said["rotated"] = (await hooks.rotateWebhookSecret({ id })).secret !== secret.secret;
+said["asked"] = (await hooks.testWebhook({ id })).success;
+const delivery = (await hooks.listDeliveries({ id })).data[0]!;
+said["delivery"] = delivery.event;
+said["resent"] = (await hooks.resendDelivery({ id, delivery: delivery.id })).success;
+said["hook_off"] = !(await hooks.editWebhook({ id, webhookEdit: { isActive: false } })).webhook.isActive;
+said["hook_url"] = (await hooks.getWebhook({ id })).webhook.url;
+said["hooks"] = (await hooks.listWebhooks()).meta.total;
+said["unhooked"] = (await hooks.deleteWebhook({ id })).success;
 
 said["openapi"] = (await new AboutApi(api).describe()).openapi;
 
