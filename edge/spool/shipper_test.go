@@ -112,6 +112,20 @@ func TestPartition(t *testing.T) {
 			testkit.Equal(t, "partition after a restart", topicLater.attempts[0].partition, topic.attempts[0].partition)
 		}
 	})
+	t.Run("it stays the same after a restart when the segments that were there when it was chosen are gone", func(t *testing.T) {
+		cfg := config(t.TempDir(), 1)
+		s, _, shipper := shipping(t, cfg)
+		appendClicks(t, s, 0, 1, 10)
+		testkit.Must(t, ship(t, shipper, s.Lanes()[0]))
+		chosen, _ := s.Lanes()[0].Partition()
+		appendClicks(t, s, 0, 11, 500)
+		testkit.Must(t, ship(t, shipper, s.Lanes()[0]))
+		appendClicks(t, s, 0, 501, 510)
+		later, _ := open(t, kill(t, cfg))
+		partition, bound := recovered(later)[0].Partition()
+		testkit.Equal(t, "bound", bound, true)
+		testkit.Equal(t, "partition", partition, chosen)
+	})
 	t.Run("nothing is sent before it is on the disk", func(t *testing.T) {
 		cfg := config(t.TempDir(), 1)
 		s, topic, shipper := shipping(t, cfg)
