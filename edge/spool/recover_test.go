@@ -109,6 +109,16 @@ func TestRecovery(t *testing.T) {
 		isRun(t, read(t, recovered(s)[0]), id, uint64(second), second, leftClicks)
 		testkit.Equal(t, "reported", log.String(), "")
 	})
+	t.Run("a segment whose process was killed before its first record has none", func(t *testing.T) {
+		cfg, id, segments := left(t, smallest)
+		last := segments[len(segments)-1]
+		before := int64(firstSeq(t, last)) - 1
+		damage(t, last, func(data []byte) { clear(data[headerLen:]) })
+		s, log, _ := openLogged(t, cfg)
+		testkit.Equal(t, "pending", s.Pending(), uint64(before))
+		isRun(t, read(t, recovered(s)[0]), id, 1, 1, before)
+		testkit.Equal(t, "reported", log.String(), "")
+	})
 	t.Run("the end of a lane is noted before its segments are removed", func(t *testing.T) {
 		cfg, id, segments := left(t, smallest)
 		s, _ := open(t, cfg)

@@ -403,6 +403,16 @@ func TestShipperRecoveredLanes(t *testing.T) {
 		testkit.Equal(t, "attempts", len(topic.attempts), 0)
 		testkit.Equal(t, "folders", folders(t, cfg.Dir), 1)
 	})
+	bubble("what is damaged at the end of a lane is not pending any more", func(t *testing.T) {
+		cfg, _, segments := left(t, smallest)
+		last := segments[len(segments)-1]
+		damage(t, last, func(data []byte) { record(data, leftClicks-int(firstSeq(t, last)))[4] ^= 1 })
+		damage(t, last, func(data []byte) { record(data, leftClicks-int(firstSeq(t, last))-1)[4] ^= 1 })
+		damage(t, segments[0], func(data []byte) { record(data, 2)[4] ^= 1 })
+		s, _, shipper := shipping(t, cfg)
+		shipAll(t, shipper)
+		testkit.Equal(t, "pending", s.Pending(), 0)
+	})
 	bubble("damage does not stop a lane", func(t *testing.T) {
 		cfg, id, segments := left(t, smallest)
 		for _, path := range segments[1:] {
