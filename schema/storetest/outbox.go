@@ -79,6 +79,11 @@ func leavesChanges(t *testing.T, store schema.Database) {
 	wantPending(t, "a take-down", store, "link/0/made")
 	testkit.Must(t, store.DeleteLink(t.Context(), link, hour(4)))
 	wantPending(t, "a deleted link", store, "link/0/made")
+	_, err = store.RestoreLink(t.Context(), a.ID, "made", nil, hour(0), hour(5))
+	testkit.Must(t, err)
+	wantPending(t, "a restored link", store, "link/0/made")
+	testkit.Must(t, store.DeleteLink(t.Context(), link, hour(6)))
+	wantPending(t, "a link that is deleted again", store, "link/0/made")
 	addLink(t, store, a.ID, 0, "made")
 	wantPending(t, "a link made anew", store, "link/0/made")
 
