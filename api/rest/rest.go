@@ -41,6 +41,7 @@ const (
 	pathTags       = root + "/tags"
 	pathDomains    = root + "/domains"
 	pathStats      = root + "/stats/{hash}"
+	pathRestore    = root + "/links/{hash}/restore"
 	pathLinkReport = root + "/links/{hash}/report"
 	pathReport     = root + "/report"
 	pathLinkLive   = root + "/links/{hash}/live"
@@ -104,6 +105,7 @@ func New(tokens *auth.Authenticator, limiter *ratelimit.RequestLimiter, shortene
 	a.route(fasthttp.MethodGet, pathLink, a.getLink)
 	a.route(fasthttp.MethodPatch, pathLink, a.editLink)
 	a.route(fasthttp.MethodDelete, pathLink, a.deleteLink)
+	a.route(fasthttp.MethodPost, pathRestore, a.restoreLink)
 	a.route(fasthttp.MethodGet, pathStats, a.linkStats)
 	a.route(fasthttp.MethodGet, pathLinkReport, a.linkReport)
 	a.route(fasthttp.MethodGet, pathReport, a.accountReport)

@@ -2,6 +2,7 @@ package shorten
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"linkstream/schema"
@@ -109,6 +110,54 @@ type fieldURL struct{ field, address string }
 // Delete deletes a link of an account. Its hash stays reserved for the account. CodeNotFound if it was deleted meanwhile.
 func (s *Shortener) Delete(ctx context.Context, link schema.Link) error {
 	return gone(s.links.DeleteLink(ctx, link, time.Now().UTC().Truncate(time.Second)))
+}
+
+// Restore restores a link that its account has deleted within schema.TrashTTL, and returns it. domainID picks one as in OwnedLink.
+// CodeNotFound if it is not in the trash; CodeInvalid if the account has a link with the hash instead.
+func (s *Shortener) Restore(ctx context.Context, accountID int64, hash string, domainID *int64) (schema.Link, error) {
+	if !schema.ValidHash(hash) {
+		return schema.Link{}, notInTrash()
+	}
+	now := time.Now().UTC().Truncate(time.Second)
+	link, err := s.links.RestoreLink(ctx, accountID, hash, domainID, now.Add(-schema.TrashTTL), now)
+	if schema.ErrorCode(err) != schema.CodeNotFound {
+		return link, err
+	}
+	switch _, err := s.links.OwnedLink(ctx, accountID, hash, domainID); {
+	case err == nil:
+		return link, invalidFields(map[string][]string{"hash": {"You have a link with this hash, which takes the place of a deleted one."}})
+	case schema.ErrorCode(err) != schema.CodeNotFound:
+		return link, err
+	}
+	return link, notInTrash()
+}
+
+func notInTrash() error {
+	return schema.ClientErrorf(schema.CodeNotFound, "You have deleted no link with this hash within the last 30 days.")
+}
+
+// purgePause is the time between two rounds of emptying the trash, and purgeChunk how many links one statement empties.
+const (
+	purgePause = time.Hour
+	purgeChunk = 1000
+)
+
+// EmptyTrash removes links for good that were deleted longer than schema.TrashTTL ago, until ctx is done.
+func (s *Shortener) EmptyTrash(ctx context.Context, log *slog.Logger) {
+	for timer := time.NewTimer(0); ; timer.Reset(purgePause) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		purged, err := int64(purgeChunk), error(nil)
+		for err == nil && purged == purgeChunk {
+			purged, err = s.links.PurgeLinks(ctx, time.Now().Add(-schema.TrashTTL), purgeChunk)
+		}
+		if err != nil && ctx.Err() == nil {
+			log.Warn("cannot empty the trash", "error", err)
+		}
+	}
 }
 
 // gone gives the error of a link that was deleted meanwhile a message.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"linkstream/schema"
@@ -34,6 +35,7 @@ type ListRequest struct {
 	DomainID  *int64 // 0: the default domain
 	IsActive  *bool
 	Sort      string
+	Deleted   bool  // the links in the trash, the last deleted first, instead of the others
 	Page      int64 // from 1
 
 	// Malformed has the problems of fields that could not be parsed, as in a Request.
@@ -105,6 +107,12 @@ func (s *Shortener) listByClicks(
 func (s *Shortener) Filter(ctx context.Context, req ListRequest) (schema.LinkFilter, error) {
 	v := newValidation(req.Malformed)
 	filter := schema.LinkFilter{Tag: req.Tag, DomainID: req.DomainID, Redirects: req.IsActive, OldestFirst: req.Sort == SortOldest}
+	if req.Deleted {
+		filter.DeletedAfter = time.Now().Add(-schema.TrashTTL)
+		if req.Sort != "" {
+			v.reject("sort", "Deleted links are in the order of their deletion.")
+		}
+	}
 	if req.Tag != "" {
 		v.tag("tag", req.Tag)
 	}
