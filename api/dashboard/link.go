@@ -29,6 +29,8 @@ func (d *Dashboard) routeLinks() {
 	d.get(pathLinks, d.listLinks)
 	d.post(pathLinks, d.createLink)
 	d.keep(pathLinks, keptFields...)
+	d.get(pathLinks+"/new", d.showNew)
+	d.post(pathLinks+"/chosen", d.changeChosen)
 	d.get(pathLink, d.showLink)
 	d.get(pathLink+"/clicks.csv", d.downloadClicks)
 	d.get(pathLink+"/qr.svg", d.downloadQRasSVG)

@@ -38,6 +38,8 @@ const (
 	pathLinks      = root + "/links"
 	pathLink       = root + "/links/{hash}"
 	pathBulk       = root + "/links/bulk"
+	pathBulkEdit   = root + "/links/bulk/edit"
+	pathBulkDelete = root + "/links/bulk/delete"
 	pathTags       = root + "/tags"
 	pathDomains    = root + "/domains"
 	pathStats      = root + "/stats/{hash}"
@@ -100,6 +102,8 @@ func New(tokens *auth.Authenticator, limiter *ratelimit.RequestLimiter, shortene
 	a.route(fasthttp.MethodPost, pathShorten, a.createLink)
 	a.route(fasthttp.MethodGet, pathLinks, a.listLinks)
 	a.route(fasthttp.MethodPost, pathBulk, a.createLinks)
+	a.route(fasthttp.MethodPost, pathBulkEdit, a.editLinks)
+	a.route(fasthttp.MethodPost, pathBulkDelete, a.deleteLinks)
 	a.route(fasthttp.MethodGet, pathTags, a.listTags)
 	a.route(fasthttp.MethodGet, pathDomains, a.listDomains)
 	a.route(fasthttp.MethodGet, pathLink, a.getLink)
@@ -306,7 +310,8 @@ func (c *call) setDeadline(timeout time.Duration) {
 // readBody reads the body of an admitted request. The client may take longer than the stores may.
 func (a *API) readBody(c *call) (err error) {
 	defer c.setDeadline(callTimeout)
-	if string(c.http.URI().PathOriginal()) == pathBulk {
+	switch string(c.http.URI().PathOriginal()) {
+	case pathBulk, pathBulkEdit, pathBulkDelete:
 		c.leave, err = a.room.ReadBody(c.http, c.account, maxBulkBody)
 		return err
 	}

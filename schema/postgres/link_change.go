@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -68,11 +69,10 @@ func (s *Store) ChangeLinks(ctx context.Context, changes *schema.LinkChanges) er
 		}
 		errs = make([]error, len(changes.IDs))
 		for i, id := range changes.IDs {
-			err, found := outcomes[id]
-			if !found {
-				err = pgx.ErrNoRows
+			outcome, found := outcomes[id]
+			if errs[i] = outcome; !found {
+				errs[i] = wrap(pgx.ErrNoRows, "change link %d of account %d", id, changes.AccountID)
 			}
-			errs[i] = wrap(err, "change link %d of account %d", id, changes.AccountID)
 		}
 		if changes.Call == nil {
 			return nil
@@ -119,7 +119,14 @@ func changeAll(ctx context.Context, tx pgx.Tx, changes *schema.LinkChanges) (map
 			queries.Queue(updateLink, updateArgs(&links[i], edit, changes.At)...)
 		}
 	}
-	return outcomes, tx.SendBatch(ctx, &queries).Close()
+	results := tx.SendBatch(ctx, &queries)
+	defer results.Close()
+	for range queries.Len() {
+		if tag, err := results.Exec(); err != nil || tag.RowsAffected() != 1 {
+			return nil, cmp.Or[error](err, schema.Errorf(schema.CodeInternal, "a locked link has changed"))
+		}
+	}
+	return outcomes, results.Close()
 }
 
 // RestoreLink implements schema.LinkStore.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"linkstream/schema"
@@ -45,11 +46,14 @@ func (s *Store) ChangeLinks(ctx context.Context, changes *schema.LinkChanges) er
 			return err
 		}
 		for i, id := range changes.IDs {
-			err, mine := changeOne(ctx, tx, changes, id)
-			if err != nil && !mine && !rejected(err) {
+			outcome, err := changeOne(ctx, tx, changes, id)
+			if errors.Is(err, sql.ErrNoRows) {
+				outcome, err = wrap(err, "change link %d of account %d", id, changes.AccountID), nil
+			}
+			if err != nil {
 				return err
 			}
-			errs[i] = wrap(err, "change link %d of account %d", id, changes.AccountID)
+			errs[i] = outcome
 		}
 		if changes.Call == nil {
 			return nil
@@ -67,20 +71,20 @@ func (s *Store) ChangeLinks(ctx context.Context, changes *schema.LinkChanges) er
 	return nil
 }
 
-// changeOne edits or deletes a link. refused says that changes.Edit has returned the error.
-func changeOne(ctx context.Context, tx *sql.Tx, changes *schema.LinkChanges, id int64) (err error, refused bool) {
+// changeOne edits or deletes a link. outcome is the error of changes.Edit.
+func changeOne(ctx context.Context, tx *sql.Tx, changes *schema.LinkChanges, id int64) (outcome, err error) {
 	if changes.Edit == nil {
-		return deleteOne(ctx, tx, id, changes.AccountID, changes.At), false
+		return nil, deleteOne(ctx, tx, id, changes.AccountID, changes.At)
 	}
 	link, err := scanLink(tx.QueryRowContext(ctx, ownedByID, id, changes.AccountID))
 	if err != nil {
-		return err, false
+		return nil, err
 	}
 	edit, err := changes.Edit(link)
 	if err != nil {
-		return err, true
+		return err, nil
 	}
-	return updateOne(ctx, tx, &link, edit, changes.At), false
+	return nil, updateOne(ctx, tx, &link, edit, changes.At)
 }
 
 // RestoreLink implements schema.LinkStore.

@@ -29,7 +29,7 @@ func newCondition(accountID, after int64, filter schema.LinkFilter) *condition {
 	if filter.DeletedAfter.IsZero() {
 		c.add("l.account_id = ? AND l.ordinal > ?", accountID, max(after, 0))
 	} else {
-		c.add("l.account_id = ? AND +l.ordinal < 0 AND l.url <> '' AND l.updated_at > ? AND (l.domain_id = 0 OR d.id IS NOT NULL)",
+		c.add("l.account_id = ? AND l.ordinal < 0 AND l.url <> '' AND l.updated_at > ? AND (l.domain_id = 0 OR d.id IS NOT NULL)",
 			accountID, unixMillis{&filter.DeletedAfter})
 	}
 	for _, word := range filter.Words {

@@ -105,7 +105,8 @@ CREATE TABLE links (
 
 CREATE INDEX links_of_account ON links (account_id, hash);
 CREATE INDEX links_of_domain ON links (domain_id, ordinal) WHERE domain_id <> 0 AND ordinal > 0;
-CREATE INDEX links_by_tags ON links (account_id, tags) WHERE tags <> '' AND ordinal > 0;
+-- SQLite counts tags in the index alone only if the index has the ordinal, too.
+CREATE INDEX links_by_tags ON links (account_id, tags, ordinal) WHERE tags <> '' AND ordinal > 0;
 CREATE INDEX links_in_trash ON links (account_id, updated_at) WHERE ordinal < 0 AND url <> '';
 
 -- The number of deleted links in each block of 1024 ordinals: see schema.OrdinalGap.
