@@ -123,38 +123,45 @@ document.addEventListener("keydown", (event) => {
 // Readers who dictate can switch that key off (WCAG 2.1.4); this browser remembers it.
 const create = document.getElementById("create"), toggle = document.querySelector("[data-shortcut]");
 
+const createLabel = create?.textContent;
+
 async function openCreate() {
   let form = document.getElementById("new");
-  if (!form) {
-    if (create.dataset.opening) return;
-    create.dataset.opening = "yes";
-    try {
-      const answer = await fetch(create.href, { redirect: "error" });
-      if (!answer.ok) throw new Error(answer.statusText);
-      form = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("new");
-      for (const script of form.querySelectorAll("script")) { // those of a parsed document do not run
-        const running = document.createElement("script");
-        running.src = script.getAttribute("src");
-        script.replaceWith(running);
-      }
-      create.closest(".list-head").after(form);
-      for (const made of form.querySelectorAll("form")) sendOnce(made);
-    } catch {
-      location.href = create.href;
-      return;
-    } finally {
-      delete create.dataset.opening;
-    }
-  }
+  if (!form && create) form = await fetchCreate();
+  if (!form) return;
   form.hidden = false;
-  create.setAttribute("aria-expanded", "true");
+  showCreate(true);
   form.querySelector("[name=long_url]").focus();
 }
 
-function closeCreate() {
-  document.getElementById("new").hidden = true;
-  create.setAttribute("aria-expanded", "false");
-  create.focus();
+async function fetchCreate() {
+  if (create.ariaBusy) return null;
+  create.ariaBusy = "true";
+  try {
+    const answer = await fetch(create.href, { redirect: "error" });
+    if (!answer.ok) throw new Error(answer.statusText);
+    const form = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("new");
+    for (const script of form.querySelectorAll("script")) { // those of a parsed document do not run
+      const running = document.createElement("script");
+      running.src = script.getAttribute("src");
+      script.replaceWith(running);
+    }
+    create.closest(".list-head").after(form);
+    for (const made of form.querySelectorAll("form")) sendOnce(made);
+    return form;
+  } catch {
+    location.href = create.href;
+    return null;
+  } finally {
+    create.ariaBusy = null;
+  }
+}
+
+function showCreate(open) {
+  if (!create) return;
+  create.ariaExpanded = String(open);
+  create.textContent = open ? "Close" : createLabel;
+  create.classList.toggle("quiet", open);
 }
 
 function shortcutIsOn() {
@@ -172,13 +179,17 @@ function showShortcut() {
 }
 
 if (create) {
-  create.setAttribute("role", "button");
-  create.setAttribute("aria-expanded", String(!!document.getElementById("new")));
+  create.role = "button";
+  showCreate(false);
   create.addEventListener("click", (event) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
-    if (create.getAttribute("aria-expanded") === "true") closeCreate();
-    else openCreate();
+    if (create.ariaExpanded === "false") {
+      openCreate();
+      return;
+    }
+    document.getElementById("new").hidden = true;
+    showCreate(false);
   });
   create.addEventListener("keydown", (event) => {
     if (event.key !== " ") return;
