@@ -45,8 +45,11 @@ func TestTrash(t *testing.T) {
 		}
 	})
 	t.Run("a list of deleted links has one order, and deleted is true or false", func(t *testing.T) {
-		for _, query := range []string{"deleted=true&sort=created_at", "deleted=yes", "deleted="} {
+		for _, query := range []string{"deleted=true&sort=x", "deleted=yes", "deleted="} {
 			testkit.Equal(t, query, owner.get(t, "/api/v1/links?"+query).status, http.StatusUnprocessableEntity)
+		}
+		for _, sort := range []string{"created_at", "-created_at", "-clicks"} { // which generated clients send unasked
+			testkit.Equal(t, sort, owner.get(t, "/api/v1/links?deleted=true&sort="+sort).body["data"], any(trash(owner)))
 		}
 	})
 	t.Run("POST links/{hash}/restore restores a link as it was", func(t *testing.T) {
@@ -141,4 +144,19 @@ func TestBulkChanges(t *testing.T) {
 			owner.keyed(t, pathBulk+"/"+kind, kind, `{"links":[{"hash":"one"}],"add_tags":["y"]}`).wantInvalid(t, "Idempotency-Key")
 		}
 	})
+}
+
+func TestQR(t *testing.T) {
+	s := start(t)
+	owner, other := s.caller(t, "a@example.org"), s.caller(t, "b@example.org")
+	owner.link(t, map[string]any{"long_url": anyURL, "custom_alias": "sale"})
+	for query, kind := range map[string]string{"": "image/svg+xml", "?format=png&size=2048&level=H&foreground=0B3D2E&margin=0": "image/png"} {
+		a := owner.get(t, "/api/v1/links/sale/qr"+query)
+		testkit.Equal(t, "status", a.status, http.StatusOK)
+		testkit.Equal(t, "type", a.header.Get("Content-Type"), kind)
+	}
+	owner.get(t, "/api/v1/links/sale/qr?format=gif&size=63&level=X&foreground=fff&background=red&margin=17").wantInvalid(t,
+		"format", "size", "level", "foreground", "background", "margin")
+	owner.get(t, "/api/v1/links/sale/qr?foreground=cccccc").wantInvalid(t, "foreground")
+	testkit.Equal(t, "of another account", other.get(t, "/api/v1/links/sale/qr").status, http.StatusNotFound)
 }

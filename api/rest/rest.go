@@ -44,6 +44,7 @@ const (
 	pathDomains    = root + "/domains"
 	pathStats      = root + "/stats/{hash}"
 	pathRestore    = root + "/links/{hash}/restore"
+	pathQR         = root + "/links/{hash}/qr"
 	pathLinkReport = root + "/links/{hash}/report"
 	pathReport     = root + "/report"
 	pathLinkLive   = root + "/links/{hash}/live"
@@ -111,6 +112,7 @@ func New(tokens *auth.Authenticator, limiter *ratelimit.RequestLimiter, shortene
 	a.route(fasthttp.MethodDelete, pathLink, a.deleteLink)
 	a.route(fasthttp.MethodPost, pathRestore, a.restoreLink)
 	a.route(fasthttp.MethodGet, pathStats, a.linkStats)
+	a.route(fasthttp.MethodGet, pathQR, a.linkQR)
 	a.route(fasthttp.MethodGet, pathLinkReport, a.linkReport)
 	a.route(fasthttp.MethodGet, pathReport, a.accountReport)
 	a.route(fasthttp.MethodGet, pathLinkLive, a.linkLive)

@@ -35,7 +35,7 @@ type ListRequest struct {
 	DomainID  *int64 // 0: the default domain
 	IsActive  *bool
 	Sort      string
-	Deleted   bool  // the links in the trash, the last deleted first, instead of the others
+	Deleted   bool  // the links in the trash, the last deleted first whatever Sort is, instead of the others
 	Page      int64 // from 1
 
 	// Malformed has the problems of fields that could not be parsed, as in a Request.
@@ -55,7 +55,7 @@ func (s *Shortener) List(ctx context.Context, clicks clickCounter, req ListReque
 	switch {
 	case err != nil:
 		return nil, 0, err
-	case req.Sort == SortClicks || req.Sort == SortFewest:
+	case !req.Deleted && (req.Sort == SortClicks || req.Sort == SortFewest):
 		return s.listByClicks(ctx, clicks, req, filter)
 	}
 	return s.links.Links(ctx, req.AccountID, filter, req.Page)
@@ -109,9 +109,6 @@ func (s *Shortener) Filter(ctx context.Context, req ListRequest) (schema.LinkFil
 	filter := schema.LinkFilter{Tag: req.Tag, DomainID: req.DomainID, Redirects: req.IsActive, OldestFirst: req.Sort == SortOldest}
 	if req.Deleted {
 		filter.DeletedAfter = time.Now().Add(-schema.TrashTTL)
-		if req.Sort != "" {
-			v.reject("sort", "Deleted links are in the order of their deletion.")
-		}
 	}
 	if req.Tag != "" {
 		v.tag("tag", req.Tag)
