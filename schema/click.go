@@ -75,6 +75,12 @@ type ClickBatch struct {
 // Len returns the number of clicks.
 func (b *ClickBatch) Len() int { return len(b.Offset) }
 
+// Last returns the last click, of at least one.
+func (b *ClickBatch) Last() CountedRecord {
+	last := b.Len() - 1
+	return CountedRecord{Offset: b.Offset[last], Lane: b.Lane[last], Seq: b.Seq[last]}
+}
+
 // Reset empties the batch, which begins at an offset of epoch 0, and keeps its memory.
 func (b *ClickBatch) Reset(partition int, base int64) {
 	b.Partition, b.Base, b.Next, b.Time = partition, base, base, time.Time{}

@@ -13,6 +13,7 @@ type Database interface {
 	UploadStore
 	RateStore
 	WebhookStore
+	HearingStore
 	SharedStore
 	Outbox
 }

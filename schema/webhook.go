@@ -16,6 +16,7 @@ const (
 
 // Events that a webhook may hear of. EventTest is sent on request.
 const (
+	EventLinkClicked   = "link.clicked"
 	EventLinkCreated   = "link.created"
 	EventLinkUpdated   = "link.updated"
 	EventLinkDeleted   = "link.deleted"
@@ -91,7 +92,7 @@ func (n DeliveryNote) Status() string {
 	return DeliveryWaiting
 }
 
-// WebhookStore keeps webhooks and their deliveries. A delivery is added in the transaction that makes a change, by triggers of the store,
+// WebhookStore keeps webhooks and their deliveries. A delivery, except for those of clicks, is added in the transaction that makes a change, by triggers of the store,
 // so that no way to change a link leaves it out. Those of one webhook get their IDs in the order of the commits.
 type WebhookStore interface {
 	// CreateWebhook stores a webhook and sets its ID. CodeConflict if the account has MaxWebhooks.
@@ -109,7 +110,8 @@ type WebhookStore interface {
 	DeleteWebhook(ctx context.Context, accountID, id int64) error
 	// TestWebhook adds an EventTest. CodeNotFound if the account has no such webhook, or it is off or has no room.
 	TestWebhook(ctx context.Context, accountID, id int64) error
-	// Deliveries returns the newest MaxDeliveries deliveries of the webhook, the newest first, without their data.
+	// Deliveries returns the newest MaxDeliveries deliveries of the webhook, the newest first, without their data. Clicks that wait to be put
+	// into a delivery are not among them.
 	Deliveries(ctx context.Context, webhookID int64) ([]Delivery, error)
 	// ResendDelivery lets a delivery wait again, in its old place. Idempotent. CodeNotFound if the active webhook has no such delivery.
 	ResendDelivery(ctx context.Context, webhookID int64, message string) error
@@ -117,7 +119,8 @@ type WebhookStore interface {
 	// ClaimWebhooks gives up to limit webhooks that have something to send to holder, for the duration lease by the store's clock:
 	// of accounts that are not suspended, those that have waited longest first. Each has one holder at a time.
 	ClaimWebhooks(ctx context.Context, holder string, lease time.Duration, limit int) ([]Webhook, error)
-	// WaitingDeliveries returns the first deliveries of a webhook that wait, up to limit.
+	// WaitingDeliveries returns the first deliveries of a webhook that wait, up to limit. It puts the clicks that wait into deliveries of up
+	// to MaxHeardClicks, to which no click is added afterwards.
 	WaitingDeliveries(ctx context.Context, webhookID int64, limit int) ([]Delivery, error)
 	// NoteDelivery stores the outcome of an attempt, and reports whether holder still has the webhook. If not, nothing is stored.
 	NoteDelivery(ctx context.Context, webhookID int64, holder string, delivery Delivery, note DeliveryNote) (bool, error)

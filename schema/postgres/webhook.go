@@ -17,14 +17,17 @@ const (
 	// createWebhook locks the account, so that concurrent calls see each other's webhooks.
 	lockAccount   = `SELECT FROM accounts WHERE id = $1 FOR NO KEY UPDATE`
 	createWebhook = `
-	INSERT INTO webhooks (account_id, url, events, domain_id, hash, tag, people_only, active, secret, created_at, updated_at, next_at)
-	SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, clock_timestamp() WHERE (SELECT count(*) FROM webhooks WHERE account_id = $1) < $11
+	INSERT INTO webhooks (account_id, url, events, domain_id, hash, tag, people_only, active, secret, created_at, updated_at, next_at,
+		clicks_since)
+	SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, clock_timestamp(), clock_timestamp() WHERE (SELECT count(*) FROM webhooks WHERE account_id = $1) < $11
 	RETURNING id`
 	webhooksOfAccount = `SELECT ` + webhookColumns + ` FROM webhooks w WHERE account_id = $1 ORDER BY id`
 	webhookOfAccount  = `SELECT ` + webhookColumns + ` FROM webhooks w WHERE account_id = $1 AND id = $2`
 	updateWebhook     = `
 	UPDATE webhooks SET url = $3, events = $4, domain_id = $5, hash = $6, tag = $7, people_only = $8, active = $9, updated_at = $10,
-		off_reason = '', failing_since = NULL, next_at = clock_timestamp() WHERE account_id = $1 AND id = $2`
+		off_reason = '', failing_since = NULL, next_at = clock_timestamp(),
+		clicks_since = CASE WHEN ` + hearsOfClicks + ` THEN clicks_since ELSE clock_timestamp() END
+	WHERE account_id = $1 AND id = $2`
 	rotateSecret = `
 	UPDATE webhooks SET old_secret = secret, old_secret_until = $4, secret = $3 WHERE account_id = $1 AND id = $2`
 	deleteWebhook = `DELETE FROM webhooks WHERE account_id = $1 AND id = $2`
@@ -36,7 +39,8 @@ const (
 	INSERT INTO webhook_deliveries (webhook_id, message, event, at, data)
 	SELECT id, 'msg_' || replace(gen_random_uuid()::text, '-', ''), $4, clock_timestamp(), '{}' FROM hook`
 	deliveries = `
-	SELECT id, message, event, at, '', status, attempts, error FROM webhook_deliveries WHERE webhook_id = $1 ORDER BY id DESC LIMIT $2`
+	SELECT id, message, event, at, '', status, attempts, error, clicks FROM webhook_deliveries WHERE webhook_id = $1 AND clicks = 0
+	ORDER BY id DESC LIMIT $2`
 	// resendDelivery locks the webhook first, as all transactions do.
 	lockWebhook    = `SELECT FROM webhooks WHERE id = $1 AND active FOR NO KEY UPDATE`
 	resendDelivery = `
@@ -54,7 +58,7 @@ const (
 	UPDATE webhooks w SET holder = $1, leased_until = clock_timestamp() + $2, next_at = clock_timestamp()
 	FROM ready WHERE w.id = ready.id RETURNING ` + webhookColumns
 	waitingDeliveries = `
-	SELECT id, message, event, at, data, status, attempts, error FROM webhook_deliveries
+	SELECT id, message, event, at, data, status, attempts, error, clicks FROM webhook_deliveries
 	WHERE webhook_id = $1 AND status = 'waiting' ORDER BY id LIMIT $2`
 	noteAttempt = `
 	UPDATE webhooks SET leased_until = clock_timestamp() + $3::interval, next_at = clock_timestamp() + $5::interval,
@@ -79,12 +83,6 @@ func scanWebhook(row pgx.CollectableRow) (h schema.Webhook, err error) {
 		*t = t.UTC()
 	}
 	return h, err
-}
-
-func scanDelivery(row pgx.CollectableRow) (d schema.Delivery, err error) {
-	err = row.Scan(&d.ID, &d.Message, &d.Event, &d.At, &d.Data, &d.Status, &d.Attempts, &d.Error)
-	d.At = d.At.UTC()
-	return d, err
 }
 
 // CreateWebhook implements schema.WebhookStore.
@@ -159,8 +157,8 @@ func (s *Store) TestWebhook(ctx context.Context, accountID, id int64) error {
 
 // Deliveries implements schema.WebhookStore.
 func (s *Store) Deliveries(ctx context.Context, webhookID int64) ([]schema.Delivery, error) {
-	rows, _ := s.pool.Query(ctx, deliveries, webhookID, schema.MaxDeliveries) // CollectRows returns the error
-	all, err := pgx.CollectRows(rows, scanDelivery)
+	rows, _ := s.pool.Query(ctx, deliveries, webhookID, schema.MaxDeliveries) // scanDeliveries returns the error
+	all, _, err := scanDeliveries(rows)
 	return all, wrap(err, "read deliveries of webhook %d", webhookID)
 }
 
@@ -187,9 +185,33 @@ func (s *Store) ClaimWebhooks(ctx context.Context, holder string, lease time.Dur
 
 // WaitingDeliveries implements schema.WebhookStore.
 func (s *Store) WaitingDeliveries(ctx context.Context, webhookID int64, limit int) ([]schema.Delivery, error) {
-	rows, _ := s.pool.Query(ctx, waitingDeliveries, webhookID, limit) // CollectRows returns the error
-	all, err := pgx.CollectRows(rows, scanDelivery)
+	rows, _ := s.pool.Query(ctx, waitingDeliveries, webhookID, limit) // scanDeliveries returns the error
+	all, open, err := scanDeliveries(rows)
+	if err == nil && open {
+		err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+			err := putClicks(ctx, tx, webhookID, limit)
+			if err == nil {
+				all, _, err = scanDeliveries(query(ctx, tx, waitingDeliveries, webhookID, limit))
+			}
+			return err
+		})
+	}
 	return all, wrap(err, "read waiting deliveries of webhook %d", webhookID)
+}
+
+// scanDeliveries scans deliveries up to the first row of clicks that wait to be put into one, and reports whether there is one.
+func scanDeliveries(rows pgx.Rows) (all []schema.Delivery, open bool, err error) {
+	var d schema.Delivery
+	var clicks int
+	columns := []any{&d.ID, &d.Message, &d.Event, &d.At, &d.Data, &d.Status, &d.Attempts, &d.Error, &clicks}
+	_, err = pgx.ForEachRow(rows, columns, func() error {
+		if open = open || clicks > 0; !open {
+			d.At = d.At.UTC()
+			all = append(all, d)
+		}
+		return nil
+	})
+	return all, open, err
 }
 
 // NoteDelivery implements schema.WebhookStore.

@@ -13,13 +13,15 @@ const (
 	webhookColumns = `id, account_id, url, events, domain_id, hash, tag, people_only, active, off_reason, secret, old_secret,
 		old_secret_until, created_at, updated_at, waiting, dropped, failing_since, next_at`
 	createWebhook = `
-	INSERT INTO webhooks (account_id, url, events, domain_id, hash, tag, people_only, active, secret, created_at, updated_at, next_at)
-	SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10, ?10 WHERE (SELECT count(*) FROM webhooks WHERE account_id = ?1) < ?11`
+	INSERT INTO webhooks (account_id, url, events, domain_id, hash, tag, people_only, active, secret, created_at, updated_at, next_at,
+		clicks_since)
+	SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10, ?10, ?12 WHERE (SELECT count(*) FROM webhooks WHERE account_id = ?1) < ?11`
 	webhooksOfAccount = `SELECT ` + webhookColumns + ` FROM webhooks WHERE account_id = ? ORDER BY id`
 	webhookOfAccount  = `SELECT ` + webhookColumns + ` FROM webhooks WHERE account_id = ? AND id = ?`
 	updateWebhook     = `
 	UPDATE webhooks SET url = ?3, events = ?4, domain_id = ?5, hash = ?6, tag = ?7, people_only = ?8, active = ?9, updated_at = ?10,
-		off_reason = '', failing_since = NULL, next_at = ?10 WHERE account_id = ?1 AND id = ?2`
+		off_reason = '', failing_since = NULL, next_at = ?10, clicks_since = iif(` + hearsOfClicks + `, clicks_since, ?11)
+	WHERE account_id = ?1 AND id = ?2`
 	rotateSecret = `
 	UPDATE webhooks SET old_secret = secret, old_secret_until = ?4, secret = ?3 WHERE account_id = ?1 AND id = ?2`
 	deleteWebhook = `DELETE FROM webhooks WHERE account_id = ? AND id = ?`
@@ -31,7 +33,8 @@ const (
 	INSERT INTO webhook_deliveries (webhook_id, message, event, at, data)
 	VALUES (?, 'msg_' || lower(hex(randomblob(16))), ?, ?, '{}')`
 	deliveries = `
-	SELECT id, message, event, at, status, attempts, error FROM webhook_deliveries WHERE webhook_id = ? ORDER BY id DESC LIMIT ?`
+	SELECT id, message, event, at, status, attempts, error FROM webhook_deliveries WHERE webhook_id = ? AND clicks = 0
+	ORDER BY id DESC LIMIT ?`
 	resendDelivery = `
 	UPDATE webhook_deliveries SET status = 'waiting' WHERE webhook_id = ? AND message = ? AND status <> 'waiting'
 		AND EXISTS (SELECT 1 FROM webhooks WHERE id = webhook_id AND active)`
@@ -48,7 +51,8 @@ const (
 	UPDATE webhooks SET holder = ?2, leased_until = ?3, next_at = ?1
 	WHERE id IN (SELECT id FROM webhooks WHERE ` + canSend + ` ORDER BY next_at LIMIT ?4) RETURNING ` + webhookColumns
 	waitingDeliveries = `
-	SELECT id, message, event, at, data, attempts FROM webhook_deliveries WHERE webhook_id = ? AND status = 'waiting' ORDER BY id LIMIT ?`
+	SELECT id, message, event, at, data, attempts, clicks > 0 FROM webhook_deliveries WHERE webhook_id = ? AND status = 'waiting'
+	ORDER BY id LIMIT ?`
 	noteAttempt = `
 	UPDATE webhooks SET leased_until = ?3, failing_since = iif(?4, NULL, coalesce(failing_since, ?5)), next_at = ?6,
 		active = active AND ?7 = '', off_reason = ?7
@@ -81,8 +85,9 @@ func scanWebhooks(rows *sql.Rows, err error) (hooks []schema.Webhook, _ error) {
 
 // CreateWebhook implements schema.WebhookStore.
 func (s *Store) CreateWebhook(ctx context.Context, h *schema.Webhook) error {
+	now := time.Now()
 	result, err := s.db.write.ExecContext(ctx, createWebhook, h.AccountID, h.URL, schema.TagsColumn{List: &h.Events}, h.DomainID, h.Hash,
-		h.Tag, h.PeopleOnly, h.Active, h.Secret, unixMillis{&h.CreatedAt}, schema.MaxWebhooks)
+		h.Tag, h.PeopleOnly, h.Active, h.Secret, unixMillis{&h.CreatedAt}, schema.MaxWebhooks, unixMillis{&now})
 	if err = oneRow(result, err); errors.Is(err, sql.ErrNoRows) {
 		err = schema.Errorf(schema.CodeConflict, "it has %d", schema.MaxWebhooks)
 	}
@@ -106,9 +111,10 @@ func (s *Store) Webhook(ctx context.Context, accountID, id int64) (schema.Webhoo
 
 // UpdateWebhook implements schema.WebhookStore.
 func (s *Store) UpdateWebhook(ctx context.Context, h schema.Webhook) error {
+	now := time.Now()
 	err := s.db.update(ctx, func(tx *sql.Tx) error {
 		err := oneRow(tx.ExecContext(ctx, updateWebhook, h.AccountID, h.ID, h.URL, schema.TagsColumn{List: &h.Events}, h.DomainID, h.Hash,
-			h.Tag, h.PeopleOnly, h.Active, unixMillis{&h.UpdatedAt}))
+			h.Tag, h.PeopleOnly, h.Active, unixMillis{&h.UpdatedAt}, unixMillis{&now}))
 		if err == nil && !h.Active {
 			err = drop(ctx, tx, h.ID)
 		}
@@ -197,16 +203,34 @@ func (s *Store) ClaimWebhooks(ctx context.Context, holder string, lease time.Dur
 	return hooks, wrap(err, "claim webhooks")
 }
 
-// WaitingDeliveries implements schema.WebhookStore.
-func (s *Store) WaitingDeliveries(ctx context.Context, webhookID int64, limit int) (all []schema.Delivery, err error) {
+// WaitingDeliveries implements schema.WebhookStore. It takes the write lock only if clicks are to be put into deliveries.
+func (s *Store) WaitingDeliveries(ctx context.Context, webhookID int64, limit int) ([]schema.Delivery, error) {
 	rows, err := s.db.query(ctx, waitingDeliveries, webhookID, limit)
+	all, open, err := scanWaiting(rows, err)
+	if err == nil && open {
+		err = s.db.update(ctx, func(tx *sql.Tx) error {
+			err := putClicks(ctx, tx, webhookID, limit)
+			if err == nil {
+				rows, err = tx.QueryContext(ctx, waitingDeliveries, webhookID, limit)
+				all, _, err = scanWaiting(rows, err)
+			}
+			return err
+		})
+	}
+	return all, wrap(err, "read waiting deliveries of webhook %d", webhookID)
+}
+
+// scanWaiting scans deliveries up to the first row of clicks that wait to be put into one, and reports whether there is one.
+func scanWaiting(rows *sql.Rows, err error) (all []schema.Delivery, open bool, _ error) {
 	err = forEachRow(rows, err, func() error {
-		d := schema.Delivery{Status: schema.DeliveryWaiting}
-		err := rows.Scan(&d.ID, &d.Message, &d.Event, unixMillis{&d.At}, &d.Data, &d.Attempts)
-		all = append(all, d)
+		d, clicks := schema.Delivery{Status: schema.DeliveryWaiting}, false
+		err := rows.Scan(&d.ID, &d.Message, &d.Event, unixMillis{&d.At}, &d.Data, &d.Attempts, &clicks)
+		if open = open || clicks; !open {
+			all = append(all, d)
+		}
 		return err
 	})
-	return all, wrap(err, "read waiting deliveries of webhook %d", webhookID)
+	return all, open, err
 }
 
 // NoteDelivery implements schema.WebhookStore.

@@ -58,3 +58,19 @@ func (f FaultyDatabase) NoteDelivery(ctx context.Context, webhookID int64, holde
 func (f FaultyDatabase) ReleaseWebhook(ctx context.Context, webhookID int64, holder string) error {
 	return do(ctx, f.Fault, "ReleaseWebhook", func() error { return f.Database.ReleaseWebhook(ctx, webhookID, holder) })
 }
+
+func (f FaultyDatabase) HearsClicks(ctx context.Context) (bool, error) {
+	return one(ctx, f.Fault, "HearsClicks", func() (bool, error) { return f.Database.HearsClicks(ctx) })
+}
+
+func (f FaultyDatabase) HeardPosition(ctx context.Context, partition int) (schema.Position, error) {
+	return one(ctx, f.Fault, "HeardPosition", func() (schema.Position, error) { return f.Database.HeardPosition(ctx, partition) })
+}
+
+func (f FaultyDatabase) HeardMarks(ctx context.Context, lanes []schema.Lane) ([]uint64, error) {
+	return one(ctx, f.Fault, "HeardMarks", func() ([]uint64, error) { return f.Database.HeardMarks(ctx, lanes) })
+}
+
+func (f FaultyDatabase) HearClicks(ctx context.Context, batch *schema.ClickBatch) error {
+	return do(ctx, f.Fault, "HearClicks", func() error { return f.Database.HearClicks(ctx, batch) })
+}

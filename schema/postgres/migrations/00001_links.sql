@@ -77,8 +77,7 @@ CREATE INDEX domains_to_check ON domains (check_at) WHERE check_at IS NOT NULL;
 -- Ordered by bytes as in SQLite, whatever the collation of the database.
 CREATE INDEX domains_of_account ON domains (account_id, host COLLATE "C");
 
--- A deleted link keeps its row, which reserves its hash. Its ordinal is the one it had times -1, so that no list but the trash meets
--- it; updated_at is when it was deleted. A link that was purged from the trash has no url.
+-- A deleted link keeps its row, which reserves its hash. Its ordinal is its id times -1, so that no list meets it.
 CREATE TABLE links (
     id            bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     account_id    bigint      NOT NULL, -- see keep_owner
@@ -102,8 +101,7 @@ CREATE TABLE links (
 );
 
 CREATE INDEX links_of_domain ON links (domain_id, ordinal) WHERE domain_id <> 0 AND ordinal > 0;
-CREATE INDEX links_by_tags ON links (account_id, tags) WHERE tags <> '' AND ordinal > 0;
-CREATE INDEX links_in_trash ON links (account_id, updated_at) WHERE ordinal < 0 AND url <> '';
+CREATE INDEX links_by_tags ON links (account_id, tags) WHERE tags <> '';
 
 -- A foreign key from links to accounts would be half of the cost of a new link. Every statement that creates links locks the row of
 -- their account, and creates none without it, so a trigger that keeps accounts with links is enough.
@@ -263,6 +261,7 @@ CREATE TABLE webhooks (
     old_secret_until timestamptz,
     created_at       timestamptz NOT NULL,
     updated_at       timestamptz NOT NULL,
+    clicks_since     timestamptz NOT NULL, -- since when it is on and hears of clicks, if it does
     -- What changes with each event and delivery:
     waiting          bigint      NOT NULL DEFAULT 0, -- bytes of data that wait; 0: no delivery waits
     dropped          bigint      NOT NULL DEFAULT 0,
@@ -274,6 +273,7 @@ CREATE TABLE webhooks (
 
 CREATE INDEX webhooks_of_account ON webhooks (account_id, id);
 CREATE INDEX webhooks_to_send ON webhooks (next_at) WHERE waiting > 0;
+CREATE INDEX webhooks_of_clicks ON webhooks (account_id, id) WHERE active AND position(' link.clicked ' IN ' ' || events || ' ') > 0;
 
 CREATE TABLE webhook_deliveries (
     id         bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -284,11 +284,29 @@ CREATE TABLE webhook_deliveries (
     data       text        NOT NULL, -- see schema.Delivery
     status     text        NOT NULL DEFAULT 'waiting',
     attempts   bigint      NOT NULL DEFAULT 0,
-    error      text        NOT NULL DEFAULT ''
+    error      text        NOT NULL DEFAULT '',
+    clicks     bigint      NOT NULL DEFAULT 0 -- above 0: so many clicks that wait to be put into a delivery
 );
 
 CREATE INDEX deliveries_of_webhook ON webhook_deliveries (webhook_id, id);
 CREATE INDEX deliveries_waiting ON webhook_deliveries (webhook_id, id) WHERE status = 'waiting';
+
+-- Up to where webhooks have heard of clicks: the marks of lanes, and where the topic is read on.
+CREATE TABLE heard_lanes (
+    incarnation bytea  NOT NULL,
+    lane        bigint NOT NULL,
+    seq         bigint NOT NULL,
+    PRIMARY KEY (incarnation, lane)
+);
+CREATE TABLE heard_positions (
+    partition   bigint PRIMARY KEY,
+    epoch       bigint NOT NULL,
+    next        bigint NOT NULL,
+    last_offset bigint NOT NULL, -- of the last click, whose lane and number follow
+    incarnation bytea  NOT NULL,
+    lane        bigint NOT NULL,
+    seq         bigint NOT NULL
+);
 
 -- deliver makes a delivery of every webhook that hears of an event and has room: see schema.MaxWebhookWaiting. The lock on the webhook
 -- gives its deliveries IDs in the order of the commits. Locks are taken in the order accounts, links, webhooks.

@@ -79,8 +79,7 @@ CREATE UNIQUE INDEX domains_verified ON domains (host) WHERE verified_at IS NOT 
 CREATE INDEX domains_to_check ON domains (check_at) WHERE check_at IS NOT NULL;
 CREATE INDEX domains_of_account ON domains (account_id, host);
 
--- A deleted link keeps its row, which reserves its hash. Its ordinal is the one it had times -1, so that no list but the trash meets
--- it; updated_at is when it was deleted. A link that was purged from the trash has no url.
+-- A deleted link keeps its row, which reserves its hash. Its ordinal is its id times -1, so that no list meets it.
 CREATE TABLE links (
     id            INTEGER PRIMARY KEY AUTOINCREMENT,
     account_id    INTEGER NOT NULL REFERENCES accounts (id),
@@ -105,9 +104,7 @@ CREATE TABLE links (
 
 CREATE INDEX links_of_account ON links (account_id, hash);
 CREATE INDEX links_of_domain ON links (domain_id, ordinal) WHERE domain_id <> 0 AND ordinal > 0;
--- SQLite counts tags in the index alone only if the index has the ordinal, too.
-CREATE INDEX links_by_tags ON links (account_id, tags, ordinal) WHERE tags <> '' AND ordinal > 0;
-CREATE INDEX links_in_trash ON links (account_id, updated_at) WHERE ordinal < 0 AND url <> '';
+CREATE INDEX links_by_tags ON links (account_id, tags) WHERE tags <> '';
 
 -- The number of deleted links in each block of 1024 ordinals: see schema.OrdinalGap.
 CREATE TABLE link_gaps (
@@ -244,6 +241,7 @@ CREATE TABLE webhooks (
     old_secret_until INTEGER,
     created_at       INTEGER NOT NULL,
     updated_at       INTEGER NOT NULL,
+    clicks_since     INTEGER NOT NULL, -- since when it is on and hears of clicks, if it does
     -- What changes with each event and delivery:
     waiting          INTEGER NOT NULL DEFAULT 0, -- bytes of data that wait; 0: no delivery waits
     dropped          INTEGER NOT NULL DEFAULT 0,
@@ -255,6 +253,7 @@ CREATE TABLE webhooks (
 
 CREATE INDEX webhooks_of_account ON webhooks (account_id, id);
 CREATE INDEX webhooks_to_send ON webhooks (next_at) WHERE waiting > 0;
+CREATE INDEX webhooks_of_clicks ON webhooks (id) WHERE active AND instr(' ' || events || ' ', ' link.clicked ') > 0;
 
 CREATE TABLE webhook_deliveries (
     id         INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -265,11 +264,29 @@ CREATE TABLE webhook_deliveries (
     data       TEXT    NOT NULL, -- see schema.Delivery
     status     TEXT    NOT NULL DEFAULT 'waiting',
     attempts   INTEGER NOT NULL DEFAULT 0,
-    error      TEXT    NOT NULL DEFAULT ''
+    error      TEXT    NOT NULL DEFAULT '',
+    clicks     INTEGER NOT NULL DEFAULT 0 -- above 0: so many clicks that wait to be put into a delivery
 ) STRICT;
 
 CREATE INDEX deliveries_of_webhook ON webhook_deliveries (webhook_id, id);
 CREATE INDEX deliveries_waiting ON webhook_deliveries (webhook_id, id) WHERE status = 'waiting';
+
+-- Up to where webhooks have heard of clicks: the marks of lanes, and where topics are read on.
+CREATE TABLE heard_lanes (
+    incarnation BLOB    NOT NULL,
+    lane        INTEGER NOT NULL,
+    seq         INTEGER NOT NULL,
+    PRIMARY KEY (incarnation, lane)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE heard_positions (
+    partition   INTEGER PRIMARY KEY,
+    epoch       INTEGER NOT NULL,
+    next        INTEGER NOT NULL,
+    last_offset INTEGER NOT NULL, -- of the last click, whose lane and number follow
+    incarnation BLOB    NOT NULL,
+    lane        INTEGER NOT NULL,
+    seq         INTEGER NOT NULL
+) STRICT;
 
 -- Inserted into, a row of events becomes a delivery of every webhook that hears of it and has room: see schema.MaxWebhookWaiting.
 CREATE VIEW events AS SELECT '' AS event, 0 AS account_id, 0 AS domain_id, '' AS hash, '' AS tags, '' AS data;
@@ -315,14 +332,7 @@ BEGIN
     FROM link_events WHERE id = new.id;
 END;
 -- +goose StatementEnd
--- +goose StatementBegin
-CREATE TRIGGER tell_restored_link AFTER UPDATE OF ordinal ON links WHEN old.ordinal < 0 AND new.ordinal > 0
-    AND EXISTS (SELECT 1 FROM webhooks WHERE account_id = new.account_id)
-BEGIN
-    INSERT INTO events SELECT 'link.created', new.account_id, new.domain_id, new.hash, new.tags, data FROM link_events WHERE id = new.id;
-END;
--- +goose StatementEnd
--- The event has the link as it was before its deletion.
+-- A deleted link has lost its contents when the statement has ended.
 -- +goose StatementBegin
 CREATE TRIGGER tell_deleted_link BEFORE UPDATE OF ordinal ON links WHEN old.ordinal > 0 AND new.ordinal < 0
     AND EXISTS (SELECT 1 FROM webhooks WHERE account_id = new.account_id)

@@ -1,0 +1,208 @@
+package schema
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/binary"
+	"encoding/json"
+	"slices"
+	"time"
+)
+
+// MaxHeardClicks is how many clicks a delivery has at most.
+const MaxHeardClicks = 500
+
+// heardBefore is how far an edge's clock may be behind the store's: clicks from so long before a webhook began to hear of clicks are told.
+const heardBefore = time.Minute
+
+// HearingStore makes deliveries of clicks for the webhooks that hear of them. It has lane marks and positions of its own, beside those of
+// the click store, and changes them with the deliveries, atomically: the protocol is that of ClickStore.
+type HearingStore interface {
+	// HearsClicks reports whether a webhook that is on hears of clicks.
+	HearsClicks(ctx context.Context) (bool, error)
+	// HeardPosition is ClickStore.Position.
+	HeardPosition(ctx context.Context, partition int) (Position, error)
+	// HeardMarks is ClickStore.LaneMarks.
+	HeardMarks(ctx context.Context, lanes []Lane) ([]uint64, error)
+	// HearClicks adds the clicks of a batch to what waits for the webhooks that hear of them, and moves the marks of its lanes and the
+	// position of the partition, atomically. CodeConflict, and nothing is changed, if the partition's position is not batch.Base of
+	// batch.BaseEpoch, or if a lane's mark has reached its first click. When it returns nil, all is on the disk. Clicks for which a webhook
+	// has no room are dropped, and the deliveries that they would have made are counted.
+	HearClicks(ctx context.Context, batch *ClickBatch) error
+}
+
+// ClickEvent is a click as webhooks hear of it. A delivery of EventLinkClicked has one in each line of its data.
+type ClickEvent struct {
+	ID        string `json:"id"` // unique for ever, the same in each repetition
+	Hash      string `json:"hash"`
+	DomainID  *int64 `json:"domain_id"` // nil: the default domain
+	ClickedAt string `json:"clicked_at"`
+	Device    Device `json:"device"`
+	Browser   string `json:"browser"` // "" if unknown, as the names that follow
+	OS        string `json:"os"`
+	Language  string `json:"language"`
+	Referrer  string `json:"referrer"`
+	Country   string `json:"country"`
+	Bot       bool   `json:"bot"`
+	Route     string `json:"route"` // "": the link's URL
+}
+
+// clickID returns the ID of a click for others. It is a hash, because sequence numbers would tell how many clicks the service has.
+func clickID(lane Lane, seq uint64) string {
+	var identity [28]byte
+	copy(identity[:], lane.Incarnation[:])
+	binary.BigEndian.PutUint32(identity[16:], lane.Number)
+	binary.BigEndian.PutUint64(identity[20:], seq)
+	hash := sha256.Sum256(identity[:])
+	return "clk_" + base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(hash[:16])
+}
+
+// HeardLane is what a batch has of a lane.
+type HeardLane struct {
+	Lane        Lane
+	First, Last uint64
+}
+
+// HeardLanes returns the lanes of a batch, in their order.
+func (b *ClickBatch) HeardLanes() []HeardLane {
+	index := map[Lane]int{}
+	var lanes []HeardLane
+	for i, lane := range b.Lane {
+		at, known := index[lane]
+		if !known {
+			at = len(lanes)
+			index[lane] = at
+			lanes = append(lanes, HeardLane{Lane: lane, First: b.Seq[i]})
+		}
+		lanes[at].Last = b.Seq[i]
+	}
+	slices.SortFunc(lanes, func(a, b HeardLane) int { return a.Lane.Compare(b.Lane) })
+	return lanes
+}
+
+// Accounts returns the accounts of a batch.
+func (b *ClickBatch) Accounts() []int64 {
+	accounts := slices.Clone(b.AccountID)
+	slices.Sort(accounts)
+	return slices.Compact(accounts)
+}
+
+// ClickHook is a webhook that hears of clicks.
+type ClickHook struct {
+	ID, AccountID int64
+	DomainID      int64 // of Hash
+	Hash          string
+	Tag           string
+	PeopleOnly    bool
+	Since         time.Time // it hears of clicks since then
+	Waiting       int64     // bytes
+}
+
+// ClickedLink is what a webhook's filter and its ClickEvents need of a link.
+type ClickedLink struct {
+	ID, DomainID int64
+	Hash         string
+	Tags         []string
+}
+
+// HeardChunk is a part of a delivery of clicks.
+type HeardChunk struct {
+	Data   string // ClickEvents, each in a line
+	Clicks int
+}
+
+// Heard is what a batch adds to what waits for a webhook.
+type Heard struct {
+	HookID  int64
+	Chunks  []HeardChunk // for which it has room
+	Bytes   int          // of their data
+	Dropped int          // others
+}
+
+// Hear returns what the batch adds for webhooks. links has the links of ClickedBy that exist: one that was made anew meanwhile has lost its
+// former hash and tags.
+func (b *ClickBatch) Hear(hooks []ClickHook, links map[int64]ClickedLink) (all []Heard) {
+	ofAccount := b.clicksOf(hooks)
+	for _, hook := range hooks {
+		if heard := hook.hear(b, ofAccount[hook.AccountID], links); len(heard.Chunks) > 0 || heard.Dropped > 0 {
+			all = append(all, heard)
+		}
+	}
+	return all
+}
+
+// ClickedBy returns the links that the clicks of the webhooks' accounts are on.
+func (b *ClickBatch) ClickedBy(hooks []ClickHook) (links []int64) {
+	for _, clicks := range b.clicksOf(hooks) {
+		for _, i := range clicks {
+			links = append(links, b.LinkID[i])
+		}
+	}
+	slices.Sort(links)
+	return slices.Compact(links)
+}
+
+// clicksOf returns the indexes of the clicks of the webhooks' accounts.
+func (b *ClickBatch) clicksOf(hooks []ClickHook) map[int64][]int {
+	ofAccount := make(map[int64][]int)
+	for _, hook := range hooks {
+		ofAccount[hook.AccountID] = nil
+	}
+	for i, account := range b.AccountID {
+		if clicks, hears := ofAccount[account]; hears {
+			ofAccount[account] = append(clicks, i)
+		}
+	}
+	return ofAccount
+}
+
+// hear returns what clicks of a batch, by their indexes, add for the webhook.
+func (h *ClickHook) hear(batch *ClickBatch, clicks []int, links map[int64]ClickedLink) Heard {
+	heard := Heard{HookID: h.ID}
+	var data []byte
+	n := 0
+	end := func() {
+		if size := heard.Bytes + len(data); h.Waiting+int64(size) > MaxWebhookWaiting {
+			heard.Dropped++
+		} else {
+			heard.Bytes = size
+			heard.Chunks = append(heard.Chunks, HeardChunk{string(data), n})
+		}
+		data, n = data[:0], 0
+	}
+	for _, i := range clicks {
+		link := links[batch.LinkID[i]]
+		if !h.matches(batch, i, link) {
+			continue
+		}
+		data = append(append(data, clickEvent(batch, i, link)...), '\n')
+		if n++; n == MaxHeardClicks {
+			end()
+		}
+	}
+	if n > 0 {
+		end()
+	}
+	return heard
+}
+
+func (h *ClickHook) matches(batch *ClickBatch, i int, link ClickedLink) bool {
+	return !(h.PeopleOnly && batch.Device[i] == Bot) && !batch.ClickedAt[i].Before(h.Since.Add(-heardBefore)) &&
+		(h.Hash == "" || h.Hash == link.Hash && h.DomainID == link.DomainID) && (h.Tag == "" || slices.Contains(link.Tags, h.Tag))
+}
+
+func clickEvent(batch *ClickBatch, i int, link ClickedLink) []byte {
+	event := ClickEvent{ID: clickID(batch.Lane[i], batch.Seq[i]), Hash: link.Hash,
+		ClickedAt: batch.ClickedAt[i].UTC().Format("2006-01-02T15:04:05.000-07:00"), Device: batch.Device[i], Browser: batch.Browser[i],
+		OS: batch.OS[i], Language: batch.Language[i], Referrer: batch.Referrer[i], Country: batch.Country[i],
+		Bot: batch.Device[i] == Bot, Route: batch.Route[i]}
+	if link.DomainID != 0 {
+		event.DomainID = &link.DomainID
+	}
+	text, err := json.Marshal(event)
+	if err != nil {
+		panic(err) // a struct of strings
+	}
+	return text
+}
