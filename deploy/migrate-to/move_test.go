@@ -134,7 +134,7 @@ func (e *env) count(t *testing.T, clicks *sqlite.ClickStore, lane *spool.Lane) e
 	var batch stream.Batch
 	batch.Reset(time.Now())
 	lane.Read(&batch, 1<<20)
-	return errors.Join(count.NewWriter(clicks, nil, e.log, metrics.NewSet()).Count(t.Context(), &batch)...)
+	return errors.Join(count.NewWriter(clicks, nil, nil, e.log, metrics.NewSet()).Count(t.Context(), &batch)...)
 }
 
 // wantNotCounting requires that the old service cannot count the clicks in its spool.

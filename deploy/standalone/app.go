@@ -87,7 +87,7 @@ func (a *App) start(ctx context.Context, log *slog.Logger) error {
 }
 
 func (a *App) createServices(ctx context.Context, links *sqlite.Store, clicks *sqlite.ClickStore, log *slog.Logger) (err error) {
-	if a.ingest, err = ingestservice.NewLocal(a.cfg.Ingest, clicks, log.With("service", "ingest")); err != nil {
+	if a.ingest, err = ingestservice.NewLocal(a.cfg.Ingest, clicks, links, log.With("service", "ingest")); err != nil {
 		return err
 	}
 	topics := struct {

@@ -9,12 +9,14 @@
 package count
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"time"
 
 	"linkstream/schema"
 	"linkstream/schema/enrich"
+	"linkstream/schema/stream"
 )
 
 const (
@@ -40,6 +42,8 @@ func Decode(value []byte, c *schema.Click) error {
 type Builder struct {
 	Batch   schema.ClickBatch
 	Missing int // clicks that are missing before those of the batch
+	// Late says that a lane may be met in its middle: clicks before its first one are not missing.
+	Late bool
 
 	enricher *enrich.Enricher
 	log      *slog.Logger
@@ -96,7 +100,7 @@ type Record struct {
 // Add adds a click to the batch. Counted has just returned false for it, with a known mark.
 func (b *Builder) Add(c *schema.Click, r Record) {
 	to := &b.Batch
-	if c.Seq > b.mark+1 {
+	if c.Seq > b.mark+1 && !(b.Late && b.mark == 0) {
 		b.Missing += int(c.Seq - b.mark - 1)
 		to.Gaps = append(to.Gaps, schema.Gap{Lane: c.Lane, SeqRange: schema.SeqRange{First: b.mark + 1, Last: c.Seq - 1},
 			Partition: r.Partition, Offset: r.Offset, Found: time.Now()})
@@ -116,4 +120,31 @@ func (b *Builder) Add(c *schema.Click, r Record) {
 	to.Referrer, to.Country = append(to.Referrer, source.Referrer), append(to.Country, source.Country)
 	to.OS, to.Language = append(to.OS, source.OS), append(to.Language, source.Language)
 	to.Route = append(to.Route, source.Route)
+}
+
+// AddLane adds the clicks of a lane that are not counted, and returns how many are. marks reads marks of lanes. After an error, clicks
+// before the failure are in the batch, as they would be if the lane had sent them alone. stream.ErrRefused if a record is not a click.
+func (b *Builder) AddLane(ctx context.Context, lane *stream.Batch,
+	marks func(context.Context, []schema.Lane) ([]uint64, error)) (repeated int, err error) {
+	var click schema.Click
+	for i := range lane.Len() {
+		if err := Decode(lane.Value(i), &click); err != nil {
+			return repeated, fmt.Errorf("record %d of %d is not a click: %w: %w", i+1, lane.Len(), stream.ErrRefused, err)
+		}
+		counted, known := b.Counted(&click)
+		if !known {
+			mark, err := marks(ctx, []schema.Lane{click.Lane})
+			if err != nil {
+				return repeated, err
+			}
+			b.Learn(click.Lane, mark[0])
+			counted, _ = b.Counted(&click)
+		}
+		if counted {
+			repeated++
+		} else {
+			b.Add(&click, Record{Time: lane.Time})
+		}
+	}
+	return repeated, nil
 }

@@ -2,6 +2,7 @@ package count
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -41,11 +42,12 @@ type LaneStore interface {
 }
 
 // Writer counts the clicks of a spool on a machine without a broker. To the spool's shipper it is the topic of clicks: a batch is
-// accepted once its clicks and the mark of its lane are on the disk. A shipper that did not hear of that sends the batch again,
+// accepted once its clicks and the mark of its lane are on the disk, and what webhooks hear of them. A shipper that did not hear of that sends the batch again,
 // and the mark drops it. There are no positions: a click is counted if and only if its number is at or below the mark.
 type Writer struct {
 	store   LaneStore
 	builder *Builder // of the transaction under way
+	hearing *hearing
 	group   *groupcommit.Group[*stream.Batch]
 	metrics Metrics
 	failure atomic.Pointer[error] // of the last transaction; nil if it succeeded
@@ -53,9 +55,11 @@ type Writer struct {
 	epoch   time.Time
 }
 
-// NewWriter returns a writer that registers its metrics in set. countries may be nil.
-func NewWriter(store LaneStore, countries *enrich.Countries, log *slog.Logger, set *metrics.Set) *Writer {
-	w := &Writer{store: store, builder: NewBuilder(countries, log), metrics: NewMetrics(set), epoch: time.Now()}
+// NewWriter returns a writer that registers its metrics in set. Webhooks of webhooks hear of the clicks that it has counted. countries and
+// webhooks may be nil.
+func NewWriter(store LaneStore, webhooks schema.HearingStore, countries *enrich.Countries, log *slog.Logger, set *metrics.Set) *Writer {
+	w := &Writer{store: store, builder: NewBuilder(countries, log), hearing: newHearing(webhooks, countries, log), metrics: NewMetrics(set),
+		epoch: time.Now()}
 	w.group = groupcommit.New(writes, func(ctx context.Context, lanes []*groupcommit.Call[*stream.Batch]) error {
 		batches := make([]*stream.Batch, len(lanes))
 		for i, lane := range lanes {
@@ -120,7 +124,7 @@ func (w *Writer) Count(ctx context.Context, lanes ...*stream.Batch) []error {
 	}()
 	errs, repeated := make([]error, len(lanes)), 0
 	for i, lane := range lanes {
-		n, err := w.add(ctx, lane)
+		n, err := w.builder.AddLane(ctx, lane, w.store.LaneMarks)
 		repeated, errs[i] = repeated+n, err
 	}
 	w.pause(began, lanes)
@@ -131,33 +135,13 @@ func (w *Writer) Count(ctx context.Context, lanes ...*stream.Batch) []error {
 	}
 	stored = true
 	w.metrics.Repeated.Add(repeated)
-	return errs
-}
-
-// add adds the clicks of a lane that are not counted, and returns how many are. After an error, clicks before the failure are in
-// the batch, as they would be if the lane had sent them alone.
-func (w *Writer) add(ctx context.Context, lane *stream.Batch) (repeated int, err error) {
-	var click schema.Click
-	for i := range lane.Len() {
-		if err := Decode(lane.Value(i), &click); err != nil {
-			return repeated, fmt.Errorf("record %d of %d is not a click: %w: %w", i+1, lane.Len(), stream.ErrRefused, err)
-		}
-		counted, known := w.builder.Counted(&click)
-		if !known {
-			marks, err := w.store.LaneMarks(ctx, []schema.Lane{click.Lane})
-			if err != nil {
-				return repeated, err
-			}
-			w.builder.Learn(click.Lane, marks[0])
-			counted, _ = w.builder.Counted(&click)
-		}
-		if counted {
-			repeated++
-		} else {
-			w.builder.Add(&click, Record{Time: lane.Time})
-		}
+	if err := w.hearing.hear(ctx, lanes); err != nil {
+		return slices.Repeat([]error{w.failed(err)}, len(lanes))
 	}
-	return repeated, nil
+	if errors.Join(errs...) == nil {
+		w.failure.Store(nil)
+	}
+	return errs
 }
 
 // insert counts the batch.
@@ -167,14 +151,17 @@ func (w *Writer) insert(ctx context.Context) error {
 	err := w.store.InsertLanes(ctx, &b.Batch)
 	w.metrics.Inserts.Observe(time.Since(began))
 	if err != nil {
-		w.metrics.Failures.Inc()
-		err = fmt.Errorf("count %d clicks: %w", b.Batch.Len(), err)
-		w.failure.Store(&err)
-		return err
+		return w.failed(fmt.Errorf("count %d clicks: %w", b.Batch.Len(), err))
 	}
-	w.failure.Store(nil)
 	w.metrics.Counted.Add(b.Batch.Len())
 	w.metrics.Missing.Add(b.Missing)
 	b.Stored()
 	return nil
+}
+
+// failed notes the failure of a transaction, and returns it.
+func (w *Writer) failed(err error) error {
+	w.metrics.Failures.Inc()
+	w.failure.Store(&err)
+	return err
 }

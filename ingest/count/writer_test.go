@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -45,7 +46,7 @@ func openStore(t *testing.T, path string) *sqlite.ClickStore {
 }
 
 func newWriter(store count.LaneStore) *count.Writer {
-	return count.NewWriter(store, nil, slog.New(slog.DiscardHandler), metrics.NewSet())
+	return count.NewWriter(store, nil, nil, slog.New(slog.DiscardHandler), metrics.NewSet())
 }
 
 func wantTotal(t *testing.T, store *sqlite.ClickStore, want int64) {
@@ -186,7 +187,7 @@ func TestWriterTellsWhatIsMissingAndRepeated(t *testing.T) {
 	t.Parallel()
 	store, set := openStore(t, filepath.Join(t.TempDir(), "clicks.db")), metrics.NewSet()
 	t.Cleanup(func() { testkit.Close(t, store) })
-	w := count.NewWriter(store, nil, slog.New(slog.DiscardHandler), set)
+	w := count.NewWriter(store, nil, nil, slog.New(slog.DiscardHandler), set)
 	testkit.Must(t, w.Produce(t.Context(), 0, batch(lane(1), 1, 10)))
 	testkit.Must(t, w.Produce(t.Context(), 0, batch(lane(1), 14, 20)))
 	testkit.Must(t, w.Produce(t.Context(), 0, batch(lane(1), 14, 25)))
@@ -213,4 +214,70 @@ func TestDecodeRefusesWhatNoStoreHas(t *testing.T) {
 			t.Errorf("seq %d of %d: error %v", c.seq, c.year, err)
 		}
 	}
+}
+
+// failingHearer fails to tell of clicks as often as fail says.
+type failingHearer struct {
+	*sqlite.Store
+	fail int
+}
+
+func (h *failingHearer) HearClicks(ctx context.Context, batch *schema.ClickBatch) error {
+	if h.fail > 0 {
+		h.fail--
+		return errors.New("cannot tell")
+	}
+	return h.Store.HearClicks(ctx, batch)
+}
+
+func TestWriterTellsWebhooks(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	clicks := openStore(t, filepath.Join(folder, "clicks.db"))
+	t.Cleanup(func() { testkit.Close(t, clicks) })
+	links, err := sqlitetest.Open(t.Context(), filepath.Join(folder, "links.db"))
+	testkit.Must(t, err)
+	t.Cleanup(func() { testkit.Close(t, links) })
+	owner := schema.Account{Email: "a@example.org", CreatedAt: time.Now()}
+	testkit.Must(t, links.CreateAccount(t.Context(), &owner)) // number 1, as in the clicks
+	hearer := &failingHearer{links, 2}
+	start := func() *count.Writer {
+		return count.NewWriter(clicks, hearer, nil, slog.New(slog.DiscardHandler), metrics.NewSet())
+	}
+	w := start()
+	testkit.Must(t, errors.Join(w.Count(t.Context(), batch(lane(1), 1, 4))...)) // nobody hears, so nothing fails
+
+	hook := schema.Webhook{AccountID: owner.ID, URL: "https://example.org/", Events: []string{schema.EventLinkClicked}, Active: true,
+		Secret: "whsec_bmV3", CreatedAt: time.Now(), UpdatedAt: time.Now()}
+	testkit.Must(t, links.CreateWebhook(t.Context(), &hook))
+	told := func() (clicks int) {
+		deliveries, err := links.WaitingDeliveries(t.Context(), hook.ID, 100)
+		testkit.Must(t, err)
+		for _, d := range deliveries {
+			clicks += strings.Count(d.Data, "\n")
+		}
+		return clicks
+	}
+	for range 2 { // the first process is killed between the transactions
+		for _, err := range w.Count(t.Context(), batch(lane(1), 5, 9), batch(lane(2), 1, 2)) {
+			if err == nil {
+				t.Error("a batch is released that nobody was told of")
+			}
+		}
+		wantTotal(t, clicks, 11)
+		testkit.Equal(t, "told after a failure", told(), 0)
+		if w.Ready() == nil {
+			t.Error("ready after a failure")
+		}
+		if hearer.fail > 0 {
+			w = start()
+		}
+	}
+	for range 2 {
+		testkit.Must(t, errors.Join(w.Count(t.Context(), batch(lane(1), 5, 9), batch(lane(2), 1, 2))...))
+	}
+	testkit.Must(t, w.Ready())
+	testkit.Must(t, errors.Join(w.Count(t.Context(), batch(lane(2), 2, 3))...))
+	wantTotal(t, clicks, 12)
+	testkit.Equal(t, "told", told(), 8)
 }

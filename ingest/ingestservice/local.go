@@ -9,6 +9,7 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 
 	"linkstream/ingest/count"
+	"linkstream/schema"
 	"linkstream/schema/enrich"
 	"linkstream/schema/service"
 )
@@ -38,14 +39,14 @@ type Local struct {
 	metrics   *metrics.Set
 }
 
-// NewLocal loads the countries. It does not own the click store.
-func NewLocal(cfg LocalConfig, clicks LocalStore, log *slog.Logger) (*Local, error) {
+// NewLocal loads the countries. It does not own the stores.
+func NewLocal(cfg LocalConfig, clicks LocalStore, webhooks schema.HearingStore, log *slog.Logger) (*Local, error) {
 	countries, err := enrich.OpenCountries(cfg.GeoIP, log)
 	if err != nil {
 		return nil, fmt.Errorf("-ingest.geoip: %w", err)
 	}
 	set := metrics.NewSet()
-	return &Local{Writer: count.NewWriter(clicks, countries, log, set), countries: countries,
+	return &Local{Writer: count.NewWriter(clicks, webhooks, countries, log, set), countries: countries,
 		balance: newBalanceWatch(clicks, log, set), metrics: set}, nil
 }
 

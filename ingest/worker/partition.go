@@ -53,7 +53,7 @@ type Partition struct {
 	number int
 	cfg    Config
 	topic  topic
-	store  schema.ClickStore
+	store  store
 	log    *slog.Logger
 	status *status
 
@@ -70,15 +70,16 @@ type Partition struct {
 }
 
 // NewPartition returns a Partition without metrics of its own. countries may be nil.
-func NewPartition(number int, cfg Config, topic topic, store schema.ClickStore, countries *enrich.Countries,
+func NewPartition(number int, cfg Config, topic topic, store store, countries *enrich.Countries,
 	log *slog.Logger) *Partition {
 	return newPartition(number, cfg, topic, store, countries, log, newStatus(metrics.NewSet()))
 }
 
-func newPartition(number int, cfg Config, topic topic, store schema.ClickStore, countries *enrich.Countries,
+func newPartition(number int, cfg Config, topic topic, store store, countries *enrich.Countries,
 	log *slog.Logger, status *status) *Partition {
 	log = log.With("partition", number)
 	builder := count.NewBuilder(countries, log)
+	builder.Late = cfg.Late
 	return &Partition{number: number, cfg: cfg, topic: topic, store: store, builder: builder, batch: &builder.Batch, log: log,
 		status: status, lanes: make(map[schema.Lane]bool)}
 }
@@ -135,7 +136,7 @@ func (p *Partition) insert(ctx context.Context) error {
 		return fmt.Errorf("insert %d clicks of partition %d from offset %d: %w", clicks, p.number, b.Base, err)
 	}
 	p.results.counted = clicks
-	p.last = schema.CountedRecord{Offset: b.Offset[clicks-1], Lane: b.Lane[clicks-1], Seq: b.Seq[clicks-1]}
+	p.last = b.Last()
 	p.builder.Stored()
 	p.resetBatch(b.Epoch, b.Next)
 	return nil

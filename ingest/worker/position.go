@@ -175,8 +175,10 @@ func (p *Partition) skipDeleted(ctx context.Context, cause error) error {
 	case p.batch.Next >= start:
 		return cause // the leader has changed since
 	}
-	p.results.deleted += int(start - p.batch.Next)
-	p.log.Error("retention deleted records before they were counted", "from", p.batch.Next, "to", start)
+	if !p.cfg.Late || p.batch.Base > 0 { // who comes late does not miss what was before
+		p.results.deleted += int(start - p.batch.Next)
+		p.log.Error("retention deleted records before they were counted", "from", p.batch.Next, "to", start)
+	}
 	p.batch.Next = start
 	return nil
 }

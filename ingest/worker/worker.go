@@ -65,6 +65,7 @@ type Config struct {
 	MaxWait  time.Duration // from a batch's first record to its insert; less if it has more than a few clicks
 	IdleWait time.Duration // for a batch's first record; not a flag
 	Pause    time.Duration // between two fetches of a batch: those of single records cost as much as their inserts; not a flag
+	Late     bool          // lanes may be met in their middle: see count.Builder; not a flag
 }
 
 // DefaultConfig returns a configuration that works.
@@ -90,6 +91,13 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
+// store is the part of schema.ClickStore that a Worker uses, or another store that takes each click once.
+type store interface {
+	Position(ctx context.Context, partition int) (schema.Position, error)
+	LaneMarks(ctx context.Context, lanes []schema.Lane) ([]uint64, error)
+	InsertClicks(ctx context.Context, batch *schema.ClickBatch) error
+}
+
 // group is the part of stream.Client that a Worker uses.
 type group interface {
 	topic
@@ -100,14 +108,14 @@ type group interface {
 type Worker struct {
 	cfg       Config
 	group     group
-	store     schema.ClickStore
+	store     store
 	countries *enrich.Countries
 	log       *slog.Logger
 	status    *status
 }
 
 // New returns a worker that registers its metrics in set. countries may be nil.
-func New(cfg Config, group group, store schema.ClickStore, countries *enrich.Countries, log *slog.Logger,
+func New(cfg Config, group group, store store, countries *enrich.Countries, log *slog.Logger,
 	set *metrics.Set) *Worker {
 	return &Worker{cfg: cfg, group: group, store: store, countries: countries, log: log, status: newStatus(set)}
 }
@@ -115,6 +123,9 @@ func New(cfg Config, group group, store schema.ClickStore, countries *enrich.Cou
 // Ready returns nil if the worker is a member of the group and counts each of its partitions without an error. A member
 // without a partition is ready: it stands by for the others.
 func (w *Worker) Ready() error { return w.status.ready() }
+
+// Lag returns how many records wait to be counted in the partitions of this worker, as far as it knows.
+func (w *Worker) Lag() int64 { _, lag := w.status.totals(); return lag }
 
 // Run counts until ctx is done. It returns when no insert is under way. A batch that was fetched and not inserted is
 // fetched again by the next worker.

@@ -67,7 +67,7 @@ func (s *system) produce(t *testing.T, batch *stream.Batch) {
 	store, err := sqlite.OpenClickStore(t.Context(), filepath.Join(s.data, "clicks.db"))
 	testkit.Must(t, err)
 	defer testkit.Close(t, store)
-	writer := count.NewWriter(store, nil, slog.New(slog.DiscardHandler), metrics.NewSet())
+	writer := count.NewWriter(store, nil, nil, slog.New(slog.DiscardHandler), metrics.NewSet())
 	testkit.Must(t, writer.Produce(t.Context(), 0, batch))
 }
 

@@ -114,7 +114,7 @@ func (m *machine) open() {
 		m.file.sync()
 	}
 	store := &machineStore{machine: m}
-	w := count.NewWriter(store, nil, m.log, metrics.NewSet())
+	w := count.NewWriter(store, nil, nil, m.log, metrics.NewSet())
 	m.writer = start(func(yield yield) {
 		store.yield = yield
 		if len(m.waiting) == 0 {
