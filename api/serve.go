@@ -63,6 +63,11 @@ func serve(ctx context.Context, cfg settings, db schema.Database, client *stream
 	if err := cfg.firstAccount.AwaitAndPrint(ctx, report, db, api.URL(), stdout); err != nil {
 		return err
 	}
+	hears, err := newHearing(cfg, db, api.Metrics(), log)
+	if err != nil {
+		return err
+	}
+	defer service.RunInBackground(ctx, hears.run)()
 	ops.Add(api.Ready, api.Metrics())
 	log.Info("serving the API and the dashboard", "listen", api.Addr(), "operators", ops.Addr(), "dashboard", api.URL().String()+dashboard.Root)
 	return api.Run(ctx)

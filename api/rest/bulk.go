@@ -151,12 +151,11 @@ func (a *API) countLinks(c *call, links int) error {
 	return err
 }
 
-// newBulkFailure returns the error of one of the links, with its fields named as in the request. An error with a code of its own has no
-// fields.
+// newBulkFailure returns the error of one of the links, with its fields named as in the request.
 func newBulkFailure(i int, err error) bulkFailure {
 	var e *schema.Error
 	errors.As(err, &e)
-	if e.Code != schema.CodeInvalid {
+	if e.Code == schema.CodeUnsafeURL {
 		return bulkFailure{failure: failure{Error: string(e.Code), Message: e.Message}}
 	}
 	fields := make(map[string][]string, len(e.Fields))

@@ -23,9 +23,8 @@ const (
 )
 
 const (
-	badEvents = "The events must be some of domain.changed, link.created, link.deleted and link.updated."
+	badEvents = "The events must be some of domain.changed, link.clicked, link.created, link.deleted and link.updated."
 	noWebhook = "There is no such webhook."
-	noClicks  = "Clicks cannot be heard of: the events are domain.changed, link.created, link.deleted and link.updated."
 )
 
 type webhookItem struct {
@@ -150,10 +149,7 @@ func setEvents(hook *schema.Webhook, body *body) {
 	}
 	for _, event := range events {
 		switch event {
-		case schema.EventLinkCreated, schema.EventLinkUpdated, schema.EventLinkDeleted, schema.EventDomainChanged:
-		case "link.clicked":
-			body.reject(fieldEvents, noClicks)
-			return
+		case schema.EventLinkClicked, schema.EventLinkCreated, schema.EventLinkUpdated, schema.EventLinkDeleted, schema.EventDomainChanged:
 		default:
 			body.reject(fieldEvents, badEvents)
 		}

@@ -2,6 +2,7 @@
 // (https://www.standardwebhooks.com).
 //
 //	change of a link ─trigger, same transaction─▶ webhook_deliveries ─claim─▶ Sender ─POST─▶ receiver
+//	click ─schema.HearingStore, with marks──────▶
 //
 // A delivery is in the link store once the change is, and keeps its random webhook-id over all attempts: a receiver that remembers the
 // IDs hears of each event exactly once, whatever is killed. Deliveries of one webhook are sent in their order, one at a time: a failure

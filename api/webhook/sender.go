@@ -285,6 +285,12 @@ func (s *Sender) body(d schema.Delivery) ([]byte, error) {
 	}{d.Event, d.At.UTC().Format("2006-01-02T15:04:05.000-07:00"), map[string]any{}}
 	switch d.Event {
 	case schema.EventTest:
+	case schema.EventLinkClicked:
+		clicks := []json.RawMessage{}
+		for line := range strings.Lines(d.Data) {
+			clicks = append(clicks, json.RawMessage(line))
+		}
+		message.Data["clicks"] = clicks
 	case schema.EventDomainChanged:
 		domain, err := schema.DomainOfEvent(d.Data)
 		if err != nil {

@@ -311,3 +311,48 @@ func TestRetryAfter(t *testing.T) {
 		testkit.Equal(t, value, webhook.RetryAfter(http.Header{"Retry-After": {value}}, now), want)
 	}
 }
+
+func TestClicksOfAMessage(t *testing.T) {
+	t.Parallel()
+	store, owner := open(t)
+	r, hook := listen(t, store, owner, nil)
+	hook.Events = []string{schema.EventLinkClicked}
+	testkit.Must(t, store.UpdateWebhook(t.Context(), hook))
+	addLinks(t, store, owner, 1, 1)
+	link, err := store.Link(t.Context(), 0, "l1")
+	testkit.Must(t, err)
+	now := time.UnixMilli(time.Now().UnixMilli()).UTC()
+	batch := schema.ClickBatch{Next: 2, Offset: []int64{0, 1}, Lane: []schema.Lane{{}, {}}, Seq: []uint64{1, 2},
+		LinkID: []int64{link.ID, link.ID}, AccountID: []int64{owner.ID, owner.ID}, ClickedAt: []time.Time{now, now},
+		Device: []schema.Device{schema.Desktop, schema.Bot}, Browser: []string{"Firefox", ""}, Referrer: []string{"", "a.example"},
+		Country: []string{"DE", ""}, OS: []string{"Linux", ""}, Language: []string{"de", ""}, Route: []string{"", "red"}}
+	testkit.Must(t, store.HearClicks(t.Context(), &batch))
+	run(t, store)
+	testkit.Eventually(t, "a message", func() bool { return len(r.got()) == 1 })
+	var message struct {
+		Type string
+		Data map[string][]map[string]any
+	}
+	for _, body := range r.seen {
+		testkit.Must(t, json.Unmarshal([]byte(body), &message))
+	}
+	at := now.Format("2006-01-02T15:04:05.000+00:00")
+	want := []map[string]any{
+		{"hash": "l1", "domain_id": nil, "clicked_at": at, "device": "desktop", "browser": "Firefox", "os": "Linux", "language": "de",
+			"referrer": "", "country": "DE", "bot": false, "route": ""},
+		{"hash": "l1", "domain_id": nil, "clicked_at": at, "device": "bot", "browser": "", "os": "", "language": "",
+			"referrer": "a.example", "country": "", "bot": true, "route": "red"},
+	}
+	got := message.Data["clicks"]
+	testkit.Equal(t, "clicks", len(got), 2)
+	for i, click := range got {
+		if id, _ := click["id"].(string); len(id) < 20 || id == got[1-i]["id"] {
+			t.Errorf("id %q", click["id"])
+		}
+	}
+	for _, click := range got {
+		delete(click, "id")
+	}
+	testkit.Equal(t, "clicks", got, want)
+	testkit.Equal(t, "type", message.Type, schema.EventLinkClicked)
+}
