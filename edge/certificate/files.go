@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync/atomic"
+	"time"
 
 	"linkstream/schema/filewatch"
 )
@@ -56,11 +57,11 @@ func (f *Files) First() *tls.Certificate {
 	return nil
 }
 
-// Oldest returns the certificate that expires first, nil if there is none.
-func (f *Files) Oldest() (first *x509.Certificate) {
+// Expiry returns when the first of the certificates expires, the zero time if there is none.
+func (f *Files) Expiry() (first time.Time) {
 	for _, cert := range *f.loaded.Load() {
-		if first == nil || cert.Leaf.NotAfter.Before(first.NotAfter) {
-			first = cert.Leaf
+		if first.IsZero() || cert.Leaf.NotAfter.Before(first) {
+			first = cert.Leaf.NotAfter
 		}
 	}
 	return first

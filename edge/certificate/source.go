@@ -25,13 +25,12 @@ package certificate
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/mholt/acmez/v3"
@@ -57,12 +56,14 @@ func Open(cfg Config, hosts *Hosts, store Store, ports Ports, set *metrics.Set, 
 		return nil, err
 	}
 	s := &Source{files: files}
-	registerExpiry(set, "file", files.Oldest)
+	const name = "linkstream_edge_tls_certificate_expiry_timestamp_seconds"
+	service.Describe(set, name, "Unix time at which the first of the certificates in use expires, by source; 0 without any.")
+	set.NewGauge(name+`{source="file"}`, func() float64 { return unix(files.Expiry()) })
 	if cfg.ACME.Email != "" {
 		if s.acme, err = openACME(cfg.ACME, hosts, store, ports, set, log); err != nil {
 			return nil, err
 		}
-		registerExpiry(set, "acme", s.acme.oldest)
+		set.NewGauge(name+`{source="acme"}`, func() float64 { return unix(s.acme.expiry()) })
 	}
 	s.config = s.newTLSConfig()
 	if cfg.ACME.Key != "" {
@@ -75,22 +76,11 @@ func Open(cfg Config, hosts *Hosts, store Store, ports Ports, set *metrics.Set, 
 	return s, nil
 }
 
-// registerExpiry adds what is known of the first certificate of a source that expires to set. oldest returns nil without one.
-func registerExpiry(set *metrics.Set, source string, oldest func() *x509.Certificate) {
-	gauge := func(name, help string, value func(*x509.Certificate) float64) {
-		service.Describe(set, name, help)
-		set.NewGauge(fmt.Sprintf("%s{source=%q}", name, source), func() float64 {
-			if cert := oldest(); cert != nil {
-				return value(cert)
-			}
-			return 0
-		})
+func unix(t time.Time) float64 {
+	if t.IsZero() {
+		return 0
 	}
-	gauge("linkstream_edge_tls_certificate_expiry_timestamp_seconds",
-		"Unix time at which the first of the certificates in use expires, by source; 0 without any.",
-		func(cert *x509.Certificate) float64 { return float64(cert.NotAfter.Unix()) })
-	gauge("linkstream_edge_tls_certificate_lifetime_seconds", "Time for which this certificate is valid in all; 0 without any.",
-		func(cert *x509.Certificate) float64 { return cert.NotAfter.Sub(cert.NotBefore).Seconds() })
+	return float64(t.Unix())
 }
 
 // Run keeps the certificates up to date until ctx is done.
