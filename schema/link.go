@@ -14,6 +14,9 @@ const (
 	PageSize    = 20   // links per page of a list
 )
 
+// TrashTTL is how long a deleted link can be restored.
+const TrashTTL = 30 * 24 * time.Hour
+
 // Link is a short link. The pair (DomainID, Hash) is unique.
 type Link struct {
 	ID        int64
@@ -23,9 +26,9 @@ type Link struct {
 	Hash      string // case-sensitive
 	URL       string // the long URL, unchanged
 	Active    bool   // as its owner has set it; an inactive link is answered with 410
-	Ordinal   int64  // 1, 2, 3, … among all links that the owner has created; a deleted link has none
+	Ordinal   int64  // 1, 2, 3, … among all links that the owner has created; of a deleted link times -1
 	CreatedAt time.Time
-	UpdatedAt time.Time // of the last LinkEdit; CreatedAt before the first
+	UpdatedAt time.Time // of the last LinkEdit, restoring or deletion; CreatedAt before the first
 
 	Title        string
 	Tags         []string   // unique, in alphabetical order; nil if there are none
@@ -108,7 +111,7 @@ type Stop string
 // The reasons. The first that applies is the link's.
 const (
 	NotStopped Stop = ""
-	Deleted    Stop = "deleted"    // DeleteLink; of the link only ID, AccountID, DomainID, Host, Hash and times are left
+	Deleted    Stop = "deleted"    // DeleteLink
 	TakenDown  Stop = "taken_down" // SetTakenDown
 	Suspended  Stop = "suspended"  // its owner's account is suspended
 	HostLost   Stop = "host_lost"  // its domain is not, or no longer, verified
@@ -143,8 +146,20 @@ type LinkStore interface {
 	// TaggedLinks returns up to limit of the account's links that have tags and ordinals greater than ordinal, in this order.
 	TaggedLinks(ctx context.Context, accountID, ordinal int64, limit int) ([]TaggedLink, error)
 	// DeleteLink deletes the link with link.ID of account link.AccountID. Its row stays to reserve the hash, and is
-	// found by Link, LinksByHash and Destinations only. CodeNotFound if the account has no such link, or it was deleted before.
+	// found by Link, LinksByHash, Destinations and LinkFilter.DeletedAfter only. CodeNotFound if the account has no such link, or it was
+	// deleted before.
 	DeleteLink(ctx context.Context, link Link, at time.Time) error
+	// ChangeLinks edits or deletes the links of changes in one transaction, and sets changes.Errs to UpdateLink's or DeleteLink's outcomes
+	// for them. It keeps changes.Call as CreateLinks does. After an error nothing has changed, unless it is CodeUnavailable: then all or
+	// nothing has.
+	ChangeLinks(ctx context.Context, changes *LinkChanges) error
+	// RestoreLink restores the account's link with that hash which was deleted after a time, as it was, with the ID and ordinal that it
+	// had; UpdatedAt becomes at. domainID picks one as in OwnedLink. CodeNotFound if there is no such link, as it was made anew, was purged,
+	// or its domain was deleted.
+	RestoreLink(ctx context.Context, accountID int64, hash string, domainID *int64, deletedAfter, at time.Time) (Link, error)
+	// PurgeLinks removes everything but hash and take-down from up to limit links that were deleted at a time or before, which then cannot
+	// be restored. It returns how many these are.
+	PurgeLinks(ctx context.Context, deletedBy time.Time, limit int) (int64, error)
 	// Link returns the link with that hash on a domain, whether or not it is active or deleted. CodeNotFound if there is
 	// none.
 	Link(ctx context.Context, domainID int64, hash string) (Link, error)
@@ -167,6 +182,8 @@ type LinkStore interface {
 	// LinksAfter returns up to limit of the account's links that match filter and whose ordinals are greater than ordinal, in the order
 	// of their ordinals.
 	LinksAfter(ctx context.Context, accountID int64, filter LinkFilter, ordinal int64, limit int) ([]Link, error)
+	// OwnedLinks returns the account's links with the hashes, those on the default domain first, then the oldest.
+	OwnedLinks(ctx context.Context, accountID int64, hashes []string) ([]Link, error)
 	// LinksByID returns the account's links among those with the IDs, in any order.
 	LinksByID(ctx context.Context, accountID int64, ids []int64) ([]Link, error)
 	// LinkPassword returns the argon2id hash of the password of the link with an ID, and its version; "" and 0 if the link asks for

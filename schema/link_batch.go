@@ -1,6 +1,8 @@
 package schema
 
-// MaxLinkBatch is how many links one call of CreateLinks may create.
+import "time"
+
+// MaxLinkBatch is how many links one call of CreateLinks or ChangeLinks may have.
 const MaxLinkBatch = 1000
 
 // LinkBatch is links of one account that are created together.
@@ -27,3 +29,19 @@ const MaxDraws = 8
 
 // ErrNoFreeHash means that MaxDraws hashes were in use.
 var ErrNoFreeHash = Errorf(CodeInternal, "%d random hashes in a row are in use", MaxDraws)
+
+// LinkChanges are changes of links of one account that are made together.
+type LinkChanges struct {
+	AccountID int64
+	IDs       []int64 // of the links, each once
+	At        time.Time
+	// Edit returns the edit of a link; an error becomes the link's outcome. nil deletes the links. It may be called several times for a
+	// link, inside the transaction.
+	Edit func(Link) (LinkEdit, error)
+	// Call is recorded with the changes, unless it is nil. Answer returns the record, given what became of each link. It may be called
+	// several times.
+	Call   *IdempotentCall
+	Answer func(errs []error) ([]byte, error)
+	// Errs is what became of each link. ChangeLinks sets it.
+	Errs []error
+}

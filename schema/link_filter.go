@@ -1,5 +1,7 @@
 package schema
 
+import "time"
+
 // LinkFilter says which of an account's links a list has, and in which order. The zero LinkFilter lists all, the newest first.
 type LinkFilter struct {
 	Words       []LinkWord // all of which a link matches
@@ -7,6 +9,8 @@ type LinkFilter struct {
 	DomainID    *int64     // nil: any
 	Redirects   *bool      // what Link.Redirects reports; nil: either
 	OldestFirst bool
+	// DeletedAfter, if not zero, selects links that were deleted after a time and can be restored, the last deleted first.
+	DeletedAfter time.Time
 }
 
 // LinkWord is a word of a search. A link matches it if its hash, URL, title or one of its tags contains one of Texts, which ignores
@@ -18,5 +22,5 @@ type LinkWord struct {
 
 // IsZero reports whether the filter lists all links, the newest first.
 func (f LinkFilter) IsZero() bool {
-	return len(f.Words) == 0 && f.Tag == "" && f.DomainID == nil && f.Redirects == nil && !f.OldestFirst
+	return len(f.Words) == 0 && f.Tag == "" && f.DomainID == nil && f.Redirects == nil && !f.OldestFirst && f.DeletedAfter.IsZero()
 }

@@ -199,6 +199,7 @@ func (s *Service) Run(ctx context.Context) error {
 	stopCounting := service.RunInBackground(background, s.shortener.Run)
 	stopStreaming := service.RunInBackground(ctx, s.live.Run)
 	stopSending := service.RunInBackground(ctx, s.webhooks.Run)
+	stopEmptying := service.RunInBackground(background, func(ctx context.Context) { s.shortener.EmptyTrash(ctx, s.log) })
 	stopWritingUses := service.RunInBackground(background, func(ctx context.Context) { s.tokens.Run(ctx, s.log) })
 	stopNaming := service.RunInBackground(background, func(ctx context.Context) { s.passwords.Name(ctx, s.url) })
 
@@ -209,6 +210,7 @@ func (s *Service) Run(ctx context.Context) error {
 	stopImporting()
 	stopRanking()
 	stopCounting()
+	stopEmptying()
 	stopWritingUses()
 	stopReloading()
 	stopChecking()

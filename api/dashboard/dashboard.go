@@ -125,6 +125,7 @@ func (d *Dashboard) routes() {
 	d.routeTokens()
 	d.routeOverview()
 	d.routeLinks()
+	d.routeTrash()
 	d.routeTags()
 	d.routeBulk()
 	d.routeTransfer()

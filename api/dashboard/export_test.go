@@ -12,9 +12,6 @@ var (
 	NewCounter   = newCounter
 	FindPeriod   = findPeriod
 	WriteCSV     = writeCSV
-	NewQR        = newQR
-	QRPNG        = qrPNG
-	QRSVG        = qrSVG
 	NextPath     = nextPath
 	ReadFileForm = readFileForm
 	WithScheme   = withScheme

@@ -114,13 +114,13 @@ func TestStoreErrorsStayInside(t *testing.T) {
 	// (TestOverviewOfManyLinks).
 	others := []string{"CreateFirstAccount", "SetSuspended", "LeaseRequests", "UseTokens", "TokenByDigest", "Link",
 		"DomainsByHost", "ExtendSession", "Position", "InsertClicks", "LinkStats", "SetActive", "SetTakenDown", "TransferDomain", "ReleaseDomain",
-		"LaneMarks", "ClickSums", "LaneCounts", "LaneGaps", "LinksByHash", "Destinations", "VerifiedDomains", "VerifiedHosts", "CreateLinks", "RecordedCall", "PutCertificateFile", "CertificateFile",
+		"LaneMarks", "ClickSums", "LaneCounts", "LaneGaps", "LinksByHash", "Destinations", "VerifiedDomains", "VerifiedHosts", "CreateLinks", "RecordedCall", "OwnedLinks", "PutCertificateFile", "CertificateFile",
 		"CertificateFiles", "DeleteCertificateFiles", "LockCertificate", "UnlockCertificate", "NoteCertificate", "PendingChanges", "TakeChanges",
 		"ValidSessions", "ValidTokens", "ClickTotals", "CreateWebhook", "Webhook", "UpdateWebhook", "RotateSecret", "DeleteWebhook", "TestWebhook",
 		"Deliveries", "ResendDelivery", "WaitingDeliveries", "NoteDelivery", "ReleaseWebhook", "HearsClicks",
 		"HeardPosition", "HeardMarks", "HearClicks", "LinkPassword", "SharedValue", "SetSharedValue"}
 	for _, method := range methods {
-		if method == "DomainsToCheck" || method == "UploadPart" || method == "ClaimWebhooks" { // called in the background, whatever happens
+		if method == "DomainsToCheck" || method == "PurgeLinks" || method == "UploadPart" || method == "ClaimWebhooks" { // called in the background, whatever happens
 			continue
 		}
 		if _, failed := reached.Load(method); failed == slices.Contains(others, method) {
@@ -137,7 +137,7 @@ func TestStoreErrorsStayInside(t *testing.T) {
 func pagesByMethod(owner *browser, called *sync.Map, domain, verified schema.Domain) map[string][]string {
 	pages := map[string][]string{}
 	for _, path := range []string{"", "/links", "/links?q=known", "/links?sort=-clicks", "/links?page=2", "/links?made=0.known", "/links/0/known",
-		"/links/0/unknown", "/links/0/known/clicks.csv", "/links/0/known/qr.svg", "/links/0/known/edit", "/report", "/report?tag=word&totals=show", "/links/0/known/report", "/tags", "/tags/word", "/bulk", "/import", "/import/errors.csv", "/export.csv", "/domains", fmt.Sprintf("/domains/%d", domain.ID),
+		"/links/0/unknown", "/links/0/known/clicks.csv", "/links/0/known/qr.svg", "/links/0/known/edit", "/report", "/report?tag=word&totals=show", "/links/0/known/report", "/links/new", "/trash", "/tags", "/tags/word", "/bulk", "/import", "/import/errors.csv", "/export.csv", "/domains", fmt.Sprintf("/domains/%d", domain.ID),
 		fmt.Sprintf("/domains/%d", verified.ID),
 		"/tokens", "/account", "/none"} {
 		called.Clear()
@@ -187,6 +187,10 @@ func sendForms(owner, stranger *browser, method, visitor string, domain, claim s
 		post("/tags/word/delete")
 	case "DeleteLink":
 		post("/links/0/known/delete")
+	case "ChangeLinks":
+		post("/links/chosen", "do", "off", "all", "true")
+	case "RestoreLink":
+		post("/trash/restore", "link", "0.known")
 	case "CreateDomain":
 		post("/domains", "host", "new.example.org")
 	case "VerifyDomain":

@@ -29,10 +29,11 @@ func (d *Dashboard) routeLinks() {
 	d.get(pathLinks, d.listLinks)
 	d.post(pathLinks, d.createLink)
 	d.keep(pathLinks, keptFields...)
+	d.get(pathLinks+"/new", d.showNew)
+	d.post(pathLinks+"/chosen", d.changeChosen)
 	d.get(pathLink, d.showLink)
 	d.get(pathLink+"/clicks.csv", d.downloadClicks)
-	d.get(pathLink+"/qr.svg", d.downloadQRasSVG)
-	d.get(pathLink+"/qr.png", d.downloadQRasPNG)
+	d.routeQR()
 	d.post(pathLink+"/active", d.setActive)
 	d.get(pathLink+"/edit", d.showEdit)
 	d.post(pathLink+"/edit", d.editLink)
@@ -186,38 +187,6 @@ func (d *Dashboard) downloadClicks(c *call) error {
 	}
 	c.attach(link.fileName("-"+asked.fileName()+".csv"), "text/csv; charset=utf-8; header=present")
 	return writeCSV(c.http, days)
-}
-
-func (d *Dashboard) downloadQRasSVG(c *call) error {
-	link, err := d.ownLink(c)
-	if err != nil {
-		return err
-	}
-	code, err := newQR(link.ShortURL)
-	if err != nil {
-		return err
-	}
-	c.attach(link.fileName(".svg"), "image/svg+xml")
-	c.http.SetBody(qrSVG(code))
-	return nil
-}
-
-func (d *Dashboard) downloadQRasPNG(c *call) error {
-	link, err := d.ownLink(c)
-	if err != nil {
-		return err
-	}
-	code, err := newQR(link.ShortURL)
-	if err != nil {
-		return err
-	}
-	png, err := qrPNG(code)
-	if err != nil {
-		return err
-	}
-	c.attach(link.fileName(".png"), "image/png")
-	c.http.SetBody(png)
-	return nil
 }
 
 // attach marks the answer as a file download. name needs no escaping.

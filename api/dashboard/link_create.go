@@ -50,6 +50,24 @@ func (d *Dashboard) shortenFormOf(c *call, back string, domains []schema.Domain)
 	return form
 }
 
+// newPage is the data of the page with the form, to which the list leads where the script does not fetch the form.
+type newPage struct{ Form shortenForm }
+
+// LinkFields gives the template the fields, as editPage does.
+func (p newPage) LinkFields() linkFields { return p.Form.onHost(p.Form.Default) }
+
+func (d *Dashboard) showNew(c *call) error {
+	back := c.query("back")
+	if !localPath(back) {
+		back = pathLinks
+	}
+	form, err := d.shortenForm(c, back)
+	if err != nil {
+		return err
+	}
+	return d.render(c, "new", newPage{form})
+}
+
 // madeLink returns the link that paramMade names, or nil if the account does not have it.
 func (d *Dashboard) madeLink(c *call) (*linkView, error) {
 	domain, hash, ok := strings.Cut(c.query(paramMade), ".")

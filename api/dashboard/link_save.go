@@ -136,5 +136,7 @@ func (d *Dashboard) deleteLink(c *call) error {
 	if err := d.Shortener.Delete(c.ctx, link.Link); err != nil {
 		return err
 	}
-	return c.seeOther(pathLinks, link.Name+" was deleted. Visitors are told that it is not active. Its alias stays reserved for you.")
+	back := c.back(pathLinks)
+	c.setNotice(notice{Text: link.Name + " was deleted." + inTrash, Undo: &undo{pathTrash + "/restore", "link", link.Key(), back}})
+	return c.redirect(back)
 }

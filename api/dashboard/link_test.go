@@ -1,12 +1,10 @@
 package dashboard_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
-	"image/png"
 	"mime"
 	"net/http"
 	"regexp"
@@ -17,6 +15,7 @@ import (
 
 	"linkstream/api/auth"
 	"linkstream/api/dashboard"
+	"linkstream/api/qr"
 	"linkstream/schema"
 	"linkstream/schema/storetest"
 	"linkstream/schema/stream"
@@ -250,10 +249,28 @@ func TestDownloads(t *testing.T) {
 		file(t, base+"clicks.csv?range=all", typeCSV, "sho.rt-sale-all.csv")
 	})
 	t.Run("QR codes lead to the short link", func(t *testing.T) {
-		reads(t, drawn(t, []byte(file(t, base+"qr.svg", "image/svg+xml", "sho.rt-sale.svg"))), "http://sho.rt/sale")
-		img, err := png.Decode(bytes.NewReader([]byte(file(t, base+"qr.png", "image/png", "sho.rt-sale.png"))))
-		testkit.Must(t, err)
-		reads(t, img, "http://sho.rt/sale")
+		for _, format := range []string{qr.SVG, qr.PNG} {
+			for _, size := range []int{512, 300} {
+				style := qr.Default
+				style.Format, style.Size = format, size
+				want, _, err := style.Draw("http://sho.rt/sale")
+				testkit.Must(t, err)
+				got := file(t, fmt.Sprintf("%sqr.%s?size=%d", base, format, size), style.ContentType(), "sho.rt-sale."+format)
+				testkit.Equal(t, "code", got, string(want))
+			}
+		}
+		b.get(base+"qr.png?size=1").want(t, http.StatusUnprocessableEntity, "cannot be drawn")
+	})
+	t.Run("QR codes have a style", func(t *testing.T) {
+		page := b.get(base + "qr?size=300&margin=2&level=H&foreground=%230b3d2e&background=%23FFEECC")
+		page.want(t, http.StatusOK, "Download SVG")
+		const query = "?background=FFEECC&amp;foreground=0B3D2E&amp;level=H&amp;margin=2&amp;size=300"
+		for _, part := range []string{`src="` + base + `qr.svg` + query, `href="` + base + `qr.png` + query, `value="#0B3D2E"`, `<option value="H" selected>`} {
+			if !strings.Contains(page.body, part) {
+				t.Errorf("no %s in:\n%s", part, page.body)
+			}
+		}
+		b.get(base+"qr?foreground=eeeeee&size=9999&margin=x").want(t, http.StatusUnprocessableEntity, "Cameras may not read", "64 to 2048", "0 to 16")
 	})
 }
 

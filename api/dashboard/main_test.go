@@ -213,13 +213,16 @@ var csrfField = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
 func (b *browser) post(path string, fields ...string) answer {
 	b.t.Helper()
 	form := url.Values{}
+	for i := 0; i < len(fields); i += 2 {
+		form.Add(fields[i], fields[i+1])
+	}
+	if form.Has("csrf") {
+		return b.send(http.MethodPost, path, form)
+	}
 	if token := csrfField.FindStringSubmatch(b.seen.body); token != nil {
 		form.Set("csrf", token[1])
 	} else if token := csrfField.FindStringSubmatch(b.get("/dashboard/account").body); token != nil {
 		form.Set("csrf", token[1])
-	}
-	for i := 0; i < len(fields); i += 2 {
-		form.Set(fields[i], fields[i+1])
 	}
 	return b.send(http.MethodPost, path, form)
 }

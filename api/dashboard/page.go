@@ -83,7 +83,7 @@ type navItem struct {
 // The sections of the dashboard, in order.
 var sections = []navItem{
 	{Path: Root, Label: "Overview"},
-	{Path: Root + "/links", Label: "Links", pages: []string{pathTags, pathBulk, pathImport}},
+	{Path: Root + "/links", Label: "Links", pages: []string{pathTags, pathBulk, pathImport, pathTrash}},
 	{Path: pathReport, Label: "Report"},
 	{Path: Root + "/domains", Label: "Domains"},
 	{Path: Root + "/tokens", Label: "API", More: " settings"},

@@ -1,50 +1,79 @@
 package dashboard
 
 import (
-	"fmt"
+	"net/url"
 	"strconv"
+	"strings"
 
-	"github.com/skip2/go-qrcode"
+	"github.com/valyala/fasthttp"
+
+	"linkstream/api/qr"
 )
 
-// qrModule is the size of a module (a dot of the code) in pixels, large enough for print.
-const qrModule = 16
+const pathQR = pathLink + "/qr"
 
-// newQR returns the QR code of a short URL. Error correction level M restores up to 15 % damage; the quiet zone has the
-// four modules that ISO/IEC 18004 requires.
-func newQR(shortURL string) (*qrcode.QRCode, error) {
-	code, err := qrcode.New(shortURL, qrcode.Medium)
-	if err != nil {
-		return nil, fmt.Errorf("encode %q as a QR code: %w", shortURL, err)
-	}
-	return code, nil
+func (d *Dashboard) routeQR() {
+	d.get(pathQR, d.showQR)
+	d.get(pathQR+".svg", func(c *call) error { return d.downloadQR(c, qr.SVG) })
+	d.get(pathQR+".png", func(c *call) error { return d.downloadQR(c, qr.PNG) })
 }
 
-func qrPNG(code *qrcode.QRCode) ([]byte, error) {
-	png, err := code.PNG(-qrModule) // a negative size is that of a module
-	if err != nil {
-		return nil, fmt.Errorf("draw a QR code as PNG: %w", err)
-	}
-	return png, nil
+// qrPage is the data of the page that styles a QR code.
+type qrPage struct {
+	Link   linkView
+	Style  qr.Style
+	Levels []option
+	Query  string // of the image; "" for the default style
 }
 
-// qrSVG draws each run of dark modules as a rectangle of one path. The colors are fixed, because cameras do not read
-// inverted codes.
-func qrSVG(code *qrcode.QRCode) []byte {
-	modules := code.Bitmap()
-	size := strconv.Itoa(len(modules))
-	svg := []byte(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ` + size + ` ` + size +
-		`" shape-rendering="crispEdges"><path fill="#fff" d="M0 0h` + size + `v` + size + `H0z"/><path fill="#000" d="`)
-	for y, line := range modules {
-		for x := 0; x < len(line); x++ {
-			start := x
-			for x < len(line) && line[x] {
-				x++
-			}
-			if x > start {
-				svg = fmt.Appendf(svg, "M%d %dh%dv1h-%dz", start, y, x-start, x-start)
-			}
-		}
+// Foreground returns the colour as a field of colours has it.
+func (p qrPage) Foreground() string { return "#" + qr.Hex(p.Style.Foreground) }
+
+// Background returns the colour as Foreground does.
+func (p qrPage) Background() string { return "#" + qr.Hex(p.Style.Background) }
+
+// qrStyle returns the style that the query asks for.
+func (c *call) qrStyle() (qr.Style, problems) {
+	args := c.http.QueryArgs()
+	style, wrong := qr.Parse(func(field string) (string, bool) {
+		return strings.TrimPrefix(c.query(field), "#"), args.Has(field) // as fields of colours have it
+	})
+	return style, wrong
+}
+
+func (d *Dashboard) showQR(c *call) error {
+	link, err := d.ownLink(c)
+	if err != nil {
+		return err
 	}
-	return append(svg, "\"/></svg>\n"...)
+	style, wrong := c.qrStyle()
+	page := qrPage{Link: link, Style: style, Levels: options(style.Level, option{Value: "L", Label: "7 %, the coarsest"},
+		option{Value: "M", Label: "15 %"}, option{Value: "Q", Label: "25 %"}, option{Value: "H", Label: "30 %, for logos"})}
+	if wrong != nil {
+		page.Style.Size, page.Style.Margin = min(style.Size, qr.MaxSize), min(style.Margin, qr.MaxMargin)
+		return d.invalid(c, "qr", page, wrong)
+	}
+	page.Query = "?" + url.Values{qr.FieldLevel: {style.Level}, qr.FieldForeground: {qr.Hex(style.Foreground)},
+		qr.FieldBackground: {qr.Hex(style.Background)}, qr.FieldSize: {strconv.Itoa(style.Size)}, qr.FieldMargin: {strconv.Itoa(style.Margin)}}.Encode()
+	return d.render(c, "qr", page)
+}
+
+// downloadQR answers with the code of a link in the style that the query asks for.
+func (d *Dashboard) downloadQR(c *call, format string) error {
+	link, err := d.ownLink(c)
+	if err != nil {
+		return err
+	}
+	style, wrong := c.qrStyle()
+	style.Format = format
+	image, problem, err := style.Draw(link.ShortURL)
+	switch {
+	case err != nil:
+		return err
+	case wrong != nil || problem != "":
+		return &failure{fasthttp.StatusUnprocessableEntity, "This QR code cannot be drawn", problem}
+	}
+	c.attach(link.fileName("."+format), style.ContentType())
+	c.http.SetBody(image)
+	return nil
 }

@@ -36,7 +36,7 @@ func isField(name string) bool {
 	switch name {
 	case shorten.FieldLongURL, shorten.FieldCustomAlias, shorten.FieldDomainID, shorten.FieldTitle, shorten.FieldTags, shorten.FieldIsActive,
 		shorten.FieldExpiresAt, shorten.FieldExpiredURL, shorten.FieldForwardQuery, shorten.FieldRules, shorten.FieldVariants,
-		shorten.FieldCard, shorten.FieldPassword, fieldLinks, fieldURL, fieldEvents, fieldHash, fieldTag, fieldPeopleOnly:
+		shorten.FieldCard, shorten.FieldPassword, shorten.FieldAddTags, shorten.FieldRemoveTags, fieldLinks, fieldSet, fieldURL, fieldEvents, fieldHash, fieldTag, fieldPeopleOnly:
 		return true
 	}
 	return false

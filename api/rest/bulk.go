@@ -151,11 +151,12 @@ func (a *API) countLinks(c *call, links int) error {
 	return err
 }
 
-// newBulkFailure returns the error of one of the links, with its fields named as in the request.
+// newBulkFailure returns the error of one of the links, with its fields named as in the request. An error with a code of its own has no
+// fields.
 func newBulkFailure(i int, err error) bulkFailure {
 	var e *schema.Error
 	errors.As(err, &e)
-	if e.Code == schema.CodeUnsafeURL {
+	if e.Code != schema.CodeInvalid {
 		return bulkFailure{failure: failure{Error: string(e.Code), Message: e.Message}}
 	}
 	fields := make(map[string][]string, len(e.Fields))

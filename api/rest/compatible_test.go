@@ -125,6 +125,7 @@ type comparison struct {
 	before, now object
 	violations  []string
 	path        []string
+	parameters  map[string]bool // new query parameters of the operation
 }
 
 func incompatible(before, now object) []string {
@@ -178,10 +179,12 @@ func (c *comparison) operation(was, is object) {
 		})
 		delete(parameters, name)
 	}
+	c.parameters = map[string]bool{}
 	for name, p := range parameters {
 		if p["required"] == true {
 			c.breaks("%s is new and required", name)
 		}
+		c.parameters[name] = true
 	}
 	c.within("body", func() {
 		if was["requestBody"] == nil && is.object("requestBody")["required"] == true {
@@ -281,7 +284,7 @@ func (c *comparison) answers(was, is object) {
 	}
 	if was["additionalProperties"] == false {
 		for name := range is.object("properties") {
-			if was.object("properties")[name] == nil {
+			if was.object("properties")[name] == nil && !c.askedFor(is, name) {
 				c.breaks("%s is new, where no further properties were promised", name)
 			}
 		}
@@ -297,6 +300,12 @@ func (c *comparison) answers(was, is object) {
 		}
 	}
 	c.properties(was, is, c.answers)
+}
+
+// askedFor reports whether a new property is in answers to a new query parameter only, which no client of the frozen description sends. It
+// must be optional, and x-only-with names the parameter. Alternative schemas would say the same, but change the types of generated clients.
+func (c *comparison) askedFor(is object, name string) bool {
+	return c.parameters[fmt.Sprint("query ", is.object("properties", name)["x-only-with"])] && !slices.Contains(is.strings("required"), name)
 }
 
 // properties compares the parts of objects and arrays.
@@ -346,6 +355,18 @@ func TestVersion1Rules(t *testing.T) {
 		{"an answer with another value", `"enum": ["not_found"]`, `"enum": ["not_found", "gone"]`, "value gone is new"},
 		{"an answer with further fields", `"properties": { "message": {`, `"properties": { "more": {"type": "string"}, "message": {`, "more is new"},
 		{"a header that goes", `"headers": { "WWW-Authenticate": {`, `"headers": { "Authenticate": {`, "header WWW-Authenticate is gone"},
+		{"a further field in a list", `"properties": {
+          "hash": { "$ref": "#/components/schemas/Hash" },
+          "short_url": { "$ref": "#/components/schemas/ShortURL" },
+          "original_url": { "$ref": "#/components/schemas/OriginalURL" },
+          "clicks": {
+            "type": "integer",`, `"properties": {
+          "more": { "type": "string", "x-only-with": "page" },
+          "hash": { "$ref": "#/components/schemas/Hash" },
+          "short_url": { "$ref": "#/components/schemas/ShortURL" },
+          "original_url": { "$ref": "#/components/schemas/OriginalURL" },
+          "clicks": {
+            "type": "integer",`, "more is new"},
 		{"prose", `"Create a short link"`, `"Make a short link"`, ""},
 		{"an optional field more", `"properties": {
           "long_url": {`, `"properties": {
@@ -362,6 +383,30 @@ func TestVersion1Rules(t *testing.T) {
 			}
 			var changed object
 			testkit.Must(t, json.Unmarshal([]byte(strings.Replace(string(text), c.from, c.to, 1)), &changed))
+			got := strings.Join(incompatible(readDescription(t, frozen), changed), "\n")
+			if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+				t.Errorf("violations: %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestVersion1GrowsByParameters(t *testing.T) {
+	text, err := os.ReadFile("openapi.json")
+	testkit.Must(t, err)
+	const deletedAt, deleted = `"deleted_at": {`, `"name": "deleted",`
+	for _, c := range []struct{ name, property, required, want string }{
+		{"a field that a new parameter asks for", `"x-only-with": "more"`, "", ""},
+		{"a field that an old parameter asks for", `"x-only-with": "page"`, "", "more is new"},
+		{"a field that is always there", `"x-only-with": "more"`, `"more", `, "more is new"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			grown := strings.Replace(string(text), deletedAt, `"more": { `+c.property+` }, `+deletedAt, 1)
+			grown = strings.Replace(grown, deleted, `"name": "more", "in": "query" }, { `+deleted, 1)
+			grown = strings.Replace(grown, `"required": ["hash", "short_url", "original_url", "clicks"`,
+				`"required": [`+c.required+`"hash", "short_url", "original_url", "clicks"`, 1)
+			var changed object
+			testkit.Must(t, json.Unmarshal([]byte(grown), &changed))
 			got := strings.Join(incompatible(readDescription(t, frozen), changed), "\n")
 			if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 				t.Errorf("violations: %q, want %q", got, c.want)

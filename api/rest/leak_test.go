@@ -91,6 +91,7 @@ func TestStoreErrorsStayInside(t *testing.T) {
 		})
 	}
 	for _, method := range []string{"TokenByDigest", "VerifiedDomain", "Domain", "CreateLink", "CreateLinks", "RecordedCall", "VerifiedHosts", "Links", "OwnedLink", "UpdateLink", "DeleteLink",
+		"OwnedLinks", "ChangeLinks", "RestoreLink",
 		"LinkIDs", "TagCounts", "TaggedLinks", "LinksByID", "Domains",
 		"LinkStats", "ClickCounts"} {
 		if !reached[method] {
@@ -147,5 +148,13 @@ func requestsOf(t *testing.T, owner *caller) (requests []exchange) {
 		func(t *testing.T) answer {
 			doomed, _ := owner.shorten(t, map[string]any{"long_url": "https://example.com/"}).body["hash"].(string)
 			return owner.request(t, http.MethodDelete, "/api/v1/links/"+doomed, "")
+		},
+		func(t *testing.T) answer {
+			return owner.request(t, http.MethodPost, pathBulk+"/edit", fmt.Sprintf(`{"links":[{"hash":%q}],"set":{"title":"x"}}`, hash))
+		},
+		func(t *testing.T) answer {
+			doomed, _ := owner.shorten(t, map[string]any{"long_url": "https://example.com/"}).body["hash"].(string)
+			owner.request(t, http.MethodDelete, "/api/v1/links/"+doomed, "")
+			return owner.request(t, http.MethodPost, "/api/v1/links/"+doomed+"/restore", "")
 		})
 }

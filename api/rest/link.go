@@ -80,6 +80,7 @@ type linkItem struct {
 	Clicks      int64  `json:"clicks"`
 	IsActive    bool   `json:"is_active"`
 	CreatedAt   string `json:"created_at"`
+	DeletedAt   string `json:"deleted_at,omitempty"` // of the trash only
 }
 
 type pageMeta struct {
@@ -121,6 +122,9 @@ func (a *API) listLinks(c *call) error {
 			IsActive:    link.Redirects(),
 			CreatedAt:   formatTime(link.CreatedAt),
 		}
+		if req.Deleted {
+			items[i].DeletedAt = formatTime(link.UpdatedAt)
+		}
 	}
 	return answer(c.http, fasthttp.StatusOK, linkPage{Success: true, Data: items, Meta: newPageMeta(req.Page, total)})
 }
@@ -144,6 +148,12 @@ func listRequest(c *call) shorten.ListRequest {
 		active := string(args.Peek("is_active"))
 		if req.IsActive = new(active == "true"); active != "true" && active != "false" {
 			invalid["is_active"] = []string{"This must be true or false."}
+		}
+	}
+	if args.Has("deleted") {
+		deleted := string(args.Peek("deleted"))
+		if req.Deleted = deleted == "true"; !req.Deleted && deleted != "false" {
+			invalid["deleted"] = []string{badActive}
 		}
 	}
 	req.Malformed = invalid

@@ -79,19 +79,39 @@ func (a *API) deleteLink(c *call) error {
 	return answer(c.http, fasthttp.StatusOK, done{true})
 }
 
-// ownedLink returns the caller's link with the hash in the path, on the domain in the query if there is one.
-func (a *API) ownedLink(c *call) (schema.Link, error) {
-	var domainID *int64
+// restoreLink answers POST /api/v1/links/{hash}/restore.
+func (a *API) restoreLink(c *call) error {
+	hash, domainID, err := linkInPath(c)
+	if err != nil {
+		return err
+	}
+	link, err := a.shortener.Restore(c.ctx, c.account, hash, domainID)
+	if err != nil {
+		return withOutage("Links cannot be restored", err)
+	}
+	return a.answerLink(c, link)
+}
+
+// linkInPath returns the hash in the path, and the domain in the query if there is one.
+func linkInPath(c *call) (hash string, domainID *int64, err error) {
 	if args := c.http.QueryArgs(); args.Has("domain_id") {
 		id, err := strconv.ParseInt(string(args.Peek("domain_id")), 10, 64)
 		if err != nil {
-			return schema.Link{}, invalidField("domain_id", "The domain id must be an integer.")
+			return "", nil, invalidField("domain_id", "The domain id must be an integer.")
 		}
 		domainID = &id
 	}
-	hash, err := url.PathUnescape(c.http.UserValue("hash").(string))
+	if hash, err = url.PathUnescape(c.http.UserValue("hash").(string)); err != nil {
+		return "", nil, shorten.NotFound()
+	}
+	return hash, domainID, nil
+}
+
+// ownedLink returns the caller's link with the hash in the path, on the domain in the query if there is one.
+func (a *API) ownedLink(c *call) (schema.Link, error) {
+	hash, domainID, err := linkInPath(c)
 	if err != nil {
-		return schema.Link{}, shorten.NotFound()
+		return schema.Link{}, err
 	}
 	link, err := a.shortener.OwnedLink(c.ctx, c.account, hash, domainID)
 	return link, withOutage(readingLinks, err)

@@ -88,18 +88,24 @@ func with(header http.Header, name, value string) http.Header {
 	return header
 }
 
-// checkExamples sends the examples of all requests to a service without links, those that make something first.
+// checkExamples sends the examples of all requests to a service without links: those that make something first, and the one that restores a
+// deleted link last.
 func checkExamples(t *testing.T, owner caller) {
 	t.Helper()
 	doc, err := openapi3.NewLoader().LoadFromFile("openapi.json")
 	testkit.Must(t, err)
-	for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodPatch, http.MethodDelete} {
+	const restore = "restoreLink"
+	for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodPatch, http.MethodDelete, restore} {
 		for _, path := range slices.Sorted(maps.Keys(doc.Paths.Map())) {
+			method, last := method, method == restore
+			if last {
+				method = http.MethodPost
+			}
 			operation := doc.Paths.Value(path).GetOperation(method)
-			if operation == nil || operation.OperationID == "resendDelivery" { // no delivery has a known id
+			if operation == nil || operation.OperationID == "resendDelivery" || (operation.OperationID == restore) != last { // no delivery has a known id
 				continue
 			}
-			target, method := exampleTarget(t, path, operation), method
+			target := exampleTarget(t, path, operation)
 			if operation.Responses.Value("200") != nil && operation.Responses.Value("200").Value.Content["text/event-stream"] != nil {
 				method = http.MethodHead // a stream would not end
 			}

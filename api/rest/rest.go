@@ -38,9 +38,13 @@ const (
 	pathLinks      = root + "/links"
 	pathLink       = root + "/links/{hash}"
 	pathBulk       = root + "/links/bulk"
+	pathBulkEdit   = root + "/links/bulk/edit"
+	pathBulkDelete = root + "/links/bulk/delete"
 	pathTags       = root + "/tags"
 	pathDomains    = root + "/domains"
 	pathStats      = root + "/stats/{hash}"
+	pathRestore    = root + "/links/{hash}/restore"
+	pathQR         = root + "/links/{hash}/qr"
 	pathLinkReport = root + "/links/{hash}/report"
 	pathReport     = root + "/report"
 	pathLinkLive   = root + "/links/{hash}/live"
@@ -99,12 +103,16 @@ func New(tokens *auth.Authenticator, limiter *ratelimit.RequestLimiter, shortene
 	a.route(fasthttp.MethodPost, pathShorten, a.createLink)
 	a.route(fasthttp.MethodGet, pathLinks, a.listLinks)
 	a.route(fasthttp.MethodPost, pathBulk, a.createLinks)
+	a.route(fasthttp.MethodPost, pathBulkEdit, a.editLinks)
+	a.route(fasthttp.MethodPost, pathBulkDelete, a.deleteLinks)
 	a.route(fasthttp.MethodGet, pathTags, a.listTags)
 	a.route(fasthttp.MethodGet, pathDomains, a.listDomains)
 	a.route(fasthttp.MethodGet, pathLink, a.getLink)
 	a.route(fasthttp.MethodPatch, pathLink, a.editLink)
 	a.route(fasthttp.MethodDelete, pathLink, a.deleteLink)
+	a.route(fasthttp.MethodPost, pathRestore, a.restoreLink)
 	a.route(fasthttp.MethodGet, pathStats, a.linkStats)
+	a.route(fasthttp.MethodGet, pathQR, a.linkQR)
 	a.route(fasthttp.MethodGet, pathLinkReport, a.linkReport)
 	a.route(fasthttp.MethodGet, pathReport, a.accountReport)
 	a.route(fasthttp.MethodGet, pathLinkLive, a.linkLive)
@@ -304,7 +312,8 @@ func (c *call) setDeadline(timeout time.Duration) {
 // readBody reads the body of an admitted request. The client may take longer than the stores may.
 func (a *API) readBody(c *call) (err error) {
 	defer c.setDeadline(callTimeout)
-	if string(c.http.URI().PathOriginal()) == pathBulk {
+	switch string(c.http.URI().PathOriginal()) {
+	case pathBulk, pathBulkEdit, pathBulkDelete:
 		c.leave, err = a.room.ReadBody(c.http, c.account, maxBulkBody)
 		return err
 	}

@@ -17,14 +17,16 @@ type Edit struct {
 	ForwardQuery   *bool
 	Extension
 
+	AddTags, RemoveTags []string // for ChangeAll: a link keeps its other tags
+
 	// Unchanged makes Edit return CodeConflict if another edit has changed the link since it was read.
 	Unchanged bool
 	// Malformed has the problems of fields that could not be parsed, as in a Request.
 	Malformed map[string][]string
 }
 
-// fieldBody stands in validation errors for a request that changes nothing.
-const fieldBody = "body"
+// FieldBody stands in validation errors for a request that changes nothing.
+const FieldBody = "body"
 
 // Edit changes a link and returns it as it is then. CodeInvalid names every invalid field, and an edit without a field is
 // invalid; CodeUnsafeURL as in Create; CodeNotFound if the link was deleted meanwhile; CodeConflict as Edit says.
@@ -63,16 +65,26 @@ const maxEdits = 8
 
 // change validates an edit of a link. password is the new one, "" for none, nil if it stays.
 func (s *Shortener) change(ctx context.Context, link schema.Link, edit Edit, now time.Time) (change schema.LinkEdit, password *string, err error) {
-	checks := newValidation(edit.Malformed)
-	v := &checks
-	change = schema.LinkEdit{URL: edit.LongURL, Title: edit.Title, Active: edit.IsActive, ExpiredURL: edit.ExpiredURL,
-		ForwardQuery: edit.ForwardQuery, Unchanged: edit.Unchanged}
+	v := newValidation(edit.Malformed)
 	var urls []fieldURL
+	change = v.edit(link, edit, now, func(field, address string) { urls = append(urls, fieldURL{field, address}) })
+	for _, u := range urls {
+		if err := s.validateURL(ctx, u.field, u.address, &v); err != nil {
+			return change, nil, err
+		}
+	}
+	return change, v.newPassword, v.outcome()
+}
+
+// edit returns what an edit changes of a link, and calls eachURL for the URLs that the edit brings, which it does not validate.
+func (v *validation) edit(link schema.Link, edit Edit, now time.Time, eachURL func(field, address string)) schema.LinkEdit {
+	change := schema.LinkEdit{URL: edit.LongURL, Title: edit.Title, Active: edit.IsActive, ExpiredURL: edit.ExpiredURL,
+		ForwardQuery: edit.ForwardQuery, Unchanged: edit.Unchanged}
 	if edit.LongURL != nil {
-		urls = append(urls, fieldURL{FieldLongURL, *edit.LongURL})
+		eachURL(FieldLongURL, *edit.LongURL)
 	}
 	if edit.ExpiredURL != nil && *edit.ExpiredURL != "" {
-		urls = append(urls, fieldURL{FieldExpiredURL, *edit.ExpiredURL})
+		eachURL(FieldExpiredURL, *edit.ExpiredURL)
 	}
 	if edit.Title != nil {
 		v.title(*edit.Title)
@@ -80,28 +92,24 @@ func (s *Shortener) change(ctx context.Context, link schema.Link, edit Edit, now
 	if edit.Tags != nil {
 		change.Tags = new(v.tags(*edit.Tags))
 	}
+	if len(edit.AddTags)+len(edit.RemoveTags) > 0 {
+		change.Tags = new(v.retag(link.Tags, change.Tags, edit))
+	}
 	if edit.ExpiresAt != nil {
 		if change.ExpiresAt = new(time.Time); !edit.ExpiresAt.IsZero() {
 			*change.ExpiresAt = v.expiry(*edit.ExpiresAt, now)
 		}
 	}
 	if !edit.Extension.isZero() {
-		change.Extension = v.extension(edit.Extension, link.Extension, func(field, address string) {
-			urls = append(urls, fieldURL{field, address})
-		})
+		change.Extension = v.extension(edit.Extension, link.Extension, eachURL)
 		if change.Extension == nil {
 			change.Extension = new(schema.Extension)
 		}
 	}
-	for _, u := range urls {
-		if err := s.validateURL(ctx, u.field, u.address, v); err != nil {
-			return change, nil, err
-		}
-	}
 	if change == (schema.LinkEdit{Unchanged: edit.Unchanged}) && len(v.invalid) == 0 {
-		v.reject(fieldBody, "At least one field of the link is required.")
+		v.reject(FieldBody, "At least one field of the link is required.")
 	}
-	return change, v.newPassword, v.outcome()
+	return change
 }
 
 type fieldURL struct{ field, address string }

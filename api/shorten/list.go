@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"linkstream/schema"
@@ -34,6 +35,7 @@ type ListRequest struct {
 	DomainID  *int64 // 0: the default domain
 	IsActive  *bool
 	Sort      string
+	Deleted   bool  // the links in the trash, the last deleted first whatever Sort is, instead of the others
 	Page      int64 // from 1
 
 	// Malformed has the problems of fields that could not be parsed, as in a Request.
@@ -53,7 +55,7 @@ func (s *Shortener) List(ctx context.Context, clicks clickCounter, req ListReque
 	switch {
 	case err != nil:
 		return nil, 0, err
-	case req.Sort == SortClicks || req.Sort == SortFewest:
+	case !req.Deleted && (req.Sort == SortClicks || req.Sort == SortFewest):
 		return s.listByClicks(ctx, clicks, req, filter)
 	}
 	return s.links.Links(ctx, req.AccountID, filter, req.Page)
@@ -105,6 +107,9 @@ func (s *Shortener) listByClicks(
 func (s *Shortener) Filter(ctx context.Context, req ListRequest) (schema.LinkFilter, error) {
 	v := newValidation(req.Malformed)
 	filter := schema.LinkFilter{Tag: req.Tag, DomainID: req.DomainID, Redirects: req.IsActive, OldestFirst: req.Sort == SortOldest}
+	if req.Deleted {
+		filter.DeletedAfter = time.Now().Add(-schema.TrashTTL)
+	}
 	if req.Tag != "" {
 		v.tag("tag", req.Tag)
 	}

@@ -87,6 +87,16 @@ func (e *Exporter) Export(ctx context.Context, accountID int64, filter schema.Li
 	return links, out.Error()
 }
 
+// ExportThese is Export for some links.
+func (e *Exporter) ExportThese(ctx context.Context, links []schema.Link, w io.Writer) error {
+	out := csv.NewWriter(w)
+	out.UseCRLF = true
+	if err := out.Write(exportColumns); err != nil {
+		return err
+	}
+	return e.writePage(ctx, out, links)
+}
+
 func (e *Exporter) writePage(ctx context.Context, out *csv.Writer, links []schema.Link) error {
 	ids := make([]int64, len(links))
 	for i, link := range links {

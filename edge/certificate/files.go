@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"sync/atomic"
-	"time"
 
 	"linkstream/schema/filewatch"
 )
@@ -57,11 +56,11 @@ func (f *Files) First() *tls.Certificate {
 	return nil
 }
 
-// Expiry returns when the first of the certificates expires, the zero time if there is none.
-func (f *Files) Expiry() (first time.Time) {
+// Oldest returns the certificate that expires first, nil if there is none.
+func (f *Files) Oldest() (first *x509.Certificate) {
 	for _, cert := range *f.loaded.Load() {
-		if first.IsZero() || cert.Leaf.NotAfter.Before(first) {
-			first = cert.Leaf.NotAfter
+		if first == nil || cert.Leaf.NotAfter.Before(first.NotAfter) {
+			first = cert.Leaf
 		}
 	}
 	return first

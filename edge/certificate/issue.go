@@ -234,23 +234,23 @@ func (a *acmeSource) noteCached(host string) {
 	a.cachedHosts[host] = struct{}{}
 }
 
-// expiry returns when the first host that is served from memory is without a valid certificate, the zero time if there is no host. It asks
-// the cache, since certmagic replaces renewed certificates there without an event. A host that was lost may still be in the cache.
-func (a *acmeSource) expiry() (first time.Time) {
+// oldest returns the newest certificate of the host that is served from memory and is the first without a valid one, nil if there is no
+// host. It asks the cache, since certmagic replaces renewed certificates there without an event. A host that was lost may still be in the cache.
+func (a *acmeSource) oldest() (first *x509.Certificate) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for host := range a.cachedHosts {
-		var newest time.Time
+		var newest *x509.Certificate
 		for _, cert := range a.cache.AllMatchingCertificates(host) {
-			if cert.Leaf != nil && cert.Leaf.NotAfter.After(newest) {
-				newest = cert.Leaf.NotAfter
+			if cert.Leaf != nil && (newest == nil || cert.Leaf.NotAfter.After(newest.NotAfter)) {
+				newest = cert.Leaf
 			}
 		}
-		if newest.IsZero() { // certmagic has made room for other certificates
+		if newest == nil { // certmagic has made room for other certificates
 			delete(a.cachedHosts, host)
 			continue
 		}
-		if known, _ := a.hosts.Known(host); known && (first.IsZero() || newest.Before(first)) {
+		if known, _ := a.hosts.Known(host); known && (first == nil || newest.NotAfter.Before(first.NotAfter)) {
 			first = newest
 		}
 	}

@@ -95,4 +95,5 @@ func TestExpiryIsThatOfHostsThatAreServed(t *testing.T) {
 	source.Hosts().Missed()
 	testkit.Eventually(t, "the host is lost", func() bool { return !known() })
 	testkit.Equal(t, "expiry", expiry(set), a.expiry(2).Unix())
+	testkit.Equal(t, "lifetime", set.GetOrCreateGauge(`linkstream_edge_tls_certificate_lifetime_seconds{source="acme"}`, nil).Get(), 90*24*3600)
 }

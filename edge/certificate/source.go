@@ -25,12 +25,13 @@ package certificate
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/mholt/acmez/v3"
@@ -56,14 +57,12 @@ func Open(cfg Config, hosts *Hosts, store Store, ports Ports, set *metrics.Set, 
 		return nil, err
 	}
 	s := &Source{files: files}
-	const name = "linkstream_edge_tls_certificate_expiry_timestamp_seconds"
-	service.Describe(set, name, "Unix time at which the first of the certificates in use expires, by source; 0 without any.")
-	set.NewGauge(name+`{source="file"}`, func() float64 { return unix(files.Expiry()) })
+	registerExpiry(set, "file", files.Oldest)
 	if cfg.ACME.Email != "" {
 		if s.acme, err = openACME(cfg.ACME, hosts, store, ports, set, log); err != nil {
 			return nil, err
 		}
-		set.NewGauge(name+`{source="acme"}`, func() float64 { return unix(s.acme.expiry()) })
+		registerExpiry(set, "acme", s.acme.oldest)
 	}
 	s.config = s.newTLSConfig()
 	if cfg.ACME.Key != "" {
@@ -76,11 +75,22 @@ func Open(cfg Config, hosts *Hosts, store Store, ports Ports, set *metrics.Set, 
 	return s, nil
 }
 
-func unix(t time.Time) float64 {
-	if t.IsZero() {
-		return 0
+// registerExpiry adds what is known of the first certificate of a source that expires to set. oldest returns nil without one.
+func registerExpiry(set *metrics.Set, source string, oldest func() *x509.Certificate) {
+	gauge := func(name, help string, value func(*x509.Certificate) float64) {
+		service.Describe(set, name, help)
+		set.NewGauge(fmt.Sprintf("%s{source=%q}", name, source), func() float64 {
+			if cert := oldest(); cert != nil {
+				return value(cert)
+			}
+			return 0
+		})
 	}
-	return float64(t.Unix())
+	gauge("linkstream_edge_tls_certificate_expiry_timestamp_seconds",
+		"Unix time at which the first of the certificates in use expires, by source; 0 without any.",
+		func(cert *x509.Certificate) float64 { return float64(cert.NotAfter.Unix()) })
+	gauge("linkstream_edge_tls_certificate_lifetime_seconds", "Time for which this certificate is valid in all; 0 without any.",
+		func(cert *x509.Certificate) float64 { return cert.NotAfter.Sub(cert.NotBefore).Seconds() })
 }
 
 // Run keeps the certificates up to date until ctx is done.

@@ -51,6 +51,9 @@ func (s *Spool) OnFsync(f func(path string) error) {
 	}
 }
 
+// Used returns the bytes that count towards the limit.
+func (s *Spool) Used() int64 { return s.used.Load() }
+
 // Acknowledged returns the seq of the last click acknowledged.
 func (l *Lane) Acknowledged() uint64 { return l.acked.Load() }
 

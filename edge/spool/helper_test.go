@@ -132,6 +132,22 @@ func files(tb testing.TB, dir, suffix string) (paths []string) {
 	return paths
 }
 
+// wantUsed requires that the spool counts the files with clicks, and those of its spares, towards its limit, once none is being created.
+func wantUsed(tb testing.TB, s *spool.Spool, dir string) {
+	tb.Helper()
+	testkit.Succeeds(tb, func() error {
+		var size int64
+		for _, suffix := range []string{".segment", ".damaged"} {
+			for _, path := range files(tb, dir, suffix) {
+				info, err := os.Stat(path)
+				testkit.Must(tb, err)
+				size += info.Size()
+			}
+		}
+		return testkit.Mismatch("bytes used", s.Used(), size)
+	})
+}
+
 // folders returns the number of folders in dir.
 func folders(tb testing.TB, dir string) int {
 	tb.Helper()

@@ -1,6 +1,7 @@
 package spool_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -26,6 +27,13 @@ func recovered(s *spool.Spool) (lanes []*spool.Lane) {
 		}
 	}
 	return lanes
+}
+
+// stopped returns a context that has ended: a shipper sends what is pending.
+func stopped(t *testing.T) context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
 }
 
 // readSome reads some clicks from a lane and returns their number. Each click must be on the link that equals its seq.
@@ -91,6 +99,32 @@ func TestRecovery(t *testing.T) {
 			readSome(t, recovered(s)[0], lane.ID(), acknowledged+n+1)
 			acknowledged += n
 		}
+	})
+	t.Run("clicks of a segment that is gone are not pending", func(t *testing.T) {
+		cfg, id, segments := left(t, smallest)
+		testkit.Must(t, os.Remove(segments[0]))
+		second := int64(firstSeq(t, segments[1]))
+		s, log, _ := openLogged(t, cfg)
+		testkit.Equal(t, "pending", s.Pending(), uint64(leftClicks-second+1))
+		isRun(t, read(t, recovered(s)[0]), id, uint64(second), second, leftClicks)
+		testkit.Equal(t, "reported", log.String(), "")
+	})
+	t.Run("a segment whose process was killed before its first record has none", func(t *testing.T) {
+		cfg, id, segments := left(t, smallest)
+		last := segments[len(segments)-1]
+		before := int64(firstSeq(t, last)) - 1
+		damage(t, last, func(data []byte) { clear(data[headerLen:]) })
+		s, log, _ := openLogged(t, cfg)
+		testkit.Equal(t, "pending", s.Pending(), uint64(before))
+		isRun(t, read(t, recovered(s)[0]), id, 1, 1, before)
+		testkit.Equal(t, "reported", log.String(), "")
+	})
+	t.Run("the end of a lane is noted before its segments are removed", func(t *testing.T) {
+		cfg, id, segments := left(t, smallest)
+		s, _ := open(t, cfg)
+		testkit.Must(t, os.Remove(segments[len(segments)-1])) // so that its removal fails
+		spool.NewShipper(s, &topic{partitions: 1}, new(testkit.Buffer).Logger()).Run(stopped(t))
+		wantLanes(t, inspect(t, cfg.Dir), schema.SpoolLane{Lane: id, Recorded: leftClicks})
 	})
 	t.Run("spares and empty folders are removed", func(t *testing.T) {
 		cfg := config(t.TempDir(), 3)

@@ -65,6 +65,34 @@ func TestBatchesThatTheTopicDoesNotAccept(t *testing.T) {
 		withoutRun(t, topic.counted(t)[id], id, 5, 5)
 		testkit.Equal(t, "reports of damage", strings.Count(log.String(), "are damaged"), 1)
 	})
+	t.Run("a click that cannot be set aside stays, and takes no room", func(t *testing.T) {
+		cfg := config(t.TempDir(), 1)
+		cfg.MaxBytes, cfg.Sync = 4*smallest, time.Hour
+		s, topic, shipper := shipping(t, cfg)
+		lane, batch := s.Lanes()[0], new(stream.Batch)
+		topic.produce = func(context.Context, attempt) error { return stream.ErrRefused }
+		appendClicks(t, s, 0, 1, 1)
+		testkit.Eventually(t, "there is a spare", lane.HasSpare)
+		fault := errors.New("input/output error")
+		s.OnFsync(func(string) error { return fault })
+		for range 3 {
+			_, err := shipper.Ship(t.Context(), lane, batch)
+			testkit.Equal(t, "the error is the disk's", errors.Is(err, fault), true)
+		}
+		wantUsed(t, s, cfg.Dir)
+		fault = nil
+		for s.Used()+smallest <= cfg.MaxBytes { // until the spool is full
+			s.Append(0, click(2))
+		}
+		wantUsed(t, s, cfg.Dir)
+		_, err := shipper.Ship(t.Context(), lane, batch)
+		if err == nil || !strings.Contains(err.Error(), "the spool is full") {
+			t.Errorf("error %v", err)
+		}
+		wantUsed(t, s, cfg.Dir)
+		testkit.Equal(t, "acknowledged", lane.Acknowledged(), 0)
+		testkit.Equal(t, "refused", s.Refused(), 0)
+	})
 	t.Run("a click that is too large by itself is set aside", func(t *testing.T) {
 		cfg := config(t.TempDir(), 1)
 		s, log, closeSpool := openLogged(t, cfg)

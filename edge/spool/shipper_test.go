@@ -112,6 +112,20 @@ func TestPartition(t *testing.T) {
 			testkit.Equal(t, "partition after a restart", topicLater.attempts[0].partition, topic.attempts[0].partition)
 		}
 	})
+	t.Run("it stays the same after a restart when the segments that were there when it was chosen are gone", func(t *testing.T) {
+		cfg := config(t.TempDir(), 1)
+		s, _, shipper := shipping(t, cfg)
+		appendClicks(t, s, 0, 1, 10)
+		testkit.Must(t, ship(t, shipper, s.Lanes()[0]))
+		chosen, _ := s.Lanes()[0].Partition()
+		appendClicks(t, s, 0, 11, 500)
+		testkit.Must(t, ship(t, shipper, s.Lanes()[0]))
+		appendClicks(t, s, 0, 501, 510)
+		later, _ := open(t, kill(t, cfg))
+		partition, bound := recovered(later)[0].Partition()
+		testkit.Equal(t, "bound", bound, true)
+		testkit.Equal(t, "partition", partition, chosen)
+	})
 	t.Run("nothing is sent before it is on the disk", func(t *testing.T) {
 		cfg := config(t.TempDir(), 1)
 		s, topic, shipper := shipping(t, cfg)
@@ -388,6 +402,16 @@ func TestShipperRecoveredLanes(t *testing.T) {
 		shipAll(t, shipper)
 		testkit.Equal(t, "attempts", len(topic.attempts), 0)
 		testkit.Equal(t, "folders", folders(t, cfg.Dir), 1)
+	})
+	bubble("what is damaged at the end of a lane is not pending any more", func(t *testing.T) {
+		cfg, _, segments := left(t, smallest)
+		last := segments[len(segments)-1]
+		damage(t, last, func(data []byte) { record(data, leftClicks-int(firstSeq(t, last)))[4] ^= 1 })
+		damage(t, last, func(data []byte) { record(data, leftClicks-int(firstSeq(t, last))-1)[4] ^= 1 })
+		damage(t, segments[0], func(data []byte) { record(data, 2)[4] ^= 1 })
+		s, _, shipper := shipping(t, cfg)
+		shipAll(t, shipper)
+		testkit.Equal(t, "pending", s.Pending(), 0)
 	})
 	bubble("damage does not stop a lane", func(t *testing.T) {
 		cfg, id, segments := left(t, smallest)

@@ -253,16 +253,37 @@ func TestOpen(t *testing.T) {
 	})
 }
 
+func TestOpenLeft(t *testing.T) {
+	log := slog.New(slog.DiscardHandler)
+	dir := filepath.Join(t.TempDir(), "spool")
+	if _, err := spool.OpenLeft(config(dir, 1), log); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the directory was made: %v", err)
+	}
+	_, closeSpool := open(t, config(dir, 1))
+	closeSpool()
+	if _, err := spool.OpenLeft(spool.Config{Dir: dir}, log); err == nil || !strings.Contains(err.Error(), "-spool.max-bytes") {
+		t.Errorf("error %v", err)
+	}
+	s, err := spool.OpenLeft(config(dir, 1), log)
+	testkit.Must(t, err)
+	testkit.Equal(t, "lanes", len(s.Lanes()), 0)
+	testkit.Must(t, s.Close())
+}
+
 func TestClose(t *testing.T) {
 	t.Run("no click is left when nothing is pending", func(t *testing.T) {
 		dir := t.TempDir()
-		s, closeSpool := open(t, config(dir, 2))
+		s, log, closeSpool := openLogged(t, config(dir, 2))
 		appendClicks(t, s, 0, 1, 500)
 		read(t, s.Lanes()[0])
 		testkit.Must(t, s.Lanes()[0].Acknowledge())
 		closeSpool()
 		testkit.Equal(t, "files", files(t, dir, ""),
 			[]string{filepath.Join(dir, "dropped"), filepath.Join(dir, "ended"), filepath.Join(dir, "lock")})
+		testkit.Equal(t, "reported", log.String(), "")
 		testkit.Equal(t, "folders", folders(t, dir), 0)
 	})
 	t.Run("pending clicks are left for the next process, spares are removed", func(t *testing.T) {

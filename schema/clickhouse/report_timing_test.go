@@ -1,6 +1,7 @@
 package clickhouse_test
 
 import (
+	"flag"
 	"slices"
 	"testing"
 	"time"
@@ -66,15 +67,16 @@ func BenchmarkBigReads(b *testing.B) {
 	}
 }
 
+var floodClicks = flag.Int("flood", 1_000_000, "`clicks` of BenchmarkFlood")
+
 func BenchmarkFlood(b *testing.B) {
-	const clicks = 1_000_000
 	dsn := engines.ClickHouse(b)
-	storetest.BenchmarkFlood(b, openClicks(b, dsn), clicks)
+	storetest.BenchmarkFlood(b, openClicks(b, dsn), *floodClicks)
 	raw := openRaw(b, dsn)
 	for name, query := range map[string]string{
 		"rows of the projection dimensions": "SELECT sum(rows) FROM system.projection_parts WHERE name = 'dimensions' AND",
 		"KiB":                               "SELECT intDiv(sum(bytes_on_disk), 1024) FROM system.parts WHERE",
 	} {
-		b.Logf("%d %s of %d clicks", number(b, raw, query+" database = currentDatabase() AND table = 'clicks' AND active"), name, clicks)
+		b.Logf("%d %s of %d clicks", number(b, raw, query+" database = currentDatabase() AND table = 'clicks' AND active"), name, *floodClicks)
 	}
 }

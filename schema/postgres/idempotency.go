@@ -12,7 +12,7 @@ import (
 
 const (
 	recordedCall = `SELECT request, answer FROM idempotency_keys WHERE account_id = $1 AND key = $2 AND used_at > $3`
-	lockCall     = `SELECT pg_try_advisory_xact_lock($1)`
+	lockKey      = `SELECT pg_try_advisory_xact_lock($1)`
 	hasCall      = `SELECT EXISTS (SELECT FROM idempotency_keys WHERE account_id = $1 AND key = $2 AND used_at > $3)`
 	forgetCall   = `DELETE FROM idempotency_keys WHERE account_id = $1 AND key = $2 AND used_at <= $3`
 	// forgetOldCalls skips rows that another call is deleting, so that no call waits for another's clean-up.
@@ -42,13 +42,13 @@ func (s *Store) RecordedCall(ctx context.Context, call schema.IdempotentCall) (r
 }
 
 // lockCall lets one transaction at a time make the call. It does not wait for another one.
-func (b *linkBatch) lockCall(ctx context.Context, db batchQuerier) error {
-	if b.Call == nil {
+func lockCall(ctx context.Context, db batchQuerier, call *schema.IdempotentCall) error {
+	if call == nil {
 		return nil
 	}
-	digest := sha256.Sum256(binary.BigEndian.AppendUint64(b.Call.Key[:], uint64(b.AccountID)))
+	digest := sha256.Sum256(binary.BigEndian.AppendUint64(call.Key[:], uint64(call.AccountID)))
 	var locked bool
-	err := db.QueryRow(ctx, lockCall, int64(binary.BigEndian.Uint64(digest[:]))).Scan(&locked)
+	err := db.QueryRow(ctx, lockKey, int64(binary.BigEndian.Uint64(digest[:]))).Scan(&locked)
 	if err == nil && !locked {
 		return schema.ErrCallUnderWay
 	}
@@ -56,32 +56,28 @@ func (b *linkBatch) lockCall(ctx context.Context, db batchQuerier) error {
 }
 
 // checkCall finds out whether the call has been recorded. It follows the lock on the account, with which calls are recorded.
-func (b *linkBatch) checkCall(ctx context.Context, db batchQuerier) error {
-	if b.Call == nil {
+func checkCall(ctx context.Context, db batchQuerier, call *schema.IdempotentCall) error {
+	if call == nil {
 		return nil
 	}
 	var recorded bool
-	row := db.QueryRow(ctx, hasCall, b.AccountID, b.Call.Key[:], b.Call.At.Add(-schema.IdempotencyTTL))
+	row := db.QueryRow(ctx, hasCall, call.AccountID, call.Key[:], call.At.Add(-schema.IdempotencyTTL))
 	if err := row.Scan(&recorded); err != nil || !recorded {
 		return err
 	}
 	return schema.ErrCallRepeated
 }
 
-// recordCall records the call, unless it has no answer.
-func (b *linkBatch) recordCall(ctx context.Context, db batchQuerier) error {
-	if b.Call == nil {
+// keepCall records the call, unless it has no answer.
+func keepCall(ctx context.Context, db batchQuerier, call *schema.IdempotentCall, answer []byte) error {
+	if answer == nil {
 		return nil
 	}
-	answer, err := b.Answer(b.links, b.errs)
-	if err != nil || answer == nil {
-		return err
-	}
-	since := b.Call.At.Add(-schema.IdempotencyTTL)
+	since := call.At.Add(-schema.IdempotencyTTL)
 	var queries pgx.Batch
-	queries.Queue(forgetCall, b.AccountID, b.Call.Key[:], since)
+	queries.Queue(forgetCall, call.AccountID, call.Key[:], since)
 	queries.Queue(forgetOldCalls, since, callsForgotten)
-	queries.Queue(recordCall, b.AccountID, b.Call.Key[:], since, b.Call.Request[:], answer, schema.MaxIdempotencyKeys, b.Call.At)
+	queries.Queue(recordCall, call.AccountID, call.Key[:], since, call.Request[:], answer, schema.MaxIdempotencyKeys, call.At)
 	results := db.SendBatch(ctx, &queries)
 	defer results.Close()
 	for range 2 {

@@ -124,6 +124,25 @@ func (b *linkBatch) create(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
+func (b *linkBatch) lockCall(ctx context.Context, db batchQuerier) error {
+	return lockCall(ctx, db, b.Call)
+}
+
+func (b *linkBatch) checkCall(ctx context.Context, db batchQuerier) error {
+	return checkCall(ctx, db, b.Call)
+}
+
+func (b *linkBatch) recordCall(ctx context.Context, db batchQuerier) error {
+	if b.Call == nil {
+		return nil
+	}
+	answer, err := b.Answer(b.links, b.errs)
+	if err != nil {
+		return err
+	}
+	return keepCall(ctx, db, b.Call, answer)
+}
+
 // lock locks the account and the domains. Links on other domains fail.
 func (b *linkBatch) lock(ctx context.Context, db batchQuerier) error {
 	var queries pgx.Batch

@@ -23,31 +23,24 @@ const (
 	SELECT ` + linkColumns + ` FROM l LEFT JOIN domains d ON d.id = l.domain_id`
 	linkPassword = `SELECT password_hash, extension FROM links WHERE id = $1 AND ordinal > 0`
 	linkExists   = `SELECT EXISTS (SELECT FROM links WHERE id = $1 AND ordinal > 0)`
-	// deleteLink locks the account before the link, as statements that create links do. The ordinal of a link that exists
-	// never changes, so that old has it even if the link was edited after the statement's snapshot.
-	deleteLink = `
-	WITH owner AS MATERIALIZED (SELECT id FROM accounts WHERE id = $2 FOR NO KEY UPDATE),
+	// deleteLinks locks the account before the links, as statements that create links do.
+	deleteLinks = `
+	WITH owner AS MATERIALIZED (SELECT id FROM accounts WHERE id = $1 FOR NO KEY UPDATE),
 		deleted AS (
-			UPDATE links l SET ordinal = -l.id, url = '', title = '', tags = '', active = false, expires_at = NULL,
-				expired_url = '', forward_query = false, extension = '', password_hash = '', updated_at = $3
-			FROM owner, links old
-			WHERE l.id = $1 AND old.id = $1 AND l.account_id = owner.id AND l.ordinal > 0 RETURNING old.ordinal),
+			UPDATE links l SET ordinal = -l.ordinal, updated_at = $3
+			FROM owner WHERE l.id = ANY ($2::bigint[]) AND l.account_id = owner.id AND l.ordinal > 0 RETURNING l.id, -l.ordinal AS ordinal),
 		gap AS (
-			INSERT INTO link_gaps (account_id, block, missing) SELECT $2, ordinal / $4, 1 FROM deleted
-			ON CONFLICT (account_id, block) DO UPDATE SET missing = link_gaps.missing + 1)
-	UPDATE accounts SET deleted_links = deleted_links + 1 WHERE id = $2 AND EXISTS (SELECT FROM deleted)`
+			INSERT INTO link_gaps (account_id, block, missing) SELECT $1, ordinal / $4, count(*) FROM deleted GROUP BY ordinal / $4
+			ON CONFLICT (account_id, block) DO UPDATE SET missing = link_gaps.missing + excluded.missing),
+		counted AS (
+			UPDATE accounts SET deleted_links = deleted_links + (SELECT count(*) FROM deleted)
+			WHERE id = $1 AND EXISTS (SELECT FROM deleted))
+	SELECT id FROM deleted`
 )
 
 // UpdateLink implements schema.LinkStore.
 func (s *Store) UpdateLink(ctx context.Context, link *schema.Link, edit schema.LinkEdit, at time.Time) error {
-	var expiresAt *time.Time
-	if edit.ExpiresAt != nil {
-		expiresAt = nullIfZero(*edit.ExpiresAt)
-	}
-	updated, err := s.oneLink(ctx, updateLink, link.ID, edit.URL, edit.Title, schema.TagsColumn{List: edit.Tags}, edit.Active,
-		edit.ExpiresAt != nil, expiresAt, edit.ExpiredURL, edit.ForwardQuery, at, edit.Unchanged, link.URL, link.Title,
-		schema.TagsColumn{List: &link.Tags}, link.ExpiredURL, link.ForwardQuery, nullIfZero(link.ExpiresAt), edit.ExtensionText(),
-		link.Extension.Text(), edit.PasswordHash)
+	updated, err := s.oneLink(ctx, updateLink, updateArgs(link, edit, at)...)
 	if (edit.Unchanged || edit.Extension != nil) && errors.Is(err, pgx.ErrNoRows) {
 		exists := false
 		if err := s.pool.QueryRow(ctx, linkExists, link.ID).Scan(&exists); err != nil {
@@ -64,9 +57,21 @@ func (s *Store) UpdateLink(ctx context.Context, link *schema.Link, edit schema.L
 	return nil
 }
 
+// updateArgs returns the arguments of updateLink.
+func updateArgs(link *schema.Link, edit schema.LinkEdit, at time.Time) []any {
+	var expiresAt *time.Time
+	if edit.ExpiresAt != nil {
+		expiresAt = nullIfZero(*edit.ExpiresAt)
+	}
+	return []any{link.ID, edit.URL, edit.Title, schema.TagsColumn{List: edit.Tags}, edit.Active,
+		edit.ExpiresAt != nil, expiresAt, edit.ExpiredURL, edit.ForwardQuery, at, edit.Unchanged, link.URL, link.Title,
+		schema.TagsColumn{List: &link.Tags}, link.ExpiredURL, link.ForwardQuery, nullIfZero(link.ExpiresAt), edit.ExtensionText(),
+		link.Extension.Text(), edit.PasswordHash}
+}
+
 // DeleteLink implements schema.LinkStore.
 func (s *Store) DeleteLink(ctx context.Context, link schema.Link, at time.Time) error {
-	err := oneRow(s.pool.Exec(ctx, deleteLink, link.ID, link.AccountID, at, schema.OrdinalBlock))
+	err := s.pool.QueryRow(ctx, deleteLinks, link.AccountID, []int64{link.ID}, at, schema.OrdinalBlock).Scan(new(int64))
 	return wrap(err, "delete link %d of account %d", link.ID, link.AccountID)
 }
 

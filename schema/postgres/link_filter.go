@@ -10,7 +10,7 @@ import (
 	"linkstream/schema"
 )
 
-// condition is a WHERE clause that grows. Its first arguments are the account and the ordinal after which its links are.
+// condition is a WHERE clause that grows. Its first arguments are the account and the ordinal, or the time of deletion, after which its links are.
 type condition struct {
 	terms []string
 	args  []any
@@ -26,6 +26,10 @@ func (c *condition) arg(value any) string {
 // ASCII letters only.
 func newCondition(accountID, after int64, filter schema.LinkFilter) *condition {
 	c := &condition{terms: []string{"l.account_id = $1", "l.ordinal > $2::bigint"}, args: []any{accountID, max(after, 0)}}
+	if !filter.DeletedAfter.IsZero() {
+		c.terms[1] = "l.ordinal < 0 AND l.url <> '' AND l.updated_at > $2 AND (l.domain_id = 0 OR d.id IS NOT NULL)"
+		c.args[1] = filter.DeletedAfter
+	}
 	for _, word := range filter.Words {
 		matches := []string{"false"}
 		for _, text := range word.Texts {
@@ -64,11 +68,15 @@ func (c *condition) found(column string) string {
 	return "SELECT l." + column + " FROM links l LEFT JOIN domains d ON d.id = l.domain_id WHERE " + strings.Join(c.terms, " AND ")
 }
 
-func order(filter schema.LinkFilter) string {
-	if filter.OldestFirst {
-		return "ordinal"
+// order returns the order of a filter for rows that have a name.
+func order(name string, filter schema.LinkFilter) string {
+	switch {
+	case !filter.DeletedAfter.IsZero():
+		return name + ".updated_at DESC, " + name + ".ordinal"
+	case filter.OldestFirst:
+		return name + ".ordinal"
 	}
-	return "ordinal DESC"
+	return name + ".ordinal DESC"
 }
 
 // filteredPage returns a query for a page of the account's links that match filter, and its arguments. One pass over the account's links
@@ -83,7 +91,8 @@ func filteredPage(accountID int64, filter schema.LinkFilter, page int64) (query 
 	LEFT JOIN page p ON true
 	LEFT JOIN links l ON l.account_id = $1 AND l.ordinal = p.ordinal
 	LEFT JOIN domains d ON d.id = l.domain_id
-	ORDER BY l.%[2]s`, c.found("ordinal"), order(filter), c.arg(offset(page)), c.arg(schema.PageSize), pageColumns)
+	ORDER BY %[6]s`, c.found("ordinal, l.updated_at"), order("found", filter), c.arg(offset(page)), c.arg(schema.PageSize), pageColumns,
+		order("l", filter))
 	return query, c.args
 }
 
@@ -108,7 +117,7 @@ func (s *Store) LinkIDs(
 	ctx context.Context, accountID int64, filter schema.LinkFilter, limit int,
 ) (ids []int64, err error) {
 	c := newCondition(accountID, 0, filter)
-	rows, err := s.pool.Query(ctx, c.found("id")+" ORDER BY l."+order(filter)+" LIMIT "+c.arg(limit), c.args...)
+	rows, err := s.pool.Query(ctx, c.found("id")+" ORDER BY "+order("l", filter)+" LIMIT "+c.arg(limit), c.args...)
 	if err == nil {
 		ids, err = pgx.CollectRows(rows, pgx.RowTo[int64])
 	}

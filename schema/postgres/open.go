@@ -17,7 +17,7 @@
 //
 // # Deleted links
 //
-// A deleted link keeps its row, which reserves the hash, without its contents. Its ordinal is its ID times -1, so no list meets it.
+// A deleted link keeps its row, which reserves the hash. Its ordinal is negative, so no list but the trash meets it.
 // Made anew, the row gets a new ID. Table link_gaps has the number of deleted links per 1024 ordinals, by which schema.PageRange
 // finds a page of any list.
 //

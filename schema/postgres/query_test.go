@@ -28,7 +28,7 @@ var queryArgs = map[string]string{
 	"locked domains": "'{7, 8}'", "locked account": "7", "taken hashes": "1, '{0, 0}', '{link-7, new}'", "rests of links": "1, '{0, 0}', '{gone, new}'",
 	"inserted links": `7, '{7}', 2, now(), '{1, 2}', '{new, new}', '{https://example.org/, https://example.org/}', '{0, 7}', NULL, NULL,
 		'{a, b}', '{a, b}', '{NULL, 2026-11-21}', '{a, b}', '{t, f}', NULL, NULL, NULL`,
-	"links after": "1, 400, 20", "gaps of links": "1", "range of links": "1, 400, 380, 0, 20", "deleted link": "7, 1, now(), 1024",
+	"links after": "1, 400, 20", "gaps of links": "1", "range of links": "1, 400, 380, 0, 20", "deleted link": "1, '{7}', now(), 1024",
 	"unchanged link": "7", "link password": "7",
 	"changed link":   "7, NULL, 'title', NULL, true, false, NULL, NULL, NULL, now(), true, 'https://example.org/', '', '', '', false, NULL, NULL, '', NULL",
 	"link made anew": "1, 0, 'gone', 'https://example.org/', true, now(), '', '', NULL, '', false, '', ''",

@@ -21,10 +21,10 @@ const renameTag = `
 	WHERE account_id = owner.id AND ordinal > 0 AND strpos(' ' || tags || ' ', ' ' || $2 || ' ') > 0`
 
 const (
-	// Many links have the same tags, which are taken apart once. Deleted links have no tags.
+	// Many links have the same tags, which are taken apart once. The condition is that of the index.
 	tagCounts = `
 	SELECT tag, sum(n)::bigint
-	FROM (SELECT tags, count(*) AS n FROM links WHERE account_id = $1 AND tags <> '' GROUP BY tags) alike,
+	FROM (SELECT tags, count(*) AS n FROM links WHERE account_id = $1 AND tags <> '' AND ordinal > 0 GROUP BY tags) alike,
 		unnest(string_to_array(tags, ' ')) tag
 	WHERE tag COLLATE "C" > $2
 	GROUP BY tag ORDER BY tag COLLATE "C" LIMIT $3`

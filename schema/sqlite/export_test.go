@@ -49,7 +49,7 @@ func ApplyMigrations(ctx context.Context, path string, files fs.FS) error {
 var (
 	LinkQueries = map[string]string{
 		"link by hash": linkByHash, "links by hash": linksByHash, "destinations": destinations, "owned link": ownedLink, "page of links": linkPage, "gaps of links": linkGaps, "link by ID": linkByID,
-		"changed link": updateLink, "unchanged link": linkUnchanged, "link password": linkPassword, "ordinal": ordinalOf, "deleted link": deleteLink, "deleted links": countDeleted,
+		"changed link": updateLink, "unchanged link": linkUnchanged, "link password": linkPassword, "deleted link": deleteLink, "deleted links": countDeleted,
 		"rest of a link": clearDeleted, "token": tokenByDigest,
 		"account": accountByEmail, "domain": domainByID, "domains of a host": domainsByHost,
 		"verified domain": verifiedDomain, "verified domains": verifiedDomains, "verified hosts": verifiedHosts,

@@ -21,39 +21,19 @@ const (
 	extensionUnchanged = `SELECT extension = ?2 FROM links WHERE id = ?1 AND ordinal > 0`
 	linkPassword       = `SELECT password_hash, extension FROM links WHERE id = ? AND ordinal > 0`
 	linkByID           = selectLink + `WHERE l.id = ?`
-	ordinalOf          = `SELECT ordinal FROM links WHERE id = ? AND account_id = ? AND ordinal > 0`
 	deleteLink         = `
-	UPDATE links SET ordinal = -id, url = '', title = '', tags = '', active = 0, expires_at = NULL, expired_url = '',
-		forward_query = 0, extension = '', password_hash = '', updated_at = ?2
-	WHERE id = ?1`
+	UPDATE links SET ordinal = -ordinal, updated_at = ?3 WHERE id = ?1 AND account_id = ?2 AND ordinal > 0 RETURNING -ordinal`
 	countGap = `
-	INSERT INTO link_gaps (account_id, block, missing) VALUES (?, ?, 1)
-	ON CONFLICT (account_id, block) DO UPDATE SET missing = missing + 1`
-	countDeleted = `UPDATE accounts SET deleted_links = deleted_links + 1 WHERE id = ?`
+	INSERT INTO link_gaps (account_id, block, missing) VALUES (?, ?, ?)
+	ON CONFLICT (account_id, block) DO UPDATE SET missing = missing + excluded.missing`
+	countDeleted = `UPDATE accounts SET deleted_links = deleted_links + ?2 WHERE id = ?1`
 )
 
 // UpdateLink implements schema.LinkStore.
 func (s *Store) UpdateLink(ctx context.Context, link *schema.Link, edit schema.LinkEdit, at time.Time) error {
 	var updated schema.Link
-	expiresAt := edit.ExpiresAt
-	if expiresAt == nil {
-		expiresAt = new(time.Time)
-	}
 	err := s.db.update(ctx, func(tx *sql.Tx) error {
-		if edit.Unchanged {
-			if err := unchanged(ctx, tx, linkUnchanged, link.ID, link.URL, link.Title, schema.TagsColumn{List: &link.Tags}, link.ExpiredURL,
-				link.ForwardQuery, unixMillis{&link.ExpiresAt}); err != nil {
-				return err
-			}
-		}
-		if edit.Extension != nil {
-			if err := unchanged(ctx, tx, extensionUnchanged, link.ID, link.Extension.Text()); err != nil {
-				return err
-			}
-		}
-		err := oneRow(tx.ExecContext(ctx, updateLink, link.ID, edit.URL, edit.Title, schema.TagsColumn{List: edit.Tags}, edit.Active,
-			edit.ExpiresAt != nil, unixMillis{expiresAt}, edit.ExpiredURL, edit.ForwardQuery, unixMillis{&at},
-			edit.ExtensionText(), edit.PasswordHash))
+		err := updateOne(ctx, tx, link, edit, at)
 		if err == nil {
 			updated, err = scanLink(tx.QueryRowContext(ctx, linkByID, link.ID))
 		}
@@ -64,6 +44,27 @@ func (s *Store) UpdateLink(ctx context.Context, link *schema.Link, edit schema.L
 	}
 	*link = updated
 	return nil
+}
+
+func updateOne(ctx context.Context, tx *sql.Tx, link *schema.Link, edit schema.LinkEdit, at time.Time) error {
+	expiresAt := edit.ExpiresAt
+	if expiresAt == nil {
+		expiresAt = new(time.Time)
+	}
+	if edit.Unchanged {
+		if err := unchanged(ctx, tx, linkUnchanged, link.ID, link.URL, link.Title, schema.TagsColumn{List: &link.Tags}, link.ExpiredURL,
+			link.ForwardQuery, unixMillis{&link.ExpiresAt}); err != nil {
+			return err
+		}
+	}
+	if edit.Extension != nil {
+		if err := unchanged(ctx, tx, extensionUnchanged, link.ID, link.Extension.Text()); err != nil {
+			return err
+		}
+	}
+	return oneRow(tx.ExecContext(ctx, updateLink, link.ID, edit.URL, edit.Title, schema.TagsColumn{List: edit.Tags}, edit.Active,
+		edit.ExpiresAt != nil, unixMillis{expiresAt}, edit.ExpiredURL, edit.ForwardQuery, unixMillis{&at},
+		edit.ExtensionText(), edit.PasswordHash))
 }
 
 // unchanged returns CodeConflict if a query says that a link is not as it was, and CodeNotFound if the link does not exist.
@@ -78,20 +79,7 @@ func unchanged(ctx context.Context, tx *sql.Tx, query string, args ...any) error
 
 // DeleteLink implements schema.LinkStore.
 func (s *Store) DeleteLink(ctx context.Context, link schema.Link, at time.Time) error {
-	err := s.db.update(ctx, func(tx *sql.Tx) error {
-		var ordinal int64
-		if err := tx.QueryRowContext(ctx, ordinalOf, link.ID, link.AccountID).Scan(&ordinal); err != nil {
-			return err
-		}
-		if _, err := tx.ExecContext(ctx, deleteLink, link.ID, unixMillis{&at}); err != nil {
-			return err
-		}
-		if _, err := tx.ExecContext(ctx, countGap, link.AccountID, ordinal/schema.OrdinalBlock); err != nil {
-			return err
-		}
-		_, err := tx.ExecContext(ctx, countDeleted, link.AccountID)
-		return err
-	})
+	err := s.db.update(ctx, func(tx *sql.Tx) error { return deleteOne(ctx, tx, link.ID, link.AccountID, at) })
 	return wrap(err, "delete link %d of account %d", link.ID, link.AccountID)
 }
 
@@ -103,6 +91,23 @@ func (s *Store) LinkPassword(ctx context.Context, id int64) (hash string, versio
 		version = extension.Password
 	}
 	return hash, version, wrap(err, "read password of link %d", id)
+}
+
+func deleteOne(ctx context.Context, tx *sql.Tx, id, accountID int64, at time.Time) error {
+	var ordinal int64
+	if err := tx.QueryRowContext(ctx, deleteLink, id, accountID, unixMillis{&at}).Scan(&ordinal); err != nil {
+		return err
+	}
+	return countDeletion(ctx, tx, accountID, ordinal, 1)
+}
+
+// countDeletion counts a deletion, or with -1 that it is undone.
+func countDeletion(ctx context.Context, tx *sql.Tx, accountID, ordinal, n int64) error {
+	if _, err := tx.ExecContext(ctx, countGap, accountID, ordinal/schema.OrdinalBlock, n); err != nil {
+		return err
+	}
+	_, err := tx.ExecContext(ctx, countDeleted, accountID, n)
+	return err
 }
 
 // SetTakenDown implements schema.LinkStore.

@@ -26,7 +26,12 @@ var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 // does, and takes half as long.
 func newCondition(accountID, after int64, filter schema.LinkFilter) *condition {
 	c := &condition{}
-	c.add("l.account_id = ? AND l.ordinal > ?", accountID, max(after, 0))
+	if filter.DeletedAfter.IsZero() {
+		c.add("l.account_id = ? AND l.ordinal > ?", accountID, max(after, 0))
+	} else {
+		c.add("l.account_id = ? AND l.ordinal < 0 AND l.url <> '' AND l.updated_at > ? AND (l.domain_id = 0 OR d.id IS NOT NULL)",
+			accountID, unixMillis{&filter.DeletedAfter})
+	}
 	for _, word := range filter.Words {
 		either := &condition{terms: []string{"0"}}
 		for _, text := range word.Texts {
@@ -57,7 +62,10 @@ func newCondition(accountID, after int64, filter schema.LinkFilter) *condition {
 // where returns the clause, and the order of the filter.
 func (c *condition) where(filter schema.LinkFilter) (clause, order string) {
 	order = " ORDER BY l.ordinal DESC"
-	if filter.OldestFirst {
+	switch {
+	case !filter.DeletedAfter.IsZero():
+		order = " ORDER BY l.updated_at DESC, l.ordinal"
+	case filter.OldestFirst:
 		order = " ORDER BY l.ordinal"
 	}
 	return "WHERE " + strings.Join(c.terms, " AND "), order

@@ -1,6 +1,7 @@
 package sqlite_test
 
 import (
+	"flag"
 	"path/filepath"
 	"testing"
 	"time"
@@ -52,11 +53,11 @@ func BenchmarkFlood(b *testing.B) {
 		now = now.Add(time.Hour)
 		return now
 	})
-	storetest.BenchmarkFlood(b, store, floodClicks)
+	storetest.BenchmarkFlood(b, store, *floodClicks)
 	var rows, bytes int64
 	testkit.Must(b, openRaw(b, path).QueryRow(`SELECT (SELECT count(*) FROM settled_facts) + (SELECT count(*) FROM recent),
 		page_count * page_size FROM pragma_page_count, pragma_page_size`).Scan(&rows, &bytes))
-	b.Logf("%d rows of facts of %d clicks, %d MiB", rows, floodClicks, bytes>>20)
+	b.Logf("%d rows of facts of %d clicks, %d MiB", rows, *floodClicks, bytes>>20)
 }
 
-const floodClicks = 1_000_000
+var floodClicks = flag.Int("flood", 1_000_000, "`clicks` of BenchmarkFlood")

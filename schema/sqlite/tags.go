@@ -16,9 +16,9 @@ const renameTag = `
 	WHERE account_id = ?1 AND ordinal > 0 AND instr(' ' || tags || ' ', ' ' || ?2 || ' ') > 0`
 
 const (
-	// Many links have the same tags, which are taken apart once, as by renameTag. Deleted links have no tags.
+	// Many links have the same tags, which are taken apart once, as by renameTag. The condition is that of the index.
 	tagCounts = `
-	WITH alike AS (SELECT tags, count(*) AS n FROM links WHERE account_id = ?1 AND tags <> '' GROUP BY tags)
+	WITH alike AS (SELECT tags, count(*) AS n FROM links INDEXED BY links_by_tags WHERE account_id = ?1 AND tags <> '' AND ordinal > 0 GROUP BY tags)
 	SELECT value, sum(n) FROM alike, json_each('["' || replace(tags, ' ', '","') || '"]') WHERE value > ?2
 	GROUP BY value ORDER BY value LIMIT ?3`
 	taggedLinks = `

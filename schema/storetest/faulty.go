@@ -97,6 +97,26 @@ func (f FaultyDatabase) DeleteLink(ctx context.Context, link schema.Link, at tim
 	return do(ctx, f.Fault, "DeleteLink", func() error { return f.Database.DeleteLink(ctx, link, at) })
 }
 
+func (f FaultyDatabase) ChangeLinks(ctx context.Context, changes *schema.LinkChanges) error {
+	return do(ctx, f.Fault, "ChangeLinks", func() error { return f.Database.ChangeLinks(ctx, changes) })
+}
+
+func (f FaultyDatabase) RestoreLink(
+	ctx context.Context, accountID int64, hash string, domainID *int64, deletedAfter, at time.Time,
+) (schema.Link, error) {
+	return one(ctx, f.Fault, "RestoreLink", func() (schema.Link, error) {
+		return f.Database.RestoreLink(ctx, accountID, hash, domainID, deletedAfter, at)
+	})
+}
+
+func (f FaultyDatabase) PurgeLinks(ctx context.Context, deletedBy time.Time, limit int) (int64, error) {
+	return one(ctx, f.Fault, "PurgeLinks", func() (int64, error) { return f.Database.PurgeLinks(ctx, deletedBy, limit) })
+}
+
+func (f FaultyDatabase) OwnedLinks(ctx context.Context, accountID int64, hashes []string) ([]schema.Link, error) {
+	return one(ctx, f.Fault, "OwnedLinks", func() ([]schema.Link, error) { return f.Database.OwnedLinks(ctx, accountID, hashes) })
+}
+
 func (f FaultyDatabase) Link(ctx context.Context, domainID int64, hash string) (schema.Link, error) {
 	return one(ctx, f.Fault, "Link", func() (schema.Link, error) { return f.Database.Link(ctx, domainID, hash) })
 }

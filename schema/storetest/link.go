@@ -29,6 +29,7 @@ func TestDatabase(t *testing.T, open Open[schema.Database]) {
 	t.Run("links", func(t *testing.T) { run(t, open, linkBehaviours) })
 	t.Run("filtered links", func(t *testing.T) { run(t, open, linkFilterBehaviours) })
 	t.Run("managed links", func(t *testing.T) { run(t, open, linkManageBehaviours) })
+	t.Run("changed links", func(t *testing.T) { run(t, open, linkChangeBehaviours) })
 	t.Run("concurrent creation of links", func(t *testing.T) { run(t, open, linkConcurrencyBehaviours) })
 	t.Run("batches of links", func(t *testing.T) { run(t, open, linkBatchBehaviours) })
 	t.Run("calls with keys", func(t *testing.T) { run(t, open, idempotencyBehaviours) })

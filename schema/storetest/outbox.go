@@ -12,6 +12,7 @@ import (
 
 var outboxBehaviours = []behaviour[schema.Database]{
 	{"each mutation that caches see leaves its change, and no other one does", leavesChanges},
+	{"restoring a link leaves its change", restoringLeavesChange},
 	{"a mutation that fails leaves no change", failuresLeaveNoChange},
 	{"PendingChanges goes on from a position", pendingGoesOn},
 	{"PendingChanges misses no change of transactions that overlap", pendingMissesNothing},
@@ -112,6 +113,16 @@ func leavesChanges(t *testing.T, store schema.Database) {
 	testkit.Must(t, store.DeleteLink(t.Context(), custom, hour(7)))
 	testkit.Must(t, store.DeleteDomain(t.Context(), verified.ID))
 	wantPending(t, "a deleted domain and its link", store, fmt.Sprintf("link/%d/custom", verified.ID), "host/verified.example.org")
+}
+
+func restoringLeavesChange(t *testing.T, store schema.Database) {
+	owner := addAccount(t, store, "a@example.org")
+	link := addLink(t, store, owner.ID, 0, "made")
+	testkit.Must(t, store.DeleteLink(t.Context(), link, hour(1)))
+	takeAll(t, store)
+	_, err := store.RestoreLink(t.Context(), owner.ID, "made", nil, hour(0), hour(2))
+	testkit.Must(t, err)
+	wantPending(t, "a restored link", store, "link/0/made")
 }
 
 func failuresLeaveNoChange(t *testing.T, store schema.Database) {

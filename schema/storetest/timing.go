@@ -108,8 +108,9 @@ func BenchmarkFlood(b *testing.B, store ClickStores, clicks int) {
 		batch.Reset(0, int64(n))
 		batch.Time = at
 		for range each {
+			k := n * 7919 % (990 * 676 * 20) // each combination once before one comes again
 			c := click{link: link, account: account, at: at.Add(time.Duration(n%7200) * time.Second), device: schema.Mobile, country: "DE",
-				referrer: fmt.Sprint(n % 990), language: fmt.Sprint(n % 676), browser: fmt.Sprint(n % 20), os: fmt.Sprint(n % 10)}
+				referrer: fmt.Sprint(k % 990), language: fmt.Sprint(k / 990 % 676), browser: fmt.Sprint(k / 990 / 676), os: fmt.Sprint(k / 990 / 676 % 10)}
 			if n%100 == 0 {
 				c = click{link: int64(n/100%others) + link + 1, account: account, at: c.at, device: schema.Mobile, browser: "Safari"}
 			}

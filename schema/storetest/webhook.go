@@ -133,6 +133,9 @@ func deliversChanges(t *testing.T, store schema.Database) {
 	before := link
 	testkit.Must(t, store.SetTakenDown(t.Context(), 0, "one", true))
 	testkit.Must(t, store.DeleteLink(t.Context(), link, hour(3)))
+	_, err = store.RestoreLink(t.Context(), owner.ID, "one", nil, hour(0), hour(3))
+	testkit.Must(t, err)
+	testkit.Must(t, store.DeleteLink(t.Context(), link, hour(3)))
 	addLink(t, store, owner.ID, 0, "one")
 	testkit.Must(t, store.SetSuspended(t.Context(), other.ID, true))
 	domain := addDomain(t, store, owner.ID, "go.example.org", false)
@@ -142,11 +145,12 @@ func deliversChanges(t *testing.T, store schema.Database) {
 
 	testkit.Equal(t, "all", waiting(t, store, all), []string{"link.created one", "link.created two", "link.created three",
 		"link.updated one “Ü”", "link.updated three", "link.updated three t", "link.updated one “Ü”", "link.deleted one “Ü”",
-		"link.created one", "domain.changed go.example.org 0 0", "domain.changed go.example.org 1 0", "domain.changed go.example.org 1 1"})
+		"link.created one “Ü”", "link.deleted one “Ü”", "link.created one", "domain.changed go.example.org 0 0", "domain.changed go.example.org 1 0", "domain.changed go.example.org 1 1"})
 	testkit.Equal(t, "of one link", waiting(t, store, one),
-		[]string{"link.created one", "link.updated one “Ü”", "link.updated one “Ü”", "link.deleted one “Ü”", "link.created one"})
+		[]string{"link.created one", "link.updated one “Ü”", "link.updated one “Ü”", "link.deleted one “Ü”",
+			"link.created one “Ü”", "link.deleted one “Ü”", "link.created one"})
 	testkit.Equal(t, "with a tag", waiting(t, store, tagged), []string{"link.created three", "link.updated three"})
-	testkit.Equal(t, "of one kind", waiting(t, store, deleted), []string{"link.deleted one “Ü”"})
+	testkit.Equal(t, "of one kind", waiting(t, store, deleted), []string{"link.deleted one “Ü”", "link.deleted one “Ü”"})
 	testkit.Equal(t, "while it is off", waiting(t, store, off), nil, nilOrEmpty)
 
 	deliveries, err := store.WaitingDeliveries(t.Context(), one.ID, 3)

@@ -119,13 +119,49 @@ document.addEventListener("keydown", (event) => {
   popup.open = false;
 });
 
-// The form for a new link opens with the focus on its first field, also by the key C. Readers who dictate can switch that key off
-// (WCAG 2.1.4); this browser remembers it.
+// The form for a new link has a page of its own. The list fetches it from there, also by the key C, and puts the focus on its first field.
+// Readers who dictate can switch that key off (WCAG 2.1.4); this browser remembers it.
 const create = document.getElementById("create"), toggle = document.querySelector("[data-shortcut]");
 
-function openCreate() {
-  create.open = true;
-  create.querySelector("[name=long_url]").focus();
+const createLabel = create?.textContent;
+
+async function openCreate() {
+  let form = document.getElementById("new");
+  if (!form && create) form = await fetchCreate();
+  if (!form) return;
+  form.hidden = false;
+  showCreate(true);
+  form.querySelector("[name=long_url]").focus();
+}
+
+async function fetchCreate() {
+  if (create.ariaBusy) return null;
+  create.ariaBusy = "true";
+  try {
+    const answer = await fetch(create.href, { redirect: "error" });
+    if (!answer.ok) throw new Error(answer.statusText);
+    const form = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("new");
+    for (const script of form.querySelectorAll("script")) { // those of a parsed document do not run
+      const running = document.createElement("script");
+      running.src = script.getAttribute("src");
+      script.replaceWith(running);
+    }
+    create.closest(".list-head").after(form);
+    for (const made of form.querySelectorAll("form")) sendOnce(made);
+    return form;
+  } catch {
+    location.href = create.href;
+    return null;
+  } finally {
+    create.ariaBusy = null;
+  }
+}
+
+function showCreate(open) {
+  if (!create) return;
+  create.ariaExpanded = String(open);
+  create.textContent = open ? "Close" : createLabel;
+  create.classList.toggle("quiet", open);
 }
 
 function shortcutIsOn() {
@@ -142,11 +178,25 @@ function showShortcut() {
   toggle.title = "C opens the form for a new link";
 }
 
-create?.querySelector("summary").addEventListener("click", (event) => {
-  if (create.open) return;
-  event.preventDefault();
-  openCreate();
-});
+if (create) {
+  create.role = "button";
+  showCreate(false);
+  create.addEventListener("click", (event) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    if (create.ariaExpanded === "false") {
+      openCreate();
+      return;
+    }
+    document.getElementById("new").hidden = true;
+    showCreate(false);
+  });
+  create.addEventListener("keydown", (event) => {
+    if (event.key !== " ") return;
+    event.preventDefault();
+    create.click();
+  });
+}
 if (toggle) {
   showShortcut();
   toggle.addEventListener("click", () => {
@@ -235,8 +285,33 @@ if (!location.pathname.startsWith("/dashboard/sign-"))
     if (typed) fillIn(JSON.parse(typed));
   } catch { /* none allowed */ }
 
+// Selection: the box in the heading checks all of the page, and what can be done with the chosen links appears once there are any.
+const picks = [...document.querySelectorAll(".pick input[name]")], pickAll = document.getElementById("pick-all");
+const chosen = document.getElementById("chosen");
+
+function showChosen() {
+  const count = picks.filter((box) => box.checked).length;
+  pickAll.checked = count === picks.length;
+  pickAll.indeterminate = count > 0 && !pickAll.checked;
+  if (!chosen) return;
+  const all = chosen.elements.all?.checked;
+  chosen.classList.toggle("none", count === 0 && !all);
+  document.getElementById("chosen-count").textContent = all ? "All selected" : `${count} selected`;
+}
+
+if (pickAll) {
+  pickAll.hidden = false;
+  chosen?.classList.add("floats");
+  pickAll.addEventListener("change", () => {
+    for (const box of picks) box.checked = pickAll.checked;
+  });
+  document.addEventListener("change", showChosen);
+  addEventListener("pageshow", showChosen); // Back restores the boxes
+  showChosen();
+}
+
 // Forms are sent once, however often the button is pressed.
-for (const form of document.querySelectorAll("form[method=post]")) {
+function sendOnce(form) {
   form.addEventListener("submit", (event) => {
     if (form.dataset.sent) event.preventDefault();
     form.dataset.sent = "yes";
@@ -245,6 +320,7 @@ for (const form of document.querySelectorAll("form[method=post]")) {
     setTimeout(() => { delete form.dataset.sent; }, 5000);
   });
 }
+for (const form of document.querySelectorAll("form[method=post]")) sendOnce(form);
 
 // Charts: the numbers of a bar are shown when it is tapped or pointed at, or chosen by the arrow keys as on a slider.
 function readCharts(at) {

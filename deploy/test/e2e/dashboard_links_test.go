@@ -169,7 +169,11 @@ func (b *tab) editsLink(t *testing.T, s *system, target string) {
 	b.sees("Save", "was saved.", "It changes", "one two", "leads to "+target+"/after?utm_source=poster#end")
 	leads(answer{Status: http.StatusFound, Header: http.Header{"Location": {target + "/after?utm_source=poster&seat=7#end"}}})
 	b.sees("Edit", "Edit the link")
-	b.press("Delete…")
+	b.sees("Delete link", "was deleted.", "2 links")
+	leads(answer{Status: http.StatusGone})
+	b.sees("Undo", "is back, with its clicks", "3 links")
+	leads(answer{Status: http.StatusFound, Header: http.Header{"Location": {target + "/after?utm_source=poster&seat=7#end"}}})
+	b.page("/dashboard/links/0/changing/edit")
 	b.sees("Delete link", "was deleted.", "2 links")
 	leads(answer{Status: http.StatusGone})
 }

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	notRun = 19 // blocks of commands that cannot be run here
+	notRun = 16 // blocks of commands that cannot be run here
 )
 
 // pages are those of the manual, in order.
@@ -122,8 +122,10 @@ func TestParsePage(t *testing.T) {
 
 // elsewhere names the tests of other packages that run commands of the manual, by section.
 var elsewhere = map[string]struct{ file, test string }{
-	"Backup and restore/Postgres":   {"deploy/test/e2e/restore_cluster_test.go", "TestRestoredEngines"},
-	"Backup and restore/ClickHouse": {"deploy/test/e2e/restore_cluster_test.go", "TestRestoredEngines"},
+	"Several machines/Partitions":             {"deploy/test/outside/users_linux_test.go", "TestUsersOfEngines"},
+	"Several machines/Who may write to Kafka": {"deploy/test/outside/users_linux_test.go", "TestUsersOfEngines"},
+	"Backup and restore/Postgres":             {"deploy/test/e2e/restore_cluster_test.go", "TestRestoredEngines"},
+	"Backup and restore/ClickHouse":           {"deploy/test/e2e/restore_cluster_test.go", "TestRestoredEngines"},
 }
 
 // TestEveryCommandIsRun requires that each block of commands is run by a test, or says why it is not.

@@ -184,13 +184,13 @@ func (e *engineNames) blocks(t *testing.T, all []block) (ordered []block) {
 			first.text = "begin upgrade\n" + first.text
 			last.text += "counted upgrade\n"
 		case "Several machines/With engines":
-			if len(found) != 4 || !strings.Contains(found[2].text, "enable --now") || !strings.Contains(found[3].text, "account add you@") {
-				t.Fatalf("%v is another block than this test knows", found[2])
+			if len(found) != 5 || !strings.Contains(found[3].text, "enable --now") || !strings.Contains(found[4].text, "account add you@") {
+				t.Fatalf("%v is another block than this test knows", found[3])
 			}
-			start, account = found[2], found[3]
+			start, account = found[3], found[4]
 			start.text = strings.ReplaceAll(start.text, "9080", "9083")
 			account.text = strings.ReplaceAll(account.text, "you@", "another@")
-			found = found[:2]
+			found = found[:3]
 		case "From one machine to several":
 			if len(found) != 4 || !strings.Contains(found[1].text, "ReusePort") {
 				t.Fatalf("%v is another block than this test knows", found[1])

@@ -77,7 +77,8 @@ CREATE INDEX domains_to_check ON domains (check_at) WHERE check_at IS NOT NULL;
 -- Ordered by bytes as in SQLite, whatever the collation of the database.
 CREATE INDEX domains_of_account ON domains (account_id, host COLLATE "C");
 
--- A deleted link keeps its row, which reserves its hash. Its ordinal is its id times -1, so that no list meets it.
+-- A deleted link keeps its row, which reserves its hash. Its ordinal is the one it had times -1, so that no list but the trash meets
+-- it; updated_at is when it was deleted. A link that was purged from the trash has no url.
 CREATE TABLE links (
     id            bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     account_id    bigint      NOT NULL, -- see keep_owner
@@ -101,7 +102,8 @@ CREATE TABLE links (
 );
 
 CREATE INDEX links_of_domain ON links (domain_id, ordinal) WHERE domain_id <> 0 AND ordinal > 0;
-CREATE INDEX links_by_tags ON links (account_id, tags) WHERE tags <> '';
+CREATE INDEX links_by_tags ON links (account_id, tags) WHERE tags <> '' AND ordinal > 0;
+CREATE INDEX links_in_trash ON links (account_id, updated_at) WHERE ordinal < 0 AND url <> '';
 
 -- A foreign key from links to accounts would be half of the cost of a new link. Every statement that creates links locks the row of
 -- their account, and creates none without it, so a trigger that keeps accounts with links is enough.

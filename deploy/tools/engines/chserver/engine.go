@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
@@ -30,7 +31,8 @@ const killAgain = 50 * time.Millisecond
 // The engine's configuration is a file in the folder of its data. BACKUP writes to the folder "backups" beside that one.
 const (
 	configName   = "config.xml"
-	engineConfig = "<clickhouse><backups><allowed_path>%s/</allowed_path></backups>%s</clickhouse>\n"
+	usersName    = "users.xml"
+	engineConfig = "<clickhouse><backups><allowed_path>%s/</allowed_path></backups>%s%s</clickhouse>\n"
 )
 
 // engine runs queries. It is safe for concurrent use.
@@ -49,18 +51,23 @@ type engine struct {
 	closed  bool
 }
 
-func openEngine(lib *library, data, shards string) (e *engine, err error) {
-	if data, err = filepath.Abs(data); err != nil {
+func openEngine(lib *library, cfg config) (e *engine, err error) {
+	data, err := filepath.Abs(cfg.data)
+	if err != nil {
 		return nil, fmt.Errorf("open engine: %w", err)
 	}
 	if err := os.MkdirAll(data, 0o700); err != nil {
 		return nil, fmt.Errorf("open engine: %w", err)
 	}
-	content := fmt.Sprintf(engineConfig, filepath.Join(filepath.Dir(data), "backups"), remoteServers(shards))
+	users, err := writeUsers(filepath.Join(data, usersName), cfg.grants)
+	if err != nil {
+		return nil, fmt.Errorf("open engine: %w", err)
+	}
+	content := fmt.Sprintf(engineConfig, filepath.Join(filepath.Dir(data), "backups"), users, remoteServers(cfg.shards))
 	if err := os.WriteFile(filepath.Join(data, configName), []byte(content), 0o600); err != nil {
 		return nil, fmt.Errorf("open engine: %w", err)
 	}
-	e = &engine{lib: lib, data: data, node: shards != ""}
+	e = &engine{lib: lib, data: data, node: cfg.shards != ""}
 	if e.keep, err = lib.dial(data); err != nil {
 		return nil, err
 	}
@@ -77,6 +84,25 @@ func openEngine(lib *library, data, shards string) (e *engine, err error) {
 		return nil, fmt.Errorf("read time zone of engine: %w", err)
 	}
 	return e, nil
+}
+
+// writeUsers writes the file about the engine's user, who has these grants, and returns the part of the configuration that names it: "" if
+// the user may do everything. The engine can be connected to as the user default only, and has nowhere to keep users that CREATE USER makes.
+func writeUsers(path, grants string) (config string, err error) {
+	if grants == "" {
+		return "", nil
+	}
+	var queries strings.Builder
+	for grant := range strings.SplitSeq(grants, ";") {
+		queries.WriteString("<query>")
+		if err := xml.EscapeText(&queries, []byte(strings.TrimSpace(grant))); err != nil {
+			return "", err
+		}
+		queries.WriteString("</query>")
+	}
+	content := "<clickhouse><profiles><default/></profiles><quotas><default/></quotas><users><default><password/><networks><ip>::/0</ip></networks>" +
+		"<profile>default</profile><quota>default</quota><grants>" + queries.String() + "</grants></default></users></clickhouse>\n"
+	return "<user_directories><users_xml><path>" + path + "</path></users_xml></user_directories>", os.WriteFile(path, []byte(content), 0o600)
 }
 
 // close waits for the queries that run and stops the engine.

@@ -4,7 +4,7 @@
 // libchdb.so, ClickHouse as a library, and this program speaks the native protocol and HTTP in front of it, as far as
 // clickhouse-go uses them. It is for tests, benchmarks and trying out.
 //
-// What differs from a server: no users and no passwords; results are held in memory before they are sent; a query's
+// What differs from a server: one user, without a password, who may read all system tables; results are held in memory before they are sent; a query's
 // settings end with the query, and so do temporary tables; inserts are never asynchronous; no external tables, progress
 // or query log; and query_id means something in KILL QUERY only.
 package main
@@ -31,6 +31,7 @@ func main() {
 	flag.StringVar(&cfg.library, "library", "libchdb.so", "`path` of the engine's library")
 	flag.StringVar(&cfg.data, "data", "data", "`folder` of the data, of one process at a time")
 	flag.StringVar(&cfg.shards, "shards", "", "native `addresses` of the shards of the cluster \"shards\", separated by commas")
+	flag.StringVar(&cfg.grants, "grants", "", "`statements` GRANT … ON … (without TO) about the user, separated by semicolons (default everything)")
 	flag.StringVar(&cfg.http, "http", "127.0.0.1:8123", "`address` for HTTP")
 	flag.StringVar(&cfg.native, "native", "127.0.0.1:9000", "`address` for the native protocol")
 	flag.Parse()
@@ -41,7 +42,7 @@ func main() {
 	}
 }
 
-type config struct{ library, data, shards, http, native string }
+type config struct{ library, data, shards, grants, http, native string }
 
 // run serves until ctx ends. Then it kills the queries that run and closes the engine.
 func run(ctx context.Context, cfg config) (err error) {
@@ -49,7 +50,7 @@ func run(ctx context.Context, cfg config) (err error) {
 	if err != nil {
 		return err
 	}
-	e, err := openEngine(lib, cfg.data, cfg.shards)
+	e, err := openEngine(lib, cfg)
 	if err != nil {
 		return err
 	}

@@ -173,6 +173,21 @@ func SecureKafka(tb testing.TB) (secure *testengines.Secure, addr string) {
 	return engine.Secure, engine.Addr
 }
 
+// Brokers starts a Kafka of three nodes for one test, which may lose some of them.
+func Brokers(tb testing.TB) *testengines.Brokers {
+	tb.Helper()
+	skipIfShort(tb)
+	dir, remove, err := tempFolder()
+	testkit.Must(tb, err)
+	tb.Cleanup(func() { testkit.Must(tb, remove()) })
+	brokers, err := testengines.StartBrokers(tb.Context(), dir, slog.New(slog.NewTextHandler(tb.Output(), nil)))
+	if err != nil {
+		Unavailable(tb, err)
+	}
+	tb.Cleanup(func() { testkit.Must(tb, brokers.Close()) })
+	return brokers
+}
+
 // Certificate returns the files of a new self-signed certificate for the loopback interface and of its key; PEM.
 func Certificate(tb testing.TB) (certFile, keyFile string) {
 	tb.Helper()

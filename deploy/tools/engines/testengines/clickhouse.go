@@ -45,7 +45,18 @@ func StartChserver(ctx context.Context, dir string, log *slog.Logger) (*Engine, 
 	if err != nil {
 		return nil, err
 	}
-	return startClickHouse(ctx, dir, log, "chserver with "+library, chserver(library))
+	return startClickHouse(ctx, dir, log, "chserver with "+library, chserver(library, ""))
+}
+
+// ChserverWith is StartChserver whose user has only these grants: statements GRANT … ON … without TO, separated by semicolons.
+func ChserverWith(grants string) Starter {
+	return func(ctx context.Context, dir string, log *slog.Logger) (*Engine, error) {
+		library, err := installChdb(ctx, log)
+		if err != nil {
+			return nil, err
+		}
+		return startClickHouse(ctx, dir, log, "chserver with "+library, chserver(library, grants))
+	}
 }
 
 func startClickHouse(ctx context.Context, dir string, log *slog.Logger, source string, server clickhouseServer) (*Engine, error) {
@@ -126,7 +137,7 @@ func installedClickHouse(path string) clickhouseServer {
 }
 
 // chserver builds the program once per engine, so that an edit of its source does not change it between two starts.
-func chserver(library string, shards ...string) clickhouseServer {
+func chserver(library, grants string, shards ...string) clickhouseServer {
 	return func(dir string, nativePort, httpPort int) *process {
 		program, built := filepath.Join(dir, "chserver"), false
 		return &process{
@@ -139,7 +150,7 @@ func chserver(library string, shards ...string) clickhouseServer {
 				return err
 			},
 			command: func() (*exec.Cmd, error) {
-				return exec.Command(program, "-library", library, "-data", filepath.Join(dir, "data"), "-shards", strings.Join(shards, ","),
+				return exec.Command(program, "-library", library, "-data", filepath.Join(dir, "data"), "-shards", strings.Join(shards, ","), "-grants", grants,
 					"-native", hostPort(nativePort), "-http", hostPort(httpPort)), nil
 			},
 		}

@@ -40,7 +40,7 @@ func StartShards(ctx context.Context, dir string, log *slog.Logger) (shards []*E
 		if err != nil {
 			return shards, err
 		}
-		e, err := startClickHouseAt(ctx, folder, []int{ports[i], ports[count+i]}, release, log, "chserver with "+library, chserver(library, addrs...))
+		e, err := startClickHouseAt(ctx, folder, []int{ports[i], ports[count+i]}, release, log, "chserver with "+library, chserver(library, "", addrs...))
 		if err != nil {
 			return shards, err
 		}

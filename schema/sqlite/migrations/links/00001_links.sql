@@ -79,7 +79,8 @@ CREATE UNIQUE INDEX domains_verified ON domains (host) WHERE verified_at IS NOT 
 CREATE INDEX domains_to_check ON domains (check_at) WHERE check_at IS NOT NULL;
 CREATE INDEX domains_of_account ON domains (account_id, host);
 
--- A deleted link keeps its row, which reserves its hash. Its ordinal is its id times -1, so that no list meets it.
+-- A deleted link keeps its row, which reserves its hash. Its ordinal is the one it had times -1, so that no list but the trash meets
+-- it; updated_at is when it was deleted. A link that was purged from the trash has no url.
 CREATE TABLE links (
     id            INTEGER PRIMARY KEY AUTOINCREMENT,
     account_id    INTEGER NOT NULL REFERENCES accounts (id),
@@ -104,7 +105,9 @@ CREATE TABLE links (
 
 CREATE INDEX links_of_account ON links (account_id, hash);
 CREATE INDEX links_of_domain ON links (domain_id, ordinal) WHERE domain_id <> 0 AND ordinal > 0;
-CREATE INDEX links_by_tags ON links (account_id, tags) WHERE tags <> '';
+-- SQLite counts tags in the index alone only if the index has the ordinal, too.
+CREATE INDEX links_by_tags ON links (account_id, tags, ordinal) WHERE tags <> '' AND ordinal > 0;
+CREATE INDEX links_in_trash ON links (account_id, updated_at) WHERE ordinal < 0 AND url <> '';
 
 -- The number of deleted links in each block of 1024 ordinals: see schema.OrdinalGap.
 CREATE TABLE link_gaps (
@@ -332,7 +335,14 @@ BEGIN
     FROM link_events WHERE id = new.id;
 END;
 -- +goose StatementEnd
--- A deleted link has lost its contents when the statement has ended.
+-- +goose StatementBegin
+CREATE TRIGGER tell_restored_link AFTER UPDATE OF ordinal ON links WHEN old.ordinal < 0 AND new.ordinal > 0
+    AND EXISTS (SELECT 1 FROM webhooks WHERE account_id = new.account_id)
+BEGIN
+    INSERT INTO events SELECT 'link.created', new.account_id, new.domain_id, new.hash, new.tags, data FROM link_events WHERE id = new.id;
+END;
+-- +goose StatementEnd
+-- The event has the link as it was before its deletion.
 -- +goose StatementBegin
 CREATE TRIGGER tell_deleted_link BEFORE UPDATE OF ordinal ON links WHEN old.ordinal > 0 AND new.ordinal < 0
     AND EXISTS (SELECT 1 FROM webhooks WHERE account_id = new.account_id)

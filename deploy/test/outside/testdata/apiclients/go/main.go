@@ -35,7 +35,7 @@ func run(ctx context.Context) error {
 	}
 	said := map[string]any{}
 	for _, part := range []func(context.Context, *client.ClientWithResponses, map[string]any) error{
-		create, readStats, readReports, list, manage, hear, describe, deny,
+		create, readStats, readReports, list, manage, undo, hear, describe, deny,
 	} {
 		if err := part(ctx, api, said); err != nil {
 			return err
@@ -159,6 +159,39 @@ func manage(ctx context.Context, api *client.ClientWithResponses, said map[strin
 		return fmt.Errorf("get a deleted link: %v, %s", err, gone.GetBody())
 	}
 	said["gone"] = gone.JSON404.Error
+	return nil
+}
+
+func undo(ctx context.Context, api *client.ClientWithResponses, said map[string]any) error {
+	hash, _ := said["hash"].(string)
+	deleted := true
+	trash, err := api.ListLinksWithResponse(ctx, &client.ListLinksParams{Deleted: &deleted})
+	if err != nil || trash.JSON200 == nil {
+		return fmt.Errorf("list deleted links: %v, %s", err, trash.GetBody())
+	}
+	said["trashed"] = trash.JSON200.Data[0].DeletedAt.Year()
+	restored, err := api.RestoreLinkWithResponse(ctx, hash, nil)
+	if err != nil || restored.JSON200 == nil {
+		return fmt.Errorf("restore: %v, %s", err, restored.GetBody())
+	}
+	said["restored"] = restored.JSON200.Link.Hash
+	title, tags, names := "Both", []client.Tag{"b"}, []client.LinkName{{Hash: hash}, {Hash: "none"}}
+	changed, err := api.EditLinksWithResponse(ctx, nil, client.BulkEdit{Links: names, Set: &client.LinkEdit{Title: &title}, AddTags: &tags})
+	if err != nil || changed.JSON200 == nil {
+		return fmt.Errorf("edit links: %v, %s", err, changed.GetBody())
+	}
+	said["changed"], said["absent"] = changed.JSON200.Results[0].Hash, changed.JSON200.Results[1].Error
+	format := client.LinkQRParamsFormat("png")
+	image, err := api.LinkQRWithResponse(ctx, hash, &client.LinkQRParams{Format: &format})
+	if err != nil || image.StatusCode() != http.StatusOK {
+		return fmt.Errorf("draw a QR code: %v, %s", err, image.GetBody())
+	}
+	said["qr"] = len(image.Body) > 100
+	removed, err := api.DeleteLinksWithResponse(ctx, nil, client.BulkNames{Links: names})
+	if err != nil || removed.JSON200 == nil {
+		return fmt.Errorf("delete links: %v, %s", err, removed.GetBody())
+	}
+	said["removed"] = removed.JSON200.Changed
 	return nil
 }
 

@@ -1,6 +1,7 @@
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.time.OffsetDateTime;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
@@ -11,11 +12,15 @@ import org.openapitools.client.api.AnalyticsApi;
 import org.openapitools.client.api.DomainsApi;
 import org.openapitools.client.api.LinksApi;
 import org.openapitools.client.api.WebhooksApi;
+import org.openapitools.client.model.BulkChange;
+import org.openapitools.client.model.BulkEdit;
+import org.openapitools.client.model.BulkNames;
 import org.openapitools.client.model.BulkRequest;
 import org.openapitools.client.model.CreatedLink;
 import org.openapitools.client.model.Delivery;
 import org.openapitools.client.model.Link;
 import org.openapitools.client.model.LinkEdit;
+import org.openapitools.client.model.LinkName;
 import org.openapitools.client.model.LinkPage;
 import org.openapitools.client.model.LinkReport;
 import org.openapitools.client.model.LinkRequest;
@@ -83,7 +88,7 @@ public class Client {
         said.put("most", analytics.accountReport(null, null, null, null, "UTC", "day", 10, null, null, null, null, null, null, null)
                 .getLinks().get(0).getHash());
 
-        LinkPage page = links.listLinks(1L, null, null, null, null, "-created_at");
+        LinkPage page = links.listLinks(1L, null, null, null, null, "-created_at", null);
         said.put("first", page.getData().get(0).getHash());
         said.put("active", page.getData().get(0).getIsActive());
         said.put("per_page", page.getMeta().getPerPage());
@@ -101,6 +106,15 @@ public class Client {
         said.put("forever", links.getLink(made.getHash(), 0L).getLink().getExpiresAt() == null);
         said.put("deleted", links.deleteLink(made.getHash(), null).getSuccess());
         said.put("gone", refusal(404, () -> links.getLink(made.getHash(), null)).get("error"));
+        said.put("trashed", links.listLinks(1L, null, null, null, null, null, true).getData().get(0).getDeletedAt().getYear());
+        said.put("restored", links.restoreLink(made.getHash(), null).getLink().getHash());
+        List<LinkName> names = List.of(new LinkName().hash(made.getHash()), new LinkName().hash("none"));
+        List<BulkChange> changed = links.editLinks(
+                new BulkEdit().links(names).set(new LinkEdit().title("Both")).addAddTagsItem("b"), null).getResults();
+        said.put("changed", changed.get(0).getHash());
+        said.put("absent", changed.get(1).getError());
+        said.put("qr", links.linkQR(made.getHash(), null, "png", 512, "M", "000000", "FFFFFF", 4).length() > 100);
+        said.put("removed", links.deleteLinks(new BulkNames().links(names), null).getChanged());
 
         WebhooksApi hooks = new WebhooksApi(client);
         WebhookSecret secret = hooks.createWebhook(new WebhookRequest().url("https://hooks.example.com/")
@@ -119,7 +133,7 @@ public class Client {
         said.put("openapi", new AboutApi(client).describe().getOpenapi());
 
         LinksApi stranger = new LinksApi(connect("wrong"));
-        said.put("denied", refusal(401, () -> stranger.listLinks(null, null, null, null, null, null)).get("message"));
+        said.put("denied", refusal(401, () -> stranger.listLinks(null, null, null, null, null, null, null)).get("message"));
         new ObjectMapper().writeValue(System.out, said);
     }
 }

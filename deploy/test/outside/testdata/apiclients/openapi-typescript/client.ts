@@ -83,6 +83,17 @@ if (!("error" in gone)) {
   throw new Error("no kind of error");
 }
 said["gone"] = gone.error;
+const trash = must((await api.GET("/api/v1/links", { params: { query: { deleted: true } } })).data);
+said["trashed"] = new Date(trash.data[0]!.deleted_at!).getUTCFullYear();
+said["restored"] = must((await api.POST("/api/v1/links/{hash}/restore", { params: { path } })).data).link.hash;
+const names = [path, { hash: "none" }];
+const change = { links: names, set: { title: "Both" }, add_tags: ["b"] };
+const changed = must((await api.POST("/api/v1/links/bulk/edit", { body: change })).data).results;
+said["changed"] = changed[0]!.hash;
+said["absent"] = changed[1]!.error;
+const image = { params: { path, query: { format: "png" as const } }, parseAs: "blob" as const };
+said["qr"] = must((await api.GET("/api/v1/links/{hash}/qr", image)).data as Blob | undefined).size > 100;
+said["removed"] = must((await api.POST("/api/v1/links/bulk/delete", { body: { links: names } })).data).changed;
 
 const request = { url: "https://hooks.example.com/", events: ["link.created" as const] };
 const secret = must((await api.POST("/api/v1/webhooks", { body: request })).data);

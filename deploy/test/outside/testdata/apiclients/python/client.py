@@ -59,6 +59,13 @@ links.edit_link(made.hash, openapi_client.LinkEdit(expires_at=None))
 said["forever"] = links.get_link(made.hash, domain_id=0).link.expires_at is None
 said["deleted"] = links.delete_link(made.hash).success
 said["gone"] = refusal(NotFoundException, lambda: links.get_link(made.hash)).data.error
+said["trashed"] = links.list_links(deleted=True).data[0].deleted_at.year
+said["restored"] = links.restore_link(made.hash).link.hash
+names = [openapi_client.LinkName(hash=made.hash), openapi_client.LinkName(hash="none")]
+changed = links.edit_links(openapi_client.BulkEdit(links=names, set=openapi_client.LinkEdit(title="Both"), add_tags=["b"]))
+said["changed"], said["absent"] = changed.results[0].hash, changed.results[1].error
+said["qr"] = len(links.link_qr(made.hash, format="png")) > 100
+said["removed"] = links.delete_links(openapi_client.BulkNames(links=names)).changed
 
 hooks = openapi_client.WebhooksApi(api)
 secret = hooks.create_webhook(openapi_client.WebhookRequest(url="https://hooks.example.com/", events=["link.created"]))

@@ -70,6 +70,14 @@ await links.editLink({ hash, linkEdit: { expiresAt: null } });
 said["forever"] = (await links.getLink({ hash, domainId: 0 })).link.expiresAt === null;
 said["deleted"] = (await links.deleteLink({ hash })).success;
 said["gone"] = (await refusal(404, () => links.getLink({ hash }))).error;
+said["trashed"] = (await links.listLinks({ deleted: true })).data[0]!.deletedAt!.getUTCFullYear();
+said["restored"] = (await links.restoreLink({ hash })).link.hash;
+const names = [{ hash }, { hash: "none" }];
+const changed = (await links.editLinks({ bulkEdit: { links: names, set: { title: "Both" }, addTags: ["b"] } })).results;
+said["changed"] = changed[0]!.hash;
+said["absent"] = changed[1]!.error;
+said["qr"] = (await links.linkQR({ hash, format: "png" })).size > 100;
+said["removed"] = (await links.deleteLinks({ bulkNames: { links: names } })).changed;
 
 const hooks = new WebhooksApi(api);
 const secret = await hooks.createWebhook({ webhookRequest: { url: "https://hooks.example.com/", events: ["link.created"] } });

@@ -1,0 +1,78 @@
+package apiservice_test
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"linkstream/api/apiservice"
+	"linkstream/schema/storetest"
+	"linkstream/schema/testkit"
+)
+
+// pool is the connections of a store, of which some methods do not give theirs back until it is closed.
+type pool struct {
+	connections chan struct{}
+	closed      chan struct{}
+	slow        []string
+}
+
+func (p *pool) fault(ctx context.Context, method string) error {
+	select {
+	case p.connections <- struct{}{}:
+		defer func() { <-p.connections }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if slices.Contains(p.slow, method) {
+		select {
+		case <-p.closed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// TestReadyBesideSlowReads lets an account ask for many reports and searches that do not end: load balancers that ask whether the service
+// is ready do not wait for them, nor does the account's next link.
+func TestReadyBesideSlowReads(t *testing.T) {
+	const calls = 20
+	links, clicks := openStores(t)
+	defer clicks.Close()
+	ofLinks := &pool{make(chan struct{}, links.Readers()), make(chan struct{}), []string{"Links"}}
+	ofClicks := &pool{make(chan struct{}, clicks.Readers()), ofLinks.closed, []string{"Report"}}
+	s, err := apiservice.New(config(), storetest.FaultyDatabase{Database: links, Fault: ofLinks.fault},
+		storetest.FaultyClicks{ClickStore: clicks, ReportStore: clicks, Fault: ofClicks.fault}, nil, discard)
+	testkit.Must(t, err)
+	stop, base, token := run(s), "http://"+s.Addr(), addToken(t, links)
+	var asking sync.WaitGroup
+	for n := range 2 * calls {
+		path := []string{"/api/v1/links?q=a", "/api/v1/report"}[n%2]
+		asking.Go(func() {
+			for {
+				select {
+				case <-ofLinks.closed:
+					return
+				default:
+					_, _, _ = tryGet(t.Context(), base+path, token)
+				}
+			}
+		})
+	}
+	testkit.Eventually(t, "reads are under way", func() bool { return len(ofLinks.connections) > 0 && len(ofClicks.connections) > 0 })
+	for range 3 {
+		testkit.Takes(t, time.Second, func(int) { testkit.Must(t, s.Ready(t.Context())) })
+		testkit.Takes(t, time.Second, func(int) {
+			status, body := call(t, http.MethodPost, base+"/api/v1/shorten", token, `{"long_url": "https://example.com/"}`)
+			testkit.Equal(t, "shorten: "+body, status, http.StatusCreated)
+		})
+		time.Sleep(100 * time.Millisecond) // more of the reads are under way, if they may
+	}
+	close(ofLinks.closed)
+	asking.Wait()
+	testkit.Must(t, stop())
+}

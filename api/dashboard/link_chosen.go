@@ -1,0 +1,152 @@
+package dashboard
+
+import (
+	"bytes"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"linkstream/api/shorten"
+	"linkstream/api/transfer"
+	"linkstream/schema"
+)
+
+// maxChosen bounds the links that one form changes.
+const maxChosen = 10_000
+
+// changeChosen changes the links whose boxes are checked, or all of the list, and returns to the list.
+func (d *Dashboard) changeChosen(c *call) error {
+	list, back := listOf(c.back(pathLinks))
+	ids, err := d.chosenIDs(c, list)
+	if p, invalid := problemsOf(err); invalid {
+		return c.seeOther(back, "Nothing was changed. "+strings.Join(slices.Sorted(maps.Values(p)), " "))
+	}
+	switch {
+	case err != nil:
+		return err
+	case len(ids) == 0:
+		return c.seeOther(back, "No link is selected.")
+	case len(ids) > maxChosen:
+		return c.seeOther(back, "Nothing was changed: more than 10,000 links are selected. Filter the list first.")
+	}
+	tags := parseTags(c.form(shorten.FieldTags))
+	named := strings.Join(tags, ", ")
+	switch c.form("do") {
+	case "tag":
+		return d.editChosen(c, back, ids, shorten.Edit{AddTags: tags}, "tagged "+named)
+	case "untag":
+		return d.editChosen(c, back, ids, shorten.Edit{RemoveTags: tags}, "freed of "+named)
+	case "off":
+		return d.editChosen(c, back, ids, shorten.Edit{IsActive: new(false)}, "switched off")
+	case "on":
+		return d.editChosen(c, back, ids, shorten.Edit{IsActive: new(true)}, "switched on")
+	case "delete":
+		return d.deleteChosen(c, back, ids)
+	case "export":
+		return d.exportChosen(c, list, ids)
+	}
+	return errNoPage
+}
+
+// listOf returns the filter of a path of the list, and the path without what belongs to one visit.
+func listOf(path string) (linkFilter, string) {
+	to, err := url.Parse(path)
+	if err != nil || to.Path != pathLinks {
+		return linkFilter{}, pathLinks
+	}
+	filter := filterOf(func(field string) string { return clean([]byte(to.Query().Get(field))) })
+	return filter, filter.address(max(1, parseID(to.Query().Get("page"))))
+}
+
+// chosenIDs returns the IDs that the form names, at most one more than maxChosen.
+func (d *Dashboard) chosenIDs(c *call, list linkFilter) (ids []int64, err error) {
+	if c.form("all") == "true" {
+		filter, err := d.Shortener.Filter(c.ctx, list.request(c.account.ID))
+		if err != nil {
+			return nil, err
+		}
+		return d.DB.LinkIDs(c.ctx, c.account.ID, filter, maxChosen+1)
+	}
+	for _, value := range c.http.PostArgs().PeekMulti("id") {
+		if id := parseID(string(value)); id > 0 {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}
+
+// editChosen edits links. done says what has become of them.
+func (d *Dashboard) editChosen(c *call, back string, ids []int64, edit shorten.Edit, done string) error {
+	changed, refused, err := d.Shortener.ChangeByID(c.ctx, c.account.ID, ids, &edit, time.Now().UTC().Truncate(time.Second))
+	if p, invalid := problemsOf(err); invalid {
+		text := "Nothing was changed. "
+		for _, field := range slices.Sorted(maps.Keys(p)) {
+			if field == shorten.FieldBody {
+				p[field] = "Name at least one tag."
+			}
+			text += p[field]
+		}
+		return c.seeOther(back, text)
+	}
+	if err != nil {
+		return err
+	}
+	return c.seeOther(back, outcomeOf(changed, len(ids), done, refused))
+}
+
+// outcomeOf says how many links were changed, and why others were not.
+func outcomeOf(changed, asked int, done string, refused error) string {
+	verb := " were "
+	if changed == 1 {
+		verb = " was "
+	}
+	text := counted(int64(changed), "link", "links") + verb + done + "."
+	if left := asked - changed; left > 0 {
+		text += " " + counted(int64(left), "link", "links") + " stayed as before"
+		if p, invalid := problemsOf(refused); invalid {
+			for _, why := range p {
+				text += ": " + why
+			}
+			return text
+		}
+		text += "."
+	}
+	return text
+}
+
+func (d *Dashboard) deleteChosen(c *call, back string, ids []int64) error {
+	at := time.Now().UTC().Truncate(time.Second)
+	deleted, refused, err := d.Shortener.ChangeByID(c.ctx, c.account.ID, ids, nil, at)
+	if err != nil {
+		return err
+	}
+	done := notice{Text: outcomeOf(deleted, len(ids), "deleted", refused) + " The trash keeps them for 30 days."}
+	if deleted > 0 {
+		done.Undo = &undo{pathTrash + "/restore", fieldDeletedAt, strconv.FormatInt(at.Unix(), 10), back}
+	}
+	c.setNotice(done)
+	return c.redirect(back)
+}
+
+// exportChosen sends some links as a file; all links of the list are a file of their own.
+func (d *Dashboard) exportChosen(c *call, list linkFilter, ids []int64) error {
+	if c.form("all") == "true" {
+		return c.redirect(list.Export())
+	}
+	links, err := d.DB.LinksByID(c.ctx, c.account.ID, ids[:min(len(ids), schema.MaxLinkBatch)])
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(links, func(a, b schema.Link) int { return int(a.Ordinal - b.Ordinal) })
+	var file bytes.Buffer
+	if err := transfer.NewExporter(d.Shortener.Base(), d.DB, d.Clicks.Of(c.account.ID)).ExportThese(c.ctx, links, &file); err != nil {
+		return err
+	}
+	c.attach("links.csv", "text/csv; charset=utf-8; header=present")
+	c.http.SetBody(file.Bytes())
+	return nil
+}

@@ -1,0 +1,119 @@
+package dashboard_test
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"linkstream/schema"
+	"linkstream/schema/testkit"
+)
+
+// tagged returns the hashes of the account's links with a tag, the newest first.
+func (s *testService) tagged(t *testing.T, filter schema.LinkFilter) (hashes []string) {
+	t.Helper()
+	links, _, err := s.links.Links(t.Context(), s.account.ID, filter, 1)
+	testkit.Must(t, err)
+	for _, link := range links {
+		hashes = append(hashes, link.Hash)
+	}
+	return hashes
+}
+
+func TestChosenLinks(t *testing.T) {
+	s := start(t)
+	s.addForeign(t)
+	var links []schema.Link
+	for i := range 25 {
+		links = append(links, s.addLink(t, fmt.Sprintf("link-%02d", i), fmt.Sprintf("https://example.org/%d", i%2)))
+	}
+	b := s.signedIn(t)
+	const odd = "/dashboard/links?page=1&q=org%2F1"
+	chosen := func(fields ...string) answer { return b.post("/dashboard/links/chosen", fields...) }
+
+	t.Run("each link has a box", func(t *testing.T) {
+		page := b.get("/dashboard/links?page=2")
+		for _, link := range links[:5] {
+			if !strings.Contains(page.body, fmt.Sprintf(`form="chosen" name="id" value="%d"`, link.ID)) {
+				t.Errorf("%s has none", link.Hash)
+			}
+		}
+	})
+	t.Run("chosen links are tagged, and freed of tags", func(t *testing.T) {
+		chosen("id", id(links[0].ID), "id", id(links[3].ID), "id", "0", "id", "x", "do", "tag", "tags", "New, old", "back", odd).wantTo(t, odd)
+		b.follow().want(t, http.StatusOK, "2 links were tagged new, old.")
+		testkit.Equal(t, "tagged links", s.tagged(t, schema.LinkFilter{Tag: "new"}), []string{"link-03", "link-00"})
+		chosen("id", id(links[0].ID), "do", "untag", "tags", "new")
+		b.follow().want(t, http.StatusOK, "1 link was freed of new.")
+		testkit.Equal(t, "tagged links", s.tagged(t, schema.LinkFilter{Tag: "new"}), []string{"link-03"})
+		testkit.Equal(t, "other tag", s.tagged(t, schema.LinkFilter{Tag: "old"}), []string{"link-03", "link-00"})
+	})
+	t.Run("all links of a filter are changed", func(t *testing.T) {
+		chosen("all", "true", "do", "off", "back", odd)
+		b.follow().want(t, http.StatusOK, "12 links were switched off.")
+		testkit.Equal(t, "links that are off", len(s.tagged(t, schema.LinkFilter{Redirects: new(false)})), 12)
+		chosen("all", "true", "do", "on", "back", odd)
+	})
+	t.Run("links are exported", func(t *testing.T) {
+		file := chosen("id", id(links[2].ID), "id", id(links[1].ID), "do", "export")
+		if lines := strings.Split(file.body, "\r\n"); len(lines) != 4 || !strings.Contains(lines[1], "link-01") || !strings.Contains(lines[2], "link-02") {
+			t.Errorf("the file has %q", lines)
+		}
+		chosen("all", "true", "do", "export", "back", odd).wantTo(t, "/dashboard/export.csv?q=org%2F1")
+	})
+	t.Run("says what was not done", func(t *testing.T) {
+		full := s.addLink(t, "full", "https://example.org/full")
+		tags := strings.Fields("a b c d e f g h i j")
+		testkit.Must(t, s.links.UpdateLink(t.Context(), &full, schema.LinkEdit{Tags: &tags}, full.CreatedAt))
+		for text, fields := range map[string][]string{
+			"No link is selected.": {"do", "off"}, "Name at least one tag.": {"do", "tag", "id", id(full.ID)},
+			"A tag has 1 to 32 characters": {"do", "tag", "tags", "schön", "id", id(full.ID)},
+			"1 link was tagged one. 1 link stayed as before: A link must have at most 10 tags.": {"do", "tag", "tags", "one", "id", id(full.ID), "id", id(links[9].ID)},
+			"Nothing was changed. A tag has": {"do", "off", "all", "true", "back", "/dashboard/links?tag=%C3%A4"},
+		} {
+			chosen(fields...)
+			b.seen.want(t, http.StatusSeeOther)
+			b.get("/dashboard/links").want(t, http.StatusOK, text)
+		}
+		testkit.Must(t, s.links.DeleteLink(t.Context(), full, full.CreatedAt))
+	})
+	t.Run("links are deleted, and come back by Undo", func(t *testing.T) {
+		chosen("all", "true", "do", "delete", "back", odd)
+		page := b.follow()
+		page.want(t, http.StatusOK, "12 links were deleted.", "Undo", "No links match")
+		at := regexp.MustCompile(`name="deleted_at" value="(\d+)"`).FindStringSubmatch(page.body)
+		if at == nil {
+			t.Fatal("nothing to undo")
+		}
+		b.post("/dashboard/trash/restore", "deleted_at", at[1], "back", odd).wantTo(t, odd)
+		b.follow().want(t, http.StatusOK, "12 links are back", "12 links with")
+	})
+}
+
+func TestTrash(t *testing.T) {
+	s := start(t)
+	link := s.addLink(t, "sale", "https://example.org/")
+	s.addLink(t, "other", "https://example.org/")
+	s.count(t, click{link: link, at: link.CreatedAt, times: 42})
+	b := s.signedIn(t)
+	b.get("/dashboard/trash").want(t, http.StatusOK, "The trash is empty")
+	b.post("/dashboard/links/0/sale/delete", "back", "/dashboard/links?page=1").wantTo(t, "/dashboard/links?page=1")
+	b.follow().want(t, http.StatusOK, "sho.rt/sale was deleted.", "Undo", "1 link")
+	b.get("/dashboard/trash").want(t, http.StatusOK, "sho.rt/ sale", "42", "Restore selected")
+	t.Run("a link comes back with its clicks", func(t *testing.T) {
+		b.post("/dashboard/trash/restore", "link", "0.sale", "back", "/dashboard/links?page=1").wantTo(t, fmt.Sprintf("/dashboard/links?page=1#link-%d", link.ID))
+		b.get("/dashboard/links").want(t, http.StatusOK, "sho.rt/sale is back", "42")
+	})
+	t.Run("links that cannot come back say why", func(t *testing.T) {
+		for _, hash := range []string{"sale", "other"} {
+			b.post("/dashboard/links/0/" + hash + "/delete")
+		}
+		b.post("/dashboard/links", "long_url", "https://example.org/", "custom_alias", "sale")
+		b.post("/dashboard/trash/restore", "link", "0.sale", "link", "0.other", "link", "0.none", "link", "x")
+		b.follow().want(t, http.StatusOK, "1 link is back", "You have deleted no link with this hash")
+		b.post("/dashboard/trash/restore")
+		b.follow().want(t, http.StatusOK, "No link is selected.", "The trash is empty")
+	})
+}

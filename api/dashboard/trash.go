@@ -1,0 +1,108 @@
+package dashboard
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"linkstream/schema"
+)
+
+const pathTrash = Root + "/trash"
+
+// fieldDeletedAt names, in seconds since 1970, the time of a deletion of many links.
+const fieldDeletedAt = "deleted_at"
+
+// inTrash follows what says that a link was deleted.
+const inTrash = " The trash keeps it for 30 days."
+
+func (d *Dashboard) routeTrash() {
+	d.get(pathTrash, d.showTrash)
+	d.post(pathTrash+"/restore", d.restore)
+}
+
+// trashPage is the data of the page of deleted links.
+type trashPage struct {
+	Links          []linkView
+	Total          int64
+	Page, Last     int64
+	Previous, Next string // paths
+}
+
+// Key names the link in the forms of the trash: two links of one account may have the same hash.
+func (l linkView) Key() string { return strconv.FormatInt(l.DomainID, 10) + "." + l.Hash }
+
+func (d *Dashboard) showTrash(c *call) (err error) {
+	page := trashPage{Page: c.page()}
+	var links []schema.Link
+	filter := schema.LinkFilter{DeletedAfter: time.Now().Add(-schema.TrashTTL)}
+	if links, page.Total, err = d.DB.Links(c.ctx, c.account.ID, filter, page.Page); err != nil {
+		return err
+	}
+	if page.Links, err = d.withClicks(c, links); err != nil {
+		d.warnWithout("trash", err)
+	}
+	page.Last = max(1, (page.Total+schema.PageSize-1)/schema.PageSize)
+	address := func(n int64) string { return pathTrash + "?page=" + strconv.FormatInt(n, 10) }
+	if page.Page > 1 {
+		page.Previous = address(min(page.Page-1, page.Last))
+	}
+	if page.Page < page.Last {
+		page.Next = address(page.Page + 1)
+	}
+	return d.render(c, "trash", page)
+}
+
+// restore restores the links that the form names, or those that were deleted at a time.
+func (d *Dashboard) restore(c *call) error {
+	back := c.back(pathTrash)
+	if text := c.form(fieldDeletedAt); text != "" {
+		restored, refused, err := d.Shortener.RestoreAll(c.ctx, c.account.ID, time.Unix(parseID(text), 0))
+		if err != nil {
+			return err
+		}
+		if refused != nil {
+			return c.seeOther(pathTrash, restoredText(restored)+" "+whyNot(refused))
+		}
+		return c.seeOther(back, restoredText(restored))
+	}
+	restored, why, last := 0, "", linkView{}
+	for _, value := range c.http.PostArgs().PeekMulti("link") {
+		domain, hash, _ := strings.Cut(clean(value), ".")
+		domainID, err := strconv.ParseInt(domain, 10, 64)
+		if err != nil || domainID < 0 {
+			continue
+		}
+		link, err := d.Shortener.Restore(c.ctx, c.account.ID, hash, &domainID)
+		switch text := whyNot(err); {
+		case err == nil:
+			restored, last = restored+1, d.linkView(link)
+		case text == "":
+			return err
+		default:
+			why = " " + hash + ": " + text
+		}
+	}
+	switch {
+	case restored == 1 && why == "":
+		return c.seeOther(last.at(back), last.Name+" is back, with its clicks.")
+	case restored == 0 && why == "":
+		return c.seeOther(back, "No link is selected.")
+	}
+	return c.seeOther(back, restoredText(restored)+why)
+}
+
+func restoredText(n int) string {
+	if n == 1 {
+		return "1 link is back, with its clicks."
+	}
+	return counted(int64(n), "link", "links") + " are back, with their clicks."
+}
+
+// whyNot returns why a link was not restored, "" if err does not say that.
+func whyNot(err error) string {
+	if p, invalid := problemsOf(err); invalid {
+		return p["hash"]
+	}
+	return clientMessage(err, schema.CodeNotFound)
+}

@@ -1,0 +1,149 @@
+package qr_test
+
+import (
+	"bytes"
+	"encoding/xml"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/makiuchi-d/gozxing"
+	"github.com/makiuchi-d/gozxing/qrcode"
+
+	"linkstream/api/qr"
+	"linkstream/schema/testkit"
+)
+
+func TestQR(t *testing.T) {
+	for _, text := range []string{"http://sho.rt/a", "https://go.example.com/aB3dE9x",
+		"https://" + strings.Repeat("long-label.", 22) + "example/" + strings.Repeat("a", 20)} {
+		for _, query := range []string{"", "level=L", "level=Q&size=300&foreground=0B3D2E&background=FFEECC", "level=H&size=2048&margin=9", "size=200&margin=4&foreground=b3261e"} {
+			t.Run(fmt.Sprintf("%d letters, %s", len(text), query), func(t *testing.T) {
+				style, problems := parse(t, query)
+				testkit.Equal(t, "problems", len(problems), 0)
+				svg, _, err := style.Draw(text)
+				testkit.Must(t, err)
+				reads(t, drawn(t, svg, style), text, style.Margin)
+				style.Format = qr.PNG
+				data, problem, err := style.Draw(text)
+				testkit.Must(t, err)
+				testkit.Equal(t, "problem", problem, "")
+				img, err := png.Decode(bytes.NewReader(data))
+				testkit.Must(t, err)
+				testkit.Equal(t, "size", img.Bounds().Dx(), style.Size)
+				reads(t, img, text, style.Margin)
+			})
+		}
+	}
+	t.Run("what does not fit is an error", func(t *testing.T) {
+		if _, _, err := qr.Default.Draw(strings.Repeat("x", 10_000)); err == nil {
+			t.Error("got none")
+		}
+		style := qr.Default
+		style.Format, style.Size = qr.PNG, qr.MinSize
+		if _, problem, err := style.Draw(strings.Repeat("x", 1000)); err != nil || !strings.Contains(problem, "pixels at least") {
+			t.Errorf("a small PNG: %q, %v", problem, err)
+		}
+	})
+}
+
+func parse(t *testing.T, query string) (qr.Style, map[string]string) {
+	t.Helper()
+	values, err := url.ParseQuery(query)
+	testkit.Must(t, err)
+	return qr.Parse(func(field string) (string, bool) { return values.Get(field), values.Has(field) })
+}
+
+func TestParse(t *testing.T) {
+	for query, fields := range map[string]string{
+		"": "", "format=png&size=64&level=L&margin=0": "", "foreground=ffffff&background=000000": "foreground", "foreground=777777": "",
+		"foreground=BBBBBB": "", "foreground=CCCCCC": "foreground", "background=333333": "foreground", "foreground=abc": "foreground", "background=%23fff000": "background",
+		"size=63&margin=17&level=m&format=gif": "format level margin size", "size=&margin=-1": "margin size", "size=2049": "size",
+	} {
+		_, problems := parse(t, query)
+		testkit.Equal(t, query, strings.Join(slices.Sorted(maps.Keys(problems)), " "), fields)
+	}
+}
+
+// reads decodes the code as a camera would, and checks that a zone of some modules surrounds it.
+func reads(t *testing.T, img image.Image, want string, margin int) {
+	t.Helper()
+	bitmap, err := gozxing.NewBinaryBitmapFromImage(img)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := qrcode.NewQRCodeReader().Decode(bitmap, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result.GetText() != want {
+		t.Errorf("it says %q, want %q", result.GetText(), want)
+	}
+	size := img.Bounds().Dx()
+	quiet := 0
+	for quiet < size && light(img, quiet, quiet) { // up to the corner of the first finder, which is dark
+		quiet++
+	}
+	module := 0
+	for module < size-quiet && !light(img, quiet+module, quiet) {
+		module++ // the finder's upper edge is seven modules long
+	}
+	if quiet*7 < margin*module {
+		t.Errorf("the zone around it is %d pixels wide, a module %d/7", quiet, module)
+	}
+}
+
+func light(img image.Image, x, y int) bool {
+	return color.GrayModel.Convert(img.At(x, y)).(color.Gray).Y > 127
+}
+
+var runs = regexp.MustCompile(`M(\d+) (\d+)h(\d+)v1h-(\d+)z`)
+
+// drawn paints the SVG with eight pixels per module, in black and white.
+func drawn(t *testing.T, svg []byte, style qr.Style) image.Image {
+	t.Helper()
+	var doc struct {
+		ViewBox string `xml:"viewBox,attr"`
+		Paths   []struct {
+			Fill string `xml:"fill,attr"`
+			D    string `xml:"d,attr"`
+		} `xml:"path"`
+	}
+	if err := xml.Unmarshal(svg, &doc); err != nil {
+		t.Fatal(err)
+	}
+	var size int
+	if _, err := fmt.Sscanf(doc.ViewBox, "0 0 %d", &size); err != nil || len(doc.Paths) != 2 {
+		t.Fatalf("view box %q, %d paths", doc.ViewBox, len(doc.Paths))
+	}
+	if all := fmt.Sprintf("M0 0h%dv%dH0z", size, size); !strings.EqualFold(doc.Paths[0].Fill, "#"+qr.Hex(style.Background)) || doc.Paths[0].D != all {
+		t.Errorf("the ground is %+v", doc.Paths[0])
+	}
+	const scale = 8
+	img := image.NewGray(image.Rect(0, 0, size*scale, size*scale))
+	for i := range img.Pix {
+		img.Pix[i] = 255
+	}
+	for _, run := range runs.FindAllStringSubmatch(doc.Paths[1].D, -1) {
+		x, _ := strconv.Atoi(run[1])
+		y, _ := strconv.Atoi(run[2])
+		width, _ := strconv.Atoi(run[3])
+		if run[3] != run[4] || !strings.EqualFold(doc.Paths[1].Fill, "#"+qr.Hex(style.Foreground)) {
+			t.Fatalf("a run of %v in %s", run, doc.Paths[1].Fill)
+		}
+		for py := y * scale; py < (y+1)*scale; py++ {
+			for px := x * scale; px < (x+width)*scale; px++ {
+				img.Pix[img.PixOffset(px, py)] = 0
+			}
+		}
+	}
+	return img
+}
