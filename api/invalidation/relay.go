@@ -11,7 +11,7 @@ import (
 
 const (
 	// relayEvery is how often a relay looks for changes of other processes: of those that were killed, and of commands.
-	relayEvery = 250 * time.Millisecond
+	relayEvery = time.Second
 	// relayLinger is how long a relay waits for more changes. Clients often create many links at once, and a transaction costs more
 	// than a change.
 	relayLinger  = 20 * time.Millisecond

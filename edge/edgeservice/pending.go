@@ -12,7 +12,7 @@ import (
 const (
 	// pendingEvery is how often an edge reads which changes wait in the link store. So it hears of them within a second also while the
 	// broker or every api process is away.
-	pendingEvery   = 250 * time.Millisecond
+	pendingEvery   = 500 * time.Millisecond
 	pendingTimeout = 5 * time.Second
 )
 

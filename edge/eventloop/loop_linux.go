@@ -34,7 +34,7 @@ type loop struct {
 	number   int
 	listener int
 	drained  chan struct{} // closed when no connection is accepted any more and what was received is answered
-	poller   poller
+	poller   *poller
 	wakeup   int // an eventfd that ends a wait
 	table    table
 
@@ -44,7 +44,7 @@ type loop struct {
 
 	now       time.Duration // when the turn began, since the server's start
 	balance   balance
-	hot       bool          // events follow one another so fast that it is worth to wait without the scheduler
+	hot, warm bool          // how fast events follow one another: see wait
 	spareCPUs bool          // there are more places to run at than loops
 	accepts   bool          // the listener is with the poller
 	acceptAt  time.Duration // when to accept again if it is not
@@ -92,7 +92,7 @@ const (
 )
 
 func newLoop(s *Server, number, listener int, local net.Addr) (*loop, error) {
-	l := &loop{server: s, number: number, listener: listener, drained: make(chan struct{}), poller: poller{fd: -1}, wakeup: -1}
+	l := &loop{server: s, number: number, listener: listener, drained: make(chan struct{}), wakeup: -1}
 	l.oldest.Store(never)
 	if err := l.open(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open event loop: %w", err), l.closeFDs())
@@ -108,8 +108,8 @@ func newLoop(s *Server, number, listener int, local net.Addr) (*loop, error) {
 }
 
 func (l *loop) open() (err error) {
-	if l.poller.fd, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
-		return os.NewSyscallError("epoll_create1", err)
+	if l.poller, err = openPoller(); err != nil {
+		return err
 	}
 	if l.wakeup, err = unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC); err != nil {
 		return os.NewSyscallError("eventfd", err)
@@ -120,10 +120,11 @@ func (l *loop) open() (err error) {
 
 func (l *loop) closeFDs() error {
 	var errs []error
-	for _, fd := range []int{l.poller.fd, l.wakeup} {
-		if fd >= 0 {
-			errs = append(errs, unix.Close(fd))
-		}
+	if l.poller != nil {
+		errs = append(errs, l.poller.close())
+	}
+	if l.wakeup >= 0 {
+		errs = append(errs, unix.Close(l.wakeup))
 	}
 	return errors.Join(errs...)
 }

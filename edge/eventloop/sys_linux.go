@@ -4,12 +4,15 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"os"
+	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-// The system calls of this file, except wait, return at once, because their descriptors do not block. They are made without Go's
+// The system calls of this file, except waitRaw with a timeout, return at once, because their descriptors do not block. They are made without Go's
 // scheduler, which prepares for long calls and may give the loop's P to another thread.
 
 // receive reads without waiting. 0 bytes and no error mean that the client has closed its side.
@@ -81,7 +84,42 @@ func closeFD(fd int32) { _, _, _ = unix.RawSyscall(unix.SYS_CLOSE, uintptr(fd), 
 type poller struct {
 	fd     int
 	events [256]unix.EpollEvent
+
+	// gate is another epoll instance, which Go's poller watches. The first is behind it during a wait that blocks no thread, and only
+	// then: otherwise each event would wake up a thread.
+	gate     *os.File
+	gateFD   int
+	gateConn syscall.RawConn
+	bounded  bool // the gate has a deadline
+
+	// Of the last look for events during such a wait.
+	n    int
+	err  error
+	look func(uintptr) bool
 }
+
+func openPoller() (*poller, error) {
+	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, os.NewSyscallError("epoll_create1", err)
+	}
+	gate, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, errors.Join(os.NewSyscallError("epoll_create1", err), unix.Close(fd))
+	}
+	_ = unix.SetNonblock(gate, true) // fails for no descriptor that is open
+	p := &poller{fd: fd, gate: os.NewFile(uintptr(gate), "epoll"), gateFD: gate}
+	p.look = func(uintptr) bool {
+		p.n, p.err = p.waitRaw(0)
+		return p.n > 0 || p.err != nil
+	}
+	if p.gateConn, err = p.gate.SyscallConn(); err != nil {
+		return nil, errors.Join(err, p.close())
+	}
+	return p, nil
+}
+
+func (p *poller) close() error { return errors.Join(p.gate.Close(), unix.Close(p.fd)) }
 
 // Values in place of a connection's index.
 const (
@@ -97,9 +135,32 @@ func (p *poller) control(operation int, fd int32, events uint32, index int32, ge
 	return unix.EpollCtl(p.fd, operation, int(fd), &unix.EpollEvent{Events: events, Fd: index, Pad: int32(generation)})
 }
 
-// wait waits through Go's scheduler for at most timeout milliseconds, without a bound if it is below zero.
+// wait waits like any other goroutine for at most timeout milliseconds, without a bound if it is below zero.
 func (p *poller) wait(timeout int) (int, error) {
-	n, err := unix.EpollWait(p.fd, p.events[:], timeout)
+	if timeout >= 0 || p.bounded {
+		var deadline time.Time
+		if p.bounded = timeout >= 0; p.bounded {
+			deadline = time.Now().Add(time.Duration(timeout) * time.Millisecond)
+		}
+		if err := p.gate.SetReadDeadline(deadline); err != nil {
+			return 0, err
+		}
+	}
+	event := unix.EpollEvent{Events: unix.EPOLLIN}
+	if err := unix.EpollCtl(p.gateFD, unix.EPOLL_CTL_ADD, p.fd, &event); err != nil {
+		return 0, os.NewSyscallError("epoll_ctl", err)
+	}
+	p.n, p.err = 0, nil
+	err := p.gateConn.Read(p.look)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = nil
+	}
+	return p.n, errors.Join(err, p.err, unix.EpollCtl(p.gateFD, unix.EPOLL_CTL_DEL, p.fd, nil))
+}
+
+// waitBlocking waits in a system call that blocks the thread, for at most timeout milliseconds.
+func (p *poller) waitBlocking(timeout uint) (int, error) {
+	n, err := unix.EpollWait(p.fd, p.events[:], int(timeout))
 	if errors.Is(err, unix.EINTR) {
 		return 0, nil
 	}

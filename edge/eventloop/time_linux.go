@@ -7,17 +7,20 @@ import (
 )
 
 const (
-	// hotWait bounds a wait that Go's scheduler does not know of, in milliseconds.
-	hotWait = 1
-	never   = math.MaxInt64
+	// shortWait bounds a wait that keeps the loop's thread, in milliseconds.
+	shortWait = 1
+	never     = math.MaxInt64
 )
 
 // wait waits for the next events and returns how many there are, perhaps none.
 //
-// A wait through Go's scheduler costs a fifth of a redirect: the scheduler gives the loop's P to another thread, and the loop needs
-// another P afterwards. While events follow one another fast, the loop therefore waits in a raw system call and keeps its P. Other
-// goroutines run on the reserved Ps (ReserveCPUs). After a millisecond without an event the loop waits through the scheduler. To stop
-// the world, the scheduler sends the thread a signal, which ends a raw wait.
+// While events follow one another fast, the loop is hot, and waits in a raw system call that Go's scheduler does not know of: otherwise
+// the scheduler gives the loop's P to another thread, and the loop needs another P afterwards, which costs a fifth of a redirect. Other
+// goroutines run on the reserved Ps (ReserveCPUs). To stop the world, the scheduler sends the thread a signal, which ends a raw wait.
+//
+// A loop that was hot a moment ago is warm, and waits for up to a millisecond in a system call that blocks its thread. After that it waits
+// like any other goroutine. That is slower to wake up, but lets the runtime's monitor sleep, too: for each blocked thread the monitor wakes
+// up some sixty times until it takes its P away, which costs more than many redirects.
 func (l *loop) wait() (int, error) {
 	l.balance.worked += time.Since(l.server.started) - l.now
 	timeout := l.untilNext()
@@ -33,14 +36,17 @@ func (l *loop) wait() (int, error) {
 	case l.hot:
 		short := 0
 		if l.spareCPUs {
-			short = hotWait
+			short = shortWait
 		}
 		n, err = l.poller.waitRaw(short)
-		l.hot = n > 0
+		l.hot, l.warm = n > 0, true
+	case l.warm:
+		n, err = l.poller.waitBlocking(min(uint(timeout), shortWait)) // never, -1, is the largest
+		l.hot, l.warm = n > 0, n > 0
 	default:
 		began := time.Now()
 		n, err = l.poller.wait(timeout)
-		l.hot = time.Since(began) < hotWait*time.Millisecond
+		l.hot = time.Since(began) < shortWait*time.Millisecond
 		l.spareCPUs = runtime.GOMAXPROCS(0) > len(l.server.loops)
 	}
 	l.sleeping.Store(false)

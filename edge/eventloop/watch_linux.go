@@ -20,7 +20,7 @@ const (
 type watcher struct {
 	server   *Server
 	listener int
-	poller   poller
+	poller   *poller
 	stop     int           // an eventfd
 	ended    chan struct{} // closed when run has returned
 	turns    []uint64      // of each loop when it was looked at last
@@ -28,11 +28,11 @@ type watcher struct {
 
 func newWatcher(s *Server, listener int) (w *watcher, err error) {
 	w = &watcher{server: s, listener: listener, ended: make(chan struct{}), turns: make([]uint64, len(s.loops))}
-	if w.poller.fd, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
-		return nil, os.NewSyscallError("epoll_create1", err)
+	if w.poller, err = openPoller(); err != nil {
+		return nil, err
 	}
 	if w.stop, err = unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC); err != nil {
-		return nil, errors.Join(os.NewSyscallError("eventfd", err), unix.Close(w.poller.fd))
+		return nil, errors.Join(os.NewSyscallError("eventfd", err), w.poller.close())
 	}
 	err = errors.Join(w.poller.control(unix.EPOLL_CTL_ADD, int32(w.stop), unix.EPOLLIN, aboutWakeup, 0),
 		w.poller.control(unix.EPOLL_CTL_ADD, int32(listener), 0, aboutListener, 0))
@@ -42,7 +42,7 @@ func newWatcher(s *Server, listener int) (w *watcher, err error) {
 	return w, nil
 }
 
-func (w *watcher) closeFDs() error { return errors.Join(unix.Close(w.poller.fd), unix.Close(w.stop)) }
+func (w *watcher) closeFDs() error { return errors.Join(w.poller.close(), unix.Close(w.stop)) }
 
 // run watches until close.
 func (w *watcher) run() {

@@ -20,7 +20,7 @@ const (
 	maxBatchBytes = 768 << 10
 	// linger is the pause between two batches of a lane, in which clicks accumulate. A lane with backlog clicks or more
 	// does not pause. One without clicks waits for the next one and ships it at once.
-	linger  = 20 * time.Millisecond
+	linger  = 100 * time.Millisecond
 	backlog = 4096
 	// A batch of at most fewClicks makes all clicks go to the first lane, one of manyClicks or more to all lanes.
 	fewClicks, manyClicks = 16, 256
