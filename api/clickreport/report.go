@@ -99,6 +99,47 @@ func startOfDay(year int, month time.Month, day int, zone *time.Location) time.T
 	return at
 }
 
+// Comparison is the time that a report is compared with.
+type Comparison struct {
+	From, End time.Time
+	Clicks    schema.Period
+	Part      bool // the report's last day is not over, so that the comparison ends at the same time of day
+}
+
+// Compare counts the clicks of a link, or with links those of an account, in the days before the report, or in the same days of the
+// year before. Of a report whose last day is not over at now, the same part is compared. Clicks of so long ago that only their UTC day is
+// known are compared by UTC day.
+func (r Request) Compare(ctx context.Context, store schema.ReportStore, account int64, links []int64, year bool, now time.Time) (c Comparison, err error) {
+	back := func(at time.Time) time.Time { return AddDays(at, -r.days()).Add(at.Sub(DayOf(at))) }
+	if year {
+		back = func(at time.Time) time.Time { return at.AddDate(-1, 0, 0) }
+	}
+	end := AddDays(r.To, 1)
+	if c.Part = now.Before(end) && now.After(r.From); c.Part {
+		end = now.In(r.Zone)
+	}
+	c.From, c.End = back(r.From), back(end)
+	detail, err := store.ReportDetail(ctx)
+	if err != nil {
+		return c, err
+	}
+	q := r.query(account, links)
+	q.Bounds = []time.Time{Bound(c.From), Bound(c.End)}
+	if c.From.Before(detail.Hours) {
+		const day = 24 * time.Hour
+		q.Bounds = []time.Time{c.From.UTC().Truncate(day), c.End.UTC().Add(day - 1).Truncate(day)}
+	}
+	if !q.Bounds[1].After(q.Bounds[0]) { // the report has just begun
+		return c, nil
+	}
+	q.Previous, q.NoNames = q.Bounds[0].AddDate(0, 0, -1), true
+	got, err := store.Report(ctx, q)
+	if err == nil {
+		c.Clicks = got.Series[0]
+	}
+	return c, err
+}
+
 // Bound returns a time as a query of the store has it: in UTC, and divided by the store's resolution, which the offsets of zones were
 // not before they were standardized.
 func Bound(at time.Time) time.Time { return at.UTC().Truncate(schema.ReportResolution) }

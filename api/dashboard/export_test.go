@@ -8,9 +8,8 @@ var (
 	ChartSince   = func(days []dayClicks, since time.Time) chart { return newChart(time.UTC, days, since) }
 	TicksTo      = ticksTo
 	Number       = number
-	DaysOf       = daysOf
+	ReadDays     = readDays
 	NewCounter   = newCounter
-	FindPeriod   = findPeriod
 	WriteCSV     = writeCSV
 	NextPath     = nextPath
 	ReadFileForm = readFileForm
@@ -29,9 +28,6 @@ var (
 )
 
 type (
-	Period  = period
 	Counter = counter
 	Day     = dayClicks
 )
-
-func (p period) Since(now time.Time) time.Time { return p.since(now) }

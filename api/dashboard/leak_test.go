@@ -137,7 +137,7 @@ func TestStoreErrorsStayInside(t *testing.T) {
 func pagesByMethod(owner *browser, called *sync.Map, domain, verified schema.Domain) map[string][]string {
 	pages := map[string][]string{}
 	for _, path := range []string{"", "/links", "/links?q=known", "/links?sort=-clicks", "/links?page=2", "/links?made=0.known", "/links/0/known",
-		"/links/0/unknown", "/links/0/known/clicks.csv", "/links/0/known/qr.svg", "/links/0/known/edit", "/report", "/report?tag=word&totals=show", "/links/0/known/report", "/links/new", "/trash", "/tags", "/tags/word", "/bulk", "/import", "/import/errors.csv", "/export.csv", "/domains", fmt.Sprintf("/domains/%d", domain.ID),
+		"/links/0/unknown", "/links/0/known/clicks.csv", "/links/0/known/qr.svg", "/links/0/known/edit", "/report", "/report?tag=word&totals=show", "/report.csv", "/links/new", "/trash", "/tags", "/tags/word", "/bulk", "/import", "/import/errors.csv", "/export.csv", "/domains", fmt.Sprintf("/domains/%d", domain.ID),
 		fmt.Sprintf("/domains/%d", verified.ID),
 		"/tokens", "/account", "/none"} {
 		called.Clear()

@@ -31,8 +31,6 @@ func (d *Dashboard) routeLinks() {
 	d.keep(pathLinks, keptFields...)
 	d.get(pathLinks+"/new", d.showNew)
 	d.post(pathLinks+"/chosen", d.changeChosen)
-	d.get(pathLink, d.showLink)
-	d.get(pathLink+"/clicks.csv", d.downloadClicks)
 	d.routeQR()
 	d.post(pathLink+"/active", d.setActive)
 	d.get(pathLink+"/edit", d.showEdit)
@@ -114,46 +112,6 @@ func (d *Dashboard) ownLink(c *call) (linkView, error) {
 	return d.linkView(link), nil
 }
 
-// linkPage is the data of a link's page.
-type linkPage struct {
-	Link    linkView
-	Periods []periodTab
-	Period  period
-	Report  *linkReport // nil if the click store does not answer
-	Self    string      // path of this page
-}
-
-func (p linkPage) live() (part, path string, every time.Duration) {
-	days := p.Period.days
-	if days == 0 && p.Report != nil {
-		days = p.Report.Days
-	}
-	return partReport, p.Self + "&part=" + partReport, pollEvery(days)
-}
-
-// periodTab links to the page with another period.
-type periodTab struct {
-	period
-	Path    string
-	Current bool
-}
-
-func (d *Dashboard) showLink(c *call) error {
-	link, err := d.ownLink(c)
-	if err != nil {
-		return err
-	}
-	asked := findPeriod(c.query("range"))
-	page := linkPage{Link: link, Period: asked, Self: link.Path + "?range=" + asked.Key}
-	for _, p := range periods {
-		page.Periods = append(page.Periods, periodTab{p, link.Path + "?range=" + p.Key, p == asked})
-	}
-	if page.Report, err = d.linkReport(c, link.Link, asked); err != nil {
-		d.warnWithout("link", err)
-	}
-	return d.renderLive(c, "link", page)
-}
-
 // setActive switches a link on or off and returns to the page with the form.
 func (d *Dashboard) setActive(c *call) error {
 	link, err := d.ownLink(c)
@@ -172,21 +130,6 @@ func (d *Dashboard) setActive(c *call) error {
 	}
 	c.setNotice(done)
 	return c.redirect(link.at(back))
-}
-
-// downloadClicks answers with the clicks per day of a period as CSV.
-func (d *Dashboard) downloadClicks(c *call) error {
-	link, err := d.ownLink(c)
-	if err != nil {
-		return err
-	}
-	asked := findPeriod(c.query("range"))
-	days, err := d.linkDays(c, link.Link, asked)
-	if err != nil {
-		return err
-	}
-	c.attach(link.fileName("-"+asked.fileName()+".csv"), "text/csv; charset=utf-8; header=present")
-	return writeCSV(c.http, days)
 }
 
 // attach marks the answer as a file download. name needs no escaping.

@@ -43,7 +43,7 @@ func TestLinkPage(t *testing.T) {
 	t.Run("shows people apart from bots, and names by how often they occur", func(t *testing.T) {
 		page := b.get("/dashboard/links/0/sale")
 		page.want(t, http.StatusOK, "sho.rt/sale", "on created",
-			"1,255 clicks since the link was created", "Clicks, 30 days 1,247 People, 30 days 1,240 Bots, 30 days 7",
+			"1,255 clicks since the link was created", "Clicks 1,247 5 in the previous 30 days, up to the same time People 1,240 Bots 7",
 			"Desktop 97 % 1,200 Mobile 3 % 40 Bots (of all clicks) <1 % 7", "Firefox 97 % 1,200", "news.example 97 % 1,200",
 			"Germany 97 % 1,200", "Windows 97 % 1,200", "German 97 % 1,200", `leads to https://example.org/?q="><script>alert(1)</script>`)
 		if strings.Contains(page.text(), "Googlebot") || strings.Contains(page.text(), "bot.example") {
@@ -52,11 +52,14 @@ func TestLinkPage(t *testing.T) {
 		wantHarmless(t, page)
 	})
 	t.Run("has a bar for each day of the period, in the table, too", func(t *testing.T) {
-		for period, want := range map[string]struct{ days, people, bots int }{
-			"": {30, 1240, 7}, "7": {7, 1240, 7}, "30": {30, 1240, 7}, "90": {90, 1245, 7}, "all": {30, 1248, 7}, // weeks of 201 days
-			"nonsense": {30, 1240, 7},
+		for before, want := range map[int]struct{ days, people, bots int }{
+			0: {30, 1240, 7}, 6: {7, 1240, 7}, 29: {30, 1240, 7}, 89: {90, 1245, 7}, 200: {30, 1248, 7}, // weeks of 201 days
 		} {
-			page := b.get("/dashboard/links/0/sale?range=" + period)
+			period := ""
+			if before > 0 {
+				period = "?from=" + now.AddDate(0, 0, -before).Format(time.DateOnly)
+			}
+			page := b.get("/dashboard/links/0/sale" + period)
 			page.want(t, http.StatusOK)
 			bars, rows := strings.Count(page.body, `class="chart-bar"`), strings.Count(page.body, `data-day>20`)
 			if bars != want.days || rows != want.days {
@@ -70,12 +73,13 @@ func TestLinkPage(t *testing.T) {
 	})
 	t.Run("has the API's total", func(t *testing.T) {
 		total := s.apiTotal(t, "sale")
-		for _, period := range []string{"7", "all"} {
-			b.get("/dashboard/links/0/sale?range="+period).want(t, http.StatusOK, dashboard.Number(total)+" clicks since the link was created")
+		for _, period := range []string{"", "?from=" + now.Format(time.DateOnly)} {
+			b.get("/dashboard/links/0/sale"+period).want(t, http.StatusOK, dashboard.Number(total)+" clicks since the link was created")
 		}
 	})
 	t.Run("is calm without clicks", func(t *testing.T) {
-		b.get("/dashboard/links/0/quiet?range=all").want(t, http.StatusOK, "0 clicks since", "No clicks in this period")
+		all := regexp.MustCompile(`href="(/dashboard/links/0/quiet[^"]*)"[^>]*>All<`).FindStringSubmatch(b.get("/dashboard/links/0/quiet").body)
+		b.get(strings.ReplaceAll(all[1], "&amp;", "&")).want(t, http.StatusOK, "0 clicks since", "No clicks in this period")
 		if bars := strings.Count(b.seen.body, `class="chart-bar"`); bars != 14 {
 			t.Errorf("the chart of a new link has %d bars", bars)
 		}
@@ -85,7 +89,7 @@ func TestLinkPage(t *testing.T) {
 		b.get("/dashboard/links/0/"+quiet.Hash).want(t, http.StatusOK, "They are known for clicks from public addresses")
 	})
 	t.Run("gives the script what changes, alone", func(t *testing.T) {
-		page := b.get("/dashboard/links/0/sale?range=7&part=report")
+		page := b.get("/dashboard/links/0/sale?part=report")
 		page.want(t, http.StatusOK, "1,255 clicks since", "Counting progress unknown")
 		if strings.Contains(page.body, "<html") || strings.Contains(page.body, "csrf") {
 			t.Errorf("got more than that:\n%s", page.body)
@@ -235,7 +239,8 @@ func TestDownloads(t *testing.T) {
 		return got.body
 	}
 	t.Run("CSV has each day", func(t *testing.T) {
-		body := file(t, base+"clicks.csv?range=7", typeCSV, "sho.rt-sale-7-days.csv")
+		from, to := now.AddDate(0, 0, -6).Format(time.DateOnly), now.Format(time.DateOnly)
+		body := file(t, base+"clicks.csv?from="+from, typeCSV, "sho.rt-sale-"+from+"-"+to+".csv")
 		lines, err := csv.NewReader(strings.NewReader(body)).ReadAll()
 		testkit.Must(t, err)
 		if len(lines) != 8 || strings.Join(lines[0], " ") != "date people bots total" {
@@ -246,7 +251,12 @@ func TestDownloads(t *testing.T) {
 				t.Errorf("line %d: got %s, want %s", i, got, want)
 			}
 		}
-		file(t, base+"clicks.csv?range=all", typeCSV, "sho.rt-sale-all.csv")
+		names := file(t, base+"clicks.csv?list=browser&from="+from, typeCSV, "sho.rt-sale-browser-"+from+"-"+to+".csv")
+		if !strings.HasPrefix(names, "browser,people\n") {
+			t.Error(names)
+		}
+		b.get(base+"clicks.csv?list=nothing").want(t, http.StatusNotFound)
+		b.get(base+"clicks.csv?from=x").want(t, http.StatusUnprocessableEntity, "The day must be a date")
 	})
 	t.Run("QR codes lead to the short link", func(t *testing.T) {
 		for _, format := range []string{qr.SVG, qr.PNG} {

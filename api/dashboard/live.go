@@ -72,7 +72,6 @@ const (
 
 func (p overviewPage) stream() string { return "" }
 func (p linksPage) stream() string    { return "" }
-func (p linkPage) stream() string     { return strconv.FormatInt(p.Link.ID, 10) }
 func (p reportPage) stream() string {
 	if p.Link == nil {
 		return ""

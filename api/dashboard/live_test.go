@@ -23,7 +23,7 @@ func TestFirstPoll(t *testing.T) {
 	s.count(t, click{link: link, at: time.Now().AddDate(-2, 0, 0)})
 	b := s.signedIn(t)
 	for path, every := range map[string]string{"/dashboard": "1000", "/dashboard/links": "1000", "/dashboard/links?q=sale": "1000",
-		"/dashboard/links/0/sale": "1000", "/dashboard/links/0/sale?range=90": "1000", "/dashboard/links/0/sale?range=all": "15000"} {
+		"/dashboard/links/0/sale": "1000", "/dashboard/links/0/sale?from=2020-01-01": "15000"} {
 		found := liveAttributes.FindStringSubmatch(b.get(path).body)
 		if found == nil || found[3] != every {
 			t.Fatalf("%s: %q, want every %s ms", path, found, every)
@@ -50,7 +50,7 @@ func TestCompression(t *testing.T) {
 		return b.get(path)
 	}
 	csrf := regexp.MustCompile(`name="csrf" value="[^"]*"`)
-	for _, path := range []string{"/dashboard/links/0/sale?range=90", "/dashboard/links/0/sale/clicks.csv?range=90",
+	for _, path := range []string{"/dashboard/links/0/sale", "/dashboard/links/0/sale/clicks.csv",
 		"/dashboard/export.csv", "/dashboard/none", script} {
 		same := func() bool { // pages have the time of day
 			was, a := get(path, "identity"), get(path, "gzip, deflate, br, zstd")

@@ -127,7 +127,7 @@ func (d *Dashboard) overviewReport(c *call, links int64, now time.Time) (*overvi
 	first := clickreport.AddDays(now, 1-overviewDays)
 	q := schema.ReportQuery{AccountID: c.account.ID, Previous: clickreport.Bound(clickreport.AddDays(first, -overviewDays)), Limit: clickreport.DefaultTop,
 		NoNames: true, TopLinks: links <= clickreport.RankedAtOnce}
-	days, got, err := readDays(ctx, d.Clicks, q, first, now, false)
+	days, got, err := readDays(ctx, d.Clicks, q, first, now)
 	if err != nil {
 		return nil, ofClicks(err)
 	}

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"net/url"
 	"slices"
@@ -19,9 +20,17 @@ import (
 
 const pathReport = Root + "/report"
 
+// fieldCompare names what a report is compared with; compareYear is the same days of the year before, which is not the default.
+const (
+	fieldCompare = "compare"
+	compareYear  = "year"
+)
+
 func (d *Dashboard) routeReports() {
 	d.get(pathReport, d.showReport)
-	d.get(pathLink+"/report", d.showReport)
+	d.get(pathLink, d.showReport)
+	d.get(pathReport+".csv", d.downloadReport)
+	d.get(pathLink+"/clicks.csv", d.downloadReport)
 }
 
 // reportPage is the data of the report of a link, or of all links of the account.
@@ -32,6 +41,7 @@ type reportPage struct {
 	Filters []reportFilter
 	Report  *clickReport  // nil if the form has problems, or the click store does not answer
 	Totals  *reportTotals // nil if they were not asked for, or Report is nil
+	File    string        // path of the series as a file
 	Show    string        // path of the page with Totals; "" if it has them, or cannot
 	Down    bool          // the click store does not answer
 	Busy    string        // why there is no Report, though it does; "" otherwise
@@ -69,6 +79,7 @@ type reportForm struct {
 	Zone     string // "" for the account's
 	ByHour   bool
 	Filters  []reportFilter // repeated by hidden fields
+	ByYear   bool           // the report is compared with the year before
 
 	// Of the report of all links.
 	Tag     string
@@ -92,6 +103,7 @@ type clickReport struct {
 	Rankings []ranking
 	Top      []topLink
 	Progress progress
+	Ever     int64 // all clicks of the link
 }
 
 // dimensionTitles are the headings of the dimensions.
@@ -130,52 +142,22 @@ func languageName(tag string) string {
 	return tag
 }
 
-// showReport shows the report of the link that the path names, or of the account.
+// showReport shows the page of the link that the path names, which is its report, or the report of the account.
 func (d *Dashboard) showReport(c *call) error {
-	page := reportPage{Form: reportForm{Action: pathReport}}
-	if c.http.UserValue("hash") != nil {
-		link, err := d.ownLink(c)
-		if err != nil {
-			return err
-		}
-		page.Link, page.Form.Action = &link, link.Path+"/report"
-	}
-	args, zone := c.http.QueryArgs(), cmp.Or(c.query(clickreport.FieldZone), c.zone().String())
-	value := func(field string) (string, bool) {
-		if field == clickreport.FieldZone {
-			return zone, true
-		}
-		value := c.query(field)
-		_, filter := dimensionTitles[schema.Dimension(field)]
-		return value, args.Has(field) && (filter || value != "") // an empty field of the form is one that was left out
-	}
-	asked, invalid := clickreport.Parse(value, time.Now())
-	some, err := page.selectLinks(c, value, invalid)
+	page, err := d.newReportPage(c)
 	if err != nil {
 		return err
 	}
-	if len(invalid) == 0 {
-		ctx, cancel := context.WithTimeout(c.ctx, clicksTimeout)
-		defer cancel()
-		if invalid, err = asked.CheckDetail(ctx, d.Clicks); err != nil {
-			return d.reportWithout(c, page, asked, err)
-		}
-		if len(invalid[clickreport.FieldZone]) > 0 { // clicks of so long ago are known by UTC day only
-			delete(invalid, clickreport.FieldZone)
-			zone = time.UTC.String()
-			asked, _ = clickreport.Parse(value, time.Now())
-		}
+	asked, some, invalid, err := page.ask(c)
+	if inStore := new(storeError); errors.As(err, &inStore) {
+		return d.reportWithout(c, page, asked, err)
+	}
+	if err != nil {
+		return err
 	}
 	page.fill(c, asked)
 	if len(invalid) > 0 {
-		p := problems{"": "Please correct the marked fields."}
-		for field, messages := range invalid {
-			if field == clickreport.FieldZone { // the form does not have it
-				field = ""
-			}
-			p[field] = strings.Join(messages, " ")
-		}
-		return d.invalid(c, "report", page, p)
+		return d.invalid(c, "report", page, reportProblems(invalid))
 	}
 	if page.Report, err = d.clickReport(c, page, asked, some); err != nil {
 		return d.reportWithout(c, page, asked, err)
@@ -186,6 +168,59 @@ func (d *Dashboard) showReport(c *call) error {
 		}
 	}
 	return d.renderLive(c, "report", page)
+}
+
+// newReportPage returns the page for the path of a request.
+func (d *Dashboard) newReportPage(c *call) (page reportPage, err error) {
+	page.Form.Action = pathReport
+	if c.http.UserValue("hash") != nil {
+		var link linkView
+		if link, err = d.ownLink(c); err == nil {
+			page.Link, page.Form.Action = &link, link.Path
+		}
+	}
+	return page, err
+}
+
+// ask reads what the query asks for: the report, and the links that it is about if these are not all. err is one of the stores.
+func (p *reportPage) ask(c *call) (asked clickreport.Request, some []int64, invalid map[string][]string, err error) {
+	args, zone := c.http.QueryArgs(), cmp.Or(c.query(clickreport.FieldZone), c.zone().String())
+	value := func(field string) (string, bool) {
+		if field == clickreport.FieldZone {
+			return zone, true
+		}
+		value := c.query(field)
+		_, filter := dimensionTitles[schema.Dimension(field)]
+		return value, args.Has(field) && (filter || value != "") // an empty field of the form is one that was left out
+	}
+	p.Form.ByYear = c.query(fieldCompare) == compareYear
+	asked, invalid = clickreport.Parse(value, time.Now())
+	if some, err = p.selectLinks(c, value, invalid); err != nil || len(invalid) > 0 {
+		return asked, some, invalid, err
+	}
+	ctx, cancel := context.WithTimeout(c.ctx, clicksTimeout)
+	defer cancel()
+	if invalid, err = asked.CheckDetail(ctx, c.dashboard.Clicks); err != nil {
+		return asked, some, nil, ofClicks(err)
+	}
+	if len(invalid[clickreport.FieldZone]) > 0 { // clicks of so long ago are known by UTC day only
+		delete(invalid, clickreport.FieldZone)
+		zone = time.UTC.String()
+		asked, _ = clickreport.Parse(value, time.Now())
+	}
+	return asked, some, invalid, nil
+}
+
+// reportProblems returns the problems of the form by field.
+func reportProblems(invalid map[string][]string) problems {
+	p := problems{"": "Please correct the marked fields."}
+	for field, messages := range invalid {
+		if field == clickreport.FieldZone { // the form does not have it
+			field = ""
+		}
+		p[field] = strings.Join(messages, " ")
+	}
+	return p
 }
 
 // selectLinks reads the fields that select links of the account. It adds what is wrong with them to invalid.
@@ -233,7 +268,7 @@ func (p *reportPage) fill(c *call, asked clickreport.Request) {
 	}
 	p.Form.From, p.Form.To = text(clickreport.FieldFrom, day(asked.From)), text(clickreport.FieldTo, day(asked.To))
 	p.Form.Zone, p.Form.ByHour = text(clickreport.FieldZone, ""), asked.Interval == clickreport.Hour
-	p.Self = p.path(asked, nil)
+	p.Self, p.File = p.path(asked, nil), p.pathOf(p.file(), asked, nil, asked.Limit)
 	p.Presets = p.presets(asked, p.since(c), c.now())
 	if p.Link == nil && !p.Form.Totals {
 		with := *p
@@ -272,6 +307,9 @@ func (p *reportPage) pathOf(action string, asked clickreport.Request, filters ma
 	if p.Form.Totals {
 		values.Set(fieldTotals, "show")
 	}
+	if p.Form.ByYear {
+		values.Set(fieldCompare, compareYear)
+	}
 	if limit != clickreport.DefaultTop {
 		values.Set(clickreport.FieldLimit, strconv.Itoa(limit))
 	}
@@ -299,12 +337,29 @@ func (d *Dashboard) clickReport(c *call, page reportPage, asked clickreport.Requ
 		return nil, ofClicks(err)
 	}
 	report := &clickReport{Chart: newChart(asked.Zone, pointsOf(got.Series, asked.Interval), page.since(c)), Progress: d.progress(c)}
+	if page.Link != nil {
+		counts, err := d.Clicks.Of(c.account.ID).ClickCounts(ctx, []int64{page.Link.ID})
+		if err != nil {
+			return nil, ofClicks(err)
+		}
+		report.Ever, some = counts[page.Link.ID], []int64{page.Link.ID}
+	}
+	compared, err := asked.Compare(ctx, d.Clicks, c.account.ID, some, page.Form.ByYear, time.Now())
+	if err != nil {
+		return nil, ofClicks(err)
+	}
 	days := len(got.Series)
 	if asked.Interval == clickreport.Hour {
 		days = (days + 12) / 24
 	}
-	report.Counter = counter{Days: max(2, days), Sum: got.Totals, Before: got.Previous.Total(),
-		Against: "in the previous " + periodOf(days), Compared: !c.account.CreatedAt.After(asked.Previous())}
+	report.Counter = counter{Days: max(2, days), Sum: got.Totals, Before: compared.Clicks.Total(),
+		Against: "in the previous " + periodOf(days), Compared: !c.account.CreatedAt.After(compared.From)}
+	if page.Form.ByYear {
+		report.Counter.Against = "a year before"
+	}
+	if compared.Part {
+		report.Counter.Against += ", up to the same time"
+	}
 	if report.Counter.Sum.Total() == 0 {
 		report.Nothing = page.nothing(some)
 	}
@@ -312,11 +367,11 @@ func (d *Dashboard) clickReport(c *call, page reportPage, asked clickreport.Requ
 		if _, filtered := asked.Filter[by]; by == schema.ByRoute && !filtered && !hasRoutes(got.Names[by]) {
 			continue // most links have neither rules nor variants
 		}
-		report.Rankings = append(report.Rankings, page.ranking(asked, by, got.Names[by], got.Totals.People))
+		report.Rankings = append(report.Rankings, page.ranking(asked, by, got.Names[by], got.Totals))
 	}
 	report.Top, err = d.topLinks(c, got.Links)
 	for i := range report.Top {
-		report.Top[i].Path = page.pathOf(report.Top[i].Path+"/report", asked, nil, asked.Limit)
+		report.Top[i].Path = page.pathOf(report.Top[i].Path, asked, nil, asked.Limit)
 	}
 	return report, err
 }
@@ -361,24 +416,38 @@ func pointsOf(series []clickreport.Point, interval clickreport.Interval) []dayCl
 	return points
 }
 
-// ranking lists the names of a dimension. Each leads to the report of the clicks that have it.
-func (p *reportPage) ranking(asked clickreport.Request, by schema.Dimension, names []schema.NameCount, people int64) ranking {
+// ranking lists the names of a dimension. Each leads to the report of the clicks that have it. Bots are the last of the devices.
+func (p *reportPage) ranking(asked clickreport.Request, by schema.Dimension, names []schema.NameCount, all schema.Period) ranking {
 	if by == schema.ByDevice {
 		names = slices.DeleteFunc(slices.Clone(names), func(n schema.NameCount) bool { return n.Name == string(schema.Bot) })
 	}
-	r := newRanking(dimensionTitles[by], names, people, func(name string) string { return nameOf(by, name) })
+	if by == schema.ByCountry && len(names) == 1 && names[0].Name == "" {
+		return ranking{Title: dimensionTitles[by], Hint: "The countries of these clicks are not known. They are known for clicks from public " +
+			"addresses that were counted while this service had a database of countries."}
+	}
+	r := newRanking(dimensionTitles[by], names, all.People, func(name string) string { return nameOf(by, name) })
+	r.File = p.pathOf(p.file(), asked, nil, clickreport.MaxTop) + "&list=" + string(by)
 	if _, filtered := asked.Filter[by]; !filtered {
 		for i, name := range names {
-			with := maps.Clone(asked.Filter)
-			if with == nil {
-				with = map[schema.Dimension]string{}
-			}
-			with[by] = name.Name
-			r.Rows[i].Path = p.path(asked, with)
+			r.Rows[i].Path = p.path(asked, with(asked.Filter, by, name.Name))
 		}
+	}
+	if by == schema.ByDevice && all.Bots > 0 {
+		row := newShare("Bots (of all clicks)", all.Bots, all.Total())
+		row.Bots = true
+		r.Rows = append(r.Rows, row)
 	}
 	if len(names) >= asked.Limit && asked.Limit < clickreport.MaxTop {
 		r.All = p.pathOf(p.Form.Action, asked, nil, clickreport.MaxTop)
 	}
 	return r
+}
+
+// with returns a filter with one name more.
+func with(filter map[schema.Dimension]string, by schema.Dimension, name string) map[schema.Dimension]string {
+	more := map[schema.Dimension]string{by: name}
+	for other, name := range filter {
+		more[other] = name
+	}
+	return more
 }

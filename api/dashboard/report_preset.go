@@ -1,10 +1,14 @@
 package dashboard
 
 import (
+	"slices"
 	"time"
 
 	"linkstream/api/clickreport"
 )
+
+// minDays is the least number of days in the report of all days. A new link would otherwise have one bar, as wide as the page.
+const minDays = 14
 
 // preset is a period that reports are often of.
 type preset struct {
@@ -27,14 +31,19 @@ func (p *reportPage) presets(asked clickreport.Request, since, now time.Time) []
 		p.preset("This month", "", asked, day(0, 1-now.Day()), today, clickreport.Day),
 		p.preset("12 months", "", asked, day(-12, 1), today, clickreport.Day),
 	}
+	zone, first, last := "", since.In(now.Location()), now
 	if since.Before(knownSince(now)) { // earlier clicks may be known by UTC day only
-		first, last := since.UTC(), now.UTC()
-		if earliest := last.AddDate(0, 0, 1-clickreport.MaxDays); first.Before(earliest) {
-			first = earliest
-		}
-		all = append(all, p.preset("All", "UTC", asked, first, last, clickreport.Day))
+		zone, first, last = "UTC", since.UTC(), now.UTC()
 	}
-	return all
+	if latest := day(0, 1-minDays); first.After(latest) {
+		first = latest
+	}
+	if earliest := last.AddDate(0, 0, 1-clickreport.MaxDays); first.Before(earliest) {
+		first = earliest
+	}
+	ever := p.preset("All", zone, asked, first, last, clickreport.Day)
+	ever.Current = ever.Current && !slices.ContainsFunc(all, func(other preset) bool { return other.Current })
+	return append(all, ever)
 }
 
 func (p *reportPage) preset(label, zone string, asked clickreport.Request, from, to time.Time, by clickreport.Interval) preset {

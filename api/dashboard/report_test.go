@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"linkstream/api/clickreport"
 	"linkstream/schema"
 	"linkstream/schema/testkit"
 )
@@ -38,15 +39,15 @@ func TestReport(t *testing.T) {
 		click{link: other, at: at, times: 30, browser: "Edge"}, click{link: sale, at: at.AddDate(0, 0, -1), times: 10})
 	b := s.signedIn(t)
 	of := func(fields string) string {
-		return "/dashboard/links/0/sale/report?from=" + day + "&to=" + day + fields
+		return "/dashboard/links/0/sale?from=" + day + "&to=" + day + fields
 	}
 
 	t.Run("counts the days that were asked for", func(t *testing.T) {
 		page := b.get(of(""))
-		page.want(t, http.StatusOK, "Clicks on sho.rt/sale", "Clicks 19 +90 % from 10 in the previous day People 16 Bots 3", "Firefox 75 % 12",
+		page.want(t, http.StatusOK, "Clicks 19 +90 % from 10 in the previous day People 16 Bots 3", "Firefox 75 % 12",
 			"Germany 75 % 12", "Desktop 75 % 12 Mobile 25 % 4", "news.example 75 % 12", "Operating systems", "Languages", "days are in UTC")
 		wantHarmless(t, page)
-		b.get("/dashboard/links/0/sale/report").want(t, http.StatusOK, "Clicks 29")
+		b.get("/dashboard/links/0/sale").want(t, http.StatusOK, "Clicks 29")
 		b.get("/dashboard/report?from="+day+"&to="+day).want(t, http.StatusOK, "Clicks on all links", "Clicks 49",
 			"sho.rt/ other https://example.org/other 30 sho.rt/ sale https://example.org/ 19")
 	})
@@ -54,7 +55,7 @@ func TestReport(t *testing.T) {
 		zone, err := time.LoadLocation("Pacific/Kiritimati") // 14 hours ahead
 		testkit.Must(t, err)
 		today := time.Now().In(zone)
-		path := "/dashboard/links/0/sale/report?"
+		path := "/dashboard/links/0/sale?"
 		testkit.Must(t, s.links.SetTimeZone(t.Context(), s.account.ID, zone.String()))
 		defer func() { testkit.Must(t, s.links.SetTimeZone(t.Context(), s.account.ID, "")) }()
 		page := b.get(path + "country=DE&interval=day")
@@ -72,14 +73,14 @@ func TestReport(t *testing.T) {
 		if !strings.Contains(page.body, ` aria-current="page">30 days</a>`) || strings.Contains(page.body, "<details class=\"more\" open>") {
 			t.Error("30 days is not the current preset")
 		}
-		if strings.Contains(page.body, ">All</a>") {
-			t.Error("a preset is longer than the link exists")
+		if want := "from=" + today.AddDate(0, 0, -13).Format(time.DateOnly) + "&amp;interval=day&amp;to=" + today.Format(time.DateOnly) + `">All</a>`; !strings.Contains(page.body, want) {
+			t.Errorf("no %s", want)
 		}
 		old := time.Now().UTC().AddDate(-2, 0, 0)
 		s.addLinkAt(t, "old", "https://example.org/", old)
-		want := `<a href="/dashboard/links/0/old/report?from=` + old.Format(time.DateOnly) + `&amp;interval=day&amp;to=` + time.Now().UTC().Format(time.DateOnly) +
+		want := `<a href="/dashboard/links/0/old?from=` + old.Format(time.DateOnly) + `&amp;interval=day&amp;to=` + time.Now().UTC().Format(time.DateOnly) +
 			`&amp;tz=UTC">All</a>`
-		if page := b.get("/dashboard/links/0/old/report"); !strings.Contains(page.body, want) {
+		if page := b.get("/dashboard/links/0/old"); !strings.Contains(page.body, want) {
 			t.Errorf("no %s in\n%s", want, page.body)
 		}
 		if other := b.get(of("")); strings.Count(other.body, ` aria-current="page">`) > 1 || !strings.Contains(other.body, "<details class=\"more\" open>") {
@@ -88,7 +89,7 @@ func TestReport(t *testing.T) {
 	})
 	t.Run("filters by a name, and leads back", func(t *testing.T) {
 		page := b.get(of(""))
-		path := "/dashboard/links/0/sale/report?country=DE&amp;from=" + day + "&amp;interval=day&amp;to=" + day
+		path := "/dashboard/links/0/sale?country=DE&amp;from=" + day + "&amp;interval=day&amp;to=" + day
 		if !strings.Contains(page.body, `href="`+path+`"`) {
 			t.Fatalf("no %s in\n%s", path, page.body)
 		}
@@ -151,7 +152,7 @@ func TestReport(t *testing.T) {
 	})
 	t.Run("is of one's own links", func(t *testing.T) {
 		for _, link := range []string{"0/theirs", "0/none", "x/sale", fmt.Sprint(1, "/sale")} {
-			b.get("/dashboard/links/"+link+"/report").want(t, http.StatusNotFound)
+			b.get("/dashboard/links/"+link).want(t, http.StatusNotFound)
 		}
 	})
 	t.Run("says that clicks cannot be shown", func(t *testing.T) {
@@ -213,5 +214,35 @@ func reportsTotals(t *testing.T) {
 	b.get("/dashboard/report?totals=show&limit=1").want(t, http.StatusOK, "sale 60 % 12 Show all")
 	if b.get("/dashboard/report?totals=show&part=report"); strings.Contains(b.seen.body, "Domains") {
 		t.Error("the totals are polled")
+	}
+}
+
+func TestComparison(t *testing.T) {
+	s := start(t)
+	link := s.addLink(t, "sale", "https://example.org/")
+	for at, times := range map[string]int{"2026-11-20T09:00:00Z": 1, "2026-11-20T11:59:00Z": 2, "2026-11-20T12:01:00Z": 4, "2025-11-21T11:00:00Z": 8,
+		"2025-11-21T13:00:00Z": 16, "2025-11-20T23:59:00Z": 32, "2026-11-19T00:00:00Z": 64} {
+		s.count(t, click{link: link, at: utc(at), times: times})
+	}
+	for _, c := range []struct {
+		from, to string
+		year     bool
+		want     int64
+	}{
+		{"2026-11-21", "2026-11-21", false, 1 + 2}, {"2026-11-21", "2026-11-21", true, 8}, {"2026-11-20", "2026-11-20", false, 64},
+		{"2026-11-20", "2026-11-21", false, 64}, {"2026-11-20", "2026-11-21", true, 32 + 8}, {"2026-11-20", "2026-11-20", true, 32},
+	} {
+		asked, problems := clickreport.Parse(func(field string) (string, bool) {
+			return map[string]string{"from": c.from, "to": c.to}[field], field == "from" || field == "to"
+		}, utc("2026-11-21T12:00:00Z"))
+		testkit.Equal(t, "problems", len(problems), 0)
+		got, err := asked.Compare(t.Context(), s.clicks, s.account.ID, []int64{link.ID}, c.year, utc("2026-11-21T12:00:00Z"))
+		testkit.Must(t, err)
+		testkit.Equal(t, fmt.Sprint(c), got.Clicks.Total(), c.want)
+	}
+	b := s.signedIn(t)
+	page := b.get("/dashboard/links/0/sale?compare=year")
+	if !strings.Contains(page.body, "compare=year&amp;") || !strings.Contains(page.body, `<option value="year" selected>`) {
+		t.Error("the page forgets what it compares with")
 	}
 }

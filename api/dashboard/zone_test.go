@@ -29,9 +29,8 @@ func TestOneClock(t *testing.T) {
 	t.Run("counts the same days on each page", func(t *testing.T) {
 		b.get("/dashboard").want(t, http.StatusOK, "Today 4 3 yesterday", today+": 4 people", yesterday+": 3 people", "days are in "+zone.String())
 		b.get(path).want(t, http.StatusOK, today+": 4 people", yesterday+": 3 people", "days are in "+zone.String())
-		b.get(path+"?range=all").want(t, http.StatusOK, today+": 4 people", yesterday+": 3 people")
-		b.get(path+"/report?from="+today+"&to="+today).want(t, http.StatusOK, "Clicks 4", "Clicks 4 3 in the previous day")
-		csv := b.get(path + "/clicks.csv?range=7").body
+		b.get(path+"?from="+today).want(t, http.StatusOK, "Clicks 4")
+		csv := b.get(path + "/clicks.csv").body
 		if !strings.Contains(csv, yesterday+",3,0,3\n"+today+",4,0,4\n") {
 			t.Error(csv)
 		}

@@ -38,10 +38,12 @@ const (
 	fieldHost      = "domain"
 	fieldShortURL  = "short_url"
 	fieldCustomURL = "custom_short_url" // takes the place of short_url
-	fieldCreatedAt = "created_at"
-	fieldClicks    = "clicks"
-	fieldBanned    = "banned"
-	fieldPassword  = shorten.FieldPassword
+	// fieldCustomURLs has several custom_short_url, each of which becomes a link.
+	fieldCustomURLs = "custom_short_urls"
+	fieldCreatedAt  = "created_at"
+	fieldClicks     = "clicks"
+	fieldBanned     = "banned"
+	fieldPassword   = shorten.FieldPassword
 	// fieldHasPassword says that the link has a password, which no export knows.
 	fieldHasPassword = "has_password"
 )
@@ -69,8 +71,8 @@ var layouts = []layout{
 		"title": shorten.FieldTitle, "tags": shorten.FieldTags, "createdat": fieldCreatedAt, "visits": fieldClicks,
 	}},
 	{Bitly, [][]string{{"link", "destinationurl"}, {"link", "longurl"}, {"bitlink", "destinationurl"}, {"bitlink", "longurl"},
-		{"custombitlink", "longurl"}}, map[string]string{
-		"link": fieldShortURL, "bitlink": fieldShortURL, "customlink": fieldCustomURL, "custombitlink": fieldCustomURL,
+		{"custombitlink", "longurl"}, {"custombitlinks", "longurl"}}, map[string]string{
+		"link": fieldShortURL, "bitlink": fieldShortURL, "customlink": fieldCustomURL, "custombitlink": fieldCustomURL, "custombitlinks": fieldCustomURLs,
 		"destinationurl": shorten.FieldLongURL, "longurl": shorten.FieldLongURL, "title": shorten.FieldTitle, "tags": shorten.FieldTags,
 		"keywordlink": fieldCustomURL, "datecreated": fieldCreatedAt, "createdat": fieldCreatedAt, "created": fieldCreatedAt,
 		"engagements": fieldClicks, "clicks": fieldClicks, "totalclicks": fieldClicks,

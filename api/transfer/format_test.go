@@ -88,6 +88,14 @@ var exports = map[string]struct {
 		`https://example.com/a,bit.ly/abc-1,T,false,"one,Two",2020-10-26T17:20:40+0000`,
 	), []schema.Link{{Hash: "abc-1", URL: "https://example.com/a", Title: "T", Tags: []string{"one", "two"},
 		CreatedAt: utc("2020-10-26T17:20:40Z"), Active: true}}, []string{"Tags"}},
+	"bitly's API of version 4": {transfer.Bitly, lines(
+		`link,long_url,custom_bitlinks`,
+		`https://bit.ly/3abc,https://example.com/a,"[""https://bit.ly/One"",""https://bit.ly/two""]"`,
+		`https://bit.ly/3abd,https://example.com/b,[]`,
+		`https://bit.ly/3abe,https://example.com/c,https://bit.ly/three bit.ly/four`,
+	), []schema.Link{{Hash: "One", URL: "https://example.com/a", Active: true}, {Hash: "two", URL: "https://example.com/a", Active: true},
+		{Hash: "3abd", URL: "https://example.com/b", Active: true}, {Hash: "three", URL: "https://example.com/c", Active: true},
+		{Hash: "four", URL: "https://example.com/c", Active: true}}, nil},
 }
 
 func utc(s string) time.Time {

@@ -31,6 +31,7 @@ type session struct {
 	dry     bool
 
 	reader  *reader
+	ready   []*item          // of the last record, for the next chunk
 	domains map[string]int64 // verified ones by host; the default domain is 0
 	column  map[string]string
 	report  Report
@@ -141,7 +142,13 @@ func (s *session) storeChunk(c chunk) error {
 // read reads the rows of a chunk, or fewer after stop.
 func (s *session) read(stop <-chan struct{}) (c chunk) {
 	now, from := time.Now(), s.reader.offset()
-	for len(c.items) < chunkRows && s.reader.offset()-from < chunkBytes {
+	for len(c.items) < chunkRows && (len(s.ready) > 0 || s.reader.offset()-from < chunkBytes) {
+		if len(s.ready) > 0 {
+			it := s.ready[0]
+			it.request.AccountID = s.account
+			c.items, s.ready = append(c.items, it), s.ready[1:]
+			continue
+		}
 		select {
 		case <-stop:
 			return c
@@ -156,9 +163,7 @@ func (s *session) read(stop <-chan struct{}) (c chunk) {
 		if c.err = err; err != nil {
 			break
 		}
-		it := s.reader.item(rec, now)
-		it.request.AccountID = s.account
-		c.items = append(c.items, it)
+		s.ready = s.reader.items(rec, now)
 	}
 	c.offset = s.reader.offset()
 	return c

@@ -41,8 +41,25 @@ type item struct {
 // fields are the cells of a record by their field.
 type fields map[string]string
 
-// item returns the link that a record describes. Cells that cannot be read are in the request's Malformed.
-func (r *reader) item(rec record, now time.Time) *item {
+// maxCustom bounds the links of one record.
+const maxCustom = 20
+
+// items returns the links that a record describes: one, or one for each of its custom short URLs.
+func (r *reader) items(rec record, now time.Time) []*item {
+	all := []*item{r.item(rec, now, 0)}
+	for n := 1; n < min(len(customURLs(r.cells)), maxCustom); n++ {
+		all = append(all, r.item(rec, now, n))
+	}
+	return all
+}
+
+// customURLs returns the custom short URLs of a record, which may be a JSON array or a list.
+func customURLs(cells fields) []string {
+	return strings.FieldsFunc(cells[fieldCustomURLs], func(r rune) bool { return strings.ContainsRune("[]\"'|,; \t\n", r) })
+}
+
+// item returns the nth link that a record describes. Cells that cannot be read are in the request's Malformed.
+func (r *reader) item(rec record, now time.Time, n int) *item {
 	cells := r.cells // of the last row
 	clear(cells)
 	for i, column := range r.columns {
@@ -57,6 +74,9 @@ func (r *reader) item(rec record, now time.Time) *item {
 			cell = strings.TrimSpace(cell)
 		}
 		cells[column.Field] = cell
+	}
+	if custom := customURLs(cells); n < len(custom) {
+		cells[fieldCustomURL] = custom[n]
 	}
 	it := &item{line: rec.line, alias: cells[shorten.FieldCustomAlias]}
 	it.request = shorten.Request{LongURL: cells[shorten.FieldLongURL], KeepHash: true, MayBeExpired: true}

@@ -14,7 +14,7 @@
 //	yourls      keyword, url           title, timestamp, clicks
 //	            source, target         hits
 //	bitly       link (or bitlink),     custom link (or custom_bitlink, keyword_link), title, tags, date created
-//	            destination URL (or    (or created_at, created), engagements (or clicks, total clicks)
+//	            destination URL (or    (or created_at, created), engagements (or clicks, total clicks), custom_bitlinks
 //	            long_url)
 //
 // Sources, looked up in November 2026:
@@ -37,7 +37,7 @@
 // Apart from that the rules are those of shorten.Create. What is not an alias of at most 20 characters is an error of the row.
 //
 //   - Alias and domain are read from their columns, or from the short URL if there is no such column. A custom link of Bitly
-//     takes the place of the bit.ly address.
+//     takes the place of the bit.ly address. Of custom_bitlinks, up to 20 per row, each becomes a link.
 //   - A domain that the account has verified is used. Links of other hosts come to Options.DomainID: by default the default
 //     domain. Report.Hosts says which.
 //   - The time of creation is kept. The place in lists, which are in the order in which links were added, is not.

@@ -190,14 +190,18 @@ func (b *tab) downloadsFiles(t *testing.T, s *system) {
 	for link, want := range map[string]struct{ file, begins string }{
 		"PNG":          {name + ".png", "\x89PNG\r\n"},
 		"SVG":          {name + ".svg", "<svg"},
-		"Download CSV": {name + "-30-days.csv", "date,"},
+		"Download CSV": {name + "-????-??-??-????-??-??.csv", "date,"},
 	} {
 		b.press(link)
 		testkit.SucceedsWithin(t, pageWithin, func() error {
-			content, err := os.ReadFile(filepath.Join(dir, want.file))
-			if err != nil {
+			found, err := filepath.Glob(filepath.Join(dir, want.file))
+			if err != nil || len(found) != 1 {
 				entries, _ := os.ReadDir(dir)
-				return fmt.Errorf("%w; the folder holds %v", err, entries)
+				return fmt.Errorf("%q, %w; the folder holds %v", found, err, entries)
+			}
+			content, err := os.ReadFile(found[0])
+			if err != nil {
+				return err
 			}
 			if !strings.HasPrefix(string(content), want.begins) {
 				return fmt.Errorf("%s begins with %.20q", want.file, content)

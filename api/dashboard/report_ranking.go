@@ -1,0 +1,93 @@
+package dashboard
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"golang.org/x/text/language"
+	"golang.org/x/text/language/display"
+
+	"linkstream/schema"
+)
+
+// ranking is a list of names by frequency.
+type ranking struct {
+	Title, Hint string
+	Rows        []share
+	All         string // path of the page with more rows; "" if these are all
+	File        string // path of the list as a file; "" if there is none
+}
+
+// share is a name with its count and its percentage.
+type share struct {
+	Name  string
+	Total int64
+	Part  float64 // 0 to 100
+	Bots  bool
+	Path  string // of the report of clicks with the name; "" without a link
+}
+
+// Width returns the share as an SVG length.
+func (s share) Width() string { return percent(s.Part) }
+
+// Percent formats the share. Only 0 prints as 0 % and only 100 as 100 %.
+func (s share) Percent() string {
+	switch {
+	case s.Part > 0 && s.Part < 1:
+		return "<1 %"
+	case s.Part > 99 && s.Part < 100:
+		return ">99 %"
+	}
+	return strconv.FormatFloat(s.Part, 'f', 0, 64) + " %"
+}
+
+// hasRoutes reports whether a rule or variant has sent visitors elsewhere.
+func hasRoutes(routes []schema.NameCount) bool {
+	return slices.ContainsFunc(routes, func(n schema.NameCount) bool { return n.Name != "" })
+}
+
+// knownSince returns a day from which on clicks are known by the quarter of an hour.
+func knownSince(now time.Time) time.Time {
+	return time.Date(now.Year(), now.Month()-12, 1, 0, 0, 0, 0, now.Location())
+}
+
+// newRanking returns the names, most frequent first, and the remainder of all as "Others".
+func newRanking(title string, counts []schema.NameCount, all int64, show func(string) string) ranking {
+	r := ranking{Title: title}
+	rest := all
+	for _, count := range counts {
+		r.Rows = append(r.Rows, newShare(show(count.Name), count.Total, all))
+		rest -= count.Total
+	}
+	if rest > 0 && len(counts) > 0 {
+		r.Rows = append(r.Rows, newShare("Others", rest, all))
+	}
+	return r
+}
+
+func newShare(name string, total, all int64) share {
+	return share{Name: name, Total: total, Part: 100 * float64(total) / float64(max(1, all))}
+}
+
+func orElse(unknown string) func(string) string {
+	return func(name string) string {
+		if name == "" {
+			return unknown
+		}
+		return name
+	}
+}
+
+// countryName returns the English name of an ISO 3166-1 code.
+func countryName(code string) string {
+	if code == "" {
+		return "Unknown"
+	}
+	if region, err := language.ParseRegion(code); err == nil {
+		if name := display.English.Regions().Name(region); name != "" {
+			return name
+		}
+	}
+	return code
+}
