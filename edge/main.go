@@ -29,7 +29,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return operators.Health(ctx, command)
 	}
 	if len(command) > 0 {
-		return runCommand(ctx, cfg, topics, command, stdout, logs.Logger(stderr))
+		return runCommand(ctx, cfg, database, topics, command, stdout, logs.Logger(stderr))
 	}
 	edgeservice.BoundGarbage()
 	cfg.Connections.ReserveCPUs()

@@ -13,8 +13,8 @@ const usage = `Usage: edge [flags] [drain DIR | lanes [DIR] | health [ready]]
 Edge reads links from Postgres and sends clicks to Kafka. While Postgres is down it serves the links in its cache; while
 Kafka is down it stores clicks in the spool.
 
-With "drain DIR" it only sends the clicks in DIR to Kafka, the spool of an edge that is gone, and exits: with code 0 if all of
-them were sent.
+With "drain DIR" it only sends the clicks in DIR to Kafka, the spool of an edge that is gone, gives back to Postgres what was left
+of limits of links, and exits: with code 0 if all of it was sent.
 
 With "lanes" it prints as JSON what the spool in DIR, or in -spool.dir, has recorded, for "ingest verify". The edge may run.
 

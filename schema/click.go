@@ -12,6 +12,18 @@ type Incarnation [16]byte
 
 func (i Incarnation) String() string { return hex.EncodeToString(i[:]) }
 
+// ParseIncarnation is the inverse of Incarnation.String.
+func ParseIncarnation(text string) (i Incarnation, err error) {
+	id, err := hex.DecodeString(text)
+	if err == nil && len(id) != len(i) {
+		err = Errorf(CodeInvalid, "%q has not %d bytes", text, len(i))
+	}
+	if err != nil {
+		return i, err
+	}
+	return Incarnation(id), nil
+}
+
 // Lane is a sequence of clicks from one producer. Its clicks are numbered 1, 2, 3, … and shipped in this order to one
 // partition. A consumer that remembers the highest number it has seen, the lane's high-water mark, can therefore drop
 // every duplicate.
@@ -40,6 +52,7 @@ type Click struct {
 	Network   []byte    // the client's address cut to /24 (3 bytes) or /48 (6 bytes); empty if unknown
 	Language  []byte    // the first language range of Accept-Language, as sent by the client; empty without one
 	Route     []byte    // the name of the rule or variant that has sent the visitor elsewhere; empty for the link's URL
+	Limited   bool      // the click counts towards the link's limit
 }
 
 // ClickBatch is a block of clicks from one partition, as columns: element i of each slice belongs to click i. Its

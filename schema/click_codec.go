@@ -21,11 +21,12 @@ const (
 	fieldAccountID
 	fieldLanguage
 	fieldRoute
+	fieldLimited
 )
 
-// MaxClickBodyLen is the maximum number of bytes that AppendClickBody appends: three varint fields and five byte
-// fields at their limits.
-const MaxClickBodyLen = 3*11 + (3 + MaxUserAgentLen) + (3 + MaxReferrerLen) + (2 + MaxNetworkLen) + (2 + MaxLanguageLen) + (2 + MaxRouteLen)
+// MaxClickBodyLen is the maximum number of bytes that AppendClickBody appends: three varint fields, five byte
+// fields at their limits, and a boolean.
+const MaxClickBodyLen = 2 + 3*11 + (3 + MaxUserAgentLen) + (3 + MaxReferrerLen) + (2 + MaxNetworkLen) + (2 + MaxLanguageLen) + (2 + MaxRouteLen)
 
 // MaxClickLen is the maximum length of an encoded click in bytes.
 const MaxClickLen = MaxClickBodyLen + (2 + len(Incarnation{})) + 6 + 11
@@ -52,7 +53,11 @@ func AppendClickBody(dst []byte, c *Click) []byte {
 	dst = appendBytes(dst, fieldNetwork, c.Network, MaxNetworkLen)
 	dst = appendVarint(dst, fieldAccountID, uint64(c.AccountID))
 	dst = appendBytes(dst, fieldLanguage, c.Language, MaxLanguageLen)
-	return appendBytes(dst, fieldRoute, c.Route, MaxRouteLen)
+	dst = appendBytes(dst, fieldRoute, c.Route, MaxRouteLen)
+	if c.Limited {
+		dst = appendVarint(dst, fieldLimited, 1)
+	}
+	return dst
 }
 
 // proto3 omits fields that have their zero value.
@@ -86,7 +91,7 @@ func DecodeClick(data []byte, c *Click) error {
 		var v uint64
 		var b []byte
 		switch {
-		case typ == protowire.VarintType && (field >= fieldLane && field <= fieldClickedAt || field == fieldAccountID):
+		case typ == protowire.VarintType && (field >= fieldLane && field <= fieldClickedAt || field == fieldAccountID || field == fieldLimited):
 			v, n = protowire.ConsumeVarint(data)
 		case typ == protowire.BytesType &&
 			(field == fieldIncarnation || field >= fieldUserAgent && field <= fieldNetwork || field >= fieldLanguage && field <= fieldRoute):
@@ -123,6 +128,8 @@ func DecodeClick(data []byte, c *Click) error {
 			c.Language = b
 		case fieldRoute:
 			c.Route = b
+		case fieldLimited:
+			c.Limited = v != 0
 		}
 	}
 	if !identified || c.Seq == 0 {

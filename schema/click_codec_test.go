@@ -26,6 +26,7 @@ func sampleClick() schema.Click {
 		Network:   []byte{203, 0, 113},
 		Language:  []byte("de-AT"),
 		Route:     []byte("phones"),
+		Limited:   true,
 	}
 }
 
@@ -43,6 +44,7 @@ func largestClick() schema.Click {
 	click.Network = bytes.Repeat([]byte("n"), 2*schema.MaxNetworkLen)
 	click.Language = bytes.Repeat([]byte("l"), 2*schema.MaxLanguageLen)
 	click.Route = bytes.Repeat([]byte("a"), 2*schema.MaxRouteLen)
+	click.Limited = true
 	return click
 }
 

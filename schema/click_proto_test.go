@@ -79,6 +79,7 @@ func drawClick(t *rapid.T) schema.Click {
 		Network:   bytesTo(schema.MaxNetworkLen, "network"),
 		Language:  bytesTo(schema.MaxLanguageLen, "language"),
 		Route:     bytesTo(schema.MaxRouteLen, "route"),
+		Limited:   rapid.Bool().Draw(t, "limited"),
 	})
 }
 
@@ -98,6 +99,7 @@ func messageOf(typ protoreflect.MessageDescriptor, c *schema.Click) *dynamicpb.M
 	set("network", c.Network)
 	set("language", c.Language)
 	set("route", c.Route)
+	set("limited", c.Limited)
 	return msg
 }
 
@@ -117,6 +119,7 @@ func clickOf(msg *dynamicpb.Message) schema.Click {
 		Network:   get("network").Bytes(),
 		Language:  get("language").Bytes(),
 		Route:     get("route").Bytes(),
+		Limited:   get("limited").Bool(),
 	}
 	if b := get("incarnation").Bytes(); len(b) == len(click.Lane.Incarnation) {
 		click.Lane.Incarnation = schema.Incarnation(b)
@@ -133,7 +136,7 @@ func sameClick(t interface {
 	same := got.Lane == want.Lane && got.Seq == want.Seq && got.LinkID == want.LinkID &&
 		got.AccountID == want.AccountID && got.ClickedAt.Equal(want.ClickedAt) && bytes.Equal(got.UserAgent, want.UserAgent) &&
 		bytes.Equal(got.Referrer, want.Referrer) && bytes.Equal(got.Network, want.Network) &&
-		bytes.Equal(got.Language, want.Language) && bytes.Equal(got.Route, want.Route)
+		bytes.Equal(got.Language, want.Language) && bytes.Equal(got.Route, want.Route) && got.Limited == want.Limited
 	if !same {
 		t.Fatalf("clicks differ:\n got %+v\nwant %+v", got, want)
 	}

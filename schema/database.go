@@ -15,5 +15,6 @@ type Database interface {
 	WebhookStore
 	HearingStore
 	SharedStore
+	LeaseStore
 	Outbox
 }

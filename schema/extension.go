@@ -34,6 +34,8 @@ type Extension struct {
 	Card   *Card  `json:"card,omitempty"`
 	// Password is the version of the password that visitors are asked for, which nobody can guess; 0: they are asked for none.
 	Password int64 `json:"password,omitempty"`
+	// MaxClicks is how many visitors are redirected; 0: any number. Stores read it by its name in JSON.
+	MaxClicks int64 `json:"max_clicks,omitempty"`
 }
 
 // Rule sends the visitors who meet all its conditions to a URL.
@@ -88,7 +90,7 @@ func (m *Moment) UnmarshalJSON(text []byte) error {
 
 // IsZero reports whether the link has no extension.
 func (e *Extension) IsZero() bool {
-	return e == nil || len(e.Rules) == 0 && len(e.Variants) == 0 && e.Card == nil && e.Password == 0
+	return e == nil || len(e.Rules) == 0 && len(e.Variants) == 0 && e.Card == nil && e.Password == 0 && e.MaxClicks == 0
 }
 
 // Len returns the bytes that the extension takes, in a form whose URLs have nothing but ASCII characters. It is an upper bound for the

@@ -118,7 +118,8 @@ func TestStoreErrorsStayInside(t *testing.T) {
 		"CertificateFiles", "DeleteCertificateFiles", "LockCertificate", "UnlockCertificate", "NoteCertificate", "PendingChanges", "TakeChanges",
 		"ValidSessions", "ValidTokens", "ClickTotals", "CreateWebhook", "Webhook", "UpdateWebhook", "RotateSecret", "DeleteWebhook", "TestWebhook",
 		"Deliveries", "ResendDelivery", "WaitingDeliveries", "NoteDelivery", "ReleaseWebhook", "HearsClicks",
-		"HeardPosition", "HeardMarks", "HearClicks", "LinkPassword", "SharedValue", "SetSharedValue"}
+		"HeardPosition", "HeardMarks", "HearClicks", "LinkPassword", "SharedValue", "SetSharedValue",
+		"AddLeaseHolder", "TakeLease", "StateLeases", "EndLeases", "LimitUse"}
 	for _, method := range methods {
 		if method == "DomainsToCheck" || method == "PurgeLinks" || method == "UploadPart" || method == "ClaimWebhooks" { // called in the background, whatever happens
 			continue

@@ -36,7 +36,7 @@ func isField(name string) bool {
 	switch name {
 	case shorten.FieldLongURL, shorten.FieldCustomAlias, shorten.FieldDomainID, shorten.FieldTitle, shorten.FieldTags, shorten.FieldIsActive,
 		shorten.FieldExpiresAt, shorten.FieldExpiredURL, shorten.FieldForwardQuery, shorten.FieldRules, shorten.FieldVariants,
-		shorten.FieldCard, shorten.FieldPassword, shorten.FieldAddTags, shorten.FieldRemoveTags, fieldLinks, fieldSet, fieldURL, fieldEvents, fieldHash, fieldTag, fieldPeopleOnly:
+		shorten.FieldCard, shorten.FieldPassword, shorten.FieldMaxClicks, shorten.FieldAddTags, shorten.FieldRemoveTags, fieldLinks, fieldSet, fieldURL, fieldEvents, fieldHash, fieldTag, fieldPeopleOnly:
 		return true
 	}
 	return false
@@ -152,7 +152,7 @@ func (b *body) edit() shorten.Edit {
 // extension returns the texts of the fields of an extension.
 func (b *body) extension() shorten.Extension {
 	return shorten.Extension{Rules: b.field(shorten.FieldRules), Variants: b.field(shorten.FieldVariants), Card: b.field(shorten.FieldCard),
-		Password: b.field(shorten.FieldPassword)}
+		Password: b.field(shorten.FieldPassword), MaxClicks: b.field(shorten.FieldMaxClicks)}
 }
 
 func (b *body) isNull(field string) bool { return isNull(b.field(field)) }

@@ -13,7 +13,8 @@ import (
 // fullLink is a link with all its fields.
 type fullLink struct {
 	linkFields
-	Clicks int64 `json:"clicks"`
+	Clicks     int64  `json:"clicks"`
+	ClicksLeft *int64 `json:"clicks_left"`
 }
 
 // linkFields are the fields of a link that belong to the link itself.
@@ -32,6 +33,7 @@ type linkFields struct {
 	Variants     []schema.Variant `json:"variants"`
 	Card         *schema.Card     `json:"card"`
 	HasPassword  bool             `json:"has_password"`
+	MaxClicks    *int64           `json:"max_clicks"`
 	CreatedAt    string           `json:"created_at"`
 	UpdatedAt    string           `json:"updated_at"`
 }
@@ -123,7 +125,15 @@ func (a *API) answerLink(c *call, link schema.Link) error {
 	if err != nil {
 		return withOutage(readingClicks, err)
 	}
-	return answer(c.http, fasthttp.StatusOK, linkAnswer{true, fullLink{newLinkFields(a.shortener, link), clicks[link.ID]}})
+	full := fullLink{linkFields: newLinkFields(a.shortener, link), Clicks: clicks[link.ID]}
+	if full.MaxClicks != nil {
+		use, err := a.links.LimitUse(c.ctx, []int64{link.ID})
+		if err != nil {
+			return withOutage(readingLinks, err)
+		}
+		full.ClicksLeft = new(max(0, *full.MaxClicks-use[link.ID].Spent))
+	}
+	return answer(c.http, fasthttp.StatusOK, linkAnswer{true, full})
 }
 
 // LinkFields returns the fields of a link, as in answers about it, for events.
@@ -153,6 +163,9 @@ func newLinkFields(shortener *shorten.Shortener, link schema.Link) linkFields {
 	if e := link.Extension; e != nil {
 		full.Rules, full.Variants, full.Card = append(full.Rules, e.Rules...), e.Variants, e.Card
 		full.HasPassword = e.Password != 0
+		if e.MaxClicks != 0 {
+			full.MaxClicks = &e.MaxClicks
+		}
 	}
 	return full
 }

@@ -57,7 +57,7 @@ func TestFullLink(t *testing.T) {
 		link := owner.get(t, "/api/v1/links/bare").fullLink(t)
 		want := map[string]any{"hash": "bare", "short_url": edgeURL + "/bare", "original_url": anyURL, "domain_id": nil, "title": "",
 			"tags": []any{}, "is_active": true, "expires_at": nil, "expired_url": nil, "forward_query": false, "rules": []any{},
-			"variants": nil, "card": nil, "has_password": false, "clicks": json.Number("0")}
+			"variants": nil, "card": nil, "has_password": false, "max_clicks": nil, "clicks_left": nil, "clicks": json.Number("0")}
 		wantLink(t, link, want)
 		if at, _ := link["created_at"].(string); len(link) != len(want)+2 || !isoTime.MatchString(at) || link["updated_at"] != at {
 			t.Errorf("%v", link)

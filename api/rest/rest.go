@@ -87,6 +87,7 @@ type linkStore interface {
 	schema.LinkStore
 	schema.IdempotencyStore
 	schema.WebhookStore
+	LimitUse(ctx context.Context, links []int64) (map[int64]schema.LimitUse, error)
 	Domains(ctx context.Context, accountID int64) ([]schema.Domain, error)
 }
 

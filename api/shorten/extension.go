@@ -19,7 +19,7 @@ import (
 
 // Extension is what a request says about a link's schema.Extension: the JSON texts of its parts, in the form of the API. "" leaves a
 // part as it is, null removes it.
-type Extension struct{ Rules, Variants, Card, Password string }
+type Extension struct{ Rules, Variants, Card, Password, MaxClicks string }
 
 // isZero reports whether the request leaves the extension as it is.
 func (x Extension) isZero() bool { return x == Extension{} }
@@ -53,6 +53,9 @@ func (v *validation) extension(given Extension, old *schema.Extension, eachURL f
 	}
 	if given.Password != "" {
 		e.Password = v.password(given.Password)
+	}
+	if given.MaxClicks != "" {
+		e.MaxClicks = v.maxClicks(given.MaxClicks)
 	}
 	v.routeNames(given, e)
 	if e.Len() > schema.MaxExtensionLen {
@@ -306,6 +309,19 @@ func (v *validation) password(text string) (version int64) {
 	}
 	*v.newPassword = password
 	return 1 + rand.Int64N(math.MaxInt64)
+}
+
+// maxClicks decodes a limit, or null.
+func (v *validation) maxClicks(text string) int64 {
+	if text == "null" {
+		return 0
+	}
+	const problem = "The limit must be an integer of 1 to 1000000000, or null."
+	most, ok := parse[int64](v, FieldMaxClicks, json.RawMessage(text), problem)
+	if ok && (most < 1 || most > schema.MaxClickLimit) {
+		v.reject(FieldMaxClicks, problem)
+	}
+	return most
 }
 
 func unprintable(r rune) bool { return r == utf8.RuneError || unicode.IsControl(r) }

@@ -27,6 +27,7 @@ const (
 	FieldVariants     = "variants"
 	FieldCard         = "card"
 	FieldPassword     = "password"
+	FieldMaxClicks    = "max_clicks"
 )
 
 // Request describes the link to create.

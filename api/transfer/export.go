@@ -24,7 +24,7 @@ const timeLayout = "2006-01-02T15:04:05-07:00"
 var exportColumns = []string{
 	fieldShortURL, "alias", fieldHost, shorten.FieldLongURL, shorten.FieldTitle, shorten.FieldTags, shorten.FieldIsActive,
 	fieldCreatedAt, shorten.FieldExpiresAt, shorten.FieldExpiredURL, shorten.FieldForwardQuery, shorten.FieldRules,
-	shorten.FieldVariants, shorten.FieldCard, fieldHasPassword, fieldClicks,
+	shorten.FieldVariants, shorten.FieldCard, shorten.FieldMaxClicks, fieldHasPassword, fieldClicks,
 }
 
 // Exporter writes links to files. Its methods may be called concurrently.
@@ -125,8 +125,15 @@ func (e *Exporter) cells(link schema.Link, clicks int64) []string {
 		e.base.ShortURL(link), Guard(link.Hash), link.Host, Guard(link.URL), Guard(link.Title), Guard(strings.Join(link.Tags, " ")),
 		strconv.FormatBool(link.Active), formatTime(link.CreatedAt), formatTime(link.ExpiresAt), Guard(link.ExpiredURL),
 		strconv.FormatBool(link.ForwardQuery), formatJSON(extension.Rules), formatJSON(extension.Variants), formatJSON(extension.Card),
-		strconv.FormatBool(extension.Password != 0), strconv.FormatInt(clicks, 10),
+		formatLimit(extension.MaxClicks), strconv.FormatBool(extension.Password != 0), strconv.FormatInt(clicks, 10),
 	}
+}
+
+func formatLimit(most int64) string {
+	if most == 0 {
+		return ""
+	}
+	return strconv.FormatInt(most, 10)
 }
 
 // formatJSON returns a part of an extension in the form of the API, and "" for a missing part.

@@ -84,7 +84,7 @@ var layouts = []layout{
 		"isactive": shorten.FieldIsActive, "createdat": fieldCreatedAt, "expiresat": shorten.FieldExpiresAt,
 		"expiredurl": shorten.FieldExpiredURL, "forwardquery": shorten.FieldForwardQuery, "clicks": fieldClicks,
 		"rules": shorten.FieldRules, "variants": shorten.FieldVariants, "card": shorten.FieldCard,
-		"password": shorten.FieldPassword, "haspassword": fieldHasPassword,
+		"maxclicks": shorten.FieldMaxClicks, "password": shorten.FieldPassword, "haspassword": fieldHasPassword,
 	}},
 }
 

@@ -12,8 +12,8 @@ import (
 )
 
 // exports holds a file of each format and the links that it has, without those of the store's choice.
-// extensionCells are the cells of a link's rules, variants and card.
-const extensionCells = `"[{""name"":""a"",""if"":{""os"":[""iOS""],""from"":""2030-01-01T00:00:00+00:00""},""url"":""https://example.com/i""}]","[{""name"":""x"",""url"":""https://example.com/x"",""weight"":99},{""name"":""y"",""url"":""https://example.com/y"",""weight"":1}]","{""title"":""T"",""description"":"""",""image"":null}"`
+// extensionCells are the cells of a link's rules, variants, card and limit.
+const extensionCells = `"[{""name"":""a"",""if"":{""os"":[""iOS""],""from"":""2030-01-01T00:00:00+00:00""},""url"":""https://example.com/i""}]","[{""name"":""x"",""url"":""https://example.com/x"",""weight"":99},{""name"":""y"",""url"":""https://example.com/y"",""weight"":1}]","{""title"":""T"",""description"":"""",""image"":null}",1000`
 
 var exports = map[string]struct {
 	format transfer.Format
@@ -22,17 +22,17 @@ var exports = map[string]struct {
 	notes  []string // words of them
 }{
 	"linkstream": {transfer.Linkstream, lines(
-		`short_url,alias,domain,long_url,title,tags,is_active,created_at,expires_at,expired_url,forward_query,rules,variants,card,clicks`,
+		`short_url,alias,domain,long_url,title,tags,is_active,created_at,expires_at,expired_url,forward_query,rules,variants,card,max_clicks,clicks`,
 		`https://sho.rt/aBc1234,aBc1234,,https://example.com/a?x=1&y=2,"A, ""quoted"" title",go news,true,2024-02-29T12:00:00+02:00,`+
 			`2099-01-02T03:04:05+00:00,https://example.com/over,true,`+extensionCells+`,12`,
-		`https://go.example.com/-x,'-x,go.example.com,https://example.com/b,'=1+1,,false,,,,false,,,,0`,
+		`https://go.example.com/-x,'-x,go.example.com,https://example.com/b,'=1+1,,false,,,,false,,,,,0`,
 	), []schema.Link{
 		{Hash: "aBc1234", URL: "https://example.com/a?x=1&y=2", Title: `A, "quoted" title`, Tags: []string{"go", "news"}, Active: true,
 			CreatedAt: utc("2024-02-29T10:00:00Z"), ExpiresAt: utc("2099-01-02T03:04:05Z"), ExpiredURL: "https://example.com/over",
 			ForwardQuery: true, Extension: &schema.Extension{
 				Rules:    []schema.Rule{{Name: "a", If: schema.Conditions{OS: []string{"iOS"}, From: 1893456000}, URL: "https://example.com/i"}},
 				Variants: []schema.Variant{{Name: "x", URL: "https://example.com/x", Weight: 99}, {Name: "y", URL: "https://example.com/y", Weight: 1}},
-				Shares:   strings.Repeat("a", 99) + "b", Card: &schema.Card{Title: "T"}}},
+				Shares:   strings.Repeat("a", 99) + "b", Card: &schema.Card{Title: "T"}, MaxClicks: 1000}},
 		{Host: "go.example.com", Hash: "-x", URL: "https://example.com/b", Title: "=1+1"},
 	}, []string{"Counts"}},
 	"a spreadsheet": {transfer.Linkstream, lines("URL;Custom Alias", "https://example.com/a;one", "https://example.com/b;two"),

@@ -88,7 +88,7 @@ func (r *reader) item(rec record, now time.Time, n int) *item {
 		it.request.ExpiredURL = &expired
 	}
 	it.request.Extension = shorten.Extension{Rules: cells[shorten.FieldRules], Variants: cells[shorten.FieldVariants],
-		Card: cells[shorten.FieldCard]}
+		Card: cells[shorten.FieldCard], MaxClicks: cells[shorten.FieldMaxClicks]}
 	it.password(cells, r.layout.format)
 	if it.alias == "" {
 		it.note(noteAlias)

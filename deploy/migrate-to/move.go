@@ -126,7 +126,7 @@ func (m *move) drain(ctx context.Context) error {
 	cfg.Dir = m.from.Spool()
 	sent := new(strings.Builder)
 	if _, err := os.Stat(cfg.Dir); !errors.Is(err, fs.ErrNotExist) {
-		if err := edgeservice.Drain(ctx, cfg, m.topic, sent, m.log); err != nil {
+		if err := edgeservice.Drain(ctx, cfg, m.topic, m.links, sent, m.log); err != nil {
 			return fmt.Errorf("send the spool, start it again to go on: %w", err)
 		}
 	}

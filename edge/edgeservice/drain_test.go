@@ -45,6 +45,7 @@ func TestDrain(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	broker := streamtest.StartBroker(t)
 	client := broker.CreateTopics(1)
+	links := openLinks(t)
 	before := int64(0)
 	wantShipped := func(t *testing.T, clicks int64) {
 		t.Helper()
@@ -56,12 +57,12 @@ func TestDrain(t *testing.T) {
 	t.Run("ships everything and removes the segments", func(t *testing.T) {
 		cfg := leave(t, 300)
 		var out strings.Builder
-		testkit.Must(t, edgeservice.Drain(t.Context(), cfg, client, &out, log))
+		testkit.Must(t, edgeservice.Drain(t.Context(), cfg, client, links, &out, log))
 		testkit.Equal(t, "output", out.String(), "300 clicks shipped\n")
 		testkit.Equal(t, "segments", len(segments(t, cfg.Dir)), 0)
 		wantShipped(t, 300)
 		out.Reset()
-		testkit.Must(t, edgeservice.Drain(t.Context(), cfg, client, &out, log)) // again
+		testkit.Must(t, edgeservice.Drain(t.Context(), cfg, client, links, &out, log)) // again
 		testkit.Equal(t, "output", out.String(), "0 clicks shipped\n")
 		wantShipped(t, 0)
 	})
@@ -70,7 +71,7 @@ func TestDrain(t *testing.T) {
 		s, err := spool.Open(cfg, log)
 		testkit.Must(t, err)
 		defer testkit.Close(t, s)
-		if err := edgeservice.Drain(t.Context(), cfg, client, new(strings.Builder), log); !errors.Is(err, filelock.ErrHeld) {
+		if err := edgeservice.Drain(t.Context(), cfg, client, links, new(strings.Builder), log); !errors.Is(err, filelock.ErrHeld) {
 			t.Errorf("error %v", err)
 		}
 		testkit.Equal(t, "pending", s.Pending(), 10)
@@ -80,7 +81,7 @@ func TestDrain(t *testing.T) {
 		for _, dir := range []string{t.TempDir(), filepath.Join(t.TempDir(), "missing")} {
 			cfg := spool.DefaultConfig()
 			cfg.Dir = dir
-			err := edgeservice.Drain(t.Context(), cfg, client, new(strings.Builder), log)
+			err := edgeservice.Drain(t.Context(), cfg, client, links, new(strings.Builder), log)
 			if err == nil || !strings.Contains(err.Error(), "is not the directory of a spool") {
 				t.Errorf("error %v", err)
 			}
@@ -95,7 +96,7 @@ func TestDrain(t *testing.T) {
 		testkit.Must(t, err)
 		data[70] ^= 1 // in the first record
 		testkit.Must(t, os.WriteFile(path, data, 0o600))
-		err = edgeservice.Drain(t.Context(), cfg, client, new(strings.Builder), log)
+		err = edgeservice.Drain(t.Context(), cfg, client, links, new(strings.Builder), log)
 		if err == nil || !strings.Contains(err.Error(), "1 segments are damaged") {
 			t.Errorf("error %v", err)
 		}
@@ -106,13 +107,13 @@ func TestDrain(t *testing.T) {
 		broker.Stop()
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel() // it tries for a few more seconds
-		err := edgeservice.Drain(ctx, cfg, client, new(strings.Builder), log)
+		err := edgeservice.Drain(ctx, cfg, client, links, new(strings.Builder), log)
 		if err == nil || !strings.Contains(err.Error(), "100 clicks are not shipped") {
 			t.Errorf("error %v", err)
 		}
 		broker.Start()
 		testkit.Succeeds(t, func() error {
-			return edgeservice.Drain(t.Context(), cfg, client, new(strings.Builder), log)
+			return edgeservice.Drain(t.Context(), cfg, client, links, new(strings.Builder), log)
 		})
 		wantShipped(t, 100)
 	})

@@ -16,6 +16,7 @@ import (
 
 	"linkstream/edge/certificate"
 	"linkstream/edge/eventloop"
+	"linkstream/edge/limit"
 	"linkstream/edge/password"
 	"linkstream/edge/redirect"
 	"linkstream/edge/resolve"
@@ -38,6 +39,7 @@ type Links interface {
 	PendingChanges(ctx context.Context, after int64) (schema.Pending, error)
 	certificate.Store
 	password.Store
+	limit.Store
 }
 
 // Topics are where an edge sends clicks and hears of changes: a *stream.Client, or what stands for it on a machine without a broker.
@@ -68,7 +70,9 @@ type Service struct {
 	countries *enrich.Countries
 	links     Links
 	pending   *pending
+	limits    *limit.Limits
 	metrics   *metrics.Set
+	log       *slog.Logger
 }
 
 // New reads the blocklist, opens the spool, restores what an earlier process had cached, and listens. The caller must call Run,
@@ -109,6 +113,7 @@ func New(cfg Config, links Links, topics Topics, log *slog.Logger) (*Service, er
 		countries: countries,
 		links:     links,
 		metrics:   set,
+		log:       log,
 		hosts:     certificate.NewHosts(cfg.Resolve.URL.Host(), links, set, log),
 	}
 	s.pending = &pending{store: links, caches: caches{resolver, s.hosts}, log: log}
@@ -122,6 +127,8 @@ func New(cfg Config, links Links, topics Topics, log *slog.Logger) (*Service, er
 		cfg.Redirect.Challenge = s.certs.AnswerChallenge
 	}
 	cfg.Redirect.Passwords = password.New(links, cfg.Passwords, cfg.API)
+	s.limits = limit.New(links, clicks, log)
+	cfg.Redirect.Limits = s.limits
 	cfg.Redirect.Secure = cfg.Resolve.URL.Scheme() == "https"
 	handler := redirect.NewHandler(cfg.Redirect, resolver, clicks, set, log)
 	cfg.Connections.Exempt = cfg.Redirect.TrustedProxies.Contain
@@ -213,7 +220,8 @@ func (s *Service) Ready(ctx context.Context) error {
 // Run serves until ctx is done, then stops in the order that loses no click:
 //
 //  1. The server stops, on both listeners. Requests under way are answered and their clicks appended, for at most
-//     stopGrace. Then the resolver is closed, after which nothing is redirected any more. If a handler is stuck, Run
+//     stopGrace. Then the resolver is closed, after which nothing is redirected any more, and what is left of
+//     leases is given back. If a handler is stuck, Run
 //     returns an error without the steps that follow: the handler may be using the spool, which loses nothing when the
 //     process ends.
 //  2. The shipper sends the pending clicks, for a bounded time if the broker does not answer.
@@ -227,6 +235,7 @@ func (s *Service) Run(ctx context.Context) error {
 	following.Go(func() { s.followChanges(ctx) })
 	following.Go(func() { s.pending.run(ctx) })
 	following.Go(func() { s.hosts.Run(ctx) })
+	following.Go(func() { s.limits.Run(ctx) })
 	following.Go(func() { s.blocked.Run(ctx, s.resolver.BlocklistChanged) })
 	following.Go(func() { s.countries.Run(ctx) })
 	shipper.Go(func() { s.shipper.Run(shipping) })
@@ -242,11 +251,21 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	following.Wait()
 	s.resolver.Close()
+	s.closeLimits(ctx)
 	// 2.
 	stopShipping()
 	shipper.Wait()
 	// 3.
 	return errors.Join(err, s.spool.Close())
+}
+
+// closeLimits gives back what is left of leases. If the link store does not answer, the next process on the spool does.
+func (s *Service) closeLimits(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
+	defer cancel()
+	if err := s.limits.Close(ctx); err != nil {
+		s.log.Warn("cannot give back what is left of the limits of links, the next process will", "error", err)
+	}
 }
 
 // followChanges drops what changes until ctx is done. What waits in the link store comes first: a change that is not there any more is

@@ -100,13 +100,20 @@ func (h *Handler) record(q *request, target resolve.Target, route []byte, answer
 	}
 	var network [schema.MaxNetworkLen]byte
 	click := v.click(network[:0], target, route, q.client, q.now)
-	if q.loop == nil {
-		h.spool.Append(q.lane, &click)
-	} else if !h.clicks.Append(q.lane, &click) {
+	if !h.append(q, &click) && q.loop != nil {
 		return false
 	}
 	answered.Inc()
 	return true
+}
+
+// append appends a click to the spool. It returns false on an event loop if the spool would have to wait, and on a goroutine if it has no
+// room.
+func (h *Handler) append(q *request, click *schema.Click) bool {
+	if q.loop == nil {
+		return h.spool.Append(q.lane, click)
+	}
+	return h.clicks.Append(q.lane, click)
 }
 
 // Header names and lines of a redirect.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"linkstream/edge/limit"
 	"linkstream/edge/password"
 	"linkstream/schema/clientaddr"
 	"linkstream/schema/enrich"
@@ -21,6 +22,7 @@ type Config struct {
 	PublicHealth bool              // answer /healthz; the program sets it from -ops.public
 	Robots       Robots            // of every host
 	Passwords    *password.Gate    // of links that ask for one; set by the service
+	Limits       *limit.Limits     // of links that have one; set by the service
 	Secure       bool              // visitors use HTTPS, so cookies are for HTTPS only; set by the service
 }
 

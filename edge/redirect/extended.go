@@ -15,7 +15,7 @@ import (
 )
 
 // extended answers a request for a link with an extension, in this order: a visitor without the link's password is asked for it; a
-// program that draws a preview gets the card; else the first rule that matches, a variant or the link's URL says where the visitor is
+// program that draws a preview gets the card; a link whose limit is used up leads where expired ones do; else the first rule that matches, a variant or the link's URL says where the visitor is
 // sent. It returns false if a goroutine has to answer.
 func (h *Handler) extended(q *request, target resolve.Target) bool {
 	location, extension := target.Extended()
@@ -23,6 +23,7 @@ func (h *Handler) extended(q *request, target resolve.Target) bool {
 	defer h.visits.Put(v)
 	v.begin(q, target.LinkID)
 	defer v.end()
+	limit := extension.Limit()
 	drawsCard := extension.HasCard() && v.Agent().Device == schema.Bot && programs.DrawPreviews(v.userAgent)
 	to, route := extension.Route(v)
 	if target.Location = to; len(to) == 0 {
@@ -43,6 +44,10 @@ func (h *Handler) extended(q *request, target resolve.Target) bool {
 			return false
 		}
 		h.pages.card(extension.Card(), target.Location).answer(q.RequestCtx)
+	case limit > 0 && v.Agent().Device == schema.Bot: // spends nothing
+		return h.preview(q, q.Path()[1:])
+	case limit > 0:
+		return h.limited(q, target, route, limit)
 	case !h.record(q, target, route, h.redirected):
 		return false
 	default:

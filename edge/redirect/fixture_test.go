@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"linkstream/edge/eventloop"
+	"linkstream/edge/limit"
 	"linkstream/edge/password"
 	"linkstream/edge/redirect"
 	"linkstream/edge/resolve"
@@ -50,6 +51,7 @@ type edge struct {
 	metrics   *metrics.Set
 	log       *testkit.Buffer
 	check     password.Checker // nil: none can be asked
+	limits    *limit.Limits
 	resolver  *resolve.Resolver
 	handler   *redirect.Handler
 }
@@ -90,6 +92,8 @@ func newEdge(t testing.TB, change func(*edge)) *edge {
 	testkit.Must(t, err)
 	t.Cleanup(resolver.Close)
 	e.resolver = resolver
+	e.limits = limit.New(e.store, e.spool, log)
+	e.cfg.Limits = e.limits
 	e.cfg.Passwords = password.New(e.store, e.check, schema.BaseURL{})
 	e.handler = redirect.NewHandler(e.cfg, resolver, e.spool, e.metrics, log)
 	return e
@@ -230,6 +234,13 @@ func (s *faultyStore) Link(ctx context.Context, domainID int64, hash string) (sc
 		return schema.Link{}, err
 	}
 	return s.sqliteLinks.Link(ctx, domainID, hash)
+}
+
+func (s *faultyStore) TakeLease(ctx context.Context, holder schema.Incarnation, lease schema.LimitLease) (schema.LimitLease, error) {
+	if err := s.begin(); err != nil {
+		return lease, err
+	}
+	return s.sqliteLinks.TakeLease(ctx, holder, lease)
 }
 
 func (s *faultyStore) VerifiedDomain(ctx context.Context, host string) (schema.Domain, error) {

@@ -28,6 +28,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"linkstream/edge/eventloop"
+	"linkstream/edge/limit"
 	"linkstream/edge/password"
 	"linkstream/edge/resolve"
 	"linkstream/edge/spool"
@@ -43,6 +44,7 @@ type Handler struct {
 	clicks    spool.Instant // of spool, for event loops
 	challenge func(*fasthttp.RequestCtx) bool
 	passwords *password.Gate
+	limits    *limit.Limits
 	secure    bool // cookies are for HTTPS only
 	proxies   clientaddr.Proxies
 	health    bool // whether /healthz is answered
@@ -76,6 +78,7 @@ func NewHandler(
 		clicks:    spool.Instant(),
 		challenge: cfg.Challenge,
 		passwords: cfg.Passwords,
+		limits:    cfg.Limits,
 		secure:    cfg.Secure,
 		proxies:   cfg.TrustedProxies,
 		health:    cfg.PublicHealth,

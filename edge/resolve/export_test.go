@@ -39,8 +39,8 @@ var someExtension = schema.Extension{
 		From: 1, Until: 4_000_000_000}}},
 	Variants: []schema.Variant{{Name: "x", URL: "https://example.com/x", Weight: 50}, {Name: "y", URL: "https://example.com/y", Weight: 50}},
 	Shares:   strings.Repeat("ab", 50),
-	Password: 1 << 40,
-	Card:     &schema.Card{Title: "title", Description: "description", Image: new("https://example.com/i")},
+	Password: 1 << 40, MaxClicks: 1 << 20,
+	Card: &schema.Card{Title: "title", Description: "description", Image: new("https://example.com/i")},
 }
 
 // Restore does what a snapshot of one record says.

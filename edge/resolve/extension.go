@@ -14,13 +14,14 @@ import (
 // without one have nothing of it. An edge that finds a field in a snapshot that it does not know looks the link up again.
 type Extension []byte
 
-// The fields of an extension, in this order but for the last.
+// The fields of an extension, in this order but for those that stand before all others.
 const (
 	fieldRule protowire.Number = 1 + iota
 	fieldShares
 	fieldVariant
 	fieldCard
-	fieldPassword // the version, before all others
+	fieldPassword // the version, first
+	fieldLimit    // after it
 )
 
 // The fields of a rule and of a variant. Conditions of one kind follow each other.
@@ -61,6 +62,9 @@ func appendExtension(dst []byte, e *schema.Extension) []byte {
 	}
 	if e.Password != 0 {
 		dst = protowire.AppendVarint(protowire.AppendTag(dst, fieldPassword, protowire.VarintType), uint64(e.Password))
+	}
+	if e.MaxClicks != 0 {
+		dst = protowire.AppendVarint(protowire.AppendTag(dst, fieldLimit, protowire.VarintType), uint64(e.MaxClicks))
 	}
 	var part []byte
 	for i := range e.Rules {
@@ -235,6 +239,18 @@ func (x Extension) Password() int64 {
 	return 0
 }
 
+// Limit returns how many visitors the link redirects, 0 if any number.
+func (x Extension) Limit() int64 {
+	first, rest := next(x)
+	if first.number == fieldPassword {
+		first, _ = next(rest)
+	}
+	if first.number == fieldLimit {
+		return first.value
+	}
+	return 0
+}
+
 // Card is what previews of a link show.
 type Card struct{ Title, Description, Image string }
 
@@ -303,7 +319,7 @@ func (x Extension) valid() bool {
 			ok = validRoute(f.bytes, fieldLocation) && last > 0
 		case fieldCard:
 			ok = validFields(f.bytes, fieldImage)
-		case fieldPassword:
+		case fieldPassword, fieldLimit:
 			ok = f.value > 0
 		}
 		if !ok {

@@ -270,15 +270,29 @@ func (r *Resolver) target(host *entry[domainID], e *entry[linkIDs], err error, n
 	}
 	t := Target{LinkID: e.value.link, AccountID: e.value.account, host: host, entry: e}
 	t.Location, t.Forward, t.Stop = decodeAnswer(e.bytes(), now)
+	r.finish(&t)
+	return t, nil, nil
+}
+
+// finish sends visitors of an expired link where its domain says, and nobody to a blocked host.
+func (r *Resolver) finish(t *Target) {
 	if t.Stop == Expired {
-		if location := r.SiteLocation(&t, ExpiredURL); len(location) > 0 {
+		if location := r.SiteLocation(t, ExpiredURL); len(location) > 0 {
 			t.Location, t.Stop = location, NotStopped
 		}
 	}
-	if r.Blocks(&t) {
+	if r.Blocks(t) {
 		t.Location, t.Stop = nil, Unsafe
 	}
-	return t, nil, nil
+}
+
+// Expire makes the target of a link with an extension what it is once the link has expired.
+func (r *Resolver) Expire(t *Target) {
+	t.Location, t.Stop = cutAnswer(t.entry.bytes()).after, NotStopped
+	if len(t.Location) == 0 {
+		t.Location, t.Stop = nil, Expired
+	}
+	r.finish(t)
 }
 
 // Blocks reports whether the location of a target leads to a blocked host.

@@ -40,7 +40,7 @@ func (c copier) copy(from, to string) error {
 			return fmt.Errorf("copy spool: %w", err)
 		}
 	}
-	for _, name := range []string{endedName, tallyName} { // after the segments of lanes that end meanwhile
+	for _, name := range []string{endedName, tallyName, limitedName} { // after the segments of lanes that end meanwhile
 		if err := copyFile(filepath.Join(from, name), filepath.Join(to, name)); err != nil {
 			return fmt.Errorf("copy spool: %w", err)
 		}

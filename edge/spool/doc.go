@@ -28,6 +28,7 @@
 //	DIR/<incarnation>/<lane>-<number>.segment
 //	DIR/<incarnation>/<lane>.refused          clicks that the broker refused for good, see [SetAside]
 //	DIR/ended                                 the last seq of lanes without segments, for [Inspect]
+//	DIR/limited                               clicks in removed segments that count towards limits, and incarnations with leases
 //	DIR/dropped                               number of clicks that found no room
 //
 // A segment is a file of fixed size: a header and then records. Numbers are little endian, checksums CRC-32C.

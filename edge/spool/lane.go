@@ -263,6 +263,13 @@ func (l *Lane) release(n int) error {
 		done++
 	}
 	released := slices.Clone(l.segments[:done])
+	l.mu.Unlock()
+	for _, s := range released { // nothing is appended to them
+		if err := l.spool.limited.noteSegment(l.id, s); err != nil {
+			return err // the segments stay until the next release
+		}
+	}
+	l.mu.Lock()
 	l.segments = slices.Delete(l.segments, 0, done)
 	l.mu.Unlock()
 	l.readSegment -= done
@@ -307,6 +314,9 @@ func (l *Lane) close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	shipped := l.Pending() == 0 && !l.Recovered()
+	for _, s := range l.segments {
+		shipped = shipped && l.spool.limited.noteSegment(l.id, s) == nil
+	}
 	if shipped {
 		l.spool.noteEnd(l)
 	}

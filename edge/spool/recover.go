@@ -2,7 +2,6 @@ package spool
 
 import (
 	"cmp"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -31,8 +30,8 @@ func (s *Spool) recover() error {
 }
 
 func isIncarnation(folder string) bool {
-	id, err := hex.DecodeString(folder)
-	return err == nil && len(id) == len(schema.Incarnation{})
+	_, err := schema.ParseIncarnation(folder)
+	return err == nil
 }
 
 // recoverFolder opens the lanes of an earlier process and writes them to the disk: the process may have been killed before
@@ -80,6 +79,7 @@ func (s *Spool) recoverFolder(dir string) error {
 	}
 	for _, l := range lanes {
 		l.recover()
+		s.limited.recoverLane(l)
 	}
 	if len(lanes) == 0 {
 		_ = os.Remove(dir) // fails if it holds a damaged segment, which must stay

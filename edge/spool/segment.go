@@ -68,7 +68,8 @@ type segment struct {
 	faulty   atomic.Bool   // an append has failed because the kernel has no page for it
 	damaged  atomic.Bool   // clicks could not be read
 	firstSeq uint64
-	seed     uint32 // where the checksums of records begin
+	seed     uint32          // where the checksums of records begin
+	limited  map[int64]int64 // clicks that count towards limits, by link
 	onSync   onSync
 }
 
@@ -216,6 +217,8 @@ func (s *segment) append(c *schema.Click) bool {
 	})
 	if err != nil {
 		s.faulty.Store(true)
+	} else if c.Limited {
+		s.countLimited(c.LinkID)
 	}
 	return err == nil
 }

@@ -37,6 +37,7 @@ type Spool struct {
 	created  atomic.Uint64 // number of segments created, from which file names are made
 	dropped  atomic.Uint64 // number of clicks dropped
 	tally    tally         // the same since the directory was created
+	limited  limited       // clicks that count towards limits
 	quiet    atomic.Bool   // few clicks come: they all go to the first lane
 	damaged  atomic.Uint64 // number of segments of which clicks could not be read
 	refused  atomic.Uint64 // number of clicks that the broker refused for good
@@ -98,6 +99,9 @@ func open(cfg Config, log *slog.Logger, lanes int) (s *Spool, err error) {
 func (s *Spool) open(lanes int) error {
 	if err := errors.Join(boundEnds(filepath.Join(s.cfg.Dir, endedName)), s.tally.persist()); err != nil {
 		s.log.Warn("cannot prepare the counts of the spool, its clicks are not affected", "error", err)
+	}
+	if err := s.limited.open(filepath.Join(s.cfg.Dir, limitedName)); err != nil {
+		s.log.Error("clicks that edges had leased and have not spent are lost for their links", "error", err)
 	}
 	if err := s.recover(); err != nil {
 		return err

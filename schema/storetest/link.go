@@ -17,6 +17,7 @@ func TestDatabase(t *testing.T, open Open[schema.Database]) {
 	t.Run("tokens", func(t *testing.T) { run(t, open, tokenBehaviours) })
 	t.Run("sessions", func(t *testing.T) { run(t, open, sessionBehaviours) })
 	t.Run("shared values", func(t *testing.T) { run(t, open, sharedBehaviours) })
+	t.Run("leases", func(t *testing.T) { run(t, open, leaseBehaviours) })
 	t.Run("attempts", func(t *testing.T) { run(t, open, attemptBehaviours) })
 	t.Run("certificates", func(t *testing.T) { run(t, open, certificateBehaviours) })
 	t.Run("uploads", func(t *testing.T) { run(t, open, uploadBehaviours) })

@@ -184,6 +184,23 @@ CREATE TABLE shared_values (
     value bytea NOT NULL
 );
 
+-- The processes of edges that take leases of the clicks of links with limits: see schema.LeaseStore.
+CREATE TABLE lease_holders (
+    incarnation bytea PRIMARY KEY
+);
+
+-- What a holder has of a link. The row whose incarnation is all zeros has what ended holders have spent.
+CREATE TABLE leases (
+    link_id     bigint NOT NULL,
+    incarnation bytea  NOT NULL,
+    call        bigint NOT NULL, -- that has stated the lease
+    granted     bigint NOT NULL, -- clicks that the holder may have recorded
+    spent       bigint NOT NULL, -- clicks that it has recorded, as far as known
+    PRIMARY KEY (link_id, incarnation)
+) WITH (fillfactor = 50);
+
+CREATE INDEX leases_of_holder ON leases (incarnation);
+
 -- What has changed and is not published yet: see schema.Outbox. Triggers write it, so that no change is left out.
 CREATE TABLE outbox (
     xact    bigint NOT NULL DEFAULT pg_current_xact_id()::text::bigint, -- of the change

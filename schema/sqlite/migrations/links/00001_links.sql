@@ -177,6 +177,23 @@ CREATE TABLE shared_values (
     value BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- The processes of edges that take leases of the clicks of links with limits: see schema.LeaseStore.
+CREATE TABLE lease_holders (
+    incarnation BLOB NOT NULL PRIMARY KEY
+) STRICT, WITHOUT ROWID;
+
+-- What a holder has of a link. The row whose incarnation is all zeros has what ended holders have spent.
+CREATE TABLE leases (
+    link_id     INTEGER NOT NULL,
+    incarnation BLOB    NOT NULL,
+    call        INTEGER NOT NULL, -- that has stated the lease
+    granted     INTEGER NOT NULL, -- clicks that the holder may have recorded
+    spent       INTEGER NOT NULL, -- clicks that it has recorded, as far as known
+    PRIMARY KEY (link_id, incarnation)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX leases_of_holder ON leases (incarnation);
+
 -- What has changed and is not published yet: see schema.Outbox. Triggers write it, so that no change is left out.
 CREATE TABLE outbox (
     id      INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -1,0 +1,52 @@
+package redirect
+
+import (
+	"linkstream/edge/limit"
+	"linkstream/edge/resolve"
+	"linkstream/schema"
+)
+
+// limited answers a request for a link that redirects so many visitors only. Nobody is redirected whose click is not recorded. It returns
+// false if a goroutine has to answer.
+func (h *Handler) limited(q *request, target resolve.Target, route []byte, most int64) bool {
+	var v visitor
+	v.read(&q.Request.Header)
+	uncounted := h.uncounted(&v)
+	ticket, verdict := h.limits.Take(target.LinkID, most, uncounted == nil)
+	if verdict == limit.Unknown {
+		if q.loop != nil {
+			return false
+		}
+		ticket, verdict = h.limits.Await(target.LinkID, most, uncounted == nil)
+	}
+	switch {
+	case verdict == limit.UsedUp:
+		return h.usedUp(q, target)
+	case verdict != limit.Open:
+		h.answerUnavailable(q)
+		return true
+	case uncounted != nil:
+		uncounted.Inc()
+	default:
+		var network [schema.MaxNetworkLen]byte
+		click := v.click(network[:0], target, route, q.client, q.now)
+		click.Limited = true
+		if !h.append(q, &click) {
+			ticket.GiveBack()
+			if q.loop == nil {
+				h.answerUnavailable(q)
+			}
+			return q.loop == nil
+		}
+		ticket.Recorded()
+	}
+	h.redirected.Inc()
+	h.redirect(q, target)
+	return true
+}
+
+// usedUp answers a request for a link whose limit is used up, as if it had expired.
+func (h *Handler) usedUp(q *request, target resolve.Target) bool {
+	h.resolver.Expire(&target)
+	return h.follow(q, target, nil)
+}
