@@ -13,7 +13,7 @@ const (
 	// lockLimit makes those who take leases of a link take turns, and with changes of its limit.
 	lockLimit = `SELECT FROM links WHERE id = $1 FOR NO KEY UPDATE`
 	takeLease = `
-	WITH holder AS (SELECT FROM lease_holders WHERE incarnation = $2 FOR KEY SHARE),
+	WITH holder AS (SELECT FROM lease_holders WHERE incarnation = $2 AND NOT ended FOR SHARE),
 		has AS (
 			SELECT CASE WHEN $4::bigint >= 0 THEN $4::bigint
 				ELSE coalesce((SELECT spent FROM leases WHERE link_id = $1 AND incarnation = $2), 0) END AS granted),
@@ -32,7 +32,7 @@ const (
 		granted = CASE WHEN s.granted >= 0 THEN s.granted ELSE greatest(l.spent, s.spent) END
 	FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[]) AS s (link_id, call, granted, spent)
 	WHERE l.link_id = s.link_id AND l.incarnation = $1 AND l.call < s.call`
-	endLeaseHolder = `DELETE FROM lease_holders WHERE incarnation = $1`
+	endLeaseHolder = `UPDATE lease_holders SET ended = true WHERE incarnation = $1 AND NOT ended`
 	endLeases      = `
 	WITH gone AS (DELETE FROM leases WHERE incarnation = $1 RETURNING link_id, spent),
 		used AS (

@@ -19,14 +19,14 @@ const (
 			FROM links, has WHERE id = ?1 AND ordinal > 0)
 	INSERT INTO leases AS l (link_id, incarnation, call, granted, spent)
 	SELECT ?1, ?2, ?3, has.granted + min(free, max(1, free / ?6), ?7), ?5
-	FROM lease_holders, room, has WHERE lease_holders.incarnation = ?2
+	FROM lease_holders, room, has WHERE lease_holders.incarnation = ?2 AND NOT ended
 	ON CONFLICT (link_id, incarnation) DO UPDATE
 		SET call = excluded.call, granted = excluded.granted, spent = max(l.spent, excluded.spent) WHERE l.call < excluded.call
 	RETURNING granted, spent`
 	stateLease = `
 	UPDATE leases SET call = ?3, granted = iif(?4 >= 0, ?4, max(spent, ?5)), spent = max(spent, ?5)
 	WHERE link_id = ?1 AND incarnation = ?2 AND call < ?3`
-	endLeaseHolder = `DELETE FROM lease_holders WHERE incarnation = ?`
+	endLeaseHolder = `UPDATE lease_holders SET ended = 1 WHERE incarnation = ? AND NOT ended`
 	// endLeases gets the clicks by link as a JSON object.
 	endLeases = `
 	INSERT INTO leases AS l (link_id, incarnation, call, granted, spent)

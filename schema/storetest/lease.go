@@ -97,6 +97,7 @@ func grantsNothing(t *testing.T, store schema.Database) {
 	_, err := store.TakeLease(t.Context(), schema.Incarnation{9}, schema.LimitLease{LinkID: link, Call: 1})
 	testkit.WantCode(t, err, schema.CodeNotFound)
 	testkit.Must(t, store.EndLeases(t.Context(), leaseHolders[3], nil))
+	testkit.Must(t, store.AddLeaseHolder(t.Context(), leaseHolders[3])) // late
 	_, err = store.TakeLease(t.Context(), leaseHolders[3], schema.LimitLease{LinkID: link, Call: 1})
 	testkit.WantCode(t, err, schema.CodeNotFound)
 	_, err = store.TakeLease(t.Context(), leaseHolders[0], schema.LimitLease{LinkID: link + 1000, Call: 1})

@@ -17,4 +17,6 @@
 //
 // Time passes by one second per event. The edge's clock may be wrong. The store fences inserts in one step, as SQLite does, or
 // by tokens that it soon forgets and a time limit, as ClickHouse does.
+//
+// Leases of links' limits have a simulation of their own: real spools and leases against a model of the link store, in a bubble of time.
 package simulation

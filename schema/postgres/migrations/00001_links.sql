@@ -184,9 +184,11 @@ CREATE TABLE shared_values (
     value bytea NOT NULL
 );
 
--- The processes of edges that take leases of the clicks of links with limits: see schema.LeaseStore.
+-- The processes of edges that take leases of the clicks of links with limits: see schema.LeaseStore. Those that have ended stay, so that a
+-- call that arrives late finds them ended.
 CREATE TABLE lease_holders (
-    incarnation bytea PRIMARY KEY
+    incarnation bytea   PRIMARY KEY,
+    ended       boolean NOT NULL DEFAULT false
 );
 
 -- What a holder has of a link. The row whose incarnation is all zeros has what ended holders have spent.

@@ -177,9 +177,11 @@ CREATE TABLE shared_values (
     value BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- The processes of edges that take leases of the clicks of links with limits: see schema.LeaseStore.
+-- The processes of edges that take leases of the clicks of links with limits: see schema.LeaseStore. Those that have ended stay, so that a
+-- call that arrives late finds them ended.
 CREATE TABLE lease_holders (
-    incarnation BLOB NOT NULL PRIMARY KEY
+    incarnation BLOB    NOT NULL PRIMARY KEY,
+    ended       INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
 
 -- What a holder has of a link. The row whose incarnation is all zeros has what ended holders have spent.
