@@ -21,6 +21,8 @@ import (
 type machine struct {
 	*simulation
 	file    clickFile
+	told    clickFile      // the link store's: what webhooks have heard
+	untold  map[int64]bool // clicks that a power failure may have taken before webhooks heard of them
 	writer  *task
 	waiting []*submission // of lanes, in the order of their arrival
 }
@@ -59,7 +61,8 @@ func simulateMachine(t *testing.T, seed uint64, broken broken) *simulation {
 	s := &simulation{t: t, seed: seed, random: rand.New(rand.NewPCG(seed, 1)), broken: broken,
 		occurred: make(map[fault]int), trace: fnv.New64a(), lost: make(map[int64]bool)}
 	s.log = slog.New(violationLog{s})
-	m := &machine{simulation: s, file: clickFile{commits: []fileState{{marks: map[schema.Lane]uint64{}}}}}
+	empty := []fileState{{marks: map[schema.Lane]uint64{}}}
+	m := &machine{simulation: s, file: clickFile{commits: empty}, told: clickFile{commits: empty}, untold: make(map[int64]bool)}
 	s.machine = m
 	s.edge = edge{simulation: s, root: newSpoolRoot(t), disk: newDisk(), dropped: make(map[int64]bool)}
 	s.seedIdentities()
@@ -72,7 +75,9 @@ func simulateMachine(t *testing.T, seed uint64, broken broken) *simulation {
 	s.shipAll(func() { m.writer.resume() })
 	s.edge.stop()
 	s.edge.close(s.edge.root)
-	s.compare()
+	s.compare("counted", s.counted(), s.lost)
+	maps.Copy(m.untold, s.lost)
+	s.compare("told", slices.Values(m.told.last().rows), m.untold)
 	return s
 }
 
@@ -112,11 +117,12 @@ func (m *machine) open() {
 	m.waiting = nil
 	if !m.broken.leavesCommits {
 		m.file.sync()
+		m.told.sync()
 	}
-	store := &machineStore{machine: m}
-	w := count.NewWriter(store, nil, nil, m.log, metrics.NewSet())
+	store, hearer := &machineStore{machine: m}, &machineHearer{machine: m}
+	w := count.NewWriter(store, hearer, nil, m.log, metrics.NewSet())
 	m.writer = start(func(yield yield) {
-		store.yield = yield
+		store.yield, hearer.yield = yield, yield
 		if len(m.waiting) == 0 {
 			return
 		}
@@ -132,10 +138,15 @@ func (m *machine) open() {
 	})
 }
 
-// losePower leaves what is on the disk of the click store.
+// losePower leaves what is on the disk of both stores.
 func (m *machine) losePower() {
-	m.file.commits = m.file.commits[:1+m.random.IntN(len(m.file.commits))]
-	m.file.sync()
+	for _, file := range []*clickFile{&m.file, &m.told} {
+		file.commits = file.commits[:1+m.random.IntN(len(file.commits))]
+		file.sync()
+	}
+	for link := m.edge.synced + 1; link <= m.edge.appended; link++ {
+		m.untold[link] = m.untold[link] || !slices.Contains(m.told.last().rows, link)
+	}
 }
 
 // machineTopic is the writer as the shipper of one lane sees it.
@@ -233,6 +244,62 @@ func (m *machineStore) InsertLanes(_ context.Context, b *schema.ClickBatch) erro
 	return nil
 }
 
+// machineHearer is the link store as the writer of one process sees it. A webhook hears of all clicks.
+type machineHearer struct {
+	schema.HearingStore // nil: a machine has no positions
+	*machine
+	yield yield
+}
+
+func (m *machineHearer) HearsClicks(context.Context) (bool, error) {
+	if err := m.yield(); err != nil {
+		return false, err
+	}
+	if m.fault(failedPosition, 20) {
+		return false, errNetwork
+	}
+	return true, nil
+}
+
+func (m *machineHearer) HeardMarks(_ context.Context, lanes []schema.Lane) ([]uint64, error) {
+	if err := m.yield(); err != nil {
+		return nil, err
+	}
+	marks := make([]uint64, len(lanes))
+	for i, lane := range lanes {
+		if !m.broken.losesHeardMarks {
+			marks[i] = m.told.last().marks[lane]
+		}
+	}
+	return marks, nil
+}
+
+func (m *machineHearer) HearClicks(_ context.Context, b *schema.ClickBatch) error {
+	if err := m.yield(); err != nil {
+		return err
+	}
+	if m.fault(failedInsert, 8) {
+		if m.broken.tellsOnce {
+			return nil
+		}
+		return errNetwork
+	}
+	m.told.commit(func(f *fileState) {
+		f.rows = append(f.rows, b.LinkID...)
+		for i, lane := range b.Lane {
+			f.marks[lane] = max(f.marks[lane], b.Seq[i])
+		}
+	})
+	m.told.sync()
+	if err := m.yield(); err != nil {
+		return err
+	}
+	if m.fault(lostInsertAnswer, 8) {
+		return errNetwork
+	}
+	return nil
+}
+
 // TestExactlyOnceOnOneMachine is TestExactlyOnce for a machine without a broker.
 func TestExactlyOnceOnOneMachine(t *testing.T) {
 	want := []fault{edgeKilled, edgeKilledInFlight, edgeRestarted, diskWiped, failedPosition, failedInsert, lostInsertAnswer, clockSet,
@@ -258,6 +325,8 @@ func TestSimulationCatchesBrokenMachines(t *testing.T) {
 		"batches that are skipped on an error": {skips: true},
 		"commits that are left unsynced":       {leavesCommits: true},
 		"clicks that are never synced":         {unsyncedFiles: true},
+		"webhooks without marks":               {losesHeardMarks: true},
+		"webhooks that are told at most once":  {tellsOnce: true},
 		"folders that are never synced":        {unsyncedNames: true},
 		"a spool whose parent is not synced":   {unsyncedSpool: true},
 		"folders whose parent is not synced":   {unsyncedFolders: true},

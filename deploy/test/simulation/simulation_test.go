@@ -74,7 +74,7 @@ func simulate(t *testing.T, seed uint64, broken broken) *simulation {
 	s.settle()
 	s.edge.stop()
 	s.edge.close(s.edge.root)
-	s.compare()
+	s.compare("counted", s.counted(), s.lost)
 	return s
 }
 
@@ -305,23 +305,23 @@ func (s *simulation) countToEnd(workers []*worker.Partition) {
 	}
 }
 
-// compare compares the store with the appended clicks.
-func (s *simulation) compare() {
+// compare compares the links of clicks in a store with the appended clicks.
+func (s *simulation) compare(what string, links iter.Seq[int64], lost map[int64]bool) {
 	counts, counted := make(map[int64]int), 0
-	for link := range s.counted() {
+	for link := range links {
 		counts[link]++
 		counted++
 	}
 	for link := int64(1); link <= s.edge.appended; link++ {
-		if n := counts[link]; n > 1 || n == 0 && !s.lost[link] && !s.edge.dropped[link] || n > 0 && s.edge.dropped[link] {
-			s.miscounted = append(s.miscounted, fmt.Sprintf("click %d of %d is counted %d times", link, s.edge.appended, n))
+		if n := counts[link]; n > 1 || n == 0 && !lost[link] && !s.edge.dropped[link] || n > 0 && s.edge.dropped[link] {
+			s.miscounted = append(s.miscounted, fmt.Sprintf("click %d of %d is %s %d times", link, s.edge.appended, what, n))
 		}
 		delete(counts, link)
 	}
 	for link := range counts {
 		s.miscounted = append(s.miscounted, fmt.Sprintf("click %d was never appended", link))
 	}
-	s.traceEvent("end", counted, s.edge.appended, nil)
+	s.traceEvent(what, counted, s.edge.appended, nil)
 }
 
 // counted returns the links of all counted clicks.
