@@ -74,7 +74,6 @@ type clickHearer struct {
 	faulty   bool
 
 	mu      sync.Mutex
-	server  *http.Server
 	secret  string
 	bodies  map[string]string // by webhook-id
 	clicks  map[string]string // webhook-ids by the IDs of clicks
