@@ -9,6 +9,7 @@ import (
 
 	"linkstream/api/admin"
 	"linkstream/api/apiservice"
+	"linkstream/api/invalidation"
 	"linkstream/api/shorten"
 	"linkstream/schema"
 	"linkstream/schema/clickhouse"
@@ -24,7 +25,7 @@ func runCommand(ctx context.Context, cfg settings, command []string, stdout, std
 	if admin.OnlyReads(cfg.admin, command) {
 		openLinks = postgres.OpenCurrent
 	}
-	return withLinks(ctx, cfg, openLinks, report, log, func(db schema.Database, _ *stream.Client) error {
+	return withLinks(ctx, cfg, openLinks, report, log, func(db schema.Database, _ *stream.Client, _ *invalidation.Relay) error {
 		var clicks *clickhouse.ClickStore
 		cfg.admin.Parts = admin.Parts{In: os.Stdin, Progress: stderr,
 			Shortener: func(links schema.LinkStore, domains schema.DomainStore) (*shorten.Shortener, error) {

@@ -14,7 +14,7 @@ import (
 
 // withLinks calls use with the link store that open returns, whose changes it publishes until use has returned.
 func withLinks(ctx context.Context, cfg settings, open func(context.Context, postgres.Config) (*postgres.Store, error),
-	report service.WaitReport, log *slog.Logger, use func(schema.Database, *stream.Client) error) error {
+	report service.WaitReport, log *slog.Logger, use func(schema.Database, *stream.Client, *invalidation.Relay) error) error {
 	client, err := stream.New(cfg.topics, log)
 	if err != nil {
 		return err
@@ -29,7 +29,7 @@ func withLinks(ctx context.Context, cfg settings, open func(context.Context, pos
 	relay := invalidation.NewRelay(links, client.PublishChanges, log)
 	// Publish until the last request is answered, which may be after ctx is done.
 	stopPublishing := service.RunInBackground(context.WithoutCancel(ctx), relay.Run)
-	err = use(invalidation.Wrap(links, relay.Wake), client)
+	err = use(invalidation.Wrap(links, relay.Wake), client, relay)
 	stopPublishing()
 	return errors.Join(err, links.Close())
 }

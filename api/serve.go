@@ -9,6 +9,7 @@ import (
 
 	"linkstream/api/apiservice"
 	"linkstream/api/dashboard"
+	"linkstream/api/invalidation"
 	"linkstream/schema"
 	"linkstream/schema/clickhouse"
 	"linkstream/schema/postgres"
@@ -42,12 +43,12 @@ func listen(ctx context.Context, cfg settings, stdout io.Writer, log *slog.Logge
 	defer port.Close()
 	ops.Require(port.Ready)
 	cfg.api.Listener, cfg.api.PublicHealth = port, cfg.ops.Public
-	return withLinks(ctx, cfg, postgres.Open, ops.Report(), log, func(db schema.Database, client *stream.Client) error {
-		return serve(ctx, cfg, db, client, ops, stdout, log)
+	return withLinks(ctx, cfg, postgres.Open, ops.Report(), log, func(db schema.Database, client *stream.Client, relay *invalidation.Relay) error {
+		return serve(ctx, cfg, db, client, relay, ops, stdout, log)
 	})
 }
 
-func serve(ctx context.Context, cfg settings, db schema.Database, client *stream.Client, ops *service.Ops,
+func serve(ctx context.Context, cfg settings, db schema.Database, client *stream.Client, relay *invalidation.Relay, ops *service.Ops,
 	stdout io.Writer, log *slog.Logger) (err error) {
 	report := ops.Report()
 	clicks, err := clickhouse.New(ctx, cfg.clicks)
@@ -68,6 +69,7 @@ func serve(ctx context.Context, cfg settings, db schema.Database, client *stream
 		return err
 	}
 	defer service.RunInBackground(ctx, hears.run)()
+	relay.RegisterMetrics(api.Metrics())
 	ops.Add(api.Ready, api.Metrics())
 	log.Info("serving the API and the dashboard", "listen", api.Addr(), "operators", ops.Addr(), "dashboard", api.URL().String()+dashboard.Root)
 	return api.Run(ctx)

@@ -3,9 +3,13 @@ package invalidation
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
+	"github.com/VictoriaMetrics/metrics"
+
 	"linkstream/schema"
+	"linkstream/schema/service"
 	"linkstream/schema/stream"
 )
 
@@ -24,12 +28,26 @@ type Relay struct {
 	outbox  schema.Outbox
 	publish func(context.Context, []schema.Change) error
 	wake    chan struct{}
+	failing atomic.Int64 // Unix nanoseconds since when changes cannot be published; 0 while they can
 	log     *slog.Logger
 }
 
 // NewRelay returns a relay. It publishes nothing until Run is called.
 func NewRelay(outbox schema.Outbox, publish func(context.Context, []schema.Change) error, log *slog.Logger) *Relay {
 	return &Relay{outbox: outbox, publish: publish, wake: make(chan struct{}, 1), log: log}
+}
+
+// RegisterMetrics adds the metrics of the relay to set.
+func (r *Relay) RegisterMetrics(set *metrics.Set) {
+	const waiting = "linkstream_api_changes_waiting_seconds"
+	service.Describe(set, waiting, "Time for which changes of links and domains could not be published; 0 while they can be.")
+	set.NewGauge(waiting, func() float64 {
+		since := r.failing.Load()
+		if since == 0 {
+			return 0
+		}
+		return time.Since(time.Unix(0, since)).Seconds()
+	})
 }
 
 // Wake says that the outbox may have changes. It does not wait.
@@ -44,7 +62,6 @@ func (r *Relay) Wake() {
 func (r *Relay) Run(ctx context.Context) {
 	every := time.NewTicker(relayEvery)
 	defer every.Stop()
-	failing := false
 	for ctx.Err() == nil {
 		select {
 		case <-r.wake:
@@ -53,14 +70,17 @@ func (r *Relay) Run(ctx context.Context) {
 		case <-ctx.Done():
 		}
 		err := r.drain(ctx)
+		failing := r.failing.Load() != 0
 		switch {
 		case ctx.Err() != nil:
 		case err == nil && failing:
 			r.log.Info("publishing changes again")
+			r.failing.Store(0)
 		case err != nil && !failing:
 			r.log.Warn("cannot publish changes, retrying: edges read them from the link store meanwhile", "error", err)
+			r.failing.Store(time.Now().UnixNano())
 		}
-		if failing = err != nil; failing {
+		if err != nil {
 			stream.Sleep(ctx, relayPause)
 		}
 	}

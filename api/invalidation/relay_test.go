@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/VictoriaMetrics/metrics"
+
 	"linkstream/api/invalidation"
 	"linkstream/schema"
 	"linkstream/schema/service"
@@ -58,6 +60,10 @@ func TestRelay(t *testing.T) {
 	}
 	log, published := new(testkit.Buffer), new(topic)
 	relay := invalidation.NewRelay(store, published.publish, log.Logger())
+	set := metrics.NewSet()
+	relay.RegisterMetrics(set)
+	waiting := set.GetOrCreateGauge("linkstream_api_changes_waiting_seconds", nil)
+	testkit.Equal(t, "seconds for which changes wait", waiting.Get(), 0)
 	create("before") // by a process that was killed
 	stop := service.RunInBackground(t.Context(), relay.Run)
 	published.await(t, "before")
@@ -70,12 +76,14 @@ func TestRelay(t *testing.T) {
 	published.fail(errors.New("the broker is away"))
 	create("kept")
 	testkit.Eventually(t, "the relay says why it does not publish", func() bool { return log.Contains("the broker is away") })
+	testkit.Eventually(t, "a metric says so", func() bool { return waiting.Get() > 0 })
 	pending, err := store.PendingChanges(t.Context(), 0)
 	testkit.Must(t, err)
 	testkit.Equal(t, "pending", len(pending.Changes), 1)
 	published.fail(nil)
 	published.await(t, "before", "others", "own", "kept")
 	testkit.Eventually(t, "the relay says that it publishes", func() bool { return log.Contains("publishing changes again") })
+	testkit.Eventually(t, "the metric says so", func() bool { return waiting.Get() == 0 })
 	testkit.Equal(t, "lines of the log", strings.Count(log.String(), "\n"), 2)
 
 	for n := range 3000 { // more than one transaction takes

@@ -220,11 +220,14 @@ func stopPostgres(t *testing.T, s *watched) {
 // stopKafka fills the spool of the tight edge, and damages it while the edge is down.
 func stopKafka(t *testing.T, s *watched) {
 	testkit.Must(t, s.engines.Kafka.Stop())
+	if status, answer := s.call(t, http.MethodPatch, "/api/v1/links/visited", `{"long_url":"https://example.com/changed"}`); status != http.StatusOK {
+		t.Fatalf("%d %s", status, answer)
+	}
 	s.wantFiring(t, func() {
 		for range 20 {
 			s.use(t)
 		}
-	}, "LinkstreamBrokerAway", "LinkstreamSpoolFillsUp", "LinkstreamClicksDropped")
+	}, "LinkstreamBrokerAway", "LinkstreamSpoolFillsUp", "LinkstreamClicksDropped", "LinkstreamChangesWait")
 	edge := s.programs["tight"]
 	edge.process.Kill()
 	s.wantFiring(t, func() {}, "LinkstreamDown")
