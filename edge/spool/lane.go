@@ -255,7 +255,7 @@ func (l *Lane) Acknowledge() error {
 	return l.release(l.readSegment)
 }
 
-// release removes the first n segments, except for the active one.
+// release removes the first n segments, except for the active one. Before the last segment of a lane it notes the lane's end.
 func (l *Lane) release(n int) error {
 	l.mu.Lock()
 	done := 0
@@ -271,7 +271,11 @@ func (l *Lane) release(n int) error {
 	}
 	l.mu.Lock()
 	l.segments = slices.Delete(l.segments, 0, done)
+	ends := done > 0 && len(l.segments) == 0
 	l.mu.Unlock()
+	if ends {
+		l.spool.noteEnd(l)
+	}
 	l.readSegment -= done
 	var errs []error
 	for _, s := range released {

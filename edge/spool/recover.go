@@ -116,7 +116,6 @@ func (l *Lane) recover() {
 // retire removes a recovered lane that has been shipped to its end.
 func (l *Lane) retire() error {
 	l.acked.Store(l.seq.Load()) // damaged clicks are not pending any more
-	l.spool.noteEnd(l)
 	if err := l.release(len(l.segments)); err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package spool_test
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -27,13 +26,6 @@ func recovered(s *spool.Spool) (lanes []*spool.Lane) {
 		}
 	}
 	return lanes
-}
-
-// stopped returns a context that has ended: a shipper sends what is pending.
-func stopped(t *testing.T) context.Context {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	return ctx
 }
 
 // readSome reads some clicks from a lane and returns their number. Each click must be on the link that equals its seq.
@@ -119,12 +111,14 @@ func TestRecovery(t *testing.T) {
 		isRun(t, read(t, recovered(s)[0]), id, 1, 1, before)
 		testkit.Equal(t, "reported", log.String(), "")
 	})
-	t.Run("the end of a lane is noted before its segments are removed", func(t *testing.T) {
-		cfg, id, segments := left(t, smallest)
-		s, _ := open(t, cfg)
-		testkit.Must(t, os.Remove(segments[len(segments)-1])) // so that its removal fails
-		spool.NewShipper(s, &topic{partitions: 1}, new(testkit.Buffer).Logger()).Run(stopped(t))
-		wantLanes(t, inspect(t, cfg.Dir), schema.SpoolLane{Lane: id, Recorded: leftClicks})
+	t.Run("the end of a lane is known as soon as its last segment is gone", func(t *testing.T) {
+		cfg, id, _ := left(t, smallest)
+		s, _, shipper := shipping(t, cfg)
+		_, err := shipper.Ship(t.Context(), recovered(s)[0], new(stream.Batch))
+		testkit.Must(t, err)
+		killed := kill(t, cfg)
+		testkit.Equal(t, "segments with clicks", len(segmentsIn(t, killed.Dir)), 0)
+		wantLanes(t, inspect(t, killed.Dir), schema.SpoolLane{Lane: id, Recorded: leftClicks})
 	})
 	t.Run("spares and empty folders are removed", func(t *testing.T) {
 		cfg := config(t.TempDir(), 3)
