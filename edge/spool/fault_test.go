@@ -3,8 +3,10 @@ package spool_test
 import (
 	"bytes"
 	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -113,15 +115,29 @@ func TestPagesThatCannotBeHad(t *testing.T) {
 		testkit.Equal(t, "damaged", s.Damaged(), 1)
 		testkit.Must(t, lane.Acknowledge())
 	})
-	t.Run("it is reported and the spool is not ready until a segment can be created", func(t *testing.T) {
-		cfg := paged(t)
-		cfg.Sync = time.Millisecond
-		s, log, _ := openLogged(t, cfg)
-		appendClicks(t, s, 0, 1, 10)
-		testkit.Must(t, s.Ready())
-		truncate(t, onlySegment(t, cfg.Dir), page)
-		appendClicks(t, s, 0, 11, 200)
-		testkit.Eventually(t, "it is reported", func() bool { return log.Contains("cannot write spool segments to their end") })
-		testkit.Succeeds(t, s.Ready)
+	t.Run("it is reported once, and the spool is not ready until a segment can be created", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			cfg := paged(t)
+			s, log, _ := openLogged(t, cfg)
+			pass := func() { // time for the disk to be looked at
+				time.Sleep(5 * cfg.Sync)
+				synctest.Wait()
+			}
+			appendClicks(t, s, 0, 1, 10)
+			pass()
+			testkit.Must(t, s.Ready())
+			testkit.Equal(t, "reported before", log.String(), "")
+			truncate(t, onlySegment(t, cfg.Dir), page)
+			appendClicks(t, s, 0, 11, 200)
+			pass()
+			testkit.Equal(t, "reported", log.Contains("cannot write spool segments to their end\" segments=1"), true)
+			if s.Ready() == nil {
+				t.Error("the spool is ready")
+			}
+			appendClicks(t, s, 0, 201, 600)
+			pass()
+			testkit.Must(t, s.Ready())
+			testkit.Equal(t, "reports", strings.Count(log.String(), "\n"), 1)
+		})
 	})
 }

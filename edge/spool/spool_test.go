@@ -319,6 +319,19 @@ func TestFoldersReachTheDisk(t *testing.T) {
 	lane := s.Lanes()[0]
 	folder := filepath.Join(cfg.Dir, lane.ID().Incarnation.String())
 	testkit.Equal(t, "synced", synced, []string{folder})
+	testkit.Must(t, s.Sync())
+	testkit.Equal(t, "synced without a change", synced, []string{folder})
+
+	appendClicks(t, s, 0, 301, 600)
+	fault := errors.New("input/output error")
+	s.OnFsync(func(path string) error {
+		synced = append(synced, path)
+		return fault
+	})
+	testkit.Equal(t, "the error is the disk's", errors.Is(s.Sync(), fault), true)
+	fault, synced = nil, nil
+	testkit.Must(t, s.Sync())
+	testkit.Equal(t, "synced after a failure", synced, []string{folder})
 
 	topic.produce = func(context.Context, attempt) error { return stream.ErrRefused }
 	synced = nil
