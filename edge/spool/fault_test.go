@@ -63,7 +63,8 @@ func TestPagesThatCannotBeHad(t *testing.T) {
 			}
 			return nil
 		}
-		s, _ := open(t, cfg)
+		cfg.Sync = 10 * time.Millisecond
+		s, log, _ := openLogged(t, cfg)
 		appendClicks(t, s, 0, 1, 10)
 		testkit.Eventually(t, "there is a spare", s.Lanes()[0].HasSpare)
 		for _, path := range files(t, cfg.Dir, ".segment") {
@@ -76,6 +77,7 @@ func TestPagesThatCannotBeHad(t *testing.T) {
 		testkit.Equal(t, "segments created for these clicks", created.Load()-before, 0)
 		testkit.Equal(t, "dropped", s.Dropped(), 2)
 		testkit.Equal(t, "files", len(files(t, cfg.Dir, ".segment")), 1) // the spare was of no use
+		testkit.Eventually(t, "it is reported", func() bool { return log.Contains("cannot write spool segments to their end") })
 		uptime.Store(int64(time.Second))
 		testkit.Eventually(t, "there is room", func() bool { return s.Append(0, click(12)) })
 	})

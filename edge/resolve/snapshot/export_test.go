@@ -10,6 +10,7 @@ import (
 const (
 	FlushInterval = flushInterval
 	RetryInterval = retryInterval
+	MaxBlock      = maxBlock
 	Slack         = slack
 )
 

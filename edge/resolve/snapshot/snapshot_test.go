@@ -96,6 +96,35 @@ func TestRecordsAreReadAgain(t *testing.T) {
 	info, err := os.Stat(f.path)
 	testkit.Must(t, err)
 	testkit.Equal(t, "mode", info.Mode(), 0o600)
+	testkit.Equal(t, "size", f.metrics.GetOrCreateGauge("linkstream_edge_snapshot_bytes", nil).Get(), float64(info.Size()))
+}
+
+// A process that is killed while it writes a new file leaves it.
+func TestUnfinishedFileIsRemoved(t *testing.T) {
+	f := newFile(t)
+	f.add(t, "a")
+	testkit.Must(t, os.WriteFile(f.path+".new", f.bytes(t), 0o600))
+	testkit.Equal(t, "records", f.read(t), []string{"1:a"})
+	_, err := os.Stat(f.path + ".new")
+	testkit.Equal(t, "removed", os.IsNotExist(err), true)
+}
+
+func TestLongestRecordsAreReadAgain(t *testing.T) {
+	for length := snapshot.MaxBlock - 16; length <= snapshot.MaxBlock; length++ {
+		f := newFile(t)
+		l, _ := f.open(t)
+		l.Append(kindNote, []byte("before"))
+		body := strings.Repeat("x", length)
+		l.Append(kindEntry, []byte(body))
+		taken := l.SavedSince() == 0 // otherwise it was discarded
+		l.Close()
+		if taken != (length <= snapshot.MaxBlock-5) { // its kind, its length and its number
+			t.Errorf("an entry of %d bytes is taken: %t", length, taken)
+		}
+		if records := f.read(t); taken && !slices.Equal(records, []string{"before", "1:" + body}) {
+			t.Errorf("%d records after one of %d bytes", len(records), length)
+		}
+	}
 }
 
 func TestManyRecordsAreReadAgain(t *testing.T) {
@@ -280,6 +309,52 @@ func TestFullDisk(t *testing.T) {
 		l.Append(kindEntry, []byte("saved"))
 		l.Close()
 		testkit.Equal(t, "records", f.read(t), []string{"position", "2:saved"})
+	})
+}
+
+// TestDiscardedRecordsStayAway fills the memory for records that wait for the disk. What is discarded then is true no more when a new file
+// is made, and must not come back behind newer records.
+func TestDiscardedRecordsStayAway(t *testing.T) {
+	within(t, func(t *testing.T) {
+		f := newFile(t)
+		l, _ := f.open(t)
+		body := bytes.Repeat([]byte("x"), snapshot.MaxBlock/2)
+		last := uint64(0)
+		for l.SavedSince() == 0 {
+			if last = l.Append(kindEntry, body); last > 10_000 {
+				t.Fatal("the memory has no bound")
+			}
+		}
+		testkit.Equal(t, "number of an entry that is discarded", l.Append(kindEntry, body), last+1)
+		l.Start(func() ([]snapshot.Record, []uint64) {
+			return []snapshot.Record{{Kind: kindNote, Body: []byte("position")}}, nil
+		})
+		time.Sleep(snapshot.FlushInterval + 1)
+		synctest.Wait()
+		if since := l.SavedSince(); since <= last+1 {
+			t.Errorf("entries since %d are to be trusted, and %d was discarded", since, last+1)
+		}
+		l.Append(kindEntry, []byte("new"))
+		l.Close()
+		testkit.Equal(t, "records", f.read(t), []string{"position", fmt.Sprintf("%d:new", last+2)})
+	})
+}
+
+// A disk that fails is asked now and then, not all the time.
+func TestFailuresPause(t *testing.T) {
+	within(t, func(t *testing.T) {
+		f := newFile(t)
+		testkit.Must(t, os.Symlink("/dev/full", f.path))
+		l, _ := f.open(t)
+		testkit.Must(t, os.Mkdir(f.path+".new", 0o700))
+		testkit.Must(t, os.WriteFile(f.path+".new/file", nil, 0o600)) // so that the folder cannot be removed
+		l.Start(func() ([]snapshot.Record, []uint64) { return nil, nil })
+		time.Sleep(10 * snapshot.RetryInterval)
+		synctest.Wait()
+		if n := f.metrics.GetOrCreateCounter("linkstream_edge_snapshot_failures_total").Get(); n < 9 || n > 11 {
+			t.Errorf("%d failures while ten are due", n)
+		}
+		l.Close()
 	})
 }
 
