@@ -145,6 +145,14 @@ func TestRestart(t *testing.T) {
 		e.resolver.Reached(schema.ChangePosition{Next: 1, Last: 2}, true)
 		e.wantActive(t, "abc", now, false)
 	})
+	t.Run("what was cached before changes were missed does not come back", func(t *testing.T) {
+		e := cached(t)
+		e.link(t, e.domain(t, "go.example.com", true), "own", second)
+		e.want(t, "go.example.com", "own", now, second, "")
+		e.resolver.Missed()
+		e.restart(t)
+		testkit.Equal(t, "restored", e.resolver.Restored(), 0)
+	})
 	t.Run("links that are gone do not come back", func(t *testing.T) {
 		e := cached(t)
 		e.link(t, e.domain(t, "lost.example.com", true), "gone", second)

@@ -340,6 +340,31 @@ func TestDiscardedRecordsStayAway(t *testing.T) {
 	})
 }
 
+// The old file stays while there is no room for a new one.
+func TestNewFileThatCannotBeMade(t *testing.T) {
+	within(t, func(t *testing.T) {
+		f := newFile(t)
+		l, _ := f.open(t)
+		testkit.Must(t, os.Mkdir(f.path+".new", 0o700))
+		testkit.Must(t, os.WriteFile(f.path+".new/file", nil, 0o600)) // so that the folder cannot be removed
+		l.Start(func() ([]snapshot.Record, []uint64) { return nil, nil })
+		var want []string
+		for len(want) < 30 { // which is more than a file may grow
+			body := strings.Repeat("x", snapshot.Slack/20)
+			want = append(want, fmt.Sprintf("%d:%s", l.Append(kindEntry, []byte(body)), body))
+			time.Sleep(snapshot.FlushInterval + 1)
+			synctest.Wait()
+		}
+		testkit.Equal(t, "failures", f.metrics.GetOrCreateCounter("linkstream_edge_snapshot_failures_total").Get(), 1)
+		testkit.Equal(t, "first number to be trusted", l.SavedSince(), 0)
+		l.Close()
+		testkit.Must(t, os.RemoveAll(f.path+".new"))
+		if !slices.Equal(f.read(t), want) {
+			t.Error("the records are others than those that were appended")
+		}
+	})
+}
+
 // A disk that fails is asked now and then, not all the time.
 func TestFailuresPause(t *testing.T) {
 	within(t, func(t *testing.T) {
