@@ -329,6 +329,13 @@ func TestRestoredMemory(t *testing.T) {
 		return n
 	}
 	testkit.Equal(t, "links served", served(), e.resolver.Restored())
+
+	e.resolver.Close()
+	e.cfg.CacheBytes = 64 << 20
+	const many = 50_000 // more than the cache takes at once
+	testkit.Must(t, resolve.WriteSnapshot(e.cfg.Snapshot, many))
+	e.open(t)
+	testkit.Equal(t, "links restored", e.resolver.Restored(), many)
 }
 
 // feed is a store whose changes are announced, some time later.

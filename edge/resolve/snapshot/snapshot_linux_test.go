@@ -49,9 +49,13 @@ func TestRecordsThatCannotBeWritten(t *testing.T) {
 		if since := l.SavedSince(); since <= lost {
 			t.Errorf("entries since %d are to be trusted, and %d was lost", since, lost)
 		}
-		l.Append(kindEntry, []byte("new"))
+		for _, body := range []string{"new", "newer"} { // each is written apart
+			l.Append(kindEntry, []byte(body))
+			time.Sleep(snapshot.FlushInterval + 1)
+			synctest.Wait()
+		}
 		l.Close()
-		testkit.Equal(t, "records", f.read(t), []string{"position", "2:new"})
+		testkit.Equal(t, "records", f.read(t), []string{"position", "2:new", "3:newer"})
 	})
 }
 

@@ -365,6 +365,40 @@ func TestNewFileThatCannotBeMade(t *testing.T) {
 	})
 }
 
+// Entries that the disk has lost are saved again when they are looked up.
+func TestFileThatBecomesUnreadable(t *testing.T) {
+	within(t, func(t *testing.T) {
+		f := newFile(t)
+		l, _ := f.open(t)
+		var kept []uint64
+		l.Start(func() ([]snapshot.Record, []uint64) { return nil, slices.Clone(kept) })
+		add := func(body string) {
+			kept = append(kept, l.Append(kindEntry, []byte(body)))
+			time.Sleep(snapshot.FlushInterval + 1)
+			synctest.Wait()
+		}
+		add("sound")
+		add("damaged")
+		add("behind it")
+		content := f.bytes(t)
+		content[bytes.Index(content, []byte("damaged"))] ^= 1
+		file, err := os.OpenFile(f.path, os.O_WRONLY, 0)
+		testkit.Must(t, err)
+		_, err = file.Write(content)
+		testkit.Must(t, err)
+		testkit.Close(t, file)
+		for f.metrics.GetOrCreateCounter("linkstream_edge_snapshot_rewrites_total").Get() == 0 {
+			add(strings.Repeat("x", snapshot.Slack/20))
+		}
+		if since := l.SavedSince(); since <= 3 {
+			t.Errorf("entries since %d are to be trusted, and 2 and 3 are gone", since)
+		}
+		l.Close()
+		testkit.Equal(t, "records", f.read(t), []string{"1:sound"})
+		testkit.Equal(t, "reported", f.log.Contains("has become unreadable"), true)
+	})
+}
+
 // A disk that fails is asked now and then, not all the time.
 func TestFailuresPause(t *testing.T) {
 	within(t, func(t *testing.T) {
