@@ -19,7 +19,6 @@ import (
 const (
 	SpoolingName = "edge, spooling"
 	ShippingName = "edge, shipping"
-	RuledName    = "links with rules"
 )
 
 const startTimeout = time.Minute
@@ -32,9 +31,9 @@ func (s *Starter) SpoolingEdge(ctx context.Context, flags ...string) (*Contender
 	return s.startEdge(ctx, SpoolingName, noBroker.Topics("spooling"), "linkstream_edge_clicks_recorded_total", flags...)
 }
 
-// RuledEdge is SpoolingEdge for visits to links with rules.
-func (s *Starter) RuledEdge(ctx context.Context) (*Contender, *system.Counter, error) {
-	return s.startEdge(ctx, RuledName, noBroker.Topics("spooling"), "linkstream_edge_clicks_recorded_total")
+// ExtendedEdge is SpoolingEdge for visits to links that have what the name says.
+func (s *Starter) ExtendedEdge(ctx context.Context, name string) (*Contender, *system.Counter, error) {
+	return s.startEdge(ctx, "links with "+name, noBroker.Topics("spooling"), "linkstream_edge_clicks_recorded_total")
 }
 
 // SecureEdge is SpoolingEdge for visitors by HTTPS.

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"slices"
 
@@ -14,18 +15,25 @@ import (
 func runRedirect(ctx context.Context, r *run) error {
 	visits := workload.NewVisits(workload.NewLinks(r.cfg.Links), r.cfg.Links)
 	links := min(r.cfg.Links, ruledLinks)
-	ruled := workload.NewVisits(workload.NewLinks(links), links)
+	ruled, limited := workload.NewVisits(workload.NewLinks(links), links), workload.NewVisits(workload.NewLinks(1), 1).WithoutBots()
 	service, err := r.open(ctx, visits.Links, func(ctx context.Context, on system.Engines) error {
-		return system.CreateRuledLinks(ctx, on, ruled.Links)
+		return errors.Join(system.CreateExtendedLinks(ctx, on, "rules", ruled.Links, system.Rules),
+			system.CreateExtendedLinks(ctx, on, "limit", limited.Links, system.Limit))
 	})
 	if err != nil {
 		return err
 	}
-	return r.measureRedirects(ctx, service, visits, ruled)
+	return r.measureRedirects(ctx, service, visits, extended{"rules", ruled}, extended{"a limit", limited})
 }
 
 // ruledLinks bounds the links with rules, which are created one at a time.
 const ruledLinks = 1000
+
+// extended are visits to links that have what the name says.
+type extended struct {
+	name   string
+	visits *workload.Visits
+}
 
 // runConnections measures redirects on new connections, one per redirect, and by HTTPS.
 func runConnections(ctx context.Context, r *run) error {
@@ -35,15 +43,15 @@ func runConnections(ctx context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
-	if err := r.measureRedirects(ctx, service, visits, nil); err != nil || !r.cfg.System.Start {
+	if err := r.measureRedirects(ctx, service, visits); err != nil || !r.cfg.System.Start {
 		return err
 	}
 	return r.measureSecure(ctx, service.Engines, visits.Links)
 }
 
 // measureRedirects measures the whole service and peers and, if the run has started the service, bare servers and the
-// edge alone. ruled are visits to links with rules, nil for none.
-func (r *run) measureRedirects(ctx context.Context, service *system.Service, visits, ruled *workload.Visits) error {
+// edge alone, also with links that have extensions.
+func (r *run) measureRedirects(ctx context.Context, service *system.Service, visits *workload.Visits, with ...extended) error {
 	whole := contender.Visited(service, visits, r.load(visits.Reconnect))
 	starter := r.starter(service.Engines, visits)
 	peers, err := r.peers(starter, false)
@@ -64,8 +72,8 @@ func (r *run) measureRedirects(ctx context.Context, service *system.Service, vis
 		// The latency of the bare server is the part that the machine has in every latency.
 		contenders, counters, open = slices.Concat(servers, peers), append(counters, recorded), append(servers[:1:1], peers...)
 		contenders, open = append(contenders, spooling), append(open, spooling)
-		if ruled != nil {
-			edge, recorded, err := r.starter(service.Engines, ruled).RuledEdge(ctx)
+		for _, x := range with {
+			edge, recorded, err := r.starter(service.Engines, x.visits).ExtendedEdge(ctx, x.name)
 			if err != nil {
 				return err
 			}

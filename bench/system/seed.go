@@ -85,25 +85,32 @@ func CreateCatalogue(ctx context.Context, on Engines, firstID int64, links workl
 	return c, checkLinks(ctx, store, account.ID, firstID, links)
 }
 
-// CreateRuledLinks adds an account whose links have rules to the store of a system that has yet to start. The rules ask what most rules
-// ask, and lead where the link's URL leads.
-func CreateRuledLinks(ctx context.Context, on Engines, links workload.Links) (err error) {
+// Rules ask what most rules ask, and lead to a URL.
+func Rules(url string) *schema.Extension {
+	return &schema.Extension{Rules: []schema.Rule{
+		{Name: "phones", If: schema.Conditions{Device: []string{"mobile"}, OS: []string{"iOS"}}, URL: url},
+		{Name: "germans", If: schema.Conditions{Language: []string{"de"}}, URL: url}}}
+}
+
+// Limit is one that no benchmark uses up.
+func Limit(string) *schema.Extension { return &schema.Extension{MaxClicks: schema.MaxClickLimit} }
+
+// CreateExtendedLinks adds an account whose links have extensions to the store of a system that has yet to start.
+func CreateExtendedLinks(ctx context.Context, on Engines, name string, links workload.Links, extension func(url string) *schema.Extension) (err error) {
 	store, err := on.OpenLinks(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	account := schema.Account{Email: "rules@localhost", PasswordHash: auth.HashPassword(auth.NewPassword()), CreatedAt: time.Now().UTC()}
+	account := schema.Account{Email: name + "@localhost", PasswordHash: auth.HashPassword(auth.NewPassword()), CreatedAt: time.Now().UTC()}
 	if err := store.CreateAccount(ctx, &account); err != nil {
 		return err
 	}
 	for i := range links.Count {
-		rules := []schema.Rule{{Name: "phones", If: schema.Conditions{Device: []string{"mobile"}, OS: []string{"iOS"}}, URL: links.URL(i)},
-			{Name: "germans", If: schema.Conditions{Language: []string{"de"}}, URL: links.URL(i)}}
 		link := schema.Link{AccountID: account.ID, Hash: links.Hash(i), URL: links.URL(i), Active: true, CreatedAt: account.CreatedAt,
-			Extension: &schema.Extension{Rules: rules}}
+			Extension: extension(links.URL(i))}
 		if err := store.CreateLink(ctx, &link); err != nil {
-			return fmt.Errorf("create link with rules %d: %w", i, err)
+			return fmt.Errorf("create link %d with %s: %w", i, name, err)
 		}
 	}
 	return nil

@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"sync/atomic"
 
 	"linkstream/bench/load"
+	"linkstream/schema"
+	"linkstream/schema/enrich"
 )
 
 const (
@@ -45,6 +48,15 @@ type Visits struct {
 func NewVisits(links Links, visited int) *Visits {
 	return &Visits{Links: links, Visited: visited, visitors: Visitors(),
 		clicks: make([]atomic.Uint32, links.Count)}
+}
+
+// WithoutBots leaves out the visitors that reports call bots, whom links with limits do not redirect.
+func (v *Visits) WithoutBots() *Visits {
+	judge := enrich.NewSmall(nil)
+	v.visitors = slices.DeleteFunc(v.visitors, func(one load.Visitor) bool {
+		return judge.Agent([]byte(one.UserAgent)).Device == schema.Bot
+	})
+	return v
 }
 
 // Counted returns the requests to a system that counts its clicks. Their answers are counted here as well.

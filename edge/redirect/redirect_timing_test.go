@@ -31,7 +31,7 @@ const benchTarget = "https://example.com/some/page?with=query"
 
 // BenchmarkRedirect measures a redirect to a cached link, including the append of its click. The bare variants answer the same
 // and do nothing else.
-//   - handler: only the handler; rules are those of a link whose third one matches.
+//   - handler: only the handler; rules are those of a link whose third one matches, limit is a link with a limit.
 //   - request: all work of the server, on a keep-alive connection in memory.
 func BenchmarkRedirect(b *testing.B) {
 	e := newEdge(b, func(e *edge) { e.spoolCfg.MaxBytes, e.spoolCfg.SegmentBytes = 16<<30, 16<<20 })
@@ -42,8 +42,10 @@ func BenchmarkRedirect(b *testing.B) {
 	e.extend(b, "ruled", schema.Extension{Rules: rules(schema.Conditions{Device: []string{"mobile"}},
 		schema.Conditions{Language: []string{"de"}}, schema.Conditions{Browser: []string{"Firefox"}})})
 
+	e.extend(b, "limited", schema.Extension{MaxClicks: schema.MaxClickLimit})
 	b.Run("handler/redirect", func(b *testing.B) { benchHandler(b, e.handler.Serve, "abcdefg") })
 	b.Run("handler/rules", func(b *testing.B) { benchHandler(b, e.handler.Serve, "ruled") })
+	b.Run("handler/limit", func(b *testing.B) { benchHandler(b, e.handler.Serve, "limited") })
 	b.Run("handler/bare", func(b *testing.B) { benchHandler(b, bare, "abcdefg") })
 	b.Run("request/redirect", func(b *testing.B) { benchServer(b, server) })
 	b.Run("request/bare", func(b *testing.B) { benchServer(b, bareServer) })
