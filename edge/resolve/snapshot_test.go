@@ -113,6 +113,36 @@ func TestRestart(t *testing.T) {
 		e.want(t, "sho.rt", "abc", now.Add(e.cfg.CacheTTL/2+time.Minute), first, "")
 		e.wantLookups(t, 1)
 	})
+	t.Run("nor are hosts", func(t *testing.T) {
+		e := cached(t)
+		e.link(t, e.domain(t, "go.example.com", true), "own", second)
+		e.want(t, "go.example.com", "own", now, second, "")
+		e.restart(t)
+		e.resolver.Reached(somePosition, true)
+		e.want(t, "go.example.com", "own", now, second, "")
+		e.wantLookups(t, 0)
+	})
+	t.Run("the start waits for changes, not for ever, and not without links", func(t *testing.T) {
+		e := newSavedEnv(t)
+		e.resolver.AwaitProof(t.Context(), time.Hour)
+		e.link(t, 0, "abc", first)
+		find(t, e, "abc", first, "")
+		e.restart(t)
+		e.resolver.AwaitProof(t.Context(), time.Millisecond)
+		waited := make(chan struct{})
+		go func() {
+			defer close(waited)
+			e.resolver.AwaitProof(t.Context(), time.Hour)
+		}()
+		e.resolver.Reached(somePosition, false)
+		select {
+		case <-waited:
+			t.Error("it does not wait while there are more changes")
+		case <-time.After(50 * time.Millisecond):
+		}
+		e.resolver.Reached(somePosition, true)
+		<-waited
+	})
 	t.Run("links that changed meanwhile are looked up, and others are not", func(t *testing.T) {
 		e := cached(t)
 		e.link(t, 0, "other", second)
@@ -248,6 +278,7 @@ func TestRestart(t *testing.T) {
 		testkit.Eventually(t, "a new file", func() bool { return e.metric(t, "linkstream_edge_snapshot_rewrites_total") > 0 })
 		e.store.inject(down)
 		e.restart(t)
+		testkit.Equal(t, "position", e.resolver.Position(), somePosition)
 		e.resolver.Reached(somePosition, true)
 		find(t, e, "abc", "", schema.CodeUnavailable)
 	})

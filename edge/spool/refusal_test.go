@@ -126,6 +126,17 @@ func TestBatchesThatTheTopicDoesNotAccept(t *testing.T) {
 		batch.Append(nil, data[4:])
 		isRun(t, decode(t, &batch), lane.ID(), 101, 101, 101)
 	})
+	t.Run("batches are large again afterwards", func(t *testing.T) {
+		s, topic, shipper := shipping(t, config(t.TempDir(), 1))
+		limited(topic, 1)
+		appendClicks(t, s, 0, 1, 1)
+		shipUntil(t, shipper, s.Lanes()[0], func() bool { return s.Refused() == 1 })
+		topic.produce = nil
+		appendClicks(t, s, 0, 2, 500)
+		n, err := shipper.Ship(t.Context(), s.Lanes()[0], new(stream.Batch))
+		testkit.Must(t, err)
+		testkit.Equal(t, "clicks in a batch", n, 499)
+	})
 }
 
 // clock is a wall clock that a test sets.
@@ -217,4 +228,55 @@ func TestLostPartition(t *testing.T) {
 		_, err := shipperLater.Ship(t.Context(), l, new(stream.Batch))
 		testkit.Must(t, err)
 	}
+}
+
+// A partition that was away for a moment, and one that is lost right after it was chosen, have their minute, too. Meanwhile workers end
+// with what they have fetched.
+func TestPartitionsThatAreLostAgain(t *testing.T) {
+	uptime, away := time.Duration(0), false
+	cfg := config(t.TempDir(), 1)
+	cfg.Uptime = func() time.Duration { return uptime }
+	s, topic, shipper := shipping(t, cfg)
+	topic.partitions = 1 << 20
+	topic.produce = func(context.Context, attempt) error {
+		if away {
+			return stream.ErrNoPartition
+		}
+		return nil
+	}
+	lane, batch := s.Lanes()[0], new(stream.Batch)
+	partition := func() int { p, _ := lane.Partition(); return p }
+	appendClicks(t, s, 0, 1, 10)
+	_, err := shipper.Ship(t.Context(), lane, batch)
+	testkit.Must(t, err)
+	appendClicks(t, s, 0, 11, 20)
+	away = true
+	first := partition()
+	isLost := func(after time.Duration, partitions int) {
+		t.Helper()
+		uptime += after
+		topic.partitions = partitions
+		if _, err := shipper.Ship(t.Context(), lane, batch); !errors.Is(err, stream.ErrNoPartition) {
+			t.Fatalf("error %v", err)
+		}
+	}
+	isLost(0, first) // the last one is gone
+	isLost(40*time.Second, first+1)
+	isLost(0, first)
+	isLost(50*time.Second, first)
+	testkit.Equal(t, "partition that was back", partition(), first)
+	isLost(11*time.Second, first)
+	second := partition()
+	if second >= first {
+		t.Fatalf("partition %d, of %d", second, first)
+	}
+	isLost(0, 1)
+	isLost(59*time.Second, 1)
+	testkit.Equal(t, "partition that is lost again", partition(), second)
+	isLost(2*time.Second, 1)
+	testkit.Equal(t, "the only partition", partition(), 0)
+	away = false
+	_, err = shipper.Ship(t.Context(), lane, batch)
+	testkit.Must(t, err)
+	isRun(t, topic.counted(t)[lane.ID()], lane.ID(), 1, 1, 20)
 }

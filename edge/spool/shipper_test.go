@@ -324,7 +324,9 @@ func TestShipperRun(t *testing.T) {
 		})
 	})
 	bubble("failed batches are retried with pauses until the broker answers", func(t *testing.T) {
-		s, topic, shipper := shipping(t, config(t.TempDir(), 1))
+		s, topic, _ := shipping(t, config(t.TempDir(), 1))
+		log := new(testkit.Buffer)
+		shipper := spool.NewShipper(s, topic, log.Logger())
 		topic.produce = func(context.Context, attempt) error { return errAway }
 		run(t, s, shipper, func() {
 			time.Sleep(time.Minute)
@@ -335,9 +337,14 @@ func TestShipperRun(t *testing.T) {
 			topic.setProduce(nil)
 			time.Sleep(4 * time.Second)
 			testkit.Equal(t, "pending after the broker is back", s.Pending(), 0)
+			appendClicks(t, s, 0, 101, 110)
+			time.Sleep(time.Second)
+			said := strings.Count(log.String(), "cannot ship clicks, retrying")
+			testkit.Equal(t, "lines of the log", strings.Count(log.String(), "\n"), 2)
+			testkit.Equal(t, "lines about the outage", said, 1)
 		})
-		isRun(t, topic.counted(t)[s.Lanes()[0].ID()], s.Lanes()[0].ID(), 1, 1, 100)
-		testkit.Equal(t, "shipped", shipper.Shipped(), 100)
+		isRun(t, topic.counted(t)[s.Lanes()[0].ID()][:100], s.Lanes()[0].ID(), 1, 1, 100)
+		testkit.Equal(t, "shipped", shipper.Shipped(), 110)
 	})
 	bubble("pending clicks are shipped before Run returns", func(t *testing.T) {
 		s, topic, shipper := shipping(t, config(t.TempDir(), 1))
