@@ -23,10 +23,11 @@ const (
 	fieldOpen        = "open"         // a check box that removes the password
 )
 
-// behaviour is what a link does beside redirecting to its long URL, as text: rows of rules and variants, and the fields of a card.
+// behaviour is what a link does beside redirecting to its long URL, as text: a limit, rows of rules and variants, and the fields of a card.
 type behaviour struct {
 	Rules, Variants []behaviourRow
 	Card            []behaviourInput
+	Limit           behaviourInput
 	// Password is a new password. It is not among behaviourFields, which outlast the session in the address of a page.
 	Password    behaviourInput
 	HasPassword bool   // the link has one
@@ -81,7 +82,7 @@ var (
 		for i := range schema.MaxVariants {
 			names = append(names, namesOf(rowField(shorten.FieldVariants, i), variantInputs)...)
 		}
-		return append(names, namesOf(shorten.FieldCard, cardInputs)...)
+		return append(names, append(namesOf(shorten.FieldCard, cardInputs), shorten.FieldMaxClicks)...)
 	}()
 )
 
@@ -115,6 +116,7 @@ func typedBehaviour(get func(field string) string) (b behaviour) {
 	b.Rules = read(shorten.FieldRules, ruleInputs, schema.MaxRules)
 	b.Variants = read(shorten.FieldVariants, variantInputs, schema.MaxVariants)
 	b.Card = typedInputs(get, shorten.FieldCard, cardInputs)
+	b.Limit = behaviourInput{Name: shorten.FieldMaxClicks, Label: "Visitors until it expires", Example: "any number", Text: cut(get(shorten.FieldMaxClicks), maxAsked)}
 	b.Password = behaviourInput{Name: shorten.FieldPassword, Label: "Password for visitors", Text: cut(get(shorten.FieldPassword), maxAsked)}
 	b.HasPassword, b.Open = get(fieldHasPassword) == "true", get(fieldOpen) == "true"
 	if b.HasPassword {
@@ -212,6 +214,9 @@ func behaviourOf(e *schema.Extension) behaviour {
 			texts["card.image"] = *card.Image
 		}
 	}
+	if e.MaxClicks != 0 {
+		texts[shorten.FieldMaxClicks] = strconv.FormatInt(e.MaxClicks, 10)
+	}
 	if e.Password != 0 {
 		texts[fieldHasPassword] = "true"
 	}
@@ -267,6 +272,14 @@ func (b behaviour) extension(old *schema.Extension) (x shorten.Extension) {
 		x.Card = jsonText(card)
 	case old.Card != nil:
 		x.Card = "null"
+	}
+	switch most, err := strconv.ParseInt(strings.TrimSpace(b.Limit.Text), 10, 64); {
+	case err == nil:
+		x.MaxClicks = jsonText(most)
+	case b.Limit.Text != "":
+		x.MaxClicks = jsonText(b.Limit.Text) // which the API's rules refuse
+	case old.MaxClicks != 0:
+		x.MaxClicks = "null"
 	}
 	switch {
 	case b.Open && old.Password != 0:
@@ -335,7 +348,7 @@ func jsonText(value any) string {
 
 // IsEmpty reports whether the form has nothing but empty fields.
 func (b behaviour) IsEmpty() bool {
-	return len(b.Rules)+len(b.Variants) == 0 && textOf(b.Card)+b.Password.Text == "" && !b.HasPassword
+	return len(b.Rules)+len(b.Variants) == 0 && textOf(b.Card)+b.Limit.Text+b.Password.Text == "" && !b.HasPassword
 }
 
 // Shares returns the variants with their shares of the visitors, for a bar.

@@ -15,7 +15,7 @@ var ruled = []string{
 	"rules.0.if.query", "ref=a+b&id=*", "rules.0.if.from", "2030-01-31T12:00",
 	"variants.0.name", "red", "variants.0.url", "example.org/red", "variants.0.weight", "70",
 	"variants.1.name", "blue", "variants.1.url", "example.org/blue", "variants.1.weight", "30",
-	"card.title", "A card", "card.image", "example.org/i.png",
+	"card.title", "A card", "card.image", "example.org/i.png", "max_clicks", " 1000",
 }
 
 // wantInput requires a field of a page with a value.
@@ -45,6 +45,7 @@ func TestBehaviour(t *testing.T) {
 			Device: []string{"mobile", "tablet"}, Country: []string{"AT"}, Query: map[string]string{"ref": "a b", "id": "*"}, From: 1896091200}}})
 		image := "https://example.org/i.png"
 		testkit.Equal(t, "card", e.Card, &schema.Card{Title: "A card", Image: &image})
+		testkit.Equal(t, "limit", e.MaxClicks, int64(1000))
 		testkit.Equal(t, "variants", e.Variants, []schema.Variant{{Name: "red", URL: "https://example.org/red", Weight: 70},
 			{Name: "blue", URL: "https://example.org/blue", Weight: 30}})
 	})
@@ -52,7 +53,7 @@ func TestBehaviour(t *testing.T) {
 		page := b.get(path + "/edit")
 		page.want(t, http.StatusOK, "Rule 1", "Variant 2", "Image: https://example.org/i.png", "sho.rt")
 		for name, value := range map[string]string{"rules.0.if.device": "mobile, tablet", "rules.0.if.query": "id=*&amp;ref=a&#43;b",
-			"rules.0.if.from": "2030-01-31T12:00", "variants.1.weight": "30", "card.title": "A card"} {
+			"rules.0.if.from": "2030-01-31T12:00", "variants.1.weight": "30", "card.title": "A card", "max_clicks": "1000"} {
 			wantInput(t, page, name, value)
 		}
 		if !strings.Contains(page.body, `x="70.000%" width="30.000%"`) || strings.Contains(page.body, "rules.1.name") {
@@ -96,9 +97,9 @@ func TestBehaviour(t *testing.T) {
 	})
 	t.Run("says beside each field what is wrong", func(t *testing.T) {
 		page := b.edit(path, "long_url", "https://example.org/", "rules.0.name", "Phones", "rules.0.if.os", "BeOS", "rules.1.name", "all",
-			"variants.0.name", "red", "variants.0.weight", "most", "card.description", "no title")
+			"variants.0.name", "red", "variants.0.weight", "most", "card.description", "no title", "max_clicks", "many")
 		page.want(t, http.StatusUnprocessableEntity)
-		for _, field := range []string{"rules.0.name", "rules.0.if.os", "rules.0.url", "rules.1.if", "variants", "card.title"} {
+		for _, field := range []string{"rules.0.name", "rules.0.if.os", "rules.0.url", "rules.1.if", "variants", "card.title", "max_clicks"} {
 			if !strings.Contains(page.body, `id="`+field+`-problem"`) {
 				t.Errorf("no problem of %s in\n%s", field, page.text())
 			}

@@ -92,7 +92,7 @@ func TestStoreErrorsStayInside(t *testing.T) {
 	}
 	for _, method := range []string{"TokenByDigest", "VerifiedDomain", "Domain", "CreateLink", "CreateLinks", "RecordedCall", "VerifiedHosts", "Links", "OwnedLink", "UpdateLink", "DeleteLink",
 		"OwnedLinks", "ChangeLinks", "RestoreLink",
-		"LinkIDs", "TagCounts", "TaggedLinks", "LinksByID", "Domains",
+		"LinkIDs", "TagCounts", "TaggedLinks", "LinksByID", "Domains", "LimitUse",
 		"LinkStats", "ClickCounts"} {
 		if !reached[method] {
 			t.Errorf("%s never failed", method)
@@ -113,7 +113,8 @@ func requestsOf(t *testing.T, owner *caller) (requests []exchange) {
 	t.Helper()
 	domain := owner.addDomain(t, "go.example.org", true)
 	hash := owner.link(t, map[string]any{"long_url": "https://example.com/", "tags": []string{"tag"}})
-	for _, path := range []string{"/api/v1/links", "/api/v1/links?page=2", "/api/v1/links?q=x", "/api/v1/links?sort=-clicks", "/api/v1/tags",
+	limited := owner.link(t, map[string]any{"long_url": "https://example.com/", "max_clicks": 5})
+	for _, path := range []string{"/api/v1/links", "/api/v1/links/" + limited, "/api/v1/links?page=2", "/api/v1/links?q=x", "/api/v1/links?sort=-clicks", "/api/v1/tags",
 		"/api/v1/stats/" + hash, fmt.Sprintf("/api/v1/stats/%s?domain_id=%d", hash, domain)} {
 		requests = append(requests, func(t *testing.T) answer { return owner.get(t, path) })
 	}
