@@ -82,16 +82,16 @@ func (h *hearing) run(ctx context.Context) {
 	stop := func() {}
 	defer func() { stop() }()
 	for reading, failing := false, false; ctx.Err() == nil; stream.Sleep(ctx, lookEvery) {
-		hears, err := h.db.HearsClicks(ctx)
+		accounts, err := h.db.HearingAccounts(ctx)
 		if err != nil && !failing && ctx.Err() == nil {
 			h.log.Warn("cannot look for webhooks of clicks, retrying", "error", err)
 		}
-		if failing = err != nil; failing || hears == reading {
+		if failing = err != nil; failing || reading == (len(accounts) > 0) {
 			continue
 		}
 		stop()
 		stop = func() {}
-		if reading = hears; reading {
+		if reading = !reading; reading {
 			stop = service.RunInBackground(ctx, h.read)
 		}
 	}

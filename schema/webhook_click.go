@@ -19,8 +19,8 @@ const heardBefore = time.Minute
 // HearingStore makes deliveries of clicks for the webhooks that hear of them. It has lane marks and positions of its own, beside those of
 // the click store, and changes them with the deliveries, atomically: the protocol is that of ClickStore.
 type HearingStore interface {
-	// HearsClicks reports whether a webhook that is on hears of clicks.
-	HearsClicks(ctx context.Context) (bool, error)
+	// HearingAccounts returns the accounts with webhooks that are on and hear of clicks, in ascending order.
+	HearingAccounts(ctx context.Context) ([]int64, error)
 	// HeardPosition is ClickStore.Position.
 	HeardPosition(ctx context.Context, partition int) (Position, error)
 	// HeardMarks is ClickStore.LaneMarks.

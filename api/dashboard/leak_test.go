@@ -117,7 +117,7 @@ func TestStoreErrorsStayInside(t *testing.T) {
 		"LaneMarks", "ClickSums", "LaneCounts", "LaneGaps", "LinksByHash", "Destinations", "VerifiedDomains", "VerifiedHosts", "CreateLinks", "RecordedCall", "OwnedLinks", "PutCertificateFile", "CertificateFile",
 		"CertificateFiles", "DeleteCertificateFiles", "LockCertificate", "UnlockCertificate", "NoteCertificate", "PendingChanges", "TakeChanges",
 		"ValidSessions", "ValidTokens", "ClickTotals", "CreateWebhook", "Webhook", "UpdateWebhook", "RotateSecret", "DeleteWebhook", "TestWebhook",
-		"Deliveries", "ResendDelivery", "WaitingDeliveries", "NoteDelivery", "ReleaseWebhook", "HearsClicks",
+		"Deliveries", "ResendDelivery", "WaitingDeliveries", "NoteDelivery", "ReleaseWebhook", "HearingAccounts",
 		"HeardPosition", "HeardMarks", "HearClicks", "LinkPassword", "SharedValue", "SetSharedValue",
 		"AddLeaseHolder", "TakeLease", "StateLeases", "EndLeases", "LimitUse"}
 	for _, method := range methods {

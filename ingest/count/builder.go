@@ -44,6 +44,8 @@ type Builder struct {
 	Missing int // clicks that are missing before those of the batch
 	// Late says that a lane may be met in its middle: clicks before its first one are not missing.
 	Late bool
+	// Only are the accounts whose clicks AddLane adds; nil: all. Clicks of others are neither counted nor missing.
+	Only map[int64]bool
 
 	enricher *enrich.Enricher
 	log      *slog.Logger
@@ -100,7 +102,7 @@ type Record struct {
 // Add adds a click to the batch. Counted has just returned false for it, with a known mark.
 func (b *Builder) Add(c *schema.Click, r Record) {
 	to := &b.Batch
-	if c.Seq > b.mark+1 && !(b.Late && b.mark == 0) {
+	if c.Seq > b.mark+1 && b.Only == nil && !(b.Late && b.mark == 0) {
 		b.Missing += int(c.Seq - b.mark - 1)
 		to.Gaps = append(to.Gaps, schema.Gap{Lane: c.Lane, SeqRange: schema.SeqRange{First: b.mark + 1, Last: c.Seq - 1},
 			Partition: r.Partition, Offset: r.Offset, Found: time.Now()})
@@ -130,6 +132,9 @@ func (b *Builder) AddLane(ctx context.Context, lane *stream.Batch,
 	for i := range lane.Len() {
 		if err := Decode(lane.Value(i), &click); err != nil {
 			return repeated, fmt.Errorf("record %d of %d is not a click: %w: %w", i+1, lane.Len(), stream.ErrRefused, err)
+		}
+		if b.Only != nil && !b.Only[click.AccountID] {
+			continue
 		}
 		counted, known := b.Counted(&click)
 		if !known {

@@ -19,9 +19,7 @@ type hearing struct {
 }
 
 func newHearing(store schema.HearingStore, countries *enrich.Countries, log *slog.Logger) *hearing {
-	h := &hearing{store: store, builder: NewBuilder(countries, log)}
-	h.builder.Late = true
-	return h
+	return &hearing{store: store, builder: NewBuilder(countries, log)}
 }
 
 // hear tells of the batches of some lanes, which are counted, in one transaction. Without a webhook that hears of clicks it costs a look.
@@ -29,12 +27,16 @@ func (h *hearing) hear(ctx context.Context, lanes []*stream.Batch) error {
 	if h.store == nil {
 		return nil
 	}
-	hears, err := h.store.HearsClicks(ctx)
-	if err != nil || !hears {
+	accounts, err := h.store.HearingAccounts(ctx)
+	if err != nil || len(accounts) == 0 {
 		return err
 	}
 	b := h.builder
 	b.Batch.Reset(0, 0)
+	b.Only = make(map[int64]bool, len(accounts))
+	for _, account := range accounts {
+		b.Only[account] = true
+	}
 	told := false
 	defer func() {
 		if !told { // the marks are ahead of the store

@@ -12,7 +12,7 @@ import (
 const (
 	// hearsOfClicks is what the webhooks that hear of clicks have in common.
 	hearsOfClicks = `active AND position(' link.clicked ' IN ' ' || events || ' ') > 0`
-	hearsClicks   = `SELECT EXISTS (SELECT FROM webhooks WHERE ` + hearsOfClicks + `)`
+	hearing       = `SELECT DISTINCT account_id FROM webhooks WHERE ` + hearsOfClicks + ` ORDER BY account_id`
 	// clickHooks locks webhooks in the order in which changes of links do.
 	clickHooks = `
 	SELECT id, account_id, domain_id, hash, tag, people_only, clicks_since, waiting FROM webhooks
@@ -52,10 +52,11 @@ const (
 	dropJoined = `DELETE FROM webhook_deliveries WHERE webhook_id = $1 AND clicks > 0 AND id BETWEEN $2 AND $3`
 )
 
-// HearsClicks implements schema.HearingStore.
-func (s *Store) HearsClicks(ctx context.Context) (hears bool, err error) {
-	err = s.pool.QueryRow(ctx, hearsClicks).Scan(&hears)
-	return hears, wrap(err, "look for webhooks of clicks")
+// HearingAccounts implements schema.HearingStore.
+func (s *Store) HearingAccounts(ctx context.Context) ([]int64, error) {
+	rows, _ := s.pool.Query(ctx, hearing) // CollectRows returns the error
+	accounts, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+	return accounts, wrap(err, "look for webhooks of clicks")
 }
 
 // HeardPosition implements schema.HearingStore.

@@ -12,9 +12,10 @@ import (
 const (
 	// hearsOfClicks is what the webhooks that hear of clicks have in common.
 	hearsOfClicks = `active AND instr(' ' || events || ' ', ' link.clicked ') > 0`
-	hearsClicks   = `SELECT EXISTS (SELECT 1 FROM webhooks WHERE ` + hearsOfClicks + `)`
+	hearing       = `SELECT DISTINCT account_id FROM webhooks WHERE ` + hearsOfClicks + ` ORDER BY account_id`
 	clickHooks    = `
-	SELECT id, account_id, domain_id, hash, tag, people_only, clicks_since, waiting FROM webhooks WHERE ` + hearsOfClicks + ` ORDER BY id`
+	SELECT id, account_id, domain_id, hash, tag, people_only, clicks_since, waiting FROM webhooks
+	WHERE account_id IN (SELECT value FROM json_each(?)) AND ` + hearsOfClicks + ` ORDER BY id`
 	heardPosition = `SELECT epoch, next, last_offset, incarnation, lane, seq FROM heard_positions WHERE partition = ?`
 	setHeard      = `
 	INSERT OR REPLACE INTO heard_positions (partition, epoch, next, last_offset, incarnation, lane, seq) VALUES (?, ?, ?, ?, ?, ?, ?)`
@@ -40,10 +41,16 @@ const (
 	dropJoined = `DELETE FROM webhook_deliveries WHERE webhook_id = ?1 AND clicks > 0 AND id BETWEEN ?2 AND ?3`
 )
 
-// HearsClicks implements schema.HearingStore.
-func (s *Store) HearsClicks(ctx context.Context) (hears bool, err error) {
-	err = s.db.queryRow(ctx, hearsClicks).Scan(&hears)
-	return hears, wrap(err, "look for webhooks of clicks")
+// HearingAccounts implements schema.HearingStore.
+func (s *Store) HearingAccounts(ctx context.Context) (accounts []int64, err error) {
+	rows, err := s.db.query(ctx, hearing)
+	err = forEachRow(rows, err, func() error {
+		var account int64
+		err := rows.Scan(&account)
+		accounts = append(accounts, account)
+		return err
+	})
+	return accounts, wrap(err, "look for webhooks of clicks")
 }
 
 // HeardPosition implements schema.HearingStore.
@@ -112,8 +119,12 @@ func moveHeard(ctx context.Context, tx *sql.Tx, batch *schema.ClickBatch) error 
 
 // tellClicks adds clicks of a batch to what waits for webhooks.
 func tellClicks(ctx context.Context, tx *sql.Tx, batch *schema.ClickBatch) error {
+	accounts, err := json.Marshal(batch.Accounts())
+	if err != nil {
+		return err
+	}
 	var hooks []schema.ClickHook
-	rows, err := tx.QueryContext(ctx, clickHooks)
+	rows, err := tx.QueryContext(ctx, clickHooks, string(accounts))
 	err = forEachRow(rows, err, func() error {
 		var h schema.ClickHook
 		err := rows.Scan(&h.ID, &h.AccountID, &h.DomainID, &h.Hash, &h.Tag, &h.PeopleOnly, unixMillis{&h.Since}, &h.Waiting)

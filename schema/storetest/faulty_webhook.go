@@ -59,8 +59,8 @@ func (f FaultyDatabase) ReleaseWebhook(ctx context.Context, webhookID int64, hol
 	return do(ctx, f.Fault, "ReleaseWebhook", func() error { return f.Database.ReleaseWebhook(ctx, webhookID, holder) })
 }
 
-func (f FaultyDatabase) HearsClicks(ctx context.Context) (bool, error) {
-	return one(ctx, f.Fault, "HearsClicks", func() (bool, error) { return f.Database.HearsClicks(ctx) })
+func (f FaultyDatabase) HearingAccounts(ctx context.Context) ([]int64, error) {
+	return one(ctx, f.Fault, "HearingAccounts", func() ([]int64, error) { return f.Database.HearingAccounts(ctx) })
 }
 
 func (f FaultyDatabase) HeardPosition(ctx context.Context, partition int) (schema.Position, error) {

@@ -79,11 +79,11 @@ func hashes(t *testing.T, store schema.WebhookStore, hook schema.Webhook) (all [
 	return all
 }
 
-func looksForHearers(t *testing.T, store schema.HearingStore, want bool) {
+func wantHearing(t *testing.T, store schema.HearingStore, accounts ...int64) {
 	t.Helper()
-	got, err := store.HearsClicks(t.Context())
+	got, err := store.HearingAccounts(t.Context())
 	testkit.Must(t, err)
-	testkit.Equal(t, "somebody hears of clicks", got, want)
+	testkit.Equal(t, "accounts that hear of clicks", got, accounts, nilOrEmpty)
 }
 
 func tellsClicks(t *testing.T, store schema.Database) {
@@ -93,16 +93,16 @@ func tellsClicks(t *testing.T, store schema.Database) {
 	two, deleted := addLink(t, store, owner.ID, 0, "two"), addLink(t, store, owner.ID, 0, "deleted")
 	testkit.Must(t, store.UpdateLink(t.Context(), &two, schema.LinkEdit{Tags: &[]string{"a_b", "z"}}, hour(1)))
 	testkit.Must(t, store.DeleteLink(t.Context(), deleted, hour(1)))
-	looksForHearers(t, store, false)
+	wantHearing(t, store)
 	deaf := addWebhook(t, store, owner.ID, nil)
 	off := addWebhook(t, store, owner.ID, hears(func(h *schema.Webhook) { h.Active = false }))
-	looksForHearers(t, store, false)
+	wantHearing(t, store)
 	all := addWebhook(t, store, owner.ID, hears(func(h *schema.Webhook) { h.PeopleOnly = false }))
 	people := addWebhook(t, store, owner.ID, hears(nil))
 	ofOne := addWebhook(t, store, owner.ID, hears(func(h *schema.Webhook) { h.Hash = "one" }))
 	ofCustom := addWebhook(t, store, owner.ID, hears(func(h *schema.Webhook) { h.Hash, h.DomainID = "one", domain.ID }))
 	tagged := addWebhook(t, store, owner.ID, hears(func(h *schema.Webhook) { h.Tag = "a_b" }))
-	looksForHearers(t, store, true)
+	wantHearing(t, store, owner.ID)
 
 	var clicks []click
 	for _, link := range []schema.Link{one, custom, foreign, two, deleted} {

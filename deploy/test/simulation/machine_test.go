@@ -251,14 +251,14 @@ type machineHearer struct {
 	yield yield
 }
 
-func (m *machineHearer) HearsClicks(context.Context) (bool, error) {
+func (m *machineHearer) HearingAccounts(context.Context) ([]int64, error) {
 	if err := m.yield(); err != nil {
-		return false, err
+		return nil, err
 	}
 	if m.fault(failedPosition, 20) {
-		return false, errNetwork
+		return nil, errNetwork
 	}
-	return true, nil
+	return []int64{1}, nil
 }
 
 func (m *machineHearer) HeardMarks(_ context.Context, lanes []schema.Lane) ([]uint64, error) {

@@ -294,7 +294,7 @@ CREATE TABLE webhooks (
 
 CREATE INDEX webhooks_of_account ON webhooks (account_id, id);
 CREATE INDEX webhooks_to_send ON webhooks (next_at) WHERE waiting > 0;
-CREATE INDEX webhooks_of_clicks ON webhooks (account_id, id) WHERE active AND position(' link.clicked ' IN ' ' || events || ' ') > 0;
+CREATE INDEX webhooks_of_clicks ON webhooks (account_id) WHERE active AND position(' link.clicked ' IN ' ' || events || ' ') > 0;
 
 CREATE TABLE webhook_deliveries (
     id         bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -275,7 +275,7 @@ CREATE TABLE webhooks (
 
 CREATE INDEX webhooks_of_account ON webhooks (account_id, id);
 CREATE INDEX webhooks_to_send ON webhooks (next_at) WHERE waiting > 0;
-CREATE INDEX webhooks_of_clicks ON webhooks (id) WHERE active AND instr(' ' || events || ' ', ' link.clicked ') > 0;
+CREATE INDEX webhooks_of_clicks ON webhooks (account_id) WHERE active AND instr(' ' || events || ' ', ' link.clicked ') > 0;
 
 CREATE TABLE webhook_deliveries (
     id         INTEGER PRIMARY KEY AUTOINCREMENT,
