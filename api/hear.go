@@ -21,6 +21,8 @@ const (
 	hearingGroup = ".webhooks"
 	// lookEvery is how often a process looks whether a webhook hears of clicks.
 	lookEvery = time.Second
+	// maxHeard bounds the clicks of a transaction, and with them the memory that each partition takes while a long log is read.
+	maxHeard = 10_000
 )
 
 // hearingConfig is the configuration of a hearing.
@@ -65,7 +67,7 @@ func newHearing(cfg settings, db schema.HearingStore, set *metrics.Set, log *slo
 		return nil, err
 	}
 	bounds := worker.DefaultConfig()
-	bounds.Late = true
+	bounds.MaxBatch, bounds.Late = maxHeard, true
 	h := &hearing{db: db, countries: countries, client: client, log: log}
 	// The worker's metrics are those of counting, which this is not.
 	h.worker = worker.New(bounds, clicksTopic{client}, heard{db}, countries, log.With("group", topics.Group), metrics.NewSet())
