@@ -2,6 +2,7 @@ package count_test
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"linkstream/ingest/count"
 	"linkstream/schema"
+	"linkstream/schema/stream"
 	"linkstream/schema/testkit"
 )
 
@@ -71,5 +73,29 @@ func TestBuilder(t *testing.T) {
 			b.Counted(&click)
 			testkit.Equal(t, "forged", b.Forged(&click), want)
 		}
+	})
+	t.Run("who comes late misses no clicks before the first one of a lane", func(t *testing.T) {
+		t.Parallel()
+		b := count.NewBuilder(nil, slog.New(slog.DiscardHandler))
+		b.Late = true
+		add(t, b, lane(1), 9, count.Record{Time: time.Now()})
+		testkit.Equal(t, "missing at first", b.Missing, 0)
+		add(t, b, lane(1), 12, count.Record{Time: time.Now()})
+		testkit.Equal(t, "missing later", b.Missing, 2)
+	})
+	t.Run("clicks of other accounts are neither added nor missing", func(t *testing.T) {
+		t.Parallel()
+		b := count.NewBuilder(nil, slog.New(slog.DiscardHandler))
+		b.Only = map[int64]bool{2: true}
+		clicks := new(stream.Batch)
+		for seq := range uint64(6) {
+			clicks.Append(nil, schema.AppendClick(nil, &schema.Click{Lane: lane(1), Seq: seq + 1, LinkID: link, AccountID: int64(seq % 3), ClickedAt: time.Now()}))
+		}
+		marks := func(context.Context, []schema.Lane) ([]uint64, error) { return []uint64{3}, nil }
+		repeated, err := b.AddLane(t.Context(), clicks, marks)
+		testkit.Must(t, err)
+		testkit.Equal(t, "repeated", repeated, 1)
+		testkit.Equal(t, "added", b.Batch.Seq, []uint64{6})
+		testkit.Equal(t, "missing", b.Missing, 0)
 	})
 }
