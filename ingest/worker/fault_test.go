@@ -169,6 +169,20 @@ func TestWorkerSkipsDeletedRecords(t *testing.T) {
 	second.awaitReady()
 }
 
+// TestLateWorker begins in the middle of lanes, behind what retention has deleted.
+func TestLateWorker(t *testing.T) {
+	t.Parallel()
+	broker := streamtest.StartBroker(t)
+	client, store := broker.CreateTopics(1), openStore(t)
+	produce(t, client, 0, encoded(lane(1), 1, 50)...)
+	testkit.Must(t, broker.DeleteRecords(stream.DefaultConfig().Clicks, 0, 35))
+	cfg := quick()
+	cfg.Late = true
+	late := start(t, cfg, client, store)
+	awaitTotal(t, store, 15)
+	late.wantMetrics(map[string]int{"records_deleted_total": 0, "clicks_missing_total": 0, "clicks_counted_total": 15})
+}
+
 // Retention deleted every record, and the store has no position yet.
 func TestWorkerSkipsToTheEndOfAnEmptyLog(t *testing.T) {
 	t.Parallel()
