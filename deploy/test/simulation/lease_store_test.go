@@ -3,19 +3,24 @@ package simulation_test
 import (
 	"context"
 	"math/rand/v2"
+	"sync"
 
 	"linkstream/schema"
 )
 
 // leaseStore is a model of the link store, as far as it knows limits of one link.
 type leaseStore struct {
-	broken  brokenLeases
-	limit   int64
-	holders map[schema.Incarnation]bool // whether they may take leases
-	leases  map[schema.Incarnation]schema.LimitLease
-	ended   int64    // clicks that ended holders have spent
-	late    []func() // calls that have not arrived yet
-	away    bool
+	broken   brokenLeases // never changes
+	mu       sync.Mutex   // held for all below
+	limit    int64
+	holders  map[schema.Incarnation]bool // whether they may take leases
+	leases   map[schema.Incarnation]schema.LimitLease
+	ended    int64    // clicks that ended holders have spent
+	late     []func() // calls that have not arrived yet
+	faults   bool
+	random   *rand.Rand // of faults
+	occurred map[leaseFault]int
+	away     bool
 }
 
 // brokenLeases names the rules of the protocol of leases that a simulation breaks.
@@ -85,10 +90,7 @@ func (s *leaseStore) end(holder schema.Incarnation, spent int64) {
 // leaseView is the store as the edge of one process sees it: any call may fail, get no answer, or arrive later.
 type leaseView struct {
 	*leaseStore
-	random *rand.Rand
-	cutOff bool // the process is dead, or the network is
-	faults *bool
-	count  func(leaseFault)
+	cutOff bool // the process is dead, or the network is; guarded by mu
 }
 
 // leaseFault is a kind of fault of the simulation of leases.
@@ -102,20 +104,22 @@ const (
 
 // call calls the store.
 func (v *leaseView) call(work func()) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	if v.cutOff || v.away {
 		return errNetwork
 	}
-	if *v.faults {
+	if v.faults {
 		switch v.random.IntN(24) {
 		case 0:
-			v.count(leaseCallFails)
+			v.occurred[leaseCallFails]++
 			return errNetwork
 		case 1:
-			v.count(leaseCallLost)
+			v.occurred[leaseCallLost]++
 			work()
 			return errNetwork
 		case 2:
-			v.count(leaseCallLate)
+			v.occurred[leaseCallLate]++
 			v.late = append(v.late, work)
 			return errNetwork
 		}

@@ -35,11 +35,9 @@ type leaseSimulation struct {
 	random   *rand.Rand
 	store    *leaseStore
 	edges    [leaseEdges]*leaseEdge
-	faults   bool
 	recorded int64                  // marked clicks in all spools that ever were
 	marks    map[schema.Lane]uint64 // of counted clicks
 	counted  int64
-	occurred map[leaseFault]int
 	wrong    string // the first violation
 }
 
@@ -75,9 +73,9 @@ func simulateLeases(t *testing.T, seed uint64, broken brokenLeases) (s *leaseSim
 	root := newSpoolRoot(t)
 	cryptotest.SetGlobalRandom(t, seed)
 	synctest.Test(t, func(t *testing.T) {
-		s = &leaseSimulation{t: t, random: rand.New(rand.NewPCG(seed, 2)), faults: true, marks: map[schema.Lane]uint64{}, occurred: map[leaseFault]int{}}
+		s = &leaseSimulation{t: t, random: rand.New(rand.NewPCG(seed, 2)), marks: map[schema.Lane]uint64{}}
 		s.store = &leaseStore{broken: broken, limit: []int64{1, 3, 20, 100, 400}[s.random.IntN(5)], holders: map[schema.Incarnation]bool{},
-			leases: map[schema.Incarnation]schema.LimitLease{}}
+			leases: map[schema.Incarnation]schema.LimitLease{}, faults: true, random: rand.New(rand.NewPCG(seed, 3)), occurred: map[leaseFault]int{}}
 		for i := range s.edges {
 			s.edges[i] = &leaseEdge{leaseSimulation: s, root: filepath.Join(root, strconv.Itoa(i))}
 			s.edges[i].open()
@@ -95,7 +93,21 @@ func simulateLeases(t *testing.T, seed uint64, broken brokenLeases) (s *leaseSim
 	return s
 }
 
-func (s *leaseSimulation) occur(f leaseFault) { s.occurred[f]++ }
+func (s *leaseSimulation) occur(f leaseFault) {
+	s.change(func(store *leaseStore) { store.occurred[f]++ })
+}
+
+// change does something to the store, which edges use meanwhile.
+func (s *leaseSimulation) change(work func(*leaseStore)) {
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	work(s.store)
+}
+
+func (s *leaseSimulation) limit() (most int64) {
+	s.change(func(store *leaseStore) { most = store.limit })
+	return most
+}
 
 // event runs one event and checks that the limit is kept.
 func (s *leaseSimulation) event() {
@@ -121,44 +133,53 @@ func (s *leaseSimulation) event() {
 	case n < 90:
 		s.occur(leaseEdgeCutOff)
 		e.asleep = !e.asleep
-		e.view.cutOff = e.asleep
-		if e.asleep && s.store.broken.endsOthers {
-			s.store.end(e.spool.Incarnation(), 0)
-			s.store.holders[e.spool.Incarnation()] = true
-		}
+		s.change(func(store *leaseStore) {
+			e.view.cutOff = e.asleep
+			if e.asleep && store.broken.endsOthers {
+				store.end(e.spool.Incarnation(), 0)
+				store.holders[e.spool.Incarnation()] = true
+			}
+		})
 	case n < 94:
 		s.occur(leaseStoreAway)
-		s.store.away = !s.store.away
-	case n < 98 && len(s.store.late) > 0:
-		s.occur(leaseLateArrival)
-		i := s.random.IntN(len(s.store.late))
-		s.store.late[i]()
-		s.store.late = slices.Delete(s.store.late, i, i+1)
+		s.change(func(store *leaseStore) { store.away = !store.away })
+	case n < 98:
+		s.change(func(store *leaseStore) {
+			if len(store.late) > 0 {
+				store.occurred[leaseLateArrival]++
+				i := s.random.IntN(len(store.late))
+				store.late[i]()
+				store.late = slices.Delete(store.late, i, i+1)
+			}
+		})
 	case n == 99:
 		s.occur(leaseLimitRaised)
-		s.store.limit += 1 + s.random.Int64N(5)
+		s.change(func(store *leaseStore) { store.limit += 1 + s.random.Int64N(5) })
 	}
 	s.check()
 }
 
 func (s *leaseSimulation) check() {
-	if s.recorded > s.store.limit && s.wrong == "" {
-		s.wrong = fmt.Sprintf("%d clicks of %d", s.recorded, s.store.limit)
+	if most := s.limit(); s.recorded > most && s.wrong == "" {
+		s.wrong = fmt.Sprintf("%d clicks of %d", s.recorded, most)
 	}
 }
 
 // settle ends all faults, and requires that visitors use up the limit.
 func (s *leaseSimulation) settle() {
-	s.faults, s.store.away = false, false
-	for _, arrives := range s.store.late {
-		arrives()
-	}
-	s.store.late = nil
+	s.change(func(store *leaseStore) {
+		store.faults, store.away = false, false
+		for _, arrives := range store.late {
+			arrives()
+		}
+		store.late = nil
+	})
 	for _, e := range s.edges {
 		if e.spool == nil {
 			e.open()
 		}
-		e.asleep, e.view.cutOff = false, false
+		e.asleep = false
+		s.change(func(*leaseStore) { e.view.cutOff = false })
 	}
 	for idle := 0; idle < 4 && s.wrong == ""; idle++ {
 		time.Sleep(1500 * time.Millisecond) // so that unused clicks come back
@@ -174,8 +195,8 @@ func (s *leaseSimulation) settle() {
 			e.ship()
 		}
 	}
-	if s.wrong == "" && (s.recorded != s.store.limit || s.counted != s.store.limit) {
-		s.wrong = fmt.Sprintf("the limit is %d, recorded are %d clicks, counted %d", s.store.limit, s.recorded, s.counted)
+	if most := s.limit(); s.wrong == "" && (s.recorded != most || s.counted != most) {
+		s.wrong = fmt.Sprintf("the limit is %d, recorded are %d clicks, counted %d", most, s.recorded, s.counted)
 	}
 }
 
@@ -194,7 +215,7 @@ func (e *leaseEdge) open() {
 			e.occur(leaseLeftUnsettled)
 		}
 	}
-	e.view = &leaseView{leaseStore: e.store, random: e.random, faults: &e.faults, count: e.occur}
+	e.view = &leaseView{leaseStore: e.store}
 	e.limits = limit.New(e.view, e.spool, log)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -204,7 +225,7 @@ func (e *leaseEdge) open() {
 
 // visitors lets some visitors come at the same time: each step is taken by all before the next one.
 func (e *leaseEdge) visitors(n int) {
-	most, later := e.store.limit, e.store.broken.takesLater
+	most, later := e.limit(), e.store.broken.takesLater
 	var tickets []limit.Ticket
 	for range n {
 		if ticket, verdict := e.limits.Await(limitedLinkID, most, !later); verdict == limit.Open {
@@ -271,7 +292,7 @@ func (e *leaseEdge) segments() int {
 
 // killMidClick kills the process while a visitor is being answered.
 func (e *leaseEdge) killMidClick() {
-	_, verdict := e.limits.Await(limitedLinkID, e.store.limit, true)
+	_, verdict := e.limits.Await(limitedLinkID, e.limit(), true)
 	if verdict == limit.Open && e.random.IntN(2) == 0 {
 		e.append()
 	}
@@ -287,7 +308,7 @@ func (e *leaseEdge) kill() {
 		e.t.Fatal(err)
 	}
 	e.forget()
-	e.view.cutOff = true
+	e.change(func(*leaseStore) { e.view.cutOff = true })
 	e.end(previous)
 }
 
@@ -353,7 +374,7 @@ func TestLimitsOfLinks(t *testing.T) {
 		if s.wrong != "" {
 			t.Fatalf("%s\nTo reproduce:\ngo test ./deploy/test/simulation -run '^TestLimitsOfLinks$' -seed=%d", s.wrong, seed)
 		}
-		for f, n := range s.occurred {
+		for f, n := range s.store.occurred {
 			occurred[f] += n
 		}
 	}
