@@ -204,20 +204,21 @@ func TestWorkerSkipsToTheEndOfAnEmptyLog(t *testing.T) {
 	w.wantMetrics(map[string]int{"records_deleted_total": 50, "failures_total": 0})
 }
 
-// countingStore counts how often it is asked for marks.
+// countingStore counts how often it is asked for marks, and for how many at most.
 type countingStore struct {
 	schema.ClickStore
-	asked atomic.Int64
+	asked, most atomic.Int64
 }
 
 func (s *countingStore) LaneMarks(ctx context.Context, lanes []schema.Lane) ([]uint64, error) {
 	s.asked.Add(1)
+	s.most.Store(max(s.most.Load(), int64(len(lanes))))
 	return s.ClickStore.LaneMarks(ctx, lanes)
 }
 
 func TestManyNewLanes(t *testing.T) {
 	t.Parallel()
-	const lanes = 4000
+	const lanes, most = 12_000, 10_000
 	client, store := streamtest.StartBroker(t).CreateTopics(1), &countingStore{ClickStore: openStore(t)}
 	var values [][]byte
 	for seq := uint64(1); seq <= 2; seq++ {
@@ -233,6 +234,9 @@ func TestManyNewLanes(t *testing.T) {
 	w.wantMetrics(map[string]int{"clicks_repeated_total": 0, "clicks_missing_total": 0})
 	if n := store.asked.Load(); n > 10 {
 		t.Errorf("the store was asked for marks %d times", n)
+	}
+	if n := store.most.Load(); n > most {
+		t.Errorf("the store was asked for %d marks at once", n)
 	}
 }
 

@@ -2,6 +2,7 @@ package worker_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -234,6 +235,21 @@ func TestBatchLimits(t *testing.T) {
 		awaitTotal(t, store, 75)
 		lag(w, 0)
 	})
+	t.Run("the lag is what waits to be counted, also while the store is slow", func(t *testing.T) {
+		t.Parallel()
+		client, store := streamtest.StartBroker(t).CreateTopics(1), slowStore{openStore(t), make(chan struct{})}
+		produce(t, client, 0, encoded(lane(1), 1, 40)...)
+		cfg := quick()
+		cfg.MaxBatch = 10
+		w := start(t, cfg, client, store)
+		for counted := int64(0); counted <= 40; counted += 10 {
+			testkit.Succeeds(t, func() error { return testkit.Mismatch("lag", int64(w.metric("lag_records")), 40-counted) })
+			if counted < 40 {
+				store.insert <- struct{}{}
+			}
+			awaitTotal(t, store, min(40, counted+10))
+		}
+	})
 	t.Run("a click waits at most MaxWait for others", func(t *testing.T) {
 		t.Parallel()
 		client, store := streamtest.StartBroker(t).CreateTopics(1), &faultyStore{ClickStore: openStore(t)}
@@ -283,4 +299,19 @@ func TestConfig(t *testing.T) {
 			}
 		}
 	})
+}
+
+// slowStore begins an insert when the test lets it.
+type slowStore struct {
+	schema.ClickStore
+	insert chan struct{}
+}
+
+func (s slowStore) InsertClicks(ctx context.Context, batch *schema.ClickBatch) error {
+	select {
+	case <-s.insert:
+		return s.ClickStore.InsertClicks(ctx, batch)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
