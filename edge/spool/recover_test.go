@@ -184,7 +184,7 @@ func TestRecovery(t *testing.T) {
 		cfg.OnSync = func(path string, size int) { synced[path] = size }
 		left := segmentsIn(t, cfg.Dir)
 		open(t, cfg)
-		for _, path := range append(left, filepath.Dir(left[0]), cfg.Dir) {
+		for _, path := range append(left, filepath.Dir(left[0]), cfg.Dir, filepath.Dir(cfg.Dir)) {
 			size, ok := synced[path]
 			if !ok || filepath.Ext(path) != "" && size != smallest {
 				t.Errorf("%d bytes of %s are on the disk, %t", size, path, ok)

@@ -364,6 +364,7 @@ func TestFolderThatDoesNotReachTheDisk(t *testing.T) {
 			testkit.Equal(t, "recorded", s.Append(0, click(1)), false)
 		}
 		testkit.Equal(t, "attempts to sync", synced, try+1)
+		wantUsed(t, s, cfg.Dir)
 	}
 	fault = nil
 	uptime += time.Minute
