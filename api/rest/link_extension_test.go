@@ -65,6 +65,9 @@ func TestLinkExtension(t *testing.T) {
 		owner.patch(t, path, `{"variants":`+variants+`,"rules":[]}`).fullLink(t)
 		all["rules"], all["variants"] = "[]", variants
 		want(t, all)
+		owner.patch(t, path, `{"rules":`+rules+`}`).fullLink(t)
+		owner.patch(t, path, `{"rules":null}`).fullLink(t)
+		want(t, all)
 	})
 	t.Run("password is taken and cleared, and never shown", func(t *testing.T) {
 		const secret = "open sesame ü"

@@ -54,6 +54,29 @@ func TestDrain(t *testing.T) {
 		testkit.Equal(t, "clicks shipped", end-before, clicks)
 		before = end
 	}
+	t.Run("gives back what the edge had left of limits", func(t *testing.T) {
+		link := schema.Link{AccountID: 1, Hash: "limited", URL: "https://example.com/", Active: true, CreatedAt: time.Now(),
+			Extension: &schema.Extension{MaxClicks: 320}}
+		testkit.Must(t, links.CreateLink(t.Context(), &link))
+		cfg := leave(t, 0)
+		left, err := spool.Open(cfg, log)
+		testkit.Must(t, err)
+		testkit.Must(t, left.NoteLeases())
+		testkit.Must(t, links.AddLeaseHolder(t.Context(), left.Incarnation()))
+		_, err = links.TakeLease(t.Context(), left.Incarnation(), schema.LimitLease{LinkID: link.ID, Call: 1, Granted: -1})
+		testkit.Must(t, err)
+		for range 3 {
+			left.Append(0, &schema.Click{LinkID: link.ID, ClickedAt: time.UnixMilli(1_800_000_000_000), Limited: true})
+		}
+		testkit.Must(t, left.Close())
+		var out strings.Builder
+		testkit.Must(t, edgeservice.Drain(t.Context(), cfg, client, links, &out, log))
+		testkit.Equal(t, "output", out.String(), "3 clicks shipped\n")
+		wantShipped(t, 3)
+		use, err := links.LimitUse(t.Context(), []int64{link.ID})
+		testkit.Must(t, err)
+		testkit.Equal(t, "use", use[link.ID], schema.LimitUse{Granted: 3, Spent: 3})
+	})
 	t.Run("ships everything and removes the segments", func(t *testing.T) {
 		cfg := leave(t, 300)
 		var out strings.Builder
