@@ -81,18 +81,31 @@ func (f linkFields) HasMore() bool {
 		!f.Behaviour.IsEmpty()
 }
 
-// longURL returns the long URL that a form asks for.
-func longURL(c *call) string {
+// campaignOf returns the fields with the parameters of a URL.
+func campaignOf(longURL string) []campaignField {
+	fields := slices.Clone(campaignFields)
+	if to, err := url.Parse(longURL); err == nil {
+		query := to.Query()
+		for i := range fields {
+			fields[i].Text = cut(clean([]byte(query.Get(fields[i].Name))), maxAsked)
+		}
+	}
+	return fields
+}
+
+// longURL returns the long URL that a form asks for, of a link whose long URL is stored; "" of a new one. A field of the campaign that
+// differs from the stored URL counts more than the typed one, and removes its parameter if it is empty.
+func longURL(c *call, stored string) string {
 	parameters := map[string]string{}
-	for _, field := range campaignFields {
-		if text := c.form(field.Name); text != "" {
+	for _, field := range campaignOf(stored) {
+		if text := c.form(field.Name); text != field.Text && c.http.PostArgs().Has(field.Name) {
 			parameters[field.Name] = text
 		}
 	}
 	return withCampaign(withScheme(c.form(shorten.FieldLongURL)), parameters)
 }
 
-// withCampaign sets parameters of a URL. The others stay as they are, and where they are.
+// withCampaign sets parameters of a URL, or removes those that are empty. The others stay as they are, and where they are.
 func withCampaign(longURL string, parameters map[string]string) string {
 	to, err := url.Parse(longURL)
 	if err != nil || len(parameters) == 0 || to.Host == "" {
@@ -108,11 +121,13 @@ func withCampaign(longURL string, parameters map[string]string) string {
 		}
 	}
 	for _, field := range campaignFields {
-		if text, set := parameters[field.Name]; set {
+		if text := parameters[field.Name]; text != "" {
 			pairs = append(pairs, field.Name+"="+url.QueryEscape(text))
 		}
 	}
-	address += "?" + strings.Join(pairs, "&")
+	if len(pairs) > 0 {
+		address += "?" + strings.Join(pairs, "&")
+	}
 	if hasFragment {
 		address += "#" + fragment
 	}

@@ -136,15 +136,52 @@ func TestWithCampaign(t *testing.T) {
 		{"https://example.org/?b=2&a=1#x?y", "a b&c=ü", "https://example.org/?b=2&a=1&utm_source=a+b%26c%3D%C3%BC#x?y"},
 		{"https://example.org/?utm_source=old&a=%20&utm_source=older", "new", "https://example.org/?a=%20&utm_source=new"},
 		{"https://example.org/?#", "a", "https://example.org/?utm_source=a#"},
+		{"https://example.org/?utm_source=old#x", "-", "https://example.org/#x"}, {"https://example.org/?utm_source=old&b=1", "-", "https://example.org/?b=1"},
 		{"https://example.org/?a", "", "https://example.org/?a"},
 		{"https://example.org/%zz", "a", "https://example.org/%zz"}, {"nothing", "a", "nothing"}, {"", "a", ""},
 	} {
 		parameters := map[string]string{"utm_source": c.source}
-		if c.source == "" {
+		switch c.source {
+		case "":
 			parameters = nil
+		case "-":
+			parameters["utm_source"] = ""
 		}
 		if got := dashboard.WithCampaign(c.url, parameters); got != c.want {
 			t.Errorf("%q with %q: got %q, want %q", c.url, c.source, got, c.want)
 		}
 	}
+}
+
+func TestCampaignFields(t *testing.T) {
+	s := start(t)
+	s.addLink(t, "sale", "https://example.org/?utm_source=poster&a=1&utm_term=x")
+	b := s.signedIn(t)
+	const path = "/dashboard/links/0/sale"
+	wantURL := func(want string) {
+		t.Helper()
+		link, err := s.links.Link(t.Context(), 0, "sale")
+		testkit.Must(t, err)
+		testkit.Equal(t, "long URL", link.URL, want)
+	}
+	page := b.get(path + "/edit")
+	for _, part := range []string{`name="utm_source" type="text" autocomplete="off" autocapitalize="none" spellcheck="false" placeholder="such as newsletter" value="poster"`, `value="x"`} {
+		if !strings.Contains(page.body, part) {
+			t.Errorf("no %s", part)
+		}
+	}
+	b.edit(path, "long_url", "https://example.org/?utm_source=poster&a=2&utm_term=x", "utm_source", "poster", "utm_medium", "", "utm_term", "")
+	wantURL("https://example.org/?utm_source=poster&a=2")
+	b.edit(path, "long_url", "https://example.org/?utm_source=typed", "utm_source", "poster")
+	wantURL("https://example.org/?utm_source=typed")
+	b.edit(path, "long_url", "https://example.org/?utm_source=typed", "utm_source", "field")
+	wantURL("https://example.org/?utm_source=field")
+}
+
+func TestNamesOfTags(t *testing.T) {
+	s := start(t)
+	link := s.addLink(t, "sale", "https://example.org/")
+	tags := []string{"a", "b"}
+	testkit.Must(t, s.links.UpdateLink(t.Context(), &link, schema.LinkEdit{Tags: &tags}, link.CreatedAt))
+	testkit.Equal(t, "names", s.signedIn(t).get("/dashboard/tags.txt").body, "a\nb\n")
 }

@@ -24,7 +24,7 @@ const fieldVersion = "version"
 // fieldsOf returns the fields of a link as the form shows them in a time zone.
 func fieldsOf(link schema.Link, zone *time.Location) linkFields {
 	return linkFields{LongURL: link.URL, Title: link.Title, Tags: strings.Join(link.Tags, " "), ExpiresAt: formatExpiry(link.ExpiresAt, zone),
-		ExpiredURL: link.ExpiredURL, ForwardQuery: link.ForwardQuery, Campaign: campaignFields,
+		ExpiredURL: link.ExpiredURL, ForwardQuery: link.ForwardQuery, Campaign: campaignOf(link.URL),
 		Behaviour: behaviourOf(link.Extension)}
 }
 
@@ -107,7 +107,7 @@ func (d *Dashboard) editedMeanwhile(c *call, link linkView) error {
 
 // editOf returns the edit that a form asks for. An expiry that stays as it is may be in the past.
 func editOf(c *call, link schema.Link) shorten.Edit {
-	to, title, tags := longURL(c), c.form(shorten.FieldTitle), parseTags(c.form(shorten.FieldTags))
+	to, title, tags := longURL(c, link.URL), c.form(shorten.FieldTitle), parseTags(c.form(shorten.FieldTags))
 	expired, forward := withScheme(c.form(shorten.FieldExpiredURL)), c.form(shorten.FieldForwardQuery) == "true"
 	edit := shorten.Edit{LongURL: &to, Title: &title, Tags: &tags, ExpiredURL: &expired, ForwardQuery: &forward,
 		Extension: typedBehaviour(c.form).extension(link.Extension)}

@@ -20,10 +20,27 @@ const tagsPerPage = 100
 
 func (d *Dashboard) routeTags() {
 	d.get(pathTags, d.listTags)
+	d.get(pathTags+".txt", d.namesOfTags)
 	d.get(pathTag, d.showTag)
 	d.post(pathTag+"/rename", d.renameTag)
 	d.keep(pathTag+"/rename", shorten.FieldNewTag)
 	d.post(pathTag+"/delete", d.deleteTag)
+}
+
+// maxSuggested bounds the tags among which the script looks for suggestions.
+const maxSuggested = 1000
+
+// namesOfTags answers with the first tags of the account, one per line.
+func (d *Dashboard) namesOfTags(c *call) error {
+	tags, _, err := d.Shortener.Tags(c.ctx, c.account.ID, "")
+	if err != nil {
+		return err
+	}
+	c.http.SetContentType("text/plain; charset=utf-8")
+	for _, tag := range tags[:min(len(tags), maxSuggested)] {
+		c.http.Response.AppendBodyString(tag.Tag + "\n")
+	}
+	return nil
 }
 
 // tagsPage is the data of the list of tags.

@@ -39,4 +39,49 @@
         : text || (shown.dataset.of === "card.title" ? "Title" : "");
     }
   });
+
+  // Parameters of the long URL that web analytics read stand in fields, too. A field that the reader has changed counts, and the URL that
+  // the link leads to is shown.
+  const longURL = document.getElementById("long_url"), campaign = [...longURL.form.querySelectorAll("[name^=utm_]")];
+  const read = new Map(campaign.map((field) => [field, field.value]));
+
+  function parse() {
+    const text = longURL.value.trim();
+    try {
+      return new URL(/^[a-z][a-z0-9+.-]*:/i.test(text) ? text : `https://${text}`);
+    } catch {
+      return null;
+    }
+  }
+
+  longURL.addEventListener("input", () => {
+    const url = parse();
+    for (const field of url ? campaign : []) {
+      if (field.value === read.get(field)) field.value = url.searchParams.get(field.name) ?? "";
+      read.set(field, url.searchParams.get(field.name) ?? "");
+    }
+  });
+  longURL.form.addEventListener("input", () => {
+    const url = parse(), changed = campaign.filter((field) => field.value !== read.get(field));
+    for (const field of url ? changed : []) {
+      if (field.value) url.searchParams.set(field.name, field.value);
+      else url.searchParams.delete(field.name);
+    }
+    document.getElementById("campaign-preview").textContent = url && changed.length ? `Leads to ${url.href}` : "";
+  });
+
+  // Usual times of expiry, from now on, in the time zone of the page.
+  const expiry = document.getElementById("expires_at");
+  for (const [label, days] of [["1 day", 1], ["1 week", 7], ["30 days", 30], ["1 year", 365]]) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "button quiet small";
+    button.textContent = label;
+    button.addEventListener("click", () => {
+      const at = new Date(Date.now() + days * 86400e3);
+      expiry.value = at.toLocaleString("sv-SE", { timeZone: document.documentElement.dataset.zone }).slice(0, 16).replace(" ", "T");
+      expiry.focus();
+    });
+    document.getElementById("expiry-presets").append(button);
+  }
 }

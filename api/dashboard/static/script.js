@@ -248,6 +248,26 @@ function findPlace() {
 }
 findPlace();
 
+// Tags: a field of tags offers those of the account for the word that is typed.
+let tags;
+
+async function suggestTags(field) {
+  tags ??= fetch("/dashboard/tags.txt", { redirect: "error" }).then((answer) => answer.ok ? answer.text() : "").then((text) => text.split("\n").filter(Boolean), () => []);
+  const known = await tags, [, before, word] = field.value.match(/^(.*?)([^\s,]*)$/s);
+  let list = document.getElementById("known-tags");
+  if (!list) {
+    list = document.createElement("datalist");
+    list.id = "known-tags";
+    document.body.append(list);
+  }
+  field.setAttribute("list", list.id);
+  const taken = before.split(/[\s,]+/);
+  list.replaceChildren(...known.filter((tag) => tag.startsWith(word) && !taken.includes(tag)).slice(0, 20).map((tag) => new Option("", before + tag)));
+}
+for (const kind of ["focusin", "input"]) document.addEventListener(kind, (event) => {
+  if (event.target.matches("[data-tags]")) suggestTags(event.target);
+});
+
 // Files that are too large are not sent.
 for (const field of document.querySelectorAll("input[type=file][data-max]"))
   field.addEventListener("change", () =>
