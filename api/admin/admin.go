@@ -20,6 +20,8 @@ type Config struct {
 	Domain   string         // link off, link on: the host of the link; import: see transfer.Options; "": the default domain
 	DryRun   bool           // import: create nothing
 	Format   string         // import: the format of the file; "": recognized by its columns
+	Scopes   []string       // token add: what the token may do; none: anything
+	Expires  string         // token add: from when on the token is refused, as RFC 3339 writes it; "": never
 	Parts    Parts          // set by the program
 }
 
@@ -31,6 +33,9 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.BoolVar(&c.DryRun, "dry-run", c.DryRun, "import: say what would become of each row, and create nothing")
 	fs.StringVar(&c.Format, "format", c.Format,
 		"import: the `format` of the file: linkstream, shlink, kutt, yourls or bitly (default the one that its columns show)")
+	fs.Func("scope", "token add: a `scope` of the token, "+strings.Join(schema.Scopes(), ", ")+"; may be given several times (default all)",
+		func(scope string) error { c.Scopes = append(c.Scopes, scope); return nil })
+	fs.StringVar(&c.Expires, "expires", c.Expires, "token add: the `time` from which on the token is refused, such as 2030-12-31T12:00:00+01:00 (default never)")
 }
 
 // Validate always succeeds.
@@ -63,7 +68,7 @@ var commands = [...]command{
 	{"account password", "EMAIL", "set a new password, print it, and end all sessions", (*runner).resetPassword},
 	{"account suspend", "EMAIL", "refuse the account's tokens and sessions, and stop its links", (*runner).suspendAccount},
 	{"account reinstate", "EMAIL", "undo account suspend", (*runner).reinstateAccount},
-	{"token add", "EMAIL", "create an API token and print it", (*runner).addToken},
+	{"token add", "EMAIL", "create an API token and print it; --scope S, --expires TIME", (*runner).addToken},
 	{"token revoke", "ID", "revoke a token for good; ID may be the token itself", (*runner).revokeToken},
 	{"domain add", "EMAIL HOST", "add a domain and print its id; --verified: without DNS records", (*runner).addDomain},
 	{"domain verify", "HOST", "verify the oldest unverified domain of this host, without DNS records", (*runner).verifyDomain},

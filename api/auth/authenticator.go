@@ -28,7 +28,9 @@ const (
 type Grant struct {
 	TokenID   int64
 	AccountID int64
-	Suspended bool // of the account; the caller answers CodeForbidden after it has counted the request
+	Suspended bool      // of the account; the caller answers CodeForbidden after it has counted the request
+	Scopes    string    // see schema.HasScope
+	ExpiresAt time.Time // of the token; zero: never
 }
 
 // Authenticator checks API tokens. Its methods may be called concurrently.
@@ -61,7 +63,7 @@ func (a *Authenticator) Close() { a.cache.Close() }
 var errUnauthorized = schema.ClientErrorf(schema.CodeUnauthorized, "The API token is missing or invalid.")
 
 // Authenticate returns what the token in the value of an Authorization header grants. CodeUnauthorized if the header is
-// missing or malformed, or the token unknown or revoked; CodeUnavailable if the store does not answer. It notes the use
+// missing or malformed, or the token unknown, revoked or expired; CodeUnavailable if the store does not answer. It notes the use
 // for Run to write, and keeps no reference to authorization.
 func (a *Authenticator) Authenticate(ctx context.Context, authorization []byte) (Grant, error) {
 	secret, ok := parseBearer(authorization)
@@ -76,7 +78,7 @@ func (a *Authenticator) Authenticate(ctx context.Context, authorization []byte) 
 			return Grant{}, err
 		}
 	}
-	if grant == nil {
+	if grant == nil || !grant.ExpiresAt.IsZero() && !time.Now().Before(grant.ExpiresAt) {
 		return Grant{}, errUnauthorized
 	}
 	a.uses.note(grant.TokenID, time.Now().UTC())
@@ -111,7 +113,8 @@ func (a *Authenticator) ask(ctx context.Context, digest [sha256.Size]byte) (*Gra
 	token, account, err := a.tokens.TokenByDigest(ctx, digest)
 	switch schema.ErrorCode(err) {
 	case "":
-		return &Grant{TokenID: token.ID, AccountID: account.ID, Suspended: account.Suspended}, nil
+		return &Grant{TokenID: token.ID, AccountID: account.ID, Suspended: account.Suspended, Scopes: token.Scopes,
+			ExpiresAt: token.ExpiresAt}, nil
 	case schema.CodeNotFound:
 		return nil, nil
 	default:

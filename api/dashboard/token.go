@@ -2,6 +2,8 @@ package dashboard
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -19,6 +21,7 @@ const (
 const (
 	maxTokens       = 100 // valid tokens of an account
 	maxTokenNameLen = 64  // characters
+	maxTokenDays    = 3650
 )
 
 func (d *Dashboard) routeTokens() {
@@ -35,6 +38,53 @@ type tokensPage struct {
 	Name   string
 	URL    string // of the API
 	New    string // secret of the new token; shown only once
+	Scopes []option
+	Ends   []option // days after which the token expires
+}
+
+// scopeNames says what tokens may do.
+var scopeNames = map[string]string{schema.ScopeReadLinks: "Read links", schema.ScopeWriteLinks: "Create and change links",
+	schema.ScopeReadReports: "Read reports", schema.ScopeWebhooks: "Manage webhooks"}
+
+// Fields of the form for a token besides its name.
+const (
+	fieldScopes = "scopes" // hidden: there are boxes of scopes, so that none checked is none
+	fieldScope  = "scope"
+	fieldDays   = "days"
+)
+
+// May says what a token may do.
+func (p tokensPage) May(token schema.Token) string {
+	if token.Scopes == "" {
+		return "Everything"
+	}
+	var names []string
+	for scope := range strings.FieldsSeq(token.Scopes) {
+		names = append(names, scopeNames[scope])
+	}
+	return strings.Join(names, ", ")
+}
+
+// Ended reports whether a token has expired.
+func (p tokensPage) Ended(token schema.Token) bool { return token.ExpiredAt(time.Now()) }
+
+// choices sets the choices of the form: all scopes, unless the form was sent.
+func (p *tokensPage) choices(c *call) {
+	sent := c.http.IsPost()
+	for _, scope := range schema.Scopes() {
+		chosen := !sent || slices.Contains(c.values(fieldScope), scope)
+		p.Scopes = append(p.Scopes, option{scope, scopeNames[scope], chosen})
+	}
+	p.Ends = options(c.form(fieldDays), option{Label: "Does not end"}, option{Value: "30", Label: "In 30 days"}, option{Value: "90", Label: "In 90 days"},
+		option{Value: "365", Label: "In a year"})
+}
+
+// values returns the values of a field of the form that occurs several times.
+func (c *call) values(name string) (all []string) {
+	for _, value := range c.http.PostArgs().PeekMulti(name) {
+		all = append(all, clean(value))
+	}
+	return all
 }
 
 func (d *Dashboard) tokensPage(c *call) (tokensPage, error) {
@@ -43,6 +93,7 @@ func (d *Dashboard) tokensPage(c *call) (tokensPage, error) {
 	for _, token := range tokens {
 		page.Newest = max(page.Newest, token.ID)
 	}
+	page.choices(c)
 	return page, err
 }
 
@@ -66,6 +117,16 @@ func (d *Dashboard) createToken(c *call) error {
 		return d.invalid(c, "tokens", page, p)
 	}
 	secret, token := auth.NewToken(c.account.ID, page.Name)
+	scopes, unknown := schema.JoinScopes(c.values(fieldScope))
+	if scopes == "" && c.form(fieldScopes) != "" || unknown != "" {
+		return d.invalid(c, "tokens", page, problems{fieldScope: "Choose at least one."})
+	}
+	if scopes != strings.Join(schema.Scopes(), " ") {
+		token.Scopes = scopes
+	}
+	if days := c.formID(fieldDays); days > 0 {
+		token.ExpiresAt = time.Now().UTC().AddDate(0, 0, int(min(days, maxTokenDays))).Truncate(time.Second)
+	}
 	if err := d.DB.CreateToken(c.ctx, &token); err != nil {
 		return err
 	}

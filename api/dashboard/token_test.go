@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"linkstream/api/auth"
+	"linkstream/schema"
 	"linkstream/schema/testkit"
 )
 
@@ -168,4 +169,28 @@ func TestTokensOfOthers(t *testing.T) {
 	if status := s.callAPI(t, secret); status != http.StatusOK {
 		t.Errorf("it was revoked: %d", status)
 	}
+}
+
+func TestScopesOfTokens(t *testing.T) {
+	s := start(t)
+	b := s.signedIn(t)
+	create := func(fields ...string) schema.Token {
+		t.Helper()
+		b.post("/dashboard/tokens", append([]string{"newest", "0", "scopes", "chosen"}, fields...)...).want(t, http.StatusOK, "Your new token")
+		tokens, err := s.links.Tokens(t.Context(), s.account.ID)
+		testkit.Must(t, err)
+		return tokens[0]
+	}
+	token := create("name", "one", "scope", "webhooks", "scope", "links.read", "days", "30")
+	testkit.Equal(t, "scopes", token.Scopes, "links.read webhooks")
+	if left := time.Until(token.ExpiresAt); left < 29*24*time.Hour || left > 31*24*time.Hour {
+		t.Errorf("it ends in %s", left)
+	}
+	b.get("/dashboard/tokens").want(t, http.StatusOK, "Read links, Manage webhooks", "ends ")
+	token = create("name", "two", "scope", "webhooks", "scope", "links.read", "scope", "links.write", "scope", "reports.read", "days", "")
+	testkit.Equal(t, "all scopes", token.Scopes, "")
+	testkit.Equal(t, "ends", token.ExpiresAt.IsZero(), true)
+	b.get("/dashboard/tokens").want(t, http.StatusOK, "Everything")
+	b.post("/dashboard/tokens", "name", "three", "newest", "99", "scopes", "chosen").want(t, http.StatusUnprocessableEntity, "Choose at least one.")
+	b.post("/dashboard/tokens", "name", "three", "newest", "99", "scopes", "chosen", "scope", "root").want(t, http.StatusUnprocessableEntity, "Choose at least one.")
 }

@@ -54,6 +54,7 @@ type failure struct {
 type httpError struct {
 	status  int
 	message string
+	code    string // the kind of error, for programs; "" if the status says it
 }
 
 func (e *httpError) Error() string { return e.message }
@@ -61,11 +62,12 @@ func (e *httpError) Error() string { return e.message }
 var (
 	errSuspended = schema.ClientErrorf(schema.CodeForbidden, "The account is suspended.")
 	errNoPath    = schema.ClientErrorf(schema.CodeNotFound, "There is nothing at this path.")
-	errMethod    = &httpError{fasthttp.StatusMethodNotAllowed, "This path does not support the method: see the Allow header."}
-	errBody      = &httpError{fasthttp.StatusBadRequest, "The body is not one JSON object."}
-	errType      = &httpError{fasthttp.StatusUnsupportedMediaType, "The Content-Type must be application/json."}
-	errBusy      = &httpError{fasthttp.StatusServiceUnavailable, "Too many requests without a valid token at the moment."}
-	errTooMany   = &httpError{fasthttp.StatusTooManyRequests, "Too many requests: wait for the seconds in Retry-After."}
+	errMethod    = &httpError{status: fasthttp.StatusMethodNotAllowed, message: "This path does not support the method: see the Allow header."}
+	errBody      = &httpError{status: fasthttp.StatusBadRequest, message: "The body is not one JSON object."}
+	errType      = &httpError{status: fasthttp.StatusUnsupportedMediaType, message: "The Content-Type must be application/json."}
+	errBusy      = &httpError{status: fasthttp.StatusServiceUnavailable, message: "Too many requests without a valid token at the moment."}
+	errTooMany   = &httpError{status: fasthttp.StatusTooManyRequests, message: "Too many requests: wait for the seconds in Retry-After."}
+	errScope     = &httpError{fasthttp.StatusForbidden, "The token lacks the scope of this request.", "missing_scope"}
 )
 
 // answer writes body as JSON.
@@ -104,7 +106,7 @@ func (a *API) fail(http *fasthttp.RequestCtx, err error) {
 func (a *API) explain(http *fasthttp.RequestCtx, err error) (status int, body failure) {
 	var ofHTTP *httpError
 	if errors.As(err, &ofHTTP) {
-		return ofHTTP.status, failure{Message: ofHTTP.message}
+		return ofHTTP.status, failure{Error: ofHTTP.code, Message: ofHTTP.message}
 	}
 	var unread *admission.Refusal
 	if errors.As(err, &unread) {

@@ -22,7 +22,7 @@ const (
 )
 
 var (
-	errUnderWay = &httpError{fasthttp.StatusConflict, "Another request with this Idempotency-Key is under way: repeat it later."}
+	errUnderWay = &httpError{status: fasthttp.StatusConflict, message: "Another request with this Idempotency-Key is under way: repeat it later."}
 	errOtherUse = invalidField(headerKey, "The key was used for another request within the last 24 hours.")
 	errBadKey   = invalidField(headerKey, "The key must have 1 to 255 visible ASCII characters.")
 	errManyKeys = invalidField(headerKey, "The account has used 100,000 keys within 24 hours: leave the header out, or wait.")

@@ -23,7 +23,7 @@ type liveCounts struct {
 // streamRetryAfter is the Retry-After, in seconds, of a stream beyond those of an account.
 const streamRetryAfter = "5"
 
-var errStreams = &httpError{fasthttp.StatusTooManyRequests, "Your account has " + strconv.Itoa(live.MaxStreams) +
+var errStreams = &httpError{status: fasthttp.StatusTooManyRequests, message: "Your account has " + strconv.Itoa(live.MaxStreams) +
 	" live streams open, or too many links in them: close one first."}
 
 // linkLive answers GET /api/v1/links/{hash}/live.

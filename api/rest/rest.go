@@ -51,6 +51,7 @@ const (
 	pathLive       = root + "/live"
 	pathWebhooks   = root + "/webhooks"
 	pathWebhook    = root + "/webhooks/{id}"
+	pathAccount    = root + "/account"
 	pathOpenAPI    = root + "/openapi.json"
 )
 
@@ -89,6 +90,7 @@ type linkStore interface {
 	schema.WebhookStore
 	LimitUse(ctx context.Context, links []int64) (map[int64]schema.LimitUse, error)
 	Domains(ctx context.Context, accountID int64) ([]schema.Domain, error)
+	TokenByDigest(ctx context.Context, digest [32]byte) (schema.Token, schema.Account, error)
 }
 
 // New returns an API. countedUntil returns the time up to which all clicks are counted; false if that is not known.
@@ -119,6 +121,7 @@ func New(tokens *auth.Authenticator, limiter *ratelimit.RequestLimiter, shortene
 	a.route(fasthttp.MethodGet, pathLinkLive, a.linkLive)
 	a.route(fasthttp.MethodGet, pathLive, a.accountLive)
 	a.routeWebhooks()
+	a.route(fasthttp.MethodGet, pathAccount, a.getAccount)
 	a.route(fasthttp.MethodGet, pathOpenAPI, a.describe)
 	a.router.NotFound = func(http *fasthttp.RequestCtx) { a.fail(http, errNoPath) }
 	a.router.MethodNotAllowed = func(http *fasthttp.RequestCtx) { a.fail(http, errMethod) } // the router has set Allow
@@ -133,8 +136,10 @@ type call struct {
 	leave   func() // gives back the room of the body; nil: none
 	http    *fasthttp.RequestCtx
 	pass    *admission.Pass
-	account int64 // 0 if the path needs no token
-	token   int64 // its ID; 0 if the path needs none
+	account int64  // 0 if the path needs no token
+	token   int64  // its ID; 0 if the path needs none
+	scopes  string // of the token, see schema.HasScope
+	quota   ratelimit.Quota
 	arrived time.Time
 	route   string // the pattern; OtherRoute until the router has found it
 
@@ -149,11 +154,16 @@ func callOf(http *fasthttp.RequestCtx) *call { return http.UserValue(callKey{}).
 
 // route registers the handler of a path. An error that it returns becomes the answer. GET also registers HEAD.
 func (a *API) route(method, path string, handle func(*call) error) {
+	scope := scopeOf(method, path)
 	handler := func(http *fasthttp.RequestCtx) {
 		c := callOf(http)
 		c.route = path
 		request.SetRoute(http, path)
-		if err := handle(c); err != nil {
+		err := error(errScope)
+		if scope == "" || schema.HasScope(c.scopes, scope) {
+			err = handle(c)
+		}
+		if err != nil {
 			a.fail(http, err)
 		}
 	}
@@ -161,6 +171,21 @@ func (a *API) route(method, path string, handle func(*call) error) {
 	if method == fasthttp.MethodGet {
 		a.router.Handle(fasthttp.MethodHead, path, handler)
 	}
+}
+
+// scopeOf returns the scope that a token needs for a method of a path, "" if it needs none.
+func scopeOf(method, path string) string {
+	switch {
+	case path == pathOpenAPI || path == pathAccount:
+		return ""
+	case strings.HasPrefix(path, pathWebhooks):
+		return schema.ScopeWebhooks
+	case path == pathStats || path == pathReport || path == pathLinkReport || path == pathLive || path == pathLinkLive:
+		return schema.ScopeReadReports
+	case method == fasthttp.MethodGet:
+		return schema.ScopeReadLinks
+	}
+	return schema.ScopeWriteLinks
 }
 
 // Credential returns the digest of a request's API token, zero without a well-formed token.
@@ -277,7 +302,7 @@ func (a *API) admit(c *call) error {
 	if grant.Suspended {
 		return errSuspended
 	}
-	c.account = grant.AccountID
+	c.account, c.scopes = grant.AccountID, grant.Scopes
 	return nil
 }
 
@@ -297,6 +322,7 @@ func (a *API) count(c *call, n int) (ratelimit.Quota, error) {
 }
 
 func (c *call) setQuota(quota ratelimit.Quota) {
+	c.quota = quota
 	// fasthttp would write X-Ratelimit-Limit; some clients compare header names case-sensitively.
 	c.http.Response.Header.SetCanonical([]byte("X-RateLimit-Limit"), []byte(strconv.Itoa(quota.Limit)))
 	c.http.Response.Header.SetCanonical([]byte("X-RateLimit-Remaining"), []byte(strconv.Itoa(quota.Remaining)))

@@ -26,15 +26,16 @@ type querier interface {
 
 func insertToken(ctx context.Context, db querier, accountID int64, token *schema.Token) (id int64, err error) {
 	err = db.QueryRow(ctx, `
-		INSERT INTO tokens (account_id, name, prefix, digest, created_at, used_at, revoked_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id`,
+		INSERT INTO tokens (account_id, name, prefix, digest, created_at, used_at, revoked_at, scopes, expires_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING id`,
 		accountID, token.Name, token.Prefix, token.Digest[:], token.CreatedAt, nullIfZero(token.UsedAt),
-		nullIfZero(token.RevokedAt)).Scan(&id)
+		nullIfZero(token.RevokedAt), token.Scopes, nullIfZero(token.ExpiresAt)).Scan(&id)
 	return id, err
 }
 
 const (
-	tokenColumns = `t.id, t.account_id, t.name, t.prefix, t.digest, t.created_at, coalesce(t.used_at, ` + zeroTime + `)`
+	tokenColumns = `t.id, t.account_id, t.name, t.prefix, t.digest, t.created_at, coalesce(t.used_at, ` + zeroTime + `), t.scopes,
+		coalesce(t.expires_at, ` + zeroTime + `)`
 
 	tokenByDigest = `
 	SELECT ` + tokenColumns + `, a.email, a.password_hash, a.suspended, a.time_zone, a.created_at
@@ -42,7 +43,7 @@ const (
 	WHERE t.digest = $1 AND t.revoked_at IS NULL`
 	validTokens = `
 	SELECT t.id FROM tokens t JOIN accounts a ON a.id = t.account_id
-	WHERE t.id = ANY ($1) AND t.revoked_at IS NULL AND NOT a.suspended`
+	WHERE t.id = ANY ($1) AND t.revoked_at IS NULL AND NOT a.suspended AND (t.expires_at IS NULL OR t.expires_at > now())`
 	tokensOfAccount = `
 	SELECT ` + tokenColumns + ` FROM tokens t WHERE t.account_id = $1 AND t.revoked_at IS NULL ORDER BY t.id DESC`
 	// Rows are locked in order of their IDs, so that calls with several tokens in common do not deadlock.
@@ -57,7 +58,7 @@ const (
 func scanToken(row pgx.Row, more ...any) (token schema.Token, err error) {
 	var digest []byte
 	err = row.Scan(append([]any{&token.ID, &token.AccountID, &token.Name, &token.Prefix, &digest, &token.CreatedAt,
-		&token.UsedAt}, more...)...)
+		&token.UsedAt, &token.Scopes, &token.ExpiresAt}, more...)...)
 	copy(token.Digest[:], digest)
 	return token, err
 }

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	tokenColumns = `t.id, t.account_id, t.name, t.prefix, t.digest, t.created_at, t.used_at`
+	tokenColumns = `t.id, t.account_id, t.name, t.prefix, t.digest, t.created_at, t.used_at, t.scopes, t.expires_at`
 
 	tokenByDigest = `
 	SELECT ` + tokenColumns + `, a.email, a.password_hash, a.suspended, a.time_zone, a.created_at
@@ -17,7 +17,8 @@ const (
 	WHERE t.digest = ? AND t.revoked_at IS NULL`
 	validTokens = `
 	SELECT t.id FROM tokens t JOIN accounts a ON a.id = t.account_id
-	WHERE t.id IN (SELECT value FROM json_each(?)) AND t.revoked_at IS NULL AND NOT a.suspended`
+	WHERE t.id IN (SELECT value FROM json_each(?)) AND t.revoked_at IS NULL AND NOT a.suspended
+		AND (t.expires_at IS NULL OR t.expires_at > unixepoch('subsec') * 1000)`
 	tokensOfAccount = `
 	SELECT ` + tokenColumns + ` FROM tokens t WHERE t.account_id = ? AND t.revoked_at IS NULL ORDER BY t.id DESC`
 	// useTokens takes a JSON object of times by ID.
@@ -30,7 +31,7 @@ const (
 func scanToken(row interface{ Scan(...any) error }, more ...any) (token schema.Token, err error) {
 	var digest []byte
 	err = row.Scan(append([]any{&token.ID, &token.AccountID, &token.Name, &token.Prefix, &digest,
-		unixMillis{&token.CreatedAt}, unixMillis{&token.UsedAt}}, more...)...)
+		unixMillis{&token.CreatedAt}, unixMillis{&token.UsedAt}, &token.Scopes, unixMillis{&token.ExpiresAt}}, more...)...)
 	copy(token.Digest[:], digest)
 	return token, err
 }
@@ -47,9 +48,9 @@ func (s *Store) CreateToken(ctx context.Context, token *schema.Token) error {
 
 func insertToken(ctx context.Context, db execer, accountID int64, token *schema.Token) (id int64, err error) {
 	return insertedID(db.ExecContext(ctx, `INSERT INTO tokens
-		(account_id, name, prefix, digest, created_at, used_at, revoked_at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+		(account_id, name, prefix, digest, created_at, used_at, revoked_at, scopes, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		accountID, token.Name, token.Prefix, token.Digest[:],
-		unixMillis{&token.CreatedAt}, unixMillis{&token.UsedAt}, unixMillis{&token.RevokedAt}))
+		unixMillis{&token.CreatedAt}, unixMillis{&token.UsedAt}, unixMillis{&token.RevokedAt}, token.Scopes, unixMillis{&token.ExpiresAt}))
 }
 
 // TokenByDigest implements schema.TokenStore.

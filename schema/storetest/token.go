@@ -42,6 +42,7 @@ func createsTokens(t *testing.T, store schema.Database) {
 	a, b := addAccount(t, store, "a@example.org"), addAccount(t, store, "b@example.org")
 	zeros := newToken(a.ID, "zeros")
 	zeros.Digest, zeros.Name, zeros.Prefix, zeros.UsedAt = [32]byte{}, "", "", epoch.Add(time.Hour)
+	zeros.Scopes, zeros.ExpiresAt = "links.read webhooks", hour(1)
 	testkit.Must(t, store.CreateToken(t.Context(), &zeros))
 	owners := map[schema.Token]schema.Account{
 		addToken(t, store, a.ID, "one"): a, addToken(t, store, a.ID, "two"): a, addToken(t, store, b.ID, "three"): b,

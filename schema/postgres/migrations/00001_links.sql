@@ -30,7 +30,9 @@ CREATE TABLE tokens (
     digest     bytea       NOT NULL UNIQUE,
     created_at timestamptz NOT NULL,
     used_at    timestamptz,
-    revoked_at timestamptz
+    revoked_at timestamptz,
+    scopes     text        NOT NULL DEFAULT '', -- separated by spaces; '': all
+    expires_at timestamptz
 ) WITH (fillfactor = 70); -- a row changes while the token is used
 
 CREATE INDEX tokens_of_account ON tokens (account_id, id) WHERE revoked_at IS NULL;

@@ -33,7 +33,9 @@ CREATE TABLE tokens (
     digest     BLOB    NOT NULL UNIQUE,
     created_at INTEGER NOT NULL,
     used_at    INTEGER,
-    revoked_at INTEGER
+    revoked_at INTEGER,
+    scopes     TEXT    NOT NULL DEFAULT '', -- separated by spaces; '': all
+    expires_at INTEGER
 ) STRICT;
 
 CREATE INDEX tokens_of_account ON tokens (account_id, id) WHERE revoked_at IS NULL;

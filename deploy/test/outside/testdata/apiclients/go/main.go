@@ -248,6 +248,11 @@ func hear(ctx context.Context, api *client.ClientWithResponses, said map[string]
 }
 
 func describe(ctx context.Context, api *client.ClientWithResponses, said map[string]any) error {
+	account, err := api.GetAccountWithResponse(ctx)
+	if err != nil || account.JSON200 == nil {
+		return fmt.Errorf("account: %v, %s", err, account.GetBody())
+	}
+	said["scopes"] = len(account.JSON200.Token.Scopes)
 	document, err := api.DescribeWithResponse(ctx)
 	if err != nil || document.JSON200 == nil {
 		return fmt.Errorf("describe: %v, %s", err, document.GetBody())

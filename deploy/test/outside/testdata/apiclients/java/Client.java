@@ -130,6 +130,7 @@ public class Client {
         said.put("hooks", hooks.listWebhooks(1L).getMeta().getTotal());
         said.put("unhooked", hooks.deleteWebhook(hook).getSuccess());
 
+        said.put("scopes", new AboutApi(client).getAccount().getToken().getScopes().size());
         said.put("openapi", new AboutApi(client).describe().getOpenapi());
 
         LinksApi stranger = new LinksApi(connect("wrong"));

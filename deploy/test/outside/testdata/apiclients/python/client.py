@@ -80,6 +80,7 @@ said["hook_url"] = hooks.get_webhook(hook).webhook.url
 said["hooks"] = hooks.list_webhooks().meta.total
 said["unhooked"] = hooks.delete_webhook(hook).success
 
+said["scopes"] = len(about.get_account().token.scopes)
 said["openapi"] = about.describe().openapi
 
 stranger = openapi_client.LinksApi(connect("wrong"))

@@ -92,6 +92,7 @@ said["hook_url"] = (await hooks.getWebhook({ id })).webhook.url;
 said["hooks"] = (await hooks.listWebhooks()).meta.total;
 said["unhooked"] = (await hooks.deleteWebhook({ id })).success;
 
+said["scopes"] = (await new AboutApi(api).getAccount()).token.scopes.length;
 said["openapi"] = (await new AboutApi(api).describe()).openapi;
 
 const stranger = new LinksApi(connect("wrong"));
