@@ -3,6 +3,7 @@ package dashboard
 import (
 	"errors"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -91,8 +92,17 @@ func (d *Dashboard) listDomains(c *call) error {
 	return d.render(c, "domains", page)
 }
 
+// bareHost returns the host of what may be the address of a page.
+func bareHost(text string) string {
+	if _, rest, isURL := strings.Cut(text, "://"); isURL {
+		text = rest
+	}
+	host, _, _ := strings.Cut(text, "/")
+	return host
+}
+
 func (d *Dashboard) addDomain(c *call) error {
-	host := c.form(customdomain.FieldHost)
+	host := bareHost(c.form(customdomain.FieldHost))
 	domain, err := d.Domains.Add(c.ctx, c.account.ID, host)
 	if problems, ok := problemsOf(err); ok {
 		page, err := d.domains(c)
