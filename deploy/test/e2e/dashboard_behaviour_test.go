@@ -37,7 +37,7 @@ func TestDashboardBehaviour(t *testing.T) {
 	t.Run("without the script", func(t *testing.T) {
 		b := s.tab(t, withoutScript).signIn(s)
 		b.page("/dashboard/links/0/without/edit")
-		b.press("Behaviour: password, rules, variants, preview")
+		b.press("Behaviour: password, limit, rules, variants, preview")
 		b.sees("Add a rule", "Rule 1")
 		b.fill("Name", "phones")
 		b.sees("Add a rule", "Rule 2")
@@ -51,7 +51,7 @@ func TestDashboardBehaviour(t *testing.T) {
 		b := s.tab(t).signIn(s)
 		b.page("/dashboard/links/0/with/edit")
 		evaluate[bool](b, "window.stays = true")
-		b.press("Behaviour: password, rules, variants, preview")
+		b.press("Behaviour: password, limit, rules, variants, preview")
 		b.press("Add variants")
 		b.shows("Variant 2")
 		b.press("Remove Variant 2")

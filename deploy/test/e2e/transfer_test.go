@@ -57,7 +57,7 @@ func testImportAndExport(t *testing.T, s *system) {
 			clicks = 1
 		}
 		n := strconv.Itoa(i)
-		if want := s.edge + "/Im" + n + ",Im" + n + ",,https://example.com/imported/" + n + ",Title; " + n + ",a b-c,true,2022-01-15T08:30:00+00:00,,,false,,,,false," +
+		if want := s.edge + "/Im" + n + ",Im" + n + ",,https://example.com/imported/" + n + ",Title; " + n + ",a b-c,true,2022-01-15T08:30:00+00:00,,,false,,,,,false," +
 			strconv.Itoa(clicks); strings.Join(row, ",") != want {
 			t.Fatalf("row %d is\n%s\nwant\n%s", i+1, strings.Join(row, ","), want)
 		}
