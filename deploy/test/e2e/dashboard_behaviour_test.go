@@ -62,6 +62,24 @@ func TestDashboardBehaviour(t *testing.T) {
 		b.press("Add a rule")
 		b.shows("Rule 1")
 		b.fill("Name", "phones")
+		b.press("Add a rule")
+		b.shows("Rule 2")
+		evaluate[string](b, `document.getElementById("rules.1.name").value = "late"`)
+		first := func(name string) {
+			t.Helper()
+			testkit.Succeeds(t, func() error {
+				return testkit.Mismatch("first rule", evaluate[string](b, `document.getElementById("rules.0.name").value`), name)
+			})
+		}
+		b.press("Move up Rule 2")
+		first("late")
+		b.press("Move down Rule 1")
+		first("phones")
+		b.press("Remove Rule 2")
+		b.find("Add a rule")
+		testkit.Succeeds(t, func() error {
+			return testkit.Mismatch("there is a second rule", evaluate[bool](b, `document.getElementById("rules.1.name") !== null`), false)
+		})
 		if !evaluate[bool](b, "window.stays === true") {
 			t.Error("the buttons lead to another page")
 		}
