@@ -242,12 +242,17 @@ func TestBatchLimits(t *testing.T) {
 		cfg := quick()
 		cfg.MaxBatch = 10
 		w := start(t, cfg, client, store)
-		for counted := int64(0); counted <= 40; counted += 10 {
-			testkit.Succeeds(t, func() error { return testkit.Mismatch("lag", int64(w.metric("lag_records")), 40-counted) })
-			if counted < 40 {
+		produced := int64(40)
+		for counted := int64(0); counted <= produced; counted += 10 {
+			testkit.Succeeds(t, func() error { return testkit.Mismatch("lag", int64(w.metric("lag_records")), produced-counted) })
+			if counted == 0 { // while the first insert is under way
+				produce(t, client, 0, encoded(lane(1), 41, 60)...)
+				produced = 60
+			}
+			if counted < produced {
 				store.insert <- struct{}{}
 			}
-			awaitTotal(t, store, min(40, counted+10))
+			awaitTotal(t, store, min(produced, counted+10))
 		}
 	})
 	t.Run("a click waits at most MaxWait for others", func(t *testing.T) {
