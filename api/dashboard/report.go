@@ -353,7 +353,7 @@ func (d *Dashboard) clickReport(c *call, page reportPage, asked clickreport.Requ
 		days = (days + 12) / 24
 	}
 	report.Counter = counter{Days: max(2, days), Sum: got.Totals, Before: compared.Clicks.Total(),
-		Against: "in the previous " + periodOf(days), Compared: !c.account.CreatedAt.After(compared.From)}
+		Against: "in the previous " + periodOf(days), Compared: !c.account.CreatedAt.After(compared.From) && (compared.Clicks.Total() > 0 || !page.since(c).After(compared.From))}
 	if page.Form.ByYear {
 		report.Counter.Against = "a year before"
 	}
