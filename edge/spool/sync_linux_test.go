@@ -64,4 +64,11 @@ func TestClicksReachTheDisk(t *testing.T) {
 	path = onlySegment(t, left.Dir)
 	open(t, left)
 	testkit.Equal(t, "KiB that a killed process left and are not synced", dirty(t, path), 0)
+
+	cfg = config(t.TempDir(), 1)
+	cfg.Sync = 10 * time.Millisecond
+	s, _ = open(t, cfg)
+	appendClicks(t, s, 0, 1, 10)
+	path = onlySegment(t, cfg.Dir)
+	testkit.Eventually(t, "clicks are synced after a while", func() bool { return dirty(t, path) == 0 })
 }
