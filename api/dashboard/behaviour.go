@@ -63,8 +63,8 @@ var (
 		{Key: "if.language", Label: "Languages", Example: "de, fr-CH"},
 		{Key: "if.country", Label: "Countries", Example: "AT, DE"},
 		{Key: "if.query", Label: "Query", Example: "ref=newsletter&id=*"},
-		{Key: "if.from", Label: "From (UTC)", Type: "datetime-local"},
-		{Key: "if.until", Label: "Until (UTC)", Type: "datetime-local"},
+		{Key: "if.from", Label: "From", Type: "datetime-local"},
+		{Key: "if.until", Label: "Until", Type: "datetime-local"},
 	}
 	variantInputs = []behaviourInput{
 		{Key: "name", Label: "Name", Example: "red"},
@@ -189,8 +189,8 @@ func numbered(rows []behaviourRow, list string) []behaviourRow {
 	return rows
 }
 
-// behaviourOf returns the behaviour of a link as the form shows it.
-func behaviourOf(e *schema.Extension) behaviour {
+// behaviourOf returns the behaviour of a link as the form shows it in a time zone.
+func behaviourOf(e *schema.Extension, zone *time.Location) behaviour {
 	texts := map[string]string{}
 	if e == nil {
 		e = new(schema.Extension)
@@ -199,8 +199,8 @@ func behaviourOf(e *schema.Extension) behaviour {
 		c := rule.If
 		for key, text := range map[string]string{"name": rule.Name, "url": rule.URL, "if.device": strings.Join(c.Device, ", "),
 			"if.os": strings.Join(c.OS, ", "), "if.browser": strings.Join(c.Browser, ", "), "if.language": strings.Join(c.Language, ", "),
-			"if.country": strings.Join(c.Country, ", "), "if.query": formatQuery(c.Query), "if.from": formatMoment(c.From),
-			"if.until": formatMoment(c.Until)} {
+			"if.country": strings.Join(c.Country, ", "), "if.query": formatQuery(c.Query), "if.from": formatMoment(c.From, zone),
+			"if.until": formatMoment(c.Until, zone)} {
 			texts[rowField(shorten.FieldRules, i)+"."+key] = text
 		}
 	}
@@ -223,12 +223,12 @@ func behaviourOf(e *schema.Extension) behaviour {
 	return typedBehaviour(func(field string) string { return texts[field] })
 }
 
-// formatMoment returns the time of a condition as text, and "" for no time.
-func formatMoment(at schema.Moment) string {
+// formatMoment returns the time of a condition as text, in a zone; "" for no time.
+func formatMoment(at schema.Moment, zone *time.Location) string {
 	if at == 0 {
 		return ""
 	}
-	return formatExpiry(time.Unix(int64(at), 0), time.UTC)
+	return formatExpiry(time.Unix(int64(at), 0), zone)
 }
 
 // formatQuery writes query conditions as the query that meets them.
@@ -240,14 +240,15 @@ func formatQuery(conditions map[string]string) string {
 	return strings.ReplaceAll(query.Encode(), "%2A", "*")
 }
 
-// extension returns what the form asks for, in the form of the API. Parts that neither the form nor the link has are left out.
-func (b behaviour) extension(old *schema.Extension) (x shorten.Extension) {
+// extension returns what the form asks for, in the form of the API. Its times are in a zone. Parts that neither the form nor the link has
+// are left out.
+func (b behaviour) extension(old *schema.Extension, zone *time.Location) (x shorten.Extension) {
 	if old == nil {
 		old = new(schema.Extension)
 	}
 	var rules, variants []any
 	for _, row := range b.Rules {
-		rules = append(rules, ruleObject(row.Inputs))
+		rules = append(rules, ruleObject(row.Inputs, zone))
 	}
 	for _, row := range b.Variants {
 		v := row.Inputs
@@ -291,7 +292,7 @@ func (b behaviour) extension(old *schema.Extension) (x shorten.Extension) {
 }
 
 // ruleObject returns a rule in the form of the API. Text that cannot be read is passed on, so that the API's rules say what is wrong.
-func ruleObject(inputs []behaviourInput) map[string]any {
+func ruleObject(inputs []behaviourInput, zone *time.Location) map[string]any {
 	rule, conditions := map[string]any{}, map[string]any{}
 	for _, input := range inputs {
 		condition, is := strings.CutPrefix(input.Key, "if.")
@@ -301,17 +302,17 @@ func ruleObject(inputs []behaviourInput) map[string]any {
 		case !is:
 			rule[input.Key] = input.Text
 		case input.Text != "":
-			conditions[condition] = conditionValue(condition, input.Text)
+			conditions[condition] = conditionValue(condition, input.Text, zone)
 		}
 	}
 	rule["if"] = conditions
 	return rule
 }
 
-func conditionValue(condition, text string) any {
+func conditionValue(condition, text string, zone *time.Location) any {
 	switch condition {
 	case "from", "until":
-		if at, err := parseExpiry(text, time.UTC); err == nil {
+		if at, err := parseExpiry(text, zone); err == nil {
 			return at
 		}
 		return text

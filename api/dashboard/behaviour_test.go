@@ -60,6 +60,16 @@ func TestBehaviour(t *testing.T) {
 			t.Errorf("shares or rows are missing:\n%s", page.body)
 		}
 	})
+	t.Run("has its times in the account's zone", func(t *testing.T) {
+		b.post("/dashboard/account/time-zone", "time_zone", "Europe/Vienna").wantTo(t, "/dashboard/account")
+		wantInput(t, b.get(path+"/edit"), "rules.0.if.from", "2030-01-31T13:00")
+		before := extension(t).Text()
+		b.edit(path, append([]string{"long_url", "https://example.org/"}, ruled...)...).wantTo(t, path) // from 12:00, which is earlier
+		testkit.Equal(t, "from", extension(t).Rules[0].If.From, schema.Moment(1896091200-3600))
+		b.post("/dashboard/account/time-zone", "time_zone", "").wantTo(t, "/dashboard/account")
+		b.edit(path, append([]string{"long_url", "https://example.org/"}, ruled...)...).wantTo(t, path)
+		testkit.Equal(t, "extension", extension(t).Text(), before)
+	})
 	t.Run("stays as it is if the form is sent as it was", func(t *testing.T) {
 		before := extension(t).Text()
 		b.edit(path, append([]string{"long_url", "https://example.org/other"}, ruled...)...).wantTo(t, path)
