@@ -28,21 +28,22 @@ func TestTwoEdges(t *testing.T) {
 		testkit.Equal(t, "serial number", second.SerialNumber.String(), first.SerialNumber.String())
 		testkit.Equal(t, "issued", s.sum(t, metricIssued), 1)
 	})
-	t.Run("share that of a domain that is verified", func(t *testing.T) {
-		s.verify(t, "go.example.org")
-		first := s.edges[0].serves(t, s.authority, "go.example.org")
-		second := s.edges[1].serves(t, s.authority, "go.example.org")
-		testkit.Equal(t, "serial number", second.SerialNumber.String(), first.SerialNumber.String())
-		testkit.Equal(t, "issued", s.sum(t, metricIssued), 2)
-		for _, e := range s.edges {
-			status, _, err := e.visit(s.authority, "go.example.org", "/abc")
-			testkit.Must(t, err)
-			testkit.Equal(t, "status", status, 302)
-		}
-		state(t, s.links, "go.example.org", "it is valid", func(c schema.CertificateState) bool {
-			return c.Error == "" && c.ExpiresAt.Equal(first.NotAfter)
+	for i, host := range []string{"go.example.org", "example.net"} { // the second one is the apex of its zone
+		t.Run("share that of a verified domain, "+host, func(t *testing.T) {
+			s.verify(t, host)
+			first, second := s.edges[0].serves(t, s.authority, host), s.edges[1].serves(t, s.authority, host)
+			testkit.Equal(t, "serial number", second.SerialNumber.String(), first.SerialNumber.String())
+			testkit.Equal(t, "issued", s.sum(t, metricIssued), 2+i)
+			for _, e := range s.edges {
+				status, _, err := e.visit(s.authority, host, "/abc")
+				testkit.Must(t, err)
+				testkit.Equal(t, "status", status, 302)
+			}
+			state(t, s.links, host, "it is valid", func(c schema.CertificateState) bool {
+				return c.Error == "" && c.ExpiresAt.Equal(first.NotAfter)
+			})
 		})
-	})
+	}
 	t.Run("resume each other's sessions, also after a restart", func(t *testing.T) {
 		for _, e := range s.edges {
 			testkit.Eventually(t, "an edge has the keys of tickets", func() bool { return e.metric(t, metricTicketKey) > 0 })
