@@ -102,14 +102,14 @@ func bareHost(text string) string {
 }
 
 func (d *Dashboard) addDomain(c *call) error {
-	host := bareHost(c.form(customdomain.FieldHost))
-	domain, err := d.Domains.Add(c.ctx, c.account.ID, host)
+	typed := c.form(customdomain.FieldHost)
+	domain, err := d.Domains.Add(c.ctx, c.account.ID, bareHost(typed))
 	if problems, ok := problemsOf(err); ok {
 		page, err := d.domains(c)
 		if err != nil {
 			return err
 		}
-		page.Host = host
+		page.Host = typed
 		return d.invalid(c, "domains", page, problems)
 	}
 	if err != nil {
