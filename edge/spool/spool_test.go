@@ -317,8 +317,11 @@ func TestFoldersReachTheDisk(t *testing.T) {
 	lane := s.Lanes()[0]
 	folder := filepath.Join(cfg.Dir, lane.ID().Incarnation.String())
 	testkit.Equal(t, "synced", synced, []string{folder})
-	testkit.Must(t, s.Sync())
-	testkit.Equal(t, "synced without a change", synced, []string{folder})
+	testkit.Eventually(t, "nothing is synced without a change", func() bool { // the next segment is made meanwhile
+		synced = nil
+		testkit.Must(t, s.Sync())
+		return len(synced) == 0
+	})
 
 	appendClicks(t, s, 0, 301, 600)
 	fault := errors.New("input/output error")

@@ -180,7 +180,8 @@ func TestLateWorker(t *testing.T) {
 	cfg.Late = true
 	late := start(t, cfg, client, store)
 	awaitTotal(t, store, 15)
-	late.wantMetrics(map[string]int{"records_deleted_total": 0, "clicks_missing_total": 0, "clicks_counted_total": 15})
+	testkit.Eventually(t, "the worker says so", func() bool { return late.metric("clicks_counted_total") == 15 })
+	late.wantMetrics(map[string]int{"records_deleted_total": 0, "clicks_missing_total": 0})
 }
 
 // Retention deleted every record, and the store has no position yet.

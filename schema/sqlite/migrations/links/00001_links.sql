@@ -183,7 +183,7 @@ CREATE TABLE shared_values (
 -- call that arrives late finds them ended.
 CREATE TABLE lease_holders (
     incarnation BLOB    NOT NULL PRIMARY KEY,
-    ended       INTEGER NOT NULL DEFAULT 0
+    ended       INTEGER NOT NULL DEFAULT 0 CHECK (ended IN (0, 1))
 ) STRICT, WITHOUT ROWID;
 
 -- What a holder has of a link. The row whose incarnation is all zeros has what ended holders have spent.
