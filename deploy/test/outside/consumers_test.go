@@ -55,7 +55,9 @@ func produceRepeatedly(t *testing.T, client *stream.Client, partitions int) map[
 					UserAgent: []byte("Firefox"), Language: []byte("de")}
 				batch.Append(nil, schema.AppendClick(nil, &click))
 			}
-			testkit.Must(t, client.Produce(t.Context(), number%(partitions-1), batch))
+			testkit.Succeeds(t, func() error { // the topic is new: its partitions may not have leaders yet
+				return client.Produce(t.Context(), number%(partitions-1), batch)
+			})
 		}
 		for first := uint64(1); first < 500; {
 			last := first + random.Uint64N(60)
