@@ -225,7 +225,7 @@ func testAddresses(t *testing.T, s *systemService) {
 	out, err := s.m.Try(t, `systemctl start linkstream-edge 2>&1`)
 	testkit.Equal(t, "the edge starts at the address of standalone", err == nil, false)
 	log := s.m.Run(t, `journalctl --no-pager --unit linkstream-edge.socket`)
-	if !strings.Contains(log, "Address already in use") {
+	if !strings.Contains(log, "Failed to listen on sockets") { // the reason comes from a process that may end before the journal knows its unit
 		t.Errorf("systemctl prints\n%sthe journal has\n%s", out, log)
 	}
 	testkit.Must(t, s.visit())
