@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The system calls of this file, except waitRaw with a timeout, return at once, because their descriptors do not block. They are made without Go's
-// scheduler, which prepares for long calls and may give the loop's P to another thread.
+// The system calls of this file, except those of a poller that waits, return at once, because their descriptors do not block. They are
+// made without Go's scheduler, which prepares for long calls and may give the loop's P to another thread.
 
 // receive reads without waiting. 0 bytes and no error mean that the client has closed its side.
 func receive(fd int32, p []byte) (int, unix.Errno) {

@@ -15,8 +15,8 @@ import (
 )
 
 // extended answers a request for a link with an extension, in this order: a visitor without the link's password is asked for it; a
-// program that draws a preview gets the card; a link whose limit is used up leads where expired ones do; else the first rule that matches, a variant or the link's URL says where the visitor is
-// sent. It returns false if a goroutine has to answer.
+// program that draws a preview gets the card; a link whose limit is used up leads where expired ones do; else the first rule that
+// matches, a variant or the link's URL says where the visitor is sent. It returns false if a goroutine has to answer.
 func (h *Handler) extended(q *request, target resolve.Target) bool {
 	location, extension := target.Extended()
 	v := h.visits.Get().(*visit)

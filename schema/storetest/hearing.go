@@ -144,7 +144,7 @@ func hearsSinceOn(t *testing.T, store schema.Database) {
 	early := clickNow(link, 1)[0]
 	early.at = early.at.Add(-time.Hour)
 	m.tell(t, store, 0, early)
-	testkit.Equal(t, "of before", hashes(t, store, hook), nil, nilOrEmpty)
+	testkit.Equal(t, "clicks from before the webhook", hashes(t, store, hook), nil, nilOrEmpty)
 	kept := clickNow(link, 1)[0]
 	hook.URL = "https://example.org/other"
 	testkit.Must(t, store.UpdateWebhook(t.Context(), hook))
