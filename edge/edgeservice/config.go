@@ -32,6 +32,7 @@ type Config struct {
 	GeoIP       string           // path of a MaxMind database; "": countries are unknown
 	API         schema.BaseURL   // of an api that checks passwords of links; zero: the one that the link store names; not a flag
 	Passwords   password.Checker // checks them in this process; nil: an api does; not a flag
+	Told        bool             // this process calls DropPending for every change of the link store; not a flag
 }
 
 // DefaultConfig returns a configuration that works once Resolve.URL and Spool.Dir are set.

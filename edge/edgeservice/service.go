@@ -70,6 +70,7 @@ type Service struct {
 	countries *enrich.Countries
 	links     Links
 	pending   *pending
+	told      bool
 	limits    *limit.Limits
 	metrics   *metrics.Set
 	log       *slog.Logger
@@ -116,7 +117,7 @@ func New(cfg Config, links Links, topics Topics, log *slog.Logger) (*Service, er
 		log:       log,
 		hosts:     certificate.NewHosts(cfg.Resolve.URL.Host(), links, set, log),
 	}
-	s.pending = &pending{store: links, caches: caches{resolver, s.hosts}, log: log}
+	s.pending, s.told = &pending{store: links, caches: caches{resolver, s.hosts}, log: log}, cfg.Told
 	if err := s.listen(cfg, log); err != nil {
 		resolver.Close()
 		return nil, errors.Join(err, clicks.Close())
@@ -233,7 +234,9 @@ func (s *Service) Run(ctx context.Context) error {
 	defer stopShipping()
 	var following, shipper sync.WaitGroup
 	following.Go(func() { s.followChanges(ctx) })
-	following.Go(func() { s.pending.run(ctx) })
+	if !s.told {
+		following.Go(func() { s.pending.run(ctx) })
+	}
 	following.Go(func() { s.hosts.Run(ctx) })
 	following.Go(func() { s.limits.Run(ctx) })
 	following.Go(func() { s.blocked.Run(ctx, s.resolver.BlocklistChanged) })

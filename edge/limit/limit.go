@@ -99,6 +99,7 @@ type Limits struct {
 
 	mu         sync.RWMutex
 	leases     map[int64]*lease // by link
+	first      chan struct{}    // wakes Run, which sleeps while there are no leases
 	background sync.WaitGroup
 
 	registering sync.Mutex
@@ -128,7 +129,7 @@ type lease struct {
 
 // New returns the limits of a process with a spool.
 func New(store Store, spool Spool, log *slog.Logger) *Limits {
-	return &Limits{store: store, spool: spool, log: log, began: time.Now(), leases: map[int64]*lease{}}
+	return &Limits{store: store, spool: spool, log: log, began: time.Now(), leases: map[int64]*lease{}, first: make(chan struct{}, 1)}
 }
 
 // Ticket is a click that was taken. Exactly one of its methods is called.
@@ -172,6 +173,10 @@ func (l *Limits) lease(link int64) *lease {
 		x = &lease{link: link, granted: -1}
 		x.low.Store(-1)
 		l.leases[link] = x
+		select {
+		case l.first <- struct{}{}:
+		default:
+		}
 	}
 	return x
 }
@@ -335,17 +340,26 @@ func (l *Limits) note(err error) {
 
 // Run tells the store what was spent until ctx is done, and what earlier processes have spent.
 func (l *Limits) Run(ctx context.Context) {
-	every := time.NewTicker(tellEvery)
-	defer every.Stop()
-	for {
-		_ = Settle(ctx, l.store, l.spool) // the next turn tries again; a store that is away is logged for links
+	for ctx.Err() == nil {
+		err := Settle(ctx, l.store, l.spool) // the next turn tries again; a store that is away is logged for links
+		if err == nil && l.idle() {
+			select {
+			case <-ctx.Done():
+			case <-l.first:
+			}
+		}
 		select {
 		case <-ctx.Done():
-			return
-		case <-every.C:
+		case <-time.After(tellEvery):
+			_ = l.tell(ctx, false)
 		}
-		_ = l.tell(ctx, false)
 	}
+}
+
+func (l *Limits) idle() bool {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return len(l.leases) == 0
 }
 
 // Close gives back what is left, after which nothing may be taken any more.
