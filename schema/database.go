@@ -12,6 +12,7 @@ type Database interface {
 	CertificateStore
 	UploadStore
 	RateStore
+	ShareStore
 	WebhookStore
 	HearingStore
 	SharedStore

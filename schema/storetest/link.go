@@ -16,6 +16,7 @@ func TestDatabase(t *testing.T, open Open[schema.Database]) {
 	t.Run("accounts", func(t *testing.T) { run(t, open, accountBehaviours) })
 	t.Run("tokens", func(t *testing.T) { run(t, open, tokenBehaviours) })
 	t.Run("sessions", func(t *testing.T) { run(t, open, sessionBehaviours) })
+	t.Run("shares", func(t *testing.T) { run(t, open, shareBehaviours) })
 	t.Run("shared values", func(t *testing.T) { run(t, open, sharedBehaviours) })
 	t.Run("leases", func(t *testing.T) { run(t, open, leaseBehaviours) })
 	t.Run("attempts", func(t *testing.T) { run(t, open, attemptBehaviours) })

@@ -268,6 +268,23 @@ CREATE TRIGGER note_host AFTER UPDATE OF verified_at, root_url, not_found_url, e
 CREATE TRIGGER note_deleted_host AFTER DELETE ON domains
     FOR EACH ROW WHEN (OLD.verified_at IS NOT NULL) EXECUTE FUNCTION note_host();
 
+-- Reports that people without an account may read.
+CREATE TABLE shares (
+    id            bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    account_id    bigint      NOT NULL REFERENCES accounts (id),
+    digest        bytea       NOT NULL UNIQUE,
+    link_id       bigint      NOT NULL, -- 0: not the report of a link
+    hash          text        NOT NULL, -- of the link
+    domain_id     bigint, -- NULL: any
+    tag           text        NOT NULL, -- '': links with any tags or none
+    expires_at    timestamptz, -- NULL: never
+    password_hash text        NOT NULL, -- '': none
+    hide_targets  boolean     NOT NULL,
+    created_at    timestamptz NOT NULL
+);
+
+CREATE INDEX shares_of_account ON shares (account_id, id);
+
 CREATE TABLE webhooks (
     id               bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     account_id       bigint      NOT NULL REFERENCES accounts (id),

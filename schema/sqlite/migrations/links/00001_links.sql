@@ -249,6 +249,23 @@ CREATE TRIGGER note_deleted_host AFTER DELETE ON domains WHEN old.verified_at IS
 END;
 -- +goose StatementEnd
 
+-- Reports that people without an account may read.
+CREATE TABLE shares (
+    id            INTEGER PRIMARY KEY AUTOINCREMENT,
+    account_id    INTEGER NOT NULL REFERENCES accounts (id),
+    digest        BLOB    NOT NULL UNIQUE,
+    link_id       INTEGER NOT NULL, -- 0: not the report of a link
+    hash          TEXT    NOT NULL, -- of the link
+    domain_id     INTEGER, -- NULL: any
+    tag           TEXT    NOT NULL, -- '': links with any tags or none
+    expires_at    INTEGER, -- NULL: never
+    password_hash TEXT    NOT NULL, -- '': none
+    hide_targets  INTEGER NOT NULL CHECK (hide_targets IN (0, 1)),
+    created_at    INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX shares_of_account ON shares (account_id, id);
+
 CREATE TABLE webhooks (
     id               INTEGER PRIMARY KEY AUTOINCREMENT,
     account_id       INTEGER NOT NULL REFERENCES accounts (id),
