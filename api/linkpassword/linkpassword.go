@@ -9,31 +9,17 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/valyala/fasthttp"
 
 	"linkstream/api/admission"
 	"linkstream/api/auth"
-	"linkstream/api/ratelimit"
 	"linkstream/api/request"
 	"linkstream/schema"
-	"linkstream/schema/fair"
-)
-
-// Limits of attempts. Many people may share an address. The limit of a link is that of a guesser with many networks: it is above what
-// the visitors of a link need, and a random password of four small letters lasts for days.
-var (
-	byLinkAndAddress = ratelimit.AttemptLimit{Purpose: "password of a link by address", PerMinute: 10, PerHour: 60}
-	byLinkAndSite    = ratelimit.AttemptLimit{Purpose: "password of a link by /48", PerMinute: 40, PerHour: 240}
-	byAddress        = ratelimit.AttemptLimit{Purpose: "passwords of links by address", PerMinute: 60, PerHour: 600}
-	bySite           = ratelimit.AttemptLimit{Purpose: "passwords of links by /48", PerMinute: 240, PerHour: 2400}
-	byLink           = ratelimit.AttemptLimit{Purpose: "password of a link", PerMinute: 3000, PerHour: 3000}
 )
 
 const (
@@ -42,13 +28,6 @@ const (
 	keySize     = 32
 	reloadEvery = time.Second
 )
-
-// underWay bounds the attempts that wait to be computed. Links take turns, and all of them are one client of the pool of passwords, so
-// that a flood of attempts at one link delays neither other links nor sign-ins by more than a computation or two.
-var underWay = fair.Limits{Places: 2, Waiting: 1024, WaitingEach: 128}
-
-// visitors is the client of the pool that all attempts are.
-type visitors struct{}
 
 // Store is the part of schema.Database that a Checker uses.
 type Store interface {
@@ -60,9 +39,7 @@ type Store interface {
 // Checker checks attempts. Its methods may be called concurrently.
 type Checker struct {
 	store    Store
-	pool     *auth.PasswordPool
-	attempts *ratelimit.AttemptLimiter
-	turns    *fair.Turns[int64]
+	guard    *Guard
 	requests *request.Recorder
 	log      *slog.Logger
 
@@ -73,48 +50,20 @@ type Checker struct {
 
 // New returns a Checker. Attempts are limited by the windows of now; nil: time.Now.
 func New(store Store, pool *auth.PasswordPool, now func() time.Time, requests *request.Recorder, log *slog.Logger) *Checker {
-	return &Checker{store: store, pool: pool, attempts: ratelimit.NewAttemptLimiter(store, now), turns: fair.NewTurns[int64](underWay),
-		requests: requests, log: log}
+	return &Checker{store: store, guard: NewGuard("link", store, pool, now), requests: requests, log: log}
 }
 
 // Check returns what becomes of an attempt. A link without a password takes any.
 func (c *Checker) Check(ctx context.Context, attempt schema.PasswordAttempt) (schema.PasswordVerdict, error) {
-	if len(attempt.Password) > utf8.UTFMax*schema.MaxLinkPasswordLen {
-		return schema.PasswordVerdict{}, nil
-	}
-	wait, err := c.attempts.Allow(ctx, limits(attempt)...)
+	var version int64
+	right, wait, err := c.guard.Check(ctx, attempt.LinkID, attempt.Client, attempt.Password, func() (hash string, err error) {
+		hash, version, err = c.store.LinkPassword(ctx, attempt.LinkID)
+		return hash, err
+	})
 	if err != nil || wait > 0 {
 		return schema.PasswordVerdict{Wait: int(wait / time.Second)}, err
 	}
-	hash, version, err := c.store.LinkPassword(ctx, attempt.LinkID)
-	switch {
-	case schema.ErrorCode(err) == schema.CodeNotFound:
-		return schema.PasswordVerdict{}, nil
-	case err != nil:
-		return schema.PasswordVerdict{}, err
-	case hash == "":
-		return schema.PasswordVerdict{Right: true}, nil
-	}
-	if c.turns.Take(ctx, attempt.LinkID) != nil {
-		return schema.PasswordVerdict{Wait: 1}, nil
-	}
-	defer c.turns.Leave(attempt.LinkID)
-	right, err := c.pool.Verify(ctx, visitors{}, hash, attempt.Password)
-	if err != nil {
-		return schema.PasswordVerdict{}, err
-	}
 	return schema.PasswordVerdict{Right: right, Version: version}, nil
-}
-
-// limits returns what an attempt counts as.
-func limits(a schema.PasswordAttempt) []ratelimit.Attempt {
-	subnet, link := fair.Subnet(a.Client).String(), fmt.Sprint(a.LinkID)
-	all := []ratelimit.Attempt{byLinkAndAddress.By(link + " " + subnet), byAddress.By(subnet), byLink.By(link)}
-	if a.Client.Is6() && !a.Client.Is4In6() {
-		site := fair.Site(a.Client).String()
-		all = append(all, byLinkAndSite.By(link+" "+site), bySite.By(site))
-	}
-	return all
 }
 
 // nameEvery is how often an api names itself to edges, so that they find another one soon after an api was killed.

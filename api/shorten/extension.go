@@ -301,14 +301,21 @@ func (v *validation) password(text string) (version int64) {
 	if text == "null" {
 		return 0
 	}
-	problem := fmt.Sprintf("The password must have %d to %d characters, and no control characters.", MinPasswordLen, MaxPasswordLen)
-	password, ok := parse[string](v, FieldPassword, json.RawMessage(text), problem)
-	length := utf8.RuneCountInString(password)
-	if ok && (length < MinPasswordLen || length > MaxPasswordLen || strings.ContainsFunc(password, unprintable)) {
-		v.reject(FieldPassword, problem)
+	password, ok := parse[string](v, FieldPassword, json.RawMessage(text), BadPassword)
+	if ok && !ValidPassword(password) {
+		v.reject(FieldPassword, BadPassword)
 	}
 	*v.newPassword = password
 	return 1 + rand.Int64N(math.MaxInt64)
+}
+
+// BadPassword says which passwords are valid.
+var BadPassword = fmt.Sprintf("The password must have %d to %d characters, and no control characters.", MinPasswordLen, MaxPasswordLen)
+
+// ValidPassword reports whether visitors may be asked for a password.
+func ValidPassword(password string) bool {
+	length := utf8.RuneCountInString(password)
+	return length >= MinPasswordLen && length <= MaxPasswordLen && !strings.ContainsFunc(password, unprintable)
 }
 
 // maxClicks decodes a limit, or null.

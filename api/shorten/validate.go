@@ -122,11 +122,20 @@ var maxExpiry = time.Date(9999, time.December, 31, 0, 0, 0, 0, time.UTC)
 
 // expiry returns the time of expiry as it is stored.
 func (v *validation) expiry(at, after time.Time) time.Time {
-	at = at.UTC().Truncate(time.Second)
-	if !at.After(after) || at.After(maxExpiry) {
-		v.reject(FieldExpiresAt, "The time of expiry must be in the future, before the year 9999 ends.")
+	at, problem := Expiry(at, after)
+	if problem != "" {
+		v.reject(FieldExpiresAt, problem)
 	}
 	return at
+}
+
+// Expiry returns a time of expiry as it is stored, and what is wrong with one that is not after another time; "" for nothing.
+func Expiry(at, after time.Time) (stored time.Time, problem string) {
+	at = at.UTC().Truncate(time.Second)
+	if !at.After(after) || at.After(maxExpiry) {
+		return at, "The time of expiry must be in the future, before the year 9999 ends."
+	}
+	return at, ""
 }
 
 // owns reports whether the target is this service, or a custom domain of it.

@@ -1,0 +1,85 @@
+package linkpassword
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"time"
+	"unicode/utf8"
+
+	"linkstream/api/auth"
+	"linkstream/api/ratelimit"
+	"linkstream/schema"
+	"linkstream/schema/fair"
+)
+
+// underWay bounds the attempts that wait to be computed. Things take turns, and all attempts are one client of the pool of passwords, so
+// that a flood of attempts at one link delays neither other links nor sign-ins by more than a computation or two.
+var underWay = fair.Limits{Places: 2, Waiting: 1024, WaitingEach: 128}
+
+// visitors is the client of the pool that all attempts are.
+type visitors struct{}
+
+// Guard checks attempts at the passwords of things of one kind, such as links. Its methods may be called concurrently.
+type Guard struct {
+	pool     *auth.PasswordPool
+	attempts *ratelimit.AttemptLimiter
+	turns    *fair.Turns[int64]
+
+	byThingAndAddress, byThingAndSite, byAddress, bySite, byThing ratelimit.AttemptLimit
+}
+
+// NewGuard returns a Guard. Attempts are limited by the windows of now; nil: time.Now.
+//
+// Many people may share an address. The limit of a thing is that of a guesser with many networks: it is above what the visitors of a link
+// need, and a random password of four small letters lasts for days.
+func NewGuard(kind string, store schema.AttemptStore, pool *auth.PasswordPool, now func() time.Time) *Guard {
+	one, all := "password of a "+kind, "passwords of "+kind+"s"
+	return &Guard{
+		pool: pool, attempts: ratelimit.NewAttemptLimiter(store, now), turns: fair.NewTurns[int64](underWay),
+		byThingAndAddress: ratelimit.AttemptLimit{Purpose: one + " by address", PerMinute: 10, PerHour: 60},
+		byThingAndSite:    ratelimit.AttemptLimit{Purpose: one + " by /48", PerMinute: 40, PerHour: 240},
+		byAddress:         ratelimit.AttemptLimit{Purpose: all + " by address", PerMinute: 60, PerHour: 600},
+		bySite:            ratelimit.AttemptLimit{Purpose: all + " by /48", PerMinute: 240, PerHour: 2400},
+		byThing:           ratelimit.AttemptLimit{Purpose: one, PerMinute: 3000, PerHour: 3000},
+	}
+}
+
+// Check returns whether a password is right, or how long the client must wait, in whole seconds. hash returns the hash of the password of
+// the thing with that ID: "" if it has none, so that any is right, CodeNotFound if there is no such thing.
+func (g *Guard) Check(
+	ctx context.Context, id int64, client netip.Addr, password string, hash func() (string, error),
+) (right bool, wait time.Duration, err error) {
+	if len(password) > utf8.UTFMax*schema.MaxLinkPasswordLen {
+		return false, 0, nil
+	}
+	if wait, err = g.attempts.Allow(ctx, g.limits(id, client)...); err != nil || wait > 0 {
+		return false, wait, err
+	}
+	known, err := hash()
+	switch {
+	case schema.ErrorCode(err) == schema.CodeNotFound:
+		return false, 0, nil
+	case err != nil:
+		return false, 0, err
+	case known == "":
+		return true, 0, nil
+	}
+	if g.turns.Take(ctx, id) != nil {
+		return false, time.Second, nil
+	}
+	defer g.turns.Leave(id)
+	right, err = g.pool.Verify(ctx, visitors{}, known, password)
+	return right, 0, err
+}
+
+// limits returns what an attempt counts as.
+func (g *Guard) limits(id int64, client netip.Addr) []ratelimit.Attempt {
+	subnet, thing := fair.Subnet(client).String(), fmt.Sprint(id)
+	all := []ratelimit.Attempt{g.byThingAndAddress.By(thing + " " + subnet), g.byAddress.By(subnet), g.byThing.By(thing)}
+	if client.Is6() && !client.Is4In6() {
+		site := fair.Site(client).String()
+		all = append(all, g.byThingAndSite.By(thing+" "+site), g.bySite.By(site))
+	}
+	return all
+}
