@@ -6,7 +6,7 @@
 //   - Long reads grow with what the account has: reports, searches, lists by tag or clicks, tags, exports. They have the other half. One
 //     account may use half of that, so that others need not wait until its long reads end.
 //
-// Reads of a few rows by their keys take no turns.
+// Reads of a few rows by their keys take no turns. The readers of shared reports are one client, apart from the account whose report it is.
 package turns
 
 import (
@@ -75,9 +75,22 @@ var (
 
 func busy(message string) error { return &schema.Error{Code: schema.CodeBusy, Message: message} }
 
+// readers is the client that all readers of shared reports are. No account has this ID.
+const readers = 0
+
+type readersKey struct{}
+
+// ForReaders returns a context for the reads of a shared report: they take the turns of its readers instead of those of the account.
+func ForReaders(ctx context.Context) context.Context {
+	return context.WithValue(ctx, readersKey{}, true)
+}
+
 // read calls f when it is the account's turn. CodeBusy if too many calls of the account wait, or if ctx ends after a wait that took most
 // of the time, or during a long read.
 func read[T any](ctx context.Context, s *store, class *fair.Turns[int64], k kind, account int64, f func() (T, error)) (result T, err error) {
+	if ctx.Value(readersKey{}) != nil {
+		account = readers
+	}
 	began := time.Now()
 	err = class.Take(ctx, account)
 	waited := time.Since(began)

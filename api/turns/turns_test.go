@@ -286,3 +286,21 @@ func wantRefused(t *testing.T, s service, reason string) {
 		t.Errorf("no read refused for %q in\n%s", reason, page.String())
 	}
 }
+
+func TestReadersOfSharedReports(t *testing.T) {
+	readers := func(ctx context.Context, s service, account int64) error {
+		return report(turns.ForReaders(ctx), s, account)
+	}
+	inBubble(t, "do not delay the reports of their account", func(t *testing.T) {
+		s := newService(nil)
+		begin(t, s, 50, readers)
+		testkit.Equal(t, "a report of the account", took(t, s, abuser, report), longRead)
+	})
+	inBubble(t, "are one client, whatever the account", func(t *testing.T) {
+		s := newService(nil)
+		begin(t, s, 50, readers)
+		if duration := took(t, s, other, readers); duration < 10*longRead {
+			t.Errorf("a reader of another account's report waits %v", duration)
+		}
+	})
+}
