@@ -21,6 +21,7 @@ import (
 	"linkstream/api/ratelimit"
 	"linkstream/api/request"
 	"linkstream/api/rest"
+	"linkstream/api/sharing"
 	"linkstream/api/shorten"
 	"linkstream/api/transfer"
 	"linkstream/api/turns"
@@ -43,6 +44,7 @@ type Service struct {
 	domains   *customdomain.Manager
 	imports   *transfer.Uploads
 	rankings  *clickreport.Rankings
+	pages     *dashboard.Dashboard
 	live      *live.Hub
 	shortener *shorten.Shortener
 	webhooks  *webhook.Sender
@@ -136,9 +138,10 @@ func (s *Service) compose(cfg Config) error {
 		}
 	}
 	s.webhooks = webhook.New(receivers, s.links, func(link schema.Link) any { return rest.LinkFields(s.shortener, link) }, s.metrics, s.log)
-	parts := dashboard.Parts{DB: s.links, Clicks: clicks, Lag: lag, Rankings: s.rankings, Live: s.live, Shortener: s.shortener,
+	shares := sharing.New(s.url, s.links, s.shortener, cfg.Now)
+	parts := dashboard.Parts{DB: s.links, Clicks: clicks, Lag: lag, Rankings: s.rankings, Live: s.live, Shortener: s.shortener, Shares: shares,
 		Domains: s.domains, Imports: s.imports, Requests: requests, Log: s.log}
-	pages, err := dashboard.New(
+	s.pages, err = dashboard.New(
 		dashboard.Config{URL: s.url, Unnamed: cfg.URL.IsZero(), SignUp: cfg.SignUp == signUpOpen, TrustedProxies: cfg.TrustedProxies,
 			PagesPerSecond: cfg.PagesPerSecond, Now: cfg.Now}, parts)
 	if err != nil {
@@ -148,9 +151,9 @@ func (s *Service) compose(cfg Config) error {
 		return err
 	}
 	api := rest.New(s.tokens, ratelimit.NewRequestLimiter(s.links), s.shortener, s.links, clicks,
-		lag.CountedUntil, s.live, s.webhooks, requests, s.log)
+		lag.CountedUntil, s.live, s.webhooks, shares, requests, s.log)
 	s.passwords = linkpassword.New(s.links, s.shortener.Passwords(), cfg.Now, requests, s.log)
-	s.server = newServer(&router{api: api, pages: pages, passwords: s.passwords, gate: admission.NewGate(s.metrics), proxies: cfg.TrustedProxies,
+	s.server = newServer(&router{api: api, pages: s.pages, passwords: s.passwords, gate: admission.NewGate(s.metrics), proxies: cfg.TrustedProxies,
 		tracer: cfg.Tracer, health: cfg.PublicHealth, log: s.log}, cfg.MaxConnections, s.log)
 	s.clients = admission.NewListener(s.listener, admission.Limits{Connections: cfg.MaxConnections,
 		PerAddress: cfg.MaxConnectionsPerAddress, Exempt: cfg.TrustedProxies.Contain}, s.metrics, s.log)
@@ -183,8 +186,8 @@ func (s *Service) Ready(ctx context.Context) error {
 // Run serves until ctx is done or serving fails, and then stops in this order:
 //
 //  1. The listener is closed, live streams end, and the requests under way are answered, within shutdownTimeout.
-//  2. Deliveries to webhooks end, within 5 s. Imports are interrupted between two chunks of rows, and rankings of links and counts of
-//     tags.
+//  2. Deliveries to webhooks end, within 5 s. Imports are interrupted between two chunks of rows, rankings of links, shared
+//     reports and counts of tags.
 //  3. The last uses of tokens are written, those by the requests of step 1 included.
 //  4. Reloads of the blocklist and checks of domains end, and the token cache is released.
 //
@@ -196,6 +199,7 @@ func (s *Service) Run(ctx context.Context) error {
 	stopChecking := service.RunInBackground(background, s.domains.Run)
 	stopImporting := service.RunInBackground(background, s.imports.Run)
 	stopRanking := service.RunInBackground(background, s.rankings.Run)
+	stopReading := service.RunInBackground(background, s.pages.Run)
 	stopCounting := service.RunInBackground(background, s.shortener.Run)
 	stopStreaming := service.RunInBackground(ctx, s.live.Run)
 	stopSending := service.RunInBackground(ctx, s.webhooks.Run)
@@ -209,6 +213,7 @@ func (s *Service) Run(ctx context.Context) error {
 	stopNaming()
 	stopImporting()
 	stopRanking()
+	stopReading()
 	stopCounting()
 	stopEmptying()
 	stopWritingUses()

@@ -353,7 +353,7 @@ func TestSlowClients(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				api := rest.New(nil, nil, nil, nil, nil, nil, nil, nil, request.NewRecorder(metrics.NewSet()), discard)
+				api := rest.New(nil, nil, nil, nil, nil, nil, nil, nil, nil, request.NewRecorder(metrics.NewSet()), discard)
 				server := apiservice.NewServer(reader{api}, discard)
 				listener := fasthttputil.NewInmemoryListener()
 				ctx, cancel := context.WithCancel(t.Context())

@@ -29,7 +29,8 @@ type call struct {
 
 	account schema.Account // the zero value unless signedIn
 	session schema.Session
-	csrf    string // the session's CSRF token; every form carries it
+	share   *schema.Share // whose report is read, by nobody who is signed in: account is its owner; nil on other pages
+	csrf    string        // the session's CSRF token; every form carries it
 
 	location *time.Location // see zone; nil until it is asked for
 }

@@ -23,6 +23,7 @@ import (
 	"linkstream/api/live"
 	"linkstream/api/ratelimit"
 	"linkstream/api/request"
+	"linkstream/api/sharing"
 	"linkstream/api/shorten"
 	"linkstream/api/transfer"
 	"linkstream/api/turns"
@@ -55,6 +56,7 @@ type Parts struct {
 	Rankings  *clickreport.Rankings
 	Live      *live.Hub
 	Shortener *shorten.Shortener
+	Shares    *sharing.Shares
 	Domains   *customdomain.Manager
 	Imports   *transfer.Uploads
 	Requests  *request.Recorder
@@ -73,6 +75,7 @@ type Dashboard struct {
 	attempts  *ratelimit.AttemptLimiter
 	passwords *auth.PasswordPool
 	pace      *fair.Pace[int64] // by account
+	readers   *readers          // of shared reports
 	pages     pages
 	busyPage  []byte
 	assets    assets
@@ -92,7 +95,7 @@ func New(cfg Config, parts Parts) (*Dashboard, error) {
 		Parts: parts, url: cfg.URL, unnamed: cfg.Unnamed, secure: cfg.URL.Scheme() == "https", signUp: cfg.SignUp,
 		proxies: cfg.TrustedProxies, sessions: auth.NewSessions(parts.DB), attempts: ratelimit.NewAttemptLimiter(parts.DB, cfg.Now),
 		passwords: parts.Shortener.Passwords(), pace: fair.NewPace[int64](cfg.PagesPerSecond, paceOver),
-		exports: make(chan struct{}, maxExports), room: admission.NewRoom(),
+		readers: newReaders(), exports: make(chan struct{}, maxExports), room: admission.NewRoom(),
 	}
 	var err error
 	if d.assets, err = loadAssets(); err != nil {
@@ -130,6 +133,8 @@ func (d *Dashboard) routes() {
 	d.routeBulk()
 	d.routeTransfer()
 	d.routeReports()
+	d.routeShares()
+	d.routeShared()
 	d.routeDomains()
 	d.get(pathStream, d.answerStream)
 	d.routeReloads()
@@ -203,8 +208,11 @@ func Owns(http *fasthttp.RequestCtx) bool {
 	}
 }
 
-// Credential returns the digest of the session that a request names, zero if it names none.
+// Credential returns the digest of the session that a request names, zero if it names none. Readers of shared reports name a share.
 func (d *Dashboard) Credential(http *fasthttp.RequestCtx) admission.Credential {
+	if secret, shared := strings.CutPrefix(string(http.URI().PathOriginal()), sharing.Path); shared {
+		return sharing.Credential(secret)
+	}
 	return auth.SessionCredential(string(http.Request.Header.Cookie(d.cookieName(sessionCookie))))
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"linkstream/api/admission"
 	"linkstream/api/request"
+	"linkstream/api/sharing"
 	"linkstream/schema"
 )
 
@@ -108,7 +109,7 @@ func (d *Dashboard) explain(c *call, err error) *failure {
 		c.http.Response.Header.Set(fasthttp.HeaderRetryAfter, "5")
 		return &failure{fasthttp.StatusServiceUnavailable, "Your account is busy", clientMessage(err, code)}
 	}
-	method, path := string(c.http.Method()), string(c.http.URI().PathOriginal())
+	method, path := string(c.http.Method()), sharing.Redact(string(c.http.URI().PathOriginal()))
 	d.Log.Error("request failed", "request_id", request.ID(c.http), "method", method, "path", path, "error", err)
 	if code == schema.CodeUnavailable {
 		store := "link store"

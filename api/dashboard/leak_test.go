@@ -76,6 +76,7 @@ func TestStoreErrorsStayInside(t *testing.T) {
 	owner := s.signedIn(t)
 	owner.upload("links.csv", "no column\n").want(t, http.StatusSeeOther)
 	owner.waitImport(t, "cannot be imported")
+	shared := strings.TrimPrefix(owner.share(t), "/dashboard")
 
 	methods := slices.Concat(storetest.Methods[schema.Database](), storetest.Methods[schema.ClickStore](),
 		storetest.Methods[schema.ReportStore]())
@@ -83,7 +84,7 @@ func TestStoreErrorsStayInside(t *testing.T) {
 		schema.CodeNotFound, schema.CodeConflict, schema.CodeUnsafeURL, schema.CodeUnavailable, schema.CodeInternal} {
 		t.Run(string(code), func(t *testing.T) {
 			owner.t = t
-			pages := pagesByMethod(owner, &called, domain, verified)
+			pages := pagesByMethod(owner, &called, shared, domain, verified)
 			for i, method := range methods {
 				stranger := s.browser(t)
 				stranger.fields.Set("X-Forwarded-For", fmt.Sprintf("2001:db8:%x::1", i)) // attempts are limited by address
@@ -116,7 +117,7 @@ func TestStoreErrorsStayInside(t *testing.T) {
 		"DomainsByHost", "ExtendSession", "Position", "InsertClicks", "LinkStats", "SetActive", "SetTakenDown", "TransferDomain", "ReleaseDomain",
 		"LaneMarks", "ClickSums", "LaneCounts", "LaneGaps", "LinksByHash", "Destinations", "VerifiedDomains", "VerifiedHosts", "CreateLinks", "RecordedCall", "OwnedLinks", "PutCertificateFile", "CertificateFile",
 		"CertificateFiles", "DeleteCertificateFiles", "LockCertificate", "UnlockCertificate", "NoteCertificate", "PendingChanges", "TakeChanges",
-		"ValidSessions", "ValidTokens", "ClickTotals", "CreateWebhook", "Webhook", "UpdateWebhook", "RotateSecret", "DeleteWebhook", "TestWebhook",
+		"ValidSessions", "ValidTokens", "ClickTotals", "Share", "CreateWebhook", "Webhook", "UpdateWebhook", "RotateSecret", "DeleteWebhook", "TestWebhook",
 		"Deliveries", "ResendDelivery", "WaitingDeliveries", "NoteDelivery", "ReleaseWebhook", "HearingAccounts",
 		"HeardPosition", "HeardMarks", "HearClicks", "LinkPassword", "SharedValue", "SetSharedValue",
 		"AddLeaseHolder", "TakeLease", "StateLeases", "EndLeases", "LimitUse"}
@@ -135,12 +136,12 @@ func TestStoreErrorsStayInside(t *testing.T) {
 
 // pagesByMethod gets all pages, and returns their paths by the methods of stores that they call. A page that does not call a method
 // is the same whether or not the method fails.
-func pagesByMethod(owner *browser, called *sync.Map, domain, verified schema.Domain) map[string][]string {
+func pagesByMethod(owner *browser, called *sync.Map, shared string, domain, verified schema.Domain) map[string][]string {
 	pages := map[string][]string{}
 	for _, path := range []string{"", "/links", "/links?q=known", "/links?sort=-clicks", "/links?page=2", "/links?made=0.known", "/links/0/known",
 		"/links/0/unknown", "/links/0/known/clicks.csv", "/links/0/known/qr.svg", "/links/0/known/edit", "/report", "/report?tag=word&totals=show", "/report.csv", "/links/new", "/trash", "/tags", "/tags/word", "/bulk", "/import", "/import/errors.csv", "/export.csv", "/domains", fmt.Sprintf("/domains/%d", domain.ID),
 		fmt.Sprintf("/domains/%d", verified.ID),
-		"/tokens", "/account", "/none"} {
+		"/tokens", "/account", "/shares", shared, "/none"} {
 		called.Clear()
 		owner.get("/dashboard" + path)
 		called.Range(func(method, _ any) bool {
@@ -204,6 +205,10 @@ func sendForms(owner, stranger *browser, method, visitor string, domain, claim s
 		post(fmt.Sprintf("/domains/%d/remove", domain.ID))
 	case "CreateToken":
 		post("/tokens", "name", "new", "newest", "0")
+	case "CreateShare":
+		post("/shares", "newest", "1000")
+	case "DeleteShare":
+		post("/shares/revoke", "share", "1000")
 	case "RevokeToken":
 		post("/tokens/revoke", "token", "1")
 	}

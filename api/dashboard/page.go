@@ -70,6 +70,7 @@ type view struct {
 	Suspended bool           // the account
 	Zone      *time.Location // of all times on the page
 	Nav       []navItem
+	Shared    bool // the page is for readers of a shared report, and leads nowhere else
 }
 
 // navItem is an entry of the navigation.
@@ -84,7 +85,7 @@ type navItem struct {
 var sections = []navItem{
 	{Path: Root, Label: "Overview"},
 	{Path: Root + "/links", Label: "Links", pages: []string{pathTags, pathBulk, pathImport, pathTrash}},
-	{Path: pathReport, Label: "Report"},
+	{Path: pathReport, Label: "Report", pages: []string{pathShares}},
 	{Path: Root + "/domains", Label: "Domains"},
 	{Path: Root + "/tokens", Label: "API", More: " settings"},
 	{Path: Root + "/account", Label: "Account"},
@@ -138,7 +139,10 @@ func (d *Dashboard) write(c *call, status int, page string, data any, p problems
 }
 
 func (d *Dashboard) view(c *call, data any, p problems) view {
-	v := view{Data: data, Problems: p, Path: string(c.http.URI().PathOriginal()), SignUp: d.signUp, Zone: time.UTC}
+	v := view{Data: data, Problems: p, Path: string(c.http.URI().PathOriginal()), SignUp: d.signUp, Zone: time.UTC, Shared: c.route == pathShared}
+	if c.share != nil {
+		v.Zone = c.zone()
+	}
 	if c.signedIn() {
 		v.Email, v.CSRF, v.Suspended, v.Zone = c.account.Email, mask(c.csrf), c.account.Suspended, c.zone()
 	}

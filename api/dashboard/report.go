@@ -47,10 +47,12 @@ type reportPage struct {
 	Busy    string        // why there is no Report, though it does; "" otherwise
 	Self    string        // path of this page
 	Poll    time.Duration
+	Share   *sharedPart // nil unless the page is for readers of a shared report
+	ShareAt string      // path of the form that shares the report
 }
 
 func (p reportPage) live() (part, path string, every time.Duration) {
-	if p.Report == nil {
+	if p.Report == nil || p.Share != nil {
 		return partReport, "", 0
 	}
 	return partReport, p.Self + "&part=" + partReport, p.Poll
@@ -172,6 +174,9 @@ func (d *Dashboard) showReport(c *call) error {
 
 // newReportPage returns the page for the path of a request.
 func (d *Dashboard) newReportPage(c *call) (page reportPage, err error) {
+	if c.share != nil {
+		return d.sharedReport(c)
+	}
 	page.Form.Action = pathReport
 	if c.http.UserValue("hash") != nil {
 		var link linkView
@@ -227,10 +232,13 @@ func reportProblems(invalid map[string][]string) problems {
 func (p *reportPage) selectLinks(
 	c *call, value func(string) (string, bool), invalid map[string][]string,
 ) (some []int64, err error) {
-	if p.Link != nil {
-		return nil, nil
-	}
 	d := c.dashboard
+	switch {
+	case p.Link != nil:
+		return nil, nil
+	case p.Share != nil:
+		return d.selectShared(c)
+	}
 	form, err := d.shortenForm(c, "")
 	if err != nil {
 		return nil, err
@@ -268,9 +276,12 @@ func (p *reportPage) fill(c *call, asked clickreport.Request) {
 	}
 	p.Form.From, p.Form.To = text(clickreport.FieldFrom, day(asked.From)), text(clickreport.FieldTo, day(asked.To))
 	p.Form.Zone, p.Form.ByHour = text(clickreport.FieldZone, ""), asked.Interval == clickreport.Hour
-	p.Self, p.File = p.path(asked, nil), p.pathOf(p.file(), asked, nil, asked.Limit)
+	p.Self = p.path(asked, nil)
+	if p.Share == nil {
+		p.File, p.ShareAt = p.pathOf(p.file(), asked, nil, asked.Limit), p.sharePath()
+	}
 	p.Presets = p.presets(asked, p.since(c), c.now())
-	if p.Link == nil && !p.Form.Totals {
+	if p.Link == nil && p.Share == nil && !p.Form.Totals {
 		with := *p
 		with.Form.Totals = true
 		p.Show = with.path(asked, nil)
@@ -371,7 +382,14 @@ func (d *Dashboard) clickReport(c *call, page reportPage, asked clickreport.Requ
 	}
 	report.Top, err = d.topLinks(c, got.Links)
 	for i := range report.Top {
-		report.Top[i].Path = page.pathOf(report.Top[i].Path, asked, nil, asked.Limit)
+		switch top := &report.Top[i]; {
+		case page.Share == nil:
+			top.Path = page.pathOf(top.Path, asked, nil, asked.Limit)
+		case c.share.HideTargets:
+			top.Path, top.URL = "", ""
+		default:
+			top.Path = ""
+		}
 	}
 	return report, err
 }
@@ -386,6 +404,9 @@ func periodOf(days int) string {
 
 // nothing says why a report of some links has no click: whoever asked may have misspelt a name, or a tag.
 func (p *reportPage) nothing(some []int64) string {
+	if p.Share != nil {
+		some = nil // readers know nothing of the account
+	}
 	switch tag := "the tag “" + p.Form.Tag + "”"; {
 	case some != nil && len(some) == 0 && p.Form.Tag == "":
 		return "You have no link on this domain."
@@ -426,7 +447,9 @@ func (p *reportPage) ranking(asked clickreport.Request, by schema.Dimension, nam
 			"addresses that were counted while this service had a database of countries."}
 	}
 	r := newRanking(dimensionTitles[by], names, all.People, func(name string) string { return nameOf(by, name) })
-	r.File = p.pathOf(p.file(), asked, nil, clickreport.MaxTop) + "&list=" + string(by)
+	if p.Share == nil {
+		r.File = p.pathOf(p.file(), asked, nil, clickreport.MaxTop) + "&list=" + string(by)
+	}
 	if _, filtered := asked.Filter[by]; !filtered {
 		for i, name := range names {
 			r.Rows[i].Path = p.path(asked, with(asked.Filter, by, name.Name))
@@ -437,7 +460,7 @@ func (p *reportPage) ranking(asked clickreport.Request, by schema.Dimension, nam
 		row.Bots = true
 		r.Rows = append(r.Rows, row)
 	}
-	if len(names) >= asked.Limit && asked.Limit < clickreport.MaxTop {
+	if p.Share == nil && len(names) >= asked.Limit && asked.Limit < clickreport.MaxTop {
 		r.All = p.pathOf(p.Form.Action, asked, nil, clickreport.MaxTop)
 	}
 	return r

@@ -5,6 +5,7 @@ import (
 	"mime"
 	"time"
 
+	"linkstream/api/sharing"
 	"linkstream/api/shorten"
 )
 
@@ -36,7 +37,7 @@ func isField(name string) bool {
 	switch name {
 	case shorten.FieldLongURL, shorten.FieldCustomAlias, shorten.FieldDomainID, shorten.FieldTitle, shorten.FieldTags, shorten.FieldIsActive,
 		shorten.FieldExpiresAt, shorten.FieldExpiredURL, shorten.FieldForwardQuery, shorten.FieldRules, shorten.FieldVariants,
-		shorten.FieldCard, shorten.FieldPassword, shorten.FieldMaxClicks, shorten.FieldAddTags, shorten.FieldRemoveTags, fieldLinks, fieldSet, fieldURL, fieldEvents, fieldHash, fieldTag, fieldPeopleOnly:
+		shorten.FieldCard, shorten.FieldPassword, shorten.FieldMaxClicks, shorten.FieldAddTags, shorten.FieldRemoveTags, fieldLinks, fieldSet, fieldURL, fieldEvents, fieldHash, fieldTag, fieldPeopleOnly, sharing.FieldHideTargets:
 		return true
 	}
 	return false

@@ -92,7 +92,7 @@ func TestStoreErrorsStayInside(t *testing.T) {
 	}
 	for _, method := range []string{"TokenByDigest", "VerifiedDomain", "Domain", "CreateLink", "CreateLinks", "RecordedCall", "VerifiedHosts", "Links", "OwnedLink", "UpdateLink", "DeleteLink",
 		"OwnedLinks", "ChangeLinks", "RestoreLink",
-		"LinkIDs", "TagCounts", "TaggedLinks", "LinksByID", "Domains", "LimitUse",
+		"CreateShare", "Shares", "Share", "DeleteShare", "LinkIDs", "TagCounts", "TaggedLinks", "LinksByID", "Domains", "LimitUse",
 		"LinkStats", "ClickCounts"} {
 		if !reached[method] {
 			t.Errorf("%s never failed", method)
@@ -146,6 +146,16 @@ func requestsOf(t *testing.T, owner *caller) (requests []exchange) {
 			return owner.keyed(t, pathShorten, next(), fmt.Sprintf(`{"long_url":%q}`, next()))
 		},
 		func(t *testing.T) answer { return owner.patch(t, "/api/v1/links/"+hash, `{"title":"x"}`) },
+		func(t *testing.T) answer {
+			made := owner.request(t, http.MethodPost, "/api/v1/shares", "{}")
+			share, _ := made.body["share"].(map[string]any)
+			path := fmt.Sprintf("/api/v1/shares/%v", share["id"])
+			owner.get(t, path)
+			made.raw += owner.request(t, http.MethodDelete, path, "").raw
+			return made
+		},
+		func(t *testing.T) answer { return owner.get(t, "/api/v1/shares") },
+		func(t *testing.T) answer { return owner.get(t, "/api/v1/shares/1") },
 		func(t *testing.T) answer {
 			doomed, _ := owner.shorten(t, map[string]any{"long_url": "https://example.com/"}).body["hash"].(string)
 			return owner.request(t, http.MethodDelete, "/api/v1/links/"+doomed, "")

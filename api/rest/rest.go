@@ -26,6 +26,7 @@ import (
 	"linkstream/api/live"
 	"linkstream/api/ratelimit"
 	"linkstream/api/request"
+	"linkstream/api/sharing"
 	"linkstream/api/shorten"
 	"linkstream/api/turns"
 	"linkstream/api/webhook"
@@ -51,6 +52,8 @@ const (
 	pathLive       = root + "/live"
 	pathWebhooks   = root + "/webhooks"
 	pathWebhook    = root + "/webhooks/{id}"
+	pathShares     = root + "/shares"
+	pathShare      = root + "/shares/{id}"
 	pathAccount    = root + "/account"
 	pathOpenAPI    = root + "/openapi.json"
 )
@@ -77,6 +80,7 @@ type API struct {
 	countedUntil func(context.Context) (time.Time, bool)
 	live         *live.Hub
 	webhooks     *webhook.Sender
+	shares       *sharing.Shares
 	room         *admission.Room // for large bodies
 	router       *router.Router
 	requests     *request.Recorder
@@ -88,6 +92,7 @@ type linkStore interface {
 	schema.LinkStore
 	schema.IdempotencyStore
 	schema.WebhookStore
+	schema.ShareStore
 	LimitUse(ctx context.Context, links []int64) (map[int64]schema.LimitUse, error)
 	Domains(ctx context.Context, accountID int64) ([]schema.Domain, error)
 	TokenByDigest(ctx context.Context, digest [32]byte) (schema.Token, schema.Account, error)
@@ -96,10 +101,10 @@ type linkStore interface {
 // New returns an API. countedUntil returns the time up to which all clicks are counted; false if that is not known.
 func New(tokens *auth.Authenticator, limiter *ratelimit.RequestLimiter, shortener *shorten.Shortener, links linkStore,
 	clicks *turns.Clicks, countedUntil func(context.Context) (time.Time, bool), streams *live.Hub, webhooks *webhook.Sender,
-	requests *request.Recorder, log *slog.Logger) *API {
+	shares *sharing.Shares, requests *request.Recorder, log *slog.Logger) *API {
 	a := &API{
 		tokens: tokens, limiter: limiter, shortener: shortener, links: links, clicks: clicks, countedUntil: countedUntil,
-		live: streams, webhooks: webhooks, room: admission.NewRoom(), requests: requests, log: log,
+		live: streams, webhooks: webhooks, shares: shares, room: admission.NewRoom(), requests: requests, log: log,
 	}
 	a.router = router.New()
 	a.router.RedirectTrailingSlash, a.router.RedirectFixedPath = false, false // each resource has exactly one path
@@ -121,6 +126,7 @@ func New(tokens *auth.Authenticator, limiter *ratelimit.RequestLimiter, shortene
 	a.route(fasthttp.MethodGet, pathLinkLive, a.linkLive)
 	a.route(fasthttp.MethodGet, pathLive, a.accountLive)
 	a.routeWebhooks()
+	a.routeShares()
 	a.route(fasthttp.MethodGet, pathAccount, a.getAccount)
 	a.route(fasthttp.MethodGet, pathOpenAPI, a.describe)
 	a.router.NotFound = func(http *fasthttp.RequestCtx) { a.fail(http, errNoPath) }
@@ -180,7 +186,8 @@ func scopeOf(method, path string) string {
 		return ""
 	case strings.HasPrefix(path, pathWebhooks):
 		return schema.ScopeWebhooks
-	case path == pathStats || path == pathReport || path == pathLinkReport || path == pathLive || path == pathLinkLive:
+	case path == pathStats || path == pathReport || path == pathLinkReport || path == pathLive || path == pathLinkLive,
+		path == pathShares || path == pathShare: // whoever may read reports may let others read them
 		return schema.ScopeReadReports
 	case method == fasthttp.MethodGet:
 		return schema.ScopeReadLinks

@@ -41,6 +41,8 @@ func Test(t *testing.T, s System) {
 		"4 GET domains":               testDomains,
 		"additions: GET live":         testLive,
 		"additions: GET live ends":    testLiveEnds,
+		"additions: shares":           testShares,
+		"additions: invalid shares":   testInvalidShares,
 		"additions: webhooks":         testWebhooks,
 		"additions: others' webhooks": testWebhooksOfOthers,
 		"additions: invalid webhooks": testInvalidWebhooks,

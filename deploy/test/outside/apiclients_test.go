@@ -47,6 +47,7 @@ func TestClients(t *testing.T) {
 				"clicks": 1.0, "day": now.Format(time.DateOnly), "on_day": 1.0, "desktop": 1.0, "firefox": 1.0,
 				"first": alias, "active": true, "per_page": 20.0,
 				"title": "Edited", "tags": 1.0, "expires": 2099.0, "forever": true, "deleted": true, "gone": "not_found", "tagged": 1.0, "domains": 0.0, "bulk": 1.0,
+				"shared": true, "hides": true, "shares": 1.0, "unshared": true,
 				"people": 1.0, "system": "Linux", "most": "clicked", "openapi": "3.1.0",
 				"trashed": float64(now.Year()), "restored": alias, "changed": alias, "absent": "not_found", "removed": 1.0, "qr": true, "scopes": 4.0,
 				"rotated": true, "asked": true, "delivery": "webhook.test", "resent": true, "hook_off": true,

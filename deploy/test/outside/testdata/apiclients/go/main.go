@@ -35,7 +35,7 @@ func run(ctx context.Context) error {
 	}
 	said := map[string]any{}
 	for _, part := range []func(context.Context, *client.ClientWithResponses, map[string]any) error{
-		create, readStats, readReports, list, manage, undo, hear, describe, deny,
+		create, readStats, readReports, list, manage, undo, share, hear, describe, deny,
 	} {
 		if err := part(ctx, api, said); err != nil {
 			return err
@@ -192,6 +192,31 @@ func undo(ctx context.Context, api *client.ClientWithResponses, said map[string]
 		return fmt.Errorf("delete links: %v, %s", err, removed.GetBody())
 	}
 	said["removed"] = removed.JSON200.Changed
+	return nil
+}
+
+func share(ctx context.Context, api *client.ClientWithResponses, said map[string]any) error {
+	hide := true
+	made, err := api.CreateShareWithResponse(ctx, client.ShareRequest{HideTargets: &hide})
+	if err != nil || made.JSON201 == nil || made.JSON201.Share.Url == nil {
+		return fmt.Errorf("share a report: %v, %s", err, made.GetBody())
+	}
+	said["shared"] = strings.Contains(*made.JSON201.Share.Url, "/shared/")
+	got, err := api.GetShareWithResponse(ctx, made.JSON201.Share.Id)
+	if err != nil || got.JSON200 == nil {
+		return fmt.Errorf("get it: %v, %s", err, got.GetBody())
+	}
+	said["hides"] = got.JSON200.Share.HideTargets
+	all, err := api.ListSharesWithResponse(ctx, nil)
+	if err != nil || all.JSON200 == nil {
+		return fmt.Errorf("list shared reports: %v, %s", err, all.GetBody())
+	}
+	said["shares"] = all.JSON200.Meta.Total
+	revoked, err := api.DeleteShareWithResponse(ctx, made.JSON201.Share.Id)
+	if err != nil || revoked.JSON200 == nil {
+		return fmt.Errorf("revoke it: %v, %s", err, revoked.GetBody())
+	}
+	said["unshared"] = revoked.JSON200.Success
 	return nil
 }
 

@@ -24,6 +24,8 @@ import org.openapitools.client.model.LinkName;
 import org.openapitools.client.model.LinkPage;
 import org.openapitools.client.model.LinkReport;
 import org.openapitools.client.model.LinkRequest;
+import org.openapitools.client.model.Share;
+import org.openapitools.client.model.ShareRequest;
 import org.openapitools.client.model.Stats;
 import org.openapitools.client.model.WebhookEdit;
 import org.openapitools.client.model.WebhookRequest;
@@ -115,6 +117,12 @@ public class Client {
         said.put("absent", changed.get(1).getError());
         said.put("qr", links.linkQR(made.getHash(), null, "png", 512, "M", "000000", "FFFFFF", 4).length() > 100);
         said.put("removed", links.deleteLinks(new BulkNames().links(names), null).getChanged());
+
+        Share share = analytics.createShare(new ShareRequest().hideTargets(true)).getShare();
+        said.put("shared", share.getUrl().contains("/shared/"));
+        said.put("hides", analytics.getShare(share.getId()).getShare().getHideTargets());
+        said.put("shares", analytics.listShares(1L).getMeta().getTotal());
+        said.put("unshared", analytics.deleteShare(share.getId()).getSuccess());
 
         WebhooksApi hooks = new WebhooksApi(client);
         WebhookSecret secret = hooks.createWebhook(new WebhookRequest().url("https://hooks.example.com/")

@@ -95,6 +95,13 @@ const image = { params: { path, query: { format: "png" as const } }, parseAs: "b
 said["qr"] = must((await api.GET("/api/v1/links/{hash}/qr", image)).data as Blob | undefined).size > 100;
 said["removed"] = must((await api.POST("/api/v1/links/bulk/delete", { body: { links: names } })).data).changed;
 
+const share = must((await api.POST("/api/v1/shares", { body: { hide_targets: true } })).data).share;
+const shared = { params: { path: { id: share.id } } };
+said["shared"] = share.url!.includes("/shared/");
+said["hides"] = must((await api.GET("/api/v1/shares/{id}", shared)).data).share.hide_targets;
+said["shares"] = must((await api.GET("/api/v1/shares")).data).meta.total;
+said["unshared"] = must((await api.DELETE("/api/v1/shares/{id}", shared)).data).success;
+
 const request = { url: "https://hooks.example.com/", events: ["link.created" as const] };
 const secret = must((await api.POST("/api/v1/webhooks", { body: request })).data);
 const hook = { params: { path: { id: secret.webhook.id } } };

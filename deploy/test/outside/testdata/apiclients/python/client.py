@@ -67,6 +67,12 @@ said["changed"], said["absent"] = changed.results[0].hash, changed.results[1].er
 said["qr"] = len(links.link_qr(made.hash, format="png")) > 100
 said["removed"] = links.delete_links(openapi_client.BulkNames(links=names)).changed
 
+share = analytics.create_share(openapi_client.ShareRequest(hide_targets=True)).share
+said["shared"] = "/shared/" in share.url
+said["hides"] = analytics.get_share(share.id).share.hide_targets
+said["shares"] = analytics.list_shares().meta.total
+said["unshared"] = analytics.delete_share(share.id).success
+
 hooks = openapi_client.WebhooksApi(api)
 secret = hooks.create_webhook(openapi_client.WebhookRequest(url="https://hooks.example.com/", events=["link.created"]))
 hook = secret.webhook.id

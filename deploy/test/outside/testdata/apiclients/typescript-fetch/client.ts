@@ -79,6 +79,12 @@ said["absent"] = changed[1]!.error;
 said["qr"] = (await links.linkQR({ hash, format: "png" })).size > 100;
 said["removed"] = (await links.deleteLinks({ bulkNames: { links: names } })).changed;
 
+const share = (await analytics.createShare({ shareRequest: { hideTargets: true } })).share;
+said["shared"] = share.url!.includes("/shared/");
+said["hides"] = (await analytics.getShare({ id: share.id })).share.hideTargets;
+said["shares"] = (await analytics.listShares()).meta.total;
+said["unshared"] = (await analytics.deleteShare({ id: share.id })).success;
+
 const hooks = new WebhooksApi(api);
 const secret = await hooks.createWebhook({ webhookRequest: { url: "https://hooks.example.com/", events: ["link.created"] } });
 const { id } = secret.webhook;

@@ -1,0 +1,288 @@
+package dashboard
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/valyala/fasthttp"
+
+	"linkstream/api/clickreport"
+	"linkstream/api/request"
+	"linkstream/api/sharing"
+	"linkstream/api/slowread"
+	"linkstream/api/turns"
+	"linkstream/schema"
+	"linkstream/schema/fair"
+)
+
+// This file shows shared reports to readers without an account. Readers cost the owner nothing: they have a pace of their own, their reads
+// of the stores take turns of their own, and a report that many of them look at is read once in a while.
+
+const pathShared = sharing.Path + "{secret}"
+
+const (
+	readerPace    = 10  // requests per second of a network, on average over paceOver
+	sharedPace    = 100 // the same at one shared report
+	maxSharedName = 1000
+	sharedCookie  = "linkstream-shared"
+)
+
+// sharedTurns bounds the pages that are being made. Shared reports take turns.
+var sharedTurns = fair.Limits{Places: 2, Waiting: 64, WaitingEach: 8}
+
+// sharedPages keeps pages for a while, at most some 25 MiB of them. All readings that may wait for their turn are under way at once.
+var sharedPages = slowread.Limits{Timeout: 8 * time.Second, Pause: 10 * time.Second, Share: 20, Age: 30 * time.Second, Keys: 128,
+	AtOnce: 2 + 64}
+
+// readers is what readers of shared reports have in common.
+type readers struct {
+	byNetwork *fair.Pace[fair.Network]
+	byShare   *fair.Pace[[32]byte]
+	turns     *fair.Turns[int64] // by share
+	pages     *slowread.Results[sharedKey, sharedPage]
+}
+
+func newReaders() *readers {
+	return &readers{fair.NewPace[fair.Network](readerPace, paceOver), fair.NewPace[[32]byte](sharedPace, paceOver),
+		fair.NewTurns[int64](sharedTurns), slowread.New[sharedKey, sharedPage](sharedPages)}
+}
+
+// Run returns when ctx is done and no page is being made in the background any more.
+func (d *Dashboard) Run(ctx context.Context) { d.readers.pages.Run(ctx) }
+
+// sharedKey names a page: a share, and the fields of the query that matter.
+type sharedKey struct {
+	share int64
+	query string
+}
+
+type sharedPage struct {
+	status       int
+	html, zipped []byte
+}
+
+func (d *Dashboard) routeShared() {
+	d.route(fasthttp.MethodGet, pathShared, admitReader, d.showShared)
+	d.route(fasthttp.MethodPost, pathShared, admitReader, d.unlockShared)
+}
+
+var errReaders = &failure{fasthttp.StatusTooManyRequests, "Too many requests",
+	"This report, or this address, asks for pages too often. Please try again in a few seconds."}
+
+// admitReader admits whoever has the secret of a share. No session is looked up, and forms need no token: a reader has nothing that another
+// site could want to use. Browsers send forms of these pages with "Origin: null".
+func admitReader(c *call) (bool, error) {
+	d, secret := c.dashboard, c.pathValue("secret")
+	c.http.Response.Header.Set("Referrer-Policy", "no-referrer")
+	if !d.readers.byNetwork.Allow(c.site()) || !d.readers.byShare.Allow(sharing.Credential(secret)) {
+		c.http.Response.Header.Set(fasthttp.HeaderRetryAfter, "5")
+		return false, errReaders
+	}
+	err := c.pass.LookUp(func() error {
+		c.setDeadline()
+		share, owner, err := d.Shares.Open(c.ctx, secret)
+		if err == nil {
+			c.readAs(share, owner)
+		}
+		return err
+	})
+	if err == nil {
+		err = c.readForm()
+	}
+	return err == nil, err
+}
+
+// readAs lets a call read a share's report. The call is not signed in.
+func (c *call) readAs(share schema.Share, owner schema.Account) {
+	c.share, c.account, c.location = &share, owner, time.UTC
+	if zone, found := clickreport.FindZone(owner.TimeZone); found {
+		c.location = zone
+	}
+}
+
+// showShared shows a shared report, or asks for its password. Making the page has bounds of its own, so the call leaves the gate.
+func (d *Dashboard) showShared(c *call) error {
+	if c.share.PasswordHash != "" && !sharing.Granted(*c.share, string(c.http.Request.Header.Cookie(d.sharedCookieName()))) {
+		return d.render(c, "unlock", nil)
+	}
+	c.pass.Leave()
+	key := sharedKey{c.share.ID, c.sharedQuery()}
+	path, share, owner := string(c.http.URI().PathOriginal()), *c.share, c.account
+	judge := func(slowread.Result[sharedPage]) slowread.Use { return slowread.Old }
+	page, err := d.readers.pages.Of(c.ctx, key, judge, func(ctx context.Context) (sharedPage, error) {
+		return d.makeShared(ctx, share, owner, path+"?"+key.query)
+	})
+	if page == nil {
+		return withoutReport(err)
+	}
+	c.answer(page.Value.status, nil)
+	c.http.Response.Header.Set(fasthttp.HeaderVary, fasthttp.HeaderAcceptEncoding)
+	c.http.Response.SetBodyRaw(page.Value.html)
+	if request.AcceptsGzip(c.http) {
+		c.http.Response.Header.SetContentEncoding("gzip")
+		c.http.Response.SetBodyRaw(page.Value.zipped)
+	}
+	return nil
+}
+
+// withoutReport returns what a reader is told if there is no page because of err, nil if the time is over.
+func withoutReport(err error) error {
+	var told *failure
+	if errors.As(err, &told) {
+		return err
+	}
+	return &failure{fasthttp.StatusServiceUnavailable, "This report cannot be shown at the moment", "Please try again in a few seconds."}
+}
+
+// sharedQuery returns the fields of the query that say what a shared report counts.
+func (c *call) sharedQuery() string {
+	known := url.Values{}
+	for _, field := range slices.Concat([]string{clickreport.FieldFrom, clickreport.FieldTo, clickreport.FieldZone, clickreport.FieldInterval, fieldCompare}, dimensionFields()) {
+		if c.http.QueryArgs().Has(field) {
+			known.Set(field, cut(c.query(field), maxSharedName))
+		}
+	}
+	return known.Encode()
+}
+
+func dimensionFields() (fields []string) {
+	for _, by := range schema.Dimensions() {
+		fields = append(fields, string(by))
+	}
+	return fields
+}
+
+// makeShared makes the page for a URI when it is the share's turn. It does not depend on who reads it.
+func (d *Dashboard) makeShared(ctx context.Context, share schema.Share, owner schema.Account, uri string) (sharedPage, error) {
+	if err := d.readers.turns.Take(ctx, share.ID); err != nil {
+		return sharedPage{}, err
+	}
+	defer d.readers.turns.Leave(share.ID)
+	c := &call{ctx: turns.ForReaders(ctx), http: &fasthttp.RequestCtx{}, dashboard: d, route: pathShared}
+	c.http.Request.SetRequestURI(uri)
+	c.readAs(share, owner)
+	if err := d.showSharedReport(c); err != nil {
+		if !errors.As(err, new(*failure)) {
+			d.warnWithout("shared report", err)
+		}
+		return sharedPage{}, err
+	}
+	page := sharedPage{status: c.http.Response.StatusCode(), html: bytes.Clone(c.http.Response.Body())}
+	w := compressors.Get().(*gzip.Writer)
+	defer compressors.Put(w)
+	page.zipped = gzipped(w, page.html)
+	return page, nil
+}
+
+func (d *Dashboard) showSharedReport(c *call) error {
+	page, err := d.newReportPage(c)
+	if err != nil {
+		return err
+	}
+	asked, some, invalid, err := page.ask(c)
+	if err != nil {
+		return err
+	}
+	page.fill(c, asked)
+	if len(invalid) > 0 {
+		return d.invalid(c, "report", page, reportProblems(invalid))
+	}
+	if page.Report, err = d.clickReport(c, page, asked, some); err != nil {
+		return err
+	}
+	return d.render(c, "report", page)
+}
+
+// sharedReport returns the page of the call's share.
+func (d *Dashboard) sharedReport(c *call) (page reportPage, err error) {
+	page.Share, page.Form.Action = &sharedPart{At: time.Now()}, string(c.http.URI().PathOriginal())
+	if c.share.LinkID == 0 {
+		hosts, err := d.hostsOf(c)
+		page.Share.Of = d.subjectOf(*c.share, hosts)
+		return page, err
+	}
+	links, err := d.DB.LinksByID(c.ctx, c.account.ID, []int64{c.share.LinkID})
+	if err == nil && len(links) == 0 { // deleted meanwhile
+		err = errNoPage
+	}
+	if err != nil {
+		return page, err
+	}
+	link := d.linkView(links[0])
+	if c.share.HideTargets {
+		link.URL, link.ExpiredURL = "", ""
+	}
+	page.Link = &link
+	return page, nil
+}
+
+// sharedPart is what the page of a shared report has in place of what its owner can do.
+type sharedPart struct {
+	Of string    // the links, in words
+	At time.Time // when the page was made
+}
+
+// selectShared returns the links of the call's share, nil for all links of the account.
+func (d *Dashboard) selectShared(c *call) ([]int64, error) {
+	some, problems, err := clickreport.SelectLinks(c.ctx, d.DB, c.account.ID, func(field string) (string, bool) {
+		switch {
+		case field == clickreport.FieldTag:
+			return c.share.Tag, true
+		case c.share.DomainID != nil:
+			return formatID(*c.share.DomainID), true
+		}
+		return "", false
+	})
+	for _, texts := range problems {
+		return nil, &failure{fasthttp.StatusUnprocessableEntity, "This report cannot be made", strings.Join(texts, " ")}
+	}
+	return some, err
+}
+
+// unlockShared takes the password of a shared report.
+func (d *Dashboard) unlockShared(c *call) error {
+	c.pass.Leave()
+	right, wait, err := d.Shares.Check(c.ctx, *c.share, c.client(), c.secret("password"))
+	switch {
+	case err != nil || wait > 0:
+		return d.tooMany(c, "unlock", nil, "Too many attempts.", wait, err)
+	case !right:
+		return d.invalid(c, "unlock", nil, problems{"password": "That is not the password."})
+	}
+	path := string(c.http.URI().PathOriginal())
+	if c.share.PasswordHash != "" {
+		c.grant(path, sharing.NewGrant(*c.share))
+	}
+	if query := c.sharedQuery(); query != "" {
+		path += "?" + query
+	}
+	return c.redirect(path)
+}
+
+// sharedCookieName returns the name of the cookie for a shared report. Its path rules out the prefix __Host-.
+func (d *Dashboard) sharedCookieName() string {
+	if d.secure {
+		return "__Secure-" + sharedCookie
+	}
+	return sharedCookie
+}
+
+// grant sets the cookie of a reader who has given the password of the report at a path.
+func (c *call) grant(path, value string) {
+	cookie := fasthttp.AcquireCookie()
+	defer fasthttp.ReleaseCookie(cookie)
+	cookie.SetKey(c.dashboard.sharedCookieName())
+	cookie.SetValue(value)
+	cookie.SetPath(path)
+	cookie.SetMaxAge(int(sharing.GrantAge.Seconds()))
+	cookie.SetHTTPOnly(true)
+	cookie.SetSameSite(fasthttp.CookieSameSiteLaxMode)
+	cookie.SetSecure(c.dashboard.secure)
+	c.http.Response.Header.SetCookie(cookie)
+}

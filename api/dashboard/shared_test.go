@@ -1,0 +1,241 @@
+package dashboard_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"linkstream/schema"
+	"linkstream/schema/testkit"
+)
+
+var sharedAddress = regexp.MustCompile(`value="http[^"]*(/dashboard/shared/[A-Za-z0-9_-]{43})"`)
+
+// share shares a report by the form and returns the path of the shared report.
+func (b *browser) share(t *testing.T, fields ...string) string {
+	t.Helper()
+	page := b.get("/dashboard/shares")
+	newest := regexp.MustCompile(`name="newest" value="(\d+)"`).FindStringSubmatch(page.body)
+	page = b.post("/dashboard/shares", append(fields, "newest", newest[1])...)
+	path := sharedAddress.FindStringSubmatch(page.body)
+	if page.status != http.StatusOK || path == nil {
+		t.Fatalf("%d: %s", page.status, page.text())
+	}
+	return path[1]
+}
+
+var anyLink = regexp.MustCompile(`<a [^>]*href="([^"]*)"`)
+
+// wantReadable requires that a page is a shared report that leads nowhere but to itself.
+func wantReadable(t *testing.T, page answer, path string, texts ...string) {
+	t.Helper()
+	page.want(t, http.StatusOK, texts...)
+	for _, to := range anyLink.FindAllStringSubmatch(page.body, -1) {
+		if to[1] != "#main" && !strings.HasPrefix(to[1], path+"?") {
+			t.Errorf("the page leads to %s", to[1])
+		}
+	}
+	for name, want := range map[string]string{"X-Robots-Tag": "noindex", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store"} {
+		testkit.Equal(t, name, page.header.Get(name), want)
+	}
+	for _, secret := range []string{email, `name="csrf"`, "Sign out", "Download"} {
+		if strings.Contains(page.body, secret) {
+			t.Errorf("the page has %q", secret)
+		}
+	}
+	wantHarmless(t, page)
+}
+
+func TestSharedReports(t *testing.T) {
+	s := start(t, behindProxy, unpaced)
+	sale := s.addLink(t, "sale", "https://target.example/secret")
+	testkit.Must(t, s.links.UpdateLink(t.Context(), &sale, schema.LinkEdit{Tags: &[]string{"spring"}, Title: new("Summer")}, time.Now()))
+	other, domain := s.addLink(t, "other", "https://else.example/"), s.addDomain(t, "go.example.org", true)
+	s.count(t, click{link: sale, at: time.Now(), times: 12, browser: "Firefox", country: "DE"}, click{link: sale, at: time.Now(), times: 3, device: schema.Bot},
+		click{link: other, at: time.Now(), times: 5, browser: "Edge"})
+	owner := s.signedIn(t)
+
+	t.Run("are read without signing in", func(t *testing.T) {
+		reader := s.browser(t)
+		link := owner.share(t, "hash", "sale", "domain_id", "0")
+		wantReadable(t, reader.get(link), link, "sho.rt/sale", "Summer", "leads to https://target.example/secret", "15 clicks since", "Clicks 15", "People 12", "Firefox 100 % 12", "As of")
+		wantReadable(t, reader.get(link+"?browser=Edge&unknown=1"), link, "No clicks in this period match “Edge”.")
+		all := owner.share(t)
+		wantReadable(t, reader.get(all), all, "Clicks on all links", "Clicks 20", "https://else.example/")
+		tag := owner.share(t, "tag", "spring")
+		wantReadable(t, reader.get(tag), tag, "Clicks on links with the tag “spring”", "Clicks 15")
+		on := owner.share(t, "domain_id", id(domain.ID))
+		wantReadable(t, reader.get(on), on, "Clicks on links on go.example.org", "Clicks 0")
+		reader.get(all+"?from=2026-02-30").want(t, http.StatusUnprocessableEntity, "The day must be a date")
+		if strings.Contains(reader.get(all+"?tag=none&domain_id=77").text(), "Clicks 0") {
+			t.Error("readers choose the links")
+		}
+	})
+	t.Run("hide targets", func(t *testing.T) {
+		reader := s.browser(t)
+		for _, scope := range [][]string{{"hash", "sale", "domain_id", "0"}, {"tag", "spring"}} {
+			path := owner.share(t, append(scope, "hide_targets", "true")...)
+			page := reader.get(path)
+			wantReadable(t, page, path, "Clicks 15")
+			if strings.Contains(page.body, "target.example") {
+				t.Errorf("the page has the target: %s", page.text())
+			}
+		}
+	})
+	t.Run("are in the time zone of the account, whatever the reader's", func(t *testing.T) {
+		testkit.Must(t, s.links.SetTimeZone(t.Context(), s.account.ID, "Asia/Tokyo"))
+		defer func() { testkit.Must(t, s.links.SetTimeZone(t.Context(), s.account.ID, "")) }()
+		reader := s.browser(t)
+		reader.fields.Set("Cookie", "linkstream-zone=America/Lima")
+		path := owner.share(t)
+		wantReadable(t, reader.get(path), path, "days are in Asia/Tokyo")
+	})
+	t.Run("are not found when the secret is wrong, they have ended, were revoked, or have no link any more", func(t *testing.T) {
+		reader := s.browser(t)
+		gone := func(path string) {
+			t.Helper()
+			page := reader.get(path)
+			page.want(t, http.StatusNotFound, "Page not found")
+			testkit.Equal(t, "referrer policy", page.header.Get("Referrer-Policy"), "no-referrer")
+		}
+		path := owner.share(t)
+		gone(path[:len(path)-1])
+		gone("/dashboard/shared/" + strings.Repeat("A", 43))
+		share, err := s.links.Shares(t.Context(), s.account.ID)
+		testkit.Must(t, err)
+		reader.get(path).want(t, http.StatusOK)
+		owner.post("/dashboard/shares/revoke", "share", id(share[0].ID)).wantTo(t, "/dashboard/shares")
+		owner.follow().want(t, http.StatusOK, "The report is no longer shared.")
+		gone(path)
+		owner.post("/dashboard/shares/revoke", "share", id(share[0].ID))
+		owner.follow().want(t, http.StatusOK, "That report is no longer shared.")
+
+		path = owner.share(t, "hash", "sale", "domain_id", "0")
+		reader.get(path).want(t, http.StatusOK)
+		testkit.Must(t, s.links.DeleteLink(t.Context(), sale, time.Now()))
+		gone(path)
+		_, err = s.links.RestoreLink(t.Context(), s.account.ID, "sale", nil, time.Unix(0, 0), time.Now())
+		testkit.Must(t, err)
+		testkit.Must(t, s.links.SetSuspended(t.Context(), s.account.ID, true))
+		gone(path)
+		testkit.Must(t, s.links.SetSuspended(t.Context(), s.account.ID, false))
+		reader.get(path).want(t, http.StatusOK)
+	})
+	t.Run("are refused with what is wrong", func(t *testing.T) {
+		for field, value := range map[string]string{"hash": "none-of-mine", "domain_id": "77", "tag": "A b", "expires_at": "2020-01-01T00:00", "password": "abc"} {
+			owner.get("/dashboard/shares")
+			page := owner.post("/dashboard/shares", field, value, "newest", "1000000")
+			testkit.Equal(t, "status with "+field, page.status, http.StatusUnprocessableEntity)
+		}
+		owner.post("/dashboard/shares", "newest", "1").want(t, http.StatusUnprocessableEntity, "already been sent")
+	})
+	t.Run("are listed", func(t *testing.T) {
+		owner.share(t, "tag", "spring", "password", "open sesame", "hide_targets", "true", "expires_at", "2099-03-01T12:30")
+		owner.get("/dashboard/shares").want(t, http.StatusOK, "links with the tag “spring” need a password, do not see where links lead", "1 Mar 2099, 12:30")
+		owner.get("/dashboard/links/0/sale").want(t, http.StatusOK, "Share report")
+		for _, path := range []string{"/dashboard/shares?domain_id=0&amp;hash=sale", "/dashboard/shares?"} {
+			page := owner.get(map[bool]string{true: "/dashboard/links/0/sale", false: "/dashboard/report"}[strings.Contains(path, "hash")])
+			if !strings.Contains(page.body, `href="`+path+`"`) {
+				t.Errorf("no %s", path)
+			}
+		}
+		owner.get("/dashboard/shares?domain_id=0&hash=sale").want(t, http.StatusOK, "Share the report of sho.rt/sale")
+	})
+}
+
+func TestPasswordOfSharedReport(t *testing.T) {
+	s := start(t, behindProxy, unpaced)
+	s.addLink(t, "sale", "https://example.org/")
+	path := s.signedIn(t).share(t, "hash", "sale", "domain_id", "0", "password", "open sesame")
+	reader := s.browser(t)
+	reader.fields = http.Header{"Origin": {"null"}} // with no-referrer
+	enter := func(b *browser, password string) answer {
+		return b.send(http.MethodPost, path+"?interval=hour", url.Values{"password": {password}})
+	}
+	asks := reader.get(path)
+	asks.want(t, http.StatusOK, "This report has a password")
+	if strings.Contains(asks.body, "sho.rt") || strings.Contains(asks.body, "href=\"/dashboard\"") {
+		t.Errorf("the page says more: %s", asks.text())
+	}
+	enter(reader, "open").want(t, http.StatusUnprocessableEntity, "That is not the password.")
+	enter(reader, "open sesame").wantTo(t, path+"?interval=hour")
+	cookie := reader.seen.cookie("linkstream-shared")
+	if cookie == nil || cookie.Path != path || !cookie.HttpOnly || cookie.MaxAge != 12*3600 {
+		t.Fatalf("cookie %+v", cookie)
+	}
+	wantReadable(t, reader.follow(), path, "sho.rt/sale")
+	other := s.signedIn(t).share(t, "password", "open sesame")
+	reader.get(other).want(t, http.StatusOK, "This report has a password")
+	reader.fields.Set("Cookie", "linkstream-shared="+cookie.Value)
+	reader.get(other).want(t, http.StatusOK, "This report has a password")
+	guesser := s.browser(t)
+	guesser.fields = http.Header{"X-Forwarded-For": {"192.0.2.7"}}
+	for range 10 {
+		enter(guesser, "open").want(t, http.StatusUnprocessableEntity)
+	}
+	enter(guesser, "open sesame").want(t, http.StatusTooManyRequests, "Too many attempts. Please try again in a minute.")
+}
+
+// TestManyReadersOfASharedReport floods a shared report whose readings take long. Its owner's reports are answered meanwhile as if nobody
+// read it.
+func TestManyReadersOfASharedReport(t *testing.T) {
+	const reading = 100 * time.Millisecond
+	var readings atomic.Int64
+	s := startFaulty(t, func(ctx context.Context, method string) error {
+		if method == "Report" {
+			readings.Add(1)
+			time.Sleep(reading)
+		}
+		return nil
+	}, behindProxy, unpaced)
+	s.count(t, click{link: s.addLink(t, "sale", "https://example.org/"), at: time.Now(), times: 12})
+	owner := s.signedIn(t)
+	path := owner.share(t)
+	s.browser(t).get(path).want(t, http.StatusOK, "Clicks 12")
+	readings.Store(0)
+	var flood sync.WaitGroup
+	statuses := make(chan int, 200)
+	for i := range 200 {
+		b := s.browser(t)
+		b.fields = http.Header{"X-Forwarded-For": {fmt.Sprintf("192.0.%d.%d", 2, i)}}
+		flood.Go(func() {
+			if i%2 == 0 {
+				statuses <- b.get(path).status // a known page
+			} else {
+				statuses <- b.get(fmt.Sprint(path, "?browser=", i)).status
+			}
+		})
+	}
+	for range 3 {
+		began := time.Now()
+		owner.get("/dashboard/report").want(t, http.StatusOK, "Clicks 12")
+		if took := time.Since(began); took > 10*reading { // three reads, each after one of another client at most
+			t.Errorf("the owner's report takes %v", took)
+		}
+	}
+	flood.Wait()
+	close(statuses)
+	count := map[int]int{}
+	for status := range statuses {
+		count[status]++
+	}
+	t.Logf("answers by status %v, %d readings", count, readings.Load())
+	if count[http.StatusOK] == 0 || count[http.StatusOK]+count[http.StatusServiceUnavailable]+count[http.StatusTooManyRequests] != 200 {
+		t.Errorf("answers by status %v", count)
+	}
+	greedy := s.browser(t)
+	greedy.fields = http.Header{"X-Forwarded-For": {"198.51.100.1"}}
+	for n := 0; greedy.get("/dashboard/shared/"+strings.Repeat("A", 42)+"E").status == http.StatusNotFound; n++ {
+		if n > 200 {
+			t.Fatal("a network has no pace")
+		}
+	}
+	greedy.seen.want(t, http.StatusTooManyRequests)
+}

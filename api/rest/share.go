@@ -1,0 +1,128 @@
+package rest
+
+import (
+	"strconv"
+
+	"github.com/valyala/fasthttp"
+
+	"linkstream/api/sharing"
+	"linkstream/schema"
+)
+
+type shareItem struct {
+	ID          int64   `json:"id"`
+	URL         string  `json:"url,omitempty"` // of a share that was just created
+	Hash        *string `json:"hash"`
+	DomainID    *int64  `json:"domain_id"`
+	Tag         *string `json:"tag"`
+	ExpiresAt   *string `json:"expires_at"`
+	HasPassword bool    `json:"has_password"`
+	HideTargets bool    `json:"hide_targets"`
+	CreatedAt   string  `json:"created_at"`
+}
+
+type shareAnswer struct {
+	Success bool      `json:"success"`
+	Share   shareItem `json:"share"`
+}
+
+func newShareItem(s schema.Share) shareItem {
+	item := shareItem{ID: s.ID, Hash: orNil(s.Hash), DomainID: s.DomainID, Tag: orNil(s.Tag), HasPassword: s.PasswordHash != "",
+		HideTargets: s.HideTargets, CreatedAt: formatTime(s.CreatedAt)}
+	if s.LinkID != 0 && *s.DomainID == 0 {
+		item.DomainID = nil // as links have it
+	}
+	if !s.ExpiresAt.IsZero() {
+		item.ExpiresAt = new(formatTime(s.ExpiresAt))
+	}
+	return item
+}
+
+func (a *API) routeShares() {
+	a.route(fasthttp.MethodPost, pathShares, a.createShare)
+	a.route(fasthttp.MethodGet, pathShares, a.listShares)
+	a.route(fasthttp.MethodGet, pathShare, a.getShare)
+	a.route(fasthttp.MethodDelete, pathShare, a.deleteShare)
+}
+
+const (
+	shareOutage = "Shared reports cannot be read or changed"
+	noShare     = "There is no such shared report."
+)
+
+// createShare answers POST /api/v1/shares.
+func (a *API) createShare(c *call) error {
+	body, err := decodeBody(c)
+	if err != nil {
+		return err
+	}
+	req := sharing.Request{AccountID: c.account}
+	body.decodeOptional(sharing.FieldHash, &req.Hash, "The hash must be a string or null.")
+	body.decodeOptional(sharing.FieldTag, &req.Tag, "The tag must be a string or null.")
+	body.decode(sharing.FieldDomainID, &req.DomainID, "The domain id must be an integer.")
+	req.ExpiresAt = body.time(sharing.FieldExpiresAt)
+	body.decodeOptional(sharing.FieldPassword, &req.Password, "The password must be a string or null.")
+	body.decode(sharing.FieldHideTargets, &req.HideTargets, badActive)
+	req.Malformed = body.malformed
+	share, url, err := a.shares.Create(c.ctx, req)
+	if err != nil {
+		return withOutage(shareOutage, err)
+	}
+	item := newShareItem(share)
+	item.URL = url
+	return answer(c.http, fasthttp.StatusCreated, shareAnswer{true, item})
+}
+
+// listShares answers GET /api/v1/shares.
+func (a *API) listShares(c *call) error {
+	page, ok := pageNumber(c)
+	if !ok {
+		return invalidField("page", badPage)
+	}
+	shares, err := a.links.Shares(c.ctx, c.account)
+	if err != nil {
+		return withOutage(shareOutage, err)
+	}
+	items := []shareItem{}
+	for i, share := range shares {
+		if int64(i)/schema.PageSize+1 == page {
+			items = append(items, newShareItem(share))
+		}
+	}
+	return answer(c.http, fasthttp.StatusOK, struct {
+		Success bool        `json:"success"`
+		Data    []shareItem `json:"data"`
+		Meta    pageMeta    `json:"meta"`
+	}{true, items, newPageMeta(page, int64(len(shares)))})
+}
+
+// getShare answers GET /api/v1/shares/{id}.
+func (a *API) getShare(c *call) error {
+	share, err := a.links.Share(c.ctx, c.account, shareID(c))
+	if err != nil {
+		return shareError(err)
+	}
+	return answer(c.http, fasthttp.StatusOK, shareAnswer{true, newShareItem(share)})
+}
+
+// deleteShare answers DELETE /api/v1/shares/{id}.
+func (a *API) deleteShare(c *call) error {
+	if err := a.links.DeleteShare(c.ctx, c.account, shareID(c)); err != nil {
+		return shareError(err)
+	}
+	return answer(c.http, fasthttp.StatusOK, done{true})
+}
+
+// shareID returns the ID in the path, 0 if it is none.
+func shareID(c *call) int64 {
+	id, _ := strconv.ParseInt(c.http.UserValue("id").(string), 10, 64)
+	return id
+}
+
+// shareError is the error of a call with the ID of a share.
+func shareError(err error) error {
+	if schema.ErrorCode(err) == schema.CodeNotFound {
+		return schema.ClientErrorf(schema.CodeNotFound, noShare)
+	}
+	return withOutage(shareOutage, err)
+}
