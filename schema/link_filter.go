@@ -8,7 +8,10 @@ type LinkFilter struct {
 	Tag         string     // "": any
 	DomainID    *int64     // nil: any
 	Redirects   *bool      // what Link.Redirects reports; nil: either
+	ExpiredAt   time.Time  // not zero: links that have expired at this time
 	OldestFirst bool
+	// CreatedFrom and CreatedBefore, if not zero, bound the times of creation.
+	CreatedFrom, CreatedBefore time.Time
 	// DeletedAfter, if not zero, selects links that were deleted after a time and can be restored, the last deleted first.
 	DeletedAfter time.Time
 }
@@ -22,5 +25,6 @@ type LinkWord struct {
 
 // IsZero reports whether the filter lists all links, the newest first.
 func (f LinkFilter) IsZero() bool {
-	return len(f.Words) == 0 && f.Tag == "" && f.DomainID == nil && f.Redirects == nil && !f.OldestFirst && f.DeletedAfter.IsZero()
+	return len(f.Words) == 0 && f.Tag == "" && f.DomainID == nil && f.Redirects == nil && f.ExpiredAt.IsZero() && !f.OldestFirst &&
+		f.CreatedFrom.IsZero() && f.CreatedBefore.IsZero() && f.DeletedAfter.IsZero()
 }

@@ -88,7 +88,7 @@ func (d *Dashboard) createMany(c *call) error {
 		return d.invalid(c, "bulk", page, problems{fieldLines: "Please paste at least one URL."})
 	case n > maxBulkLinks:
 		page.Results = nil
-		return d.invalid(c, "bulk", page, problems{fieldLines: fmt.Sprintf("There are %s lines. Create at most %d links at a time, or import a file.", number(int64(n)), maxBulkLinks)})
+		return d.invalid(c, "bulk", page, problems{fieldLines: fmt.Sprintf("There are %s lines. Create at most %d links at a time, or import a file.", c.numbers().number(int64(n)), maxBulkLinks)})
 	}
 	wait, err := d.attempts.Allow(c.ctx, bulkByAccount.By(strconv.FormatInt(c.account.ID, 10)))
 	if err != nil {
@@ -137,7 +137,8 @@ func (d *Dashboard) createLines(c *call, page *bulkPage) error {
 			result.Problem = "Each line must be a URL, or a URL, a space and an alias."
 			continue
 		case len(words) == 2:
-			req.CustomAlias = &words[1]
+			alias := aliasOf(words[1])
+			req.CustomAlias = &alias
 		}
 		if page.DomainID != 0 {
 			req.DomainID = &page.DomainID
@@ -152,7 +153,7 @@ func (d *Dashboard) createLines(c *call, page *bulkPage) error {
 	}
 	for i, m := range made {
 		if p, invalid := linkProblems(m.Err); invalid {
-			of[i].Problem = lineProblem(p, reqs[i])
+			of[i].Problem = lineProblem(p)
 			continue
 		}
 		if m.Err != nil {
@@ -166,16 +167,10 @@ func (d *Dashboard) createLines(c *call, page *bulkPage) error {
 }
 
 // lineProblem joins the problems of the fields of a line.
-func lineProblem(p problems, req shorten.Request) string {
+func lineProblem(p problems) string {
 	var all []string
 	for _, field := range []string{shorten.FieldLongURL, shorten.FieldCustomAlias, shorten.FieldDomainID, shorten.FieldTags, ""} {
-		text := p[field]
-		if field == shorten.FieldCustomAlias && text != "" && req.CustomAlias != nil {
-			if hint := aliasHint(*req.CustomAlias); hint != "" {
-				text = hint
-			}
-		}
-		if text != "" {
+		if text := p[field]; text != "" {
 			all = append(all, text)
 		}
 	}

@@ -21,20 +21,20 @@ func TestCreateMany(t *testing.T) {
 	t.Run("creates a link per line, and keeps the lines that are wrong", func(t *testing.T) {
 		page := b.post("/dashboard/bulk", "links", "https://example.org/one\r\n\r\n  www.example.org/two second \nhttps://example.org/3 taken\nftp://x.org/\n"+
 			"https://example.org/ Third\na b c\nhttps://sho.rt/x <b>", "tags", "Print, web", "domain_id", "0")
-		page.want(t, http.StatusOK, "2 links are ready", "Copy all", "5 of 7 lines skipped", "3 https://www.example.org/two sho.rt/ second",
-			"4 https://example.org/3 taken The alias is already in use", "An alias has lowercase letters only, such as “third”", "Each line must be a URL, or a URL, a space and an alias.",
+		page.want(t, http.StatusOK, "3 links are ready", "Copy all", "4 of 7 lines skipped", "3 https://www.example.org/two sho.rt/ second",
+			"4 https://example.org/3 taken The alias is already in use", "6 https://example.org/ sho.rt/ third", "Each line must be a URL, or a URL, a space and an alias.",
 			"must not lead to this service itself", "Correct the skipped lines")
 		wantHarmless(t, page)
 		links, _, err := s.links.Links(t.Context(), s.account.ID, schema.LinkFilter{}, 1)
 		testkit.Must(t, err)
-		testkit.Equal(t, "links", len(links), 3)
-		for _, link := range links[:2] {
+		testkit.Equal(t, "links", len(links), 4)
+		for _, link := range links[:3] {
 			testkit.Equal(t, "tags", link.Tags, []string{"print", "web"})
 			if !strings.Contains(page.body, "http://sho.rt/"+link.Hash) {
 				t.Errorf("%s is not among what can be copied", link.Hash)
 			}
 		}
-		if !strings.Contains(page.body, ">https://example.org/3 taken\nftp://x.org/\nhttps://example.org/ Third\na b c\nhttps://sho.rt/x &lt;b&gt;</textarea>") {
+		if !strings.Contains(page.body, ">https://example.org/3 taken\nftp://x.org/\na b c\nhttps://sho.rt/x &lt;b&gt;</textarea>") {
 			t.Errorf("the form has other lines:\n%s", page.body)
 		}
 	})

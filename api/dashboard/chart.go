@@ -81,13 +81,22 @@ type bar struct {
 	BotsY, BotsH          string
 }
 
+// Date is the bar's name for people.
+func (b bar) Date() string { return dateText(b.Name) }
+
+// dateText returns a day, or an hour, in the form of all dates on the pages. The script shows it in the reader's language.
+func dateText(name string) string {
+	if day, err := time.Parse(time.DateOnly, name); err == nil {
+		return day.Format("2 Jan 2006")
+	}
+	if hour, err := time.Parse(hourLayout, name); err == nil {
+		return hour.Format("2 Jan 2006, 15:04")
+	}
+	return name
+}
+
 // Total returns people and bots together.
 func (b bar) Total() int64 { return b.People + b.Bots }
-
-// Title is the bar's tooltip.
-func (b bar) Title() string {
-	return fmt.Sprintf("%s: %s people, %s bots", b.Name, number(b.People), number(b.Bots))
-}
 
 // tick is a grid line of the vertical axis.
 type tick struct{ Y, LabelY, Label string }
@@ -95,11 +104,12 @@ type tick struct{ Y, LabelY, Label string }
 // dateLabel names a bar.
 type dateLabel struct {
 	X, Anchor, Label string
-	Minor            bool // hidden if the plot is narrow
+	Name, Form       string // the date, and the parts of it that the label has: "day" or "month"; "" if it has none
+	Minor            bool   // hidden if the plot is narrow
 }
 
 // newChart returns the chart of consecutive days or hours in a time zone. since is the earliest time of a click.
-func newChart(zone *time.Location, days []dayClicks, since time.Time) chart {
+func newChart(format numbers, zone *time.Location, days []dayClicks, since time.Time) chart {
 	c := chart{Bottom: px(plotBottom), Zone: zone.String()}
 	c.Unit, c.Bars = barsOf(days)
 	var most bar
@@ -108,13 +118,13 @@ func newChart(zone *time.Location, days []dayClicks, since time.Time) chart {
 			most = b
 		}
 	}
-	ticks, top := ticksTo(most.Total())
+	ticks, top := ticksTo(format, most.Total())
 	c.Ticks = ticks
 	for i := range c.Bars {
 		c.Bars[i].place(i, len(c.Bars), top)
 	}
 	c.Dates = datesBelow(c.Bars, c.Unit)
-	c.Summary = summary(days, c.Unit, c.Zone, most)
+	c.Summary = summary(format, days, c.Unit, c.Zone, most)
 	first := firstOf(c.Unit, since.In(zone).Format(hourLayout))
 	before := 0
 	for before < len(c.Bars) && c.Bars[before].Name < first {
@@ -196,12 +206,12 @@ func height(n, top int64) float64 {
 }
 
 // ticksTo returns grid lines at round numbers from 0 to the first one at or above greatest, which ends the axis.
-func ticksTo(greatest int64) (ticks []tick, top int64) {
+func ticksTo(format numbers, greatest int64) (ticks []tick, top int64) {
 	step := roundStep(greatest)
 	top = max(1, (greatest+step-1)/step) * step
 	for n := int64(0); n <= top; n += step {
 		y := plotBottom - float64(n)/float64(top)*(plotBottom-plotTop)
-		ticks = append(ticks, tick{Y: px(y), LabelY: px(y + 4), Label: shortNumber(n, top)})
+		ticks = append(ticks, tick{Y: px(y), LabelY: px(y + 4), Label: shortNumber(format, n, top)})
 	}
 	return ticks, top
 }
@@ -221,7 +231,7 @@ func roundStep(greatest int64) int64 {
 }
 
 // shortNumber formats a number of the axis. top, the end of the axis, decides the unit (none, k, M).
-func shortNumber(n, top int64) string {
+func shortNumber(format numbers, n, top int64) string {
 	for _, unit := range []struct {
 		size   int64
 		symbol string
@@ -230,7 +240,7 @@ func shortNumber(n, top int64) string {
 			return strconv.FormatFloat(float64(n)/float64(unit.size), 'g', 4, 64) + unit.symbol
 		}
 	}
-	return number(n)
+	return format.number(n)
 }
 
 // labelled is a range of bars that a label below them names: one bar, or a day of hours.
@@ -253,15 +263,15 @@ func labelledIn(bars []bar, byDay bool) (all []labelled) {
 
 // datesBelow labels some bars, always the last one, at the middle of what a label names.
 func datesBelow(bars []bar, unit string) (labels []dateLabel) {
-	layout, most, form := "Jan 2", maxDates, time.DateOnly
+	layout, parts, most, form := "2 Jan", "day", maxDates, time.DateOnly
 	byDay := unit == perHour && len(bars) > 2*25 || unit == perSixHours
 	switch {
 	case unit == perHour || unit == perSixHours:
 		if form = hourLayout; !byDay {
-			layout = "15:04"
+			layout, parts = "15:04", ""
 		}
 	case unit != perDay:
-		layout, most = "Jan 2006", maxMonths
+		layout, parts, most = "Jan 2006", "month", maxMonths
 	}
 	all := labelledIn(bars, byDay)
 	step := (len(all) + most - 1) / most
@@ -274,7 +284,8 @@ func datesBelow(bars []bar, unit string) (labels []dateLabel) {
 			continue
 		}
 		middle := 100 * (float64(all[i].first) + float64(all[i].n)/2) / float64(len(bars))
-		label := dateLabel{X: percent(middle), Anchor: "middle", Label: at.Format(layout), Minor: len(labels)%2 == 1}
+		label := dateLabel{X: percent(middle), Anchor: "middle", Label: at.Format(layout), Name: all[i].name[:len(time.DateOnly)],
+			Form: parts, Minor: len(labels)%2 == 1}
 		switch { // keep the text within the plot
 		case middle > 95:
 			label.X, label.Anchor = "100%", "end"
@@ -286,17 +297,17 @@ func datesBelow(bars []bar, unit string) (labels []dateLabel) {
 	return labels
 }
 
-func summary(days []dayClicks, unit, zone string, most bar) string {
+func summary(format numbers, days []dayClicks, unit, zone string, most bar) string {
 	if len(days) == 0 {
 		return "No clicks"
 	}
 	all := sumOf(days)
 	text := fmt.Sprintf("Clicks per %s from %s to %s, %s: %s by people, %s by bots", unit,
-		days[0].Date, days[len(days)-1].Date, zone, number(all.People), number(all.Bots))
+		dateText(days[0].Date), dateText(days[len(days)-1].Date), zone, format.number(all.People), format.number(all.Bots))
 	if most.Total() == 0 {
 		return text
 	}
-	return fmt.Sprintf("%s; the most, %s, in the %s from %s", text, number(most.Total()), unit, most.Name)
+	return fmt.Sprintf("%s; the most, %s, in the %s from %s", text, format.number(most.Total()), unit, most.Date())
 }
 
 func percent(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) + "%" }

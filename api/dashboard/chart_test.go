@@ -111,8 +111,8 @@ func TestChart(t *testing.T) {
 		c := dashboard.NewChart(daysFrom("2026-11-19", 3, func(i int) (int64, int64) {
 			return 1000 * int64(i%2), 234 * int64(i%2)
 		}))
-		want := "Clicks per day from 2026-11-19 to 2026-11-21, UTC: 1,000 by people, 234 by bots; " +
-			"the most, 1,234, in the day from 2026-11-20"
+		want := "Clicks per day from 19 Nov 2026 to 21 Nov 2026, UTC: 1,000 by people, 234 by bots; " +
+			"the most, 1,234, in the day from 20 Nov 2026"
 		if c.Summary != want {
 			t.Errorf("got %q, want %q", c.Summary, want)
 		}
@@ -185,7 +185,7 @@ func TestDatesBelowHours(t *testing.T) {
 		}
 		left := math.Inf(1)
 		for _, d := range dashboard.NewChart(hours).Dates { // from the right
-			at, err := time.Parse("Jan 2", d.Label)
+			at, err := time.Parse("2 Jan", d.Label)
 			testkit.Must(t, err)
 			day := time.Date(2026, at.Month(), at.Day(), 0, 0, 0, 0, time.UTC).Sub(time.Date(2026, 10, 24, 0, 0, 0, 0, time.UTC)).Hours() / 24
 			middle := coordinate(t, d.X)

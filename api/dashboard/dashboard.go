@@ -35,6 +35,9 @@ import (
 // Root is the path prefix of the dashboard.
 const Root = "/dashboard"
 
+// pathRobots is the path at which crawlers learn that nothing here is for them.
+const pathRobots = "/robots.txt"
+
 // callTimeout bounds all store calls of one request together, not counting the time in which its form arrives.
 const callTimeout = 10 * time.Second
 
@@ -76,7 +79,6 @@ type Dashboard struct {
 	passwords *auth.PasswordPool
 	pace      *fair.Pace[int64] // by account
 	readers   *readers          // of shared reports
-	pages     pages
 	busyPage  []byte
 	assets    assets
 	router    *router.Router
@@ -101,7 +103,7 @@ func New(cfg Config, parts Parts) (*Dashboard, error) {
 	if d.assets, err = loadAssets(); err != nil {
 		return nil, err
 	}
-	if d.pages, err = loadPages(); err != nil {
+	if _, err = templates.in(english); err != nil {
 		return nil, err
 	}
 	if d.busyPage, err = d.renderBusy(); err != nil {
@@ -121,6 +123,11 @@ func New(cfg Config, parts Parts) (*Dashboard, error) {
 // routes registers all paths. Each noun's file adds its own.
 func (d *Dashboard) routes() {
 	d.openGet("/", func(c *call) error { return c.redirect(Root) })
+	d.openGet(pathRobots, func(c *call) error {
+		c.http.SetContentType("text/plain; charset=utf-8")
+		c.http.SetBodyString("User-agent: *\nDisallow: /\n")
+		return nil
+	})
 	d.router.GET(assetRoot+"{file}", d.serveAsset)
 	d.router.HEAD(assetRoot+"{file}", d.serveAsset)
 	d.routeSignIn()
@@ -196,16 +203,15 @@ func (d *Dashboard) route(method, path string, admit guard, handle func(*call) e
 	}
 }
 
-// Owns reports whether the dashboard handles a request: all paths below Root, and "/" if the client accepts HTML. Other
-// clients get the API's answer for "/".
+// Owns reports whether the dashboard handles a request: all paths below Root, pathRobots, and if a browser asks for them all other paths
+// that are not the API's.
 func Owns(http *fasthttp.RequestCtx) bool {
-	switch path := string(http.URI().PathOriginal()); {
-	case path == "/":
-		read := http.IsGet() || http.IsHead()
-		return read && bytes.Contains(http.Request.Header.Peek(fasthttp.HeaderAccept), []byte("text/html"))
-	default:
-		return path == Root || strings.HasPrefix(path, Root+"/")
+	path := string(http.URI().PathOriginal())
+	if path == Root || strings.HasPrefix(path, Root+"/") || path == pathRobots {
+		return true
 	}
+	read := http.IsGet() || http.IsHead()
+	return read && !strings.HasPrefix(path, "/api/") && bytes.Contains(http.Request.Header.Peek(fasthttp.HeaderAccept), []byte("text/html"))
 }
 
 // Credential returns the digest of the session that a request names, zero if it names none. Readers of shared reports name a share.

@@ -4,10 +4,10 @@ import "time"
 
 // For tests of what pages are made of.
 var (
-	NewChart     = func(days []dayClicks) chart { return newChart(time.UTC, days, time.Time{}) }
-	ChartSince   = func(days []dayClicks, since time.Time) chart { return newChart(time.UTC, days, since) }
-	TicksTo      = ticksTo
-	Number       = number
+	NewChart     = func(days []dayClicks) chart { return newChart(english, time.UTC, days, time.Time{}) }
+	ChartSince   = func(days []dayClicks, since time.Time) chart { return newChart(english, time.UTC, days, since) }
+	TicksTo      = func(greatest int64) ([]tick, int64) { return ticksTo(english, greatest) }
+	Number       = english.number
 	ReadDays     = readDays
 	NewCounter   = newCounter
 	WriteCSV     = writeCSV

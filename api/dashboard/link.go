@@ -82,6 +82,9 @@ func (l linkView) at(list string) string {
 	return list + "#link-" + strconv.FormatInt(l.ID, 10)
 }
 
+// Front returns what precedes the alias in ShortURL.
+func (l linkView) Front() string { return strings.TrimSuffix(l.ShortURL, l.Hash) }
+
 // LongURLIsLong reports whether pages show only the beginning of the long URL.
 func (l linkView) LongURLIsLong() bool { return len(l.URL) > 160 }
 

@@ -64,7 +64,7 @@ func listOf(path string) (linkFilter, string) {
 // chosenIDs returns the IDs that the form names, at most one more than maxChosen.
 func (d *Dashboard) chosenIDs(c *call, list linkFilter) (ids []int64, err error) {
 	if c.form("all") == "true" {
-		filter, err := d.Shortener.Filter(c.ctx, list.request(c.account.ID))
+		filter, err := d.Shortener.Filter(c.ctx, list.request(c))
 		if err != nil {
 			return nil, err
 		}
@@ -95,18 +95,18 @@ func (d *Dashboard) editChosen(c *call, back string, ids []int64, edit shorten.E
 	if err != nil {
 		return err
 	}
-	return c.seeOther(back, outcomeOf(changed, len(ids), done, refused))
+	return c.seeOther(back, outcomeOf(c.numbers(), changed, len(ids), done, refused))
 }
 
 // outcomeOf says how many links were changed, and why others were not.
-func outcomeOf(changed, asked int, done string, refused error) string {
+func outcomeOf(f numbers, changed, asked int, done string, refused error) string {
 	verb := " were "
 	if changed == 1 {
 		verb = " was "
 	}
-	text := counted(int64(changed), "link", "links") + verb + done + "."
+	text := f.counted(int64(changed), "link", "links") + verb + done + "."
 	if left := asked - changed; left > 0 {
-		text += " " + counted(int64(left), "link", "links") + " stayed as before"
+		text += " " + f.counted(int64(left), "link", "links") + " stayed as before"
 		if p, invalid := problemsOf(refused); invalid {
 			for _, why := range p {
 				text += ": " + why
@@ -124,7 +124,7 @@ func (d *Dashboard) deleteChosen(c *call, back string, ids []int64) error {
 	if err != nil {
 		return err
 	}
-	done := notice{Text: outcomeOf(deleted, len(ids), "deleted", refused) + " The trash keeps them for 30 days."}
+	done := notice{Text: outcomeOf(c.numbers(), deleted, len(ids), "deleted", refused) + " The trash keeps them for 30 days."}
 	if deleted > 0 {
 		done.Undo = &undo{pathTrash + "/restore", fieldDeletedAt, strconv.FormatInt(at.Unix(), 10), back}
 	}

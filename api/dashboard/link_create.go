@@ -107,7 +107,8 @@ func (d *Dashboard) createLink(c *call) error {
 			req.Malformed = map[string][]string{shorten.FieldExpiresAt: {expiryMisspelled}}
 		}
 	}
-	if alias := c.form(shorten.FieldCustomAlias); alias != "" {
+	alias := aliasOf(c.form(shorten.FieldCustomAlias))
+	if alias != "" {
 		req.CustomAlias = &alias
 	}
 	if domain := c.form(shorten.FieldDomainID); domain != "" && domain != "0" {
@@ -124,9 +125,6 @@ func (d *Dashboard) createLink(c *call) error {
 	}
 	link, err := d.Shortener.Create(c.ctx, req)
 	if p, invalid := linkProblems(err); invalid {
-		if hint := aliasHint(c.form(shorten.FieldCustomAlias)); hint != "" && p[shorten.FieldCustomAlias] != "" {
-			p[shorten.FieldCustomAlias] = hint
-		}
 		name, page, err := d.filledPage(c)
 		if err != nil {
 			return err
@@ -135,6 +133,9 @@ func (d *Dashboard) createLink(c *call) error {
 	}
 	if err != nil {
 		return err
+	}
+	if typed := c.form(shorten.FieldCustomAlias); typed != alias {
+		c.setNotice(notice{Text: "Aliases have small letters, so “" + typed + "” became “" + alias + "”. Visitors may type either."})
 	}
 	return c.redirect(withParam(c.back(pathLinks), paramMade, strconv.FormatInt(link.DomainID, 10)+"."+link.Hash))
 }
@@ -201,13 +202,12 @@ func withScheme(text string) string {
 	return "https://" + text
 }
 
-// aliasHint explains that an alias must be lowercase, if that is its only fault; "" otherwise.
-func aliasHint(alias string) string {
-	small := strings.ToLower(alias)
-	if small == alias || !schema.ValidAlias(small) {
-		return ""
+// aliasOf returns a typed alias in small letters, if these are an alias. Edges find it by capitals, too.
+func aliasOf(typed string) string {
+	if small := strings.ToLower(typed); schema.ValidAlias(small) {
+		return small
 	}
-	return "An alias has lowercase letters only, such as “" + small + "”."
+	return typed
 }
 
 // cut returns at most n characters of text.

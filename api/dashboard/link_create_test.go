@@ -48,8 +48,8 @@ func TestTypedText(t *testing.T) {
 	}
 	b.post("/dashboard/links", "long_url", "https://example.org/", "custom_alias", strings.Repeat("a", 21)).want(t,
 		http.StatusUnprocessableEntity, "The alias must have 3 to 20 characters")
-	b.post("/dashboard/links", "long_url", "https://example.org/", "custom_alias", "Launch-1").want(t,
-		http.StatusUnprocessableEntity, "An alias has lowercase letters only, such as “launch-1”.")
+	b.post("/dashboard/links", "long_url", "https://example.org/", "custom_alias", "Launch-1").want(t, http.StatusSeeOther)
+	b.follow().want(t, http.StatusOK, "Your link is ready", "sho.rt/ launch-1", "so “Launch-1” became “launch-1”.")
 	b.post("/dashboard/links", "long_url", "example.org/without?scheme", "custom_alias", "bare").want(t, http.StatusSeeOther)
 	if link, err := s.links.Link(t.Context(), 0, "bare"); err != nil || link.URL != "https://example.org/without?scheme" {
 		t.Errorf("%+v, %v", link, err)
@@ -71,7 +71,7 @@ func TestASearchOutlastsCreation(t *testing.T) {
 		"Page 2 of 2")
 	b.post("/dashboard/links", "long_url", "https://example.org/new", "custom_alias", "new", "back", list)
 	b.seen.wantTo(t, "/dashboard/links?made=0.new&page=2&q=found")
-	b.follow().want(t, http.StatusOK, "Your link is ready http://sho.rt/new", "21 links with “ found ”")
+	b.follow().want(t, http.StatusOK, "Your link is ready http://sho.rt/ new", "21 links with “ found ”")
 	for _, back := range []string{"//evil.example/", "https://evil.example/", "/dashboard/\x00", "", "/elsewhere"} {
 		b.post("/dashboard/links", "long_url", "https://example.org/x", "back", back)
 		if to := b.seen.header.Get("Location"); !strings.HasPrefix(to, "/dashboard/links?made=") {

@@ -1,10 +1,13 @@
 package dashboard
 
 import (
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
+	"time"
 
+	"linkstream/api/clickreport"
 	"linkstream/api/shorten"
 	"linkstream/schema"
 )
@@ -13,7 +16,8 @@ import (
 type linkFilter struct {
 	Query, Tag string
 	Domain     string // ID; "" for any
-	State      string // "on", "off"; "" for any
+	State      string // "on", "off", "expired"; "" for any
+	From, To   string // the first and the last day of creation, in the account's zone; "": any
 	Sort       string // one of shorten's orders; "" for the newest first
 }
 
@@ -25,12 +29,17 @@ type option struct {
 
 // filterOf reads a filter from a query. Values that the form does not offer count as "".
 func filterOf(get func(field string) string) linkFilter {
-	f := linkFilter{Query: get("q"), Tag: get("tag"), Domain: get("domain"), State: get("state"), Sort: get("sort")}
+	f := linkFilter{Query: get("q"), Tag: get("tag"), Domain: get("domain"), State: get("state"), From: get("from"), To: get("to"), Sort: get("sort")}
 	if _, err := strconv.ParseUint(f.Domain, 10, 63); err != nil {
 		f.Domain = ""
 	}
-	if f.State != "on" && f.State != "off" {
+	if !slices.ContainsFunc(stateOptions(""), func(state option) bool { return state.Value == f.State }) {
 		f.State = ""
+	}
+	for _, day := range []*string{&f.From, &f.To} {
+		if _, err := time.Parse(time.DateOnly, *day); err != nil {
+			*day = ""
+		}
 	}
 	if !slices.Contains([]string{shorten.SortOldest, shorten.SortClicks, shorten.SortFewest}, f.Sort) {
 		f.Sort = ""
@@ -39,11 +48,11 @@ func filterOf(get func(field string) string) linkFilter {
 }
 
 // Narrowed reports whether the list may lack links.
-func (f linkFilter) Narrowed() bool { return f.Query+f.Tag+f.Domain+f.State != "" }
+func (f linkFilter) Narrowed() bool { return f.Query+f.Tag+f.Domain+f.State+f.From+f.To != "" }
 
 // Filters returns how many conditions besides the search are set.
 func (f linkFilter) Filters() (n int) {
-	for _, set := range []string{f.Tag, f.Domain, f.State} {
+	for _, set := range []string{f.Tag, f.Domain, f.State, f.From, f.To} {
 		if set != "" {
 			n++
 		}
@@ -53,23 +62,37 @@ func (f linkFilter) Filters() (n int) {
 
 // add adds the fields that are not empty to the values of a query.
 func (f linkFilter) add(values url.Values) {
-	for field, value := range map[string]string{"q": f.Query, "tag": f.Tag, "domain": f.Domain, "state": f.State, "sort": f.Sort} {
-		if value != "" {
-			values.Set(field, value)
-		}
+	for field, value := range f.Fields() {
+		values.Set(field, value)
 	}
 }
 
+// Fields returns the fields of the form that are not empty.
+func (f linkFilter) Fields() map[string]string {
+	fields := map[string]string{"q": f.Query, "tag": f.Tag, "domain": f.Domain, "state": f.State, "from": f.From, "to": f.To, "sort": f.Sort}
+	maps.DeleteFunc(fields, func(_, value string) bool { return value == "" })
+	return fields
+}
+
 // request returns the request for all links of the list.
-func (f linkFilter) request(accountID int64) shorten.ListRequest {
-	req := shorten.ListRequest{AccountID: accountID, Query: f.Query, Tag: f.Tag, Sort: f.Sort}
+func (f linkFilter) request(c *call) shorten.ListRequest {
+	req := shorten.ListRequest{AccountID: c.account.ID, Query: f.Query, Tag: f.Tag, Sort: f.Sort}
 	if f.Domain != "" {
 		id := parseID(f.Domain)
 		req.DomainID = &id
 	}
-	if f.State != "" {
+	switch f.State {
+	case "on", "off":
 		active := f.State == "on"
 		req.IsActive = &active
+	case "expired":
+		req.ExpiredAt = time.Now()
+	}
+	if day, err := time.ParseInLocation(time.DateOnly, f.From, c.zone()); err == nil {
+		req.From = day
+	}
+	if day, err := time.ParseInLocation(time.DateOnly, f.To, c.zone()); err == nil {
+		req.To = clickreport.AddDays(day, 1)
 	}
 	return req
 }
@@ -87,7 +110,7 @@ func (f linkFilter) Export() string {
 // filteredLinks returns a page of links. While clicks cannot be read, links are not sorted by them.
 func (d *Dashboard) filteredLinks(c *call, page *linksPage) ([]schema.Link, int64, error) {
 	f := page.linkFilter
-	req := f.request(c.account.ID)
+	req := f.request(c)
 	req.Page = page.Page
 	links, total, err := d.Shortener.List(c.ctx, d.Clicks.Of(c.account.ID), req)
 	if _, invalid := problemsOf(err); err != nil && !invalid && (f.Sort == shorten.SortClicks || f.Sort == shorten.SortFewest) {
@@ -138,7 +161,8 @@ func (f linkFilter) address(page int64) string {
 }
 
 func stateOptions(chosen string) []option {
-	return options(chosen, option{Label: "Any"}, option{Value: "on", Label: "On"}, option{Value: "off", Label: "Off"})
+	return options(chosen, option{Label: "Any"}, option{Value: "on", Label: "On"}, option{Value: "off", Label: "Off"},
+		option{Value: "expired", Label: "Expired"})
 }
 
 func (f linkFilter) domainOptions(form shortenForm) []option {

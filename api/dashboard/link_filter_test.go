@@ -26,7 +26,10 @@ func TestFilters(t *testing.T) {
 		{Hash: "first", Tags: []string{"print"}, Active: true}, {Hash: "second", Tags: []string{"print", "web"}},
 		{Hash: "third", DomainID: domain.ID, Title: "Spring Sale", Active: true},
 	} {
-		l.AccountID, l.URL, l.CreatedAt = s.account.ID, "https://example.org/", time.Now().Add(time.Duration(i)*time.Second)
+		l.AccountID, l.URL, l.CreatedAt = s.account.ID, "https://example.org/", time.Date(2026, 11, 1+i, 23, 30, 0, 0, time.UTC)
+		if l.Hash == "first" {
+			l.ExpiresAt = l.CreatedAt.Add(time.Hour)
+		}
 		testkit.Must(t, s.links.CreateLink(t.Context(), &l))
 		links = append(links, l)
 	}
@@ -38,7 +41,8 @@ func TestFilters(t *testing.T) {
 		"state=off": "second", "domain=0": "second first", fmt.Sprint("domain=", domain.ID): "third", "sort=created_at": "first second third",
 		"sort=-clicks": "second first third", "sort=clicks": "third first second", "tag=print&state=on&sort=-clicks": "first", "q=spring+sale": "third",
 		"q=" + url.QueryEscape("https://GO.example.com/third"): "third", "q=sho.rt/first": "first", "q=first&state=off": "",
-		"domain=x&state=x&sort=x": "third second first",
+		"domain=x&state=x&sort=x": "third second first", "state=expired": "first", "from=2026-11-02": "third second", "to=2026-11-02": "second first",
+		"from=2026-11-02&to=2026-11-02": "second", "from=x&to=2026-13-01": "third second first",
 	} {
 		page := b.get("/dashboard/links?" + query)
 		page.want(t, http.StatusOK)

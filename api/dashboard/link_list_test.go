@@ -110,11 +110,11 @@ func TestShortenForm(t *testing.T) {
 		link, _, err := s.links.Links(t.Context(), s.account.ID, schema.LinkFilter{}, 1)
 		testkit.Must(t, err)
 		b.seen.wantTo(t, "/dashboard/links?made=0."+link[0].Hash)
-		b.follow().want(t, http.StatusOK, "Your link is ready http://sho.rt/"+link[0].Hash+" leads to https://example.org/a",
+		b.follow().want(t, http.StatusOK, "Your link is ready http://sho.rt/ "+link[0].Hash+" leads to https://example.org/a",
 			"Copy", "Open", "QR code", "1 link")
 		b.post("/dashboard/links", "long_url", "https://example.org/b", "custom_alias", "launch", "domain_id",
 			fmt.Sprint(verified.ID)).wantTo(t, fmt.Sprintf("/dashboard/links?made=%d.launch", verified.ID))
-		b.follow().want(t, http.StatusOK, "Your link is ready http://go.example.com/launch", "2 links")
+		b.follow().want(t, http.StatusOK, "Your link is ready http://go.example.com/ launch", "2 links")
 		if got, err := s.links.Link(t.Context(), verified.ID, "launch"); err != nil || got.URL != "https://example.org/b" ||
 			got.AccountID != s.account.ID || !got.Active {
 			t.Errorf("got %+v, error %v", got, err)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/valyala/fasthttp"
+
 	"linkstream/api/shorten"
 	"linkstream/schema"
 )
@@ -49,6 +51,9 @@ func (d *Dashboard) showEdit(c *call) error {
 
 func (d *Dashboard) editLink(c *call) error {
 	link, err := d.ownLink(c)
+	if schema.ErrorCode(err) == schema.CodeNotFound {
+		return d.deletedMeanwhile(c)
+	}
 	if err != nil {
 		return err
 	}
@@ -103,6 +108,20 @@ func (d *Dashboard) editedMeanwhile(c *call, link linkView) error {
 		p["behaviour"] = "The link has other rules, variants or another card now."
 	}
 	return d.invalid(c, "edit", editPage{link, typed, versionOf(link.Link)}, p)
+}
+
+// deletedMeanwhile answers the edit of a link that does not exist any more with the form of a new link, which has the typed text.
+func (d *Dashboard) deletedMeanwhile(c *call) error {
+	form, err := d.shortenForm(c, pathLinks)
+	if err != nil {
+		return err
+	}
+	form.linkFields, form.DomainID = typedFields(c.form), c.pathID("domain")
+	if hash := c.pathValue("hash"); schema.ValidAlias(hash) {
+		form.Alias = hash
+	}
+	return d.write(c, fasthttp.StatusNotFound, "new", newPage{form}, problems{"": "This link was deleted after you opened the form, perhaps in " +
+		"another tab. Nothing was saved. Your text is below: create a new link with it, or restore the old one from the trash first."})
 }
 
 // editOf returns the edit that a form asks for. An expiry that stays as it is may be in the past.

@@ -61,7 +61,7 @@ func TestLinkPage(t *testing.T) {
 			}
 			page := b.get("/dashboard/links/0/sale" + period)
 			page.want(t, http.StatusOK)
-			bars, rows := strings.Count(page.body, `class="chart-bar"`), strings.Count(page.body, `data-day>20`)
+			bars, rows := strings.Count(page.body, `class="chart-bar"`), strings.Count(page.body, `<tr><th scope="row"><time datetime="20`)
 			if bars != want.days || rows != want.days {
 				t.Errorf("%q: %d bars and %d rows, want %d", period, bars, rows, want.days)
 			}
@@ -334,9 +334,9 @@ func TestHowFarClicksAreCounted(t *testing.T) {
 		batch.Append(nil, []byte("a click"))
 	}
 	testkit.Must(t, topics.Produce(t.Context(), 0, &batch))
-	eventually("Counted up to " + now.Format("15:04:05") + " : 3 clicks wait")
+	eventually("Counted up to " + now.Format("15:04:05") + " : 3 clicks to go")
 	s.count(t, click{link: link, at: now, times: 2})
-	eventually(": 1 click waits")
+	eventually(": 1 click to go")
 	s.count(t, click{link: link, at: now})
 	eventually("All clicks counted")
 	broker.Stop()

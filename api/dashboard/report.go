@@ -99,6 +99,8 @@ type reportFilter struct {
 
 // clickReport is what a report says.
 type clickReport struct {
+	First    string // day
+	Last     string // day
 	Counter  counter
 	Nothing  string // why there is no click, if that may be a mistake of the reader
 	Chart    chart
@@ -112,6 +114,10 @@ type clickReport struct {
 var dimensionTitles = map[schema.Dimension]string{schema.ByDevice: "Devices", schema.ByBrowser: "Browsers",
 	schema.ByOS: "Operating systems", schema.ByLanguage: "Languages", schema.ByReferrer: "Referrers", schema.ByCountry: "Countries",
 	schema.ByRoute: "Routes"}
+
+// dimensionNames are what filters call the dimensions.
+var dimensionNames = map[schema.Dimension]string{schema.ByDevice: "Device", schema.ByBrowser: "Browser", schema.ByOS: "Operating system",
+	schema.ByLanguage: "Language", schema.ByReferrer: "Referrer", schema.ByCountry: "Country", schema.ByRoute: "Route"}
 
 // nameOf returns a name of a dimension as people call it.
 func nameOf(by schema.Dimension, name string) string {
@@ -290,8 +296,8 @@ func (p *reportPage) fill(c *call, asked clickreport.Request) {
 		if value, is := asked.Filter[by]; is {
 			without := maps.Clone(asked.Filter)
 			delete(without, by)
-			p.Filters = append(p.Filters, reportFilter{Field: string(by), Value: value, Title: dimensionTitles[by],
-				Name: nameOf(by, value), Without: p.path(asked, without)})
+			p.Filters = append(p.Filters, reportFilter{Field: string(by), Value: value, Title: dimensionNames[by],
+				Name: nameOf(by, value), Without: p.path(asked, without) + "#report"})
 		}
 	}
 	p.Form.Filters = p.Filters
@@ -347,7 +353,7 @@ func (d *Dashboard) clickReport(c *call, page reportPage, asked clickreport.Requ
 	if err != nil {
 		return nil, ofClicks(err)
 	}
-	report := &clickReport{Chart: newChart(asked.Zone, pointsOf(got.Series, asked.Interval), page.since(c)), Progress: d.progress(c)}
+	report := &clickReport{First: page.Form.From, Last: page.Form.To, Chart: newChart(c.numbers(), asked.Zone, pointsOf(got.Series, asked.Interval), page.since(c)), Progress: d.progress(c)}
 	if page.Link != nil {
 		counts, err := d.Clicks.Of(c.account.ID).ClickCounts(ctx, []int64{page.Link.ID})
 		if err != nil {
@@ -364,7 +370,7 @@ func (d *Dashboard) clickReport(c *call, page reportPage, asked clickreport.Requ
 		days = (days + 12) / 24
 	}
 	report.Counter = counter{Days: max(2, days), Sum: got.Totals, Before: compared.Clicks.Total(),
-		Against: "in the previous " + periodOf(days), Compared: !c.account.CreatedAt.After(compared.From) && (compared.Clicks.Total() > 0 || !page.since(c).After(compared.From))}
+		Against: "in the previous " + periodOf(c.numbers(), days), Compared: !c.account.CreatedAt.After(compared.From) && (compared.Clicks.Total() > 0 || !page.since(c).After(compared.From))}
 	if page.Form.ByYear {
 		report.Counter.Against = "a year before"
 	}
@@ -395,11 +401,11 @@ func (d *Dashboard) clickReport(c *call, page reportPage, asked clickreport.Requ
 }
 
 // periodOf names a number of days.
-func periodOf(days int) string {
+func periodOf(f numbers, days int) string {
 	if days == 1 {
 		return "day"
 	}
-	return counted(int64(days), "day", "days")
+	return f.counted(int64(days), "day", "days")
 }
 
 // nothing says why a report of some links has no click: whoever asked may have misspelt a name, or a tag.
@@ -452,7 +458,7 @@ func (p *reportPage) ranking(asked clickreport.Request, by schema.Dimension, nam
 	}
 	if _, filtered := asked.Filter[by]; !filtered {
 		for i, name := range names {
-			r.Rows[i].Path = p.path(asked, with(asked.Filter, by, name.Name))
+			r.Rows[i].Path = p.path(asked, with(asked.Filter, by, name.Name)) + "#report" // without the script, browsers go back there
 		}
 	}
 	if by == schema.ByDevice && all.Bots > 0 {

@@ -9,10 +9,13 @@ import (
 // progress says up to when clicks are counted, in words.
 type progress struct {
 	clickreport.Progress
-	now time.Time // in the zone of the page
+	now     time.Time // in the zone of the page
+	numbers numbers
 }
 
-func (d *Dashboard) progress(c *call) progress { return progress{d.Lag.Progress(c.ctx), c.now()} }
+func (d *Dashboard) progress(c *call) progress {
+	return progress{d.Lag.Progress(c.ctx), c.now(), c.numbers()}
+}
 
 // Stamp formats UpTo for programs.
 func (p progress) Stamp() string { return p.UpTo.Format(time.RFC3339) }
@@ -29,7 +32,7 @@ func clock(at, now time.Time) string {
 }
 
 // Wait describes how many clicks wait.
-func (p progress) Wait() string { return counted(p.Waiting, "click waits", "clicks wait") }
+func (p progress) Wait() string { return p.numbers.counted(p.Waiting, "click to go", "clicks to go") }
 
 // State returns the CSS class.
 func (p progress) State() string {

@@ -138,7 +138,7 @@ func (d *Dashboard) renameTag(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.seeOther(pathTags, "The tag “"+page.Tag+"” is now “"+page.New+"” on "+counted(n, "link", "links")+".")
+	return c.seeOther(pathTags, "The tag “"+page.Tag+"” is now “"+page.New+"” on "+c.numbers().counted(n, "link", "links")+".")
 }
 
 func (d *Dashboard) deleteTag(c *call) error {
@@ -150,5 +150,5 @@ func (d *Dashboard) deleteTag(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.seeOther(pathTags, "The tag “"+page.Tag+"” was removed from "+counted(n, "link", "links")+".")
+	return c.seeOther(pathTags, "The tag “"+page.Tag+"” was removed from "+c.numbers().counted(n, "link", "links")+".")
 }

@@ -186,7 +186,7 @@ func TestScopesOfTokens(t *testing.T) {
 	if left := time.Until(token.ExpiresAt); left < 29*24*time.Hour || left > 31*24*time.Hour {
 		t.Errorf("it ends in %s", left)
 	}
-	b.get("/dashboard/tokens").want(t, http.StatusOK, "Read links, Manage webhooks", "ends ")
+	b.get("/dashboard/tokens").want(t, http.StatusOK, "Read links, Manage webhooks", "expires ")
 	token = create("name", "two", "scope", "webhooks", "scope", "links.read", "scope", "links.write", "scope", "reports.read", "days", "")
 	testkit.Equal(t, "all scopes", token.Scopes, "")
 	testkit.Equal(t, "ends", token.ExpiresAt.IsZero(), true)

@@ -221,7 +221,7 @@ func (d *Dashboard) downloadErrors(c *call) error {
 
 // exportLinks sends the links of the list, or all links of the account, while it reads them. If a store fails meanwhile, the connection ends before the file.
 func (d *Dashboard) exportLinks(c *call) error {
-	req := filterOf(c.query).request(c.account.ID)
+	req := filterOf(c.query).request(c)
 	filter, err := d.Shortener.Filter(c.ctx, req)
 	if p, invalid := problemsOf(err); invalid {
 		return &failure{fasthttp.StatusUnprocessableEntity, "These links cannot be exported", strings.Join(slices.Sorted(maps.Values(p)), " ")}

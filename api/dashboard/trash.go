@@ -62,9 +62,9 @@ func (d *Dashboard) restore(c *call) error {
 			return err
 		}
 		if refused != nil {
-			return c.seeOther(pathTrash, restoredText(restored)+" "+whyNot(refused))
+			return c.seeOther(pathTrash, restoredText(c.numbers(), restored)+" "+whyNot(refused))
 		}
-		return c.seeOther(back, restoredText(restored))
+		return c.seeOther(back, restoredText(c.numbers(), restored))
 	}
 	restored, why, last := 0, "", linkView{}
 	for _, value := range c.http.PostArgs().PeekMulti("link") {
@@ -89,14 +89,14 @@ func (d *Dashboard) restore(c *call) error {
 	case restored == 0 && why == "":
 		return c.seeOther(back, "No link is selected.")
 	}
-	return c.seeOther(back, restoredText(restored)+why)
+	return c.seeOther(back, restoredText(c.numbers(), restored)+why)
 }
 
-func restoredText(n int) string {
+func restoredText(f numbers, n int) string {
 	if n == 1 {
 		return "1 link is back, with its clicks."
 	}
-	return counted(int64(n), "link", "links") + " are back, with their clicks."
+	return f.counted(int64(n), "link", "links") + " are back, with their clicks."
 }
 
 // whyNot returns why a link was not restored, "" if err does not say that.

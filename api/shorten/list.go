@@ -34,6 +34,8 @@ type ListRequest struct {
 	Tag       string
 	DomainID  *int64 // 0: the default domain
 	IsActive  *bool
+	ExpiredAt time.Time // as in schema.LinkFilter, like the next line
+	From, To  time.Time // times of creation: CreatedFrom, CreatedBefore
 	Sort      string
 	Deleted   bool  // the links in the trash, the last deleted first whatever Sort is, instead of the others
 	Page      int64 // from 1
@@ -106,7 +108,8 @@ func (s *Shortener) listByClicks(
 // Filter returns the filter of a request. CodeInvalid names every invalid field.
 func (s *Shortener) Filter(ctx context.Context, req ListRequest) (schema.LinkFilter, error) {
 	v := newValidation(req.Malformed)
-	filter := schema.LinkFilter{Tag: req.Tag, DomainID: req.DomainID, Redirects: req.IsActive, OldestFirst: req.Sort == SortOldest}
+	filter := schema.LinkFilter{Tag: req.Tag, DomainID: req.DomainID, Redirects: req.IsActive, OldestFirst: req.Sort == SortOldest,
+		ExpiredAt: req.ExpiredAt, CreatedFrom: req.From, CreatedBefore: req.To}
 	if req.Deleted {
 		filter.DeletedAfter = time.Now().Add(-schema.TrashTTL)
 	}

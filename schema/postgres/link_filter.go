@@ -53,6 +53,15 @@ func newCondition(accountID, after int64, filter schema.LinkFilter) *condition {
 	if filter.Redirects != nil {
 		c.terms = append(c.terms, "(l.active AND "+stopOfLink+" = '') = "+c.arg(*filter.Redirects))
 	}
+	if !filter.ExpiredAt.IsZero() {
+		c.terms = append(c.terms, "l.expires_at <= "+c.arg(filter.ExpiredAt))
+	}
+	if !filter.CreatedFrom.IsZero() {
+		c.terms = append(c.terms, "l.created_at >= "+c.arg(filter.CreatedFrom))
+	}
+	if !filter.CreatedBefore.IsZero() {
+		c.terms = append(c.terms, "l.created_at < "+c.arg(filter.CreatedBefore))
+	}
 	return c
 }
 

@@ -56,6 +56,15 @@ func newCondition(accountID, after int64, filter schema.LinkFilter) *condition {
 	if filter.Redirects != nil {
 		c.add("(l.active AND "+stopOfLink+" = '') = ?", *filter.Redirects)
 	}
+	if !filter.ExpiredAt.IsZero() {
+		c.add("l.expires_at <= ?", unixMillis{&filter.ExpiredAt})
+	}
+	if !filter.CreatedFrom.IsZero() {
+		c.add("l.created_at >= ?", unixMillis{&filter.CreatedFrom})
+	}
+	if !filter.CreatedBefore.IsZero() {
+		c.add("l.created_at < ?", unixMillis{&filter.CreatedBefore})
+	}
 	return c
 }
 

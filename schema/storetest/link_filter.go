@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"testing"
+	"time"
 
 	"linkstream/schema"
 	"linkstream/schema/testkit"
@@ -53,8 +54,12 @@ func filtersLinks(t *testing.T, store schema.Database) {
 		"a domain":                 {schema.LinkFilter{DomainID: &domain.ID}, []int{3, 2}},
 		"the default domain":       {schema.LinkFilter{DomainID: new(int64(0))}, []int{1, 0}},
 		"an unknown domain":        {schema.LinkFilter{DomainID: new(int64(99))}, nil},
+		"expired":                  {schema.LinkFilter{ExpiredAt: hour(20)}, []int{2}},
+		"nothing expired yet":      {schema.LinkFilter{ExpiredAt: hour(20).Add(-time.Millisecond)}, nil},
+		"created from":             {schema.LinkFilter{CreatedFrom: hour(2)}, []int{3, 2}},
+		"created before":           {schema.LinkFilter{CreatedBefore: hour(2)}, []int{1, 0}},
 		"everything at once": {schema.LinkFilter{Words: []schema.LinkWord{word("summer")}, Tag: "sale", DomainID: new(int64(0)),
-			Redirects: new(true)}, []int{1}},
+			Redirects: new(true), CreatedFrom: hour(1), CreatedBefore: hour(2)}, []int{1}},
 	} {
 		want := make([]schema.Link, len(c.want))
 		wantIDs := make([]int64, len(c.want))
@@ -100,6 +105,10 @@ func addFilteredLinks(t *testing.T, store schema.Database, owner, other schema.A
 	} {
 		link := newLink(owner.ID, l.DomainID, l.Hash)
 		link.URL, link.Title, link.Tags = l.URL, l.Title, l.Tags
+		link.CreatedAt, link.UpdatedAt = hour(len(all)), hour(len(all))
+		if link.Hash == "summer" && link.DomainID != 0 {
+			link.ExpiresAt = hour(20)
+		}
 		testkit.Must(t, store.CreateLink(t.Context(), &link))
 		if link.DomainID != 0 {
 			link.Host = domain.Host

@@ -1,21 +1,38 @@
 // What makes the pages nicer. All of them work without it.
 "use strict";
 
-// Times: the reader's own terms, with the exact moment on hover, in the time zone of the page.
-const exact = dates({ dateStyle: "full", timeStyle: "long" }), day = dates({ dateStyle: "medium" });
+// Times: in one form, as the reader's language writes dates, with the exact moment on hover, in the time zone of the page.
+const monthForm = { month: "short", year: "numeric" }, dayForm = { day: "numeric", ...monthForm };
+const exact = dates({ dateStyle: "full", timeStyle: "long" }), day = dates(dayForm);
 
-function dates(style) {
+function dates(style, timeZone = document.documentElement.dataset.zone) {
   try {
-    return new Intl.DateTimeFormat(undefined, { ...style, timeZone: document.documentElement.dataset.zone });
+    return new Intl.DateTimeFormat(navigator.language, { ...style, timeZone });
   } catch { // a zone that the browser does not know
-    return new Intl.DateTimeFormat(undefined, style);
+    return new Intl.DateTimeFormat(navigator.language, style);
   }
 }
+
+// Days, and hours of days, whose zone is that of the page already.
+const civil = dates(dayForm, "UTC"), civilHour = dates({ ...dayForm, hour: "2-digit", minute: "2-digit" }, "UTC");
+const civilShort = dates({ day: "numeric", month: "short" }, "UTC"), civilMonth = dates(monthForm, "UTC");
+
+function showDates() {
+  const show = (name, form = name.includes(" ") ? civilHour : civil) => form.format(new Date(name.replace(" ", "T") + (name.includes(" ") ? "Z" : "")));
+  for (const bar of document.querySelectorAll(".chart-bar")) {
+    const title = bar.querySelector("title");
+    title.textContent = show(bar.dataset.date) + title.textContent.slice(title.textContent.lastIndexOf(": "));
+  }
+  for (const time of document.querySelectorAll("time[data-civil]")) time.textContent = show(time.dateTime);
+  for (const label of document.querySelectorAll("text[data-day]")) label.textContent = show(label.dataset.day, civilShort);
+  for (const label of document.querySelectorAll("text[data-month]")) label.textContent = show(label.dataset.month, civilMonth);
+}
+showDates();
 const relative = new Intl.RelativeTimeFormat(document.documentElement.lang, { numeric: "auto" });
 const units = [["day", 86400], ["hour", 3600], ["minute", 60]];
 
 function showTimes() {
-  for (const element of document.querySelectorAll("time[datetime]:not([data-day])")) {
+  for (const element of document.querySelectorAll("time[datetime]:not([data-civil], [data-clock])")) {
     const at = new Date(element.dateTime);
     if (isNaN(at)) continue;
     const seconds = (at - Date.now()) / 1000;
@@ -147,7 +164,7 @@ async function fetchCreate() {
       script.replaceWith(running);
     }
     create.closest(".list-head").after(form);
-    for (const made of form.querySelectorAll("form")) sendOnce(made);
+    for (const made of form.querySelectorAll("form")) watchForm(made);
     return form;
   } catch {
     location.href = create.href;
@@ -222,18 +239,19 @@ if (instead) history.replaceState(null, "", instead.dataset.reload);
 (document.querySelector("[aria-invalid=true]") ?? document.querySelector("#made [data-copy]"))?.focus();
 
 // An action on a row of a list leads back to the list: the row stays where it was on the screen, and has the focus. Where it is gone,
-// the next row has it.
+// the next row has it. A link that leads to the same report, of another period or of fewer clicks, keeps the place on the page.
 const rows = [...document.querySelectorAll(".links tbody tr")];
 for (const row of rows) row.tabIndex = -1;
 
-function keepPlace(button) {
-  const row = button?.closest(".links tbody tr");
-  if (!row) return;
-  const place = { page: location.pathname, row: rows.indexOf(row), top: row.getBoundingClientRect().top };
+function keepPlace(control) {
+  const row = control?.closest(".links tbody tr"), within = control?.closest("[data-stay]");
+  const place = { page: location.pathname, row: rows.indexOf(row), top: row?.getBoundingClientRect().top, stay: within?.dataset.stay, y: scrollY };
+  if (!row && !within) return;
   try {
     sessionStorage.setItem("place", JSON.stringify(place));
-  } catch { /* the address names the row */ }
+  } catch { /* the address names the row, or the report */ }
 }
+document.addEventListener("click", (event) => keepPlace(event.target.closest("[data-stay] a")));
 
 function findPlace() {
   const named = rows.find((row) => "#" + row.id === location.hash);
@@ -242,6 +260,11 @@ function findPlace() {
     place = JSON.parse(sessionStorage.getItem("place")) ?? {};
     sessionStorage.removeItem("place");
   } catch { /* none allowed */ }
+  if (place.stay && place.page === location.pathname) {
+    scrollTo(0, place.y);
+    document.querySelector(`[data-stay="${place.stay}"]`)?.focus({ preventScroll: true });
+    return;
+  }
   const row = named ?? (place.page === location.pathname ? rows[Math.min(place.row, rows.length - 1)] : null);
   if (row && place.page === location.pathname) scrollBy(0, row.getBoundingClientRect().top - place.top);
   row?.focus({ preventScroll: place.page === location.pathname });
@@ -273,37 +296,81 @@ for (const field of document.querySelectorAll("input[type=file][data-max]"))
   field.addEventListener("change", () =>
     field.setCustomValidity(field.files[0]?.size > field.dataset.max ? "The file is larger than 32 MiB. Import it in parts." : ""));
 
-// What was typed outlasts a session that ends, however long it is: this tab keeps it until a page comes that is not the sign-in.
-const isTyped = (field) => field.type !== "hidden" || field.name === "version"; // which says what was edited
+// What was typed outlasts a session that ends, a network that fails and a click on a link: this tab keeps it until the service has taken it,
+// and fills it in again where it was typed.
+const draftHere = `typed ${location.pathname}`, came = new Map(); // the values that each form came with
+const refused = location.pathname.startsWith("/dashboard/sign-") || !!document.querySelector("[data-refused]");
 
-function keepTyped(form) {
-  const fields = [...form.elements].filter((field) => field.name && isTyped(field));
-  if (!fields.length || fields.some((field) => field.type === "password" || field.type === "file")) return;
-  const values = fields.map((field) => [field.name, field.type === "checkbox" ? field.checked : field.value]);
+function stored(key, value) {
   try {
-    sessionStorage.setItem("typed", JSON.stringify(
-      { page: location.pathname, action: form.getAttribute("action"), values: Object.fromEntries(values) }));
+    if (value === undefined) return JSON.parse(sessionStorage.getItem(key));
+    if (value === null) sessionStorage.removeItem(key);
+    else sessionStorage.setItem(key, JSON.stringify(value));
   } catch { /* no room, or none allowed: what fits into an address is kept by the service */ }
+  return null;
 }
 
-function fillIn({ page, action, values }) {
-  const form = document.querySelector(`form[action="${action}"]`);
-  if (page !== location.pathname || !form || !document.referrer.startsWith(location.origin + "/dashboard/sign-in")) return;
-  for (const field of form.elements) {
-    if (!(field.name in values) || !isTyped(field)) continue;
-    if (field.type === "checkbox") field.checked = values[field.name];
-    else field.value = values[field.name];
-    if (field.value && field.type !== "checkbox")
+function typedIn(form) {
+  const fields = [...form.elements].filter((field) => field.name && field.localName !== "button" &&
+    (field.type !== "hidden" || field.name === "version")); // which says what was edited
+  return fields.some((field) => field.type === "password" || field.type === "file") ? [] : fields;
+}
+
+const draftName = (field) => field.type === "checkbox" ? `${field.name}=${field.value}` : field.name;
+const draftOf = (form) => Object.fromEntries(typedIn(form).map((field) => [draftName(field), field.type === "checkbox" ? field.checked : field.value]));
+
+function fillIn(form, values) {
+  for (const field of typedIn(form)) {
+    const value = values[draftName(field)];
+    if (value === undefined) continue;
+    if (field.type === "checkbox") field.checked = value;
+    else field.value = value;
+    if (value && field.type !== "checkbox" && field.type !== "hidden")
       for (let place = field.closest("details"); place; place = place.parentElement.closest("details")) place.open = true;
   }
 }
 
-if (!location.pathname.startsWith("/dashboard/sign-"))
-  try {
-    const typed = sessionStorage.getItem("typed");
-    sessionStorage.removeItem("typed");
-    if (typed) fillIn(JSON.parse(typed));
-  } catch { /* none allowed */ }
+// watchForm fills in what is kept of a form, and says so.
+function watchForm(form) {
+  sendOnce(form);
+  if (form.matches("#chosen, #row") || !typedIn(form).length) return;
+  const first = draftOf(form), draft = stored(draftHere);
+  came.set(form, first);
+  if (refused || draft?.action !== form.getAttribute("action")) return;
+  fillIn(form, draft.values);
+  const note = document.createElement("p"), discard = document.createElement("button");
+  note.className = "notice apart draft";
+  note.setAttribute("role", "status");
+  note.append("What you typed is back. It is not saved yet.", discard);
+  discard.type = "button";
+  discard.className = "button quiet small";
+  discard.textContent = "Discard it";
+  discard.addEventListener("click", () => {
+    fillIn(form, first);
+    note.remove();
+  });
+  form.prepend(note);
+}
+
+function keepTyped() {
+  for (const [form, first] of came) {
+    const values = draftOf(form);
+    const typed = JSON.stringify(values) !== JSON.stringify(first) || refused && (came.size === 1 || form.querySelector("[aria-invalid=true]"));
+    if (!form.isConnected || !typed) continue;
+    stored(draftHere, { action: form.getAttribute("action"), values });
+    return;
+  }
+  stored(draftHere, null);
+}
+addEventListener("pagehide", keepTyped);
+
+// A page that is no refusal says that what was sent has been taken, unless it comes from the history or after the sign-in.
+const sent = stored("sent");
+if (sent && !location.pathname.startsWith("/dashboard/sign-")) {
+  stored("sent", null);
+  const again = performance.getEntriesByType("navigation")[0]?.type === "back_forward" || document.referrer.startsWith(location.origin + "/dashboard/sign-in");
+  if (!refused && !again) stored(sent, null);
+}
 
 // Selection: the box in the heading checks all of the page, and what can be done with the chosen links appears once there are any.
 const picks = [...document.querySelectorAll(".pick input[name]")], pickAll = document.getElementById("pick-all");
@@ -330,17 +397,28 @@ if (pickAll) {
   showChosen();
 }
 
-// Forms are sent once, however often the button is pressed.
+// Forms are sent once, however often the button is pressed, which says that it waits.
 function sendOnce(form) {
   form.addEventListener("submit", (event) => {
     if (form.dataset.sent) event.preventDefault();
     form.dataset.sent = "yes";
-    keepTyped(form);
+    if (came.has(form)) stored("sent", draftHere);
     keepPlace(event.submitter);
-    setTimeout(() => { delete form.dataset.sent; }, 5000);
+    event.submitter?.setAttribute("aria-busy", "true");
+    setTimeout(release, 5000, form);
   });
 }
-for (const form of document.querySelectorAll("form[method=post]")) sendOnce(form);
+
+function release(form) {
+  delete form.dataset.sent;
+  for (const button of form.querySelectorAll("[aria-busy]")) button.removeAttribute("aria-busy");
+}
+for (const form of document.querySelectorAll("form[method=post]")) watchForm(form);
+addEventListener("pageshow", (event) => {
+  if (!event.persisted) return;
+  for (const form of document.querySelectorAll("form[data-sent]")) release(form);
+  for (const form of came.keys()) if (!stored(draftHere)) came.set(form, draftOf(form)); // it was sent and taken
+});
 
 // Charts: the numbers of a bar are shown when it is tapped or pointed at, or chosen by the arrow keys as on a slider.
 function readCharts(at) {
@@ -427,6 +505,7 @@ function take(html) {
       element.getAttribute("href") === focused.getAttribute("href"))?.focus({ preventScroll: true });
   }
   showTimes();
+  showDates();
 }
 
 // tellAge says why the page is not up to date; "" if it is. path leads to where the reader can change that.

@@ -39,11 +39,11 @@ var filledPages = []struct{ name, path, press string }{
 	{"missing page", "/dashboard/nothing", ""},
 }
 
-// widths are those of a desktop screen and of a small phone. layoutWidths are all at which pages are measured: the layout changes
-// between them.
+// widths are those of a laptop, a tablet, a phone and a small phone. layoutWidths are all others at which pages are measured: the layout
+// changes between them.
 var (
-	widths       = []int64{1280, 360}
-	layoutWidths = []int64{1920, 870, 760, 650, 390}
+	widths       = []int64{1440, 768, 375, 320}
+	layoutWidths = []int64{1920, 870, 650}
 )
 
 // TestDashboardAccessibility checks the pages with axe-core, measures them, and goes through them by keyboard.
@@ -118,7 +118,7 @@ func TestDashboardAccessibility(t *testing.T) {
 	})
 }
 
-// passes checks the current page, light and dark, wide and narrow.
+// passes checks the current page, light and dark, wide and narrow, and with text of twice the size.
 func (b *tab) passes(axe string) {
 	b.t.Helper()
 	b.hasStructure()
@@ -126,14 +126,49 @@ func (b *tab) passes(axe string) {
 	for _, width := range widths {
 		b.size(width, 900)
 		b.fitsWidth()
-		b.reachableByKeyboard()
-		for _, scheme := range []string{"light", "dark"} {
-			b.scheme(scheme)
-			b.passesAxe(fmt.Sprintf("%s at %d pixels", scheme, width))
-		}
+		b.scheme("light")
+		b.passesAxe(fmt.Sprintf("light at %d pixels", width), `rules: { "target-size": { enabled: true } }`)
+		b.scheme("dark")
+		b.passesAxe(fmt.Sprintf("dark at %d pixels", width), `runOnly: ["color-contrast"]`) // all that differs
 	}
+	b.reachableByKeyboard()
 	b.scheme("light")
 	b.fits()
+	b.reachableByKeyboard()
+	b.hasHierarchy()
+	b.zooms()
+}
+
+// hasHierarchy requires four sizes of text and at most one primary button.
+func (b *tab) hasHierarchy() {
+	b.t.Helper()
+	if sizes := evaluate[[]string](b, `[...new Set([...document.querySelectorAll("body *")].filter((e) => e.checkVisibility() &&
+		[...e.childNodes].some((node) => node.nodeType === 3 && node.data.trim())).map((e) => getComputedStyle(e).fontSize))]`); len(sizes) > 4 {
+		b.t.Errorf("text has the sizes %v", sizes)
+	}
+	if primary := evaluate[[]string](b, `[...document.querySelectorAll("main .button:not(.quiet, .danger)")].filter((e) => e.checkVisibility())
+		.map((e) => e.textContent)`); len(primary) > 1 {
+		b.t.Errorf("the primary buttons are %q", primary)
+	}
+}
+
+// zooms requires that a phone with text of twice the size needs no sideways scrolling (WCAG 1.4.4, 1.4.10).
+func (b *tab) zooms() {
+	b.t.Helper()
+	b.size(375, 812)
+	out := evaluate[[]string](b, `(() => {
+		document.documentElement.style.fontSize = "200%";
+		const wide = document.documentElement.scrollWidth > innerWidth;
+		const out = wide ? [...document.querySelectorAll("body *")].filter((e) => e.checkVisibility() && e.getBoundingClientRect().right > innerWidth + 1)
+			.map((e) => e.outerHTML.slice(0, 150)) : [];
+		if (wide) out.push(document.documentElement.scrollWidth + " pixels");
+		document.documentElement.style.fontSize = "";
+		return out;
+	})()`)
+	if len(out) > 0 {
+		b.t.Errorf("with large text the page is too wide: %.1500q", out)
+	}
+	b.size(widths[0], 900)
 }
 
 // fits measures the page at all widths.
@@ -154,9 +189,10 @@ func (b *tab) scheme(name string) {
 			{Name: "prefers-reduced-motion", Value: "reduce"}}}) // otherwise colours are measured while they change
 }
 
-func (b *tab) passesAxe(how string) {
+// passesAxe runs axe-core with options.
+func (b *tab) passesAxe(how, options string) {
 	b.t.Helper()
-	violations := evaluate[[]string](b, `axe.run(document, { resultTypes: ["violations"] }).then((results) =>
+	violations := evaluate[[]string](b, `axe.run(document, { resultTypes: ["violations"], `+options+` }).then((results) =>
 		results.violations.flatMap((rule) => rule.nodes.map((node) =>
 			rule.id + " (" + rule.impact + "): " + node.html.slice(0, 200) + " " + node.failureSummary)))`)
 	for _, violation := range violations {

@@ -53,7 +53,7 @@ func TestDashboardHostileTexts(t *testing.T) {
 		b.page("/dashboard/links?page=" + url.QueryEscape(hostile))
 	})
 	b.run("name of a domain, where none can be added", func(t *testing.T) {
-		b.sees("Domains", "No domains yet", "Not possible yet")
+		b.sees("Domains", "This needs a public host name")
 		b.page("/dashboard/domains?host=" + url.QueryEscape(hostile))
 	})
 	b.run("headers of visitors", func(t *testing.T) {
