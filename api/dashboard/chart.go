@@ -19,7 +19,7 @@ const (
 	barShare            = 0.8 // of the space for one bar
 	minBar              = 1.5 // minimum height of a bar above 0
 	barGap              = 2.0 // between people and bots, so that their colors need not tell them apart
-	maxDates            = 6   // labels below the bars, unless there are only 7
+	maxDates            = 5   // labels below the bars, unless there are only 7
 	maxMonths           = 4   // of them if they have the year
 )
 

@@ -150,6 +150,15 @@ func (p linksPage) LinkFields() linkFields { return p.Form.onHost(p.Form.Default
 // LinkFields gives the template the fields, as editPage does.
 func (p overviewPage) LinkFields() linkFields { return p.Form.onHost(p.Form.Default) }
 
+// HasMade reports whether the page shows a new link, whose button stands out then.
+func (p newPage) HasMade() bool { return false }
+
+// HasMade tells the template about the page, as newPage does.
+func (p linksPage) HasMade() bool { return p.Made != nil }
+
+// HasMade tells the template about the page, as newPage does.
+func (p overviewPage) HasMade() bool { return p.Made != nil }
+
 // onHost returns the fields of a link on a host.
 func (f linkFields) onHost(prefix string) linkFields {
 	f.Behaviour.Host = strings.TrimSuffix(prefix, "/")

@@ -75,7 +75,7 @@ func (p *tokensPage) choices(c *call) {
 		chosen := !sent || slices.Contains(c.values(fieldScope), scope)
 		p.Scopes = append(p.Scopes, option{scope, scopeNames[scope], chosen})
 	}
-	p.Ends = options(c.form(fieldDays), option{Label: "Does not end"}, option{Value: "30", Label: "In 30 days"}, option{Value: "90", Label: "In 90 days"},
+	p.Ends = options(c.form(fieldDays), option{Label: "Does not expire"}, option{Value: "30", Label: "In 30 days"}, option{Value: "90", Label: "In 90 days"},
 		option{Value: "365", Label: "In a year"})
 }
 

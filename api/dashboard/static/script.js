@@ -140,7 +140,7 @@ document.addEventListener("keydown", (event) => {
 // Readers who dictate can switch that key off (WCAG 2.1.4); this browser remembers it.
 const create = document.getElementById("create"), toggle = document.querySelector("[data-shortcut]");
 
-const createLabel = create?.textContent;
+const createLabel = create?.textContent, createIsQuiet = create?.classList.contains("quiet");
 
 async function openCreate() {
   let form = document.getElementById("new");
@@ -178,7 +178,7 @@ function showCreate(open) {
   if (!create) return;
   create.ariaExpanded = String(open);
   create.textContent = open ? "Close" : createLabel;
-  create.classList.toggle("quiet", open);
+  create.classList.toggle("quiet", open || createIsQuiet);
 }
 
 function shortcutIsOn() {
@@ -364,12 +364,12 @@ function keepTyped() {
 }
 addEventListener("pagehide", keepTyped);
 
-// A page that is no refusal says that what was sent has been taken, unless it comes from the history or after the sign-in.
+// A page to which a form has led, and that is no refusal, says that what was sent has been taken.
 const sent = stored("sent");
-if (sent && !location.pathname.startsWith("/dashboard/sign-")) {
-  stored("sent", null);
-  const again = performance.getEntriesByType("navigation")[0]?.type === "back_forward" || document.referrer.startsWith(location.origin + "/dashboard/sign-in");
-  if (!refused && !again) stored(sent, null);
+if (sent) {
+  const led = document.referrer && `typed ${new URL(document.referrer).pathname}` === sent;
+  if (!refused) stored("sent", null);
+  if (!refused && led && performance.getEntriesByType("navigation")[0]?.type !== "back_forward") stored(sent, null);
 }
 
 // Selection: the box in the heading checks all of the page, and what can be done with the chosen links appears once there are any.
@@ -589,7 +589,7 @@ if (live) {
   document.addEventListener("visibilitychange", refreshNow);
   addEventListener("online", refreshNow);
   const button = document.createElement("button");
-  button.className = "button quiet small";
+  button.className = "link";
   button.type = "button";
   button.textContent = "Pause updates";
   document.querySelector(".list-count, .link-head .actions, .page-head").append(button);

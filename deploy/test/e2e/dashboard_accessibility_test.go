@@ -158,10 +158,9 @@ func (b *tab) zooms() {
 	b.size(375, 812)
 	out := evaluate[[]string](b, `(() => {
 		document.documentElement.style.fontSize = "200%";
-		const wide = document.documentElement.scrollWidth > innerWidth;
-		const out = wide ? [...document.querySelectorAll("body *")].filter((e) => e.checkVisibility() && e.getBoundingClientRect().right > innerWidth + 1)
-			.map((e) => e.outerHTML.slice(0, 150)) : [];
-		if (wide) out.push(document.documentElement.scrollWidth + " pixels");
+		const clipped = (e) => e !== document.body && (getComputedStyle(e).overflowX !== "visible" || clipped(e.parentElement));
+		const out = document.documentElement.scrollWidth > innerWidth ? [...document.querySelectorAll("body *")].filter((e) =>
+			e.checkVisibility() && !clipped(e.parentElement) && e.getBoundingClientRect().right > innerWidth + 1).map((e) => e.outerHTML.slice(0, 120)) : [];
 		document.documentElement.style.fontSize = "";
 		return out;
 	})()`)
@@ -234,7 +233,7 @@ const crowded = `(() => {
 		const text = box(e), room = e.closest("td, .figure").getBoundingClientRect();
 		if (text.width > 0 && (text.left < room.left - 1 || text.right > room.right + 1 || text.height > 60)) say("it is cut off", e);
 	}
-	for (const e of document.querySelectorAll("main .alias"))
+	for (const e of document.querySelectorAll("main .short .alias"))
 		if (e.getClientRects().length > 1) say("it is broken", e);
 		else if (box(e).right > e.closest("td, th").getBoundingClientRect().right + 1) say("it is cut off", e);
 	for (const e of document.querySelectorAll("main td .problem")) if (box(e).height > 100) say("it is squeezed", e);

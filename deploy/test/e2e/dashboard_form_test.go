@@ -1,8 +1,11 @@
 package e2e_test
 
 import (
+	"fmt"
 	"net/http"
+	"regexp"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
@@ -44,13 +47,14 @@ func TestDashboardDrafts(t *testing.T) {
 		offline := func(is bool) {
 			call1(b, network.OverrideNetworkState, network.OverrideNetworkStateParams{Offline: is, DownloadThroughput: -1, UploadThroughput: -1})
 			call1(b, network.EmulateNetworkConditionsByRule, network.EmulateNetworkConditionsByRuleParams{
-				MatchedNetworkConditions: []network.Conditions{{Offline: is, DownloadThroughput: -1, UploadThroughput: -1}}})
+				MatchedNetworkConditions: []*network.Conditions{{Offline: is, DownloadThroughput: -1, UploadThroughput: -1}}})
 		}
 		offline(true)
 		b.do(click(b.find("Save")))
-		b.shows("No internet")
+		b.shows("ERR_INTERNET_DISCONNECTED")
 		offline(false)
-		b.back()
+		b.page(edit)
+		b.shows(kept)
 		has("Title optional", "Typed in a tunnel")
 		b.sees("Save", "was saved.", "Typed in a tunnel")
 		b.page(edit)
@@ -59,9 +63,9 @@ func TestDashboardDrafts(t *testing.T) {
 	b.run("another tab that deletes the link", func(t *testing.T) {
 		b.page(edit)
 		b.fill("Title optional", "For a link that is gone")
-		if status := s.owner().Do(t, http.MethodDelete, "/api/v1/links/survey", nil).Status; status != http.StatusOK {
-			t.Fatalf("the deletion answers %d", status)
-		}
+		other := s.tab(t).signIn(s)
+		other.page(edit)
+		other.sees("Delete link", "was deleted")
 		if status := b.follow("Save"); status != http.StatusNotFound {
 			t.Errorf("the edit answers %d", status)
 		}
@@ -75,7 +79,7 @@ func TestDashboardDrafts(t *testing.T) {
 		evaluate[*struct{}](b, `addEventListener("submit", (event) => event.preventDefault()), null`)
 		b.press("Save")
 		testkit.SucceedsWithin(t, pageWithin, func() error {
-			return testkit.Unless(evaluate[string](b, `document.querySelector(".actions .button").ariaBusy`) == "true", "the button does not wait")
+			return testkit.Mismatch("aria-busy", evaluate[string](b, `document.querySelector(".actions .button").ariaBusy`), "true")
 		})
 	})
 	for _, fault := range b.takeFaults() {
@@ -88,8 +92,26 @@ func TestDashboardSpeaksAsItsReader(t *testing.T) {
 	t.Parallel()
 	s := filledSystem(t)
 	b := s.tab(t, func(b *tab) {
-		call1(b, emulation.SetUserAgentOverride, emulation.SetUserAgentOverrideParams{UserAgent: desktop, AcceptLanguage: "de-AT"})
+		call1(b, emulation.SetUserAgentOverride, emulation.SetUserAgentOverrideParams{UserAgent: desktop, AcceptLanguage: "de-DE"})
 	}).signIn(s)
-	b.page("/dashboard/links/0/launch")
-	_ = b
+	now := time.Now().UTC()
+	for path, texts := range map[string][]string{
+		"/dashboard/links/0/launch":   {german(now), german(now.AddDate(0, 0, -29)), now.Format("2.") + " "},
+		"/dashboard/links?q=handbook": {german(now.AddDate(0, 0, -74))},
+	} {
+		b.page(path)
+		b.shows(texts...)
+		if other := evaluate[string](b, `document.body.innerText.match(/\d{4}-\d\d-\d\d|\d,\d{3}|\d\/\d+\/|(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d+,?/)?.[0] ?? ""`); other != "" {
+			t.Errorf("%s has %q", path, other)
+		}
+	}
+	if total := evaluate[string](b, `fetch("/dashboard/links/0/launch").then((page) => page.text()).then((text) => text.match(/id="total">([^<]*)/)[1])`); !regexp.MustCompile(`^\d\.\d{3}$`).MatchString(total) {
+		t.Errorf("the total is %q", total)
+	}
+}
+
+// german returns a day as German readers write it.
+func german(day time.Time) string {
+	months := []string{"Jan.", "Feb.", "März", "Apr.", "Mai", "Juni", "Juli", "Aug.", "Sept.", "Okt.", "Nov.", "Dez."}
+	return fmt.Sprintf("%d. %s %d", day.Day(), months[day.Month()-1], day.Year())
 }
