@@ -33,12 +33,13 @@ const (
 	sharedCookie  = "linkstream-shared"
 )
 
-// sharedTurns bounds the pages that are being made. Shared reports take turns.
-var sharedTurns = fair.Limits{Places: 2, Waiting: 64, WaitingEach: 8}
+// sharedTurns bounds the pages that are being made. Shared reports take turns, and pause after each page for as long as it took, so that
+// they read clicks at most half of the time.
+var sharedTurns = fair.Limits{Places: 1, Waiting: 64, WaitingEach: 8}
 
 // sharedPages keeps pages for a while, at most some 25 MiB of them. All readings that may wait for their turn are under way at once.
 var sharedPages = slowread.Limits{Timeout: 8 * time.Second, Pause: 10 * time.Second, Share: 20, Age: 30 * time.Second, Keys: 128,
-	AtOnce: 2 + 64}
+	AtOnce: 1 + 64}
 
 // readers is what readers of shared reports have in common.
 type readers struct {
@@ -163,7 +164,8 @@ func (d *Dashboard) makeShared(ctx context.Context, share schema.Share, owner sc
 	if err := d.readers.turns.Take(ctx, share.ID); err != nil {
 		return sharedPage{}, err
 	}
-	defer d.readers.turns.Leave(share.ID)
+	began := time.Now()
+	defer func() { time.AfterFunc(time.Since(began), func() { d.readers.turns.Leave(share.ID) }) }()
 	c := &call{ctx: turns.ForReaders(ctx), http: &fasthttp.RequestCtx{}, dashboard: d, route: pathShared}
 	c.http.Request.SetRequestURI(uri)
 	c.readAs(share, owner)
