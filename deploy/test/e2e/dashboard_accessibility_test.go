@@ -116,6 +116,26 @@ func TestDashboardAccessibility(t *testing.T) {
 		b.sees("Create token", "Your new token")
 		b.passes(axe)
 	})
+	b.run("shared report", func(*testing.T) {
+		b.page("/dashboard/links/0/launch")
+		b.follow("Share report")
+		b.passes(axe)
+		b.fill("Password optional", "open sesame")
+		b.sees("Share", "The report is shared")
+		b.passes(axe)
+		b.page("/dashboard/shares")
+		b.press("Revoke the report of sho.example/launch")
+		b.passes(axe)
+		b.page("/dashboard/links/0/launch")
+		b.follow("Share report")
+		b.fill("Password optional", "open sesame")
+		b.sees("Share", "The report is shared")
+		b.follow("Open the report")
+		b.passes(axe)
+		b.fill("Password", "open sesame")
+		b.sees("Show the report", "Clicks per day")
+		b.passes(axe)
+	})
 }
 
 // passes checks the current page, light and dark, wide and narrow, and with text of twice the size.
