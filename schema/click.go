@@ -38,6 +38,7 @@ const (
 	MaxReferrerLen  = 512
 	MaxNetworkLen   = 6
 	MaxLanguageLen  = 16
+	MaxCampaignLen  = 96
 )
 
 // Click is the event that a redirect was answered. click.proto defines its encoding.
@@ -52,6 +53,7 @@ type Click struct {
 	Network   []byte    // the client's address cut to /24 (3 bytes) or /48 (6 bytes); empty if unknown
 	Language  []byte    // the first language range of Accept-Language, as sent by the client; empty without one
 	Route     []byte    // the name of the rule or variant that has sent the visitor elsewhere; empty for the link's URL
+	Campaign  []byte    // utm_source, utm_medium and utm_campaign of where the visitor was sent, as click.proto says; empty without them
 	Limited   bool      // the click counts towards the link's limit
 }
 
@@ -81,6 +83,7 @@ type ClickBatch struct {
 	OS        []string // operating system, from a list; "" if unknown
 	Language  []string // ISO 639, lower case, from a list; "" if unknown
 	Route     []string // the link's rule or variant; "" for its URL
+	Campaign  []string // "newsletter / email / spring", of the UTM parameters; "" without them; see MaxNames
 
 	Gaps []Gap // before clicks of the batch; any number
 }

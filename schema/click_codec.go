@@ -22,11 +22,14 @@ const (
 	fieldLanguage
 	fieldRoute
 	fieldLimited
+	_ // of another field
+	fieldCampaign
 )
 
-// MaxClickBodyLen is the maximum number of bytes that AppendClickBody appends: three varint fields, five byte
+// MaxClickBodyLen is the maximum number of bytes that AppendClickBody appends: three varint fields, six byte
 // fields at their limits, and a boolean.
-const MaxClickBodyLen = 2 + 3*11 + (3 + MaxUserAgentLen) + (3 + MaxReferrerLen) + (2 + MaxNetworkLen) + (2 + MaxLanguageLen) + (2 + MaxRouteLen)
+const MaxClickBodyLen = 2 + 3*11 + (3 + MaxUserAgentLen) + (3 + MaxReferrerLen) + (2 + MaxNetworkLen) + (2 + MaxLanguageLen) + (2 + MaxRouteLen) +
+	(2 + MaxCampaignLen)
 
 // MaxClickLen is the maximum length of an encoded click in bytes.
 const MaxClickLen = MaxClickBodyLen + (2 + len(Incarnation{})) + 6 + 11
@@ -57,7 +60,7 @@ func AppendClickBody(dst []byte, c *Click) []byte {
 	if c.Limited {
 		dst = appendVarint(dst, fieldLimited, 1)
 	}
-	return dst
+	return appendBytes(dst, fieldCampaign, c.Campaign, MaxCampaignLen)
 }
 
 // proto3 omits fields that have their zero value.
@@ -94,7 +97,7 @@ func DecodeClick(data []byte, c *Click) error {
 		case typ == protowire.VarintType && (field >= fieldLane && field <= fieldClickedAt || field == fieldAccountID || field == fieldLimited):
 			v, n = protowire.ConsumeVarint(data)
 		case typ == protowire.BytesType &&
-			(field == fieldIncarnation || field >= fieldUserAgent && field <= fieldNetwork || field >= fieldLanguage && field <= fieldRoute):
+			(field == fieldIncarnation || field >= fieldUserAgent && field <= fieldNetwork || field >= fieldLanguage && field <= fieldRoute || field == fieldCampaign):
 			b, n = protowire.ConsumeBytes(data)
 		default: // unknown, or with another type than ours: proto3 parsers skip both
 			field, n = 0, protowire.ConsumeFieldValue(field, typ, data)
@@ -130,6 +133,8 @@ func DecodeClick(data []byte, c *Click) error {
 			c.Route = b
 		case fieldLimited:
 			c.Limited = v != 0
+		case fieldCampaign:
+			c.Campaign = b
 		}
 	}
 	if !identified || c.Seq == 0 {

@@ -26,6 +26,7 @@ func sampleClick() schema.Click {
 		Network:   []byte{203, 0, 113},
 		Language:  []byte("de-AT"),
 		Route:     []byte("phones"),
+		Campaign:  []byte("mail / - / spring"),
 		Limited:   true,
 	}
 }
@@ -44,6 +45,7 @@ func largestClick() schema.Click {
 	click.Network = bytes.Repeat([]byte("n"), 2*schema.MaxNetworkLen)
 	click.Language = bytes.Repeat([]byte("l"), 2*schema.MaxLanguageLen)
 	click.Route = bytes.Repeat([]byte("a"), 2*schema.MaxRouteLen)
+	click.Campaign = bytes.Repeat([]byte("a"), 2*schema.MaxCampaignLen)
 	click.Limited = true
 	return click
 }
@@ -96,6 +98,7 @@ func withinLimits(c schema.Click) schema.Click {
 	c.Network = c.Network[:min(len(c.Network), schema.MaxNetworkLen)]
 	c.Language = c.Language[:min(len(c.Language), schema.MaxLanguageLen)]
 	c.Route = c.Route[:min(len(c.Route), schema.MaxRouteLen)]
+	c.Campaign = c.Campaign[:min(len(c.Campaign), schema.MaxCampaignLen)]
 	return c
 }
 

@@ -80,6 +80,7 @@ func drawClick(t *rapid.T) schema.Click {
 		Language:  bytesTo(schema.MaxLanguageLen, "language"),
 		Route:     bytesTo(schema.MaxRouteLen, "route"),
 		Limited:   rapid.Bool().Draw(t, "limited"),
+		Campaign:  bytesTo(schema.MaxCampaignLen, "campaign"),
 	})
 }
 
@@ -100,6 +101,7 @@ func messageOf(typ protoreflect.MessageDescriptor, c *schema.Click) *dynamicpb.M
 	set("language", c.Language)
 	set("route", c.Route)
 	set("limited", c.Limited)
+	set("campaign", c.Campaign)
 	return msg
 }
 
@@ -120,6 +122,7 @@ func clickOf(msg *dynamicpb.Message) schema.Click {
 		Language:  get("language").Bytes(),
 		Route:     get("route").Bytes(),
 		Limited:   get("limited").Bool(),
+		Campaign:  get("campaign").Bytes(),
 	}
 	if b := get("incarnation").Bytes(); len(b) == len(click.Lane.Incarnation) {
 		click.Lane.Incarnation = schema.Incarnation(b)
@@ -136,7 +139,8 @@ func sameClick(t interface {
 	same := got.Lane == want.Lane && got.Seq == want.Seq && got.LinkID == want.LinkID &&
 		got.AccountID == want.AccountID && got.ClickedAt.Equal(want.ClickedAt) && bytes.Equal(got.UserAgent, want.UserAgent) &&
 		bytes.Equal(got.Referrer, want.Referrer) && bytes.Equal(got.Network, want.Network) &&
-		bytes.Equal(got.Language, want.Language) && bytes.Equal(got.Route, want.Route) && got.Limited == want.Limited
+		bytes.Equal(got.Language, want.Language) && bytes.Equal(got.Route, want.Route) && got.Limited == want.Limited &&
+		bytes.Equal(got.Campaign, want.Campaign)
 	if !same {
 		t.Fatalf("clicks differ:\n got %+v\nwant %+v", got, want)
 	}

@@ -40,6 +40,7 @@ const (
 	ByReferrer Dimension = "referrer"
 	ByCountry  Dimension = "country"
 	ByRoute    Dimension = "route"
+	ByCampaign Dimension = "campaign"
 )
 
 // dimensions has the dimensions, in the order in which reports show them, and their columns. Stores, reports and pages iterate over it.
@@ -54,6 +55,7 @@ var dimensions = []struct {
 	{ByReferrer, func(b *ClickBatch) *[]string { return &b.Referrer }},
 	{ByCountry, func(b *ClickBatch) *[]string { return &b.Country }},
 	{ByRoute, func(b *ClickBatch) *[]string { return &b.Route }},
+	{ByCampaign, func(b *ClickBatch) *[]string { return &b.Campaign }},
 }
 
 // Dimensions returns all dimensions, in the order in which reports show them.

@@ -17,7 +17,7 @@ const (
 // TopBrowsers is the maximum number of browsers in Stats.
 const TopBrowsers = 10
 
-// A link has at most about MaxNames referrers of a UTC day by name, and about MaxCombinations combinations of the names of all
+// A link has at most about MaxNames referrers and as many campaigns of a UTC day by name, and about MaxCombinations combinations of the names of all
 // dimensions: by quarter of an hour, about MaxQuarterRows. The rest is counted as OtherName, which is no host.
 const (
 	MaxNames = 1000

@@ -84,7 +84,7 @@ func (s *testService) count(t *testing.T, clicks ...click) {
 			b.Route = append(b.Route, c.route)
 		}
 	}
-	testkit.Must(t, s.clicks.InsertClicks(t.Context(), &b))
+	testkit.Must(t, s.clicks.InsertClicks(t.Context(), storetest.NoNames(&b)))
 }
 
 func TestShortenForm(t *testing.T) {

@@ -113,7 +113,7 @@ type clickReport struct {
 // dimensionTitles are the headings of the dimensions.
 var dimensionTitles = map[schema.Dimension]string{schema.ByDevice: "Devices", schema.ByBrowser: "Browsers",
 	schema.ByOS: "Operating systems", schema.ByLanguage: "Languages", schema.ByReferrer: "Referrers", schema.ByCountry: "Countries",
-	schema.ByRoute: "Routes"}
+	schema.ByRoute: "Routes", schema.ByCampaign: "Campaigns"}
 
 // dimensionNames are what filters call the dimensions.
 var dimensionNames = map[schema.Dimension]string{schema.ByDevice: "Device", schema.ByBrowser: "Browser", schema.ByOS: "Operating system",
@@ -126,6 +126,8 @@ func nameOf(by schema.Dimension, name string) string {
 		return "Direct or unknown"
 	case name == "" && by == schema.ByRoute:
 		return "Long URL"
+	case name == "" && by == schema.ByCampaign:
+		return "None"
 	case name == "":
 		return "Unknown"
 	case by == schema.ByDevice:
@@ -381,8 +383,8 @@ func (d *Dashboard) clickReport(c *call, page reportPage, asked clickreport.Requ
 		report.Nothing = page.nothing(some)
 	}
 	for _, by := range schema.Dimensions() {
-		if _, filtered := asked.Filter[by]; by == schema.ByRoute && !filtered && !hasRoutes(got.Names[by]) {
-			continue // most links have neither rules nor variants
+		if _, filtered := asked.Filter[by]; !filtered && (by == schema.ByRoute || by == schema.ByCampaign) && !isNamed(got.Names[by]) {
+			continue // most links have neither rules nor variants nor UTM parameters
 		}
 		report.Rankings = append(report.Rankings, page.ranking(asked, by, got.Names[by], got.Totals))
 	}

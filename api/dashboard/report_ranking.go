@@ -42,9 +42,9 @@ func (s share) Percent() string {
 	return strconv.FormatFloat(s.Part, 'f', 0, 64) + " %"
 }
 
-// hasRoutes reports whether a rule or variant has sent visitors elsewhere.
-func hasRoutes(routes []schema.NameCount) bool {
-	return slices.ContainsFunc(routes, func(n schema.NameCount) bool { return n.Name != "" })
+// isNamed reports whether any click has a name.
+func isNamed(names []schema.NameCount) bool {
+	return slices.ContainsFunc(names, func(n schema.NameCount) bool { return n.Name != "" })
 }
 
 // knownSince returns a day from which on clicks are known by the quarter of an hour.

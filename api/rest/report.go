@@ -29,6 +29,7 @@ type reportBody struct {
 	Referrers    []nameClicks         `json:"referrers"`
 	Countries    []nameClicks         `json:"countries"`
 	Routes       []nameClicks         `json:"routes"`
+	Campaigns    []nameClicks         `json:"campaigns"`
 }
 
 type accountReportBody struct {
@@ -145,6 +146,7 @@ func (a *API) reportBody(c *call, asked clickreport.Request, result clickreport.
 		Devices: newNames(result, schema.ByDevice), Browsers: newNames(result, schema.ByBrowser), OS: newNames(result, schema.ByOS),
 		Languages: newNames(result, schema.ByLanguage), Referrers: newNames(result, schema.ByReferrer),
 		Countries: newNames(result, schema.ByCountry), Routes: newNames(result, schema.ByRoute),
+		Campaigns: newNames(result, schema.ByCampaign),
 	}
 	for i, p := range result.Series {
 		body.Series[i] = reportPoint{p.At.Format(timeLayout), p.People, p.Bots}

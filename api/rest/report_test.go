@@ -33,13 +33,13 @@ func TestLinkReport(t *testing.T) {
 		t.Helper()
 		a := owner.get(t, "/api/v1/links/"+hash+"/report?"+query)
 		a.wantKeys(t, http.StatusOK, "success", "hash", "from", "to", "tz", "interval", "counted_until", "totals", "previous", "series",
-			"devices", "browsers", "os", "languages", "referrers", "countries", "routes")
+			"devices", "browsers", "os", "languages", "referrers", "countries", "routes", "campaigns")
 		return a.body
 	}
 
 	t.Run("has the clicks of each day, and names of people", func(t *testing.T) {
 		body := get(t, days)
-		testkit.Equal(t, "report", encode(t, body), `{"browsers":[{"clicks":4,"name":"Chrome"},{"clicks":1,"name":"Firefox"}],"counted_until":null,`+
+		testkit.Equal(t, "report", encode(t, body), `{"browsers":[{"clicks":4,"name":"Chrome"},{"clicks":1,"name":"Firefox"}],"campaigns":[{"clicks":5,"name":""}],"counted_until":null,`+
 			`"countries":[{"clicks":5,"name":""}],"devices":[{"clicks":4,"name":"desktop"},{"clicks":1,"name":"mobile"}],"from":"2026-11-20",`+
 			`"hash":"`+hash+`","interval":"day","languages":[{"clicks":5,"name":""}],"os":[{"clicks":5,"name":""}],"previous":{"bots":0,"clicks":0,"people":0},`+
 			`"referrers":[{"clicks":5,"name":""}],"routes":[{"clicks":5,"name":""}],"series":[{"at":"2026-11-20T00:00:00+00:00","bots":0,"people":4},`+
@@ -101,7 +101,7 @@ func TestAccountReport(t *testing.T) {
 	}
 	a := owner.get(t, "/api/v1/report?limit=2&"+days)
 	a.wantKeys(t, http.StatusOK, "success", "from", "to", "tz", "interval", "counted_until", "totals", "previous", "series",
-		"devices", "browsers", "os", "languages", "referrers", "countries", "routes", "links")
+		"devices", "browsers", "os", "languages", "referrers", "countries", "routes", "campaigns", "links")
 	testkit.Equal(t, "totals", encode(t, a.body["totals"]), `{"bots":0,"clicks":9,"people":9}`)
 	testkit.Equal(t, "links", encode(t, a.body["links"]), `[{"clicks":4,"domain_id":null,"hash":"`+hashes[2]+`","short_url":"https://sho.rt/`+hashes[2]+`"},`+
 		`{"clicks":3,"domain_id":null,"hash":"`+hashes[1]+`","short_url":"https://sho.rt/`+hashes[1]+`"}]`)

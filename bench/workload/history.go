@@ -65,7 +65,7 @@ func (h *History) Append(b *schema.ClickBatch, clicks int, start time.Time, spac
 		b.Device, b.Browser = append(b.Device, source.Device), append(b.Browser, source.Browser)
 		b.Referrer, b.Country = append(b.Referrer, source.Referrer), append(b.Country, source.Country)
 		b.OS, b.Language = append(b.OS, source.OS), append(b.Language, source.Language)
-		b.Route = append(b.Route, source.Route)
+		b.Route, b.Campaign = append(b.Route, source.Route), append(b.Campaign, source.Campaign)
 		b.Next = n + 1
 	}
 }

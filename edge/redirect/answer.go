@@ -98,8 +98,8 @@ func (h *Handler) record(q *request, target resolve.Target, route []byte, answer
 		answered.Inc()
 		return true
 	}
-	var network [schema.MaxNetworkLen]byte
-	click := v.click(network[:0], target, route, q.client, q.now)
+	var buffer clickBuffer
+	click := v.click(&buffer, q, target, route)
 	if !h.append(q, &click) && q.loop != nil {
 		return false
 	}

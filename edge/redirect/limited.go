@@ -3,7 +3,6 @@ package redirect
 import (
 	"linkstream/edge/limit"
 	"linkstream/edge/resolve"
-	"linkstream/schema"
 )
 
 // limited answers a request for a link that redirects so many visitors only. Nobody is redirected whose click is not recorded. It returns
@@ -28,8 +27,8 @@ func (h *Handler) limited(q *request, target resolve.Target, route []byte, most 
 	case uncounted != nil:
 		uncounted.Inc()
 	default:
-		var network [schema.MaxNetworkLen]byte
-		click := v.click(network[:0], target, route, q.client, q.now)
+		var buffer clickBuffer
+		click := v.click(&buffer, q, target, route)
 		click.Limited = true
 		if !h.append(q, &click) {
 			ticket.GiveBack()

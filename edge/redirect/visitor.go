@@ -3,7 +3,6 @@ package redirect
 import (
 	"bytes"
 	"net/netip"
-	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -33,17 +32,28 @@ func (v *visitor) read(header *fasthttp.RequestHeader) {
 	}
 }
 
-// click returns the click of a visitor. It borrows the visitor's bytes, route, and network, an empty buffer.
-func (v *visitor) click(network []byte, target resolve.Target, route []byte, client netip.Addr, now time.Time) schema.Click {
+// clickBuffer holds what a click does not borrow.
+type clickBuffer struct {
+	network  [schema.MaxNetworkLen]byte
+	campaign [schema.MaxCampaignLen]byte
+}
+
+// click returns the click of a visitor. It borrows the visitor's bytes, the buffer, and route.
+func (v *visitor) click(b *clickBuffer, q *request, target resolve.Target, route []byte) schema.Click {
+	var forwarded []byte
+	if target.Forward {
+		forwarded = q.URI().QueryString()
+	}
 	return schema.Click{
 		LinkID:    target.LinkID,
 		AccountID: target.AccountID,
-		ClickedAt: now,
+		ClickedAt: q.now,
 		UserAgent: v.userAgent,
 		Referrer:  v.referrer,
-		Network:   appendNetwork(network, client),
+		Network:   appendNetwork(b.network[:0], q.client),
 		Language:  v.language,
 		Route:     route,
+		Campaign:  appendCampaign(b.campaign[:0], target.Location, forwarded),
 	}
 }
 

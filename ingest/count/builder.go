@@ -121,7 +121,7 @@ func (b *Builder) Add(c *schema.Click, r Record) {
 	to.Device, to.Browser = append(to.Device, source.Device), append(to.Browser, source.Browser)
 	to.Referrer, to.Country = append(to.Referrer, source.Referrer), append(to.Country, source.Country)
 	to.OS, to.Language = append(to.OS, source.OS), append(to.Language, source.Language)
-	to.Route = append(to.Route, source.Route)
+	to.Route, to.Campaign = append(to.Route, source.Route), append(to.Campaign, source.Campaign)
 }
 
 // AddLane adds the clicks of a lane that are not counted, and returns how many are. marks reads marks of lanes. After an error, clicks

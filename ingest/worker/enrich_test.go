@@ -37,6 +37,7 @@ func TestReportsHoldTheSourceOfClicks(t *testing.T) {
 			schema.ByReferrer: {{Name: "news.example", Total: 2}, {Name: "", Total: 1}},
 			schema.ByCountry:  {{Name: "GB", Total: 2}, {Name: "", Total: 1}},
 			schema.ByRoute:    {{Name: "", Total: 3}},
+			schema.ByCampaign: {{Name: "", Total: 3}},
 		}}
 		if links == nil {
 			want.Links = []schema.LinkCount{{LinkID: link, Total: 4}}

@@ -1,6 +1,7 @@
 package clickhouse
 
 import (
+	"slices"
 	"strings"
 
 	"linkstream/schema"
@@ -10,19 +11,27 @@ import (
 type linkGroup struct {
 	Projection string
 	Dimensions []schema.Dimension
+	// Many says that clients make the names up. An account may have a million links, and a link a thousand referrers per day.
+	Many bool
 }
 
 // linkGroups has each dimension once. Names that depend on each other stand together; rules often
-// ask for the device. A referrer and a country hardly do: a link with
-// 300 referrers from 40 countries would have 12,000 rows per day.
+// ask for the device. So do
+// a referrer and a campaign. A referrer and a country hardly do: a link with 300 referrers from 40 countries would have 12,000 rows per
+// day.
 var linkGroups = []linkGroup{
-	{"link_clients", []schema.Dimension{schema.ByDevice, schema.ByBrowser, schema.ByRoute}},
-	{"link_places", []schema.Dimension{schema.ByOS, schema.ByLanguage, schema.ByCountry}},
-	{"link_referrers", []schema.Dimension{schema.ByReferrer}},
+	{"link_clients", []schema.Dimension{schema.ByDevice, schema.ByBrowser, schema.ByRoute}, false},
+	{"link_places", []schema.Dimension{schema.ByOS, schema.ByLanguage, schema.ByCountry}, false},
+	{"link_referrers", []schema.Dimension{schema.ByReferrer, schema.ByCampaign}, true},
 }
 
 // Columns are the group's columns.
 func (g linkGroup) Columns() string { return columnList(g.Dimensions) }
+
+// has reports whether all columns are the group's.
+func (g linkGroup) has(columns []string) bool {
+	return !slices.ContainsFunc(columns, func(column string) bool { return !slices.Contains(g.Dimensions, schema.Dimension(column)) })
+}
 
 // columnList returns the columns of dimensions for a statement.
 func columnList(dimensions []schema.Dimension) string {

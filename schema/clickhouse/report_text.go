@@ -28,9 +28,8 @@ type reportPart struct {
 type reportGroup struct {
 	series  bool     // by the periods of the report, and the time before
 	columns []string // by their names
-	// ranked says whether the server returns only the names with the most clicks. An account may have a million links, and a link
-	// a thousand referrers per day. There are fewer names of columns that stand together.
-	ranked bool
+	ranked  bool     // the server returns only the names with the most clicks: see linkGroup.Many
+
 }
 
 // names returns the names of a row as an array.
@@ -56,8 +55,12 @@ func reportGroups(q schema.ReportQuery) []reportGroup {
 		case q.NoNames:
 		case i == 0 && q.OfUTCDays() && (q.Links != nil || len(q.Filter) > 0):
 			groups[0].columns = columns
+		case of.Many && ranked:
+			for _, column := range columns {
+				groups = append(groups, reportGroup{columns: []string{column}, ranked: true})
+			}
 		default:
-			groups = append(groups, reportGroup{columns: columns, ranked: ranked && len(columns) == 1})
+			groups = append(groups, reportGroup{columns: columns})
 		}
 	}
 	if q.TopLinks {
@@ -152,7 +155,7 @@ func (b *reportBuilder) ofDays(group reportGroup) (projection, where string) {
 	switch {
 	case b.filter == "" && b.links != "":
 		for _, of := range linkGroups {
-			if ofLinks || of.Columns() == strings.Join(group.columns, ", ") {
+			if ofLinks || of.has(group.columns) {
 				return of.Projection, b.links
 			}
 		}

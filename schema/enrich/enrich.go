@@ -1,9 +1,15 @@
 // Package enrich derives a click's source from what the client sent: device, browser and operating system from User-Agent, the
 // referring site from Referer, the language from Accept-Language, the country from the client's network. It also
-// checks the route that the edge has recorded.
+// checks the route and the campaign that the edge has recorded.
 package enrich
 
-import "linkstream/schema"
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"linkstream/schema"
+)
 
 // Source is where a click came from.
 type Source struct {
@@ -12,6 +18,7 @@ type Source struct {
 	Country  string // as in schema.ClickBatch
 	Language string // as in schema.ClickBatch
 	Route    string // as in schema.ClickBatch
+	Campaign string // as in schema.ClickBatch
 }
 
 // Sizes of an Enricher's memos. A few thousand headers make up nearly all real traffic; networks are many, with few clicks
@@ -28,6 +35,7 @@ type Enricher struct {
 	networks  *memo[string] // country by network
 	languages *memo[string] // by language range
 	routes    *memo[string] // by name
+	campaigns *memo[string] // by name
 	countries *Countries
 	lookup    *countryLookup // in the database that networks was filled from; nil without one
 }
@@ -47,6 +55,7 @@ func newEnricher(countries *Countries, share int) *Enricher {
 		referrers: newMemo(maxMemoHeaders/share, referrerHost),
 		languages: newMemo(maxMemoHeaders/share, parseLanguage),
 		routes:    newMemo(maxMemoHeaders/share, parseRoute),
+		campaigns: newMemo(maxMemoHeaders/share, parseCampaign),
 		countries: countries,
 	}
 	e.networks = newMemo(maxMemoNetworks/share, func(network string) string { return e.lookup.country(network) })
@@ -65,6 +74,9 @@ func (e *Enricher) Enrich(c *schema.Click) (s Source) {
 	}
 	if len(c.Route) > 0 {
 		s.Route = e.routes.get(c.Route[:min(len(c.Route), schema.MaxRouteLen)])
+	}
+	if len(c.Campaign) > 0 {
+		s.Campaign = e.campaigns.get(c.Campaign[:min(len(c.Campaign), schema.MaxCampaignLen)])
 	}
 	s.Country = e.Country(c.Network)
 	return s
@@ -89,6 +101,16 @@ func parseRoute(name string) string {
 		return schema.OtherName
 	}
 	return name
+}
+
+// parseCampaign leaves out what is not a visible character, such as the beginning of one that was cut off.
+func parseCampaign(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, name)
 }
 
 // useCurrentCountries clears the memoized countries when the database has been replaced.

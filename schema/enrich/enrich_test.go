@@ -16,13 +16,13 @@ import (
 // sampleClick has a value in every field that Enrich reads.
 func sampleClick() *schema.Click {
 	return &schema.Click{UserAgent: []byte(known[0].header), Referrer: []byte("https://www.News.example:8443/x?y"),
-		Network: []byte{81, 2, 69}, Language: []byte("de-AT"), Route: []byte("phones")}
+		Network: []byte{81, 2, 69}, Language: []byte("de-AT"), Route: []byte("phones"), Campaign: []byte("mail / \x01ü\xc3")}
 }
 
 func TestEnricher(t *testing.T) {
 	countries, _ := openCountries(t)
 	want := enrich.Source{Agent: enrich.Agent{Device: schema.Desktop, Browser: "Chrome", OS: "Windows"},
-		Referrer: "news.example", Country: "GB", Language: "de", Route: "phones"}
+		Referrer: "news.example", Country: "GB", Language: "de", Route: "phones", Campaign: "mail / ü"}
 	check := func(t *testing.T, got enrich.Source) {
 		t.Helper()
 		if got != want {
@@ -59,6 +59,7 @@ func TestEnricher(t *testing.T) {
 		clear(click.Network)
 		clear(click.Language)
 		clear(click.Route)
+		clear(click.Campaign)
 		check(t, before)
 		check(t, e.Enrich(sampleClick()))
 	})
@@ -75,7 +76,7 @@ func TestEnricher(t *testing.T) {
 		before := heap()
 		agent, site := strings.Repeat("x", 1000), strings.Repeat(".x", 1000)
 		for i := range 100_000 {
-			click := &schema.Click{Network: binary.BigEndian.AppendUint32(nil, uint32(i))[1:], Language: fmt.Append(nil, "x-", i), Route: fmt.Append(nil, i)}
+			click := &schema.Click{Network: binary.BigEndian.AppendUint32(nil, uint32(i))[1:], Language: fmt.Append(nil, "x-", i), Route: fmt.Append(nil, i), Campaign: fmt.Append(nil, i)}
 			if i < 30_000 { // headers are costly to read, and fewer are memoized than networks
 				click.UserAgent = fmt.Appendf(nil, "%d%s", i, agent)
 				click.Referrer = fmt.Appendf(nil, "https://%d%s.example/", i, site)

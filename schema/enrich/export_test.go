@@ -10,7 +10,8 @@ func ParseReferrer(header string) string { return referrerHost(string(authority(
 func Overfull(e *Enricher) (names []string) {
 	for name, full := range map[string]bool{
 		"agents": len(e.agents.results) > maxMemoHeaders, "referrers": len(e.referrers.results) > maxMemoHeaders,
-		"languages": len(e.languages.results) > maxMemoHeaders, "routes": len(e.routes.results) > maxMemoHeaders, "networks": len(e.networks.results) > maxMemoNetworks,
+		"languages": len(e.languages.results) > maxMemoHeaders, "routes": len(e.routes.results) > maxMemoHeaders,
+		"campaigns": len(e.campaigns.results) > maxMemoHeaders, "networks": len(e.networks.results) > maxMemoNetworks,
 	} {
 		if full {
 			names = append(names, name)

@@ -1,7 +1,7 @@
 // Package namebound bounds what a store keeps of the clicks of a link on one UTC day:
 //
-//   - Referrers, whose names clients write. The first schema.MaxNames of them keep their names, all others are counted as
-//     schema.OtherName.
+//   - Referrers and campaigns, whose names clients write. The first schema.MaxNames of each keep their names, all others are counted
+//     as schema.OtherName.
 //   - Combinations of the names of all dimensions. A client chooses most of them: a thousand referrers, two hundred languages and some
 //     user agents make millions, and a report with a filter reads a row for each. The first schema.MaxCombinations of them are counted
 //     as they are. All other clicks keep device, country and route, which the visitor does not write, and are counted as schema.OtherName
@@ -14,7 +14,7 @@
 //
 //   - It ignores a link and day until it has seen suspicious clicks on it. Most have fewer, and cost neither a query nor memory for
 //     names.
-//   - From then on it keeps hashes of the referrers and of the combinations, those in the store to begin with.
+//   - From then on it keeps hashes of these names and of the combinations, those in the store to begin with.
 //   - When its memory is full, it forgets everything and begins again.
 //
 // A link and day may therefore have more than that: up to suspicious more for each time that a process starts or forgets, and up to as
@@ -43,7 +43,8 @@ var (
 	kept = []schema.Dimension{schema.ByDevice, schema.ByCountry, schema.ByRoute}
 
 	dimensions = schema.Dimensions()
-	referrer   = slices.Index(dimensions, schema.ByReferrer)
+	// written are the dimensions whose names clients make up.
+	written = [...]int{slices.Index(dimensions, schema.ByReferrer), slices.Index(dimensions, schema.ByCampaign)}
 )
 
 // Key is a link on a UTC day.
@@ -73,8 +74,9 @@ type Bound struct {
 
 // state is what a Bound knows of a link and day.
 type state struct {
-	clicks                        uint32              // up to suspicious
-	referrers, combinations, rows map[uint64]struct{} // hashes; nil until clicks are suspicious
+	clicks             uint32              // up to suspicious
+	combinations, rows map[uint64]struct{} // hashes; nil until clicks are suspicious
+	written            [len(written)]map[uint64]struct{}
 }
 
 // New returns a Bound of the names in a store.
@@ -134,12 +136,18 @@ func (b *Bound) makeRoom() {
 func (b *Bound) learn(ctx context.Context, unknown map[Key]bool) error {
 	loaded := make(map[Key]state, len(unknown))
 	for key := range unknown {
-		loaded[key] = state{suspicious, map[uint64]struct{}{}, map[uint64]struct{}{}, map[uint64]struct{}{}}
+		s := state{clicks: suspicious, combinations: map[uint64]struct{}{}, rows: map[uint64]struct{}{}}
+		for w := range written {
+			s.written[w] = map[uint64]struct{}{}
+		}
+		loaded[key] = s
 	}
 	err := b.load(ctx, slices.Collect(maps.Keys(unknown)), func(key Key, quarter int64, names []string) {
 		if s, ok := loaded[key]; ok {
-			if bounded(names[referrer]) {
-				s.referrers[b.hash(names[referrer])] = struct{}{}
+			for w, d := range written {
+				if bounded(names[d]) {
+					s.written[w][b.hash(names[d])] = struct{}{}
+				}
 			}
 			combination := b.hash(names...)
 			s.combinations[combination] = struct{}{}
@@ -156,7 +164,10 @@ func (b *Bound) learn(ctx context.Context, unknown map[Key]bool) error {
 	for key, s := range loaded {
 		if b.keys[key].combinations == nil {
 			b.keys[key] = s
-			b.hashes += len(s.referrers) + len(s.combinations) + len(s.rows)
+			b.hashes += len(s.combinations) + len(s.rows)
+			for _, names := range s.written {
+				b.hashes += len(names)
+			}
 		}
 	}
 	return nil
@@ -173,7 +184,7 @@ func (b *Bound) replaceOf(some map[Key]bool, m *Memory) {
 	}
 }
 
-// replace replaces names of a click that may not be counted. A referrer, combination or row may be if it was counted before, or if there is
+// replace replaces names of a click that may not be counted. A written name, combination or row may be if it was counted before, or if there is
 // room for it.
 func (b *Bound) replace(s state, m *Memory, i int) {
 	names, quarter := m.row(i), schema.QuarterNumber(m.batch.ClickedAt[i])
@@ -181,11 +192,11 @@ func (b *Bound) replace(s state, m *Memory, i int) {
 	if counted(s.rows, b.row(combination, quarter)) {
 		return
 	}
-	name := b.hash(names[referrer])
-	newReferrer := bounded(names[referrer]) && !counted(s.referrers, name)
-	if newReferrer && len(s.referrers) >= schema.MaxNames {
-		newReferrer, names[referrer] = false, schema.OtherName
-		combination = b.hash(names...)
+	for w, d := range written {
+		if len(s.written[w]) >= schema.MaxNames && bounded(names[d]) && !counted(s.written[w], b.hash(names[d])) {
+			names[d] = schema.OtherName
+			combination = b.hash(names...)
+		}
 	}
 	known, row := counted(s.combinations, combination), b.row(combination, quarter)
 	switch {
@@ -195,8 +206,10 @@ func (b *Bound) replace(s state, m *Memory, i int) {
 		if !known {
 			b.add(s.combinations, combination)
 		}
-		if newReferrer {
-			b.add(s.referrers, name)
+		for w, d := range written {
+			if bounded(names[d]) {
+				b.add(s.written[w], b.hash(names[d]))
+			}
 		}
 	default:
 		for d, by := range dimensions {
@@ -214,8 +227,9 @@ func counted(set map[uint64]struct{}, hash uint64) bool {
 }
 
 func (b *Bound) add(set map[uint64]struct{}, hash uint64) {
+	before := len(set)
 	set[hash] = struct{}{}
-	b.hashes++
+	b.hashes += len(set) - before
 }
 
 // row returns the hash of a combination in a quarter of an hour.
@@ -223,8 +237,8 @@ func (b *Bound) row(combination uint64, quarter int64) uint64 {
 	return maphash.Comparable(b.seed, [2]uint64{combination, uint64(quarter)})
 }
 
-// bounded reports whether a referrer counts as one of schema.MaxNames.
-func bounded(referrer string) bool { return referrer != "" && referrer != schema.OtherName }
+// bounded reports whether a written name counts as one of schema.MaxNames.
+func bounded(name string) bool { return name != "" && name != schema.OtherName }
 
 func (b *Bound) hash(names ...string) uint64 {
 	var h maphash.Hash

@@ -122,7 +122,7 @@ func TestBound(t *testing.T) {
 		want := rows(clicks)
 		s := &store{names: map[namebound.Key][][]string{key: slices.Clone(want[more:])}}
 		for i := range more {
-			want[i] = []string{"any", schema.OtherName, schema.OtherName, schema.OtherName, schema.OtherName, "any", "any"}
+			want[i] = []string{"any", schema.OtherName, schema.OtherName, schema.OtherName, schema.OtherName, "any", "any", schema.OtherName}
 		}
 		bounded := apply(t, namebound.New(s.load), clicks)
 		testkit.Equal(t, "names", rows(bounded), want)

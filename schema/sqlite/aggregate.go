@@ -18,17 +18,17 @@ type aggregate struct {
 	quarters map[ownedKey]schema.Period
 
 	row     map[recentKey]int32 // in recent
-	names   []string            // by number: referrers and routes
+	names   []string            // by number: those that are written
 	number  map[string]int32    // of names in the batch
 	clients []int64             // of the clicks
 	bounded namebound.Memory
 	ids     nameIDs
 }
 
-// recentKey is the primary key of table recent. Referrer and route are the numbers that they have in the batch.
+// recentKey is the primary key of table recent. Written names are the numbers that they have in the batch.
 type recentKey struct {
 	link, quarter, account, client int64
-	referrer, route                int32
+	written                        [len(written)]int32
 }
 
 // ownedKey is the primary key of table owned_quarters.
@@ -76,8 +76,15 @@ func (a *aggregate) fill(b *schema.ClickBatch) {
 	clear(a.number)
 	clear(a.lanes)
 	clear(a.quarters)
+	var names [len(written)][]string
+	for at, by := range written {
+		names[at] = *b.Names(by)
+	}
 	for i, link := range b.LinkID {
-		key := recentKey{link, quarterOf(b.ClickedAt[i]), b.AccountID[i], a.clients[i], a.numberOf(b.Referrer[i]), a.numberOf(b.Route[i])}
+		key := recentKey{link: link, quarter: quarterOf(b.ClickedAt[i]), account: b.AccountID[i], client: a.clients[i]}
+		for at, names := range names {
+			key.written[at] = a.numberOf(names[i])
+		}
 		at, found := a.row[key]
 		if !found {
 			at = int32(len(a.recent))
@@ -108,7 +115,7 @@ func (a *aggregate) fill(b *schema.ClickBatch) {
 	slices.SortFunc(a.recent, func(x, y recentCount) int { return a.compare(&x.recentKey, &y.recentKey) })
 }
 
-// numberOf returns the number that a referrer or route has in the batch: 0 for none, as most clicks have.
+// numberOf returns the number that a written name has in the batch: 0 for none, as most clicks have.
 func (a *aggregate) numberOf(name string) int32 {
 	if name == "" {
 		return 0
@@ -130,11 +137,10 @@ func (a *aggregate) compare(k, o *recentKey) int {
 	if k.client != o.client {
 		return cmp.Compare(k.client, o.client)
 	}
-	if k.referrer != o.referrer {
-		return cmp.Compare(a.names[k.referrer], a.names[o.referrer])
-	}
-	if k.route != o.route {
-		return cmp.Compare(a.names[k.route], a.names[o.route])
+	for i := range k.written {
+		if k.written[i] != o.written[i] {
+			return cmp.Compare(a.names[k.written[i]], a.names[o.written[i]])
+		}
 	}
 	if k.quarter != o.quarter {
 		return cmp.Compare(k.quarter, o.quarter)

@@ -12,8 +12,8 @@ import (
 const (
 	position       = `SELECT epoch, next, last_offset, incarnation, lane FROM positions WHERE partition = ?`
 	lastSeq        = `SELECT coalesce(max(seq), 0) FROM marks WHERE partition = ? AND incarnation = ? AND lane = ?`
-	combinationsOf = `SELECT quarter, client, referrer, route FROM settled_facts WHERE link_id = ?1 AND quarter >= ?2 * 96 AND quarter < (?2 + 1) * 96
-		UNION ALL SELECT quarter, client, referrer, route FROM recent WHERE link_id = ?1 AND quarter >= ?2 * 96 AND quarter < (?2 + 1) * 96`
+	combinationsOf = `SELECT quarter, ` + nameColumns + ` FROM settled_facts WHERE link_id = ?1 AND quarter >= ?2 * 96 AND quarter < (?2 + 1) * 96
+		UNION ALL SELECT quarter, ` + nameColumns + ` FROM recent WHERE link_id = ?1 AND quarter >= ?2 * 96 AND quarter < (?2 + 1) * 96`
 	// One look-up per partition by the primary key of marks.
 	markOfLane = `SELECT max(coalesce((SELECT seq FROM marks WHERE partition = 0 AND incarnation = ?1 AND lane = ?2), 0), coalesce(max(m.seq), 0))
 		FROM positions p CROSS JOIN marks m ON m.partition = p.partition WHERE m.incarnation = ?1 AND m.lane = ?2`
@@ -160,7 +160,7 @@ func (c *ClickStore) loadNames(ctx context.Context, keys []namebound.Key, each f
 			err = forEachRow(rows, err, func() error {
 				var quarter int64
 				var row factNames
-				err := rows.Scan(&quarter, &row.client, &row.referrer, &row.route)
+				err := rows.Scan(append([]any{&quarter}, row.into()...)...)
 				names = names[:0]
 				for _, by := range schema.Dimensions() {
 					names = append(names, of.name(by, &row))
@@ -190,7 +190,8 @@ func writePosition(ctx context.Context, tx *sql.Tx, batch *schema.ClickBatch) er
 func (c *ClickStore) insertCounts(ctx context.Context, tx *sql.Tx, a *aggregate) error {
 	recent := c.recent.begin(ctx, tx)
 	for _, row := range a.recent {
-		err := recent.add(ctx, row.link, row.quarter, row.account, row.client, a.names[row.referrer], a.names[row.route], row.clicks)
+		w := row.written
+		err := recent.add(ctx, row.link, row.quarter, row.account, row.client, a.names[w[0]], a.names[w[1]], a.names[w[2]], row.clicks)
 		if err != nil {
 			return err
 		}

@@ -18,7 +18,10 @@ var listed = []schema.Dimension{schema.ByDevice, schema.ByBrowser, schema.ByOS, 
 
 // written are the dimensions whose names are written by visitors and owners of links. They have no numbers, but columns of their own.
 // Files keep this order, too.
-var written = []schema.Dimension{schema.ByReferrer, schema.ByRoute}
+var written = [...]schema.Dimension{schema.ByReferrer, schema.ByRoute, schema.ByCampaign}
+
+// nameColumns are the columns of a row's names in the tables recent and settled_facts: see factNames.
+const nameColumns = "client, referrer, route, campaign"
 
 const (
 	// clientBits is how many bits a name has in a client, which has room for six.
@@ -35,7 +38,7 @@ const (
 
 // dimensionNumber returns the value of settled_names.dimension.
 func dimensionNumber(by schema.Dimension) int {
-	if i := slices.Index(written, by); i >= 0 {
+	if i := slices.Index(written[:], by); i >= 0 {
 		return -i
 	}
 	return 1 + slices.Index(listed, by)
@@ -43,7 +46,7 @@ func dimensionNumber(by schema.Dimension) int {
 
 // nameOf returns the expression of a name in the tables recent and settled_facts: a number, or the name itself if it is not listed.
 func nameOf(by schema.Dimension) string {
-	if slices.Contains(written, by) {
+	if slices.Contains(written[:], by) {
 		return string(by)
 	}
 	return fmt.Sprintf("client >> %d & %d", clientBits*slices.Index(listed, by), maxNameID)
@@ -144,17 +147,23 @@ func readNames(rows *sql.Rows, err error) (listedNames, error) {
 
 // name returns the name of a dimension in a row of the tables recent and settled_facts.
 func (n listedNames) name(by schema.Dimension, row *factNames) string {
-	switch by {
-	case schema.ByReferrer:
-		return row.referrer
-	case schema.ByRoute:
-		return row.route
+	if i := slices.Index(written[:], by); i >= 0 {
+		return row.written[i]
 	}
 	return n[row.client>>(clientBits*slices.Index(listed, by))&maxNameID]
 }
 
 // factNames are the names of a row of the tables recent and settled_facts.
 type factNames struct {
-	client          int64
-	referrer, route string
+	client  int64
+	written [len(written)]string
+}
+
+// into returns where to scan nameColumns.
+func (n *factNames) into() []any {
+	into := []any{&n.client}
+	for i := range n.written {
+		into = append(into, &n.written[i])
+	}
+	return into
 }

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	exportFacts = `SELECT link_id, quarter, account_id, client, referrer, route, total FROM settled_facts
-	UNION ALL SELECT link_id, quarter, account_id, client, referrer, route, total FROM recent`
+	exportFacts = `SELECT link_id, quarter, account_id, total, ` + nameColumns + ` FROM settled_facts
+	UNION ALL SELECT link_id, quarter, account_id, total, ` + nameColumns + ` FROM recent`
 	exportGaps = `SELECT incarnation, lane, first, last, partition, offset, found FROM gaps`
 )
 
@@ -26,7 +26,8 @@ func ExportClicks(ctx context.Context, path string, each func(*schema.ClickCount
 		return forEachRow(rows, err, func() error {
 			var quarter int64
 			var row factNames
-			if err := rows.Scan(&clicks.LinkID, &quarter, &clicks.AccountID, &row.client, &row.referrer, &row.route, &clicks.Total); err != nil {
+			into := append([]any{&clicks.LinkID, &quarter, &clicks.AccountID, &clicks.Total}, row.into()...)
+			if err := rows.Scan(into...); err != nil {
 				return err
 			}
 			clicks.Begin = time.Unix(quarter*secondsPerQuarter, 0).UTC()

@@ -112,7 +112,7 @@ func (c *ClickStore) prepare(ctx context.Context) (err error) {
 		upsert         **upsert
 		table, onMerge string
 	}{
-		{&c.recent, "recent (link_id, quarter, account_id, client, referrer, route, total)", "total = total + excluded.total"},
+		{&c.recent, "recent (link_id, quarter, account_id, " + nameColumns + ", total)", "total = total + excluded.total"},
 		{&c.ownedQuarters, "owned_quarters (account_id, quarter, people, bots)",
 			"people = people + excluded.people, bots = bots + excluded.bots"},
 		{&c.marks, "marks (partition, incarnation, lane, seq, clicks)",

@@ -155,7 +155,7 @@ func topSums(tables []clickTable, key, clicks string) string {
 
 // shownName is the name that a key of byName stands for.
 func shownName(by schema.Dimension) string {
-	if slices.Contains(written, by) {
+	if slices.Contains(written[:], by) {
 		return "key"
 	}
 	return "coalesce((SELECT name FROM names WHERE id = key), '')"
@@ -262,7 +262,7 @@ func (r *reportReader) filter() (where string) {
 			continue
 		}
 		r.args = append(r.args, name)
-		if slices.Contains(written, by) {
+		if slices.Contains(written[:], by) {
 			where += fmt.Sprintf(" AND %s = ?%d", nameOf(by), len(r.args))
 		} else {
 			where += fmt.Sprintf(" AND %s = (SELECT id FROM names WHERE name = ?%d)", nameOf(by), len(r.args))
@@ -312,13 +312,13 @@ func (r *reportReader) readCombinations(tables []clickTable) error {
 	}
 	var all []string
 	for _, t := range tables {
-		all = append(all, fmt.Sprintf("SELECT client, referrer, route, sum(total) FROM %s WHERE %s GROUP BY client, referrer, route", t.name, t.where))
+		all = append(all, fmt.Sprintf("SELECT sum(total), %s FROM %s WHERE %s GROUP BY %[1]s", nameColumns, t.name, t.where))
 	}
 	rows, err := r.rows(strings.Join(all, "\nUNION ALL\n"))
 	err = forEachRow(rows, err, func() error {
 		var row factNames
 		var total int64
-		err := rows.Scan(&row.client, &row.referrer, &row.route, &total)
+		err := rows.Scan(append([]any{&total}, row.into()...)...)
 		if !isBot(row.client) {
 			for by, sums := range counts {
 				sums[names.name(by, &row)] += total

@@ -59,7 +59,7 @@ const (
 // settle are the statements that settle the rows of earlier quarters of some links.
 var settle = func() []string {
 	statements := []string{
-		`INSERT INTO settled_facts SELECT link_id, quarter, account_id, client, referrer, route, total FROM recent` + ofLinks + addTotal,
+		`INSERT INTO settled_facts SELECT link_id, quarter, account_id, ` + nameColumns + `, total FROM recent` + ofLinks + addTotal,
 		`INSERT INTO settled_totals SELECT link_id, sum(total) FROM recent` + ofLinks + ` GROUP BY link_id` + addTotal,
 	}
 	counts := fmt.Sprintf("sum(%s), sum(%s) FROM recent", peopleOf, botsOf) + ofLinks

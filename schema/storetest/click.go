@@ -95,6 +95,7 @@ func randomClicks(random *rand.Rand, n, links int) []click {
 			os:       []string{"", "Android", "iOS", "Windows", "macOS"}[min(random.IntN(5), random.IntN(5))],
 			language: []string{"", "de", "en", "fr", "Other"}[min(random.IntN(5), random.IntN(5))],
 			route:    []string{"", "phones", "red", "de"}[min(random.IntN(4), random.IntN(4))],
+			campaign: []string{"", "mail / - / spring", "ads"}[min(random.IntN(3), random.IntN(3))],
 		}
 		clicks[i].account = 2 + clicks[i].link%5
 	}

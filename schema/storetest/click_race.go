@@ -59,7 +59,7 @@ func cut(log *schema.ClickBatch, from, to int64) *schema.ClickBatch {
 		Seq: log.Seq[from:to], LinkID: log.LinkID[from:to], AccountID: log.AccountID[from:to],
 		ClickedAt: log.ClickedAt[from:to], Device: log.Device[from:to], Browser: log.Browser[from:to],
 		Referrer: log.Referrer[from:to], Country: log.Country[from:to],
-		OS: log.OS[from:to], Language: log.Language[from:to], Route: log.Route[from:to],
+		OS: log.OS[from:to], Language: log.Language[from:to], Route: log.Route[from:to], Campaign: log.Campaign[from:to],
 	}
 }
 

@@ -21,7 +21,7 @@ type click struct {
 	browser           string
 	referrer, country string
 	os, language      string
-	route             string
+	route, campaign   string
 }
 
 // model computes by plain means what a ClickStore must answer.
@@ -83,7 +83,7 @@ func appendClick(b *schema.ClickBatch, offset int64, seq uint64, c click) {
 	b.Device, b.Browser = append(b.Device, c.device), append(b.Browser, c.browser)
 	b.Referrer, b.Country = append(b.Referrer, c.referrer), append(b.Country, c.country)
 	b.OS, b.Language = append(b.OS, c.os), append(b.Language, c.language)
-	b.Route = append(b.Route, c.route)
+	b.Route, b.Campaign = append(b.Route, c.route), append(b.Campaign, c.campaign)
 	b.Next = offset + 1
 }
 
@@ -116,7 +116,7 @@ func (m *model) count(b *schema.ClickBatch) {
 		sum.total++
 		c := click{
 			b.Lane[i], link, b.AccountID[i], b.ClickedAt[i], b.Device[i], b.Browser[i], b.Referrer[i], b.Country[i],
-			b.OS[i], b.Language[i], b.Route[i],
+			b.OS[i], b.Language[i], b.Route[i], b.Campaign[i],
 		}
 		sum.clicks = append(sum.clicks, c)
 		m.accounts[c.account] = append(m.accounts[c.account], c)
@@ -238,4 +238,14 @@ func top[K cmp.Ordered](counts map[K]int64, n int) []K {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
 	})
 	return keys[:min(len(keys), n)]
+}
+
+// NoNames gives the clicks of a batch the name "" in each dimension that has no names yet.
+func NoNames(b *schema.ClickBatch) *schema.ClickBatch {
+	for _, by := range schema.Dimensions() {
+		if names := b.Names(by); len(*names) == 0 {
+			*names = make([]string, b.Len())
+		}
+	}
+	return b
 }

@@ -9,11 +9,11 @@ import (
 	"linkstream/schema/testkit"
 )
 
-// flood returns a click per referrer, each of which is a name of its own: flood-from to flood-(to-1).
+// flood returns a click per referrer and campaign, each of which is a name of its own: flood-from to flood-(to-1).
 func flood(link int64, from, to int) []click {
 	clicks := clicksOf(link, to-from)
 	for i := range clicks {
-		clicks[i].referrer = fmt.Sprintf("flood-%d.example.org", from+i)
+		clicks[i].referrer, clicks[i].campaign = fmt.Sprintf("flood-%d.example.org", from+i), fmt.Sprintf("flood-%d", from+i)
 	}
 	return clicks
 }
@@ -33,13 +33,13 @@ func (m *model) insertBounded(t *testing.T, store ClickStores, partition, named 
 	m.count(b)
 }
 
-var onlyReferrer = []schema.Dimension{schema.ByReferrer}
+var writtenNames = []schema.Dimension{schema.ByReferrer, schema.ByCampaign}
 
 func boundsReferrers(t *testing.T, store ClickStores) {
 	const most = schema.MaxNames
 	model := newModel()
-	model.insertBounded(t, store, 0, most-10, onlyReferrer, flood(1, 0, most-10)...)
-	model.insertBounded(t, store, 1, 10, onlyReferrer, flood(1, most-10, 3*most)...) // the bound is that of all partitions
+	model.insertBounded(t, store, 0, most-10, writtenNames, flood(1, 0, most-10)...)
+	model.insertBounded(t, store, 1, 10, writtenNames, flood(1, most-10, 3*most)...) // the bound is that of all partitions
 	model.check(t, store)
 
 	known := flood(1, 0, most)
@@ -56,7 +56,7 @@ func boundsReferrers(t *testing.T, store ClickStores) {
 	for i := range bots {
 		bots[i].device = schema.Bot
 	}
-	model.insertBounded(t, store, 0, most, onlyReferrer, bots...)
+	model.insertBounded(t, store, 0, most, writtenNames, bots...)
 	model.check(t, store)
 
 	report, err := store.Report(t.Context(), Days(1, []int64{1}, epoch, 2))
@@ -74,10 +74,10 @@ func boundsReferrers(t *testing.T, store ClickStores) {
 func boundsReferrersAgain(t *testing.T, open Open[ClickStores]) {
 	store, reopen := open(t)
 	model := newModel()
-	model.insertBounded(t, store, 0, schema.MaxNames, onlyReferrer, flood(1, 0, schema.MaxNames+5)...)
+	model.insertBounded(t, store, 0, schema.MaxNames, writtenNames, flood(1, 0, schema.MaxNames+5)...)
 	for range 3 {
 		store = reopen()
-		model.insertBounded(t, store, 0, schema.MaxNames, onlyReferrer, flood(1, 0, 2*schema.MaxNames)...)
+		model.insertBounded(t, store, 0, schema.MaxNames, writtenNames, flood(1, 0, 2*schema.MaxNames)...)
 	}
 	model.check(t, store)
 }

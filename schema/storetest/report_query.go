@@ -31,7 +31,7 @@ func (m *model) checkQuery(t *testing.T, store ClickStores, q schema.ReportQuery
 func (c click) name(by schema.Dimension) string {
 	return map[schema.Dimension]string{
 		schema.ByDevice: string(c.device), schema.ByBrowser: c.browser, schema.ByOS: c.os, schema.ByLanguage: c.language,
-		schema.ByReferrer: c.referrer, schema.ByCountry: c.country, schema.ByRoute: c.route,
+		schema.ByReferrer: c.referrer, schema.ByCountry: c.country, schema.ByRoute: c.route, schema.ByCampaign: c.campaign,
 	}[by]
 }
 

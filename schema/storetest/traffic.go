@@ -84,7 +84,7 @@ func (tr *Traffic) Fill(b *schema.ClickBatch, partition, clicks int) {
 			country = int(tr.Next / 5 % 20)
 		}
 		b.Language = append(b.Language, trafficLanguages[country])
-		b.Route = append(b.Route, "")
+		b.Route, b.Campaign = append(b.Route, ""), append(b.Campaign, "")
 	}
 	b.Next = tr.Next
 }

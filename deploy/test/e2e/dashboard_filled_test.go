@@ -98,7 +98,7 @@ func filledSystem(t *testing.T) *system {
 	for _, link := range f.links(store) {
 		f.clicks(link)
 	}
-	f.must(counts.InsertClicks(t.Context(), &f.batch))
+	f.must(counts.InsertClicks(t.Context(), storetest.NoNames(&f.batch)))
 	f.must(counts.Close())
 	f.must(store.Close())
 	s.start(t)
@@ -216,7 +216,6 @@ func (f *filler) click(linkID int64, at time.Time) {
 	b.Referrer = append(b.Referrer, f.one(filledReferrers))
 	b.Country = append(b.Country, f.one(filledCountries))
 	b.OS, b.Language = append(b.OS, f.one(filledSystems)), append(b.Language, f.one(filledLanguages))
-	b.Route = append(b.Route, "")
 }
 
 // one returns a random name, distributed as the shares say.

@@ -87,6 +87,24 @@ func testExtension(t *testing.T, s *system) {
 		}
 		owner.Get(t, "/api/v1/report?route=Austria").Want(t, http.StatusUnprocessableEntity)
 	})
+	t.Run("reports have the campaigns of targets and forwarded queries, and filter by them", func(t *testing.T) {
+		hash := owner.Shorten(t, object{"long_url": base + "?utm_source=news%20letter&a=b#utm_source=c", "forward_query": true,
+			"rules": []object{{"name": "phones", "if": object{"device": []string{"mobile"}}, "url": base + "?utm_medium=app"}}}).
+			Want(t, http.StatusCreated).Body["hash"].(string)
+		for range 2 {
+			s.click(t, hash, "User-Agent", desktop)
+			s.click(t, hash+"?utm_campaign=spring&utm_source=other", "User-Agent", desktop)
+			s.click(t, hash, "User-Agent", phone)
+		}
+		owner.WaitTotal(t, hash, 6)
+		for _, path := range []string{"/api/v1/links/" + hash + "/report", "/api/v1/report"} {
+			got := reportNames(t, owner.Get(t, path).Want(t, http.StatusOK).Body, "campaigns")
+			delete(got, "") // clicks on other links
+			testkit.Equal(t, "campaigns", got, map[string]int64{"news letter": 2, "news letter / - / spring": 2, "- / app": 2})
+			report := owner.Get(t, path+"?campaign=-+/+app").Want(t, http.StatusOK).Body
+			testkit.Equal(t, "devices of a campaign", reportNames(t, report, "devices"), map[string]int64{"mobile": 2})
+		}
+	})
 	t.Run("previews get the card, counted as the click of a bot", func(t *testing.T) {
 		for _, agent := range unfurlers {
 			clicks++

@@ -73,7 +73,7 @@ func (s *store) Report(_ context.Context, q schema.ReportQuery) (schema.Report, 
 func (r row) names() map[schema.Dimension]string {
 	return map[schema.Dimension]string{
 		schema.ByDevice: string(r.device), schema.ByBrowser: r.browser, schema.ByOS: r.os, schema.ByLanguage: r.language,
-		schema.ByReferrer: r.referrer, schema.ByCountry: r.country, schema.ByRoute: r.route,
+		schema.ByReferrer: r.referrer, schema.ByCountry: r.country, schema.ByRoute: r.route, schema.ByCampaign: r.campaign,
 	}
 }
 

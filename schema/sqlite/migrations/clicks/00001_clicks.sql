@@ -61,8 +61,9 @@ CREATE TABLE recent (
     client     INTEGER NOT NULL,
     referrer   TEXT    NOT NULL,
     route      TEXT    NOT NULL,
+    campaign   TEXT    NOT NULL,
     total      INTEGER NOT NULL,
-    PRIMARY KEY (link_id, client, referrer, route, quarter, account_id)
+    PRIMARY KEY (link_id, client, referrer, route, campaign, quarter, account_id)
 ) STRICT, WITHOUT ROWID;
 
 -- The rows of recent whose quarter is over: the clicks with all dimensions, for filters and for parts of UTC days.
@@ -73,11 +74,12 @@ CREATE TABLE settled_facts (
     client     INTEGER NOT NULL,
     referrer   TEXT    NOT NULL,
     route      TEXT    NOT NULL,
+    campaign   TEXT    NOT NULL,
     total      INTEGER NOT NULL,
-    PRIMARY KEY (link_id, quarter, account_id, client, referrer, route)
+    PRIMARY KEY (link_id, quarter, account_id, client, referrer, route, campaign)
 ) STRICT, WITHOUT ROWID;
 
--- The sums of settled_facts by link, day and name of one dimension: 0 for referrers and -1 for routes, which are stored themselves,
+-- The sums of settled_facts by link, day and name of one dimension: 0 for referrers, -1 for routes and -2 for campaigns, which are stored themselves,
 -- and 1 and up for the dimensions in a client, whose names are rows of table names.
 CREATE TABLE settled_names (
     link_id   INTEGER NOT NULL,
