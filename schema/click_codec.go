@@ -82,8 +82,7 @@ func appendBytes(dst []byte, field protowire.Number, v []byte, limit int) []byte
 // the last of a repeated field. It returns an error if data is not a Click, or if the click cannot be counted because
 // its identity is incomplete: an incarnation of 16 bytes and a seq from 1.
 func DecodeClick(data []byte, c *Click) error {
-	*c = Click{}
-	var ms int64
+	*c = Click{ClickedAt: time.UnixMilli(0).UTC()}
 	identified := false
 	for len(data) > 0 {
 		field, typ, n := protowire.ConsumeTag(data)
@@ -94,10 +93,9 @@ func DecodeClick(data []byte, c *Click) error {
 		var v uint64
 		var b []byte
 		switch {
-		case typ == protowire.VarintType && (field >= fieldLane && field <= fieldClickedAt || field == fieldAccountID || field == fieldLimited):
+		case typ == protowire.VarintType && isVarintField(field):
 			v, n = protowire.ConsumeVarint(data)
-		case typ == protowire.BytesType &&
-			(field == fieldIncarnation || field >= fieldUserAgent && field <= fieldNetwork || field >= fieldLanguage && field <= fieldRoute || field == fieldCampaign):
+		case typ == protowire.BytesType && isBytesField(field):
 			b, n = protowire.ConsumeBytes(data)
 		default: // unknown, or with another type than ours: proto3 parsers skip both
 			field, n = 0, protowire.ConsumeFieldValue(field, typ, data)
@@ -118,7 +116,7 @@ func DecodeClick(data []byte, c *Click) error {
 		case fieldLinkID:
 			c.LinkID = int64(v)
 		case fieldClickedAt:
-			ms = int64(v)
+			c.ClickedAt = time.UnixMilli(int64(v)).UTC()
 		case fieldUserAgent:
 			c.UserAgent = b
 		case fieldReferrer:
@@ -140,8 +138,16 @@ func DecodeClick(data []byte, c *Click) error {
 	if !identified || c.Seq == 0 {
 		return errNoIdentity
 	}
-	c.ClickedAt = time.UnixMilli(ms).UTC()
 	return nil
+}
+
+func isVarintField(field protowire.Number) bool {
+	return field >= fieldLane && field <= fieldClickedAt || field == fieldAccountID || field == fieldLimited
+}
+
+func isBytesField(field protowire.Number) bool {
+	return field == fieldIncarnation || field >= fieldUserAgent && field <= fieldNetwork || field >= fieldLanguage && field <= fieldRoute ||
+		field == fieldCampaign
 }
 
 var errNoIdentity = errors.New("decode click: no incarnation of 16 bytes and seq from 1")
