@@ -225,7 +225,7 @@ func TestBatchLimits(t *testing.T) {
 		store.set(faults{insert: errDown})
 		produce(t, client, 0, encoded(lane(1), 41, 70)...)
 		lag(w, 30)
-		store.set(faults{position: errDown})
+		store.set(faults{insert: errDown, position: errDown}) // an insert may be under way, with a position
 		produce(t, client, 0, encoded(lane(1), 71, 75)...)
 		lag(w, 35)
 		w.stop()
