@@ -179,12 +179,13 @@ func TestEmbedded(t *testing.T) {
 			{"connections", "CPU per HTTPS redirect", "edge, spooling, lasting TLS connection" + perBare + ", lasting TLS connection"},
 			{"create", "CPU per link", "standalone / bare SQLite insert"}, {"create", "link latency p99, open loop", "standalone"},
 			{"create", "CPU per link of a bulk call", "standalone / bare SQLite insert of 1000 rows"}}, 11},
-		{[]string{"read", "pipeline", "-quick", "-rate=20"}, []wanted{
+		{[]string{"read", "pipeline", "-quick", "-rate=20", "-webhooks"}, []wanted{
 			{"read", "CPU per stats call", "statistics, most popular link / statistics, any link"},
 			{"read", "stats call latency p99, open loop", "statistics, any link"},
 			{"read", "report latency p99, open loop", "month by mobile devices, most popular link"},
 			{"read", "CPU per report", "month, account / month, any link"}, {"read", "CPU per list call", "last page / first page"},
-			{"pipeline", "freshness p50", "standalone"}, {"pipeline", "CPU at 100 clicks per second", "standalone"}}, 4},
+			{"pipeline", "freshness p50", "standalone"}, {"pipeline", "CPU at 100 clicks per second, 0 webhooks", "standalone"},
+			{"pipeline", "CPU per click at 100 clicks per second, 100 webhooks", "standalone"}}, 4},
 		{[]string{"abuse", "-start"}, []wanted{
 			{"abuse", "redirect latency p99", "unknown hashes / quiet"}, {"abuse", "shorten latency p99", "sign-in from many networks / quiet"},
 			{"abuse", "connections of the attack", "idle connections"}, {"abuse", "redirect latency p99", "handshakes from many networks / quiet"},

@@ -20,12 +20,13 @@ const maxClicks = 1_000_000_000
 type Config struct {
 	System system.Config
 
-	Links   int
-	Clicks  int
-	Conns   int
-	Attacks string           // of the scenario abuse, separated by commas; empty: all
-	Peers   []contender.Peer // of the scenarios redirect and connections
-	Rate    float64          // operations per second of open loops; 0: half of the closed loop's rate
+	Links    int
+	Clicks   int
+	Conns    int
+	Attacks  string           // of the scenario abuse, separated by commas; empty: all
+	Peers    []contender.Peer // of the scenarios redirect and connections
+	Webhooks bool             // of the scenario pipeline: measure with webhooks, too
+	Rate     float64          // operations per second of open loops; 0: half of the closed loop's rate
 
 	Quick    bool // short rounds and small data sets, unless a flag says otherwise
 	Rounds   int
@@ -51,6 +52,7 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.IntVar(&c.Conns, "conns", c.Conns, "`number` of connections of the load")
 	fs.StringVar(&c.Attacks, "attacks", c.Attacks, "`names` of the attacks of the scenario abuse, separated by commas; empty: all")
 	fs.Func("peer", "`name=URL` of a running program that redirects, for redirect and connections; repeatable", c.addPeer)
+	fs.BoolVar(&c.Webhooks, "webhooks", c.Webhooks, "measure the rates of the scenario pipeline also with 1 and with 100 webhooks of clicks")
 	fs.Float64Var(&c.Rate, "rate", c.Rate, "operations per `second` of open loops; 0: half of the closed loop's rate")
 	fs.BoolVar(&c.Quick, "quick", c.Quick, "short rounds and small data sets, unless other flags say otherwise")
 	fs.IntVar(&c.Rounds, "rounds", c.Rounds, "`number` of rounds; five or more to tell a change from noise")

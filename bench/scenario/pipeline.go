@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -57,51 +58,90 @@ func (r *run) measureRates(ctx context.Context, service *system.Service, visits 
 		return nil
 	}
 	target := contender.Visited(service, visits, r.load(false)).Target
+	var heard *hearing
+	counts := webhookCounts[:1]
+	if r.cfg.Webhooks {
+		var err error
+		if heard, err = r.newHearing(ctx, service); err != nil {
+			return err
+		}
+		counts = webhookCounts
+	}
 	for round := range r.cfg.Rounds {
-		for _, rate := range clickRates {
-			before, err := proc.ReadAll(service.Processes)
-			if err != nil {
-				return err
+		for _, on := range counts {
+			name := "CPU at %.0f clicks per second"
+			if heard != nil {
+				name += fmt.Sprintf(", %d webhooks", on)
+				if err := heard.switchTo(ctx, on); err != nil {
+					return err
+				}
 			}
-			began := time.Now()
-			if err := r.visitAt(ctx, service, target, rate); err != nil {
-				return err
+			for _, rate := range clickRates {
+				err := r.measureCPU(round, fmt.Sprintf(name, rate), service, func() (int64, error) { return r.visitAt(ctx, service, heard, target, rate) })
+				if err != nil {
+					return err
+				}
 			}
-			after, err := proc.ReadAll(service.Processes)
-			if err != nil {
-				return err
-			}
-			var sum float64
-			name := fmt.Sprintf("CPU at %.0f clicks per second", rate)
-			for i, p := range service.Processes {
-				used := max(0, after[i].CPU-before[i].CPU) // when descendants end, their CPU time is rounded down
-				share := 100 * used.Seconds() / time.Since(began).Seconds()
-				sum += share
-				r.Add(name, p.Name, "% of a core", share)
-			}
-			r.logf("%s: %s: %.1f %% of a core", r.roundName(round+1), name, sum)
 		}
 	}
 	return nil
 }
 
-// visitAt visits links at a rate for half of -duration, and waits until the clicks are counted.
-func (r *run) visitAt(ctx context.Context, service *system.Service, target load.Target, rate float64) error {
+// measureCPU measures the CPU time of each process of a service while clicks are made and counted.
+func (r *run) measureCPU(round int, name string, service *system.Service, visit func() (clicks int64, err error)) error {
+	before, err := proc.ReadAll(service.Processes)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	clicks, err := visit()
+	if err != nil {
+		return err
+	}
+	after, err := proc.ReadAll(service.Processes)
+	if err != nil {
+		return err
+	}
+	var sum float64
+	for i, p := range service.Processes {
+		used := max(0, after[i].CPU-before[i].CPU) // when descendants end, their CPU time is rounded down
+		share := 100 * used.Seconds() / time.Since(began).Seconds()
+		sum += share
+		r.Add(name, p.Name, "% of a core", share)
+		if r.cfg.Webhooks && clicks > 0 {
+			r.Add(strings.Replace(name, "CPU", "CPU per click", 1), p.Name, "µs", float64(used.Microseconds())/float64(clicks))
+		}
+	}
+	r.logf("%s: %s: %.1f %% of a core", r.roundName(round+1), name, sum)
+	return nil
+}
+
+// visitAt visits links at a rate for half of -duration, returns how many clicks that made, and waits until the clicks are counted and, unless heard is nil, webhooks have heard
+// of them.
+func (r *run) visitAt(ctx context.Context, service *system.Service, heard *hearing, target load.Target, rate float64) (clicks int64, err error) {
 	window := r.cfg.Duration / 2
 	if rate == 0 {
 		select {
 		case <-time.After(window):
 		case <-ctx.Done():
 		}
-		return ctx.Err()
+		return 0, ctx.Err()
+	}
+	before := int64(0)
+	if heard != nil {
+		before = heard.heard.Load()
 	}
 	target.Conns = min(target.Conns, max(1, int(rate)))
 	result, err := load.Open(ctx, target, rate, window)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	r.check(fmt.Sprintf("redirects due at %.0f per second but not sent", rate), 0, result.Unsent)
-	return service.Counted.Settle(ctx, result.Answers)
+	err = service.Counted.Settle(ctx, result.Answers)
+	if err == nil && heard != nil {
+		err = heard.settle(ctx, before, result.Answers)
+	}
+	return result.Answers, err
 }
 
 // measureCounting measures workers that count the clicks of a topic into the store.

@@ -93,7 +93,7 @@ func (e *embedded) start(ctx context.Context) (*Service, error) {
 		return nil, err
 	}
 	args := append(e.launcher.secureFlags(s), "-data", e.data, "-edge.listen", s.Edge,
-		"-api.listen", s.API.Addr(), "-api.trusted-proxies", ProxyAddr, "-ops.listen", s.ops.edge, "-log.level", "warn")
+		"-api.listen", s.API.Addr(), "-api.trusted-proxies", ProxyAddr, "-api.webhook-allow", "127.0.0.0/8", "-ops.listen", s.ops.edge, "-log.level", "warn")
 	child, err := e.launcher.group.Start(proc.AnyCPU, standalone, nil, program, args...)
 	if err != nil {
 		return nil, err
