@@ -183,6 +183,30 @@ func TestPasswordOfSharedReport(t *testing.T) {
 	enter(guesser, "open sesame").want(t, http.StatusTooManyRequests, "Too many attempts. Please try again in a minute.")
 }
 
+// TestSharedReportsWithoutStores has no report, keeps the last page for a while, and never logs the secret.
+func TestSharedReportsWithoutStores(t *testing.T) {
+	var failing atomic.Pointer[string]
+	s := startFaulty(t, func(_ context.Context, method string) error {
+		if name := failing.Load(); name != nil && *name == method {
+			return schema.Errorf(schema.CodeUnavailable, "down")
+		}
+		return nil
+	})
+	path := s.signedIn(t).share(t)
+	reader := s.browser(t)
+	reader.get(path).want(t, http.StatusOK)
+	for method, text := range map[string]string{"Report": "This report cannot be shown at the moment", "ShareByDigest": "The link store cannot be reached"} {
+		failing.Store(&method)
+		reader.get(path+"?browser="+method).want(t, http.StatusServiceUnavailable, text)
+	}
+	method := "Report"
+	failing.Store(&method)
+	reader.get(path).want(t, http.StatusOK, "Clicks on all links")
+	if secret := path[strings.LastIndexByte(path, '/')+1:]; strings.Contains(s.log.String(), secret) || !strings.Contains(s.log.String(), "/dashboard/shared/…") {
+		t.Errorf("the log has the secret, or no error: %s", s.log)
+	}
+}
+
 // TestManyReadersOfASharedReport floods a shared report whose readings take long. Its owner's reports are answered meanwhile as if nobody
 // read it.
 func TestManyReadersOfASharedReport(t *testing.T) {

@@ -32,7 +32,8 @@ const (
 	callTimeout = 5 * time.Second // of one call to a store
 )
 
-// Bounds of what streams may take of a process.
+// Bounds of what streams may take of a process. They are not those of all processes together: streams cost others nothing, and a count that
+// processes share would refuse the clients of a killed one until it had forgotten them.
 const (
 	MaxStreams        = 10                         // of an account
 	maxLinksOfAccount = 2 * schema.MaxReportLinks  // in all its topics together

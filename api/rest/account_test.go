@@ -34,6 +34,7 @@ func TestScopes(t *testing.T) {
 		{schema.ScopeWriteLinks, http.MethodPost, pathBulk + "/edit", `{"links":[{"hash":"x"}],"add_tags":["x"]}`},
 		{schema.ScopeReadReports, http.MethodGet, "/api/v1/stats/" + hash, ""}, {schema.ScopeReadReports, http.MethodGet, "/api/v1/report", ""},
 		{schema.ScopeReadReports, http.MethodGet, "/api/v1/links/" + hash + "/report", ""},
+		{schema.ScopeReadReports, http.MethodPost, "/api/v1/shares", "{}"}, {schema.ScopeReadReports, http.MethodGet, "/api/v1/shares/1", ""},
 		{schema.ScopeWebhooks, http.MethodGet, "/api/v1/webhooks", ""},
 	}
 	for _, scope := range schema.Scopes() {
