@@ -84,10 +84,10 @@ public class Client {
         said.put("unknown", refusal(404, () -> analytics.linkStats("unknown", null)).get("error"));
 
         LinkReport report = analytics.linkReport(
-                "clicked", null, null, null, "UTC", "day", 10, null, null, null, null, null, null, null);
+                "clicked", null, null, null, "UTC", "day", 10, null, null, null, null, null, null, null, null);
         said.put("people", report.getTotals().getPeople());
         said.put("system", report.getOs().get(0).getName());
-        said.put("most", analytics.accountReport(null, null, null, null, "UTC", "day", 10, null, null, null, null, null, null, null)
+        said.put("most", analytics.accountReport(null, null, null, null, "UTC", "day", 10, null, null, null, null, null, null, null, null)
                 .getLinks().get(0).getHash());
 
         LinkPage page = links.listLinks(1L, null, null, null, null, "-created_at", null);
