@@ -55,6 +55,7 @@ type Click struct {
 	Route     []byte    // the name of the rule or variant that has sent the visitor elsewhere; empty for the link's URL
 	Campaign  []byte    // utm_source, utm_medium and utm_campaign of where the visitor was sent, as click.proto says; empty without them
 	Limited   bool      // the click counts towards the link's limit
+	Visitor   uint64    // a keyed hash of who has clicked, the same on all links of an account for one UTC day; 0: unknown
 }
 
 // ClickBatch is a block of clicks from one partition, as columns: element i of each slice belongs to click i. Its
@@ -84,6 +85,7 @@ type ClickBatch struct {
 	Language  []string // ISO 639, lower case, from a list; "" if unknown
 	Route     []string // the link's rule or variant; "" for its URL
 	Campaign  []string // "newsletter / email / spring", of the UTM parameters; "" without them; see MaxNames
+	Visitor   []uint64 // of Click, 0 for bots
 
 	Gaps []Gap // before clicks of the batch; any number
 }
@@ -107,7 +109,7 @@ func (b *ClickBatch) Reset(partition int, base int64) {
 		names := d.column(b)
 		*names = (*names)[:0]
 	}
-	b.Gaps = b.Gaps[:0]
+	b.Visitor, b.Gaps = b.Visitor[:0], b.Gaps[:0]
 }
 
 // Position is how far a partition has been counted. An offset means a record of one log only. A topic that is created

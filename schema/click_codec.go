@@ -22,14 +22,14 @@ const (
 	fieldLanguage
 	fieldRoute
 	fieldLimited
-	_ // of another field
+	fieldVisitor
 	fieldCampaign
 )
 
 // MaxClickBodyLen is the maximum number of bytes that AppendClickBody appends: three varint fields, six byte
-// fields at their limits, and a boolean.
+// fields at their limits, a boolean, and a visitor.
 const MaxClickBodyLen = 2 + 3*11 + (3 + MaxUserAgentLen) + (3 + MaxReferrerLen) + (2 + MaxNetworkLen) + (2 + MaxLanguageLen) + (2 + MaxRouteLen) +
-	(2 + MaxCampaignLen)
+	(2 + MaxCampaignLen) + 9
 
 // MaxClickLen is the maximum length of an encoded click in bytes.
 const MaxClickLen = MaxClickBodyLen + (2 + len(Incarnation{})) + 6 + 11
@@ -59,6 +59,9 @@ func AppendClickBody(dst []byte, c *Click) []byte {
 	dst = appendBytes(dst, fieldRoute, c.Route, MaxRouteLen)
 	if c.Limited {
 		dst = appendVarint(dst, fieldLimited, 1)
+	}
+	if c.Visitor != 0 {
+		dst = protowire.AppendFixed64(protowire.AppendTag(dst, fieldVisitor, protowire.Fixed64Type), c.Visitor)
 	}
 	return appendBytes(dst, fieldCampaign, c.Campaign, MaxCampaignLen)
 }
@@ -90,16 +93,7 @@ func DecodeClick(data []byte, c *Click) error {
 			return fmt.Errorf("decode click: tag: %w", protowire.ParseError(n))
 		}
 		data = data[n:]
-		var v uint64
-		var b []byte
-		switch {
-		case typ == protowire.VarintType && isVarintField(field):
-			v, n = protowire.ConsumeVarint(data)
-		case typ == protowire.BytesType && isBytesField(field):
-			b, n = protowire.ConsumeBytes(data)
-		default: // unknown, or with another type than ours: proto3 parsers skip both
-			field, n = 0, protowire.ConsumeFieldValue(field, typ, data)
-		}
+		field, v, b, n := consumeValue(field, typ, data)
 		if n < 0 {
 			return fmt.Errorf("decode click: field %d: %w", field, protowire.ParseError(n))
 		}
@@ -133,12 +127,30 @@ func DecodeClick(data []byte, c *Click) error {
 			c.Limited = v != 0
 		case fieldCampaign:
 			c.Campaign = b
+		case fieldVisitor:
+			c.Visitor = v
 		}
 	}
 	if !identified || c.Seq == 0 {
 		return errNoIdentity
 	}
 	return nil
+}
+
+// consumeValue returns the value of a field and its length, and no field if it is unknown or has another type than ours: proto3 parsers
+// skip both.
+func consumeValue(field protowire.Number, typ protowire.Type, data []byte) (_ protowire.Number, v uint64, b []byte, n int) {
+	switch {
+	case typ == protowire.VarintType && isVarintField(field):
+		v, n = protowire.ConsumeVarint(data)
+	case typ == protowire.BytesType && isBytesField(field):
+		b, n = protowire.ConsumeBytes(data)
+	case typ == protowire.Fixed64Type && field == fieldVisitor:
+		v, n = protowire.ConsumeFixed64(data)
+	default:
+		return 0, 0, nil, protowire.ConsumeFieldValue(field, typ, data)
+	}
+	return field, v, b, n
 }
 
 func isVarintField(field protowire.Number) bool {

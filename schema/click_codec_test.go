@@ -28,6 +28,7 @@ func sampleClick() schema.Click {
 		Route:     []byte("phones"),
 		Campaign:  []byte("mail / - / spring"),
 		Limited:   true,
+		Visitor:   1 << 63,
 	}
 }
 
@@ -46,7 +47,7 @@ func largestClick() schema.Click {
 	click.Language = bytes.Repeat([]byte("l"), 2*schema.MaxLanguageLen)
 	click.Route = bytes.Repeat([]byte("a"), 2*schema.MaxRouteLen)
 	click.Campaign = bytes.Repeat([]byte("a"), 2*schema.MaxCampaignLen)
-	click.Limited = true
+	click.Limited, click.Visitor = true, math.MaxUint64
 	return click
 }
 

@@ -81,6 +81,7 @@ func drawClick(t *rapid.T) schema.Click {
 		Route:     bytesTo(schema.MaxRouteLen, "route"),
 		Limited:   rapid.Bool().Draw(t, "limited"),
 		Campaign:  bytesTo(schema.MaxCampaignLen, "campaign"),
+		Visitor:   rapid.Uint64().Draw(t, "visitor"),
 	})
 }
 
@@ -102,6 +103,7 @@ func messageOf(typ protoreflect.MessageDescriptor, c *schema.Click) *dynamicpb.M
 	set("route", c.Route)
 	set("limited", c.Limited)
 	set("campaign", c.Campaign)
+	set("visitor", c.Visitor)
 	return msg
 }
 
@@ -123,6 +125,7 @@ func clickOf(msg *dynamicpb.Message) schema.Click {
 		Route:     get("route").Bytes(),
 		Limited:   get("limited").Bool(),
 		Campaign:  get("campaign").Bytes(),
+		Visitor:   get("visitor").Uint(),
 	}
 	if b := get("incarnation").Bytes(); len(b) == len(click.Lane.Incarnation) {
 		click.Lane.Incarnation = schema.Incarnation(b)
@@ -140,7 +143,7 @@ func sameClick(t interface {
 		got.AccountID == want.AccountID && got.ClickedAt.Equal(want.ClickedAt) && bytes.Equal(got.UserAgent, want.UserAgent) &&
 		bytes.Equal(got.Referrer, want.Referrer) && bytes.Equal(got.Network, want.Network) &&
 		bytes.Equal(got.Language, want.Language) && bytes.Equal(got.Route, want.Route) && got.Limited == want.Limited &&
-		bytes.Equal(got.Campaign, want.Campaign)
+		bytes.Equal(got.Campaign, want.Campaign) && got.Visitor == want.Visitor
 	if !same {
 		t.Fatalf("clicks differ:\n got %+v\nwant %+v", got, want)
 	}

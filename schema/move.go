@@ -26,6 +26,14 @@ type TableRows struct {
 	Rows iter.Seq2[[]any, error]
 }
 
+// CountedVisitor is a visitor in a quarter of an hour.
+type CountedVisitor struct {
+	LinkID, AccountID int64     // one of them, the other one is 0: the visitor is one of the link, or of all links of the account
+	Begin             time.Time // of the quarter of an hour, UTC
+	Visitor           uint64
+	Level             uint8 // the visitor stands for 2^Level, whose hashes differ in their highest Level bits
+}
+
 // ClickCount counts the clicks on a link in a quarter of an hour with the same names. There may be several of the same kind.
 type ClickCount struct {
 	LinkID, AccountID int64

@@ -104,6 +104,8 @@ type ReportQuery struct {
 	TopLinks bool
 	// NoNames leaves out names, which take most of the time of a report.
 	NoNames bool
+	// Visitors says whether visitors are counted. A store does not know those of filtered clicks.
+	Visitors bool
 }
 
 // End returns the end of the last period.
@@ -116,15 +118,20 @@ func (q *ReportQuery) OfUTCDays() bool {
 
 // Count adds clicks to the period of a time. Clicks before Bounds[0] are those of the time before.
 func (q *ReportQuery) Count(r *Report, at time.Time, clicks Period) {
+	sum := &r.Previous
+	if i := q.Period(at); i >= 0 {
+		sum = &r.Series[i]
+	}
+	sum.Add(clicks)
+}
+
+// Period returns the number of the period of a time before End, -1 for the time before.
+func (q *ReportQuery) Period(at time.Time) int {
 	i, begins := slices.BinarySearchFunc(q.Bounds, at, time.Time.Compare)
 	if !begins {
 		i--
 	}
-	sum := &r.Previous
-	if i >= 0 {
-		sum = &r.Series[i]
-	}
-	sum.Add(clicks)
+	return i
 }
 
 // Check returns CodeInternal for a query that no store can answer.
@@ -169,11 +176,31 @@ type Report struct {
 	Previous Period
 	Names    map[Dimension][]NameCount // the most frequent ones, ties ordered by name; "" means unknown, or the link's URL
 	Links    []LinkCount               // those with the most clicks, including bots; ties ordered by ID
+	Visitors *Visitors                 // nil unless the query asks for them and has no filter
 }
+
+// Visitors counts visitors by their hashes (Click.Visitor), which are different each UTC day: a visitor of several days counts once per day.
+// Clicks without a hash are of no visitor. Below MaxExactVisitors of a link, or of an account, on a UTC day the counts are exact; above,
+// they are estimates within 2 %, also when visitors come again.
+type Visitors struct {
+	Series   []int64 // of each period
+	Total    int64   // of all periods: less than the sum of periods that share a UTC day
+	Previous int64
+}
+
+// MaxExactVisitors is how many visitors of a link or an account and UTC day are counted exactly, at least.
+const MaxExactVisitors = 1024
+
+// CountsVisitors reports whether the query is answered with visitors.
+func (q *ReportQuery) CountsVisitors() bool { return q.Visitors && len(q.Filter) == 0 }
 
 // NewReport returns an empty report for a query.
 func NewReport(q ReportQuery) Report {
-	return Report{Series: make([]Period, len(q.Bounds)-1), Names: map[Dimension][]NameCount{}}
+	r := Report{Series: make([]Period, len(q.Bounds)-1), Names: map[Dimension][]NameCount{}}
+	if q.CountsVisitors() {
+		r.Visitors = &Visitors{Series: make([]int64, len(r.Series))}
+	}
+	return r
 }
 
 // MostFrequent returns the n names with the most clicks, ties ordered by name. Names without clicks are left out.

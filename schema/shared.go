@@ -6,6 +6,9 @@ import "context"
 const (
 	SharedPasswordKey = "password key" // a random key: see PasswordToken, and package edge/password
 	SharedAPI         = "api"          // the base URL of the api that was started last
+	// SharedVisitorKeys begins the names of the keys that tell visitors apart, which end with their UTC day: see package
+	// edge/visitorhash. They are the only shared values that a move to other engines copies.
+	SharedVisitorKeys = "visitor key "
 )
 
 // SharedStore keeps values that all processes of a service share.
@@ -15,4 +18,6 @@ type SharedStore interface {
 	SharedValue(ctx context.Context, name string, first []byte) ([]byte, error)
 	// SetSharedValue stores a value, in place of one with the same name.
 	SetSharedValue(ctx context.Context, name string, value []byte) error
+	// DeleteSharedValues deletes the values whose names are from one name up to before another one, in the order of bytes.
+	DeleteSharedValues(ctx context.Context, from, before string) error
 }

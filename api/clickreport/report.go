@@ -40,13 +40,27 @@ type Request struct {
 // Point is a period of a report with its clicks.
 type Point struct {
 	At time.Time // its beginning, in the zone of the request
+	Count
+}
+
+// Count counts clicks and visitors.
+type Count struct {
 	schema.Period
+	Visitors *int64 // nil if they are not known
+}
+
+// newCount returns a count. Clicks of people without any visitor are from before visitors were counted, or of edges without a key.
+func newCount(clicks schema.Period, visitors int64) Count {
+	if visitors == 0 && clicks.People > 0 {
+		return Count{Period: clicks}
+	}
+	return Count{clicks, &visitors}
 }
 
 // Result is what a report says. Its names count people.
 type Result struct {
 	Series           []Point // without gaps
-	Totals, Previous schema.Period
+	Totals, Previous Count
 	Names            map[schema.Dimension][]schema.NameCount
 	Links            []schema.LinkCount // with the most clicks, including bots
 }
@@ -155,13 +169,15 @@ func (r Request) query(account int64, links []int64) schema.ReportQuery {
 
 // OfLink reports the clicks of a link.
 func (r Request) OfLink(ctx context.Context, store schema.ReportStore, link schema.Link) (Result, error) {
-	return r.read(ctx, store, r.query(link.AccountID, []int64{link.ID}))
+	q := r.query(link.AccountID, []int64{link.ID})
+	q.Visitors = true
+	return r.read(ctx, store, q)
 }
 
 // OfAccount reports the clicks of all links of an account, or of some of them if links is not nil.
 func (r Request) OfAccount(ctx context.Context, store schema.ReportStore, account int64, links []int64) (Result, error) {
 	q := r.query(account, links)
-	q.TopLinks = true
+	q.TopLinks, q.Visitors = true, true
 	return r.read(ctx, store, q)
 }
 
@@ -170,11 +186,22 @@ func (r Request) read(ctx context.Context, store schema.ReportStore, q schema.Re
 	if err != nil {
 		return result, err
 	}
-	result = Result{Previous: got.Previous, Names: got.Names, Links: got.Links, Series: make([]Point, len(got.Series))}
+	result = Result{Previous: Count{Period: got.Previous}, Names: got.Names, Links: got.Links, Series: make([]Point, len(got.Series))}
+	known := got.Visitors != nil
 	for i, at := range r.Bounds()[:len(got.Series)] {
-		result.Series[i] = Point{at, got.Series[i]}
-		result.Totals.People += got.Series[i].People
-		result.Totals.Bots += got.Series[i].Bots
+		point := Point{at, Count{Period: got.Series[i]}}
+		if got.Visitors != nil {
+			point.Count = newCount(got.Series[i], got.Visitors.Series[i])
+		}
+		known = known && point.Visitors != nil
+		result.Series[i] = point
+		result.Totals.Add(point.Period)
+	}
+	if got.Visitors != nil {
+		result.Previous = newCount(got.Previous, got.Visitors.Previous)
+	}
+	if known { // a sum with an unknown part is unknown
+		result.Totals.Visitors = &got.Visitors.Total
 	}
 	return result, nil
 }

@@ -75,6 +75,7 @@ func (c chart) Rows() []bar {
 type bar struct {
 	Name         string // the hour, the first of six hours, the day, or the first day of the week or month
 	People, Bots int64
+	Visitors     *int64 // nil if they are not known
 
 	X, Width, Room, RoomX string
 	PeopleY, PeopleH      string
@@ -97,6 +98,11 @@ func dateText(name string) string {
 
 // Total returns people and bots together.
 func (b bar) Total() int64 { return b.People + b.Bots }
+
+// HasVisitors reports whether any bar has visitors.
+func (c chart) HasVisitors() bool {
+	return slices.ContainsFunc(c.Bars, func(b bar) bool { return b.Visitors != nil })
+}
 
 // tick is a grid line of the vertical axis.
 type tick struct{ Y, LabelY, Label string }
@@ -155,11 +161,17 @@ func barsOf(days []dayClicks) (unit string, bars []bar) {
 	for _, day := range days {
 		name := firstOf(unit, day.Date)
 		if len(bars) == 0 || bars[len(bars)-1].Name != name {
-			bars = append(bars, bar{Name: name})
+			bars = append(bars, bar{Name: name, Visitors: new(int64)})
 		}
 		last := &bars[len(bars)-1]
 		last.People += day.People
 		last.Bots += day.Bots
+		switch {
+		case day.Visitors == nil || unit == perSixHours: // who comes in two hours would count twice
+			last.Visitors = nil
+		case last.Visitors != nil:
+			*last.Visitors += *day.Visitors
+		}
 	}
 	return unit, bars
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"linkstream/api/clickreport"
 	"linkstream/api/dashboard"
 	"linkstream/schema"
 	"linkstream/schema/testkit"
@@ -21,7 +22,7 @@ func daysFrom(first string, n int, clicks func(i int) (people, bots int64)) []da
 	days := make([]dashboard.Day, n)
 	for i := range days {
 		people, bots := clicks(i)
-		days[i] = dashboard.Day{Date: at.AddDate(0, 0, i).Format(time.DateOnly), Period: schema.Period{People: people, Bots: bots}}
+		days[i] = dashboard.Day{Date: at.AddDate(0, 0, i).Format(time.DateOnly), Count: clickreport.Count{Period: schema.Period{People: people, Bots: bots}}}
 	}
 	return days
 }
@@ -86,7 +87,7 @@ func TestChart(t *testing.T) {
 		var hours []dashboard.Day
 		for i := range 23 * 24 {
 			at := time.Date(2026, 11, 1, i, 0, 0, 0, time.UTC)
-			hours = append(hours, dashboard.Day{Date: at.Format("2006-01-02 15:04"), Period: schema.Period{People: 1}})
+			hours = append(hours, dashboard.Day{Date: at.Format("2006-01-02 15:04"), Count: clickreport.Count{Period: schema.Period{People: 1}}})
 		}
 		c := dashboard.NewChart(hours)
 		if len(c.Bars) != 23*4 || c.Bars[1].Name != "2026-11-01 06:00" || c.Bars[1].People != 6 || c.UnitTitle() != "Six hours from" {
@@ -181,7 +182,7 @@ func TestDatesBelowHours(t *testing.T) {
 		var hours []dashboard.Day
 		for i := range 24 * days {
 			at := time.Date(2026, 10, 24, i, 0, 0, 0, time.UTC)
-			hours = append(hours, dashboard.Day{Date: at.Format("2006-01-02 15:04"), Period: schema.Period{People: 1}})
+			hours = append(hours, dashboard.Day{Date: at.Format("2006-01-02 15:04"), Count: clickreport.Count{Period: schema.Period{People: 1}}})
 		}
 		left := math.Inf(1)
 		for _, d := range dashboard.NewChart(hours).Dates { // from the right

@@ -119,7 +119,7 @@ func TestStoreErrorsStayInside(t *testing.T) {
 		"CertificateFiles", "DeleteCertificateFiles", "LockCertificate", "UnlockCertificate", "NoteCertificate", "PendingChanges", "TakeChanges",
 		"ValidSessions", "ValidTokens", "ClickTotals", "Share", "CreateWebhook", "Webhook", "UpdateWebhook", "RotateSecret", "DeleteWebhook", "TestWebhook",
 		"Deliveries", "ResendDelivery", "WaitingDeliveries", "NoteDelivery", "ReleaseWebhook", "HearingAccounts",
-		"HeardPosition", "HeardMarks", "HearClicks", "LinkPassword", "SharedValue", "SetSharedValue",
+		"HeardPosition", "HeardMarks", "HearClicks", "LinkPassword", "SharedValue", "SetSharedValue", "DeleteSharedValues",
 		"AddLeaseHolder", "TakeLease", "StateLeases", "EndLeases", "LimitUse"}
 	for _, method := range methods {
 		if method == "DomainsToCheck" || method == "PurgeLinks" || method == "UploadPart" || method == "ClaimWebhooks" { // called in the background, whatever happens

@@ -59,6 +59,7 @@ type click struct {
 	device                     schema.Device
 	browser, referrer, country string
 	os, language, route        string
+	visitor                    uint64
 }
 
 // count has the store count clicks.
@@ -81,7 +82,7 @@ func (s *testService) count(t *testing.T, clicks ...click) {
 			b.Device, b.Browser = append(b.Device, c.device), append(b.Browser, c.browser)
 			b.Referrer, b.Country = append(b.Referrer, c.referrer), append(b.Country, c.country)
 			b.OS, b.Language = append(b.OS, c.os), append(b.Language, c.language)
-			b.Route = append(b.Route, c.route)
+			b.Route, b.Visitor = append(b.Route, c.route), append(b.Visitor, c.visitor)
 		}
 	}
 	testkit.Must(t, s.clicks.InsertClicks(t.Context(), storetest.NoNames(&b)))

@@ -102,6 +102,7 @@ type clickReport struct {
 	First    string // day
 	Last     string // day
 	Counter  counter
+	Visitors *int64 // nil if they are not known
 	Nothing  string // why there is no click, if that may be a mistake of the reader
 	Chart    chart
 	Rankings []ranking
@@ -355,7 +356,7 @@ func (d *Dashboard) clickReport(c *call, page reportPage, asked clickreport.Requ
 	if err != nil {
 		return nil, ofClicks(err)
 	}
-	report := &clickReport{First: page.Form.From, Last: page.Form.To, Chart: newChart(c.numbers(), asked.Zone, pointsOf(got.Series, asked.Interval), page.since(c)), Progress: d.progress(c)}
+	report := &clickReport{Visitors: got.Totals.Visitors, First: page.Form.From, Last: page.Form.To, Chart: newChart(c.numbers(), asked.Zone, pointsOf(got.Series, asked.Interval), page.since(c)), Progress: d.progress(c)}
 	if page.Link != nil {
 		counts, err := d.Clicks.Of(c.account.ID).ClickCounts(ctx, []int64{page.Link.ID})
 		if err != nil {
@@ -371,7 +372,7 @@ func (d *Dashboard) clickReport(c *call, page reportPage, asked clickreport.Requ
 	if asked.Interval == clickreport.Hour {
 		days = (days + 12) / 24
 	}
-	report.Counter = counter{Days: max(2, days), Sum: got.Totals, Before: compared.Clicks.Total(),
+	report.Counter = counter{Days: max(2, days), Sum: got.Totals.Period, Before: compared.Clicks.Total(),
 		Against: "in the previous " + periodOf(c.numbers(), days), Compared: !c.account.CreatedAt.After(compared.From) && (compared.Clicks.Total() > 0 || !page.since(c).After(compared.From))}
 	if page.Form.ByYear {
 		report.Counter.Against = "a year before"
@@ -386,7 +387,7 @@ func (d *Dashboard) clickReport(c *call, page reportPage, asked clickreport.Requ
 		if _, filtered := asked.Filter[by]; !filtered && (by == schema.ByRoute || by == schema.ByCampaign) && !isNamed(got.Names[by]) {
 			continue // most links have neither rules nor variants nor UTM parameters
 		}
-		report.Rankings = append(report.Rankings, page.ranking(asked, by, got.Names[by], got.Totals))
+		report.Rankings = append(report.Rankings, page.ranking(asked, by, got.Names[by], got.Totals.Period))
 	}
 	report.Top, err = d.topLinks(c, got.Links)
 	for i := range report.Top {
@@ -440,7 +441,7 @@ func pointsOf(series []clickreport.Point, interval clickreport.Interval) []dayCl
 	}
 	points := make([]dayClicks, len(series))
 	for i, p := range series {
-		points[i] = dayClicks{p.At.Format(layout), p.Period}
+		points[i] = dayClicks{p.At.Format(layout), p.Count}
 	}
 	return points
 }

@@ -72,10 +72,14 @@ func (d *Dashboard) downloadReport(c *call) error {
 // formula.
 func writeCSV(w io.Writer, days []dayClicks) error {
 	out := csv.NewWriter(w)
-	lines := [][]string{{"date", "people", "bots", "total"}}
+	lines := [][]string{{"date", "people", "bots", "total", "visitors"}}
 	for _, day := range days {
+		visitors := "" // unknown
+		if day.Visitors != nil {
+			visitors = strconv.FormatInt(*day.Visitors, 10)
+		}
 		lines = append(lines, []string{day.Date, strconv.FormatInt(day.People, 10), strconv.FormatInt(day.Bots, 10),
-			strconv.FormatInt(day.Total(), 10)})
+			strconv.FormatInt(day.Total(), 10), visitors})
 	}
 	return out.WriteAll(lines)
 }

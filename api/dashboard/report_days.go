@@ -11,7 +11,7 @@ import (
 // dayClicks is the clicks of a day, or of another unit of a chart.
 type dayClicks struct {
 	Date string // 2006-01-02
-	schema.Period
+	clickreport.Count
 }
 
 // readDays reads a report by day from first, in its zone, to today, and for the time before that as the query's Previous says. The clocks
@@ -35,7 +35,7 @@ func readDays(ctx context.Context, reports schema.ReportStore, q schema.ReportQu
 	}
 	days := make([]dayClicks, len(got.Series))
 	for i, clicks := range got.Series {
-		days[i] = dayClicks{names[i], clicks}
+		days[i] = dayClicks{names[i], clickreport.Count{Period: clicks}}
 	}
 	if days[len(days)-1].Total() == 0 {
 		days = days[:len(days)-1]

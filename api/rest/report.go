@@ -41,12 +41,15 @@ type totals struct {
 	Clicks int64 `json:"clicks"`
 	People int64 `json:"people"`
 	Bots   int64 `json:"bots"`
+	// Visitors is null if they are not known, as in reportPoint.
+	Visitors *int64 `json:"visitors"`
 }
 
 type reportPoint struct {
-	At     string `json:"at"`
-	People int64  `json:"people"`
-	Bots   int64  `json:"bots"`
+	At       string `json:"at"`
+	People   int64  `json:"people"`
+	Bots     int64  `json:"bots"`
+	Visitors *int64 `json:"visitors"`
 }
 
 type nameClicks struct {
@@ -149,7 +152,7 @@ func (a *API) reportBody(c *call, asked clickreport.Request, result clickreport.
 		Campaigns: newNames(result, schema.ByCampaign),
 	}
 	for i, p := range result.Series {
-		body.Series[i] = reportPoint{p.At.Format(timeLayout), p.People, p.Bots}
+		body.Series[i] = reportPoint{p.At.Format(timeLayout), p.People, p.Bots, p.Visitors}
 	}
 	if at, known := a.countedUntil(c.ctx); known {
 		text := formatTime(at)
@@ -158,7 +161,7 @@ func (a *API) reportBody(c *call, asked clickreport.Request, result clickreport.
 	return body
 }
 
-func newTotals(p schema.Period) totals { return totals{p.People + p.Bots, p.People, p.Bots} }
+func newTotals(c clickreport.Count) totals { return totals{c.Total(), c.People, c.Bots, c.Visitors} }
 
 func newNames(result clickreport.Result, by schema.Dimension) []nameClicks {
 	names := make([]nameClicks, len(result.Names[by]))

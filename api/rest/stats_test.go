@@ -30,7 +30,7 @@ func (s *testService) click(t *testing.T, linkID int64, n int) {
 		batch.ClickedAt = append(batch.ClickedAt, at)
 		batch.Device = append(batch.Device, device)
 		batch.Browser = append(batch.Browser, browser)
-		batch.AccountID = append(batch.AccountID, 1)
+		batch.AccountID, batch.Visitor = append(batch.AccountID, 1), append(batch.Visitor, uint64(batch.Next)+1)
 		batch.Next++
 	}
 	testkit.Must(t, s.clicks.InsertClicks(t.Context(), storetest.NoNames(&batch)))

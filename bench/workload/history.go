@@ -66,6 +66,7 @@ func (h *History) Append(b *schema.ClickBatch, clicks int, start time.Time, spac
 		b.Referrer, b.Country = append(b.Referrer, source.Referrer), append(b.Country, source.Country)
 		b.OS, b.Language = append(b.OS, source.OS), append(b.Language, source.Language)
 		b.Route, b.Campaign = append(b.Route, source.Route), append(b.Campaign, source.Campaign)
+		b.Visitor = append(b.Visitor, h.random.Uint64())
 		b.Next = n + 1
 	}
 }

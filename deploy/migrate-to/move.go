@@ -79,7 +79,10 @@ func (m *move) moveClicks(ctx context.Context) (id schema.MoveID, err error) {
 			return sqlite.ExportClicks(ctx, m.from.Clicks(), each)
 		},
 		Lanes: from.LaneCounts,
-		Gaps:  func(ctx context.Context) ([]schema.Gap, error) { return sqlite.ExportGaps(ctx, m.from.Clicks()) },
+		Visitors: func(ctx context.Context, each func(schema.CountedVisitor) error) error {
+			return sqlite.ExportVisitors(ctx, m.from.Clicks(), each)
+		},
+		Gaps: func(ctx context.Context) ([]schema.Gap, error) { return sqlite.ExportGaps(ctx, m.from.Clicks()) },
 	})
 	if err == nil {
 		m.say("%d counted clicks are in ClickHouse, after %v", clicks, time.Since(began).Round(time.Millisecond))

@@ -21,6 +21,7 @@ import (
 	"linkstream/edge/redirect"
 	"linkstream/edge/resolve"
 	"linkstream/edge/spool"
+	"linkstream/edge/visitorhash"
 	"linkstream/schema"
 	"linkstream/schema/blocklist"
 	"linkstream/schema/enrich"
@@ -40,6 +41,7 @@ type Links interface {
 	certificate.Store
 	password.Store
 	limit.Store
+	visitorhash.Store
 }
 
 // Topics are where an edge sends clicks and hears of changes: a *stream.Client, or what stands for it on a machine without a broker.
@@ -72,6 +74,7 @@ type Service struct {
 	pending   *pending
 	told      bool
 	limits    *limit.Limits
+	visitors  *visitorhash.Keys
 	metrics   *metrics.Set
 	log       *slog.Logger
 }
@@ -130,6 +133,8 @@ func New(cfg Config, links Links, topics Topics, log *slog.Logger) (*Service, er
 	cfg.Redirect.Passwords = password.New(links, cfg.Passwords, cfg.API)
 	s.limits = limit.New(links, clicks, log)
 	cfg.Redirect.Limits = s.limits
+	s.visitors = visitorhash.New(links, log)
+	cfg.Redirect.Visitors = s.visitors
 	cfg.Redirect.Secure = cfg.Resolve.URL.Scheme() == "https"
 	handler := redirect.NewHandler(cfg.Redirect, resolver, clicks, set, log)
 	cfg.Connections.Exempt = cfg.Redirect.TrustedProxies.Contain
@@ -239,12 +244,14 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	following.Go(func() { s.hosts.Run(ctx) })
 	following.Go(func() { s.limits.Run(ctx) })
+	following.Go(func() { s.visitors.Run(ctx) })
 	following.Go(func() { s.blocked.Run(ctx, s.resolver.BlocklistChanged) })
 	following.Go(func() { s.countries.Run(ctx) })
 	shipper.Go(func() { s.shipper.Run(shipping) })
 	if s.certs != nil {
 		following.Go(func() { s.certs.Run(ctx) })
 	}
+	s.readVisitorKeys(ctx)
 	s.resolver.AwaitProof(ctx, proofPatience)
 	// 1. serve returns when no request is under way or stopGrace has passed.
 	err := s.serve(ctx)
@@ -260,6 +267,13 @@ func (s *Service) Run(ctx context.Context) error {
 	shipper.Wait()
 	// 3.
 	return errors.Join(err, s.spool.Close())
+}
+
+// readVisitorKeys reads the keys for the first clicks. If the store does not answer, they have no visitors.
+func (s *Service) readVisitorKeys(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, proofPatience/2)
+	defer cancel()
+	_ = s.visitors.Update(ctx, time.Now()) // its Run tries again, and logs
 }
 
 // closeLimits gives back what is left of leases. If the link store does not answer, the next process on the spool does.

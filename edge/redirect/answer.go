@@ -100,6 +100,7 @@ func (h *Handler) record(q *request, target resolve.Target, route []byte, answer
 	}
 	var buffer clickBuffer
 	click := v.click(&buffer, q, target, route)
+	click.Visitor = h.visitors.Hash(q.now, target.AccountID, q.client, v.userAgent)
 	if !h.append(q, &click) && q.loop != nil {
 		return false
 	}

@@ -9,6 +9,7 @@ import (
 
 	"linkstream/edge/limit"
 	"linkstream/edge/password"
+	"linkstream/edge/visitorhash"
 	"linkstream/schema/clientaddr"
 	"linkstream/schema/enrich"
 )
@@ -23,6 +24,7 @@ type Config struct {
 	Robots       Robots            // of every host
 	Passwords    *password.Gate    // of links that ask for one; set by the service
 	Limits       *limit.Limits     // of links that have one; set by the service
+	Visitors     *visitorhash.Keys // of clicks; nil: they have no hash; set by the service
 	Secure       bool              // visitors use HTTPS, so cookies are for HTTPS only; set by the service
 }
 

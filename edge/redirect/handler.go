@@ -32,6 +32,7 @@ import (
 	"linkstream/edge/password"
 	"linkstream/edge/resolve"
 	"linkstream/edge/spool"
+	"linkstream/edge/visitorhash"
 	"linkstream/schema/clientaddr"
 	"linkstream/schema/enrich"
 	"linkstream/schema/service"
@@ -45,6 +46,7 @@ type Handler struct {
 	challenge func(*fasthttp.RequestCtx) bool
 	passwords *password.Gate
 	limits    *limit.Limits
+	visitors  *visitorhash.Keys
 	secure    bool // cookies are for HTTPS only
 	proxies   clientaddr.Proxies
 	health    bool // whether /healthz is answered
@@ -70,6 +72,9 @@ func NewHandler(
 	if cfg.Robots.name == "" {
 		_ = cfg.Robots.Set(robotsAllow) // needs no file
 	}
+	if cfg.Visitors == nil {
+		cfg.Visitors = visitorhash.New(nil, log)
+	}
 	service.Describe(set, "linkstream_edge_answers_total", "Answers to requests for short links, by status.")
 	service.Describe(set, "linkstream_edge_uncounted_total", "Redirects that are not clicks, by reason.")
 	return &Handler{
@@ -79,6 +84,7 @@ func NewHandler(
 		challenge: cfg.Challenge,
 		passwords: cfg.Passwords,
 		limits:    cfg.Limits,
+		visitors:  cfg.Visitors,
 		secure:    cfg.Secure,
 		proxies:   cfg.TrustedProxies,
 		health:    cfg.PublicHealth,

@@ -29,6 +29,7 @@ func (h *Handler) limited(q *request, target resolve.Target, route []byte, most 
 	default:
 		var buffer clickBuffer
 		click := v.click(&buffer, q, target, route)
+		click.Visitor = h.visitors.Hash(q.now, target.AccountID, q.client, v.userAgent)
 		click.Limited = true
 		if !h.append(q, &click) {
 			ticket.GiveBack()

@@ -122,6 +122,11 @@ func (b *Builder) Add(c *schema.Click, r Record) {
 	to.Referrer, to.Country = append(to.Referrer, source.Referrer), append(to.Country, source.Country)
 	to.OS, to.Language = append(to.OS, source.OS), append(to.Language, source.Language)
 	to.Route, to.Campaign = append(to.Route, source.Route), append(to.Campaign, source.Campaign)
+	visitor := c.Visitor
+	if source.Device == schema.Bot {
+		visitor = 0
+	}
+	to.Visitor = append(to.Visitor, visitor)
 }
 
 // AddLane adds the clicks of a lane that are not counted, and returns how many are. marks reads marks of lanes. After an error, clicks

@@ -28,7 +28,7 @@ func TestBatchHasEveryColumn(t *testing.T) {
 	topic := &endlessTopic{bodies: [][]byte{
 		schema.AppendClickBody(nil, &schema.Click{LinkID: link, AccountID: account, ClickedAt: noon,
 			UserAgent: []byte("curl/8.5.0 (x86_64) Linux"), Referrer: []byte("https://www.News.example:8443/x?y"), Network: []byte{81, 2, 69},
-			Language: []byte("de-AT"), Route: []byte("phones"), Campaign: []byte("mail")}),
+			Language: []byte("de-AT"), Route: []byte("phones"), Campaign: []byte("mail"), Visitor: 7}),
 		schema.AppendClickBody(nil, &schema.Click{ClickedAt: noon, Network: []byte{10, 0, 0}}),
 	}}
 	batches := 0
@@ -53,12 +53,13 @@ func TestBatchHasEveryColumn(t *testing.T) {
 			os, language  string
 			route         string
 			campaign      string
+			visitor       uint64 // none of bots
 		}
-		want := []row{{link, account, noon, schema.Bot, "curl", "news.example", "GB", "Linux", "de", "phones", "mail"},
-			{0, 0, noon, schema.Bot, "Other", "", "", "Other", "", "", ""}}
+		want := []row{{link, account, noon, schema.Bot, "curl", "news.example", "GB", "Linux", "de", "phones", "mail", 0},
+			{0, 0, noon, schema.Bot, "Other", "", "", "Other", "", "", "", 0}}
 		for i := range b.Len() {
 			got := row{b.LinkID[i], b.AccountID[i], b.ClickedAt[i], b.Device[i], b.Browser[i], b.Referrer[i], b.Country[i],
-				b.OS[i], b.Language[i], b.Route[i], b.Campaign[i]}
+				b.OS[i], b.Language[i], b.Route[i], b.Campaign[i], b.Visitor[i]}
 			if got != want[i%len(want)] {
 				t.Errorf("batch %d, row %d: got %+v, want %+v", batches, i, got, want[i%len(want)])
 			}

@@ -15,10 +15,10 @@ func TestReportsHoldTheSourceOfClicks(t *testing.T) {
 	client, store := streamtest.StartBroker(t).CreateTopics(1), openStore(t)
 	const firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:132.0) Gecko/20100101 Firefox/132.0"
 	for i, c := range []schema.Click{
-		{UserAgent: []byte(firefox), Referrer: []byte("https://www.News.example:8443/x?y"), Network: []byte{81, 2, 69}},
-		{UserAgent: []byte(firefox), Referrer: []byte("http://news.example/z"), Network: []byte{81, 2, 69}},
-		{UserAgent: []byte(firefox), Referrer: []byte("https://203.0.113.7/\xff"), Network: []byte{10, 0, 0}},
-		{UserAgent: []byte("Twitterbot/1.0"), Referrer: []byte("https://bots.example/"), Network: []byte{81, 2, 70}},
+		{UserAgent: []byte(firefox), Referrer: []byte("https://www.News.example:8443/x?y"), Network: []byte{81, 2, 69}, Visitor: 9},
+		{UserAgent: []byte(firefox), Referrer: []byte("http://news.example/z"), Network: []byte{81, 2, 69}, Visitor: 7},
+		{UserAgent: []byte(firefox), Referrer: []byte("https://203.0.113.7/\xff"), Network: []byte{10, 0, 0}, Visitor: 7},
+		{UserAgent: []byte("Twitterbot/1.0"), Referrer: []byte("https://bots.example/"), Network: []byte{81, 2, 70}, Visitor: 8},
 	} {
 		c.Lane, c.Seq, c.LinkID, c.AccountID, c.ClickedAt = lane(1), uint64(i)+1, link, account, noon
 		produce(t, client, 0, schema.AppendClick(nil, &c))
@@ -29,7 +29,7 @@ func TestReportsHoldTheSourceOfClicks(t *testing.T) {
 	for _, links := range [][]int64{{link}, nil} {
 		got, err := store.Report(t.Context(), storetest.Days(account, links, noon, 1))
 		testkit.Must(t, err)
-		want := schema.Report{Series: []schema.Period{{People: 3, Bots: 1}}, Names: map[schema.Dimension][]schema.NameCount{
+		want := schema.Report{Series: []schema.Period{{People: 3, Bots: 1}}, Visitors: &schema.Visitors{Series: []int64{2}, Total: 2}, Names: map[schema.Dimension][]schema.NameCount{
 			schema.ByDevice:   {{Name: schema.Desktop, Total: 3}},
 			schema.ByBrowser:  {{Name: "Firefox", Total: 3}},
 			schema.ByOS:       {{Name: "Linux", Total: 3}},

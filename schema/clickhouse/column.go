@@ -23,7 +23,7 @@ var insertColumns = func() []ch.ColumnNameAndType {
 		{Name: "kafka_offset", Type: "Int64"}, {Name: "kafka_next", Type: "Int64"},
 		{Name: "incarnation", Type: "FixedString(16)"}, {Name: "lane", Type: "UInt32"}, {Name: "seq", Type: "UInt64"},
 		{Name: "month", Type: "UInt32"}, {Name: "insert_before", Type: "DateTime('UTC')"},
-		{Name: "account_id", Type: "Int64"},
+		{Name: "account_id", Type: "Int64"}, {Name: "visitor", Type: "UInt64"},
 	}
 	for _, by := range schema.Dimensions() {
 		all = append(all, ch.ColumnNameAndType{Name: string(by), Type: "LowCardinality(String)"})
@@ -111,7 +111,7 @@ func fillNames(column *dictionary, names []string) {
 func (c *columns) appendTo(to driver.Batch, b *schema.ClickBatch) error {
 	values := []any{
 		b.LinkID, b.ClickedAt, c.partition, c.epoch, b.Offset, c.next, c.incarnation, c.lane, b.Seq, c.month,
-		c.insertBefore, b.AccountID,
+		c.insertBefore, b.AccountID, b.Visitor,
 	}
 	for i := range c.names {
 		values = append(values, &c.names[i])

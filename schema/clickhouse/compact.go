@@ -220,8 +220,10 @@ func (r *compaction) compact(ctx context.Context, month uint32) (done schema.Com
 	if err := r.compare(ctx, month, build); err != nil {
 		return done, err
 	}
-	if err := r.exec(ctx, listMonth, month); err != nil {
-		return done, err
+	for _, statement := range []string{keepVisitors, listMonth} {
+		if err := r.exec(ctx, statement, month); err != nil {
+			return done, err
+		}
 	}
 	if err := r.exec(ctx, fmt.Sprintf(replaceMonth, month, build)); err != nil {
 		return done, err

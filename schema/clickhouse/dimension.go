@@ -61,3 +61,5 @@ func (layout) AllNames() string               { return allNames }
 func (layout) LinkGroups() []linkGroup        { return linkGroups }
 func (layout) Sums() string                   { return people + ", " + bots }
 func (layout) LastRow() string                { return lastRow }
+func (layout) VisitorState() string           { return visitorState }
+func (layout) VisitorType() string            { return visitorType }

@@ -41,7 +41,7 @@ const RankedDays = rankedDays
 
 // ScanReport reads a report in the last way that a cluster tries, JoinedReport in that of one server.
 func (c *ClickStore) ScanReport(ctx context.Context, q schema.ReportQuery) (schema.Report, error) {
-	r, err := c.readParts(ctx, q, scanOf(q))
+	r, err := c.readParts(ctx, q, scansOf(q)...)
 	return r.report(), err
 }
 

@@ -42,7 +42,7 @@ func (c *ClickStore) ClickSums(ctx context.Context) (map[string]uint64, error) {
 	rows := rowSettings()
 	delete(rows, "max_threads")
 	reads := map[string]ch.Settings{"rows": rows}
-	names := []string{"account_links", "link_quarters", "account_quarters", "dimensions"}
+	names := []string{"account_links", "link_quarters", "account_quarters", "link_visitors", "account_visitors", "dimensions"}
 	for _, group := range linkGroups {
 		names = append(names, group.Projection)
 	}

@@ -43,7 +43,9 @@ var (
 type Counted struct {
 	Clicks func(ctx context.Context, each func(*schema.ClickCount) error) error
 	Lanes  func(ctx context.Context, each func(schema.LaneCount) error) error
-	Gaps   func(ctx context.Context) ([]schema.Gap, error)
+	// Visitors are those of the clicks, of links and of accounts.
+	Visitors func(ctx context.Context, each func(schema.CountedVisitor) error) error
+	Gaps     func(ctx context.Context) ([]schema.Gap, error)
 }
 
 // Import makes the store count what another store has counted: clicks by quarter of an hour with all dimensions, and the marks of
@@ -71,7 +73,8 @@ func (c *ClickStore) Import(ctx context.Context, id schema.MoveID, from Counted)
 type movement struct {
 	store  *ClickStore
 	from   Counted
-	clicks int64 // in the source
+	clicks int64  // in the source
+	insert string // the statement of rows
 	rows   driver.Batch
 }
 
@@ -120,6 +123,9 @@ func (m *movement) fill(ctx context.Context) error {
 	if err := m.compare(ctx, movedBuild); err != nil {
 		return err
 	}
+	if err := m.importVisitors(ctx); err != nil {
+		return err
+	}
 	gaps, err := m.from.Gaps(ctx)
 	if err != nil {
 		return err
@@ -137,6 +143,7 @@ func (m *movement) fill(ctx context.Context) error {
 func (m *movement) build(ctx context.Context) error {
 	dimensions := schema.Dimensions()
 	names := make([]any, len(dimensions))
+	m.insert = insertMovedRows
 	err := m.from.Clicks(ctx, func(c *schema.ClickCount) error {
 		for i, by := range dimensions {
 			names[i] = c.Names[by]
@@ -153,7 +160,7 @@ func (m *movement) build(ctx context.Context) error {
 		return m.append(ctx, names, int64(0), int64(0), time.Unix(0, 0).UTC(), uint64(0), lane.Clicks, int32(movedPartition),
 			string(lane.Lane.Incarnation[:]), lane.Lane.Number, lane.Mark, uint32(movedMonth))
 	})
-	if err != nil || m.rows == nil {
+	if err != nil {
 		return err
 	}
 	return m.flush()
@@ -162,7 +169,7 @@ func (m *movement) build(ctx context.Context) error {
 // append adds a row, which ends with names, and inserts the rows once there are enough of them.
 func (m *movement) append(ctx context.Context, names []any, row ...any) (err error) {
 	if m.rows == nil {
-		if m.rows, err = m.store.conn.PrepareBatch(m.context(ctx), insertMovedRows); err != nil {
+		if m.rows, err = m.store.conn.PrepareBatch(m.context(ctx), m.insert); err != nil {
 			return err
 		}
 	}
@@ -175,9 +182,12 @@ func (m *movement) append(ctx context.Context, names []any, row ...any) (err err
 	return m.flush()
 }
 
+// flush inserts the rows, if there are any.
 func (m *movement) flush() error {
 	rows := m.rows
-	m.rows = nil
+	if m.rows = nil; rows == nil {
+		return nil
+	}
 	return rows.Send()
 }
 

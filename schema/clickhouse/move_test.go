@@ -32,7 +32,10 @@ func countedBy(store *sqlite.ClickStore, path string) clickhouse.Counted {
 			return sqlite.ExportClicks(ctx, path, each)
 		},
 		Lanes: store.LaneCounts,
-		Gaps:  func(ctx context.Context) ([]schema.Gap, error) { return sqlite.ExportGaps(ctx, path) },
+		Visitors: func(ctx context.Context, each func(schema.CountedVisitor) error) error {
+			return sqlite.ExportVisitors(ctx, path, each)
+		},
+		Gaps: func(ctx context.Context) ([]schema.Gap, error) { return sqlite.ExportGaps(ctx, path) },
 	}
 }
 

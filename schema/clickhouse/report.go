@@ -41,16 +41,23 @@ func (c *ClickStore) Report(ctx context.Context, q schema.ReportQuery) (schema.R
 func (c *ClickStore) readReport(ctx context.Context, q schema.ReportQuery) (schema.Report, error) {
 	parts := partsOf(q)
 	for range maxReads {
-		if r, err := c.readParts(ctx, q, parts...); err != nil || r.consistent() {
-			return r.report(), err
+		r, err := c.readParts(ctx, q, parts...)
+		if err != nil {
+			return schema.Report{}, err
+		}
+		if r.consistent() {
+			return c.withKept(ctx, r)
 		}
 	}
-	last := joined(parts)
+	last := []reportPart{joined(parts)}
 	if c.layout.Cluster != "" {
-		last = scanOf(q)
+		last = scansOf(q)
 	}
-	r, err := c.readParts(ctx, q, last)
-	return r.report(), err
+	r, err := c.readParts(ctx, q, last...)
+	if err != nil {
+		return schema.Report{}, err
+	}
+	return c.withKept(ctx, r)
 }
 
 // readParts reads the queries of a report at the same time.
@@ -66,7 +73,8 @@ func (c *ClickStore) readParts(ctx context.Context, q schema.ReportQuery, parts 
 			rows, err := c.conn.Query(ch.Context(ctx, ch.WithSettings(part.settings)), part.query, part.args...)
 			var row reportRow
 			return forEachRow(rows, err, func() error {
-				err := rows.Scan(&row.group, &row.names, &row.at, &row.clicks.People, &row.clicks.Bots, &row.all.People, &row.all.Bots)
+				err := rows.Scan(&row.group, &row.names, &row.at, &row.clicks.People, &row.clicks.Bots, &row.all.People, &row.all.Bots,
+					&row.visitors)
 				r.mu.Lock()
 				defer r.mu.Unlock()
 				r.add(&row)
@@ -84,7 +92,11 @@ type reportRow struct {
 	at     uint32        // the beginning of a period, of the series
 	clicks schema.Period // with these names, or of the period
 	all    schema.Period // of the group, if it is ranked by the server
+	// visitors of the period, or with a name those of the report or the time before, on a UTC day; in the group of visitors
+	visitors int64
 }
+
+func (r *reportRow) begin() time.Time { return time.Unix(int64(r.at), 0) }
 
 // reportReader adds up the rows of a report.
 type reportReader struct {
@@ -104,19 +116,20 @@ func newReportReader(q schema.ReportQuery) *reportReader {
 
 func (r *reportReader) add(row *reportRow) {
 	group := r.groups[row.group]
+	if group.visitors {
+		r.addVisitors(row)
+		return
+	}
 	if group.series {
-		at := time.Unix(int64(row.at), 0)
-		r.query.Count(&r.result, at, row.clicks)
-		if at.Before(r.query.Bounds[0]) {
+		r.query.Count(&r.result, row.begin(), row.clicks)
+		if row.begin().Before(r.query.Bounds[0]) {
 			return
 		}
 	}
 	if group.ranked {
 		r.totals[row.group] = row.all
 	} else {
-		total := r.totals[row.group]
-		total.Add(row.clicks)
-		r.totals[row.group] = total
+		r.addTotal(row)
 	}
 	for i, column := range group.columns {
 		if r.counts[column] == nil {
@@ -126,6 +139,12 @@ func (r *reportReader) add(row *reportRow) {
 		sum.Add(row.clicks)
 		r.counts[column][row.names[i]] = sum
 	}
+}
+
+func (r *reportReader) addTotal(row *reportRow) {
+	total := r.totals[row.group]
+	total.Add(row.clicks)
+	r.totals[row.group] = total
 }
 
 // consistent reports whether each query has counted as many clicks as the series has.

@@ -18,10 +18,11 @@ import (
 )
 
 // madeClicks makes a block of clicks within 30 days on the server: two fifths of them on link 1, the others on a million links, as
-// many on the links 2 to 10 as on those from 100,000 on. Systems depend on devices, languages on countries.
+// many on the links 2 to 10 as on those from 100,000 on. Systems depend on devices, languages on countries. Most visitors come
+// twice, half of a month apart.
 const madeClicks = `
 INSERT INTO clicks (link_id, account_id, clicked_at, device, browser, os, referrer, country, language, kafka_partition, kafka_offset,
-	kafka_next, incarnation, lane, seq, month)
+	kafka_next, incarnation, lane, seq, month, visitor)
 WITH toUInt64(?) AS total, ? + number AS n, cityHash64(n) AS a, cityHash64(n, 1) AS b, cityHash64(n, 2) AS c,
 	if(a % 10 < 4, 1, 2 + toInt64(exp((a % 1000000007) / 1000000007 * log(999999)) - 1) * 7919 % 999999) AS link,
 	toDateTime64('2026-10-24 00:00:00', 3, 'UTC') + toIntervalMillisecond(intDiv(n * 2592000, total) * 1000 + n % 1000) AS at,
@@ -32,7 +33,8 @@ SELECT link, link % 1000 + 1, at, kind,
 	if(kind = 'mobile', ['Android', 'iOS'][1 + least(1, of_browser)], ['Windows', 'macOS', 'Linux'][1 + of_browser % 3]),
 	if(intDiv(c, 4096) % 5 < 3, '', concat('host-', toString(least(intDiv(c, 65536) % 300, intDiv(c, 33554432) % 300)), '.example')),
 	char(65 + land % 20, 65 + intDiv(land, 20)), if(intDiv(b, 65536) % 5 = 0, 'en', char(97 + land % 20, 97 + intDiv(land, 20))),
-	n % 8, n, if(number = rows - 1, n + 1, 0), unhex('01020304050607080102030405060708'), n % 8, n + 1, toYYYYMM(at)
+	n % 8, n, if(number = rows - 1, n + 1, 0), unhex('01020304050607080102030405060708'), n % 8, n + 1, toYYYYMM(at),
+	if(kind = 'bot', 0, cityHash64(n % intDiv(total, 2), 3))
 FROM (SELECT number, toUInt64(?) AS rows FROM numbers(toUInt64(?)))
 SETTINGS max_threads = 1, async_insert = 0, max_block_size = 1000000, min_insert_block_size_rows = 1000000, max_insert_block_size = 1000000`
 
@@ -77,7 +79,7 @@ func BenchmarkReports(b *testing.B) {
 	b.Logf("%d clicks", makeClicks(b, raw))
 	const hot, cold = 1, 500_001
 	month := func(links []int64, zone *time.Location, filter map[schema.Dimension]string) func(*clickhouse.ClickStore) error {
-		q := schema.ReportQuery{AccountID: hot%1000 + 1, Links: links, Limit: 10, TopLinks: links == nil, Filter: filter}
+		q := schema.ReportQuery{AccountID: hot%1000 + 1, Links: links, Limit: 10, TopLinks: links == nil, Filter: filter, Visitors: true}
 		if len(links) > 0 {
 			q.AccountID = links[0]%1000 + 1
 		}
@@ -136,7 +138,7 @@ func BenchmarkProjections(b *testing.B) {
 	testkit.Must(b, raw.Exec(b.Context(), madeClicks, 50_000_000, 0, 500_000, 500_000))
 	testkit.Must(b, raw.Exec(b.Context(), source))
 	tables := []string{"", "none", "link_clients", "link_places", "link_referrers", "link_quarters", "dimensions", "account_links",
-		"account_quarters", "account_rows", "log_ends", "lane_marks"}
+		"account_quarters", "link_visitors", "account_visitors", "account_rows", "log_ends", "lane_marks"}
 	for i, without := range tables {
 		table := fmt.Sprintf("clicks_%d", i)
 		testkit.Must(b, raw.Exec(b.Context(), "CREATE TABLE "+table+" AS clicks"))

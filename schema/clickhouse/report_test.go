@@ -40,15 +40,15 @@ func TestReportReads(t *testing.T) {
 		days   int
 		reads  string
 	}{
-		"a link":                       {utc, link, nil, short, "link_clients link_places link_referrers"},
-		"a link in another zone":       {west, link, nil, short, "clicks link_clients link_places link_quarters link_referrers"},
-		"links":                        {utc, some, nil, short, "link_clients link_clients link_places link_referrers"},
-		"a long time of links":         {utc, some, nil, long, "link_clients link_clients link_places link_referrers link_referrers"},
-		"a long time elsewhere":        {west, some, nil, long, "clicks clicks clicks clicks link_clients link_clients link_places link_quarters link_referrers link_referrers"},
+		"a link":                       {utc, link, nil, short, "link_clients link_places link_referrers link_visitors"},
+		"a link in another zone":       {west, link, nil, short, "clicks clicks link_clients link_places link_quarters link_referrers"},
+		"links":                        {utc, some, nil, short, "link_clients link_clients link_places link_referrers link_visitors"},
+		"a long time of links":         {utc, some, nil, long, "link_clients link_clients link_places link_referrers link_referrers link_visitors"},
+		"a long time elsewhere":        {west, some, nil, long, "clicks clicks clicks clicks clicks link_clients link_clients link_places link_quarters link_referrers link_referrers"},
 		"a filtered link":              {utc, link, filter, short, "dimensions dimensions dimensions"},
 		"a filtered link elsewhere":    {west, link, filter, short, "clicks clicks dimensions dimensions dimensions"},
-		"an account":                   {utc, nil, nil, short, "account_links account_quarters dimensions dimensions dimensions dimensions"},
-		"an account in another zone":   {west, nil, nil, short, "account_links account_quarters account_rows account_rows account_rows account_rows dimensions dimensions dimensions dimensions"},
+		"an account":                   {utc, nil, nil, short, "account_links account_quarters account_visitors dimensions dimensions dimensions dimensions"},
+		"an account in another zone":   {west, nil, nil, short, "account_links account_quarters account_rows account_rows account_rows account_rows account_rows dimensions dimensions dimensions dimensions"},
 		"a filtered account":           {utc, nil, filter, short, "dimensions dimensions dimensions dimensions dimensions"},
 		"a filtered account elsewhere": {west, nil, filter, short, "account_rows account_rows account_rows account_rows account_rows dimensions dimensions dimensions dimensions dimensions"},
 	} {

@@ -29,7 +29,8 @@ type reportGroup struct {
 	series  bool     // by the periods of the report, and the time before
 	columns []string // by their names
 	ranked  bool     // the server returns only the names with the most clicks: see linkGroup.Many
-
+	// visitors says that visitors are counted, not names.
+	visitors bool
 }
 
 // names returns the names of a row as an array.
@@ -66,6 +67,9 @@ func reportGroups(q schema.ReportQuery) []reportGroup {
 	if q.TopLinks {
 		groups = append(groups, reportGroup{columns: []string{linkColumn}, ranked: ranked})
 	}
+	if q.CountsVisitors() {
+		groups = append(groups, reportGroup{visitors: true})
+	}
 	return groups
 }
 
@@ -76,6 +80,10 @@ func partsOf(q schema.ReportQuery) []reportPart {
 	scanned := map[int]reportGroup{}
 	for number, group := range b.groups {
 		if number == 0 {
+			continue
+		}
+		if group.visitors {
+			parts = append(parts, b.visitors(number))
 			continue
 		}
 		if !group.ranked {
@@ -91,13 +99,17 @@ func partsOf(q schema.ReportQuery) []reportPart {
 	return parts
 }
 
-// scanOf returns one query that reads the clicks of a report, with those of the time before, as rows.
-func scanOf(q schema.ReportQuery) reportPart {
+// scansOf returns one query that reads the clicks of a report, with those of the time before, as rows, and one of visitors.
+func scansOf(q schema.ReportQuery) (parts []reportPart) {
 	b, all := newReportBuilder(q), map[int]reportGroup{}
 	for number, group := range b.groups {
-		all[number] = group
+		if group.visitors {
+			parts = append(parts, b.visitors(number))
+		} else {
+			all[number] = group
+		}
 	}
-	return b.scan(all, between(q.Previous, b.to))
+	return append(parts, b.scan(all, between(q.Previous, b.to)))
 }
 
 // maxReportQuery bounds the bytes of a query, which names the links several times.
@@ -178,7 +190,9 @@ func (b *reportBuilder) ofRows() (projection, where string) {
 
 const (
 	quarter = "toStartOfFifteenMinutes(clicked_at)"
-	noTotal = "toInt64(0) AS all_people, toInt64(0) AS all_bots"
+	noTotal = "toInt64(0) AS all_people, toInt64(0) AS all_bots, " + noVisitors
+	// noVisitors is the column of queries that do not count visitors.
+	noVisitors = "toInt64(0) AS visitors"
 )
 
 // series counts the clicks of each period and of the time before; those of UTC days by the day, which the store adds up.
@@ -237,9 +251,9 @@ func (b *reportBuilder) names(number int, group reportGroup) reportPart {
 	if len(sums) > 1 {
 		from = fmt.Sprintf("SELECT %s, sum(people) AS people, sum(bots) AS bots FROM (%s) GROUP BY %[1]s", column, from)
 	}
-	return b.part(projection, fmt.Sprintf(`SELECT %s, people, bots, all_people, all_bots
-FROM (SELECT %s, people, bots, sum(people) OVER () AS all_people, sum(bots) OVER () AS all_bots FROM (%s))
-ORDER BY %s DESC, %[2]s LIMIT %[5]d`, head, column, from, rank, b.query.Limit))
+	return b.part(projection, fmt.Sprintf(`SELECT %s, people, bots, all_people, all_bots, %[6]s
+FROM (SELECT %[2]s, people, bots, sum(people) OVER () AS all_people, sum(bots) OVER () AS all_bots FROM (%s))
+ORDER BY %s DESC, %[2]s LIMIT %[5]d`, head, column, from, rank, b.query.Limit, noVisitors))
 }
 
 // edges is the condition for the report's clicks that are not of whole UTC days; "" if there are none.

@@ -28,9 +28,10 @@ const (
 			AND table_name NOT IN ('moved_from', 'outbox', 'shared_values', 'goose_db_version')
 		ORDER BY table_name`
 	// Caches of edges have nothing of the rows that are imported.
-	stopNoting  = `ALTER TABLE links DISABLE TRIGGER USER; ALTER TABLE domains DISABLE TRIGGER USER`
-	goOnNoting  = `ALTER TABLE links ENABLE TRIGGER USER; ALTER TABLE domains ENABLE TRIGGER USER`
-	setSequence = `SELECT setval(pg_get_serial_sequence($1, 'id'), $2)`
+	stopNoting    = `ALTER TABLE links DISABLE TRIGGER USER; ALTER TABLE domains DISABLE TRIGGER USER`
+	goOnNoting    = `ALTER TABLE links ENABLE TRIGGER USER; ALTER TABLE domains ENABLE TRIGGER USER`
+	noVisitorKeys = `DELETE FROM shared_values WHERE name LIKE '` + schema.SharedVisitorKeys + `%'`
+	setSequence   = `SELECT setval(pg_get_serial_sequence($1, 'id'), $2)`
 )
 
 // Import fills an empty database with the rows of another link store, in one transaction: they keep their IDs, and no ID is used
@@ -119,6 +120,11 @@ func importTable(ctx context.Context, tx pgx.Tx, table schema.TableRows) error {
 	here, there := slices.Sorted(maps.Keys(types)), slices.Sorted(slices.Values(table.Columns))
 	if !slices.Equal(here, there) {
 		return schema.Errorf(schema.CodeInternal, "it has the columns %q here and %q there", here, there)
+	}
+	if table.Name == "shared_values" { // edges that have begun here read the keys of the other store
+		if _, err := tx.Exec(ctx, noVisitorKeys); err != nil {
+			return err
+		}
 	}
 	kinds := make([]string, len(table.Columns))
 	for i, column := range table.Columns {

@@ -93,11 +93,15 @@ func TestImport(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "links.db")
 	source, err := sqlite.Open(t.Context(), path)
 	testkit.Must(t, err)
+	key := schema.SharedVisitorKeys + "2026-11-20"
+	testkit.Must(t, source.SetSharedValue(t.Context(), key, []byte("of the source")))
+	testkit.Must(t, source.SetSharedValue(t.Context(), schema.SharedPasswordKey, []byte("stays")))
 	testkit.Close(t, source)
 	tables := fillTables(t, path)
 	export := func(each func(schema.TableRows) error) error { return sqlite.ExportLinks(t.Context(), path, each) }
 	dsn := engines.Postgres(t)
 	to, raw := openLinks(t, dsn), openRaw(t, dsn)
+	testkit.Must(t, to.SetSharedValue(t.Context(), key, []byte("of an edge that has begun here")))
 
 	t.Run("stores nothing if it fails", func(t *testing.T) {
 		died := errors.New("died")
@@ -135,6 +139,13 @@ func TestImport(t *testing.T) {
 					rows = append(rows, fmt.Sprintf("%v", row))
 				}
 				slices.Sort(rows)
+				if table.Name == "shared_values" {
+					testkit.Equal(t, "shared values", rows, []string{fmt.Sprintf("%v", []any{key, []byte("of the source")})})
+					value, err := to.SharedValue(t.Context(), key, nil)
+					testkit.Must(t, err)
+					testkit.Equal(t, "key of visitors", string(value), "of the source")
+					return nil
+				}
 				testkit.Equal(t, "rows", len(rows), rowsPerTable)
 				testkit.Equal(t, table.Name, rowsOf(t, raw, table.Name, table.Columns), rows)
 				seen = append(seen, table.Name)

@@ -127,6 +127,9 @@ func (c *ClickStore) insertWith(ctx context.Context, batch *schema.ClickBatch, c
 		if err := c.insertCounts(ctx, tx, a); err != nil {
 			return err
 		}
+		if err := c.insertVisitors(ctx, tx, &a.visitors); err != nil {
+			return err
+		}
 		if err := c.insertMarks(ctx, tx, batch.Partition, a.lanes); err != nil {
 			return err
 		}
@@ -143,6 +146,7 @@ func (c *ClickStore) insertWith(ctx context.Context, batch *schema.ClickBatch, c
 	})
 	if err == nil {
 		c.settling = done
+		a.visitors.commit()
 	}
 	return err
 }

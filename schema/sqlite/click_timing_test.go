@@ -74,6 +74,7 @@ func (v *visits) fill(clicks int) *schema.ClickBatch {
 		b.Referrer, b.Country = append(b.Referrer, source.Referrer), append(b.Country, source.Country)
 		b.OS, b.Language = append(b.OS, source.OS), append(b.Language, source.Language)
 		b.Route, b.Campaign = append(b.Route, source.Route), append(b.Campaign, source.Campaign)
+		b.Visitor = append(b.Visitor, v.random.Uint64())
 	}
 	b.Next = v.next
 	return b

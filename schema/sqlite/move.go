@@ -19,9 +19,11 @@ const (
 	createMoved = `CREATE TABLE IF NOT EXISTS moved (id BLOB NOT NULL) STRICT`
 	selectMoved = `SELECT id FROM moved`
 	insertMoved = `INSERT INTO moved (id) VALUES (?)`
-	// The services at the new place share values of their own from their start on, and those here go on with theirs.
+	// The services at the new place share values of their own from their start on, and those here go on with theirs. Only the keys of
+	// visitors are the same, so that nobody counts twice on the day of the move.
 	tableNames = `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'
 		AND name NOT IN ('moved', 'outbox', 'shared_values', 'goose_db_version') ORDER BY name`
+	visitorKeys  = ` WHERE name GLOB '` + schema.SharedVisitorKeys + `*'`
 	columnNames  = `SELECT name FROM pragma_table_info(?) ORDER BY cid`
 	parentTables = `SELECT DISTINCT "table" FROM pragma_foreign_key_list(?)`
 	lastID       = `SELECT seq FROM sqlite_sequence WHERE name = ?`
@@ -105,11 +107,11 @@ func ExportLinks(ctx context.Context, path string, each func(schema.TableRows) e
 				return err
 			}
 			for _, name := range tables {
-				if err := exportTable(ctx, tx, name, each); err != nil {
+				if err := exportTable(ctx, tx, name, "", each); err != nil {
 					return fmt.Errorf("table %s: %w", name, err)
 				}
 			}
-			return nil
+			return exportTable(ctx, tx, "shared_values", visitorKeys, each)
 		})
 	})
 	return wrap(err, "export %q", path)
@@ -137,7 +139,8 @@ func tablesInOrder(ctx context.Context, tx *sql.Tx) (ordered []string, err error
 	return ordered, err
 }
 
-func exportTable(ctx context.Context, tx *sql.Tx, name string, each func(schema.TableRows) error) error {
+// exportTable exports the rows of a table for which a condition holds.
+func exportTable(ctx context.Context, tx *sql.Tx, name, where string, each func(schema.TableRows) error) error {
 	table := schema.TableRows{Name: name}
 	err := tx.QueryRowContext(ctx, lastID, name).Scan(&table.LastID)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
@@ -146,7 +149,7 @@ func exportTable(ctx context.Context, tx *sql.Tx, name string, each func(schema.
 	if table.Columns, err = stringsOf(tx.QueryContext(ctx, columnNames, name)); err != nil {
 		return err
 	}
-	rows, err := tx.QueryContext(ctx, "SELECT "+strings.Join(table.Columns, ", ")+" FROM "+name)
+	rows, err := tx.QueryContext(ctx, "SELECT "+strings.Join(table.Columns, ", ")+" FROM "+name+where)
 	if err != nil {
 		return err
 	}

@@ -64,8 +64,8 @@ func (s *Store) Readers() int { return readers }
 type ClickStore struct {
 	db *database
 
-	recent, ownedQuarters, marks *upsert
-	markOf                       *sql.Stmt // of the connection that writes
+	recent, ownedQuarters, visitors, marks *upsert
+	markOf                                 *sql.Stmt // of the connection that writes
 
 	idle     chan *aggregate // holds the only one, unless a batch is being inserted
 	settling settling        // belongs to who holds the aggregate
@@ -115,6 +115,7 @@ func (c *ClickStore) prepare(ctx context.Context) (err error) {
 		{&c.recent, "recent (link_id, quarter, account_id, " + nameColumns + ", total)", "total = total + excluded.total"},
 		{&c.ownedQuarters, "owned_quarters (account_id, quarter, people, bots)",
 			"people = people + excluded.people, bots = bots + excluded.bots"},
+		{&c.visitors, "visitors (owner, day, visitor, early, late)", "early = early | excluded.early, late = late | excluded.late"},
 		{&c.marks, "marks (partition, incarnation, lane, seq, clicks)",
 			"seq = max(seq, excluded.seq), clicks = clicks + excluded.clicks"},
 	} {

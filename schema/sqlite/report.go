@@ -22,7 +22,7 @@ import (
 //	links              settled_names, edges              settled_facts
 //	  of an account    settled_owned, edges              settled_facts
 //
-// and recent. Edges are the parts of UTC days where the time begins and ends, from settled_facts.
+// and recent. Visitors are in table visitors. Edges are the parts of UTC days where the time begins and ends, from settled_facts.
 //
 // The arguments of all queries are:
 //
@@ -221,6 +221,9 @@ func (r *reportReader) read() error {
 		links = ownedLinks(edges)
 	}
 	if err := r.readSeries(series, unit); err != nil {
+		return err
+	}
+	if err := r.readVisitors(); err != nil {
 		return err
 	}
 	r.args[2] = quarterOf(r.query.Bounds[0])

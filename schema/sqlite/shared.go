@@ -11,6 +11,7 @@ const (
 	addSharedValue = `INSERT INTO shared_values (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING`
 	setSharedValue = `
 	INSERT INTO shared_values (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`
+	deleteSharedValues = `DELETE FROM shared_values WHERE name >= ? AND name < ?`
 )
 
 // SharedValue implements schema.SharedStore.
@@ -28,4 +29,10 @@ func (s *Store) SharedValue(ctx context.Context, name string, first []byte) (val
 func (s *Store) SetSharedValue(ctx context.Context, name string, value []byte) error {
 	_, err := s.db.write.ExecContext(ctx, setSharedValue, name, value)
 	return wrap(err, "store shared value %q", name)
+}
+
+// DeleteSharedValues implements schema.SharedStore.
+func (s *Store) DeleteSharedValues(ctx context.Context, from, before string) error {
+	_, err := s.db.write.ExecContext(ctx, deleteSharedValues, from, before)
+	return wrap(err, "delete shared values before %q", before)
 }

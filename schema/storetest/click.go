@@ -26,6 +26,7 @@ func TestClickStore(t *testing.T, open Open[ClickStores]) {
 	t.Run("stats", func(t *testing.T) { run(t, open, statsBehaviours) })
 	t.Run("reports", func(t *testing.T) { run(t, open, reportBehaviours) })
 	t.Run("queries of reports", func(t *testing.T) { run(t, open, reportQueryBehaviours) })
+	t.Run("visitors", func(t *testing.T) { run(t, open, visitorBehaviours) })
 	t.Run("everything survives reopening", func(t *testing.T) { keepsClicks(t, open) })
 	t.Run("the names of referrers stay bounded after reopening", func(t *testing.T) { boundsReferrersAgain(t, open) })
 }
@@ -75,6 +76,11 @@ func clicksOf(link int64, n int) []click {
 	return clicks
 }
 
+// hashOf returns the hash of a visitor. Hashes are spread over all numbers.
+func hashOf(account int64, visitor int) uint64 {
+	return rand.New(rand.NewPCG(uint64(account), uint64(visitor))).Uint64()
+}
+
 // randomLink is the first link of randomClicks.
 const randomLink = 101
 
@@ -98,6 +104,9 @@ func randomClicks(random *rand.Rand, n, links int) []click {
 			campaign: []string{"", "mail / - / spring", "ads"}[min(random.IntN(3), random.IntN(3))],
 		}
 		clicks[i].account = 2 + clicks[i].link%5
+		if visitor := random.IntN(60); visitor < 40 && clicks[i].device != schema.Bot { // the others are unknown
+			clicks[i].visitor = hashOf(clicks[i].account, visitor)
+		}
 	}
 	return clicks
 }

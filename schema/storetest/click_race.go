@@ -60,6 +60,7 @@ func cut(log *schema.ClickBatch, from, to int64) *schema.ClickBatch {
 		ClickedAt: log.ClickedAt[from:to], Device: log.Device[from:to], Browser: log.Browser[from:to],
 		Referrer: log.Referrer[from:to], Country: log.Country[from:to],
 		OS: log.OS[from:to], Language: log.Language[from:to], Route: log.Route[from:to], Campaign: log.Campaign[from:to],
+		Visitor: log.Visitor[from:to],
 	}
 }
 

@@ -437,6 +437,10 @@ func (f FaultyDatabase) SetSharedValue(ctx context.Context, name string, value [
 	return do(ctx, f.Fault, "SetSharedValue", func() error { return f.Database.SetSharedValue(ctx, name, value) })
 }
 
+func (f FaultyDatabase) DeleteSharedValues(ctx context.Context, from, before string) error {
+	return do(ctx, f.Fault, "DeleteSharedValues", func() error { return f.Database.DeleteSharedValues(ctx, from, before) })
+}
+
 func (f FaultyDatabase) CertificateState(ctx context.Context, host string) (schema.CertificateState, error) {
 	return one(ctx, f.Fault, "CertificateState", func() (schema.CertificateState, error) {
 		return f.Database.CertificateState(ctx, host)

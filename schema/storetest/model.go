@@ -22,6 +22,7 @@ type click struct {
 	referrer, country string
 	os, language      string
 	route, campaign   string
+	visitor           uint64
 }
 
 // model computes by plain means what a ClickStore must answer.
@@ -84,6 +85,7 @@ func appendClick(b *schema.ClickBatch, offset int64, seq uint64, c click) {
 	b.Referrer, b.Country = append(b.Referrer, c.referrer), append(b.Country, c.country)
 	b.OS, b.Language = append(b.OS, c.os), append(b.Language, c.language)
 	b.Route, b.Campaign = append(b.Route, c.route), append(b.Campaign, c.campaign)
+	b.Visitor = append(b.Visitor, c.visitor)
 	b.Next = offset + 1
 }
 
@@ -116,7 +118,7 @@ func (m *model) count(b *schema.ClickBatch) {
 		sum.total++
 		c := click{
 			b.Lane[i], link, b.AccountID[i], b.ClickedAt[i], b.Device[i], b.Browser[i], b.Referrer[i], b.Country[i],
-			b.OS[i], b.Language[i], b.Route[i], b.Campaign[i],
+			b.OS[i], b.Language[i], b.Route[i], b.Campaign[i], b.Visitor[i],
 		}
 		sum.clicks = append(sum.clicks, c)
 		m.accounts[c.account] = append(m.accounts[c.account], c)
@@ -240,12 +242,15 @@ func top[K cmp.Ordered](counts map[K]int64, n int) []K {
 	return keys[:min(len(keys), n)]
 }
 
-// NoNames gives the clicks of a batch the name "" in each dimension that has no names yet.
+// NoNames gives the clicks of a batch the name "" in each dimension that has no names yet, and unknown visitors if it has none.
 func NoNames(b *schema.ClickBatch) *schema.ClickBatch {
 	for _, by := range schema.Dimensions() {
 		if names := b.Names(by); len(*names) == 0 {
 			*names = make([]string, b.Len())
 		}
+	}
+	if len(b.Visitor) == 0 {
+		b.Visitor = make([]uint64, b.Len())
 	}
 	return b
 }

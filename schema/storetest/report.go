@@ -29,7 +29,7 @@ const topNames = 10
 
 // Days returns a query of the clicks of UTC days, and of as many days before. No links stand for all of the account.
 func Days(account int64, links []int64, first time.Time, days int) schema.ReportQuery {
-	q := schema.ReportQuery{AccountID: account, Links: links, Limit: topNames, TopLinks: links == nil}
+	q := schema.ReportQuery{AccountID: account, Links: links, Limit: topNames, TopLinks: links == nil, Visitors: true}
 	q.Bounds, q.Previous = daysFrom(first.UTC().Truncate(24*time.Hour), days)
 	return q
 }
@@ -118,7 +118,7 @@ func reportsBotsApart(t *testing.T, store ClickStores) {
 	model.checkReports(t, store, epoch.AddDate(0, 0, 3))
 	report, err := store.Report(t.Context(), Days(1, []int64{6}, epoch.AddDate(0, 0, 10), 1))
 	testkit.Must(t, err)
-	testkit.Equal(t, "report of bots", report, schema.Report{Series: []schema.Period{{Bots: 4}}}, nilOrEmpty)
+	testkit.Equal(t, "report of bots", report, schema.Report{Series: []schema.Period{{Bots: 4}}, Visitors: &schema.Visitors{Series: []int64{0}}}, nilOrEmpty)
 }
 
 // rank returns clicks with twelve names that have n clicks each, a later name with 2n clicks and an earlier one with 1.

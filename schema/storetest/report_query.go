@@ -64,6 +64,9 @@ func (m *model) report(q schema.ReportQuery) schema.Report {
 			}
 		}
 	}
+	if q.CountsVisitors() {
+		report.Visitors = m.visitors(q)
+	}
 	for by, counts := range names {
 		for _, name := range top(counts, q.Limit) {
 			report.Names[by] = append(report.Names[by], schema.NameCount{Name: name, Total: counts[name]})
@@ -75,6 +78,38 @@ func (m *model) report(q schema.ReportQuery) schema.Report {
 		}
 	}
 	return report
+}
+
+// visitors counts the visitors of a query: each once per period and UTC day, and once per UTC day in the sums.
+func (m *model) visitors(q schema.ReportQuery) *schema.Visitors {
+	type seen struct {
+		period int
+		inside bool // not in the time before
+		day    string
+		hash   uint64
+	}
+	v, known := &schema.Visitors{Series: make([]int64, len(q.Bounds)-1)}, map[seen]bool{}
+	for _, c := range m.selected(q) {
+		if c.visitor == 0 {
+			continue
+		}
+		period := q.Period(c.at)
+		of := seen{period, period >= 0, c.at.UTC().Format(time.DateOnly), c.visitor}
+		sum := of
+		sum.period = -2
+		if period >= 0 && !known[of] {
+			v.Series[period]++
+		}
+		switch {
+		case known[sum]:
+		case of.inside:
+			v.Total++
+		default:
+			v.Previous++
+		}
+		known[of], known[sum] = true, true
+	}
+	return v
 }
 
 // selected returns the clicks of a query, with those of the time before.
@@ -116,7 +151,7 @@ func zones(t *testing.T) (all []*time.Location) {
 // randomQuery returns a query of clicks that randomClicks makes.
 func randomQuery(random *rand.Rand, zone *time.Location, sample click) schema.ReportQuery {
 	q := schema.ReportQuery{AccountID: sample.account, Limit: 1 + random.IntN(6), TopLinks: random.IntN(2) == 0}
-	q.NoNames = random.IntN(4) == 0
+	q.NoNames, q.Visitors = random.IntN(4) == 0, random.IntN(4) > 0
 	days := 1 + random.IntN(9)
 	begin := time.Date(2026, time.November, 15+random.IntN(25), 0, 0, 0, 0, zone)
 	q.Bounds, q.Previous = daysFrom(begin, days)

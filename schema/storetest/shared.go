@@ -10,6 +10,7 @@ import (
 var sharedBehaviours = []behaviour[schema.Database]{
 	{"SharedValue gives all callers the first value", sharesFirst},
 	{"SetSharedValue replaces a value", replacesShared},
+	{"DeleteSharedValues deletes a range of names", deletesShared},
 }
 
 func sharesFirst(t *testing.T, store schema.Database) {
@@ -36,5 +37,21 @@ func replacesShared(t *testing.T, store schema.Database) {
 		got, err := store.SharedValue(t.Context(), "name", []byte("first"))
 		testkit.Must(t, err)
 		testkit.Equal(t, "value", string(got), value)
+	}
+}
+
+func deletesShared(t *testing.T, store schema.Database) {
+	names := []string{"key", "key 2026-11-09", "key 2026-11-10", "key 2026-11-11", "key a", "other"}
+	for _, name := range names {
+		testkit.Must(t, store.SetSharedValue(t.Context(), name, []byte(name)))
+	}
+	for range 2 { // the second time, there is nothing to delete
+		testkit.Must(t, store.DeleteSharedValues(t.Context(), "key ", "key 2026-11-11"))
+		for i, name := range names {
+			_, err := store.SharedValue(t.Context(), name, nil)
+			if deleted := i == 1 || i == 2; deleted != (schema.ErrorCode(err) == schema.CodeNotFound) {
+				t.Errorf("%q: error %v", name, err)
+			}
+		}
 	}
 }

@@ -85,6 +85,7 @@ func (tr *Traffic) Fill(b *schema.ClickBatch, partition, clicks int) {
 		}
 		b.Language = append(b.Language, trafficLanguages[country])
 		b.Route, b.Campaign = append(b.Route, ""), append(b.Campaign, "")
+		b.Visitor = append(b.Visitor, tr.Random.Uint64())
 	}
 	b.Next = tr.Next
 }

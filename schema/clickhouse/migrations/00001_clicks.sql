@@ -12,6 +12,8 @@ CREATE TABLE IF NOT EXISTS {{.Rows}} {{.OnCluster}} (
 {{- range .Dimensions}}
     {{printf "%-15s" .}} LowCardinality(String) CODEC (ZSTD),
 {{- end}}
+    -- Who has clicked: a hash that nothing compresses; 0 if unknown, and in rows that stand for other than one click.
+    visitor         UInt64                 CODEC (NONE),
     weight          UInt64 DEFAULT 1       CODEC (ZSTD),
     kafka_partition Int32                  CODEC (ZSTD),
     kafka_epoch     UInt32                 CODEC (ZSTD), -- the log that the click's record is in
@@ -58,6 +60,15 @@ CREATE TABLE IF NOT EXISTS {{.Rows}} {{.OnCluster}} (
         SELECT account_id, toStartOfFifteenMinutes(clicked_at), {{.Sums}}
         GROUP BY account_id, toStartOfFifteenMinutes(clicked_at)
     ),
+    -- Visitors of UTC days.
+    PROJECTION link_visitors (
+        SELECT link_id, toDate(clicked_at), {{.Sums}}, {{.VisitorState}}
+        GROUP BY link_id, toDate(clicked_at)
+    ),
+    PROJECTION account_visitors (
+        SELECT account_id, toDate(clicked_at), {{.Sums}}, {{.VisitorState}}
+        GROUP BY account_id, toDate(clicked_at)
+    ),
     -- For filters: the clicks of a day with all dimensions. The owner and the day come first, so that a report of an account reads a
     -- range, and one of a link few granules per day.
     PROJECTION dimensions (
@@ -66,7 +77,7 @@ CREATE TABLE IF NOT EXISTS {{.Rows}} {{.OnCluster}} (
     ),
     -- Clicks in the order of an account, for what is not of whole UTC days.
     PROJECTION account_rows (
-        SELECT account_id, clicked_at, link_id, {{.AllNames}}, weight
+        SELECT account_id, clicked_at, link_id, {{.AllNames}}, weight, visitor
         ORDER BY account_id, clicked_at
     )
 )
@@ -120,3 +131,14 @@ CREATE TABLE IF NOT EXISTS compacted_months {{.OnCluster}} (
 )
 ENGINE = {{if .Cluster}}ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}', '{shard}-{replica}'){{else}}ReplacingMergeTree{{end}}
 ORDER BY month;
+
+-- The visitors of compacted months, as if at 00:00 UTC, and those that another store has counted, by the quarter of an hour: of a link,
+-- or of all links of an account (owner: its ID with a minus sign). A visitor who is also in a row of clicks counts once.
+CREATE TABLE IF NOT EXISTS kept_visitors {{.OnCluster}} (
+    owner    Int64,
+    quarter  DateTime('UTC'),
+    visitors {{.VisitorType}}
+)
+ENGINE = {{if .Cluster}}ReplicatedAggregatingMergeTree('/clickhouse/tables/{uuid}', '{shard}-{replica}'){{else}}AggregatingMergeTree{{end}}
+ORDER BY (owner, quarter)
+SETTINGS fsync_after_insert = 1, fsync_part_directory = 1, min_rows_to_fsync_after_merge = 1, min_compressed_bytes_to_fsync_after_merge = 1;
