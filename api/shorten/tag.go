@@ -2,6 +2,7 @@ package shorten
 
 import (
 	"context"
+	"iter"
 	"slices"
 	"time"
 
@@ -106,12 +107,13 @@ func (s *Shortener) clicksOf(ctx context.Context, clicks clickCounter, accountID
 	for _, tag := range tags {
 		sums[tag.Tag] = 0
 	}
-	for last := int64(0); len(tags) > 0; {
-		links, err := s.links.TaggedLinks(ctx, accountID, last, countChunk)
-		if err != nil || len(links) == 0 {
+	if len(tags) == 0 {
+		return sums, nil
+	}
+	for links, err := range s.taggedLinks(ctx, accountID) {
+		if err != nil {
 			return sums, err
 		}
-		last = links[len(links)-1].Ordinal
 		links = slices.DeleteFunc(links, func(link schema.TaggedLink) bool {
 			return !slices.ContainsFunc(link.Tags, func(tag string) bool { _, asked := sums[tag]; return asked })
 		})
@@ -135,6 +137,42 @@ func (s *Shortener) clicksOf(ctx context.Context, clicks clickCounter, accountID
 		}
 	}
 	return sums, nil
+}
+
+// taggedLinks yields all links of an account that have tags, some at a time. It reads the next ones meanwhile.
+func (s *Shortener) taggedLinks(ctx context.Context, accountID int64) iter.Seq2[[]schema.TaggedLink, error] {
+	type chunk struct {
+		links []schema.TaggedLink
+		err   error
+	}
+	return func(yield func([]schema.TaggedLink, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		chunks := make(chan chunk)
+		go func() {
+			defer close(chunks)
+			for last := int64(0); ; {
+				links, err := s.links.TaggedLinks(ctx, accountID, last, countChunk)
+				if err == nil && len(links) == 0 {
+					return
+				}
+				chunks <- chunk{links, err}
+				if err != nil || ctx.Err() != nil {
+					return
+				}
+				last = links[len(links)-1].Ordinal
+			}
+		}()
+		defer func() { // the reader ends with its next chunk
+			cancel()
+			for range chunks {
+			}
+		}()
+		for c := range chunks {
+			if !yield(c.links, c.err) {
+				return
+			}
+		}
+	}
 }
 
 // FieldNewTag names the new tag in the errors of RenameTag.
