@@ -23,6 +23,17 @@ func TestTokenAdd(t *testing.T) {
 			seen[secret] = true
 		}
 	})
+	t.Run("gives the token scopes and an end", func(t *testing.T) {
+		secret := c.prints(t, "token add me@example.org --scope links.read --scope webhooks --expires 2099-01-31T12:00:00+01:00")
+		token, _, err := c.TokenByDigest(t.Context(), auth.Digest(secret))
+		if err != nil || token.Scopes != "links.read webhooks" || token.ExpiresAt.UTC().Format("15:04") != "11:00" {
+			t.Errorf("%+v, %v", token, err)
+		}
+		c.fails(t, "token add me@example.org --scope everything", schema.CodeInvalid, `"everything" is no scope`)
+		for _, time := range []string{"tomorrow", "2020-01-01T00:00:00Z"} {
+			c.fails(t, "token add me@example.org --expires "+time, schema.CodeInvalid, "no time in the future")
+		}
+	})
 	t.Run("refuses an unknown account", func(t *testing.T) {
 		c.fails(t, "token add us@example.org", schema.CodeNotFound, `no account "us@example.org"`)
 	})

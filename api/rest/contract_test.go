@@ -1,7 +1,9 @@
 package rest_test
 
 import (
+	"flag"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,9 +18,11 @@ func TestContract(t *testing.T) {
 	resttest.Test(t, resttest.System{API: s.base, Short: edgeURL,
 		Admin: func(t *testing.T, args ...string) string {
 			t.Helper()
-			options, words := admin.Config{}, args
-			if args[len(args)-1] == "--verified" {
-				options.Verified, words = true, args[:len(args)-1]
+			options, words, flags := admin.Config{}, args, flag.NewFlagSet("test", flag.ContinueOnError)
+			options.RegisterFlags(flags)
+			if first := slices.IndexFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--") }); first >= 0 {
+				testkit.Must(t, flags.Parse(args[first:]))
+				words = args[:first]
 			}
 			var out strings.Builder
 			testkit.Must(t, admin.Run(t.Context(), s.links, options, words, &out))

@@ -244,14 +244,20 @@ const rows = [...document.querySelectorAll(".links tbody tr")];
 for (const row of rows) row.tabIndex = -1;
 
 function keepPlace(control) {
-  const row = control?.closest(".links tbody tr"), within = control?.closest("[data-stay]");
-  const place = { page: location.pathname, row: rows.indexOf(row), top: row?.getBoundingClientRect().top, stay: within?.dataset.stay, y: scrollY };
+  const row = control?.closest(".links tbody tr"), within = control?.closest("[data-stay]"), list = within && control.closest("section");
+  const place = { page: location.pathname, row: rows.indexOf(row), top: (row ?? list ?? within)?.getBoundingClientRect().top,
+    stay: within?.dataset.stay, list: list?.querySelector("h2").textContent };
   if (!row && !within) return;
   try {
     sessionStorage.setItem("place", JSON.stringify(place));
   } catch { /* the address names the row, or the report */ }
 }
-document.addEventListener("click", (event) => keepPlace(event.target.closest("[data-stay] a")));
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("[data-stay] a:not([download])");
+  if (!link) return;
+  keepPlace(link);
+  link.hash = ""; // it is the place for browsers without the script
+});
 
 function findPlace() {
   const named = rows.find((row) => "#" + row.id === location.hash);
@@ -261,8 +267,10 @@ function findPlace() {
     sessionStorage.removeItem("place");
   } catch { /* none allowed */ }
   if (place.stay && place.page === location.pathname) {
-    scrollTo(0, place.y);
-    document.querySelector(`[data-stay="${place.stay}"]`)?.focus({ preventScroll: true });
+    const within = document.querySelector(`[data-stay="${place.stay}"]`) ?? document.querySelector("[data-stay=report]");
+    const list = [...document.querySelectorAll("[data-stay] section")].find((section) => section.querySelector("h2")?.textContent === place.list);
+    if (list ?? within) scrollBy(0, (list ?? within).getBoundingClientRect().top - place.top);
+    within?.focus({ preventScroll: true });
     return;
   }
   const row = named ?? (place.page === location.pathname ? rows[Math.min(place.row, rows.length - 1)] : null);
@@ -592,7 +600,7 @@ if (live) {
   button.className = "link";
   button.type = "button";
   button.textContent = "Pause updates";
-  document.querySelector(".list-count, .link-head .actions, .page-head").append(button);
+  document.querySelector(".list-count, .link-head .actions, .page-head .actions, .page-head").append(button);
   button.addEventListener("click", () => {
     paused = !paused;
     button.textContent = paused ? "Resume updates" : "Pause updates";

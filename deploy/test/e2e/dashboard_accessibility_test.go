@@ -30,6 +30,8 @@ var filledPages = []struct{ name, path, press string }{
 	{"tags", "/dashboard/tags", ""},
 	{"tag", "/dashboard/tags/newsletter", "Delete…"},
 	{"report", "/dashboard/report?device=mobile&totals=show", "Show as a table"},
+	{"QR code", "/dashboard/links/0/launch/qr", ""},
+	{"shared reports", "/dashboard/shares", ""},
 	{"many links", "/dashboard/bulk", ""},
 	{"domains", "/dashboard/domains", ""},
 	{"domain", "/dashboard/domains/2", "Remove…"},

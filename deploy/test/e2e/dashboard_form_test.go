@@ -110,6 +110,29 @@ func TestDashboardSpeaksAsItsReader(t *testing.T) {
 	}
 }
 
+// TestDashboardReportKeepsPlace chooses names and periods far down a report.
+func TestDashboardReportKeepsPlace(t *testing.T) {
+	t.Parallel()
+	s := filledSystem(t)
+	b := s.tab(t).signIn(s)
+	b.size(375, 812)
+	b.page("/dashboard/links/0/launch")
+	place := func() float64 {
+		return evaluate[float64](b, `[...document.querySelectorAll("h2")].find((e) => e.textContent === "Browsers").getBoundingClientRect().top`)
+	}
+	evaluate[*struct{}](b, `[...document.querySelectorAll(".ranking a")].find((e) => e.textContent === "Firefox").scrollIntoView({ block: "center" }), null`)
+	for _, step := range []struct{ control, shows string }{{"Firefox", "Browser: Firefox remove"}, {"remove Firefox", "Browsers"}} {
+		before := place()
+		b.sees(step.control, step.shows)
+		if after := place(); step.control == "Firefox" && (after < before-2 || after > before+2) {
+			t.Errorf("%q takes the list from %v to %v", step.control, before, after)
+		}
+		if top := evaluate[float64](b, `document.querySelector(".chips")?.getBoundingClientRect().top ?? 0`); top < -1 || top > 100 {
+			t.Errorf("the filters are at %v", top)
+		}
+	}
+}
+
 // german returns a day as German readers write it.
 func german(day time.Time) string {
 	months := []string{"Jan.", "Feb.", "März", "Apr.", "Mai", "Juni", "Juli", "Aug.", "Sept.", "Okt.", "Nov.", "Dez."}
