@@ -600,7 +600,8 @@ if (live) {
   button.className = "link";
   button.type = "button";
   button.textContent = "Pause updates";
-  document.querySelector(".list-count, .link-head .actions, .page-head .actions, .page-head").append(button);
+  const head = document.querySelector(".page-head");
+  (document.querySelector(".list-count, .link-head:not(.card) .actions, .page-head .actions") ?? head).append(button);
   button.addEventListener("click", () => {
     paused = !paused;
     button.textContent = paused ? "Resume updates" : "Pause updates";
