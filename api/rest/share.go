@@ -63,6 +63,9 @@ func (a *API) createShare(c *call) error {
 	req.ExpiresAt = body.time(sharing.FieldExpiresAt)
 	body.decodeOptional(sharing.FieldPassword, &req.Password, "The password must be a string or null.")
 	body.decode(sharing.FieldHideTargets, &req.HideTargets, badActive)
+	if body.isNull(sharing.FieldHideTargets) {
+		body.reject(sharing.FieldHideTargets, badActive)
+	}
 	req.Malformed = body.malformed
 	share, url, err := a.shares.Create(c.ctx, req)
 	if err != nil {

@@ -92,7 +92,7 @@ func testInvalidShares(t *testing.T, s System) {
 		`{"hash":"` + alias + `","expires_at":"2020-01-01T00:00:00+00:00","password":"abc"}`: {"hash", "expires_at", "password"},
 		`{"hash":7,"tag":7,"domain_id":"x","expires_at":"tomorrow","password":7,"hide_targets":"x"}`: {"hash", "tag", "domain_id", "expires_at", "password",
 			"hide_targets"},
-		`{"tag":"A b"}`:                       {"tag"},
+		`{"tag":"A b","hide_targets":null}`:   {"tag", "hide_targets"},
 		`{"domain_id":9223372036854775807}`:   {"domain_id"},
 		`{"tag":"spring","domain_id":987654}`: {"domain_id"},
 		`{"hash":"none-of-mine","tag":"x"}`:   {"hash", "tag"},
