@@ -208,7 +208,8 @@ func fillPartition(ctx context.Context, client *stream.Client, partition, partit
 		visitor := visitors[(seq*partitions+partition)%len(visitors)]
 		encoded = schema.AppendClick(encoded[:0], &schema.Click{Lane: lane, Seq: uint64(seq) + 1,
 			LinkID: int64(popularity.Next()) + 1, AccountID: workload.Account, ClickedAt: time.Now(),
-			UserAgent: []byte(visitor.UserAgent), Referrer: []byte(visitor.Referrer), Network: []byte{192, 0, 2}})
+			UserAgent: []byte(visitor.UserAgent), Referrer: []byte(visitor.Referrer), Network: []byte{192, 0, 2},
+			Visitor: 1 + uint64(seq)*0x9e3779b97f4a7c15})
 		batch.Append(nil, encoded)
 		if batch.Size() < produceBytes && seq < share-1 {
 			continue

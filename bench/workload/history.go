@@ -119,7 +119,7 @@ func SampleClicks(n int) []schema.Click {
 	for i := range clicks {
 		v := visitors[i%len(visitors)]
 		clicks[i] = schema.Click{LinkID: int64(i) + 1, AccountID: Account, ClickedAt: time.Now(),
-			UserAgent: []byte(v.UserAgent), Referrer: []byte(v.Referrer), Network: []byte{192, 0, 2}}
+			UserAgent: []byte(v.UserAgent), Referrer: []byte(v.Referrer), Network: []byte{192, 0, 2}, Visitor: uint64(i)<<32 + 1}
 	}
 	return clicks
 }

@@ -1,6 +1,7 @@
 package redirect_test
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -39,6 +40,10 @@ func TestClick(t *testing.T) {
 		}
 		if string(c.Network) != "\x7f\x00\x00" {
 			t.Errorf("network %x", c.Network)
+		}
+		want := e.cfg.Visitors.Hash(c.ClickedAt, e.accountID, netip.MustParseAddr("127.0.0.1"), c.UserAgent)
+		if c.Visitor != want || want == 0 {
+			t.Errorf("visitor %x, want %x", c.Visitor, want)
 		}
 	})
 }

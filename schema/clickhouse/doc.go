@@ -52,6 +52,7 @@
 //	names of links                link_clients, link_places, link_referrers   clicks, in the order of links
 //	links among those             link_clients                                clicks, in the order of links
 //	names of an account           dimensions, all names together              account_rows, in the order of accounts
+//	visitors                      link_visitors, account_visitors               all of the time from clicks or account_rows
 //	links of an account           account_links                               account_rows, in the order of accounts
 //	with a filter, names, links   dimensions                                  clicks or account_rows
 //	with a filter, periods        dimensions, if all bounds begin UTC days    else all of the time from clicks or account_rows
@@ -64,6 +65,11 @@
 // The store compares how many clicks the queries have counted. Counts only grow, so queries with equal totals are of one moment. If
 // clicks are counted meanwhile, the report is read again, at last by one query: on one server a union of all queries, which reads one
 // snapshot, on a cluster one scan of all rows of the report.
+//
+// Visitors are states of uniqCombined64 by UTC day, which take the server 0.2 ms each to merge once a day has more than 2048 visitors. If
+// bounds do not begin UTC days, the hashes in the rows of all of the time are counted, which takes 50 to 90 ns per row: some 350 ms for a
+// link with 4 million clicks. States by quarter or half of an hour take as long. A filtered report has no visitors. What compacted months
+// and other stores have counted is in kept_visitors, whose states are united with those of the rows; most reports find nothing there.
 //
 // schema.Dimensions and linkGroups generate the columns, the projections, the statements of compaction and the queries of reports.
 // link_clients also answers statistics. A referrer is not grouped with other names: together they would make hundreds of times as many
