@@ -54,14 +54,15 @@ func countsOnceWhileWorkersFight(t *testing.T, store ClickStores) {
 
 // cut returns the batch of the records from offset from to before offset to.
 func cut(log *schema.ClickBatch, from, to int64) *schema.ClickBatch {
-	return &schema.ClickBatch{
+	b := &schema.ClickBatch{
 		Partition: log.Partition, Base: from, Next: to, Offset: log.Offset[from:to], Lane: log.Lane[from:to],
-		Seq: log.Seq[from:to], LinkID: log.LinkID[from:to], AccountID: log.AccountID[from:to],
-		ClickedAt: log.ClickedAt[from:to], Device: log.Device[from:to], Browser: log.Browser[from:to],
-		Referrer: log.Referrer[from:to], Country: log.Country[from:to],
-		OS: log.OS[from:to], Language: log.Language[from:to], Route: log.Route[from:to], Campaign: log.Campaign[from:to],
+		Seq: log.Seq[from:to], LinkID: log.LinkID[from:to], AccountID: log.AccountID[from:to], ClickedAt: log.ClickedAt[from:to],
 		Visitor: log.Visitor[from:to],
 	}
+	for _, by := range schema.Dimensions() {
+		*b.Names(by) = (*log.Names(by))[from:to]
+	}
+	return b
 }
 
 func countsPartitionsAtOnce(t *testing.T, store ClickStores) {

@@ -84,8 +84,8 @@ func (tr *Traffic) Fill(b *schema.ClickBatch, partition, clicks int) {
 			country = int(tr.Next / 5 % 20)
 		}
 		b.Language = append(b.Language, trafficLanguages[country])
-		b.Route, b.Campaign = append(b.Route, ""), append(b.Campaign, "")
 		b.Visitor = append(b.Visitor, tr.Random.Uint64())
 	}
 	b.Next = tr.Next
+	NoNames(b) // of routes and campaigns
 }
