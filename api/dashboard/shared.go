@@ -27,9 +27,9 @@ import (
 const pathShared = sharing.Path + "{secret}"
 
 const (
-	readerPace    = 10  // requests per second of a network, on average over paceOver
-	sharedPace    = 100 // the same at one shared report
-	maxSharedName = 1000
+	readerPace    = 10   // requests per second of a network, on average over paceOver
+	sharedPace    = 100  // the same at one shared report
+	maxSharedName = 1000 // bytes of a field of the query
 	sharedCookie  = "linkstream-shared"
 )
 
