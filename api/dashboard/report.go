@@ -318,11 +318,14 @@ func (p *reportPage) path(asked clickreport.Request, filters map[schema.Dimensio
 func (p *reportPage) pathOf(action string, asked clickreport.Request, filters map[schema.Dimension]string, limit int) string {
 	values := url.Values{}
 	for field, value := range map[string]string{clickreport.FieldFrom: p.Form.From, clickreport.FieldTo: p.Form.To,
-		clickreport.FieldZone: p.Form.Zone, clickreport.FieldInterval: string(asked.Interval), clickreport.FieldTag: p.Form.Tag,
+		clickreport.FieldZone: p.Form.Zone, clickreport.FieldTag: p.Form.Tag,
 		clickreport.FieldDomain: p.Form.Domain} {
 		if value != "" {
 			values.Set(field, value)
 		}
+	}
+	if asked.Interval != clickreport.Day {
+		values.Set(clickreport.FieldInterval, string(asked.Interval))
 	}
 	if p.Form.Totals {
 		values.Set(fieldTotals, "show")
@@ -461,7 +464,8 @@ func (p *reportPage) ranking(asked clickreport.Request, by schema.Dimension, nam
 	}
 	if _, filtered := asked.Filter[by]; !filtered {
 		for i, name := range names {
-			r.Rows[i].Path = p.path(asked, with(asked.Filter, by, name.Name)) + "#report" // without the script, browsers go back there
+			_, query, _ := strings.Cut(p.path(asked, with(asked.Filter, by, name.Name)), "?")
+			r.Rows[i].Path = "?" + query + "#report" // without the script, browsers go back there
 		}
 	}
 	if by == schema.ByDevice && all.Bots > 0 {

@@ -225,6 +225,7 @@ func (b *tab) passesAxe(how, options string) {
 func (b *tab) hasStructure() {
 	b.t.Helper()
 	for what, expression := range map[string]string{
+		"less than 40 KiB":       `performance.getEntriesByType("navigation")[0].decodedBodySize < 40 * 1024`,
 		"one h1":                 `document.querySelectorAll("h1").length === 1`,
 		"a title of its own":     `/^.+ · linkstream$/.test(document.title)`,
 		"a language":             `document.documentElement.lang === "en"`,
@@ -242,7 +243,7 @@ func (b *tab) hasStructure() {
 // crowded are texts that are not whole, or that cover another, if all clicks were tens of millions.
 const crowded = `(() => {
 	const wrong = [], say = (what, e) => wrong.push(what + ": " + e.outerHTML.slice(0, 150));
-	const changed = [...document.querySelectorAll("main .number:not(th), main .figure dd:first-of-type, .ranking td.strong")].map((e) =>
+	const changed = [...document.querySelectorAll("main .number:not(th), main .figure dd:first-of-type, .ranking td:last-child, .chart-scroll td")].map((e) =>
 		[e.firstElementChild ?? e, (e.firstElementChild ?? e).textContent]);
 	for (const [e] of changed) e.textContent = "41,837,613";
 	const over = document.documentElement.scrollWidth - innerWidth;
