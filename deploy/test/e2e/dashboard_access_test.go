@@ -58,7 +58,7 @@ func TestDashboardAccess(t *testing.T) {
 		if before := kind(); before != "password" {
 			t.Errorf("the field is of type %s", before)
 		}
-		b.press("Show")
+		b.press("Show password")
 		if after := kind(); after != "text" {
 			t.Errorf("the field is of type %s after the request", after)
 		}

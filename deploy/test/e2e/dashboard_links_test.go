@@ -76,7 +76,7 @@ func TestDashboardLinks(t *testing.T) {
 			b.sees("Overview", "Today 4", "Top links, 30 days", address(s.edge)+"/tried", "2 links")
 		})
 		b.run("an update of the counts does not move the keyboard's focus", func(t *testing.T) {
-			for i, place := range []string{"td a[href$=tried]", ".chart-table > summary", ".chart-scroll", ".chart-plot"} {
+			for i, place := range []string{"th a[href$=tried]", ".chart-table > summary", ".chart-scroll", ".chart-plot"} {
 				evaluate[*struct{}](b, `document.querySelector(".chart-table").open = true, null`)
 				evaluate[*struct{}](b, "document.querySelector('"+place+"').focus(), null")
 				s.click(t, "tried")
