@@ -61,7 +61,8 @@ func (v *visits) fill(clicks int) *schema.ClickBatch {
 	b.Reset(0, v.next)
 	b.Time = v.at
 	for range clicks {
-		visitor := v.visitors[v.random.IntN(len(v.visitors))]
+		number := v.random.IntN(len(v.visitors))
+		visitor := v.visitors[number]
 		source := v.enricher.Enrich(&schema.Click{UserAgent: []byte(visitor.UserAgent), Referrer: []byte(visitor.Referrer),
 			Language: []byte("en-US")})
 		v.at = v.at.Add(14 * time.Microsecond)
@@ -74,7 +75,7 @@ func (v *visits) fill(clicks int) *schema.ClickBatch {
 		b.Referrer, b.Country = append(b.Referrer, source.Referrer), append(b.Country, source.Country)
 		b.OS, b.Language = append(b.OS, source.OS), append(b.Language, source.Language)
 		b.Route, b.Campaign = append(b.Route, source.Route), append(b.Campaign, source.Campaign)
-		b.Visitor = append(b.Visitor, v.random.Uint64())
+		b.Visitor = append(b.Visitor, uint64(number+1)*0x9e3779b97f4a7c15)
 	}
 	b.Next = v.next
 	return b
