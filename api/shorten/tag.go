@@ -155,11 +155,13 @@ func (s *Shortener) taggedLinks(ctx context.Context, accountID int64) iter.Seq2[
 				if err == nil && len(links) == 0 {
 					return
 				}
-				chunks <- chunk{links, err}
+				if len(links) > 0 {
+					last = links[len(links)-1].Ordinal
+				}
+				chunks <- chunk{links, err} // the receiver owns the links then
 				if err != nil || ctx.Err() != nil {
 					return
 				}
-				last = links[len(links)-1].Ordinal
 			}
 		}()
 		defer func() { // the reader ends with its next chunk

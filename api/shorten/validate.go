@@ -2,6 +2,7 @@ package shorten
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -106,11 +107,12 @@ func (v *validation) tags(given []string) []string {
 		return nil
 	}
 	tags := slices.Sorted(slices.Values(given))
+	invalid := slices.IndexFunc(tags, func(tag string) bool { return !schema.ValidTag(tag) })
 	switch {
 	case len(tags) > schema.MaxTags:
 		v.reject(FieldTags, "A link must have at most 10 tags.")
-	case slices.ContainsFunc(tags, func(tag string) bool { return !schema.ValidTag(tag) }):
-		v.reject(FieldTags, "Each tag must have 1 to 32 characters of a-z, 0-9, _ and -.")
+	case invalid >= 0:
+		v.reject(FieldTags, fmt.Sprintf("Each tag must have 1 to 32 characters of a-z, 0-9, _ and -, unlike %.40q.", tags[invalid]))
 	case len(slices.Compact(slices.Clone(tags))) < len(tags):
 		v.reject(FieldTags, "Each tag must occur once.")
 	}

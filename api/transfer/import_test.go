@@ -138,7 +138,7 @@ func TestErrorsOfRows(t *testing.T) {
 			",https://evil.example/,,,", ",https://sho.rt/x,,,", "0123456789012345678901,https://example.com/,,,"), 1, []transfer.RowError{
 			{2, "alias", "The alias must have 1 to 20 characters of A-Z, a-z, 0-9, _ and -."},
 			{2, "expires_at", "The time of expiry must be in the future, before the year 9999 ends."}, {2, "long_url", must},
-			{2, "tags", "Each tag must have 1 to 32 characters of a-z, 0-9, _ and -."}, {4, "alias", "The alias is reserved."},
+			{2, "tags", "Each tag must have 1 to 32 characters of a-z, 0-9, _ and -, unlike \"UPPER\"."}, {4, "alias", "The alias is reserved."},
 			{5, "long_url", "The long URL leads to a host that is known as unsafe."},
 			{6, "long_url", "The long URL must not lead to this service itself, or to localhost."},
 			{7, "alias", "The alias must have 1 to 20 characters of A-Z, a-z, 0-9, _ and -."}}},
