@@ -156,3 +156,9 @@ func EncodeNames(names []string) []byte {
 	fillNames(&d, names)
 	return d.appendTo(nil)
 }
+
+// UntilSent returns the context of a batch, and what is called when the batch is sent.
+func UntilSent(parent context.Context) (context.Context, func() bool) {
+	c := untilSent(parent)
+	return c, c.sent
+}

@@ -48,7 +48,7 @@ func New(ctx context.Context, cfg Config) (*ClickStore, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read ClickHouse DSN: %w", err)
 	}
-	return newStore(traced(ctx, conn), options, layout{Database: options.Auth.Database, Cluster: cfg.Cluster}), nil
+	return newStore(traced(ctx, batchConn{conn}), options, layout{Database: options.Auth.Database, Cluster: cfg.Cluster}), nil
 }
 
 // OpenClickStore is New followed by Migrate.
