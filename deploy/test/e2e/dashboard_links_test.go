@@ -306,7 +306,7 @@ func TestDashboardWithoutScript(t *testing.T) {
 	b.page("/dashboard/links")
 	s.click(t, "plain")
 	by.WaitTotal(t, "plain", 1)
-	b.sees(address(s.edge)+"/plain", "1 click since")
+	b.sees("Without a script", "1 click since")
 	b.sees("Switch off", "is switched off")
 	testkit.SucceedsWithin(t, pageWithin, func() error { return s.visit(t, http.MethodHead, "/plain").IsStatus(http.StatusGone) })
 	b.page("/dashboard/import")
