@@ -95,8 +95,10 @@ func newEdge(t testing.TB, change func(*edge)) *edge {
 	e.resolver = resolver
 	e.limits = limit.New(e.store, e.spool, log)
 	e.cfg.Limits = e.limits
-	e.cfg.Visitors = visitorhash.New(e.store, log)
-	testkit.Must(t, e.cfg.Visitors.Update(t.Context(), time.Now()))
+	if e.cfg.Visitors == nil {
+		e.cfg.Visitors = visitorhash.New(e.store, log)
+		testkit.Must(t, e.cfg.Visitors.Update(t.Context(), time.Now()))
+	}
 	e.cfg.Passwords = password.New(e.store, e.check, schema.BaseURL{})
 	e.handler = redirect.NewHandler(e.cfg, resolver, e.spool, e.metrics, log)
 	return e

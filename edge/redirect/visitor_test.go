@@ -39,7 +39,12 @@ func sameVisits(t testing.TB, goroutines, loops *edge, addrs [2]string, request 
 
 // twoEdges returns edges that serve the same links, one by goroutines and one by a loop.
 func twoEdges(t testing.TB, change func(*edge)) (goroutines, loops *edge, addrs [2]string) {
-	goroutines, loops = newEdge(t, change), newEdge(t, change)
+	goroutines = newEdge(t, change)
+	loops = newEdge(t, func(e *edge) {
+		if e.cfg.Visitors = goroutines.cfg.Visitors; change != nil {
+			change(e)
+		}
+	})
 	for i, e := range []*edge{goroutines, loops} {
 		e.link(t, 0, "abc", "https://example.com/")
 		e.link(t, 0, "off", "https://example.com/")

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -65,7 +66,11 @@ func (m *model) report(q schema.ReportQuery) schema.Report {
 		}
 	}
 	if q.CountsVisitors() {
-		report.Visitors = m.visitors(q)
+		report.Visitors = CountVisitors(q, func(yield func(time.Time, uint64) bool) {
+			for _, c := range m.selected(q) {
+				yield(c.at, c.visitor)
+			}
+		})
 	}
 	for by, counts := range names {
 		for _, name := range top(counts, q.Limit) {
@@ -80,8 +85,9 @@ func (m *model) report(q schema.ReportQuery) schema.Report {
 	return report
 }
 
-// visitors counts the visitors of a query: each once per period and UTC day, and once per UTC day in the sums.
-func (m *model) visitors(q schema.ReportQuery) *schema.Visitors {
+// CountVisitors counts the visitors of a query in the times and visitors of its clicks: each once per period and UTC day, and once per UTC
+// day in the sums.
+func CountVisitors(q schema.ReportQuery, clicks iter.Seq2[time.Time, uint64]) *schema.Visitors {
 	type seen struct {
 		period int
 		inside bool // not in the time before
@@ -89,12 +95,12 @@ func (m *model) visitors(q schema.ReportQuery) *schema.Visitors {
 		hash   uint64
 	}
 	v, known := &schema.Visitors{Series: make([]int64, len(q.Bounds)-1)}, map[seen]bool{}
-	for _, c := range m.selected(q) {
-		if c.visitor == 0 {
+	for at, visitor := range clicks {
+		if visitor == 0 {
 			continue
 		}
-		period := q.Period(c.at)
-		of := seen{period, period >= 0, c.at.UTC().Format(time.DateOnly), c.visitor}
+		period := q.Period(at)
+		of := seen{period, period >= 0, at.UTC().Format(time.DateOnly), visitor}
 		sum := of
 		sum.period = -2
 		if period >= 0 && !known[of] {

@@ -5,8 +5,10 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	"linkstream/schema"
+	"linkstream/schema/storetest"
 )
 
 // top returns the keys with the highest counts, ties in order of the key.
@@ -29,10 +31,15 @@ func (s *store) Report(_ context.Context, q schema.ReportQuery) (schema.Report, 
 	defer s.mu.Unlock()
 	report := schema.Report{Series: make([]schema.Period, len(q.Bounds)-1), Names: map[schema.Dimension][]schema.NameCount{}}
 	names, links := make(map[schema.Dimension]map[string]int64), make(map[int64]int64)
-	for _, r := range s.rows {
-		if !r.selected(q) {
-			continue
-		}
+	selected := slices.DeleteFunc(slices.Clone(s.rows), func(r row) bool { return !r.selected(q) })
+	if q.CountsVisitors() {
+		report.Visitors = storetest.CountVisitors(q, func(yield func(time.Time, uint64) bool) {
+			for _, r := range selected {
+				yield(r.at, r.visitor)
+			}
+		})
+	}
+	for _, r := range selected {
 		p := &report.Previous
 		for i, begin := range q.Bounds[:len(q.Bounds)-1] {
 			if !r.at.Before(begin) {

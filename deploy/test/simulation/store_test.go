@@ -50,6 +50,7 @@ type row struct {
 	os, language               string
 	route, campaign            string
 	at                         time.Time
+	visitor                    uint64
 }
 
 var _ storetest.ClickStores = (*store)(nil)
@@ -166,7 +167,7 @@ func (s *store) apply(b *schema.ClickBatch) {
 		s.rows = append(s.rows, row{
 			b.LinkID[i], b.AccountID[i], b.ClickedAt[i].Format(time.DateOnly), b.Device[i], b.Browser[i],
 			b.Referrer[i], b.Country[i],
-			b.OS[i], b.Language[i], b.Route[i], b.Campaign[i], b.ClickedAt[i],
+			b.OS[i], b.Language[i], b.Route[i], b.Campaign[i], b.ClickedAt[i], b.Visitor[i],
 		})
 		p.marks[b.Lane[i]] = max(p.marks[b.Lane[i]], b.Seq[i])
 		p.clicks[b.Lane[i]]++
