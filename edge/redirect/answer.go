@@ -99,8 +99,7 @@ func (h *Handler) record(q *request, target resolve.Target, route []byte, answer
 		return true
 	}
 	var buffer clickBuffer
-	click := v.click(&buffer, q, target, route)
-	click.Visitor = h.visitors.Hash(q.now, target.AccountID, q.client, v.userAgent)
+	click := h.click(&buffer, &v, q, target, route)
 	if !h.append(q, &click) && q.loop != nil {
 		return false
 	}

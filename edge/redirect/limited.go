@@ -28,8 +28,7 @@ func (h *Handler) limited(q *request, target resolve.Target, route []byte, most 
 		uncounted.Inc()
 	default:
 		var buffer clickBuffer
-		click := v.click(&buffer, q, target, route)
-		click.Visitor = h.visitors.Hash(q.now, target.AccountID, q.client, v.userAgent)
+		click := h.click(&buffer, &v, q, target, route)
 		click.Limited = true
 		if !h.append(q, &click) {
 			ticket.GiveBack()

@@ -39,7 +39,7 @@ type clickBuffer struct {
 }
 
 // click returns the click of a visitor. It borrows the visitor's bytes, the buffer, and route.
-func (v *visitor) click(b *clickBuffer, q *request, target resolve.Target, route []byte) schema.Click {
+func (h *Handler) click(b *clickBuffer, v *visitor, q *request, target resolve.Target, route []byte) schema.Click {
 	var forwarded []byte
 	if target.Forward {
 		forwarded = q.URI().QueryString()
@@ -54,6 +54,7 @@ func (v *visitor) click(b *clickBuffer, q *request, target resolve.Target, route
 		Language:  v.language,
 		Route:     route,
 		Campaign:  appendCampaign(b.campaign[:0], target.Location, forwarded),
+		Visitor:   h.visitors.Hash(q.now, target.AccountID, q.client, v.userAgent),
 	}
 }
 
