@@ -37,8 +37,8 @@ type ShareStore interface {
 	Shares(ctx context.Context, accountID int64) ([]Share, error)
 	// Share returns a share of the account. CodeNotFound if it has no such share.
 	Share(ctx context.Context, accountID, id int64) (Share, error)
-	// ShareByDigest returns the share with that digest, and its account. CodeNotFound if there is none, if it has expired by now, if its
-	// account is suspended, or if its link or domain was deleted.
+	// ShareByDigest returns the share with a digest, and its account. CodeNotFound if no share has the digest, if the share has expired
+	// at now, if the account is suspended, or if the share's link or domain is deleted.
 	ShareByDigest(ctx context.Context, digest [32]byte, now time.Time) (Share, Account, error)
 	// DeleteShare deletes a share of the account. CodeNotFound if it has no such share.
 	DeleteShare(ctx context.Context, accountID, id int64) error

@@ -241,7 +241,7 @@ func TestManyReadersOfASharedReport(t *testing.T) {
 			readings.Add(1)
 			for now, before := running.Add(1), most.Load(); now > before && !most.CompareAndSwap(before, now); before = most.Load() {
 			}
-			time.Sleep(reading)
+			time.Sleep(reading) // the store is slow; the test does not wait for a state
 			running.Add(-1)
 		}
 		return nil

@@ -116,7 +116,7 @@ func (a *API) deleteShare(c *call) error {
 	return answer(c.http, fasthttp.StatusOK, done{true})
 }
 
-// shareID returns the ID in the path, 0 if it is none.
+// shareID returns the ID in the path, or 0 if the path has no valid one.
 func shareID(c *call) int64 {
 	id, _ := strconv.ParseInt(c.http.UserValue("id").(string), 10, 64)
 	return id

@@ -138,7 +138,7 @@ const secretBytes = 32
 
 var secretEncoding = base64.RawURLEncoding.Strict()
 
-// Credential returns the digest of a secret, zero for a text that is none.
+// Credential returns the digest of a secret. It returns zero for a text that cannot be a secret.
 func Credential(secret string) (digest [sha256.Size]byte) {
 	if raw, err := secretEncoding.DecodeString(secret); err != nil || len(raw) != secretBytes {
 		return digest

@@ -85,7 +85,7 @@ func (h *hearing) switchTo(ctx context.Context, on int) error {
 	return nil
 }
 
-// settle waits until the webhooks that are on have heard of so many clicks since the receiver had heard of before.
+// settle waits until each webhook that is on has delivered this many more clicks than the receiver had counted before.
 func (h *hearing) settle(ctx context.Context, before, clicks int64) error {
 	ctx, cancel := context.WithTimeout(ctx, system.SettleTimeout)
 	defer cancel()

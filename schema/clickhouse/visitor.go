@@ -9,7 +9,8 @@ import (
 )
 
 // Visitors are counted by uniqCombined64(16): exactly up to 2048, and above by HyperLogLog with 2^16 registers, whose standard deviation is
-// 0.4 % (and which is 0.9 % off around 200,000). A state is merged any number of times with the same result. A query must have the expression in the same form as the projection.
+// 0.4 % and which is 0.9 % off around 200,000. A state may be merged any number of times, with the same result. A query must have the
+// expression in the same form as the projection.
 const (
 	visitorState = "uniqCombined64StateIf(16)(visitor, visitor != 0)"
 	visitorMerge = "uniqCombined64Merge(16)"
