@@ -33,6 +33,7 @@ var engines enginetest.Engines
 func TestMain(m *testing.M) { goleak.VerifyTestMain(engines.Of(m)) }
 
 const (
+	owner    = "owner@example.com"
 	hash     = "abc"
 	counted  = 10 // clicks that the service has counted, and not released from its spool
 	recorded = 30 // clicks in its spool
@@ -75,12 +76,13 @@ func (o *topic) want(t *testing.T, n uint64) {
 	testkit.Equal(t, "sent clicks", o.seqs, want)
 }
 
-// env is the data of a service with one link, and empty engines.
+// env is the data of a service, which visitors of one link have used, and empty engines.
 type env struct {
 	move
 	topic  topic
 	out    testkit.Buffer
 	linkID int64
+	lane   schema.Lane // of all clicks
 }
 
 func newEnv(t *testing.T) *env {
@@ -104,11 +106,12 @@ func (e *env) fill(t *testing.T) {
 	links, err := sqlitetest.Open(t.Context(), e.from.Links())
 	testkit.Must(t, err)
 	defer testkit.Close(t, links)
-	account := schema.Account{Email: "owner@example.com", CreatedAt: time.Now()}
+	now := time.Now()
+	account := schema.Account{Email: owner, TimeZone: "Europe/Vienna", CreatedAt: now}
 	testkit.Must(t, links.CreateAccount(t.Context(), &account))
-	link := schema.Link{AccountID: account.ID, Hash: hash, URL: "https://example.com/", Active: true, CreatedAt: time.Now()}
+	newWebhook(t, links, account, now)
+	link := schema.Link{AccountID: account.ID, Hash: hash, URL: "https://example.com/", Active: true, CreatedAt: now}
 	testkit.Must(t, links.CreateLink(t.Context(), &link))
-	e.linkID = link.ID
 
 	clicks, err := sqlitetest.OpenClickStore(t.Context(), e.from.Clicks())
 	testkit.Must(t, err)
@@ -118,23 +121,25 @@ func (e *env) fill(t *testing.T) {
 	s, err := spool.Open(cfg, e.log)
 	testkit.Must(t, err)
 	defer testkit.Close(t, s)
+	e.linkID, e.lane = link.ID, s.Lanes()[0].ID()
 	record := func(n int) {
 		for range n {
 			s.Append(0, &schema.Click{LinkID: link.ID, AccountID: account.ID, ClickedAt: time.Now()})
 		}
 	}
 	record(counted)
-	testkit.Must(t, e.count(t, clicks, s.Lanes()[0]))
+	testkit.Must(t, e.count(t, clicks, links, s.Lanes()[0]))
 	record(recorded - counted)
+	e.fillLinks(t, links, account, now)
 }
 
-// count makes a store count the clicks of a lane that have not been read.
-func (e *env) count(t *testing.T, clicks *sqlite.ClickStore, lane *spool.Lane) error {
+// count makes a store count the clicks of a lane that have not been read, and webhooks hear of them.
+func (e *env) count(t *testing.T, clicks *sqlite.ClickStore, webhooks schema.HearingStore, lane *spool.Lane) error {
 	t.Helper()
 	var batch stream.Batch
 	batch.Reset(time.Now())
 	lane.Read(&batch, 1<<20)
-	return errors.Join(count.NewWriter(clicks, nil, nil, e.log, metrics.NewSet()).Count(t.Context(), &batch)...)
+	return errors.Join(count.NewWriter(clicks, webhooks, nil, e.log, metrics.NewSet()).Count(t.Context(), &batch)...)
 }
 
 // wantNotCounting requires that the old service cannot count the clicks in its spool.
@@ -148,7 +153,7 @@ func (e *env) wantNotCounting(t *testing.T) {
 	s, err := spool.OpenLeft(cfg, e.log)
 	testkit.Must(t, err)
 	defer testkit.Close(t, s)
-	if err := e.count(t, old, s.Lanes()[0]); !errors.Is(err, schema.ErrMoved) {
+	if err := e.count(t, old, nil, s.Lanes()[0]); !errors.Is(err, schema.ErrMoved) {
 		t.Errorf("a click in the old data: %v", err)
 	}
 }
