@@ -36,7 +36,7 @@ type child struct {
 	cmd   *exec.Cmd
 	ended chan struct{} // closed when the program has ended
 
-	serving atomic.Bool // true from its first answer until it is told to stop
+	serving atomic.Bool // true from its first answer until it is told to stop, or its files are limited
 }
 
 func (p *process) start(ctx context.Context) error {
