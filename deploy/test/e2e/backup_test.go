@@ -1,12 +1,15 @@
 package e2e_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -161,4 +164,71 @@ func TestBackup(t *testing.T) {
 	b.start(t)
 	b.wantTotals(t, b.targets, b.targets)
 	b.wantVerified(t)
+}
+
+// TestBackupOfAnAccount restores visitors, a shared report and a webhook with deliveries that wait.
+func TestBackupOfAnAccount(t *testing.T) {
+	t.Parallel()
+	b := &backedUpSystem{system: startSystem(t, "LINKSTREAM_EDGE_TRUSTED_PROXIES=127.0.0.0/8", "LINKSTREAM_API_WEBHOOK_ALLOW=127.0.0.0/8")}
+	owner, dir, began := b.owner(), filepath.Join(t.TempDir(), "backup"), time.Now().UTC().YearDay()
+	var restored atomic.Bool
+	r := listenForWebhook(t, func(w http.ResponseWriter, _ *http.Request, _ int, _ bool) {
+		if !restored.Load() {
+			w.Header().Set("Retry-After", "3600")
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	})
+	r.addTo(t, owner, `"events":["link.created","link.clicked"]`)
+	owner.Alias(t, "kept", "https://example.com/target")
+	visit := func() {
+		for visitor := range 20 {
+			testkit.Equal(t, "status", b.click(t, "kept", "User-Agent", desktop, "X-Forwarded-For", fmt.Sprint("10.0.0.", visitor)).Status, http.StatusFound)
+		}
+	}
+	visit()
+	visit()
+	owner.WaitTotal(t, "kept", 40)
+	_, shared := owner.Share(t, `{"hash":"kept","password":"open sesame"}`)
+	hook := "/api/v1/webhooks/" + owner.Get(t, "/api/v1/webhooks").Body["data"].([]any)[0].(object)["id"].(json.Number).String()
+	read := func() (all []any) {
+		for _, path := range []string{"/api/v1/links/kept/report", "/api/v1/report", "/api/v1/shares"} {
+			body := owner.Get(t, path).Want(t, http.StatusOK).Body
+			delete(body, "counted_until")
+			all = append(all, body)
+		}
+		return all
+	}
+	opened := func() error {
+		return call(t, http.MethodPost, shared, "password=open+sesame", "Content-Type", "application/x-www-form-urlencoded", "Origin", "null").
+			IsStatus(http.StatusSeeOther)
+	}
+	want := read()
+	testkit.Equal(t, "visitors", number(t, want[0].(object)["totals"].(object), "visitors"), 20)
+	testkit.Must(t, opened())
+	testkit.Succeeds(t, func() error { // the first delivery was refused, and waits with the clicks behind it
+		deliveries := owner.Get(t, hook+"/deliveries").Body["data"].([]any)
+		first := deliveries[len(deliveries)-1].(object)
+		return testkit.Mismatch("attempts", fmt.Sprint(first["status"], first["attempts"]), "waiting1")
+	})
+	b.succeeds(t, "backup", dir)
+
+	owner.Call(t, http.MethodDelete, hook, "").Want(t, http.StatusOK)
+	for _, share := range owner.Get(t, "/api/v1/shares").Body["data"].([]any) {
+		owner.Call(t, http.MethodDelete, "/api/v1/shares/"+share.(object)["id"].(json.Number).String(), "").Want(t, http.StatusOK)
+	}
+	b.stop(t)
+	b.succeeds(t, "restore", "--replace", dir)
+	restored.Store(true)
+	b.start(t)
+	testkit.Equal(t, "reports and shares", read(), want)
+	testkit.Must(t, opened())
+	visit() // the same visitors
+	owner.WaitTotal(t, "kept", 60)
+	if time.Now().UTC().YearDay() == began {
+		testkit.Equal(t, "visitors", number(t, read()[0].(object)["totals"].(object), "visitors"), 20)
+	}
+	owner.Call(t, http.MethodPatch, hook, `{"is_active":true}`).Want(t, http.StatusOK) // it is tried at once
+	r.awaitClicks(t, map[string]int64{"kept": 60})
+	r.awaitChanges(t, []string{"link.created kept"})
+	wantDelivered(t, owner)
 }
