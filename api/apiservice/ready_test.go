@@ -2,8 +2,10 @@ package apiservice_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -64,15 +66,23 @@ func TestReadyBesideSlowReads(t *testing.T) {
 		})
 	}
 	testkit.Eventually(t, "reads are under way", func() bool { return len(ofLinks.connections) > 0 && len(ofClicks.connections) > 0 })
+	testkit.Eventually(t, "all clients ask", func() bool { return connections(s) >= 2*calls })
 	for range 3 {
 		testkit.Takes(t, time.Second, func(int) { testkit.Must(t, s.Ready(t.Context())) })
 		testkit.Takes(t, time.Second, func(int) {
 			status, body := call(t, http.MethodPost, base+"/api/v1/shorten", token, `{"long_url": "https://example.com/"}`)
 			testkit.Equal(t, "shorten: "+body, status, http.StatusCreated)
 		})
-		time.Sleep(100 * time.Millisecond) // more of the reads are under way, if they may
 	}
 	close(ofLinks.closed)
 	asking.Wait()
 	testkit.Must(t, stop())
+}
+
+// connections returns how many connections of clients a service has.
+func connections(s *apiservice.Service) (n int) {
+	for line := range strings.Lines(page(s)) {
+		_, _ = fmt.Sscanf(line, "linkstream_api_connections %d", &n)
+	}
+	return n
 }

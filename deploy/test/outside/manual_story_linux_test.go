@@ -106,10 +106,16 @@ func (e *engineNames) obey(t *testing.T, path string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
-		for ctx.Err() == nil {
+		look := time.NewTicker(50 * time.Millisecond)
+		defer look.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-look.C:
+			}
 			asked, err := os.ReadFile(path)
 			if err != nil || len(asked) == 0 {
-				time.Sleep(50 * time.Millisecond)
 				continue
 			}
 			switch strings.TrimSpace(string(asked)) {
