@@ -112,7 +112,15 @@ func New(cfg Config, parts Parts) (*Dashboard, error) {
 	d.router = router.New()
 	d.router.RedirectTrailingSlash, d.router.RedirectFixedPath = false, false // each page has one path
 	d.router.HandleOPTIONS = false
-	d.router.NotFound = d.handler(request.OtherRoute, admitAnyone, func(*call) error { return errNoPage })
+	noPage := func(*call) error { return errNoPage }
+	inside, outside := d.handler(request.OtherRoute, admitAnyone, noPage), d.handler(request.OtherRoute, admitNobody, noPage)
+	d.router.NotFound = func(http *fasthttp.RequestCtx) {
+		if strings.HasPrefix(string(http.URI().PathOriginal()), Root+"/") {
+			inside(http)
+		} else {
+			outside(http)
+		}
+	}
 	d.router.MethodNotAllowed = d.handler(request.OtherRoute, admitAnyone, func(*call) error { return errMethod })
 	d.readable, d.above, d.kept = map[string]bool{}, map[string]int{}, map[string][]string{}
 	d.routes()
@@ -122,8 +130,8 @@ func New(cfg Config, parts Parts) (*Dashboard, error) {
 
 // routes registers all paths. Each noun's file adds its own.
 func (d *Dashboard) routes() {
-	d.openGet("/", func(c *call) error { return c.redirect(Root) })
-	d.openGet(pathRobots, func(c *call) error {
+	d.route(fasthttp.MethodGet, "/", admitNobody, func(c *call) error { return c.redirect(Root) })
+	d.route(fasthttp.MethodGet, pathRobots, admitNobody, func(c *call) error {
 		c.http.SetContentType("text/plain; charset=utf-8")
 		c.http.SetBodyString("User-agent: *\nDisallow: /\n")
 		return nil

@@ -1,12 +1,17 @@
 package dashboard_test
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"linkstream/schema/storetest"
+	"linkstream/schema/testkit"
 )
 
 // always is what stands in the header of every answer.
@@ -116,7 +121,11 @@ func TestCookies(t *testing.T) {
 }
 
 func TestPages(t *testing.T) {
-	s := start(t)
+	var sessions atomic.Int64 // look-ups
+	s := startFaulty(t, storetest.FaultOf(func(context.Context) error {
+		sessions.Add(1)
+		return nil
+	}, "SessionByDigest"))
 	b := s.signedIn(t)
 	t.Run("the root leads browsers here, and programs nowhere", func(t *testing.T) {
 		b.get("/").wantTo(t, "/dashboard")
@@ -147,6 +156,16 @@ func TestPages(t *testing.T) {
 			t.Error(a.body)
 		}
 		s.browser(t).get("/dashboard/none").want(t, http.StatusNotFound, "Page not found")
+	})
+	t.Run("a path outside is answered without a look at the session", func(t *testing.T) {
+		before := sessions.Load()
+		b.get("/none").want(t, http.StatusNotFound, "Page not found")
+		b.get("/dashboards").want(t, http.StatusNotFound, "Page not found")
+		b.get("/").wantTo(t, "/dashboard")
+		b.get("/robots.txt").want(t, http.StatusOK)
+		testkit.Equal(t, "look-ups", sessions.Load()-before, 0)
+		b.get("/dashboard/none").want(t, http.StatusNotFound)
+		testkit.Equal(t, "look-ups for a page of the dashboard", sessions.Load()-before, 1)
 	})
 	t.Run("pages load what is served here, and run nothing in line", func(t *testing.T) {
 		for _, path := range []string{"/dashboard", "/dashboard/tokens", "/dashboard/account", "/dashboard/none"} {
