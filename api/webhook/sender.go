@@ -68,7 +68,6 @@ type Config struct {
 type Sender struct {
 	store         schema.WebhookStore
 	link          func(schema.Link) any // a link as the API shows it
-	holder        string
 	plain, secure *dialer
 	own           *ownHosts
 	http, https   *http.Transport
@@ -82,7 +81,7 @@ type Sender struct {
 // New returns a sender. link returns a link as the API shows it. It sends nothing until Run is called.
 func New(cfg Config, store schema.WebhookStore, link func(schema.Link) any, set *metrics.Set, log *slog.Logger) *Sender {
 	own := &ownHosts{hosts: cfg.Own, named: map[schema.Host][]netip.Addr{}}
-	s := &Sender{store: store, link: link, holder: rand.Text(), own: own, slots: make(chan struct{}, maxSending), pauses: retries, log: log,
+	s := &Sender{store: store, link: link, own: own, slots: make(chan struct{}, maxSending), pauses: retries, log: log,
 		plain: &dialer{allow: cfg.Allow, own: own.contain}, secure: &dialer{allow: cfg.Allow, own: own.contain, secure: true}}
 	s.http, s.https = newTransport(s.plain), newTransport(s.secure)
 	counter := func(name, help string) *metrics.Counter {
@@ -111,7 +110,8 @@ func (s *Sender) Run(ctx context.Context) {
 	failing, idle := false, idleEvery
 	for ctx.Err() == nil {
 		free := maxSending - len(s.slots) // only this goroutine fills slots
-		hooks, err := s.claim(ctx, free)
+		holder := rand.Text()             // another one each time: if a lease has ended, this process may claim the webhook again
+		hooks, err := s.claim(ctx, holder, free)
 		if err != nil && !failing && ctx.Err() == nil && !errors.Is(err, schema.ErrMoved) {
 			s.log.Warn("cannot look for webhooks, retrying", "error", err)
 		}
@@ -120,7 +120,7 @@ func (s *Sender) Run(ctx context.Context) {
 			s.slots <- struct{}{}
 			sending.Go(func() {
 				defer func() { <-s.slots }()
-				s.send(ctx, attempts, hook)
+				s.send(ctx, attempts, hook, holder)
 			})
 		}
 		if len(hooks) > 0 {
@@ -132,24 +132,24 @@ func (s *Sender) Run(ctx context.Context) {
 	}
 }
 
-func (s *Sender) claim(ctx context.Context, limit int) ([]schema.Webhook, error) {
+func (s *Sender) claim(ctx context.Context, holder string, limit int) ([]schema.Webhook, error) {
 	if limit == 0 {
 		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, noteTimeout)
 	defer cancel()
-	return s.store.ClaimWebhooks(ctx, s.holder, lease, limit)
+	return s.store.ClaimWebhooks(ctx, holder, lease, limit)
 }
 
-// send sends deliveries of a webhook that this process holds, until none waits, one fails, or others take their turn.
-func (s *Sender) send(ctx, attempts context.Context, hook schema.Webhook) {
+// send sends deliveries of a webhook that holder has, until none waits, one fails, or others take their turn.
+func (s *Sender) send(ctx, attempts context.Context, hook schema.Webhook, holder string) {
 	noting := context.WithoutCancel(ctx)
 	release := true
 	defer func() {
 		if release {
 			ctx, cancel := context.WithTimeout(noting, noteTimeout)
 			defer cancel()
-			_ = s.store.ReleaseWebhook(ctx, hook.ID, s.holder) // otherwise the lease ends by itself
+			_ = s.store.ReleaseWebhook(ctx, hook.ID, holder) // otherwise the lease ends by itself
 		}
 	}()
 	for range turn {
@@ -162,7 +162,7 @@ func (s *Sender) send(ctx, attempts context.Context, hook schema.Webhook) {
 			if attempts.Err() != nil && !note.Delivered {
 				return
 			}
-			if held, err = s.note(noting, hook, d, note); err != nil || !held || !note.Delivered {
+			if held, err = s.note(noting, hook, holder, d, note); err != nil || !held || !note.Delivered {
 				release = err != nil // after a failure that was noted the lease has ended, or is another one's
 				break
 			}
@@ -182,7 +182,7 @@ func (s *Sender) waiting(ctx context.Context, id int64) ([]schema.Delivery, erro
 	return s.store.WaitingDeliveries(ctx, id, readAhead)
 }
 
-func (s *Sender) note(ctx context.Context, hook schema.Webhook, d schema.Delivery, note schema.DeliveryNote) (bool, error) {
+func (s *Sender) note(ctx context.Context, hook schema.Webhook, holder string, d schema.Delivery, note schema.DeliveryNote) (bool, error) {
 	switch {
 	case note.Delivered:
 		s.delivered.Inc()
@@ -195,7 +195,7 @@ func (s *Sender) note(ctx context.Context, hook schema.Webhook, d schema.Deliver
 	}
 	ctx, cancel := context.WithTimeout(ctx, noteTimeout)
 	defer cancel()
-	return s.store.NoteDelivery(ctx, hook.ID, s.holder, d, note)
+	return s.store.NoteDelivery(ctx, hook.ID, holder, d, note)
 }
 
 // attempt sends a delivery once and returns the outcome.

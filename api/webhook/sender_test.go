@@ -1,6 +1,7 @@
 package webhook_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -183,6 +184,62 @@ func TestSenderSendsEachEventInOrder(t *testing.T) {
 		}
 	}
 	testkit.Equal(t, "calls of the receiver that accepts all", steady.calls, 20)
+}
+
+// hastyStore gives a first lease that ends at once. noted hears of each outcome that was stored or refused.
+type hastyStore struct {
+	schema.WebhookStore
+	given bool
+	noted func(held bool)
+}
+
+func (h *hastyStore) ClaimWebhooks(ctx context.Context, holder string, lease time.Duration, limit int) ([]schema.Webhook, error) {
+	if !h.given {
+		lease = time.Millisecond
+	}
+	hooks, err := h.WebhookStore.ClaimWebhooks(ctx, holder, lease, limit)
+	h.given = h.given || len(hooks) > 0
+	return hooks, err
+}
+
+func (h *hastyStore) NoteDelivery(
+	ctx context.Context, id int64, holder string, d schema.Delivery, note schema.DeliveryNote,
+) (bool, error) {
+	held, err := h.WebhookStore.NoteDelivery(ctx, id, holder, d, note)
+	h.noted(held)
+	return held, err
+}
+
+// TestSenderLosesItsLease lets a lease end while the receiver takes its time, and the same process claim the webhook again. The first
+// attempt ends while the second claim has the webhook: what it did counts for nothing, and it sends nothing more.
+func TestSenderLosesItsLease(t *testing.T) {
+	t.Parallel()
+	store, owner := open(t)
+	again, lost := make(chan struct{}), make(chan struct{})
+	r, hook := listen(t, store, owner, func(call int, _ http.ResponseWriter) {
+		switch call {
+		case 1:
+			<-again
+		case 3: // the second delivery, by the second claim
+			close(again)
+			<-lost
+		}
+	})
+	want := addLinks(t, store, owner, 0, 6)
+	var mu sync.Mutex
+	var outcomes []bool
+	stop := run(t, &hastyStore{WebhookStore: store, noted: func(held bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if outcomes = append(outcomes, held); len(outcomes) == 2 { // that of the first attempt
+			close(lost)
+		}
+	}})
+	await(t, r, want)
+	testkit.Eventually(t, "nothing waits", func() bool { return state(t, store, hook).Waiting == 0 })
+	stop()
+	testkit.Equal(t, "calls", r.calls, len(want)+1)
+	testkit.Equal(t, "outcomes that were stored", outcomes, []bool{true, false, true, true, true, true, true})
 }
 
 // attempt adds a receiver and returns the outcome of a delivery to it.
