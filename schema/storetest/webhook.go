@@ -255,6 +255,10 @@ func notesDeliveries(t *testing.T, store schema.Database) {
 	testkit.Equal(t, "claimed after an edit", len(claim(t, store, "b", longLease)), 1)
 	testkit.Equal(t, "an edit forgets failures", webhookOf(t, store, hook).FailingSince.IsZero(), true)
 	note("b", all[1], schema.DeliveryNote{Error: "answered 500"}, true)
+	testkit.Equal(t, "claimed after a failure", len(claim(t, store, "b", longLease)), 1)
+	testkit.Must(t, store.UpdateWebhook(t.Context(), now))
+	note("b", all[1], schema.DeliveryNote{Delivered: true}, false) // what was sent before the edit
+	testkit.Equal(t, "claimed in place of one who has the former URL", len(claim(t, store, "b", longLease)), 1)
 	now = note("b", all[1], schema.DeliveryNote{Error: "answered 410", Off: schema.OffGone}, true)
 	if now.Active || now.OffReason != schema.OffGone || now.Waiting != 0 || now.Dropped != 2 {
 		t.Errorf("webhook %+v", now)
