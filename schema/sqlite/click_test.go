@@ -34,13 +34,18 @@ func TestClickStore(t *testing.T) {
 	})
 }
 
-// Names of a quarter of an hour come again in the next ones, also when the service starts again.
+// The rows of a day are bounded, those included that the store has counted before it was opened again.
 func TestRowsOfADayAreBounded(t *testing.T) {
-	const each, quarters, more = schema.MaxCombinations, schema.MaxQuarterRows / schema.MaxCombinations, 3
+	const each, copied, later = schema.MaxQuarterRows / 80, 78, 4
 	path := filepath.Join(t.TempDir(), "clicks.db")
-	store := openClicks(t, path)
 	batch, n, day := new(schema.ClickBatch), 0, time.Date(2026, time.November, 21, 0, 0, 0, 0, time.UTC)
-	for quarter := range quarters + more {
+	open := func() *sqlite.ClickStore {
+		store := openClicks(t, path)
+		store.SetNow(func() time.Time { return day }) // no quarter is over
+		return store
+	}
+	store := open()
+	insert := func(quarter int) { // the same names in each quarter
 		batch.Reset(0, int64(n))
 		batch.Time = day.Add(time.Duration(quarter) * schema.ReportResolution)
 		for i := range each {
@@ -54,14 +59,25 @@ func TestRowsOfADayAreBounded(t *testing.T) {
 			n++
 		}
 		batch.Next = int64(n)
-		if quarter == quarters {
-			testkit.Close(t, store)
-			store = openClicks(t, path)
-		}
 		testkit.Must(t, store.InsertClicks(t.Context(), batch))
 	}
+	insert(0)
+	testkit.Close(t, store)
+	raw := openRaw(t, path)
+	const copyTo = `INSERT INTO %[1]s (link_id, quarter, account_id, client, referrer, route, campaign, total)
+		WITH RECURSIVE q (n) AS (SELECT ?1 UNION ALL SELECT n + 1 FROM q WHERE n < ?2)
+		SELECT link_id, quarter + n, account_id, client, referrer, route, campaign, total FROM recent CROSS JOIN q WHERE quarter = ?3`
+	first := day.Unix() / int64(schema.ReportResolution/time.Second)
+	for table, quarters := range map[string][2]int{"settled_facts": {1, copied / 2}, "recent": {copied/2 + 1, copied}} {
+		_, err := raw.Exec(fmt.Sprintf(copyTo, table), quarters[0], quarters[1], first)
+		testkit.Must(t, err)
+	}
+	store = open()
+	for quarter := range later {
+		insert(copied + 1 + quarter)
+	}
 	var rows, clicks int
-	testkit.Must(t, openRaw(t, path).QueryRow("SELECT count(*), sum(total) FROM (SELECT total FROM settled_facts UNION ALL SELECT total FROM recent)").Scan(&rows, &clicks))
-	testkit.Equal(t, "clicks", clicks, n)
-	testkit.Equal(t, "rows", rows, schema.MaxQuarterRows+more) // a row of other names in each quarter
+	testkit.Must(t, raw.QueryRow("SELECT count(*), sum(total) FROM (SELECT total FROM settled_facts UNION ALL SELECT total FROM recent)").Scan(&rows, &clicks))
+	testkit.Equal(t, "clicks", clicks, n+copied*each)
+	testkit.Equal(t, "rows", rows, schema.MaxQuarterRows+later-1) // the last quarters have a row of other names each
 }

@@ -67,7 +67,7 @@ func createLinks(ctx context.Context, path, name string) error {
 	return links.Close()
 }
 
-const totalClicks = 15_000
+const totalClicks = 3_000
 
 // countClicks counts a partition up to totalClicks, perhaps in competition with others, and prints each position.
 func countClicks(ctx context.Context, path, _ string) error {
@@ -84,7 +84,7 @@ func countClicks(ctx context.Context, path, _ string) error {
 		if source.Next = at.Next; source.Next == totalClicks {
 			return clicks.Close()
 		}
-		source.Fill(batch, 0, 250)
+		source.Fill(batch, 0, 50)
 		err = clicks.InsertClicks(ctx, batch)
 		switch {
 		case err == nil:

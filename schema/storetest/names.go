@@ -110,10 +110,10 @@ func boundsCombinations(t *testing.T, store ClickStores) {
 	}
 	model := newModel()
 	model.insertBounded(t, store, 0, most-10, nil, mixture(1, 0, most-10)...)
-	model.insertBounded(t, store, 1, 10, other, mixture(1, most-10, most+5000)...)
-	model.insert(t, store, 0, mixture(1, 0, 1000)...) // combinations that were counted before
-	model.insert(t, store, 0, mixture(2, 0, 1000)...) // another link
-	tomorrow := mixture(1, most+5000, most+6000)
+	model.insertBounded(t, store, 1, 10, other, mixture(1, most-10, most+500)...)
+	model.insert(t, store, 0, mixture(1, 0, 500)...) // combinations that were counted before
+	model.insert(t, store, 0, mixture(2, 0, 500)...) // another link
+	tomorrow := mixture(1, most+500, most+1000)
 	for i := range tomorrow {
 		tomorrow[i].at = tomorrow[i].at.AddDate(0, 0, 1)
 	}
