@@ -38,7 +38,7 @@ type Config struct {
 	MaxConnectionsPerAddress int // of one IPv4 address or IPv6 /64, trusted proxies exempt; 0: no bound
 	PagesPerSecond           int // of the dashboard, by an account, on average over 10 s; not a flag
 
-	Now func() time.Time // by which the dashboard limits attempts such as sign-ins; nil: time.Now; not a flag
+	Now func() time.Time // the clock of the dashboard's reports and of limited attempts such as sign-ins; nil: time.Now; not a flag
 }
 
 // Values of Config.SignUp.

@@ -48,7 +48,7 @@ type Config struct {
 	SignUp         bool               // anyone may create an account
 	TrustedProxies clientaddr.Proxies // whose X-Forwarded-For is believed
 	PagesPerSecond int                // requests of an account, on average over paceOver
-	Now            func() time.Time   // by which attempts such as sign-ins are limited; nil: time.Now
+	Now            func() time.Time   // the clock of reports and of limited attempts such as sign-ins; nil: time.Now
 }
 
 // Parts are the dashboard's dependencies.
@@ -72,6 +72,7 @@ type Dashboard struct {
 	url       schema.BaseURL
 	unnamed   bool // url may not be what the browser shows
 	secure    bool // url is https
+	now       func() time.Time
 	signUp    bool
 	proxies   clientaddr.Proxies
 	sessions  *auth.Sessions
@@ -93,8 +94,11 @@ type Dashboard struct {
 
 // New returns a dashboard.
 func New(cfg Config, parts Parts) (*Dashboard, error) {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
 	d := &Dashboard{
-		Parts: parts, url: cfg.URL, unnamed: cfg.Unnamed, secure: cfg.URL.Scheme() == "https", signUp: cfg.SignUp,
+		Parts: parts, now: cfg.Now, url: cfg.URL, unnamed: cfg.Unnamed, secure: cfg.URL.Scheme() == "https", signUp: cfg.SignUp,
 		proxies: cfg.TrustedProxies, sessions: auth.NewSessions(parts.DB), attempts: ratelimit.NewAttemptLimiter(parts.DB, cfg.Now),
 		passwords: parts.Shortener.Passwords(), pace: fair.NewPace[int64](cfg.PagesPerSecond, paceOver),
 		readers: newReaders(), exports: make(chan struct{}, maxExports), room: admission.NewRoom(),

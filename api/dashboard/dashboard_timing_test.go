@@ -16,7 +16,7 @@ import (
 // the whole process, the client included.
 func BenchmarkPages(b *testing.B) {
 	s := start(b, unpaced)
-	now := time.Now().UTC().Truncate(time.Second)
+	now := s.now().UTC().Truncate(time.Second)
 	var first schema.Link
 	var batch schema.ClickBatch
 	batch.Reset(0, 0)

@@ -59,7 +59,7 @@ func TestStoreErrorsStayInside(t *testing.T) {
 	})
 	link := s.addLink(t, "known", "https://example.com/")
 	testkit.Must(t, s.links.UpdateLink(t.Context(), &link, schema.LinkEdit{Tags: &[]string{"word"}}, time.Now()))
-	s.count(t, click{link: link, at: time.Now(), times: 1, device: schema.Mobile})
+	s.count(t, click{link: link, at: s.now(), times: 1, device: schema.Mobile})
 	_, token := auth.NewToken(s.account.ID, "program") // whose ID is 1
 	testkit.Must(t, s.links.CreateToken(t.Context(), &token))
 	domain := s.addDomain(t, "go.example.org", false)

@@ -34,7 +34,7 @@ func TestFilters(t *testing.T) {
 		links = append(links, l)
 	}
 	storetest.SetActive(t, s.links, 0, "second", false)
-	s.count(t, click{link: links[1], at: time.Now(), times: 5}, click{link: links[0], at: time.Now(), times: 2})
+	s.count(t, click{link: links[1], at: s.now(), times: 5}, click{link: links[0], at: s.now(), times: 2})
 	b := s.signedIn(t)
 	for query, want := range map[string]string{
 		"": "third second first", "tag=print": "second first", "tag=web": "second", "tag=none": "", "state=on": "third first",

@@ -21,7 +21,7 @@ import (
 // addLink stores a link of the service's account on the default domain.
 func (s *testService) addLink(t *testing.T, hash, longURL string) schema.Link {
 	t.Helper()
-	return s.addLinkAt(t, hash, longURL, time.Now())
+	return s.addLinkAt(t, hash, longURL, s.now())
 }
 
 func (s *testService) addLinkAt(t *testing.T, hash, longURL string, created time.Time) schema.Link {
@@ -36,7 +36,7 @@ func (s *testService) addForeign(t *testing.T) schema.Link {
 	t.Helper()
 	other := s.addAccount(t, "other@example.org")
 	link := schema.Link{AccountID: other.ID, Hash: "theirs", URL: "https://other.example/", Active: true}
-	link.CreatedAt = time.Now().UTC()
+	link.CreatedAt = s.now().UTC()
 	testkit.Must(t, s.links.CreateLink(t.Context(), &link))
 	return link
 }
@@ -170,8 +170,8 @@ func TestListOfLinks(t *testing.T) {
 	}
 	odd := s.addLink(t, "odd", `https://example.org/100%_off?q='<b>"&x=`+"\u202e")
 	storetest.SetActive(t, s.links, 0, "link-44", false)
-	s.count(t, click{link: links[44], at: time.Now(), times: 1234},
-		click{link: links[43], at: time.Now(), device: schema.Bot})
+	s.count(t, click{link: links[44], at: s.now(), times: 1234},
+		click{link: links[43], at: s.now(), device: schema.Bot})
 	b := s.signedIn(t)
 
 	t.Run("has the newest first, with clicks, states and pages", func(t *testing.T) {

@@ -118,7 +118,7 @@ func (d *Dashboard) addLive(v *view, page string) error {
 	if path == "" {
 		return nil
 	}
-	v.Live = &livePart{Path: path, Every: every.Milliseconds(), Now: timeElement(time.Now().In(v.Zone))}
+	v.Live = &livePart{Path: path, Every: every.Milliseconds(), Now: timeElement(d.now().In(v.Zone))}
 	if p, ok := from.(streamPage); ok {
 		v.Live.Streams, v.Live.Link = true, p.stream()
 	}

@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"linkstream/schema/testkit"
 )
@@ -19,8 +18,8 @@ var liveAttributes = regexp.MustCompile(`data-live="([^"]+)" data-tag="([^"]+)" 
 // The first poll of a page is answered like any other: 304 if nothing has changed since the page was rendered.
 func TestFirstPoll(t *testing.T) {
 	s := start(t)
-	link := s.addLinkAt(t, "sale", "https://example.org/", time.Now().AddDate(-2, 0, 0))
-	s.count(t, click{link: link, at: time.Now().AddDate(-2, 0, 0)})
+	link := s.addLinkAt(t, "sale", "https://example.org/", s.now().AddDate(-2, 0, 0))
+	s.count(t, click{link: link, at: s.now().AddDate(-2, 0, 0)})
 	b := s.signedIn(t)
 	for path, every := range map[string]string{"/dashboard": "1000", "/dashboard/links": "1000", "/dashboard/links?q=sale": "1000",
 		"/dashboard/links/0/sale": "1000", "/dashboard/links/0/sale?from=2020-01-01": "15000"} {
@@ -32,7 +31,7 @@ func TestFirstPoll(t *testing.T) {
 		if got := b.get(html.UnescapeString(found[1])); got.status != http.StatusNotModified || got.body != "" {
 			t.Errorf("%s: the first poll is answered with %d, %d bytes", path, got.status, len(got.body))
 		}
-		s.count(t, click{link: link, at: time.Now()})
+		s.count(t, click{link: link, at: s.now()})
 		if got := b.get(html.UnescapeString(found[1])); got.status != http.StatusOK {
 			t.Errorf("%s: after a click the poll is answered with %d", path, got.status)
 		}

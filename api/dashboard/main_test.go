@@ -50,7 +50,7 @@ type testService struct {
 	clicks  *sqlite.ClickStore
 	account schema.Account
 	log     *testkit.Buffer
-	now     func() time.Time // by which attempts are limited: it stands still, so that no window ends during a test
+	now     func() time.Time // of the service: it stands still, so that no day and no window of attempts ends during a test
 }
 
 // option changes how a service runs.
@@ -83,7 +83,6 @@ func startFaulty(t testing.TB, fault storetest.Fault, options ...option) *testSe
 // startOn starts a service whose stores call fault before each method, and whose click log is topics.
 func startOn(t testing.TB, fault storetest.Fault, topics clickreport.ClickLog, options ...option) *testService {
 	t.Helper()
-	testkit.LeaveTime(t, 24*time.Hour, 2*time.Minute) // pages show the clicks of today
 	dir := t.TempDir()
 	links, err := sqlitetest.Open(t.Context(), filepath.Join(dir, "links.db"))
 	testkit.Must(t, err)
@@ -98,7 +97,7 @@ func startOn(t testing.TB, fault storetest.Fault, topics clickreport.ClickLog, o
 	s.base = run(t, storetest.FaultyDatabase{Database: links, Fault: fault},
 		storetest.FaultyClicks{ClickStore: clicks, ReportStore: clicks, Fault: fault}, topics, s.log,
 		append([]option{func(cfg *apiservice.Config) { cfg.Now = s.now }}, options...)...)
-	s.account = schema.Account{Email: email, PasswordHash: passwordHash(), CreatedAt: time.Now().UTC().AddDate(0, 0, -100)}
+	s.account = schema.Account{Email: email, PasswordHash: passwordHash(), CreatedAt: s.now().UTC().AddDate(0, 0, -100)}
 	testkit.Must(t, s.links.CreateAccount(t.Context(), &s.account))
 	return s
 }
@@ -132,7 +131,7 @@ var passwordHash = sync.OnceValue(func() string {
 
 func (s *testService) addAccount(t testing.TB, email string) schema.Account {
 	t.Helper()
-	account := schema.Account{Email: email, PasswordHash: passwordHash(), CreatedAt: time.Now().UTC()}
+	account := schema.Account{Email: email, PasswordHash: passwordHash(), CreatedAt: s.now().UTC()}
 	testkit.Must(t, s.links.CreateAccount(t.Context(), &account))
 	return account
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"linkstream/api/clickreport"
 	"linkstream/schema"
@@ -42,7 +41,7 @@ func TestOverviewOfManyLinks(t *testing.T) {
 			return ctx.Err()
 		}
 	}, unpaced)
-	now := time.Now().UTC()
+	now := s.now().UTC()
 	many := schema.LinkBatch{AccountID: s.account.ID}
 	for i := range clickreport.RankedAtOnce {
 		many.Links = append(many.Links, schema.Link{AccountID: s.account.ID, Hash: fmt.Sprint("many-", i), URL: "https://example.org/",

@@ -41,7 +41,7 @@ func TestOverview(t *testing.T) {
 	testkit.Must(t, err)
 	second := s.addLink(t, "second", "https://example.org/<b>second")
 	theirs := s.addForeign(t)
-	now := time.Now().UTC()
+	now := s.now().UTC()
 	s.count(t, click{link: first, at: now, times: 30}, click{link: second, at: now, times: 12, device: schema.Bot},
 		click{link: second, at: now.AddDate(0, 0, -1), times: 21}, click{link: second, at: now.AddDate(0, 0, -8), times: 84},
 		click{link: first, at: now.AddDate(0, 0, -31), times: 294}, click{link: theirs, at: now, times: 1000})

@@ -208,7 +208,7 @@ func (p *reportPage) ask(c *call) (asked clickreport.Request, some []int64, inva
 		return value, args.Has(field) && (filter || value != "") // an empty field of the form is one that was left out
 	}
 	p.Form.ByYear = c.query(fieldCompare) == compareYear
-	asked, invalid = clickreport.Parse(value, time.Now())
+	asked, invalid = clickreport.Parse(value, c.now())
 	if some, err = p.selectLinks(c, value, invalid); err != nil || len(invalid) > 0 {
 		return asked, some, invalid, err
 	}
@@ -220,7 +220,7 @@ func (p *reportPage) ask(c *call) (asked clickreport.Request, some []int64, inva
 	if len(invalid[clickreport.FieldZone]) > 0 { // clicks of so long ago are known by UTC day only
 		delete(invalid, clickreport.FieldZone)
 		zone = time.UTC.String()
-		asked, _ = clickreport.Parse(value, time.Now())
+		asked, _ = clickreport.Parse(value, c.now())
 	}
 	return asked, some, invalid, nil
 }
@@ -367,7 +367,7 @@ func (d *Dashboard) clickReport(c *call, page reportPage, asked clickreport.Requ
 		}
 		report.Ever, some = counts[page.Link.ID], []int64{page.Link.ID}
 	}
-	compared, err := asked.Compare(ctx, d.Clicks, c.account.ID, some, page.Form.ByYear, time.Now())
+	compared, err := asked.Compare(ctx, d.Clicks, c.account.ID, some, page.Form.ByYear, c.now())
 	if err != nil {
 		return nil, ofClicks(err)
 	}

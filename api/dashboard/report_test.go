@@ -30,7 +30,7 @@ func TestReport(t *testing.T) {
 	})
 	sale, other := s.addLink(t, "sale", "https://example.org/"), s.addLink(t, "other", "https://example.org/other")
 	s.addForeign(t)
-	at := time.Now().UTC().AddDate(0, 0, -2).Truncate(24 * time.Hour)
+	at := s.now().UTC().AddDate(0, 0, -2).Truncate(24 * time.Hour)
 	day, hour := at.Format(time.DateOnly), at.Add(23*time.Hour+30*time.Minute)
 	s.count(t,
 		click{link: sale, at: hour, times: 12, browser: "Firefox", country: "DE", referrer: "news.example"},
@@ -54,7 +54,7 @@ func TestReport(t *testing.T) {
 	t.Run("has presets that keep the filters, and are in the account's time zone", func(t *testing.T) {
 		zone, err := time.LoadLocation("Pacific/Kiritimati") // 14 hours ahead
 		testkit.Must(t, err)
-		today := time.Now().In(zone)
+		today := s.now().In(zone)
 		path := "/dashboard/links/0/sale?"
 		testkit.Must(t, s.links.SetTimeZone(t.Context(), s.account.ID, zone.String()))
 		defer func() { testkit.Must(t, s.links.SetTimeZone(t.Context(), s.account.ID, "")) }()
@@ -76,9 +76,9 @@ func TestReport(t *testing.T) {
 		if want := "from=" + today.AddDate(0, 0, -13).Format(time.DateOnly) + "&amp;to=" + today.Format(time.DateOnly) + `">All</a>`; !strings.Contains(page.body, want) {
 			t.Errorf("no %s", want)
 		}
-		old := time.Now().UTC().AddDate(-2, 0, 0)
+		old := s.now().UTC().AddDate(-2, 0, 0)
 		s.addLinkAt(t, "old", "https://example.org/", old)
-		want := `<a href="/dashboard/links/0/old?from=` + old.Format(time.DateOnly) + `&amp;to=` + time.Now().UTC().Format(time.DateOnly) +
+		want := `<a href="/dashboard/links/0/old?from=` + old.Format(time.DateOnly) + `&amp;to=` + s.now().UTC().Format(time.DateOnly) +
 			`&amp;tz=UTC">All</a>`
 		if page := b.get("/dashboard/links/0/old"); !strings.Contains(page.body, want) {
 			t.Errorf("no %s in\n%s", want, page.body)
@@ -175,9 +175,9 @@ func reportsTotals(t *testing.T) {
 	links := s.addTagged(t, []string{"print", "sale"}, []string{"sale"}, nil, nil)
 	domain := s.addDomain(t, "go.example.org", true)
 	own := schema.Link{AccountID: s.account.ID, DomainID: domain.ID, Hash: "own", URL: "https://example.org/", Active: true,
-		CreatedAt: time.Now().UTC(), Tags: []string{"web"}}
+		CreatedAt: s.now().UTC(), Tags: []string{"web"}}
 	testkit.Must(t, s.links.CreateLink(t.Context(), &own))
-	at := time.Now().UTC()
+	at := s.now().UTC()
 	s.count(t, click{link: links[0], at: at, times: 8, browser: "Firefox"}, click{link: links[1], at: at, times: 4, device: schema.Bot},
 		click{link: links[2], at: at, times: 2}, click{link: own, at: at, times: 5}, click{link: links[3], at: at}, click{link: own, at: at.AddDate(0, 0, -40), times: 70})
 	testkit.Must(t, s.links.DeleteLink(t.Context(), links[3], at))

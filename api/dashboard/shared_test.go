@@ -58,8 +58,8 @@ func TestSharedReports(t *testing.T) {
 	sale := s.addLink(t, "sale", "https://target.example/secret")
 	testkit.Must(t, s.links.UpdateLink(t.Context(), &sale, schema.LinkEdit{Tags: &[]string{"spring"}, Title: new("Summer")}, time.Now()))
 	other, domain := s.addLink(t, "other", "https://else.example/"), s.addDomain(t, "go.example.org", true)
-	s.count(t, click{link: sale, at: time.Now(), times: 12, browser: "Firefox", country: "DE"}, click{link: sale, at: time.Now(), times: 3, device: schema.Bot},
-		click{link: other, at: time.Now(), times: 5, browser: "Edge"})
+	s.count(t, click{link: sale, at: s.now(), times: 12, browser: "Firefox", country: "DE"}, click{link: sale, at: s.now(), times: 3, device: schema.Bot},
+		click{link: other, at: s.now(), times: 5, browser: "Edge"})
 	owner := s.signedIn(t)
 
 	t.Run("are read without signing in", func(t *testing.T) {
@@ -218,7 +218,7 @@ func TestReaderHoldsNobodyUp(t *testing.T) {
 		}
 		return nil
 	})
-	s.count(t, click{link: s.addLink(t, "sale", "https://example.org/"), at: time.Now(), times: 12})
+	s.count(t, click{link: s.addLink(t, "sale", "https://example.org/"), at: s.now(), times: 12})
 	owner, reader := s.signedIn(t), s.browser(t)
 	path := owner.share(t)
 	armed.Store(true)
@@ -246,7 +246,7 @@ func TestManyReadersOfASharedReport(t *testing.T) {
 		}
 		return nil
 	}, behindProxy, unpaced)
-	s.count(t, click{link: s.addLink(t, "sale", "https://example.org/"), at: time.Now(), times: 12})
+	s.count(t, click{link: s.addLink(t, "sale", "https://example.org/"), at: s.now(), times: 12})
 	owner := s.signedIn(t)
 	path := owner.share(t)
 	s.browser(t).get(path).want(t, http.StatusOK, "Clicks 12")

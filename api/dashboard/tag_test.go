@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"linkstream/schema"
 	"linkstream/schema/storetest"
@@ -17,7 +16,7 @@ import (
 func (s *testService) addTagged(t *testing.T, tags ...[]string) (links []schema.Link) {
 	t.Helper()
 	for i, tags := range tags {
-		link := schema.Link{AccountID: s.account.ID, Hash: fmt.Sprintf("link-%d", i), URL: "https://example.org/", Active: true, CreatedAt: time.Now().UTC(), Tags: tags}
+		link := schema.Link{AccountID: s.account.ID, Hash: fmt.Sprintf("link-%d", i), URL: "https://example.org/", Active: true, CreatedAt: s.now().UTC(), Tags: tags}
 		testkit.Must(t, s.links.CreateLink(t.Context(), &link))
 		links = append(links, link)
 	}
@@ -44,7 +43,7 @@ func TestTags(t *testing.T) {
 	b := s.signedIn(t)
 	b.get("/dashboard/tags").want(t, http.StatusOK, "No tags yet")
 	links := s.addTagged(t, []string{"print", "sale"}, []string{"sale", "web"}, nil, []string{"web"})
-	s.count(t, click{link: links[0], at: time.Now(), times: 3}, click{link: links[1], at: time.Now(), times: 4})
+	s.count(t, click{link: links[0], at: s.now(), times: 3}, click{link: links[1], at: s.now(), times: 4})
 	t.Run("are listed with their links and clicks", func(t *testing.T) {
 		page := b.get("/dashboard/tags")
 		page.want(t, http.StatusOK, "3 tags", "print 1 3 Report", "sale 2 7 Report", "web 2 4 Report")
@@ -79,7 +78,7 @@ func TestTags(t *testing.T) {
 	})
 	t.Run("of others and wrong ones are not found", func(t *testing.T) {
 		other := s.addAccount(t, "vicky@example.org")
-		link := schema.Link{AccountID: other.ID, Hash: "theirs", URL: "https://example.org/", CreatedAt: time.Now(), Tags: []string{"theirs"}}
+		link := schema.Link{AccountID: other.ID, Hash: "theirs", URL: "https://example.org/", CreatedAt: s.now(), Tags: []string{"theirs"}}
 		testkit.Must(t, s.links.CreateLink(t.Context(), &link))
 		for _, tag := range []string{"theirs", "none", "No", "a%20b", "%00"} {
 			b.get("/dashboard/tags/"+tag).want(t, http.StatusNotFound)

@@ -26,7 +26,7 @@ func (c *call) zone() *time.Location {
 func (c *call) browserZone() string { return clean(c.http.Request.Header.Cookie(zoneCookie)) }
 
 // now returns the time in the account's zone.
-func (c *call) now() time.Time { return time.Now().In(c.zone()) }
+func (c *call) now() time.Time { return c.dashboard.now().In(c.zone()) }
 
 // timeElement returns a time for people, in its zone. The script shows it in the reader's words.
 func timeElement(t time.Time) template.HTML {

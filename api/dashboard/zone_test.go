@@ -19,7 +19,7 @@ func TestOneClock(t *testing.T) {
 	b.get("/dashboard").want(t, http.StatusOK, "Times are in UTC. Change")
 	b.post("/dashboard/account/time-zone", "time_zone", zone.String()).wantTo(t, "/dashboard/account")
 	b.follow().want(t, http.StatusOK, "Days and times are now in "+zone.String(), "Times are in "+zone.String())
-	midnight := time.Now().In(zone).Truncate(time.Second)
+	midnight := s.now().In(zone).Truncate(time.Second)
 	midnight = time.Date(midnight.Year(), midnight.Month(), midnight.Day(), 0, 0, 0, 0, zone)
 	today, yesterday := midnight.Format(time.DateOnly), midnight.AddDate(0, 0, -1).Format(time.DateOnly)
 	link := s.addLinkAt(t, "sale", "https://example.org/", midnight.AddDate(0, 0, -20))

@@ -220,26 +220,3 @@ func TestSameTime(t *testing.T) {
 		})
 	}
 }
-
-func TestLeaveTime(t *testing.T) {
-	const enough = 2 * time.Minute
-	for _, c := range []struct {
-		name           string
-		at, wait, past time.Duration // at and past are since midnight
-	}{
-		{"does not wait while there is time", 24*time.Hour - enough, 0, 24*time.Hour - enough},
-		{"waits for midnight", 24*time.Hour - enough + 1, enough - 1, 24 * time.Hour},
-		{"does not wait at midnight", 24 * time.Hour, 0, 24 * time.Hour},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				midnight := time.Now() // where bubbles begin
-				time.Sleep(c.at)
-				began := time.Now()
-				testkit.LeaveTime(t, 24*time.Hour, enough)
-				testkit.Equal(t, "wait", time.Since(began), c.wait)
-				testkit.Equal(t, "time", time.Since(midnight), c.past)
-			})
-		})
-	}
-}

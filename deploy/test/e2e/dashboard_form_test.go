@@ -94,10 +94,17 @@ func TestDashboardSpeaksAsItsReader(t *testing.T) {
 	b := s.tab(t, func(b *tab) {
 		call1(b, emulation.SetUserAgentOverride, emulation.SetUserAgentOverrideParams{UserAgent: desktop, AcceptLanguage: "de-DE"})
 	}).signIn(s)
-	now := time.Now().UTC()
+	owner := caller{API: s.api, Token: s.admin(t, "token", "add", s.email)}
+	created := func(hash string) time.Time {
+		at, err := time.Parse(time.RFC3339, owner.Get(t, "/api/v1/links/"+hash).Want(t, http.StatusOK).Body["link"].(object)["created_at"].(string))
+		testkit.Must(t, err)
+		return at
+	}
+	first := created("launch")
+	last := first.AddDate(0, 0, 9)
 	for path, texts := range map[string][]string{
-		"/dashboard/links/0/launch":   {german(now), german(now.AddDate(0, 0, -29)), now.Format("2.") + " "},
-		"/dashboard/links?q=handbook": {german(now.AddDate(0, 0, -74))},
+		"/dashboard/links/0/launch?from=" + first.Format(time.DateOnly) + "&to=" + last.Format(time.DateOnly): {german(first), german(last)},
+		"/dashboard/links?q=handbook": {german(created("handbook"))},
 	} {
 		b.page(path)
 		b.shows(texts...)

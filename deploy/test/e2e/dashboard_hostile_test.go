@@ -63,7 +63,7 @@ func TestDashboardHostileTexts(t *testing.T) {
 		b.page("/dashboard/links/0/hostile")
 		b.shows("3 clicks since", "All clicks counted")
 		b.page("/dashboard")
-		b.shows("Today 3")
+		b.shows("7 days 3")
 	})
 	b.run("session of a browser", func(t *testing.T) {
 		b.page("/dashboard/account")

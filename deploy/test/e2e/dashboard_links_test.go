@@ -73,14 +73,14 @@ func TestDashboardLinks(t *testing.T) {
 			b.readsChart(t)
 		})
 		b.run("the overview", func(t *testing.T) {
-			b.sees("Overview", "Today 4", "Top links, 30 days", address(s.edge)+"/tried", "2 links")
+			b.sees("Overview", "7 days 4", "Top links, 30 days", address(s.edge)+"/tried", "2 links")
 		})
 		b.run("an update of the counts does not move the keyboard's focus", func(t *testing.T) {
 			for i, place := range []string{"th a[href$=tried]", ".chart-table > summary", ".chart-scroll", ".chart-plot"} {
 				evaluate[*struct{}](b, `document.querySelector(".chart-table").open = true, null`)
 				evaluate[*struct{}](b, "document.querySelector('"+place+"').focus(), null")
 				s.click(t, "tried")
-				b.shows(fmt.Sprintf("Today %d", 5+i))
+				b.shows(fmt.Sprintf("7 days %d", 5+i))
 				if !evaluate[bool](b, "document.activeElement.matches('"+place+"')") {
 					t.Errorf("the focus went from %s to %s", place, evaluate[string](b, "document.activeElement.outerHTML"))
 				}
