@@ -57,16 +57,17 @@ type Partition struct {
 	log    *slog.Logger
 	status *status
 
-	loaded  bool                 // last and the batch's base are the store's
-	last    schema.CountedRecord // the last click that the store has counted
-	read    int64                // the offset after the last record that a fetch has passed on
-	builder *count.Builder
-	batch   *schema.ClickBatch   // the builder's
-	lanes   map[schema.Lane]bool // whose marks are loaded next: those of the record at batch.Next, and of others behind it
-	dead    stream.Batch
-	results results      // of the batch
-	trace   trace        // of the batch
-	click   schema.Click // scratch
+	loaded     bool                 // last and the batch's base are the store's
+	last       schema.CountedRecord // the last click that the store has counted
+	read       int64                // the offset after the last record that a fetch has passed on
+	builder    *count.Builder
+	batch      *schema.ClickBatch   // the builder's
+	lanes      map[schema.Lane]bool // whose marks are loaded next: those of the record at batch.Next, and of others behind it
+	dead       stream.Batch
+	results    results       // of the batch
+	insertTook time.Duration // the last one
+	trace      trace         // of the batch
+	click      schema.Click  // scratch
 }
 
 // NewPartition returns a Partition without metrics of its own. countries may be nil.
@@ -131,7 +132,8 @@ func (p *Partition) insert(ctx context.Context) error {
 	err := p.store.InsertClicks(ctx, b)
 	s.Fail(err)
 	s.End()
-	p.status.Inserts.Observe(time.Since(began))
+	p.insertTook = time.Since(began)
+	p.status.Inserts.Observe(p.insertTook)
 	if err != nil {
 		return fmt.Errorf("insert %d clicks of partition %d from offset %d: %w", clicks, p.number, b.Base, err)
 	}
@@ -185,7 +187,8 @@ func (p *Partition) fetchBatch(ctx context.Context) error {
 
 // waitAfter returns how long to wait for more records at an age of the batch, 0 or less if it is inserted now. An insert of one click
 // costs the store as much as one of a hundred. So a batch waits the longer the fewer clicks it has, which at low rates keeps the store
-// idle. Clicks of a busy partition cost less in larger batches, too: more of them are on the same links.
+// idle, but not so long that a slow insert delays them further: the insert is a part of MaxWait. Clicks of a busy partition cost less in
+// larger batches, too: more of them are on the same links.
 func (p *Partition) waitAfter(age time.Duration) time.Duration {
 	wait := p.cfg.MaxWait
 	switch clicks := p.batch.Len(); {
@@ -193,6 +196,8 @@ func (p *Partition) waitAfter(age time.Duration) time.Duration {
 		wait /= busyPart
 	case clicks >= fewClicks:
 		wait /= fewPart
+	default:
+		wait -= min(p.insertTook, wait/2)
 	}
 	return wait - age
 }

@@ -41,15 +41,36 @@ func (p *pacedTopic) Fetch(ctx context.Context, partition int, offset int64, wai
 	return 0, nil
 }
 
-// batchStore notes the clicks of the first batch.
+// batchStore notes the clicks of the last batch.
 type batchStore struct {
 	discardStore
 	clicks int
+	takes  time.Duration // for an insert
 }
 
 func (s *batchStore) InsertClicks(_ context.Context, batch *schema.ClickBatch) error {
 	s.clicks = batch.Len()
+	time.Sleep(s.takes)
 	return nil
+}
+
+func TestInsertsAreAPartOfTheWait(t *testing.T) {
+	const ms = time.Millisecond
+	for insert, want := range map[time.Duration]time.Duration{0: 1500 * ms, 400 * ms: 1500 * ms, 10_000 * ms: 10_750 * ms} {
+		synctest.Test(t, func(t *testing.T) {
+			topic, store := pacedTopic{every: time.Minute, clicks: 2, began: time.Now()}, &batchStore{takes: insert}
+			topic.bodies = visitorClicks(1)
+			cfg := worker.Config{MaxBatch: 10_000, MaxWait: 1500 * ms, IdleWait: time.Hour, Pause: 50 * ms}
+			p := worker.NewPartition(0, cfg, &topic, store, nil, slog.New(slog.DiscardHandler))
+			for click := range 2 {
+				_, err := p.Step(t.Context())
+				testkit.Must(t, err)
+				if late := time.Since(topic.began) - time.Duration(click+1)*topic.every; click == 1 && (late < want || late > want+5*ms) {
+					t.Errorf("with inserts of %v, a click is counted after %v, want %v", insert, late, want)
+				}
+			}
+		})
+	}
 }
 
 func TestWaitOfABatch(t *testing.T) {

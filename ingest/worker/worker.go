@@ -76,7 +76,7 @@ func DefaultConfig() Config {
 // RegisterFlags binds the configuration to flags.
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	fs.IntVar(&c.MaxBatch, "ingest.max-batch", c.MaxBatch, "maximum number of `clicks` per insert")
-	fs.DurationVar(&c.MaxWait, "ingest.max-wait", c.MaxWait, "maximum `time` that a click waits for its batch to fill; a fifth of it once there are 32 clicks, half of it on a busy partition")
+	fs.DurationVar(&c.MaxWait, "ingest.max-wait", c.MaxWait, "maximum `time` that a click waits for its batch to fill and to be inserted; a fifth of it once there are 32 clicks, half of it on a busy partition")
 }
 
 // Validate returns every invalid setting.
