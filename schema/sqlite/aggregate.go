@@ -17,13 +17,13 @@ type aggregate struct {
 	// quarters are the clicks on all links of an account.
 	quarters map[ownedKey]schema.Period
 
-	row      map[recentKey]int32 // in recent
-	names    []string            // by number: those that are written
-	number   map[string]int32    // of names in the batch
-	clients  []int64             // of the clicks
-	visitors visitorCounts
-	bounded  namebound.Memory
-	ids      nameIDs
+	row     map[recentKey]int32 // in recent
+	names   []string            // by number: those that are written
+	number  map[string]int32    // of names in the batch
+	clients []int64             // of the clicks
+	visits  []byte              // as the log has them
+	bounded namebound.Memory
+	ids     nameIDs
 }
 
 // recentKey is the primary key of table recent. Written names are the numbers that they have in the batch.
@@ -49,7 +49,7 @@ type laneMark struct {
 func newAggregate() *aggregate {
 	return &aggregate{
 		lanes: map[schema.Lane]laneMark{}, quarters: map[ownedKey]schema.Period{}, row: map[recentKey]int32{}, number: map[string]int32{},
-		ids: nameIDs{known: map[string]int64{}}, visitors: newVisitorCounts(),
+		ids: nameIDs{known: map[string]int64{}},
 	}
 }
 
@@ -113,7 +113,7 @@ func (a *aggregate) fill(b *schema.ClickBatch) {
 		clicks.Add(a.quarters[key])
 		a.quarters[key] = clicks
 	}
-	a.visitors.fill(b)
+	a.visits = appendVisits(a.visits[:0], b)
 	slices.SortFunc(a.recent, func(x, y recentCount) int { return a.compare(&x.recentKey, &y.recentKey) })
 }
 

@@ -127,7 +127,7 @@ func (c *ClickStore) insertWith(ctx context.Context, batch *schema.ClickBatch, c
 		if err := c.insertCounts(ctx, tx, a); err != nil {
 			return err
 		}
-		if err := c.insertVisitors(ctx, tx, &a.visitors); err != nil {
+		if err := c.insertVisits(ctx, tx, a.visits); err != nil {
 			return err
 		}
 		if err := c.insertMarks(ctx, tx, batch.Partition, a.lanes); err != nil {
@@ -146,7 +146,7 @@ func (c *ClickStore) insertWith(ctx context.Context, batch *schema.ClickBatch, c
 	})
 	if err == nil {
 		c.settling = done
-		a.visitors.commit()
+		c.visitorLog.known = true
 	}
 	return err
 }

@@ -87,5 +87,8 @@ func init() {
 	}
 }
 
+// UnionVisitors is the union of two sets of visitors.
+var UnionVisitors = unionVisitors
+
 // SetNow makes the store take the time from now, from the next batch on.
 func (c *ClickStore) SetNow(now func() time.Time) { c.now = now }

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"slices"
 	"time"
 
 	"linkstream/schema"
@@ -11,9 +12,8 @@ import (
 const (
 	exportFacts = `SELECT link_id, quarter, account_id, total, ` + nameColumns + ` FROM settled_facts
 	UNION ALL SELECT link_id, quarter, account_id, total, ` + nameColumns + ` FROM recent`
-	exportVisitors = `SELECT v.owner, v.day, v.visitor, v.early, v.late, coalesce(s.level, 0) FROM visitors v
-	LEFT JOIN visitor_samples s ON s.owner = v.owner AND s.day = v.day`
-	exportGaps = `SELECT incarnation, lane, first, last, partition, offset, found FROM gaps`
+	exportVisitors = `SELECT owner, day, visitors FROM visitors`
+	exportGaps     = `SELECT incarnation, lane, first, last, partition, offset, found FROM gaps`
 )
 
 // ExportClicks calls each for all clicks in the click store in the file at path. The counts are only valid during the call.
@@ -46,27 +46,66 @@ func ExportClicks(ctx context.Context, path string, each func(*schema.ClickCount
 // clicked.
 func ExportVisitors(ctx context.Context, path string, each func(schema.CountedVisitor) error) error {
 	err := withExisting(path, func(db *sql.DB) error {
+		logged, err := readLog(ctx, db)
+		if err != nil {
+			return err
+		}
 		rows, err := db.QueryContext(ctx, exportVisitors)
-		return forEachRow(rows, err, func() error {
-			var owner, day, hash, early, late int64
-			var visitor schema.CountedVisitor
-			if err := rows.Scan(&owner, &day, &hash, &early, &late, &visitor.Level); err != nil {
+		err = forEachRow(rows, err, func() error {
+			var of ownerDay
+			var set []byte
+			if err := rows.Scan(&of.owner, &of.day, &set); err != nil {
 				return err
 			}
-			visitor.LinkID, visitor.AccountID, visitor.Visitor = max(0, owner), max(0, -owner), uint64(hash)
-			for quarter := range int64(quartersPerDay) {
-				if e, l := quarterBit(quarter); early&e|late&l == 0 {
-					continue
-				}
-				visitor.Begin = time.Unix((day*quartersPerDay+quarter)*secondsPerQuarter, 0).UTC()
-				if err := each(visitor); err != nil {
-					return err
-				}
-			}
-			return nil
+			all := visitorSet(set).union(logged[of])
+			delete(logged, of)
+			return exportSet(of, all, each)
 		})
+		for of, set := range logged {
+			if err == nil {
+				err = exportSet(of, set, each)
+			}
+		}
+		return err
 	})
 	return wrap(err, "export visitors of %q", path)
+}
+
+// readLog returns the visitors in the log.
+func readLog(ctx context.Context, db *sql.DB) (map[ownerDay]visitorSet, error) {
+	var visits []visit
+	rows, err := db.QueryContext(ctx, visitorLogRows)
+	err = forEachRow(rows, err, func() error {
+		var log sql.RawBytes
+		err := rows.Scan(&log)
+		visits = appendOwned(visits, log)
+		return err
+	})
+	slices.SortFunc(visits, compareVisits)
+	sets := map[ownerDay]visitorSet{}
+	for len(visits) > 0 {
+		of := visits[0].ownerDay
+		sets[of], visits = takeSet(visits)
+	}
+	return sets, err
+}
+
+func exportSet(of ownerDay, set visitorSet, each func(schema.CountedVisitor) error) error {
+	for i := range set.len() {
+		hash, at := set.visitor(i)
+		visitor := schema.CountedVisitor{LinkID: max(0, of.owner), AccountID: max(0, -of.owner), Visitor: hash, Level: set.level()}
+		for quarter := range uint8(quartersPerDay) {
+			var one dayQuarters
+			if one.add(quarter); !at.meets(one) {
+				continue
+			}
+			visitor.Begin = time.Unix((of.day*quartersPerDay+int64(quarter))*secondsPerQuarter, 0).UTC()
+			if err := each(visitor); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // ExportGaps returns all gaps in the click store in the file at path.

@@ -65,12 +65,13 @@ type ClickStore struct {
 	db *database
 
 	recent, ownedQuarters, visitors, marks *upsert
-	markOf                                 *sql.Stmt // of the connection that writes
+	markOf, logVisits                      *sql.Stmt // of the connection that writes
 
-	idle     chan *aggregate // holds the only one, unless a batch is being inserted
-	settling settling        // belongs to who holds the aggregate
-	now      func() time.Time
-	names    *namebound.Bound
+	idle       chan *aggregate // holds the only one, unless a batch is being inserted
+	settling   settling        // belongs to who holds the aggregate, as the next one does
+	visitorLog visitorLog
+	now        func() time.Time
+	names      *namebound.Bound
 }
 
 var (
@@ -108,6 +109,9 @@ func (c *ClickStore) prepare(ctx context.Context) (err error) {
 	if c.markOf, err = c.db.write.PrepareContext(ctx, markOfLane); err != nil {
 		return err
 	}
+	if c.logVisits, err = c.db.write.PrepareContext(ctx, logVisits); err != nil {
+		return err
+	}
 	for _, into := range []struct {
 		upsert         **upsert
 		table, onMerge string
@@ -115,7 +119,7 @@ func (c *ClickStore) prepare(ctx context.Context) (err error) {
 		{&c.recent, "recent (link_id, quarter, account_id, " + nameColumns + ", total)", "total = total + excluded.total"},
 		{&c.ownedQuarters, "owned_quarters (account_id, quarter, people, bots)",
 			"people = people + excluded.people, bots = bots + excluded.bots"},
-		{&c.visitors, "visitors (owner, day, visitor, early, late)", "early = early | excluded.early, late = late | excluded.late"},
+		{&c.visitors, "visitors (owner, day, visitors)", mergeVisitors},
 		{&c.marks, "marks (partition, incarnation, lane, seq, clicks)",
 			"seq = max(seq, excluded.seq), clicks = clicks + excluded.clicks"},
 	} {

@@ -1,335 +1,157 @@
 package sqlite
 
 import (
+	"bytes"
 	"cmp"
-	"context"
-	"database/sql"
-	"encoding/json"
-	"math"
+	"database/sql/driver"
+	"encoding/binary"
+	"fmt"
 	"slices"
-	"time"
+	"sort"
 
-	"linkstream/schema"
+	"modernc.org/sqlite"
 )
 
-// The visitors of a link or an account on a UTC day are rows of table visitors, at most about maxVisitors of them: when there are more,
-// the store keeps a sample (Gibbons, Distinct Sampling, VLDB 2001). Of level n, it has the visitors whose hashes begin with n zero bits,
-// each of which stands for 2^n. A visitor is in a sample or not, however often it comes, so nothing can inflate the count.
+// visitorSet is the visitors of a link or an account on a UTC day, as table visitors has them: a level, and for each visitor its hash and
+// a bit for every quarter of an hour in which it has clicked, in the order of hashes. When there are more than maxVisitors, it is a sample
+// (Gibbons, Distinct Sampling, VLDB 2001). Of level n, it has the visitors whose hashes begin with n zero bits, each of which stands for
+// 2^n. A visitor is in a sample or not, however often it comes, so nothing can inflate the count.
+type visitorSet []byte
 
 const (
-	// maxVisitors makes the standard deviation of an estimate 0.8 % at most, 0.7 % in the middle.
+	// maxVisitors makes the standard deviation of an estimate 0.8 % at most.
 	maxVisitors = 1 << 15
-	// uncountedVisitors is how many rows an owner and day may get until they are counted.
-	uncountedVisitors = maxVisitors / 2
-	// maxSamplings bounds the owners and days in memory.
-	maxSamplings = 1 << 17
-	// visitorDays is how many UTC days of several links are united at a time.
-	visitorDays = 32
+	maxLevel    = 64
+	hashBytes   = 8
+	// visitorBytes is the size of a visitor in a set.
+	visitorBytes = hashBytes + quartersPerDay/8
 )
+
+func (s visitorSet) level() byte { return s[0] }
+
+// visitor returns the visitor at an index.
+func (s visitorSet) visitor(i int) (hash uint64, at dayQuarters) {
+	entry := s[1+i*visitorBytes:][:visitorBytes]
+	at = dayQuarters{binary.LittleEndian.Uint64(entry[hashBytes:]), binary.LittleEndian.Uint32(entry[2*hashBytes:])}
+	return binary.BigEndian.Uint64(entry), at
+}
+
+func (s visitorSet) len() int { return (len(s) - 1) / visitorBytes }
+
+// dayQuarters is a set of quarters of an hour of a day.
+type dayQuarters struct {
+	early uint64 // the first 64
+	late  uint32
+}
+
+func (q *dayQuarters) add(quarter uint8) {
+	if quarter < 64 {
+		q.early |= 1 << quarter
+	} else {
+		q.late |= 1 << (quarter - 64)
+	}
+}
+
+func (q dayQuarters) meets(other dayQuarters) bool {
+	return q.early&other.early|uint64(q.late&other.late) != 0
+}
+
+func (q dayQuarters) append(to []byte) []byte {
+	return binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint64(to, q.early), q.late)
+}
+
+// union returns the visitors of two sets. Either may be nil.
+func (s visitorSet) union(other visitorSet) visitorSet {
+	if len(s) == 0 || len(other) == 0 {
+		return slices.Concat(s, other)
+	}
+	all := append(make(visitorSet, 0, len(s)+len(other)), max(s.level(), other.level()))
+	s, other = s[1:], other[1:]
+	for len(s) > 0 && len(other) > 0 {
+		order := bytes.Compare(s[:hashBytes], other[:hashBytes])
+		if order <= 0 {
+			all = append(all, s[:visitorBytes]...)
+			s = s[visitorBytes:]
+		}
+		if order > 0 {
+			all = append(all, other[:visitorBytes]...)
+		} else if order == 0 {
+			at := all[len(all)-visitorBytes:]
+			for i := hashBytes; i < visitorBytes; i++ {
+				at[i] |= other[i]
+			}
+		}
+		if order >= 0 {
+			other = other[visitorBytes:]
+		}
+	}
+	return append(append(all, s...), other...).thin()
+}
+
+// thin leaves the visitors that are in the sample, at a level at which there are not too many.
+func (s visitorSet) thin() visitorSet {
+	for {
+		if level := s.level(); level > 0 {
+			beyond := sort.Search(s.len(), func(i int) bool {
+				hash, _ := s.visitor(i)
+				return hash>>(64-level) != 0
+			})
+			s = s[:1+beyond*visitorBytes]
+		}
+		if s.len() <= maxVisitors || s.level() == maxLevel {
+			return s
+		}
+		s[0]++
+	}
+}
+
+// unionVisitors returns the union of two sets of a file.
+func unionVisitors(one, other []byte) ([]byte, error) {
+	for _, set := range [2][]byte{one, other} {
+		if len(set)%visitorBytes != 1 || visitorSet(set).level() > maxLevel {
+			return nil, fmt.Errorf("%d bytes are not a set of visitors", len(set))
+		}
+	}
+	return visitorSet(one).union(other), nil
+}
+
+func init() {
+	sqlite.MustRegisterDeterministicScalarFunction("union_visitors", 2, func(_ *sqlite.FunctionContext, sets []driver.Value) (driver.Value, error) {
+		one, _ := sets[0].([]byte)
+		other, _ := sets[1].([]byte)
+		return unionVisitors(one, other)
+	})
+}
 
 // ownerDay is the ID of a link, or of an account with a minus sign, on a UTC day.
 type ownerDay struct{ owner, day int64 }
 
-// visitorKey is the primary key of table visitors.
-type visitorKey struct {
+// visit says that a visitor of an owner has clicked in a quarter of an hour of the day.
+type visit struct {
 	ownerDay
-	visitor int64
+	visitor uint64
+	quarter uint8
 }
 
-// visitorRow says in which quarters of an hour of the day a visitor has clicked: the first 48 are the bits of early, the others of late.
-type visitorRow struct {
-	visitorKey
-	early, late int64
+func compareVisits(a, b visit) int {
+	switch {
+	case a.owner != b.owner:
+		return cmp.Compare(a.owner, b.owner)
+	case a.day != b.day:
+		return cmp.Compare(a.day, b.day)
+	}
+	return cmp.Compare(a.visitor, b.visitor)
 }
 
-// sampling is what is known of the sample of an owner and day. It may be forgotten: a trigger refuses rows that are not in the sample.
-type sampling struct {
-	level uint8
-	added int // rows since they were counted
-}
-
-// visitorCounts are the visitors of a batch. Its memory is used again for the next batch.
-type visitorCounts struct {
-	rows  []visitorRow // in the order of the table's key
-	row   map[visitorKey]int32
-	known map[ownerDay]sampling // as committed
-	next  map[ownerDay]sampling // what the batch changes
-}
-
-func newVisitorCounts() visitorCounts {
-	return visitorCounts{row: map[visitorKey]int32{}, known: map[ownerDay]sampling{}, next: map[ownerDay]sampling{}}
-}
-
-// sampled reports whether a hash is in the sample of a level.
-func sampled(visitor int64, level uint8) bool { return uint64(visitor)>>(64-level) == 0 }
-
-// quarterBit returns the bit of a quarter of an hour of a day.
-func quarterBit(quarter int64) (early, late int64) {
-	if quarter < quartersPerDay/2 {
-		return 1 << quarter, 0
-	}
-	return 0, 1 << (quarter - quartersPerDay/2)
-}
-
-// fill replaces the visitors by those of a batch.
-func (v *visitorCounts) fill(b *schema.ClickBatch) {
-	v.rows = v.rows[:0]
-	clear(v.row)
-	for i, visitor := range b.Visitor {
-		if visitor == 0 {
-			continue
+// takeSet returns the set of the first owner and day in visits, which are in the order of compareVisits, and the visits of the others.
+func takeSet(visits []visit) (visitorSet, []visit) {
+	set, of := visitorSet{0}, visits[0].ownerDay
+	for len(visits) > 0 && visits[0].ownerDay == of {
+		hash, at := visits[0].visitor, dayQuarters{}
+		for ; len(visits) > 0 && visits[0].visitor == hash && visits[0].ownerDay == of; visits = visits[1:] {
+			at.add(visits[0].quarter)
 		}
-		quarter := quarterOf(b.ClickedAt[i])
-		early, late := quarterBit(quarter % quartersPerDay)
-		for _, owner := range [2]int64{b.LinkID[i], -b.AccountID[i]} {
-			key := visitorKey{ownerDay{owner, quarter / quartersPerDay}, int64(visitor)}
-			if !sampled(key.visitor, v.known[key.ownerDay].level) {
-				continue
-			}
-			at, found := v.row[key]
-			if !found {
-				at = int32(len(v.rows))
-				v.row[key], v.rows = at, append(v.rows, visitorRow{visitorKey: key})
-			}
-			v.rows[at].early |= early
-			v.rows[at].late |= late
-		}
+		set = at.append(binary.BigEndian.AppendUint64(set, hash))
 	}
-	slices.SortFunc(v.rows, func(a, b visitorRow) int {
-		return cmp.Or(cmp.Compare(a.owner, b.owner), cmp.Compare(a.day, b.day), cmp.Compare(a.visitor, b.visitor))
-	})
-}
-
-// commit says that the rows are stored.
-func (v *visitorCounts) commit() {
-	if len(v.known) > maxSamplings {
-		clear(v.known)
-	}
-	for key, s := range v.next {
-		v.known[key] = s
-	}
-}
-
-func (c *ClickStore) insertVisitors(ctx context.Context, tx *sql.Tx, v *visitorCounts) error {
-	clear(v.next)
-	rows := c.visitors.begin(ctx, tx)
-	for _, row := range v.rows {
-		if err := rows.add(ctx, row.owner, row.day, row.visitor, row.early, row.late); err != nil {
-			return err
-		}
-		s, found := v.next[row.ownerDay]
-		if !found {
-			s = v.known[row.ownerDay]
-		}
-		s.added++
-		v.next[row.ownerDay] = s
-	}
-	if err := rows.flush(ctx); err != nil {
-		return err
-	}
-	for key, s := range v.next {
-		if s.added < uncountedVisitors {
-			continue
-		}
-		level, err := thinVisitors(ctx, tx, key)
-		if err != nil {
-			return err
-		}
-		v.next[key] = sampling{level: level}
-	}
-	return nil
-}
-
-const (
-	visitorLevel    = `SELECT coalesce(max(level), 0) FROM visitor_samples WHERE owner = ? AND day = ?`
-	visitorsBelow   = `SELECT count(*) FROM visitors WHERE owner = ? AND day = ? AND visitor BETWEEN ? AND ?`
-	setVisitorLevel = `INSERT INTO visitor_samples (owner, day, level) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET level = excluded.level`
-	thinOut         = `DELETE FROM visitors WHERE owner = ? AND day = ? AND visitor NOT BETWEEN ? AND ?`
-)
-
-// thinVisitors makes the sample of an owner and day smaller until it has at most maxVisitors rows. It returns the level.
-func thinVisitors(ctx context.Context, tx *sql.Tx, of ownerDay) (level uint8, err error) {
-	if err = tx.QueryRowContext(ctx, visitorLevel, of.owner, of.day).Scan(&level); err != nil {
-		return 0, err
-	}
-	for before := level; ; level++ {
-		first, last, count := int64(math.MinInt64), int64(math.MaxInt64), 0
-		if level > 0 {
-			first, last = 0, math.MaxInt64>>(level-1)
-		}
-		if err := tx.QueryRowContext(ctx, visitorsBelow, of.owner, of.day, first, last).Scan(&count); err != nil {
-			return 0, err
-		}
-		if count > maxVisitors {
-			continue
-		}
-		if level > before {
-			if _, err := tx.ExecContext(ctx, setVisitorLevel, of.owner, of.day, level); err != nil {
-				return 0, err
-			}
-			_, err = tx.ExecContext(ctx, thinOut, of.owner, of.day, first, last)
-		}
-		return level, err
-	}
-}
-
-// Owners are a JSON array.
-const (
-	inOwners = ` WHERE owner IN (SELECT value FROM json_each(?1)) AND day >= ?2 AND day < ?3`
-
-	visitorLevels  = `SELECT owner, day, level FROM visitor_samples` + inOwners
-	visitorsByDay  = `SELECT day, -1, -1, count(*) FROM visitors` + inOwners + ` GROUP BY owner, day`
-	visitorsByTime = `SELECT day, early, late, count(*) FROM visitors` + inOwners + ` GROUP BY owner, day, early, late`
-	visitorsOfAll  = `SELECT day, visitor, early, late FROM visitors` + inOwners
-)
-
-// readVisitors reads the visitors of a report, if it asks for them.
-func (r *reportReader) readVisitors() error {
-	if !r.query.CountsVisitors() {
-		return nil
-	}
-	owners := r.query.Links
-	if owners == nil {
-		owners = []int64{-r.query.AccountID}
-	}
-	list, err := json.Marshal(owners)
-	if err != nil {
-		return err
-	}
-	first, after := schema.DayNumber(r.query.Previous), schema.DayNumber(r.query.End().Add(utcDay-1))
-	if len(owners) == 1 {
-		return r.readVisitorsOf(string(list), first, after)
-	}
-	for ; first < after; first += visitorDays {
-		if err := r.uniteVisitors(string(list), first, min(after, first+visitorDays)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-const utcDay = 24 * time.Hour
-
-// readLevels returns the levels of samples.
-func (r *reportReader) readLevels(owners string, first, after int64) (map[int64]uint8, error) {
-	levels := map[int64]uint8{} // by day: the highest of all owners
-	rows, err := r.tx.query(r.ctx, visitorLevels, owners, first, after)
-	err = forEachRow(rows, err, func() error {
-		var owner, day int64
-		var level uint8
-		err := rows.Scan(&owner, &day, &level)
-		levels[day] = max(levels[day], level)
-		return err
-	})
-	return levels, err
-}
-
-// readVisitorsOf counts the visitors of one owner.
-func (r *reportReader) readVisitorsOf(owner string, first, after int64) error {
-	levels, err := r.readLevels(owner, first, after)
-	if err != nil {
-		return err
-	}
-	query := visitorsByTime
-	if r.query.OfUTCDays() {
-		query = visitorsByDay
-	}
-	days := visitedDay{query: &r.query}
-	rows, err := r.tx.query(r.ctx, query, owner, first, after)
-	return forEachRow(rows, err, func() error {
-		var day, early, late, count int64
-		err := rows.Scan(&day, &early, &late, &count)
-		days.count(r.report.Visitors, day, early, late, count<<levels[day])
-		return err
-	})
-}
-
-// uniteVisitors counts the visitors of several owners, each once. It has a sample per day in memory.
-func (r *reportReader) uniteVisitors(owners string, first, after int64) error {
-	levels, err := r.readLevels(owners, first, after)
-	if err != nil {
-		return err
-	}
-	samples := map[int64]map[int64][2]int64{} // by day and visitor
-	rows, err := r.tx.query(r.ctx, visitorsOfAll, owners, first, after)
-	err = forEachRow(rows, err, func() error {
-		var day, visitor, early, late int64
-		if err := rows.Scan(&day, &visitor, &early, &late); err != nil || !sampled(visitor, levels[day]) {
-			return err
-		}
-		sample := samples[day]
-		if sample == nil {
-			sample = map[int64][2]int64{}
-			samples[day] = sample
-		}
-		sample[visitor] = [2]int64{sample[visitor][0] | early, sample[visitor][1] | late}
-		for len(sample) > maxVisitors {
-			levels[day]++
-			for visitor := range sample {
-				if !sampled(visitor, levels[day]) {
-					delete(sample, visitor)
-				}
-			}
-		}
-		return nil
-	})
-	days := visitedDay{query: &r.query}
-	for day, sample := range samples {
-		for _, at := range sample {
-			days.count(r.report.Visitors, day, at[0], at[1], 1<<levels[day])
-		}
-	}
-	return err
-}
-
-// visitedDay has the parts of a report's periods that are on a UTC day.
-type visitedDay struct {
-	query *schema.ReportQuery
-	day   int64
-	parts []periodPart
-}
-
-// periodPart is the quarters of an hour of a period, -1 for the time before, on a day.
-type periodPart struct {
-	period      int
-	early, late int64
-}
-
-// count adds visitors who have clicked in some quarters of an hour of a day.
-func (d *visitedDay) count(v *schema.Visitors, day, early, late, visitors int64) {
-	if d.parts == nil || day != d.day {
-		d.enter(day)
-	}
-	inside, before := false, false
-	for _, part := range d.parts {
-		switch {
-		case early&part.early == 0 && late&part.late == 0:
-		case part.period < 0:
-			before = true
-		default:
-			inside = true
-			v.Series[part.period] += visitors
-		}
-	}
-	if inside {
-		v.Total += visitors
-	}
-	if before {
-		v.Previous += visitors
-	}
-}
-
-func (d *visitedDay) enter(day int64) {
-	d.day, d.parts = day, []periodPart{}
-	begin := day * quartersPerDay
-	at, end := max(begin, quarterOf(d.query.Previous)), min(begin+quartersPerDay, quarterOf(d.query.End()))
-	for at < end {
-		part := periodPart{period: d.query.Period(time.Unix(at*secondsPerQuarter, 0))}
-		for next := min(end, quarterOf(d.query.Bounds[part.period+1])); at < next; at++ {
-			early, late := quarterBit(at - begin)
-			part.early |= early
-			part.late |= late
-		}
-		d.parts = append(d.parts, part)
-	}
+	return set.thin(), visits
 }

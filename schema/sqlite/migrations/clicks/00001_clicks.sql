@@ -127,30 +127,16 @@ CREATE TABLE settled_owned (
     PRIMARY KEY (account_id, day, link_id)
 ) STRICT, WITHOUT ROWID;
 
--- The visitors of a link, or of all links of an account (owner: its ID with a minus sign), on a UTC day, by their hashes as signed
--- numbers. Bit n of early says that the visitor has clicked in quarter of an hour n of the day, and bit n of late, in quarter 48 + n.
+-- The visitors of a link, or of all links of an account (owner: its ID with a minus sign), on a UTC day: see visitor.go for the bytes.
 CREATE TABLE visitors (
-    owner   INTEGER NOT NULL,
-    day     INTEGER NOT NULL,
-    visitor INTEGER NOT NULL,
-    early   INTEGER NOT NULL,
-    late    INTEGER NOT NULL,
-    PRIMARY KEY (owner, day, visitor)
-) STRICT, WITHOUT ROWID;
-
--- Of an owner and day with too many visitors, visitors has only those whose hashes begin with level zero bits: see visitor.go.
-CREATE TABLE visitor_samples (
-    owner INTEGER NOT NULL,
-    day   INTEGER NOT NULL,
-    level INTEGER NOT NULL,
+    owner    INTEGER NOT NULL,
+    day      INTEGER NOT NULL,
+    visitors BLOB    NOT NULL,
     PRIMARY KEY (owner, day)
-) STRICT, WITHOUT ROWID;
+) STRICT;
 
--- +goose StatementBegin
-CREATE TRIGGER visitors_of_sample BEFORE INSERT ON visitors
-WHEN EXISTS (SELECT 1 FROM visitor_samples
-    WHERE owner = NEW.owner AND day = NEW.day AND NEW.visitor NOT BETWEEN 0 AND 9223372036854775807 >> (level - 1))
-BEGIN
-    SELECT RAISE(IGNORE);
-END;
--- +goose StatementEnd
+-- The visitors of clicks that are not in table visitors yet, or not all of them: see visitor_log.go for the bytes.
+CREATE TABLE visitor_log (
+    id     INTEGER PRIMARY KEY,
+    visits BLOB    NOT NULL
+) STRICT;
