@@ -102,8 +102,8 @@ type WebhookStore interface {
 	// Webhook returns a webhook of the account. CodeNotFound if it has no such webhook.
 	Webhook(ctx context.Context, accountID, id int64) (Webhook, error)
 	// UpdateWebhook stores URL, Events, DomainID, Hash, Tag, PeopleOnly, Active and UpdatedAt of a webhook, and forgets that it was failing
-	// or switched off. It ends the lease, so that what waits is not sent to the former URL. If it is off, deliveries that wait are dropped.
-	// CodeNotFound if the account has no such webhook.
+	// or switched off. A holder loses it, so that what waits is not sent to the former URL, but its lease goes on: there is one attempt at a
+	// time. If it is off, deliveries that wait are dropped. CodeNotFound if the account has no such webhook.
 	UpdateWebhook(ctx context.Context, hook Webhook) error
 	// RotateSecret replaces the secret. The former one signs beside it until the time. CodeNotFound if the account has no such webhook.
 	RotateSecret(ctx context.Context, accountID, id int64, secret string, until time.Time) error

@@ -25,7 +25,7 @@ const (
 	webhookOfAccount  = `SELECT ` + webhookColumns + ` FROM webhooks w WHERE account_id = $1 AND id = $2`
 	updateWebhook     = `
 	UPDATE webhooks SET url = $3, events = $4, domain_id = $5, hash = $6, tag = $7, people_only = $8, active = $9, updated_at = $10,
-		off_reason = '', failing_since = NULL, next_at = clock_timestamp(), holder = '', leased_until = NULL,
+		off_reason = '', failing_since = NULL, next_at = clock_timestamp(), holder = '',
 		clicks_since = CASE WHEN ` + hearsOfClicks + ` THEN clicks_since ELSE clock_timestamp() END
 	WHERE account_id = $1 AND id = $2`
 	rotateSecret = `

@@ -20,7 +20,7 @@ const (
 	webhookOfAccount  = `SELECT ` + webhookColumns + ` FROM webhooks WHERE account_id = ? AND id = ?`
 	updateWebhook     = `
 	UPDATE webhooks SET url = ?3, events = ?4, domain_id = ?5, hash = ?6, tag = ?7, people_only = ?8, active = ?9, updated_at = ?10,
-		off_reason = '', failing_since = NULL, next_at = ?10, holder = '', leased_until = NULL, clicks_since = iif(` + hearsOfClicks + `, clicks_since, ?11)
+		off_reason = '', failing_since = NULL, next_at = ?10, holder = '', clicks_since = iif(` + hearsOfClicks + `, clicks_since, ?11)
 	WHERE account_id = ?1 AND id = ?2`
 	rotateSecret = `
 	UPDATE webhooks SET old_secret = secret, old_secret_until = ?4, secret = ?3 WHERE account_id = ?1 AND id = ?2`
