@@ -75,13 +75,16 @@ type Sender struct {
 	pauses        []time.Duration
 	log           *slog.Logger
 
+	mu      sync.Mutex
+	sending map[int64]int // webhooks that are sent to, by account
+
 	delivered, failed, switchedOff *metrics.Counter
 }
 
 // New returns a sender. link returns a link as the API shows it. It sends nothing until Run is called.
 func New(cfg Config, store schema.WebhookStore, link func(schema.Link) any, set *metrics.Set, log *slog.Logger) *Sender {
 	own := &ownHosts{hosts: cfg.Own, named: map[schema.Host][]netip.Addr{}}
-	s := &Sender{store: store, link: link, own: own, slots: make(chan struct{}, maxSending), pauses: retries, log: log,
+	s := &Sender{store: store, link: link, own: own, slots: make(chan struct{}, maxSending), pauses: retries, log: log, sending: map[int64]int{},
 		plain: &dialer{allow: cfg.Allow, own: own.contain}, secure: &dialer{allow: cfg.Allow, own: own.contain, secure: true}}
 	s.http, s.https = newTransport(s.plain), newTransport(s.secure)
 	counter := func(name, help string) *metrics.Counter {
@@ -117,9 +120,11 @@ func (s *Sender) Run(ctx context.Context) {
 		}
 		failing = err != nil
 		for _, hook := range hooks {
-			s.slots <- struct{}{}
+			if !s.enter(hook.AccountID) {
+				continue
+			}
 			sending.Go(func() {
-				defer func() { <-s.slots }()
+				defer s.leave(hook.AccountID)
 				s.send(ctx, attempts, hook, holder)
 			})
 		}
@@ -129,6 +134,28 @@ func (s *Sender) Run(ctx context.Context) {
 			idle = min(2*idle, idleEvery)
 		}
 		stream.Sleep(ctx, idle)
+	}
+}
+
+// enter takes a slot for a webhook of an account. An account that deletes webhooks while their receivers hang, and makes others, has no
+// more slots than webhooks: further ones wait until their lease ends.
+func (s *Sender) enter(account int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sending[account] >= schema.MaxWebhooks {
+		return false
+	}
+	s.sending[account]++
+	s.slots <- struct{}{} // the caller has claimed no more webhooks than are free
+	return true
+}
+
+func (s *Sender) leave(account int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	<-s.slots
+	if s.sending[account]--; s.sending[account] == 0 {
+		delete(s.sending, account)
 	}
 }
 

@@ -216,15 +216,17 @@ func TestSenderLosesItsLease(t *testing.T) {
 	t.Parallel()
 	store, owner := open(t)
 	again, lost := make(chan struct{}), make(chan struct{})
+	claimed, refused := sync.OnceFunc(func() { close(again) }), sync.OnceFunc(func() { close(lost) })
 	r, hook := listen(t, store, owner, func(call int, _ http.ResponseWriter) {
 		switch call {
 		case 1:
 			<-again
 		case 3: // the second delivery, by the second claim
-			close(again)
+			claimed()
 			<-lost
 		}
 	})
+	t.Cleanup(func() { claimed(); refused() })
 	want := addLinks(t, store, owner, 0, 6)
 	var mu sync.Mutex
 	var outcomes []bool
@@ -232,7 +234,7 @@ func TestSenderLosesItsLease(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		if outcomes = append(outcomes, held); len(outcomes) == 2 { // that of the first attempt
-			close(lost)
+			refused()
 		}
 	}})
 	await(t, r, want)
@@ -240,6 +242,42 @@ func TestSenderLosesItsLease(t *testing.T) {
 	stop()
 	testkit.Equal(t, "calls", r.calls, len(want)+1)
 	testkit.Equal(t, "outcomes that were stored", outcomes, []bool{true, false, true, true, true, true, true})
+}
+
+// TestSenderBoundsAccounts replaces webhooks whose receivers hang: the attempts of an account are no more than its webhooks.
+func TestSenderBoundsAccounts(t *testing.T) {
+	t.Parallel()
+	store, owner := open(t)
+	hang := make(chan struct{})
+	r, hook := listen(t, store, owner, func(int, http.ResponseWriter) { <-hang })
+	answer := sync.OnceFunc(func() { close(hang) })
+	t.Cleanup(answer)
+	hooks := []schema.Webhook{hook}
+	for range schema.MaxWebhooks - 1 {
+		testkit.Must(t, store.CreateWebhook(t.Context(), &hook))
+		hooks = append(hooks, hook)
+	}
+	addLinks(t, store, owner, 0, 1)
+	stop := sync.OnceFunc(service.RunInBackground(t.Context(), newSender(t, store, "127.0.0.0/8").Run))
+	t.Cleanup(stop)
+	calls := func() int {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.calls
+	}
+	testkit.Eventually(t, "all receivers hang", func() bool { return calls() == schema.MaxWebhooks })
+	for _, hook := range hooks {
+		testkit.Must(t, store.DeleteWebhook(t.Context(), owner.ID, hook.ID))
+	}
+	testkit.Must(t, store.CreateWebhook(t.Context(), &hook))
+	addLinks(t, store, owner, 1, 1)
+	other := schema.Account{Email: "b@example.org", CreatedAt: time.Now()}
+	testkit.Must(t, store.CreateAccount(t.Context(), &other))
+	marker, _ := listen(t, store, other, nil)
+	await(t, marker, addLinks(t, store, other, 2, 1)) // claimed after the new webhook, or with it
+	answer()
+	stop()
+	testkit.Equal(t, "calls", calls(), schema.MaxWebhooks)
 }
 
 // attempt adds a receiver and returns the outcome of a delivery to it.
