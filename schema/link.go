@@ -154,8 +154,8 @@ type LinkStore interface {
 	// nothing has.
 	ChangeLinks(ctx context.Context, changes *LinkChanges) error
 	// RestoreLink restores the account's link with that hash which was deleted after a time, as it was, with the ID and ordinal that it
-	// had; UpdatedAt becomes at. domainID picks one as in OwnedLink. CodeNotFound if there is no such link, as it was made anew, was purged,
-	// or its domain was deleted.
+	// had; UpdatedAt becomes at. domainID picks one as in OwnedLink. CodeConflict if there is no such link as it was made anew;
+	// CodeNotFound if it is not deleted, was purged, or its domain was deleted.
 	RestoreLink(ctx context.Context, accountID int64, hash string, domainID *int64, deletedAfter, at time.Time) (Link, error)
 	// PurgeLinks removes everything but hash and take-down from up to limit links that were deleted at a time or before, which then cannot
 	// be restored. It returns how many these are.

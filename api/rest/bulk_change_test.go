@@ -64,6 +64,8 @@ func TestTrash(t *testing.T) {
 	})
 	t.Run("restore: 404 if a link is not in the trash, 422 if it was made anew", func(t *testing.T) {
 		testkit.Equal(t, "never made", restore(owner, "none/restore").status, http.StatusNotFound)
+		testkit.Equal(t, "never deleted", restore(owner, "kept/restore").status, http.StatusNotFound)
+		testkit.Equal(t, "back already", restore(owner, "one/restore").status, http.StatusNotFound)
 		testkit.Equal(t, "on another domain", restore(owner, "two/restore?domain_id=7").status, http.StatusNotFound)
 		testkit.Equal(t, "not an id", restore(owner, "two/restore?domain_id=x").status, http.StatusUnprocessableEntity)
 		owner.link(t, map[string]any{"long_url": anyURL, "custom_alias": "two"})

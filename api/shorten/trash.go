@@ -9,23 +9,20 @@ import (
 )
 
 // Restore restores a link that its account has deleted within schema.TrashTTL, and returns it. domainID picks one as in OwnedLink.
-// CodeNotFound if it is not in the trash; CodeInvalid if the account has a link with the hash instead.
+// CodeNotFound if it is not in the trash; CodeInvalid if it was made anew.
 func (s *Shortener) Restore(ctx context.Context, accountID int64, hash string, domainID *int64) (schema.Link, error) {
 	if !schema.ValidHash(hash) {
 		return schema.Link{}, notInTrash()
 	}
 	now := time.Now().UTC().Truncate(time.Second)
 	link, err := s.links.RestoreLink(ctx, accountID, hash, domainID, now.Add(-schema.TrashTTL), now)
-	if schema.ErrorCode(err) != schema.CodeNotFound {
-		return link, err
-	}
-	switch _, err := s.links.OwnedLink(ctx, accountID, hash, domainID); {
-	case err == nil:
+	switch schema.ErrorCode(err) {
+	case schema.CodeConflict:
 		return link, invalidFields(map[string][]string{"hash": {"You have a link with this hash, which takes the place of a deleted one."}})
-	case schema.ErrorCode(err) != schema.CodeNotFound:
-		return link, err
+	case schema.CodeNotFound:
+		return link, notInTrash()
 	}
-	return link, notInTrash()
+	return link, err
 }
 
 func notInTrash() error {

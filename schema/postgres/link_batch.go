@@ -40,15 +40,15 @@ const (
 			WHERE id = $1 AND (SELECT count(*) FROM domain) = cardinality($2::bigint[]) FOR NO KEY UPDATE),
 		counted AS (UPDATE accounts a SET link_count = owner.link_count + $3 FROM owner WHERE a.id = $1)
 	INSERT INTO links (account_id, ordinal, hash, url, domain_id, active, created_at, title, tags, expires_at, expired_url,
-		forward_query, taken_down, extension, password_hash)
+		forward_query, taken_down, remade, extension, password_hash)
 	SELECT $1, owner.link_count + w.place, w.hash, w.url, coalesce(w.domain_id, 0), coalesce(w.active, true),
 		coalesce(w.created_at, $4), coalesce(w.title, ''), coalesce(w.tags, ''), w.expires_at, coalesce(w.expired_url, ''),
-		coalesce(w.forward_query, false), coalesce(w.taken_down, false), coalesce(w.extension, ''),
+		coalesce(w.forward_query, false), coalesce(w.taken_down, false), coalesce(w.remade, false), coalesce(w.extension, ''),
 		coalesce(w.password_hash, '')
 	FROM owner, unnest($5::bigint[], $6::text[], $7::text[], $8::bigint[], $9::boolean[], $10::timestamptz[], $11::text[],
-		$12::text[], $13::timestamptz[], $14::text[], $15::boolean[], $16::boolean[], $17::text[], $18::text[])
+		$12::text[], $13::timestamptz[], $14::text[], $15::boolean[], $16::boolean[], $17::boolean[], $18::text[], $19::text[])
 		AS w (place, hash, url, domain_id, active, created_at, title, tags, expires_at, expired_url, forward_query, taken_down,
-			extension, password_hash)
+			remade, extension, password_hash)
 	RETURNING ordinal, id`
 )
 

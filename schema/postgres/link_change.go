@@ -3,6 +3,7 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -28,11 +29,14 @@ const (
 				AND l.domain_id IN (SELECT id FROM domain UNION ALL SELECT 0) AND ($3::bigint IS NULL OR l.domain_id = $3)
 			ORDER BY l.domain_id <> 0, l.ordinal DESC LIMIT 1),
 		l AS (
-			UPDATE links SET ordinal = -ordinal, updated_at = $5 WHERE id = (SELECT id FROM found) AND ordinal < 0 AND url <> '' RETURNING *),
+			UPDATE links SET ordinal = -ordinal, remade = false, updated_at = $5 WHERE id = (SELECT id FROM found) AND ordinal < 0 AND url <> '' RETURNING *),
 		gap AS (
 			UPDATE link_gaps g SET missing = missing - 1 FROM l WHERE g.account_id = $1 AND g.block = l.ordinal / $6),
 		counted AS (UPDATE accounts SET deleted_links = deleted_links - 1 WHERE id = $1 AND EXISTS (SELECT FROM l))
 	SELECT ` + linkColumns + ` FROM l LEFT JOIN domains d ON d.id = l.domain_id`
+	linkRemade = `
+	SELECT 1 FROM links WHERE account_id = $1 AND hash = $2 AND ordinal > 0 AND remade AND domain_id = ANY (CASE WHEN $3::bigint IS NULL
+		THEN ARRAY(SELECT id FROM domains WHERE account_id = $1) || 0::bigint ELSE ARRAY[$3] END) LIMIT 1`
 	purgeLinks = `
 	UPDATE links SET url = '', title = '', tags = '', active = false, expires_at = NULL, expired_url = '', forward_query = false,
 		extension = '', password_hash = ''
@@ -134,6 +138,9 @@ func (s *Store) RestoreLink(
 	ctx context.Context, accountID int64, hash string, domainID *int64, deletedAfter, at time.Time,
 ) (schema.Link, error) {
 	link, err := s.oneLink(ctx, restoreLink, accountID, hash, domainID, deletedAfter, at, schema.OrdinalBlock)
+	if errors.Is(err, pgx.ErrNoRows) && s.pool.QueryRow(ctx, linkRemade, accountID, hash, domainID).Scan(new(int)) == nil {
+		err = schema.Errorf(schema.CodeConflict, "the link was made anew")
+	}
 	return link, wrap(err, "restore link %q of account %d", hash, accountID)
 }
 

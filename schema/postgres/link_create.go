@@ -36,7 +36,8 @@ const (
 			WHERE id = $1 AND ($2 = 0 OR EXISTS (SELECT 1 FROM domain)) FOR NO KEY UPDATE),
 		remade AS (
 			UPDATE links l SET id = DEFAULT, url = $4, active = $5, ordinal = owner.ordinal, created_at = $6, title = $7, tags = $8,
-				expires_at = $9, expired_url = $10, forward_query = $11, extension = $12, password_hash = $13, updated_at = NULL
+				expires_at = $9, expired_url = $10, forward_query = $11, extension = $12, password_hash = $13, remade = true,
+				updated_at = NULL
 			FROM owner
 			WHERE l.domain_id = $2 AND l.hash = $3 AND l.account_id = owner.id AND l.ordinal < 0 RETURNING l.id, l.ordinal),
 		counted AS (UPDATE accounts a SET link_count = remade.ordinal FROM remade WHERE a.id = $1)

@@ -43,7 +43,7 @@ func (b *linkBatch) insertArgs(places []int) []any {
 	domains, active, times := column[int64]{rows: n}, column[bool]{rows: n}, column[*time.Time]{rows: n}
 	titles, tags, expiries := column[string]{rows: n}, column[string]{rows: n}, column[*time.Time]{rows: n}
 	expiredURLs, forward, takenDown := column[string]{rows: n}, column[bool]{rows: n}, column[bool]{rows: n}
-	extensions, passwords := column[string]{rows: n}, column[string]{rows: n}
+	remade, extensions, passwords := column[bool]{rows: n}, column[string]{rows: n}, column[string]{rows: n}
 	for i, place := range order {
 		link := &b.links[places[place-1]]
 		hashes[i], urls[i] = link.Hash, link.URL
@@ -77,11 +77,12 @@ func (b *linkBatch) insertArgs(places []int) []any {
 		if link.PasswordHash != "" {
 			passwords.set(i, link.PasswordHash, "")
 		}
-		if b.takenDown[link.Key()] {
-			takenDown.set(i, true, false)
+		if down, again := b.takenDown[link.Key()]; again {
+			takenDown.set(i, down, false)
+			remade.set(i, true, false)
 		}
 	}
 	return []any{b.AccountID, b.domains(), n, createdAt, order, hashes, urls, domains.values, active.values, times.values, titles.values,
-		tags.values, expiries.values, expiredURLs.values, forward.values, takenDown.values, extensions.values,
+		tags.values, expiries.values, expiredURLs.values, forward.values, takenDown.values, remade.values, extensions.values,
 		passwords.values}
 }

@@ -50,7 +50,7 @@ var (
 	LinkQueries = map[string]string{
 		"link by hash": linkByHash, "links by hash": linksByHash, "destinations": destinations, "owned link": ownedLink, "page of links": linkPage, "gaps of links": linkGaps, "link by ID": linkByID,
 		"changed link": updateLink, "unchanged link": linkUnchanged, "link password": linkPassword, "deleted link": deleteLink, "deleted links": countDeleted,
-		"rest of a link": clearDeleted, "token": tokenByDigest,
+		"rest of a link": clearDeleted, "link made anew": linkRemade, "token": tokenByDigest,
 		"account": accountByEmail, "domain": domainByID, "domains of a host": domainsByHost,
 		"verified domain": verifiedDomain, "verified domains": verifiedDomains, "verified hosts": verifiedHosts,
 		"certificate file": certificateFile, "certificate files": certificateFiles,

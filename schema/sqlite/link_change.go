@@ -16,12 +16,14 @@ const (
 	ownedByHash = selectLink + `
 	WHERE l.account_id = ? AND l.hash IN (SELECT value FROM json_each(?)) AND +l.ordinal > 0 ORDER BY l.domain_id <> 0, l.ordinal`
 	restoreLink = `
-	UPDATE links SET ordinal = -ordinal, updated_at = ?5 WHERE id = (
+	UPDATE links SET ordinal = -ordinal, remade = 0, updated_at = ?5 WHERE id = (
 		SELECT l.id FROM links l LEFT JOIN domains d ON d.id = l.domain_id
 		WHERE l.account_id = ?1 AND l.hash = ?2 AND (?3 IS NULL OR l.domain_id = ?3) AND +l.ordinal < 0 AND l.url <> ''
 			AND l.updated_at > ?4 AND (l.domain_id = 0 OR d.id IS NOT NULL)
 		ORDER BY l.domain_id <> 0, l.ordinal DESC LIMIT 1)
 	RETURNING id, ordinal`
+	linkRemade = `
+	SELECT 1 FROM links WHERE account_id = ?1 AND hash = ?2 AND (?3 IS NULL OR domain_id = ?3) AND +ordinal > 0 AND remade LIMIT 1`
 	purgeLinks = `
 	UPDATE links SET url = '', title = '', tags = '', active = 0, expires_at = NULL, expired_url = '', forward_query = 0, extension = '',
 		password_hash = ''
@@ -94,7 +96,11 @@ func (s *Store) RestoreLink(
 	err = s.db.update(ctx, func(tx *sql.Tx) error {
 		var id, ordinal int64
 		row := tx.QueryRowContext(ctx, restoreLink, accountID, hash, domainID, unixMillis{&deletedAfter}, unixMillis{&at})
-		if err := row.Scan(&id, &ordinal); err != nil {
+		err := row.Scan(&id, &ordinal)
+		if errors.Is(err, sql.ErrNoRows) && tx.QueryRowContext(ctx, linkRemade, accountID, hash, domainID).Scan(new(int)) == nil {
+			return schema.Errorf(schema.CodeConflict, "the link was made anew")
+		}
+		if err != nil {
 			return err
 		}
 		if err := countDeletion(ctx, tx, accountID, ordinal, -1); err != nil {

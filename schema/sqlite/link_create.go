@@ -17,8 +17,8 @@ const (
 	// createLink inserts nothing if the account or the domain does not exist.
 	createLink = `
 	INSERT INTO links (account_id, domain_id, hash, url, active, ordinal, created_at, title, tags, expires_at, expired_url,
-		forward_query, taken_down, extension, password_hash)
-	SELECT ?1, ?2, ?3, ?4, ?5, link_count + 1, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14 FROM accounts
+		forward_query, taken_down, remade, extension, password_hash)
+	SELECT ?1, ?2, ?3, ?4, ?5, link_count + 1, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15 FROM accounts
 	WHERE id = ?1 AND (?2 = 0 OR EXISTS (SELECT 1 FROM domains WHERE id = ?2))`
 	// countLink is executed after createLink, so that a taken hash spends no ordinal.
 	countLink = `UPDATE accounts SET link_count = link_count + 1 WHERE id = ? RETURNING link_count`
@@ -51,11 +51,11 @@ func (s *Store) createBatch(ctx context.Context, batch []*groupcommit.Call[schem
 
 // createOne creates a link in the transaction of the two statements.
 func createOne(ctx context.Context, tx *sql.Tx, create, count *sql.Stmt, link *schema.Link) error {
-	takenDown := false
+	takenDown, remade := false, false
 	insert := func() (sql.Result, error) {
 		return create.ExecContext(ctx, link.AccountID, link.DomainID, link.Hash, link.URL, link.Active,
 			unixMillis{&link.CreatedAt}, link.Title, schema.TagsColumn{List: &link.Tags}, unixMillis{&link.ExpiresAt}, link.ExpiredURL,
-			link.ForwardQuery, takenDown, link.Extension.Text(), link.PasswordHash)
+			link.ForwardQuery, takenDown, remade, link.Extension.Text(), link.PasswordHash)
 	}
 	result, err := insert()
 	if err != nil && codeOf(err) == schema.CodeConflict {
@@ -63,6 +63,7 @@ func createOne(ctx context.Context, tx *sql.Tx, create, count *sql.Stmt, link *s
 		if row.Scan(&takenDown) != nil {
 			return err
 		}
+		remade = true
 		result, err = insert()
 	}
 	if err := oneRow(result, err); err != nil {

@@ -227,7 +227,7 @@ func restoresOnlyTrash(t *testing.T, store schema.Database) {
 	addLink(t, store, owner.ID, 0, "live")
 	remade, homeless := addLink(t, store, owner.ID, 0, "remade"), addLink(t, store, owner.ID, domain.ID, "homeless")
 	early, purged := addLink(t, store, owner.ID, 0, "early"), addLink(t, store, owner.ID, 0, "purged")
-	for i, link := range []schema.Link{purged, early, remade, homeless, addLink(t, store, other.ID, 0, "foreign")} {
+	for i, link := range []schema.Link{purged, early, remade, homeless, addLink(t, store, other.ID, 0, "foreign"), addLink(t, store, owner.ID, 0, "batched")} {
 		testkit.Must(t, store.DeleteLink(t.Context(), link, hour(i+1)))
 	}
 	addLink(t, store, owner.ID, 0, "remade")
@@ -235,7 +235,16 @@ func restoresOnlyTrash(t *testing.T, store schema.Database) {
 	purgedLinks, err := store.PurgeLinks(t.Context(), hour(1), 10)
 	testkit.Must(t, err)
 	testkit.Equal(t, "purged links", purgedLinks, 1)
-	for _, hash := range []string{"live", "remade", "homeless", "purged", "foreign", "unknown"} {
+	batch := schema.LinkBatch{AccountID: owner.ID, Links: []schema.Link{{Hash: "batched", URL: "https://example.org/", CreatedAt: hour(7)}}}
+	testkit.Must(t, store.CreateLinks(t.Context(), &batch))
+	for _, anew := range []string{"remade", "batched"} {
+		_, err = store.RestoreLink(t.Context(), owner.ID, anew, nil, hour(0), hour(9))
+		testkit.WantCode(t, err, schema.CodeConflict)
+	}
+	testkit.Must(t, store.DeleteLink(t.Context(), batch.Links[0], hour(8)))
+	_, err = store.RestoreLink(t.Context(), owner.ID, "batched", nil, hour(0), hour(9))
+	testkit.Must(t, err)
+	for _, hash := range []string{"live", "batched", "homeless", "purged", "foreign", "unknown"} {
 		_, err := store.RestoreLink(t.Context(), owner.ID, hash, nil, hour(0), hour(9))
 		testkit.WantCode(t, err, schema.CodeNotFound)
 	}
@@ -248,7 +257,7 @@ func restoresOnlyTrash(t *testing.T, store schema.Database) {
 	testkit.Equal(t, "links in the trash", total, 0)
 	_, total, err = store.Links(t.Context(), owner.ID, schema.LinkFilter{}, 1)
 	testkit.Must(t, err)
-	testkit.Equal(t, "links", total, 3)
+	testkit.Equal(t, "links", total, 4)
 }
 
 func restoresOnce(t *testing.T, store schema.Database) {

@@ -91,6 +91,7 @@ CREATE TABLE links (
     tags          text        NOT NULL DEFAULT '', -- separated by spaces
     active        boolean     NOT NULL,
     taken_down    boolean     NOT NULL DEFAULT false, -- by the operator
+    remade        boolean     NOT NULL DEFAULT false, -- in the place of a deleted link
     forward_query boolean     NOT NULL DEFAULT false,
     expires_at    timestamptz, -- NULL: never
     expired_url   text        NOT NULL DEFAULT '', -- '': none

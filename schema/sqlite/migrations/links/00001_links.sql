@@ -93,6 +93,7 @@ CREATE TABLE links (
     tags          TEXT    NOT NULL DEFAULT '', -- separated by spaces
     active        INTEGER NOT NULL CHECK (active IN (0, 1)),
     taken_down    INTEGER NOT NULL DEFAULT 0 CHECK (taken_down IN (0, 1)), -- by the operator
+    remade        INTEGER NOT NULL DEFAULT 0 CHECK (remade IN (0, 1)), -- in the place of a deleted link
     forward_query INTEGER NOT NULL DEFAULT 0 CHECK (forward_query IN (0, 1)),
     expires_at    INTEGER, -- NULL: never
     expired_url   TEXT    NOT NULL DEFAULT '', -- '': none
