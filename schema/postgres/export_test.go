@@ -44,7 +44,7 @@ var Queries = map[string]string{
 	"new links": createLinks, "locked domains": lockDomains, "locked account": lockOwner, "taken hashes": takenHashes,
 	"rests of links": clearDeleted, "inserted links": insertLinks, "links by ID": linksByID, "counts of tags": tagCounts, "tagged links": taggedLinks,
 	"tokens": tokensOfAccount, "use of tokens": useTokens, "session": sessionByDigest, "sessions": sessionsOfAccount,
-	"attempts": countAttempts,
+	"attempts": countAttempts, "deliveries": deliveries, "delivery to send again": resendDelivery, "old deliveries": forgetDeliveries,
 }
 
 func init() {

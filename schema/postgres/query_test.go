@@ -34,7 +34,7 @@ var queryArgs = map[string]string{
 	"link made anew": "1, 0, 'gone', 'https://example.org/', true, now(), '', '', NULL, '', false, '', ''",
 	"links by ID":    "1, '{7, 8}'", "link that was made anew": "1, 'link-7', NULL", "counts of tags": "1, 'sale', 100", "tagged links": "1, 400, 20", "tokens": "7", "use of tokens": "'{7, 8}', '{2026-11-21, 2026-11-21}'",
 	"session": `'\x07', now()`, "sessions": "7, now()", "attempts": `'{2026-11-21, 2026-11-21}', ARRAY['\x07', '\x08']::bytea[], '{1, 2}', now() - interval '1 day', 18`,
-	"search": "7, 0, 'link', 0, 20",
+	"search": "7, 0, 'link', 0, 20", "deliveries": "1, 100", "delivery to send again": "1, 'message-5'", "old deliveries": "1, 100",
 }
 
 func TestQueryPlans(t *testing.T) {
@@ -47,7 +47,12 @@ func TestQueryPlans(t *testing.T) {
 		SELECT 2 + i % 5000, 0, 'other-' || i, '', true, i, now() FROM generate_series(1, 10000) i`)
 	exec(t, raw, `INSERT INTO links (account_id, domain_id, hash, url, active, ordinal, created_at) VALUES (1, 0, 'gone', '', false, -1, now())`)
 	exec(t, raw, `INSERT INTO link_gaps SELECT i % 500, i, 1 FROM generate_series(1, 10000) i WHERE i % 500 > 0`)
-	exec(t, raw, "ANALYZE links, link_gaps")
+	exec(t, raw, `INSERT INTO webhooks (account_id, url, events, domain_id, hash, tag, people_only, active, secret, created_at, updated_at, clicks_since, next_at)
+		SELECT 1, '', '', 0, '', '', false, true, '', now(), now(), now(), now() FROM generate_series(1, 1000)`)
+	exec(t, raw, `INSERT INTO webhook_deliveries (webhook_id, message, event, at, data, status, clicks)
+		SELECT 1 + i % 2 * (i % 1000), 'message-' || i, '', now(), '', CASE WHEN i <= 200 THEN 'delivered' ELSE 'waiting' END, (i > 200)::int
+		FROM generate_series(1, 10000) i`)
+	exec(t, raw, "ANALYZE links, link_gaps, webhooks, webhook_deliveries")
 	exec(t, raw, "SET plan_cache_mode = force_generic_plan") // a plan for any arguments
 	for name, query := range postgres.Queries {
 		t.Run(name+" is found by an index", func(t *testing.T) {
@@ -62,6 +67,13 @@ func TestQueryPlans(t *testing.T) {
 		few := regexp.MustCompile(`Index Scan using attempts_pkey .*actual rows=18 .*\n\s*Index Cond: \(begins_at < `)
 		if !few.MatchString(plan) || !strings.Contains(plan, "Conflict Arbiter Indexes: attempts_pkey") {
 			t.Fatalf("attempts are not found by their key:\n%s", plan)
+		}
+	})
+	t.Run("deliveries are found beside many that wait", func(t *testing.T) {
+		for name, index := range map[string]string{"deliveries": "shown", "delivery to send again": "finished", "old deliveries": "finished"} {
+			if plan := explain(t, raw, name, postgres.Queries[name]); !strings.Contains(plan, "deliveries_"+index) {
+				t.Errorf("%s are not found by the index:\n%s", name, plan)
+			}
 		}
 	})
 	t.Run("tags are counted in an index that has them", func(t *testing.T) {

@@ -47,7 +47,7 @@ const (
 	WITH again AS (
 		UPDATE webhook_deliveries SET status = 'waiting' WHERE webhook_id = $1 AND message = $2 AND status <> 'waiting' RETURNING data)
 	UPDATE webhooks SET waiting = waiting + octet_length(data) FROM again WHERE id = $1`
-	hasDelivery = `SELECT FROM webhook_deliveries WHERE webhook_id = $1 AND message = $2`
+	hasDelivery = `SELECT FROM webhook_deliveries WHERE webhook_id = $1 AND message = $2 AND clicks = 0`
 
 	claimWebhooks = `
 	WITH ready AS (

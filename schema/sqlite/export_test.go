@@ -60,6 +60,7 @@ var (
 		"recorded call": recordedCall, "forgotten call": forgetCall, "forgotten calls": forgetOldCalls, "new call": recordCall, "count of links": countLink, "links by ID": linksByID, "counts of tags": tagCounts, "tagged links": taggedLinks,
 		"tokens": tokensOfAccount, "use of tokens": useTokens, "session": sessionByDigest, "sessions": sessionsOfAccount,
 		"old attempts": deleteAttempts,
+		"deliveries":   deliveries, "delivery to send again": resendDelivery, "old deliveries": forgetDeliveries,
 	}
 	ClickQueries = map[string]string{
 		"position": position, "last seq": lastSeq, "mark": markOfLane, "gaps": laneGaps, "counts": clickCounts,

@@ -44,6 +44,16 @@ func TestQueryPlans(t *testing.T) {
 			t.Fatalf("they are not a range of the key: %q", plan)
 		}
 	})
+	t.Run("deliveries are found beside many that wait", func(t *testing.T) {
+		for name, index := range map[string]string{"deliveries": "shown", "delivery to send again": "finished", "old deliveries": "finished"} {
+			plan := explain(t, openRaw(t, filepath.Join(dir, "links.db")), sqlite.LinkQueries[name])
+			for _, step := range plan {
+				if strings.Contains(step, "webhook_deliveries") && !strings.Contains(step, "INDEX deliveries_"+index) {
+					t.Errorf("%s are not found by the index: %q", name, plan)
+				}
+			}
+		}
+	})
 	t.Run("a page of links is a range of an index, read in its order", func(t *testing.T) {
 		plan := explain(t, openRaw(t, filepath.Join(dir, "links.db")), sqlite.LinkQueries["page of links"])
 		if !strings.Contains(plan[0], "(account_id=? AND ordinal>? AND ordinal<?)") {

@@ -37,12 +37,11 @@ const (
 	ORDER BY id DESC LIMIT ?`
 	resendDelivery = `
 	UPDATE webhook_deliveries SET status = 'waiting' WHERE webhook_id = ? AND message = ? AND status <> 'waiting'
-		AND EXISTS (SELECT 1 FROM webhooks WHERE id = webhook_id AND active)`
+		AND EXISTS (SELECT 1 FROM webhooks WHERE id = webhook_id AND active) RETURNING octet_length(data)`
 	hasDelivery = `
-	SELECT 1 FROM webhook_deliveries WHERE webhook_id = ? AND message = ? AND EXISTS (SELECT 1 FROM webhooks WHERE id = webhook_id AND active)`
-	countWaiting = `
-	UPDATE webhooks SET waiting = coalesce((SELECT sum(octet_length(data)) FROM webhook_deliveries WHERE webhook_id = ?1 AND status = 'waiting'), 0)
-	WHERE id = ?1`
+	SELECT 1 FROM webhook_deliveries WHERE webhook_id = ? AND message = ? AND clicks = 0
+		AND EXISTS (SELECT 1 FROM webhooks WHERE id = webhook_id AND active)`
+	addWaiting = `UPDATE webhooks SET waiting = waiting + ?2 WHERE id = ?1`
 
 	canSend = `waiting > 0 AND next_at <= ?1 AND active AND coalesce(leased_until, 0) <= ?1
 		AND NOT (SELECT suspended FROM accounts WHERE id = account_id)`
@@ -176,13 +175,14 @@ func (s *Store) Deliveries(ctx context.Context, webhookID int64) (all []schema.D
 // ResendDelivery implements schema.WebhookStore.
 func (s *Store) ResendDelivery(ctx context.Context, webhookID int64, message string) error {
 	err := s.db.update(ctx, func(tx *sql.Tx) error {
-		err := oneRow(tx.ExecContext(ctx, resendDelivery, webhookID, message))
+		var size int64
+		err := tx.QueryRowContext(ctx, resendDelivery, webhookID, message).Scan(&size)
 		if errors.Is(err, sql.ErrNoRows) {
 			var has bool
 			return tx.QueryRowContext(ctx, hasDelivery, webhookID, message).Scan(&has)
 		}
 		if err == nil {
-			_, err = tx.ExecContext(ctx, countWaiting, webhookID)
+			_, err = tx.ExecContext(ctx, addWaiting, webhookID, size)
 		}
 		return err
 	})

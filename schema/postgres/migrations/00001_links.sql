@@ -331,6 +331,8 @@ CREATE TABLE webhook_deliveries (
 
 CREATE INDEX deliveries_of_webhook ON webhook_deliveries (webhook_id, id);
 CREATE INDEX deliveries_waiting ON webhook_deliveries (webhook_id, id) WHERE status = 'waiting';
+CREATE INDEX deliveries_finished ON webhook_deliveries (webhook_id, id) WHERE status <> 'waiting';
+CREATE INDEX deliveries_shown ON webhook_deliveries (webhook_id, id) WHERE clicks = 0; -- clicks that wait are many rows
 
 -- Up to where webhooks have heard of clicks: the marks of lanes, and where the topic is read on.
 CREATE TABLE heard_lanes (
