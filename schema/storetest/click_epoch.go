@@ -18,7 +18,7 @@ func (m *model) nextEpoch(partition int, offset int64, clicks ...click) *schema.
 	return b
 }
 
-func beginsEpoch(t *testing.T, store ClickStores) {
+func beginsEpoch(t *testing.T, store schema.ClickStore) {
 	model := newModel()
 	model.insert(t, store, 0, clicksOf(1, 20)...)
 	model.insert(t, store, 1, clicksOf(1, 5)...)
@@ -36,7 +36,7 @@ func beginsEpoch(t *testing.T, store ClickStores) {
 	model.check(t, store)
 }
 
-func refusesEarlierEpoch(t *testing.T, store ClickStores) {
+func refusesEarlierEpoch(t *testing.T, store schema.ClickStore) {
 	model := newModel()
 	model.insert(t, store, 0, clicksOf(1, 20)...)
 	stale := model.batch(0, clicksOf(1, 10)...)
@@ -54,7 +54,7 @@ func refusesEarlierEpoch(t *testing.T, store ClickStores) {
 	model.check(t, store)
 }
 
-func countsOneOfTwoEpochs(t *testing.T, store ClickStores) {
+func countsOneOfTwoEpochs(t *testing.T, store schema.ClickStore) {
 	model := newModel()
 	model.insert(t, store, 0, clicksOf(1, 20)...)
 	for range 5 {
@@ -68,7 +68,7 @@ func countsOneOfTwoEpochs(t *testing.T, store ClickStores) {
 	model.check(t, store)
 }
 
-func refusesSkippedEpoch(t *testing.T, store ClickStores) {
+func refusesSkippedEpoch(t *testing.T, store schema.ClickStore) {
 	model := newModel()
 	model.insert(t, store, 0, clicksOf(1, 20)...)
 	b := model.nextEpoch(0, 0, clicksOf(2, 3)...)

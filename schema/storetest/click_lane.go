@@ -9,7 +9,7 @@ import (
 )
 
 // checkLanes compares the counts of all lanes with the model.
-func (m *model) checkLanes(t *testing.T, store ClickStores) {
+func (m *model) checkLanes(t *testing.T, store schema.ClickStore) {
 	t.Helper()
 	want := map[schema.Lane]schema.LaneCount{}
 	for _, p := range m.partitions {
@@ -24,7 +24,7 @@ func (m *model) checkLanes(t *testing.T, store ClickStores) {
 }
 
 // laneCounts returns what the store says about all lanes.
-func laneCounts(t *testing.T, store ClickStores) map[schema.Lane]schema.LaneCount {
+func laneCounts(t *testing.T, store schema.ClickStore) map[schema.Lane]schema.LaneCount {
 	t.Helper()
 	all := map[schema.Lane]schema.LaneCount{}
 	testkit.Must(t, store.LaneCounts(t.Context(), func(count schema.LaneCount) error {
@@ -37,7 +37,7 @@ func laneCounts(t *testing.T, store ClickStores) map[schema.Lane]schema.LaneCoun
 	return all
 }
 
-func countsLanes(t *testing.T, store ClickStores) {
+func countsLanes(t *testing.T, store schema.ClickStore) {
 	testkit.Equal(t, "lanes of a new store", len(laneCounts(t, store)), 0)
 	model := newModel()
 	model.insert(t, store, 3, clicksOf(1, 20)...)
@@ -63,7 +63,7 @@ func countsLanes(t *testing.T, store ClickStores) {
 	}
 }
 
-func keepsGaps(t *testing.T, store ClickStores) {
+func keepsGaps(t *testing.T, store schema.ClickStore) {
 	found := epoch.UTC()
 	gap := func(n uint32, first, last uint64) schema.Gap {
 		return schema.Gap{Lane: lane(1, n), SeqRange: schema.SeqRange{First: first, Last: last}, Partition: 3, Offset: int64(last), Found: found}

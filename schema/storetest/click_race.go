@@ -10,7 +10,7 @@ import (
 
 // countsOneOfConcurrentBatches inserts batches with one Base, as a worker and its zombie do. The batches have different
 // lengths, so that they are not the same batch.
-func countsOneOfConcurrentBatches(t *testing.T, store ClickStores) {
+func countsOneOfConcurrentBatches(t *testing.T, store schema.ClickStore) {
 	model := newModel()
 	for range 5 {
 		batches := make([]*schema.ClickBatch, 8)
@@ -27,7 +27,7 @@ func countsOneOfConcurrentBatches(t *testing.T, store ClickStores) {
 }
 
 // countsOnceWhileWorkersFight counts all records of a partition by several workers that do not know of each other.
-func countsOnceWhileWorkersFight(t *testing.T, store ClickStores) {
+func countsOnceWhileWorkersFight(t *testing.T, store schema.ClickStore) {
 	const workers, records = 3, 600
 	model := newModel()
 	log := model.batch(0, randomClicks(rand.New(rand.NewPCG(7, 8)), records, 10)...)
@@ -65,7 +65,7 @@ func cut(log *schema.ClickBatch, from, to int64) *schema.ClickBatch {
 	return b
 }
 
-func countsPartitionsAtOnce(t *testing.T, store ClickStores) {
+func countsPartitionsAtOnce(t *testing.T, store schema.ClickStore) {
 	const partitions, rounds = 4, 5
 	model := newModel()
 	for round := range uint64(rounds) {

@@ -9,6 +9,11 @@ import (
 	"linkstream/schema/testkit"
 )
 
+var nameBehaviours = []behaviour[ClickStores]{
+	{"InsertClicks bounds the names of a link's referrers per day, and counts the rest as Other", boundsReferrers},
+	{"InsertClicks bounds the combinations of names of a link and day, and counts the rest as Other", boundsCombinations},
+}
+
 // flood returns a click per referrer and campaign, each of which is a name of its own: flood-from to flood-(to-1).
 func flood(link int64, from, to int) []click {
 	clicks := clicksOf(link, to-from)

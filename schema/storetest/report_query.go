@@ -29,11 +29,11 @@ func (m *model) checkQuery(t *testing.T, store ClickStores, q schema.ReportQuery
 	testkit.Equal(t, fmt.Sprintf("report of %+v", q), got, m.report(q), nilOrEmpty)
 }
 
-func (c click) name(by schema.Dimension) string {
+func (c click) names() map[schema.Dimension]string {
 	return map[schema.Dimension]string{
 		schema.ByDevice: string(c.device), schema.ByBrowser: c.browser, schema.ByOS: c.os, schema.ByLanguage: c.language,
 		schema.ByReferrer: c.referrer, schema.ByCountry: c.country, schema.ByRoute: c.route, schema.ByCampaign: c.campaign,
-	}[by]
+	}
 }
 
 // report computes by plain means what a store must answer.
@@ -59,14 +59,15 @@ func (m *model) report(q schema.ReportQuery) schema.Report {
 			continue
 		}
 		links[c.link]++
-		for by, counts := range names {
-			if c.device != schema.Bot && !q.NoNames {
-				counts[c.name(by)]++
-			}
+		if c.device == schema.Bot || q.NoNames {
+			continue
+		}
+		for by, name := range c.names() {
+			names[by][name]++
 		}
 	}
 	if q.CountsVisitors() {
-		report.Visitors = CountVisitors(q, func(yield func(time.Time, uint64) bool) {
+		report.Visitors = countVisitors(q, func(yield func(time.Time, uint64) bool) {
 			for _, c := range m.selected(q) {
 				yield(c.at, c.visitor)
 			}
@@ -85,13 +86,13 @@ func (m *model) report(q schema.ReportQuery) schema.Report {
 	return report
 }
 
-// CountVisitors counts the visitors of a query in the times and visitors of its clicks: each once per period and UTC day, and once per UTC
+// countVisitors counts the visitors of a query in the times and visitors of its clicks: each once per period and UTC day, and once per UTC
 // day in the sums.
-func CountVisitors(q schema.ReportQuery, clicks iter.Seq2[time.Time, uint64]) *schema.Visitors {
+func countVisitors(q schema.ReportQuery, clicks iter.Seq2[time.Time, uint64]) *schema.Visitors {
 	type seen struct {
 		period int
 		inside bool // not in the time before
-		day    string
+		day    int64
 		hash   uint64
 	}
 	v, known := &schema.Visitors{Series: make([]int64, len(q.Bounds)-1)}, map[seen]bool{}
@@ -100,7 +101,7 @@ func CountVisitors(q schema.ReportQuery, clicks iter.Seq2[time.Time, uint64]) *s
 			continue
 		}
 		period := q.Period(at)
-		of := seen{period, period >= 0, at.UTC().Format(time.DateOnly), visitor}
+		of := seen{period, period >= 0, at.Unix() / 86400, visitor}
 		sum := of
 		sum.period = -2
 		if period >= 0 && !known[of] {
@@ -124,7 +125,7 @@ func (m *model) selected(q schema.ReportQuery) (all []click) {
 		for _, c := range link.clicks {
 			ofQuery := c.account == q.AccountID && (q.Links == nil || slices.Contains(q.Links, c.link))
 			for by, name := range q.Filter {
-				ofQuery = ofQuery && c.name(by) == name
+				ofQuery = ofQuery && c.names()[by] == name
 			}
 			if ofQuery && !c.at.Before(q.Previous) && c.at.Before(q.Bounds[len(q.Bounds)-1]) {
 				all = append(all, c)
@@ -179,7 +180,7 @@ func randomQuery(random *rand.Rand, zone *time.Location, sample click) schema.Re
 			if q.Filter == nil {
 				q.Filter = map[schema.Dimension]string{}
 			}
-			q.Filter[by] = sample.name(by)
+			q.Filter[by] = sample.names()[by]
 		}
 	}
 	return q
