@@ -260,9 +260,9 @@ func (e *leaseEdge) append() {
 
 // ship counts the clicks of some lanes, and removes segments.
 func (e *leaseEdge) ship() {
+	before := e.segments()
 	for _, lane := range e.spool.Lanes() {
 		var batch stream.Batch
-		before := e.segments()
 		lane.Read(&batch, 1<<20)
 		for i := range batch.Len() {
 			var click schema.Click
@@ -279,9 +279,11 @@ func (e *leaseEdge) ship() {
 		if err := lane.Acknowledge(); err != nil {
 			e.t.Fatal(err)
 		}
-		if e.segments() < before {
+		after := e.segments()
+		if after < before {
 			e.occur(leaseSegmentGone)
 		}
+		before = after
 	}
 }
 

@@ -86,6 +86,10 @@ func (m *machine) randomEvent() {
 	if m.random.IntN(40) == 0 {
 		m.edge.freeDisk()
 	}
+	if m.broken.often != nil && m.random.IntN(10) == 0 {
+		m.broken.often(m.simulation)
+		return
+	}
 	switch n := m.random.IntN(200); {
 	case n < 20:
 		m.edge.click()
@@ -105,11 +109,38 @@ func (m *machine) randomEvent() {
 		m.edge.fillDisk()
 	case n < 43 && m.seed%2 == 0: // other seeds lose nothing
 		m.edge.losePower()
-	case n < 100:
-		m.writer.resume()
 	default:
+		m.resumeTask()
+	}
+}
+
+func (m *machine) resumeTask() {
+	if m.random.IntN(8) < 3 {
+		m.writer.resume()
+	} else {
 		m.edge.lanes[m.random.IntN(len(m.edge.lanes))].resume()
 	}
+}
+
+// loseCommits loses power after a commit that was not synced, when the process or the next one has relied on it.
+func (s *simulation) loseCommits() {
+	resume := func(until func() bool) {
+		for range 100 {
+			if until() {
+				return
+			}
+			s.machine.resumeTask()
+		}
+	}
+	resume(func() bool { return s.edge.pending() == 0 })
+	s.edge.click()
+	s.edge.sync()
+	resume(func() bool { return len(s.machine.file.commits) > 1 })
+	if s.random.IntN(2) == 0 {
+		s.edge.kill()
+	}
+	resume(func() bool { return s.edge.pending() == 0 })
+	s.edge.losePower()
 }
 
 // open starts the writer of a new process. What the process before has committed is synced first.
@@ -321,9 +352,9 @@ func TestSimulationCatchesBrokenMachines(t *testing.T) {
 		"no marks":                             {losesMarks: true},
 		"marks in a transaction of their own":  {marksApart: true},
 		"clicks released before the commit":    {releasesEarly: true},
-		"clicks released before the sync":      {unsyncedCommits: true},
+		"clicks released before the sync":      {unsyncedCommits: true, often: (*simulation).loseCommits},
 		"batches that are skipped on an error": {skips: true},
-		"commits that are left unsynced":       {leavesCommits: true},
+		"commits that are left unsynced":       {leavesCommits: true, often: (*simulation).loseCommits},
 		"clicks that are never synced":         {unsyncedFiles: true},
 		"webhooks without marks":               {losesHeardMarks: true},
 		"webhooks that are told at most once":  {tellsOnce: true},

@@ -12,7 +12,7 @@ import (
 
 var (
 	oneSeed = flag.Uint64("seed", 0, "simulate only this `seed`")
-	seeds   = flag.Uint64("seeds", 1000, "`number` of seeds to simulate, a fifth of it with -short")
+	seeds   = flag.Uint64("seeds", 500, "`number` of seeds to simulate, a fifth of it with -short")
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
