@@ -1,11 +1,13 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"linkstream/ingest/count"
 	"linkstream/schema"
 	"linkstream/schema/sqlite"
 	"linkstream/schema/testkit"
@@ -130,12 +132,10 @@ func owned(t *testing.T, links schema.Database, now time.Time) (all []any) {
 	return all
 }
 
-// wantWaiting requires that the webhook's deliveries wait in the new store as they did in the old one, clicks at their end.
-func (e *env) wantWaiting(t *testing.T, accountID int64) {
+// wantWaiting requires that the webhook's deliveries wait in the new store as they did in the old one.
+func (e *env) wantWaiting(t *testing.T, hook schema.Webhook) {
 	t.Helper()
-	hooks, err := e.links.Webhooks(t.Context(), accountID)
-	testkit.Must(t, err)
-	waiting, err := e.links.WaitingDeliveries(t.Context(), hooks[0].ID, 100)
+	waiting, err := e.links.WaitingDeliveries(t.Context(), hook.ID, 100)
 	testkit.Must(t, err)
 	var events []string
 	size := int64(0)
@@ -151,13 +151,43 @@ func (e *env) wantWaiting(t *testing.T, accountID int64) {
 	}
 	testkit.Equal(t, "waiting", events, []string{"webhook.test", "link.created abc", "link.clicked", "domain.changed", "domain.changed",
 		"link.created limited", "link.created deleted", "link.deleted deleted"})
-	testkit.Equal(t, "bytes", size, hooks[0].Waiting)
+	testkit.Equal(t, "bytes", size, hook.Waiting)
 	testkit.Equal(t, "attempts", waiting[0].Attempts, 1)
 	testkit.Equal(t, "clicks", strings.Count(waiting[2].Data, "\n"), counted)
+}
 
-	marks, err := e.links.HeardMarks(t.Context(), []schema.Lane{e.lane})
+// wantHeard lets the new services tell the webhook of the clicks in the topic, and requires that it hears of each click once.
+func (e *env) wantHeard(t *testing.T, hook schema.Webhook) {
+	t.Helper()
+	at, err := e.links.HeardPosition(t.Context(), 0)
 	testkit.Must(t, err)
-	testkit.Equal(t, "what the webhook has heard of the lane", marks, []uint64{counted})
+	b := count.NewBuilder(nil, e.log)
+	b.Late = true
+	b.Batch.Reset(0, at.Next)
+	testkit.Equal(t, "position", at.Next, 0) // the topic is another one
+	b.Batch.Epoch, b.Batch.BaseEpoch, b.Batch.Next = at.Epoch, at.Epoch, recorded
+	repeated, err := b.AddLane(t.Context(), &e.topic.sent, e.links.HeardMarks)
+	testkit.Must(t, err)
+	testkit.Equal(t, "clicks that the old service has told of", repeated, counted)
+	testkit.Must(t, e.links.HearClicks(t.Context(), &b.Batch))
+	waiting, err := e.links.WaitingDeliveries(t.Context(), hook.ID, 100)
+	testkit.Must(t, err)
+	heard := map[string]int{}
+	for _, d := range waiting {
+		for line := range strings.Lines(d.Data) {
+			var click schema.ClickEvent
+			if d.Event == schema.EventLinkClicked {
+				testkit.Must(t, json.Unmarshal([]byte(line), &click))
+				heard[click.ID]++
+			}
+		}
+	}
+	testkit.Equal(t, "clicks", len(heard), recorded)
+	for id, times := range heard {
+		if times != 1 {
+			t.Errorf("click %s is in %d deliveries", id, times)
+		}
+	}
 }
 
 // TestMoveLinks requires that everything in the link store moves.
@@ -169,12 +199,10 @@ func TestMoveLinks(t *testing.T) {
 	defer testkit.Close(t, old)
 	now := time.Now()
 	want := owned(t, old, now)
-	service := hold(t, e.from.Lock()) // the spool stays
-	stop, ended := e.start(t)
-	testkit.Eventually(t, "the links are copied", func() bool { return e.out.Contains("then stop the old one") })
+	testkit.Must(t, e.run(t.Context()))
 	testkit.Equal(t, "what the account has", owned(t, e.links, now), want)
-	e.wantWaiting(t, want[0].(schema.Account).ID)
-	stop()
-	testkit.WantError(t, <-ended, schema.CodeInternal, "start it again")
-	testkit.Must(t, service.Release())
+	hooks, err := e.links.Webhooks(t.Context(), want[0].(schema.Account).ID)
+	testkit.Must(t, err)
+	e.wantWaiting(t, hooks[0])
+	e.wantHeard(t, hooks[0])
 }

@@ -45,6 +45,7 @@ type topic struct {
 
 	mu   sync.Mutex
 	seqs []uint64
+	sent stream.Batch // what it has accepted
 }
 
 func (*topic) Partitions(context.Context) (int, error) { return 3, nil }
@@ -59,6 +60,7 @@ func (o *topic) Produce(_ context.Context, _ int, batch *stream.Batch) error {
 			return errors.Join(stream.ErrRefused, err)
 		}
 		seqs = append(seqs, c.Seq)
+		o.sent.Append(nil, batch.Value(i))
 	}
 	o.seqs = append(o.seqs, seqs...)
 	return nil
