@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -200,6 +201,36 @@ func (b *tab) fits() {
 		b.fitsWidth()
 	}
 	b.size(widths[0], 900)
+}
+
+// TestDashboardForeignTexts has a title that runs from right to left, and the text spacing that WCAG 1.4.12 asks for.
+func TestDashboardForeignTexts(t *testing.T) {
+	t.Parallel()
+	s := startSystem(t)
+	s.owner().Shorten(t, object{"long_url": "https://example.org/", "custom_alias": "arabic", "title": "عنوان قصير"}).Want(t, http.StatusCreated)
+	b := s.tab(t).signIn(s)
+	for path, texts := range map[string]string{"/dashboard/links": ".title", "/dashboard/links/0/arabic": "h1"} {
+		b.page(path)
+		b.shows("عنوان قصير")
+		if left := evaluate[float64](b, `(() => {
+			const e = document.querySelector("main `+texts+`:has(bdi)"), text = document.createRange();
+			text.selectNodeContents(e.querySelector("bdi"));
+			return text.getBoundingClientRect().left - e.parentElement.getBoundingClientRect().left;
+		})()`); left > 60 {
+			t.Errorf("%s: the title is %v from the left edge", path, left)
+		}
+	}
+	b.size(375, 812)
+	for _, path := range []string{"/dashboard", "/dashboard/links",
+		"/dashboard/links/0/arabic?browser=Samsung+Browser&referrer=a-long-name.news.example.org&campaign=newsletter+%2F+email+%2F+spring&os=Windows"} {
+		b.page(path)
+		evaluate[bool](b, `(() => {
+			const spaced = new CSSStyleSheet();
+			spaced.replaceSync("* { line-height: 1.5 !important; letter-spacing: .12em !important; word-spacing: .16em !important; } p { margin-bottom: 2em !important; }");
+			return document.adoptedStyleSheets.push(spaced) > 0;
+		})()`)
+		b.fitsWidth()
+	}
 }
 
 // scheme emulates a reader's preference for "light" or "dark" colours.
